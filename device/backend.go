@@ -1,0 +1,90 @@
+package device
+
+import (
+	"context"
+	"errors"
+	"unsafe"
+)
+
+// A Backend runs commands on one device. A device that computes while the
+// program goes on (a GPU) has a queue: Submit returns at once, commands run as
+// if in the order of submission, and tickets tell how far it has come. One
+// that is made of the program's own threads (the CPU) says Caps.Synchronous:
+// Submit runs the commands on the calling goroutine, and whoever calls it from
+// several goroutines has seen to it that the commands do not depend on each
+// other.
+//
+// All methods may be called from several goroutines.
+type Backend interface {
+	// Alloc returns a buffer of at least bytes bytes with undefined contents,
+	// or an error that wraps ErrOutOfMemory.
+	Alloc(bytes int64) (*Buffer, error)
+	// Free gives b back. Commands that use it have finished.
+	Free(b *Buffer)
+	// Submit queues the commands, in order; it may wait for room in the
+	// device's queue, never for a result. The ticket is that of the last
+	// command; those before it have the tickets just below. An error says
+	// that no command was queued (asynchronous) or which one failed first
+	// (synchronous: the ones after it did not run).
+	Submit(cmds []Command) (Ticket, error)
+	// Done reports whether the command with ticket t and all before it have
+	// finished, successfully or not.
+	Done(t Ticket) bool
+	// Wait returns nil when Done(t), or the context's error when that ends first.
+	Wait(ctx context.Context, t Ticket) error
+	// Failure is the error of the command with ticket t, which is done, or
+	// nil. It is cheap as long as nothing has failed.
+	Failure(t Ticket) error
+	// Caps says what the device promises. It never changes.
+	Caps() Caps
+	// Close waits for what was submitted and gives the device up.
+	Close() error
+}
+
+// A Ticket numbers the commands of one backend, from 1, in order of submission. Ticket 0 is always done.
+type Ticket uint64
+
+// Caps are the properties of a device.
+type Caps struct {
+	Synchronous    bool   // Submit runs the commands before it returns
+	HostMemory     bool   // Buffer.Ptr is set: the host may read and write results in place
+	Simulated      bool   // its times come from a model and say nothing about hardware
+	BatchInvariant bool   // an element's bits do not depend on how many are computed with it
+	Description    string // for people: "AMD EPYC, 2 workers"
+	Workers        int    // of a synchronous backend: how many commands it is worth running at once
+}
+
+// A Buffer is memory of one device, aligned to 8 bytes at least.
+type Buffer struct {
+	Ptr    unsafe.Pointer // host address; nil when the host can't reach the memory
+	Bytes  int64
+	Handle any // what the backend knows it by; nil for host memory
+}
+
+// The errors that backends wrap.
+var (
+	ErrOutOfMemory = errors.New("out of device memory")
+	ErrUnsupported = errors.New("not supported by this device")
+	ErrLost        = errors.New("device lost")
+	ErrClosed      = errors.New("device closed")
+)
+
+// HostBuffer returns zeroed host memory of the Go heap.
+func HostBuffer(bytes int64) *Buffer {
+	if bytes == 0 {
+		return &Buffer{Ptr: unsafe.Pointer(new(uint64))}
+	}
+	words := make([]uint64, (bytes+7)/8)
+	return &Buffer{Ptr: unsafe.Pointer(unsafe.SliceData(words)), Bytes: bytes}
+}
+
+// Slice views n elements of b, from element off on. It panics if b is not
+// host memory or too short.
+func Slice[T Element](b *Buffer, off, n int) []T {
+	var zero T
+	size := int64(unsafe.Sizeof(zero))
+	if b.Ptr == nil || off < 0 || n < 0 || int64(off+n)*size > b.Bytes {
+		panic("device: Slice outside of host memory")
+	}
+	return unsafe.Slice((*T)(b.Ptr), off+n)[off:]
+}

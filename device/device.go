@@ -1,0 +1,242 @@
+// Package device is the seam between the runtime and what computes: element
+// types, shapes, buffers, commands, the Backend interface, and the registry
+// from which a program picks its devices.
+//
+// It does not schedule. The order in which commands run is the business of
+// runtime/internal/engine; what a command computes is defined in
+// device/kernel and runtime/op. Backends live in folders of their own and
+// register themselves: device/cpu and device/sim come with the runtime.
+//
+// A device is named by its backend and a number: "cpu", "sim:0". The default
+// is ASYNCGEN_DEVICE or else the CPU.
+package device
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// A Device is one place where tensors live and operations run. Devices are
+// values and can be compared; the zero Device is the default device.
+type Device struct{ d *state }
+
+type state struct {
+	name    string
+	index   int // of all opened devices
+	kind    Kind
+	backend Backend
+}
+
+// A Kind tells what a device is made of.
+type Kind uint8
+
+const (
+	KindCPU Kind = iota
+	KindGPU
+	KindSimulated
+)
+
+// A Driver finds the devices of one backend.
+type Driver struct {
+	Name string // "cpu", "sim"
+	Kind Kind
+	// Count is how many devices there are now; the error says why there are none.
+	Count func() (int, error)
+	// Open starts device i. It is called once for each device of a process.
+	Open func(i int) (Backend, error)
+}
+
+var registry struct {
+	mu      sync.Mutex // guards all
+	drivers []Driver
+	opened  []*state
+	def     *state
+}
+
+// Register adds a driver. It is called from init functions; a name that is
+// taken panics.
+func Register(d Driver) {
+	registry.mu.Lock()
+	defer registry.mu.Unlock()
+	for _, have := range registry.drivers {
+		if have.Name == d.Name {
+			panic("device: driver " + d.Name + " registered twice")
+		}
+	}
+	registry.drivers = append(registry.drivers, d)
+	slices.SortFunc(registry.drivers, func(a, b Driver) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// Open returns the device with the given name: "cpu", "sim:0", or "" for the
+// default. The error lists the names that exist.
+func Open(name string) (Device, error) {
+	registry.mu.Lock()
+	defer registry.mu.Unlock()
+	if name == "" {
+		d, err := defaultLocked()
+		return Device{d}, err
+	}
+	d, err := openLocked(name)
+	return Device{d}, err
+}
+
+func openLocked(name string) (*state, error) {
+	driverName, number, numbered := strings.Cut(name, ":")
+	i := 0
+	if numbered {
+		var err error
+		if i, err = strconv.Atoi(number); err != nil || i < 0 {
+			return nil, fmt.Errorf("device: %q: the part after the colon must be a number from 0", name)
+		}
+	}
+	for _, drv := range registry.drivers {
+		if drv.Name != driverName {
+			continue
+		}
+		n, err := drv.Count()
+		if err != nil {
+			return nil, fmt.Errorf("device: %s: %w", name, err)
+		}
+		if i >= n {
+			return nil, fmt.Errorf("device: no %s:%d, there are %d", driverName, i, n)
+		}
+		full := driverName
+		if drv.Kind != KindCPU {
+			full = fmt.Sprintf("%s:%d", driverName, i)
+		}
+		for _, d := range registry.opened {
+			if d.name == full {
+				return d, nil
+			}
+		}
+		b, err := drv.Open(i)
+		if err != nil {
+			return nil, fmt.Errorf("device: open %s: %w", full, err)
+		}
+		d := &state{name: full, index: len(registry.opened), kind: drv.Kind, backend: b}
+		registry.opened = append(registry.opened, d)
+		return d, nil
+	}
+	var names []string
+	for _, drv := range registry.drivers {
+		names = append(names, drv.Name)
+	}
+	return nil, fmt.Errorf("device: unknown device %q: this program has %s", name, strings.Join(names, ", "))
+}
+
+func defaultLocked() (*state, error) {
+	if registry.def != nil {
+		return registry.def, nil
+	}
+	name, from := os.Getenv("ASYNCGEN_DEVICE"), "ASYNCGEN_DEVICE: "
+	if name == "" {
+		name, from = "cpu", ""
+	}
+	d, err := openLocked(name)
+	if err != nil {
+		return nil, fmt.Errorf("%s%w", from, err)
+	}
+	registry.def = d
+	return d, nil
+}
+
+// Default returns the device that ASYNCGEN_DEVICE names, or else the CPU. It
+// panics when that device does not exist; Open("") returns the error instead.
+func Default() Device {
+	d, err := Open("")
+	if err != nil {
+		panic(err)
+	}
+	return d
+}
+
+// CPU returns the device made of the program's own threads.
+func CPU() Device {
+	d, err := Open("cpu")
+	if err != nil {
+		panic(err)
+	}
+	return d
+}
+
+// GPU returns the i-th GPU that a backend in this program has found, or an
+// error that says why there is none. A simulated device is no GPU.
+func GPU(i int) (Device, error) {
+	gpus := GPUs()
+	if i >= 0 && i < len(gpus) {
+		return gpus[i], nil
+	}
+	if len(gpus) == 0 {
+		return Device{}, fmt.Errorf("device: no GPU %d: no backend in this program has found a GPU", i)
+	}
+	return Device{}, fmt.Errorf("device: no GPU %d, there are %d", i, len(gpus))
+}
+
+// TryGPU returns GPU(i) or else the CPU.
+func TryGPU(i int) Device {
+	if d, err := GPU(i); err == nil {
+		return d
+	}
+	return CPU()
+}
+
+// GPUs lists the GPUs that the backends in this program have found.
+func GPUs() []Device {
+	registry.mu.Lock()
+	defer registry.mu.Unlock()
+	var found []Device
+	for _, drv := range registry.drivers {
+		if drv.Kind != KindGPU {
+			continue
+		}
+		n, err := drv.Count()
+		if err != nil {
+			continue
+		}
+		for i := range n {
+			if d, err := openLocked(fmt.Sprintf("%s:%d", drv.Name, i)); err == nil {
+				found = append(found, Device{d})
+			}
+		}
+	}
+	return found
+}
+
+// Wrap returns a device of its own that runs on b, under a name that need not be
+// unique. Tests and wrappers of backends use it; Open never returns it.
+func Wrap(name string, kind Kind, b Backend) Device {
+	registry.mu.Lock()
+	defer registry.mu.Unlock()
+	d := &state{name: name, index: len(registry.opened), kind: kind, backend: b}
+	registry.opened = append(registry.opened, d)
+	return Device{d}
+}
+
+func (d Device) state() *state {
+	if d.d == nil {
+		return Default().d
+	}
+	return d.d
+}
+
+// Or returns d, or the default device if d is the zero Device.
+func (d Device) Or() Device { return Device{d.state()} }
+
+// Name is how Open knows the device: "cpu", "sim:0".
+func (d Device) Name() string { return d.state().name }
+
+// String is Name.
+func (d Device) String() string { return d.Name() }
+
+// Index numbers the devices of a process, from 0, in the order in which they were opened.
+func (d Device) Index() int { return d.state().index }
+
+// Kind tells what the device is made of.
+func (d Device) Kind() Kind { return d.state().kind }
+
+// Backend runs the device's commands.
+func (d Device) Backend() Backend { return d.state().backend }

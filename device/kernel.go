@@ -1,0 +1,92 @@
+package device
+
+import "sync/atomic"
+
+// A Code says which of the fixed ways of computing a Kernel uses. What each
+// reads from its Command is written beside it; Args.Shape and Args.Strides are
+// nil when every operand is contiguous and of the output's shape.
+type Code uint8
+
+const (
+	// Map computes each element of the output from the elements at the same
+	// place of its inputs by Kernel.Body, an expression (package
+	// device/kernel), whose immediates are Command.Imm. N elements; Args.Shape
+	// and Args.Strides broadcast (stride 0) and step through views.
+	Map Code = iota
+	// Reduce folds the trailing axes of In[0] by Kernel.Body, a reducer (package
+	// device/kernel). Args.Shape is the input's shape with the kept axes
+	// first, Args.Kept how many these are, Args.Strides[1] the input's
+	// strides in that order. The output is contiguous over the kept axes. The
+	// order of combination depends on the reduced length alone.
+	Reduce
+	// MatMul is Out[i,j] = sum over k of A[i,k] * B[k,j], accumulated over k
+	// in increasing order. Args.Ints is m, n, k; Args.Strides[1] and [2] are
+	// the row and column strides of A and B. Out is contiguous.
+	MatMul
+	// Copy copies In[0], a view, to the contiguous output. N elements;
+	// Args.Shape and Args.Strides[1] where the view is not contiguous.
+	Copy
+	// Fill sets N elements to Imm[0], the bits of one element.
+	Fill
+	// Iota sets element i to Imm[0] + i*Imm[1], in the arithmetic of the
+	// output's dtype, the bits of whose values the immediates are.
+	Iota
+	// Random draws N elements from the Philox stream with the key Imm[0],
+	// starting at position Imm[1], distributed as Kernel.Body says (package
+	// device/kernel).
+	Random
+	// Upload copies N elements from In[0], a buffer of host memory, to Out, a buffer of the
+	// device. Both are contiguous.
+	Upload
+	// Download copies N elements from In[0], a buffer of the device, to Out, a
+	// buffer of host memory. Both are contiguous.
+	Download
+)
+
+// MaxOperands is how many buffers a Command holds in place: the output and up to three inputs.
+const MaxOperands = 4
+
+// A Kernel is a computation that backends know how to run, for fixed element
+// types. Kernels are made once, by NewKernel, and compared by identity; a
+// backend keeps what it compiled for one under its ID.
+type Kernel struct {
+	ID   int    // dense, from 0
+	Name string // for people: "add", "sum"
+	Code Code
+	Out  DType
+	In   []DType
+	Body Body // what Code says, or nil
+}
+
+// A Body is what a Kernel does per element: an expression, a reducer, a
+// distribution. Package device/kernel has them all.
+type Body interface {
+	// Key identifies the computation: equal keys compute the same bits.
+	Key() string
+}
+
+var kernels atomic.Int64
+
+// NewKernel makes a kernel. Callers keep it: kernels are never freed.
+func NewKernel(name string, code Code, body Body, out DType, in ...DType) *Kernel {
+	return &Kernel{ID: int(kernels.Add(1)) - 1, Name: name, Code: code, Body: body, Out: out, In: in}
+}
+
+// A Command asks a backend to run a Kernel once. It is a value: queues copy
+// it, and no part of it is changed after it was submitted.
+type Command struct {
+	Kernel *Kernel
+	N      int                  // elements of the output
+	Buf    [MaxOperands]*Buffer // the output, then the inputs
+	Off    [MaxOperands]int     // where each operand begins in its buffer, in elements
+	Imm    [2]uint64            // immediates, as the kernel's Code says
+	Args   *Args                // nil where the fields above say all
+}
+
+// Args are the parts of a Command that most commands do not have.
+type Args struct {
+	Shape   Shape              // the space that is iterated over
+	Kept    int                // see Reduce
+	Strides [MaxOperands][]int // of each operand over Shape, in elements; nil: contiguous
+	Ints    []int              // see MatMul
+}
