@@ -1,0 +1,268 @@
+package asyncgen_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/asyncgen/asyncgen"
+
+// policy says, for each package, what its files outside tests may import
+// besides the standard library: folders of this module by their path in it,
+// other modules by their import path, "/..." with all below. Changing it is a
+// decision: put the reason beside the line.
+const policy = `
+.:
+
+# Devices, lowest first. They know nothing of tensors.
+device:
+device/report:
+device/pool:
+device/kernel:     device
+device/cpu:        device device/kernel device/pool
+device/sim:        device device/kernel device/cpu
+device/devicetest: device device/kernel
+
+# The runtime. The engine knows no tensors; op knows no engine.
+runtime/internal/engine: device device/report device/pool
+runtime/op:              device device/kernel
+runtime/op/opgen:        device device/kernel runtime/op
+runtime/internal/tape:   device device/kernel runtime/op
+# Importing tensors must be enough to compute: the devices that need nothing
+# but Go register themselves.
+runtime/tensor:          device device/kernel device/cpu device/sim runtime/internal/engine runtime/internal/tape runtime/op gonum.org/v1/gonum/mat
+runtime/nn:              device runtime/tensor
+runtime/optim:           device runtime/tensor runtime/nn
+runtime:                 device runtime/internal/engine runtime/op runtime/tensor
+runtime/asynctest:       device runtime runtime/tensor
+
+# The tools know the library as data (tensorapi) and import none of it.
+analysis/tensorapi:
+analysis/blocking: analysis/tensorapi golang.org/x/tools/...
+analysis/RULE:     analysis/blocking analysis/tensorapi golang.org/x/tools/...
+analysis:          analysis/blocking analysis/tensorapi analysis/RULE device/report golang.org/x/tools/...
+gen/internal/load: golang.org/x/tools/... analysis/tensorapi
+gen/internal/plan: gen/internal/load golang.org/x/tools/... analysis/blocking analysis/tensorapi gonum.org/v1/gonum/graph/...
+gen/internal/emit: gen/internal/load gen/internal/plan golang.org/x/tools/... analysis/tensorapi github.com/dave/jennifer/jen
+gen/rewrite:       gen/internal/load gen/internal/plan golang.org/x/tools/... analysis/tensorapi
+gen:               gen/internal/load gen/internal/plan gen/internal/emit gen/rewrite analysis/blocking analysis/tensorapi golang.org/x/tools/...
+gen/overlay:       gen
+gen/compare:       gen gen/overlay device/report
+cmd/asyncgen:      gen gen/compare gen/overlay analysis device
+`
+
+// never lists what must not be reachable through any chain of imports, however
+// policy is changed.
+const never = `
+device/...              -> runtime/... analysis/... gen/...
+runtime/...             -> analysis/... gen/... golang.org/x/tools/... github.com/dave/jennifer/...
+runtime/internal/engine -> runtime/tensor runtime/op
+runtime/op              -> runtime/internal/engine
+analysis/...            -> runtime/... device device/kernel device/cpu device/sim
+gen/...                 -> runtime/... device device/kernel device/cpu device/sim
+`
+
+// TestLayers holds the imports of every package against policy and never.
+func TestLayers(t *testing.T) {
+	imports := moduleImports(t)
+	allowed := parsePolicy(t)
+	for _, pkg := range slices.Sorted(maps.Keys(imports)) {
+		line := policyLine(allowed, pkg)
+		rule, ok := allowed[line]
+		if !ok {
+			t.Errorf("%s: no line in the policy of layers_test.go", pkg)
+			continue
+		}
+		for _, imp := range imports[pkg] {
+			if !slices.ContainsFunc(rule, func(p string) bool { return matches(p, imp) || p == "analysis/RULE" && isRule(imp) }) {
+				t.Errorf("%s imports %s: layers_test.go allows it %v", pkg, imp, rule)
+			}
+		}
+	}
+
+	reached := map[string]map[string]bool{}
+	for pkg := range imports {
+		reached[pkg] = reach(imports, pkg)
+	}
+	for line := range strings.Lines(never) {
+		from, targets, ok := strings.Cut(strings.TrimSpace(line), "->")
+		if !ok {
+			continue
+		}
+		for pkg, seen := range reached {
+			if !matches(strings.TrimSpace(from), pkg) {
+				continue
+			}
+			for _, target := range strings.Fields(targets) {
+				for imp := range seen {
+					if matches(target, imp) {
+						t.Errorf("%s reaches %s, which must never be", pkg, imp)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestMap holds the list of packages in doc.go against the packages that
+// exist, and its order against their imports.
+func TestMap(t *testing.T) {
+	imports := moduleImports(t)
+	text, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := map[string]int{}
+	for line := range strings.Lines(string(text)) {
+		entry, ok := strings.CutPrefix(line, "//\t")
+		if !ok {
+			continue
+		}
+		if name, _, ok := strings.Cut(strings.TrimSpace(entry), "  "); ok {
+			at[name] = len(at) + 1
+		}
+	}
+	for _, pkg := range slices.Sorted(maps.Keys(imports)) {
+		if pkg == "." {
+			continue
+		}
+		if at[pkg] == 0 && !isRule(pkg) {
+			t.Errorf("doc.go's map has no line for %s", pkg)
+		}
+		for _, imp := range imports[pkg] {
+			if at[imp] > at[pkg] {
+				t.Errorf("doc.go's map has %s before %s, which it imports: lowest first", pkg, imp)
+			}
+		}
+	}
+}
+
+// parsePolicy returns the lines of policy: package to patterns.
+func parsePolicy(t *testing.T) map[string][]string {
+	t.Helper()
+	rules := map[string][]string{}
+	for line := range strings.Lines(policy) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		pkg, list, ok := strings.Cut(line, ":")
+		if _, twice := rules[pkg]; !ok || twice {
+			t.Fatalf("layers_test.go: bad or repeated line %q", line)
+		}
+		rules[pkg] = strings.Fields(list)
+	}
+	return rules
+}
+
+// policyLine is the line of policy that pkg falls under.
+func policyLine(rules map[string][]string, pkg string) string {
+	if _, ok := rules[pkg]; !ok && isRule(pkg) {
+		return "analysis/RULE"
+	}
+	return pkg
+}
+
+// isRule reports whether pkg is a folder directly under analysis that is not
+// one of its shared packages: a rule, or a close family of rules.
+func isRule(pkg string) bool {
+	return path.Dir(pkg) == "analysis" && pkg != "analysis/blocking" && pkg != "analysis/tensorapi"
+}
+
+// matches reports whether pkg is what pattern, with or without "/...", names.
+func matches(pattern, pkg string) bool {
+	if prefix, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return pkg == prefix || strings.HasPrefix(pkg, prefix+"/")
+	}
+	return pkg == pattern
+}
+
+// reach is what pkg imports, directly or through packages of the module.
+func reach(imports map[string][]string, pkg string) map[string]bool {
+	seen := map[string]bool{}
+	var visit func(string)
+	visit = func(p string) {
+		for _, imp := range imports[p] {
+			if !seen[imp] {
+				seen[imp] = true
+				visit(imp)
+			}
+		}
+	}
+	visit(pkg)
+	return seen
+}
+
+// moduleImports returns the packages of this module, by their folder, with what
+// their files outside tests import besides the standard library, for every
+// platform. Test data and nested modules are left out.
+func moduleImports(t *testing.T) map[string][]string {
+	t.Helper()
+	imports := map[string][]string{}
+	err := walkModule(func(file string) error {
+		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		dir := path.Dir(filepath.ToSlash(file))
+		list := imports[dir]
+		for _, spec := range f.Imports {
+			imp, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			if own, ok := strings.CutPrefix(imp, module+"/"); ok {
+				imp = own
+			} else if imp == module {
+				imp = "."
+			} else if first, _, _ := strings.Cut(imp, "/"); !strings.Contains(first, ".") && imp != "C" {
+				continue // standard library
+			}
+			if !slices.Contains(list, imp) {
+				list = append(list, imp)
+			}
+		}
+		imports[dir] = list
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return imports
+}
+
+// walkModule calls f with every file that the go command's ./... would look at,
+// and the files beside them. Paths are relative to the root.
+func walkModule(f func(file string) error) error {
+	return filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if !d.IsDir() {
+			return f(file)
+		}
+		if file == "." {
+			return nil
+		}
+		name := d.Name()
+		if name == "testdata" || name[0] == '.' || name[0] == '_' {
+			return filepath.SkipDir
+		}
+		if _, err := os.Stat(filepath.Join(file, "go.mod")); err == nil {
+			return filepath.SkipDir
+		}
+		return nil
+	})
+}
