@@ -1,0 +1,276 @@
+// Package tensorapi is what the analyzers and the generator know about tensor
+// libraries, as data: which functions enqueue work, which wait and for what,
+// which only look at metadata.
+//
+// A library is described by a [Profile]. Its own code is never analysed: what
+// a library function does to its caller is what its profile says, and nothing
+// else. The package imports no tensor library; functions and types are matched
+// by import path and name.
+//
+//	fn := typeutil.Callee(info, call)
+//	if f, ok := tensorapi.Ours().Lookup(fn); ok && f.Kind == tensorapi.Read {
+//		// call waits for its operand f.Arg
+//	}
+package tensorapi
+
+import (
+	"fmt"
+	"go/types"
+	"strings"
+)
+
+// A Kind says what a call does, as far as the order and the time of things
+// depend on it. Every function has exactly one.
+type Kind uint8
+
+// The kinds, from the harmless to the blocking.
+const (
+	// Unknown is the zero Kind. No function of a profile has it.
+	Unknown Kind = iota
+	// Pure functions compute on the host alone, from their arguments alone,
+	// and neither enqueue nor wait: constructors of layers, of generators.
+	Pure
+	// Meta functions tell what is known when an operation is enqueued: shape,
+	// dtype, device, the list of parameters. They never wait.
+	Meta
+	// Poll functions tell how far the device has got: Ready, Stats. They
+	// never wait, and what they return depends on time.
+	Poll
+	// Control functions set something of the runtime: limits, modes.
+	Control
+	// Host functions make a tensor of host data or of a formula alone. It
+	// depends on no other tensor, so nobody waits long for it: what they
+	// return is never called pending, although filling it may be enqueued.
+	Host
+	// View functions return a tensor that shares the storage of operand Arg.
+	// They are pending if and only if that operand is.
+	View
+	// Op functions enqueue work and return tensors that are pending.
+	Op
+	// Draw functions are Op functions that also advance a random generator:
+	// the operand Arg, or with Arg None the default one.
+	Draw
+	// Value functions return the tensor that the cell Arg holds now. Cells
+	// are assigned results of operations, so it is pending.
+	Value
+	// Mutate functions enqueue work and assign cells: those of operand Arg,
+	// or with Arg None ones that the call does not name. Minimize, Step,
+	// ZeroGrad, Backward, Set.
+	Mutate
+	// Read functions wait for operand Arg and return its value.
+	Read
+	// Print functions wait for operand Arg to format it. Package fmt and the
+	// loggers find and call them.
+	Print
+	// Wait functions wait for operand Arg and return no value of it.
+	Wait
+	// WaitAll functions wait for more than one operand: for all that was
+	// enqueued, for a device, for a backlog.
+	WaitAll
+	// Call functions call a function that they are given, the operand Arg;
+	// Calls says when.
+	Call
+)
+
+var kinds = [...]string{
+	Unknown: "unknown",
+	Pure:    "pure",
+	Meta:    "meta",
+	Poll:    "poll",
+	Control: "control",
+	Host:    "host",
+	View:    "view",
+	Op:      "op",
+	Draw:    "draw",
+	Value:   "value",
+	Mutate:  "mutate",
+	Read:    "read",
+	Print:   "print",
+	Wait:    "wait",
+	WaitAll: "waitall",
+	Call:    "call",
+}
+
+// String is the word that directives and profiles use: "read".
+func (k Kind) String() string {
+	if int(k) >= len(kinds) {
+		return fmt.Sprintf("kind(%d)", uint8(k))
+	}
+	return kinds[k]
+}
+
+// ParseKind is the inverse of [Kind.String] for the kinds that a function can
+// have. The directive //asyncgen:api, which says the kind of a function of the
+// library, uses the same words.
+func ParseKind(s string) (Kind, bool) {
+	for k := Pure; int(k) < len(kinds); k++ {
+		if kinds[k] == s {
+			return k, true
+		}
+	}
+	return Unknown, false
+}
+
+// A Calls says when a function of kind [Call] calls the function it is given.
+type Calls uint8
+
+const (
+	Never Calls = iota // the zero value, of all other kinds
+	Once               // once, before the call returns
+	Loop               // any number of times, before the call returns
+	Later              // possibly after the call has returned, on the same goroutine
+)
+
+// The operands that are not parameters, as values of [Func.Arg].
+const (
+	Recv = -1 // the receiver
+	None = -2 // no operand in particular
+)
+
+// A Func is what a profile says about one function or method.
+type Func struct {
+	// Name is the FullName of the function's origin:
+	// "(*example.com/tensor.Tensor).Item", "example.com/tensor.ItemOf".
+	// Methods of interfaces are functions too: "(example.com/nn.Module).Forward".
+	Name string
+	Kind Kind
+	// Arg is the operand that Kind speaks of: Recv, None or the index of a
+	// parameter. A variadic parameter is one operand.
+	Arg int
+	// Calls is for the kind Call alone.
+	Calls Calls
+}
+
+// Enqueues reports whether a call puts work on the device's queue that a
+// later read may have to wait for.
+func (f Func) Enqueues() bool {
+	return f.Kind == Op || f.Kind == Draw || f.Kind == Mutate
+}
+
+// Waits reports whether a call waits until work is finished. [Func.Arg] is
+// what it waits for; for the kind WaitAll that is everything.
+func (f Func) Waits() bool {
+	return f.Kind == Read || f.Kind == Print || f.Kind == Wait || f.Kind == WaitAll
+}
+
+// Stalls reports whether a call may have to wait for room, when a bound on
+// what is in flight is reached. That is not called waiting: the device is
+// busy then.
+func (f Func) Stalls() bool { return f.Enqueues() || f.Kind == Host }
+
+// Mutates reports whether a call assigns a cell or advances a generator, so
+// that its order among calls on the same cell matters.
+func (f Func) Mutates() bool { return f.Kind == Mutate || f.Kind == Draw }
+
+// ReturnsTensor reports whether the results of a call are tensors made by it,
+// and pending says whether they may be unfinished when it returns. For a View
+// that depends on its operand, and pending is true.
+func (f Func) ReturnsTensor() (ok, pending bool) {
+	switch f.Kind {
+	case Host:
+		return true, false
+	case View, Op, Draw, Value:
+		return true, true
+	}
+	return false, false
+}
+
+// A Level says how much of a library is asynchronous.
+type Level uint8
+
+const (
+	Sync  Level = iota // calls return when the work is done: reads cost a copy at most
+	OnGPU              // asynchronous on accelerators only
+	Async              // asynchronous everywhere
+)
+
+// A Profile describes one tensor library. Profiles are immutable.
+type Profile struct {
+	// Name is what messages call the library.
+	Name string
+	// Packages are the import paths that the library consists of; one that
+	// ends in "/..." stands for everything below it, too.
+	Packages []string
+	// Types are the tensor types, as "import/path.Name".
+	Types []string
+	// Cells are the types that hold tensors which change: parameters,
+	// generators, and the interfaces to them.
+	Cells []string
+	// Funcs has an entry for each exported function, by Name. What is missing
+	// is unknown: analyzers are silent about it, the generator refuses it.
+	Funcs map[string]Func
+	Async Level
+}
+
+// Lookup returns what p says about fn, which may be nil. An instance of a
+// generic function is looked up by its origin.
+func (p *Profile) Lookup(fn *types.Func) (Func, bool) {
+	if fn == nil || fn.Pkg() == nil || !p.Owns(fn.Pkg().Path()) {
+		return Func{}, false
+	}
+	f, ok := p.Funcs[fn.Origin().FullName()]
+	return f, ok
+}
+
+// Owns reports whether the package with the given import path belongs to the
+// library, so that the profile, not its code, says what it does.
+func (p *Profile) Owns(path string) bool {
+	for _, pattern := range p.Packages {
+		root, below := strings.CutSuffix(pattern, "/...")
+		if path == root || below && strings.HasPrefix(path, root) && path[len(root)] == '/' {
+			return true
+		}
+	}
+	return false
+}
+
+// IsTensor reports whether t is a tensor type of the library or a pointer to
+// one.
+func (p *Profile) IsTensor(t types.Type) bool { return named(t, p.Types) }
+
+// IsCell reports whether t is a cell type of the library or a pointer to one.
+func (p *Profile) IsCell(t types.Type) bool { return named(t, p.Cells) }
+
+func named(t types.Type, names []string) bool {
+	if ptr, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = ptr.Elem()
+	}
+	n, ok := types.Unalias(t).(*types.Named)
+	if !ok || n.Obj().Pkg() == nil {
+		return false
+	}
+	path, name := n.Obj().Pkg().Path(), n.Obj().Name()
+	for _, full := range names {
+		if p, ok := strings.CutSuffix(full, "."+name); ok && p == path {
+			return true
+		}
+	}
+	return false
+}
+
+// Ours is the profile of this module's runtime.
+func Ours() *Profile { return ours }
+
+var ours = &Profile{
+	Name:     "asyncgen",
+	Packages: []string{module + "/runtime/...", module + "/device/..."},
+	Types:    []string{module + "/runtime/tensor.Tensor"},
+	Cells: []string{
+		module + "/runtime/tensor.Cell",
+		module + "/runtime/tensor.Generator",
+		module + "/runtime/tensor.Param",
+		module + "/runtime/nn.Param",
+	},
+	Funcs: index(api),
+	Async: Async,
+}
+
+const module = "github.com/asyncgen/asyncgen"
+
+func index(fs []Func) map[string]Func {
+	m := make(map[string]Func, len(fs))
+	for _, f := range fs {
+		m[f.Name] = f
+	}
+	return m
+}

@@ -1,0 +1,151 @@
+package tensorapi_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+	"golang.org/x/tools/go/types/typeutil"
+)
+
+func ExampleProfile_Lookup() {
+	pkg := types.NewPackage("github.com/asyncgen/asyncgen/runtime", "asyncrt")
+	fn := types.NewFunc(token.NoPos, pkg, "WaitAll", types.NewSignatureType(nil, nil, nil, nil, nil, false))
+	f, ok := tensorapi.Ours().Lookup(fn)
+	fmt.Println(ok, f.Kind, f.Waits(), f.Enqueues())
+	// Output: true waitall true false
+}
+
+func TestKindNames(t *testing.T) {
+	seen := make(map[string]bool)
+	for k := tensorapi.Pure; k <= tensorapi.Call; k++ {
+		if got, ok := tensorapi.ParseKind(k.String()); !ok || got != k {
+			t.Errorf("ParseKind(%q) = %v, %v", k.String(), got, ok)
+		}
+		if seen[k.String()] {
+			t.Errorf("two kinds are called %q", k)
+		}
+		seen[k.String()] = true
+	}
+	for _, s := range []string{"", "unknown", "Read", "kind(99)"} {
+		if k, ok := tensorapi.ParseKind(s); ok {
+			t.Errorf("ParseKind(%q) = %v, want none", s, k)
+		}
+	}
+	if got := tensorapi.Kind(99).String(); got != "kind(99)" {
+		t.Errorf("Kind(99) = %q", got)
+	}
+}
+
+// Every row of the table has to make sense by itself.
+func TestOurs(t *testing.T) {
+	ours := tensorapi.Ours()
+	for name, f := range ours.Funcs {
+		method := strings.HasPrefix(name, "(")
+		needsOperand := f.Kind == tensorapi.Read || f.Kind == tensorapi.Print || f.Kind == tensorapi.Wait ||
+			f.Kind == tensorapi.View || f.Kind == tensorapi.Value || f.Kind == tensorapi.Call
+		switch {
+		case name != f.Name:
+			t.Errorf("%s is filed under %s", f.Name, name)
+		case f.Kind == tensorapi.Unknown:
+			t.Errorf("%s has no kind", name)
+		case f.Arg < tensorapi.None || f.Arg == tensorapi.Recv && !method:
+			t.Errorf("%s has no operand %d", name, f.Arg)
+		case needsOperand && f.Arg == tensorapi.None:
+			t.Errorf("%s: a %v function needs an operand", name, f.Kind)
+		case (f.Kind == tensorapi.Call) != (f.Calls != tensorapi.Never):
+			t.Errorf("%s is %v but calls %d", name, f.Kind, f.Calls)
+		}
+		path := strings.TrimLeft(name, "(*")
+		path = path[:strings.LastIndexByte(path, '/')+strings.IndexByte(path[strings.LastIndexByte(path, '/'):], '.')]
+		if !ours.Owns(path) {
+			t.Errorf("%s is not in a package of the library", name)
+		}
+	}
+}
+
+func TestOwns(t *testing.T) {
+	for path, want := range map[string]bool{
+		"github.com/asyncgen/asyncgen/runtime":                    true,
+		"github.com/asyncgen/asyncgen/runtime/tensor":             true,
+		"github.com/asyncgen/asyncgen/runtimes":                   false,
+		"github.com/asyncgen/asyncgen/testdata/programs/mlp":      false,
+		"github.com/asyncgen/asyncgen":                            false,
+		"example.com/github.com/asyncgen/asyncgen/runtime/tensor": false,
+	} {
+		if got := tensorapi.Ours().Owns(path); got != want {
+			t.Errorf("Owns(%q) = %v", path, got)
+		}
+	}
+	one := &tensorapi.Profile{Packages: []string{"example.com/t"}}
+	if !one.Owns("example.com/t") || one.Owns("example.com/t/sub") {
+		t.Error("a package without /... stands for itself alone")
+	}
+}
+
+// Functions are matched by type and import path: generic instances, promoted
+// methods and method values are found, namesakes are not.
+func TestLookup(t *testing.T) {
+	const src = `package tensor
+type Tensor struct{}
+func (t *Tensor) Item() float64 { return 0 }
+func ItemOf[T any](t *Tensor) T { var zero T; return zero }
+type alias = Tensor
+type wrapper struct{ *Tensor }
+type other struct{}
+func (other) Item() float64 { return 0 }
+func _(t *alias, w wrapper, o other) {
+	t.Item()
+	w.Item()
+	ItemOf[int](t)
+	o.Item()
+	func() {}()
+}`
+	ours := tensorapi.Ours()
+	for path, want := range map[string][]tensorapi.Kind{
+		"github.com/asyncgen/asyncgen/runtime/tensor": {tensorapi.Read, tensorapi.Read, tensorapi.Read, 0, 0},
+		"example.com/runtime/tensor":                  {0, 0, 0, 0, 0},
+	} {
+		fset := token.NewFileSet()
+		file, err := parser.ParseFile(fset, "t.go", src, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info := &types.Info{Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{},
+			Selections: map[*ast.SelectorExpr]*types.Selection{}, Instances: map[*ast.Ident]types.Instance{}, Types: map[ast.Expr]types.TypeAndValue{}}
+		pkg, err := new(types.Config).Check(path, fset, []*ast.File{file}, info)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []tensorapi.Kind
+		ast.Inspect(file, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok {
+				fn, _ := typeutil.Callee(info, call).(*types.Func)
+				f, _ := ours.Lookup(fn)
+				got = append(got, f.Kind)
+			}
+			return true
+		})
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: kinds of the calls are %v, want %v", path, got, want)
+		}
+		own := path == "github.com/asyncgen/asyncgen/runtime/tensor"
+		tensor := pkg.Scope().Lookup("Tensor").Type()
+		for _, typ := range []types.Type{tensor, types.NewPointer(tensor), pkg.Scope().Lookup("alias").Type()} {
+			if ours.IsTensor(typ) != own {
+				t.Errorf("IsTensor(%v) = %v", typ, !own)
+			}
+		}
+		for _, typ := range []types.Type{pkg.Scope().Lookup("wrapper").Type(), types.Typ[types.Int], types.Universe.Lookup("error").Type()} {
+			if ours.IsTensor(typ) || ours.IsCell(typ) {
+				t.Errorf("%v passes for a tensor", typ)
+			}
+		}
+	}
+}
