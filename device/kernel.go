@@ -11,7 +11,8 @@ const (
 	// Map computes each element of the output from the elements at the same
 	// place of its inputs by Kernel.Body, an expression (package
 	// device/kernel), whose immediates are Command.Imm. N elements; Args.Shape
-	// and Args.Strides broadcast (stride 0) and step through views.
+	// and Args.Strides broadcast (stride 0) and step through views. The output
+	// is contiguous; it may be a contiguous input at the same place.
 	Map Code = iota
 	// Reduce folds the trailing axes of In[0] by Kernel.Body, a reducer (package
 	// device/kernel). Args.Shape is the input's shape with the kept axes
@@ -33,7 +34,7 @@ const (
 	Iota
 	// Random draws N elements from the Philox stream with the key Imm[0],
 	// starting at position Imm[1], distributed as Kernel.Body says (package
-	// device/kernel).
+	// device/kernel). Args.Ints is lo, hi for random integers from [lo, hi).
 	Random
 	// Upload copies N elements from In[0], a buffer of host memory, to Out, a buffer of the
 	// device. Both are contiguous.
@@ -88,5 +89,5 @@ type Args struct {
 	Shape   Shape              // the space that is iterated over
 	Kept    int                // see Reduce
 	Strides [MaxOperands][]int // of each operand over Shape, in elements; nil: contiguous
-	Ints    []int              // see MatMul
+	Ints    []int              // see MatMul and Random
 }

@@ -1,0 +1,42 @@
+package kernel
+
+// The primitives as functions that build expressions; see Apply.
+
+func Neg(x *Expr) *Expr    { return Apply(PrimNeg, x) }
+func Abs(x *Expr) *Expr    { return Apply(PrimAbs, x) }
+func Add(x, y *Expr) *Expr { return Apply(PrimAdd, x, y) }
+func Sub(x, y *Expr) *Expr { return Apply(PrimSub, x, y) }
+func Mul(x, y *Expr) *Expr { return Apply(PrimMul, x, y) }
+
+// Div is x / y. Of integers it is truncated, and a zero divisor makes the command fail.
+func Div(x, y *Expr) *Expr { return Apply(PrimDiv, x, y) }
+func Max(x, y *Expr) *Expr { return Apply(PrimMax, x, y) }
+func Min(x, y *Expr) *Expr { return Apply(PrimMin, x, y) }
+
+// Pow is x to the power of y. Of integers it wraps around, a negative power is
+// 1/x**n truncated, and that of 0 makes the command fail.
+func Pow(x, y *Expr) *Expr { return Apply(PrimPow, x, y) }
+func Sqrt(x *Expr) *Expr   { return Apply(PrimSqrt, x) }
+func Exp(x *Expr) *Expr    { return Apply(PrimExp, x) }
+func Expm1(x *Expr) *Expr  { return Apply(PrimExpm1, x) }
+func Log(x *Expr) *Expr    { return Apply(PrimLog, x) }
+func Log1p(x *Expr) *Expr  { return Apply(PrimLog1p, x) }
+func Sin(x *Expr) *Expr    { return Apply(PrimSin, x) }
+func Cos(x *Expr) *Expr    { return Apply(PrimCos, x) }
+func Tanh(x *Expr) *Expr   { return Apply(PrimTanh, x) }
+func Erf(x *Expr) *Expr    { return Apply(PrimErf, x) }
+func Floor(x *Expr) *Expr  { return Apply(PrimFloor, x) }
+func Ceil(x *Expr) *Expr   { return Apply(PrimCeil, x) }
+func Round(x *Expr) *Expr  { return Apply(PrimRound, x) } // half to even
+func Eq(x, y *Expr) *Expr  { return Apply(PrimEq, x, y) }
+func Ne(x, y *Expr) *Expr  { return Apply(PrimNe, x, y) }
+func Lt(x, y *Expr) *Expr  { return Apply(PrimLt, x, y) }
+func Le(x, y *Expr) *Expr  { return Apply(PrimLe, x, y) }
+func Gt(x, y *Expr) *Expr  { return Apply(PrimLt, y, x) }
+func Ge(x, y *Expr) *Expr  { return Apply(PrimLe, y, x) }
+func And(x, y *Expr) *Expr { return Apply(PrimAnd, x, y) }
+func Or(x, y *Expr) *Expr  { return Apply(PrimOr, x, y) }
+func Not(x *Expr) *Expr    { return Apply(PrimNot, x) }
+
+// Where is x where c is true, else y.
+func Where(c, x, y *Expr) *Expr { return Apply(PrimWhere, c, x, y) }

@@ -1,0 +1,84 @@
+package kernel
+
+import "github.com/asyncgen/asyncgen/device"
+
+// Diff is the derivative of e with respect to its operand arg, in the type of
+// e, simplified as Apply does. Where e does not depend on the operand, or only
+// through integers, comparisons or rounding, it is 0. Where has the derivative
+// of the chosen branch, whatever the other one's is; at a kink it is 0 for Abs
+// and shared equally by the operands of Max and Min.
+//
+// The derivative follows the chain rule step by step. Where that loses
+// accuracy, or overflows although the derivative does not, the operation brings
+// a gradient of its own.
+func Diff(e *Expr, arg int) *Expr {
+	d := differentiator{arg: arg, done: map[*Expr]*Expr{}}
+	if de := d.of(e); de != nil {
+		return de
+	}
+	return Const(0, e.dtype)
+}
+
+type differentiator struct {
+	arg  int
+	done map[*Expr]*Expr
+}
+
+// of returns nil for 0, so that what does not depend on the operand takes no
+// part: a sum with it would not be exact, nor a product with an infinity.
+func (d *differentiator) of(e *Expr) *Expr {
+	if !e.dtype.IsFloat() {
+		return nil
+	}
+	if de, ok := d.done[e]; ok {
+		return de
+	}
+	de := d.derive(e)
+	d.done[e] = de
+	return de
+}
+
+func (d *differentiator) derive(e *Expr) *Expr {
+	switch {
+	case e.kind == Operand && e.Index() == d.arg:
+		return Const(1, e.dtype)
+	case e.kind != Application:
+		return nil
+	case e.prim == PrimCast:
+		if dx := d.of(e.in[0]); dx != nil {
+			return Cast(dx, e.dtype)
+		}
+		return nil
+	case e.prim == PrimWhere:
+		dx, dy := d.of(e.in[1]), d.of(e.in[2])
+		if dx == nil && dy == nil {
+			return nil
+		}
+		return Where(e.in[0], orZero(dx, e.dtype), orZero(dy, e.dtype))
+	}
+	partial := table[e.prim].partial
+	if partial == nil {
+		return nil
+	}
+	var sum *Expr
+	for k, x := range e.In() {
+		dx := d.of(x)
+		if dx == nil {
+			continue
+		}
+		term := Mul(partial(e, k), dx)
+		if sum == nil {
+			sum = term
+		} else {
+			sum = Add(sum, term)
+		}
+	}
+	return sum
+}
+
+func orZero(e *Expr, dt device.DType) *Expr {
+	if e == nil {
+		return Const(0, dt)
+	}
+	return e
+}

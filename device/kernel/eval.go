@@ -1,0 +1,194 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/asyncgen/asyncgen/device"
+)
+
+// Bits is v as a command's immediate carries it: the bits of its
+// representation, in the low end of the word.
+func Bits[T device.Element](v T) uint64 {
+	switch v := any(v).(type) {
+	case float32:
+		return uint64(math.Float32bits(v))
+	case float64:
+		return math.Float64bits(v)
+	case int64:
+		return uint64(v)
+	case bool:
+		if v {
+			return 1
+		}
+	}
+	return 0
+}
+
+// Value is the T whose Bits are bits.
+func Value[T device.Element](bits uint64) T {
+	var v T
+	switch p := any(&v).(type) {
+	case *float32:
+		*p = math.Float32frombits(uint32(bits))
+	case *float64:
+		*p = math.Float64frombits(bits)
+	case *int64:
+		*p = int64(bits)
+	case *bool:
+		*p = bits != 0
+	}
+	return v
+}
+
+// BitsOf is the Bits of v converted to dt, as Cast converts.
+func BitsOf(v float64, dt device.DType) uint64 {
+	return castBits(math.Float64bits(v), device.Float64, dt)
+}
+
+// Eval computes e for one element: the inputs' elements and the command's
+// immediates as Bits. This is the definition that backends are compared with.
+func (e *Expr) Eval(args, imms []uint64) uint64 {
+	values := map[*Expr]uint64{}
+	for _, x := range e.Nodes() {
+		switch x.kind {
+		case Operand:
+			values[x] = args[x.Index()]
+		case Immediate:
+			values[x] = imms[x.Index()]
+		case Constant:
+			values[x] = x.bits
+		case Application:
+			var in [3]uint64
+			for i, operand := range x.In() {
+				in[i] = values[operand]
+			}
+			values[x] = applyBits(x, in)
+		}
+	}
+	return values[e]
+}
+
+// applyBits computes the primitive of e, an application, for operands with the Bits in.
+func applyBits(e *Expr, in [3]uint64) uint64 {
+	from := e.in[e.prim.Arity()-1].dtype
+	if e.prim == PrimCast {
+		return castBits(in[0], from, e.dtype)
+	}
+	switch f := e.prim.Func(from); from {
+	case device.Float32:
+		return call[float32](f, in)
+	case device.Float64:
+		return call[float64](f, in)
+	case device.Int64:
+		return call[int64](f, in)
+	default:
+		return call[bool](f, in)
+	}
+}
+
+func call[T device.Element](f any, in [3]uint64) uint64 {
+	// In this order, as for T = bool two forms are one type.
+	switch f := f.(type) {
+	case func(bool, T, T) T:
+		return Bits(f(in[0] != 0, Value[T](in[1]), Value[T](in[2])))
+	case func(T) T:
+		return Bits(f(Value[T](in[0])))
+	case func(T, T) T:
+		return Bits(f(Value[T](in[0]), Value[T](in[1])))
+	case func(T, T) bool:
+		return Bits(f(Value[T](in[0]), Value[T](in[1])))
+	}
+	panic(fmt.Sprintf("kernel: a primitive can't be a %T", f))
+}
+
+// CastFunc is Cast as a Go function, a func(S) D of the Go types of from and to. It is nil when these are the same.
+func CastFunc(from, to device.DType) any { return casts[from][to] }
+
+var casts = [5][5]any{
+	device.Float32: {
+		device.Float64: func(x float32) float64 { return float64(x) },
+		device.Int64:   toInt[float32],
+		device.Bool:    func(x float32) bool { return x != 0 },
+	},
+	device.Float64: {
+		device.Float32: func(x float64) float32 { return float32(x) },
+		device.Int64:   toInt[float64],
+		device.Bool:    func(x float64) bool { return x != 0 },
+	},
+	device.Int64: {
+		device.Float32: func(x int64) float32 { return float32(x) },
+		device.Float64: func(x int64) float64 { return float64(x) },
+		device.Bool:    func(x int64) bool { return x != 0 },
+	},
+	device.Bool: {
+		device.Float32: fromBool[float32],
+		device.Float64: fromBool[float64],
+		device.Int64:   fromBool[int64],
+	},
+}
+
+// toInt truncates x and saturates; Go leaves it to the machine what a conversion out of range gives.
+func toInt[T float32 | float64](x T) int64 {
+	switch {
+	case x != x:
+		return 0
+	case x >= 1<<63:
+		return math.MaxInt64
+	case x < -1<<63:
+		return math.MinInt64
+	}
+	return int64(x)
+}
+
+func fromBool[T number](b bool) T {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func castBits(bits uint64, from, to device.DType) uint64 {
+	switch f := CastFunc(from, to).(type) {
+	case nil:
+		return bits
+	case func(float32) float64:
+		return Bits(f(Value[float32](bits)))
+	case func(float32) int64:
+		return Bits(f(Value[float32](bits)))
+	case func(float32) bool:
+		return Bits(f(Value[float32](bits)))
+	case func(float64) float32:
+		return Bits(f(Value[float64](bits)))
+	case func(float64) int64:
+		return Bits(f(Value[float64](bits)))
+	case func(float64) bool:
+		return Bits(f(Value[float64](bits)))
+	case func(int64) float32:
+		return Bits(f(Value[int64](bits)))
+	case func(int64) float64:
+		return Bits(f(Value[int64](bits)))
+	case func(int64) bool:
+		return Bits(f(Value[int64](bits)))
+	case func(bool) float32:
+		return Bits(f(Value[bool](bits)))
+	case func(bool) float64:
+		return Bits(f(Value[bool](bits)))
+	case func(bool) int64:
+		return Bits(f(Value[bool](bits)))
+	}
+	panic(fmt.Sprintf("kernel: no cast from %v to %v", from, to))
+}
+
+func formatBits(bits uint64, dt device.DType) string {
+	switch dt {
+	case device.Float32:
+		return strconv.FormatFloat(float64(Value[float32](bits)), 'g', -1, 32)
+	case device.Float64:
+		return strconv.FormatFloat(Value[float64](bits), 'g', -1, 64)
+	case device.Int64:
+		return strconv.FormatInt(int64(bits), 10)
+	}
+	return strconv.FormatBool(bits != 0)
+}
