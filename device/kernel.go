@@ -12,7 +12,8 @@ const (
 	// place of its inputs by Kernel.Body, an expression (package
 	// device/kernel), whose immediates are Command.Imm. N elements; Args.Shape
 	// and Args.Strides broadcast (stride 0) and step through views. The output
-	// is contiguous; it may be a contiguous input at the same place.
+	// is contiguous; it may be an input that is contiguous, at the same place
+	// and of elements of the same size.
 	Map Code = iota
 	// Reduce folds the trailing axes of In[0] by Kernel.Body, a reducer (package
 	// device/kernel). Args.Shape is the input's shape with the kept axes

@@ -1,0 +1,179 @@
+// Package cpu is the backend that computes with the program's own threads, in
+// portable Go: the driver "cpu".
+//
+// It is synchronous: [Backend.Submit] runs the commands on the calling
+// goroutine, and several goroutines may submit at once as long as their
+// commands do not depend on each other. Scheduling is the business of the
+// engine, and so is recovering from a command that panics (an integer division
+// by zero does; so does an operand that reaches outside of its buffer, before
+// anything there is touched).
+//
+// Every result is exactly what package kernel defines, bit for bit, and depends
+// neither on how many elements are computed together nor on where they lie.
+package cpu
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/asyncgen/asyncgen/device"
+)
+
+func init() {
+	device.Register(device.Driver{
+		Name:  "cpu",
+		Kind:  device.KindCPU,
+		Count: func() (int, error) { return 1, nil },
+		Open:  func(int) (device.Backend, error) { return New(), nil },
+	})
+}
+
+// Backend implements [device.Backend].
+type Backend struct {
+	tickets atomic.Uint64 // how many commands were submitted
+	closed  atomic.Bool
+}
+
+// New returns a backend of its own. Programs use the one that device.CPU() opens.
+func New() *Backend { return new(Backend) }
+
+// Alloc returns zeroed memory of the Go heap.
+func (b *Backend) Alloc(bytes int64) (*device.Buffer, error) {
+	if b.closed.Load() {
+		return nil, fmt.Errorf("cpu: %w", device.ErrClosed)
+	}
+	// The Go runtime ends the program when the system refuses memory, so what
+	// can't be there is refused before it is asked.
+	if most := physicalMemory(); bytes < 0 || bytes > most {
+		return nil, fmt.Errorf("cpu: %w: %d bytes asked for, the machine has %d", device.ErrOutOfMemory, bytes, most)
+	}
+	return device.HostBuffer(bytes), nil
+}
+
+// Free leaves b to the garbage collector.
+func (b *Backend) Free(*device.Buffer) {}
+
+// Submit runs the commands, in order, up to the first that fails.
+func (b *Backend) Submit(cmds []device.Command) (device.Ticket, error) {
+	if b.closed.Load() {
+		return 0, fmt.Errorf("cpu: %w", device.ErrClosed)
+	}
+	last := b.tickets.Add(uint64(len(cmds)))
+	for i := range cmds {
+		if err := Run(&cmds[i]); err != nil {
+			return device.Ticket(last), err
+		}
+	}
+	return device.Ticket(last), nil
+}
+
+// Done reports whether Submit gave t out, as it does so when the command has run.
+func (b *Backend) Done(t device.Ticket) bool { return uint64(t) <= b.tickets.Load() }
+
+// Wait returns nil: there is nothing to wait for.
+func (b *Backend) Wait(context.Context, device.Ticket) error { return nil }
+
+// Failure returns nil: Submit has returned the error.
+func (b *Backend) Failure(device.Ticket) error { return nil }
+
+// Caps says what the backend promises.
+func (b *Backend) Caps() device.Caps {
+	workers := runtime.GOMAXPROCS(0)
+	return device.Caps{
+		Synchronous:    true,
+		HostMemory:     true,
+		BatchInvariant: true,
+		Description:    fmt.Sprintf("%s, kernels in portable Go, workers: %d", runtime.GOARCH, workers),
+		Workers:        workers,
+	}
+}
+
+// Close makes later calls of Alloc and Submit fail.
+func (b *Backend) Close() error {
+	b.closed.Store(true)
+	return nil
+}
+
+// A runner is a compiled Kernel: it runs the commands that ask for it. Runners
+// are used by several goroutines at once.
+type runner func(c *device.Command) error
+
+// compiled holds the runner of each kernel, by its ID. A runner depends on
+// the kernel alone, so all backends share them; a kernel that can't be compiled
+// has a runner that says why.
+var compiled struct {
+	mu      sync.Mutex // held to change runners
+	runners atomic.Pointer[[]runner]
+}
+
+// Run runs one command now, on the calling goroutine. Its buffers are host memory.
+func Run(c *device.Command) error {
+	if runners := compiled.runners.Load(); runners != nil && c.Kernel.ID < len(*runners) {
+		if run := (*runners)[c.Kernel.ID]; run != nil {
+			return run(c)
+		}
+	}
+	return compile(c.Kernel)(c)
+}
+
+func compile(k *device.Kernel) runner {
+	compiled.mu.Lock()
+	defer compiled.mu.Unlock()
+	var old []runner
+	if p := compiled.runners.Load(); p != nil {
+		old = *p
+	}
+	if k.ID < len(old) && old[k.ID] != nil {
+		return old[k.ID]
+	}
+	// Readers hold no lock: the table that they see is never written to.
+	table := make([]runner, max(len(old), k.ID+1))
+	copy(table, old)
+	table[k.ID] = newRunner(k)
+	compiled.runners.Store(&table)
+	return table[k.ID]
+}
+
+func newRunner(k *device.Kernel) runner {
+	run := noRunner
+	switch k.Code {
+	case device.Map:
+		run = newMap
+	case device.Reduce:
+		run = newReduce
+	case device.MatMul:
+		run = newMatMul
+	case device.Copy:
+		run = newCopy
+	case device.Fill:
+		run = newFill
+	case device.Iota:
+		run = newIota
+	case device.Random:
+		run = newRandom
+	case device.Upload, device.Download:
+		run = newTransfer
+	}
+	r, err := run(k)
+	if err != nil {
+		err = fmt.Errorf("cpu: kernel %s: %w", k.Name, err)
+		return func(*device.Command) error { return err }
+	}
+	return r
+}
+
+func noRunner(k *device.Kernel) (runner, error) {
+	return nil, fmt.Errorf("code %d: %w", k.Code, device.ErrUnsupported)
+}
+
+// unsupported is the error of a kernel whose body or types its code does not go with.
+func unsupported(k *device.Kernel) error {
+	body := "nothing"
+	if k.Body != nil {
+		body = fmt.Sprint(k.Body)
+	}
+	return fmt.Errorf("%s of %v to %v: %w", body, k.In, k.Out, device.ErrUnsupported)
+}

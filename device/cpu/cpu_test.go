@@ -1,0 +1,564 @@
+package cpu
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/kernel"
+)
+
+var seedFlag = flag.Uint64("seed", 0, "seed of the randomised tests; 0 picks one")
+
+func newRand(t *testing.T) *rand.Rand {
+	seed := *seedFlag
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("seed %d", seed)
+	return rand.New(rand.NewPCG(seed, 1))
+}
+
+// load returns the Bits of element i of b.
+func load(b *device.Buffer, dt device.DType, i int) uint64 {
+	p := unsafe.Add(b.Ptr, i*dt.Size())
+	switch dt.Size() {
+	case 1:
+		return uint64(*(*uint8)(p))
+	case 4:
+		return uint64(*(*uint32)(p))
+	}
+	return *(*uint64)(p)
+}
+
+func store(b *device.Buffer, dt device.DType, i int, bits uint64) {
+	fill(unsafe.Add(b.Ptr, i*dt.Size()), dt.Size(), bits, 1)
+}
+
+// randomBits is a value of type dt, often a special one.
+func randomBits(rnd *rand.Rand, dt device.DType) uint64 {
+	special := []float64{0, math.Copysign(0, -1), 1, -1, math.Inf(1), math.Inf(-1), math.NaN(), 1e-45, 3e38}
+	switch {
+	case dt == device.Bool:
+		return rnd.Uint64N(2)
+	case dt == device.Int64:
+		return uint64(1 + rnd.Int64N(9)) // not 0: it may divide
+	case rnd.IntN(4) == 0:
+		return kernel.BitsOf(special[rnd.IntN(len(special))], dt)
+	}
+	return kernel.BitsOf(rnd.NormFloat64(), dt)
+}
+
+func randomBuffer(rnd *rand.Rand, dt device.DType, n int) *device.Buffer {
+	b := device.HostBuffer(int64(n * dt.Size()))
+	for i := range n {
+		store(b, dt, i, randomBits(rnd, dt))
+	}
+	return b
+}
+
+func sameBits(dt device.DType, x, y uint64) bool {
+	switch dt {
+	case device.Float32:
+		a, b := kernel.Value[float32](x), kernel.Value[float32](y)
+		return x == y || a != a && b != b
+	case device.Float64:
+		a, b := kernel.Value[float64](x), kernel.Value[float64](y)
+		return x == y || a != a && b != b
+	}
+	return x == y
+}
+
+func randomShape(rnd *rand.Rand) device.Shape {
+	shape := make(device.Shape, rnd.IntN(4))
+	for i := range shape {
+		shape[i] = rnd.IntN(5)
+		if rnd.IntN(4) == 0 {
+			shape[i] = 1 + rnd.IntN(700/(1+i*i*20))
+		}
+	}
+	return shape
+}
+
+// randomView returns strides over shape, permuted, broadcast or with gaps,
+// and how many elements the buffer needs.
+func randomView(rnd *rand.Rand, shape device.Shape) (strides []int, size int) {
+	strides = make([]int, len(shape))
+	size = 1
+	for _, axis := range rnd.Perm(len(shape)) {
+		if rnd.IntN(4) == 0 {
+			continue // broadcast
+		}
+		strides[axis] = size
+		size *= max(1, shape[axis])
+		if rnd.IntN(4) == 0 {
+			size += rnd.IntN(3)
+		}
+	}
+	return strides, size
+}
+
+// randomExpr grows an expression of any type.
+func randomExpr(rnd *rand.Rand, in []device.DType) *kernel.Expr {
+	var pool []*kernel.Expr
+	for i, dt := range in {
+		pool = append(pool, kernel.Arg(i, dt))
+	}
+	pool = append(pool, kernel.Imm(0, device.Float32), kernel.Imm(1, device.Float64), kernel.Const(2.5, device.Float32), kernel.Const(-1.5, device.Float64),
+		kernel.Const(3, device.Int64), kernel.Const(1, device.Bool))
+	last := pool[rnd.IntN(len(pool))]
+	prims := kernel.Prims()
+	for steps := rnd.IntN(12); steps > 0; {
+		p := prims[rnd.IntN(len(prims))]
+		if p == kernel.PrimCast {
+			dts := device.DTypes()
+			last = kernel.Cast(pool[rnd.IntN(len(pool))], dts[rnd.IntN(len(dts))])
+			pool = append(pool, last)
+			steps--
+			continue
+		}
+		args := make([]*kernel.Expr, p.Arity())
+		dt := pool[rnd.IntN(len(pool))].DType()
+		if p.Func(dt) == nil || dt == device.Int64 && p == kernel.PrimPow {
+			continue
+		}
+		for i := range args {
+			want := dt
+			if p == kernel.PrimWhere && i == 0 {
+				want = device.Bool
+			}
+			for args[i] == nil || args[i].DType() != want {
+				args[i] = pool[rnd.IntN(len(pool))]
+			}
+		}
+		if dt == device.Int64 && p == kernel.PrimDiv {
+			args[1] = kernel.Const(3, dt) // a divisor could be 0
+		}
+		last = kernel.Apply(p, args...)
+		pool = append(pool, last)
+		steps--
+	}
+	return last
+}
+
+func TestMapIsEval(t *testing.T) {
+	rnd := newRand(t)
+	dts := device.DTypes()
+	for range 400 {
+		in := make([]device.DType, 1+rnd.IntN(3))
+		for i := range in {
+			in[i] = dts[rnd.IntN(len(dts))]
+		}
+		e := randomExpr(rnd, in)
+		k := device.NewKernel("random", device.Map, e, e.DType(), in...)
+		for range 3 {
+			shape := randomShape(rnd)
+			if rnd.IntN(10) == 0 {
+				shape = device.Shape{3*tile + rnd.IntN(tile)}
+			}
+			n := shape.Size()
+			c := device.Command{Kernel: k, N: n, Imm: [2]uint64{kernel.Bits(float32(rnd.NormFloat64())), kernel.Bits(rnd.NormFloat64())}}
+			if rnd.IntN(3) > 0 {
+				c.Args = &device.Args{Shape: shape}
+			}
+			for i, dt := range in {
+				size := n
+				if c.Args != nil && rnd.IntN(2) == 0 {
+					c.Args.Strides[i+1], size = randomView(rnd, shape)
+				}
+				c.Off[i+1] = rnd.IntN(3)
+				c.Buf[i+1] = randomBuffer(rnd, dt, size+c.Off[i+1])
+			}
+			c.Off[0] = rnd.IntN(3)
+			c.Buf[0] = randomBuffer(rnd, k.Out, n+c.Off[0]+2)
+			before, after := uint64(0), load(c.Buf[0], k.Out, c.Off[0]+n)
+			if c.Off[0] > 0 {
+				before = load(c.Buf[0], k.Out, c.Off[0]-1)
+			}
+			want := make([]uint64, n)
+			for i := range want {
+				var args [3]uint64
+				for j, dt := range in {
+					args[j] = load(c.Buf[j+1], dt, c.Off[j+1]+place(&c, j+1, i))
+				}
+				want[i] = e.Eval(args[:], c.Imm[:])
+			}
+			if err := Run(&c); err != nil {
+				t.Fatal(err)
+			}
+			for i, w := range want {
+				if got := load(c.Buf[0], k.Out, c.Off[0]+i); !sameBits(k.Out, got, w) {
+					t.Fatalf("%v\nof %v: element %d of %v (args %+v) is %#x, want %#x", e, in, i, shape, c.Args, got, w)
+				}
+			}
+			if load(c.Buf[0], k.Out, c.Off[0]+n) != after || c.Off[0] > 0 && load(c.Buf[0], k.Out, c.Off[0]-1) != before {
+				t.Fatalf("%v of shape %v wrote outside of its output", e, shape)
+			}
+		}
+	}
+}
+
+// place is where element i of operand j lies, computed axis by axis.
+func place(c *device.Command, j, i int) int {
+	if c.Args == nil || c.Args.Strides[j] == nil {
+		return i
+	}
+	at := 0
+	for axis := len(c.Args.Shape) - 1; axis >= 0; axis-- {
+		at += i % c.Args.Shape[axis] * c.Args.Strides[j][axis]
+		i /= c.Args.Shape[axis]
+	}
+	return at
+}
+
+func TestMapInPlace(t *testing.T) {
+	x, y := kernel.Arg(0, device.Float32), kernel.Arg(1, device.Float32)
+	k := device.NewKernel("axpy", device.Map, kernel.Add(kernel.Mul(x, kernel.Imm(0, device.Float32)), y), device.Float32, device.Float32, device.Float32)
+	const n = 2*tile + 5
+	a, b := device.HostBuffer(4*n), device.HostBuffer(4*n)
+	as, bs := device.Slice[float32](a, 0, n), device.Slice[float32](b, 0, n)
+	for i := range n {
+		as[i], bs[i] = float32(i), 1
+	}
+	c := device.Command{Kernel: k, N: n, Imm: [2]uint64{kernel.Bits[float32](2)}}
+	c.Buf[0], c.Buf[1], c.Buf[2] = a, a, b
+	if err := Run(&c); err != nil {
+		t.Fatal(err)
+	}
+	for i, got := range as {
+		if got != float32(2*i+1) {
+			t.Fatalf("element %d is %v, want %d", i, got, 2*i+1)
+		}
+	}
+}
+
+func TestReduceIsFold(t *testing.T) {
+	rnd := newRand(t)
+	type configuration struct {
+		r  kernel.Reducer
+		dt device.DType
+	}
+	kernels := map[configuration]*device.Kernel{}
+	for range 400 {
+		r := kernel.Reducers()[rnd.IntN(len(kernel.Reducers()))]
+		dt := device.DTypes()[rnd.IntN(4)]
+		if r.Prim().Func(dt) == nil {
+			continue
+		}
+		k := kernels[configuration{r, dt}]
+		if k == nil {
+			k = device.NewKernel(r.String(), device.Reduce, r, dt, dt)
+			kernels[configuration{r, dt}] = k
+		}
+		shape := randomShape(rnd)
+		if rnd.IntN(8) == 0 {
+			shape = append(shape[:min(1, len(shape))], kernel.Block*rnd.IntN(4)+rnd.IntN(70))
+		}
+		kept := rnd.IntN(len(shape) + 1)
+		c := device.Command{Kernel: k, N: shape[:kept].Size(), Args: &device.Args{Shape: shape, Kept: kept}}
+		size := shape.Size()
+		switch rnd.IntN(3) {
+		case 0:
+			c.Args.Strides[1], size = randomView(rnd, shape)
+		case 1: // the leading axes reduced
+			strides, n := make([]int, len(shape)), 1
+			for _, axes := range [][2]int{{kept - 1, 0}, {len(shape) - 1, kept}} {
+				for axis := axes[0]; axis >= axes[1]; axis-- {
+					strides[axis] = n
+					n *= shape[axis]
+				}
+			}
+			c.Args.Strides[1] = strides
+		}
+		c.Off[1] = rnd.IntN(3)
+		c.Buf[0], c.Buf[1] = randomBuffer(rnd, dt, c.N), randomBuffer(rnd, dt, size+c.Off[1])
+		if err := Run(&c); err != nil {
+			t.Fatal(err)
+		}
+		length := shape[kept:].Size()
+		for i := range c.N {
+			elements := make([]uint64, length)
+			for j := range elements {
+				elements[j] = load(c.Buf[1], dt, c.Off[1]+place(&c, 1, i*length+j))
+			}
+			if got, want := load(c.Buf[0], dt, i), foldBits(r, dt, elements); !sameBits(dt, got, want) {
+				t.Fatalf("%v of %v %v, %d kept, strides %v: element %d is %#x, want %#x", r, dt, shape, kept, c.Args.Strides[1], i, got, want)
+			}
+		}
+	}
+}
+
+func foldBits(r kernel.Reducer, dt device.DType, x []uint64) uint64 {
+	switch dt {
+	case device.Float32:
+		return foldValues[float32](r, x)
+	case device.Float64:
+		return foldValues[float64](r, x)
+	case device.Int64:
+		return foldValues[int64](r, x)
+	}
+	return foldValues[bool](r, x)
+}
+
+func foldValues[T device.Element](r kernel.Reducer, x []uint64) uint64 {
+	values := make([]T, len(x))
+	for i := range x {
+		values[i] = kernel.Value[T](x[i])
+	}
+	return kernel.Bits(kernel.Fold(r, values))
+}
+
+func TestMatMulIsThreeLoops(t *testing.T) {
+	rnd := newRand(t)
+	testMatMul[float32](t, rnd)
+	testMatMul[float64](t, rnd)
+	testMatMul[int64](t, rnd)
+}
+
+func testMatMul[T number](t *testing.T, rnd *rand.Rand) {
+	dt := device.DTypeOf[T]()
+	k := device.NewKernel("matmul", device.MatMul, nil, dt, dt, dt)
+	length := func(most int) int {
+		if rnd.IntN(3) == 0 {
+			return rnd.IntN(4)
+		}
+		return rnd.IntN(most)
+	}
+	for range 60 {
+		m, n, depth := length(40), length(40), length(600)
+		if rnd.IntN(10) == 0 {
+			m, n, depth = 1+rnd.IntN(2), blockCols+rnd.IntN(5), 1+rnd.IntN(3)
+		}
+		if rnd.IntN(10) == 0 {
+			m, n, depth = blockRows+rnd.IntN(5), 1+rnd.IntN(3), blockK+1
+		}
+		c := device.Command{Kernel: k, N: m * n, Args: &device.Args{Ints: []int{m, n, depth}}}
+		view := func(rows, cols int) ([]int, int) {
+			switch rnd.IntN(4) {
+			case 0:
+				return []int{1, rows + 1}, (rows+1)*cols + 1
+			case 1:
+				return []int{cols + 2, 1}, rows*(cols+2) + 1
+			case 2:
+				return []int{0, 1}, cols + 1
+			}
+			return nil, rows * cols
+		}
+		var sizeA, sizeB int
+		c.Args.Strides[1], sizeA = view(m, depth)
+		c.Args.Strides[2], sizeB = view(depth, n)
+		c.Off[1], c.Off[2] = rnd.IntN(3), rnd.IntN(3)
+		c.Buf[0], c.Buf[1], c.Buf[2] = randomBuffer(rnd, dt, m*n), randomBuffer(rnd, dt, sizeA+c.Off[1]), randomBuffer(rnd, dt, sizeB+c.Off[2])
+		if err := Run(&c); err != nil {
+			t.Fatal(err)
+		}
+		sa, sb := c.Args.Strides[1], c.Args.Strides[2]
+		if sa == nil {
+			sa = []int{depth, 1}
+		}
+		if sb == nil {
+			sb = []int{n, 1}
+		}
+		for i := range m {
+			for j := range n {
+				var want T
+				for p := range depth {
+					a := kernel.Value[T](load(c.Buf[1], dt, c.Off[1]+i*sa[0]+p*sa[1]))
+					b := kernel.Value[T](load(c.Buf[2], dt, c.Off[2]+p*sb[0]+j*sb[1]))
+					want += T(a * b)
+				}
+				if got := load(c.Buf[0], dt, i*n+j); !sameBits(dt, got, kernel.Bits(want)) {
+					t.Fatalf("%v %dx%dx%d, strides %v %v: element %d,%d is %v, want %v", dt, m, n, depth, sa, sb, i, j, kernel.Value[T](got), want)
+				}
+			}
+		}
+	}
+}
+
+func TestCopyOfViews(t *testing.T) {
+	rnd := newRand(t)
+	for _, dt := range device.DTypes() {
+		k := device.NewKernel("copy", device.Copy, nil, dt, dt)
+		for range 50 {
+			shape := randomShape(rnd)
+			strides, size := randomView(rnd, shape)
+			c := device.Command{Kernel: k, N: shape.Size(), Args: &device.Args{Shape: shape}}
+			c.Args.Strides[1] = strides
+			c.Buf[0], c.Buf[1] = randomBuffer(rnd, dt, c.N), randomBuffer(rnd, dt, size)
+			if err := Run(&c); err != nil {
+				t.Fatal(err)
+			}
+			for i := range c.N {
+				if got, want := load(c.Buf[0], dt, i), load(c.Buf[1], dt, place(&c, 1, i)); got != want {
+					t.Fatalf("%v, strides %v: element %d is %#x, want %#x", shape, strides, i, got, want)
+				}
+			}
+		}
+	}
+}
+
+func TestFillIotaRandom(t *testing.T) {
+	c := device.Command{Kernel: device.NewKernel("fill", device.Fill, nil, device.Bool), N: 5, Imm: [2]uint64{1}}
+	c.Buf[0] = device.HostBuffer(5)
+	check(t, &c, []bool{true, true, true, true, true})
+
+	c = device.Command{Kernel: device.NewKernel("iota", device.Iota, nil, device.Int64), N: 4, Imm: [2]uint64{kernel.Bits[int64](5), kernel.Bits[int64](-2)}}
+	c.Buf[0] = device.HostBuffer(32)
+	check(t, &c, []int64{5, 3, 1, -1})
+
+	c = device.Command{Kernel: device.NewKernel("iota", device.Iota, nil, device.Float32), N: 3, Imm: [2]uint64{kernel.Bits[float32](0.5), kernel.Bits[float32](0.1)}}
+	c.Buf[0] = device.HostBuffer(12)
+	step := float32(0.1)
+	check(t, &c, []float32{0.5, 0.5 + step, 0.5 + 2*step})
+
+	c = device.Command{Kernel: device.NewKernel("random", device.Random, kernel.Ints, device.Int64), N: 3, Imm: [2]uint64{3, 7}, Args: &device.Args{Ints: []int{-2, 9}}}
+	c.Buf[0] = device.HostBuffer(24)
+	want := make([]int64, 3)
+	kernel.Draw(kernel.Ints, 3, 7, -2, 9, want)
+	check(t, &c, want)
+
+	c = device.Command{Kernel: device.NewKernel("random", device.Random, kernel.Normal, device.Float64), N: 3, Imm: [2]uint64{3, 7}}
+	c.Buf[0] = device.HostBuffer(24)
+	floats := make([]float64, 3)
+	kernel.Draw(kernel.Normal, 3, 7, 0, 0, floats)
+	check(t, &c, floats)
+}
+
+func check[T device.Element](t *testing.T, c *device.Command, want []T) {
+	t.Helper()
+	if err := Run(c); err != nil {
+		t.Fatal(err)
+	}
+	if got := device.Slice[T](c.Buf[0], 0, c.N); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%s gives %v, want %v", c.Kernel.Name, got, want)
+	}
+}
+
+func TestUnsupportedKernelsSayWhy(t *testing.T) {
+	x := kernel.Arg(0, device.Float32)
+	for _, k := range []*device.Kernel{
+		device.NewKernel("k", device.Map, kernel.ReduceSum, device.Float32, device.Float32),
+		device.NewKernel("k", device.Map, x, device.Float64, device.Float32),
+		device.NewKernel("k", device.Map, x, device.Float32, device.Float64),
+		device.NewKernel("k", device.Map, x, device.Float32),
+		device.NewKernel("k", device.Reduce, kernel.ReduceSum, device.Bool, device.Bool),
+		device.NewKernel("k", device.Reduce, nil, device.Float32, device.Float32),
+		device.NewKernel("k", device.MatMul, nil, device.Bool, device.Bool, device.Bool),
+		device.NewKernel("k", device.Copy, nil, device.Float32, device.Int64),
+		device.NewKernel("k", device.Iota, nil, device.Bool),
+		device.NewKernel("k", device.Random, kernel.Normal, device.Int64),
+		device.NewKernel("k", device.Code(200), nil, device.Int64),
+	} {
+		for range 2 {
+			err := Run(&device.Command{Kernel: k})
+			if !errors.Is(err, device.ErrUnsupported) || !strings.Contains(err.Error(), "kernel k: ") {
+				t.Errorf("code %d, body %v: got error %v", k.Code, k.Body, err)
+			}
+		}
+	}
+}
+
+func TestWrongOperandsPanicBeforeAnythingIsWritten(t *testing.T) {
+	x := kernel.Arg(0, device.Float32)
+	k := device.NewKernel("exp", device.Map, kernel.Exp(x), device.Float32, device.Float32)
+	for name, c := range map[string]device.Command{
+		"short output": {Kernel: k, N: 3, Buf: [4]*device.Buffer{device.HostBuffer(8), device.HostBuffer(12)}},
+		"short input":  {Kernel: k, N: 3, Buf: [4]*device.Buffer{device.HostBuffer(12), device.HostBuffer(8)}},
+		"offset":       {Kernel: k, N: 3, Buf: [4]*device.Buffer{device.HostBuffer(12), device.HostBuffer(12)}, Off: [4]int{0, 1}},
+		"negative":     {Kernel: k, N: 3, Buf: [4]*device.Buffer{device.HostBuffer(12), device.HostBuffer(12)}, Off: [4]int{0, -1}},
+		"strides": {Kernel: k, N: 3, Buf: [4]*device.Buffer{device.HostBuffer(12), device.HostBuffer(12)},
+			Args: &device.Args{Shape: device.Shape{3}, Strides: [4][]int{1: {2}}}},
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			Run(&c)
+		}()
+	}
+}
+
+func TestBackend(t *testing.T) {
+	b := New()
+	if caps := b.Caps(); !caps.Synchronous || !caps.HostMemory || !caps.BatchInvariant || caps.Workers < 1 {
+		t.Errorf("Caps() = %+v", caps)
+	}
+	buf, err := b.Alloc(16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill := device.Command{Kernel: device.NewKernel("fill", device.Fill, nil, device.Int64), N: 2, Imm: [2]uint64{7}}
+	fill.Buf[0] = buf
+	bad := device.Command{Kernel: device.NewKernel("bad", device.Map, nil, device.Int64)}
+	ticket, err := b.Submit([]device.Command{fill, fill})
+	if err != nil || ticket != 2 || !b.Done(2) || b.Done(3) || b.Wait(context.Background(), 2) != nil || b.Failure(2) != nil {
+		t.Errorf("Submit: ticket %d, error %v", ticket, err)
+	}
+	if _, err := b.Submit([]device.Command{fill, bad, fill}); !errors.Is(err, device.ErrUnsupported) {
+		t.Errorf("Submit of a bad command: error %v", err)
+	}
+	b.Free(buf)
+	for _, bytes := range []int64{-1, math.MaxInt64, 1 << 50} {
+		if _, err := b.Alloc(bytes); !errors.Is(err, device.ErrOutOfMemory) {
+			t.Errorf("Alloc(%d): error %v", bytes, err)
+		}
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := b.Alloc(8); !errors.Is(err, device.ErrClosed) {
+		t.Errorf("Alloc after Close: %v", err)
+	}
+	if _, err := b.Submit(nil); !errors.Is(err, device.ErrClosed) {
+		t.Errorf("Submit after Close: %v", err)
+	}
+}
+
+// TestCompilingConcurrently has goroutines meet kernels that nobody has compiled.
+func TestCompilingConcurrently(t *testing.T) {
+	x := kernel.Arg(0, device.Int64)
+	kernels := make([]*device.Kernel, 50)
+	for i := range kernels {
+		kernels[i] = device.NewKernel("add", device.Map, kernel.Add(x, kernel.Const(float64(i), device.Int64)), device.Int64, device.Int64)
+	}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			c := device.Command{N: 1, Buf: [4]*device.Buffer{device.HostBuffer(8), device.HostBuffer(8)}}
+			for i, k := range kernels {
+				c.Kernel = k
+				if err := Run(&c); err != nil || load(c.Buf[0], device.Int64, 0) != uint64(i) {
+					t.Errorf("kernel %d: %d, %v", i, load(c.Buf[0], device.Int64, 0), err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestNothingIsAllocatedPerCommand(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector makes sync.Pool forget on purpose")
+	}
+	x, y, z := kernel.Arg(0, device.Float32), kernel.Arg(1, device.Float32), kernel.Arg(2, device.Float32)
+	k := device.NewKernel("muladd", device.Map, kernel.Add(kernel.Mul(x, y), z), device.Float32, device.Float32, device.Float32, device.Float32)
+	c := device.Command{Kernel: k, N: 4}
+	for i := range c.Buf {
+		c.Buf[i] = device.HostBuffer(16)
+	}
+	b, cmds := New(), []device.Command{c}
+	if n := testing.AllocsPerRun(100, func() { b.Submit(cmds) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

@@ -1,0 +1,188 @@
+package cpu
+
+import (
+	"sync"
+	"unsafe"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/kernel"
+)
+
+func newReduce(k *device.Kernel) (runner, error) {
+	r, ok := k.Body.(kernel.Reducer)
+	if !ok || len(k.In) != 1 || k.In[0] != k.Out || r.Prim().Func(k.Out) == nil {
+		return nil, unsupported(k)
+	}
+	switch k.Out {
+	case device.Float32:
+		return numberFolder[float32](r).run, nil
+	case device.Float64:
+		return numberFolder[float64](r).run, nil
+	case device.Int64:
+		return numberFolder[int64](r).run, nil
+	}
+	f := r.Prim().Func(device.Bool).(func(bool, bool) bool)
+	return newFolder(r, func(dst, x, y []bool) { apply2(f, dst, x, y) }).run, nil
+}
+
+// A folder reduces by the tree of kernel.Fold. Its unit of work is a vector of
+// neighbouring results: each lane of the tree, and each block's result,
+// is a vector of width w, and one loop combines two of them. When the reduced
+// elements themselves lie together, a result is folded alone instead, and
+// the lanes are the vector.
+type folder[T device.Element] struct {
+	identity T
+	combine  func(dst, x, y []T) // element by element
+}
+
+func newFolder[T device.Element](r kernel.Reducer, combine func(dst, x, y []T)) *folder[T] {
+	return &folder[T]{kernel.Value[T](r.Identity(device.DTypeOf[T]())), combine}
+}
+
+func numberFolder[T number](r kernel.Reducer) *folder[T] {
+	p := r.Prim()
+	return newFolder(r, func(dst, x, y []T) { arith(p, dst, x, y) })
+}
+
+const (
+	columns   = 64 // how many results are computed together
+	maxBlocks = 56 // the depth of the tree over blocks: more than any length has
+)
+
+// foldScratch is the memory of one run, in words.
+type foldScratch struct {
+	lanes   [kernel.Lanes * columns]uint64
+	results [maxBlocks * columns]uint64
+	block   [kernel.Block]uint64
+}
+
+var foldScratches = sync.Pool{New: func() any { return new(foldScratch) }}
+
+// run executes a Reduce command.
+func (f *folder[T]) run(c *device.Command) error {
+	if c.N <= 0 {
+		return nil
+	}
+	shape := c.Args.Shape
+	strides := c.Args.Strides[1]
+	if strides == nil {
+		strides = shape.Strides()
+	}
+	var kept, reduced view
+	if !makeView(&kept, shape[:c.Args.Kept], strides[:c.Args.Kept]) || !makeView(&reduced, shape[c.Args.Kept:], strides[c.Args.Kept:]) {
+		return errRank(shape)
+	}
+	n := shape[c.Args.Kept:].Size()
+	out := operand[T](c, 0, c.N)
+	if n == 0 {
+		fillSlice(out, f.identity)
+		return nil
+	}
+	s := foldScratches.Get().(*foldScratch)
+	defer foldScratches.Put(s)
+	src := whole[T](c, 1)
+	inner := kept.rank - 1
+	if !reduced.isContiguous() && inner >= 0 && kept.strides[inner] == 1 {
+		f.foldColumns(s, out, src, c.Off[1], &kept, &reduced, n)
+		return nil
+	}
+	for i := range out {
+		out[i] = f.foldOne(s, src, c.Off[1]+kept.offset(i), &reduced, n)
+	}
+	return nil
+}
+
+// foldOne reduces the n elements of one result, which begin at src[at].
+func (f *folder[T]) foldOne(s *foldScratch, src []T, at int, v *view, n int) T {
+	lanes := slice[T](unsafe.Pointer(&s.lanes), kernel.Lanes)
+	t := tree[T]{folder: f, results: slice[T](unsafe.Pointer(&s.results), maxBlocks), width: 1}
+	for start := 0; start < n; start += kernel.Block {
+		m := min(kernel.Block, n-start)
+		var block []T
+		if v.isContiguous() {
+			block = src[at+start : at+start+m]
+		} else {
+			block = slice[T](unsafe.Pointer(&s.block), m)
+			gather(block, src, at, v, start)
+		}
+		t.push(f.foldBlock(lanes, block))
+	}
+	return t.finish()[0]
+}
+
+// foldBlock folds up to kernel.Block elements; the result is lanes[:1].
+func (f *folder[T]) foldBlock(lanes, x []T) []T {
+	width := kernel.LanesFor(len(x))
+	fillSlice(lanes[:width], f.identity)
+	for ; len(x) > width; x = x[width:] {
+		f.combine(lanes[:width], lanes[:width], x[:width])
+	}
+	f.combine(lanes[:len(x)], lanes[:len(x)], x)
+	for half := width / 2; half > 0; half /= 2 {
+		f.combine(lanes[:half], lanes[:half], lanes[half:2*half])
+	}
+	return lanes[:1]
+}
+
+// foldColumns computes results that are neighbours in memory together.
+func (f *folder[T]) foldColumns(s *foldScratch, out, src []T, off int, kept, reduced *view, n int) {
+	length := kept.dims[kept.rank-1]
+	for i := 0; i < len(out); {
+		w := min(columns, length-i%length)
+		at := off + kept.offset(i)
+		t := tree[T]{folder: f, results: slice[T](unsafe.Pointer(&s.results), maxBlocks*w), width: w}
+		for start := 0; start < n; start += kernel.Block {
+			m := min(kernel.Block, n-start)
+			width := kernel.LanesFor(m)
+			lanes := slice[T](unsafe.Pointer(&s.lanes), width*w)
+			fillSlice(lanes, f.identity)
+			for k := range m {
+				lane := lanes[k%width*w:][:w]
+				f.combine(lane, lane, src[at+reduced.offset(start+k):][:w])
+			}
+			for half := width / 2; half > 0; half /= 2 {
+				f.combine(lanes[:half*w], lanes[:half*w], lanes[half*w:2*half*w])
+			}
+			t.push(lanes[:w])
+		}
+		copy(out[i:], t.finish())
+		i += w
+	}
+}
+
+// A tree combines the results of blocks, vectors of the same width, in
+// neighbouring pairs. It holds one result for each bit of count, the largest
+// number of blocks first, as a binary counter does.
+type tree[T device.Element] struct {
+	folder  *folder[T]
+	results []T
+	width   int
+	held    int // how many results
+	count   int // how many blocks they are of
+}
+
+func (t *tree[T]) result(i int) []T { return t.results[i*t.width:][:t.width] }
+
+func (t *tree[T]) push(x []T) {
+	copy(t.result(t.held), x)
+	t.held++
+	t.count++
+	for n := t.count; n%2 == 0; n /= 2 {
+		t.pair()
+	}
+}
+
+// pair combines the last two results.
+func (t *tree[T]) pair() {
+	t.held--
+	left := t.result(t.held - 1)
+	t.folder.combine(left, left, t.result(t.held))
+}
+
+// finish combines what is left, the odd ones, from the right.
+func (t *tree[T]) finish() []T {
+	for t.held > 1 {
+		t.pair()
+	}
+	return t.result(0)
+}

@@ -1,0 +1,102 @@
+package cpu
+
+import (
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/kernel"
+)
+
+func newCopy(k *device.Kernel) (runner, error) {
+	if len(k.In) != 1 || k.In[0] != k.Out {
+		return nil, unsupported(k)
+	}
+	size := k.Out.Size()
+	return func(c *device.Command) error {
+		if c.N <= 0 {
+			return nil
+		}
+		dst := pointer(c, 0, size, c.N)
+		strides := stridesOf(c, 1)
+		if strides == nil {
+			move(c, size)
+			return nil
+		}
+		var v view
+		if !makeView(&v, c.Args.Shape, strides) {
+			return errRank(c.Args.Shape)
+		}
+		gatherBits(dst, c.N, size, c, 1, &v, 0)
+		return nil
+	}, nil
+}
+
+// newTransfer copies between buffers of the device and the host, which are the same here.
+func newTransfer(k *device.Kernel) (runner, error) {
+	if len(k.In) != 1 || k.In[0] != k.Out {
+		return nil, unsupported(k)
+	}
+	size := k.Out.Size()
+	return func(c *device.Command) error {
+		move(c, size)
+		return nil
+	}, nil
+}
+
+// move copies N contiguous elements.
+func move(c *device.Command, size int) {
+	if c.N > 0 {
+		copy(slice[byte](pointer(c, 0, size, c.N), c.N*size), slice[byte](pointer(c, 1, size, c.N), c.N*size))
+	}
+}
+
+func newFill(k *device.Kernel) (runner, error) {
+	size := k.Out.Size()
+	return func(c *device.Command) error {
+		if c.N > 0 {
+			fill(pointer(c, 0, size, c.N), size, c.Imm[0], c.N)
+		}
+		return nil
+	}, nil
+}
+
+func newIota(k *device.Kernel) (runner, error) {
+	switch k.Out {
+	case device.Float32:
+		return ramp[float32], nil
+	case device.Float64:
+		return ramp[float64], nil
+	case device.Int64:
+		return ramp[int64], nil
+	}
+	return nil, unsupported(k)
+}
+
+func ramp[T number](c *device.Command) error {
+	start, step := kernel.Value[T](c.Imm[0]), kernel.Value[T](c.Imm[1])
+	for i, dst := 0, operand[T](c, 0, c.N); i < len(dst); i++ {
+		dst[i] = start + T(T(i)*step)
+	}
+	return nil
+}
+
+func newRandom(k *device.Kernel) (runner, error) {
+	d, ok := k.Body.(kernel.Distribution)
+	switch {
+	case ok && d == kernel.Ints && k.Out == device.Int64:
+		return func(c *device.Command) error {
+			kernel.Draw(d, c.Imm[0], c.Imm[1], int64(c.Args.Ints[0]), int64(c.Args.Ints[1]), operand[int64](c, 0, c.N))
+			return nil
+		}, nil
+	case ok && d != kernel.Ints && k.Out == device.Float32:
+		return drawFloats[float32](d), nil
+	case ok && d != kernel.Ints && k.Out == device.Float64:
+		return drawFloats[float64](d), nil
+	}
+	return nil, unsupported(k)
+}
+
+func drawFloats[T device.Element](d kernel.Distribution) runner {
+	return func(c *device.Command) error {
+		kernel.Draw(d, c.Imm[0], c.Imm[1], 0, 0, operand[T](c, 0, c.N))
+		return nil
+	}
+}

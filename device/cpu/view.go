@@ -1,0 +1,153 @@
+package cpu
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/asyncgen/asyncgen/device"
+)
+
+// maxRank bounds the axes of a view that is not contiguous, after those that
+// can be walked as one were merged.
+const maxRank = 16
+
+// A view is an operand that is not contiguous, with as few axes as possible: no
+// axis has length 1, and no two can be walked as one.
+type view struct {
+	rank    int
+	dims    [maxRank]int
+	strides [maxRank]int
+}
+
+// makeView merges the axes of shape. It reports whether there are few enough.
+func makeView(v *view, shape, strides []int) bool {
+	v.rank = 0
+	for i, d := range shape {
+		if d == 1 {
+			continue
+		}
+		if last := v.rank - 1; last >= 0 && v.strides[last] == strides[i]*d {
+			v.dims[last] *= d
+			v.strides[last] = strides[i]
+			continue
+		}
+		if v.rank == maxRank {
+			return false
+		}
+		v.dims[v.rank], v.strides[v.rank] = d, strides[i]
+		v.rank++
+	}
+	return true
+}
+
+func errRank(shape device.Shape) error {
+	return fmt.Errorf("cpu: view of shape %v with more than %d independent axes: %w", shape, maxRank, device.ErrUnsupported)
+}
+
+// isContiguous reports whether the elements of v lie one after the other.
+func (v *view) isContiguous() bool {
+	return v.rank == 0 || v.rank == 1 && v.strides[0] == 1
+}
+
+// isScalar reports whether all elements of v are one.
+func (v *view) isScalar() bool {
+	return v.rank == 0 || v.rank == 1 && v.strides[0] == 0
+}
+
+// offset is where element i in row-major order lies, relative to the first.
+func (v *view) offset(i int) int {
+	at := 0
+	for axis := v.rank - 1; axis >= 0; axis-- {
+		at += i % v.dims[axis] * v.strides[axis]
+		i /= v.dims[axis]
+	}
+	return at
+}
+
+// gather copies elements start, start+1, ... of the view of src that begins at
+// off to dst.
+func gather[T any](dst, src []T, off int, v *view, start int) {
+	if v.rank == 0 {
+		fillSlice(dst, src[off])
+		return
+	}
+	inner := v.rank - 1
+	length, stride := v.dims[inner], v.strides[inner]
+	var index [maxRank]int // of the outer axes
+	at := off
+	rest := start / length
+	for axis := inner - 1; axis >= 0; axis-- {
+		index[axis] = rest % v.dims[axis]
+		rest /= v.dims[axis]
+		at += index[axis] * v.strides[axis]
+	}
+	first := start % length // of the innermost axis
+	for {
+		n := min(length-first, len(dst))
+		from := at + first*stride
+		switch stride {
+		case 0:
+			fillSlice(dst[:n], src[from])
+		case 1:
+			copy(dst[:n], src[from:from+n])
+		default:
+			for i := range dst[:n] {
+				dst[i] = src[from]
+				from += stride
+			}
+		}
+		if dst = dst[n:]; len(dst) == 0 {
+			return
+		}
+		first = 0
+		for axis := inner - 1; axis >= 0; axis-- {
+			at += v.strides[axis]
+			if index[axis]++; index[axis] < v.dims[axis] {
+				break
+			}
+			at -= v.dims[axis] * v.strides[axis]
+			index[axis] = 0
+		}
+	}
+}
+
+// gatherBits is gather for elements of the given size, of operand i of c.
+func gatherBits(dst unsafe.Pointer, n, size int, c *device.Command, i int, v *view, start int) {
+	switch size {
+	case 1:
+		gather(slice[uint8](dst, n), whole[uint8](c, i), c.Off[i], v, start)
+	case 4:
+		gather(slice[uint32](dst, n), whole[uint32](c, i), c.Off[i], v, start)
+	default:
+		gather(slice[uint64](dst, n), whole[uint64](c, i), c.Off[i], v, start)
+	}
+}
+
+// whole is all of operand i's buffer. Indexing it keeps a wrong view inside.
+func whole[T any](c *device.Command, i int) []T {
+	b := c.Buf[i]
+	var zero T
+	return unsafe.Slice((*T)(b.Ptr), int(b.Bytes)/int(unsafe.Sizeof(zero)))
+}
+
+// operand is n contiguous elements of operand i.
+func operand[T device.Element](c *device.Command, i, n int) []T {
+	return device.Slice[T](c.Buf[i], c.Off[i], n)
+}
+
+// pointer is where n contiguous elements of operand i begin. It panics if they reach outside of the buffer.
+func pointer(c *device.Command, i, size, n int) unsafe.Pointer {
+	b, off := c.Buf[i], c.Off[i]
+	if off < 0 || int64(off+n)*int64(size) > b.Bytes {
+		panic(fmt.Sprintf("cpu: kernel %s: elements %d to %d of operand %d reach outside of its %d bytes", c.Kernel.Name, off, off+n, i, b.Bytes))
+	}
+	return unsafe.Add(b.Ptr, off*size)
+}
+
+// stridesOf are the strides of operand i, or nil if it is contiguous.
+func stridesOf(c *device.Command, i int) []int {
+	if c.Args == nil {
+		return nil
+	}
+	return c.Args.Strides[i]
+}
