@@ -1,0 +1,322 @@
+// Package engine is the asynchronous execution engine: it takes operations in
+// program order, returns at once, and runs them when what they read is there.
+// It knows buffers, devices and errors; it knows no tensors and no gradients.
+//
+// Operations of one device form a stream, a ring of records (stream.go). What
+// happens to them depends on the device: on one that is made of the program's
+// own threads the engine orders them by the buffers they read and write and
+// runs what is independent in parallel (flow.go); one that has a queue of its
+// own gets them in order (queue.go). Streams meet at copies (link.go). Whoever
+// waits helps to execute, but only what it waits for (wait.go). An operation
+// that fails spoils what it writes; dependents are skipped and carry the same
+// first cause (errors.go).
+//
+// The results, and the errors at each point of observation, depend on the
+// program alone: not on the number of workers, the bounds or the mode.
+package engine
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/asyncgen/asyncgen/device"
+)
+
+// A Mode says when operations run.
+type Mode uint8
+
+const (
+	// Async runs them when their inputs are there. Enqueue returns at once.
+	Async Mode = iota + 1
+	// Naive runs each before Enqueue returns, for debugging: same results, same errors.
+	Naive
+)
+
+// Options configure an Engine. The zero Options are the defaults.
+type Options struct {
+	Mode     Mode  // 0: as ASYNCGEN_ENGINE says ("async" or "naive"), or else Async
+	Workers  int   // for each synchronous device; 0: as its Caps say, or else GOMAXPROCS
+	Ring     int   // operations enqueued and not yet retired, for each device, rounded up to a power of two; 0: 4096
+	MaxBytes int64 // see SetLimit; 0: as ASYNCGEN_LIMIT says, or else a fraction of the memory; negative: unbounded
+}
+
+// An Engine executes operations on any number of devices. Its methods may be
+// called from several goroutines at once; program order is then the order in
+// which the calls to Enqueue took effect.
+type Engine struct {
+	mode    Mode
+	workers int
+	ring    int
+
+	streams  atomic.Pointer[[]*stream] // by device.Device.Index; entries may be nil
+	host     atomic.Pointer[stream]    // where staging memory of copies lives; runs nothing
+	mu       sync.Mutex                // guards the making of streams, made and closed
+	made     uint16
+	closed   bool
+	crossing sync.Mutex // held while the two ends of a link are enqueued, see link.go
+	naive    sync.Mutex // in mode Naive: held while an operation runs
+
+	limit    atomic.Int64  // bound on inFlight; 0: none
+	inFlight atomic.Int64  // bytes written by operations that have not finished
+	peak     atomic.Int64  // largest inFlight so far
+	epoch    atomic.Uint64 // see order
+	stalled  stalled
+
+	totals     totals
+	ranNow     atomic.Uint64 // operations executed in mode Naive
+	skippedNow atomic.Uint64 // and skipped
+	gates      atomic.Uint64 // records that are no operations
+	watcher    watcher
+}
+
+// New returns an engine without work. Unknown values in the environment panic.
+func New(o Options) *Engine {
+	e := &Engine{mode: o.Mode, workers: o.Workers, ring: 1}
+	if e.mode == 0 {
+		e.mode = modeFromEnv()
+	}
+	if o.Ring <= 0 {
+		o.Ring = 4096
+	}
+	for e.ring < o.Ring {
+		e.ring *= 2
+	}
+	e.ring = max(e.ring, 2)
+	if o.MaxBytes == 0 {
+		o.MaxBytes = limitFromEnv()
+	}
+	e.limit.Store(max(o.MaxBytes, 0))
+	e.stalled.cond.L = &e.stalled.mu
+	e.streams.Store(new([]*stream))
+	return e
+}
+
+func modeFromEnv() Mode {
+	switch v := os.Getenv("ASYNCGEN_ENGINE"); v {
+	case "", "async":
+		return Async
+	case "naive":
+		return Naive
+	default:
+		panic(fmt.Sprintf("engine: ASYNCGEN_ENGINE=%s: want async or naive", v))
+	}
+}
+
+func limitFromEnv() int64 {
+	v := os.Getenv("ASYNCGEN_LIMIT")
+	if v == "" {
+		return defaultLimit()
+	}
+	n, err := strconv.ParseInt(v, 10, 64)
+	if err != nil || n < 0 {
+		panic(fmt.Sprintf("engine: ASYNCGEN_LIMIT=%s: want a number of bytes, 0 for no bound", v))
+	}
+	return n
+}
+
+var theDefault = sync.OnceValue(func() *Engine {
+	return New(Options{})
+})
+
+// Default returns the engine of the process, made at the first call from the environment.
+func Default() *Engine { return theDefault() }
+
+// An Op is a request to run a command. Enqueue copies it.
+type Op struct {
+	// Cmd is what to run. Buf is ignored: the engine knows the buffers from Operands.
+	Cmd device.Command
+	// Operands are the storages that Cmd works on, in the order of
+	// Cmd.Buf: the output, then the inputs; the first nil ends them. All live on the
+	// device of the first. A storage that is read and written stands there twice.
+	Operands [device.MaxOperands]*Storage
+	// Writes has bit i set if Operands[i] is written, and written as a whole; 0 means
+	// just the first. What is not written is read.
+	Writes uint8
+	// Cost is a guess of the nanoseconds it takes. It decides when workers are woken, nothing else.
+	Cost int64
+	// Shapes are for messages, one for each operand or nil. They are kept until the operation has finished.
+	Shapes [device.MaxOperands]*device.Shape
+}
+
+// Enqueue puts op behind everything enqueued so far and returns. It never waits for
+// the execution of anything except when a bound is full (see Options.Ring and SetLimit); then it
+// helps to execute until there is room. The operation runs as if at this place of the program:
+// it sees what earlier operations have written and nothing of later ones.
+func (e *Engine) Enqueue(op *Op) {
+	pc := callerPC()
+	st := op.Operands[0].st
+	writes := op.Writes
+	if writes == 0 {
+		writes = 1
+	}
+	for _, s := range op.Operands {
+		if s != nil && s.st != st {
+			panic("engine: operands of one operation on different devices")
+		}
+	}
+	e.enqueueOn(st, op, writes, pc)
+}
+
+// enqueueOn enqueues op on st.
+func (e *Engine) enqueueOn(st *stream, op *Op, writes uint8, pc uintptr) {
+	if e.watcher.on.Load() {
+		e.watcher.tell(op, writes, pc)
+	}
+	if e.mode == Naive {
+		st.runNow(op, writes, pc)
+		return
+	}
+	bytes := op.written(writes)
+	e.admit(bytes, op, pc)
+	st.push(op, writes, pc, bytes, nil)
+}
+
+// written is how many bytes op writes.
+func (op *Op) written(writes uint8) int64 {
+	var bytes int64
+	for i, s := range op.Operands {
+		if s != nil && writes>>i&1 != 0 {
+			bytes += s.bytes
+		}
+	}
+	return bytes
+}
+
+// WaitAll waits until all operations enqueued before have finished, helping to execute them. It returns the
+// errors of those that failed since the last WaitAll, whether a Wait has seen them or not, joined in program
+// order: of 1,024 and, if there were more, how many more. Operations that were skipped because an input was
+// spoiled are no failures of their own. If ctx ends first, WaitAll returns its error and forgets nothing.
+func (e *Engine) WaitAll(ctx context.Context) error {
+	pc := callerPC()
+	streams := e.allStreams()
+	for _, st := range streams {
+		if err := st.drain(ctx, "WaitAll", pc); err != nil {
+			return err
+		}
+	}
+	return joinRoots(streams)
+}
+
+// Synchronize is WaitAll for the operations of one device.
+func (e *Engine) Synchronize(ctx context.Context, d device.Device) error {
+	pc := callerPC()
+	st := e.stream(d)
+	if err := st.drain(ctx, "Synchronize", pc); err != nil {
+		return err
+	}
+	return joinRoots([]*stream{st})
+}
+
+// SetLimit bounds the bytes that operations in flight, enqueued and not yet finished, write: Enqueue waits before
+// it exceeds the bound. A single operation that writes more runs when nothing else is in flight.
+// 0 means no bound.
+func (e *Engine) SetLimit(bytes int64) {
+	e.limit.Store(max(bytes, 0))
+	e.stalled.wake()
+}
+
+// Close waits for all work and stops the workers. The engine must not be used any more;
+// storages keep their contents. Errors that no WaitAll has returned are returned.
+func (e *Engine) Close() error {
+	err := e.WaitAll(context.Background())
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return err
+	}
+	e.closed = true
+	for _, st := range e.allStreams() {
+		st.close()
+	}
+	return err
+}
+
+// stream returns the stream of d, made at the first use.
+func (e *Engine) stream(d device.Device) *stream {
+	i := d.Index()
+	if all := *e.streams.Load(); i < len(all) && all[i] != nil {
+		return all[i]
+	}
+	return e.makeStream(d)
+}
+
+func (e *Engine) makeStream(d device.Device) *stream {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	old := *e.streams.Load()
+	i := d.Index()
+	if i < len(old) && old[i] != nil {
+		return old[i]
+	}
+	if e.closed {
+		panic("engine: used after Close")
+	}
+	all := make([]*stream, max(len(old), i+1))
+	copy(all, old)
+	all[i] = newStream(e, d.Or(), d.Backend())
+	e.streams.Store(&all)
+	return all[i]
+}
+
+// hostStream returns the stream of memory that belongs to no device.
+func (e *Engine) hostStream() *stream {
+	if st := e.host.Load(); st != nil {
+		return st
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.host.Load() == nil {
+		e.host.Store(newStream(e, device.Device{}, nil))
+	}
+	return e.host.Load()
+}
+
+// allStreams lists the streams there are.
+func (e *Engine) allStreams() []*stream {
+	var list []*stream
+	for _, st := range *e.streams.Load() {
+		if st != nil {
+			list = append(list, st)
+		}
+	}
+	if st := e.host.Load(); st != nil {
+		list = append(list, st)
+	}
+	return list
+}
+
+// order returns a stamp by which the operations of all streams can be sorted
+// into program order, together with their places in their streams. The stamp is
+// a count of changes from one stream to another and, in the low 16 bits, the
+// stream that was changed to; so it costs a load as long as a program stays on one device.
+func (e *Engine) order(st *stream) uint64 {
+	for {
+		now := e.epoch.Load()
+		if now&0xffff == uint64(st.id) {
+			return now
+		}
+		next := (now>>16+1)<<16 | uint64(st.id)
+		if e.epoch.CompareAndSwap(now, next) {
+			return next
+		}
+	}
+}
+
+// workersOf is how many goroutines execute what a synchronous backend runs.
+func (e *Engine) workersOf(b device.Backend) int {
+	if e.mode == Naive {
+		return 0
+	}
+	if e.workers > 0 {
+		return e.workers
+	}
+	if n := b.Caps().Workers; n > 0 {
+		return n
+	}
+	return runtime.GOMAXPROCS(0)
+}

@@ -1,0 +1,214 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/asyncgen/asyncgen/device"
+)
+
+// An OpError says which operation failed, where the program asked for it, and
+// why. Everything computed from its result carries the same *OpError.
+//
+// Error gives the cause alone, so that programs that differ only in how they are compiled print the same; %+v
+// gives the rest as well.
+type OpError struct {
+	Op     string         // what the kernel is called: "add"
+	Shapes []device.Shape // of the operands, output first, as far as the caller gave them
+	DTypes []device.DType // of the operands, output first
+	Device device.Device  // where it ran
+	File   string         // of the first caller outside the library; "" if there is none
+	Line   int
+	Err    error
+}
+
+// Error returns the cause.
+func (e *OpError) Error() string { return "asyncgen: " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *OpError) Unwrap() error { return e.Err }
+
+// Format prints e. %+v adds the operation, its operands, the device and the source line.
+func (e *OpError) Format(f fmt.State, verb rune) {
+	switch {
+	case verb == 'v' && f.Flag('+'):
+		io.WriteString(f, e.detail())
+	case verb == 'q':
+		fmt.Fprintf(f, "%q", e.Error())
+	default:
+		io.WriteString(f, e.Error())
+	}
+}
+
+func (e *OpError) detail() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "asyncgen: %s", e.Op)
+	for i, dt := range e.DTypes {
+		if i == 1 {
+			b.WriteString(" from")
+		}
+		fmt.Fprintf(&b, " %v", dt)
+		if i < len(e.Shapes) && e.Shapes[i] != nil {
+			fmt.Fprintf(&b, "%v", e.Shapes[i])
+		}
+	}
+	fmt.Fprintf(&b, " on %v", e.Device)
+	if e.File != "" {
+		fmt.Fprintf(&b, ", enqueued at %s:%d", e.File, e.Line)
+	}
+	fmt.Fprintf(&b, ": %+v", e.Err)
+	return b.String()
+}
+
+// A PanicError is the Err of an OpError whose kernel panicked.
+type PanicError struct{ Value any }
+
+// Error describes the value.
+func (e *PanicError) Error() string { return fmt.Sprintf("kernel panicked: %v", e.Value) }
+
+// Unwrap returns the value if it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// submit is b.Submit, with panics as errors.
+func submit(b device.Backend, cmds []device.Command) (t device.Ticket, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &PanicError{v}
+		}
+	}()
+	return b.Submit(cmds)
+}
+
+// failed notes that the operation at seq has failed and returns what its outputs will carry.
+func (st *stream) failed(r *record, seq uint64, err error) *OpError {
+	e := &OpError{Op: r.kernel.Name, Device: st.dev, Err: err}
+	e.DTypes = append([]device.DType{r.kernel.Out}, r.kernel.In...)
+	for _, s := range r.shapes {
+		if s == nil {
+			break
+		}
+		e.Shapes = append(e.Shapes, slices.Clone(*s))
+	}
+	if at := siteOf(r.pc); at != nil {
+		e.File, e.Line = at.file, at.line
+	}
+	st.roots.add(root{r.order, seq, e})
+	return e
+}
+
+// maxRoots is how many failures are kept for WaitAll. The others are counted.
+const maxRoots = 1024
+
+// A root is a failure of an operation's own.
+type root struct {
+	order, seq uint64
+	err        *OpError
+}
+
+func (a root) compare(b root) int {
+	return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.seq, b.seq))
+}
+
+// roots are the failures of a stream since they were last taken.
+type roots struct {
+	mu   sync.Mutex // guards the rest
+	list []root     // the first maxRoots in program order, sorted
+	more int
+}
+
+func (r *roots) add(x root) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at, _ := slices.BinarySearchFunc(r.list, x, root.compare)
+	if at < maxRoots {
+		r.list = slices.Insert(r.list, at, x)
+	} else {
+		r.more++
+	}
+	if len(r.list) > maxRoots {
+		r.list = r.list[:maxRoots]
+		r.more++
+	}
+}
+
+func (r *roots) take() (list []root, more int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list, more = r.list, r.more
+	r.list, r.more = nil, 0
+	return list, more
+}
+
+// joinRoots takes the failures of streams and joins them in program order.
+func joinRoots(streams []*stream) error {
+	var all []root
+	more := 0
+	for _, st := range streams {
+		list, m := st.roots.take()
+		all = append(all, list...)
+		more += m
+	}
+	slices.SortFunc(all, root.compare)
+	if len(all) > maxRoots {
+		more += len(all) - maxRoots
+		all = all[:maxRoots]
+	}
+	var errs []error
+	for _, r := range all {
+		errs = append(errs, r.err)
+	}
+	if more > 0 {
+		errs = append(errs, fmt.Errorf("asyncgen: and %d more failed operations", more))
+	}
+	return errors.Join(errs...)
+}
+
+// runNow executes op at once, as the mode Naive wants it.
+func (st *stream) runNow(op *Op, writes uint8, pc uintptr) {
+	e := st.e
+	e.naive.Lock()
+	defer e.naive.Unlock()
+	seq := st.tail.Add(2)>>1 - 1
+	st.done.Store(seq + 1)
+	r := new(record)
+	r.fill(op, writes, pc)
+	r.order = e.order(st)
+	if r.fail = r.spoiled(); r.fail == nil {
+		if err := st.complete(r); err != nil {
+			r.fail = st.failed(r, seq, err)
+		}
+		e.ranNow.Add(1)
+	} else {
+		e.skippedNow.Add(1)
+	}
+	for i, s := range r.operands {
+		if s != nil && r.writes>>i&1 != 0 && s.err.Load() != r.fail {
+			s.err.Store(r.fail)
+		}
+	}
+}
+
+// complete runs r from beginning to end.
+func (st *stream) complete(r *record) error {
+	var c [1]device.Command
+	if err := r.command(&c[0]); err != nil {
+		return err
+	}
+	t, err := submit(st.backend, c[:])
+	if err != nil || st.backend.Caps().Synchronous {
+		return err
+	}
+	if err := st.backend.Wait(context.Background(), t); err != nil {
+		return err
+	}
+	return st.backend.Failure(t)
+}

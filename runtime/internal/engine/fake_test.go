@@ -1,0 +1,230 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"unsafe"
+
+	"github.com/asyncgen/asyncgen/device"
+)
+
+// fakeBody is what the fake devices run: any Go function of a command's buffers.
+type fakeBody struct {
+	f func(c *device.Command) error
+}
+
+func (*fakeBody) Key() string { return "fake" }
+
+// fakeKernel makes a kernel of float64 operands.
+func fakeKernel(name string, inputs int, f func(c *device.Command) error) *device.Kernel {
+	in := make([]device.DType, inputs)
+	for i := range in {
+		in[i] = device.Float64
+	}
+	return device.NewKernel(name, device.Map, &fakeBody{f}, device.Float64, in...)
+}
+
+// vals views operand i of a command whose buffers the fakes have allocated.
+func vals(c *device.Command, i int) []float64 {
+	b := c.Buf[i]
+	p := b.Ptr
+	if p == nil {
+		p = b.Handle.(*device.Buffer).Ptr
+	}
+	return unsafe.Slice((*float64)(p), b.Bytes/8)
+}
+
+// addOne adds one to each element of the first input.
+var addOne = fakeKernel("addone", 1, func(c *device.Command) error {
+	out, in := vals(c, 0), vals(c, 1)
+	for i := range out {
+		out[i] = in[i] + 1
+	}
+	return nil
+})
+
+var errBoom = errors.New("boom")
+
+// failing fails.
+var failing = fakeKernel("failing", 1, func(*device.Command) error { return errBoom })
+
+// panicking panics.
+var panicking = fakeKernel("panicking", 1, func(*device.Command) error { panic("ouch") })
+
+// runCommand executes a command on host memory.
+func runCommand(c *device.Command) error {
+	switch c.Kernel.Code {
+	case device.Copy, device.Upload, device.Download:
+		size := c.Kernel.Out.Size()
+		copyBytes(c.Buf[0], c.Off[0]*size, c.Buf[1], c.Off[1]*size, c.N*size)
+		return nil
+	}
+	return c.Kernel.Body.(*fakeBody).f(c)
+}
+
+func copyBytes(dst *device.Buffer, dstOff int, src *device.Buffer, srcOff, n int) {
+	view := func(b *device.Buffer) []byte {
+		p := b.Ptr
+		if p == nil {
+			p = b.Handle.(*device.Buffer).Ptr
+		}
+		return unsafe.Slice((*byte)(p), b.Bytes)
+	}
+	copy(view(dst)[dstOff:dstOff+n], view(src)[srcOff:srcOff+n])
+}
+
+// fakeCPU is a synchronous device with host memory.
+type fakeCPU struct {
+	workers  int
+	noHost   bool // its memory can't be reached by the host
+	mu       sync.Mutex
+	failFrom int // the allocation with this number and later ones fail; 0: none
+	allocs   int
+}
+
+func (f *fakeCPU) Alloc(bytes int64) (*device.Buffer, error) { return f.alloc(bytes, f.noHost) }
+
+func (f *fakeCPU) alloc(bytes int64, hidden bool) (*device.Buffer, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.allocs++
+	if f.failFrom > 0 && f.allocs >= f.failFrom {
+		return nil, fmt.Errorf("fake: %d bytes: %w", bytes, device.ErrOutOfMemory)
+	}
+	b := device.HostBuffer(bytes)
+	if hidden {
+		return &device.Buffer{Bytes: bytes, Handle: b}, nil
+	}
+	return b, nil
+}
+func (f *fakeCPU) Free(*device.Buffer) {}
+func (f *fakeCPU) Submit(cmds []device.Command) (device.Ticket, error) {
+	for i := range cmds {
+		if err := runCommand(&cmds[i]); err != nil {
+			return 0, err
+		}
+	}
+	return 0, nil
+}
+func (f *fakeCPU) Done(device.Ticket) bool                   { return true }
+func (f *fakeCPU) Wait(context.Context, device.Ticket) error { return nil }
+func (f *fakeCPU) Failure(device.Ticket) error               { return nil }
+func (f *fakeCPU) Caps() device.Caps {
+	return device.Caps{Synchronous: true, HostMemory: !f.noHost, Workers: f.workers, BatchInvariant: true}
+}
+func (f *fakeCPU) Close() error { return nil }
+
+// fakeGPU is a device with a queue: one goroutine runs commands in order.
+type fakeGPU struct {
+	fakeCPU
+	refuse bool // Submit refuses commands that would fail
+
+	mu       sync.Mutex
+	cond     sync.Cond
+	queue    []device.Command
+	sent     device.Ticket
+	done     device.Ticket
+	failures map[device.Ticket]error
+	closed   bool
+	exited   chan struct{}
+}
+
+func newFakeGPU() *fakeGPU {
+	g := &fakeGPU{failures: map[device.Ticket]error{}, exited: make(chan struct{})}
+	g.cond.L = &g.mu
+	go g.work()
+	return g
+}
+
+func (g *fakeGPU) work() {
+	defer close(g.exited)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for {
+		for len(g.queue) == 0 && !g.closed {
+			g.cond.Wait()
+		}
+		if len(g.queue) == 0 {
+			return
+		}
+		c := g.queue[0]
+		g.queue = g.queue[1:]
+		g.mu.Unlock()
+		err := func() (err error) {
+			defer func() {
+				if v := recover(); v != nil {
+					err = &PanicError{v}
+				}
+			}()
+			return runCommand(&c)
+		}()
+		g.mu.Lock()
+		g.done++
+		if err != nil {
+			g.failures[g.done] = err
+		}
+		g.cond.Broadcast()
+	}
+}
+
+func (g *fakeGPU) Alloc(bytes int64) (*device.Buffer, error) { return g.alloc(bytes, true) }
+
+func (g *fakeGPU) Submit(cmds []device.Command) (device.Ticket, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.refuse {
+		for i := range cmds {
+			if cmds[i].Kernel.Name == "failing" {
+				return 0, errBoom
+			}
+		}
+	}
+	g.queue = append(g.queue, cmds...)
+	g.sent += device.Ticket(len(cmds))
+	g.cond.Broadcast()
+	return g.sent, nil
+}
+
+func (g *fakeGPU) Done(t device.Ticket) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.done >= t
+}
+
+func (g *fakeGPU) Wait(ctx context.Context, t device.Ticket) error {
+	stop := context.AfterFunc(ctx, func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.cond.Broadcast()
+	})
+	defer stop()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for g.done < t {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		g.cond.Wait()
+	}
+	return nil
+}
+
+func (g *fakeGPU) Failure(t device.Ticket) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.failures[t]
+}
+
+func (g *fakeGPU) Caps() device.Caps { return device.Caps{BatchInvariant: true} }
+
+func (g *fakeGPU) Close() error {
+	g.mu.Lock()
+	g.closed = true
+	g.cond.Broadcast()
+	g.mu.Unlock()
+	<-g.exited
+	return nil
+}
+

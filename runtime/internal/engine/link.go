@@ -1,0 +1,126 @@
+package engine
+
+import (
+	"sync/atomic"
+
+	"github.com/asyncgen/asyncgen/device"
+)
+
+// A link ties an operation on one stream to the storage of another that it reads or
+// writes. On the storage's stream, a flow, stands a gate: a record that is ordered like an
+// operation with that access. When its turn comes, the gate opens and the operation may run; when the
+// operation has finished, so has the gate. The two ends of all links are enqueued under
+// one lock, so that they are in the same order on all streams, and no circle can arise.
+type link struct {
+	gate    *stream
+	gateSeq uint64
+	op      *stream
+	opSeq   atomic.Uint64 // plus one; 0: not yet enqueued
+	granted atomic.Bool
+	fail    *OpError // how the operation ended; written before the gate is told
+}
+
+// A linkNotice tells the other end of a link that its gate has opened, or that its operation has finished.
+type linkNotice struct {
+	l       *link
+	granted bool
+}
+
+func (n linkNotice) deliver() {
+	if n.granted {
+		n.l.op.exec.granted(n.l)
+		return
+	}
+	n.l.gate.exec.(*flow).endGate(n.l)
+}
+
+// Copy returns a new storage on device to with n elements of s, from element off on: an
+// operation like others, so Copy does not wait and sees s as of now. Memory of a device without host
+// memory is read by copying it to one with: the Buffer of a copy to device.CPU() can be read when the copy is Ready.
+func (e *Engine) Copy(s *Storage, off, n int, dt device.DType, to device.Device) *Storage {
+	pc := callerPC()
+	size := int64(n) * int64(dt.Size())
+	dst := e.NewStorage(to, size)
+	op := Op{
+		Cmd:      device.Command{N: n, Off: [device.MaxOperands]int{0, off}},
+		Operands: [device.MaxOperands]*Storage{dst, s},
+		Cost:     copyCost(size),
+	}
+	switch from, to := s.st, dst.st; {
+	case from == to:
+		op.Cmd.Kernel = copies.of(dt)
+		e.enqueueOn(to, &op, 1, pc)
+	case from.onHost && to.onHost:
+		op.Cmd.Kernel = copies.of(dt)
+		e.enqueueLinked(to, &op, s, 0, pc)
+	case from.onHost:
+		op.Cmd.Kernel = uploads.of(dt)
+		e.enqueueLinked(to, &op, s, 0, pc)
+	case to.onHost:
+		op.Cmd.Kernel = downloads.of(dt)
+		e.enqueueLinked(from, &op, dst, 1, pc)
+	default:
+		staging := &Storage{st: e.hostStream(), buf: device.HostBuffer(size), bytes: size}
+		down := op
+		down.Cmd.Kernel = downloads.of(dt)
+		down.Operands[0] = staging
+		e.enqueueLinked(from, &down, staging, 1, pc)
+		op.Cmd.Kernel, op.Cmd.Off = uploads.of(dt), [device.MaxOperands]int{}
+		op.Operands[1] = staging
+		e.enqueueLinked(to, &op, staging, 0, pc)
+	}
+	return dst
+}
+
+// copyCost guesses the nanoseconds that a copy takes.
+func copyCost(bytes int64) int64 { return 100 + bytes/8 }
+
+// enqueueLinked enqueues op, which writes its first operand, on st. foreign is the operand that lives
+// on another stream; access is 1 if it is the one written.
+func (e *Engine) enqueueLinked(st *stream, op *Op, foreign *Storage, access uint8, pc uintptr) {
+	if e.mode == Naive {
+		e.enqueueOn(st, op, 1, pc)
+		return
+	}
+	if e.watcher.on.Load() {
+		e.watcher.tell(op, 1, pc)
+	}
+	bytes := op.written(1)
+	e.admit(bytes, op, pc)
+	gate := Op{Cmd: device.Command{Kernel: op.Cmd.Kernel}, Operands: [device.MaxOperands]*Storage{foreign}}
+	l := &link{gate: foreign.st, op: st}
+	e.gates.Add(1)
+	e.crossing.Lock()
+	foreign.st.push(&gate, access, pc, 0, l)
+	st.push(op, 1, pc, bytes, l)
+	e.crossing.Unlock()
+	foreign.st.exec.(*flow).look()
+}
+
+// look schedules what is new, so that gates open although nobody executes anything.
+func (f *flow) look() {
+	f.lock.lock()
+	f.schedule(f.st.enqueued(), len(f.st.ring)+1)
+	f.unlock()
+	f.wakeIfReady()
+}
+
+// A kernelSet holds one kernel for each element type.
+type kernelSet [len(dtypes) + 1]*device.Kernel
+
+var dtypes = [...]device.DType{device.Float32, device.Float64, device.Int64, device.Bool}
+
+func makeKernels(name string, code device.Code) (set kernelSet) {
+	for _, dt := range dtypes {
+		set[dt] = device.NewKernel(name, code, nil, dt, dt)
+	}
+	return set
+}
+
+func (k *kernelSet) of(dt device.DType) *device.Kernel { return k[dt] }
+
+var (
+	copies    = makeKernels("copy", device.Copy)
+	uploads   = makeKernels("upload", device.Upload)
+	downloads = makeKernels("download", device.Download)
+)

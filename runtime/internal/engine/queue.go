@@ -1,0 +1,324 @@
+package engine
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/asyncgen/asyncgen/device"
+)
+
+// A queue feeds a device that has a queue of its own. Operations are submitted in program order, in
+// batches, by a goroutine or by whoever waits, and retired in the same order when the device
+// reports them done; only then are failures known and passed on to those that read spoiled data, whose results count for nothing:
+//
+//	done ...... submitted ...... tail
+//
+// An operation that touches another stream holds up those behind it until that is ready for it.
+type queue struct {
+	st *stream
+
+	mu        sync.Mutex // guards everything up to the next blank line
+	submitted uint64
+	ticket    device.Ticket // of the last command submitted
+	known     device.Ticket // done, as far as we know
+	batch     []device.Command
+	outbox    []linkNotice // what to tell other streams after unlocking
+	rouse     bool         // wake stalled producers after unlocking
+	ran       uint64
+	skipped   uint64
+
+	heldAt  atomic.Pointer[link] // what holds up the submission
+	feeder  bell
+	reaper  bell
+	closed  atomic.Bool
+	workers sync.WaitGroup
+}
+
+// submitBatch is how many commands a device gets at once, at most.
+const submitBatch = 64
+
+func newQueue(st *stream) *queue {
+	q := &queue{st: st, batch: make([]device.Command, 0, submitBatch)}
+	q.feeder.init()
+	q.reaper.init()
+	q.workers.Add(2)
+	go q.feed()
+	go q.reap()
+	return q
+}
+
+func (q *queue) unlock() {
+	box, rouse := q.outbox, q.rouse
+	q.outbox, q.rouse = nil, false
+	q.mu.Unlock()
+	for _, n := range box {
+		n.deliver()
+	}
+	if rouse {
+		q.st.e.stalled.wake()
+	}
+}
+
+// submit hands over everything that nothing holds up. It reports whether there was something.
+func (q *queue) submit() bool {
+	before := q.submitted
+	for q.submitted < q.st.enqueued() && q.submitSome() {
+	}
+	if q.submitted != before {
+		q.reaper.ring()
+	}
+	return q.submitted != before
+}
+
+// submitSome hands over one batch. It reports false if the next operation is held up.
+func (q *queue) submitSome() bool {
+	first, end := q.submitted, q.st.enqueued()
+	q.batch = q.batch[:0]
+	for q.submitted < end && len(q.batch) < submitBatch {
+		r := q.st.seq(q.submitted)
+		if r.link != nil {
+			q.heldAt.Store(r.link)
+			if !r.link.granted.Load() {
+				break
+			}
+			q.heldAt.Store(nil)
+		}
+		var c device.Command
+		r.refused = r.command(&c)
+		r.skipped = r.refused != nil || r.link != nil && r.foreignSpoiled(q.st)
+		if !r.skipped {
+			q.batch = append(q.batch, c)
+		}
+		q.submitted++
+	}
+	q.handOver(first)
+	clear(q.batch[:cap(q.batch)])
+	return q.submitted != first
+}
+
+// handOver submits the batch, which was made of the operations from first on.
+func (q *queue) handOver(first uint64) {
+	last, err := q.ticket, error(nil)
+	if len(q.batch) > 0 {
+		last, err = submit(q.st.backend, q.batch)
+	}
+	if err == nil {
+		q.ticket = last
+		t := last - device.Ticket(len(q.batch))
+		for seq := first; seq < q.submitted; seq++ {
+			r := q.st.seq(seq)
+			if !r.skipped {
+				t++
+			}
+			r.ticket = t
+		}
+		return
+	}
+	// Nothing was taken. Find out one by one what the device refuses.
+	i := 0
+	for seq := first; seq < q.submitted; seq++ {
+		r := q.st.seq(seq)
+		if !r.skipped {
+			t, err := submit(q.st.backend, q.batch[i:i+1])
+			i++
+			if err == nil {
+				q.ticket = t
+			}
+			r.refused = err
+		}
+		r.ticket = q.ticket
+	}
+}
+
+// foreignSpoiled reports whether an input on another stream, which is ready, is spoiled. (Whether one on the
+// same stream is will be known when what was submitted before is retired.)
+func (r *record) foreignSpoiled(st *stream) bool {
+	for i, s := range r.operands {
+		if s != nil && s.st != st && r.writes>>i&1 == 0 && s.err.Load() != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// retire publishes the outcome of what is done. It reports whether there was something.
+func (q *queue) retire() bool {
+	first := q.st.done.Load()
+	if first == q.submitted {
+		return false
+	}
+	if q.known < q.ticket && q.st.backend.Done(q.ticket) {
+		q.known = q.ticket
+	}
+	seq := first
+	var freed int64
+	for ; seq < q.submitted; seq++ {
+		r := q.st.seq(seq)
+		if r.ticket > q.known {
+			if !q.st.backend.Done(r.ticket) {
+				break
+			}
+			q.known = r.ticket
+		}
+		q.conclude(r, seq)
+		freed += r.bytes
+		r.clear()
+	}
+	if seq == first {
+		return false
+	}
+	q.st.done.Store(seq)
+	if freed != 0 {
+		q.st.e.inFlight.Add(-freed)
+	}
+	q.rouse = true
+	return true
+}
+
+// conclude decides how the operation at seq has ended.
+func (q *queue) conclude(r *record, seq uint64) {
+	r.fail = r.spoiled()
+	switch {
+	case r.fail != nil:
+		q.skipped++
+	case r.refused != nil:
+		q.ran++
+		r.fail = q.st.failed(r, seq, r.refused)
+	default:
+		q.ran++
+		if err := q.st.backend.Failure(r.ticket); err != nil {
+			r.fail = q.st.failed(r, seq, err)
+		}
+	}
+	q.st.publish(r, seq)
+	if r.link != nil {
+		r.link.fail = r.fail
+		q.outbox = append(q.outbox, linkNotice{l: r.link})
+	}
+}
+
+// await is the executor's.
+func (q *queue) await(ctx context.Context, g goal, h *help) error {
+	for i := 0; ; i++ {
+		q.mu.Lock()
+		q.submit()
+		q.retire()
+		arrived := q.submitted > g.seq
+		var ticket device.Ticket
+		if arrived && q.st.done.Load() <= g.seq {
+			ticket = q.st.seq(g.seq).ticket
+		}
+		q.unlock()
+		if q.st.done.Load() > g.seq {
+			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		start := now()
+		var err error
+		if l := q.heldAt.Load(); arrived {
+			err = q.st.backend.Wait(ctx, ticket)
+			h.idle += now() - start
+		} else if l != nil {
+			err = l.gate.exec.await(ctx, goal{seq: l.gateSeq, link: l}, h)
+		} else {
+			runtime.Gosched() // the producer is about to publish it
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (q *queue) helpOnce(*help) bool {
+	q.mu.Lock()
+	did := q.submit()
+	did = q.retire() || did
+	q.unlock()
+	return did
+}
+
+func (q *queue) settle() {
+	q.mu.Lock()
+	q.retire()
+	q.unlock()
+}
+
+func (q *queue) poll() {
+	if q.mu.TryLock() {
+		q.retire()
+		q.unlock()
+	}
+}
+
+func (q *queue) counts() (ran, skipped uint64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.ran, q.skipped
+}
+
+func (q *queue) nudge() { q.feeder.ring() }
+
+func (q *queue) granted(l *link) {
+	if q.heldAt.Load() == l {
+		q.feeder.ring()
+	}
+}
+
+// feed is the goroutine that submits.
+func (q *queue) feed() {
+	defer q.workers.Done()
+	for !q.closed.Load() {
+		q.mu.Lock()
+		q.submit()
+		q.retire()
+		q.unlock()
+		q.feeder.wait()
+	}
+}
+
+// reap is the goroutine that retires what nobody waits for.
+func (q *queue) reap() {
+	defer q.workers.Done()
+	for !q.closed.Load() {
+		q.mu.Lock()
+		q.retire()
+		ticket := q.ticket
+		done := q.st.done.Load() == q.submitted
+		q.unlock()
+		if done {
+			q.reaper.wait()
+			continue
+		}
+		q.st.backend.Wait(context.Background(), ticket)
+	}
+}
+
+func (q *queue) close() {
+	q.closed.Store(true)
+	q.feeder.ring()
+	q.reaper.ring()
+	q.workers.Wait()
+}
+
+// A bell wakes one goroutine; ringing it while nobody waits makes the next wait return at once.
+type bell struct {
+	rung atomic.Bool
+	c    chan struct{}
+}
+
+func (b *bell) init() { b.c = make(chan struct{}, 1) }
+
+func (b *bell) ring() {
+	if !b.rung.Load() && b.rung.CompareAndSwap(false, true) {
+		b.c <- struct{}{}
+	}
+}
+
+func (b *bell) wait() {
+	<-b.c
+	b.rung.Store(false)
+}

@@ -1,0 +1,154 @@
+package engine
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asyncgen/asyncgen/device"
+)
+
+// Stats are counts since the engine was made. The times are apart from each other: together
+// they are how long the program was blocked.
+type Stats struct {
+	Enqueued uint64 // operations
+	Executed uint64 // that have run, with or without success
+	Skipped  uint64 // because an input was spoiled
+
+	Waits     int64         // for values that were not ready
+	WaitTime  time.Duration // spent in them without anything to do
+	Stalls    int64         // at a bound
+	StallTime time.Duration // spent in them without anything to do
+	Helped    int64         // operations executed by those who waited or stalled
+	HelpTime  time.Duration // spent on executing and ordering them
+
+	InFlightBytes int64 // written by operations that have not finished, now
+	PeakBytes     int64 // at most
+}
+
+type totals struct {
+	waits, waitTime, stalls, stallTime, helped, helpTime atomic.Int64
+}
+
+// Stats returns the counts as of now.
+func (e *Engine) Stats() Stats {
+	s := Stats{Executed: e.ranNow.Load(), Skipped: e.skippedNow.Load()}
+	for _, st := range e.allStreams() {
+		st.exec.settle()
+		ran, skipped := st.exec.counts()
+		s.Executed += ran
+		s.Skipped += skipped
+		s.Enqueued += st.enqueued()
+	}
+	s.Enqueued -= e.gates.Load()
+	t := &e.totals
+	s.Waits, s.WaitTime = t.waits.Load(), time.Duration(t.waitTime.Load())
+	s.Stalls, s.StallTime = t.stalls.Load(), time.Duration(t.stallTime.Load())
+	s.Helped, s.HelpTime = t.helped.Load(), time.Duration(t.helpTime.Load())
+	s.InFlightBytes, s.PeakBytes = e.inFlight.Load(), e.peak.Load()
+	return s
+}
+
+func (e *Engine) countWait(name string, pc uintptr, took time.Duration, h *help) {
+	e.totals.waits.Add(1)
+	e.totals.waitTime.Add(int64(h.idle))
+	e.countHelp(took, h)
+}
+
+func (e *Engine) countStall(name string, pc uintptr, took time.Duration, h *help) {
+	e.totals.stalls.Add(1)
+	e.totals.stallTime.Add(int64(h.idle))
+	e.countHelp(took, h)
+}
+
+func (e *Engine) countHelp(took time.Duration, h *help) {
+	if h.ops == 0 {
+		return
+	}
+	e.totals.helped.Add(h.ops)
+	e.totals.helpTime.Add(int64(max(took-h.idle, 0)))
+}
+
+// An Event is one operation as it was enqueued.
+type Event struct {
+	Op       string
+	Device   device.Device
+	Operands []*Storage // the output, then the inputs
+	Writes   uint8      // bit i: Operands[i] is written
+	Shapes   []device.Shape
+	DTypes   []device.DType
+	File     string
+	Line     int
+}
+
+// watcher tells events to whoever has asked for them.
+type watcher struct {
+	on    atomic.Bool
+	mu    sync.Mutex // guards funcs, and is held while they are called
+	funcs []*func(Event)
+}
+
+// Record calls f for every operation that is enqueued from now on, in program order, on the
+// goroutine that enqueues it, until stop is called. f must not use the engine.
+func (e *Engine) Record(f func(Event)) (stop func()) {
+	w := &e.watcher
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p := &f
+	w.funcs = append(w.funcs, p)
+	w.on.Store(true)
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for i, have := range w.funcs {
+			if have == p {
+				w.funcs = append(w.funcs[:i], w.funcs[i+1:]...)
+				break
+			}
+		}
+		w.on.Store(len(w.funcs) > 0)
+	}
+}
+
+func (w *watcher) tell(op *Op, writes uint8, pc uintptr) {
+	k := op.Cmd.Kernel
+	ev := Event{Op: k.Name, Device: op.Operands[0].Device(), Writes: writes}
+	ev.DTypes = append([]device.DType{k.Out}, k.In...)
+	for i, s := range op.Operands {
+		if s == nil {
+			break
+		}
+		ev.Operands = append(ev.Operands, s)
+		if op.Shapes[i] != nil {
+			ev.Shapes = append(ev.Shapes, *op.Shapes[i])
+		}
+	}
+	if at := siteOf(pc); at != nil {
+		ev.File, ev.Line = at.file, at.line
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, f := range w.funcs {
+		(*f)(ev)
+	}
+}
+
+// defaultLimit is a quarter of the machine's memory, at most 2 GiB.
+func defaultLimit() int64 {
+	const most = 2 << 30
+	info, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return most
+	}
+	for line := range strings.Lines(string(info)) {
+		if f := strings.Fields(line); len(f) >= 2 && f[0] == "MemTotal:" {
+			if kib, err := strconv.ParseInt(f[1], 10, 64); err == nil {
+				return min(kib<<10/4, most)
+			}
+		}
+	}
+	return most
+}

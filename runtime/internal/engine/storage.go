@@ -1,0 +1,141 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/asyncgen/asyncgen/device"
+)
+
+// A Storage is what dependencies are tracked by: a buffer of one device and, if
+// the operation that was to fill it has failed, the error. It can be embedded in
+// a larger struct, see Init, and must not be copied.
+//
+// Its memory is free to be reused when nothing refers to the Storage any more;
+// the operations enqueued on it do until they have finished.
+type Storage struct {
+	st    *stream
+	buf   *device.Buffer // nil: it could not be allocated
+	bytes int64
+	last  atomic.Uint64 // place of the newest enqueued writer in st, plus one
+	fin   atomic.Uint64 // place of the newest finished writer, plus one; it never overtakes last
+	err   atomic.Pointer[OpError]
+	lack  error // why buf is nil
+
+	// How a flow orders the operations on it; guarded by the flow's lock.
+	writer  ref    // the newest scheduled writer that has not finished
+	heir    ref    // the scheduled writer that waits for readers
+	readers uint32 // scheduled readers of the version in place that have not finished
+	mark    uint64 // see flow.closure
+
+	own  device.Buffer // what buf points to if the memory is in tiny
+	tiny [2]uint64
+}
+
+// NewStorage returns a storage of d with undefined contents. If the memory can't be
+// had, operations that write it fail with the allocator's error; NewStorage itself never does.
+func (e *Engine) NewStorage(d device.Device, bytes int64) *Storage {
+	s := new(Storage)
+	s.Init(e, d, bytes)
+	return s
+}
+
+// Init makes s what NewStorage returns. It is for a Storage that is part of a larger struct.
+func (s *Storage) Init(e *Engine, d device.Device, bytes int64) {
+	st := e.stream(d)
+	s.st, s.bytes = st, bytes
+	if st.onHost && bytes <= int64(unsafe.Sizeof(s.tiny)) {
+		s.own = device.Buffer{Ptr: unsafe.Pointer(&s.tiny), Bytes: bytes}
+		s.buf = &s.own
+		return
+	}
+	buf, err := st.backend.Alloc(bytes)
+	if err != nil {
+		s.lack = err
+		s.err.Store(&OpError{Op: "alloc", Device: st.dev, Err: err})
+		return
+	}
+	s.buf = buf
+	if buf.Handle != nil {
+		runtime.AddCleanup(buf, release, released{st.backend, *buf})
+	}
+}
+
+// released is a buffer that nothing refers to any more.
+type released struct {
+	backend device.Backend
+	buf     device.Buffer
+}
+
+func release(r released) { r.backend.Free(&r.buf) }
+
+// FromHost returns a storage of d with the contents of data, which belongs to the engine from
+// now on. A device whose memory the host can reach adopts the buffer; others get a copy, made in its turn.
+func (e *Engine) FromHost(d device.Device, data *device.Buffer) *Storage {
+	st := e.stream(d)
+	if st.onHost {
+		return &Storage{st: st, buf: data, bytes: data.Bytes}
+	}
+	s := e.NewStorage(d, data.Bytes)
+	// Nothing ever writes the source, so it needs no gate on its own stream.
+	from := &Storage{st: e.hostStream(), buf: data, bytes: data.Bytes}
+	e.enqueueOn(st, &Op{
+		Cmd:      device.Command{Kernel: uploads.of(device.Bool), N: int(data.Bytes)},
+		Operands: [device.MaxOperands]*Storage{s, from},
+		Cost:     copyCost(data.Bytes),
+	}, 1, callerPC())
+	return s
+}
+
+// Buffer is the memory. What is in it is defined once Ready. It is nil if it could not be allocated.
+func (s *Storage) Buffer() *device.Buffer { return s.buf }
+
+// Device is where the memory is.
+func (s *Storage) Device() device.Device { return s.st.dev }
+
+// Ready reports whether all operations enqueued before that write s have finished, with or without success. It never waits.
+func (s *Storage) Ready() bool {
+	if s.fin.Load() >= s.last.Load() {
+		return true
+	}
+	s.st.exec.poll()
+	return s.fin.Load() >= s.last.Load()
+}
+
+// Err returns the *OpError that spoiled s, or nil. s is Ready.
+func (s *Storage) Err() error {
+	if err := s.err.Load(); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Wait waits until all operations enqueued before that write s have finished. While
+// it waits it helps to execute the operations that they depend on, and no others. It returns
+// the *OpError that spoiled s, or nil; or the error of ctx if that ended first, which ends nothing but the waiting.
+//
+// All reading of results passes through here. name says for the report how the program reads: "Item".
+func (s *Storage) Wait(ctx context.Context, name string) error {
+	if want := s.last.Load(); s.fin.Load() < want {
+		if err := s.st.e.wait(ctx, s.st, goal{seq: want - 1}, name, callerPC()); err != nil {
+			return err
+		}
+	}
+	return s.Err()
+}
+
+// finished notes the outcome of the writer at seq.
+func (s *Storage) finished(seq uint64, fail *OpError) {
+	if s.err.Load() != fail {
+		s.err.Store(fail)
+	}
+	s.fin.Store(seq + 1)
+}
+
+// String describes s for debugging.
+func (s *Storage) String() string {
+	return fmt.Sprintf("%d bytes on %s", s.bytes, s.st.dev)
+}

@@ -1,0 +1,328 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asyncgen/asyncgen/device"
+)
+
+// Constants of when somebody is woken. Waking a parked goroutine costs the one who wakes about
+// 10 µs and reaches the other after 70 to 120 µs on a virtual machine (3 to 10 µs on
+// bare metal), so it pays for work that takes longer than that, or that nobody else will do.
+const (
+	wakeCost  = 20_000                 // nanoseconds of enqueued work for which a worker is woken
+	flushTick = 200 * time.Microsecond // after one to two of these, work below wakeCost is looked after
+	idleTicks = 8                      // the timer stops after so many without work
+)
+
+// A stream is the operations of one device, in program order, in a ring. They
+// enter at tail and leave, in order, at done; between, they belong to whoever executes them:
+//
+//	seq:   done ............... tail
+//	      | records in use     | free, up to done+len(ring) |
+//
+// A record is written by the producer that holds the lock in tail, and is read-only until
+// the executor gives it back by moving done past it. What executors note in a record is in
+// its second half and guarded as they say.
+type stream struct {
+	e       *Engine
+	id      uint16 // in Engine.order
+	dev     device.Device
+	backend device.Backend
+	onHost  bool // the host reads and writes its memory, and operations may wait for each other (synchronous)
+	exec    executor
+	ring    []record
+	mask    uint64
+
+	_    [64]byte
+	tail atomic.Uint64 // operations enqueued, shifted left by one; bit 0 is the producers' lock
+	room uint64        // operations that fit without another look at done; guarded by tail
+	owed int64         // cost enqueued since the executor was nudged; guarded by tail
+	_    [40]byte
+	done atomic.Uint64 // operations retired; may lag behind until somebody settles
+
+	flush flusher
+	roots roots
+}
+
+// An executor runs the operations of a stream.
+type executor interface {
+	// nudge sees to it that someone looks at the ring soon. It never waits.
+	nudge()
+	// await returns nil when the goal is reached, after helping with what leads there, or the context's error.
+	await(ctx context.Context, g goal, h *help) error
+	// helpOnce does one piece of any work there is, and reports whether there was some.
+	helpOnce(h *help) bool
+	// settle publishes what has finished: done and Engine.inFlight are exact after it.
+	settle()
+	// poll notices what has finished, if that takes no waiting.
+	poll()
+	// granted tells that the gate of an operation has opened.
+	granted(l *link)
+	// counts returns how many operations have run and how many were skipped.
+	counts() (ran, skipped uint64)
+	// close stops all goroutines. The ring is empty.
+	close()
+}
+
+// A goal is what a waiter waits for: that operation seq of a stream has
+// finished, that its link was granted, or that all operations up to it have finished.
+type goal struct {
+	seq  uint64
+	all  bool
+	link *link // not nil: seq is the link's gate
+}
+
+// A record is one operation in the ring.
+type record struct {
+	// Written by the producer.
+	kernel   *device.Kernel
+	args     *device.Args
+	n        int
+	off      [device.MaxOperands]int
+	imm      [2]uint64
+	operands [device.MaxOperands]*Storage
+	shapes   [device.MaxOperands]*device.Shape
+	link     *link   // the other end, if it touches another stream
+	pc       uintptr // of the user's call
+	order    uint64  // see Engine.order
+	bytes    int64   // written
+	cost     uint32
+	writes   uint8 // bit i: operands[i] is written
+	isGate   bool  // it stands for the operation at link.op and runs nothing
+
+	// Written by the executor: a flow under its lock, a queue under its mutex.
+	state   uint8
+	orders  uint8  // bit i: a flow orders operands[i] as a write
+	reads   uint8  // bit i: a flow orders operands[i] as a read
+	linked  bool   // it waits for its link to be granted
+	skipped bool   // it did not run
+	waits   uint32 // what must finish before it can run
+	next    ref    // in the list of ready operations
+	prev    ref
+	chain   [device.MaxOperands]chained // of a written operand: the readers that wait for it; of a read one: the next such reader
+	count   [device.MaxOperands]uint32  // of a written operand: how many readers that are
+	heir    [device.MaxOperands]ref     // of a written operand: the next writer
+	ticket  device.Ticket               // of a queue
+	refused error                       // why a queue's device did not take it
+	fail    *OpError                    // why it has no result
+}
+
+// A ref is the index of a record in its ring plus one; 0 is none.
+type ref uint32
+
+// chained is a ref and, in the low bits, which of its operands.
+type chained uint32
+
+const operandBits = 2 // device.MaxOperands is 4
+
+// newStream makes the stream of d. Engine.mu is held.
+func newStream(e *Engine, d device.Device, b device.Backend) *stream {
+	e.made++
+	st := &stream{e: e, id: e.made, dev: d, backend: b,
+		ring: make([]record, e.ring), mask: uint64(e.ring - 1)}
+	st.flush.st = st
+	switch {
+	case b == nil:
+		st.onHost = true
+		st.exec = newFlow(st, 0)
+	case b.Caps().Synchronous:
+		st.onHost = b.Caps().HostMemory
+		st.exec = newFlow(st, e.workersOf(b))
+	case e.mode == Naive:
+		st.exec = newFlow(st, 0) // never used
+	default:
+		st.exec = newQueue(st)
+	}
+	return st
+}
+
+func (st *stream) at(r ref) *record { return &st.ring[r-1] }
+
+func (st *stream) seq(seq uint64) *record { return &st.ring[seq&st.mask] }
+
+func (st *stream) ref(seq uint64) ref { return ref(seq&st.mask) + 1 }
+
+// enqueued is how many operations have been put into the ring.
+func (st *stream) enqueued() uint64 { return st.tail.Load() >> 1 }
+
+// push appends an operation and returns its place. It waits, helping, while the ring is full.
+func (st *stream) push(op *Op, writes uint8, pc uintptr, bytes int64, l *link) uint64 {
+	order := st.e.order(st)
+	for i := 0; ; i++ {
+		t := st.tail.Load()
+		if t&1 != 0 || !st.tail.CompareAndSwap(t, t|1) {
+			backoff(i)
+			continue
+		}
+		seq := t >> 1
+		if seq >= st.room {
+			st.room = st.done.Load() + uint64(len(st.ring))
+			if seq >= st.room {
+				st.tail.Store(t)
+				st.e.stallFor(st, 0, op.Cmd.Kernel, pc)
+				i = 0
+				continue
+			}
+		}
+		r := st.seq(seq)
+		r.fill(op, writes, pc)
+		r.order, r.bytes, r.link = order, bytes, l
+		r.isGate = l != nil && l.gate == st
+		if r.isGate {
+			l.gateSeq = seq
+		} else if l != nil {
+			l.opSeq.Store(seq + 1)
+		}
+		for i, s := range op.Operands {
+			if s != nil && writes>>i&1 != 0 && s.st == st {
+				s.last.Store(seq + 1)
+			}
+		}
+		st.owed += int64(r.cost)
+		wake := st.owed >= wakeCost
+		if wake {
+			st.owed = 0
+		}
+		st.tail.Store(t + 2)
+		if !st.flush.armed.Load() {
+			st.flush.arm()
+		}
+		if wake {
+			st.exec.nudge()
+		}
+		return seq
+	}
+}
+
+func (r *record) fill(op *Op, writes uint8, pc uintptr) {
+	r.kernel, r.args, r.n, r.off, r.imm = op.Cmd.Kernel, op.Cmd.Args, op.Cmd.N, op.Cmd.Off, op.Cmd.Imm
+	r.operands, r.shapes = op.Operands, op.Shapes
+	r.pc, r.cost, r.writes = pc, uint32(min(max(op.Cost, 1), 1<<31)), writes
+}
+
+// clear drops what a finished record refers to, so that the collector may have it.
+func (r *record) clear() {
+	r.operands = [device.MaxOperands]*Storage{}
+	r.shapes = [device.MaxOperands]*device.Shape{}
+	r.args, r.link, r.refused, r.fail = nil, nil, nil, nil
+}
+
+// command fills c from r. It returns an error if a buffer is missing because it could not be allocated.
+func (r *record) command(c *device.Command) error {
+	c.Kernel, c.Args, c.N, c.Off, c.Imm = r.kernel, r.args, r.n, r.off, r.imm
+	for i, s := range r.operands {
+		c.Buf[i] = nil
+		if s == nil {
+			continue
+		}
+		if s.buf == nil {
+			return s.lack
+		}
+		c.Buf[i] = s.buf
+	}
+	return nil
+}
+
+// spoiled returns the error of the first input that is spoiled.
+func (r *record) spoiled() *OpError {
+	for i, s := range r.operands {
+		if s != nil && r.writes>>i&1 == 0 {
+			if err := s.err.Load(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// publish makes the outcome of the operation at seq visible in what it wrote.
+func (st *stream) publish(r *record, seq uint64) {
+	for i, s := range r.operands {
+		if s != nil && r.writes>>i&1 != 0 && s.st == st {
+			s.finished(seq, r.fail)
+		}
+	}
+}
+
+// drain waits for everything that was enqueued before.
+func (st *stream) drain(ctx context.Context, name string, pc uintptr) error {
+	n := st.enqueued()
+	if n == 0 || st.done.Load() >= n {
+		return nil
+	}
+	return st.e.wait(ctx, st, goal{seq: n - 1}, name, pc)
+}
+
+func (st *stream) close() {
+	st.flush.close()
+	st.exec.close()
+}
+
+// A flusher looks after work that is too small for anyone to be woken for: while there is
+// some, it checks every flushTick whether the stream has moved and nudges the executor if not.
+type flusher struct {
+	st    *stream
+	armed atomic.Bool // the timer runs
+
+	mu     sync.Mutex  // guards the rest
+	timer  *time.Timer // nil until it is needed
+	done   uint64      // at the last tick
+	idle   int         // ticks without work
+	closed bool
+}
+
+func (f *flusher) arm() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.armed.Load() || f.closed {
+		return
+	}
+	f.armed.Store(true)
+	f.idle = 0
+	if f.timer == nil {
+		f.timer = time.AfterFunc(flushTick, f.tick)
+		return
+	}
+	f.timer.Reset(flushTick)
+}
+
+func (f *flusher) tick() {
+	f.st.exec.settle()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return
+	}
+	done := f.st.done.Load()
+	stuck := done == f.done
+	f.done = done
+	if done == f.st.enqueued() {
+		f.idle++
+		if f.idle >= idleTicks {
+			f.armed.Store(false)
+			if done == f.st.enqueued() {
+				return
+			}
+			f.armed.Store(true) // something came in between and may have seen armed
+		}
+	} else {
+		f.idle = 0
+		if stuck {
+			f.st.exec.nudge()
+		}
+	}
+	f.timer.Reset(flushTick)
+}
+
+func (f *flusher) close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+	if f.timer != nil {
+		f.timer.Stop()
+	}
+}

@@ -1,0 +1,338 @@
+package engine
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asyncgen/asyncgen/device"
+)
+
+// A waiter is a goroutine in flow.await. The flow's lock guards it.
+type waiter struct {
+	goal    goal
+	need    []uint64 // the operations that lead to the goal, in order; not used if goal.all
+	pos     int      // those before need[pos] have finished
+	scratch scratch
+	wake    chan struct{} // has a token when there is something to do again
+}
+
+// help is what one wait amounts to.
+type help struct {
+	ops  int64         // executed by the waiter
+	idle time.Duration // neither executing nor ordering anything
+}
+
+// await is the executor's.
+func (f *flow) await(ctx context.Context, g goal, h *help) error {
+	f.lock.lock()
+	w := f.newWaiter(g)
+	err := f.help(ctx, w, h)
+	f.freeWaiter(w)
+	f.unlock()
+	return err
+}
+
+// help executes what w needs until w's goal is reached. It waits, first looking, then parked, while all
+// of that is in other hands. The lock is held before and after.
+func (f *flow) help(ctx context.Context, w *waiter, h *help) error {
+	f.scheduleThrough(w.goal.seq)
+	if !w.goal.all {
+		f.closure(w)
+	}
+	var since time.Duration // when it ran out of work
+	for looked := 0; ; {
+		if f.reached(w) {
+			f.settleLocked()
+			h.rest(looked, since)
+			return nil
+		}
+		if ctx.Done() != nil && ctx.Err() != nil {
+			h.rest(looked, since)
+			return ctx.Err()
+		}
+		if x := f.next(w); x != 0 {
+			h.rest(looked, since)
+			looked = 0
+			f.step(x, &w.scratch)
+			h.ops++
+			f.notify()
+			continue
+		}
+		f.settleLocked()
+		if at, g, ok := f.elsewhere(w); ok {
+			h.rest(looked, since)
+			looked = 0
+			f.unlock()
+			err := at.exec.await(ctx, g, h)
+			f.lock.lock()
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if looked == 0 {
+			since = now()
+		}
+		looked++
+		if looked <= spins() {
+			f.unlock()
+			pause(pauses)
+			f.lock.lock()
+			continue
+		}
+		f.park(ctx, w)
+	}
+}
+
+// rest adds the time since then, if it was idle.
+func (h *help) rest(looked int, since time.Duration) {
+	if looked > 0 {
+		h.idle += now() - since
+	}
+}
+
+// park waits until somebody has something for w, or ctx ends.
+func (f *flow) park(ctx context.Context, w *waiter) {
+	f.waiters = append(f.waiters, w)
+	f.unlock()
+	select {
+	case <-w.wake:
+		f.lock.lock()
+		return
+	case <-ctx.Done():
+	}
+	f.lock.lock()
+	if !f.dropWaiter(w) {
+		<-w.wake // it was just woken
+	}
+}
+
+func (f *flow) dropWaiter(w *waiter) bool {
+	for i, have := range f.waiters {
+		if have == w {
+			f.waiters = append(f.waiters[:i], f.waiters[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// notify wakes the parked waiters that have something to do.
+func (f *flow) notify() {
+	for i := 0; i < len(f.waiters); {
+		w := f.waiters[i]
+		_, _, away := f.elsewhere(w)
+		if away || f.reached(w) || f.needed(w) != 0 || w.goal.all && f.first != 0 {
+			f.waiters = append(f.waiters[:i], f.waiters[i+1:]...)
+			w.wake <- struct{}{}
+			continue
+		}
+		i++
+	}
+}
+
+func (f *flow) reached(w *waiter) bool {
+	switch g := w.goal; {
+	case g.link != nil:
+		return g.link.granted.Load()
+	case g.all:
+		return f.head > g.seq
+	default:
+		return f.isFinished(g.seq)
+	}
+}
+
+// next starts an operation that w may execute. 0: there is none.
+func (f *flow) next(w *waiter) ref {
+	if w.goal.all {
+		return f.take()
+	}
+	x := f.needed(w)
+	if x != 0 {
+		f.start(x)
+	}
+	return x
+}
+
+// needed returns an operation that is ready and that w needs, not looking far beyond the first that has not finished. 0: there is none.
+func (f *flow) needed(w *waiter) ref {
+	for w.pos < len(w.need) && f.isFinished(w.need[w.pos]) {
+		w.pos++
+	}
+	for _, seq := range w.need[w.pos:min(len(w.need), w.pos+lookAhead)] {
+		if seq >= f.head && f.st.seq(seq).state == ready {
+			return f.st.ref(seq)
+		}
+	}
+	return 0
+}
+
+// elsewhere returns the goal on another stream that the first operation in w's way waits for.
+// (All that this one waits for in the flow itself has finished.)
+func (f *flow) elsewhere(w *waiter) (*stream, goal, bool) {
+	first := f.head
+	if !w.goal.all {
+		for w.pos < len(w.need) && f.isFinished(w.need[w.pos]) {
+			w.pos++
+		}
+		if w.pos == len(w.need) {
+			return nil, goal{}, false
+		}
+		first = w.need[w.pos]
+	}
+	if first >= f.scheduled {
+		return nil, goal{}, false
+	}
+	r := f.st.seq(first)
+	switch {
+	case r.state == open:
+		if at := r.link.opSeq.Load(); at != 0 {
+			return r.link.op, goal{seq: at - 1}, true
+		}
+	case r.state == waiting && r.linked:
+		return r.link.gate, goal{seq: r.link.gateSeq, link: r.link}, true
+	}
+	return nil, goal{}, false
+}
+
+// stalled are the producers that wait at a bound.
+type stalled struct {
+	n    atomic.Int32 // how many are about to park or parked
+	mu   sync.Mutex
+	cond sync.Cond
+}
+
+// wake lets them look again.
+func (s *stalled) wake() {
+	if s.n.Load() > 0 {
+		s.mu.Lock()
+		s.cond.Broadcast()
+		s.mu.Unlock()
+	}
+}
+
+// admit counts bytes as in flight, after waiting until the bound allows it.
+func (e *Engine) admit(bytes int64, op *Op, pc uintptr) {
+	if bytes == 0 {
+		return
+	}
+	for {
+		now := e.inFlight.Load()
+		sum := now + bytes
+		if limit := e.limit.Load(); limit != 0 && sum > limit && now != 0 {
+			e.stallFor(nil, bytes, op.Cmd.Kernel, pc)
+			continue
+		}
+		if !e.inFlight.CompareAndSwap(now, sum) {
+			continue
+		}
+		for top := e.peak.Load(); sum > top && !e.peak.CompareAndSwap(top, sum); top = e.peak.Load() {
+		}
+		return
+	}
+}
+
+// stallFor waits until the ring of st, or if st is nil the bound on bytes, has room. Whoever
+// waits executes whatever is ready, on all devices.
+func (e *Engine) stallFor(st *stream, bytes int64, k *device.Kernel, pc uintptr) {
+	start := now()
+	var h help
+	var since time.Duration
+	looked := 0
+	for !e.hasRoom(st, bytes) {
+		if e.helpAnywhere(&h) {
+			h.rest(looked, since)
+			looked = 0
+			continue
+		}
+		if looked == 0 {
+			since = now()
+		}
+		looked++
+		if looked <= spins() {
+			pause(pauses)
+			continue
+		}
+		e.stalled.n.Add(1)
+		e.stalled.mu.Lock()
+		for _, other := range e.allStreams() {
+			other.exec.settle()
+		}
+		if !e.hasRoom(st, bytes) {
+			e.stalled.cond.Wait()
+		}
+		e.stalled.mu.Unlock()
+		e.stalled.n.Add(-1)
+	}
+	h.rest(looked, since)
+	e.countStall(k.Name, pc, now()-start, &h)
+}
+
+func (e *Engine) hasRoom(st *stream, bytes int64) bool {
+	if st != nil {
+		return st.enqueued()-st.done.Load() < uint64(len(st.ring))
+	}
+	used, limit := e.inFlight.Load(), e.limit.Load()
+	return limit == 0 || used == 0 || used+bytes <= limit
+}
+
+func (e *Engine) helpAnywhere(h *help) bool {
+	some := false
+	for _, st := range e.allStreams() {
+		if st.exec.helpOnce(h) {
+			some = true
+		}
+	}
+	return some
+}
+
+// wait is the one place where a program waits for results. It counts.
+func (e *Engine) wait(ctx context.Context, st *stream, g goal, name string, pc uintptr) error {
+	start := now()
+	var h help
+	err := st.exec.await(ctx, g, &h)
+	e.countWait(name, pc, now()-start, &h)
+	return err
+}
+
+// How a goroutine looks for work, or for room, before it parks: a number of times, each after a
+// number of PAUSE instructions; about 20 µs together. With a single processor it would only keep others from working.
+const (
+	pauses   = 20
+	maxLooks = 50
+)
+
+func spins() int {
+	if runtime.GOMAXPROCS(0) == 1 {
+		return 0
+	}
+	return maxLooks
+}
+
+// backoff is called for the i-th time in a row when something that takes nanoseconds has not yet happened.
+func backoff(i int) {
+	if i > 100 {
+		runtime.Gosched()
+		return
+	}
+	pause(4)
+}
+
+// A spinLock guards sections of nanoseconds. It is unfair.
+type spinLock struct{ held atomic.Bool }
+
+func (l *spinLock) lock() {
+	for i := 0; !l.held.CompareAndSwap(false, true); i++ {
+		backoff(i)
+	}
+}
+
+func (l *spinLock) unlock() { l.held.Store(false) }
+
+var epoch = time.Now()
+
+// now is the time since the program started.
+func now() time.Duration { return time.Since(epoch) }
