@@ -1,0 +1,169 @@
+// Package tape is reverse-mode differentiation over the definitions of
+// package op: it remembers which operation made a value from which, and walks
+// that graph backwards.
+//
+// There is no list of everything that happened. Each tracked value points to
+// the [Node] that made it, so what nobody holds is found by the garbage
+// collector, and nothing depends on the goroutine that computes. The package
+// computes nothing itself: gradients are built through an [op.Builder].
+package tape
+
+import (
+	"slices"
+
+	"github.com/asyncgen/asyncgen/runtime/op"
+)
+
+// A Node is the origin of one tracked value: an operation, or a place where
+// tracking begins. It is not changed after it was made, except by Release.
+type Node struct {
+	call    op.Call
+	parents [op.MaxInputs]*Node // of tracked operands
+	// Leaf receives the gradient in Backward; nil for operations, and for
+	// leaves of which only Gradients is asked.
+	leaf     Leaf
+	released bool
+}
+
+// A Leaf takes up gradients: a parameter.
+type Leaf interface {
+	// Accumulate adds g to the gradient that the leaf holds.
+	Accumulate(g op.Value)
+}
+
+// NewLeaf returns a Node where tracking begins. l may be nil.
+func NewLeaf(l Leaf) *Node { return &Node{leaf: l} }
+
+// Record returns the Node of the result out of a call. Of the operands and the
+// result it keeps what the gradient looks at, and of the rest the shape alone.
+// Parents are the nodes of the operands, nil for those that are not tracked.
+func Record(c op.Call, parents [op.MaxInputs]*Node) *Node {
+	tracked := uint8(0)
+	for i, p := range parents {
+		if p != nil {
+			tracked |= 1 << i
+		}
+	}
+	needed := c.Def.Needed(tracked)
+	for i, x := range c.In {
+		if x != nil && needed>>i&1 == 0 {
+			c.In[i] = &op.Meta{Dims: x.Shape(), Type: x.DType()}
+		}
+	}
+	if needed&op.SavesResult == 0 {
+		c.Out = nil
+	}
+	return &Node{call: c, parents: parents}
+}
+
+// A Graph is what one value depends on: where gradients are pulled through.
+type Graph struct {
+	nodes []*Node // operands before what uses them, the root last
+}
+
+// Trace returns the graph of root. It fails if a node that root depends on was released.
+func Trace(root *Node) (Graph, bool) {
+	g := Graph{order(root)}
+	for _, n := range g.nodes {
+		if n.released {
+			return g, false
+		}
+	}
+	return g, true
+}
+
+// Backward adds to each leaf the gradient of the root, whose own is seed, and
+// lets go of what the nodes held. Leaves take up their gradients in an order
+// that depends on the graph alone.
+func (g Graph) Backward(b op.Builder, seed op.Value) {
+	grads := g.pull(b, seed, nil)
+	for _, n := range g.nodes {
+		if n.leaf != nil && grads[n] != nil {
+			n.leaf.Accumulate(grads[n])
+		}
+	}
+	for _, n := range g.nodes {
+		n.release()
+	}
+}
+
+// Gradients returns the gradients of the root, whose own is seed, with respect
+// to the given nodes; nil where the root does not depend on one.
+func (g Graph) Gradients(b op.Builder, seed op.Value, of []*Node) []op.Value {
+	kept := map[*Node]bool{}
+	for _, n := range of {
+		kept[n] = true
+	}
+	grads := g.pull(b, seed, kept)
+	values := make([]op.Value, len(of))
+	for i, n := range of {
+		values[i] = grads[n]
+	}
+	return values
+}
+
+// pull walks backwards and returns the gradients of the leaves and of the kept
+// nodes. Those of the others are let go of as soon as they have been passed on.
+func (g Graph) pull(b op.Builder, seed op.Value, kept map[*Node]bool) map[*Node]op.Value {
+	grads := map[*Node]op.Value{g.nodes[len(g.nodes)-1]: seed}
+	for _, n := range slices.Backward(g.nodes) {
+		grad := grads[n]
+		if grad == nil || n.call.Def == nil {
+			continue
+		}
+		for k, p := range n.parents {
+			if p == nil {
+				continue
+			}
+			share := op.Pull(b, &n.call, k, grad)
+			switch {
+			case share == nil:
+			case grads[p] == nil:
+				grads[p] = share
+			default:
+				grads[p] = b.Elementwise(op.Add, [2]float64{}, grads[p], share)
+			}
+		}
+		if !kept[n] {
+			delete(grads, n)
+		}
+	}
+	return grads
+}
+
+// order lists the nodes that root depends on, operands before what uses them,
+// root last.
+func order(root *Node) []*Node {
+	type visit struct {
+		n    *Node
+		next int // the parent to look at
+	}
+	var nodes []*Node
+	seen := map[*Node]bool{root: true}
+	stack := []visit{{n: root}} // not recursion: a chain may have a million links
+	for len(stack) > 0 {
+		top := &stack[len(stack)-1]
+		if top.next == len(top.n.parents) {
+			nodes = append(nodes, top.n)
+			stack = stack[:len(stack)-1]
+			continue
+		}
+		p := top.n.parents[top.next]
+		top.next++
+		if p != nil && !seen[p] {
+			seen[p] = true
+			stack = append(stack, visit{n: p})
+		}
+	}
+	return nodes
+}
+
+// release lets go of values and of the nodes below. Leaves stay as they are.
+func (n *Node) release() {
+	if n.call.Def == nil {
+		return
+	}
+	n.call = op.Call{Def: n.call.Def}
+	n.parents = [op.MaxInputs]*Node{}
+	n.released = true
+}

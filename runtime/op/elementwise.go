@@ -1,0 +1,381 @@
+package op
+
+import (
+	"math"
+
+	k "github.com/asyncgen/asyncgen/device/kernel"
+)
+
+// The elementwise operations. One literal each; see Def for the fields.
+
+// Arithmetic of two tensors.
+var (
+	Add = define(&Def{
+		Name: "Add", Tensors: 2, Types: Numbers,
+		Doc:  "returns t + y, element by element, with broadcasting. Integers wrap around.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Add(x[0], x[1]) },
+		Ref:  func(x ...float64) float64 { return x[0] + x[1] },
+	})
+	Sub = define(&Def{
+		Name: "Sub", Tensors: 2, Types: Numbers,
+		Doc:  "returns t - y, element by element, with broadcasting. Integers wrap around.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Sub(x[0], x[1]) },
+		Ref:  func(x ...float64) float64 { return x[0] - x[1] },
+	})
+	Mul = define(&Def{
+		Name: "Mul", Tensors: 2, Types: Numbers,
+		Doc:  "returns t * y, element by element, with broadcasting. Integers wrap around. The product of matrices is MatMul.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Mul(x[0], x[1]) },
+		Ref:  func(x ...float64) float64 { return x[0] * x[1] },
+	})
+	Div = define(&Def{
+		Name: "Div", Tensors: 2, Types: Numbers,
+		Doc: "returns t / y, element by element, with broadcasting. Quotients of integers are rounded towards zero, as in Go; " +
+			"an integer divided by zero is an error that travels with the result.",
+		Expr:   func(x ...*k.Expr) *k.Expr { return k.Div(x[0], x[1]) },
+		Ref:    func(x ...float64) float64 { return x[0] / x[1] },
+		Domain: []Interval{{-10, 10}, {1, 10}},
+	})
+	Pow = define(&Def{
+		Name: "Pow", Tensors: 2, Types: Floats,
+		Doc:    "returns t to the power of y, element by element, with broadcasting.",
+		Expr:   func(x ...*k.Expr) *k.Expr { return k.Pow(x[0], x[1]) },
+		Ref:    func(x ...float64) float64 { return math.Pow(x[0], x[1]) },
+		Domain: []Interval{{0.1, 5}, {-4, 4}}, ULP: 2,
+	})
+	Maximum = define(&Def{
+		Name: "Maximum", Tensors: 2, Types: Numbers,
+		Doc:  "returns the greater of t and y, element by element, with broadcasting. It is NaN where either is. Where they are equal, the gradient is shared between them.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Max(x[0], x[1]) },
+		Ref: func(x ...float64) float64 {
+			if x[0] > x[1] || x[0] != x[0] {
+				return x[0]
+			}
+			return x[1]
+		},
+	})
+	Minimum = define(&Def{
+		Name: "Minimum", Tensors: 2, Types: Numbers,
+		Doc:  "returns the lesser of t and y, element by element, with broadcasting. It is NaN where either is. Where they are equal, the gradient is shared between them.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Min(x[0], x[1]) },
+		Ref: func(x ...float64) float64 {
+			if x[0] < x[1] || x[0] != x[0] {
+				return x[0]
+			}
+			return x[1]
+		},
+	})
+	AddScaled = define(&Def{
+		Name: "AddScaled", Tensors: 2, Scalars: 1, Types: Numbers,
+		Doc:  "returns t + c*y, element by element, with broadcasting; product and sum are rounded one after the other.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Add(x[0], k.Mul(x[2], x[1])) },
+		Ref:  func(x ...float64) float64 { p := x[2] * x[1]; return x[0] + p },
+		ULP:  math.Inf(1), // of a sum that may cancel; the tests bound the absolute error
+	})
+)
+
+// Arithmetic with a constant.
+var (
+	AddScalar = define(&Def{
+		Name: "AddScalar", Tensors: 1, Scalars: 1, Types: Numbers,
+		Doc:  "returns t + c, where c is first converted to t's element type.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Add(x[0], x[1]) },
+		Ref:  func(x ...float64) float64 { return x[0] + x[1] },
+	})
+	SubScalar = define(&Def{
+		Name: "SubScalar", Tensors: 1, Scalars: 1, Types: Numbers,
+		Doc:  "returns t - c, where c is first converted to t's element type.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Sub(x[0], x[1]) },
+		Ref:  func(x ...float64) float64 { return x[0] - x[1] },
+	})
+	MulScalar = define(&Def{
+		Name: "MulScalar", Tensors: 1, Scalars: 1, Types: Numbers,
+		Doc:  "returns t * c, where c is first converted to t's element type.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Mul(x[0], x[1]) },
+		Ref:  func(x ...float64) float64 { return x[0] * x[1] },
+	})
+	DivScalar = define(&Def{
+		Name: "DivScalar", Tensors: 1, Scalars: 1, Types: Numbers,
+		Doc:    "returns t / c, where c is first converted to t's element type. See Div about integers.",
+		Expr:   func(x ...*k.Expr) *k.Expr { return k.Div(x[0], x[1]) },
+		Ref:    func(x ...float64) float64 { return x[0] / x[1] },
+		Domain: []Interval{{-10, 10}, {1, 10}},
+	})
+)
+
+// Functions of one tensor.
+var (
+	Neg = define(&Def{
+		Name: "Neg", Tensors: 1, Types: Numbers,
+		Doc:  "returns -t.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Neg(x[0]) },
+		Ref:  func(x ...float64) float64 { return -x[0] },
+	})
+	Abs = define(&Def{
+		Name: "Abs", Tensors: 1, Types: Numbers,
+		Doc:  "returns the absolute value of each element. The derivative at 0 is 0.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Abs(x[0]) },
+		Ref:  func(x ...float64) float64 { return math.Abs(x[0]) },
+	})
+	Sign = define(&Def{
+		Name: "Sign", Tensors: 1, Types: Numbers,
+		Doc:  "returns -1, 0 or 1 as the sign of each element; zeros and NaN stay what they are.",
+		Expr: func(x ...*k.Expr) *k.Expr { return sign(x[0]) },
+		Grad: func(_ int, x ...*k.Expr) *k.Expr { return like(0, x[0]) },
+		Why:  "the expression has x itself in the branch of 0, with derivative 1",
+		Ref: func(x ...float64) float64 {
+			if x[0] == 0 {
+				return x[0]
+			}
+			return math.Copysign(1, x[0])
+		},
+	})
+	Square = define(&Def{
+		Name: "Square", Tensors: 1, Types: Numbers,
+		Doc:  "returns t * t.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Mul(x[0], x[0]) },
+		Ref:  func(x ...float64) float64 { return x[0] * x[0] },
+	})
+	Reciprocal = define(&Def{
+		Name: "Reciprocal", Tensors: 1, Types: Floats,
+		Doc:    "returns 1 / t.",
+		Expr:   func(x ...*k.Expr) *k.Expr { return k.Div(like(1, x[0]), x[0]) },
+		Ref:    func(x ...float64) float64 { return 1 / x[0] },
+		Domain: []Interval{{0.1, 10}},
+	})
+	Sqrt = define(&Def{
+		Name: "Sqrt", Tensors: 1, Types: Floats,
+		Doc:    "returns the square root of each element, NaN where it is negative.",
+		Expr:   func(x ...*k.Expr) *k.Expr { return k.Sqrt(x[0]) },
+		Ref:    func(x ...float64) float64 { return math.Sqrt(x[0]) },
+		Domain: []Interval{{0.01, 100}},
+	})
+	Exp = define(&Def{
+		Name: "Exp", Tensors: 1, Types: Floats,
+		Doc:    "returns e to the power of each element.",
+		Expr:   func(x ...*k.Expr) *k.Expr { return k.Exp(x[0]) },
+		Ref:    func(x ...float64) float64 { return math.Exp(x[0]) },
+		Domain: []Interval{{-80, 80}}, ULP: 2,
+	})
+	Log = define(&Def{
+		Name: "Log", Tensors: 1, Types: Floats,
+		Doc:    "returns the natural logarithm of each element, NaN where it is negative.",
+		Expr:   func(x ...*k.Expr) *k.Expr { return k.Log(x[0]) },
+		Ref:    func(x ...float64) float64 { return math.Log(x[0]) },
+		Domain: []Interval{{0.001, 1000}}, ULP: 2,
+	})
+	Log1p = define(&Def{
+		Name: "Log1p", Tensors: 1, Types: Floats,
+		Doc:    "returns the natural logarithm of 1 plus each element, also where that is close to 1.",
+		Expr:   func(x ...*k.Expr) *k.Expr { return k.Log1p(x[0]) },
+		Ref:    func(x ...float64) float64 { return math.Log1p(x[0]) },
+		Domain: []Interval{{-0.9, 10}}, ULP: 2,
+	})
+	Expm1 = define(&Def{
+		Name: "Expm1", Tensors: 1, Types: Floats,
+		Doc:    "returns e to the power of each element, minus 1, also where that is close to 0.",
+		Expr:   func(x ...*k.Expr) *k.Expr { return k.Expm1(x[0]) },
+		Ref:    func(x ...float64) float64 { return math.Expm1(x[0]) },
+		Domain: []Interval{{-10, 10}}, ULP: 2,
+	})
+	Tanh = define(&Def{
+		Name: "Tanh", Tensors: 1, Types: Floats,
+		Doc:  "returns the hyperbolic tangent of each element.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Tanh(x[0]) },
+		Ref:  func(x ...float64) float64 { return math.Tanh(x[0]) },
+		ULP:  2,
+	})
+	Sigmoid = define(&Def{
+		Name: "Sigmoid", Tensors: 1, Types: Floats,
+		Doc:  "returns 1 / (1 + e to the power of -t).",
+		Expr: func(x ...*k.Expr) *k.Expr { return sigmoid(x[0]) },
+		Grad: func(_ int, x ...*k.Expr) *k.Expr {
+			s := sigmoid(x[0])
+			return k.Mul(s, k.Sub(like(1, x[0]), s))
+		},
+		Why:    "the quotient rule has Inf/Inf at -1000, where the derivative is 0",
+		Ref:    func(x ...float64) float64 { return 1 / (1 + math.Exp(-x[0])) },
+		Domain: []Interval{{-80, 80}}, ULP: 2,
+	})
+	ReLU = define(&Def{
+		Name: "ReLU", Tensors: 1, Types: Numbers,
+		Doc:  "returns t where it is positive and 0 elsewhere; NaN stays NaN. The derivative at 0 is 0.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Max(x[0], like(0, x[0])) },
+		Grad: func(_ int, x ...*k.Expr) *k.Expr {
+			return k.Where(k.Gt(x[0], like(0, x[0])), like(1, x[0]), like(0, x[0]))
+		},
+		Why: "the derivative at 0 is 0 by definition, where that of the maximum is shared",
+		Ref: func(x ...float64) float64 { return (x[0] + math.Abs(x[0])) / 2 },
+	})
+	Sin = define(&Def{
+		Name: "Sin", Tensors: 1, Types: Floats,
+		Doc:  "returns the sine of each element, in radians.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Sin(x[0]) },
+		Ref:  func(x ...float64) float64 { return math.Sin(x[0]) },
+		ULP:  2,
+	})
+	Cos = define(&Def{
+		Name: "Cos", Tensors: 1, Types: Floats,
+		Doc:  "returns the cosine of each element, in radians.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Cos(x[0]) },
+		Ref:  func(x ...float64) float64 { return math.Cos(x[0]) },
+		ULP:  2,
+	})
+	Erf = define(&Def{
+		Name: "Erf", Tensors: 1, Types: Floats,
+		Doc:    "returns the error function of each element.",
+		Expr:   func(x ...*k.Expr) *k.Expr { return k.Erf(x[0]) },
+		Ref:    func(x ...float64) float64 { return math.Erf(x[0]) },
+		Domain: []Interval{{-4, 4}}, ULP: 2,
+	})
+	Floor = define(&Def{
+		Name: "Floor", Tensors: 1, Types: Floats,
+		Doc:  "returns the greatest integer not above each element.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Floor(x[0]) },
+		Ref:  func(x ...float64) float64 { return math.Floor(x[0]) },
+	})
+	Ceil = define(&Def{
+		Name: "Ceil", Tensors: 1, Types: Floats,
+		Doc:  "returns the least integer not below each element.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Ceil(x[0]) },
+		Ref:  func(x ...float64) float64 { return math.Ceil(x[0]) },
+	})
+	Round = define(&Def{
+		Name: "Round", Tensors: 1, Types: Floats,
+		Doc:  "returns the integer nearest to each element, the even one of two.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Round(x[0]) },
+		Ref:  func(x ...float64) float64 { return math.RoundToEven(x[0]) },
+	})
+)
+
+// Comparisons and logic.
+var (
+	Eq = define(&Def{
+		Name: "Eq", Tensors: 2, Types: All, Bool: true,
+		Doc:  "reports where t == y, as a bool tensor, with broadcasting.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Eq(x[0], x[1]) },
+		Ref:  func(x ...float64) float64 { return truth(x[0] == x[1]) },
+	})
+	Ne = define(&Def{
+		Name: "Ne", Tensors: 2, Types: All, Bool: true,
+		Doc:  "reports where t != y, as a bool tensor, with broadcasting.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Ne(x[0], x[1]) },
+		Ref:  func(x ...float64) float64 { return truth(x[0] != x[1]) },
+	})
+	Lt = define(&Def{
+		Name: "Lt", Tensors: 2, Types: Numbers, Bool: true,
+		Doc:  "reports where t < y, as a bool tensor, with broadcasting.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Lt(x[0], x[1]) },
+		Ref:  func(x ...float64) float64 { return truth(x[0] < x[1]) },
+	})
+	Le = define(&Def{
+		Name: "Le", Tensors: 2, Types: Numbers, Bool: true,
+		Doc:  "reports where t <= y, as a bool tensor, with broadcasting.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Le(x[0], x[1]) },
+		Ref:  func(x ...float64) float64 { return truth(x[0] <= x[1]) },
+	})
+	Gt = define(&Def{
+		Name: "Gt", Tensors: 2, Types: Numbers, Bool: true,
+		Doc:  "reports where t > y, as a bool tensor, with broadcasting.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Gt(x[0], x[1]) },
+		Ref:  func(x ...float64) float64 { return truth(x[0] > x[1]) },
+	})
+	Ge = define(&Def{
+		Name: "Ge", Tensors: 2, Types: Numbers, Bool: true,
+		Doc:  "reports where t >= y, as a bool tensor, with broadcasting.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Ge(x[0], x[1]) },
+		Ref:  func(x ...float64) float64 { return truth(x[0] >= x[1]) },
+	})
+	And = define(&Def{
+		Name: "And", Tensors: 2, Types: Bools, Bool: true,
+		Doc:  "reports where both t and y are true, with broadcasting.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.And(x[0], x[1]) },
+		Ref:  func(x ...float64) float64 { return x[0] * x[1] },
+	})
+	Or = define(&Def{
+		Name: "Or", Tensors: 2, Types: Bools, Bool: true,
+		Doc:  "reports where t or y is true, with broadcasting.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Or(x[0], x[1]) },
+		Ref:  func(x ...float64) float64 { return math.Max(x[0], x[1]) },
+	})
+	Not = define(&Def{
+		Name: "Not", Tensors: 1, Types: Bools, Bool: true,
+		Doc:  "reports where t is false.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Not(x[0]) },
+		Ref:  func(x ...float64) float64 { return 1 - x[0] },
+	})
+	Where = define(&Def{
+		Name: "Where", Tensors: 3, Types: All, Cond: true,
+		Doc:  "returns x where cond is true and y elsewhere, with broadcasting. Cond is a bool tensor; what is not chosen does not matter, NaN included.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Where(x[0], x[1], x[2]) },
+		Ref: func(x ...float64) float64 {
+			if x[0] != 0 {
+				return x[1]
+			}
+			return x[2]
+		},
+	})
+)
+
+// Parts of other operations.
+var (
+	// Scale maps [0,1) onto an interval: x*c0 + c1.
+	Scale = define(&Def{
+		Name: "Scale", Tensors: 1, Scalars: 2, Types: Floats, Unlisted: true,
+		Expr:   func(x ...*k.Expr) *k.Expr { return k.Add(k.Mul(x[0], x[1]), x[2]) },
+		Ref:    func(x ...float64) float64 { p := x[0] * x[1]; return p + x[2] },
+		Domain: []Interval{{0.1, 10}}, ULP: 2,
+	})
+	// Root is Sqrt with a gradient that is 0 at 0: the end of a norm.
+	Root = define(&Def{
+		Name: "Root", Tensors: 1, Types: Floats, Unlisted: true,
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Sqrt(x[0]) },
+		Grad: func(_ int, x ...*k.Expr) *k.Expr {
+			d := k.Div(like(0.5, x[0]), k.Sqrt(x[0]))
+			return k.Where(k.Eq(x[0], like(0, x[0])), like(0, x[0]), d)
+		},
+		Why:    "a norm has 0 among its subgradients at 0, where the chain rule gives Inf*0",
+		Ref:    func(x ...float64) float64 { return math.Sqrt(x[0]) },
+		Domain: []Interval{{0.01, 100}},
+	})
+	// ProdShare is the derivative of a product by one of its factors x, given
+	// p, the product of the factors that are not 0, and n, how many are 0.
+	ProdShare = define(&Def{
+		Name: "ProdShare", Tensors: 3, Types: Floats, Unlisted: true,
+		Expr: func(x ...*k.Expr) *k.Expr {
+			zero, one := like(0, x[0]), like(1, x[0])
+			alone := k.And(k.Eq(x[0], zero), k.Eq(x[2], one))
+			return k.Where(k.Eq(x[2], zero), k.Div(x[1], x[0]), k.Where(alone, x[1], zero))
+		},
+		Ref: func(x ...float64) float64 {
+			switch {
+			case x[2] == 0:
+				return x[1] / x[0]
+			case x[2] == 1 && x[0] == 0:
+				return x[1]
+			}
+			return 0
+		},
+		Domain: []Interval{{1, 10}},
+	})
+)
+
+// like is the constant c in x's element type.
+func like(c float64, x *k.Expr) *k.Expr { return k.Const(c, x.DType()) }
+
+func sigmoid(x *k.Expr) *k.Expr {
+	one := like(1, x)
+	return k.Div(one, k.Add(one, k.Exp(k.Neg(x))))
+}
+
+func sign(x *k.Expr) *k.Expr {
+	zero := like(0, x)
+	return k.Where(k.Gt(x, zero), like(1, x), k.Where(k.Lt(x, zero), like(-1, x), x))
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}

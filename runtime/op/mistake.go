@@ -1,0 +1,68 @@
+package op
+
+import (
+	"strings"
+
+	"github.com/asyncgen/asyncgen/device"
+)
+
+// A Mistake is what operations panic with when a program asks for something
+// that has no answer, before anything is enqueued.
+type Mistake struct {
+	Op     string // "Add"
+	Text   string // one of the constants below, or a text that begins with one
+	Shapes []device.Shape
+	DTypes []device.DType
+}
+
+// The texts of mistakes.
+const (
+	MistakeBroadcast   = "operands cannot be broadcast together"
+	MistakeDTypes      = "operands differ in element type: convert one with As"
+	MistakeDevices     = "operands are on different devices: move one with To"
+	MistakeType        = "element type not supported"
+	MistakeMatMul      = "inner lengths differ"
+	MistakeRank        = "wrong rank"
+	MistakeAxis        = "axis out of range"
+	MistakeTwice       = "axis named twice"
+	MistakeReshape     = "number of elements differs"
+	MistakeShape       = "impossible shape"
+	MistakeRange       = "index out of range"
+	MistakeEmpty       = "no elements to choose from"
+	MistakeScalar      = "constant is not an int64"
+	MistakeLength      = "data does not fill the shape"
+	MistakeItem        = "not a one-element tensor"
+	MistakeNil         = "nil tensor"
+	MistakeGradient    = "no gradient"
+	MistakeReleased    = "the graph was released by an earlier Backward"
+	MistakeNoParameter = "parameter has no value yet"
+)
+
+// Error is "tensor: Add: operands cannot be broadcast together: float32[2 3], float32[4]".
+func (m *Mistake) Error() string {
+	var b strings.Builder
+	b.WriteString("tensor: ")
+	b.WriteString(m.Op)
+	b.WriteString(": ")
+	b.WriteString(m.Text)
+	for i, s := range m.Shapes {
+		if i == 0 {
+			b.WriteString(": ")
+		} else {
+			b.WriteString(", ")
+		}
+		b.WriteString(m.DTypes[i].String())
+		b.WriteString(s.String())
+	}
+	return b.String()
+}
+
+// wrong panics with a Mistake about the plan's operands.
+func (p *Plan) wrong(name, text string, operands int) {
+	m := &Mistake{Op: name, Text: text}
+	for i := range operands {
+		m.Shapes = append(m.Shapes, p.In[i].Shape)
+		m.DTypes = append(m.DTypes, p.Types[i])
+	}
+	panic(m)
+}

@@ -1,0 +1,257 @@
+// Package op is the list of tensor operations, each defined once.
+//
+// An elementwise operation is one expression of scalar primitives (package
+// device/kernel). Its kernels for every element type, its gradient, the
+// method of Tensor that calls it, the linter's row about that method and the
+// tests of its values are derived from the definition; nothing about it is
+// written a second time. A structural operation (a product, a reduction, a
+// view, a random draw) says instead what shape its result has, which command
+// computes it, and what its gradient is.
+//
+// The package computes nothing and holds no data: [Def.Run] fills in a
+// command, and package tensor gives it memory and enqueues it.
+//
+// To add an elementwise operation, add one literal to elementwise.go and run
+// go generate ./... .
+package op
+
+//go:generate go run ./opgen
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/kernel"
+)
+
+// MaxInputs is how many tensors an operation takes at most.
+const MaxInputs = device.MaxOperands - 1
+
+// A Def defines one operation. Either Expr is set (elementwise), or View, or Run.
+type Def struct {
+	// Name is the name of the method or function of package tensor: "Add".
+	Name string
+	// Doc is the method's doc comment without its name: "returns t + y."
+	Doc string
+	// Types are the element types of the operands.
+	Types Types
+
+	// Tensors is how many operands an elementwise operation has, and Scalars
+	// how many float64 constants follow them (at most 2), which are converted
+	// to the operands' element type before anything is computed.
+	Tensors, Scalars int
+	// Cond says that the first operand is a bool tensor, whatever the others are.
+	Cond bool
+	// Bool says that the result is a bool tensor; else its type is that of the last operand.
+	Bool bool
+	// Expr builds the result from the operands and then the constants.
+	Expr func(x ...*kernel.Expr) *kernel.Expr
+	// Grad overrides the derivative with respect to operand i, which is
+	// otherwise that of Expr. Why says what is wrong with that one.
+	Grad func(i int, x ...*kernel.Expr) *kernel.Expr
+	Why  string
+	// Ref is the operation in float64, written without Expr: what tests
+	// compare with, on the intervals of Domain (one for all operands, or one
+	// for each), within ULP units in the last place.
+	Ref    func(x ...float64) float64
+	Domain []Interval
+	ULP    float64
+	// Reduces says that a structural operation folds axes: it becomes two
+	// methods of Tensor, of which the second keeps the axes.
+	Reduces bool
+	// Unlisted keeps the operation from becoming a method of Tensor.
+	Unlisted bool
+
+	// View gives the result's view of the operand's elements, and whether there
+	// is one: else it needs an operand without gaps.
+	View func(a *Attr, in View) (View, bool)
+	// Run plans a command from the operands. It panics with a *Mistake.
+	Run func(p *Plan)
+	// VJP is the gradient of a structural operation: that of a loss with
+	// respect to operand i, from the one with respect to the result.
+	VJP func(b Builder, c *Call, i int, g Value) Value
+	// Saves tells what VJP looks at besides shapes: bit i for operand i, SavesResult.
+	Saves uint8
+
+	kernels [numTypes]atomic.Pointer[device.Kernel]
+	grads   [MaxInputs]atomic.Pointer[Gradient]
+}
+
+// SavesResult is the bit of Def.Saves for the operation's own result.
+const SavesResult = 1 << 7
+
+// An Interval is where tests take operands from.
+type Interval struct{ Lo, Hi float64 }
+
+// Types is a set of element types.
+type Types uint8
+
+// The sets that operations work on.
+const (
+	Floats  Types = 1<<device.Float32 | 1<<device.Float64
+	Numbers Types = Floats | 1<<device.Int64
+	Bools   Types = 1 << device.Bool
+	All     Types = Numbers | Bools
+)
+
+const numTypes = device.Bool + 1
+
+// Has reports whether dt is in the set.
+func (s Types) Has(dt device.DType) bool { return s>>dt&1 != 0 }
+
+// String describes the set for messages: "float32 or float64".
+func (s Types) String() string {
+	text := ""
+	for _, dt := range device.DTypes() {
+		if !s.Has(dt) {
+			continue
+		}
+		if text != "" {
+			text += " or "
+		}
+		text += dt.String()
+	}
+	return text
+}
+
+// An Attr holds what an operation needs besides tensors. Each operation reads
+// only the fields that its definition names.
+type Attr struct {
+	Scalars [2]float64    // of elementwise operations
+	Axes    []int         // reductions, Transpose
+	Keep    bool          // reductions keep the reduced axes, with length 1
+	Shape   device.Shape  // Reshape, BroadcastTo, and what creates tensors
+	DType   device.DType  // As, and what creates tensors
+	Axis    int           // Slice, Scatter
+	From    int           // Slice, Scatter
+	To      int           // Slice: the end; Scatter: the length of the axis
+	Key     uint64        // random draws
+	Pos     uint64        // random draws
+	Device  device.Device // To
+	Origin  device.Device // To: where the operand is
+}
+
+// A Value is a tensor, as definitions see one.
+type Value interface {
+	Shape() device.Shape
+	DType() device.DType
+}
+
+// A Meta is a Value of which only shape and type are known: what is left of an
+// operand that a gradient does not look at.
+type Meta struct {
+	Dims device.Shape
+	Type device.DType
+}
+
+// Shape is the shape.
+func (m *Meta) Shape() device.Shape { return m.Dims }
+
+// DType is the element type.
+func (m *Meta) DType() device.DType { return m.Type }
+
+// A Call is one use of an operation, as its gradient sees it. In and Out hold
+// a Meta where the definition does not ask for the values.
+type Call struct {
+	Def  *Def
+	Attr Attr
+	In   [MaxInputs]Value // nil where there is no operand
+	Out  Value
+}
+
+// A Builder enqueues the operations that make up a gradient.
+type Builder interface {
+	// Elementwise runs d, which has an Expr, with broadcasting.
+	Elementwise(d *Def, scalars [2]float64, x ...Value) Value
+	// Structural runs d, which has a View or a Run, on x.
+	Structural(d *Def, a Attr, x ...Value) Value
+	// Zeros makes a tensor of zeros like x.
+	Zeros(x Value) Value
+}
+
+// A View says where the elements of a tensor lie in its buffer.
+type View struct {
+	Shape   device.Shape
+	Strides []int // in elements; nil: row-major without gaps
+	Off     int   // of the first element
+}
+
+// A Plan is the command that a structural operation runs as. Run reads the
+// first fields and fills in the rest; buffers and offsets are the caller's.
+type Plan struct {
+	Attr  Attr
+	In    [MaxInputs]View
+	Types [MaxInputs]device.DType
+
+	Shape device.Shape // of the result
+	DType device.DType // of the result
+	Cmd   device.Command
+	Cost  int64 // estimated nanoseconds
+}
+
+// String is the operation's name.
+func (d *Def) String() string { return d.Name }
+
+// Elements returns the element type of the result for operands of type dt.
+func (d *Def) Elements(dt device.DType) device.DType {
+	if d.Bool {
+		return device.Bool
+	}
+	return dt
+}
+
+// Kernel returns the kernel of an elementwise operation for operands of type
+// dt (the first is bool where Cond says so). It may be called concurrently,
+// and returns the same kernel every time.
+func (d *Def) Kernel(dt device.DType) *device.Kernel {
+	if k := d.kernels[dt].Load(); k != nil {
+		return k
+	}
+	return d.compile(dt)
+}
+
+func (d *Def) compile(dt device.DType) *device.Kernel {
+	x := d.operands(dt)
+	in := make([]device.DType, d.Tensors)
+	for i := range in {
+		in[i] = x[i].DType()
+	}
+	e := d.Expr(x...)
+	if e.DType() != d.Elements(dt) {
+		panic(fmt.Sprintf("op: %s of %v makes %v", d.Name, dt, e.DType()))
+	}
+	d.kernels[dt].CompareAndSwap(nil, device.NewKernel(d.Name, device.Map, e, e.DType(), in...))
+	return d.kernels[dt].Load()
+}
+
+// operands returns the arguments of Expr for element type dt.
+func (d *Def) operands(dt device.DType) []*kernel.Expr {
+	x := make([]*kernel.Expr, 0, d.Tensors+d.Scalars)
+	for i := range d.Tensors {
+		x = append(x, kernel.Arg(i, d.operand(i, dt)))
+	}
+	for i := range d.Scalars {
+		x = append(x, kernel.Imm(i, dt))
+	}
+	return x
+}
+
+// operand is the element type of operand i when the others have type dt.
+func (d *Def) operand(i int, dt device.DType) device.DType {
+	if d.Cond && i == 0 {
+		return device.Bool
+	}
+	return dt
+}
+
+var all []*Def
+
+// define adds d to the list of All.
+func define(d *Def) *Def {
+	all = append(all, d)
+	return d
+}
+
+// List returns every operation, in the order of definition.
+func List() []*Def { return all }

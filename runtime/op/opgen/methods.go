@@ -1,0 +1,124 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/asyncgen/asyncgen/runtime/op"
+)
+
+// variable is how generated code names the definition d.
+func variable(d *op.Def) string {
+	if d == op.Every {
+		return "Every" // All is a set of types
+	}
+	return d.Name
+}
+
+// methods is zops.go.
+func methods() string {
+	var b strings.Builder
+	b.WriteString("package tensor\n\nimport \"github.com/asyncgen/asyncgen/runtime/op\"\n\n")
+	for _, d := range op.List() {
+		switch {
+		case d.Unlisted:
+		case d.Expr != nil:
+			elementwiseMethod(&b, d)
+		case d.Reduces:
+			reductionMethods(&b, d)
+		}
+	}
+	return b.String()
+}
+
+// elementwiseMethod writes the method or, where no operand is the first among
+// equals, the function that calls d.
+func elementwiseMethod(b *strings.Builder, d *op.Def) {
+	doc(b, d.Name+" "+d.Doc)
+	b.WriteString("//\n//asyncgen:api op\n//go:noinline\n")
+	receiver, params, operands := "(t *Tensor) ", "", "t"
+	switch {
+	case d.Cond:
+		receiver, params, operands = "", "cond, x, y *Tensor", "cond, x, y"
+	case d.Tensors == 2:
+		params, operands = "y *Tensor", "t, y"
+	}
+	scalars := ""
+	if d.Scalars > 0 {
+		scalars = "c"
+		if params != "" {
+			params += ", "
+		}
+		params += "c float64"
+	}
+	fmt.Fprintf(b, "func %s%s(%s) *Tensor {\n\treturn elementwise(op.%s, [2]float64{%s}, operands{%s}, true)\n}\n\n",
+		receiver, d.Name, params, variable(d), scalars, operands)
+}
+
+func reductionMethods(b *strings.Builder, d *op.Def) {
+	doc(b, d.Name+" "+d.Doc)
+	const body = "//\n//asyncgen:api op\n//go:noinline\n" +
+		"func (t *Tensor) %s(axes ...int) *Tensor { return t.reduce(op.%s, %q, axes, %v) }\n\n"
+	fmt.Fprintf(b, body, d.Name, variable(d), d.Name, false)
+	fmt.Fprintf(b, "// %sKeep is %s that keeps the reduced axes, with length 1.\n", d.Name, d.Name)
+	fmt.Fprintf(b, body, d.Name+"Keep", variable(d), d.Name+"Keep", true)
+}
+
+// doc writes text as a comment, in lines of some 80 bytes.
+func doc(b *strings.Builder, text string) {
+	line := "//"
+	for word := range strings.FieldsSeq(text) {
+		if len(line)+1+len(word) > 80 {
+			b.WriteString(line + "\n")
+			line = "//"
+		}
+		line += " " + word
+	}
+	b.WriteString(line + "\n")
+}
+
+// testList is zops_test.go: how to call each elementwise operation and each reduction.
+func testList() string {
+	var b strings.Builder
+	b.WriteString(`package tensor_test
+
+import (
+	"github.com/asyncgen/asyncgen/runtime/op"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+// elementwiseOps is every elementwise operation of the package.
+var elementwiseOps = []struct {
+	def  *op.Def
+	call func(c float64, x ...*tensor.Tensor) *tensor.Tensor
+}{
+`)
+	for _, d := range op.List() {
+		if d.Unlisted || d.Expr == nil {
+			continue
+		}
+		call := "x[0]." + d.Name
+		var args []string
+		switch {
+		case d.Cond:
+			call = "tensor." + d.Name
+			args = []string{"x[0]", "x[1]", "x[2]"}
+		case d.Tensors == 2:
+			args = []string{"x[1]"}
+		}
+		if d.Scalars > 0 {
+			args = append(args, "c")
+		}
+		fmt.Fprintf(&b, "\t{op.%s, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return %s(%s) }},\n",
+			variable(d), call, strings.Join(args, ", "))
+	}
+	b.WriteString("}\n\n// reductions is every reduction of the package, without and with the axes kept.\nvar reductions = []struct {\n" +
+		"\tdef        *op.Def\n\tcall, keep func(x *tensor.Tensor, axes ...int) *tensor.Tensor\n}{\n")
+	for _, d := range op.List() {
+		if d.Reduces {
+			fmt.Fprintf(&b, "\t{op.%s, (*tensor.Tensor).%s, (*tensor.Tensor).%sKeep},\n", variable(d), d.Name, d.Name)
+		}
+	}
+	b.WriteString("}\n")
+	return b.String()
+}

@@ -1,0 +1,322 @@
+package op
+
+import (
+	"sync/atomic"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/kernel"
+)
+
+// Products.
+var MatMul = define(&Def{
+	Name: "MatMul", Types: Floats,
+	Doc: "returns the product of two matrices, of a matrix and a vector, or of a vector and a matrix. " +
+		"Each element is accumulated over the inner length in increasing order.",
+	Run: func(p *Plan) {
+		a, b := p.In[0], p.In[1]
+		ra, rb := len(a.Shape), len(b.Shape)
+		if ra < 1 || rb < 1 || ra > 2 || rb > 2 || ra+rb < 3 {
+			p.wrong("MatMul", MistakeRank+" (of two vectors there is Dot)", 2)
+		}
+		as, bs := a.steps(), b.steps()
+		m, n, k := 1, 1, a.Shape[ra-1]
+		arg := &device.Args{}
+		arg.Strides[1], arg.Strides[2] = []int{0, as[ra-1]}, []int{bs[0], 0}
+		if ra == 2 {
+			m, arg.Strides[1][0] = a.Shape[0], as[0]
+			p.Shape = append(p.Shape, m)
+		}
+		if rb == 2 {
+			n, arg.Strides[2][1] = b.Shape[1], bs[1]
+			p.Shape = append(p.Shape, n)
+		}
+		if b.Shape[0] != k {
+			p.wrong("MatMul", MistakeMatMul, 2)
+		}
+		arg.Ints = []int{m, n, k}
+		p.DType = p.Types[0]
+		p.Cmd = device.Command{Kernel: matMul.of(p.DType, func() *device.Kernel {
+			return device.NewKernel("MatMul", device.MatMul, nil, p.DType, p.DType, p.DType)
+		}), N: m * n, Args: arg}
+		p.Cost = int64(m) * int64(n) * int64(k) / 4
+	},
+	Saves: 1<<0 | 1<<1,
+	VJP: func(b Builder, c *Call, i int, g Value) Value {
+		x, y := c.In[0], c.In[1]
+		matMul := func(x, y Value) Value { return b.Structural(c.Def, Attr{}, x, y) }
+		flip := func(x Value) Value { return b.Structural(Transpose, Attr{Axes: []int{1, 0}}, x) }
+		outer := func(col, row Value) Value {
+			col = b.Structural(Reshape, Attr{Shape: device.Shape{col.Shape()[0], 1}}, col)
+			return b.Elementwise(Mul, [2]float64{}, col, row)
+		}
+		switch {
+		case len(x.Shape()) == 1 && i == 0: // x·Y
+			return matMul(y, g)
+		case len(x.Shape()) == 1:
+			return outer(x, g)
+		case len(y.Shape()) == 1 && i == 0: // X·y
+			return outer(g, y)
+		case i == 0:
+			return matMul(g, flip(y))
+		}
+		return matMul(flip(x), g)
+	},
+})
+
+// Reductions. Attr.Axes are sorted and in range; Attr.Keep.
+var (
+	Sum = define(&Def{
+		Name: "Sum", Types: Numbers, Reduces: true,
+		Doc: "returns the sum over the given axes, or over all of them. The sum of nothing is 0.",
+		Run: reduction("Sum", kernel.ReduceSum),
+		VJP: func(b Builder, c *Call, _ int, g Value) Value { return spread(b, c, g) },
+	})
+	Prod = define(&Def{
+		Name: "Prod", Types: Numbers, Reduces: true,
+		Doc:   "returns the product over the given axes, or over all of them. The product of nothing is 1.",
+		Run:   reduction("Prod", kernel.ReduceProd),
+		Saves: 1 << 0,
+		VJP: func(b Builder, c *Call, _ int, g Value) Value {
+			x := c.In[0]
+			zero, one := b.Zeros(x), b.Elementwise(AddScalar, [2]float64{1}, b.Zeros(x))
+			isZero := b.Elementwise(Eq, [2]float64{}, x, zero)
+			p := spread(b, c, b.Structural(c.Def, c.Attr, b.Elementwise(Where, [2]float64{}, isZero, one, x)))
+			n := spread(b, c, b.Structural(Sum, c.Attr, b.Elementwise(Where, [2]float64{}, isZero, one, zero)))
+			share := b.Elementwise(ProdShare, [2]float64{}, x, p, n)
+			return b.Elementwise(Mul, [2]float64{}, spread(b, c, g), share)
+		},
+	})
+	Max = define(&Def{
+		Name: "Max", Types: Numbers, Reduces: true,
+		Doc:   "returns the greatest element along the given axes, or of all: NaN if there is one. Of nothing there is none, and Max panics. The gradient is shared equally by the elements that are the greatest.",
+		Run:   reduction("Max", kernel.ReduceMax),
+		Saves: 1<<0 | SavesResult,
+		VJP:   extremum,
+	})
+	Min = define(&Def{
+		Name: "Min", Types: Numbers, Reduces: true,
+		Doc:   "returns the least element along the given axes, or of all: NaN if there is one. Of nothing there is none, and Min panics. The gradient is shared equally by the elements that are the least.",
+		Run:   reduction("Min", kernel.ReduceMin),
+		Saves: 1<<0 | SavesResult,
+		VJP:   extremum,
+	})
+	Every = define(&Def{
+		Name: "All", Types: Bools, Reduces: true,
+		Doc: "reports whether all elements along the given axes, or of the whole tensor, are true. Of nothing they are.",
+		Run: reduction("All", kernel.ReduceAll),
+	})
+	Any = define(&Def{
+		Name: "Any", Types: Bools, Reduces: true,
+		Doc: "reports whether any element along the given axes, or of the whole tensor, is true. Of nothing none is.",
+		Run: reduction("Any", kernel.ReduceAny),
+	})
+)
+
+// reduction is Def.Run of the reduction by r.
+func reduction(name string, r kernel.Reducer) func(*Plan) {
+	kernels := &kernelsByType{}
+	return func(p *Plan) {
+		x := p.In[0]
+		reduced := make([]bool, len(x.Shape))
+		for _, axis := range p.Attr.Axes {
+			reduced[axis] = true
+		}
+		steps := x.steps()
+		args := &device.Args{Shape: make(device.Shape, 0, len(x.Shape))}
+		order := make([]int, 0, len(x.Shape))
+		for axis, n := range x.Shape {
+			switch {
+			case !reduced[axis]:
+				order = append(order, axis)
+				p.Shape = append(p.Shape, n)
+			case p.Attr.Keep:
+				p.Shape = append(p.Shape, 1)
+			}
+		}
+		args.Kept = len(order)
+		length := 1
+		for axis, n := range x.Shape {
+			if reduced[axis] {
+				order = append(order, axis)
+				length *= n
+			}
+		}
+		inOrder := x.Strides == nil
+		strides := make([]int, 0, len(order))
+		for i, axis := range order {
+			args.Shape = append(args.Shape, x.Shape[axis])
+			strides = append(strides, steps[axis])
+			inOrder = inOrder && i == axis
+		}
+		if !inOrder {
+			args.Strides[1] = strides
+		}
+		n := args.Shape[:args.Kept].Size()
+		if length == 0 && n > 0 && (name == "Max" || name == "Min") {
+			p.wrong(name, MistakeEmpty, 1)
+		}
+		p.DType = p.Types[0]
+		p.Cmd = device.Command{Kernel: kernels.of(p.DType, func() *device.Kernel {
+			return device.NewKernel(name, device.Reduce, r, p.DType, p.DType)
+		}), N: n, Args: args}
+		p.Cost = int64(x.Shape.Size())
+	}
+}
+
+// spread gives the result of a reduction, or its gradient, the operand's shape.
+func spread(b Builder, c *Call, g Value) Value {
+	shape := c.In[0].Shape()
+	kept := make(device.Shape, len(shape))
+	copy(kept, shape)
+	for _, axis := range c.Attr.Axes {
+		kept[axis] = 1
+	}
+	if !g.Shape().Equal(kept) {
+		g = b.Structural(Reshape, Attr{Shape: kept}, g)
+	}
+	return b.Structural(BroadcastTo, Attr{Shape: shape}, g)
+}
+
+// extremum is the VJP of Max and Min.
+func extremum(b Builder, c *Call, _ int, g Value) Value {
+	x := c.In[0]
+	isExtreme := b.Elementwise(Eq, [2]float64{}, x, spread(b, c, c.Out))
+	share := b.Structural(As, Attr{DType: x.DType()}, isExtreme)
+	count := b.Structural(Sum, c.Attr, share)
+	g = b.Elementwise(Div, [2]float64{}, g, count)
+	return b.Elementwise(Where, [2]float64{}, isExtreme, spread(b, c, g), b.Zeros(x))
+}
+
+// Conversions.
+var (
+	// As reads Attr.DType.
+	As = define(&Def{
+		Name: "As", Types: All,
+		Doc: "returns t's elements converted to dtype: rounded to the nearest, ties to even; to int64 truncated, what is out of range to the nearest int64 and NaN to 0; to bool what is not 0. True is 1.",
+		Run: func(p *Plan) {
+			from, to := p.Types[0], p.Attr.DType
+			p.Shape, p.DType = p.In[0].Shape, to
+			p.Cmd = p.In[0].elementwise(casts[from].of(to, func() *device.Kernel {
+				return device.NewKernel("As", device.Map, kernel.Cast(kernel.Arg(0, from), to), to, from)
+			}))
+			p.Cost = int64(p.Cmd.N)
+		},
+		VJP: func(b Builder, c *Call, _ int, g Value) Value {
+			return b.Structural(c.Def, Attr{DType: c.In[0].DType()}, g)
+		},
+	})
+	// Contiguous gives a view's elements memory of their own, in order.
+	Contiguous = define(&Def{
+		Name: "Contiguous", Types: All, Unlisted: true,
+		Run: func(p *Plan) {
+			p.Shape, p.DType = p.In[0].Shape, p.Types[0]
+			p.Cmd = p.In[0].elementwise(copies.of(p.DType, func() *device.Kernel {
+				return device.NewKernel("Copy", device.Copy, nil, p.DType, p.DType)
+			}))
+			p.Cost = int64(p.Cmd.N)
+		},
+		VJP: func(_ Builder, _ *Call, _ int, g Value) Value { return g },
+	})
+)
+
+// elementwise is the command that runs k, which has one input, over v.
+func (v View) elementwise(k *device.Kernel) device.Command {
+	cmd := device.Command{Kernel: k, N: v.Shape.Size()}
+	if v.Strides != nil {
+		cmd.Args = &device.Args{Shape: v.Shape}
+		cmd.Args.Strides[1] = v.Strides
+	}
+	return cmd
+}
+
+// Creation. Attr.Shape, Attr.DType.
+var (
+	// Fill sets every element to Attr.Scalars[0].
+	Fill = define(&Def{
+		Name: "Fill", Types: All, Unlisted: true,
+		Run: func(p *Plan) {
+			p.create(fills.of(p.Attr.DType, func() *device.Kernel {
+				return device.NewKernel("Fill", device.Fill, nil, p.Attr.DType)
+			}))
+			p.Cmd.Imm[0] = kernel.BitsOf(p.Attr.Scalars[0], p.DType)
+		},
+	})
+	// Iota sets element i to Attr.Scalars[0] + i*Attr.Scalars[1].
+	Iota = define(&Def{
+		Name: "Iota", Types: Numbers, Unlisted: true,
+		Run: func(p *Plan) {
+			p.create(iotas.of(p.Attr.DType, func() *device.Kernel {
+				return device.NewKernel("Iota", device.Iota, nil, p.Attr.DType)
+			}))
+			p.Cmd.Imm[0] = kernel.BitsOf(p.Attr.Scalars[0], p.DType)
+			p.Cmd.Imm[1] = kernel.BitsOf(p.Attr.Scalars[1], p.DType)
+		},
+	})
+	// Uniform draws from [0, 1); Attr.Key, Attr.Pos.
+	Uniform = define(&Def{Name: "Uniform", Types: Floats, Unlisted: true, Run: draw("Uniform", kernel.Uniform)})
+	// Normal draws from the normal distribution with mean 0 and variance 1; Attr.Key, Attr.Pos.
+	Normal = define(&Def{Name: "Normal", Types: Floats, Unlisted: true, Run: draw("Normal", kernel.Normal)})
+	// Ints draws from the integers from Attr.From to below Attr.To; Attr.Key, Attr.Pos.
+	Ints = define(&Def{Name: "Ints", Types: 1 << device.Int64, Unlisted: true, Run: draw("Ints", kernel.Ints)})
+)
+
+func draw(name string, dist kernel.Distribution) func(*Plan) {
+	kernels := &kernelsByType{}
+	return func(p *Plan) {
+		p.create(kernels.of(p.Attr.DType, func() *device.Kernel {
+			return device.NewKernel(name, device.Random, dist, p.Attr.DType)
+		}))
+		p.Cmd.Imm = [2]uint64{p.Attr.Key, p.Attr.Pos}
+		if dist == kernel.Ints {
+			p.Cmd.Args = &device.Args{Ints: []int{p.Attr.From, p.Attr.To}}
+		}
+		p.Cost *= 16
+	}
+}
+
+// create plans a command without inputs.
+func (p *Plan) create(k *device.Kernel) {
+	p.Shape, p.DType = p.Attr.Shape, p.Attr.DType
+	p.Cmd = device.Command{Kernel: k, N: p.Shape.Size()}
+	p.Cost = int64(p.Cmd.N) / 2
+}
+
+// Moves. Package tensor carries them out, in more than one command.
+var (
+	// To moves a tensor to Attr.Device.
+	To = define(&Def{
+		Name: "To", Types: All, Unlisted: true,
+		VJP: func(b Builder, c *Call, _ int, g Value) Value {
+			return b.Structural(c.Def, Attr{Device: c.Attr.Origin, Origin: c.Attr.Device}, g)
+		},
+	})
+	// Scatter puts the operand into zeros, along Attr.Axis from Attr.From on;
+	// the axis gets length Attr.To. It is the gradient of Slice.
+	Scatter = define(&Def{Name: "Scatter", Types: All, Unlisted: true})
+)
+
+func init() { // not in the literals: each of the two is the other's gradient
+	Scatter.VJP = func(b Builder, c *Call, _ int, g Value) Value {
+		axis, from := c.Attr.Axis, c.Attr.From
+		return b.Structural(Slice, Attr{Axis: axis, From: from, To: from + c.In[0].Shape()[axis]}, g)
+	}
+	BroadcastTo.VJP = func(b Builder, c *Call, _ int, g Value) Value {
+		return Unbroadcast(b, g, c.In[0].Shape())
+	}
+}
+
+// kernelsByType are the kernels of one computation, made when first needed.
+type kernelsByType [numTypes]atomic.Pointer[device.Kernel]
+
+var (
+	matMul, copies, fills, iotas kernelsByType
+	casts                        [numTypes]kernelsByType
+)
+
+func (ks *kernelsByType) of(dt device.DType, make func() *device.Kernel) *device.Kernel {
+	if k := ks[dt].Load(); k != nil {
+		return k
+	}
+	ks[dt].CompareAndSwap(nil, make())
+	return ks[dt].Load()
+}
