@@ -1,0 +1,251 @@
+package tensor
+
+import (
+	"math"
+	"slices"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/kernel"
+	"github.com/asyncgen/asyncgen/runtime/internal/engine"
+	"github.com/asyncgen/asyncgen/runtime/internal/tape"
+	"github.com/asyncgen/asyncgen/runtime/op"
+)
+
+// What all operations pass through: checks, a result, a command, a node.
+
+type operands = [op.MaxInputs]*Tensor
+
+// elementwise enqueues d. Only if tracking is the result tracked.
+func elementwise(d *op.Def, scalars [2]float64, in operands, tracking bool) *Tensor {
+	n := d.Tensors
+	for _, x := range in[:n] {
+		if x == nil {
+			wrong(d.Name, op.MistakeNil)
+		}
+	}
+	first, dt := in[0], in[n-1].dtype
+	if !d.Types.Has(dt) {
+		wrong(d.Name, op.MistakeType+" (it takes "+d.Types.String()+")", in[:n]...)
+	}
+	shape, dev, plain, tracked := first.shape, first.storage.Device(), true, false
+	for i, x := range in[:n] {
+		if x.dtype != dt && !(d.Cond && i == 0 && x.dtype == device.Bool) {
+			wrong(d.Name, op.MistakeDTypes, in[:n]...)
+		}
+		if x.storage.Device() != dev {
+			wrong(d.Name, op.MistakeDevices, in[:n]...)
+		}
+		tracked = tracked || x.node != nil
+		plain = plain && x.strides == nil
+		if i > 0 && !slices.Equal(shape, x.shape) {
+			plain = false
+			var ok bool
+			if shape, ok = op.Broadcast(shape, x.shape); !ok {
+				wrong(d.Name, op.MistakeBroadcast, in[:n]...)
+			}
+		}
+	}
+
+	var o engine.Op
+	for i := range d.Scalars {
+		o.Cmd.Imm[i] = immediate(d, scalars[i], in[:n])
+	}
+	tracked = tracked && tracking
+	out := newResult(dev, d.Elements(dt), shape, tracked)
+	o.Cmd.Kernel, o.Cmd.N, o.Cost = d.Kernel(dt), out.size, int64(out.size)
+	o.Operands[0], o.Shapes[0] = out.storage, &out.shape
+	for i, x := range in[:n] {
+		o.Operands[i+1], o.Shapes[i+1], o.Cmd.Off[i+1] = x.storage, &x.shape, x.off
+	}
+	if !plain {
+		o.Cmd.Args = broadcastArgs(out.shape, in[:n])
+	}
+	eng().Enqueue(&o)
+	if tracked {
+		record(out, d, op.Attr{Scalars: scalars}, in)
+	}
+	return out
+}
+
+// broadcastArgs are those of a Map over shape.
+func broadcastArgs(shape device.Shape, in []*Tensor) *device.Args {
+	args := &device.Args{Shape: shape}
+	for i, x := range in {
+		if x.strides != nil || !slices.Equal(shape, x.shape) {
+			args.Strides[i+1] = x.view().BroadcastStrides(shape)
+		}
+	}
+	return args
+}
+
+// immediate is c converted to the element type of the last operand.
+func immediate(d *op.Def, c float64, in []*Tensor) uint64 {
+	switch dt := in[len(in)-1].dtype; dt {
+	case device.Float32:
+		return uint64(math.Float32bits(float32(c)))
+	case device.Float64:
+		return math.Float64bits(c)
+	default:
+		if c != math.Trunc(c) || c < math.MinInt64 || c >= -math.MinInt64 {
+			wrong(d.Name, op.MistakeScalar, in...)
+		}
+		return kernel.Bits(int64(c))
+	}
+}
+
+// structural enqueues d, or makes the view that d is. Only if tracking is the result tracked.
+func structural(d *op.Def, a op.Attr, in operands, tracking bool) *Tensor {
+	tracking = tracking && (in[0].node != nil || in[1] != nil && in[1].node != nil)
+	var out *Tensor
+	switch {
+	case d.View != nil:
+		out = viewOf(d, &a, in[0])
+	case d == op.To:
+		out = in[0].move(a.Device)
+	case d == op.Scatter:
+		out = scatter(a, in[0])
+	default:
+		out = run(d, a, device.Device{}, in, tracking)
+	}
+	if tracking {
+		record(out, d, a, in)
+	}
+	return out
+}
+
+// create runs d, which has no operands, on dev.
+func create(d *op.Def, a op.Attr, dev device.Device) *Tensor {
+	return run(d, a, dev, operands{}, false)
+}
+
+// run enqueues the command of d, on dev if it has no operands. Tracked says
+// that the result will be.
+func run(d *op.Def, a op.Attr, dev device.Device, in operands, tracked bool) *Tensor {
+	p := op.Plan{Attr: a}
+	n := 0
+	for ; n < len(in) && in[n] != nil; n++ {
+		x := in[n]
+		p.In[n], p.Types[n] = x.view(), x.dtype
+		if x.dtype != in[0].dtype {
+			wrong(d.Name, op.MistakeDTypes, in[:n+1]...)
+		}
+		if dev = in[0].storage.Device(); x.storage.Device() != dev {
+			wrong(d.Name, op.MistakeDevices, in[:n+1]...)
+		}
+	}
+	if n > 0 && !d.Types.Has(in[0].dtype) {
+		wrong(d.Name, op.MistakeType+" (it takes "+d.Types.String()+")", in[:n]...)
+	}
+	d.Run(&p)
+
+	out := newResult(dev, p.DType, p.Shape, tracked)
+	o := engine.Op{Cmd: p.Cmd, Cost: p.Cost}
+	o.Operands[0], o.Shapes[0] = out.storage, &out.shape
+	for i, x := range in[:n] {
+		o.Operands[i+1], o.Shapes[i+1], o.Cmd.Off[i+1] = x.storage, &x.shape, x.off
+	}
+	eng().Enqueue(&o)
+	return out
+}
+
+// viewOf returns the view d of x, of a copy of x if there is none of x itself.
+func viewOf(d *op.Def, a *op.Attr, x *Tensor) *Tensor {
+	v, ok := d.View(a, x.view())
+	if !ok {
+		x = contiguous(x)
+		v, _ = d.View(a, x.view())
+	}
+	return &Tensor{storage: x.storage, shape: v.Shape, strides: v.Strides, off: v.Off, size: v.Shape.Size(), dtype: x.dtype}
+}
+
+// contiguous returns a copy of x without gaps.
+func contiguous(x *Tensor) *Tensor {
+	return run(op.Contiguous, op.Attr{}, device.Device{}, operands{x}, false)
+}
+
+// scatter is op.Scatter: zeros, and then a copy to a part of them. The part is
+// in one piece when its axis is the first, so it is put there meanwhile.
+func scatter(a op.Attr, x *Tensor) *Tensor {
+	front := make([]int, 0, len(x.shape)) // the axis, then the others
+	front = append(front, a.Axis)
+	back := make([]int, len(x.shape)) // and the way back
+	for axis := range x.shape {
+		if axis != a.Axis {
+			back[axis] = len(front)
+			front = append(front, axis)
+		}
+	}
+	part := viewOf(op.Transpose, &op.Attr{Axes: front}, x)
+	shape := part.Shape()
+	shape[0] = a.To
+	whole := create(op.Fill, op.Attr{Shape: shape, DType: x.dtype}, x.storage.Device())
+
+	p := op.Plan{In: [op.MaxInputs]op.View{part.view()}, Types: [op.MaxInputs]device.DType{x.dtype}}
+	op.Contiguous.Run(&p)
+	o := engine.Op{Cmd: p.Cmd, Cost: p.Cost}
+	// Whole is read as well: what was in it before stays, an error included.
+	o.Operands = [device.MaxOperands]*engine.Storage{whole.storage, part.storage, whole.storage}
+	o.Shapes = [device.MaxOperands]*device.Shape{&whole.shape, &part.shape}
+	o.Cmd.Off[0], o.Cmd.Off[1] = a.From*shape[1:].Size(), part.off
+	eng().Enqueue(&o)
+	return viewOf(op.Transpose, &op.Attr{Axes: back}, whole)
+}
+
+// move returns t's elements on another device.
+func (t *Tensor) move(to device.Device) *Tensor {
+	from := t.storage.Device()
+	if to = to.Or(); to == from {
+		return t.Detach()
+	}
+	x := t
+	if t.strides != nil {
+		x = contiguous(t)
+	}
+	s := eng().Copy(x.storage, x.off, x.size, x.dtype, to)
+	return &Tensor{storage: s, shape: x.Shape(), size: x.size, dtype: x.dtype}
+}
+
+// record makes out tracked: the result of d on operands of which one is.
+func record(out *Tensor, d *op.Def, a op.Attr, in operands) {
+	call := op.Call{Def: d, Attr: a, Out: out}
+	var parents [op.MaxInputs]*tape.Node
+	tracked := false
+	for i, x := range in {
+		if x == nil {
+			continue
+		}
+		call.In[i] = x
+		if x.node != nil && d.Differentiable(x.dtype, out.dtype) {
+			parents[i] = x.node
+			tracked = true
+		}
+	}
+	if tracked {
+		out.node = tape.Record(call, parents)
+	}
+}
+
+// builder builds gradients. The zero builder makes tensors that are not
+// tracked; a tracking one those that have gradients of their own.
+type builder struct{ tracking bool }
+
+func (b builder) Elementwise(d *op.Def, scalars [2]float64, x ...op.Value) op.Value {
+	return elementwise(d, scalars, tensors(x), b.tracking)
+}
+
+func (b builder) Structural(d *op.Def, a op.Attr, x ...op.Value) op.Value {
+	return structural(d, a, tensors(x), b.tracking)
+}
+
+func (b builder) Zeros(x op.Value) op.Value { return zerosLike(x.(*Tensor)) }
+
+func zerosLike(x *Tensor) *Tensor {
+	return create(op.Fill, op.Attr{Shape: x.shape, DType: x.dtype}, x.storage.Device())
+}
+
+func tensors(values []op.Value) (in operands) {
+	for i, v := range values {
+		in[i] = v.(*Tensor)
+	}
+	return in
+}

@@ -1,0 +1,283 @@
+package tensor
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+	"unsafe"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/runtime/op"
+	"gonum.org/v1/gonum/mat"
+)
+
+// From returns a tensor with the given elements, in row-major order, on the
+// default device. Without a shape it has one axis. It copies data. It panics with
+// a *Mistake if data does not fill the shape.
+//
+//asyncgen:api host
+//go:noinline
+func From[T device.Element](data []T, shape ...int) *Tensor {
+	return from("From", device.Device{}, data, shape)
+}
+
+// FromOn is From on another device.
+//
+//asyncgen:api host
+//go:noinline
+func FromOn[T device.Element](dev device.Device, data []T, shape ...int) *Tensor {
+	return from("FromOn", dev, data, shape)
+}
+
+// TryFrom is From for data from outside: if data does not fill the shape, or
+// the shape is impossible, it returns a *Mistake as an error.
+//
+//asyncgen:api host
+//go:noinline
+func TryFrom[T device.Element](data []T, shape ...int) (*Tensor, error) {
+	shape, m := shapeOf("TryFrom", data, shape)
+	if m != nil {
+		return nil, m
+	}
+	return upload(device.Device{}, slices.Clone(data), shape), nil
+}
+
+func from[T device.Element](name string, dev device.Device, data []T, shape []int) *Tensor {
+	s, m := shapeOf(name, data, shape)
+	if m != nil {
+		panic(m)
+	}
+	return upload(dev, slices.Clone(data), s)
+}
+
+// shapeOf checks that data fills shape, and returns the shape.
+func shapeOf[T device.Element](name string, data []T, shape []int) (device.Shape, *Mistake) {
+	if len(shape) == 0 {
+		return device.Shape{len(data)}, nil
+	}
+	size, ok := sizeOf(shape)
+	if !ok {
+		return nil, impossible(name, shape)
+	}
+	if size != len(data) {
+		return nil, &Mistake{Op: name, Text: fmt.Sprintf("%s: %d elements, want %d", op.MistakeLength, len(data), size),
+			Shapes: []device.Shape{slices.Clone(shape)}, DTypes: []DType{device.DTypeOf[T]()}}
+	}
+	return slices.Clone(shape), nil
+}
+
+// maxSize bounds the number of elements, so that sizes in bytes are no problem.
+const maxSize = math.MaxInt64 / 16
+
+// sizeOf returns the number of elements of a shape, and whether it can be one.
+func sizeOf(shape []int) (size int, ok bool) {
+	size = 1
+	isEmpty := false
+	for _, n := range shape {
+		if n < 0 {
+			return 0, false
+		}
+		isEmpty = isEmpty || n == 0
+		high, low := bits.Mul64(uint64(size), uint64(max(n, 1)))
+		if high != 0 || low > maxSize {
+			return 0, false
+		}
+		size = int(low)
+	}
+	if isEmpty {
+		return 0, true
+	}
+	return size, true
+}
+
+func impossible(name string, shape []int) *Mistake {
+	return &Mistake{Op: name, Text: fmt.Sprintf("%s: %v", op.MistakeShape, shape)}
+}
+
+// checked returns a copy of shape, which it panics about if it can't be one.
+func checked(name string, shape []int) device.Shape {
+	if _, ok := sizeOf(shape); !ok {
+		panic(impossible(name, shape))
+	}
+	return append(device.Shape{}, shape...)
+}
+
+// upload returns a tensor of data, which it keeps if the device can use it in place.
+func upload[T device.Element](dev device.Device, data []T, shape device.Shape) *Tensor {
+	b := &device.Buffer{Ptr: unsafe.Pointer(unsafe.SliceData(data)), Bytes: int64(len(data)) * int64(device.DTypeOf[T]().Size())}
+	if size := len(data); size == 0 || uintptr(b.Ptr)%8 != 0 { // buffers are aligned
+		b = device.HostBuffer(b.Bytes)
+		copy(device.Slice[T](b, 0, size), data)
+	}
+	return &Tensor{storage: eng().FromHost(dev.Or(), b), shape: shape, size: len(data), dtype: device.DTypeOf[T]()}
+}
+
+// A Maker makes tensors on one device, with one element type.
+type Maker struct {
+	dev   device.Device
+	dtype DType
+}
+
+// On returns a Maker of float32 tensors on dev: tensor.On(gpu).Zeros(2, 3).
+//
+//asyncgen:api pure
+func On(dev device.Device) Maker { return Maker{dev.Or(), Float32} }
+
+// here makes float32 tensors on the default device.
+func here() Maker { return Maker{device.Device{}.Or(), Float32} }
+
+// As returns a Maker of tensors of another element type on the same device.
+//
+//asyncgen:api pure
+func (m Maker) As(dtype DType) Maker {
+	if !op.All.Has(dtype) {
+		wrong("As", op.MistakeType)
+	}
+	m.dtype = dtype
+	return m
+}
+
+// Zeros returns a tensor of zeros.
+//
+//asyncgen:api host
+//go:noinline
+func (m Maker) Zeros(shape ...int) *Tensor { return m.fill("Zeros", 0, shape) }
+
+// Ones returns a tensor of ones.
+//
+//asyncgen:api host
+//go:noinline
+func (m Maker) Ones(shape ...int) *Tensor { return m.fill("Ones", 1, shape) }
+
+// Full returns a tensor whose elements are all v.
+//
+//asyncgen:api host
+//go:noinline
+func (m Maker) Full(v float64, shape ...int) *Tensor { return m.fill("Full", v, shape) }
+
+// Scalar returns a tensor without axes.
+//
+//asyncgen:api host
+//go:noinline
+func (m Maker) Scalar(v float64) *Tensor { return m.fill("Scalar", v, nil) }
+
+func (m Maker) fill(name string, v float64, shape []int) *Tensor {
+	a := op.Attr{Shape: checked(name, shape), DType: m.dtype}
+	a.Scalars[0] = v
+	return create(op.Fill, a, m.dev)
+}
+
+// Eye returns the n×n identity matrix.
+//
+//asyncgen:api host
+//go:noinline
+func (m Maker) Eye(n int) *Tensor {
+	checked("Eye", []int{n, n})
+	a := op.Attr{Shape: device.Shape{n}, DType: Int64, Scalars: [2]float64{0, 1}}
+	i := create(op.Iota, a, m.dev)
+	column := viewOf(op.Reshape, &op.Attr{Shape: device.Shape{n, 1}}, i)
+	return m.convert(elementwise(op.Eq, [2]float64{}, operands{column, i}, false))
+}
+
+// Arange returns start, start+step, start+2*step, ... up to but not including
+// stop, each computed in float64 and rounded once. It panics if step is 0.
+//
+//asyncgen:api host
+//go:noinline
+func (m Maker) Arange(start, stop, step float64) *Tensor {
+	n := math.Ceil((stop - start) / step)
+	if step == 0 || math.IsNaN(n) || n > maxSize {
+		panic(&Mistake{Op: "Arange", Text: fmt.Sprintf("%s: from %v to %v by %v", op.MistakeRange, start, stop, step)})
+	}
+	a := op.Attr{Shape: device.Shape{max(int(n), 0)}, DType: Float64, Scalars: [2]float64{start, step}}
+	return m.convert(create(op.Iota, a, m.dev))
+}
+
+// Linspace returns n numbers at equal distances from lo to hi, both included,
+// each computed in float64 and rounded once.
+//
+//asyncgen:api host
+//go:noinline
+func (m Maker) Linspace(lo, hi float64, n int) *Tensor {
+	checked("Linspace", []int{n})
+	data := make([]float64, n)
+	for i := range data {
+		data[i] = lo + float64(float64(i)*(hi-lo))/float64(n-1)
+	}
+	if n > 1 {
+		data[n-1] = hi
+	} else if n == 1 {
+		data[0] = lo
+	}
+	return m.convert(upload(m.dev, data, device.Shape{n}))
+}
+
+// convert gives x the Maker's element type.
+func (m Maker) convert(x *Tensor) *Tensor {
+	if x.dtype == m.dtype {
+		return x
+	}
+	return run(op.As, op.Attr{DType: m.dtype}, m.dev, operands{x}, false)
+}
+
+// Zeros returns a float32 tensor of zeros on the default device.
+//
+//asyncgen:api host
+//go:noinline
+func Zeros(shape ...int) *Tensor { return here().fill("Zeros", 0, shape) }
+
+// Ones returns a float32 tensor of ones on the default device.
+//
+//asyncgen:api host
+//go:noinline
+func Ones(shape ...int) *Tensor { return here().fill("Ones", 1, shape) }
+
+// Full returns a float32 tensor on the default device whose elements are all v.
+//
+//asyncgen:api host
+//go:noinline
+func Full(v float64, shape ...int) *Tensor { return here().fill("Full", v, shape) }
+
+// Scalar returns a float32 tensor without axes on the default device.
+//
+//asyncgen:api host
+//go:noinline
+func Scalar(v float64) *Tensor { return here().fill("Scalar", v, nil) }
+
+// Eye returns the n×n identity matrix, float32, on the default device.
+//
+//asyncgen:api host
+//go:noinline
+func Eye(n int) *Tensor { return here().Eye(n) }
+
+// Arange returns start, start+step, start+2*step, ... up to but not including
+// stop, as float32 on the default device, each computed in float64 and rounded
+// once. It panics if step is 0.
+//
+//asyncgen:api host
+//go:noinline
+func Arange(start, stop, step float64) *Tensor { return here().Arange(start, stop, step) }
+
+// Linspace returns n numbers at equal distances from lo to hi, both included,
+// as float32 on the default device, each computed in float64 and rounded once.
+//
+//asyncgen:api host
+//go:noinline
+func Linspace(lo, hi float64, n int) *Tensor { return here().Linspace(lo, hi, n) }
+
+// FromDense returns a float64 tensor with the elements of a gonum matrix, on
+// the default device. It copies them.
+//
+//asyncgen:api host
+//go:noinline
+func FromDense(m mat.Matrix) *Tensor {
+	rows, cols := m.Dims()
+	data := make([]float64, 0, rows*cols)
+	for i := range rows {
+		for j := range cols {
+			data = append(data, m.At(i, j))
+		}
+	}
+	return upload(device.Device{}, data, device.Shape{rows, cols})
+}

@@ -1,0 +1,270 @@
+package tensor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/asyncgen/asyncgen/runtime/internal/engine"
+)
+
+// How tensors print: as NumPy prints arrays, numbers that are no numbers as Go does.
+const (
+	elideAbove = 1000 // elements, from which on long axes are elided
+	edge       = 3    // how many elements are left at either end of an elided axis
+	lineWidth  = 75   // bytes, after which a row goes on in the next line
+)
+
+// String returns the elements in nested brackets, aligned; above 1,000
+// elements, the middle of long axes is left out. The element of a tensor
+// without axes is printed as Go prints it. It waits. If t failed, it returns
+// "<failed: cause>".
+//
+//asyncgen:api print
+//go:noinline
+func (t *Tensor) String() string { return t.text("String", element{}) }
+
+// Format implements [fmt.Formatter]. It waits, except for %i. It never panics:
+// a tensor that failed prints as "<failed: cause>", with %+v as the whole error.
+//
+//	%v %s   as String
+//	%.3f    each element so formatted, aligned; so with all verbs, flags and precisions
+//	%i      what is known without waiting: float32[2 3] on cpu
+//
+//asyncgen:api print
+//go:noinline
+func (t *Tensor) Format(s fmt.State, verb rune) {
+	if verb == 'i' {
+		fmt.Fprintf(s, "%v%v on %v", t.dtype, t.shape, t.Device())
+		return
+	}
+	var e element
+	_, hasWidth := s.Width()
+	_, hasPrecision := s.Precision()
+	if verb != 'v' && verb != 's' || hasWidth || hasPrecision {
+		e.format = fmt.FormatString(s, verb)
+	}
+	e.wholeError = s.Flag('+')
+	fmt.Fprint(s, t.text("Format", e))
+}
+
+// LogValue implements [slog.LogValuer]: the element of a tensor without axes
+// as a number, others as String. It waits.
+//
+//asyncgen:api print
+//go:noinline
+func (t *Tensor) LogValue() slog.Value {
+	if len(t.shape) > 0 {
+		return slog.StringValue(t.text("LogValue", element{}))
+	}
+	bits, err := t.load(context.Background(), "LogValue", t.off)
+	if err != nil {
+		return slog.StringValue(element{}.failure(err))
+	}
+	return slog.AnyValue(value(bits, t.dtype))
+}
+
+// An element says how one is printed.
+type element struct {
+	format     string // of package fmt; empty: as short as possible
+	wholeError bool
+}
+
+func (e element) failure(err error) string {
+	if op, ok := errors.AsType[*engine.OpError](err); ok && !e.wholeError {
+		err = op.Err
+	}
+	return "<failed: " + err.Error() + ">"
+}
+
+// text is what t prints as.
+func (t *Tensor) text(name string, e element) string {
+	h, err := t.onHost(context.Background(), name)
+	if err != nil {
+		return e.failure(err)
+	}
+	p := printer{t: h, elided: t.size > elideAbove}
+	p.strides = h.strides
+	if p.strides == nil {
+		p.strides = h.shape.Strides()
+	}
+	p.visit(0, h.off, func(at int) { p.bits = append(p.bits, h.element(at)) }, nil)
+	switch {
+	case e.format != "":
+		p.words = alignRight(p.each(e.format))
+	case len(t.shape) == 0:
+		p.words = p.each("%v")
+	case t.dtype.IsFloat():
+		p.words = p.floats()
+	default:
+		p.words = alignRight(p.each("%v"))
+	}
+	return p.print()
+}
+
+// A printer prints one tensor.
+type printer struct {
+	t       *Tensor // ready, in host memory
+	strides []int
+	elided  bool
+	bits    []uint64 // of the elements that are shown
+	words   []string // what they print as
+}
+
+// visit calls each with the place of every element that is shown, and between
+// with the axis, once before each but the first part of an axis; skipped says
+// that parts are left out there.
+func (p *printer) visit(axis, at int, each func(at int), between func(axis int, skipped bool)) {
+	if axis == len(p.t.shape) {
+		each(at)
+		return
+	}
+	n := p.t.shape[axis]
+	isElided := p.elided && n > 2*edge
+	for i := 0; i < n; i++ {
+		skipped := isElided && i == edge
+		if skipped {
+			i = n - edge
+		}
+		if between != nil && i > 0 {
+			between(axis, skipped)
+		}
+		p.visit(axis+1, at+i*p.strides[axis], each, between)
+	}
+}
+
+// print puts the words between brackets.
+func (p *printer) print() string {
+	rank := len(p.t.shape)
+	if p.t.size == 0 {
+		return strings.Repeat("[", rank) + strings.Repeat("]", rank)
+	}
+	var b strings.Builder
+	b.WriteString(strings.Repeat("[", rank))
+	column, next := rank, 0
+	write := func(word string) {
+		if column+len(word) > lineWidth && column > rank {
+			b.WriteString("\n" + strings.Repeat(" ", rank))
+			column = rank
+		} else if column > rank {
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += len(word)
+	}
+	p.visit(0, 0, func(int) {
+		write(p.words[next])
+		next++
+	}, func(axis int, skipped bool) {
+		closed := rank - 1 - axis // brackets that close, and open again, here
+		switch {
+		case closed == 0 && skipped:
+			write("...")
+		case closed > 0:
+			lines := strings.Repeat("\n", closed) + strings.Repeat(" ", axis+1)
+			b.WriteString(strings.Repeat("]", closed) + lines)
+			if skipped {
+				b.WriteString("..." + lines)
+			}
+			b.WriteString(strings.Repeat("[", closed))
+			column = rank
+		}
+	})
+	b.WriteString(strings.Repeat("]", rank))
+	return b.String()
+}
+
+// each formats the elements one by one.
+func (p *printer) each(format string) []string {
+	words := make([]string, len(p.bits))
+	for i, bits := range p.bits {
+		words[i] = fmt.Sprintf(format, value(bits, p.t.dtype))
+	}
+	return words
+}
+
+func alignRight(words []string) []string {
+	width := 0
+	for _, w := range words {
+		width = max(width, len(w))
+	}
+	for i, w := range words {
+		words[i] = strings.Repeat(" ", width-len(w)) + w
+	}
+	return words
+}
+
+// maxDigits is how many digits after the point are printed at most.
+const maxDigits = 8
+
+// floats formats floating-point elements: all with an exponent if one is very
+// large or small, or they differ much in size, else with their points in one
+// column and no more digits than it takes to tell each from its neighbours.
+func (p *printer) floats() []string {
+	size := 8 * p.t.dtype.Size()
+	least, greatest := math.Inf(1), 0.0
+	for _, bits := range p.bits {
+		if v := math.Abs(number(bits, p.t.dtype)); v > 0 && !math.IsInf(v, 0) {
+			least, greatest = min(least, v), max(greatest, v)
+		}
+	}
+	if greatest >= 1e8 || greatest > 0 && (least < 1e-4 || greatest/least > 1000) {
+		return alignRight(p.scientific(size))
+	}
+	words, fractions := make([]string, len(p.bits)), make([]int, len(p.bits))
+	widest := 0
+	for i, bits := range p.bits {
+		v := number(bits, p.t.dtype)
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			words[i], fractions[i] = fmt.Sprint(v), -1
+			continue
+		}
+		words[i] = fixed(v, size)
+		fractions[i] = len(words[i]) - 1 - strings.IndexByte(words[i], '.')
+		widest = max(widest, fractions[i])
+	}
+	for i, n := range fractions {
+		if n >= 0 {
+			words[i] += strings.Repeat(" ", widest-n)
+		}
+	}
+	return alignRight(words)
+}
+
+// fixed is v with a point, and as few digits behind it as tell it apart.
+func fixed(v float64, size int) string {
+	s := strconv.FormatFloat(v, 'f', -1, size)
+	point := strings.IndexByte(s, '.')
+	if point < 0 {
+		return s + "."
+	}
+	if len(s)-1-point > maxDigits {
+		s = strings.TrimRight(strconv.FormatFloat(v, 'f', maxDigits, size), "0")
+	}
+	return s
+}
+
+// scientific formats the elements with an exponent and equally many digits.
+func (p *printer) scientific(size int) []string {
+	digits := 0
+	for _, bits := range p.bits {
+		s := strconv.FormatFloat(number(bits, p.t.dtype), 'e', -1, size)
+		if point, exponent := strings.IndexByte(s, '.'), strings.IndexByte(s, 'e'); point >= 0 && exponent > point {
+			digits = max(digits, exponent-point-1)
+		}
+	}
+	digits = min(digits, maxDigits)
+	words := make([]string, len(p.bits))
+	for i, bits := range p.bits {
+		words[i] = strconv.FormatFloat(number(bits, p.t.dtype), 'e', digits, size)
+		if digits == 0 {
+			words[i] = strings.Replace(words[i], "e", ".e", 1)
+		}
+	}
+	return words
+}

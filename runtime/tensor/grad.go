@@ -1,0 +1,171 @@
+package tensor
+
+import (
+	"github.com/asyncgen/asyncgen/runtime/internal/tape"
+	"github.com/asyncgen/asyncgen/runtime/op"
+)
+
+// A Cell is something that holds a tensor and can be given another: a
+// parameter, the state of a generator.
+type Cell interface {
+	// Value returns the tensor that the cell holds now. It does not wait.
+	//
+	//asyncgen:api value
+	Value() *Tensor
+	// Set makes the cell hold t.
+	//
+	//asyncgen:api mutate
+	Set(t *Tensor)
+}
+
+var (
+	_ Cell = (*Param)(nil)
+	_ Cell = (*Generator)(nil)
+)
+
+// A Param is a Cell whose value is tracked: a weight of a model. Backward adds
+// to its gradient, and an optimiser gives it its next value.
+//
+// A Param may be read by several goroutines; Set, ZeroGrad and Backward are
+// for one at a time.
+type Param struct {
+	value *Tensor // tracked, with the Param as its leaf
+	grad  *Tensor
+}
+
+// NewParam returns a Param that holds t's elements, or nothing yet if t is nil.
+// It panics if t's elements are not floating-point numbers.
+//
+//asyncgen:api pure
+func NewParam(t *Tensor) *Param {
+	p := &Param{}
+	if t != nil {
+		p.Set(t)
+	}
+	return p
+}
+
+// IsSet reports whether the Param has a value.
+//
+//asyncgen:api meta
+func (p *Param) IsSet() bool { return p.value != nil }
+
+// Value returns the tensor that the Param holds now, tracked. It panics if there is none.
+//
+//asyncgen:api value
+func (p *Param) Value() *Tensor {
+	if p.value == nil {
+		wrong("Value", op.MistakeNoParameter)
+	}
+	return p.value
+}
+
+// Set gives the Param the elements of t as its value. Tensors that were
+// computed from the old value keep it, and their gradients still go to p.
+//
+//asyncgen:api mutate
+func (p *Param) Set(t *Tensor) {
+	if !t.dtype.IsFloat() {
+		wrong("Set", op.MistakeType+" (it takes "+op.Floats.String()+")", t)
+	}
+	v := *t
+	v.node = tape.NewLeaf(leaf{p})
+	p.value = &v
+}
+
+// Grad returns the sum of the gradients that Backward has added since the last
+// ZeroGrad, or nil if there was none. It does not wait.
+//
+//asyncgen:api value
+func (p *Param) Grad() *Tensor { return p.grad }
+
+// ZeroGrad forgets the gradient.
+//
+//asyncgen:api mutate
+func (p *Param) ZeroGrad() { p.grad = nil }
+
+// leaf is where gradients for a Param arrive.
+type leaf struct{ p *Param }
+
+func (l leaf) Accumulate(g op.Value) {
+	if l.p.grad == nil {
+		l.p.grad = g.(*Tensor)
+		return
+	}
+	l.p.grad = elementwise(op.Add, [2]float64{}, operands{l.p.grad, g.(*Tensor)}, false)
+}
+
+// Track returns t as the beginning of tracking: what is computed from the
+// result is tracked, and Grad can be asked for its gradient.
+//
+//asyncgen:api view
+func (t *Tensor) Track() *Tensor {
+	if !t.dtype.IsFloat() {
+		wrong("Track", op.MistakeType+" (it takes "+op.Floats.String()+")", t)
+	}
+	v := *t
+	v.node = tape.NewLeaf(nil)
+	return &v
+}
+
+// Backward adds to the gradient of each Param that t depends on that of t,
+// which has one element. It enqueues the work and does not wait.
+//
+// Afterwards the graph of t is released, with all intermediate values that
+// nobody else holds: a second Backward through any part of it panics. To
+// differentiate the sum of two losses that share work, add them first. Backward
+// also panics if t depends on nothing that is tracked.
+//
+//asyncgen:api mutate none
+//go:noinline
+func (t *Tensor) Backward() {
+	g := t.trace("Backward")
+	g.Backward(builder{}, t.seed())
+}
+
+// Grad returns the gradients of y, which has one element, with respect to each
+// of xs: zeros where y does not depend on one. It enqueues the work and does
+// not wait. It adds to no Param and releases nothing, and its results are
+// themselves tracked, so that they can be differentiated again; Detach ends
+// that. It panics if y or one of xs is not tracked.
+//
+//asyncgen:api op
+//go:noinline
+func Grad(y *Tensor, xs ...*Tensor) []*Tensor {
+	g := y.trace("Grad")
+	nodes := make([]*tape.Node, len(xs))
+	for i, x := range xs {
+		if x.node == nil {
+			wrong("Grad", op.MistakeGradient+" (an operand is not tracked: Track it before use)", x)
+		}
+		nodes[i] = x.node
+	}
+	grads := make([]*Tensor, len(xs))
+	for i, v := range g.Gradients(builder{tracking: true}, y.seed(), nodes) {
+		if v == nil {
+			grads[i] = zerosLike(xs[i])
+			continue
+		}
+		grads[i] = v.(*Tensor)
+	}
+	return grads
+}
+
+// trace returns the graph of t, which has one element.
+func (t *Tensor) trace(name string) tape.Graph {
+	t.single(name)
+	if t.node == nil {
+		wrong(name, op.MistakeGradient+" (it depends on nothing that is tracked)", t)
+	}
+	g, ok := tape.Trace(t.node)
+	if !ok {
+		wrong(name, op.MistakeReleased, t)
+	}
+	return g
+}
+
+// seed is the gradient of t with respect to itself.
+func (t *Tensor) seed() *Tensor {
+	a := op.Attr{Shape: t.shape, DType: t.dtype, Scalars: [2]float64{1}}
+	return create(op.Fill, a, t.storage.Device())
+}

@@ -1,0 +1,112 @@
+package tensor
+
+import (
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/runtime/op"
+)
+
+// Operations that take more than tensors and numbers. Elementwise operations
+// and reductions are in zops.go.
+
+// MatMul returns the product of two matrices, of a matrix and a vector, or of
+// a vector and a matrix. Each element is accumulated over the inner length in
+// increasing order. It panics if the inner lengths differ.
+//
+//asyncgen:api op
+//go:noinline
+func (t *Tensor) MatMul(y *Tensor) *Tensor {
+	if y == nil {
+		wrong("MatMul", op.MistakeNil, t)
+	}
+	return structural(op.MatMul, op.Attr{}, operands{t, y}, true)
+}
+
+// Dot returns the inner product of two vectors: the Sum of their Mul, not an
+// accumulation in order as in MatMul. It panics if they are not vectors of one
+// length.
+//
+//asyncgen:api op
+//go:noinline
+func (t *Tensor) Dot(y *Tensor) *Tensor {
+	if y == nil {
+		wrong("Dot", op.MistakeNil, t)
+	}
+	if len(t.shape) != 1 || len(y.shape) != 1 {
+		wrong("Dot", op.MistakeRank, t, y)
+	}
+	if t.size != y.size {
+		wrong("Dot", op.MistakeMatMul, t, y)
+	}
+	product := elementwise(op.Mul, [2]float64{}, operands{t, y}, true)
+	return structural(op.Sum, op.Attr{Axes: []int{0}}, operands{product}, true)
+}
+
+// Norm returns the 2-norm of all elements: the square root of the sum of their
+// squares. Its gradient at 0 is 0.
+//
+//asyncgen:api op
+//go:noinline
+func (t *Tensor) Norm() *Tensor {
+	squares := elementwise(op.Square, [2]float64{}, operands{t}, true)
+	sum := structural(op.Sum, op.Attr{Axes: squares.axes("Norm", nil)}, operands{squares}, true)
+	return elementwise(op.Root, [2]float64{}, operands{sum}, true)
+}
+
+// Mean returns the mean over the given axes, or over all of them. The mean of
+// nothing is NaN.
+//
+//asyncgen:api op
+//go:noinline
+func (t *Tensor) Mean(axes ...int) *Tensor { return t.mean("Mean", axes, false) }
+
+// MeanKeep is Mean that keeps the reduced axes, with length 1.
+//
+//asyncgen:api op
+//go:noinline
+func (t *Tensor) MeanKeep(axes ...int) *Tensor { return t.mean("MeanKeep", axes, true) }
+
+func (t *Tensor) mean(name string, axes []int, keep bool) *Tensor {
+	if !t.dtype.IsFloat() {
+		wrong(name, op.MistakeType+" (it takes "+op.Floats.String()+")", t)
+	}
+	list := t.axes(name, axes)
+	n := 1
+	for _, axis := range list {
+		n *= t.shape[axis]
+	}
+	sum := structural(op.Sum, op.Attr{Axes: list, Keep: keep}, operands{t}, true)
+	return elementwise(op.DivScalar, [2]float64{float64(n)}, operands{sum}, true)
+}
+
+// As returns t's elements converted to dtype: rounded to the nearest, ties to
+// even; to int64 truncated, what is out of range to the nearest int64 and NaN
+// to 0; to bool what is not 0. True is 1.
+//
+//asyncgen:api op
+//go:noinline
+func (t *Tensor) As(dtype DType) *Tensor {
+	if !op.All.Has(dtype) {
+		wrong("As", op.MistakeType, t)
+	}
+	if dtype == t.dtype {
+		return t
+	}
+	return structural(op.As, op.Attr{DType: dtype}, operands{t}, true)
+}
+
+// To returns t's elements on another device: t itself if they are there. The
+// copy is enqueued like any operation; To does not wait.
+//
+//asyncgen:api op
+//go:noinline
+func (t *Tensor) To(dev device.Device) *Tensor {
+	if dev.Or() == t.storage.Device() {
+		return t
+	}
+	return structural(op.To, op.Attr{Device: dev.Or(), Origin: t.storage.Device()}, operands{t}, true)
+}
+
+// reduce enqueues the reduction d over axes of t.
+func (t *Tensor) reduce(d *op.Def, name string, axes []int, keep bool) *Tensor {
+	return structural(d, op.Attr{Axes: t.axes(name, axes), Keep: keep}, operands{t}, true)
+}

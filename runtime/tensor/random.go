@@ -1,0 +1,184 @@
+package tensor
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/runtime/op"
+)
+
+// A Generator is a source of random numbers: a stream that its seed alone
+// determines (Philox4x32-10, keyed with the seed), and a position in it, which
+// advances by the number of elements drawn. So numbers do not depend on the
+// device, on what runs at the same time, or on how draws are split.
+//
+// Draws are enqueued like any operation; the position is known at once. A
+// Generator may be used by several goroutines, which then share the stream.
+type Generator struct {
+	mu  sync.Mutex // guards key and pos
+	key uint64
+	pos uint64
+}
+
+// defaultGenerator is what Rand and its like draw from.
+var defaultGenerator = NewGenerator(0)
+
+// NewGenerator returns a Generator at the beginning of the stream of a seed.
+//
+//asyncgen:api pure
+func NewGenerator(seed uint64) *Generator { return &Generator{key: seed} }
+
+// Seed puts the default generator at the beginning of the stream of a seed. A
+// program that does not call it gets the stream of seed 0.
+//
+//asyncgen:api mutate none
+func Seed(seed uint64) { defaultGenerator.restore(seed, 0) }
+
+func (g *Generator) restore(key, pos uint64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.key, g.pos = key, pos
+}
+
+// advance returns the key, and the position before n elements are drawn.
+func (g *Generator) advance(n int) (key, pos uint64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	pos = g.pos
+	g.pos += uint64(n)
+	return g.key, pos
+}
+
+// Value returns the state as an int64 tensor: seed and position. It never
+// waits. With Set, the stream continues from there.
+//
+//asyncgen:api value
+func (g *Generator) Value() *Tensor {
+	key, pos := g.advance(0)
+	return upload(device.CPU(), []int64{int64(key), int64(pos)}, device.Shape{2})
+}
+
+// Set restores a state that Value returned. It waits for t, which Value has computed at once.
+//
+//asyncgen:api mutate
+//go:noinline
+func (g *Generator) Set(t *Tensor) {
+	if t.dtype != Int64 || t.size != 2 {
+		wrong("Set", op.MistakeShape+" (the state of a generator is int64[2])", t)
+	}
+	state := slice[int64](t, "Set")
+	g.restore(uint64(state[0]), uint64(state[1]))
+}
+
+// Rand returns float32 numbers from [0, 1) on the default device.
+//
+//asyncgen:api draw
+//go:noinline
+func (g *Generator) Rand(shape ...int) *Tensor { return here().draw(g, "Rand", op.Uniform, shape) }
+
+// Randn returns float32 numbers from the normal distribution with mean 0 and
+// variance 1, on the default device.
+//
+//asyncgen:api draw
+//go:noinline
+func (g *Generator) Randn(shape ...int) *Tensor { return here().draw(g, "Randn", op.Normal, shape) }
+
+// Uniform returns float32 numbers from lo to hi on the default device; rounding may make one equal hi.
+//
+//asyncgen:api draw
+//go:noinline
+func (g *Generator) Uniform(lo, hi float64, shape ...int) *Tensor {
+	return here().uniform(g, lo, hi, shape)
+}
+
+// RandInt returns int64 numbers from lo to below hi on the default device. It panics if there are none.
+//
+//asyncgen:api draw
+//go:noinline
+func (g *Generator) RandInt(lo, hi int, shape ...int) *Tensor { return here().ints(g, lo, hi, shape) }
+
+// Rand returns numbers from [0, 1), drawn from the default generator.
+//
+//asyncgen:api draw none
+//go:noinline
+func (m Maker) Rand(shape ...int) *Tensor { return m.draw(defaultGenerator, "Rand", op.Uniform, shape) }
+
+// Randn returns numbers from the normal distribution with mean 0 and variance
+// 1, drawn from the default generator.
+//
+//asyncgen:api draw none
+//go:noinline
+func (m Maker) Randn(shape ...int) *Tensor {
+	return m.draw(defaultGenerator, "Randn", op.Normal, shape)
+}
+
+// Uniform returns numbers from lo to hi, drawn from the default generator; rounding may make one equal hi.
+//
+//asyncgen:api draw none
+//go:noinline
+func (m Maker) Uniform(lo, hi float64, shape ...int) *Tensor {
+	return m.uniform(defaultGenerator, lo, hi, shape)
+}
+
+// RandInt returns int64 numbers from lo to below hi, drawn from the default
+// generator. It panics if there are none.
+//
+//asyncgen:api draw none
+//go:noinline
+func (m Maker) RandInt(lo, hi int, shape ...int) *Tensor {
+	return m.ints(defaultGenerator, lo, hi, shape)
+}
+
+// Rand returns float32 numbers from [0, 1) on the default device, drawn from
+// the default generator.
+//
+//asyncgen:api draw none
+//go:noinline
+func Rand(shape ...int) *Tensor { return here().draw(defaultGenerator, "Rand", op.Uniform, shape) }
+
+// Randn returns float32 numbers from the normal distribution with mean 0 and
+// variance 1 on the default device, drawn from the default generator.
+//
+//asyncgen:api draw none
+//go:noinline
+func Randn(shape ...int) *Tensor { return here().draw(defaultGenerator, "Randn", op.Normal, shape) }
+
+// Uniform returns float32 numbers from lo to hi on the default device, drawn
+// from the default generator; rounding may make one equal hi.
+//
+//asyncgen:api draw none
+//go:noinline
+func Uniform(lo, hi float64, shape ...int) *Tensor {
+	return here().uniform(defaultGenerator, lo, hi, shape)
+}
+
+// RandInt returns int64 numbers from lo to below hi on the default device,
+// drawn from the default generator. It panics if there are none.
+//
+//asyncgen:api draw none
+//go:noinline
+func RandInt(lo, hi int, shape ...int) *Tensor { return here().ints(defaultGenerator, lo, hi, shape) }
+
+func (m Maker) draw(g *Generator, name string, d *op.Def, shape []int) *Tensor {
+	a := op.Attr{Shape: checked(name, shape), DType: m.dtype}
+	if !d.Types.Has(m.dtype) {
+		wrong(name, op.MistakeType+" (it takes "+d.Types.String()+")")
+	}
+	a.Key, a.Pos = g.advance(a.Shape.Size())
+	return create(d, a, m.dev)
+}
+
+func (m Maker) uniform(g *Generator, lo, hi float64, shape []int) *Tensor {
+	u := m.draw(g, "Uniform", op.Uniform, shape)
+	return elementwise(op.Scale, [2]float64{hi - lo, lo}, operands{u}, false)
+}
+
+func (m Maker) ints(g *Generator, lo, hi int, shape []int) *Tensor {
+	a := op.Attr{Shape: checked("RandInt", shape), DType: Int64, From: lo, To: hi}
+	if lo >= hi {
+		panic(&Mistake{Op: "RandInt", Text: fmt.Sprintf("%s: from %d to %d", op.MistakeRange, lo, hi)})
+	}
+	a.Key, a.Pos = g.advance(a.Shape.Size())
+	return create(op.Ints, a, m.dev)
+}

@@ -1,0 +1,372 @@
+package tensor
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/kernel"
+	"github.com/asyncgen/asyncgen/runtime/op"
+	"gonum.org/v1/gonum/mat"
+)
+
+// What waits. Each of these functions waits for its tensor alone, and may help
+// to compute it. The reads panic with the *asyncrt.OpError of a tensor that
+// failed; Wait, MarshalJSON and the Context forms return it.
+
+// Wait waits until t has been computed and returns the error if that failed.
+//
+//asyncgen:api wait
+//go:noinline
+func (t *Tensor) Wait() error { return t.storage.Wait(context.Background(), "Wait") }
+
+// WaitContext is Wait, or the context's error when that ends first; it ends
+// the waiting, not the computation.
+//
+//asyncgen:api wait
+//go:noinline
+func (t *Tensor) WaitContext(ctx context.Context) error { return t.storage.Wait(ctx, "WaitContext") }
+
+// Item returns the value of a one-element tensor as a float64: true is 1. It
+// panics if t has more elements or none.
+//
+//asyncgen:api read
+//go:noinline
+func (t *Tensor) Item() float64 { return number(t.item("Item"), t.dtype) }
+
+// ItemContext is Item that returns errors: t's own, or the context's when that ends before t is computed.
+//
+//asyncgen:api read
+//go:noinline
+func (t *Tensor) ItemContext(ctx context.Context) (float64, error) {
+	t.single("ItemContext")
+	bits, err := t.load(ctx, "ItemContext", t.off)
+	if err != nil {
+		return 0, err
+	}
+	return number(bits, t.dtype), nil
+}
+
+// ItemInt returns the value of a one-element int64 or bool tensor: true is 1.
+// It panics if t has another type, more elements or none.
+//
+//asyncgen:api read
+//go:noinline
+func (t *Tensor) ItemInt() int64 {
+	if t.dtype.IsFloat() {
+		wrong("ItemInt", op.MistakeType+" (it takes int64 or bool: convert with As)", t)
+	}
+	return int64(t.item("ItemInt"))
+}
+
+// ItemOf returns the value of a one-element tensor with elements of type T. It
+// panics if t has another type, more elements or none.
+//
+//asyncgen:api read 0
+//go:noinline
+func ItemOf[T device.Element](t *Tensor) T {
+	is[T](t, "ItemOf")
+	t.single("ItemOf")
+	return slice[T](t, "ItemOf")[0]
+}
+
+// At returns the element with the given index, one number for each axis, as a
+// float64: true is 1. Negative numbers count from the end. It panics if the
+// index is out of range.
+//
+//asyncgen:api read
+//go:noinline
+func (t *Tensor) At(index ...int) float64 {
+	if len(index) != len(t.shape) {
+		wrong("At", fmt.Sprintf("%s: index %v", op.MistakeRank, index), t)
+	}
+	at := t.off
+	strides := t.strides
+	if strides == nil {
+		strides = t.shape.Strides()
+	}
+	for axis, i := range index {
+		at += strides[axis] * t.index("At", i, t.shape[axis], t.shape[axis])
+	}
+	bits, err := t.load(context.Background(), "At", at)
+	if err != nil {
+		panic(err)
+	}
+	return number(bits, t.dtype)
+}
+
+// Float32s returns a copy of the elements of a float32 tensor, in row-major
+// order. It panics if t has another type.
+//
+//asyncgen:api read
+//go:noinline
+func (t *Tensor) Float32s() []float32 { return slice[float32](t, "Float32s") }
+
+// Float32sContext is Float32s that returns errors: t's own, or the context's when that ends before t is computed.
+//
+//asyncgen:api read
+//go:noinline
+func (t *Tensor) Float32sContext(ctx context.Context) ([]float32, error) {
+	return sliceContext[float32](ctx, t, "Float32sContext")
+}
+
+// Float64s returns a copy of the elements of a float64 tensor, in row-major
+// order. It panics if t has another type.
+//
+//asyncgen:api read
+//go:noinline
+func (t *Tensor) Float64s() []float64 { return slice[float64](t, "Float64s") }
+
+// Int64s returns a copy of the elements of an int64 tensor, in row-major
+// order. It panics if t has another type.
+//
+//asyncgen:api read
+//go:noinline
+func (t *Tensor) Int64s() []int64 { return slice[int64](t, "Int64s") }
+
+// Bools returns a copy of the elements of a bool tensor, in row-major order.
+// It panics if t has another type.
+//
+//asyncgen:api read
+//go:noinline
+func (t *Tensor) Bools() []bool { return slice[bool](t, "Bools") }
+
+// SliceOf returns a copy of the elements of a tensor of type T, in row-major
+// order. It panics if t has another type.
+//
+//asyncgen:api read 0
+//go:noinline
+func SliceOf[T device.Element](t *Tensor) []T { return slice[T](t, "SliceOf") }
+
+// Dense returns a copy of a floating-point matrix for gonum. It panics if t is no
+// matrix, has another type, or no elements, which gonum does not allow.
+//
+//asyncgen:api read
+//go:noinline
+func (t *Tensor) Dense() *mat.Dense {
+	if len(t.shape) != 2 {
+		wrong("Dense", op.MistakeRank, t)
+	}
+	if !t.dtype.IsFloat() {
+		wrong("Dense", op.MistakeType+" (it takes "+op.Floats.String()+")", t)
+	}
+	if t.size == 0 {
+		wrong("Dense", op.MistakeEmpty, t)
+	}
+	return mat.NewDense(t.shape[0], t.shape[1], t.numbers("Dense"))
+}
+
+// MarshalJSON returns the elements as numbers or booleans in nested arrays. It
+// waits. It returns t's error if t failed, and an error if t holds NaN or an infinity,
+// which JSON can't express.
+//
+//asyncgen:api read
+//go:noinline
+func (t *Tensor) MarshalJSON() ([]byte, error) {
+	h, err := t.onHost(context.Background(), "MarshalJSON")
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = h.walk(func(i int, bits uint64) error {
+		if t.dtype.IsFloat() {
+			if v := number(bits, t.dtype); math.IsNaN(v) || math.IsInf(v, 0) {
+				return fmt.Errorf("tensor: MarshalJSON: element %d is %v, which JSON can't express", i, v)
+			}
+		}
+		text, err := json.Marshal(value(bits, t.dtype))
+		b.Write(text)
+		return err
+	}, func(bracket string) { b.WriteString(bracket) }, ",")
+	if err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// onHost waits for t and returns it, or a copy that the host can reach.
+func (t *Tensor) onHost(ctx context.Context, name string) (*Tensor, error) {
+	h := t.toHost()
+	return h, h.storage.Wait(ctx, name)
+}
+
+// toHost returns t, or starts a copy that the host can reach.
+func (t *Tensor) toHost() *Tensor {
+	if t.storage.Device().Backend().Caps().HostMemory {
+		return t
+	}
+	return t.move(device.CPU())
+}
+
+// single panics unless t has one element.
+func (t *Tensor) single(name string) {
+	if t.size != 1 {
+		wrong(name, op.MistakeItem, t)
+	}
+}
+
+// item waits for t, which has one element, and returns its bits.
+func (t *Tensor) item(name string) uint64 {
+	t.single(name)
+	bits, err := t.load(context.Background(), name, t.off)
+	if err != nil {
+		panic(err)
+	}
+	return bits
+}
+
+// load waits for t and returns the bits of the element at a place of its storage.
+func (t *Tensor) load(ctx context.Context, name string, at int) (uint64, error) {
+	h := t
+	if !t.storage.Device().Backend().Caps().HostMemory {
+		// Just this one element is copied.
+		s := eng().Copy(t.storage, at, 1, t.dtype, device.CPU())
+		h, at = &Tensor{storage: s, size: 1, dtype: t.dtype}, 0
+	}
+	if err := h.storage.Wait(ctx, name); err != nil {
+		return 0, err
+	}
+	return h.element(at), nil
+}
+
+// element returns the bits of the element at a place of t's storage, which is ready and in host memory.
+func (t *Tensor) element(at int) uint64 {
+	b := t.storage.Buffer()
+	switch t.dtype {
+	case Float32:
+		return uint64(math.Float32bits(device.Slice[float32](b, at, 1)[0]))
+	case Float64:
+		return math.Float64bits(device.Slice[float64](b, at, 1)[0])
+	case Int64:
+		return uint64(device.Slice[int64](b, at, 1)[0])
+	}
+	return kernel.Bits(device.Slice[bool](b, at, 1)[0])
+}
+
+// number is an element as a float64.
+func number(bits uint64, dt DType) float64 {
+	switch dt {
+	case Float32:
+		return float64(math.Float32frombits(uint32(bits)))
+	case Float64:
+		return math.Float64frombits(bits)
+	}
+	return float64(int64(bits))
+}
+
+// value is an element as a Go value.
+func value(bits uint64, dt DType) any {
+	switch dt {
+	case Float32:
+		return math.Float32frombits(uint32(bits))
+	case Float64:
+		return math.Float64frombits(bits)
+	case Int64:
+		return int64(bits)
+	}
+	return bits != 0
+}
+
+// is panics unless t's elements are of type T.
+func is[T device.Element](t *Tensor, name string) {
+	if dt := device.DTypeOf[T](); t.dtype != dt {
+		wrong(name, fmt.Sprintf("%s (it takes %v: convert with As)", op.MistakeType, dt), t)
+	}
+}
+
+// slice waits for t and returns a copy of its elements.
+func slice[T device.Element](t *Tensor, name string) []T {
+	data, err := sliceContext[T](context.Background(), t, name)
+	if err != nil {
+		panic(err)
+	}
+	return data
+}
+
+func sliceContext[T device.Element](ctx context.Context, t *Tensor, name string) ([]T, error) {
+	is[T](t, name)
+	h, err := t.onHost(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return gather[T](h), nil
+}
+
+// gather returns a copy of t's elements, which are of type T, ready and in host memory.
+func gather[T device.Element](t *Tensor) []T {
+	data := make([]T, t.size)
+	if t.size == 0 {
+		return data
+	}
+	if t.strides == nil {
+		copy(data, device.Slice[T](t.storage.Buffer(), t.off, t.size))
+		return data
+	}
+	all := device.Slice[T](t.storage.Buffer(), 0, int(t.storage.Buffer().Bytes)/t.dtype.Size())
+	i := 0
+	t.places(func(at int) { data[i] = all[at]; i++ })
+	return data
+}
+
+// numbers waits for t and returns its elements as float64s.
+func (t *Tensor) numbers(name string) []float64 {
+	h, err := t.onHost(context.Background(), name)
+	if err != nil {
+		panic(err)
+	}
+	data := make([]float64, 0, t.size)
+	h.places(func(at int) { data = append(data, number(h.element(at), h.dtype)) })
+	return data
+}
+
+// places calls f with the place in the storage of each element, in row-major order.
+func (t *Tensor) places(f func(at int)) {
+	strides := t.strides
+	if strides == nil {
+		strides = t.shape.Strides()
+	}
+	var visit func(axis, at int)
+	visit = func(axis, at int) {
+		if axis == len(t.shape) {
+			f(at)
+			return
+		}
+		for i := range t.shape[axis] {
+			visit(axis+1, at+i*strides[axis])
+		}
+	}
+	visit(0, t.off)
+}
+
+// walk calls each with every element, in row-major order, and text with the
+// brackets of the axes and the separator between two elements or parts. T is
+// ready and in host memory.
+func (t *Tensor) walk(each func(i int, bits uint64) error, text func(string), separator string) error {
+	strides := t.strides
+	if strides == nil {
+		strides = t.shape.Strides()
+	}
+	i := 0
+	var visit func(axis, at int) error
+	visit = func(axis, at int) error {
+		if axis == len(t.shape) {
+			i++
+			return each(i-1, t.element(at))
+		}
+		text("[")
+		for k := range t.shape[axis] {
+			if k > 0 {
+				text(separator)
+			}
+			if err := visit(axis+1, at+k*strides[axis]); err != nil {
+				return err
+			}
+		}
+		text("]")
+		return nil
+	}
+	return visit(0, t.off)
+}
