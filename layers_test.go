@@ -42,7 +42,8 @@ runtime/internal/tape:   device device/kernel runtime/op
 runtime/tensor:          device device/kernel device/cpu device/sim runtime/internal/engine runtime/internal/tape runtime/op gonum.org/v1/gonum/mat
 runtime/nn:              device runtime/tensor
 runtime/optim:           device runtime/tensor runtime/nn
-runtime:                 device runtime/internal/engine runtime/op runtime/tensor
+# A read of generated code gives what one of a tensor gives, a gonum matrix too.
+runtime:                 device runtime/internal/engine runtime/op runtime/tensor gonum.org/v1/gonum/mat
 runtime/asynctest:       device runtime runtime/tensor
 
 # The tools know the library as data (tensorapi) and import none of it.

@@ -1,0 +1,73 @@
+// Package asyncrt controls the asynchronous runtime, and has what generated
+// code calls. Its import path ends in runtime; import it under its own name:
+//
+//	import asyncrt "github.com/asyncgen/asyncgen/runtime"
+//
+// Programs compute with package tensor. They need this package to wait for
+// more than one tensor ([WaitAll], [Synchronize]), to bound how far the program
+// may run ahead ([SetLimit]), and to see what happened ([Stats], [Graph]).
+// [Later] is how the host side of a loop runs a few iterations behind its
+// device side; it is usually written by the generator.
+package asyncrt
+
+import (
+	"context"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/runtime/internal/engine"
+)
+
+// An OpError is the failure of an operation, and of everything computed from
+// its result. Its Error is the cause; %+v tells which operation it was and the
+// line that enqueued it.
+type OpError = engine.OpError
+
+// Statistics are counts since the program began.
+type Statistics = engine.Stats
+
+// WaitAll waits until everything enqueued so far has finished, on all devices.
+// It returns the errors of all operations that failed since the last WaitAll,
+// in program order, joined; of more than 1,024, how many more there were.
+//
+//asyncgen:api waitall
+//go:noinline
+func WaitAll() error { return engine.Default().WaitAll(context.Background()) }
+
+// Synchronize is WaitAll for one device.
+//
+//asyncgen:api waitall
+//go:noinline
+func Synchronize(dev device.Device) error {
+	return engine.Default().Synchronize(context.Background(), dev.Or())
+}
+
+// Try calls f and returns the *OpError that a read in it panicked with, or
+// nil. Other panics go on.
+//
+//asyncgen:api call 0 once
+func Try(f func()) (err error) {
+	defer func() {
+		switch v := recover().(type) {
+		case nil:
+		case *OpError:
+			err = v
+		default:
+			panic(v)
+		}
+	}()
+	f()
+	return nil
+}
+
+// SetLimit bounds the bytes that operations write which have been enqueued and
+// have not finished: an operation that would exceed the bound waits for others
+// to finish first. 0 means no bound. The bound at the beginning is a fraction
+// of the machine's memory, or what ASYNCGEN_LIMIT says.
+//
+//asyncgen:api control
+func SetLimit(bytes int64) { engine.Default().SetLimit(bytes) }
+
+// Stats returns what the runtime has counted so far.
+//
+//asyncgen:api poll
+func Stats() Statistics { return engine.Default().Stats() }

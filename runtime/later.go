@@ -1,0 +1,170 @@
+package asyncrt
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+// Later runs the host side of a loop a few iterations behind its device side:
+// in program order, on the same goroutine, never at the same time. It is a
+// backlog of entries, each a function and the values that it needs.
+//
+//	later := asyncrt.NewLater[struct{}](64)
+//	defer later.Close()
+//	for _, b := range batches {
+//		loss := model.Loss(b.X, b.Y)
+//		opt.Minimize(loss)
+//		lossAt := later.Read(loss)
+//		later.Do(func() { fmt.Println(lossAt.Item()) })
+//	}
+//	later.Flush()
+//
+// An entry runs when those before it have, and the values read before it was
+// queued have arrived: at the next Do or Read that finds it so, or in Flush
+// and Close, which wait. When more entries than the window are queued, Do waits
+// once, for the values of the entry in the middle.
+//
+// A function of the backlog may use the Later that it runs from: while it runs
+// the backlog is empty, and what it queues comes before what was queued after
+// it. If it panics, what was queued after it never runs. An error of a value is
+// raised where a function uses it, not where it arrives, and not at all if
+// none does.
+//
+// S is the state of the loop that an exit hands over; a loop without such exits
+// says struct{}. A Later is for one goroutine at a time.
+type Later[S any] struct {
+	window  int
+	backlog []entry
+	head    int    // the first entry of backlog that has not run
+	reads   []Read // since the last Do: what the next one needs
+}
+
+// An entry is host work and the values that it needs.
+type entry struct {
+	reads []Read
+	do    func()
+}
+
+// NewLater returns a Later that lets at most window entries wait. It panics if
+// window is not positive.
+//
+//asyncgen:api pure
+func NewLater[S any](window int) *Later[S] {
+	if window <= 0 {
+		panic(fmt.Sprintf("asyncrt: NewLater: window %d is not positive", window))
+	}
+	return &Later[S]{window: window}
+}
+
+// Read takes the value of t for functions that are queued from now on. If t is on
+// a device whose memory the host can't reach, a copy is enqueued at once. Read
+// never waits.
+//
+//asyncgen:api meta none
+//go:noinline
+func (l *Later[S]) Read(t *tensor.Tensor) Read {
+	r := Read{t.Detach()}
+	if !t.Device().Backend().Caps().HostMemory {
+		r.t = r.t.To(device.CPU())
+	}
+	l.reads = append(l.reads, r)
+	return r
+}
+
+// Do queues f, which runs at once if nothing is queued and its values are
+// there. Otherwise it runs in its turn; Do waits only if the window is full.
+//
+//asyncgen:api call 0 later
+//go:noinline
+func (l *Later[S]) Do(f func()) {
+	l.backlog = append(l.backlog, entry{l.reads, f})
+	l.reads = nil
+	l.runReady()
+	if l.pending() > l.window {
+		l.runMiddle()
+	}
+}
+
+// Flush waits for all that is queued and runs it. The results are the state at
+// the exit that was taken, and whether one was: without exits the zero S and false.
+//
+//asyncgen:api waitall
+//go:noinline
+func (l *Later[S]) Flush() (state S, exited bool) {
+	l.runAll()
+	return state, false
+}
+
+// Close is Flush on the way out of a function, by return or by panic: what the
+// program would have done before it got there is done first. The Later can
+// be used again.
+//
+//asyncgen:api waitall
+//go:noinline
+func (l *Later[S]) Close() { l.runAll() }
+
+// pending is how many entries have not run.
+func (l *Later[S]) pending() int { return len(l.backlog) - l.head }
+
+// runReady runs entries from the front until one is not ready.
+func (l *Later[S]) runReady() {
+	for l.pending() > 0 && l.backlog[l.head].isReady() {
+		l.runNext()
+	}
+}
+
+// runAll runs all entries. It waits for the middle of what is left, not for
+// one entry after the other: a few waits, and output in between.
+func (l *Later[S]) runAll() {
+	for l.runReady(); l.pending() > 0; {
+		l.runMiddle()
+	}
+}
+
+// runMiddle waits for the entry in the middle, and runs the entries up to it and those
+// after it that are ready. In general the ones before it are ready, too.
+func (l *Later[S]) runMiddle() {
+	keep := l.pending() / 2
+	l.backlog[len(l.backlog)-1-keep].wait()
+	for l.pending() > keep { // not a count: functions may queue more in front
+		l.backlog[l.head].wait()
+		l.runNext()
+	}
+	l.runReady()
+}
+
+// runNext runs the entry at the front, which is ready, on an empty backlog.
+func (l *Later[S]) runNext() {
+	do := l.backlog[l.head].do
+	l.backlog[l.head] = entry{}
+	rest, head, reads := l.backlog, l.head+1, l.reads
+	l.backlog, l.head, l.reads = nil, 0, nil
+	do()
+	if l.pending() > 0 {
+		rest, head = slices.Concat(l.backlog[l.head:], rest[head:]), 0
+	}
+	if head > l.window { // keep the slice short
+		rest, head = slices.Delete(rest, 0, head), 0
+	}
+	l.backlog, l.head, l.reads = rest, head, reads
+}
+
+// isReady reports whether all values of the entry have arrived.
+func (e entry) isReady() bool {
+	for _, r := range e.reads {
+		if !r.t.Ready() {
+			return false
+		}
+	}
+	return true
+}
+
+// wait waits for the values of the entry. Their errors are raised where they are used.
+func (e entry) wait() {
+	for _, r := range slices.Backward(e.reads) { // the last one: the others are there then
+		_ = r.t.Wait()
+	}
+}

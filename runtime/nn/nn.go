@@ -1,0 +1,140 @@
+// Package nn provides layers of neural networks and losses.
+//
+// A [Module] is a function with parameters. Modules call each other, and
+// losses are ordinary functions of tensors; what makes a model learn is in
+// package optim.
+//
+//	net := nn.Sequential(nn.Dense(512), nn.ReLU(), nn.Dense(1))
+//	opt := optim.SGD(net.Params(), 0.005)
+//	for _, b := range batches {
+//		opt.Minimize(nn.L2Loss(net.Forward(b.X), b.Y))
+//	}
+//
+// Nothing in this package waits.
+package nn
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+// A Module is a part of a model.
+type Module interface {
+	// Forward returns the output for a batch of inputs, whose first axis
+	// numbers the samples. It enqueues work and does not wait.
+	//
+	//asyncgen:api op
+	Forward(x *tensor.Tensor) *tensor.Tensor
+	// Params lists the parameters, in an order that never changes, also
+	// those that get their value at the first Forward.
+	//
+	//asyncgen:api meta
+	Params() []*Param
+}
+
+// A Param is a weight of a model.
+type Param = tensor.Param
+
+// NewParam returns a Param that holds t's elements, for modules of one's own.
+//
+//asyncgen:api pure
+func NewParam(t *tensor.Tensor) *Param { return tensor.NewParam(t) }
+
+// Dense returns a layer that computes x·W + b: a matrix with one row per
+// sample to one with out columns. The width of the input is that of the first
+// one that Forward gets. W, of shape (in, out), is then drawn from the default
+// generator, on the device and in the element type of the input, uniformly from
+// -r to r with r = sqrt(6/(in+out)) (Glorot and Bengio 2010); b is 0.
+//
+//asyncgen:api pure
+func Dense(out int) Module {
+	if out < 0 {
+		panic(fmt.Sprintf("nn: Dense: %d outputs", out))
+	}
+	return &dense{out: out, weight: NewParam(nil), bias: NewParam(nil)}
+}
+
+type dense struct {
+	out          int
+	weight, bias *Param
+}
+
+// Forward implements Module.
+//
+//go:noinline
+func (d *dense) Forward(x *tensor.Tensor) *tensor.Tensor {
+	if !d.weight.IsSet() {
+		d.init(x)
+	}
+	return x.MatMul(d.weight.Value()).Add(d.bias.Value())
+}
+
+// init draws the weights for inputs like x.
+func (d *dense) init(x *tensor.Tensor) {
+	if x.Rank() != 2 {
+		panic(fmt.Sprintf("nn: Dense: the input has shape %v, want a matrix with a row for each sample", x.Shape()))
+	}
+	in, on := x.Dim(1), tensor.On(x.Device()).As(x.DType())
+	r := math.Sqrt(6 / float64(max(in+d.out, 1)))
+	d.weight.Set(on.Uniform(-r, r, in, d.out))
+	d.bias.Set(on.Zeros(d.out))
+}
+
+// Params implements Module.
+func (d *dense) Params() []*Param { return []*Param{d.weight, d.bias} }
+
+// ReLU returns a layer without parameters that replaces negative numbers by 0.
+//
+//asyncgen:api pure
+func ReLU() Module { return relu{} }
+
+type relu struct{}
+
+// Forward implements Module.
+//
+//go:noinline
+func (relu) Forward(x *tensor.Tensor) *tensor.Tensor { return x.ReLU() }
+
+// Params implements Module.
+func (relu) Params() []*Param { return nil }
+
+// Sequential returns a Module in which each of ms gets the output of the one before.
+//
+//asyncgen:api pure
+func Sequential(ms ...Module) Module { return sequential(append([]Module(nil), ms...)) }
+
+type sequential []Module
+
+// Forward implements Module.
+//
+//go:noinline
+func (s sequential) Forward(x *tensor.Tensor) *tensor.Tensor {
+	for _, m := range s {
+		x = m.Forward(x)
+	}
+	return x
+}
+
+// Params implements Module.
+func (s sequential) Params() []*Param {
+	var all []*Param
+	for _, m := range s {
+		all = append(all, m.Params()...)
+	}
+	return all
+}
+
+// L2Loss returns half the mean of the squared differences, as a tensor without
+// axes. It panics if pred and target differ in shape: broadcasting one of them here
+// would be a mistake that trains quietly.
+//
+//asyncgen:api op
+//go:noinline
+func L2Loss(pred, target *tensor.Tensor) *tensor.Tensor {
+	if p, t := pred.Shape(), target.Shape(); !p.Equal(t) {
+		panic(fmt.Sprintf("nn: L2Loss: predictions have shape %v, targets %v", p, t))
+	}
+	return pred.Sub(target).Square().Mean().MulScalar(0.5)
+}

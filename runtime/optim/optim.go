@@ -1,0 +1,61 @@
+// Package optim provides optimisers: what gives the parameters of a model
+// their next values.
+//
+// Nothing in this package waits: updates are enqueued like any operation.
+package optim
+
+import (
+	"slices"
+
+	"github.com/asyncgen/asyncgen/runtime/nn"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+// An Optimizer changes parameters along their gradients. It is for one
+// goroutine at a time.
+type Optimizer struct {
+	params []*nn.Param
+	rate   float64
+}
+
+// SGD returns an optimiser that does stochastic gradient descent: each step
+// subtracts rate times the gradient from the parameters.
+//
+//asyncgen:api pure
+func SGD(params []*nn.Param, rate float64) *Optimizer {
+	return &Optimizer{params: slices.Clone(params), rate: rate}
+}
+
+// Step gives each parameter that has a gradient its next value.
+//
+//asyncgen:api mutate
+//go:noinline
+func (o *Optimizer) Step() {
+	for _, p := range o.params {
+		if g := p.Grad(); g != nil {
+			p.Set(next(p.Value().Detach(), g, o.rate))
+		}
+	}
+}
+
+// next is x after a step along g. One kernel: x + (-rate)*g rounds as x - rate*g does.
+func next(x, g *tensor.Tensor, rate float64) *tensor.Tensor { return x.AddScaled(g, -rate) }
+
+// ZeroGrad forgets the gradients.
+//
+//asyncgen:api mutate
+func (o *Optimizer) ZeroGrad() {
+	for _, p := range o.params {
+		p.ZeroGrad()
+	}
+}
+
+// Minimize takes one step that makes loss smaller: ZeroGrad, loss.Backward, Step.
+//
+//asyncgen:api mutate
+//go:noinline
+func (o *Optimizer) Minimize(loss *tensor.Tensor) {
+	o.ZeroGrad()
+	loss.Backward()
+	o.Step()
+}

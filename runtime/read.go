@@ -1,0 +1,104 @@
+package asyncrt
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+	"gonum.org/v1/gonum/mat"
+)
+
+// A Read is a value taken by [Later.Read]. Its methods are those of the Tensor,
+// for use in functions of the backlog, where they don't wait; elsewhere they may.
+type Read struct{ t *tensor.Tensor } // detached, in host memory
+
+// Item is [tensor.Tensor.Item].
+//
+//asyncgen:api read
+//go:noinline
+func (r Read) Item() float64 { return r.t.Item() }
+
+// ItemInt is [tensor.Tensor.ItemInt].
+//
+//asyncgen:api read
+//go:noinline
+func (r Read) ItemInt() int64 { return r.t.ItemInt() }
+
+// At is [tensor.Tensor.At].
+//
+//asyncgen:api read
+//go:noinline
+func (r Read) At(index ...int) float64 { return r.t.At(index...) }
+
+// Float32s is [tensor.Tensor.Float32s].
+//
+//asyncgen:api read
+//go:noinline
+func (r Read) Float32s() []float32 { return r.t.Float32s() }
+
+// Float64s is [tensor.Tensor.Float64s].
+//
+//asyncgen:api read
+//go:noinline
+func (r Read) Float64s() []float64 { return r.t.Float64s() }
+
+// Int64s is [tensor.Tensor.Int64s].
+//
+//asyncgen:api read
+//go:noinline
+func (r Read) Int64s() []int64 { return r.t.Int64s() }
+
+// Bools is [tensor.Tensor.Bools].
+//
+//asyncgen:api read
+//go:noinline
+func (r Read) Bools() []bool { return r.t.Bools() }
+
+// Dense is [tensor.Tensor.Dense].
+//
+//asyncgen:api read
+//go:noinline
+func (r Read) Dense() *mat.Dense { return r.t.Dense() }
+
+// MarshalJSON is [tensor.Tensor.MarshalJSON].
+//
+//asyncgen:api read
+//go:noinline
+func (r Read) MarshalJSON() ([]byte, error) { return r.t.MarshalJSON() }
+
+// String is [tensor.Tensor.String].
+//
+//asyncgen:api print
+//go:noinline
+func (r Read) String() string { return r.t.String() }
+
+// Format is [tensor.Tensor.Format].
+//
+//asyncgen:api print
+//go:noinline
+func (r Read) Format(s fmt.State, verb rune) { r.t.Format(s, verb) }
+
+// LogValue is [tensor.Tensor.LogValue].
+//
+//asyncgen:api print
+//go:noinline
+func (r Read) LogValue() slog.Value { return r.t.LogValue() }
+
+// Err is [tensor.Tensor.Wait]: the error of the value, or nil.
+//
+//asyncgen:api wait
+//go:noinline
+func (r Read) Err() error { return r.t.Wait() }
+
+// ItemOf is [tensor.ItemOf] of a Read.
+//
+//asyncgen:api read 0
+//go:noinline
+func ItemOf[T device.Element](r Read) T { return tensor.ItemOf[T](r.t) }
+
+// SliceOf is [tensor.SliceOf] of a Read.
+//
+//asyncgen:api read 0
+//go:noinline
+func SliceOf[T device.Element](r Read) []T { return tensor.SliceOf[T](r.t) }
