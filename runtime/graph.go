@@ -1,0 +1,190 @@
+package asyncrt
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/runtime/internal/engine"
+)
+
+// An OpGraph is which operations a span of the program enqueued, and which
+// results they read: what the engine knows when it decides what can run at the
+// same time. Views do not appear; who reads a view reads what it is a view of.
+type OpGraph struct {
+	nodes []node
+}
+
+// A node is an operation, or a tensor that was there before.
+type node struct {
+	op     string // empty: a tensor that was there before
+	dtype  device.DType
+	shape  device.Shape
+	device device.Device
+	file   string // base name of the file that enqueued it
+	line   int
+	inputs []int // nodes that it depends on, each once
+}
+
+// Graph calls f and returns the operations that were enqueued meanwhile, those
+// of other goroutines included. It does not wait for them.
+//
+//	fmt.Print(asyncrt.Graph(func() { z = x.Mul(y).AddScalar(2) }))
+//
+//asyncgen:api call 0 once
+func Graph(f func()) *OpGraph {
+	r := recorder{writer: map[*engine.Storage]int{}}
+	stop := engine.Default().Record(r.add)
+	defer stop()
+	f()
+	return &OpGraph{nodes: r.nodes}
+}
+
+// A recorder builds an OpGraph from what the engine tells.
+type recorder struct {
+	nodes  []node
+	writer map[*engine.Storage]int // the node that wrote it last, or that stands for it
+}
+
+func (r *recorder) add(e engine.Event) {
+	n := node{op: e.Op, dtype: e.DTypes[0], device: e.Device, file: filepath.Base(e.File), line: e.Line}
+	if len(e.Shapes) > 0 {
+		n.shape = append(device.Shape{}, e.Shapes[0]...)
+	}
+	seen := map[int]bool{}
+	for i, s := range e.Operands {
+		if e.Writes>>i&1 != 0 {
+			continue
+		}
+		from, ok := r.writer[s]
+		if !ok {
+			from = len(r.nodes)
+			r.writer[s] = from
+			source := node{device: s.Device()}
+			if i < len(e.Shapes) && i < len(e.DTypes) {
+				source.dtype, source.shape = e.DTypes[i], append(device.Shape{}, e.Shapes[i]...)
+			}
+			r.nodes = append(r.nodes, source)
+		}
+		if !seen[from] {
+			seen[from] = true
+			n.inputs = append(n.inputs, from)
+		}
+	}
+	for i, s := range e.Operands {
+		if e.Writes>>i&1 != 0 {
+			r.writer[s] = len(r.nodes)
+		}
+	}
+	r.nodes = append(r.nodes, n)
+}
+
+// title is the first line of n's label, and what is the second.
+func (n *node) title() string {
+	if n.op == "" {
+		return "tensor"
+	}
+	return n.op
+}
+
+func (n *node) what() string { return n.dtype.String() + n.shape.String() }
+
+// where is the line that enqueued n, and its device if it is not the default one.
+func (n *node) where() string {
+	var parts []string
+	if n.op != "" && n.line > 0 {
+		parts = append(parts, fmt.Sprintf("%s:%d", n.file, n.line))
+	}
+	if n.device != device.Default() {
+		parts = append(parts, "on "+n.device.Name())
+	}
+	return strings.Join(parts, " ")
+}
+
+// Len is the number of operations.
+//
+//asyncgen:api meta
+func (g *OpGraph) Len() int {
+	n := 0
+	for i := range g.nodes {
+		if g.nodes[i].op != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// String lists the operations in program order, one a line, with the numbers
+// of those that they read:
+//
+//	1  tensor     float32[1 2]
+//	2  AddScalar  float32[1 2]  reads 1    main.go:12
+//
+//asyncgen:api meta
+func (g *OpGraph) String() string {
+	rows := make([][4]string, len(g.nodes))
+	var widths [4]int
+	for i := range g.nodes {
+		n := &g.nodes[i]
+		reads := ""
+		for k, in := range n.inputs {
+			reads += [2]string{" ", "reads "}[btoi(k == 0)] + fmt.Sprint(in+1)
+		}
+		rows[i] = [4]string{n.title(), n.what(), reads, n.where()}
+		for k, cell := range rows[i] {
+			widths[k] = max(widths[k], len(cell))
+		}
+	}
+	var b strings.Builder
+	number := len(fmt.Sprint(len(rows)))
+	for i, r := range rows {
+		line := fmt.Sprintf("%*d  %-*s  %-*s  %-*s  %s", number, i+1, widths[0], r[0], widths[1], r[1], widths[2], r[2], r[3])
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return b.String()
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// WriteDOT writes the graph in the language of Graphviz.
+//
+//asyncgen:api meta
+func (g *OpGraph) WriteDOT(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString("digraph ops {\n\tnode [shape=box, style=rounded, fontname=\"sans-serif\"];\n")
+	for i := range g.nodes {
+		n := &g.nodes[i]
+		style := ""
+		if n.op == "" {
+			style = ", style=\"rounded,dashed\""
+		}
+		label := n.title() + "\n" + n.what()
+		if at := n.where(); at != "" {
+			label += "\n" + at
+		}
+		fmt.Fprintf(&b, "\tn%d [label=%q%s];\n", i+1, label, style)
+	}
+	for i := range g.nodes {
+		for _, in := range g.nodes[i].inputs {
+			fmt.Fprintf(&b, "\tn%d -> n%d;\n", in+1, i+1)
+		}
+	}
+	b.WriteString("}\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// WriteSVG writes a drawing of the graph: what depends on something is below it.
+//
+//asyncgen:api meta
+func (g *OpGraph) WriteSVG(w io.Writer) error {
+	_, err := io.WriteString(w, layOut(g).svg())
+	return err
+}
