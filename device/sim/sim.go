@@ -1,0 +1,391 @@
+// Package sim is a backend of pretend accelerators: devices "sim:0", "sim:1",
+// ... with queues, latencies and memory of their own, on a machine that has
+// none. They are for demonstrations, for tests, and for code that is to run on
+// several devices. Their times come from a model and say nothing about any
+// hardware: Caps.Simulated says so, and whoever prints a figure repeats it.
+//
+// Commands are really computed, by the kernels of device/cpu, on a goroutine of
+// the device that exists while there is work. The bits of all results are those
+// of the CPU. When a command is finished, as far as the program can see, the model tells:
+//
+//   - The compute queue runs everything but Upload and Download, one after the
+//     other. A command starts when it was submitted, the one before it has
+//     ended, and the copies of buffers that it uses have ended. It takes
+//     Launch, or as long as it really took if that is more.
+//   - The copy queue runs Upload and Download, one after the other. A copy starts
+//     when it was submitted, the copy before it has ended, and the compute commands
+//     submitted before it have ended. It takes Copy and the time that
+//     its bytes take at Bandwidth. It holds up no compute command but those
+//     that use its buffer.
+//   - A command is seen to be finished Latency after its end, after those
+//     that were submitted before it, and not before its result is there.
+//
+// ASYNCGEN_SIM sets how many devices there are and the costs, each with its default:
+//
+//	ASYNCGEN_SIM=n=1,launch=5us,latency=50us,copy=20us,bandwidth=16GB/s
+package sim
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"sort"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/cpu"
+)
+
+func init() {
+	device.Register(device.Driver{
+		Name: "sim",
+		Kind: device.KindSimulated,
+		Count: func() (int, error) {
+			n, _, err := Parse(os.Getenv("ASYNCGEN_SIM"))
+			return n, err
+		},
+		Open: func(int) (device.Backend, error) {
+			_, options, err := Parse(os.Getenv("ASYNCGEN_SIM"))
+			if err != nil {
+				return nil, err
+			}
+			return New(options), nil
+		},
+	})
+}
+
+// Backend implements [device.Backend]. A buffer's Ptr is nil: the host reaches
+// the device's memory by Upload and Download only.
+type Backend struct {
+	options Options
+	clock   Clock
+	memory  *cpu.Backend // where buffers really are
+
+	seen     atomic.Uint64 // commands that were seen to be finished
+	executed atomic.Uint64 // commands whose results are there
+	failures atomic.Int64  // how many commands have failed
+
+	// The queue is a ring: the command with ticket t is in entries[t%len]. It is
+	// written by Submit, completed by the goroutine of the device, and free
+	// for another command once it was seen to be finished.
+	//
+	//	seen <= executed <= submitted <= seen+len(entries)
+	mu        sync.Mutex // guards what follows, and the advance of seen and executed
+	entries   []entry
+	submitted uint64
+	running   bool     // the device's goroutine exists
+	waiters   []waiter // for results
+	closed    bool
+	failed    []failure // by ticket
+
+	submitting sync.Mutex     // held by Submit, so that batches stay together; taken before mu
+	goroutine  sync.WaitGroup // the device's
+	timeline                  // of the goroutine of the device
+}
+
+type entry struct {
+	command   device.Command
+	submitted time.Duration
+	visible   time.Duration // when it is seen to be finished, once executed
+}
+
+// A waiter has reached closed when the command has been executed.
+type waiter struct {
+	ticket  uint64
+	reached chan struct{}
+}
+
+type failure struct {
+	ticket uint64
+	err    error
+}
+
+// maxFailures bounds the failures that are remembered; the oldest are forgotten.
+const maxFailures = 1 << 16
+
+// memory is what a Buffer's Handle points to.
+type memory struct {
+	owner  *Backend
+	host   *device.Buffer
+	copied time.Duration // end of the last copy to or from it; for the timeline
+}
+
+// New returns a device with the given costs. Programs use those that
+// device.Open("sim:0") finds.
+func New(options Options) *Backend {
+	if options.Queue <= 0 {
+		options.Queue = 1024
+	}
+	b := &Backend{options: options, clock: options.Clock, memory: cpu.New(), entries: make([]entry, options.Queue)}
+	if b.clock == nil {
+		b.clock = systemClock{time.Now()}
+	}
+	return b
+}
+
+// Caps says what the device promises.
+func (b *Backend) Caps() device.Caps {
+	return device.Caps{
+		Simulated:      true,
+		BatchInvariant: true,
+		Description:    fmt.Sprintf("simulated accelerator: %v a launch, %v latency, %v a copy, %s", b.options.Launch, b.options.Latency, b.options.Copy, formatBandwidth(b.options.Bandwidth)),
+	}
+}
+
+// Alloc returns zeroed memory of the device.
+func (b *Backend) Alloc(bytes int64) (*device.Buffer, error) {
+	b.mu.Lock()
+	closed := b.closed
+	b.mu.Unlock()
+	if closed {
+		return nil, fmt.Errorf("sim: %w", device.ErrClosed)
+	}
+	host, err := b.memory.Alloc(bytes)
+	if err != nil {
+		return nil, fmt.Errorf("sim: %w", err)
+	}
+	return &device.Buffer{Bytes: bytes, Handle: &memory{owner: b, host: host}}, nil
+}
+
+// Free leaves the buffer to the garbage collector.
+func (b *Backend) Free(*device.Buffer) {}
+
+// Submit queues the commands. It waits while the queue is full.
+func (b *Backend) Submit(cmds []device.Command) (device.Ticket, error) {
+	b.submitting.Lock()
+	defer b.submitting.Unlock()
+	now := b.clock.Now()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return 0, fmt.Errorf("sim: %w", device.ErrClosed)
+	}
+	for i := range cmds {
+		for b.submitted-b.seen.Load() == uint64(len(b.entries)) {
+			oldest := b.seen.Load() + 1
+			b.mu.Unlock()
+			b.Wait(context.Background(), device.Ticket(oldest)) // a valid ticket, no context: no error
+			now = b.clock.Now()
+			b.mu.Lock()
+		}
+		b.submitted++
+		*b.entry(b.submitted) = entry{command: cmds[i], submitted: now}
+		if !b.running {
+			b.running = true
+			b.goroutine.Go(b.execute)
+		}
+	}
+	return device.Ticket(b.submitted), nil
+}
+
+func (b *Backend) entry(ticket uint64) *entry { return &b.entries[ticket%uint64(len(b.entries))] }
+
+// execute is the goroutine of the device. It runs until the queue is empty.
+func (b *Backend) execute() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for b.executed.Load() < b.submitted {
+		ticket := b.executed.Load() + 1
+		e := b.entry(ticket)
+		b.mu.Unlock()
+		begin := b.clock.Now()
+		err := b.run(&e.command)
+		end := b.clock.Now()
+		e.visible = max(b.finish(e, end-begin)+b.options.Latency, end, b.last)
+		b.last = e.visible
+		e.command = device.Command{} // holds no buffer longer than needed
+		b.mu.Lock()
+		if err != nil {
+			b.failLocked(ticket, err)
+		}
+		b.executed.Store(ticket)
+		b.waiters = slices.DeleteFunc(b.waiters, func(w waiter) bool {
+			if w.ticket > ticket {
+				return false
+			}
+			close(w.reached)
+			return true
+		})
+	}
+	b.running = false
+}
+
+func (b *Backend) failLocked(ticket uint64, err error) {
+	if len(b.failed) == maxFailures {
+		b.failed = append(b.failed[:0], b.failed[maxFailures/2:]...)
+	}
+	b.failed = append(b.failed, failure{ticket, err})
+	b.failures.Add(1)
+}
+
+// run computes c for real.
+func (b *Backend) run(c *device.Command) (err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case error:
+			err = fmt.Errorf("sim: kernel %s panicked: %w", c.Kernel.Name, p)
+		default:
+			err = fmt.Errorf("sim: kernel %s panicked: %v", c.Kernel.Name, p)
+		}
+	}()
+	local := *c
+	for i := range len(c.Kernel.In) + 1 {
+		onHost := c.Kernel.Code == device.Upload && i == 1 || c.Kernel.Code == device.Download && i == 0
+		if onHost {
+			if c.Buf[i].Ptr == nil {
+				return fmt.Errorf("sim: kernel %s: operand %d is not host memory", c.Kernel.Name, i)
+			}
+			continue
+		}
+		m, ok := c.Buf[i].Handle.(*memory)
+		if !ok || m.owner != b {
+			return fmt.Errorf("sim: kernel %s: operand %d is not memory of this device", c.Kernel.Name, i)
+		}
+		local.Buf[i] = m.host
+	}
+	return cpu.Run(&local)
+}
+
+// A timeline is the state of the model: when its queues are free.
+type timeline struct {
+	computed time.Duration // end of the last command of the compute queue
+	copied   time.Duration // end of the last one of the copy queue
+	last     time.Duration // when the last command is seen to be finished
+}
+
+// finish returns the end of e, which took the given time to compute.
+func (b *Backend) finish(e *entry, took time.Duration) time.Duration {
+	c := &e.command
+	if c.Kernel.Code == device.Upload || c.Kernel.Code == device.Download {
+		start := max(e.submitted, b.copied, b.computed)
+		b.copied = start + b.options.Copy + b.options.transfer(int64(c.N)*int64(c.Kernel.Out.Size()))
+		for _, buf := range c.Buf {
+			if m := memoryOf(buf); m != nil {
+				m.copied = b.copied
+			}
+		}
+		return b.copied
+	}
+	start := max(e.submitted, b.computed)
+	for _, buf := range c.Buf {
+		if m := memoryOf(buf); m != nil {
+			start = max(start, m.copied)
+		}
+	}
+	b.computed = start + max(b.options.Launch, took)
+	return b.computed
+}
+
+func memoryOf(buf *device.Buffer) *memory {
+	if buf == nil {
+		return nil
+	}
+	m, _ := buf.Handle.(*memory)
+	return m
+}
+
+// Done reports whether the command with ticket t and all before it are seen to be finished.
+func (b *Backend) Done(t device.Ticket) bool {
+	if uint64(t) <= b.seen.Load() {
+		return true
+	}
+	if uint64(t) > b.executed.Load() {
+		return false
+	}
+	now := b.clock.Now()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for n := b.seen.Load(); n < b.executed.Load() && b.entry(n+1).visible <= now; n++ {
+		b.seen.Store(n + 1)
+	}
+	return uint64(t) <= b.seen.Load()
+}
+
+// patience is how long a waiter yields before it parks: waking it up again takes about as long.
+const patience = 100 * time.Microsecond
+
+// Wait returns when Done(t), or the context's error when that ends first. For
+// the last moments before that it keeps its thread busy, so as to be precise.
+func (b *Backend) Wait(ctx context.Context, t device.Ticket) error {
+	for !b.Done(t) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		b.mu.Lock()
+		switch {
+		case uint64(t) > b.submitted:
+			b.mu.Unlock()
+			return fmt.Errorf("sim: ticket %d was never given out", t)
+		case uint64(t) <= b.seen.Load():
+			b.mu.Unlock()
+			return nil
+		case uint64(t) <= b.executed.Load():
+			at := b.entry(uint64(t)).visible
+			b.mu.Unlock()
+			if err := b.clock.Wait(ctx, at); err != nil {
+				return err
+			}
+			continue
+		}
+		b.mu.Unlock()
+		if err := b.waitExecuted(ctx, uint64(t)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// waitExecuted returns when the result of command t, which was submitted, is there.
+func (b *Backend) waitExecuted(ctx context.Context, t uint64) error {
+	for begin := time.Now(); time.Since(begin) < patience; runtime.Gosched() {
+		if b.executed.Load() >= t {
+			return nil
+		}
+	}
+	b.mu.Lock()
+	if b.executed.Load() >= t {
+		b.mu.Unlock()
+		return nil
+	}
+	w := waiter{t, make(chan struct{})}
+	b.waiters = append(b.waiters, w)
+	b.mu.Unlock()
+	select {
+	case <-w.reached:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Failure is the error of command t. The 32,768 latest failures at least are remembered.
+func (b *Backend) Failure(t device.Ticket) error {
+	if b.failures.Load() == 0 {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	i := sort.Search(len(b.failed), func(i int) bool { return b.failed[i].ticket >= uint64(t) })
+	if i < len(b.failed) && b.failed[i].ticket == uint64(t) {
+		return b.failed[i].err
+	}
+	return nil
+}
+
+// Close waits for what was submitted; later calls of Alloc and Submit fail.
+func (b *Backend) Close() error {
+	b.submitting.Lock()
+	defer b.submitting.Unlock()
+	b.mu.Lock()
+	b.closed = true
+	last := b.submitted
+	b.mu.Unlock()
+	err := b.Wait(context.Background(), device.Ticket(last))
+	b.goroutine.Wait()
+	return err
+}
