@@ -254,7 +254,7 @@ func (st *stream) drain(ctx context.Context, name string, pc uintptr) error {
 	if n == 0 || st.done.Load() >= n {
 		return nil
 	}
-	return st.e.wait(ctx, st, goal{seq: n - 1}, name, pc)
+	return st.e.wait(ctx, st, goal{seq: n - 1, all: true}, name, pc)
 }
 
 func (st *stream) close() {
