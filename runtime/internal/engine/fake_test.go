@@ -82,6 +82,13 @@ type fakeCPU struct {
 	mu       sync.Mutex
 	failFrom int // the allocation with this number and later ones fail; 0: none
 	allocs   int
+	failing  bool // the next allocation fails
+}
+
+func (f *fakeCPU) failNext() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.failing = true
 }
 
 func (f *fakeCPU) Alloc(bytes int64) (*device.Buffer, error) { return f.alloc(bytes, f.noHost) }
@@ -90,7 +97,8 @@ func (f *fakeCPU) alloc(bytes int64, hidden bool) (*device.Buffer, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.allocs++
-	if f.failFrom > 0 && f.allocs >= f.failFrom {
+	if f.failing || f.failFrom > 0 && f.allocs >= f.failFrom {
+		f.failing = false
 		return nil, fmt.Errorf("fake: %d bytes: %w", bytes, device.ErrOutOfMemory)
 	}
 	b := device.HostBuffer(bytes)
@@ -227,4 +235,3 @@ func (g *fakeGPU) Close() error {
 	<-g.exited
 	return nil
 }
-

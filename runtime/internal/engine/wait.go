@@ -256,11 +256,12 @@ func (e *Engine) stallFor(st *stream, bytes int64, k *device.Kernel, pc uintptr)
 			pause(pauses)
 			continue
 		}
+		// From here on whoever finishes something publishes it and then broadcasts, so nothing is missed.
 		e.stalled.n.Add(1)
-		e.stalled.mu.Lock()
 		for _, other := range e.allStreams() {
 			other.exec.settle()
 		}
+		e.stalled.mu.Lock()
 		if !e.hasRoom(st, bytes) {
 			e.stalled.cond.Wait()
 		}
