@@ -79,8 +79,8 @@ func measure(name string, c config, limit int64, train func(config, nn.Module, *
 	asyncrt.WaitAll()
 	elapsed := time.Since(start)
 	grown := stop()
-	fmt.Fprintf(os.Stderr, "%-18s %9.3f ms a batch, memory grew by up to %7.1f MB\n",
-		name+":", elapsed.Seconds()*1e3/float64(c.batches), float64(grown)/1e6)
+	fmt.Fprintf(os.Stderr, "%-18s %9.3f ms a batch, memory grew by %6.1f MB at most, in flight were %6.1f MB at most\n",
+		name+":", elapsed.Seconds()*1e3/float64(c.batches), float64(grown.process)/1e6, float64(grown.inFlight)/1e6)
 	return losses
 }
 
@@ -117,35 +117,45 @@ func trainQueueing(c config, net nn.Module, opt *optim.Optimizer) []float64 {
 	return losses
 }
 
-// watchMemory samples how much memory the process uses until the function that
-// it returns is called, which answers by how much it grew at most.
-func watchMemory() (stop func() int64) {
+// A memory is an amount of memory, in bytes.
+type memory struct {
+	process  int64 // taken from the system and not returned
+	inFlight int64 // of it, results of operations that have not finished
+}
+
+// watchMemory samples what the process uses until the function that it returns
+// is called, which answers by how much it grew at most.
+func watchMemory() (stop func() memory) {
 	debug.FreeOSMemory()
 	before := memoryInUse()
-	done, peak := make(chan struct{}), make(chan int64)
+	done, peak := make(chan struct{}), make(chan memory)
 	go func() {
 		most := before
 		tick := time.NewTicker(time.Millisecond)
 		defer tick.Stop()
-		for {
+		for running := true; running; {
 			select {
 			case <-tick.C:
-				most = max(most, memoryInUse())
 			case <-done:
-				peak <- max(most, memoryInUse()) - before
-				return
+				running = false
 			}
+			now := memoryInUse()
+			most.process = max(most.process, now.process)
+			most.inFlight = max(most.inFlight, now.inFlight)
 		}
+		peak <- memory{most.process - before.process, most.inFlight}
 	}()
-	return func() int64 {
+	return func() memory {
 		close(done)
 		return <-peak
 	}
 }
 
-// memoryInUse is what the process has taken from the system and not returned.
-func memoryInUse() int64 {
+func memoryInUse() memory {
 	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(s)
-	return int64(s[0].Value.Uint64() - s[1].Value.Uint64())
+	return memory{
+		process:  int64(s[0].Value.Uint64() - s[1].Value.Uint64()),
+		inFlight: asyncrt.Stats().InFlightBytes,
+	}
 }
