@@ -29,7 +29,11 @@ func elementwise(d *op.Def, scalars [2]float64, in operands, tracking bool) *Ten
 	}
 	shape, dev, plain, tracked := first.shape, first.storage.Device(), true, false
 	for i, x := range in[:n] {
-		if x.dtype != dt && !(d.Cond && i == 0 && x.dtype == device.Bool) {
+		want := dt
+		if d.Cond && i == 0 {
+			want = device.Bool
+		}
+		if x.dtype != want {
 			wrong(d.Name, op.MistakeDTypes, in[:n]...)
 		}
 		if x.storage.Device() != dev {

@@ -75,7 +75,10 @@ type element struct {
 }
 
 func (e element) failure(err error) string {
-	if op, ok := errors.AsType[*engine.OpError](err); ok && !e.wholeError {
+	if e.wholeError {
+		return fmt.Sprintf("<failed: %+v>", err)
+	}
+	if op, ok := errors.AsType[*engine.OpError](err); ok {
 		err = op.Err
 	}
 	return "<failed: " + err.Error() + ">"
@@ -141,13 +144,13 @@ func (p *printer) visit(axis, at int, each func(at int), between func(axis int, 
 func (p *printer) print() string {
 	rank := len(p.t.shape)
 	if p.t.size == 0 {
-		return strings.Repeat("[", rank) + strings.Repeat("]", rank)
+		return "[]"
 	}
 	var b strings.Builder
 	b.WriteString(strings.Repeat("[", rank))
 	column, next := rank, 0
 	write := func(word string) {
-		if column+len(word) > lineWidth && column > rank {
+		if column+1+len(word) > lineWidth-rank && column > rank { // the brackets have room, too
 			b.WriteString("\n" + strings.Repeat(" ", rank))
 			column = rank
 		} else if column > rank {

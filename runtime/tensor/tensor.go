@@ -45,6 +45,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/device"
 	_ "github.com/asyncgen/asyncgen/device/cpu" // importing tensors is enough to compute
+	_ "github.com/asyncgen/asyncgen/device/sim"
 	"github.com/asyncgen/asyncgen/runtime/internal/engine"
 	"github.com/asyncgen/asyncgen/runtime/internal/tape"
 	"github.com/asyncgen/asyncgen/runtime/op"

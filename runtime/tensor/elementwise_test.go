@@ -1,0 +1,173 @@
+package tensor_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/runtime/op"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+// domain is where operand i of d is taken from.
+func domain(d *op.Def, i int, dt device.DType) op.Interval {
+	in := op.Interval{Lo: -10, Hi: 10}
+	if len(d.Domain) > 0 {
+		in = d.Domain[min(i, len(d.Domain)-1)]
+	}
+	return in
+}
+
+// shapesOf lists shapes of n operands that can be broadcast together.
+func shapesOf(n int) [][][]int {
+	switch n {
+	case 1:
+		return [][][]int{{{7}}, {{}}, {{2, 3}}, {{0}}, {{3, 0, 2}}, {{2, 1, 2, 3, 2}}}
+	case 2:
+		return [][][]int{{{7}, {7}}, {{}, {}}, {{2, 3}, {3}}, {{4, 1}, {1, 5}}, {{1}, {3, 2}}, {{0, 3}, {1}}, {{}, {2, 2}}, {{2, 1, 3}, {4, 1}}}
+	}
+	return [][][]int{{{5}, {5}, {5}}, {{2, 1}, {3}, {}}, {{3}, {2, 1}, {1, 3}}, {{0}, {1}, {1}}}
+}
+
+// Every operation gives, for every type, shape and view, what its reference
+// gives element by element.
+func TestElementwise(t *testing.T) {
+	everywhere(t, func(t *testing.T, on device.Device) {
+		r := newRand(t)
+		for _, o := range elementwiseOps {
+			for _, dt := range device.DTypes() {
+				if !o.def.Types.Has(dt) {
+					continue
+				}
+				for _, shapes := range shapesOf(o.def.Tensors) {
+					checkElementwise(t, r, on, o.def, o.call, dt, shapes)
+				}
+			}
+		}
+	})
+}
+
+func checkElementwise(t *testing.T, r *rand.Rand, on device.Device, d *op.Def,
+	call func(float64, ...*tensor.Tensor) *tensor.Tensor, dt device.DType, shapes [][]int) {
+	t.Helper()
+	var in []array
+	var x []*tensor.Tensor
+	for i, shape := range shapes {
+		of := dt
+		if d.Cond && i == 0 {
+			of = tensor.Bool
+		}
+		a := random(r, of, shape, domain(d, i, dt))
+		in = append(in, a)
+		x = append(x, asView(r, a, on))
+	}
+	c := math.Round(1 + 5*r.Float64())
+	got := call(c, x...)
+
+	want := array{dtype: dt, shape: got.Shape()}
+	if d.Bool {
+		want.dtype = tensor.Bool
+	}
+	for _, index := range indices(want.shape) {
+		var args []float64
+		for _, a := range in {
+			args = append(args, a.at(index))
+		}
+		if d.Scalars > 0 {
+			args = append(args, c)
+		}
+		want.data = append(want.data, reference(d, want.dtype, args))
+	}
+	ulp := d.ULP
+	if dt == tensor.Int64 {
+		ulp = 0
+	}
+	what := fmt.Sprintf("%s %v %v", d.Name, dt, shapes)
+	check(t, what, got, want, ulp)
+}
+
+// reference is d.Ref in the arithmetic of dt.
+func reference(d *op.Def, dt device.DType, args []float64) float64 {
+	v := d.Ref(args...)
+	switch dt {
+	case tensor.Float32:
+		return float64(float32(v))
+	case tensor.Int64:
+		return math.Trunc(v)
+	}
+	return v
+}
+
+// asView returns a tensor with a's elements: itself, or as a view of one with
+// the elements in another place.
+func asView(r *rand.Rand, a array, on device.Device) *tensor.Tensor {
+	rank := len(a.shape)
+	if rank == 0 || a.size() == 0 {
+		return a.tensor(on)
+	}
+	switch r.IntN(3) {
+	case 0: // the last axis first in memory
+		moved := array{a.dtype, append([]int{a.shape[rank-1]}, a.shape[:rank-1]...), nil}
+		for _, index := range indices(moved.shape) {
+			moved.data = append(moved.data, a.at(append(index[1:len(index):len(index)], index[0])))
+		}
+		axes := make([]int, rank)
+		for i := range axes {
+			axes[i] = (i + 1) % rank
+		}
+		return moved.tensor(on).Transpose(axes...)
+	case 1: // a part of something wider
+		wide := array{a.dtype, append([]int(nil), a.shape...), nil}
+		wide.shape[rank-1] += 2
+		for _, index := range indices(wide.shape) {
+			v := 0.0
+			if i := index[rank-1] - 1; i >= 0 && i < a.shape[rank-1] {
+				v = a.at(append(index[:rank-1:rank-1], i))
+			}
+			wide.data = append(wide.data, v)
+		}
+		return wide.tensor(on).Slice(-1, 1, -1)
+	}
+	return a.tensor(on)
+}
+
+// What is not a number, infinite, or signed zero follows IEEE 754, NaN propagates
+// through the order, and integers wrap around.
+func TestElementwiseEdges(t *testing.T) {
+	everywhere(t, func(t *testing.T, on device.Device) {
+		nan, inf, zero := math.NaN(), math.Inf(1), math.Copysign(0, -1)
+		f := func(v ...float64) *tensor.Tensor { return tensor.FromOn(on, v) }
+		for _, c := range []struct {
+			what string
+			got  *tensor.Tensor
+			want []float64
+		}{
+			{"Maximum", f(nan, 1, inf).Maximum(f(1, nan, 2)), []float64{nan, nan, inf}},
+			{"Minimum", f(nan, 1, -inf).Minimum(f(1, nan, 2)), []float64{nan, nan, -inf}},
+			{"ReLU", f(nan, -inf, inf, 0).ReLU(), []float64{nan, 0, inf, 0}},
+			{"Sign", f(nan, -inf, inf, 0, zero).Sign(), []float64{nan, -1, 1, 0, zero}},
+			{"Sigmoid", f(-1000, 1000, nan).Sigmoid(), []float64{0, 1, nan}},
+			{"Div", f(1, -1, 0).Div(f(0, 0, 0)), []float64{inf, -inf, nan}},
+			{"Sqrt", f(-1, zero).Sqrt(), []float64{nan, zero}},
+			{"Log", f(-1, 0).Log(), []float64{nan, -inf}},
+			{"Round", f(0.5, 1.5, 2.5, -0.5).Round(), []float64{0, 2, 2, zero}},
+			{"AddScaled", f(1).AddScaled(f(2), -inf), []float64{-inf}},
+			{"Where", tensor.Where(tensor.FromOn(on, []bool{true, false}), f(1, nan), f(nan, 2)), []float64{1, 2}},
+		} {
+			for i, got := range c.got.Float64s() {
+				if math.Float64bits(got) != math.Float64bits(c.want[i]) && !(math.IsNaN(got) && math.IsNaN(c.want[i])) {
+					t.Errorf("%s: element %d is %v, want %v", c.what, i, got, c.want[i])
+				}
+			}
+		}
+		most := tensor.FromOn(on, []int64{math.MaxInt64})
+		if got := most.AddScalar(1).ItemInt(); got != math.MinInt64 {
+			t.Errorf("MaxInt64 + 1 = %d", got)
+		}
+		if got := tensor.FromOn(on, []int64{-7, 7}).Div(tensor.FromOn(on, []int64{2, -2})).Int64s(); got[0] != -3 || got[1] != -3 {
+			t.Errorf("-7/2, 7/-2 = %v, want -3, -3", got)
+		}
+	})
+}

@@ -1,0 +1,222 @@
+package tensor_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/runtime/internal/engine"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+// line is the number of the line that calls it.
+func line() int {
+	_, _, n, _ := runtime.Caller(1)
+	return n
+}
+
+// failing returns a tensor whose computation fails, and the line that enqueued it.
+func failing(on device.Device) (*tensor.Tensor, int) {
+	x, zero := tensor.FromOn(on, []int64{1, 2}), tensor.FromOn(on, []int64{1, 0})
+	return x.Div(zero), line()
+}
+
+// A failure travels with the data to everything that depends on it and to nothing
+// else, and names the operation and the line that enqueued it.
+func TestFailure(t *testing.T) {
+	for _, name := range []string{"cpu", "sim:0"} {
+		for _, mode := range []engine.Mode{engine.Async, engine.Naive} {
+			t.Run(fmt.Sprint(name, mode), func(t *testing.T) {
+				on, err := device.Open(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				e := engine.New(engine.Options{Mode: mode})
+				defer tensor.SetEngine(e)()
+				testFailure(t, on, e)
+			})
+		}
+	}
+}
+
+func testFailure(t *testing.T, on device.Device, e *engine.Engine) {
+	bad, at := failing(on)
+	late := bad.AddScalar(1).As(tensor.Float32).Sum() // skipped
+	good := tensor.On(on).Ones(2).Sum()
+
+	err := bad.Wait()
+	var op *engine.OpError
+	if !errors.As(err, &op) {
+		t.Fatalf("Wait: %v, want an OpError", err)
+	}
+	if op.Op != "Div" || !strings.HasSuffix(op.File, "error_test.go") || op.Line != at || op.Device != on {
+		t.Errorf("the error is of %s on %v at %s:%d, want Div on %v at error_test.go:%d", op.Op, op.Device, op.File, op.Line, on, at)
+	}
+	if len(op.Shapes) != 3 || !op.Shapes[1].Equal([]int{2}) || op.DTypes[1] != tensor.Int64 {
+		t.Errorf("the operands are %v %v", op.DTypes, op.Shapes)
+	}
+	var fault runtime.Error
+	if !errors.As(err, &fault) || !strings.Contains(fault.Error(), "divide by zero") {
+		t.Errorf("the cause is %v", op.Err)
+	}
+	if good.Item() != 2 {
+		t.Error("what does not depend on the failure has another value")
+	}
+
+	for what, read := range map[string]func() error{
+		"Wait":            late.Wait,
+		"WaitContext":     func() error { return late.WaitContext(context.Background()) },
+		"ItemContext":     func() error { _, err := late.ItemContext(context.Background()); return err },
+		"Float32sContext": func() error { _, err := late.Float32sContext(context.Background()); return err },
+		"MarshalJSON":     func() error { _, err := json.Marshal(late); return errors.Unwrap(err) },
+		"Item":            func() error { return raised(func() { late.Item() }) },
+		"ItemInt":         func() error { return raised(func() { bad.Row(0).ItemInt() }) },
+		"ItemOf":          func() error { return raised(func() { tensor.ItemOf[float32](late) }) },
+		"At":              func() error { return raised(func() { bad.At(0) }) },
+		"Float32s":        func() error { return raised(func() { late.Float32s() }) },
+		"Int64s":          func() error { return raised(func() { bad.Int64s() }) },
+		"Dense":           func() error { return raised(func() { late.Reshape(1, 1).Dense() }) },
+		"To":              func() error { return raised(func() { late.To(device.CPU()).Item() }) },
+	} {
+		if got := read(); got != error(op) {
+			t.Errorf("%s: %v, want the error of the operation that failed", what, got)
+		}
+	}
+
+	failed := "<failed: " + op.Err.Error() + ">"
+	var logged strings.Builder
+	slog.New(slog.NewTextHandler(&logged, nil)).Info("x", "loss", late, "list", bad)
+	for what, got := range map[string]string{"Sprint": fmt.Sprint(late), "%.3f": fmt.Sprintf("%.3f", late), "String": bad.String()} {
+		if got != failed {
+			t.Errorf("%s: %s", what, got)
+		}
+	}
+	if strings.Count(logged.String(), failed) != 2 {
+		t.Errorf("slog: %s", logged.String())
+	}
+	if got, want := fmt.Sprintf("%+v", late), fmt.Sprintf("error_test.go:%d", at); !strings.Contains(got, want) {
+		t.Errorf("%%+v does not name the line: %s", got)
+	}
+	if got := fmt.Sprintf("%i", late); got != "float32[] on "+on.Name() {
+		t.Errorf("%%i: %s", got)
+	}
+
+	if err := e.WaitAll(context.Background()); !errors.Is(err, op) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("WaitAll: %v, want the one failure", err)
+	}
+	if err := e.WaitAll(context.Background()); err != nil {
+		t.Errorf("WaitAll again: %v", err)
+	}
+}
+
+// raised returns the *OpError that f panics with.
+func raised(f func()) (err error) {
+	defer func() { err = recover().(error) }()
+	f()
+	return nil
+}
+
+// Every public way to enqueue names the line of the caller, however deep the
+// library enqueues.
+func TestLines(t *testing.T) {
+	e := engine.New(engine.Options{})
+	defer tensor.SetEngine(e)()
+	x := tensor.Ones(2, 2)
+	w := tensor.NewParam(x)
+	var events []engine.Event
+	defer e.Record(func(ev engine.Event) { events = append(events, ev) })()
+	for what, at := range map[string]func() int{
+		"AddScalar": func() int { x.AddScalar(1); return line() },
+		"Mean":      func() int { x.Mean(); return line() },
+		"Norm":      func() int { x.Norm(); return line() },
+		"Dot":       func() int { x.Row(0).Dot(x.Row(1)); return line() },
+		"Where":     func() int { tensor.Where(x.Gt(x), x, x); return line() },
+		"Reshape":   func() int { x.T().Reshape(4); return line() },
+		"Eye":       func() int { tensor.Eye(2); return line() },
+		"On":        func() int { tensor.On(x.Device()).Linspace(0, 1, 2); return line() },
+		"Rand":      func() int { tensor.Rand(2); return line() },
+		"Uniform":   func() int { tensor.NewGenerator(1).Uniform(0, 1, 2); return line() },
+		"Backward":  func() int { w.Value().Exp().Max().Backward(); return line() },
+		"Grad":      func() int { tensor.Grad(w.Value().Slice(1, 0, 1).Prod(), w.Value()); return line() },
+	} {
+		events = nil
+		want := at()
+		if len(events) == 0 && what != "On" {
+			t.Errorf("%s enqueued nothing", what)
+		}
+		for _, ev := range events {
+			if !strings.HasSuffix(ev.File, "error_test.go") || ev.Line != want {
+				t.Errorf("%s: %s was enqueued at %s:%d, want line %d", what, ev.Op, ev.File, ev.Line, want)
+			}
+		}
+	}
+}
+
+// A gate holds up the operations of one kernel on a CPU of its own.
+type gate struct {
+	device.Backend
+	kernel string
+	open   chan struct{}
+}
+
+func (g *gate) Submit(cmds []device.Command) (device.Ticket, error) {
+	for _, c := range cmds {
+		if c.Kernel.Name == g.kernel {
+			<-g.open
+		}
+	}
+	return g.Backend.Submit(cmds)
+}
+
+// While one operation does not finish, a thousand more are enqueued, tiny ones
+// and ones that depend on it; and what does not depend on it can be read.
+func TestAsynchrony(t *testing.T) {
+	for name, kind := range map[string]device.Kind{"cpu": device.KindCPU, "sim:0": device.KindSimulated} {
+		t.Run(name, func(t *testing.T) {
+			dev, err := device.Open(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			g := &gate{dev.Backend(), "Tanh", make(chan struct{})}
+			on := device.Wrap("gated", kind, g)
+			e := engine.New(engine.Options{Workers: 2})
+			defer tensor.SetEngine(e)()
+			x := tensor.On(on).Ones(1, 2)
+			if err := x.Wait(); err != nil {
+				t.Fatal(err)
+			}
+			blocked := x.Tanh()
+			y := blocked
+			for range 500 {
+				y = y.AddScalar(1)
+				x = x.AddScalar(1)
+			}
+			if blocked.Ready() || y.Ready() {
+				t.Error("what depends on a blocked operation is ready")
+			}
+			if on.Backend().Caps().Synchronous { // on one queue, everything is behind it
+				if got := x.Sum().Item(); got != 1002 {
+					t.Errorf("a value that does not depend on the blocked operation is %v", got)
+				}
+			}
+			ctx, cancel := context.WithCancel(context.Background())
+			cancel()
+			if _, err := y.Sum().ItemContext(ctx); !errors.Is(err, context.Canceled) {
+				t.Errorf("ItemContext with a cancelled context: %v", err)
+			}
+			close(g.open)
+			if got := fmt.Sprintf("%.4f", y.Sum()); got != "1001.5232" {
+				t.Errorf("the sum is %s", got)
+			}
+			if err := e.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,273 @@
+package tensor_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/runtime/op"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+// A function is one of tensors that has a gradient.
+type function func(x ...*tensor.Tensor) *tensor.Tensor
+
+// checkGradient compares the gradients of a weighted sum of f's results, and
+// those of a weighted sum of these gradients, with central differences.
+func checkGradient(t *testing.T, r *rand.Rand, on device.Device, what string, f function, in ...array) {
+	t.Helper()
+	first := func(x ...*tensor.Tensor) *tensor.Tensor { return weighted(f(x...)) }
+	second := func(x ...*tensor.Tensor) *tensor.Tensor {
+		sum := tensor.On(on).As(tensor.Float64).Scalar(0)
+		for _, g := range tensor.Grad(first(x...), x...) {
+			sum = sum.Add(weighted(g))
+		}
+		return sum
+	}
+	checkDifferences(t, on, what, first, in)
+	checkDifferences(t, on, what+", second derivative", func(x ...*tensor.Tensor) *tensor.Tensor {
+		return second(x...).Add(weighted(x[0]).MulScalar(0)) // tracked also where it is constant
+	}, in)
+}
+
+// weighted is a sum in which every element has a weight of its own.
+func weighted(y *tensor.Tensor) *tensor.Tensor {
+	w := make([]float64, y.Size())
+	for i := range w {
+		w[i] = 1 + float64(i%7)/3
+	}
+	return y.Mul(tensor.FromOn(y.Device(), w).Reshape(y.Shape()...)).Sum()
+}
+
+func checkDifferences(t *testing.T, on device.Device, what string, f function, in []array) {
+	t.Helper()
+	tracked := func() []*tensor.Tensor {
+		var x []*tensor.Tensor
+		for _, a := range in {
+			x = append(x, a.tensor(on).Track())
+		}
+		return x
+	}
+	x := tracked()
+	for i, g := range tensor.Grad(f(x...), x...) {
+		got := g.Float64s()
+		if !slices.Equal(g.Shape(), in[i].shape) {
+			t.Errorf("%s: the gradient of operand %d has shape %v, want %v", what, i, g.Shape(), in[i].shape)
+			continue
+		}
+		for k, v := range in[i].data {
+			h := 1e-5 * max(1, math.Abs(v))
+			in[i].data[k] = v + h
+			above := f(tracked()...).Item()
+			in[i].data[k] = v - h
+			below := f(tracked()...).Item()
+			in[i].data[k] = v
+			want := (above - below) / (2 * h)
+			if !(math.Abs(got[k]-want) <= 1e-5*max(1, math.Abs(want), math.Abs(above))) {
+				t.Errorf("%s: operand %d %v, element %d: the gradient is %v, differences give %v", what, i, in[i].shape, k, got[k], want)
+				return
+			}
+		}
+	}
+}
+
+func TestElementwiseGradients(t *testing.T) {
+	everywhere(t, func(t *testing.T, on device.Device) {
+		r := newRand(t)
+		for _, o := range elementwiseOps {
+			d := o.def
+			if !d.Types.Has(tensor.Float64) || d.Bool {
+				continue
+			}
+			shapes := [][][]int{{{3}}, {{2, 2}, {2}}, {{2}, {2, 1}, {}}}[d.Tensors-1]
+			var in []array
+			var cond *tensor.Tensor
+			for i, shape := range shapes {
+				if d.Cond && i == 0 {
+					cond = random(r, tensor.Bool, shape, op.Interval{}).tensor(on)
+					continue
+				}
+				in = append(in, random(r, tensor.Float64, shape, shrink(domain(d, i, tensor.Float64))))
+			}
+			checkGradient(t, r, on, d.Name, func(x ...*tensor.Tensor) *tensor.Tensor {
+				if d.Cond {
+					x = append([]*tensor.Tensor{cond}, x...)
+				}
+				return o.call(1.5, x...)
+			}, in...)
+		}
+	})
+}
+
+// shrink makes an interval small enough for differences to mean something.
+func shrink(in op.Interval) op.Interval {
+	return op.Interval{Lo: max(in.Lo, -3), Hi: min(in.Hi, 3)}
+}
+
+func TestStructuralGradients(t *testing.T) {
+	everywhere(t, func(t *testing.T, on device.Device) {
+		r := newRand(t)
+		some := func(shape ...int) array { return random(r, tensor.Float64, shape, op.Interval{Lo: -2, Hi: 2}) }
+		zeros := some(2, 3)
+		zeros.data[1], zeros.data[3], zeros.data[5] = 0, 0, 0
+		for _, c := range []struct {
+			what string
+			f    function
+			in   []array
+		}{
+			{"MatMul", func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].MatMul(x[1]) }, []array{some(2, 3), some(3, 2)}},
+			{"MatMul of a vector", func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].MatMul(x[1]) }, []array{some(2, 3), some(3)}},
+			{"MatMul by a vector", func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].MatMul(x[1]) }, []array{some(2), some(2, 3)}},
+			{"Dot", func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Dot(x[1]) }, []array{some(3), some(3)}},
+			{"Sum", func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Sum(-1) }, []array{some(2, 3)}},
+			{"SumKeep", func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].SumKeep(0, 2) }, []array{some(2, 2, 2)}},
+			{"Mean", func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Mean(0) }, []array{some(2, 3)}},
+			{"Norm", func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Norm() }, []array{some(2, 2)}},
+			{"Prod", func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Prod(1) }, []array{some(2, 3)}},
+			{"Max", func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Max(0) }, []array{some(3, 2)}},
+			{"MinKeep", func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].MinKeep() }, []array{some(3, 2)}},
+			{"Reshape", func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].T().Reshape(-1, 2) }, []array{some(2, 3)}},
+			{"Transpose", func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Transpose(1, 2, 0) }, []array{some(2, 1, 3)}},
+			{"Slice", func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Slice(1, 1, 3) }, []array{some(2, 3, 2)}},
+			{"Row", func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Row(-1) }, []array{some(2, 3)}},
+			{"BroadcastTo", func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].BroadcastTo(2, 2, 3) }, []array{some(2, 1)}},
+			{"Unsqueeze", func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Unsqueeze(-1).Squeeze() }, []array{some(2)}},
+			{"To", func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].To(device.CPU()).To(on) }, []array{some(2)}},
+			{"twice", func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Mul(x[0]).Add(x[0].Exp()) }, []array{some(2)}},
+		} {
+			checkGradient(t, r, on, c.what, c.f, c.in...)
+		}
+		// The product's own derivative is constant in a factor that is 0: differences are exact.
+		checkDifferences(t, on, "Prod with zeros", func(x ...*tensor.Tensor) *tensor.Tensor { return weighted(x[0].Prod(1)) }, []array{zeros})
+	})
+}
+
+// Derivatives at the places where formulas break down.
+func TestGradientEdges(t *testing.T) {
+	everywhere(t, func(t *testing.T, on device.Device) {
+		f := func(v ...float64) *tensor.Tensor { return tensor.FromOn(on, v).Track() }
+		nan, inf := math.NaN(), math.Inf(1)
+		for _, c := range []struct {
+			what string
+			x    *tensor.Tensor
+			y    func(x *tensor.Tensor) *tensor.Tensor
+			want []float64
+		}{
+			{"Sigmoid", f(-1000, 1000), (*tensor.Tensor).Sigmoid, []float64{0, 0}},
+			{"ReLU", f(0, -1, 1), (*tensor.Tensor).ReLU, []float64{0, 0, 1}},
+			{"Abs", f(0, -1, 1), (*tensor.Tensor).Abs, []float64{0, -1, 1}},
+			{"Sign", f(0, -1, 1), (*tensor.Tensor).Sign, []float64{0, 0, 0}},
+			{"Floor", f(0, -1.5), (*tensor.Tensor).Floor, []float64{0, 0}},
+			{"Sqrt", f(0), (*tensor.Tensor).Sqrt, []float64{inf}},
+			{"Pow 0", f(0, 2), func(x *tensor.Tensor) *tensor.Tensor { return x.Pow(tensor.FromOn(on, []float64{0})) }, []float64{0, 0}},
+			{"Maximum of equals", f(3, 4), func(x *tensor.Tensor) *tensor.Tensor { return x.Maximum(tensor.FromOn(on, []float64{3})) }, []float64{0.5, 1}},
+			{"Max of equals", f(3, 1, 3, 2), func(x *tensor.Tensor) *tensor.Tensor { return x.Max() }, []float64{0.5, 0, 0.5, 0}},
+			{"Norm of 0", f(0, 0), (*tensor.Tensor).Norm, []float64{0, 0}},
+			{"Prod with a 0", f(2, 0, 3), func(x *tensor.Tensor) *tensor.Tensor { return x.Prod() }, []float64{0, 6, 0}},
+			{"Prod with two", f(2, 0, 0), func(x *tensor.Tensor) *tensor.Tensor { return x.Prod() }, []float64{0, 0, 0}},
+			{"Where hides NaN", f(-1, 4), func(x *tensor.Tensor) *tensor.Tensor {
+				return tensor.Where(x.Gt(tensor.FromOn(on, []float64{0})), x.Sqrt(), tensor.FromOn(on, []float64{nan}))
+			}, []float64{nan, 0.25}}, // the chain rule still multiplies 0 with the NaN derivative of Sqrt
+			{"Where of what is not chosen", f(-1, 4), func(x *tensor.Tensor) *tensor.Tensor {
+				return tensor.Where(x.Gt(tensor.FromOn(on, []float64{0})), x, f(1)).Mul(tensor.FromOn(on, []float64{inf, 2}))
+			}, []float64{0, 2}},
+			{"independent", f(1, 2), func(x *tensor.Tensor) *tensor.Tensor { return f(5).Mul(f(6)) }, []float64{0, 0}},
+		} {
+			got := tensor.Grad(c.y(c.x).Sum(), c.x)[0].Float64s()
+			for i := range c.want {
+				if got[i] != c.want[i] && !(math.IsNaN(got[i]) && math.IsNaN(c.want[i])) {
+					t.Errorf("%s: the gradient is %v, want %v", c.what, got, c.want)
+					break
+				}
+			}
+		}
+	})
+}
+
+// Backward adds to parameters, in float32 as in float64, until ZeroGrad.
+func TestBackward(t *testing.T) {
+	everywhere(t, func(t *testing.T, on device.Device) {
+		for _, dt := range []device.DType{tensor.Float32, tensor.Float64} {
+			w := tensor.NewParam(tensor.On(on).As(dt).Full(3, 2))
+			idle := tensor.NewParam(tensor.On(on).As(dt).Ones(1))
+			if w.Grad() != nil {
+				t.Error("a gradient before Backward")
+			}
+			w.Value().Square().Sum().Backward()
+			w.Value().MulScalar(2).Sum().Backward()
+			check(t, "gradient", w.Grad(), array{dt, []int{2}, []float64{8, 8}}, 0)
+			if idle.Grad() != nil {
+				t.Error("a parameter got a gradient that nothing depends on")
+			}
+			w.ZeroGrad()
+			if w.Grad() != nil {
+				t.Error("a gradient after ZeroGrad")
+			}
+		}
+	})
+}
+
+// Set gives a parameter a new value; what was computed from the old one keeps it.
+func TestParamSet(t *testing.T) {
+	w := tensor.NewParam(nil)
+	if w.IsSet() {
+		t.Error("IsSet of an empty parameter")
+	}
+	w.Set(tensor.From([]float64{2}))
+	loss := w.Value().Square().Sum()
+	w.Set(tensor.From([]float64{5}))
+	loss.Backward()
+	if got := w.Grad().Item(); got != 4 {
+		t.Errorf("the gradient is %v, want that of the old value, 4", got)
+	}
+	if got := w.Value().Item(); got != 5 {
+		t.Errorf("the value is %v, want 5", got)
+	}
+}
+
+// Gradients end at Detach, at integers and at comparisons.
+func TestTrackingEnds(t *testing.T) {
+	x := tensor.From([]float64{1, 2}).Track()
+	for what, y := range map[string]*tensor.Tensor{
+		"Detach":       x.Exp().Detach(),
+		"As int64":     x.As(tensor.Int64),
+		"a comparison": x.Gt(tensor.From([]float64{0})),
+	} {
+		if m := mistake(func() { y.As(tensor.Float64).Sum().Backward() }); m == nil || !strings.HasPrefix(m.Text, op.MistakeGradient) {
+			t.Errorf("%s: Backward: %v", what, m)
+		}
+	}
+}
+
+// Backward releases the graph, Grad does not; parameters are never released.
+func TestRelease(t *testing.T) {
+	w := tensor.NewParam(tensor.From([]float64{1, 2}))
+	trunk := w.Value().Exp()
+	near := func(got *tensor.Tensor, want ...float64) {
+		t.Helper()
+		check(t, "gradient", got, array{tensor.Float64, []int{2}, want}, 4)
+	}
+	near(tensor.Grad(trunk.Sum(), w.Value())[0], math.E, math.E*math.E)
+	other := trunk.MulScalar(2).Sum()
+	trunk.Sum().Backward()
+	if m := mistake(func() { other.Backward() }); m == nil || m.Text != op.MistakeReleased {
+		t.Errorf("Backward through a released graph: %v", m)
+	}
+	w.Value().Exp().Sum().Backward() // starts at the parameter again
+	near(w.Grad(), 2*math.E, 2*math.E*math.E)
+}
+
+// A long chain of operations has a gradient, too.
+func TestLongChain(t *testing.T) {
+	x := tensor.From([]float64{1}).Track()
+	y := x
+	for range 100_000 {
+		y = y.AddScalar(1)
+	}
+	if got := tensor.Grad(y, x)[0].Item(); got != 1 {
+		t.Errorf("the derivative is %v, want 1", got)
+	}
+}

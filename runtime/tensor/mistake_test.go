@@ -1,0 +1,120 @@
+package tensor_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/runtime/internal/engine"
+	"github.com/asyncgen/asyncgen/runtime/op"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+// What can't be answered panics at the call, with the operation, the shapes and
+// the types, before anything is enqueued or drawn.
+func TestMistakes(t *testing.T) {
+	e := engine.New(engine.Options{})
+	defer tensor.SetEngine(e)()
+	x := tensor.From([]float32{1, 2, 3, 4, 5, 6}, 2, 3)
+	d := tensor.From([]float64{1, 2, 3})
+	i := tensor.From([]int64{1, 2, 3})
+	b := tensor.From([]bool{true, false, true})
+	far, err := device.Open("sim:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	y := tensor.FromOn(far, []float32{1, 2, 3})
+	g := tensor.NewGenerator(1)
+	if err := e.WaitAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	enqueued := e.Stats().Enqueued
+
+	for _, c := range []struct {
+		f    func()
+		want string // the beginning of the message, after "tensor: "
+	}{
+		{func() { x.Add(tensor.From([]float32{1, 2})) }, "Add: " + op.MistakeBroadcast + ": float32[2 3], float32[2]"},
+		{func() { tensor.Where(b, x, tensor.From([]float32{1, 2})) }, "Where: " + op.MistakeBroadcast + ": bool[3], float32[2 3], float32[2]"},
+		{func() { x.Mul(d) }, "Mul: " + op.MistakeDTypes + ": float32[2 3], float64[3]"},
+		{func() { tensor.Where(d, d, d) }, "Where: " + op.MistakeDTypes + ": float64[3], float64[3], float64[3]"},
+		{func() { x.Sub(nil) }, "Sub: " + op.MistakeNil},
+		{func() { x.Sub(y) }, "Sub: " + op.MistakeDevices + ": float32[2 3], float32[3]"},
+		{func() { i.Exp() }, "Exp: " + op.MistakeType + " (it takes float32 or float64): int64[3]"},
+		{func() { x.And(x) }, "And: " + op.MistakeType + " (it takes bool): float32[2 3]"},
+		{func() { i.AddScalar(0.5) }, "AddScalar: " + op.MistakeScalar + ": int64[3]"},
+		{func() { i.AddScalar(math.NaN()) }, "AddScalar: " + op.MistakeScalar},
+		{func() { i.MulScalar(1e19) }, "MulScalar: " + op.MistakeScalar},
+		{func() { b.Sum() }, "Sum: " + op.MistakeType + " (it takes float32 or float64 or int64): bool[3]"},
+		{func() { i.Mean() }, "Mean: " + op.MistakeType},
+		{func() { x.Sum(2) }, "Sum: " + op.MistakeAxis + ": 2: float32[2 3]"},
+		{func() { x.MaxKeep(-3) }, "MaxKeep: " + op.MistakeAxis + ": -3"},
+		{func() { x.Sum(1, -1) }, "Sum: " + op.MistakeTwice + ": [1 -1]"},
+		{func() { tensor.Zeros(0, 2).Min(0) }, "Min: " + op.MistakeEmpty + ": float32[0 2]"},
+		{func() { x.MatMul(x) }, "MatMul: " + op.MistakeMatMul + ": float32[2 3], float32[2 3]"},
+		{func() { x.Row(0).MatMul(x.Row(1)) }, "MatMul: " + op.MistakeRank},
+		{func() { x.MatMul(d) }, "MatMul: " + op.MistakeDTypes},
+		{func() { x.MatMul(y) }, "MatMul: " + op.MistakeDevices},
+		{func() { x.MatMul(nil) }, "MatMul: " + op.MistakeNil},
+		{func() { i.Reshape(1, 3).MatMul(i) }, "MatMul: " + op.MistakeType},
+		{func() { x.Dot(x) }, "Dot: " + op.MistakeRank},
+		{func() { d.Dot(d.Slice(0, 1, 3)) }, "Dot: " + op.MistakeMatMul},
+		{func() { d.Dot(nil) }, "Dot: " + op.MistakeNil},
+		{func() { x.Reshape(4) }, "Reshape: " + op.MistakeReshape + ": to [4]: float32[2 3]"},
+		{func() { x.Reshape(-1, 4) }, "Reshape: " + op.MistakeReshape},
+		{func() { x.Reshape(-1, -1) }, "Reshape: " + op.MistakeReshape},
+		{func() { x.Transpose(0) }, "Transpose: " + op.MistakeRank},
+		{func() { x.Transpose(0, 0) }, "Transpose: " + op.MistakeTwice},
+		{func() { d.T() }, "T: " + op.MistakeRank},
+		{func() { x.Slice(2, 0, 1) }, "Slice: " + op.MistakeAxis},
+		{func() { x.Slice(1, 0, 4) }, "Slice: " + op.MistakeRange + ": 4"},
+		{func() { x.Slice(1, 2, 1) }, "Slice: " + op.MistakeRange + ": from 2 to 1"},
+		{func() { x.Row(2) }, "Row: " + op.MistakeRange},
+		{func() { x.Sum().Row(0) }, "Row: " + op.MistakeRank},
+		{func() { x.BroadcastTo(3, 3) }, "BroadcastTo: " + op.MistakeBroadcast + ": to [3 3]: float32[2 3]"},
+		{func() { x.BroadcastTo(3) }, "BroadcastTo: " + op.MistakeBroadcast},
+		{func() { x.BroadcastTo(-1, 2, 3) }, "BroadcastTo: " + op.MistakeShape},
+		{func() { x.Unsqueeze(3) }, "Unsqueeze: " + op.MistakeAxis},
+		{func() { x.Squeeze(0) }, "Squeeze: " + op.MistakeReshape},
+		{func() { x.Dim(2) }, "Dim: " + op.MistakeAxis},
+		{func() { x.As(99) }, "As: " + op.MistakeType},
+		{func() { tensor.On(far).As(0) }, "As: " + op.MistakeType},
+		{func() { x.Item() }, "Item: " + op.MistakeItem + ": float32[2 3]"},
+		{func() { d.Sum().ItemInt() }, "ItemInt: " + op.MistakeType},
+		{func() { tensor.ItemOf[int64](d.Sum()) }, "ItemOf: " + op.MistakeType},
+		{func() { x.At(0) }, "At: " + op.MistakeRank + ": index [0]: float32[2 3]"},
+		{func() { x.At(0, 3) }, "At: " + op.MistakeRange + ": 3"},
+		{func() { x.Float64s() }, "Float64s: " + op.MistakeType + " (it takes float64: convert with As): float32[2 3]"},
+		{func() { d.Dense() }, "Dense: " + op.MistakeRank},
+		{func() { i.Reshape(1, 3).Dense() }, "Dense: " + op.MistakeType},
+		{func() { tensor.FromOn(device.CPU(), []float32{}, 0, 2).Dense() }, "Dense: " + op.MistakeEmpty},
+		{func() { tensor.From([]float32{1}, 2) }, "From: " + op.MistakeLength + ": 1 elements, want 2: float32[2]"},
+		{func() { tensor.From([]float32{1}, -1) }, "From: " + op.MistakeShape + ": [-1]"},
+		{func() { tensor.Zeros(math.MaxInt, 2) }, "Zeros: " + op.MistakeShape},
+		{func() { tensor.Arange(0, 1, 0) }, "Arange: " + op.MistakeRange},
+		{func() { tensor.Linspace(0, 1, -1) }, "Linspace: " + op.MistakeShape},
+		{func() { tensor.Eye(-1) }, "Eye: " + op.MistakeShape},
+		{func() { g.Rand(-1) }, "Rand: " + op.MistakeShape},
+		{func() { g.RandInt(3, 3) }, "RandInt: " + op.MistakeRange},
+		{func() { tensor.On(far).As(tensor.Int64).Rand(2) }, "Rand: " + op.MistakeType},
+		{func() { x.Sum().Backward() }, "Backward: " + op.MistakeGradient},
+		{func() { x.Track().Exp().Backward() }, "Backward: " + op.MistakeItem},
+		{func() { tensor.Grad(x.Track().Sum(), x) }, "Grad: " + op.MistakeGradient},
+		{func() { i.Track() }, "Track: " + op.MistakeType},
+		{func() { tensor.NewParam(i) }, "Set: " + op.MistakeType},
+		{func() { tensor.NewParam(nil).Value() }, "Value: " + op.MistakeNoParameter},
+	} {
+		m := mistake(c.f)
+		if m == nil || !strings.HasPrefix(m.Error(), "tensor: "+c.want) {
+			t.Errorf("got %v\nwant tensor: %s", m, c.want)
+		}
+	}
+	if g.Value().Int64s()[1] != 0 {
+		t.Error("a draw that panicked has advanced the generator")
+	}
+	// x.Sum, x.Track().Exp and the like are operands of what is wrong, and were enqueued.
+	if got := e.Stats().Enqueued - enqueued; got > 9 {
+		t.Errorf("%d operations were enqueued", got)
+	}
+}

@@ -1,0 +1,196 @@
+package tensor_test
+
+import (
+	"flag"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/kernel"
+	"github.com/asyncgen/asyncgen/runtime/internal/engine"
+	"github.com/asyncgen/asyncgen/runtime/op"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+var seed = flag.Uint64("seed", 1, "seed of the randomised tests")
+
+// newRand returns the random numbers of one test, and notes how to get them again.
+func newRand(t *testing.T) *rand.Rand {
+	t.Helper()
+	t.Logf("seed %d (go test -run '%s' -seed N)", *seed, t.Name())
+	return rand.New(rand.NewPCG(*seed, 0))
+}
+
+// everywhere runs f on each device with each mode of the engine. Results must
+// be the same; that is why f gets a Maker and nothing else to look at.
+func everywhere(t *testing.T, f func(t *testing.T, on device.Device)) {
+	for _, name := range []string{"cpu", "sim:0"} {
+		for mode, modeName := range map[engine.Mode]string{engine.Async: "async", engine.Naive: "naive"} {
+			t.Run(name+"/"+modeName, func(t *testing.T) {
+				dev, err := device.Open(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				e := engine.New(engine.Options{Mode: mode, Workers: 2})
+				defer tensor.SetEngine(e)()
+				f(t, dev)
+				if err := e.Close(); err != nil && !t.Failed() {
+					t.Errorf("a failure that the test did not expect: %v", err)
+				}
+			})
+		}
+	}
+}
+
+// An array is the plain model of a tensor: float64s, whatever the type.
+type array struct {
+	dtype device.DType
+	shape []int
+	data  []float64
+}
+
+func (a array) size() int { return device.Shape(a.shape).Size() }
+
+// tensor makes the tensor that a is the model of.
+func (a array) tensor(on device.Device) *tensor.Tensor {
+	switch a.dtype {
+	case tensor.Float32:
+		return upload[float32](on, a)
+	case tensor.Float64:
+		return upload[float64](on, a)
+	case tensor.Int64:
+		return upload[int64](on, a)
+	}
+	data := make([]bool, len(a.data))
+	for i, v := range a.data {
+		data[i] = v != 0
+	}
+	return tensor.FromOn(on, data).Reshape(a.shape...)
+}
+
+func upload[T float32 | float64 | int64](on device.Device, a array) *tensor.Tensor {
+	data := make([]T, len(a.data))
+	for i, v := range a.data {
+		data[i] = T(v)
+	}
+	return tensor.FromOn(on, data).Reshape(a.shape...)
+}
+
+// random returns an array with elements from an interval, rounded to its type.
+func random(r *rand.Rand, dt device.DType, shape []int, in op.Interval) array {
+	a := array{dt, shape, make([]float64, device.Shape(shape).Size())}
+	for i := range a.data {
+		v := in.Lo + (in.Hi-in.Lo)*r.Float64()
+		switch dt {
+		case tensor.Float32:
+			v = float64(float32(v))
+		case tensor.Int64:
+			v = math.Round(v)
+		case tensor.Bool:
+			v = float64(r.IntN(2))
+		}
+		a.data[i] = v
+	}
+	return a
+}
+
+// at returns the element of a that stands at an index of a shape that a is
+// broadcast to.
+func (a array) at(index []int) float64 {
+	index = index[len(index)-len(a.shape):]
+	at := 0
+	for axis, n := range a.shape {
+		i := index[axis]
+		if n == 1 {
+			i = 0
+		}
+		at = at*n + i
+	}
+	return a.data[at]
+}
+
+// indices lists all indices of a shape in row-major order.
+func indices(shape []int) [][]int {
+	list := [][]int{{}}
+	for _, n := range shape {
+		var longer [][]int
+		for _, head := range list {
+			for i := range n {
+				longer = append(longer, append(slices.Clone(head), i))
+			}
+		}
+		list = longer
+	}
+	return list
+}
+
+// values returns the elements of x as float64s.
+func values(x *tensor.Tensor) []float64 {
+	var all []float64
+	switch x.DType() {
+	case tensor.Float32:
+		for _, v := range x.Float32s() {
+			all = append(all, float64(v))
+		}
+	case tensor.Float64:
+		all = x.Float64s()
+	case tensor.Int64:
+		for _, v := range x.Int64s() {
+			all = append(all, float64(v))
+		}
+	case tensor.Bool:
+		for _, v := range x.Bools() {
+			all = append(all, float64(kernel.Bits(v)))
+		}
+	}
+	return all
+}
+
+// ulps is how many units in the last place of type dt got is away from want.
+func ulps(dt device.DType, got, want float64) float64 {
+	if got == want || math.IsNaN(got) && math.IsNaN(want) {
+		return 0
+	}
+	if !dt.IsFloat() {
+		return math.Inf(1)
+	}
+	unit := math.Nextafter(math.Abs(want), math.Inf(1)) - math.Abs(want)
+	if dt == tensor.Float32 {
+		w := float32(math.Abs(want))
+		unit = float64(math.Nextafter32(w, float32(math.Inf(1))) - w)
+	}
+	return math.Abs(got-want) / unit
+}
+
+// check compares the shape, type and elements of x with those of the model.
+func check(t *testing.T, what string, x *tensor.Tensor, want array, maxULP float64) {
+	t.Helper()
+	if x.DType() != want.dtype || !slices.Equal(x.Shape(), want.shape) {
+		t.Errorf("%s: got %v%v, want %v%v", what, x.DType(), x.Shape(), want.dtype, want.shape)
+		return
+	}
+	for i, got := range values(x) {
+		// Half a unit is the rounding of the reference itself.
+		if d := ulps(want.dtype, got, want.data[i]); !(d <= maxULP+0.5) {
+			t.Errorf("%s: element %d is %v, want %v: %.2g ulp apart, %v allowed", what, i, got, want.data[i], d, maxULP)
+			return
+		}
+	}
+}
+
+// mistake runs f and returns the Mistake that it panics with, or nil.
+func mistake(f func()) (m *tensor.Mistake) {
+	defer func() {
+		switch v := recover().(type) {
+		case nil:
+		case *tensor.Mistake:
+			m = v
+		default:
+			panic(v)
+		}
+	}()
+	f()
+	return nil
+}
