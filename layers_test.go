@@ -140,7 +140,7 @@ func TestMap(t *testing.T) {
 			t.Errorf("doc.go's map has no line for %s", pkg)
 		}
 		for _, imp := range imports[pkg] {
-			if at[imp] > at[pkg] {
+			if at[pkg] != 0 && at[imp] > at[pkg] { // rules have no line
 				t.Errorf("doc.go's map has %s before %s, which it imports: lowest first", pkg, imp)
 			}
 		}

@@ -20,6 +20,8 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"strings"
+
+	"github.com/asyncgen/asyncgen/analysis"
 )
 
 // The exit codes of every command.
@@ -41,6 +43,7 @@ type command struct {
 // first runs when no command is named, as in //go:generate go tool asyncgen.
 func commands() []command {
 	return []command{
+		{"vet", "[flags] [packages]", "find calls that wait in loops, and other mistakes with asynchrony", vet},
 		{"help", "[COMMAND]", "list the commands, or explain one", help},
 		{"version", "", "print the version of asyncgen and of Go", version},
 	}
@@ -53,6 +56,9 @@ type env struct {
 }
 
 func main() {
+	if analysis.IsUnit(os.Args[1:]) {
+		analysis.Unit() // go vet or go fix runs its tool
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	os.Exit(run(ctx, &env{os.Stdin, os.Stdout, os.Stderr}, os.Args[1:]))

@@ -39,10 +39,11 @@ const (
 
 // Options configure an Engine. The zero Options are the defaults.
 type Options struct {
-	Mode     Mode  // 0: as ASYNCGEN_ENGINE says ("async" or "naive"), or else Async
-	Workers  int   // for each synchronous device; 0: as its Caps say, or else GOMAXPROCS
-	Ring     int   // operations enqueued and not yet retired, for each device, rounded up to a power of two; 0: 4096
-	MaxBytes int64 // see SetLimit; 0: as ASYNCGEN_LIMIT says, or else a fraction of the memory; negative: unbounded
+	Mode     Mode   // 0: as ASYNCGEN_ENGINE says ("async" or "naive"), or else Async
+	Workers  int    // for each synchronous device; 0: as its Caps say, or else GOMAXPROCS
+	Ring     int    // operations enqueued and not yet retired, for each device, rounded up to a power of two; 0: 4096
+	Report   string // file to write a report of waits to, see device/report; "": none
+	MaxBytes int64  // see SetLimit; 0: as ASYNCGEN_LIMIT says, or else a fraction of the memory; negative: unbounded
 }
 
 // An Engine executes operations on any number of devices. Its methods may be
@@ -71,10 +72,12 @@ type Engine struct {
 	ranNow     atomic.Uint64 // operations executed in mode Naive
 	skippedNow atomic.Uint64 // and skipped
 	gates      atomic.Uint64 // records that are no operations
+	report     reporter
 	watcher    watcher
 }
 
-// New returns an engine without work. Unknown values in the environment panic.
+// New returns an engine without work. Unknown values in the environment panic. A
+// report that can't be written is a message on stderr.
 func New(o Options) *Engine {
 	e := &Engine{mode: o.Mode, workers: o.Workers, ring: 1}
 	if e.mode == 0 {
@@ -93,6 +96,7 @@ func New(o Options) *Engine {
 	e.limit.Store(max(o.MaxBytes, 0))
 	e.stalled.cond.L = &e.stalled.mu
 	e.streams.Store(new([]*stream))
+	e.report.open(o.Report)
 	return e
 }
 
@@ -120,10 +124,10 @@ func limitFromEnv() int64 {
 }
 
 var theDefault = sync.OnceValue(func() *Engine {
-	return New(Options{})
+	return New(Options{Report: os.Getenv("ASYNCGEN_REPORT")})
 })
 
-// Default returns the engine of the process, made at the first call from the environment.
+// Default returns the engine of the process, made at the first call. It writes a report if ASYNCGEN_REPORT names a file.
 func Default() *Engine { return theDefault() }
 
 // An Op is a request to run a command. Enqueue copies it.
@@ -233,6 +237,7 @@ func (e *Engine) Close() error {
 	for _, st := range e.allStreams() {
 		st.close()
 	}
+	e.report.close()
 	return err
 }
 

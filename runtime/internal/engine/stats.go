@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/report"
 )
 
 // Stats are counts since the engine was made. The times are apart from each other: together
@@ -23,7 +25,7 @@ type Stats struct {
 	Stalls    int64         // at a bound
 	StallTime time.Duration // spent in them without anything to do
 	Helped    int64         // operations executed by those who waited or stalled
-	HelpTime  time.Duration // spent on executing and ordering them
+	HelpTime  time.Duration // in which those worked: executed and ordered operations
 
 	InFlightBytes int64 // written by operations that have not finished, now
 	PeakBytes     int64 // at most
@@ -52,24 +54,72 @@ func (e *Engine) Stats() Stats {
 	return s
 }
 
+// countWait counts a wait that took so long and in which h happened.
 func (e *Engine) countWait(name string, pc uintptr, took time.Duration, h *help) {
 	e.totals.waits.Add(1)
 	e.totals.waitTime.Add(int64(h.idle))
 	e.countHelp(took, h)
+	if e.report.on() {
+		e.report.add(name, pc, report.Counts{Waits: 1, WaitNS: int64(h.idle), Helps: h.ops, HelpNS: int64(h.busy(took))})
+	}
 }
 
+// countStall counts a stall that took so long and in which h happened.
 func (e *Engine) countStall(name string, pc uintptr, took time.Duration, h *help) {
 	e.totals.stalls.Add(1)
 	e.totals.stallTime.Add(int64(h.idle))
 	e.countHelp(took, h)
+	if e.report.on() {
+		e.report.add(name, pc, report.Counts{Stalls: 1, StallNS: int64(h.idle), Helps: h.ops, HelpNS: int64(h.busy(took))})
+	}
 }
 
 func (e *Engine) countHelp(took time.Duration, h *help) {
-	if h.ops == 0 {
+	if h.ops > 0 {
+		e.totals.helped.Add(h.ops)
+	}
+	e.totals.helpTime.Add(int64(h.busy(took)))
+}
+
+// busy is how much of the time the waiter worked.
+func (h *help) busy(took time.Duration) time.Duration { return max(took-h.idle, 0) }
+
+// A reporter writes what is counted to a file, by source line. The zero reporter is off.
+type reporter struct{ w atomic.Pointer[report.Writer] }
+
+func (r *reporter) open(path string) {
+	if path == "" {
 		return
 	}
-	e.totals.helped.Add(h.ops)
-	e.totals.helpTime.Add(int64(max(took-h.idle, 0)))
+	w, err := report.Create(path)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "asyncgen: no report of waits: %v\n", err)
+		return
+	}
+	r.w.Store(w)
+}
+
+func (r *reporter) on() bool { return r.w.Load() != nil }
+
+func (r *reporter) add(op string, pc uintptr, c report.Counts) {
+	p := report.Place{Op: op}
+	if at := siteOf(pc); at != nil {
+		p.File, p.Line, p.Func = at.file, at.line, at.fn
+	}
+	w := r.w.Load()
+	if w == nil {
+		return
+	}
+	if err := w.Add(p, c); err != nil && r.w.CompareAndSwap(w, nil) {
+		fmt.Fprintf(os.Stderr, "asyncgen: the report of waits ends here: %v\n", err)
+		w.Close()
+	}
+}
+
+func (r *reporter) close() {
+	if w := r.w.Swap(nil); w != nil {
+		w.Close()
+	}
 }
 
 // An Event is one operation as it was enqueued.

@@ -1,0 +1,413 @@
+// Package blocking computes facts about how functions wait for tensors, across
+// functions and packages, and finds the places in loops where they do. It
+// reports nothing itself; the rules do, from its [Result].
+//
+// It works on syntax, types and control-flow graphs that are built only where
+// something may wait; it needs no SSA form. What a tensor library does comes
+// from its profile (package tensorapi), never from its code. Facts are for
+// users' functions.
+//
+// Whatever it cannot decide counts as harmless: calls through interfaces and
+// function values without a profile, tensors of unknown origin, conditions of
+// unknown frequency. A finding is worth more than its absence.
+package blocking
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"iter"
+	"path/filepath"
+	"reflect"
+	"strconv"
+
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/inspect"
+	"golang.org/x/tools/go/ast/inspector"
+)
+
+// Analyzer computes a [Summary] for each function and the package's [Result].
+var Analyzer = &analysis.Analyzer{
+	Name:       "blocking",
+	Doc:        "find out which functions wait for which tensors\n\nIt reports nothing; the rules of asyncgen vet build on it.",
+	Flags:      flags(),
+	Requires:   []*analysis.Analyzer{inspect.Analyzer},
+	Run:        run,
+	FactTypes:  []analysis.Fact{new(Summary), new(Reaches)},
+	ResultType: reflect.TypeFor[*Result](),
+}
+
+// A Result is what the rules ask about one package. Its methods may be called
+// concurrently.
+type Result struct {
+	// Sites are the calls that wait in a loop, in the order of the source.
+	Sites []*Site
+	// Funcs are the functions and function literals with a body, in the
+	// order of the source.
+	Funcs []*Func
+
+	pass *analysis.Pass
+	root inspector.Cursor
+	sums map[*types.Func]*Summary
+}
+
+// Of returns the summary of a function of this package or of an imported one.
+// It is never nil.
+func (r *Result) Of(fn *types.Func) *Summary {
+	fn = fn.Origin()
+	if s, ok := r.sums[fn]; ok {
+		return s
+	}
+	s := new(Summary)
+	if fn.Pkg() != nil && fn.Pkg() != r.pass.Pkg {
+		r.pass.ImportObjectFact(fn, s)
+	}
+	return s
+}
+
+// Cursor returns the innermost node at pos.
+func (r *Result) Cursor(pos token.Pos) (inspector.Cursor, bool) {
+	return r.root.FindByPos(pos, pos)
+}
+
+func run(pass *analysis.Pass) (any, error) {
+	root := pass.ResultOf[inspect.Analyzer].(*inspector.Inspector).Root()
+	res := &Result{pass: pass, root: root, sums: make(map[*types.Func]*Summary)}
+	if !reaches(pass) {
+		return res, nil
+	}
+	pass.ExportPackageFact(new(Reaches))
+	if owned(pass.Pkg.Path()) {
+		return res, nil // the profile says it all
+	}
+	a := &analyzer{
+		pass:    pass,
+		info:    pass.TypesInfo,
+		res:     res,
+		decls:   make(map[*types.Func]*Func),
+		lits:    make(map[*ast.FuncLit]*Func),
+		bound:   make(map[*types.Var]*Func),
+		calls:   make(map[*ast.CallExpr]*Call),
+		defs:    make(map[*types.Var][]def),
+		params:  make(map[*types.Var]param),
+		holders: make(map[types.Type]bool),
+		callees: make(map[*Func]map[*Func]bool),
+	}
+	a.collect(root)
+	a.summarize()
+	for fn, f := range a.decls {
+		res.sums[fn] = &f.sum
+		if !f.sum.isZero() {
+			pass.ExportObjectFact(fn, &f.sum)
+		}
+	}
+	res.Funcs = a.funcs
+	res.Sites = a.sites()
+	return res, nil
+}
+
+// profiles are the libraries that are known.
+var profiles = []*tensorapi.Profile{tensorapi.Ours()}
+
+func owned(path string) bool {
+	for _, p := range profiles {
+		if p.Owns(path) {
+			return true
+		}
+	}
+	return false
+}
+
+func lookup(fn *types.Func) (tensorapi.Func, bool) {
+	for _, p := range profiles {
+		if f, ok := p.Lookup(fn); ok {
+			return f, true
+		}
+	}
+	return tensorapi.Func{}, false
+}
+
+func isTensor(t types.Type) bool {
+	for _, p := range profiles {
+		if p.IsTensor(t) {
+			return true
+		}
+	}
+	return false
+}
+
+// reaches reports whether the package belongs to a library or can name its
+// types through its imports.
+func reaches(pass *analysis.Pass) bool {
+	if owned(pass.Pkg.Path()) {
+		return true
+	}
+	for _, imp := range pass.Pkg.Imports() {
+		if owned(imp.Path()) || pass.ImportPackageFact(imp, new(Reaches)) {
+			return true
+		}
+	}
+	return false
+}
+
+// An analyzer is the state of the analysis of one package.
+type analyzer struct {
+	pass    *analysis.Pass
+	info    *types.Info
+	res     *Result
+	funcs   []*Func                  // in source order
+	decls   map[*types.Func]*Func    // declared functions
+	lits    map[*ast.FuncLit]*Func   // literals
+	bound   map[*types.Var]*Func     // literals that are the only value of a variable
+	calls   map[*ast.CallExpr]*Call  // all calls but conversions and built-ins
+	defs    map[*types.Var][]def     // all assignments to variables and fields
+	params  map[*types.Var]param     // parameters and receivers
+	holders map[types.Type]bool      // cache of holdsTensor
+	callees map[*Func]map[*Func]bool // cache of leadsTo
+}
+
+// A Func is a function or function literal with a body.
+type Func struct {
+	a      *analyzer
+	block  *ast.BlockStmt
+	lit    *ast.FuncLit     // nil for a declaration
+	parent *Func            // the function that a literal is written in, nil at package level
+	nested []*Func          // the literals written in it, but not in each other
+	cur    inspector.Cursor // of the declaration or literal
+	sig    *types.Signature
+	calls  []*Call
+	rets   []*ast.ReturnStmt
+	sum    Summary
+	scc    int  // functions with the same number call each other
+	cyclic bool // it may call itself
+
+	arg   *ast.CallExpr // the call that a literal is an operand of, or its own
+	argNo int           // which one
+	away  how           // if arg is nil or go or defer stands before it
+	name  string
+
+	graph *flow // built when it is asked for
+	whole *Loop // the body as a loop, likewise
+}
+
+func (f *Func) flow() *flow {
+	if f.graph == nil {
+		f.graph = newFlow(f.a.info, f)
+	}
+	return f.graph
+}
+
+func (f *Func) wholeLoop() *Loop {
+	if f.whole == nil {
+		f.whole = &Loop{Pos: f.block.Pos(), fn: f}
+	}
+	return f.whole
+}
+
+// tree yields f and the literals in it, at whatever depth, in the order of
+// the source.
+func (f *Func) tree() iter.Seq[*Func] {
+	return func(yield func(*Func) bool) { f.visit(yield) }
+}
+
+func (f *Func) visit(yield func(*Func) bool) bool {
+	if !yield(f) {
+		return false
+	}
+	for _, g := range f.nested {
+		if !g.visit(yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// how says when the body of a literal runs, seen from the function that it is
+// written in.
+type how uint8
+
+const (
+	detached how = iota // unknown, later or elsewhere
+	once                // where it is written
+	looping             // where it is written, many times
+	deferred            // when the function returns
+	callable            // where the variable that it is bound to is called
+)
+
+// how is asked anew each time, as it depends on summaries.
+func (f *Func) how() how {
+	switch {
+	case f.lit == nil || f.parent == nil:
+		return detached
+	case f.arg == nil || f.away == deferred || f.away == callable:
+		return f.away
+	case f.argNo < 0:
+		return f.away
+	}
+	c := f.a.calls[f.arg]
+	if c == nil || c.away {
+		return detached
+	}
+	switch c.calls(f.argNo) {
+	case tensorapi.Once:
+		return once
+	case tensorapi.Loop:
+		return looping
+	}
+	return detached
+}
+
+// owner is the function to whose summary the body of f counts: the nearest
+// one that is not part of a larger one.
+func (f *Func) owner() *Func {
+	for {
+		if h := f.how(); h == detached || h == callable {
+			return f
+		}
+		f = f.parent
+	}
+}
+
+// A Call is a call of a function, not a conversion or a built-in.
+type Call struct {
+	Expr *ast.CallExpr
+	// Callee is the function or method called, nil if that is not known.
+	Callee *types.Func
+
+	in      *Func
+	cur     inspector.Cursor
+	api     tensorapi.Func // the zero Func if it is not in a profile
+	target  *Func          // of this package, or nil
+	summary *Summary       // of another package, or nil
+	dynamic bool           // through an interface or an unknown function value
+	away    bool           // go or defer stands before it
+	lits    []*Func        // literals among the arguments, or the callee itself
+}
+
+// sum is what is known of the callee; never nil.
+func (c *Call) sum() *Summary {
+	switch {
+	case c.target != nil:
+		return &c.target.sum
+	case c.summary != nil:
+		return c.summary
+	}
+	return &nothing
+}
+
+var nothing Summary
+
+// calls returns when the callee calls its argument.
+func (c *Call) calls(arg int) tensorapi.Calls {
+	switch {
+	case c.api.Kind == tensorapi.Call && c.api.Arg == arg:
+		return c.api.Calls
+	case c.api.Kind != tensorapi.Unknown || c.Callee == nil && c.target == nil:
+		return tensorapi.Never
+	}
+	if when := c.sum().calls(arg); when != tensorapi.Never {
+		return when
+	}
+	return stdCalls(c.Callee)
+}
+
+// stdCalls says when functions of the standard library call their argument.
+func stdCalls(fn *types.Func) tensorapi.Calls {
+	if fn == nil || fn.Pkg() == nil {
+		return tensorapi.Never
+	}
+	switch fn.Pkg().Path() {
+	case "slices", "sort", "maps", "strings", "bytes", "path/filepath", "io/fs":
+		return tensorapi.Loop
+	case "testing":
+		if fn.Name() == "Run" {
+			return tensorapi.Once
+		}
+	case "sync":
+		if fn.Name() == "Range" {
+			return tensorapi.Loop
+		}
+	}
+	return tensorapi.Never
+}
+
+// enqueues reports whether the call may put work on the device's queue.
+func (c *Call) enqueues() bool {
+	if c.api.Enqueues() || c.sum().Enqueues {
+		return true
+	}
+	return c.anyLit((*Call).enqueues)
+}
+
+// mutates reports whether the call may assign cells.
+func (c *Call) mutates() bool {
+	if c.api.Kind == tensorapi.Mutate || c.sum().Mutates {
+		return true
+	}
+	return c.anyLit((*Call).mutates)
+}
+
+func (c *Call) anyLit(has func(*Call) bool) bool {
+	for _, lit := range c.lits {
+		if h := lit.how(); h != once && h != looping {
+			continue
+		}
+		for _, inner := range lit.calls {
+			if has(inner) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// operand returns the expressions passed for an operand: one, or those of a
+// variadic parameter.
+func (c *Call) operand(i int) []ast.Expr {
+	if i == tensorapi.Recv {
+		if sel, ok := ast.Unparen(c.Expr.Fun).(*ast.SelectorExpr); ok {
+			return []ast.Expr{sel.X}
+		}
+		return nil
+	}
+	if i < 0 || i >= len(c.Expr.Args) {
+		return nil
+	}
+	sig, _ := c.in.a.info.TypeOf(c.Expr.Fun).Underlying().(*types.Signature)
+	if sig != nil && sig.Variadic() && i == sig.Params().Len()-1 {
+		return c.Expr.Args[i:]
+	}
+	return c.Expr.Args[i : i+1]
+}
+
+// A def is one assignment to a variable or field.
+type def struct {
+	kind  defKind
+	in    *Func // nil at package level
+	pos   token.Pos
+	value ast.Expr // of defValue, defElem and defKey
+	index int      // which result, if value is a call with several
+}
+
+type defKind uint8
+
+const (
+	defValue defKind = iota // v = value
+	defElem                 // for _, v = range value
+	defKey                  // for v = range value
+	defStep                 // v++, v += constant
+	defOther                // v op= something, receiving it from a type switch, …
+)
+
+type param struct {
+	of      *Func
+	operand int
+}
+
+// posOf is how chains name a place: file name and line, the same on every
+// machine.
+func (a *analyzer) posOf(pos token.Pos) string {
+	p := a.pass.Fset.Position(pos)
+	return filepath.Base(p.Filename) + ":" + strconv.Itoa(p.Line)
+}

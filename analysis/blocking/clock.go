@@ -1,0 +1,296 @@
+package blocking
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"math"
+	"slices"
+
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+	"golang.org/x/tools/go/ast/inspector"
+)
+
+// A Clock is a reading of elapsed time that does not wait for work which was
+// enqueued while the clock ran.
+type Clock struct {
+	Call *ast.CallExpr    // time.Since(start), end.Sub(start)
+	Cur  inspector.Cursor // of Call
+	Read token.Pos        // where the clock is read: Call, or where end is set
+	Op   *ast.CallExpr    // enqueues work that may be unfinished then
+	Fn   *Func
+}
+
+// Clocks lists the clocks of f, not of the literals in it, in the order of the
+// source. A clock that merely limits how long something may take is none.
+func (f *Func) Clocks() []Clock {
+	var list []Clock
+	starts := f.starts()
+	for _, c := range f.calls {
+		start, read := f.elapsed(c)
+		if start == nil || c.away {
+			continue
+		}
+		for _, d := range starts[start] {
+			op := f.unfinished(d.pos, read)
+			if op != nil && !f.readAgain(start, read) && !f.a.limits(c) {
+				list = append(list, Clock{c.Expr, c.cur, read, op.Expr, f})
+				break
+			}
+		}
+	}
+	return list
+}
+
+// starts lists where local variables are set to time.Now().
+func (f *Func) starts() map[*types.Var][]def {
+	starts := make(map[*types.Var][]def)
+	for _, c := range f.calls {
+		if !isTime(c.Callee, "Now") {
+			continue
+		}
+		for cur := range c.cur.Enclosing((*ast.AssignStmt)(nil), (*ast.ValueSpec)(nil)) {
+			for _, lhs := range targets(cur.Node()) {
+				v := f.a.variable(lhs)
+				for _, d := range f.a.defs[v] {
+					if v != nil && !v.IsField() && d.in == f && ast.Unparen(orNil(d.value)) == c.Expr {
+						starts[v] = append(starts[v], d)
+					}
+				}
+			}
+			break
+		}
+	}
+	return starts
+}
+
+func targets(n ast.Node) []ast.Expr {
+	switch n := n.(type) {
+	case *ast.AssignStmt:
+		return n.Lhs
+	case *ast.ValueSpec:
+		list := make([]ast.Expr, len(n.Names))
+		for i, name := range n.Names {
+			list[i] = name
+		}
+		return list
+	}
+	return nil
+}
+
+func isTime(fn *types.Func, name string) bool {
+	return fn != nil && fn.Pkg() != nil && fn.Pkg().Path() == "time" && fn.Name() == name
+}
+
+// elapsed recognises time.Since(start), time.Now().Sub(start) and
+// end.Sub(start), and says where the clock is read.
+func (f *Func) elapsed(c *Call) (start *types.Var, read token.Pos) {
+	since := isTime(c.Callee, "Since")
+	if !since && !isTime(c.Callee, "Sub") || len(c.Expr.Args) != 1 {
+		return nil, 0
+	}
+	id, ok := ast.Unparen(c.Expr.Args[0]).(*ast.Ident)
+	if !ok {
+		return nil, 0
+	}
+	start, _ = f.a.info.Uses[id].(*types.Var)
+	if since {
+		return start, c.Expr.Pos()
+	}
+	sel, ok := ast.Unparen(c.Expr.Fun).(*ast.SelectorExpr)
+	if !ok {
+		return nil, 0
+	}
+	switch end := ast.Unparen(sel.X).(type) {
+	case *ast.CallExpr:
+		if now := f.a.calls[end]; now != nil && isTime(now.Callee, "Now") {
+			return start, end.Pos()
+		}
+	case *ast.Ident:
+		v, _ := f.a.info.Uses[end].(*types.Var)
+		if defs := f.a.defs[v]; len(defs) == 1 && defs[0].in == f && defs[0].kind == defValue {
+			if now := f.a.calls[asCall(defs[0].value)]; now != nil && isTime(now.Callee, "Now") {
+				return start, defs[0].pos
+			}
+		}
+	}
+	return nil, 0
+}
+
+func asCall(e ast.Expr) *ast.CallExpr {
+	call, _ := ast.Unparen(e).(*ast.CallExpr)
+	return call
+}
+
+// unfinished returns a call that enqueues work between the two places, with a
+// way from it to the second place on which nothing waits; or nil.
+func (f *Func) unfinished(from, to token.Pos) *Call {
+	var syncs []token.Pos
+	for _, c := range f.calls {
+		if !c.away && c.syncs(from) {
+			syncs = append(syncs, c.Expr.End()-1)
+		}
+	}
+	for _, c := range slices.Backward(f.calls) {
+		if c.away || !c.enqueues() || c.syncs(from) {
+			continue
+		}
+		at := c.Expr.End() - 1 // operands are evaluated first
+		if f.leads(from, at, nil) && f.leads(at, to, syncs) && !f.settles(at, syncs) {
+			return c
+		}
+	}
+	return nil
+}
+
+// settles reports whether pos is in a loop that waits in each iteration, too:
+// what the last one leaves unfinished is little.
+func (f *Func) settles(pos token.Pos, syncs []token.Pos) bool {
+	fl := f.flow()
+	b := fl.blockAt(pos)
+	for _, l := range fl.loops {
+		if l.blocks[b] && slices.ContainsFunc(syncs, func(s token.Pos) bool { return l.blocks[fl.blockAt(s)] }) {
+			return true
+		}
+	}
+	return false
+}
+
+// syncs reports whether the call may wait for work that was enqueued after
+// from. A call that nothing is known about may.
+func (c *Call) syncs(from token.Pos) bool {
+	switch c.api.Kind {
+	case tensorapi.Unknown:
+	case tensorapi.Read, tensorapi.Print, tensorapi.Wait:
+		for _, e := range c.operand(c.api.Arg) {
+			if c.in.a.isOlder(e, from) {
+				return false
+			}
+		}
+		return true
+	case tensorapi.Call:
+	default:
+		return c.api.Kind == tensorapi.WaitAll
+	}
+	if c.dynamic || c.sum().Blocks {
+		return true
+	}
+	for _, e := range c.in.a.printed(c) {
+		if !c.in.a.isOlder(e, from) {
+			return true
+		}
+	}
+	for _, lit := range c.lits {
+		if slices.ContainsFunc(lit.calls, func(c *Call) bool { return c.syncs(from) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// isOlder reports whether e is a variable that is not assigned after pos, so
+// that waiting for it waits for nothing enqueued since.
+func (a *analyzer) isOlder(e ast.Expr, pos token.Pos) bool {
+	id, ok := ast.Unparen(e).(*ast.Ident)
+	if !ok {
+		return false
+	}
+	v, ok := a.info.Uses[id].(*types.Var)
+	return ok && isTensor(v.Type()) && !slices.ContainsFunc(a.defs[v], func(d def) bool { return d.pos > pos })
+}
+
+// readAgain reports whether the same clock is read once more after a wait:
+// then the two readings tell enqueueing and finishing apart.
+func (f *Func) readAgain(start *types.Var, read token.Pos) bool {
+	for _, c := range f.calls {
+		v, again := f.elapsed(c)
+		if v != start || again == read {
+			continue
+		}
+		for _, s := range f.calls {
+			if !s.away && s.syncs(token.NoPos) && f.leads(read, s.Expr.Pos(), nil) && f.leads(s.Expr.Pos(), again, nil) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// leads reports whether control can get from one place to another without
+// passing any of the places to avoid.
+func (f *Func) leads(from, to token.Pos, avoid []token.Pos) bool {
+	fl := f.flow()
+	a, b := fl.blockAt(from), fl.blockAt(to)
+	if a < 0 || b < 0 {
+		return false
+	}
+	between := func(block int32, lo, hi token.Pos) bool {
+		return slices.ContainsFunc(avoid, func(p token.Pos) bool { return fl.blockAt(p) == block && lo < p && p < hi })
+	}
+	const end = token.Pos(math.MaxInt)
+	if a == b && from < to {
+		return !between(a, from, to)
+	}
+	if between(a, from, end) || between(b, token.NoPos, to) {
+		return false
+	}
+	return fl.reaches(a, b, func(block int32) bool { return between(block, token.NoPos, end) })
+}
+
+// limits reports whether an elapsed time is only compared: it is a deadline.
+func (a *analyzer) limits(c *Call) bool {
+	cur := c.cur
+	for {
+		up := cur.Parent()
+		switch n := up.Node().(type) {
+		case *ast.ParenExpr, *ast.BinaryExpr, *ast.SelectorExpr, *ast.CallExpr:
+			cur = up
+			continue
+		case *ast.IfStmt, *ast.ForStmt, *ast.CaseClause:
+			return true
+		case *ast.AssignStmt:
+			return len(n.Lhs) == 1 && a.onlyCompared(n.Lhs[0], c.in)
+		}
+		return false
+	}
+}
+
+func (a *analyzer) onlyCompared(lhs ast.Expr, f *Func) bool {
+	v := a.variable(lhs)
+	if v == nil || v.IsField() {
+		return false
+	}
+	uses := 0
+	for use := range a.usesOf(v, f) {
+		if isTarget(use) {
+			continue
+		}
+		compared := false
+		for cur := use.Parent(); ; cur = cur.Parent() {
+			if _, ok := cur.Node().(ast.Expr); ok {
+				continue
+			}
+			switch cur.Node().(type) {
+			case *ast.IfStmt, *ast.ForStmt, *ast.CaseClause:
+				compared = true
+			}
+			break
+		}
+		if !compared {
+			return false
+		}
+		uses++
+	}
+	return uses > 0
+}
+
+// InLoop reports whether the syntax at pos in f runs in a loop.
+func (f *Func) InLoop(pos token.Pos) bool {
+	for range f.a.loopsAround(f, pos) {
+		return true
+	}
+	return false
+}
+
+// Name is the name of the declared function that f is or is part of.
+func (f *Func) Name() string { return f.outermost().name }

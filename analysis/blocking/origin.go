@@ -1,0 +1,265 @@
+package blocking
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"maps"
+
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+)
+
+// A tracer finds where the tensors that an expression stands for come from.
+//
+// It is flow-insensitive: a variable stands for everything that is assigned to
+// it anywhere, a container for everything that is put into it, a field for
+// everything that the package assigns to that field of any struct.
+//
+// With a loop, only what happens in the loop counts: a tensor that was made
+// before the loop is not what an iteration waits for. Without one, parameters
+// stand for what the caller passes.
+type tracer struct {
+	*analyzer
+	loop *Loop
+	fn   *Func // whose operands are meant, without a loop
+	seen map[*types.Var]bool
+}
+
+// origin says where the tensors that e stands for come from.
+func (a *analyzer) origin(e ast.Expr, in *Func) Origin {
+	return a.tracer(in).expr(e, 0, in)
+}
+
+// tracer returns one for the operands of the function that f is part of.
+func (a *analyzer) tracer(f *Func) *tracer {
+	return &tracer{a, nil, f.owner(), make(map[*types.Var]bool)}
+}
+
+// fresh reports whether e, evaluated in a loop, may stand for a tensor that is
+// pending because of what the loop enqueued.
+func (a *analyzer) fresh(e ast.Expr, in *Func, l *Loop) bool {
+	t := tracer{a, l, nil, make(map[*types.Var]bool)}
+	return t.expr(e, 0, in).Pending
+}
+
+// expr is the origin of e, or of result number i if e is a call.
+func (t *tracer) expr(e ast.Expr, i int, in *Func) Origin {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		if v, ok := t.info.ObjectOf(e).(*types.Var); ok {
+			return t.variable(v)
+		}
+	case *ast.SelectorExpr:
+		if v, ok := t.info.ObjectOf(e.Sel).(*types.Var); ok {
+			return t.variable(v.Origin())
+		}
+	case *ast.CallExpr:
+		return t.call(e, i, in)
+	case *ast.IndexExpr:
+		return t.expr(e.X, 0, in)
+	case *ast.SliceExpr:
+		return t.expr(e.X, 0, in)
+	case *ast.StarExpr:
+		return t.expr(e.X, 0, in)
+	case *ast.TypeAssertExpr:
+		return t.expr(e.X, 0, in)
+	case *ast.UnaryExpr:
+		if e.Op == token.AND {
+			return t.expr(e.X, 0, in)
+		}
+	case *ast.CompositeLit:
+		var o Origin
+		for _, elt := range e.Elts {
+			if kv, ok := elt.(*ast.KeyValueExpr); ok {
+				elt = kv.Value
+			}
+			o = o.union(t.expr(elt, 0, in))
+		}
+		return o
+	}
+	return Origin{}
+}
+
+func (t *tracer) variable(v *types.Var) Origin {
+	if t.seen[v] || !t.holdsTensor(v.Type()) {
+		return Origin{}
+	}
+	t.seen[v] = true
+	shared := v.IsField() || v.Parent() == t.pass.Pkg.Scope()
+	var o Origin
+	if p, ok := t.params[v]; ok && t.loop == nil && p.of == t.fn {
+		o.From = operands(p.operand)
+	}
+	for _, d := range t.defs[v] {
+		if d.kind != defValue && d.kind != defElem {
+			continue
+		}
+		switch {
+		case t.loop == nil, t.in(t.loop, d.in, d.pos):
+			p := t.expr(d.value, d.index, d.in)
+			if shared {
+				p.From = 0 // operands of whichever function assigns it
+			}
+			o = o.union(p)
+		case shared && t.calledFrom(t.loop, d.in):
+			// A function called in the loop assigns it.
+			outside := tracer{t.analyzer, nil, nil, maps.Clone(t.seen)}
+			o.Pending = o.Pending || outside.expr(d.value, d.index, d.in).Pending
+		}
+	}
+	return o
+}
+
+func (t *tracer) call(e *ast.CallExpr, i int, in *Func) Origin {
+	if tv := t.info.Types[e.Fun]; tv.IsType() {
+		return t.expr(e.Args[0], 0, in)
+	} else if tv.IsBuiltin() {
+		return t.builtin(e, in)
+	}
+	c := t.calls[e]
+	if c == nil || t.loop != nil && !t.in(t.loop, in, e.Pos()) {
+		return Origin{}
+	}
+	switch c.api.Kind {
+	case tensorapi.Unknown:
+		return t.result(c, i, in)
+	case tensorapi.View:
+		return t.operand(c, c.api.Arg, in)
+	case tensorapi.Op, tensorapi.Draw:
+		return Origin{Pending: true}
+	case tensorapi.Value:
+		// A cell that the loop does not assign was settled before it.
+		return Origin{Pending: t.loop == nil || t.any(t.loop, (*Call).mutates)}
+	}
+	return Origin{}
+}
+
+// result is the origin of what a user's function returns.
+func (t *tracer) result(c *Call, i int, in *Func) Origin {
+	results := c.sum().Results
+	if i >= len(results) {
+		return Origin{}
+	}
+	r := results[i]
+	o := Origin{Pending: r.Pending}
+	for op := tensorapi.Recv; op < 31; op++ {
+		if r.From.Has(op) {
+			o = o.union(t.operand(c, op, in))
+		}
+	}
+	return o
+}
+
+func (t *tracer) operand(c *Call, op int, in *Func) Origin {
+	var o Origin
+	for _, e := range c.operand(op) {
+		o = o.union(t.expr(e, 0, in))
+	}
+	return o
+}
+
+func (t *tracer) builtin(e *ast.CallExpr, in *Func) Origin {
+	var o Origin
+	if id, ok := ast.Unparen(e.Fun).(*ast.Ident); ok && id.Name == "append" {
+		for _, arg := range e.Args {
+			o = o.union(t.expr(arg, 0, in))
+		}
+	}
+	return o
+}
+
+// holdsTensor reports whether values of a type are tensors or contain some.
+func (a *analyzer) holdsTensor(typ types.Type) bool { return a.holds(typ, 4) }
+
+func (a *analyzer) holds(typ types.Type, depth int) bool {
+	if isTensor(typ) {
+		return true
+	}
+	if depth == 0 {
+		return false
+	}
+	if known, ok := a.holders[typ]; ok {
+		return known
+	}
+	found := false
+	switch u := typ.Underlying().(type) {
+	case *types.Pointer:
+		found = a.holds(u.Elem(), depth-1)
+	case *types.Slice:
+		found = a.holds(u.Elem(), depth-1)
+	case *types.Array:
+		found = a.holds(u.Elem(), depth-1)
+	case *types.Map:
+		found = a.holds(u.Elem(), depth-1)
+	case *types.Struct:
+		for f := range u.Fields() {
+			found = found || a.holds(f.Type(), depth-1)
+		}
+	}
+	if depth == 4 {
+		a.holders[typ] = found
+	}
+	return found
+}
+
+// in reports whether the syntax at pos, which belongs to f, runs in each
+// iteration of l. Literals that are called where they are written are part of
+// what surrounds them.
+func (a *analyzer) in(l *Loop, f *Func, pos token.Pos) bool {
+	for f != nil {
+		if f == l.fn {
+			return l.blocks == nil || l.blocks[f.flow().blockAt(pos)]
+		}
+		if h := f.how(); h != once && h != looping {
+			return false
+		}
+		pos, f = f.lit.Pos(), f.parent
+	}
+	return false
+}
+
+// any reports whether a call with the given property runs in l.
+func (a *analyzer) any(l *Loop, has func(*Call) bool) bool {
+	for f := range l.fn.tree() {
+		for _, c := range f.calls {
+			if has(c) && a.in(l, f, c.Expr.Pos()) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// calledFrom reports whether l calls f, at whatever depth, within the package.
+func (a *analyzer) calledFrom(l *Loop, f *Func) bool {
+	if f == nil {
+		return false
+	}
+	f = f.owner()
+	return a.any(l, func(c *Call) bool { return c.target != nil && a.leadsTo(c.target, f) })
+}
+
+// leadsTo reports whether a call of from may call to.
+func (a *analyzer) leadsTo(from, to *Func) bool {
+	if from == to {
+		return true
+	}
+	reached := a.callees[from]
+	if reached == nil {
+		reached = make(map[*Func]bool)
+		a.reach(from, reached)
+		a.callees[from] = reached
+	}
+	return reached[to]
+}
+
+func (a *analyzer) reach(from *Func, reached map[*Func]bool) {
+	for _, f := range from.parts() {
+		for _, c := range f.calls {
+			if c.target != nil && !reached[c.target] {
+				reached[c.target] = true
+				a.reach(c.target, reached)
+			}
+		}
+	}
+}

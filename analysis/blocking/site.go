@@ -1,0 +1,392 @@
+package blocking
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/ast/inspector"
+)
+
+// A Site is a call that waits for the device in each iteration of a loop that
+// keeps the device busy.
+type Site struct {
+	Call *ast.CallExpr
+	Cur  inspector.Cursor // of Call
+	Kind SiteKind
+	// Name is how messages call the call: "loss.Item()", "fmt.Println".
+	Name string
+	// Operand is what is waited for, nil if the caller can't name it.
+	Operand ast.Expr
+	// Loop is the innermost loop in which the call waits for what the loop
+	// enqueued.
+	Loop *Loop
+	// Uses is what becomes of the value within the loop where it is used in
+	// most iterations, and Rare what becomes of it where it is not.
+	Uses, Rare Use
+	// Callee and Chain, for a CalleeSite, are the function called and how
+	// it comes to wait.
+	Callee string
+	Chain  []Link
+	// Outside reports whether the loop also waits for the world outside:
+	// input, the network, time. It can't run far ahead then.
+	Outside bool
+	// Timed reports whether clocks are read in the function, so that moving
+	// the wait changes what they measure.
+	Timed bool
+
+	in *Func
+}
+
+// A SiteKind says how a site waits.
+type SiteKind uint8
+
+// The kinds of sites.
+const (
+	ReadSite   SiteKind = iota // it reads a value
+	PrintSite                  // it formats a tensor
+	CalleeSite                 // it calls a user's function that does either
+)
+
+// A wait is one thing a call waits for to learn a value.
+type wait struct {
+	kind    SiteKind
+	operand ast.Expr // nil: Own
+	via     *Wait    // of a callee
+}
+
+// waits lists what a call waits for to learn a value.
+func (a *analyzer) waits(c *Call) []wait {
+	var list []wait
+	switch c.api.Kind {
+	case tensorapi.Read, tensorapi.Print:
+		kind := ReadSite
+		if c.api.Kind == tensorapi.Print {
+			kind = PrintSite
+		}
+		for _, e := range c.operand(c.api.Arg) {
+			list = append(list, wait{kind: kind, operand: e})
+		}
+		return list
+	case tensorapi.Unknown:
+	default:
+		return nil
+	}
+	for _, e := range a.printed(c) {
+		list = append(list, wait{kind: PrintSite, operand: e})
+	}
+	s := c.sum()
+	for i := range s.Waits {
+		w := &s.Waits[i]
+		if w.Operand == Own {
+			list = append(list, wait{kind: CalleeSite, via: w})
+			continue
+		}
+		for _, e := range c.operand(w.Operand) {
+			list = append(list, wait{kind: CalleeSite, operand: e, via: w})
+		}
+	}
+	return list
+}
+
+// sites finds the package's sites.
+func (a *analyzer) sites() []*Site {
+	var list []*Site
+	type pair struct {
+		loop   *Loop
+		callee *types.Func
+	}
+	reported := make(map[pair]bool)
+	for _, f := range a.funcs {
+		for _, c := range f.calls {
+			if c.away {
+				continue
+			}
+			s := a.site(c)
+			if s == nil {
+				continue
+			}
+			if s.Kind == CalleeSite && c.Callee != nil {
+				if p := (pair{s.Loop, c.Callee}); reported[p] {
+					continue
+				} else {
+					reported[p] = true
+				}
+			}
+			list = append(list, s)
+		}
+	}
+	slices.SortStableFunc(list, func(s, t *Site) int { return int(s.Call.Pos() - t.Call.Pos()) })
+	return list
+}
+
+// site returns the site that c is, or nil.
+func (a *analyzer) site(c *Call) *Site {
+	for _, w := range a.waits(c) {
+		if w.via != nil && (w.via.InLoop || w.via.Guarded || c.sum().Trains || c.target != nil && c.target.scc == c.in.owner().scc) {
+			continue
+		}
+		l := a.hotLoop(c, w)
+		if l == nil || a.guardOf(c.in, c.Expr.Pos(), l) != always || a.waitedBefore(c, w.operand, l) {
+			continue
+		}
+		s := &Site{
+			Call: c.Expr, Cur: c.cur, Kind: w.kind, Operand: w.operand, Loop: l, in: c.in,
+			Name:    a.callName(c, w),
+			Outside: a.any(l, isOutside),
+			Timed:   c.in.outermost().contains(isClock),
+		}
+		if w.kind == PrintSite {
+			s.Uses = Printed
+		}
+		if w.via != nil {
+			s.Chain = w.via.Chain
+			s.Callee = calleeName(c)
+		}
+		if w.kind != PrintSite {
+			for _, p := range a.uses(c, l) {
+				if a.guardOf(p.in, p.pos, l) == rarely {
+					s.Rare |= p.use
+				} else {
+					s.Uses |= p.use
+				}
+			}
+		}
+		return s
+	}
+	return nil
+}
+
+// hotLoop returns the innermost loop around c that enqueues what c waits for,
+// in each of many iterations.
+func (a *analyzer) hotLoop(c *Call, w wait) *Loop {
+	for l := range a.loopsAround(c.in, c.Expr.Pos()) {
+		if l.small || !a.any(l, (*Call).enqueues) {
+			continue
+		}
+		if a.isOuter(l, c) {
+			return nil // and so is every loop around it
+		}
+		if w.operand == nil || a.fresh(w.operand, c.in, l) {
+			return l
+		}
+	}
+	return nil
+}
+
+// isOuter reports whether l is a slow outer loop as seen from c, like one
+// over epochs: the work is enqueued by a loop inside it that c is not in, or
+// by a call that trains.
+func (a *analyzer) isOuter(l *Loop, c *Call) bool {
+	for f := range l.fn.tree() {
+		inner := f.flow().loops
+		if f.how() == looping {
+			inner = append(slices.Clip(inner), f.wholeLoop())
+		}
+		for _, m := range inner {
+			if m != l && !m.small && a.encloses(l, m, f) && !a.in(m, c.in, c.Expr.Pos()) && a.any(m, (*Call).enqueues) {
+				return true
+			}
+		}
+	}
+	return a.any(l, func(d *Call) bool { return d != c && d.sum().Trains })
+}
+
+// encloses reports whether the loop m of f is inside l.
+func (a *analyzer) encloses(l, m *Loop, f *Func) bool {
+	if f != l.fn {
+		return a.in(l, f, token.NoPos)
+	}
+	if l.blocks == nil {
+		return m.blocks != nil
+	}
+	if m.blocks == nil || len(m.blocks) >= len(l.blocks) {
+		return false
+	}
+	for b := range m.blocks {
+		if !l.blocks[b] {
+			return false
+		}
+	}
+	return true
+}
+
+// loopsAround yields the loops in which the syntax at pos in f runs, inner
+// ones first.
+func (a *analyzer) loopsAround(f *Func, pos token.Pos) func(func(*Loop) bool) {
+	return func(yield func(*Loop) bool) {
+		for {
+			fl := f.flow()
+			b := fl.blockAt(pos)
+			if b < 0 {
+				return // dead code
+			}
+			for _, l := range slices.Backward(fl.loops) {
+				if l.blocks[b] && !yield(l) {
+					return
+				}
+			}
+			h := f.how()
+			if (h == looping || f.cyclic && a.recurs(f, b)) && !yield(f.wholeLoop()) {
+				return
+			}
+			if h != once && h != looping {
+				return
+			}
+			pos, f = f.lit.Pos(), f.parent
+		}
+	}
+}
+
+// recurs reports whether f calls itself on a path through block b; the base
+// case of a recursion is not repeated.
+func (a *analyzer) recurs(f *Func, b int32) bool {
+	fl := f.flow()
+	for _, c := range f.calls {
+		if c.target == nil || c.target.scc != f.scc {
+			continue
+		}
+		r := fl.blockAt(c.Expr.Pos())
+		if r >= 0 && (r == b || fl.reaches(b, r, never) || fl.reaches(r, b, never)) {
+			return true
+		}
+	}
+	return false
+}
+
+func never(int32) bool { return false }
+
+// waitedBefore reports whether the iteration has waited for the same tensor
+// already: reading it again waits no more.
+func (a *analyzer) waitedBefore(c *Call, operand ast.Expr, l *Loop) bool {
+	id, ok := ast.Unparen(orNil(operand)).(*ast.Ident)
+	if !ok {
+		return false
+	}
+	v, ok := a.info.Uses[id].(*types.Var)
+	if !ok {
+		return false
+	}
+	fl := c.in.flow()
+	here := fl.blockAt(c.Expr.Pos())
+	for _, d := range c.in.calls {
+		if d == c || d.Expr.Pos() >= c.Expr.Pos() || !a.waitsFor(d, v) || !a.in(l, d.in, d.Expr.Pos()) {
+			continue
+		}
+		if there := fl.blockAt(d.Expr.Pos()); !fl.dominates(there, here) {
+			continue
+		}
+		assigned := slices.ContainsFunc(a.defs[v], func(x def) bool { return x.pos > d.Expr.End() && x.pos < c.Expr.Pos() })
+		if !assigned {
+			return true
+		}
+	}
+	return false
+}
+
+func orNil(e ast.Expr) ast.Expr {
+	if e == nil {
+		return &ast.BadExpr{}
+	}
+	return e
+}
+
+// waitsFor reports whether d waits for the tensor in v, in whatever way.
+func (a *analyzer) waitsFor(d *Call, v *types.Var) bool {
+	var list []ast.Expr
+	if d.api.Kind == tensorapi.Wait {
+		list = d.operand(d.api.Arg)
+	}
+	for _, w := range a.waits(d) {
+		if w.operand != nil && (w.via == nil || !w.via.Guarded) {
+			list = append(list, w.operand)
+		}
+	}
+	return d.api.Kind == tensorapi.WaitAll || slices.ContainsFunc(list, func(e ast.Expr) bool {
+		id, ok := ast.Unparen(e).(*ast.Ident)
+		return ok && a.info.Uses[id] == v
+	})
+}
+
+// callName is how messages call a call.
+func (a *analyzer) callName(c *Call, w wait) string {
+	const long = 40
+	if w.kind == ReadSite || w.kind == PrintSite && c.api.Kind == tensorapi.Print {
+		if s := types.ExprString(c.Expr); len(s) <= long {
+			return s
+		}
+		if sel, ok := ast.Unparen(c.Expr.Fun).(*ast.SelectorExpr); ok && c.Callee != nil && c.Callee.Signature().Recv() != nil {
+			return sel.Sel.Name
+		}
+	}
+	return calleeName(c)
+}
+
+func calleeName(c *Call) string {
+	if s := types.ExprString(ast.Unparen(c.Expr.Fun)); len(s) <= 40 {
+		return s
+	}
+	if c.Callee != nil {
+		return c.Callee.Name()
+	}
+	return c.target.name
+}
+
+// isOutside recognises calls that wait for the world outside the process.
+func isOutside(c *Call) bool {
+	fn := c.Callee
+	if fn == nil || fn.Pkg() == nil {
+		return false
+	}
+	switch name := fn.Name(); fn.Pkg().Path() {
+	case "bufio":
+		return name == "Scan" || len(name) >= 4 && name[:4] == "Read"
+	case "fmt":
+		return slices.Contains([]string{"Scan", "Scanf", "Scanln", "Fscan", "Fscanf", "Fscanln"}, name)
+	case "net", "net/http", "os/exec":
+		return true
+	case "time":
+		return name == "Sleep"
+	}
+	return false
+}
+
+// isClock recognises the calls that read a clock.
+func isClock(c *Call) bool {
+	fn := c.Callee
+	return fn != nil && fn.Pkg() != nil && fn.Pkg().Path() == "time" && (fn.Name() == "Now" || fn.Name() == "Since" || fn.Name() == "Until")
+}
+
+// outermost is the declaration, or literal at package level, around f.
+func (f *Func) outermost() *Func {
+	for f.parent != nil {
+		f = f.parent
+	}
+	return f
+}
+
+// contains reports whether f, or a literal in it, has a call with the given
+// property.
+func (f *Func) contains(has func(*Call) bool) bool {
+	for g := range f.tree() {
+		if slices.ContainsFunc(g.calls, has) {
+			return true
+		}
+	}
+	return false
+}
+
+// Related points to the loop, for a diagnostic.
+func (l *Loop) Related() []analysis.RelatedInformation {
+	what := "the loop"
+	if l.blocks == nil {
+		what = "called in a loop"
+		if l.fn.cyclic && l.fn.how() != looping {
+			what = "this function calls itself"
+		}
+	}
+	return []analysis.RelatedInformation{{Pos: l.Pos, Message: what}}
+}

@@ -1,0 +1,269 @@
+package blocking
+
+import (
+	"go/ast"
+	"go/types"
+
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+)
+
+// maxRounds bounds the rounds until the summaries of functions that call each
+// other agree. Callees come before callers, so two rounds are the rule; the
+// bound is only reached by what a chain of recursion hides anyway.
+const maxRounds = 8
+
+// summarize computes the summaries of all functions, callees first.
+func (a *analyzer) summarize() {
+	order := a.components()
+	for range maxRounds {
+		changed := false
+		for _, f := range order {
+			s := a.summary(f)
+			if !s.equal(&f.sum) {
+				f.sum = s
+				changed = true
+			}
+		}
+		if !changed {
+			return
+		}
+	}
+}
+
+// parts lists the functions whose bodies count to f's summary: itself and
+// the literals that run as part of it.
+func (f *Func) parts() []*Func {
+	var list []*Func
+	for g := range f.tree() {
+		if g.owner() == f {
+			list = append(list, g)
+		}
+	}
+	return list
+}
+
+// summary computes the summary of f from those of its callees.
+func (a *analyzer) summary(f *Func) Summary {
+	var s Summary
+	for _, g := range f.parts() {
+		for _, c := range g.calls {
+			a.addCall(&s, f, g, c)
+		}
+	}
+	s.Results = a.results(f)
+	return s
+}
+
+// addCall adds what the call c, in the part g of f, does.
+func (a *analyzer) addCall(s *Summary, f, g *Func, c *Call) {
+	s.Enqueues = s.Enqueues || c.api.Enqueues() || c.sum().Enqueues
+	s.Mutates = s.Mutates || c.api.Kind == tensorapi.Mutate || c.sum().Mutates
+	if c.away && c.in == g && isGo(c) {
+		return // it waits on another goroutine
+	}
+	a.addCallbacks(s, f, g, c)
+	s.Blocks = s.Blocks || c.api.Waits() || c.sum().Blocks
+	for _, w := range a.waits(c) {
+		a.addWait(s, f, g, c, w)
+	}
+	if (c.api.Kind == tensorapi.Mutate || c.sum().Mutates || c.sum().Trains) && a.loops(g, c) {
+		s.Trains = true
+	}
+}
+
+func isGo(c *Call) bool { _, ok := c.cur.Parent().Node().(*ast.GoStmt); return ok }
+
+// addWait adds what f waits for in the call c.
+func (a *analyzer) addWait(s *Summary, f, g *Func, c *Call, w wait) {
+	fl := g.flow()
+	if fl.blockAt(c.Expr.Pos()) < 0 {
+		return // dead code
+	}
+	var o Origin
+	if w.operand == nil {
+		o.Pending = true
+	} else {
+		o = a.origin(w.operand, g)
+	}
+	entry := Wait{
+		Guarded: a.guardOf(g, c.Expr.Pos(), nil) != always,
+		InLoop:  a.loops(g, c) || a.afterLoop(g, c),
+		Chain:   []Link{{a.posOf(c.Expr.Pos()), a.callName(c, w)}},
+	}
+	if w.via != nil {
+		entry.Guarded = entry.Guarded || w.via.Guarded
+		entry.InLoop = entry.InLoop || w.via.InLoop || c.sum().Trains
+		entry.Chain = append(entry.Chain, w.via.Chain...)
+	}
+	s.Blocks = true
+	if o.Pending {
+		entry.Operand = Own
+		s.add(entry)
+	}
+	for op := tensorapi.Recv; op < 31; op++ {
+		if o.From.Has(op) {
+			entry.Operand = op
+			s.add(entry)
+		}
+	}
+}
+
+// loops reports whether c runs in a loop of g, or of what g is part of.
+func (a *analyzer) loops(g *Func, c *Call) bool {
+	for l := range a.loopsAround(g, c.Expr.Pos()) {
+		if !l.small && !(l.blocks == nil && l.fn == g.owner()) {
+			return true
+		}
+	}
+	return false
+}
+
+// afterLoop reports whether g has a loop of its own that enqueues, before c:
+// then calls of g are few and long.
+func (a *analyzer) afterLoop(g *Func, c *Call) bool {
+	fl := g.flow()
+	here := fl.blockAt(c.Expr.Pos())
+	for _, l := range fl.loops {
+		if l.small || l.blocks[here] || !a.any(l, (*Call).enqueues) {
+			continue
+		}
+		for b := range l.blocks {
+			if fl.reaches(b, here, never) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// addCallbacks notes which of f's function operands c calls.
+func (a *analyzer) addCallbacks(s *Summary, f, g *Func, c *Call) {
+	when := tensorapi.Once
+	if a.loops(g, c) {
+		when = tensorapi.Loop
+	}
+	if op, ok := a.funcParam(f, c.Expr.Fun); ok {
+		s.addCall(op, when)
+	}
+	for i, arg := range c.Expr.Args {
+		op, ok := a.funcParam(f, arg)
+		if !ok {
+			continue
+		}
+		switch c.calls(i) {
+		case tensorapi.Once:
+			s.addCall(op, when)
+		case tensorapi.Loop:
+			s.addCall(op, tensorapi.Loop)
+		}
+	}
+}
+
+// funcParam returns the operand of f that e stands for, if it is a function.
+func (a *analyzer) funcParam(f *Func, e ast.Expr) (int, bool) {
+	id, ok := ast.Unparen(e).(*ast.Ident)
+	if !ok {
+		return 0, false
+	}
+	v, ok := a.info.Uses[id].(*types.Var)
+	if !ok {
+		return 0, false
+	}
+	p, ok := a.params[v]
+	if _, isFunc := v.Type().Underlying().(*types.Signature); !ok || !isFunc || p.of != f {
+		return 0, false
+	}
+	return p.operand, true
+}
+
+// results says where the tensors come from that f returns.
+func (a *analyzer) results(f *Func) []Origin {
+	n := f.sig.Results().Len()
+	list := make([]Origin, n)
+	for _, ret := range f.rets {
+		for i := range list {
+			list[i] = list[i].union(a.result(f, ret, i))
+		}
+	}
+	for _, o := range list {
+		if o != (Origin{}) {
+			return list
+		}
+	}
+	return nil
+}
+
+func (a *analyzer) result(f *Func, ret *ast.ReturnStmt, i int) Origin {
+	v := f.sig.Results().At(i)
+	if !a.holdsTensor(v.Type()) {
+		return Origin{}
+	}
+	switch {
+	case len(ret.Results) == 0:
+		return a.tracer(f).variable(v)
+	case len(ret.Results) == f.sig.Results().Len():
+		return a.origin(ret.Results[i], f)
+	}
+	return a.tracer(f).expr(ret.Results[0], i, f)
+}
+
+// components orders the functions so that callees come before callers, and
+// finds those that call each other: Tarjan's algorithm for strongly connected
+// components.
+func (a *analyzer) components() []*Func {
+	var (
+		order   []*Func
+		stack   []*Func
+		index   = make(map[*Func]int)
+		low     = make(map[*Func]int)
+		onStack = make(map[*Func]bool)
+		visit   func(f *Func)
+	)
+	visit = func(f *Func) {
+		index[f] = len(index) + 1
+		low[f] = index[f]
+		stack = append(stack, f)
+		onStack[f] = true
+		for _, g := range a.edges(f) {
+			if index[g] == 0 {
+				visit(g)
+				low[f] = min(low[f], low[g])
+			} else if onStack[g] {
+				low[f] = min(low[f], index[g])
+			}
+			f.cyclic = f.cyclic || f == g
+		}
+		if low[f] != index[f] {
+			return
+		}
+		for {
+			g := stack[len(stack)-1]
+			stack = stack[:len(stack)-1]
+			onStack[g] = false
+			g.scc = index[f]
+			g.cyclic = g.cyclic || g != f
+			order = append(order, g)
+			if g == f {
+				return
+			}
+			f.cyclic = true
+		}
+	}
+	for _, f := range a.funcs {
+		if index[f] == 0 {
+			visit(f)
+		}
+	}
+	return order
+}
+
+// edges lists the functions that f calls or contains.
+func (a *analyzer) edges(f *Func) []*Func {
+	var list []*Func
+	for _, c := range f.calls {
+		if c.target != nil {
+			list = append(list, c.target)
+		}
+	}
+	return append(list, f.nested...)
+}

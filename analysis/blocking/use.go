@@ -1,0 +1,272 @@
+package blocking
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+	"golang.org/x/tools/go/ast/edge"
+	"golang.org/x/tools/go/ast/inspector"
+)
+
+// A Use says what becomes of a value that was read in a loop, within the loop.
+// Uses form a set.
+type Use uint8
+
+// The uses.
+const (
+	Kept     Use = 1 << iota // added up, appended, stored: the loop does not look at it
+	Printed                  // formatted and written
+	Decides                  // it decides what the loop does next
+	Computes                 // it becomes the operand of a tensor operation
+	Passed                   // given to a function, returned, used in another way
+)
+
+// A place is one use of a value.
+type place struct {
+	use Use
+	in  *Func
+	pos token.Pos
+	cur inspector.Cursor
+}
+
+// A follower finds what becomes of the value of a call in a loop.
+type follower struct {
+	*analyzer
+	loop   *Loop
+	seen   map[*types.Var]bool
+	places []place
+}
+
+// uses lists what becomes of the value of c in l.
+func (a *analyzer) uses(c *Call, l *Loop) []place {
+	w := follower{analyzer: a, loop: l, seen: make(map[*types.Var]bool)}
+	w.value(c.cur, c.in)
+	return w.places
+}
+
+func (w *follower) add(use Use, cur inspector.Cursor, f *Func) {
+	w.places = append(w.places, place{use, f, cur.Node().Pos(), cur})
+}
+
+// value follows the value of the expression at cur upwards.
+func (w *follower) value(cur inspector.Cursor, f *Func) {
+	for {
+		up := cur.Parent()
+		kind, index := cur.ParentEdge()
+		switch n := up.Node().(type) {
+		case *ast.ParenExpr, *ast.BinaryExpr, *ast.SelectorExpr, *ast.StarExpr, *ast.SliceExpr:
+			// The value is part of a larger one.
+		case *ast.UnaryExpr:
+			if n.Op == token.AND {
+				w.add(Passed, cur, f)
+				return
+			}
+		case *ast.IndexExpr:
+			if kind != edge.IndexExpr_X {
+				w.add(Passed, cur, f)
+				return
+			}
+		case *ast.CallExpr:
+			if kind == edge.CallExpr_Fun {
+				break // a method of the value
+			}
+			use, through := w.argument(n)
+			if !through {
+				w.add(use, cur, f)
+				return
+			}
+		case *ast.KeyValueExpr, *ast.CompositeLit:
+			w.add(Kept, cur, f)
+			return
+		case *ast.AssignStmt:
+			if kind == edge.AssignStmt_Rhs {
+				w.assigned(n, index, cur, f)
+			}
+			return
+		case *ast.ValueSpec:
+			for i, name := range n.Names {
+				if len(n.Names) == len(n.Values) && i != index {
+					continue
+				}
+				w.variable(name, cur, f)
+			}
+			return
+		case *ast.IfStmt, *ast.ForStmt, *ast.SwitchStmt:
+			w.condition(up, cur, f)
+			return
+		case *ast.CaseClause:
+			w.condition(up.Parent().Parent(), cur, f)
+			return
+		case *ast.ExprStmt:
+			return // the value is dropped
+		default:
+			w.add(Passed, cur, f)
+			return
+		}
+		cur = up
+	}
+}
+
+// argument says what a call does with an argument; through means that its
+// result is what to follow.
+func (w *follower) argument(n *ast.CallExpr) (use Use, through bool) {
+	tv := w.info.Types[n.Fun]
+	switch {
+	case tv.IsType():
+		return 0, true
+	case tv.IsBuiltin():
+		if id, ok := ast.Unparen(n.Fun).(*ast.Ident); ok {
+			switch id.Name {
+			case "append":
+				return Kept, false
+			case "min", "max", "len", "cap", "real", "imag", "complex":
+				return 0, true
+			}
+		}
+		return Passed, false
+	}
+	c := w.calls[n]
+	if c == nil {
+		return Passed, false
+	}
+	switch c.api.Kind {
+	case tensorapi.Op, tensorapi.Draw, tensorapi.Host, tensorapi.Mutate, tensorapi.View:
+		return Computes, false
+	}
+	if _, ok := printerOf(c.Callee); ok {
+		return Printed, false
+	}
+	if c.Callee != nil && c.Callee.Pkg() != nil {
+		switch c.Callee.Pkg().Path() {
+		case "math", "strconv", "strings", "math/cmplx", "math/bits", "cmp":
+			return 0, true
+		}
+	}
+	return Passed, false
+}
+
+// assigned follows the value into the variable that it is assigned to.
+func (w *follower) assigned(n *ast.AssignStmt, index int, cur inspector.Cursor, f *Func) {
+	if n.Tok != token.ASSIGN && n.Tok != token.DEFINE {
+		w.variable(n.Lhs[0], cur, f) // v += value
+		return
+	}
+	for i, lhs := range n.Lhs {
+		if len(n.Lhs) == len(n.Rhs) && i != index {
+			continue
+		}
+		w.variable(lhs, cur, f)
+	}
+}
+
+// variable follows the value into a variable and through its uses in the
+// loop. If there are none, the value is kept for after the loop; unless it
+// is blank or the variable is the loop's own.
+func (w *follower) variable(lhs ast.Expr, cur inspector.Cursor, f *Func) {
+	id, ok := ast.Unparen(lhs).(*ast.Ident)
+	if !ok {
+		w.add(Kept, cur, f)
+		return
+	}
+	v, ok := w.info.ObjectOf(id).(*types.Var)
+	if !ok || id.Name == "_" || w.seen[v] || isError(v.Type()) {
+		return
+	}
+	w.seen[v] = true
+	before := len(w.places)
+	for use := range w.usesOf(v, f) {
+		if g := w.funcAt(use); w.in(w.loop, g, use.Node().Pos()) && !isTarget(use) {
+			w.value(use, g)
+		}
+	}
+	if outlives := !w.declaredIn(v, f); outlives && len(w.places) == before {
+		w.add(Kept, cur, f)
+	}
+}
+
+// isTarget reports whether an identifier is only assigned to: v = x, v += x.
+func isTarget(cur inspector.Cursor) bool {
+	switch cur.ParentEdgeKind() {
+	case edge.AssignStmt_Lhs, edge.IncDecStmt_X:
+		return true
+	}
+	return false
+}
+
+func (w *follower) declaredIn(v *types.Var, f *Func) bool {
+	g := f
+	for g.parent != nil && (v.Pos() < g.lit.Pos() || v.Pos() >= g.lit.End()) {
+		g = g.parent
+	}
+	return w.in(w.loop, g, v.Pos())
+}
+
+// usesOf yields the identifiers in the outermost function around f that
+// refer to v.
+func (a *analyzer) usesOf(v *types.Var, f *Func) func(func(inspector.Cursor) bool) {
+	for f.parent != nil {
+		f = f.parent
+	}
+	return func(yield func(inspector.Cursor) bool) {
+		for c := range f.cur.Preorder((*ast.Ident)(nil)) {
+			if a.info.Uses[c.Node().(*ast.Ident)] == v && !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+// funcAt returns the innermost function around cur.
+func (a *analyzer) funcAt(cur inspector.Cursor) *Func {
+	for c := range cur.Enclosing((*ast.FuncLit)(nil), (*ast.FuncDecl)(nil)) {
+		switch n := c.Node().(type) {
+		case *ast.FuncLit:
+			return a.lits[n]
+		case *ast.FuncDecl:
+			if fn, ok := a.info.Defs[n.Name].(*types.Func); ok {
+				return a.decls[fn]
+			}
+		}
+	}
+	return nil
+}
+
+// condition handles a value that a statement branches on. It decides only if
+// the branches differ in what they enqueue or where they go; a maximum that
+// is kept on the host does not hold up anything.
+func (w *follower) condition(stmt, cur inspector.Cursor, f *Func) {
+	if _, ok := stmt.Node().(*ast.ForStmt); ok {
+		w.add(Decides, cur, f)
+		return
+	}
+	var body token.Pos // the condition's own calls don't count
+	switch n := stmt.Node().(type) {
+	case *ast.IfStmt:
+		body = n.Body.Pos()
+	case *ast.SwitchStmt:
+		body = n.Body.Pos()
+	}
+	decides := false
+	for c := range stmt.Preorder((*ast.BranchStmt)(nil), (*ast.ReturnStmt)(nil), (*ast.CallExpr)(nil)) {
+		if c.Node().Pos() < body {
+			continue
+		}
+		switch n := c.Node().(type) {
+		case *ast.BranchStmt:
+			_, inSwitch := stmt.Node().(*ast.SwitchStmt)
+			decides = decides || !(inSwitch && n.Label == nil && n.Tok == token.BREAK) && n.Tok != token.FALLTHROUGH
+		case *ast.ReturnStmt:
+			decides = true
+		case *ast.CallExpr:
+			call := w.calls[n]
+			decides = decides || neverReturns(w.info, n) || call != nil && (call.enqueues() || call.mutates())
+		}
+	}
+	if decides {
+		w.add(Decides, cur, f)
+	} else {
+		w.add(Kept, cur, f)
+	}
+}

@@ -1,0 +1,41 @@
+// Package guardedread is a rule of asyncgen vet.
+//
+// # AT008: read in each iteration of a value used in few
+//
+// A condition such as i%100 == 0 around a print keeps the output short, but
+// when the value is read before the condition, every iteration waits for the
+// device all the same.
+//
+// The rule reports reads in a loop whose value is used only under conditions
+// that hold rarely.
+//
+// WRONG
+//
+//	for i, b := range batches {
+//		loss := step(b)
+//		v := loss.Item() // waits for each batch
+//		if i%100 == 0 {
+//			fmt.Println(i, v)
+//		}
+//	}
+//
+// RIGHT
+//
+//	for i, b := range batches {
+//		loss := step(b)
+//		if i%100 == 0 {
+//			v := loss.Item()
+//			fmt.Println(i, v)
+//		}
+//	}
+//
+// Silent, and missed: what AT001 is silent about and misses.
+//
+// Fix: moves the statement that reads into the condition. It is offered when
+// the statement does nothing else, when the condition is an if statement of
+// the same block without another use of the value, when nothing between the
+// two assigns the tensor's variable. It is not offered in functions that read a
+// clock, as the wait may be what makes their timing right. Tensors never change, so the value is the same. If the
+// computation failed, the panic comes where the value is used, no longer in
+// iterations that don't use it; WaitAll reports such failures in any case.
+package guardedread

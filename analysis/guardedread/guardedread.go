@@ -1,0 +1,196 @@
+package guardedread
+
+import (
+	_ "embed"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"strings"
+
+	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/ast/edge"
+	"golang.org/x/tools/go/ast/inspector"
+)
+
+//go:embed doc.go
+var doc string
+
+// Analyzer is rule AT008.
+var Analyzer = rule.Analyzer()
+
+var rule = &blocking.Rule{ID: "AT008", Package: "guardedread", Doc: doc, Check: check}
+
+func check(p *blocking.Pass) {
+	for _, s := range p.Sites {
+		if s.Kind != blocking.ReadSite || s.Uses != 0 || s.Rare == 0 {
+			continue
+		}
+		p.Report(blocking.Warning, analysis.Diagnostic{
+			Pos:            s.Call.Pos(),
+			End:            s.Call.End(),
+			Message:        "blocking read in loop: " + s.Name + " waits for the device in each iteration, but its value is used in few; read it where it is used",
+			Related:        s.Loop.Related(),
+			SuggestedFixes: sink(p, s),
+		})
+	}
+}
+
+// sink moves the statement "v := x.Item()" into the if statement that alone
+// uses v, if that is safe; see doc.go.
+func sink(p *blocking.Pass, s *blocking.Site) []analysis.SuggestedFix {
+	if s.Timed || s.Cur.ParentEdgeKind() != edge.AssignStmt_Rhs {
+		return nil
+	}
+	stmt := s.Cur.Parent()
+	assign := stmt.Node().(*ast.AssignStmt)
+	if assign.Tok != token.DEFINE || len(assign.Lhs) != 1 || len(assign.Rhs) != 1 || stmt.ParentEdgeKind() != edge.BlockStmt_List {
+		return nil
+	}
+	value, ok := p.TypesInfo.Defs[assign.Lhs[0].(*ast.Ident)].(*types.Var)
+	if !ok {
+		return nil
+	}
+	tensor, ok := ast.Unparen(s.Operand).(*ast.Ident)
+	if !ok || len(s.Call.Args) != 0 {
+		return nil
+	}
+	guard := target(p, stmt, value, p.TypesInfo.Uses[tensor])
+	if guard == nil || len(guard.Body.List) == 0 {
+		return nil
+	}
+	scope := p.TypesInfo.Scopes[guard.Body]
+	if scope == nil || scope.Lookup(value.Name()) != nil {
+		return nil
+	}
+	at := start(p, guard.Body)
+	if _, obj := scope.LookupParent(tensor.Name, at); obj != p.TypesInfo.Uses[tensor] {
+		return nil // another variable of that name hides it there
+	}
+	from, to, text, ok := line(p, assign)
+	indent, alone := p.Indentation(at)
+	if !ok || !alone {
+		return nil
+	}
+	return []analysis.SuggestedFix{{
+		Message: "Read the value where it is used",
+		TextEdits: []analysis.TextEdit{
+			{Pos: from, End: to},
+			{Pos: at, End: at, NewText: []byte(text + "\n" + indent)},
+		},
+	}}
+}
+
+// target returns the if statement, among the statements after stmt, whose
+// body alone uses value, or nil if there is none or if a statement before it
+// assigns the tensor.
+func target(p *blocking.Pass, stmt inspector.Cursor, value *types.Var, tensor types.Object) *ast.IfStmt {
+	var guard *ast.IfStmt
+	for next, ok := stmt.NextSibling(); ok; next, ok = next.NextSibling() {
+		uses, inBody := count(p, next, value)
+		switch {
+		case guard != nil && uses > 0:
+			return nil
+		case guard == nil && uses > 0:
+			n, isIf := next.Node().(*ast.IfStmt)
+			if !isIf || inBody != uses {
+				return nil
+			}
+			guard = n
+		}
+		if guard == nil && assigns(p, next, tensor) {
+			return nil
+		}
+	}
+	if guard == nil || assignsHeader(p, guard, tensor) {
+		return nil
+	}
+	return guard
+}
+
+// count counts the uses of v below cur, and those in the body if cur is an if
+// statement.
+func count(p *blocking.Pass, cur inspector.Cursor, v *types.Var) (all, inBody int) {
+	ifStmt, _ := cur.Node().(*ast.IfStmt)
+	for c := range cur.Preorder((*ast.Ident)(nil)) {
+		id := c.Node().(*ast.Ident)
+		if p.TypesInfo.Uses[id] != v {
+			continue
+		}
+		all++
+		if ifStmt != nil && ifStmt.Body.Pos() <= id.Pos() && id.Pos() < ifStmt.Body.End() {
+			inBody++
+		}
+	}
+	return all, inBody
+}
+
+// assigns reports whether the statement at cur may assign v.
+func assigns(p *blocking.Pass, cur inspector.Cursor, v types.Object) bool {
+	for c := range cur.Preorder((*ast.Ident)(nil)) {
+		if p.TypesInfo.Uses[c.Node().(*ast.Ident)] == v && changes(c) {
+			return true
+		}
+	}
+	return false
+}
+
+// changes reports whether an identifier is assigned, or its address taken.
+func changes(c inspector.Cursor) bool {
+	switch c.ParentEdgeKind() {
+	case edge.AssignStmt_Lhs, edge.RangeStmt_Key, edge.RangeStmt_Value:
+		return true
+	case edge.UnaryExpr_X:
+		return c.Parent().Node().(*ast.UnaryExpr).Op == token.AND
+	}
+	return false
+}
+
+func assignsHeader(p *blocking.Pass, n *ast.IfStmt, v types.Object) bool {
+	found := false
+	for _, part := range []ast.Node{n.Init, n.Cond} {
+		if part == nil || part == ast.Stmt(nil) {
+			continue
+		}
+		ast.Inspect(part, func(n ast.Node) bool {
+			if a, ok := n.(*ast.AssignStmt); ok {
+				for _, lhs := range a.Lhs {
+					id, ok := ast.Unparen(lhs).(*ast.Ident)
+					found = found || ok && p.TypesInfo.Uses[id] == v
+				}
+			}
+			return !found
+		})
+	}
+	return found
+}
+
+// start returns where the first statement of a block begins, or the comment
+// above it.
+func start(p *blocking.Pass, block *ast.BlockStmt) token.Pos {
+	first := block.List[0].Pos()
+	for _, g := range p.FileOf(first).Comments {
+		if block.Lbrace < g.Pos() && g.Pos() < first {
+			if _, alone := p.Indentation(g.Pos()); alone {
+				return g.Pos()
+			}
+		}
+	}
+	return first
+}
+
+// line returns the line that a statement has for itself, and what is on it:
+// the statement and perhaps a comment.
+func line(p *blocking.Pass, n ast.Node) (from, to token.Pos, text string, ok bool) {
+	f := p.Fset.File(n.Pos())
+	src, err := p.ReadFile(f.Name())
+	at := f.Line(n.Pos())
+	if err != nil || at != f.Line(n.End()) || at >= f.LineCount() {
+		return 0, 0, "", false
+	}
+	from, to = f.LineStart(at), f.LineStart(at+1)
+	text = strings.TrimSpace(string(src[f.Offset(from):f.Offset(to)]))
+	rest, ok := strings.CutPrefix(text, string(src[f.Offset(n.Pos()):f.Offset(n.End())]))
+	rest = strings.TrimSpace(rest)
+	return from, to, text, ok && (rest == "" || strings.HasPrefix(rest, "//"))
+}

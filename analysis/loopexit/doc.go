@@ -1,0 +1,35 @@
+// Package loopexit is a rule of asyncgen vet.
+//
+// # AT005: value-dependent control flow in a loop
+//
+// A loop that looks at a value to decide whether to go on, or what to enqueue
+// next, has to wait for the value before it can enqueue anything: the device
+// is idle while the host decides.
+//
+// The rule reports reads in a loop whose value reaches a condition that ends
+// the iteration or the loop, or that chooses what is enqueued. Many correct
+// algorithms do this, so findings are of severity info: they are shown with
+// -severity=info.
+//
+// WRONG
+//
+//	for residual.Item() > eps { // waits in each iteration
+//		x, residual = improve(x)
+//	}
+//
+// RIGHT
+//
+//	for i := 0; ; i++ {
+//		x, residual = improve(x)
+//		if i%10 == 9 && residual.Item() <= eps {
+//			break // at most nine iterations late
+//		}
+//	}
+//
+// Silent: what AT001 is silent about; conditions that change only what the
+// host keeps, such as a maximum.
+//
+// Missed: values that decide in a function that they are passed to.
+//
+// Fix: none. Deciding later computes more.
+package loopexit

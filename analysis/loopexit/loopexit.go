@@ -1,0 +1,30 @@
+package loopexit
+
+import (
+	_ "embed"
+
+	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"golang.org/x/tools/go/analysis"
+)
+
+//go:embed doc.go
+var doc string
+
+// Analyzer is rule AT005.
+var Analyzer = rule.Analyzer()
+
+var rule = &blocking.Rule{ID: "AT005", Package: "loopexit", Doc: doc, Check: check}
+
+func check(p *blocking.Pass) {
+	for _, s := range p.Sites {
+		if s.Kind != blocking.ReadSite || s.Uses&blocking.Decides == 0 {
+			continue
+		}
+		p.Report(blocking.Info, analysis.Diagnostic{
+			Pos:     s.Call.Pos(),
+			End:     s.Call.End(),
+			Message: "value decides in loop: " + s.Name + " is waited for in each iteration before more can be enqueued; decide every so many iterations, or one iteration late",
+			Related: s.Loop.Related(),
+		})
+	}
+}

@@ -1,0 +1,39 @@
+// Package loopprint is a rule of asyncgen vet.
+//
+// # AT004: blocking print in a loop
+//
+// Formatting a tensor needs its value, so every print and every log of a
+// tensor waits for the device, whether it says so or not: fmt and the loggers
+// call the tensor's Format. In a loop that enqueues work, each iteration then
+// waits for its own work before the next one can be enqueued.
+//
+// The rule reports prints of tensors, of things that visibly hold tensors, and
+// of values that are read only to be printed, in a loop that computes them.
+//
+// WRONG
+//
+//	for i, b := range batches {
+//		loss := step(b)
+//		fmt.Println(i, loss) // waits for each batch
+//	}
+//
+// RIGHT
+//
+//	for i, b := range batches {
+//		loss := step(b)
+//		if i%100 == 0 {
+//			fmt.Println(i, loss)
+//		}
+//	}
+//
+// To print all of them, only later, mark the function //asyncgen:kernel.
+//
+// Silent: what AT001 is silent about; %T, %p and %i, which need no value;
+// slog's Debug; fields that are not exported, which fmt prints as addresses.
+//
+// Missed: formats that are not constant or have indexes or stars; arguments
+// passed as one slice; other logging libraries; types whose own String method
+// reads a tensor.
+//
+// Fix: none. How often a program prints is what its user sees of it.
+package loopprint

@@ -1,0 +1,41 @@
+package loopprint
+
+import (
+	_ "embed"
+	"go/types"
+
+	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"golang.org/x/tools/go/analysis"
+)
+
+//go:embed doc.go
+var doc string
+
+// Analyzer is rule AT004.
+var Analyzer = rule.Analyzer()
+
+var rule = &blocking.Rule{ID: "AT004", Package: "loopprint", Doc: doc, Check: check}
+
+func check(p *blocking.Pass) {
+	for _, s := range p.Sites {
+		var waits string
+		switch {
+		case s.Kind == blocking.PrintSite:
+			waits = s.Name + " waits for " + types.ExprString(s.Operand)
+		case s.Kind == blocking.ReadSite && s.Uses == blocking.Printed:
+			waits = s.Name + " waits for the device"
+		default:
+			continue
+		}
+		severity := blocking.Warning
+		if s.Outside {
+			severity = blocking.Info
+		}
+		p.Report(severity, analysis.Diagnostic{
+			Pos:     s.Call.Pos(),
+			End:     s.Call.End(),
+			Message: "blocking print in loop: " + waits + " in each iteration; print after the loop, or only every so many iterations",
+			Related: s.Loop.Related(),
+		})
+	}
+}

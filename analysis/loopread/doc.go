@@ -1,0 +1,47 @@
+// Package loopread is a rule of asyncgen vet.
+//
+// # AT001: blocking read in a loop
+//
+// A read such as Item or Float32s waits until the device has computed the
+// tensor and sends the value to the host. In a loop that enqueues work, each
+// iteration then waits for its own work: host and device take turns, and the
+// queue, which is there to keep the device busy, never holds more than one
+// iteration.
+//
+// The rule reports reads in a loop that enqueues what is read, when the value
+// is kept, computed with or passed on. AT004 is for values that are only
+// printed, AT005 for values that decide what the loop does next, AT008 for
+// values that most iterations don't use.
+//
+// WRONG
+//
+//	for _, b := range batches {
+//		loss := step(b)
+//		total += loss.Item() // waits for each batch
+//	}
+//
+// RIGHT
+//
+//	var losses []*tensor.Tensor
+//	for _, b := range batches {
+//		losses = append(losses, step(b))
+//	}
+//	for _, loss := range losses {
+//		total += loss.Item() // everything is enqueued by now
+//	}
+//
+// The generator makes the same of the loop as it stands, with bounded memory:
+// mark the function //asyncgen:kernel.
+//
+// Silent: reads of tensors that the loop doesn't compute; reads under a
+// condition that holds rarely (every hundredth iteration, once a second, the
+// first or the last iteration, on errors, when verbose); loops over at most
+// four things; loops around loops, as over epochs; loops that leave after the
+// read.
+//
+// Missed: tensors that come from calls through interfaces and function values
+// that nothing is known about, or from channels; loops that run in another
+// function than the read, unless AT010 sees them.
+//
+// Fix: none. Where a value goes decides what is right.
+package loopread

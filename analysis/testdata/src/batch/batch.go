@@ -1,0 +1,88 @@
+// Package batch is a library of a user, whose facts other packages import. // want package:"reaches tensors"
+package batch
+
+import (
+	"fmt"
+
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+type Batch struct{ X, Y *tensor.Tensor }
+
+// Loss does not wait.
+func Loss(w *tensor.Tensor, b Batch) *tensor.Tensor { // want Loss:`returns\(pending\) enqueues`
+	return b.X.MatMul(w).Sub(b.Y).Mean()
+}
+
+// Value waits for its argument.
+func Value(t *tensor.Tensor) float64 { // want Value:`waits\(0: batch.go:19 t.Item\(\)\) blocks`
+	return t.Item()
+}
+
+// Deep waits for its argument, two calls deep.
+func Deep(t *tensor.Tensor) float64 { return Value(t) } // want Deep:`waits\(0: batch.go:23 Value, batch.go:19 t.Item\(\)\) blocks`
+
+func Deeper(t *tensor.Tensor) float64 { return Deep(t) } // want Deeper:`waits\(0: batch.go:25 Deep, batch.go:23 Value, batch.go:19 t.Item\(\)\) blocks`
+
+// Deepest waits too, but nobody wants to hear of it.
+func Deepest(t *tensor.Tensor) float64 { return Deeper(t) } // want Deepest:`^blocks$`
+
+// Second waits for its second argument only.
+func Second(a, b *tensor.Tensor) float64 { // want Second:`waits\(1: `
+	return float64(a.Dim(0)) + b.Item()
+}
+
+// Report waits rarely.
+func Report(step int, t *tensor.Tensor) { // want Report:`waits\(1 rarely: `
+	if step%100 == 0 {
+		fmt.Println(step, t)
+	}
+}
+
+// Sum waits in a loop of its own.
+func Sum(ts []*tensor.Tensor) float64 { // want Sum:`waits\(0 in loop: `
+	var sum float64
+	for _, t := range ts {
+		sum += t.Item()
+	}
+	return sum
+}
+
+// Same returns what it is given.
+func Same(t *tensor.Tensor) *tensor.Tensor { return t.Reshape(1) } // want Same:`^returns\(0\)$`
+
+// Origin makes tensors of host data.
+func Origin() *tensor.Tensor { return tensor.Zeros(1) }
+
+// Each calls f in a loop, Once calls it once.
+func Each(n int, f func(i int)) { // want Each:`^loops\(1\)$`
+	for i := range n {
+		f(i)
+	}
+}
+
+func Once(f func()) { f() } // want Once:`^calls\(0\)$`
+
+// Twice passes f on.
+func Twice(f func(int)) { Each(2, f) } // want Twice:`^loops\(0\)$`
+
+// A Mean keeps a running sum on the device.
+type Mean struct {
+	sum *tensor.Tensor
+	n   int
+}
+
+func (m *Mean) Add(t *tensor.Tensor) { // want Add:`^enqueues$`
+	m.sum = m.sum.Add(t)
+	m.n++
+}
+
+// Value waits for what Add enqueued.
+func (m *Mean) Value() float64 { // want Value:`waits\(own: .*\) blocks`
+	return m.sum.Item() / float64(m.n)
+}
+
+// Async waits on another goroutine.
+func Async(t *tensor.Tensor) {
+	go fmt.Println(t)
+}

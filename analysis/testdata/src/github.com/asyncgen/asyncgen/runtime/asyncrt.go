@@ -1,0 +1,5 @@
+// Package asyncrt has the signatures of the real package that the tests need.
+package asyncrt
+
+func WaitAll() error     { return nil }
+func Try(f func()) error { return nil }

@@ -1,0 +1,49 @@
+// Package tensor has the signatures of the real package that the tests of the
+// rules need. TestStubs compares the two.
+package tensor
+
+import (
+	"context"
+	"fmt"
+	"io"
+)
+
+type Element interface {
+	float32 | float64 | int64 | bool
+}
+
+type Tensor struct{ _ int }
+
+type Cell interface{ Value() *Tensor }
+
+func From[T Element](data []T, shape ...int) *Tensor { return nil }
+func Zeros(shape ...int) *Tensor                     { return nil }
+func Ones(shape ...int) *Tensor                      { return nil }
+func Randn(shape ...int) *Tensor                     { return nil }
+func Where(cond, x, y *Tensor) *Tensor               { return nil }
+func ItemOf[T Element](t *Tensor) T                  { var zero T; return zero }
+func SliceOf[T Element](t *Tensor) []T               { return nil }
+
+func (t *Tensor) Add(u *Tensor) *Tensor                        { return nil }
+func (t *Tensor) Sub(u *Tensor) *Tensor                        { return nil }
+func (t *Tensor) Mul(u *Tensor) *Tensor                        { return nil }
+func (t *Tensor) MatMul(u *Tensor) *Tensor                     { return nil }
+func (t *Tensor) Dot(u *Tensor) *Tensor                        { return nil }
+func (t *Tensor) AddScalar(c float64) *Tensor                  { return nil }
+func (t *Tensor) MulScalar(c float64) *Tensor                  { return nil }
+func (t *Tensor) Norm() *Tensor                                { return nil }
+func (t *Tensor) Sum(axes ...int) *Tensor                      { return nil }
+func (t *Tensor) Mean(axes ...int) *Tensor                     { return nil }
+func (t *Tensor) Row(i int) *Tensor                            { return nil }
+func (t *Tensor) Reshape(shape ...int) *Tensor                 { return nil }
+func (t *Tensor) Dim(i int) int                                { return 0 }
+func (t *Tensor) Ready() bool                                  { return false }
+func (t *Tensor) Item() float64                                { return 0 }
+func (t *Tensor) ItemInt() int64                               { return 0 }
+func (t *Tensor) At(i ...int) float64                          { return 0 }
+func (t *Tensor) Float32s() []float32                          { return nil }
+func (t *Tensor) ItemContext(context.Context) (float64, error) { return 0, nil }
+func (t *Tensor) Wait() error                                  { return nil }
+func (t *Tensor) String() string                               { return "" }
+func (t *Tensor) Format(f fmt.State, verb rune)                { io.WriteString(f, "") }
+func (t *Tensor) Backward()                                    {}

@@ -1,0 +1,76 @@
+package loopexit
+
+import (
+	"fmt"
+	"math"
+
+	"batch"
+
+	"github.com/asyncgen/asyncgen/runtime/optim"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+type Batch = batch.Batch
+
+func improve(x *tensor.Tensor) (*tensor.Tensor, *tensor.Tensor) {
+	y := x.MulScalar(0.5)
+	return y, y.Sub(x).Norm()
+}
+
+func condition(x *tensor.Tensor, eps float64) *tensor.Tensor {
+	r := x.Norm()
+	for r.Item() > eps { // want `value decides in loop: r.Item\(\) is waited for in each iteration before more can be enqueued; decide every so many iterations, or one iteration late \[AT005\]`
+		x, r = improve(x)
+	}
+	return x
+}
+
+func leaves(x *tensor.Tensor, eps float64) *tensor.Tensor {
+	for {
+		var r *tensor.Tensor
+		x, r = improve(x)
+		if v := r.Item(); math.Abs(v) < eps { // want `AT005`
+			break
+		}
+	}
+	for {
+		var r *tensor.Tensor
+		x, r = improve(x)
+		v := r.Item() // want `AT005`
+		fmt.Println(v)
+		if small := v < eps; small {
+			return x
+		}
+	}
+}
+
+func chooses(x *tensor.Tensor, data []Batch, opt *optim.Optimizer) {
+	for _, b := range data {
+		loss := batch.Loss(x, b)
+		switch v := loss.Item(); { // want `AT005`
+		case v > 100:
+			opt.Minimize(loss.MulScalar(0.1))
+		default:
+			opt.Minimize(loss)
+		}
+	}
+	for _, b := range data {
+		loss := batch.Loss(x, b)
+		if math.IsNaN(loss.Item()) { // want `AT005`
+			panic("diverged")
+		}
+	}
+}
+
+func silent(x *tensor.Tensor, data []Batch) (best float64) {
+	for i, b := range data {
+		loss := batch.Loss(x, b)
+		if v := loss.Item(); v > best { // AT001: only the host looks at it
+			best = v
+		}
+		if i%10 == 0 && loss.AddScalar(1).Item() < 0 {
+			break
+		}
+	}
+	return best
+}

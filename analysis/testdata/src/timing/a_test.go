@@ -1,0 +1,9 @@
+package timing
+
+import "time"
+
+func inTest(asyncrt int) time.Duration {
+	start := time.Now()
+	w.MatMul(w)
+	return time.Since(start) // want `AT020`
+}

@@ -1,0 +1,42 @@
+// Package timing is a rule of asyncgen vet.
+//
+// # AT020: elapsed time of work that is not finished
+//
+// Calls of tensor operations return when the work is enqueued. A clock that is
+// read before and after them measures how long enqueueing takes, often a
+// thousandth of the truth, unless something waits before the second reading.
+//
+// The rule reports time.Since and Sub when work is enqueued after the clock was
+// started and there is a way from there to the second reading on which nothing
+// waits for it.
+//
+// WRONG
+//
+//	start := time.Now()
+//	y := x.MatMul(w)
+//	fmt.Println(time.Since(start)) // how long it took to ask
+//
+// RIGHT
+//
+//	start := time.Now()
+//	y := x.MatMul(w)
+//	if err := y.Wait(); err != nil {
+//		return err
+//	}
+//	fmt.Println(time.Since(start)) // how long it took to do
+//
+// Silent: elapsed times that are only compared, as deadlines are; clocks that
+// are read a second time after a wait, which tell the two times apart; names
+// and texts beside the clock that speak of enqueueing, dispatching, launching,
+// submitting or issuing; loops that wait in each iteration, up to what the
+// last one leaves.
+//
+// Missed: clocks that are passed to functions or kept in fields; work that is
+// enqueued through interfaces and function values that nothing is known about.
+// Waiting for a tensor that was computed before the clock started counts for
+// nothing; waiting for any other counts for everything.
+//
+// Fix: inserts a wait for all work before the second reading; in a loop, where
+// it would cost more than it tells, none is offered. If the work failed, the
+// program panics there with the cause, as at any read.
+package timing

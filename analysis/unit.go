@@ -1,0 +1,110 @@
+package analysis
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+	"golang.org/x/tools/go/analysis/unitchecker"
+)
+
+// IsUnit reports whether a command line, without the program's name, is one
+// with which go vet and go fix run their tool: it asks for the tool's version
+// or flags, or names the description of one compilation unit.
+func IsUnit(args []string) bool {
+	if len(args) == 0 {
+		return false
+	}
+	return args[0] == "-V=full" || args[0] == "-flags" || strings.HasSuffix(args[len(args)-1], ".cfg")
+}
+
+// Unit does what go vet or go fix asked for by the command line in os.Args,
+// for which IsUnit holds, and exits. In fix mode the rules are FixSuite.
+//
+// Units that cannot reach a tensor are not even parsed, which makes the tool
+// several times faster than go vet's own on programs that use few.
+func Unit() {
+	args := os.Args[1:]
+	if name := args[len(args)-1]; strings.HasSuffix(name, ".cfg") && skip(name) {
+		os.Exit(0)
+	}
+	blocking.Analyzer.Flags.VisitAll(func(f *flag.Flag) { flag.Var(f.Value, f.Name, f.Usage) })
+	suite := Suite
+	if slices.Contains(args, "-fix") {
+		suite = FixSuite
+	}
+	unitchecker.Main(suite...)
+}
+
+// skip finishes a unit that cannot reach a tensor: none of its imports is a
+// tensor library, and none left a fact. It reports whether it did.
+//
+// That no facts are written as an empty file, and that types are not taken
+// from those files, holds for x/tools up to v0.49. This module asks for that
+// version, but the module that builds the tool may ask for a later one.
+func skip(name string) bool {
+	if !emptyFactsAreFine() {
+		return false
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return false
+	}
+	var unit unitchecker.Config
+	if json.Unmarshal(data, &unit) != nil || unit.FixArchive != "" || isLibrary(unit.ImportPath) {
+		return false
+	}
+	for _, path := range unit.ImportMap {
+		if isLibrary(path) {
+			return false
+		}
+	}
+	for _, facts := range unit.PackageVetx {
+		if info, err := os.Stat(facts); err != nil || info.Size() > 0 {
+			return false
+		}
+	}
+	for _, out := range []string{unit.VetxOutput, unit.Stdout} {
+		if out != "" && os.WriteFile(out, nil, 0o666) != nil {
+			return false // let the real run report it
+		}
+	}
+	return true
+}
+
+func isLibrary(path string) bool { return tensorapi.Ours().Owns(path) }
+
+// emptyFactsAreFine reports whether the x/tools built into this program is
+// one with the format that skip relies on.
+func emptyFactsAreFine() bool {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return false
+	}
+	for _, dep := range info.Deps {
+		if dep.Path == "golang.org/x/tools" {
+			if dep.Replace != nil {
+				dep = dep.Replace
+			}
+			return upTo49(dep.Version)
+		}
+	}
+	return false
+}
+
+// upTo49 reports whether a version is v0.49 or earlier.
+func upTo49(version string) bool {
+	minor, ok := strings.CutPrefix(version, "v0.")
+	if !ok {
+		return false
+	}
+	minor, _, _ = strings.Cut(minor, ".")
+	n, err := strconv.Atoi(minor)
+	return err == nil && n <= 49
+}

@@ -1,0 +1,228 @@
+package analysis
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Config says what [Vet] analyses.
+type Config struct {
+	// Dir is the folder to work in; empty means the current one.
+	Dir string
+	// Patterns name the packages; none means the one in Dir.
+	Patterns []string
+	// Rules are the ids of the rules to apply; none means all.
+	Rules []string
+	// Info asks for findings of severity info, too.
+	Info bool
+	// Tests asks for findings in test files, too.
+	Tests bool
+	// BuildFlags are passed to the go command: -tags=x.
+	BuildFlags []string
+	// Stderr receives what the go command has to say; nil discards it.
+	Stderr io.Writer
+}
+
+// A Finding is one diagnostic of a rule.
+type Finding struct {
+	Rule    string    `json:"rule"`
+	Posn    string    `json:"posn"` // "file:line:column", the file as an absolute path
+	End     string    `json:"end"`
+	Message string    `json:"message"`
+	Related []Related `json:"related,omitempty"`
+	Fixes   []Fix     `json:"fixes,omitempty"`
+}
+
+// Related is a place that a finding refers to.
+type Related struct {
+	Posn    string `json:"posn"`
+	End     string `json:"end"`
+	Message string `json:"message"`
+}
+
+// A Fix is one way to resolve a finding.
+type Fix struct {
+	Message string `json:"message"`
+	Edits   []Edit `json:"edits"`
+}
+
+// An Edit replaces the bytes from Start to End of a file.
+type Edit struct {
+	Filename string `json:"filename"`
+	Start    int    `json:"start"`
+	End      int    `json:"end"`
+	New      string `json:"new"`
+}
+
+// Vet analyses packages and returns the findings by position. It runs go vet
+// with this program as its tool, so [IsUnit] and [Unit] must be what main asks
+// first, and what did not change since the last time is not analysed again.
+//
+// Packages that don't compile are an error; what is wrong with them has been
+// written to Stderr.
+func Vet(ctx context.Context, cfg Config) ([]Finding, error) {
+	cmd, err := goVet(ctx, cfg, "-json")
+	if err != nil {
+		return nil, err
+	}
+	var stdout bytes.Buffer
+	cmd.Stdout = &stdout
+	if err := run(cmd); err != nil {
+		return nil, err
+	}
+	return parseFindings(&stdout)
+}
+
+// ApplyFixes applies the fixes of the rules in FixSuite to packages of the main
+// module. With diff it writes what would change to stdout instead, and reports
+// whether there is anything.
+func ApplyFixes(ctx context.Context, cfg Config, diff bool, stdout io.Writer) (changes bool, err error) {
+	flags := []string{"-fix"}
+	if diff {
+		flags = append(flags, "-diff")
+	}
+	cmd, err := goVet(ctx, cfg, flags...)
+	if err != nil {
+		return false, err
+	}
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	err = run(cmd)
+	if diff && out.Len() > 0 {
+		_, err = out.WriteTo(stdout) // go vet -diff fails when there is a diff
+		return true, err
+	}
+	return false, err
+}
+
+// goVet is the go command with this program as the tool of go vet.
+func goVet(ctx context.Context, cfg Config, flags ...string) (*exec.Cmd, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("vet: find this program: %w", err)
+	}
+	args := append([]string{"vet", "-vettool=" + self}, flags...)
+	args = append(args, cfg.BuildFlags...)
+	if cfg.Info {
+		args = append(args, "-severity=info")
+	}
+	if cfg.Tests {
+		args = append(args, "-tests")
+	}
+	for _, rule := range cfg.Rules {
+		args = append(args, "-"+rule)
+	}
+	args = append(args, "--")
+	cmd := exec.CommandContext(ctx, "go", append(args, cfg.Patterns...)...)
+	cmd.Dir = cfg.Dir
+	cmd.Stderr = cfg.Stderr
+	return cmd, nil
+}
+
+func run(cmd *exec.Cmd) error {
+	// go vet announces each package with findings on stderr; with findings
+	// as data, these lines say nothing.
+	var stderr bytes.Buffer
+	to := cmd.Stderr
+	cmd.Stderr = &stderr
+	err := cmd.Run()
+	if to != nil {
+		for line := range strings.Lines(stderr.String()) {
+			if err != nil || !strings.HasPrefix(line, "# ") {
+				io.WriteString(to, line)
+			}
+		}
+	}
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		return errors.New("vet: the go command could not analyse all packages")
+	} else if err != nil {
+		return fmt.Errorf("vet: run the go command: %w", err)
+	}
+	return nil
+}
+
+// parseFindings reads what go vet -json writes: for each unit an object that
+// maps its id and the rule to diagnostics or to an error.
+func parseFindings(r io.Reader) ([]Finding, error) {
+	var list []Finding
+	dec := json.NewDecoder(r)
+	for {
+		var tree map[string]map[string]json.RawMessage
+		err := dec.Decode(&tree)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("vet: read findings: %w", err)
+		}
+		for unit, rules := range tree {
+			for rule, raw := range rules {
+				found, err := parseDiagnostics(rule, raw)
+				if err != nil {
+					return nil, fmt.Errorf("vet: %s: %w", unit, err)
+				}
+				list = append(list, found...)
+			}
+		}
+	}
+	slices.SortFunc(list, compareFindings)
+	return slices.CompactFunc(list, func(a, b Finding) bool { return compareFindings(a, b) == 0 }), nil
+}
+
+func parseDiagnostics(rule string, raw json.RawMessage) ([]Finding, error) {
+	var failure struct {
+		Err string `json:"error"`
+	}
+	if json.Unmarshal(raw, &failure) == nil && failure.Err != "" {
+		return nil, errors.New(failure.Err)
+	}
+	var found []struct {
+		Finding
+		SuggestedFixes []Fix `json:"suggested_fixes"`
+	}
+	if err := json.Unmarshal(raw, &found); err != nil {
+		return nil, fmt.Errorf("read findings: %w", err)
+	}
+	var list []Finding
+	for _, f := range found {
+		f.Rule, f.Fixes = rule, f.SuggestedFixes
+		list = append(list, f.Finding)
+	}
+	return list, nil
+}
+
+func compareFindings(a, b Finding) int {
+	fileA, lineA, colA := SplitPosn(a.Posn)
+	fileB, lineB, colB := SplitPosn(b.Posn)
+	return cmp.Or(cmp.Compare(fileA, fileB), cmp.Compare(lineA, lineB), cmp.Compare(colA, colB),
+		cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Message, b.Message))
+}
+
+// SplitPosn splits "file:line:column". The file may have colons.
+func SplitPosn(posn string) (file string, line, column int) {
+	rest, column := cutNumber(posn)
+	file, line = cutNumber(rest)
+	return file, line, column
+}
+
+func cutNumber(s string) (string, int) {
+	i := strings.LastIndexByte(s, ':')
+	if i < 0 {
+		return s, 0
+	}
+	n, err := strconv.Atoi(s[i+1:])
+	if err != nil {
+		return s, 0
+	}
+	return s[:i], n
+}

@@ -1,0 +1,177 @@
+// Command increment computes y = x + 1 many times, waiting for each result
+// and waiting once at the end, and explains the two times.
+//
+// An operation takes t1 to enqueue, t2 to execute, and t3 until the waiting
+// program sees the result. n operations with a wait after each should take
+// n(t1+t2+t3). With one wait at the end, enqueueing and executing overlap, and
+// they should take t1 + n*t2 + t3: but only as long as the device is the
+// slower side, n*t2 > (n-1)*t1. When it is not, the device idles between
+// operations and the program sets the pace, n*t1 + t2 + t3. The program
+// estimates the three from experiments of their own, and puts the predictions
+// beside what it measures. On the CPU the waiting program executes the
+// operation itself, and t3 is next to nothing.
+//
+// Results go to standard output, times to standard error.
+//
+//	go run ./testdata/programs/increment [-small] [-device NAME,...]
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/asyncgen/asyncgen/device"
+	asyncrt "github.com/asyncgen/asyncgen/runtime"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+func main() {
+	small := flag.Bool("small", false, "increment 100 and 1,000 times instead of 1,000 and 10,000 times")
+	names := flag.String("device", "", "where to compute: cpu, sim:0 or several (default: ASYNCGEN_DEVICE, or else cpu)")
+	flag.Parse()
+	counts := []int{1000, 10_000}
+	if *small {
+		counts = []int{100, 1000}
+	}
+	for _, name := range strings.Split(*names, ",") {
+		dev, err := device.Open(name)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "increment:", err)
+			os.Exit(2)
+		}
+		experiment(dev, counts)
+	}
+}
+
+// experiment prints results, predictions and measurements for one device.
+func experiment(dev device.Device, counts []int) {
+	label := dev.Name()
+	if dev.Kind() == device.KindSimulated {
+		label += " (simulated)"
+	}
+	x := tensor.On(dev).Ones(1, 2)
+	waitOnce(x, 1000) // the first use of a device starts it
+
+	t := estimate(dev, x)
+	fmt.Fprintf(os.Stderr, "%s, shape %v\n", label, x.Shape())
+	fmt.Fprintf(os.Stderr, "  one operation: t1 = %v to enqueue, t2 = %v to execute, t3 = %v to return\n", round(t.t1), round(t.t2), round(t.t3))
+	for _, n := range counts {
+		var y *tensor.Tensor
+		each := median(5, func() { y = waitEach(x, n) })
+		fmt.Printf("%d times y = x + 1, waiting each time: %v\n", n, y)
+		once := median(5, func() { y = waitOnce(x, n) })
+		fmt.Printf("%d times y = x + 1, waiting once: %v\n", n, y)
+		t.report(n, each, once)
+	}
+}
+
+// waitEach increments x n times and waits for every result.
+func waitEach(x *tensor.Tensor, n int) *tensor.Tensor {
+	var y *tensor.Tensor
+	for range n {
+		y = x.AddScalar(1)
+		y.Wait()
+	}
+	return y
+}
+
+// waitOnce increments x n times and waits at the end.
+func waitOnce(x *tensor.Tensor, n int) *tensor.Tensor {
+	var y *tensor.Tensor
+	for range n {
+		y = x.AddScalar(1)
+	}
+	asyncrt.WaitAll()
+	return y
+}
+
+// costs are the durations of the three stages of one operation.
+type costs struct{ t1, t2, t3 time.Duration }
+
+// estimate finds the costs of y = x + 1. The calls alone, while the device
+// works beside them, take t1 each. Increments that are queued behind a long
+// product, of whose result they are, only have to be executed once it is
+// there: that takes t2 each. What a lone increment takes beyond the two, from
+// the call until Wait has returned, is t3.
+func estimate(dev device.Device, x *tensor.Tensor) costs {
+	const times = 7
+	const burst = 3000 // few enough to be queued at once
+	enqueue := make([]time.Duration, times)
+	for i := range enqueue {
+		start := time.Now()
+		for range burst {
+			x.AddScalar(1)
+		}
+		enqueue[i] = time.Since(start) / burst
+		asyncrt.WaitAll()
+	}
+
+	const n = 300
+	on := tensor.On(dev)
+	square, left, right := on.Full(1.0/n, n, n), on.Full(1.0/n, 1, n), on.Ones(n, 2)
+	execute := make([]time.Duration, times)
+	for i := range execute {
+		late := left.MatMul(square.MatMul(square)).MatMul(right) // [[1 1]], like x
+		for range burst {
+			late.AddScalar(1)
+		}
+		for !late.Ready() {
+			runtime.Gosched() // Wait would need longer to notice
+		}
+		start := time.Now()
+		asyncrt.WaitAll()
+		execute[i] = time.Since(start) / burst
+	}
+
+	t := costs{t1: middle(enqueue), t2: middle(execute)}
+	alone := median(500, func() { x.AddScalar(1).Wait() })
+	t.t3 = max(0, alone-t.t1-t.t2)
+	return t
+}
+
+// report prints what n operations should take and what they took.
+func (t costs) report(n int, each, once time.Duration) {
+	count := time.Duration(n)
+	predictEach := count * (t.t1 + t.t2 + t.t3)
+	predictOnce := t.t1 + count*t.t2 + t.t3
+	fmt.Fprintf(os.Stderr, "  %d times, waiting each time: n(t1+t2+t3) = %v predicted, %v measured (%v each)\n",
+		n, round(predictEach), round(each), round(each/count))
+	fmt.Fprintf(os.Stderr, "  %d times, waiting once:      t1+n*t2+t3  = %v predicted, %v measured (%v each)\n",
+		n, round(predictOnce), round(once), round(once/count))
+	if count*t.t2 <= (count-1)*t.t1 {
+		fmt.Fprintf(os.Stderr, "    %d*t2 > %d*t1 does not hold (%v, %v): the device executes faster than the program enqueues\n"+
+			"    and has to wait for work, so that the program sets the pace: n*t1+t2+t3 = %v predicted\n",
+			n, n-1, round(count*t.t2), round((count-1)*t.t1), round(count*t.t1+t.t2+t.t3))
+	}
+}
+
+// median returns the middle of the times that several calls of f take.
+func median(times int, f func()) time.Duration {
+	elapsed := make([]time.Duration, times)
+	for i := range elapsed {
+		start := time.Now()
+		f()
+		elapsed[i] = time.Since(start)
+	}
+	return middle(elapsed)
+}
+
+func middle(d []time.Duration) time.Duration {
+	slices.Sort(d)
+	return d[len(d)/2]
+}
+
+// round keeps three digits or so, for people.
+func round(d time.Duration) time.Duration {
+	for _, unit := range []time.Duration{time.Second, time.Millisecond, time.Microsecond} {
+		if d >= unit {
+			return d.Round(unit / 100)
+		}
+	}
+	return d
+}
