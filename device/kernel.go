@@ -1,6 +1,9 @@
 package device
 
-import "sync/atomic"
+import (
+	"fmt"
+	"sync/atomic"
+)
 
 // A Code says which of the fixed ways of computing a Kernel uses. What each
 // reads from its Command is written beside it; Args.Shape and Args.Strides are
@@ -44,6 +47,26 @@ const (
 	// buffer of host memory. Both are contiguous.
 	Download
 )
+
+var codes = [...]string{
+	Map:      "map",
+	Reduce:   "reduce",
+	MatMul:   "matmul",
+	Copy:     "copy",
+	Fill:     "fill",
+	Iota:     "iota",
+	Random:   "random",
+	Upload:   "upload",
+	Download: "download",
+}
+
+// String is the code's name: "map".
+func (c Code) String() string {
+	if int(c) >= len(codes) {
+		return fmt.Sprintf("code(%d)", uint8(c))
+	}
+	return codes[c]
+}
 
 // MaxOperands is how many buffers a Command holds in place: the output and up to three inputs.
 const MaxOperands = 4

@@ -166,7 +166,7 @@ func newRunner(k *device.Kernel) runner {
 }
 
 func noRunner(k *device.Kernel) (runner, error) {
-	return nil, fmt.Errorf("code %d: %w", k.Code, device.ErrUnsupported)
+	return nil, fmt.Errorf("%v: %w", k.Code, device.ErrUnsupported)
 }
 
 // unsupported is the error of a kernel whose body or types its code does not go with.

@@ -1,0 +1,292 @@
+package devicetest_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/cpu"
+	"github.com/asyncgen/asyncgen/device/devicetest"
+	"github.com/asyncgen/asyncgen/device/kernel"
+	"github.com/asyncgen/asyncgen/device/sim"
+)
+
+// A mutant is a backend with a mistake, and the test that has to find it.
+type mutant struct {
+	name   string
+	caught string
+	make   func() device.Backend
+}
+
+var mutants = []mutant{
+	{"products accumulated in two halves", "MatMulOrder", onCPU(func(c *device.Command, run func(*device.Command)) {
+		run(c)
+		if c.Kernel.Code != device.MatMul || c.Kernel.Out != device.Float32 || c.Args.Ints[2] < 2 {
+			return
+		}
+		half := *c
+		out := device.Slice[float32](c.Buf[0], c.Off[0], c.N)
+		clear(out)
+		m, n, k := c.Args.Ints[0], c.Args.Ints[1], c.Args.Ints[2]
+		for _, part := range [][2]int{{0, k / 2}, {k / 2, k}} {
+			half.Buf[0], half.Off[0] = device.HostBuffer(int64(4*c.N)), 0
+			args := *c.Args
+			args.Ints = []int{m, n, part[1] - part[0]}
+			strides := func(i, width int) []int {
+				if c.Args.Strides[i] != nil {
+					return c.Args.Strides[i]
+				}
+				return []int{width, 1}
+			}
+			args.Strides[1], args.Strides[2] = strides(1, k), strides(2, n)
+			half.Args = &args
+			half.Off[1] = c.Off[1] + part[0]*args.Strides[1][1]
+			half.Off[2] = c.Off[2] + part[0]*args.Strides[2][0]
+			run(&half)
+			for i, v := range device.Slice[float32](half.Buf[0], 0, c.N) {
+				out[i] += v
+			}
+		}
+	})},
+	{"a single row is multiplied in double precision", "BatchInvariance", onCPU(func(c *device.Command, run func(*device.Command)) {
+		run(c)
+		if c.Kernel.Code == device.MatMul && c.Kernel.Out == device.Float32 && c.Args.Ints[0] == 1 && c.N > 0 {
+			s := c.Args.Strides
+			a, b := rest(c, 1), rest(c, 2)
+			for j := range c.N {
+				sum := 0.0
+				for p := range c.Args.Ints[2] {
+					sum += float64(a[p*s[1][1]]) * float64(b[p*s[2][0]+j*s[2][1]])
+				}
+				device.Slice[float32](c.Buf[0], c.Off[0], c.N)[j] = float32(sum)
+			}
+		}
+	})},
+	{"sums from left to right", "ReduceTree", onCPU(func(c *device.Command, run func(*device.Command)) {
+		run(c)
+		if c.Kernel.Code == device.Reduce && c.Kernel.Body == kernel.ReduceSum && c.Kernel.Out == device.Float32 && c.Args.Strides[1] == nil && c.N == 1 {
+			sum := float32(0)
+			for _, v := range rest(c, 1)[:c.Args.Shape.Size()] {
+				sum += v
+			}
+			device.Slice[float32](c.Buf[0], c.Off[0], 1)[0] = sum
+		}
+	})},
+	{"max of float32 overlooks NaN", "Primitives", after(func(c *device.Command) {
+		if c.Kernel.Code == device.Map && c.Kernel.Name == "max(x, y)" && c.Kernel.Out == device.Float32 {
+			x, y := rest(c, 1), rest(c, 2)
+			for i := range out[float32](c) {
+				if x[i] != x[i] {
+					out[float32](c)[i] = y[i]
+				}
+			}
+		}
+	})},
+	{"denormals are flushed to zero", "Primitives", after(func(c *device.Command) {
+		if c.Kernel.Code == device.Map && c.Kernel.Out == device.Float32 {
+			for i, v := range out[float32](c) {
+				if math.Abs(float64(v)) < 0x1p-126 {
+					out[float32](c)[i] = float32(math.Copysign(0, float64(v)))
+				}
+			}
+		}
+	})},
+	{"a product and a sum are contracted", "Expressions", after(func(c *device.Command) {
+		if c.Kernel.Name == "(x * y) + z" {
+			x, y, z := rest(c, 1), rest(c, 2), rest(c, 3)
+			for i := range out[float32](c) {
+				out[float32](c)[i] = float32(float64(x[i])*float64(y[i]) + float64(z[i]))
+			}
+		}
+	})},
+	{"conversions to int64 round down", "Cast", after(func(c *device.Command) {
+		if c.Kernel.Name == "int64(x)" && c.Kernel.In[0] == device.Float32 {
+			for i, v := range rest(c, 1)[:c.N] {
+				if v > -1e6 && v < 1e6 {
+					out[int64](c)[i] = int64(math.Floor(float64(v)))
+				}
+			}
+		}
+	})},
+	{"one element too many is written", "FillIota", after(func(c *device.Command) {
+		if c.Kernel.Code == device.Fill && c.Kernel.Out == device.Float32 {
+			device.Slice[float32](c.Buf[0], c.Off[0], c.N+1)[c.N] = 42
+		}
+	})},
+	{"an input's offset is forgotten", "Views", onCPU(func(c *device.Command, run func(*device.Command)) {
+		if c.Kernel.Code == device.Copy && c.Kernel.Out == device.Bool {
+			c.Off[1] = 0
+		}
+		run(c)
+	})},
+	{"the last axis counts as broadcast", "Views", onCPU(func(c *device.Command, run func(*device.Command)) {
+		if c.Kernel.Code == device.Map && c.Args != nil && len(c.Args.Shape) > 1 && c.Args.Strides[2] != nil {
+			args := *c.Args
+			args.Strides[2] = append([]int{}, args.Strides[2]...)
+			args.Strides[2][len(args.Strides[2])-1] = 0
+			c.Args = &args
+		}
+		run(c)
+	})},
+	{"every draw begins at the start of the stream", "Random", onCPU(func(c *device.Command, run func(*device.Command)) {
+		if c.Kernel.Code == device.Random && c.Kernel.Body == kernel.Normal {
+			c.Imm[1] = 0
+		}
+		run(c)
+	})},
+	{"nothing to do is too little", "Empty", onCPU(func(c *device.Command, run func(*device.Command)) {
+		if c.N == 0 && c.Kernel.Code == device.Copy {
+			panic("no elements")
+		}
+		run(c)
+	})},
+	{"an input is overwritten", "InPlace", onCPU(func(c *device.Command, run func(*device.Command)) {
+		if c.Kernel.Code == device.Map && c.Buf[0] == c.Buf[1] && c.N > 0 && c.Kernel.Out == device.Float64 {
+			clear(out[float64](c)[c.N/2:])
+		}
+		run(c)
+	})},
+	{"commands change places", "Order", onSim(func(b *wrapped) {
+		b.submit = func(cmds []device.Command) (device.Ticket, error) {
+			if n := len(cmds); n > 2 {
+				cmds = append([]device.Command{}, cmds...)
+				cmds[1], cmds[2] = cmds[2], cmds[1]
+			}
+			return b.Backend.Submit(cmds)
+		}
+	})},
+	{"a failure spoils what follows", "Failures", onSim(func(b *wrapped) {
+		var err error
+		b.failure = func(t device.Ticket) error {
+			if now := b.Backend.Failure(t); now != nil {
+				err = now
+			}
+			return err
+		}
+	})},
+	{"failures are forgotten", "Failures", onSim(func(b *wrapped) {
+		b.failure = func(device.Ticket) error { return nil }
+	})},
+	{"Wait gives up", "Wait", onSim(func(b *wrapped) {
+		b.wait = errors.New("lost patience")
+	})},
+	{"the device can't be closed", "Close", onSim(func(b *wrapped) {
+		b.submit = func(cmds []device.Command) (device.Ticket, error) {
+			last, err := b.Backend.Submit(cmds)
+			if errors.Is(err, device.ErrClosed) {
+				err = nil
+			}
+			return last, err
+		}
+	})},
+}
+
+// rest is what a float32 input has from its offset on.
+func rest(c *device.Command, i int) []float32 {
+	return device.Slice[float32](c.Buf[i], c.Off[i], int(c.Buf[i].Bytes/4)-c.Off[i])
+}
+
+func out[T device.Element](c *device.Command) []T { return device.Slice[T](c.Buf[0], c.Off[0], c.N) }
+
+// wrapped is a backend, some of whose methods are replaced.
+type wrapped struct {
+	device.Backend
+	submit  func([]device.Command) (device.Ticket, error)
+	failure func(device.Ticket) error
+	wait    error
+}
+
+func (b *wrapped) Submit(cmds []device.Command) (device.Ticket, error) {
+	if b.submit != nil {
+		return b.submit(cmds)
+	}
+	return b.Backend.Submit(cmds)
+}
+
+func (b *wrapped) Failure(t device.Ticket) error {
+	if b.failure != nil {
+		return b.failure(t)
+	}
+	return b.Backend.Failure(t)
+}
+
+func (b *wrapped) Wait(ctx context.Context, t device.Ticket) error {
+	if b.wait != nil && !b.Backend.Done(t) {
+		return b.wait
+	}
+	return b.Backend.Wait(ctx, t)
+}
+
+func onSim(change func(*wrapped)) func() device.Backend {
+	return func() device.Backend {
+		b := &wrapped{Backend: sim.New(sim.Options{})}
+		change(b)
+		return b
+	}
+}
+
+// onCPU runs every command through f.
+func onCPU(f func(c *device.Command, run func(*device.Command))) func() device.Backend {
+	return func() device.Backend {
+		b := &wrapped{Backend: cpu.New()}
+		b.submit = func(cmds []device.Command) (last device.Ticket, err error) {
+			for _, c := range cmds {
+				f(&c, func(c *device.Command) {
+					if last, err = b.Backend.Submit([]device.Command{*c}); err != nil {
+						panic(err)
+					}
+				})
+			}
+			return last, nil
+		}
+		return b
+	}
+}
+
+// after changes the output of commands that have run.
+func after(f func(c *device.Command)) func() device.Backend {
+	return onCPU(func(c *device.Command, run func(*device.Command)) {
+		run(c)
+		f(c)
+	})
+}
+
+const mutantVariable = "DEVICETEST_MUTANT"
+
+// TestMutants runs each mutant in a process of its own and expects it to fail there.
+func TestMutants(t *testing.T) {
+	if os.Getenv(mutantVariable) != "" {
+		t.Skip("this process runs a mutant")
+	}
+	for _, m := range mutants {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.Command(os.Args[0], "-test.run=^TestMutant$/^"+m.caught+"$", "-test.timeout=60s")
+			cmd.Env = append(os.Environ(), mutantVariable+"="+m.name)
+			output, err := cmd.CombinedOutput()
+			if err == nil || !strings.Contains(string(output), "--- FAIL: TestMutant/"+m.caught) {
+				t.Errorf("%s has not found it: %v\n%s", m.caught, err, output)
+			}
+		})
+	}
+}
+
+// TestMutant is what those processes run.
+func TestMutant(t *testing.T) {
+	name := os.Getenv(mutantVariable)
+	if name == "" {
+		t.Skip("run by TestMutants")
+	}
+	for _, m := range mutants {
+		if m.name == name {
+			devicetest.TestBackend(t, m.make(), devicetest.Options{Seed: 1})
+			return
+		}
+	}
+	t.Fatalf("no mutant %q", name)
+}

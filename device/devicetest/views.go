@@ -1,0 +1,232 @@
+package devicetest
+
+import (
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/kernel"
+)
+
+// shape returns random axes, some of length 0 or 1, some longer than any tile.
+func (s *suite) shape() device.Shape {
+	shape := make(device.Shape, s.rnd.IntN(5))
+	for i := range shape {
+		shape[i] = 1 + s.rnd.IntN(5)
+	}
+	if len(shape) > 0 {
+		axis := s.rnd.IntN(len(shape))
+		switch s.rnd.IntN(6) {
+		case 0:
+			shape[axis] = 0
+		case 1, 2:
+			shape[axis] = 1
+		case 3:
+			shape[axis] = 100 + s.rnd.IntN(100)
+		}
+	}
+	return shape
+}
+
+// view returns strides over shape, with axes in any order, broadcast or with
+// gaps, and how many elements it spans.
+func (s *suite) view(shape device.Shape) (strides []int, span int) {
+	strides, span = make([]int, len(shape)), 1
+	for _, axis := range s.rnd.Perm(len(shape)) {
+		if s.rnd.IntN(4) == 0 {
+			continue
+		}
+		strides[axis] = span
+		span = span*max(1, shape[axis]) + s.rnd.IntN(2)
+	}
+	return strides, span
+}
+
+// walk calls f with each index into shape, in row-major order.
+func walk(shape device.Shape, f func(index []int)) {
+	index := make([]int, len(shape))
+	if shape.Size() == 0 {
+		return
+	}
+	for {
+		f(index)
+		axis := len(shape) - 1
+		for ; axis >= 0; axis-- {
+			if index[axis]++; index[axis] < shape[axis] {
+				break
+			}
+			index[axis] = 0
+		}
+		if axis < 0 {
+			return
+		}
+	}
+}
+
+// at is where an index lies.
+func at(index, strides []int) int {
+	sum := 0
+	for axis, i := range index {
+		sum += i * strides[axis]
+	}
+	return sum
+}
+
+func testViews(s *suite) {
+	for range 40 {
+		mapViews[float32](s)
+		mapViews[float64](s)
+		mapViews[int64](s)
+		copyViews(s, ordinary[float32])
+		copyViews(s, ordinary[float64])
+		copyViews(s, ordinary[int64])
+		copyViews(s, bools)
+	}
+}
+
+func mapViews[T number](s *suite) {
+	dt := device.DTypeOf[T]()
+	shape := s.shape()
+	c := device.Command{Kernel: mapKernel(kernel.Sub(kernel.Arg(0, dt), kernel.Arg(1, dt))), N: shape.Size(), Args: &device.Args{Shape: shape}}
+	var data [2][]T
+	for i := range data {
+		strides, span := s.view(shape)
+		if s.rnd.IntN(4) == 0 {
+			strides, span = nil, shape.Size()
+		}
+		c.Off[i+1] = s.rnd.IntN(5)
+		data[i] = ordinary[T](s, c.Off[i+1]+span)
+		c.Args.Strides[i+1], c.Buf[i+1] = strides, put(s, data[i])
+	}
+	got := compute[T](s, c)
+	k := 0
+	walk(shape, func(index []int) {
+		var v [2]T
+		for i := range v {
+			strides := c.Args.Strides[i+1]
+			if strides == nil {
+				strides = shape.Strides()
+			}
+			v[i] = data[i][c.Off[i+1]+at(index, strides)]
+		}
+		if got[k] != v[0]-v[1] {
+			s.Fatalf("%v of %v, strides %v and %v: element %v is %v, want %v", dt, shape, c.Args.Strides[1], c.Args.Strides[2], index, got[k], v[0]-v[1])
+		}
+		k++
+	})
+}
+
+func copyViews[T device.Element](s *suite, values func(*suite, int) []T) {
+	dt := device.DTypeOf[T]()
+	shape := s.shape()
+	strides, span := s.view(shape)
+	off := s.rnd.IntN(5)
+	data := values(s, off+span)
+	c := device.Command{Kernel: kernelFor(device.Copy, dt), N: shape.Size(), Args: &device.Args{Shape: shape}}
+	c.Args.Strides[1], c.Off[1], c.Buf[1] = strides, off, put(s, data)
+	got := compute[T](s, c)
+	k := 0
+	walk(shape, func(index []int) {
+		if want := data[off+at(index, strides)]; got[k] != want {
+			s.Fatalf("copy of %v %v, strides %v: element %v is %v, want %v", dt, shape, strides, index, got[k], want)
+		}
+		k++
+	})
+}
+
+func testTransfer(s *suite) {
+	transfer(s, floats[float32](s, 100))
+	transfer(s, floats[float64](s, 100))
+	transfer(s, intEdges)
+	transfer(s, bools(s, 100))
+}
+
+// transfer takes values to the device and back, in pieces and with offsets.
+func transfer[T device.Element](s *suite, values []T) {
+	dt := device.DTypeOf[T]()
+	n := len(values)
+	in, out := host(values), host(make([]T, n+3))
+	there := s.alloc((n + 7) * dt.Size())
+	half := n / 2
+	s.do(
+		device.Command{Kernel: kernelFor(device.Upload, dt), N: half, Buf: [4]*device.Buffer{there, in}, Off: [4]int{5, 0}},
+		device.Command{Kernel: kernelFor(device.Upload, dt), N: n - half, Buf: [4]*device.Buffer{there, in}, Off: [4]int{5 + half, half}},
+		device.Command{Kernel: kernelFor(device.Download, dt), N: n, Buf: [4]*device.Buffer{out, there}, Off: [4]int{3, 5}},
+	)
+	for i, got := range device.Slice[T](out, 3, n) {
+		if !same(got, values[i]) {
+			s.Errorf("%v came back as %v", values[i], got)
+		}
+	}
+}
+
+func testFillIota(s *suite) {
+	fillWith(s, float32(2.5))
+	fillWith(s, negativeZero)
+	fillWith(s, int64(-1)<<63)
+	fillWith(s, true)
+	fillWith(s, false)
+	ramp(s, float32(0.1), float32(0.3))
+	ramp(s, 0.1, -0.7)
+	ramp(s, int64(7), int64(-3))
+	ramp(s, int64(1)<<62, int64(1)<<61) // wraps around
+}
+
+func fillWith[T device.Element](s *suite, v T) {
+	c := device.Command{Kernel: kernelFor(device.Fill, device.DTypeOf[T]()), N: 1 + s.rnd.IntN(3000), Imm: [2]uint64{kernel.Bits(v)}}
+	for i, got := range compute[T](s, c) {
+		if !same(got, v) {
+			s.Fatalf("element %d filled with %v is %v", i, v, got)
+		}
+	}
+}
+
+func ramp[T number](s *suite, start, step T) {
+	c := device.Command{Kernel: kernelFor(device.Iota, device.DTypeOf[T]()), N: 2000, Imm: [2]uint64{kernel.Bits(start), kernel.Bits(step)}}
+	for i, got := range compute[T](s, c) {
+		product := T(i) * step
+		if want := start + T(product); got != want {
+			s.Fatalf("element %d of %v + i*%v is %v, want %v", i, start, step, got, want)
+		}
+	}
+}
+
+// testEmpty runs every Code without elements.
+func testEmpty(s *suite) {
+	x := kernel.Arg(0, device.Float32)
+	empty := put(s, []float32{})
+	reduce := func(r kernel.Reducer) *device.Kernel {
+		return device.NewKernel(r.String(), device.Reduce, r, device.Float32, device.Float32)
+	}
+	none := func(k *device.Kernel, args *device.Args) device.Command {
+		return device.Command{Kernel: k, Args: args, Buf: [4]*device.Buffer{nil, empty, empty}}
+	}
+	for _, c := range []device.Command{
+		none(mapKernel(kernel.Exp(x)), nil),
+		none(mapKernel(kernel.Add(kernel.Exp(x), kernel.Const(1, device.Float32))), &device.Args{Shape: device.Shape{3, 0}, Strides: [4][]int{1: {0, 1}}}),
+		none(reduce(kernel.ReduceSum), &device.Args{Shape: device.Shape{0, 3}, Kept: 1}),
+		none(kernelFor(device.MatMul, device.Float32), &device.Args{Ints: []int{0, 3, 4}}),
+		none(kernelFor(device.MatMul, device.Float32), &device.Args{Ints: []int{3, 0, 4}}),
+		none(kernelFor(device.Copy, device.Float32), &device.Args{Shape: device.Shape{0}, Strides: [4][]int{1: {7}}}),
+		none(kernelFor(device.Fill, device.Float32), nil),
+		none(kernelFor(device.Iota, device.Float32), nil),
+		none(device.NewKernel("uniform", device.Random, kernel.Uniform, device.Float32), nil),
+		none(kernelFor(device.Copy, device.Float32), nil),
+	} {
+		compute[float32](s, c)
+	}
+	// The sum of nothing is 0, the product 1; so is a product of matrices over no k.
+	for r, want := range map[kernel.Reducer]float32{kernel.ReduceSum: 0, kernel.ReduceProd: 1} {
+		c := none(reduce(r), &device.Args{Shape: device.Shape{3, 0}, Kept: 1})
+		c.N = 3
+		for _, got := range compute[float32](s, c) {
+			if got != want {
+				s.Errorf("%v of nothing is %v", r, got)
+			}
+		}
+	}
+	c := none(kernelFor(device.MatMul, device.Float32), &device.Args{Ints: []int{2, 3, 0}})
+	c.N = 6
+	for _, got := range compute[float32](s, c) {
+		if got != 0 {
+			s.Errorf("a product over no k is %v", got)
+		}
+	}
+}
