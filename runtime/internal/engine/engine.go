@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -56,6 +57,7 @@ type Engine struct {
 
 	streams  atomic.Pointer[[]*stream] // by device.Device.Index; entries may be nil
 	host     atomic.Pointer[stream]    // where staging memory of copies lives; runs nothing
+	all      atomic.Pointer[[]*stream] // those there are
 	mu       sync.Mutex                // guards the making of streams, made and closed
 	made     uint16
 	closed   bool
@@ -96,6 +98,7 @@ func New(o Options) *Engine {
 	e.limit.Store(max(o.MaxBytes, 0))
 	e.stalled.cond.L = &e.stalled.mu
 	e.streams.Store(new([]*stream))
+	e.all.Store(new([]*stream))
 	e.report.open(o.Report)
 	return e
 }
@@ -263,7 +266,7 @@ func (e *Engine) makeStream(d device.Device) *stream {
 	}
 	all := make([]*stream, max(len(old), i+1))
 	copy(all, old)
-	all[i] = newStream(e, d.Or(), d.Backend())
+	all[i] = e.addLocked(newStream(e, d.Or(), d.Backend()))
 	e.streams.Store(&all)
 	return all[i]
 }
@@ -276,23 +279,19 @@ func (e *Engine) hostStream() *stream {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.host.Load() == nil {
-		e.host.Store(newStream(e, device.Device{}, nil))
+		e.host.Store(e.addLocked(newStream(e, device.Device{}, nil)))
 	}
 	return e.host.Load()
 }
 
-// allStreams lists the streams there are.
-func (e *Engine) allStreams() []*stream {
-	var list []*stream
-	for _, st := range *e.streams.Load() {
-		if st != nil {
-			list = append(list, st)
-		}
-	}
-	if st := e.host.Load(); st != nil {
-		list = append(list, st)
-	}
-	return list
+// allStreams lists the streams there are. The caller must not change the list.
+func (e *Engine) allStreams() []*stream { return *e.all.Load() }
+
+// addLocked appends st to the list of all streams.
+func (e *Engine) addLocked(st *stream) *stream {
+	all := append(slices.Clone(e.allStreams()), st)
+	e.all.Store(&all)
+	return st
 }
 
 // order returns a stamp by which the operations of all streams can be sorted

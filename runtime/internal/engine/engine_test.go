@@ -89,32 +89,3 @@ func TestErrorsOnce(t *testing.T) {
 		}
 	})
 }
-
-func BenchmarkTiny(b *testing.B) {
-	dev := device.Wrap("cpu", device.KindCPU, &fakeCPU{workers: 1})
-	e := newEngine(b, Options{})
-	x, y := fromFloats(e, dev, 1), fromFloats(e, dev, 1)
-	b.ReportAllocs()
-	n := 0
-	for b.Loop() {
-		unary(e, addOne, y, x)
-		x, y = y, x
-		if n++; n%1000 == 0 {
-			x.Wait(bg, "x")
-		}
-	}
-	x.Wait(bg, "x")
-	b.Logf("%+v", e.Stats())
-}
-func BenchmarkWaitEach(b *testing.B) {
-	dev := device.Wrap("cpu", device.KindCPU, &fakeCPU{workers: 1})
-	e := newEngine(b, Options{})
-	x, y := fromFloats(e, dev, 1), fromFloats(e, dev, 1)
-	b.ReportAllocs()
-	for b.Loop() {
-		unary(e, addOne, y, x)
-		x, y = y, x
-		x.Wait(bg, "x")
-	}
-	b.Logf("%+v", e.Stats())
-}

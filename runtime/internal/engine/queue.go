@@ -200,8 +200,8 @@ func (q *queue) conclude(r *record, seq uint64) {
 }
 
 // await is the executor's.
-func (q *queue) await(ctx context.Context, g goal, h *help) error {
-	for i := 0; ; i++ {
+func (q *queue) await(ctx context.Context, g goal) (h help, err error) {
+	for {
 		q.mu.Lock()
 		q.submit()
 		q.retire()
@@ -212,33 +212,34 @@ func (q *queue) await(ctx context.Context, g goal, h *help) error {
 		}
 		q.unlock()
 		if q.st.done.Load() > g.seq {
-			return nil
+			return h, nil
 		}
 		if err := ctx.Err(); err != nil {
-			return err
+			return h, err
 		}
-		start := now()
-		var err error
 		if l := q.heldAt.Load(); arrived {
+			h.look()
 			err = q.st.backend.Wait(ctx, ticket)
-			h.idle += now() - start
+			h.rest()
 		} else if l != nil {
-			err = l.gate.exec.await(ctx, goal{seq: l.gateSeq, link: l}, h)
+			var there help
+			there, err = l.gate.exec.await(ctx, goal{seq: l.gateSeq, link: l})
+			h.add(there)
 		} else {
 			runtime.Gosched() // the producer is about to publish it
 		}
 		if err != nil {
-			return err
+			return h, err
 		}
 	}
 }
 
-func (q *queue) helpOnce(*help) bool {
+func (q *queue) helpSome() (ops int64, some bool) {
 	q.mu.Lock()
-	did := q.submit()
-	did = q.retire() || did
+	some = q.submit()
+	some = q.retire() || some
 	q.unlock()
-	return did
+	return 0, some
 }
 
 func (q *queue) settle() {

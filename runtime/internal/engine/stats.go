@@ -55,34 +55,26 @@ func (e *Engine) Stats() Stats {
 }
 
 // countWait counts a wait that took so long and in which h happened.
-func (e *Engine) countWait(name string, pc uintptr, took time.Duration, h *help) {
+func (e *Engine) countWait(name string, pc uintptr, took time.Duration, h help) {
 	e.totals.waits.Add(1)
 	e.totals.waitTime.Add(int64(h.idle))
-	e.countHelp(took, h)
+	e.totals.helped.Add(h.ops)
+	e.totals.helpTime.Add(int64(h.busy(took)))
 	if e.report.on() {
 		e.report.add(name, pc, report.Counts{Waits: 1, WaitNS: int64(h.idle), Helps: h.ops, HelpNS: int64(h.busy(took))})
 	}
 }
 
 // countStall counts a stall that took so long and in which h happened.
-func (e *Engine) countStall(name string, pc uintptr, took time.Duration, h *help) {
+func (e *Engine) countStall(name string, pc uintptr, took time.Duration, h help) {
 	e.totals.stalls.Add(1)
 	e.totals.stallTime.Add(int64(h.idle))
-	e.countHelp(took, h)
+	e.totals.helped.Add(h.ops)
+	e.totals.helpTime.Add(int64(h.busy(took)))
 	if e.report.on() {
 		e.report.add(name, pc, report.Counts{Stalls: 1, StallNS: int64(h.idle), Helps: h.ops, HelpNS: int64(h.busy(took))})
 	}
 }
-
-func (e *Engine) countHelp(took time.Duration, h *help) {
-	if h.ops > 0 {
-		e.totals.helped.Add(h.ops)
-	}
-	e.totals.helpTime.Add(int64(h.busy(took)))
-}
-
-// busy is how much of the time the waiter worked.
-func (h *help) busy(took time.Duration) time.Duration { return max(took-h.idle, 0) }
 
 // A reporter writes what is counted to a file, by source line. The zero reporter is off.
 type reporter struct{ w atomic.Pointer[report.Writer] }

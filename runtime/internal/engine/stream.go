@@ -53,9 +53,9 @@ type executor interface {
 	// nudge sees to it that someone looks at the ring soon. It never waits.
 	nudge()
 	// await returns nil when the goal is reached, after helping with what leads there, or the context's error.
-	await(ctx context.Context, g goal, h *help) error
-	// helpOnce does one piece of any work there is, and reports whether there was some.
-	helpOnce(h *help) bool
+	await(ctx context.Context, g goal) (help, error)
+	// helpSome does a little of any work there is. It reports how many operations it has executed, and whether it did something.
+	helpSome() (ops int64, some bool)
 	// settle publishes what has finished: done and Engine.inFlight are exact after it.
 	settle()
 	// poll notices what has finished, if that takes no waiting.

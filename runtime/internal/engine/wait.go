@@ -21,76 +21,92 @@ type waiter struct {
 
 // help is what one wait amounts to.
 type help struct {
-	ops  int64         // executed by the waiter
-	idle time.Duration // neither executing nor ordering anything
+	ops   int64         // executed by the waiter
+	idle  time.Duration // neither executing nor ordering anything
+	since time.Duration // when it ran out of work; 0: it did not
 }
 
+// look notes that there is nothing to do.
+func (h *help) look() {
+	if h.since == 0 {
+		h.since = now()
+	}
+}
+
+// rest notes that there is something to do again.
+func (h *help) rest() {
+	if h.since != 0 {
+		h.idle += now() - h.since
+		h.since = 0
+	}
+}
+
+// add adds what happened while waiting for something else in between.
+func (h *help) add(other help) {
+	h.ops += other.ops
+	h.idle += other.idle
+}
+
+// busy is how much of the time the waiter worked.
+func (h *help) busy(took time.Duration) time.Duration { return max(took-h.idle, 0) }
+
 // await is the executor's.
-func (f *flow) await(ctx context.Context, g goal, h *help) error {
+func (f *flow) await(ctx context.Context, g goal) (help, error) {
 	f.lock.lock()
 	w := f.newWaiter(g)
-	err := f.help(ctx, w, h)
+	h, err := f.help(ctx, w)
 	f.freeWaiter(w)
 	f.unlock()
-	return err
+	h.rest()
+	return h, err
 }
 
 // help executes what w needs until w's goal is reached. It waits, first looking, then parked, while all
 // of that is in other hands. The lock is held before and after.
-func (f *flow) help(ctx context.Context, w *waiter, h *help) error {
+func (f *flow) help(ctx context.Context, w *waiter) (h help, err error) {
 	f.scheduleThrough(w.goal.seq)
 	if !w.goal.all {
 		f.closure(w)
 	}
-	var since time.Duration // when it ran out of work
-	for looked := 0; ; {
+	for looks := 0; ; looks++ {
 		if f.reached(w) {
 			f.settleLocked()
-			h.rest(looked, since)
-			return nil
+			return h, nil
 		}
 		if ctx.Done() != nil && ctx.Err() != nil {
-			h.rest(looked, since)
-			return ctx.Err()
+			return h, ctx.Err()
 		}
 		if x := f.next(w); x != 0 {
-			h.rest(looked, since)
-			looked = 0
+			h.rest()
+			f.notify()
 			f.step(x, &w.scratch)
 			h.ops++
-			f.notify()
+			looks = 0
 			continue
 		}
 		f.settleLocked()
+		f.notify()
 		if at, g, ok := f.elsewhere(w); ok {
-			h.rest(looked, since)
-			looked = 0
 			f.unlock()
-			err := at.exec.await(ctx, g, h)
+			h.rest()
+			there, err := at.exec.await(ctx, g)
+			h.add(there)
 			f.lock.lock()
 			if err != nil {
-				return err
+				return h, err
 			}
+			looks = 0
 			continue
 		}
-		if looked == 0 {
-			since = now()
-		}
-		looked++
-		if looked <= spins() {
+		if looks < spins() {
 			f.unlock()
+			h.look()
 			pause(pauses)
 			f.lock.lock()
 			continue
 		}
+		h.look()
 		f.park(ctx, w)
-	}
-}
-
-// rest adds the time since then, if it was idle.
-func (h *help) rest(looked int, since time.Duration) {
-	if looked > 0 {
-		h.idle += now() - since
 	}
 }
 
@@ -240,19 +256,15 @@ func (e *Engine) admit(bytes int64, op *Op, pc uintptr) {
 func (e *Engine) stallFor(st *stream, bytes int64, k *device.Kernel, pc uintptr) {
 	start := now()
 	var h help
-	var since time.Duration
-	looked := 0
-	for !e.hasRoom(st, bytes) {
-		if e.helpAnywhere(&h) {
-			h.rest(looked, since)
-			looked = 0
+	for looks := 0; !e.hasRoom(st, bytes); looks++ {
+		if ops, some := e.helpAnywhere(); some {
+			h.rest()
+			h.ops += ops
+			looks = 0
 			continue
 		}
-		if looked == 0 {
-			since = now()
-		}
-		looked++
-		if looked <= spins() {
+		h.look()
+		if looks < spins() {
 			pause(pauses)
 			continue
 		}
@@ -268,8 +280,8 @@ func (e *Engine) stallFor(st *stream, bytes int64, k *device.Kernel, pc uintptr)
 		e.stalled.mu.Unlock()
 		e.stalled.n.Add(-1)
 	}
-	h.rest(looked, since)
-	e.countStall(k.Name, pc, now()-start, &h)
+	h.rest()
+	e.countStall(k.Name, pc, now()-start, h)
 }
 
 func (e *Engine) hasRoom(st *stream, bytes int64) bool {
@@ -280,22 +292,20 @@ func (e *Engine) hasRoom(st *stream, bytes int64) bool {
 	return limit == 0 || used == 0 || used+bytes <= limit
 }
 
-func (e *Engine) helpAnywhere(h *help) bool {
-	some := false
+func (e *Engine) helpAnywhere() (ops int64, some bool) {
 	for _, st := range e.allStreams() {
-		if st.exec.helpOnce(h) {
-			some = true
-		}
+		n, did := st.exec.helpSome()
+		ops += n
+		some = some || did
 	}
-	return some
+	return ops, some
 }
 
 // wait is the one place where a program waits for results. It counts.
 func (e *Engine) wait(ctx context.Context, st *stream, g goal, name string, pc uintptr) error {
 	start := now()
-	var h help
-	err := st.exec.await(ctx, g, &h)
-	e.countWait(name, pc, now()-start, &h)
+	h, err := st.exec.await(ctx, g)
+	e.countWait(name, pc, now()-start, h)
 	return err
 }
 
