@@ -1,0 +1,221 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/device"
+)
+
+// binary enqueues out = k(a, b) with shapes for messages.
+func (s *setup) binary(k *device.Kernel, a, b *Storage) *Storage {
+	out := s.new(1)
+	shape := device.Shape{1}
+	s.e.Enqueue(&Op{
+		Cmd:      device.Command{Kernel: k, N: 1},
+		Operands: [device.MaxOperands]*Storage{out, a, b},
+		Shapes:   [device.MaxOperands]*device.Shape{&shape, &shape, &shape},
+	})
+	return out
+}
+
+var (
+	addUp = fakeKernel("addup", 2, func(c *device.Command) error {
+		vals(c, 0)[0] = vals(c, 1)[0] + vals(c, 2)[0]
+		return nil
+	})
+	failing2 = fakeKernel("failing2", 2, func(*device.Command) error { return errors.New("another") })
+)
+
+func TestFirstCause(t *testing.T) {
+	onAll(t, func(s *setup) {
+		good := s.from(1)
+		late := s.apply(failing, good)
+		early := s.binary(failing2, good, good)
+		// The lowest operand decides, not what failed first.
+		for _, c := range []struct {
+			a, b *Storage
+			want *Storage
+		}{{early, late, early}, {late, early, late}, {good, late, late}, {early, good, early}} {
+			got := s.binary(addUp, c.a, c.b)
+			next := s.binary(failing, got, late) // skipped, so it does not fail
+			for _, x := range []*Storage{got, next} {
+				if err := x.Wait(bg, "read"); err == nil || err != c.want.Wait(bg, "read") {
+					s.Errorf("got %v, want %v", err, c.want.Err())
+				}
+			}
+		}
+		s.want(s.apply(addOne, good), 2) // not a dependent
+		err := s.e.WaitAll(bg)
+		joined := err.(interface{ Unwrap() []error }).Unwrap()
+		if len(joined) != 2 || joined[0] != late.Err() || joined[1] != early.Err() {
+			s.Errorf("WaitAll: %v", err)
+		}
+		if err := s.e.WaitAll(bg); err != nil {
+			s.Errorf("second WaitAll: %v", err)
+		}
+		if s.apply(addOne, late).Wait(bg, "read") != late.Err() {
+			s.Error("an error was forgotten")
+		}
+	})
+}
+
+func TestOverwritingHeals(t *testing.T) {
+	onAll(t, func(s *setup) {
+		x := s.from(1)
+		y := s.apply(failing, x)
+		bad := s.apply(addOne, y)
+		unary(s.e, addOne, y, x)
+		s.want(s.apply(addOne, y), 3)
+		if err := bad.Wait(bg, "read"); !errors.Is(err, errBoom) {
+			s.Errorf("the dependent of the failure: %v", err)
+		}
+	})
+}
+
+func TestOpError(t *testing.T) {
+	onAll(t, func(s *setup) {
+		one := s.from(1)
+		x := s.binary(failing2, one, one)
+		_, _, line, _ := runtime.Caller(0)
+		var oe *OpError
+		if err := x.Wait(bg, "read"); !errors.As(err, &oe) {
+			s.Fatalf("got %v", err)
+		}
+		if oe.Op != "failing2" || oe.Device != s.dev || len(oe.Shapes) != 3 || !strings.HasSuffix(oe.File, "errors_test.go") {
+			s.Errorf("got %+v", oe)
+		}
+		_ = line // binary is the caller; it is in a test, so it counts as the user's
+		if got, want := fmt.Sprintf("%v|%s|%q", oe, oe, oe), `asyncgen: another|asyncgen: another|"asyncgen: another"`; got != want {
+			s.Errorf("got %s, want %s", got, want)
+		}
+		got := fmt.Sprintf("%+v", oe)
+		for _, part := range []string{"failing2 float64[1] from float64[1] float64[1] on " + s.dev.Name(), fmt.Sprintf("errors_test.go:%d: another", oe.Line)} {
+			if !strings.Contains(got, part) {
+				s.Errorf("%q is not in %q", part, got)
+			}
+		}
+	})
+}
+
+func TestKernelPanics(t *testing.T) {
+	onAll(t, func(s *setup) {
+		x := s.apply(panicking, s.from(1))
+		var pe *PanicError
+		if err := x.Wait(bg, "read"); !errors.As(err, &pe) || pe.Value != "ouch" {
+			s.Errorf("got %v", err)
+		}
+		wrapped := fakeKernel("panics", 1, func(*device.Command) error { panic(errBoom) })
+		if err := s.apply(wrapped, s.from(1)).Wait(bg, "read"); !errors.Is(err, errBoom) {
+			s.Errorf("got %v", err)
+		}
+		s.want(s.apply(addOne, s.from(1)), 2)
+	})
+}
+
+func TestOutOfMemory(t *testing.T) {
+	for _, mode := range []Mode{Async, Naive} {
+		for _, gpu := range []bool{false, true} {
+			b := &fakeCPU{workers: 1}
+			dev := device.Wrap("cpu", device.KindCPU, b)
+			if gpu {
+				dev = newGPU(t)
+				b = &dev.Backend().(*fakeGPU).fakeCPU
+			}
+			runOn(t, dev, Options{Mode: mode}, func(s *setup) {
+				x := s.from(1, 2, 3)
+				b.failNext()
+				y := s.apply(addOne, x)
+				err := s.apply(addOne, y).Wait(bg, "read")
+				var oe *OpError
+				if !errors.As(err, &oe) || oe.Op != "addone" || !errors.Is(err, device.ErrOutOfMemory) {
+					t.Errorf("got %+v", err)
+				}
+				if got := s.e.WaitAll(bg); !errors.Is(got, err) {
+					t.Errorf("WaitAll: %v", got)
+				}
+				b.failNext()
+				if err := s.new(5).Wait(bg, "read"); !errors.Is(err, device.ErrOutOfMemory) {
+					t.Errorf("never written: %v", err)
+				}
+				s.want(s.apply(addOne, x), 2, 3, 4)
+			})
+		}
+	}
+}
+
+func TestManyFailures(t *testing.T) {
+	onAll(t, func(s *setup) {
+		for range 3000 {
+			s.apply(failing, s.from(1))
+		}
+		err := s.e.WaitAll(bg)
+		all := err.(interface{ Unwrap() []error }).Unwrap()
+		if n := len(all); n != maxRoots+1 || !strings.Contains(all[n-1].Error(), "and 1976 more") {
+			s.Errorf("%d errors, the last is %v", n, all[n-1])
+		}
+	})
+}
+
+// Failures on several devices are joined in program order, and Synchronize takes only those of its own.
+func TestFailuresOfSeveralDevices(t *testing.T) {
+	for _, mode := range []Mode{Async, Naive} {
+		e := newEngine(t, Options{Mode: mode})
+		cpu, gpu := newCPU(2), newGPU(t)
+		fail := func(d device.Device, number int) {
+			shape := device.Shape{number}
+			e.Enqueue(&Op{
+				Cmd:      device.Command{Kernel: failing, N: 1},
+				Operands: [device.MaxOperands]*Storage{e.NewStorage(d, 8), fromFloats(e, d, 1)},
+				Shapes:   [device.MaxOperands]*device.Shape{&shape},
+			})
+		}
+		enqueueAll := func() {
+			for i := range 40 {
+				d := cpu
+				if i*i%7 < 3 {
+					d = gpu
+				}
+				fail(d, i)
+			}
+		}
+		enqueueAll()
+		got := rootNumbers(e.WaitAll(bg))
+		for i, n := range got {
+			if i != n {
+				t.Fatalf("mode %v: got %v", mode, got)
+			}
+		}
+		enqueueAll()
+		onGPU := rootNumbers(e.Synchronize(bg, gpu))
+		onCPU := rootNumbers(e.WaitAll(bg))
+		if len(onGPU)+len(onCPU) != 40 || onGPU[0] != 0 || onCPU[0] != 2 {
+			t.Errorf("mode %v: on gpu %v, on cpu %v", mode, onGPU, onCPU)
+		}
+	}
+}
+
+// What WaitAll did not get to because its context ended is there for the next one.
+func TestWaitAllForgetsNothing(t *testing.T) {
+	onDevices(t, func(s *setup) {
+		s.apply(failing, s.from(1)).Wait(bg, "read")
+		k, started, open := blocking()
+		defer open()
+		s.apply(k, s.from(1))
+		s.e.stream(s.dev).exec.nudge()
+		<-started
+		ctx, cancel := context.WithCancel(bg)
+		cancel()
+		if err := s.e.WaitAll(ctx); !errors.Is(err, context.Canceled) {
+			s.Errorf("got %v", err)
+		}
+		open()
+		if err := s.e.WaitAll(bg); !errors.Is(err, errBoom) {
+			s.Errorf("got %v", err)
+		}
+	})
+}
