@@ -83,7 +83,7 @@ func HostBuffer(bytes int64) *Buffer {
 func Slice[T Element](b *Buffer, off, n int) []T {
 	var zero T
 	size := int64(unsafe.Sizeof(zero))
-	if b.Ptr == nil || off < 0 || n < 0 || int64(off+n)*size > b.Bytes {
+	if b.Ptr == nil || off < 0 || n < 0 || int64(n) > b.Bytes/size-int64(off) {
 		panic("device: Slice outside of host memory")
 	}
 	return unsafe.Slice((*T)(b.Ptr), off+n)[off:]

@@ -138,8 +138,9 @@ func operand[T device.Element](c *device.Command, i, n int) []T {
 // pointer is where n contiguous elements of operand i begin. It panics if they reach outside of the buffer.
 func pointer(c *device.Command, i, size, n int) unsafe.Pointer {
 	b, off := c.Buf[i], c.Off[i]
-	if off < 0 || int64(off+n)*int64(size) > b.Bytes {
-		panic(fmt.Sprintf("cpu: kernel %s: elements %d to %d of operand %d reach outside of its %d bytes", c.Kernel.Name, off, off+n, i, b.Bytes))
+	// The first three keep the fourth from overflowing.
+	if off < 0 || int64(off) > b.Bytes || int64(n) > b.Bytes || int64(off+n)*int64(size) > b.Bytes {
+		panic(fmt.Sprintf("cpu: kernel %s: %d elements from %d of operand %d reach outside of its %d bytes", c.Kernel.Name, n, off, i, b.Bytes))
 	}
 	return unsafe.Add(b.Ptr, off*size)
 }
