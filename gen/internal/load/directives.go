@@ -1,0 +1,245 @@
+package load
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Kernel is the directive that asks for a rewritten version of a function:
+//
+//	//asyncgen:kernel [name=F] [window=64] [off=R4] [strict]
+type Kernel struct {
+	Pos    token.Pos
+	Name   string   // of the rewritten function; "" means the default
+	Window int      // reads in flight; 0 means DefaultWindow
+	Off    []string // rewrites that must not be made
+	Strict bool     // a wait that is left in a loop is an error
+}
+
+// DefaultWindow is how many entries a rewritten loop may lag behind unless
+// its directive says otherwise.
+const DefaultWindow = 64
+
+// Effects is what the directives //asyncgen:pure and //asyncgen:effects say
+// about a function, a method of an interface or a field of function type.
+// The zero Effects are those of a pure function: its results depend on its
+// arguments alone.
+type Effects struct {
+	Output bool // writes to the outside: a file, a stream, a display
+	Input  bool // may wait for the outside
+	Device bool // enqueues device work, reads and changes cells
+}
+
+// rules are the names that off= accepts.
+var rules = []string{"R1", "R2", "R3", "R4", "R5"}
+
+// A directiveError is a mistake in an //asyncgen: comment.
+type directiveError struct {
+	pos token.Pos
+	msg string
+}
+
+// known lists every directive of the project; the generator itself reads the
+// first three.
+var known = []string{"kernel", "pure", "effects", "ignore", "api"}
+
+// directives collects what the //asyncgen: comments of a file say.
+type directives struct {
+	kernels map[*ast.FuncDecl]*Kernel
+	effects map[*ast.Ident]Effects // by the declaring identifier
+	errs    []directiveError
+}
+
+func (d *directives) errorf(pos token.Pos, format string, args ...any) {
+	d.errs = append(d.errs, directiveError{pos, fmt.Sprintf(format, args...)})
+}
+
+// scan reads the directives of one file.
+func (d *directives) scan(file *ast.File) {
+	claimed := make(map[*ast.Comment]bool)
+	for _, decl := range file.Decls {
+		if fn, ok := decl.(*ast.FuncDecl); ok {
+			d.function(fn, claimed)
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if f, ok := n.(*ast.Field); ok {
+			d.field(f, claimed)
+		}
+		return true
+	})
+	for _, group := range file.Comments {
+		for _, c := range group.List {
+			if dir, ok := parse(c); ok && !claimed[c] {
+				d.misplaced(dir)
+			}
+		}
+	}
+}
+
+// function reads the directives in the doc comment of fn.
+func (d *directives) function(fn *ast.FuncDecl, claimed map[*ast.Comment]bool) {
+	for _, dir := range in(fn.Doc, claimed) {
+		switch dir.Name {
+		case "kernel":
+			if d.kernels[fn] != nil {
+				d.errorf(dir.Slash, "two //asyncgen:kernel directives on %s", fn.Name.Name)
+				continue
+			}
+			d.kernels[fn] = d.kernel(dir)
+		case "pure", "effects":
+			d.effects[fn.Name] = d.parseEffects(dir)
+		default:
+			d.misplaced(dir)
+		}
+	}
+}
+
+// field reads the directives of a method of an interface or of a field.
+func (d *directives) field(f *ast.Field, claimed map[*ast.Comment]bool) {
+	for _, dir := range append(in(f.Doc, claimed), in(f.Comment, claimed)...) {
+		switch dir.Name {
+		case "pure", "effects":
+			e := d.parseEffects(dir)
+			for _, name := range f.Names {
+				d.effects[name] = e
+			}
+		default:
+			d.misplaced(dir)
+		}
+	}
+}
+
+// misplaced reports a directive that nothing has read.
+func (d *directives) misplaced(dir placed) {
+	switch {
+	case !slices.Contains(known, dir.Name):
+		d.errorf(dir.Slash, "unknown directive //asyncgen:%s%s", dir.Name, didYouMean(dir.Name, known))
+	case dir.Name == "kernel":
+		d.errorf(dir.Slash, "//asyncgen:kernel belongs in the comment directly above a function declaration")
+	case dir.Name == "pure" || dir.Name == "effects":
+		d.errorf(dir.Slash, "//asyncgen:%s belongs in the comment of a function, a method of an interface or a field", dir.Name)
+	}
+}
+
+// placed is a directive and where it stands.
+type placed struct {
+	ast.Directive
+	comment *ast.Comment
+}
+
+func parse(c *ast.Comment) (placed, bool) {
+	dir, ok := ast.ParseDirective(c.Slash, c.Text)
+	return placed{dir, c}, ok && dir.Tool == "asyncgen"
+}
+
+// in returns the directives of a comment group and claims them.
+func in(g *ast.CommentGroup, claimed map[*ast.Comment]bool) []placed {
+	if g == nil {
+		return nil
+	}
+	var dirs []placed
+	for _, c := range g.List {
+		if dir, ok := parse(c); ok {
+			claimed[c] = true
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
+
+func (d *directives) kernel(dir placed) *Kernel {
+	k := &Kernel{Pos: dir.Slash}
+	for _, word := range strings.Fields(dir.Args) {
+		key, value, hasValue := strings.Cut(word, "=")
+		switch {
+		case key == "strict" && !hasValue:
+			k.Strict = true
+		case key == "name" && token.IsIdentifier(value):
+			k.Name = value
+		case key == "window" && hasValue:
+			n, err := strconv.Atoi(value)
+			if err != nil || n < 1 {
+				d.errorf(dir.Slash, "window=%s: want a number of at least 1", value)
+				continue
+			}
+			k.Window = n
+		case key == "off" && hasValue:
+			for r := range strings.SplitSeq(value, ",") {
+				if !slices.Contains(rules, r) {
+					d.errorf(dir.Slash, "off=%s: there is no such rewrite; there are %s", r, strings.Join(rules, ", "))
+					continue
+				}
+				k.Off = append(k.Off, r)
+			}
+		case key == "name":
+			d.errorf(dir.Slash, "name=%s: not an identifier", value)
+		default:
+			d.errorf(dir.Slash, "//asyncgen:kernel has no option %q%s", word, didYouMean(key, []string{"name", "window", "off", "strict"}))
+		}
+	}
+	return k
+}
+
+func (d *directives) parseEffects(dir placed) (e Effects) {
+	if dir.Name == "pure" {
+		return e
+	}
+	words := strings.Fields(dir.Args)
+	if len(words) == 0 {
+		d.errorf(dir.Slash, "//asyncgen:effects says nothing: name output, input, device or none")
+	}
+	for _, word := range words {
+		switch word {
+		case "none":
+		case "output":
+			e.Output = true
+		case "input":
+			e.Input = true
+		case "device":
+			e.Device = true
+		default:
+			d.errorf(dir.Slash, "//asyncgen:effects knows output, input, device and none, not %q%s", word, didYouMean(word, []string{"output", "input", "device", "none"}))
+		}
+	}
+	return e
+}
+
+// didYouMean proposes the candidate nearest to word, if one is near.
+func didYouMean(word string, candidates []string) string {
+	best, dist := "", 3
+	for _, c := range candidates {
+		if n := distance(word, c); n < dist {
+			best, dist = c, n
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf(": did you mean %s?", best)
+}
+
+// distance is the edit distance of two short words.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			next := min(row[j]+1, row[j+1]+1, diagonal+cost)
+			diagonal, row[j+1] = row[j+1], next
+		}
+	}
+	return row[len(b)]
+}

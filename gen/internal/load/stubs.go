@@ -1,0 +1,198 @@
+package load
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/tools/go/packages"
+)
+
+// addStubs overlays the generated files of a package, those that exist and
+// those that are still to be written, with stubs: functions of the right
+// signature and without a body worth the name. Files that do not parse are
+// left to the type checker, which reports them.
+func addStubs(overlay map[string][]byte, p *packages.Package) error {
+	files := slices.Concat(p.GoFiles, p.OtherFiles)
+	if len(p.GoFiles) == 0 {
+		return nil
+	}
+	dir := filepath.Dir(p.GoFiles[0])
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("load %s: %w", p.PkgPath, err)
+	}
+	for _, e := range entries {
+		name := e.Name()
+		if strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") {
+			files = append(files, filepath.Join(dir, name))
+		}
+	}
+	slices.Sort(files)
+	for _, file := range slices.Compact(files) {
+		text, err := os.ReadFile(file)
+		if err != nil || !strings.HasSuffix(file, ".go") {
+			continue
+		}
+		if IsGenerated(text) {
+			if _, ok := overlay[file]; !ok {
+				overlay[file] = []byte(constraints(text) + "package " + p.Name + "\n")
+			}
+			continue
+		}
+		if slices.Contains(p.GoFiles, file) {
+			out := OutputPath(file)
+			if old, err := os.ReadFile(out); err == nil && !IsGenerated(old) {
+				continue // not ours: Commit refuses to write it
+			}
+			if stub := stubFor(file, text); stub != nil {
+				overlay[out] = stub
+			}
+		}
+	}
+	return nil
+}
+
+// constraints returns the build constraint of a file, if it has one.
+func constraints(text []byte) string {
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "//go:build ") {
+			return line + "\n"
+		}
+		if strings.HasPrefix(line, "package ") {
+			break
+		}
+	}
+	return ""
+}
+
+// stubFor returns what the generated file of a source file declares, or nil
+// if nothing in it is marked.
+func stubFor(name string, text []byte) []byte {
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, name, text, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return nil
+	}
+	d := &directives{kernels: make(map[*ast.FuncDecl]*Kernel), effects: make(map[*ast.Ident]Effects)}
+	d.scan(file)
+	var decls strings.Builder
+	used := make(map[string]bool)
+	for _, decl := range file.Decls {
+		fn, ok := decl.(*ast.FuncDecl)
+		if !ok || d.kernels[fn] == nil || fn.Body == nil {
+			continue
+		}
+		at := func(p token.Pos) int { return fset.Position(p).Offset }
+		fmt.Fprintf(&decls, "\n%s%s%s { panic(0) }\n", text[at(fn.Type.Func):at(fn.Name.Pos())],
+			SiblingName(fn.Name.Name, d.kernels[fn]), text[at(fn.Name.End()):at(fn.Type.End())])
+		for _, part := range []ast.Node{fn.Recv, fn.Type} {
+			collectPackages(part, used)
+		}
+	}
+	if decls.Len() == 0 {
+		return nil
+	}
+	var b strings.Builder
+	b.WriteString(constraints(text))
+	fmt.Fprintf(&b, "package %s\n", file.Name.Name)
+	for _, imp := range file.Imports {
+		if used[ImportName(imp)] {
+			fmt.Fprintf(&b, "import %s %s\n", ImportName(imp), imp.Path.Value)
+		}
+	}
+	b.WriteString(decls.String())
+	return []byte(b.String())
+}
+
+func collectPackages(n ast.Node, used map[string]bool) {
+	if fl, ok := n.(*ast.FieldList); ok && fl == nil {
+		return
+	}
+	ast.Inspect(n, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok {
+			if id, ok := sel.X.(*ast.Ident); ok {
+				used[id.Name] = true
+			}
+		}
+		return true
+	})
+}
+
+var version = regexp.MustCompile(`^v[0-9]+$`)
+
+// ImportName is the name by which a file refers to an import, guessed from
+// the path where the import does not say it.
+func ImportName(imp *ast.ImportSpec) string {
+	if imp.Name != nil {
+		return imp.Name.Name
+	}
+	p, err := strconv.Unquote(imp.Path.Value)
+	if err != nil {
+		return ""
+	}
+	if p == RuntimePath {
+		return "asyncrt"
+	}
+	base := path.Base(p)
+	if version.MatchString(base) && path.Dir(p) != "." {
+		base = path.Base(path.Dir(p))
+	}
+	if i := strings.LastIndex(base, ".v"); i > 0 {
+		base = base[:i]
+	}
+	if i := strings.LastIndexByte(base, '-'); i >= 0 {
+		base = base[i+1:]
+	}
+	return base
+}
+
+// SiblingName is the name of the rewritten version of the function name.
+func SiblingName(name string, k *Kernel) string {
+	if k != nil && k.Name != "" {
+		return k.Name
+	}
+	return name + "Async"
+}
+
+// constrained are the suffixes by which a file name restricts when the file
+// is built: operating systems and architectures.
+var constrained = map[string]bool{}
+
+func init() {
+	const names = `aix android darwin dragonfly freebsd hurd illumos ios js linux nacl netbsd openbsd plan9 solaris wasip1 windows zos unix
+		386 amd64 arm arm64 loong64 mips mips64 mips64le mipsle ppc64 ppc64le riscv64 s390x sparc64 wasm`
+	for _, n := range strings.Fields(names) {
+		constrained[n] = true
+	}
+}
+
+// OutputPath is the generated file of a source file: train.go becomes
+// train_async.go, and train_windows.go becomes train_async_windows.go.
+func OutputPath(file string) string {
+	dir, base := filepath.Split(file)
+	parts := strings.Split(strings.TrimSuffix(base, ".go"), "_")
+	at := len(parts)
+	for at > 1 && len(parts)-at < 2 && constrained[parts[at-1]] {
+		at--
+	}
+	parts = slices.Insert(parts, at, "async")
+	return dir + strings.Join(parts, "_") + ".go"
+}
+
+// Unexport returns name with a lower-case first letter: "L2Loss" becomes
+// "l2Loss".
+func Unexport(name string) string {
+	r, n := utf8.DecodeRuneInString(name)
+	return string(unicode.ToLower(r)) + name[n:]
+}

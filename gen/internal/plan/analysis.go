@@ -1,0 +1,80 @@
+package plan
+
+import (
+	"go/token"
+	"go/types"
+
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+	"github.com/asyncgen/asyncgen/gen/internal/load"
+)
+
+// An Analysis answers questions about the functions of a program. It is not
+// safe for concurrent use.
+type Analysis struct {
+	Program *load.Program
+	API     *tensorapi.Profile
+
+	types     canon
+	summaries map[*types.Func]*Effects // nil while one is being made
+}
+
+// New returns an analysis of prog.
+func New(prog *load.Program) *Analysis {
+	return &Analysis{Program: prog, API: tensorapi.Ours(), summaries: make(map[*types.Func]*Effects)}
+}
+
+// Summary returns what calling fn does, apart from what its arguments do:
+// from its directive, from its body, or else that it is unknown.
+func (a *Analysis) Summary(fn *types.Func) *Effects {
+	fn = fn.Origin()
+	if e, ok := a.summaries[fn]; ok {
+		if e == nil {
+			return unknown(fn, "calls itself")
+		}
+		return e
+	}
+	a.summaries[fn] = nil
+	e := a.summarise(fn)
+	a.summaries[fn] = e
+	return e
+}
+
+func unknown(fn *types.Func, why string) *Effects {
+	return &Effects{Barrier: &Cause{fn.Pos(), why}}
+}
+
+func (a *Analysis) summarise(fn *types.Func) *Effects {
+	if d, ok := a.Program.Effects(fn); ok {
+		return declared(d, fn.Pos())
+	}
+	body, ok := a.Program.Body(fn)
+	if !ok {
+		return unknown(fn, "has effects that are unknown")
+	}
+	if body.Stub {
+		return unknown(fn, "is generated itself")
+	}
+	f := a.newFunction(body.Pkg, body.Decl)
+	e := f.walk(body.Decl.Body, nil)
+	return e.outside(func(l Loc) bool {
+		return (l.Kind == Var || l.Kind == Own) && f.isLocal(l.Obj)
+	})
+}
+
+// declared returns the effects that a directive names.
+func declared(d load.Effects, pos token.Pos) *Effects {
+	e := &Effects{}
+	if d.Output {
+		e.write(Loc{Kind: World}, Cause{pos, "writes to the outside"})
+	}
+	if d.Input {
+		note(&e.Barrier, Cause{pos, "may wait for the outside"})
+	}
+	if d.Device {
+		c := Cause{pos, "enqueues device work"}
+		note(&e.Enqueues, c)
+		e.read(Loc{Kind: Cells}, c)
+		e.write(Loc{Kind: Cells}, c)
+	}
+	return e
+}

@@ -1,0 +1,460 @@
+package plan
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+
+	"github.com/asyncgen/asyncgen/gen/internal/load"
+	"golang.org/x/tools/go/types/typeutil"
+)
+
+// A Function is a function declaration and the facts about its variables that
+// hold wherever they are used.
+type Function struct {
+	Analysis *Analysis
+	Pkg      *load.Package
+	Decl     *ast.FuncDecl
+	Obj      *types.Func
+	Info     *types.Info
+
+	parents    map[ast.Node]ast.Node
+	facts      map[*types.Var]*varFacts
+	closures   map[*types.Var]*ast.FuncLit // variables that are only ever one function literal, and only called
+	hasDefer   bool
+	hasGoto    *Cause
+	inProgress map[*ast.FuncLit]bool
+}
+
+// varFacts is what is known of one variable.
+type varFacts struct {
+	address  bool // its address is taken
+	own      bool // memory that it leads to is led to by nothing else
+	escapes  bool // a function literal that others may call uses it
+	inDefer  bool // a deferred call uses it
+	inGo     bool // another goroutine may use it
+	isResult bool // it is a named result
+}
+
+func (a *Analysis) newFunction(pkg *load.Package, decl *ast.FuncDecl) *Function {
+	f := &Function{
+		Analysis: a, Pkg: pkg, Decl: decl, Info: pkg.TypesInfo,
+		parents:    make(map[ast.Node]ast.Node),
+		facts:      make(map[*types.Var]*varFacts),
+		closures:   make(map[*types.Var]*ast.FuncLit),
+		inProgress: make(map[*ast.FuncLit]bool),
+	}
+	f.Obj, _ = f.Info.Defs[decl.Name].(*types.Func)
+	var stack []ast.Node
+	ast.Inspect(decl, func(n ast.Node) bool {
+		if n == nil {
+			stack = stack[:len(stack)-1]
+			return true
+		}
+		if len(stack) > 0 {
+			f.parents[n] = stack[len(stack)-1]
+		}
+		stack = append(stack, n)
+		return true
+	})
+	f.results()
+	f.findClosures()
+	f.findOwners()
+	f.findUses()
+	return f
+}
+
+// fact returns the facts of v, which may be changed.
+func (f *Function) fact(v *types.Var) *varFacts {
+	if f.facts[v] == nil {
+		f.facts[v] = &varFacts{}
+	}
+	return f.facts[v]
+}
+
+// variable returns the variable that an identifier stands for, if it does.
+func (f *Function) variable(id *ast.Ident) *types.Var {
+	v, _ := f.Info.ObjectOf(id).(*types.Var)
+	if v == nil || v.IsField() {
+		return nil
+	}
+	return v
+}
+
+// isLocal reports whether v is declared in f, parameters and results included.
+func (f *Function) isLocal(v types.Object) bool {
+	return f.Decl.Pos() <= v.Pos() && v.Pos() < f.Decl.End()
+}
+
+func (f *Function) results() {
+	if f.Decl.Type.Results == nil {
+		return
+	}
+	for _, field := range f.Decl.Type.Results.List {
+		for _, name := range field.Names {
+			if v := f.variable(name); v != nil {
+				f.fact(v).isResult = true
+			}
+		}
+	}
+}
+
+// findClosures finds the variables that hold one function literal for all
+// their life and are only called.
+func (f *Function) findClosures() {
+	assigned := make(map[*types.Var]int)
+	called := make(map[*types.Var]bool)
+	lits := make(map[*types.Var]*ast.FuncLit)
+	ast.Inspect(f.Decl, func(n ast.Node) bool {
+		id, ok := n.(*ast.Ident)
+		if !ok {
+			return true
+		}
+		v := f.variable(id)
+		if v == nil {
+			return true
+		}
+		switch p := f.parents[id].(type) {
+		case *ast.AssignStmt:
+			for i, lhs := range p.Lhs {
+				if lhs == id {
+					assigned[v]++
+					if lit, ok := litAt(p.Rhs, i, len(p.Lhs)); ok {
+						lits[v] = lit
+					}
+					return true
+				}
+			}
+			assigned[v] += 2 // it is copied
+		case *ast.CallExpr:
+			if p.Fun != id || f.startsElsewhere(p) {
+				assigned[v] += 2
+			}
+			called[v] = true
+		case *ast.ValueSpec:
+			for i, name := range p.Names {
+				if name == id {
+					assigned[v]++
+					if lit, ok := litAt(p.Values, i, len(p.Names)); ok {
+						lits[v] = lit
+					}
+				}
+			}
+		default:
+			assigned[v] += 2
+		}
+		return true
+	})
+	for v, lit := range lits {
+		if assigned[v] == 1 && called[v] {
+			f.closures[v] = lit
+		}
+	}
+}
+
+func litAt(rhs []ast.Expr, i, n int) (*ast.FuncLit, bool) {
+	if len(rhs) != n {
+		return nil, false
+	}
+	lit, ok := ast.Unparen(rhs[i]).(*ast.FuncLit)
+	return lit, ok
+}
+
+// startsElsewhere reports whether a call is that of a go or defer statement.
+func (f *Function) startsElsewhere(call *ast.CallExpr) bool {
+	switch f.parents[call].(type) {
+	case *ast.GoStmt, *ast.DeferStmt:
+		return true
+	}
+	return false
+}
+
+// findUses finds the variables whose address is taken and those that function
+// literals and deferred calls use.
+func (f *Function) findUses() {
+	ast.Inspect(f.Decl.Body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.UnaryExpr:
+			if n.Op == token.AND {
+				f.takeAddress(n.X)
+			}
+		case *ast.SliceExpr:
+			if _, ok := f.Info.TypeOf(n.X).Underlying().(*types.Array); ok {
+				f.takeAddress(n.X)
+			}
+		case *ast.SelectorExpr:
+			if sel := f.Info.Selections[n]; sel != nil && sel.Kind() == types.MethodVal && takesPointer(sel) {
+				f.takeAddress(n.X)
+			}
+		case *ast.DeferStmt:
+			f.hasDefer = true
+			f.mark(n, func(v *varFacts) { v.inDefer = true })
+		case *ast.GoStmt:
+			f.mark(n, func(v *varFacts) { v.inGo = true })
+		case *ast.FuncLit:
+			if !f.isTame(n) {
+				f.mark(n, func(v *varFacts) { v.escapes = true })
+			}
+		case *ast.BranchStmt:
+			if n.Tok == token.GOTO && f.hasGoto == nil {
+				f.hasGoto = &Cause{n.Pos(), "jumps with goto"}
+			}
+		}
+		return true
+	})
+	if f.hasDefer {
+		for _, v := range f.facts {
+			v.inDefer = v.inDefer || v.isResult
+		}
+	}
+}
+
+// takesPointer reports whether a method value or call takes the address of
+// its operand.
+func takesPointer(sel *types.Selection) bool {
+	sig := sel.Obj().Type().(*types.Signature)
+	if sig.Recv() == nil {
+		return false
+	}
+	_, wants := types.Unalias(sig.Recv().Type()).(*types.Pointer)
+	_, has := sel.Recv().Underlying().(*types.Pointer)
+	return wants && !has && !sel.Indirect()
+}
+
+// takeAddress records that the variable which e is part of has its address
+// taken.
+func (f *Function) takeAddress(e ast.Expr) {
+	for {
+		switch x := ast.Unparen(e).(type) {
+		case *ast.Ident:
+			if v := f.variable(x); v != nil {
+				f.fact(v).address = true
+			}
+			return
+		case *ast.SelectorExpr:
+			e = x.X
+		case *ast.IndexExpr:
+			e = x.X
+		default:
+			return
+		}
+	}
+}
+
+// mark applies set to the variables of f that are used in n and declared
+// outside it.
+func (f *Function) mark(n ast.Node, set func(*varFacts)) {
+	ast.Inspect(n, func(m ast.Node) bool {
+		if id, ok := m.(*ast.Ident); ok {
+			if v := f.variable(id); v != nil && (v.Pos() < n.Pos() || v.Pos() >= n.End()) {
+				set(f.fact(v))
+			}
+		}
+		return true
+	})
+}
+
+// isTame reports whether lit is called only where the source shows it: at
+// once, through a variable that only holds it, or by a function that returns
+// before anything else happens.
+func (f *Function) isTame(lit *ast.FuncLit) bool {
+	var n ast.Node = lit
+	for {
+		p, ok := f.parents[n].(*ast.ParenExpr)
+		if !ok {
+			break
+		}
+		n = p
+	}
+	switch p := f.parents[n].(type) {
+	case *ast.CallExpr:
+		if f.startsElsewhere(p) {
+			return false
+		}
+		return p.Fun == n || f.isHigherOrder(p)
+	case *ast.AssignStmt, *ast.ValueSpec:
+		for _, l := range f.closures {
+			if l == lit {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (f *Function) isHigherOrder(call *ast.CallExpr) bool {
+	fn := typeutil.StaticCallee(f.Info, call)
+	if fn == nil {
+		return false
+	}
+	_, ok := higherOrder[fn.Origin().FullName()]
+	return ok
+}
+
+// findOwners finds the local variables whose memory nothing else leads to:
+// every value they are given is new, and no use hands it on before the
+// function returns.
+func (f *Function) findOwners() {
+	ok := make(map[*types.Var]bool)
+	var order []*ast.Ident
+	ast.Inspect(f.Decl.Body, func(n ast.Node) bool {
+		if id, isID := n.(*ast.Ident); isID {
+			if v := f.variable(id); v != nil && f.isLocal(v) && leads(v.Type()) {
+				if _, seen := ok[v]; !seen {
+					ok[v] = v.Pos() >= f.Decl.Body.Pos() || f.fact(v).isResult
+				}
+				order = append(order, id)
+			}
+		}
+		return true
+	})
+	for _, id := range order {
+		v := f.variable(id)
+		if ok[v] && !f.keepsOwner(id, v) {
+			ok[v] = false
+		}
+	}
+	for v, own := range ok {
+		if own {
+			f.fact(v).own = true
+		}
+	}
+}
+
+// leads reports whether values of type t lead to memory in one step.
+func leads(t types.Type) bool {
+	switch t.Underlying().(type) {
+	case *types.Slice, *types.Map, *types.Pointer:
+		return true
+	}
+	return false
+}
+
+// keepsOwner reports whether one use of v keeps the memory it leads to its own.
+func (f *Function) keepsOwner(id *ast.Ident, v *types.Var) bool {
+	switch p := f.parents[id].(type) {
+	case *ast.IndexExpr:
+		return p.X == id
+	case *ast.SelectorExpr:
+		sel := f.Info.Selections[p]
+		return p.X == id && sel != nil && sel.Kind() == types.FieldVal
+	case *ast.StarExpr:
+		return true
+	case *ast.SliceExpr:
+		return p.X == id && f.assignsTo(p, v)
+	case *ast.RangeStmt:
+		return p.X == id
+	case *ast.BinaryExpr:
+		return true // compared, with nil
+	case *ast.ReturnStmt:
+		return true
+	case *ast.AssignStmt:
+		for i, lhs := range p.Lhs {
+			if lhs == id {
+				return len(p.Rhs) == len(p.Lhs) && f.isNew(p.Rhs[i], v)
+			}
+		}
+		return false
+	case *ast.ValueSpec:
+		for i, name := range p.Names {
+			if name == id {
+				return len(p.Values) == 0 || len(p.Values) == len(p.Names) && f.isNew(p.Values[i], v)
+			}
+		}
+		return false
+	case *ast.CallExpr:
+		return f.onlyLooks(p, id, v)
+	}
+	return false
+}
+
+// assignsTo reports whether e is what v is assigned.
+func (f *Function) assignsTo(e ast.Expr, v *types.Var) bool {
+	a, ok := f.parents[e].(*ast.AssignStmt)
+	if !ok || len(a.Lhs) != len(a.Rhs) {
+		return false
+	}
+	for i, rhs := range a.Rhs {
+		if rhs == e {
+			id, ok := a.Lhs[i].(*ast.Ident)
+			return ok && f.variable(id) == v
+		}
+	}
+	return false
+}
+
+// isNew reports whether e makes new memory, or is memory that v owns already.
+func (f *Function) isNew(e ast.Expr, v *types.Var) bool {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.CompositeLit:
+		return true
+	case *ast.UnaryExpr:
+		_, ok := ast.Unparen(e.X).(*ast.CompositeLit)
+		return e.Op == token.AND && ok
+	case *ast.Ident:
+		return f.Info.Types[e].IsNil()
+	case *ast.SliceExpr:
+		id, ok := ast.Unparen(e.X).(*ast.Ident)
+		return ok && f.variable(id) == v
+	case *ast.CallExpr:
+		switch f.builtin(e) {
+		case "make", "new":
+			return true
+		case "append":
+			if id, ok := ast.Unparen(e.Args[0]).(*ast.Ident); ok && f.variable(id) == v {
+				return true
+			}
+			return f.isNew(e.Args[0], v)
+		}
+	}
+	return false
+}
+
+// onlyLooks reports whether a call that is given v does not keep it.
+func (f *Function) onlyLooks(call *ast.CallExpr, id *ast.Ident, v *types.Var) bool {
+	switch f.builtin(call) {
+	case "len", "cap", "copy", "delete", "clear":
+		return true
+	case "append":
+		return call.Args[0] == id && f.assignsTo(call, v) || call.Ellipsis.IsValid() && call.Args[0] != id
+	}
+	fn := typeutil.StaticCallee(f.Info, call)
+	if fn == nil {
+		return false
+	}
+	if _, ok := f.Analysis.API.Lookup(fn); ok {
+		return true // tensors copy what they are made of
+	}
+	switch stdlib(fn) {
+	case stdPrints, stdStamps, stdFormats:
+		return true
+	case stdPure, stdMutates:
+		return !leads(f.Info.TypeOf(call)) && !isFunc(f.Info.TypeOf(call)) && f.Info.TypeOf(call) != nil && !isInterface(f.Info.TypeOf(call))
+	}
+	return false
+}
+
+func isFunc(t types.Type) bool      { _, ok := t.Underlying().(*types.Signature); return ok }
+func isInterface(t types.Type) bool { return t != nil && types.IsInterface(t) }
+
+// builtin returns the name of the builtin function that is called, or "".
+func (f *Function) builtin(call *ast.CallExpr) string {
+	if id, ok := ast.Unparen(call.Fun).(*ast.Ident); ok {
+		if b, ok := f.Info.Uses[id].(*types.Builtin); ok {
+			return b.Name()
+		}
+	}
+	return ""
+}
+
+// visible reports whether others than the statements of f, in their order, may
+// see the values that v has: through a pointer, from a deferred call, in
+// another goroutine, or because v belongs to the package.
+func (f *Function) visible(v types.Object) bool {
+	lv, ok := v.(*types.Var)
+	if !ok || !f.isLocal(v) {
+		return true
+	}
+	facts := f.facts[lv]
+	return facts != nil && (facts.address || facts.escapes || facts.inDefer || facts.inGo)
+}

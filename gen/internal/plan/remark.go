@@ -1,0 +1,133 @@
+package plan
+
+import (
+	"encoding"
+	"fmt"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A Code identifies a kind of remark: AG1xx for what was done, AG2xx for what
+// was refused, AG3xx for what is no candidate, AG9xx for what should not
+// happen.
+type Code string
+
+// The codes. Package gen explains each of them with examples.
+const (
+	DeferredRead    Code = "AG101"
+	DeferredSum     Code = "AG102"
+	DeferredStore   Code = "AG103"
+	DeferredPrint   Code = "AG104"
+	DeferredGuarded Code = "AG105"
+	LaterStamp      Code = "AG110"
+	LaterClock      Code = "AG111"
+	LaterPoll       Code = "AG112"
+	Bounded         Code = "AG116"
+
+	FeedsDevice    Code = "AG201"
+	DecidesExit    Code = "AG202"
+	DecidesDevice  Code = "AG203"
+	UnknownEffects Code = "AG204"
+	Blocks         Code = "AG205"
+	SharedMemory   Code = "AG206"
+	OnlyNow        Code = "AG207"
+	WaitsInside    Code = "AG208"
+	DeferInLoop    Code = "AG209"
+	Timing         Code = "AG210"
+	Jumps          Code = "AG211"
+	ReadsCell      Code = "AG212"
+	SwitchedOff    Code = "AG213"
+	Entangled      Code = "AG214"
+	LoopHeader     Code = "AG215"
+	Exempt         Code = "AG216"
+	NotCopyable    Code = "AG217"
+
+	NoRead Code = "AG301"
+
+	Diverged Code = "AG901"
+)
+
+// A Verdict says what became of a candidate.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Applied Verdict = iota
+	Refused
+	Skipped
+)
+
+var verdicts = [...]string{"applied", "refused", "skipped"}
+
+// String is the word that messages use.
+func (v Verdict) String() string { return verdicts[v] }
+
+// MarshalText makes JSON show the word.
+func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+var _ encoding.TextMarshaler = Verdict(0)
+
+// A Remark tells what was done with one read or one loop, and why.
+type Remark struct {
+	Code     Code
+	Rule     string // the rewrite: "R1"; "" if none
+	Verdict  Verdict
+	Pos      token.Position
+	Function string
+	Message  string
+	Because  []Related `json:",omitempty"`
+	Hint     string    `json:",omitempty"`
+}
+
+// Related is one step of an explanation.
+type Related struct {
+	Pos  token.Position
+	Text string
+}
+
+// String formats r over several lines, with paths relative to the folder dir.
+func (r Remark) String() string { return r.Format("") }
+
+// Format is String with paths relative to the folder dir, if it is not empty.
+func (r Remark) Format(dir string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s %s", place(dir, r.Pos), r.Code, r.Verdict)
+	if r.Rule != "" {
+		fmt.Fprintf(&b, " %s", r.Rule)
+	}
+	fmt.Fprintf(&b, ": %s", r.Message)
+	for _, why := range r.Because {
+		fmt.Fprintf(&b, "\n\t%s: %s", place(dir, why.Pos), why.Text)
+	}
+	if r.Hint != "" {
+		fmt.Fprintf(&b, "\n\thint: %s", r.Hint)
+	}
+	return b.String()
+}
+
+func place(dir string, pos token.Position) string {
+	if dir != "" {
+		if rel, err := filepath.Rel(dir, pos.Filename); err == nil && !strings.HasPrefix(rel, "..") {
+			pos.Filename = rel
+		}
+	}
+	return pos.String()
+}
+
+// SortRemarks sorts by file, line, column and code, and drops repetitions.
+func SortRemarks(rs []Remark) []Remark {
+	key := func(r Remark) string {
+		return fmt.Sprintf("%s:%08d:%05d:%s:%s", r.Pos.Filename, r.Pos.Line, r.Pos.Column, r.Code, r.Message)
+	}
+	slices.SortStableFunc(rs, func(a, b Remark) int { return strings.Compare(key(a), key(b)) })
+	return slices.CompactFunc(rs, func(a, b Remark) bool { return key(a) == key(b) })
+}
+
+// A Reason is why one statement can't be put off, or can't run ahead.
+type Reason struct {
+	Code Code
+	Cause
+	Hint string
+}

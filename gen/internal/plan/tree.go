@@ -1,0 +1,298 @@
+package plan
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"go/version"
+)
+
+// A Stmt is a statement of a loop as the rewrites see it: what it does, the
+// values that it looks at, and the statements in it.
+type Stmt struct {
+	Node   ast.Stmt // with its label, if it has one
+	Parent *Stmt    // nil for the loop itself
+	Bodies [][]*Stmt
+
+	// Of the statement itself or, if it has bodies, of what is before them:
+	// the condition, the range expression.
+	Head     *Effects // without the reads and their operands
+	Reads    []*Read
+	Declares map[types.Object]bool
+
+	f *Function
+}
+
+// Inner is the statement without its label.
+func (s *Stmt) Inner() ast.Stmt {
+	n := s.Node
+	for {
+		l, ok := n.(*ast.LabeledStmt)
+		if !ok {
+			return n
+		}
+		n = l.Stmt
+	}
+}
+
+// IsLoop reports whether s is a loop.
+func (s *Stmt) IsLoop() bool { return isLoop(s.Inner()) }
+
+func isLoop(n ast.Node) bool {
+	switch n.(type) {
+	case *ast.ForStmt, *ast.RangeStmt:
+		return true
+	}
+	return false
+}
+
+// IsCompound reports whether s has statements in it.
+func (s *Stmt) IsCompound() bool { return s.Bodies != nil }
+
+// Function returns the function that s belongs to.
+func (s *Stmt) Function() *Function { return s.f }
+
+// Children calls yield for the statements directly in s.
+func (s *Stmt) Children(yield func(*Stmt) bool) {
+	for _, body := range s.Bodies {
+		for _, c := range body {
+			if !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+// All calls yield for s and everything in it, in source order.
+func (s *Stmt) All(yield func(*Stmt) bool) { s.all(yield) }
+
+func (s *Stmt) all(yield func(*Stmt) bool) bool {
+	if !yield(s) {
+		return false
+	}
+	for c := range s.Children {
+		if !c.all(yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// Within reports whether s is o or in it.
+func (s *Stmt) Within(o *Stmt) bool {
+	for ; s != nil; s = s.Parent {
+		if s == o {
+			return true
+		}
+	}
+	return false
+}
+
+// Loop returns the innermost loop around s; s itself does not count.
+func (s *Stmt) Loop() *Stmt {
+	for p := s.Parent; p != nil; p = p.Parent {
+		if p.IsLoop() {
+			return p
+		}
+	}
+	return nil
+}
+
+// Total returns the effects of s with everything in it, and its reads.
+// The operands of the reads are not included.
+func (s *Stmt) Total() (*Effects, []*Read) {
+	e, reads := &Effects{}, []*Read(nil)
+	for c := range s.All {
+		e.add(c.Head)
+		reads = append(reads, c.Reads...)
+	}
+	return e, reads
+}
+
+// Tree returns the loop n, which stands in f, as a tree.
+func (f *Function) Tree(n ast.Stmt) *Stmt { return f.stmt(n, nil) }
+
+func (f *Function) list(list []ast.Stmt, parent *Stmt) []*Stmt {
+	out := make([]*Stmt, 0, len(list))
+	for _, n := range list {
+		if _, empty := n.(*ast.EmptyStmt); !empty {
+			out = append(out, f.stmt(n, parent))
+		}
+	}
+	return out
+}
+
+func (f *Function) stmt(n ast.Stmt, parent *Stmt) *Stmt {
+	s := &Stmt{Node: n, Parent: parent, Declares: make(map[types.Object]bool), f: f}
+	w := &walker{f, &Effects{}, &s.Reads}
+	s.Head = w.e
+	switch n := s.Inner().(type) {
+	case *ast.BlockStmt:
+		s.Bodies = [][]*Stmt{f.list(n.List, s)}
+	case *ast.IfStmt:
+		s.ifs(w, n)
+	case *ast.ForStmt:
+		w.stmt(n.Init)
+		w.expr(n.Cond)
+		w.stmt(n.Post)
+		s.declare(n.Init)
+		s.Bodies = [][]*Stmt{f.list(n.Body.List, s)}
+	case *ast.RangeStmt:
+		w.rangeHeader(n)
+		if n.Tok == token.DEFINE {
+			s.declareExprs(n.Key, n.Value)
+		}
+		s.Bodies = [][]*Stmt{f.list(n.Body.List, s)}
+	case *ast.SwitchStmt:
+		w.stmt(n.Init)
+		w.expr(n.Tag)
+		s.declare(n.Init)
+		s.clauses(w, n.Body)
+	case *ast.TypeSwitchStmt:
+		w.stmt(n.Init)
+		w.stmt(n.Assign)
+		s.declare(n.Init)
+		s.declare(n.Assign)
+		s.clauses(w, n.Body)
+	default:
+		w.stmt(n)
+		s.declare(n)
+	}
+	if isLoop(s.Inner()) && !f.perIteration() {
+		clear(s.Declares) // one variable for all iterations
+	}
+	return s
+}
+
+// ifs takes a chain of ifs as one statement: nothing can be put between else
+// and if.
+func (s *Stmt) ifs(w *walker, n *ast.IfStmt) {
+	for {
+		w.stmt(n.Init)
+		w.expr(n.Cond)
+		s.declare(n.Init)
+		s.Bodies = append(s.Bodies, s.f.list(n.Body.List, s))
+		switch e := n.Else.(type) {
+		case nil:
+			return
+		case *ast.BlockStmt:
+			s.Bodies = append(s.Bodies, s.f.list(e.List, s))
+			return
+		case *ast.IfStmt:
+			n = e
+		}
+	}
+}
+
+func (s *Stmt) clauses(w *walker, body *ast.BlockStmt) {
+	s.Bodies = [][]*Stmt{}
+	for _, c := range body.List {
+		c := c.(*ast.CaseClause)
+		for _, e := range c.List {
+			if !s.f.Info.Types[e].IsType() {
+				w.expr(e)
+			}
+		}
+		if v, ok := s.f.Info.Implicits[c].(*types.Var); ok {
+			s.Declares[v] = true
+			w.e.write(Loc{Kind: Var, Obj: v}, cause(c, "sets %s", v.Name()))
+		}
+		s.Bodies = append(s.Bodies, s.f.list(c.Body, s))
+	}
+}
+
+// declare records the variables that a simple statement declares.
+func (s *Stmt) declare(n ast.Stmt) {
+	switch n := n.(type) {
+	case *ast.AssignStmt:
+		if n.Tok == token.DEFINE {
+			s.declareExprs(n.Lhs...)
+		}
+	case *ast.DeclStmt:
+		for _, spec := range n.Decl.(*ast.GenDecl).Specs {
+			if vs, ok := spec.(*ast.ValueSpec); ok {
+				for _, name := range vs.Names {
+					s.declareExprs(name)
+				}
+			}
+		}
+	}
+}
+
+func (s *Stmt) declareExprs(list ...ast.Expr) {
+	for _, e := range list {
+		if id, ok := e.(*ast.Ident); ok {
+			if v, ok := s.f.Info.Defs[id].(*types.Var); ok {
+				s.Declares[v] = true
+			}
+		}
+	}
+}
+
+// perIteration reports whether each iteration of a loop has its own copy of
+// the variables that the loop declares, as since Go 1.22.
+func (f *Function) perIteration() bool {
+	v := ""
+	for _, file := range f.Pkg.Syntax {
+		if file.FileStart <= f.Decl.Pos() && f.Decl.Pos() < file.FileEnd {
+			v = f.Info.FileVersions[file]
+		}
+	}
+	return v == "" || version.Compare(v, "go1.22") >= 0
+}
+
+// Leaves returns a jump by which control may leave n other than at its end,
+// or nil: return, goto, and break and continue of what is around n.
+func Leaves(n ast.Stmt) (jump ast.Stmt) {
+	var visit func(n ast.Node, breakable, continuable bool, labels map[string]bool)
+	visit = func(n ast.Node, breakable, continuable bool, labels map[string]bool) {
+		inside := func(children ...ast.Node) {
+			for _, c := range children {
+				visit(c, breakable, continuable, labels)
+			}
+		}
+		ast.Inspect(n, func(m ast.Node) bool {
+			if jump != nil {
+				return false
+			}
+			if m == n {
+				switch m := m.(type) {
+				case *ast.ForStmt:
+					breakable, continuable = true, true
+				case *ast.RangeStmt:
+					breakable, continuable = true, true
+				case *ast.SwitchStmt, *ast.TypeSwitchStmt, *ast.SelectStmt:
+					breakable = true
+				case *ast.LabeledStmt:
+					with := map[string]bool{m.Label.Name: true}
+					for l := range labels {
+						with[l] = true
+					}
+					labels = with
+				case *ast.ReturnStmt:
+					jump = m
+				case *ast.BranchStmt:
+					switch {
+					case m.Tok == token.FALLTHROUGH:
+					case m.Label != nil && labels[m.Label.Name]:
+					case m.Label == nil && m.Tok == token.BREAK && breakable:
+					case m.Label == nil && m.Tok == token.CONTINUE && continuable:
+					default:
+						jump = m
+					}
+				}
+				return jump == nil
+			}
+			switch m.(type) {
+			case *ast.FuncLit, nil:
+				return false
+			case ast.Stmt, *ast.CaseClause, *ast.CommClause:
+				inside(m)
+				return false
+			}
+			return true
+		})
+	}
+	visit(n, false, false, nil)
+	return jump
+}

@@ -1,0 +1,911 @@
+package plan
+
+import (
+	"fmt"
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+	"strings"
+
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+	"golang.org/x/tools/go/types/typeutil"
+)
+
+// A Read is a place where the program looks at a tensor's values.
+type Read struct {
+	Expr    ast.Expr // the whole read: loss.Item(), or the loss of fmt.Println(loss)
+	Operand ast.Expr // what is read: loss
+	Method  string   // of asyncrt.Read: "Item"; "" where the Read itself stands for the tensor
+	Call    *ast.CallExpr
+	Effects *Effects // of evaluating Operand
+	Plain   *types.Var // the variable that Operand is, or nil
+}
+
+// What is the text by which messages call r.
+func (r *Read) What() string {
+	if r.Method == "" {
+		return "printing " + text(r.Operand)
+	}
+	return text(r.Expr)
+}
+
+func text(e ast.Expr) string {
+	s := types.ExprString(e)
+	if len(s) > 40 {
+		s = s[:37] + "..."
+	}
+	return s
+}
+
+// A walker collects the effects of code.
+type walker struct {
+	f     *Function
+	e     *Effects
+	reads *[]*Read // where reads are put that can be put off; nil if none can
+}
+
+// walk returns the effects of n. Reads that can be put off are appended to
+// reads and left out of the result, unless reads is nil.
+func (f *Function) walk(n ast.Node, reads *[]*Read) *Effects {
+	w := &walker{f, &Effects{}, reads}
+	w.node(n)
+	return w.e
+}
+
+func cause(n ast.Node, format string, args ...any) Cause {
+	return Cause{n.Pos(), fmt.Sprintf(format, args...)}
+}
+
+// node walks anything: a statement, an expression, nil.
+func (w *walker) node(n ast.Node) {
+	switch n := n.(type) {
+	case nil:
+	case ast.Expr:
+		w.expr(n)
+	case ast.Stmt:
+		w.stmt(n)
+	case *ast.CaseClause:
+		w.exprs(n.List)
+		w.stmts(n.Body)
+	}
+}
+
+func (w *walker) exprs(list []ast.Expr) {
+	for _, e := range list {
+		w.expr(e)
+	}
+}
+
+func (w *walker) stmts(list []ast.Stmt) {
+	for _, s := range list {
+		w.stmt(s)
+	}
+}
+
+func (w *walker) stmt(s ast.Stmt) {
+	switch s := s.(type) {
+	case nil, *ast.EmptyStmt, *ast.BranchStmt:
+	case *ast.BlockStmt:
+		if s != nil {
+			w.stmts(s.List)
+		}
+	case *ast.ExprStmt:
+		w.expr(s.X)
+	case *ast.AssignStmt:
+		w.assign(s)
+	case *ast.IncDecStmt:
+		w.expr(s.X)
+		w.store(s.X)
+	case *ast.DeclStmt:
+		w.decl(s.Decl.(*ast.GenDecl))
+	case *ast.ReturnStmt:
+		w.exprs(s.Results)
+	case *ast.IfStmt:
+		w.stmt(s.Init)
+		w.expr(s.Cond)
+		w.stmt(s.Body)
+		w.stmt(s.Else)
+	case *ast.ForStmt:
+		w.stmt(s.Init)
+		w.expr(s.Cond)
+		w.stmt(s.Post)
+		w.stmt(s.Body)
+	case *ast.RangeStmt:
+		w.rangeHeader(s)
+		w.stmt(s.Body)
+	case *ast.SwitchStmt:
+		w.stmt(s.Init)
+		w.expr(s.Tag)
+		w.clauses(s.Body)
+	case *ast.TypeSwitchStmt:
+		w.stmt(s.Init)
+		w.stmt(s.Assign)
+		w.clauses(s.Body)
+	case *ast.LabeledStmt:
+		w.stmt(s.Stmt)
+	case *ast.SelectStmt:
+		note(&w.e.Barrier, cause(s, "waits for channels"))
+		w.outer().stmts(s.Body.List)
+	case *ast.CommClause:
+		w.stmt(s.Comm)
+		w.stmts(s.Body)
+	case *ast.SendStmt:
+		note(&w.e.Barrier, cause(s, "sends on a channel"))
+		w.expr(s.Chan)
+		w.expr(s.Value)
+	case *ast.GoStmt:
+		note(&w.e.Barrier, cause(s, "starts a goroutine"))
+		w.outer().call(s.Call)
+	case *ast.DeferStmt:
+		w.outer().call(s.Call)
+	default:
+		note(&w.e.Barrier, cause(s, "is a statement that the generator does not know"))
+	}
+}
+
+// outer is w for code that runs at another time: its reads can't be put off.
+func (w *walker) outer() *walker { return &walker{w.f, w.e, nil} }
+
+func (w *walker) clauses(body *ast.BlockStmt) {
+	for _, c := range body.List {
+		w.node(c)
+	}
+	for _, c := range body.List {
+		// The variable of a type switch has one object per clause.
+		if v, ok := w.f.Info.Implicits[c].(*types.Var); ok {
+			w.e.write(Loc{Kind: Var, Obj: v}, cause(c, "sets %s", v.Name()))
+		}
+	}
+}
+
+func (w *walker) decl(d *ast.GenDecl) {
+	for _, spec := range d.Specs {
+		vs, ok := spec.(*ast.ValueSpec)
+		if !ok {
+			continue
+		}
+		w.exprs(vs.Values)
+		for _, name := range vs.Names {
+			if d.Tok == token.VAR {
+				w.store(name)
+			}
+		}
+	}
+}
+
+func (w *walker) assign(s *ast.AssignStmt) {
+	w.exprs(s.Rhs)
+	for _, lhs := range s.Lhs {
+		if s.Tok != token.ASSIGN && s.Tok != token.DEFINE {
+			w.expr(lhs)
+		}
+		w.store(lhs)
+	}
+}
+
+// rangeHeader walks what a range statement does for itself.
+func (w *walker) rangeHeader(s *ast.RangeStmt) {
+	w.expr(s.X)
+	for _, e := range []ast.Expr{s.Key, s.Value} {
+		if e != nil {
+			w.store(e)
+		}
+	}
+	t := w.f.Info.TypeOf(s.X)
+	switch u := t.Underlying().(type) {
+	case *types.Slice, *types.Array, *types.Map, *types.Pointer:
+		if s.Value == nil && !isMap(u) {
+			return
+		}
+		if l, ok := w.elementsOf(s.X); ok {
+			w.e.read(l, cause(s.X, "reads %s", text(s.X)))
+		}
+	case *types.Chan:
+		note(&w.e.Barrier, cause(s, "receives from a channel"))
+	case *types.Signature:
+		if call, ok := ast.Unparen(s.X).(*ast.CallExpr); ok {
+			if fn := typeutil.StaticCallee(w.f.Info, call); fn != nil {
+				if iterators[fn.Origin().FullName()] {
+					for _, arg := range call.Args {
+						w.deep(w.f.Info.TypeOf(arg), arg, false)
+					}
+					return
+				}
+				if d, ok := w.f.Analysis.Program.Effects(fn); ok {
+					w.e.addCall(declared(d, fn.Pos()), s.X.Pos(), text(call.Fun))
+					return
+				}
+			}
+		}
+		note(&w.e.Barrier, cause(s, "ranges over a function, %s, whose effects are unknown", text(s.X)))
+	}
+}
+
+func isMap(t types.Type) bool { _, ok := t.Underlying().(*types.Map); return ok }
+
+// expr walks an expression whose value is used.
+func (w *walker) expr(e ast.Expr) {
+	switch e := e.(type) {
+	case nil, *ast.BasicLit, *ast.ArrayType, *ast.StructType, *ast.FuncType, *ast.InterfaceType, *ast.MapType, *ast.ChanType:
+	case *ast.ParenExpr:
+		w.expr(e.X)
+	case *ast.Ident, *ast.SelectorExpr, *ast.IndexExpr, *ast.StarExpr:
+		w.load(e)
+	case *ast.IndexListExpr:
+		w.expr(e.X)
+	case *ast.SliceExpr:
+		w.expr(e.X)
+		w.expr(e.Low)
+		w.expr(e.High)
+		w.expr(e.Max)
+	case *ast.BinaryExpr:
+		w.expr(e.X)
+		w.expr(e.Y)
+	case *ast.UnaryExpr:
+		if e.Op == token.ARROW {
+			note(&w.e.Barrier, cause(e, "receives from a channel"))
+		}
+		w.expr(e.X)
+	case *ast.TypeAssertExpr:
+		w.expr(e.X)
+	case *ast.KeyValueExpr:
+		w.expr(e.Key)
+		w.expr(e.Value)
+	case *ast.CompositeLit:
+		w.composite(e)
+	case *ast.FuncLit:
+		w.literal(e)
+	case *ast.CallExpr:
+		w.call(e)
+	default:
+		note(&w.e.Barrier, cause(e, "is an expression that the generator does not know"))
+	}
+}
+
+func (w *walker) composite(e *ast.CompositeLit) {
+	_, isStruct := w.f.Info.TypeOf(e).Underlying().(*types.Struct)
+	for _, el := range e.Elts {
+		if kv, ok := el.(*ast.KeyValueExpr); ok {
+			if !isStruct {
+				w.expr(kv.Key)
+			}
+			el = kv.Value
+		}
+		w.expr(el)
+	}
+}
+
+// literal walks a function literal where it is a value. What it does counts
+// where it is called.
+func (w *walker) literal(lit *ast.FuncLit) {
+	if !w.f.isTame(lit) {
+		note(&w.e.Leaves, cause(lit, "makes a function that may be called at another time"))
+	}
+}
+
+// load walks an expression that denotes a place, for its value.
+func (w *walker) load(e ast.Expr) {
+	info := w.f.Info
+	if tv, ok := info.Types[e]; ok && (tv.IsType() || tv.IsBuiltin() || tv.Value != nil) {
+		return
+	}
+	if id, ok := e.(*ast.Ident); ok {
+		if w.f.variable(id) == nil {
+			return // a constant, a function, a package, nil
+		}
+	}
+	if sel, ok := e.(*ast.SelectorExpr); ok {
+		if s := info.Selections[sel]; s != nil && s.Kind() != types.FieldVal {
+			w.expr(sel.X)
+			note(&w.e.Leaves, cause(e, "takes %s as a value", text(e)))
+			return
+		} else if s == nil {
+			if v, ok := info.Uses[sel.Sel].(*types.Var); ok {
+				w.touch(Loc{Kind: Var, Obj: v}, e, w.e.read, "reads")
+			}
+			return
+		}
+	}
+	if ix, ok := e.(*ast.IndexExpr); ok {
+		if _, ok := info.TypeOf(ix.X).Underlying().(*types.Signature); ok {
+			return // an instance of a generic function
+		}
+		if b, ok := info.TypeOf(ix.X).Underlying().(*types.Basic); ok && b.Info()&types.IsString != 0 {
+			w.expr(ix.X)
+			w.expr(ix.Index)
+			return
+		}
+	}
+	w.sub(e)
+	w.touch(w.place(e), e, w.e.read, "reads")
+}
+
+// store walks an expression that is assigned to.
+func (w *walker) store(e ast.Expr) {
+	e = ast.Unparen(e)
+	if id, ok := e.(*ast.Ident); ok && (id.Name == "_" || w.f.variable(id) == nil) {
+		return
+	}
+	w.sub(e)
+	l := w.place(e)
+	w.touch(l, e, w.e.write, "changes")
+	if _, whole := e.(*ast.Ident); !whole && l.Kind == Var {
+		w.touch(l, e, w.e.read, "changes part of") // the rest of the variable stays
+	}
+}
+
+// touch records an access to l, and to what pointers to l lead to.
+func (w *walker) touch(l Loc, e ast.Expr, record func(Loc, Cause), verb string) {
+	c := cause(e, "%s %s", verb, text(e))
+	record(l, c)
+	if v, ok := l.Obj.(*types.Var); ok && l.Kind == Var {
+		if !w.f.isLocal(v) || w.f.facts[v] != nil && w.f.facts[v].address {
+			record(Loc{Kind: Deref, Type: w.f.Analysis.types.of(v.Type())}, c)
+		}
+	}
+}
+
+// sub walks the parts of a place that are evaluated to find it.
+func (w *walker) sub(e ast.Expr) {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.SelectorExpr:
+		if w.place(e.X).Kind == Var && !isPointer(w.f.Info.TypeOf(e.X)) {
+			w.sub(e.X)
+		} else if isPointer(w.f.Info.TypeOf(e.X)) || !isPlace(e.X) {
+			w.expr(e.X)
+		} else {
+			w.sub(e.X)
+		}
+	case *ast.IndexExpr:
+		w.expr(e.Index)
+		if _, ok := w.f.Info.TypeOf(e.X).Underlying().(*types.Array); ok && isPlace(e.X) {
+			w.sub(e.X)
+		} else {
+			w.expr(e.X)
+		}
+	case *ast.StarExpr:
+		w.expr(e.X)
+	}
+}
+
+func isPointer(t types.Type) bool { _, ok := t.Underlying().(*types.Pointer); return ok }
+
+func isPlace(e ast.Expr) bool {
+	switch ast.Unparen(e).(type) {
+	case *ast.Ident, *ast.SelectorExpr, *ast.IndexExpr, *ast.StarExpr:
+		return true
+	}
+	return false
+}
+
+// place returns the place that e denotes.
+func (w *walker) place(e ast.Expr) Loc {
+	info, types_ := w.f.Info, &w.f.Analysis.types
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		if v := w.f.variable(e); v != nil {
+			return Loc{Kind: Var, Obj: v}
+		}
+	case *ast.SelectorExpr:
+		sel := info.Selections[e]
+		if sel == nil {
+			return Loc{Kind: Var, Obj: info.Uses[e.Sel]}
+		}
+		if v, ok := w.owner(e.X); ok {
+			return Loc{Kind: Own, Obj: v}
+		}
+		if field, ok := sel.Obj().(*types.Var); ok && (sel.Indirect() || isPointer(sel.Recv())) {
+			return Loc{Kind: Field, Obj: field.Origin()}
+		}
+		if l := w.place(e.X); l.Kind == Var || l.Kind == Own {
+			return l
+		}
+		if field, ok := sel.Obj().(*types.Var); ok {
+			return Loc{Kind: Field, Obj: field.Origin()}
+		}
+	case *ast.IndexExpr:
+		if _, ok := info.TypeOf(e.X).Underlying().(*types.Array); ok {
+			return w.place(e.X)
+		}
+		if l, ok := w.elementsOf(e.X); ok {
+			return l
+		}
+	case *ast.StarExpr:
+		if v, ok := w.owner(e.X); ok {
+			return Loc{Kind: Own, Obj: v}
+		}
+		return Loc{Kind: Deref, Type: types_.of(info.TypeOf(e))}
+	}
+	return Loc{Kind: Memory}
+}
+
+// elementsOf returns the place of the elements of e.
+func (w *walker) elementsOf(e ast.Expr) (Loc, bool) {
+	if v, ok := w.owner(e); ok {
+		return Loc{Kind: Own, Obj: v}, true
+	}
+	t := w.f.Info.TypeOf(e)
+	switch u := t.Underlying().(type) {
+	case *types.Slice:
+		return Loc{Kind: Elem, Type: w.f.Analysis.types.of(u.Elem())}, true
+	case *types.Map:
+		return Loc{Kind: MapElem, Type: w.f.Analysis.types.of(u)}, true
+	case *types.Pointer:
+		if a, ok := u.Elem().Underlying().(*types.Array); ok {
+			return Loc{Kind: Elem, Type: w.f.Analysis.types.of(a.Elem())}, true
+		}
+		return Loc{Kind: Memory}, true
+	case *types.Array:
+		return w.place(e), true
+	case *types.Basic:
+		return Loc{}, false
+	}
+	return Loc{Kind: Memory}, true
+}
+
+// owner returns the variable that e is, if nothing else leads to its memory.
+func (w *walker) owner(e ast.Expr) (*types.Var, bool) {
+	id, ok := ast.Unparen(e).(*ast.Ident)
+	if !ok {
+		return nil, false
+	}
+	v := w.f.variable(id)
+	if v == nil || w.f.facts[v] == nil || !w.f.facts[v].own || w.f.facts[v].address {
+		return nil, false
+	}
+	return v, true
+}
+
+// call walks a call, by what is called.
+func (w *walker) call(call *ast.CallExpr) {
+	info := w.f.Info
+	if tv := info.Types[call.Fun]; tv.IsType() {
+		w.exprs(call.Args)
+		return
+	}
+	if name := w.f.builtin(call); name != "" {
+		w.builtin(name, call)
+		return
+	}
+	fun := ast.Unparen(call.Fun)
+	if lit, ok := fun.(*ast.FuncLit); ok {
+		w.exprs(call.Args)
+		w.run(lit, call, "a function literal")
+		return
+	}
+	if id, ok := fun.(*ast.Ident); ok {
+		if v := w.f.variable(id); v != nil {
+			w.exprs(call.Args)
+			if lit := w.f.closures[v]; lit != nil {
+				w.run(lit, call, v.Name())
+				return
+			}
+			note(&w.e.Barrier, cause(call, "calls %s, a function value whose effects are unknown", v.Name()))
+			return
+		}
+	}
+	fn, _ := typeutil.Callee(info, call).(*types.Func)
+	if fn == nil {
+		w.dynamic(call)
+		return
+	}
+	if api, ok := w.f.Analysis.API.Lookup(fn); ok {
+		w.library(api, fn, call)
+		return
+	}
+	if kind, ok := higherOrder[fn.Origin().FullName()]; ok && w.tameArgs(call) {
+		w.effectOf(kind, fn, call)
+		for _, arg := range call.Args {
+			if lit, ok := ast.Unparen(arg).(*ast.FuncLit); ok {
+				w.run(lit, call, "a function literal")
+			}
+		}
+		return
+	}
+	if kind := stdlib(fn); kind != stdUnknown {
+		w.effectOf(kind, fn, call)
+		return
+	}
+	w.operands(call)
+	w.e.addCall(w.f.Analysis.Summary(fn), call.Pos(), name(fn))
+}
+
+// name is how messages call a function: fmt.Println, (*Model).Loss.
+func name(fn *types.Func) string {
+	s := fn.FullName()
+	if i := strings.LastIndexByte(s, '/'); i >= 0 {
+		prefix := ""
+		if strings.HasPrefix(s, "(*") {
+			prefix = "(*"
+		} else if strings.HasPrefix(s, "(") {
+			prefix = "("
+		}
+		s = prefix + s[i+1:]
+	}
+	return s
+}
+
+// dynamic walks a call of a function value that is not a variable of its own.
+func (w *walker) dynamic(call *ast.CallExpr) {
+	w.expr(call.Fun)
+	w.exprs(call.Args)
+	if sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr); ok {
+		if s := w.f.Info.Selections[sel]; s != nil {
+			if d, ok := w.f.Analysis.Program.Effects(s.Obj()); ok {
+				w.e.addCall(declared(d, s.Obj().Pos()), call.Pos(), text(call.Fun))
+				return
+			}
+		}
+	}
+	note(&w.e.Barrier, cause(call, "calls %s, a function value whose effects are unknown", text(call.Fun)))
+}
+
+// operands walks the receiver and the arguments of a call.
+func (w *walker) operands(call *ast.CallExpr) {
+	switch fun := ast.Unparen(call.Fun).(type) {
+	case *ast.SelectorExpr:
+		if sel := w.f.Info.Selections[fun]; sel != nil {
+			if takesPointer(sel) && isPlace(fun.X) {
+				w.sub(fun.X) // its address is taken; what the callee does there, its effects say
+			} else {
+				w.expr(fun.X)
+			}
+		}
+	}
+	w.exprs(call.Args)
+}
+
+func (w *walker) tameArgs(call *ast.CallExpr) bool {
+	for _, arg := range call.Args {
+		if isFunc(w.f.Info.TypeOf(arg)) {
+			if _, ok := ast.Unparen(arg).(*ast.FuncLit); !ok {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// run adds the effects of calling a function literal.
+func (w *walker) run(lit *ast.FuncLit, call *ast.CallExpr, name string) {
+	if w.f.inProgress[lit] {
+		note(&w.e.Barrier, cause(call, "calls %s, which calls itself", name))
+		return
+	}
+	w.f.inProgress[lit] = true
+	defer delete(w.f.inProgress, lit)
+	w.outer().stmt(lit.Body)
+}
+
+// builtin walks a call of a builtin function.
+func (w *walker) builtin(name string, call *ast.CallExpr) {
+	switch name {
+	case "append":
+		w.exprs(call.Args)
+		if l, ok := w.elementsOf(call.Args[0]); ok {
+			w.touch(l, call, w.e.write, "changes")
+		}
+		if call.Ellipsis.IsValid() {
+			if l, ok := w.elementsOf(call.Args[1]); ok {
+				w.touch(l, call.Args[1], w.e.read, "reads")
+			}
+		}
+	case "copy", "delete", "clear":
+		w.exprs(call.Args)
+		if l, ok := w.elementsOf(call.Args[0]); ok {
+			w.touch(l, call.Args[0], w.e.write, "changes")
+		}
+		if name == "copy" {
+			if l, ok := w.elementsOf(call.Args[1]); ok {
+				w.touch(l, call.Args[1], w.e.read, "reads")
+			}
+		}
+	case "len", "cap":
+		w.exprs(call.Args)
+		t := w.f.Info.TypeOf(call.Args[0])
+		if isMap(t) {
+			w.touch(Loc{Kind: MapElem, Type: w.f.Analysis.types.of(t.Underlying())}, call, w.e.read, "reads")
+			if v, ok := w.owner(call.Args[0]); ok {
+				w.touch(Loc{Kind: Own, Obj: v}, call, w.e.read, "reads")
+			}
+		}
+		if _, ok := t.Underlying().(*types.Chan); ok {
+			note(&w.e.Barrier, cause(call, "looks into a channel"))
+		}
+	case "print", "println":
+		w.exprs(call.Args)
+		w.e.write(Loc{Kind: World}, cause(call, "prints"))
+	case "close", "recover":
+		w.exprs(call.Args)
+		note(&w.e.Barrier, cause(call, "calls %s", name))
+	default: // make, new, panic, min, max, complex, real, imag and the like
+		w.exprs(call.Args)
+		if strings.HasPrefix(text(call.Fun), "unsafe.") {
+			note(&w.e.Barrier, cause(call, "uses unsafe"))
+		}
+	}
+}
+
+// effectOf adds what a function of the standard library does.
+func (w *walker) effectOf(kind stdKind, fn *types.Func, call *ast.CallExpr) {
+	c := cause(call, "calls %s", name(fn))
+	switch kind {
+	case stdPrints, stdStamps, stdFormats:
+		w.format(fn, call)
+		if kind != stdFormats {
+			w.e.write(Loc{Kind: World}, Cause{c.Pos, "writes to the outside"})
+		}
+		if kind == stdStamps {
+			note(&w.e.Stamps, c)
+		}
+		return
+	}
+	w.operands(call)
+	switch kind {
+	case stdPure, stdMutates:
+		for i, arg := range call.Args {
+			w.deep(w.f.Info.TypeOf(arg), arg, kind == stdMutates && i == 0)
+		}
+	case stdStream:
+		w.e.read(Loc{Kind: World}, c)
+		w.e.write(Loc{Kind: World}, c)
+	case stdClock:
+		note(&w.e.Clock, Cause{c.Pos, "reads the clock"})
+	case stdRandom:
+		w.e.read(Loc{Kind: Random}, Cause{c.Pos, "draws random numbers"})
+		w.e.write(Loc{Kind: Random}, Cause{c.Pos, "draws random numbers"})
+	case stdSource:
+		w.e.read(Loc{Kind: Memory}, Cause{c.Pos, "draws from a random generator that others may use"})
+		w.e.write(Loc{Kind: Memory}, Cause{c.Pos, "draws from a random generator that others may use"})
+	case stdBlocks:
+		note(&w.e.Barrier, cause(call, "calls %s, which may wait for the outside", name(fn)))
+	case stdSync:
+		note(&w.e.Barrier, cause(call, "calls %s, which other goroutines take part in", name(fn)))
+	case stdPolls:
+		note(&w.e.Polls, c)
+	case stdExits:
+		w.e.write(Loc{Kind: World}, Cause{c.Pos, "ends the process or the goroutine"})
+	}
+}
+
+// format walks a call that formats its arguments as package fmt does.
+func (w *walker) format(fn *types.Func, call *ast.CallExpr) {
+	switch fun := ast.Unparen(call.Fun).(type) {
+	case *ast.SelectorExpr:
+		if w.f.Info.Selections[fun] != nil {
+			w.expr(fun.X)
+		}
+	}
+	structured := fn.Pkg().Path() == "log/slog"
+	faithful := !structured && w.faithfulVerbs(fn, call)
+	variadic := fn.Signature().Params().Len() - 1
+	if !fn.Signature().Variadic() {
+		variadic = len(call.Args)
+	}
+	for i, arg := range call.Args {
+		if i < variadic || call.Ellipsis.IsValid() {
+			w.expr(arg)
+			if i >= variadic {
+				note(&w.e.Barrier, cause(arg, "formats %s, whose types are not known", text(arg)))
+			}
+			continue
+		}
+		w.formatted(arg, faithful)
+	}
+}
+
+// formatted walks one formatted argument.
+func (w *walker) formatted(arg ast.Expr, faithful bool) {
+	t := w.f.Info.TypeOf(arg)
+	if !w.f.Analysis.API.IsTensor(t) {
+		w.expr(arg)
+		w.methods(t, arg, make(map[types.Type]bool))
+		w.deep(t, arg, false)
+		return
+	}
+	if w.reads == nil || !faithful {
+		w.expr(arg)
+		why := "prints a tensor"
+		if w.reads != nil {
+			why = "prints a tensor in a way that only the tensor itself can"
+		}
+		note(&w.e.Waits, cause(arg, "%s", why))
+		return
+	}
+	w.addRead(&Read{Expr: arg, Operand: arg})
+}
+
+// faithfulVerbs reports whether the format of a call, if it has one, is a
+// constant without verbs that tell a tensor from its Read.
+func (w *walker) faithfulVerbs(fn *types.Func, call *ast.CallExpr) bool {
+	if !strings.HasSuffix(fn.Name(), "f") {
+		return true
+	}
+	at := fn.Signature().Params().Len() - 2
+	if at < 0 || at >= len(call.Args) {
+		return false
+	}
+	tv := w.f.Info.Types[call.Args[at]]
+	if tv.Value == nil || tv.Value.Kind() != constant.String {
+		return false
+	}
+	format := constant.StringVal(tv.Value)
+	return !strings.Contains(format, "%T") && !strings.Contains(format, "%p") && !strings.Contains(format, "%#") && !strings.Contains(format, "%[")
+}
+
+// addRead records a read that can be put off.
+func (w *walker) addRead(r *Read) {
+	r.Effects = w.f.walk(r.Operand, nil)
+	if id, ok := ast.Unparen(r.Operand).(*ast.Ident); ok {
+		if v := w.f.variable(id); v != nil && w.f.isLocal(v) {
+			r.Plain = v
+		}
+	}
+	*w.reads = append(*w.reads, r)
+}
+
+// methods adds what formatting a value of type t may call.
+func (w *walker) methods(t types.Type, at ast.Expr, seen map[types.Type]bool) {
+	if t == nil || seen[t] {
+		return
+	}
+	seen[t] = true
+	if w.f.Analysis.API.IsTensor(t) {
+		note(&w.e.Waits, cause(at, "prints %s, which holds tensors", text(at)))
+		return
+	}
+	if named, ok := derefNamed(t); ok && named.Obj().Pkg() != nil {
+		path := named.Obj().Pkg().Path()
+		if w.f.Analysis.API.Owns(path) {
+			if w.f.Analysis.API.IsCell(t) || !strings.HasSuffix(path, "/device") {
+				note(&w.e.Barrier, cause(at, "prints %s, which may hold tensors", text(at)))
+			}
+			return
+		}
+		for _, m := range []string{"Format", "GoString", "Error", "String", "LogValue", "MarshalText", "MarshalJSON"} {
+			obj, _, _ := types.LookupFieldOrMethod(t, true, named.Obj().Pkg(), m)
+			fn, ok := obj.(*types.Func)
+			if !ok || isInterface(t) {
+				continue
+			}
+			if stdlib(fn) == stdPure {
+				return
+			}
+			w.e.addCall(w.f.Analysis.Summary(fn), at.Pos(), name(fn))
+		}
+	}
+	switch u := t.Underlying().(type) {
+	case *types.Interface:
+		note(&w.e.Barrier, cause(at, "formats %s, whose type is not known before the program runs", text(at)))
+	case *types.Struct:
+		for f := range u.Fields() {
+			w.methods(f.Type(), at, seen)
+		}
+	case *types.Slice:
+		w.methods(u.Elem(), at, seen)
+	case *types.Array:
+		w.methods(u.Elem(), at, seen)
+	case *types.Map:
+		w.methods(u.Key(), at, seen)
+		w.methods(u.Elem(), at, seen)
+	case *types.Pointer:
+		w.methods(u.Elem(), at, seen)
+	}
+}
+
+func derefNamed(t types.Type) (*types.Named, bool) {
+	if p, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	n, ok := types.Unalias(t).(*types.Named)
+	return n, ok
+}
+
+// deep adds reads, or writes, of all memory that a value of type t leads to.
+func (w *walker) deep(t types.Type, at ast.Expr, writes bool) {
+	seen := make(map[types.Type]bool)
+	var visit func(t types.Type)
+	touch := func(l Loc) {
+		w.touch(l, at, w.e.read, "reads what is behind")
+		if writes {
+			w.touch(l, at, w.e.write, "changes what is behind")
+		}
+	}
+	types_ := &w.f.Analysis.types
+	visit = func(t types.Type) {
+		if t == nil || seen[t] || w.f.Analysis.API.IsTensor(t) {
+			return
+		}
+		seen[t] = true
+		switch u := t.Underlying().(type) {
+		case *types.Slice:
+			touch(Loc{Kind: Elem, Type: types_.of(u.Elem())})
+			visit(u.Elem())
+		case *types.Pointer:
+			touch(Loc{Kind: Deref, Type: types_.of(u.Elem())})
+			visit(u.Elem())
+		case *types.Map:
+			touch(Loc{Kind: MapElem, Type: types_.of(u)})
+			visit(u.Key())
+			visit(u.Elem())
+		case *types.Array:
+			visit(u.Elem())
+		case *types.Struct:
+			for f := range u.Fields() {
+				visit(f.Type())
+			}
+		case *types.Interface:
+			if isTypeParam(t) {
+				touch(Loc{Kind: Memory})
+			}
+		}
+	}
+	v, ok := w.owner(at)
+	if !ok {
+		visit(t)
+		return
+	}
+	touch(Loc{Kind: Own, Obj: v})
+	switch u := t.Underlying().(type) {
+	case *types.Slice:
+		visit(u.Elem())
+	case *types.Pointer:
+		visit(u.Elem())
+	case *types.Map:
+		visit(u.Key())
+		visit(u.Elem())
+	}
+}
+
+// library walks a call of the tensor library.
+func (w *walker) library(api tensorapi.Func, fn *types.Func, call *ast.CallExpr) {
+	c := cause(call, "calls %s", name(fn))
+	switch api.Kind {
+	case tensorapi.Read, tensorapi.Print, tensorapi.Wait:
+		w.read(api, fn, call)
+		return
+	}
+	w.operands(call)
+	switch api.Kind {
+	case tensorapi.Pure, tensorapi.Meta:
+	case tensorapi.Value:
+		w.e.read(Loc{Kind: Cells}, c)
+	case tensorapi.View:
+	case tensorapi.Host, tensorapi.Op:
+		note(&w.e.Enqueues, c)
+		w.e.read(Loc{Kind: Cells}, c) // a module's Forward reads its parameters
+		for _, arg := range call.Args {
+			w.deep(w.f.Info.TypeOf(arg), arg, false)
+		}
+	case tensorapi.Draw, tensorapi.Mutate:
+		note(&w.e.Enqueues, c)
+		w.e.read(Loc{Kind: Cells}, c)
+		w.e.write(Loc{Kind: Cells}, c)
+	case tensorapi.WaitAll:
+		note(&w.e.Barrier, cause(call, "calls %s, which waits for everything", name(fn)))
+	default: // Poll, Control, Call
+		note(&w.e.Barrier, cause(call, "calls %s", name(fn)))
+	}
+}
+
+// readMethods are the reads that asyncrt.Read offers too: the method of
+// Tensor, and what generated code calls in its place.
+var readMethods = map[string]string{
+	"Item": "Item", "ItemInt": "ItemInt", "At": "At",
+	"Float32s": "Float32s", "Float64s": "Float64s", "Int64s": "Int64s", "Bools": "Bools",
+	"String": "String", "Wait": "Err",
+}
+
+// read walks a call that waits for a tensor.
+func (w *walker) read(api tensorapi.Func, fn *types.Func, call *ast.CallExpr) {
+	method, ok := readMethods[fn.Name()]
+	sel, isSel := ast.Unparen(call.Fun).(*ast.SelectorExpr)
+	if !ok || !isSel || api.Arg != tensorapi.Recv || w.reads == nil || !w.f.Analysis.API.IsTensor(w.f.Info.TypeOf(sel.X)) {
+		w.operands(call)
+		note(&w.e.Waits, cause(call, "calls %s, which waits", name(fn)))
+		return
+	}
+	w.exprs(call.Args)
+	w.addRead(&Read{Expr: call, Operand: sel.X, Method: method, Call: call})
+}
