@@ -40,7 +40,7 @@ func (a *Analysis) Summary(fn *types.Func) *Effects {
 }
 
 func unknown(fn *types.Func, why string) *Effects {
-	return &Effects{Barrier: &Cause{fn.Pos(), why}}
+	return &Effects{Barrier: &Cause{fn.Pos(), why, UnknownEffects}}
 }
 
 func (a *Analysis) summarise(fn *types.Func) *Effects {
@@ -54,7 +54,7 @@ func (a *Analysis) summarise(fn *types.Func) *Effects {
 	if body.Stub {
 		return unknown(fn, "is generated itself")
 	}
-	f := a.newFunction(body.Pkg, body.Decl)
+	f := a.Function(body.Pkg, body.Decl)
 	e := f.walk(body.Decl.Body, nil)
 	return e.outside(func(l Loc) bool {
 		return (l.Kind == Var || l.Kind == Own) && f.isLocal(l.Obj)
@@ -65,13 +65,13 @@ func (a *Analysis) summarise(fn *types.Func) *Effects {
 func declared(d load.Effects, pos token.Pos) *Effects {
 	e := &Effects{}
 	if d.Output {
-		e.write(Loc{Kind: World}, Cause{pos, "writes to the outside"})
+		e.write(Loc{Kind: World}, Cause{Pos: pos, Text: "writes to the outside"})
 	}
 	if d.Input {
-		note(&e.Barrier, Cause{pos, "may wait for the outside"})
+		note(&e.Barrier, Cause{pos, "may wait for the outside", Blocks})
 	}
 	if d.Device {
-		c := Cause{pos, "enqueues device work"}
+		c := Cause{Pos: pos, Text: "enqueues device work"}
 		note(&e.Enqueues, c)
 		e.read(Loc{Kind: Cells}, c)
 		e.write(Loc{Kind: Cells}, c)

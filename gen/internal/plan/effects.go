@@ -9,6 +9,7 @@ import (
 type Cause struct {
 	Pos  token.Pos
 	Text string // completes "because it …": "calls os.Rename, whose effects are unknown"
+	Code Code   // what a refusal for this cause is called; "" if that depends
 }
 
 // Effects is what executing a piece of code does, as far as its order among
@@ -71,7 +72,12 @@ func (e *Effects) addFlags(o *Effects) {
 
 // addCall merges what a callee does, told from its call.
 func (e *Effects) addCall(callee *Effects, pos token.Pos, name string) {
-	through := func(c Cause) Cause { return Cause{pos, "calls " + name + ", which " + c.Text} }
+	through := func(c Cause) Cause {
+		if c.Code == OnlyNow {
+			c.Code = WaitsInside
+		}
+		return Cause{pos, "calls " + name + ", which " + c.Text, c.Code}
+	}
 	for l, c := range callee.Reads {
 		e.read(l, through(c))
 	}

@@ -22,7 +22,7 @@ type Function struct {
 	facts      map[*types.Var]*varFacts
 	closures   map[*types.Var]*ast.FuncLit // variables that are only ever one function literal, and only called
 	hasDefer   bool
-	hasGoto    *Cause
+	goTo       *Cause // the first goto
 	inProgress map[*ast.FuncLit]bool
 }
 
@@ -36,7 +36,8 @@ type varFacts struct {
 	isResult bool // it is a named result
 }
 
-func (a *Analysis) newFunction(pkg *load.Package, decl *ast.FuncDecl) *Function {
+// Function returns the facts about the function decl of pkg.
+func (a *Analysis) Function(pkg *load.Package, decl *ast.FuncDecl) *Function {
 	f := &Function{
 		Analysis: a, Pkg: pkg, Decl: decl, Info: pkg.TypesInfo,
 		parents:    make(map[ast.Node]ast.Node),
@@ -196,8 +197,8 @@ func (f *Function) findUses() {
 				f.mark(n, func(v *varFacts) { v.escapes = true })
 			}
 		case *ast.BranchStmt:
-			if n.Tok == token.GOTO && f.hasGoto == nil {
-				f.hasGoto = &Cause{n.Pos(), "jumps with goto"}
+			if n.Tok == token.GOTO && f.goTo == nil {
+				f.goTo = &Cause{n.Pos(), "jumps with goto", Jumps}
 			}
 		}
 		return true
@@ -429,13 +430,14 @@ func (f *Function) onlyLooks(call *ast.CallExpr, id *ast.Ident, v *types.Var) bo
 	case stdPrints, stdStamps, stdFormats:
 		return true
 	case stdPure, stdMutates:
-		return !leads(f.Info.TypeOf(call)) && !isFunc(f.Info.TypeOf(call)) && f.Info.TypeOf(call) != nil && !isInterface(f.Info.TypeOf(call))
+		t := f.Info.TypeOf(call)
+		return t != nil && !leads(t) && !isFunc(t) && !isInterface(t)
 	}
 	return false
 }
 
 func isFunc(t types.Type) bool      { _, ok := t.Underlying().(*types.Signature); return ok }
-func isInterface(t types.Type) bool { return t != nil && types.IsInterface(t) }
+func isInterface(t types.Type) bool { return types.IsInterface(t) }
 
 // builtin returns the name of the builtin function that is called, or "".
 func (f *Function) builtin(call *ast.CallExpr) string {
@@ -447,10 +449,10 @@ func (f *Function) builtin(call *ast.CallExpr) string {
 	return ""
 }
 
-// visible reports whether others than the statements of f, in their order, may
+// Visible reports whether others than the statements of f, in their order, may
 // see the values that v has: through a pointer, from a deferred call, in
 // another goroutine, or because v belongs to the package.
-func (f *Function) visible(v types.Object) bool {
+func (f *Function) Visible(v types.Object) bool {
 	lv, ok := v.(*types.Var)
 	if !ok || !f.isLocal(v) {
 		return true
@@ -458,3 +460,37 @@ func (f *Function) visible(v types.Object) bool {
 	facts := f.facts[lv]
 	return facts != nil && (facts.address || facts.escapes || facts.inDefer || facts.inGo)
 }
+
+// CanCopy reports whether code that reads v can be given a copy of it: only
+// identifiers in that code lead to it.
+func (f *Function) CanCopy(v types.Object) bool {
+	lv, ok := v.(*types.Var)
+	if !ok || !f.isLocal(v) {
+		return false
+	}
+	if facts := f.facts[lv]; facts != nil && (facts.address || facts.escapes || facts.inGo) {
+		return false
+	}
+	for _, lit := range f.closures {
+		if f.uses(lit, lv) {
+			return false
+		}
+	}
+	return true
+}
+
+func (f *Function) uses(n ast.Node, v *types.Var) (found bool) {
+	ast.Inspect(n, func(m ast.Node) bool {
+		if id, ok := m.(*ast.Ident); ok && f.variable(id) == v {
+			found = true
+		}
+		return !found
+	})
+	return found
+}
+
+// Goto returns the first goto of f.
+func (f *Function) Goto() *Cause { return f.goTo }
+
+// Effects returns what evaluating e does, reads included.
+func (f *Function) Effects(e ast.Expr) *Effects { return f.walk(e, nil) }

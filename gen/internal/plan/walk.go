@@ -14,17 +14,17 @@ import (
 
 // A Read is a place where the program looks at a tensor's values.
 type Read struct {
-	Expr    ast.Expr // the whole read: loss.Item(), or the loss of fmt.Println(loss)
-	Operand ast.Expr // what is read: loss
-	Method  string   // of asyncrt.Read: "Item"; "" where the Read itself stands for the tensor
-	Call    *ast.CallExpr
-	Effects *Effects // of evaluating Operand
-	Plain   *types.Var // the variable that Operand is, or nil
+	Expr    ast.Expr   // the whole read: loss.Item(), or the loss of fmt.Println(loss)
+	Operand ast.Expr   // what is read: loss
+	Method  string     // of asyncrt.Read: "Item"; "" where a Read stands for the tensor
+	Func    ast.Expr   // the generic function that is called: tensor.ItemOf[float32]; or nil
+	Effects *Effects   // of evaluating Operand
+	Plain   *types.Var // the local variable that Operand is, or nil
 }
 
 // What is the text by which messages call r.
 func (r *Read) What() string {
-	if r.Method == "" {
+	if r.Method == "" && r.Func == nil {
 		return "printing " + text(r.Operand)
 	}
 	return text(r.Expr)
@@ -54,7 +54,13 @@ func (f *Function) walk(n ast.Node, reads *[]*Read) *Effects {
 }
 
 func cause(n ast.Node, format string, args ...any) Cause {
-	return Cause{n.Pos(), fmt.Sprintf(format, args...)}
+	return Cause{Pos: n.Pos(), Text: fmt.Sprintf(format, args...)}
+}
+
+// as returns c with a code.
+func (c Cause) as(code Code) Cause {
+	c.Code = code
+	return c
 }
 
 // node walks anything: a statement, an expression, nil.
@@ -125,22 +131,22 @@ func (w *walker) stmt(s ast.Stmt) {
 	case *ast.LabeledStmt:
 		w.stmt(s.Stmt)
 	case *ast.SelectStmt:
-		note(&w.e.Barrier, cause(s, "waits for channels"))
+		note(&w.e.Barrier, cause(s, "waits for channels").as(Blocks))
 		w.outer().stmts(s.Body.List)
 	case *ast.CommClause:
 		w.stmt(s.Comm)
 		w.stmts(s.Body)
 	case *ast.SendStmt:
-		note(&w.e.Barrier, cause(s, "sends on a channel"))
+		note(&w.e.Barrier, cause(s, "sends on a channel").as(Blocks))
 		w.expr(s.Chan)
 		w.expr(s.Value)
 	case *ast.GoStmt:
-		note(&w.e.Barrier, cause(s, "starts a goroutine"))
+		note(&w.e.Barrier, cause(s, "starts a goroutine").as(Blocks))
 		w.outer().call(s.Call)
 	case *ast.DeferStmt:
 		w.outer().call(s.Call)
 	default:
-		note(&w.e.Barrier, cause(s, "is a statement that the generator does not know"))
+		note(&w.e.Barrier, cause(s, "is a statement that the generator does not know").as(UnknownEffects))
 	}
 }
 
@@ -202,7 +208,7 @@ func (w *walker) rangeHeader(s *ast.RangeStmt) {
 			w.e.read(l, cause(s.X, "reads %s", text(s.X)))
 		}
 	case *types.Chan:
-		note(&w.e.Barrier, cause(s, "receives from a channel"))
+		note(&w.e.Barrier, cause(s, "receives from a channel").as(Blocks))
 	case *types.Signature:
 		if call, ok := ast.Unparen(s.X).(*ast.CallExpr); ok {
 			if fn := typeutil.StaticCallee(w.f.Info, call); fn != nil {
@@ -218,7 +224,7 @@ func (w *walker) rangeHeader(s *ast.RangeStmt) {
 				}
 			}
 		}
-		note(&w.e.Barrier, cause(s, "ranges over a function, %s, whose effects are unknown", text(s.X)))
+		note(&w.e.Barrier, cause(s, "ranges over a function, %s, whose effects are unknown", text(s.X)).as(UnknownEffects))
 	}
 }
 
@@ -244,7 +250,7 @@ func (w *walker) expr(e ast.Expr) {
 		w.expr(e.Y)
 	case *ast.UnaryExpr:
 		if e.Op == token.ARROW {
-			note(&w.e.Barrier, cause(e, "receives from a channel"))
+			note(&w.e.Barrier, cause(e, "receives from a channel").as(Blocks))
 		}
 		w.expr(e.X)
 	case *ast.TypeAssertExpr:
@@ -259,7 +265,7 @@ func (w *walker) expr(e ast.Expr) {
 	case *ast.CallExpr:
 		w.call(e)
 	default:
-		note(&w.e.Barrier, cause(e, "is an expression that the generator does not know"))
+		note(&w.e.Barrier, cause(e, "is an expression that the generator does not know").as(UnknownEffects))
 	}
 }
 
@@ -280,7 +286,7 @@ func (w *walker) composite(e *ast.CompositeLit) {
 // where it is called.
 func (w *walker) literal(lit *ast.FuncLit) {
 	if !w.f.isTame(lit) {
-		note(&w.e.Leaves, cause(lit, "makes a function that may be called at another time"))
+		note(&w.e.Leaves, cause(lit, "makes a function that may be called at another time").as(UnknownEffects))
 	}
 }
 
@@ -298,7 +304,7 @@ func (w *walker) load(e ast.Expr) {
 	if sel, ok := e.(*ast.SelectorExpr); ok {
 		if s := info.Selections[sel]; s != nil && s.Kind() != types.FieldVal {
 			w.expr(sel.X)
-			note(&w.e.Leaves, cause(e, "takes %s as a value", text(e)))
+			note(&w.e.Leaves, cause(e, "takes %s as a value", text(e)).as(UnknownEffects))
 			return
 		} else if s == nil {
 			if v, ok := info.Uses[sel.Sel].(*types.Var); ok {
@@ -481,7 +487,7 @@ func (w *walker) call(call *ast.CallExpr) {
 				w.run(lit, call, v.Name())
 				return
 			}
-			note(&w.e.Barrier, cause(call, "calls %s, a function value whose effects are unknown", v.Name()))
+			note(&w.e.Barrier, cause(call, "calls %s, a function value whose effects are unknown", v.Name()).as(UnknownEffects))
 			return
 		}
 	}
@@ -538,7 +544,7 @@ func (w *walker) dynamic(call *ast.CallExpr) {
 			}
 		}
 	}
-	note(&w.e.Barrier, cause(call, "calls %s, a function value whose effects are unknown", text(call.Fun)))
+	note(&w.e.Barrier, cause(call, "calls %s, a function value whose effects are unknown", text(call.Fun)).as(UnknownEffects))
 }
 
 // operands walks the receiver and the arguments of a call.
@@ -570,7 +576,7 @@ func (w *walker) tameArgs(call *ast.CallExpr) bool {
 // run adds the effects of calling a function literal.
 func (w *walker) run(lit *ast.FuncLit, call *ast.CallExpr, name string) {
 	if w.f.inProgress[lit] {
-		note(&w.e.Barrier, cause(call, "calls %s, which calls itself", name))
+		note(&w.e.Barrier, cause(call, "calls %s, which calls itself", name).as(UnknownEffects))
 		return
 	}
 	w.f.inProgress[lit] = true
@@ -611,18 +617,18 @@ func (w *walker) builtin(name string, call *ast.CallExpr) {
 			}
 		}
 		if _, ok := t.Underlying().(*types.Chan); ok {
-			note(&w.e.Barrier, cause(call, "looks into a channel"))
+			note(&w.e.Barrier, cause(call, "looks into a channel").as(Blocks))
 		}
 	case "print", "println":
 		w.exprs(call.Args)
 		w.e.write(Loc{Kind: World}, cause(call, "prints"))
 	case "close", "recover":
 		w.exprs(call.Args)
-		note(&w.e.Barrier, cause(call, "calls %s", name))
+		note(&w.e.Barrier, cause(call, "calls %s", name).as(Blocks))
 	default: // make, new, panic, min, max, complex, real, imag and the like
 		w.exprs(call.Args)
 		if strings.HasPrefix(text(call.Fun), "unsafe.") {
-			note(&w.e.Barrier, cause(call, "uses unsafe"))
+			note(&w.e.Barrier, cause(call, "uses unsafe").as(UnknownEffects))
 		}
 	}
 }
@@ -634,7 +640,7 @@ func (w *walker) effectOf(kind stdKind, fn *types.Func, call *ast.CallExpr) {
 	case stdPrints, stdStamps, stdFormats:
 		w.format(fn, call)
 		if kind != stdFormats {
-			w.e.write(Loc{Kind: World}, Cause{c.Pos, "writes to the outside"})
+			w.e.write(Loc{Kind: World}, Cause{Pos: c.Pos, Text: "writes to the outside"})
 		}
 		if kind == stdStamps {
 			note(&w.e.Stamps, c)
@@ -651,21 +657,21 @@ func (w *walker) effectOf(kind stdKind, fn *types.Func, call *ast.CallExpr) {
 		w.e.read(Loc{Kind: World}, c)
 		w.e.write(Loc{Kind: World}, c)
 	case stdClock:
-		note(&w.e.Clock, Cause{c.Pos, "reads the clock"})
+		note(&w.e.Clock, Cause{Pos: c.Pos, Text: "reads the clock"})
 	case stdRandom:
-		w.e.read(Loc{Kind: Random}, Cause{c.Pos, "draws random numbers"})
-		w.e.write(Loc{Kind: Random}, Cause{c.Pos, "draws random numbers"})
+		w.e.read(Loc{Kind: Random}, Cause{Pos: c.Pos, Text: "draws random numbers"})
+		w.e.write(Loc{Kind: Random}, Cause{Pos: c.Pos, Text: "draws random numbers"})
 	case stdSource:
-		w.e.read(Loc{Kind: Memory}, Cause{c.Pos, "draws from a random generator that others may use"})
-		w.e.write(Loc{Kind: Memory}, Cause{c.Pos, "draws from a random generator that others may use"})
+		w.e.read(Loc{Kind: Memory}, Cause{Pos: c.Pos, Text: "draws from a random generator that others may use"})
+		w.e.write(Loc{Kind: Memory}, Cause{Pos: c.Pos, Text: "draws from a random generator that others may use"})
 	case stdBlocks:
-		note(&w.e.Barrier, cause(call, "calls %s, which may wait for the outside", name(fn)))
+		note(&w.e.Barrier, cause(call, "calls %s, which may wait for the outside", name(fn)).as(Blocks))
 	case stdSync:
-		note(&w.e.Barrier, cause(call, "calls %s, which other goroutines take part in", name(fn)))
+		note(&w.e.Barrier, cause(call, "calls %s, which other goroutines take part in", name(fn)).as(Blocks))
 	case stdPolls:
 		note(&w.e.Polls, c)
 	case stdExits:
-		w.e.write(Loc{Kind: World}, Cause{c.Pos, "ends the process or the goroutine"})
+		w.e.write(Loc{Kind: World}, Cause{Pos: c.Pos, Text: "ends the process or the goroutine"})
 	}
 }
 
@@ -677,8 +683,7 @@ func (w *walker) format(fn *types.Func, call *ast.CallExpr) {
 			w.expr(fun.X)
 		}
 	}
-	structured := fn.Pkg().Path() == "log/slog"
-	faithful := !structured && w.faithfulVerbs(fn, call)
+	faithful := w.faithfulVerbs(fn, call)
 	variadic := fn.Signature().Params().Len() - 1
 	if !fn.Signature().Variadic() {
 		variadic = len(call.Args)
@@ -687,7 +692,7 @@ func (w *walker) format(fn *types.Func, call *ast.CallExpr) {
 		if i < variadic || call.Ellipsis.IsValid() {
 			w.expr(arg)
 			if i >= variadic {
-				note(&w.e.Barrier, cause(arg, "formats %s, whose types are not known", text(arg)))
+				note(&w.e.Barrier, cause(arg, "formats %s, whose types are not known", text(arg)).as(UnknownEffects))
 			}
 			continue
 		}
@@ -710,14 +715,15 @@ func (w *walker) formatted(arg ast.Expr, faithful bool) {
 		if w.reads != nil {
 			why = "prints a tensor in a way that only the tensor itself can"
 		}
-		note(&w.e.Waits, cause(arg, "%s", why))
+		note(&w.e.Waits, cause(arg, "%s", why).as(OnlyNow))
 		return
 	}
 	w.addRead(&Read{Expr: arg, Operand: arg})
 }
 
 // faithfulVerbs reports whether the format of a call, if it has one, is a
-// constant without verbs that tell a tensor from its Read.
+// constant without verbs that tell a tensor from its Read: %T, %p, %#v, and %i,
+// which names the device.
 func (w *walker) faithfulVerbs(fn *types.Func, call *ast.CallExpr) bool {
 	if !strings.HasSuffix(fn.Name(), "f") {
 		return true
@@ -730,8 +736,13 @@ func (w *walker) faithfulVerbs(fn *types.Func, call *ast.CallExpr) bool {
 	if tv.Value == nil || tv.Value.Kind() != constant.String {
 		return false
 	}
-	format := constant.StringVal(tv.Value)
-	return !strings.Contains(format, "%T") && !strings.Contains(format, "%p") && !strings.Contains(format, "%#") && !strings.Contains(format, "%[")
+	for _, verb := range strings.Split(constant.StringVal(tv.Value), "%")[1:] {
+		rest := strings.TrimLeft(verb, "+-0 123456789.")
+		if rest != "" && strings.ContainsRune("Tpi#[*", rune(rest[0])) {
+			return false
+		}
+	}
+	return true
 }
 
 // addRead records a read that can be put off.
@@ -752,14 +763,14 @@ func (w *walker) methods(t types.Type, at ast.Expr, seen map[types.Type]bool) {
 	}
 	seen[t] = true
 	if w.f.Analysis.API.IsTensor(t) {
-		note(&w.e.Waits, cause(at, "prints %s, which holds tensors", text(at)))
+		note(&w.e.Waits, cause(at, "prints %s, which holds tensors", text(at)).as(OnlyNow))
 		return
 	}
 	if named, ok := derefNamed(t); ok && named.Obj().Pkg() != nil {
 		path := named.Obj().Pkg().Path()
 		if w.f.Analysis.API.Owns(path) {
 			if w.f.Analysis.API.IsCell(t) || !strings.HasSuffix(path, "/device") {
-				note(&w.e.Barrier, cause(at, "prints %s, which may hold tensors", text(at)))
+				note(&w.e.Barrier, cause(at, "prints %s, which may hold tensors", text(at)).as(UnknownEffects))
 			}
 			return
 		}
@@ -777,7 +788,7 @@ func (w *walker) methods(t types.Type, at ast.Expr, seen map[types.Type]bool) {
 	}
 	switch u := t.Underlying().(type) {
 	case *types.Interface:
-		note(&w.e.Barrier, cause(at, "formats %s, whose type is not known before the program runs", text(at)))
+		note(&w.e.Barrier, cause(at, "formats %s, whose type is not known before the program runs", text(at)).as(UnknownEffects))
 	case *types.Struct:
 		for f := range u.Fields() {
 			w.methods(f.Type(), at, seen)
@@ -883,29 +894,39 @@ func (w *walker) library(api tensorapi.Func, fn *types.Func, call *ast.CallExpr)
 		w.e.read(Loc{Kind: Cells}, c)
 		w.e.write(Loc{Kind: Cells}, c)
 	case tensorapi.WaitAll:
-		note(&w.e.Barrier, cause(call, "calls %s, which waits for everything", name(fn)))
+		note(&w.e.Barrier, cause(call, "calls %s, which waits for everything", name(fn)).as(Blocks))
 	default: // Poll, Control, Call
-		note(&w.e.Barrier, cause(call, "calls %s", name(fn)))
+		note(&w.e.Barrier, cause(call, "calls %s", name(fn)).as(Blocks))
 	}
 }
 
 // readMethods are the reads that asyncrt.Read offers too: the method of
 // Tensor, and what generated code calls in its place.
 var readMethods = map[string]string{
-	"Item": "Item", "ItemInt": "ItemInt", "At": "At",
+	"Item": "Item", "ItemInt": "ItemInt", "At": "At", "Dense": "Dense", "MarshalJSON": "MarshalJSON",
 	"Float32s": "Float32s", "Float64s": "Float64s", "Int64s": "Int64s", "Bools": "Bools",
 	"String": "String", "Wait": "Err",
 }
 
+// readFuncs are the generic functions that package asyncrt has for a Read as
+// package tensor has them for a Tensor.
+var readFuncs = map[string]bool{"ItemOf": true, "SliceOf": true}
+
 // read walks a call that waits for a tensor.
 func (w *walker) read(api tensorapi.Func, fn *types.Func, call *ast.CallExpr) {
-	method, ok := readMethods[fn.Name()]
-	sel, isSel := ast.Unparen(call.Fun).(*ast.SelectorExpr)
-	if !ok || !isSel || api.Arg != tensorapi.Recv || w.reads == nil || !w.f.Analysis.API.IsTensor(w.f.Info.TypeOf(sel.X)) {
-		w.operands(call)
-		note(&w.e.Waits, cause(call, "calls %s, which waits", name(fn)))
-		return
+	if w.reads != nil {
+		if sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr); ok && api.Arg == tensorapi.Recv && w.f.Analysis.API.IsTensor(w.f.Info.TypeOf(sel.X)) {
+			if method, ok := readMethods[fn.Name()]; ok {
+				w.exprs(call.Args)
+				w.addRead(&Read{Expr: call, Operand: sel.X, Method: method})
+				return
+			}
+		}
+		if api.Arg == 0 && readFuncs[fn.Name()] && len(call.Args) == 1 {
+			w.addRead(&Read{Expr: call, Operand: call.Args[0], Func: call.Fun})
+			return
+		}
 	}
-	w.exprs(call.Args)
-	w.addRead(&Read{Expr: call, Operand: sel.X, Method: method, Call: call})
+	w.operands(call)
+	note(&w.e.Waits, cause(call, "calls %s, which waits", name(fn)).as(OnlyNow))
 }

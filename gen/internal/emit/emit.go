@@ -1,0 +1,233 @@
+// Package emit prints plans. The statements of a function are the user's own
+// text with edits; jennifer builds what is around them: header, imports, new
+// declarations.
+package emit
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"regexp"
+	"strings"
+
+	"github.com/asyncgen/asyncgen/gen/internal/load"
+	"github.com/asyncgen/asyncgen/gen/internal/plan"
+)
+
+// A style is the way in which the pieces of new text are put together.
+type style interface {
+	// qualified is a name of another package.
+	qualified(path, name string) string
+	// lines joins new statements that stand before a statement of the user's.
+	lines(statements ...string) string
+	// spread reports whether comments move with their statements.
+	spread() bool
+	// window is the size of the backlog of a function.
+	window(d *plan.Deferral) string
+}
+
+// A printer turns the plan for a function into edits.
+type printer struct {
+	*editor
+	style
+	fset     *token.FileSet
+	comments []*ast.CommentGroup
+	d        *plan.Deferral
+}
+
+// function makes the edits for one function.
+func (p *printer) function() {
+	for _, l := range p.d.Laters {
+		p.insert(p.start(l.Anchor), p.lines(
+			fmt.Sprintf("%s := %s[struct{}](%s)", l.Name, p.qualified(load.RuntimePath, "NewLater"), p.window(p.d)),
+			fmt.Sprintf("defer %s.Close()", l.Name)))
+		for _, r := range l.Regions {
+			p.region(l, r)
+		}
+	}
+}
+
+func (p *printer) region(l *plan.Later, r *plan.Region) {
+	flush := l.Name + ".Flush()"
+	for _, s := range r.Flushes {
+		p.insert(p.start(s.Node), p.lines(flush))
+	}
+	for _, g := range r.Groups {
+		p.group(l, g)
+	}
+	if !r.Endless {
+		p.insert(p.end(r.Loop.Node), p.after(flush))
+	}
+}
+
+// after is new text that comes after a statement of the user's.
+func (p *printer) after(statement string) string {
+	if p.spread() {
+		return "\n" + statement
+	}
+	return "; " + statement
+}
+
+// start is where text goes that stands before s: in front of its comment.
+func (p *printer) start(s ast.Stmt) token.Pos {
+	if !p.spread() {
+		return s.Pos()
+	}
+	line := p.fset.PositionFor(s.Pos(), false).Line
+	for _, c := range p.comments {
+		if c.End() <= s.Pos() && p.fset.PositionFor(c.End(), false).Line == line-1 && p.beginsLine(c.Pos()) {
+			return c.Pos()
+		}
+	}
+	return s.Pos()
+}
+
+// beginsLine reports whether only white space is before pos on its line.
+func (p *printer) beginsLine(pos token.Pos) bool {
+	before := string(p.src[:p.offset(pos)])
+	return strings.TrimSpace(before[strings.LastIndexByte(before, '\n')+1:]) == ""
+}
+
+// end is where text goes that stands after s: behind a comment on its line.
+func (p *printer) end(s ast.Stmt) token.Pos {
+	if !p.spread() {
+		return s.End()
+	}
+	for _, c := range p.comments {
+		if c.Pos() >= s.End() && strings.TrimSpace(string(p.src[p.offset(s.End()):p.offset(c.Pos())])) == "" &&
+			p.fset.PositionFor(c.Pos(), false).Line == p.fset.PositionFor(s.End(), false).Line {
+			return c.End()
+		}
+	}
+	return s.End()
+}
+
+// group makes one entry of neighbouring statements.
+func (p *printer) group(l *plan.Later, g *plan.Group) {
+	first, last := g.Stmts[0].Node, g.Stmts[len(g.Stmts)-1].Node
+	var head []string
+	for _, c := range g.Copies {
+		head = append(head, fmt.Sprintf("%s := %s", c.Name, c.Var.Name()))
+		for _, id := range c.Uses {
+			p.replace(id.Pos(), id.End(), c.Name)
+		}
+	}
+	for _, v := range g.Hoists {
+		head = append(head, fmt.Sprintf("var %s %s", v.Name(), p.typeText(v.Type())))
+	}
+	operands := make(map[*plan.Read]string)
+	for _, t := range g.Takes {
+		operands[t.Read] = p.render(t.Read.Operand.Pos(), t.Read.Operand.End())
+	}
+	for _, s := range g.Stmts {
+		_, reads := s.Total()
+		for _, r := range reads {
+			p.read(r, g.Names[r])
+		}
+	}
+	for i, t := range g.Takes {
+		if t.Force {
+			if entry := p.force(l, g, i); entry != "" {
+				head = append(head, entry)
+			}
+		}
+		head = append(head, fmt.Sprintf("%s := %s.Read(%s)", t.Name, l.Name, operands[t.Read]))
+	}
+	for _, s := range g.Stmts {
+		p.hoist(s, g)
+	}
+	head = append(head, l.Name+".Do(func() {")
+	p.insert(p.start(first), p.lines(head...))
+	closing := "\n})"
+	if !p.spread() {
+		closing = " })"
+	}
+	p.insert(p.end(last), closing)
+}
+
+// read makes a read of a tensor one of the Read with the given name.
+func (p *printer) read(r *plan.Read, name string) {
+	p.replace(r.Operand.Pos(), r.Operand.End(), name)
+	if r.Func != nil {
+		p.replaceFunc(r.Func)
+	}
+	if call, ok := r.Expr.(*ast.CallExpr); ok && r.Method != "" {
+		sel := ast.Unparen(call.Fun).(*ast.SelectorExpr).Sel
+		if sel.Name != r.Method {
+			p.replace(sel.Pos(), sel.End(), r.Method)
+		}
+	}
+}
+
+// replaceFunc makes tensor.ItemOf[float32] the function of package asyncrt.
+func (p *printer) replaceFunc(fun ast.Expr) {
+	switch f := ast.Unparen(fun).(type) {
+	case *ast.IndexExpr:
+		p.replaceFunc(f.X)
+	case *ast.SelectorExpr:
+		p.replace(f.Pos(), f.End(), p.qualified(load.RuntimePath, f.Sel.Name))
+	}
+}
+
+// force is an entry that raises the errors of the reads in the statement of
+// take i that come before it: the program would not have got there.
+func (p *printer) force(l *plan.Later, g *plan.Group, i int) string {
+	var raise []string
+	for _, t := range g.Takes[:i] {
+		r := t.Read
+		if t.Name == g.Names[r] && (r.Method != "" && r.Method != "String" || r.Func != nil) {
+			raise = append(raise, p.render(r.Expr.Pos(), r.Expr.End()))
+		}
+	}
+	if len(raise) == 0 {
+		return ""
+	}
+	if p.spread() {
+		return fmt.Sprintf("%s.Do(func() {\n// If this fails, what follows is never reached.\n%s\n})", l.Name, strings.Join(raise, "\n"))
+	}
+	return fmt.Sprintf("%s.Do(func() { %s })", l.Name, strings.Join(raise, "; "))
+}
+
+// hoist makes the declaration of variables that are declared outside g an
+// assignment.
+func (p *printer) hoist(s *plan.Stmt, g *plan.Group) {
+	hoisted := false
+	for _, v := range g.Hoists {
+		hoisted = hoisted || s.Declares[v]
+	}
+	if !hoisted || s.IsCompound() {
+		return
+	}
+	switch n := s.Inner().(type) {
+	case *ast.AssignStmt:
+		p.replace(n.TokPos, n.TokPos+2, "=")
+	case *ast.DeclStmt:
+		for _, spec := range n.Decl.(*ast.GenDecl).Specs {
+			vs := spec.(*ast.ValueSpec)
+			var names []string
+			for _, name := range vs.Names {
+				names = append(names, name.Name)
+			}
+			if len(vs.Values) > 0 {
+				p.replace(n.Pos(), vs.Values[0].Pos(), strings.Join(names, ", ")+" = ")
+			}
+		}
+	}
+}
+
+var qualifier = regexp.MustCompile("\x03([^\x04]*)\x04\\.([\\pL_][\\pL\\pN_]*)")
+
+// typeText is t as Go.
+func (p *printer) typeText(t types.Type) string {
+	s := types.TypeString(t, func(pkg *types.Package) string {
+		if pkg == p.d.Function.Pkg.Types {
+			return ""
+		}
+		return "\x03" + pkg.Path() + "\x04"
+	})
+	return qualifier.ReplaceAllStringFunc(s, func(m string) string {
+		parts := qualifier.FindStringSubmatch(m)
+		return p.qualified(parts[1], parts[2])
+	})
+}

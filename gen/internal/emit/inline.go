@@ -1,0 +1,106 @@
+package emit
+
+import (
+	"fmt"
+	"go/ast"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/asyncgen/asyncgen/gen/internal/load"
+	"github.com/asyncgen/asyncgen/gen/internal/plan"
+)
+
+// inline is the style of overlays: new text goes on the lines of the old, so
+// that one line directive at the top makes every position the user's.
+type inline struct {
+	imports map[string]string // path to name
+	added   []string          // import declarations
+}
+
+func (s *inline) qualified(p, name string) string {
+	alias, ok := s.imports[p]
+	if !ok {
+		alias = "asyncgen_" + strconv.Itoa(len(s.added))
+		if p == load.RuntimePath {
+			alias = "asyncrt"
+		}
+		s.imports[p] = alias
+		s.added = append(s.added, fmt.Sprintf("import %s %q", alias, p))
+	}
+	return alias + "." + name
+}
+
+func (s *inline) lines(statements ...string) string {
+	var b strings.Builder
+	for _, st := range statements {
+		b.WriteString(st)
+		if strings.HasSuffix(st, "{") {
+			b.WriteString(" ")
+		} else {
+			b.WriteString("; ")
+		}
+	}
+	return b.String()
+}
+
+func (s *inline) spread() bool { return false }
+
+func (s *inline) window(d *plan.Deferral) string { return strconv.Itoa(d.Window) }
+
+// Inline returns the text of file with the planned functions rewritten where
+// they stand. Its lines are those of the file that the user wrote.
+func Inline(pkg *load.Package, file *ast.File, ds []*plan.Deferral) []byte {
+	src := pkg.Source(file)
+	s := &inline{imports: make(map[string]string)}
+	for _, imp := range file.Imports {
+		p, err := strconv.Unquote(imp.Path.Value)
+		if name := load.ImportName(imp); err == nil && name != "_" && name != "." {
+			s.imports[p] = importName(pkg, imp)
+		}
+	}
+	e := &editor{file: pkg.Fset.File(file.FileStart), src: src.Text}
+	for _, d := range ds {
+		p := &printer{editor: e, style: s, fset: pkg.Fset, comments: file.Comments, d: d}
+		p.function()
+	}
+	if len(s.added) > 0 {
+		e.insert(file.Name.End(), "; "+strings.Join(s.added, "; "))
+	}
+	text := e.between(0, len(src.Text))
+	for _, imp := range file.Imports {
+		if p, _ := strconv.Unquote(imp.Path.Value); path.Base(p) == "tensor" && usesFuncs(ds) {
+			// What read with tensor.ItemOf may have been its only use.
+			text += fmt.Sprintf("\nvar _ *%s.Tensor\n", s.imports[p])
+		}
+	}
+	return fmt.Appendf(nil, "//line %s:1\n%s", src.Path, text)
+}
+
+func usesFuncs(ds []*plan.Deferral) bool {
+	for _, d := range ds {
+		for _, l := range d.Laters {
+			for _, r := range l.Regions {
+				for _, g := range r.Groups {
+					for read := range g.Names {
+						if read.Func != nil {
+							return true
+						}
+					}
+				}
+			}
+		}
+	}
+	return false
+}
+
+// importName is the name by which file refers to the package of an import.
+func importName(pkg *load.Package, imp *ast.ImportSpec) string {
+	if imp.Name == nil {
+		p, _ := strconv.Unquote(imp.Path.Value)
+		if dep := pkg.Imports[p]; dep != nil && dep.Name != "" {
+			return dep.Name
+		}
+	}
+	return load.ImportName(imp)
+}

@@ -1,0 +1,325 @@
+package emit
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/types"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/asyncgen/asyncgen/gen/internal/load"
+	"github.com/asyncgen/asyncgen/gen/internal/plan"
+	"github.com/dave/jennifer/jen"
+)
+
+// A Kernel is a function to be written next to the original.
+type Kernel struct {
+	Decl     *ast.FuncDecl
+	Name     string         // of the new function
+	Deferral *plan.Deferral // nil if nothing is rewritten
+}
+
+// pretty is the style of files that people read.
+type pretty struct{ window_ string }
+
+// qualified marks the name, so that jennifer can put the package in.
+func (pretty) qualified(path, name string) string { return "\x00" + path + "\x01" + name + "\x02" }
+
+func (pretty) lines(statements ...string) string { return strings.Join(statements, "\n") + "\n" }
+
+func (pretty) spread() bool { return true }
+
+func (s pretty) window(*plan.Deferral) string { return s.window_ }
+
+// Sibling returns the file with the rewritten versions of kernels, which all
+// stand in file.
+func Sibling(pkg *load.Package, file *ast.File, kernels []Kernel) ([]byte, error) {
+	out := jen.NewFilePathName(pkg.PkgPath, pkg.Name)
+	out.HeaderComment(load.Header)
+	if c := constraint(file); c != "" {
+		out.HeaderComment(c)
+	}
+	for _, imp := range file.Imports {
+		path, err := strconv.Unquote(imp.Path.Value)
+		if err != nil || path == load.RuntimePath {
+			continue
+		}
+		if name := importName(pkg, imp); imp.Name != nil && name != "_" && name != "." {
+			out.ImportAlias(path, name)
+		} else if name != "_" && name != "." {
+			out.ImportName(path, name)
+		}
+	}
+	out.ImportAlias(load.RuntimePath, "asyncrt")
+	s := &sibling{pkg: pkg, file: file, src: pkg.Source(file), names: make(map[string]bool)}
+	for _, k := range kernels {
+		out.Add(tokens(s.doc(k)))
+		if k.Deferral == nil {
+			out.Add(tokens(s.forwarder(k)))
+			continue
+		}
+		window := s.windowName(k)
+		out.Add(tokens(s.function(k, window)))
+		out.Line()
+		out.Add(tokens(fmt.Sprintf("const %s = %d // reads in flight before %s waits", window, k.Deferral.Window, k.Name)))
+		if guard := s.guard(k); guard != "" {
+			out.Line()
+			out.Add(tokens(guard))
+		}
+	}
+	var b bytes.Buffer
+	if err := out.Render(&b); err != nil {
+		return nil, fmt.Errorf("emit %s: %w", s.src.Path, err)
+	}
+	return b.Bytes(), nil
+}
+
+// constraint returns the build constraint of file, or "".
+func constraint(file *ast.File) string {
+	for _, g := range file.Comments {
+		if g.Pos() > file.Package {
+			break
+		}
+		for _, c := range g.List {
+			if strings.HasPrefix(c.Text, "//go:build ") {
+				return c.Text
+			}
+		}
+	}
+	return ""
+}
+
+// tokens turns text with marked names into what jennifer prints.
+func tokens(text string) jen.Code {
+	var parts []jen.Code
+	for {
+		before, rest, ok := strings.Cut(text, "\x00")
+		if before != "" {
+			parts = append(parts, jen.Op(before))
+		}
+		if !ok {
+			return jen.Custom(jen.Options{}, parts...)
+		}
+		var path, name string
+		path, rest, _ = strings.Cut(rest, "\x01")
+		name, text, _ = strings.Cut(rest, "\x02")
+		parts = append(parts, jen.Qual(path, name))
+	}
+}
+
+// sibling makes the pieces of one file.
+type sibling struct {
+	pkg   *load.Package
+	file  *ast.File
+	src   *load.Source
+	names map[string]bool // declared in this file so far
+}
+
+// doc is the comment of a new function.
+func (s *sibling) doc(k Kernel) string {
+	link := k.Decl.Name.Name
+	if recv := receiver(k.Decl); recv != "" {
+		link = recv + "." + link
+	}
+	if k.Deferral == nil {
+		return fmt.Sprintf("// %s is [%s]: nothing in it can run later.", k.Name, link)
+	}
+	rest := "without a wait in the loop"
+	if len(k.Deferral.Refusals) > 0 {
+		rest = "with fewer waits"
+	}
+	return fmt.Sprintf("// %s is [%s] with what looks at values run later: the same\n// results and output, in the same order, %s.", k.Name, link, rest)
+}
+
+// receiver returns the name of the type that a method belongs to, or "".
+func receiver(decl *ast.FuncDecl) string {
+	if decl.Recv == nil {
+		return ""
+	}
+	t := decl.Recv.List[0].Type
+	for {
+		switch x := t.(type) {
+		case *ast.StarExpr:
+			t = x.X
+		case *ast.IndexExpr:
+			t = x.X
+		case *ast.IndexListExpr:
+			t = x.X
+		case *ast.ParenExpr:
+			t = x.X
+		case *ast.Ident:
+			return x.Name
+		default:
+			return ""
+		}
+	}
+}
+
+// windowName is the name of the constant for the window of k.
+func (s *sibling) windowName(k Kernel) string {
+	name := load.Unexport(receiver(k.Decl) + k.Decl.Name.Name)
+	if receiver(k.Decl) != "" {
+		name = load.Unexport(receiver(k.Decl)) + strings.ToUpper(k.Decl.Name.Name[:1]) + k.Decl.Name.Name[1:]
+	}
+	for i := 1; ; i++ {
+		got := name + "Window"
+		if i > 1 {
+			got += strconv.Itoa(i)
+		}
+		if !s.names[got] && s.pkg.Types.Scope().Lookup(got) == nil && !mentions(k.Decl, got) {
+			s.names[got] = true
+			return got
+		}
+	}
+}
+
+func mentions(n ast.Node, name string) (found bool) {
+	ast.Inspect(n, func(m ast.Node) bool {
+		if id, ok := m.(*ast.Ident); ok && id.Name == name {
+			found = true
+		}
+		return !found
+	})
+	return found
+}
+
+// editor returns an editor for decl with the names of other packages marked.
+func (s *sibling) editor(decl *ast.FuncDecl) *editor {
+	e := &editor{file: s.pkg.Fset.File(s.file.FileStart), src: s.src.Text}
+	ast.Inspect(decl, func(n ast.Node) bool {
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		id, ok := sel.X.(*ast.Ident)
+		if !ok {
+			return true
+		}
+		if name, ok := s.pkg.TypesInfo.Uses[id].(*types.PkgName); ok {
+			e.replace(sel.Pos(), sel.End(), pretty{}.qualified(name.Imported().Path(), sel.Sel.Name))
+		}
+		return true
+	})
+	return e
+}
+
+// function is the rewritten function without its comment.
+func (s *sibling) function(k Kernel, window string) string {
+	e := s.editor(k.Decl)
+	p := &printer{editor: e, style: pretty{window}, fset: s.pkg.Fset, comments: s.file.Comments, d: k.Deferral}
+	p.function()
+	for loop, code := range k.Deferral.Refusals {
+		e.insert(p.start(loop), fmt.Sprintf("// This loop waits in every iteration: asyncgen explain %s.\n", code))
+	}
+	return e.render(k.Decl.Type.Func, k.Decl.Name.Pos()) + k.Name + trim(e.render(k.Decl.Name.End(), k.Decl.End()))
+}
+
+// forwarder is a function that calls the original.
+func (s *sibling) forwarder(k Kernel) string {
+	e := s.editor(k.Decl)
+	n := 0
+	name := func() string { n++; return fmt.Sprintf("p%d", n) }
+	var args []string
+	for _, field := range k.Decl.Type.Params.List {
+		variadic := ""
+		if _, ok := field.Type.(*ast.Ellipsis); ok {
+			variadic = "..."
+		}
+		if len(field.Names) == 0 {
+			arg := name()
+			e.insert(field.Type.Pos(), arg+" ")
+			args = append(args, arg+variadic)
+		}
+		for _, id := range field.Names {
+			arg := id.Name
+			if arg == "_" || arg == k.Decl.Name.Name || s.isPackage(arg) {
+				arg = name()
+				e.replace(id.Pos(), id.End(), arg)
+			}
+			args = append(args, arg+variadic)
+		}
+	}
+	callee := k.Decl.Name.Name
+	if k.Decl.Recv != nil {
+		recv := "r"
+		field := k.Decl.Recv.List[0]
+		switch {
+		case len(field.Names) == 0:
+			e.insert(field.Type.Pos(), recv+" ")
+		case field.Names[0].Name == "_":
+			e.replace(field.Names[0].Pos(), field.Names[0].End(), recv)
+		default:
+			recv = field.Names[0].Name
+		}
+		callee = recv + "." + callee
+	} else if tps := k.Decl.Type.TypeParams; tps != nil {
+		var names []string
+		for _, field := range tps.List {
+			for _, id := range field.Names {
+				names = append(names, id.Name)
+			}
+		}
+		callee += "[" + strings.Join(names, ", ") + "]"
+	}
+	ret := ""
+	if k.Decl.Type.Results != nil {
+		ret = "return "
+	}
+	return e.render(k.Decl.Type.Func, k.Decl.Name.Pos()) + k.Name + e.render(k.Decl.Name.End(), k.Decl.Type.End()) +
+		fmt.Sprintf(" {\n%s%s(%s)\n}", ret, callee, strings.Join(args, ", "))
+}
+
+func (s *sibling) isPackage(name string) bool {
+	for _, imp := range s.file.Imports {
+		if importName(s.pkg, imp) == name {
+			return true
+		}
+	}
+	return false
+}
+
+// guard makes the compiler say so when the signature of the original has
+// changed since.
+func (s *sibling) guard(k Kernel) string {
+	if k.Decl.Type.TypeParams != nil {
+		return ""
+	}
+	e := s.editor(k.Decl)
+	params := k.Decl.Type.Params
+	inner := e.render(params.Opening+1, params.Closing)
+	result := ""
+	if k.Decl.Type.Results != nil {
+		result = e.render(params.Closing+1, k.Decl.Type.End())
+	}
+	ref := k.Decl.Name.Name
+	if k.Decl.Recv != nil {
+		recv := k.Decl.Recv.List[0].Type
+		if _, ok := ast.Unparen(deref(recv)).(*ast.Ident); !ok {
+			return "" // of a generic type
+		}
+		t := e.render(recv.Pos(), recv.End())
+		ref = "(" + t + ")." + ref
+		if len(params.List) > 0 && len(params.List[0].Names) > 0 {
+			t = "_ " + t
+		}
+		if strings.TrimSpace(inner) != "" {
+			t += ", "
+		}
+		inner = t + inner
+	}
+	return fmt.Sprintf("// If this line does not compile, %s has changed: run go generate.\nvar _ func(%s)%s = %s", k.Decl.Name.Name, inner, result, ref)
+}
+
+func deref(t ast.Expr) ast.Expr {
+	if star, ok := t.(*ast.StarExpr); ok {
+		return star.X
+	}
+	return t
+}
+
+var blankBeforeBrace = regexp.MustCompile(`\n[ \t]*(\n[ \t]*)+\}$`)
+
+// trim removes empty lines at the end of a body.
+func trim(s string) string { return blankBeforeBrace.ReplaceAllString(s, "\n}") }

@@ -1,0 +1,55 @@
+package plan
+
+import (
+	"go/ast"
+	"go/types"
+)
+
+// A Deferral is the plan for one function: which statements are put off, and
+// what stands around them. It is data; package emit prints it.
+type Deferral struct {
+	Function *Function
+	Window   int
+	Laters   []*Later
+	Refusals map[ast.Stmt]Code // loops that stay as they are although they wait
+}
+
+// A Later is one backlog: it is declared before the statement Anchor.
+type Later struct {
+	Name    string
+	Anchor  ast.Stmt
+	Regions []*Region
+}
+
+// A Region is a loop whose backlog is empty before and after it.
+type Region struct {
+	Loop    *Stmt
+	Endless bool // control never reaches the end of the loop
+	Flushes []*Stmt
+	Groups  []*Group
+}
+
+// A Group is a run of neighbouring statements that become one entry of the
+// backlog.
+type Group struct {
+	Later  *Later
+	Stmts  []*Stmt
+	Takes  []Take
+	Copies []*Copy
+	Hoists []*types.Var // declared by the statements and used outside them
+	Names  map[*Read]string
+}
+
+// A Take reads a tensor for the entry of a group, in its place before it.
+type Take struct {
+	Read  *Read
+	Name  string // of the Read that the step declares
+	Force bool   // first make an entry of the reads so far, which raises their errors
+}
+
+// A Copy keeps the value that a variable has at the place of the group.
+type Copy struct {
+	Var  *types.Var
+	Name string
+	Uses []*ast.Ident
+}

@@ -1,0 +1,23 @@
+package rewrite
+
+import (
+	"go/ast"
+	"go/token"
+
+	"github.com/asyncgen/asyncgen/gen/internal/plan"
+)
+
+// Accumulate is R2: a sum, product or the like grows by a value. The host adds
+// the same numbers in the same order and precision, so that the bits are the
+// same; the device never adds for it.
+//
+//	total += loss.Item()    later.Do(func() { total += lossAt.Item() })
+var Accumulate = &Rewrite{
+	ID:   "R2",
+	Code: plan.DeferredSum,
+	Does: "is added when it has arrived, in the same order",
+	Matches: func(s *plan.Stmt) bool {
+		a, ok := s.Inner().(*ast.AssignStmt)
+		return ok && a.Tok != token.ASSIGN && a.Tok != token.DEFINE
+	},
+}

@@ -1,0 +1,493 @@
+package rewrite
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+
+	"github.com/asyncgen/asyncgen/gen/internal/load"
+	"github.com/asyncgen/asyncgen/gen/internal/plan"
+)
+
+// Function plans what runs later in f. It returns nil if nothing can, and
+// remarks on every read in a loop either way. kernel is the directive of f, or
+// nil.
+func Function(f *plan.Function, kernel *load.Kernel) (*plan.Deferral, []plan.Remark) {
+	p := &planner{f: f, kernel: kernel, d: &plan.Deferral{Function: f, Window: window(kernel), Refusals: make(map[ast.Stmt]plan.Code)}}
+	if kernel == nil {
+		p.kernel = &load.Kernel{}
+	}
+	p.statements(f.Decl.Body.List)
+	if len(p.d.Laters) == 0 {
+		return nil, p.remarks
+	}
+	newNamer(f).name(p.d)
+	return p.d, p.remarks
+}
+
+// A planner goes through one function.
+type planner struct {
+	f       *plan.Function
+	kernel  *load.Kernel
+	d       *plan.Deferral
+	remarks []plan.Remark
+}
+
+// statements looks for the outermost loops among list.
+func (p *planner) statements(list []ast.Stmt) {
+	for _, s := range list {
+		inner := s
+		for {
+			l, ok := inner.(*ast.LabeledStmt)
+			if !ok {
+				break
+			}
+			inner = l.Stmt
+		}
+		switch n := inner.(type) {
+		case *ast.ForStmt, *ast.RangeStmt:
+			p.outermost(s)
+		case *ast.BlockStmt:
+			p.statements(n.List)
+		case *ast.IfStmt:
+			p.ifs(n)
+		case *ast.SwitchStmt:
+			p.clauses(n.Body)
+		case *ast.TypeSwitchStmt:
+			p.clauses(n.Body)
+		case *ast.SelectStmt:
+			p.clauses(n.Body)
+		}
+	}
+}
+
+func (p *planner) ifs(n *ast.IfStmt) {
+	p.statements(n.Body.List)
+	switch e := n.Else.(type) {
+	case *ast.BlockStmt:
+		p.statements(e.List)
+	case *ast.IfStmt:
+		p.ifs(e)
+	}
+}
+
+func (p *planner) clauses(body *ast.BlockStmt) {
+	for _, c := range body.List {
+		switch c := c.(type) {
+		case *ast.CaseClause:
+			p.statements(c.Body)
+		case *ast.CommClause:
+			p.statements(c.Body)
+		}
+	}
+}
+
+// outermost plans for a loop that no other loop is around: for all of it if
+// possible, else for the loops in it.
+func (p *planner) outermost(anchor ast.Stmt) {
+	tree := p.f.Tree(anchor)
+	if !looksAtValues(tree) {
+		return
+	}
+	later := &plan.Later{Anchor: anchor}
+	p.loop(tree, later)
+	if len(later.Regions) > 0 {
+		p.d.Laters = append(p.d.Laters, later)
+	}
+}
+
+// looksAtValues reports whether there is anything to gain in a loop.
+func looksAtValues(loop *plan.Stmt) bool {
+	e, reads := loop.Total()
+	return len(reads) > 0 || e.Waits != nil
+}
+
+// loop tries one loop and, if it is refused, the loops directly in it.
+func (p *planner) loop(loop *plan.Stmt, later *plan.Later) {
+	a := newAttempt(p.f, p.kernel, loop)
+	region, refused := a.plan()
+	if refused == nil {
+		for _, g := range region.Groups {
+			g.Later = later
+		}
+		later.Regions = append(later.Regions, region)
+		p.remarks = append(p.remarks, a.applied(p.d.Window)...)
+		return
+	}
+	before := len(later.Regions)
+	var inner []plan.Remark
+	outer := p.remarks
+	p.remarks = nil
+	for s := range loop.All {
+		if s != loop && s.IsLoop() && s.Loop() == loop && looksAtValues(s) {
+			p.loop(p.f.Tree(s.Node), later)
+		}
+	}
+	inner, p.remarks = p.remarks, outer
+	if len(later.Regions) > before {
+		p.remarks = append(p.remarks, inner...) // what was refused outside does not matter: nothing there waits as often
+		return
+	}
+	p.d.Refusals[loop.Node] = refused[0].Code
+	p.remarks = append(p.remarks, refused...)
+}
+
+// An attempt decides, for each statement of a loop, whether it runs ahead, as
+// written; later, when the values that it needs have arrived; or now, which is
+// as written with everything before it done first.
+type attempt struct {
+	f      *plan.Function
+	kernel *load.Kernel
+	loop   *plan.Stmt
+
+	whole map[*plan.Stmt]bool   // compound statements that are moved, or stay, with all that is in them
+	now   map[*plan.Stmt]refuse // the reason why a statement can't run later although it should
+	units []*plan.Unit
+	graph *plan.Graph
+	late  map[*plan.Unit]bool
+	by    map[*plan.Unit]plan.Step
+}
+
+// refuse is why a statement must run now.
+type refuse struct {
+	plan.Reason
+	via []plan.Related // how the need arose, first things first
+}
+
+func newAttempt(f *plan.Function, kernel *load.Kernel, loop *plan.Stmt) *attempt {
+	return &attempt{f: f, kernel: kernel, loop: loop, whole: make(map[*plan.Stmt]bool), now: make(map[*plan.Stmt]refuse)}
+}
+
+// plan returns the plan for the loop, or the remarks that refuse it.
+func (a *attempt) plan() (*plan.Region, []plan.Remark) {
+	if r := a.impossible(); r != nil {
+		return nil, []plan.Remark{a.refusal(a.loop, *r)}
+	}
+	for a.round() {
+	}
+	if r, ok := a.now[a.loop]; ok {
+		return nil, []plan.Remark{a.refusal(a.loop, r)}
+	}
+	if !a.gains() {
+		return nil, a.refusals()
+	}
+	a.gather()
+	return a.region(), nil
+}
+
+// impossible finds what rules out the loop at once.
+func (a *attempt) impossible() *refuse {
+	if g := a.f.Goto(); g != nil {
+		return &refuse{Reason: plan.Reason{Code: plan.Jumps, Cause: *g, Hint: "use loops and labelled break or continue"}}
+	}
+	if r := a.timing(); r != nil {
+		return r
+	}
+	for s := range a.loop.All {
+		if d, ok := s.Node.(*ast.DeferStmt); ok {
+			return &refuse{Reason: plan.Reason{Code: plan.DeferInLoop, Cause: plan.Cause{Pos: d.Pos(), Text: "defers a call in the loop, which would run before what is put off"},
+				Hint: "move the body of the loop into a function, or the defer out of it"}}
+		}
+		if a.kernel.Strict {
+			for _, c := range []*plan.Cause{s.Head.Stamps, s.Head.Polls, s.Head.Clock} {
+				if c != nil {
+					return &refuse{Reason: plan.Reason{Code: plan.Exempt, Cause: *c, Hint: "without strict, the difference in time is accepted"}}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// round finds what must run later, and reports whether that showed that a
+// statement must be treated otherwise than the round assumed.
+func (a *attempt) round() (changed bool) {
+	a.units = plan.Units(a.loop, func(s *plan.Stmt) bool { return a.whole[s] })
+	for _, u := range a.units {
+		if c := u.Effects.Barrier; c != nil && !a.stays(u) {
+			a.stay(u, refuse{Reason: reason(*c, plan.UnknownEffects)})
+			return true
+		}
+	}
+	a.graph = plan.NewGraph(a.units, a.follows)
+	var seeds []*plan.Unit
+	for _, u := range a.units {
+		if !a.stays(u) && (len(u.Reads) > 0 || a.shows(u.Effects, u.Stmt)) {
+			seeds = append(seeds, u)
+		}
+	}
+	var reached []*plan.Unit
+	reached, a.by = a.graph.Reach(seeds, func(u *plan.Unit) bool {
+		return !a.stays(u) && !a.splits(u) && a.obstacle(u) == nil
+	})
+	a.late = make(map[*plan.Unit]bool)
+	for _, u := range reached {
+		switch {
+		case a.stays(u):
+		case a.splits(u):
+			if u.Stmt == a.loop {
+				a.now[u.Stmt] = a.explain(u, plan.Reason{Code: plan.LoopHeader, Cause: plan.Cause{Pos: u.Stmt.Node.Pos(), Text: "the loop itself depends on it"}})
+				return false
+			}
+			a.whole[u.Stmt] = true
+			return true
+		default:
+			if r := a.obstacle(u); r != nil {
+				a.stay(u, a.explain(u, *r))
+				changed = true
+				continue
+			}
+			a.late[u] = true
+		}
+	}
+	return changed || a.operands()
+}
+
+// stays reports whether u has been found to run now.
+func (a *attempt) stays(u *plan.Unit) bool { _, ok := a.now[u.Stmt]; return ok }
+
+// splits reports whether u is the head of a compound statement, which can
+// only go together with what it heads.
+func (a *attempt) splits(u *plan.Unit) bool { return u.Stmt.IsCompound() && !u.Whole }
+
+// stay makes u run now.
+func (a *attempt) stay(u *plan.Unit, r refuse) {
+	a.now[u.Stmt] = r
+	if u.Stmt.IsCompound() {
+		a.whole[u.Stmt] = true
+	}
+}
+
+// follows reports why v must be put off if u is.
+func (a *attempt) follows(u, v *plan.Unit) (plan.Conflict, bool) {
+	if a.stays(v) || a.exits(v.Stmt) {
+		return plan.Conflict{}, false // everything before it is done first
+	}
+	found := plan.Overtakes(u.Effects, v.All(), v, func(obj types.Object) bool {
+		return a.f.CanCopy(obj) && !a.onlyFor(v, obj)
+	})
+	if len(found) == 0 {
+		return plan.Conflict{}, false
+	}
+	return found[0], true
+}
+
+// onlyFor reports whether v, a simple statement on the host, only keeps obj up
+// to date for statements that run later, so that it may as well go with them.
+func (a *attempt) onlyFor(v *plan.Unit, obj types.Object) bool {
+	if v.Stmt.IsCompound() || len(v.Reads) > 0 || a.obstacle(v) != nil {
+		return false
+	}
+	at := plan.Loc{Kind: plan.Var, Obj: obj}
+	for _, w := range a.units {
+		if w == v || a.stays(w) {
+			continue
+		}
+		if _, reads := w.Effects.Reads[at]; reads && !a.shows(w.Effects, w.Stmt) && len(w.Reads) == 0 {
+			return false
+		}
+		if _, reads := w.Ahead.Reads[at]; reads {
+			return false
+		}
+	}
+	return true
+}
+
+// shows reports whether e, which is of s, changes what others than this
+// function can see, at the latest when it panics: then it may not run ahead of
+// what may panic.
+func (a *attempt) shows(e *plan.Effects, s *plan.Stmt) bool {
+	for l := range e.Writes {
+		if a.isShown(l) && !s.Declares[l.Obj] {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *attempt) isShown(l plan.Loc) bool {
+	switch l.Kind {
+	case plan.Var, plan.Own:
+		return a.f.Visible(l.Obj)
+	}
+	return l.Kind == plan.World || l.IsMemory()
+}
+
+// exits reports whether s is a jump out of the loop.
+func (a *attempt) exits(s *plan.Stmt) bool {
+	switch s.Inner().(type) {
+	case *ast.ReturnStmt:
+		return true
+	case *ast.BranchStmt:
+		return leavesLoop(a.loop, s)
+	}
+	return false
+}
+
+// leavesLoop reports whether the jump s ends loop without passing the end of it.
+func leavesLoop(loop, s *plan.Stmt) bool {
+	b := s.Inner().(*ast.BranchStmt)
+	if b.Label == nil {
+		return false
+	}
+	for p := s.Parent; p != nil; p = p.Parent {
+		if l, ok := p.Node.(*ast.LabeledStmt); ok && l.Label.Name == b.Label.Name {
+			return false
+		}
+		if p == loop {
+			return true
+		}
+	}
+	return true
+}
+
+// obstacle returns why u can't run later, or nil if it can.
+func (a *attempt) obstacle(u *plan.Unit) *plan.Reason {
+	e := u.Effects
+	if jump := plan.Leaves(u.Stmt.Node); jump != nil {
+		return &plan.Reason{Code: plan.DecidesExit, Cause: plan.Cause{Pos: jump.Pos(), Text: "it decides whether the loop goes on"},
+			Hint: "test every so many iterations: the wait then comes as rarely"}
+	}
+	for _, c := range []*plan.Cause{e.Barrier, e.Waits, e.Leaves} {
+		if c != nil {
+			r := reason(*c, plan.UnknownEffects)
+			return &r
+		}
+	}
+	if e.Enqueues != nil {
+		r := plan.Reason{Code: plan.FeedsDevice, Cause: *e.Enqueues, Hint: "keep the computation on tensors"}
+		if u.Whole {
+			r.Code = plan.DecidesDevice
+		}
+		return &r
+	}
+	for _, set := range []map[plan.Loc]plan.Cause{e.Reads, e.Writes} {
+		if c, ok := set[plan.Loc{Kind: plan.Cells}]; ok {
+			return &plan.Reason{Code: plan.ReadsCell, Cause: c, Hint: "take its value in a variable, before"}
+		}
+	}
+	for _, rw := range Pipeline {
+		if len(u.Reads) > 0 && rw.Matches != nil && rw.Matches(u.Stmt) && slices.Contains(a.kernel.Off, rw.ID) {
+			return &plan.Reason{Code: plan.SwitchedOff, Cause: plan.Cause{Pos: a.kernel.Pos, Text: "off=" + rw.ID + " in the directive"}}
+		}
+	}
+	return a.entangled(u)
+}
+
+// entangled returns why the reads of u can't be taken before it, or nil.
+func (a *attempt) entangled(u *plan.Unit) *plan.Reason {
+	for _, r := range u.Reads {
+		if u.Whole && (r.Plain == nil || u.Stmt.Node.Pos() <= r.Plain.Pos() && r.Plain.Pos() < u.Stmt.Node.End() || writes(u.Effects, r.Plain)) {
+			return &plan.Reason{Code: plan.Entangled, Cause: plan.Cause{Pos: r.Operand.Pos(), Text: fmt.Sprintf("%s is computed only where the read is", types.ExprString(r.Operand))},
+				Hint: "name the tensor before the statement"}
+		}
+		if r.Plain == nil {
+			if c := a.before(u, r); c != nil {
+				return &plan.Reason{Code: plan.Entangled, Cause: *c, Hint: "name the tensor before the statement"}
+			}
+		}
+	}
+	return nil
+}
+
+func writes(e *plan.Effects, v *types.Var) bool {
+	_, ok := e.Writes[plan.Loc{Kind: plan.Var, Obj: v}]
+	return ok
+}
+
+// before returns a call with effects in u that the program makes before it
+// evaluates the operand of r, or nil.
+func (a *attempt) before(u *plan.Unit, r *plan.Read) (found *plan.Cause) {
+	ast.Inspect(u.Stmt.Node, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok || found != nil {
+			return found == nil
+		}
+		for _, o := range u.Reads {
+			if o.Operand.Pos() <= call.Pos() && call.End() <= o.Operand.End() {
+				return false
+			}
+		}
+		if call.End() <= r.Operand.Pos() {
+			if e := a.f.Effects(call); len(e.Writes) > 0 {
+				found = &plan.Cause{Pos: call.Pos(), Text: "a call with effects comes first in the statement"}
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// operands finds reads whose tensors can't be computed in place because that
+// needs what runs later, and reports whether there was one.
+func (a *attempt) operands() (changed bool) {
+	for _, u := range a.units {
+		if !a.late[u] || len(u.Reads) == 0 {
+			continue
+		}
+		if c := firstOf(u.Ahead.Barrier, u.Ahead.Waits, u.Ahead.Leaves); c != nil {
+			a.stay(u, a.explain(u, reason(*c, plan.FeedsDevice)))
+			changed = true
+			continue
+		}
+		if a.shows(u.Ahead, u.Stmt) {
+			a.stay(u, a.explain(u, plan.Reason{Code: plan.SharedMemory, Cause: shown(a, u.Ahead), Hint: "name the tensor before the statement"}))
+			changed = true
+			continue
+		}
+		for _, w := range a.units {
+			if !a.late[w] {
+				continue
+			}
+			if c := plan.Overtakes(w.Effects, u.Ahead, u, a.f.CanCopy); len(c) > 0 {
+				a.stay(u, a.explain(u, plan.Reason{Code: plan.FeedsDevice, Cause: c[0].Why, Hint: "keep the computation on tensors"}))
+				changed = true
+				break
+			}
+		}
+	}
+	return changed
+}
+
+func firstOf(causes ...*plan.Cause) *plan.Cause {
+	for _, c := range causes {
+		if c != nil {
+			return c
+		}
+	}
+	return nil
+}
+
+// shown returns the first change in e that others can see.
+func shown(a *attempt, e *plan.Effects) (first plan.Cause) {
+	for l, c := range e.Writes {
+		if !a.isShown(l) {
+			continue
+		}
+		if first.Pos == token.NoPos || c.Pos < first.Pos || c.Pos == first.Pos && c.Text < first.Text {
+			first = c
+		}
+	}
+	return first
+}
+
+// reason turns a cause into a reason.
+func reason(c plan.Cause, otherwise plan.Code) plan.Reason {
+	r := plan.Reason{Code: c.Code, Cause: c}
+	if r.Code == "" {
+		r.Code = otherwise
+	}
+	switch r.Code {
+	case plan.UnknownEffects:
+		r.Hint = "move the call out of the loop, or say what the function does with //asyncgen:pure or //asyncgen:effects"
+	case plan.Blocks:
+		r.Hint = "move it out of the loop, or do it every so many iterations"
+	case plan.WaitsInside:
+		r.Hint = "let the function return the tensor, and read it in the loop"
+	case plan.OnlyNow:
+		r.Hint = "read it with Item, At, Float32s or their like, or print the tensor itself"
+	}
+	return r
+}

@@ -1,0 +1,198 @@
+package rewrite
+
+import (
+	"fmt"
+	"go/ast"
+	"go/types"
+	"slices"
+
+	"github.com/asyncgen/asyncgen/gen/internal/load"
+	"github.com/asyncgen/asyncgen/gen/internal/plan"
+)
+
+// A namer finds names that mean nothing else anywhere in a function.
+type namer struct {
+	f     *plan.Function
+	taken map[string]bool
+}
+
+func newNamer(f *plan.Function) *namer {
+	n := &namer{f, map[string]bool{"asyncrt": true}}
+	ast.Inspect(f.Decl, func(m ast.Node) bool {
+		if id, ok := m.(*ast.Ident); ok {
+			n.taken[id.Name] = true
+		}
+		return true
+	})
+	for _, name := range types.Universe.Names() {
+		n.taken[name] = true
+	}
+	return n
+}
+
+// unused returns name, or the first of name2, name3, … that is not in use.
+func (n *namer) unused(name string) string {
+	got := name
+	for i := 2; n.taken[got] || n.f.Pkg.Types.Scope().Lookup(got) != nil; i++ {
+		got = fmt.Sprintf("%s%d", name, i)
+	}
+	n.taken[got] = true
+	return got
+}
+
+// name gives names to everything that d declares.
+func (n *namer) name(d *plan.Deferral) {
+	d.Laters = n.share(d.Laters)
+	for _, l := range d.Laters {
+		l.Name = n.unused("later")
+	}
+	for _, l := range d.Laters {
+		for _, r := range l.Regions {
+			var taken []taken
+			for _, g := range r.Groups {
+				taken = n.reads(g, r, taken)
+				for _, c := range g.Copies {
+					c.Name = n.unused(c.Var.Name() + "At")
+				}
+			}
+		}
+	}
+}
+
+// share lets a loop use the backlog of one before it in the same list of
+// statements, if nothing is deferred in between.
+func (n *namer) share(laters []*plan.Later) []*plan.Later {
+	var out []*plan.Later
+	for _, l := range laters {
+		if k := len(out) - 1; k >= 0 && n.follows(out[k].Anchor, l.Anchor) {
+			for _, r := range l.Regions {
+				for _, g := range r.Groups {
+					g.Later = out[k]
+				}
+			}
+			out[k].Regions = append(out[k].Regions, l.Regions...)
+			continue
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// follows reports whether a and b stand in one list, without a defer between.
+func (n *namer) follows(a, b ast.Stmt) bool {
+	same := false
+	ast.Inspect(n.f.Decl.Body, func(m ast.Node) bool {
+		var list []ast.Stmt
+		switch m := m.(type) {
+		case *ast.BlockStmt:
+			list = m.List
+		case *ast.CaseClause:
+			list = m.Body
+		case *ast.CommClause:
+			list = m.Body
+		}
+		i, j := slices.Index(list, a), slices.Index(list, b)
+		if i >= 0 && j > i {
+			same = true
+			for _, s := range list[i:j] {
+				ast.Inspect(s, func(m ast.Node) bool {
+					if _, ok := m.(*ast.DeferStmt); ok {
+						same = false
+					}
+					return same
+				})
+			}
+		}
+		return true
+	})
+	return same
+}
+
+// taken is a Read that a group has named, and where it is in scope.
+type taken struct {
+	v     *types.Var
+	name  string
+	group *plan.Group
+}
+
+// reads names the reads of a group. The same value of the same variable is
+// read once.
+func (n *namer) reads(g *plan.Group, r *plan.Region, before []taken) []taken {
+	for _, s := range g.Stmts {
+		first := len(g.Takes)
+		_, reads := s.Total()
+		slices.SortFunc(reads, func(x, y *plan.Read) int { return int(x.Expr.Pos() - y.Expr.Pos()) })
+		for _, read := range reads {
+			if i := slices.IndexFunc(before, func(t taken) bool { return t.v == read.Plain && t.v != nil && n.visible(t, g, r) }); i >= 0 {
+				g.Names[read] = before[i].name
+				continue
+			}
+			name := n.unused(base(read.Operand) + "At")
+			g.Names[read] = name
+			force := read.Plain == nil && slices.ContainsFunc(reads, func(o *plan.Read) bool { return o.Expr.Pos() < read.Expr.Pos() })
+			g.Takes = append(g.Takes, plan.Take{Read: read, Name: name, Force: force && len(g.Takes) >= first})
+			before = append(before, taken{read.Plain, name, g})
+		}
+	}
+	return before
+}
+
+// visible reports whether the Read t, taken by an earlier group, is in scope in
+// g and of the value that its variable has there.
+func (n *namer) visible(t taken, g *plan.Group, r *plan.Region) bool {
+	from, to := t.group.Stmts[0], g.Stmts[0]
+	if t.group != g {
+		sibling := to
+		for sibling != nil && !sameList(from, sibling) {
+			sibling = sibling.Parent
+		}
+		if sibling == nil {
+			return false
+		}
+	}
+	for s := range r.Loop.All {
+		e := s.Head
+		if _, ok := e.Writes[plan.Loc{Kind: plan.Var, Obj: t.v}]; !ok {
+			continue
+		}
+		if from.Node.Pos() <= s.Node.Pos() && s.Node.Pos() <= to.Node.Pos() {
+			return false
+		}
+		for l := to.Loop(); l != nil && !from.Within(l); l = l.Loop() {
+			if s.Within(l) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// sameList reports whether two statements are in one list.
+func sameList(a, b *plan.Stmt) bool {
+	if a.Parent != b.Parent || a.Parent == nil {
+		return false
+	}
+	for _, body := range a.Parent.Bodies {
+		if slices.Contains(body, a) {
+			return slices.Contains(body, b)
+		}
+	}
+	return false
+}
+
+// base is the name that a Read of e is called after.
+func base(e ast.Expr) string {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		return load.Unexport(e.Name)
+	case *ast.SelectorExpr:
+		return load.Unexport(e.Sel.Name)
+	case *ast.CallExpr:
+		return base(e.Fun)
+	case *ast.IndexExpr:
+		return base(e.X)
+	case *ast.StarExpr:
+		return base(e.X)
+	}
+	return "value"
+}

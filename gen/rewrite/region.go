@@ -1,0 +1,321 @@
+package rewrite
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+
+	"github.com/asyncgen/asyncgen/gen/internal/plan"
+)
+
+// gains reports whether a wait goes away: whether a read is put off in a loop
+// in which nothing else makes every iteration wait.
+func (a *attempt) gains() bool {
+	for _, u := range a.units {
+		if !a.late[u] || len(u.Reads) == 0 {
+			continue
+		}
+		loop := u.Stmt.Loop()
+		if u.Stmt == a.loop || !slices.ContainsFunc(a.units, func(w *plan.Unit) bool { return a.spoils(w, loop) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// spoils reports whether u makes every iteration of loop wait.
+func (a *attempt) spoils(u *plan.Unit, loop *plan.Stmt) bool {
+	if !u.Stmt.Within(loop) || a.exits(u.Stmt) {
+		return false
+	}
+	if !a.stays(u) && u.Effects.Waits == nil {
+		return false
+	}
+	for s := u.Stmt.Parent; s != nil && s != loop; s = s.Parent {
+		switch s.Inner().(type) {
+		case *ast.IfStmt, *ast.SwitchStmt, *ast.TypeSwitchStmt:
+			return false
+		}
+	}
+	return true
+}
+
+// gather makes whole what reads better, or runs better, as one entry: a loop
+// on the host, a condition beside statements that need the same values.
+func (a *attempt) gather() {
+	for again := true; again; {
+		again = false
+		var visit func(s *plan.Stmt)
+		visit = func(s *plan.Stmt) {
+			for _, body := range s.Bodies {
+				for i, c := range body {
+					if again {
+						return
+					}
+					if !c.IsCompound() || a.whole[c] {
+						continue
+					}
+					if a.gathers(c, body[:i]) {
+						a.whole[c] = true
+						again = true
+						return
+					}
+					visit(c)
+				}
+			}
+		}
+		visit(a.loop)
+		if again {
+			for a.round() {
+			}
+		}
+	}
+}
+
+// gathers reports whether the compound statement s becomes one entry; before
+// are the statements before it in its list.
+func (a *attempt) gathers(s *plan.Stmt, before []*plan.Stmt) bool {
+	e, reads := s.Total()
+	anyLate := false
+	for _, u := range a.units {
+		if u.Stmt.Within(s) {
+			if a.stays(u) {
+				return false
+			}
+			anyLate = anyLate || a.late[u]
+		}
+	}
+	if !anyLate || !a.movable(s, e) {
+		return false
+	}
+	if s.IsLoop() {
+		return true
+	}
+	if len(before) == 0 || !a.isLate(before[len(before)-1]) {
+		return false
+	}
+	known := a.readBefore(before)
+	for _, r := range reads {
+		if !known[r.Plain] {
+			return false
+		}
+	}
+	return true
+}
+
+func (a *attempt) isLate(s *plan.Stmt) bool {
+	for _, u := range a.units {
+		if u.Stmt == s {
+			return a.late[u]
+		}
+	}
+	return false
+}
+
+// readBefore returns the variables that the run of late statements at the end
+// of list reads.
+func (a *attempt) readBefore(list []*plan.Stmt) map[*types.Var]bool {
+	known := make(map[*types.Var]bool)
+	for _, s := range slices.Backward(list) {
+		if !a.isLate(s) {
+			break
+		}
+		_, reads := s.Total()
+		for _, r := range reads {
+			if r.Plain != nil {
+				known[r.Plain] = true
+			}
+		}
+	}
+	return known
+}
+
+// movable reports whether all of s may run later, although parts of it needn't.
+func (a *attempt) movable(s *plan.Stmt, e *plan.Effects) bool {
+	whole := &plan.Unit{Stmt: s, Whole: true, Effects: e, Ahead: &plan.Effects{}}
+	_, whole.Reads = s.Total()
+	if a.obstacle(whole) != nil {
+		return false
+	}
+	for _, u := range a.units {
+		if u.Stmt.Within(s) || a.late[u] && len(u.Reads) == 0 {
+			continue
+		}
+		if a.late[u] {
+			if len(plan.Overtakes(e, u.Ahead, u, a.f.CanCopy)) > 0 {
+				return false
+			}
+			continue
+		}
+		if _, conflict := a.follows(whole, u); conflict {
+			return false
+		}
+	}
+	return true
+}
+
+// region lays out what has been decided.
+func (a *attempt) region() *plan.Region {
+	r := &plan.Region{Loop: a.loop, Endless: endless(a.loop)}
+	for _, body := range a.loop.Bodies {
+		a.layout(r, body)
+	}
+	for _, g := range r.Groups {
+		a.copies(g)
+		a.hoists(g)
+	}
+	return r
+}
+
+// layout divides a list of statements into what stays and groups.
+func (a *attempt) layout(r *plan.Region, list []*plan.Stmt) {
+	var g *plan.Group
+	for _, s := range list {
+		if a.isLate(s) && (!s.IsCompound() || a.whole[s]) {
+			if g == nil || a.separate(s) {
+				g = &plan.Group{Names: make(map[*plan.Read]string)}
+				r.Groups = append(r.Groups, g)
+			}
+			g.Stmts = append(g.Stmts, s)
+			continue
+		}
+		g = nil
+		if _, now := a.now[s]; now || a.exits(s) {
+			r.Flushes = append(r.Flushes, s)
+			continue
+		}
+		for _, body := range s.Bodies {
+			a.layout(r, body)
+		}
+	}
+}
+
+// separate reports whether s may not share an entry with the statements
+// before it: computing what it reads may fail, and they come first.
+func (a *attempt) separate(s *plan.Stmt) bool {
+	_, reads := s.Total()
+	return slices.ContainsFunc(reads, func(r *plan.Read) bool { return r.Plain == nil })
+}
+
+// endless reports whether control never comes to the end of a loop.
+func endless(loop *plan.Stmt) bool {
+	n, ok := loop.Inner().(*ast.ForStmt)
+	if !ok || n.Cond != nil {
+		return false
+	}
+	for s := range loop.All {
+		b, ok := s.Inner().(*ast.BranchStmt)
+		if ok && b.Tok == token.BREAK && target(s) == loop {
+			return false
+		}
+	}
+	return true
+}
+
+// target returns the statement that a break in s ends, or nil if it is not in
+// the tree.
+func target(s *plan.Stmt) *plan.Stmt {
+	b := s.Inner().(*ast.BranchStmt)
+	for p := s.Parent; p != nil; p = p.Parent {
+		if b.Label != nil {
+			if l, ok := p.Node.(*ast.LabeledStmt); ok && l.Label.Name == b.Label.Name {
+				return p
+			}
+			continue
+		}
+		switch p.Inner().(type) {
+		case *ast.ForStmt, *ast.RangeStmt, *ast.SwitchStmt, *ast.TypeSwitchStmt, *ast.SelectStmt:
+			return p
+		}
+	}
+	return nil
+}
+
+// copies finds the variables of which a group needs the value that they have
+// at its place, because the loop goes on to change them.
+func (a *attempt) copies(g *plan.Group) {
+	first, last := g.Stmts[0].Node, g.Stmts[len(g.Stmts)-1].Node
+	byVar := make(map[*types.Var]*plan.Copy)
+	for _, s := range g.Stmts {
+		_, reads := s.Total()
+		ast.Inspect(s.Node, func(n ast.Node) bool {
+			if e, ok := n.(ast.Expr); ok && slices.ContainsFunc(reads, func(r *plan.Read) bool { return r.Operand == e }) {
+				return false // evaluated in place
+			}
+			id, ok := n.(*ast.Ident)
+			if !ok {
+				return true
+			}
+			v, ok := a.f.Info.Uses[id].(*types.Var)
+			if !ok || v.IsField() || first.Pos() <= v.Pos() && v.Pos() < last.End() || !a.changesAfter(v, first) {
+				return true
+			}
+			if byVar[v] == nil {
+				byVar[v] = &plan.Copy{Var: v}
+				g.Copies = append(g.Copies, byVar[v])
+			}
+			byVar[v].Uses = append(byVar[v].Uses, id)
+			return true
+		})
+	}
+}
+
+// changesAfter reports whether a statement that runs ahead may give v, the
+// same instance of it, another value after control has passed at.
+func (a *attempt) changesAfter(v *types.Var, at ast.Stmt) bool {
+	for _, u := range a.units {
+		if a.stays(u) || u.Stmt.Declares[v] {
+			continue
+		}
+		e := u.Effects
+		if a.late[u] {
+			e = u.Ahead
+		}
+		if _, ok := e.Writes[plan.Loc{Kind: plan.Var, Obj: v}]; !ok {
+			continue
+		}
+		if u.Stmt.Node.Pos() > at.Pos() || !a.loop.Node.Pos().IsValid() {
+			return true
+		}
+		if u.Stmt.IsLoop() && u.Stmt.Node.End() > at.Pos() {
+			return true
+		}
+		for l := u.Stmt.Loop(); l != nil; l = l.Loop() {
+			declaredIn := l.Node.Pos() <= v.Pos() && v.Pos() < l.Node.End()
+			if !declaredIn && at.Pos() < l.Node.End() {
+				return true // round the loop and there again
+			}
+		}
+	}
+	return false
+}
+
+// hoists finds the variables that a group declares and others use.
+func (a *attempt) hoists(g *plan.Group) {
+	first, last := g.Stmts[0].Node, g.Stmts[len(g.Stmts)-1].Node
+	for _, s := range g.Stmts {
+		needed := false
+		for obj := range s.Declares {
+			if !s.IsCompound() {
+				needed = needed || a.usedOutside(obj, first.Pos(), last.End())
+			}
+		}
+		if !needed {
+			continue
+		}
+		for obj := range s.Declares {
+			g.Hoists = append(g.Hoists, obj.(*types.Var))
+		}
+	}
+	slices.SortFunc(g.Hoists, func(x, y *types.Var) int { return int(x.Pos() - y.Pos()) })
+}
+
+func (a *attempt) usedOutside(obj types.Object, from, to token.Pos) bool {
+	for id, o := range a.f.Info.Uses {
+		if o == obj && (id.Pos() < from || id.Pos() >= to) {
+			return true
+		}
+	}
+	return false
+}

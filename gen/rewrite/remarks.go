@@ -1,0 +1,159 @@
+package rewrite
+
+import (
+	"fmt"
+	"go/token"
+
+	"github.com/asyncgen/asyncgen/gen/internal/plan"
+)
+
+func (a *attempt) position(pos token.Pos) token.Position { return a.f.Pkg.Fset.Position(pos) }
+
+// explain adds to a reason the way on which the need for u to run later came
+// about.
+func (a *attempt) explain(u *plan.Unit, r plan.Reason) refuse {
+	var via []plan.Related
+	for w := u; ; {
+		step, ok := a.by[w]
+		if !ok {
+			break
+		}
+		via = append([]plan.Related{{Pos: a.position(step.Why.Pos), Text: dependence(step.Conflict)}}, via...)
+		w = step.From
+	}
+	if r.Code == plan.FeedsDevice && a.graph.Recurrent(u) {
+		r.Hint = "its value comes back in the next iteration: " + r.Hint
+	}
+	return refuse{r, via}
+}
+
+// dependence says what the second of two statements does that ties it to the
+// first.
+func dependence(c plan.Conflict) string {
+	switch {
+	case c.Second.Kind == plan.World:
+		return "it " + c.Why.Text + ", in the same order"
+	case c.Kind == plan.Flow:
+		return "it " + c.Why.Text + ", which depends on the value"
+	case c.Kind == plan.Output:
+		return "it " + c.Why.Text + ", which what is put off changes too"
+	default:
+		return "it " + c.Why.Text + ", which what is put off still needs"
+	}
+}
+
+// refusal is the remark that a loop stays as it is.
+func (a *attempt) refusal(s *plan.Stmt, r refuse) plan.Remark {
+	what := "the loop waits for the device in every iteration"
+	for c := range s.All {
+		if len(c.Reads) > 0 {
+			what = c.Reads[0].What() + " waits in every iteration"
+			break
+		}
+	}
+	return plan.Remark{
+		Code: r.Code, Verdict: plan.Refused, Pos: a.position(s.Node.Pos()), Function: a.f.Decl.Name.Name,
+		Message: what + ": " + titles[r.Code],
+		Because: append(r.via, plan.Related{Pos: a.position(r.Pos), Text: sentence(r.Text)}),
+		Hint:    r.Hint,
+	}
+}
+
+func sentence(s string) string {
+	if len(s) > 3 && s[:3] == "it " {
+		return s
+	}
+	return "it " + s
+}
+
+// titles say in a few words what a refusal is about.
+var titles = map[plan.Code]string{
+	plan.FeedsDevice:    "its value goes back to the device",
+	plan.DecidesExit:    "its value decides whether the loop goes on",
+	plan.DecidesDevice:  "its value decides what the device does",
+	plan.UnknownEffects: "something beside it has unknown effects",
+	plan.Blocks:         "something beside it may wait for the outside",
+	plan.SharedMemory:   "running ahead would show in memory that others can see",
+	plan.OnlyNow:        "it can't be put off in this form",
+	plan.WaitsInside:    "the wait is inside a function that is called",
+	plan.DeferInLoop:    "the loop defers calls",
+	plan.Timing:         "the loop measures time",
+	plan.Jumps:          "the function uses goto",
+	plan.ReadsCell:      "it uses a parameter that the loop changes",
+	plan.SwitchedOff:    "the rewrite is switched off",
+	plan.Entangled:      "the tensor is computed in the middle of it",
+	plan.LoopHeader:     "the loop itself depends on its value",
+	plan.Exempt:         "strict forbids a difference in time",
+	plan.NotCopyable:    "it needs a variable that others may change",
+}
+
+// refusals are the remarks for a loop in which too much must run now.
+func (a *attempt) refusals() []plan.Remark {
+	var rs []plan.Remark
+	for _, u := range a.units {
+		if r, ok := a.now[u.Stmt]; ok && a.matters(u) {
+			rs = append(rs, a.refusal(u.Stmt, r))
+		}
+		if c := u.Effects.Waits; c != nil && !a.stays(u) {
+			rs = append(rs, a.refusal(u.Stmt, refuse{Reason: reason(*c, plan.OnlyNow)}))
+		}
+	}
+	if len(rs) == 0 {
+		rs = append(rs, plan.Remark{Code: plan.NoRead, Verdict: plan.Skipped, Pos: a.position(a.loop.Node.Pos()), Function: a.f.Decl.Name.Name,
+			Message: "the loop has no read in it that could come later"})
+	}
+	return rs
+}
+
+// matters reports whether u makes an iteration wait.
+func (a *attempt) matters(u *plan.Unit) bool {
+	loop := u.Stmt.Loop()
+	if loop == nil {
+		loop = a.loop
+	}
+	return a.spoils(u, loop)
+}
+
+// applied are the remarks for a loop that is rewritten.
+func (a *attempt) applied(window int) []plan.Remark {
+	var rs []plan.Remark
+	add := func(code plan.Code, rule string, pos token.Pos, message string) {
+		rs = append(rs, plan.Remark{Code: code, Rule: rule, Verdict: plan.Applied, Pos: a.position(pos), Function: a.f.Decl.Name.Name, Message: message})
+	}
+	add(Bound.Code, Bound.ID, a.loop.Node.Pos(), "the loop "+fmt.Sprintf(Bound.Does, window))
+	for _, u := range a.units {
+		if r, ok := a.now[u.Stmt]; ok && (len(u.Reads) > 0 || a.matters(u)) {
+			rs = append(rs, a.refusal(u.Stmt, r))
+			continue
+		}
+		if !a.late[u] {
+			if c := u.Effects.Waits; c != nil {
+				rs = append(rs, a.refusal(u.Stmt, refuse{Reason: reason(*c, plan.OnlyNow)}))
+			}
+			continue
+		}
+		for s := range u.Stmt.All {
+			for _, r := range s.Reads {
+				if u.Whole || s == u.Stmt {
+					rw := of(s)
+					add(rw.Code, rw.ID, r.Expr.Pos(), r.What()+" "+rw.Does)
+				}
+			}
+			if !u.Whole {
+				break
+			}
+		}
+		if c := u.Effects.Stamps; c != nil {
+			add(plan.LaterStamp, "R4", c.Pos, "the time in the log is that of the deferred call")
+		}
+		if c := u.Effects.Clock; c != nil {
+			add(plan.LaterClock, "R4", c.Pos, "the clock is read when the value has arrived")
+		}
+	}
+	for s := range a.loop.All {
+		if c := s.Head.Polls; c != nil {
+			add(plan.LaterPoll, "", c.Pos, "the context is asked while results are still on their way")
+		}
+	}
+	return rs
+}

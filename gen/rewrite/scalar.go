@@ -1,0 +1,18 @@
+package rewrite
+
+import "github.com/asyncgen/asyncgen/gen/internal/plan"
+
+// Scalar is R1, the rewrite that the others are special cases of: a value is
+// read where it is needed, later.
+//
+//	l := loss.Item()        lossAt := later.Read(loss)
+//	use(l)                  later.Do(func() {
+//	                        	l := lossAt.Item()
+//	                        	use(l)
+//	                        })
+var Scalar = &Rewrite{
+	ID:      "R1",
+	Code:    plan.DeferredRead,
+	Does:    "is read when it has arrived",
+	Matches: func(*plan.Stmt) bool { return true },
+}

@@ -1,0 +1,63 @@
+package rewrite
+
+import (
+	"go/types"
+
+	"github.com/asyncgen/asyncgen/gen/internal/plan"
+)
+
+// timing refuses a loop in which readings of the clock reach anything but the
+// text of a print: what they measure would be another thing.
+func (a *attempt) timing() *refuse {
+	clock := make(map[types.Object]bool) // variables with readings in them
+	tainted := func(s *plan.Stmt) (plan.Cause, bool) {
+		if s.Head.Clock != nil {
+			return *s.Head.Clock, true
+		}
+		for l, c := range s.Head.Reads {
+			if l.Kind == plan.Var && clock[l.Obj] {
+				return c, true
+			}
+		}
+		return plan.Cause{}, false
+	}
+	for range a.loop.All { // each pass may taint one more
+		grown := false
+		for s := range a.loop.All {
+			c, ok := tainted(s)
+			if !ok {
+				continue
+			}
+			if !a.onlyShown(s) {
+				return &refuse{Reason: plan.Reason{Code: plan.Timing, Cause: c,
+					Hint: "take times outside the loop, or only print them"}}
+			}
+			for l := range s.Head.Writes {
+				if l.Kind == plan.Var && !clock[l.Obj] {
+					clock[l.Obj], grown = true, true
+				}
+			}
+		}
+		if !grown {
+			break
+		}
+	}
+	return nil
+}
+
+// onlyShown reports whether what s computes is printed, or kept in variables
+// of the loop.
+func (a *attempt) onlyShown(s *plan.Stmt) bool {
+	if s.IsCompound() {
+		return false
+	}
+	for l := range s.Head.Writes {
+		switch {
+		case l.Kind == plan.World:
+		case l.Kind == plan.Var && s.Declares[l.Obj]:
+		default:
+			return false
+		}
+	}
+	return !a.exits(s)
+}
