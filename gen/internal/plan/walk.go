@@ -912,9 +912,26 @@ var readMethods = map[string]string{
 // package tensor has them for a Tensor.
 var readFuncs = map[string]bool{"ItemOf": true, "SliceOf": true}
 
+// isDropped reports whether nothing uses the result of a call: then waiting
+// was the purpose of it.
+func (f *Function) isDropped(call *ast.CallExpr) bool {
+	switch p := f.parents[call].(type) {
+	case *ast.ExprStmt:
+		return true
+	case *ast.AssignStmt:
+		for _, lhs := range p.Lhs {
+			if id, ok := lhs.(*ast.Ident); !ok || id.Name != "_" {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
 // read walks a call that waits for a tensor.
 func (w *walker) read(api tensorapi.Func, fn *types.Func, call *ast.CallExpr) {
-	if w.reads != nil {
+	if w.reads != nil && !w.f.isDropped(call) {
 		if sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr); ok && api.Arg == tensorapi.Recv && w.f.Analysis.API.IsTensor(w.f.Info.TypeOf(sel.X)) {
 			if method, ok := readMethods[fn.Name()]; ok {
 				w.exprs(call.Args)
