@@ -57,7 +57,7 @@ func experiment(dev device.Device, counts []int) {
 	x := tensor.On(dev).Ones(1, 2)
 	waitOnce(x, 1000) // the first use of a device starts it
 
-	t := estimate(dev, x)
+	t := estimate(dev, x, min(3000, slices.Max(counts))) // few enough to be queued at once
 	fmt.Fprintf(os.Stderr, "%s, shape %v\n", label, x.Shape())
 	fmt.Fprintf(os.Stderr, "  one operation: t1 = %v to enqueue, t2 = %v to execute, t3 = %v to return\n", round(t.t1), round(t.t2), round(t.t3))
 	for _, n := range counts {
@@ -93,39 +93,48 @@ func waitOnce(x *tensor.Tensor, n int) *tensor.Tensor {
 // costs are the durations of the three stages of one operation.
 type costs struct{ t1, t2, t3 time.Duration }
 
-// estimate finds the costs of y = x + 1. The calls alone, while the device
-// works beside them, take t1 each. Increments that are queued behind a long
+// estimate finds the costs of y = x + 1 from bursts of that many increments. The
+// calls alone, while the device works beside them, take t1 each. Increments that are queued behind a long
 // product, of whose result they are, only have to be executed once it is
 // there: that takes t2 each. What a lone increment takes beyond the two, from
 // the call until Wait has returned, is t3.
-func estimate(dev device.Device, x *tensor.Tensor) costs {
+func estimate(dev device.Device, x *tensor.Tensor, burst int) costs {
 	const times = 7
-	const burst = 3000 // few enough to be queued at once
 	enqueue := make([]time.Duration, times)
 	for i := range enqueue {
 		start := time.Now()
 		for range burst {
 			x.AddScalar(1)
 		}
-		enqueue[i] = time.Since(start) / burst
+		enqueue[i] = time.Since(start) / time.Duration(burst)
 		asyncrt.WaitAll()
 	}
 
 	const n = 300
 	on := tensor.On(dev)
 	square, left, right := on.Full(1.0/n, n, n), on.Full(1.0/n, 1, n), on.Ones(n, 2)
-	execute := make([]time.Duration, times)
-	for i := range execute {
+	var execute []time.Duration
+	for try := range 3 * times {
 		late := left.MatMul(square.MatMul(square)).MatMul(right) // [[1 1]], like x
-		for range burst {
-			late.AddScalar(1)
+		var early *tensor.Tensor
+		for i := range burst {
+			y := late.AddScalar(1)
+			if i == burst/10 {
+				early = y
+			}
 		}
 		for !late.Ready() {
 			runtime.Gosched() // Wait would need longer to notice
 		}
 		start := time.Now()
+		inTime := !early.Ready() // otherwise much has been executed before this was noticed
 		asyncrt.WaitAll()
-		execute[i] = time.Since(start) / burst
+		if inTime || try >= 2*times {
+			execute = append(execute, time.Since(start)/time.Duration(burst))
+		}
+		if len(execute) == times {
+			break
+		}
 	}
 
 	t := costs{t1: middle(enqueue), t2: middle(execute)}
