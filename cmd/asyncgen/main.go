@@ -20,6 +20,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"strings"
+	"syscall"
 
 	"github.com/asyncgen/asyncgen/analysis"
 )
@@ -44,6 +45,7 @@ type command struct {
 func commands() []command {
 	return []command{
 		{"vet", "[flags] [packages]", "find calls that wait in loops, and other mistakes with asynchrony", vet},
+		{"compare", "[flags] PACKAGE [-- ARGUMENTS]", "a program as written against the same program rewritten", compareCommand},
 		{"help", "[COMMAND]", "list the commands, or explain one", help},
 		{"version", "", "print the version of asyncgen and of Go", version},
 	}
@@ -59,7 +61,7 @@ func main() {
 	if analysis.IsUnit(os.Args[1:]) {
 		analysis.Unit() // go vet or go fix runs its tool
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	os.Exit(run(ctx, &env{os.Stdin, os.Stdout, os.Stderr}, os.Args[1:]))
 }

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/asyncgen/asyncgen/gen/compare"
+)
+
+const compareAbout = `
+Compare builds a main package as it is written and with every function
+rewritten that can be, runs both, and says whether they do the same, and what
+is gained: the same standard output and the same end, time, waits, stalls and
+memory. Standard error is shown, not compared. Nothing is read from
+standard input.
+
+The program as written runs twice first: what its output has that differs from
+run to run (a time, an address) has to be left out with -mask.
+
+Exit codes: 0 the same, 1 different, 2 trouble: the program does not build,
+hangs, is not the same twice.
+`
+
+func compareCommand(ctx context.Context, e *env, args []string) int {
+	cfg := compare.Config{Progress: e.progress()}
+	fs := e.flags("compare", compareAbout)
+	devices := fs.String("device", "cpu,sim:0", "compare on these `devices`")
+	fs.IntVar(&cfg.Count, "count", 5, "how often each program is timed on each device")
+	fs.DurationVar(&cfg.Timeout, "timeout", 0, "kill a run, and what it has started, that takes longer (default 1m)")
+	fs.Func("mask", "leave what matches this `regexp` out of the comparison of output, line by line; may be repeated", func(s string) error {
+		re, err := regexp.Compile(s)
+		cfg.Masks = append(cfg.Masks, re)
+		return err
+	})
+	asJSON := fs.Bool("json", false, "print the result as JSON")
+	if code, ok := e.parse(fs, args); !ok {
+		return code
+	}
+	words := fs.Args()
+	if len(words) == 0 {
+		return e.trouble("compare: which package? for example: asyncgen compare ./cmd/train")
+	}
+	cfg.Package, words = words[0], words[1:]
+	if len(words) > 0 {
+		if words[0] != "--" {
+			return e.trouble("compare: one package at a time, flags before it; the program's own arguments follow \"--\"")
+		}
+		cfg.Args = words[1:]
+	}
+	if cfg.Count < 1 || cfg.Timeout < 0 {
+		return e.trouble("compare: -count and -timeout must be positive")
+	}
+	cfg.Devices = strings.Split(*devices, ",")
+
+	result, err := compare.Run(ctx, cfg)
+	cfg.Progress("")
+	if err != nil {
+		if ctx.Err() != nil {
+			return e.trouble("compare: interrupted")
+		}
+		return e.trouble("compare: %v", err)
+	}
+	if *asJSON {
+		enc := json.NewEncoder(e.stdout)
+		enc.SetIndent("", "  ")
+		err = enc.Encode(result)
+	} else {
+		err = result.WriteText(e.stdout)
+	}
+	switch {
+	case err != nil:
+		return e.trouble("compare: %v", err)
+	case !result.Same():
+		return exitFindings
+	}
+	return exitOK
+}
+
+// progress returns a function that shows what happens now on one line of the
+// terminal, and clears the line for "". Without a terminal it does nothing.
+func (e *env) progress() func(step string) {
+	f, ok := e.stderr.(*os.File)
+	if !ok || os.Getenv("TERM") == "dumb" {
+		return func(string) {}
+	}
+	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return func(string) {}
+	}
+	return func(step string) { fmt.Fprintf(f, "\r\033[K%s", step) }
+}

@@ -1,0 +1,362 @@
+// Package compare builds a main package as it is written and as the generator
+// rewrites it, runs both on several devices, and says whether they do the
+// same, and what the rewriting has gained.
+//
+// The two programs differ in the rewritten functions alone: one go command
+// builds them, with the same runtime. Runs are interleaved, so that a
+// machine that changes its speed changes it for both. Package compare does not
+// rewrite anything itself (package gen does), and it measures whole processes:
+// what a single loop gains is for benchmarks.
+//
+//	result, err := compare.Run(ctx, compare.Config{Package: "./train", Devices: []string{"cpu", "sim:0"}})
+//	if err != nil {
+//		return err // the package does not build, hangs, differs from run to run …
+//	}
+//	result.WriteText(os.Stdout)
+//	if !result.Same() { … }
+package compare
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/asyncgen/asyncgen/device/report"
+)
+
+// A Config says what to compare and how. Only Package has no default.
+type Config struct {
+	Dir     string   // where the go command and the program run; "" is the current folder
+	Package string   // a main package, as the go command knows it: "./train"
+	Args    []string // the program's arguments
+	Devices []string // values of ASYNCGEN_DEVICE; nil: cpu and sim:0
+	Count   int      // timed runs of each program on each device; 0: 5
+	Timeout time.Duration
+	Masks   []*regexp.Regexp // text that is left out of the comparison of outputs
+	// Progress, if not nil, is told what happens next, in a few words.
+	Progress func(step string)
+}
+
+// A Result is what a comparison has found.
+type Result struct {
+	Package   string    `json:"package"`
+	Args      []string  `json:"args,omitempty"`
+	Machine   string    `json:"machine"`
+	Count     int       `json:"count"`
+	Rewritten []string  `json:"rewritten"` // what was rewritten, a line each
+	Refused   []string  `json:"refused"`   // what was not, and why, a line each
+	Devices   []*Device `json:"devices"`
+}
+
+// A Device is the comparison on one device.
+type Device struct {
+	Name      string `json:"name"`
+	Simulated bool   `json:"simulated"` // its times come from a model, not from hardware
+	Original  Side   `json:"original"`
+	Rewritten Side   `json:"rewritten"`
+	// Differences is what the two programs did differently; empty is what it should be.
+	Differences []Difference `json:"differences"`
+	Lines       int          `json:"lines"` // of standard output
+	Notes       []string     `json:"notes"` // what the figures mean
+}
+
+// A Side is one of the two programs.
+type Side struct {
+	Status string          `json:"status"` // "exit status 0"
+	Times  []time.Duration `json:"times_ns"`
+	Peak   int64           `json:"peak_bytes"` // the largest of the runs; 0 where the system does not tell
+	Stderr string          `json:"stderr"`     // of the last run
+	Sync   report.Counts   `json:"sync"`       // of a run of its own, whose time does not count
+}
+
+// Time is the median of the timed runs.
+func (s *Side) Time() time.Duration {
+	sorted := slices.Sorted(slices.Values(s.Times))
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+// A Difference is something that the two programs did differently.
+type Difference struct {
+	What  string     `json:"what"` // "stdout", "exit status", "failure"
+	Want  string     `json:"want,omitempty"`
+	Got   string     `json:"got,omitempty"`
+	Lines []LineDiff `json:"lines,omitempty"` // of stdout, the first few
+	Total int        `json:"total,omitempty"` // how many lines differ
+}
+
+// Same reports whether the programs did the same on every device.
+func (r *Result) Same() bool {
+	return !slices.ContainsFunc(r.Devices, func(d *Device) bool { return len(d.Differences) > 0 })
+}
+
+// An UnstableError says that the original's output differs from run to run,
+// so that there is nothing to compare the rewritten program with.
+type UnstableError struct {
+	Device string
+	Lines  []LineDiff // the first few
+	Total  int
+}
+
+func (e *UnstableError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "the output of the program as written differs from run to run on %s, in %d lines:", e.Device, e.Total)
+	for _, l := range e.Lines {
+		fmt.Fprintf(&b, "\n%s", l)
+	}
+	b.WriteString("\nname what may differ with -mask REGEXP, or print it to standard error")
+	return b.String()
+}
+
+const (
+	defaultCount   = 5
+	defaultTimeout = time.Minute
+	shownLines     = 5 // of a difference
+)
+
+// Run compares the two forms of cfg.Package. The error says why there is
+// nothing to compare: the package does not build or can't be loaded, the
+// program as written hangs or does not do the same twice, a device is unknown, ctx has
+// ended. What the rewritten program does wrong is no error but a Difference.
+// No process and no temporary file is left behind.
+func Run(ctx context.Context, cfg Config) (*Result, error) {
+	cfg = cfg.withDefaults()
+	var err error
+	if cfg.Dir, err = filepath.Abs(cfg.Dir); err != nil {
+		return nil, err
+	}
+	if err := checkDevices(cfg.Devices); err != nil {
+		return nil, err
+	}
+	temp, err := os.MkdirTemp("", "asyncgen-compare-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(temp)
+
+	programs, err := build(ctx, cfg, temp)
+	if err != nil {
+		return nil, err
+	}
+	result := &Result{
+		Package:   cfg.Package,
+		Args:      cfg.Args,
+		Machine:   machine(),
+		Count:     cfg.Count,
+		Rewritten: programs.applied,
+		Refused:   programs.refused,
+	}
+	for _, name := range cfg.Devices {
+		d, err := compareOn(ctx, cfg, temp, programs, name)
+		if err != nil {
+			return nil, err
+		}
+		result.Devices = append(result.Devices, d)
+	}
+	return result, nil
+}
+
+func (cfg Config) withDefaults() Config {
+	if len(cfg.Devices) == 0 {
+		cfg.Devices = []string{"cpu", "sim:0"}
+	}
+	cfg.Count = cmp.Or(cfg.Count, defaultCount)
+	cfg.Timeout = cmp.Or(cfg.Timeout, defaultTimeout)
+	if cfg.Progress == nil {
+		cfg.Progress = func(string) {}
+	}
+	return cfg
+}
+
+// backends are the devices that a program has without importing them itself.
+var backends = map[string]struct{ simulated bool }{
+	"cpu": {},
+	"sim": {simulated: true},
+}
+
+// backendOf is the part of a device's name that says what runs it.
+func backendOf(device string) string {
+	name, _, _ := strings.Cut(device, ":")
+	return name
+}
+
+func checkDevices(names []string) error {
+	for _, name := range names {
+		if _, ok := backends[backendOf(name)]; !ok {
+			return fmt.Errorf("unknown device %q: there are cpu and sim:0 (or more, with ASYNCGEN_SIM=n=2)", name)
+		}
+	}
+	return nil
+}
+
+// compareOn runs the two programs on one device: the original twice, to see
+// that it does the same every time; both in turn, for time; and each once
+// more with a report of its waits, which costs a little time.
+func compareOn(ctx context.Context, cfg Config, temp string, p *programs, name string) (*Device, error) {
+	r := runner{ctx: ctx, cfg: cfg, device: name, original: p.original, rewritten: p.rewritten, temp: temp}
+	want, err := r.stable()
+	if err != nil {
+		return nil, err
+	}
+	d := &Device{
+		Name:      name,
+		Simulated: backends[backendOf(name)].simulated,
+		Lines:     strings.Count(string(want.stdout), "\n"),
+	}
+	if err := r.timed(d, want); err != nil {
+		return nil, err
+	}
+	if err := r.reported(d); err != nil {
+		return nil, err
+	}
+	d.Notes = notes(d, p)
+	return d, nil
+}
+
+// A runner runs the two programs on one device.
+type runner struct {
+	ctx                 context.Context
+	cfg                 Config
+	device              string
+	original, rewritten string // paths of the programs
+	temp                string
+}
+
+// run runs one of the programs once. With a reportTo the runtime writes its
+// report there.
+func (r *runner) run(path, step, reportTo string) (*process, error) {
+	r.cfg.Progress(fmt.Sprintf("%s: %s", r.device, step))
+	env := environment("ASYNCGEN_DEVICE="+r.device, "ASYNCGEN_REPORT="+reportTo)
+	p, err := runProcess(r.ctx, r.cfg.Timeout, r.cfg.Dir, env, path, r.cfg.Args...)
+	if err != nil {
+		who := "the program as written"
+		if path == r.rewritten {
+			who = "the rewritten program"
+		}
+		if errors.Is(err, errTimeout) {
+			return nil, fmt.Errorf("%s %w on %s (-timeout is %v)", who, err, r.device, r.cfg.Timeout)
+		}
+		return nil, fmt.Errorf("%s on %s: %w", who, r.device, err)
+	}
+	p.stdout = masked(p.stdout, r.cfg.Masks)
+	return p, nil
+}
+
+// stable runs the original twice and returns what it does.
+func (r *runner) stable() (*process, error) {
+	first, err := r.run(r.original, "the program as written, first run", "")
+	if err != nil {
+		return nil, err
+	}
+	if i := strings.Index(string(first.stderr), "ASYNCGEN_DEVICE: "); i >= 0 && first.status != "exit status 0" {
+		line, _, _ := strings.Cut(string(first.stderr[i:]), "\n")
+		return nil, errors.New(line)
+	}
+	second, err := r.run(r.original, "the program as written, second run", "")
+	if err != nil {
+		return nil, err
+	}
+	return first, r.unstable(first, second)
+}
+
+// unstable is an error if two runs of the original are not the same.
+func (r *runner) unstable(first, second *process) error {
+	if lines, total := diffLines(first.stdout, second.stdout, shownLines); total > 0 {
+		return &UnstableError{Device: r.device, Lines: lines, Total: total}
+	}
+	if first.status != second.status {
+		return fmt.Errorf("the program as written does not end the same way twice on %s: %s, then %s", r.device, first.status, second.status)
+	}
+	return nil
+}
+
+// timed runs both programs in turn, records what they took, and compares what they did.
+func (r *runner) timed(d *Device, want *process) error {
+	for i := range r.cfg.Count {
+		step := fmt.Sprintf("run %d of %d", i+1, r.cfg.Count)
+		p, err := r.run(r.original, step+", as written", "")
+		if err != nil {
+			return err
+		}
+		if err := r.unstable(want, p); err != nil {
+			return err
+		}
+		d.Original.add(p)
+		p, err = r.run(r.rewritten, step+", rewritten", "")
+		if err != nil {
+			if errors.Is(err, errTimeout) || errors.Is(err, errOutput) {
+				d.Differences = append(d.Differences, Difference{What: "end", Want: want.status, Got: err.Error()})
+				return nil
+			}
+			return err
+		}
+		d.Rewritten.add(p)
+		if d.Differences = differences(want, p); len(d.Differences) > 0 {
+			return nil // its times mean nothing
+		}
+	}
+	return nil
+}
+
+// reported runs each program once with a report, and keeps its totals.
+func (r *runner) reported(d *Device) error {
+	for _, side := range []struct {
+		path, name string
+		sync       *report.Counts
+	}{
+		{r.original, "as written", &d.Original.Sync},
+		{r.rewritten, "rewritten", &d.Rewritten.Sync},
+	} {
+		if len(d.Differences) > 0 && side.path == r.rewritten {
+			return nil // it may hang again
+		}
+		file := filepath.Join(r.temp, "report")
+		if err := os.RemoveAll(file); err != nil {
+			return err
+		}
+		if _, err := r.run(side.path, "waits "+side.name, file); err != nil {
+			return err
+		}
+		rep, err := report.ReadFile(file)
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // the engine was never started
+			*side.sync = report.Counts{}
+		case err != nil:
+			return err
+		default:
+			*side.sync = rep.Total
+		}
+	}
+	return nil
+}
+
+// add records a timed run.
+func (s *Side) add(p *process) {
+	s.Status = p.status
+	s.Times = append(s.Times, p.elapsed)
+	s.Peak = max(s.Peak, p.peak)
+	s.Stderr = string(p.stderr)
+}
+
+// differences compares what a run of the rewritten program did with what it should do.
+func differences(want, got *process) []Difference {
+	var diffs []Difference
+	if lines, total := diffLines(want.stdout, got.stdout, shownLines); total > 0 {
+		diffs = append(diffs, Difference{What: "stdout", Lines: lines, Total: total})
+	}
+	if want.status != got.status {
+		diffs = append(diffs, Difference{What: "end", Want: want.status, Got: got.status})
+	}
+	if w, g := failure(want.stderr), failure(got.stderr); w != g {
+		diffs = append(diffs, Difference{What: "failure", Want: w, Got: g})
+	}
+	return diffs
+}

@@ -1,0 +1,335 @@
+package compare
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/asyncgen/asyncgen/device/report"
+)
+
+// The programs that the tests run are this test's own executable, under the
+// names "original" and "rewritten". Their first argument says what they do.
+func TestMain(m *testing.M) {
+	switch filepath.Base(os.Args[0]) {
+	case "original", "rewritten":
+		if len(os.Args) > 1 {
+			act(filepath.Base(os.Args[0]), os.Args[1:])
+			os.Exit(0)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// act does what the program called name has to do.
+func act(name string, args []string) {
+	isOriginal := name == "original"
+	switch args[0] {
+	case "print":
+		fmt.Println("on", os.Getenv("ASYNCGEN_DEVICE"))
+		fmt.Fprintln(os.Stderr, "timing of", name)
+	case "differ":
+		fmt.Println("first")
+		fmt.Println(name)
+	case "exit":
+		if !isOriginal {
+			os.Exit(3)
+		}
+	case "panic":
+		panic("on purpose")
+	case "panic-differently":
+		panic(name)
+	case "wait":
+		if file := os.Getenv("ASYNCGEN_REPORT"); file != "" {
+			w, err := report.Create(file)
+			if err != nil {
+				panic(err)
+			}
+			counts := report.Counts{Waits: 2, WaitNS: 50}
+			if isOriginal {
+				counts = report.Counts{Waits: 100, WaitNS: 7000}
+			}
+			w.Add(report.Place{File: "train.go", Line: 41, Op: "Item"}, counts)
+			w.Close()
+		}
+	case "count": // in the file named by the next argument
+		text, _ := os.ReadFile(args[1])
+		fmt.Printf("run %d\nsteady\n", len(text))
+		os.WriteFile(args[1], append(text, '.'), 0o666)
+	case "unknown-device":
+		panic(fmt.Errorf("ASYNCGEN_DEVICE: device: no sim:7, there are 1"))
+	case "flood":
+		line := []byte(strings.Repeat("x", 1<<16))
+		for {
+			if _, err := os.Stdout.Write(line); err != nil {
+				select {} // until it is killed
+			}
+		}
+	case "hang":
+		select {}
+	case "hang-rewritten":
+		fmt.Println("working")
+		if !isOriginal {
+			hold(args[1])
+		}
+	case "parent": // starts a child that holds a connection to the address in the next argument
+		child := exec.Command(os.Args[0], "child", args[1])
+		child.Stdout = os.Stdout
+		if err := child.Start(); err != nil {
+			panic(err)
+		}
+		child.Wait()
+	case "child":
+		hold(args[1])
+	default:
+		panic("unknown: " + args[0])
+	}
+}
+
+// hold connects to addr and waits until the other side hangs up, forever in these tests.
+func hold(addr string) {
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		panic(err)
+	}
+	io.Copy(io.Discard, conn)
+}
+
+// fakePrograms returns the runner of a pair of fake programs that get args.
+func fakePrograms(t *testing.T, args ...string) runner {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	r := runner{
+		ctx:       t.Context(),
+		cfg:       Config{Args: args, Count: 2, Dir: dir}.withDefaults(),
+		device:    "cpu",
+		original:  filepath.Join(dir, "original"),
+		rewritten: filepath.Join(dir, "rewritten"),
+		temp:      dir,
+	}
+	for _, name := range []string{r.original, r.rewritten} {
+		if err := os.Symlink(self, name); err != nil {
+			t.Skipf("no symbolic links here, which give the test's executable its other names: %v", err)
+		}
+	}
+	return r
+}
+
+// compareFake does what compareOn does, but for the reports.
+func compareFake(r runner) (*Device, error) {
+	want, err := r.stable()
+	if err != nil {
+		return nil, err
+	}
+	d := &Device{Name: r.device}
+	return d, r.timed(d, want)
+}
+
+func TestIdentical(t *testing.T) {
+	d, err := compareFake(fakePrograms(t, "print"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Differences) > 0 {
+		t.Errorf("differences %+v, want none", d.Differences)
+	}
+	if len(d.Original.Times) != 2 || len(d.Rewritten.Times) != 2 || d.Original.Time() <= 0 {
+		t.Errorf("times %v and %v, want two each", d.Original.Times, d.Rewritten.Times)
+	}
+	if d.Rewritten.Stderr != "timing of rewritten\n" || d.Rewritten.Status != "exit status 0" {
+		t.Errorf("rewritten: %+v", d.Rewritten)
+	}
+}
+
+func TestReports(t *testing.T) {
+	r := fakePrograms(t, "wait")
+	d, err := compareFake(r)
+	if err == nil {
+		err = r.reported(d)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o, w := d.Original.Sync, d.Rewritten.Sync; o != (report.Counts{Waits: 100, WaitNS: 7000}) || w != (report.Counts{Waits: 2, WaitNS: 50}) {
+		t.Errorf("counts %+v and %+v", o, w)
+	}
+
+	r = fakePrograms(t, "print") // writes no report
+	if err := r.reported(d); err != nil || d.Original.Sync != (report.Counts{}) {
+		t.Errorf("without a report: %v, %+v", err, d.Original.Sync)
+	}
+}
+
+func TestDifferences(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string // what and, of the first line that differs, the number
+	}{
+		{[]string{"differ"}, "stdout:2"},
+		{[]string{"exit"}, "end"},
+		{[]string{"panic-differently"}, "failure"},
+	} {
+		d, err := compareFake(fakePrograms(t, c.args...))
+		if err != nil {
+			t.Errorf("%v: %v", c.args, err)
+			continue
+		}
+		var got []string
+		for _, diff := range d.Differences {
+			s := diff.What
+			if len(diff.Lines) > 0 {
+				s += fmt.Sprintf(":%d", diff.Lines[0].Line)
+			}
+			got = append(got, s)
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%v: differences %v, want %s", c.args, got, c.want)
+		}
+	}
+}
+
+func TestEqualFailure(t *testing.T) {
+	d, err := compareFake(fakePrograms(t, "panic"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Differences) > 0 || d.Original.Status != "exit status 2" {
+		t.Errorf("a program that panics in both forms: %+v", d)
+	}
+}
+
+func TestUnstable(t *testing.T) {
+	counter := filepath.Join(t.TempDir(), "counter")
+	_, err := compareFake(fakePrograms(t, "count", counter))
+	var unstable *UnstableError
+	if !errors.As(err, &unstable) || unstable.Total != 1 || unstable.Lines[0].Line != 1 {
+		t.Fatalf("error %v, want an UnstableError about line 1", err)
+	}
+	if !strings.Contains(err.Error(), "-mask") {
+		t.Errorf("the message does not say what to do: %v", err)
+	}
+
+	r := fakePrograms(t, "count", counter)
+	r.cfg.Masks = []*regexp.Regexp{regexp.MustCompile(`run \d+`)}
+	if d, err := compareFake(r); err != nil || len(d.Differences) > 0 {
+		t.Errorf("masked: %v, %+v", err, d)
+	}
+}
+
+func TestUnknownDevice(t *testing.T) {
+	_, err := compareFake(fakePrograms(t, "unknown-device"))
+	if err == nil || !strings.HasPrefix(err.Error(), "ASYNCGEN_DEVICE: device: no sim:7") {
+		t.Errorf("error %v, want the program's own message", err)
+	}
+	if _, err := Run(t.Context(), Config{Package: ".", Devices: []string{"cpu", "abacus:0"}}); err == nil || !strings.Contains(err.Error(), `unknown device "abacus:0"`) {
+		t.Errorf("error %v, want one about the device", err)
+	}
+}
+
+func TestTooMuchOutput(t *testing.T) {
+	_, err := compareFake(fakePrograms(t, "flood"))
+	if !errors.Is(err, errOutput) {
+		t.Errorf("error %v, want errOutput", err)
+	}
+}
+
+func TestHang(t *testing.T) {
+	r := fakePrograms(t, "hang")
+	r.cfg.Timeout = time.Millisecond
+	_, err := compareFake(r)
+	if !errors.Is(err, errTimeout) || !strings.Contains(err.Error(), "the program as written") {
+		t.Errorf("error %v, want errTimeout, about the program as written", err)
+	}
+}
+
+// TestHangRewritten lets only the rewritten program hang: that is a
+// difference, not an error.
+func TestHangRewritten(t *testing.T) {
+	l := listen(t)
+	r := fakePrograms(t, "hang-rewritten", l.Addr().String())
+	want, err := r.stable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The limit is short only for the program that hangs: the test must not
+	// depend on how long a program takes to start.
+	hung := make(chan struct{})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	r.ctx = ctx
+	go func() {
+		defer close(hung)
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		cancel(errTimeout)
+		waitForEnd(conn)
+	}()
+	d := &Device{}
+	if err := r.timed(d, want); err != nil {
+		t.Fatal(err)
+	}
+	<-hung
+	if len(d.Differences) != 1 || d.Differences[0].What != "end" {
+		t.Errorf("differences %+v, want one, about the end", d.Differences)
+	}
+}
+
+// TestKillsChildren interrupts a program whose child holds a connection to the
+// test, and waits for the connection to break.
+func TestKillsChildren(t *testing.T) {
+	l := listen(t)
+	r := fakePrograms(t, "parent", l.Addr().String())
+	ctx, cancel := context.WithCancel(t.Context())
+	r.ctx = ctx
+	ended := make(chan error, 1)
+	go func() {
+		conn, err := l.Accept()
+		cancel()
+		if err == nil {
+			err = waitForEnd(conn)
+		}
+		ended <- err
+	}()
+	if _, err := r.stable(); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want context.Canceled", err)
+	}
+	if err := <-ended; err != nil {
+		t.Errorf("the child of an interrupted program lives on: %v", err)
+	}
+}
+
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Skipf("no local network to watch a child process by: %v", err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+// waitForEnd waits until the other side of conn is gone.
+func waitForEnd(conn net.Conn) error {
+	defer conn.Close()
+	conn.SetReadDeadline(time.Now().Add(30 * time.Second))
+	_, err := bufio.NewReader(conn).ReadByte()
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+package compare
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// shownStderr is how many lines of each program's standard error are shown.
+const shownStderr = 12
+
+// WriteText writes the result for people: what was rewritten, and for each
+// device a table with absolute figures, the ratios beside them.
+func (r *Result) WriteText(w io.Writer) error {
+	b := bufio.NewWriter(w)
+	fmt.Fprintf(b, "%s\n", strings.Join(append([]string{r.Package}, r.Args...), " "))
+	fmt.Fprintf(b, "%s; median time of %s\n", r.Machine, plural(r.Count, "run"))
+	writeList(b, "\nrewritten:", r.Rewritten)
+	writeList(b, "\nnot rewritten:", r.Refused)
+	for _, d := range r.Devices {
+		d.writeText(b)
+	}
+	b.WriteString("\n")
+	if r.Same() {
+		b.WriteString("identical: same output and same end, as written and rewritten\n")
+	} else {
+		b.WriteString("DIFFERENT: the rewritten program does not do the same\n")
+	}
+	return b.Flush()
+}
+
+func writeList(b *bufio.Writer, title string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	fmt.Fprintln(b, title)
+	for _, line := range lines {
+		fmt.Fprintf(b, "  %s\n", strings.ReplaceAll(line, "\n", "\n  "))
+	}
+}
+
+func (d *Device) writeText(b *bufio.Writer) {
+	title := d.Name
+	if d.Simulated {
+		title += " (simulated)"
+	}
+	row := func(label, original, rewritten, remark string) {
+		line := fmt.Sprintf("  %-12s %20s %20s   %s", label, original, rewritten, remark)
+		fmt.Fprintln(b, strings.TrimRight(line, " "))
+	}
+	fmt.Fprintf(b, "\n%s\n", title)
+	o, w := &d.Original, &d.Rewritten
+	if len(d.Differences) == 0 {
+		row("", "as written", "rewritten", "")
+		row("time", duration(o.Time()), duration(w.Time()), speed(o.Time(), w.Time()))
+		row("waits", events(o.Sync.Waits, o.Sync.WaitNS), events(w.Sync.Waits, w.Sync.WaitNS), fewer(o.Sync.Waits, w.Sync.Waits))
+		row("stalls", events(o.Sync.Stalls, o.Sync.StallNS), events(w.Sync.Stalls, w.Sync.StallNS), "")
+		row("helping", events(o.Sync.Helps, o.Sync.HelpNS), events(w.Sync.Helps, w.Sync.HelpNS), "operations executed meanwhile")
+		row("blocked", duration(o.blocked()), duration(w.blocked()), "all of these")
+		if o.Peak > 0 {
+			row("peak memory", megabytes(o.Peak), megabytes(w.Peak), "")
+		}
+		row("stdout", plural(d.Lines, "line"), "identical", "")
+		row("end", o.Status, "identical", "")
+	}
+	for _, diff := range d.Differences {
+		diff.writeText(b)
+	}
+	for _, note := range d.Notes {
+		fmt.Fprintf(b, "  %s\n", note)
+	}
+	writeStderr(b, "stderr, as written:", o.Stderr)
+	writeStderr(b, "stderr, rewritten:", w.Stderr)
+}
+
+func (diff *Difference) writeText(b *bufio.Writer) {
+	if diff.What != "stdout" {
+		fmt.Fprintf(b, "  %s differs:\n    as written: %s\n    rewritten:  %s\n", diff.What, orNone(diff.Want), orNone(diff.Got))
+		return
+	}
+	fmt.Fprintf(b, "  stdout differs in %s:\n", plural(diff.Total, "line"))
+	for _, l := range diff.Lines {
+		fmt.Fprintf(b, "    %s\n", strings.ReplaceAll(l.String(), "\n", "\n    "))
+	}
+	if more := diff.Total - len(diff.Lines); more > 0 {
+		fmt.Fprintf(b, "    … and %d more\n", more)
+	}
+}
+
+// String shows both sides of the line.
+func (l LineDiff) String() string {
+	side := func(s *string) string {
+		if s == nil {
+			return "(the output has ended)"
+		}
+		return strconv.Quote(*s)
+	}
+	return fmt.Sprintf("line %d: %s\n%*s %s", l.Line, side(l.Want), len(fmt.Sprintf("line %d:", l.Line)), "not", side(l.Got))
+}
+
+func writeStderr(b *bufio.Writer, title, text string) {
+	text = strings.TrimRight(text, "\n")
+	if text == "" {
+		return
+	}
+	fmt.Fprintf(b, "  %s\n", title)
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if i == shownStderr {
+			fmt.Fprintf(b, "    … and %d more lines\n", len(lines)-i)
+			return
+		}
+		fmt.Fprintf(b, "    %s\n", line)
+	}
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "(nothing)"
+	}
+	return s
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return grouped(int64(n)) + " " + what + "s"
+}
+
+// events is how often something happened, and how long it took in all.
+func events(n, ns int64) string {
+	if n == 0 {
+		return "0"
+	}
+	return grouped(n) + " in " + duration(time.Duration(ns))
+}
+
+// grouped is n with a comma every three digits.
+func grouped(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// duration is d with three digits or so.
+func duration(d time.Duration) string {
+	switch {
+	case d == 0:
+		return "0 s"
+	case d < time.Millisecond:
+		return fmt.Sprintf("%.3g µs", float64(d)/1e3)
+	case d < time.Second:
+		return fmt.Sprintf("%.3g ms", float64(d)/1e6)
+	}
+	return fmt.Sprintf("%.2f s", d.Seconds())
+}
+
+func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
+
+// speed says how the time of the rewritten program relates to the original's.
+func speed(original, rewritten time.Duration) string {
+	if original == 0 || rewritten == 0 {
+		return ""
+	}
+	if rewritten <= original {
+		return fmt.Sprintf("%.2fx as fast", float64(original)/float64(rewritten))
+	}
+	return fmt.Sprintf("%.2fx as long", float64(rewritten)/float64(original))
+}
+
+func fewer(original, rewritten int64) string {
+	if original <= rewritten || rewritten == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.1fx fewer", float64(original)/float64(rewritten))
+}
+
+// machine names where the figures were measured.
+func machine() string {
+	return fmt.Sprintf("%s/%s, %s, %s", runtime.GOOS, runtime.GOARCH, plural(runtime.NumCPU(), "CPU"), runtime.Version())
+}

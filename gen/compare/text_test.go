@@ -1,0 +1,130 @@
+package compare
+
+import (
+	"flag"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/asyncgen/asyncgen/device/report"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+func TestFigures(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{duration(0), "0 s"},
+		{duration(1500 * time.Nanosecond), "1.5 µs"},
+		{duration(52_340 * time.Microsecond), "52.3 ms"},
+		{duration(61 * time.Second), "61.00 s"},
+		{grouped(0), "0"},
+		{grouped(999), "999"},
+		{grouped(1234567), "1,234,567"},
+		{grouped(-1000), "-1,000"},
+		{grouped(-100), "-100"},
+		{plural(1, "run"), "1 run"},
+		{plural(2048, "line"), "2,048 lines"},
+		{events(0, 7), "0"},
+		{events(2000, 7000), "2,000 in 7 µs"},
+		{speed(3*time.Second, time.Second), "3.00x as fast"},
+		{speed(time.Second, 2*time.Second), "2.00x as long"},
+		{fewer(2048, 64), "32.0x fewer"},
+		{fewer(5, 5), ""},
+		{fewer(5, 0), ""},
+		{megabytes(12_345_678), "12.3 MB"},
+	} {
+		if c.got != c.want {
+			t.Errorf("got %q, want %q", c.got, c.want)
+		}
+	}
+}
+
+// side returns a program that took these times, in milliseconds, and waited so often, 10 µs each time.
+func side(waits int64, times ...int) Side {
+	s := Side{Status: "exit status 0", Peak: 20e6, Sync: report.Counts{Waits: waits, WaitNS: waits * 10_000}}
+	for _, ms := range times {
+		s.Times = append(s.Times, time.Duration(ms)*time.Millisecond)
+	}
+	return s
+}
+
+func TestMedian(t *testing.T) {
+	odd, even := side(0, 9, 1, 5), side(0, 9, 1, 5, 6)
+	if odd.Time() != 5*time.Millisecond || even.Time() != 5500*time.Microsecond {
+		t.Errorf("medians %v and %v, want 5ms and 5.5ms", odd.Time(), even.Time())
+	}
+}
+
+func TestNotes(t *testing.T) {
+	some := &programs{applied: []string{"train"}}
+	for _, c := range []struct {
+		name                string
+		original, rewritten Side
+		programs            *programs
+		want                string // the beginning; "" for no note
+	}{
+		{"nothing rewritten", side(9, 5), side(9, 5), &programs{}, "nothing was rewritten"},
+		{"no waits", side(0, 5), side(0, 5), some, "the program as written never waits"},
+		{"faster", side(1000, 50, 52), side(10, 20, 22), some, ""},
+		{"same waits", side(10, 50, 52), side(10, 51, 53), some, "no gain beyond what runs differ by: the rewritten program waits as often"},
+		{"compute-bound", side(1000, 50, 52), Side{Times: []time.Duration{51e6}, Sync: report.Counts{Waits: 30, HelpNS: 10_000_000}}, some,
+			"no gain beyond what runs differ by: it waits 30 times instead of 1,000, but the device is busy all the time"},
+		{"elsewhere", side(100, 50, 52), side(2, 51, 51), some, "no gain beyond what runs differ by: waiting is not where the time goes: as written, it is 1 ms of 51 ms"},
+		{"slower", side(10, 50, 52), side(10, 61, 63), some, "slower: "},
+	} {
+		got := strings.Join(notes(&Device{Original: c.original, Rewritten: c.rewritten}, c.programs), "\n")
+		if !strings.HasPrefix(got, c.want) || (c.want == "") != (got == "") {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+	different := &Device{Original: side(9, 5), Rewritten: side(9, 5), Differences: []Difference{{What: "end"}}}
+	if got := notes(different, &programs{}); got != nil {
+		t.Errorf("different programs: %q, want no note about gains", got)
+	}
+}
+
+// TestText compares the text for a made-up result with a golden file.
+func TestText(t *testing.T) {
+	text := func(s string) *string { return &s }
+	original, rewritten := side(2048, 52, 50, 51), side(64, 20, 22, 21)
+	original.Stderr = strings.Repeat("a line\n", 20)
+	bad := side(2048, 52)
+	bad.Status = "exit status 1"
+	r := &Result{
+		Package:   "./train",
+		Args:      []string{"-small"},
+		Machine:   "plan9/mips, 3 CPUs, go1.99",
+		Count:     3,
+		Rewritten: []string{"train.go:12: train: R1 R2"},
+		Refused:   []string{"train.go:40:3: AG203 refused\n  because"},
+		Devices: []*Device{
+			{Name: "cpu", Original: original, Rewritten: rewritten, Lines: 12, Notes: []string{"a note"}},
+			{Name: "sim:0", Simulated: true, Original: original, Rewritten: bad, Lines: 12, Differences: []Difference{
+				{What: "stdout", Total: 9, Lines: []LineDiff{{3, text("loss 1\n"), text("loss 2\n")}, {12, text("end\n"), nil}}},
+				{What: "end", Want: "exit status 0", Got: "exit status 1"},
+				{What: "failure", Got: "panic: boom"},
+			}},
+		},
+	}
+	var b strings.Builder
+	if err := r.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	const golden = "testdata/text.golden"
+	if *update {
+		if err := os.WriteFile(golden, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.String() != string(want) {
+		t.Errorf("got:\n%s\nwant:\n%s\n(go test ./gen/compare -run TestText -update rewrites it)", b.String(), want)
+	}
+	if r.Same() {
+		t.Error("Same reports true for programs that differ")
+	}
+}
