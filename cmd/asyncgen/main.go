@@ -44,8 +44,12 @@ type command struct {
 // first runs when no command is named, as in //go:generate go tool asyncgen.
 func commands() []command {
 	return []command{
+		{"generate", "[flags] [packages]", "rewrite marked functions so that they do not wait in loops", generate},
 		{"vet", "[flags] [packages]", "find calls that wait in loops, and other mistakes with asynchrony", vet},
 		{"compare", "[flags] PACKAGE [-- ARGUMENTS]", "a program as written against the same program rewritten", compareCommand},
+		{"run", "[go flags] PACKAGE [args]", "go run, with rewritten sources", overlaid("run")},
+		{"build", "[go flags] [packages]", "go build, with rewritten sources", overlaid("build")},
+		{"test", "[go flags] [packages]", "go test, with rewritten sources", overlaid("test")},
 		{"help", "[COMMAND]", "list the commands, or explain one", help},
 		{"version", "", "print the version of asyncgen and of Go", version},
 	}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"github.com/asyncgen/asyncgen/gen"
+	"github.com/asyncgen/asyncgen/gen/overlay"
+)
+
+// overlaid returns the command that runs the go command of the same name with
+// rewritten sources.
+func overlaid(name string) func(context.Context, *env, []string) int {
+	return func(ctx context.Context, e *env, args []string) int {
+		if len(args) == 1 && slices.Contains([]string{"-h", "-help", "--help"}, args[0]) {
+			fs := e.flags(name, "Like \"go "+name+"\", with all functions of the named packages, and of the packages of\n"+
+				"the same module that they need, rewritten so that they do not wait in loops.\n"+
+				"No file is changed. All flags are those of \"go "+name+"\".")
+			code, _ := e.parse(fs, args)
+			return code
+		}
+		flags, packages := goArgs(name, args)
+		result, err := gen.Generate(ctx, gen.Config{Patterns: packages, BuildFlags: flags, All: true})
+		if err != nil {
+			return e.trouble("%v", err)
+		}
+		o, err := overlay.Of(result)
+		if err != nil {
+			return e.trouble("%v", err)
+		}
+		defer o.Close()
+		cmd := exec.CommandContext(ctx, "go", append([]string{name, o.Flag()}, args...)...)
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = e.stdin, e.stdout, e.stderr
+		err = cmd.Run()
+		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+			return exitFindings // go has said why
+		}
+		if err != nil {
+			return e.trouble("%s: %v", name, err)
+		}
+		return exitOK
+	}
+}
+
+// buildFlags are the flags of the go command that decide which files are
+// built.
+var buildFlags = []string{"tags", "mod", "modfile", "race", "msan", "asan"}
+
+// goSwitches are the flags of go run, build and test that have no value.
+const goSwitches = "a n v x work race msan asan cover trimpath linkshared modcacherw i json c short benchmem failfast fullpath artifacts"
+
+// goArgs finds, among the arguments of a go command, the flags that decide
+// which files are built, and the packages.
+func goArgs(name string, args []string) (flags, packages []string) {
+	switches := strings.Fields(goSwitches)
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		if arg == "-args" || arg == "--args" {
+			break
+		}
+		if !strings.HasPrefix(arg, "-") {
+			packages = append(packages, arg)
+			if name == "run" {
+				break // the rest is for the program
+			}
+			continue
+		}
+		flag, _, hasValue := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		takesNext := !hasValue && !slices.Contains(switches, flag) && i+1 < len(args)
+		if slices.Contains(buildFlags, flag) {
+			flags = append(flags, arg)
+			if takesNext {
+				flags = append(flags, args[i+1])
+			}
+		}
+		if takesNext {
+			i++
+		}
+	}
+	return flags, packages
+}
