@@ -69,7 +69,7 @@ func checkMain(ctx context.Context, cfg Config) error {
 }
 
 // goCommand runs the go command and returns its standard output. The error
-// has what it prints to standard error.
+// is what it prints to standard error.
 func goCommand(ctx context.Context, cfg Config, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = cfg.Dir
@@ -79,10 +79,10 @@ func goCommand(ctx context.Context, cfg Config, args ...string) (string, error) 
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
-	if err != nil {
-		return "", fmt.Errorf("go %s: %w\n%s", args[0], err, strings.TrimSpace(stderr.String()))
+	if text := strings.TrimSpace(stderr.String()); err != nil && text != "" {
+		return "", fmt.Errorf("go %s: %s", args[0], text)
 	}
-	return string(out), nil
+	return string(out), err
 }
 
 // exe is how the names of executables end.

@@ -108,7 +108,7 @@ type UnstableError struct {
 
 func (e *UnstableError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "the output of the program as written differs from run to run on %s, in %d lines:", e.Device, e.Total)
+	fmt.Fprintf(&b, "the output of the program as written differs from run to run on %s, in %s:", e.Device, plural(e.Total, "line"))
 	for _, l := range e.Lines {
 		fmt.Fprintf(&b, "\n%s", l)
 	}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/gen/compare"
+)
+
+const programs = "../../testdata/programs/"
+
+// TestCompare runs the main job at a small size, and reads its two forms of output.
+func TestCompare(t *testing.T) {
+	args := []string{"-count", "1", programs + "metrics", "--", "-small"}
+	stdout, stderr, code := asyncgen(t, append([]string{"compare", "-json"}, args...)...)
+	if code != exitOK || stderr != "" {
+		t.Fatalf("exit code %d, standard error %q", code, stderr)
+	}
+	var r compare.Result
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Devices) != 2 || r.Devices[0].Simulated || !r.Devices[1].Simulated || !r.Same() {
+		t.Fatalf("want two devices, the second simulated, and no difference: %s", stdout)
+	}
+	for _, d := range r.Devices {
+		if len(d.Original.Times) != 1 || len(d.Rewritten.Times) != 1 || d.Lines == 0 {
+			t.Errorf("%s: %+v", d.Name, d)
+		}
+	}
+	// One batch in 16 at most, of 256, while the program as written waits for
+	// each on a device that takes its time.
+	if o, w := r.Devices[1].Original.Sync.Waits, r.Devices[1].Rewritten.Sync.Waits; o < 256 || w > 256/16 {
+		t.Errorf("on %s, %d waits as written and %d rewritten; want 256 or more, and at most 16", r.Devices[1].Name, o, w)
+	}
+}
+
+// TestCompareTrouble gives compare what can't be compared.
+func TestCompareTrouble(t *testing.T) {
+	for _, c := range []struct{ pkg, want string }{
+		{"../../device", "is no program"},
+		{programs + "...", "packages, not one"},
+		{"./no-such-folder", "directory not found"},
+		{"no.such/module", "no required module provides package"},
+	} {
+		stdout, stderr, code := asyncgen(t, "compare", c.pkg)
+		if code != exitTrouble || stdout != "" || !strings.Contains(stderr, c.want) {
+			t.Errorf("compare %s: exit code %d, standard error %q; want %d and a message with %q", c.pkg, code, stderr, exitTrouble, c.want)
+		}
+	}
+}
