@@ -58,7 +58,7 @@ func BenchmarkMap(b *testing.B) {
 
 func BenchmarkMatMul(b *testing.B) {
 	k := device.NewKernel("matmul", device.MatMul, nil, device.Float32, device.Float32, device.Float32)
-	for _, s := range [][3]int{{4, 4, 4}, {64, 64, 64}, {512, 512, 512}, {1, 512, 2048}, {1024, 1, 512}, {2, 512, 512}} {
+	for _, s := range [][3]int{{4, 4, 4}, {64, 64, 64}, {512, 512, 512}, {1, 512, 2048}, {1024, 1, 512}, {2, 512, 512}, {1024, 10, 512}, {512, 3, 512}} {
 		m, n, depth := s[0], s[1], s[2]
 		b.Run(fmt.Sprintf("%dx%dx%d", m, n, depth), func(b *testing.B) {
 			c := device.Command{Kernel: k, N: m * n, Args: &device.Args{Ints: s[:]}}

@@ -339,7 +339,7 @@ func testMatMul[T number](t *testing.T, rnd *rand.Rand) {
 			m, n, depth = 1+rnd.IntN(2), blockCols+rnd.IntN(5), 1+rnd.IntN(3)
 		}
 		if rnd.IntN(10) == 0 {
-			m, n, depth = blockRows+rnd.IntN(5), 1+rnd.IntN(3), blockK+1
+			m, n, depth = 70+rnd.IntN(5), 1+rnd.IntN(3), blockK+1
 		}
 		c := device.Command{Kernel: k, N: m * n, Args: &device.Args{Ints: []int{m, n, depth}}}
 		view := func(rows, cols int) ([]int, int) {

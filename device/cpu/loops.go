@@ -292,6 +292,7 @@ func whereLoop(size int) loop {
 
 func choose[T any](dst, c, x, y unsafe.Pointer, _ uint64, n int) {
 	d, cs, xs, ys := slice[T](dst, n), slice[bool](c, n), slice[T](x, n), slice[T](y, n)
+	cs, xs, ys = cs[:len(d)], xs[:len(d)], ys[:len(d)] // no bounds checks in the loop
 	for i := range d {
 		v := ys[i]
 		if cs[i] {
