@@ -25,7 +25,7 @@ var kindsOfDevice = []struct {
 	{"cpu", func(testing.TB) device.Device { return newCPU(2) }},
 	{"one worker", func(testing.TB) device.Device { return newCPU(1) }},
 	{"hidden", func(testing.TB) device.Device {
-		return device.Wrap("dsp", device.KindCPU, &fakeCPU{workers: 2, noHost: true})
+		return device.Wrap("dsp", device.KindCPU, &fakeCPU{workers: 1, noHost: true})
 	}},
 	{"gpu", newGPU},
 }

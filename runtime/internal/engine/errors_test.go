@@ -219,3 +219,10 @@ func TestWaitAllForgetsNothing(t *testing.T) {
 		}
 	})
 }
+
+// canceled returns a context that has ended.
+func canceled() context.Context {
+	ctx, cancel := context.WithCancel(bg)
+	cancel()
+	return ctx
+}

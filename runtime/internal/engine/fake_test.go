@@ -82,6 +82,7 @@ type fakeCPU struct {
 	mu       sync.Mutex
 	failFrom int // the allocation with this number and later ones fail; 0: none
 	allocs   int
+	freed    int
 	failing  bool // the next allocation fails
 }
 
@@ -107,7 +108,11 @@ func (f *fakeCPU) alloc(bytes int64, hidden bool) (*device.Buffer, error) {
 	}
 	return b, nil
 }
-func (f *fakeCPU) Free(*device.Buffer) {}
+func (f *fakeCPU) Free(*device.Buffer) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.freed++
+}
 func (f *fakeCPU) Submit(cmds []device.Command) (device.Ticket, error) {
 	for i := range cmds {
 		if err := runCommand(&cmds[i]); err != nil {
@@ -158,6 +163,7 @@ func (g *fakeGPU) work() {
 			return
 		}
 		c := g.queue[0]
+		g.queue[0] = device.Command{}
 		g.queue = g.queue[1:]
 		g.mu.Unlock()
 		err := func() (err error) {

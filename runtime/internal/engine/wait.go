@@ -254,6 +254,10 @@ func (e *Engine) admit(bytes int64, op *Op, pc uintptr) {
 // stallFor waits until the ring of st, or if st is nil the bound on bytes, has room. Whoever
 // waits executes whatever is ready, on all devices.
 func (e *Engine) stallFor(st *stream, bytes int64, k *device.Kernel, pc uintptr) {
+	e.settle()
+	if e.hasRoom(st, bytes) {
+		return // the books were behind
+	}
 	start := now()
 	var h help
 	for looks := 0; !e.hasRoom(st, bytes); looks++ {
@@ -270,9 +274,7 @@ func (e *Engine) stallFor(st *stream, bytes int64, k *device.Kernel, pc uintptr)
 		}
 		// From here on whoever finishes something publishes it and then broadcasts, so nothing is missed.
 		e.stalled.n.Add(1)
-		for _, other := range e.allStreams() {
-			other.exec.settle()
-		}
+		e.settle()
 		e.stalled.mu.Lock()
 		if !e.hasRoom(st, bytes) {
 			e.stalled.cond.Wait()
@@ -282,6 +284,13 @@ func (e *Engine) stallFor(st *stream, bytes int64, k *device.Kernel, pc uintptr)
 	}
 	h.rest()
 	e.countStall(k.Name, pc, now()-start, h)
+}
+
+// settle brings done of all streams and inFlight up to date.
+func (e *Engine) settle() {
+	for _, st := range e.allStreams() {
+		st.exec.settle()
+	}
 }
 
 func (e *Engine) hasRoom(st *stream, bytes int64) bool {
