@@ -241,3 +241,6 @@ func (g *fakeGPU) Close() error {
 	<-g.exited
 	return nil
 }
+
+// opOf is a command that adds one to s.
+func opOf(s *Storage) device.Command { return device.Command{Kernel: addOne, N: int(s.bytes / 8)} }
