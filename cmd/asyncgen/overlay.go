@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os/exec"
 	"slices"
 	"strings"
@@ -22,7 +23,10 @@ func overlaid(name string) func(context.Context, *env, []string) int {
 			code, _ := e.parse(fs, args)
 			return code
 		}
-		flags, packages := goArgs(name, args)
+		flags, packages, err := goArgs(name, args)
+		if err != nil {
+			return e.trouble("%v", err)
+		}
 		result, err := gen.Generate(ctx, gen.Config{Patterns: packages, BuildFlags: flags, All: true})
 		if err != nil {
 			return e.trouble("%v", err)
@@ -49,13 +53,20 @@ func overlaid(name string) func(context.Context, *env, []string) int {
 // built.
 var buildFlags = []string{"tags", "mod", "modfile", "race", "msan", "asan"}
 
-// goSwitches are the flags of go run, build and test that have no value.
-const goSwitches = "a n v x work race msan asan cover trimpath linkshared modcacherw i json c short benchmem failfast fullpath artifacts"
+// The flags of go run, build and test, without a value and with one.
+// -overlay is ours.
+var (
+	goSwitches = strings.Fields(`a n v x work race msan asan cover trimpath linkshared modcacherw i json c short benchmem failfast
+		fullpath artifacts buildvcs`)
+	goValues = strings.Fields(`C o p exec tags mod modfile asmflags buildmode compiler gccgoflags gcflags installsuffix ldflags pgo
+		pkgdir toolexec covermode coverpkg coverprofile bench benchtime blockprofile blockprofilerate count cpu cpuprofile fuzz
+		fuzztime fuzzminimizetime list memprofile memprofilerate mutexprofile mutexprofilefraction outputdir parallel run shuffle
+		skip timeout trace vet`)
+)
 
 // goArgs finds, among the arguments of a go command, the flags that decide
 // which files are built, and the packages.
-func goArgs(name string, args []string) (flags, packages []string) {
-	switches := strings.Fields(goSwitches)
+func goArgs(name string, args []string) (flags, packages []string, err error) {
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
 		if arg == "-args" || arg == "--args" {
@@ -69,7 +80,10 @@ func goArgs(name string, args []string) (flags, packages []string) {
 			continue
 		}
 		flag, _, hasValue := strings.Cut(strings.TrimLeft(arg, "-"), "=")
-		takesNext := !hasValue && !slices.Contains(switches, flag) && i+1 < len(args)
+		takesNext := !hasValue && slices.Contains(goValues, flag) && i+1 < len(args)
+		if !slices.Contains(goValues, flag) && !slices.Contains(goSwitches, flag) {
+			return nil, nil, fmt.Errorf("%s: go %s has no flag -%s that can be used here", name, name, flag)
+		}
 		if slices.Contains(buildFlags, flag) {
 			flags = append(flags, arg)
 			if takesNext {
@@ -80,5 +94,5 @@ func goArgs(name string, args []string) (flags, packages []string) {
 			i++
 		}
 	}
-	return flags, packages
+	return flags, packages, nil
 }
