@@ -61,11 +61,15 @@ func NewLater[S any](window int) *Later[S] {
 
 // Read takes the value of t for functions that are queued from now on. If t is on
 // a device whose memory the host can't reach, a copy is enqueued at once. Read
-// never waits.
+// never waits. A nil t is no mistake before the Read is used, as it would not be
+// in the program that uses t itself.
 //
 //asyncgen:api meta none
 //go:noinline
 func (l *Later[S]) Read(t *tensor.Tensor) Read {
+	if t == nil {
+		return Read{}
+	}
 	r := Read{t.Detach()}
 	if !t.Device().Backend().Caps().HostMemory {
 		r.t = r.t.To(device.CPU())

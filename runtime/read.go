@@ -77,7 +77,13 @@ func (r Read) String() string { return r.t.String() }
 //
 //asyncgen:api print
 //go:noinline
-func (r Read) Format(s fmt.State, verb rune) { r.t.Format(s, verb) }
+func (r Read) Format(s fmt.State, verb rune) {
+	if r.t == nil {
+		fmt.Fprint(s, "<nil>") // what fmt prints for a nil *Tensor
+		return
+	}
+	r.t.Format(s, verb)
+}
 
 // LogValue is [tensor.Tensor.LogValue].
 //
