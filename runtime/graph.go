@@ -21,7 +21,7 @@ type OpGraph struct {
 type node struct {
 	op     string // empty: a tensor that was there before
 	dtype  device.DType
-	shape  device.Shape
+	shape  device.Shape // nil: not told
 	device device.Device
 	file   string // base name of the file that enqueued it
 	line   int
@@ -50,7 +50,7 @@ type recorder struct {
 
 func (r *recorder) add(e engine.Event) {
 	n := node{op: e.Op, dtype: e.DTypes[0], device: e.Device, file: filepath.Base(e.File), line: e.Line}
-	if len(e.Shapes) > 0 {
+	if len(e.Shapes) > 0 { // copies between devices don't tell
 		n.shape = append(device.Shape{}, e.Shapes[0]...)
 	}
 	seen := map[int]bool{}
@@ -89,7 +89,12 @@ func (n *node) title() string {
 	return n.op
 }
 
-func (n *node) what() string { return n.dtype.String() + n.shape.String() }
+func (n *node) what() string {
+	if n.shape == nil {
+		return n.dtype.String()
+	}
+	return n.dtype.String() + n.shape.String()
+}
 
 // where is the line that enqueued n, and its device if it is not the default one.
 func (n *node) where() string {

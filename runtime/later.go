@@ -25,7 +25,7 @@ import (
 // An entry runs when those before it have, and the values read before it was
 // queued have arrived: at the next Do or Read that finds it so, or in Flush
 // and Close, which wait. When more entries than the window are queued, Do waits
-// once, for the values of the entry in the middle.
+// once, until the one in the middle can run.
 //
 // A function of the backlog may use the Later that it runs from: while it runs
 // the backlog is empty, and what it queues comes before what was queued after
@@ -128,14 +128,22 @@ func (l *Later[S]) runAll() {
 	}
 }
 
-// runMiddle waits for the entry in the middle, and runs the entries up to it and those
-// after it that are ready. In general the ones before it are ready, too.
+// runMiddle waits, once, for the entries up to the one in the middle, and runs
+// them and those after it that are ready.
 func (l *Later[S]) runMiddle() {
 	keep := l.pending() / 2
-	l.backlog[len(l.backlog)-1-keep].wait()
-	for l.pending() > keep { // not a count: functions may queue more in front
-		l.backlog[l.head].wait()
-		l.runNext()
+	for l.pending() > keep { // once, unless functions queue more in front
+		var values []*tensor.Tensor
+		first := l.backlog[l.head : len(l.backlog)-keep]
+		for _, e := range first {
+			for _, r := range e.reads {
+				values = append(values, r.t)
+			}
+		}
+		_ = tensor.Wait(values...) // errors are raised where values are used
+		for n := len(first); n > 0 && l.pending() > keep && l.backlog[l.head].isReady(); n-- {
+			l.runNext()
+		}
 	}
 	l.runReady()
 }
@@ -164,11 +172,4 @@ func (e entry) isReady() bool {
 		}
 	}
 	return true
-}
-
-// wait waits for the values of the entry. Their errors are raised where they are used.
-func (e entry) wait() {
-	for _, r := range slices.Backward(e.reads) { // the last one: the others are there then
-		_ = r.t.Wait()
-	}
 }

@@ -185,6 +185,7 @@ var api = []Func{
 	{"github.com/asyncgen/asyncgen/runtime/tensor.SliceOf", Read, 0, Never},
 	{"github.com/asyncgen/asyncgen/runtime/tensor.TryFrom", Host, None, Never},
 	{"github.com/asyncgen/asyncgen/runtime/tensor.Uniform", Draw, None, Never},
+	{"github.com/asyncgen/asyncgen/runtime/tensor.Wait", Wait, 0, Never},
 	{"github.com/asyncgen/asyncgen/runtime/tensor.Where", Op, None, Never},
 	{"github.com/asyncgen/asyncgen/runtime/tensor.Zeros", Host, None, Never},
 }

@@ -71,6 +71,7 @@ func testFailure(t *testing.T, on device.Device, e *engine.Engine) {
 
 	for what, read := range map[string]func() error{
 		"Wait":            late.Wait,
+		"Wait for all":    func() error { return tensor.Wait(good, late, bad) },
 		"WaitContext":     func() error { return late.WaitContext(context.Background()) },
 		"ItemContext":     func() error { _, err := late.ItemContext(context.Background()); return err },
 		"Float32sContext": func() error { _, err := late.Float32sContext(context.Background()); return err },

@@ -131,6 +131,7 @@ func TestReads(t *testing.T) {
 			"Bools":           {fmt.Sprint(b.Bools()), "[true false]"},
 			"SliceOf":         {fmt.Sprint(tensor.SliceOf[bool](b)), "[true false]"},
 			"Wait":            {fmt.Sprint(f.Wait(), f.WaitContext(t.Context()), f.Ready()), "<nil> <nil> true"},
+			"Wait for all":    {tensor.Wait(f, f.Sum(), d), nil},
 			"metadata":        {fmt.Sprint(f.Rank(), f.Size(), f.Dim(-1), f.Shape(), f.DType(), f.Device() == on), "2 4 2 [2 2] float32 true"},
 		} {
 			if c[0] != c[1] {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/kernel"
+	"github.com/asyncgen/asyncgen/runtime/internal/engine"
 	"github.com/asyncgen/asyncgen/runtime/op"
 	"gonum.org/v1/gonum/mat"
 )
@@ -22,6 +23,19 @@ import (
 //asyncgen:api wait
 //go:noinline
 func (t *Tensor) Wait() error { return t.storage.Wait(context.Background(), "Wait") }
+
+// Wait waits until all of ts have been computed, in one wait, and returns the
+// error of the first that failed.
+//
+//asyncgen:api wait 0
+//go:noinline
+func Wait(ts ...*Tensor) error {
+	storages := make([]*engine.Storage, len(ts))
+	for i, t := range ts {
+		storages[i] = t.storage
+	}
+	return engine.WaitEach(context.Background(), "Wait", storages)
+}
 
 // WaitContext is Wait, or the context's error when that ends first; it ends
 // the waiting, not the computation.

@@ -127,6 +127,37 @@ func (s *Storage) Wait(ctx context.Context, name string) error {
 	return s.Err()
 }
 
+// WaitEach is Wait for several storages, one after the other, as one wait: that is how it is counted. It returns the
+// error of the first that is spoiled.
+func WaitEach(ctx context.Context, name string, ss []*Storage) error {
+	pc := callerPC()
+	start := now()
+	var h help
+	var waited *Engine
+	var err error
+	for _, s := range ss {
+		if want := s.last.Load(); s.fin.Load() < want {
+			waited = s.st.e
+			var more help
+			more, err = s.st.exec.await(ctx, goal{seq: want - 1})
+			h.ops += more.ops
+			h.idle += more.idle
+			if err != nil {
+				break
+			}
+		}
+	}
+	if waited != nil {
+		waited.countWait(name, pc, now()-start, h)
+	}
+	for _, s := range ss {
+		if err == nil {
+			err = s.Err()
+		}
+	}
+	return err
+}
+
 // finished notes the outcome of the writer at seq.
 func (s *Storage) finished(seq uint64, fail *OpError) {
 	if s.err.Load() != fail {

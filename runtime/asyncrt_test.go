@@ -1,0 +1,246 @@
+package asyncrt_test
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/device"
+	asyncrt "github.com/asyncgen/asyncgen/runtime"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+func ExampleTry() {
+	x, zero := tensor.From([]int64{7}), tensor.From([]int64{0})
+	err := asyncrt.Try(func() {
+		fmt.Println(x.Div(zero).ItemInt())
+	})
+	fmt.Println(err)
+	asyncrt.WaitAll() // reports it, too
+	// Output: asyncgen: kernel panicked: runtime error: integer divide by zero
+}
+
+func ExampleGraph() {
+	x, y := tensor.Ones(1, 2), tensor.Ones(1, 2)
+	fmt.Print(asyncrt.Graph(func() {
+		x.Mul(y).AddScalar(2)
+	}))
+	// Output:
+	// 1  tensor     float32[1 2]
+	// 2  tensor     float32[1 2]
+	// 3  Mul        float32[1 2]  reads 1 2  asyncrt_test.go:30
+	// 4  AddScalar  float32[1 2]  reads 3    asyncrt_test.go:30
+}
+
+func ExampleLater() {
+	later := asyncrt.NewLater[struct{}](64)
+	defer later.Close()
+	x := tensor.From([]float64{1, 2})
+	total := 0.0
+	for i := range 3 {
+		x = x.MulScalar(2)
+		sumAt := later.Read(x.Sum())
+		later.Do(func() {
+			total += sumAt.Item()
+			fmt.Println(i, sumAt, total)
+		})
+	}
+	later.Flush()
+	// Output:
+	// 0 6 6
+	// 1 12 18
+	// 2 24 42
+}
+
+// WaitAll returns the failures since the last one, in program order;
+// Synchronize those of one device.
+func TestWaiting(t *testing.T) {
+	if err := asyncrt.WaitAll(); err != nil {
+		t.Fatal(err)
+	}
+	sim, err := device.Open("sim:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fail := func(on device.Device) {
+		tensor.FromOn(on, []int64{1}).Div(tensor.FromOn(on, []int64{0}))
+	}
+	fail(device.CPU())
+	fail(sim)
+	fail(device.CPU())
+	if err := asyncrt.Synchronize(sim); len(parts(err)) != 1 {
+		t.Errorf("Synchronize of sim:0: %v, want one error", err)
+	}
+	errs := parts(asyncrt.WaitAll())
+	if len(errs) != 2 {
+		t.Fatalf("WaitAll: %v, want two errors", errs)
+	}
+	for _, err := range errs {
+		var op *asyncrt.OpError
+		if !errors.As(err, &op) || op.Op != "Div" || !strings.HasSuffix(op.File, "asyncrt_test.go") {
+			t.Errorf("%+v", err)
+		}
+	}
+	if err := errors.Join(asyncrt.WaitAll(), asyncrt.Synchronize(device.Device{})); err != nil {
+		t.Errorf("when all was reported: %v", err)
+	}
+}
+
+// parts lists the errors that are joined in err.
+func parts(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
+	}
+	return nil
+}
+
+func TestTry(t *testing.T) {
+	if err := asyncrt.Try(func() {}); err != nil {
+		t.Errorf("Try of nothing: %v", err)
+	}
+	defer func() {
+		if recover() != "other" {
+			t.Error("Try keeps a panic that is not its business")
+		}
+	}()
+	_ = asyncrt.Try(func() { panic("other") })
+}
+
+// Values are the same under any bound, and a tight bound stalls.
+func TestSetLimit(t *testing.T) {
+	on, g := gated()
+	asyncrt.SetLimit(1 << 20)
+	defer asyncrt.SetLimit(0)
+	x := tensor.On(on).Ones(1 << 16)
+	blocked := x.Tanh()
+	before := asyncrt.Stats()
+	for range 3 {
+		x = x.AddScalar(1) // a quarter of the bound each; with the first two it is full
+	}
+	go g.let(1)
+	y := x.AddScalar(1)
+	after := asyncrt.Stats()
+	if after.Enqueued-before.Enqueued != 4 || after.PeakBytes < 1<<20 {
+		t.Errorf("%d operations, at most %d bytes", after.Enqueued-before.Enqueued, after.PeakBytes)
+	}
+	if blocked.Wait() != nil || y.At(7) != 5 {
+		t.Error("the values are wrong")
+	}
+}
+
+// The graph of a diamond, with a view, an update in place of a buffer and
+// another device, in all three forms.
+func TestGraph(t *testing.T) {
+	sim, err := device.Open("sim:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := tensor.Ones(2, 2).Track()
+	f := func() {
+		a, b := x.Exp(), x.T().Neg()
+		a.Mul(b).Mul(x).Add(a)
+		tensor.Grad(x.Slice(1, 0, 1).Sum(), x)
+		x.To(sim).Exp()
+	}
+	f()
+	g := asyncrt.Graph(f)
+	text := g.String()
+	for _, want := range []string{
+		"1  tensor ", "2  Exp  ", "reads 1 ", "reads 2 3 ", "reads 4 1 ", "on sim:0",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if g.Len() != strings.Count(text, "\n")-strings.Count(text, "tensor") {
+		t.Errorf("%d operations in\n%s", g.Len(), text)
+	}
+
+	var dot, svg, again bytes.Buffer
+	if err := errors.Join(g.WriteDOT(&dot), g.WriteSVG(&svg), g.WriteSVG(&again)); err != nil {
+		t.Fatal(err)
+	}
+	edges := strings.Count(dot.String(), " -> ")
+	if !strings.HasPrefix(dot.String(), "digraph ops {") || !strings.Contains(dot.String(), "\tn1 -> n2;\n") {
+		t.Errorf("DOT:\n%s", dot.String())
+	}
+	boxes, paths := drawing(t, svg.Bytes())
+	if len(boxes) != strings.Count(text, "\n") || paths != edges {
+		t.Errorf("%d boxes and %d edges for\n%s", len(boxes), paths, text)
+	}
+	for i, p := range boxes {
+		for _, q := range boxes[:i] {
+			if p[0] < q[0]+q[2] && q[0] < p[0]+p[2] && p[1] < q[1]+q[3] && q[1] < p[1]+p[3] {
+				t.Errorf("boxes overlap: %v, %v", p, q)
+			}
+		}
+	}
+	if !bytes.Equal(svg.Bytes(), again.Bytes()) {
+		t.Error("two drawings of one graph differ")
+	}
+	for _, write := range []func(io.Writer) error{g.WriteDOT, g.WriteSVG} {
+		if write(broken{}) == nil {
+			t.Error("the error of the writer is lost")
+		}
+	}
+	if err := asyncrt.WaitAll(); err != nil {
+		t.Error(err)
+	}
+}
+
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, errors.New("broken") }
+
+// drawing checks that svg is well-formed and within its frame, and returns the boxes and
+// the number of edges.
+func drawing(t *testing.T, svg []byte) (boxes [][4]float64, edges int) {
+	t.Helper()
+	var width, height float64
+	for d := xml.NewDecoder(bytes.NewReader(svg)); ; {
+		tok, err := d.Token()
+		if err == io.EOF {
+			return boxes, edges
+		}
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, svg)
+		}
+		e, ok := tok.(xml.StartElement)
+		if !ok {
+			continue
+		}
+		attr := map[string]string{}
+		for _, a := range e.Attr {
+			attr[a.Name.Local] = a.Value
+		}
+		number := func(name string) (v float64) {
+			fmt.Sscan(attr[name], &v)
+			return v
+		}
+		switch {
+		case e.Name.Local == "svg":
+			width, height = number("width"), number("height")
+		case e.Name.Local == "rect" && attr["x"] != "":
+			box := [4]float64{number("x"), number("y"), number("width"), number("height")}
+			if box[0] < 0 || box[1] < 0 || box[0]+box[2] > width || box[1]+box[3] > height {
+				t.Errorf("box %v is outside of %v×%v", box, width, height)
+			}
+			boxes = append(boxes, box)
+		case e.Name.Local == "path" && attr["marker-end"] != "":
+			edges++
+		}
+	}
+}
+
+func TestEmptyGraph(t *testing.T) {
+	g := asyncrt.Graph(func() {})
+	var svg bytes.Buffer
+	if err := g.WriteSVG(&svg); err != nil || g.Len() != 0 || g.String() != "" {
+		t.Errorf("%v, %d operations, %q", err, g.Len(), g.String())
+	}
+	drawing(t, svg.Bytes())
+}

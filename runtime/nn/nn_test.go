@@ -1,0 +1,99 @@
+package nn_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/runtime/nn"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+func ExampleSequential() {
+	net := nn.Sequential(nn.Dense(512), nn.ReLU(), nn.Dense(1))
+	y := net.Forward(tensor.Ones(8, 20))
+	fmt.Println(y.Shape())
+	for _, p := range net.Params() {
+		fmt.Println(p.Value().Shape())
+	}
+	// Output:
+	// [8 1]
+	// [20 512]
+	// [512]
+	// [512 1]
+	// [1]
+}
+
+// Dense multiplies by weights that it draws when it sees the first input.
+func TestDense(t *testing.T) {
+	for _, name := range []string{"cpu", "sim:0"} {
+		on, err := device.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tensor.Seed(1)
+		layer := nn.Dense(3)
+		if ps := layer.Params(); len(ps) != 2 || ps[0].IsSet() || ps[1].IsSet() {
+			t.Errorf("parameters before the first input: %v", ps)
+		}
+		x := tensor.FromOn(on, []float64{1, 0, 0, 1}, 2, 2)
+		y := layer.Forward(x)
+		w, b := layer.Params()[0].Value(), layer.Params()[1].Value()
+		if y.DType() != tensor.Float64 || w.Device() != on || !slices.Equal(w.Shape(), []int{2, 3}) || !slices.Equal(b.Shape(), []int{3}) {
+			t.Errorf("%i = %i·%i + %i", y, x, w, b)
+		}
+		if !slices.Equal(y.Float64s(), w.Float64s()) {
+			t.Errorf("the product with the identity is %v, the weights are %v", y, w)
+		}
+		limit := math.Sqrt(6.0 / 5)
+		for _, v := range w.Float64s() {
+			if math.Abs(v) > limit {
+				t.Errorf("weight %v is beyond %v", v, limit)
+			}
+		}
+		if again := layer.Forward(x); !slices.Equal(again.Float64s(), y.Float64s()) {
+			t.Error("the weights are drawn again")
+		}
+	}
+}
+
+func TestL2Loss(t *testing.T) {
+	pred, target := tensor.From([]float32{1, 2, 3, 4}, 2, 2), tensor.From([]float32{1, 1, 1, 1}, 2, 2)
+	if got := nn.L2Loss(pred, target).Item(); got != (0+1+4+9)/8.0 {
+		t.Errorf("the loss is %v", got)
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	for want, f := range map[string]func(){
+		"nn: L2Loss: predictions have shape [2 1], targets [2]": func() { nn.L2Loss(tensor.Ones(2, 1), tensor.Ones(2)) },
+		"nn: Dense: -1 outputs":                                 func() { nn.Dense(-1) },
+		"nn: Dense: the input has shape [3], want a matrix with a row for each sample": func() {
+			nn.Dense(1).Forward(tensor.Ones(3))
+		},
+	} {
+		func() {
+			defer func() {
+				if got := recover(); got != want {
+					t.Errorf("got %v, want %s", got, want)
+				}
+			}()
+			f()
+		}()
+	}
+}
+
+// A Sequential keeps its own list of modules.
+func TestSequentialCopies(t *testing.T) {
+	ms := []nn.Module{nn.ReLU()}
+	net := nn.Sequential(ms...)
+	ms[0] = nil
+	if got := net.Forward(tensor.From([]float32{-1, 2})).Float32s(); !slices.Equal(got, []float32{0, 2}) {
+		t.Errorf("got %v", got)
+	}
+	if p := nn.NewParam(tensor.Ones(1)); p.Value().Item() != 1 {
+		t.Error("NewParam lost its value")
+	}
+}

@@ -1,0 +1,268 @@
+package op_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/kernel"
+	"github.com/asyncgen/asyncgen/runtime/op"
+)
+
+// An array is a tensor of an interpreter that is written to be read: elements
+// are float64s, whatever the type.
+type array struct {
+	shape device.Shape
+	dtype device.DType
+	data  []float64
+}
+
+func (a *array) Shape() device.Shape { return a.shape }
+func (a *array) DType() device.DType { return a.dtype }
+
+// An interpreter carries out operations at once: it builds gradients for the tests.
+type interpreter struct{}
+
+func (interpreter) Zeros(x op.Value) op.Value {
+	a := x.(*array)
+	return &array{a.shape, a.dtype, make([]float64, len(a.data))}
+}
+
+func (interpreter) Elementwise(d *op.Def, scalars [2]float64, x ...op.Value) op.Value {
+	shape := x[0].Shape()
+	for _, v := range x[1:] {
+		shape, _ = op.Broadcast(shape, v.Shape())
+	}
+	dt := x[len(x)-1].DType()
+	e := d.Kernel(dt).Body.(*kernel.Expr)
+	out := &array{shape, d.Elements(dt), nil}
+	imms := []uint64{kernel.BitsOf(scalars[0], dt), kernel.BitsOf(scalars[1], dt)}
+	var places [][]int
+	for _, v := range x {
+		places = append(places, placesOf(op.View{Shape: shape, Strides: op.View{Shape: v.Shape()}.BroadcastStrides(shape)}))
+	}
+	for i := range shape.Size() {
+		var args []uint64
+		for k, v := range x {
+			args = append(args, kernel.BitsOf(v.(*array).data[places[k][i]], v.DType()))
+		}
+		out.data = append(out.data, toFloat(e.Eval(args, imms), out.dtype))
+	}
+	return out
+}
+
+func toFloat(bits uint64, dt device.DType) float64 {
+	if dt == device.Bool {
+		return float64(bits)
+	}
+	return kernel.Value[float64](bits)
+}
+
+func (b interpreter) Structural(d *op.Def, a op.Attr, x ...op.Value) op.Value {
+	in := x[0].(*array)
+	switch {
+	case d.View != nil:
+		v, ok := d.View(&a, op.View{Shape: in.shape})
+		if !ok {
+			panic("a tensor without gaps has all views")
+		}
+		return in.gather(v)
+	case d == op.To:
+		return in
+	case d == op.Scatter:
+		out := &array{slices.Clone(in.shape), in.dtype, nil}
+		out.shape[a.Axis] = a.To
+		out.data = make([]float64, out.shape.Size())
+		part, _ := op.Slice.View(&op.Attr{Axis: a.Axis, From: a.From, To: a.From + in.shape[a.Axis]}, op.View{Shape: out.shape})
+		for i, at := range placesOf(part) {
+			out.data[at] = in.data[i]
+		}
+		return out
+	}
+	p := &op.Plan{Attr: a}
+	for i, v := range x {
+		p.In[i], p.Types[i] = op.View{Shape: v.Shape()}, v.DType()
+	}
+	d.Run(p)
+	return interpret(p, x)
+}
+
+// interpret carries out a planned command.
+func interpret(p *op.Plan, x []op.Value) op.Value {
+	in := x[0].(*array)
+	out := &array{p.Shape, p.DType, nil}
+	args := p.Cmd.Args
+	switch k := p.Cmd.Kernel; k.Code {
+	case device.Reduce:
+		all := in.gather(op.View{Shape: args.Shape, Strides: args.Strides[1]}).data
+		n := args.Shape[args.Kept:].Size()
+		for i := range p.Cmd.N {
+			out.data = append(out.data, kernel.Fold(k.Body.(kernel.Reducer), all[i*n:(i+1)*n]))
+		}
+	case device.MatMul:
+		m, n, inner := args.Ints[0], args.Ints[1], args.Ints[2]
+		a, b := args.Strides[1], args.Strides[2]
+		for i := range m {
+			for j := range n {
+				sum := 0.0
+				for l := range inner {
+					sum += in.data[i*a[0]+l*a[1]] * x[1].(*array).data[l*b[0]+j*b[1]]
+				}
+				out.data = append(out.data, sum)
+			}
+		}
+	case device.Map: // As
+		for _, v := range in.data {
+			out.data = append(out.data, toFloat(k.Body.(*kernel.Expr).Eval([]uint64{kernel.BitsOf(v, in.dtype)}, nil), out.dtype))
+		}
+	case device.Copy:
+		out.data = in.data
+	}
+	return out
+}
+
+// gather returns the elements that v sees.
+func (a *array) gather(v op.View) *array {
+	out := &array{v.Shape, a.dtype, nil}
+	for _, at := range placesOf(v) {
+		out.data = append(out.data, a.data[at])
+	}
+	return out
+}
+
+// placesOf lists where the elements of v are, in order.
+func placesOf(v op.View) []int {
+	strides := v.Strides
+	if strides == nil {
+		strides = v.Shape.Strides()
+	}
+	places := []int{v.Off}
+	for axis, n := range v.Shape {
+		var more []int
+		for _, at := range places {
+			for i := range n {
+				more = append(more, at+i*strides[axis])
+			}
+		}
+		places = more
+	}
+	return places
+}
+
+// The gradient of every structural operation against central differences, both
+// carried out by the interpreter.
+func TestStructuralGradients(t *testing.T) {
+	r := newRand(t)
+	some := func(shape ...int) *array {
+		a := &array{shape, device.Float64, nil}
+		for range device.Shape(shape).Size() {
+			a.data = append(a.data, 4*r.Float64()-2)
+		}
+		return a
+	}
+	withZero := some(2, 3)
+	withZero.data[1], withZero.data[3], withZero.data[4] = 0, 0, 0
+	tied := &array{device.Shape{2, 2}, device.Float64, []float64{1, 2, 3, 4}}
+	for _, c := range []struct {
+		d  *op.Def
+		a  op.Attr
+		in []*array
+	}{
+		{op.MatMul, op.Attr{}, []*array{some(2, 3), some(3, 2)}},
+		{op.MatMul, op.Attr{}, []*array{some(3), some(3, 2)}},
+		{op.MatMul, op.Attr{}, []*array{some(2, 3), some(3)}},
+		{op.Sum, op.Attr{Axes: []int{0, 2}}, []*array{some(2, 3, 2)}},
+		{op.Sum, op.Attr{Axes: []int{1}, Keep: true}, []*array{some(2, 3)}},
+		{op.Prod, op.Attr{Axes: []int{1}}, []*array{some(2, 3)}},
+		{op.Prod, op.Attr{Axes: []int{1}}, []*array{withZero}},
+		{op.Max, op.Attr{Axes: []int{0}}, []*array{tied}},
+		{op.Min, op.Attr{Axes: []int{0, 1}, Keep: true}, []*array{tied}},
+		{op.As, op.Attr{DType: device.Float64}, []*array{some(2)}},
+		{op.Contiguous, op.Attr{}, []*array{some(2)}},
+		{op.Reshape, op.Attr{Shape: device.Shape{3, 2}}, []*array{some(2, 3)}},
+		{op.Transpose, op.Attr{Axes: []int{2, 0, 1}}, []*array{some(2, 1, 3)}},
+		{op.Slice, op.Attr{Axis: 1, From: 1, To: 3}, []*array{some(2, 4)}},
+		{op.Scatter, op.Attr{Axis: 0, From: 1, To: 4}, []*array{some(2, 2)}},
+		{op.Row, op.Attr{From: 1}, []*array{some(2, 3)}},
+		{op.BroadcastTo, op.Attr{Shape: device.Shape{2, 2, 3}}, []*array{some(2, 1)}},
+		{op.To, op.Attr{}, []*array{some(2)}},
+	} {
+		run := func() *array {
+			in := make([]op.Value, len(c.in))
+			for i, a := range c.in {
+				in[i] = a
+			}
+			return interpreter{}.Structural(c.d, c.a, in...).(*array)
+		}
+		out := run()
+		weights := &array{out.shape, device.Float64, nil}
+		for range out.data {
+			weights.data = append(weights.data, 1+r.Float64())
+		}
+		call := op.Call{Def: c.d, Attr: c.a}
+		for i, a := range c.in {
+			call.In[i] = &op.Meta{Dims: a.shape, Type: a.dtype}
+			if c.d.Saves>>i&1 != 0 {
+				call.In[i] = a
+			}
+		}
+		if c.d.Saves&op.SavesResult != 0 {
+			call.Out = out
+		}
+		loss := func() (sum float64) {
+			for i, v := range run().data {
+				sum += v * weights.data[i]
+			}
+			return sum
+		}
+		for i, a := range c.in {
+			if !c.d.Differentiable(a.dtype, out.dtype) {
+				t.Errorf("%v has no gradient", c.d)
+			}
+			got := op.Pull(interpreter{}, &call, i, weights).(*array)
+			if !got.shape.Equal(a.shape) {
+				t.Errorf("%v: the gradient of operand %d has shape %v, want %v", c.d, i, got.shape, a.shape)
+				continue
+			}
+			for k, v := range a.data {
+				const h = 1e-6
+				a.data[k] = v + h
+				above := loss()
+				a.data[k] = v - h
+				want := (above - loss()) / (2 * h)
+				a.data[k] = v
+				if math.Abs(got.data[k]-want) > 1e-6 {
+					t.Errorf("%v: operand %d, element %d: the gradient is %v, differences give %v", c.d, i, k, got.data[k], want)
+					break
+				}
+			}
+		}
+	}
+}
+
+// The gradient of an operand that was broadcast is summed, one that does not matter is nothing.
+func TestPullElementwise(t *testing.T) {
+	x := &array{device.Shape{2, 1}, device.Float64, []float64{2, 3}}
+	y := &array{device.Shape{3}, device.Float64, []float64{5, 7, 11}}
+	g := &array{device.Shape{2, 3}, device.Float64, []float64{1, 1, 1, 1, 1, 1}}
+	call := op.Call{Def: op.Mul, In: [op.MaxInputs]op.Value{x, y}}
+	if got := op.Pull(interpreter{}, &call, 0, g).(*array); !slices.Equal(got.data, []float64{23, 23}) || !got.shape.Equal(x.shape) {
+		t.Errorf("the gradient of x is %v", got)
+	}
+	if got := op.Pull(interpreter{}, &call, 1, g).(*array); !slices.Equal(got.data, []float64{5, 5, 5}) || !got.shape.Equal(y.shape) {
+		t.Errorf("the gradient of y is %v", got)
+	}
+	call.Def = op.Add
+	if got := op.Pull(interpreter{}, &call, 1, g).(*array); !slices.Equal(got.data, []float64{2, 2, 2}) {
+		t.Errorf("the gradient of y in a sum is %v", got)
+	}
+	call = op.Call{Def: op.Floor, In: [op.MaxInputs]op.Value{y}}
+	if got := op.Pull(interpreter{}, &call, 0, y); got != nil {
+		t.Errorf("the gradient of Floor is %v", got)
+	}
+	third := op.Call{Def: op.ProdShare, In: [op.MaxInputs]op.Value{y, y, &array{y.shape, y.dtype, make([]float64, 3)}}}
+	if got := op.Pull(interpreter{}, &third, 1, y).(*array); !slices.Equal(got.data, []float64{1, 1, 1}) {
+		t.Errorf("with three operands the product is apart: %v", got)
+	}
+}

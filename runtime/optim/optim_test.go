@@ -1,0 +1,147 @@
+package optim_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/device"
+	asyncrt "github.com/asyncgen/asyncgen/runtime"
+	"github.com/asyncgen/asyncgen/runtime/nn"
+	"github.com/asyncgen/asyncgen/runtime/optim"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+func ExampleSGD() {
+	w := nn.NewParam(tensor.Scalar(0))
+	opt := optim.SGD([]*nn.Param{w}, 0.25)
+	for range 10 {
+		opt.Minimize(w.Value().SubScalar(3).Square())
+	}
+	fmt.Printf("%.3f\n", w.Value())
+	// Output: 2.997
+}
+
+// Training a small network gives what the same computation gives in plain Go, step by step.
+func TestAgainstPlainGo(t *testing.T) {
+	for _, name := range []string{"cpu", "sim:0"} {
+		t.Run(name, func(t *testing.T) {
+			on, err := device.Open(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			const n, in, hidden, rate = 6, 3, 4, 0.05
+			tensor.Seed(3)
+			x, y := tensor.On(on).As(tensor.Float64).Randn(n, in), tensor.On(on).As(tensor.Float64).Randn(n, 1)
+			net := nn.Sequential(nn.Dense(hidden), nn.ReLU(), nn.Dense(1))
+			net.Forward(x)
+			ps := net.Params()
+			m := plain{n, in, hidden, x.Float64s(), y.Float64s(),
+				ps[0].Value().Float64s(), ps[1].Value().Float64s(), ps[2].Value().Float64s(), ps[3].Value().Float64s()}
+			opt := optim.SGD(ps, rate)
+			for step := range 50 {
+				loss := nn.L2Loss(net.Forward(x), y)
+				opt.Minimize(loss)
+				if got, want := loss.Item(), m.step(rate); math.Abs(got-want) > 1e-12 {
+					t.Fatalf("step %d: the loss is %v, want %v", step, got, want)
+				}
+			}
+			for i, want := range [][]float64{m.w1, m.b1, m.w2, m.b2} {
+				for k, got := range ps[i].Value().Float64s() {
+					if math.Abs(got-want[k]) > 1e-12 {
+						t.Errorf("parameter %d is %v, want %v", i, got, want[k])
+					}
+				}
+			}
+		})
+	}
+}
+
+// plain is a network with one hidden layer.
+type plain struct {
+	n, in, hidden  int
+	x, y           []float64
+	w1, b1, w2, b2 []float64
+}
+
+// step returns the loss and descends along its gradient.
+func (m *plain) step(rate float64) float64 {
+	gw1, gb1, gw2, gb2 := make([]float64, len(m.w1)), make([]float64, len(m.b1)), make([]float64, len(m.w2)), 0.0
+	loss := 0.0
+	for s := range m.n {
+		pre, h, out := make([]float64, m.hidden), make([]float64, m.hidden), m.b2[0]
+		for j := range pre {
+			pre[j] = m.b1[j]
+			for i := range m.in {
+				pre[j] += m.x[s*m.in+i] * m.w1[i*m.hidden+j]
+			}
+			h[j] = max(pre[j], 0)
+			out += h[j] * m.w2[j]
+		}
+		d := out - m.y[s]
+		loss += d * d / 2 / float64(m.n)
+		g := d / float64(m.n)
+		gb2 += g
+		for j := range pre {
+			gw2[j] += g * h[j]
+			if pre[j] > 0 {
+				gb1[j] += g * m.w2[j]
+				for i := range m.in {
+					gw1[i*m.hidden+j] += g * m.w2[j] * m.x[s*m.in+i]
+				}
+			}
+		}
+	}
+	for i := range gw1 {
+		m.w1[i] -= rate * gw1[i]
+	}
+	for j := range gw2 {
+		m.b1[j] -= rate * gb1[j]
+		m.w2[j] -= rate * gw2[j]
+	}
+	m.b2[0] -= rate * gb2
+	return loss
+}
+
+// Step, ZeroGrad and Minimize, one by one; a parameter without a gradient stays as it is.
+func TestSteps(t *testing.T) {
+	w, idle := nn.NewParam(tensor.From([]float64{1, 2})), nn.NewParam(tensor.From([]float64{7}))
+	opt := optim.SGD([]*nn.Param{w, idle}, 0.5)
+	w.Value().Sum().Backward()
+	w.Value().Sum().Backward() // adds up
+	opt.Step()
+	if got := w.Value().Float64s(); !slices.Equal(got, []float64{0, 1}) {
+		t.Errorf("after Step: %v", got)
+	}
+	opt.Minimize(w.Value().Sum()) // forgets the gradients before
+	if got := w.Value().Float64s(); !slices.Equal(got, []float64{-0.5, 0.5}) {
+		t.Errorf("after Minimize: %v", got)
+	}
+	opt.ZeroGrad()
+	opt.Step()
+	if got := w.Value().Float64s(); !slices.Equal(got, []float64{-0.5, 0.5}) || idle.Value().Item() != 7 {
+		t.Errorf("a step without gradients changed something: %v", got)
+	}
+}
+
+// A loop of training enqueues and never waits.
+func TestNoWaits(t *testing.T) {
+	on, err := device.Open("sim:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	net := nn.Sequential(nn.Dense(4), nn.ReLU(), nn.Dense(1))
+	opt := optim.SGD(net.Params(), 0.1)
+	x, y := tensor.On(on).Randn(8, 3), tensor.On(on).Randn(8, 1)
+	before := asyncrt.Stats()
+	for range 20 {
+		opt.Minimize(nn.L2Loss(net.Forward(x), y))
+	}
+	if after := asyncrt.Stats(); after.Waits != before.Waits || after.Enqueued-before.Enqueued < 20*20 {
+		t.Errorf("%d waits, %d operations", after.Waits-before.Waits, after.Enqueued-before.Enqueued)
+	}
+	if err := asyncrt.WaitAll(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,73 @@
+package tensor_test
+
+import (
+	"testing"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+// BenchmarkAddScalar is y = x + 1 on two elements, all in: the handle, its
+// collection, the queue, the computation.
+func BenchmarkAddScalar(b *testing.B) {
+	x := tensor.Zeros(1, 2)
+	b.ReportAllocs()
+	for b.Loop() {
+		x = x.AddScalar(1)
+	}
+	if err := x.Wait(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// BenchmarkItem is the same with a read after every operation.
+func BenchmarkItem(b *testing.B) {
+	x := tensor.Zeros(1)
+	b.ReportAllocs()
+	for b.Loop() {
+		x = x.AddScalar(1)
+		x.Item()
+	}
+}
+
+// BenchmarkBroadcast is a sum of a matrix and a row, whose command needs strides.
+func BenchmarkBroadcast(b *testing.B) {
+	x, row := tensor.Zeros(2, 2), tensor.Ones(2)
+	b.ReportAllocs()
+	for b.Loop() {
+		x = x.Add(row)
+	}
+	if err := x.Wait(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// BenchmarkSum is a structural operation on four elements.
+func BenchmarkSum(b *testing.B) {
+	x := tensor.Ones(2, 2)
+	var y *tensor.Tensor
+	b.ReportAllocs()
+	for b.Loop() {
+		y = x.Sum(0)
+	}
+	if err := y.Wait(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// BenchmarkBackward is a chain of ten tracked operations and its gradient.
+func BenchmarkBackward(b *testing.B) {
+	w := tensor.NewParam(tensor.On(device.CPU()).Ones(4))
+	b.ReportAllocs()
+	for b.Loop() {
+		y := w.Value()
+		for range 9 {
+			y = y.MulScalar(0.5)
+		}
+		y.Sum().Backward()
+		w.ZeroGrad()
+	}
+	if err := w.Value().Wait(); err != nil {
+		b.Fatal(err)
+	}
+}
