@@ -15,17 +15,21 @@ import (
 //
 //	done ...... submitted ...... tail
 //
+// Records before submitted belong to who holds mu, those after it to who holds submitting, so that what
+// is done can be retired while a Submit waits for room in the device.
 // An operation that touches another stream holds up those behind it until that is ready for it.
 type queue struct {
 	st *stream
 
-	mu        sync.Mutex // guards everything up to the next blank line
-	submitted uint64
+	submitting sync.Mutex // held while commands are submitted; taken before mu
+	batch      []device.Command
+
+	mu        sync.Mutex    // guards everything up to the next blank line
+	submitted uint64        // advanced by who holds submitting as well
 	ticket    device.Ticket // of the last command submitted
 	known     device.Ticket // done, as far as we know
-	batch     []device.Command
-	outbox    []linkNotice // what to tell other streams after unlocking
-	rouse     bool         // wake stalled producers after unlocking
+	outbox    []linkNotice  // what to tell other streams after unlocking
+	rouse     bool          // wake stalled producers after unlocking
 	ran       uint64
 	skipped   uint64
 
@@ -61,26 +65,29 @@ func (q *queue) unlock() {
 	}
 }
 
-// submit hands over everything that nothing holds up. It reports whether there was something.
-func (q *queue) submit() bool {
-	before := q.submitted
-	for q.submitted < q.st.enqueued() && q.submitSome() {
+// submitLocked hands over everything that nothing holds up. It reports whether there was something. It
+// waits when the device's queue is full. q.submitting is held.
+func (q *queue) submitLocked() bool {
+	any := false
+	for q.submitSome() {
+		any = true
 	}
-	if q.submitted != before {
+	if any {
 		q.reaper.ring()
 	}
-	return q.submitted != before
+	return any
 }
 
-// submitSome hands over one batch. It reports false if the next operation is held up.
+// submitSome hands over one batch. It reports false if there is nothing, or the next operation is held up.
 func (q *queue) submitSome() bool {
 	first, end := q.submitted, q.st.enqueued()
+	next := first
 	q.batch = q.batch[:0]
-	for q.submitted < end && len(q.batch) < submitBatch {
-		r := q.st.seq(q.submitted)
-		if r.link != nil {
-			q.heldAt.Store(r.link)
-			if !r.link.granted.Load() {
+	for ; next < end && len(q.batch) < submitBatch; next++ {
+		r := q.st.seq(next)
+		if l := r.link; l != nil {
+			q.heldAt.Store(l)
+			if !l.granted.Load() {
 				break
 			}
 			q.heldAt.Store(nil)
@@ -91,45 +98,60 @@ func (q *queue) submitSome() bool {
 		if !r.skipped {
 			q.batch = append(q.batch, c)
 		}
-		q.submitted++
 	}
-	q.handOver(first)
-	clear(q.batch[:cap(q.batch)])
-	return q.submitted != first
+	if next == first {
+		return false
+	}
+	last := q.handOver(first, next)
+	clear(q.batch)
+	q.mu.Lock()
+	q.submitted, q.ticket = next, last
+	q.mu.Unlock()
+	return true
 }
 
-// handOver submits the batch, which was made of the operations from first on.
-func (q *queue) handOver(first uint64) {
-	last, err := q.ticket, error(nil)
+// handOver submits the batch, which was made of the operations from first to end, gives each its ticket, and
+// returns the last.
+func (q *queue) handOver(first, end uint64) device.Ticket {
 	if len(q.batch) > 0 {
-		last, err = submit(q.st.backend, q.batch)
-	}
-	if err == nil {
-		q.ticket = last
+		last, err := submit(q.st.backend, q.batch)
+		if err != nil {
+			return q.handOverSingly(first, end)
+		}
 		t := last - device.Ticket(len(q.batch))
-		for seq := first; seq < q.submitted; seq++ {
+		for seq := first; seq < end; seq++ {
 			r := q.st.seq(seq)
 			if !r.skipped {
 				t++
 			}
 			r.ticket = t
 		}
-		return
+		return last
 	}
-	// Nothing was taken. Find out one by one what the device refuses.
-	i := 0
-	for seq := first; seq < q.submitted; seq++ {
+	for seq := first; seq < end; seq++ {
+		q.st.seq(seq).ticket = q.ticket
+	}
+	return q.ticket
+}
+
+// handOverSingly is handOver for a batch of which the device has taken nothing. It finds out what
+// the device refuses.
+func (q *queue) handOverSingly(first, end uint64) device.Ticket {
+	last := q.ticket
+	cmds := q.batch
+	for seq := first; seq < end; seq++ {
 		r := q.st.seq(seq)
 		if !r.skipped {
-			t, err := submit(q.st.backend, q.batch[i:i+1])
-			i++
+			t, err := submit(q.st.backend, cmds[:1])
+			cmds = cmds[1:]
 			if err == nil {
-				q.ticket = t
+				last = t
 			}
 			r.refused = err
 		}
-		r.ticket = q.ticket
+		r.ticket = last
 	}
+	return last
 }
 
 // foreignSpoiled reports whether an input on another stream, which is ready, is spoiled. (Whether one on the
@@ -203,25 +225,32 @@ func (q *queue) conclude(r *record, seq uint64) {
 func (q *queue) await(ctx context.Context, g goal) (h help, err error) {
 	for {
 		q.mu.Lock()
-		q.submit()
 		q.retire()
-		arrived := q.submitted > g.seq
+		reached, arrived := q.st.done.Load() > g.seq, q.submitted > g.seq
 		var ticket device.Ticket
-		if arrived && q.st.done.Load() <= g.seq {
+		if arrived && !reached {
 			ticket = q.st.seq(g.seq).ticket
 		}
 		q.unlock()
-		if q.st.done.Load() > g.seq {
+		if reached {
 			return h, nil
 		}
 		if err := ctx.Err(); err != nil {
 			return h, err
 		}
-		if l := q.heldAt.Load(); arrived {
+		if !arrived {
+			q.submitting.Lock()
+			some := q.submitLocked()
+			q.submitting.Unlock()
+			if some {
+				continue
+			}
+		}
+		if arrived {
 			h.look()
 			err = q.st.backend.Wait(ctx, ticket)
 			h.rest()
-		} else if l != nil {
+		} else if l := q.heldAt.Load(); l != nil {
 			var there help
 			there, err = l.gate.exec.await(ctx, goal{seq: l.gateSeq, link: l})
 			h.add(there)
@@ -235,8 +264,11 @@ func (q *queue) await(ctx context.Context, g goal) (h help, err error) {
 }
 
 func (q *queue) helpSome() (ops int64, some bool) {
+	if q.submitting.TryLock() {
+		some = q.submitLocked()
+		q.submitting.Unlock()
+	}
 	q.mu.Lock()
-	some = q.submit()
 	some = q.retire() || some
 	q.unlock()
 	return 0, some
@@ -273,10 +305,9 @@ func (q *queue) granted(l *link) {
 func (q *queue) feed() {
 	defer q.workers.Done()
 	for !q.closed.Load() {
-		q.mu.Lock()
-		q.submit()
-		q.retire()
-		q.unlock()
+		q.submitting.Lock()
+		q.submitLocked()
+		q.submitting.Unlock()
 		q.feeder.wait()
 	}
 }
