@@ -24,6 +24,7 @@ type condition struct {
 	expr  ast.Expr
 	holds bool
 	block int32 // that evaluates it; -1: the one with the code
+	other int32 // that runs otherwise; -1 if it is of no interest
 }
 
 // guardOf says how often the code at pos in f runs, relative to the loop, or
@@ -33,7 +34,7 @@ func (a *analyzer) guardOf(f *Func, pos token.Pos, l *Loop) guard {
 	for f != nil {
 		fl := f.flow()
 		for _, c := range append(a.shortCircuits(pos), fl.conditions(fl.blockAt(pos))...) {
-			if l != nil && f == l.fn && l.blocks != nil && c.block >= 0 && !l.blocks[c.block] {
+			if l != nil && f == l.fn && !c.divides(l) {
 				continue
 			}
 			if c.expr == nil {
@@ -52,6 +53,12 @@ func (a *analyzer) guardOf(f *Func, pos token.Pos, l *Loop) guard {
 	return g
 }
 
+// divides reports whether both outcomes of the condition are in the loop. If
+// one of them leaves it, the other is what all iterations but the last do.
+func (c condition) divides(l *Loop) bool {
+	return l.blocks == nil || (c.block < 0 || l.blocks[c.block]) && (c.other < 0 || l.blocks[c.other])
+}
+
 // shortCircuits lists the operands that decide whether the expression at pos
 // is evaluated: x in x && y and x || y, seen from y.
 func (a *analyzer) shortCircuits(pos token.Pos) []condition {
@@ -65,7 +72,7 @@ func (a *analyzer) shortCircuits(pos token.Pos) []condition {
 			break
 		}
 		if n, ok := c.Node().(*ast.BinaryExpr); ok && n.Y.Pos() <= pos && (n.Op == token.LAND || n.Op == token.LOR) {
-			list = append(list, condition{n.X, n.Op == token.LAND, -1})
+			list = append(list, condition{n.X, n.Op == token.LAND, -1, -1})
 		}
 	}
 	return list
@@ -79,7 +86,7 @@ func (f *flow) conditions(b int32) []condition {
 	for ; b >= 0; b = f.idom[b] {
 		blk := f.blocks[b]
 		if blk.Kind == cfg.KindSelectCaseBody {
-			list = append(list, condition{block: b})
+			list = append(list, condition{block: b, other: -1})
 			continue
 		}
 		if len(f.preds[b]) != 1 || blk.Kind == cfg.KindForBody || blk.Kind == cfg.KindRangeBody {
@@ -90,7 +97,12 @@ func (f *flow) conditions(b int32) []condition {
 			continue
 		}
 		if e, ok := p.Nodes[len(p.Nodes)-1].(ast.Expr); ok {
-			list = append(list, condition{e, p.Succs[0] == blk, p.Index})
+			holds := p.Succs[0] == blk
+			other := p.Succs[0]
+			if holds {
+				other = p.Succs[1]
+			}
+			list = append(list, condition{e, holds, p.Index, other.Index})
 		}
 	}
 	return list

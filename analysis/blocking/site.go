@@ -95,11 +95,14 @@ func (a *analyzer) waits(c *Call) []wait {
 // sites finds the package's sites.
 func (a *analyzer) sites() []*Site {
 	var list []*Site
-	type pair struct {
-		loop   *Loop
-		callee *types.Func
+	// One finding for each function called in a loop is enough, unless only
+	// one of two calls decides what the loop does.
+	type key struct {
+		loop    *Loop
+		callee  *types.Func
+		decides bool
 	}
-	reported := make(map[pair]bool)
+	reported := make(map[key]bool)
 	for _, f := range a.funcs {
 		for _, c := range f.calls {
 			if c.away {
@@ -110,11 +113,11 @@ func (a *analyzer) sites() []*Site {
 				continue
 			}
 			if s.Kind == CalleeSite && c.Callee != nil {
-				if p := (pair{s.Loop, c.Callee}); reported[p] {
+				k := key{s.Loop, c.Callee, s.Uses&Decides != 0}
+				if reported[k] {
 					continue
-				} else {
-					reported[p] = true
 				}
+				reported[k] = true
 			}
 			list = append(list, s)
 		}

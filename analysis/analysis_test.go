@@ -1,0 +1,298 @@
+package analysis_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/analysis"
+	xanalysis "golang.org/x/tools/go/analysis"
+)
+
+// The test binary is the tool that go vet runs in these tests.
+func TestMain(m *testing.M) {
+	if analysis.IsUnit(os.Args[1:]) {
+		analysis.Unit()
+	}
+	os.Exit(m.Run())
+}
+
+func TestSuite(t *testing.T) {
+	if err := xanalysis.Validate(analysis.Suite); err != nil {
+		t.Error(err)
+	}
+	for i, a := range analysis.Suite {
+		if i > 0 && analysis.Suite[i-1].Name >= a.Name {
+			t.Errorf("%s is not in order", a.Name)
+		}
+		title, page, _ := strings.Cut(a.Doc, "\n\n")
+		if len(title) > 60 || strings.HasSuffix(title, ".") {
+			t.Errorf("%s: %q is no title", a.Name, title)
+		}
+		for _, part := range []string{"\nWRONG\n", "\nRIGHT\n", "\nSilent", "issed", "\nFix: "} {
+			if !strings.Contains(page, part) {
+				t.Errorf("%s: the page does not say %q", a.Name, strings.TrimSpace(part))
+			}
+		}
+		if !strings.HasSuffix(a.URL, "/analysis/"+filepath.Base(a.URL)) {
+			t.Errorf("%s: URL is %s", a.Name, a.URL)
+		}
+		if _, err := os.Stat(filepath.Base(a.URL)); err != nil {
+			t.Errorf("%s: URL %s names no folder", a.Name, a.URL)
+		}
+	}
+	for _, a := range analysis.FixSuite {
+		if !slices.Contains(analysis.Suite, a) {
+			t.Errorf("%s is in FixSuite but not in Suite", a.Name)
+		}
+	}
+}
+
+func TestIsUnit(t *testing.T) {
+	for args, want := range map[string]bool{
+		"":                            false,
+		"vet ./...":                   false,
+		"-V=full":                     true,
+		"-flags":                      true,
+		"-json /tmp/b001/vet.cfg":     true,
+		"-severity=info -fix vet.cfg": true,
+	} {
+		if got := analysis.IsUnit(strings.Fields(args)); got != want {
+			t.Errorf("IsUnit(%q) = %v", args, got)
+		}
+	}
+}
+
+// module makes a module of a user, with the stubs of the runtime as a second
+// module beside it, and returns its folder.
+func module(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	stubs := filepath.Join("testdata", "src", "github.com", "asyncgen", "asyncgen")
+	if err := os.CopyFS(filepath.Join(dir, "asyncgen"), os.DirFS(stubs)); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{
+		"asyncgen/go.mod": "module github.com/asyncgen/asyncgen\n\ngo 1.26\n",
+		"user/go.mod": `module example.com/user
+
+go 1.26
+
+require github.com/asyncgen/asyncgen v0.0.0
+
+replace github.com/asyncgen/asyncgen => ../asyncgen
+`,
+	}
+	for name, text := range files {
+		all["user/"+name] = text
+	}
+	for name, text := range all {
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return filepath.Join(dir, "user")
+}
+
+// program is a module with findings of each severity, across packages.
+var program = map[string]string{
+	"lib/lib.go": `package lib
+
+import "github.com/asyncgen/asyncgen/runtime/tensor"
+
+// Value waits.
+func Value(t *tensor.Tensor) float64 { return t.Item() }
+
+// New hides the tensor library from those who import lib.
+func New() *tensor.Tensor { return tensor.Randn(3) }
+`,
+	"main.go": `package main
+
+import (
+	"fmt"
+	"time"
+
+	"example.com/user/lib"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+func main() {
+	start := time.Now()
+	x := lib.New()
+	fmt.Println(time.Since(start))
+	loop(x)
+}
+
+func loop(x *tensor.Tensor) {
+	for i := range 100 {
+		x = x.AddScalar(1)
+		v := x.Item()
+		if i%10 == 0 {
+			fmt.Println(v)
+		}
+		x = x.AddScalar(1)
+		if lib.Value(x) > 1 {
+			break
+		}
+		y := x.MulScalar(2)
+		lib.Value(y)
+	}
+}
+`,
+	"plain/plain.go": `package plain
+
+func Plain() {}
+`,
+	"main_test.go": `package main
+
+import (
+	"testing"
+
+	"example.com/user/lib"
+)
+
+func Test(t *testing.T) {
+	x := lib.New()
+	for range 10 {
+		x = x.AddScalar(1)
+		x.Item()
+		t.Log(x.AddScalar(1))
+	}
+}
+`,
+}
+
+func TestVet(t *testing.T) {
+	dir := module(t, program)
+	for _, c := range []struct {
+		name string
+		cfg  analysis.Config
+		want []string
+	}{
+		{"warnings", analysis.Config{}, []string{"main.go:14 AT020", "main.go:21 AT008", "main.go:30 AT010"}},
+		{"everything", analysis.Config{Info: true, Tests: true}, []string{"main.go:14 AT020", "main.go:21 AT008", "main.go:26 AT010", "main.go:30 AT010", "main_test.go:14 AT004"}},
+		{"rules", analysis.Config{Rules: []string{"AT008"}, BuildFlags: []string{"-tags=x"}}, []string{"main.go:21 AT008"}},
+		{"clean", analysis.Config{Patterns: []string{"./plain", "./lib"}}, nil},
+	} {
+		c.cfg.Dir = dir
+		if c.cfg.Patterns == nil {
+			c.cfg.Patterns = []string{"./..."}
+		}
+		var stderr bytes.Buffer
+		c.cfg.Stderr = &stderr
+		findings, err := analysis.Vet(t.Context(), c.cfg)
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", c.name, err, &stderr)
+		}
+		var got []string
+		for _, f := range findings {
+			file, line, _ := analysis.SplitPosn(f.Posn)
+			got = append(got, fmt.Sprintf("%s:%d %s", filepath.Base(file), line, f.Rule))
+			if !strings.HasSuffix(f.Message, "["+f.Rule+"]") {
+				t.Errorf("%s: %q does not end with its rule", c.name, f.Message)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: findings are\n%s\nwant\n%s", c.name, strings.Join(got, "\n"), strings.Join(c.want, "\n"))
+		}
+		if stderr.Len() > 0 {
+			t.Errorf("%s: stderr:\n%s", c.name, &stderr)
+		}
+	}
+}
+
+// What does not compile, or does not exist, is trouble, and go vet says why.
+func TestVetTrouble(t *testing.T) {
+	dir := module(t, map[string]string{"broken/broken.go": "package broken\n\nfunc f() { undefined() }\n"})
+	for pattern, want := range map[string]string{
+		"./broken":  "undefined: undefined",
+		"./missing": "missing",
+	} {
+		var stderr bytes.Buffer
+		findings, err := analysis.Vet(t.Context(), analysis.Config{Dir: dir, Patterns: []string{pattern}, Stderr: &stderr})
+		if err == nil || len(findings) > 0 || !strings.Contains(stderr.String(), want) {
+			t.Errorf("%s: error %v, stderr %q; want one with %q", pattern, err, &stderr, want)
+		}
+	}
+}
+
+// Fixed programs compile, do what go fix makes of them, and need no more
+// fixing.
+func TestFix(t *testing.T) {
+	dir := module(t, program)
+	cfg := analysis.Config{Dir: dir, Patterns: []string{"./..."}, Stderr: t.Output()}
+	var diff bytes.Buffer
+	changes, err := analysis.ApplyFixes(t.Context(), cfg, true, &diff)
+	if err != nil || !changes {
+		t.Fatalf("diff: %v, %v", changes, err)
+	}
+	for _, want := range []string{"-\t\tv := x.Item()\n", "+\t\t\tv := x.Item()\n", "+\tif err := asyncrt.WaitAll(); err != nil {\n", "+\tasyncrt \"github.com/asyncgen/asyncgen/runtime\"\n"} {
+		if !strings.Contains(diff.String(), want) {
+			t.Errorf("the diff lacks %q:\n%s", want, &diff)
+		}
+	}
+	if changes, err := analysis.ApplyFixes(t.Context(), cfg, false, nil); err != nil || changes {
+		t.Fatalf("fix: %v, %v", changes, err)
+	}
+	goCommand(t, dir, 0, "build", "-o", os.DevNull, ".")
+	text, err := os.ReadFile(filepath.Join(dir, "main.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	diff.Reset()
+	if changes, err := analysis.ApplyFixes(t.Context(), cfg, true, &diff); err != nil || changes {
+		t.Errorf("fixing again: %v, %v:\n%s\nof\n%s", changes, err, &diff, text)
+	}
+
+	other := module(t, program)
+	goCommand(t, other, 0, "fix", "-fixtool="+os.Args[0], "./...")
+	fixed, err := os.ReadFile(filepath.Join(other, "main.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(fixed, text) {
+		t.Errorf("go fix gives\n%s\nnot\n%s", fixed, text)
+	}
+}
+
+// go vet runs the same rules, prints the ids, and exits with 1.
+func TestVettool(t *testing.T) {
+	dir := module(t, program)
+	out := goCommand(t, dir, 1, "vet", "-vettool="+os.Args[0], "./...")
+	if n := strings.Count(out, "[AT"); n != 3 {
+		t.Errorf("%d findings, want 3:\n%s", n, out)
+	}
+	out = goCommand(t, dir, 0, "vet", "-json", "-vettool="+os.Args[0], "-severity=info", "-AT010", ".")
+	var tree map[string]map[string][]struct{ Category string }
+	data := out[strings.IndexByte(out, '{'):]
+	if err := json.NewDecoder(strings.NewReader(data)).Decode(&tree); err != nil {
+		t.Fatalf("%v in\n%s", err, out)
+	}
+	for _, rules := range tree {
+		if len(rules) != 1 || len(rules["AT010"]) != 2 || rules["AT010"][0].Category != "AT010" {
+			t.Errorf("findings by rule: %v", rules)
+		}
+	}
+}
+
+// goCommand runs the go command in dir, and returns what it prints.
+func goCommand(t *testing.T, dir string, code int, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("go", args...)
+	cmd.Dir = dir
+	out, _ := cmd.CombinedOutput()
+	if got := cmd.ProcessState.ExitCode(); got != code {
+		t.Fatalf("go %s exits with %d, not %d:\n%s", strings.Join(args, " "), got, code, out)
+	}
+	return string(out)
+}
