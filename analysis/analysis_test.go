@@ -2,6 +2,7 @@ package analysis_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -13,10 +14,13 @@ import (
 
 	"github.com/asyncgen/asyncgen/analysis"
 	xanalysis "golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/unitchecker"
 )
 
-// The test binary is the tool that go vet runs in these tests.
+// The test binary is the tool that go vet runs in these tests. It does not
+// know what it was built with, so it is told.
 func TestMain(m *testing.M) {
+	analysis.UseTools(cmp.Or(os.Getenv("TOOLS_VERSION"), "v0.49.0"))
 	if analysis.IsUnit(os.Args[1:]) {
 		analysis.Unit()
 	}
@@ -213,7 +217,7 @@ func TestVet(t *testing.T) {
 
 // What does not compile, or does not exist, is trouble, and go vet says why.
 func TestVetTrouble(t *testing.T) {
-	dir := module(t, map[string]string{"broken/broken.go": "package broken\n\nfunc f() { undefined() }\n"})
+	dir := module(t, map[string]string{"broken/broken.go": "package broken\n\nimport _ \"github.com/asyncgen/asyncgen/runtime/tensor\"\n\nfunc f() { undefined() }\n"})
 	for pattern, want := range map[string]string{
 		"./broken":  "undefined: undefined",
 		"./missing": "missing",
@@ -283,6 +287,97 @@ func TestVettool(t *testing.T) {
 			t.Errorf("findings by rule: %v", rules)
 		}
 	}
+}
+
+// A unit that cannot reach a tensor leaves empty facts and empty output; no
+// other is skipped.
+func TestSkip(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		name = filepath.Join(dir, name)
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	none, some := write("none.vetx", ""), write("some.vetx", "facts")
+	base := unitchecker.Config{
+		ImportPath:  "example.com/a",
+		ImportMap:   map[string]string{"fmt": "fmt"},
+		PackageVetx: map[string]string{"fmt": none},
+		VetxOutput:  filepath.Join(dir, "out.vetx"),
+		Stdout:      filepath.Join(dir, "out.json"),
+	}
+	for _, c := range []struct {
+		name    string
+		change  func(*unitchecker.Config)
+		version string
+		want    bool
+	}{
+		{"plain", func(*unitchecker.Config) {}, "v0.49.0", true},
+		{"older tools", func(*unitchecker.Config) {}, "v0.45.1-pre", true},
+		{"newer tools", func(*unitchecker.Config) {}, "v0.50.0", false},
+		{"much newer tools", func(*unitchecker.Config) {}, "v1.0.0", false},
+		{"unknown tools", func(*unitchecker.Config) {}, "", false},
+		{"imports tensors", func(c *unitchecker.Config) {
+			c.ImportMap = map[string]string{"tensor": "github.com/asyncgen/asyncgen/runtime/tensor"}
+		}, "v0.49.0", false},
+		{"is the library", func(c *unitchecker.Config) { c.ImportPath = "github.com/asyncgen/asyncgen/runtime" }, "v0.49.0", false},
+		{"imports facts", func(c *unitchecker.Config) { c.PackageVetx = map[string]string{"b": some} }, "v0.49.0", false},
+		{"facts are missing", func(c *unitchecker.Config) { c.PackageVetx = map[string]string{"b": "nowhere"} }, "v0.49.0", false},
+		{"fixes", func(c *unitchecker.Config) { c.FixArchive = "fixes.zip" }, "v0.49.0", false},
+		{"cannot write", func(c *unitchecker.Config) { c.VetxOutput = filepath.Join(dir, "no", "folder") }, "v0.49.0", false},
+	} {
+		cfg := base
+		c.change(&cfg)
+		os.Remove(base.VetxOutput)
+		os.Remove(base.Stdout)
+		data, err := json.Marshal(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		analysis.UseTools(c.version)
+		if got := analysis.Skip(write("vet.cfg", string(data))); got != c.want {
+			t.Errorf("%s: skipped: %v", c.name, got)
+		}
+		for _, out := range []string{base.VetxOutput, base.Stdout} {
+			if info, err := os.Stat(out); c.want && (err != nil || info.Size() != 0) {
+				t.Errorf("%s: %s: %v, %v", c.name, out, info, err)
+			} else if !c.want && err == nil {
+				t.Errorf("%s: wrote %s", c.name, out)
+			}
+		}
+	}
+	if analysis.Skip("nowhere.cfg") || analysis.Skip(write("bad.cfg", "{")) {
+		t.Error("skipped a unit without a description")
+	}
+}
+
+// With a version of x/tools that wants types in every file of facts, nothing
+// is skipped and the findings are the same.
+func TestNewerTools(t *testing.T) {
+	dir := module(t, program)
+	self, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(t.TempDir(), "othertool") // another program to go vet's cache
+	if err := os.WriteFile(other, append(self, '\n'), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	fast := goCommand(t, dir, 1, "vet", "-vettool="+os.Args[0], "./...")
+	t.Setenv("TOOLS_VERSION", "v0.50.0")
+	slow := goCommand(t, dir, 1, "vet", "-vettool="+other, "./...")
+	if sorted(fast) != sorted(slow) {
+		t.Errorf("without skipping the findings are\n%s\nwith skipping\n%s", slow, fast)
+	}
+}
+
+// sorted sorts lines, as go vet prints findings in any order.
+func sorted(text string) string {
+	lines := strings.Split(text, "\n")
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
 }
 
 // goCommand runs the go command in dir, and returns what it prints.

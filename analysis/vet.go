@@ -68,8 +68,8 @@ type Edit struct {
 // with this program as its tool, so [IsUnit] and [Unit] must be what main asks
 // first, and what did not change since the last time is not analysed again.
 //
-// Packages that don't compile are an error; what is wrong with them has been
-// written to Stderr.
+// Packages that can reach a tensor and don't compile are an error; what is
+// wrong with them has been written to Stderr.
 func Vet(ctx context.Context, cfg Config) ([]Finding, error) {
 	cmd, err := goVet(ctx, cfg, "-json")
 	if err != nil {
