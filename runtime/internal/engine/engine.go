@@ -54,6 +54,7 @@ type Engine struct {
 	mode    Mode
 	workers int
 	ring    int
+	looks   int // see looksOf
 
 	streams  atomic.Pointer[[]*stream] // by device.Device.Index; entries may be nil
 	host     atomic.Pointer[stream]    // where staging memory of copies lives; runs nothing
@@ -81,7 +82,7 @@ type Engine struct {
 // New returns an engine without work. Unknown values in the environment panic. A
 // report that can't be written is a message on stderr.
 func New(o Options) *Engine {
-	e := &Engine{mode: o.Mode, workers: o.Workers, ring: 1}
+	e := &Engine{mode: o.Mode, workers: o.Workers, ring: 1, looks: looksOf(runtime.GOMAXPROCS(0))}
 	if e.mode == 0 {
 		e.mode = modeFromEnv()
 	}

@@ -322,6 +322,25 @@ func TestCheapWorkIsFlushed(t *testing.T) {
 	}
 }
 
+// That holds also while another worker is in an operation that blocks.
+func TestCheapWorkIsFlushedBesideABlockedOperation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dev := newCPU(2)
+		e := New(Options{Mode: Async})
+		k, started, open := blocking()
+		unary(e, k, e.NewStorage(dev, 8), fromFloats(e, dev, 1))
+		e.stream(dev).exec.nudge()
+		<-started
+		x := unary(e, addOne, e.NewStorage(dev, 8), fromFloats(e, dev, 1))
+		time.Sleep(10 * flushTick)
+		if !x.Ready() {
+			t.Error("not ready")
+		}
+		open()
+		e.Close()
+	})
+}
+
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cpu, gpu := newCPU(3), newGPU(t)

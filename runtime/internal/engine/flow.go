@@ -425,7 +425,7 @@ func (f *flow) idle() bool {
 	if f.hasWork() && f.unpark() { // it came before we were counted
 		return true
 	}
-	for i := spins(); i > 0 && len(f.wakeups) == 0; i-- {
+	for i := f.st.e.looks; i > 0 && len(f.wakeups) == 0; i-- {
 		pause(pauses)
 	}
 	<-f.wakeups
@@ -475,6 +475,14 @@ func (f *flow) nudge() {
 		}
 	}
 	f.wakeWorker()
+}
+
+// flush schedules what is new, so that gates open although nobody executes anything, and wakes a worker for what is ready.
+func (f *flow) flush() {
+	f.lock.lock()
+	f.schedule(f.st.enqueued(), len(f.st.ring)+1)
+	f.unlock()
+	f.wakeIfReady()
 }
 
 func (f *flow) granted(l *link) {

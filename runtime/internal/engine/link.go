@@ -94,15 +94,7 @@ func (e *Engine) enqueueLinked(st *stream, op *Op, foreign *Storage, access uint
 	foreign.st.push(&gate, access, pc, 0, l)
 	st.push(op, 1, pc, bytes, l)
 	e.crossing.Unlock()
-	foreign.st.exec.(*flow).look()
-}
-
-// look schedules what is new, so that gates open although nobody executes anything.
-func (f *flow) look() {
-	f.lock.lock()
-	f.schedule(f.st.enqueued(), len(f.st.ring)+1)
-	f.unlock()
-	f.wakeIfReady()
+	foreign.st.exec.flush()
 }
 
 // A kernelSet holds one kernel for each element type.

@@ -295,6 +295,8 @@ func (q *queue) counts() (ran, skipped uint64) {
 
 func (q *queue) nudge() { q.feeder.ring() }
 
+func (q *queue) flush() { q.feeder.ring() }
+
 func (q *queue) granted(l *link) {
 	if q.heldAt.Load() == l {
 		q.feeder.ring()

@@ -50,8 +50,10 @@ type stream struct {
 
 // An executor runs the operations of a stream.
 type executor interface {
-	// nudge sees to it that someone looks at the ring soon. It never waits.
+	// nudge says that there is work worth waking somebody for. It never waits.
 	nudge()
+	// flush sees to it that whatever can run is run soon, however cheap. It never waits.
+	flush()
 	// await returns nil when the goal is reached, after helping with what leads there, or the context's error.
 	await(ctx context.Context, g goal) (help, error)
 	// helpSome does a little of any work there is. It reports how many operations it has executed, and whether it did something.
@@ -263,7 +265,7 @@ func (st *stream) close() {
 }
 
 // A flusher looks after work that is too small for anyone to be woken for: while there is
-// some, it checks every flushTick whether the stream has moved and nudges the executor if not.
+// some, it checks every flushTick whether the stream has moved and flushes it if not.
 type flusher struct {
 	st    *stream
 	armed atomic.Bool // the timer runs
@@ -312,7 +314,7 @@ func (f *flusher) tick() {
 	} else {
 		f.idle = 0
 		if stuck {
-			f.st.exec.nudge()
+			f.st.exec.flush()
 		}
 	}
 	f.timer.Reset(flushTick)

@@ -98,7 +98,7 @@ func (f *flow) help(ctx context.Context, w *waiter) (h help, err error) {
 			looks = 0
 			continue
 		}
-		if looks < spins() {
+		if looks < f.st.e.looks {
 			f.unlock()
 			h.look()
 			pause(pauses)
@@ -268,7 +268,7 @@ func (e *Engine) stallFor(st *stream, bytes int64, k *device.Kernel, pc uintptr)
 			continue
 		}
 		h.look()
-		if looks < spins() {
+		if looks < e.looks {
 			pause(pauses)
 			continue
 		}
@@ -319,14 +319,15 @@ func (e *Engine) wait(ctx context.Context, st *stream, g goal, name string, pc u
 }
 
 // How a goroutine looks for work, or for room, before it parks: a number of times, each after a
-// number of PAUSE instructions; about 20 µs together. With a single processor it would only keep others from working.
+// number of PAUSE instructions; about 20 µs together.
 const (
 	pauses   = 20
 	maxLooks = 50
 )
 
-func spins() int {
-	if runtime.GOMAXPROCS(0) == 1 {
+// looksOf is how often goroutines look before they park. With a single processor that would only keep others from working.
+func looksOf(processors int) int {
+	if processors == 1 {
 		return 0
 	}
 	return maxLooks
