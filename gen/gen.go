@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"go/ast"
+	"go/types"
 	"os"
 	"slices"
 
@@ -87,7 +88,7 @@ func Generate(ctx context.Context, c Config) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &generator{Config: c, prog: prog, analysis: plan.New(prog), result: &Result{all: c.All, strict: make(map[string]bool)}}
+	g := &generator{Config: c, known: known(prog), analysis: plan.New(prog), result: &Result{all: c.All, strict: make(map[string]bool)}}
 	marked := false
 	for _, pkg := range prog.Roots {
 		marked = marked || len(pkg.Kernels) > 0
@@ -108,7 +109,7 @@ func Generate(ctx context.Context, c Config) (*Result, error) {
 // A generator goes through the packages of a program.
 type generator struct {
 	Config
-	prog     *load.Program
+	known    map[string]*types.Package
 	analysis *plan.Analysis
 	result   *Result
 }
@@ -120,25 +121,144 @@ type job struct {
 	deferral *plan.Deferral
 }
 
-// generate rewrites one package.
+// generate rewrites one package. What the checks of the output find wrong is
+// taken back, function by function.
 func (g *generator) generate(pkg *load.Package) error {
+	var units []*unit
 	for _, file := range pkg.Syntax {
-		src := pkg.Source(file)
-		if src.Generated {
-			continue
+		if !pkg.Source(file).Generated {
+			if jobs := g.jobs(pkg, file); len(jobs) > 0 {
+				units = append(units, &unit{file: file, jobs: jobs})
+			}
 		}
-		jobs := g.jobs(pkg, file)
-		if len(jobs) == 0 {
-			continue
-		}
-		if err := g.file(pkg, file, jobs); err != nil {
+	}
+	for {
+		if err := g.print(pkg, units); err != nil {
 			return err
 		}
+		wrong, err := g.check(pkg, units)
+		if err != nil {
+			return err
+		}
+		if !wrong {
+			break
+		}
+	}
+	for _, u := range units {
+		if u.text == nil {
+			continue
+		}
+		old, err := os.ReadFile(u.path)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("generate: %w", err)
+		}
+		g.result.Files = append(g.result.Files, File{Path: u.path, Text: u.text, Old: old})
 	}
 	if !g.All {
 		return g.orphans(pkg)
 	}
 	return nil
+}
+
+// A unit is one source file and what is generated from it.
+type unit struct {
+	file *ast.File
+	jobs []job
+	path string
+	text []byte // nil if there is nothing to write
+}
+
+// print makes the text of units.
+func (g *generator) print(pkg *load.Package, units []*unit) (err error) {
+	for _, u := range units {
+		u.path = pkg.Source(u.file).Path
+		if g.All {
+			u.text = nil
+			var ds []*plan.Deferral
+			for _, j := range u.jobs {
+				if j.deferral != nil {
+					ds = append(ds, j.deferral)
+				}
+			}
+			if len(ds) > 0 {
+				u.text = emit.Inline(pkg, u.file, ds)
+			}
+			continue
+		}
+		var kernels []emit.Kernel
+		for _, j := range u.jobs {
+			kernels = append(kernels, emit.Kernel{Decl: j.decl, Name: load.SiblingName(j.decl.Name.Name, j.kernel), Deferral: j.deferral})
+		}
+		u.path = load.OutputPath(u.path)
+		if u.text, err = emit.Sibling(pkg, u.file, kernels); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check looks at the text of units again and takes back the functions that
+// are not what they should be. It reports whether there were any.
+func (g *generator) check(pkg *load.Package, units []*unit) (wrong bool, err error) {
+	generated := make(map[string][]byte)
+	var found []mismatch
+	for _, u := range units {
+		if u.text == nil {
+			continue
+		}
+		generated[u.path] = u.text
+		pairs := make(map[string]string)
+		for _, j := range u.jobs {
+			if j.deferral != nil {
+				pairs[g.keyOf(j)] = key(j.decl)
+			}
+		}
+		found = append(found, undone(u.text, pkg.Source(u.file).Text, pairs)...)
+	}
+	if len(found) == 0 && len(generated) > 0 {
+		found = recheck(pkg, generated, g.known)
+	}
+	for _, m := range found {
+		if !g.takeBack(pkg, units, m) {
+			return false, fmt.Errorf("generate %s: %s %s: this is a mistake of asyncgen, please report it", pkg.PkgPath, m.function, m.text)
+		}
+	}
+	return len(found) > 0, nil
+}
+
+// keyOf is the key of the function that is generated.
+func (g *generator) keyOf(j job) string {
+	if g.All {
+		return key(j.decl)
+	}
+	decl := *j.decl
+	decl.Name = ast.NewIdent(load.SiblingName(j.decl.Name.Name, j.kernel))
+	return key(&decl)
+}
+
+// takeBack gives up the rewriting of the function of m. It reports whether
+// there was one to give up.
+func (g *generator) takeBack(pkg *load.Package, units []*unit, m mismatch) bool {
+	for _, u := range units {
+		for i := range u.jobs {
+			j := &u.jobs[i]
+			if g.keyOf(*j) != m.function {
+				continue
+			}
+			if j.deferral == nil {
+				return slices.ContainsFunc(g.result.Remarks, func(r Remark) bool { return r.Code == plan.Diverged && r.Function == j.decl.Name.Name })
+			}
+			j.deferral = nil
+			pos := pkg.Fset.Position(j.decl.Pos())
+			g.result.Remarks = slices.DeleteFunc(g.result.Remarks, func(r Remark) bool {
+				return r.Verdict == Applied && r.Function == j.decl.Name.Name && r.Pos.Filename == pos.Filename
+			})
+			g.result.Remarks = append(g.result.Remarks, Remark{Code: plan.Diverged, Verdict: Refused, Pos: pos, Function: j.decl.Name.Name,
+				Message: j.decl.Name.Name + " stays as it is: the check of its rewritten form failed, which is a mistake of asyncgen", Hint: m.text})
+			return true
+		}
+	}
+	return false
 }
 
 // jobs plans the functions of a file.
@@ -174,37 +294,6 @@ func (g *generator) jobs(pkg *load.Package, file *ast.File) []job {
 		}
 	}
 	return jobs
-}
-
-// file generates the output for one source file.
-func (g *generator) file(pkg *load.Package, file *ast.File, jobs []job) error {
-	path, text, err := g.print(pkg, file, jobs)
-	if err != nil {
-		return err
-	}
-	old, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("generate: %w", err)
-	}
-	g.result.Files = append(g.result.Files, File{Path: path, Text: text, Old: old})
-	return nil
-}
-
-func (g *generator) print(pkg *load.Package, file *ast.File, jobs []job) (string, []byte, error) {
-	path := pkg.Source(file).Path
-	if g.All {
-		var ds []*plan.Deferral
-		for _, j := range jobs {
-			ds = append(ds, j.deferral)
-		}
-		return path, emit.Inline(pkg, file, ds), nil
-	}
-	var kernels []emit.Kernel
-	for _, j := range jobs {
-		kernels = append(kernels, emit.Kernel{Decl: j.decl, Name: load.SiblingName(j.decl.Name.Name, j.kernel), Deferral: j.deferral})
-	}
-	text, err := emit.Sibling(pkg, file, kernels)
-	return load.OutputPath(path), text, err
 }
 
 // orphans finds generated files whose source has no kernel any more.

@@ -1,0 +1,320 @@
+package gen
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"strings"
+
+	"github.com/asyncgen/asyncgen/gen/internal/load"
+)
+
+// recheck compiles the package with the generated files, in memory, and looks
+// at every entry of a backlog again: no statement outside entries may use a
+// variable that an entry changes before the backlog is flushed, nor change one
+// that an entry uses. Like undone it trusts nothing that the planning found.
+func recheck(pkg *load.Package, generated map[string][]byte, packages map[string]*types.Package) []mismatch {
+	fset := token.NewFileSet()
+	var files []*ast.File
+	own := make(map[*ast.File]bool)
+	for path, text := range generated {
+		file, err := parser.ParseFile(fset, path, stripLine(text), parser.SkipObjectResolution)
+		if err != nil {
+			return []mismatch{{"", err.Error()}}
+		}
+		files, own[file] = append(files, file), true
+	}
+	for _, file := range pkg.Syntax {
+		src := pkg.Source(file)
+		if _, replaced := generated[src.Path]; replaced {
+			continue
+		}
+		file, err := parser.ParseFile(fset, src.Path, src.Text, parser.SkipObjectResolution)
+		if err != nil {
+			return []mismatch{{"", err.Error()}}
+		}
+		files = append(files, file)
+	}
+	var found []mismatch
+	info := &types.Info{Uses: make(map[*ast.Ident]types.Object), Defs: make(map[*ast.Ident]types.Object)}
+	conf := types.Config{
+		Importer:    importer(packages),
+		Sizes:       pkg.TypesSizes,
+		FakeImportC: true,
+		Error: func(err error) {
+			e, ok := err.(types.Error)
+			if !ok || e.Soft && strings.Contains(e.Msg, "imported and not used") && !inOwn(own, e.Pos) {
+				return
+			}
+			found = append(found, mismatch{functionAt(own, e.Pos), "it does not compile: " + err.Error()})
+		},
+	}
+	if pkg.Module != nil && pkg.Module.GoVersion != "" {
+		conf.GoVersion = "go" + pkg.Module.GoVersion
+	}
+	conf.Check(pkg.PkgPath, fset, files, info) // errors come through conf.Error
+	if len(found) > 0 {
+		return found
+	}
+	for file := range own {
+		for _, d := range file.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Body != nil {
+				if text := outOfTurn(fn, info); text != "" {
+					found = append(found, mismatch{key(fn), text})
+				}
+			}
+		}
+	}
+	return found
+}
+
+// stripLine drops the line directive at the top of an overlay, so that
+// positions are those of the text.
+func stripLine(text []byte) []byte {
+	if strings.HasPrefix(string(text), "//line ") {
+		return append([]byte("//     "), text[len("//line "):]...)
+	}
+	return text
+}
+
+type importer map[string]*types.Package
+
+func (m importer) Import(path string) (*types.Package, error) {
+	if path == "unsafe" {
+		return types.Unsafe, nil
+	}
+	if p, ok := m[path]; ok && p.Complete() {
+		return p, nil
+	}
+	return nil, fmt.Errorf("no package %s", path)
+}
+
+// known returns all packages that the types of a program come from.
+func known(prog *load.Program) map[string]*types.Package {
+	m := make(map[string]*types.Package)
+	var visit func(p *types.Package)
+	visit = func(p *types.Package) {
+		if p == nil || m[p.Path()] != nil && (m[p.Path()].Complete() || !p.Complete()) {
+			return
+		}
+		m[p.Path()] = p
+		for _, imp := range p.Imports() {
+			visit(imp)
+		}
+	}
+	for _, pkg := range prog.Roots {
+		visit(pkg.Types)
+	}
+	visit(prog.Runtime)
+	return m
+}
+
+func inOwn(own map[*ast.File]bool, pos token.Pos) bool {
+	for f := range own {
+		if f.FileStart <= pos && pos <= f.FileEnd {
+			return true
+		}
+	}
+	return false
+}
+
+func functionAt(own map[*ast.File]bool, pos token.Pos) string {
+	for f := range own {
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Pos() <= pos && pos < fn.End() {
+				return key(fn)
+			}
+		}
+	}
+	return ""
+}
+
+// An entry is a function that is given to a backlog.
+type entry struct {
+	lit   *ast.FuncLit
+	loops []ast.Node // around it, outermost first
+}
+
+// outOfTurn returns how a statement of fn disturbs an entry, or "".
+func outOfTurn(fn *ast.FuncDecl, info *types.Info) string {
+	laters := make(map[types.Object]bool)
+	var entries []entry
+	var stack []ast.Node
+	flushed := make(map[ast.Node]bool) // statements right after a flush
+	ast.Inspect(fn, func(n ast.Node) bool {
+		if n == nil {
+			stack = stack[:len(stack)-1]
+			return true
+		}
+		stack = append(stack, n)
+		switch n := n.(type) {
+		case *ast.AssignStmt:
+			if isNewLater(n) {
+				laters[info.Defs[n.Lhs[0].(*ast.Ident)]] = true
+			}
+		case *ast.BlockStmt:
+			markFlushed(n.List, flushed, info, laters)
+		case *ast.CaseClause:
+			markFlushed(n.Body, flushed, info, laters)
+		case *ast.CallExpr:
+			if method(n, info, laters) == "Do" {
+				entries = append(entries, entry{n.Args[0].(*ast.FuncLit), loopsIn(stack)})
+			}
+		}
+		return true
+	})
+	for _, e := range entries {
+		if len(e.loops) == 0 {
+			return "an entry is outside all loops"
+		}
+		if text := e.disturbed(fn, info, entries, flushed); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+func isNewLater(a *ast.AssignStmt) bool {
+	if len(a.Rhs) != 1 || a.Tok != token.DEFINE {
+		return false
+	}
+	call, ok := a.Rhs[0].(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	ix, ok := call.Fun.(*ast.IndexExpr)
+	if !ok {
+		return false
+	}
+	s, ok := ix.X.(*ast.SelectorExpr)
+	return ok && s.Sel.Name == "NewLater"
+}
+
+func method(call *ast.CallExpr, info *types.Info, laters map[types.Object]bool) string {
+	if s, ok := call.Fun.(*ast.SelectorExpr); ok {
+		if id, ok := s.X.(*ast.Ident); ok && laters[info.Uses[id]] {
+			return s.Sel.Name
+		}
+	}
+	return ""
+}
+
+func markFlushed(list []ast.Stmt, flushed map[ast.Node]bool, info *types.Info, laters map[types.Object]bool) {
+	for i, s := range list {
+		if x, ok := s.(*ast.ExprStmt); ok && i+1 < len(list) {
+			if call, ok := x.X.(*ast.CallExpr); ok && method(call, info, laters) == "Flush" {
+				flushed[list[i+1]] = true
+			}
+		}
+	}
+}
+
+func loopsIn(stack []ast.Node) (loops []ast.Node) {
+	for _, n := range stack {
+		switch n.(type) {
+		case *ast.ForStmt, *ast.RangeStmt:
+			loops = append(loops, n)
+		}
+	}
+	return loops
+}
+
+// disturbed returns how a statement outside entries, in the loops around e,
+// gets in the way of e.
+func (e entry) disturbed(fn *ast.FuncDecl, info *types.Info, entries []entry, flushed map[ast.Node]bool) string {
+	used, changed := make(map[types.Object]bool), make(map[types.Object]bool)
+	ast.Inspect(e.lit, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok {
+			if v, ok := info.Uses[id].(*types.Var); ok && !v.IsField() && (v.Pos() < e.lit.Pos() || v.Pos() >= e.lit.End()) {
+				used[v] = true
+			}
+		}
+		for _, v := range assigned(n, info) {
+			changed[v] = true
+		}
+		return true
+	})
+	text := ""
+	report := func(v types.Object, what string) {
+		if text == "" {
+			text = fmt.Sprintf("a statement %s %s out of turn", what, v.Name())
+		}
+	}
+	ast.Inspect(e.loops[0], func(n ast.Node) bool {
+		for _, o := range entries {
+			if n == o.lit {
+				return false
+			}
+		}
+		if flushed[n] {
+			return false
+		}
+		if _, ok := n.(*ast.ReturnStmt); ok {
+			return true
+		}
+		for _, v := range assigned(n, info) {
+			if used[v] && e.after(v, n) {
+				report(v, "changes")
+			}
+		}
+		if id, ok := n.(*ast.Ident); ok {
+			if v := info.Uses[id]; v != nil && changed[v] && used[v] {
+				report(v, "uses")
+			}
+		}
+		return true
+	})
+	return text
+}
+
+// after reports whether n, an assignment to v, may run between e being queued
+// and e running, for one instance of v.
+func (e entry) after(v types.Object, n ast.Node) bool {
+	if f, ok := n.(*ast.ForStmt); ok && f.Pos() <= v.Pos() && v.Pos() < f.End() {
+		return false
+	}
+	if n.Pos() > e.lit.Pos() {
+		return true
+	}
+	for _, l := range e.loops {
+		if l.Pos() <= n.Pos() && n.Pos() < l.End() && (v.Pos() < l.Pos() || v.Pos() >= l.End()) {
+			return true
+		}
+	}
+	return false
+}
+
+// assigned returns the variables that the node n itself assigns, without
+// those that it declares.
+func assigned(n ast.Node, info *types.Info) (vs []types.Object) {
+	add := func(e ast.Expr) {
+		for {
+			switch x := e.(type) {
+			case *ast.ParenExpr:
+				e = x.X
+				continue
+			case *ast.Ident:
+				if v, ok := info.Uses[x].(*types.Var); ok {
+					vs = append(vs, v)
+				}
+			}
+			return
+		}
+	}
+	switch n := n.(type) {
+	case *ast.AssignStmt:
+		for _, lhs := range n.Lhs {
+			add(lhs)
+		}
+	case *ast.IncDecStmt:
+		add(n.X)
+	case *ast.RangeStmt:
+		if n.Tok == token.ASSIGN {
+			add(n.Key)
+			add(n.Value)
+		}
+	}
+	return vs
+}

@@ -1,0 +1,306 @@
+package gen
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/printer"
+	"go/token"
+	"go/types"
+	"strings"
+
+	"golang.org/x/tools/go/ast/astutil"
+)
+
+// A mismatch says in which function generated text is not what it should be.
+type mismatch struct {
+	function string // by key; "" if it is none in particular
+	text     string
+}
+
+// undone looks at a generated file as if it came from a stranger: undoing what
+// the rewrites do must give the original functions, word for word, so that the
+// same effects happen in the same order. The undoing is done in the syntax of
+// the text and shares nothing with the code that wrote it. pairs maps the keys
+// of generated functions to those of the originals.
+func undone(text, source []byte, pairs map[string]string) []mismatch {
+	generated, err := declarations(text)
+	if err != nil {
+		return []mismatch{{"", err.Error()}}
+	}
+	originals, err := declarations(source)
+	if err != nil {
+		return []mismatch{{"", err.Error()}}
+	}
+	var found []mismatch
+	for name, original := range pairs {
+		g, o := generated[name], originals[original]
+		if g == nil || o == nil {
+			found = append(found, mismatch{name, "it is missing"})
+			continue
+		}
+		if text := difference(g, o); text != "" {
+			found = append(found, mismatch{name, text})
+		}
+	}
+	return found
+}
+
+// declarations returns the functions of a file by key.
+func declarations(text []byte) (map[string]*ast.FuncDecl, error) {
+	file, err := parser.ParseFile(token.NewFileSet(), "", text, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	decls := make(map[string]*ast.FuncDecl)
+	for _, d := range file.Decls {
+		if fn, ok := d.(*ast.FuncDecl); ok {
+			decls[key(fn)] = fn
+		}
+	}
+	return decls, nil
+}
+
+// key names a function within its package.
+func key(fn *ast.FuncDecl) string {
+	if fn.Recv == nil {
+		return fn.Name.Name
+	}
+	return types.ExprString(fn.Recv.List[0].Type) + "." + fn.Name.Name
+}
+
+// difference returns how generated, undone, differs from original, or "".
+func difference(generated, original *ast.FuncDecl) string {
+	u := &undoer{known: names(original), declared: bareDecls(original)}
+	got, want := plain(u.undo(generated)), plain(normal(original))
+	if got == want {
+		return ""
+	}
+	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i := range min(len(g), len(w)) {
+		if g[i] != w[i] {
+			return fmt.Sprintf("it has %q where the original has %q", g[i], w[i])
+		}
+	}
+	return "it has not as many statements as the original"
+}
+
+func names(n ast.Node) map[string]bool {
+	m := make(map[string]bool)
+	ast.Inspect(n, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok {
+			m[id.Name] = true
+		}
+		return true
+	})
+	return m
+}
+
+// bareDecls counts the statements "var name T" of n by name.
+func bareDecls(n ast.Node) map[string]int {
+	m := make(map[string]int)
+	ast.Inspect(n, func(n ast.Node) bool {
+		if name, ok := bareDecl(n); ok {
+			m[name]++
+		}
+		return true
+	})
+	return m
+}
+
+func bareDecl(n ast.Node) (string, bool) {
+	d, ok := n.(*ast.DeclStmt)
+	if !ok {
+		return "", false
+	}
+	g := d.Decl.(*ast.GenDecl)
+	if g.Tok != token.VAR || len(g.Specs) != 1 {
+		return "", false
+	}
+	vs := g.Specs[0].(*ast.ValueSpec)
+	if len(vs.Names) != 1 || len(vs.Values) > 0 {
+		return "", false
+	}
+	return vs.Names[0].Name, true
+}
+
+// plain prints a function without its name, comments and empty lines.
+func plain(fn *ast.FuncDecl) string {
+	var b bytes.Buffer
+	err := printer.Fprint(&b, token.NewFileSet(), &ast.FuncDecl{Recv: fn.Recv, Name: ast.NewIdent("_"), Type: fn.Type, Body: fn.Body})
+	if err != nil {
+		return err.Error()
+	}
+	var lines []string
+	for line := range strings.Lines(b.String()) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// normal brings a function into the form in which functions are compared:
+// var x = v is x := v, a read whose value is not used is nothing, and the
+// package of ItemOf does not matter.
+func normal(fn *ast.FuncDecl) *ast.FuncDecl {
+	return astutil.Apply(fn, nil, func(c *astutil.Cursor) bool {
+		switch n := c.Node().(type) {
+		case *ast.DeclStmt:
+			g := n.Decl.(*ast.GenDecl)
+			if g.Tok != token.VAR || len(g.Specs) != 1 {
+				break
+			}
+			if vs := g.Specs[0].(*ast.ValueSpec); len(vs.Values) > 0 {
+				var lhs []ast.Expr
+				for _, name := range vs.Names {
+					lhs = append(lhs, name)
+				}
+				c.Replace(&ast.AssignStmt{Lhs: lhs, Tok: token.DEFINE, Rhs: vs.Values})
+			}
+		case *ast.ExprStmt:
+			if call, ok := n.X.(*ast.CallExpr); ok && c.Index() >= 0 && isUnusedRead(call) {
+				c.Delete()
+			}
+		case *ast.SelectorExpr:
+			if n.Sel.Name == "ItemOf" || n.Sel.Name == "SliceOf" {
+				n.X = ast.NewIdent("_")
+			}
+		}
+		return true
+	}).(*ast.FuncDecl)
+}
+
+func isUnusedRead(call *ast.CallExpr) bool {
+	switch f := call.Fun.(type) {
+	case *ast.SelectorExpr:
+		switch f.Sel.Name {
+		case "Item", "ItemInt", "At", "Float32s", "Float64s", "Int64s", "Bools", "Dense", "MarshalJSON":
+			return true
+		}
+	case *ast.IndexExpr:
+		s, ok := f.X.(*ast.SelectorExpr)
+		return ok && (s.Sel.Name == "ItemOf" || s.Sel.Name == "SliceOf")
+	}
+	return false
+}
+
+// An undoer undoes rewrites.
+type undoer struct {
+	known    map[string]bool // names in the original: they mean what they mean there
+	declared map[string]int  // its statements "var name T"
+
+	laters map[string]bool
+	stands map[string]ast.Expr // what a Read or a copy stands for
+	hoists map[string]bool     // variables declared in front of the entry that sets them
+}
+
+func (u *undoer) undo(fn *ast.FuncDecl) *ast.FuncDecl {
+	u.laters, u.stands, u.hoists = make(map[string]bool), make(map[string]ast.Expr), make(map[string]bool)
+	for name, n := range bareDecls(fn) {
+		u.hoists[name] = n > u.declared[name]
+	}
+	ast.Inspect(fn, func(n ast.Node) bool {
+		if a, ok := n.(*ast.AssignStmt); ok {
+			u.learn(a)
+		}
+		return true
+	})
+	fn = astutil.Apply(fn, nil, func(c *astutil.Cursor) bool {
+		switch n := c.Node().(type) {
+		case *ast.AssignStmt:
+			if u.isNew(n) {
+				c.Delete()
+			} else {
+				u.define(n)
+			}
+		case *ast.DeclStmt:
+			if name, ok := bareDecl(n); ok && u.hoists[name] {
+				c.Delete()
+			}
+		case *ast.DeferStmt:
+			if u.isCall(n.Call, "Close") {
+				c.Delete()
+			}
+		case *ast.ExprStmt:
+			u.statement(c, n)
+		case *ast.SelectorExpr:
+			if id, ok := n.X.(*ast.Ident); ok && u.stands[id.Name] != nil && n.Sel.Name == "Err" {
+				n.Sel = ast.NewIdent("Wait")
+			}
+		}
+		return true
+	}).(*ast.FuncDecl)
+	fn = astutil.Apply(fn, nil, func(c *astutil.Cursor) bool {
+		if id, ok := c.Node().(*ast.Ident); ok && c.Name() != "Sel" && u.stands[id.Name] != nil {
+			c.Replace(u.stands[id.Name])
+		}
+		return true
+	}).(*ast.FuncDecl)
+	return normal(fn)
+}
+
+// learn records what a definition of a new name stands for.
+func (u *undoer) learn(a *ast.AssignStmt) {
+	if a.Tok != token.DEFINE || len(a.Lhs) != 1 || len(a.Rhs) != 1 {
+		return
+	}
+	name := a.Lhs[0].(*ast.Ident).Name
+	if u.known[name] {
+		return
+	}
+	switch rhs := a.Rhs[0].(type) {
+	case *ast.Ident:
+		u.stands[name] = rhs
+	case *ast.CallExpr:
+		if ix, ok := rhs.Fun.(*ast.IndexExpr); ok {
+			if s, ok := ix.X.(*ast.SelectorExpr); ok && s.Sel.Name == "NewLater" {
+				u.laters[name] = true
+			}
+		} else if u.isCall(rhs, "Read") {
+			u.stands[name] = rhs.Args[0]
+		}
+	}
+}
+
+func (u *undoer) isNew(a *ast.AssignStmt) bool {
+	id, ok := a.Lhs[0].(*ast.Ident)
+	return ok && a.Tok == token.DEFINE && (u.laters[id.Name] || u.stands[id.Name] != nil)
+}
+
+// define makes an assignment to a hoisted variable a definition again.
+func (u *undoer) define(a *ast.AssignStmt) {
+	for _, lhs := range a.Lhs {
+		if id, ok := lhs.(*ast.Ident); ok && u.hoists[id.Name] && a.Tok == token.ASSIGN {
+			a.Tok = token.DEFINE
+			u.hoists[id.Name] = len(a.Lhs) > 1 // the first is the definition
+		}
+	}
+}
+
+func (u *undoer) isCall(call *ast.CallExpr, method string) bool {
+	s, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || s.Sel.Name != method {
+		return false
+	}
+	id, ok := s.X.(*ast.Ident)
+	return ok && u.laters[id.Name]
+}
+
+// statement puts the statements of an entry in the place of it, and drops
+// flushes.
+func (u *undoer) statement(c *astutil.Cursor, s *ast.ExprStmt) {
+	call, ok := s.X.(*ast.CallExpr)
+	switch {
+	case !ok:
+	case u.isCall(call, "Flush"):
+		c.Delete()
+	case u.isCall(call, "Do"):
+		lit := call.Args[0].(*ast.FuncLit)
+		for _, inner := range lit.Body.List {
+			c.InsertBefore(inner)
+		}
+		c.Delete()
+	}
+}
