@@ -23,7 +23,13 @@
 //	runtime/asynctest        what generated equality tests call
 //	analysis/tensorapi       what the tools know about tensor libraries, as data
 //	analysis/blocking        which functions wait, and for what
-//	analysis                 the suite of rules; each rule has a folder below
+//	analysis/loopread        AT001: a read in a loop
+//	analysis/loopprint       AT004: a print in a loop
+//	analysis/loopexit        AT005: a loop that ends depending on a value
+//	analysis/guardedread     AT008: a read in each iteration of a value used in few
+//	analysis/loopcall        AT010: a call in a loop of a function that waits
+//	analysis/timing          AT020: the time of work that is not finished
+//	analysis                 the suite of rules, alone and as a tool of go vet and go fix
 //	gen/internal/load        packages and types of the code to rewrite
 //	gen/internal/plan        a loop as effects and reads
 //	gen/internal/emit        printing what was planned

@@ -25,7 +25,7 @@ func build(ctx context.Context, cfg Config, temp string) (*programs, error) {
 		return nil, err
 	}
 	p := &programs{original: filepath.Join(temp, "original"+exe()), rewritten: filepath.Join(temp, "rewritten"+exe())}
-	if _, err := goCommand(ctx, cfg, "build", "-o", p.original, cfg.Package); err != nil {
+	if _, err := goCommand(ctx, cfg, "build", "-buildvcs=false", "-o", p.original, cfg.Package); err != nil {
 		return nil, err
 	}
 
@@ -48,7 +48,7 @@ func build(ctx context.Context, cfg Config, temp string) (*programs, error) {
 	}
 	defer o.Close()
 	cfg.Progress("building " + cfg.Package + ", rewritten")
-	_, err = goCommand(ctx, cfg, "build", o.Flag(), "-o", p.rewritten, cfg.Package)
+	_, err = goCommand(ctx, cfg, "build", "-buildvcs=false", o.Flag(), "-o", p.rewritten, cfg.Package)
 	return p, err
 }
 

@@ -28,11 +28,13 @@ func notes(d *Device, p *programs) []string {
 	switch {
 	case w.Sync.Waits >= o.Sync.Waits:
 		result += "the rewritten program waits as often as the program as written"
+	case o.blocked() < o.Time()/4:
+		result += fmt.Sprintf("waiting is not where the time goes: as written, it is %s of %s", duration(o.blocked()), duration(o.Time()))
 	case w.blocked() >= o.blocked()/2:
 		result += fmt.Sprintf("it waits %s times instead of %s, but the device is busy all the time (compute-bound)",
 			grouped(w.Sync.Waits), grouped(o.Sync.Waits))
 	default:
-		result += fmt.Sprintf("waiting is not where the time goes: as written, it is %s of %s", duration(o.blocked()), duration(o.Time()))
+		result += fmt.Sprintf("it is blocked for %s instead of %s, but the host has as much to do as before", duration(w.blocked()), duration(o.blocked()))
 	}
 	return []string{result}
 }

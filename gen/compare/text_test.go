@@ -68,9 +68,10 @@ func TestNotes(t *testing.T) {
 		{"no waits", side(0, 5), side(0, 5), some, "the program as written never waits"},
 		{"faster", side(1000, 50, 52), side(10, 20, 22), some, ""},
 		{"same waits", side(10, 50, 52), side(10, 51, 53), some, "no gain beyond what runs differ by: the rewritten program waits as often"},
-		{"compute-bound", side(1000, 50, 52), Side{Times: []time.Duration{51e6}, Sync: report.Counts{Waits: 30, HelpNS: 10_000_000}}, some,
-			"no gain beyond what runs differ by: it waits 30 times instead of 1,000, but the device is busy all the time"},
+		{"compute-bound", side(4000, 50, 52), Side{Times: []time.Duration{51e6}, Sync: report.Counts{Waits: 30, HelpNS: 39_000_000}}, some,
+			"no gain beyond what runs differ by: it waits 30 times instead of 4,000, but the device is busy all the time"},
 		{"elsewhere", side(100, 50, 52), side(2, 51, 51), some, "no gain beyond what runs differ by: waiting is not where the time goes: as written, it is 1 ms of 51 ms"},
+		{"host-bound", side(4000, 50, 52), side(30, 51, 51), some, "no gain beyond what runs differ by: it is blocked for 300 µs instead of 40 ms"},
 		{"slower", side(10, 50, 52), side(10, 61, 63), some, "slower: "},
 	} {
 		got := strings.Join(notes(&Device{Original: c.original, Rewritten: c.rewritten}, c.programs), "\n")
