@@ -259,7 +259,6 @@ var ours = &Profile{
 		module + "/runtime/tensor.Cell",
 		module + "/runtime/tensor.Generator",
 		module + "/runtime/tensor.Param",
-		module + "/runtime/nn.Param",
 	},
 	Funcs: index(api),
 	Async: Async,

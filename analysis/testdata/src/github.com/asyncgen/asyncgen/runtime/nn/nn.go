@@ -8,9 +8,6 @@ type Module interface {
 	Params() []*Param
 }
 
-type Param struct{ _ int }
-
-func (p *Param) Value() *tensor.Tensor { return nil }
-func (p *Param) Set(t *tensor.Tensor)  {}
+type Param = tensor.Param
 
 func L2Loss(pred, target *tensor.Tensor) *tensor.Tensor { return nil }

@@ -6,23 +6,26 @@ import (
 	"context"
 	"fmt"
 	"io"
-)
 
-type Element interface {
-	float32 | float64 | int64 | bool
-}
+	"github.com/asyncgen/asyncgen/device"
+)
 
 type Tensor struct{ _ int }
 
 type Cell interface{ Value() *Tensor }
 
-func From[T Element](data []T, shape ...int) *Tensor { return nil }
-func Zeros(shape ...int) *Tensor                     { return nil }
-func Ones(shape ...int) *Tensor                      { return nil }
-func Randn(shape ...int) *Tensor                     { return nil }
-func Where(cond, x, y *Tensor) *Tensor               { return nil }
-func ItemOf[T Element](t *Tensor) T                  { var zero T; return zero }
-func SliceOf[T Element](t *Tensor) []T               { return nil }
+type Param struct{ _ int }
+
+func (p *Param) Value() *Tensor { return nil }
+func (p *Param) Set(t *Tensor)  {}
+
+func From[T device.Element](data []T, shape ...int) *Tensor { return nil }
+func Zeros(shape ...int) *Tensor                            { return nil }
+func Ones(shape ...int) *Tensor                             { return nil }
+func Randn(shape ...int) *Tensor                            { return nil }
+func Where(cond, x, y *Tensor) *Tensor                      { return nil }
+func ItemOf[T device.Element](t *Tensor) T                  { var zero T; return zero }
+func SliceOf[T device.Element](t *Tensor) []T               { return nil }
 
 func (t *Tensor) Add(u *Tensor) *Tensor                        { return nil }
 func (t *Tensor) Sub(u *Tensor) *Tensor                        { return nil }

@@ -1,0 +1,6 @@
+// Package device has the types of the real package that the tests need.
+package device
+
+type Element interface {
+	float32 | float64 | int64 | bool
+}
