@@ -61,10 +61,10 @@ func (a *analyzer) walk(cur inspector.Cursor, f *Func) {
 			}
 		case *ast.RangeStmt:
 			if n.Key != nil {
-				a.define(n.Key, def{kind: defKey, pos: n.Body.Pos(), value: n.X}, f)
+				a.define(n.Key, def{kind: defKey, pos: n.Body.Lbrace, value: n.X}, f)
 			}
 			if n.Value != nil {
-				a.define(n.Value, def{kind: defElem, pos: n.Body.Pos(), value: n.X}, f)
+				a.define(n.Value, def{kind: defElem, pos: n.Body.Lbrace, value: n.X}, f)
 			}
 		case *ast.IncDecStmt:
 			a.define(n.X, def{kind: defStep, pos: n.Pos()}, f)

@@ -46,6 +46,10 @@ func newFlow(info *types.Info, fn *Func) *flow {
 		for _, n := range blk.Nodes {
 			f.spans = append(f.spans, span{n.Pos(), n.End(), blk.Index})
 		}
+		if s, ok := blk.Stmt.(*ast.RangeStmt); ok && blk.Kind == cfg.KindRangeBody {
+			// The brace stands for the assignment to the loop's variables.
+			f.spans = append(f.spans, span{s.Body.Lbrace, s.Body.Lbrace + 1, blk.Index})
+		}
 	}
 	sort.SliceStable(f.spans, func(i, j int) bool { return f.spans[i].pos < f.spans[j].pos })
 	f.findLoops(info, fn)
@@ -177,6 +181,7 @@ type Loop struct {
 	Pos token.Pos
 
 	fn     *Func
+	head   int32
 	blocks map[int32]bool // nil: the whole body
 	small  bool           // runs at most maxTrips times
 }
@@ -195,7 +200,7 @@ func (f *flow) findLoops(info *types.Info, fn *Func) {
 			}
 			l := byHead[head.Index]
 			if l == nil {
-				l = &Loop{fn: fn, blocks: map[int32]bool{head.Index: true}, Pos: fn.block.Pos()}
+				l = &Loop{fn: fn, head: head.Index, blocks: map[int32]bool{head.Index: true}, Pos: fn.block.Pos()}
 				l.describe(info, head)
 				byHead[head.Index] = l
 				f.loops = append(f.loops, l)

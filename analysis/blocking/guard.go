@@ -30,10 +30,15 @@ type condition struct {
 // guardOf says how often the code at pos in f runs, relative to the loop, or
 // to a call of the function if l is nil.
 func (a *analyzer) guardOf(f *Func, pos token.Pos, l *Loop) guard {
+	fl := f.flow()
+	return a.guardUnder(append(a.shortCircuits(pos), fl.conditions(fl.blockAt(pos))...), f, l)
+}
+
+// guardUnder is guardOf code that is in f and under the given conditions.
+func (a *analyzer) guardUnder(conditions []condition, f *Func, l *Loop) guard {
 	g := always
-	for f != nil {
-		fl := f.flow()
-		for _, c := range append(a.shortCircuits(pos), fl.conditions(fl.blockAt(pos))...) {
+	for {
+		for _, c := range conditions {
 			if l != nil && f == l.fn && !c.divides(l) {
 				continue
 			}
@@ -48,7 +53,10 @@ func (a *analyzer) guardOf(f *Func, pos token.Pos, l *Loop) guard {
 		if h := f.how(); h == detached || h == callable {
 			break
 		}
-		pos, f = f.lit.Pos(), f.parent
+		pos := f.lit.Pos()
+		f = f.parent
+		fl := f.flow()
+		conditions = append(a.shortCircuits(pos), fl.conditions(fl.blockAt(pos))...)
 	}
 	return g
 }

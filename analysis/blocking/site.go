@@ -181,8 +181,8 @@ func (a *analyzer) hotLoop(c *Call, w wait) *Loop {
 }
 
 // isOuter reports whether l is a slow outer loop as seen from c, like one
-// over epochs: the work is enqueued by a loop inside it that c is not in, or
-// by a call that trains.
+// over epochs: in most iterations the work is enqueued by a loop inside it
+// that c is not in, or by a call that trains.
 func (a *analyzer) isOuter(l *Loop, c *Call) bool {
 	for f := range l.fn.tree() {
 		inner := f.flow().loops
@@ -190,12 +190,15 @@ func (a *analyzer) isOuter(l *Loop, c *Call) bool {
 			inner = append(slices.Clip(inner), f.wholeLoop())
 		}
 		for _, m := range inner {
-			if m != l && !m.small && a.encloses(l, m, f) && !a.in(m, c.in, c.Expr.Pos()) && a.any(m, (*Call).enqueues) {
+			if m != l && !m.small && a.encloses(l, m, f) && !a.in(m, c.in, c.Expr.Pos()) && a.any(m, (*Call).enqueues) &&
+				a.guardUnder(f.flow().conditions(m.head), f, l) != rarely {
 				return true
 			}
 		}
 	}
-	return a.any(l, func(d *Call) bool { return d != c && d.sum().Trains })
+	return a.any(l, func(d *Call) bool {
+		return d != c && d.sum().Trains && a.guardOf(d.in, d.Expr.Pos(), l) != rarely
+	})
 }
 
 // encloses reports whether the loop m of f is inside l.

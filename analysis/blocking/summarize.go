@@ -138,23 +138,22 @@ func (a *analyzer) afterLoop(g *Func, c *Call) bool {
 
 // addCallbacks notes which of f's function operands c calls.
 func (a *analyzer) addCallbacks(s *Summary, f, g *Func, c *Call) {
-	when := tensorapi.Once
-	if a.loops(g, c) {
-		when = tensorapi.Loop
+	add := func(op int, when tensorapi.Calls) {
+		if a.loops(g, c) {
+			when = tensorapi.Loop
+		}
+		s.addCall(op, when)
 	}
 	if op, ok := a.funcParam(f, c.Expr.Fun); ok {
-		s.addCall(op, when)
+		add(op, tensorapi.Once)
 	}
 	for i, arg := range c.Expr.Args {
 		op, ok := a.funcParam(f, arg)
 		if !ok {
 			continue
 		}
-		switch c.calls(i) {
-		case tensorapi.Once:
-			s.addCall(op, when)
-		case tensorapi.Loop:
-			s.addCall(op, tensorapi.Loop)
+		if when := c.calls(i); when == tensorapi.Once || when == tensorapi.Loop {
+			add(op, when)
 		}
 	}
 }

@@ -36,8 +36,8 @@ type Summary struct {
 	Enqueues bool
 	// Mutates reports whether a call may assign cells: train.
 	Mutates bool
-	// Trains reports whether the function trains or waits in a loop of its
-	// own, so that a loop around it is an outer, slow one.
+	// Trains reports whether the function trains in a loop of its own, so
+	// that a loop around it is an outer, slow one.
 	Trains bool
 }
 

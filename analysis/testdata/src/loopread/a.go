@@ -171,6 +171,32 @@ func innerLoop(data []Batch) (total float64) {
 	return
 }
 
+func elements(data []Batch) (total float64) {
+	for _, b := range data {
+		for _, y := range []*tensor.Tensor{step(b), step(b)} {
+			total += y.Item() // want `only kept`
+		}
+	}
+	return
+}
+
+func validated(data, more []Batch, opt *optim.Optimizer) (total, val float64) {
+	for i, b := range data {
+		loss := step(b)
+		opt.Minimize(loss)
+		if i%1000 == 0 {
+			sum := tensor.Zeros()
+			for _, b := range more {
+				sum = sum.Add(step(b))
+			}
+			val = sum.Item()
+			epoch(more, opt)
+		}
+		total += loss.Item() // want `only kept`
+	}
+	return
+}
+
 func interactive(data []Batch) (total float64) {
 	in := bufio.NewScanner(os.Stdin)
 	for in.Scan() {
@@ -260,6 +286,33 @@ func rare(data []Batch, every int) (total float64) {
 		if i < 3 && verbose {
 			total += loss.Item()
 		}
+	}
+	for i, b := range data {
+		loss := step(b)
+		if i == len(data)-1 || i+1 == every || len(data)-1 == i {
+			total += loss.Item()
+		}
+		if i < 3 && total > 1 {
+			total += loss.Item()
+		}
+		if i >= len(data)-3 {
+			total += loss.Item()
+		}
+		if 3 > i {
+			total += loss.Item()
+		}
+		if !(i != 0) {
+			total += loss.Item()
+		}
+	}
+	n := 0
+	for more := true; more; {
+		loss := step(data[0])
+		n++
+		if n == every {
+			total += loss.Item()
+		}
+		more = n < 100
 	}
 	for i := range data {
 		loss := step(data[i])
