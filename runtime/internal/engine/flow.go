@@ -381,8 +381,7 @@ func (f *flow) seqOfRunning(x ref) uint64 {
 	return f.seqOf(x)
 }
 
-// step runs the operation at x and starts another one, which it returns, or 0. The lock is held before and after,
-// not between. next chooses the other one.
+// step runs and finishes the operation at x, which has been started. The lock is held before and after, not between.
 func (f *flow) step(x ref, c *scratch) {
 	wake := f.readyCost >= wakeCost && f.parked.Load() > 0
 	f.unlock()
@@ -485,6 +484,8 @@ func (f *flow) flush() {
 	f.wakeIfReady()
 }
 
+func (f *flow) hurry() {}
+
 func (f *flow) granted(l *link) {
 	f.lock.lock()
 	defer f.wakeIfReady()
@@ -505,9 +506,6 @@ func (f *flow) endGate(l *link) {
 	f.lock.lock()
 	r := f.st.seq(l.gateSeq)
 	r.fail = l.fail
-	if r.writes == 0 {
-		r.fail = nil
-	}
 	f.finish(f.st.ref(l.gateSeq))
 	f.notify()
 	f.unlock()

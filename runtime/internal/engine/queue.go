@@ -34,8 +34,8 @@ type queue struct {
 	skipped   uint64
 
 	heldAt  atomic.Pointer[link] // what holds up the submission
-	feeder  bell
-	reaper  bell
+	feeder  bell                 // wakes feed
+	reaper  bell                 // wakes reap
 	closed  atomic.Bool
 	workers sync.WaitGroup
 }
@@ -68,14 +68,11 @@ func (q *queue) unlock() {
 // submitLocked hands over everything that nothing holds up. It reports whether there was something. It
 // waits when the device's queue is full. q.submitting is held.
 func (q *queue) submitLocked() bool {
-	any := false
+	some := false
 	for q.submitSome() {
-		any = true
+		some = true
 	}
-	if any {
-		q.reaper.ring()
-	}
-	return any
+	return some
 }
 
 // submitSome hands over one batch. It reports false if there is nothing, or the next operation is held up.
@@ -107,6 +104,9 @@ func (q *queue) submitSome() bool {
 	q.mu.Lock()
 	q.submitted, q.ticket = next, last
 	q.mu.Unlock()
+	if q.st.e.stalled.n.Load() > 0 {
+		q.reaper.ring()
+	}
 	return true
 }
 
@@ -297,6 +297,8 @@ func (q *queue) nudge() { q.feeder.ring() }
 
 func (q *queue) flush() { q.feeder.ring() }
 
+func (q *queue) hurry() { q.reaper.ring() }
+
 func (q *queue) granted(l *link) {
 	if q.heldAt.Load() == l {
 		q.feeder.ring()
@@ -314,20 +316,21 @@ func (q *queue) feed() {
 	}
 }
 
-// reap is the goroutine that retires what nobody waits for.
+// reap is the goroutine that retires operations as soon as they are done while a producer is stalled.
+// Otherwise those who wait do it, or the timer: waiting for a device may keep a processor busy.
 func (q *queue) reap() {
 	defer q.workers.Done()
 	for !q.closed.Load() {
 		q.mu.Lock()
 		q.retire()
-		ticket := q.ticket
-		done := q.st.done.Load() == q.submitted
-		q.unlock()
-		if done {
-			q.reaper.wait()
-			continue
+		var oldest device.Ticket
+		if done := q.st.done.Load(); done < q.submitted {
+			oldest = q.st.seq(done).ticket
 		}
-		q.st.backend.Wait(context.Background(), ticket)
+		q.unlock()
+		if oldest == 0 || q.st.e.stalled.n.Load() == 0 || q.st.backend.Wait(context.Background(), oldest) != nil {
+			q.reaper.wait()
+		}
 	}
 }
 

@@ -13,9 +13,10 @@ import (
 // 10 µs and reaches the other after 70 to 120 µs on a virtual machine (3 to 10 µs on
 // bare metal), so it pays for work that takes longer than that, or that nobody else will do.
 const (
-	wakeCost  = 20_000                 // nanoseconds of enqueued work for which a worker is woken
-	flushTick = 200 * time.Microsecond // after one to two of these, work below wakeCost is looked after
-	idleTicks = 8                      // the timer stops after so many without work
+	wakeCost   = 20_000                 // nanoseconds of enqueued work for which a worker is woken
+	launchCost = 1000                   // of a command for a device with a queue: it should get to work early
+	flushTick  = 200 * time.Microsecond // after one to two of these, work below wakeCost is looked after
+	idleTicks  = 8                      // the timer stops after so many without work
 )
 
 // A stream is the operations of one device, in program order, in a ring. They
@@ -34,6 +35,7 @@ type stream struct {
 	backend device.Backend
 	onHost  bool // the host reads and writes its memory, and operations may wait for each other (synchronous)
 	exec    executor
+	launch  int64 // nanoseconds that an operation costs beside what it says
 	ring    []record
 	mask    uint64
 
@@ -60,6 +62,8 @@ type executor interface {
 	helpSome() (ops int64, some bool)
 	// settle publishes what has finished: done and Engine.inFlight are exact after it.
 	settle()
+	// hurry says that a producer is stalled until something is finished.
+	hurry()
 	// poll notices what has finished, if that takes no waiting.
 	poll()
 	// granted tells that the gate of an operation has opened.
@@ -137,6 +141,7 @@ func newStream(e *Engine, d device.Device, b device.Backend) *stream {
 	case e.mode == Naive:
 		st.exec = newFlow(st, 0) // never used
 	default:
+		st.launch = launchCost
 		st.exec = newQueue(st)
 	}
 	return st
@@ -184,7 +189,7 @@ func (st *stream) push(op *Op, writes uint8, pc uintptr, bytes int64, l *link) u
 				s.last.Store(seq + 1)
 			}
 		}
-		st.owed += int64(r.cost)
+		st.owed += int64(r.cost) + st.launch
 		wake := st.owed >= wakeCost
 		if wake {
 			st.owed = 0

@@ -274,7 +274,10 @@ func (e *Engine) stallFor(st *stream, bytes int64, k *device.Kernel, pc uintptr)
 		}
 		// From here on whoever finishes something publishes it and then broadcasts, so nothing is missed.
 		e.stalled.n.Add(1)
-		e.settle()
+		for _, st := range e.allStreams() {
+			st.exec.settle()
+			st.exec.hurry()
+		}
 		e.stalled.mu.Lock()
 		if !e.hasRoom(st, bytes) {
 			e.stalled.cond.Wait()
