@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -37,6 +38,7 @@ func compareCommand(ctx context.Context, e *env, args []string) int {
 		return err
 	})
 	asJSON := fs.Bool("json", false, "print the result as JSON")
+	page := fs.String("html", "", "write the result to this `file`, too, as a page for browsers")
 	if code, ok := e.parse(fs, args); !ok {
 		return code
 	}
@@ -71,6 +73,9 @@ func compareCommand(ctx context.Context, e *env, args []string) int {
 	} else {
 		err = result.WriteText(e.stdout)
 	}
+	if err == nil && *page != "" {
+		err = writePage(*page, result)
+	}
 	switch {
 	case err != nil:
 		return e.trouble("compare: %v", err)
@@ -78,6 +83,14 @@ func compareCommand(ctx context.Context, e *env, args []string) int {
 		return exitFindings
 	}
 	return exitOK
+}
+
+func writePage(path string, result *compare.Result) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(result.WriteHTML(f), f.Close())
 }
 
 // progress returns a function that shows what happens now on one line of the

@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -10,9 +12,10 @@ import (
 
 const programs = "../../testdata/programs/"
 
-// TestCompare runs the main job at a small size, and reads its two forms of output.
+// TestCompare runs the main job at a small size, and reads all forms of its output.
 func TestCompare(t *testing.T) {
-	args := []string{"-count", "1", programs + "metrics", "--", "-small"}
+	page := filepath.Join(t.TempDir(), "page.html")
+	args := []string{"-count", "1", "-html", page, programs + "metrics", "--", "-small"}
 	stdout, stderr, code := asyncgen(t, append([]string{"compare", "-json"}, args...)...)
 	if code != exitOK || stderr != "" {
 		t.Fatalf("exit code %d, standard error %q", code, stderr)
@@ -28,6 +31,9 @@ func TestCompare(t *testing.T) {
 		if len(d.Original.Times) != 1 || len(d.Rewritten.Times) != 1 || d.Lines == 0 {
 			t.Errorf("%s: %+v", d.Name, d)
 		}
+	}
+	if html, err := os.ReadFile(page); err != nil || !strings.Contains(string(html), "sim:0 (simulated)") {
+		t.Errorf("the page: %v\n%s", err, html)
 	}
 	// One batch in 16 at most, of 256, while the program as written waits for
 	// each on a device that takes its time.

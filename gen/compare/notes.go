@@ -15,7 +15,7 @@ func notes(d *Device, p *programs) []string {
 	o, w := &d.Original, &d.Rewritten
 	switch {
 	case len(p.applied) == 0:
-		return []string{"nothing was rewritten, so there is nothing to gain"}
+		return []string{"nothing was rewritten: the two programs are the same, and what differs in time is chance"}
 	case o.Sync.Waits == 0:
 		return []string{"the program as written never waits for a result that is not there: there is nothing to gain"}
 	case slices.Max(w.Times) < slices.Min(o.Times):

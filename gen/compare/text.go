@@ -17,21 +17,26 @@ const shownStderr = 12
 // device a table with absolute figures, the ratios beside them.
 func (r *Result) WriteText(w io.Writer) error {
 	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, "%s\n", strings.Join(append([]string{r.Package}, r.Args...), " "))
+	fmt.Fprintln(b, r.program())
 	fmt.Fprintf(b, "%s; median time of %s\n", r.Machine, plural(r.Count, "run"))
 	writeList(b, "\nrewritten:", r.Rewritten)
 	writeList(b, "\nnot rewritten:", r.Refused)
 	for _, d := range r.Devices {
 		d.writeText(b)
 	}
-	b.WriteString("\n")
-	if r.Same() {
-		b.WriteString("identical: same output and same end, as written and rewritten\n")
-	} else {
-		b.WriteString("DIFFERENT: the rewritten program does not do the same\n")
-	}
+	fmt.Fprintf(b, "\n%s\n", r.verdict())
 	return b.Flush()
 }
+
+func (r *Result) verdict() string {
+	if r.Same() {
+		return "identical: same output and same end, as written and rewritten"
+	}
+	return "DIFFERENT: the rewritten program does not do the same"
+}
+
+// program is the package and the program's arguments.
+func (r *Result) program() string { return strings.Join(append([]string{r.Package}, r.Args...), " ") }
 
 func writeList(b *bufio.Writer, title string, lines []string) {
 	if len(lines) == 0 {
@@ -44,28 +49,10 @@ func writeList(b *bufio.Writer, title string, lines []string) {
 }
 
 func (d *Device) writeText(b *bufio.Writer) {
-	title := d.Name
-	if d.Simulated {
-		title += " (simulated)"
-	}
-	row := func(label, original, rewritten, remark string) {
-		line := fmt.Sprintf("  %-12s %20s %20s   %s", label, original, rewritten, remark)
+	fmt.Fprintf(b, "\n%s\n", d.title())
+	for _, r := range d.rows() {
+		line := fmt.Sprintf("  %-12s %20s %20s   %s", r.Label, r.Original, r.Rewritten, r.Remark)
 		fmt.Fprintln(b, strings.TrimRight(line, " "))
-	}
-	fmt.Fprintf(b, "\n%s\n", title)
-	o, w := &d.Original, &d.Rewritten
-	if len(d.Differences) == 0 {
-		row("", "as written", "rewritten", "")
-		row("time", duration(o.Time()), duration(w.Time()), speed(o.Time(), w.Time()))
-		row("waits", events(o.Sync.Waits, o.Sync.WaitNS), events(w.Sync.Waits, w.Sync.WaitNS), fewer(o.Sync.Waits, w.Sync.Waits))
-		row("stalls", events(o.Sync.Stalls, o.Sync.StallNS), events(w.Sync.Stalls, w.Sync.StallNS), "")
-		row("helping", events(o.Sync.Helps, o.Sync.HelpNS), events(w.Sync.Helps, w.Sync.HelpNS), "operations executed meanwhile")
-		row("blocked", duration(o.blocked()), duration(w.blocked()), "all of these")
-		if o.Peak > 0 {
-			row("peak memory", megabytes(o.Peak), megabytes(w.Peak), "")
-		}
-		row("stdout", plural(d.Lines, "line"), "identical", "")
-		row("end", o.Status, "identical", "")
 	}
 	for _, diff := range d.Differences {
 		diff.writeText(b)
@@ -73,8 +60,41 @@ func (d *Device) writeText(b *bufio.Writer) {
 	for _, note := range d.Notes {
 		fmt.Fprintf(b, "  %s\n", note)
 	}
-	writeStderr(b, "stderr, as written:", o.Stderr)
-	writeStderr(b, "stderr, rewritten:", w.Stderr)
+	writeStderr(b, "stderr, as written:", d.Original.Stderr)
+	writeStderr(b, "stderr, rewritten:", d.Rewritten.Stderr)
+}
+
+func (d *Device) title() string {
+	if d.Simulated {
+		return d.Name + " (simulated)"
+	}
+	return d.Name
+}
+
+// A row is a line of the table of a device.
+type row struct{ Label, Original, Rewritten, Remark string }
+
+// rows is the table of d. There is none if the programs differ: then their
+// times have nothing to do with each other.
+func (d *Device) rows() []row {
+	if len(d.Differences) > 0 {
+		return nil
+	}
+	o, w := &d.Original, &d.Rewritten
+	rows := []row{
+		{"", "as written", "rewritten", ""},
+		{"time", duration(o.Time()), duration(w.Time()), speed(o.Time(), w.Time())},
+		{"waits", events(o.Sync.Waits, o.Sync.WaitNS), events(w.Sync.Waits, w.Sync.WaitNS), fewer(o.Sync.Waits, w.Sync.Waits)},
+		{"stalls", events(o.Sync.Stalls, o.Sync.StallNS), events(w.Sync.Stalls, w.Sync.StallNS), ""},
+		{"helping", events(o.Sync.Helps, o.Sync.HelpNS), events(w.Sync.Helps, w.Sync.HelpNS), "operations executed meanwhile"},
+		{"blocked", duration(o.blocked()), duration(w.blocked()), "all of these"},
+	}
+	if o.Peak > 0 {
+		rows = append(rows, row{"peak memory", megabytes(o.Peak), megabytes(w.Peak), ""})
+	}
+	return append(rows,
+		row{"stdout", plural(d.Lines, "line"), "identical", ""},
+		row{"end", o.Status, "identical", ""})
 }
 
 func (diff *Difference) writeText(b *bufio.Writer) {

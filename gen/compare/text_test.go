@@ -85,14 +85,14 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// TestText compares the text for a made-up result with a golden file.
-func TestText(t *testing.T) {
+// madeUp is a result with something of everything.
+func madeUp() *Result {
 	text := func(s string) *string { return &s }
 	original, rewritten := side(2048, 52, 50, 51), side(64, 20, 22, 21)
 	original.Stderr = strings.Repeat("a line\n", 20)
 	bad := side(2048, 52)
 	bad.Status = "exit status 1"
-	r := &Result{
+	return &Result{
 		Package:   "./train",
 		Args:      []string{"-small"},
 		Machine:   "plan9/mips, 3 CPUs, go1.99",
@@ -108,6 +108,11 @@ func TestText(t *testing.T) {
 			}},
 		},
 	}
+}
+
+// TestText compares the text for a made-up result with a golden file.
+func TestText(t *testing.T) {
+	r := madeUp()
 	var b strings.Builder
 	if err := r.WriteText(&b); err != nil {
 		t.Fatal(err)
@@ -127,5 +132,24 @@ func TestText(t *testing.T) {
 	}
 	if r.Same() {
 		t.Error("Same reports true for programs that differ")
+	}
+}
+
+// TestHTML checks that the page has what the text has, escaped.
+func TestHTML(t *testing.T) {
+	r := madeUp()
+	r.Refused = []string{"a <b> & c"}
+	var b strings.Builder
+	if err := r.WriteHTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"./train -small", "plan9/mips", "DIFFERENT", "sim:0 (simulated)",
+		"2.43x as fast", "<td>64 in 640 µs</td>", "median 51 ms, 50 ms to 52 ms", `<rect width="98.1%"`,
+		"stdout differs in 9 lines", "line 3: &#34;loss 1", "rewritten:  panic: boom", "a note", "a line", "a &lt;b&gt; &amp; c",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the page does not have %q:\n%s", want, b.String())
+		}
 	}
 }

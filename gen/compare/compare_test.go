@@ -1,0 +1,63 @@
+package compare
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestRun compares a real program, built twice. It has no loop, so that
+// nothing is rewritten.
+func TestRun(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	var steps []string
+	r, err := Run(t.Context(), Config{
+		Dir:      "../..",
+		Package:  "./testdata/programs/graph",
+		Args:     []string{"-small"},
+		Devices:  []string{"cpu"},
+		Count:    1,
+		Progress: func(step string) { steps = append(steps, step) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Same() || len(r.Rewritten) > 0 || len(r.Devices) != 1 || r.Devices[0].Lines == 0 || len(r.Devices[0].Notes) != 1 {
+		t.Errorf("%+v", r)
+	}
+	if all := strings.Join(steps, "\n"); !strings.Contains(all, "building") || !strings.Contains(all, "cpu: run 1 of 1, rewritten") {
+		t.Errorf("steps:\n%s", all)
+	}
+	if left, err := filepath.Glob(filepath.Join(temp, "asyncgen-*")); err != nil || len(left) > 0 {
+		t.Errorf("temporary files are left behind: %v, %v", left, err)
+	}
+}
+
+// TestRunTrouble gives Run what it can't build.
+func TestRunTrouble(t *testing.T) {
+	broken := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":  "module example.com/broken\n\ngo 1.26\n",
+		"main.go": "package main\n\nfunc main() { undefined() }\n",
+	} {
+		if err := os.WriteFile(filepath.Join(broken, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		cfg  Config
+		want string
+	}{
+		{Config{Dir: broken, Package: "."}, "undefined: undefined"},
+		{Config{Dir: "..", Package: "./compare"}, "is no program"},
+		{Config{Dir: "..", Package: "./..."}, "packages, not one"},
+		{Config{Dir: "..", Package: "./nowhere"}, "directory not found"},
+		{Config{Dir: "..", Package: "./compare", Devices: []string{"abacus"}}, `unknown device "abacus"`},
+	} {
+		if r, err := Run(t.Context(), c.cfg); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, %v; want an error with %q", c.cfg, r, err, c.want)
+		}
+	}
+}
