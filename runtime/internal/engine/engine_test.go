@@ -166,6 +166,33 @@ func TestNaiveRunsAtTheCall(t *testing.T) {
 	}
 }
 
+// Whoever looked at the ring of a naive engine (Stats, a timer, the feeder of a queue) took the operations counted
+// there for its own: it ran empty records, or declared executed ones unfinished, so that WaitAll never returned.
+func TestNaiveLeavesTheRingEmpty(t *testing.T) {
+	for _, k := range kindsOfDevice {
+		runOn(t, k.make(t), Options{Mode: Naive}, func(s *setup) {
+			x := s.from(0)
+			for i := range 100 {
+				x = s.apply(addOne, x)
+				s.e.Stats() // settles
+				if i%10 == 0 {
+					if err := s.e.WaitAll(bg); err != nil {
+						s.Error(err)
+					}
+				}
+			}
+			s.want(x, 100)
+			st := s.e.stream(s.dev)
+			if st.enqueued() != 0 || st.done.Load() != 0 {
+				t.Errorf("on %v: %d operations in the ring, %d retired", s.dev, st.enqueued(), st.done.Load())
+			}
+			if n := s.e.Stats(); n.Enqueued != n.Executed || n.Executed < 100 {
+				t.Errorf("on %v: %d enqueued, %d executed", s.dev, n.Enqueued, n.Executed)
+			}
+		})
+	}
+}
+
 // With one operation blocked, a thousand more calls return, and results that do not depend on it can be read, if the device runs operations out of order.
 func TestBlockedOperationBlocksNobodyElse(t *testing.T) {
 	onDevices(t, func(s *setup) {

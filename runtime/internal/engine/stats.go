@@ -45,7 +45,7 @@ func (e *Engine) Stats() Stats {
 		s.Skipped += skipped
 		s.Enqueued += st.enqueued()
 	}
-	s.Enqueued -= e.gates.Load()
+	s.Enqueued += e.ranNow.Load() + e.skippedNow.Load() - e.gates.Load()
 	t := &e.totals
 	s.Waits, s.WaitTime = t.waits.Load(), time.Duration(t.waitTime.Load())
 	s.Stalls, s.StallTime = t.stalls.Load(), time.Duration(t.stallTime.Load())

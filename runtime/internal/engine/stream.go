@@ -46,6 +46,8 @@ type stream struct {
 	_    [40]byte
 	done atomic.Uint64 // operations retired; may lag behind until somebody settles
 
+	instant uint64 // operations executed in mode Naive, where the ring stays empty; guarded by Engine.naive
+
 	flush flusher
 	roots roots
 }
