@@ -7,9 +7,10 @@
 // from its profile (package tensorapi), never from its code. Facts are for
 // users' functions.
 //
-// Whatever it cannot decide counts as harmless: calls through interfaces and
-// function values without a profile, tensors of unknown origin, conditions of
-// unknown frequency. A finding is worth more than its absence.
+// Whatever it cannot decide counts as harmless: calls through function values
+// and most interfaces, tensors of unknown origin, conditions of unknown
+// frequency. A method of an interface of the package itself, with up to three
+// implementations there, is what these agree on.
 package blocking
 
 import (
@@ -47,23 +48,7 @@ type Result struct {
 	// order of the source.
 	Funcs []*Func
 
-	pass *analysis.Pass
 	root inspector.Cursor
-	sums map[*types.Func]*Summary
-}
-
-// Of returns the summary of a function of this package or of an imported one.
-// It is never nil.
-func (r *Result) Of(fn *types.Func) *Summary {
-	fn = fn.Origin()
-	if s, ok := r.sums[fn]; ok {
-		return s
-	}
-	s := new(Summary)
-	if fn.Pkg() != nil && fn.Pkg() != r.pass.Pkg {
-		r.pass.ImportObjectFact(fn, s)
-	}
-	return s
 }
 
 // Cursor returns the innermost node at pos.
@@ -73,7 +58,7 @@ func (r *Result) Cursor(pos token.Pos) (inspector.Cursor, bool) {
 
 func run(pass *analysis.Pass) (any, error) {
 	root := pass.ResultOf[inspect.Analyzer].(*inspector.Inspector).Root()
-	res := &Result{pass: pass, root: root, sums: make(map[*types.Func]*Summary)}
+	res := &Result{root: root}
 	if !reaches(pass) {
 		return res, nil
 	}
@@ -97,7 +82,6 @@ func run(pass *analysis.Pass) (any, error) {
 	a.collect(root)
 	a.summarize()
 	for fn, f := range a.decls {
-		res.sums[fn] = &f.sum
 		if !f.sum.isZero() {
 			pass.ExportObjectFact(fn, &f.sum)
 		}
@@ -279,6 +263,7 @@ type Call struct {
 	cur     inspector.Cursor
 	api     tensorapi.Func // the zero Func if it is not in a profile
 	target  *Func          // of this package, or nil
+	impls   []*Func        // what a method of an interface may be, or nil
 	summary *Summary       // of another package, or nil
 	dynamic bool           // through an interface or an unknown function value
 	away    bool           // go or defer stands before it
@@ -292,6 +277,8 @@ func (c *Call) sum() *Summary {
 		return &c.target.sum
 	case c.summary != nil:
 		return c.summary
+	case c.impls != nil:
+		return agreement(c.impls)
 	}
 	return &nothing
 }

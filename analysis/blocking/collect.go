@@ -180,6 +180,7 @@ func (a *analyzer) resolve(c *Call) {
 		callee = callee.Origin()
 		if types.IsInterface(recvType(callee)) {
 			c.dynamic = true
+			c.impls = a.implementations(callee)
 			return
 		}
 		c.target = a.decls[callee]
@@ -196,6 +197,33 @@ func (a *analyzer) resolve(c *Call) {
 		_, lit := ast.Unparen(c.Expr.Fun).(*ast.FuncLit)
 		c.dynamic = !lit
 	}
+}
+
+// maxImplementations is the number of types up to which a method of an
+// interface is taken for what these types agree on.
+const maxImplementations = 3
+
+// implementations returns the methods of this package that a call of the
+// method of an interface of this package may lead to, or nil if there are
+// more than a few.
+func (a *analyzer) implementations(method *types.Func) []*Func {
+	it, ok := recvType(method).Underlying().(*types.Interface)
+	if !ok || method.Pkg() != a.pass.Pkg {
+		return nil
+	}
+	var list []*Func
+	for _, f := range a.funcs {
+		if f.lit != nil || f.name != method.Name() || f.sig.Recv() == nil || f.sig.RecvTypeParams().Len() > 0 {
+			continue
+		}
+		if types.Implements(f.sig.Recv().Type(), it) {
+			list = append(list, f)
+		}
+	}
+	if len(list) > maxImplementations {
+		return nil
+	}
+	return list
 }
 
 func recvType(fn *types.Func) types.Type {

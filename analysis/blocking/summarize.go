@@ -263,6 +263,7 @@ func (a *analyzer) edges(f *Func) []*Func {
 		if c.target != nil {
 			list = append(list, c.target)
 		}
+		list = append(list, c.impls...)
 	}
 	return append(list, f.nested...)
 }

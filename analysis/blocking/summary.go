@@ -95,6 +95,46 @@ type Callback struct {
 	When    tensorapi.Calls
 }
 
+// agreement is the summary of a call that leads to one of several functions:
+// what is a finding if it holds must hold for all of them, what silences one
+// need hold only for one.
+func agreement(fs []*Func) *Summary {
+	s := fs[0].sum
+	s.Waits = slices.Clone(s.Waits)
+	s.Results = slices.Clone(s.Results)
+	for _, f := range fs[1:] {
+		s.Waits = slices.DeleteFunc(s.Waits, func(w Wait) bool { return f.sum.wait(w.Operand) == nil })
+		for i := range s.Waits {
+			w := f.sum.wait(s.Waits[i].Operand)
+			s.Waits[i].InLoop = s.Waits[i].InLoop || w.InLoop
+			s.Waits[i].Guarded = s.Waits[i].Guarded || w.Guarded
+		}
+		if f.sum.Results == nil {
+			s.Results = nil
+		}
+		for i := range s.Results {
+			s.Results[i].Pending = s.Results[i].Pending && f.sum.Results[i].Pending
+			s.Results[i].From &= f.sum.Results[i].From
+		}
+		s.Calls = slices.DeleteFunc(slices.Clone(s.Calls), func(c Callback) bool { return f.sum.calls(c.Operand) != c.When })
+		s.Blocks = s.Blocks || f.sum.Blocks
+		s.Enqueues = s.Enqueues && f.sum.Enqueues
+		s.Mutates = s.Mutates || f.sum.Mutates
+		s.Trains = s.Trains || f.sum.Trains
+	}
+	return &s
+}
+
+// wait returns the wait for an operand, or nil.
+func (s *Summary) wait(operand int) *Wait {
+	for i := range s.Waits {
+		if s.Waits[i].Operand == operand {
+			return &s.Waits[i]
+		}
+	}
+	return nil
+}
+
 func (s *Summary) isZero() bool {
 	return len(s.Waits) == 0 && s.Results == nil && len(s.Calls) == 0 && !s.Blocks && !s.Enqueues && !s.Mutates && !s.Trains
 }

@@ -39,8 +39,9 @@
 // four things; loops around loops, as over epochs; loops that leave after the
 // read.
 //
-// Missed: tensors that come from calls through interfaces and function values
-// that nothing is known about, or from channels; loops that run in another
+// Missed: tensors that come from channels, from calls through function values,
+// or from methods of interfaces on whose few implementations, in the same
+// package, nothing is agreed; loops that run in another
 // function than the read, unless AT010 sees them.
 //
 // Fix: none. Where a value goes decides what is right.

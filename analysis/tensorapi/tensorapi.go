@@ -142,7 +142,9 @@ type Func struct {
 }
 
 // Enqueues reports whether a call puts work on the device's queue that a
-// later read may have to wait for.
+// later read may have to wait for. Such a call, and one of the kind Host, may
+// have to wait for room when a bound on what is in flight is reached; that is
+// not called waiting, as the device is busy then.
 func (f Func) Enqueues() bool {
 	return f.Kind == Op || f.Kind == Draw || f.Kind == Mutate
 }
@@ -151,28 +153,6 @@ func (f Func) Enqueues() bool {
 // what it waits for; for the kind WaitAll that is everything.
 func (f Func) Waits() bool {
 	return f.Kind == Read || f.Kind == Print || f.Kind == Wait || f.Kind == WaitAll
-}
-
-// Stalls reports whether a call may have to wait for room, when a bound on
-// what is in flight is reached. That is not called waiting: the device is
-// busy then.
-func (f Func) Stalls() bool { return f.Enqueues() || f.Kind == Host }
-
-// Mutates reports whether a call assigns a cell or advances a generator, so
-// that its order among calls on the same cell matters.
-func (f Func) Mutates() bool { return f.Kind == Mutate || f.Kind == Draw }
-
-// ReturnsTensor reports whether the results of a call are tensors made by it,
-// and pending says whether they may be unfinished when it returns. For a View
-// that depends on its operand, and pending is true.
-func (f Func) ReturnsTensor() (ok, pending bool) {
-	switch f.Kind {
-	case Host:
-		return true, false
-	case View, Op, Draw, Value:
-		return true, true
-	}
-	return false, false
 }
 
 // A Level says how much of a library is asynchronous.
