@@ -43,6 +43,10 @@ func main() {
 	small := flag.Bool("small", false, "a model and batches that slow backends train in a moment")
 	batches := flag.Int("batches", 100, "how many batches to train on")
 	flag.Parse()
+	if *batches < 1 {
+		fmt.Fprintln(os.Stderr, "mlp: -batches must be positive")
+		os.Exit(2)
+	}
 	c := config{inputs: 512, hidden: [2]int{2048, 512}, batchSize: 1024, batches: *batches, bound: 64 << 20}
 	if *small {
 		c = config{inputs: 64, hidden: [2]int{128, 32}, batchSize: 128, batches: *batches, bound: 1 << 20}
