@@ -477,3 +477,33 @@ func TestManyProducers(t *testing.T) {
 		wg.Wait()
 	})
 }
+
+// Two wait for the same operation. The one that executes it must wake the other.
+func TestTwoWaiters(t *testing.T) {
+	e := newEngine(t, Options{Mode: Async})
+	dev := newCPU(1)
+	hold, held, openHold := blocking()
+	defer openHold()
+	unary(e, hold, e.NewStorage(dev, 8), fromFloats(e, dev, 1))
+	e.stream(dev).exec.nudge()
+	<-held // the only worker is busy from now on
+	k, started, open := blocking()
+	x := unary(e, k, e.NewStorage(dev, 8), fromFloats(e, dev, 1))
+	var wg sync.WaitGroup
+	wait := func() {
+		if err := x.Wait(bg, "read"); err != nil {
+			t.Error(err)
+		}
+	}
+	wg.Go(wait)
+	<-started
+	wg.Go(wait)
+	for parked := 0; parked == 0; runtime.Gosched() {
+		f := e.stream(dev).exec.(*flow)
+		f.lock.lock()
+		parked = len(f.waiters)
+		f.unlock()
+	}
+	open()
+	wg.Wait()
+}

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -170,45 +169,4 @@ func joinRoots(streams []*stream) error {
 		errs = append(errs, fmt.Errorf("asyncgen: and %d more failed operations", more))
 	}
 	return errors.Join(errs...)
-}
-
-// runNow executes op at once, as the mode Naive wants it.
-func (st *stream) runNow(op *Op, writes uint8, pc uintptr) {
-	e := st.e
-	e.naive.Lock()
-	defer e.naive.Unlock()
-	seq := st.instant // not tail: the ring is its executor's, which would run what it finds there
-	st.instant++
-	r := new(record)
-	r.fill(op, writes, pc)
-	r.order = e.order(st)
-	if r.fail = r.spoiled(); r.fail == nil {
-		if err := st.complete(r); err != nil {
-			r.fail = st.failed(r, seq, err)
-		}
-		e.ranNow.Add(1)
-	} else {
-		e.skippedNow.Add(1)
-	}
-	for i, s := range r.operands {
-		if s != nil && r.writes>>i&1 != 0 && s.err.Load() != r.fail {
-			s.err.Store(r.fail)
-		}
-	}
-}
-
-// complete runs r from beginning to end.
-func (st *stream) complete(r *record) error {
-	var c [1]device.Command
-	if err := r.command(&c[0]); err != nil {
-		return err
-	}
-	t, err := submit(st.backend, c[:])
-	if err != nil || st.backend.Caps().Synchronous {
-		return err
-	}
-	if err := st.backend.Wait(context.Background(), t); err != nil {
-		return err
-	}
-	return st.backend.Failure(t)
 }

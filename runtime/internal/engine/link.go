@@ -34,6 +34,32 @@ func (n linkNotice) deliver() {
 	n.l.gate.exec.(*flow).endGate(n.l)
 }
 
+func (f *flow) granted(l *link) {
+	f.lock.lock()
+	defer f.wakeIfReady()
+	defer f.unlock()
+	at := l.opSeq.Load()
+	if at == 0 || at > f.scheduled {
+		return // scheduleNext will see it
+	}
+	if r := f.st.seq(at - 1); r.linked {
+		r.linked = false
+		f.release(f.st.ref(at - 1))
+		f.notify()
+	}
+}
+
+// endGate finishes the gate of l, whose operation has finished.
+func (f *flow) endGate(l *link) {
+	f.lock.lock()
+	r := f.st.seq(l.gateSeq)
+	r.fail = l.fail
+	f.finish(f.st.ref(l.gateSeq))
+	f.notify()
+	f.unlock()
+	f.wakeIfReady()
+}
+
 // Copy returns a new storage on device to with n elements of s, from element off on: an
 // operation like others, so Copy does not wait and sees s as of now. Memory of a device without host
 // memory is read by copying it to one with: the Buffer of a copy to device.CPU() can be read when the copy is Ready.

@@ -2,9 +2,7 @@ package engine
 
 import (
 	"context"
-	"runtime"
-	"sync"
-	"sync/atomic"
+	"slices"
 	"time"
 
 	"github.com/asyncgen/asyncgen/device"
@@ -56,6 +54,7 @@ func (f *flow) await(ctx context.Context, g goal) (help, error) {
 	w := f.newWaiter(g)
 	h, err := f.help(ctx, w)
 	f.freeWaiter(w)
+	f.notify() // what it did last may be what another one waits for
 	f.unlock()
 	h.rest()
 	return h, err
@@ -214,103 +213,76 @@ func (f *flow) elsewhere(w *waiter) (*stream, goal, bool) {
 	return nil, goal{}, false
 }
 
-// stalled are the producers that wait at a bound.
-type stalled struct {
-	n    atomic.Int32 // how many are about to park or parked
-	mu   sync.Mutex
-	cond sync.Cond
-}
-
-// wake lets them look again.
-func (s *stalled) wake() {
-	if s.n.Load() > 0 {
-		s.mu.Lock()
-		s.cond.Broadcast()
-		s.mu.Unlock()
+func (f *flow) newWaiter(g goal) *waiter {
+	var w *waiter
+	if n := len(f.free); n > 0 {
+		w = f.free[n-1]
+		f.free = f.free[:n-1]
+	} else {
+		w = &waiter{wake: make(chan struct{}, 1)}
 	}
+	w.goal = g
+	return w
 }
 
-// admit counts bytes as in flight, after waiting until the bound allows it.
-func (e *Engine) admit(bytes int64, op *Op, pc uintptr) {
-	if bytes == 0 {
+func (f *flow) freeWaiter(w *waiter) {
+	w.need, w.pos = w.need[:0], 0
+	w.scratch[0] = device.Command{}
+	f.free = append(f.free, w)
+}
+
+// closure notes in w.need which operations must finish before w's goal is
+// reached, in program order: going back from it, those that write what a noted one reads
+// or writes, and those that read what a noted one writes. Marks in the storages, of a new number
+// each time, stand for the set of what is read (the number doubled) and written (plus one).
+func (f *flow) closure(w *waiter) {
+	seq := w.goal.seq
+	if f.isFinished(seq) {
 		return
+	}
+	f.marks += 2
+	r := f.st.seq(seq)
+	if w.goal.link == nil {
+		w.need = append(w.need, seq)
+		if r.state == ready {
+			return
+		}
 	}
 	for {
-		now := e.inFlight.Load()
-		sum := now + bytes
-		if limit := e.limit.Load(); limit != 0 && sum > limit && now != 0 {
-			e.stallFor(nil, bytes, op.Cmd.Kernel, pc)
-			continue
+		f.markOperands(r)
+		for {
+			if seq == f.head {
+				slices.Reverse(w.need)
+				return
+			}
+			seq--
+			r = f.st.seq(seq)
+			if r.state != finished && f.isMarked(r) {
+				break
+			}
 		}
-		if !e.inFlight.CompareAndSwap(now, sum) {
-			continue
-		}
-		for top := e.peak.Load(); sum > top && !e.peak.CompareAndSwap(top, sum); top = e.peak.Load() {
-		}
-		return
+		w.need = append(w.need, seq)
 	}
 }
 
-// stallFor waits until the ring of st, or if st is nil the bound on bytes, has room. Whoever
-// waits executes whatever is ready, on all devices.
-func (e *Engine) stallFor(st *stream, bytes int64, k *device.Kernel, pc uintptr) {
-	e.settle()
-	if e.hasRoom(st, bytes) {
-		return // the books were behind
-	}
-	start := now()
-	var h help
-	for looks := 0; !e.hasRoom(st, bytes); looks++ {
-		if ops, some := e.helpAnywhere(); some {
-			h.rest()
-			h.ops += ops
-			looks = 0
-			continue
+func (f *flow) markOperands(r *record) {
+	for i, s := range r.operands {
+		if r.orders>>i&1 != 0 {
+			s.mark = f.marks + 1
+		} else if r.reads>>i&1 != 0 && s.mark < f.marks {
+			s.mark = f.marks
 		}
-		h.look()
-		if looks < e.looks {
-			pause(pauses)
-			continue
-		}
-		// From here on whoever finishes something publishes it and then broadcasts, so nothing is missed.
-		e.stalled.n.Add(1)
-		for _, st := range e.allStreams() {
-			st.exec.settle()
-			st.exec.hurry()
-		}
-		e.stalled.mu.Lock()
-		if !e.hasRoom(st, bytes) {
-			e.stalled.cond.Wait()
-		}
-		e.stalled.mu.Unlock()
-		e.stalled.n.Add(-1)
-	}
-	h.rest()
-	e.countStall(k.Name, pc, now()-start, h)
-}
-
-// settle brings done of all streams and inFlight up to date.
-func (e *Engine) settle() {
-	for _, st := range e.allStreams() {
-		st.exec.settle()
 	}
 }
 
-func (e *Engine) hasRoom(st *stream, bytes int64) bool {
-	if st != nil {
-		return st.enqueued()-st.done.Load() < uint64(len(st.ring))
+// isMarked reports whether r must finish before an operation whose operands are marked.
+func (f *flow) isMarked(r *record) bool {
+	for i, s := range r.operands {
+		if r.orders>>i&1 != 0 && s.mark >= f.marks || r.reads>>i&1 != 0 && s.mark == f.marks+1 {
+			return true
+		}
 	}
-	used, limit := e.inFlight.Load(), e.limit.Load()
-	return limit == 0 || used == 0 || used+bytes <= limit
-}
-
-func (e *Engine) helpAnywhere() (ops int64, some bool) {
-	for _, st := range e.allStreams() {
-		n, did := st.exec.helpSome()
-		ops += n
-		some = some || did
-	}
-	return ops, some
+	return false
 }
 
 // wait is the one place where a program waits for results. It counts.
@@ -320,43 +292,3 @@ func (e *Engine) wait(ctx context.Context, st *stream, g goal, name string, pc u
 	e.countWait(name, pc, now()-start, h)
 	return err
 }
-
-// How a goroutine looks for work, or for room, before it parks: a number of times, each after a
-// number of PAUSE instructions; about 20 µs together.
-const (
-	pauses   = 20
-	maxLooks = 50
-)
-
-// looksOf is how often goroutines look before they park. With a single processor that would only keep others from working.
-func looksOf(processors int) int {
-	if processors == 1 {
-		return 0
-	}
-	return maxLooks
-}
-
-// backoff is called for the i-th time in a row when something that takes nanoseconds has not yet happened.
-func backoff(i int) {
-	if i > 100 {
-		runtime.Gosched()
-		return
-	}
-	pause(4)
-}
-
-// A spinLock guards sections of nanoseconds. It is unfair.
-type spinLock struct{ held atomic.Bool }
-
-func (l *spinLock) lock() {
-	for i := 0; !l.held.CompareAndSwap(false, true); i++ {
-		backoff(i)
-	}
-}
-
-func (l *spinLock) unlock() { l.held.Store(false) }
-
-var epoch = time.Now()
-
-// now is the time since the program started.
-func now() time.Duration { return time.Since(epoch) }

@@ -1,0 +1,107 @@
+package engine
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/asyncgen/asyncgen/device"
+)
+
+// stalled are the producers that wait at a bound.
+type stalled struct {
+	n    atomic.Int32 // how many are about to park or parked
+	mu   sync.Mutex
+	cond sync.Cond
+}
+
+// wake lets them look again.
+func (s *stalled) wake() {
+	if s.n.Load() > 0 {
+		s.mu.Lock()
+		s.cond.Broadcast()
+		s.mu.Unlock()
+	}
+}
+
+// admit counts bytes as in flight, after waiting until the bound allows it.
+func (e *Engine) admit(bytes int64, op *Op, pc uintptr) {
+	if bytes == 0 {
+		return
+	}
+	for {
+		now := e.inFlight.Load()
+		sum := now + bytes
+		if limit := e.limit.Load(); limit != 0 && sum > limit && now != 0 {
+			e.stallFor(nil, bytes, op.Cmd.Kernel, pc)
+			continue
+		}
+		if !e.inFlight.CompareAndSwap(now, sum) {
+			continue
+		}
+		for top := e.peak.Load(); sum > top && !e.peak.CompareAndSwap(top, sum); top = e.peak.Load() {
+		}
+		return
+	}
+}
+
+// stallFor waits until the ring of st, or if st is nil the bound on bytes, has room. Whoever
+// waits executes whatever is ready, on all devices.
+func (e *Engine) stallFor(st *stream, bytes int64, k *device.Kernel, pc uintptr) {
+	e.settle()
+	if e.hasRoom(st, bytes) {
+		return // the books were behind
+	}
+	start := now()
+	var h help
+	for looks := 0; !e.hasRoom(st, bytes); looks++ {
+		if ops, some := e.helpAnywhere(); some {
+			h.rest()
+			h.ops += ops
+			looks = 0
+			continue
+		}
+		h.look()
+		if looks < e.looks {
+			pause(pauses)
+			continue
+		}
+		// From here on whoever finishes something publishes it and then broadcasts, so nothing is missed.
+		e.stalled.n.Add(1)
+		for _, st := range e.allStreams() {
+			st.exec.settle()
+			st.exec.hurry()
+		}
+		e.stalled.mu.Lock()
+		if !e.hasRoom(st, bytes) {
+			e.stalled.cond.Wait()
+		}
+		e.stalled.mu.Unlock()
+		e.stalled.n.Add(-1)
+	}
+	h.rest()
+	e.countStall(k.Name, pc, now()-start, h)
+}
+
+// settle brings done of all streams and inFlight up to date.
+func (e *Engine) settle() {
+	for _, st := range e.allStreams() {
+		st.exec.settle()
+	}
+}
+
+func (e *Engine) hasRoom(st *stream, bytes int64) bool {
+	if st != nil {
+		return st.enqueued()-st.done.Load() < uint64(len(st.ring))
+	}
+	used, limit := e.inFlight.Load(), e.limit.Load()
+	return limit == 0 || used == 0 || used+bytes <= limit
+}
+
+func (e *Engine) helpAnywhere() (ops int64, some bool) {
+	for _, st := range e.allStreams() {
+		n, did := st.exec.helpSome()
+		ops += n
+		some = some || did
+	}
+	return ops, some
+}

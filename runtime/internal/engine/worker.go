@@ -1,0 +1,181 @@
+package engine
+
+import (
+	"github.com/asyncgen/asyncgen/device"
+)
+
+// work is a worker: it executes whatever is ready.
+func (f *flow) work() {
+	defer f.wg.Done()
+	var c scratch
+	for {
+		f.lock.lock()
+		for x := f.take(); x != 0; x = f.take() {
+			f.notify()
+			f.step(x, &c)
+		}
+		f.notify()
+		f.settleLocked()
+		f.unlock()
+		c[0] = device.Command{}
+		if !f.idle() {
+			return
+		}
+	}
+}
+
+// idle waits until somebody wakes this worker: it looks for a while, then parks. It reports false when the flow is
+// closed. A worker does not look for work by itself: it would snatch a few nanoseconds' worth away from the
+// core that has just enqueued it and is about to wait for it.
+func (f *flow) idle() bool {
+	f.parked.Add(1)
+	if f.closed.Load() {
+		return false
+	}
+	if f.hasWork() && f.unpark() { // it came before we were counted
+		return true
+	}
+	for i := f.st.e.looks; i > 0 && len(f.wakeups) == 0; i-- {
+		pause(pauses)
+	}
+	<-f.wakeups
+	return !f.closed.Load()
+}
+
+func (f *flow) hasWork() bool {
+	f.lock.lock()
+	has := f.nready > 0 || f.scheduled < f.st.enqueued()
+	f.unlock()
+	return has
+}
+
+// unpark takes back an announcement to park. It reports false if a token is on its way.
+func (f *flow) unpark() bool {
+	for {
+		n := f.parked.Load()
+		if n == 0 {
+			return false
+		}
+		if f.parked.CompareAndSwap(n, n-1) {
+			return true
+		}
+	}
+}
+
+// wakeWorker wakes one worker, if one is parked.
+func (f *flow) wakeWorker() {
+	if f.unpark() {
+		f.wakeups <- struct{}{} // there is room: at most one token for each worker
+	}
+}
+
+func (f *flow) nudge() {
+	parked := f.parked.Load()
+	if parked == 0 {
+		return
+	}
+	if int(parked) < cap(f.wakeups) {
+		// Somebody is at work. Another one is of use only for what is independent of that.
+		f.lock.lock()
+		f.schedule(f.scheduled+scheduleBatch, lookAhead)
+		enough := f.readyCost >= wakeCost
+		f.unlock()
+		if !enough {
+			return
+		}
+	}
+	f.wakeWorker()
+}
+
+// flush schedules what is new, so that gates open although nobody executes anything, and wakes a worker for what is ready.
+func (f *flow) flush() {
+	f.lock.lock()
+	f.schedule(f.st.enqueued(), len(f.st.ring)+1)
+	f.unlock()
+	f.wakeIfReady()
+}
+
+// wakeIfReady wakes a worker for operations that something outside has released.
+func (f *flow) wakeIfReady() {
+	if f.parked.Load() == 0 {
+		return
+	}
+	f.lock.lock()
+	ready := f.nready > 0
+	f.unlock()
+	if ready {
+		f.wakeWorker()
+	}
+}
+
+func (f *flow) hurry() {}
+
+func (f *flow) close() {
+	f.closed.Store(true)
+	for range cap(f.wakeups) {
+		select {
+		case f.wakeups <- struct{}{}:
+		default:
+		}
+	}
+	f.wg.Wait()
+}
+
+// helpSome runs operations of its choice for about wakeCost, one at least if there is one.
+func (f *flow) helpSome() (ops int64, some bool) {
+	f.lock.lock()
+	w := f.newWaiter(goal{})
+	for cost := int64(0); cost < wakeCost; ops++ {
+		x := f.take()
+		if x == 0 {
+			break
+		}
+		cost += int64(f.st.at(x).cost)
+		f.notify()
+		f.step(x, &w.scratch)
+	}
+	f.notify()
+	f.settleLocked()
+	f.freeWaiter(w)
+	f.unlock()
+	return ops, ops > 0
+}
+
+// scratch is what executing an operation needs that must not be on the stack: a Backend keeps no
+// command, but the compiler can't know.
+type scratch [1]device.Command
+
+// run executes the operation at x, which has been started. The lock is not held.
+func (f *flow) run(x ref, c *scratch) {
+	r := f.st.at(x)
+	if r.fail = r.spoiled(); r.fail != nil {
+		r.skipped = true
+		return
+	}
+	err := r.command(&c[0])
+	if err == nil {
+		_, err = submit(f.st.backend, c[:])
+	}
+	if err != nil {
+		r.fail = f.st.failed(r, f.seqOfRunning(x), err)
+	}
+}
+
+// seqOfRunning is seqOf without the lock.
+func (f *flow) seqOfRunning(x ref) uint64 {
+	f.lock.lock()
+	defer f.unlock()
+	return f.seqOf(x)
+}
+
+// step runs and finishes the operation at x, which has been started. The lock is held before and after, not between.
+func (f *flow) step(x ref, c *scratch) {
+	wake := f.readyCost >= wakeCost && f.parked.Load() > 0
+	f.unlock()
+	if wake {
+		f.wakeWorker()
+	}
+	f.run(x, c)
+	f.lock.lock()
+	f.finish(x)
+}
