@@ -3,7 +3,9 @@ package analysis_test
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -227,6 +229,11 @@ func TestVetTrouble(t *testing.T) {
 		if err == nil || len(findings) > 0 || !strings.Contains(stderr.String(), want) {
 			t.Errorf("%s: error %v, stderr %q; want one with %q", pattern, err, &stderr, want)
 		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := analysis.Vet(ctx, analysis.Config{Dir: dir}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
 	}
 }
 

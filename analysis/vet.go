@@ -77,7 +77,7 @@ func Vet(ctx context.Context, cfg Config) ([]Finding, error) {
 	}
 	var stdout bytes.Buffer
 	cmd.Stdout = &stdout
-	if err := run(cmd); err != nil {
+	if err := run(ctx, cmd); err != nil {
 		return nil, err
 	}
 	return parseFindings(&stdout)
@@ -97,7 +97,7 @@ func ApplyFixes(ctx context.Context, cfg Config, diff bool, stdout io.Writer) (c
 	}
 	var out bytes.Buffer
 	cmd.Stdout = &out
-	err = run(cmd)
+	err = run(ctx, cmd)
 	if diff && out.Len() > 0 {
 		_, err = out.WriteTo(stdout) // go vet -diff fails when there is a diff
 		return true, err
@@ -129,7 +129,7 @@ func goVet(ctx context.Context, cfg Config, flags ...string) (*exec.Cmd, error) 
 	return cmd, nil
 }
 
-func run(cmd *exec.Cmd) error {
+func run(ctx context.Context, cmd *exec.Cmd) error {
 	// go vet announces each package with findings on stderr; with findings
 	// as data, these lines say nothing.
 	var stderr bytes.Buffer
@@ -142,6 +142,9 @@ func run(cmd *exec.Cmd) error {
 				io.WriteString(to, line)
 			}
 		}
+	}
+	if cause := ctx.Err(); cause != nil {
+		return fmt.Errorf("vet: %w", cause)
 	}
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 		return errors.New("vet: the go command could not analyse all packages")

@@ -21,6 +21,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strconv"
+	"sync"
 
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"golang.org/x/tools/go/analysis"
@@ -171,22 +172,18 @@ type Func struct {
 	away  how           // if arg is nil or go or defer stands before it
 	name  string
 
-	graph *flow // built when it is asked for
-	whole *Loop // the body as a loop, likewise
+	flow      func() *flow // the control-flow graph, built when it is asked for
+	wholeLoop func() *Loop // the body as a loop, likewise
 }
 
-func (f *Func) flow() *flow {
-	if f.graph == nil {
-		f.graph = newFlow(f.a.info, f)
-	}
-	return f.graph
-}
-
-func (f *Func) wholeLoop() *Loop {
-	if f.whole == nil {
-		f.whole = &Loop{Pos: f.block.Pos(), fn: f}
-	}
-	return f.whole
+// newFunc completes f and adds it to the functions of the package. Graphs are
+// built once, whichever rule asks first.
+func (a *analyzer) newFunc(f *Func) *Func {
+	f.a = a
+	f.flow = sync.OnceValue(func() *flow { return newFlow(a.info, f) })
+	f.wholeLoop = sync.OnceValue(func() *Loop { return &Loop{Pos: f.block.Pos(), fn: f} })
+	a.funcs = append(a.funcs, f)
+	return f
 }
 
 // tree yields f and the literals in it, at whatever depth, in the order of

@@ -90,8 +90,7 @@ func (a *analyzer) declare(c inspector.Cursor, n *ast.FuncDecl) {
 	if !ok {
 		return
 	}
-	f := &Func{a: a, block: n.Body, cur: c, sig: fn.Signature(), name: fn.Name()}
-	a.funcs = append(a.funcs, f)
+	f := a.newFunc(&Func{block: n.Body, cur: c, sig: fn.Signature(), name: fn.Name()})
 	a.decls[fn] = f
 	a.addParams(f)
 	body, _ := c.FindNode(n.Body)
@@ -103,11 +102,10 @@ func (a *analyzer) literal(c inspector.Cursor, n *ast.FuncLit, parent *Func) {
 	if !ok {
 		return
 	}
-	f := &Func{a: a, block: n.Body, lit: n, parent: parent, cur: c, sig: sig, name: "the function literal"}
+	f := a.newFunc(&Func{block: n.Body, lit: n, parent: parent, cur: c, sig: sig, name: "the function literal"})
 	if parent != nil {
 		parent.nested = append(parent.nested, f)
 	}
-	a.funcs = append(a.funcs, f)
 	a.lits[n] = f
 	a.addParams(f)
 

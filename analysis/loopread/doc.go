@@ -41,8 +41,8 @@
 //
 // Missed: tensors that come from channels, from calls through function values,
 // or from methods of interfaces on whose few implementations, in the same
-// package, nothing is agreed; loops that run in another
-// function than the read, unless AT010 sees them.
+// package, nothing is agreed; loops that run in another function than the read,
+// unless AT010 sees them.
 //
 // Fix: none. Where a value goes decides what is right.
 package loopread

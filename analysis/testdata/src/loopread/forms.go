@@ -132,6 +132,9 @@ func ends(data []Batch, done func() bool) (total float64) {
 	for i := 0; i <= 3; i++ {
 		total += step(data[i]).Item()
 	}
+	for i := 0; i <= 4; i++ {
+		total += step(data[i]).Item() // want `only kept`
+	}
 	for i := 0; i != 1000; i++ {
 		total += step(data[0]).Item() // want `only kept`
 	}
