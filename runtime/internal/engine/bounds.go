@@ -67,9 +67,9 @@ func (e *Engine) stallFor(st *stream, bytes int64, k *device.Kernel, pc uintptr)
 		}
 		// From here on whoever finishes something publishes it and then broadcasts, so nothing is missed.
 		e.stalled.n.Add(1)
-		for _, st := range e.allStreams() {
-			st.exec.settle()
-			st.exec.hurry()
+		for _, other := range e.allStreams() {
+			other.exec.settle()
+			other.exec.hurry()
 		}
 		e.stalled.mu.Lock()
 		if !e.hasRoom(st, bytes) {

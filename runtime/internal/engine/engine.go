@@ -3,13 +3,14 @@
 // It knows buffers, devices and errors; it knows no tensors and no gradients.
 //
 // Operations of one device form a stream, a ring of records (stream.go). What
-// happens to them depends on the device: on one that is made of the program's
-// own threads the engine orders them by the buffers they read and write and
-// runs what is independent in parallel (flow.go); one that has a queue of its
+// happens to them depends on the device. On one that is made of the program's
+// own threads the engine orders them by the buffers they read and write
+// (flow.go), and workers run in parallel what is independent (worker.go). One that has a queue of its
 // own gets them in order (queue.go). Streams meet at copies (link.go). Whoever
-// waits helps to execute, but only what it waits for (wait.go). An operation
-// that fails spoils what it writes; dependents are skipped and carry the same
-// first cause (errors.go).
+// waits helps to execute, but only what it waits for (wait.go); so does a producer when too much is in
+// flight (bounds.go). An operation that fails spoils what it writes; dependents are skipped and
+// carry the same first cause (errors.go). What was waited for, and on which
+// source line, is counted (stats.go, site.go).
 //
 // The results, and the errors at each point of observation, depend on the
 // program alone: not on the number of workers, the bounds or the mode.

@@ -507,3 +507,33 @@ func TestTwoWaiters(t *testing.T) {
 	open()
 	wg.Wait()
 }
+
+// WaitAll does not touch what was enqueued after it was called.
+func TestWaitAllRunsNothingLater(t *testing.T) {
+	e := newEngine(t, Options{Mode: Async})
+	dev := newCPU(1)
+	k, started, open := blocking()
+	defer open()
+	unary(e, k, e.NewStorage(dev, 8), fromFloats(e, dev, 1))
+	e.stream(dev).exec.nudge()
+	<-started // the only worker is busy from now on
+	all := make(chan error)
+	go func() { all <- e.WaitAll(bg) }()
+	f := e.stream(dev).exec.(*flow)
+	for parked := 0; parked == 0; runtime.Gosched() {
+		f.lock.lock()
+		parked = len(f.waiters)
+		f.unlock()
+	}
+	later, _, openLater := blocking()
+	defer openLater()
+	x := unary(e, later, e.NewStorage(dev, 8), fromFloats(e, dev, 1))
+	e.stream(dev).exec.flush() // it is ready, and nobody is there to run it
+	open()
+	if err := <-all; err != nil {
+		t.Error(err)
+	}
+	if x.Ready() {
+		t.Error("the later operation has run")
+	}
+}

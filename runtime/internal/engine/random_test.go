@@ -341,6 +341,9 @@ func (p *program) step() error {
 	case r < 94:
 		return p.read(i)
 	case r < 96:
+		if s := p.e.Stats(); s.InFlightBytes < 0 || p.alone && s.Executed+s.Skipped > s.Enqueued {
+			return fmt.Errorf("counts %+v", s)
+		}
 		if p.vars[i].Ready() {
 			if err := p.sameError(p.vars[i].Err(), p.model[i].cause); err != nil {
 				return err
@@ -510,7 +513,12 @@ func TestRandomPrograms(t *testing.T) {
 	}
 	t.Logf("seed %d", first)
 	for i := range uint64(*programs) {
-		if err := runProgram(first + i); err != nil {
+		hangs := time.AfterFunc(time.Minute, func() {
+			panic(fmt.Sprintf("program %d hangs; to run it alone: go test -run RandomPrograms -programs 1 -seed %d", i, first+i))
+		})
+		err := runProgram(first + i)
+		hangs.Stop()
+		if err != nil {
 			t.Fatalf("program %d: %v\nto run it alone: go test -run RandomPrograms -programs 1 -seed %d", i, err, first+i)
 		}
 	}

@@ -140,7 +140,7 @@ func (f *flow) notify() {
 	for i := 0; i < len(f.waiters); {
 		w := f.waiters[i]
 		_, _, away := f.elsewhere(w)
-		if away || f.reached(w) || f.needed(w) != 0 || w.goal.all && f.first != 0 {
+		if away || f.reached(w) || f.needed(w) != 0 {
 			f.waiters = append(f.waiters[:i], f.waiters[i+1:]...)
 			w.wake <- struct{}{}
 			continue
@@ -162,9 +162,6 @@ func (f *flow) reached(w *waiter) bool {
 
 // next starts an operation that w may execute. 0: there is none.
 func (f *flow) next(w *waiter) ref {
-	if w.goal.all {
-		return f.take()
-	}
 	x := f.needed(w)
 	if x != 0 {
 		f.start(x)
@@ -172,11 +169,18 @@ func (f *flow) next(w *waiter) ref {
 	return x
 }
 
-// needed returns an operation that is ready and that w needs, not looking far beyond the first that has not finished. 0: there is none.
+// needed returns an operation that is ready and that w needs. 0: there is none, or only far
+// beyond the first one that has not finished.
 func (f *flow) needed(w *waiter) ref {
-	for w.pos < len(w.need) && f.isFinished(w.need[w.pos]) {
-		w.pos++
+	if w.goal.all {
+		for x := f.first; x != 0; x = f.st.at(x).next {
+			if f.seqOf(x) <= w.goal.seq {
+				return x
+			}
+		}
+		return 0
 	}
+	f.skipFinished(w)
 	for _, seq := range w.need[w.pos:min(len(w.need), w.pos+lookAhead)] {
 		if seq >= f.head && f.st.seq(seq).state == ready {
 			return f.st.ref(seq)
@@ -185,14 +189,18 @@ func (f *flow) needed(w *waiter) ref {
 	return 0
 }
 
+func (f *flow) skipFinished(w *waiter) {
+	for w.pos < len(w.need) && f.isFinished(w.need[w.pos]) {
+		w.pos++
+	}
+}
+
 // elsewhere returns the goal on another stream that the first operation in w's way waits for.
 // (All that this one waits for in the flow itself has finished.)
 func (f *flow) elsewhere(w *waiter) (*stream, goal, bool) {
 	first := f.head
 	if !w.goal.all {
-		for w.pos < len(w.need) && f.isFinished(w.need[w.pos]) {
-			w.pos++
-		}
+		f.skipFinished(w)
 		if w.pos == len(w.need) {
 			return nil, goal{}, false
 		}

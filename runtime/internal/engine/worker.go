@@ -1,8 +1,6 @@
 package engine
 
-import (
-	"github.com/asyncgen/asyncgen/device"
-)
+import "github.com/asyncgen/asyncgen/device"
 
 // work is a worker: it executes whatever is ready.
 func (f *flow) work() {
@@ -49,7 +47,7 @@ func (f *flow) hasWork() bool {
 	return has
 }
 
-// unpark takes back an announcement to park. It reports false if a token is on its way.
+// unpark takes back one announcement to park. It reports false if a token is on its way.
 func (f *flow) unpark() bool {
 	for {
 		n := f.parked.Load()
