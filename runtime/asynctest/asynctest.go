@@ -1,0 +1,153 @@
+// Package asynctest is what tests of generated functions call. It compares a
+// function as written with its rewritten version, on the same inputs, with
+// and without injected failures. It makes no statement about speed.
+//
+//	func TestTrainAsync(t *testing.T) {
+//		asynctest.Same(t, Train, TrainAsync, asyncgenTrainArgs)
+//	}
+package asynctest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+// Runs is how many inputs [Same] tries. Each also runs with one tensor after
+// the other failing.
+const Runs = 8
+
+// maxFaults bounds how many tensors of one input are made to fail in turn.
+const maxFaults = 12
+
+// Same checks that original and generated, two functions of one type, do the
+// same: the same output on every writer they are given and on os.Stdout and
+// os.Stderr, the same results and arguments afterwards, bit for bit, or the
+// same panic after the same output.
+//
+// args is a function that makes arguments out of random numbers, with one
+// result for each parameter: func(r *rand.Rand) (*Model, []Batch, int). A
+// method expression has its receiver as the first parameter. If args is nil,
+// arguments are made by type: square tensors of one size, short slices, small
+// numbers, writers. What can't be made so, Same reports.
+//
+// Every argument that leads to tensors also comes with one of them failed, so
+// that reading what depends on it panics. At least one run has to end with
+// results rather than a panic: equal panics alone prove nothing.
+func Same(t testing.TB, original, generated, args any) {
+	t.Helper()
+	if want, got := reflect.TypeOf(original), reflect.TypeOf(generated); want != got {
+		t.Fatalf("asynctest: the original is a %v, the generated function a %v", want, got)
+	}
+	finished := 0
+	for seed := range uint64(Runs) {
+		faults := 1
+		for fault := 0; fault < faults; fault++ {
+			m := &maker{args: args, seed: seed, fault: fault}
+			a, err := m.run(original)
+			if err != nil {
+				t.Fatalf("asynctest: %v", err)
+			}
+			b, _ := m.run(generated)
+			if a.text != b.text {
+				t.Fatalf("asynctest: seed %d, failing tensor %d (0: none): outcomes differ\noriginal:\n%s\ngenerated:\n%s", seed, fault, a.text, b.text)
+			}
+			if !a.panicked {
+				finished++
+			}
+			faults = min(m.tensors, maxFaults) + 1
+		}
+	}
+	if finished == 0 {
+		t.Fatalf("asynctest: no run ended with results: write a function that makes arguments of the right shapes")
+	}
+}
+
+// An outcome is all that a caller can see of one call.
+type outcome struct {
+	text     string
+	panicked bool
+}
+
+// run calls f with new arguments.
+func (m *maker) run(f any) (o outcome, err error) {
+	tensor.Seed(m.seed)
+	m.rand, m.tensors, m.log = rand.New(rand.NewPCG(m.seed, 1)), 0, nil
+	fn := reflect.ValueOf(f)
+	in, err := m.arguments(fn.Type())
+	if err != nil {
+		return o, err
+	}
+	var results []reflect.Value
+	var failure string
+	printed, err := captured(func() {
+		defer func() {
+			if p := recover(); p != nil {
+				o.panicked, failure = true, panicText(p)
+			}
+		}()
+		if fn.Type().IsVariadic() {
+			results = fn.CallSlice(in)
+		} else {
+			results = fn.Call(in)
+		}
+	})
+	if err != nil {
+		return o, err
+	}
+	d := newDumper()
+	d.printf("output: %q\nprinted: %q\n", m.log, printed)
+	if o.panicked {
+		d.printf("panic: %s\n", failure)
+	} else {
+		for i, r := range results {
+			d.printf("result %d: ", i)
+			d.value(r)
+			d.printf("\n")
+		}
+	}
+	for i, a := range in {
+		d.printf("argument %d afterwards: ", i)
+		d.value(a)
+		d.printf("\n")
+	}
+	o.text = d.String()
+	return o, nil
+}
+
+// captured returns what f writes to os.Stdout and os.Stderr.
+func captured(f func()) (string, error) {
+	file, err := os.CreateTemp("", "asynctest-")
+	if err != nil {
+		return "", err
+	}
+	defer os.Remove(file.Name())
+	defer file.Close()
+	out, errs := os.Stdout, os.Stderr
+	os.Stdout, os.Stderr = file, file
+	defer func() { os.Stdout, os.Stderr = out, errs }()
+	f()
+	text, err := os.ReadFile(file.Name())
+	return string(text), err
+}
+
+// panicText is what has to be equal of a panic: the type, and the first cause.
+func panicText(p any) string {
+	err, ok := p.(error)
+	if !ok {
+		return fmt.Sprintf("%T: %v", p, p)
+	}
+	root := err
+	for {
+		u, ok := root.(interface{ Unwrap() error })
+		if !ok || u.Unwrap() == nil {
+			break
+		}
+		root = u.Unwrap()
+	}
+	return fmt.Sprintf("%T: %T: %v", err, root, root)
+}
