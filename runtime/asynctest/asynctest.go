@@ -8,10 +8,12 @@
 package asynctest
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/asyncgen/asyncgen/runtime/tensor"
@@ -54,7 +56,7 @@ func Same(t testing.TB, original, generated, args any) {
 			}
 			b, _ := m.run(generated)
 			if a.text != b.text {
-				t.Fatalf("asynctest: seed %d, failing tensor %d (0: none): outcomes differ\noriginal:\n%s\ngenerated:\n%s", seed, fault, a.text, b.text)
+				t.Fatalf("asynctest: seed %d, failing tensor %d (0: none): outcomes differ\n%s", seed, fault, differences(a.text, b.text))
 			}
 			if !a.panicked {
 				finished++
@@ -65,6 +67,25 @@ func Same(t testing.TB, original, generated, args any) {
 	if finished == 0 {
 		t.Fatalf("asynctest: no run ended with results: write a function that makes arguments of the right shapes")
 	}
+}
+
+// differences returns the lines in which two outcomes differ.
+func differences(original, generated string) string {
+	a, b := strings.Split(original, "\n"), strings.Split(generated, "\n")
+	var text strings.Builder
+	for i := range max(len(a), len(b)) {
+		x, y := "nothing", "nothing"
+		if i < len(a) {
+			x = a[i]
+		}
+		if i < len(b) {
+			y = b[i]
+		}
+		if x != y {
+			fmt.Fprintf(&text, "original:  %s\ngenerated: %s\n", x, y)
+		}
+	}
+	return text.String()
 }
 
 // An outcome is all that a caller can see of one call.
@@ -78,13 +99,13 @@ func (m *maker) run(f any) (o outcome, err error) {
 	tensor.Seed(m.seed)
 	m.rand, m.tensors, m.log = rand.New(rand.NewPCG(m.seed, 1)), 0, nil
 	fn := reflect.ValueOf(f)
-	in, err := m.arguments(fn.Type())
-	if err != nil {
-		return o, err
-	}
-	var results []reflect.Value
+	var in, results []reflect.Value
 	var failure string
+	var argErr error
 	printed, err := captured(func() {
+		if in, argErr = m.arguments(fn.Type()); argErr != nil {
+			return
+		}
 		defer func() {
 			if p := recover(); p != nil {
 				o.panicked, failure = true, panicText(p)
@@ -96,7 +117,7 @@ func (m *maker) run(f any) (o outcome, err error) {
 			results = fn.Call(in)
 		}
 	})
-	if err != nil {
+	if err = cmp.Or(argErr, err); err != nil {
 		return o, err
 	}
 	d := newDumper()

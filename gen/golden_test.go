@@ -1,0 +1,244 @@
+package gen_test
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/gen"
+	"golang.org/x/tools/txtar"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// A golden is one archive of testdata/rewrite: a source file, the file that
+// is generated from it, and the remarks. Each kernel in it also runs, as
+// written and as generated, on inputs made by asynctest, with failing tensors,
+// with windows 1, 2 and 64, on the CPU and on a simulated accelerator.
+type golden struct {
+	path    string
+	name    string
+	archive *txtar.Archive
+}
+
+func (g *golden) section(name string) []byte {
+	for _, f := range g.archive.Files {
+		if f.Name == name {
+			return f.Data
+		}
+	}
+	return nil
+}
+
+func (g *golden) set(name string, data []byte) {
+	for i, f := range g.archive.Files {
+		if f.Name == name {
+			g.archive.Files[i].Data = data
+			return
+		}
+	}
+	g.archive.Files = append(g.archive.Files, txtar.File{Name: name, Data: data})
+}
+
+func readGoldens(t *testing.T) []*golden {
+	paths, err := filepath.Glob("testdata/rewrite/*.txtar")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no archives: %v", err)
+	}
+	var gs []*golden
+	for _, path := range paths {
+		a, err := txtar.ParseFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		gs = append(gs, &golden{path, strings.TrimSuffix(filepath.Base(path), ".txtar"), a})
+	}
+	return gs
+}
+
+// root is the folder of this module.
+func root(t testing.TB) string {
+	dir, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// newModule makes a module that requires this one, in a new folder.
+func newModule(t testing.TB) string {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "go.mod"), []byte(fmt.Sprintf(`module example.com/user
+
+go 1.26
+
+require github.com/asyncgen/asyncgen v0.0.0
+
+require gonum.org/v1/gonum v0.17.0 // indirect
+
+replace github.com/asyncgen/asyncgen => %s
+`, root(t))))
+	sum, err := os.ReadFile(filepath.Join(root(t), "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "go.sum"), sum)
+	return dir
+}
+
+func write(t testing.TB, path string, data []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestGolden(t *testing.T) {
+	goldens := readGoldens(t)
+	dir := newModule(t)
+	for _, g := range goldens {
+		write(t, filepath.Join(dir, "w64", g.name, "in.go"), g.section("in.go"))
+	}
+	result, err := gen.Generate(context.Background(), gen.Config{Dir: dir, Patterns: []string{"./w64/..."}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := result.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	runKernels(t, dir, goldens)
+	if t.Failed() {
+		return // what runs otherwise is not recorded
+	}
+	for _, g := range goldens {
+		t.Run(g.name, func(t *testing.T) { compareGolden(t, g, dir, result) })
+	}
+}
+
+// compareGolden holds the output for g against its archive, or records it.
+func compareGolden(t *testing.T, g *golden, dir string, result *gen.Result) {
+	folder := filepath.Join(dir, "w64", g.name)
+	text, err := os.ReadFile(filepath.Join(folder, "in_async.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var remarks bytes.Buffer
+	for _, r := range result.Remarks {
+		if filepath.Dir(r.Pos.Filename) == folder {
+			fmt.Fprintln(&remarks, r.Format(folder))
+		}
+	}
+	if *update {
+		g.set("want_async.go", text)
+		g.set("remarks", remarks.Bytes())
+		write(t, g.path, txtar.Format(g.archive))
+		return
+	}
+	for _, part := range []struct {
+		name string
+		got  []byte
+	}{{"want_async.go", text}, {"remarks", remarks.Bytes()}} {
+		if want := g.section(part.name); !bytes.Equal(part.got, want) {
+			t.Errorf("%s: %s is\n%s\nwant\n%s\nrun go test ./gen -run TestGolden -update, and review the difference", g.path, part.name, part.got, want)
+		}
+	}
+}
+
+var windowConst = regexp.MustCompile(`(?m)^(const \w+Window\d* = )\d+`)
+
+// kernels returns the names of the marked functions of a file, as Go
+// expressions, and those of the generated ones.
+func kernels(t testing.TB, source []byte) (names [][2]string) {
+	file, err := parser.ParseFile(token.NewFileSet(), "in.go", source, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range file.Decls {
+		fn, ok := d.(*ast.FuncDecl)
+		if !ok || fn.Doc == nil || !strings.Contains(fn.Doc.List[len(fn.Doc.List)-1].Text, "//asyncgen:kernel") || fn.Type.TypeParams != nil {
+			continue
+		}
+		prefix := ""
+		if fn.Recv != nil {
+			prefix = "(*" + fn.Recv.List[0].Type.(*ast.StarExpr).X.(*ast.Ident).Name + ")."
+		}
+		names = append(names, [2]string{prefix + fn.Name.Name, prefix + fn.Name.Name + "Async"})
+	}
+	return names
+}
+
+// runKernels builds and runs all kernels of the module in dir, in one test
+// binary.
+func runKernels(t *testing.T, dir string, goldens []*golden) {
+	var test bytes.Buffer
+	fmt.Fprint(&test, "package user\n\nimport (\n\t\"testing\"\n\t\"github.com/asyncgen/asyncgen/runtime/asynctest\"\n")
+	var body bytes.Buffer
+	for i, g := range goldens {
+		folder := filepath.Join(dir, "w64", g.name)
+		in := g.section("in.go")
+		out, err := os.ReadFile(filepath.Join(folder, "in_async.go"))
+		if err != nil {
+			t.Fatalf("%s: %v", g.path, err)
+		}
+		list := "package p\n\n// Cases are original, generated function and the function that makes arguments.\nvar Cases = map[string][3]any{\n"
+		for _, k := range kernels(t, in) {
+			args := "nil"
+			if bytes.Contains(in, []byte("func args"+k[0]+"(")) {
+				args = "args" + k[0]
+			}
+			list += fmt.Sprintf("\t%q: {%s, %s, %s},\n", k[0], k[0], k[1], args)
+		}
+		list += "}\n"
+		for _, window := range []string{"1", "2", "64"} {
+			to := filepath.Join(dir, "w"+window, g.name)
+			write(t, filepath.Join(to, "in.go"), in)
+			write(t, filepath.Join(to, "in_async.go"), windowConst.ReplaceAll(out, []byte("${1}"+window)))
+			write(t, filepath.Join(to, "cases.go"), []byte(list))
+			fmt.Fprintf(&test, "\tp%dw%s \"example.com/user/w%s/%s\"\n", i, window, window, g.name)
+			fmt.Fprintf(&body, "\tt.Run(%q, func(t *testing.T) { run(t, p%dw%s.Cases) })\n", g.name+"/window="+window, i, window)
+		}
+	}
+	fmt.Fprintf(&test, ")\n\nfunc TestCases(t *testing.T) {\n%s}\n", body.Bytes())
+	test.WriteString(`
+func run(t *testing.T, cases map[string][3]any) {
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) { asynctest.Same(t, c[0], c[1], c[2]) })
+	}
+}
+`)
+	write(t, filepath.Join(dir, "user_test.go"), test.Bytes())
+	runTests(t, dir)
+}
+
+// runTests builds the test binary of the module and runs it on every device.
+func runTests(t *testing.T, dir string) {
+	t.Helper()
+	binary := filepath.Join(dir, "user.test")
+	build := exec.Command("go", "test", "-c", "-o", binary, ".")
+	build.Dir = dir
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go test -c: %v\n%s", err, out)
+	}
+	for _, device := range []string{"cpu", "sim:0"} {
+		run := exec.Command(binary)
+		run.Dir = dir
+		run.Env = slices.Concat(os.Environ(), []string{"ASYNCGEN_DEVICE=" + device, "ASYNCGEN_SIM=n=1,launch=0us,latency=1us,copy=1us"})
+		if out, err := run.CombinedOutput(); err != nil {
+			t.Errorf("on %s: %v\n%s", device, err, out)
+		}
+	}
+}
