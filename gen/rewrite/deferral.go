@@ -153,7 +153,8 @@ type attempt struct {
 // refuse is why a statement must run now.
 type refuse struct {
 	plan.Reason
-	via []plan.Related // how the need arose, first things first
+	via  []plan.Related // how the need arose, first things first
+	read *plan.Read     // what it began with, or nil
 }
 
 func newAttempt(f *plan.Function, kernel *load.Kernel, loop *plan.Stmt) *attempt {
@@ -214,7 +215,7 @@ func (a *attempt) round() (changed bool) {
 	a.graph = plan.NewGraph(a.units, a.follows)
 	var seeds []*plan.Unit
 	for _, u := range a.units {
-		if !a.stays(u) && (len(u.Reads) > 0 || a.shows(u.Effects, u.Stmt)) {
+		if !a.stays(u) && !a.exits(u.Stmt) && (len(u.Reads) > 0 || a.shows(u.Effects, u.Stmt)) {
 			seeds = append(seeds, u)
 		}
 	}
@@ -228,13 +229,17 @@ func (a *attempt) round() (changed bool) {
 		case a.stays(u):
 		case a.splits(u):
 			if u.Stmt == a.loop {
-				a.now[u.Stmt] = a.explain(u, plan.Reason{Code: plan.LoopHeader, Cause: plan.Cause{Pos: u.Stmt.Node.Pos(), Text: "the loop itself depends on it"}})
+				a.now[u.Stmt] = a.explain(u, plan.Reason{Code: plan.LoopHeader, Cause: plan.Cause{Pos: u.Stmt.Node.Pos(), Text: "decides whether the loop goes on"}})
 				return false
 			}
 			a.whole[u.Stmt] = true
 			return true
 		default:
 			if r := a.obstacle(u); r != nil {
+				if _, reachedByValue := a.by[u]; !reachedByValue && len(u.Reads) == 0 && r.Code == plan.FeedsDevice {
+					// What it shows is the reason, not what it feeds.
+					r = &plan.Reason{Code: plan.SharedMemory, Cause: shown(a, u.Effects), Hint: "keep it in a local variable"}
+				}
 				a.stay(u, a.explain(u, *r))
 				changed = true
 				continue
@@ -315,13 +320,17 @@ func (a *attempt) isShown(l plan.Loc) bool {
 	return l.Kind == plan.World || l.IsMemory()
 }
 
-// exits reports whether s is a jump out of the loop.
+// exits reports whether s is a way out of the loop that is taken once at most:
+// a jump, or a call that does not return. What is put off is done before it.
 func (a *attempt) exits(s *plan.Stmt) bool {
-	switch s.Inner().(type) {
+	switch n := s.Inner().(type) {
 	case *ast.ReturnStmt:
 		return true
 	case *ast.BranchStmt:
 		return leavesLoop(a.loop, s)
+	case *ast.ExprStmt:
+		call, ok := n.X.(*ast.CallExpr)
+		return ok && a.f.NeverReturns(call)
 	}
 	return false
 }
@@ -347,7 +356,7 @@ func leavesLoop(loop, s *plan.Stmt) bool {
 func (a *attempt) obstacle(u *plan.Unit) *plan.Reason {
 	e := u.Effects
 	if jump := plan.Leaves(u.Stmt.Node); jump != nil {
-		return &plan.Reason{Code: plan.DecidesExit, Cause: plan.Cause{Pos: jump.Pos(), Text: "it decides whether the loop goes on"},
+		return &plan.Reason{Code: plan.DecidesExit, Cause: plan.Cause{Pos: jump.Pos(), Text: "decides whether the loop goes on"},
 			Hint: "test every so many iterations: the wait then comes as rarely"}
 	}
 	for _, c := range []*plan.Cause{e.Barrier, e.Waits, e.Leaves} {
@@ -370,7 +379,7 @@ func (a *attempt) obstacle(u *plan.Unit) *plan.Reason {
 	}
 	for _, rw := range Pipeline {
 		if len(u.Reads) > 0 && rw.Matches != nil && rw.Matches(u.Stmt) && slices.Contains(a.kernel.Off, rw.ID) {
-			return &plan.Reason{Code: plan.SwitchedOff, Cause: plan.Cause{Pos: a.kernel.Pos, Text: "off=" + rw.ID + " in the directive"}}
+			return &plan.Reason{Code: plan.SwitchedOff, Cause: plan.Cause{Pos: a.kernel.Pos, Text: "says off=" + rw.ID}}
 		}
 	}
 	return a.entangled(u)
@@ -379,17 +388,32 @@ func (a *attempt) obstacle(u *plan.Unit) *plan.Reason {
 // entangled returns why the reads of u can't be taken before it, or nil.
 func (a *attempt) entangled(u *plan.Unit) *plan.Reason {
 	for _, r := range u.Reads {
-		if u.Whole && (r.Plain == nil || u.Stmt.Node.Pos() <= r.Plain.Pos() && r.Plain.Pos() < u.Stmt.Node.End() || writes(u.Effects, r.Plain)) {
-			return &plan.Reason{Code: plan.Entangled, Cause: plan.Cause{Pos: r.Operand.Pos(), Text: fmt.Sprintf("%s is computed only where the read is", types.ExprString(r.Operand))},
-				Hint: "name the tensor before the statement"}
+		c := a.conditional(u, r)
+		if c == nil && r.Plain == nil {
+			c = a.before(u, r)
 		}
-		if r.Plain == nil {
-			if c := a.before(u, r); c != nil {
-				return &plan.Reason{Code: plan.Entangled, Cause: *c, Hint: "name the tensor before the statement"}
-			}
+		if c != nil {
+			return &plan.Reason{Code: plan.Entangled, Cause: *c, Hint: "name the tensor before the statement"}
 		}
 	}
 	return nil
+}
+
+// conditional returns that the operand of r does not have one value, computed
+// whenever u runs, or nil if it does. Taking the Read of a variable costs
+// nothing and never fails, so it may be taken in vain.
+func (a *attempt) conditional(u *plan.Unit, r *plan.Read) *plan.Cause {
+	whole := u.Stmt.Node
+	if r.Plain != nil && (whole.Pos() > r.Plain.Pos() || r.Plain.Pos() >= whole.End()) && !writes(u.Effects, r.Plain) {
+		return nil
+	}
+	if a.f.AlwaysFirst(r.Expr, u.Stmt.Inner()) && r.Plain == nil {
+		return nil
+	}
+	if !u.Whole && r.Plain != nil {
+		return nil
+	}
+	return &plan.Cause{Pos: r.Operand.Pos(), Text: fmt.Sprintf("computes %s only where it is read", types.ExprString(r.Operand))}
 }
 
 func writes(e *plan.Effects, v *types.Var) bool {

@@ -161,6 +161,9 @@ func (a *attempt) region() *plan.Region {
 	for _, body := range a.loop.Bodies {
 		a.layout(r, body)
 	}
+	for _, u := range a.units {
+		r.Waits = r.Waits || a.stays(u) || u.Effects.Waits != nil && !a.exits(u.Stmt)
+	}
 	for _, g := range r.Groups {
 		a.copies(g)
 		a.hoists(g)

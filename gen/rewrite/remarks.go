@@ -10,10 +10,14 @@ import (
 func (a *attempt) position(pos token.Pos) token.Position { return a.f.Pkg.Fset.Position(pos) }
 
 // explain adds to a reason the way on which the need for u to run later came
-// about.
+// about, and the read that it began with.
 func (a *attempt) explain(u *plan.Unit, r plan.Reason) refuse {
 	var via []plan.Related
+	var read *plan.Read
 	for w := u; ; {
+		if len(w.Reads) > 0 {
+			read = w.Reads[0]
+		}
 		step, ok := a.by[w]
 		if !ok {
 			break
@@ -24,7 +28,7 @@ func (a *attempt) explain(u *plan.Unit, r plan.Reason) refuse {
 	if r.Code == plan.FeedsDevice && a.graph.Recurrent(u) {
 		r.Hint = "its value comes back in the next iteration: " + r.Hint
 	}
-	return refuse{r, via}
+	return refuse{r, via, read}
 }
 
 // dependence says what the second of two statements does that ties it to the
@@ -42,28 +46,23 @@ func dependence(c plan.Conflict) string {
 	}
 }
 
-// refusal is the remark that a loop stays as it is.
+// refusal is the remark that the statement s, or the loop, stays as it is.
 func (a *attempt) refusal(s *plan.Stmt, r refuse) plan.Remark {
-	what := "the loop waits for the device in every iteration"
-	for c := range s.All {
-		if len(c.Reads) > 0 {
-			what = c.Reads[0].What() + " waits in every iteration"
-			break
+	pos, what := s.Node.Pos(), "the loop waits for the device in every iteration"
+	if r.read == nil {
+		if _, reads := s.Total(); len(reads) > 0 {
+			r.read = reads[0]
 		}
 	}
+	if r.read != nil {
+		pos, what = r.read.Expr.Pos(), r.read.What()+" can't come later"
+	}
 	return plan.Remark{
-		Code: r.Code, Verdict: plan.Refused, Pos: a.position(s.Node.Pos()), Function: a.f.Decl.Name.Name,
+		Code: r.Code, Verdict: plan.Refused, Pos: a.position(pos), Function: a.f.Decl.Name.Name,
 		Message: what + ": " + titles[r.Code],
-		Because: append(r.via, plan.Related{Pos: a.position(r.Pos), Text: sentence(r.Text)}),
+		Because: append(r.via, plan.Related{Pos: a.position(r.Pos), Text: "it " + r.Text}),
 		Hint:    r.Hint,
 	}
-}
-
-func sentence(s string) string {
-	if len(s) > 3 && s[:3] == "it " {
-		return s
-	}
-	return "it " + s
 }
 
 // titles say in a few words what a refusal is about.

@@ -137,13 +137,22 @@ func (p *printer) group(l *plan.Later, g *plan.Group) {
 	for _, s := range g.Stmts {
 		p.hoist(s, g)
 	}
-	head = append(head, l.Name+".Do(func() {")
-	p.insert(p.start(first), p.lines(head...))
-	closing := "\n})"
+	start, end := p.start(first), p.end(last)
+	opening, closing := l.Name+".Do(func() {", "\n})"
 	if !p.spread() {
 		closing = " })"
+	} else if body := p.render(start, end); isShort(body) {
+		p.insert(start, p.lines(head...)+opening+" ")
+		p.insert(end, " })")
+		return
 	}
-	p.insert(p.end(last), closing)
+	p.insert(start, p.lines(append(head, opening)...))
+	p.insert(end, closing)
+}
+
+// isShort reports whether an entry reads well on one line.
+func isShort(body string) bool {
+	return len(body) <= 60 && !strings.Contains(body, "\n") && !strings.Contains(body, "//") && !strings.HasSuffix(body, "}")
 }
 
 // read makes a read of a tensor one of the Read with the given name.

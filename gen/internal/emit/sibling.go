@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/types"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,7 +28,13 @@ type pretty struct{ window_ string }
 // qualified marks the name, so that jennifer can put the package in.
 func (pretty) qualified(path, name string) string { return "\x00" + path + "\x01" + name + "\x02" }
 
-func (pretty) lines(statements ...string) string { return strings.Join(statements, "\n") + "\n" }
+func (pretty) lines(statements ...string) string {
+	var b strings.Builder
+	for _, s := range statements {
+		b.WriteString(s + "\n")
+	}
+	return b.String()
+}
 
 func (pretty) spread() bool { return true }
 
@@ -73,7 +80,31 @@ func Sibling(pkg *load.Package, file *ast.File, kernels []Kernel) ([]byte, error
 	if err := out.Render(&b); err != nil {
 		return nil, fmt.Errorf("emit %s: %w", s.src.Path, err)
 	}
-	return b.Bytes(), nil
+	return groupImports(b.Bytes()), nil
+}
+
+var importBlock = regexp.MustCompile(`(?s)\nimport \(\n(.*?)\n\)\n`)
+
+// groupImports puts the standard library first, as people do.
+func groupImports(text []byte) []byte {
+	at := importBlock.FindSubmatchIndex(text)
+	if at == nil {
+		return text
+	}
+	var std, other []string
+	for line := range strings.SplitSeq(string(text[at[2]:at[3]]), "\n") {
+		path := line[strings.IndexByte(line, '"')+1:]
+		if first, _, _ := strings.Cut(path, "/"); strings.Contains(first, ".") {
+			other = append(other, line)
+		} else {
+			std = append(std, line)
+		}
+	}
+	if len(std) == 0 || len(other) == 0 {
+		return text
+	}
+	block := strings.Join(std, "\n") + "\n\n" + strings.Join(other, "\n")
+	return slices.Concat(text[:at[2]], []byte(block), text[at[3]:])
 }
 
 // constraint returns the build constraint of file, or "".
@@ -126,8 +157,8 @@ func (s *sibling) doc(k Kernel) string {
 	if k.Deferral == nil {
 		return fmt.Sprintf("// %s is [%s]: nothing in it can run later.", k.Name, link)
 	}
-	rest := "without a wait in the loop"
-	if len(k.Deferral.Refusals) > 0 {
+	rest := "without a wait in a loop"
+	if k.Deferral.WaitsLeft() {
 		rest = "with fewer waits"
 	}
 	return fmt.Sprintf("// %s is [%s] with what looks at values run later: the same\n// results and output, in the same order, %s.", k.Name, link, rest)

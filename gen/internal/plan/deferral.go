@@ -25,6 +25,7 @@ type Later struct {
 type Region struct {
 	Loop    *Stmt
 	Endless bool // control never reaches the end of the loop
+	Waits   bool // some of it waits, or flushes, in the middle
 	Flushes []*Stmt
 	Groups  []*Group
 }
@@ -52,4 +53,16 @@ type Copy struct {
 	Var  *types.Var
 	Name string
 	Uses []*ast.Ident
+}
+
+// WaitsLeft reports whether loops still wait in some places.
+func (d *Deferral) WaitsLeft() bool {
+	for _, l := range d.Laters {
+		for _, r := range l.Regions {
+			if r.Waits {
+				return true
+			}
+		}
+	}
+	return len(d.Refusals) > 0
 }

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"strings"
 
 	"github.com/asyncgen/asyncgen/gen/internal/load"
 	"golang.org/x/tools/go/types/typeutil"
@@ -494,3 +495,54 @@ func (f *Function) Goto() *Cause { return f.goTo }
 
 // Effects returns what evaluating e does, reads included.
 func (f *Function) Effects(e ast.Expr) *Effects { return f.walk(e, nil) }
+
+// NeverReturns reports whether a call ends the function or the program.
+func (f *Function) NeverReturns(call *ast.CallExpr) bool {
+	if f.builtin(call) == "panic" {
+		return true
+	}
+	fn := typeutil.StaticCallee(f.Info, call)
+	if fn == nil {
+		return false
+	}
+	switch stdlib(fn) {
+	case stdExits:
+		return true
+	case stdPrints, stdStamps:
+		return strings.HasPrefix(fn.Name(), "Fatal") || strings.HasPrefix(fn.Name(), "Panic") || fn.Name() == "FailNow"
+	}
+	return false
+}
+
+// AlwaysFirst reports whether e, an expression in s, is evaluated once whenever
+// s runs, and before any statement in s that is not an initialisation.
+func (f *Function) AlwaysFirst(e ast.Expr, s ast.Stmt) bool {
+	var n ast.Node = e
+	for n != ast.Node(s) {
+		p := f.parents[n]
+		switch p := p.(type) {
+		case nil:
+			return false
+		case *ast.BinaryExpr:
+			if (p.Op == token.LAND || p.Op == token.LOR) && p.Y == n {
+				return false
+			}
+		case *ast.IfStmt:
+			if p != s || n != p.Init && n != p.Cond {
+				return false
+			}
+		case *ast.SwitchStmt:
+			if p != s || n != p.Init && n != p.Tag {
+				return false
+			}
+		case *ast.RangeStmt:
+			if p != s || n != p.X {
+				return false
+			}
+		case *ast.ForStmt, *ast.TypeSwitchStmt, *ast.BlockStmt, *ast.CaseClause, *ast.FuncLit:
+			return false
+		}
+		n = p
+	}
+	return true
+}

@@ -24,9 +24,6 @@ type Read struct {
 
 // What is the text by which messages call r.
 func (r *Read) What() string {
-	if r.Method == "" && r.Func == nil {
-		return "printing " + text(r.Operand)
-	}
 	return text(r.Expr)
 }
 
@@ -468,6 +465,9 @@ func (w *walker) call(call *ast.CallExpr) {
 	info := w.f.Info
 	if tv := info.Types[call.Fun]; tv.IsType() {
 		w.exprs(call.Args)
+		if isUnsafe(tv.Type) || len(call.Args) == 1 && isUnsafe(info.TypeOf(call.Args[0])) {
+			note(&w.e.Barrier, cause(call, "uses unsafe, so that effects are unknown").as(UnknownEffects))
+		}
 		return
 	}
 	if name := w.f.builtin(call); name != "" {
@@ -515,6 +515,11 @@ func (w *walker) call(call *ast.CallExpr) {
 	}
 	w.operands(call)
 	w.e.addCall(w.f.Analysis.Summary(fn), call.Pos(), name(fn))
+}
+
+func isUnsafe(t types.Type) bool {
+	b, ok := t.Underlying().(*types.Basic)
+	return ok && b.Kind() == types.UnsafePointer
 }
 
 // name is how messages call a function: fmt.Println, (*Model).Loss.
