@@ -23,7 +23,7 @@ import (
 //	later.Flush()
 //
 // An entry runs when those before it have, and the values read before it was
-// queued have arrived: at the next Do or Read that finds it so, or in Flush
+// queued have arrived: at the next Do that finds it so, or in Flush
 // and Close, which wait. When more entries than the window are queued, Do waits
 // once, until the one in the middle can run.
 //

@@ -1,6 +1,7 @@
 package op
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"github.com/asyncgen/asyncgen/device"
@@ -117,37 +118,34 @@ func reduction(name string, r kernel.Reducer) func(*Plan) {
 	kernels := &kernelsByType{}
 	return func(p *Plan) {
 		x := p.In[0]
-		reduced := make([]bool, len(x.Shape))
-		for _, axis := range p.Attr.Axes {
-			reduced[axis] = true
-		}
+		rank := len(x.Shape)
 		steps := x.steps()
-		args := &device.Args{Shape: make(device.Shape, 0, len(x.Shape))}
-		order := make([]int, 0, len(x.Shape))
+		// The axes that are kept, then the others; in one piece of memory.
+		lists := make([]int, 4*rank)
+		order, strides := lists[:0:rank], lists[rank:rank:2*rank]
+		shape, result := lists[2*rank:2*rank:3*rank], lists[3*rank:3*rank]
 		for axis, n := range x.Shape {
 			switch {
-			case !reduced[axis]:
+			case !slices.Contains(p.Attr.Axes, axis):
 				order = append(order, axis)
-				p.Shape = append(p.Shape, n)
+				result = append(result, n)
 			case p.Attr.Keep:
-				p.Shape = append(p.Shape, 1)
+				result = append(result, 1)
 			}
 		}
-		args.Kept = len(order)
+		args := &device.Args{Kept: len(order)}
+		order = append(order, p.Attr.Axes...)
 		length := 1
-		for axis, n := range x.Shape {
-			if reduced[axis] {
-				order = append(order, axis)
-				length *= n
-			}
-		}
 		inOrder := x.Strides == nil
-		strides := make([]int, 0, len(order))
 		for i, axis := range order {
-			args.Shape = append(args.Shape, x.Shape[axis])
+			shape = append(shape, x.Shape[axis])
 			strides = append(strides, steps[axis])
 			inOrder = inOrder && i == axis
+			if i >= args.Kept {
+				length *= x.Shape[axis]
+			}
 		}
+		args.Shape, p.Shape = shape, result
 		if !inOrder {
 			args.Strides[1] = strides
 		}

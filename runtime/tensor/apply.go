@@ -3,6 +3,7 @@ package tensor
 import (
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/kernel"
@@ -103,7 +104,8 @@ func structural(d *op.Def, a op.Attr, in operands, tracking bool) *Tensor {
 	var out *Tensor
 	switch {
 	case d.View != nil:
-		out = viewOf(d, &a, in[0])
+		attr := a // of its own, as its address leaves
+		out = viewOf(d, &attr, in[0])
 	case d == op.To:
 		out = in[0].move(a.Device)
 	case d == op.Scatter:
@@ -125,7 +127,8 @@ func create(d *op.Def, a op.Attr, dev device.Device) *Tensor {
 // run enqueues the command of d, on dev if it has no operands. Tracked says
 // that the result will be.
 func run(d *op.Def, a op.Attr, dev device.Device, in operands, tracked bool) *Tensor {
-	p := op.Plan{Attr: a}
+	p := plans.Get().(*op.Plan)
+	p.Attr = a
 	n := 0
 	for ; n < len(in) && in[n] != nil; n++ {
 		x := in[n]
@@ -140,7 +143,7 @@ func run(d *op.Def, a op.Attr, dev device.Device, in operands, tracked bool) *Te
 	if n > 0 && !d.Types.Has(in[0].dtype) {
 		wrong(d.Name, op.MistakeType+" (it takes "+d.Types.String()+")", in[:n]...)
 	}
-	d.Run(&p)
+	d.Run(p)
 
 	out := newResult(dev, p.DType, p.Shape, tracked)
 	o := engine.Op{Cmd: p.Cmd, Cost: p.Cost}
@@ -149,8 +152,14 @@ func run(d *op.Def, a op.Attr, dev device.Device, in operands, tracked bool) *Te
 		o.Operands[i+1], o.Shapes[i+1], o.Cmd.Off[i+1] = x.storage, &x.shape, x.off
 	}
 	eng().Enqueue(&o)
+	*p = op.Plan{}
+	plans.Put(p)
 	return out
 }
+
+// plans are empty Plans: run would else allocate one each time. One that a
+// Run panics on does not come back.
+var plans = sync.Pool{New: func() any { return new(op.Plan) }}
 
 // viewOf returns the view d of x, of a copy of x if there is none of x itself.
 func viewOf(d *op.Def, a *op.Attr, x *Tensor) *Tensor {
