@@ -19,6 +19,16 @@ import (
 
 var seedFlag = flag.Uint64("seed", 0, "seed of the randomised tests; 0 picks one")
 
+// everySplit runs a test with commands whole, as big ones are, and cut into small parts.
+func everySplit(t *testing.T, test func(t *testing.T)) {
+	t.Run("whole", test)
+	t.Run("split", func(t *testing.T) {
+		defer func(old int) { grain = old }(grain)
+		grain = 8
+		test(t)
+	})
+}
+
 func newRand(t *testing.T) *rand.Rand {
 	seed := *seedFlag
 	if seed == 0 {
@@ -150,10 +160,12 @@ func randomExpr(rnd *rand.Rand, in []device.DType) *kernel.Expr {
 	return last
 }
 
-func TestMapIsEval(t *testing.T) {
+func TestMapIsEval(t *testing.T) { everySplit(t, testMapIsEval) }
+
+func testMapIsEval(t *testing.T) {
 	rnd := newRand(t)
 	dts := device.DTypes()
-	for range 400 {
+	for range 200 {
 		in := make([]device.DType, 1+rnd.IntN(3))
 		for i := range in {
 			in[i] = dts[rnd.IntN(len(dts))]
@@ -207,6 +219,34 @@ func TestMapIsEval(t *testing.T) {
 	}
 }
 
+// TestDotsOfLongVectors gathers a vector that is longer than the memory for it.
+func TestDotsOfLongVectors(t *testing.T) {
+	m, n, k := 5, 2, len(packed{})+100
+	c := device.Command{Kernel: device.NewKernel("matmul", device.MatMul, nil, device.Int64, device.Int64, device.Int64), N: m * n, Args: &device.Args{Ints: []int{m, n, k}}}
+	c.Buf[0], c.Buf[1], c.Buf[2] = device.HostBuffer(int64(8*m*n)), device.HostBuffer(int64(8*m*k)), device.HostBuffer(int64(8*k*n))
+	a, b := device.Slice[int64](c.Buf[1], 0, m*k), device.Slice[int64](c.Buf[2], 0, k*n)
+	for i := range a {
+		a[i] = int64(i % 7)
+	}
+	for i := range b {
+		b[i] = int64(i % 5)
+	}
+	if err := Run(&c); err != nil {
+		t.Fatal(err)
+	}
+	for i := range m {
+		for j := range n {
+			want := int64(0)
+			for p := range k {
+				want += a[i*k+p] * b[p*n+j]
+			}
+			if got := device.Slice[int64](c.Buf[0], 0, m*n)[i*n+j]; got != want {
+				t.Errorf("element %d,%d is %d, want %d", i, j, got, want)
+			}
+		}
+	}
+}
+
 // place is where element i of operand j lies, computed axis by axis.
 func place(c *device.Command, j, i int) int {
 	if c.Args == nil || c.Args.Strides[j] == nil {
@@ -241,14 +281,16 @@ func TestMapInPlace(t *testing.T) {
 	}
 }
 
-func TestReduceIsFold(t *testing.T) {
+func TestReduceIsFold(t *testing.T) { everySplit(t, testReduceIsFold) }
+
+func testReduceIsFold(t *testing.T) {
 	rnd := newRand(t)
 	type configuration struct {
 		r  kernel.Reducer
 		dt device.DType
 	}
 	kernels := map[configuration]*device.Kernel{}
-	for range 400 {
+	for range 200 {
 		r := kernel.Reducers()[rnd.IntN(len(kernel.Reducers()))]
 		dt := device.DTypes()[rnd.IntN(4)]
 		if r.Prim().Func(dt) == nil {
@@ -317,7 +359,9 @@ func foldValues[T device.Element](r kernel.Reducer, x []uint64) uint64 {
 	return kernel.Bits(kernel.Fold(r, values))
 }
 
-func TestMatMulIsThreeLoops(t *testing.T) {
+func TestMatMulIsThreeLoops(t *testing.T) { everySplit(t, testMatMulIsThreeLoops) }
+
+func testMatMulIsThreeLoops(t *testing.T) {
 	rnd := newRand(t)
 	testMatMul[float32](t, rnd)
 	testMatMul[float64](t, rnd)
@@ -333,7 +377,7 @@ func testMatMul[T number](t *testing.T, rnd *rand.Rand) {
 		}
 		return rnd.IntN(most)
 	}
-	for range 60 {
+	for range 40 {
 		m, n, depth := length(40), length(40), length(600)
 		if rnd.IntN(10) == 0 {
 			m, n, depth = 1+rnd.IntN(2), blockCols+rnd.IntN(5), 1+rnd.IntN(3)
@@ -406,7 +450,9 @@ func TestCopyOfViews(t *testing.T) {
 	}
 }
 
-func TestFillIotaRandom(t *testing.T) {
+func TestFillIotaRandom(t *testing.T) { everySplit(t, testFillIotaRandom) }
+
+func testFillIotaRandom(t *testing.T) {
 	c := device.Command{Kernel: device.NewKernel("fill", device.Fill, nil, device.Bool), N: 5, Imm: [2]uint64{1}}
 	c.Buf[0] = device.HostBuffer(5)
 	check(t, &c, []bool{true, true, true, true, true})
@@ -557,7 +603,12 @@ func TestNothingIsAllocatedPerCommand(t *testing.T) {
 	for i := range c.Buf {
 		c.Buf[i] = device.HostBuffer(16)
 	}
-	b, cmds := New(), []device.Command{c}
+	sum := device.Command{Kernel: device.NewKernel("sum", device.Reduce, kernel.ReduceSum, device.Float32, device.Float32), N: 2, Args: &device.Args{Shape: device.Shape{2, 2}, Kept: 1}}
+	product := device.Command{Kernel: device.NewKernel("matmul", device.MatMul, nil, device.Float32, device.Float32, device.Float32), N: 4, Args: &device.Args{Ints: []int{2, 2, 2}}}
+	normal := device.Command{Kernel: device.NewKernel("normal", device.Random, kernel.Normal, device.Float32), N: 4}
+	view := device.Command{Kernel: device.NewKernel("copy", device.Copy, nil, device.Float32, device.Float32), N: 4, Args: &device.Args{Shape: device.Shape{2, 2}, Strides: [4][]int{1: {1, 2}}}}
+	sum.Buf, product.Buf, normal.Buf, view.Buf = c.Buf, c.Buf, c.Buf, c.Buf
+	b, cmds := New(), []device.Command{c, sum, product, normal, view}
 	if n := testing.AllocsPerRun(100, func() { b.Submit(cmds) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}

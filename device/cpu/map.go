@@ -6,6 +6,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/kernel"
+	"github.com/asyncgen/asyncgen/device/pool"
 )
 
 // tile is how many elements of each operand and intermediate result are worked
@@ -25,6 +26,7 @@ type program struct {
 	inputs  int
 	sizes   [device.MaxOperands]int // of the elements of the output and inputs
 	slots   int
+	cost    int // of an element, in simple operations
 }
 
 // A step is one primitive.
@@ -107,6 +109,7 @@ func compileExpr(e *kernel.Expr) *program {
 // step adds the loop for x, which is the whole expression if isLast.
 func (cc *compiler) step(x *kernel.Expr, isLast bool) {
 	in := x.In()
+	cc.cost += costOf(x.Prim())
 	s, loop := step{}, loop(nil)
 	if len(in) == 2 {
 		loop = cc.scalarLoop(x, &s)
@@ -142,6 +145,13 @@ func (cc *compiler) step(x *kernel.Expr, isLast bool) {
 	}
 	cc.free = append(cc.free, freed...)
 	cc.steps = append(cc.steps, s)
+}
+
+func costOf(p kernel.Prim) int {
+	if kernel.PrimPow <= p && p <= kernel.PrimRound && p != kernel.PrimSqrt {
+		return callCost
+	}
+	return 1
 }
 
 // scalarLoop returns a loop that takes one of x's two operands as a scalar, if it is one and there is such a loop.
@@ -199,7 +209,7 @@ func (cc *compiler) takeSlot(x *kernel.Expr) int {
 
 // runStep runs a program of one step, where everything is contiguous in one go.
 func (p *program) runStep(c *device.Command) error {
-	if c.Args != nil {
+	if c.Args != nil || c.N > grainOf(p.cost) {
 		return p.run(c)
 	}
 	if c.N <= 0 {
@@ -242,9 +252,27 @@ func (s *scratch) rewind(slots int) {
 	}
 }
 
-// run runs a program, tile by tile.
+// run runs a program, split over the cores if there is much to do.
 func (p *program) run(c *device.Command) error {
-	if c.N <= 0 {
+	if c.N <= grainOf(p.cost) {
+		return p.runRange(c, 0, c.N)
+	}
+	return p.split(c)
+}
+
+func (p *program) split(c *device.Command) error {
+	// If there is an error, there is one for every range.
+	if err := p.runRange(c, 0, 1); err != nil {
+		return err
+	}
+	command := *c // c itself must not escape: most commands are small
+	pool.Run(c.N-1, grainOf(p.cost), func(lo, hi int) { p.runRange(&command, lo+1, hi+1) })
+	return nil
+}
+
+// runRange computes the elements from lo to hi-1, tile by tile.
+func (p *program) runRange(c *device.Command, lo, hi int) error {
+	if lo >= hi {
 		return nil
 	}
 	s := scratches.Get().(*scratch)
@@ -253,7 +281,7 @@ func (p *program) run(c *device.Command) error {
 	s.rewind(p.slots)
 	for i := range p.scalars {
 		v := &p.scalars[i]
-		fill(s.at[v.slot], v.size, v.value(c), min(c.N, tile))
+		fill(s.at[v.slot], v.size, v.value(c), min(hi-lo, tile))
 	}
 	// Where an operand begins; nil for those that are gathered.
 	var base [device.MaxOperands]unsafe.Pointer
@@ -268,11 +296,11 @@ func (p *program) run(c *device.Command) error {
 		case strides == nil || v.isContiguous():
 			base[i] = pointer(c, i, p.sizes[i], c.N)
 		case v.isScalar():
-			gatherBits(s.at[i], min(c.N, tile), p.sizes[i], c, i, v, 0)
+			gatherBits(s.at[i], min(hi-lo, tile), p.sizes[i], c, i, v, 0)
 		}
 	}
-	for start := 0; start < c.N; start += tile {
-		n := min(tile, c.N-start)
+	for start := lo; start < hi; start += tile {
+		n := min(tile, hi-start)
 		for i := range p.inputs + 1 {
 			switch {
 			case base[i] != nil:

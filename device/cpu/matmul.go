@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/pool"
 )
 
 func newMatMul(k *device.Kernel) (runner, error) {
@@ -28,10 +29,11 @@ func newMatMul(k *device.Kernel) (runner, error) {
 // registers, so what counts is the number of loads and stores a product
 // costs, and that neighbouring products do not wait for each other.
 const (
-	unroll    = 8   // rows of B that are added to a row of the output at once
-	blockK    = 128 // rows of B in a block
-	blockCols = 512 // columns of B in a block, which stays in the second cache
-	few       = 8   // up to this many columns or rows, and more of the other, dot products are faster
+	unroll               = 8   // rows of B that are added to a row of the output at once
+	blockK               = 128 // rows of B in a block
+	blockCols            = 512 // columns of B in a block, which stays in the second cache
+	productsPerOperation = 4   // how many take as long as a simple operation, see grain
+	few                  = 8   // up to this many columns or rows, and more of the other, dot products are faster
 )
 
 // A matrix is an operand: element i,j is data[off+i*row+j*col].
@@ -56,19 +58,38 @@ func matMul[T number](c *device.Command) error {
 	if n == 1 { // a column is a row of the transposed product
 		a, b, m, n = b.transposed(), a.transposed(), 1, m
 	}
+	if m*n*k <= productsPerOperation*grain {
+		multiplyAny(out, n, a, b, m, n, k)
+	} else {
+		split(out, a, b, m, n, k)
+	}
+	return nil
+}
+
+// split is multiplyAny with the rows of out, or the columns of its only row, split over the cores.
+func split[T number](out []T, a, b matrix[T], m, n, k int) {
+	if m == 1 {
+		pool.Run(n, grainOf(k/productsPerOperation), func(lo, hi int) { multiplyAny(out[lo:], n, a, b.at(0, lo), 1, hi-lo, k) })
+		return
+	}
+	pool.Run(m, grainOf(n*k/productsPerOperation), func(lo, hi int) { multiplyAny(out[lo*n:], n, a.at(lo, 0), b, hi-lo, n, k) })
+}
+
+// multiplyAny adds a times b to out, whose rows are ld apart, in the way that is
+// fastest for their sizes and strides.
+func multiplyAny[T number](out []T, ld int, a, b matrix[T], m, n, k int) {
 	switch {
 	case m <= few && m < n && b.row == 1 && b.col != 1:
 		for i := range m {
-			dots(out[i*n:], 1, b.transposed(), n, a.at(i, 0), k)
+			dots(out[i*ld:], 1, b.transposed(), n, a.at(i, 0), k)
 		}
 	case n <= few && n < m && a.col == 1:
 		for j := range n {
-			dots(out[j:], n, a, m, b.at(0, j).transposed(), k)
+			dots(out[j:], ld, a, m, b.at(0, j).transposed(), k)
 		}
 	default:
-		multiply(out, a, b, m, n, k)
+		multiply(out, ld, a, b, m, n, k)
 	}
-	return nil
 }
 
 // newMatrix is operand i of c, whose rows are cols long if it is contiguous.
@@ -130,8 +151,8 @@ func dotRows[T number](out []T, step int, a matrix[T], m int, v []T) {
 	}
 }
 
-// multiply adds a times b to out. A block of b meets all rows of a before the next one.
-func multiply[T number](out []T, a, b matrix[T], m, n, k int) {
+// multiply is multiplyAny by adding rows of b. A block of b meets all rows of a before the next one.
+func multiply[T number](out []T, ld int, a, b matrix[T], m, n, k int) {
 	var mem *packed
 	if b.col != 1 {
 		mem = packPool.Get().(*packed)
@@ -147,7 +168,7 @@ func multiply[T number](out []T, a, b matrix[T], m, n, k int) {
 				pack(block.data, b.at(p, j), depth, cols)
 			}
 			for i := range m {
-				addRows(out[i*n+j:][:cols], a.at(i, p), block, depth)
+				addRows(out[i*ld+j:][:cols], a.at(i, p), block, depth)
 			}
 		}
 	}

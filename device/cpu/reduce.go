@@ -6,6 +6,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/kernel"
+	"github.com/asyncgen/asyncgen/device/pool"
 )
 
 func newReduce(k *device.Kernel) (runner, error) {
@@ -78,18 +79,38 @@ func (f *folder[T]) run(c *device.Command) error {
 		fillSlice(out, f.identity)
 		return nil
 	}
-	s := foldScratches.Get().(*foldScratch)
-	defer foldScratches.Put(s)
-	src := whole[T](c, 1)
-	inner := kept.rank - 1
-	if !reduced.isContiguous() && inner >= 0 && kept.strides[inner] == 1 {
-		f.foldColumns(s, out, src, c.Off[1], &kept, &reduced, n)
-		return nil
-	}
-	for i := range out {
-		out[i] = f.foldOne(s, src, c.Off[1]+kept.offset(i), &reduced, n)
+	r := reduction[T]{folder: f, out: out, src: whole[T](c, 1), off: c.Off[1], kept: kept, reduced: reduced, n: n}
+	if c.N*n <= grain {
+		r.run(0, c.N)
+	} else {
+		r.split()
 	}
 	return nil
+}
+
+// A reduction is one command.
+type reduction[T device.Element] struct {
+	folder        *folder[T]
+	out, src      []T
+	off           int
+	kept, reduced view
+	n             int // how many elements a result is made of
+}
+
+func (r reduction[T]) split() { pool.Run(len(r.out), grainOf(r.n), r.run) }
+
+// run computes the results from lo to hi-1.
+func (r *reduction[T]) run(lo, hi int) {
+	s := foldScratches.Get().(*foldScratch)
+	defer foldScratches.Put(s)
+	inner := r.kept.rank - 1
+	if !r.reduced.isContiguous() && inner >= 0 && r.kept.strides[inner] == 1 {
+		r.foldColumns(s, lo, hi)
+		return
+	}
+	for i := lo; i < hi; i++ {
+		r.out[i] = r.folder.foldOne(s, r.src, r.off+r.kept.offset(i), &r.reduced, r.n)
+	}
 }
 
 // foldOne reduces the n elements of one result, which begin at src[at].
@@ -125,27 +146,28 @@ func (f *folder[T]) foldBlock(lanes, x []T) []T {
 }
 
 // foldColumns computes results that are neighbours in memory together.
-func (f *folder[T]) foldColumns(s *foldScratch, out, src []T, off int, kept, reduced *view, n int) {
-	length := kept.dims[kept.rank-1]
-	for i := 0; i < len(out); {
-		w := min(columns, length-i%length)
-		at := off + kept.offset(i)
+func (r *reduction[T]) foldColumns(s *foldScratch, lo, hi int) {
+	f := r.folder
+	length := r.kept.dims[r.kept.rank-1]
+	for i := lo; i < hi; {
+		w := min(columns, length-i%length, hi-i)
+		at := r.off + r.kept.offset(i)
 		t := tree[T]{folder: f, results: slice[T](unsafe.Pointer(&s.results), maxBlocks*w), width: w}
-		for start := 0; start < n; start += kernel.Block {
-			m := min(kernel.Block, n-start)
+		for start := 0; start < r.n; start += kernel.Block {
+			m := min(kernel.Block, r.n-start)
 			width := kernel.LanesFor(m)
 			lanes := slice[T](unsafe.Pointer(&s.lanes), width*w)
 			fillSlice(lanes, f.identity)
 			for k := range m {
 				lane := lanes[k%width*w:][:w]
-				f.combine(lane, lane, src[at+reduced.offset(start+k):][:w])
+				f.combine(lane, lane, r.src[at+r.reduced.offset(start+k):][:w])
 			}
 			for half := width / 2; half > 0; half /= 2 {
 				f.combine(lanes[:half*w], lanes[:half*w], lanes[half*w:2*half*w])
 			}
 			t.push(lanes[:w])
 		}
-		copy(out[i:], t.finish())
+		copy(r.out[i:], t.finish())
 		i += w
 	}
 }

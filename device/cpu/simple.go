@@ -3,6 +3,7 @@ package cpu
 import (
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/kernel"
+	"github.com/asyncgen/asyncgen/device/pool"
 )
 
 func newCopy(k *device.Kernel) (runner, error) {
@@ -83,7 +84,9 @@ func newRandom(k *device.Kernel) (runner, error) {
 	switch {
 	case ok && d == kernel.Ints && k.Out == device.Int64:
 		return func(c *device.Command) error {
-			kernel.Draw(d, c.Imm[0], c.Imm[1], int64(c.Args.Ints[0]), int64(c.Args.Ints[1]), operand[int64](c, 0, c.N))
+			if c.N > 0 {
+				draw(d, c, int64(c.Args.Ints[0]), int64(c.Args.Ints[1]), operand[int64](c, 0, c.N))
+			}
 			return nil
 		}, nil
 	case ok && d != kernel.Ints && k.Out == device.Float32:
@@ -96,7 +99,19 @@ func newRandom(k *device.Kernel) (runner, error) {
 
 func drawFloats[T device.Element](d kernel.Distribution) runner {
 	return func(c *device.Command) error {
-		kernel.Draw(d, c.Imm[0], c.Imm[1], 0, 0, operand[T](c, 0, c.N))
+		draw(d, c, 0, 0, operand[T](c, 0, c.N))
 		return nil
 	}
+}
+
+// draw is kernel.Draw, split over the cores if there is much to do.
+func draw[T device.Element](d kernel.Distribution, c *device.Command, lo, hi int64, dst []T) {
+	key, pos := c.Imm[0], c.Imm[1]
+	if len(dst) <= grainOf(callCost) {
+		kernel.Draw(d, key, pos, lo, hi, dst)
+		return
+	}
+	pool.Run(len(dst), grainOf(callCost), func(from, to int) {
+		kernel.Draw(d, key, pos+uint64(from), lo, hi, dst[from:to])
+	})
 }

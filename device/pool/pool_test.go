@@ -1,0 +1,114 @@
+package pool
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+func withProcs(t *testing.T, n int) {
+	old := runtime.GOMAXPROCS(n)
+	t.Cleanup(func() { runtime.GOMAXPROCS(old) })
+}
+
+func TestRunCoversEachElementOnce(t *testing.T) {
+	for _, procs := range []int{1, 2, 5} {
+		t.Run(fmt.Sprint(procs), func(t *testing.T) {
+			withProcs(t, procs)
+			for n := range 200 {
+				for _, grain := range []int{1, 3, 50, 1000} {
+					seen := make([]atomic.Int32, n)
+					Run(n, grain, func(lo, hi int) {
+						if lo < 0 || hi > n || hi <= lo || hi-lo < grain && hi != n {
+							t.Errorf("n=%d grain=%d: range %d to %d", n, grain, lo, hi)
+						}
+						for i := lo; i < hi; i++ {
+							seen[i].Add(1)
+						}
+					})
+					for i := range seen {
+						if got := seen[i].Load(); got != 1 {
+							t.Fatalf("n=%d grain=%d: element %d was met %d times", n, grain, i, got)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestHelpersHelp has the first range wait for another one, which only a helper can run.
+func TestHelpersHelp(t *testing.T) {
+	withProcs(t, 2)
+	waitForHelpers() // of the test before
+	var first atomic.Bool
+	other := make(chan struct{})
+	Run(2, 1, func(lo, hi int) {
+		if first.CompareAndSwap(false, true) {
+			<-other
+		} else {
+			close(other)
+		}
+	})
+}
+
+// TestNobodyWaitsForHelp runs loops inside loops, more than there are helpers.
+func TestNobodyWaitsForHelp(t *testing.T) {
+	withProcs(t, 3)
+	var sum atomic.Int64
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			Run(10, 1, func(lo, hi int) {
+				Run(hi-lo, 1, func(lo, hi int) { sum.Add(int64(hi - lo)) })
+			})
+		})
+	}
+	wg.Wait()
+	if got := sum.Load(); got != 200 {
+		t.Errorf("got %d, want 200", got)
+	}
+}
+
+func TestPanicsReachTheCaller(t *testing.T) {
+	withProcs(t, 3)
+	cause := errors.New("cause")
+	for _, bad := range []int{0, 7, 99} {
+		func() {
+			defer func() {
+				if got := recover(); got != cause {
+					t.Errorf("element %d: got panic %v", bad, got)
+				}
+			}()
+			Run(100, 1, func(lo, hi int) {
+				if lo <= bad && bad < hi {
+					panic(cause)
+				}
+			})
+		}()
+	}
+	// The next loop is not affected.
+	var n atomic.Int64
+	Run(100, 1, func(lo, hi int) { n.Add(int64(hi - lo)) })
+	if n.Load() != 100 {
+		t.Errorf("got %d elements", n.Load())
+	}
+}
+
+func TestNoHelperIsLeft(t *testing.T) {
+	withProcs(t, 4)
+	for range 100 {
+		Run(100, 1, func(lo, hi int) {})
+	}
+	waitForHelpers()
+}
+
+// waitForHelpers returns when those that came too late have left.
+func waitForHelpers() {
+	for helpers.Load() > 0 {
+		runtime.Gosched()
+	}
+}
