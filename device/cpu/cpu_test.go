@@ -477,6 +477,12 @@ func testFillIotaRandom(t *testing.T) {
 	floats := make([]float64, 3)
 	kernel.Draw(kernel.Normal, 3, 7, 0, 0, floats)
 	check(t, &c, floats)
+
+	big := device.Command{Kernel: c.Kernel, N: 3 * tile, Imm: c.Imm}
+	big.Buf[0] = device.HostBuffer(8 * 3 * tile)
+	floats = make([]float64, 3*tile)
+	kernel.Draw(kernel.Normal, 3, 7, 0, 0, floats)
+	check(t, &big, floats)
 }
 
 func check[T device.Element](t *testing.T, c *device.Command, want []T) {
@@ -509,6 +515,26 @@ func TestUnsupportedKernelsSayWhy(t *testing.T) {
 			if !errors.Is(err, device.ErrUnsupported) || !strings.Contains(err.Error(), "kernel k: ") {
 				t.Errorf("code %d, body %v: got error %v", k.Code, k.Body, err)
 			}
+		}
+	}
+}
+
+func TestTooManyAxes(t *testing.T) {
+	shape, strides := make(device.Shape, maxRank+1), make([]int, maxRank+1)
+	for i := range shape {
+		shape[i], strides[i] = 2, 1<<i // the first axis is the innermost in memory: no two can be walked as one
+	}
+	x := kernel.Arg(0, device.Bool)
+	for _, k := range []*device.Kernel{
+		device.NewKernel("not", device.Map, kernel.Not(x), device.Bool, device.Bool),
+		device.NewKernel("copy", device.Copy, nil, device.Bool, device.Bool),
+		device.NewKernel("any", device.Reduce, kernel.ReduceAny, device.Bool, device.Bool),
+	} {
+		c := device.Command{Kernel: k, N: shape.Size(), Args: &device.Args{Shape: shape, Kept: len(shape)}}
+		c.Args.Strides[1] = strides
+		c.Buf[0], c.Buf[1] = device.HostBuffer(int64(c.N)), device.HostBuffer(int64(c.N))
+		if err := Run(&c); !errors.Is(err, device.ErrUnsupported) || !strings.Contains(err.Error(), "more than 16 independent axes") {
+			t.Errorf("%s: error %v", k.Name, err)
 		}
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"strconv"
 	"testing"
 	"time"
 
@@ -19,7 +21,9 @@ import (
 
 // Options change how TestBackend tests.
 type Options struct {
-	Seed uint64 // of random shapes and values; 0: another one each time, which is logged
+	// Seed is that of random shapes and values. 0 is DEVICETEST_SEED in the
+	// environment, or else another one each time. It is logged.
+	Seed uint64
 }
 
 // TestBackend checks all that a backend promises: what each Code computes for
@@ -30,9 +34,12 @@ type Options struct {
 // A backend passes or it is not one: there is nothing to opt out of.
 func TestBackend(t *testing.T, b device.Backend, o Options) {
 	if o.Seed == 0 {
+		o.Seed, _ = strconv.ParseUint(os.Getenv("DEVICETEST_SEED"), 10, 64)
+	}
+	if o.Seed == 0 {
 		o.Seed = uint64(time.Now().UnixNano())
 	}
-	t.Logf("seed %d", o.Seed)
+	t.Logf("seed %d: DEVICETEST_SEED=%[1]d tests the same again", o.Seed)
 	for _, test := range []struct {
 		name string
 		run  func(*suite)

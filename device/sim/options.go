@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"strconv"
@@ -40,11 +41,10 @@ func Parse(settings string) (n int, o Options, err error) {
 	}
 	for _, setting := range strings.Split(settings, ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(setting), "=")
-		var err error
 		switch name {
 		case "n":
 			if n, err = strconv.Atoi(value); err != nil || n < 1 {
-				err = fmt.Errorf("not a number from 1")
+				err = errors.New("not a number from 1")
 			}
 		case "launch":
 			o.Launch, err = parseDuration(value)
@@ -55,7 +55,7 @@ func Parse(settings string) (n int, o Options, err error) {
 		case "bandwidth":
 			o.Bandwidth, err = parseBandwidth(value)
 		default:
-			err = fmt.Errorf("there are n, launch, latency, copy and bandwidth")
+			err = errors.New("there are n, launch, latency, copy and bandwidth")
 		}
 		if err != nil {
 			return 0, Options{}, fmt.Errorf("ASYNCGEN_SIM: %q: %w", setting, err)
@@ -67,7 +67,7 @@ func Parse(settings string) (n int, o Options, err error) {
 func parseDuration(s string) (time.Duration, error) {
 	d, err := time.ParseDuration(s)
 	if err != nil || d < 0 {
-		return 0, fmt.Errorf("not a duration such as 50us")
+		return 0, errors.New("not a duration such as 50us")
 	}
 	return d, nil
 }
@@ -86,7 +86,7 @@ func parseBandwidth(s string) (float64, error) {
 			break
 		}
 	}
-	return 0, fmt.Errorf("not a bandwidth such as 16GB/s")
+	return 0, errors.New("not a bandwidth such as 16GB/s")
 }
 
 func formatBandwidth(v float64) string {
