@@ -259,10 +259,12 @@ func (a *analyzer) counts(e ast.Expr, l *Loop) bool {
 		if !a.in(l, d.in, d.pos) {
 			continue
 		}
-		if d.kind != defKey && d.kind != defStep {
-			return false
+		switch {
+		case d.kind == defKey || d.kind == defStep:
+			found = true
+		case d.kind != defValue || a.info.Types[d.value].Value == nil:
+			return false // not even set to zero again
 		}
-		found = true
 	}
 	basic, _ := v.Type().Underlying().(*types.Basic)
 	return found && basic != nil && basic.Info()&types.IsInteger != 0

@@ -305,14 +305,22 @@ func rare(data []Batch, every int) (total float64) {
 			total += loss.Item()
 		}
 	}
+	for i, b := range data {
+		loss := step(b)
+		if i%100 != 0 || verbose {
+			continue
+		}
+		total += loss.Item()
+	}
 	n := 0
 	for more := true; more; {
 		loss := step(data[0])
 		n++
 		if n == every {
 			total += loss.Item()
+			n = 0
 		}
-		more = n < 100
+		more = total < 100
 	}
 	for i := range data {
 		loss := step(data[i])
@@ -337,6 +345,34 @@ func rare(data []Batch, every int) (total float64) {
 }
 
 func notRare(data []Batch, warm int, scale bool) (total float64) {
+	for i, b := range data {
+		loss := step(b)
+		if i%100 == 0 || scale {
+			total += loss.Item() // want `only kept`
+		}
+	}
+	for i, b := range data {
+		loss := step(b)
+		if i%100 != 0 && scale {
+			continue
+		}
+		total += loss.Item() // want `only kept`
+	}
+	n := 0
+	for i, b := range data {
+		loss := step(b)
+		n++
+		n = b.X.Dim(i)
+		if n == warm {
+			total += loss.Item() // want `only kept`
+		}
+	}
+	for i, b := range data {
+		loss := step(b)
+		if i%1 == 0 {
+			total += loss.Item() // want `only kept`
+		}
+	}
 	for i, b := range data {
 		loss := step(b)
 		if i == 0 {
