@@ -94,6 +94,9 @@ func New(o Options) *Engine {
 		e.ring *= 2
 	}
 	e.ring = max(e.ring, 2)
+	if e.mode == Naive {
+		e.ring = 2 // it stays empty
+	}
 	if o.MaxBytes == 0 {
 		o.MaxBytes = limitFromEnv()
 	}

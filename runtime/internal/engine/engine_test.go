@@ -228,7 +228,7 @@ func (r runtimeDevice) want(t *testing.T, v float64) {
 	t.Helper()
 	x := unary(r.e, addOne, r.e.NewStorage(r.dev, 8), fromFloats(r.e, r.dev, v-1))
 	if err := x.Wait(bg, "read"); err != nil || device.Slice[float64](x.Buffer(), 0, 1)[0] != v {
-		t.Errorf("on another device: %v, %v", x, err)
+		t.Errorf("on another device: %v, %v", device.Slice[float64](x.Buffer(), 0, 1), err)
 	}
 }
 
@@ -398,16 +398,16 @@ func TestEnqueueAllocatesNothing(t *testing.T) {
 	onDevices(t, func(s *setup) {
 		x, y := s.from(1), s.from(2)
 		s.read(unary(s.e, addOne, y, x))
-		waiting := s.e.stream(s.dev)
+		_, isFlow := s.e.stream(s.dev).exec.(*flow)
 		n := testing.AllocsPerRun(100, func() {
 			for range 20 {
 				unary(s.e, nop, y, x)
 			}
-			if waiting.onHost {
+			if isFlow {
 				y.Wait(bg, "read")
 			}
 		})
-		if n > 10 { // the fake devices allocate a little
+		if isFlow && n > 0 || n > 10 { // the fake device with a queue allocates a little
 			s.Errorf("%v allocations for 20 operations", n)
 		}
 	})

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"runtime"
 	"sync/atomic"
 	"unsafe"
@@ -164,9 +163,4 @@ func (s *Storage) finished(seq uint64, fail *OpError) {
 		s.err.Store(fail)
 	}
 	s.fin.Store(seq + 1)
-}
-
-// String describes s for debugging.
-func (s *Storage) String() string {
-	return fmt.Sprintf("%d bytes on %s", s.bytes, s.st.dev)
 }
