@@ -59,53 +59,62 @@ func (n *namer) name(d *plan.Deferral) {
 	}
 }
 
-// share lets a loop use the backlog of one before it in the same list of
-// statements, if nothing is deferred in between.
+// share lets a loop use the backlog of one before it, if that is in scope and
+// nothing is deferred in between.
 func (n *namer) share(laters []*plan.Later) []*plan.Later {
 	var out []*plan.Later
+next:
 	for _, l := range laters {
-		if k := len(out) - 1; k >= 0 && n.follows(out[k].Anchor, l.Anchor) {
-			for _, r := range l.Regions {
-				for _, g := range r.Groups {
-					g.Later = out[k]
+		for _, first := range out {
+			if n.inScope(first.Anchor, l.Anchor) {
+				for _, r := range l.Regions {
+					for _, g := range r.Groups {
+						g.Later = first
+					}
 				}
+				first.Regions = append(first.Regions, l.Regions...)
+				continue next
 			}
-			out[k].Regions = append(out[k].Regions, l.Regions...)
-			continue
 		}
 		out = append(out, l)
 	}
 	return out
 }
 
-// follows reports whether a and b stand in one list, without a defer between.
-func (n *namer) follows(a, b ast.Stmt) bool {
-	same := false
+// inScope reports whether what is declared before a is in scope at b, without
+// a defer between.
+func (n *namer) inScope(a, b ast.Stmt) bool {
+	found := false
 	ast.Inspect(n.f.Decl.Body, func(m ast.Node) bool {
-		var list []ast.Stmt
-		switch m := m.(type) {
-		case *ast.BlockStmt:
-			list = m.List
-		case *ast.CaseClause:
-			list = m.Body
-		case *ast.CommClause:
-			list = m.Body
+		i := slices.Index(list(m), a)
+		if i < 0 {
+			return !found
 		}
-		i, j := slices.Index(list, a), slices.Index(list, b)
-		if i >= 0 && j > i {
-			same = true
-			for _, s := range list[i:j] {
-				ast.Inspect(s, func(m ast.Node) bool {
-					if _, ok := m.(*ast.DeferStmt); ok {
-						same = false
-					}
-					return same
-				})
-			}
+		for _, s := range list(m)[i+1:] {
+			found = found || s.Pos() <= b.Pos() && b.End() <= s.End()
 		}
-		return true
+		return false
 	})
-	return same
+	ast.Inspect(n.f.Decl.Body, func(m ast.Node) bool {
+		if d, ok := m.(*ast.DeferStmt); ok && a.Pos() < d.Pos() && d.Pos() < b.Pos() {
+			found = false
+		}
+		return found
+	})
+	return found
+}
+
+// list returns the list of statements that n consists of.
+func list(n ast.Node) []ast.Stmt {
+	switch n := n.(type) {
+	case *ast.BlockStmt:
+		return n.List
+	case *ast.CaseClause:
+		return n.Body
+	case *ast.CommClause:
+		return n.Body
+	}
+	return nil
 }
 
 // taken is a Read that a group has named, and where it is in scope.

@@ -83,7 +83,6 @@ var titles = map[plan.Code]string{
 	plan.Entangled:      "the tensor is computed in the middle of it",
 	plan.LoopHeader:     "the loop itself depends on its value",
 	plan.Exempt:         "strict forbids a difference in time",
-	plan.NotCopyable:    "it needs a variable that others may change",
 }
 
 // refusals are the remarks for a loop in which too much must run now.

@@ -42,7 +42,6 @@ const (
 	Entangled      Code = "AG214"
 	LoopHeader     Code = "AG215"
 	Exempt         Code = "AG216"
-	NotCopyable    Code = "AG217"
 
 	NoRead Code = "AG301"
 

@@ -1,0 +1,657 @@
+package gen
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/asyncgen/asyncgen/gen/internal/plan"
+)
+
+// An Explanation is what asyncgen explain says about a code.
+type Explanation struct {
+	Code  plan.Code
+	Title string
+	Text  string
+
+	// Two functions in Go. For what is refused the first is refused with the
+	// code and the second is not; for what is done the second is what the
+	// first becomes.
+	Wrong, Right string
+}
+
+// Explain returns the explanation of a code: "AG201".
+func Explain(code string) (Explanation, bool) {
+	i := slices.IndexFunc(explanations, func(e Explanation) bool { return string(e.Code) == code })
+	if i < 0 {
+		return Explanation{}, false
+	}
+	return explanations[i], true
+}
+
+// String is the page that a user reads.
+func (e Explanation) String() string {
+	first, second := "Refused:", "Rewritten:"
+	if e.Code < "AG200" {
+		first, second = "As written:", "As generated:"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n\n%s\n", e.Code, e.Title, strings.TrimSpace(e.Text))
+	for _, part := range []struct{ title, code string }{{first, e.Wrong}, {second, e.Right}} {
+		if part.code != "" {
+			fmt.Fprintf(&b, "\n%s\n\n\t%s\n", part.title, strings.ReplaceAll(strings.TrimSpace(part.code), "\n", "\n\t"))
+		}
+	}
+	return b.String()
+}
+
+// explanations has one entry for each code, in order. The examples are
+// compiled and generated in a test.
+var explanations = []Explanation{
+	{
+		plan.DeferredRead, "a value is read when it has arrived",
+		`
+The statements that look at the value run later, in the same order, when the
+value is there. The loop goes on to enqueue work meanwhile. Results, output and
+panics are those of the original.`,
+		`
+func F(xs []*tensor.Tensor) (low float64) {
+	for _, x := range xs {
+		l := x.Sum().Item()
+		low = min(low, l)
+	}
+	return low
+}`, `
+func FAsync(xs []*tensor.Tensor) (low float64) {
+	later := asyncrt.NewLater[struct{}](fWindow)
+	defer later.Close()
+	for _, x := range xs {
+		sumAt := later.Read(x.Sum())
+		later.Do(func() {
+			l := sumAt.Item()
+			low = min(low, l)
+		})
+	}
+	later.Flush()
+	return low
+}`,
+	}, {
+		plan.DeferredSum, "a sum grows when its values have arrived",
+		`
+The host adds the same numbers in the same order and precision, so the sum is
+the same bit for bit. The device does not add for it.`,
+		`
+func F(xs []*tensor.Tensor) (total float64) {
+	for _, x := range xs {
+		total += x.Sum().Item()
+	}
+	return total
+}`, `
+func FAsync(xs []*tensor.Tensor) (total float64) {
+	later := asyncrt.NewLater[struct{}](fWindow)
+	defer later.Close()
+	for _, x := range xs {
+		sumAt := later.Read(x.Sum())
+		later.Do(func() { total += sumAt.Item() })
+	}
+	later.Flush()
+	return total
+}`,
+	}, {
+		plan.DeferredStore, "a value is stored when it has arrived",
+		`
+Appending to a slice and assigning to an element, a field or a map entry happen
+later, in the same order. Nothing may look at them in the loop meanwhile.`,
+		`
+func F(xs []*tensor.Tensor) (all []float64) {
+	for _, x := range xs {
+		all = append(all, x.Sum().Item())
+	}
+	return all
+}`, `
+func FAsync(xs []*tensor.Tensor) (all []float64) {
+	later := asyncrt.NewLater[struct{}](fWindow)
+	defer later.Close()
+	for _, x := range xs {
+		sumAt := later.Read(x.Sum())
+		later.Do(func() { all = append(all, sumAt.Item()) })
+	}
+	later.Flush()
+	return all
+}`,
+	}, {
+		plan.DeferredPrint, "a value is printed when it has arrived",
+		`
+All that writes to the outside in the loop goes together, so that every writer
+gets the same bytes in the same order.`,
+		`
+func F(xs []*tensor.Tensor) {
+	for _, x := range xs {
+		fmt.Println(x)
+	}
+}`, `
+func FAsync(xs []*tensor.Tensor) {
+	later := asyncrt.NewLater[struct{}](fWindow)
+	defer later.Close()
+	for _, x := range xs {
+		xAt := later.Read(x)
+		later.Do(func() { fmt.Println(xAt) })
+	}
+	later.Flush()
+}`,
+	}, {
+		plan.DeferredGuarded, "a value under a condition is read when it has arrived",
+		`
+A condition that needs no value stays where it is, and an iteration for which
+it is false costs nothing.`,
+		`
+func F(xs []*tensor.Tensor) {
+	for i, x := range xs {
+		if i%100 == 0 {
+			fmt.Println(x.Sum().Item())
+		}
+	}
+}`, `
+func FAsync(xs []*tensor.Tensor) {
+	later := asyncrt.NewLater[struct{}](fWindow)
+	defer later.Close()
+	for i, x := range xs {
+		if i%100 == 0 {
+			sumAt := later.Read(x.Sum())
+			later.Do(func() { fmt.Println(sumAt.Item()) })
+		}
+	}
+	later.Flush()
+}`,
+	}, {
+		plan.LaterStamp, "the time in the log is that of the deferred call",
+		`
+Package log writes the time with each line. That is when the line is written,
+which is later than in the original by what the device needs. The directive
+option strict refuses it instead.`,
+		`
+func F(xs []*tensor.Tensor) {
+	for _, x := range xs {
+		log.Print(x.Sum().Item())
+	}
+}`, `
+func FAsync(xs []*tensor.Tensor) {
+	later := asyncrt.NewLater[struct{}](fWindow)
+	defer later.Close()
+	for _, x := range xs {
+		sumAt := later.Read(x.Sum())
+		later.Do(func() { log.Print(sumAt.Item()) })
+	}
+	later.Flush()
+}`,
+	}, {
+		plan.LaterClock, "the clock is read when a value has arrived",
+		`
+A reading of the clock that is only printed is taken when the print happens.
+Readings that reach anything else are refused: see AG210.`,
+		`
+func F(xs []*tensor.Tensor) {
+	for _, x := range xs {
+		start := time.Now()
+		fmt.Println(x.Sum().Item(), time.Since(start))
+	}
+}`, `
+func FAsync(xs []*tensor.Tensor) {
+	later := asyncrt.NewLater[struct{}](fWindow)
+	defer later.Close()
+	for _, x := range xs {
+		start := time.Now()
+		sumAt := later.Read(x.Sum())
+		later.Do(func() { fmt.Println(sumAt.Item(), time.Since(start)) })
+	}
+	later.Flush()
+}`,
+	}, {
+		plan.LaterPoll, "a context is asked while results are still on their way",
+		`
+The loop asks the context before it enqueues, as written; results of earlier
+iterations may not have arrived then. When a cancellation is noticed is no part
+of what is kept the same.`,
+		`
+func F(ctx context.Context, xs []*tensor.Tensor) (total float64) {
+	for _, x := range xs {
+		if ctx.Err() != nil {
+			return total
+		}
+		total += x.Sum().Item()
+	}
+	return total
+}`, `
+func FAsync(ctx context.Context, xs []*tensor.Tensor) (total float64) {
+	later := asyncrt.NewLater[struct{}](fWindow)
+	defer later.Close()
+	for _, x := range xs {
+		if ctx.Err() != nil {
+			later.Flush()
+			return total
+		}
+		sumAt := later.Read(x.Sum())
+		later.Do(func() { total += sumAt.Item() })
+	}
+	later.Flush()
+	return total
+}`,
+	}, {
+		plan.Bounded, "the loop runs a bounded number of reads ahead",
+		`
+The bound, 64 unless the directive says window=N, keeps memory flat in a loop
+of any length. When it is reached the loop waits once, for the read in the
+middle of those on their way.`,
+		`
+func F(xs []*tensor.Tensor) (total float64) {
+	for _, x := range xs {
+		total += x.Sum().Item()
+	}
+	return total
+}`, `
+func FAsync(xs []*tensor.Tensor) (total float64) {
+	later := asyncrt.NewLater[struct{}](fWindow)
+	defer later.Close()
+	for _, x := range xs {
+		sumAt := later.Read(x.Sum())
+		later.Do(func() { total += sumAt.Item() })
+	}
+	later.Flush()
+	return total
+}`,
+	}, {
+		plan.FeedsDevice, "a value goes back to the device",
+		`
+Work that is enqueued next needs the value as a number, so it can't come
+later. Often the number need not leave the device: compute with tensors.`,
+		`
+func F(w *tensor.Tensor, xs []*tensor.Tensor) *tensor.Tensor {
+	for _, x := range xs {
+		scale := x.Sum().Item()
+		fmt.Println(scale)
+		w = w.MulScalar(scale)
+	}
+	return w
+}`, `
+func F(w *tensor.Tensor, xs []*tensor.Tensor) *tensor.Tensor {
+	for _, x := range xs {
+		scale := x.Sum()
+		fmt.Println(scale)
+		w = w.Mul(scale)
+	}
+	return w
+}`,
+	}, {
+		plan.DecidesExit, "a value decides whether the loop goes on",
+		`
+A break, return or continue that depends on a value needs it at once. Test
+every so many iterations: the loop then waits as rarely, for all that is on its
+way.`,
+		`
+func F(xs []*tensor.Tensor) (total float64) {
+	for _, x := range xs {
+		total += x.Sum().Item()
+		if total > 100 {
+			break
+		}
+	}
+	return total
+}`, `
+func F(xs []*tensor.Tensor) (total float64) {
+	for i, x := range xs {
+		total += x.Sum().Item()
+		if i%10 == 9 {
+			if total > 100 {
+				break
+			}
+		}
+	}
+	return total
+}`,
+	}, {
+		plan.DecidesDevice, "a value decides what the device does",
+		`
+Device work under a condition that needs a value can't be enqueued before it is
+there. Where both sides are cheap, let the device choose.`,
+		`
+func F(w *tensor.Tensor, xs []*tensor.Tensor) *tensor.Tensor {
+	for _, x := range xs {
+		norm := x.Norm()
+		if norm.Item() > 1 {
+			x = x.Div(norm)
+		}
+		w = w.Add(x)
+		fmt.Println(norm.Item())
+	}
+	return w
+}`, `
+func F(w *tensor.Tensor, xs []*tensor.Tensor) *tensor.Tensor {
+	for _, x := range xs {
+		norm := x.Norm()
+		x = tensor.Where(norm.Gt(tensor.Scalar(1)), x.Div(norm), x)
+		w = w.Add(x)
+		fmt.Println(norm.Item())
+	}
+	return w
+}`,
+	}, {
+		plan.UnknownEffects, "a function that is called has unknown effects",
+		`
+What a function of another module, a function value or a method of an interface
+does is not known; it may need everything before it to have happened. Say what
+it does where it is declared: //asyncgen:pure if nothing, or //asyncgen:effects
+with output (it writes to the outside), input (it may wait for the outside) or
+device (it enqueues work). The directive is a promise: it is not checked.`,
+		`
+func F(note func(float64), xs []*tensor.Tensor) {
+	for _, x := range xs {
+		note(x.Sum().Item())
+	}
+}`, `
+type Notes struct {
+	//asyncgen:effects output
+	Note func(float64)
+}
+
+func F(n Notes, xs []*tensor.Tensor) {
+	for _, x := range xs {
+		n.Note(x.Sum().Item())
+	}
+}`,
+	}, {
+		plan.Blocks, "something in every iteration may wait for the outside",
+		`
+Before a channel, a lock, a pause or input, everything must have happened that
+happens before it in the program. In every iteration that leaves nothing to
+gain.`,
+		`
+func F(xs []*tensor.Tensor) (total float64) {
+	for _, x := range xs {
+		total += x.Sum().Item()
+		time.Sleep(time.Millisecond)
+	}
+	return total
+}`, `
+func F(xs []*tensor.Tensor) (total float64) {
+	for i, x := range xs {
+		total += x.Sum().Item()
+		if i%100 == 99 {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	return total
+}`,
+	}, {
+		plan.SharedMemory, "running ahead would show in memory that others can see",
+		`
+A statement that enqueues work also changes something outside the function, or
+a result that a deferred call can see. If a value panics, the caller would find
+it further than in the original. Keep such state in local variables until the
+loop is done.`,
+		`
+type Model struct{ W *tensor.Tensor }
+
+func F(m *Model, xs []*tensor.Tensor) (total float64) {
+	for _, x := range xs {
+		m.W = m.W.Add(x)
+		total += m.W.Sum().Item()
+	}
+	return total
+}`, `
+type Model struct{ W *tensor.Tensor }
+
+func F(m *Model, xs []*tensor.Tensor) (total float64) {
+	w := m.W
+	for _, x := range xs {
+		w = w.Add(x)
+		total += w.Sum().Item()
+	}
+	m.W = w
+	return total
+}`,
+	}, {
+		plan.OnlyNow, "a wait of this form can't be put off",
+		`
+Some forms have no counterpart for a value that comes later: methods with a
+context, %T and %p, Wait for its own sake, a struct with tensors that is
+printed whole.`,
+		`
+func F(ctx context.Context, xs []*tensor.Tensor) (total float64) {
+	for _, x := range xs {
+		v, _ := x.Sum().ItemContext(ctx)
+		total += v
+	}
+	return total
+}`, `
+func F(ctx context.Context, xs []*tensor.Tensor) (total float64) {
+	for _, x := range xs {
+		total += x.Sum().Item()
+	}
+	return total
+}`,
+	}, {
+		plan.WaitsInside, "the wait is inside a function that is called",
+		`
+A function in the loop reads a value itself. Let it return the tensor, and read
+that in the loop.`,
+		`
+func mean(x *tensor.Tensor) float64 { return x.Mean().Item() }
+
+func F(xs []*tensor.Tensor) (total float64) {
+	for _, x := range xs {
+		total += mean(x)
+	}
+	return total
+}`, `
+func mean(x *tensor.Tensor) *tensor.Tensor { return x.Mean() }
+
+func F(xs []*tensor.Tensor) (total float64) {
+	for _, x := range xs {
+		total += mean(x).Item()
+	}
+	return total
+}`,
+	}, {
+		plan.DeferInLoop, "the loop defers calls",
+		`
+A call that is deferred in the loop would run before what is put off, when the
+function panics. Move the body of the loop into a function.`,
+		`
+func F(xs []*tensor.Tensor) {
+	for _, x := range xs {
+		defer fmt.Println("done")
+		fmt.Println(x.Sum().Item())
+	}
+}`, `
+func F(xs []*tensor.Tensor) {
+	defer fmt.Println("done")
+	for _, x := range xs {
+		fmt.Println(x.Sum().Item())
+	}
+}`,
+	}, {
+		plan.Timing, "the loop measures time",
+		`
+A loop that computes with readings of the clock measures the waits that would
+go away. Take the times outside the loop, or only print them.`,
+		`
+func F(xs []*tensor.Tensor) (total float64, spent time.Duration) {
+	for _, x := range xs {
+		start := time.Now()
+		total += x.Sum().Item()
+		spent += time.Since(start)
+	}
+	return total, spent
+}`, `
+func F(xs []*tensor.Tensor) (total float64, spent time.Duration) {
+	start := time.Now()
+	for _, x := range xs {
+		total += x.Sum().Item()
+	}
+	return total, time.Since(start)
+}`,
+	}, {
+		plan.Jumps, "the function uses goto",
+		`
+The loops of a function with goto are not only those that the syntax shows.`,
+		`
+func F(xs []*tensor.Tensor) (total float64) {
+	i := 0
+again:
+	for _, x := range xs {
+		total += x.Sum().Item()
+	}
+	if i++; i < 2 {
+		goto again
+	}
+	return total
+}`, `
+func F(xs []*tensor.Tensor) (total float64) {
+	for range 2 {
+		for _, x := range xs {
+			total += x.Sum().Item()
+		}
+	}
+	return total
+}`,
+	}, {
+		plan.ReadsCell, "what is put off uses a parameter that changes",
+		`
+A parameter, a gradient or a random generator would hold something else by the
+time. Take its tensor in a variable: tensors never change.`,
+		`
+func F(p *nn.Param, opt *optim.Optimizer, xs []*tensor.Tensor) (best *tensor.Tensor) {
+	low := 1e9
+	for _, x := range xs {
+		loss := x.Sub(p.Value()).Square().Sum()
+		if l := loss.Item(); l < low {
+			low, best = l, p.Value()
+		}
+		opt.Minimize(loss)
+	}
+	return best
+}`, `
+func F(p *nn.Param, opt *optim.Optimizer, xs []*tensor.Tensor) (best *tensor.Tensor) {
+	low := 1e9
+	for _, x := range xs {
+		w := p.Value()
+		loss := x.Sub(w).Square().Sum()
+		if l := loss.Item(); l < low {
+			low, best = l, w
+		}
+		opt.Minimize(loss)
+	}
+	return best
+}`,
+	}, {
+		plan.SwitchedOff, "the rewrite is switched off",
+		`
+The directive says off= with the rewrite that the statement needs.`,
+		`
+//asyncgen:kernel off=R2
+func F(xs []*tensor.Tensor) (total float64) {
+	for _, x := range xs {
+		total += x.Sum().Item()
+	}
+	return total
+}`, `
+//asyncgen:kernel
+func F(xs []*tensor.Tensor) (total float64) {
+	for _, x := range xs {
+		total += x.Sum().Item()
+	}
+	return total
+}`,
+	}, {
+		plan.Entangled, "the tensor is computed in the middle of a statement",
+		`
+The read is under a condition that needs another value, or follows a call with
+effects in its statement; computing its tensor must stay there. Name the tensor
+before the statement, if it may be computed always.`,
+		`
+func F(xs []*tensor.Tensor) {
+	for _, x := range xs {
+		if x.Sum().Item() > 0 {
+			fmt.Println(x.Mean().Item())
+		}
+	}
+}`, `
+func F(xs []*tensor.Tensor) {
+	for _, x := range xs {
+		mean := x.Mean()
+		if x.Sum().Item() > 0 {
+			fmt.Println(mean.Item())
+		}
+	}
+}`,
+	}, {
+		plan.LoopHeader, "the loop's own condition depends on a value",
+		`
+Whether there is a next iteration is known only when the value is. Bound the
+loop by a count, and test the value every so many iterations.`,
+		`
+func F(x *tensor.Tensor) (v float64) {
+	for v = 1; v > 0.1; {
+		x = x.MulScalar(0.5)
+		v = x.Sum().Item()
+	}
+	return v
+}`, `
+func F(x *tensor.Tensor) (v float64) {
+	for i := range 100 {
+		x = x.MulScalar(0.5)
+		v = x.Sum().Item()
+		if i%10 == 9 {
+			if v <= 0.1 {
+				break
+			}
+		}
+	}
+	return v
+}`,
+	}, {
+		plan.Exempt, "strict forbids a difference in time",
+		`
+With strict, what would differ only in when it happens is refused, too: the time
+in a log, a reading of the clock, the moment at which a context is asked.`,
+		`
+//asyncgen:kernel strict
+func F(xs []*tensor.Tensor) {
+	for _, x := range xs {
+		log.Print(x.Sum().Item())
+	}
+}`, `
+//asyncgen:kernel strict
+func F(xs []*tensor.Tensor) {
+	for _, x := range xs {
+		fmt.Println(x.Sum().Item())
+	}
+}`,
+	}, {
+		plan.NoRead, "there is nothing to rewrite",
+		`
+The marked function has no loop that waits for the device. Its generated
+version calls it.`,
+		`
+func F(x *tensor.Tensor) float64 {
+	for range 10 {
+		x = x.MulScalar(0.5)
+	}
+	return x.Sum().Item()
+}`, `
+func F(x *tensor.Tensor) (total float64) {
+	for range 10 {
+		x = x.MulScalar(0.5)
+		total += x.Sum().Item()
+	}
+	return total
+}`,
+	}, {
+		plan.Diverged, "the check of the output failed",
+		`
+The generator looks at its output again before it is written. Here the
+rewritten function was not the original with statements run later, or did not
+compile, and was left out: the result is correct, but the loop still waits. This
+is a mistake of asyncgen; please report it with the function.`, "", "",
+	},
+}
