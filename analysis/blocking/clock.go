@@ -136,24 +136,33 @@ func (f *Func) unfinished(from, to token.Pos) *Call {
 			continue
 		}
 		at := c.Expr.End() - 1 // operands are evaluated first
-		if f.leads(from, at, nil) && f.leads(at, to, syncs) && !f.settles(at, syncs) {
+		if f.leads(from, at, nil) && f.leads(at, to, syncs) && !f.inAny(f.waitingLoops(syncs), at) {
 			return c
 		}
 	}
 	return nil
 }
 
-// settles reports whether pos is in a loop that waits in each iteration, too:
-// what the last one leaves unfinished is little.
-func (f *Func) settles(pos token.Pos, syncs []token.Pos) bool {
-	fl := f.flow()
-	b := fl.blockAt(pos)
-	for _, l := range fl.loops {
-		if l.blocks[b] && slices.ContainsFunc(syncs, func(s token.Pos) bool { return l.blocks[fl.blockAt(s)] }) {
-			return true
+// waitingLoops lists the loops of f in which one of the places is. What is
+// enqueued in such a loop is waited for there, up to what the last iteration
+// leaves, which is little; and the loop is taken to run at least once, so that
+// after it, what was enqueued before it is finished.
+func (f *Func) waitingLoops(syncs []token.Pos) []*Loop {
+	var list []*Loop
+	for _, l := range f.flow().loops {
+		if f.inLoop(l, syncs...) {
+			list = append(list, l)
 		}
 	}
-	return false
+	return list
+}
+
+func (f *Func) inLoop(l *Loop, places ...token.Pos) bool {
+	return slices.ContainsFunc(places, func(p token.Pos) bool { return l.blocks[f.flow().blockAt(p)] })
+}
+
+func (f *Func) inAny(loops []*Loop, pos token.Pos) bool {
+	return slices.ContainsFunc(loops, func(l *Loop) bool { return f.inLoop(l, pos) })
 }
 
 // syncs reports whether the call may wait for work that was enqueued after
@@ -217,7 +226,7 @@ func (f *Func) readAgain(start *types.Var, read token.Pos) bool {
 }
 
 // leads reports whether control can get from one place to another without
-// passing any of the places to avoid.
+// passing any of the places to avoid, or a loop around one of these.
 func (f *Func) leads(from, to token.Pos, avoid []token.Pos) bool {
 	fl := f.flow()
 	a, b := fl.blockAt(from), fl.blockAt(to)
@@ -234,7 +243,10 @@ func (f *Func) leads(from, to token.Pos, avoid []token.Pos) bool {
 	if between(a, from, end) || between(b, token.NoPos, to) {
 		return false
 	}
-	return fl.reaches(a, b, func(block int32) bool { return between(block, token.NoPos, end) })
+	loops := f.waitingLoops(avoid)
+	return fl.reaches(a, b, func(block int32) bool {
+		return between(block, token.NoPos, end) || slices.ContainsFunc(loops, func(l *Loop) bool { return l.head == block })
+	})
 }
 
 // limits reports whether an elapsed time is only compared: it is a deadline.

@@ -96,11 +96,7 @@ func (t *tracer) variable(v *types.Var) Origin {
 		}
 		switch {
 		case t.loop == nil, t.in(t.loop, d.in, d.pos):
-			p := t.expr(d.value, d.index, d.in)
-			if shared {
-				p.From = 0 // operands of whichever function assigns it
-			}
-			o = o.union(p)
+			o = o.union(t.expr(d.value, d.index, d.in))
 		case shared && t.calledFrom(t.loop, d.in):
 			// A function called in the loop assigns it.
 			outside := tracer{t.analyzer, nil, nil, maps.Clone(t.seen)}

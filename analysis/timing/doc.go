@@ -29,7 +29,7 @@
 // are read a second time after a wait, which tell the two times apart; names
 // and texts beside the clock that speak of enqueueing, dispatching, launching,
 // submitting or issuing; loops that wait in each iteration, up to what the
-// last one leaves.
+// last one leaves. A loop is taken to run at least once.
 //
 // Missed: clocks that are passed to functions or kept in fields; work that is
 // enqueued through interfaces and function values that nothing is known about.

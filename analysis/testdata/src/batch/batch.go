@@ -82,6 +82,12 @@ func (m *Mean) Value() float64 { // want Value:`waits\(own: .*\) blocks`
 	return m.sum.Item() / float64(m.n)
 }
 
+// Show waits for what it stores first.
+func (m *Mean) Show(t *tensor.Tensor) { // want Show:`waits\(own: .*\) waits\(0: .*\) blocks`
+	m.sum = t
+	fmt.Println(m.sum)
+}
+
 // Async waits on another goroutine.
 func Async(t *tensor.Tensor) {
 	go fmt.Println(t)

@@ -478,6 +478,27 @@ func elsewhere(data []Batch, c chan float64) {
 	}
 }
 
+func defined(data []Batch, due func() bool) (total float64) {
+	for _, b := range data {
+		loss := step(b)
+		defer func() { total += loss.Item() }()
+		read := func() { total += loss.Item() }
+		if due() {
+			read()
+			break
+		}
+	}
+	for _, b := range data {
+		_ = func() *tensor.Tensor { return step(b) } // called by nobody here
+		total += w.AddScalar(1).Item()               // want `only kept`
+	}
+	for _, b := range data {
+		_ = func() *tensor.Tensor { return step(b) }
+		total += w.Item()
+	}
+	return
+}
+
 func suppressed(data []Batch) (total float64) {
 	for _, b := range data {
 		total += step(b).Item() //asyncgen:ignore AT001 the benchmark measures this

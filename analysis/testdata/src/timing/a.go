@@ -109,6 +109,19 @@ func finished(x *tensor.Tensor, f func(*tensor.Tensor), data []Batch) {
 	fmt.Println(time.Since(start))
 }
 
+func later(data []Batch) (total float64) {
+	var losses []*tensor.Tensor
+	start := time.Now()
+	for _, b := range data {
+		losses = append(losses, batch.Loss(w, b))
+	}
+	for _, l := range losses {
+		total += l.Item()
+	}
+	fmt.Println(time.Since(start))
+	return
+}
+
 func onPurpose(x *tensor.Tensor) {
 	start := time.Now()
 	y := x.MatMul(w)
