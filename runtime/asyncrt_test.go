@@ -145,6 +145,7 @@ func TestGraph(t *testing.T) {
 		a.Mul(b).Mul(x).Add(a)
 		tensor.Grad(x.Slice(1, 0, 1).Sum(), x)
 		x.To(sim).Exp()
+		x.Mul(x)
 	}
 	f()
 	g := asyncrt.Graph(f)
@@ -155,6 +156,9 @@ func TestGraph(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
+	}
+	if strings.Contains(text, "reads 1 1") {
+		t.Errorf("an operand is listed twice in\n%s", text)
 	}
 	if g.Len() != strings.Count(text, "\n")-strings.Count(text, "tensor") {
 		t.Errorf("%d operations in\n%s", g.Len(), text)

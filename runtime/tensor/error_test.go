@@ -175,6 +175,32 @@ func (g *gate) Submit(cmds []device.Command) (device.Ticket, error) {
 	return g.Backend.Submit(cmds)
 }
 
+// A faulty CPU fails to fill more than one element.
+type faulty struct{ device.Backend }
+
+var errFill = errors.New("can't fill")
+
+func (f faulty) Submit(cmds []device.Command) (device.Ticket, error) {
+	if c := cmds[0]; c.Kernel.Code == device.Fill && c.N > 1 {
+		return 0, errFill
+	}
+	return f.Backend.Submit(cmds)
+}
+
+// The gradient of a slice is written in two steps. If the first fails, the second does not hide it.
+func TestScatterFails(t *testing.T) {
+	e := engine.New(engine.Options{})
+	defer tensor.SetEngine(e)()
+	on := device.Wrap("faulty", device.KindCPU, faulty{device.CPU().Backend()})
+	x := tensor.FromOn(on, []float64{1, 2, 3}).Track()
+	if err := tensor.Grad(x.Row(1), x)[0].Wait(); !errors.Is(err, errFill) {
+		t.Errorf("the gradient has the error %v, want %v", err, errFill)
+	}
+	if err := e.Close(); !errors.Is(err, errFill) {
+		t.Errorf("Close: %v", err)
+	}
+}
+
 // While one operation does not finish, a thousand more are enqueued, tiny ones
 // and ones that depend on it; and what does not depend on it can be read.
 func TestAsynchrony(t *testing.T) {
