@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"strings"
 	"testing"
@@ -225,4 +226,24 @@ func canceled() context.Context {
 	ctx, cancel := context.WithCancel(bg)
 	cancel()
 	return ctx
+}
+
+// However failures arrive, the first in program order are kept, in order, and the others counted.
+func TestRootsKeepTheFirst(t *testing.T) {
+	var r roots
+	for _, i := range rand.New(rand.NewPCG(1, 2)).Perm(3000) {
+		r.add(root{order: uint64(i / 100), seq: uint64(i % 100), err: &OpError{Line: i}})
+	}
+	list, more := r.take()
+	if len(list) != maxRoots || more != 3000-maxRoots {
+		t.Fatalf("%d kept, %d more", len(list), more)
+	}
+	for i, x := range list {
+		if x.err.Line != i {
+			t.Fatalf("failure %d is number %d", i, x.err.Line)
+		}
+	}
+	if list, more := r.take(); len(list) != 0 || more != 0 {
+		t.Errorf("taken twice: %d and %d more", len(list), more)
+	}
 }
