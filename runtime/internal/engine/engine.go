@@ -155,6 +155,12 @@ type Op struct {
 	Shapes [device.MaxOperands]*device.Shape
 }
 
+// What mistakes of the caller panic with.
+const (
+	mixedDevices   = "engine: operands of one operation on different devices"
+	usedAfterClose = "engine: used after Close"
+)
+
 // Enqueue puts op behind everything enqueued so far and returns. It never waits for
 // the execution of anything except when a bound is full (see Options.Ring and SetLimit); then it
 // helps to execute until there is room. The operation runs as if at this place of the program:
@@ -168,7 +174,7 @@ func (e *Engine) Enqueue(op *Op) {
 	}
 	for _, s := range op.Operands {
 		if s != nil && s.st != st {
-			panic("engine: operands of one operation on different devices")
+			panic(mixedDevices)
 		}
 	}
 	e.enqueueOn(st, op, writes, pc)
@@ -204,24 +210,12 @@ func (op *Op) written(writes uint8) int64 {
 // order: of 1,024 and, if there were more, how many more. Operations that were skipped because an input was
 // spoiled are no failures of their own. If ctx ends first, WaitAll returns its error and forgets nothing.
 func (e *Engine) WaitAll(ctx context.Context) error {
-	pc := callerPC()
-	streams := e.allStreams()
-	for _, st := range streams {
-		if err := st.drain(ctx, "WaitAll", pc); err != nil {
-			return err
-		}
-	}
-	return joinRoots(streams)
+	return e.drain(ctx, e.allStreams(), "WaitAll", callerPC())
 }
 
 // Synchronize is WaitAll for the operations of one device.
 func (e *Engine) Synchronize(ctx context.Context, d device.Device) error {
-	pc := callerPC()
-	st := e.stream(d)
-	if err := st.drain(ctx, "Synchronize", pc); err != nil {
-		return err
-	}
-	return joinRoots([]*stream{st})
+	return e.drain(ctx, []*stream{e.stream(d)}, "Synchronize", callerPC())
 }
 
 // SetLimit bounds the bytes that operations in flight, enqueued and not yet finished, write: Enqueue waits before
@@ -267,7 +261,7 @@ func (e *Engine) makeStream(d device.Device) *stream {
 		return old[i]
 	}
 	if e.closed {
-		panic("engine: used after Close")
+		panic(usedAfterClose)
 	}
 	all := make([]*stream, max(len(old), i+1))
 	copy(all, old)

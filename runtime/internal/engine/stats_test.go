@@ -223,3 +223,34 @@ func TestReportThatCannotBeWritten(t *testing.T) {
 		t.Error("the report is still on")
 	}
 }
+
+// WaitAll is one wait, whatever the number of devices, and none if everything has finished.
+func TestWaitAllIsOneWait(t *testing.T) {
+	e := newEngine(t, Options{Mode: Async})
+	var opens []func()
+	for _, dev := range []device.Device{newCPU(1), newGPU(t)} {
+		k, started, open := blocking()
+		unary(e, k, e.NewStorage(dev, 8), fromFloats(e, dev, 1))
+		e.stream(dev).exec.nudge()
+		<-started
+		opens = append(opens, open)
+	}
+	done := make(chan error)
+	go func() { done <- e.WaitAll(bg) }()
+	f := e.allStreams()[0].exec.(*flow)
+	for parked := 0; parked == 0; runtime.Gosched() {
+		f.lock.lock()
+		parked = len(f.waiters)
+		f.unlock()
+	}
+	for _, open := range opens {
+		open()
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	e.WaitAll(bg)
+	if s := e.Stats(); s.Waits != 1 {
+		t.Errorf("%d waits, want 1", s.Waits)
+	}
+}

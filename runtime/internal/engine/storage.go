@@ -118,7 +118,11 @@ func (s *Storage) Err() error {
 //
 // All reading of results passes through here. name says for the report how the program reads: "Item".
 func (s *Storage) Wait(ctx context.Context, name string) error {
-	if want := s.last.Load(); s.fin.Load() < want {
+	want := s.last.Load()
+	if s.fin.Load() < want {
+		s.st.exec.poll()
+	}
+	if s.fin.Load() < want {
 		if err := s.st.e.wait(ctx, s.st, goal{seq: want - 1}, name, callerPC()); err != nil {
 			return err
 		}

@@ -257,15 +257,6 @@ func (st *stream) publish(r *record, seq uint64) {
 	}
 }
 
-// drain waits for everything that was enqueued before.
-func (st *stream) drain(ctx context.Context, name string, pc uintptr) error {
-	n := st.enqueued()
-	if n == 0 || st.done.Load() >= n {
-		return nil
-	}
-	return st.e.wait(ctx, st, goal{seq: n - 1, all: true}, name, pc)
-}
-
 func (st *stream) close() {
 	st.flush.close()
 	st.exec.close()

@@ -293,10 +293,44 @@ func (f *flow) isMarked(r *record) bool {
 	return false
 }
 
-// wait is the one place where a program waits for results. It counts.
+// wait waits for a goal on st. It and drain are where a program waits for results, and count that.
 func (e *Engine) wait(ctx context.Context, st *stream, g goal, name string, pc uintptr) error {
 	start := now()
 	h, err := st.exec.await(ctx, g)
 	e.countWait(name, pc, now()-start, h)
 	return err
+}
+
+// drain waits for everything that was enqueued on the streams before, and takes the failures. It is
+// one wait, if there is something to wait for.
+func (e *Engine) drain(ctx context.Context, streams []*stream, name string, pc uintptr) error {
+	var start time.Duration
+	var h help
+	var err error
+	for _, st := range streams {
+		n := st.enqueued()
+		if n == 0 {
+			continue
+		}
+		st.exec.settle()
+		if st.done.Load() >= n {
+			continue
+		}
+		if start == 0 {
+			start = now()
+		}
+		var there help
+		there, err = st.exec.await(ctx, goal{seq: n - 1, all: true})
+		h.add(there)
+		if err != nil {
+			break
+		}
+	}
+	if start != 0 {
+		e.countWait(name, pc, now()-start, h)
+	}
+	if err != nil {
+		return err
+	}
+	return joinRoots(streams)
 }
