@@ -143,6 +143,14 @@ func train(data []Batch, opt *optim.Optimizer) float64 {
 	return loss.Item()
 }
 
+func fit(data []Batch, opt *optim.Optimizer) float64 {
+	before := batch.Loss(w, data[0]).Item()
+	for _, b := range data {
+		opt.Minimize(batch.Loss(w, b))
+	}
+	return before
+}
+
 func evaluate(data []Batch) float64 {
 	sum := tensor.Zeros()
 	for _, b := range data {
@@ -166,6 +174,9 @@ func rare(data []Batch, opt *optim.Optimizer, quiet bool) (total float64) {
 	for range 100 {
 		total += train(data, opt)
 		total += evaluate(data)
+	}
+	for range 100 {
+		total += fit(data, opt)
 	}
 	for range 100 {
 		total += evaluate(data)
