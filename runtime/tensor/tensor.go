@@ -10,9 +10,10 @@
 //
 // What waits: Item, ItemInt, ItemOf, At, Float32s, Float64s, Int64s, Bools,
 // SliceOf, Dense, MarshalJSON, everything that prints (String, Format,
-// LogValue), and Wait, each with its Context form, for that tensor; WaitAll and
-// Synchronize of package asyncrt for more. Nothing else does. Shapes and element
-// types are known before values are.
+// LogValue), Wait, and the forms with a context (ItemContext, Float32sContext,
+// WaitContext), for that tensor; WaitAll and Synchronize of package asyncrt
+// for more. Nothing else does. Shapes and element types are known before
+// values are.
 //
 // # Values
 //
