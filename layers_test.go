@@ -76,9 +76,11 @@ gen/...                 -> runtime/... device device/kernel device/cpu device/si
 func TestLayers(t *testing.T) {
 	imports := moduleImports(t)
 	allowed := parsePolicy(t)
+	unused := maps.Clone(allowed)
 	for _, pkg := range slices.Sorted(maps.Keys(imports)) {
 		line := policyLine(allowed, pkg)
 		rule, ok := allowed[line]
+		delete(unused, line)
 		if !ok {
 			t.Errorf("%s: no line in the policy of layers_test.go", pkg)
 			continue
@@ -88,6 +90,10 @@ func TestLayers(t *testing.T) {
 				t.Errorf("%s imports %s: layers_test.go allows it %v", pkg, imp, rule)
 			}
 		}
+	}
+
+	for line := range unused {
+		t.Errorf("%s: the policy of layers_test.go has a line for it, but there is no such package", line)
 	}
 
 	reached := map[string]map[string]bool{}
@@ -144,6 +150,11 @@ func TestMap(t *testing.T) {
 			if at[imp] > at[pkg] {
 				t.Errorf("doc.go's map has %s before %s, which it imports: lowest first", pkg, imp)
 			}
+		}
+	}
+	for name := range at {
+		if _, ok := imports[name]; !ok {
+			t.Errorf("doc.go's map has a line for %s, which is no package", name)
 		}
 	}
 }
