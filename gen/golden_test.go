@@ -242,3 +242,7 @@ func runTests(t *testing.T, dir string) {
 		}
 	}
 }
+
+func archive(name string, data []byte) *txtar.Archive {
+	return &txtar.Archive{Files: []txtar.File{{Name: name, Data: data}}}
+}

@@ -143,6 +143,7 @@ func outOfTurn(fn *ast.FuncDecl, info *types.Info) string {
 	var entries []entry
 	var stack []ast.Node
 	flushed := make(map[ast.Node]bool) // statements right after a flush
+	ended := make(map[ast.Node]bool)   // statements right before one
 	ast.Inspect(fn, func(n ast.Node) bool {
 		if n == nil {
 			stack = stack[:len(stack)-1]
@@ -155,12 +156,12 @@ func outOfTurn(fn *ast.FuncDecl, info *types.Info) string {
 				laters[info.Defs[n.Lhs[0].(*ast.Ident)]] = true
 			}
 		case *ast.BlockStmt:
-			markFlushed(n.List, flushed, info, laters)
+			markFlushed(n.List, flushed, ended, info, laters)
 		case *ast.CaseClause:
-			markFlushed(n.Body, flushed, info, laters)
+			markFlushed(n.Body, flushed, ended, info, laters)
 		case *ast.CallExpr:
 			if method(n, info, laters) == "Do" {
-				entries = append(entries, entry{n.Args[0].(*ast.FuncLit), loopsIn(stack)})
+				entries = append(entries, entry{n.Args[0].(*ast.FuncLit), loopsIn(stack, ended)})
 			}
 		}
 		return true
@@ -201,20 +202,41 @@ func method(call *ast.CallExpr, info *types.Info, laters map[types.Object]bool) 
 	return ""
 }
 
-func markFlushed(list []ast.Stmt, flushed map[ast.Node]bool, info *types.Info, laters map[types.Object]bool) {
+func markFlushed(list []ast.Stmt, flushed, ended map[ast.Node]bool, info *types.Info, laters map[types.Object]bool) {
 	for i, s := range list {
-		if x, ok := s.(*ast.ExprStmt); ok && i+1 < len(list) {
-			if call, ok := x.X.(*ast.CallExpr); ok && method(call, info, laters) == "Flush" {
-				flushed[list[i+1]] = true
+		x, ok := s.(*ast.ExprStmt)
+		if !ok {
+			continue
+		}
+		if call, ok := x.X.(*ast.CallExpr); !ok || method(call, info, laters) != "Flush" {
+			continue
+		}
+		if i+1 < len(list) {
+			flushed[list[i+1]] = true
+		}
+		if i > 0 {
+			before := list[i-1]
+			for {
+				ended[before] = true
+				l, ok := before.(*ast.LabeledStmt)
+				if !ok {
+					break
+				}
+				before = l.Stmt
 			}
 		}
 	}
 }
 
-func loopsIn(stack []ast.Node) (loops []ast.Node) {
+// loopsIn returns the loops of stack, from the innermost one after which the
+// backlog is flushed.
+func loopsIn(stack []ast.Node, ended map[ast.Node]bool) (loops []ast.Node) {
 	for _, n := range stack {
 		switch n.(type) {
 		case *ast.ForStmt, *ast.RangeStmt:
+			if ended[n] {
+				loops = nil
+			}
 			loops = append(loops, n)
 		}
 	}

@@ -219,7 +219,11 @@ func assemble(pc *packages.Config, loaded []*packages.Package, roots map[string]
 // problems returns the errors of a package, each once and with a position.
 func problems(p *packages.Package) (errs []error) {
 	seen := make(map[string]bool)
+	known := slices.ContainsFunc(p.Errors, func(e packages.Error) bool { return e.Kind != packages.ListError })
 	for _, e := range p.Errors {
+		if known && e.Kind == packages.ListError {
+			continue // the compiler's view of the same mistakes
+		}
 		msg := oneLine(e.Msg)
 		if e.Pos != "" && e.Pos != "-" {
 			msg = relative(e.Pos) + ": " + msg
