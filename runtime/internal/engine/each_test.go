@@ -9,15 +9,12 @@ import (
 // Waiting for several storages is one wait; the error is that of the first that is spoiled.
 func TestWaitEach(t *testing.T) {
 	onDevices(t, func(s *setup) {
-		k, started, open := blocking()
+		k, _, open := blocking()
 		defer open()
 		x := s.from(1)
 		a := s.apply(k, x)
 		ctx, cancel := context.WithCancel(bg)
-		go func() {
-			<-started
-			cancel()
-		}()
+		cancel()
 		if err := WaitEach(ctx, "each", []*Storage{x, a}); !errors.Is(err, context.Canceled) {
 			s.Errorf("with a cancelled context: %v", err)
 		}
