@@ -528,7 +528,13 @@ func TestWaitAllRunsNothingLater(t *testing.T) {
 	later, _, openLater := blocking()
 	defer openLater()
 	x := unary(e, later, e.NewStorage(dev, 8), fromFloats(e, dev, 1))
-	e.stream(dev).exec.flush() // it is ready, and nobody is there to run it
+	e.stream(dev).exec.flush() // it is ready, and nobody else is there to run it
+	f.lock.lock()
+	f.notify()
+	f.unlock()
+	for range 100 {
+		runtime.Gosched() // an eager waiter gets its chance
+	}
 	open()
 	if err := <-all; err != nil {
 		t.Error(err)
