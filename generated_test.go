@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/asyncgen/asyncgen/gen"
 )
 
 // TestGeneratedNames holds the names of files against what they say of
@@ -73,5 +75,21 @@ func TestGenerate(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestQuickstart checks that the generated file of the quick start, a module
+// of its own that go generate ./... does not reach, is the one that the
+// generator writes today.
+func TestQuickstart(t *testing.T) {
+	r, err := gen.Generate(t.Context(), gen.Config{Dir: "testdata/quickstart"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Files) == 0 {
+		t.Error("nothing is generated")
+	}
+	if diff := r.Diff(""); len(diff) > 0 {
+		t.Errorf("testdata/quickstart is stale: run go generate there\n%s", diff)
 	}
 }

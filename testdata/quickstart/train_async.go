@@ -4,12 +4,13 @@ package main
 
 import (
 	"fmt"
+
 	asyncrt "github.com/asyncgen/asyncgen/runtime"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
 // trainAsync is [train] with what looks at values run later: the same
-// results and output, in the same order, without a wait in the loop.
+// results and output, in the same order, without a wait in a loop.
 func trainAsync(w *tensor.Tensor, batches []*tensor.Tensor) (total float64) {
 	later := asyncrt.NewLater[struct{}](trainWindow)
 	defer later.Close()
@@ -17,7 +18,7 @@ func trainAsync(w *tensor.Tensor, batches []*tensor.Tensor) (total float64) {
 		loss := x.MatMul(w).AddScalar(-1).Square().Mean()
 		lossAt := later.Read(loss)
 		later.Do(func() {
-			total += lossAt.Item() // waits for the device, every time
+			total += lossAt.Item()
 			fmt.Printf("batch %d loss %.4f\n", i, lossAt)
 		})
 	}
