@@ -3,6 +3,7 @@ package engine
 import (
 	"runtime"
 	"testing"
+	"testing/synctest"
 
 	"github.com/asyncgen/asyncgen/device"
 )
@@ -188,6 +189,23 @@ func TestBlockedCopies(t *testing.T) {
 			t.Error("not ready")
 		}
 	}
+}
+
+// A copy from a device is ready as soon as the device has made it, though nobody waits and no timer has fired.
+func TestCopyIsReadyAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // where timers fire only when everybody sleeps
+		e := New(Options{Mode: Async})
+		cpu, gpu := newCPU(1), newGPU(t)
+		x := e.Copy(unary(e, addOne, e.NewStorage(gpu, 8), fromFloats(e, gpu, 1)), 0, 1, device.Float64, cpu)
+		e.stream(gpu).exec.flush()
+		for !x.Ready() {
+			runtime.Gosched()
+		}
+		if got := device.Slice[float64](x.Buffer(), 0, 1)[0]; got != 2 {
+			t.Errorf("got %v", got)
+		}
+		e.Close()
+	})
 }
 
 // An upload reads its source before a later operation overwrites it.

@@ -286,6 +286,13 @@ func (e *Engine) hostStream() *stream {
 // allStreams lists the streams there are. The caller must not change the list.
 func (e *Engine) allStreams() []*stream { return *e.all.Load() }
 
+// poll notices what devices with queues have finished. (A copy from one of them is awaited on the stream that it writes to.)
+func (e *Engine) poll() {
+	for _, st := range e.allStreams() {
+		st.exec.poll()
+	}
+}
+
 // addLocked appends st to the list of all streams.
 func (e *Engine) addLocked(st *stream) *stream {
 	all := append(slices.Clone(e.allStreams()), st)

@@ -100,7 +100,7 @@ func (s *Storage) Ready() bool {
 	if s.fin.Load() >= s.last.Load() {
 		return true
 	}
-	s.st.exec.poll()
+	s.st.e.poll()
 	return s.fin.Load() >= s.last.Load()
 }
 
@@ -120,7 +120,7 @@ func (s *Storage) Err() error {
 func (s *Storage) Wait(ctx context.Context, name string) error {
 	want := s.last.Load()
 	if s.fin.Load() < want {
-		s.st.exec.poll()
+		s.st.e.poll()
 	}
 	if s.fin.Load() < want {
 		if err := s.st.e.wait(ctx, s.st, goal{seq: want - 1}, name, callerPC()); err != nil {
