@@ -21,6 +21,7 @@ import (
 	"go/ast"
 	"go/types"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/asyncgen/asyncgen/gen/internal/emit"
@@ -154,10 +155,42 @@ func (g *generator) generate(pkg *load.Package) error {
 		}
 		g.result.Files = append(g.result.Files, File{Path: u.path, Text: u.text, Old: old})
 	}
-	if !g.All {
-		return g.orphans(pkg)
+	if g.All {
+		return nil
+	}
+	if err := g.tests(pkg, units); err != nil {
+		return err
+	}
+	return g.orphans(pkg)
+}
+
+// tests adds the tests of generated functions for which the package can make
+// arguments, and removes those for which it no longer can.
+func (g *generator) tests(pkg *load.Package, units []*unit) error {
+	for _, u := range units {
+		text, err := emit.Test(pkg, u.file, filepath.Base(pkg.Source(u.file).Path), u.kernels())
+		if err != nil {
+			return err
+		}
+		path := load.TestPath(u.path)
+		old, err := os.ReadFile(path)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("generate: %w", err)
+		}
+		if text != nil || load.IsGenerated(old) {
+			g.result.Files = append(g.result.Files, File{Path: path, Text: text, Old: old})
+		}
 	}
 	return nil
+}
+
+// kernels are the jobs of u, to be printed.
+func (u *unit) kernels() []emit.Kernel {
+	var ks []emit.Kernel
+	for _, j := range u.jobs {
+		ks = append(ks, emit.Kernel{Decl: j.decl, Name: load.SiblingName(j.decl.Name.Name, j.kernel), Deferral: j.deferral})
+	}
+	return ks
 }
 
 // A unit is one source file and what is generated from it.
@@ -185,12 +218,8 @@ func (g *generator) print(pkg *load.Package, units []*unit) (err error) {
 			}
 			continue
 		}
-		var kernels []emit.Kernel
-		for _, j := range u.jobs {
-			kernels = append(kernels, emit.Kernel{Decl: j.decl, Name: load.SiblingName(j.decl.Name.Name, j.kernel), Deferral: j.deferral})
-		}
 		u.path = load.OutputPath(u.path)
-		if u.text, err = emit.Sibling(pkg, u.file, kernels); err != nil {
+		if u.text, err = emit.Sibling(pkg, u.file, u.kernels()); err != nil {
 			return err
 		}
 	}

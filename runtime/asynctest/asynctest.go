@@ -21,7 +21,7 @@ import (
 
 // Runs is how many inputs [Same] tries. Each also runs with one tensor after
 // the other failing.
-const Runs = 8
+const Runs = 5
 
 // maxFaults bounds how many tensors of one input are made to fail in turn.
 const maxFaults = 12

@@ -151,7 +151,7 @@ type sibling struct {
 // doc is the comment of a new function.
 func (s *sibling) doc(k Kernel) string {
 	link := k.Decl.Name.Name
-	if recv := receiver(k.Decl); recv != "" {
+	if recv := load.Receiver(k.Decl); recv != "" {
 		link = recv + "." + link
 	}
 	if k.Deferral == nil {
@@ -164,35 +164,11 @@ func (s *sibling) doc(k Kernel) string {
 	return fmt.Sprintf("// %s is [%s] with what looks at values run later: the same\n// results and output, in the same order, %s.", k.Name, link, rest)
 }
 
-// receiver returns the name of the type that a method belongs to, or "".
-func receiver(decl *ast.FuncDecl) string {
-	if decl.Recv == nil {
-		return ""
-	}
-	t := decl.Recv.List[0].Type
-	for {
-		switch x := t.(type) {
-		case *ast.StarExpr:
-			t = x.X
-		case *ast.IndexExpr:
-			t = x.X
-		case *ast.IndexListExpr:
-			t = x.X
-		case *ast.ParenExpr:
-			t = x.X
-		case *ast.Ident:
-			return x.Name
-		default:
-			return ""
-		}
-	}
-}
-
 // windowName is the name of the constant for the window of k.
 func (s *sibling) windowName(k Kernel) string {
-	name := load.Unexport(receiver(k.Decl) + k.Decl.Name.Name)
-	if receiver(k.Decl) != "" {
-		name = load.Unexport(receiver(k.Decl)) + strings.ToUpper(k.Decl.Name.Name[:1]) + k.Decl.Name.Name[1:]
+	name := load.Unexport(load.Receiver(k.Decl) + k.Decl.Name.Name)
+	if load.Receiver(k.Decl) != "" {
+		name = load.Unexport(load.Receiver(k.Decl)) + strings.ToUpper(k.Decl.Name.Name[:1]) + k.Decl.Name.Name[1:]
 	}
 	for i := 1; ; i++ {
 		got := name + "Window"

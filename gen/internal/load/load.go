@@ -59,6 +59,7 @@ type Package struct {
 	*packages.Package
 	Dir     string
 	Kernels map[*ast.FuncDecl]*Kernel
+	Args    map[string]bool // functions in files and tests of the package that make arguments for tests
 	sources map[*ast.File]*Source
 }
 
@@ -275,6 +276,7 @@ func (prog *Program) add(p *packages.Package, overlay map[string][]byte) (*Packa
 		}
 	}
 	pkg.Kernels = d.kernels
+	pkg.Args = argumentMakers(pkg.Dir, p.Name)
 	for ident, e := range d.effects {
 		prog.effects[p.TypesInfo.Defs[ident]] = e
 	}

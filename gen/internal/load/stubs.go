@@ -190,6 +190,10 @@ func OutputPath(file string) string {
 	return dir + strings.Join(parts, "_") + ".go"
 }
 
+// TestPath is the file for the test of what is in the generated file at path:
+// train_async_windows.go is tested in train_async_windows_test.go.
+func TestPath(path string) string { return strings.TrimSuffix(path, ".go") + "_test.go" }
+
 // Unexport returns name with a lower-case first letter: "L2Loss" becomes
 // "l2Loss".
 func Unexport(name string) string {

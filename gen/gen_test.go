@@ -1,0 +1,428 @@
+package gen_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/gen"
+)
+
+const kernelSource = `package p
+
+import "github.com/asyncgen/asyncgen/runtime/tensor"
+
+//asyncgen:kernel
+func Sum(xs []*tensor.Tensor) (total float64) {
+	for _, x := range xs {
+		total += x.Sum().Item()
+	}
+	return total
+}
+`
+
+// generate runs the generator on the module in dir.
+func generate(t testing.TB, dir string, patterns ...string) (*gen.Result, error) {
+	t.Helper()
+	return gen.Generate(context.Background(), gen.Config{Dir: dir, Patterns: patterns})
+}
+
+// TestPrograms: every function of the programs of the repository goes through
+// the generator. The output compiles, or it would not be there; it is the same
+// bytes each time, however many threads there are; and its own output has
+// nothing left to rewrite.
+func TestPrograms(t *testing.T) {
+	entries, err := os.ReadDir("../testdata/programs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var patterns []string
+	for _, e := range entries {
+		if e.IsDir() {
+			patterns = append(patterns, "./testdata/programs/"+e.Name())
+		}
+	}
+	all := func() *gen.Result {
+		r, err := gen.Generate(context.Background(), gen.Config{Dir: root(t), Patterns: patterns, All: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	first := all()
+	if len(first.Files) == 0 {
+		t.Error("nothing to rewrite in the programs")
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	second := all()
+	if !slices.EqualFunc(first.Files, second.Files, func(a, b gen.File) bool { return a.Path == b.Path && bytes.Equal(a.Text, b.Text) }) {
+		t.Error("two runs give different files")
+	}
+	if !slices.EqualFunc(first.Remarks, second.Remarks, func(a, b gen.Remark) bool { return a.String() == b.String() }) {
+		t.Error("two runs give different remarks")
+	}
+	for _, r := range first.Remarks {
+		if r.Code >= "AG900" {
+			t.Errorf("%v", r)
+		}
+	}
+}
+
+// TestRewrittenIsDone: what has been rewritten has nothing left to rewrite.
+func TestRewrittenIsDone(t *testing.T) {
+	dir := newModule(t)
+	write(t, filepath.Join(dir, "p.go"), []byte(kernelSource))
+	r, err := generate(t, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Replace(string(r.Files[0].Text), gen.Header, "// By hand.", 1)
+	write(t, filepath.Join(dir, "q.go"), []byte(strings.ReplaceAll(strings.ReplaceAll(text, "sumWindow", "w"), "SumAsync", "Done")))
+	again, err := gen.Generate(context.Background(), gen.Config{Dir: dir, All: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range again.Files {
+		if filepath.Base(f.Path) == "q.go" {
+			t.Errorf("rewritten again:\n%s", f.Text)
+		}
+	}
+}
+
+// TestCommit: files appear, are left alone while they are right, replaced when
+// they are stale or broken, removed when there is no reason for them.
+func TestCommit(t *testing.T) {
+	dir := newModule(t)
+	source, out := filepath.Join(dir, "p.go"), filepath.Join(dir, "p_async.go")
+	write(t, source, []byte(kernelSource))
+	commit := func() {
+		t.Helper()
+		r, err := generate(t, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		if entries, _ := filepath.Glob(filepath.Join(dir, ".asyncgen-*")); len(entries) > 0 {
+			t.Errorf("left over: %v", entries)
+		}
+	}
+	commit()
+	fresh, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _ := os.Stat(out)
+	commit()
+	if after, _ := os.Stat(out); !os.SameFile(before, after) {
+		t.Error("a file that was right has been written again")
+	}
+
+	// The package uses the generated function, and the file is broken.
+	write(t, filepath.Join(dir, "use.go"), []byte("package p\n\nvar _ = SumAsync\n"))
+	for _, broken := range []string{gen.Header + "\n\npackage p\n\nfunc SumAsync(", gen.Header + "\n\npackage p\n\nvar x int = \"no\"\n"} {
+		write(t, out, []byte(broken))
+		r, err := generate(t, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		diff := string(r.Diff(dir))
+		if len(r.Stale()) != 1 || !strings.HasPrefix(diff, "--- p_async.go\n+++ p_async.go\n@@ -2,4 +2,25 @@\n") || !strings.Contains(diff, "\n+\tlater.Flush()\n") {
+			t.Errorf("diff of a broken file:\n%s", diff)
+		}
+		commit()
+		if got, _ := os.ReadFile(out); !bytes.Equal(got, fresh) {
+			t.Errorf("a broken file became\n%s", got)
+		}
+	}
+
+	// The directive is gone, and with it the reason for the file.
+	os.Remove(filepath.Join(dir, "use.go"))
+	write(t, source, []byte(strings.Replace(kernelSource, "//asyncgen:kernel", "//", 1)))
+	commit()
+	if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the file is still there: %v", err)
+	}
+	if _, err := generate(t, dir); !errors.Is(err, gen.ErrNoKernel) {
+		t.Errorf("no kernel: %v", err)
+	}
+}
+
+// TestCommitRefuses: what is not ours stays, and nothing is half-written.
+func TestCommitRefuses(t *testing.T) {
+	setUp := func(t *testing.T) (dir string, a, b string) {
+		dir = newModule(t)
+		write(t, filepath.Join(dir, "a", "p.go"), []byte(kernelSource))
+		write(t, filepath.Join(dir, "b", "p.go"), []byte(kernelSource))
+		return dir, filepath.Join(dir, "a", "p_async.go"), filepath.Join(dir, "b", "p_async.go")
+	}
+	check := func(t *testing.T, dir, first, want string) {
+		r, err := generate(t, dir, "./...")
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = r.Commit()
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("Commit: %v; want one line with %q", err, want)
+		}
+		if _, err := os.Stat(first); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s has been written", first)
+		}
+		if left, _ := filepath.Glob(filepath.Join(dir, "*", ".asyncgen-*")); len(left) > 0 {
+			t.Errorf("left over: %v", left)
+		}
+	}
+	t.Run("file of another", func(t *testing.T) {
+		dir, a, b := setUp(t)
+		write(t, b, []byte("package p\n"))
+		check(t, dir, a, "was not generated by asyncgen")
+	})
+	t.Run("link", func(t *testing.T) {
+		dir, a, b := setUp(t)
+		target := filepath.Join(dir, "target.txt")
+		write(t, target, []byte(gen.Header+"\n\npackage p\n"))
+		if err := os.Symlink(target, b); err != nil {
+			t.Skip("no symbolic links here:", err)
+		}
+		check(t, dir, a, "not a regular file")
+	})
+	t.Run("read-only folder", func(t *testing.T) {
+		dir, a, b := setUp(t)
+		if err := os.Chmod(filepath.Dir(b), 0o555); err != nil {
+			t.Fatal(err)
+		}
+		defer os.Chmod(filepath.Dir(b), 0o777)
+		if f, err := os.Create(filepath.Join(filepath.Dir(b), "probe")); err == nil {
+			f.Close()
+			t.Skip("folders can't be made read-only for this user")
+		}
+		check(t, dir, a, "permission denied")
+	})
+}
+
+// TestBadInput: one clear message for each mistake.
+func TestBadInput(t *testing.T) {
+	cases := map[string]struct{ source, want string }{
+		"type error":          {"package p\n\nvar x int = \"s\"\n", "3:13: cannot use \"s\""},
+		"syntax error":        {"package p\n\nfunc {\n", "3:6: expected"},
+		"misspelt directive":  {"package p\n\n//asyncgen:kernal\nfunc F() {}\n", "unknown directive //asyncgen:kernal: did you mean kernel?"},
+		"misplaced directive": {"package p\n\n//asyncgen:kernel\nvar x int\n", "belongs in the comment directly above a function"},
+		"unknown option":      {"package p\n\n//asyncgen:kernel windw=3\nfunc F() {}\n", "no option \"windw=3\": did you mean window?"},
+		"bad window":          {"package p\n\n//asyncgen:kernel window=0\nfunc F() {}\n", "window=0: want a number of at least 1"},
+		"bad name":            {"package p\n\n//asyncgen:kernel name=a-b\nfunc F() {}\n", "name=a-b: not an identifier"},
+		"bad rewrite":         {"package p\n\n//asyncgen:kernel off=R99\nfunc F() {}\n", "off=R99: there is no such rewrite"},
+		"bad effect":          {"package p\n\n//asyncgen:effects outptu\nfunc F() {}\n", "not \"outptu\": did you mean output?"},
+		"no effect":           {"package p\n\n//asyncgen:effects\nfunc F() {}\n", "says nothing"},
+		"misplaced effect":    {"package p\n\n//asyncgen:pure\nvar x int\n", "belongs in the comment of a function"},
+		"two directives":      {"package p\n\n//asyncgen:kernel\n//asyncgen:kernel\nfunc F() {}\n", "two //asyncgen:kernel directives on F"},
+	}
+	dir := newModule(t)
+	for name, c := range cases {
+		write(t, filepath.Join(dir, strings.ReplaceAll(name, " ", "_"), "p.go"), []byte(c.source))
+	}
+	_, err := generate(t, dir, "./...")
+	if err == nil {
+		t.Fatal("no error")
+	}
+	lines := strings.Split(err.Error(), "\n")
+	for name, c := range cases {
+		at := slices.IndexFunc(lines, func(l string) bool {
+			return strings.Contains(l, "/"+strings.ReplaceAll(name, " ", "_")+"/p.go:") && strings.Contains(l, c.want)
+		})
+		if at < 0 {
+			t.Errorf("%s: no line with %q in\n%v", name, c.want, err)
+		}
+	}
+	dir = newModule(t)
+	for pattern, want := range map[string]string{"./nothere": "nothere", ".": "no Go files"} {
+		if _, err := generate(t, dir, pattern); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want %q", pattern, err, want)
+		}
+	}
+}
+
+// TestStrict: what still waits is reported, of functions that are strict.
+func TestStrict(t *testing.T) {
+	dir := newModule(t)
+	source := kernelSource + `
+//asyncgen:kernel strict
+func Exit(xs []*tensor.Tensor) int {
+	for i, x := range xs {
+		if x.Sum().Item() > 1 {
+			return i
+		}
+	}
+	return -1
+}
+
+//asyncgen:kernel
+func Lax(xs []*tensor.Tensor) int {
+	for i, x := range xs {
+		if x.Sum().Item() > 1 {
+			return i
+		}
+	}
+	return -1
+}
+`
+	write(t, filepath.Join(dir, "p.go"), []byte(source))
+	for _, strict := range []bool{false, true} {
+		r, err := gen.Generate(context.Background(), gen.Config{Dir: dir, Strict: strict})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, w := range r.Waits() {
+			names = append(names, w.Function)
+		}
+		want := []string{"Exit"}
+		if strict {
+			want = append(want, "Lax")
+		}
+		if !slices.Equal(names, want) {
+			t.Errorf("strict %v: waits in %v, want %v", strict, names, want)
+		}
+	}
+}
+
+// TestNames: options, methods, generic functions, build constraints and file
+// names.
+func TestNames(t *testing.T) {
+	dir := newModule(t)
+	write(t, filepath.Join(dir, "step_linux.go"), []byte(`//go:build linux && !nothing
+
+package p
+
+import (
+	tt "github.com/asyncgen/asyncgen/runtime/tensor"
+	str "strings"
+)
+
+type Model[T any] struct{ v T }
+
+//asyncgen:kernel name=Run window=7
+func (*Model[T]) run(xs []*tt.Tensor, rest ...int) (s string, n T) {
+	for _, x := range xs {
+		s += str.Repeat("x", int(x.Sum().Item()))
+	}
+	return s, n
+}
+
+//asyncgen:kernel
+func gen[K comparable, V any](m map[K]V, _ int, xs []*tt.Tensor) (out map[K]float64) {
+	out = make(map[K]float64)
+	var key K
+	for _, x := range xs {
+		v := x.Sum().Item()
+		x = x.Neg()
+		out[key] = v
+	}
+	return out
+}
+
+//asyncgen:kernel
+func plain(int, string, ...float64) {}
+`))
+	r, err := generate(t, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Files) != 1 || filepath.Base(r.Files[0].Path) != "step_async_linux.go" {
+		t.Fatalf("files: %v", r.Files)
+	}
+	text := string(r.Files[0].Text)
+	for _, want := range []string{
+		gen.Header + "\n", "//go:build linux && !nothing\n\npackage p\n",
+		"\tstr \"strings\"\n", "\ttt \"github.com/asyncgen/asyncgen/runtime/tensor\"\n",
+		"func (*Model[T]) Run(xs []*tt.Tensor, rest ...int) (s string, n T) {",
+		"const modelRunWindow = 7 ",
+		"func genAsync[K comparable, V any](m map[K]V, _ int, xs []*tt.Tensor) (out map[K]float64) {",
+		"func plainAsync(p1 int, p2 string, p3 ...float64) {\n\tplain(p1, p2, p3...)\n}",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+// TestGeneratedTests: a package that says how arguments are made gets a test,
+// which passes, notices that its source has changed, and goes when it can't
+// run any more.
+func TestGeneratedTests(t *testing.T) {
+	dir := newModule(t)
+	source := kernelSource + `
+type Model struct{ w *tensor.Tensor }
+
+// Eval is a method.
+//
+//asyncgen:kernel
+func (m *Model) Eval(xs []*tensor.Tensor) (all []float64) {
+	for _, x := range xs {
+		all = append(all, x.Mul(m.w).Sum().Item())
+	}
+	return all
+}
+`
+	makers := `package p
+
+import (
+	"math/rand/v2"
+
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+func asyncgenSumArgs(r *rand.Rand) []*tensor.Tensor {
+	return []*tensor.Tensor{tensor.Randn(1 + r.IntN(3)), tensor.Randn(2, 2)}
+}
+
+func asyncgenModelEvalArgs(*rand.Rand) (*Model, []*tensor.Tensor) {
+	return &Model{tensor.Randn(3)}, []*tensor.Tensor{tensor.Randn(3), tensor.Randn(2, 3)}
+}
+`
+	write(t, filepath.Join(dir, "p.go"), []byte(source))
+	write(t, filepath.Join(dir, "args_test.go"), []byte(makers))
+	commit := func() {
+		t.Helper()
+		r, err := generate(t, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Commit(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	commit()
+	test := func() (string, error) {
+		cmd := exec.Command("go", "test", "-vet=off", "-v", ".")
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	out, err := test()
+	if err != nil || !strings.Contains(out, "--- PASS: TestSumAsync ") || !strings.Contains(out, "--- PASS: TestModelEvalAsync ") {
+		t.Fatalf("go test: %v\n%s", err, out)
+	}
+	write(t, filepath.Join(dir, "p.go"), []byte(strings.Replace(source, "total += x", "total += /* as before */\n\t\t\tx", 1)))
+	if out, err := test(); err != nil {
+		t.Errorf("after a change of layout: %v\n%s", err, out)
+	}
+	write(t, filepath.Join(dir, "p.go"), []byte(strings.Replace(source, "total += x", "total += 1 * x", 1)))
+	if out, err := test(); err == nil || !strings.Contains(out, "Sum has changed since its rewritten version was generated: run go generate") {
+		t.Errorf("after a change: %v\n%s", err, out)
+	}
+	if err := os.Remove(filepath.Join(dir, "args_test.go")); err != nil {
+		t.Fatal(err)
+	}
+	commit()
+	if left, _ := filepath.Glob(filepath.Join(dir, "*_test.go")); len(left) > 0 {
+		t.Errorf("left over: %v", left)
+	}
+}
