@@ -39,6 +39,14 @@ func Report(step int, t *tensor.Tensor) { // want Report:`waits\(1 rarely: `
 	}
 }
 
+// Check waits for its argument in any case.
+func Check(t *tensor.Tensor, err error) float64 { // want Check:`waits\(0: batch.go:\d+ t.Item`
+	if err != nil {
+		fmt.Println(t)
+	}
+	return t.Item()
+}
+
 // Sum waits in a loop of its own.
 func Sum(ts []*tensor.Tensor) float64 { // want Sum:`waits\(0 in loop: `
 	var sum float64

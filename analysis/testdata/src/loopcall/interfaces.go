@@ -46,20 +46,29 @@ func agree(n network, data []Batch) (total float64) {
 }
 
 // Two don't.
-type source interface{ Next() *tensor.Tensor }
+type source interface {
+	Next() *tensor.Tensor
+	Pair() (x, y *tensor.Tensor)
+}
 
 type file struct{}
 
-func (file) Next() *tensor.Tensor { return tensor.Zeros(3) }
+func (file) Next() *tensor.Tensor        { return tensor.Zeros(3) }
+func (file) Pair() (x, y *tensor.Tensor) { return tensor.Randn(3), tensor.Zeros(3) }
 
 type noise struct{}
 
-func (noise) Next() *tensor.Tensor { return tensor.Randn(3) }
+func (noise) Next() *tensor.Tensor        { return tensor.Randn(3) }
+func (noise) Pair() (x, y *tensor.Tensor) { return tensor.Randn(3), tensor.Randn(3) }
 
 func differ(s source, data []Batch) (total float64) {
 	for _, b := range data {
 		batch.Loss(w, b)
 		total += batch.Value(s.Next())
+		_, y := s.Pair()
+		total += batch.Value(y)
+		x, _ := s.Pair()
+		total += batch.Value(x) // want `batch.Value waits`
 	}
 	return
 }
