@@ -49,9 +49,6 @@ func isLoop(n ast.Node) bool {
 // IsCompound reports whether s has statements in it.
 func (s *Stmt) IsCompound() bool { return s.Bodies != nil }
 
-// Function returns the function that s belongs to.
-func (s *Stmt) Function() *Function { return s.f }
-
 // Children calls yield for the statements directly in s.
 func (s *Stmt) Children(yield func(*Stmt) bool) {
 	for _, body := range s.Bodies {
