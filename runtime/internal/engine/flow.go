@@ -35,6 +35,7 @@ type flow struct {
 	readyCost int64
 	freed     int64        // bytes written by finished operations, not yet taken from Engine.inFlight
 	waiters   []*waiter    // parked
+	helpers   int          // waiters that execute, or look for what to execute
 	free      []*waiter    // for reuse
 	marks     uint64       // see closure
 	outbox    []linkNotice // what to tell other streams after unlocking
@@ -59,7 +60,7 @@ const (
 )
 
 const (
-	lookAhead     = 64       // so many ready operations are enough: no more are scheduled
+	enough        = 64       // so many ready operations are enough: no more are scheduled
 	scheduleBatch = 256      // scheduled at most in one critical section, unless a waiter needs more
 	freedBatch    = 64 << 10 // bytes that Engine.inFlight may lag behind
 )
@@ -248,18 +249,20 @@ func (f *flow) take() ref {
 			return x
 		}
 	}
-	if f.nready < lookAhead {
-		f.schedule(f.scheduled+scheduleBatch, lookAhead)
-	}
+	f.lookAhead()
 	x := f.first
-	if x == 0 && f.scheduled < f.st.enqueued() {
-		f.schedule(f.st.enqueued(), 1)
-		x = f.first
-	}
 	if x != 0 {
 		f.start(x)
 	}
 	return x
+}
+
+// lookAhead schedules until enough is ready, or much has been looked at; but something, if anything can be.
+func (f *flow) lookAhead() {
+	f.schedule(f.scheduled+scheduleBatch, enough)
+	if f.first == 0 {
+		f.schedule(f.st.enqueued(), 1)
+	}
 }
 
 // finish publishes the effects of the operation at x and releases what waited for it.

@@ -23,11 +23,14 @@ func looksOf(processors int) int {
 
 // backoff is called for the i-th time in a row when something that takes nanoseconds has not yet happened.
 func backoff(i int) {
-	if i > 100 {
+	switch {
+	case i < 100:
+		pause(4)
+	case i < 200:
 		runtime.Gosched()
-		return
+	default: // whoever is to do it has no processor: leave it ours
+		time.Sleep(20 * time.Microsecond)
 	}
-	pause(4)
 }
 
 // A spinLock guards sections of nanoseconds. It is unfair.

@@ -52,7 +52,9 @@ func (h *help) busy(took time.Duration) time.Duration { return max(took-h.idle, 
 func (f *flow) await(ctx context.Context, g goal) (help, error) {
 	f.lock.lock()
 	w := f.newWaiter(g)
+	f.helpers++
 	h, err := f.help(ctx, w)
+	f.helpers--
 	f.freeWaiter(w)
 	f.notify() // what it did last may be what another one waits for
 	f.unlock()
@@ -86,11 +88,13 @@ func (f *flow) help(ctx context.Context, w *waiter) (h help, err error) {
 		f.settleLocked()
 		f.notify()
 		if at, g, ok := f.elsewhere(w); ok {
+			f.helpers--
 			f.unlock()
 			h.rest()
 			there, err := at.exec.await(ctx, g)
 			h.add(there)
 			f.lock.lock()
+			f.helpers++
 			if err != nil {
 				return h, err
 			}
@@ -105,7 +109,9 @@ func (f *flow) help(ctx context.Context, w *waiter) (h help, err error) {
 			continue
 		}
 		h.look()
+		f.helpers--
 		f.park(ctx, w)
+		f.helpers++
 	}
 }
 
@@ -113,6 +119,7 @@ func (f *flow) help(ctx context.Context, w *waiter) (h help, err error) {
 func (f *flow) park(ctx context.Context, w *waiter) {
 	f.waiters = append(f.waiters, w)
 	f.unlock()
+	f.wakeIfReady() // what a worker may have left to w
 	select {
 	case <-w.wake:
 		f.lock.lock()
@@ -181,7 +188,7 @@ func (f *flow) needed(w *waiter) ref {
 		return 0
 	}
 	f.skipFinished(w)
-	for _, seq := range w.need[w.pos:min(len(w.need), w.pos+lookAhead)] {
+	for _, seq := range w.need[w.pos:min(len(w.need), w.pos+enough)] {
 		if seq >= f.head && f.st.seq(seq).state == ready {
 			return f.st.ref(seq)
 		}

@@ -2,13 +2,18 @@ package engine
 
 import "github.com/asyncgen/asyncgen/device"
 
+// cheapCost is nanoseconds of ready work that a worker leaves to those who wait: two who pass a chain of
+// small operations to and fro are slower than one.
+const cheapCost = 2000
+
 // work is a worker: it executes whatever is ready.
 func (f *flow) work() {
 	defer f.wg.Done()
 	var c scratch
 	for {
 		f.lock.lock()
-		for x := f.take(); x != 0; x = f.take() {
+		for f.hasWork() {
+			x := f.take()
 			f.notify()
 			f.step(x, &c)
 		}
@@ -22,6 +27,15 @@ func (f *flow) work() {
 	}
 }
 
+// hasWork reports whether there is something for a worker to do.
+func (f *flow) hasWork() bool {
+	f.lookAhead()
+	if f.helpers > 0 && len(f.waiters) == 0 && f.readyCost < cheapCost {
+		return false
+	}
+	return f.first != 0
+}
+
 // idle waits until somebody wakes this worker: it looks for a while, then parks. It reports false when the flow is
 // closed. A worker does not look for work by itself: it would snatch a few nanoseconds' worth away from the
 // core that has just enqueued it and is about to wait for it.
@@ -30,7 +44,10 @@ func (f *flow) idle() bool {
 	if f.closed.Load() {
 		return false
 	}
-	if f.hasWork() && f.unpark() { // it came before we were counted
+	f.lock.lock()
+	has := f.hasWork()
+	f.unlock()
+	if has && f.unpark() { // it came before we were counted
 		return true
 	}
 	for i := f.st.e.looks; i > 0 && len(f.wakeups) == 0; i-- {
@@ -38,13 +55,6 @@ func (f *flow) idle() bool {
 	}
 	<-f.wakeups
 	return !f.closed.Load()
-}
-
-func (f *flow) hasWork() bool {
-	f.lock.lock()
-	has := f.nready > 0 || f.scheduled < f.st.enqueued()
-	f.unlock()
-	return has
 }
 
 // unpark takes back one announcement to park. It reports false if a token is on its way.
@@ -75,10 +85,10 @@ func (f *flow) nudge() {
 	if int(parked) < cap(f.wakeups) {
 		// Somebody is at work. Another one is of use only for what is independent of that.
 		f.lock.lock()
-		f.schedule(f.scheduled+scheduleBatch, lookAhead)
-		enough := f.readyCost >= wakeCost
+		f.lookAhead()
+		worth := f.readyCost >= wakeCost
 		f.unlock()
-		if !enough {
+		if !worth {
 			return
 		}
 	}
