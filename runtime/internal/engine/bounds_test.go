@@ -191,6 +191,32 @@ func TestBlockedCopies(t *testing.T) {
 	}
 }
 
+// The notice that a gate has opened may come so late that another operation is in the place of the one that it is for.
+func TestLateNotice(t *testing.T) {
+	e := newEngine(t, Options{Mode: Async, Ring: 2})
+	from, to := newCPU(1), newCPU(1)
+	copyOfBlocked := func() (copied *Storage, l *link, open func()) {
+		k, started, open := blocking()
+		x := fromFloats(e, from, 1)
+		unary(e, k, x, x)
+		e.stream(from).exec.flush()
+		<-started
+		copied = e.Copy(x, 0, 1, device.Float64, to)
+		return copied, e.stream(to).seq(e.stream(to).enqueued() - 1).link, open
+	}
+	first, late, open := copyOfBlocked()
+	open()
+	first.Wait(bg, "read")
+	unary(e, addOne, first, first).Wait(bg, "read")
+	second, _, open := copyOfBlocked() // in the place of the first
+	defer open()
+	e.stream(to).exec.flush()
+	e.stream(to).exec.granted(late)
+	if r := e.stream(to).seq(2); !r.linked || second.Ready() {
+		t.Error("released by a notice for another operation")
+	}
+}
+
 // A copy from a device is ready as soon as the device has made it, though nobody waits and no timer has fired.
 func TestCopyIsReadyAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // where timers fire only when everybody sleeps

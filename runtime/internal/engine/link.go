@@ -42,7 +42,8 @@ func (f *flow) granted(l *link) {
 	if at == 0 || at > f.scheduled {
 		return // scheduleNext will see it
 	}
-	if r := f.st.seq(at - 1); r.linked {
+	// The operation may have seen that the gate is open before this notice came, and another may be in its place.
+	if r := f.st.seq(at - 1); r.linked && r.link == l {
 		r.linked = false
 		f.release(f.st.ref(at - 1))
 		f.notify()
