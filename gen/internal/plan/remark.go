@@ -70,20 +70,20 @@ var _ encoding.TextMarshaler = Verdict(0)
 
 // A Remark tells what was done with one read or one loop, and why.
 type Remark struct {
-	Code     Code
-	Rule     string // the rewrite: "R1"; "" if none
-	Verdict  Verdict
-	Pos      token.Position
-	Function string
-	Message  string
-	Because  []Related `json:",omitempty"`
-	Hint     string    `json:",omitempty"`
+	Code     Code           `json:"code"`
+	Rule     string         `json:"rule,omitempty"` // the rewrite: "R1"
+	Verdict  Verdict        `json:"verdict"`
+	Pos      token.Position `json:"pos"`
+	Function string         `json:"function"`
+	Message  string         `json:"message"`
+	Because  []Related      `json:"because,omitempty"`
+	Hint     string         `json:"hint,omitempty"`
 }
 
 // Related is one step of an explanation.
 type Related struct {
-	Pos  token.Position
-	Text string
+	Pos  token.Position `json:"pos"`
+	Text string         `json:"text"`
 }
 
 // String formats r over several lines, with paths relative to the folder dir.
