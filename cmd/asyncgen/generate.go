@@ -40,12 +40,13 @@ The packages default to the one in the current folder. In a source file:
 	if err != nil {
 		return e.trouble("%v", err)
 	}
+	if !*check && !*diff {
+		if err := result.Commit(); err != nil {
+			return e.trouble("%v", err)
+		}
+	}
 	if err := printRemarks(e, result.Remarks, *asJSON, *verbose); err != nil {
 		return e.trouble("generate: %v", err)
-	}
-	code := exitOK
-	if len(result.Waits()) > 0 {
-		code = exitFindings
 	}
 	if *check || *diff {
 		wd, err := os.Getwd()
@@ -60,12 +61,11 @@ The packages default to the one in the current folder. In a source file:
 			fmt.Fprintln(e.stderr, "asyncgen: generated files are out of date: run go generate")
 			return exitFindings
 		}
-		return code
 	}
-	if err := result.Commit(); err != nil {
-		return e.trouble("%v", err)
+	if len(result.Waits()) > 0 {
+		return exitFindings
 	}
-	return code
+	return exitOK
 }
 
 // printRemarks prints remarks to standard error or, as JSON, to standard
