@@ -110,25 +110,30 @@ func TestTry(t *testing.T) {
 	_ = asyncrt.Try(func() { panic("other") })
 }
 
-// Values are the same under any bound, and a tight bound stalls.
+// An operation that would exceed the bound waits until others have finished.
 func TestSetLimit(t *testing.T) {
 	on, g := gated()
-	asyncrt.SetLimit(1 << 20)
+	x := tensor.On(on).Ones(1 << 16) // 256 KiB
+	if err := x.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	asyncrt.SetLimit(400 << 10)
 	defer asyncrt.SetLimit(0)
-	x := tensor.On(on).Ones(1 << 16)
 	blocked := x.Tanh()
+	go func() {
+		awaitIn(t, "(*Engine).stallFor")
+		if blocked.Ready() {
+			t.Error("what holds up the program has finished")
+		}
+		g.let(1)
+	}()
 	before := asyncrt.Stats()
-	for range 3 {
-		x = x.AddScalar(1) // a quarter of the bound each; with the first two it is full
-	}
-	go g.let(1)
 	y := x.AddScalar(1)
-	after := asyncrt.Stats()
-	if after.Enqueued-before.Enqueued != 4 || after.PeakBytes < 1<<20 {
-		t.Errorf("%d operations, at most %d bytes", after.Enqueued-before.Enqueued, after.PeakBytes)
+	if after := asyncrt.Stats(); after.Stalls-before.Stalls != 1 || !blocked.Ready() {
+		t.Errorf("%d stalls, want 1", after.Stalls-before.Stalls)
 	}
-	if blocked.Wait() != nil || y.At(7) != 5 {
-		t.Error("the values are wrong")
+	if y.At(7) != 2 {
+		t.Errorf("the value is %v", y.At(7))
 	}
 }
 

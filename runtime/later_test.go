@@ -79,8 +79,11 @@ func TestLaterWindow(t *testing.T) {
 	if len(log) > 0 {
 		t.Fatalf("entries %v ran without their values", log)
 	}
-	g.let(5)
 	before := asyncrt.Stats()
+	go func() { // tokens before the wait would let entries run before the window is full
+		awaitIn(t, "engine.WaitEach")
+		g.let(5)
+	}()
 	step(8)
 	if want := []int{0, 1, 2, 3, 4}; !slices.Equal(log, want) {
 		t.Errorf("a full window ran %v, want %v", log, want)
@@ -98,6 +101,27 @@ func TestLaterWindow(t *testing.T) {
 	}
 	if state, exited := later.Flush(); exited || state != struct{}{} {
 		t.Errorf("Flush reports an exit")
+	}
+}
+
+// awaitIn waits until a goroutine is executing the given function.
+func awaitIn(t *testing.T, function string) {
+	for range 100_000 {
+		if isIn(function) {
+			return
+		}
+		runtime.Gosched()
+	}
+	t.Errorf("no goroutine gets to %s", function)
+}
+
+// isIn reports whether a goroutine is executing the given function.
+func isIn(function string) bool {
+	for size := 1 << 16; ; size *= 2 {
+		stacks := make([]byte, size)
+		if n := runtime.Stack(stacks, true); n < size {
+			return strings.Contains(string(stacks[:n]), function+"(")
+		}
 	}
 }
 
