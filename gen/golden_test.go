@@ -138,6 +138,9 @@ func compareGolden(t *testing.T, g *golden, dir string, result *gen.Result) {
 	}
 	var remarks bytes.Buffer
 	for _, r := range result.Remarks {
+		if r.Code >= "AG900" {
+			t.Errorf("%v", r)
+		}
 		if filepath.Dir(r.Pos.Filename) == folder {
 			fmt.Fprintln(&remarks, r.Format(folder))
 		}

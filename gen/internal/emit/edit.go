@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// An edit replaces a part of a file. Several at one place apply in the order
-// in which they were made; one inside the replaced part of another is lost.
+// An edit replaces a part of a file. Insertions at one place apply in the order
+// in which they were made; of two replacements of one part the later holds,
+// and one inside the replaced part of another is lost.
 type edit struct {
 	pos, end int // offsets
 	text     string
@@ -38,9 +39,14 @@ func (e *editor) render(pos, end token.Pos) string { return e.between(e.offset(p
 func (e *editor) between(from, to int) string {
 	var inside []edit
 	for _, ed := range e.edits {
-		if from <= ed.pos && ed.end <= to {
-			inside = append(inside, ed)
+		if from > ed.pos || ed.end > to {
+			continue
 		}
+		if i := slices.IndexFunc(inside, func(o edit) bool { return o.pos == ed.pos && o.end == ed.end && ed.pos < ed.end }); i >= 0 {
+			inside[i] = ed
+			continue
+		}
+		inside = append(inside, ed)
 	}
 	slices.SortStableFunc(inside, func(a, b edit) int {
 		if a.pos != b.pos {

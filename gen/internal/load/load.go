@@ -61,6 +61,7 @@ type Package struct {
 	Kernels map[*ast.FuncDecl]*Kernel
 	Args    map[string]bool // functions in files and tests of the package that make arguments for tests
 	sources map[*ast.File]*Source
+	methods map[string][]*types.Func // that have bodies, by name
 }
 
 // A Source is one file of a package as it was read.
@@ -84,6 +85,28 @@ func (p *Package) Source(file *ast.File) *Source { return p.sources[file] }
 func (p *Program) Body(fn *types.Func) (*Body, bool) {
 	b, ok := p.bodies[fn.Origin()]
 	return b, ok
+}
+
+// Methods returns the methods with the given name and a body that pkg or the
+// packages of the module that it needs declare, sorted. What else was loaded
+// does not matter, so that the answer is the same for every choice of packages.
+func (p *Program) Methods(pkg *Package, name string) []*types.Func {
+	seen := make(map[string]bool)
+	var found []*types.Func
+	var visit func(pkg *Package)
+	visit = func(pkg *Package) {
+		if pkg == nil || seen[pkg.PkgPath] {
+			return
+		}
+		seen[pkg.PkgPath] = true
+		found = append(found, pkg.methods[name]...)
+		for path := range pkg.Imports {
+			visit(p.packages[path])
+		}
+	}
+	visit(pkg)
+	slices.SortFunc(found, func(a, b *types.Func) int { return cmp.Compare(a.FullName(), b.FullName()) })
+	return found
 }
 
 // Effects returns what a directive says about a function, a method of an
@@ -251,7 +274,7 @@ func relative(pos string) string {
 
 // add indexes one package.
 func (prog *Program) add(p *packages.Package, overlay map[string][]byte) (*Package, error) {
-	pkg := &Package{Package: p, sources: make(map[*ast.File]*Source)}
+	pkg := &Package{Package: p, sources: make(map[*ast.File]*Source), methods: make(map[string][]*types.Func)}
 	d := &directives{kernels: make(map[*ast.FuncDecl]*Kernel), effects: make(map[*ast.Ident]Effects)}
 	for i, file := range p.Syntax {
 		path := p.CompiledGoFiles[i]
@@ -261,7 +284,14 @@ func (prog *Program) add(p *packages.Package, overlay map[string][]byte) (*Packa
 			if text, err = os.ReadFile(path); err != nil {
 				return nil, fmt.Errorf("load %s: %w", p.PkgPath, err)
 			}
+			before := len(d.kernels)
 			d.scan(file)
+			if !slices.Contains(p.GoFiles, path) { // what cgo has made of a file
+				generated = true
+				if len(d.kernels) > before {
+					d.errorf(file.Package, "functions in files that import \"C\" can't be rewritten")
+				}
+			}
 		}
 		pkg.Dir = filepath.Dir(path)
 		pkg.sources[file] = &Source{Path: path, Text: text, Generated: generated}
@@ -272,6 +302,9 @@ func (prog *Program) add(p *packages.Package, overlay map[string][]byte) (*Packa
 			}
 			if obj, ok := p.TypesInfo.Defs[fn.Name].(*types.Func); ok {
 				prog.bodies[obj] = &Body{Decl: fn, Pkg: pkg, Stub: generated}
+				if fn.Recv != nil && !generated {
+					pkg.methods[fn.Name.Name] = append(pkg.methods[fn.Name.Name], obj)
+				}
 			}
 		}
 	}

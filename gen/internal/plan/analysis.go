@@ -3,6 +3,7 @@ package plan
 import (
 	"go/token"
 	"go/types"
+	"slices"
 
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"github.com/asyncgen/asyncgen/gen/internal/load"
@@ -77,4 +78,15 @@ func declared(d load.Effects, pos token.Pos) *Effects {
 		e.write(Loc{Kind: Cells}, c)
 	}
 	return e
+}
+
+// Implementations returns the methods called name of types that satisfy iface,
+// among those that pkg and the packages of its module that it needs declare:
+// any of them may be behind a value of that type. Types of other modules are
+// not seen; what a library says of its interface holds for them.
+func (a *Analysis) Implementations(pkg *load.Package, iface *types.Interface, name string) []*types.Func {
+	return slices.DeleteFunc(a.Program.Methods(pkg, name), func(fn *types.Func) bool {
+		recv := fn.Signature().Recv().Type()
+		return !types.Implements(recv, iface) && !types.Implements(types.NewPointer(recv), iface)
+	})
 }

@@ -395,7 +395,7 @@ func (w *walker) place(e ast.Expr) Loc {
 		if sel == nil {
 			return Loc{Kind: Var, Obj: info.Uses[e.Sel]}
 		}
-		if v, ok := w.owner(e.X); ok {
+		if v, ok := w.owner(e.X); ok && len(sel.Index()) == 1 { // not promoted, perhaps through a pointer
 			return Loc{Kind: Own, Obj: v}
 		}
 		if field, ok := sel.Obj().(*types.Var); ok && (sel.Indirect() || isPointer(sel.Recv())) {
@@ -498,6 +498,9 @@ func (w *walker) call(call *ast.CallExpr) {
 	}
 	if api, ok := w.f.Analysis.API.Lookup(fn); ok {
 		w.library(api, fn, call)
+		if recv := fn.Signature().Recv(); recv != nil && isInterface(recv.Type()) {
+			w.behind(recv.Type(), fn.Name(), call)
+		}
 		return
 	}
 	if kind, ok := higherOrder[fn.Origin().FullName()]; ok && w.tameArgs(call) {
@@ -550,6 +553,30 @@ func (w *walker) dynamic(call *ast.CallExpr) {
 		}
 	}
 	note(&w.e.Barrier, cause(call, "calls %s, a function value whose effects are unknown", text(call.Fun)).as(UnknownEffects))
+}
+
+// behind adds the effects of the program's own methods that a call through an
+// interface may reach.
+func (w *walker) behind(t types.Type, method string, at ast.Node) {
+	iface, ok := t.Underlying().(*types.Interface)
+	if !ok {
+		return
+	}
+	for _, fn := range w.f.Analysis.Implementations(w.f.Pkg, iface, method) {
+		w.e.addCall(w.f.Analysis.Summary(fn), at.Pos(), name(fn))
+	}
+}
+
+// writes adds the effects of writing to a writer of type t.
+func (w *walker) writes(t types.Type, at ast.Node) {
+	if isInterface(t) {
+		w.behind(t, "Write", at)
+		return
+	}
+	obj, _, _ := types.LookupFieldOrMethod(t, true, nil, "Write")
+	if fn, ok := obj.(*types.Func); ok && stdlib(fn) == stdUnknown {
+		w.e.addCall(w.f.Analysis.Summary(fn), at.Pos(), name(fn))
+	}
 }
 
 // operands walks the receiver and the arguments of a call.
@@ -646,6 +673,7 @@ func (w *walker) effectOf(kind stdKind, fn *types.Func, call *ast.CallExpr) {
 		w.format(fn, call)
 		if kind != stdFormats {
 			w.e.write(Loc{Kind: World}, Cause{Pos: c.Pos, Text: "writes to the outside"})
+			w.written(fn, call)
 		}
 		if kind == stdStamps {
 			note(&w.e.Stamps, c)
@@ -678,6 +706,31 @@ func (w *walker) effectOf(kind stdKind, fn *types.Func, call *ast.CallExpr) {
 	case stdExits:
 		w.e.write(Loc{Kind: World}, Cause{Pos: c.Pos, Text: "ends the process or the goroutine"})
 	}
+}
+
+// written adds what the writer behind a printing function does.
+func (w *walker) written(fn *types.Func, call *ast.CallExpr) {
+	if params := fn.Signature().Params(); params.Len() > 0 && len(call.Args) > 0 && isWriter(params.At(0).Type()) {
+		w.writes(w.f.Info.TypeOf(call.Args[0]), call)
+		return
+	}
+	var behind []string
+	switch fn.Pkg().Path() {
+	case "log":
+		behind = []string{"Write"}
+	case "log/slog":
+		behind = []string{"Write", "Handle", "Enabled"}
+	}
+	for _, method := range behind {
+		for _, m := range w.f.Analysis.Program.Methods(w.f.Pkg, method) {
+			w.e.addCall(w.f.Analysis.Summary(m), call.Pos(), name(m))
+		}
+	}
+}
+
+func isWriter(t types.Type) bool {
+	n, ok := types.Unalias(t).(*types.Named)
+	return ok && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == "io" && n.Obj().Name() == "Writer"
 }
 
 // format walks a call that formats its arguments as package fmt does.
