@@ -92,7 +92,7 @@ func (p *planner) outermost(anchor ast.Stmt) {
 		return
 	}
 	later := &plan.Later{Anchor: anchor}
-	p.loop(tree, later)
+	p.loop(tree, tree, later)
 	if len(later.Regions) > 0 {
 		p.d.Laters = append(p.d.Laters, later)
 	}
@@ -104,9 +104,10 @@ func looksAtValues(loop *plan.Stmt) bool {
 	return len(reads) > 0 || e.Waits != nil
 }
 
-// loop tries one loop and, if it is refused, the loops directly in it.
-func (p *planner) loop(loop *plan.Stmt, later *plan.Later) {
-	a := newAttempt(p.f, p.kernel, loop)
+// loop tries one loop and, if it is refused, the loops directly in it. outermost
+// is the loop before which the backlog is made.
+func (p *planner) loop(loop, outermost *plan.Stmt, later *plan.Later) {
+	a := newAttempt(p.f, p.kernel, loop, outermost)
 	region, refused := a.plan()
 	if refused == nil {
 		for _, g := range region.Groups {
@@ -122,7 +123,7 @@ func (p *planner) loop(loop *plan.Stmt, later *plan.Later) {
 	p.remarks = nil
 	for s := range loop.All {
 		if s != loop && s.IsLoop() && s.Loop() == loop && looksAtValues(s) {
-			p.loop(p.f.Tree(s.Node), later)
+			p.loop(p.f.Tree(s.Node), outermost, later)
 		}
 	}
 	inner, p.remarks = p.remarks, outer
@@ -138,9 +139,10 @@ func (p *planner) loop(loop *plan.Stmt, later *plan.Later) {
 // written; later, when the values that it needs have arrived; or now, which is
 // as written with everything before it done first.
 type attempt struct {
-	f      *plan.Function
-	kernel *load.Kernel
-	loop   *plan.Stmt
+	f         *plan.Function
+	kernel    *load.Kernel
+	loop      *plan.Stmt
+	outermost *plan.Stmt // the loop that loop is in, or loop itself
 
 	whole map[*plan.Stmt]bool   // compound statements that are moved, or stay, with all that is in them
 	now   map[*plan.Stmt]refuse // the reason why a statement can't run later although it should
@@ -157,8 +159,8 @@ type refuse struct {
 	read *plan.Read     // what it began with, or nil
 }
 
-func newAttempt(f *plan.Function, kernel *load.Kernel, loop *plan.Stmt) *attempt {
-	return &attempt{f: f, kernel: kernel, loop: loop, whole: make(map[*plan.Stmt]bool), now: make(map[*plan.Stmt]refuse)}
+func newAttempt(f *plan.Function, kernel *load.Kernel, loop, outermost *plan.Stmt) *attempt {
+	return &attempt{f: f, kernel: kernel, loop: loop, outermost: outermost, whole: make(map[*plan.Stmt]bool), now: make(map[*plan.Stmt]refuse)}
 }
 
 // plan returns the plan for the loop, or the remarks that refuse it.
@@ -186,11 +188,13 @@ func (a *attempt) impossible() *refuse {
 	if r := a.timing(); r != nil {
 		return r
 	}
-	for s := range a.loop.All {
+	for s := range a.outermost.All {
 		if d, ok := s.Node.(*ast.DeferStmt); ok {
 			return &refuse{Reason: plan.Reason{Code: plan.DeferInLoop, Cause: plan.Cause{Pos: d.Pos(), Text: "defers a call in the loop, which would run before what is put off"},
 				Hint: "move the body of the loop into a function, or the defer out of it"}}
 		}
+	}
+	for s := range a.loop.All {
 		if a.kernel.Strict {
 			for _, c := range []*plan.Cause{s.Head.Stamps, s.Head.Polls, s.Head.Clock} {
 				if c != nil {

@@ -204,35 +204,36 @@ func (a *attempt) separate(s *plan.Stmt) bool {
 // endless reports whether control never comes to the end of a loop.
 func endless(loop *plan.Stmt) bool {
 	n, ok := loop.Inner().(*ast.ForStmt)
-	if !ok || n.Cond != nil {
-		return false
-	}
-	for s := range loop.All {
-		b, ok := s.Inner().(*ast.BranchStmt)
-		if ok && b.Tok == token.BREAK && target(s) == loop {
-			return false
-		}
-	}
-	return true
+	return ok && n.Cond == nil && !breaks(loop.Node, n.Body, false)
 }
 
-// target returns the statement that a break in s ends, or nil if it is not in
-// the tree.
-func target(s *plan.Stmt) *plan.Stmt {
-	b := s.Inner().(*ast.BranchStmt)
-	for p := s.Parent; p != nil; p = p.Parent {
-		if b.Label != nil {
-			if l, ok := p.Node.(*ast.LabeledStmt); ok && l.Label.Name == b.Label.Name {
-				return p
-			}
-			continue
+// breaks reports whether n, in the loop or statement that inner tells of,
+// contains a break of the labelled statement loop.
+func breaks(loop, n ast.Node, inner bool) (found bool) {
+	ast.Inspect(n, func(m ast.Node) bool {
+		if found || m == n {
+			return !found
 		}
-		switch p.Inner().(type) {
+		switch m := m.(type) {
+		case *ast.FuncLit:
+			return false
 		case *ast.ForStmt, *ast.RangeStmt, *ast.SwitchStmt, *ast.TypeSwitchStmt, *ast.SelectStmt:
-			return p
+			found = breaks(loop, m, true)
+			return false
+		case *ast.BranchStmt:
+			if m.Tok != token.BREAK {
+				break
+			}
+			if m.Label == nil {
+				found = !inner
+				break
+			}
+			l, ok := loop.(*ast.LabeledStmt)
+			found = ok && l.Label.Name == m.Label.Name
 		}
-	}
-	return nil
+		return !found
+	})
+	return found
 }
 
 // copies finds the variables of which a group needs the value that they have

@@ -23,7 +23,7 @@ type Kernel struct {
 }
 
 // pretty is the style of files that people read.
-type pretty struct{ window_ string }
+type pretty struct{ constant string }
 
 // qualified marks the name, so that jennifer can put the package in.
 func (pretty) qualified(path, name string) string { return "\x00" + path + "\x01" + name + "\x02" }
@@ -38,7 +38,7 @@ func (pretty) lines(statements ...string) string {
 
 func (pretty) spread() bool { return true }
 
-func (s pretty) window(*plan.Deferral) string { return s.window_ }
+func (s pretty) window(*plan.Deferral) string { return s.constant }
 
 // Sibling returns the file with the rewritten versions of kernels, which all
 // stand in file.

@@ -20,13 +20,13 @@ func Test(pkg *load.Package, file *ast.File, name string, kernels []Kernel) ([]b
 		out.HeaderComment(c)
 	}
 	out.ImportName(asynctestPath, "asynctest")
-	any_ := false
+	wanted := false
 	for _, k := range kernels {
 		args := load.ArgsName(k.Decl)
 		if k.Deferral == nil || !pkg.Args[args] || k.Decl.Type.TypeParams != nil {
 			continue
 		}
-		any_ = true
+		wanted = true
 		recv := load.Receiver(k.Decl)
 		original, generated, function := jen.Id(k.Decl.Name.Name), jen.Id(k.Name), k.Decl.Name.Name
 		if recv != "" {
@@ -42,7 +42,7 @@ func Test(pkg *load.Package, file *ast.File, name string, kernels []Kernel) ([]b
 			jen.Qual(asynctestPath, "Same").Call(jen.Id("t"), original, generated, jen.Id(args)),
 		)
 	}
-	if !any_ {
+	if !wanted {
 		return nil, nil
 	}
 	var b bytes.Buffer

@@ -384,7 +384,7 @@ func isPlace(e ast.Expr) bool {
 
 // place returns the place that e denotes.
 func (w *walker) place(e ast.Expr) Loc {
-	info, types_ := w.f.Info, &w.f.Analysis.types
+	info, kinds := w.f.Info, &w.f.Analysis.types
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
 		if v := w.f.variable(e); v != nil {
@@ -418,7 +418,7 @@ func (w *walker) place(e ast.Expr) Loc {
 		if v, ok := w.owner(e.X); ok {
 			return Loc{Kind: Own, Obj: v}
 		}
-		return Loc{Kind: Deref, Type: types_.of(info.TypeOf(e))}
+		return Loc{Kind: Deref, Type: kinds.of(info.TypeOf(e))}
 	}
 	return Loc{Kind: Memory}
 }
@@ -574,8 +574,31 @@ func (w *walker) writes(t types.Type, at ast.Node) {
 		return
 	}
 	obj, _, _ := types.LookupFieldOrMethod(t, true, nil, "Write")
-	if fn, ok := obj.(*types.Func); ok && stdlib(fn) == stdUnknown {
+	fn, ok := obj.(*types.Func)
+	switch {
+	case !ok:
+	case stdlib(fn) == stdUnknown:
 		w.e.addCall(w.f.Analysis.Summary(fn), at.Pos(), name(fn))
+	default:
+		w.wrapped(fn, at)
+	}
+}
+
+// wrapped adds what a writer that hands on to another may do: a bufio.Writer.
+func (w *walker) wrapped(fn *types.Func, at ast.Node) {
+	switch fn.Pkg().Path() {
+	case "bufio", "text/tabwriter", "log":
+		w.methodsCalled(at, "Write")
+	}
+}
+
+// methodsCalled adds what all methods of these names do that the package may
+// reach.
+func (w *walker) methodsCalled(at ast.Node, names ...string) {
+	for _, method := range names {
+		for _, m := range w.f.Analysis.Program.Methods(w.f.Pkg, method) {
+			w.e.addCall(w.f.Analysis.Summary(m), at.Pos(), name(m))
+		}
 	}
 }
 
@@ -689,6 +712,7 @@ func (w *walker) effectOf(kind stdKind, fn *types.Func, call *ast.CallExpr) {
 	case stdStream:
 		w.e.read(Loc{Kind: World}, c)
 		w.e.write(Loc{Kind: World}, c)
+		w.wrapped(fn, call)
 	case stdClock:
 		note(&w.e.Clock, Cause{Pos: c.Pos, Text: "reads the clock"})
 	case stdRandom:
@@ -714,18 +738,11 @@ func (w *walker) written(fn *types.Func, call *ast.CallExpr) {
 		w.writes(w.f.Info.TypeOf(call.Args[0]), call)
 		return
 	}
-	var behind []string
-	switch fn.Pkg().Path() {
-	case "log":
-		behind = []string{"Write"}
-	case "log/slog":
-		behind = []string{"Write", "Handle", "Enabled"}
+	if fn.Pkg().Path() == "log/slog" {
+		w.methodsCalled(call, "Write", "Handle", "Enabled")
+		return
 	}
-	for _, method := range behind {
-		for _, m := range w.f.Analysis.Program.Methods(w.f.Pkg, method) {
-			w.e.addCall(w.f.Analysis.Summary(m), call.Pos(), name(m))
-		}
-	}
+	w.wrapped(fn, call)
 }
 
 func isWriter(t types.Type) bool {
@@ -881,7 +898,7 @@ func (w *walker) deep(t types.Type, at ast.Expr, writes bool) {
 			w.touch(l, at, w.e.write, "changes what is behind")
 		}
 	}
-	types_ := &w.f.Analysis.types
+	kinds := &w.f.Analysis.types
 	visit = func(t types.Type) {
 		if t == nil || seen[t] || w.f.Analysis.API.IsTensor(t) {
 			return
@@ -889,13 +906,13 @@ func (w *walker) deep(t types.Type, at ast.Expr, writes bool) {
 		seen[t] = true
 		switch u := t.Underlying().(type) {
 		case *types.Slice:
-			touch(Loc{Kind: Elem, Type: types_.of(u.Elem())})
+			touch(Loc{Kind: Elem, Type: kinds.of(u.Elem())})
 			visit(u.Elem())
 		case *types.Pointer:
-			touch(Loc{Kind: Deref, Type: types_.of(u.Elem())})
+			touch(Loc{Kind: Deref, Type: kinds.of(u.Elem())})
 			visit(u.Elem())
 		case *types.Map:
-			touch(Loc{Kind: MapElem, Type: types_.of(u)})
+			touch(Loc{Kind: MapElem, Type: kinds.of(u)})
 			visit(u.Key())
 			visit(u.Elem())
 		case *types.Array:
