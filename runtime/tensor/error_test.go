@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -155,6 +156,42 @@ func TestLines(t *testing.T) {
 			if !strings.HasSuffix(ev.File, "error_test.go") || ev.Line != want {
 				t.Errorf("%s: %s was enqueued at %s:%d, want line %d", what, ev.Op, ev.File, ev.Line, want)
 			}
+		}
+	}
+}
+
+// wrapper embeds a tensor: calls by way of an interface pass through methods that the compiler has written.
+type wrapper struct{ *tensor.Tensor }
+
+// The line of a call is the caller's, also where the compiler has put something in between,
+// or has merged the function of another package that makes the call into the caller.
+func TestLinesOfCompiledCalls(t *testing.T) {
+	sim, err := device.Open("sim:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := engine.New(engine.Options{})
+	defer tensor.SetEngine(e)()
+	defer func(out *os.File) { os.Stdout = out }(os.Stdout)
+	if os.Stdout, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Stdout.Close()
+	x := tensor.On(sim).Ones(2)
+	exp := interface{ Exp() *tensor.Tensor }(wrapper{x}).Exp
+	var events []engine.Event
+	defer e.Record(func(ev engine.Event) { events = append(events, ev) })()
+	for what, at := range map[string]func() int{
+		"Println":    func() int { fmt.Println(x); return line() },
+		"interface":  func() int { interface{ Abs() *tensor.Tensor }(wrapper{x}).Abs(); return line() },
+		"method":     func() int { exp(); return line() },
+		"expression": func() int { wrapper.Neg(wrapper{x}); return line() },
+		"deferred":   func() (n int) { defer x.Sqrt(); return line() },
+	} {
+		events = nil
+		want := at()
+		if len(events) != 1 || !strings.HasSuffix(events[0].File, "error_test.go") || events[0].Line != want {
+			t.Errorf("%s: enqueued %+v, want line %d", what, events, want)
 		}
 	}
 }
