@@ -229,7 +229,7 @@ func (g *generator) print(pkg *load.Package, units []*unit) (err error) {
 // check looks at the text of units again and takes back the functions that
 // are not what they should be. It reports whether there were any.
 func (g *generator) check(pkg *load.Package, units []*unit) (wrong bool, err error) {
-	generated := make(map[string][]byte)
+	generated, rewritten := make(map[string][]byte), make(map[string]bool)
 	var found []mismatch
 	for _, u := range units {
 		if u.text == nil {
@@ -240,12 +240,13 @@ func (g *generator) check(pkg *load.Package, units []*unit) (wrong bool, err err
 		for _, j := range u.jobs {
 			if j.deferral != nil {
 				pairs[g.keyOf(j)] = key(j.decl)
+				rewritten[g.keyOf(j)] = true
 			}
 		}
 		found = append(found, undone(u.text, pkg.Source(u.file).Text, pairs)...)
 	}
 	if len(found) == 0 && len(generated) > 0 {
-		found = recheck(pkg, generated, g.known)
+		found = recheck(pkg, generated, rewritten, g.known)
 	}
 	for _, m := range found {
 		if !g.takeBack(pkg, units, m) {

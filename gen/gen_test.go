@@ -85,6 +85,27 @@ func TestRewrittenIsDone(t *testing.T) {
 	}
 	text := strings.Replace(string(r.Files[0].Text), gen.Header, "// By hand.", 1)
 	write(t, filepath.Join(dir, "q.go"), []byte(strings.ReplaceAll(strings.ReplaceAll(text, "sumWindow", "w"), "SumAsync", "Done")))
+	// Somebody writes such code by hand, in another way.
+	write(t, filepath.Join(dir, "r.go"), []byte(`package p
+
+import (
+	asyncrt "github.com/asyncgen/asyncgen/runtime"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+func byHand(xs []*tensor.Tensor) (total float64) {
+	later := asyncrt.NewLater[struct{}](3)
+	for _, x := range xs {
+		at := later.Read(x)
+		later.Do(func() { total += at.Item() })
+	}
+	later.Flush()
+	for _, x := range xs {
+		total += x.Sum().Item()
+	}
+	return total
+}
+`))
 	again, err := gen.Generate(context.Background(), gen.Config{Dir: dir, All: true})
 	if err != nil {
 		t.Fatal(err)

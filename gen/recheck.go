@@ -12,10 +12,10 @@ import (
 )
 
 // recheck compiles the package with the generated files, in memory, and looks
-// at every entry of a backlog again: no statement outside entries may use a
+// at every entry of a backlog of the rewritten functions again: no statement outside entries may use a
 // variable that an entry changes before the backlog is flushed, nor change one
 // that an entry uses. Like undone it trusts nothing that the planning found.
-func recheck(pkg *load.Package, generated map[string][]byte, packages map[string]*types.Package) []mismatch {
+func recheck(pkg *load.Package, generated map[string][]byte, rewritten map[string]bool, packages map[string]*types.Package) []mismatch {
 	fset := token.NewFileSet()
 	var files []*ast.File
 	own := make(map[*ast.File]bool)
@@ -60,7 +60,7 @@ func recheck(pkg *load.Package, generated map[string][]byte, packages map[string
 	}
 	for file := range own {
 		for _, d := range file.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok && fn.Body != nil {
+			if fn, ok := d.(*ast.FuncDecl); ok && rewritten[key(fn)] {
 				if text := outOfTurn(fn, info); text != "" {
 					found = append(found, mismatch{key(fn), text})
 				}
@@ -140,6 +140,12 @@ type entry struct {
 // outOfTurn returns how a statement of fn disturbs an entry, or "".
 func outOfTurn(fn *ast.FuncDecl, info *types.Info) string {
 	laters := make(map[types.Object]bool)
+	ast.Inspect(fn, func(n ast.Node) bool {
+		if a, ok := n.(*ast.AssignStmt); ok && isNewLater(a) {
+			laters[info.Defs[a.Lhs[0].(*ast.Ident)]] = true
+		}
+		return true
+	})
 	var entries []entry
 	var stack []ast.Node
 	flushed := make(map[ast.Node]bool) // statements right after a flush
@@ -151,10 +157,6 @@ func outOfTurn(fn *ast.FuncDecl, info *types.Info) string {
 		}
 		stack = append(stack, n)
 		switch n := n.(type) {
-		case *ast.AssignStmt:
-			if isNewLater(n) {
-				laters[info.Defs[n.Lhs[0].(*ast.Ident)]] = true
-			}
 		case *ast.BlockStmt:
 			markFlushed(n.List, flushed, ended, info, laters)
 		case *ast.CaseClause:
@@ -166,13 +168,34 @@ func outOfTurn(fn *ast.FuncDecl, info *types.Info) string {
 		}
 		return true
 	})
+	if text := unclosed(fn, info, laters); text != "" {
+		return text
+	}
 	for _, e := range entries {
 		if len(e.loops) == 0 {
 			return "an entry is outside all loops"
 		}
+		if f, ok := e.loops[0].(*ast.ForStmt); !ended[e.loops[0]] && (!ok || f.Cond != nil) {
+			return "the backlog is not flushed after the loop"
+		}
 		if text := e.disturbed(fn, info, entries, flushed); text != "" {
 			return text
 		}
+	}
+	return ""
+}
+
+// unclosed returns that a backlog of fn is not closed on every way out, or "".
+func unclosed(fn *ast.FuncDecl, info *types.Info, laters map[types.Object]bool) string {
+	closed := 0
+	ast.Inspect(fn, func(n ast.Node) bool {
+		if d, ok := n.(*ast.DeferStmt); ok && method(d.Call, info, laters) == "Close" {
+			closed++
+		}
+		return true
+	})
+	if closed != len(laters) {
+		return "a backlog is not closed when the function panics"
 	}
 	return ""
 }
@@ -273,8 +296,8 @@ func (e entry) disturbed(fn *ast.FuncDecl, info *types.Info, entries []entry, fl
 		if flushed[n] {
 			return false
 		}
-		if _, ok := n.(*ast.ReturnStmt); ok {
-			return true
+		if _, ok := n.(*ast.ReturnStmt); ok && text == "" {
+			text = "the backlog is not flushed before a return"
 		}
 		for _, v := range assigned(n, info) {
 			if used[v] && e.after(v, n) {

@@ -1,0 +1,105 @@
+package gen
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/gen/internal/load"
+)
+
+const checkedSource = `package p
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+//asyncgen:kernel
+func Train(out io.Writer, w *tensor.Tensor, xs []*tensor.Tensor) (float64, error) {
+	total, step := 0.0, 0
+	for i, x := range xs {
+		step++
+		w = w.Add(x.MulScalar(float64(step)))
+		total += w.Sum().Item()
+		if i == 7 {
+			return total, nil
+		}
+		l := x.Mean().Item()
+		w = w.Neg()
+		fmt.Fprintln(out, step, l)
+		step++
+	}
+	return total, nil
+}
+`
+
+// TestChecksNotice: the two checks of the output see each kind of damage that
+// the generator could do, in the text that it really writes.
+func TestChecksNotice(t *testing.T) {
+	dir := t.TempDir()
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"p.go":   checkedSource,
+		"go.sum": string(sum),
+		"go.mod": fmt.Sprintf("module example.com/user\n\ngo 1.26\n\nrequire (\n\tgithub.com/asyncgen/asyncgen v0.0.0\n\tgonum.org/v1/gonum v0.17.0\n)\n\n"+
+			"replace github.com/asyncgen/asyncgen => %s\n", root),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	result, err := Generate(context.Background(), Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	prog, err := load.Load(context.Background(), load.Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := string(result.Files[0].Text)
+	check := func(text string) []mismatch {
+		found := undone([]byte(text), []byte(checkedSource), map[string]string{"TrainAsync": "Train"})
+		return append(found, recheck(prog.Roots[0], map[string][]byte{result.Files[0].Path: []byte(text)}, map[string]bool{"TrainAsync": true}, known(prog))...)
+	}
+	if found := check(good); len(found) > 0 {
+		t.Fatalf("good output: %v\n%s", found, good)
+	}
+	for name, c := range map[string]struct{ old, new, want string }{
+		"no flush after the loop":  {"\t}\n\tlater.Flush()\n", "\t}\n", "not flushed after the loop"},
+		"no flush before a return": {"\t\t\tlater.Flush()\n\t\t\treturn", "\t\t\treturn", "not flushed before a return"},
+		"not closed":               {"\tdefer later.Close()\n", "", "not closed"},
+		"no copy":                  {"\t\tstepAt := step\n", "", "does not compile"},
+		"copy not used":            {"fmt.Fprintln(out, stepAt, l)", "fmt.Fprintln(out, step, l, stepAt-stepAt)", "where the original has"},
+		"variable for its copy":    {"stepAt := step\n\t\tlater.Do(func() { fmt.Fprintln(out, stepAt, l) })", "later.Do(func() { fmt.Fprintln(out, step, l) })", "changes step out of turn"},
+		"statement gone":           {"\t\tw = w.Neg()\n", "", "where the original has"},
+		"statements change places": {"step++\n\t\tw = w.Add(x.MulScalar(float64(step)))", "w = w.Add(x.MulScalar(float64(step)))\n\t\tstep++", "where the original has"},
+		"read of another tensor":   {"later.Read(x.Mean())", "later.Read(w.Mean())", "where the original has"},
+		"value used before it is":  {"\t\tw = w.Neg()\n", "\t\tw = w.Neg()\n\t\t_ = l\n", "uses l out of turn"},
+		"does not parse":           {"func TrainAsync(", "func TrainAsync((", "expected"},
+		"function gone":            {"func TrainAsync(", "func Other(", "missing"},
+		"entry outside the loop":   {"\tlater.Flush()\n\treturn total, nil\n}", "\tlater.Flush()\n\tlater.Do(func() {})\n\treturn total, nil\n}", "outside all loops"},
+	} {
+		damaged := strings.Replace(good, c.old, c.new, 1)
+		if damaged == good {
+			t.Errorf("%s: %q is not in\n%s", name, c.old, good)
+			continue
+		}
+		found := check(damaged)
+		if !strings.Contains(fmt.Sprint(found), c.want) {
+			t.Errorf("%s: found %v, want %q", name, found, c.want)
+		}
+	}
+}
