@@ -27,11 +27,11 @@ var judges = map[kernel.Prim]judge{
 	kernel.PrimDiv:   {exact: true, two: func(x, y float64) float64 { return x / y }, ints: quotient},
 	kernel.PrimMax:   {exact: true, two: nanWins(math.Max), ints: func(x, y int64) int64 { return max(x, y) }},
 	kernel.PrimMin:   {exact: true, two: nanWins(math.Min), ints: func(x, y int64) int64 { return min(x, y) }},
-	kernel.PrimPow:   {two: math.Pow, ints: power},
+	kernel.PrimPow:   {two: raised, ints: power},
 	kernel.PrimSqrt:  {exact: true, one: math.Sqrt},
 	kernel.PrimExp:   {one: math.Exp},
 	kernel.PrimExpm1: {one: math.Expm1},
-	kernel.PrimLog:   {one: math.Log},
+	kernel.PrimLog:   {one: logarithm},
 	kernel.PrimLog1p: {one: math.Log1p},
 	kernel.PrimSin:   {one: math.Sin},
 	kernel.PrimCos:   {one: math.Cos},
@@ -66,6 +66,24 @@ func nanWins(f func(x, y float64) float64) func(x, y float64) float64 {
 		return f(x, y)
 	}
 }
+
+// logarithm is math.Log where that is right everywhere: not on amd64, for denormal numbers.
+func logarithm(x float64) float64 {
+	if isDenormal(x) {
+		return math.Log(x*0x1p60) - 60*math.Ln2
+	}
+	return math.Log(x)
+}
+
+// raised is math.Pow, which takes the logarithm of x unless y is an integer.
+func raised(x, y float64) float64 {
+	if isDenormal(x) && y != math.Trunc(y) {
+		return math.Pow(math.Sqrt(x), 2*y)
+	}
+	return math.Pow(x, y)
+}
+
+func isDenormal(x float64) bool { return 0 < x && x < 0x1p-1022 }
 
 // quotient truncates by way of the absolute values.
 func quotient(x, y int64) int64 {

@@ -108,14 +108,14 @@ func init() { // not an initialiser: the derivatives use the table
 			func(e *Expr, k int) *Expr { return winner(e.in[1-k], e.in[k]) }},
 		PrimMin: {"min", 2, "min(x, y)", funcs(minimum[float32], minimum[float64], minimum[int64]),
 			func(e *Expr, k int) *Expr { return winner(e.in[k], e.in[1-k]) }},
-		PrimPow: {"pow", 2, "pow(x, y)", funcs(pow32, math.Pow, powInt), partialPow},
+		PrimPow: {"pow", 2, "pow(x, y)", funcs(pow32, pow, powInt), partialPow},
 		PrimSqrt: {"sqrt", 1, "sqrt(x)", float(math.Sqrt),
 			func(e *Expr, _ int) *Expr { return Div(like(e, 0.5), e) }},
 		PrimExp: {"exp", 1, "exp(x)", float(math.Exp),
 			func(e *Expr, _ int) *Expr { return e }},
 		PrimExpm1: {"expm1", 1, "expm1(x)", float(math.Expm1),
 			func(e *Expr, _ int) *Expr { return Exp(e.in[0]) }},
-		PrimLog: {"log", 1, "log(x)", float(math.Log),
+		PrimLog: {"log", 1, "log(x)", float(log),
 			func(e *Expr, _ int) *Expr { return Div(like(e, 1), e.in[0]) }},
 		PrimLog1p: {"log1p", 1, "log1p(x)", float(math.Log1p),
 			func(e *Expr, _ int) *Expr { return Div(like(e, 1), Add(like(e, 1), e.in[0])) }},
@@ -223,6 +223,26 @@ func absInt(x int64) int64 {
 		return -x
 	}
 	return x
+}
+
+// smallestNormal is the least positive float64 with all of its digits.
+const smallestNormal = 0x1p-1022
+
+// log is math.Log, and right for denormal numbers: the assembly of math.Log for amd64
+// takes their exponent for that of normal ones.
+func log(x float64) float64 {
+	if 0 < x && x < smallestNormal {
+		return 2 * math.Log(math.Sqrt(x))
+	}
+	return math.Log(x)
+}
+
+// pow is math.Pow, which takes the logarithm where y is no integer; see log.
+func pow(x, y float64) float64 {
+	if 0 < x && x < smallestNormal && y != math.Trunc(y) {
+		return math.Pow(math.Sqrt(x), 2*y)
+	}
+	return math.Pow(x, y)
 }
 
 func pow32(x, y float32) float32 { return float32(math.Pow(float64(x), float64(y))) }
