@@ -150,7 +150,7 @@ func reduction(name string, r kernel.Reducer) func(*Plan) {
 			args.Strides[1] = strides
 		}
 		n := args.Shape[:args.Kept].Size()
-		if length == 0 && n > 0 && (name == "Max" || name == "Min") {
+		if length == 0 && (name == "Max" || name == "Min") {
 			p.wrong(name, MistakeEmpty, 1)
 		}
 		p.DType = p.Types[0]
