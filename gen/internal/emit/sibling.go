@@ -218,7 +218,7 @@ func (s *sibling) function(k Kernel, window string) string {
 	p := &printer{editor: e, style: pretty{window}, fset: s.pkg.Fset, comments: s.file.Comments, d: k.Deferral}
 	p.function()
 	for loop, code := range k.Deferral.Refusals {
-		e.insert(p.start(loop), fmt.Sprintf("// This loop waits in every iteration: asyncgen explain %s.\n", code))
+		e.insert(loop.Pos(), fmt.Sprintf("// This loop waits in every iteration: asyncgen explain %s.\n", code))
 	}
 	return e.render(k.Decl.Type.Func, k.Decl.Name.Pos()) + k.Name + trim(e.render(k.Decl.Name.End(), k.Decl.End()))
 }
