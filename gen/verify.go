@@ -193,13 +193,15 @@ type undoer struct {
 
 	laters map[string]bool
 	stands map[string]ast.Expr // what a Read or a copy stands for
-	hoists map[string]bool     // variables declared in front of the entry that sets them
+	hoists map[string]int      // how many variables of a name are declared in front of the entry that sets them
+	open   map[string]bool     // those of them that are not set yet
 }
 
 func (u *undoer) undo(fn *ast.FuncDecl) *ast.FuncDecl {
-	u.laters, u.stands, u.hoists = make(map[string]bool), make(map[string]ast.Expr), make(map[string]bool)
+	u.laters, u.stands = make(map[string]bool), make(map[string]ast.Expr)
+	u.hoists, u.open = make(map[string]int), make(map[string]bool)
 	for name, n := range bareDecls(fn) {
-		u.hoists[name] = n > u.declared[name]
+		u.hoists[name] = n - u.declared[name]
 	}
 	ast.Inspect(fn, func(n ast.Node) bool {
 		if a, ok := n.(*ast.AssignStmt); ok {
@@ -216,7 +218,9 @@ func (u *undoer) undo(fn *ast.FuncDecl) *ast.FuncDecl {
 				u.define(n)
 			}
 		case *ast.DeclStmt:
-			if name, ok := bareDecl(n); ok && u.hoists[name] {
+			if name, ok := bareDecl(n); ok && u.hoists[name] > 0 {
+				u.hoists[name]--
+				u.open[name] = true
 				c.Delete()
 			}
 		case *ast.DeferStmt:
@@ -272,9 +276,9 @@ func (u *undoer) isNew(a *ast.AssignStmt) bool {
 // define makes an assignment to a hoisted variable a definition again.
 func (u *undoer) define(a *ast.AssignStmt) {
 	for _, lhs := range a.Lhs {
-		if id, ok := lhs.(*ast.Ident); ok && u.hoists[id.Name] && a.Tok == token.ASSIGN {
+		if id, ok := lhs.(*ast.Ident); ok && u.open[id.Name] {
 			a.Tok = token.DEFINE
-			u.hoists[id.Name] = len(a.Lhs) > 1 // the first is the definition
+			delete(u.open, id.Name)
 		}
 	}
 }

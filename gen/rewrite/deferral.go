@@ -369,6 +369,9 @@ func (a *attempt) obstacle(u *plan.Unit) *plan.Reason {
 			return &r
 		}
 	}
+	if e.Ends != nil && a.lastEntry(u) {
+		return &plan.Reason{Code: plan.DecidesExit, Cause: *e.Ends, Hint: "give the loop a condition, or return from it"}
+	}
 	if e.Enqueues != nil {
 		r := plan.Reason{Code: plan.FeedsDevice, Cause: *e.Enqueues, Hint: "keep the computation on tensors"}
 		if u.Whole {
@@ -387,6 +390,28 @@ func (a *attempt) obstacle(u *plan.Unit) *plan.Reason {
 		}
 	}
 	return a.entangled(u)
+}
+
+// lastEntry reports whether u may be put off and nothing after it, in a loop
+// that has no other end: it would never run.
+func (a *attempt) lastEntry(u *plan.Unit) bool {
+	for l := u.Stmt.Loop(); l != nil; l = l.Loop() {
+		if !l.IsBounded() && (u.Stmt.Parent != l || a.continues(l)) {
+			return true
+		}
+	}
+	return false
+}
+
+// continues reports whether some iterations of loop may end before the end of
+// its body.
+func (a *attempt) continues(loop *plan.Stmt) bool {
+	for s := range loop.All {
+		if b, ok := s.Inner().(*ast.BranchStmt); ok && b.Tok == token.CONTINUE {
+			return true
+		}
+	}
+	return false
 }
 
 // entangled returns why the reads of u can't be taken before it, or nil.

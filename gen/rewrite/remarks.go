@@ -96,6 +96,11 @@ func (a *attempt) refusals() []plan.Remark {
 			rs = append(rs, a.refusal(u.Stmt, refuse{Reason: reason(*c, plan.OnlyNow)}))
 		}
 	}
+	for _, u := range a.units { // what waits in some iterations, if nothing waits in all
+		if r, ok := a.now[u.Stmt]; ok && len(rs) == 0 && len(u.Reads) > 0 {
+			rs = append(rs, a.refusal(u.Stmt, r))
+		}
+	}
 	if len(rs) == 0 {
 		rs = append(rs, plan.Remark{Code: plan.NoRead, Verdict: plan.Skipped, Pos: a.position(a.loop.Node.Pos()), Function: a.f.Decl.Name.Name,
 			Message: "the loop has no read in it that could come later"})

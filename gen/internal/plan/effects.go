@@ -25,6 +25,7 @@ type Effects struct {
 	Polls    *Cause // asks a context whether it is done
 	Stamps   *Cause // writes the time of the call: log.Print
 	Leaves   *Cause // contains a function literal that something may call later
+	Ends     *Cause // may end the function, the goroutine or the process: panic, log.Fatal
 }
 
 func (e *Effects) read(l Loc, c Cause) {
@@ -62,7 +63,7 @@ func (e *Effects) add(o *Effects) {
 func (e *Effects) addFlags(o *Effects) {
 	for _, f := range []struct{ to, from **Cause }{
 		{&e.Enqueues, &o.Enqueues}, {&e.Waits, &o.Waits}, {&e.Barrier, &o.Barrier}, {&e.Clock, &o.Clock},
-		{&e.Polls, &o.Polls}, {&e.Stamps, &o.Stamps}, {&e.Leaves, &o.Leaves},
+		{&e.Polls, &o.Polls}, {&e.Stamps, &o.Stamps}, {&e.Leaves, &o.Leaves}, {&e.Ends, &o.Ends},
 	} {
 		if *f.from != nil {
 			note(f.to, **f.from)
@@ -86,7 +87,7 @@ func (e *Effects) addCall(callee *Effects, pos token.Pos, name string) {
 	}
 	for _, f := range []struct{ to, from **Cause }{
 		{&e.Enqueues, &callee.Enqueues}, {&e.Waits, &callee.Waits}, {&e.Barrier, &callee.Barrier}, {&e.Clock, &callee.Clock},
-		{&e.Polls, &callee.Polls}, {&e.Stamps, &callee.Stamps}, {&e.Leaves, &callee.Leaves},
+		{&e.Polls, &callee.Polls}, {&e.Stamps, &callee.Stamps}, {&e.Leaves, &callee.Leaves}, {&e.Ends, &callee.Ends},
 	} {
 		if *f.from != nil {
 			note(f.to, through(**f.from))

@@ -243,17 +243,24 @@ func (f *Function) takeAddress(e ast.Expr) {
 	}
 }
 
-// mark applies set to the variables of f that are used in n and declared
-// outside it.
+// mark applies set to the variables that are used in n and declared outside it.
 func (f *Function) mark(n ast.Node, set func(*varFacts)) {
+	for _, id := range f.captured(n) {
+		set(f.fact(f.variable(id)))
+	}
+}
+
+// captured returns where n uses variables that are declared outside it.
+func (f *Function) captured(n ast.Node) (uses []*ast.Ident) {
 	ast.Inspect(n, func(m ast.Node) bool {
 		if id, ok := m.(*ast.Ident); ok {
 			if v := f.variable(id); v != nil && (v.Pos() < n.Pos() || v.Pos() >= n.End()) {
-				set(f.fact(v))
+				uses = append(uses, id)
 			}
 		}
 		return true
 	})
+	return uses
 }
 
 // isTame reports whether lit is called only where the source shows it: at
@@ -349,7 +356,7 @@ func (f *Function) keepsOwner(id *ast.Ident, v *types.Var) bool {
 	case *ast.BinaryExpr:
 		return true // compared, with nil
 	case *ast.ReturnStmt:
-		return true
+		return !f.inLiteral(p)
 	case *ast.AssignStmt:
 		for i, lhs := range p.Lhs {
 			if lhs == id {
@@ -366,6 +373,16 @@ func (f *Function) keepsOwner(id *ast.Ident, v *types.Var) bool {
 		return false
 	case *ast.CallExpr:
 		return f.onlyLooks(p, id, v)
+	}
+	return false
+}
+
+// inLiteral reports whether n stands in a function literal.
+func (f *Function) inLiteral(n ast.Node) bool {
+	for ; n != nil; n = f.parents[n] {
+		if _, ok := n.(*ast.FuncLit); ok {
+			return true
+		}
 	}
 	return false
 }

@@ -62,7 +62,11 @@ var stdFuncs = table(map[stdKind]string{
 		context.Background context.TODO`,
 	stdMutates: `
 		maps.Copy maps.Insert slices.Reverse slices.Sort slices.Insert slices.Delete slices.Replace slices.Grow slices.Compact
-		sort.Float64s sort.Ints sort.Strings`,
+		sort.Float64s sort.Ints sort.Strings
+		strconv.AppendBool strconv.AppendFloat strconv.AppendInt strconv.AppendUint strconv.AppendQuote strconv.AppendQuoteRune
+		strconv.AppendQuoteRuneToASCII strconv.AppendQuoteRuneToGraphic strconv.AppendQuoteToASCII strconv.AppendQuoteToGraphic
+		(time.Time).AppendFormat (time.Time).AppendText (time.Time).AppendBinary
+		unicode/utf8.AppendRune unicode/utf8.EncodeRune unicode/utf16.AppendRune`,
 	stdPrints: `
 		fmt.Print fmt.Printf fmt.Println fmt.Fprint fmt.Fprintf fmt.Fprintln
 		(*testing.common).Log (*testing.common).Logf (*testing.common).Error (*testing.common).Errorf (*testing.common).Fatal (*testing.common).Fatalf

@@ -46,6 +46,30 @@ func isLoop(n ast.Node) bool {
 	return false
 }
 
+// IsBounded reports whether the loop s looks as if it came to an end by itself:
+// it ranges over something finite, or has a comparison for a condition.
+func (s *Stmt) IsBounded() bool {
+	switch n := s.Inner().(type) {
+	case *ast.ForStmt:
+		return bounds(n.Cond)
+	case *ast.RangeStmt:
+		switch s.f.Info.TypeOf(n.X).Underlying().(type) {
+		case *types.Chan, *types.Signature:
+			return false
+		}
+	}
+	return true
+}
+
+// bounds reports whether a condition contains a comparison that must hold.
+func bounds(cond ast.Expr) bool {
+	c, ok := ast.Unparen(cond).(*ast.BinaryExpr)
+	if !ok || c.Op == token.LOR {
+		return false
+	}
+	return c.Op != token.LAND || bounds(c.X) || bounds(c.Y)
+}
+
 // IsCompound reports whether s has statements in it.
 func (s *Stmt) IsCompound() bool { return s.Bodies != nil }
 

@@ -280,10 +280,13 @@ func (w *walker) composite(e *ast.CompositeLit) {
 }
 
 // literal walks a function literal where it is a value. What it does counts
-// where it is called.
+// where it is called; if that is not known, it hands its variables out here.
 func (w *walker) literal(lit *ast.FuncLit) {
 	if !w.f.isTame(lit) {
 		note(&w.e.Leaves, cause(lit, "makes a function that may be called at another time").as(UnknownEffects))
+		for _, id := range w.f.captured(lit) {
+			w.touch(w.place(id), id, w.e.read, "hands out")
+		}
 	}
 }
 
@@ -401,7 +404,7 @@ func (w *walker) place(e ast.Expr) Loc {
 		if field, ok := sel.Obj().(*types.Var); ok && (sel.Indirect() || isPointer(sel.Recv())) {
 			return Loc{Kind: Field, Obj: field.Origin()}
 		}
-		if l := w.place(e.X); l.Kind == Var || l.Kind == Own {
+		if l := w.place(e.X); l.Kind == Var || l.Kind == Own || l.Kind == MapElem {
 			return l
 		}
 		if field, ok := sel.Obj().(*types.Var); ok {
@@ -469,6 +472,9 @@ func (w *walker) call(call *ast.CallExpr) {
 			note(&w.e.Barrier, cause(call, "uses unsafe, so that effects are unknown").as(UnknownEffects))
 		}
 		return
+	}
+	if w.f.NeverReturns(call) {
+		note(&w.e.Ends, cause(call, "calls %s", text(call.Fun)))
 	}
 	if name := w.f.builtin(call); name != "" {
 		w.builtin(name, call)
@@ -612,9 +618,22 @@ func (w *walker) operands(call *ast.CallExpr) {
 			} else {
 				w.expr(fun.X)
 			}
+			if t, ok := copiedReceiver(sel); ok {
+				w.e.read(Loc{Kind: Deref, Type: w.f.Analysis.types.of(t)}, cause(fun.X, "reads what is behind %s", text(fun.X)))
+			}
 		}
 	}
 	w.exprs(call.Args)
+}
+
+// copiedReceiver returns the type of the receiver of a method that gets a copy
+// of what a pointer leads to.
+func copiedReceiver(sel *types.Selection) (types.Type, bool) {
+	recv := sel.Obj().(*types.Func).Signature().Recv()
+	if recv == nil || isInterface(recv.Type()) || isPointer(recv.Type()) {
+		return nil, false
+	}
+	return recv.Type(), sel.Indirect() || isPointer(sel.Recv())
 }
 
 func (w *walker) tameArgs(call *ast.CallExpr) bool {
@@ -710,6 +729,9 @@ func (w *walker) effectOf(kind stdKind, fn *types.Func, call *ast.CallExpr) {
 			w.deep(w.f.Info.TypeOf(arg), arg, kind == stdMutates && i == 0)
 		}
 	case stdStream:
+		for _, arg := range call.Args {
+			w.deep(w.f.Info.TypeOf(arg), arg, false)
+		}
 		w.e.read(Loc{Kind: World}, c)
 		w.e.write(Loc{Kind: World}, c)
 		w.wrapped(fn, call)
@@ -766,6 +788,9 @@ func (w *walker) format(fn *types.Func, call *ast.CallExpr) {
 	for i, arg := range call.Args {
 		if i < variadic || call.Ellipsis.IsValid() {
 			w.expr(arg)
+			if i < variadic && !isInterface(fn.Signature().Params().At(i).Type()) {
+				w.deep(w.f.Info.TypeOf(arg), arg, strings.HasPrefix(fn.Name(), "Append"))
+			}
 			if i >= variadic {
 				note(&w.e.Barrier, cause(arg, "formats %s, whose types are not known", text(arg)).as(UnknownEffects))
 			}
@@ -797,8 +822,9 @@ func (w *walker) formatted(arg ast.Expr, faithful bool) {
 }
 
 // faithfulVerbs reports whether the format of a call, if it has one, is a
-// constant without verbs that tell a tensor from its Read: %T, %p, %#v, and %i,
-// which names the device.
+// constant that prints each operand once, and none with a verb that tells a
+// tensor from its Read: %T, %p, %#v, and %i, which names the device. What fmt
+// says of an operand too many names its type as well.
 func (w *walker) faithfulVerbs(fn *types.Func, call *ast.CallExpr) bool {
 	if !strings.HasSuffix(fn.Name(), "f") {
 		return true
@@ -811,13 +837,21 @@ func (w *walker) faithfulVerbs(fn *types.Func, call *ast.CallExpr) bool {
 	if tv.Value == nil || tv.Value.Kind() != constant.String {
 		return false
 	}
-	for _, verb := range strings.Split(constant.StringVal(tv.Value), "%")[1:] {
-		rest := strings.TrimLeft(verb, "+-0 123456789.")
-		if rest != "" && strings.ContainsRune("Tpi#[*", rune(rest[0])) {
-			return false
+	operands := 0
+	for format := constant.StringVal(tv.Value); ; {
+		_, rest, found := strings.Cut(format, "%")
+		if !found {
+			return operands == len(call.Args)-at-1
 		}
+		rest = strings.TrimLeft(rest, "+-0 123456789.")
+		switch {
+		case rest == "" || strings.ContainsRune("Tpi#[*", rune(rest[0])):
+			return false
+		case rest[0] != '%':
+			operands++
+		}
+		format = rest[1:]
 	}
-	return true
 }
 
 // addRead records a read that can be put off.
@@ -1004,10 +1038,17 @@ func (f *Function) isDropped(call *ast.CallExpr) bool {
 	return false
 }
 
+// isTensorValue reports whether e is a tensor, and not the type as in
+// (*tensor.Tensor).Item(t).
+func (w *walker) isTensorValue(e ast.Expr) bool {
+	tv := w.f.Info.Types[e]
+	return tv.IsValue() && w.f.Analysis.API.IsTensor(tv.Type)
+}
+
 // read walks a call that waits for a tensor.
 func (w *walker) read(api tensorapi.Func, fn *types.Func, call *ast.CallExpr) {
 	if w.reads != nil && !w.f.isDropped(call) {
-		if sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr); ok && api.Arg == tensorapi.Recv && w.f.Analysis.API.IsTensor(w.f.Info.TypeOf(sel.X)) {
+		if sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr); ok && api.Arg == tensorapi.Recv && w.isTensorValue(sel.X) {
 			if method, ok := readMethods[fn.Name()]; ok {
 				w.exprs(call.Args)
 				w.addRead(&Read{Expr: call, Operand: sel.X, Method: method})
