@@ -72,9 +72,11 @@ type Device struct {
 type Side struct {
 	Status string          `json:"status"` // "exit status 0"
 	Times  []time.Duration `json:"times_ns"`
-	Peak   int64           `json:"peak_bytes"` // the largest of the runs; 0 where the system does not tell
-	Stderr string          `json:"stderr"`     // of the last run
-	Sync   report.Counts   `json:"sync"`       // of a run of its own, whose time does not count
+	Stderr string          `json:"stderr"` // of the last timed run
+
+	// Of a run more, whose time does not count.
+	Sync report.Counts `json:"sync"`
+	Peak int64         `json:"peak_bytes"` // 0 where the system does not tell
 }
 
 // Time is the median of the timed runs.
@@ -201,7 +203,7 @@ func checkDevices(names []string) error {
 
 // compareOn runs the two programs on one device: the original twice, to see
 // that it does the same every time; both in turn, for time; and each once
-// more with a report of its waits, which costs a little time.
+// more with a report of its waits and an eye on its memory, which costs a little time.
 func compareOn(ctx context.Context, cfg Config, temp string, p *programs, name string) (*Device, error) {
 	r := runner{ctx: ctx, cfg: cfg, device: name, original: p.original, rewritten: p.rewritten, temp: temp}
 	want, err := r.stable()
@@ -237,7 +239,7 @@ type runner struct {
 func (r *runner) run(path, step, reportTo string) (*process, error) {
 	r.cfg.Progress(fmt.Sprintf("%s: %s", r.device, step))
 	env := environment("ASYNCGEN_DEVICE="+r.device, "ASYNCGEN_REPORT="+reportTo)
-	p, err := runProcess(r.ctx, r.cfg.Timeout, r.cfg.Dir, env, path, r.cfg.Args...)
+	p, err := runProcess(r.ctx, r.cfg.Timeout, r.cfg.Dir, env, reportTo != "", path, r.cfg.Args...)
 	if err != nil {
 		who := "the program as written"
 		if path == r.rewritten {
@@ -308,14 +310,14 @@ func (r *runner) timed(d *Device, want *process) error {
 	return nil
 }
 
-// reported runs each program once with a report, and keeps its totals.
+// reported runs each program once with a report, and keeps its totals and the peak of memory.
 func (r *runner) reported(d *Device) error {
 	for _, side := range []struct {
 		path, name string
-		sync       *report.Counts
+		*Side
 	}{
-		{r.original, "as written", &d.Original.Sync},
-		{r.rewritten, "rewritten", &d.Rewritten.Sync},
+		{r.original, "as written", &d.Original},
+		{r.rewritten, "rewritten", &d.Rewritten},
 	} {
 		if len(d.Differences) > 0 && side.path == r.rewritten {
 			return nil // it may hang again
@@ -324,17 +326,19 @@ func (r *runner) reported(d *Device) error {
 		if err := os.RemoveAll(file); err != nil {
 			return err
 		}
-		if _, err := r.run(side.path, "waits "+side.name, file); err != nil {
+		p, err := r.run(side.path, "waits "+side.name, file)
+		if err != nil {
 			return err
 		}
+		side.Peak = p.peak
 		rep, err := report.ReadFile(file)
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // the engine was never started
-			*side.sync = report.Counts{}
+			side.Sync = report.Counts{}
 		case err != nil:
 			return err
 		default:
-			*side.sync = rep.Total
+			side.Sync = rep.Total
 		}
 	}
 	return nil
@@ -344,7 +348,6 @@ func (r *runner) reported(d *Device) error {
 func (s *Side) add(p *process) {
 	s.Status = p.status
 	s.Times = append(s.Times, p.elapsed)
-	s.Peak = max(s.Peak, p.peak)
 	s.Stderr = string(p.stderr)
 }
 

@@ -21,7 +21,7 @@ type process struct {
 	stdout, stderr []byte
 	status         string // "exit status 0", "signal: segmentation fault"
 	elapsed        time.Duration
-	peak           int64 // bytes, 0 where the system does not tell
+	peak           int64 // the largest resident size in bytes, if it was watched and the system tells
 }
 
 var (
@@ -32,7 +32,8 @@ var (
 // runProcess runs a program to its end, or kills it, and every process it has
 // started, when limit has passed, when it prints too much, or when ctx ends.
 // The error says which of these; a program that fails is not an error.
-func runProcess(ctx context.Context, limit time.Duration, dir string, env []string, path string, args ...string) (*process, error) {
+// Watching for its peak of memory costs it a little time.
+func runProcess(ctx context.Context, limit time.Duration, dir string, env []string, watch bool, path string, args ...string) (*process, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	timer := time.AfterFunc(limit, func() { cancel(errTimeout) })
@@ -48,9 +49,17 @@ func runProcess(ctx context.Context, limit time.Duration, dir string, env []stri
 	cmd.Cancel = func() error { return killGroup(cmd) }
 	cmd.WaitDelay = 5 * time.Second // for a child that escaped and holds the pipes open
 
+	peak := func(*os.ProcessState) int64 { return 0 }
 	start := time.Now()
-	err := cmd.Run()
+	err := cmd.Start()
+	if err == nil {
+		if watch {
+			peak = watchPeak(cmd.Process.Pid)
+		}
+		err = cmd.Wait()
+	}
 	elapsed := time.Since(start)
+	peakBytes := peak(cmd.ProcessState)
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		return nil, cause
 	}
@@ -65,7 +74,7 @@ func runProcess(ctx context.Context, limit time.Duration, dir string, env []stri
 		stderr:  stderr.buf.Bytes(),
 		status:  cmd.ProcessState.String(),
 		elapsed: elapsed,
-		peak:    peakMemory(cmd.ProcessState),
+		peak:    peakBytes,
 	}, nil
 }
 

@@ -13,4 +13,6 @@ func ownGroup(*exec.Cmd) {}
 
 func killGroup(cmd *exec.Cmd) error { return cmd.Process.Kill() }
 
-func peakMemory(*os.ProcessState) int64 { return 0 }
+func watchPeak(int) func(*os.ProcessState) int64 {
+	return func(*os.ProcessState) int64 { return 0 }
+}

@@ -75,6 +75,9 @@ func act(name string, args []string) {
 				select {} // until it is killed
 			}
 		}
+	case "stay": // until its standard input is closed
+		fmt.Println("here")
+		io.Copy(io.Discard, os.Stdin)
 	case "hang":
 		select {}
 	case "hang-rewritten":
