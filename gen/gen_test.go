@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/asyncgen/asyncgen/gen"
+	"github.com/asyncgen/asyncgen/gen/overlay"
 )
 
 const kernelSource = `package p
@@ -445,5 +446,82 @@ func asyncgenModelEvalArgs(*rand.Rand) (*Model, []*tensor.Tensor) {
 	commit()
 	if left, _ := filepath.Glob(filepath.Join(dir, "*_test.go")); len(left) > 0 {
 		t.Errorf("left over: %v", left)
+	}
+}
+
+// TestOddFiles: what else a file may say, and how it may be written, makes no
+// difference to either form of output.
+func TestOddFiles(t *testing.T) {
+	const source = `package main
+
+import (
+	"fmt"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+// Watch prints sums.
+//
+//asyncgen:kernel
+func Watch(x *tensor.Tensor, n int) (total float64) {
+	for i := range n {
+		x = x.AddScalar(1)
+		loss := x.Sum() // the loss
+		total += loss.Item()
+		fmt.Println(i, loss, tensor.ItemOf[float32](loss))
+	}
+	return total
+}
+
+func main() { fmt.Println(Watch(tensor.Ones(2, 2), 3)) }
+`
+	const want = "0 8 8\n1 12 12\n2 16 16\n36\n"
+	replace := func(oldnew ...string) string { return strings.NewReplacer(oldnew...).Replace(source) }
+	cases := map[string]string{
+		"crlf":       replace("\n", "\r\n"),
+		"bom":        "\uFEFF" + source,
+		"dot":        replace(`"github.com`, `. "github.com`, "tensor.", ""),
+		"renamed":    replace(`"github.com`, `asyncrt "github.com`, "tensor.", "asyncrt."),
+		"global":     source + "\nfunc asyncrt() {}\n\nvar later, lossAt, watchWindow, lossAt2 int\n",
+		"local":      replace("loss := ", "asyncrt, later := 1, 2\n\t\t_, _ = asyncrt, later\n\t\tloss := "),
+		"shadowed":   replace("import (", "import (\n\trt \"github.com/asyncgen/asyncgen/runtime\"", "func main() {", "func main() {\n\t_ = rt.WaitAll\n\t", "loss := ", "for rt := range 1 {\n\t\t\t_ = rt\n\t\t}\n\t\tloss := "),
+		"imported":   replace("import (", "import (\n\trt \"github.com/asyncgen/asyncgen/runtime\"", "loss := ", "_ = rt.WaitAll\n\t\tloss := "),
+		"commented":  replace("package main\n", "/* a */ package main // b\n", "total += loss.Item()", "total /* c */ += loss.Item() /* d */ // e"),
+		"one-liners": replace("package main\n", "package main;", "{\n\t\tx = x", "{ x = x", "\n\t\tloss :=", "; loss :=", "\n\t\ttotal", "\n\t\t;total"),
+	}
+	dir := newModule(t)
+	for name, text := range cases {
+		write(t, filepath.Join(dir, name, "main.go"), []byte(text))
+	}
+	for _, all := range []bool{true, false} {
+		r, err := gen.Generate(context.Background(), gen.Config{Dir: dir, Patterns: []string{"./..."}, All: all})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range r.Remarks {
+			if m.Verdict != gen.Applied {
+				t.Errorf("%v", m)
+			}
+		}
+		if !all {
+			if err := r.Commit(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := generate(t, dir, "./..."); err != nil {
+				t.Errorf("once more: %v", err)
+			}
+			continue
+		}
+		o, err := overlay.Of(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer o.Close()
+		for name := range cases {
+			cmd := exec.Command("go", "run", o.Flag(), "./"+name)
+			cmd.Dir = dir
+			if out, err := cmd.CombinedOutput(); err != nil || string(out) != want {
+				t.Errorf("%s: %v\n%s\nwant\n%s", name, err, out, want)
+			}
+		}
 	}
 }

@@ -167,6 +167,10 @@ func normal(fn *ast.FuncDecl) *ast.FuncDecl {
 			if n.Sel.Name == "ItemOf" || n.Sel.Name == "SliceOf" {
 				n.X = ast.NewIdent("_")
 			}
+		case *ast.Ident: // imported with a dot
+			if c.Name() != "Sel" && (n.Name == "ItemOf" || n.Name == "SliceOf") {
+				c.Replace(&ast.SelectorExpr{X: ast.NewIdent("_"), Sel: ast.NewIdent(n.Name)})
+			}
 		}
 		return true
 	}).(*ast.FuncDecl)

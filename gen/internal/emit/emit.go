@@ -9,6 +9,7 @@ import (
 	"go/token"
 	"go/types"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/asyncgen/asyncgen/gen/internal/load"
@@ -176,6 +177,8 @@ func (p *printer) replaceFunc(fun ast.Expr) {
 		p.replaceFunc(f.X)
 	case *ast.SelectorExpr:
 		p.replace(f.Pos(), f.End(), p.qualified(load.RuntimePath, f.Sel.Name))
+	case *ast.Ident: // of a package imported with a dot
+		p.replace(f.Pos(), f.End(), p.qualified(load.RuntimePath, f.Name))
 	}
 }
 
@@ -223,6 +226,36 @@ func (p *printer) hoist(s *plan.Stmt, g *plan.Group) {
 			}
 		}
 	}
+}
+
+// runtimeName is the name by which new text in file calls package asyncrt: the
+// one by which the file imports it, or else asyncrt, if they mean nothing else
+// there.
+func runtimeName(pkg *load.Package, file *ast.File) string {
+	taken := make(map[string]bool)
+	ast.Inspect(file, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok && !isRuntime(pkg.TypesInfo.ObjectOf(id)) {
+			taken[id.Name] = true
+		}
+		return true
+	})
+	name := "asyncrt"
+	for _, imp := range file.Imports {
+		if path, _ := strconv.Unquote(imp.Path.Value); path != load.RuntimePath {
+			taken[importName(pkg, imp)] = true
+		} else if own := importName(pkg, imp); own != "_" && own != "." && !taken[own] {
+			return own
+		}
+	}
+	for i := 2; taken[name] || pkg.Types.Scope().Lookup(name) != nil; i++ {
+		name = "asyncrt" + strconv.Itoa(i)
+	}
+	return name
+}
+
+func isRuntime(obj types.Object) bool {
+	name, ok := obj.(*types.PkgName)
+	return ok && name.Imported().Path() == load.RuntimePath
 }
 
 var qualifier = regexp.MustCompile("\x03([^\x04]*)\x04\\.([\\pL_][\\pL\\pN_]*)")

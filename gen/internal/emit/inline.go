@@ -3,6 +3,7 @@ package emit
 import (
 	"fmt"
 	"go/ast"
+	"go/types"
 	"path"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 // inline is the style of overlays: new text goes on the lines of the old, so
 // that one line directive at the top makes every position the user's.
 type inline struct {
+	runtime string            // the name that package asyncrt gets if it is added
 	imports map[string]string // path to name
 	added   []string          // import declarations
 }
@@ -23,7 +25,7 @@ func (s *inline) qualified(p, name string) string {
 	if !ok {
 		alias = "asyncgen_" + strconv.Itoa(len(s.added))
 		if p == load.RuntimePath {
-			alias = "asyncrt"
+			alias = s.runtime
 		}
 		s.imports[p] = alias
 		s.added = append(s.added, fmt.Sprintf("import %s %q", alias, p))
@@ -52,11 +54,12 @@ func (s *inline) window(d *plan.Deferral) string { return strconv.Itoa(d.Window)
 // they stand. Its lines are those of the file that the user wrote.
 func Inline(pkg *load.Package, file *ast.File, ds []*plan.Deferral) []byte {
 	src := pkg.Source(file)
-	s := &inline{imports: make(map[string]string)}
+	s := &inline{runtime: runtimeName(pkg, file), imports: make(map[string]string)}
+	local := declared(pkg, file)
 	for _, imp := range file.Imports {
 		p, err := strconv.Unquote(imp.Path.Value)
-		if name := load.ImportName(imp); err == nil && name != "_" && name != "." {
-			s.imports[p] = importName(pkg, imp)
+		if name := importName(pkg, imp); err == nil && name != "_" && name != "." && !local[name] {
+			s.imports[p] = name
 		}
 	}
 	e := &editor{file: pkg.Fset.File(file.FileStart), src: src.Text}
@@ -71,10 +74,33 @@ func Inline(pkg *load.Package, file *ast.File, ds []*plan.Deferral) []byte {
 	for _, imp := range file.Imports {
 		if p, _ := strconv.Unquote(imp.Path.Value); path.Base(p) == "tensor" && usesFuncs(ds) {
 			// What read with tensor.ItemOf may have been its only use.
-			text += fmt.Sprintf("\nvar _ *%s.Tensor\n", s.imports[p])
+			switch name := importName(pkg, imp); name {
+			case "_":
+			case ".":
+				text += "\nvar _ *Tensor\n"
+			default:
+				text += fmt.Sprintf("\nvar _ *%s.Tensor\n", name)
+			}
 		}
 	}
-	return fmt.Appendf(nil, "//line %s:1\n%s", src.Path, text)
+	return fmt.Appendf(nil, "//line %s:1\n%s", src.Path, strings.TrimPrefix(text, byteOrderMark))
+}
+
+const byteOrderMark = "\uFEFF" // allowed only at the very beginning of a file
+
+// declared returns the names that functions in file declare: what is imported
+// under one of them can't be reached everywhere.
+func declared(pkg *load.Package, file *ast.File) map[string]bool {
+	names := make(map[string]bool)
+	ast.Inspect(file, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok {
+			if _, imported := pkg.TypesInfo.Defs[id].(*types.PkgName); !imported && pkg.TypesInfo.Defs[id] != nil {
+				names[id.Name] = true
+			}
+		}
+		return true
+	})
+	return names
 }
 
 func usesFuncs(ds []*plan.Deferral) bool {

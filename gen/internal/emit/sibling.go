@@ -53,13 +53,13 @@ func Sibling(pkg *load.Package, file *ast.File, kernels []Kernel) ([]byte, error
 		if err != nil || path == load.RuntimePath {
 			continue
 		}
-		if name := importName(pkg, imp); imp.Name != nil && name != "_" && name != "." {
+		if name := importName(pkg, imp); imp.Name != nil && name != "_" {
 			out.ImportAlias(path, name)
-		} else if name != "_" && name != "." {
+		} else if name != "_" {
 			out.ImportName(path, name)
 		}
 	}
-	out.ImportAlias(load.RuntimePath, "asyncrt")
+	out.ImportAlias(load.RuntimePath, runtimeName(pkg, file))
 	s := &sibling{pkg: pkg, file: file, src: pkg.Source(file), names: make(map[string]bool)}
 	for _, k := range kernels {
 		out.Add(tokens(s.doc(k)))
@@ -196,16 +196,18 @@ func mentions(n ast.Node, name string) (found bool) {
 func (s *sibling) editor(decl *ast.FuncDecl) *editor {
 	e := &editor{file: s.pkg.Fset.File(s.file.FileStart), src: s.src.Text}
 	ast.Inspect(decl, func(n ast.Node) bool {
-		sel, ok := n.(*ast.SelectorExpr)
-		if !ok {
-			return true
-		}
-		id, ok := sel.X.(*ast.Ident)
-		if !ok {
-			return true
-		}
-		if name, ok := s.pkg.TypesInfo.Uses[id].(*types.PkgName); ok {
-			e.replace(sel.Pos(), sel.End(), pretty{}.qualified(name.Imported().Path(), sel.Sel.Name))
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			if id, ok := n.X.(*ast.Ident); ok {
+				if name, ok := s.pkg.TypesInfo.Uses[id].(*types.PkgName); ok {
+					e.replace(n.Pos(), n.End(), pretty{}.qualified(name.Imported().Path(), n.Sel.Name))
+					return false
+				}
+			}
+		case *ast.Ident:
+			if obj := s.pkg.TypesInfo.Uses[n]; obj != nil && obj.Pkg() != nil && obj.Pkg() != s.pkg.Types && obj.Parent() == obj.Pkg().Scope() {
+				e.replace(n.Pos(), n.End(), pretty{}.qualified(obj.Pkg().Path(), n.Name)) // imported with a dot
+			}
 		}
 		return true
 	})

@@ -109,6 +109,8 @@ func stubFor(name string, text []byte) []byte {
 	for _, imp := range file.Imports {
 		if used[ImportName(imp)] {
 			fmt.Fprintf(&b, "import %s %s\n", ImportName(imp), imp.Path.Value)
+		} else if ImportName(imp) == "." && imp.Path.Value == strconv.Quote(RuntimePath+"/tensor") {
+			fmt.Fprintf(&b, "import . %s\nvar _ *Tensor\n", imp.Path.Value)
 		}
 	}
 	b.WriteString(decls.String())
