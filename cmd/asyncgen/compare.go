@@ -22,7 +22,7 @@ standard input.
 The program as written runs twice first: what its output has that differs from
 run to run (a time, an address) has to be left out with -mask.
 
-Exit codes: 0 the same, 1 different, 2 trouble: the program does not build,
+Exit codes: 0 the same, 1 different or the program fails in both forms, 2 trouble: the program does not build,
 hangs, is not the same twice.
 `
 
@@ -80,6 +80,9 @@ func compareCommand(ctx context.Context, e *env, args []string) int {
 	case err != nil:
 		return e.trouble("compare: %v", err)
 	case !result.Same():
+		return exitFindings
+	case result.Failure() != "":
+		e.trouble("compare: the program fails in both forms, which leaves the rest of it untried: %s", result.Failure())
 		return exitFindings
 	}
 	return exitOK

@@ -100,6 +100,22 @@ func (r *Result) Same() bool {
 	return !slices.ContainsFunc(r.Devices, func(d *Device) bool { return len(d.Differences) > 0 })
 }
 
+// Failure says how the program fails by itself, in either form, or is "": what
+// it would have done after that is not compared.
+func (r *Result) Failure() string {
+	for _, d := range r.Devices {
+		if d.Original.Status == success || len(d.Differences) > 0 {
+			continue
+		}
+		s := fmt.Sprintf("%s on %s", d.Original.Status, d.Name)
+		if why := failure([]byte(d.Original.Stderr)); why != "" {
+			s += ": " + why
+		}
+		return s
+	}
+	return ""
+}
+
 // An UnstableError says that the original's output differs from run to run,
 // so that there is nothing to compare the rewritten program with.
 type UnstableError struct {

@@ -213,6 +213,10 @@ func TestEqualFailure(t *testing.T) {
 	if len(d.Differences) > 0 || d.Original.Status != "exit status 2" {
 		t.Errorf("a program that panics in both forms: %+v", d)
 	}
+	d.Name = "cpu"
+	if got, want := (&Result{Devices: []*Device{d}}).Failure(), "exit status 2 on cpu: panic: on purpose"; got != want {
+		t.Errorf("Failure is %q, want %q", got, want)
+	}
 }
 
 func TestUnstable(t *testing.T) {
