@@ -40,6 +40,7 @@ type flow struct {
 	marks     uint64       // see closure
 	outbox    []linkNotice // what to tell other streams after unlocking
 	rouse     bool         // wake stalled producers after unlocking
+	moved     bool         // something has become ready or finished since the last notify
 	ran       uint64
 	skipped   uint64
 
@@ -204,6 +205,7 @@ func (f *flow) release(x ref) {
 }
 
 func (f *flow) ready(x ref) {
+	f.moved = true
 	r := f.st.at(x)
 	if r.isGate {
 		r.state = open
@@ -267,6 +269,7 @@ func (f *flow) lookAhead() {
 
 // finish publishes the effects of the operation at x and releases what waited for it.
 func (f *flow) finish(x ref) {
+	f.moved = true
 	r := f.st.at(x)
 	f.st.publish(r, f.seqOf(x))
 	for i, s := range r.operands {

@@ -144,6 +144,10 @@ func (f *flow) dropWaiter(w *waiter) bool {
 
 // notify wakes the parked waiters that have something to do.
 func (f *flow) notify() {
+	if !f.moved {
+		return
+	}
+	f.moved = false
 	for i := 0; i < len(f.waiters); {
 		w := f.waiters[i]
 		_, _, away := f.elsewhere(w)
