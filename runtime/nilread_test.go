@@ -1,7 +1,10 @@
 package asyncrt_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 
 	asyncrt "github.com/asyncgen/asyncgen/runtime"
@@ -26,6 +29,18 @@ func TestReadOfNil(t *testing.T) {
 	for _, format := range []string{"%v", "%s", "%+v", "%.3f"} {
 		if got, want := fmt.Sprintf(format, noneAt), fmt.Sprintf(format, none); got != want {
 			t.Errorf("%s: %q, want %q", format, got, want)
+		}
+	}
+	for name, text := range map[string]func(x any) string{
+		"json": func(x any) string { b, err := json.Marshal(x); return fmt.Sprint(string(b), err) },
+		"slog": func(x any) string {
+			var b strings.Builder
+			slog.New(slog.NewTextHandler(&b, nil)).Info("", "x", x)
+			return b.String()[strings.Index(b.String(), "x="):]
+		},
+	} {
+		if got, want := text(noneAt), text(none); got != want || strings.Contains(want, "panic") {
+			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
 }

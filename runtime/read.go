@@ -65,7 +65,12 @@ func (r Read) Dense() *mat.Dense { return r.t.Dense() }
 //
 //asyncgen:api read
 //go:noinline
-func (r Read) MarshalJSON() ([]byte, error) { return r.t.MarshalJSON() }
+func (r Read) MarshalJSON() ([]byte, error) {
+	if r.t == nil {
+		return []byte("null"), nil // what package json makes of a nil *Tensor
+	}
+	return r.t.MarshalJSON()
+}
 
 // String is [tensor.Tensor.String].
 //

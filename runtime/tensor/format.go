@@ -31,7 +31,7 @@ func (t *Tensor) String() string { return t.text("String", element{}) }
 // Format implements [fmt.Formatter]. It waits, except for %i. It never panics:
 // a tensor that failed prints as "<failed: cause>", with %+v as the whole error.
 //
-//	%v %s   as String
+//	%v %s   as String; with a width or a precision, each element has it
 //	%.3f    each element so formatted, aligned; so with all verbs, flags and precisions
 //	%i      what is known without waiting: float32[2 3] on cpu
 //
@@ -45,7 +45,10 @@ func (t *Tensor) Format(s fmt.State, verb rune) {
 	var e element
 	_, hasWidth := s.Width()
 	_, hasPrecision := s.Precision()
-	if verb != 'v' && verb != 's' || hasWidth || hasPrecision {
+	if verb == 's' {
+		verb = 'v' // numbers have no %s
+	}
+	if verb != 'v' || hasWidth || hasPrecision {
 		e.format = fmt.FormatString(s, verb)
 	}
 	e.wholeError = s.Flag('+')
@@ -53,11 +56,14 @@ func (t *Tensor) Format(s fmt.State, verb rune) {
 }
 
 // LogValue implements [slog.LogValuer]: the element of a tensor without axes
-// as a number, others as String. It waits.
+// as a number, others as String, nil as nil. It waits.
 //
 //asyncgen:api print
 //go:noinline
 func (t *Tensor) LogValue() slog.Value {
+	if t == nil {
+		return slog.Value{} // slog would log a panic, and where it came from
+	}
 	if len(t.shape) > 0 {
 		return slog.StringValue(t.text("LogValue", element{}))
 	}

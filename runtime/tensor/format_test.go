@@ -63,6 +63,11 @@ func TestFormat(t *testing.T) {
 			t.Errorf("String: %s", got)
 		}
 	})
+	for format, want := range map[string]string{"%4s": "[   1    2]", "%-4s|": "[1    2   ]|", "%.1s": "[1 2]", "%s": "[1. 2.]"} {
+		if got := fmt.Sprintf(format, tensor.From([]float64{1, 2})); got != want {
+			t.Errorf("%s: %s, want %s", format, got, want)
+		}
+	}
 	if got := fmt.Sprint((*tensor.Tensor)(nil)); got != "<nil>" {
 		t.Errorf("nil prints as %s", got)
 	}
@@ -77,7 +82,8 @@ func TestLogValue(t *testing.T) {
 		return a
 	}}))
 	log.Info("step", "loss", tensor.Scalar(0.5), "n", tensor.From([]int64{3}).Row(0), "x", tensor.From([]float32{1, 2}))
-	if got, want := b.String(), "level=INFO msg=step loss=0.5 n=3 x=\"[1. 2.]\"\n"; got != want {
+	log.Info("step", "none", (*tensor.Tensor)(nil))
+	if got, want := b.String(), "level=INFO msg=step loss=0.5 n=3 x=\"[1. 2.]\"\nlevel=INFO msg=step none=<nil>\n"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
