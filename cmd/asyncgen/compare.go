@@ -22,8 +22,8 @@ standard input.
 The program as written runs twice first: what its output has that differs from
 run to run (a time, an address) has to be left out with -mask.
 
-Exit codes: 0 the same, 1 different or the program fails in both forms, 2 trouble: the program does not build,
-hangs, is not the same twice.
+Exit codes: 0 the same, 1 different or failing in both forms, 2 trouble: the
+program does not build, hangs, is not the same twice.
 `
 
 func compareCommand(ctx context.Context, e *env, args []string) int {

@@ -128,6 +128,13 @@ func TestOverlaid(t *testing.T) {
 	if stdout, stderr, code := asyncgen(t, "run", "-trimpath", "."); code != exitOK || stdout != "5\n" {
 		t.Errorf("run exits with %d:\n%s%s", code, stdout, stderr)
 	}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stdout, stderr, code := asyncgen(t, slices.Concat([]string{"run"}, files, []string{"argument"})...); code != exitOK || stdout != "5\n" {
+		t.Errorf("run with files exits with %d:\n%s%s", code, stdout, stderr)
+	}
 	if _, stderr, code := asyncgen(t, "build", "-o", "program", "."); code != exitOK {
 		t.Errorf("build exits with %d:\n%s", code, stderr)
 	}
@@ -142,6 +149,8 @@ func TestOverlaid(t *testing.T) {
 func TestGoArgs(t *testing.T) {
 	for _, c := range []struct{ name, args, flags, packages string }{
 		{"run", "-race ./x -v y", "-race", "./x"},
+		{"run", "./x y.go", "", "./x"},
+		{"run", "x.go y.go -v z.go", "", "x.go y.go"},
 		{"build", "-o out -tags a,b ./x ./y", "-tags a,b", "./x ./y"},
 		{"test", "-run=X -tags=a ./... -args -race z", "-tags=a", "./..."},
 		{"test", "-count 1 -v", "", ""},

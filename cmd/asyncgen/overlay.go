@@ -72,11 +72,12 @@ func goArgs(name string, args []string) (flags, packages []string, err error) {
 		if arg == "-args" || arg == "--args" {
 			break
 		}
-		if !strings.HasPrefix(arg, "-") {
-			packages = append(packages, arg)
-			if name == "run" {
+		if !strings.HasPrefix(arg, "-") || name == "run" && len(packages) > 0 {
+			isFile := strings.HasSuffix(arg, ".go")
+			if name == "run" && len(packages) > 0 && !(isFile && strings.HasSuffix(packages[0], ".go")) {
 				break // the rest is for the program
 			}
+			packages = append(packages, arg)
 			continue
 		}
 		flag, _, hasValue := strings.Cut(strings.TrimLeft(arg, "-"), "=")

@@ -136,6 +136,7 @@ func Load(ctx context.Context, c Config) (*Program, error) {
 	if len(c.Patterns) == 0 {
 		c.Patterns = []string{"."}
 	}
+	c.Patterns = folders(c.Patterns)
 	pc := &packages.Config{Context: ctx, Mode: shallow, Dir: c.Dir, Env: c.Env, BuildFlags: c.BuildFlags}
 	found, err := packages.Load(pc, c.Patterns...)
 	if err != nil {
@@ -159,6 +160,25 @@ func Load(ctx context.Context, c Config) (*Program, error) {
 		return nil, fmt.Errorf("load %s: %w", strings.Join(c.Patterns, " "), err)
 	}
 	return assemble(pc, loaded, roots, all)
+}
+
+// folders replaces files in patterns by the packages that they belong to: a
+// list of files is a package of its own to the go command, which can't be
+// loaded together with others.
+func folders(patterns []string) []string {
+	var out []string
+	for _, p := range patterns {
+		if strings.HasSuffix(p, ".go") {
+			p = filepath.Dir(p)
+			if !filepath.IsAbs(p) {
+				p = "." + string(filepath.Separator) + p
+			}
+		}
+		if !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // choose picks from the graph of imports the packages to load with syntax:
