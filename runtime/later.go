@@ -108,7 +108,14 @@ func (l *Later[S]) Flush() (state S, exited bool) {
 //
 //asyncgen:api waitall
 //go:noinline
-func (l *Later[S]) Close() { l.runAll() }
+func (l *Later[S]) Close() {
+	defer func() {
+		if l.pending() > 0 { // a function has panicked, after queuing these
+			l.Close()
+		}
+	}()
+	l.runAll()
+}
 
 // pending is how many entries have not run.
 func (l *Later[S]) pending() int { return len(l.backlog) - l.head }

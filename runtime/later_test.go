@@ -291,6 +291,32 @@ func TestLaterPanics(t *testing.T) {
 	})
 }
 
+// What an entry queues before it panics runs, also if the entry runs in Close, after which nobody flushes.
+func TestLaterCloseAfterPanicInClose(t *testing.T) {
+	on, g := gated()
+	x := tensor.On(on).Ones(1)
+	first, second := x.Tanh(), x.Tanh()
+	var log []string
+	func() {
+		defer func() { log = append(log, fmt.Sprint(recover())) }()
+		later := asyncrt.NewLater[struct{}](64)
+		defer later.Close()
+		later.Read(first)
+		later.Do(func() {
+			log = append(log, "outer")
+			later.Read(second) // still waits for its token
+			later.Do(func() { log = append(log, "inner") })
+			g.let(1)
+			panic("panic")
+		})
+		later.Do(func() { log = append(log, "never") })
+		g.let(1)
+	}()
+	if want := []string{"outer", "inner", "panic"}; !slices.Equal(log, want) {
+		t.Errorf("got %v, want %v", log, want)
+	}
+}
+
 func TestLaterWindowMustBePositive(t *testing.T) {
 	for _, window := range []int{0, -1} {
 		func() {
