@@ -1,6 +1,8 @@
 package tensor
 
 import (
+	"slices"
+
 	"github.com/asyncgen/asyncgen/runtime/internal/tape"
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
@@ -65,6 +67,9 @@ func (p *Param) Value() *Tensor {
 //
 //asyncgen:api mutate
 func (p *Param) Set(t *Tensor) {
+	if t == nil {
+		wrong("Set", op.MistakeNil)
+	}
 	if !t.dtype.IsFloat() {
 		wrong("Set", op.MistakeType+" (it takes "+op.Floats.String()+")", t)
 	}
@@ -132,6 +137,9 @@ func (t *Tensor) Backward() {
 //asyncgen:api op
 //go:noinline
 func Grad(y *Tensor, xs ...*Tensor) []*Tensor {
+	if y == nil || slices.Contains(xs, nil) {
+		wrong("Grad", op.MistakeNil)
+	}
 	g := y.trace("Grad")
 	nodes := make([]*tape.Node, len(xs))
 	for i, x := range xs {

@@ -32,6 +32,9 @@ func (t *Tensor) Wait() error { return t.storage.Wait(context.Background(), "Wai
 func Wait(ts ...*Tensor) error {
 	storages := make([]*engine.Storage, len(ts))
 	for i, t := range ts {
+		if t == nil {
+			wrong("Wait", op.MistakeNil)
+		}
 		storages[i] = t.storage
 	}
 	return engine.WaitEach(context.Background(), "Wait", storages)
