@@ -244,6 +244,8 @@ func TestBadInput(t *testing.T) {
 		"bad effect":          {"package p\n\n//asyncgen:effects outptu\nfunc F() {}\n", "not \"outptu\": did you mean output?"},
 		"no effect":           {"package p\n\n//asyncgen:effects\nfunc F() {}\n", "says nothing"},
 		"misplaced effect":    {"package p\n\n//asyncgen:pure\nvar x int\n", "belongs in the comment of a function"},
+		"taken name":          {"package p\n\n//asyncgen:kernel\nfunc F() {}\n\nfunc FAsync() {}\n", "the generated function would be called FAsync, as the one at "},
+		"own name":            {"package p\n\n//asyncgen:kernel name=F\nfunc F() {}\n", "choose another with //asyncgen:kernel name="},
 		"two directives":      {"package p\n\n//asyncgen:kernel\n//asyncgen:kernel\nfunc F() {}\n", "two //asyncgen:kernel directives on F"},
 	}
 	dir := newModule(t)

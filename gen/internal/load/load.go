@@ -149,17 +149,26 @@ func Load(ctx context.Context, c Config) (*Program, error) {
 
 	pc.Mode, pc.Fset = deep, token.NewFileSet()
 	pc.Overlay = make(map[string][]byte)
-	for _, p := range all {
-		if err := addStubs(pc.Overlay, p); err != nil {
+	paths := slices.Sorted(maps.Keys(all))
+	var clashes []error
+	for _, path := range paths {
+		found, err := addStubs(pc.Overlay, all[path])
+		if err != nil {
 			return nil, err
 		}
+		if roots[path] && !c.Deps {
+			clashes = append(clashes, found...)
+		}
 	}
-	paths := slices.Sorted(maps.Keys(all))
 	loaded, err := packages.Load(pc, append(paths, RuntimePath)...)
 	if err != nil {
 		return nil, fmt.Errorf("load %s: %w", strings.Join(c.Patterns, " "), err)
 	}
-	return assemble(pc, loaded, roots, all)
+	prog, err := assemble(pc, loaded, roots, all)
+	if err := errors.Join(append(clashes, err)...); err != nil {
+		return nil, err
+	}
+	return prog, nil
 }
 
 // folders replaces files in patterns by the packages that they belong to: a

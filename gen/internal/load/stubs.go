@@ -21,16 +21,17 @@ import (
 // addStubs overlays the generated files of a package, those that exist and
 // those that are still to be written, with stubs: functions of the right
 // signature and without a body worth the name. Files that do not parse are
-// left to the type checker, which reports them.
-func addStubs(overlay map[string][]byte, p *packages.Package) error {
+// left to the type checker, which reports them. What can't be written, because
+// the package has functions of those names, is in clashes, and has no stub.
+func addStubs(overlay map[string][]byte, p *packages.Package) (clashes []error, err error) {
 	files := slices.Concat(p.GoFiles, p.OtherFiles)
 	if len(p.GoFiles) == 0 {
-		return nil
+		return nil, nil
 	}
 	dir := filepath.Dir(p.GoFiles[0])
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return fmt.Errorf("load %s: %w", p.PkgPath, err)
+		return nil, fmt.Errorf("load %s: %w", p.PkgPath, err)
 	}
 	for _, e := range entries {
 		name := e.Name()
@@ -39,6 +40,7 @@ func addStubs(overlay map[string][]byte, p *packages.Package) error {
 		}
 	}
 	slices.Sort(files)
+	names := &names{declared: make(map[string]token.Position)}
 	for _, file := range slices.Compact(files) {
 		text, err := os.ReadFile(file)
 		if err != nil || !strings.HasSuffix(file, ".go") {
@@ -55,12 +57,31 @@ func addStubs(overlay map[string][]byte, p *packages.Package) error {
 			if old, err := os.ReadFile(out); err == nil && !IsGenerated(old) {
 				continue // not ours: Commit refuses to write it
 			}
-			if stub := stubFor(file, text); stub != nil {
+			if stub := stubFor(file, text, names); stub != nil {
 				overlay[out] = stub
 			}
 		}
 	}
-	return nil
+	for _, w := range names.wanted {
+		if at, ok := names.declared[w.key]; ok {
+			delete(overlay, OutputPath(w.pos.Filename))
+			clashes = append(clashes, fmt.Errorf("%s: the generated function would be called %s, as the one at %s: choose another with //asyncgen:kernel name=",
+				relative(w.pos.String()), w.name, relative(at.String())))
+		}
+	}
+	return clashes, nil
+}
+
+// names are the functions that the files of a package declare, and those that
+// are to be generated for them.
+type names struct {
+	declared map[string]token.Position // by receiver and name
+	wanted   []wanted
+}
+
+type wanted struct {
+	key, name string
+	pos       token.Position // of the original
 }
 
 // constraints returns the build constraint of a file, if it has one.
@@ -77,8 +98,8 @@ func constraints(text []byte) string {
 }
 
 // stubFor returns what the generated file of a source file declares, or nil
-// if nothing in it is marked.
-func stubFor(name string, text []byte) []byte {
+// if nothing in it is marked. It adds to names.
+func stubFor(name string, text []byte, names *names) []byte {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, name, text, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
@@ -90,12 +111,18 @@ func stubFor(name string, text []byte) []byte {
 	used := make(map[string]bool)
 	for _, decl := range file.Decls {
 		fn, ok := decl.(*ast.FuncDecl)
-		if !ok || d.kernels[fn] == nil || fn.Body == nil {
+		if !ok {
 			continue
 		}
+		names.declared[Receiver(fn)+"."+fn.Name.Name] = fset.Position(fn.Name.Pos())
+		if d.kernels[fn] == nil || fn.Body == nil {
+			continue
+		}
+		sibling := SiblingName(fn.Name.Name, d.kernels[fn])
+		names.wanted = append(names.wanted, wanted{Receiver(fn) + "." + sibling, sibling, fset.Position(fn.Name.Pos())})
 		at := func(p token.Pos) int { return fset.Position(p).Offset }
 		fmt.Fprintf(&decls, "\n%s%s%s { panic(0) }\n", text[at(fn.Type.Func):at(fn.Name.Pos())],
-			SiblingName(fn.Name.Name, d.kernels[fn]), text[at(fn.Name.End()):at(fn.Type.End())])
+			sibling, text[at(fn.Name.End()):at(fn.Type.End())])
 		for _, part := range []ast.Node{fn.Recv, fn.Type} {
 			collectPackages(part, used)
 		}
