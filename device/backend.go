@@ -58,7 +58,8 @@ type Caps struct {
 type Buffer struct {
 	Ptr    unsafe.Pointer // host address; nil when the host can't reach the memory
 	Bytes  int64
-	Handle any // what the backend knows it by; nil for host memory
+	Handle any   // what the backend knows it by; nil for host memory
+	at     place // in the regions of an Allocator, if it is from one
 }
 
 // The errors that backends wrap.

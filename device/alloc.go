@@ -1,0 +1,318 @@
+package device
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"unsafe"
+)
+
+// An Allocator hands out the memory of one device. It maps big regions from a
+// Source and keeps what is put back for the next who asks for as much, because
+// fresh memory is expensive: the first touch of 64 MiB costs ten times as much
+// as writing them again, and a GPU stops while it maps.
+//
+//	up to 64 KiB   slots of slabs, one list of free slots for each of 64 sizes, eight for
+//	               every doubling (alloc_slab.go)
+//	beyond         runs of 8 KiB pages, the best fit, split and joined again (alloc_page.go)
+//
+// Nothing of that is written into the memory itself, which the host may not reach.
+// A block is at most an eighth larger than what was asked for, and 63 bytes. Blocks begin
+// at multiples of 64 bytes, those of 2 MiB and more at multiples of 2 MiB. What is in
+// them is undefined.
+//
+// In builds with the tag asyncgen_checked what is undefined is NaN, each block ends where a
+// page begins that can't be touched, and memory that was put back can't be touched either. That takes time
+// and whole pages, and nothing is cached.
+//
+// All methods may be called from several goroutines.
+type Allocator struct {
+	src   Source
+	limit int64
+
+	classes [numClasses]class
+	heap    pageHeap
+
+	allocated atomic.Int64 // bytes of all blocks handed out since the beginning
+	freed     atomic.Int64 // bytes of those that were put back
+	peak      atomic.Int64 // the largest difference so far
+	pressure  pressure
+}
+
+// A Source is where an Allocator gets its regions from: the system, or the driver of a GPU.
+type Source interface {
+	// Map returns fresh memory of the given size, a multiple of 8 KiB, at an address that is
+	// a multiple of 2 MiB.
+	Map(bytes int64) (Region, error)
+	// Unmap gives it back.
+	Unmap(Region) error
+}
+
+// A Region is memory from a Source.
+type Region struct {
+	Ptr    unsafe.Pointer // host address; nil when the host can't reach the memory
+	Bytes  int64
+	Handle any // what the backend knows it by; nil for host memory
+
+	base any // of host memory: what the system knows it by
+}
+
+// MemoryStats are the numbers of one Allocator, in bytes. Reserved is Live and Cached together.
+type MemoryStats struct {
+	Live   int64 // in blocks that were handed out and not put back
+	Cached int64 // in regions, and in no such block
+	Peak   int64 // the largest Live so far
+	Limit  int64 // on what regions may take together
+	Sizes  []SizeStats
+}
+
+// SizeStats tell about the blocks of one size. Of sizes above 64 KiB there are no classes: they are
+// counted together, with a Bytes of 0.
+type SizeStats struct {
+	Bytes  int64 // of each block
+	Live   int64 // blocks
+	Cached int64
+}
+
+// NewAllocator returns an allocator whose regions take no more than limit bytes
+// together. If limit is 0, it is what ASYNCGEN_MEMORY says, or else seven eighths of the machine's memory.
+// It panics if ASYNCGEN_MEMORY is no number.
+func NewAllocator(src Source, limit int64) *Allocator {
+	if limit <= 0 {
+		limit = limitFromEnv()
+	}
+	a := &Allocator{src: src, limit: limit}
+	for i := range a.classes {
+		a.classes[i].init(i)
+	}
+	a.heap.init(src, limit)
+	a.pressure.init()
+	return a
+}
+
+func limitFromEnv() int64 {
+	v := os.Getenv("ASYNCGEN_MEMORY")
+	if v == "" {
+		return hostMemory() / 8 * 7
+	}
+	n, err := strconv.ParseInt(v, 10, 64)
+	if err != nil || n <= 0 {
+		panic(fmt.Sprintf("device: ASYNCGEN_MEMORY=%s: want a number of bytes", v))
+	}
+	return n
+}
+
+// Alloc returns a buffer of the given size, or an error that wraps ErrOutOfMemory. The block
+// belongs to the caller until Free.
+func (a *Allocator) Alloc(bytes int64) (*Buffer, error) {
+	b := new(Buffer)
+	if err := a.Get(b, bytes); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// Get is Alloc for a Buffer that is there. If it fails, b is as before.
+func (a *Allocator) Get(b *Buffer, bytes int64) error {
+	p, err := a.place(bytes)
+	if err != nil {
+		return err
+	}
+	b.Ptr, b.Bytes, b.Handle, b.at = p.pointer(), bytes, p.span.region.Handle, p
+	if checked {
+		b.poison()
+	}
+	a.count(p.size())
+	return nil
+}
+
+// Free puts the block of b back. It may be handed out again at once, so nothing must use it any more. A
+// copy of the Buffer is as good as the one that Alloc returned, but the same block put back twice is a
+// mistake, and panics if it can be seen.
+func (a *Allocator) Free(b *Buffer) {
+	if b.at.span == nil {
+		return // memory of the Go heap
+	}
+	if checked {
+		b.poison()
+	}
+	size := b.at.size()
+	if c := b.at.span.class; c != nil {
+		c.put(b.at)
+	} else {
+		a.heap.put(b.at.span)
+	}
+	a.freed.Add(size)
+}
+
+// Tag notes whom the block of b is for, in numbers that mean something to the caller; see Holders.
+func (b *Buffer) Tag(tag uintptr) {
+	switch s := b.at.span; {
+	case s == nil:
+	case s.class != nil:
+		s.class.mu.Lock()
+		s.tags[b.at.slot] = max(tag, untagged)
+		s.class.mu.Unlock()
+	default:
+		s.region.heap.mu.Lock()
+		s.tag = max(tag, untagged)
+		s.region.heap.mu.Unlock()
+	}
+}
+
+// Offset is how far behind the beginning of what Handle names the memory begins.
+func (b *Buffer) Offset() int64 {
+	if b.at.span == nil {
+		return 0
+	}
+	return b.at.offset()
+}
+
+// A place is where a block is: a slot of a slab, or a span of its own.
+type place struct {
+	span *span
+	slot int32
+}
+
+// size is how many bytes the block takes.
+func (p place) size() int64 {
+	if c := p.span.class; c != nil {
+		return c.bytes
+	}
+	return int64(p.span.n) * pageBytes
+}
+
+// offset is where the block begins in its region.
+func (p place) offset() int64 {
+	at := int64(p.span.first) * pageBytes
+	if c := p.span.class; c != nil {
+		at += int64(p.slot) * c.bytes
+	}
+	return at + p.span.lead
+}
+
+func (p place) pointer() unsafe.Pointer {
+	base := p.span.region.Ptr
+	if base == nil {
+		return nil
+	}
+	return unsafe.Add(base, p.offset())
+}
+
+// maxBlock is what the pages of a span can be counted for in an int32, four times over.
+const maxBlock = 1 << 42
+
+// place finds room, if need be by giving back to the system what is cached in sizes that don't fit.
+func (a *Allocator) place(bytes int64) (place, error) {
+	if bytes < 0 || bytes > maxBlock {
+		return place{}, fmt.Errorf("%w: %d bytes asked for", ErrOutOfMemory, bytes)
+	}
+	p, err := a.tryPlace(bytes)
+	if err == nil {
+		return p, nil
+	}
+	if a.Trim() > 0 {
+		if p, err = a.tryPlace(bytes); err == nil {
+			return p, nil
+		}
+	}
+	s := a.Stats()
+	return place{}, fmt.Errorf("%w: %d bytes asked for, %d in use and %d cached of at most %d: %w",
+		ErrOutOfMemory, bytes, s.Live, s.Cached, s.Limit, err)
+}
+
+func (a *Allocator) tryPlace(bytes int64) (place, error) {
+	if checked {
+		s, err := a.heap.guarded(bytes)
+		return place{span: s}, err
+	}
+	if bytes <= slabMost {
+		return a.classes[classOf(bytes)].take(&a.heap)
+	}
+	s, err := a.heap.take(bytes, nil)
+	return place{span: s}, err
+}
+
+// count notes that a block was handed out.
+func (a *Allocator) count(bytes int64) {
+	allocated := a.allocated.Add(bytes)
+	live := allocated - a.freed.Load()
+	for top := a.peak.Load(); live > top && !a.peak.CompareAndSwap(top, live); top = a.peak.Load() {
+	}
+	if allocated >= a.pressure.due.Load() {
+		a.press()
+	}
+}
+
+// live is how many bytes are in blocks that were handed out.
+func (a *Allocator) live() int64 { return a.allocated.Load() - a.freed.Load() }
+
+// Trim gives back to the Source all regions without a live block. It returns how many bytes these were.
+func (a *Allocator) Trim() int64 {
+	for i := range a.classes {
+		a.classes[i].trim(&a.heap)
+	}
+	return a.heap.trim()
+}
+
+// Stats returns the numbers as of now.
+func (a *Allocator) Stats() MemoryStats {
+	s := MemoryStats{Live: a.live(), Peak: a.peak.Load(), Limit: a.limit}
+	large := SizeStats{}
+	for i := range a.classes {
+		size, slabs := a.classes[i].stats()
+		large.Live -= int64(slabs)
+		if slabs > 0 {
+			s.Sizes = append(s.Sizes, size)
+		}
+	}
+	mapped, taken := a.heap.stats()
+	if large.Live += taken; large.Live > 0 {
+		s.Sizes = append(s.Sizes, large)
+	}
+	s.Cached = max(mapped-s.Live, 0)
+	return s
+}
+
+// A Holder is what a caller has tagged with one number.
+type Holder struct {
+	Tag    uintptr // 0: nothing was said
+	Bytes  int64
+	Blocks int64
+}
+
+// untagged stands for a live block of which nothing was said; 0 for one that is free.
+const untagged = 1
+
+// Holders tells whom the live blocks are for, the largest holder first.
+func (a *Allocator) Holders() []Holder {
+	by := map[uintptr]*Holder{}
+	add := func(tag uintptr, bytes int64) {
+		h := by[tag]
+		if h == nil {
+			h = &Holder{Tag: tag}
+			by[tag] = h
+		}
+		h.Bytes += bytes
+		h.Blocks++
+	}
+	for i := range a.classes {
+		a.classes[i].holders(add)
+	}
+	a.heap.holders(add)
+	var all []Holder
+	for _, h := range by {
+		if h.Tag == untagged {
+			h.Tag = 0
+		}
+		all = append(all, *h)
+	}
+	slices.SortFunc(all, func(a, b Holder) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Tag, b.Tag)) })
+	return all
+}
+
+// Close gives all memory back. No block is in use.
+func (a *Allocator) Close() { a.Trim() }

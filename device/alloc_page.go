@@ -1,0 +1,286 @@
+package device
+
+import (
+	"math/bits"
+	"slices"
+	"sync"
+)
+
+const (
+	pageBytes = 8 << 10
+	hugePage  = 2 << 20
+	// A region is half of what there is already, within these bounds, or as large as what is asked for.
+	minRegion = 8 << 20
+	maxRegion = 64 << 20
+)
+
+// A pageHeap divides regions into spans of pages. A span that is put back is joined with
+// the free ones beside it, so that what is left over of one size serves another.
+type pageHeap struct {
+	src   Source
+	limit int64
+
+	mu       sync.Mutex // guards the rest, and all spans except for what a class guards
+	bins     [numBins]*span
+	nonempty [numBins / 64]uint64 // bit i: bins[i] is not empty
+	regions  []*region
+	mapped   int64 // bytes of all regions
+	taken    int64 // spans that are not free
+	spare    *span // for reuse, linked by next
+}
+
+// A region is divided into spans without a gap.
+type region struct {
+	Region
+	heap *pageHeap
+	at   []*span // by page: the span that begins or ends with it
+}
+
+// A span is a run of pages.
+type span struct {
+	region   *region
+	first, n int32 // pages
+	free     bool
+	next     *span // in its bin, if it is free
+	prev     *span
+	lead     int64   // see guarded
+	tag      uintptr // of a block of its own; 0: the span is free
+
+	class *class    // of a slab; does not change while it is taken
+	used  int32     // slots in use; guarded by the class
+	tags  []uintptr // of the blocks in the slots, 0 where there is none; guarded by the class
+}
+
+// numBins is enough for 2^31 pages; a multiple of 64.
+const numBins = 256
+
+// binOf returns the bin of free spans of n pages. There are eight for every doubling: all spans of
+// a bin are larger than those of the bins before.
+func binOf(n int32) int {
+	shift := max(bits.Len32(uint32(n))-4, 0)
+	return shift*perDouble + int(n>>shift)
+}
+
+func (h *pageHeap) init(src Source, limit int64) { h.src, h.limit = src, limit }
+
+// take returns a span of at least the given size, a slab of c, or a block of its own if c is nil.
+func (h *pageHeap) take(bytes int64, c *class) (*span, error) {
+	n := int32((bytes + pageBytes - 1) / pageBytes)
+	align := int32(1)
+	if bytes >= hugePage {
+		align = hugePage / pageBytes
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := h.fitLocked(n, align)
+	if s == nil {
+		if err := h.growLocked(int64(n) * pageBytes); err != nil {
+			return nil, err
+		}
+		s = h.fitLocked(n, align)
+	}
+	h.removeLocked(s)
+	if skip := alignUp(s.first, align) - s.first; skip > 0 {
+		rest := h.splitLocked(s, skip)
+		h.insertLocked(s)
+		s = rest
+	}
+	if s.n > n {
+		h.insertLocked(h.splitLocked(s, n))
+	}
+	s.tag, s.class = untagged, c
+	h.taken++
+	return s, nil
+}
+
+func alignUp(x, align int32) int32 { return (x + align - 1) &^ (align - 1) }
+
+// maxLook bounds how many spans of one bin are looked at.
+const maxLook = 32
+
+// fitLocked returns the smallest free span in which n aligned pages have room, as far as maxLook lets it see. nil: there is none.
+func (h *pageHeap) fitLocked(n, align int32) *span {
+	for bin := h.nextBin(binOf(n)); bin >= 0; bin = h.nextBin(bin + 1) {
+		var best *span
+		look := 0
+		for s := h.bins[bin]; s != nil && look < maxLook; s = s.next {
+			look++
+			if alignUp(s.first, align)+n <= s.first+s.n && (best == nil || s.n < best.n) {
+				best = s
+				if s.n == n {
+					break
+				}
+			}
+		}
+		if best != nil {
+			return best
+		}
+	}
+	return nil
+}
+
+// nextBin returns the first bin from the given one on that is not empty, or -1.
+func (h *pageHeap) nextBin(bin int) int {
+	for word := bin / 64; word < len(h.nonempty); word++ {
+		set := h.nonempty[word]
+		if word == bin/64 {
+			set &= ^uint64(0) << (bin % 64)
+		}
+		if set != 0 {
+			return word*64 + bits.TrailingZeros64(set)
+		}
+	}
+	return -1
+}
+
+// growLocked maps a region with room for a span of the given size.
+func (h *pageHeap) growLocked(need int64) error {
+	room := (h.limit - h.mapped) &^ (pageBytes - 1)
+	if need > room {
+		return errNoRoom
+	}
+	want := (max(need, min(max(h.mapped/2, minRegion), maxRegion)) + hugePage - 1) &^ (hugePage - 1)
+	want = min(want, room)
+	mem, err := h.src.Map(want)
+	if err != nil && want > need {
+		mem, err = h.src.Map(need)
+	}
+	if err != nil {
+		return err
+	}
+	h.insertLocked(h.addLocked(mem))
+	return nil
+}
+
+// addLocked makes mem a region, of one span.
+func (h *pageHeap) addLocked(mem Region) *span {
+	pages := int32(mem.Bytes / pageBytes)
+	r := &region{Region: mem, heap: h, at: make([]*span, pages)}
+	s := h.spanLocked(r, 0, pages)
+	h.regions = append(h.regions, r)
+	h.mapped += mem.Bytes
+	return s
+}
+
+// spanLocked returns a span that is not free.
+func (h *pageHeap) spanLocked(r *region, first, n int32) *span {
+	s := h.spare
+	if s == nil {
+		s = new(span)
+	} else {
+		h.spare = s.next
+	}
+	*s = span{region: r, tags: s.tags}
+	s.coverLocked(first, n)
+	return s
+}
+
+// coverLocked makes s the span of the given pages.
+func (s *span) coverLocked(first, n int32) {
+	s.first, s.n = first, n
+	s.region.at[first], s.region.at[first+n-1] = s, s
+}
+
+// splitLocked leaves n pages to s, and returns a span of the others. Neither is in a bin.
+func (h *pageHeap) splitLocked(s *span, n int32) *span {
+	rest := h.spanLocked(s.region, s.first+n, s.n-n)
+	s.coverLocked(s.first, n)
+	return rest
+}
+
+func (h *pageHeap) insertLocked(s *span) {
+	bin := binOf(s.n)
+	s.free, s.prev, s.next = true, nil, h.bins[bin]
+	if s.next != nil {
+		s.next.prev = s
+	}
+	h.bins[bin] = s
+	h.nonempty[bin/64] |= 1 << (bin % 64)
+}
+
+func (h *pageHeap) removeLocked(s *span) {
+	bin := binOf(s.n)
+	if s.next != nil {
+		s.next.prev = s.prev
+	}
+	if s.prev != nil {
+		s.prev.next = s.next
+	} else if h.bins[bin] = s.next; s.next == nil {
+		h.nonempty[bin/64] &^= 1 << (bin % 64)
+	}
+	s.free, s.prev, s.next = false, nil, nil
+}
+
+// put takes back what take has returned.
+func (h *pageHeap) put(s *span) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if s.free || s.tag == 0 {
+		panic("device: a block was put back twice")
+	}
+	h.taken--
+	s.tag, s.class = 0, nil
+	if checked {
+		h.unmapLocked(s.region)
+		return
+	}
+	if s.first > 0 {
+		s = h.joinLocked(s.region.at[s.first-1], s)
+	}
+	if end := s.first + s.n; int(end) < len(s.region.at) {
+		s = h.joinLocked(s.region.at[end], s)
+	}
+	h.insertLocked(s)
+}
+
+// joinLocked returns s together with the span beside it, if that is free.
+func (h *pageHeap) joinLocked(beside, s *span) *span {
+	if !beside.free {
+		return s
+	}
+	h.removeLocked(beside)
+	s.coverLocked(min(s.first, beside.first), s.n+beside.n)
+	// Its tags are kept: the next slab made of it needs them.
+	*beside = span{next: h.spare, tags: beside.tags}
+	h.spare = beside
+	return s
+}
+
+// trim unmaps the regions that are one free span. It returns how many bytes these were.
+func (h *pageHeap) trim() int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	before := h.mapped
+	for _, r := range slices.Clone(h.regions) {
+		if s := r.at[0]; s.free && int(s.n) == len(r.at) {
+			h.removeLocked(s)
+			h.unmapLocked(r)
+		}
+	}
+	return before - h.mapped
+}
+
+// unmapLocked gives r back. If the Source can't take it, its memory is lost; no program can do anything about it.
+func (h *pageHeap) unmapLocked(r *region) {
+	h.regions = slices.DeleteFunc(h.regions, func(have *region) bool { return have == r })
+	h.mapped -= r.Bytes
+	_ = h.src.Unmap(r.Region)
+}
+
+func (h *pageHeap) stats() (mapped, taken int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.mapped, h.taken
+}
+
+func (h *pageHeap) holders(add func(tag uintptr, bytes int64)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, r := range h.regions {
+		for page := int32(0); int(page) < len(r.at); page += r.at[page].n {
+			if s := r.at[page]; s.tag != 0 && s.class == nil {
+				add(s.tag, int64(s.n)*pageBytes)
+			}
+		}
+	}
+}

@@ -1,0 +1,615 @@
+package device
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+	"unsafe"
+)
+
+var allocSeed = flag.Uint64("alloc.seed", 0, "seed of the random tests of Allocator; 0: a new one each time")
+
+func allocRand(t *testing.T) *rand.Rand {
+	seed := *allocSeed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("seed %d: go test -run '^%s$' -alloc.seed=%d", seed, t.Name(), seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// A fakeSource maps memory that the host can't reach: nothing but numbers.
+type fakeSource struct {
+	mu      sync.Mutex
+	next    int
+	mapped  map[int]int64
+	failing bool
+}
+
+func (f *fakeSource) Map(bytes int64) (Region, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.failing {
+		return Region{}, errors.New("fake: no more")
+	}
+	if bytes <= 0 || bytes%pageBytes != 0 {
+		return Region{}, fmt.Errorf("fake: %d bytes are no pages", bytes)
+	}
+	if f.mapped == nil {
+		f.mapped = map[int]int64{}
+	}
+	f.next++
+	f.mapped[f.next] = bytes
+	return Region{Bytes: bytes, Handle: f.next}, nil
+}
+
+func (f *fakeSource) Unmap(r Region) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.mapped[r.Handle.(int)] != r.Bytes {
+		return fmt.Errorf("fake: region %v of %d bytes was never mapped", r.Handle, r.Bytes)
+	}
+	delete(f.mapped, r.Handle.(int))
+	return nil
+}
+
+func (f *fakeSource) bytes() (sum int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, n := range f.mapped {
+		sum += n
+	}
+	return sum
+}
+
+func TestClasses(t *testing.T) {
+	for bytes := int64(0); bytes <= slabMost; bytes++ {
+		var c, smaller class
+		i := classOf(bytes)
+		c.init(i)
+		if c.bytes < bytes {
+			t.Fatalf("class of %d bytes has %d", bytes, c.bytes)
+		}
+		if i > 0 {
+			if smaller.init(i - 1); smaller.bytes >= bytes {
+				t.Fatalf("%d bytes would fit in the class before, of %d", bytes, smaller.bytes)
+			}
+		}
+		if waste := c.bytes - max(bytes, 1); waste > 63 && waste*8 > c.bytes {
+			t.Fatalf("%d bytes waste %d of %d", bytes, waste, c.bytes)
+		}
+		if int64(c.slots)*c.bytes != int64(c.pages)*pageBytes {
+			t.Fatalf("%d slots of %d bytes do not divide %d pages", c.slots, c.bytes, c.pages)
+		}
+	}
+	if last := classOf(slabMost); last != numClasses-1 {
+		t.Errorf("the last class is %d of %d", last, numClasses)
+	}
+}
+
+func TestBins(t *testing.T) {
+	last := 0
+	for n := int32(1); n > 0 && n < 1<<30; n += 1 + n/100 {
+		bin := binOf(n)
+		if bin < last || bin >= numBins {
+			t.Fatalf("%d pages are in bin %d, fewer in %d", n, bin, last)
+		}
+		last = bin
+	}
+	if bin := binOf(math.MaxInt32); bin >= numBins {
+		t.Errorf("the largest span is in bin %d", bin)
+	}
+}
+
+// randomBytes prefers sizes around powers of two.
+func randomBytes(r *rand.Rand, most int) int64 {
+	n := int64(1) << r.IntN(most)
+	switch r.IntN(3) {
+	case 0:
+		return n
+	case 1:
+		return n - 1 + int64(r.IntN(3))
+	}
+	return n + r.Int64N(n)
+}
+
+// TestAllocatorModel does what a list of all live blocks can check: no two overlap, each is aligned and large enough and
+// keeps what was written to it, and the statistics are right.
+func TestAllocatorModel(t *testing.T) {
+	for name, src := range map[string]Source{"host": HostMemory, "device": &fakeSource{}} {
+		t.Run(name, func(t *testing.T) {
+			r := allocRand(t)
+			a := NewAllocator(src, 1<<30)
+			a.pressure.collect = func() {}
+			live := map[*Buffer]byte{}
+			var bytes int64
+			for step := range 6000 {
+				grow := r.IntN(1000) < 500+300*(1-2*(step/1000%2))
+				if grow {
+					n := randomBytes(r, 23)
+					b, err := a.Alloc(n)
+					if err != nil {
+						t.Fatal(err)
+					}
+					checkNew(t, b, n, live)
+					mark := byte(r.Uint32())
+					fill(b, mark)
+					live[b] = mark
+					bytes += b.at.size()
+				} else {
+					for b, mark := range live { // a random one
+						checkFill(t, b, mark)
+						bytes -= b.at.size()
+						delete(live, b)
+						a.Free(b)
+						break
+					}
+				}
+				if s := a.Stats(); s.Live != bytes || s.Peak < s.Live || s.Live+s.Cached > s.Limit {
+					t.Fatalf("step %d: %+v, want %d bytes live", step, s, bytes)
+				}
+				if step%1500 == 1499 {
+					a.Trim()
+					checkHeap(t, a)
+				}
+			}
+			for b, mark := range live {
+				checkFill(t, b, mark)
+				a.Free(b)
+			}
+			checkHeap(t, a)
+			a.Trim()
+			if s := a.Stats(); s.Live != 0 || s.Cached != 0 || len(s.Sizes) != 0 {
+				t.Errorf("after all was put back: %+v", s)
+			}
+			if f, ok := src.(*fakeSource); ok && f.bytes() != 0 {
+				t.Errorf("%d bytes are still mapped", f.bytes())
+			}
+		})
+	}
+}
+
+func checkNew(t *testing.T, b *Buffer, n int64, live map[*Buffer]byte) {
+	t.Helper()
+	if b.Bytes != n || b.at.size() < n {
+		t.Fatalf("%d bytes asked for: %d, in a block of %d", n, b.Bytes, b.at.size())
+	}
+	if waste := b.at.size() - max(n, 1); !checked && waste > 63 && waste*8 > b.at.size() {
+		t.Fatalf("%d bytes are in a block of %d", n, b.at.size())
+	}
+	align := int64(64)
+	if n >= hugePage && !checked {
+		align = hugePage
+	}
+	if at := b.Offset(); at%align != 0 || b.Ptr != nil && int64(uintptr(b.Ptr))%align != 0 {
+		t.Fatalf("%d bytes begin at %p, offset %d", n, b.Ptr, at)
+	}
+	if (b.Ptr == nil) != (b.Handle != nil) {
+		t.Fatalf("%d bytes have address %p and handle %v", n, b.Ptr, b.Handle)
+	}
+	if end := b.Offset() + n; end > b.at.span.region.Bytes {
+		t.Fatalf("%d bytes end %d behind the beginning of a region of %d", n, end, b.at.span.region.Bytes)
+	}
+	for other := range live {
+		if other.at.span.region == b.at.span.region && other.Offset() < b.Offset()+n && b.Offset() < other.Offset()+other.Bytes {
+			t.Fatalf("%d bytes at %d overlap %d bytes at %d", n, b.Offset(), other.Bytes, other.Offset())
+		}
+	}
+}
+
+// sample calls f with the first and last bytes of b, where neighbours would write.
+func sample(b *Buffer, f func(p *byte)) {
+	if b.Ptr == nil {
+		return
+	}
+	all := unsafe.Slice((*byte)(b.Ptr), b.Bytes)
+	for i := range min(len(all), 70) {
+		f(&all[i])
+		f(&all[len(all)-1-i])
+	}
+}
+
+func fill(b *Buffer, mark byte) { sample(b, func(p *byte) { *p = mark }) }
+
+func checkFill(t *testing.T, b *Buffer, mark byte) {
+	t.Helper()
+	sample(b, func(p *byte) {
+		if *p != mark {
+			t.Fatalf("a block of %d bytes was written to: %d instead of %d", b.Bytes, *p, mark)
+		}
+	})
+}
+
+// checkHeap checks that the spans of each region follow each other, that free ones are joined, and that they are in their bins.
+func checkHeap(t *testing.T, a *Allocator) {
+	t.Helper()
+	h := &a.heap
+	binned := map[*span]bool{}
+	for bin, s := range h.bins {
+		if (s != nil) != (h.nonempty[bin/64]>>(bin%64)&1 != 0) {
+			t.Fatalf("bit of bin %d is wrong", bin)
+		}
+		for ; s != nil; s = s.next {
+			if binOf(s.n) != bin || !s.free {
+				t.Fatalf("a span of %d pages, free: %v, is in bin %d", s.n, s.free, bin)
+			}
+			binned[s] = true
+		}
+	}
+	for _, r := range h.regions {
+		last := false
+		for page := int32(0); int(page) < len(r.at); {
+			s := r.at[page]
+			if s == nil || s.first != page || r.at[page+s.n-1] != s {
+				t.Fatalf("page %d of %d belongs to %+v", page, len(r.at), s)
+			}
+			if s.free != binned[s] || s.free && last {
+				t.Fatalf("span at page %d: free %v, in a bin %v, after a free one %v", page, s.free, binned[s], last)
+			}
+			last = s.free
+			page += s.n
+		}
+	}
+}
+
+func TestAllocatorConcurrent(t *testing.T) {
+	r := allocRand(t)
+	a := NewAllocator(HostMemory, 1<<30)
+	a.pressure.collect = func() {}
+	const goroutines = 4
+	given := make(chan *Buffer, 64) // blocks are put back by others, too
+	var wg sync.WaitGroup
+	for g := range goroutines {
+		r := rand.New(rand.NewPCG(r.Uint64(), uint64(g)))
+		wg.Go(func() {
+			var own []*Buffer
+			for i := range 3000 {
+				b, err := a.Alloc(randomBytes(r, 18))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				fill(b, byte(b.Bytes))
+				b.Tag(uintptr(2 + g))
+				own = append(own, b)
+				if len(own) > 30 {
+					b, own = own[0], own[1:]
+					select {
+					case given <- b:
+						b = <-given
+					default:
+					}
+					checkFill(t, b, byte(b.Bytes))
+					a.Free(b)
+				}
+				switch i % 500 {
+				case 100:
+					a.Trim()
+				case 300:
+					a.Holders()
+					a.Stats()
+				}
+			}
+			for _, b := range own {
+				a.Free(b)
+			}
+		})
+	}
+	wg.Wait()
+	close(given)
+	for b := range given {
+		a.Free(b)
+	}
+	checkHeap(t, a)
+	if s := a.Stats(); s.Live != 0 {
+		t.Errorf("%d bytes are lost", s.Live)
+	}
+}
+
+func TestAllocatorLimit(t *testing.T) {
+	if checked {
+		t.Skip("in checked builds nothing is cached, and every block takes two pages more")
+	}
+	a := NewAllocator(&fakeSource{}, 4<<20)
+	var blocks []*Buffer
+	for {
+		b, err := a.Alloc(1 << 20)
+		if err != nil {
+			if !errors.Is(err, ErrOutOfMemory) {
+				t.Fatal(err)
+			}
+			break
+		}
+		blocks = append(blocks, b)
+	}
+	if len(blocks) != 4 {
+		t.Fatalf("%d blocks of 1 MiB in 4 MiB", len(blocks))
+	}
+	for _, b := range blocks {
+		a.Free(b)
+	}
+	// What is cached in small sizes must not be in the way of a large one.
+	var small []*Buffer
+	for range 1000 {
+		b, err := a.Alloc(4096)
+		if err != nil {
+			t.Fatal(err)
+		}
+		small = append(small, b)
+	}
+	for _, b := range small {
+		a.Free(b)
+	}
+	b, err := a.Alloc(4 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Free(b)
+	for _, bytes := range []int64{-1, 4<<20 + 1, 1 << 50, math.MaxInt64} {
+		if _, err := a.Alloc(bytes); !errors.Is(err, ErrOutOfMemory) {
+			t.Errorf("%d bytes: %v", bytes, err)
+		}
+	}
+	if s := a.Stats(); s.Live != 0 {
+		t.Errorf("failures have left %d bytes", s.Live)
+	}
+}
+
+func TestAllocatorSourceFails(t *testing.T) {
+	src := &fakeSource{failing: true}
+	a := NewAllocator(src, 1<<30)
+	for _, bytes := range []int64{100, 1 << 20} {
+		if _, err := a.Alloc(bytes); !errors.Is(err, ErrOutOfMemory) {
+			t.Errorf("%d bytes: %v", bytes, err)
+		}
+	}
+	src.failing = false
+	if _, err := a.Alloc(100); err != nil {
+		t.Errorf("when there is memory again: %v", err)
+	}
+}
+
+func TestFreeTwice(t *testing.T) {
+	a := NewAllocator(&fakeSource{}, 1<<30)
+	for _, bytes := range []int64{100, 1 << 20} {
+		b, err := a.Alloc(bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := *b
+		a.Free(b)
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("a block of %d bytes could be put back twice", bytes)
+				}
+			}()
+			a.Free(&again)
+		}()
+	}
+	a.Free(HostBuffer(8)) // the collector's
+}
+
+func TestHolders(t *testing.T) {
+	a := NewAllocator(&fakeSource{}, 1<<30)
+	var all []*Buffer
+	for i, bytes := range []int64{64, 64, 128, 1 << 20, 3 << 20, 64} {
+		b, err := a.Alloc(bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i < 5 {
+			b.Tag(uintptr(10 + i/2))
+		}
+		all = append(all, b)
+	}
+	got := fmt.Sprint(a.Holders())
+	want := fmt.Sprint([]Holder{{12, all[4].at.size(), 1}, {11, all[3].at.size() + all[2].at.size(), 2},
+		{10, 2 * all[0].at.size(), 2}, {0, all[5].at.size(), 1}})
+	if got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	for _, b := range all {
+		a.Free(b)
+	}
+	if left := a.Holders(); len(left) != 0 {
+		t.Errorf("after all was put back: %v", left)
+	}
+}
+
+func TestMemoryFromEnvironment(t *testing.T) {
+	t.Setenv("ASYNCGEN_MEMORY", "12345678")
+	if got := NewAllocator(&fakeSource{}, 0).Stats().Limit; got != 12345678 {
+		t.Errorf("limit %d", got)
+	}
+	t.Setenv("ASYNCGEN_MEMORY", "much")
+	defer func() {
+		if recover() == nil {
+			t.Error("a limit that is no number was accepted")
+		}
+	}()
+	NewAllocator(&fakeSource{}, 0)
+}
+
+// TestPressure uses a clock and a collector of its own.
+func TestPressure(t *testing.T) {
+	a := NewAllocator(&fakeSource{}, 1<<40)
+	p := &a.pressure
+	now := time.Unix(0, 0)
+	p.now = func() time.Time { return now }
+	var dropped []*Buffer
+	collections := 0
+	p.collect = func() {
+		collections++
+		now = now.Add(time.Millisecond)
+		for _, b := range dropped {
+			a.Free(b)
+		}
+		dropped = nil
+	}
+	drop := func(bytes int64) {
+		b, err := a.Alloc(bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dropped = append(dropped, b)
+	}
+	// A program that drops everything at once never has much more than the threshold.
+	for range 1000 {
+		drop(1 << 20)
+		now = now.Add(time.Millisecond)
+	}
+	if collections < 1000/64 || collections > 1000/64+1 {
+		t.Errorf("%d collections in 1,000 MiB", collections)
+	}
+	if peak := a.Stats().Peak; !checked && peak > minPressure+1<<20 {
+		t.Errorf("peak %d, want %d and the last block", peak, minPressure)
+	}
+	// One that is faster than the budget allows has more, but spends no more than 5 % of its time.
+	collections = 0
+	start := now
+	for range 100_000 {
+		drop(1 << 20)
+		now = now.Add(10 * time.Microsecond)
+	}
+	if spent, all := time.Duration(collections)*time.Millisecond, now.Sub(start); spent > all/19 || spent < all/40 {
+		t.Errorf("%v of %v were spent collecting", spent, all)
+	}
+	// One that holds much is left alone for longer.
+	var held []*Buffer
+	for range 1000 {
+		b, err := a.Alloc(1 << 20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, b)
+		now = now.Add(time.Second)
+	}
+	collections = 0
+	for range 1000 {
+		drop(1 << 20)
+		now = now.Add(time.Second)
+	}
+	if collections < 1 || collections > 3 {
+		t.Errorf("%d collections for 1,000 MiB beside 1,000 MiB that are held", collections)
+	}
+	runtime.KeepAlive(held)
+}
+
+// TestCollect checks that what nothing refers to any more is back when Collect returns.
+func TestCollect(t *testing.T) {
+	a := NewAllocator(HostMemory, 1<<30)
+	const n = 1000
+	for range n {
+		b, err := a.Alloc(1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runtime.AddCleanup(b, func(b Buffer) { a.Free(&b) }, *b)
+	}
+	Collect()
+	// The last one may still be in a register.
+	if s := a.Stats(); s.Live > 2*1024*2 {
+		t.Errorf("%d bytes are live", s.Live)
+	}
+}
+
+func BenchmarkAllocator(b *testing.B) {
+	for _, bytes := range []int64{64, 4 << 10, 64 << 10, 1 << 20, 64 << 20} {
+		b.Run(fmt.Sprint(bytes), func(b *testing.B) {
+			a := NewAllocator(HostMemory, 1<<30)
+			a.pressure.collect = func() {}
+			b.ReportAllocs()
+			var buf Buffer
+			for b.Loop() {
+				if err := a.Get(&buf, bytes); err != nil {
+					b.Fatal(err)
+				}
+				a.Free(&buf)
+			}
+		})
+	}
+}
+
+func BenchmarkAllocatorParallel(b *testing.B) {
+	a := NewAllocator(HostMemory, 1<<30)
+	a.pressure.collect = func() {}
+	b.RunParallel(func(pb *testing.PB) {
+		var buf Buffer
+		for pb.Next() {
+			if err := a.Get(&buf, 4096); err != nil {
+				b.Error(err)
+				return
+			}
+			a.Free(&buf)
+		}
+	})
+}
+
+// BenchmarkCleanup is what a handle costs that the collector gives back.
+func BenchmarkCleanup(b *testing.B) {
+	for _, bytes := range []int64{64, 512, 1 << 10, 2 << 10, 4 << 10, 64 << 10} {
+		b.Run(fmt.Sprintf("offheap/%d", bytes), func(b *testing.B) {
+			a := NewAllocator(HostMemory, 1<<40) // addresses only: nobody writes
+			b.ReportAllocs()
+			for b.Loop() {
+				buf, err := a.Alloc(bytes)
+				if err != nil {
+					b.Fatal(err)
+				}
+				runtime.AddCleanup(buf, func(b Buffer) { a.Free(&b) }, *buf)
+			}
+		})
+		b.Run(fmt.Sprintf("goheap/%d", bytes), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				keep = HostBuffer(bytes)
+			}
+		})
+	}
+}
+
+var keep *Buffer
+
+// BenchmarkFreshOutput writes 64 MiB of a block that was just asked for.
+func BenchmarkFreshOutput(b *testing.B) {
+	const bytes = 64 << 20
+	write := func(buf *Buffer) {
+		out := Slice[int64](buf, 0, bytes/8)
+		for i := range out {
+			out[i] = 1
+		}
+	}
+	for _, cached := range []bool{true, false} {
+		b.Run(fmt.Sprintf("offheap/cached=%v", cached), func(b *testing.B) {
+			a := NewAllocator(HostMemory, 1<<30)
+			a.pressure.collect = func() {}
+			b.SetBytes(bytes)
+			for b.Loop() {
+				buf, err := a.Alloc(bytes)
+				if err != nil {
+					b.Fatal(err)
+				}
+				write(buf)
+				a.Free(buf)
+				if !cached {
+					a.Trim()
+				}
+			}
+		})
+	}
+	b.Run("goheap", func(b *testing.B) {
+		b.SetBytes(bytes)
+		for b.Loop() {
+			keep = HostBuffer(bytes)
+			write(keep)
+		}
+	})
+	keep = nil
+}

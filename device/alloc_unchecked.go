@@ -1,0 +1,11 @@
+//go:build !asyncgen_checked
+
+package device
+
+// The twins of alloc_checked.go, never called.
+
+const checked = false
+
+func (h *pageHeap) guarded(int64) (*span, error) { panic("device: not a checked build") }
+
+func (b *Buffer) poison() {}

@@ -1,0 +1,80 @@
+package device
+
+import (
+	"math"
+	"runtime"
+	"runtime/metrics"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Blocks are put back when the collector finds that nothing refers to their
+// Buffers any more. Left to itself it would come too late: it sees handles of a few hundred bytes, not
+// the megabytes behind them. So an Allocator drives it.
+
+const (
+	minPressure = 64 << 20 // bytes handed out, at least, after which the collector is called
+	idleFactor  = 19       // so many times as long as a collection took there is none: 5 % of the time at most
+)
+
+// pressure decides when an Allocator calls the collector.
+type pressure struct {
+	due atomic.Int64 // as soon as Allocator.allocated is there, somebody looks
+
+	mu      sync.Mutex // held while somebody collects; guards the rest
+	earlier int64      // allocated when the last collection ended
+	need    int64      // how much has to be handed out before the next one
+	rested  time.Time  // when the next one may begin
+	forced  int64      // how many there were
+	collect func()
+	now     func() time.Time
+}
+
+func (p *pressure) init() {
+	p.need = minPressure
+	p.due.Store(minPressure)
+	p.collect, p.now = Collect, time.Now
+}
+
+// press calls the collector if it is time. Whoever comes meanwhile goes on.
+func (a *Allocator) press() {
+	p := &a.pressure
+	if !p.mu.TryLock() {
+		return
+	}
+	defer p.mu.Unlock()
+	allocated := a.allocated.Load()
+	if left := p.need - (allocated - p.earlier); left > 0 {
+		p.due.Store(allocated + left)
+		return
+	}
+	start := p.now()
+	if start.Before(p.rested) {
+		p.due.Store(allocated + p.need/8) // look again, but not each time
+		return
+	}
+	p.due.Store(math.MaxInt64)
+	p.collect()
+	end := p.now()
+	p.rested = end.Add(idleFactor * end.Sub(start))
+	p.forced++
+	p.earlier = a.allocated.Load()
+	p.need = max(minPressure, a.live()/2)
+	p.due.Store(p.earlier + p.need)
+}
+
+// Collect finds the Buffers that nothing refers to any more, and returns when those from Allocators
+// of which the runtime knows have been freed: what an AddCleanup was to do that was due by then is done.
+func Collect() {
+	runtime.GC()
+	cleanups := []metrics.Sample{{Name: "/gc/cleanups/queued:cleanups"}, {Name: "/gc/cleanups/executed:cleanups"}}
+	metrics.Read(cleanups)
+	queued := cleanups[0].Value.Uint64()
+	for begin := time.Now(); cleanups[1].Value.Uint64() < queued && time.Since(begin) < maxCleanup; metrics.Read(cleanups[1:]) {
+		runtime.Gosched()
+	}
+}
+
+// maxCleanup is how long Collect waits for cleanups at most: some of the program's own may be slow, or wait for us.
+const maxCleanup = 100 * time.Millisecond
