@@ -75,8 +75,24 @@ func HostBuffer(bytes int64) *Buffer {
 	if bytes == 0 {
 		return &Buffer{Ptr: unsafe.Pointer(new(uint64))}
 	}
-	words := make([]uint64, (bytes+7)/8)
+	// Objects whose size is a multiple of 64 begin at one, as Go's heap is made today. It makes kernels faster.
+	words := make([]uint64, (bytes+63)/64*8)
 	return &Buffer{Ptr: unsafe.Pointer(unsafe.SliceData(words)), Bytes: bytes}
+}
+
+// NeedsFree reports whether somebody has to call Backend.Free when b is not used any more. Memory of
+// the Go heap is the collector's business.
+func (b *Buffer) NeedsFree() bool { return b.Handle != nil || b.at.span != nil }
+
+// MemoryOf returns the allocator that b.Alloc takes memory from, for statistics and to Trim it. It is nil
+// if b has none: it is optional for a Backend to have a method
+//
+//	Memory() *Allocator
+func MemoryOf(b Backend) *Allocator {
+	if b, ok := b.(interface{ Memory() *Allocator }); ok {
+		return b.Memory()
+	}
+	return nil
 }
 
 // Slice views n elements of b, from element off on. It panics if b is not

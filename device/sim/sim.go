@@ -63,7 +63,7 @@ func init() {
 type Backend struct {
 	options Options
 	clock   Clock
-	memory  *cpu.Backend // where buffers really are
+	memory  *device.Allocator // where buffers really are
 
 	seen     atomic.Uint64 // commands that were seen to be finished
 	executed atomic.Uint64 // commands whose results are there
@@ -120,7 +120,7 @@ func New(options Options) *Backend {
 	if options.Queue <= 0 {
 		options.Queue = 1024
 	}
-	b := &Backend{options: options, clock: options.Clock, memory: cpu.New(), entries: make([]entry, options.Queue)}
+	b := &Backend{options: options, clock: options.Clock, memory: device.NewAllocator(device.HostMemory, 0), entries: make([]entry, options.Queue)}
 	if b.clock == nil {
 		b.clock = systemClock{time.Now()}
 	}
@@ -136,7 +136,8 @@ func (b *Backend) Caps() device.Caps {
 	}
 }
 
-// Alloc returns zeroed memory of the device.
+// Alloc returns memory of the device, with undefined contents. Each device has as much
+// as ASYNCGEN_MEMORY says, or else nearly all that the machine has.
 func (b *Backend) Alloc(bytes int64) (*device.Buffer, error) {
 	b.mu.Lock()
 	closed := b.closed
@@ -148,11 +149,16 @@ func (b *Backend) Alloc(bytes int64) (*device.Buffer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sim: %w", err)
 	}
-	return &device.Buffer{Bytes: bytes, Handle: &memory{owner: b, host: host}}, nil
+	buf := *host
+	buf.Ptr, buf.Handle = nil, &memory{owner: b, host: host}
+	return &buf, nil
 }
 
-// Free leaves the buffer to the garbage collector.
-func (b *Backend) Free(*device.Buffer) {}
+// Free gives buf back. It works after Close, too.
+func (b *Backend) Free(buf *device.Buffer) { b.memory.Free(buf) }
+
+// Memory is where Alloc takes it from.
+func (b *Backend) Memory() *device.Allocator { return b.memory }
 
 // Submit queues the commands. It waits while the queue is full.
 func (b *Backend) Submit(cmds []device.Command) (device.Ticket, error) {
@@ -387,5 +393,6 @@ func (b *Backend) Close() error {
 	b.mu.Unlock()
 	err := b.Wait(context.Background(), device.Ticket(last))
 	b.goroutine.Wait()
+	b.memory.Trim()
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"runtime"
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/kernel"
@@ -250,17 +251,20 @@ func (t *Tensor) load(ctx context.Context, name string, at int) (uint64, error) 
 }
 
 // element returns the bits of the element at a place of t's storage, which is ready and in host memory.
-func (t *Tensor) element(at int) uint64 {
+func (t *Tensor) element(at int) (bits uint64) {
 	b := t.storage.Buffer()
 	switch t.dtype {
 	case Float32:
-		return uint64(math.Float32bits(device.Slice[float32](b, at, 1)[0]))
+		bits = uint64(math.Float32bits(device.Slice[float32](b, at, 1)[0]))
 	case Float64:
-		return math.Float64bits(device.Slice[float64](b, at, 1)[0])
+		bits = math.Float64bits(device.Slice[float64](b, at, 1)[0])
 	case Int64:
-		return uint64(device.Slice[int64](b, at, 1)[0])
+		bits = uint64(device.Slice[int64](b, at, 1)[0])
+	default:
+		bits = kernel.Bits(device.Slice[bool](b, at, 1)[0])
 	}
-	return kernel.Bits(device.Slice[bool](b, at, 1)[0])
+	runtime.KeepAlive(b) // its memory is reused when nothing refers to it, which a slice of it does not
+	return bits
 }
 
 // number is an element as a float64.
@@ -318,13 +322,15 @@ func gather[T device.Element](t *Tensor) []T {
 	if t.size == 0 {
 		return data
 	}
+	b := t.storage.Buffer()
 	if t.strides == nil {
-		copy(data, device.Slice[T](t.storage.Buffer(), t.off, t.size))
-		return data
+		copy(data, device.Slice[T](b, t.off, t.size))
+	} else {
+		all := device.Slice[T](b, 0, int(b.Bytes)/t.dtype.Size())
+		i := 0
+		t.places(func(at int) { data[i] = all[at]; i++ })
 	}
-	all := device.Slice[T](t.storage.Buffer(), 0, int(t.storage.Buffer().Bytes)/t.dtype.Size())
-	i := 0
-	t.places(func(at int) { data[i] = all[at]; i++ })
+	runtime.KeepAlive(b) // see element
 	return data
 }
 

@@ -13,8 +13,9 @@ import (
 // the operation that was to fill it has failed, the error. It can be embedded in
 // a larger struct, see Init, and must not be copied.
 //
-// Its memory is free to be reused when nothing refers to the Storage any more;
-// the operations enqueued on it do until they have finished.
+// Its memory is reused when nothing refers to its Buffer any more. The Storage
+// does, and to it handles, views, what gradients need, and the operations enqueued
+// on it until they have finished. An address taken from the Buffer does not: whoever has one keeps the Storage alive.
 type Storage struct {
 	st    *stream
 	buf   *device.Buffer // nil: it could not be allocated
@@ -22,7 +23,6 @@ type Storage struct {
 	last  atomic.Uint64 // place of the newest enqueued writer in st, plus one
 	fin   atomic.Uint64 // place of the newest finished writer, plus one; it never overtakes last
 	err   atomic.Pointer[OpError]
-	lack  error // why buf is nil
 
 	// How a flow orders the operations on it; guarded by the flow's lock.
 	writer  ref    // the newest scheduled writer that has not finished
@@ -30,7 +30,7 @@ type Storage struct {
 	readers uint32 // scheduled readers of the version in place that have not finished
 	mark    uint64 // see flow.closure
 
-	own  device.Buffer // what buf points to if the memory is in tiny
+	own  device.Buffer // what buf points to if the memory is in tiny; if buf is nil, its Handle is the reason
 	tiny [2]uint64
 }
 
@@ -53,12 +53,12 @@ func (s *Storage) Init(e *Engine, d device.Device, bytes int64) {
 	}
 	buf, err := st.backend.Alloc(bytes)
 	if err != nil {
-		s.lack = err
+		s.own.Handle = err
 		s.err.Store(&OpError{Op: "alloc", Device: st.dev, Err: err})
 		return
 	}
 	s.buf = buf
-	if buf.Handle != nil {
+	if buf.NeedsFree() {
 		runtime.AddCleanup(buf, release, released{st.backend, *buf})
 	}
 }
@@ -70,6 +70,9 @@ type released struct {
 }
 
 func release(r released) { r.backend.Free(&r.buf) }
+
+// lack is why s has no buffer.
+func (s *Storage) lack() error { return s.own.Handle.(error) }
 
 // FromHost returns a storage of d with the contents of data, which belongs to the engine from
 // now on. A device whose memory the host can reach adopts the buffer; others get a copy, made in its turn.

@@ -229,7 +229,7 @@ func (r *record) command(c *device.Command) error {
 			continue
 		}
 		if s.buf == nil {
-			return s.lack
+			return s.lack()
 		}
 		c.Buf[i] = s.buf
 	}
