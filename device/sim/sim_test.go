@@ -65,6 +65,7 @@ func command(k *device.Kernel, n int, bufs ...*device.Buffer) device.Command {
 	return c
 }
 
+// alloc returns memory of zeros.
 func alloc(t *testing.T, b *Backend, bytes int64) *device.Buffer {
 	t.Helper()
 	buf, err := b.Alloc(bytes)
@@ -74,6 +75,8 @@ func alloc(t *testing.T, b *Backend, bytes int64) *device.Buffer {
 	if buf.Ptr != nil {
 		t.Fatal("the host reaches the memory of the device")
 	}
+	host := buf.Handle.(*memory).host
+	clear(device.Slice[bool](host, 0, int(host.Bytes)))
 	return buf
 }
 
