@@ -247,6 +247,9 @@ func (a *Allocator) count(bytes int64) {
 	}
 }
 
+// Limit is how many bytes all regions together may take.
+func (a *Allocator) Limit() int64 { return a.limit }
+
 // live is how many bytes are in blocks that were handed out.
 func (a *Allocator) live() int64 { return a.allocated.Load() - a.freed.Load() }
 

@@ -22,7 +22,7 @@ import (
 // line that enqueued it.
 type OpError = engine.OpError
 
-// Statistics are counts since the program began.
+// Statistics are counts since the program began, and the memory of each device as of now.
 type Statistics = engine.Stats
 
 // WaitAll waits until everything enqueued so far has finished, on all devices.

@@ -71,6 +71,7 @@ type Engine struct {
 	peak     atomic.Int64  // largest inFlight so far
 	epoch    atomic.Uint64 // see order
 	stalled  stalled
+	scarce   sync.Mutex // held by who makes room when memory has run out
 
 	totals     totals
 	ranNow     atomic.Uint64 // operations executed in mode Naive

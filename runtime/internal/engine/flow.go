@@ -339,6 +339,7 @@ func (f *flow) settleLocked() {
 	}
 	if f.freed != 0 {
 		f.st.e.inFlight.Add(-f.freed)
+		f.st.retired.Add(f.freed)
 		f.freed = 0
 	}
 }

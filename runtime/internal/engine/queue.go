@@ -194,6 +194,7 @@ func (q *queue) retire() bool {
 	q.st.done.Store(seq)
 	if freed != 0 {
 		q.st.e.inFlight.Add(-freed)
+		q.st.retired.Add(freed)
 	}
 	q.rouse = true
 	return true

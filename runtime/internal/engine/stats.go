@@ -29,6 +29,8 @@ type Stats struct {
 
 	InFlightBytes int64 // written by operations that have not finished, now
 	PeakBytes     int64 // at most
+
+	Memory []DeviceMemory // of each device that was used
 }
 
 type totals struct {
@@ -50,6 +52,7 @@ func (e *Engine) Stats() Stats {
 	s.Waits, s.WaitTime = t.waits.Load(), time.Duration(t.waitTime.Load())
 	s.Stalls, s.StallTime = t.stalls.Load(), time.Duration(t.stallTime.Load())
 	s.Helped, s.HelpTime = t.helped.Load(), time.Duration(t.helpTime.Load())
+	s.Memory = e.memory()
 	s.InFlightBytes, s.PeakBytes = e.inFlight.Load(), e.peak.Load()
 	return s
 }

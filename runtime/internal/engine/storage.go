@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"runtime"
 	"sync/atomic"
 	"unsafe"
 
@@ -34,8 +33,9 @@ type Storage struct {
 	tiny [2]uint64
 }
 
-// NewStorage returns a storage of d with undefined contents. If the memory can't be
-// had, operations that write it fail with the allocator's error; NewStorage itself never does.
+// NewStorage returns a storage of d with undefined contents. If there is no memory left, it waits for everything
+// that is in flight and has the collector find what was dropped. If that does not help, operations that write the storage fail with the
+// allocator's error, whose text tells what holds how much; NewStorage itself never does.
 func (e *Engine) NewStorage(d device.Device, bytes int64) *Storage {
 	s := new(Storage)
 	s.Init(e, d, bytes)
@@ -51,25 +51,14 @@ func (s *Storage) Init(e *Engine, d device.Device, bytes int64) {
 		s.buf = &s.own
 		return
 	}
-	buf, err := st.backend.Alloc(bytes)
+	buf, err := st.alloc(bytes)
 	if err != nil {
 		s.own.Handle = err
 		s.err.Store(&OpError{Op: "alloc", Device: st.dev, Err: err})
 		return
 	}
 	s.buf = buf
-	if buf.NeedsFree() {
-		runtime.AddCleanup(buf, release, released{st.backend, *buf})
-	}
 }
-
-// released is a buffer that nothing refers to any more.
-type released struct {
-	backend device.Backend
-	buf     device.Buffer
-}
-
-func release(r released) { r.backend.Free(&r.buf) }
 
 // lack is why s has no buffer.
 func (s *Storage) lack() error { return s.own.Handle.(error) }

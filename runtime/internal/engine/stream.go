@@ -43,8 +43,11 @@ type stream struct {
 	tail atomic.Uint64 // operations enqueued, shifted left by one; bit 0 is the producers' lock
 	room uint64        // operations that fit without another look at done; guarded by tail
 	owed int64         // cost enqueued since the executor was nudged; guarded by tail
-	_    [40]byte
-	done atomic.Uint64 // operations retired; may lag behind until somebody settles
+	// Bytes that the operations write which were enqueued; guarded by tail.
+	pushed  int64
+	_       [32]byte
+	done    atomic.Uint64 // operations retired; may lag behind until somebody settles
+	retired atomic.Int64  // the bytes of those of pushed that were taken from Engine.inFlight
 
 	instant uint64 // operations executed in mode Naive, where the ring stays empty; guarded by Engine.naive
 
@@ -191,6 +194,7 @@ func (st *stream) push(op *Op, writes uint8, pc uintptr, bytes int64, l *link) u
 				s.last.Store(seq + 1)
 			}
 		}
+		st.pushed += bytes
 		st.owed += int64(r.cost) + st.launch
 		wake := st.owed >= wakeCost
 		if wake {

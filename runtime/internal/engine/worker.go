@@ -163,6 +163,7 @@ func (f *flow) run(x ref, c *scratch) {
 	err := r.command(&c[0])
 	if err == nil {
 		_, err = submit(f.st.backend, c[:])
+		c[0].Buf = [device.MaxOperands]*device.Buffer{} // else they would be in use until the next operation
 	}
 	if err != nil {
 		r.fail = f.st.failed(r, f.seqOfRunning(x), err)

@@ -158,8 +158,13 @@ func watchMemory() (stop func() memory) {
 func memoryInUse() memory {
 	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(s)
-	return memory{
+	stats := asyncrt.Stats()
+	m := memory{
 		process:  int64(s[0].Value.Uint64() - s[1].Value.Uint64()),
-		inFlight: asyncrt.Stats().InFlightBytes,
+		inFlight: stats.InFlightBytes,
 	}
+	for _, d := range stats.Memory {
+		m.process += d.Live + d.Cached
+	}
+	return m
 }

@@ -1,0 +1,124 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/cpu"
+	"github.com/asyncgen/asyncgen/device/sim"
+)
+
+var fillOnes = device.NewKernel("ones", device.Fill, nil, device.Int64)
+
+// ones enqueues an operation that fills a new storage.
+func ones(e *Engine, d device.Device, bytes int64) *Storage {
+	s := e.NewStorage(d, bytes)
+	e.Enqueue(&Op{Cmd: device.Command{Kernel: fillOnes, N: int(bytes / 8), Imm: [2]uint64{1}},
+		Operands: [device.MaxOperands]*Storage{s}, Cost: bytes / 8})
+	return s
+}
+
+// withMemory runs a test on real backends that have 16 MiB.
+func withMemory(t *testing.T, f func(t *testing.T, e *Engine, d device.Device)) {
+	const limit = 16 << 20
+	for _, mode := range []Mode{Async, Naive} {
+		for name, open := range map[string]func() device.Backend{
+			"cpu": func() device.Backend { return cpu.New() },
+			"sim": func() device.Backend { return sim.New(sim.Options{}) },
+		} {
+			t.Run(fmt.Sprintf("%s/%v", name, map[Mode]string{Async: "async", Naive: "naive"}[mode]), func(t *testing.T) {
+				t.Setenv("ASYNCGEN_MEMORY", fmt.Sprint(limit))
+				b := open()
+				d := device.Wrap(name, device.KindSimulated, b)
+				e := New(Options{Mode: mode, Workers: 2, MaxBytes: -1})
+				f(t, e, d)
+				if err := e.Close(); err != nil {
+					t.Error(err)
+				}
+				device.Collect()
+				if s := device.MemoryOf(b).Stats(); s.Live != 0 {
+					t.Errorf("%d bytes are lost", s.Live)
+				}
+				if err := b.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+// TestDroppedMemoryIsUsedAgain runs far ahead with results that nobody keeps: 40 times what there is.
+func TestDroppedMemoryIsUsedAgain(t *testing.T) {
+	withMemory(t, func(t *testing.T, e *Engine, d device.Device) {
+		for range 640 {
+			ones(e, d, 1<<20)
+		}
+		last := ones(e, d, 1<<20)
+		if err := last.Wait(context.Background(), "Wait"); err != nil {
+			t.Fatalf("%+v", err)
+		}
+		m := e.Stats().Memory[0]
+		if m.Device != d || m.Live+m.Cached > m.Limit || m.Peak > m.Limit || m.InFlight < 0 {
+			t.Errorf("%+v", m)
+		}
+		runtime.KeepAlive(last)
+	})
+}
+
+func TestMemoryRunsOut(t *testing.T) {
+	withMemory(t, func(t *testing.T, e *Engine, d device.Device) {
+		var held []*Storage
+		for range 4 {
+			held = append(held, ones(e, d, 2<<20))
+		}
+		other := ones(e, d, 1<<20)
+		tooMuch := ones(e, d, 12<<20)
+		dependent := e.Copy(tooMuch, 0, 1, device.Int64, device.CPU())
+		var failed *OpError
+		for _, s := range []*Storage{tooMuch, dependent} {
+			err := s.Wait(context.Background(), "Wait")
+			if !errors.As(err, &failed) || !errors.Is(err, device.ErrOutOfMemory) || failed.Op != "ones" || !strings.HasSuffix(failed.File, "memory_test.go") {
+				t.Fatalf("%+v", err)
+			}
+		}
+		text := failed.Error()
+		if !strings.Contains(text, "8.0 MiB in     4 results made at "+failed.File+":") || !strings.Contains(text, "1.0 MiB in     1 results") {
+			t.Errorf("got %s", text)
+		}
+		if err := e.WaitAll(context.Background()); !errors.Is(err, device.ErrOutOfMemory) {
+			t.Errorf("WaitAll: %v", err)
+		}
+		runtime.KeepAlive(held)
+		runtime.KeepAlive(other)
+		held, other = nil, nil
+		if err := ones(e, d, 12<<20).Wait(context.Background(), "Wait"); err != nil {
+			t.Errorf("when there is memory again: %v", err)
+		}
+		// What can never be there is refused at once.
+		if s := e.NewStorage(d, 1<<40); !errors.Is(s.Err(), device.ErrOutOfMemory) {
+			t.Errorf("1 TiB: %v", s.Err())
+		}
+	})
+}
+
+func TestMemoryInFlight(t *testing.T) {
+	e := New(Options{Workers: 1, MaxBytes: -1})
+	d := device.Wrap("cpu", device.KindSimulated, cpu.New())
+	for range 100 {
+		ones(e, d, 8000)
+	}
+	if m := e.Stats().Memory[0]; m.InFlight < 0 || m.InFlight > 100*8000 {
+		t.Errorf("%+v", m)
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+	if m := e.Stats().Memory[0]; m.InFlight != 0 {
+		t.Errorf("after Close: %+v", m)
+	}
+}
