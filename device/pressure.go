@@ -76,5 +76,12 @@ func Collect() {
 	}
 }
 
+// Reclaim is Collect for when memory has run out. It reports whether any of a's blocks have come back meanwhile.
+func (a *Allocator) Reclaim() bool {
+	before := a.freed.Load()
+	Collect()
+	return a.freed.Load() != before
+}
+
 // maxCleanup is how long Collect waits for cleanups at most: some of the program's own may be slow, or wait for us.
 const maxCleanup = 100 * time.Millisecond

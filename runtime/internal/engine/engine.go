@@ -9,7 +9,8 @@
 // own gets them in order (queue.go). Streams meet at copies (link.go). Whoever
 // waits helps to execute, but only what it waits for (wait.go); so does a producer when too much is in
 // flight (bounds.go). An operation that fails spoils what it writes; dependents are skipped and
-// carry the same first cause (errors.go). What was waited for, and on which
+// carry the same first cause (errors.go). Memory is allocated when an operation runs, and given back
+// when the collector finds that nothing refers to it (memory.go). What was waited for, and on which
 // source line, is counted (stats.go, site.go).
 //
 // The results, and the errors at each point of observation, depend on the
@@ -71,7 +72,6 @@ type Engine struct {
 	peak     atomic.Int64  // largest inFlight so far
 	epoch    atomic.Uint64 // see order
 	stalled  stalled
-	scarce   sync.Mutex // held by who makes room when memory has run out
 
 	totals     totals
 	ranNow     atomic.Uint64 // operations executed in mode Naive

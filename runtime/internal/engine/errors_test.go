@@ -121,16 +121,13 @@ func TestKernelPanics(t *testing.T) {
 func TestOutOfMemory(t *testing.T) {
 	for _, mode := range []Mode{Async, Naive} {
 		for _, gpu := range []bool{false, true} {
-			b := &fakeCPU{workers: 1}
-			dev := device.Wrap("cpu", device.KindCPU, b)
+			dev := newCPU(1)
 			if gpu {
 				dev = newGPU(t)
-				b = &dev.Backend().(*fakeGPU).fakeCPU
 			}
 			runOn(t, dev, Options{Mode: mode}, func(s *setup) {
 				x := s.from(1, 2, 3)
-				b.failNext()
-				y := s.apply(addOne, x)
+				y := unary(s.e, addOne, s.e.NewStorage(dev, scarce(3)), x)
 				err := s.apply(addOne, y).Wait(bg, "read")
 				var oe *OpError
 				if !errors.As(err, &oe) || oe.Op != "addone" || !errors.Is(err, device.ErrOutOfMemory) {
@@ -139,8 +136,7 @@ func TestOutOfMemory(t *testing.T) {
 				if got := s.e.WaitAll(bg); !errors.Is(got, err) {
 					t.Errorf("WaitAll: %v", got)
 				}
-				b.failNext()
-				if err := s.new(5).Wait(bg, "read"); !errors.Is(err, device.ErrOutOfMemory) {
+				if err := s.apply(addOne, s.new(5)).Wait(bg, "read"); !errors.Is(err, errUnwritten) {
 					t.Errorf("never written: %v", err)
 				}
 				s.want(s.apply(addOne, x), 2, 3, 4)

@@ -77,29 +77,19 @@ func copyBytes(dst *device.Buffer, dstOff int, src *device.Buffer, srcOff, n int
 
 // fakeCPU is a synchronous device with host memory.
 type fakeCPU struct {
-	workers  int
-	noHost   bool // its memory can't be reached by the host
-	mu       sync.Mutex
-	failFrom int // the allocation with this number and later ones fail; 0: none
-	allocs   int
-	freed    int
-	failing  bool // the next allocation fails
+	workers int
+	noHost  bool // its memory can't be reached by the host
+	mu      sync.Mutex
+	freed   int
 }
 
-func (f *fakeCPU) failNext() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.failing = true
-}
+// scarce is a number of bytes that the fakes never have, for n float64s.
+func scarce(n int) int64 { return int64(n)*8 - 1 }
 
 func (f *fakeCPU) Alloc(bytes int64) (*device.Buffer, error) { return f.alloc(bytes, f.noHost) }
 
 func (f *fakeCPU) alloc(bytes int64, hidden bool) (*device.Buffer, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.allocs++
-	if f.failing || f.failFrom > 0 && f.allocs >= f.failFrom {
-		f.failing = false
+	if bytes%8 == 7 {
 		return nil, fmt.Errorf("fake: %d bytes: %w", bytes, device.ErrOutOfMemory)
 	}
 	b := device.HostBuffer(bytes)

@@ -48,6 +48,7 @@ type flow struct {
 	parked  atomic.Int32  // workers in park that nobody has woken yet
 	wakeups chan struct{} // a token for each worker woken
 	closed  atomic.Bool
+	scarce  atomic.Bool // somebody executes finishReady
 	wg      sync.WaitGroup
 }
 

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -12,27 +11,52 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// alloc returns a buffer of st's device, which is given back when nothing refers to it
-// any more. If there is no memory, it makes room first.
+// A Storage gets its memory when the first operation that writes it is about to run, or to be
+// handed to a device with a queue. So what the program is ahead costs no memory, however far that is.
+
+// allocate gives s the memory that an operation enqueued at pc is going to write. The caller executes that
+// operation, so nobody else looks at s.buf.
+func (s *Storage) allocate(pc uintptr) error {
+	buf, err := s.st.alloc(s.bytes)
+	if err != nil {
+		s.own.Handle = err
+		return err
+	}
+	s.buf = buf
+	if buf.NeedsFree() {
+		buf.Tag(pc)
+		runtime.AddCleanup(buf, release, released{s.st.backend, *buf})
+	}
+	return nil
+}
+
+// lack is why s has no buffer.
+func (s *Storage) lack() error {
+	if err, ok := s.own.Handle.(error); ok {
+		return err
+	}
+	return errUnwritten
+}
+
+var errUnwritten = errors.New("engine: read before anything was written")
+
+// alloc returns a buffer of st's device. If there is no memory, it has the collector find what was dropped. (Operations
+// in flight may hold what only they need; their executor sees to that.)
 func (st *stream) alloc(bytes int64) (*device.Buffer, error) {
 	buf, err := st.backend.Alloc(bytes)
-	var pc uintptr
-	if err != nil {
-		if pc = callerPC(); !st.e.makeRoom(st, bytes, pc, err) {
-			return nil, err
-		}
-		if buf, err = st.backend.Alloc(bytes); err != nil {
-			return nil, &outOfMemory{err, holdersOf(st.backend)}
+	if err == nil || !errors.Is(err, device.ErrOutOfMemory) {
+		return buf, err
+	}
+	memory := device.MemoryOf(st.backend)
+	if memory == nil || bytes < 0 || bytes > memory.Limit() {
+		return nil, err
+	}
+	for memory.Reclaim() { // others may take what comes back
+		if buf, err = st.backend.Alloc(bytes); err == nil {
+			return buf, nil
 		}
 	}
-	if buf.NeedsFree() {
-		if pc == 0 {
-			pc = callerPC()
-		}
-		buf.Tag(pc)
-		runtime.AddCleanup(buf, release, released{st.backend, *buf})
-	}
-	return buf, nil
+	return nil, &outOfMemory{err, holdersOf(st.backend)}
 }
 
 // released is a buffer that nothing refers to any more.
@@ -42,29 +66,6 @@ type released struct {
 }
 
 func release(r released) { r.backend.Free(&r.buf) }
-
-// makeRoom does what can be done when st's device has no memory left: what is in flight holds memory until it has
-// finished, and what was dropped does until the collector finds it. It reports whether it is worth another try.
-func (e *Engine) makeRoom(st *stream, bytes int64, pc uintptr, cause error) bool {
-	memory := device.MemoryOf(st.backend)
-	if memory == nil || !errors.Is(cause, device.ErrOutOfMemory) || bytes < 0 || bytes > memory.Limit() {
-		return false
-	}
-	e.scarce.Lock() // one at a time; whoever comes next may find room
-	defer e.scarce.Unlock()
-	start := now()
-	var h help
-	for _, st := range e.allStreams() {
-		if n := st.enqueued(); n > 0 {
-			there, _ := st.exec.await(context.Background(), goal{seq: n - 1, all: true})
-			h.add(there)
-		}
-	}
-	device.Collect()
-	memory.Trim()
-	e.countStall("alloc", pc, now()-start, h)
-	return true
-}
 
 // outOfMemory is the error of an allocation that has failed although everything was done to make room.
 type outOfMemory struct {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -90,7 +91,13 @@ func (q *queue) submitSome() bool {
 			q.heldAt.Store(nil)
 		}
 		var c device.Command
-		r.refused = r.command(&c)
+		if r.refused = r.command(&c); r.refused != nil && errors.Is(r.refused, device.ErrOutOfMemory) {
+			if next > first {
+				break // it gets another chance when those before it are on their way
+			}
+			q.finishSubmitted()
+			r.refused = r.command(&c)
+		}
 		r.skipped = r.refused != nil || r.link != nil && r.foreignSpoiled(q.st)
 		if !r.skipped {
 			q.batch = append(q.batch, c)
@@ -108,6 +115,16 @@ func (q *queue) submitSome() bool {
 		q.reaper.ring()
 	}
 	return true
+}
+
+// finishSubmitted waits for what was submitted: that may be all that refers to some memory. q.submitting is held.
+func (q *queue) finishSubmitted() {
+	if err := q.st.backend.Wait(context.Background(), q.ticket); err != nil {
+		return // the device is lost, and those who wait will hear of it
+	}
+	q.mu.Lock()
+	q.retire()
+	q.unlock()
 }
 
 // handOver submits the batch, which was made of the operations from first to end, gives each its ticket, and

@@ -227,14 +227,12 @@ func (p *program) newVar(i int) {
 	if p.rng.IntN(3) == 0 { // undefined until it is written; the model writes it at once
 		m := modelVar{dev: dev, vals: make([]float64, n)}
 		lacks := p.fail && p.alone && p.rng.IntN(4) == 0 && (dev != 0 && dev != 2 || n > 2)
+		bytes := int64(n) * 8
 		if lacks {
-			p.w.cpus[dev].failNext()
-			m.lacks, m.cause = true, -1
+			m.lacks, bytes = true, scarce(n)
 		}
-		p.vars[i], p.model[i] = p.e.NewStorage(p.w.devs[dev], int64(n)*8), m
-		if !lacks {
-			p.enqueue(kFill, i, -1, nil)
-		}
+		p.vars[i], p.model[i] = p.e.NewStorage(p.w.devs[dev], bytes), m
+		p.enqueue(kFill, i, -1, nil)
 		return
 	}
 	m := modelVar{dev: dev, vals: make([]float64, n)}

@@ -17,7 +17,7 @@ import (
 // on it until they have finished. An address taken from the Buffer does not: whoever has one keeps the Storage alive.
 type Storage struct {
 	st    *stream
-	buf   *device.Buffer // nil: it could not be allocated
+	buf   *device.Buffer // nil: nothing was written yet, or it could not be allocated; see allocate
 	bytes int64
 	last  atomic.Uint64 // place of the newest enqueued writer in st, plus one
 	fin   atomic.Uint64 // place of the newest finished writer, plus one; it never overtakes last
@@ -29,13 +29,13 @@ type Storage struct {
 	readers uint32 // scheduled readers of the version in place that have not finished
 	mark    uint64 // see flow.closure
 
-	own  device.Buffer // what buf points to if the memory is in tiny; if buf is nil, its Handle is the reason
+	own  device.Buffer // what buf points to if the memory is in tiny; if buf is nil, its Handle is the reason, if there is one
 	tiny [2]uint64
 }
 
-// NewStorage returns a storage of d with undefined contents. If there is no memory left, it waits for everything
-// that is in flight and has the collector find what was dropped. If that does not help, operations that write the storage fail with the
-// allocator's error, whose text tells what holds how much; NewStorage itself never does.
+// NewStorage returns a storage of d, which has to be written before it is read. It gets its memory when it is written. If there
+// is none left even after the operations in flight have finished and the collector has found what was dropped, the operation
+// fails with the allocator's error, whose text tells what holds how much.
 func (e *Engine) NewStorage(d device.Device, bytes int64) *Storage {
 	s := new(Storage)
 	s.Init(e, d, bytes)
@@ -49,19 +49,8 @@ func (s *Storage) Init(e *Engine, d device.Device, bytes int64) {
 	if st.onHost && bytes <= int64(unsafe.Sizeof(s.tiny)) {
 		s.own = device.Buffer{Ptr: unsafe.Pointer(&s.tiny), Bytes: bytes}
 		s.buf = &s.own
-		return
 	}
-	buf, err := st.alloc(bytes)
-	if err != nil {
-		s.own.Handle = err
-		s.err.Store(&OpError{Op: "alloc", Device: st.dev, Err: err})
-		return
-	}
-	s.buf = buf
 }
-
-// lack is why s has no buffer.
-func (s *Storage) lack() error { return s.own.Handle.(error) }
 
 // FromHost returns a storage of d with the contents of data, which belongs to the engine from
 // now on. A device whose memory the host can reach adopts the buffer; others get a copy, made in its turn.
@@ -81,7 +70,7 @@ func (e *Engine) FromHost(d device.Device, data *device.Buffer) *Storage {
 	return s
 }
 
-// Buffer is the memory. What is in it is defined once Ready. It is nil if it could not be allocated.
+// Buffer is the memory of a Ready storage. It is nil if nothing was written, or if it could not be allocated.
 func (s *Storage) Buffer() *device.Buffer { return s.buf }
 
 // Device is where the memory is.

@@ -224,7 +224,7 @@ func (r *record) clear() {
 	r.args, r.link, r.refused, r.fail = nil, nil, nil, nil
 }
 
-// command fills c from r. It returns an error if a buffer is missing because it could not be allocated.
+// command fills c from r, which is about to be executed. It returns an error if a buffer is missing, or can't be allocated.
 func (r *record) command(c *device.Command) error {
 	c.Kernel, c.Args, c.N, c.Off, c.Imm = r.kernel, r.args, r.n, r.off, r.imm
 	for i, s := range r.operands {
@@ -233,7 +233,12 @@ func (r *record) command(c *device.Command) error {
 			continue
 		}
 		if s.buf == nil {
-			return s.lack()
+			if !r.among(r.writes, s) {
+				return s.lack()
+			}
+			if err := s.allocate(r.pc); err != nil {
+				return err
+			}
 		}
 		c.Buf[i] = s.buf
 	}

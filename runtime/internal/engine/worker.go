@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/asyncgen/asyncgen/device"
+import (
+	"errors"
+
+	"github.com/asyncgen/asyncgen/device"
+)
 
 // cheapCost is nanoseconds of ready work that a worker leaves to those who wait: two who pass a chain of
 // small operations to and fro are slower than one.
@@ -161,12 +165,29 @@ func (f *flow) run(x ref, c *scratch) {
 		return
 	}
 	err := r.command(&c[0])
+	if err != nil && errors.Is(err, device.ErrOutOfMemory) {
+		f.finishReady()
+		err = r.command(&c[0])
+	}
 	if err == nil {
 		_, err = submit(f.st.backend, c[:])
 		c[0].Buf = [device.MaxOperands]*device.Buffer{} // else they would be in use until the next operation
 	}
 	if err != nil {
 		r.fail = f.st.failed(r, f.seqOfRunning(x), err)
+	}
+}
+
+// finishReady executes what is ready: that may be all that refers to some memory.
+func (f *flow) finishReady() {
+	if !f.scarce.CompareAndSwap(false, true) {
+		return // somebody does so, perhaps further up on this stack
+	}
+	defer f.scarce.Store(false)
+	for n, some := int64(0), true; some && n < int64(len(f.st.ring)); {
+		var ops int64
+		ops, some = f.helpSome()
+		n += ops
 	}
 }
 

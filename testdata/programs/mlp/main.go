@@ -123,7 +123,7 @@ func trainQueueing(c config, net nn.Module, opt *optim.Optimizer) []float64 {
 
 // A memory is an amount of memory, in bytes.
 type memory struct {
-	process  int64 // taken from the system and not returned
+	process  int64 // taken from the system for the Go heap and not returned, and results that are not collected
 	inFlight int64 // of it, results of operations that have not finished
 }
 
@@ -164,7 +164,7 @@ func memoryInUse() memory {
 		inFlight: stats.InFlightBytes,
 	}
 	for _, d := range stats.Memory {
-		m.process += d.Live + d.Cached
+		m.process += d.Live
 	}
 	return m
 }
