@@ -11,6 +11,7 @@
 //	device/kernel            scalar expressions: primitives, evaluation, derivatives
 //	device/cpu               the CPU backend, in plain Go
 //	device/sim               a pretend accelerator with a latency model
+//	device/fault             makes chosen calls of any backend go wrong, for tests
 //	device/devicetest        what every backend must pass
 //	runtime/internal/engine  the queue: dependencies, workers, bounds, errors; the one place that waits
 //	runtime/op               every tensor operation, defined once

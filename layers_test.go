@@ -30,6 +30,7 @@ device/pool:
 device/kernel:     device
 device/cpu:        device device/kernel device/pool
 device/sim:        device device/kernel device/cpu
+device/fault:      device
 device/devicetest: device device/kernel
 
 # The runtime. The engine knows no tensors; op knows no engine.

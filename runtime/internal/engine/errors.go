@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -79,16 +80,38 @@ func (e *PanicError) Unwrap() error {
 
 // submit is b.Submit, with panics as errors.
 func submit(b device.Backend, cmds []device.Command) (t device.Ticket, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &PanicError{v}
-		}
-	}()
+	defer caught(&err)
 	return b.Submit(cmds)
+}
+
+// alloc is b.Alloc, with panics as errors.
+func alloc(b device.Backend, bytes int64) (buf *device.Buffer, err error) {
+	defer caught(&err)
+	return b.Alloc(bytes)
+}
+
+// await is b.Wait, with panics as errors.
+func await(ctx context.Context, b device.Backend, t device.Ticket) (err error) {
+	defer caught(&err)
+	return b.Wait(ctx, t)
+}
+
+// caught turns a panic into an error. It is deferred.
+func caught(err *error) {
+	if v := recover(); v != nil {
+		*err = &PanicError{v}
+	}
 }
 
 // failed notes that the operation at seq has failed and returns what its outputs will carry.
 func (st *stream) failed(r *record, seq uint64, err error) *OpError {
+	e := st.opError(r, err)
+	st.roots.add(root{r.order, seq, e})
+	return e
+}
+
+// opError is err with what is known about the operation that it is about.
+func (st *stream) opError(r *record, err error) *OpError {
 	e := &OpError{Op: r.kernel.Name, Device: st.dev, Err: err}
 	e.DTypes = append([]device.DType{r.kernel.Out}, r.kernel.In...)
 	for _, s := range r.shapes {
@@ -100,7 +123,6 @@ func (st *stream) failed(r *record, seq uint64, err error) *OpError {
 	if at := siteOf(r.pc); at != nil {
 		e.File, e.Line = at.file, at.line
 	}
-	st.roots.add(root{r.order, seq, e})
 	return e
 }
 

@@ -43,7 +43,7 @@ var errUnwritten = errors.New("engine: read before anything was written")
 // alloc returns a buffer of st's device. If there is no memory, it has the collector find what was dropped. (Operations
 // in flight may hold what only they need; their executor sees to that.)
 func (st *stream) alloc(bytes int64) (*device.Buffer, error) {
-	buf, err := st.backend.Alloc(bytes)
+	buf, err := alloc(st.backend, bytes)
 	if err == nil || !errors.Is(err, device.ErrOutOfMemory) {
 		return buf, err
 	}
@@ -52,7 +52,7 @@ func (st *stream) alloc(bytes int64) (*device.Buffer, error) {
 		return nil, err
 	}
 	for memory.Reclaim() { // others may take what comes back
-		if buf, err = st.backend.Alloc(bytes); err == nil {
+		if buf, err = alloc(st.backend, bytes); err == nil {
 			return buf, nil
 		}
 	}

@@ -41,7 +41,7 @@ func (st *stream) complete(r *record) error {
 	if err != nil || st.backend.Caps().Synchronous {
 		return err
 	}
-	if err := st.backend.Wait(context.Background(), t); err != nil {
+	if err := await(context.Background(), st.backend, t); err != nil {
 		return err
 	}
 	return st.backend.Failure(t)

@@ -119,7 +119,7 @@ func (q *queue) submitSome() bool {
 
 // finishSubmitted waits for what was submitted: that may be all that refers to some memory. q.submitting is held.
 func (q *queue) finishSubmitted() {
-	if err := q.st.backend.Wait(context.Background(), q.ticket); err != nil {
+	if err := await(context.Background(), q.st.backend, q.ticket); err != nil {
 		return // the device is lost, and those who wait will hear of it
 	}
 	q.mu.Lock()
@@ -266,8 +266,11 @@ func (q *queue) await(ctx context.Context, g goal) (h help, err error) {
 		}
 		if arrived {
 			h.look()
-			err = q.st.backend.Wait(ctx, ticket)
+			err = await(ctx, q.st.backend, ticket)
 			h.rest()
+			if err != nil && ctx.Err() == nil {
+				return h, q.notDone(g.seq, err)
+			}
 		} else if l := q.heldAt.Load(); l != nil {
 			var there help
 			there, err = l.gate.exec.await(ctx, goal{seq: l.gateSeq, link: l})
@@ -279,6 +282,17 @@ func (q *queue) await(ctx context.Context, g goal) (h help, err error) {
 			return h, err
 		}
 	}
+}
+
+// notDone is the error of a wait for the operation at seq that the device has ended with err. Nothing is
+// known about the operation: the next wait may find it done.
+func (q *queue) notDone(seq uint64, err error) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.st.done.Load() > seq {
+		return err // its record may be another's by now
+	}
+	return q.st.opError(q.st.seq(seq), err)
 }
 
 func (q *queue) helpSome() (ops int64, some bool) {
@@ -346,7 +360,7 @@ func (q *queue) reap() {
 			oldest = q.st.seq(done).ticket
 		}
 		q.unlock()
-		if oldest == 0 || q.st.e.stalled.n.Load() == 0 || q.st.backend.Wait(context.Background(), oldest) != nil {
+		if oldest == 0 || q.st.e.stalled.n.Load() == 0 || await(context.Background(), q.st.backend, oldest) != nil {
 			q.reaper.wait()
 		}
 	}

@@ -1,0 +1,251 @@
+// Package fault wraps a backend and makes chosen calls of it go wrong, so that
+// tests see what a program does when the world fails: an allocation, a
+// submission, a wait, or a command. Which call it is depends on a number or on a
+// seed, so a failure that was found can be had again.
+//
+// It wraps any device.Backend. It does not decide which failures a real device can
+// have; whoever uses it does.
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+
+	"github.com/asyncgen/asyncgen/device"
+)
+
+// ErrInjected is what all errors of this package wrap, unless Faults.Err says otherwise.
+var ErrInjected = errors.New("injected fault")
+
+// A Call is something that can go wrong.
+type Call uint8
+
+const (
+	Alloc   Call = iota + 1 // device.Backend.Alloc
+	Submit                  // device.Backend.Submit: no command is taken
+	Wait                    // device.Backend.Wait
+	Command                 // one command of a Submit
+)
+
+var calls = [...]string{Alloc: "Alloc", Submit: "Submit", Wait: "Wait", Command: "Command"}
+
+// String is the name of the call.
+func (c Call) String() string { return calls[c] }
+
+// A Kind is how it goes wrong.
+type Kind uint8
+
+const (
+	Fail  Kind = iota // it returns an error
+	Panic             // it panics with an error. A command of a device with a queue fails instead: it runs on no goroutine of ours
+	Delay             // it succeeds, after other goroutines had their turn
+)
+
+var kinds = [...]string{Fail: "fail", Panic: "panic", Delay: "delay"}
+
+// String is the name of the kind.
+func (k Kind) String() string { return kinds[k] }
+
+// Faults say which calls go wrong, and how. The zero Faults are none.
+type Faults struct {
+	Call Call
+	Kind Kind
+	N    int64   // the N-th such call since Arm, from 1; 0: none
+	Rate float64 // and every one with this probability
+	Seed uint64  // of the draws
+	Err  error   // what the error wraps; nil: ErrInjected
+}
+
+// delay is how often a delayed call lets others go first.
+const delay = 100
+
+// Backend implements [device.Backend]. All its methods may be called from several
+// goroutines; which of their calls is the N-th is then up to them.
+type Backend struct {
+	device.Backend
+
+	mu     sync.Mutex // guards the rest
+	faults Faults
+	rng    *rand.Rand
+	count  int64
+	fired  int64
+	failed map[device.Ticket]error // commands of a device with a queue
+	late   map[device.Ticket]int   // how often Done still says no
+}
+
+// New returns a backend that does as b does until it is armed.
+func New(b device.Backend) *Backend {
+	return &Backend{Backend: b, failed: map[device.Ticket]error{}, late: map[device.Ticket]int{}}
+}
+
+// Arm replaces the faults that are in place, and begins to count anew.
+func (b *Backend) Arm(f Faults) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.faults, b.rng, b.count, b.fired = f, rand.New(rand.NewPCG(f.Seed, 0)), 0, 0
+}
+
+// Fired is how many calls have gone wrong since Arm.
+func (b *Backend) Fired() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.fired
+}
+
+// Memory is that of the wrapped backend.
+func (b *Backend) Memory() *device.Allocator { return device.MemoryOf(b.Backend) }
+
+// draw counts a call. If it is to go wrong, it returns the error to fail with.
+func (b *Backend) draw(c Call) (Kind, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	f := &b.faults
+	if f.Call != c {
+		return 0, nil
+	}
+	b.count++
+	if b.count != f.N && (f.Rate == 0 || b.rng.Float64() >= f.Rate) {
+		return 0, nil
+	}
+	b.fired++
+	cause := f.Err
+	if cause == nil {
+		cause = ErrInjected
+	}
+	return f.Kind, fmt.Errorf("fault: %v %d: %w", c, b.count, cause)
+}
+
+// strike does what the next call of c has to suffer, at once.
+func (b *Backend) strike(c Call) error {
+	kind, err := b.draw(c)
+	switch {
+	case err == nil:
+		return nil
+	case kind == Panic:
+		panic(err)
+	case kind == Delay:
+		for range delay {
+			runtime.Gosched()
+		}
+		return nil
+	}
+	return err
+}
+
+// Alloc is the wrapped backend's, or fails.
+func (b *Backend) Alloc(bytes int64) (*device.Buffer, error) {
+	if err := b.strike(Alloc); err != nil {
+		return nil, err
+	}
+	return b.Backend.Alloc(bytes)
+}
+
+// Wait is the wrapped backend's, or fails.
+func (b *Backend) Wait(ctx context.Context, t device.Ticket) error {
+	if err := b.strike(Wait); err != nil {
+		return err
+	}
+	if err := b.Backend.Wait(ctx, t); err != nil {
+		return err
+	}
+	b.arrive(t)
+	return nil
+}
+
+// arrive ends the delay of the commands up to t.
+func (b *Backend) arrive(t device.Ticket) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	maps.DeleteFunc(b.late, func(late device.Ticket, _ int) bool { return late <= t })
+}
+
+// Submit is the wrapped backend's, or fails as a whole, or one of its commands does.
+func (b *Backend) Submit(cmds []device.Command) (device.Ticket, error) {
+	if err := b.strike(Submit); err != nil {
+		return 0, err
+	}
+	if b.Backend.Caps().Synchronous {
+		return b.run(cmds)
+	}
+	// The tickets of commands that go wrong are known only afterwards, but nobody asks for them before.
+	hit := make([]error, len(cmds))
+	var kinds []Kind
+	for i := range cmds {
+		var kind Kind
+		kind, hit[i] = b.draw(Command)
+		kinds = append(kinds, kind)
+	}
+	last, err := b.Backend.Submit(cmds)
+	if err != nil {
+		return last, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i, err := range hit {
+		t := last - device.Ticket(len(cmds)-1-i)
+		switch {
+		case err == nil:
+		case kinds[i] == Delay:
+			b.late[t] = delay
+		default:
+			b.failed[t] = err
+		}
+	}
+	return last, nil
+}
+
+// run runs commands up to the first that goes wrong.
+func (b *Backend) run(cmds []device.Command) (last device.Ticket, err error) {
+	for i := range cmds {
+		if err := b.strike(Command); err != nil {
+			return last, err
+		}
+		if last, err = b.Backend.Submit(cmds[i : i+1]); err != nil {
+			return last, err
+		}
+	}
+	return last, nil
+}
+
+// Done is the wrapped backend's, or false for a while after that.
+func (b *Backend) Done(t device.Ticket) bool {
+	if !b.Backend.Done(t) {
+		return false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	done := true
+	for late := range b.late {
+		if late <= t {
+			if b.late[late]--; b.late[late] <= 0 {
+				delete(b.late, late)
+			}
+			done = false
+		}
+	}
+	return done
+}
+
+// Failure is the injected one of the command, or the wrapped backend's.
+func (b *Backend) Failure(t device.Ticket) error {
+	b.mu.Lock()
+	err := b.failed[t]
+	b.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return b.Backend.Failure(t)
+}
+
+// Close is the wrapped backend's. Nothing is late after it.
+func (b *Backend) Close() error {
+	err := b.Backend.Close()
+	b.arrive(math.MaxUint64)
+	return err
+}
