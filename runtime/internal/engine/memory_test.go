@@ -90,7 +90,7 @@ func TestMemoryRunsOut(t *testing.T) {
 			}
 		}
 		text := failed.Error()
-		if strings.Count(text, "results made at") != 1 || !strings.Contains(text, fmt.Sprintf("9.0 MiB in     5 results made at %s:%d", failed.File, failed.Line)) {
+		if strings.Count(text, "results made at") != 1 || !strings.Contains(text, fmt.Sprintf(" MiB in     5 results made at %s:%d", failed.File, failed.Line)) {
 			t.Errorf("got %s", text)
 		}
 		if err := e.WaitAll(context.Background()); !errors.Is(err, device.ErrOutOfMemory) {

@@ -1,0 +1,175 @@
+package tensor_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/cpu"
+	"github.com/asyncgen/asyncgen/device/fault"
+	"github.com/asyncgen/asyncgen/device/sim"
+	"github.com/asyncgen/asyncgen/runtime/internal/engine"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+// step is a program with operations of all kinds, whose intermediate results are too
+// large for the Go heap. It returns a value that depends on all of them.
+func step(on tensor.Maker, w *tensor.Param) *tensor.Tensor {
+	x := on.Arange(0, 1000, 1).Reshape(10, 100)
+	h := x.MulScalar(0.001).MatMul(w.Value()).Tanh()
+	loss := h.T().Sum(0).Square().Mean()
+	loss.Backward()
+	return loss.Detach().Add(w.Grad().Slice(0, 1, 5).Sum())
+}
+
+// eachBackend runs a test on wrapped backends and engines of their own. Afterwards all memory is back.
+func eachBackend(t *testing.T, f func(t *testing.T, b *fault.Backend, on device.Device, e *engine.Engine)) {
+	for name, open := range map[string]func() device.Backend{
+		"cpu": func() device.Backend { return cpu.New() },
+		"sim": func() device.Backend { return sim.New(sim.Options{}) },
+	} {
+		for _, o := range []engine.Options{{Mode: engine.Async}, {Mode: engine.Async, Workers: 4, Ring: 4}, {Mode: engine.Naive}} {
+			t.Run(fmt.Sprintf("%s/%+v", name, o), func(t *testing.T) {
+				b := fault.New(open())
+				on := device.Wrap(name, device.KindSimulated, b)
+				e := engine.New(o)
+				restore := tensor.SetEngine(e)
+				f(t, b, on, e)
+				restore()
+				if err := e.Close(); err != nil {
+					t.Errorf("Close: %v", err)
+				}
+				if err := b.Close(); err != nil {
+					t.Errorf("Close of the backend: %v", err)
+				}
+			})
+		}
+	}
+}
+
+// live is what is in use on b once the collector has run.
+func live(b *fault.Backend) int64 {
+	device.Collect()
+	return b.Memory().Stats().Live
+}
+
+// TestFaults lets the first, the second, the third ... call of each kind go wrong, until a whole program succeeds.
+func TestFaults(t *testing.T) {
+	eachBackend(t, func(t *testing.T, b *fault.Backend, on device.Device, e *engine.Engine) {
+		goroutines := runtime.NumGoroutine()
+		want := step(tensor.On(on), tensor.NewParam(tensor.On(on).Full(0.01, 100, 50))).Item()
+		base := live(b)
+		for _, call := range []fault.Call{fault.Alloc, fault.Submit, fault.Wait, fault.Command} {
+			for _, kind := range []fault.Kind{fault.Fail, fault.Panic, fault.Delay} {
+				faults := 0
+				for n := int64(1); ; n++ {
+					b.Arm(fault.Faults{Call: call, Kind: kind, N: n})
+					name := fmt.Sprintf("%v %d, %v", call, n, kind)
+					got, err := read(step(tensor.On(on), tensor.NewParam(tensor.On(on).Full(0.01, 100, 50))))
+					all := e.WaitAll(context.Background())
+					switch {
+					case err == nil && got != want:
+						t.Errorf("%s: got %v, want %v", name, got, want)
+					case err != nil:
+						faults++
+						checkFault(t, name, err)
+					}
+					certain := kind != fault.Delay && (call == fault.Alloc || call == fault.Command)
+					if certain && b.Fired() > 0 && err == nil && all == nil {
+						t.Errorf("%s: nobody has noticed", name)
+					}
+					// A wait that fails says nothing about the operation.
+					if call != fault.Wait && (all == nil) != (err == nil) {
+						t.Errorf("%s: the read gave %v, WaitAll %v", name, err, all)
+					}
+					if all != nil {
+						checkFault(t, name, all.(interface{ Unwrap() []error }).Unwrap()[0])
+					}
+					if b.Fired() == 0 {
+						break
+					}
+					b.Arm(fault.Faults{})
+					if got := step(tensor.On(on), tensor.NewParam(tensor.On(on).Full(0.01, 100, 50))).Item(); got != want {
+						t.Errorf("%s: afterwards the program gives %v, want %v", name, got, want)
+					}
+				}
+				b.Arm(fault.Faults{})
+				if kind == fault.Delay && faults > 0 {
+					t.Errorf("%v: %d delays were failures", call, faults)
+				}
+				if after := live(b); after > base {
+					t.Errorf("%v, %v: %d bytes are lost", call, kind, after-base)
+				}
+			}
+		}
+		for i := 0; runtime.NumGoroutine() > goroutines+8 && i < 1000; i++ { // the workers of the device, and those of the collector
+			runtime.Gosched()
+		}
+		if n := runtime.NumGoroutine(); n > goroutines+8 {
+			t.Errorf("%d goroutines, %d before", n, goroutines)
+		}
+	})
+}
+
+func read(x *tensor.Tensor) (v float64, err error) {
+	return x.ItemContext(context.Background())
+}
+
+// checkFault checks that an error names the operation, its operands and the line of the program.
+func checkFault(t *testing.T, name string, err error) {
+	t.Helper()
+	var op *engine.OpError
+	if !errors.As(err, &op) || !errors.Is(err, fault.ErrInjected) {
+		t.Errorf("%s: %+v", name, err)
+		return
+	}
+	if op.Op == "" || len(op.DTypes) == 0 || !strings.HasSuffix(op.File, "fault_test.go") || op.Line == 0 || op.Device.Kind() != device.KindSimulated && op.Device.Kind() != device.KindCPU {
+		t.Errorf("%s: %+v", name, err)
+	}
+	if op.Op != "download" && len(op.Shapes) == 0 {
+		t.Errorf("%s: no shapes: %+v", name, err)
+	}
+}
+
+// An allocation that fails for want of memory is tried again.
+func TestScarceMemory(t *testing.T) {
+	eachBackend(t, func(t *testing.T, b *fault.Backend, on device.Device, e *engine.Engine) {
+		w := tensor.NewParam(tensor.On(on).Full(0.01, 100, 50))
+		want := step(tensor.On(on), w).Item()
+		for n := int64(1); n == 1 || b.Fired() > 0; n++ {
+			w.ZeroGrad()
+			b.Arm(fault.Faults{Call: fault.Alloc, N: n, Err: device.ErrOutOfMemory})
+			if got, err := read(step(tensor.On(on), w)); got != want || err != nil {
+				t.Errorf("allocation %d: got %v, %v, want %v", n, got, err, want)
+			}
+		}
+	})
+}
+
+// TestFlatMemory trains for a while, without a read, and has no more in use at the end than near the beginning.
+func TestFlatMemory(t *testing.T) {
+	t.Setenv("ASYNCGEN_MEMORY", fmt.Sprint(8<<20))
+	eachBackend(t, func(t *testing.T, b *fault.Backend, on device.Device, e *engine.Engine) {
+		w := tensor.NewParam(tensor.On(on).Full(0.01, 100, 50))
+		train := func(steps int) int64 {
+			for range steps {
+				w.ZeroGrad()
+				step(tensor.On(on), w)
+				w.Set(w.Value().Detach().Sub(w.Grad().MulScalar(0.001)))
+			}
+			if err := e.WaitAll(context.Background()); err != nil {
+				t.Fatalf("%+v", err)
+			}
+			return live(b)
+		}
+		begin := train(3)
+		if end := train(300); end > begin {
+			t.Errorf("%d bytes in use at the beginning, %d at the end", begin, end)
+		}
+		runtime.KeepAlive(w)
+	})
+}
