@@ -29,6 +29,7 @@ type state struct {
 	index   int // of all opened devices
 	kind    Kind
 	backend Backend
+	wrapped bool // made by Wrap: Open does not know it
 }
 
 // A Kind tells what a device is made of.
@@ -109,7 +110,7 @@ func openLocked(name string) (*state, error) {
 			full = fmt.Sprintf("%s:%d", driverName, i)
 		}
 		for _, d := range registry.opened {
-			if d.name == full {
+			if d.name == full && !d.wrapped {
 				return d, nil
 			}
 		}
@@ -211,7 +212,7 @@ func GPUs() []Device {
 func Wrap(name string, kind Kind, b Backend) Device {
 	registry.mu.Lock()
 	defer registry.mu.Unlock()
-	d := &state{name: name, index: len(registry.opened), kind: kind, backend: b}
+	d := &state{name: name, index: len(registry.opened), kind: kind, backend: b, wrapped: true}
 	registry.opened = append(registry.opened, d)
 	return Device{d}
 }

@@ -226,3 +226,12 @@ func TestKernelsAreNumbered(t *testing.T) {
 		t.Errorf("%+v, %+v", a, b)
 	}
 }
+
+// A wrapped device was found by Open if it had the name of one that was not opened yet.
+func TestOpenDoesNotFindWrapped(t *testing.T) {
+	withDrivers(t, driver("cpu", KindCPU, 1))
+	w := Wrap("cpu", KindCPU, &fakeBackend{number: 7})
+	if d := mustOpen(t, "cpu"); d == w || d.Backend().(*fakeBackend).number != 0 {
+		t.Errorf("Open returns what Wrap has made: %+v", d.Backend())
+	}
+}

@@ -200,7 +200,7 @@ func (op *Op) written(writes uint8) int64 {
 	var bytes int64
 	for i, s := range op.Operands {
 		if s != nil && writes>>i&1 != 0 {
-			bytes += s.bytes
+			bytes += s.own.Bytes
 		}
 	}
 	return bytes

@@ -81,7 +81,7 @@ func newEngine(t testing.TB, o Options) *Engine {
 // unary enqueues out = k(in).
 func unary(e *Engine, k *device.Kernel, out, in *Storage) *Storage {
 	e.Enqueue(&Op{
-		Cmd:      device.Command{Kernel: k, N: int(out.bytes / 8)},
+		Cmd:      device.Command{Kernel: k, N: int(out.own.Bytes / 8)},
 		Operands: [device.MaxOperands]*Storage{out, in},
 		Cost:     20,
 	})
@@ -102,7 +102,7 @@ func (s *setup) from(v ...float64) *Storage { return fromFloats(s.e, s.dev, v...
 
 // apply returns k of in, in a new storage.
 func (s *setup) apply(k *device.Kernel, in *Storage) *Storage {
-	return unary(s.e, k, s.new(int(in.bytes/8)), in)
+	return unary(s.e, k, s.new(int(in.own.Bytes/8)), in)
 }
 
 // fetch returns x where the host can read it.
@@ -110,7 +110,7 @@ func (s *setup) fetch(x *Storage) *Storage {
 	if x.Device() == s.host {
 		return x
 	}
-	return s.e.Copy(x, 0, int(x.bytes/8), device.Float64, s.host)
+	return s.e.Copy(x, 0, int(x.own.Bytes/8), device.Float64, s.host)
 }
 
 // read waits for x and returns its contents.
@@ -119,7 +119,7 @@ func (s *setup) read(x *Storage) ([]float64, error) {
 	if err := x.Wait(bg, "read"); err != nil {
 		return nil, err
 	}
-	return device.Slice[float64](x.Buffer(), 0, int(x.bytes/8)), nil
+	return device.Slice[float64](x.Buffer(), 0, int(x.own.Bytes/8)), nil
 }
 
 func (s *setup) want(x *Storage, v ...float64) {

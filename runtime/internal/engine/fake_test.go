@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"unsafe"
 
@@ -96,12 +97,21 @@ func (f *fakeCPU) alloc(bytes int64, hidden bool) (*device.Buffer, error) {
 	if hidden {
 		return &device.Buffer{Bytes: bytes, Handle: b}, nil
 	}
+	b.Handle = "to be freed"
 	return b, nil
 }
-func (f *fakeCPU) Free(*device.Buffer) {
+
+// Free spoils what is in the buffer, for those who use it all the same.
+func (f *fakeCPU) Free(b *device.Buffer) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.freed++
+	if hidden, ok := b.Handle.(*device.Buffer); ok {
+		b = hidden
+	}
+	for i := range b.Bytes / 8 {
+		device.Slice[float64](b, int(i), 1)[0] = math.NaN()
+	}
 }
 func (f *fakeCPU) Submit(cmds []device.Command) (device.Ticket, error) {
 	for i := range cmds {
@@ -233,4 +243,4 @@ func (g *fakeGPU) Close() error {
 }
 
 // opOf is a command that adds one to s.
-func opOf(s *Storage) device.Command { return device.Command{Kernel: addOne, N: int(s.bytes / 8)} }
+func opOf(s *Storage) device.Command { return device.Command{Kernel: addOne, N: int(s.own.Bytes / 8)} }

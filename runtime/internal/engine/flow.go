@@ -301,7 +301,7 @@ func (f *flow) finish(x ref) {
 		}
 	}
 	switch {
-	case r.isGate:
+	case r.isGate, r.isRelease():
 	case r.skipped:
 		f.skipped++
 	default:

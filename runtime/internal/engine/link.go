@@ -87,7 +87,7 @@ func (e *Engine) Copy(s *Storage, off, n int, dt device.DType, to device.Device)
 		op.Cmd.Kernel = downloads.of(dt)
 		e.enqueueLinked(from, &op, dst, 1, pc)
 	default:
-		staging := &Storage{st: e.hostStream(), buf: device.HostBuffer(size), bytes: size}
+		staging := adopt(e.hostStream(), device.HostBuffer(size))
 		down := op
 		down.Cmd.Kernel = downloads.of(dt)
 		down.Operands[0] = staging

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/asyncgen/asyncgen/device"
 )
@@ -17,7 +18,7 @@ import (
 // allocate gives s the memory that an operation enqueued at pc is going to write. The caller executes that
 // operation, so nobody else looks at s.buf.
 func (s *Storage) allocate(pc uintptr) error {
-	buf, err := s.st.alloc(s.bytes)
+	buf, err := s.st.alloc(s.own.Bytes)
 	if err != nil {
 		s.own.Handle = err
 		return err
@@ -25,7 +26,8 @@ func (s *Storage) allocate(pc uintptr) error {
 	s.buf = buf
 	if buf.NeedsFree() {
 		buf.Tag(pc)
-		runtime.AddCleanup(buf, release, released{s.st.backend, *buf})
+		s.block = &block{backend: s.st.backend, buf: *buf}
+		runtime.AddCleanup(buf, (*block).free, s.block)
 	}
 	return nil
 }
@@ -59,13 +61,56 @@ func (st *stream) alloc(bytes int64) (*device.Buffer, error) {
 	return nil, &outOfMemory{err, holdersOf(st.backend)}
 }
 
-// released is a buffer that nothing refers to any more.
-type released struct {
+// A block is memory that has to be given back, by whoever comes first: an operation that was told to, or the collector.
+type block struct {
 	backend device.Backend
 	buf     device.Buffer
+	freed   atomic.Bool
 }
 
-func release(r released) { r.backend.Free(&r.buf) }
+func (b *block) free() {
+	if b.freed.CompareAndSwap(false, true) {
+		b.backend.Free(&b.buf)
+	}
+}
+
+// Release gives the memory of each storage back as soon as the operations enqueued so far that use it have finished. Nothing may be
+// enqueued on it any more, and nobody may read it: that is for a storage of which no handle has left the library. Whoever
+// does so all the same gets an error.
+func (e *Engine) Release(storages ...*Storage) {
+	for _, s := range storages {
+		if s.own.Ptr != nil {
+			continue // part of the handle
+		}
+		op := Op{Cmd: device.Command{Kernel: releases}, Operands: [device.MaxOperands]*Storage{s}}
+		if e.mode == Naive {
+			e.naive.Lock()
+			s.drop()
+			s.err.Store(errReleased)
+			e.naive.Unlock()
+			continue
+		}
+		e.gates.Add(1)
+		s.st.push(&op, 1, 0, 0, nil)
+	}
+}
+
+// releases is the kernel of the records by which Release finds its place among the operations on a storage. It is never run.
+var releases = device.NewKernel("release", device.Fill, nil, device.Bool)
+
+var errReleased = &OpError{Op: "release", Err: errors.New("engine: used after Release")}
+
+// isRelease reports whether r is no operation but stands for a Release.
+func (r *record) isRelease() bool { return r.kernel == releases }
+
+// drop gives the memory of s back. No operation uses it.
+func (s *Storage) drop() {
+	s.buf = nil
+	if s.block != nil {
+		s.block.free()
+		s.block = nil
+	}
+}
 
 // outOfMemory is the error of an allocation that has failed although everything was done to make room.
 type outOfMemory struct {

@@ -125,3 +125,33 @@ func TestMemoryInFlight(t *testing.T) {
 		t.Errorf("after Close: %+v", m)
 	}
 }
+
+// TestRelease checks that memory comes back without the collector, behind what uses it, and that use after that is seen.
+func TestRelease(t *testing.T) {
+	withMemory(t, func(t *testing.T, e *Engine, d device.Device) {
+		for range 64 { // four times what there is
+			x := ones(e, d, 1<<20)
+			y := e.Copy(x, 0, 1, device.Int64, device.CPU())
+			e.Release(x)
+			if err := y.Wait(context.Background(), "Wait"); err != nil || device.Slice[int64](y.Buffer(), 0, 1)[0] != 1 {
+				t.Fatalf("%+v", err)
+			}
+		}
+		if err := e.WaitAll(context.Background()); err != nil {
+			t.Errorf("%+v", err)
+		}
+		if m := e.Stats().Memory[0]; m.Live != 0 {
+			t.Errorf("%d bytes are live", m.Live)
+		}
+		s := e.Stats()
+		if s.Enqueued != s.Executed || s.Skipped != 0 {
+			t.Errorf("a release was counted: %+v", s)
+		}
+		x := ones(e, d, 1<<20)
+		e.Release(x)
+		y := e.Copy(x, 0, 1, device.Int64, device.CPU())
+		if err := y.Wait(context.Background(), "Wait"); !errors.Is(err, errReleased) {
+			t.Errorf("used after Release: %v", err)
+		}
+	})
+}

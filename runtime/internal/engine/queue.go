@@ -90,6 +90,10 @@ func (q *queue) submitSome() bool {
 			}
 			q.heldAt.Store(nil)
 		}
+		if r.isRelease() {
+			r.skipped = true
+			continue
+		}
 		var c device.Command
 		if r.refused = r.command(&c); r.refused != nil && errors.Is(r.refused, device.ErrOutOfMemory) {
 			if next > first {
@@ -221,6 +225,9 @@ func (q *queue) retire() bool {
 func (q *queue) conclude(r *record, seq uint64) {
 	r.fail = r.spoiled()
 	switch {
+	case r.isRelease():
+		r.operands[0].drop()
+		r.fail = errReleased
 	case r.fail != nil:
 		q.skipped++
 	case r.refused != nil:

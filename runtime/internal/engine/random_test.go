@@ -219,6 +219,9 @@ type program struct {
 }
 
 func (p *program) newVar(i int) {
+	if p.vars[i] != nil && p.rng.IntN(2) == 0 {
+		p.e.Release(p.vars[i]) // nobody will know it any more
+	}
 	dev := p.rng.IntN(len(p.w.devs))
 	if p.rng.IntN(2) == 0 {
 		dev = 0

@@ -18,9 +18,9 @@ import (
 type Storage struct {
 	st    *stream
 	buf   *device.Buffer // nil: nothing was written yet, or it could not be allocated; see allocate
-	bytes int64
-	last  atomic.Uint64 // place of the newest enqueued writer in st, plus one
-	fin   atomic.Uint64 // place of the newest finished writer, plus one; it never overtakes last
+	block *block         // what of buf has to be given back; nil: nothing
+	last  atomic.Uint64  // place of the newest enqueued writer in st, plus one
+	fin   atomic.Uint64  // place of the newest finished writer, plus one; it never overtakes last
 	err   atomic.Pointer[OpError]
 
 	// How a flow orders the operations on it; guarded by the flow's lock.
@@ -29,7 +29,9 @@ type Storage struct {
 	readers uint32 // scheduled readers of the version in place that have not finished
 	mark    uint64 // see flow.closure
 
-	own  device.Buffer // what buf points to if the memory is in tiny; if buf is nil, its Handle is the reason, if there is one
+	// Bytes is how many there are. Ptr is set if the memory is in tiny, and buf points here. If buf is nil, Handle is the reason, if
+	// there is one.
+	own  device.Buffer
 	tiny [2]uint64
 }
 
@@ -45,9 +47,9 @@ func (e *Engine) NewStorage(d device.Device, bytes int64) *Storage {
 // Init makes s what NewStorage returns. It is for a Storage that is part of a larger struct.
 func (s *Storage) Init(e *Engine, d device.Device, bytes int64) {
 	st := e.stream(d)
-	s.st, s.bytes = st, bytes
+	s.st, s.own.Bytes = st, bytes
 	if st.onHost && bytes <= int64(unsafe.Sizeof(s.tiny)) {
-		s.own = device.Buffer{Ptr: unsafe.Pointer(&s.tiny), Bytes: bytes}
+		s.own.Ptr = unsafe.Pointer(&s.tiny)
 		s.buf = &s.own
 	}
 }
@@ -57,17 +59,22 @@ func (s *Storage) Init(e *Engine, d device.Device, bytes int64) {
 func (e *Engine) FromHost(d device.Device, data *device.Buffer) *Storage {
 	st := e.stream(d)
 	if st.onHost {
-		return &Storage{st: st, buf: data, bytes: data.Bytes}
+		return adopt(st, data)
 	}
 	s := e.NewStorage(d, data.Bytes)
 	// Nothing ever writes the source, so it needs no gate on its own stream.
-	from := &Storage{st: e.hostStream(), buf: data, bytes: data.Bytes}
+	from := adopt(e.hostStream(), data)
 	e.enqueueOn(st, &Op{
 		Cmd:      device.Command{Kernel: uploads.of(device.Bool), N: int(data.Bytes)},
 		Operands: [device.MaxOperands]*Storage{s, from},
 		Cost:     copyCost(data.Bytes),
 	}, 1, callerPC())
 	return s
+}
+
+// adopt returns a storage of st with the contents of b.
+func adopt(st *stream, b *device.Buffer) *Storage {
+	return &Storage{st: st, buf: b, own: device.Buffer{Bytes: b.Bytes}}
 }
 
 // Buffer is the memory of a Ready storage. It is nil if nothing was written, or if it could not be allocated.

@@ -160,6 +160,11 @@ type scratch [1]device.Command
 // run executes the operation at x, which has been started. The lock is not held.
 func (f *flow) run(x ref, c *scratch) {
 	r := f.st.at(x)
+	if r.isRelease() {
+		r.operands[0].drop()
+		r.fail = errReleased
+		return
+	}
 	if r.fail = r.spoiled(); r.fail != nil {
 		r.skipped = true
 		return
