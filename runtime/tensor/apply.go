@@ -215,6 +215,9 @@ func (t *Tensor) move(to device.Device) *Tensor {
 		x = contiguous(t)
 	}
 	s := eng().Copy(x.storage, x.off, x.size, x.dtype, to)
+	if x != t {
+		eng().Release(x.storage)
+	}
 	return &Tensor{storage: s, shape: x.Shape(), size: x.size, dtype: x.dtype}
 }
 
@@ -240,17 +243,20 @@ func record(out *Tensor, d *op.Def, a op.Attr, in operands) {
 
 // builder builds gradients. The zero builder makes tensors that are not
 // tracked; a tracking one those that have gradients of their own.
-type builder struct{ tracking bool }
+type builder struct {
+	tracking bool
+	made     *temporaries // where what it makes is noted; nil: nowhere
+}
 
 func (b builder) Elementwise(d *op.Def, scalars [2]float64, x ...op.Value) op.Value {
-	return elementwise(d, scalars, tensors(x), b.tracking)
+	return b.made.note(elementwise(d, scalars, tensors(x), b.tracking), x...)
 }
 
 func (b builder) Structural(d *op.Def, a op.Attr, x ...op.Value) op.Value {
-	return structural(d, a, tensors(x), b.tracking)
+	return b.made.note(structural(d, a, tensors(x), b.tracking), x...)
 }
 
-func (b builder) Zeros(x op.Value) op.Value { return zerosLike(x.(*Tensor)) }
+func (b builder) Zeros(x op.Value) op.Value { return b.made.note(zerosLike(x.(*Tensor))) }
 
 func zerosLike(x *Tensor) *Tensor {
 	return create(op.Fill, op.Attr{Shape: x.shape, DType: x.dtype}, x.storage.Device())

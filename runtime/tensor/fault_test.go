@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -171,5 +173,36 @@ func TestFlatMemory(t *testing.T) {
 			t.Errorf("%d bytes in use at the beginning, %d at the end", begin, end)
 		}
 		runtime.KeepAlive(w)
+	})
+}
+
+// TestBackwardReleases checks that Backward gives back what it has made except for gradients, without the collector.
+func TestBackwardReleases(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	eachBackend(t, func(t *testing.T, b *fault.Backend, on device.Device, e *engine.Engine) {
+		w, v := tensor.NewParam(tensor.On(on).Full(0.01, 100, 50)), tensor.NewParam(tensor.On(on).Full(0.01, 50, 50))
+		x := tensor.On(on).Ones(200, 100).MatMul(w.Value()).Tanh().MatMul(v.Value())
+		loss := x.Mul(x).Add(x).Sum()
+		if err := e.WaitAll(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		before := b.Memory().Stats()
+		loss.Backward()
+		if err := e.WaitAll(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		after := b.Memory().Stats()
+		grads := int64(4 * (w.Grad().Size() + v.Grad().Size()))
+		if more := after.Live - before.Live; more < grads || more > grads+grads/4 {
+			t.Errorf("Backward has left %d bytes, and gradients are %d", more, grads)
+		}
+		if after.Peak-before.Live < 4*200*50 {
+			t.Error("Backward needed no memory for temporary results: what is tested here?")
+		}
+		// What was kept can be used.
+		if got := w.Grad().Add(w.Grad()).Sum().Item(); math.IsNaN(got) || got == 0 {
+			t.Errorf("the gradients' sum is %v", got)
+		}
+		runtime.KeepAlive([]any{x, loss, w, v})
 	})
 }

@@ -3,6 +3,7 @@ package tensor
 import (
 	"slices"
 
+	"github.com/asyncgen/asyncgen/runtime/internal/engine"
 	"github.com/asyncgen/asyncgen/runtime/internal/tape"
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
@@ -125,7 +126,19 @@ func (t *Tensor) Track() *Tensor {
 //go:noinline
 func (t *Tensor) Backward() {
 	g := t.trace("Backward")
-	g.Backward(builder{}, t.seed())
+	leaves, made := g.Leaves(), &temporaries{}
+	g.Backward(builder{made: made}, made.note(t.seed()))
+	if len(made.storages) == 0 {
+		return
+	}
+	// Nothing was tracked, so the parameters' gradients are all that has left.
+	kept := map[*engine.Storage]bool{}
+	for _, l := range leaves {
+		if grad := l.(leaf).p.grad; grad != nil {
+			kept[grad.storage] = true
+		}
+	}
+	made.release(kept)
 }
 
 // Grad returns the gradients of y, which has one element, with respect to each

@@ -313,7 +313,11 @@ func sliceContext[T device.Element](ctx context.Context, t *Tensor, name string)
 	if err != nil {
 		return nil, err
 	}
-	return gather[T](h), nil
+	data := gather[T](h)
+	if h != t {
+		eng().Release(h.storage)
+	}
+	return data, nil
 }
 
 // gather returns a copy of t's elements, which are of type T, ready and in host memory.

@@ -72,6 +72,17 @@ func Trace(root *Node) (Graph, bool) {
 	return g, true
 }
 
+// Leaves lists the leaves that the root depends on and that take up gradients. The same one may be there several times.
+func (g Graph) Leaves() []Leaf {
+	var all []Leaf
+	for _, n := range g.nodes {
+		if n.leaf != nil {
+			all = append(all, n.leaf)
+		}
+	}
+	return all
+}
+
 // Backward adds to each leaf the gradient of the root, whose own is seed, and
 // lets go of what the nodes held. Leaves take up their gradients in an order
 // that depends on the graph alone.
