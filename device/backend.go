@@ -17,9 +17,9 @@ import (
 // All methods may be called from several goroutines.
 type Backend interface {
 	// Alloc returns a buffer of at least bytes bytes with undefined contents,
-	// or an error that wraps ErrOutOfMemory.
+	// or an error that wraps ErrOutOfMemory. Most backends have an Allocator for that, see MemoryOf.
 	Alloc(bytes int64) (*Buffer, error)
-	// Free gives b back. Commands that use it have finished.
+	// Free gives back what Alloc has returned, or a copy of that Buffer. Commands that use it have finished.
 	Free(b *Buffer)
 	// Submit queues the commands, in order; it may wait for room in the
 	// device's queue, never for a result. The ticket is that of the last
