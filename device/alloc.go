@@ -210,12 +210,20 @@ func (a *Allocator) place(bytes int64) (place, error) {
 	if bytes < 0 || bytes > maxBlock {
 		return place{}, fmt.Errorf("%w: %d bytes asked for", ErrOutOfMemory, bytes)
 	}
-	p, err := a.tryPlace(bytes)
+	p, err := a.tryPlace(bytes, false)
 	if err == nil {
 		return p, nil
 	}
+	if a.collectInstead(bytes) {
+		if p, err = a.tryPlace(bytes, false); err == nil {
+			return p, nil
+		}
+	}
+	if p, err = a.tryPlace(bytes, true); err == nil {
+		return p, nil
+	}
 	if a.Trim() > 0 {
-		if p, err = a.tryPlace(bytes); err == nil {
+		if p, err = a.tryPlace(bytes, true); err == nil {
 			return p, nil
 		}
 	}
@@ -224,15 +232,16 @@ func (a *Allocator) place(bytes int64) (place, error) {
 		ErrOutOfMemory, bytes, s.Live, s.Cached, s.Limit, err)
 }
 
-func (a *Allocator) tryPlace(bytes int64) (place, error) {
+// tryPlace finds room in what is cached, or, if grow says so, in a new region.
+func (a *Allocator) tryPlace(bytes int64, grow bool) (place, error) {
 	if checked {
 		s, err := a.heap.guarded(bytes)
 		return place{span: s}, err
 	}
 	if bytes <= slabMost {
-		return a.classes[classOf(bytes)].take(&a.heap)
+		return a.classes[classOf(bytes)].take(&a.heap, grow)
 	}
-	s, err := a.heap.take(bytes, nil)
+	s, err := a.heap.take(bytes, nil, grow)
 	return place{span: s}, err
 }
 

@@ -63,8 +63,9 @@ func binOf(n int32) int {
 
 func (h *pageHeap) init(src Source, limit int64) { h.src, h.limit = src, limit }
 
-// take returns a span of at least the given size, a slab of c, or a block of its own if c is nil.
-func (h *pageHeap) take(bytes int64, c *class) (*span, error) {
+// take returns a span of at least the given size, a slab of c, or a block of its own if c is nil. Only
+// if grow is set is a region mapped for it.
+func (h *pageHeap) take(bytes int64, c *class, grow bool) (*span, error) {
 	n := int32((bytes + pageBytes - 1) / pageBytes)
 	align := int32(1)
 	if bytes >= hugePage {
@@ -73,6 +74,9 @@ func (h *pageHeap) take(bytes int64, c *class) (*span, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s := h.fitLocked(n, align)
+	if s == nil && !grow {
+		return nil, errNoCached
+	}
 	if s == nil {
 		if err := h.growLocked(int64(n) * pageBytes); err != nil {
 			return nil, err

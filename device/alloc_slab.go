@@ -13,7 +13,10 @@ const (
 	numClasses = 64
 )
 
-var errNoRoom = errors.New("the limit is reached")
+var (
+	errNoRoom   = errors.New("the limit is reached")
+	errNoCached = errors.New("nothing that fits is cached")
+)
 
 // classOf returns the class of blocks of the given size, which is at most slabMost. The
 // first 8 are 64 bytes apart, and so are the next 8; from then on the distance doubles every 8.
@@ -43,10 +46,10 @@ func (c *class) init(i int) {
 	c.bytes, c.slots, c.pages = int64(q+1)<<shift, pageBytes>>shift, int32(q+1)
 }
 
-func (c *class) take(h *pageHeap) (place, error) {
+func (c *class) take(h *pageHeap, grow bool) (place, error) {
 	c.mu.Lock()
 	if len(c.free) == 0 {
-		if err := c.growLocked(h); err != nil {
+		if err := c.growLocked(h, grow); err != nil {
 			c.mu.Unlock()
 			return place{}, err
 		}
@@ -60,8 +63,8 @@ func (c *class) take(h *pageHeap) (place, error) {
 	return p, nil
 }
 
-func (c *class) growLocked(h *pageHeap) error {
-	s, err := h.take(int64(c.pages)*pageBytes, c)
+func (c *class) growLocked(h *pageHeap, grow bool) error {
+	s, err := h.take(int64(c.pages)*pageBytes, c, grow)
 	if err != nil {
 		return err
 	}
