@@ -34,7 +34,8 @@ func TestPrograms(t *testing.T) {
 	for _, dir := range dirs {
 		name := filepath.Base(dir)
 		for _, c := range []struct{ device, engine string }{
-			{"cpu", "async"}, {"cpu", "naive"}, {"sim:0", "async"}, {"sim:0", "naive"},
+			{"cpu", "async"}, {"cpu", "naive"}, {"cpu", "shuffle:1"},
+			{"sim:0", "async"}, {"sim:0", "naive"}, {"sim:0", "shuffle:1"},
 		} {
 			t.Run(name+"/"+c.device+"/"+c.engine, func(t *testing.T) {
 				if c.device != "cpu" || c.engine != "async" {

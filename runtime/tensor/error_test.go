@@ -32,7 +32,7 @@ func failing(on device.Device) (*tensor.Tensor, int) {
 // else, and names the operation and the line that enqueued it.
 func TestFailure(t *testing.T) {
 	for _, name := range []string{"cpu", "sim:0"} {
-		for _, mode := range []engine.Mode{engine.Async, engine.Naive} {
+		for _, mode := range []engine.Mode{engine.Async, engine.Naive, engine.Shuffle} {
 			t.Run(fmt.Sprint(name, mode), func(t *testing.T) {
 				on, err := device.Open(name)
 				if err != nil {

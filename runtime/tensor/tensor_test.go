@@ -27,7 +27,7 @@ func newRand(t *testing.T) *rand.Rand {
 // be the same; that is why f gets a Maker and nothing else to look at.
 func everywhere(t *testing.T, f func(t *testing.T, on device.Device)) {
 	for _, name := range []string{"cpu", "sim:0"} {
-		for mode, modeName := range map[engine.Mode]string{engine.Async: "async", engine.Naive: "naive"} {
+		for mode, modeName := range map[engine.Mode]string{engine.Async: "async", engine.Naive: "naive", engine.Shuffle: "shuffle"} {
 			t.Run(name+"/"+modeName, func(t *testing.T) {
 				dev, err := device.Open(name)
 				if err != nil {

@@ -32,7 +32,7 @@ func chain(e *engine.Engine, d device.Device, x *engine.Storage, elements, n int
 func TestDevicesOfTheModule(t *testing.T) {
 	host := device.Wrap("cpu", device.KindCPU, cpu.New())
 	for name, b := range map[string]device.Backend{"cpu": cpu.New(), "sim": sim.New(sim.Options{Queue: 16})} {
-		for _, mode := range []engine.Mode{engine.Async, engine.Naive} {
+		for _, mode := range []engine.Mode{engine.Async, engine.Naive, engine.Shuffle} {
 			e := engine.New(engine.Options{Mode: mode})
 			d := device.Wrap(name, device.KindSimulated, b)
 			data := device.HostBuffer(3 * 4)

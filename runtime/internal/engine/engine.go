@@ -11,7 +11,8 @@
 // flight (bounds.go). An operation that fails spoils what it writes; dependents are skipped and
 // carry the same first cause (errors.go). Memory is allocated when an operation runs, and given back
 // when the collector finds that nothing refers to it (memory.go). What was waited for, and on which
-// source line, is counted (stats.go, site.go).
+// source line, is counted (stats.go, site.go). For tests there are modes without
+// parallelism: one executes at the call (naive.go), one in a random order (shuffle.go).
 //
 // The results, and the errors at each point of observation, depend on the
 // program alone: not on the number of workers, the bounds or the mode.
@@ -24,6 +25,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -38,11 +40,17 @@ const (
 	Async Mode = iota + 1
 	// Naive runs each before Enqueue returns, for debugging: same results, same errors.
 	Naive
+	// Shuffle runs them one at a time, in an order that Options.Seed chooses among all that give the same
+	// results and errors, and that has no likeness to program order: for finding what relies on more than is
+	// promised. A program of one goroutine is executed in the same order each time. Like Naive it may run
+	// operations before Enqueue returns; it runs nothing while nobody enqueues, waits or asks.
+	Shuffle
 )
 
 // Options configure an Engine. The zero Options are the defaults.
 type Options struct {
-	Mode     Mode   // 0: as ASYNCGEN_ENGINE says ("async" or "naive"), or else Async
+	Mode     Mode   // 0: as ASYNCGEN_ENGINE says ("async", "naive" or "shuffle:SEED", which sets Seed), or else Async
+	Seed     uint64 // of mode Shuffle
 	Workers  int    // for each synchronous device; 0: as its Caps say, or else GOMAXPROCS
 	Ring     int    // operations enqueued and not yet retired, for each device, rounded up to a power of two; 0: 4096
 	Report   string // file to write a report of waits to, see device/report; "": none
@@ -66,6 +74,7 @@ type Engine struct {
 	closed   bool
 	crossing sync.Mutex // held while the two ends of a link are enqueued, see link.go
 	naive    sync.Mutex // in mode Naive: held while an operation runs
+	shuffler *shuffler  // in mode Shuffle
 
 	limit    atomic.Int64  // bound on inFlight; 0: none
 	inFlight atomic.Int64  // bytes written by operations that have not finished
@@ -86,7 +95,10 @@ type Engine struct {
 func New(o Options) *Engine {
 	e := &Engine{mode: o.Mode, workers: o.Workers, ring: 1, looks: looksOf(runtime.GOMAXPROCS(0))}
 	if e.mode == 0 {
-		e.mode = modeFromEnv()
+		e.mode, o.Seed = modeFromEnv()
+	}
+	if e.mode == Shuffle {
+		e.shuffler = newShuffler(e, o.Seed)
 	}
 	if o.Ring <= 0 {
 		o.Ring = 4096
@@ -109,14 +121,19 @@ func New(o Options) *Engine {
 	return e
 }
 
-func modeFromEnv() Mode {
+func modeFromEnv() (m Mode, seed uint64) {
 	switch v := os.Getenv("ASYNCGEN_ENGINE"); v {
 	case "", "async":
-		return Async
+		return Async, 0
 	case "naive":
-		return Naive
+		return Naive, 0
 	default:
-		panic(fmt.Sprintf("engine: ASYNCGEN_ENGINE=%s: want async or naive", v))
+		digits, ok := strings.CutPrefix(v, "shuffle:")
+		seed, err := strconv.ParseUint(digits, 10, 64)
+		if !ok || err != nil {
+			panic(fmt.Sprintf("engine: ASYNCGEN_ENGINE=%s: want async, naive or shuffle:SEED, where SEED is a number", v))
+		}
+		return Shuffle, seed
 	}
 }
 
@@ -193,6 +210,9 @@ func (e *Engine) enqueueOn(st *stream, op *Op, writes uint8, pc uintptr) {
 	bytes := op.written(writes)
 	e.admit(bytes, op, pc)
 	st.push(op, writes, pc, bytes, nil)
+	if e.mode == Shuffle {
+		e.shuffler.enqueued()
+	}
 }
 
 // written is how many bytes op writes.
@@ -320,9 +340,6 @@ func (e *Engine) order(st *stream) uint64 {
 
 // workersOf is how many goroutines execute what a synchronous backend runs.
 func (e *Engine) workersOf(b device.Backend) int {
-	if e.mode == Naive {
-		return 0
-	}
 	if e.workers > 0 {
 		return e.workers
 	}

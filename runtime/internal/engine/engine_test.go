@@ -48,11 +48,12 @@ type setup struct {
 	host device.Device // where values are read
 }
 
-// onAll runs f with every kind of device and in both modes.
+// onAll runs f with every kind of device and in all modes.
 func onAll(t *testing.T, f func(s *setup)) {
 	onDevices(t, f)
 	for _, k := range kindsOfDevice {
 		t.Run(k.name+", naive", func(t *testing.T) { runOn(t, k.make(t), Options{Mode: Naive}, f) })
+		t.Run(k.name+", shuffle", func(t *testing.T) { runOn(t, k.make(t), Options{Mode: Shuffle, Seed: 1}, f) })
 	}
 }
 
@@ -435,6 +436,12 @@ func TestEnvironment(t *testing.T) {
 		New(Options{})
 	}
 	panics("ASYNCGEN_ENGINE", "sync")
+	panics("ASYNCGEN_ENGINE", "shuffle")
+	panics("ASYNCGEN_ENGINE", "shuffle:-1")
+	t.Setenv("ASYNCGEN_ENGINE", "shuffle:7")
+	if e := newEngine(t, Options{Seed: 8}); e.mode != Shuffle || e.shuffler.rng.Uint64() != newShuffler(e, 7).rng.Uint64() {
+		t.Errorf("mode %v, or another seed than 7", e.mode)
+	}
 	t.Setenv("ASYNCGEN_ENGINE", "naive")
 	panics("ASYNCGEN_LIMIT", "2GB")
 	panics("ASYNCGEN_LIMIT", "-1")

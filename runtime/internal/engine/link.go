@@ -31,7 +31,7 @@ func (n linkNotice) deliver() {
 		n.l.op.exec.granted(n.l)
 		return
 	}
-	n.l.gate.exec.(*flow).endGate(n.l)
+	n.l.gate.exec.(gatekeeper).endGate(n.l)
 }
 
 func (f *flow) granted(l *link) {
@@ -49,6 +49,9 @@ func (f *flow) granted(l *link) {
 		f.notify()
 	}
 }
+
+// A gatekeeper is an executor of a synchronous device: where gates are.
+type gatekeeper interface{ endGate(l *link) }
 
 // endGate finishes the gate of l, whose operation has finished.
 func (f *flow) endGate(l *link) {
@@ -122,6 +125,9 @@ func (e *Engine) enqueueLinked(st *stream, op *Op, foreign *Storage, access uint
 	st.push(op, 1, pc, bytes, l)
 	e.crossing.Unlock()
 	foreign.st.exec.flush()
+	if e.mode == Shuffle {
+		e.shuffler.enqueued()
+	}
 }
 
 // A kernelSet holds one kernel for each element type.

@@ -48,10 +48,14 @@ func newQueue(st *stream) *queue {
 	q := &queue{st: st, batch: make([]device.Command, 0, submitBatch)}
 	q.feeder.init()
 	q.reaper.init()
+	return q
+}
+
+// start starts the goroutines that submit and retire.
+func (q *queue) start() {
 	q.workers.Add(2)
 	go q.feed()
 	go q.reap()
-	return q
 }
 
 func (q *queue) unlock() {
@@ -70,18 +74,18 @@ func (q *queue) unlock() {
 // waits when the device's queue is full. q.submitting is held.
 func (q *queue) submitLocked() bool {
 	some := false
-	for q.submitSome() {
+	for q.submitSome(submitBatch) {
 		some = true
 	}
 	return some
 }
 
-// submitSome hands over one batch. It reports false if there is nothing, or the next operation is held up.
-func (q *queue) submitSome() bool {
-	first, end := q.submitted, q.st.enqueued()
-	next := first
+// submitSome hands over one batch, of most operations at most. It reports false if there is nothing, or the next operation is held up.
+func (q *queue) submitSome(most int) bool {
+	first := q.submitted
+	next, end := first, min(q.st.enqueued(), first+uint64(most))
 	q.batch = q.batch[:0]
-	for ; next < end && len(q.batch) < submitBatch; next++ {
+	for ; next < end; next++ {
 		r := q.st.seq(next)
 		if l := r.link; l != nil {
 			q.heldAt.Store(l)
@@ -186,10 +190,10 @@ func (r *record) foreignSpoiled(st *stream) bool {
 	return false
 }
 
-// retire publishes the outcome of what is done. It reports whether there was something.
-func (q *queue) retire() bool {
+// retire publishes the outcome of what is done, up to the operation before end. It reports whether there was something.
+func (q *queue) retire(end uint64) bool {
 	first := q.st.done.Load()
-	if first == q.submitted {
+	if first == end {
 		return false
 	}
 	if q.known < q.ticket && q.st.backend.Done(q.ticket) {
@@ -197,7 +201,7 @@ func (q *queue) retire() bool {
 	}
 	seq := first
 	var freed int64
-	for ; seq < q.submitted; seq++ {
+	for ; seq < end; seq++ {
 		r := q.st.seq(seq)
 		if r.ticket > q.known {
 			if !q.st.backend.Done(r.ticket) {
@@ -250,7 +254,7 @@ func (q *queue) conclude(r *record, seq uint64) {
 func (q *queue) await(ctx context.Context, g goal) (h help, err error) {
 	for {
 		q.mu.Lock()
-		q.retire()
+		q.retire(q.submitted)
 		reached, arrived := q.st.done.Load() > g.seq, q.submitted > g.seq
 		var ticket device.Ticket
 		if arrived && !reached {
@@ -308,20 +312,20 @@ func (q *queue) helpSome() (ops int64, some bool) {
 		q.submitting.Unlock()
 	}
 	q.mu.Lock()
-	some = q.retire() || some
+	some = q.retire(q.submitted) || some
 	q.unlock()
 	return 0, some
 }
 
 func (q *queue) settle() {
 	q.mu.Lock()
-	q.retire()
+	q.retire(q.submitted)
 	q.unlock()
 }
 
 func (q *queue) poll() {
 	if q.mu.TryLock() {
-		q.retire()
+		q.retire(q.submitted)
 		q.unlock()
 	}
 }
@@ -361,7 +365,7 @@ func (q *queue) reap() {
 	defer q.workers.Done()
 	for !q.closed.Load() {
 		q.mu.Lock()
-		q.retire()
+		q.retire(q.submitted)
 		var oldest device.Ticket
 		if done := q.st.done.Load(); done < q.submitted {
 			oldest = q.st.seq(done).ticket

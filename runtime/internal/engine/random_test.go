@@ -444,8 +444,11 @@ func runProgram(seed uint64) (err error) {
 	if rng.IntN(3) == 0 {
 		o.MaxBytes = int64(1 + rng.IntN(200))
 	}
-	if rng.IntN(8) == 0 {
+	switch rng.IntN(8) {
+	case 0:
 		o.Mode = Naive
+	case 1, 2:
+		o.Mode, o.Seed = Shuffle, rng.Uint64()
 	}
 	e := New(o)
 	producers := 1
@@ -501,7 +504,7 @@ func runProgram(seed uint64) (err error) {
 	if s.InFlightBytes != 0 || s.Executed+s.Skipped != s.Enqueued {
 		return fmt.Errorf("%+v: left over: %+v", o, s)
 	}
-	if limit := o.MaxBytes; limit > 0 && o.Mode == Async && s.PeakBytes > max(limit, 8*8) {
+	if limit := o.MaxBytes; limit > 0 && o.Mode != Naive && s.PeakBytes > max(limit, 8*8) {
 		return fmt.Errorf("%+v: peak %d over the bound", o, s.PeakBytes)
 	}
 	return nil

@@ -136,18 +136,21 @@ func newStream(e *Engine, d device.Device, b device.Backend) *stream {
 	st := &stream{e: e, id: e.made, dev: d, backend: b,
 		ring: make([]record, e.ring), mask: uint64(e.ring - 1)}
 	st.flush.st = st
+	synchronous := b == nil || b.Caps().Synchronous
+	st.onHost = b == nil || synchronous && b.Caps().HostMemory
 	switch {
-	case b == nil:
-		st.onHost = true
-		st.exec = newFlow(st, 0)
-	case b.Caps().Synchronous:
-		st.onHost = b.Caps().HostMemory
+	case e.mode == Shuffle:
+		st.flush.armed.Store(true) // that is, never: who makes moves is not to depend on time
+		st.exec = e.shuffler.shuffle(st, synchronous)
+	case b == nil || e.mode == Naive:
+		st.exec = newFlow(st, 0) // of a naive engine: never used
+	case synchronous:
 		st.exec = newFlow(st, e.workersOf(b))
-	case e.mode == Naive:
-		st.exec = newFlow(st, 0) // never used
 	default:
 		st.launch = launchCost
-		st.exec = newQueue(st)
+		q := newQueue(st)
+		q.start()
+		st.exec = q
 	}
 	return st
 }

@@ -1,0 +1,247 @@
+package engine
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+
+	"github.com/asyncgen/asyncgen/device"
+)
+
+// A shuffler is the scheduler of mode Shuffle. It makes one move at a time, chosen by a seeded generator among
+// those that keep what programs can rely on: it runs an operation that is ready on a synchronous device, hands some operations to a
+// device with a queue, or waits for some of those. There are no workers and no timers. Moves are made where the program
+// waits or asks (Wait, WaitAll, Ready), where it is at a bound, and now and then where it
+// enqueues, by the goroutine that does so; so a program of one goroutine and a seed have one schedule.
+//
+// Moves drawn one by one would seldom keep something back for long. So there is a mood, which lasts
+// for a while: which of the ready operations comes first, and which stream.
+type shuffler struct {
+	e *Engine
+
+	mu        sync.Mutex // guards the rest, and is held while a move is made
+	rng       *rand.Rand
+	place     place
+	favourite int // index of the stream that comes first when it can; negative: none
+	left      int // moves in this mood
+}
+
+// A place says which of several ready operations comes first.
+type place uint8
+
+const (
+	anyone place = iota
+	oldest
+	newest
+	places
+)
+
+// Moves made where the program enqueues: at one call in enqueueRarity, fewer than enqueueMoves. A mood lasts for at most moodMoves.
+const (
+	enqueueRarity = 16
+	enqueueMoves  = 32
+	moodMoves     = 64
+)
+
+// shuffled is the executor of a stream in mode Shuffle.
+type shuffled interface {
+	executor
+	// moves returns how many moves there are now.
+	moves() int
+	// move makes one of them: number k, where there is something to choose. The error is the context's, or the device's.
+	move(ctx context.Context, k int, h *help) error
+	// has reports whether a goal has been reached.
+	has(g goal) bool
+}
+
+func newShuffler(e *Engine, seed uint64) *shuffler {
+	return &shuffler{e: e, rng: rand.New(rand.NewPCG(seed, 0))}
+}
+
+// shuffle returns the executor of st, whose device is synchronous or not.
+func (s *shuffler) shuffle(st *stream, synchronous bool) executor {
+	if synchronous {
+		return &shuffledFlow{flow: newFlow(st, 0), s: s}
+	}
+	return &shuffledQueue{queue: newQueue(st), s: s}
+}
+
+// move makes a move, if there is one.
+func (s *shuffler) move(ctx context.Context, h *help) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	streams := s.e.allStreams()
+	if s.left == 0 {
+		s.left = 1 + s.rng.IntN(moodMoves)
+		s.place = place(s.rng.IntN(int(places)))
+		s.favourite = s.rng.IntN(2*len(streams)+1) - len(streams) - 1
+	}
+	var chosen shuffled
+	n, some := 0, 0
+	for i, st := range streams {
+		x := st.exec.(shuffled)
+		moves := x.moves()
+		if moves == 0 {
+			continue
+		}
+		some++
+		if s.rng.IntN(some) == 0 || i == s.favourite {
+			chosen, n = x, moves
+		}
+		if i == s.favourite {
+			break
+		}
+	}
+	if chosen == nil {
+		return false, nil
+	}
+	s.left--
+	k := 0
+	switch s.place {
+	case anyone:
+		k = s.rng.IntN(n)
+	case newest:
+		k = n - 1
+	}
+	return true, chosen.move(ctx, k, h)
+}
+
+// enqueued is called when something has been enqueued.
+func (s *shuffler) enqueued() {
+	s.mu.Lock()
+	n := 0
+	if s.rng.IntN(enqueueRarity) == 0 {
+		n = s.rng.IntN(enqueueMoves)
+	}
+	s.mu.Unlock()
+	var h help
+	for ; n > 0; n-- {
+		if moved, err := s.move(context.Background(), &h); !moved || err != nil {
+			return
+		}
+	}
+}
+
+// await is that of an executor.
+func (s *shuffler) await(ctx context.Context, x shuffled, g goal) (h help, err error) {
+	for i := 0; !x.has(g); i++ {
+		if err := ctx.Err(); err != nil {
+			return h, err
+		}
+		moved, err := s.move(ctx, &h)
+		if err != nil {
+			return h, err
+		}
+		if moved {
+			i = 0
+			continue
+		}
+		h.look()
+		backoff(i) // another goroutine is about to enqueue what is missing
+		h.rest()
+	}
+	return h, nil
+}
+
+// helpSome is that of an executor.
+func (s *shuffler) helpSome() (ops int64, some bool) {
+	var h help
+	moved, err := s.move(context.Background(), &h)
+	return h.ops, moved && err == nil
+}
+
+// A shuffledFlow is a flow without workers.
+type shuffledFlow struct {
+	*flow
+	s       *shuffler
+	scratch scratch // guarded by s.mu
+}
+
+func (f *shuffledFlow) moves() int {
+	f.lock.lock()
+	defer f.unlock()
+	f.schedule(f.st.enqueued(), len(f.st.ring)+1)
+	return f.nready
+}
+
+func (f *shuffledFlow) move(_ context.Context, k int, h *help) error {
+	f.lock.lock()
+	defer f.unlock()
+	x := f.first
+	for ; k > 0; k-- {
+		x = f.st.at(x).next
+	}
+	f.start(x)
+	f.step(x, &f.scratch)
+	f.scratch[0] = device.Command{}
+	f.settleLocked()
+	h.ops++
+	return nil
+}
+
+func (f *shuffledFlow) has(g goal) bool {
+	f.lock.lock()
+	defer f.unlock()
+	f.scheduleThrough(g.seq)
+	return f.reached(&waiter{goal: g})
+}
+
+func (f *shuffledFlow) await(ctx context.Context, g goal) (help, error) { return f.s.await(ctx, f, g) }
+func (f *shuffledFlow) helpSome() (int64, bool)                         { return f.s.helpSome() }
+func (f *shuffledFlow) poll()                                           { f.s.helpSome() }
+
+// A shuffledQueue is a queue without goroutines. What its device has finished shows when the shuffler looks.
+type shuffledQueue struct {
+	*queue
+	s *shuffler
+}
+
+// The moves of a queue are to hand over the next operations, one more for each that waits, and to
+// wait for what was handed over, likewise.
+func (q *shuffledQueue) moves() int {
+	submit, finish := q.choices()
+	return submit + finish
+}
+
+func (q *shuffledQueue) choices() (submit, finish int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if end := q.st.enqueued(); q.submitted < end {
+		if l := q.st.seq(q.submitted).link; l == nil || l.granted.Load() {
+			submit = int(min(end-q.submitted, submitBatch))
+		}
+	}
+	return submit, int(q.submitted - q.st.done.Load())
+}
+
+func (q *shuffledQueue) move(ctx context.Context, k int, h *help) error {
+	if submit, _ := q.choices(); k < submit {
+		q.submitting.Lock()
+		q.submitSome(k + 1)
+		q.submitting.Unlock()
+		return nil
+	} else {
+		k -= submit
+	}
+	q.mu.Lock()
+	end := min(q.st.done.Load()+uint64(k)+1, q.submitted)
+	ticket := q.st.seq(end - 1).ticket
+	q.mu.Unlock()
+	h.look()
+	err := q.st.backend.Wait(ctx, ticket)
+	h.rest()
+	if err != nil {
+		return err
+	}
+	q.mu.Lock()
+	q.retire(end)
+	q.unlock()
+	return nil
+}
+
+func (q *shuffledQueue) has(g goal) bool { return q.st.done.Load() > g.seq }
+
+func (q *shuffledQueue) await(ctx context.Context, g goal) (help, error) { return q.s.await(ctx, q, g) }
+func (q *shuffledQueue) helpSome() (int64, bool)                         { return q.s.helpSome() }
+func (q *shuffledQueue) poll()                                           { q.s.helpSome() }
+func (q *shuffledQueue) settle()                                         {}
