@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/runtime/internal/engine"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
@@ -147,7 +148,9 @@ func (l *Later[S]) runMiddle() {
 				values = append(values, r.t)
 			}
 		}
-		_ = tensor.Wait(values...) // errors are raised where values are used
+		engine.AllowSync(func() {
+			_ = tensor.Wait(values...) // errors are raised where values are used
+		})
 		for n := len(first); n > 0 && l.pending() > keep && l.backlog[l.head].isReady(); n-- {
 			l.runNext()
 		}

@@ -87,6 +87,7 @@ type Engine struct {
 	skippedNow atomic.Uint64 // and skipped
 	gates      atomic.Uint64 // records that are no operations
 	report     reporter
+	syncs      syncs
 	watcher    watcher
 }
 
@@ -250,7 +251,8 @@ func (e *Engine) SetLimit(bytes int64) {
 // Close waits for all work and stops the workers. The engine must not be used any more;
 // storages keep their contents. Errors that no WaitAll has returned are returned.
 func (e *Engine) Close() error {
-	err := e.WaitAll(context.Background())
+	var err error
+	AllowSync(func() { err = e.WaitAll(context.Background()) })
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {

@@ -104,7 +104,8 @@ func (s *Storage) Err() error {
 // it waits it helps to execute the operations that they depend on, and no others. It returns
 // the *OpError that spoiled s, or nil; or the error of ctx if that ended first, which ends nothing but the waiting.
 //
-// All reading of results passes through here. name says for the report how the program reads: "Item".
+// All reading of results passes through here. name says how the program reads, for the report and for what SetSyncPolicy
+// has set: "Item". If waiting is forbidden, Wait does not wait and returns a *SyncError.
 func (s *Storage) Wait(ctx context.Context, name string) error {
 	want := s.last.Load()
 	if s.fin.Load() < want {
@@ -128,6 +129,11 @@ func WaitEach(ctx context.Context, name string, ss []*Storage) error {
 	var err error
 	for _, s := range ss {
 		if want := s.last.Load(); s.fin.Load() < want {
+			if waited == nil {
+				if err := s.st.e.allow(name, pc); err != nil {
+					return err
+				}
+			}
 			waited = s.st.e
 			var more help
 			more, err = s.st.exec.await(ctx, goal{seq: want - 1})

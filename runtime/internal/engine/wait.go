@@ -306,6 +306,9 @@ func (f *flow) isMarked(r *record) bool {
 
 // wait waits for a goal on st. It and drain are where a program waits for results, and count that.
 func (e *Engine) wait(ctx context.Context, st *stream, g goal, name string, pc uintptr) error {
+	if err := e.allow(name, pc); err != nil {
+		return err
+	}
 	start := now()
 	h, err := st.exec.await(ctx, g)
 	e.countWait(name, pc, now()-start, h)
@@ -328,6 +331,9 @@ func (e *Engine) drain(ctx context.Context, streams []*stream, name string, pc u
 			continue
 		}
 		if start == 0 {
+			if err := e.allow(name, pc); err != nil {
+				return err
+			}
 			start = now()
 		}
 		var there help

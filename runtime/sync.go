@@ -1,0 +1,48 @@
+package asyncrt
+
+import "github.com/asyncgen/asyncgen/runtime/internal/engine"
+
+// A SyncPolicy says what becomes of calls that have to wait; see [SyncMode].
+type SyncPolicy = engine.SyncPolicy
+
+const (
+	// Allow lets them wait: so it is at the beginning.
+	Allow = engine.Allow
+	// Log lets them wait and prints the line that called, the first time for each line, on standard error:
+	//
+	//	asyncgen: /home/me/train.go:57: Item waits
+	//
+	// It does not use a logger, since a logger that prints a tensor may be what waits.
+	Log = engine.Log
+	// Error makes them fail with a *SyncError instead of waiting.
+	Error = engine.Error
+)
+
+// A SyncError is how a call fails that has to wait when that is forbidden. It
+// names the call and the line. The tensor is as good as before.
+type SyncError = engine.SyncError
+
+// SyncMode says what becomes of calls that have to wait, on all goroutines and
+// from now on, and returns what it was before:
+//
+//	defer asyncrt.SyncMode(asyncrt.SyncMode(asyncrt.Error))
+//
+// With Error, reads such as Item panic with a [*SyncError], Wait, WaitAll and the
+// forms with a context return it, and String and Format print it. A call has to wait if
+// what it asks for has not been computed when it asks: so a read that
+// waits in one run may find its value ready in another, and is no business of
+// SyncMode then. What a [Later] waits for (a full window, Flush, Close) is always allowed, and so
+// is what happens in an [AllowSync]. Stalls at a bound are no waits: see [SetLimit].
+//
+//asyncgen:api control
+func SyncMode(p SyncPolicy) (old SyncPolicy) { return engine.Default().SetSyncPolicy(p) }
+
+// AllowSync calls f, whose waits are allowed whatever [SyncMode] says: those of f and of what it calls,
+// directly or not, on this goroutine, until f returns or panics. Goroutines that f starts are not included,
+// and others that run at the same time are not affected.
+//
+// It costs no more than the call, unless something has to wait while that is logged or forbidden.
+//
+//asyncgen:api call 0 once
+//go:noinline
+func AllowSync(f func()) { engine.AllowSync(f) }
