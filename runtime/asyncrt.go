@@ -5,8 +5,8 @@
 //
 // Programs compute with package tensor. They need this package to wait for
 // more than one tensor ([WaitAll], [Synchronize]), to bound how far the program
-// may run ahead ([SetLimit]), to see what happened ([Stats], [Graph]), and to
-// find or forbid calls that wait ([SyncMode]).
+// may run ahead ([SetLimit]), to see what happened ([Stats], [Graph]) and how
+// long devices took ([Timer]), and to find or forbid calls that wait ([SyncMode]).
 // [Later] is how the host side of a loop runs a few iterations behind its
 // device side; it is usually written by the generator.
 package asyncrt

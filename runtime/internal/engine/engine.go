@@ -11,7 +11,8 @@
 // flight (bounds.go). An operation that fails spoils what it writes; dependents are skipped and
 // carry the same first cause (errors.go). Memory is allocated when an operation runs, and given back
 // when the collector finds that nothing refers to it (memory.go). What was waited for, and on which
-// source line, is counted (stats.go, site.go). For tests there are modes without
+// source line, is counted (stats.go, site.go), and may be forbidden (sync.go); when
+// things had finished, marks know (mark.go). For tests there are modes without
 // parallelism: one executes at the call (naive.go), one in a random order (shuffle.go).
 //
 // The results, and the errors at each point of observation, depend on the
@@ -237,7 +238,7 @@ func (e *Engine) WaitAll(ctx context.Context) error {
 
 // Synchronize is WaitAll for the operations of one device.
 func (e *Engine) Synchronize(ctx context.Context, d device.Device) error {
-	return e.drain(ctx, []*stream{e.stream(d)}, "Synchronize", callerPC())
+	return e.drain(ctx, e.streamsOf([]device.Device{d}), "Synchronize", callerPC())
 }
 
 // SetLimit bounds the bytes that operations in flight, enqueued and not yet finished, write: Enqueue waits before
@@ -308,6 +309,14 @@ func (e *Engine) hostStream() *stream {
 
 // allStreams lists the streams there are. The caller must not change the list.
 func (e *Engine) allStreams() []*stream { return *e.all.Load() }
+
+// streamsOf lists the streams of devices.
+func (e *Engine) streamsOf(devices []device.Device) (streams []*stream) {
+	for _, d := range devices {
+		streams = append(streams, e.stream(d))
+	}
+	return streams
+}
 
 // poll notices what devices with queues have finished. (A copy from one of them is awaited on the stream that it writes to.)
 func (e *Engine) poll() {

@@ -33,11 +33,12 @@ type flow struct {
 	last      ref
 	nready    int
 	readyCost int64
-	freed     int64        // bytes written by finished operations, not yet taken from Engine.inFlight
-	waiters   []*waiter    // parked
-	helpers   int          // waiters that execute, or look for what to execute
-	free      []*waiter    // for reuse
-	marks     uint64       // see closure
+	freed     int64     // bytes written by finished operations, not yet taken from Engine.inFlight
+	waiters   []*waiter // parked
+	helpers   int       // waiters that execute, or look for what to execute
+	free      []*waiter // for reuse
+	marks     uint64    // see closure
+	marked    marks
 	outbox    []linkNotice // what to tell other streams after unlocking
 	rouse     bool         // wake stalled producers after unlocking
 	moved     bool         // something has become ready or finished since the last notify
@@ -317,6 +318,7 @@ func (f *flow) finish(x ref) {
 	for f.head < f.scheduled && f.st.seq(f.head).state == finished {
 		f.head++
 	}
+	f.marked.reach(f.head)
 	stalled := f.st.e.stalled.n.Load() > 0
 	if stalled || f.freed >= freedBatch || f.head-f.st.done.Load() >= f.lag {
 		f.settleLocked()

@@ -31,6 +31,7 @@ type queue struct {
 	known     device.Ticket // done, as far as we know
 	outbox    []linkNotice  // what to tell other streams after unlocking
 	rouse     bool          // wake stalled producers after unlocking
+	marked    marks
 	ran       uint64
 	skipped   uint64
 
@@ -131,7 +132,7 @@ func (q *queue) finishSubmitted() {
 		return // the device is lost, and those who wait will hear of it
 	}
 	q.mu.Lock()
-	q.retire()
+	q.retire(q.submitted)
 	q.unlock()
 }
 
@@ -217,6 +218,7 @@ func (q *queue) retire(end uint64) bool {
 		return false
 	}
 	q.st.done.Store(seq)
+	q.marked.reach(seq)
 	if freed != 0 {
 		q.st.e.inFlight.Add(-freed)
 		q.st.retired.Add(freed)

@@ -345,6 +345,17 @@ func (p *program) step() error {
 		if s := p.e.Stats(); s.InFlightBytes < 0 || p.alone && s.Executed+s.Skipped > s.Enqueued {
 			return fmt.Errorf("counts %+v", s)
 		}
+		if p.rng.IntN(2) == 0 {
+			m := p.e.Mark()
+			if err := m.Wait(bg, "mark"); err != nil {
+				return err
+			}
+			for k, s := range p.vars {
+				if _, ok := m.Reached(); !ok || !s.Ready() {
+					return fmt.Errorf("after waiting for a mark: reached %v, variable %d ready %v", ok, k, s.Ready())
+				}
+			}
+		}
 		if p.vars[i].Ready() {
 			if err := p.sameError(p.vars[i].Err(), p.model[i].cause); err != nil {
 				return err

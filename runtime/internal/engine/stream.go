@@ -73,6 +73,8 @@ type executor interface {
 	poll()
 	// granted tells that the gate of an operation has opened.
 	granted(l *link)
+	// mark tells m when end operations have finished.
+	mark(m *Mark, end uint64)
 	// counts returns how many operations have run and how many were skipped.
 	counts() (ran, skipped uint64)
 	// close stops all goroutines. The ring is empty.

@@ -315,19 +315,29 @@ func (e *Engine) wait(ctx context.Context, st *stream, g goal, name string, pc u
 	return err
 }
 
-// drain waits for everything that was enqueued on the streams before, and takes the failures. It is
-// one wait, if there is something to wait for.
+// drain waits for everything that was enqueued on the streams before, and takes the failures.
 func (e *Engine) drain(ctx context.Context, streams []*stream, name string, pc uintptr) error {
+	ends := make([]uint64, len(streams))
+	for i, st := range streams {
+		ends[i] = st.enqueued()
+	}
+	if err := e.finish(ctx, streams, ends, name, pc); err != nil {
+		return err
+	}
+	return joinRoots(streams)
+}
+
+// finish waits until each of the streams has finished as many operations as ends says. It is
+// one wait, if there is something to wait for.
+func (e *Engine) finish(ctx context.Context, streams []*stream, ends []uint64, name string, pc uintptr) (err error) {
 	var start time.Duration
 	var h help
-	var err error
-	for _, st := range streams {
-		n := st.enqueued()
-		if n == 0 {
+	for i, st := range streams {
+		if ends[i] == 0 {
 			continue
 		}
 		st.exec.settle()
-		if st.done.Load() >= n {
+		if st.done.Load() >= ends[i] {
 			continue
 		}
 		if start == 0 {
@@ -337,7 +347,7 @@ func (e *Engine) drain(ctx context.Context, streams []*stream, name string, pc u
 			start = now()
 		}
 		var there help
-		there, err = st.exec.await(ctx, goal{seq: n - 1, all: true})
+		there, err = st.exec.await(ctx, goal{seq: ends[i] - 1, all: true})
 		h.add(there)
 		if err != nil {
 			break
@@ -346,8 +356,5 @@ func (e *Engine) drain(ctx context.Context, streams []*stream, name string, pc u
 	if start != 0 {
 		e.countWait(name, pc, now()-start, h)
 	}
-	if err != nil {
-		return err
-	}
-	return joinRoots(streams)
+	return err
 }

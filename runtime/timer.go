@@ -1,0 +1,120 @@
+package asyncrt
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/runtime/internal/engine"
+)
+
+// A Timer measures how long a span of a program keeps devices busy. A clock
+// read before and after the span would measure how long it takes to enqueue
+// its operations, unless the span waits for them.
+//
+//	timer := asyncrt.StartTimer()
+//	for range 100 {
+//		y = y.MatMul(x)
+//	}
+//	timer.Stop()
+//	fmt.Println(timer)        // 31µs, enqueueing alone: not finished
+//	fmt.Println(timer.Wait()) // 1.52s
+//
+// The span begins when everything enqueued before StartTimer has finished, which may
+// be later than the call, and ends when everything enqueued before Stop has. What
+// other goroutines enqueue on the same devices meanwhile is part of it. A device with a queue of
+// its own may have finished somewhat earlier than the runtime notices when nobody waits for it.
+//
+// A Timer is for one goroutine at a time.
+type Timer struct {
+	devices     []device.Device
+	start, stop time.Time // of the calls; a zero stop: not yet
+	from, to    *engine.Mark
+}
+
+// StartTimer starts a Timer of the given devices, or of all. It does not wait.
+//
+//asyncgen:api poll
+//go:noinline
+func StartTimer(devices ...device.Device) *Timer {
+	t := &Timer{}
+	for _, d := range devices {
+		t.devices = append(t.devices, d.Or())
+	}
+	t.start = time.Now()
+	t.from = engine.Default().Mark(t.devices...)
+	return t
+}
+
+// Stop ends the span. It does not wait. Stopping again moves the end.
+//
+//asyncgen:api poll
+//go:noinline
+func (t *Timer) Stop() {
+	t.stop = time.Now()
+	t.to = engine.Default().Mark(t.devices...)
+}
+
+// Enqueued returns the time from StartTimer to Stop, or until now: how long the
+// program took to enqueue the span, and to do what else it did. It never waits.
+//
+//asyncgen:api poll
+func (t *Timer) Enqueued() time.Duration {
+	if t.stop.IsZero() {
+		return time.Since(t.start)
+	}
+	return t.stop.Sub(t.start)
+}
+
+// Elapsed returns how long the devices took, and whether they have finished: if not, or if the Timer
+// was not stopped, 0 and false. It never waits.
+//
+//asyncgen:api poll
+func (t *Timer) Elapsed() (d time.Duration, finished bool) {
+	if t.to == nil {
+		return 0, false
+	}
+	end, ok := t.to.Reached()
+	if !ok {
+		return 0, false
+	}
+	begin, ok := t.from.Reached()
+	if !ok {
+		return 0, false
+	}
+	return end - begin, true
+}
+
+// Wait waits until the devices have finished what was enqueued before Stop, and returns how
+// long they took. It panics if the Timer was not stopped. Failures of operations
+// are left to WaitAll; with [SyncMode] Error it may panic with a [*SyncError].
+//
+//asyncgen:api waitall
+//go:noinline
+func (t *Timer) Wait() time.Duration {
+	if t.to == nil {
+		panic("asyncrt: Wait of a Timer that was not stopped")
+	}
+	for _, m := range []*engine.Mark{t.from, t.to} {
+		if err := m.Wait(context.Background(), "Timer.Wait"); err != nil {
+			panic(err)
+		}
+	}
+	d, _ := t.Elapsed()
+	return d
+}
+
+// String returns what Elapsed does if the devices have finished, and else says that the
+// time is that of enqueueing alone. It never waits.
+//
+//asyncgen:api poll
+func (t *Timer) String() string {
+	if d, ok := t.Elapsed(); ok {
+		return d.String()
+	}
+	if t.to == nil {
+		return fmt.Sprintf("%v, not stopped", t.Enqueued())
+	}
+	return fmt.Sprintf("%v, enqueueing alone: not finished", t.Enqueued())
+}
