@@ -245,6 +245,7 @@ func TestBadInput(t *testing.T) {
 		"bad effect":          {"package p\n\n//asyncgen:effects outptu\nfunc F() {}\n", "not \"outptu\": did you mean output?"},
 		"no effect":           {"package p\n\n//asyncgen:effects\nfunc F() {}\n", "says nothing"},
 		"misplaced effect":    {"package p\n\n//asyncgen:pure\nvar x int\n", "belongs in the comment of a function"},
+		"no body":             {"package p\n\n//asyncgen:kernel\nfunc F()\n", "F has no body to rewrite"},
 		"taken name":          {"package p\n\n//asyncgen:kernel\nfunc F() {}\n\nfunc FAsync() {}\n", "the generated function would be called FAsync, as the one at "},
 		"own name":            {"package p\n\n//asyncgen:kernel name=F\nfunc F() {}\n", "choose another with //asyncgen:kernel name="},
 		"two directives":      {"package p\n\n//asyncgen:kernel\n//asyncgen:kernel\nfunc F() {}\n", "two //asyncgen:kernel directives on F"},
@@ -253,6 +254,7 @@ func TestBadInput(t *testing.T) {
 	for name, c := range cases {
 		write(t, filepath.Join(dir, strings.ReplaceAll(name, " ", "_"), "p.go"), []byte(c.source))
 	}
+	write(t, filepath.Join(dir, "no_body", "p.s"), nil) // the body may be in it
 	_, err := generate(t, dir, "./...")
 	if err == nil {
 		t.Fatal("no error")
@@ -267,7 +269,9 @@ func TestBadInput(t *testing.T) {
 		}
 	}
 	dir = newModule(t)
-	for pattern, want := range map[string]string{"./nothere": "nothere", ".": "no Go files"} {
+	write(t, filepath.Join(dir, "marked", "p.go"), []byte("package p\n"))
+	write(t, filepath.Join(dir, "marked", "p_test.go"), []byte(kernelSource))
+	for pattern, want := range map[string]string{"./nothere": "nothere", ".": "no Go files", "./marked": "p_test.go:6:6: functions in test files can't be rewritten: move Sum"} {
 		if _, err := generate(t, dir, pattern); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want %q", pattern, err, want)
 		}

@@ -150,14 +150,14 @@ func Load(ctx context.Context, c Config) (*Program, error) {
 	pc.Mode, pc.Fset = deep, token.NewFileSet()
 	pc.Overlay = make(map[string][]byte)
 	paths := slices.Sorted(maps.Keys(all))
-	var clashes []error
+	var wrong []error
 	for _, path := range paths {
 		found, err := addStubs(pc.Overlay, all[path])
 		if err != nil {
 			return nil, err
 		}
 		if roots[path] && !c.Deps {
-			clashes = append(clashes, found...)
+			wrong = append(wrong, found...)
 		}
 	}
 	loaded, err := packages.Load(pc, append(paths, RuntimePath)...)
@@ -165,7 +165,7 @@ func Load(ctx context.Context, c Config) (*Program, error) {
 		return nil, fmt.Errorf("load %s: %w", strings.Join(c.Patterns, " "), goError(err))
 	}
 	prog, err := assemble(pc, loaded, roots, all)
-	if err := errors.Join(append(clashes, err)...); err != nil {
+	if err := errors.Join(append(wrong, err)...); err != nil {
 		return nil, err
 	}
 	return prog, nil
