@@ -148,6 +148,12 @@ func TestCommit(t *testing.T) {
 		t.Error("a file that was right has been written again")
 	}
 
+	// A checkout with other line ends is not stale.
+	write(t, out, bytes.ReplaceAll(fresh, []byte("\n"), []byte("\r\n")))
+	if r, err := generate(t, dir); err != nil || len(r.Stale()) > 0 {
+		t.Errorf("with \\r\\n at the ends of lines: %v\n%s", err, r.Diff(dir))
+	}
+
 	// The package uses the generated function, and the file is broken.
 	write(t, filepath.Join(dir, "use.go"), []byte("package p\n\nvar _ = SumAsync\n"))
 	for _, broken := range []string{gen.Header + "\n\npackage p\n\nfunc SumAsync(", gen.Header + "\n\npackage p\n\nvar x int = \"no\"\n"} {
