@@ -348,11 +348,12 @@ func (g *generator) orphans(pkg *load.Package) error {
 	return nil
 }
 
-// Stale returns the files that differ from what is on disk.
+// Stale returns the files that differ from what is on disk, not counting the
+// line ends that some systems of version control give to files.
 func (r *Result) Stale() []File {
 	var stale []File
 	for _, f := range r.Files {
-		if !bytes.Equal(f.Text, f.Old) || f.Text == nil {
+		if old := bytes.ReplaceAll(f.Old, []byte("\r\n"), []byte("\n")); !bytes.Equal(f.Text, old) || f.Text == nil {
 			stale = append(stale, f)
 		}
 	}

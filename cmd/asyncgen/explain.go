@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/asyncgen/asyncgen/analysis"
 	"github.com/asyncgen/asyncgen/gen"
@@ -18,7 +19,7 @@ func explain(ctx context.Context, e *env, args []string) int {
 	if fs.NArg() != 1 {
 		return e.trouble("explain: name one code, such as AT001 or AG201")
 	}
-	code := fs.Arg(0)
+	code := strings.ToUpper(fs.Arg(0))
 	if page, ok := gen.Explain(code); ok {
 		fmt.Fprint(e.stdout, page)
 		return exitOK

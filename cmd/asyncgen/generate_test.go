@@ -168,6 +168,9 @@ func TestExplain(t *testing.T) {
 			t.Errorf("explain %s exits with %d:\n%s", code, exit, stdout)
 		}
 	}
+	if stdout, _, exit := asyncgen(t, "explain", "at001"); exit != exitOK || !strings.HasPrefix(stdout, "AT001: ") {
+		t.Errorf("explain at001 exits with %d:\n%s", exit, stdout)
+	}
 	for _, args := range [][]string{{"explain"}, {"explain", "AG000"}, {"explain", "AG201", "AG202"}} {
 		oneLine(t, exitTrouble, args...)
 	}

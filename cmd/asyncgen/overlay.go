@@ -36,7 +36,7 @@ func overlaid(name string) func(context.Context, *env, []string) int {
 			return e.trouble("%v", err)
 		}
 		defer o.Close()
-		cmd := exec.CommandContext(ctx, "go", append([]string{name, o.Flag()}, args...)...)
+		cmd := overlay.Command(ctx, append([]string{name, o.Flag()}, args...)...)
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = e.stdin, e.stdout, e.stderr
 		err = cmd.Run()
 		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {

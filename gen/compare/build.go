@@ -3,10 +3,10 @@ package compare
 import (
 	"context"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/asyncgen/asyncgen/gen"
 	"github.com/asyncgen/asyncgen/gen/overlay"
@@ -71,7 +71,8 @@ func checkMain(ctx context.Context, cfg Config) error {
 // goCommand runs the go command and returns its standard output. The error
 // is what it prints to standard error.
 func goCommand(ctx context.Context, cfg Config, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd := overlay.Command(ctx, args...)
+	cmd.WaitDelay = 5 * time.Second // for a linker that is not done yet
 	cmd.Dir = cfg.Dir
 	var stderr strings.Builder
 	cmd.Stderr = &stderr

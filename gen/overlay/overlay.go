@@ -5,7 +5,7 @@
 //	o, err := overlay.New(map[string][]byte{"/home/me/x/train.go": text})
 //	if err != nil { ... }
 //	defer o.Close()
-//	exec.Command("go", "build", o.Flag(), "./x").Run()
+//	overlay.Command(ctx, "build", o.Flag(), "./x").Run()
 package overlay
 
 import (

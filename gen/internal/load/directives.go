@@ -86,6 +86,10 @@ func (d *directives) function(fn *ast.FuncDecl, claimed map[*ast.Comment]bool) {
 	for _, dir := range in(fn.Doc, claimed) {
 		switch dir.Name {
 		case "kernel":
+			if fn.Body == nil {
+				d.errorf(dir.Slash, "%s has no body to rewrite", fn.Name.Name)
+				continue
+			}
 			if d.kernels[fn] != nil {
 				d.errorf(dir.Slash, "two //asyncgen:kernel directives on %s", fn.Name.Name)
 				continue

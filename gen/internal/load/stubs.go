@@ -1,6 +1,7 @@
 package load
 
 import (
+	"bytes"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -22,8 +23,9 @@ import (
 // those that are still to be written, with stubs: functions of the right
 // signature and without a body worth the name. Files that do not parse are
 // left to the type checker, which reports them. What can't be written, because
-// the package has functions of those names, is in clashes, and has no stub.
-func addStubs(overlay map[string][]byte, p *packages.Package) (clashes []error, err error) {
+// the package has functions of those names, or the originals are in tests, is
+// in wrong, and has no stub.
+func addStubs(overlay map[string][]byte, p *packages.Package) (wrong []error, err error) {
 	files := slices.Concat(p.GoFiles, p.OtherFiles)
 	if len(p.GoFiles) == 0 {
 		return nil, nil
@@ -35,7 +37,10 @@ func addStubs(overlay map[string][]byte, p *packages.Package) (clashes []error, 
 	}
 	for _, e := range entries {
 		name := e.Name()
-		if strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") {
+		switch {
+		case strings.HasSuffix(name, "_test.go"):
+			wrong = append(wrong, inTest(filepath.Join(dir, name))...)
+		case strings.HasSuffix(name, ".go"):
 			files = append(files, filepath.Join(dir, name))
 		}
 	}
@@ -65,11 +70,33 @@ func addStubs(overlay map[string][]byte, p *packages.Package) (clashes []error, 
 	for _, w := range names.wanted {
 		if at, ok := names.declared[w.key]; ok {
 			delete(overlay, OutputPath(w.pos.Filename))
-			clashes = append(clashes, fmt.Errorf("%s: the generated function would be called %s, as the one at %s: choose another with //asyncgen:kernel name=",
+			wrong = append(wrong, fmt.Errorf("%s: the generated function would be called %s, as the one at %s: choose another with //asyncgen:kernel name=",
 				relative(w.pos.String()), w.name, relative(at.String())))
 		}
 	}
-	return clashes, nil
+	return wrong, nil
+}
+
+// inTest returns an error for each function that is marked in a test file.
+func inTest(path string) (wrong []error) {
+	text, err := os.ReadFile(path)
+	if err != nil || !bytes.Contains(text, []byte("//asyncgen:kernel")) {
+		return nil
+	}
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, path, text, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return nil
+	}
+	d := &directives{kernels: make(map[*ast.FuncDecl]*Kernel), effects: make(map[*ast.Ident]Effects)}
+	d.scan(file)
+	for _, decl := range file.Decls {
+		if fn, ok := decl.(*ast.FuncDecl); ok && d.kernels[fn] != nil {
+			wrong = append(wrong, fmt.Errorf("%s: functions in test files can't be rewritten: move %s to another file",
+				relative(fset.Position(fn.Name.Pos()).String()), fn.Name.Name))
+		}
+	}
+	return wrong
 }
 
 // names are the functions that the files of a package declare, and those that

@@ -252,15 +252,20 @@ func (q *queue) conclude(r *record, seq uint64) {
 	}
 }
 
-// await is the executor's.
+// await is the executor's. Submit may wait for room in the device, and can't be told to stop: who may have to stop
+// submits only when the device has nothing to do, and leaves it to feed otherwise.
 func (q *queue) await(ctx context.Context, g goal) (h help, err error) {
+	canStop := ctx.Done() != nil
 	for {
 		q.mu.Lock()
 		q.retire(q.submitted)
-		reached, arrived := q.st.done.Load() > g.seq, q.submitted > g.seq
-		var ticket device.Ticket
+		done := q.st.done.Load()
+		reached, arrived, isBusy := done > g.seq, q.submitted > g.seq, done < q.submitted
+		var ticket device.Ticket // of the operation, or of one before it
 		if arrived && !reached {
 			ticket = q.st.seq(g.seq).ticket
+		} else if isBusy {
+			ticket = q.st.seq(done).ticket
 		}
 		q.unlock()
 		if reached {
@@ -269,15 +274,10 @@ func (q *queue) await(ctx context.Context, g goal) (h help, err error) {
 		if err := ctx.Err(); err != nil {
 			return h, err
 		}
-		if !arrived {
-			q.submitting.Lock()
-			some := q.submitLocked()
-			q.submitting.Unlock()
-			if some {
-				continue
-			}
+		if !arrived && q.submitFor(canStop, isBusy) {
+			continue
 		}
-		if arrived {
+		if arrived || canStop && isBusy {
 			h.look()
 			err = await(ctx, q.st.backend, ticket)
 			h.rest()
@@ -289,7 +289,7 @@ func (q *queue) await(ctx context.Context, g goal) (h help, err error) {
 			there, err = l.gate.exec.await(ctx, goal{seq: l.gateSeq, link: l})
 			h.add(there)
 		} else {
-			runtime.Gosched() // the producer is about to publish it
+			runtime.Gosched() // the producer is about to publish it, or feed to submit it
 		}
 		if err != nil {
 			return h, err
@@ -306,6 +306,21 @@ func (q *queue) notDone(seq uint64, err error) error {
 		return err // its record may be another's by now
 	}
 	return q.st.opError(q.st.seq(seq), err)
+}
+
+// submitFor submits for a waiter what there is. It reports whether there was something.
+func (q *queue) submitFor(canStop, isBusy bool) bool {
+	switch {
+	case !canStop:
+		q.submitting.Lock()
+		defer q.submitting.Unlock()
+		return q.submitLocked()
+	case !isBusy && q.submitting.TryLock():
+		defer q.submitting.Unlock()
+		return q.submitSome(submitBatch)
+	}
+	q.feeder.ring()
+	return false
 }
 
 func (q *queue) helpSome() (ops int64, some bool) {
