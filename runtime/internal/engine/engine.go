@@ -9,7 +9,8 @@
 // own gets them in order (queue.go). Streams meet at copies (link.go). Whoever
 // waits helps to execute, but only what it waits for (wait.go); so does a producer when too much is in
 // flight (bounds.go). An operation that fails spoils what it writes; dependents are skipped and
-// carry the same first cause (errors.go). What was waited for, and on which
+// carry the same first cause (errors.go). Operations that a loop enqueues past a test can be
+// taken back (guess.go). What was waited for, and on which
 // source line, is counted (stats.go, site.go).
 //
 // The results, and the errors at each point of observation, depend on the
@@ -78,6 +79,7 @@ type Engine struct {
 	gates      atomic.Uint64 // records that are no operations
 	report     reporter
 	watcher    watcher
+	guesses    guesses
 }
 
 // New returns an engine without work. Unknown values in the environment panic. A
@@ -191,7 +193,7 @@ func (e *Engine) enqueueOn(st *stream, op *Op, writes uint8, pc uintptr) {
 	}
 	bytes := op.written(writes)
 	e.admit(bytes, op, pc)
-	st.push(op, writes, pc, bytes, nil)
+	st.push(op, writes, pc, bytes, nil, e.guess())
 }
 
 // written is how many bytes op writes.

@@ -90,7 +90,9 @@ func (q *queue) submitSome() bool {
 			q.heldAt.Store(nil)
 		}
 		var c device.Command
-		r.refused = r.command(&c)
+		if r.refused = r.command(&c); r.guess.isDiscarded() {
+			r.refused = ErrDiscarded
+		}
 		r.skipped = r.refused != nil || r.link != nil && r.foreignSpoiled(q.st)
 		if !r.skipped {
 			q.batch = append(q.batch, c)
@@ -203,6 +205,9 @@ func (q *queue) retire() bool {
 func (q *queue) conclude(r *record, seq uint64) {
 	r.fail = r.spoiled()
 	switch {
+	case r.refused == ErrDiscarded:
+		q.skipped++
+		r.fail = q.st.cancelled(r)
 	case r.fail != nil:
 		q.skipped++
 	case r.refused != nil:

@@ -156,6 +156,10 @@ type scratch [1]device.Command
 // run executes the operation at x, which has been started. The lock is not held.
 func (f *flow) run(x ref, c *scratch) {
 	r := f.st.at(x)
+	if r.guess.isDiscarded() {
+		r.fail, r.skipped = f.st.cancelled(r), true
+		return
+	}
 	if r.fail = r.spoiled(); r.fail != nil {
 		r.skipped = true
 		return
