@@ -4,6 +4,7 @@ package tensorapi
 
 // api is the interface of our runtime, sorted by name.
 var api = []Func{
+	{"(*github.com/asyncgen/asyncgen/runtime.Later[S]).BreakIf", Call, 0, Later},
 	{"(*github.com/asyncgen/asyncgen/runtime.Later[S]).Close", WaitAll, None, Never},
 	{"(*github.com/asyncgen/asyncgen/runtime.Later[S]).Do", Call, 0, Later},
 	{"(*github.com/asyncgen/asyncgen/runtime.Later[S]).Flush", WaitAll, None, Never},
@@ -164,6 +165,7 @@ var api = []Func{
 	{"(github.com/asyncgen/asyncgen/runtime/tensor.State).Tensors", Value, Recv, Never},
 	{"github.com/asyncgen/asyncgen/runtime.Graph", Call, 0, Once},
 	{"github.com/asyncgen/asyncgen/runtime.ItemOf", Read, 0, Never},
+	{"github.com/asyncgen/asyncgen/runtime.Limit", Poll, None, Never},
 	{"github.com/asyncgen/asyncgen/runtime.NewLater", Pure, None, Never},
 	{"github.com/asyncgen/asyncgen/runtime.SetLimit", Control, None, Never},
 	{"github.com/asyncgen/asyncgen/runtime.SliceOf", Read, 0, Never},

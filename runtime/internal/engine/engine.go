@@ -228,6 +228,9 @@ func (e *Engine) SetLimit(bytes int64) {
 	e.stalled.wake()
 }
 
+// Limit returns what SetLimit has set.
+func (e *Engine) Limit() int64 { return e.limit.Load() }
+
 // Close waits for all work and stops the workers. The engine must not be used any more;
 // storages keep their contents. Errors that no WaitAll has returned are returned.
 func (e *Engine) Close() error {

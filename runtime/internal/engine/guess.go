@@ -17,6 +17,7 @@ type Speculation struct {
 	e     *Engine
 	owner uintptr
 	outer *Guess // what the goroutine guessed when the speculation began
+	last  *Guess // what it has guessed since
 }
 
 // A Guess is operations that may turn out not to be wanted. They run like others, in any order that
@@ -59,14 +60,17 @@ func (e *Engine) Speculate() *Speculation {
 
 // Guess returns a new Guess: what the goroutine enqueues from now on belongs to it, until the next one or End.
 func (s *Speculation) Guess() *Guess {
-	g := &Guess{outer: s.outer}
-	s.e.guesses.set(s.owner, g)
-	return g
+	s.last = &Guess{outer: s.outer}
+	s.Resume()
+	return s.last
 }
 
 // End ends the speculation: what the goroutine enqueues from now on is wanted if what it guessed
 // before is. Its guesses may be decided later.
 func (s *Speculation) End() { s.e.guesses.set(s.owner, s.outer) }
+
+// Resume takes End back: what the goroutine enqueues from now on belongs to its last Guess again.
+func (s *Speculation) Resume() { s.e.guesses.set(s.owner, s.last) }
 
 // guess returns the Guess of an operation that the calling goroutine enqueues, or nil.
 func (e *Engine) guess() *Guess {
