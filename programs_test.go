@@ -61,6 +61,24 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
+// TestServer runs the server, and clients that hang up, with the race detector.
+func TestServer(t *testing.T) {
+	const dir = "testdata/programs/server"
+	bin := filepath.Join(t.TempDir(), "server"+exeSuffix())
+	if out, err := exec.Command("go", "build", "-race", "-buildvcs=false", "-o", bin, "./"+dir).CombinedOutput(); err != nil {
+		t.Skipf("no race detector here: %v\n%s", err, out)
+	}
+	want, err := os.ReadFile(filepath.Join(dir, "small.golden"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, device := range []string{"cpu", "sim:0"} {
+		if got := runProgram(t, bin, "ASYNCGEN_DEVICE="+device); !bytes.Equal(got, want) {
+			t.Errorf("on %s:\n%s\nwant\n%s", device, got, want)
+		}
+	}
+}
+
 // runProgram runs a program at its small size and returns its standard output.
 func runProgram(t *testing.T, path string, env ...string) []byte {
 	t.Helper()

@@ -68,6 +68,11 @@ func Try(f func()) (err error) {
 //asyncgen:api control
 func SetLimit(bytes int64) { engine.Default().SetLimit(bytes) }
 
+// Limit returns the bound that SetLimit sets.
+//
+//asyncgen:api poll
+func Limit() int64 { return engine.Default().Limit() }
+
 // Stats returns what the runtime has counted so far.
 //
 //asyncgen:api poll

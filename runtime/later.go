@@ -34,19 +34,25 @@ import (
 // raised where a function uses it, not where it arrives, and not at all if
 // none does.
 //
-// S is the state of the loop that an exit hands over; a loop without such exits
-// says struct{}. A Later is for one goroutine at a time.
+// A loop that ends when a value says so runs on past the test, see BreakIf. S is
+// the state of the loop that such an exit hands over; a loop without them says
+// struct{}.
+//
+// A Later is for one goroutine at a time.
 type Later[S any] struct {
 	window  int
-	backlog []entry
+	backlog []entry[S]
 	head    int    // the first entry of backlog that has not run
-	reads   []Read // since the last Do: what the next one needs
+	reads   []Read // since the last entry: what the next one needs
+	inside  bool   // a function of the backlog is running
+	exits   exits[S]
 }
 
-// An entry is host work and the values that it needs.
-type entry struct {
+// An entry is host work, or the test of an exit, and the values that it needs.
+type entry[S any] struct {
 	reads []Read
 	do    func()
+	test  *test[S] // nil: do
 }
 
 // NewLater returns a Later that lets at most window entries wait. It panics if
@@ -85,22 +91,21 @@ func (l *Later[S]) Read(t *tensor.Tensor) Read {
 //asyncgen:api call 0 later
 //go:noinline
 func (l *Later[S]) Do(f func()) {
-	l.backlog = append(l.backlog, entry{l.reads, f})
-	l.reads = nil
+	l.queue(entry[S]{do: f})
 	l.runReady()
 	if l.pending() > l.window {
 		l.runMiddle()
 	}
 }
 
-// Flush waits for all that is queued and runs it. The results are the state at
-// the exit that was taken, and whether one was: without exits the zero S and false.
+// Flush waits for all that is queued and runs it. The results are those of
+// BreakIf: the state at the exit that was taken, and whether one was.
 //
 //asyncgen:api waitall
 //go:noinline
 func (l *Later[S]) Flush() (state S, exited bool) {
 	l.runAll()
-	return state, false
+	return l.end()
 }
 
 // Close is Flush on the way out of a function, by return or by panic: what the
@@ -116,6 +121,15 @@ func (l *Later[S]) Close() {
 		}
 	}()
 	l.runAll()
+	l.end()
+}
+
+// queue appends e, which gets the reads since the last entry, unless the loop has ended.
+func (l *Later[S]) queue(e entry[S]) {
+	e.reads, l.reads = l.reads, nil
+	if l.exits.taken == nil {
+		l.backlog = append(l.backlog, e)
+	}
 }
 
 // pending is how many entries have not run.
@@ -139,7 +153,12 @@ func (l *Later[S]) runAll() {
 // runMiddle waits, once, for the entries up to the one in the middle, and runs
 // them and those after it that are ready.
 func (l *Later[S]) runMiddle() {
-	keep := l.pending() / 2
+	l.runUntil(l.pending() / 2)
+	l.runReady()
+}
+
+// runUntil waits, once, for the entries before the last keep ones, and runs them.
+func (l *Later[S]) runUntil(keep int) {
 	for l.pending() > keep { // once, unless functions queue more in front
 		var values []*tensor.Tensor
 		first := l.backlog[l.head : len(l.backlog)-keep]
@@ -155,16 +174,27 @@ func (l *Later[S]) runMiddle() {
 			l.runNext()
 		}
 	}
-	l.runReady()
 }
 
 // runNext runs the entry at the front, which is ready, on an empty backlog.
 func (l *Later[S]) runNext() {
-	do := l.backlog[l.head].do
-	l.backlog[l.head] = entry{}
-	rest, head, reads := l.backlog, l.head+1, l.reads
-	l.backlog, l.head, l.reads = nil, 0, nil
-	do()
+	e := l.backlog[l.head]
+	l.backlog[l.head] = entry[S]{}
+	rest, head, reads, inside := l.backlog, l.head+1, l.reads, l.inside
+	l.backlog, l.head, l.reads, l.inside = nil, 0, nil, true
+	returned := false
+	defer func() {
+		l.inside = inside
+		if !returned && !inside {
+			l.abandon(e, rest[head:])
+		}
+	}()
+	isExit := l.run(e, inside)
+	returned = true
+	if isExit {
+		l.take(e.test, rest[head:])
+		return
+	}
 	if l.pending() > 0 {
 		rest, head = slices.Concat(l.backlog[l.head:], rest[head:]), 0
 	}
@@ -174,8 +204,30 @@ func (l *Later[S]) runNext() {
 	l.backlog, l.head, l.reads = rest, head, reads
 }
 
+// run calls the function of e, inside another or not, and reports whether it is the test of an exit, which
+// is taken. What the function enqueues is wanted: all tests before it were false.
+func (l *Later[S]) run(e entry[S], inside bool) (isExit bool) {
+	if ahead := l.exits.ahead; ahead != nil && !inside {
+		ahead.End()
+		defer func() {
+			if l.exits.ahead != nil {
+				ahead.Resume()
+			}
+		}()
+	}
+	if e.test == nil {
+		e.do()
+		return false
+	}
+	if e.test.cond() {
+		return true
+	}
+	l.pass(e.test)
+	return false
+}
+
 // isReady reports whether all values of the entry have arrived.
-func (e entry) isReady() bool {
+func (e entry[S]) isReady() bool {
 	for _, r := range e.reads {
 		if !r.t.Ready() {
 			return false

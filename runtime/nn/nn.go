@@ -10,6 +10,11 @@
 //		opt.Minimize(nn.L2Loss(net.Forward(b.X), b.Y))
 //	}
 //
+// A model in use is a [Frozen] one: today's weights, no gradients, and safe for
+// any number of goroutines while training goes on. [Snapshot] remembers what a
+// model, its optimiser and generators hold, to go back to it. Both cost a few
+// handles, as tensors never change.
+//
 // Nothing in this package waits.
 package nn
 
@@ -41,6 +46,14 @@ type Param = tensor.Param
 //
 //asyncgen:api pure
 func NewParam(t *tensor.Tensor) *Param { return tensor.NewParam(t) }
+
+// A Buffer is what a model remembers beside its weights.
+type Buffer = tensor.Buffer
+
+// NewBuffer returns a Buffer that holds t's elements, for modules of one's own.
+//
+//asyncgen:api pure
+func NewBuffer(t *tensor.Tensor) *Buffer { return tensor.NewBuffer(t) }
 
 // Dense returns a layer that computes x·W + b: a matrix with one row per
 // sample to one with out columns. The width of the input is that of the first
@@ -85,6 +98,11 @@ func (d *dense) init(x *tensor.Tensor) {
 // Params implements Module.
 func (d *dense) Params() []*Param { return []*Param{d.weight, d.bias} }
 
+// Freeze implements [Freezer].
+func (d *dense) Freeze() Module {
+	return &dense{out: d.out, weight: d.weight.Frozen(), bias: d.bias.Frozen()}
+}
+
 // ReLU returns a layer without parameters that replaces negative numbers by 0.
 //
 //asyncgen:api pure
@@ -99,6 +117,9 @@ func (relu) Forward(x *tensor.Tensor) *tensor.Tensor { return x.ReLU() }
 
 // Params implements Module.
 func (relu) Params() []*Param { return nil }
+
+// Freeze implements [Freezer].
+func (r relu) Freeze() Module { return r }
 
 // Sequential returns a Module in which each of ms gets the output of the one before.
 //
@@ -124,6 +145,24 @@ func (s sequential) Params() []*Param {
 		all = append(all, m.Params()...)
 	}
 	return all
+}
+
+// Cells implements [Stateful].
+func (s sequential) Cells() []tensor.Cell {
+	var all []tensor.Cell
+	for _, m := range s {
+		all = append(all, Cells(m)...)
+	}
+	return all
+}
+
+// Freeze implements [Freezer].
+func (s sequential) Freeze() Module {
+	frozen := make(sequential, len(s))
+	for i, m := range s {
+		frozen[i] = Frozen(m)
+	}
+	return frozen
 }
 
 // L2Loss returns half the mean of the squared differences, as a tensor without

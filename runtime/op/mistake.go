@@ -36,6 +36,8 @@ const (
 	MistakeGradient    = "no gradient"
 	MistakeReleased    = "the graph was released by an earlier Backward"
 	MistakeNoParameter = "parameter has no value yet"
+	MistakeNoBuffer    = "buffer has no value yet"
+	MistakeFrozen      = "its value is frozen"
 )
 
 // Error is "tensor: Add: operands cannot be broadcast together: float32[2 3], float32[4]".

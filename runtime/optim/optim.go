@@ -7,6 +7,7 @@ package optim
 import (
 	"slices"
 
+	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/runtime/nn"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
@@ -18,6 +19,8 @@ type Optimizer struct {
 	rate   float64
 }
 
+var _ nn.Stateful = (*Optimizer)(nil)
+
 // SGD returns an optimiser that does stochastic gradient descent: each step
 // subtracts rate times the gradient from the parameters.
 //
@@ -25,6 +28,41 @@ type Optimizer struct {
 func SGD(params []*nn.Param, rate float64) *Optimizer {
 	return &Optimizer{params: slices.Clone(params), rate: rate}
 }
+
+// Rate returns the learning rate.
+//
+//asyncgen:api value
+func (o *Optimizer) Rate() float64 { return o.rate }
+
+// SetRate gives the optimiser another learning rate, from the next Step on.
+//
+//asyncgen:api mutate
+func (o *Optimizer) SetRate(rate float64) { o.rate = rate }
+
+// Cells lists what Step changes, and what else of the optimiser can change: the
+// parameters, and the learning rate as a float64 tensor on the CPU.
+//
+//asyncgen:api meta
+func (o *Optimizer) Cells() []tensor.Cell {
+	cells := make([]tensor.Cell, 0, len(o.params)+1)
+	for _, p := range o.params {
+		cells = append(cells, p)
+	}
+	return append(cells, rate{o})
+}
+
+// rate is the Cell of an optimiser's learning rate.
+type rate struct{ o *Optimizer }
+
+// Value implements tensor.Cell. The tensor is never pending.
+//
+//go:noinline
+func (r rate) Value() *tensor.Tensor { return tensor.FromOn(device.CPU(), []float64{r.o.rate}) }
+
+// Set implements tensor.Cell. It waits for t, which Value has made at once.
+//
+//go:noinline
+func (r rate) Set(t *tensor.Tensor) { r.o.rate = t.Item() }
 
 // Step gives each parameter that has a gradient its next value.
 //

@@ -8,32 +8,15 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
 
-// A Cell is something that holds a tensor and can be given another: a
-// parameter, the state of a generator.
-type Cell interface {
-	// Value returns the tensor that the cell holds now. It does not wait.
-	//
-	//asyncgen:api value
-	Value() *Tensor
-	// Set makes the cell hold t.
-	//
-	//asyncgen:api mutate
-	Set(t *Tensor)
-}
-
-var (
-	_ Cell = (*Param)(nil)
-	_ Cell = (*Generator)(nil)
-)
-
 // A Param is a Cell whose value is tracked: a weight of a model. Backward adds
 // to its gradient, and an optimiser gives it its next value.
 //
 // A Param may be read by several goroutines; Set, ZeroGrad and Backward are
 // for one at a time.
 type Param struct {
-	value *Tensor // tracked, with the Param as its leaf
-	grad  *Tensor
+	value  *Tensor // tracked, with the Param as its leaf, unless frozen
+	grad   *Tensor
+	frozen bool
 }
 
 // NewParam returns a Param that holds t's elements, or nothing yet if t is nil.
@@ -50,7 +33,7 @@ func NewParam(t *Tensor) *Param {
 
 // IsSet reports whether the Param has a value.
 //
-//asyncgen:api meta
+//asyncgen:api value
 func (p *Param) IsSet() bool { return p.value != nil }
 
 // Value returns the tensor that the Param holds now, tracked. It panics if there is none.
@@ -64,12 +47,16 @@ func (p *Param) Value() *Tensor {
 }
 
 // Set gives the Param the elements of t as its value. Tensors that were
-// computed from the old value keep it, and their gradients still go to p.
+// computed from the old value keep it, and their gradients still go to p. It
+// panics if the Param is frozen.
 //
 //asyncgen:api mutate
 func (p *Param) Set(t *Tensor) {
 	if t == nil {
 		wrong("Set", op.MistakeNil)
+	}
+	if p.frozen {
+		wrong("Set", op.MistakeFrozen, t)
 	}
 	if !t.dtype.IsFloat() {
 		wrong("Set", op.MistakeType+" (it takes "+op.Floats.String()+")", t)
@@ -77,6 +64,18 @@ func (p *Param) Set(t *Tensor) {
 	v := *t
 	v.node = tape.NewLeaf(leaf{p})
 	p.value = &v
+}
+
+// Frozen returns a Param that holds the value that p holds now, untracked, and
+// for ever: it can't be Set and never gets a gradient. Any number of goroutines
+// may use it, also while p changes. It panics if p has no value.
+//
+//asyncgen:api value
+func (p *Param) Frozen() *Param {
+	if p.value == nil {
+		wrong("Frozen", op.MistakeNoParameter)
+	}
+	return &Param{value: p.value.Detach(), frozen: true}
 }
 
 // Grad returns the sum of the gradients that Backward has added since the last
@@ -88,7 +87,11 @@ func (p *Param) Grad() *Tensor { return p.grad }
 // ZeroGrad forgets the gradient.
 //
 //asyncgen:api mutate
-func (p *Param) ZeroGrad() { p.grad = nil }
+func (p *Param) ZeroGrad() {
+	if p.grad != nil { // a frozen Param has none, and is not written to
+		p.grad = nil
+	}
+}
 
 // leaf is where gradients for a Param arrive.
 type leaf struct{ p *Param }

@@ -29,6 +29,16 @@ var defaultGenerator = NewGenerator(0)
 //asyncgen:api pure
 func NewGenerator(seed uint64) *Generator { return &Generator{key: seed} }
 
+// DefaultGenerator returns the Generator that [Rand] and its like draw from.
+//
+//asyncgen:api pure
+func DefaultGenerator() *Generator { return defaultGenerator }
+
+// Cells returns g alone, so that a Generator can stand where something with cells is asked for.
+//
+//asyncgen:api meta
+func (g *Generator) Cells() []Cell { return []Cell{g} }
+
 // Seed puts the default generator at the beginning of the stream of a seed. A
 // program that does not call it gets the stream of seed 0.
 //

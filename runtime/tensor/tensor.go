@@ -18,7 +18,7 @@
 // # Values
 //
 // A Tensor never changes; operations return new tensors. What changes is a
-// [Cell]: a [Param], the position of a [Generator]. Handles are collected
+// [Cell]: a [Param], a [Buffer], the position of a [Generator]. Handles are collected
 // like any Go value, and may be used by several goroutines.
 //
 // Element types are float32 (the default), float64, int64 and bool. Operands of

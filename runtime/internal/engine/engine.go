@@ -9,7 +9,8 @@
 // own gets them in order (queue.go). Streams meet at copies (link.go). Whoever
 // waits helps to execute, but only what it waits for (wait.go); so does a producer when too much is in
 // flight (bounds.go). An operation that fails spoils what it writes; dependents are skipped and
-// carry the same first cause (errors.go). Memory is allocated when an operation runs, and given back
+// carry the same first cause (errors.go). Operations that a loop enqueues past a test can be
+// taken back (guess.go). Memory is allocated when an operation runs, and given back
 // when the collector finds that nothing refers to it (memory.go). What was waited for, and on which
 // source line, is counted (stats.go, site.go), and may be forbidden (sync.go); when
 // things had finished, marks know (mark.go). For tests there are modes without
@@ -90,6 +91,7 @@ type Engine struct {
 	report     reporter
 	syncs      syncs
 	watcher    watcher
+	guesses    guesses
 }
 
 // New returns an engine without work. Unknown values in the environment panic. A
@@ -211,7 +213,7 @@ func (e *Engine) enqueueOn(st *stream, op *Op, writes uint8, pc uintptr) {
 	}
 	bytes := op.written(writes)
 	e.admit(bytes, op, pc)
-	st.push(op, writes, pc, bytes, nil)
+	st.push(op, writes, pc, bytes, nil, e.guess())
 	if e.mode == Shuffle {
 		e.shuffler.enqueued()
 	}
@@ -248,6 +250,9 @@ func (e *Engine) SetLimit(bytes int64) {
 	e.limit.Store(max(bytes, 0))
 	e.stalled.wake()
 }
+
+// Limit returns what SetLimit has set.
+func (e *Engine) Limit() int64 { return e.limit.Load() }
 
 // Close waits for all work and stops the workers. The engine must not be used any more;
 // storages keep their contents. Errors that no WaitAll has returned are returned.

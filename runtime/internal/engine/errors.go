@@ -106,9 +106,12 @@ func caught(err *error) {
 // failed notes that the operation at seq has failed and returns what its outputs will carry.
 func (st *stream) failed(r *record, seq uint64, err error) *OpError {
 	e := st.opError(r, err)
-	st.roots.add(root{r.order, seq, e})
+	r.guess.failed(st, []root{{r.order, seq, e}}, 0)
 	return e
 }
+
+// cancelled returns what the outputs of an operation carry whose guess was discarded.
+func (st *stream) cancelled(r *record) *OpError { return st.opError(r, ErrDiscarded) }
 
 // opError is err with what is known about the operation that it is about.
 func (st *stream) opError(r *record, err error) *OpError {
@@ -146,19 +149,22 @@ type roots struct {
 	more int
 }
 
-func (r *roots) add(x root) {
+// add adds the failures in list, and more that are not among the first ones in program order.
+func (r *roots) add(list []root, more int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	at, _ := slices.BinarySearchFunc(r.list, x, root.compare)
-	if at < maxRoots {
-		r.list = slices.Insert(r.list, at, x)
-	} else {
-		r.more++
+	for _, x := range list {
+		if at, _ := slices.BinarySearchFunc(r.list, x, root.compare); at < maxRoots {
+			r.list = slices.Insert(r.list, at, x)
+		} else {
+			r.more++
+		}
+		if len(r.list) > maxRoots {
+			r.list = r.list[:maxRoots]
+			r.more++
+		}
 	}
-	if len(r.list) > maxRoots {
-		r.list = r.list[:maxRoots]
-		r.more++
-	}
+	r.more += more
 }
 
 func (r *roots) take() (list []root, more int) {

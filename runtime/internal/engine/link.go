@@ -121,8 +121,8 @@ func (e *Engine) enqueueLinked(st *stream, op *Op, foreign *Storage, access uint
 	l := &link{gate: foreign.st, op: st}
 	e.gates.Add(1)
 	e.crossing.Lock()
-	foreign.st.push(&gate, access, pc, 0, l)
-	st.push(op, 1, pc, bytes, l)
+	foreign.st.push(&gate, access, pc, 0, l, nil)
+	st.push(op, 1, pc, bytes, l, e.guess())
 	e.crossing.Unlock()
 	foreign.st.exec.flush()
 	if e.mode == Shuffle {

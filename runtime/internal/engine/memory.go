@@ -91,7 +91,7 @@ func (e *Engine) Release(storages ...*Storage) {
 			continue
 		}
 		e.gates.Add(1)
-		s.st.push(&op, 1, 0, 0, nil)
+		s.st.push(&op, 1, 0, 0, nil, nil) // also if the operations on it are taken back
 	}
 }
 

@@ -15,8 +15,11 @@ func (st *stream) runNow(op *Op, writes uint8, pc uintptr) {
 	st.instant++
 	r := new(record)
 	r.fill(op, writes, pc)
-	r.order = e.order(st)
-	if r.fail = r.spoiled(); r.fail == nil {
+	r.order, r.guess = e.order(st), e.guess()
+	if r.guess.isDiscarded() {
+		r.fail = st.cancelled(r)
+		e.skippedNow.Add(1)
+	} else if r.fail = r.spoiled(); r.fail == nil {
 		if err := st.complete(r); err != nil {
 			r.fail = st.failed(r, seq, err)
 		}

@@ -100,7 +100,9 @@ func (q *queue) submitSome(most int) bool {
 			continue
 		}
 		var c device.Command
-		if r.refused = r.command(&c); r.refused != nil && errors.Is(r.refused, device.ErrOutOfMemory) {
+		if r.guess.isDiscarded() {
+			r.refused = ErrDiscarded
+		} else if r.refused = r.command(&c); r.refused != nil && errors.Is(r.refused, device.ErrOutOfMemory) {
 			if next > first {
 				break // it gets another chance when those before it are on their way
 			}
@@ -234,6 +236,9 @@ func (q *queue) conclude(r *record, seq uint64) {
 	case r.isRelease():
 		r.operands[0].drop()
 		r.fail = errReleased
+	case r.refused == ErrDiscarded:
+		q.skipped++
+		r.fail = q.st.cancelled(r)
 	case r.fail != nil:
 		q.skipped++
 	case r.refused != nil:

@@ -202,6 +202,13 @@ var newWorld = sync.OnceValue(func() *world {
 	return w
 })
 
+// failures are numbers of operations that failed, in order, with their devices.
+type failures struct{ numbers, where []int }
+
+func (f *failures) add(other failures) {
+	f.numbers, f.where = append(f.numbers, other.numbers...), append(f.where, other.where...)
+}
+
 // A program is one goroutine's part of a random program.
 type program struct {
 	w     *world
@@ -211,8 +218,8 @@ type program struct {
 	ops   int // so many so far
 	vars  []*Storage
 	model []modelVar
-	roots []int // numbers of operations that failed since the last WaitAll, in order, with their devices
-	where []int
+	roots failures    // since the last WaitAll
+	held  []*failures // of the guesses that the program is in, the innermost last
 	alone bool
 	fail  bool // operations that fail are drawn
 	log   []string
@@ -283,13 +290,21 @@ func (p *program) enqueue(kind, out, out2 int, in []int) {
 		failed = failed || !compute(kind, &p.model[out], om2, inputs, c)
 		if failed {
 			cause = number
-			p.roots, p.where = append(p.roots, number), append(p.where, p.model[out].dev)
+			p.failures().add(failures{[]int{number}, []int{p.model[out].dev}})
 		}
 	}
 	for _, w := range writes {
 		w.cause = cause
 	}
 	p.log = append(p.log, fmt.Sprintf("#%d kind %d out %d,%d in %v cause %d", number, kind, out, out2, in, cause))
+}
+
+// failures are where the next failure belongs.
+func (p *program) failures() *failures {
+	if n := len(p.held); n > 0 {
+		return p.held[n-1]
+	}
+	return &p.roots
 }
 
 // another returns a variable on the same device as variable i, maybe itself.
@@ -303,7 +318,13 @@ func (p *program) another(i int) int {
 }
 
 func (p *program) step() error {
+	if len(p.held) < 2 && p.rng.IntN(40) == 0 {
+		return p.speculate()
+	}
 	i := p.rng.IntN(len(p.vars))
+	if len(p.held) > 0 {
+		return p.stepAhead(i)
+	}
 	switch r := p.rng.IntN(100); {
 	case r < 70:
 		a, b, d := p.another(i), p.another(i), p.another(i)
@@ -327,16 +348,8 @@ func (p *program) step() error {
 				p.enqueue(kMix, i, -1, []int{a, b})
 			}
 		}
-	case r < 80: // a copy to anywhere
-		j := p.rng.IntN(len(p.vars))
-		m := p.model[j]
-		m.dev, m.lacks = p.rng.IntN(len(p.w.devs)), false
-		off := p.rng.IntN(len(m.vals))
-		n := 1 + p.rng.IntN(len(m.vals)-off)
-		m.vals = slices.Clone(m.vals[off : off+n])
-		p.vars[i] = p.e.Copy(p.vars[j], off, n, device.Float64, p.w.devs[m.dev])
-		p.model[i] = m
-		p.log = append(p.log, fmt.Sprintf("copy %d from %d to device %d", i, j, m.dev))
+	case r < 80:
+		p.copyTo(i)
 	case r < 84:
 		p.newVar(i)
 	case r < 94:
@@ -380,6 +393,114 @@ func (p *program) step() error {
 	return nil
 }
 
+// stepAhead is a step on variable i that writes only what is new.
+func (p *program) stepAhead(i int) error {
+	switch r := p.rng.IntN(10); {
+	case r < 6:
+		a, b := p.another(i), p.another(i)
+		fresh := modelVar{dev: p.model[i].dev, vals: make([]float64, len(p.model[i].vals))}
+		j := p.rng.IntN(len(p.vars))
+		in, kind := []*modelVar{&p.model[a], &p.model[b]}, kMix
+		if p.fail && p.rng.IntN(4) == 0 {
+			in, kind = in[:1], kFail+p.rng.IntN(3)
+		}
+		p.perform(kind, p.e.NewStorage(p.w.devs[fresh.dev], int64(len(fresh.vals))*8), fresh, j, []int{a, b}[:len(in)])
+	case r < 8:
+		p.copyTo(i)
+	case r < 9 || !p.alone:
+		return p.read(i)
+	default:
+		return p.sameRoots(p.e.WaitAll(bg), -1)
+	}
+	return nil
+}
+
+// perform is enqueue with a new output, which becomes variable j.
+func (p *program) perform(kind int, out *Storage, m modelVar, j int, in []int) {
+	// The new one gets a place of its own first, as the old variable j may be among the inputs.
+	p.vars, p.model = append(p.vars, out), append(p.model, m)
+	last := len(p.vars) - 1
+	p.enqueue(kind, last, -1, in)
+	p.vars[j], p.model[j] = p.vars[last], p.model[last]
+	p.vars, p.model = p.vars[:last], p.model[:last]
+}
+
+// speculate runs ahead for a few guesses, and then keeps some of them and goes on from there.
+func (p *program) speculate() error {
+	type point struct {
+		g     *Guess
+		vars  []*Storage
+		model []modelVar
+		fails failures
+	}
+	sp := p.e.Speculate()
+	points := make([]point, 1+p.rng.IntN(4))
+	p.held = append(p.held, nil)
+	steps := func(fails *failures) error {
+		p.held[len(p.held)-1] = fails
+		for range p.rng.IntN(8) {
+			if err := p.step(); err != nil {
+				return fmt.Errorf("running ahead: %w", err)
+			}
+		}
+		return nil
+	}
+	wanted := 0 // the first that are known to be
+	for i := range points {
+		points[i] = point{g: sp.Guess(), vars: slices.Clone(p.vars), model: slices.Clone(p.model)}
+		if err := steps(&points[i].fails); err != nil {
+			return err
+		}
+		if p.rng.IntN(3) == 0 && wanted < i {
+			p.keep(points[wanted].g, &points[wanted].fails)
+			wanted++
+		}
+	}
+	end := wanted + p.rng.IntN(len(points)+1-wanted)
+	for ; wanted < end; wanted++ {
+		p.keep(points[wanted].g, &points[wanted].fails)
+	}
+	for i := end; i < len(points); i++ {
+		points[i].g.Discard()
+	}
+	if end < len(points) {
+		var rest failures
+		for range p.rng.IntN(4) { // nothing that is read: it may be spoiled
+			i := p.rng.IntN(len(p.vars))
+			p.held[len(p.held)-1] = &rest
+			p.copyTo(i)
+		}
+		p.vars, p.model = points[end].vars, points[end].model
+	}
+	sp.End()
+	p.held = p.held[:len(p.held)-1]
+	p.log = append(p.log, fmt.Sprintf("kept %d of %d guesses", end, len(points)))
+	return nil
+}
+
+func (p *program) keep(g *Guess, fails *failures) {
+	g.Keep()
+	outer := &p.roots
+	if n := len(p.held); n > 1 {
+		outer = p.held[n-2]
+	}
+	outer.add(*fails)
+	*fails = failures{}
+}
+
+// copyTo makes variable i a copy of another one, anywhere.
+func (p *program) copyTo(i int) {
+	j := p.rng.IntN(len(p.vars))
+	m := p.model[j]
+	m.dev, m.lacks = p.rng.IntN(len(p.w.devs)), false
+	off := p.rng.IntN(len(m.vals))
+	n := 1 + p.rng.IntN(len(m.vals)-off)
+	m.vals = slices.Clone(m.vals[off : off+n])
+	p.vars[i] = p.e.Copy(p.vars[j], off, n, device.Float64, p.w.devs[m.dev])
+	p.model[i] = m
+	p.log = append(p.log, fmt.Sprintf("copy %d from %d to device %d", i, j, m.dev))
+}
+
 // read compares variable i with the model.
 func (p *program) read(i int) error {
 	s, m := p.vars[i], &p.model[i]
@@ -418,15 +539,16 @@ func (p *program) sameError(err error, cause int) error {
 
 // sameRoots compares what WaitAll returned, or Synchronize of device dev, with the failures of the model.
 func (p *program) sameRoots(err error, dev int) error {
-	var want, left, leftWhere []int
-	for i, number := range p.roots {
-		if dev < 0 || p.where[i] == dev {
+	var want []int
+	var left failures
+	for i, number := range p.roots.numbers {
+		if where := p.roots.where[i]; dev < 0 || where == dev {
 			want = append(want, number)
 		} else {
-			left, leftWhere = append(left, number), append(leftWhere, p.where[i])
+			left.add(failures{[]int{number}, []int{where}})
 		}
 	}
-	p.roots, p.where = left, leftWhere
+	p.roots = left
 	if got := rootNumbers(err); !slices.Equal(got, want) {
 		return fmt.Errorf("failures %v, want %v", got, want)
 	}
@@ -502,7 +624,7 @@ func runProgram(seed uint64) (err error) {
 	}
 	var want []int
 	for _, p := range all {
-		want = append(want, p.roots...)
+		want = append(want, p.roots.numbers...)
 	}
 	got := rootNumbers(e.Close())
 	if producers > 1 {

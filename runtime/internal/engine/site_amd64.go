@@ -7,6 +7,11 @@ package engine
 //go:noescape
 func framePCs(pcs *[8]uintptr, skip int) int
 
+// self identifies the calling goroutine among those that there are now.
+//
+//go:noescape
+func self() uintptr
+
 // pause tells the processor n times that it waits for another.
 //
 //go:noescape

@@ -27,6 +27,12 @@ done:
 	MOVQ CX, ret+16(FP)
 	RET
 
+// func self() uintptr
+TEXT ·self(SB), NOSPLIT|NOFRAME, $0-8
+	MOVQ (TLS), AX          // the runtime's record of the goroutine
+	MOVQ AX, ret+0(FP)
+	RET
+
 // func pause(n int)
 TEXT ·pause(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ n+0(FP), AX

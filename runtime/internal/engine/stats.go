@@ -18,7 +18,7 @@ import (
 type Stats struct {
 	Enqueued uint64 // operations
 	Executed uint64 // that have run, with or without success
-	Skipped  uint64 // because an input was spoiled
+	Skipped  uint64 // because an input was spoiled, or nobody wanted them any more
 
 	Waits     int64         // for values that were not ready
 	WaitTime  time.Duration // spent in them without anything to do

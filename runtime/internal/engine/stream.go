@@ -100,6 +100,7 @@ type record struct {
 	operands [device.MaxOperands]*Storage
 	shapes   [device.MaxOperands]*device.Shape
 	link     *link   // the other end, if it touches another stream
+	guess    *Guess  // what it is part of; nil: the program wants it
 	pc       uintptr // of the user's call
 	order    uint64  // see Engine.order
 	bytes    int64   // written
@@ -167,7 +168,7 @@ func (st *stream) ref(seq uint64) ref { return ref(seq&st.mask) + 1 }
 func (st *stream) enqueued() uint64 { return st.tail.Load() >> 1 }
 
 // push appends an operation and returns its place. It waits, helping, while the ring is full.
-func (st *stream) push(op *Op, writes uint8, pc uintptr, bytes int64, l *link) uint64 {
+func (st *stream) push(op *Op, writes uint8, pc uintptr, bytes int64, l *link, g *Guess) uint64 {
 	order := st.e.order(st)
 	for i := 0; ; i++ {
 		t := st.tail.Load()
@@ -188,6 +189,9 @@ func (st *stream) push(op *Op, writes uint8, pc uintptr, bytes int64, l *link) u
 		r := st.seq(seq)
 		r.fill(op, writes, pc)
 		r.order, r.bytes, r.link = order, bytes, l
+		if g != nil { // else there is none since clear
+			r.guess = g
+		}
 		r.isGate = l != nil && l.gate == st
 		if r.isGate {
 			l.gateSeq = seq
@@ -226,7 +230,7 @@ func (r *record) fill(op *Op, writes uint8, pc uintptr) {
 func (r *record) clear() {
 	r.operands = [device.MaxOperands]*Storage{}
 	r.shapes = [device.MaxOperands]*device.Shape{}
-	r.args, r.link, r.refused, r.fail = nil, nil, nil, nil
+	r.args, r.link, r.guess, r.refused, r.fail = nil, nil, nil, nil, nil
 }
 
 // command fills c from r, which is about to be executed. It returns an error if a buffer is missing, or can't be allocated.

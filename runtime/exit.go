@@ -1,0 +1,219 @@
+package asyncrt
+
+import (
+	"reflect"
+
+	"github.com/asyncgen/asyncgen/runtime/internal/engine"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+// exits is what a Later knows about the exits of its loop.
+type exits[S any] struct {
+	tests  int                 // in the backlog
+	passed int                 // tests that were false, since the loop began
+	bytes  int64               // kept for the tests in the backlog
+	newest []*tensor.Tensor    // kept for the newest test
+	ahead  *engine.Speculation // while there are tests in the backlog, or an exit is taken
+	taken  *test[S]            // the exit that was taken and not reported
+}
+
+// A test says whether the loop ends at one place.
+type test[S any] struct {
+	cond  func() bool
+	state S
+	cells tensor.State
+	bytes int64         // of what is kept for it and not for the one before
+	guess *engine.Guess // what was enqueued after it, up to the next test; nil if there was nothing to guess
+}
+
+// BreakIf ends the loop if cond is true, with the given state. Cond is queued as Do
+// queues functions, and for values that have been Read in the same way; while it has not
+// run, the loop goes on and guesses that it is false:
+//
+//	converged := later.Read(r.Dot(r))
+//	if end, ok := later.BreakIf(func() bool { return converged.Item() < tol }, result{x, k}); ok {
+//		return end.x, end.k
+//	}
+//
+// When cond turns out to be true, the exit is taken: what was queued after it
+// never runs, and operations that the goroutine has enqueued since are cancelled if they have
+// not begun; their failures are not among those of WaitAll. It is reported by
+// the next BreakIf, or else by Flush: both return the state given with that cond, and
+// true, and then the Later can be used for another loop. The program has
+// to leave the loop. Cells then hold again what they held at the BreakIf whose exit
+// was taken; list all that the loop changes ([tensor.DefaultGenerator] is
+// one if it draws random numbers). Of several exits the first in the program's order
+// is taken, however early the values of others arrive.
+//
+// So a loop may run past its end, and what it does there must do no harm but
+// change the listed cells: in particular it must not panic, and no tensor made there can be used
+// after the loop (computing with it, or reading it, may give an error). It
+// runs ahead of half as many tests as have been false before, at most, so
+// that no more than a third of the work is in vain, of no more than the window, and keeps no more bytes
+// in cells and in the tensors of states than [SetLimit] allows to be in flight; otherwise BreakIf waits.
+//
+// From BreakIf to Flush or Close, the loop has to stay on one goroutine. Operations
+// that others enqueue are not touched. BreakIf panics in a function of the backlog.
+//
+//asyncgen:api call 0 later
+//go:noinline
+func (l *Later[S]) BreakIf(cond func() bool, state S, cells ...tensor.Cell) (S, bool) {
+	if l.inside {
+		panic("asyncrt: BreakIf in a function of the backlog")
+	}
+	if l.exits.taken != nil {
+		return l.report()
+	}
+	t := &test[S]{cond: cond, state: state, cells: tensor.Snapshot(cells...)}
+	l.keep(t)
+	l.queue(entry[S]{test: t})
+	l.runReady()
+	l.runTests()
+	if l.pending() > l.window {
+		l.runMiddle()
+	}
+	if l.exits.tests > 0 { // this one, at least
+		if l.exits.ahead == nil {
+			l.exits.ahead = engine.Default().Speculate()
+		}
+		t.guess = l.exits.ahead.Guess()
+	}
+	return l.report()
+}
+
+// runTests waits, if there are too many tests in the backlog, until about half of those that may be
+// have run: once for several, and never for all if some may be left.
+func (l *Later[S]) runTests() {
+	x := &l.exits
+	for x.tests > l.most() || x.isHeavy() {
+		run := x.tests - (l.most()+1)/2
+		if x.isHeavy() {
+			run = max(run, (x.tests+1)/2)
+		}
+		keep := l.pending()
+		for i := l.head; run > 0; i++ {
+			if l.backlog[i].test != nil {
+				run--
+			}
+			keep--
+		}
+		l.runUntil(keep)
+		l.runReady()
+	}
+}
+
+// most is how many tests the loop may run ahead of, by what is known of its length.
+func (l *Later[S]) most() int { return min(l.exits.passed/2, l.window) }
+
+// isHeavy reports whether more is kept for tests than may be.
+func (x *exits[S]) isHeavy() bool {
+	limit := engine.Default().Limit()
+	return x.tests > 0 && limit > 0 && x.bytes > limit
+}
+
+// keep counts t, and what is kept for it.
+func (l *Later[S]) keep(t *test[S]) {
+	tensors := t.cells.Tensors()
+	eachTensor(reflect.ValueOf(&t.state).Elem(), func(x *tensor.Tensor) { tensors = append(tensors, x) })
+	for i, x := range tensors {
+		if x != nil && (i >= len(l.exits.newest) || l.exits.newest[i] != x) {
+			t.bytes += int64(x.Size()) * int64(x.DType().Size())
+		}
+	}
+	l.exits.tests++
+	l.exits.bytes += t.bytes
+	l.exits.newest = tensors
+}
+
+// pass notes that t was false.
+func (l *Later[S]) pass(t *test[S]) {
+	l.exits.passed++
+	l.exits.tests--
+	l.exits.bytes -= t.bytes
+	if t.guess != nil {
+		t.guess.Keep()
+	}
+	if l.exits.tests == 0 {
+		l.settle()
+	}
+}
+
+// take takes the exit of t. The entries in rest, which were queued after it, are dropped. What the program
+// enqueues until it is told is of no use either.
+func (l *Later[S]) take(t *test[S], rest []entry[S]) {
+	l.discard(t, rest)
+	l.exits.tests, l.exits.bytes, l.exits.taken = 0, 0, t
+}
+
+// abandon is called when the function of e panics, or ends the goroutine. The program would not have got any further.
+func (l *Later[S]) abandon(e entry[S], rest []entry[S]) {
+	l.discard(e.test, rest)
+	l.settle()
+	l.exits = exits[S]{}
+	if e.test != nil {
+		e.test.cells.Restore()
+	}
+}
+
+// discard discards what was guessed after t and after the tests in rest.
+func (l *Later[S]) discard(t *test[S], rest []entry[S]) {
+	t.discard()
+	for _, e := range rest {
+		e.test.discard()
+	}
+}
+
+// discard discards what was guessed after t, if that is a test and anything was.
+func (t *test[S]) discard() {
+	if t != nil && t.guess != nil {
+		t.guess.Discard()
+	}
+}
+
+// settle ends the guessing: nothing is open.
+func (l *Later[S]) settle() {
+	if l.exits.ahead != nil {
+		l.exits.ahead.End()
+		l.exits.ahead = nil
+	}
+	l.exits.newest = nil
+}
+
+// report returns the state of the exit that was taken, if one was, and gives the cells back what they held.
+func (l *Later[S]) report() (state S, exited bool) {
+	t := l.exits.taken
+	if t == nil {
+		return state, false
+	}
+	l.settle()
+	l.exits, l.reads = exits[S]{}, nil
+	t.cells.Restore()
+	return t.state, true
+}
+
+// end is report at the end of a loop: the next one is a stranger.
+func (l *Later[S]) end() (state S, exited bool) {
+	state, exited = l.report()
+	if !l.inside {
+		l.exits = exits[S]{}
+	}
+	return state, exited
+}
+
+// eachTensor calls f with the tensors in v: in its fields and elements, but not behind pointers.
+func eachTensor(v reflect.Value, f func(*tensor.Tensor)) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.Type() == reflect.TypeFor[*tensor.Tensor]() && !v.IsNil() {
+			f((*tensor.Tensor)(v.UnsafePointer()))
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			eachTensor(v.Field(i), f)
+		}
+	case reflect.Array, reflect.Slice:
+		for i := range v.Len() {
+			eachTensor(v.Index(i), f)
+		}
+	}
+}

@@ -1,0 +1,509 @@
+package asyncrt_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/asyncgen/asyncgen/device"
+	asyncrt "github.com/asyncgen/asyncgen/runtime"
+	"github.com/asyncgen/asyncgen/runtime/nn"
+	"github.com/asyncgen/asyncgen/runtime/optim"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+func ExampleLater_BreakIf() {
+	// The square root of 2, by Newton's method, until the error is small.
+	type result struct {
+		x *tensor.Tensor
+		n int
+	}
+	sqrt := func(tolerance float64) (*tensor.Tensor, int) {
+		later := asyncrt.NewLater[result](8)
+		defer later.Close()
+		x := tensor.Scalar(1)
+		for n := range 100 {
+			x = x.Add(x.Reciprocal().MulScalar(2)).MulScalar(0.5)
+			off := later.Read(x.Square().SubScalar(2).Abs())
+			if end, ok := later.BreakIf(func() bool { return off.Item() < tolerance }, result{x, n + 1}); ok {
+				return end.x, end.n
+			}
+		}
+		if end, ok := later.Flush(); ok {
+			return end.x, end.n
+		}
+		return x, 100
+	}
+	x, n := sqrt(1e-5)
+	fmt.Printf("%.4f after %d steps\n", x, n)
+	// Output: 1.4142 after 3 steps
+}
+
+// An exitProgram is a random program of a few loops that a value can end. It runs as written, where each
+// read waits, or with a Later; both have to do the same.
+type exitProgram struct {
+	seed uint64
+	on   device.Device
+	log  []string
+	x    *tensor.Tensor
+	w    *tensor.Param
+	b    *tensor.Buffer
+	g    *tensor.Generator
+	opt  *optim.Optimizer
+}
+
+// A place is where a loop ended.
+type place struct {
+	x       *tensor.Tensor
+	i, step int
+}
+
+func (p *exitProgram) say(args ...any) { p.log = append(p.log, fmt.Sprintln(args...)) }
+
+// run runs the program with a window, or as written if that is 0.
+func (p *exitProgram) run(window int) {
+	p.x, p.w, p.b, p.g = tensor.On(p.on).Zeros(2), tensor.NewParam(tensor.On(p.on).Ones(2)), tensor.NewBuffer(tensor.On(p.on).Ones(2)), tensor.NewGenerator(p.seed)
+	p.opt = optim.SGD([]*nn.Param{p.w}, 0.01)
+	var later *asyncrt.Later[place]
+	if window > 0 {
+		later = asyncrt.NewLater[place](window)
+		defer later.Close()
+	}
+	for k := range uint64(3) {
+		end, ok := p.loop(later, 10*k)
+		p.say("loop", k, ok, end.i, end.step, end.x)
+		p.say(p.w.Value(), p.w.Grad(), p.b.Value(), p.g.Value(), p.opt.Rate())
+		if ok {
+			p.x = end.x
+		}
+		failures := 0
+		if err := asyncrt.WaitAll(); err != nil {
+			failures = len(err.(interface{ Unwrap() []error }).Unwrap())
+		}
+		p.say(failures, "failures")
+	}
+}
+
+// loop is one loop. All that is random in it depends on the iteration alone.
+func (p *exitProgram) loop(later *asyncrt.Later[place], stream uint64) (place, bool) {
+	r := rand.New(rand.NewPCG(p.seed, stream))
+	limit, n := r.Float64()*30, r.IntN(40)
+	p.opt.SetRate(0.01)
+	do := func(f func(read func() string), t *tensor.Tensor) {
+		if later == nil {
+			f(t.String)
+			return
+		}
+		at := later.Read(t)
+		later.Do(func() { f(at.String) })
+	}
+	for i := range n {
+		r := rand.New(rand.NewPCG(p.seed+stream, uint64(i)))
+		for step := range 1 + r.IntN(6) {
+			switch r.IntN(8) {
+			case 0:
+				p.x = p.x.Add(p.g.Rand(2).To(p.on))
+			case 1:
+				p.b.Set(p.x.Mul(p.w.Value()))
+			case 2:
+				p.opt.Minimize(p.w.Value().Sub(p.x).Square().Sum())
+				p.opt.SetRate(p.opt.Rate() * 0.9)
+			case 3:
+				p.w.Value().Square().Sum().Backward()
+			case 4:
+				do(func(read func() string) { p.say(i, step, read()) }, p.b.Value())
+			case 5:
+				if r.IntN(4) == 0 { // fails, and nobody looks
+					tensor.FromOn(p.on, []int64{1}).Div(tensor.FromOn(p.on, []int64{0}))
+				}
+			case 6:
+				bad := r.IntN(60)
+				do(func(read func() string) {
+					if p.say("entry", read()); bad == 0 {
+						panic("planned")
+					}
+				}, p.x)
+			case 7:
+				sum := p.x.Sum()
+				test := func(v float64) bool { p.say("test", i, step, v); return v > limit }
+				if later == nil {
+					if test(sum.Item()) {
+						return place{p.x, i, step}, true
+					}
+					continue
+				}
+				at := later.Read(sum)
+				if end, ok := later.BreakIf(func() bool { return test(at.Item()) }, place{p.x, i, step}, append(p.opt.Cells(), p.b, p.g)...); ok {
+					return end, true
+				}
+			}
+		}
+	}
+	if later == nil {
+		return place{}, false
+	}
+	return later.Flush()
+}
+
+// Loops that values end do the same with a Later as they do as written: they log the same, end at the same place with
+// the same values in tensors and cells, and fail in the same operations.
+func TestExits(t *testing.T) {
+	devices(t, func(t *testing.T, on device.Device) {
+		t.Logf("seed %d (go test -run '%s' -seed N)", *seed, t.Name())
+		exits, panics := 0, 0
+		for k := range uint64(60) {
+			run := func(window int) (log string) {
+				p := &exitProgram{seed: *seed + k, on: on}
+				func() {
+					defer func() {
+						if v := recover(); v != nil {
+							if v != "planned" {
+								panic(v)
+							}
+							panics++
+							p.say(v)
+							asyncrt.WaitAll() // what was enqueued before differs
+						}
+					}()
+					p.run(window)
+				}()
+				exits += strings.Count(strings.Join(p.log, ""), "true")
+				return strings.Join(p.log, "")
+			}
+			want := run(0)
+			for _, window := range []int{1, 3, 64} {
+				if got := run(window); got != want {
+					t.Fatalf("seed %d, window %d:\n%s\nas written:\n%s", *seed+k, window, got, want)
+				}
+			}
+		}
+		if exits < 20 || panics < 8 {
+			t.Errorf("%d exits and %d panics test nothing", exits, panics)
+		}
+	})
+}
+
+// A gatedLoop is a loop of which each test needs a token of the gate.
+type gatedLoop struct {
+	on     device.Device
+	g      *gate
+	later  *asyncrt.Later[int]
+	x      *tensor.Tensor
+	began  int
+	passed int
+	end    int // the test that is true
+}
+
+func newGatedLoop(window int) *gatedLoop {
+	l := &gatedLoop{later: asyncrt.NewLater[int](window), end: -1}
+	l.on, l.g = gated()
+	l.x = tensor.On(l.on).Ones(1)
+	return l
+}
+
+func (l *gatedLoop) step(cells ...tensor.Cell) (int, bool) {
+	l.x = l.x.Tanh()
+	at := l.later.Read(l.x)
+	i := l.began
+	l.began++
+	return l.later.BreakIf(func() bool {
+		at.Item()
+		if i != l.end {
+			l.passed++
+		}
+		return i == l.end
+	}, i, cells...)
+}
+
+// warm makes n tests pass, one after the other.
+func (l *gatedLoop) warm(t *testing.T, n int) {
+	t.Helper()
+	l.g.let(n)
+	for range n {
+		if _, ok := l.step(); ok || l.began-l.passed > l.passed/2+1 {
+			t.Errorf("after %d tests, of which %d have passed: exit %v", l.began, l.passed, ok)
+		}
+		if err := l.x.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A loop runs ahead of half as many tests as have passed. When one is true, what has not begun of the rest never does,
+// its failures are forgotten, and cells are as they were.
+func TestExitCancels(t *testing.T) {
+	l := newGatedLoop(64)
+	defer l.later.Close()
+	l.warm(t, 8)
+	l.end = 8
+	w := tensor.NewParam(tensor.On(l.on).Zeros(1))
+	for range 4 { // without a token: none of these may wait
+		if _, ok := l.step(w); ok {
+			t.Fatal("an exit that nobody can know of")
+		}
+		w.Set(l.x.AddScalar(1))
+		tensor.FromOn(l.on, []int64{1}).Div(l.x.As(tensor.Int64)) // 1/0
+		l.later.Read(l.x)
+	}
+	if l.began-l.passed != 4 || l.passed != 8 {
+		t.Fatalf("%d tests have passed of %d", l.passed, l.began)
+	}
+	before := asyncrt.Stats()
+	l.g.let(2) // the wait is for the first two
+	if i, ok := l.later.Flush(); !ok || i != 8 {
+		t.Errorf("Flush: %d, %v", i, ok)
+	}
+	if got := w.Value().Item(); got != 0 {
+		t.Errorf("the cell holds %v, want 0", got)
+	}
+	l.g.let(1) // for the third, which may have begun; there is none for the fourth
+	if err := asyncrt.WaitAll(); err != nil {
+		t.Errorf("WaitAll: %+v", err)
+	}
+	if after := asyncrt.Stats(); after.Skipped-before.Skipped < 2*3 {
+		t.Errorf("%d operations were cancelled", after.Skipped-before.Skipped)
+	}
+	if err := l.x.Wait(); err == nil || !strings.Contains(err.Error(), "past the end of the loop") {
+		t.Errorf("a tensor from behind the exit: %v", err)
+	}
+	if state, ok := l.later.Flush(); ok || state != 0 {
+		t.Error("an exit is reported twice")
+	}
+}
+
+// An exit that is taken while work is queued is reported by the next BreakIf; until then the loop's work is dropped.
+func TestExitWhileQueueing(t *testing.T) {
+	l := newGatedLoop(64)
+	defer l.later.Close()
+	l.warm(t, 8)
+	l.end = 8
+	l.step()
+	l.g.let(1)
+	if err := l.x.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	l.later.Do(func() { t.Error("work after the exit") })
+	l.later.Do(func() { t.Error("more work after the exit") })
+	y := l.x.Neg()
+	if i, ok := l.step(); !ok || i != 8 {
+		t.Errorf("BreakIf: %d, %v", i, ok)
+	}
+	if err := y.Wait(); err == nil {
+		t.Error("an operation after the exit was executed")
+	}
+	ran := false
+	l.later.Do(func() { ran = true })
+	if _, ok := l.later.Flush(); ok || !ran || l.x.Neg().Device() != l.on {
+		t.Error("the Later can't be used again")
+	}
+	if err := asyncrt.WaitAll(); err != nil {
+		t.Error(err)
+	}
+}
+
+// What functions of the backlog enqueue is wanted, however far the loop has run ahead of them.
+func TestExitKeepsWorkOfBacklog(t *testing.T) {
+	l := newGatedLoop(64)
+	defer l.later.Close()
+	l.warm(t, 8)
+	l.end = 9
+	one, made := tensor.On(l.on).Ones(1), (*tensor.Tensor)(nil)
+	l.step()
+	l.later.Read(l.x)
+	l.later.Do(func() { made = one.Neg() })
+	l.step()
+	l.step()
+	l.g.let(3)
+	if i, ok := l.later.Flush(); !ok || i != 9 {
+		t.Errorf("Flush: %d, %v", i, ok)
+	}
+	if got := made.Item(); got != -1 {
+		t.Errorf("got %v", got)
+	}
+}
+
+// What is kept for exits is bounded in bytes, and in tests by the window.
+func TestExitBounds(t *testing.T) {
+	type state struct {
+		i int
+		x [2]*tensor.Tensor
+	}
+	w := tensor.NewParam(nil)
+	// A test keeps a value of the cell and one of the state, of 4,000 bytes each.
+	defer asyncrt.SetLimit(asyncrt.Limit())
+	for _, c := range []struct{ limit, window, want int }{{40_000, 64, 5}, {0, 3, 3}, {0, 64, 16}, {1000, 64, 0}} {
+		on, g := gated()
+		later := asyncrt.NewLater[state](c.window)
+		asyncrt.SetLimit(int64(c.limit))
+		x := tensor.On(on).Ones(1)
+		values := make([]*tensor.Tensor, 100)
+		for i := range values {
+			values[i] = tensor.From(make([]float32, 1000))
+		}
+		passed := 0
+		step := func(i int) {
+			x = x.Tanh()
+			at := later.Read(x)
+			w.Set(values[i])
+			later.BreakIf(func() bool { at.Item(); passed++; return false }, state{i, [2]*tensor.Tensor{values[i+1]}}, w)
+			most := passed / 2
+			if c.want < 16 { // something else is the bound
+				most = c.want
+			}
+			if ahead := i + 1 - passed; ahead > most {
+				t.Errorf("%+v: %d tests are ahead", c, ahead)
+			}
+		}
+		n := 0
+		g.let(32)
+		for ; n < 32; n++ {
+			step(n)
+			x.Wait()
+		}
+		for range c.want {
+			step(n)
+			n++
+		}
+		if passed != 32 {
+			t.Errorf("%+v: %d tests have passed", c, passed)
+		}
+		g.let(c.want + 30)
+		for range 30 {
+			step(n)
+			n++
+		}
+		later.Close()
+	}
+}
+
+// A loop that fits nowhere: what BreakIf says about it.
+func TestExitMistakes(t *testing.T) {
+	later := asyncrt.NewLater[int](4)
+	defer later.Close()
+	defer func() {
+		if got := recover(); got != "asyncrt: BreakIf in a function of the backlog" {
+			t.Errorf("got %v", got)
+		}
+	}()
+	later.Do(func() { later.BreakIf(func() bool { return true }, 1) })
+}
+
+// A panic of a test leaves the cells as they were at it, and what was enqueued after it cancelled.
+func TestExitPanics(t *testing.T) {
+	l := newGatedLoop(64)
+	defer l.later.Close()
+	l.warm(t, 8)
+	w := tensor.NewParam(tensor.On(l.on).Zeros(1))
+	l.later.Read(tensor.FromOn(l.on, []int64{1}).Div(tensor.FromOn(l.on, []int64{0})))
+	bad := l.later.Read(tensor.FromOn(l.on, []int64{1}).Div(tensor.FromOn(l.on, []int64{0})))
+	var op *asyncrt.OpError
+	err := asyncrt.Try(func() {
+		y := l.x.Tanh()
+		at := l.later.Read(y)
+		l.later.BreakIf(func() bool { at.Item(); return bad.ItemInt() == 0 }, 1, w)
+		w.Set(y.AddScalar(1))
+		tensor.FromOn(l.on, []int64{1}).Div(y.As(tensor.Int64)) // 1/0
+		l.g.let(1)
+		l.later.Flush()
+	})
+	if !errors.As(err, &op) || op.Op != "Div" {
+		t.Errorf("the error is %v", err)
+	}
+	if got := w.Value().Item(); got != 0 {
+		t.Errorf("the cell holds %v", got)
+	}
+	if err := asyncrt.WaitAll(); err == nil || len(err.(interface{ Unwrap() []error }).Unwrap()) != 2 {
+		t.Errorf("WaitAll: %v", err)
+	}
+	if got := l.x.Neg().Float32s(); !slices.Equal(got, l.x.MulScalar(-1).Float32s()) {
+		t.Errorf("got %v", got)
+	}
+}
+
+// A loop inside another one runs ahead within it: when the outer one has ended, so has all of the inner one.
+func TestNestedExits(t *testing.T) {
+	outer := newGatedLoop(64)
+	defer outer.later.Close()
+	outer.warm(t, 8)
+	outer.end = 8
+	outer.step()
+	inner := func() (*tensor.Tensor, int) {
+		later := asyncrt.NewLater[int](8)
+		defer later.Close()
+		x := tensor.Zeros(1)
+		for i := range 20 {
+			x = x.AddScalar(1)
+			at := later.Read(x)
+			if end, ok := later.BreakIf(func() bool { return at.Item() > 10 }, i); ok {
+				return x, end
+			}
+		}
+		tensor.From([]int64{1}).Div(tensor.From([]int64{0}))
+		end, _ := later.Flush()
+		return x, end
+	}
+	for range 2 {
+		if _, end := inner(); end != 10 {
+			t.Errorf("the inner loop ends at %d", end)
+		}
+	}
+	y := outer.x.Neg()
+	outer.g.let(1)
+	if i, ok := outer.later.Flush(); !ok || i != 8 {
+		t.Errorf("the outer loop ends at %d, %v", i, ok)
+	}
+	_ = y.Wait() // it may have been executed before
+	if err := asyncrt.WaitAll(); err != nil {
+		t.Error(err)
+	}
+}
+
+// BenchmarkExit is a loop that a value ends after some steps, each of a product and a norm, on the simulated
+// accelerator: as written, and running ahead. The ratio of their best times is what BreakIf gains.
+func BenchmarkExit(b *testing.B) {
+	on, err := device.Open("sim:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	a := tensor.On(on).Uniform(0, 1.0/64, 128, 128)
+	loop := func(later *asyncrt.Later[int], steps int) int {
+		x := tensor.On(on).Ones(128, 1)
+		for i := range 1000 {
+			x = a.MatMul(x)
+			norm := x.Norm()
+			if later == nil {
+				if norm.Item(); i+1 == steps {
+					return i
+				}
+				continue
+			}
+			at := later.Read(norm)
+			if end, ok := later.BreakIf(func() bool { at.Item(); return i+1 == steps }, i); ok {
+				return end
+			}
+		}
+		return 0
+	}
+	for _, steps := range []int{6, 60, 600} {
+		b.Run(fmt.Sprint(steps, " steps"), func(b *testing.B) {
+			written, ahead := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
+			for b.Loop() {
+				start := time.Now()
+				loop(nil, steps)
+				written = min(written, time.Since(start))
+				start = time.Now()
+				loop(asyncrt.NewLater[int](8), steps)
+				ahead = min(ahead, time.Since(start))
+				asyncrt.WaitAll() // what was in vain and had begun
+			}
+			b.ReportMetric(float64(written.Microseconds()), "written-µs")
+			b.ReportMetric(float64(ahead.Microseconds()), "ahead-µs")
+			b.ReportMetric(float64(written)/float64(ahead), "speedup")
+		})
+	}
+}

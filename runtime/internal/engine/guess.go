@@ -1,0 +1,160 @@
+package engine
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+)
+
+// A program may enqueue operations before it knows whether it wants them: those of a loop past a test
+// whose value has not arrived. They carry a Guess. What another goroutine enqueues at the same time does not,
+// so whose an operation is decides who enqueues it (self). All of this costs one load as
+// long as nobody speculates.
+
+// A Speculation is what one goroutine does while it runs ahead of its tests: one Guess after the other. It
+// is for that goroutine alone, and must be ended before the goroutine ends.
+type Speculation struct {
+	e     *Engine
+	owner uintptr
+	outer *Guess // what the goroutine guessed when the speculation began
+	last  *Guess // what it has guessed since
+}
+
+// A Guess is operations that may turn out not to be wanted. They run like others, in any order that
+// the program can't tell, until Discard. They must write no storage that was there before the
+// Speculation began: Discard does not bring back what it held.
+//
+// Until the Guess is kept, their failures spoil what is computed from them as all do, but are not
+// among those that WaitAll returns. If it is discarded they never are.
+type Guess struct {
+	outer *Guess       // what it is a part of: it is wanted only if that is
+	state atomic.Int32 // changes once, with mu held
+
+	mu       sync.Mutex // guards failures
+	failures map[*stream]*roots
+}
+
+// The states of a Guess.
+const (
+	undecided int32 = iota
+	kept
+	discarded
+)
+
+// ErrDiscarded is what spoils the results of operations that Discard has cancelled.
+var ErrDiscarded = errors.New("computed past the end of the loop, and so never computed")
+
+// guesses are what goroutines guess now.
+type guesses struct {
+	n  atomic.Int32 // how many goroutines
+	mu sync.RWMutex // guards of
+	of map[uintptr]*Guess
+}
+
+// Speculate begins a speculation of the calling goroutine. It can be part of another one.
+func (e *Engine) Speculate() *Speculation {
+	s := &Speculation{e: e, owner: self()}
+	s.outer = e.guesses.get(s.owner)
+	return s
+}
+
+// Guess returns a new Guess: what the goroutine enqueues from now on belongs to it, until the next one or End.
+func (s *Speculation) Guess() *Guess {
+	s.last = &Guess{outer: s.outer}
+	s.Resume()
+	return s.last
+}
+
+// End ends the speculation: what the goroutine enqueues from now on is wanted if what it guessed
+// before is. Its guesses may be decided later.
+func (s *Speculation) End() { s.e.guesses.set(s.owner, s.outer) }
+
+// Resume takes End back: what the goroutine enqueues from now on belongs to its last Guess again.
+func (s *Speculation) Resume() { s.e.guesses.set(s.owner, s.last) }
+
+// guess returns the Guess of an operation that the calling goroutine enqueues, or nil.
+func (e *Engine) guess() *Guess {
+	if e.guesses.n.Load() == 0 {
+		return nil
+	}
+	return e.guesses.get(self())
+}
+
+func (gs *guesses) get(owner uintptr) *Guess {
+	gs.mu.RLock()
+	defer gs.mu.RUnlock()
+	return gs.of[owner]
+}
+
+func (gs *guesses) set(owner uintptr, g *Guess) {
+	gs.mu.Lock()
+	defer gs.mu.Unlock()
+	switch {
+	case g == nil:
+		delete(gs.of, owner)
+	case gs.of == nil:
+		gs.of = map[uintptr]*Guess{owner: g}
+	default:
+		gs.of[owner] = g
+	}
+	gs.n.Store(int32(len(gs.of)))
+}
+
+// Keep says that the operations of g are wanted, as far as those are that g is a part of.
+func (g *Guess) Keep() {
+	for st, r := range g.decide(kept) {
+		g.outer.failed(st, r.list, r.more)
+	}
+}
+
+// Discard says that the operations of g, those that are still to be enqueued too, are not wanted. Those that have not begun
+// never do, and what they were to write is spoiled by ErrDiscarded. It does not wait.
+func (g *Guess) Discard() { g.decide(discarded) }
+
+// decide returns the failures so far.
+func (g *Guess) decide(state int32) map[*stream]*roots {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	failures := g.failures
+	g.failures = nil
+	g.state.Store(state)
+	return failures
+}
+
+// isDiscarded reports whether g, or something that it is a part of, was discarded. A nil g was not.
+func (g *Guess) isDiscarded() bool {
+	for ; g != nil; g = g.outer {
+		if g.state.Load() == discarded {
+			return true
+		}
+	}
+	return false
+}
+
+// failed notes failures of operations of g on st, and that there were more: for WaitAll if g is kept or nil,
+// else for later.
+func (g *Guess) failed(st *stream, list []root, more int) {
+	for ; g != nil; g = g.outer {
+		if state := g.hold(st, list, more); state != kept {
+			return
+		}
+	}
+	st.roots.add(list, more)
+}
+
+// hold notes failures if g is undecided. It returns the state of g.
+func (g *Guess) hold(st *stream, list []root, more int) int32 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	state := g.state.Load()
+	if state == undecided {
+		if g.failures == nil {
+			g.failures = map[*stream]*roots{}
+		}
+		if g.failures[st] == nil {
+			g.failures[st] = &roots{}
+		}
+		g.failures[st].add(list, more)
+	}
+	return state
+}

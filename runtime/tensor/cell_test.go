@@ -1,0 +1,95 @@
+package tensor_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/runtime/op"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+// A counter is a cell of a user's own.
+type counter struct{ n int64 }
+
+func (c *counter) Value() *tensor.Tensor { return tensor.From([]int64{c.n}) }
+func (c *counter) Set(t *tensor.Tensor)  { c.n = t.ItemInt() }
+
+// A State has values, gradients, positions and what had no value, and gives them
+// back as often as it is asked.
+func TestSnapshot(t *testing.T) {
+	w, unset := tensor.NewParam(tensor.From([]float32{1, 2})), tensor.NewParam(nil)
+	mean, empty := tensor.NewBuffer(tensor.From([]float32{5})), tensor.NewBuffer(nil)
+	g, own := tensor.NewGenerator(7), &counter{3}
+	g.Rand(3)
+	w.Value().Sum().Backward()
+	value, grad := w.Value(), w.Grad()
+
+	s := tensor.Snapshot(w, unset, mean, empty, g, own)
+	want := []*tensor.Tensor{value, grad, nil, nil, mean.Value(), nil}
+	if got := s.Tensors(); len(got) != 7 || !slices.Equal(got[:6], want) || got[6].ItemInt() != 3 {
+		t.Errorf("Tensors: %v", got)
+	}
+	next := g.Rand(4).Float32s()
+	for range 2 {
+		w.Set(tensor.Zeros(2))
+		w.Value().Sum().Backward()
+		unset.Set(tensor.Zeros(1))
+		mean.Set(tensor.Zeros(1))
+		empty.Set(tensor.Zeros(1))
+		g.Rand(9)
+		own.n = 8
+		s.Restore()
+		if w.Value() != value || w.Grad() != grad {
+			t.Errorf("the parameter is %v with gradient %v", w.Value(), w.Grad())
+		}
+		if unset.IsSet() || empty.IsSet() {
+			t.Error("a cell without a value has one")
+		}
+		if mean.Value().Item() != 5 || own.n != 3 {
+			t.Errorf("the buffer is %v, the counter %d", mean.Value(), own.n)
+		}
+		if got := g.Rand(4).Float32s(); !slices.Equal(got, next) {
+			t.Errorf("the stream goes on with %v, want %v", got, next)
+		}
+	}
+	tensor.Grad(w.Value().Square().Sum(), w.Value()) // tracked as it was
+	w.Value().Sum().Backward()
+	if got := w.Grad().Float32s(); !slices.Equal(got, []float32{2, 2}) {
+		t.Errorf("gradients add up to %v", got)
+	}
+	if got := tensor.DefaultGenerator().Cells(); len(got) != 1 || got[0] != tensor.DefaultGenerator() {
+		t.Errorf("the cells of a generator are %v", got)
+	}
+}
+
+// Frozen cells keep their values, whatever becomes of those they come from.
+func TestFrozenCells(t *testing.T) {
+	w, b := tensor.NewParam(tensor.From([]float32{1})), tensor.NewBuffer(tensor.From([]float32{2}).Track())
+	fw, fb := w.Frozen(), b.Frozen()
+	s := tensor.Snapshot(fw, fb)
+	w.Set(tensor.Zeros(1))
+	b.Set(tensor.Zeros(1))
+	s.Restore()
+	fw.ZeroGrad()
+	if fw.Value().Item() != 1 || fb.Value().Item() != 2 || fw.Grad() != nil {
+		t.Errorf("frozen: %v, %v", fw.Value(), fb.Value())
+	}
+	for want, f := range map[string]func(){
+		"tensor: Set: " + op.MistakeFrozen + ": float32[1]":                                 func() { fw.Set(tensor.Zeros(1)) },
+		"tensor: Set: " + op.MistakeFrozen + ": float32[2]":                                 func() { fb.Set(tensor.Zeros(2)) },
+		"tensor: Frozen: " + op.MistakeNoParameter:                                          func() { tensor.NewParam(nil).Frozen() },
+		"tensor: Frozen: " + op.MistakeNoBuffer:                                             func() { tensor.NewBuffer(nil).Frozen() },
+		"tensor: Value: " + op.MistakeNoBuffer:                                              func() { tensor.NewBuffer(nil).Value() },
+		"tensor: Backward: no gradient (it depends on nothing that is tracked): float32[1]": func() { fw.Value().Mul(fb.Value()).Backward() },
+		"tensor: Backward: no gradient (it depends on nothing that is tracked): float32[]":  func() { b.Value().Sum().Backward() },
+	} {
+		func() {
+			defer func() {
+				if m, ok := recover().(*tensor.Mistake); !ok || m.Error() != want {
+					t.Errorf("got %v, want %s", m, want)
+				}
+			}()
+			f()
+		}()
+	}
+}
