@@ -53,6 +53,10 @@ type Rule struct {
 	Doc string
 	// InTests reports whether the rule holds for test files by default.
 	InTests bool
+	// Rewritten reports whether the generator removes what the rule finds, or
+	// says why it can't. Functions marked for it, //asyncgen:kernel, are its own
+	// business then.
+	Rewritten bool
 	// Check reports the findings in one package.
 	Check func(*Pass)
 }
@@ -96,7 +100,8 @@ func page(src string) string {
 }
 
 // Report reports a finding, unless it is of a severity that was not
-// asked for, in a file that is generated or a test, or suppressed there by
+// asked for, in a file that is generated or a test, in a function that is
+// left to the generator, or suppressed there by
 //
 //	//asyncgen:ignore AT001,AT004 reason
 //	//nolint:asyncgen
@@ -115,6 +120,9 @@ func (p *Pass) Report(s Severity, d analysis.Diagnostic) {
 	if strings.HasSuffix(p.Fset.File(d.Pos).Name(), "_test.go") && !p.rule.InTests && !tests {
 		return
 	}
+	if p.rule.Rewritten && isKernel(file, d.Pos) {
+		return
+	}
 	ignored, hint := p.ignored(file, d.Pos)
 	if ignored {
 		return
@@ -122,6 +130,18 @@ func (p *Pass) Report(s Severity, d analysis.Diagnostic) {
 	d.Category = p.rule.ID
 	d.Message += hint + " [" + p.rule.ID + "]"
 	p.Pass.Report(d)
+}
+
+// isKernel reports whether pos is in a function that is marked for the generator.
+func isKernel(file *ast.File, pos token.Pos) bool {
+	for _, decl := range file.Decls {
+		f, ok := decl.(*ast.FuncDecl)
+		if !ok || f.Doc == nil || pos < f.Pos() || f.End() <= pos {
+			continue
+		}
+		return slices.ContainsFunc(f.Doc.List, func(c *ast.Comment) bool { return kernelDirective.MatchString(c.Text) })
+	}
+	return false
 }
 
 // FileOf returns the file of the package that pos is in.
@@ -136,6 +156,7 @@ func (p *Pass) FileOf(pos token.Pos) *ast.File {
 
 var (
 	ignoreDirective = regexp.MustCompile(`^//asyncgen:ignore\s+(AT\d{3}(?:,AT\d{3})*)\b\s*(.*)$`)
+	kernelDirective = regexp.MustCompile(`^//asyncgen:kernel(\s|$)`)
 	nolintDirective = regexp.MustCompile(`^//nolint(?::([\w,-]+))?(?:\s|$)`)
 )
 

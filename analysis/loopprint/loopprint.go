@@ -14,7 +14,7 @@ var doc string
 // Analyzer is rule AT004.
 var Analyzer = rule.Analyzer()
 
-var rule = &blocking.Rule{ID: "AT004", Package: "loopprint", Doc: doc, Check: check}
+var rule = &blocking.Rule{ID: "AT004", Package: "loopprint", Doc: doc, Rewritten: true, Check: check}
 
 func check(p *blocking.Pass) {
 	for _, s := range p.Sites {

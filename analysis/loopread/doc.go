@@ -37,7 +37,7 @@
 // condition that holds rarely (every hundredth iteration, once a second, the
 // first or the last iteration, on errors, when verbose); loops over at most
 // four things; loops around loops, as over epochs; loops that leave after the
-// read.
+// read; functions marked //asyncgen:kernel, about which the generator speaks.
 //
 // Missed: tensors that come from channels, from calls through function values,
 // or from methods of interfaces on whose few implementations, in the same

@@ -13,7 +13,7 @@ var doc string
 // Analyzer is rule AT001.
 var Analyzer = rule.Analyzer()
 
-var rule = &blocking.Rule{ID: "AT001", Package: "loopread", Doc: doc, Check: check}
+var rule = &blocking.Rule{ID: "AT001", Package: "loopread", Doc: doc, Rewritten: true, Check: check}
 
 func check(p *blocking.Pass) {
 	for _, s := range p.Sites {

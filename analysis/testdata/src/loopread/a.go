@@ -517,3 +517,23 @@ func suppressed(data []Batch) (total float64) {
 	}
 	return
 }
+
+// leftToTheGenerator has a version beside it that waits less.
+//
+//asyncgen:kernel window=8
+func leftToTheGenerator(data []Batch) (total float64) {
+	for _, b := range data {
+		total += step(b).Item()
+	}
+	return
+}
+
+// likeIt only speaks of //asyncgen:kernel.
+//
+//asyncgen:kernels
+func likeIt(data []Batch) (total float64) {
+	for _, b := range data {
+		total += step(b).Item() // want `AT001`
+	}
+	return
+}
