@@ -13,16 +13,18 @@ func notes(d *Device, p *programs) []string {
 		return nil
 	}
 	o, w := &d.Original, &d.Rewritten
+	oFast, oSlow := quartiles(o.Times)
+	wFast, wSlow := quartiles(w.Times)
 	switch {
 	case len(p.applied) == 0:
 		return []string{"nothing was rewritten: the two programs are the same, and what differs in time is chance"}
 	case o.Sync.Waits == 0:
 		return []string{"the program as written never waits for a result that is not there: there is nothing to gain"}
-	case slices.Max(w.Times) < slices.Min(o.Times):
+	case wSlow < oFast:
 		return nil // faster, beyond what runs differ by
 	}
 	result := "no gain beyond what runs differ by: "
-	if slices.Min(w.Times) > slices.Max(o.Times) {
+	if wFast > oSlow {
 		result = "slower: "
 	}
 	switch {
@@ -37,6 +39,15 @@ func notes(d *Device, p *programs) []string {
 		result += fmt.Sprintf("it is blocked for %s instead of %s, but the host has as much to do as before", duration(w.blocked()), duration(o.blocked()))
 	}
 	return []string{result}
+}
+
+// quartiles returns a time that a quarter of the runs undercut and one that a
+// quarter exceed: a single run that something else held up says nothing. Of
+// fewer than four runs they are the fastest and the slowest.
+func quartiles(times []time.Duration) (low, high time.Duration) {
+	sorted := slices.Sorted(slices.Values(times))
+	i := len(sorted) / 4
+	return sorted[i], sorted[len(sorted)-1-i]
 }
 
 // blocked is how long the program stood still: for values and at bounds, idle

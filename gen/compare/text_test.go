@@ -67,6 +67,7 @@ func TestNotes(t *testing.T) {
 		{"nothing rewritten", side(9, 5), side(9, 5), &programs{}, "nothing was rewritten"},
 		{"no waits", side(0, 5), side(0, 5), some, "the program as written never waits"},
 		{"faster", side(1000, 50, 52), side(10, 20, 22), some, ""},
+		{"faster, but for a run that was held up", side(1000, 50, 52, 51, 50, 51), side(10, 20, 22, 21, 20, 99), some, ""},
 		{"same waits", side(10, 50, 52), side(10, 51, 53), some, "no gain beyond what runs differ by: the rewritten program waits as often"},
 		{"compute-bound", side(4000, 50, 52), Side{Times: []time.Duration{51e6}, Sync: report.Counts{Waits: 30, HelpNS: 39_000_000}}, some,
 			"no gain beyond what runs differ by: it waits 30 times instead of 4,000, but the device is busy all the time"},
