@@ -20,13 +20,10 @@ func (r *Result) Commit() error {
 	if r.all {
 		return errors.New("commit: files that replace the user's are for an overlay")
 	}
-	var stale []File
-	for _, f := range r.Stale() {
-		if err := mayReplace(f.Path); err != nil {
-			return fmt.Errorf("commit: %w", err)
-		}
-		stale = append(stale, f)
+	if err := r.MayCommit(); err != nil {
+		return err
 	}
+	stale := r.Stale()
 	written := make([]string, len(stale))
 	defer func() {
 		for _, tmp := range written {
@@ -56,6 +53,17 @@ func (r *Result) Commit() error {
 			return fmt.Errorf("commit: %w", err)
 		}
 		written[i] = ""
+	}
+	return nil
+}
+
+// MayCommit returns why Commit would refuse to replace a file: because it is
+// not ours. It changes nothing.
+func (r *Result) MayCommit() error {
+	for _, f := range r.Stale() {
+		if err := mayReplace(f.Path); err != nil {
+			return fmt.Errorf("commit: %w", err)
+		}
 	}
 	return nil
 }

@@ -40,10 +40,12 @@ The packages default to the one in the current folder. In a source file:
 	if err != nil {
 		return e.trouble("%v", err)
 	}
-	if !*check && !*diff {
-		if err := result.Commit(); err != nil {
-			return e.trouble("%v", err)
-		}
+	commit := result.Commit
+	if *check || *diff {
+		commit = result.MayCommit
+	}
+	if err := commit(); err != nil {
+		return e.trouble("%v", err)
 	}
 	if err := printRemarks(e, result.Remarks, *asJSON, *verbose); err != nil {
 		return e.trouble("generate: %v", err)
