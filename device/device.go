@@ -8,7 +8,8 @@
 // register themselves: device/cpu and device/sim come with the runtime.
 //
 // A device is named by its backend and a number: "cpu", "sim:0". The default
-// is ASYNCGEN_DEVICE or else the CPU.
+// is ASYNCGEN_DEVICE or else the CPU. [WithContext] makes a part of the work on
+// one a scope, which can be waited for and cancelled without the rest.
 package device
 
 import (
@@ -29,7 +30,9 @@ type state struct {
 	index   int // of all opened devices
 	kind    Kind
 	backend Backend
-	wrapped bool // made by Wrap: Open does not know it
+	wrapped bool   // made by Wrap: Open does not know it
+	scope   *Scope // nil: none
+	base    *state // in a scope: the device without it
 }
 
 // A Kind tells what a device is made of.

@@ -102,7 +102,7 @@ func (n *node) where() string {
 	if n.op != "" && n.line > 0 {
 		parts = append(parts, fmt.Sprintf("%s:%d", n.file, n.line))
 	}
-	if n.device != device.Default() {
+	if n.device.Unscoped() != device.Default().Unscoped() {
 		parts = append(parts, "on "+n.device.Name())
 	}
 	return strings.Join(parts, " ")

@@ -89,7 +89,7 @@ func (d *dense) init(x *tensor.Tensor) {
 	if x.Rank() != 2 {
 		panic(fmt.Sprintf("nn: Dense: the input has shape %v, want a matrix with a row for each sample", x.Shape()))
 	}
-	in, on := x.Dim(1), tensor.On(x.Device()).As(x.DType())
+	in, on := x.Dim(1), tensor.On(x.Device().Unscoped()).As(x.DType())
 	r := math.Sqrt(6 / float64(max(in+d.out, 1)))
 	d.weight.Set(on.Uniform(-r, r, in, d.out))
 	d.bias.Set(on.Zeros(d.out))

@@ -37,7 +37,8 @@ func elementwise(d *op.Def, scalars [2]float64, in operands, tracking bool) *Ten
 		if x.dtype != want {
 			wrong(d.Name, op.MistakeDTypes, in[:n]...)
 		}
-		if x.storage.Device() != dev {
+		same := true
+		if dev, same = device.Join(dev, x.storage.Device()); !same {
 			wrong(d.Name, op.MistakeDevices, in[:n]...)
 		}
 		tracked = tracked || x.node != nil
@@ -136,7 +137,11 @@ func run(d *op.Def, a op.Attr, dev device.Device, in operands, tracked bool) *Te
 		if x.dtype != in[0].dtype {
 			wrong(d.Name, op.MistakeDTypes, in[:n+1]...)
 		}
-		if dev = in[0].storage.Device(); x.storage.Device() != dev {
+		on, same := x.storage.Device(), true
+		if n > 0 {
+			on, same = device.Join(dev, on)
+		}
+		if dev = on; !same {
 			wrong(d.Name, op.MistakeDevices, in[:n+1]...)
 		}
 	}
@@ -204,12 +209,17 @@ func scatter(a op.Attr, x *Tensor) *Tensor {
 	return viewOf(op.Transpose, &op.Attr{Axes: back}, whole)
 }
 
-// move returns t's elements on another device.
+// move returns t's elements on another device, or in more scopes.
 func (t *Tensor) move(to device.Device) *Tensor {
 	from := t.storage.Device()
-	if to = to.Or(); to == from {
+	if to = to.Within(from); to == from {
 		return t.Detach()
 	}
+	return t.copyTo(to)
+}
+
+// copyTo returns a copy of t's elements on a device.
+func (t *Tensor) copyTo(to device.Device) *Tensor {
 	x := t
 	if t.strides != nil {
 		x = contiguous(t)

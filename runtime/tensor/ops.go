@@ -95,15 +95,15 @@ func (t *Tensor) As(dtype DType) *Tensor {
 }
 
 // To returns t's elements on another device: t itself if they are there. The
-// copy is enqueued like any operation; To does not wait.
+// copy is enqueued like any operation; To does not wait. It belongs to the scopes of t and of dev.
 //
 //asyncgen:api op
 //go:noinline
 func (t *Tensor) To(dev device.Device) *Tensor {
-	if dev.Or() == t.storage.Device() {
+	if dev = dev.Within(t.storage.Device()); dev == t.storage.Device() {
 		return t
 	}
-	return structural(op.To, op.Attr{Device: dev.Or(), Origin: t.storage.Device()}, operands{t}, true)
+	return structural(op.To, op.Attr{Device: dev, Origin: t.storage.Device()}, operands{t}, true)
 }
 
 // reduce enqueues the reduction d over axes of t.

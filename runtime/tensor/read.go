@@ -216,7 +216,7 @@ func (t *Tensor) toHost() *Tensor {
 	if t.storage.Device().Backend().Caps().HostMemory {
 		return t
 	}
-	return t.move(device.CPU())
+	return t.copyTo(device.CPU()) // in no scope: what has been computed can be read
 }
 
 // single panics unless t has one element.

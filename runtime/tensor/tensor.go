@@ -149,7 +149,7 @@ func (t *Tensor) Size() int { return t.size }
 //asyncgen:api meta
 func (t *Tensor) Dim(axis int) int { return t.shape[t.axis("Dim", axis)] }
 
-// Device returns where the elements are. It never waits.
+// Device returns where the elements are, and in which scope, see [device.WithContext]. It never waits.
 //
 //asyncgen:api meta
 func (t *Tensor) Device() device.Device { return t.storage.Device() }

@@ -10,7 +10,8 @@
 // waits helps to execute, but only what it waits for (wait.go); so does a producer when too much is in
 // flight (bounds.go). An operation that fails spoils what it writes; dependents are skipped and
 // carry the same first cause (errors.go). Operations that a loop enqueues past a test can be
-// taken back (guess.go). Memory is allocated when an operation runs, and given back
+// taken back (guess.go); one may belong to a scope, which can be waited for and can end without
+// the rest (scope.go). Memory is allocated when an operation runs, and given back
 // when the collector finds that nothing refers to it (memory.go). What was waited for, and on which
 // source line, is counted (stats.go, site.go), and may be forbidden (sync.go); when
 // things had finished, marks know (mark.go). For tests there are modes without
@@ -171,6 +172,8 @@ type Op struct {
 	// Writes has bit i set if Operands[i] is written, and written as a whole; 0 means
 	// just the first. What is not written is read.
 	Writes uint8
+	// The operation belongs to the scope that Operands[0] was made in, if any: when that ends, it does not begin any more.
+
 	// Cost is a guess of the nanoseconds it takes. It decides when workers are woken, nothing else.
 	Cost int64
 	// Shapes are for messages, one for each operand or nil. They are kept until the operation has finished.
@@ -238,8 +241,12 @@ func (e *Engine) WaitAll(ctx context.Context) error {
 	return e.drain(ctx, e.allStreams(), "WaitAll", callerPC())
 }
 
-// Synchronize is WaitAll for the operations of one device.
+// Synchronize is WaitAll for the operations of one device or, if d is in a scope, for those that belong to
+// the scope, on all devices; if the scope's context has ended, its cause is among the errors.
 func (e *Engine) Synchronize(ctx context.Context, d device.Device) error {
+	if s := d.Scope(); s != nil {
+		return e.drainScope(ctx, s, "Synchronize", callerPC())
+	}
 	return e.drain(ctx, e.streamsOf([]device.Device{d}), "Synchronize", callerPC())
 }
 
@@ -294,7 +301,7 @@ func (e *Engine) makeStream(d device.Device) *stream {
 	}
 	all := make([]*stream, max(len(old), i+1))
 	copy(all, old)
-	all[i] = e.addLocked(newStream(e, d.Or(), d.Backend()))
+	all[i] = e.addLocked(newStream(e, d.Unscoped(), d.Backend()))
 	e.streams.Store(&all)
 	return all[i]
 }

@@ -106,14 +106,11 @@ func caught(err *error) {
 // failed notes that the operation at seq has failed and returns what its outputs will carry.
 func (st *stream) failed(r *record, seq uint64, err error) *OpError {
 	e := st.opError(r, err)
-	r.guess.failed(st, []root{{r.order, seq, e}}, 0)
+	r.guess.failed(st, []root{{r.order, seq, e, r.scope}}, 0)
 	return e
 }
 
-// cancelled returns what the outputs of an operation carry whose guess was discarded.
-func (st *stream) cancelled(r *record) *OpError { return st.opError(r, ErrDiscarded) }
-
-// opError is err with what is known about the operation that it is about.
+// opError is err with what is known about the operation that it is about: it has failed, or was not to begin.
 func (st *stream) opError(r *record, err error) *OpError {
 	e := &OpError{Op: r.kernel.Name, Device: st.dev, Err: err}
 	e.DTypes = append([]device.DType{r.kernel.Out}, r.kernel.In...)
@@ -136,6 +133,7 @@ const maxRoots = 1024
 type root struct {
 	order, seq uint64
 	err        *OpError
+	scope      *device.Scope // that the operation belonged to, or nil
 }
 
 func (a root) compare(b root) int {
@@ -167,20 +165,32 @@ func (r *roots) add(list []root, more int) {
 	r.more += more
 }
 
-func (r *roots) take() (list []root, more int) {
+// take takes all failures, or, if s is not nil, those that belong to it.
+func (r *roots) take(s *device.Scope) (list []root, more int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	list, more = r.list, r.more
-	r.list, r.more = nil, 0
-	return list, more
+	if s == nil {
+		list, more = r.list, r.more
+		r.list, r.more = nil, 0
+		return list, more
+	}
+	r.list = slices.DeleteFunc(r.list, func(x root) bool {
+		isOf := x.scope != nil && x.scope.Within(s)
+		if isOf {
+			list = append(list, x)
+		}
+		return isOf
+	})
+	return list, 0
 }
 
-// joinRoots takes the failures of streams and joins them in program order.
-func joinRoots(streams []*stream) error {
+// joinRoots takes the failures of streams and joins them in program order: all, or, if s is not nil, those of that scope,
+// and the cause of its end.
+func joinRoots(streams []*stream, s *device.Scope) error {
 	var all []root
 	more := 0
 	for _, st := range streams {
-		list, m := st.roots.take()
+		list, m := st.roots.take(s)
 		all = append(all, list...)
 		more += m
 	}
@@ -195,6 +205,9 @@ func joinRoots(streams []*stream) error {
 	}
 	if more > 0 {
 		errs = append(errs, fmt.Errorf("asyncgen: and %d more failed operations", more))
+	}
+	if s != nil {
+		errs = append(errs, s.Err())
 	}
 	return errors.Join(errs...)
 }

@@ -230,7 +230,7 @@ func TestRootsKeepTheFirst(t *testing.T) {
 	for _, i := range rand.New(rand.NewPCG(1, 2)).Perm(3000) {
 		r.add([]root{{order: uint64(i / 100), seq: uint64(i % 100), err: &OpError{Line: i}}}, 0)
 	}
-	list, more := r.take()
+	list, more := r.take(nil)
 	if len(list) != maxRoots || more != 3000-maxRoots {
 		t.Fatalf("%d kept, %d more", len(list), more)
 	}
@@ -239,7 +239,7 @@ func TestRootsKeepTheFirst(t *testing.T) {
 			t.Fatalf("failure %d is number %d", i, x.err.Line)
 		}
 	}
-	if list, more := r.take(); len(list) != 0 || more != 0 {
+	if list, more := r.take(nil); len(list) != 0 || more != 0 {
 		t.Errorf("taken twice: %d and %d more", len(list), more)
 	}
 }

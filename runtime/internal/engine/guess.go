@@ -108,7 +108,7 @@ func (g *Guess) Keep() {
 }
 
 // Discard says that the operations of g, those that are still to be enqueued too, are not wanted. Those that have not begun
-// never do, and what they were to write is spoiled by ErrDiscarded. It does not wait.
+// never do, and what they were to write is spoiled by what has spoiled what they read, or else by ErrDiscarded. It does not wait.
 func (g *Guess) Discard() { g.decide(discarded) }
 
 // decide returns the failures so far.

@@ -17,7 +17,8 @@ type link struct {
 	op      *stream
 	opSeq   atomic.Uint64 // plus one; 0: not yet enqueued
 	granted atomic.Bool
-	fail    *OpError // how the operation ended; written before the gate is told
+	scope   *device.Scope // that the operation belongs to, or nil
+	fail    *OpError      // how the operation ended; written before the gate is told
 }
 
 // A linkNotice tells the other end of a link that its gate has opened, or that its operation has finished.
@@ -90,7 +91,7 @@ func (e *Engine) Copy(s *Storage, off, n int, dt device.DType, to device.Device)
 		op.Cmd.Kernel = downloads.of(dt)
 		e.enqueueLinked(from, &op, dst, 1, pc)
 	default:
-		staging := adopt(e.hostStream(), device.HostBuffer(size))
+		staging := adopt(e.hostStream(), device.HostBuffer(size), dst.in)
 		down := op
 		down.Cmd.Kernel = downloads.of(dt)
 		down.Operands[0] = staging
@@ -118,7 +119,7 @@ func (e *Engine) enqueueLinked(st *stream, op *Op, foreign *Storage, access uint
 	bytes := op.written(1)
 	e.admit(bytes, op, pc)
 	gate := Op{Cmd: device.Command{Kernel: op.Cmd.Kernel}, Operands: [device.MaxOperands]*Storage{foreign}}
-	l := &link{gate: foreign.st, op: st}
+	l := &link{gate: foreign.st, op: st, scope: op.Operands[0].in.Scope()}
 	e.gates.Add(1)
 	e.crossing.Lock()
 	foreign.st.push(&gate, access, pc, 0, l, nil)

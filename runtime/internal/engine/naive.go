@@ -16,10 +16,7 @@ func (st *stream) runNow(op *Op, writes uint8, pc uintptr) {
 	r := new(record)
 	r.fill(op, writes, pc)
 	r.order, r.guess = e.order(st), e.guess()
-	if r.guess.isDiscarded() {
-		r.fail = st.cancelled(r)
-		e.skippedNow.Add(1)
-	} else if r.fail = r.spoiled(); r.fail == nil {
+	if r.fail = st.skips(r); r.fail == nil {
 		if err := st.complete(r); err != nil {
 			r.fail = st.failed(r, seq, err)
 		}

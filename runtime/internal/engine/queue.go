@@ -100,8 +100,8 @@ func (q *queue) submitSome(most int) bool {
 			continue
 		}
 		var c device.Command
-		if r.guess.isDiscarded() {
-			r.refused = ErrDiscarded
+		if r.refused = r.cancelled(); r.refused != nil {
+			r.withdrawn = true
 		} else if r.refused = r.command(&c); r.refused != nil && errors.Is(r.refused, device.ErrOutOfMemory) {
 			if next > first {
 				break // it gets another chance when those before it are on their way
@@ -236,11 +236,11 @@ func (q *queue) conclude(r *record, seq uint64) {
 	case r.isRelease():
 		r.operands[0].drop()
 		r.fail = errReleased
-	case r.refused == ErrDiscarded:
-		q.skipped++
-		r.fail = q.st.cancelled(r)
 	case r.fail != nil:
 		q.skipped++
+	case r.withdrawn:
+		q.skipped++
+		r.fail = q.st.opError(r, r.refused)
 	case r.refused != nil:
 		q.ran++
 		r.fail = q.st.failed(r, seq, r.refused)

@@ -30,9 +30,23 @@ var (
 type modelVar struct {
 	dev   int       // where it lives
 	vals  []float64 // undefined while cause != 0
-	cause int       // number of the operation whose failure spoiled it; -1: its memory could not be had
+	cause int       // number of the operation whose failure spoiled it, or ended
+	scope int       // that it was made in: an index of program.scopes
+	by    int       // the scope of the operation that wrote it last
 	lacks bool      // its memory could not be had
 }
+
+// ended is a cause that is no number of an operation: the scope of one had.
+const ended = -1
+
+// The scopes of a program.
+const (
+	noScope = iota
+	live
+	dead // its context has ended before the program began
+)
+
+var errEnded = errors.New("ended")
 
 // The kinds of operation. Their arithmetic is written twice: here for the model, and in the kernels below.
 const (
@@ -202,12 +216,10 @@ var newWorld = sync.OnceValue(func() *world {
 	return w
 })
 
-// failures are numbers of operations that failed, in order, with their devices.
-type failures struct{ numbers, where []int }
+// A failure is an operation that has failed: its number, its device and its scope.
+type failure struct{ number, dev, scope int }
 
-func (f *failures) add(other failures) {
-	f.numbers, f.where = append(f.numbers, other.numbers...), append(f.where, other.where...)
-}
+func everyone(failure) bool { return true }
 
 // A program is one goroutine's part of a random program.
 type program struct {
@@ -218,11 +230,35 @@ type program struct {
 	ops   int // so many so far
 	vars  []*Storage
 	model []modelVar
-	roots failures    // since the last WaitAll
-	held  []*failures // of the guesses that the program is in, the innermost last
+	roots []failure    // since the last WaitAll
+	held  []*[]failure // of the guesses that the program is in, the innermost last
 	alone bool
 	fail  bool // operations that fail are drawn
 	log   []string
+
+	scopes [3]context.Context
+	on     [3][]device.Device // the devices in each scope
+}
+
+// enter makes the scopes.
+func (p *program) enter() {
+	over, cancel := context.WithCancelCause(bg)
+	cancel(errEnded)
+	p.scopes = [...]context.Context{noScope: nil, live: bg, dead: over}
+	for s, ctx := range p.scopes {
+		in := device.Device{}
+		if s != noScope {
+			in = device.WithContext(ctx, p.w.devs[0])
+		}
+		for _, d := range p.w.devs {
+			p.on[s] = append(p.on[s], d.Within(in))
+		}
+	}
+}
+
+// someScope returns a scope, in most cases none.
+func (p *program) someScope() int {
+	return [...]int{noScope, noScope, noScope, noScope, noScope, noScope, live, live, dead}[p.rng.IntN(9)]
 }
 
 func (p *program) newVar(i int) {
@@ -233,23 +269,27 @@ func (p *program) newVar(i int) {
 	if p.rng.IntN(2) == 0 {
 		dev = 0
 	}
+	scope := p.someScope()
 	n := 1 + p.rng.IntN(4)
 	if p.rng.IntN(3) == 0 { // undefined until it is written; the model writes it at once
-		m := modelVar{dev: dev, vals: make([]float64, n)}
+		m := modelVar{dev: dev, scope: scope, by: scope, vals: make([]float64, n)}
 		lacks := p.fail && p.alone && p.rng.IntN(4) == 0 && (dev != 0 && dev != 2 || n > 2)
 		bytes := int64(n) * 8
 		if lacks {
 			m.lacks, bytes = true, scarce(n)
 		}
-		p.vars[i], p.model[i] = p.e.NewStorage(p.w.devs[dev], bytes), m
+		p.vars[i], p.model[i] = p.e.NewStorage(p.on[scope][dev], bytes), m
 		p.enqueue(kFill, i, -1, nil)
 		return
 	}
-	m := modelVar{dev: dev, vals: make([]float64, n)}
+	m := modelVar{dev: dev, scope: scope, by: scope, vals: make([]float64, n)}
+	if scope == dead && dev != 0 && dev != 2 { // it takes an upload
+		m.cause = ended
+	}
 	for k := range m.vals {
 		m.vals[k] = float64(p.rng.IntN(100) - 50)
 	}
-	p.vars[i], p.model[i] = fromFloats(p.e, p.w.devs[dev], m.vals...), m
+	p.vars[i], p.model[i] = fromFloats(p.e, p.on[scope][dev], m.vals...), m
 }
 
 // enqueue performs an operation in the engine and in the model.
@@ -283,6 +323,9 @@ func (p *program) enqueue(kind, out, out2 int, in []int) {
 	}
 	p.e.Enqueue(&op)
 	failed := false
+	if cause == 0 && p.model[out].scope == dead {
+		cause = ended
+	}
 	if cause == 0 {
 		for _, w := range append(writes, inputs...) {
 			failed = failed || w.lacks
@@ -290,17 +333,18 @@ func (p *program) enqueue(kind, out, out2 int, in []int) {
 		failed = failed || !compute(kind, &p.model[out], om2, inputs, c)
 		if failed {
 			cause = number
-			p.failures().add(failures{[]int{number}, []int{p.model[out].dev}})
+			fails := p.failures()
+			*fails = append(*fails, failure{number, p.model[out].dev, p.model[out].scope})
 		}
 	}
 	for _, w := range writes {
-		w.cause = cause
+		w.cause, w.by = cause, p.model[out].scope
 	}
 	p.log = append(p.log, fmt.Sprintf("#%d kind %d out %d,%d in %v cause %d", number, kind, out, out2, in, cause))
 }
 
 // failures are where the next failure belongs.
-func (p *program) failures() *failures {
+func (p *program) failures() *[]failure {
 	if n := len(p.held); n > 0 {
 		return p.held[n-1]
 	}
@@ -384,11 +428,8 @@ func (p *program) step() error {
 		if err := p.vars[i].Wait(ctx, "cancelled"); !errors.Is(err, context.Canceled) {
 			return p.sameError(err, p.model[i].cause)
 		}
-	case p.alone && r < 99:
-		return p.sameRoots(p.e.WaitAll(bg), -1)
 	case p.alone:
-		d := p.rng.IntN(len(p.w.devs))
-		return p.sameRoots(p.e.Synchronize(bg, p.w.devs[d]), d)
+		return p.synchronize()
 	}
 	return nil
 }
@@ -398,21 +439,50 @@ func (p *program) stepAhead(i int) error {
 	switch r := p.rng.IntN(10); {
 	case r < 6:
 		a, b := p.another(i), p.another(i)
-		fresh := modelVar{dev: p.model[i].dev, vals: make([]float64, len(p.model[i].vals))}
+		scope := p.someScope()
+		fresh := modelVar{dev: p.model[i].dev, scope: scope, by: scope, vals: make([]float64, len(p.model[i].vals))}
+		bytes := int64(len(fresh.vals)) * 8
+		if p.fail && p.alone && p.rng.IntN(8) == 0 && (fresh.dev != 0 && fresh.dev != 2 || len(fresh.vals) > 2) {
+			fresh.lacks, bytes = true, scarce(len(fresh.vals))
+		}
 		j := p.rng.IntN(len(p.vars))
 		in, kind := []*modelVar{&p.model[a], &p.model[b]}, kMix
 		if p.fail && p.rng.IntN(4) == 0 {
 			in, kind = in[:1], kFail+p.rng.IntN(3)
 		}
-		p.perform(kind, p.e.NewStorage(p.w.devs[fresh.dev], int64(len(fresh.vals))*8), fresh, j, []int{a, b}[:len(in)])
+		p.perform(kind, p.e.NewStorage(p.on[scope][fresh.dev], bytes), fresh, j, []int{a, b}[:len(in)])
 	case r < 8:
 		p.copyTo(i)
 	case r < 9 || !p.alone:
 		return p.read(i)
 	default:
-		return p.sameRoots(p.e.WaitAll(bg), -1)
+		return p.synchronize()
 	}
 	return nil
+}
+
+// synchronize waits for everything, or for a device or a scope.
+func (p *program) synchronize() error {
+	dev, scope := p.rng.IntN(len(p.w.devs)), p.rng.IntN(len(p.scopes))
+	if p.rng.IntN(3) == 0 {
+		return p.sameRoots(p.e.WaitAll(bg), everyone)
+	}
+	err := p.e.Synchronize(bg, p.on[scope][dev])
+	if scope == noScope {
+		return p.sameRoots(err, func(f failure) bool { return f.dev == dev })
+	}
+	for k, s := range p.vars {
+		if p.model[k].by == scope && !s.Ready() {
+			return fmt.Errorf("after waiting for scope %d, its variable %d is not ready", scope, k)
+		}
+	}
+	if scope == dead {
+		if !errors.Is(err, errEnded) {
+			return fmt.Errorf("the error of the dead scope is %v", err)
+		}
+		err = nil
+	}
+	return p.sameRoots(err, func(f failure) bool { return f.scope == scope })
 }
 
 // perform is enqueue with a new output, which becomes variable j.
@@ -431,12 +501,12 @@ func (p *program) speculate() error {
 		g     *Guess
 		vars  []*Storage
 		model []modelVar
-		fails failures
+		fails []failure
 	}
 	sp := p.e.Speculate()
 	points := make([]point, 1+p.rng.IntN(4))
 	p.held = append(p.held, nil)
-	steps := func(fails *failures) error {
+	steps := func(fails *[]failure) error {
 		p.held[len(p.held)-1] = fails
 		for range p.rng.IntN(8) {
 			if err := p.step(); err != nil {
@@ -464,7 +534,7 @@ func (p *program) speculate() error {
 		points[i].g.Discard()
 	}
 	if end < len(points) {
-		var rest failures
+		var rest []failure
 		for range p.rng.IntN(4) { // nothing that is read: it may be spoiled
 			i := p.rng.IntN(len(p.vars))
 			p.held[len(p.held)-1] = &rest
@@ -478,27 +548,31 @@ func (p *program) speculate() error {
 	return nil
 }
 
-func (p *program) keep(g *Guess, fails *failures) {
+func (p *program) keep(g *Guess, fails *[]failure) {
 	g.Keep()
 	outer := &p.roots
 	if n := len(p.held); n > 1 {
 		outer = p.held[n-2]
 	}
-	outer.add(*fails)
-	*fails = failures{}
+	*outer = append(*outer, *fails...)
+	*fails = nil
 }
 
 // copyTo makes variable i a copy of another one, anywhere.
 func (p *program) copyTo(i int) {
 	j := p.rng.IntN(len(p.vars))
 	m := p.model[j]
-	m.dev, m.lacks = p.rng.IntN(len(p.w.devs)), false
+	m.dev, m.lacks, m.scope = p.rng.IntN(len(p.w.devs)), false, p.someScope()
+	m.by = m.scope
+	if m.scope == dead && m.cause == 0 {
+		m.cause = ended
+	}
 	off := p.rng.IntN(len(m.vals))
 	n := 1 + p.rng.IntN(len(m.vals)-off)
 	m.vals = slices.Clone(m.vals[off : off+n])
-	p.vars[i] = p.e.Copy(p.vars[j], off, n, device.Float64, p.w.devs[m.dev])
+	p.vars[i] = p.e.Copy(p.vars[j], off, n, device.Float64, p.on[m.scope][m.dev])
 	p.model[i] = m
-	p.log = append(p.log, fmt.Sprintf("copy %d from %d to device %d", i, j, m.dev))
+	p.log = append(p.log, fmt.Sprintf("copy %d from %d to device %d in scope %d", i, j, m.dev, m.scope))
 }
 
 // read compares variable i with the model.
@@ -529,7 +603,7 @@ func (p *program) sameError(err error, cause int) error {
 		return fmt.Errorf("no error, want that of operation %d", cause)
 	case cause == 0 || !errors.As(err, &oe):
 		return fmt.Errorf("unexpected error %+v", err)
-	case cause == -1 && oe.Op == "alloc" && errors.Is(err, device.ErrOutOfMemory):
+	case cause == ended && errors.Is(err, errEnded) && oe.File != "":
 		return nil
 	case cause > 0 && len(oe.Shapes) > 0 && oe.Shapes[0][0] == cause && oe.File != "":
 		return nil
@@ -537,18 +611,16 @@ func (p *program) sameError(err error, cause int) error {
 	return fmt.Errorf("error %+v, want that of operation %d", err, cause)
 }
 
-// sameRoots compares what WaitAll returned, or Synchronize of device dev, with the failures of the model.
-func (p *program) sameRoots(err error, dev int) error {
+// sameRoots compares what WaitAll or Synchronize returned with those failures of the model that it takes.
+func (p *program) sameRoots(err error, takes func(failure) bool) error {
 	var want []int
-	var left failures
-	for i, number := range p.roots.numbers {
-		if where := p.roots.where[i]; dev < 0 || where == dev {
-			want = append(want, number)
-		} else {
-			left.add(failures{[]int{number}, []int{where}})
+	p.roots = slices.DeleteFunc(p.roots, func(f failure) bool {
+		if takes(f) {
+			want = append(want, f.number)
+			return true
 		}
-	}
-	p.roots = left
+		return false
+	})
 	if got := rootNumbers(err); !slices.Equal(got, want) {
 		return fmt.Errorf("failures %v, want %v", got, want)
 	}
@@ -596,6 +668,7 @@ func runProgram(seed uint64) (err error) {
 	for k := range all {
 		p := &program{w: w, e: e, rng: rand.New(rand.NewPCG(seed, uint64(2+k))), id: k * 1_000_000, alone: producers == 1, fail: fail}
 		all[k] = p
+		p.enter()
 		n := 2 + p.rng.IntN(8)
 		p.vars, p.model = make([]*Storage, n), make([]modelVar, n)
 		wg.Go(func() {
@@ -624,7 +697,9 @@ func runProgram(seed uint64) (err error) {
 	}
 	var want []int
 	for _, p := range all {
-		want = append(want, p.roots.numbers...)
+		for _, f := range p.roots {
+			want = append(want, f.number)
+		}
 	}
 	got := rootNumbers(e.Close())
 	if producers > 1 {

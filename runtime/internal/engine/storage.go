@@ -22,6 +22,7 @@ type Storage struct {
 	last  atomic.Uint64  // place of the newest enqueued writer in st, plus one
 	fin   atomic.Uint64  // place of the newest finished writer, plus one; it never overtakes last
 	err   atomic.Pointer[OpError]
+	in    device.Device // the zero Device, or the device in the scope that operations belong to which write s
 
 	// How a flow orders the operations on it; guarded by the flow's lock.
 	writer  ref    // the newest scheduled writer that has not finished
@@ -47,7 +48,7 @@ func (e *Engine) NewStorage(d device.Device, bytes int64) *Storage {
 // Init makes s what NewStorage returns. It is for a Storage that is part of a larger struct.
 func (s *Storage) Init(e *Engine, d device.Device, bytes int64) {
 	st := e.stream(d)
-	s.st, s.own.Bytes = st, bytes
+	s.st, s.own.Bytes, s.in = st, bytes, scopedOnly(d)
 	if st.onHost && bytes <= int64(unsafe.Sizeof(s.tiny)) {
 		s.own.Ptr = unsafe.Pointer(&s.tiny)
 		s.buf = &s.own
@@ -59,11 +60,11 @@ func (s *Storage) Init(e *Engine, d device.Device, bytes int64) {
 func (e *Engine) FromHost(d device.Device, data *device.Buffer) *Storage {
 	st := e.stream(d)
 	if st.onHost {
-		return adopt(st, data)
+		return adopt(st, data, scopedOnly(d))
 	}
 	s := e.NewStorage(d, data.Bytes)
 	// Nothing ever writes the source, so it needs no gate on its own stream.
-	from := adopt(e.hostStream(), data)
+	from := adopt(e.hostStream(), data, s.in)
 	e.enqueueOn(st, &Op{
 		Cmd:      device.Command{Kernel: uploads.of(device.Bool), N: int(data.Bytes)},
 		Operands: [device.MaxOperands]*Storage{s, from},
@@ -72,16 +73,29 @@ func (e *Engine) FromHost(d device.Device, data *device.Buffer) *Storage {
 	return s
 }
 
-// adopt returns a storage of st with the contents of b.
-func adopt(st *stream, b *device.Buffer) *Storage {
-	return &Storage{st: st, buf: b, own: device.Buffer{Bytes: b.Bytes}}
+// adopt returns a storage of st with the contents of b. What in is, see Storage.
+func adopt(st *stream, b *device.Buffer, in device.Device) *Storage {
+	return &Storage{st: st, buf: b, own: device.Buffer{Bytes: b.Bytes}, in: in}
+}
+
+// scopedOnly returns d if it is in a scope, and else the zero Device.
+func scopedOnly(d device.Device) device.Device {
+	if d.Scope() == nil {
+		return device.Device{}
+	}
+	return d
 }
 
 // Buffer is the memory of a Ready storage. It is nil if nothing was written, or if it could not be allocated.
 func (s *Storage) Buffer() *device.Buffer { return s.buf }
 
-// Device is where the memory is.
-func (s *Storage) Device() device.Device { return s.st.dev }
+// Device is where the memory is, in the scope that s was made in.
+func (s *Storage) Device() device.Device {
+	if s.in != (device.Device{}) {
+		return s.in
+	}
+	return s.st.dev
+}
 
 // Ready reports whether all operations enqueued before that write s have finished, with or without success. It never waits.
 func (s *Storage) Ready() bool {

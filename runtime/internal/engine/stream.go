@@ -73,6 +73,8 @@ type executor interface {
 	poll()
 	// granted tells that the gate of an operation has opened.
 	granted(l *link)
+	// nextOf returns the first operation from place from on, before end, that belongs to s and has not finished.
+	nextOf(s *device.Scope, from, end uint64) (seq uint64, ok bool)
 	// mark tells m when end operations have finished.
 	mark(m *Mark, end uint64)
 	// counts returns how many operations have run and how many were skipped.
@@ -99,30 +101,32 @@ type record struct {
 	imm      [2]uint64
 	operands [device.MaxOperands]*Storage
 	shapes   [device.MaxOperands]*device.Shape
-	link     *link   // the other end, if it touches another stream
-	guess    *Guess  // what it is part of; nil: the program wants it
-	pc       uintptr // of the user's call
-	order    uint64  // see Engine.order
-	bytes    int64   // written
+	scope    *device.Scope // that it belongs to, or nil
+	link     *link         // the other end, if it touches another stream
+	guess    *Guess        // what it is part of; nil: the program wants it
+	pc       uintptr       // of the user's call
+	order    uint64        // see Engine.order
+	bytes    int64         // written
 	cost     uint32
 	writes   uint8 // bit i: operands[i] is written
 	isGate   bool  // it stands for the operation at link.op and runs nothing
 
 	// Written by the executor: a flow under its lock, a queue under its mutex.
-	state   uint8
-	orders  uint8  // bit i: a flow orders operands[i] as a write
-	reads   uint8  // bit i: a flow orders operands[i] as a read
-	linked  bool   // it waits for its link to be granted
-	skipped bool   // it did not run
-	waits   uint32 // what must finish before it can run
-	next    ref    // in the list of ready operations
-	prev    ref
-	chain   [device.MaxOperands]chained // of a written operand: the readers that wait for it; of a read one: the next such reader
-	count   [device.MaxOperands]uint32  // of a written operand: how many readers that are
-	heir    [device.MaxOperands]ref     // of a written operand: the next writer
-	ticket  device.Ticket               // of a queue
-	refused error                       // why a queue's device did not take it
-	fail    *OpError                    // why it has no result
+	state     uint8
+	orders    uint8  // bit i: a flow orders operands[i] as a write
+	reads     uint8  // bit i: a flow orders operands[i] as a read
+	linked    bool   // it waits for its link to be granted
+	skipped   bool   // it did not run
+	withdrawn bool   // a queue's device was not asked: it was cancelled
+	waits     uint32 // what must finish before it can run
+	next      ref    // in the list of ready operations
+	prev      ref
+	chain     [device.MaxOperands]chained // of a written operand: the readers that wait for it; of a read one: the next such reader
+	count     [device.MaxOperands]uint32  // of a written operand: how many readers that are
+	heir      [device.MaxOperands]ref     // of a written operand: the next writer
+	ticket    device.Ticket               // of a queue
+	refused   error                       // why a queue's device did not take it, or was not asked
+	fail      *OpError                    // why it has no result
 }
 
 // A ref is the index of a record in its ring plus one; 0 is none.
@@ -194,6 +198,7 @@ func (st *stream) push(op *Op, writes uint8, pc uintptr, bytes int64, l *link, g
 		}
 		r.isGate = l != nil && l.gate == st
 		if r.isGate {
+			r.scope = l.scope // who waits for the scope waits for what the operation does here
 			l.gateSeq = seq
 		} else if l != nil {
 			l.opSeq.Store(seq + 1)
@@ -222,7 +227,7 @@ func (st *stream) push(op *Op, writes uint8, pc uintptr, bytes int64, l *link, g
 
 func (r *record) fill(op *Op, writes uint8, pc uintptr) {
 	r.kernel, r.args, r.n, r.off, r.imm = op.Cmd.Kernel, op.Cmd.Args, op.Cmd.N, op.Cmd.Off, op.Cmd.Imm
-	r.operands, r.shapes = op.Operands, op.Shapes
+	r.operands, r.shapes, r.scope = op.Operands, op.Shapes, op.Operands[0].in.Scope()
 	r.pc, r.cost, r.writes = pc, uint32(min(max(op.Cost, 1), 1<<31)), writes
 }
 
@@ -230,7 +235,30 @@ func (r *record) fill(op *Op, writes uint8, pc uintptr) {
 func (r *record) clear() {
 	r.operands = [device.MaxOperands]*Storage{}
 	r.shapes = [device.MaxOperands]*device.Shape{}
-	r.args, r.link, r.guess, r.refused, r.fail = nil, nil, nil, nil, nil
+	r.withdrawn = false
+	r.args, r.scope, r.link, r.guess, r.refused, r.fail = nil, nil, nil, nil, nil, nil
+}
+
+// skips returns what the outputs of r, which is about to begin, carry if it must not. nil: it may.
+func (st *stream) skips(r *record) *OpError {
+	if e := r.spoiled(); e != nil || r.guess == nil && r.scope == nil {
+		return e
+	}
+	if err := r.cancelled(); err != nil {
+		return st.opError(r, err)
+	}
+	return nil
+}
+
+// cancelled returns why r must not begin whatever it reads, or nil: its guess was discarded, or its scope has ended.
+func (r *record) cancelled() error {
+	if r.guess.isDiscarded() {
+		return ErrDiscarded
+	}
+	if r.scope == nil {
+		return nil
+	}
+	return r.scope.Err()
 }
 
 // command fills c from r, which is about to be executed. It returns an error if a buffer is missing, or can't be allocated.

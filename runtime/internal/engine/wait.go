@@ -324,7 +324,7 @@ func (e *Engine) drain(ctx context.Context, streams []*stream, name string, pc u
 	if err := e.finish(ctx, streams, ends, name, pc); err != nil {
 		return err
 	}
-	return joinRoots(streams)
+	return joinRoots(streams, nil)
 }
 
 // finish waits until each of the streams has finished as many operations as ends says. It is

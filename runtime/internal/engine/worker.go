@@ -165,11 +165,7 @@ func (f *flow) run(x ref, c *scratch) {
 		r.fail = errReleased
 		return
 	}
-	if r.guess.isDiscarded() {
-		r.fail, r.skipped = f.st.cancelled(r), true
-		return
-	}
-	if r.fail = r.spoiled(); r.fail != nil {
+	if r.fail = f.st.skips(r); r.fail != nil {
 		r.skipped = true
 		return
 	}

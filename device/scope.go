@@ -1,0 +1,129 @@
+package device
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// A Scope is the part of a program's work that ends with a context, or with any of several. See [WithContext].
+type Scope struct {
+	members []*member // sorted by number, at least one
+
+	mu      sync.Mutex        // guards devices
+	devices map[*state]*state // by the device without a scope: that device in this scope
+}
+
+// A member is one call of WithContext.
+type member struct {
+	number int
+	ctx    context.Context
+}
+
+var scopes struct {
+	mu   sync.Mutex // guards made
+	made int
+}
+
+// WithContext returns dev as a scope of its own: the same device, but what is made on it, and every result that depends on
+// something made on it, belongs to the scope. A result that depends on several scopes belongs to all of them. If dev is
+// a scope itself, what belongs to the new one belongs to dev, too.
+//
+// When ctx ends, operations that belong to the scope and have not begun fail with its cause, instead of running, and so does
+// what depends on them. They do so in their turn: a read that has to end with the context takes it (ItemContext). All others
+// are left alone, and what has been computed can be read. Waiting for the scope, asyncrt.Synchronize(dev), is
+// waiting for these operations alone. A scope needs no closing.
+//
+// The result is another Device than dev; [Device.Unscoped] gives that back.
+func WithContext(ctx context.Context, dev Device) Device {
+	scopes.mu.Lock()
+	scopes.made++
+	m := &member{scopes.made, ctx}
+	scopes.mu.Unlock()
+	d := dev.state()
+	s := &Scope{members: []*member{m}}
+	if d.scope != nil {
+		s.members = append(slices.Clone(d.scope.members), m)
+	}
+	return s.on(d)
+}
+
+// Scope returns the scope that d stands for, or nil.
+func (d Device) Scope() *Scope {
+	if d.d == nil {
+		return nil
+	}
+	return d.d.scope
+}
+
+// Unscoped returns d outside of any scope.
+func (d Device) Unscoped() Device {
+	s := d.state()
+	if s.scope != nil {
+		s = s.base
+	}
+	return Device{s}
+}
+
+// Join returns the device of results that depend on what is made on d and on other: d, in the scopes of both. It
+// reports false if these are different devices.
+func Join(d, other Device) (Device, bool) {
+	if d.d == other.d {
+		return d, true
+	}
+	return d.Within(other), d.Unscoped() == other.Unscoped()
+}
+
+// Within returns d in its own scopes and in those of other, which may be another device.
+func (d Device) Within(other Device) Device {
+	d = d.Or()
+	a, b := d.Scope(), other.Scope()
+	switch {
+	case b == nil || a != nil && a.Within(b):
+		return d
+	case a == nil || b.Within(a):
+		return b.on(d.state())
+	}
+	s := &Scope{members: append(slices.Clone(a.members), b.members...)}
+	slices.SortFunc(s.members, func(x, y *member) int { return x.number - y.number })
+	s.members = slices.Compact(s.members)
+	return s.on(d.state())
+}
+
+// on returns the device d in s instead of the scope it may be in.
+func (s *Scope) on(d *state) Device {
+	if d.scope != nil {
+		d = d.base
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	in := s.devices[d]
+	if in == nil {
+		in = &state{name: d.name, index: d.index, kind: d.kind, backend: d.backend, base: d, scope: s}
+		if s.devices == nil {
+			s.devices = map[*state]*state{}
+		}
+		s.devices[d] = in
+	}
+	return Device{in}
+}
+
+// Err returns the cause of the end of the first of the scope's contexts that has ended, or nil.
+func (s *Scope) Err() error {
+	for _, m := range s.members {
+		if m.ctx.Err() != nil {
+			return context.Cause(m.ctx)
+		}
+	}
+	return nil
+}
+
+// Within reports whether all that belongs to s belongs to t.
+func (s *Scope) Within(t *Scope) bool {
+	for _, m := range t.members {
+		if !slices.Contains(s.members, m) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,79 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/asyncgen/asyncgen/device"
+)
+
+// A scope (device.Scope) has no place of its own in the engine: a record says which one it belongs to. Whoever
+// is about to begin an operation asks whether its scope has ended, so that a cancellation costs nothing until then, and
+// who waits for a scope looks through the records. What a scope's end has kept from running counts as skipped; it is
+// no failure that WaitAll returns.
+
+// drainScope is drain for the operations that belong to s.
+func (e *Engine) drainScope(ctx context.Context, s *device.Scope, name string, pc uintptr) error {
+	streams := e.allStreams()
+	ends := make([]uint64, len(streams))
+	for i, st := range streams {
+		ends[i] = st.enqueued()
+	}
+	if err := e.finishScope(ctx, s, streams, ends, name, pc); err != nil {
+		return err
+	}
+	return joinRoots(streams, s)
+}
+
+// finishScope is finish for the operations that belong to s.
+func (e *Engine) finishScope(ctx context.Context, s *device.Scope, streams []*stream, ends []uint64, name string, pc uintptr) (err error) {
+	var start time.Duration
+	var h help
+	for i, st := range streams {
+		seq, ok := st.exec.nextOf(s, 0, ends[i])
+		for ok && err == nil {
+			if start == 0 {
+				if err := e.allow(name, pc); err != nil {
+					return err
+				}
+				start = now()
+			}
+			var there help
+			there, err = st.exec.await(ctx, goal{seq: seq})
+			h.add(there)
+			seq, ok = st.exec.nextOf(s, seq+1, ends[i])
+		}
+	}
+	if start != 0 {
+		e.countWait(name, pc, now()-start, h)
+	}
+	return err
+}
+
+// isOf reports whether r is an operation that belongs to s.
+func (r *record) isOf(s *device.Scope) bool {
+	return r.scope != nil && !r.isRelease() && r.scope.Within(s)
+}
+
+func (f *flow) nextOf(s *device.Scope, from, end uint64) (seq uint64, ok bool) {
+	f.lock.lock()
+	defer f.unlock()
+	f.schedule(end, len(f.st.ring)+1)
+	for seq = max(from, f.head); seq < end; seq++ {
+		if r := f.st.seq(seq); r.state != finished && r.isOf(s) {
+			return seq, true
+		}
+	}
+	return 0, false
+}
+
+func (q *queue) nextOf(s *device.Scope, from, end uint64) (seq uint64, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for seq = max(from, q.st.done.Load()); seq < end; seq++ {
+		if q.st.seq(seq).isOf(s) {
+			return seq, true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,223 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/device"
+)
+
+// scoped returns a scope of dev and what ends it.
+func scoped(dev device.Device) (device.Device, context.CancelCauseFunc) {
+	ctx, cancel := context.WithCancelCause(bg)
+	return device.WithContext(ctx, dev), cancel
+}
+
+// The end of a scope keeps its operations from beginning that have not begun, and what depends on them, and no others.
+func TestEndOfAScope(t *testing.T) {
+	onDevices(t, func(s *setup) {
+		request, end := scoped(s.dev)
+		hold, started, open := blocking()
+		defer open()
+		in := func(k *device.Kernel, x *Storage) *Storage { return unary(s.e, k, s.e.NewStorage(request, 8), x) }
+		x := s.from(1)
+		early := in(addOne, x)
+		if err := early.Wait(bg, "read"); err != nil {
+			s.Error(err)
+		}
+		running := in(hold, early)
+		s.e.stream(s.dev).exec.flush()
+		<-started
+		ran := false
+		never := fakeKernel("never", 1, func(*device.Command) error { ran = true; return nil })
+		if s.e.stream(s.dev).onHost { // a queue may have it already
+			running = in(never, running)
+		}
+		end(errEnded)
+		late := in(never, early)
+		after := s.apply(addOne, late) // in no scope
+		other := s.apply(addOne, early)
+		open()
+		for what, y := range map[string]*Storage{"its operation": late, "what depends on it": after} {
+			err := y.Wait(bg, "read")
+			if e, ok := errors.AsType[*OpError](err); !ok || !errors.Is(err, errEnded) || e.Op != "never" || e.Line == 0 {
+				s.Errorf("%s: %+v", what, err)
+			}
+		}
+		if err := running.Wait(bg, "read"); s.e.stream(s.dev).onHost != errors.Is(err, errEnded) {
+			s.Errorf("what had been enqueued: %v", err)
+		}
+		if ran {
+			s.Error("an operation of the scope has begun after its end")
+		}
+		s.want(early, 2)
+		s.want(other, 3)
+		if err := s.e.Synchronize(bg, request); !errors.Is(err, errEnded) {
+			s.Errorf("the error of the scope is %v", err)
+		}
+		if err := s.e.WaitAll(bg); err != nil {
+			s.Errorf("the end of a scope is a failure: %v", err)
+		}
+	})
+}
+
+// Waiting for a scope is waiting for its own operations, and returns their errors.
+func TestSynchronizeScope(t *testing.T) {
+	onDevices(t, func(s *setup) {
+		a, _ := scoped(s.dev)
+		b, _ := scoped(s.dev)
+		both, _ := device.Join(a, b)
+		x := s.from(1)
+		in := func(d device.Device, k *device.Kernel, x *Storage) *Storage {
+			return unary(s.e, k, s.e.NewStorage(d, 8), x)
+		}
+		of := in(a, addOne, x)
+		badA, badB, badBoth := in(a, failing, x), in(b, failing, of), in(both, failing, of)
+		copied := s.e.Copy(of, 0, 1, device.Float64, newCPU(1).Within(a))
+		if s.e.stream(s.dev).onHost {
+			hold, _, open := blocking()
+			defer open()
+			s.apply(hold, x)       // of nobody
+			in(b, hold, s.from(1)) // of another
+		}
+		if err := s.e.Synchronize(bg, a); !sameErrors(err, badA.Err(), badBoth.Err()) {
+			s.Errorf("the errors of the first scope are %v", err)
+		}
+		if !of.Ready() || !copied.Ready() {
+			s.Error("what belongs to the scope is not ready")
+		}
+		if d := of.Device(); d != a || copied.Device().Scope() != a.Scope() {
+			s.Errorf("they are on %v and %v", d, copied.Device())
+		}
+		cancelled, cancel := context.WithCancel(bg)
+		cancel()
+		if err := s.e.Synchronize(cancelled, a); err != nil {
+			s.Errorf("with nothing to wait for: %v", err)
+		}
+		if s.e.stream(s.dev).onHost {
+			if err := s.e.Synchronize(cancelled, b); !errors.Is(err, context.Canceled) {
+				s.Errorf("with a blocked operation: %v", err)
+			}
+			return
+		}
+		if err := s.e.WaitAll(bg); !sameErrors(err, badB.Err()) {
+			s.Errorf("the errors of the rest are %v", err)
+		}
+	})
+}
+
+// sameErrors reports whether err joins just these errors.
+func sameErrors(err error, want ...error) bool {
+	var got []error
+	if err != nil {
+		got = err.(interface{ Unwrap() []error }).Unwrap()
+	}
+	if len(got) != len(want) {
+		return false
+	}
+	for i := range got {
+		if got[i] != want[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// A copy to the host has finished when the host's stream has heard of it, so the place that the copy holds there belongs to the
+// scope as well: else Synchronize could return a moment before the copy was Ready.
+func TestSynchronizeScopeWaitsForWhatACopyHasWritten(t *testing.T) {
+	runOn(t, newGPU(t), Options{Mode: Async}, func(s *setup) {
+		hold, _, open := blocking()
+		defer open()
+		request, _ := scoped(s.dev)
+		x := unary(s.e, hold, s.e.NewStorage(request, 8), s.from(1))
+		copied := s.e.Copy(x, 0, 1, device.Float64, s.host.Within(request))
+		st := s.e.stream(s.host)
+		if _, ok := st.exec.nextOf(request.Scope(), 0, st.enqueued()); !ok || st.enqueued() != 1 {
+			t.Errorf("of %d places on the host's stream, belongs to the scope: %v", st.enqueued(), ok)
+		}
+		open()
+		if err := s.e.Synchronize(bg, request); err != nil || !copied.Ready() {
+			t.Errorf("ready %v, %v", copied.Ready(), err)
+		}
+	})
+}
+
+// An operation that is kept from beginning takes no memory, and what it would have written has none.
+func TestEndOfAScopeTakesNoMemory(t *testing.T) {
+	onDevices(t, func(s *setup) {
+		request, end := scoped(s.dev)
+		x := s.from(1, 2, 3)
+		end(errEnded)
+		y := unary(s.e, addOne, s.e.NewStorage(request, 3*8), x)
+		lacks := unary(s.e, addOne, s.e.NewStorage(request, scarce(3)), x)
+		for _, z := range []*Storage{y, lacks} {
+			if err := z.Wait(bg, "read"); !errors.Is(err, errEnded) || z.Buffer() != nil {
+				s.Errorf("the error is %v, the memory %v", err, z.Buffer())
+			}
+		}
+		s.want(x, 1, 2, 3)
+	})
+}
+
+// A failure belongs to its scope and to its guess: Synchronize returns it when the guess has been kept, and then nobody does again.
+// What the end of a scope has kept from running is no failure of a guess either.
+func TestScopesInGuesses(t *testing.T) {
+	onDevices(t, func(s *setup) {
+		request, end := scoped(s.dev)
+		x := s.from(1)
+		in := func(k *device.Kernel) *Storage { return unary(s.e, k, s.e.NewStorage(request, 8), x) }
+		sp := s.e.Speculate()
+		first := sp.Guess()
+		bad := in(failing)
+		outside := s.apply(failing, x)
+		second := sp.Guess()
+		in(failing)
+		sp.End()
+		if err := s.e.Synchronize(bg, request); err != nil {
+			s.Errorf("before the guess is kept: %v", err)
+		}
+		first.Keep()
+		second.Discard()
+		if err := s.e.Synchronize(bg, request); !sameErrors(err, bad.Err()) {
+			s.Errorf("after it: %v", err)
+		}
+		if err := s.e.WaitAll(bg); !sameErrors(err, outside.Err()) {
+			s.Errorf("the rest: %v", err)
+		}
+		end(errEnded)
+		sp = s.e.Speculate()
+		third := sp.Guess()
+		late := in(failing)
+		sp.End()
+		third.Keep()
+		if err := late.Wait(bg, "read"); !errors.Is(err, errEnded) {
+			s.Errorf("after the end of the scope: %v", err)
+		}
+		if err := s.e.WaitAll(bg); err != nil {
+			s.Errorf("at last: %v", err)
+		}
+	})
+}
+
+// A storage belongs to the scope that it was made in, however it was made.
+func TestStoragesOfAScope(t *testing.T) {
+	onDevices(t, func(s *setup) {
+		request, _ := scoped(s.dev)
+		x := fromFloats(s.e, request, 1, 2)
+		for what, y := range map[string]*Storage{
+			"made":    s.e.NewStorage(request, 8),
+			"adopted": x,
+			"copied":  s.e.Copy(x, 0, 2, device.Float64, request),
+			"fetched": s.e.Copy(x, 0, 2, device.Float64, s.host.Within(request)),
+		} {
+			if y.Device().Scope() != request.Scope() {
+				s.Errorf("%s: the scope is lost", what)
+			}
+		}
+		if d := s.e.Copy(x, 0, 2, device.Float64, s.dev).Device(); d != s.dev {
+			s.Error("a copy out of the scope is in it")
+		}
+	})
+}
