@@ -142,8 +142,8 @@ func FAsync(xs []*tensor.Tensor) {
 	}, {
 		plan.DeferredGuarded, "a value under a condition is read when it has arrived",
 		`
-A condition that needs no value stays where it is, and an iteration for which
-it is false costs nothing.`,
+A condition that needs no value stays where it is. An iteration for which it is
+false only polls: it runs what has arrived since, and never waits.`,
 		`
 func F(xs []*tensor.Tensor) {
 	for i, x := range xs {
@@ -156,6 +156,7 @@ func FAsync(xs []*tensor.Tensor) {
 	later := asyncrt.NewLater[struct{}](fWindow)
 	defer later.Close()
 	for i, x := range xs {
+		later.Poll()
 		if i%100 == 0 {
 			sumAt := later.Read(x.Sum())
 			later.Do(func() { fmt.Println(sumAt.Item()) })

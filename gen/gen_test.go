@@ -555,3 +555,118 @@ func main() { fmt.Println(Watch(tensor.Ones(2, 2), 3)) }
 		}
 	}
 }
+
+// TestRunsWhenArrived: what was queued runs in the iteration in which its value has
+// arrived, also if that iteration and all that come after it queue nothing.
+func TestRunsWhenArrived(t *testing.T) {
+	dir := newModule(t)
+	write(t, filepath.Join(dir, "p.go"), []byte(`package p
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+var reached func()
+
+// step tells the test how far the loop has got. The directive hides that from the generator.
+//
+//asyncgen:pure
+func step() float64 { reached(); return 1 }
+
+//asyncgen:kernel
+func Once(out io.Writer, x *tensor.Tensor) {
+	for i := 0; ; i++ {
+		x = x.Tanh()
+		if i == 0 {
+			fmt.Fprintln(out, x.Sum().Item())
+		}
+		if i == 3 {
+			return
+		}
+		x = x.AddScalar(step())
+	}
+}
+
+//asyncgen:kernel
+func Epochs(out io.Writer, x *tensor.Tensor) {
+	for range 2 {
+		x = x.Tanh()
+		fmt.Fprintln(out, x.Sum().Item())
+		for range 3 {
+			x = x.AddScalar(step())
+		}
+	}
+}
+`))
+	write(t, filepath.Join(dir, "p_test.go"), []byte(`package p
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/device"
+	asyncrt "github.com/asyncgen/asyncgen/runtime"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+// A gate is a CPU on which Tanh waits until the gate is open.
+type gate struct {
+	device.Backend
+	open chan struct{}
+}
+
+func (g gate) Submit(cmds []device.Command) (device.Ticket, error) {
+	for _, c := range cmds {
+		if c.Kernel.Name == "Tanh" {
+			<-g.open
+		}
+	}
+	return g.Backend.Submit(cmds)
+}
+
+func TestRunsWhenArrived(t *testing.T) {
+	for name, kernel := range map[string]func(io.Writer, *tensor.Tensor){"Once": OnceAsync, "Epochs": EpochsAsync} {
+		var out strings.Builder
+		g := gate{device.CPU().Backend(), make(chan struct{})}
+		steps := 0
+		reached = func() {
+			switch steps++; steps {
+			case 1:
+				if out.Len() > 0 {
+					t.Errorf("%s: %q is written before there is a value", name, out.String())
+				}
+				close(g.open)
+				if err := asyncrt.WaitAll(); err != nil {
+					t.Error(err)
+				}
+			case 2:
+				if out.Len() == 0 {
+					t.Errorf("%s: nothing is written an iteration after the value has arrived", name)
+				}
+			}
+		}
+		kernel(&out, tensor.On(device.Wrap("gated", device.KindCPU, g)).Ones(1))
+		if steps < 3 {
+			t.Errorf("%s: %d steps", name, steps)
+		}
+	}
+}
+`))
+	r, err := generate(t, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	test := exec.Command("go", "test", ".")
+	test.Dir = dir
+	test.Env = append(os.Environ(), "ASYNCGEN_ENGINE=async", "ASYNCGEN_DEVICE=cpu")
+	if out, err := test.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s\n%s", err, out, r.Files[0].Text)
+	}
+}

@@ -14,7 +14,8 @@ import (
 // recheck compiles the package with the generated files, in memory, and looks
 // at every entry of a backlog of the rewritten functions again: no statement outside entries may use a
 // variable that an entry changes before the backlog is flushed, nor change one
-// that an entry uses. Like undone it trusts nothing that the planning found.
+// that an entry uses. So an entry may run at any place in the loop, and it does
+// not matter where the loop polls. Like undone it trusts nothing that the planning found.
 func recheck(pkg *load.Package, generated map[string][]byte, rewritten map[string]bool, packages map[string]*types.Package) []mismatch {
 	fset := token.NewFileSet()
 	var files []*ast.File

@@ -297,12 +297,12 @@ func (u *undoer) isCall(call *ast.CallExpr, method string) bool {
 }
 
 // statement puts the statements of an entry in the place of it, and drops
-// flushes.
+// flushes and polls.
 func (u *undoer) statement(c *astutil.Cursor, s *ast.ExprStmt) {
 	call, ok := s.X.(*ast.CallExpr)
 	switch {
 	case !ok:
-	case u.isCall(call, "Flush"):
+	case u.isCall(call, "Flush"), u.isCall(call, "Poll"):
 		c.Delete()
 	case u.isCall(call, "Do"):
 		lit := call.Args[0].(*ast.FuncLit)

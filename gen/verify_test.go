@@ -37,6 +37,15 @@ func Train(out io.Writer, w *tensor.Tensor, xs []*tensor.Tensor) (float64, error
 	}
 	return total, nil
 }
+
+//asyncgen:kernel
+func Log(out io.Writer, w *tensor.Tensor) {
+	for i := range 100 {
+		if w = w.Neg(); i%10 == 0 {
+			fmt.Fprintln(out, w.Sum().Item())
+		}
+	}
+}
 `
 
 // TestChecksNotice: the two checks of the output see each kind of damage that
@@ -71,8 +80,8 @@ func TestChecksNotice(t *testing.T) {
 	}
 	good := string(result.Files[0].Text)
 	check := func(text string) []mismatch {
-		found := undone([]byte(text), []byte(checkedSource), map[string]string{"TrainAsync": "Train"})
-		return append(found, recheck(prog.Roots[0], map[string][]byte{result.Files[0].Path: []byte(text)}, map[string]bool{"TrainAsync": true}, known(prog))...)
+		found := undone([]byte(text), []byte(checkedSource), map[string]string{"TrainAsync": "Train", "LogAsync": "Log"})
+		return append(found, recheck(prog.Roots[0], map[string][]byte{result.Files[0].Path: []byte(text)}, map[string]bool{"TrainAsync": true, "LogAsync": true}, known(prog))...)
 	}
 	if found := check(good); len(found) > 0 {
 		t.Fatalf("good output: %v\n%s", found, good)
@@ -80,6 +89,7 @@ func TestChecksNotice(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, want string }{
 		"no flush after the loop":  {"\t}\n\tlater.Flush()\n", "\t}\n", "not flushed after the loop"},
 		"no flush before a return": {"\t\t\tlater.Flush()\n\t\t\treturn", "\t\t\treturn", "not flushed before a return"},
+		"poll after the loop":      {"\t}\n\tlater.Flush()\n", "\t}\n\tlater.Poll()\n", "not flushed after the loop"},
 		"not closed":               {"\tdefer later.Close()\n", "", "not closed"},
 		"no copy":                  {"\t\tstepAt := step\n", "", "does not compile"},
 		"copy not used":            {"fmt.Fprintln(out, stepAt, l)", "fmt.Fprintln(out, step, l, stepAt-stepAt)", "where the original has"},

@@ -24,8 +24,9 @@ import (
 //	later.Flush()
 //
 // An entry runs when those before it have, and the values read before it was
-// queued have arrived: at the next Do that finds it so, or in Flush
-// and Close, which wait. When more entries than the window are queued, Do waits
+// queued have arrived: at the next Do or Poll that finds it so, or in Flush
+// and Close, which wait. A loop that calls Do in some iterations only calls Poll in
+// all, or else what has arrived is kept until the next Do. When more entries than the window are queued, Do waits
 // once, until the one in the middle can run.
 //
 // A function of the backlog may use the Later that it runs from: while it runs
@@ -95,6 +96,28 @@ func (l *Later[S]) Do(f func()) {
 	l.runReady()
 	if l.pending() > l.window {
 		l.runMiddle()
+	}
+}
+
+// Poll runs the entries at the front whose values have arrived, as Do does, and never
+// waits. It costs a comparison if nothing is queued (0.5 ns on an AMD EPYC), and a look at the values
+// of the first entry if they have not arrived (10 ns).
+//
+//	for i := 0; ; i++ {
+//		later.Poll()
+//		opt.Minimize(loss)
+//		if i%100 == 0 {
+//			lossAt := later.Read(loss)
+//			later.Do(func() { fmt.Println(lossAt.Item()) })
+//		}
+//	}
+//
+// Like Do, it raises the panic of a function that it runs.
+//
+//asyncgen:api poll none
+func (l *Later[S]) Poll() { // inlined, unlike the other methods: see BenchmarkLaterPoll
+	if l.pending() > 0 {
+		l.runReady()
 	}
 }
 

@@ -291,6 +291,158 @@ func TestLaterPanics(t *testing.T) {
 	})
 }
 
+// Poll runs what is ready, from the front, and never waits.
+func TestLaterPoll(t *testing.T) {
+	on, g := gated()
+	later := asyncrt.NewLater[struct{}](8)
+	later.Poll() // nothing is queued
+	x := tensor.On(on).Ones(1)
+	var log []int
+	var values []*tensor.Tensor
+	read := func() asyncrt.Read {
+		x = x.Tanh()
+		values = append(values, x.Sum())
+		return later.Read(values[len(values)-1])
+	}
+	do := func(i int, at asyncrt.Read) {
+		later.Do(func() {
+			at.Item()
+			log = append(log, i)
+		})
+	}
+	for i := range 3 {
+		do(i, read())
+	}
+	last := read() // of the entry that is queued next, whatever runs before
+	before := asyncrt.Stats()
+	later.Poll()
+	if after := asyncrt.Stats(); len(log) > 0 || after.Waits != before.Waits {
+		t.Fatalf("entries %v ran without their values, after %d waits", log, after.Waits-before.Waits)
+	}
+	g.let(2)
+	if err := tensor.Wait(values[:2]...); err != nil {
+		t.Fatal(err)
+	}
+	later.Poll()
+	if want := []int{0, 1}; !slices.Equal(log, want) {
+		t.Errorf("with two values there, %v ran, want %v", log, want)
+	}
+	g.let(1)
+	if err := values[2].Wait(); err != nil {
+		t.Fatal(err)
+	}
+	later.Poll()
+	do(3, last)
+	later.Poll()
+	if want := []int{0, 1, 2}; !slices.Equal(log, want) {
+		t.Errorf("with three values there, %v ran, want %v", log, want)
+	}
+	g.let(1)
+	later.Flush()
+	later.Poll()
+	if want := []int{0, 1, 2, 3}; !slices.Equal(log, want) {
+		t.Errorf("in the end %v have run, want %v", log, want)
+	}
+}
+
+// In a function of the backlog Poll runs what that has queued, and nothing that was queued after it.
+func TestLaterPollInside(t *testing.T) {
+	on, g := gated()
+	later := asyncrt.NewLater[struct{}](8)
+	x := tensor.On(on).Ones(1).Tanh()
+	y := x.Tanh()
+	var log []string
+	later.Read(x)
+	later.Do(func() {
+		later.Poll()
+		later.Read(y)
+		later.Do(func() { log = append(log, "inner") })
+		later.Poll()
+		log = append(log, "outer")
+		g.let(1)
+		_ = y.Wait()
+		later.Poll()
+		log = append(log, "end of outer")
+	})
+	later.Do(func() { log = append(log, "next") })
+	g.let(1)
+	_ = x.Wait()
+	later.Poll()
+	if want := []string{"outer", "inner", "end of outer", "next"}; !slices.Equal(log, want) {
+		t.Errorf("got %v, want %v", log, want)
+	}
+}
+
+// A panic of an entry comes out of Poll. What was queued after it never runs, and the Later can be used again.
+func TestLaterPollPanics(t *testing.T) {
+	on, g := gated()
+	later := asyncrt.NewLater[struct{}](8)
+	bad := tensor.FromOn(on, []int64{1}).Div(tensor.FromOn(on, []int64{0}))
+	x := tensor.On(on).Ones(1).Tanh()
+	var log []string
+	later.Read(x)
+	later.Do(func() { log = append(log, "one") })
+	at := later.Read(bad)
+	later.Do(func() { log = append(log, fmt.Sprint(at.ItemInt())) })
+	later.Do(func() { log = append(log, "never") })
+	g.let(1)
+	_, _ = x.Wait(), bad.Wait()
+	var op *asyncrt.OpError
+	if err := asyncrt.Try(later.Poll); !errors.As(err, &op) || op.Op != "Div" {
+		t.Errorf("the error is %v", err)
+	}
+	later.Poll()
+	later.Do(func() { log = append(log, "again") })
+	if want := []string{"one", "again"}; !slices.Equal(log, want) {
+		t.Errorf("%v ran, want %v", log, want)
+	}
+	_ = asyncrt.WaitAll() // the failure is known
+}
+
+// An exit that Poll takes is reported by Flush, and what was queued after it is dropped.
+func TestLaterPollTakesExit(t *testing.T) {
+	on, g := gated()
+	later := asyncrt.NewLater[int](8)
+	for i := range 8 { // so that the loop may run ahead
+		if _, exited := later.BreakIf(func() bool { return false }, i); exited {
+			t.Fatal("an exit that is none")
+		}
+	}
+	x := tensor.On(on).Ones(1).Tanh()
+	at := later.Read(x)
+	if _, exited := later.BreakIf(func() bool { return at.Item() > 0 }, 42); exited {
+		t.Fatal("an exit without its value")
+	}
+	later.Do(func() { t.Error("what comes after the exit ran") })
+	g.let(1)
+	_ = x.Wait()
+	later.Poll()
+	if state, exited := later.Flush(); !exited || state != 42 {
+		t.Errorf("Flush gives %v, %v, want 42, true", state, exited)
+	}
+}
+
+// With nothing queued Poll is a comparison; with something, a look at the values of the first entry.
+func BenchmarkLaterPoll(b *testing.B) {
+	b.Run("empty", func(b *testing.B) {
+		later := asyncrt.NewLater[struct{}](8)
+		for b.Loop() {
+			later.Poll()
+		}
+	})
+	b.Run("waiting", func(b *testing.B) {
+		on, g := gated()
+		later := asyncrt.NewLater[struct{}](8)
+		later.Read(tensor.On(on).Ones(1).Tanh())
+		later.Do(func() {})
+		for b.Loop() {
+			later.Poll()
+		}
+		g.let(1)
+		later.Close()
+	})
+}
+
 // What an entry queues before it panics runs, also if the entry runs in Close, after which nobody flushes.
 func TestLaterCloseAfterPanicInClose(t *testing.T) {
 	on, g := gated()

@@ -8,6 +8,7 @@ var api = []Func{
 	{"(*github.com/asyncgen/asyncgen/runtime.Later[S]).Close", WaitAll, None, Never},
 	{"(*github.com/asyncgen/asyncgen/runtime.Later[S]).Do", Call, 0, Later},
 	{"(*github.com/asyncgen/asyncgen/runtime.Later[S]).Flush", WaitAll, None, Never},
+	{"(*github.com/asyncgen/asyncgen/runtime.Later[S]).Poll", Poll, None, Never},
 	{"(*github.com/asyncgen/asyncgen/runtime.Later[S]).Read", Meta, None, Never},
 	{"(*github.com/asyncgen/asyncgen/runtime.OpGraph).Len", Meta, Recv, Never},
 	{"(*github.com/asyncgen/asyncgen/runtime.OpGraph).String", Meta, Recv, Never},

@@ -7,12 +7,14 @@ import (
 )
 
 // Guarded is R5: the look at a value is under a condition that needs none. The
-// condition stays where it is, and an iteration for which it is false costs
-// nothing, unless the statement before reads the same tensor anyway.
+// condition stays where it is, unless the statement before reads the same
+// tensor anyway. An iteration for which it is false runs what has arrived.
 //
-//	if i%100 == 0 {                 if i%100 == 0 {
-//		fmt.Println(loss.Item())    	lossAt := later.Read(loss)
-//	}                               	later.Do(func() { fmt.Println(lossAt.Item()) })
+//	if i%100 == 0 {                 later.Poll() // where the iteration begins
+//		fmt.Println(loss.Item())    …
+//	}                               if i%100 == 0 {
+//	                                	lossAt := later.Read(loss)
+//	                                	later.Do(func() { fmt.Println(lossAt.Item()) })
 //	                                }
 var Guarded = &Rewrite{
 	ID:   "R5",

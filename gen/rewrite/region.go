@@ -168,6 +168,7 @@ func (a *attempt) region() *plan.Region {
 		a.copies(g)
 		a.hoists(g)
 	}
+	a.polls(r)
 	return r
 }
 
@@ -192,6 +193,84 @@ func (a *attempt) layout(r *plan.Region, list []*plan.Stmt) {
 			a.layout(r, body)
 		}
 	}
+}
+
+// polls finds the loops that have to ask, in each iteration, whether entries can
+// run: those in which an iteration may come to no Do and no Flush. Without that, a
+// line printed every hundred iterations would come a hundred iterations late,
+// and the last one of an endless loop never.
+//
+// It does not matter whether anything is queued when such a loop runs: mostly
+// something may be, and if nothing is, asking is a comparison. Only a loop
+// that has neither an entry in it nor work for the device does not ask. It is a
+// step of the iteration around it, as a call of a function with that loop
+// would be, and it may be so tight that asking takes longer than the rest.
+func (a *attempt) polls(r *plan.Region) {
+	runs := make(map[*plan.Stmt]bool) // statements in an entry, or after a flush
+	for _, s := range r.Flushes {
+		runs[s] = true
+	}
+	for _, g := range r.Groups {
+		for _, s := range g.Stmts {
+			runs[s] = true
+		}
+	}
+	var visit func(s *plan.Stmt)
+	visit = func(s *plan.Stmt) {
+		if s.IsLoop() && len(s.Bodies[0]) > 0 && matters(s, runs) && !always(s, runs) {
+			r.Polls = append(r.Polls, s)
+		}
+		for c := range s.Children {
+			if !runs[c] {
+				visit(c)
+			}
+		}
+	}
+	visit(a.loop)
+}
+
+// matters reports whether loop contains an entry, a flush, or work for the device.
+func matters(loop *plan.Stmt, runs map[*plan.Stmt]bool) bool {
+	e, _ := loop.Total()
+	if e.Enqueues != nil {
+		return true
+	}
+	for s := range loop.All {
+		if runs[s] {
+			return true
+		}
+	}
+	return false
+}
+
+// always reports whether each iteration of loop that comes to an end has come
+// to one of the statements in runs. An inner loop may have no iteration, so what is in it does not count.
+func always(loop *plan.Stmt, runs map[*plan.Stmt]bool) bool {
+	i := slices.IndexFunc(loop.Bodies[0], func(s *plan.Stmt) bool { return runs[s] })
+	if i < 0 {
+		return false
+	}
+	for _, before := range loop.Bodies[0][:i] {
+		for s := range before.All {
+			if restarts(s, loop) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// restarts reports whether s is a jump to the next iteration of loop.
+func restarts(s, loop *plan.Stmt) bool {
+	b, ok := s.Inner().(*ast.BranchStmt)
+	if !ok || b.Tok != token.CONTINUE {
+		return false
+	}
+	if b.Label == nil {
+		return s.Loop() == loop
+	}
+	l, ok := loop.Node.(*ast.LabeledStmt)
+	return ok && l.Label.Name == b.Label.Name
 }
 
 // separate reports whether s may not share an entry with the statements

@@ -54,6 +54,9 @@ func (p *printer) region(l *plan.Later, r *plan.Region) {
 	for _, s := range r.Flushes {
 		p.insert(p.start(s.Node), p.lines(flush))
 	}
+	for _, loop := range r.Polls {
+		p.insert(p.start(loop.Bodies[0][0].Node), p.lines(l.Name+".Poll()"))
+	}
 	for _, g := range r.Groups {
 		p.group(l, g)
 	}
@@ -72,7 +75,7 @@ func (p *printer) after(statement string) string {
 
 // start is where text goes that stands before s: in front of its comment.
 func (p *printer) start(s ast.Stmt) token.Pos {
-	if !p.spread() {
+	if !p.spread() || !p.beginsLine(s.Pos()) {
 		return s.Pos()
 	}
 	line := p.fset.PositionFor(s.Pos(), false).Line

@@ -27,6 +27,7 @@ type Region struct {
 	Endless bool // control never reaches the end of the loop
 	Waits   bool // some of it waits, or flushes, in the middle
 	Flushes []*Stmt
+	Polls   []*Stmt // loops that begin each iteration by running what is ready
 	Groups  []*Group
 }
 
