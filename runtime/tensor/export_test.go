@@ -1,6 +1,10 @@
 package tensor
 
-import "github.com/asyncgen/asyncgen/runtime/internal/engine"
+import (
+	"unsafe"
+
+	"github.com/asyncgen/asyncgen/runtime/internal/engine"
+)
 
 // SetEngine makes everything run on e until restore is called.
 func SetEngine(e *engine.Engine) (restore func()) {
@@ -11,3 +15,6 @@ func SetEngine(e *engine.Engine) (restore func()) {
 
 // IsView reports whether t and u share memory.
 func IsView(t, u *Tensor) bool { return t.storage == u.storage }
+
+// ResultSize is the size of what a result allocates, in bytes.
+const ResultSize = unsafe.Sizeof(result{})
