@@ -48,7 +48,7 @@ type Config struct {
 	All bool
 
 	// Strict refuses what differs in time from the original, and makes
-	// [Result.Strict] report the waits that are left.
+	// [Result.Waits] report the waits that are left.
 	Strict bool
 }
 

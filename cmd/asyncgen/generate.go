@@ -26,7 +26,7 @@ The packages default to the one in the current folder. In a source file:
 	check := fs.Bool("check", false, "write nothing; print what would change, and exit with 1 if anything would")
 	diff := fs.Bool("diff", false, "write nothing; print what would change")
 	asJSON := fs.Bool("json", false, "print the remarks as JSON")
-	strict := fs.Bool("strict", false, "treat every function as marked strict: exit with 1 if a wait is left in a loop")
+	strict := fs.Bool("strict", false, "treat every function as marked strict: refuse what differs in time from the original, and exit with 1 if a wait is left in a loop")
 	verbose := fs.Bool("v", false, "print all remarks, not only what was refused")
 	tags := fs.String("tags", "", "build `tags`, as for the go command")
 	if code, ok := e.parse(fs, args); !ok {
