@@ -24,10 +24,34 @@ const (
 	// strides in that order. The output is contiguous over the kept axes. The
 	// order of combination depends on the reduced length alone.
 	Reduce
+	// ArgReduce finds where the trailing axes of In[0] have the element that
+	// Kernel.Body, the reducer max or min, folds them to: the int64 index of the
+	// first of equals, or of the first NaN, in row-major order; -1 in nothing.
+	// Arguments as for Reduce.
+	ArgReduce
+	// Scan folds the trailing axes of In[0] by Kernel.Body, a reducer, element
+	// by element in row-major order, and keeps each step: the output has as
+	// many elements as the input. Arguments as for Reduce; where Args.Ints is
+	// 1 instead of 0, it goes from the last element to the first.
+	Scan
 	// MatMul is Out[i,j] = sum over k of A[i,k] * B[k,j], accumulated over k
 	// in increasing order. Args.Ints is m, n, k; Args.Strides[1] and [2] are
-	// the row and column strides of A and B. Out is contiguous.
+	// the row and column strides of A and B. Out is contiguous. Where
+	// Args.Shape is not empty, there is such a product for each index into
+	// it, and the strides over it stand before those of rows and columns.
 	MatMul
+	// Gather takes elements of In[0] at the int64 indices In[1]: at each index
+	// into Args.Shape, the output has the element of In[0] that its strides lead
+	// to, moved on by Args.Ints[1] elements times the element of In[1] there.
+	// An index is at least -Args.Ints[0], where negative ones count from
+	// Args.Ints[0], and below it, or else the command fails with an
+	// [IndexError] about the first, in row-major order, that is not. N elements;
+	// the output is contiguous.
+	Gather
+	// ScatterAdd is the reverse of Gather: the N elements of the output begin
+	// as 0, and each element of In[0] over Args.Shape is added to the one that
+	// Args.Strides[0] and the index from In[1] lead to, in row-major order.
+	ScatterAdd
 	// Copy copies In[0], a view, to the contiguous output. N elements;
 	// Args.Shape and Args.Strides[1] where the view is not contiguous.
 	Copy
@@ -49,15 +73,19 @@ const (
 )
 
 var codes = [...]string{
-	Map:      "map",
-	Reduce:   "reduce",
-	MatMul:   "matmul",
-	Copy:     "copy",
-	Fill:     "fill",
-	Iota:     "iota",
-	Random:   "random",
-	Upload:   "upload",
-	Download: "download",
+	Map:        "map",
+	Reduce:     "reduce",
+	ArgReduce:  "argreduce",
+	Scan:       "scan",
+	MatMul:     "matmul",
+	Gather:     "gather",
+	ScatterAdd: "scatteradd",
+	Copy:       "copy",
+	Fill:       "fill",
+	Iota:       "iota",
+	Random:     "random",
+	Upload:     "upload",
+	Download:   "download",
 }
 
 // String is the code's name: "map".
@@ -113,5 +141,16 @@ type Args struct {
 	Shape   Shape              // the space that is iterated over
 	Kept    int                // see Reduce
 	Strides [MaxOperands][]int // of each operand over Shape, in elements; nil: contiguous
-	Ints    []int              // see MatMul and Random
+	Ints    []int              // see Scan, MatMul, Gather and Random
+}
+
+// An IndexError is how a command fails whose indices are values.
+type IndexError struct {
+	Index  int64
+	Length int // of the axis
+}
+
+// Error is "index 7 is out of range of an axis of length 5".
+func (e *IndexError) Error() string {
+	return fmt.Sprintf("index %d is out of range of an axis of length %d", e.Index, e.Length)
 }

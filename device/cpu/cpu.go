@@ -156,8 +156,16 @@ func newRunner(k *device.Kernel) runner {
 		run = newMap
 	case device.Reduce:
 		run = newReduce
+	case device.ArgReduce:
+		run = newArgReduce
+	case device.Scan:
+		run = newScan
 	case device.MatMul:
 		run = newMatMul
+	case device.Gather:
+		run = newGather
+	case device.ScatterAdd:
+		run = newScatterAdd
 	case device.Copy:
 		run = newCopy
 	case device.Fill:

@@ -428,6 +428,132 @@ func testMatMul[T number](t *testing.T, rnd *rand.Rand) {
 	}
 }
 
+func TestArgReduceIsArgFold(t *testing.T) { everySplit(t, testArgReduceIsArgFold) }
+
+func testArgReduceIsArgFold(t *testing.T) {
+	rnd := newRand(t)
+	argReduceOf[float32](t, rnd)
+	argReduceOf[float64](t, rnd)
+	argReduceOf[int64](t, rnd)
+}
+
+// randomRows is a Reduce command without its kernel, and what lies in each row.
+func randomRows[T device.Element](rnd *rand.Rand) (c device.Command, elements [][]T) {
+	dt := device.DTypeOf[T]()
+	shape := randomShape(rnd)
+	if rnd.IntN(8) == 0 {
+		shape = device.Shape{1 + rnd.IntN(3), kernel.Block*rnd.IntN(3) + rnd.IntN(70)}
+	}
+	kept := rnd.IntN(len(shape) + 1)
+	c = device.Command{N: shape[:kept].Size(), Args: &device.Args{Shape: shape, Kept: kept}, Off: [4]int{1: rnd.IntN(3)}}
+	size := shape.Size()
+	switch rnd.IntN(3) {
+	case 0:
+		c.Args.Strides[1], size = randomView(rnd, shape)
+	case 1: // the kept axes are the inner ones in memory
+		strides := append(shape[:kept].Strides(), shape[kept:].Strides()...)
+		for axis := kept; axis < len(shape); axis++ {
+			strides[axis] *= max(1, shape[:kept].Size())
+		}
+		c.Args.Strides[1] = strides
+	}
+	c.Buf[1] = randomBuffer(rnd, dt, size+c.Off[1])
+	length := shape[kept:].Size()
+	for i := range c.N {
+		row := make([]T, length)
+		for j := range row {
+			row[j] = kernel.Value[T](load(c.Buf[1], dt, c.Off[1]+place(&c, 1, i*length+j)))
+		}
+		elements = append(elements, row)
+	}
+	return c, elements
+}
+
+func argReduceOf[T number](t *testing.T, rnd *rand.Rand) {
+	for _, r := range []kernel.Reducer{kernel.ReduceMax, kernel.ReduceMin} {
+		k := device.NewKernel("arg", device.ArgReduce, r, device.Int64, device.DTypeOf[T]())
+		for range 60 {
+			c, elements := randomRows[T](rnd)
+			c.Kernel, c.Buf[0] = k, device.HostBuffer(int64(8*c.N))
+			if err := Run(&c); err != nil {
+				t.Fatal(err)
+			}
+			for i, got := range device.Slice[int64](c.Buf[0], 0, c.N) {
+				if want := kernel.ArgFold(r, elements[i]); got != int64(want) {
+					t.Fatalf("arg%v of %v, %d kept, strides %v: element %d is %d, want %d", r, c.Args.Shape, c.Args.Kept, c.Args.Strides[1], i, got, want)
+				}
+			}
+		}
+	}
+}
+
+func TestScanIsScan(t *testing.T) { everySplit(t, testScanIsScan) }
+
+func testScanIsScan(t *testing.T) {
+	rnd := newRand(t)
+	k := device.NewKernel("scan", device.Scan, kernel.ReduceSum, device.Float32, device.Float32)
+	for range 80 {
+		c, elements := randomRows[float32](rnd)
+		back := rnd.IntN(2)
+		c.Kernel, c.N, c.Args.Ints = k, c.Args.Shape.Size(), []int{back}
+		c.Buf[0] = device.HostBuffer(int64(4 * c.N))
+		if err := Run(&c); err != nil {
+			t.Fatal(err)
+		}
+		got := device.Slice[float32](c.Buf[0], 0, c.N)
+		for _, x := range elements {
+			want := make([]float32, len(x))
+			kernel.Scan(kernel.ReduceSum, want, x, back == 1)
+			for i := range want {
+				if !sameBits(device.Float32, kernel.Bits(got[i]), kernel.Bits(want[i])) {
+					t.Fatalf("scan of %v, back %d: %v, want %v", x, back, got[:len(x)], want)
+				}
+			}
+			got = got[len(x):]
+		}
+	}
+}
+
+// TestSplitCommands has the commands that are split over the cores give what they give whole.
+func TestSplitCommands(t *testing.T) {
+	rnd := newRand(t)
+	f32, i64 := device.Float32, device.Int64
+	rows, width, batch := 50, 7, 12
+	table, index := randomBuffer(rnd, f32, rows*width), device.HostBuffer(8*200)
+	for i, v := 0, device.Slice[int64](index, 0, 200); i < len(v); i++ {
+		v[i] = rnd.Int64N(int64(2*rows)) - int64(rows)
+	}
+	take := device.Command{Kernel: device.NewKernel("take", device.Gather, nil, f32, f32, i64), N: 200 * width, Buf: [4]*device.Buffer{1: table, 2: index},
+		Args: &device.Args{Shape: device.Shape{200, width}, Ints: []int{rows, width}, Strides: [4][]int{1: {0, 1}, 2: {1, 0}}}}
+	turned := take
+	turned.Args = &device.Args{Shape: device.Shape{200, width}, Ints: []int{rows, 1}, Strides: [4][]int{1: {0, rows}, 2: {1, 0}}}
+	one := take
+	one.N, one.Args = 200, &device.Args{Shape: device.Shape{200}, Ints: []int{rows, width}, Strides: [4][]int{1: {0}, 2: {1}}}
+	products := device.Command{Kernel: device.NewKernel("matmul", device.MatMul, nil, f32, f32, f32), N: batch * 3 * 4, Args: &device.Args{Shape: device.Shape{batch}, Ints: []int{3, 4, 5}}}
+	products.Buf[1], products.Buf[2] = randomBuffer(rnd, f32, batch*15), randomBuffer(rnd, f32, batch*20)
+	shared := products
+	shared.Args = &device.Args{Shape: device.Shape{batch}, Ints: []int{3, 4, 5}, Strides: [4][]int{2: {0, 4, 1}}}
+	for name, c := range map[string]device.Command{"rows": take, "columns": turned, "elements": one, "products": products, "products with one operand": shared} {
+		var results [2][]float32
+		for i, g := range []int{1 << 18, 4} {
+			func() {
+				defer func(old int) { grain = old }(grain)
+				grain = g
+				c.Buf[0] = device.HostBuffer(int64(4 * c.N))
+				if err := Run(&c); err != nil {
+					t.Fatal(err)
+				}
+				results[i] = device.Slice[float32](c.Buf[0], 0, c.N)
+			}()
+		}
+		for i, v := range results[0] {
+			if !sameBits(f32, kernel.Bits(v), kernel.Bits(results[1][i])) {
+				t.Fatalf("%s: element %d is %v whole, %v in parts", name, i, v, results[1][i])
+			}
+		}
+	}
+}
+
 func TestCopyOfViews(t *testing.T) {
 	rnd := newRand(t)
 	for _, dt := range device.DTypes() {
@@ -506,6 +632,12 @@ func TestUnsupportedKernelsSayWhy(t *testing.T) {
 		device.NewKernel("k", device.Reduce, nil, device.Float32, device.Float32),
 		device.NewKernel("k", device.MatMul, nil, device.Bool, device.Bool, device.Bool),
 		device.NewKernel("k", device.Copy, nil, device.Float32, device.Int64),
+		device.NewKernel("k", device.ArgReduce, kernel.ReduceSum, device.Int64, device.Float32),
+		device.NewKernel("k", device.ArgReduce, kernel.ReduceMax, device.Int64, device.Bool),
+		device.NewKernel("k", device.Scan, kernel.ReduceSum, device.Bool, device.Bool),
+		device.NewKernel("k", device.Gather, nil, device.Float32, device.Float32, device.Float32),
+		device.NewKernel("k", device.ScatterAdd, nil, device.Float32, device.Float32),
+		device.NewKernel("k", device.ScatterAdd, nil, device.Bool, device.Bool, device.Int64),
 		device.NewKernel("k", device.Iota, nil, device.Bool),
 		device.NewKernel("k", device.Random, kernel.Normal, device.Int64),
 		device.NewKernel("k", device.Code(200), nil, device.Int64),
@@ -529,10 +661,14 @@ func TestTooManyAxes(t *testing.T) {
 		device.NewKernel("not", device.Map, kernel.Not(x), device.Bool, device.Bool),
 		device.NewKernel("copy", device.Copy, nil, device.Bool, device.Bool),
 		device.NewKernel("any", device.Reduce, kernel.ReduceAny, device.Bool, device.Bool),
+		device.NewKernel("scan", device.Scan, kernel.ReduceAny, device.Bool, device.Bool),
+		device.NewKernel("argmax", device.ArgReduce, kernel.ReduceMax, device.Int64, device.Float32),
+		device.NewKernel("take", device.Gather, nil, device.Bool, device.Bool, device.Int64),
+		device.NewKernel("add", device.ScatterAdd, nil, device.Float32, device.Float32, device.Int64),
 	} {
-		c := device.Command{Kernel: k, N: shape.Size(), Args: &device.Args{Shape: shape, Kept: len(shape)}}
-		c.Args.Strides[1] = strides
-		c.Buf[0], c.Buf[1] = device.HostBuffer(int64(c.N)), device.HostBuffer(int64(c.N))
+		c := device.Command{Kernel: k, N: shape.Size(), Args: &device.Args{Shape: shape, Kept: len(shape), Ints: []int{0, 0}}}
+		c.Args.Strides = [4][]int{strides, strides, strides}
+		c.Buf[0], c.Buf[1], c.Buf[2] = device.HostBuffer(int64(8*c.N)), device.HostBuffer(int64(8*c.N)), device.HostBuffer(int64(8*c.N))
 		if err := Run(&c); !errors.Is(err, device.ErrUnsupported) || !strings.Contains(err.Error(), "more than 16 independent axes") {
 			t.Errorf("%s: error %v", k.Name, err)
 		}
@@ -633,8 +769,16 @@ func TestNothingIsAllocatedPerCommand(t *testing.T) {
 	product := device.Command{Kernel: device.NewKernel("matmul", device.MatMul, nil, device.Float32, device.Float32, device.Float32), N: 4, Args: &device.Args{Ints: []int{2, 2, 2}}}
 	normal := device.Command{Kernel: device.NewKernel("normal", device.Random, kernel.Normal, device.Float32), N: 4}
 	view := device.Command{Kernel: device.NewKernel("copy", device.Copy, nil, device.Float32, device.Float32), N: 4, Args: &device.Args{Shape: device.Shape{2, 2}, Strides: [4][]int{1: {1, 2}}}}
-	sum.Buf, product.Buf, normal.Buf, view.Buf = c.Buf, c.Buf, c.Buf, c.Buf
-	b, cmds := New(), []device.Command{c, sum, product, normal, view}
+	argmax := device.Command{Kernel: device.NewKernel("argmax", device.ArgReduce, kernel.ReduceMax, device.Int64, device.Float32), N: 2, Args: sum.Args}
+	scan := device.Command{Kernel: device.NewKernel("scan", device.Scan, kernel.ReduceSum, device.Float32, device.Float32), N: 4, Args: &device.Args{Shape: device.Shape{2, 2}, Kept: 1, Ints: []int{0}}}
+	products := device.Command{Kernel: product.Kernel, N: 4, Args: &device.Args{Shape: device.Shape{4}, Ints: []int{1, 1, 1}}}
+	take := device.Command{Kernel: device.NewKernel("take", device.Gather, nil, device.Float32, device.Float32, device.Int64), N: 4,
+		Args: &device.Args{Shape: device.Shape{2, 2}, Ints: []int{2, 2}, Strides: [4][]int{1: {0, 1}, 2: {1, 0}}}}
+	sum.Buf, product.Buf, normal.Buf, view.Buf, argmax.Buf, scan.Buf, products.Buf, take.Buf = c.Buf, c.Buf, c.Buf, c.Buf, c.Buf, c.Buf, c.Buf, c.Buf
+	take.Buf[2] = device.HostBuffer(16)
+	add := take
+	add.Kernel, add.Args = device.NewKernel("add", device.ScatterAdd, nil, device.Float32, device.Float32, device.Int64), &device.Args{Shape: device.Shape{2, 2}, Ints: []int{2, 2}, Strides: [4][]int{0: {0, 1}, 2: {1, 0}}}
+	b, cmds := New(), []device.Command{c, sum, product, normal, view, argmax, scan, products, take, add}
 	if n := testing.AllocsPerRun(100, func() { b.Submit(cmds) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}

@@ -49,12 +49,31 @@ var packPool = sync.Pool{New: func() any { return new(packed) }}
 
 func matMul[T number](c *device.Command) error {
 	m, n, k := c.Args.Ints[0], c.Args.Ints[1], c.Args.Ints[2]
-	out := operand[T](c, 0, m*n)
+	batch := c.Args.Shape.Size()
+	out := operand[T](c, 0, batch*m*n)
 	clear(out)
 	if len(out) == 0 || k == 0 {
 		return nil
 	}
 	a, b := newMatrix[T](c, 1, k), newMatrix[T](c, 2, n)
+	if batch == 1 {
+		product(out, a, b, m, n, k)
+		return nil
+	}
+	s := series[T]{out: out, a: a, b: b, m: m, n: n, k: k}
+	if !makeBatch(&s.aBatch, c, 1, m*k) || !makeBatch(&s.bBatch, c, 2, k*n) {
+		return errRank(c.Args.Shape)
+	}
+	if len(out)*k <= productsPerOperation*grain || m*n*k > productsPerOperation*grain {
+		s.run(0, batch)
+	} else {
+		s.split(batch)
+	}
+	return nil
+}
+
+// product adds a times b to out.
+func product[T number](out []T, a, b matrix[T], m, n, k int) {
 	if n == 1 { // a column is a row of the transposed product
 		a, b, m, n = b.transposed(), a.transposed(), 1, m
 	}
@@ -63,7 +82,38 @@ func matMul[T number](c *device.Command) error {
 	} else {
 		split(out, a, b, m, n, k)
 	}
-	return nil
+}
+
+// A series is a command of several products, one for each index of the batch.
+type series[T number] struct {
+	out            []T
+	a, b           matrix[T] // of the first
+	aBatch, bBatch view      // where the others begin
+	m, n, k        int
+}
+
+// makeBatch sets v to the view of the matrices of operand i of c, which have the given size.
+func makeBatch(v *view, c *device.Command, i, size int) bool {
+	shape := c.Args.Shape
+	if s := c.Args.Strides[i]; s != nil {
+		return makeView(v, shape, s[:len(shape)])
+	}
+	*v = view{rank: 1, dims: [maxRank]int{shape.Size()}, strides: [maxRank]int{size}}
+	return true
+}
+
+func (s series[T]) split(batch int) {
+	pool.Run(batch, grainOf(s.m*s.n*s.k/productsPerOperation), s.run)
+}
+
+// run computes the products from lo to hi-1.
+func (s *series[T]) run(lo, hi int) {
+	for i := lo; i < hi; i++ {
+		a, b := s.a, s.b
+		a.off += s.aBatch.offset(i)
+		b.off += s.bBatch.offset(i)
+		product(s.out[i*s.m*s.n:][:s.m*s.n], a, b, s.m, s.n, s.k)
+	}
 }
 
 // split is multiplyAny with the rows of out, or the columns of its only row, split over the cores.
@@ -96,7 +146,7 @@ func multiplyAny[T number](out []T, ld int, a, b matrix[T], m, n, k int) {
 func newMatrix[T number](c *device.Command, i, cols int) matrix[T] {
 	x := matrix[T]{whole[T](c, i), c.Off[i], cols, 1}
 	if s := c.Args.Strides[i]; s != nil {
-		x.row, x.col = s[0], s[1]
+		x.row, x.col = s[len(s)-2], s[len(s)-1]
 	}
 	return x
 }

@@ -77,6 +77,58 @@ var mutants = []mutant{
 			device.Slice[float32](c.Buf[0], c.Off[0], 1)[0] = sum
 		}
 	})},
+	{"the last of equals is the greatest", "ArgReduce", after(func(c *device.Command) {
+		if c.Kernel.Code == device.ArgReduce && c.Kernel.In[0] == device.Float32 && c.Kernel.Body == kernel.ReduceMax && c.Args.Strides[1] == nil {
+			x, n := rest(c, 1), c.Args.Shape[c.Args.Kept:].Size()
+			for i, best := range out[int64](c) {
+				for j := range n {
+					if best >= 0 && x[i*n+j] == x[i*n+int(best)] {
+						out[int64](c)[i] = int64(j)
+					}
+				}
+			}
+		}
+	})},
+	{"a running sum begins with the first element twice", "Scan", after(func(c *device.Command) {
+		if c.Kernel.Code == device.Scan && c.Kernel.Out == device.Float64 && c.N > 0 && c.Args.Ints[0] == 0 {
+			out[float64](c)[0] *= 2
+		}
+	})},
+	{"all products of a batch have the same right operand", "BatchedMatMul", onCPU(func(c *device.Command, run func(*device.Command)) {
+		if c.Kernel.Code == device.MatMul && len(c.Args.Shape) > 0 && c.Args.Strides[2] != nil {
+			args := *c.Args
+			args.Strides[2] = append(make([]int, len(args.Shape)), args.Strides[2][len(args.Shape):]...)
+			c.Args = &args
+		}
+		run(c)
+	})},
+	{"negative indices count from the start", "Gather", onCPU(func(c *device.Command, run func(*device.Command)) {
+		if c.Kernel.Code == device.Gather {
+			indices := device.Slice[int64](c.Buf[2], 0, int(c.Buf[2].Bytes/8))
+			for i, v := range indices {
+				indices[i] = max(v, -v-1)
+			}
+		}
+		run(c)
+	})},
+	{"an element of the output is added to once", "ScatterAdd", onCPU(func(c *device.Command, run func(*device.Command)) {
+		if c.Kernel.Code == device.ScatterAdd && len(c.Args.Shape) > 0 {
+			args := *c.Args
+			args.Shape = append(device.Shape{}, args.Shape...)
+			args.Shape[0] = min(args.Shape[0], 1)
+			c.Args = &args
+		}
+		run(c)
+	})},
+	{"indices are clamped", "IndexErrors", onCPU(func(c *device.Command, run func(*device.Command)) {
+		if c.Kernel.Code == device.Gather {
+			indices := device.Slice[int64](c.Buf[2], 0, int(c.Buf[2].Bytes/8))
+			for i, v := range indices {
+				indices[i] = max(-int64(c.Args.Ints[0]), min(v, int64(c.Args.Ints[0])-1))
+			}
+		}
+		run(c)
+	})},
 	{"max of float32 overlooks NaN", "Primitives", after(func(c *device.Command) {
 		if c.Kernel.Code == device.Map && c.Kernel.Name == "max(x, y)" && c.Kernel.Out == device.Float32 {
 			x, y := rest(c, 1), rest(c, 2)

@@ -204,6 +204,12 @@ func testEmpty(s *suite) {
 		none(reduce(kernel.ReduceSum), &device.Args{Shape: device.Shape{0, 3}, Kept: 1}),
 		none(kernelFor(device.MatMul, device.Float32), &device.Args{Ints: []int{0, 3, 4}}),
 		none(kernelFor(device.MatMul, device.Float32), &device.Args{Ints: []int{3, 0, 4}}),
+		none(kernelFor(device.MatMul, device.Float32), &device.Args{Shape: device.Shape{0}, Ints: []int{3, 2, 4}, Strides: [4][]int{1: {12, 4, 1}, 2: {0, 2, 1}}}),
+		none(device.NewKernel("scan", device.Scan, kernel.ReduceSum, device.Float32, device.Float32), &device.Args{Shape: device.Shape{3, 0}, Kept: 1, Ints: []int{0}}),
+		none(device.NewKernel("gather", device.Gather, nil, device.Float32, device.Float32, device.Int64),
+			&device.Args{Shape: device.Shape{0, 2}, Ints: []int{0, 2}, Strides: [4][]int{1: {0, 1}, 2: {1, 0}}}),
+		none(device.NewKernel("scatteradd", device.ScatterAdd, nil, device.Float32, device.Float32, device.Int64),
+			&device.Args{Shape: device.Shape{3, 0}, Ints: []int{5, 0}, Strides: [4][]int{0: {0, 1}, 2: {1, 0}}}),
 		none(kernelFor(device.Copy, device.Float32), &device.Args{Shape: device.Shape{0}, Strides: [4][]int{1: {7}}}),
 		none(kernelFor(device.Fill, device.Float32), nil),
 		none(kernelFor(device.Iota, device.Float32), nil),
@@ -220,6 +226,21 @@ func testEmpty(s *suite) {
 			if got != want {
 				s.Errorf("%v of nothing is %v", r, got)
 			}
+		}
+	}
+	arg := none(device.NewKernel("argmax", device.ArgReduce, kernel.ReduceMax, device.Int64, device.Float32), &device.Args{Shape: device.Shape{2, 0}, Kept: 1})
+	arg.N = 2
+	for _, got := range compute[int64](s, arg) {
+		if got != -1 {
+			s.Errorf("the place of the greatest of nothing is %d", got)
+		}
+	}
+	added := none(device.NewKernel("scatteradd", device.ScatterAdd, nil, device.Float32, device.Float32, device.Int64),
+		&device.Args{Shape: device.Shape{0, 2}, Ints: []int{2, 2}, Strides: [4][]int{0: {0, 1}, 2: {1, 0}}})
+	added.N = 4
+	for _, got := range compute[float32](s, added) {
+		if got != 0 {
+			s.Errorf("with nothing added an element is %v", got)
 		}
 	}
 	c := none(kernelFor(device.MatMul, device.Float32), &device.Args{Ints: []int{2, 3, 0}})

@@ -118,3 +118,37 @@ func LanesFor(n int) int {
 	}
 	return 1 << bits.Len(uint(n-1))
 }
+
+// ArgFold is the index of the first element of x that ReduceMax or ReduceMin, as r
+// says, folds x to, or of the first NaN; 0 and -0 are equal. It is -1 if x is empty.
+func ArgFold[T float32 | float64 | int64](r Reducer, x []T) int {
+	best := -1
+	for i, v := range x {
+		switch {
+		case best < 0:
+		case x[best] != x[best]:
+			return best
+		case v != v:
+		case r == ReduceMax && v > x[best]:
+		case r == ReduceMin && v < x[best]:
+		default:
+			continue
+		}
+		best = i
+	}
+	return best
+}
+
+// Scan sets dst, as long as x, to the folds of x up to each element, combined one
+// after the other, from the first to the last or back.
+func Scan[T device.Element](r Reducer, dst, x []T, back bool) {
+	combine := r.Prim().Func(device.DTypeOf[T]()).(func(T, T) T)
+	acc := Value[T](r.Identity(device.DTypeOf[T]()))
+	for i := range x {
+		if back {
+			i = len(x) - 1 - i
+		}
+		acc = combine(acc, x[i])
+		dst[i] = acc
+	}
+}

@@ -100,3 +100,35 @@ func TestLanesFor(t *testing.T) {
 		}
 	}
 }
+
+func TestArgFold(t *testing.T) {
+	nan, zero := math.NaN(), math.Copysign(0, -1)
+	for _, c := range []struct {
+		x                []float64
+		greatest, lowest int
+	}{
+		{nil, -1, -1}, {[]float64{nan}, 0, 0}, {[]float64{3, 1, 3, 1}, 0, 1}, {[]float64{2, nan, 5, nan}, 1, 1},
+		{[]float64{zero, 0}, 0, 0}, {[]float64{math.Inf(-1), math.Inf(-1)}, 0, 0}, {[]float64{1, math.Inf(1), math.Inf(-1)}, 1, 2},
+	} {
+		if greatest, lowest := ArgFold(ReduceMax, c.x), ArgFold(ReduceMin, c.x); greatest != c.greatest || lowest != c.lowest {
+			t.Errorf("%v: max at %d, min at %d, want %d and %d", c.x, greatest, lowest, c.greatest, c.lowest)
+		}
+	}
+}
+
+func TestScan(t *testing.T) {
+	x := []int64{1, 2, 3, 4}
+	for _, c := range []struct {
+		r    Reducer
+		back bool
+		want [4]int64
+	}{
+		{ReduceSum, false, [4]int64{1, 3, 6, 10}}, {ReduceSum, true, [4]int64{10, 9, 7, 4}}, {ReduceProd, true, [4]int64{24, 24, 12, 4}}, {ReduceMin, false, [4]int64{1, 1, 1, 1}},
+	} {
+		var got [4]int64
+		Scan(c.r, got[:], x, c.back)
+		if got != c.want {
+			t.Errorf("%v, back %v: %v, want %v", c.r, c.back, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package cpu
+
+import (
+	"sync"
+	"unsafe"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/pool"
+)
+
+func newGather(k *device.Kernel) (runner, error) {
+	if len(k.In) != 2 || k.In[0] != k.Out || k.In[1] != device.Int64 {
+		return nil, unsupported(k)
+	}
+	switch k.Out.Size() {
+	case 1:
+		return takeRows[uint8], nil
+	case 4:
+		return takeRows[uint32], nil
+	}
+	return takeRows[uint64], nil
+}
+
+func newScatterAdd(k *device.Kernel) (runner, error) {
+	if len(k.In) != 2 || k.In[0] != k.Out || k.In[1] != device.Int64 {
+		return nil, unsupported(k)
+	}
+	switch k.Out {
+	case device.Float32:
+		return scatterAdd[float32], nil
+	case device.Float64:
+		return scatterAdd[float64], nil
+	case device.Int64:
+		return scatterAdd[int64], nil
+	}
+	return nil, unsupported(k)
+}
+
+// A selection is what Gather and ScatterAdd iterate over: the axes along which
+// the index varies, and within them those of what one index selects.
+type selection struct {
+	index        view // the strides of the index over the outer axes
+	outer, inner view // those of the operand that is selected from
+	with, within view // those of the other, where it is not contiguous
+	count, width int  // how many indices, how many elements each selects
+	places       []int
+}
+
+var selections = sync.Pool{New: func() any { return new(selection) }}
+
+// newSelection splits the axes of c, with the strides of the operand that is
+// selected from and of the other one (nil: contiguous), and checks the indices.
+func newSelection(c *device.Command, from, other []int) (*selection, error) {
+	shape, index := c.Args.Shape, c.Args.Strides[2]
+	split := len(shape)
+	for split > 0 && (index[split-1] == 0 || shape[split-1] == 1) {
+		split--
+	}
+	if other == nil {
+		other = shape.Strides()
+	}
+	s := selections.Get().(*selection)
+	if !makeView(&s.index, shape[:split], index[:split]) ||
+		!makeView(&s.outer, shape[:split], from[:split]) || !makeView(&s.inner, shape[split:], from[split:]) ||
+		!makeView(&s.with, shape[:split], other[:split]) || !makeView(&s.within, shape[split:], other[split:]) {
+		selections.Put(s)
+		return nil, errRank(shape)
+	}
+	s.count, s.width = shape[:split].Size(), shape[split:].Size()
+	if err := s.find(c); err != nil {
+		selections.Put(s)
+		return nil, err
+	}
+	return s, nil
+}
+
+// find computes where what each index selects begins.
+func (s *selection) find(c *device.Command) error {
+	s.places = s.places[:0]
+	if s.width == 0 {
+		return nil
+	}
+	length, step, indices := c.Args.Ints[0], c.Args.Ints[1], whole[int64](c, 2)
+	for i := range s.count {
+		at := indices[c.Off[2]+s.index.offset(i)]
+		if at < -int64(length) || at >= int64(length) {
+			return &device.IndexError{Index: at, Length: length}
+		}
+		if at < 0 {
+			at += int64(length)
+		}
+		s.places = append(s.places, s.outer.offset(i)+int(at)*step)
+	}
+	return nil
+}
+
+// takeRows runs Gather for elements of the size of T.
+func takeRows[T uint8 | uint32 | uint64](c *device.Command) error {
+	if c.N <= 0 {
+		return nil
+	}
+	from := c.Args.Strides[1]
+	if from == nil {
+		from = c.Args.Shape.Strides()
+	}
+	s, err := newSelection(c, from, nil)
+	if err != nil {
+		return err
+	}
+	defer selections.Put(s)
+	var zero T
+	t := taking[T]{selection: s, src: whole[T](c, 1), off: c.Off[1], out: slice[T](pointer(c, 0, int(unsafe.Sizeof(zero)), c.N), c.N)}
+	if c.N <= grain {
+		t.run(0, s.count)
+	} else {
+		t.split()
+	}
+	return nil
+}
+
+// A taking is one Gather command.
+type taking[T any] struct {
+	*selection
+	src, out []T
+	off      int
+}
+
+func (t taking[T]) split() { pool.Run(t.count, grainOf(t.width), t.run) }
+
+func (t *taking[T]) run(lo, hi int) {
+	switch {
+	case t.width == 1:
+		for i := lo; i < hi; i++ {
+			t.out[i] = t.src[t.off+t.places[i]]
+		}
+	case t.inner.isContiguous():
+		for i := lo; i < hi; i++ {
+			copy(t.out[i*t.width:][:t.width], t.src[t.off+t.places[i]:][:t.width])
+		}
+	default:
+		for i := lo; i < hi; i++ {
+			gather(t.out[i*t.width:][:t.width], t.src, t.off+t.places[i], &t.inner, 0)
+		}
+	}
+}
+
+// scatterAdd runs ScatterAdd. An element of the output may be added to often, in
+// an order that is defined, so this is not split over the cores.
+func scatterAdd[T number](c *device.Command) error {
+	if c.N <= 0 {
+		return nil
+	}
+	out := operand[T](c, 0, c.N)
+	clear(out)
+	s, err := newSelection(c, c.Args.Strides[0], c.Args.Strides[1])
+	if err != nil {
+		return err
+	}
+	defer selections.Put(s)
+	src := whole[T](c, 1)
+	for i, place := range s.places {
+		at := c.Off[1] + s.with.offset(i)
+		if s.inner.isContiguous() && s.within.isContiguous() {
+			for j, v := range src[at:][:s.width] {
+				out[place+j] += v
+			}
+			continue
+		}
+		for j := range s.width {
+			out[place+s.inner.offset(j)] += src[at+s.within.offset(j)]
+		}
+	}
+	return nil
+}

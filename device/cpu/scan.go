@@ -1,0 +1,234 @@
+package cpu
+
+import (
+	"unsafe"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/kernel"
+	"github.com/asyncgen/asyncgen/device/pool"
+)
+
+// What goes along the reduced axes element by element, one result after the
+// other: the search for an extreme element, and running folds.
+
+// rows is the operand of such a command: as many rows as there are results.
+type rows[T device.Element] struct {
+	src           []T
+	off           int
+	kept, reduced view
+	n             int // how long a row is
+}
+
+// newRows is operand 1 of c over the axes of a Reduce command.
+func newRows[T device.Element](c *device.Command) (rows[T], error) {
+	shape, kept := c.Args.Shape, c.Args.Kept
+	strides := c.Args.Strides[1]
+	if strides == nil {
+		strides = shape.Strides()
+	}
+	x := rows[T]{off: c.Off[1], n: shape[kept:].Size()}
+	if !makeView(&x.kept, shape[:kept], strides[:kept]) || !makeView(&x.reduced, shape[kept:], strides[kept:]) {
+		return x, errRank(shape)
+	}
+	x.src = whole[T](c, 1)
+	return x, nil
+}
+
+// at is where row i begins.
+func (x *rows[T]) at(i int) int { return x.off + x.kept.offset(i) }
+
+// read copies row i to dst.
+func (x *rows[T]) read(dst []T, i int) {
+	if x.reduced.isContiguous() {
+		copy(dst, x.src[x.at(i):][:x.n])
+		return
+	}
+	gather(dst, x.src, x.at(i), &x.reduced, 0)
+}
+
+func newArgReduce(k *device.Kernel) (runner, error) {
+	r, ok := k.Body.(kernel.Reducer)
+	if !ok || r != kernel.ReduceMax && r != kernel.ReduceMin || len(k.In) != 1 || k.Out != device.Int64 {
+		return nil, unsupported(k)
+	}
+	switch k.In[0] {
+	case device.Float32:
+		return argReduce[float32](r), nil
+	case device.Float64:
+		return argReduce[float64](r), nil
+	case device.Int64:
+		return argReduce[int64](r), nil
+	}
+	return nil, unsupported(k)
+}
+
+func argReduce[T number](r kernel.Reducer) runner {
+	return func(c *device.Command) error {
+		if c.N <= 0 {
+			return nil
+		}
+		x, err := newRows[T](c)
+		if err != nil {
+			return err
+		}
+		s := argSearch[T]{rows: x, isMin: r == kernel.ReduceMin, out: operand[int64](c, 0, c.N)}
+		switch {
+		case s.n == 0:
+			fillSlice(s.out, -1)
+		case c.N*s.n <= grain:
+			s.run(0, c.N)
+		default:
+			s.split()
+		}
+		return nil
+	}
+}
+
+// An argSearch is one ArgReduce command.
+type argSearch[T number] struct {
+	rows[T]
+	isMin bool
+	out   []int64
+}
+
+func (s argSearch[T]) split() { pool.Run(len(s.out), grainOf(s.n), s.run) }
+
+// run computes the results from lo to hi-1.
+func (s *argSearch[T]) run(lo, hi int) {
+	inner := s.kept.rank - 1
+	if !s.reduced.isContiguous() && inner >= 0 && s.kept.strides[inner] == 1 {
+		s.columns(lo, hi)
+		return
+	}
+	mem := foldScratches.Get().(*foldScratch)
+	defer foldScratches.Put(mem)
+	for i := lo; i < hi; i++ {
+		s.out[i] = int64(s.one(slice[T](unsafe.Pointer(&mem.block), kernel.Block), s.at(i)))
+	}
+}
+
+// one searches the row that begins at src[at], block by block.
+func (s *argSearch[T]) one(mem []T, at int) int {
+	if s.reduced.isContiguous() {
+		return argOf(s.src[at:][:s.n], s.isMin)
+	}
+	best := -1
+	var value T
+	for start := 0; start < s.n; start += len(mem) {
+		block := mem[:min(len(mem), s.n-start)]
+		gather(block, s.src, at, &s.reduced, start)
+		i := argOf(block, s.isMin)
+		if best < 0 || beats(block[i], value, s.isMin) {
+			best, value = start+i, block[i]
+		}
+		if value != value {
+			break
+		}
+	}
+	return best
+}
+
+// columns searches rows that are neighbours in memory together.
+func (s *argSearch[T]) columns(lo, hi int) {
+	length := s.kept.dims[s.kept.rank-1]
+	var values [columns]T
+	for i := lo; i < hi; {
+		w := min(columns, length-i%length, hi-i)
+		at, best, out := s.at(i), values[:w], s.out[i:][:w]
+		copy(best, s.src[at:])
+		clear(out)
+		for k := 1; k < s.n; k++ {
+			for j, v := range s.src[at+s.reduced.offset(k):][:w] {
+				if beats(v, best[j], s.isMin) {
+					best[j], out[j] = v, int64(k)
+				}
+			}
+		}
+		i += w
+	}
+}
+
+// beats reports whether v is a better result than one that was found before it.
+func beats[T number](v, found T, isMin bool) bool {
+	return found == found && (v != v || isMin && v < found || !isMin && v > found)
+}
+
+// argOf is kernel.ArgFold of x, which is not empty.
+func argOf[T number](x []T, isMin bool) int {
+	best, value := 0, x[0]
+	if value != value {
+		return 0
+	}
+	if isMin {
+		for i, v := range x {
+			if !(v >= value) { // less or NaN
+				if best, value = i, v; v != v {
+					break
+				}
+			}
+		}
+		return best
+	}
+	for i, v := range x {
+		if !(v <= value) {
+			if best, value = i, v; v != v {
+				break
+			}
+		}
+	}
+	return best
+}
+
+func newScan(k *device.Kernel) (runner, error) {
+	r, ok := k.Body.(kernel.Reducer)
+	if !ok || len(k.In) != 1 || k.In[0] != k.Out || r.Prim().Func(k.Out) == nil {
+		return nil, unsupported(k)
+	}
+	switch k.Out {
+	case device.Float32:
+		return scan[float32](r), nil
+	case device.Float64:
+		return scan[float64](r), nil
+	case device.Int64:
+		return scan[int64](r), nil
+	}
+	return scan[bool](r), nil
+}
+
+func scan[T device.Element](r kernel.Reducer) runner {
+	return func(c *device.Command) error {
+		if c.N <= 0 {
+			return nil
+		}
+		x, err := newRows[T](c)
+		if err != nil {
+			return err
+		}
+		s := runningFold[T]{rows: x, r: r, back: c.Args.Ints[0] == 1, out: operand[T](c, 0, c.N)}
+		if c.N <= grain {
+			s.run(0, c.N/s.n)
+		} else {
+			s.split()
+		}
+		return nil
+	}
+}
+
+// A runningFold is one Scan command.
+type runningFold[T device.Element] struct {
+	rows[T]
+	r    kernel.Reducer
+	back bool
+	out  []T
+}
+
+func (s runningFold[T]) split() { pool.Run(len(s.out)/s.n, grainOf(s.n), s.run) }
+
+// run computes the rows from lo to hi-1, in place.
+func (s *runningFold[T]) run(lo, hi int) {
+	for i := lo; i < hi; i++ {
+		row := s.out[i*s.n:][:s.n]
+		s.read(row, i)
+		kernel.Scan(s.r, row, row, s.back)
+	}
+}
