@@ -29,6 +29,9 @@ func Explain(code string) (Explanation, bool) {
 	return explanations[i], true
 }
 
+// Explanations returns the explanations of all codes, in order.
+func Explanations() []Explanation { return slices.Clone(explanations) }
+
 // String is the page that a user reads.
 func (e Explanation) String() string {
 	first, second := "Refused:", "Rewritten:"

@@ -56,6 +56,9 @@ func TestExplain(t *testing.T) {
 		if !ok {
 			t.Fatalf("%s has no explanation", code)
 		}
+		if isRefusal := code >= "AG200" && code < "AG300" || code >= "AG900"; isRefusal != (e.Code.Class() != "") {
+			t.Errorf("%s has the class %q", code, e.Code.Class())
+		}
 		if page := e.String(); !strings.HasPrefix(page, code+": "+e.Title+"\n\n") || strings.Contains(page, "\n\n\n") {
 			t.Errorf("page of %s:\n%s", code, page)
 		}

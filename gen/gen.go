@@ -246,7 +246,7 @@ func (g *generator) check(pkg *load.Package, units []*unit) (wrong bool, err err
 				rewritten[g.keyOf(j)] = true
 			}
 		}
-		found = append(found, undone(u.text, pkg.Source(u.file).Text, pairs)...)
+		found = append(found, undone(u.text, pkg.Source(u.file).Text, pairs, g.known)...)
 	}
 	if len(found) == 0 && len(generated) > 0 {
 		found = recheck(pkg, generated, rewritten, g.known)
@@ -286,7 +286,7 @@ func (g *generator) takeBack(pkg *load.Package, units []*unit, m mismatch) bool 
 			g.result.Remarks = slices.DeleteFunc(g.result.Remarks, func(r Remark) bool {
 				return r.Verdict == Applied && r.Function == j.decl.Name.Name && r.Pos.Filename == pos.Filename
 			})
-			g.result.Remarks = append(g.result.Remarks, Remark{Code: plan.Diverged, Verdict: Refused, Pos: pos, Function: j.decl.Name.Name,
+			g.result.Remarks = append(g.result.Remarks, Remark{Code: plan.Diverged, Verdict: Refused, Class: plan.Diverged.Class(), Pos: pos, Function: j.decl.Name.Name,
 				Message: j.decl.Name.Name + " stays as it is: the check of its rewritten form failed, which is a mistake of asyncgen", Hint: m.text})
 			return true
 		}

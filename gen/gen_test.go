@@ -254,6 +254,8 @@ func TestBadInput(t *testing.T) {
 		"no body":             {"package p\n\n//asyncgen:kernel\nfunc F()\n", "F has no body to rewrite"},
 		"taken name":          {"package p\n\n//asyncgen:kernel\nfunc F() {}\n\nfunc FAsync() {}\n", "the generated function would be called FAsync, as the one at "},
 		"own name":            {"package p\n\n//asyncgen:kernel name=F\nfunc F() {}\n", "choose another with //asyncgen:kernel name="},
+		"spaced directive":    {"package p\n\n// asyncgen:kernel window=8\nfunc F() {}\n", "write //asyncgen:kernel window=8, without the space"},
+		"spaced effects":      {"package p\n\ntype T struct {\n\t// asyncgen:effects output\n\tF func()\n}\n", "write //asyncgen:effects output, without the space"},
 		"two directives":      {"package p\n\n//asyncgen:kernel\n//asyncgen:kernel\nfunc F() {}\n", "two //asyncgen:kernel directives on F"},
 	}
 	dir := newModule(t)

@@ -8,8 +8,10 @@ import (
 	"go/printer"
 	"go/token"
 	"go/types"
+	"strconv"
 	"strings"
 
+	"github.com/asyncgen/asyncgen/gen/internal/load"
 	"golang.org/x/tools/go/ast/astutil"
 )
 
@@ -24,12 +26,13 @@ type mismatch struct {
 // same effects happen in the same order. The undoing is done in the syntax of
 // the text and shares nothing with the code that wrote it. pairs maps the keys
 // of generated functions to those of the originals.
-func undone(text, source []byte, pairs map[string]string) []mismatch {
-	generated, err := declarations(text)
+// packages are those that the two files may import, by path.
+func undone(text, source []byte, pairs map[string]string, packages map[string]*types.Package) []mismatch {
+	generated, _, err := declarations(text, packages)
 	if err != nil {
 		return []mismatch{{"", err.Error()}}
 	}
-	originals, err := declarations(source)
+	originals, dots, err := declarations(source, packages)
 	if err != nil {
 		return []mismatch{{"", err.Error()}}
 	}
@@ -40,26 +43,54 @@ func undone(text, source []byte, pairs map[string]string) []mismatch {
 			found = append(found, mismatch{name, "it is missing"})
 			continue
 		}
-		if text := difference(g, o); text != "" {
+		if text := difference(g, o, dots); text != "" {
 			found = append(found, mismatch{name, text})
 		}
 	}
 	return found
 }
 
-// declarations returns the functions of a file by key.
-func declarations(text []byte) (map[string]*ast.FuncDecl, error) {
-	file, err := parser.ParseFile(token.NewFileSet(), "", text, parser.SkipObjectResolution)
+// declarations returns the functions of a file by key. What they use of other
+// packages is qualified by the path of the package, whatever the file calls it;
+// dots are the paths of those that it imports with a dot.
+func declarations(text []byte, packages map[string]*types.Package) (decls map[string]*ast.FuncDecl, dots map[string]bool, err error) {
+	file, err := parser.ParseFile(token.NewFileSet(), "", text, 0)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	decls := make(map[string]*ast.FuncDecl)
-	for _, d := range file.Decls {
-		if fn, ok := d.(*ast.FuncDecl); ok {
-			decls[key(fn)] = fn
+	decls, dots = make(map[string]*ast.FuncDecl), make(map[string]bool)
+	paths := make(map[string]string)
+	for _, imp := range file.Imports {
+		path, err := strconv.Unquote(imp.Path.Value)
+		if err != nil {
+			return nil, nil, err
 		}
+		name := load.ImportName(imp)
+		if p := packages[path]; p != nil && imp.Name == nil {
+			name = p.Name()
+		}
+		paths[name], dots[path] = path, name == "."
 	}
-	return decls, nil
+	free := make(map[*ast.Ident]bool) // not declared in the file
+	for _, id := range file.Unresolved {
+		free[id] = true
+	}
+	for _, d := range file.Decls {
+		fn, ok := d.(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		decls[key(fn)] = fn
+		ast.Inspect(fn, func(n ast.Node) bool {
+			if sel, ok := n.(*ast.SelectorExpr); ok {
+				if id, ok := sel.X.(*ast.Ident); ok && free[id] && paths[id.Name] != "" {
+					sel.X = ast.NewIdent(strconv.Quote(paths[id.Name]))
+				}
+			}
+			return true
+		})
+	}
+	return decls, dots, nil
 }
 
 // key names a function within its package.
@@ -71,9 +102,10 @@ func key(fn *ast.FuncDecl) string {
 }
 
 // difference returns how generated, undone, differs from original, or "".
-func difference(generated, original *ast.FuncDecl) string {
+// dots are the paths of the packages that the original imports with a dot.
+func difference(generated, original *ast.FuncDecl, dots map[string]bool) string {
 	u := &undoer{known: names(original), declared: bareDecls(original)}
-	got, want := plain(u.undo(generated)), plain(normal(original))
+	got, want := plain(normal(u.undo(generated), dots)), plain(normal(original, dots))
 	if got == want {
 		return ""
 	}
@@ -143,8 +175,8 @@ func plain(fn *ast.FuncDecl) string {
 
 // normal brings a function into the form in which functions are compared:
 // var x = v is x := v, a read whose value is not used is nothing, and the
-// package of ItemOf does not matter.
-func normal(fn *ast.FuncDecl) *ast.FuncDecl {
+// package of ItemOf does not matter. What dots has needs no qualifier.
+func normal(fn *ast.FuncDecl, dots map[string]bool) *ast.FuncDecl {
 	return astutil.Apply(fn, nil, func(c *astutil.Cursor) bool {
 		switch n := c.Node().(type) {
 		case *ast.DeclStmt:
@@ -166,6 +198,8 @@ func normal(fn *ast.FuncDecl) *ast.FuncDecl {
 		case *ast.SelectorExpr:
 			if n.Sel.Name == "ItemOf" || n.Sel.Name == "SliceOf" {
 				n.X = ast.NewIdent("_")
+			} else if id, ok := n.X.(*ast.Ident); ok && strings.HasPrefix(id.Name, `"`) && dots[strings.Trim(id.Name, `"`)] {
+				c.Replace(n.Sel)
 			}
 		case *ast.Ident: // imported with a dot
 			if c.Name() != "Sel" && (n.Name == "ItemOf" || n.Name == "SliceOf") {
@@ -246,7 +280,7 @@ func (u *undoer) undo(fn *ast.FuncDecl) *ast.FuncDecl {
 		}
 		return true
 	}).(*ast.FuncDecl)
-	return normal(fn)
+	return fn
 }
 
 // learn records what a definition of a new name stands for.

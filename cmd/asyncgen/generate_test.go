@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/asyncgen/asyncgen/analysis"
 	"github.com/asyncgen/asyncgen/gen"
 )
 
@@ -173,7 +174,19 @@ func TestExplain(t *testing.T) {
 	if stdout, _, exit := asyncgen(t, "explain", "at001"); exit != exitOK || !strings.HasPrefix(stdout, "AT001: ") {
 		t.Errorf("explain at001 exits with %d:\n%s", exit, stdout)
 	}
-	for _, args := range [][]string{{"explain"}, {"explain", "AG000"}, {"explain", "AG201", "AG202"}} {
+	list, _, exit := asyncgen(t, "explain")
+	for _, page := range gen.Explanations() {
+		if exit != exitOK || !strings.Contains(list, fmt.Sprintf("\n  %s  %s\n", page.Code, page.Title)) {
+			t.Errorf("explain does not list %s, and exits with %d:\n%s", page.Code, exit, list)
+		}
+	}
+	rules, _, _ := asyncgen(t, "help", "vet")
+	for _, a := range analysis.Suite {
+		if line := "\n  " + a.Name + "  "; !strings.Contains(list, line) || !strings.Contains(rules, line) {
+			t.Errorf("explain or help vet does not list %s:\n%s\n%s", a.Name, list, rules)
+		}
+	}
+	for _, args := range [][]string{{"explain", "AG000"}, {"explain", "AG201", "AG202"}} {
 		oneLine(t, exitTrouble, args...)
 	}
 }

@@ -50,7 +50,7 @@ func commands() []command {
 		{"run", "[go flags] PACKAGE [args]", "go run, with rewritten sources", overlaid("run")},
 		{"build", "[go flags] [packages]", "go build, with rewritten sources", overlaid("build")},
 		{"test", "[go flags] [packages]", "go test, with rewritten sources", overlaid("test")},
-		{"explain", "CODE", "what a rule or a remark means, with examples", explain},
+		{"explain", "[CODE]", "what a rule or a remark means, with examples", explain},
 		{"help", "[COMMAND]", "list the commands, or explain one", help},
 		{"version", "", "print the version of asyncgen and of Go", version},
 	}

@@ -20,7 +20,10 @@ suppressed by a comment, on the line or the line above:
 	//asyncgen:ignore AT001 reason
 
 The same rules run as "go vet -vettool=$(which asyncgen)" and, with their
-safe fixes, as "go fix -fixtool=$(which asyncgen)".`)
+safe fixes, as "go fix -fixtool=$(which asyncgen)".
+
+Rules:
+`+ruleList())
 	asJSON := fs.Bool("json", false, "print the findings as JSON")
 	fix := fs.Bool("fix", false, "apply the safe fixes instead of reporting")
 	diff := fs.Bool("diff", false, "with -fix, print what would change instead of changing it")

@@ -58,7 +58,7 @@ func (a *attempt) refusal(s *plan.Stmt, r refuse) plan.Remark {
 		pos, what = r.read.Expr.Pos(), r.read.What()+" can't come later"
 	}
 	return plan.Remark{
-		Code: r.Code, Verdict: plan.Refused, Pos: a.position(pos), Function: a.f.Decl.Name.Name,
+		Code: r.Code, Verdict: plan.Refused, Class: r.Code.Class(), Pos: a.position(pos), Function: a.f.Decl.Name.Name,
 		Message: what + ": " + titles[r.Code],
 		Because: append(r.via, plan.Related{Pos: a.position(r.Pos), Text: "it " + r.Text}),
 		Hint:    r.Hint,

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,6 +48,10 @@ type directiveError struct {
 // first three.
 var known = []string{"kernel", "pure", "effects", "ignore", "api"}
 
+// spaced finds comments that would be directives without the space after the slashes, and
+// not sentences that begin with the name of one.
+var spaced = regexp.MustCompile(`^//[ \t]+asyncgen:(kernel(?:[ \t]+(?:strict|\w+=\S*))*|pure|effects(?:[ \t]+(?:output|input|device|none))+)[ \t]*$`)
+
 // directives collects what the //asyncgen: comments of a file say.
 type directives struct {
 	kernels map[*ast.FuncDecl]*Kernel
@@ -76,6 +81,9 @@ func (d *directives) scan(file *ast.File) {
 		for _, c := range group.List {
 			if dir, ok := parse(c); ok && !claimed[c] {
 				d.misplaced(dir)
+			}
+			if m := spaced.FindStringSubmatch(c.Text); m != nil {
+				d.errorf(c.Slash, "%q is no directive: write //asyncgen:%s, without the space", c.Text, m[1])
 			}
 		}
 	}

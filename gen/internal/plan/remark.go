@@ -68,11 +68,47 @@ func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil 
 
 var _ encoding.TextMarshaler = Verdict(0)
 
+// A Class says who can do something about a refusal.
+type Class string
+
+// The classes.
+const (
+	UserFixable     Class = "user-fixable"     // the loop can be written in another way
+	NeedsAnnotation Class = "needs-annotation" // or it can be said what a function does
+	NotYet          Class = "not-yet"          // the generator may learn it
+	Fundamental     Class = "fundamental"      // what the loop says, no order but its own keeps
+	Mistake         Class = "mistake"          // of asyncgen
+)
+
+var classes = map[Code]Class{
+	FeedsDevice:    NotYet,
+	DecidesExit:    NotYet,
+	DecidesDevice:  NotYet,
+	UnknownEffects: NeedsAnnotation,
+	Blocks:         Fundamental,
+	SharedMemory:   UserFixable,
+	OnlyNow:        UserFixable,
+	WaitsInside:    UserFixable,
+	DeferInLoop:    UserFixable,
+	Timing:         Fundamental,
+	Jumps:          UserFixable,
+	ReadsCell:      UserFixable,
+	SwitchedOff:    UserFixable,
+	Entangled:      UserFixable,
+	LoopHeader:     NotYet,
+	Exempt:         UserFixable,
+	Diverged:       Mistake,
+}
+
+// Class returns the class of refusals with the code c, or "" if c is not one of a refusal.
+func (c Code) Class() Class { return classes[c] }
+
 // A Remark tells what was done with one read or one loop, and why.
 type Remark struct {
 	Code     Code           `json:"code"`
 	Rule     string         `json:"rule,omitempty"` // the rewrite: "R1"
 	Verdict  Verdict        `json:"verdict"`
+	Class    Class          `json:"class,omitempty"` // of what is refused
 	Pos      token.Position `json:"pos"`
 	Function string         `json:"function"`
 	Message  string         `json:"message"`
