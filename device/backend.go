@@ -14,6 +14,9 @@ import (
 // several goroutines has seen to it that the commands do not depend on each
 // other.
 //
+// A device may be lost: it stays so. Then Alloc, Submit and Wait return errors that wrap ErrLost, Done
+// reports true, and Failure returns such an error for commands that had not finished. Nothing touches their buffers any more.
+//
 // All methods may be called from several goroutines.
 type Backend interface {
 	// Alloc returns a buffer of at least bytes bytes with undefined contents,
@@ -37,7 +40,8 @@ type Backend interface {
 	Failure(t Ticket) error
 	// Caps says what the device promises. It never changes.
 	Caps() Caps
-	// Close waits for what was submitted and gives the device up.
+	// Close waits for what was submitted and gives the device up: from then on Alloc and Submit return errors that wrap
+	// ErrClosed. What was computed is as good as before. Closing again does nothing.
 	Close() error
 }
 

@@ -59,6 +59,7 @@ var registry struct {
 	drivers []Driver
 	opened  []*state
 	def     *state
+	onOpen  []func(name string, b Backend) (Backend, error)
 }
 
 // Register adds a driver. It is called from init functions; a name that is
@@ -73,6 +74,14 @@ func Register(d Driver) {
 	}
 	registry.drivers = append(registry.drivers, d)
 	slices.SortFunc(registry.drivers, func(a, b Driver) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// OnOpen has f replace the backend of each device that is opened from now on. It is for packages that wrap
+// the devices of a program which does not know of it, and is called from init functions.
+func OnOpen(f func(name string, b Backend) (Backend, error)) {
+	registry.mu.Lock()
+	defer registry.mu.Unlock()
+	registry.onOpen = append(registry.onOpen, f)
 }
 
 // Open returns the device with the given name: "cpu", "sim:0", or "" for the
@@ -118,6 +127,11 @@ func openLocked(name string) (*state, error) {
 			}
 		}
 		b, err := drv.Open(i)
+		for _, f := range registry.onOpen {
+			if err == nil {
+				b, err = f(full, b)
+			}
+		}
 		if err != nil {
 			return nil, fmt.Errorf("device: open %s: %w", full, err)
 		}

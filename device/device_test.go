@@ -18,9 +18,11 @@ type fakeBackend struct {
 // withDrivers runs a test with a registry of its own.
 func withDrivers(t *testing.T, drivers ...Driver) {
 	saved := registry.drivers
-	savedOpened, savedDefault := registry.opened, registry.def
-	registry.drivers, registry.opened, registry.def = nil, nil, nil
-	t.Cleanup(func() { registry.drivers, registry.opened, registry.def = saved, savedOpened, savedDefault })
+	savedOpened, savedDefault, savedOnOpen := registry.opened, registry.def, registry.onOpen
+	registry.drivers, registry.opened, registry.def, registry.onOpen = nil, nil, nil, nil
+	t.Cleanup(func() {
+		registry.drivers, registry.opened, registry.def, registry.onOpen = saved, savedOpened, savedDefault, savedOnOpen
+	})
 	for _, d := range drivers {
 		Register(d)
 	}
@@ -62,6 +64,38 @@ func TestOpen(t *testing.T) {
 	wrapped := Wrap("cpu", KindCPU, &fakeBackend{})
 	if wrapped == mustOpen(t, "cpu") || wrapped.Name() != "cpu" {
 		t.Error("Wrap does not give a device of its own")
+	}
+}
+
+// What OnOpen replaces is the device that everybody gets.
+func TestOnOpen(t *testing.T) {
+	withDrivers(t, driver("sim", KindSimulated, 3), driver("cpu", KindCPU, 1))
+	before := mustOpen(t, "sim:0")
+	type wrapper struct {
+		Backend
+		name string
+	}
+	OnOpen(func(name string, b Backend) (Backend, error) {
+		if name == "sim:2" {
+			return nil, errors.New("not this one")
+		}
+		return &wrapper{b, name}, nil
+	})
+	OnOpen(func(_ string, b Backend) (Backend, error) { return &wrapper{b, "outer"}, nil })
+	if _, ok := mustOpen(t, "sim:0").Backend().(*fakeBackend); !ok || mustOpen(t, "sim:0") != before {
+		t.Error("a device that was open has changed")
+	}
+	for _, d := range []Device{mustOpen(t, "sim:1"), CPU(), Default()} {
+		outer, ok := d.Backend().(*wrapper)
+		if !ok || outer.name != "outer" || outer.Backend.(*wrapper).name != d.Name() {
+			t.Errorf("the backend of %v is %+v", d, d.Backend())
+		}
+	}
+	if CPU() != mustOpen(t, "cpu") || Default() != CPU() {
+		t.Error("the device was opened twice")
+	}
+	if _, err := Open("sim:2"); err == nil || err.Error() != "device: open sim:2: not this one" {
+		t.Errorf("the error is %v", err)
 	}
 }
 

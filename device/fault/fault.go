@@ -3,6 +3,16 @@
 // submission, a wait, or a command. Which call it is depends on a number or on a
 // seed, so a failure that was found can be had again.
 //
+// Tests wrap a backend with [New] and say with [Backend.Arm] what goes wrong. A whole program
+// is tried without a change to it: in a build with a file more,
+//
+//	package main
+//
+//	import _ "github.com/asyncgen/asyncgen/device/fault"
+//
+// ASYNCGEN_FAULT says what goes wrong, see [Parse], on each device that the program
+// opens. In other builds the variable means nothing.
+//
 // It wraps any device.Backend. It does not decide which failures a real device can
 // have; whoever uses it does.
 package fault
@@ -45,22 +55,39 @@ const (
 	Fail  Kind = iota // it returns an error
 	Panic             // it panics with an error. A command of a device with a queue fails instead: it runs on no goroutine of ours
 	Delay             // it succeeds, after other goroutines had their turn
+	Lose              // it returns an error that wraps device.ErrLost, and from then on the device is lost
 )
 
-var kinds = [...]string{Fail: "fail", Panic: "panic", Delay: "delay"}
+var kinds = [...]string{Fail: "fail", Panic: "panic", Delay: "delay", Lose: "lose"}
 
 // String is the name of the kind.
 func (k Kind) String() string { return kinds[k] }
 
 // Faults say which calls go wrong, and how. The zero Faults are none.
 type Faults struct {
-	Call Call
-	Kind Kind
-	N    int64   // the N-th such call since Arm, from 1; 0: none
-	Rate float64 // and every one with this probability
-	Seed uint64  // of the draws
-	Err  error   // what the error wraps; nil: ErrInjected
+	Call   Call
+	Kind   Kind
+	Kernel string  // of a Command: only those with a kernel of this name count; "": all
+	N      int64   // the N-th such call since Arm, from 1; 0: none
+	Rate   float64 // and every one with this probability
+	Seed   uint64  // of the draws
+	Err    error   // what the error wraps; nil: ErrInjected
 }
+
+// An Error is what a call fails, or panics, with.
+type Error struct {
+	Call   Call
+	N      int64  // it was the N-th that counts
+	Kernel string // of a Command
+	Size   int64  // of a Command, in elements; of an Alloc, in bytes
+	Err    error  // the cause
+}
+
+// Error names the call and the cause.
+func (e *Error) Error() string { return fmt.Sprintf("fault: %v %d: %v", e.Call, e.N, e.Err) }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
 
 // delay is how often a delayed call lets others go first.
 const delay = 100
@@ -77,6 +104,10 @@ type Backend struct {
 	fired  int64
 	failed map[device.Ticket]error // commands of a device with a queue
 	late   map[device.Ticket]int   // how often Done still says no
+	lost   error                   // why the device is; nil: it is there
+	from   device.Ticket           // of the first command that was lost
+	last   device.Ticket           // submitted
+	struck func(*Error)            // nil: nobody wants to know; not guarded
 }
 
 // New returns a backend that does as b does until it is armed.
@@ -84,7 +115,7 @@ func New(b device.Backend) *Backend {
 	return &Backend{Backend: b, failed: map[device.Ticket]error{}, late: map[device.Ticket]int{}}
 }
 
-// Arm replaces the faults that are in place, and begins to count anew.
+// Arm replaces the faults that are in place, and begins to count anew. A device that was lost stays so.
 func (b *Backend) Arm(f Faults) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -102,11 +133,14 @@ func (b *Backend) Fired() int64 {
 func (b *Backend) Memory() *device.Allocator { return device.MemoryOf(b.Backend) }
 
 // draw counts a call. If it is to go wrong, it returns the error to fail with.
-func (b *Backend) draw(c Call) (Kind, error) {
+func (b *Backend) draw(c Call, kernel string, size int64) (Kind, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.lost != nil {
+		return Lose, b.lost
+	}
 	f := &b.faults
-	if f.Call != c {
+	if f.Call != c || f.Kernel != "" && f.Kernel != kernel {
 		return 0, nil
 	}
 	b.count++
@@ -118,12 +152,19 @@ func (b *Backend) draw(c Call) (Kind, error) {
 	if cause == nil {
 		cause = ErrInjected
 	}
-	return f.Kind, fmt.Errorf("fault: %v %d: %w", c, b.count, cause)
+	if f.Kind == Lose {
+		cause = fmt.Errorf("%w: %w", device.ErrLost, cause)
+	}
+	err := &Error{c, b.count, kernel, size, cause}
+	if b.struck != nil {
+		b.struck(err)
+	}
+	return f.Kind, err
 }
 
 // strike does what the next call of c has to suffer, at once.
-func (b *Backend) strike(c Call) error {
-	kind, err := b.draw(c)
+func (b *Backend) strike(c Call, kernel string, size int64) error {
+	kind, err := b.draw(c, kernel, size)
 	switch {
 	case err == nil:
 		return nil
@@ -134,13 +175,29 @@ func (b *Backend) strike(c Call) error {
 			runtime.Gosched()
 		}
 		return nil
+	case kind == Lose:
+		b.lose(err)
 	}
 	return err
 }
 
+// lose makes the device a lost one. What was submitted before finishes, as nobody must touch the buffers of what
+// does not.
+func (b *Backend) lose(err error) {
+	b.mu.Lock()
+	last := b.last
+	if b.lost == nil {
+		b.lost, b.from = err, last+1
+	}
+	b.mu.Unlock()
+	if !b.Backend.Caps().Synchronous {
+		b.Backend.Wait(context.Background(), last) // a valid ticket, no context: no error
+	}
+}
+
 // Alloc is the wrapped backend's, or fails.
 func (b *Backend) Alloc(bytes int64) (*device.Buffer, error) {
-	if err := b.strike(Alloc); err != nil {
+	if err := b.strike(Alloc, "", bytes); err != nil {
 		return nil, err
 	}
 	return b.Backend.Alloc(bytes)
@@ -148,7 +205,7 @@ func (b *Backend) Alloc(bytes int64) (*device.Buffer, error) {
 
 // Wait is the wrapped backend's, or fails.
 func (b *Backend) Wait(ctx context.Context, t device.Ticket) error {
-	if err := b.strike(Wait); err != nil {
+	if err := b.strike(Wait, "", 0); err != nil {
 		return err
 	}
 	if err := b.Backend.Wait(ctx, t); err != nil {
@@ -167,7 +224,7 @@ func (b *Backend) arrive(t device.Ticket) {
 
 // Submit is the wrapped backend's, or fails as a whole, or one of its commands does.
 func (b *Backend) Submit(cmds []device.Command) (device.Ticket, error) {
-	if err := b.strike(Submit); err != nil {
+	if err := b.strike(Submit, "", 0); err != nil {
 		return 0, err
 	}
 	if b.Backend.Caps().Synchronous {
@@ -176,50 +233,74 @@ func (b *Backend) Submit(cmds []device.Command) (device.Ticket, error) {
 	// The tickets of commands that go wrong are known only afterwards, but nobody asks for them before.
 	hit := make([]error, len(cmds))
 	var kinds []Kind
+	var lost error
 	for i := range cmds {
-		var kind Kind
-		kind, hit[i] = b.draw(Command)
-		kinds = append(kinds, kind)
+		kind, err := b.draw(Command, cmds[i].Kernel.Name, int64(cmds[i].N))
+		if err != nil && kind == Lose {
+			cmds, lost = cmds[:i], err
+			break
+		}
+		kinds, hit[i] = append(kinds, kind), err
 	}
-	last, err := b.Backend.Submit(cmds)
+	last, err := b.submit(cmds)
 	if err != nil {
 		return last, err
 	}
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	for i, err := range hit {
+	for i := range cmds {
 		t := last - device.Ticket(len(cmds)-1-i)
 		switch {
-		case err == nil:
+		case hit[i] == nil:
 		case kinds[i] == Delay:
 			b.late[t] = delay
 		default:
-			b.failed[t] = err
+			b.failed[t] = hit[i]
 		}
 	}
-	return last, nil
+	b.last = last
+	b.mu.Unlock()
+	if lost != nil {
+		b.lose(lost)
+	}
+	return last + device.Ticket(len(hit)-len(cmds)), nil // the rest is not executed, but has tickets
+}
+
+// submit is the wrapped backend's Submit, also of no commands.
+func (b *Backend) submit(cmds []device.Command) (device.Ticket, error) {
+	if len(cmds) > 0 {
+		return b.Backend.Submit(cmds)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.last, nil
 }
 
 // run runs commands up to the first that goes wrong.
 func (b *Backend) run(cmds []device.Command) (last device.Ticket, err error) {
 	for i := range cmds {
-		if err := b.strike(Command); err != nil {
+		if err := b.strike(Command, cmds[i].Kernel.Name, int64(cmds[i].N)); err != nil {
 			return last, err
 		}
 		if last, err = b.Backend.Submit(cmds[i : i+1]); err != nil {
 			return last, err
 		}
+		b.mu.Lock()
+		b.last = max(b.last, last)
+		b.mu.Unlock()
 	}
 	return last, nil
 }
 
 // Done is the wrapped backend's, or false for a while after that.
 func (b *Backend) Done(t device.Ticket) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.lost != nil && t >= b.from {
+		return true
+	}
 	if !b.Backend.Done(t) {
 		return false
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	done := true
 	for late := range b.late {
 		if late <= t {
@@ -236,6 +317,9 @@ func (b *Backend) Done(t device.Ticket) bool {
 func (b *Backend) Failure(t device.Ticket) error {
 	b.mu.Lock()
 	err := b.failed[t]
+	if b.lost != nil && t >= b.from {
+		err = b.lost
+	}
 	b.mu.Unlock()
 	if err != nil {
 		return err

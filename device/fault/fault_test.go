@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/asyncgen/asyncgen/device"
@@ -86,6 +87,12 @@ func TestFaults(t *testing.T) {
 		{Faults{Call: Command, N: 3, Kind: Panic}, "[Submit panicked]", "[command 2]"},
 		{Faults{Call: Command, Rate: 1}, "[Submit]", "[command 0 command 1 command 2]"},
 		{Faults{Call: Command, Rate: 1, Kind: Delay}, "[]", "[]"},
+		{Faults{Call: Alloc, N: 1, Kind: Lose}, "[Alloc]", "[Alloc]"},
+		{Faults{Call: Submit, N: 1, Kind: Lose}, "[Submit]", "[Submit]"},
+		{Faults{Call: Wait, N: 1, Kind: Lose}, "[Wait Wait]", "[Wait Wait]"},
+		{Faults{Call: Command, N: 2, Kind: Lose}, "[Submit]", "[Wait Wait command 1 command 2]"},
+		{Faults{Call: Command, Kernel: "fill", N: 2}, "[Submit]", "[command 1]"},
+		{Faults{Call: Command, Kernel: "add", N: 2}, "[]", "[]"},
 		{Faults{Call: Alloc, N: 1, Err: device.ErrOutOfMemory}, "[fault: Alloc 1: out of device memory]", "[fault: Alloc 1: out of device memory]"},
 	} {
 		b := New(cpu.New())
@@ -100,6 +107,94 @@ func TestFaults(t *testing.T) {
 		}
 		if live := b.Memory().Stats().Live; live != 0 {
 			t.Errorf("%+v: %d bytes are lost", test.faults, live)
+		}
+	}
+}
+
+// A lost device stays lost, says that everything is done, and gives its memory back.
+func TestLost(t *testing.T) {
+	for name, open := range map[string]func() device.Backend{
+		"cpu": func() device.Backend { return cpu.New() },
+		"sim": func() device.Backend { return sim.New(sim.Options{}) },
+	} {
+		for _, call := range []Call{Alloc, Submit, Command, Wait} {
+			b := New(open())
+			buf, err := b.Alloc(8000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fill := device.Command{Kernel: device.NewKernel("fill", device.Fill, nil, device.Int64), N: 1000}
+			fill.Buf[0] = buf
+			cmds := []device.Command{fill, fill, fill}
+			last, err := b.Submit(cmds)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.Arm(Faults{Call: call, Kind: Lose, N: 1})
+			more := last
+			switch call {
+			case Alloc:
+				_, err = b.Alloc(8)
+			case Wait:
+				err = b.Wait(context.Background(), last)
+			default:
+				if more, err = b.Submit(cmds); err == nil {
+					err = b.Failure(more)
+				}
+			}
+			var struck *Error
+			if !errors.Is(err, device.ErrLost) || !errors.Is(err, ErrInjected) || !errors.As(err, &struck) || struck.Call != call || struck.N != 1 {
+				t.Errorf("%s, %v: %v", name, call, err)
+			}
+			if call == Command && (struck.Kernel != "fill" || struck.Size != 1000) || call == Alloc && struck.Size != 8 {
+				t.Errorf("%s, %v: %+v", name, call, struck)
+			}
+			for range 2 {
+				_, allocErr := b.Alloc(8)
+				_, submitErr := b.Submit(cmds)
+				waitErr := b.Wait(context.Background(), last)
+				if allocErr != err || submitErr != err || waitErr != err {
+					t.Errorf("%s, %v: afterwards %v, %v and %v", name, call, allocErr, submitErr, waitErr)
+				}
+				if !b.Done(last) || !b.Done(more) {
+					t.Errorf("%s, %v: a lost device is not done", name, call)
+				}
+				b.Arm(Faults{}) // brings nothing back
+			}
+			if err := b.Failure(last); err != nil {
+				t.Errorf("%s, %v: what was done before is lost: %v", name, call, err)
+			}
+			if b.Fired() != 0 {
+				t.Errorf("%s, %v: a lost device has failed %d times more", name, call, b.Fired())
+			}
+			b.Free(buf)
+			if live := b.Memory().Stats().Live; live != 0 {
+				t.Errorf("%s, %v: %d bytes are lost", name, call, live)
+			}
+			if err := b.Close(); err != nil {
+				t.Errorf("%s, %v: Close: %v", name, call, err)
+			}
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	got, err := Parse("call=Command,kind=lose, kernel=MatMul,n=2,rate=0.5,seed=3,device=sim:0,log=x.txt")
+	want := Settings{Faults{Call: Command, Kind: Lose, Kernel: "MatMul", N: 2, Rate: 0.5, Seed: 3}, "sim:0", "x.txt"}
+	if err != nil || got != want {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+	for settings, want := range map[string]string{
+		"":                      "there are call",
+		"call=":                 "not one of Alloc Submit Wait Command",
+		"call=alloc":            "not one of Alloc Submit Wait Command",
+		"call=Alloc,kind=break": "not one of fail panic delay lose",
+		"call=Alloc,n=x":        `"n=x"`,
+		"call=Alloc,calls=1":    "there are call",
+		"n=1":                   "no call",
+	} {
+		if _, err := Parse(settings); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", settings, err, want)
 		}
 	}
 }

@@ -9,7 +9,7 @@
 // own gets them in order (queue.go). Streams meet at copies (link.go). Whoever
 // waits helps to execute, but only what it waits for (wait.go); so does a producer when too much is in
 // flight (bounds.go). An operation that fails spoils what it writes; dependents are skipped and
-// carry the same first cause (errors.go). Operations that a loop enqueues past a test can be
+// carry the same first cause (errors.go); so is everything on a device that is lost (lost.go). Operations that a loop enqueues past a test can be
 // taken back (guess.go); one may belong to a scope, which can be waited for and can end without
 // the rest (scope.go). Memory is allocated when an operation runs, and given back
 // when the collector finds that nothing refers to it (memory.go). What was waited for, and on which
@@ -72,9 +72,9 @@ type Engine struct {
 	streams  atomic.Pointer[[]*stream] // by device.Device.Index; entries may be nil
 	host     atomic.Pointer[stream]    // where staging memory of copies lives; runs nothing
 	all      atomic.Pointer[[]*stream] // those there are
-	mu       sync.Mutex                // guards the making of streams, made and closed
+	mu       sync.Mutex                // guards the making of streams, made, and changes of closed
 	made     uint16
-	closed   bool
+	closed   atomic.Bool
 	crossing sync.Mutex // held while the two ends of a link are enqueued, see link.go
 	naive    sync.Mutex // in mode Naive: held while an operation runs
 	shuffler *shuffler  // in mode Shuffle
@@ -261,17 +261,17 @@ func (e *Engine) SetLimit(bytes int64) {
 // Limit returns what SetLimit has set.
 func (e *Engine) Limit() int64 { return e.limit.Load() }
 
-// Close waits for all work and stops the workers. The engine must not be used any more;
-// storages keep their contents. Errors that no WaitAll has returned are returned.
+// Close waits for all work and stops the workers. Errors that no WaitAll has returned are returned. Storages keep
+// their contents, and errors, and can be read and released; enqueueing anything panics. Closing again does nothing.
 func (e *Engine) Close() error {
 	var err error
 	AllowSync(func() { err = e.WaitAll(context.Background()) })
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.closed {
+	if e.closed.Load() {
 		return err
 	}
-	e.closed = true
+	e.closed.Store(true)
 	for _, st := range e.allStreams() {
 		st.close()
 	}
@@ -296,7 +296,7 @@ func (e *Engine) makeStream(d device.Device) *stream {
 	if i < len(old) && old[i] != nil {
 		return old[i]
 	}
-	if e.closed {
+	if e.closed.Load() {
 		panic(usedAfterClose)
 	}
 	all := make([]*stream, max(len(old), i+1))

@@ -105,8 +105,11 @@ func caught(err *error) {
 
 // failed notes that the operation at seq has failed and returns what its outputs will carry.
 func (st *stream) failed(r *record, seq uint64, err error) *OpError {
+	if errors.Is(err, device.ErrLost) {
+		return st.lose(r, seq, err)
+	}
 	e := st.opError(r, err)
-	r.guess.failed(st, []root{{r.order, seq, e, r.scope}}, 0)
+	r.guess.failed(st, []root{{r.order, seq, e, r.scope, false}}, 0)
 	return e
 }
 
@@ -134,6 +137,7 @@ type root struct {
 	order, seq uint64
 	err        *OpError
 	scope      *device.Scope // that the operation belonged to, or nil
+	loss       bool          // err is the loss of the device, which all operations after it meet
 }
 
 func (a root) compare(b root) int {
@@ -152,6 +156,9 @@ func (r *roots) add(list []root, more int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, x := range list {
+		if x.loss && !r.replace(x) {
+			continue
+		}
 		if at, _ := slices.BinarySearchFunc(r.list, x, root.compare); at < maxRoots {
 			r.list = slices.Insert(r.list, at, x)
 		} else {
@@ -163,6 +170,19 @@ func (r *roots) add(list []root, more int) {
 		}
 	}
 	r.more += more
+}
+
+// replace takes out the failure that x repeats, unless that is the earlier one of the two. It reports whether x is to be added.
+func (r *roots) replace(x root) bool {
+	i := slices.IndexFunc(r.list, func(have root) bool { return have.err == x.err && have.scope == x.scope })
+	switch {
+	case i < 0:
+		return true
+	case x.compare(r.list[i]) >= 0:
+		return false
+	}
+	r.list = slices.Delete(r.list, i, i+1)
+	return true
 }
 
 // take takes all failures, or, if s is not nil, those that belong to it.
@@ -195,6 +215,12 @@ func joinRoots(streams []*stream, s *device.Scope) error {
 		more += m
 	}
 	slices.SortFunc(all, root.compare)
+	seen := map[*OpError]bool{}
+	all = slices.DeleteFunc(all, func(x root) bool { // several scopes may have met one loss
+		again := x.loss && seen[x.err]
+		seen[x.err] = true
+		return again
+	})
 	if len(all) > maxRoots {
 		more += len(all) - maxRoots
 		all = all[:maxRoots]

@@ -113,6 +113,9 @@ func (e *Engine) enqueueLinked(st *stream, op *Op, foreign *Storage, access uint
 		e.enqueueOn(st, op, 1, pc)
 		return
 	}
+	if e.closed.Load() {
+		panic(usedAfterClose) // not with crossing held
+	}
 	if e.watcher.on.Load() {
 		e.watcher.tell(op, 1, pc)
 	}

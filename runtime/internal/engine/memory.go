@@ -83,7 +83,7 @@ func (e *Engine) Release(storages ...*Storage) {
 			continue // part of the handle
 		}
 		op := Op{Cmd: device.Command{Kernel: releases}, Operands: [device.MaxOperands]*Storage{s}}
-		if e.mode == Naive {
+		if e.mode == Naive || e.closed.Load() { // nothing runs
 			e.naive.Lock()
 			s.drop()
 			s.err.Store(errReleased)

@@ -11,12 +11,18 @@ func (st *stream) runNow(op *Op, writes uint8, pc uintptr) {
 	e := st.e
 	e.naive.Lock()
 	defer e.naive.Unlock()
+	if e.closed.Load() {
+		panic(usedAfterClose)
+	}
 	seq := st.instant // not tail: the ring is its executor's, which would run what it finds there
 	st.instant++
 	r := new(record)
 	r.fill(op, writes, pc)
 	r.order, r.guess = e.order(st), e.guess()
-	if r.fail = st.skips(r); r.fail == nil {
+	if r.fail = st.skips(r); r.fail == nil && st.lost.Load() != nil {
+		r.fail = st.lose(r, seq, nil)
+		e.skippedNow.Add(1)
+	} else if r.fail == nil {
 		if err := st.complete(r); err != nil {
 			r.fail = st.failed(r, seq, err)
 		}

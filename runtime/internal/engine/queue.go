@@ -102,6 +102,8 @@ func (q *queue) submitSome(most int) bool {
 		var c device.Command
 		if r.refused = r.cancelled(); r.refused != nil {
 			r.withdrawn = true
+		} else if lost := q.st.lost.Load(); lost != nil {
+			r.refused = lost
 		} else if r.refused = r.command(&c); r.refused != nil && errors.Is(r.refused, device.ErrOutOfMemory) {
 			if next > first {
 				break // it gets another chance when those before it are on their way
@@ -131,7 +133,8 @@ func (q *queue) submitSome(most int) bool {
 // finishSubmitted waits for what was submitted: that may be all that refers to some memory. q.submitting is held.
 func (q *queue) finishSubmitted() {
 	if err := await(context.Background(), q.st.backend, q.ticket); err != nil {
-		return // the device is lost, and those who wait will hear of it
+		q.lose(err)
+		return // those who wait will hear of it
 	}
 	q.mu.Lock()
 	q.retire(q.submitted)
@@ -204,13 +207,19 @@ func (q *queue) retire(end uint64) bool {
 	}
 	seq := first
 	var freed int64
+retiring:
 	for ; seq < end; seq++ {
 		r := q.st.seq(seq)
 		if r.ticket > q.known {
-			if !q.st.backend.Done(r.ticket) {
-				break
+			lost := q.st.lost.Load()
+			switch {
+			case q.st.backend.Done(r.ticket):
+				q.known = r.ticket
+			case lost != nil: // it may stay silent for ever
+				r.refused = lost
+			default:
+				break retiring
 			}
-			q.known = r.ticket
 		}
 		q.conclude(r, seq)
 		freed += r.bytes
@@ -241,6 +250,9 @@ func (q *queue) conclude(r *record, seq uint64) {
 	case r.withdrawn:
 		q.skipped++
 		r.fail = q.st.opError(r, r.refused)
+	case r.refused != nil && errors.Is(r.refused, device.ErrLost):
+		q.skipped++
+		r.fail = q.st.lose(r, seq, r.refused)
 	case r.refused != nil:
 		q.ran++
 		r.fail = q.st.failed(r, seq, r.refused)
@@ -286,6 +298,9 @@ func (q *queue) await(ctx context.Context, g goal) (h help, err error) {
 			h.look()
 			err = await(ctx, q.st.backend, ticket)
 			h.rest()
+			if err != nil && q.lose(err) {
+				continue
+			}
 			if err != nil && ctx.Err() == nil {
 				return h, q.notDone(g.seq, err)
 			}
@@ -393,9 +408,12 @@ func (q *queue) reap() {
 			oldest = q.st.seq(done).ticket
 		}
 		q.unlock()
-		if oldest == 0 || q.st.e.stalled.n.Load() == 0 || await(context.Background(), q.st.backend, oldest) != nil {
-			q.reaper.wait()
+		if oldest != 0 && q.st.e.stalled.n.Load() > 0 {
+			if err := await(context.Background(), q.st.backend, oldest); err == nil || q.lose(err) {
+				continue
+			}
 		}
+		q.reaper.wait()
 	}
 }
 

@@ -228,9 +228,9 @@ func (q *shuffledQueue) move(ctx context.Context, k int, h *help) error {
 	ticket := q.st.seq(end - 1).ticket
 	q.mu.Unlock()
 	h.look()
-	err := q.st.backend.Wait(ctx, ticket)
+	err := await(ctx, q.st.backend, ticket)
 	h.rest()
-	if err != nil {
+	if err != nil && !q.lose(err) {
 		return err
 	}
 	q.mu.Lock()

@@ -42,10 +42,11 @@ type stream struct {
 	_    [64]byte
 	tail atomic.Uint64 // operations enqueued, shifted left by one; bit 0 is the producers' lock
 	room uint64        // operations that fit without another look at done; guarded by tail
+	shut bool          // nothing fits any more, see Engine.Close; guarded by tail
 	owed int64         // cost enqueued since the executor was nudged; guarded by tail
 	// Bytes that the operations write which were enqueued; guarded by tail.
 	pushed  int64
-	_       [32]byte
+	_       [24]byte
 	done    atomic.Uint64 // operations retired; may lag behind until somebody settles
 	retired atomic.Int64  // the bytes of those of pushed that were taken from Engine.inFlight
 
@@ -53,6 +54,7 @@ type stream struct {
 
 	flush flusher
 	roots roots
+	lost  atomic.Pointer[OpError] // the operation that found the device lost; nil: it is there
 }
 
 // An executor runs the operations of a stream.
@@ -182,6 +184,10 @@ func (st *stream) push(op *Op, writes uint8, pc uintptr, bytes int64, l *link, g
 		}
 		seq := t >> 1
 		if seq >= st.room {
+			if st.shut {
+				st.tail.Store(t)
+				panic(usedAfterClose)
+			}
 			st.room = st.done.Load() + uint64(len(st.ring))
 			if seq >= st.room {
 				st.tail.Store(t)
@@ -303,7 +309,20 @@ func (st *stream) publish(r *record, seq uint64) {
 	}
 }
 
+// shutRing makes push panic from now on.
+func (st *stream) shutRing() {
+	for i := 0; ; i++ {
+		if t := st.tail.Load(); t&1 == 0 && st.tail.CompareAndSwap(t, t|1) {
+			st.room, st.shut = 0, true
+			st.tail.Store(t)
+			return
+		}
+		backoff(i)
+	}
+}
+
 func (st *stream) close() {
+	st.shutRing()
 	st.flush.close()
 	st.exec.close()
 }

@@ -169,6 +169,11 @@ func (f *flow) run(x ref, c *scratch) {
 		r.skipped = true
 		return
 	}
+	if f.st.lost.Load() != nil {
+		r.skipped = true
+		r.fail = f.st.lose(r, f.seqOfRunning(x), nil)
+		return
+	}
 	err := r.command(&c[0])
 	if err != nil && errors.Is(err, device.ErrOutOfMemory) {
 		f.finishReady()

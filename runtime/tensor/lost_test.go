@@ -1,0 +1,162 @@
+package tensor_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/cpu"
+	"github.com/asyncgen/asyncgen/device/fault"
+	"github.com/asyncgen/asyncgen/device/sim"
+	"github.com/asyncgen/asyncgen/runtime/internal/engine"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+// A device is lost at its first, its second, its third ... call of each kind, until a program gets through. What has met
+// that fails, with one cause, in every mode the same; what is asked of the device afterwards fails at once; another device
+// goes on; and no memory stays behind.
+func TestLostDevice(t *testing.T) {
+	for name, open := range map[string]func() device.Backend{
+		"cpu": func() device.Backend { return cpu.New() },
+		"sim": func() device.Backend { return sim.New(sim.Options{}) },
+	} {
+		for _, call := range []fault.Call{fault.Alloc, fault.Submit, fault.Wait, fault.Command} {
+			t.Run(fmt.Sprint(name, "/", call), func(t *testing.T) {
+				for n := int64(1); n < 500; n++ {
+					var ends []string
+					fired := false
+					for _, mode := range []engine.Mode{engine.Naive, engine.Async, engine.Shuffle} {
+						b := fault.New(open())
+						end, struck := loseDevice(t, name, b, mode, fault.Faults{Call: call, Kind: fault.Lose, N: n})
+						ends = append(ends, end)
+						fired = fired || struck
+					}
+					// Which operation is the n-th command depends on the program alone where commands are submitted in order.
+					if name == "sim" && call == fault.Command && (ends[0] != ends[1] || ends[0] != ends[2]) {
+						t.Errorf("%v %d: naive, async and shuffled:\n%s\n%s\n%s", call, n, ends[0], ends[1], ends[2])
+					}
+					if !fired {
+						return
+					}
+				}
+				t.Error("the program never got through")
+			})
+		}
+	}
+}
+
+// loseDevice runs the program on b, with the faults, and checks all that follows from a loss. It returns how the program
+// has ended, and whether b was lost.
+func loseDevice(t *testing.T, name string, b *fault.Backend, mode engine.Mode, f fault.Faults) (end string, struck bool) {
+	where := fmt.Sprintf("mode %v, %v %d", mode, f.Call, f.N)
+	on := device.Wrap(name, device.KindSimulated, b)
+	e := engine.New(engine.Options{Mode: mode, Workers: 2, Seed: uint64(f.N)})
+	defer tensor.SetEngine(e)()
+	b.Arm(f)
+	_, err := read(step(tensor.On(on), tensor.NewParam(tensor.On(on).Full(0.01, 100, 50))))
+	all := e.WaitAll(context.Background())
+	struck = b.Fired() > 0
+	var first *engine.OpError
+	if struck {
+		x := tensor.On(on).Ones(3, 700)
+		late := x.Exp().Sum()
+		later, ok := errors.AsType[*engine.OpError](late.Wait())
+		if !ok || !errors.Is(later, device.ErrLost) || !errors.Is(later, fault.ErrInjected) || later.File == "" {
+			t.Errorf("%s: afterwards: %+v", where, late.Wait())
+		}
+		first = later
+		for what, err := range map[string]error{"the read": err, "WaitAll": all} {
+			got, ok := errors.AsType[*engine.OpError](err)
+			if err == nil && (f.Call == fault.Wait || f.Call == fault.Submit) {
+				continue // the last wait of the program, or a device that was asked to do more than the program needs
+			}
+			if !ok || got != later {
+				t.Errorf("%s: %s gave %+v, and later operations %+v", where, what, err, later)
+			}
+		}
+		if err := tensor.On(on).Ones(2, 2).MatMul(tensor.On(on).Ones(2, 2)).Wait(); err != error(first) {
+			t.Errorf("%s: later still: %+v", where, err)
+		}
+		if err := e.Synchronize(context.Background(), on); err == nil || strings.Contains(err.Error(), "\n") || !errors.Is(err, first) {
+			t.Errorf("%s: Synchronize: %v, want the loss, once", where, err)
+		}
+		if got := tensor.On(device.CPU()).Ones(3).AddScalar(1).Sum().Item(); got != 6 {
+			t.Errorf("%s: another device gives %v", where, got)
+		}
+	} else if err != nil || all != nil {
+		t.Errorf("%s: nothing happened: %v, %v", where, err, all)
+	}
+	if err := e.Close(); err != nil {
+		t.Errorf("%s: Close: %v", where, err)
+	}
+	if m := e.Stats(); m.InFlightBytes != 0 {
+		t.Errorf("%s: %d bytes in flight", where, m.InFlightBytes)
+	}
+	if left := live(b); left != 0 {
+		t.Errorf("%s: %d bytes are lost", where, left)
+	}
+	if err := b.Close(); err != nil {
+		t.Errorf("%s: Close of the backend: %v", where, err)
+	}
+	return fmt.Sprintf("%+v", first), struck
+}
+
+// A backend that is closed keeps what was computed, if the host can reach it, and fails whatever is asked of it, each operation
+// by itself and at its line. It waits for what was submitted, and does not mind being closed again.
+func TestClosedDevice(t *testing.T) {
+	for name, open := range map[string]func() device.Backend{
+		"cpu": func() device.Backend { return cpu.New() },
+		"sim": func() device.Backend { return sim.New(sim.Options{}) },
+	} {
+		for _, mode := range []engine.Mode{engine.Naive, engine.Async, engine.Shuffle} {
+			t.Run(fmt.Sprint(name, "/", mode), func(t *testing.T) {
+				b := open()
+				on := device.Wrap(name, device.KindSimulated, b)
+				e := engine.New(engine.Options{Mode: mode, Seed: 1})
+				defer tensor.SetEngine(e)()
+				x := tensor.On(on).Ones(3).AddScalar(1)
+				host := x.To(device.CPU())
+				if err := host.Wait(); err != nil {
+					t.Fatal(err)
+				}
+				pending := x
+				for range 100 {
+					pending = pending.AddScalar(1)
+				}
+				for range 2 {
+					if err := b.Close(); err != nil {
+						t.Errorf("Close: %v", err)
+					}
+				}
+				// How far it had come when it was closed is a matter of time, but not what that means.
+				if err := pending.Wait(); err != nil && !errors.Is(err, device.ErrClosed) {
+					t.Errorf("what was pending: %+v", err)
+				}
+				if host.Sum().Item() != 6 {
+					t.Error("what was computed is lost")
+				}
+				if err := e.WaitAll(context.Background()); err != nil && !errors.Is(err, device.ErrClosed) {
+					t.Errorf("WaitAll: %v", err)
+				}
+				y := x.MulScalar(2)
+				at := line() - 1
+				z := x.AddScalar(5)
+				for i, r := range []*tensor.Tensor{y, z, y.Exp()} {
+					op, ok := errors.AsType[*engine.OpError](r.Wait())
+					if !ok || !errors.Is(op, device.ErrClosed) || op.Line != at+2*(i%2) || op.Op != []string{"MulScalar", "AddScalar", "MulScalar"}[i] {
+						t.Errorf("used after Close: %+v", r.Wait())
+					}
+				}
+				if err := e.WaitAll(context.Background()); strings.Count(fmt.Sprint(err), "device closed") != 2 {
+					t.Errorf("WaitAll: %v, want two failures", err)
+				}
+				if err := e.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
