@@ -243,3 +243,11 @@ func TestRootsKeepTheFirst(t *testing.T) {
 		t.Errorf("taken twice: %d and %d more", len(list), more)
 	}
 }
+
+// rootNumbers lists the failures in err by the numbers that their shapes are.
+func rootNumbers(err error) (numbers []int) {
+	for _, one := range joined(err) {
+		numbers = append(numbers, one.(*OpError).Shapes[0][0])
+	}
+	return numbers
+}

@@ -80,8 +80,13 @@ func copyBytes(dst *device.Buffer, dstOff int, src *device.Buffer, srcOff, n int
 type fakeCPU struct {
 	workers int
 	noHost  bool // its memory can't be reached by the host
-	mu      sync.Mutex
-	freed   int
+	poison  bool // fresh memory is full of NaN, and what is given back is counted
+
+	mu    sync.Mutex // guards the rest
+	made  int
+	freed int
+	twice int // given back twice
+	inUse map[*float64]bool
 }
 
 // scarce is a number of bytes that the fakes never have, for n float64s.
@@ -94,6 +99,9 @@ func (f *fakeCPU) alloc(bytes int64, hidden bool) (*device.Buffer, error) {
 		return nil, fmt.Errorf("fake: %d bytes: %w", bytes, device.ErrOutOfMemory)
 	}
 	b := device.HostBuffer(bytes)
+	if f.poison {
+		f.hand(b)
+	}
 	if hidden {
 		return &device.Buffer{Bytes: bytes, Handle: b}, nil
 	}
@@ -109,10 +117,41 @@ func (f *fakeCPU) Free(b *device.Buffer) {
 	if hidden, ok := b.Handle.(*device.Buffer); ok {
 		b = hidden
 	}
+	if f.poison {
+		first := &device.Slice[float64](b, 0, 1)[0]
+		if !f.inUse[first] {
+			f.twice++
+		}
+		delete(f.inUse, first)
+	}
+	spoil(b)
+}
+
+// hand counts a buffer, and spoils what is in it, for those who read it before they write it.
+func (f *fakeCPU) hand(b *device.Buffer) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.made++
+	if f.inUse == nil {
+		f.inUse = map[*float64]bool{}
+	}
+	f.inUse[&device.Slice[float64](b, 0, 1)[0]] = true
+	spoil(b)
+}
+
+func spoil(b *device.Buffer) {
 	for i := range b.Bytes / 8 {
 		device.Slice[float64](b, int(i), 1)[0] = math.NaN()
 	}
 }
+
+// counts returns how many buffers were made and given back, and how many of those twice.
+func (f *fakeCPU) counts() (made, freed, twice int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.made, f.freed, f.twice
+}
+
 func (f *fakeCPU) Submit(cmds []device.Command) (device.Ticket, error) {
 	for i := range cmds {
 		if err := runCommand(&cmds[i]); err != nil {
@@ -133,6 +172,7 @@ func (f *fakeCPU) Close() error { return nil }
 type fakeGPU struct {
 	fakeCPU
 	refuse bool // Submit refuses commands that would fail
+	room   int  // Submit waits while so many commands are queued; 0: it does not wait
 
 	mu       sync.Mutex
 	cond     sync.Cond
@@ -165,6 +205,9 @@ func (g *fakeGPU) work() {
 		c := g.queue[0]
 		g.queue[0] = device.Command{}
 		g.queue = g.queue[1:]
+		if g.room > 0 {
+			g.cond.Broadcast()
+		}
 		g.mu.Unlock()
 		err := func() (err error) {
 			defer func() {
@@ -194,6 +237,9 @@ func (g *fakeGPU) Submit(cmds []device.Command) (device.Ticket, error) {
 				return 0, errBoom
 			}
 		}
+	}
+	for g.room > 0 && len(g.queue) >= g.room {
+		g.cond.Wait()
 	}
 	g.queue = append(g.queue, cmds...)
 	g.sent += device.Ticket(len(cmds))

@@ -8,6 +8,8 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
+var errEnded = errors.New("ended")
+
 // scoped returns a scope of dev and what ends it.
 func scoped(dev device.Device) (device.Device, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(bg)
