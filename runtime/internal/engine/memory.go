@@ -18,6 +18,9 @@ import (
 // allocate gives s the memory that an operation enqueued at pc is going to write. The caller executes that
 // operation, so nobody else looks at s.buf.
 func (s *Storage) allocate(pc uintptr) error {
+	if s.own.Handle == errUsed {
+		return errUsed
+	}
 	buf, err := s.st.alloc(s.own.Bytes)
 	if err != nil {
 		s.own.Handle = err
@@ -98,14 +101,27 @@ func (e *Engine) Release(storages ...*Storage) {
 // releases is the kernel of the records by which Release finds its place among the operations on a storage. It is never run.
 var releases = device.NewKernel("release", device.Fill, nil, device.Bool)
 
-var errReleased = &OpError{Op: "release", Err: errors.New("engine: used after Release")}
+var (
+	errUsed     = errors.New("engine: used after Release")
+	errReleased = &OpError{Op: "release", Err: errUsed}
+)
 
 // isRelease reports whether r is no operation but stands for a Release.
 func (r *record) isRelease() bool { return r.kernel == releases }
 
 // drop gives the memory of s back. No operation uses it.
 func (s *Storage) drop() {
-	s.buf = nil
+	s.leave()
+	s.giveBack()
+}
+
+// leave takes the memory of s away from operations that begin later; what has begun may use it.
+func (s *Storage) leave() {
+	s.buf, s.own.Handle = nil, errUsed
+}
+
+// giveBack ends drop after leave.
+func (s *Storage) giveBack() {
 	if s.block != nil {
 		s.block.free()
 		s.block = nil

@@ -155,3 +155,37 @@ func TestRelease(t *testing.T) {
 		}
 	})
 }
+
+// A device with a queue got released memory with operations that were enqueued behind the release, and ran them when it
+// had been given back. Memory that was released is for nobody, whether they read or write.
+func TestUsedAfterRelease(t *testing.T) {
+	onAll(t, func(s *setup) {
+		hold, started, open := blocking()
+		defer open()
+		if s.e.mode == Async {
+			s.apply(hold, s.from(1, 2, 3))
+			s.e.stream(s.dev).exec.flush()
+			<-started
+		}
+		x := s.apply(addOne, s.from(1, 2, 3))
+		ran := false
+		note := fakeKernel("note", 1, func(*device.Command) error { ran = true; return nil })
+		y := s.apply(addOne, x)
+		s.e.Release(x)
+		read := s.apply(note, x)
+		unary(s.e, note, x, y)
+		s.e.stream(s.dev).exec.flush()
+		open()
+		s.want(y, 3, 4, 5)
+		err := x.Wait(bg, "read")
+		if e, ok := errors.AsType[*OpError](err); !ok || e.Op != "note" || !errors.Is(err, errUsed) {
+			s.Errorf("written: %+v", err)
+		}
+		if read.Wait(bg, "read"); read.Err() != error(errReleased) || ran {
+			s.Errorf("read: %+v; something ran: %v", read.Err(), ran)
+		}
+		if err := s.e.WaitAll(bg); !sameErrors(err, x.Err()) {
+			s.Errorf("the failures are %v", err)
+		}
+	})
+}

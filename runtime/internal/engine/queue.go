@@ -96,6 +96,7 @@ func (q *queue) submitSome(most int) bool {
 			q.heldAt.Store(nil)
 		}
 		if r.isRelease() {
+			r.operands[0].leave() // else the device would get memory with what comes behind that may be somebody else's by then
 			r.skipped = true
 			continue
 		}
@@ -243,7 +244,7 @@ func (q *queue) conclude(r *record, seq uint64) {
 	r.fail = r.spoiled()
 	switch {
 	case r.isRelease():
-		r.operands[0].drop()
+		r.operands[0].giveBack()
 		r.fail = errReleased
 	case r.fail != nil:
 		q.skipped++

@@ -251,6 +251,8 @@ func leftIn(e *Engine) error {
 }
 
 func leftInFlow(f *flow) error {
+	f.lock.lock() // a timer that has just fired may still look
+	defer f.lock.unlock()
 	if f.head != f.scheduled || f.head != f.st.enqueued() || f.first != 0 || f.last != 0 || f.nready != 0 || f.readyCost != 0 || f.freed != 0 ||
 		len(f.waiters) != 0 || f.helpers != 0 || len(f.outbox) != 0 || len(f.marked.list) != 0 {
 		return fmt.Errorf("in the flow of %v: %d of %d scheduled, first %d, last %d, %d ready that cost %d, %d bytes, %d waiters, %d helpers, %d notices, %d marks",
@@ -265,6 +267,10 @@ func leftInFlow(f *flow) error {
 }
 
 func leftInQueue(q *queue) error {
+	q.submitting.Lock()
+	defer q.submitting.Unlock()
+	q.mu.Lock() // a timer that has just fired may still look
+	defer q.mu.Unlock()
 	if q.submitted != q.st.enqueued() || len(q.outbox) != 0 || len(q.marked.list) != 0 || q.heldAt.Load() != nil {
 		return fmt.Errorf("in the queue of %v: %d submitted, %d notices, %d marks, held at %v", q.st.dev, q.submitted, len(q.outbox), len(q.marked.list), q.heldAt.Load())
 	}
