@@ -1,13 +1,19 @@
 package asyncgen_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"flag"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -41,7 +47,7 @@ func TestPrograms(t *testing.T) {
 				if c.device != "cpu" || c.engine != "async" {
 					t.Parallel() // after the golden file is there
 				}
-				got := runProgram(t, bin+name+exeSuffix(), "ASYNCGEN_DEVICE="+c.device, "ASYNCGEN_ENGINE="+c.engine)
+				got := runProgram(t, bin+name+exeSuffix(), nil, "ASYNCGEN_DEVICE="+c.device, "ASYNCGEN_ENGINE="+c.engine)
 				golden := filepath.Join(dir, "small.golden")
 				if *update && c.device == "cpu" && c.engine == "async" {
 					if err := os.WriteFile(golden, got, 0o644); err != nil {
@@ -61,30 +67,96 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// TestServer runs the server, and clients that hang up, with the race detector.
+// TestServer runs the server with the race detector: a thousand requests, a third of which are given up. Then it
+// interrupts one that is busy.
 func TestServer(t *testing.T) {
 	const dir = "testdata/programs/server"
 	bin := filepath.Join(t.TempDir(), "server"+exeSuffix())
 	if out, err := exec.Command("go", "build", "-race", "-buildvcs=false", "-o", bin, "./"+dir).CombinedOutput(); err != nil {
 		t.Skipf("no race detector here: %v\n%s", err, out)
 	}
-	want, err := os.ReadFile(filepath.Join(dir, "small.golden"))
+	golden, err := os.ReadFile(filepath.Join(dir, "small.golden"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	want := bytes.Replace(golden, []byte(" 360 times"), []byte(" 1000 times"), 1)
 	for _, device := range []string{"cpu", "sim:0"} {
-		if got := runProgram(t, bin, "ASYNCGEN_DEVICE="+device); !bytes.Equal(got, want) {
+		if got := runProgram(t, bin, []string{"-requests=1000"}, "ASYNCGEN_DEVICE="+device); !bytes.Equal(got, want) {
 			t.Errorf("on %s:\n%s\nwant\n%s", device, got, want)
 		}
+	}
+	if runtime.GOOS == "windows" {
+		t.Skip("no interrupts here")
+	}
+	interruptServer(t, bin)
+}
+
+// interruptServer checks that an interrupt ends the server, after it has answered what it was asked.
+func interruptServer(t *testing.T, bin string) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, bin, "-addr=127.0.0.1:0")
+	var stdout bytes.Buffer
+	cmd.Stdout = &stdout
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(stderr)
+	line, err := lines.ReadString('\n')
+	_, url, found := strings.Cut(strings.TrimSpace(line), "serving on ")
+	if err != nil || !found {
+		t.Fatalf("the server says %q, %v", line, err)
+	}
+	var wg sync.WaitGroup
+	answered := make(chan struct{}, 1000)
+	for range 4 {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				resp, err := http.Post(url, "application/json", strings.NewReader("[1, 2, 3, 4]"))
+				if err != nil {
+					return // it is closed
+				}
+				var answer struct{ Prediction *float64 }
+				if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil || answer.Prediction == nil {
+					t.Errorf("status %s, %v", resp.Status, err)
+				}
+				resp.Body.Close()
+				select {
+				case answered <- struct{}{}:
+				default:
+				}
+			}
+		})
+	}
+	for range 20 {
+		select {
+		case <-answered:
+		case <-ctx.Done():
+			t.Fatal("no answers")
+		}
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	rest, _ := io.ReadAll(lines)
+	err = cmd.Wait()
+	cancel()
+	wg.Wait()
+	if err != nil || stdout.String() != "interrupted\n" || len(rest) > 0 {
+		t.Errorf("interrupted: %v, standard output %q, standard error %q", err, stdout.String(), rest)
 	}
 }
 
 // runProgram runs a program at its small size and returns its standard output.
-func runProgram(t *testing.T, path string, env ...string) []byte {
+func runProgram(t *testing.T, path string, args []string, env ...string) []byte {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, path, "-small")
+	cmd := exec.CommandContext(ctx, path, append([]string{"-small"}, args...)...)
 	cmd.Env = append(os.Environ(), env...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

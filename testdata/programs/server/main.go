@@ -1,28 +1,40 @@
 // Command server answers questions over HTTP with a model that is being trained
 // at the same time. Each request is a goroutine of its own; they share the newest
 // frozen copy of the model, which costs nothing to make and never changes, so
-// there is no lock and no pause when the next one takes its place. A client that
-// hangs up is not waited for.
+// there is no lock and no pause when the next one takes its place.
+//
+// A request is a scope: when its client hangs up, nobody waits for the answer any more, and what
+// was not begun for it is not computed. An interrupt ends the server when
+// the requests that it has taken are answered.
 //
 //	curl -d '[0.1, 0.2, 0.3, 0.4]' localhost:8080/predict
 //
-// With -small it serves its own clients for a moment, a third of which hang up,
-// and checks every answer. Results go to standard output, addresses and times to standard
-// error.
+// With -small it serves its own clients for a moment, a third of whose requests
+// are given up, and checks every answer and that nothing is left. With -load it
+// does so for as long as that says, and tells how many requests a second it
+// has answered and how its memory has grown. Results go to standard output,
+// addresses and times to standard error.
 //
-//	go run ./testdata/programs/server [-addr localhost:8080] [-small]
+//	go run ./testdata/programs/server [-addr localhost:8080] [-small [-requests N]] [-load DURATION]
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"log"
 	"net"
 	"net/http"
 	"os"
+	"os/signal"
+	"sync"
 	"sync/atomic"
+	"time"
 
+	"github.com/asyncgen/asyncgen/device"
+	asyncrt "github.com/asyncgen/asyncgen/runtime"
 	"github.com/asyncgen/asyncgen/runtime/nn"
 	"github.com/asyncgen/asyncgen/runtime/optim"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
@@ -32,9 +44,11 @@ const features = 4
 
 func main() {
 	addr := flag.String("addr", "localhost:8080", "address to serve on")
-	small := flag.Bool("small", false, "serve own clients for a moment")
+	small := flag.Bool("small", false, "serve own clients for a moment, and check")
+	requests := flag.Int("requests", 360, "with -small: how many")
+	load := flag.Duration("load", 0, "serve own clients for so long, and measure")
 	flag.Parse()
-	if *small {
+	if *small || *load > 0 {
 		*addr = "127.0.0.1:0"
 	}
 
@@ -45,18 +59,25 @@ func main() {
 		log.Fatal(err)
 	}
 	fmt.Fprintf(os.Stderr, "serving on http://%v/predict\n", listener.Addr())
-	web := &http.Server{Handler: s.handler()}
-	if *small {
+	url := "http://" + listener.Addr().String()
+	switch {
+	case *small:
+		web := &http.Server{Handler: s.handler()}
 		go web.Serve(listener)
-		check(s, "http://"+listener.Addr().String(), web)
-		return
+		check(s, url, web, *requests)
+	case *load > 0:
+		ctx, stop := context.WithCancel(context.Background())
+		go func() {
+			defer stop()
+			measure(s, url, *load)
+		}()
+		s.serve(ctx, listener)
+	default:
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+		defer stop()
+		s.serve(ctx, listener)
+		fmt.Println("interrupted")
 	}
-	go func() {
-		for {
-			s.train()
-		}
-	}()
-	log.Fatal(web.Serve(listener))
 }
 
 // A server is a model in training, and what it has learnt so far in use.
@@ -90,6 +111,39 @@ func newServer() *server {
 	return s
 }
 
+// period is how often there is something new to learn from.
+const period = 10 * time.Millisecond
+
+// serve answers and trains until ctx ends, and then answers what was asked before.
+func (s *server) serve(ctx context.Context, listener net.Listener) {
+	web := &http.Server{Handler: s.handler()}
+	var training sync.WaitGroup
+	training.Go(func() {
+		for tick := time.NewTicker(period); ; {
+			select {
+			case <-tick.C:
+				s.train()
+			case <-ctx.Done():
+				tick.Stop()
+				return
+			}
+		}
+	})
+	training.Go(func() {
+		<-ctx.Done()
+		if err := web.Shutdown(context.Background()); err != nil {
+			log.Print(err)
+		}
+	})
+	if err := web.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		log.Fatal(err)
+	}
+	training.Wait()
+	if err := asyncrt.WaitAll(); err != nil {
+		log.Fatalf("%+v", err)
+	}
+}
+
 // train learns from a few batches and releases the next version, without waiting
 // for anything to be computed.
 func (s *server) train() *release {
@@ -114,13 +168,13 @@ func (s *server) predict(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	x, err := tensor.TryFrom(question, 1, features)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
+	if len(question) != features {
+		http.Error(w, fmt.Sprintf("%d numbers, want %d", len(question), features), http.StatusBadRequest)
 		return
 	}
+	request := device.WithContext(r.Context(), device.Default())
 	m := s.newest.Load()
-	y, err := m.model.Forward(x).ItemContext(r.Context())
+	y, err := m.model.Forward(tensor.FromOn(request, question, 1, features)).ItemContext(r.Context())
 	if err != nil { // that of the request's context if the client is gone
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
