@@ -52,6 +52,7 @@ type Program struct {
 	packages map[string]*Package // all that have syntax, by import path
 	bodies   map[*types.Func]*Body
 	effects  map[types.Object]Effects
+	mentions map[string]bool // what Calls has found
 }
 
 // A Package is one package with its syntax.
@@ -106,6 +107,26 @@ func (p *Program) Methods(pkg *Package, name string) []*types.Func {
 	}
 	visit(pkg)
 	slices.SortFunc(found, func(a, b *types.Func) int { return cmp.Compare(a.FullName(), b.FullName()) })
+	return found
+}
+
+// Calls reports whether a package of the program mentions the function with the given full name.
+func (p *Program) Calls(name string) bool {
+	if found, ok := p.mentions[name]; ok {
+		return found
+	}
+	found := false
+	for _, pkg := range p.packages {
+		for _, obj := range pkg.TypesInfo.Uses {
+			if fn, ok := obj.(*types.Func); ok && !found {
+				found = fn.FullName() == name
+			}
+		}
+	}
+	if p.mentions == nil {
+		p.mentions = make(map[string]bool)
+	}
+	p.mentions[name] = found
 	return found
 }
 

@@ -79,7 +79,7 @@ func (u *Unit) declares(obj types.Object) bool {
 func Overtakes(late, ahead *Effects, by *Unit, canCopy func(types.Object) bool) []Conflict {
 	var found []Conflict
 	for _, c := range conflicts(late, ahead) {
-		if c.Kind != Flow && c.Second.Kind == Var && by.declares(c.Second.Obj) {
+		if c.Kind != Flow && (c.Second.Kind == Var || c.Second.Kind == Own) && by.declares(c.Second.Obj) {
 			continue
 		}
 		if c.Kind == Anti && c.First == c.Second && c.First.Kind == Var && canCopy(c.First.Obj) {

@@ -31,6 +31,7 @@ type Function struct {
 type varFacts struct {
 	address  bool // its address is taken
 	own      bool // memory that it leads to is led to by nothing else
+	private  bool // it is a text or a random generator that is only used by its methods
 	escapes  bool // a function literal that others may call uses it
 	inDefer  bool // a deferred call uses it
 	inGo     bool // another goroutine may use it
@@ -61,6 +62,7 @@ func (a *Analysis) Function(pkg *load.Package, decl *ast.FuncDecl) *Function {
 	})
 	f.results()
 	f.findClosures()
+	f.findPrivate()
 	f.findOwners()
 	f.findUses()
 	return f
@@ -229,8 +231,8 @@ func (f *Function) takeAddress(e ast.Expr) {
 	for {
 		switch x := ast.Unparen(e).(type) {
 		case *ast.Ident:
-			if v := f.variable(x); v != nil {
-				f.fact(v).address = true
+			if v := f.variable(x); v != nil && !f.fact(v).private {
+				f.fact(v).address = true // those of private ones go nowhere
 			}
 			return
 		case *ast.SelectorExpr:
@@ -425,6 +427,10 @@ func (f *Function) isNew(e ast.Expr, v *types.Var) bool {
 			}
 			return f.isNew(e.Args[0], v)
 		}
+		if fn := typeutil.StaticCallee(f.Info, e); fn != nil {
+			_, ok := fresh[fn.Origin().FullName()]
+			return ok
+		}
 	}
 	return false
 }
@@ -444,10 +450,17 @@ func (f *Function) onlyLooks(call *ast.CallExpr, id *ast.Ident, v *types.Var) bo
 	if _, ok := f.Analysis.API.Lookup(fn); ok {
 		return true // tensors copy what they are made of
 	}
-	switch stdlib(fn) {
-	case stdPrints, stdStamps, stdFormats:
+	if _, ok := fresh[fn.Origin().FullName()]; ok {
 		return true
-	case stdPure, stdMutates:
+	}
+	kind := stdlib(fn)
+	if kind == stdUnknown {
+		kind = higherOrder[fn.Origin().FullName()]
+	}
+	switch kind {
+	case stdPrints, stdStamps, stdFormats, stdEncodes, stdEmits:
+		return true
+	case stdPure, stdMutates, stdFills:
 		t := f.Info.TypeOf(call)
 		return t != nil && !leads(t) && !isFunc(t) && !isInterface(t)
 	}
@@ -486,7 +499,7 @@ func (f *Function) CanCopy(v types.Object) bool {
 	if !ok || !f.isLocal(v) {
 		return false
 	}
-	if facts := f.facts[lv]; facts != nil && (facts.address || facts.escapes || facts.inGo) {
+	if facts := f.facts[lv]; facts != nil && (facts.address || facts.escapes || facts.inGo || facts.private && !isPointer(lv.Type())) {
 		return false
 	}
 	for _, lit := range f.closures {
@@ -526,7 +539,7 @@ func (f *Function) NeverReturns(call *ast.CallExpr) bool {
 	case stdExits:
 		return true
 	case stdPrints, stdStamps:
-		return strings.HasPrefix(fn.Name(), "Fatal") || strings.HasPrefix(fn.Name(), "Panic") || fn.Name() == "FailNow"
+		return strings.HasPrefix(fn.Name(), "Fatal") || strings.HasPrefix(fn.Name(), "Panic") || strings.HasPrefix(fn.Name(), "Skip") || fn.Name() == "FailNow"
 	}
 	return false
 }

@@ -391,6 +391,9 @@ func (w *walker) place(e ast.Expr) Loc {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
 		if v := w.f.variable(e); v != nil {
+			if _, ok := w.private(e); ok && !isPointer(v.Type()) {
+				return Loc{Kind: Own, Obj: v} // its state, of which it is the beginning
+			}
 			return Loc{Kind: Var, Obj: v}
 		}
 	case *ast.SelectorExpr:
@@ -514,6 +517,8 @@ func (w *walker) call(call *ast.CallExpr) {
 		for _, arg := range call.Args {
 			if lit, ok := ast.Unparen(arg).(*ast.FuncLit); ok {
 				w.run(lit, call, "a function literal")
+			} else if fn := w.f.named(arg); fn != nil && stdlib(fn) != stdPure {
+				w.e.addCall(w.f.Analysis.Summary(fn), arg.Pos(), name(fn))
 			}
 		}
 		return
@@ -593,7 +598,7 @@ func (w *walker) writes(t types.Type, at ast.Node) {
 // wrapped adds what a writer that hands on to another may do: a bufio.Writer.
 func (w *walker) wrapped(fn *types.Func, at ast.Node) {
 	switch fn.Pkg().Path() {
-	case "bufio", "text/tabwriter", "log":
+	case "bufio", "text/tabwriter", "log", "encoding/json", "encoding/csv", "encoding/binary", "compress/gzip", "net/http":
 		w.methodsCalled(at, "Write")
 	}
 }
@@ -638,13 +643,41 @@ func copiedReceiver(sel *types.Selection) (types.Type, bool) {
 
 func (w *walker) tameArgs(call *ast.CallExpr) bool {
 	for _, arg := range call.Args {
-		if isFunc(w.f.Info.TypeOf(arg)) {
-			if _, ok := ast.Unparen(arg).(*ast.FuncLit); !ok {
+		if !isFunc(w.f.Info.TypeOf(arg)) {
+			continue
+		}
+		switch arg := ast.Unparen(arg).(type) {
+		case *ast.FuncLit:
+		case *ast.CallExpr:
+			if fn := typeutil.StaticCallee(w.f.Info, arg); fn == nil || !iterators[fn.Origin().FullName()] {
+				return false
+			}
+		default:
+			if w.f.named(arg) == nil {
 				return false
 			}
 		}
 	}
 	return true
+}
+
+// named returns the function, not a method, that e is the name of, or nil.
+func (f *Function) named(e ast.Expr) *types.Func {
+	switch x := ast.Unparen(e).(type) {
+	case *ast.IndexExpr:
+		return f.named(x.X)
+	case *ast.IndexListExpr:
+		return f.named(x.X)
+	case *ast.SelectorExpr:
+		if f.Info.Selections[x] == nil {
+			fn, _ := f.Info.Uses[x.Sel].(*types.Func)
+			return fn
+		}
+	case *ast.Ident:
+		fn, _ := f.Info.Uses[x].(*types.Func)
+		return fn
+	}
+	return nil
 }
 
 // run adds the effects of calling a function literal.
@@ -714,6 +747,11 @@ func (w *walker) effectOf(kind stdKind, fn *types.Func, call *ast.CallExpr) {
 	case stdPrints, stdStamps, stdFormats:
 		w.format(fn, call)
 		if kind != stdFormats {
+			if v, ok := w.writtenTo(call); ok {
+				w.e.read(Loc{Kind: Own, Obj: v}, c)
+				w.e.write(Loc{Kind: Own, Obj: v}, c)
+				return
+			}
 			w.e.write(Loc{Kind: World}, Cause{Pos: c.Pos, Text: "writes to the outside"})
 			w.written(fn, call)
 		}
@@ -721,28 +759,82 @@ func (w *walker) effectOf(kind stdKind, fn *types.Func, call *ast.CallExpr) {
 			note(&w.e.Stamps, c)
 		}
 		return
+	case stdEncodes, stdEmits:
+		w.encoded(fn, call)
+		if kind == stdEmits {
+			w.e.read(Loc{Kind: World}, c)
+			w.e.write(Loc{Kind: World}, Cause{Pos: c.Pos, Text: "writes to the outside"})
+		}
+		return
 	}
 	w.operands(call)
+	recv := w.f.receiver(call)
+	if v, ok := w.private(recv); recv != nil && ok && (kind == stdStream || kind == stdSource) {
+		for _, arg := range call.Args {
+			w.deep(w.f.Info.TypeOf(arg), arg, fn.Name() == "Read")
+		}
+		w.e.read(Loc{Kind: Own, Obj: v}, c)
+		w.e.write(Loc{Kind: Own, Obj: v}, c)
+		return
+	}
 	switch kind {
 	case stdPure, stdMutates:
 		for i, arg := range call.Args {
 			w.deep(w.f.Info.TypeOf(arg), arg, kind == stdMutates && i == 0)
 		}
+	case stdChanges, stdFills:
+		for _, arg := range call.Args {
+			w.deep(w.f.Info.TypeOf(arg), arg, kind == stdFills)
+		}
+		if recv != nil {
+			w.deep(w.f.Info.TypeOf(recv), recv, true)
+			if isPlace(recv) && !isPointer(w.f.Info.TypeOf(recv)) {
+				w.store(recv)
+			}
+		}
+		if kind == stdFills {
+			w.methodsCalled(call, "UnmarshalJSON", "UnmarshalText", "Scan")
+		}
+	case stdDrives:
+		w.drives(fn, call)
+	case stdErrors:
+		w.e.read(Loc{Kind: Memory}, c)
+		w.methodsCalled(call, "Is", "As", "Unwrap")
+		if fn.Name() == "As" {
+			w.deep(w.f.Info.TypeOf(call.Args[1]), call.Args[1], true)
+		}
+	case stdEnv:
+		w.e.read(Loc{Kind: Process}, c)
+	case stdSetenv:
+		w.e.write(Loc{Kind: Process}, c)
+		w.e.write(Loc{Kind: World}, c)
 	case stdStream:
 		for _, arg := range call.Args {
-			w.deep(w.f.Info.TypeOf(arg), arg, false)
+			w.deep(w.f.Info.TypeOf(arg), arg, fn.Name() == "Read")
 		}
 		w.e.read(Loc{Kind: World}, c)
 		w.e.write(Loc{Kind: World}, c)
 		w.wrapped(fn, call)
+		if recv != nil && isInterface(w.f.Info.TypeOf(recv)) {
+			w.behind(w.f.Info.TypeOf(recv), fn.Name(), call)
+		}
 	case stdClock:
 		note(&w.e.Clock, Cause{Pos: c.Pos, Text: "reads the clock"})
 	case stdRandom:
 		w.e.read(Loc{Kind: Random}, Cause{Pos: c.Pos, Text: "draws random numbers"})
 		w.e.write(Loc{Kind: Random}, Cause{Pos: c.Pos, Text: "draws random numbers"})
+		for _, arg := range call.Args {
+			w.deep(w.f.Info.TypeOf(arg), arg, fn.Name() == "Read")
+		}
+	case stdGlobal:
+		if !w.f.Analysis.Program.Calls("math/rand.Seed") {
+			w.effectOf(stdRandom, fn, call)
+			return
+		}
+		w.draws(c)
 	case stdSource:
-		w.e.read(Loc{Kind: Memory}, Cause{Pos: c.Pos, Text: "draws from a random generator that others may use"})
-		w.e.write(Loc{Kind: Memory}, Cause{Pos: c.Pos, Text: "draws from a random generator that others may use"})
+		w.draws(c)
+		w.methodsCalled(call, "Int63", "Uint64")
 	case stdBlocks:
 		note(&w.e.Barrier, cause(call, "calls %s, which may wait for the outside", name(fn)).as(Blocks))
 	case stdSync:
@@ -754,10 +846,29 @@ func (w *walker) effectOf(kind stdKind, fn *types.Func, call *ast.CallExpr) {
 	}
 }
 
+// draws adds the effects of a draw from a random generator that the caller has, too.
+func (w *walker) draws(c Cause) {
+	c.Text = "draws from a random generator that others may use"
+	w.e.read(Loc{Kind: Memory}, c)
+	w.e.write(Loc{Kind: Memory}, c)
+}
+
+// writtenTo returns the private variable that a call prints to, if it does.
+func (w *walker) writtenTo(call *ast.CallExpr) (*types.Var, bool) {
+	if len(call.Args) == 0 || !w.f.isWrittenTo(call, call.Args[0]) {
+		return nil, false
+	}
+	return w.private(call.Args[0])
+}
+
 // written adds what the writer behind a printing function does.
 func (w *walker) written(fn *types.Func, call *ast.CallExpr) {
 	if params := fn.Signature().Params(); params.Len() > 0 && len(call.Args) > 0 && isWriter(params.At(0).Type()) {
 		w.writes(w.f.Info.TypeOf(call.Args[0]), call)
+		return
+	}
+	if recv := fn.Signature().Recv(); recv != nil && isInterface(recv.Type()) {
+		w.behind(w.f.Info.TypeOf(w.f.receiver(call)), fn.Name(), call)
 		return
 	}
 	if fn.Pkg().Path() == "log/slog" {
@@ -804,6 +915,9 @@ func (w *walker) format(fn *types.Func, call *ast.CallExpr) {
 func (w *walker) formatted(arg ast.Expr, faithful bool) {
 	t := w.f.Info.TypeOf(arg)
 	if !w.f.Analysis.API.IsTensor(t) {
+		if w.literalElements(arg) || w.attributes(arg, faithful) {
+			return
+		}
 		w.expr(arg)
 		w.methods(t, arg, make(map[types.Type]bool))
 		w.deep(t, arg, false)
@@ -889,14 +1003,19 @@ func (w *walker) methods(t types.Type, at ast.Expr, seen map[types.Type]bool) {
 			if !ok || isInterface(t) {
 				continue
 			}
-			if stdlib(fn) == stdPure {
-				return
+			switch stdlib(fn) {
+			case stdPure, stdChanges, stdStream:
+				return // it makes text of what it is
 			}
 			w.e.addCall(w.f.Analysis.Summary(fn), at.Pos(), name(fn))
 		}
 	}
 	switch u := t.Underlying().(type) {
 	case *types.Interface:
+		if isError(t) {
+			w.errors(at, seen)
+			return
+		}
 		note(&w.e.Barrier, cause(at, "formats %s, whose type is not known before the program runs", text(at)).as(UnknownEffects))
 	case *types.Struct:
 		for f := range u.Fields() {
@@ -956,7 +1075,7 @@ func (w *walker) deep(t types.Type, at ast.Expr, writes bool) {
 				visit(f.Type())
 			}
 		case *types.Interface:
-			if isTypeParam(t) {
+			if isTypeParam(t) || isError(t) {
 				touch(Loc{Kind: Memory})
 			}
 		}
