@@ -16,6 +16,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/runtime/internal/engine"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
 // An OpError is the failure of an operation, and of everything computed from
@@ -62,6 +63,13 @@ func Try(f func()) (err error) {
 	f()
 	return nil
 }
+
+// Dead says that the program will not use these tensors again: [tensor.Dead]. Generated code says so of
+// what a loop has made and needs no more.
+//
+//asyncgen:api control
+//go:noinline
+func Dead(ts ...*tensor.Tensor) { tensor.Dead(ts...) }
 
 // SetLimit bounds the bytes that operations write which have been enqueued and
 // have not finished: an operation that would exceed the bound waits for others

@@ -116,7 +116,10 @@ func (l *Later[S]) keep(t *test[S]) {
 	tensors := t.cells.Tensors()
 	eachTensor(reflect.ValueOf(&t.state).Elem(), func(x *tensor.Tensor) { tensors = append(tensors, x) })
 	for i, x := range tensors {
-		if x != nil && (i >= len(l.exits.newest) || l.exits.newest[i] != x) {
+		if x == nil {
+			continue
+		}
+		if i >= len(l.exits.newest) || l.exits.newest[i] == nil || !l.exits.newest[i].SharesMemory(x) {
 			t.bytes += int64(x.Size()) * int64(x.DType().Size())
 		}
 	}
@@ -132,6 +135,11 @@ func (l *Later[S]) pass(t *test[S]) {
 	l.exits.bytes -= t.bytes
 	if t.guess != nil {
 		t.guess.Keep()
+	}
+	for _, x := range t.cells.Tensors() {
+		if x != nil {
+			tensor.Dead(x)
+		}
 	}
 	if l.exits.tests == 0 {
 		l.settle()

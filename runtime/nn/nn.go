@@ -21,6 +21,7 @@ package nn
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
@@ -81,8 +82,14 @@ func (d *dense) Forward(x *tensor.Tensor) *tensor.Tensor {
 	if !d.weight.IsSet() {
 		d.init(x)
 	}
-	return x.MatMul(d.weight.Value()).Add(d.bias.Value())
+	w, b := d.weight.Value(), d.bias.Value()
+	product := x.MatMul(w)
+	y := product.Add(b)
+	tensor.Dead(w, b, product)
+	return y
 }
+
+func (d *dense) isDiscreet() bool { return true }
 
 // init draws the weights for inputs like x.
 func (d *dense) init(x *tensor.Tensor) {
@@ -91,8 +98,10 @@ func (d *dense) init(x *tensor.Tensor) {
 	}
 	in, on := x.Dim(1), tensor.On(x.Device().Unscoped()).As(x.DType())
 	r := math.Sqrt(6 / float64(max(in+d.out, 1)))
-	d.weight.Set(on.Uniform(-r, r, in, d.out))
-	d.bias.Set(on.Zeros(d.out))
+	w, b := on.Uniform(-r, r, in, d.out), on.Zeros(d.out)
+	d.weight.Set(w)
+	d.bias.Set(b)
+	tensor.Dead(w, b)
 }
 
 // Params implements Module.
@@ -115,6 +124,8 @@ type relu struct{}
 //go:noinline
 func (relu) Forward(x *tensor.Tensor) *tensor.Tensor { return x.ReLU() }
 
+func (relu) isDiscreet() bool { return true }
+
 // Params implements Module.
 func (relu) Params() []*Param { return nil }
 
@@ -132,10 +143,27 @@ type sequential []Module
 //
 //go:noinline
 func (s sequential) Forward(x *tensor.Tensor) *tensor.Tensor {
+	isOurs := false // nobody else has x
 	for _, m := range s {
-		x = m.Forward(x)
+		y := m.Forward(x)
+		isPrivate := isDiscreet(m)
+		if isOurs && isPrivate {
+			tensor.Dead(x)
+		}
+		x, isOurs = y, isPrivate
 	}
 	return x
+}
+
+func (s sequential) isDiscreet() bool {
+	return len(s) > 0 && !slices.ContainsFunc(s, func(m Module) bool { return !isDiscreet(m) })
+}
+
+// isDiscreet reports whether Forward of m returns a handle that is new and that nobody else has, and whether m
+// neither keeps that of its input nor gives it to others.
+func isDiscreet(m Module) bool {
+	d, ok := m.(interface{ isDiscreet() bool })
+	return ok && d.isDiscreet()
 }
 
 // Params implements Module.
@@ -175,5 +203,10 @@ func L2Loss(pred, target *tensor.Tensor) *tensor.Tensor {
 	if p, t := pred.Shape(), target.Shape(); !p.Equal(t) {
 		panic(fmt.Sprintf("nn: L2Loss: predictions have shape %v, targets %v", p, t))
 	}
-	return pred.Sub(target).Square().Mean().MulScalar(0.5)
+	difference := pred.Sub(target)
+	square := difference.Square()
+	mean := square.Mean()
+	half := mean.MulScalar(0.5)
+	tensor.Dead(difference, square, mean)
+	return half
 }

@@ -38,6 +38,7 @@ const (
 	MistakeNoParameter = "parameter has no value yet"
 	MistakeNoBuffer    = "buffer has no value yet"
 	MistakeFrozen      = "its value is frozen"
+	MistakeDead        = "used after the program declared it dead"
 )
 
 // Error is "tensor: Add: operands cannot be broadcast together: float32[2 3], float32[4]".

@@ -71,7 +71,11 @@ func (r rate) Set(t *tensor.Tensor) { r.o.rate = t.Item() }
 func (o *Optimizer) Step() {
 	for _, p := range o.params {
 		if g := p.Grad(); g != nil {
-			p.Set(next(p.Value().Detach(), g, o.rate))
+			v := p.Value()
+			x := v.Detach()
+			y := next(x, g, o.rate)
+			p.Set(y)
+			tensor.Dead(g, v, x, y)
 		}
 	}
 }

@@ -18,12 +18,18 @@ type operands = [op.MaxInputs]*Tensor
 
 // elementwise enqueues d. Only if tracking is the result tracked.
 func elementwise(d *op.Def, scalars [2]float64, in operands, tracking bool) *Tensor {
-	n := d.Tensors
-	for _, x := range in[:n] {
+	for _, x := range in[:d.Tensors] {
 		if x == nil {
 			wrong(d.Name, op.MistakeNil)
 		}
+		x.mustLive(d.Name)
 	}
+	return mapped(d, scalars, in, tracking)
+}
+
+// mapped is elementwise for the library, which may use handles that the program won't.
+func mapped(d *op.Def, scalars [2]float64, in operands, tracking bool) *Tensor {
+	n := d.Tensors
 	first, dt := in[0], in[n-1].dtype
 	if !d.Types.Has(dt) {
 		wrong(d.Name, op.MistakeType+" (it takes "+d.Types.String()+")", in[:n]...)
@@ -101,6 +107,16 @@ func immediate(d *op.Def, c float64, in []*Tensor) uint64 {
 
 // structural enqueues d, or makes the view that d is. Only if tracking is the result tracked.
 func structural(d *op.Def, a op.Attr, in operands, tracking bool) *Tensor {
+	for _, x := range in {
+		if x != nil {
+			x.mustLive(d.Name)
+		}
+	}
+	return planned(d, a, in, tracking)
+}
+
+// planned is structural for the library, which may use handles that the program won't.
+func planned(d *op.Def, a op.Attr, in operands, tracking bool) *Tensor {
 	tracking = tracking && (in[0].node != nil || in[1] != nil && in[1].node != nil)
 	var out *Tensor
 	switch {
@@ -169,8 +185,10 @@ var plans = sync.Pool{New: func() any { return new(op.Plan) }}
 // viewOf returns the view d of x, of a copy of x if there is none of x itself.
 func viewOf(d *op.Def, a *op.Attr, x *Tensor) *Tensor {
 	v, ok := d.View(a, x.view())
-	if !ok {
-		x = contiguous(x)
+	if ok {
+		x.storage.Hold()
+	} else {
+		x = contiguous(x) // and the view is its only handle
 		v, _ = d.View(a, x.view())
 	}
 	return &Tensor{storage: x.storage, shape: v.Shape, strides: v.Strides, off: v.Off, size: v.Shape.Size(), dtype: x.dtype}
@@ -206,6 +224,8 @@ func scatter(a op.Attr, x *Tensor) *Tensor {
 	o.Shapes = [device.MaxOperands]*device.Shape{&whole.shape, &part.shape}
 	o.Cmd.Off[0], o.Cmd.Off[1] = a.From*shape[1:].Size(), part.off
 	eng().Enqueue(&o)
+	part.letGo()
+	defer whole.letGo()
 	return viewOf(op.Transpose, &op.Attr{Axes: back}, whole)
 }
 
@@ -213,7 +233,7 @@ func scatter(a op.Attr, x *Tensor) *Tensor {
 func (t *Tensor) move(to device.Device) *Tensor {
 	from := t.storage.Device()
 	if to = to.Within(from); to == from {
-		return t.Detach()
+		return t.detached()
 	}
 	return t.copyTo(to)
 }
@@ -226,7 +246,7 @@ func (t *Tensor) copyTo(to device.Device) *Tensor {
 	}
 	s := eng().Copy(x.storage, x.off, x.size, x.dtype, to)
 	if x != t {
-		eng().Release(x.storage)
+		x.letGo()
 	}
 	return &Tensor{storage: s, shape: x.Shape(), size: x.size, dtype: x.dtype}
 }
@@ -247,26 +267,56 @@ func record(out *Tensor, d *op.Def, a op.Attr, in operands) {
 		}
 	}
 	if tracked {
-		out.node = tape.Record(call, parents)
+		out.node = tape.Record(keeper{}, call, parents)
 	}
 }
+
+// keeper counts those who use tensors, of which a Meta has none.
+type keeper struct{}
+
+func (keeper) Hold(v op.Value)  { v.(*Tensor).storage.Hold() }
+func (keeper) LetGo(v op.Value) { v.(*Tensor).letGo() }
 
 // builder builds gradients. The zero builder makes tensors that are not
 // tracked; a tracking one those that have gradients of their own.
 type builder struct {
+	keeper
 	tracking bool
-	made     *temporaries // where what it makes is noted; nil: nowhere
+	made     []*Tensor // since Settle
 }
 
-func (b builder) Elementwise(d *op.Def, scalars [2]float64, x ...op.Value) op.Value {
-	return b.made.note(elementwise(d, scalars, tensors(x), b.tracking), x...)
+var _ tape.Builder = (*builder)(nil)
+
+func (b *builder) Elementwise(d *op.Def, scalars [2]float64, x ...op.Value) op.Value {
+	return b.note(mapped(d, scalars, tensors(x), b.tracking))
 }
 
-func (b builder) Structural(d *op.Def, a op.Attr, x ...op.Value) op.Value {
-	return b.made.note(structural(d, a, tensors(x), b.tracking), x...)
+func (b *builder) Structural(d *op.Def, a op.Attr, x ...op.Value) op.Value {
+	return b.note(planned(d, a, tensors(x), b.tracking))
 }
 
-func (b builder) Zeros(x op.Value) op.Value { return b.made.note(zerosLike(x.(*Tensor))) }
+func (b *builder) Zeros(x op.Value) op.Value { return b.note(zerosLike(x.(*Tensor))) }
+
+func (b *builder) note(t *Tensor) *Tensor {
+	b.made = append(b.made, t)
+	return t
+}
+
+func (b *builder) Settle(v op.Value) {
+	isMade := false
+	for _, t := range b.made {
+		if op.Value(t) == v {
+			isMade = true
+			continue
+		}
+		t.letGo()
+	}
+	if v != nil && !isMade {
+		b.Hold(v)
+	}
+	clear(b.made)
+	b.made = b.made[:0]
+}
 
 func zerosLike(x *Tensor) *Tensor {
 	return create(op.Fill, op.Attr{Shape: x.shape, DType: x.dtype}, x.storage.Device())

@@ -54,7 +54,7 @@ func (b *Buffer) Value() *Tensor {
 	if b.value == nil {
 		wrong("Value", op.MistakeNoBuffer)
 	}
-	return b.value
+	return b.value.another()
 }
 
 // Set gives the Buffer the elements of t as its value. It panics if the Buffer
@@ -68,7 +68,10 @@ func (b *Buffer) Set(t *Tensor) {
 	if b.frozen {
 		wrong("Set", op.MistakeFrozen, t)
 	}
-	b.value = t.Detach()
+	t.mustLive("Set")
+	old := b.value
+	b.value = t.detached()
+	old.letGo()
 }
 
 // Frozen returns a Buffer that holds the value that b holds now, for ever: it
@@ -80,7 +83,7 @@ func (b *Buffer) Frozen() *Buffer {
 	if b.value == nil {
 		wrong("Frozen", op.MistakeNoBuffer)
 	}
-	return &Buffer{value: b.value, frozen: true}
+	return &Buffer{value: b.value.another(), frozen: true}
 }
 
 // A State is what some cells held at one time. It is made of handles: no element
@@ -106,13 +109,13 @@ func Snapshot(cells ...Cell) State {
 		k := kept{cell: c}
 		switch c := c.(type) {
 		case *Param:
-			k.value, k.grad = c.value, c.grad
+			k.value, k.grad = c.value.another(), c.grad.another()
 		case *Buffer:
-			k.value = c.value
+			k.value = c.value.another()
 		case *Generator:
 			k.key, k.pos = c.advance(0)
 		default:
-			k.value = c.Value()
+			k.value = c.Value().another() // the cell may have that handle itself
 		}
 		s.kept[i] = k
 	}
@@ -129,11 +132,16 @@ func (s State) Restore() {
 		switch c := k.cell.(type) {
 		case *Param:
 			if !c.frozen { // else it holds it still, and may be in use
-				c.value, c.grad = k.value, k.grad
+				value, grad := c.value, c.grad
+				c.value, c.grad = k.value.another(), k.grad.another()
+				value.letGo()
+				grad.letGo()
 			}
 		case *Buffer:
 			if !c.frozen {
-				c.value = k.value
+				value := c.value
+				c.value = k.value.another()
+				value.letGo()
 			}
 		case *Generator:
 			c.restore(k.key, k.pos)

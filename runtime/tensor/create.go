@@ -177,6 +177,8 @@ func (m Maker) Eye(n int) *Tensor {
 	a := op.Attr{Shape: device.Shape{n}, DType: Int64, Scalars: [2]float64{0, 1}}
 	i := create(op.Iota, a, m.dev)
 	column := viewOf(op.Reshape, &op.Attr{Shape: device.Shape{n, 1}}, i)
+	defer i.letGo()
+	defer column.letGo()
 	return m.convert(elementwise(op.Eq, [2]float64{}, operands{column, i}, false))
 }
 
@@ -213,11 +215,12 @@ func (m Maker) Linspace(lo, hi float64, n int) *Tensor {
 	return m.convert(upload(m.dev, data, device.Shape{n}))
 }
 
-// convert gives x the Maker's element type.
+// convert gives x, of which nobody else has a handle, the Maker's element type.
 func (m Maker) convert(x *Tensor) *Tensor {
 	if x.dtype == m.dtype {
 		return x
 	}
+	defer x.letGo()
 	return run(op.As, op.Attr{DType: m.dtype}, m.dev, operands{x}, false)
 }
 

@@ -13,8 +13,5 @@ func SetEngine(e *engine.Engine) (restore func()) {
 	return func() { eng = old }
 }
 
-// IsView reports whether t and u share memory.
-func IsView(t, u *Tensor) bool { return t.storage == u.storage }
-
 // ResultSize is the size of what a result allocates, in bytes.
 const ResultSize = unsafe.Sizeof(result{})

@@ -3,7 +3,6 @@ package tensor
 import (
 	"slices"
 
-	"github.com/asyncgen/asyncgen/runtime/internal/engine"
 	"github.com/asyncgen/asyncgen/runtime/internal/tape"
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
@@ -43,7 +42,7 @@ func (p *Param) Value() *Tensor {
 	if p.value == nil {
 		wrong("Value", op.MistakeNoParameter)
 	}
-	return p.value
+	return p.value.another()
 }
 
 // Set gives the Param the elements of t as its value. Tensors that were
@@ -61,9 +60,11 @@ func (p *Param) Set(t *Tensor) {
 	if !t.dtype.IsFloat() {
 		wrong("Set", op.MistakeType+" (it takes "+op.Floats.String()+")", t)
 	}
-	v := *t
+	t.mustLive("Set")
+	v, old := t.another(), p.value
 	v.node = tape.NewLeaf(leaf{p})
-	p.value = &v
+	p.value = v
+	old.letGo()
 }
 
 // Frozen returns a Param that holds the value that p holds now, untracked, and
@@ -75,21 +76,22 @@ func (p *Param) Frozen() *Param {
 	if p.value == nil {
 		wrong("Frozen", op.MistakeNoParameter)
 	}
-	return &Param{value: p.value.Detach(), frozen: true}
+	return &Param{value: p.value.detached(), frozen: true}
 }
 
 // Grad returns the sum of the gradients that Backward has added since the last
 // ZeroGrad, or nil if there was none. It does not wait.
 //
 //asyncgen:api value
-func (p *Param) Grad() *Tensor { return p.grad }
+func (p *Param) Grad() *Tensor { return p.grad.another() }
 
 // ZeroGrad forgets the gradient.
 //
 //asyncgen:api mutate
 func (p *Param) ZeroGrad() {
-	if p.grad != nil { // a frozen Param has none, and is not written to
+	if old := p.grad; old != nil { // a frozen Param has none, and is not written to
 		p.grad = nil
+		old.letGo()
 	}
 }
 
@@ -97,11 +99,13 @@ func (p *Param) ZeroGrad() {
 type leaf struct{ p *Param }
 
 func (l leaf) Accumulate(g op.Value) {
-	if l.p.grad == nil {
-		l.p.grad = g.(*Tensor)
+	old, more := l.p.grad, g.(*Tensor)
+	if old == nil {
+		l.p.grad = more.another()
 		return
 	}
-	l.p.grad = elementwise(op.Add, [2]float64{}, operands{l.p.grad, g.(*Tensor)}, false)
+	l.p.grad = mapped(op.Add, [2]float64{}, operands{old, more}, false)
+	old.letGo()
 }
 
 // Track returns t as the beginning of tracking: what is computed from the
@@ -112,9 +116,10 @@ func (t *Tensor) Track() *Tensor {
 	if !t.dtype.IsFloat() {
 		wrong("Track", op.MistakeType+" (it takes "+op.Floats.String()+")", t)
 	}
-	v := *t
+	t.mustLive("Track")
+	v := t.another()
 	v.node = tape.NewLeaf(nil)
-	return &v
+	return v
 }
 
 // Backward adds to the gradient of each Param that t depends on that of t,
@@ -129,19 +134,7 @@ func (t *Tensor) Track() *Tensor {
 //go:noinline
 func (t *Tensor) Backward() {
 	g := t.trace("Backward")
-	leaves, made := g.Leaves(), &temporaries{}
-	g.Backward(builder{made: made}, made.note(t.seed()))
-	if len(made.storages) == 0 {
-		return
-	}
-	// Nothing was tracked, so the parameters' gradients are all that has left.
-	kept := map[*engine.Storage]bool{}
-	for _, l := range leaves {
-		if grad := l.(leaf).p.grad; grad != nil {
-			kept[grad.storage] = true
-		}
-	}
-	made.release(kept)
+	g.Backward(&builder{}, t.seed())
 }
 
 // Grad returns the gradients of y, which has one element, with respect to each
@@ -159,24 +152,28 @@ func Grad(y *Tensor, xs ...*Tensor) []*Tensor {
 	g := y.trace("Grad")
 	nodes := make([]*tape.Node, len(xs))
 	for i, x := range xs {
+		x.mustLive("Grad")
 		if x.node == nil {
 			wrong("Grad", op.MistakeGradient+" (an operand is not tracked: Track it before use)", x)
 		}
 		nodes[i] = x.node
 	}
+	b := &builder{tracking: true}
 	grads := make([]*Tensor, len(xs))
-	for i, v := range g.Gradients(builder{tracking: true}, y.seed(), nodes) {
+	for i, v := range g.Gradients(b, y.seed(), nodes) {
 		if v == nil {
 			grads[i] = zerosLike(xs[i])
 			continue
 		}
-		grads[i] = v.(*Tensor)
+		grads[i] = v.(*Tensor).another() // several may be one tensor
+		b.LetGo(v)
 	}
 	return grads
 }
 
 // trace returns the graph of t, which has one element.
 func (t *Tensor) trace(name string) tape.Graph {
+	t.mustLive(name)
 	t.single(name)
 	if t.node == nil {
 		wrong(name, op.MistakeGradient+" (it depends on nothing that is tracked)", t)

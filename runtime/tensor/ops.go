@@ -38,6 +38,7 @@ func (t *Tensor) Dot(y *Tensor) *Tensor {
 		wrong("Dot", op.MistakeMatMul, t, y)
 	}
 	product := elementwise(op.Mul, [2]float64{}, operands{t, y}, true)
+	defer product.letGo()
 	return structural(op.Sum, op.Attr{Axes: []int{0}}, operands{product}, true)
 }
 
@@ -48,7 +49,9 @@ func (t *Tensor) Dot(y *Tensor) *Tensor {
 //go:noinline
 func (t *Tensor) Norm() *Tensor {
 	squares := elementwise(op.Square, [2]float64{}, operands{t}, true)
+	defer squares.letGo()
 	sum := structural(op.Sum, op.Attr{Axes: squares.axes("Norm", nil)}, operands{squares}, true)
+	defer sum.letGo()
 	return elementwise(op.Root, [2]float64{}, operands{sum}, true)
 }
 
@@ -75,12 +78,13 @@ func (t *Tensor) mean(name string, axes []int, keep bool) *Tensor {
 		n *= t.shape[axis]
 	}
 	sum := structural(op.Sum, op.Attr{Axes: list, Keep: keep}, operands{t}, true)
+	defer sum.letGo()
 	return elementwise(op.DivScalar, [2]float64{float64(n)}, operands{sum}, true)
 }
 
 // As returns t's elements converted to dtype: rounded to the nearest, ties to
 // even; to int64 truncated, what is out of range to the nearest int64 and NaN
-// to 0; to bool what is not 0. True is 1.
+// to 0; to bool what is not 0. True is 1. The result is a view if t has that type.
 //
 //asyncgen:api op
 //go:noinline
@@ -89,19 +93,21 @@ func (t *Tensor) As(dtype DType) *Tensor {
 		wrong("As", op.MistakeType, t)
 	}
 	if dtype == t.dtype {
-		return t
+		t.mustLive("As")
+		return t.another()
 	}
 	return structural(op.As, op.Attr{DType: dtype}, operands{t}, true)
 }
 
-// To returns t's elements on another device: t itself if they are there. The
+// To returns t's elements on another device: a view of t if they are there. The
 // copy is enqueued like any operation; To does not wait. It belongs to the scopes of t and of dev.
 //
 //asyncgen:api op
 //go:noinline
 func (t *Tensor) To(dev device.Device) *Tensor {
 	if dev = dev.Within(t.storage.Device()); dev == t.storage.Device() {
-		return t
+		t.mustLive("To")
+		return t.another()
 	}
 	return structural(op.To, op.Attr{Device: dev, Origin: t.storage.Device()}, operands{t}, true)
 }

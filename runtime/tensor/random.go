@@ -181,6 +181,7 @@ func (m Maker) draw(g *Generator, name string, d *op.Def, shape []int) *Tensor {
 
 func (m Maker) uniform(g *Generator, lo, hi float64, shape []int) *Tensor {
 	u := m.draw(g, "Uniform", op.Uniform, shape)
+	defer u.letGo()
 	return elementwise(op.Scale, [2]float64{hi - lo, lo}, operands{u}, false)
 }
 

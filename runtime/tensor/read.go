@@ -23,7 +23,10 @@ import (
 //
 //asyncgen:api wait
 //go:noinline
-func (t *Tensor) Wait() error { return t.storage.Wait(context.Background(), "Wait") }
+func (t *Tensor) Wait() error {
+	t.mustLive("Wait")
+	return t.storage.Wait(context.Background(), "Wait")
+}
 
 // Wait waits until all of ts have been computed, in one wait, and returns the
 // error of the first that failed.
@@ -36,6 +39,7 @@ func Wait(ts ...*Tensor) error {
 		if t == nil {
 			wrong("Wait", op.MistakeNil)
 		}
+		t.mustLive("Wait")
 		storages[i] = t.storage
 	}
 	return engine.WaitEach(context.Background(), "Wait", storages)
@@ -46,7 +50,10 @@ func Wait(ts ...*Tensor) error {
 //
 //asyncgen:api wait
 //go:noinline
-func (t *Tensor) WaitContext(ctx context.Context) error { return t.storage.Wait(ctx, "WaitContext") }
+func (t *Tensor) WaitContext(ctx context.Context) error {
+	t.mustLive("WaitContext")
+	return t.storage.Wait(ctx, "WaitContext")
+}
 
 // Item returns the value of a one-element tensor as a float64: true is 1. It
 // panics if t has more elements or none.
@@ -207,6 +214,7 @@ func (t *Tensor) MarshalJSON() ([]byte, error) {
 
 // onHost waits for t and returns it, or a copy that the host can reach.
 func (t *Tensor) onHost(ctx context.Context, name string) (*Tensor, error) {
+	t.mustLive(name)
 	h := t.toHost()
 	return h, h.storage.Wait(ctx, name)
 }
@@ -238,6 +246,7 @@ func (t *Tensor) item(name string) uint64 {
 
 // load waits for t and returns the bits of the element at a place of its storage.
 func (t *Tensor) load(ctx context.Context, name string, at int) (uint64, error) {
+	t.mustLive(name)
 	h := t
 	if !t.storage.Device().Backend().Caps().HostMemory {
 		// Just this one element is copied.
@@ -315,7 +324,7 @@ func sliceContext[T device.Element](ctx context.Context, t *Tensor, name string)
 	}
 	data := gather[T](h)
 	if h != t {
-		eng().Release(h.storage)
+		h.letGo()
 	}
 	return data, nil
 }

@@ -66,6 +66,7 @@ type Tensor struct {
 	off     int   // of the first element in the storage
 	size    int
 	dtype   device.DType
+	dead    uint32 // where the program said that it will not use the handle again, see Dead; 0: it did not
 }
 
 // inlineRank is how many axes a result may have before its shape needs memory of its own. With
@@ -73,7 +74,7 @@ type Tensor struct {
 // each take some 30 ns more (TestResultFitsItsSizeClass).
 const inlineRank = 3
 
-// A body is what the handles of one result share.
+// A body is what the handles of one result share. Each handle is one holder of the storage, see another.
 type body struct {
 	own  engine.Storage
 	dims [inlineRank]int
@@ -161,7 +162,10 @@ func (t *Tensor) Device() device.Device { return t.storage.Device() }
 // copying them from the device. It never waits.
 //
 //asyncgen:api poll
-func (t *Tensor) Ready() bool { return t.storage.Ready() }
+func (t *Tensor) Ready() bool {
+	t.mustLive("Ready")
+	return t.storage.Ready()
+}
 
 // view is how t's elements lie in its storage.
 func (t *Tensor) view() op.View {

@@ -195,11 +195,27 @@ func (t *Tensor) Squeeze(axes ...int) *Tensor {
 	return t.reshape(shape)
 }
 
+// SharesMemory reports whether t and u have elements in the same memory: whether one is a view of the
+// other, or both are views of a third. It never waits.
+//
+//asyncgen:api meta
+func (t *Tensor) SharesMemory(u *Tensor) bool {
+	if u == nil {
+		wrong("SharesMemory", op.MistakeNil, t)
+	}
+	return t.storage == u.storage
+}
+
 // Detach returns t without tracking: gradients end there.
 //
 //asyncgen:api view
 func (t *Tensor) Detach() *Tensor {
-	d := *t
+	t.mustLive("Detach")
+	return t.detached()
+}
+
+func (t *Tensor) detached() *Tensor {
+	d := t.another()
 	d.node = nil
-	return &d
+	return d
 }

@@ -30,8 +30,11 @@ type Guess struct {
 	outer *Guess       // what it is a part of: it is wanted only if that is
 	state atomic.Int32 // changes once, with mu held
 
-	mu       sync.Mutex // guards failures
+	began []uint64 // see Engine.beginnings
+
+	mu       sync.Mutex // guards the rest
 	failures map[*stream]*roots
+	letGoes  []*Storage // see Storage.LetGo
 }
 
 // The states of a Guess.
@@ -60,7 +63,7 @@ func (e *Engine) Speculate() *Speculation {
 
 // Guess returns a new Guess: what the goroutine enqueues from now on belongs to it, until the next one or End.
 func (s *Speculation) Guess() *Guess {
-	s.last = &Guess{outer: s.outer}
+	s.last = &Guess{outer: s.outer, began: s.e.beginnings()}
 	s.Resume()
 	return s.last
 }
@@ -102,8 +105,12 @@ func (gs *guesses) set(owner uintptr, g *Guess) {
 
 // Keep says that the operations of g are wanted, as far as those are that g is a part of.
 func (g *Guess) Keep() {
-	for st, r := range g.decide(kept) {
+	failures, letGoes := g.decide(kept)
+	for st, r := range failures {
 		g.outer.failed(st, r.list, r.more)
+	}
+	for _, s := range letGoes {
+		g.outer.letGo(s)
 	}
 }
 
@@ -111,14 +118,14 @@ func (g *Guess) Keep() {
 // never do, and what they were to write is spoiled by what has spoiled what they read, or else by ErrDiscarded. It does not wait.
 func (g *Guess) Discard() { g.decide(discarded) }
 
-// decide returns the failures so far.
-func (g *Guess) decide(state int32) map[*stream]*roots {
+// decide returns the failures so far, and what was let go.
+func (g *Guess) decide(state int32) (failures map[*stream]*roots, letGoes []*Storage) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	failures := g.failures
-	g.failures = nil
+	failures, letGoes = g.failures, g.letGoes
+	g.failures, g.letGoes = nil, nil
 	g.state.Store(state)
-	return failures
+	return failures, letGoes
 }
 
 // isDiscarded reports whether g, or something that it is a part of, was discarded. A nil g was not.

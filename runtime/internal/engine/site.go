@@ -18,6 +18,17 @@ type site struct {
 	line     int
 }
 
+// Caller returns the number by which [Line] knows the line of the user's program that has called the library, or 0.
+func Caller() uintptr { return callerPC() }
+
+// Line returns the line that Caller has found; "" if there is none.
+func Line(caller uintptr) (file string, line int) {
+	if at := siteOf(caller); at != nil {
+		return at.file, at.line
+	}
+	return "", 0
+}
+
 // callerPC returns the return address in the first frame outside the library, or 0.
 func callerPC() uintptr {
 	var pcs [8]uintptr

@@ -25,10 +25,11 @@ type Storage struct {
 	in    device.Device // the zero Device, or the device in the scope that operations belong to which write s
 
 	// How a flow orders the operations on it; guarded by the flow's lock.
-	writer  ref    // the newest scheduled writer that has not finished
-	heir    ref    // the scheduled writer that waits for readers
-	readers uint32 // scheduled readers of the version in place that have not finished
-	mark    uint64 // see flow.closure
+	writer  ref          // the newest scheduled writer that has not finished
+	heir    ref          // the scheduled writer that waits for readers
+	readers uint32       // scheduled readers of the version in place that have not finished
+	more    atomic.Int32 // not among them: holders beside the first, see Hold
+	mark    uint64       // see flow.closure
 
 	// Bytes is how many there are. Ptr is set if the memory is in tiny, and buf points here. If buf is nil, Handle is the reason, if
 	// there is one.

@@ -34,10 +34,27 @@ type Leaf interface {
 // NewLeaf returns a Node where tracking begins. l may be nil.
 func NewLeaf(l Leaf) *Node { return &Node{leaf: l} }
 
+// A Keeper counts who uses a value, so that its memory can be given back after the last use.
+type Keeper interface {
+	// Hold counts another user of v.
+	Hold(v op.Value)
+	// LetGo says that one of them will not use v any more. Operations enqueued so far may.
+	LetGo(v op.Value)
+}
+
+// A Builder builds gradients, and counts who uses them.
+type Builder interface {
+	op.Builder
+	Keeper
+	// Settle lets go of all that was built since the last Settle, but not of v, of which the caller becomes a user,
+	// whether it was built or not. V may be nil.
+	Settle(v op.Value)
+}
+
 // Record returns the Node of the result out of a call. Of the operands and the
-// result it keeps what the gradient looks at, and of the rest the shape alone.
+// result it holds what the gradient looks at, and of the rest the shape alone.
 // Parents are the nodes of the operands, nil for those that are not tracked.
-func Record(c op.Call, parents [op.MaxInputs]*Node) *Node {
+func Record(k Keeper, c op.Call, parents [op.MaxInputs]*Node) *Node {
 	tracked := uint8(0)
 	for i, p := range parents {
 		if p != nil {
@@ -46,11 +63,17 @@ func Record(c op.Call, parents [op.MaxInputs]*Node) *Node {
 	}
 	needed := c.Def.Needed(tracked)
 	for i, x := range c.In {
-		if x != nil && needed>>i&1 == 0 {
+		switch {
+		case x == nil:
+		case needed>>i&1 != 0:
+			k.Hold(x)
+		default:
 			c.In[i] = &op.Meta{Dims: x.Shape(), Type: x.DType()}
 		}
 	}
-	if needed&op.SavesResult == 0 {
+	if needed&op.SavesResult != 0 {
+		k.Hold(c.Out)
+	} else {
 		c.Out = nil
 	}
 	return &Node{call: c, parents: parents}
@@ -72,50 +95,49 @@ func Trace(root *Node) (Graph, bool) {
 	return g, true
 }
 
-// Leaves lists the leaves that the root depends on and that take up gradients. The same one may be there several times.
-func (g Graph) Leaves() []Leaf {
-	var all []Leaf
-	for _, n := range g.nodes {
-		if n.leaf != nil {
-			all = append(all, n.leaf)
-		}
-	}
-	return all
-}
-
 // Backward adds to each leaf the gradient of the root, whose own is seed, and
-// lets go of what the nodes held. Leaves take up their gradients in an order
+// lets go of what the nodes held, and of seed. Leaves take up their gradients in an order
 // that depends on the graph alone.
-func (g Graph) Backward(b op.Builder, seed op.Value) {
-	grads := g.pull(b, seed, nil)
+func (g Graph) Backward(b Builder, seed op.Value) {
+	grads := g.pull(b, seed, nil, true)
 	for _, n := range g.nodes {
-		if n.leaf != nil && grads[n] != nil {
-			n.leaf.Accumulate(grads[n])
+		if grad := grads[n]; grad != nil {
+			if n.leaf != nil {
+				n.leaf.Accumulate(grad)
+			}
+			b.LetGo(grad)
 		}
-	}
-	for _, n := range g.nodes {
-		n.release()
+		n.release(b)
 	}
 }
 
 // Gradients returns the gradients of the root, whose own is seed, with respect
-// to the given nodes; nil where the root does not depend on one.
-func (g Graph) Gradients(b op.Builder, seed op.Value, of []*Node) []op.Value {
+// to the given nodes; nil where the root does not depend on one. The caller has to let go
+// of each.
+func (g Graph) Gradients(b Builder, seed op.Value, of []*Node) []op.Value {
 	kept := map[*Node]bool{}
 	for _, n := range of {
 		kept[n] = true
 	}
-	grads := g.pull(b, seed, kept)
+	grads := g.pull(b, seed, kept, false)
 	values := make([]op.Value, len(of))
 	for i, n := range of {
-		values[i] = grads[n]
+		if values[i] = grads[n]; values[i] != nil {
+			b.Hold(values[i])
+		}
+	}
+	for _, n := range g.nodes {
+		if grads[n] != nil {
+			b.LetGo(grads[n])
+		}
 	}
 	return values
 }
 
 // pull walks backwards and returns the gradients of the leaves and of the kept
-// nodes. Those of the others are let go of as soon as they have been passed on.
-func (g Graph) pull(b op.Builder, seed op.Value, kept map[*Node]bool) map[*Node]op.Value {
+// nodes. Those of the others are let go of as soon as they have been passed on, and if that is said,
+// so is what the nodes hold.
+func (g Graph) pull(b Builder, seed op.Value, kept map[*Node]bool, release bool) map[*Node]op.Value {
 	grads := map[*Node]op.Value{g.nodes[len(g.nodes)-1]: seed}
 	for _, n := range slices.Backward(g.nodes) {
 		grad := grads[n]
@@ -127,16 +149,25 @@ func (g Graph) pull(b op.Builder, seed op.Value, kept map[*Node]bool) map[*Node]
 				continue
 			}
 			share := op.Pull(b, &n.call, k, grad)
-			switch {
+			b.Settle(share)
+			switch before := grads[p]; {
 			case share == nil:
-			case grads[p] == nil:
+			case before == nil:
 				grads[p] = share
 			default:
-				grads[p] = b.Elementwise(op.Add, [2]float64{}, grads[p], share)
+				sum := b.Elementwise(op.Add, [2]float64{}, before, share)
+				b.Settle(sum)
+				b.LetGo(before)
+				b.LetGo(share)
+				grads[p] = sum
 			}
 		}
 		if !kept[n] {
 			delete(grads, n)
+			b.LetGo(grad)
+		}
+		if release {
+			n.release(b)
 		}
 	}
 	return grads
@@ -169,10 +200,15 @@ func order(root *Node) []*Node {
 	return nodes
 }
 
-// release lets go of values and of the nodes below. Leaves stay as they are.
-func (n *Node) release() {
-	if n.call.Def == nil {
+// release lets go of values and of the nodes below. Leaves stay as they are, and so does what was released.
+func (n *Node) release(k Keeper) {
+	if n.call.Def == nil || n.released {
 		return
+	}
+	for _, x := range append(n.call.In[:], n.call.Out) {
+		if _, isMeta := x.(*op.Meta); x != nil && !isMeta {
+			k.LetGo(x)
+		}
 	}
 	n.call = op.Call{Def: n.call.Def}
 	n.parents = [op.MaxInputs]*Node{}

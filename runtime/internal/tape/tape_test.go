@@ -34,6 +34,11 @@ func (b *numbers) Structural(*op.Def, op.Attr, ...op.Value) op.Value {
 }
 func (b *numbers) Zeros(op.Value) op.Value { return number(0) }
 
+// Of numbers, who uses them does not matter.
+func (b *numbers) Hold(op.Value)   {}
+func (b *numbers) LetGo(op.Value)  {}
+func (b *numbers) Settle(op.Value) {}
+
 // A tracked is a number with its origin.
 type tracked struct {
 	v    number
@@ -51,7 +56,7 @@ func call(d *op.Def, scalar float64, xs ...tracked) tracked {
 	}
 	out := new(numbers).Elementwise(d, c.Attr.Scalars, in...).(number)
 	c.Out = out
-	return tracked{out, tape.Record(c, parents)}
+	return tracked{out, tape.Record(new(numbers), c, parents)}
 }
 
 // A sum is a leaf.

@@ -1,0 +1,111 @@
+package tensor
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/asyncgen/asyncgen/runtime/internal/engine"
+	"github.com/asyncgen/asyncgen/runtime/op"
+)
+
+// Each handle is a holder of its storage, and so is each value that a gradient needs. The library lets go of what
+// only it has, and the program does by Dead; when nobody is left, the memory is given back behind the
+// operations that use it. A handle that is dropped without a word is left to the collector.
+
+// Dead says that the program will not use these handles again, so that their memory is given back as soon as the
+// operations enqueued so far that use it have run, and not when the collector finds out. It
+// does not wait. Nothing depends on it but how much memory is in use, and using
+// one of the handles again, also in another call of Dead, panics with a [*Mistake] that names the line of the call. Shape,
+// DType and what else is known without the elements can still be asked.
+//
+// Other handles of the same elements are not touched, and keep the memory: views, what [Tensor.Detach] returns,
+// the value of a [Param] that was Set to it, a [State]. So does a gradient that needs the elements, until Backward.
+//
+//	h := x.MatMul(w)
+//	y := h.Add(b).ReLU()
+//	tensor.Dead(h)
+//
+//asyncgen:api control
+//go:noinline
+func Dead(ts ...*Tensor) {
+	for _, t := range ts {
+		if t == nil {
+			wrong("Dead", op.MistakeNil)
+		}
+		t.mustLive("Dead")
+	}
+	var here uint32
+	for _, t := range ts {
+		t.mustLive("Dead") // it may be there twice
+		if !t.storage.LetGo() {
+			continue // perhaps the program never gets here
+		}
+		if here == 0 {
+			here = deaths.number(engine.Caller())
+		}
+		t.dead = here
+	}
+}
+
+// another returns one more handle of what t is one of. That of nil is nil.
+func (t *Tensor) another() *Tensor {
+	if t == nil {
+		return nil
+	}
+	t.storage.Hold()
+	u := *t
+	u.dead = 0
+	return &u
+}
+
+// letGo drops a handle that the library has for itself. Nil is no handle.
+func (t *Tensor) letGo() {
+	if t != nil {
+		t.storage.LetGo()
+	}
+}
+
+// mustLive panics if the program has said that it does not use t any more, and uses it in name.
+func (t *Tensor) mustLive(name string) {
+	if t.dead != 0 {
+		t.resurrected(name)
+	}
+}
+
+func (t *Tensor) resurrected(name string) {
+	text := op.MistakeDead
+	if file, line := engine.Line(deaths.caller(t.dead)); line != 0 {
+		text = fmt.Sprintf("%s at %s:%d", text, file, line)
+	}
+	wrong(name, text, t)
+}
+
+// deaths numbers the lines that have called Dead, from 1 on: there are few, and a handle has no room for an address.
+var deaths callers
+
+type callers struct {
+	mu      sync.Mutex // guards the rest
+	list    []uintptr
+	numbers map[uintptr]uint32
+}
+
+func (c *callers) number(caller uintptr) uint32 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n, ok := c.numbers[caller]
+	if !ok {
+		if c.numbers == nil {
+			c.numbers = map[uintptr]uint32{}
+		}
+		c.list = append(c.list, caller)
+		n = uint32(len(c.list))
+		c.numbers[caller] = n
+	}
+	return n
+}
+
+func (c *callers) caller(n uint32) uintptr {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.list[n-1]
+}
