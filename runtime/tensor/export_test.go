@@ -13,5 +13,8 @@ func SetEngine(e *engine.Engine) (restore func()) {
 	return func() { eng = old }
 }
 
+// CurrentEngine is what everything runs on.
+func CurrentEngine() *engine.Engine { return eng() }
+
 // ResultSize is the size of what a result allocates, in bytes.
 const ResultSize = unsafe.Sizeof(result{})
