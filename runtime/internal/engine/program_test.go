@@ -389,7 +389,7 @@ func (p *program) operate(i int) {
 	case kInPlace:
 		p.enqueue(kind, i, -1, []int{i, a})
 	case kTwo:
-		if a != i && a < p.own && p.model[a].cause != released {
+		if a < p.own && p.model[a].cause != released { // also the same twice: the second result is the one that stays
 			p.enqueue(kind, i, a, []int{b})
 		}
 	case kSum:

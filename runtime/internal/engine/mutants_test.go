@@ -1,0 +1,383 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Mutants are engines with a mistake made on purpose. What the tests are worth shows in how many they find:
+//
+//	go test -run Mutants -mutants . -timeout 1h -v
+//
+// builds each of them, in a temporary folder, and runs the random programs and, apart from those, the other tests.
+
+var (
+	mutantsFlag    = flag.String("mutants", "", "build and test the mutants whose names match this; empty: none")
+	mutantPrograms = flag.Int("mutant-programs", 20_000, "number of random programs that a mutant has to survive")
+	mutantTime     = flag.Duration("mutant-time", 2*time.Minute, "how long they may take, and the other tests; who needs more is found")
+	mutantTests    = flag.Bool("mutant-tests", true, "run the other tests, too; else those that survive the random programs")
+)
+
+// A mutant replaces a text that stands in one file of the engine, once.
+type mutant struct {
+	name, file, old, new string
+}
+
+var mutants = []mutant{
+	// What operations wait for.
+	{"a reader does not wait for the writer", "flow.go",
+		"if s.writer == 0 {\n\t\t\t\ts.readers++", "if true {\n\t\t\t\ts.readers++"},
+	{"a writer does not wait for readers", "flow.go",
+		"} else if s.readers > 0 {", "} else if false {"},
+	{"a writer does not wait for the writer before", "flow.go",
+		"w.heir[w.writeOf(s)] = self\n\t\t\t\tr.waits++", "_ = w"},
+	{"a writer that waits for a writer does not wait for its readers", "flow.go",
+		"if s.readers == 0 {\n\t\t\t\t\tf.release(heir)", "if true {\n\t\t\t\t\tf.release(heir)"},
+	{"the first of several readers lets the writer go", "flow.go",
+		"s.readers == 0 && heir != 0", "heir != 0"},
+	{"an operation waits for itself", "flow.go",
+		"reads &^= 1 << i", "_ = i"},
+	{"a storage that is written twice by an operation is ordered twice", "flow.go",
+		"if !r.among(writes, s) {", "if true {"},
+	{"a writer that has finished is still waited for", "flow.go",
+		"if s.writer == x {", "if false {"},
+	{"a waiter does not run readers of what is overwritten", "wait.go",
+		"|| r.reads>>i&1 != 0 && s.mark == f.marks+1", ""},
+
+	// The ring.
+	{"the ring takes one operation too many", "stream.go",
+		"st.room = st.done.Load() + uint64(len(st.ring))", "st.room = st.done.Load() + uint64(len(st.ring)) + 1"},
+	{"what has finished is looked for past the end", "flow.go",
+		"for f.head < f.scheduled && f.st.seq(f.head).state == finished {", "for f.st.seq(f.head).state == finished {"},
+	{"places are taken for those of one turn of the ring", "flow.go",
+		"return f.head + (uint64(x-1)-f.head)&f.st.mask", "return f.head&^f.st.mask + uint64(x-1)"},
+	{"operations retire in the order in which they finish", "flow.go",
+		"f.st.seq(f.head).state == finished {\n\t\tf.head++", "r.state == finished {\n\t\tf.head++\n\t\tr.state = running"},
+	{"what a record refers to stays there", "stream.go",
+		"r.operands = [device.MaxOperands]*Storage{}", "_ = r"},
+	{"a record keeps its guess", "stream.go",
+		"r.args, r.scope, r.link, r.guess, r.refused, r.fail = nil, nil, nil, nil, nil, nil",
+		"r.args, r.scope, r.link, r.refused, r.fail = nil, nil, nil, nil, nil"},
+
+	// Readiness, and who is woken.
+	{"a wait is over one operation early", "stream.go",
+		"s.last.Store(seq + 1)", "s.last.Store(seq)"},
+	{"a storage is ready though a writer is to come", "storage.go",
+		"s.fin.Store(seq + 1)", "s.fin.Store(seq + 2)"},
+	{"a waiter is not woken when its goal is reached", "wait.go",
+		"if away || f.reached(w) || f.needed(w) != 0 {", "if away || f.needed(w) != 0 {"},
+	{"a waiter that leaves wakes nobody", "wait.go",
+		"\tf.notify() // what it did last may be what another one waits for\n", ""},
+	{"a token stays for the next waiter", "wait.go",
+		"\tif !f.dropWaiter(w) {\n\t\t<-w.wake // it was just woken\n\t}", "\tf.dropWaiter(w)"},
+	{"stalled producers are not woken by a flow", "flow.go",
+		"f.rouse = f.rouse || stalled", "f.rouse = false"},
+	{"stalled producers are not woken by a queue", "queue.go",
+		"\tq.rouse = true\n", ""},
+	{"a mark is reached one operation late", "mark.go",
+		"if s.next == 0 || done < s.next {", "if s.next == 0 || done <= s.next {"},
+	{"a mark is reached early", "mark.go",
+		"if ends[i] <= done {", "if ends[i] <= done+1 {"},
+	{"only the first operation of a scope is waited for", "scope.go",
+		"seq, ok = st.exec.nextOf(s, seq+1, ends[i])", "ok = false"},
+	{"the place of a copy on another stream is in no scope", "stream.go",
+		"r.scope = l.scope // who waits for the scope waits for what the operation does here\n", ""},
+
+	// Bounds.
+	{"bytes stay in flight", "flow.go",
+		"f.freed += r.bytes", "f.freed += r.bytes / 2"},
+	{"bytes of a queue stay in flight", "queue.go",
+		"freed += r.bytes\n", "freed += r.bytes / 16 * 8\n"},
+	{"the bound is exceeded by an operation", "bounds.go",
+		"limit != 0 && sum > limit && now != 0", "limit != 0 && now > limit"},
+	{"an operation larger than the bound waits forever", "bounds.go",
+		"return limit == 0 || used == 0 || used+bytes <= limit", "return limit == 0 || used+bytes <= limit"},
+
+	// Streams and copies.
+	{"an operation does not wait for its gate", "flow.go",
+		"if r.link != nil && !r.isGate && !r.link.granted.Load() {", "if false {"},
+	{"a queue does not wait for a gate", "queue.go",
+		"\t\t\tif !l.granted.Load() {\n\t\t\t\tbreak\n\t\t\t}\n", ""},
+	{"a gate lets whoever is in the place go", "link.go",
+		"if r := f.st.seq(at - 1); r.linked && r.link == l {", "if r := f.st.seq(at - 1); r.waits > 0 {"},
+	{"a gate forgets how the operation has ended", "link.go",
+		"r.fail = l.fail", "_ = r"},
+	{"a queue does not say how a copy has ended", "queue.go",
+		"\t\tr.link.fail = r.fail\n", ""},
+	{"the ends of links are not in the same order everywhere", "link.go",
+		"\te.crossing.Lock()\n\tforeign.st.push(&gate, access, pc, 0, l, nil)\n\tst.push(op, 1, pc, bytes, l, e.guess())\n\te.crossing.Unlock()",
+		"\tforeign.st.push(&gate, access, pc, 0, l, nil)\n\tst.push(op, 1, pc, bytes, l, e.guess())"},
+	{"a copy between devices skips twice", "link.go",
+		"op.Cmd.Kernel, op.Cmd.Off = uploads.of(dt), [device.MaxOperands]int{}", "op.Cmd.Kernel = uploads.of(dt)"},
+	{"a copy holds its place on the other stream like a read", "link.go",
+		"foreign.st.push(&gate, access, pc, 0, l, nil)", "foreign.st.push(&gate, 0, pc, 0, l, nil)"},
+
+	// Queues.
+	{"a queue retires what is not done", "queue.go",
+		"case q.st.backend.Done(r.ticket):", "case r.ticket != 0 || q.st.backend.Done(r.ticket):"},
+	{"tickets are those of the command before", "queue.go",
+		"\t\t\tif !r.skipped {\n\t\t\t\tt++\n\t\t\t}\n\t\t\tr.ticket = t\n", "\t\t\tr.ticket = t\n\t\t\tif !r.skipped {\n\t\t\t\tt++\n\t\t\t}\n"},
+	{"a failure on a device with a queue is overlooked", "queue.go",
+		"if err := q.st.backend.Failure(r.ticket); err != nil {", "if err := q.st.backend.Failure(r.ticket + 1); err != nil {"},
+	{"what a device has refused is overlooked", "queue.go",
+		"\t\t\tr.refused = err\n\t\t}\n\t\tr.ticket = last", "\t\t}\n\t\tr.ticket = last"},
+
+	// Errors.
+	{"a failure does not spoil what depends on it", "stream.go",
+		"if err := s.err.Load(); err != nil {\n\t\t\t\treturn err", "if err := s.err.Load(); err != nil && i > 1 {\n\t\t\t\treturn err"},
+	{"the last cause replaces the first", "stream.go",
+		"for i, s := range r.operands {\n\t\tif s != nil && r.writes>>i&1 == 0 {\n\t\t\tif err := s.err.Load()",
+		"for i := len(r.operands) - 1; i >= 0; i-- {\n\t\ts := r.operands[i]\n\t\tif s != nil && r.writes>>i&1 == 0 {\n\t\t\tif err := s.err.Load()"},
+	{"an end of the scope hides the first cause", "stream.go",
+		"if e := r.spoiled(); e != nil || r.guess == nil && r.scope == nil {", "if e := r.spoiled(); r.guess == nil && r.scope == nil || e != nil && r.cancelled() == nil {"},
+	{"writing does not heal", "storage.go",
+		"if s.err.Load() != fail {", "if fail != nil {"},
+	{"only the first output of a failed operation is spoiled", "stream.go",
+		"if s != nil && r.writes>>i&1 != 0 && s.st == st {\n\t\t\ts.finished(seq, r.fail)",
+		"if s != nil && r.writes>>i&1 != 0 && s.st == st {\n\t\t\tif i > 0 {\n\t\t\t\tr.fail = nil\n\t\t\t}\n\t\t\ts.finished(seq, r.fail)"},
+	{"failures are returned twice", "errors.go",
+		"r.list, r.more = nil, 0", "r.more = 0"},
+	{"failures are returned in no order", "errors.go",
+		"\tslices.SortFunc(all, root.compare)\n", ""},
+	{"streams have no order among them", "engine.go",
+		"next := (now>>16+1)<<16 | uint64(st.id)", "next := uint64(st.id)"},
+	{"failures past the first thousand are not counted", "errors.go",
+		"more += len(all) - maxRoots", "more += 0"},
+	{"a scope gets the failures of others", "errors.go",
+		"x.scope != nil && x.scope.Within(s)", "x.scope != nil"},
+	{"the end of a scope is no error of it", "errors.go",
+		"\t\terrs = append(errs, s.Err())\n", ""},
+	{"an error names the line of the operation that had the place before", "stream.go",
+		"r.pc, r.cost, r.writes = pc,", "if r.pc == 0 {\n\t\tr.pc = pc\n\t}\n\tr.pc, r.cost, r.writes = r.pc,"},
+	{"of several storages the last error counts", "storage.go",
+		"if err == nil {\n\t\t\terr = s.Err()", "if more := s.Err(); more != nil {\n\t\t\terr = more"},
+
+	// Scopes and guesses.
+	{"operations begin after the end of their scope", "stream.go",
+		"return r.scope.Err()", "return nil"},
+	{"discarded operations begin", "stream.go",
+		"if r.guess.isDiscarded() {", "if r.guess.isDiscarded() && r.n < 0 {"},
+	{"what is part of a discarded guess is wanted", "guess.go",
+		"for ; g != nil; g = g.outer {\n\t\tif g.state.Load() == discarded {", "for ; g != nil; g = nil {\n\t\tif g.state.Load() == discarded {"},
+	{"failures are kept although the outer guess is not", "guess.go",
+		"g.outer.failed(st, r.list, r.more)", "st.roots.add(r.list, r.more)"},
+	{"failures of a guess are everybody's", "guess.go",
+		"if state := g.hold(st, list, more); state != kept {", "if state := g.hold(st, list, more); state == discarded {"},
+	{"a guess is everybody's", "guess.go",
+		"return e.guesses.get(self())", "e.guesses.mu.RLock()\n\tdefer e.guesses.mu.RUnlock()\n\tfor _, g := range e.guesses.of {\n\t\treturn g\n\t}\n\treturn nil"},
+	{"the end of a speculation ends the outer one", "guess.go",
+		"func (s *Speculation) End() { s.e.guesses.set(s.owner, s.outer) }", "func (s *Speculation) End() { s.e.guesses.set(s.owner, nil) }"},
+	{"a guess goes on after its end", "guess.go",
+		"func (s *Speculation) End() { s.e.guesses.set(s.owner, s.outer) }", "func (s *Speculation) End() {}"},
+
+	// Memory.
+	{"memory is released when a device is given what uses it", "queue.go",
+		"r.operands[0].leave() //", "r.operands[0].drop() //"},
+	{"memory is released beside what uses it", "memory.go",
+		"s.st.push(&op, 1, 0, 0, nil, nil)", "s.st.push(&op, 0, 0, 0, nil, nil)"},
+	{"memory that was released can be used", "memory.go",
+		"s.buf, s.own.Handle = nil, errUsed", "s.own.Handle = nil"},
+	{"memory is given back twice", "memory.go",
+		"if b.freed.CompareAndSwap(false, true) {", "if b.freed.CompareAndSwap(false, true) || b.buf.Bytes > 0 {"},
+	{"memory is never released", "memory.go",
+		"runtime.AddCleanup(buf, (*block).free, s.block)", "runtime.AddCleanup(buf, func(*block) {}, s.block)"},
+
+	// Modes.
+	{"naive: a failure does not spoil what depends on it", "naive.go",
+		"if r.fail = st.skips(r); r.fail == nil && st.lost", "if st.skips(r); r.fail == nil && st.lost"},
+	{"naive: failures of guesses are everybody's", "naive.go",
+		"r.order, r.guess = e.order(st), e.guess()", "r.order = e.order(st)"},
+	{"naive: a failure on a device with a queue is overlooked", "naive.go",
+		"return st.backend.Failure(t)", "return nil"},
+	{"shuffle: a queue's next operation is a move although it is held up", "shuffle.go",
+		"l == nil || l.granted.Load() {", "l == nil || l != nil {"},
+	{"shuffle: an operation of the flow runs twice", "shuffle.go",
+		"\tf.step(x, &f.scratch)\n", "\tf.run(x, &f.scratch)\n\tf.step(x, &f.scratch)\n"},
+
+	// Counts and waiting.
+	{"a release counts as an operation", "flow.go",
+		"case r.isGate, r.isRelease():", "case r.isGate:"},
+	{"a wait that is forbidden waits", "wait.go",
+		"\tif err := e.allow(name, pc); err != nil {\n\t\treturn err\n\t}\n\tstart := now()\n", "\tstart := now()\n"},
+	{"waiting for several is not forbidden", "storage.go",
+		"if err := s.st.e.allow(name, pc); err != nil {", "if err := s.st.e.allow(name, pc); err != nil && name == \"\" {"},
+	{"what is recorded writes its output alone", "stats.go",
+		"Device: op.Operands[0].Device(), Writes: writes}", "Device: op.Operands[0].Device(), Writes: 1}"},
+	{"a wait does not end with its context", "wait.go",
+		"\tcase <-ctx.Done():\n\t}", "\tcase <-make(chan int):\n\t}"},
+	{"a wait that was cut short takes the failures", "wait.go",
+		"if err := e.finish(ctx, streams, ends, name, pc); err != nil {\n\t\treturn err", "if err := e.finish(ctx, streams, ends, name, pc); err != nil {\n\t\tjoinRoots(streams, nil)\n\t\treturn err"},
+}
+
+// apply returns the text of m's file with the mistake in it.
+func (m *mutant) apply() (string, error) {
+	src, err := os.ReadFile(m.file)
+	if err != nil {
+		return "", err
+	}
+	text := strings.ReplaceAll(string(src), "\r\n", "\n")
+	if n := strings.Count(text, m.old); n != 1 {
+		return "", fmt.Errorf("the text to be replaced stands in %s %d times:\n%s", m.file, n, m.old)
+	}
+	return strings.Replace(text, m.old, m.new, 1), nil
+}
+
+// All mutants can be made: each text to be replaced stands in its file once.
+func TestMutantsApply(t *testing.T) {
+	names := map[string]bool{}
+	for _, m := range mutants {
+		if _, err := m.apply(); err != nil {
+			t.Errorf("mutant %q: %v", m.name, err)
+		}
+		if names[m.name] {
+			t.Errorf("there are two mutants %q", m.name)
+		}
+		names[m.name] = true
+	}
+}
+
+// TestMutants builds the mutants that -mutants names and sees that each is found, by random programs or other tests.
+func TestMutants(t *testing.T) {
+	if *mutantsFlag == "" {
+		t.Skip("it takes minutes: ask for mutants with -mutants REGEXP")
+	}
+	wanted, err := regexp.Compile(*mutantsFlag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table strings.Builder
+	n, byPrograms, byTests := 0, 0, 0
+	for _, m := range mutants {
+		if !wanted.MatchString(m.name) {
+			continue
+		}
+		n++
+		bin, err := m.build(t)
+		if err != nil {
+			t.Errorf("mutant %q: %v", m.name, err)
+			continue
+		}
+		programs, others := searchPrograms(bin), notRun
+		if *mutantTests || programs == survived {
+			others = searchTests(bin)
+		}
+		os.Remove(bin)
+		line := fmt.Sprintf("%-75s %-22s %s", m.name, programs, others)
+		t.Log(line)
+		fmt.Fprintln(&table, line)
+		if programs != survived {
+			byPrograms++
+		}
+		if others != survived && others != notRun {
+			byTests++
+		}
+		if programs == survived && others == survived {
+			t.Errorf("mutant %q has survived", m.name)
+		}
+	}
+	t.Logf("%d mutants; random programs have found %d, other tests %d\n%-75s %-22s %s\n%s",
+		n, byPrograms, byTests, "mutant", "random programs", "other tests", &table)
+}
+
+const (
+	survived = "-"
+	notRun   = "not run"
+)
+
+// build returns the package's test binary with the mistake in it.
+func (m *mutant) build(t *testing.T) (string, error) {
+	text, err := m.apply()
+	if err != nil {
+		return "", err
+	}
+	dir := t.TempDir()
+	file, overlay, bin := filepath.Join(dir, m.file), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "mutant.exe")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return "", err
+	}
+	original, err := filepath.Abs(m.file)
+	if err != nil {
+		return "", err
+	}
+	list, err := json.Marshal(map[string]any{"Replace": map[string]string{original: file}})
+	if err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(overlay, list, 0o600); err != nil {
+		return "", err
+	}
+	if out, err := exec.Command("go", "test", "-overlay", overlay, "-c", "-o", bin, ".").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("it can't be built: %v\n%s", err, out)
+	}
+	return bin, nil
+}
+
+var (
+	programNumber = regexp.MustCompile(`program (\d+)(:| hangs)`)
+	programsSoFar = regexp.MustCompile(`no difference in the first (\d+)`)
+	firstSeed     = regexp.MustCompile(`(?m)seed (\d+)$`)
+)
+
+// searchPrograms runs random programs with a mutant. It returns after how many it was found, or survived.
+func searchPrograms(bin string) string {
+	out, found := runMutant(bin, "-test.run=^TestRandomPrograms$", "-test.v", "-hang=10s", "-programs="+strconv.Itoa(*mutantPrograms))
+	if !found {
+		return survived
+	}
+	hangs := ""
+	if strings.Contains(out, " hangs") {
+		hangs = ", a hang"
+	}
+	if at := programNumber.FindStringSubmatch(out); at != nil {
+		n, err := strconv.ParseUint(at[1], 10, 64)
+		if first := firstSeed.FindStringSubmatch(out); hangs != "" && first != nil { // it names the seed
+			seed, _ := strconv.ParseUint(first[1], 10, 64)
+			n -= seed
+		}
+		if err == nil {
+			return fmt.Sprint("after ", n+1, hangs)
+		}
+	}
+	so := 0
+	if all := programsSoFar.FindAllStringSubmatch(out, -1); all != nil {
+		so, _ = strconv.Atoi(all[len(all)-1][1])
+	}
+	return fmt.Sprintf("a crash after %d", so)
+}
+
+var failedTest = regexp.MustCompile(`--- FAIL: (\S+)`)
+
+// searchTests runs the other tests with a mutant. It returns the first that has found it, or survived.
+func searchTests(bin string) string {
+	out, found := runMutant(bin, "-test.skip=^(TestRandomPrograms|TestMutants.*)$", "-test.failfast")
+	if !found {
+		return survived
+	}
+	if name := failedTest.FindStringSubmatch(out); name != nil {
+		return name[1]
+	}
+	return "a crash or a hang"
+}
+
+// runMutant reports whether a run of a mutant's tests has found it.
+func runMutant(bin string, args ...string) (out string, found bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), *mutantTime)
+	defer cancel()
+	c := exec.CommandContext(ctx, bin, append(args, "-test.timeout="+mutantTime.String())...)
+	text, err := c.CombinedOutput()
+	if len(text) > 1<<20 {
+		text = text[:1<<20]
+	}
+	return string(text), err != nil || errors.Is(ctx.Err(), context.DeadlineExceeded)
+}
