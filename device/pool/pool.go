@@ -4,11 +4,13 @@
 //
 // All loops of the process share the same few helpers, one less than
 // GOMAXPROCS, and no loop waits for one: whoever calls [Run] does what nobody
-// helps with. A helper is a goroutine that exists while it helps.
+// helps with. A helper is a goroutine that somebody lends (see [Lend]) or
+// one that exists while it helps.
 package pool
 
 import (
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -40,10 +42,61 @@ func Run(n, grain int, f func(lo, hi int)) {
 			helpers.Add(-1)
 			break
 		}
-		go l.help()
+		if help := l.help; !borrow(help) {
+			go help()
+		}
 	}
 	l.work()
 	l.join()
+}
+
+// A lender is somebody who has goroutines that are idle now and then.
+type lender struct {
+	ask func(help func()) bool
+}
+
+var (
+	lending sync.Mutex // held while lenders changes
+	lenders atomic.Pointer[[]*lender]
+)
+
+// Lend offers goroutines that are idle now and then as helpers: that is
+// faster than to start new ones, and may be the only way to have the processors that they
+// occupy while they are idle. Run calls ask for each helper it wants; ask has one of the goroutines call help soon, or reports false if
+// none is idle. It does not wait, and may be called at any time until end has returned and the calls of it that had begun have.
+func Lend(ask func(help func()) bool) (end func()) {
+	l := &lender{ask}
+	change(func(all []*lender) []*lender { return append(all, l) })
+	return func() {
+		change(func(all []*lender) []*lender {
+			return slices.DeleteFunc(all, func(have *lender) bool { return have == l })
+		})
+	}
+}
+
+func change(f func([]*lender) []*lender) {
+	lending.Lock()
+	defer lending.Unlock()
+	var all []*lender
+	if old := lenders.Load(); old != nil {
+		all = slices.Clone(*old)
+	}
+	all = f(all)
+	lenders.Store(&all)
+}
+
+// borrow has a goroutine of somebody else call help. It reports false if there is none.
+func borrow(help func()) bool {
+	all := lenders.Load()
+	if all == nil {
+		return false
+	}
+	for _, l := range *all {
+		if l.ask(help) {
+			return true
+		}
+	}
+	return false
 }
 
 // A loop is one call of Run.

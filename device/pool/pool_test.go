@@ -112,3 +112,42 @@ func waitForHelpers() {
 		runtime.Gosched()
 	}
 }
+
+// Run asks those who lend for help first, and starts goroutines of its own where nobody has any to spare.
+func TestLentHelpersHelp(t *testing.T) {
+	withProcs(t, 3)
+	waitForHelpers()
+	asked, lent := 0, 0
+	end := Lend(func(help func()) bool {
+		asked++
+		if lent == 1 {
+			return false
+		}
+		lent++
+		go help()
+		return true
+	})
+	defer end()
+	var met atomic.Int32
+	all := make(chan struct{})
+	loop := func() {
+		met.Store(0)
+		all = make(chan struct{})
+		Run(3, 1, func(lo, hi int) { // each range needs the others
+			if met.Add(1) == 3 {
+				close(all)
+			}
+			<-all
+		})
+		waitForHelpers()
+	}
+	loop()
+	if asked != 2 || lent != 1 {
+		t.Errorf("asked %d times, lent %d", asked, lent)
+	}
+	end()
+	loop()
+	if asked != 2 {
+		t.Errorf("asked %d times after the end", asked)
+	}
+}

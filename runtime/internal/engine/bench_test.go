@@ -3,6 +3,8 @@ package engine
 import (
 	"math"
 	"runtime"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -119,4 +121,72 @@ func BenchmarkCallerPC(b *testing.B) {
 	for b.Loop() {
 		callerPC()
 	}
+}
+
+// BenchmarkWake is how long after an operation is enqueued it begins on a worker, when the engine has had nothing to do for
+// a while and the producer neither waits nor helps. What the wake-up itself takes is found by the same with a goroutine that
+// waits on a channel, and with threads and the kernel's own means where there are any.
+func BenchmarkWake(b *testing.B) {
+	if runtime.GOMAXPROCS(0) < 2 {
+		b.Skip("one processor")
+	}
+	const idle = 2 * time.Millisecond
+	pauses := map[string]func(){
+		"busy": func() {
+			for end := now() + idle; now() < end; {
+			}
+		},
+		"asleep": func() { time.Sleep(idle) },
+	}
+	for _, way := range wakers {
+		for _, producer := range []string{"busy", "asleep"} {
+			b.Run(way.name+"/"+producer, func(b *testing.B) {
+				var began atomic.Int64
+				wake, stop := way.start(b, func() { began.Store(int64(now())) })
+				defer stop()
+				var took []time.Duration
+				for b.Loop() {
+					pauses[producer]()
+					began.Store(0)
+					start := now()
+					wake()
+					for began.Load() == 0 {
+					}
+					took = append(took, time.Duration(began.Load())-start)
+				}
+				slices.Sort(took)
+				b.ReportMetric(float64(took[len(took)/2].Nanoseconds())/1e3, "p50-µs")
+				b.ReportMetric(float64(took[len(took)*9/10].Nanoseconds())/1e3, "p90-µs")
+				b.ReportMetric(float64(took[len(took)*99/100].Nanoseconds())/1e3, "p99-µs")
+			})
+		}
+	}
+}
+
+// A waker starts something that waits and calls f each time it is woken.
+type waker struct {
+	name  string
+	start func(b *testing.B, f func()) (wake, stop func())
+}
+
+var wakers = append([]waker{
+	{"engine", func(b *testing.B, f func()) (wake, stop func()) { return wakeEngine(b, Options{}, f) }},
+	{"engine-channels", func(b *testing.B, f func()) (wake, stop func()) { return wakeEngine(b, Options{Channels: true}, f) }},
+	{"channel", func(b *testing.B, f func()) (wake, stop func()) {
+		c := make(chan struct{}, 1)
+		go func() {
+			for range c {
+				f()
+			}
+		}()
+		return func() { c <- struct{}{} }, func() { close(c) }
+	}},
+}, systemWakers...)
+
+func wakeEngine(b *testing.B, o Options, f func()) (wake, stop func()) {
+	e, dev := newEngine(b, o), newCPU(1)
+	x, y := fromFloats(e, dev, 1), fromFloats(e, dev, 1)
+	k := fakeKernel("began", 1, func(*device.Command) error { f(); return nil })
+	op := Op{Cmd: device.Command{Kernel: k, N: 1}, Operands: [device.MaxOperands]*Storage{y, x}, Cost: wakeCost}
+	return func() { e.Enqueue(&op) }, func() {}
 }

@@ -220,7 +220,7 @@ func TestLateNotice(t *testing.T) {
 // A copy from a device is ready as soon as the device has made it, though nobody waits and no timer has fired.
 func TestCopyIsReadyAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // where timers fire only when everybody sleeps
-		e := New(Options{Mode: Async})
+		e := New(Options{Mode: Async, Channels: true})
 		cpu, gpu := newCPU(1), newGPU(t)
 		x := e.Copy(unary(e, addOne, e.NewStorage(gpu, 8), fromFloats(e, gpu, 1)), 0, 1, device.Float64, cpu)
 		e.stream(gpu).exec.flush()

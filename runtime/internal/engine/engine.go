@@ -58,6 +58,7 @@ type Options struct {
 	Ring     int    // operations enqueued and not yet retired, for each device, rounded up to a power of two; 0: 4096
 	Report   string // file to write a report of waits to, see device/report; "": none
 	MaxBytes int64  // see SetLimit; 0: as ASYNCGEN_LIMIT says, or else a fraction of the memory; negative: unbounded
+	Channels bool   // who waits is blocked on a channel of the engine and never in the kernel, as testing/synctest wants it, see parker
 }
 
 // An Engine executes operations on any number of devices. Its methods may be
@@ -67,7 +68,8 @@ type Engine struct {
 	mode    Mode
 	workers int
 	ring    int
-	looks   int // see looksOf
+	looks   int      // see looksOf
+	threads *threads // see parker
 
 	streams  atomic.Pointer[[]*stream] // by device.Device.Index; entries may be nil
 	host     atomic.Pointer[stream]    // where staging memory of copies lives; runs nothing
@@ -104,6 +106,9 @@ func New(o Options) *Engine {
 	}
 	if e.mode == Shuffle {
 		e.shuffler = newShuffler(e, o.Seed)
+	}
+	if !o.Channels {
+		e.threads = &allThreads
 	}
 	if o.Ring <= 0 {
 		o.Ring = 4096

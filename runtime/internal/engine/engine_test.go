@@ -329,7 +329,7 @@ func TestCheapWorkIsFlushed(t *testing.T) {
 			if gpu {
 				dev = newGPU(t)
 			}
-			e := New(Options{Mode: Async})
+			e := New(Options{Mode: Async, Channels: true})
 			for range 3 {
 				x := unary(e, addOne, e.NewStorage(dev, 8), fromFloats(e, dev, 1))
 				time.Sleep(10 * flushTick)
@@ -354,7 +354,7 @@ func TestCheapWorkIsFlushed(t *testing.T) {
 func TestCheapWorkIsFlushedBesideABlockedOperation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dev := newCPU(2)
-		e := New(Options{Mode: Async})
+		e := New(Options{Mode: Async, Channels: true})
 		k, started, open := blocking()
 		unary(e, k, e.NewStorage(dev, 8), fromFloats(e, dev, 1))
 		e.stream(dev).exec.nudge()
@@ -372,7 +372,7 @@ func TestCheapWorkIsFlushedBesideABlockedOperation(t *testing.T) {
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cpu, gpu := newCPU(3), newGPU(t)
-		e := New(Options{Mode: Async})
+		e := New(Options{Mode: Async, Channels: true})
 		x := fromFloats(e, cpu, 1, 2)
 		y := e.Copy(x, 0, 2, device.Float64, gpu)
 		z := e.Copy(unary(e, addOne, e.NewStorage(gpu, 16), y), 1, 1, device.Float64, cpu)

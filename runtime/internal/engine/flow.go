@@ -3,6 +3,8 @@ package engine
 import (
 	"sync"
 	"sync/atomic"
+
+	"github.com/asyncgen/asyncgen/device/pool"
 )
 
 // A flow executes the operations of a synchronous device: in any order that
@@ -45,9 +47,10 @@ type flow struct {
 	ran       uint64
 	skipped   uint64
 
-	lag     uint64        // how far stream.done may lag behind head
-	parked  atomic.Int32  // workers in park that nobody has woken yet
-	wakeups chan struct{} // a token for each worker woken
+	lag     uint64 // how far stream.done may lag behind head
+	workers []*worker
+	parked  atomic.Int32 // workers about to park or parked that nobody has woken yet
+	endLoan func()       // see pool.Lend
 	closed  atomic.Bool
 	scarce  atomic.Bool // somebody executes finishReady
 	wg      sync.WaitGroup
@@ -69,10 +72,18 @@ const (
 )
 
 func newFlow(st *stream, workers int) *flow {
-	f := &flow{st: st, lag: uint64(min(32, len(st.ring)/4)), wakeups: make(chan struct{}, max(workers, 1))}
+	f := &flow{st: st, lag: uint64(min(32, len(st.ring)/4)), workers: make([]*worker, workers)}
+	for i := range f.workers {
+		w := &worker{f: f}
+		w.parker.init(st.e.threads)
+		f.workers[i] = w
+	}
 	f.wg.Add(workers)
-	for range workers {
-		go f.work()
+	for _, w := range f.workers {
+		go w.work()
+	}
+	if workers > 0 && st.e.threads != nil {
+		f.endLoan = pool.Lend(f.wakeWorker)
 	}
 	return f
 }

@@ -427,19 +427,22 @@ func (q *queue) close() {
 
 // A bell wakes one goroutine; ringing it while nobody waits makes the next wait return at once.
 type bell struct {
-	rung atomic.Bool
-	c    chan struct{}
+	rung   atomic.Bool
+	parker parker
 }
 
-func (b *bell) init() { b.c = make(chan struct{}, 1) }
+func (b *bell) init() { b.parker.init(nil) }
 
 func (b *bell) ring() {
 	if !b.rung.Load() && b.rung.CompareAndSwap(false, true) {
-		b.c <- struct{}{}
+		b.parker.wake()
 	}
 }
 
 func (b *bell) wait() {
-	<-b.c
+	b.parker.announce()
+	if !b.rung.Load() || !b.parker.withdraw() {
+		b.parker.wait(0, nil)
+	}
 	b.rung.Store(false)
 }

@@ -14,7 +14,7 @@ type waiter struct {
 	need    []uint64 // the operations that lead to the goal, in order; not used if goal.all
 	pos     int      // those before need[pos] have finished
 	scratch scratch
-	wake    chan struct{} // has a token when there is something to do again
+	parker  parker
 }
 
 // help is what one wait amounts to.
@@ -117,29 +117,15 @@ func (f *flow) help(ctx context.Context, w *waiter) (h help, err error) {
 
 // park waits until somebody has something for w, or ctx ends.
 func (f *flow) park(ctx context.Context, w *waiter) {
+	w.parker.announce()
 	f.waiters = append(f.waiters, w)
 	f.unlock()
 	f.wakeIfReady() // what a worker may have left to w
-	select {
-	case <-w.wake:
-		f.lock.lock()
-		return
-	case <-ctx.Done():
-	}
+	wasWoken := w.parker.wait(0, ctx.Done())
 	f.lock.lock()
-	if !f.dropWaiter(w) {
-		<-w.wake // it was just woken
+	if !wasWoken {
+		f.waiters = slices.DeleteFunc(f.waiters, func(have *waiter) bool { return have == w })
 	}
-}
-
-func (f *flow) dropWaiter(w *waiter) bool {
-	for i, have := range f.waiters {
-		if have == w {
-			f.waiters = append(f.waiters[:i], f.waiters[i+1:]...)
-			return true
-		}
-	}
-	return false
 }
 
 // notify wakes the parked waiters that have something to do.
@@ -153,7 +139,7 @@ func (f *flow) notify() {
 		_, _, away := f.elsewhere(w)
 		if away || f.reached(w) || f.needed(w) != 0 {
 			f.waiters = append(f.waiters[:i], f.waiters[i+1:]...)
-			w.wake <- struct{}{}
+			w.parker.wake()
 			continue
 		}
 		i++
@@ -238,7 +224,8 @@ func (f *flow) newWaiter(g goal) *waiter {
 		w = f.free[n-1]
 		f.free = f.free[:n-1]
 	} else {
-		w = &waiter{wake: make(chan struct{}, 1)}
+		w = &waiter{}
+		w.parker.init(nil)
 	}
 	w.goal = g
 	return w

@@ -10,8 +10,15 @@ import (
 // small operations to and fro are slower than one.
 const cheapCost = 2000
 
-// work is a worker: it executes whatever is ready.
-func (f *flow) work() {
+// A worker is a goroutine that executes whatever is ready.
+type worker struct {
+	f      *flow
+	parker parker
+	errand func() // what it was woken for, if not for operations; guarded by the flow's lock
+}
+
+func (w *worker) work() {
+	f := w.f
 	defer f.wg.Done()
 	var c scratch
 	for {
@@ -25,7 +32,7 @@ func (f *flow) work() {
 		f.settleLocked()
 		f.unlock()
 		c[0] = device.Command{}
-		if !f.idle() {
+		if !w.idle() {
 			return
 		}
 	}
@@ -40,45 +47,60 @@ func (f *flow) hasWork() bool {
 	return f.first != 0
 }
 
-// idle waits until somebody wakes this worker: it looks for a while, then parks. It reports false when the flow is
+// idle waits until somebody wakes this worker. It reports false when the flow is
 // closed. A worker does not look for work by itself: it would snatch a few nanoseconds' worth away from the
 // core that has just enqueued it and is about to wait for it.
-func (f *flow) idle() bool {
+func (w *worker) idle() bool {
+	f := w.f
 	f.parked.Add(1)
-	if f.closed.Load() {
-		return false
-	}
+	w.parker.announce()
 	f.lock.lock()
-	has := f.hasWork()
+	has := f.closed.Load() || f.hasWork()
 	f.unlock()
-	if has && f.unpark() { // it came before we were counted
-		return true
+	if has && w.parker.withdraw() { // it came before we were counted
+		f.parked.Add(-1)
+		return !f.closed.Load()
 	}
-	for i := f.st.e.looks; i > 0 && len(f.wakeups) == 0; i-- {
-		pause(pauses)
+	w.parker.wait(f.st.e.looks, nil)
+	f.lock.lock()
+	errand := w.errand
+	w.errand = nil
+	f.lock.unlock()
+	if errand != nil {
+		errand()
 	}
-	<-f.wakeups
 	return !f.closed.Load()
 }
 
-// unpark takes back one announcement to park. It reports false if a token is on its way.
-func (f *flow) unpark() bool {
-	for {
-		n := f.parked.Load()
-		if n == 0 {
-			return false
-		}
-		if f.parked.CompareAndSwap(n, n-1) {
-			return true
-		}
+// wakeWorker wakes a parked worker, if there is one, to do an errand before it looks for operations, if that is not nil.
+func (f *flow) wakeWorker(errand func()) bool {
+	if f.parked.Load() == 0 {
+		return false
 	}
+	f.lock.lock()
+	w, state := f.claimWorker()
+	if w != nil {
+		w.errand = errand
+	}
+	f.lock.unlock()
+	if w == nil {
+		return false
+	}
+	f.parked.Add(-1)
+	w.parker.rouse(state)
+	return true
 }
 
-// wakeWorker wakes one worker, if one is parked.
-func (f *flow) wakeWorker() {
-	if f.unpark() {
-		f.wakeups <- struct{}{} // there is room: at most one token for each worker
+// claimWorker claims a worker that is about to sleep, if there is one, or else one that is woken soon.
+func (f *flow) claimWorker() (*worker, uint32) {
+	for _, state := range [...]uint32{looking, inKernel, onChannel} {
+		for _, w := range f.workers {
+			if w.parker.claim(state) {
+				return w, state
+			}
+		}
 	}
+	return nil, awake
 }
 
 func (f *flow) nudge() {
@@ -86,7 +108,7 @@ func (f *flow) nudge() {
 	if parked == 0 {
 		return
 	}
-	if int(parked) < cap(f.wakeups) {
+	if int(parked) < len(f.workers) {
 		// Somebody is at work. Another one is of use only for what is independent of that.
 		f.lock.lock()
 		f.lookAhead()
@@ -96,7 +118,7 @@ func (f *flow) nudge() {
 			return
 		}
 	}
-	f.wakeWorker()
+	f.wakeWorker(nil)
 }
 
 // flush schedules what is new, so that gates open although nobody executes anything, and wakes a worker for what is ready.
@@ -116,19 +138,19 @@ func (f *flow) wakeIfReady() {
 	ready := f.nready > 0
 	f.unlock()
 	if ready {
-		f.wakeWorker()
+		f.wakeWorker(nil)
 	}
 }
 
 func (f *flow) hurry() {}
 
 func (f *flow) close() {
+	if f.endLoan != nil {
+		f.endLoan()
+	}
 	f.closed.Store(true)
-	for range cap(f.wakeups) {
-		select {
-		case f.wakeups <- struct{}{}:
-		default:
-		}
+	for _, w := range f.workers {
+		w.parker.wake()
 	}
 	f.wg.Wait()
 }
@@ -213,7 +235,7 @@ func (f *flow) step(x ref, c *scratch) {
 	wake := f.readyCost >= wakeCost && f.parked.Load() > 0
 	f.unlock()
 	if wake {
-		f.wakeWorker()
+		f.wakeWorker(nil)
 	}
 	f.run(x, c)
 	f.lock.lock()

@@ -1,0 +1,136 @@
+package engine
+
+import (
+	"runtime"
+	"sync/atomic"
+)
+
+// A parker is where one goroutine, its owner, waits until another one wakes it. There are two ways to be
+// asleep, and who wakes need not know which one it is:
+//
+// On a channel, as goroutines do: the owner's thread and processor are free for others. The scheduler gives what becomes
+// runnable to the processor of who woke it, and keeps it from other processors while that may still take it itself: for 3 µs, it
+// says, which with Linux's timer slack are 60 to 70. So who wakes pushes it on into the queue that others may
+// take from at once (see kick), which leaves 20 to 30 µs on a virtual machine where all was idle, and 100 µs without.
+//
+// In the kernel, where there is a way (see futexes): what the kernel needs to wake a thread, 3 to 20 µs there. But the thread keeps its
+// processor until the runtime's monitor takes it away, after 20 µs to 10 ms, as in any system call. So only
+// workers sleep like that, no more of them than threads says, and not where channels are asked for: testing/synctest
+// knows who is blocked on a channel, and nothing of the kernel.
+//
+// The owner announces that it is about to wait, then looks once more whether it has to, and then waits; so nothing is
+// missed:
+//
+//	awake --announce--> looking --sleep--> inKernel or onChannel
+//	  ^                    |                  |
+//	  +--wait, withdraw--woken <-----wake-----+
+type parker struct {
+	state   atomic.Uint32
+	threads *threads      // nil: never asleep in the kernel
+	c       chan struct{} // has a token when the owner was woken from it
+}
+
+const (
+	awake uint32 = iota
+	looking
+	inKernel
+	onChannel
+	woken
+)
+
+func (p *parker) init(t *threads) {
+	p.threads = t
+	p.c = make(chan struct{}, 1)
+}
+
+// announce is the first step of the owner on its way to sleep. From now on wake wakes it.
+func (p *parker) announce() { p.state.Store(looking) }
+
+// withdraw takes back what was announced. It reports false if somebody has woken the owner in between.
+func (p *parker) withdraw() bool {
+	ok := p.state.CompareAndSwap(looking, awake)
+	p.state.Store(awake)
+	return ok
+}
+
+// wait returns when the owner, who has announced it, is woken, or done is closed. It reports which. The owner looks so many times before it
+// sleeps; first it lets those run who wait for its processor, maybe because it has woken them.
+func (p *parker) wait(looks int, done <-chan struct{}) (wasWoken bool) {
+	runtime.Gosched()
+	for i := looks; i > 0 && p.state.Load() == looking; i-- {
+		pause(pauses)
+	}
+	if done == nil && p.threads.enter() {
+		if p.state.CompareAndSwap(looking, inKernel) {
+			for p.state.Load() == inKernel {
+				futexWait(&p.state, inKernel)
+			}
+		}
+		p.threads.leave()
+	} else if p.state.CompareAndSwap(looking, onChannel) {
+		select {
+		case <-p.c:
+		case <-done:
+			if p.state.CompareAndSwap(onChannel, awake) {
+				return false
+			}
+			<-p.c // it was just woken
+		}
+	}
+	p.state.Store(awake)
+	return true
+}
+
+// wake wakes the owner. It reports false if that has announced nothing, or was woken already.
+func (p *parker) wake() bool {
+	for {
+		s := p.state.Load()
+		if s == awake || s == woken {
+			return false
+		}
+		if p.claim(s) {
+			p.rouse(s)
+			return true
+		}
+	}
+}
+
+// claim is the first half of wake, for an owner in state s, which is not awake or woken. It reports false if it is not, or no longer.
+func (p *parker) claim(s uint32) bool { return p.state.Load() == s && p.state.CompareAndSwap(s, woken) }
+
+// rouse is the second half, for who has claimed an owner that was in state s.
+func (p *parker) rouse(s uint32) {
+	switch s {
+	case inKernel:
+		futexWake(&p.state)
+	case onChannel:
+		p.c <- struct{}{} // there is room: who is woken takes the token before it announces anything again
+		kick()
+	}
+}
+
+// kick makes what the caller has just made runnable free for other processors. That is in the slot for what
+// the caller's processor runs next, from which others steal with reluctance; another goroutine that
+// becomes runnable takes its place.
+func kick() { go nothing() }
+
+func nothing() {}
+
+// threads counts the goroutines of the process that are asleep in the kernel. As each may keep a processor
+// from others for a while, they are at most half as many as there are processors.
+type threads struct{ n atomic.Int32 }
+
+var allThreads threads
+
+func (t *threads) enter() bool {
+	if t == nil || !futexes {
+		return false
+	}
+	if int(t.n.Add(1)) <= runtime.GOMAXPROCS(0)/2 {
+		return true
+	}
+	t.n.Add(-1)
+	return false
+}
+
+func (t *threads) leave() { t.n.Add(-1) }

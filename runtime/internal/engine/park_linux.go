@@ -1,0 +1,28 @@
+//go:build linux && (amd64 || arm64)
+
+package engine
+
+import (
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+)
+
+// futexes is whether there are futexWait and futexWake.
+const futexes = true
+
+// Operations of futex(2), on words that no other process shares.
+const (
+	futexWaitPrivate = 0 | 128
+	futexWakePrivate = 1 | 128
+)
+
+// futexWait sleeps until somebody calls futexWake, if *word is v. It may return early.
+func futexWait(word *atomic.Uint32, v uint32) {
+	syscall.Syscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWaitPrivate, uintptr(v), 0, 0, 0)
+}
+
+// futexWake wakes who sleeps in futexWait.
+func futexWake(word *atomic.Uint32) {
+	syscall.RawSyscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWakePrivate, 1, 0, 0, 0)
+}

@@ -1,0 +1,163 @@
+package engine
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// parkers are the ways to be asleep.
+func parkers(t *testing.T, f func(t *testing.T, p *parker)) {
+	many := &threads{}
+	many.n.Store(-1000) // the bound is for others
+	for name, ts := range map[string]*threads{"channel": nil, "kernel": many, "scarce": {}} {
+		t.Run(name, func(t *testing.T) {
+			p := &parker{}
+			p.init(ts)
+			f(t, p)
+		})
+	}
+}
+
+// Each wake ends one wait, whenever it comes, and one that nobody has announced does nothing.
+func TestParkerLosesNothing(t *testing.T) {
+	parkers(t, func(t *testing.T, p *parker) {
+		if p.wake() {
+			t.Error("woken while awake")
+		}
+		const rounds = 2000
+		var slept, withdrawn int
+		var ready sync.WaitGroup
+		ready.Go(func() {
+			for i := range rounds {
+				p.announce()
+				if i%3 == 0 && p.withdraw() {
+					withdrawn++
+					continue
+				}
+				p.wait(i%2*3, nil)
+				slept++
+			}
+		})
+		done := make(chan struct{})
+		go func() {
+			ready.Wait()
+			close(done)
+		}()
+		woken := 0
+		for over := false; !over; {
+			select {
+			case <-done:
+				over = true
+			default:
+				if p.wake() {
+					woken++
+				}
+				runtime.Gosched()
+			}
+		}
+		if slept+withdrawn != rounds || woken != slept {
+			t.Errorf("%d waits, %d of them withdrawn, %d slept through, %d ended by a wake", rounds, withdrawn, slept, woken)
+		}
+	})
+}
+
+// Of several who wake, one does.
+func TestParkerIsWokenOnce(t *testing.T) {
+	parkers(t, func(t *testing.T, p *parker) {
+		for range 500 {
+			p.announce()
+			var woke atomic.Int32
+			var wg sync.WaitGroup
+			for range 3 {
+				wg.Go(func() {
+					if p.wake() {
+						woke.Add(1)
+					}
+				})
+			}
+			p.wait(0, nil)
+			wg.Wait()
+			if n := woke.Load(); n != 1 {
+				t.Fatalf("woken %d times", n)
+			}
+		}
+	})
+}
+
+// A wait ends when its context does, and what comes too late does nothing to the next one.
+func TestParkerStopsWaiting(t *testing.T) {
+	parkers(t, func(t *testing.T, p *parker) {
+		for range 500 {
+			ctx, cancel := context.WithCancel(bg)
+			var wg sync.WaitGroup
+			var woke bool
+			p.announce()
+			wg.Go(cancel)
+			wg.Go(func() { woke = p.wake() })
+			wasWoken := p.wait(0, ctx.Done())
+			wg.Wait()
+			if wasWoken != woke {
+				t.Fatalf("wait says woken: %v, wake says %v", wasWoken, woke)
+			}
+		}
+	})
+}
+
+// The kernel gets at most half as many threads to keep as there are processors.
+func TestFewThreadsSleepInTheKernel(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(5))
+	var ts threads
+	want := 0
+	if futexes {
+		want = 2
+	}
+	got := 0
+	for range 10 {
+		if ts.enter() {
+			got++
+		}
+	}
+	if got != want {
+		t.Errorf("%d, want %d", got, want)
+	}
+	if got > 0 {
+		ts.leave()
+		if !ts.enter() {
+			t.Error("none after one has left")
+		}
+	}
+}
+
+// An idle worker helps with a loop, and then with operations; a busy one does not.
+func TestIdleWorkersLendAHand(t *testing.T) {
+	e, dev := newEngine(t, Options{}), newCPU(1)
+	f := e.stream(dev).exec.(*flow)
+	idle := func() {
+		for f.parked.Load() == 0 {
+			runtime.Gosched()
+		}
+	}
+	idle()
+	for range 100 {
+		done := make(chan struct{})
+		if !f.wakeWorker(func() { close(done) }) {
+			t.Fatal("an idle worker does not help")
+		}
+		<-done
+		idle()
+	}
+	k, started, open := blocking()
+	x := unary(e, k, e.NewStorage(dev, 8), fromFloats(e, dev, 1))
+	f.nudge()
+	<-started
+	if f.wakeWorker(func() { t.Error("helps") }) {
+		t.Error("a busy worker promises to help")
+	}
+	open()
+	if err := x.Wait(bg, "wait"); err != nil {
+		t.Error(err)
+	}
+}
