@@ -86,6 +86,12 @@ func (l *Later[S]) Read(t *tensor.Tensor) Read {
 	return r
 }
 
+// ReadF64 is Read of a number: the Read's Item is that of x.
+//
+//asyncgen:api meta none
+//go:noinline
+func (l *Later[S]) ReadF64(x F64) Read { return l.Read(x.As(tensor.Float64)) }
+
 // Do queues f, which runs at once if nothing is queued and its values are
 // there. Otherwise it runs in its turn; Do waits only if the window is full.
 //

@@ -139,7 +139,23 @@ type Func struct {
 	Arg int
 	// Calls is for the kind Call alone.
 	Calls Calls
+	// Batch says whether calls for each example of a batch can be one call for all.
+	Batch Batch
+	// F64 is the name of the method that takes a number that the device may
+	// still be computing where this one takes a float64, or returns one where
+	// this one waits and returns a float64. Empty: there is none.
+	F64 string
 }
+
+// A Batch says what becomes of calls for each row of a tensor when they are one
+// call in a VMap over the rows.
+type Batch uint8
+
+const (
+	Alone        Batch = iota // the zero value: there is no such call
+	Batched                   // each row gets the bits that it gets alone
+	BatchedFails              // so, too, but values can make the call fail, and then for all rows
+)
 
 // Enqueues reports whether a call puts work on the device's queue that a
 // later read may have to wait for. Such a call, and one of the kind Host, may

@@ -102,15 +102,34 @@ func interpret(p *op.Plan, x []op.Value) op.Value {
 		}
 	case device.MatMul:
 		m, n, inner := args.Ints[0], args.Ints[1], args.Ints[2]
-		a, b := args.Strides[1], args.Strides[2]
-		for i := range m {
-			for j := range n {
-				sum := 0.0
-				for l := range inner {
-					sum += in.data[i*a[0]+l*a[1]] * x[1].(*array).data[l*b[0]+j*b[1]]
+		batch := len(args.Shape)
+		first := placesOf(op.View{Shape: args.Shape, Strides: args.Strides[1][:batch]})
+		second := placesOf(op.View{Shape: args.Shape, Strides: args.Strides[2][:batch]})
+		a, b := args.Strides[1][batch:], args.Strides[2][batch:]
+		for k := range first {
+			for i := range m {
+				for j := range n {
+					sum := 0.0
+					for l := range inner {
+						sum += in.data[first[k]+i*a[0]+l*a[1]] * x[1].(*array).data[second[k]+l*b[0]+j*b[1]]
+					}
+					out.data = append(out.data, sum)
 				}
-				out.data = append(out.data, sum)
 			}
+		}
+	case device.Gather:
+		for _, at := range selected(args, 1, x[1].(*array)) {
+			out.data = append(out.data, in.data[at])
+		}
+	case device.ScatterAdd:
+		out.data = make([]float64, p.Cmd.N)
+		for i, at := range selected(args, 0, x[1].(*array)) {
+			out.data[at] += in.data[i]
+		}
+	case device.Scan:
+		out.data = slices.Clone(in.data)
+		for first := 0; first < len(in.data); first += args.Shape[args.Kept] {
+			kernel.Scan(k.Body.(kernel.Reducer), out.data[first:][:args.Shape[args.Kept]], in.data[first:][:args.Shape[args.Kept]], args.Ints[0] == 1)
 		}
 	case device.Map: // As
 		for _, v := range in.data {
@@ -120,6 +139,19 @@ func interpret(p *op.Plan, x []op.Value) op.Value {
 		out.data = in.data
 	}
 	return out
+}
+
+// selected lists the places, in the operand with the given number, that the indices select.
+func selected(args *device.Args, operand int, index *array) []int {
+	places := placesOf(op.View{Shape: args.Shape, Strides: args.Strides[operand]})
+	for i, at := range placesOf(op.View{Shape: args.Shape, Strides: args.Strides[2]}) {
+		k := int(index.data[at])
+		if k < 0 {
+			k += args.Ints[0]
+		}
+		places[i] += k * args.Ints[1]
+	}
+	return places
 }
 
 // gather returns the elements that v sees.
@@ -163,6 +195,7 @@ func TestStructuralGradients(t *testing.T) {
 	}
 	withZero := some(2, 3)
 	withZero.data[1], withZero.data[3], withZero.data[4] = 0, 0, 0
+	indices := func(shape device.Shape, data ...float64) *array { return &array{shape, device.Int64, data} }
 	tied := &array{device.Shape{2, 2}, device.Float64, []float64{1, 2, 3, 4}}
 	for _, c := range []struct {
 		d  *op.Def
@@ -172,6 +205,21 @@ func TestStructuralGradients(t *testing.T) {
 		{op.MatMul, op.Attr{}, []*array{some(2, 3), some(3, 2)}},
 		{op.MatMul, op.Attr{}, []*array{some(3), some(3, 2)}},
 		{op.MatMul, op.Attr{}, []*array{some(2, 3), some(3)}},
+		{op.MatMul, op.Attr{}, []*array{some(2, 2, 3), some(2, 3, 2)}},
+		{op.MatMul, op.Attr{}, []*array{some(2, 2, 3), some(3, 2)}},
+		{op.MatMul, op.Attr{}, []*array{some(2, 3), some(2, 3, 2)}},
+		{op.MatMul, op.Attr{}, []*array{some(2, 1, 2, 3), some(3, 3, 1)}},
+		{op.MatMul, op.Attr{}, []*array{some(3), some(2, 3, 2)}},
+		{op.MatMul, op.Attr{}, []*array{some(2, 2, 3), some(3)}},
+		{op.Gather, op.Attr{Axis: 0}, []*array{some(3, 2), indices(device.Shape{2, 2}, 0, -1, 2, 2)}},
+		{op.Gather, op.Attr{Axis: 1}, []*array{some(2, 3, 2), indices(device.Shape{}, 1)}},
+		{op.Gather, op.Attr{Axis: 1, Shared: 1}, []*array{some(2, 3), indices(device.Shape{2}, 2, 0)}},
+		{op.Gather, op.Attr{Axis: 2, Shared: 1}, []*array{some(2, 2, 3), indices(device.Shape{2, 2}, 2, 0, 1, 1)}},
+		{op.ScatterAdd, op.Attr{Axis: 0, Shape: device.Shape{3, 2}}, []*array{some(4, 2), indices(device.Shape{4}, 0, 2, -1, 0)}},
+		{op.ScatterAdd, op.Attr{Axis: 1, Shared: 1, Shape: device.Shape{2, 4}}, []*array{some(2), indices(device.Shape{2}, 3, 1)}},
+		{op.CumSum, op.Attr{}, []*array{some(2, 3)}},
+		{op.CumSum, op.Attr{Back: true}, []*array{some(4)}},
+		{op.Concat, op.Attr{Axis: 0}, []*array{some(2, 2)}},
 		{op.Sum, op.Attr{Axes: []int{0, 2}}, []*array{some(2, 3, 2)}},
 		{op.Sum, op.Attr{Axes: []int{1}, Keep: true}, []*array{some(2, 3)}},
 		{op.Prod, op.Attr{Axes: []int{1}}, []*array{some(2, 3)}},
@@ -217,6 +265,9 @@ func TestStructuralGradients(t *testing.T) {
 			return sum
 		}
 		for i, a := range c.in {
+			if a.dtype == device.Int64 {
+				continue // indices
+			}
 			if !c.d.Differentiable(a.dtype, out.dtype) {
 				t.Errorf("%v has no gradient", c.d)
 			}

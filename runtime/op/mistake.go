@@ -28,6 +28,8 @@ const (
 	MistakeReshape     = "number of elements differs"
 	MistakeShape       = "impossible shape"
 	MistakeRange       = "index out of range"
+	MistakeIndices     = "indices are int64: convert with As"
+	MistakeNothing     = "no operands"
 	MistakeEmpty       = "no elements to choose from"
 	MistakeScalar      = "constant is not an int64"
 	MistakeLength      = "data does not fill the shape"

@@ -73,8 +73,18 @@ type Def struct {
 	VJP func(b Builder, c *Call, i int, g Value) Value
 	// Saves tells what VJP looks at besides shapes: bit i for operand i, SavesResult.
 	Saves uint8
+	// Batch is a structural operation, done for all examples of a batch at
+	// once: its batching rule. See Batched.
+	Batch func(b Builder, s *Batch) Value
+	// Indexed says that the last operand of a structural operation is an int64
+	// tensor of indices, whatever the others are.
+	Indexed bool
+	// Fails says that values of the operands can make the operation fail: it
+	// takes indices, or divides integers.
+	Fails bool
 
 	kernels [numTypes]atomic.Pointer[device.Kernel]
+	lifted  atomic.Pointer[Def] // see Lifted
 	grads   [MaxInputs]atomic.Pointer[Gradient]
 }
 
@@ -121,11 +131,13 @@ type Attr struct {
 	Scalars [2]float64    // of elementwise operations
 	Axes    []int         // reductions, Transpose
 	Keep    bool          // reductions keep the reduced axes, with length 1
-	Shape   device.Shape  // Reshape, BroadcastTo, and what creates tensors
+	Shape   device.Shape  // Reshape, BroadcastTo, ScatterAdd, and what creates tensors
 	DType   device.DType  // As, and what creates tensors
-	Axis    int           // Slice, Scatter
-	From    int           // Slice, Scatter
+	Axis    int           // Slice, Scatter, Gather, ScatterAdd, Concat
+	From    int           // Slice, Scatter, Concat
 	To      int           // Slice: the end; Scatter: the length of the axis
+	Shared  int           // Gather, ScatterAdd: how many leading axes operand and indices have in common
+	Back    bool          // CumSum: from the last element to the first
 	Key     uint64        // random draws
 	Pos     uint64        // random draws
 	Device  device.Device // To
@@ -235,6 +247,25 @@ func (d *Def) operands(dt device.DType) []*kernel.Expr {
 		x = append(x, kernel.Imm(i, dt))
 	}
 	return x
+}
+
+// Lifted returns the operation of the given name that takes d's constant, of
+// which there is one, as another operand, of the element type of the others. It
+// may be called concurrently, and returns the same Def every time.
+func (d *Def) Lifted(name string) *Def {
+	if l := d.lifted.Load(); l != nil {
+		return l
+	}
+	d.lifted.CompareAndSwap(nil, &Def{Name: name, Types: d.Types & Floats, Tensors: d.Tensors + 1, Unlisted: true, Expr: d.Expr})
+	return d.lifted.Load()
+}
+
+// Operand is the element type of operand i of a structural operation on tensors of type dt.
+func (d *Def) Operand(i int, dt device.DType) device.DType {
+	if d.Indexed && i == 1 {
+		return device.Int64
+	}
+	return dt
 }
 
 // operand is the element type of operand i when the others have type dt.

@@ -43,9 +43,20 @@ func TestDefinitions(t *testing.T) {
 			t.Errorf("%v: the doc comment does not end: %s", d, d.Doc)
 		case d.Expr == nil && d.View == nil && d.Run == nil && d != op.To && d != op.Scatter:
 			t.Errorf("%v does nothing", d)
+		case (d.Expr != nil || !takesTensors(d) || d == op.Concat) == (d.Batch != nil):
+			t.Errorf("%v: a structural operation on tensors has a batching rule, and nothing else does", d)
 		}
 		names[d.Name] = true
 	}
+}
+
+// takesTensors reports whether an operation has operands, not only a shape.
+func takesTensors(d *op.Def) bool {
+	switch d {
+	case op.Fill, op.Iota, op.Uniform, op.Normal, op.Ints:
+		return false
+	}
+	return true
 }
 
 // Expressions give what the references give, evaluated one by one without any device.

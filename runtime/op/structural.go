@@ -8,74 +8,18 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
-// Products.
-var MatMul = define(&Def{
-	Name: "MatMul", Types: Floats,
-	Doc: "returns the product of two matrices, of a matrix and a vector, or of a vector and a matrix. " +
-		"Each element is accumulated over the inner length in increasing order.",
-	Run: func(p *Plan) {
-		a, b := p.In[0], p.In[1]
-		ra, rb := len(a.Shape), len(b.Shape)
-		if ra < 1 || rb < 1 || ra > 2 || rb > 2 || ra+rb < 3 {
-			p.wrong("MatMul", MistakeRank+" (of two vectors there is Dot)", 2)
-		}
-		as, bs := a.steps(), b.steps()
-		m, n, k := 1, 1, a.Shape[ra-1]
-		arg := &device.Args{}
-		arg.Strides[1], arg.Strides[2] = []int{0, as[ra-1]}, []int{bs[0], 0}
-		if ra == 2 {
-			m, arg.Strides[1][0] = a.Shape[0], as[0]
-			p.Shape = append(p.Shape, m)
-		}
-		if rb == 2 {
-			n, arg.Strides[2][1] = b.Shape[1], bs[1]
-			p.Shape = append(p.Shape, n)
-		}
-		if b.Shape[0] != k {
-			p.wrong("MatMul", MistakeMatMul, 2)
-		}
-		arg.Ints = []int{m, n, k}
-		p.DType = p.Types[0]
-		p.Cmd = device.Command{Kernel: matMul.of(p.DType, func() *device.Kernel {
-			return device.NewKernel("MatMul", device.MatMul, nil, p.DType, p.DType, p.DType)
-		}), N: m * n, Args: arg}
-		p.Cost = int64(m) * int64(n) * int64(k) / 4
-	},
-	Saves: 1<<0 | 1<<1,
-	VJP: func(b Builder, c *Call, i int, g Value) Value {
-		x, y := c.In[0], c.In[1]
-		matMul := func(x, y Value) Value { return b.Structural(c.Def, Attr{}, x, y) }
-		flip := func(x Value) Value { return b.Structural(Transpose, Attr{Axes: []int{1, 0}}, x) }
-		outer := func(col, row Value) Value {
-			col = b.Structural(Reshape, Attr{Shape: device.Shape{col.Shape()[0], 1}}, col)
-			return b.Elementwise(Mul, [2]float64{}, col, row)
-		}
-		switch {
-		case len(x.Shape()) == 1 && i == 0: // x·Y
-			return matMul(y, g)
-		case len(x.Shape()) == 1:
-			return outer(x, g)
-		case len(y.Shape()) == 1 && i == 0: // X·y
-			return outer(g, y)
-		case i == 0:
-			return matMul(g, flip(y))
-		}
-		return matMul(flip(x), g)
-	},
-})
-
 // Reductions. Attr.Axes are sorted and in range; Attr.Keep.
 var (
 	Sum = define(&Def{
-		Name: "Sum", Types: Numbers, Reduces: true,
+		Name: "Sum", Types: Numbers, Reduces: true, Batch: batchAxes,
 		Doc: "returns the sum over the given axes, or over all of them. The sum of nothing is 0.",
-		Run: reduction("Sum", kernel.ReduceSum),
+		Run: reduction("Sum", device.Reduce, kernel.ReduceSum),
 		VJP: func(b Builder, c *Call, _ int, g Value) Value { return spread(b, c, g) },
 	})
 	Prod = define(&Def{
-		Name: "Prod", Types: Numbers, Reduces: true,
+		Name: "Prod", Types: Numbers, Reduces: true, Batch: batchAxes,
 		Doc:   "returns the product over the given axes, or over all of them. The product of nothing is 1.",
-		Run:   reduction("Prod", kernel.ReduceProd),
+		Run:   reduction("Prod", device.Reduce, kernel.ReduceProd),
 		Saves: 1 << 0,
 		VJP: func(b Builder, c *Call, _ int, g Value) Value {
 			x := c.In[0]
@@ -88,33 +32,45 @@ var (
 		},
 	})
 	Max = define(&Def{
-		Name: "Max", Types: Numbers, Reduces: true,
+		Name: "Max", Types: Numbers, Reduces: true, Batch: batchAxes,
 		Doc:   "returns the greatest element along the given axes, or of all: NaN if there is one. Of nothing there is none, and Max panics. The gradient is shared equally by the elements that are the greatest.",
-		Run:   reduction("Max", kernel.ReduceMax),
+		Run:   reduction("Max", device.Reduce, kernel.ReduceMax),
 		Saves: 1<<0 | SavesResult,
 		VJP:   extremum,
 	})
 	Min = define(&Def{
-		Name: "Min", Types: Numbers, Reduces: true,
+		Name: "Min", Types: Numbers, Reduces: true, Batch: batchAxes,
 		Doc:   "returns the least element along the given axes, or of all: NaN if there is one. Of nothing there is none, and Min panics. The gradient is shared equally by the elements that are the least.",
-		Run:   reduction("Min", kernel.ReduceMin),
+		Run:   reduction("Min", device.Reduce, kernel.ReduceMin),
 		Saves: 1<<0 | SavesResult,
 		VJP:   extremum,
 	})
 	Every = define(&Def{
-		Name: "All", Types: Bools, Reduces: true,
+		Name: "All", Types: Bools, Reduces: true, Batch: batchAxes,
 		Doc: "reports whether all elements along the given axes, or of the whole tensor, are true. Of nothing they are.",
-		Run: reduction("All", kernel.ReduceAll),
+		Run: reduction("All", device.Reduce, kernel.ReduceAll),
 	})
 	Any = define(&Def{
-		Name: "Any", Types: Bools, Reduces: true,
+		Name: "Any", Types: Bools, Reduces: true, Batch: batchAxes,
 		Doc: "reports whether any element along the given axes, or of the whole tensor, is true. Of nothing none is.",
-		Run: reduction("Any", kernel.ReduceAny),
+		Run: reduction("Any", device.Reduce, kernel.ReduceAny),
+	})
+	ArgMax = define(&Def{
+		Name: "ArgMax", Types: Numbers, Reduces: true, Batch: batchAxes,
+		Doc: "returns where the greatest element along the given axes, or of all, is: an int64 tensor of indices, in row-major order if there are several axes. " +
+			"It is the first of equals, and the first NaN if there is one; 0 and -0 are equal. In nothing there is none, and ArgMax panics.",
+		Run: reduction("ArgMax", device.ArgReduce, kernel.ReduceMax),
+	})
+	ArgMin = define(&Def{
+		Name: "ArgMin", Types: Numbers, Reduces: true, Batch: batchAxes,
+		Doc: "returns where the least element along the given axes, or of all, is: an int64 tensor of indices, in row-major order if there are several axes. " +
+			"It is the first of equals, and the first NaN if there is one; 0 and -0 are equal. In nothing there is none, and ArgMin panics.",
+		Run: reduction("ArgMin", device.ArgReduce, kernel.ReduceMin),
 	})
 )
 
-// reduction is Def.Run of the reduction by r.
-func reduction(name string, r kernel.Reducer) func(*Plan) {
+// reduction is Def.Run of the reduction by r, or of the search for what r gives.
+func reduction(name string, code device.Code, r kernel.Reducer) func(*Plan) {
 	kernels := &kernelsByType{}
 	return func(p *Plan) {
 		x := p.In[0]
@@ -150,12 +106,16 @@ func reduction(name string, r kernel.Reducer) func(*Plan) {
 			args.Strides[1] = strides
 		}
 		n := args.Shape[:args.Kept].Size()
-		if length == 0 && (name == "Max" || name == "Min") {
+		if length == 0 && (r == kernel.ReduceMax || r == kernel.ReduceMin) {
 			p.wrong(name, MistakeEmpty, 1)
 		}
-		p.DType = p.Types[0]
-		p.Cmd = device.Command{Kernel: kernels.of(p.DType, func() *device.Kernel {
-			return device.NewKernel(name, device.Reduce, r, p.DType, p.DType)
+		in := p.Types[0]
+		p.DType = in
+		if code == device.ArgReduce {
+			p.DType = device.Int64
+		}
+		p.Cmd = device.Command{Kernel: kernels.of(in, func() *device.Kernel {
+			return device.NewKernel(name, code, r, p.DType, in)
 		}), N: n, Args: args}
 		p.Cost = int64(x.Shape.Size())
 	}
@@ -202,6 +162,7 @@ var (
 		VJP: func(b Builder, c *Call, _ int, g Value) Value {
 			return b.Structural(c.Def, Attr{DType: c.In[0].DType()}, g)
 		},
+		Batch: batchAsIs,
 	})
 	// Contiguous gives a view's elements memory of their own, in order.
 	Contiguous = define(&Def{
@@ -213,7 +174,8 @@ var (
 			}))
 			p.Cost = int64(p.Cmd.N)
 		},
-		VJP: func(_ Builder, _ *Call, _ int, g Value) Value { return g },
+		VJP:   func(_ Builder, _ *Call, _ int, g Value) Value { return g },
+		Batch: batchAsIs,
 	})
 )
 
@@ -287,10 +249,11 @@ var (
 		VJP: func(b Builder, c *Call, _ int, g Value) Value {
 			return b.Structural(c.Def, Attr{Device: c.Attr.Origin, Origin: c.Attr.Device}, g)
 		},
+		Batch: batchAsIs,
 	})
 	// Scatter puts the operand into zeros, along Attr.Axis from Attr.From on;
 	// the axis gets length Attr.To. It is the gradient of Slice.
-	Scatter = define(&Def{Name: "Scatter", Types: All, Unlisted: true})
+	Scatter = define(&Def{Name: "Scatter", Types: All, Unlisted: true, Batch: batchAxis})
 )
 
 func init() { // not in the literals: each of the two is the other's gradient
@@ -307,8 +270,8 @@ func init() { // not in the literals: each of the two is the other's gradient
 type kernelsByType [numTypes]atomic.Pointer[device.Kernel]
 
 var (
-	matMul, copies, fills, iotas kernelsByType
-	casts                        [numTypes]kernelsByType
+	copies, fills, iotas kernelsByType
+	casts                [numTypes]kernelsByType
 )
 
 func (ks *kernelsByType) of(dt device.DType, make func() *device.Kernel) *device.Kernel {

@@ -20,6 +20,9 @@ var (
 		VJP: func(b Builder, c *Call, _ int, g Value) Value {
 			return b.Structural(c.Def, Attr{Shape: c.In[0].Shape()}, g)
 		},
+		Batch: func(b Builder, s *Batch) Value {
+			return b.Structural(s.Def, Attr{Shape: s.withExamples(s.Attr.Shape)}, s.In[0])
+		},
 	})
 	// Transpose reads Attr.Axes, a permutation: axis i of the result is axis Axes[i] of the operand.
 	Transpose = define(&Def{
@@ -40,6 +43,13 @@ var (
 			}
 			return b.Structural(c.Def, Attr{Axes: back}, g)
 		},
+		Batch: func(b Builder, s *Batch) Value {
+			axes := []int{0}
+			for _, axis := range s.Attr.Axes {
+				axes = append(axes, axis+1)
+			}
+			return b.Structural(s.Def, Attr{Axes: axes}, s.In[0])
+		},
 	})
 	// Slice reads Attr.Axis, From and To, which are in range.
 	Slice = define(&Def{
@@ -55,6 +65,7 @@ var (
 			n := c.In[0].Shape()[c.Attr.Axis]
 			return b.Structural(Scatter, Attr{Axis: c.Attr.Axis, From: c.Attr.From, To: n}, g)
 		},
+		Batch: batchAxis,
 	})
 	// Row reads Attr.From, an index of the first axis.
 	Row = define(&Def{
@@ -70,6 +81,11 @@ var (
 			g = b.Structural(Reshape, Attr{Shape: row}, g)
 			return b.Structural(Scatter, Attr{From: c.Attr.From, To: shape[0]}, g)
 		},
+		Batch: func(b Builder, s *Batch) Value {
+			x, i := s.In[0], s.Attr.From
+			x = b.Structural(Slice, Attr{Axis: 1, From: i, To: i + 1}, x)
+			return b.Structural(Reshape, Attr{Shape: s.withExamples(x.Shape()[2:])}, x)
+		},
 	})
 	// BroadcastTo reads Attr.Shape.
 	BroadcastTo = define(&Def{
@@ -77,6 +93,10 @@ var (
 		Doc: "returns a view of t in which axes of length 1, and axes that t does not have in front of its own, repeat as often as shape says.",
 		View: func(a *Attr, in View) (View, bool) {
 			return View{Shape: a.Shape, Strides: in.BroadcastStrides(a.Shape), Off: in.Off}.tidy(), true
+		},
+		Batch: func(b Builder, s *Batch) Value {
+			x := s.lead(b, 0, len(s.Attr.Shape))
+			return b.Structural(s.Def, Attr{Shape: s.withExamples(s.Attr.Shape)}, x)
 		},
 	})
 )

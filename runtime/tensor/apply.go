@@ -150,7 +150,10 @@ func run(d *op.Def, a op.Attr, dev device.Device, in operands, tracked bool) *Te
 	for ; n < len(in) && in[n] != nil; n++ {
 		x := in[n]
 		p.In[n], p.Types[n] = x.view(), x.dtype
-		if x.dtype != in[0].dtype {
+		if want := d.Operand(n, in[0].dtype); x.dtype != want {
+			if d.Indexed && n == 1 {
+				wrong(d.Name, op.MistakeIndices, in[:n+1]...)
+			}
 			wrong(d.Name, op.MistakeDTypes, in[:n+1]...)
 		}
 		on, same := x.storage.Device(), true
@@ -202,15 +205,7 @@ func contiguous(x *Tensor) *Tensor {
 // scatter is op.Scatter: zeros, and then a copy to a part of them. The part is
 // in one piece when its axis is the first, so it is put there meanwhile.
 func scatter(a op.Attr, x *Tensor) *Tensor {
-	front := make([]int, 0, len(x.shape)) // the axis, then the others
-	front = append(front, a.Axis)
-	back := make([]int, len(x.shape)) // and the way back
-	for axis := range x.shape {
-		if axis != a.Axis {
-			back[axis] = len(front)
-			front = append(front, axis)
-		}
-	}
+	front, back := toFront(len(x.shape), a.Axis)
 	part := viewOf(op.Transpose, &op.Attr{Axes: front}, x)
 	shape := part.Shape()
 	shape[0] = a.To

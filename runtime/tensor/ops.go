@@ -10,9 +10,10 @@ import (
 
 // MatMul returns the product of two matrices, of a matrix and a vector, or of
 // a vector and a matrix. Each element is accumulated over the inner length in
-// increasing order. It panics if the inner lengths differ.
+// increasing order. Axes before the last two number matrices, and are broadcast:
+// there is a product for each. It panics if the inner lengths differ.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) MatMul(y *Tensor) *Tensor {
 	if y == nil {
@@ -25,7 +26,7 @@ func (t *Tensor) MatMul(y *Tensor) *Tensor {
 // accumulation in order as in MatMul. It panics if they are not vectors of one
 // length.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Dot(y *Tensor) *Tensor {
 	if y == nil {
@@ -45,7 +46,7 @@ func (t *Tensor) Dot(y *Tensor) *Tensor {
 // Norm returns the 2-norm of all elements: the square root of the sum of their
 // squares. Its gradient at 0 is 0.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Norm() *Tensor {
 	squares := elementwise(op.Square, [2]float64{}, operands{t}, true)
@@ -58,13 +59,13 @@ func (t *Tensor) Norm() *Tensor {
 // Mean returns the mean over the given axes, or over all of them. The mean of
 // nothing is NaN.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Mean(axes ...int) *Tensor { return t.mean("Mean", axes, false) }
 
 // MeanKeep is Mean that keeps the reduced axes, with length 1.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) MeanKeep(axes ...int) *Tensor { return t.mean("MeanKeep", axes, true) }
 
@@ -86,7 +87,7 @@ func (t *Tensor) mean(name string, axes []int, keep bool) *Tensor {
 // even; to int64 truncated, what is out of range to the nearest int64 and NaN
 // to 0; to bool what is not 0. True is 1. The result is a view if t has that type.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) As(dtype DType) *Tensor {
 	if !op.All.Has(dtype) {
@@ -102,7 +103,7 @@ func (t *Tensor) As(dtype DType) *Tensor {
 // To returns t's elements on another device: a view of t if they are there. The
 // copy is enqueued like any operation; To does not wait. It belongs to the scopes of t and of dev.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) To(dev device.Device) *Tensor {
 	if dev = dev.Within(t.storage.Device()); dev == t.storage.Device() {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/asyncgen/asyncgen/device"
@@ -13,17 +14,30 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// fold is what each reduction does with the elements in any order, in float64.
-var fold = map[string]func(acc, v float64) float64{
-	"Sum":  func(acc, v float64) float64 { return acc + v },
-	"Prod": func(acc, v float64) float64 { return acc * v },
-	"Max":  math.Max,
-	"Min":  math.Min,
-	"All":  func(acc, v float64) float64 { return acc * v },
-	"Any":  math.Max,
+// fold is what each reduction does with the elements, in row-major order, in float64.
+var fold = map[string]func(x []float64) float64{
+	"Sum":    folding(0, func(acc, v float64) float64 { return acc + v }),
+	"Prod":   folding(1, func(acc, v float64) float64 { return acc * v }),
+	"Max":    folding(math.Inf(-1), math.Max),
+	"Min":    folding(math.Inf(1), math.Min),
+	"All":    folding(1, func(acc, v float64) float64 { return acc * v }),
+	"Any":    folding(0, math.Max),
+	"ArgMax": func(x []float64) float64 { return float64(slices.Index(x, slices.Max(x))) },
+	"ArgMin": func(x []float64) float64 { return float64(slices.Index(x, slices.Min(x))) },
 }
 
-var foldOfNothing = map[string]float64{"Prod": 1, "All": 1, "Max": math.Inf(-1), "Min": math.Inf(1)}
+// ofNothing lists the reductions that have no result of no elements.
+var ofNothing = []string{"Max", "Min", "ArgMax", "ArgMin"}
+
+func folding(acc float64, f func(acc, v float64) float64) func(x []float64) float64 {
+	return func(x []float64) float64 {
+		acc := acc
+		for _, v := range x {
+			acc = f(acc, v)
+		}
+		return acc
+	}
+}
 
 // Every reduction, over every set of axes, kept and not, of views and not.
 func TestReductions(t *testing.T) {
@@ -70,6 +84,9 @@ func checkReduction(t *testing.T, d *op.Def, call func(*tensor.Tensor, ...int) *
 		isReduced[i] = len(axes) == 0 || slices.Contains(axes, i) || slices.Contains(axes, i-rank)
 	}
 	want := array{dtype: a.dtype, shape: []int{}}
+	if strings.HasPrefix(d.Name, "Arg") {
+		want.dtype = tensor.Int64
+	}
 	kept := []int{} // the shape with all axes
 	length := 1     // of what a result is made of
 	for i, n := range a.shape {
@@ -82,7 +99,7 @@ func checkReduction(t *testing.T, d *op.Def, call func(*tensor.Tensor, ...int) *
 			want.shape = append(want.shape, n)
 		}
 	}
-	groups := map[string]float64{}
+	groups := map[string][]float64{}
 	for _, index := range indices(a.shape) {
 		group := slices.Clone(index)
 		for i := range group {
@@ -91,25 +108,17 @@ func checkReduction(t *testing.T, d *op.Def, call func(*tensor.Tensor, ...int) *
 			}
 		}
 		key := fmt.Sprint(group)
-		acc, ok := groups[key]
-		if !ok {
-			acc = foldOfNothing[d.Name]
-		}
-		groups[key] = fold[d.Name](acc, a.at(index))
-	}
-	for _, index := range indices(kept) {
-		v, ok := groups[fmt.Sprint(index)]
-		if !ok {
-			v = foldOfNothing[d.Name]
-		}
-		want.data = append(want.data, v)
+		groups[key] = append(groups[key], a.at(index))
 	}
 	what := fmt.Sprintf("%s %v%v axes %v keep %v", d.Name, a.dtype, a.shape, axes, keep)
-	if (d.Name == "Max" || d.Name == "Min") && length == 0 {
+	if length == 0 && slices.Contains(ofNothing, d.Name) {
 		if m := mistake(func() { call(x, axes...) }); m == nil || m.Text != op.MistakeEmpty {
 			t.Errorf("%s of nothing: %v", what, m)
 		}
 		return
+	}
+	for _, index := range indices(kept) {
+		want.data = append(want.data, fold[d.Name](groups[fmt.Sprint(index)]))
 	}
 	// The bound that holds for any order: a unit for each operation.
 	check(t, what, call(x, axes...), want, float64(max(a.size()/max(len(want.data), 1), 1)))

@@ -56,7 +56,7 @@ func (t *Tensor) index(name string, i, n, end int) int {
 // t's memory allows it, as it does unless t is itself a view that skips or
 // reorders elements; else t is copied.
 //
-//asyncgen:api view
+//asyncgen:api view batch
 //go:noinline
 func (t *Tensor) Reshape(shape ...int) *Tensor {
 	s := slices.Clone(shape)
@@ -81,14 +81,14 @@ func (t *Tensor) reshape(shape device.Shape) *Tensor {
 
 // Flatten returns t's elements, in row-major order, along one axis. See Reshape.
 //
-//asyncgen:api view
+//asyncgen:api view batch
 //go:noinline
 func (t *Tensor) Flatten() *Tensor { return t.reshape(device.Shape{t.size}) }
 
 // Transpose returns a view of t with its axes in the given order, or in
 // reverse order if none is given.
 //
-//asyncgen:api view
+//asyncgen:api view batch
 //go:noinline
 func (t *Tensor) Transpose(axes ...int) *Tensor {
 	order := make([]int, len(t.shape))
@@ -108,7 +108,7 @@ func (t *Tensor) Transpose(axes ...int) *Tensor {
 
 // T returns a view of a matrix with rows and columns exchanged. It panics if t is not a matrix.
 //
-//asyncgen:api view
+//asyncgen:api view batch
 //go:noinline
 func (t *Tensor) T() *Tensor {
 	if len(t.shape) != 2 {
@@ -121,7 +121,7 @@ func (t *Tensor) T() *Tensor {
 // from and below to. Negative axes and indices count from the end. It panics if
 // an index is out of range, or from is above to.
 //
-//asyncgen:api view
+//asyncgen:api view batch
 //go:noinline
 func (t *Tensor) Slice(axis, from, to int) *Tensor {
 	axis = t.axis("Slice", axis)
@@ -137,7 +137,7 @@ func (t *Tensor) Slice(axis, from, to int) *Tensor {
 // matrix the row, of a vector the element. Negative i counts from the end. It
 // panics if i is out of range or t has no axes.
 //
-//asyncgen:api view
+//asyncgen:api view batch
 //go:noinline
 func (t *Tensor) Row(i int) *Tensor {
 	if len(t.shape) == 0 {
@@ -150,7 +150,7 @@ func (t *Tensor) Row(i int) *Tensor {
 // does not have in front of its own, repeat as often as shape says. It panics
 // if t can't have that shape.
 //
-//asyncgen:api view
+//asyncgen:api view batch
 //go:noinline
 func (t *Tensor) BroadcastTo(shape ...int) *Tensor {
 	s := checked("BroadcastTo", shape)
@@ -163,15 +163,17 @@ func (t *Tensor) BroadcastTo(shape ...int) *Tensor {
 // Unsqueeze returns a view of t with one more axis, of length 1, before the given
 // one; negative axes count from the last of the result.
 //
-//asyncgen:api view
+//asyncgen:api view batch
 //go:noinline
-func (t *Tensor) Unsqueeze(axis int) *Tensor {
+func (t *Tensor) Unsqueeze(axis int) *Tensor { return t.unsqueeze("Unsqueeze", axis) }
+
+func (t *Tensor) unsqueeze(name string, axis int) *Tensor {
 	i := axis
 	if i < 0 {
 		i += len(t.shape) + 1
 	}
 	if i < 0 || i > len(t.shape) {
-		wrong("Unsqueeze", fmt.Sprintf("%s: %d", op.MistakeAxis, axis), t)
+		wrong(name, fmt.Sprintf("%s: %d", op.MistakeAxis, axis), t)
 	}
 	return t.reshape(slices.Insert(slices.Clone(t.shape), i, 1))
 }
@@ -179,7 +181,7 @@ func (t *Tensor) Unsqueeze(axis int) *Tensor {
 // Squeeze returns a view of t without the given axes, which have length 1, or
 // without all axes of length 1 if none is given.
 //
-//asyncgen:api view
+//asyncgen:api view batch
 //go:noinline
 func (t *Tensor) Squeeze(axes ...int) *Tensor {
 	list := t.axes("Squeeze", axes)
@@ -208,7 +210,7 @@ func (t *Tensor) SharesMemory(u *Tensor) bool {
 
 // Detach returns t without tracking: gradients end there.
 //
-//asyncgen:api view
+//asyncgen:api view batch
 func (t *Tensor) Detach() *Tensor {
 	t.mustLive("Detach")
 	return t.detached()

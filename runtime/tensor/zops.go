@@ -7,7 +7,7 @@ import "github.com/asyncgen/asyncgen/runtime/op"
 // Add returns t + y, element by element, with broadcasting. Integers wrap
 // around.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Add(y *Tensor) *Tensor {
 	return elementwise(op.Add, [2]float64{}, operands{t, y}, true)
@@ -16,7 +16,7 @@ func (t *Tensor) Add(y *Tensor) *Tensor {
 // Sub returns t - y, element by element, with broadcasting. Integers wrap
 // around.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Sub(y *Tensor) *Tensor {
 	return elementwise(op.Sub, [2]float64{}, operands{t, y}, true)
@@ -25,7 +25,7 @@ func (t *Tensor) Sub(y *Tensor) *Tensor {
 // Mul returns t * y, element by element, with broadcasting. Integers wrap
 // around. The product of matrices is MatMul.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Mul(y *Tensor) *Tensor {
 	return elementwise(op.Mul, [2]float64{}, operands{t, y}, true)
@@ -35,7 +35,7 @@ func (t *Tensor) Mul(y *Tensor) *Tensor {
 // integers are rounded towards zero, as in Go; an integer divided by zero is an
 // error that travels with the result.
 //
-//asyncgen:api op
+//asyncgen:api op batch fails
 //go:noinline
 func (t *Tensor) Div(y *Tensor) *Tensor {
 	return elementwise(op.Div, [2]float64{}, operands{t, y}, true)
@@ -43,7 +43,7 @@ func (t *Tensor) Div(y *Tensor) *Tensor {
 
 // Pow returns t to the power of y, element by element, with broadcasting.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Pow(y *Tensor) *Tensor {
 	return elementwise(op.Pow, [2]float64{}, operands{t, y}, true)
@@ -53,7 +53,7 @@ func (t *Tensor) Pow(y *Tensor) *Tensor {
 // broadcasting. It is NaN where either is. Where they are equal, the gradient
 // is shared between them.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Maximum(y *Tensor) *Tensor {
 	return elementwise(op.Maximum, [2]float64{}, operands{t, y}, true)
@@ -63,7 +63,7 @@ func (t *Tensor) Maximum(y *Tensor) *Tensor {
 // It is NaN where either is. Where they are equal, the gradient is shared
 // between them.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Minimum(y *Tensor) *Tensor {
 	return elementwise(op.Minimum, [2]float64{}, operands{t, y}, true)
@@ -72,48 +72,88 @@ func (t *Tensor) Minimum(y *Tensor) *Tensor {
 // AddScaled returns t + c*y, element by element, with broadcasting; product and
 // sum are rounded one after the other.
 //
-//asyncgen:api op
+//asyncgen:api op batch f64=AddScaledF64
 //go:noinline
 func (t *Tensor) AddScaled(y *Tensor, c float64) *Tensor {
 	return elementwise(op.AddScaled, [2]float64{c}, operands{t, y}, true)
 }
 
+// AddScaledF64 is AddScaled of a c that may not have been computed yet, for floating-point tensors.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) AddScaledF64(y *Tensor, c F64) *Tensor {
+	return withF64(op.AddScaled, "AddScaledF64", c, operands{t, y})
+}
+
 // AddScalar returns t + c, where c is first converted to t's element type.
 //
-//asyncgen:api op
+//asyncgen:api op batch f64=AddF64
 //go:noinline
 func (t *Tensor) AddScalar(c float64) *Tensor {
 	return elementwise(op.AddScalar, [2]float64{c}, operands{t}, true)
 }
 
+// AddF64 is AddScalar of a c that may not have been computed yet, for floating-point tensors.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) AddF64(c F64) *Tensor {
+	return withF64(op.AddScalar, "AddF64", c, operands{t})
+}
+
 // SubScalar returns t - c, where c is first converted to t's element type.
 //
-//asyncgen:api op
+//asyncgen:api op batch f64=SubF64
 //go:noinline
 func (t *Tensor) SubScalar(c float64) *Tensor {
 	return elementwise(op.SubScalar, [2]float64{c}, operands{t}, true)
 }
 
+// SubF64 is SubScalar of a c that may not have been computed yet, for floating-point tensors.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) SubF64(c F64) *Tensor {
+	return withF64(op.SubScalar, "SubF64", c, operands{t})
+}
+
 // MulScalar returns t * c, where c is first converted to t's element type.
 //
-//asyncgen:api op
+//asyncgen:api op batch f64=MulF64
 //go:noinline
 func (t *Tensor) MulScalar(c float64) *Tensor {
 	return elementwise(op.MulScalar, [2]float64{c}, operands{t}, true)
 }
 
+// MulF64 is MulScalar of a c that may not have been computed yet, for floating-point tensors.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) MulF64(c F64) *Tensor {
+	return withF64(op.MulScalar, "MulF64", c, operands{t})
+}
+
 // DivScalar returns t / c, where c is first converted to t's element type. See
 // Div about integers.
 //
-//asyncgen:api op
+//asyncgen:api op batch fails f64=DivF64
 //go:noinline
 func (t *Tensor) DivScalar(c float64) *Tensor {
 	return elementwise(op.DivScalar, [2]float64{c}, operands{t}, true)
 }
 
+// DivF64 is DivScalar of a c that may not have been computed yet, for floating-point tensors.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) DivF64(c F64) *Tensor {
+	return withF64(op.DivScalar, "DivF64", c, operands{t})
+}
+
 // Neg returns -t.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Neg() *Tensor {
 	return elementwise(op.Neg, [2]float64{}, operands{t}, true)
@@ -121,7 +161,7 @@ func (t *Tensor) Neg() *Tensor {
 
 // Abs returns the absolute value of each element. The derivative at 0 is 0.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Abs() *Tensor {
 	return elementwise(op.Abs, [2]float64{}, operands{t}, true)
@@ -130,7 +170,7 @@ func (t *Tensor) Abs() *Tensor {
 // Sign returns -1, 0 or 1 as the sign of each element; zeros and NaN stay what
 // they are.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Sign() *Tensor {
 	return elementwise(op.Sign, [2]float64{}, operands{t}, true)
@@ -138,7 +178,7 @@ func (t *Tensor) Sign() *Tensor {
 
 // Square returns t * t.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Square() *Tensor {
 	return elementwise(op.Square, [2]float64{}, operands{t}, true)
@@ -146,7 +186,7 @@ func (t *Tensor) Square() *Tensor {
 
 // Reciprocal returns 1 / t.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Reciprocal() *Tensor {
 	return elementwise(op.Reciprocal, [2]float64{}, operands{t}, true)
@@ -154,7 +194,7 @@ func (t *Tensor) Reciprocal() *Tensor {
 
 // Sqrt returns the square root of each element, NaN where it is negative.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Sqrt() *Tensor {
 	return elementwise(op.Sqrt, [2]float64{}, operands{t}, true)
@@ -162,7 +202,7 @@ func (t *Tensor) Sqrt() *Tensor {
 
 // Exp returns e to the power of each element.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Exp() *Tensor {
 	return elementwise(op.Exp, [2]float64{}, operands{t}, true)
@@ -170,7 +210,7 @@ func (t *Tensor) Exp() *Tensor {
 
 // Log returns the natural logarithm of each element, NaN where it is negative.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Log() *Tensor {
 	return elementwise(op.Log, [2]float64{}, operands{t}, true)
@@ -179,7 +219,7 @@ func (t *Tensor) Log() *Tensor {
 // Log1p returns the natural logarithm of 1 plus each element, also where that
 // is close to 1.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Log1p() *Tensor {
 	return elementwise(op.Log1p, [2]float64{}, operands{t}, true)
@@ -188,7 +228,7 @@ func (t *Tensor) Log1p() *Tensor {
 // Expm1 returns e to the power of each element, minus 1, also where that is
 // close to 0.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Expm1() *Tensor {
 	return elementwise(op.Expm1, [2]float64{}, operands{t}, true)
@@ -196,7 +236,7 @@ func (t *Tensor) Expm1() *Tensor {
 
 // Tanh returns the hyperbolic tangent of each element.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Tanh() *Tensor {
 	return elementwise(op.Tanh, [2]float64{}, operands{t}, true)
@@ -204,7 +244,7 @@ func (t *Tensor) Tanh() *Tensor {
 
 // Sigmoid returns 1 / (1 + e to the power of -t).
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Sigmoid() *Tensor {
 	return elementwise(op.Sigmoid, [2]float64{}, operands{t}, true)
@@ -213,15 +253,32 @@ func (t *Tensor) Sigmoid() *Tensor {
 // ReLU returns t where it is positive and 0 elsewhere; NaN stays NaN. The
 // derivative at 0 is 0.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) ReLU() *Tensor {
 	return elementwise(op.ReLU, [2]float64{}, operands{t}, true)
 }
 
+// GELU returns t times the probability that a number drawn from the standard
+// normal distribution is less: t * (1 + erf(t/sqrt(2))) / 2.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) GELU() *Tensor {
+	return elementwise(op.GELU, [2]float64{}, operands{t}, true)
+}
+
+// SiLU returns t / (1 + e to the power of -t).
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) SiLU() *Tensor {
+	return elementwise(op.SiLU, [2]float64{}, operands{t}, true)
+}
+
 // Sin returns the sine of each element, in radians.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Sin() *Tensor {
 	return elementwise(op.Sin, [2]float64{}, operands{t}, true)
@@ -229,7 +286,7 @@ func (t *Tensor) Sin() *Tensor {
 
 // Cos returns the cosine of each element, in radians.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Cos() *Tensor {
 	return elementwise(op.Cos, [2]float64{}, operands{t}, true)
@@ -237,7 +294,7 @@ func (t *Tensor) Cos() *Tensor {
 
 // Erf returns the error function of each element.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Erf() *Tensor {
 	return elementwise(op.Erf, [2]float64{}, operands{t}, true)
@@ -245,7 +302,7 @@ func (t *Tensor) Erf() *Tensor {
 
 // Floor returns the greatest integer not above each element.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Floor() *Tensor {
 	return elementwise(op.Floor, [2]float64{}, operands{t}, true)
@@ -253,7 +310,7 @@ func (t *Tensor) Floor() *Tensor {
 
 // Ceil returns the least integer not below each element.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Ceil() *Tensor {
 	return elementwise(op.Ceil, [2]float64{}, operands{t}, true)
@@ -261,7 +318,7 @@ func (t *Tensor) Ceil() *Tensor {
 
 // Round returns the integer nearest to each element, the even one of two.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Round() *Tensor {
 	return elementwise(op.Round, [2]float64{}, operands{t}, true)
@@ -269,7 +326,7 @@ func (t *Tensor) Round() *Tensor {
 
 // Eq reports where t == y, as a bool tensor, with broadcasting.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Eq(y *Tensor) *Tensor {
 	return elementwise(op.Eq, [2]float64{}, operands{t, y}, true)
@@ -277,7 +334,7 @@ func (t *Tensor) Eq(y *Tensor) *Tensor {
 
 // Ne reports where t != y, as a bool tensor, with broadcasting.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Ne(y *Tensor) *Tensor {
 	return elementwise(op.Ne, [2]float64{}, operands{t, y}, true)
@@ -285,7 +342,7 @@ func (t *Tensor) Ne(y *Tensor) *Tensor {
 
 // Lt reports where t < y, as a bool tensor, with broadcasting.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Lt(y *Tensor) *Tensor {
 	return elementwise(op.Lt, [2]float64{}, operands{t, y}, true)
@@ -293,7 +350,7 @@ func (t *Tensor) Lt(y *Tensor) *Tensor {
 
 // Le reports where t <= y, as a bool tensor, with broadcasting.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Le(y *Tensor) *Tensor {
 	return elementwise(op.Le, [2]float64{}, operands{t, y}, true)
@@ -301,7 +358,7 @@ func (t *Tensor) Le(y *Tensor) *Tensor {
 
 // Gt reports where t > y, as a bool tensor, with broadcasting.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Gt(y *Tensor) *Tensor {
 	return elementwise(op.Gt, [2]float64{}, operands{t, y}, true)
@@ -309,7 +366,7 @@ func (t *Tensor) Gt(y *Tensor) *Tensor {
 
 // Ge reports where t >= y, as a bool tensor, with broadcasting.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Ge(y *Tensor) *Tensor {
 	return elementwise(op.Ge, [2]float64{}, operands{t, y}, true)
@@ -317,7 +374,7 @@ func (t *Tensor) Ge(y *Tensor) *Tensor {
 
 // And reports where both t and y are true, with broadcasting.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) And(y *Tensor) *Tensor {
 	return elementwise(op.And, [2]float64{}, operands{t, y}, true)
@@ -325,7 +382,7 @@ func (t *Tensor) And(y *Tensor) *Tensor {
 
 // Or reports where t or y is true, with broadcasting.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Or(y *Tensor) *Tensor {
 	return elementwise(op.Or, [2]float64{}, operands{t, y}, true)
@@ -333,7 +390,7 @@ func (t *Tensor) Or(y *Tensor) *Tensor {
 
 // Not reports where t is false.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Not() *Tensor {
 	return elementwise(op.Not, [2]float64{}, operands{t}, true)
@@ -342,7 +399,7 @@ func (t *Tensor) Not() *Tensor {
 // Where returns x where cond is true and y elsewhere, with broadcasting. Cond
 // is a bool tensor; what is not chosen does not matter, NaN included.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func Where(cond, x, y *Tensor) *Tensor {
 	return elementwise(op.Where, [2]float64{}, operands{cond, x, y}, true)
@@ -351,52 +408,86 @@ func Where(cond, x, y *Tensor) *Tensor {
 // All reports whether all elements along the given axes, or of the whole
 // tensor, are true. Of nothing they are.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) All(axes ...int) *Tensor { return t.reduce(op.Every, "All", axes, false) }
 
 // AllKeep is All that keeps the reduced axes, with length 1.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) AllKeep(axes ...int) *Tensor { return t.reduce(op.Every, "AllKeep", axes, true) }
 
 // Any reports whether any element along the given axes, or of the whole tensor,
 // is true. Of nothing none is.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Any(axes ...int) *Tensor { return t.reduce(op.Any, "Any", axes, false) }
 
 // AnyKeep is Any that keeps the reduced axes, with length 1.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) AnyKeep(axes ...int) *Tensor { return t.reduce(op.Any, "AnyKeep", axes, true) }
+
+// ArgMax returns where the greatest element along the given axes, or of all,
+// is: an int64 tensor of indices, in row-major order if there are several axes.
+// It is the first of equals, and the first NaN if there is one; 0 and -0 are
+// equal. In nothing there is none, and ArgMax panics.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) ArgMax(axes ...int) *Tensor { return t.reduce(op.ArgMax, "ArgMax", axes, false) }
+
+// ArgMaxKeep is ArgMax that keeps the reduced axes, with length 1.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) ArgMaxKeep(axes ...int) *Tensor {
+	return t.reduce(op.ArgMax, "ArgMaxKeep", axes, true)
+}
+
+// ArgMin returns where the least element along the given axes, or of all, is:
+// an int64 tensor of indices, in row-major order if there are several axes. It
+// is the first of equals, and the first NaN if there is one; 0 and -0 are
+// equal. In nothing there is none, and ArgMin panics.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) ArgMin(axes ...int) *Tensor { return t.reduce(op.ArgMin, "ArgMin", axes, false) }
+
+// ArgMinKeep is ArgMin that keeps the reduced axes, with length 1.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) ArgMinKeep(axes ...int) *Tensor {
+	return t.reduce(op.ArgMin, "ArgMinKeep", axes, true)
+}
 
 // Sum returns the sum over the given axes, or over all of them. The sum of
 // nothing is 0.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Sum(axes ...int) *Tensor { return t.reduce(op.Sum, "Sum", axes, false) }
 
 // SumKeep is Sum that keeps the reduced axes, with length 1.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) SumKeep(axes ...int) *Tensor { return t.reduce(op.Sum, "SumKeep", axes, true) }
 
 // Prod returns the product over the given axes, or over all of them. The
 // product of nothing is 1.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Prod(axes ...int) *Tensor { return t.reduce(op.Prod, "Prod", axes, false) }
 
 // ProdKeep is Prod that keeps the reduced axes, with length 1.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) ProdKeep(axes ...int) *Tensor { return t.reduce(op.Prod, "ProdKeep", axes, true) }
 
@@ -404,13 +495,13 @@ func (t *Tensor) ProdKeep(axes ...int) *Tensor { return t.reduce(op.Prod, "ProdK
 // there is one. Of nothing there is none, and Max panics. The gradient is
 // shared equally by the elements that are the greatest.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Max(axes ...int) *Tensor { return t.reduce(op.Max, "Max", axes, false) }
 
 // MaxKeep is Max that keeps the reduced axes, with length 1.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) MaxKeep(axes ...int) *Tensor { return t.reduce(op.Max, "MaxKeep", axes, true) }
 
@@ -418,12 +509,12 @@ func (t *Tensor) MaxKeep(axes ...int) *Tensor { return t.reduce(op.Max, "MaxKeep
 // is one. Of nothing there is none, and Min panics. The gradient is shared
 // equally by the elements that are the least.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Min(axes ...int) *Tensor { return t.reduce(op.Min, "Min", axes, false) }
 
 // MinKeep is Min that keeps the reduced axes, with length 1.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func (t *Tensor) MinKeep(axes ...int) *Tensor { return t.reduce(op.Min, "MinKeep", axes, true) }

@@ -37,6 +37,8 @@ var elementwiseOps = []struct {
 	{op.Tanh, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].Tanh() }},
 	{op.Sigmoid, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].Sigmoid() }},
 	{op.ReLU, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].ReLU() }},
+	{op.GELU, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].GELU() }},
+	{op.SiLU, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].SiLU() }},
 	{op.Sin, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].Sin() }},
 	{op.Cos, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].Cos() }},
 	{op.Erf, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].Erf() }},
@@ -55,6 +57,19 @@ var elementwiseOps = []struct {
 	{op.Where, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return tensor.Where(x[0], x[1], x[2]) }},
 }
 
+// f64Ops is every operation with a constant that can be an F64, with both.
+var f64Ops = []struct {
+	def   *op.Def
+	call  func(c float64, x ...*tensor.Tensor) *tensor.Tensor
+	later func(c tensor.F64, x ...*tensor.Tensor) *tensor.Tensor
+}{
+	{op.AddScaled, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].AddScaled(x[1], c) }, func(c tensor.F64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].AddScaledF64(x[1], c) }},
+	{op.AddScalar, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].AddScalar(c) }, func(c tensor.F64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].AddF64(c) }},
+	{op.SubScalar, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].SubScalar(c) }, func(c tensor.F64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].SubF64(c) }},
+	{op.MulScalar, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].MulScalar(c) }, func(c tensor.F64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].MulF64(c) }},
+	{op.DivScalar, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].DivScalar(c) }, func(c tensor.F64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].DivF64(c) }},
+}
+
 // reductions is every reduction of the package, without and with the axes kept.
 var reductions = []struct {
 	def        *op.Def
@@ -62,6 +77,8 @@ var reductions = []struct {
 }{
 	{op.Every, (*tensor.Tensor).All, (*tensor.Tensor).AllKeep},
 	{op.Any, (*tensor.Tensor).Any, (*tensor.Tensor).AnyKeep},
+	{op.ArgMax, (*tensor.Tensor).ArgMax, (*tensor.Tensor).ArgMaxKeep},
+	{op.ArgMin, (*tensor.Tensor).ArgMin, (*tensor.Tensor).ArgMinKeep},
 	{op.Sum, (*tensor.Tensor).Sum, (*tensor.Tensor).SumKeep},
 	{op.Prod, (*tensor.Tensor).Prod, (*tensor.Tensor).ProdKeep},
 	{op.Max, (*tensor.Tensor).Max, (*tensor.Tensor).MaxKeep},

@@ -35,7 +35,12 @@ func methods() string {
 // equals, the function that calls d.
 func elementwiseMethod(b *strings.Builder, d *op.Def) {
 	doc(b, d.Name+" "+d.Doc)
-	b.WriteString("//\n//asyncgen:api op\n//go:noinline\n")
+	later := f64Name(d)
+	fmt.Fprintf(b, "//\n//asyncgen:api op batch%s", marks[d.Fails])
+	if later != "" {
+		b.WriteString(" f64=" + later)
+	}
+	b.WriteString("\n//go:noinline\n")
 	receiver, params, operands := "(t *Tensor) ", "", "t"
 	switch {
 	case d.Cond:
@@ -53,11 +58,28 @@ func elementwiseMethod(b *strings.Builder, d *op.Def) {
 	}
 	fmt.Fprintf(b, "func %s%s(%s) *Tensor {\n\treturn elementwise(op.%s, [2]float64{%s}, operands{%s}, true)\n}\n\n",
 		receiver, d.Name, params, variable(d), scalars, operands)
+	if later != "" {
+		fmt.Fprintf(b, "// %s is %s of a c that may not have been computed yet, for floating-point tensors.\n", later, d.Name)
+		fmt.Fprintf(b, "//\n//asyncgen:api op batch\n//go:noinline\n"+
+			"func (t *Tensor) %s(%s) *Tensor {\n\treturn withF64(op.%s, %q, c, operands{%s})\n}\n\n",
+			later, strings.Replace(params, "c float64", "c F64", 1), variable(d), later, operands)
+	}
+}
+
+// marks is what directives say about operations that values can make fail.
+var marks = map[bool]string{true: " fails"}
+
+// f64Name is the name of the method that takes an F64 where d takes a constant, if there is one.
+func f64Name(d *op.Def) string {
+	if d.Scalars != 1 {
+		return ""
+	}
+	return strings.TrimSuffix(d.Name, "Scalar") + "F64"
 }
 
 func reductionMethods(b *strings.Builder, d *op.Def) {
 	doc(b, d.Name+" "+d.Doc)
-	const body = "//\n//asyncgen:api op\n//go:noinline\n" +
+	const body = "//\n//asyncgen:api op batch\n//go:noinline\n" +
 		"func (t *Tensor) %s(axes ...int) *Tensor { return t.reduce(op.%s, %q, axes, %v) }\n\n"
 	fmt.Fprintf(b, body, d.Name, variable(d), d.Name, false)
 	fmt.Fprintf(b, "// %sKeep is %s that keeps the reduced axes, with length 1.\n", d.Name, d.Name)
@@ -111,6 +133,18 @@ var elementwiseOps = []struct {
 		}
 		fmt.Fprintf(&b, "\t{op.%s, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return %s(%s) }},\n",
 			variable(d), call, strings.Join(args, ", "))
+	}
+	b.WriteString("}\n\n// f64Ops is every operation with a constant that can be an F64, with both.\nvar f64Ops = []struct {\n\tdef  *op.Def\n" +
+		"\tcall func(c float64, x ...*tensor.Tensor) *tensor.Tensor\n\tlater func(c tensor.F64, x ...*tensor.Tensor) *tensor.Tensor\n}{\n")
+	for _, d := range op.List() {
+		if later := f64Name(d); later != "" && !d.Unlisted {
+			args := "c"
+			if d.Tensors == 2 {
+				args = "x[1], c"
+			}
+			fmt.Fprintf(&b, "\t{op.%s, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].%s(%s) }, func(c tensor.F64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].%s(%s) }},\n",
+				variable(d), d.Name, args, later, args)
+		}
 	}
 	b.WriteString("}\n\n// reductions is every reduction of the package, without and with the axes kept.\nvar reductions = []struct {\n" +
 		"\tdef        *op.Def\n\tcall, keep func(x *tensor.Tensor, axes ...int) *tensor.Tensor\n}{\n")

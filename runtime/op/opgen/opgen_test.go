@@ -56,7 +56,7 @@ func F(func()) {}
 
 type L[S any] struct{}
 
-//asyncgen:api read
+//asyncgen:api read f64=Number
 func (l *L[S]) Read() {}
 
 //asyncgen:api meta none
@@ -67,7 +67,7 @@ type I interface {
 	Wait()
 }
 
-//asyncgen:api read 1
+//asyncgen:api read 1 batch fails
 func At(i int, x *I) {}
 
 func hidden() {}
@@ -84,12 +84,14 @@ func (private) Exported() {}
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`{"github.com/asyncgen/asyncgen/runtime.F", Call, 0, Later},`,
-		`{"(*github.com/asyncgen/asyncgen/runtime.L[S]).Read", Read, Recv, Never},`,
-		`{"(github.com/asyncgen/asyncgen/runtime.L[S]).Len", Meta, None, Never},`,
-		`{"(github.com/asyncgen/asyncgen/runtime.I).Wait", Wait, Recv, Never},`,
-		`{"github.com/asyncgen/asyncgen/runtime.At", Read, 1, Never},`,
-		`{"(*github.com/asyncgen/asyncgen/runtime/tensor.Tensor).Add", Op, None, Never},`, // of zops.go, which was not there
+		`{"github.com/asyncgen/asyncgen/runtime.F", Call, 0, Later, Alone, ""},`,
+		`{"(*github.com/asyncgen/asyncgen/runtime.L[S]).Read", Read, Recv, Never, Alone, "Number"},`,
+		`{"(github.com/asyncgen/asyncgen/runtime.L[S]).Len", Meta, None, Never, Alone, ""},`,
+		`{"(github.com/asyncgen/asyncgen/runtime.I).Wait", Wait, Recv, Never, Alone, ""},`,
+		`{"github.com/asyncgen/asyncgen/runtime.At", Read, 1, Never, BatchedFails, ""},`,
+		`{"(*github.com/asyncgen/asyncgen/runtime/tensor.Tensor).Div", Op, None, Never, BatchedFails, ""},`,
+		`{"(*github.com/asyncgen/asyncgen/runtime/tensor.Tensor).MulScalar", Op, None, Never, Batched, "MulF64"},`,
+		`{"(*github.com/asyncgen/asyncgen/runtime/tensor.Tensor).Add", Op, None, Never, Batched, ""},`, // of zops.go, which was not there
 	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no row %s in\n%s", want, text)
@@ -114,12 +116,16 @@ func C() {}
 
 //asyncgen:api call 0
 func D() {}
+
+//asyncgen:api op fails
+func E() {}
 `)
 	err := write(root)
 	for _, want := range []string{
 		"runtime/asyncrt.go:3:1: github.com/asyncgen/asyncgen/runtime.A has no //asyncgen:api KIND",
 		`runtime.B: no kind "sing"`,
 		`runtime.C: "me" is no operand and no time`,
+		`runtime.E: "fails" is no operand and no time`,
 		"runtime.D: a function that calls another says when",
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -174,13 +174,19 @@ func (fn function) row() (string, error) {
 	if !ok {
 		return "", fmt.Errorf("%s: no kind %q", fn.name, words[0])
 	}
-	operand, when := "None", "Never"
+	operand, when, batch, later := "None", "Never", "Alone", ""
 	if kind.toReceiver && fn.method {
 		operand = "Recv"
 	}
 	for _, word := range words[1:] {
 		_, notNumber := strconv.Atoi(word)
 		switch {
+		case word == "batch":
+			batch = "Batched"
+		case word == "fails" && batch != "Alone":
+			batch = "BatchedFails"
+		case strings.HasPrefix(word, "f64="):
+			later = word[len("f64="):]
 		case word == "recv":
 			operand = "Recv"
 		case word == "none":
@@ -196,7 +202,7 @@ func (fn function) row() (string, error) {
 	if (words[0] == "call") != (when != "Never") {
 		return "", fmt.Errorf("%s: a function that calls another says when, and no other does", fn.name)
 	}
-	return fmt.Sprintf("\t{%q, %s, %s, %s},\n", fn.name, kind.constant, operand, when), nil
+	return fmt.Sprintf("\t{%q, %s, %s, %s, %s, %q},\n", fn.name, kind.constant, operand, when, batch, later), nil
 }
 
 // directive returns the words of the function's directive.

@@ -1,0 +1,147 @@
+package op
+
+import (
+	"slices"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/kernel"
+)
+
+var gathers, scatters, concats, cumSums kernelsByType
+
+// Selection by indices that are values, and what is done along one axis.
+var (
+	// Gather reads Attr.Axis and Attr.Shared. Operand and indices have the first
+	// Shared axes in common, all before Axis; the other axes of the indices take
+	// the place of Axis, and each index selects along it.
+	Gather = define(&Def{
+		Name: "Gather", Types: All, Unlisted: true, Indexed: true, Fails: true,
+		Run: func(p *Plan) {
+			x, index := p.In[0], p.In[1]
+			axis, shared := p.Attr.Axis, p.Attr.Shared
+			if !slices.Equal(x.Shape[:shared], index.Shape[:min(shared, len(index.Shape))]) {
+				p.wrong("Gather", MistakeBroadcast, 2)
+			}
+			space, at := selection(x, index, axis, shared)
+			p.Shape, p.DType = space, p.Types[0]
+			args := &device.Args{Shape: space, Ints: []int{x.Shape[axis], x.steps()[axis]}}
+			args.Strides[1], args.Strides[2] = at, indexStrides(index, space, axis, shared)
+			p.Cmd = device.Command{Kernel: gathers.of(p.DType, func() *device.Kernel {
+				return device.NewKernel("Gather", device.Gather, nil, p.DType, p.DType, device.Int64)
+			}), N: space.Size(), Args: args}
+			p.Cost = int64(p.Cmd.N)
+		},
+		Saves: 1 << 1,
+		Batch: func(b Builder, s *Batch) Value {
+			a := s.Attr
+			switch {
+			case a.Shared == 0 && !s.has(1):
+				return batchAxis(b, s)
+			case a.Shared == 0 && !s.has(0): // the examples are now at the axis
+				x := b.Structural(s.Def, a, s.In...)
+				axes := []int{a.Axis}
+				for axis := range x.Shape() {
+					if axis != a.Axis {
+						axes = append(axes, axis)
+					}
+				}
+				return b.Structural(Transpose, Attr{Axes: axes}, x)
+			}
+			a.Axis, a.Shared = a.Axis+1, a.Shared+1
+			return b.Structural(s.Def, a, s.full(b, 0), s.full(b, 1))
+		},
+	})
+	// ScatterAdd reads Attr.Axis, Attr.Shared and Attr.Shape. It adds to zeros of
+	// that Shape the first operand, at the places where Gather would take its
+	// elements from, in row-major order. It is the gradient of Gather.
+	ScatterAdd = define(&Def{
+		Name: "ScatterAdd", Types: Numbers, Unlisted: true, Indexed: true, Fails: true,
+		Run: func(p *Plan) {
+			g, index := p.In[0], p.In[1]
+			axis, shared := p.Attr.Axis, p.Attr.Shared
+			whole := View{Shape: p.Attr.Shape}
+			space, at := selection(whole, index, axis, shared)
+			p.Shape, p.DType = p.Attr.Shape, p.Types[0]
+			args := &device.Args{Shape: space, Ints: []int{whole.Shape[axis], whole.steps()[axis]}}
+			args.Strides = [device.MaxOperands][]int{at, g.Strides, indexStrides(index, space, axis, shared)}
+			p.Cmd = device.Command{Kernel: scatters.of(p.DType, func() *device.Kernel {
+				return device.NewKernel("ScatterAdd", device.ScatterAdd, nil, p.DType, p.DType, device.Int64)
+			}), N: whole.Shape.Size(), Args: args}
+			p.Cost = int64(p.Cmd.N) + 2*int64(space.Size())
+		},
+		Saves: 1 << 1,
+		Batch: func(b Builder, s *Batch) Value {
+			a := s.Attr
+			a.Axis, a.Shared, a.Shape = a.Axis+1, a.Shared+1, s.withExamples(a.Shape)
+			return b.Structural(s.Def, a, s.full(b, 0), s.full(b, 1))
+		},
+	})
+	// CumSum goes along the last axis; Attr.Back.
+	CumSum = define(&Def{
+		Name: "CumSum", Types: Numbers, Unlisted: true,
+		Run: func(p *Plan) {
+			x := p.In[0]
+			p.Shape, p.DType = x.Shape, p.Types[0]
+			args := &device.Args{Shape: x.Shape, Kept: len(x.Shape) - 1, Ints: []int{0}}
+			if p.Attr.Back {
+				args.Ints[0] = 1
+			}
+			args.Strides[1] = x.Strides
+			p.Cmd = device.Command{Kernel: cumSums.of(p.DType, func() *device.Kernel {
+				return device.NewKernel("CumSum", device.Scan, kernel.ReduceSum, p.DType, p.DType)
+			}), N: x.Shape.Size(), Args: args}
+			p.Cost = 2 * int64(p.Cmd.N)
+		},
+		VJP: func(b Builder, c *Call, _ int, g Value) Value {
+			return b.Structural(c.Def, Attr{Back: !c.Attr.Back}, g)
+		},
+		Batch: batchAsIs,
+	})
+	// Concat puts the first operand into the second along Attr.Axis from
+	// Attr.From on. The elements that were there do not matter to anybody.
+	// Package tensor carries it out, for all parts of a result in turn.
+	Concat = define(&Def{
+		Name: "Concat", Types: All, Unlisted: true,
+		Run: func(p *Plan) {
+			p.Shape, p.DType = p.In[0].Shape, p.Types[0]
+			p.Cmd = p.In[0].elementwise(concats.of(p.DType, func() *device.Kernel {
+				return device.NewKernel("Concat", device.Copy, nil, p.DType, p.DType)
+			}))
+			p.Cost = int64(p.Cmd.N)
+		},
+		VJP: func(b Builder, c *Call, i int, g Value) Value {
+			if i == 1 {
+				return g
+			}
+			axis, from := c.Attr.Axis, c.Attr.From
+			return b.Structural(Slice, Attr{Axis: axis, From: from, To: from + c.In[0].Shape()[axis]}, g)
+		},
+	})
+)
+
+func init() { // not in the literals: each of the two is the other's gradient
+	Gather.VJP = func(b Builder, c *Call, _ int, g Value) Value {
+		a := Attr{Axis: c.Attr.Axis, Shared: c.Attr.Shared, Shape: c.In[0].Shape()}
+		return b.Structural(ScatterAdd, a, g, c.In[1])
+	}
+	ScatterAdd.VJP = func(b Builder, c *Call, _ int, g Value) Value {
+		return b.Structural(Gather, Attr{Axis: c.Attr.Axis, Shared: c.Attr.Shared}, g, c.In[1])
+	}
+}
+
+// selection is the space of what the indices select of x, and x's strides over
+// it with the index 0.
+func selection(x, index View, axis, shared int) (space device.Shape, strides []int) {
+	steps := x.steps()
+	space = slices.Concat(x.Shape[:axis], index.Shape[shared:], x.Shape[axis+1:])
+	strides = slices.Concat(steps[:axis], make([]int, len(index.Shape)-shared), steps[axis+1:])
+	return space, strides
+}
+
+// indexStrides are those of the indices over the space.
+func indexStrides(index View, space device.Shape, axis, shared int) []int {
+	strides, steps := make([]int, len(space)), index.steps()
+	copy(strides, steps[:shared])
+	copy(strides[axis:], steps[shared:])
+	return strides
+}

@@ -1,0 +1,448 @@
+package tensor
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/runtime/op"
+)
+
+// An F64 is a float64 that may not have been computed yet: what Item returns,
+// without the wait. Its arithmetic gives the bits that Go's gives, as every
+// operation is done in float64 and rounded once.
+//
+//	alpha := rr.F64().Div(p.Dot(ap).F64())
+//	x = x.Add(p.MulF64(alpha)) // as p.MulScalar(alpha.Item()), and returns at once
+//
+// It lives where the tensor is that it comes from, and moves to that of what
+// it is used with. [Const] makes one of a number that is known; the zero F64 is
+// 0. Gradients end at an F64, as they do at Item. If the tensor fails, so does
+// what is computed from the F64, and Item panics.
+type F64 struct {
+	t *Tensor // untracked, float64, without axes; nil: v
+	v float64
+	_ [0]func() // not comparable: == would compare handles
+}
+
+// A Cond is a comparison of numbers that may not have been computed yet. The
+// zero Cond is false.
+type Cond struct {
+	t *Tensor // untracked, bool, without axes; nil: v
+	v bool
+	_ [0]func()
+}
+
+// Const returns v as an F64.
+//
+//asyncgen:api pure
+func Const(v float64) F64 { return F64{v: v} }
+
+// F64 returns what Item returns, as a number that may not have been computed
+// yet. It panics if t has more elements than one, or none.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) F64() F64 {
+	t.single("F64")
+	x := structural(op.Reshape, op.Attr{Shape: device.Shape{}}, operands{t}, false)
+	if x.dtype == Float64 {
+		return F64{t: x}
+	}
+	defer x.letGo()
+	return F64{t: structural(op.As, op.Attr{DType: Float64}, operands{x}, false)}
+}
+
+// Item returns the number. It waits if it has not been computed yet.
+//
+//asyncgen:api read
+//go:noinline
+func (x F64) Item() float64 {
+	if x.t == nil {
+		return x.v
+	}
+	return number(x.t.item("Item"), Float64)
+}
+
+// Ready reports whether Item would return, or panic, without waiting. It never waits.
+//
+//asyncgen:api poll
+func (x F64) Ready() bool { return x.t == nil || x.t.Ready() }
+
+// As returns the number, rounded once to the given type, as a tensor without
+// axes: on the device that it comes from, or the default one if it is known.
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) As(dtype DType) *Tensor {
+	if !op.All.Has(dtype) {
+		wrong("As", op.MistakeType)
+	}
+	dev := device.Device{}.Or()
+	if x.t != nil {
+		dev = x.t.storage.Device()
+	}
+	t := x.on(dev)
+	if dtype == Float64 {
+		return t
+	}
+	defer t.letGo()
+	return structural(op.As, op.Attr{DType: dtype}, operands{t}, false)
+}
+
+// Format prints the number as fmt prints a float64. It waits for it; if it
+// failed, it prints the cause.
+//
+//asyncgen:api print
+//go:noinline
+func (x F64) Format(s fmt.State, verb rune) {
+	if x.t != nil {
+		if err := x.t.Wait(); err != nil {
+			x.t.Format(s, 'v')
+			return
+		}
+	}
+	fmt.Fprintf(s, fmt.FormatString(s, verb), x.Item())
+}
+
+// MarshalJSON encodes the number as a float64. It waits for it.
+//
+//asyncgen:api read
+//go:noinline
+func (x F64) MarshalJSON() ([]byte, error) {
+	if x.t != nil {
+		if err := x.t.Wait(); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(x.Item())
+}
+
+// Add returns x + y.
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Add(y F64) F64 {
+	return x.with(y, op.Add, op.AddScalar, func(x, y float64) float64 { return x + y })
+}
+
+// Sub returns x - y.
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Sub(y F64) F64 {
+	return x.with(y, op.Sub, op.SubScalar, func(x, y float64) float64 { return x - y })
+}
+
+// Mul returns x * y.
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Mul(y F64) F64 {
+	return x.with(y, op.Mul, op.MulScalar, func(x, y float64) float64 { return x * y })
+}
+
+// Div returns x / y.
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Div(y F64) F64 {
+	return x.with(y, op.Div, op.DivScalar, func(x, y float64) float64 { return x / y })
+}
+
+// Max returns max(x, y), the builtin function: NaN if either is.
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Max(y F64) F64 {
+	return x.with(y, op.Maximum, nil, func(x, y float64) float64 { return max(x, y) })
+}
+
+// Min returns min(x, y), the builtin function: NaN if either is.
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Min(y F64) F64 {
+	return x.with(y, op.Minimum, nil, func(x, y float64) float64 { return min(x, y) })
+}
+
+// MathMax returns math.Max(x, y), which is +Inf if either is, also with NaN.
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) MathMax(y F64) F64 { return x.with(y, op.MathMax, nil, math.Max) }
+
+// MathMin returns math.Min(x, y), which is -Inf if either is, also with NaN.
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) MathMin(y F64) F64 { return x.with(y, op.MathMin, nil, math.Min) }
+
+// Neg returns -x.
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Neg() F64 { return x.apply(op.Neg, func(x float64) float64 { return -x }) }
+
+// Abs returns math.Abs(x).
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Abs() F64 { return x.apply(op.Abs, math.Abs) }
+
+// Sqrt returns math.Sqrt(x).
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Sqrt() F64 { return x.apply(op.Sqrt, math.Sqrt) }
+
+// Floor returns math.Floor(x).
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Floor() F64 { return x.apply(op.Floor, math.Floor) }
+
+// Ceil returns math.Ceil(x).
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Ceil() F64 { return x.apply(op.Ceil, math.Ceil) }
+
+// RoundToEven returns math.RoundToEven(x).
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) RoundToEven() F64 { return x.apply(op.Round, math.RoundToEven) }
+
+// Float32 returns float64(float32(x)): x rounded to a float32.
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Float32() F64 {
+	if x.t == nil {
+		return F64{v: float64(float32(x.v))}
+	}
+	rounded := x.As(Float32)
+	defer rounded.letGo()
+	return rounded.F64()
+}
+
+// Lt reports whether x < y.
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Lt(y F64) Cond { return x.compare(y, op.Lt, func(x, y float64) bool { return x < y }) }
+
+// Le reports whether x <= y.
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Le(y F64) Cond { return x.compare(y, op.Le, func(x, y float64) bool { return x <= y }) }
+
+// Gt reports whether x > y.
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Gt(y F64) Cond { return x.compare(y, op.Gt, func(x, y float64) bool { return x > y }) }
+
+// Ge reports whether x >= y.
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Ge(y F64) Cond { return x.compare(y, op.Ge, func(x, y float64) bool { return x >= y }) }
+
+// Eq reports whether x == y.
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Eq(y F64) Cond { return x.compare(y, op.Eq, func(x, y float64) bool { return x == y }) }
+
+// Ne reports whether x != y.
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Ne(y F64) Cond { return x.compare(y, op.Ne, func(x, y float64) bool { return x != y }) }
+
+// And reports whether both are true. It looks at both.
+//
+//asyncgen:api op batch
+//go:noinline
+func (c Cond) And(d Cond) Cond {
+	if c.t == nil && d.t == nil {
+		return Cond{v: c.v && d.v}
+	}
+	a, b := c.meet(d)
+	defer letGo(a, b)
+	return Cond{t: elementwise(op.And, [2]float64{}, operands{a, b}, false)}
+}
+
+// Or reports whether one is true. It looks at both.
+//
+//asyncgen:api op batch
+//go:noinline
+func (c Cond) Or(d Cond) Cond {
+	if c.t == nil && d.t == nil {
+		return Cond{v: c.v || d.v}
+	}
+	a, b := c.meet(d)
+	defer letGo(a, b)
+	return Cond{t: elementwise(op.Or, [2]float64{}, operands{a, b}, false)}
+}
+
+// Not reports whether c is false.
+//
+//asyncgen:api op batch
+//go:noinline
+func (c Cond) Not() Cond {
+	if c.t == nil {
+		return Cond{v: !c.v}
+	}
+	return Cond{t: elementwise(op.Not, [2]float64{}, operands{c.t}, false)}
+}
+
+// Item returns whether c is true. It waits if that has not been computed yet.
+//
+//asyncgen:api read
+//go:noinline
+func (c Cond) Item() bool {
+	if c.t == nil {
+		return c.v
+	}
+	return c.t.item("Item") != 0
+}
+
+// ChooseF64 returns x if c is true, and else y.
+//
+//asyncgen:api op batch
+//go:noinline
+func (c Cond) ChooseF64(x, y F64) F64 {
+	if c.t == nil {
+		if c.v {
+			return x
+		}
+		return y
+	}
+	on := c.t.storage.Device()
+	a, b := x.on(on), y.on(on)
+	defer letGo(a, b)
+	return F64{t: elementwise(op.Where, [2]float64{}, operands{c.t, a, b}, false)}
+}
+
+// Choose returns x if c is true, and else y, element by element, with
+// broadcasting as in [Where]: gradients go to both, that of the one that is not chosen is 0.
+//
+//asyncgen:api op batch
+//go:noinline
+func (c Cond) Choose(x, y *Tensor) *Tensor {
+	if x == nil || y == nil {
+		wrong("Choose", op.MistakeNil)
+	}
+	cond := c.on(x.storage.Device())
+	defer cond.letGo()
+	return elementwise(op.Where, [2]float64{}, operands{cond, x, y}, true)
+}
+
+// apply returns what d, or f if x is known, makes of x.
+func (x F64) apply(d *op.Def, f func(float64) float64) F64 {
+	if x.t == nil {
+		return F64{v: f(x.v)}
+	}
+	return F64{t: elementwise(d, [2]float64{}, operands{x.t}, false)}
+}
+
+// with returns what d makes of x and y: scalar (if there is one) where y is
+// known, f if both are.
+func (x F64) with(y F64, d, scalar *op.Def, f func(x, y float64) float64) F64 {
+	switch {
+	case x.t == nil && y.t == nil:
+		return F64{v: f(x.v, y.v)}
+	case y.t == nil && scalar != nil:
+		return F64{t: elementwise(scalar, [2]float64{y.v}, operands{x.t}, false)}
+	}
+	a, b := x.meet(y)
+	defer letGo(a, b)
+	return F64{t: elementwise(d, [2]float64{}, operands{a, b}, false)}
+}
+
+func (x F64) compare(y F64, d *op.Def, f func(x, y float64) bool) Cond {
+	if x.t == nil && y.t == nil {
+		return Cond{v: f(x.v, y.v)}
+	}
+	a, b := x.meet(y)
+	defer letGo(a, b)
+	return Cond{t: elementwise(d, [2]float64{}, operands{a, b}, false)}
+}
+
+// meet returns x and y, of which one is not known, as tensors on one device: that of x, if x is not known.
+func (x F64) meet(y F64) (a, b *Tensor) {
+	at := x.t
+	if at == nil {
+		at = y.t
+	}
+	on := at.storage.Device()
+	return x.on(on), y.on(on)
+}
+
+// meet is meet of an F64.
+func (c Cond) meet(d Cond) (a, b *Tensor) {
+	at := c.t
+	if at == nil {
+		at = d.t
+	}
+	on := at.storage.Device()
+	return c.on(on), d.on(on)
+}
+
+// on returns a handle of x as a tensor on dev.
+func (x F64) on(dev device.Device) *Tensor {
+	if x.t != nil {
+		return x.t.near(dev)
+	}
+	return create(op.Fill, op.Attr{DType: Float64, Scalars: [2]float64{x.v}}, dev)
+}
+
+// on returns a handle of c as a tensor on dev.
+func (c Cond) on(dev device.Device) *Tensor {
+	if c.t != nil {
+		return c.t.near(dev)
+	}
+	truth := 0.0
+	if c.v {
+		truth = 1
+	}
+	return create(op.Fill, op.Attr{DType: Bool, Scalars: [2]float64{truth}}, dev)
+}
+
+// near returns another handle of t, or a copy, as something that can be an operand beside what is on dev.
+func (t *Tensor) near(dev device.Device) *Tensor {
+	if from := t.storage.Device(); from.Unscoped() != dev.Unscoped() {
+		return structural(op.To, op.Attr{Device: dev.Unscoped().Within(from), Origin: from}, operands{t}, false)
+	}
+	return t.another()
+}
+
+// withF64 enqueues d, an operation with one constant, with c as that: the given
+// name is that of the form with an F64.
+func withF64(d *op.Def, name string, c F64, in operands) *Tensor {
+	for _, x := range in[:d.Tensors] {
+		if x == nil {
+			wrong(name, op.MistakeNil)
+		}
+		if !x.dtype.IsFloat() {
+			wrong(name, op.MistakeType+" (it takes "+op.Floats.String()+")", in[:d.Tensors]...)
+		}
+	}
+	if c.t == nil {
+		return elementwise(d, [2]float64{c.v}, in, true)
+	}
+	x := c.t.near(in[0].storage.Device())
+	defer func() { x.letGo() }()
+	if dt := in[0].dtype; dt != Float64 {
+		number := x
+		x = structural(op.As, op.Attr{DType: dt}, operands{number}, false)
+		number.letGo()
+	}
+	in[d.Tensors] = x
+	return elementwise(d.Lifted(name), [2]float64{}, in, true)
+}

@@ -1,0 +1,294 @@
+package tensor_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/runtime/internal/engine"
+	"github.com/asyncgen/asyncgen/runtime/op"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+// f64Edges are numbers at which arithmetic has its corners.
+var f64Edges = []float64{0, math.Copysign(0, -1), 1, -1, 0.1, 1.0 / 3, 2.5, -0.5, 1e308, -1e308, 1e-308, 5e-324, 1 << 53, 1<<53 + 2,
+	math.Pi, 16777217, 3.4e38, 1e-46, math.Inf(1), math.Inf(-1), math.NaN(), math.MaxFloat64}
+
+// A pair is a number as an F64 and as the host has computed it.
+type pair struct {
+	later tensor.F64
+	now   float64
+}
+
+// leaf returns a number of any origin.
+func leaf(r *rand.Rand, on []device.Device) pair {
+	v := r.NormFloat64() * math.Pow(10, float64(r.IntN(9)-4))
+	if r.IntN(2) == 0 {
+		v = f64Edges[r.IntN(len(f64Edges))]
+	}
+	dev := on[r.IntN(len(on))]
+	switch r.IntN(5) {
+	case 0:
+		return pair{tensor.Const(v), v}
+	case 1:
+		return pair{tensor.FromOn(dev, []float32{float32(v)}).F64(), float64(float32(v))}
+	case 2:
+		i := int64(r.Uint64())
+		return pair{tensor.FromOn(dev, []int64{i}).Reshape(1, 1).F64(), float64(i)}
+	case 3:
+		b := r.IntN(2)
+		return pair{tensor.FromOn(dev, []bool{b == 1}).F64(), float64(b)}
+	}
+	return pair{tensor.FromOn(dev, []float64{7, v, 9}).Row(1).F64(), v}
+}
+
+// The compiler may fuse a product with what it is added to unless it is converted.
+func product(x, y float64) float64 { return float64(x * y) }
+
+// tree returns a random expression of the given depth.
+func tree(r *rand.Rand, on []device.Device, depth int) pair {
+	if depth == 0 || r.IntN(8) == 0 {
+		return leaf(r, on)
+	}
+	x := tree(r, on, depth-1)
+	y := func() pair { return tree(r, on, depth-1) }
+	switch r.IntN(18) {
+	case 0, 1:
+		y := y()
+		return pair{x.later.Add(y.later), x.now + y.now}
+	case 2, 3:
+		y := y()
+		return pair{x.later.Sub(y.later), x.now - y.now}
+	case 4, 5:
+		y := y()
+		return pair{x.later.Mul(y.later), product(x.now, y.now)}
+	case 6, 7:
+		y := y()
+		return pair{x.later.Div(y.later), x.now / y.now}
+	case 8:
+		y := y()
+		return pair{x.later.Max(y.later), max(x.now, y.now)}
+	case 9:
+		y := y()
+		return pair{x.later.Min(y.later), min(x.now, y.now)}
+	case 10:
+		y := y()
+		return pair{x.later.MathMax(y.later), math.Max(x.now, y.now)}
+	case 11:
+		y := y()
+		return pair{x.later.MathMin(y.later), math.Min(x.now, y.now)}
+	case 12:
+		return pair{x.later.Neg(), -x.now}
+	case 13:
+		return pair{x.later.Abs(), math.Abs(x.now)}
+	case 14:
+		return pair{x.later.Sqrt(), math.Sqrt(x.now)}
+	case 15:
+		switch r.IntN(3) {
+		case 0:
+			return pair{x.later.Floor(), math.Floor(x.now)}
+		case 1:
+			return pair{x.later.Ceil(), math.Ceil(x.now)}
+		}
+		return pair{x.later.RoundToEven(), math.RoundToEven(x.now)}
+	case 16:
+		return pair{x.later.Float32(), float64(float32(x.now))}
+	}
+	y1, c, now := y(), tensor.Cond{}, false
+	switch r.IntN(7) {
+	case 0:
+		c, now = x.later.Lt(y1.later), x.now < y1.now
+	case 1:
+		c, now = x.later.Le(y1.later), x.now <= y1.now
+	case 2:
+		c, now = x.later.Gt(y1.later), x.now > y1.now
+	case 3:
+		c, now = x.later.Ge(y1.later), x.now >= y1.now
+	case 4:
+		c, now = x.later.Eq(y1.later), x.now == y1.now
+	case 5:
+		c, now = x.later.Ne(y1.later), x.now != y1.now
+	}
+	switch r.IntN(4) {
+	case 0:
+		c, now = c.Not(), !now
+	case 1:
+		c, now = c.And(y1.later.Eq(y1.later)), now && y1.now == y1.now
+	case 2:
+		c, now = c.Or(y1.later.Gt(tensor.Const(0))), now || y1.now > 0
+	}
+	if now {
+		return pair{c.ChooseF64(x.later, y1.later), x.now}
+	}
+	return pair{c.ChooseF64(x.later, y1.later), y1.now}
+}
+
+func sameNumber(x, y float64) bool {
+	return math.Float64bits(x) == math.Float64bits(y) || x != x && y != y
+}
+
+// Random expressions of numbers from everywhere give the bits that the host's arithmetic gives.
+func TestF64Trees(t *testing.T) {
+	everywhere(t, func(t *testing.T, on device.Device) {
+		r := newRand(t)
+		for i := range 150 {
+			x := tree(r, []device.Device{on, on, device.CPU()}, 1+i%6)
+			if got := x.later.Item(); !sameNumber(got, x.now) {
+				t.Fatalf("expression %d is %v, the host has %v", i, got, x.now)
+			}
+		}
+	})
+}
+
+// An operation with an F64 gives the bits that it gives with the number as a constant.
+func TestF64Operands(t *testing.T) {
+	everywhere(t, func(t *testing.T, on device.Device) {
+		r := newRand(t)
+		for _, o := range f64Ops {
+			for _, dt := range []device.DType{tensor.Float32, tensor.Float64} {
+				for i := range 2 * len(f64Edges) {
+					c := f64Edges[i/2]
+					var x []*tensor.Tensor
+					for range o.def.Tensors {
+						a := random(r, dt, []int{3, 4}, op.Interval{Lo: -2, Hi: 2})
+						a.data[0], a.data[1] = math.NaN(), math.Copysign(0, -1)
+						x = append(x, asView(r, a, on))
+					}
+					later := tensor.Const(c)
+					if i%2 == 1 {
+						from := []device.Device{on, device.CPU()}[r.IntN(2)]
+						later = tensor.FromOn(from, []float64{c}).F64()
+					}
+					sameBits(t, fmt.Sprintf("%s of %v and %v", o.def.Name, dt, c), o.later(later, x...), o.call(c, x...))
+				}
+			}
+			in := []array{random(r, tensor.Float64, []int{2, 2}, op.Interval{Lo: -2, Hi: 2}), random(r, tensor.Float64, []int{2}, op.Interval{Lo: -2, Hi: 2})}
+			c := tensor.FromOn(on, []float64{1.5}).F64()
+			checkGradient(t, r, on, o.def.Name, func(x ...*tensor.Tensor) *tensor.Tensor { return o.later(c, x...).Square() }, in[:o.def.Tensors]...)
+			if m := mistake(func() {
+				x := tensor.On(on).As(tensor.Int64).Ones(2)
+				o.later(c, x, x)
+			}); m == nil || !strings.HasPrefix(m.Text, op.MistakeType) {
+				t.Errorf("%s of integers: %v", o.def.Name, m)
+			}
+		}
+	})
+}
+
+// Conjugate gradients with and without waiting have the same bits.
+func TestF64Solve(t *testing.T) {
+	everywhere(t, func(t *testing.T, on device.Device) {
+		const n = 40
+		g := tensor.NewGenerator(3)
+		a := g.Randn(n, n).As(tensor.Float64).To(on)
+		a = a.MatMul(a.T()).AddScaled(tensor.On(on).As(tensor.Float64).Eye(n), n)
+		b := tensor.On(on).As(tensor.Float64).Ones(n)
+		solve := func(later bool) (x, norm *tensor.Tensor) {
+			x = b.MulScalar(0)
+			r, p := b, b
+			rs := r.Dot(r)
+			for range 30 {
+				ap := a.MatMul(p)
+				next := rs
+				if later {
+					alpha := rs.F64().Div(p.Dot(ap).F64())
+					x, r = x.Add(p.MulF64(alpha)), r.Sub(ap.MulF64(alpha))
+					next = r.Dot(r)
+					p = r.AddScaledF64(p, next.F64().Div(rs.F64()))
+				} else {
+					alpha := rs.Item() / p.Dot(ap).Item()
+					x, r = x.Add(p.MulScalar(alpha)), r.Sub(ap.MulScalar(alpha))
+					next = r.Dot(r)
+					p = r.AddScaled(p, next.Item()/rs.Item())
+				}
+				rs = next
+			}
+			return x, rs
+		}
+		want, norm := solve(false)
+		got, other := solve(true)
+		sameBits(t, "x", got, want)
+		sameBits(t, "the residual", other, norm)
+		if residual := a.MatMul(got).Sub(b).Norm().Item(); !(residual < 1e-6) {
+			t.Errorf("the residual is %v", residual)
+		}
+	})
+}
+
+// Numbers are printed as float64s are, and an F64 is not waited for before that.
+func TestF64Format(t *testing.T) {
+	for _, x := range []tensor.F64{tensor.Const(1.5), tensor.From([]float64{1.5}).F64()} {
+		if got, want := fmt.Sprintf("%v %8.3f %+e %g", x, x, x, []tensor.F64{x}), fmt.Sprintf("%v %8.3f %+e %g", 1.5, 1.5, 1.5, []float64{1.5}); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		if got, err := json.Marshal(x); string(got) != "1.5" || err != nil {
+			t.Errorf("as JSON %s, %v", got, err)
+		}
+		if !x.Ready() {
+			t.Error("not ready after it was printed")
+		}
+		if got := x.As(tensor.Int64); got.ItemInt() != 1 || got.Rank() != 0 {
+			t.Errorf("as an int64 %v", got)
+		}
+	}
+	var zero tensor.F64
+	if zero.Item() != 0 || zero.As(tensor.Float32).Item() != 0 || (tensor.Cond{}).Item() {
+		t.Error("the zero F64 is not 0, or the zero Cond not false")
+	}
+	if m := mistake(func() { tensor.Zeros(2).F64() }); m == nil || m.Text != op.MistakeItem {
+		t.Errorf("F64 of two elements: %v", m)
+	}
+	if m := mistake(func() { zero.As(99) }); m == nil || m.Text != op.MistakeType {
+		t.Errorf("As of no type: %v", m)
+	}
+}
+
+// A Cond chooses between tensors, also on another device.
+func TestCondChoose(t *testing.T) {
+	everywhere(t, func(t *testing.T, on device.Device) {
+		x, y := tensor.FromOn(on, []float32{1, 2}), tensor.FromOn(on, []float32{3})
+		for _, c := range []tensor.Cond{
+			tensor.Const(2).Gt(tensor.Const(1)), tensor.From([]float64{2}).F64().Gt(tensor.Const(1)), tensor.FromOn(on, []float64{2}).F64().Gt(tensor.Const(1)),
+		} {
+			check(t, "true", c.Choose(x, y), array{tensor.Float32, []int{2}, []float64{1, 2}}, 0)
+			check(t, "false", c.Not().Choose(x, y), array{tensor.Float32, []int{2}, []float64{3, 3}}, 0)
+			if !c.Item() || c.Not().Item() || !c.Or(c.Not()).Item() || c.And(c.Not()).Item() {
+				t.Error("Item, Not, Or or And")
+			}
+		}
+		if m := mistake(func() { tensor.Cond{}.Choose(x, nil) }); m == nil || m.Text != op.MistakeNil {
+			t.Errorf("Choose of nil: %v", m)
+		}
+	})
+}
+
+// What fails stays failed through arithmetic, and comes out where a value is used.
+func TestF64Failure(t *testing.T) {
+	e := engine.New(engine.Options{Workers: 2})
+	defer tensor.SetEngine(e)()
+	bad := tensor.From([]int64{1}).Div(tensor.From([]int64{0})).F64().Add(tensor.Const(1)).Sqrt()
+	if got := fmt.Sprint(bad); !strings.HasPrefix(got, "<failed: ") {
+		t.Errorf("prints %q", got)
+	}
+	if _, err := json.Marshal(bad); err == nil {
+		t.Error("is JSON")
+	}
+	var failed *engine.OpError
+	if err := tensor.Zeros(2).AddF64(bad).Wait(); !errors.As(err, &failed) {
+		t.Errorf("what depends on it: %v", err)
+	}
+	func() {
+		defer func() {
+			if err, ok := recover().(error); !ok || !errors.As(err, &failed) {
+				t.Errorf("Item panics with %v", err)
+			}
+		}()
+		bad.Item()
+	}()
+	e.Close() // reports the failure once more
+}

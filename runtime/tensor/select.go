@@ -1,0 +1,234 @@
+package tensor
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/runtime/internal/engine"
+	"github.com/asyncgen/asyncgen/runtime/op"
+)
+
+// Selection by indices that are tensors, whose values nobody has to know when
+// the work is enqueued. Negative ones count from the end; an index that is out
+// of range is an error that travels with the result.
+
+// Take returns the parts of t with the given indices along axis: the axes of
+// index, an int64 tensor, take the place of that axis. With axis 0, and a vector
+// of indices, the result consists of rows of t, as of an embedding.
+//
+//asyncgen:api op batch fails
+//go:noinline
+func (t *Tensor) Take(axis int, index *Tensor) *Tensor {
+	if index == nil {
+		wrong("Take", op.MistakeNil, t)
+	}
+	return structural(op.Gather, op.Attr{Axis: t.axis("Take", axis)}, operands{t, index}, true)
+}
+
+// RowAt is [Tensor.Row] with an index that may not have been computed yet, an
+// int64 tensor with one element. The result is no view.
+//
+//asyncgen:api op batch fails
+//go:noinline
+func (t *Tensor) RowAt(i *Tensor) *Tensor {
+	if i == nil {
+		wrong("RowAt", op.MistakeNil, t)
+	}
+	i.single("RowAt")
+	if len(t.shape) == 0 {
+		wrong("RowAt", op.MistakeRank, t)
+	}
+	index := i.reshape(device.Shape{})
+	defer index.letGo()
+	return structural(op.Gather, op.Attr{}, operands{t, index}, true)
+}
+
+// Pick returns one element of t from each vector along its last axis: the one
+// that index, an int64 tensor with the other axes, says. Of a matrix that is an
+// element of each row, such as the score of the label.
+//
+//asyncgen:api op batch fails
+//go:noinline
+func (t *Tensor) Pick(index *Tensor) *Tensor {
+	if index == nil {
+		wrong("Pick", op.MistakeNil, t)
+	}
+	last := len(t.shape) - 1
+	if last < 0 {
+		wrong("Pick", op.MistakeRank, t)
+	}
+	if !slices.Equal(t.shape[:last], index.shape) {
+		wrong("Pick", op.MistakeBroadcast+": the indices have all axes but the last", t, index)
+	}
+	return structural(op.Gather, op.Attr{Axis: last, Shared: last}, operands{t, index}, true)
+}
+
+// OneHot returns, for each element i of t, an int64 tensor, a vector of n zeros
+// but for a 1 at index i, along a new last axis, in float32.
+//
+//asyncgen:api op batch fails
+//go:noinline
+func (t *Tensor) OneHot(n int) *Tensor {
+	checked("OneHot", []int{n})
+	if t.dtype != Int64 {
+		wrong("OneHot", op.MistakeIndices, t)
+	}
+	rank := len(t.shape)
+	one := create(op.Fill, op.Attr{DType: Float32, Scalars: [2]float64{1}}, t.storage.Device())
+	defer one.letGo()
+	ones := structural(op.BroadcastTo, op.Attr{Shape: t.Shape()}, operands{one}, false)
+	defer ones.letGo()
+	a := op.Attr{Axis: rank, Shared: rank, Shape: append(t.Shape(), n)}
+	return structural(op.ScatterAdd, a, operands{ones, t}, false)
+}
+
+// CumSum returns the sums of the elements of t up to each along axis, added one
+// after the other from the first on.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) CumSum(axis int) *Tensor {
+	order := make([]int, 0, len(t.shape)) // the others, then the axis
+	axis = t.axis("CumSum", axis)
+	back := make([]int, len(t.shape)) // and the way back
+	for i := range t.shape {
+		if i != axis {
+			back[i] = len(order)
+			order = append(order, i)
+		}
+	}
+	back[axis] = len(order)
+	order = append(order, axis)
+	moved := structural(op.Transpose, op.Attr{Axes: order}, operands{t}, true)
+	defer moved.letGo()
+	sums := structural(op.CumSum, op.Attr{}, operands{moved}, true)
+	defer sums.letGo()
+	return structural(op.Transpose, op.Attr{Axes: back}, operands{sums}, true)
+}
+
+// Concat returns the elements of ts one after the other along axis. It panics
+// if they differ in element type, device, or a length other than that of axis,
+// and if there are none.
+//
+//asyncgen:api op batch
+//go:noinline
+func Concat(axis int, ts ...*Tensor) *Tensor { return concat("Concat", axis, ts) }
+
+// Stack returns a tensor with one more axis than ts have, which numbers them:
+// along axis 0, ts are its rows. It panics if they differ in element type,
+// device or shape, and if there are none.
+//
+//asyncgen:api op batch
+//go:noinline
+func Stack(axis int, ts ...*Tensor) *Tensor {
+	rows := make([]*Tensor, len(ts))
+	for i, t := range ts {
+		if t == nil {
+			wrong("Stack", op.MistakeNil)
+		}
+		if !slices.Equal(t.shape, ts[0].shape) {
+			wrong("Stack", op.MistakeBroadcast+": shapes differ", ts[0], t)
+		}
+		rows[i] = t.unsqueeze("Stack", axis)
+		defer rows[i].letGo()
+	}
+	return concat("Stack", axis, rows)
+}
+
+func concat(name string, axis int, ts []*Tensor) *Tensor {
+	if len(ts) == 0 {
+		wrong(name, op.MistakeNothing)
+	}
+	if ts[0] == nil {
+		wrong(name, op.MistakeNil)
+	}
+	axis = ts[0].axis(name, axis)
+	dev, shape := ts[0].storage.Device(), ts[0].Shape()
+	tracked := false
+	shape[axis] = 0
+	for _, t := range ts {
+		if t == nil {
+			wrong(name, op.MistakeNil)
+		}
+		t.mustLive(name)
+		if t.dtype != ts[0].dtype {
+			wrong(name, op.MistakeDTypes, ts[0], t)
+		}
+		same := true
+		if dev, same = device.Join(dev, t.storage.Device()); !same {
+			wrong(name, op.MistakeDevices, ts[0], t)
+		}
+		if len(t.shape) != len(shape) || !slices.Equal(t.shape[:axis], shape[:axis]) || !slices.Equal(t.shape[axis+1:], shape[axis+1:]) {
+			wrong(name, op.MistakeBroadcast+fmt.Sprintf(": lengths other than that of axis %d differ", axis), ts[0], t)
+		}
+		shape[axis] += t.shape[axis]
+		tracked = tracked || t.node != nil
+	}
+	out := join(dev, axis, shape, ts)
+	if tracked {
+		recordParts(out, axis, ts)
+	}
+	return out
+}
+
+// join puts ts one after the other into a tensor of the given shape. Each is in
+// one piece there when the axis is the first, so it is meanwhile.
+func join(dev device.Device, axis int, shape device.Shape, ts []*Tensor) *Tensor {
+	front, back := toFront(len(shape), axis)
+	ordered := slices.Concat(shape[axis:axis+1], shape[:axis], shape[axis+1:])
+	if shape.Size() == 0 {
+		return create(op.Fill, op.Attr{Shape: shape, DType: ts[0].dtype}, dev)
+	}
+	whole := newResult(dev, ts[0].dtype, ordered, false)
+	at, row := 0, ordered[1:].Size()
+	for _, t := range ts {
+		if t.size == 0 {
+			continue
+		}
+		part := viewOf(op.Transpose, &op.Attr{Axes: front}, t)
+		p := op.Plan{In: [op.MaxInputs]op.View{part.view()}, Types: [op.MaxInputs]device.DType{t.dtype}}
+		op.Concat.Run(&p)
+		o := engine.Op{Cmd: p.Cmd, Cost: p.Cost}
+		o.Operands = [device.MaxOperands]*engine.Storage{whole.storage, part.storage}
+		o.Shapes = [device.MaxOperands]*device.Shape{&whole.shape, &part.shape}
+		if at > 0 { // what was in it before stays, an error included
+			o.Operands[2] = whole.storage
+		}
+		o.Cmd.Off[0], o.Cmd.Off[1] = at*row, part.off
+		eng().Enqueue(&o)
+		part.letGo()
+		at += t.shape[axis]
+	}
+	defer whole.letGo()
+	return viewOf(op.Transpose, &op.Attr{Axes: back}, whole)
+}
+
+// toFront is the order of axes in which the given one is the first, and the way back.
+func toFront(rank, axis int) (front, back []int) {
+	front, back = append(make([]int, 0, rank), axis), make([]int, rank)
+	for i := range rank {
+		if i != axis {
+			back[i] = len(front)
+			front = append(front, i)
+		}
+	}
+	return front, back
+}
+
+// recordParts makes out tracked: the concatenation of ts along axis. There is a
+// node for each part that is tracked, on top of that of the part before.
+func recordParts(out *Tensor, axis int, ts []*Tensor) {
+	from := 0
+	for _, t := range ts {
+		if t.node != nil {
+			in := operands{t}
+			if out.node != nil {
+				before := *out
+				in[1] = &before
+			}
+			record(out, op.Concat, op.Attr{Axis: axis, From: from}, in)
+		}
+		from += t.shape[axis]
+	}
+}

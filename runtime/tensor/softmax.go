@@ -1,0 +1,106 @@
+package tensor
+
+import (
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/runtime/op"
+)
+
+// Exponentials and their sums. The greatest element is subtracted first, so
+// that nothing overflows; as that changes no result, gradients do not go through it.
+
+// Softmax returns e to the power of each element, divided by the sum of these
+// along axis.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) Softmax(axis int) *Tensor {
+	t.floats("Softmax")
+	axes := []int{t.axis("Softmax", axis)}
+	powers, shifted := t.powers(axes)
+	sums := sumKeep(powers, axes)
+	defer letGo(powers, shifted, sums)
+	return elementwise(op.Div, [2]float64{}, operands{powers, sums}, true)
+}
+
+// LogSoftmax returns the natural logarithm of the Softmax along axis, also where
+// that is too small for a number.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) LogSoftmax(axis int) *Tensor {
+	t.floats("LogSoftmax")
+	axes := []int{t.axis("LogSoftmax", axis)}
+	powers, shifted := t.powers(axes)
+	sums := sumKeep(powers, axes)
+	logs := elementwise(op.Log, [2]float64{}, operands{sums}, true)
+	defer letGo(powers, shifted, sums, logs)
+	return elementwise(op.Sub, [2]float64{}, operands{shifted, logs}, true)
+}
+
+// LogSumExp returns the natural logarithm of the sum of e to the power of the
+// elements along the given axes, or of all. Of nothing it is -Inf.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) LogSumExp(axes ...int) *Tensor {
+	t.floats("LogSumExp")
+	list := t.axes("LogSumExp", axes)
+	powers, shifted := t.powers(list)
+	sums := structural(op.Sum, op.Attr{Axes: list}, operands{powers}, true)
+	logs := elementwise(op.Log, [2]float64{}, operands{sums}, true)
+	defer letGo(powers, shifted, sums)
+	if t.reducesNothing(list) {
+		return logs
+	}
+	kept := t.shift(list)
+	shift := structural(op.Reshape, op.Attr{Shape: logs.Shape()}, operands{kept}, false)
+	defer letGo(logs, kept, shift)
+	return elementwise(op.Add, [2]float64{}, operands{logs, shift}, true)
+}
+
+// powers returns e to the power of t, less the greatest element along axes, and
+// what it is the power of.
+func (t *Tensor) powers(axes []int) (powers, shifted *Tensor) {
+	if t.reducesNothing(axes) {
+		shifted = t.reshape(t.shape)
+	} else {
+		shift := t.shift(axes)
+		defer shift.letGo()
+		shifted = elementwise(op.Sub, [2]float64{}, operands{t, shift}, true)
+	}
+	return elementwise(op.Exp, [2]float64{}, operands{shifted}, true), shifted
+}
+
+// letGo drops handles that the library has for itself.
+func letGo(ts ...*Tensor) {
+	for _, t := range ts {
+		t.letGo()
+	}
+}
+
+// shift is the greatest element along axes, which it keeps, or 0 where that is infinite or NaN.
+func (t *Tensor) shift(axes []int) *Tensor {
+	greatest := structural(op.Max, op.Attr{Axes: axes, Keep: true}, operands{t}, false)
+	defer greatest.letGo()
+	return elementwise(op.Finite, [2]float64{}, operands{greatest}, false)
+}
+
+// reducesNothing reports whether there is no element along axes.
+func (t *Tensor) reducesNothing(axes []int) bool {
+	lengths := make(device.Shape, 0, len(axes))
+	for _, axis := range axes {
+		lengths = append(lengths, t.shape[axis])
+	}
+	return lengths.Size() == 0
+}
+
+func sumKeep(x *Tensor, axes []int) *Tensor {
+	return structural(op.Sum, op.Attr{Axes: axes, Keep: true}, operands{x}, true)
+}
+
+// floats panics if t's elements are no floating-point numbers.
+func (t *Tensor) floats(name string) {
+	if !t.dtype.IsFloat() {
+		wrong(name, op.MistakeType+" (it takes "+op.Floats.String()+")", t)
+	}
+}
