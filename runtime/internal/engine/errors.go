@@ -109,7 +109,7 @@ func (st *stream) failed(r *record, seq uint64, err error) *OpError {
 		return st.lose(r, seq, err)
 	}
 	e := st.opError(r, err)
-	r.guess.failed(st, []root{{r.order, seq, e, r.scope, false}}, 0)
+	r.guess.failed(st, r.scope, []root{{r.order, seq, e, false}}, 0)
 	return e
 }
 
@@ -136,52 +136,88 @@ const maxRoots = 1024
 type root struct {
 	order, seq uint64
 	err        *OpError
-	scope      *device.Scope // that the operation belonged to, or nil
-	loss       bool          // err is the loss of the device, which all operations after it meet
+	loss       bool // err is the loss of the device, which all operations after it meet
 }
 
 func (a root) compare(b root) int {
 	return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.seq, b.seq))
 }
 
-// roots are the failures of a stream since they were last taken.
+// roots are the failures of a stream since they were last taken. Those of each scope are kept apart: else the
+// failures that nobody asks for would leave no place for those that somebody does.
 type roots struct {
-	mu   sync.Mutex // guards the rest
-	list []root     // the first maxRoots in program order, sorted
+	mu   sync.Mutex                  // guards the rest
+	of   map[*device.Scope]*failures // nil: of operations in no scope
+	most int                         // with more scopes than that, those that have ended are forgotten
+}
+
+// failures are the first maxRoots of some failures in program order, and how many more there were.
+type failures struct {
+	list []root
 	more int
 }
 
-// add adds the failures in list, and more that are not among the first ones in program order.
-func (r *roots) add(list []root, more int) {
+// add adds the failures in list, which belong to s, and more that are not among the first ones of s in program order.
+func (r *roots) add(s *device.Scope, list []root, more int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, x := range list {
-		if x.loss && !r.replace(x) {
-			continue
+	r.get(s).add(list, more)
+	if len(r.of) > max(r.most, maxRoots) {
+		r.forget()
+		r.most = 2 * len(r.of)
+	}
+}
+
+func (r *roots) get(s *device.Scope) *failures {
+	f := r.of[s]
+	if f == nil {
+		if r.of == nil {
+			r.of = map[*device.Scope]*failures{}
 		}
-		if at, _ := slices.BinarySearchFunc(r.list, x, root.compare); at < maxRoots {
-			r.list = slices.Insert(r.list, at, x)
-		} else {
-			r.more++
-		}
-		if len(r.list) > maxRoots {
-			r.list = r.list[:maxRoots]
-			r.more++
+		f = &failures{}
+		r.of[s] = f
+	}
+	return f
+}
+
+// forget counts the failures of scopes that have ended, which hardly anybody will ask for, instead of keeping them.
+func (r *roots) forget() {
+	for s, f := range r.of {
+		if s != nil && s.Err() != nil {
+			delete(r.of, s)
+			r.get(nil).more += len(f.list) + f.more
 		}
 	}
-	r.more += more
+}
+
+func (f *failures) add(list []root, more int) {
+	for _, x := range list {
+		if x.loss && !f.replace(x) {
+			continue
+		}
+		if at, _ := slices.BinarySearchFunc(f.list, x, root.compare); at < maxRoots {
+			f.list = slices.Insert(f.list, at, x)
+		} else {
+			f.more++
+		}
+		if len(f.list) > maxRoots {
+			f.list = f.list[:maxRoots]
+			f.more++
+		}
+	}
+	f.more += more
 }
 
 // replace takes out the failure that x repeats, unless that is the earlier one of the two. It reports whether x is to be added.
-func (r *roots) replace(x root) bool {
-	i := slices.IndexFunc(r.list, func(have root) bool { return have.err == x.err && have.scope == x.scope })
+func (f *failures) replace(x root) bool {
+	i := slices.IndexFunc(f.list, func(have root) bool { return have.err == x.err })
 	switch {
 	case i < 0:
 		return true
-	case x.compare(r.list[i]) >= 0:
+	case x.compare(f.list[i]) >= 0:
 		return false
 	}
-	r.list = slices.Delete(r.list, i, i+1)
+	f.list = slices.Delete(f.list, i, i+1)
 	return true
 }
 
@@ -189,19 +225,14 @@ func (r *roots) replace(x root) bool {
 func (r *roots) take(s *device.Scope) (list []root, more int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if s == nil {
-		list, more = r.list, r.more
-		r.list, r.more = nil, 0
-		return list, more
-	}
-	r.list = slices.DeleteFunc(r.list, func(x root) bool {
-		isOf := x.scope != nil && x.scope.Within(s)
-		if isOf {
-			list = append(list, x)
+	for of, f := range r.of {
+		if s == nil || of != nil && of.Within(s) {
+			list = append(list, f.list...)
+			more += f.more
+			delete(r.of, of)
 		}
-		return isOf
-	})
-	return list, 0
+	}
+	return list, more
 }
 
 // joinRoots takes the failures of streams and joins them in program order: all, or, if s is not nil, those of that scope,

@@ -228,7 +228,7 @@ func canceled() context.Context {
 func TestRootsKeepTheFirst(t *testing.T) {
 	var r roots
 	for _, i := range rand.New(rand.NewPCG(1, 2)).Perm(3000) {
-		r.add([]root{{order: uint64(i / 100), seq: uint64(i % 100), err: &OpError{Line: i}}}, 0)
+		r.add(nil, []root{{order: uint64(i / 100), seq: uint64(i % 100), err: &OpError{Line: i}}}, 0)
 	}
 	list, more := r.take(nil)
 	if len(list) != maxRoots || more != 3000-maxRoots {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+
+	"github.com/asyncgen/asyncgen/device"
 )
 
 // A program may enqueue operations before it knows whether it wants them: those of a loop past a test
@@ -107,7 +109,9 @@ func (gs *guesses) set(owner uintptr, g *Guess) {
 func (g *Guess) Keep() {
 	failures, letGoes := g.decide(kept)
 	for st, r := range failures {
-		g.outer.failed(st, r.list, r.more)
+		for s, f := range r.of {
+			g.outer.failed(st, s, f.list, f.more)
+		}
 	}
 	for _, s := range letGoes {
 		g.outer.letGo(s)
@@ -138,19 +142,19 @@ func (g *Guess) isDiscarded() bool {
 	return false
 }
 
-// failed notes failures of operations of g on st, and that there were more: for WaitAll if g is kept or nil,
-// else for later.
-func (g *Guess) failed(st *stream, list []root, more int) {
+// failed notes failures of operations of g on st that belong to s, and that there were more: for WaitAll if g is kept
+// or nil, else for later.
+func (g *Guess) failed(st *stream, s *device.Scope, list []root, more int) {
 	for ; g != nil; g = g.outer {
-		if state := g.hold(st, list, more); state != kept {
+		if state := g.hold(st, s, list, more); state != kept {
 			return
 		}
 	}
-	st.roots.add(list, more)
+	st.roots.add(s, list, more)
 }
 
 // hold notes failures if g is undecided. It returns the state of g.
-func (g *Guess) hold(st *stream, list []root, more int) int32 {
+func (g *Guess) hold(st *stream, s *device.Scope, list []root, more int) int32 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	state := g.state.Load()
@@ -161,7 +165,7 @@ func (g *Guess) hold(st *stream, list []root, more int) int32 {
 		if g.failures[st] == nil {
 			g.failures[st] = &roots{}
 		}
-		g.failures[st].add(list, more)
+		g.failures[st].add(s, list, more)
 	}
 	return state
 }

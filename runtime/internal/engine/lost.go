@@ -16,7 +16,7 @@ import (
 func (st *stream) lose(r *record, seq uint64, err error) *OpError {
 	st.setLost(r, err)
 	e := st.lost.Load()
-	r.guess.failed(st, []root{{r.order, seq, e, r.scope, true}}, 0)
+	r.guess.failed(st, r.scope, []root{{r.order, seq, e, true}}, 0)
 	return e
 }
 

@@ -225,8 +225,8 @@ func leftIn(e *Engine) error {
 		if n := st.inFlight(); n != 0 {
 			return fmt.Errorf("device %v: %d bytes in flight", st.dev, n)
 		}
-		if len(st.roots.list) != 0 || st.roots.more != 0 {
-			return fmt.Errorf("device %v: failures %v", st.dev, st.roots.list)
+		if len(st.roots.of) != 0 {
+			return fmt.Errorf("device %v: failures of %d scopes", st.dev, len(st.roots.of))
 		}
 		switch x := st.exec.(type) {
 		case *flow:

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/asyncgen/asyncgen/device"
@@ -220,6 +221,50 @@ func TestStoragesOfAScope(t *testing.T) {
 		}
 		if d := s.e.Copy(x, 0, 2, device.Float64, s.dev).Device(); d != s.dev {
 			s.Error("a copy out of the scope is in it")
+		}
+	})
+}
+
+// More failures than WaitAll tells, which nobody had asked for, once hid those of a scope from who waited for it.
+func TestFailuresOfAScopeAmongMany(t *testing.T) {
+	onDevices(t, func(s *setup) {
+		request, _ := scoped(s.dev)
+		x := s.from(1)
+		fails := func(d device.Device) *Storage { return unary(s.e, failing, s.e.NewStorage(d, 8), x) }
+		for range maxRoots + 1 {
+			fails(s.dev)
+		}
+		const others = 2*maxRoots + 3
+		var ends []context.CancelCauseFunc
+		for i := range others {
+			d, end := scoped(s.dev)
+			fails(d)
+			ends = append(ends, end)
+			if i%500 == 0 {
+				s.e.Mark().Wait(bg, "mark")
+				for _, end := range ends {
+					end(errEnded)
+				}
+			}
+		}
+		s.e.Mark().Wait(bg, "mark")
+		if n := len(s.e.stream(s.dev).roots.of); n > 2*maxRoots {
+			s.Errorf("the failures of %d scopes are kept that have ended", n)
+		}
+		own := fails(request)
+		if err := s.e.Synchronize(bg, request); !sameErrors(err, own.Err()) {
+			s.Errorf("the errors of the scope are %v", err)
+		}
+		for range maxRoots + 2 {
+			fails(request)
+		}
+		all := joined(s.e.Synchronize(bg, request))
+		if len(all) != maxRoots+1 || all[maxRoots].Error() != "asyncgen: and 2 more failed operations" {
+			s.Errorf("the scope has %d errors, the last of them %v", len(all), last(all))
+		}
+		all = joined(s.e.WaitAll(bg))
+		if want := fmt.Sprintf("asyncgen: and %d more failed operations", 1+others); len(all) != maxRoots+1 || all[maxRoots].Error() != want {
+			s.Errorf("there are %d errors in all, the last of them %v, want %s", len(all), last(all), want)
 		}
 	})
 }
