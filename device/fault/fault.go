@@ -78,8 +78,8 @@ type Faults struct {
 type Error struct {
 	Call   Call
 	N      int64  // it was the N-th that counts
-	Kernel string // of a Command
-	Size   int64  // of a Command, in elements; of an Alloc, in bytes
+	Kernel string // of a Command, or of the first one of a Submit
+	Size   int64  // of the same, in elements; of an Alloc, in bytes
 	Err    error  // the cause
 }
 
@@ -140,7 +140,7 @@ func (b *Backend) draw(c Call, kernel string, size int64) (Kind, error) {
 		return Lose, b.lost
 	}
 	f := &b.faults
-	if f.Call != c || f.Kernel != "" && f.Kernel != kernel {
+	if f.Call != c || c == Command && f.Kernel != "" && f.Kernel != kernel {
 		return 0, nil
 	}
 	b.count++
@@ -224,7 +224,12 @@ func (b *Backend) arrive(t device.Ticket) {
 
 // Submit is the wrapped backend's, or fails as a whole, or one of its commands does.
 func (b *Backend) Submit(cmds []device.Command) (device.Ticket, error) {
-	if err := b.strike(Submit, "", 0); err != nil {
+	var kernel string
+	var size int64
+	if len(cmds) > 0 {
+		kernel, size = cmds[0].Kernel.Name, int64(cmds[0].N)
+	}
+	if err := b.strike(Submit, kernel, size); err != nil {
 		return 0, err
 	}
 	if b.Backend.Caps().Synchronous {
