@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -148,12 +149,7 @@ func (e *Engine) Record(f func(Event)) (stop func()) {
 	return func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		for i, have := range w.funcs {
-			if have == p {
-				w.funcs = append(w.funcs[:i], w.funcs[i+1:]...)
-				break
-			}
-		}
+		w.funcs = slices.DeleteFunc(w.funcs, func(have *func(Event)) bool { return have == p }) // and what f holds with it
 		w.on.Store(len(w.funcs) > 0)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"weak"
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/report"
@@ -92,6 +93,24 @@ func TestRecord(t *testing.T) {
 			s.Errorf("operands %v", events)
 		}
 	})
+}
+
+// A recorder that has stopped is no reason to keep what it holds.
+func TestStoppedRecorderIsForgotten(t *testing.T) {
+	e := newEngine(t, Options{})
+	var others []func()
+	for range 3 {
+		others = append(others, e.Record(func(Event) {}))
+	}
+	held := new([64]byte)
+	seen := weak.Make(held)
+	e.Record(func(Event) { held[0]++ })()
+	others[1]()
+	runtime.GC()
+	if seen.Value() != nil {
+		t.Error("it is still there")
+	}
+	runtime.KeepAlive(e)
 }
 
 // The report has what happened, by line, at any time.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"math"
 	"net/http"
@@ -177,7 +178,8 @@ func ask(ctx context.Context, url string, question []float32) (a answer, err err
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return a, fmt.Errorf("status %s", resp.Status)
+		text, _ := io.ReadAll(resp.Body)
+		return a, fmt.Errorf("status %s: %s", resp.Status, bytes.TrimSpace(text))
 	}
 	return a, json.NewDecoder(resp.Body).Decode(&a)
 }

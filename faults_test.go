@@ -1,0 +1,424 @@
+package asyncgen_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/asyncgen/asyncgen/gen"
+)
+
+var faults = flag.Int("faults", 1, "how many faults TestFaults injects into each program on each device; negative: of each kind the first, the second ... until nothing goes wrong")
+
+// faultyMain is the main function of a program that is all the example programs, as written and rewritten, on devices
+// that ASYNCGEN_FAULT makes fail. When one ends, except by os.Exit, it writes what is left to the file that FAULTS_REPORT names.
+const faultyMain = `package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/asyncgen/asyncgen/device"
+	_ "github.com/asyncgen/asyncgen/device/fault"
+	asyncrt "github.com/asyncgen/asyncgen/runtime"
+)
+
+func main() {
+	f := programs[os.Args[1]]
+	os.Args = append(os.Args[:1], os.Args[2:]...)
+	v := recovered(f)
+	report(v)
+	if v != nil {
+		panic(v)
+	}
+}
+
+func recovered(f func()) (v any) {
+	defer func() { v = recover() }()
+	f()
+	return nil
+}
+
+type opError struct {
+	Op     string
+	Shapes []device.Shape
+	DTypes int
+	File   string
+	Line   int
+	Text   string
+}
+
+func errorOf(err error) (o opError) {
+	if op, ok := errors.AsType[*asyncrt.OpError](err); ok {
+		return opError{op.Op, op.Shapes, len(op.DTypes), op.File, op.Line, fmt.Sprintf("%+v", err)}
+	}
+	return opError{Text: fmt.Sprintf("%T: %v", err, err)}
+}
+
+// ours counts the goroutines that the library has started.
+func ours() int {
+	text := make([]byte, 1<<20)
+	text = text[:runtime.Stack(text, true)]
+	const by = "\ncreated by github.com/asyncgen/asyncgen/"
+	return strings.Count(string(text), by+"runtime") + strings.Count(string(text), by+"device")
+}
+
+func report(v any) {
+	var r struct {
+		Panic      *opError
+		WaitAll    []opError
+		Goroutines int
+		Live       int64
+	}
+	if err, ok := v.(error); ok {
+		r.Panic = new(errorOf(err))
+	} else if v != nil {
+		r.Panic = &opError{Text: fmt.Sprint(v)}
+	}
+	if joined, ok := asyncrt.WaitAll().(interface{ Unwrap() []error }); ok {
+		for _, err := range joined.Unwrap() {
+			r.WaitAll = append(r.WaitAll, errorOf(err))
+		}
+	}
+	for range 3 { // what is freed may have held something else
+		device.Collect()
+		r.Live = 0
+		for _, m := range asyncrt.Stats().Memory {
+			r.Live += m.Live + m.InFlight
+		}
+	}
+	most, _ := strconv.Atoi(os.Getenv("FAULTS_GOROUTINES"))
+	for deadline := time.Now().Add(time.Second); time.Now().Before(deadline); runtime.Gosched() { // what is about to end does
+		if r.Goroutines = ours(); most == 0 || r.Goroutines <= most {
+			break
+		}
+	}
+	text, err := json.Marshal(r)
+	if err == nil {
+		err = os.WriteFile(os.Getenv("FAULTS_REPORT"), text, 0o644)
+	}
+	if err != nil {
+		panic(err)
+	}
+}
+`
+
+// rewrittenSuffix is what the names of rewritten programs end in.
+const rewrittenSuffix = "-rewritten"
+
+// buildFaulty builds faultyMain with the example programs, and lists them.
+func buildFaulty(t *testing.T) (bin string, programs []string) {
+	t.Helper()
+	root, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := gen.Generate(t.Context(), gen.Config{Patterns: []string{"./testdata/programs/..."}, All: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rewritten := map[string][]byte{}
+	for _, f := range result.Files {
+		rewritten[f.Path] = f.Text
+	}
+	sources, err := filepath.Glob(filepath.Join(root, "testdata", "programs", "*", "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string][]byte{}
+	imports, table := "", ""
+	for _, path := range sources {
+		original, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Base(filepath.Dir(path))
+		add := func(name, path string, text []byte) {
+			ident := strings.ReplaceAll(name, "-", "_")
+			text = regexp.MustCompile(`(?m)^package main\b`).ReplaceAll(text, []byte("package "+ident))
+			exported := bytes.Replace(text, []byte("\nfunc main() {"), []byte("\nfunc Main() {"), 1)
+			if !bytes.Equal(exported, text) {
+				programs = append(programs, name)
+				dir, err := filepath.Rel(root, filepath.Dir(path))
+				if err != nil {
+					t.Fatal(err)
+				}
+				imports += fmt.Sprintf("import %s %q\n", ident, module+"/"+filepath.ToSlash(dir))
+				table += fmt.Sprintf("\t%q: %s.Main,\n", name, ident)
+			}
+			files[path] = exported
+		}
+		add(name, path, original)
+		text := rewritten[path]
+		if text == nil {
+			text = append(fmt.Appendf(nil, "//line %s:1\n", path), original...)
+		}
+		dir := filepath.Join(root, "testdata", "programs", "faulty", name)
+		if slices.ContainsFunc(result.Files, func(f gen.File) bool { return filepath.Dir(f.Path) == filepath.Dir(path) }) {
+			add(name+rewrittenSuffix, filepath.Join(dir, filepath.Base(path)), text)
+		}
+	}
+	dir := filepath.Join(root, "testdata", "programs", "faulty")
+	files[filepath.Join(dir, "main.go")] = []byte(faultyMain)
+	files[filepath.Join(dir, "programs.go")] = []byte("package main\n\n" + imports + "\nvar programs = map[string]func(){\n" + table + "}\n")
+	slices.Sort(programs)
+	return buildOverlaid(t, files, "./testdata/programs/faulty"), programs
+}
+
+// A left is what a program has written to FAULTS_REPORT.
+type left struct {
+	Panic      *opError
+	WaitAll    []opError
+	Goroutines int
+	Live       int64
+}
+
+// An opError is what an error says about the operation that failed. If it is none, there is only Text.
+type opError struct {
+	Op     string
+	Shapes [][]int
+	DTypes int
+	File   string
+	Line   int
+	Text   string
+}
+
+// An ending is how a run of a program has ended.
+type ending struct {
+	stdout, stderr string
+	code           int
+	left           *left // nil: it has called os.Exit
+	struck         []string
+}
+
+// A sweep runs a program with faults.
+type sweep struct {
+	bin        string
+	program    string
+	env        []string
+	goroutines int // that a run without faults leaves; 0: not known
+}
+
+// run runs the program at its small size. fault is for ASYNCGEN_FAULT.
+func (s *sweep) run(t *testing.T, fault string) (e ending) {
+	t.Helper()
+	dir := t.TempDir()
+	log, report := filepath.Join(dir, "log"), filepath.Join(dir, "report")
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, s.bin, s.program, "-small")
+	cmd.Env = append(append(os.Environ(), s.env...), "FAULTS_REPORT="+report, fmt.Sprint("FAULTS_GOROUTINES=", s.goroutines))
+	if fault != "" {
+		cmd.Env = append(cmd.Env, "ASYNCGEN_FAULT="+fault+",log="+log)
+	}
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	e.stdout, e.stderr, e.code = stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()
+	if ctx.Err() != nil || e.code < 0 {
+		t.Fatalf("it hangs, or was killed: %v\n%s", err, e.stderr)
+	}
+	if text, err := os.ReadFile(report); err == nil {
+		e.left = new(left)
+		if err := json.Unmarshal(text, e.left); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if text, err := os.ReadFile(log); err == nil {
+		e.struck = strings.Split(strings.TrimSpace(string(text)), "\n")
+	}
+	return e
+}
+
+// kindsOfFault are what goes wrong, without the number.
+var kindsOfFault = []string{
+	"call=Command", "call=Command,kind=panic", "call=Command,kind=lose", "call=Command,kind=delay",
+	"call=Alloc", "call=Alloc,kind=panic", "call=Submit", "call=Wait",
+}
+
+// TestFaults lets calls of the devices of the example programs go wrong, as these are written and as they are rewritten.
+// Whatever it is, a program ends; what it printed is what it prints without the fault, up to where a read has panicked,
+// except that it may say of a value that it has failed; the panic names operation, shapes and line of
+// the program; and no goroutine and no memory of a device is left.
+//
+// Where the order of commands is that of the program, and the same operation fails, the program as written and the program
+// rewritten print the same and end with the same panic.
+func TestFaults(t *testing.T) {
+	bin, programs := buildFaulty(t)
+	for _, program := range programs {
+		for i, device := range []string{"cpu", "sim:0"} {
+			t.Run(program+"/"+device, func(t *testing.T) {
+				t.Parallel()
+				s := &sweep{bin: bin, program: program, env: []string{"ASYNCGEN_DEVICE=" + device}}
+				s.inject(t, rand.New(rand.NewPCG(*seed, uint64(2*slices.Index(programs, program)+i))))
+			})
+		}
+		original, ok := strings.CutSuffix(program, rewrittenSuffix)
+		if !ok || original == "server" { // whose requests come in any order
+			continue
+		}
+		for _, env := range [][]string{{"ASYNCGEN_DEVICE=sim:0"}, {"ASYNCGEN_DEVICE=cpu", "ASYNCGEN_ENGINE=naive"}} { // where commands come in order
+			t.Run(original+" and rewritten/"+env[0], func(t *testing.T) {
+				t.Parallel()
+				a, b := &sweep{bin: bin, program: original, env: env}, &sweep{bin: bin, program: program, env: env}
+				compareFaults(t, a, b, rand.New(rand.NewPCG(*seed, uint64(slices.Index(programs, program)))))
+			})
+		}
+	}
+}
+
+// inject runs the program without a fault and with some.
+func (s *sweep) inject(t *testing.T, rng *rand.Rand) {
+	clean := s.run(t, "")
+	if clean.code != 0 || clean.left == nil || clean.left.Live != 0 || clean.left.Panic != nil || clean.left.WaitAll != nil {
+		t.Fatalf("without a fault: exit code %d, left %+v\n%s", clean.code, clean.left, clean.stderr)
+	}
+	s.goroutines = clean.left.Goroutines
+	try := func(kind string, n int) (struck bool) {
+		fault := fmt.Sprintf("%s,n=%d", kind, n)
+		e := s.run(t, fault)
+		if problem := s.problem(fault, clean, e); problem != "" {
+			t.Errorf("%s (go test . -run '%s' -seed %d): %s\nstandard output:\n%s\nstandard error:\n%s", fault, t.Name(), *seed, problem, e.stdout, e.stderr)
+		}
+		return e.struck != nil
+	}
+	for range *faults {
+		try(pick(rng, kindsOfFault...), anyNumber(rng))
+	}
+	for _, kind := range kindsOfFault {
+		for n := 1; *faults < 0 && try(kind, n); n++ {
+		}
+	}
+}
+
+// anyNumber draws a number of a call: small ones and large ones are equally likely.
+func anyNumber(rng *rand.Rand) int { return int(math.Exp(rng.Float64() * 7)) }
+
+// compareFaults runs a program and its rewritten form with the same operations failing.
+func compareFaults(t *testing.T, a, b *sweep, rng *rand.Rand) {
+	kernels := []string{"MatMul", "Sub", "Add", "Square", "MulScalar", "Sum", "Fill", "Normal"}
+	for range max(2, *faults) {
+		fault := fmt.Sprintf("call=Command,kernel=%s,n=%d", pick(rng, kernels...), anyNumber(rng))
+		x, y := a.run(t, fault), b.run(t, fault)
+		cause := func(e ending) string {
+			if e.left == nil || e.left.Panic == nil {
+				return ""
+			}
+			return e.left.Panic.Text
+		}
+		if x.stdout != y.stdout || x.code != y.code || cause(x) != cause(y) {
+			t.Errorf("%s (go test . -run '%s' -seed %d): as written: exit code %d, %s\n%s\nrewritten: exit code %d, %s\n%s",
+				fault, t.Name(), *seed, x.code, cause(x), x.stdout, y.code, cause(y), y.stdout)
+		}
+	}
+}
+
+// problem says what is wrong with the way in which a program has ended, or "".
+func (s *sweep) problem(fault string, clean, e ending) string {
+	original := strings.TrimSuffix(s.program, rewrittenSuffix)
+	if problem := compareLines(clean.stdout, e.stdout, original == "server"); problem != "" {
+		return problem
+	}
+	if e.left != nil && (e.left.Live != 0 || e.left.Goroutines > s.goroutines) {
+		return fmt.Sprintf("left are %d bytes of memory and %d goroutines, and without the fault %d", e.left.Live, e.left.Goroutines, s.goroutines)
+	}
+	harmless := e.struck == nil || strings.Contains(fault, "kind=delay")
+	switch {
+	case harmless && (e.code != 0 || e.left == nil || e.left.WaitAll != nil || len(e.stdout) != len(clean.stdout)):
+		return fmt.Sprintf("exit code %d, left %+v, although nothing has failed", e.code, e.left)
+	case harmless:
+		return ""
+	case e.left == nil:
+		if e.code != 1 || !strings.Contains(e.stderr, "injected fault") {
+			return fmt.Sprintf("exit code %d without a word about the fault", e.code)
+		}
+		return ""
+	}
+	errs := e.left.WaitAll
+	if e.code != 0 {
+		if e.left.Panic == nil {
+			return fmt.Sprintf("exit code %d", e.code)
+		}
+		errs = append(errs, *e.left.Panic)
+		if !strings.Contains(e.stderr, "panic: asyncgen: fault: ") && !strings.Contains(e.stderr, "panic: asyncgen: kernel panicked: fault: ") {
+			return "standard error does not tell the cause"
+		}
+	}
+	for _, err := range errs {
+		if problem := err.problem(original, fault, e.struck); problem != "" {
+			return problem
+		}
+	}
+	// A failed wait says nothing about operations, a Submit is tried again for each of several, and a program may ask whether all went well
+	// and not care.
+	certain := !strings.HasPrefix(fault, "call=Wait") && !strings.HasPrefix(fault, "call=Submit") && !drops(original)
+	if told := len(errs) > 0 || strings.Contains(e.stdout+e.stderr, "injected fault"); certain && !told {
+		return "nobody was told of the fault"
+	}
+	return ""
+}
+
+// problem says what is missing in an error, or "".
+func (o opError) problem(program, fault string, struck []string) string {
+	dir := filepath.Join("testdata", "programs", program)
+	switch {
+	case o.Op == "" || o.DTypes == 0 || len(o.Shapes) == 0 && o.Op != "download" && o.Op != "upload":
+		return "the error does not name the operation and its operands: " + o.Text
+	case !strings.HasSuffix(filepath.Dir(o.File), dir) || o.Line == 0:
+		return "the error does not name a line of the program: " + o.Text
+	case !strings.Contains(o.Text, "injected fault"):
+		return "the error has another cause: " + o.Text
+	}
+	isStruck := func(line string) bool { return strings.Contains(line, fmt.Sprintf("%q", o.Op)) }
+	if strings.HasPrefix(fault, "call=Command") && !strings.Contains(o.Text, "panicked") && !slices.ContainsFunc(struck, isStruck) {
+		return fmt.Sprintf("the error is of %s, and what was struck is %q", o.Op, struck)
+	}
+	return ""
+}
+
+// drops reports whether a program calls WaitAll for its error's sake nowhere.
+func drops(program string) bool {
+	files, _ := filepath.Glob(filepath.Join("testdata", "programs", program, "*.go"))
+	for _, file := range files {
+		if text, err := os.ReadFile(file); err != nil || bytes.Contains(text, []byte("\tasyncrt.WaitAll()\n")) {
+			return true
+		}
+	}
+	return false
+}
+
+// compareLines says how what a program printed differs from what it prints without a fault, or "". A program whose requests may fail
+// counts those that did.
+func compareLines(clean, got string, counts bool) string {
+	if got != "" && !strings.HasSuffix(got, "\n") {
+		return "the last line is not complete"
+	}
+	want := strings.SplitAfter(clean, "\n")
+	for i, line := range strings.SplitAfter(got, "\n") {
+		switch {
+		case line == "" || i < len(want) && line == want[i], strings.Contains(line, "<failed: "):
+		case counts && (strings.Contains(line, " 0 are wrong\n") || strings.HasPrefix(line, "failed operations:")):
+		default:
+			return fmt.Sprintf("line %d is %q", i+1, line)
+		}
+	}
+	return ""
+}
