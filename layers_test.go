@@ -57,6 +57,8 @@ gen/internal/plan: gen/internal/load golang.org/x/tools/... analysis/blocking an
 gen/internal/emit: gen/internal/load gen/internal/plan golang.org/x/tools/... analysis/tensorapi github.com/dave/jennifer/jen
 gen/rewrite:       gen/internal/load gen/internal/plan golang.org/x/tools/... analysis/tensorapi
 gen:               gen/internal/load gen/internal/plan gen/internal/emit gen/rewrite analysis/blocking analysis/tensorapi golang.org/x/tools/...
+# The interpreter among the judges has nothing to do with the library that it judges.
+gen/internal/fuzz: gen
 gen/overlay:       gen
 gen/compare:       gen gen/overlay device/report
 cmd/asyncgen:      gen gen/compare gen/overlay analysis device

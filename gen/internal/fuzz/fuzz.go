@@ -1,0 +1,394 @@
+// Package fuzz holds the generator against random programs. Each program is
+// an abstract one, of which there are three forms: Go source as written, the
+// same as rewritten, and what an interpreter, which knows nothing of the
+// library or of rewriting, says it does. All have to write the same, return the
+// same and fail in the same way, under every window, engine and device that is tried.
+//
+//	report, err := fuzz.Run(ctx, fuzz.Config{Root: root, Seed: seed, Programs: 300})
+//
+// A program that differs is shrunk by leaving out statements and reported as
+// source, with its seed. What is not promised is not compared: see the README about
+// "identical"; and there is no third judge where a value has two right answers.
+package fuzz
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/asyncgen/asyncgen/gen"
+)
+
+// A Config says what to try.
+type Config struct {
+	Root     string // of the module of the library
+	Seed     uint64 // of the first program; the next have the next seeds
+	Programs int
+	Shrink   bool // programs that differ
+}
+
+// A Report is what came of it.
+type Report struct {
+	Programs  int
+	Runs      int            // of a kernel on an input, compared with another
+	Judged    int            // inputs of which the interpreter knew the outcome
+	Inputs    int            // all
+	Panics    int            // inputs on which the program fails
+	Applied   map[string]int // reads put off, by rewrite
+	Refused   map[string]int // reads that stay, by reason
+	Waits     [2]int64       // as written; with the widest window
+	Different []Difference
+	Broken    []string // what the generator says of itself: its own mistakes
+}
+
+func newReport() *Report {
+	return &Report{Applied: make(map[string]int), Refused: make(map[string]int)}
+}
+
+// add adds what another report has counted.
+func (r *Report) add(o *Report) {
+	r.Programs += o.Programs
+	r.Runs += o.Runs
+	r.Judged += o.Judged
+	r.Inputs += o.Inputs
+	r.Panics += o.Panics
+	r.Different = append(r.Different, o.Different...)
+	r.Broken = append(r.Broken, o.Broken...)
+	for i, n := range o.Waits {
+		r.Waits[i] += n
+	}
+	for rule, n := range o.Applied {
+		r.Applied[rule] += n
+	}
+	for code, n := range o.Refused {
+		r.Refused[code] += n
+	}
+}
+
+// A Difference is a program that does not do the same in all forms.
+type Difference struct {
+	Seed    uint64
+	Variant string // what was run
+	Source  string // shrunk, if that was asked for
+	Text    string // how the outcomes differ
+
+	program *program
+}
+
+func (d Difference) String() string {
+	return fmt.Sprintf("seed %d, %s:\n%s\n%s", d.Seed, d.Variant, d.Text, d.Source)
+}
+
+// Rewrites are those that programs are tried with alone.
+var rewrites = []string{"R1", "R2", "R3", "R4", "R5"}
+
+// A setting is one run of the program with all kernels.
+type setting struct{ name, engine, device string }
+
+func settings(seed uint64) []setting {
+	return []setting{
+		{"naive", "naive", "cpu"},
+		{"async", "async", "cpu"},
+		{"shuffled", fmt.Sprintf("shuffle:%d", seed), "cpu"},
+		{"on sim:0", "async", "sim:0"},
+	}
+}
+
+// Run tries random programs.
+func Run(ctx context.Context, c Config) (*Report, error) {
+	var programs []*program
+	for i := range c.Programs {
+		programs = append(programs, newProgram(c.Seed+uint64(i), fmt.Sprintf("K%03d", i)))
+	}
+	r, err := tryAll(ctx, c, programs)
+	if err != nil || !c.Shrink {
+		return r, err
+	}
+	for i, d := range r.Different {
+		if r.Different[i], err = shrink(ctx, c, d.program); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// tryAll compares programs in all their forms.
+func tryAll(ctx context.Context, c Config, programs []*program) (*Report, error) {
+	b, err := newBatch(ctx, c.Root, programs)
+	if err != nil {
+		return nil, err
+	}
+	defer b.close()
+	return b.run(ctx, c.Seed)
+}
+
+// A batch is a module of programs and the binary that runs them.
+type batch struct {
+	dir      string
+	programs []*program
+	remarks  []gen.Remark
+}
+
+func (b *batch) close() { os.RemoveAll(b.dir) }
+
+// atWindow is where generated code says how far it may run ahead.
+var atWindow = regexp.MustCompile(`\]\(\w+Window\d*\)`)
+
+// newBatch rewrites and builds programs.
+func newBatch(ctx context.Context, root string, programs []*program) (b *batch, err error) {
+	dir, err := os.MkdirTemp("", "asyncgen-fuzz-")
+	if err != nil {
+		return nil, err
+	}
+	b = &batch{dir: dir, programs: programs}
+	defer func() {
+		if err != nil {
+			os.RemoveAll(dir)
+		}
+	}()
+	sum, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]string{
+		"go.mod": "module example.com/fuzz\n\ngo 1.26\n\nrequire github.com/asyncgen/asyncgen v0.0.0\n\n" +
+			"require gonum.org/v1/gonum v0.17.0 // indirect\n\nreplace github.com/asyncgen/asyncgen => " + root + "\n",
+		"go.sum":      string(sum),
+		"all/in.go":   header,
+		"alone/in.go": header,
+	}
+	for _, p := range programs {
+		files["all/in.go"] += p.source("")
+		only := rewrites[p.seed%uint64(len(rewrites))]
+		off := slices.DeleteFunc(slices.Clone(rewrites), func(r string) bool { return r == only })
+		files["alone/in.go"] += p.source(" off=" + strings.Join(off, ","))
+	}
+	if err := b.write(files); err != nil {
+		return nil, err
+	}
+	result, err := gen.Generate(ctx, gen.Config{Dir: b.dir, Patterns: []string{"./..."}})
+	if err != nil {
+		return nil, err
+	}
+	if err := result.Commit(); err != nil {
+		return nil, err
+	}
+	b.remarks = result.Remarks
+	kernels := "package p\n\nimport (\n\"bufio\"\n\"io\"\n\n\"github.com/asyncgen/asyncgen/runtime/tensor\"\n)\n"
+	for _, list := range [][2]string{{"originals", ""}, {"rewritten", "Async"}} {
+		kernels += "\nvar " + list[0] + " = map[string]kernel{\n"
+		for _, p := range programs {
+			kernels += fmt.Sprintf("\t%q: %s,\n", p.name, p.adapter(list[1]))
+		}
+		kernels += "}\n"
+	}
+	files = map[string]string{"main.go": mainFile}
+	for _, pkg := range []string{"all", "alone"} {
+		text, err := os.ReadFile(filepath.Join(b.dir, pkg, "in_async.go"))
+		if err != nil {
+			return nil, err
+		}
+		files[pkg+"/in_async.go"] = atWindow.ReplaceAllString(string(text), "](Window)")
+		files[pkg+"/run.go"] = runner
+		files[pkg+"/kernels.go"] = kernels
+	}
+	if err := b.write(files); err != nil {
+		return nil, err
+	}
+	build := exec.CommandContext(ctx, "go", "build", "-o", b.binary(), ".")
+	build.Dir = b.dir
+	if out, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("fuzz: go build: %w\n%s", err, out)
+	}
+	return b, nil
+}
+
+// adapter is the kernel as a function of the common type.
+func (p *program) adapter(suffix string) string {
+	params := "out, errs, in, s, rates, w, xs, flag, count"
+	call := p.name + suffix + "(m, " + params + ")"
+	switch p.form {
+	case "method":
+		call = "m." + p.name + suffix + "(" + params + ")"
+	case "generic":
+		call = p.name + suffix + "(0, m, " + params + ")"
+	}
+	return "func(m *model, out, errs io.Writer, in *bufio.Reader, s *stat, rates []float64, w *tensor.Tensor, xs []*tensor.Tensor, flag bool, count int) (*tensor.Tensor, float64, []float64) { return " + call + " }"
+}
+
+func (b *batch) binary() string { return filepath.Join(b.dir, "fuzz.exe") }
+
+func (b *batch) write(files map[string]string) error {
+	for name, text := range files {
+		path := filepath.Join(b.dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// An answer is one outcome that the binary reports; one without text says what begins.
+type answer struct {
+	Name    string
+	Input   int
+	Variant string
+	Text    string
+	Waits   int64
+}
+
+// run runs the binary in all settings and compares.
+func (b *batch) run(ctx context.Context, seed uint64) (*Report, error) {
+	r := newReport()
+	r.Programs = len(b.programs)
+	r.count(b)
+	type key struct {
+		name  string
+		input int
+	}
+	want := make(map[key]string)
+	byName := make(map[string]*program)
+	for _, p := range b.programs {
+		byName[p.name] = p
+		for i, in := range p.inputs {
+			r.Inputs++
+			if text, exact, _ := p.run(in); exact {
+				r.Judged++
+				want[key{p.name, i}] = text
+			}
+		}
+	}
+	differs := make(map[string]bool)
+	for at, s := range settings(seed) {
+		answers, err := b.answers(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		written := make(map[key]answer)
+		for _, a := range answers {
+			k := key{a.Name, a.Input}
+			isOriginal := a.Variant == "as written"
+			if at == 0 && isOriginal {
+				if !strings.Contains(a.Text, "\npanic \"\"\n") && !strings.HasPrefix(a.Text, "panic \"\"\n") {
+					r.Panics++
+				}
+				if _, judged := want[k]; !judged {
+					want[k] = a.Text
+					r.Runs--
+				}
+			}
+			if isOriginal {
+				written[k] = a
+			}
+			if s.device != "cpu" && isOriginal {
+				r.Waits[0] += a.Waits
+			}
+			if s.device != "cpu" && a.Variant == "window 64" {
+				r.Waits[1] += a.Waits
+			}
+			r.Runs++
+			if a.Text == want[k] || differs[a.Name] {
+				continue
+			}
+			differs[a.Name] = true
+			p := byName[a.Name]
+			r.Different = append(r.Different, Difference{
+				Seed: p.seed, Variant: fmt.Sprintf("%s, %s, input %d", a.Variant, s.name, a.Input), Source: p.source(""),
+				Text: differences(want[k], a.Text), program: p,
+			})
+		}
+	}
+	return r, nil
+}
+
+// answers runs the binary.
+func (b *batch) answers(ctx context.Context, s setting) ([]answer, error) {
+	type sent struct {
+		DType, Rows, Cols int
+		Input
+	}
+	type job struct {
+		Name   string
+		Inputs []sent
+	}
+	var jobs []job
+	for _, p := range b.programs {
+		j := job{Name: p.name}
+		for _, in := range p.inputs {
+			j.Inputs = append(j.Inputs, sent{int(p.dtype), p.rows, p.cols, *in})
+		}
+		jobs = append(jobs, j)
+	}
+	text, err := json.Marshal(jobs)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, b.binary())
+	cmd.Stdin = bytes.NewReader(text)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	cmd.Env = append(os.Environ(), "ASYNCGEN_ENGINE="+s.engine, "ASYNCGEN_DEVICE="+s.device, "ASYNCGEN_SIM=n=1,launch=0us,latency=1us,copy=1us", "ASYNCGEN_REPORT=")
+	stdout, runErr := cmd.Output()
+	var answers []answer
+	begun := ""
+	for d := json.NewDecoder(bufio.NewReader(bytes.NewReader(stdout))); ; {
+		var a answer
+		if err := d.Decode(&a); err != nil {
+			if !errors.Is(err, io.EOF) && runErr == nil {
+				return nil, err
+			}
+			break
+		}
+		if a.Text == "" {
+			begun = fmt.Sprintf("%s, input %d, %s", a.Name, a.Input, a.Variant)
+			continue
+		}
+		a.Text = strings.ReplaceAll(a.Text, "sim: kernel Div panicked", "kernel panicked") // the one text that tells a device
+		answers = append(answers, a)
+	}
+	if runErr != nil {
+		return nil, fmt.Errorf("fuzz: %s, in %s: %w\n%s", s.name, begun, runErr, stderr.Bytes())
+	}
+	return answers, nil
+}
+
+// count counts what the generator did and what it didn't.
+func (r *Report) count(b *batch) {
+	for _, m := range b.remarks {
+		if filepath.Base(filepath.Dir(m.Pos.Filename)) != "all" && m.Code < "AG900" {
+			continue
+		}
+		switch {
+		case m.Code >= "AG900":
+			r.Broken = append(r.Broken, m.String())
+		case m.Verdict == gen.Applied && m.Rule != "":
+			r.Applied[m.Rule]++
+		case m.Verdict == gen.Refused:
+			r.Refused[string(m.Code)]++
+		}
+	}
+}
+
+// differences are the first lines in which two outcomes differ.
+func differences(want, got string) string {
+	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
+	for i := range min(len(w), len(g)) {
+		if w[i] != g[i] {
+			return fmt.Sprintf("line %d of the outcome:\nwant %s\ngot  %s", i+1, w[i], g[i])
+		}
+	}
+	return fmt.Sprintf("want %d lines, got %d", len(w), len(g))
+}

@@ -1,0 +1,158 @@
+package fuzz
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	seedFlag     = flag.Uint64("seed", 1, "of the first program; 0 takes the time")
+	programsFlag = flag.Int("programs", 60, "how many programs TestPrograms tries")
+	longFlag     = flag.Int("pairs", 0, "how many pairs of an original and a rewritten kernel TestLong tries")
+	shrinkFlag   = flag.Bool("shrink", false, "leave out what is not needed of programs that differ")
+)
+
+// batchSize is how many programs are built at once.
+const batchSize = 200
+
+// pairsPerProgram is how many rewritten kernels each is compared with: one with all
+// rewrites, one with one alone.
+const pairsPerProgram = 2
+
+func seed() uint64 {
+	if *seedFlag == 0 {
+		return uint64(time.Now().UnixNano()) >> 10
+	}
+	return *seedFlag
+}
+
+// TestPrograms tries a few programs. The seed is fixed, so that a change is
+// judged by what it does; TestLong tries others.
+func TestPrograms(t *testing.T) {
+	s := seed()
+	t.Logf("go test ./gen/internal/fuzz -run TestPrograms -seed %d -programs %d -shrink", s, *programsFlag)
+	r := try(t, s, *programsFlag)
+	accept(t, r)
+}
+
+// TestLong tries as many as it is told.
+func TestLong(t *testing.T) {
+	if *longFlag == 0 {
+		t.Skip("takes a minute per thousand pairs, or more: -pairs N tries N")
+	}
+	total := newReport()
+	for s := seed(); total.Programs*pairsPerProgram < *longFlag; s += batchSize {
+		t.Logf("go test ./gen/internal/fuzz -run TestPrograms -seed %d -programs %d -shrink", s, batchSize)
+		total.add(try(t, s, batchSize))
+	}
+	t.Logf("%d pairs, %d different", total.Programs*pairsPerProgram, len(total.Different))
+	accept(t, total)
+}
+
+func try(t *testing.T, seed uint64, n int) *Report {
+	t.Helper()
+	r, err := Run(t.Context(), Config{Root: moduleRoot(t), Seed: seed, Programs: n, Shrink: *shrinkFlag})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range r.Different {
+		t.Errorf("%v", d)
+	}
+	for _, text := range r.Broken {
+		t.Error(text)
+	}
+	return r
+}
+
+// floors are how often each rewrite has to be made in a hundred programs.
+var floors = map[string]int{"R1": 8, "R2": 10, "R3": 5, "R4": 20, "R5": 10}
+
+// accept reports what was rewritten. Refusing everything is no way to pass.
+func accept(t *testing.T, r *Report) {
+	t.Helper()
+	applied, refused := 0, 0
+	var table strings.Builder
+	for _, rule := range rewrites {
+		n := r.Applied[rule]
+		applied += n
+		fmt.Fprintf(&table, "%-6s applied %5d, at least %d\n", rule, n, floors[rule]*r.Programs/100)
+		if n*100 < floors[rule]*r.Programs {
+			t.Errorf("%s was made %d times in %d programs: too rarely to prove anything", rule, n, r.Programs)
+		}
+	}
+	for _, code := range slices.Sorted(maps.Keys(r.Refused)) {
+		fmt.Fprintf(&table, "%-6s refused %5d\n", code, r.Refused[code])
+		refused += r.Refused[code]
+	}
+	t.Logf("%d programs, %d inputs of which %d end in a panic, %d judged by the interpreter, %d runs compared; %d waits as written, %d rewritten\n%d of %d reads put off\n%s",
+		r.Programs, r.Inputs, r.Panics, r.Judged, r.Runs, r.Waits[0], r.Waits[1], applied, applied+refused, table.String())
+	if applied*100 < (applied+refused)*35 {
+		t.Errorf("%d of %d reads were put off: too few", applied, applied+refused)
+	}
+	if r.Judged*100 < r.Inputs*90 {
+		t.Errorf("the interpreter knew %d of %d outcomes: too few", r.Judged, r.Inputs)
+	}
+	if r.Panics*4 > r.Inputs*3 || r.Panics*50 < r.Inputs {
+		t.Errorf("%d of %d inputs end in a panic", r.Panics, r.Inputs)
+	}
+	if r.Waits[1] > r.Waits[0] {
+		t.Errorf("the rewritten programs wait %d times, as written %d times", r.Waits[1], r.Waits[0])
+	}
+}
+
+// Every program that is made is one that compiles, as far as names go.
+func TestProgramsAreValid(t *testing.T) {
+	for seed := range uint64(500) {
+		if p := newProgram(seed, "K"); !p.isValid() {
+			t.Fatalf("seed %d is not valid:\n%s", seed, p.source(""))
+		}
+	}
+}
+
+// A smaller program lacks something, and shares no statement with the one that it was made from.
+func TestSmaller(t *testing.T) {
+	for seed := range uint64(20) {
+		p := newProgram(seed, "K")
+		before := p.source("")
+		for _, q := range smaller(p) {
+			if q.statements() >= p.statements() {
+				t.Fatalf("seed %d: %d statements of %d", seed, q.statements(), p.statements())
+			}
+			for _, list := range q.lists() {
+				*list = nil
+			}
+		}
+		if p.source("") != before {
+			t.Fatalf("seed %d: making smaller ones has changed it", seed)
+		}
+	}
+}
+
+// FuzzProgram lets the coverage of the generator steer what programs are made
+// of. Without -fuzz, it only makes the programs.
+func FuzzProgram(f *testing.F) {
+	f.Add([]byte("a program is made of decisions, one a byte, and of zeros when these have been used up"))
+	f.Add([]byte{1, 2, 3, 250, 128, 7, 9, 77, 31, 200, 3, 3, 3, 17, 90, 41, 5, 6, 66, 13, 0, 1, 0, 1, 255, 254})
+	isFuzzing := flag.Lookup("test.fuzz").Value.String() != ""
+	f.Fuzz(func(t *testing.T, decisions []byte) {
+		p := makeProgram(fromBytes(decisions), 1, "K")
+		if !p.isValid() {
+			t.Fatalf("not valid:\n%s", p.source(""))
+		}
+		if !isFuzzing || !p.ends() {
+			return
+		}
+		r, err := tryAll(t.Context(), Config{Root: moduleRoot(t), Seed: 1}, []*program{p})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range r.Different {
+			t.Error(d)
+		}
+	})
+}

@@ -1,0 +1,923 @@
+package fuzz
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+)
+
+// A maker makes programs of decisions: choose(n) is one of 0 to n-1.
+type maker struct {
+	choose    func(n int) int
+	p         *program
+	scope     []*variable // innermost last
+	loops     []*stmt     // around the statement, innermost last
+	here      int         // where in scope the innermost block begins
+	depth     int         // of blocks
+	count     int         // of names
+	left      int         // statements that may still be made
+	inSwitch  bool        // a break would leave a switch
+	noCells   bool        // where cells may not be looked at
+	noJumps   bool        // in a closure or a helper
+	protected map[*variable]bool
+}
+
+// seeded returns the decisions of a seed.
+func seeded(seed uint64) func(int) int { return rand.New(rand.NewPCG(seed, 1)).IntN }
+
+// fromBytes returns the decisions that b holds, and 0 when it has been used up.
+func fromBytes(b []byte) func(int) int {
+	return func(n int) int {
+		if len(b) == 0 {
+			return 0
+		}
+		x := int(b[0])
+		b = b[1:]
+		if n > 256 && len(b) > 0 {
+			x, b = x<<8|int(b[0]), b[1:]
+		}
+		return x % n
+	}
+}
+
+// newProgram makes the program of a seed.
+func newProgram(seed uint64, name string) *program {
+	choose := seeded(seed)
+	for {
+		p := makeProgram(choose, seed, name)
+		if p.ends() {
+			return p
+		}
+	}
+}
+
+// ends reports whether p comes to an end soon, on all its inputs.
+func (p *program) ends() bool {
+	for _, in := range p.inputs {
+		if _, _, ended := p.run(in); !ended {
+			return false
+		}
+	}
+	return true
+}
+
+func makeProgram(choose func(int) int, seed uint64, name string) *program {
+	p := &program{seed: seed, name: name, params: make(map[string]*variable)}
+	g := &maker{choose: choose, p: p, protected: make(map[*variable]bool)}
+	p.dtype = dtype(choose(2))
+	shape := [][2]int{{2, 2}, {2, 3}, {3, 1}, {1, 4}, {3, 3}}[choose(5)]
+	p.rows, p.cols = shape[0], shape[1]
+	p.form = g.pick("function", "function", "function", "method", "generic")
+	p.named = g.chance(4)
+	for range choose(3) {
+		g.helper()
+	}
+	g.kernel()
+	for k := range 2 {
+		in := &Input{Seed: seed*31 + uint64(k), Mats: 2 + choose(5), Bad: -1, Flag: g.chance(2), N: choose(5)}
+		if k == 1 {
+			in.Mats = choose(8)
+		}
+		if g.chance(4) && in.Mats > 0 {
+			in.Bad = choose(in.Mats)
+		}
+		for range choose(6) {
+			in.Lines = append(in.Lines, strings.Repeat("x", choose(5)))
+		}
+		if in.Mats == 0 {
+			in.Mats = 1
+		}
+		p.inputs = append(p.inputs, in)
+	}
+	return p
+}
+
+func (g *maker) chance(oneIn int) bool { return g.choose(oneIn) == 0 }
+
+func (g *maker) pick(list ...string) string { return list[g.choose(len(list))] }
+
+// weighted returns the index of one of the weights.
+func (g *maker) weighted(weights []int) int {
+	total := 0
+	for _, w := range weights {
+		total += w
+	}
+	at := g.choose(total)
+	for i, w := range weights {
+		if at -= w; at < 0 {
+			return i
+		}
+	}
+	return len(weights) - 1
+}
+
+func (g *maker) declare(v *variable) *variable {
+	g.scope = append(g.scope, v)
+	return v
+}
+
+// fresh makes a variable. Now and then it shadows one of another block.
+func (g *maker) fresh(k kind) *variable {
+	g.count++
+	return &variable{name: fmt.Sprintf("v%d", g.count), kind: k}
+}
+
+// visible are the variables of a kind that are not shadowed.
+func (g *maker) visible(is func(*variable) bool) []*variable {
+	var vs []*variable
+	seen := make(map[string]bool)
+	for _, v := range slices.Backward(g.scope) {
+		if !seen[v.name] && is(v) {
+			vs = append(vs, v)
+		}
+		seen[v.name] = true
+	}
+	return vs
+}
+
+func (g *maker) variable(k kind) *expr {
+	vs := g.visible(func(v *variable) bool { return v.kind == k && v.fn == nil })
+	if len(vs) == 0 {
+		return nil
+	}
+	return of(vs[g.choose(len(vs))])
+}
+
+func of(v *variable) *expr { return &expr{form: eVar, kind: v.kind, v: v} }
+
+func literal(k kind, x any) *expr { return &expr{form: eLiteral, kind: k, lit: x} }
+
+func apply(o *operation, args ...*expr) *expr {
+	return &expr{form: eOp, kind: o.result, op: o, args: args}
+}
+
+// index is an index below three that no one changes.
+func (g *maker) index(limit int) *expr {
+	vs := g.visible(func(v *variable) bool { return g.protected[v] })
+	if len(vs) == 0 || g.chance(4) {
+		return literal(tInt, g.choose(limit))
+	}
+	o := &operation{source: fmt.Sprintf("$0 %% %d", limit), result: tInt, args: []kind{tInt}, eval: func(_ *machine, a []any) any { return a[0].(int) % limit }}
+	return apply(o, of(vs[g.choose(len(vs))]))
+}
+
+// expr makes an expression of a kind; deep is how much it may nest.
+func (g *maker) expr(k kind, deep int) *expr {
+	x := g.variable(k)
+	if x != nil && (deep <= 0 || g.chance(3)) {
+		return x
+	}
+	if deep <= 0 {
+		if x := g.leaf(k); x != nil {
+			return x
+		}
+	}
+	if k == tFloat && g.chance(4) {
+		return g.element()
+	}
+	if k == tBool && g.chance(5) && deep > 0 {
+		o := opAnd
+		if g.chance(3) {
+			o = opOr
+		}
+		return apply(o, g.expr(tBool, deep-1), g.expr(tBool, deep-1))
+	}
+	var list []*operation
+	var weights []int
+	for _, o := range operations {
+		if o.result != k || o.cells && g.noCells || deep <= 0 && slices.Contains(o.args, k) || slices.Contains(o.args, tMats) && g.variable(tMats) == nil {
+			continue
+		}
+		list = append(list, o)
+		weights = append(weights, o.weight)
+	}
+	if len(list) == 0 {
+		return x // or nil
+	}
+	o := list[g.weighted(weights)]
+	args := make([]*expr, len(o.args))
+	for i, a := range o.args {
+		switch twice := strings.Count(o.source, fmt.Sprint("$", i)) > 1; {
+		case o.source == "$0[$1%len($0)]" && i == 1:
+			args[i] = g.index(3)
+			if args[i].form == eOp {
+				args[i] = args[i].args[0]
+			}
+		case twice:
+			if args[i] = g.variable(a); args[i] == nil {
+				return g.expr(k, 0)
+			}
+		default:
+			args[i] = g.expr(a, deep-1)
+		}
+	}
+	return apply(o, args...)
+}
+
+// leaf is an expression without operands.
+func (g *maker) leaf(k kind) *expr {
+	switch k {
+	case tBool:
+		return literal(tBool, g.chance(2))
+	case tInt:
+		return literal(tInt, g.choose(4))
+	case tFloat:
+		return literal(tFloat, float64(g.choose(9)-4)/4)
+	case tString:
+		return literal(tString, g.pick("a", "bb", "-"))
+	}
+	return nil
+}
+
+// element is a number in memory.
+func (g *maker) element() *expr {
+	if x := g.place(tFloat); x != nil {
+		return x
+	}
+	return g.leaf(tFloat)
+}
+
+// place is something that can be assigned to.
+func (g *maker) place(k kind) *expr {
+	var all []*expr
+	for _, v := range g.visible(func(v *variable) bool { return !g.protected[v] && v.fn == nil }) {
+		x := of(v)
+		switch {
+		case v.kind == k:
+			all = append(all, x)
+		case (v.kind == tStat || v.kind == tStatPtr) && k == tFloat:
+			all = append(all, &expr{form: eField, kind: tFloat, field: "Total", args: []*expr{x}})
+		case (v.kind == tStat || v.kind == tStatPtr) && k == tInt:
+			all = append(all, &expr{form: eField, kind: tInt, field: "Count", args: []*expr{x}})
+		case (v.kind == tStat || v.kind == tStatPtr) && k == tFloats:
+			all = append(all, &expr{form: eField, kind: tFloats, field: "Hist", args: []*expr{x}})
+		case v.kind == tFloatAt && k == tFloat:
+			all = append(all, &expr{form: eDeref, kind: tFloat, args: []*expr{x}})
+		case v.kind == tPair && k == tFloat:
+			all = append(all, &expr{form: eIndex, kind: tFloat, args: []*expr{x, g.index(2)}})
+		case v.kind == tMap && k == tFloat:
+			all = append(all, &expr{form: eIndex, kind: tFloat, args: []*expr{x, g.index(3)}})
+		case v.kind == tFloats && k == tFloat && v.name == "rates":
+			all = append(all, &expr{form: eIndex, kind: tFloat, args: []*expr{x, g.index(3)}})
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return all[g.choose(len(all))]
+}
+
+// reading is an expression that waits, of one of the kinds that reads give.
+func (g *maker) reading() *expr {
+	var list []*operation
+	var weights []int
+	for _, o := range operations {
+		if o.reads && o.result == tFloat {
+			list, weights = append(list, o), append(weights, o.weight)
+		}
+	}
+	o := list[g.weighted(weights)]
+	operand := g.variable(o.args[0])
+	if operand == nil || g.chance(3) {
+		operand = g.expr(o.args[0], 2)
+	}
+	return apply(o, operand)
+}
+
+// number is one that is read, or on the host.
+func (g *maker) number() *expr {
+	switch g.choose(5) {
+	case 0, 1:
+		return g.reading()
+	case 2:
+		return apply(operationOf("$0 + $1", tFloat), g.reading(), g.expr(tFloat, 1))
+	}
+	return g.expr(tFloat, 2)
+}
+
+// operationOf finds the operation with a source and result.
+func operationOf(source string, result kind) *operation {
+	for _, o := range operations {
+		if o.source == source && o.result == result {
+			return o
+		}
+	}
+	panic("fuzz: no operation " + source)
+}
+
+// condition is cheap mostly, and depends on values now and then.
+func (g *maker) condition() *expr {
+	if g.chance(4) {
+		return apply(operationOf("$0 > $1", tBool), g.number(), g.leaf(tFloat))
+	}
+	return g.expr(tBool, 2)
+}
+
+// block makes a list of statements in a scope of its own.
+func (g *maker) block(n int) []*stmt {
+	scope, here := len(g.scope), g.here
+	g.here = scope
+	g.depth++
+	var list []*stmt
+	for range n {
+		list = append(list, g.stmt()...)
+	}
+	g.depth--
+	g.scope, g.here = g.scope[:scope], here
+	return list
+}
+
+func call(x *expr) *stmt { return &stmt{form: sCall, rhs: []*expr{x}} }
+
+func assign(l *expr, op string, r *expr) *stmt {
+	return &stmt{form: sAssign, lhs: []*expr{l}, op: op, rhs: []*expr{r}}
+}
+
+func declaration(v *variable, x *expr) *stmt {
+	return &stmt{form: sDeclare, vars: []*variable{v}, rhs: []*expr{x}}
+}
+
+// print makes a print of several operands.
+func (g *maker) print() *stmt {
+	s := &stmt{form: sPrint, text: g.pick(outWriter, outWriter, outWriter, logWriter)}
+	if g.chance(2) {
+		for range 1 + g.choose(3) {
+			switch g.choose(8) {
+			case 0, 1:
+				s.rhs = append(s.rhs, g.tensorOperand())
+			case 2:
+				s.rhs = append(s.rhs, g.expr(tInt, 1))
+			case 3:
+				if x := g.variable([]kind{tStat, tFloats, tPair, tMap, tString, tStatPtr}[g.choose(6)]); x != nil {
+					s.rhs = append(s.rhs, x)
+					break
+				}
+				fallthrough
+			default:
+				s.rhs = append(s.rhs, g.number())
+			}
+		}
+		return s
+	}
+	switch g.choose(4) {
+	case 0:
+		s.format, s.rhs = "%.4f %v\n", []*expr{g.number(), g.number()}
+	case 1:
+		s.format, s.rhs = "loss %.3f of %d\n", []*expr{g.tensorOperand(), g.expr(tInt, 1)}
+	case 2:
+		s.format, s.rhs = "%d: %6.2f %8.3g\n", []*expr{g.expr(tInt, 1), g.number(), g.tensorOperand()}
+	case 3:
+		s.format, s.rhs = "%v|%s\n", []*expr{g.tensorOperand(), g.expr(tString, 1)}
+	}
+	return s
+}
+
+// tensorOperand is a tensor that is printed as such.
+func (g *maker) tensorOperand() *expr {
+	return g.expr([]kind{tMat, tVec, tOne, tOne}[g.choose(4)], 1)
+}
+
+// A maker of statements, and how often it is asked.
+type statement struct {
+	weight int
+	make   func(g *maker) []*stmt
+}
+
+func one(s *stmt) []*stmt {
+	if s == nil {
+		return nil
+	}
+	return []*stmt{s}
+}
+
+var statements []statement
+
+func init() { // not an initialiser: they contain blocks
+	statements = []statement{
+		{8, func(g *maker) []*stmt { return one(assign(of(g.local(tMat)), "=", g.expr(tMat, 3))) }},
+		{4, func(g *maker) []*stmt { return one(assign(of(g.local(tOne)), "=", g.expr(tOne, 2))) }},
+		{9, func(g *maker) []*stmt {
+			return one(assign(g.place(tFloat), g.pick("+=", "+=", "-=", "=", "*="), g.number()))
+		}},
+		{8, func(g *maker) []*stmt { return one(g.print()) }},
+		{5, (*maker).group},
+		{4, func(g *maker) []*stmt {
+			k := []kind{tFloat, tFloat, tInt, tString, tFloats, tBool}[g.choose(6)]
+			x := g.expr(k, 2)
+			if k == tFloat {
+				x = g.number()
+			}
+			v := g.fresh(k)
+			if g.chance(4) { // shadow something
+				if vs := g.visible(func(v *variable) bool { return v.kind == k && v.fn == nil && !g.isHere(v) }); len(vs) > 0 {
+					v.name = vs[g.choose(len(vs))].name
+				}
+			}
+			s := declaration(v, x)
+			g.declare(v)
+			return one(s)
+		}},
+		{3, func(g *maker) []*stmt {
+			k := []kind{tMat, tVec, tOne, tOne, tIMat, tIOne, tBMat}[g.choose(7)]
+			x := g.expr(k, 2)
+			return one(declaration(g.declare(g.fresh(k)), x))
+		}},
+		{4, func(g *maker) []*stmt {
+			l := g.place(tFloats)
+			if l.form == eVar && l.v.name == "rates" {
+				return nil
+			}
+			return one(assign(l, "=", apply(opAppend, l, g.number())))
+		}},
+		{1, func(g *maker) []*stmt {
+			l := g.place(tFloats)
+			if l.form == eVar && l.v.name == "rates" {
+				return nil
+			}
+			return one(assign(l, "=", apply(opReslice, l)))
+		}},
+		{3, func(g *maker) []*stmt {
+			return one(&stmt{form: sIncDec, lhs: []*expr{g.place(tInt)}, op: g.pick("++", "++", "--")})
+		}},
+		{2, func(g *maker) []*stmt { return one(assign(g.place(tInt), g.pick("=", "+="), g.expr(tInt, 2))) }},
+		{2, func(g *maker) []*stmt {
+			x, y := g.variable(tFloat), g.variable(tFloat)
+			if x == nil || y == nil || x.v == y.v {
+				return nil
+			}
+			return one(&stmt{form: sAssign, lhs: []*expr{x, y}, op: "=", rhs: []*expr{g.number(), g.number()}})
+		}},
+		{2, func(g *maker) []*stmt {
+			x := g.expr(tString, 2)
+			if x.form == eVar {
+				x = g.leaf(tString) // a string that is added to itself doubles
+			}
+			return one(assign(of(g.local(tString)), "+=", x))
+		}},
+		{1, func(g *maker) []*stmt { // aliases
+			k := []kind{tStatPtr, tFloats, tMap, tFloatAt, tStatPtr}[g.choose(5)]
+			v := g.fresh(k)
+			var x *expr
+			switch k {
+			case tFloatAt:
+				if x = g.variable(tFloat); x != nil {
+					x = &expr{form: eAddress, kind: k, args: []*expr{x}}
+				}
+			case tStatPtr:
+				if g.chance(2) {
+					x = g.expr(tStatPtr, 1)
+				} else if x = g.variable(tStat); x != nil {
+					x = &expr{form: eAddress, kind: k, args: []*expr{x}}
+				}
+			default:
+				x = g.variable(k)
+			}
+			if x == nil {
+				return nil
+			}
+			return one(declaration(g.declare(v), x))
+		}},
+		{2, func(g *maker) []*stmt {
+			v := g.fresh(tStat)
+			x := g.expr(tStat, 2)
+			return one(declaration(g.declare(v), x))
+		}},
+		{3, func(g *maker) []*stmt {
+			o := opAddMethod
+			if g.chance(3) {
+				o = opKeepMethod
+			}
+			s := g.variable(tStatPtr)
+			if g.chance(3) {
+				if x := g.variable(tStat); x != nil {
+					s = &expr{form: eAddress, kind: tStatPtr, field: "implicit", args: []*expr{x}}
+				}
+			}
+			if s == nil {
+				return nil
+			}
+			return one(call(apply(o, s, g.number())))
+		}},
+		{2, func(g *maker) []*stmt { return one(call(apply(opReport, g.number()))) }},
+		{3, func(g *maker) []*stmt {
+			if g.noCells {
+				return nil
+			}
+			return one(call(apply([]*operation{opSetParam, opSetBuffer, opLearn}[g.choose(3)], g.expr(tMat, 2))))
+		}},
+		{9, (*maker).branch},
+		{2, func(g *maker) []*stmt {
+			if g.depth > 5 {
+				return nil
+			}
+			s := &stmt{form: sSwitch}
+			was := g.inSwitch
+			g.inSwitch = true
+			for range 1 + g.choose(2) {
+				s.rhs = append(s.rhs, g.condition())
+				s.cases = append(s.cases, g.block(1+g.choose(2)))
+			}
+			s.other = g.block(g.choose(3))
+			g.inSwitch = was
+			return one(s)
+		}},
+		{4, (*maker).loop},
+		{1, func(g *maker) []*stmt { return one(&stmt{form: sBlock, body: g.block(1 + g.choose(3))}) }},
+		{3, (*maker).jump},
+		{1, func(g *maker) []*stmt { // reading fails, or the host panics
+			return one(&stmt{form: sIf, rhs: []*expr{g.rare()}, body: []*stmt{{form: sPanic, rhs: []*expr{literal(tString, "stop "), g.expr(tInt, 1)}}}})
+		}},
+		{1, func(g *maker) []*stmt {
+			return one(&stmt{form: sIf, rhs: []*expr{g.rare()}, body: []*stmt{assign(of(g.local(tMat)), "=", apply(opMistake, g.expr(tMat, 1)))}})
+		}},
+		{1, func(g *maker) []*stmt { // an index out of range, perhaps
+			x := g.variable(tFloats)
+			if x == nil {
+				return nil
+			}
+			return one(assign(&expr{form: eIndex, kind: tFloat, args: []*expr{x, g.index(3)}}, g.pick("=", "+="), g.number()))
+		}},
+		{3, (*maker).calls},
+		{2, func(g *maker) []*stmt {
+			if g.noJumps || g.noCells {
+				return nil
+			}
+			if g.chance(3) {
+				return one(call(apply(opAsk)))
+			}
+			return one(declaration(g.declare(g.fresh(tFloat)), apply(opAsk)))
+		}},
+	}
+}
+
+// rare is a condition that holds in few iterations.
+func (g *maker) rare() *expr {
+	if g.chance(2) {
+		return apply(operationOf("math.IsNaN($0)", tBool), g.reading())
+	}
+	return apply(opAnd, g.expr(tBool, 1), apply(operationOf("$0 > $1", tBool), g.number(), literal(tFloat, 4.0)))
+}
+
+// isHere reports whether v is declared in the innermost block, so that its name can't be used again there.
+func (g *maker) isHere(v *variable) bool { return slices.Index(g.scope, v) >= g.here }
+
+// local is a variable that is assigned to.
+func (g *maker) local(k kind) *variable {
+	vs := g.visible(func(v *variable) bool { return v.kind == k && !g.protected[v] })
+	return vs[g.choose(len(vs))]
+}
+
+// group makes several statements about one tensor: what is put off together.
+func (g *maker) group() []*stmt {
+	var list []*stmt
+	item := operationOf("$0.Item()", tFloat)
+	loss := g.fresh(tOne)
+	list = append(list, declaration(loss, g.expr(tOne, 3)))
+	g.declare(loss)
+	read := apply(item, of(loss))
+	for range 2 + g.choose(3) {
+		switch g.choose(7) {
+		case 0:
+			list = append(list, assign(g.place(tFloat), "+=", read))
+		case 1:
+			list = append(list, &stmt{form: sPrint, text: outWriter, rhs: []*expr{read, g.expr(tInt, 1), g.number()}})
+		case 2:
+			list = append(list, &stmt{form: sPrint, text: outWriter, format: "%.3f\n", rhs: []*expr{of(loss)}})
+		case 3:
+			if l := g.place(tFloats); l.form != eVar || l.v.name != "rates" {
+				list = append(list, assign(l, "=", apply(opAppend, l, read)))
+			}
+		case 4:
+			v := g.fresh(tFloat)
+			list = append(list, declaration(v, read))
+			g.declare(v)
+		case 5:
+			list = append(list, &stmt{form: sIf, rhs: []*expr{apply(operationOf("$0 > $1", tBool), read, g.leaf(tFloat))}, body: g.block(1)})
+		case 6:
+			list = append(list, assign(of(g.local(tMat)), "=", g.expr(tMat, 1)))
+		}
+	}
+	return list
+}
+
+func (g *maker) branch() []*stmt {
+	if g.depth > 5 {
+		return nil
+	}
+	s := &stmt{form: sIf}
+	scope := len(g.scope)
+	if g.chance(4) {
+		v := g.fresh(tFloat)
+		s.init = declaration(v, g.reading())
+		g.declare(v)
+		s.rhs = []*expr{apply(operationOf("$0 > $1", tBool), of(v), g.leaf(tFloat))}
+	} else {
+		s.rhs = []*expr{g.condition()}
+	}
+	s.body = g.block(1 + g.choose(3))
+	if g.chance(3) {
+		s.other = g.block(1 + g.choose(2))
+	}
+	g.scope = g.scope[:scope]
+	return one(s)
+}
+
+// loop makes a loop, three deep at most.
+func (g *maker) loop() []*stmt {
+	if len(g.loops) >= 3 || g.depth > 5 || g.noJumps && len(g.loops) > 0 {
+		return nil
+	}
+	g.count++
+	s := &stmt{text: fmt.Sprintf("loop%d", g.count)}
+	var before []*stmt
+	scope := len(g.scope)
+	body := 2 + g.choose(5)
+	wasSwitch := g.inSwitch
+	g.inSwitch = false
+	index := func() {
+		v := g.fresh(tInt)
+		g.protected[v] = true
+		s.vars = append(s.vars, v)
+	}
+	var first []*stmt
+	switch g.choose(8) {
+	case 0, 1, 2:
+		s.form, s.rhs = sRange, []*expr{g.variable(tMats)}
+		if s.rhs[0] == nil {
+			s.rhs[0] = literal(tInt, 3)
+			index()
+			break
+		}
+		index()
+		s.vars = append(s.vars, g.fresh(tMat))
+	case 3:
+		s.form, s.rhs = sRange, []*expr{literal(tInt, 2+g.choose(4))}
+		index()
+	case 4:
+		s.form, s.rhs = sCount, []*expr{literal(tInt, 2+g.choose(4))}
+		index()
+	case 5:
+		s.form, s.rhs = sSequence, []*expr{literal(tInt, 2+g.choose(3))}
+		index()
+	case 6:
+		s.form, s.rhs = sRange, []*expr{g.variable(tFloats)}
+		index()
+		s.vars = append(s.vars, g.fresh(tFloat))
+	case 7: // a loop that ends itself
+		k := g.fresh(tInt)
+		before = one(declaration(k, literal(tInt, 0)))
+		before[0].stays = true
+		g.declare(k)
+		g.protected[k] = true
+		scope++
+		first = append(first, &stmt{form: sIncDec, lhs: []*expr{of(k)}, op: "++", stays: true})
+		limit := literal(tInt, 2+g.choose(4))
+		isLess := &operation{source: "$0 < $1", result: tBool, args: []kind{tInt, tInt}, eval: func(_ *machine, a []any) any { return a[0].(int) < a[1].(int) }}
+		if s.form = sWhile; g.chance(2) {
+			s.form = sEndless
+			first = append(first, &stmt{form: sIf, rhs: []*expr{apply(operationOf("!$0", tBool), apply(isLess, of(k), limit))}, body: []*stmt{{form: sBreak, stays: true}}, stays: true})
+		} else if s.rhs = []*expr{apply(isLess, of(k), limit)}; g.chance(3) {
+			s.rhs[0] = apply(opAnd, s.rhs[0], apply(operationOf("$0 > $1", tBool), g.number(), literal(tFloat, -3.0)))
+		}
+	}
+	if len(s.rhs) > 0 && s.rhs[0] == nil {
+		s.rhs[0] = literal(tInt, 2)
+		s.vars = s.vars[:1]
+	}
+	for _, v := range s.vars {
+		g.declare(v)
+	}
+	g.loops = append(g.loops, s)
+	s.body = append(first, g.block(body)...)
+	g.loops = g.loops[:len(g.loops)-1]
+	g.inSwitch = wasSwitch
+	g.scope = g.scope[:scope]
+	return append(before, s)
+}
+
+// jump makes a way out of a loop, or to its next iteration, under a condition.
+func (g *maker) jump() []*stmt {
+	if len(g.loops) == 0 {
+		return nil
+	}
+	out := &stmt{form: []stmtKind{sBreak, sContinue, sContinue, sReturn}[g.choose(4)]}
+	switch {
+	case out.form == sReturn && g.noJumps:
+		out.form = sContinue
+	case out.form == sReturn:
+		out.rhs = []*expr{g.expr(tMat, 1), g.expr(tFloat, 1), g.expr(tFloats, 1)}
+		if g.chance(3) {
+			out.rhs[1] = g.number()
+		}
+	}
+	if out.form != sReturn && (g.chance(2) || g.inSwitch) {
+		out.text = g.loops[g.choose(len(g.loops))].text
+	}
+	cond := g.expr(tBool, 2)
+	if g.chance(2) {
+		cond = apply(operationOf("$0 > $1", tBool), g.number(), literal(tFloat, float64(g.choose(5))))
+	}
+	return one(&stmt{form: sIf, rhs: []*expr{cond}, body: one(out)})
+}
+
+// calls makes a call of a closure or a helper.
+func (g *maker) calls() []*stmt {
+	vs := g.visible(func(v *variable) bool { return v.fn != nil })
+	fns := g.p.helpers
+	if len(vs)+len(fns) == 0 || g.noJumps {
+		return nil
+	}
+	x := &expr{form: eCall}
+	if at := g.choose(len(vs) + len(fns)); at < len(vs) {
+		x.v, x.kind = vs[at], vs[at].fn.result
+		x.fn = vs[at].fn
+	} else {
+		x.fn = fns[at-len(vs)]
+		x.kind = x.fn.result
+		if g.noCells {
+			return nil
+		}
+	}
+	for _, p := range x.fn.params {
+		x.args = append(x.args, g.argument(p.kind))
+	}
+	switch x.kind {
+	case none:
+		return one(call(x))
+	case tFloat:
+		if g.chance(2) {
+			return one(assign(of(g.local(tFloat)), g.pick("=", "+="), x))
+		}
+	}
+	return one(declaration(g.declare(g.fresh(x.kind)), x))
+}
+
+func (g *maker) argument(k kind) *expr {
+	if k == tFloat && g.chance(2) {
+		return g.reading()
+	}
+	if k == tStatPtr {
+		return g.variable(k)
+	}
+	return g.expr(k, 1)
+}
+
+func (g *maker) stmt() []*stmt {
+	if g.left--; g.left < 0 {
+		return nil
+	}
+	var weights []int
+	for _, s := range statements {
+		weights = append(weights, s.weight)
+	}
+	return statements[g.weighted(weights)].make(g)
+}
+
+// function makes the body of a closure or helper, a block that begins at here in scope.
+func (g *maker) function(fn *function, here, statements int) {
+	scope, outer, loops, noJumps := len(g.scope), g.here, g.loops, g.noJumps
+	g.here, g.loops, g.noJumps = here, nil, true
+	for _, v := range fn.params {
+		g.declare(v)
+	}
+	for range statements {
+		fn.body = append(fn.body, g.stmt()...)
+	}
+	if fn.result != none {
+		x := g.expr(fn.result, 2)
+		fn.body = append(fn.body, &stmt{form: sReturn, rhs: []*expr{x}, stays: true})
+	}
+	g.scope, g.here, g.loops, g.noJumps = g.scope[:scope], outer, loops, noJumps
+}
+
+// helper makes a function beside the kernel.
+func (g *maker) helper() {
+	g.count++
+	fn := &function{name: fmt.Sprintf("%sHelp%d", strings.ToLower(g.p.name), g.count), result: []kind{tFloat, tMat, none}[g.choose(3)]}
+	fn.params = []*variable{{name: "s", kind: tStatPtr}, {name: "x", kind: tMat}, {name: "v", kind: tFloat}}
+	scope := g.scope
+	g.scope = nil
+	g.left = 6
+	var local []*stmt // so that every kind that statements assign to is there
+	for _, d := range []struct {
+		name string
+		kind kind
+		x    *expr
+	}{{"n", tInt, literal(tInt, 1)}, {"text", tString, literal(tString, "h")}} {
+		v := &variable{name: d.name, kind: d.kind}
+		local = append(local, declaration(v, d.x))
+		local[len(local)-1].stays = true
+		g.declare(v)
+	}
+	list := &variable{name: "list", kind: tFloats}
+	one := &variable{name: "total", kind: tOne}
+	local = append(local, &stmt{form: sDeclare, vars: []*variable{list}, stays: true}, &stmt{form: sDeclare, vars: []*variable{one}, rhs: []*expr{apply(operationOf("$0.Sum()", tOne), of(fn.params[1]))}, stays: true})
+	g.declare(list)
+	g.declare(one)
+	n := g.choose(3)
+	if g.chance(4) {
+		n += 2
+	}
+	g.function(fn, 0, n)
+	fn.body = append(local, fn.body...)
+	g.scope = scope
+	g.p.helpers = append(g.p.helpers, fn)
+}
+
+// closure makes a function literal.
+func (g *maker) closure() *stmt {
+	fn := &function{result: []kind{none, none, tFloat}[g.choose(3)]}
+	g.count++
+	fn.params = []*variable{{name: fmt.Sprintf("a%d", g.count), kind: tFloat}}
+	was := g.left
+	g.left = 4
+	g.function(fn, len(g.scope), 1+g.choose(2))
+	g.left = was
+	v := &variable{name: fmt.Sprintf("call%d", g.count), fn: fn}
+	g.declare(v)
+	return &stmt{form: sFunc, vars: []*variable{v}, fn: fn}
+}
+
+// kernel makes the kernel itself.
+func (g *maker) kernel() {
+	p := g.p
+	for name, k := range map[string]kind{"s": tStatPtr, "rates": tFloats, "w": tMat, "xs": tMats, "flag": tBool, "count": tInt} {
+		p.params[name] = &variable{name: name, kind: k}
+	}
+	for _, name := range []string{"s", "rates", "w", "xs", "flag", "count"} {
+		g.declare(p.params[name])
+	}
+	w := of(p.params["w"])
+	if p.named {
+		for name, k := range map[string]kind{"r0": tMat, "r1": tFloat, "r2": tFloats} {
+			p.params[name] = &variable{name: name, kind: k}
+		}
+		// r0 is nil at first: nothing may compute with it.
+		g.declare(p.params["r1"])
+		g.declare(p.params["r2"])
+	}
+	add := func(s *stmt) {
+		s.stays = true
+		p.body = append(p.body, s)
+	}
+	local := func(name string, k kind, x *expr) *variable {
+		v := &variable{name: name, kind: k}
+		if x == nil {
+			add(&stmt{form: sDeclare, vars: []*variable{v}})
+		} else {
+			add(declaration(v, x))
+		}
+		return g.declare(v)
+	}
+	local("n", tInt, literal(tInt, 0))
+	total := local("total", tFloat, literal(tFloat, 0.0))
+	local("rate", tFloat, literal(tFloat, 0.5))
+	t := local("t", tMat, w)
+	loss := local("loss", tOne, apply(operationOf("$0.Sum()", tOne), w))
+	hist := local("hist", tFloats, nil)
+	local("seen", tMap, apply(operationOf("map[int]float64{$0: 1}", tMap), literal(tInt, 7)))
+	local("text", tString, literal(tString, ""))
+	if g.chance(2) {
+		local("pair", tPair, apply(operationOf("[2]float64{$0, $1}", tPair), literal(tFloat, 0.0), literal(tFloat, 1.0)))
+	}
+	if g.chance(2) {
+		local("st", tStat, apply(operationOf("stat{Total: $0, Count: $1}", tStat), literal(tFloat, 0.0), literal(tInt, 1)))
+	}
+	if g.chance(3) {
+		at := &expr{form: eAddress, kind: tFloatAt, args: []*expr{of(total)}}
+		local("at", tFloatAt, at)
+	}
+	for range g.choose(3) {
+		p.body = append(p.body, g.closure())
+	}
+	if g.chance(3) {
+		p.body = append(p.body, g.deferred())
+	}
+	g.left = 14 + g.choose(14)
+	for range 1 + g.choose(2) {
+		p.body = append(p.body, g.loop()...)
+		if g.chance(3) {
+			p.body = append(p.body, g.stmt()...)
+		}
+	}
+	add(&stmt{form: sPrint, text: outWriter, rhs: []*expr{literal(tString, "end"), of(total), of(t), of(loss), of(hist)}})
+	add(&stmt{form: sReturn, rhs: []*expr{of(t), of(total), of(hist)}})
+}
+
+// deferred makes a deferred function, which may recover.
+func (g *maker) deferred() *stmt {
+	s := &stmt{form: sDefer}
+	scope, here := len(g.scope), g.here
+	noJumps, left := g.noJumps, g.left
+	g.here, g.noCells, g.noJumps, g.left = scope, true, true, 4
+	if g.chance(2) {
+		s.body = append(s.body, &stmt{form: sRecover, body: []*stmt{{form: sPrint, text: outWriter, rhs: []*expr{literal(tString, "recovered"), g.expr(tFloat, 0)}}}, stays: true})
+	}
+	for range 1 + g.choose(2) {
+		s.body = append(s.body, g.stmt()...)
+	}
+	s.body = append(s.body, &stmt{form: sPrint, text: outWriter, rhs: []*expr{literal(tString, "deferred"), g.expr(tFloat, 0), g.expr(tFloats, 0)}})
+	g.scope, g.here, g.noCells, g.noJumps, g.left = g.scope[:scope], here, false, noJumps, left
+	return s
+}

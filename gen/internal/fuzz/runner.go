@@ -1,0 +1,263 @@
+package fuzz
+
+// runner is put beside the kernels when they have been rewritten: it runs them
+// and writes down what happens, as machine.run does.
+const runner = `package p
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	asyncrt "github.com/asyncgen/asyncgen/runtime"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+// Window is that of all rewritten kernels.
+var Window = 64
+
+// An Input is what a kernel is called with.
+type Input struct {
+	DType, Rows, Cols int
+	Recovers          bool
+	Seed              uint64
+	Mats, Bad         int
+	Flag              bool
+	N                 int
+	Lines             []string
+}
+
+type kernel = func(m *model, out, errs io.Writer, in *bufio.Reader, s *stat, rates []float64, w *tensor.Tensor, xs []*tensor.Tensor, flag bool, count int) (*tensor.Tensor, float64, []float64)
+
+type journal struct {
+	strings.Builder
+	written int
+}
+
+type writer struct {
+	j    *journal
+	name string
+}
+
+func (w writer) Write(b []byte) (int, error) {
+	w.j.written += len(b)
+	fmt.Fprintf(w.j, "%s %q\n", w.name, b)
+	return len(b), nil
+}
+
+type peer struct {
+	j     *journal
+	lines []string
+}
+
+func (p *peer) Read(b []byte) (int, error) {
+	fmt.Fprintf(p.j, "asked after %d\n", p.j.written)
+	if len(p.lines) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b, p.lines[0]+"\n")
+	p.lines = p.lines[1:]
+	return n, nil
+}
+
+type deal struct{ state uint64 }
+
+func (d *deal) number() float64 {
+	d.state += 0x9E3779B97F4A7C15
+	z := d.state
+	z = (z ^ z>>30) * 0xBF58476D1CE4E5B9
+	z = (z ^ z>>27) * 0x94D049BB133111EB
+	return float64(int64((z^z>>31)%17)-8) / 4
+}
+
+func (d *deal) matrix(in Input) *tensor.Tensor {
+	xs := make([]float64, in.Rows*in.Cols)
+	for i := range xs {
+		xs[i] = d.number()
+	}
+	x := tensor.From(xs, in.Rows, in.Cols)
+	if in.DType == 0 {
+		x = x.As(tensor.Float32)
+	}
+	return x
+}
+
+// Run calls a kernel and returns what happened, and how often it waited.
+func Run(name string, isRewritten bool, in Input) (text string, waits int64) {
+	j := &journal{}
+	d := &deal{in.Seed}
+	tensor.Seed(7)
+	s := &stat{Total: 0.5, Hist: []float64{1, 2}}
+	m := &model{G: tensor.NewGenerator(in.Seed), S: s}
+	m.P = tensor.NewParam(d.matrix(in))
+	m.B = tensor.NewBuffer(d.matrix(in))
+	w := d.matrix(in)
+	var xs []*tensor.Tensor
+	for i := range in.Mats {
+		x := d.matrix(in)
+		if i == in.Bad {
+			zeros := x.MulScalar(0).As(tensor.Int64)
+			x = zeros.Div(zeros).As(x.DType())
+		}
+		xs = append(xs, x)
+	}
+	rates := []float64{d.number(), d.number(), d.number()}
+	_ = asyncrt.WaitAll()
+	before := asyncrt.Stats().Waits
+	failure := ""
+	var r0 *tensor.Tensor
+	var r1 float64
+	var r2 []float64
+	func() {
+		defer func() {
+			if p := recover(); p != nil {
+				failure = panicText(p)
+			}
+		}()
+		k := originals[name]
+		if isRewritten {
+			k = rewritten[name]
+		}
+		r0, r1, r2 = k(m, writer{j, "out"}, writer{j, "errs"}, bufio.NewReader(&peer{j, in.Lines}), s, rates, w, xs, in.Flag, in.N)
+	}()
+	waits = asyncrt.Stats().Waits - before
+	fmt.Fprintf(j, "panic %q\n", failure)
+	if failure == "" {
+		dump(j, r0, r1, r2)
+		if !hasRecovered(j.String()) {
+			dump(j, m.P.Value(), m.B.Value())
+			fmt.Fprintf(j, "%d %d\n", m.G.Value().Int64s()[1], tensor.DefaultGenerator().Value().Int64s()[1])
+		}
+	}
+	dump(j, *s, rates)
+	_ = asyncrt.WaitAll()
+	return j.String(), waits
+}
+
+// hasRecovered reports whether the kernel said that it recovered from a panic.
+func hasRecovered(text string) bool { return strings.Contains(text, "\"recovered ") }
+
+// panicText is the type of a panic and its root cause; of a mistake, the operation.
+func panicText(p any) string {
+	err, ok := p.(error)
+	if !ok {
+		return fmt.Sprintf("%T: %v", p, p)
+	}
+	var mistake *tensor.Mistake
+	if errors.As(err, &mistake) {
+		return fmt.Sprintf("%T: %s", err, mistake.Op)
+	}
+	root := err
+	for errors.Unwrap(root) != nil {
+		root = errors.Unwrap(root)
+	}
+	return fmt.Sprintf("%T: %T: %v", err, root, root)
+}
+
+func dump(j *journal, xs ...any) {
+	for _, x := range xs {
+		fmt.Fprintln(j, bitsOf(x))
+	}
+}
+
+func bitsOf(x any) string {
+	switch x := x.(type) {
+	case float64:
+		if math.IsNaN(x) {
+			return "NaN"
+		}
+		return fmt.Sprintf("%x", math.Float64bits(x))
+	case []float64:
+		if x == nil {
+			return "nil"
+		}
+		words := []string{}
+		for _, y := range x {
+			words = append(words, bitsOf(y))
+		}
+		return strings.Join(words, " ") + "."
+	case stat:
+		return fmt.Sprint(bitsOf(x.Total), x.Count, bitsOf(x.Hist), bitsOf(x.Best))
+	case *tensor.Tensor:
+		if x == nil {
+			return "nil"
+		}
+		if err := x.Wait(); err != nil {
+			return "failed"
+		}
+		return fmt.Sprint([]int(x.Shape()), bitsOf(x.As(tensor.Float64).Float64s()))
+	}
+	return fmt.Sprint(x)
+}
+`
+
+// mainFile runs what it is told on standard input, and answers on standard output.
+const mainFile = `package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+
+	all "example.com/fuzz/all"
+	alone "example.com/fuzz/alone"
+)
+
+type job struct {
+	Name   string
+	Inputs []all.Input
+}
+
+type answer struct {
+	Name    string
+	Input   int
+	Variant string
+	Text    string
+	Waits   int64
+}
+
+var variants = []struct {
+	name              string
+	alone, isOriginal bool
+	window            int
+}{
+	{"as written", false, true, 0},
+	{"window 1", false, false, 1},
+	{"window 2", false, false, 2},
+	{"window 64", false, false, 64},
+	{"one rewrite alone", true, false, 2},
+}
+
+func main() {
+	var jobs []job
+	if err := json.NewDecoder(os.Stdin).Decode(&jobs); err != nil {
+		panic(err)
+	}
+	w := bufio.NewWriter(os.Stdout)
+	e := json.NewEncoder(w)
+	for _, j := range jobs {
+		for i, in := range j.Inputs {
+			for _, v := range variants {
+				if err := e.Encode(answer{Name: j.Name, Input: i, Variant: v.name}); err != nil { // so that it is known what hangs
+					panic(err)
+				}
+				w.Flush()
+				a := answer{Name: j.Name, Input: i, Variant: v.name}
+				all.Window, alone.Window = v.window, v.window
+				if v.alone {
+					a.Text, a.Waits = alone.Run(j.Name, true, alone.Input(in))
+				} else {
+					a.Text, a.Waits = all.Run(j.Name, !v.isOriginal, in)
+				}
+				if err := e.Encode(a); err != nil {
+					panic(err)
+				}
+			}
+		}
+	}
+	w.Flush()
+}
+`
