@@ -465,8 +465,8 @@ func (m *machine) assign(s *stmt, e *env) {
 		dict := m.eval(s.lhs[0].args[0], e).(map[int]float64)
 		key := m.eval(s.lhs[0].args[1], e).(int)
 		x := m.eval(s.rhs[0], e).(float64)
-		if s.op == "+=" {
-			x = dict[key] + x
+		if s.op != "=" {
+			x = changed(s.op, dict[key], x)
 		}
 		if dict == nil {
 			panic(raised{"runtime.plainError: assignment to entry in nil map"})
@@ -488,8 +488,7 @@ func (m *machine) assign(s *stmt, e *env) {
 		}
 		switch y := x.(type) {
 		case float64:
-			old := at.Float()
-			at.SetFloat(map[string]float64{"+=": old + y, "-=": old - y, "*=": old * y}[s.op])
+			at.SetFloat(changed(s.op, at.Float(), y))
 		case int:
 			at.SetInt(at.Int() + int64(y))
 		case string:
@@ -499,6 +498,17 @@ func (m *machine) assign(s *stmt, e *env) {
 			at.SetString(at.String() + y)
 		}
 	}
+}
+
+// changed is what x becomes by x op y.
+func changed(op string, x, y float64) float64 {
+	switch op {
+	case "+=":
+		return x + y
+	case "-=":
+		return x - y
+	}
+	return x * y
 }
 
 // place is where an expression on the left side denotes.

@@ -531,6 +531,10 @@ func init() { // not an initialiser: they contain blocks
 		{1, func(g *maker) []*stmt {
 			return one(&stmt{form: sIf, rhs: []*expr{g.rare()}, body: []*stmt{assign(of(g.local(tMat)), "=", apply(opMistake, g.expr(tMat, 1)))}})
 		}},
+		{1, func(g *maker) []*stmt { // what comes first may fail first
+			mistake := apply(operationOf("$0.At(0, {c}-1)", tFloat), apply(opMistake, g.expr(tMat, 1)))
+			return one(&stmt{form: sIf, rhs: []*expr{g.rare()}, body: []*stmt{{form: sPrint, text: outWriter, rhs: []*expr{g.reading(), mistake}}}})
+		}},
 		{1, func(g *maker) []*stmt { // an index out of range, perhaps
 			x := g.variable(tFloats)
 			if x == nil {
@@ -553,8 +557,11 @@ func init() { // not an initialiser: they contain blocks
 
 // rare is a condition that holds in few iterations.
 func (g *maker) rare() *expr {
-	if g.chance(2) {
+	switch g.choose(3) {
+	case 0:
 		return apply(operationOf("math.IsNaN($0)", tBool), g.reading())
+	case 1: // known without waiting
+		return apply(opAnd, g.expr(tBool, 0), apply(operationOf("$0 > 2", tBool), g.index(4)))
 	}
 	return apply(opAnd, g.expr(tBool, 1), apply(operationOf("$0 > $1", tBool), g.number(), literal(tFloat, 4.0)))
 }
@@ -794,7 +801,7 @@ func (g *maker) function(fn *function, here, statements int) {
 // helper makes a function beside the kernel.
 func (g *maker) helper() {
 	g.count++
-	fn := &function{name: fmt.Sprintf("%sHelp%d", strings.ToLower(g.p.name), g.count), result: []kind{tFloat, tMat, none}[g.choose(3)]}
+	fn := &function{name: fmt.Sprintf("Help%d", g.count), result: []kind{tFloat, tMat, none}[g.choose(3)]}
 	fn.params = []*variable{{name: "s", kind: tStatPtr}, {name: "x", kind: tMat}, {name: "v", kind: tFloat}}
 	scope := g.scope
 	g.scope = nil

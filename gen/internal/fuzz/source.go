@@ -82,16 +82,17 @@ func each(n int) iter.Seq[int] {
 
 // A printer writes one program as Go source.
 type printer struct {
-	p    *program
-	b    strings.Builder
-	deep int
-	used map[*variable]bool
-	jump map[string]bool // labels that are used
+	p      *program
+	b      strings.Builder
+	deep   int
+	used   map[*variable]bool
+	called map[string]bool // helpers
+	jump   map[string]bool // labels
 }
 
 // source is p as a user would have written it; options follow the directive.
 func (p *program) source(options string) string {
-	w := &printer{p: p, used: make(map[*variable]bool), jump: make(map[string]bool)}
+	w := &printer{p: p, used: make(map[*variable]bool), called: make(map[string]bool), jump: make(map[string]bool)}
 	for _, list := range p.lists() {
 		for _, s := range *list {
 			for _, x := range s.exprs() {
@@ -103,7 +104,10 @@ func (p *program) source(options string) string {
 		}
 	}
 	for _, h := range p.helpers {
-		w.line("func %s(out, errs io.Writer, m *model%s) %s {", h.name, w.params(h.params), kinds[h.result].source)
+		if !w.called[h.name] {
+			continue
+		}
+		w.line("func %s(out, errs io.Writer, m *model%s) %s {", w.helper(h), w.params(h.params), kinds[h.result].source)
 		w.block(h.body)
 		w.line("}\n")
 	}
@@ -144,9 +148,14 @@ func (s *stmt) exprs() []*expr {
 	return xs
 }
 
+// helper is the name of a helper, which no other program of the package has.
+func (w *printer) helper(fn *function) string { return strings.ToLower(w.p.name) + fn.name }
+
 func (w *printer) use(x *expr) {
 	if x.v != nil {
 		w.used[x.v] = true
+	} else if x.fn != nil {
+		w.called[x.fn.name] = true
 	}
 	for _, a := range x.args {
 		w.use(a)
@@ -342,7 +351,7 @@ func (w *printer) expr(x *expr, operand bool) string {
 		if x.v != nil {
 			return x.v.name + "(" + w.list(x.args) + ")"
 		}
-		return x.fn.name + "(out, errs, m, " + w.list(x.args) + ")"
+		return w.helper(x.fn) + "(out, errs, m, " + w.list(x.args) + ")"
 	}
 	text := w.p.fill(x.op.source)
 	var b strings.Builder
