@@ -12,7 +12,7 @@ import (
 
 var (
 	seedFlag     = flag.Uint64("seed", 1, "of the first program; 0 takes the time")
-	programsFlag = flag.Int("programs", 60, "how many programs TestPrograms tries")
+	programsFlag = flag.Int("programs", 40, "how many programs TestPrograms tries")
 	longFlag     = flag.Int("pairs", 0, "how many pairs of an original and a rewritten kernel TestLong tries")
 	shrinkFlag   = flag.Bool("shrink", false, "leave out what is not needed of programs that differ")
 )
@@ -100,7 +100,7 @@ func accept(t *testing.T, r *Report) {
 	if r.Panics*4 > r.Inputs*3 || r.Panics*50 < r.Inputs {
 		t.Errorf("%d of %d inputs end in a panic", r.Panics, r.Inputs)
 	}
-	if r.Waits[1] > r.Waits[0] {
+	if r.Waits[1] > r.Waits[0] { // in the sum: one loop alone may have a wait at its end that it had not
 		t.Errorf("the rewritten programs wait %d times, as written %d times", r.Waits[1], r.Waits[0])
 	}
 }
