@@ -17,6 +17,7 @@ type maker struct {
 	depth     int         // of blocks
 	count     int         // of names
 	left      int         // statements that may still be made
+	off       []bool      // statements that this program has none of, so that others come together more often
 	inSwitch  bool        // a break would leave a switch
 	noCells   bool        // where cells may not be looked at
 	noJumps   bool        // in a closure or a helper
@@ -65,6 +66,10 @@ func (p *program) ends() bool {
 func makeProgram(choose func(int) int, seed uint64, name string) *program {
 	p := &program{seed: seed, name: name, params: make(map[string]*variable)}
 	g := &maker{choose: choose, p: p, protected: make(map[*variable]bool)}
+	g.off = make([]bool, len(statements))
+	for i := range g.off {
+		g.off[i] = i > 0 && g.chance(3)
+	}
 	p.dtype = dtype(choose(2))
 	shape := [][2]int{{2, 2}, {2, 3}, {3, 1}, {1, 4}, {3, 3}}[choose(5)]
 	p.rows, p.cols = shape[0], shape[1]
@@ -774,9 +779,11 @@ func (g *maker) stmt() []*stmt {
 	if g.left--; g.left < 0 {
 		return nil
 	}
-	var weights []int
-	for _, s := range statements {
-		weights = append(weights, s.weight)
+	weights := make([]int, len(statements))
+	for i, s := range statements {
+		if !g.off[i] {
+			weights[i] = s.weight
+		}
 	}
 	return statements[g.weighted(weights)].make(g)
 }
