@@ -30,13 +30,14 @@ const (
 // A modelVar is a variable as the model sees it. Variables that a program has overwritten are left alone: what
 // it goes back to when it has guessed wrong needs them.
 type modelVar struct {
-	dev   int       // where it lives
-	vals  []float64 // undefined while cause != nil
-	cause *origin   // of the failure that spoiled it, or nil
-	made  *modelScope
-	by    *modelScope // of the operation that wrote it last
-	lacks bool        // its memory could not be had
-	tiny  bool        // its memory is part of it, and never given back
+	dev    int       // where it lives
+	vals   []float64 // undefined while cause != nil
+	cause  *origin   // of the failure that spoiled it, or nil
+	made   *modelScope
+	by     *modelScope // of the operation that wrote it last
+	lacks  bool        // its memory could not be had
+	shared bool        // several variables are this one
+	tiny   bool        // its memory is part of it, and never given back
 	chance
 }
 

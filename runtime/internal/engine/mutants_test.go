@@ -202,6 +202,12 @@ var mutants = []mutant{
 		"if b.freed.CompareAndSwap(false, true) {", "if b.freed.CompareAndSwap(false, true) || b.buf.Bytes > 0 {"},
 	{"memory is never released", "memory.go",
 		"runtime.AddCleanup(buf, (*block).free, s.block)", "runtime.AddCleanup(buf, func(*block) {}, s.block)"},
+	{"memory is given back while there is a holder", "hold.go",
+		"s.more.Add(-1) < 0", "s.more.Add(-1) <= 0"},
+	{"what a discarded guess has let go is gone", "hold.go",
+		"case undecided:\n\t\tg.letGoes = append(g.letGoes, s)", "case undecided:\n\t\treturn false"},
+	{"what was there before a guess is taken for new", "hold.go",
+		"s.last.Load() > g.began[i]", "s.last.Load() >= g.began[i]"},
 
 	// Modes.
 	{"naive: a failure does not spoil what depends on it", "naive.go",

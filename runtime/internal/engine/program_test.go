@@ -25,7 +25,9 @@ type program struct {
 	ops       int // so many so far
 	vars      []*Storage
 	model     []*modelVar
-	own       int // so many of vars are its own; all programs read the others
+	own       int   // so many of vars are its own; all programs read the others
+	largest   int64 // bytes that an operation writes, at most
+	borrowed  bool  // the variables are others\' as well, who have not let go
 	roots     []*origin
 	held      []*[]*origin  // the failures of the guesses that the program is in, the innermost last
 	saved     [][]*modelVar // what it may go back to
@@ -198,8 +200,9 @@ func (p *program) endScope() {
 }
 
 func (p *program) newVar(i int) {
-	if p.vars[i] != nil && p.model[i].cause != released && p.rng.IntN(2) == 0 {
+	if p.vars[i] != nil && p.model[i].cause != released && !p.model[i].shared && p.rng.IntN(2) == 0 {
 		p.e.Release(p.vars[i]) // nobody will know it any more
+		p.vars[i] = nil
 	}
 	dev := p.rng.IntN(len(p.w.devs))
 	if p.rng.IntN(2) == 0 {
@@ -207,10 +210,12 @@ func (p *program) newVar(i int) {
 	}
 	scope := p.someScope()
 	n := 1 + p.rng.IntN(4)
+	if p.rng.IntN(16) == 0 {
+		n = worthReleasing / 8
+	}
 	if p.rng.IntN(3) == 0 { // undefined until it is written; the model writes it at once
-		var bytes int64
-		p.model[i], bytes = p.fresh(dev, n, scope)
-		p.vars[i] = p.e.NewStorage(scope.on[dev], bytes)
+		m, bytes := p.fresh(dev, n, scope)
+		p.replace(i, p.e.NewStorage(scope.on[dev], bytes), m)
 		p.enqueue(kFill, i, -1, nil)
 		return
 	}
@@ -225,7 +230,26 @@ func (p *program) newVar(i int) {
 	for k := range m.vals {
 		m.vals[k] = float64(p.rng.IntN(100) - 50)
 	}
-	p.vars[i], p.model[i] = p.from(scope.on[dev], m.vals...), m
+	p.replace(i, p.from(scope.on[dev], m.vals...), m)
+}
+
+// replace makes s variable i. It often says that what that was is not needed any more; else the collector has to find out.
+func (p *program) replace(i int, s *Storage, m *modelVar) {
+	if old := p.vars[i]; old != nil && p.model[i].cause != released && !p.borrowed && p.rng.IntN(2) == 0 {
+		old.LetGo()
+	}
+	p.vars[i], p.model[i] = s, m
+}
+
+// share makes variable j the same as variable i: nothing may write them from now on.
+func (p *program) share(i, j int) {
+	if p.model[i].cause == released || i == j {
+		return
+	}
+	p.vars[i].Hold()
+	p.model[i].shared = true
+	p.replace(j, p.vars[i], p.model[i])
+	p.log = append(p.log, fmt.Sprintf("%d is %d", j, i))
 }
 
 // fresh is a variable that has to be written, and how many bytes it takes: sometimes more than there are.
@@ -285,6 +309,11 @@ func (p *program) enqueue(kind, out, out2 int, in []int) {
 		op.Cmd.Imm[1] |= forbidden
 	}
 	p.site(&op, o)
+	all := 0
+	for _, w := range writes {
+		all += len(w.vals)
+	}
+	p.writes(all)
 	if cause == nil {
 		for _, w := range append(writes, inputs...) {
 			o.lacked = o.lacked || w.lacks
@@ -304,6 +333,9 @@ func (p *program) enqueue(kind, out, out2 int, in []int) {
 	}
 	p.log = append(p.log, fmt.Sprintf("#%d kind %d out %d,%d in %v scope %b: %v", number, kind, out, out2, in, o.scope.contexts, cause))
 }
+
+// writes notes that an operation writes n elements.
+func (p *program) writes(n int) { p.largest = max(p.largest, int64(n)*8) }
 
 // site enqueues op on one of two lines, and notes which in o.
 func (p *program) site(op *Op, o *origin) {
@@ -346,7 +378,7 @@ func (p *program) step() error {
 		return p.stepAhead()
 	}
 	i := p.rng.IntN(p.own)
-	if p.model[i].cause == released { // nothing may write it
+	if p.model[i].cause == released || p.model[i].shared { // nothing may write it
 		p.newVar(i)
 		return nil
 	}
@@ -355,8 +387,10 @@ func (p *program) step() error {
 		p.operate(i)
 	case r < 740:
 		p.copyTo(i)
-	case r < 780:
+	case r < 770:
 		p.newVar(i)
+	case r < 780:
+		p.share(i, p.rng.IntN(p.own))
 	case r < 800:
 		p.e.Release(p.vars[i])
 		if m := *p.model[i]; !m.tiny {
@@ -389,7 +423,7 @@ func (p *program) operate(i int) {
 	case kInPlace:
 		p.enqueue(kind, i, -1, []int{i, a})
 	case kTwo:
-		if a < p.own && p.model[a].cause != released { // also the same twice: the second result is the one that stays
+		if a < p.own && p.model[a].cause != released && !p.model[a].shared { // also the same twice: the second result is the one that stays
 			p.enqueue(kind, i, a, []int{b})
 		}
 	case kSum:
@@ -423,8 +457,12 @@ func (p *program) anytime() error {
 func (p *program) stepAhead() error {
 	i := p.rng.IntN(len(p.vars))
 	switch r := p.rng.IntN(20); {
-	case r < 11:
+	case r < 10:
 		p.operateAhead(i, p.rng.IntN(p.own))
+	case r < 11:
+		if i < p.own {
+			p.share(i, p.rng.IntN(p.own))
+		}
 	case r < 15:
 		p.copyTo(p.rng.IntN(p.own))
 	case r < 17:
@@ -456,10 +494,14 @@ func (p *program) operateAhead(i, j int) {
 		m, bytes = p.fresh(m.dev, len(m.vals), scope)
 		p.vars, p.model = append(p.vars, p.e.NewStorage(scope.on[m.dev], bytes)), append(p.model, m)
 		p.enqueue(kMix, n+1, -1, []int{n, other})
-		p.e.Release(p.vars[n])
+		if p.rng.IntN(2) == 0 {
+			p.e.Release(p.vars[n])
+		} else {
+			p.vars[n].LetGo()
+		}
 	}
 	last := len(p.vars) - 1
-	p.vars[j], p.model[j] = p.vars[last], p.model[last]
+	p.replace(j, p.vars[last], p.model[last])
 	clear(p.vars[n:])
 	p.vars, p.model = p.vars[:n], p.model[:n]
 }
@@ -490,7 +532,8 @@ func (p *program) speculate() error {
 			p.keep(points[wanted].g, &points[wanted].fails)
 			wanted++
 		}
-		if p.rng.IntN(8) == 0 { // something that is wanted anyway
+		if wanted == 0 && p.rng.IntN(8) == 0 { // something that is wanted anyway
+			p.borrowed = true
 			vars, model := p.vars, p.model
 			p.vars, p.model = slices.Clone(points[0].vars), slices.Clone(points[0].model)
 			p.held[len(p.held)-1] = p.outerFailures()
@@ -498,6 +541,7 @@ func (p *program) speculate() error {
 			p.operateSomewhere()
 			sp.Resume()
 			p.vars, p.model = vars, model
+			p.borrowed = false
 		}
 	}
 	end := wanted + p.rng.IntN(len(points)+1-wanted)
@@ -562,8 +606,9 @@ func (p *program) copyTo(i int) {
 	n := 1 + p.rng.IntN(len(m.vals)-off)
 	m.vals = slices.Clone(m.vals[off : off+n])
 	m.tiny = onHost(m.dev) && n <= 2
-	p.vars[i] = p.e.Copy(p.vars[j], off, n, device.Float64, m.made.on[m.dev])
-	p.model[i] = &m
+	m.shared = false
+	p.writes(n)
+	p.replace(i, p.e.Copy(p.vars[j], off, n, device.Float64, m.made.on[m.dev]), &m)
 	p.log = append(p.log, fmt.Sprintf("copy %d from %d to device %d in scope %b: %v", i, j, m.dev, m.made.contexts, m.cause))
 }
 
@@ -940,6 +985,7 @@ func (p *program) good(dev int) *Storage {
 
 // from makes a storage with the given contents.
 func (p *program) from(d device.Device, v ...float64) *Storage {
+	p.writes(len(v))
 	b := device.HostBuffer(int64(len(v)) * 8)
 	copy(device.Slice[float64](b, 0, len(v)), v)
 	return p.e.FromHost(d, b)

@@ -86,7 +86,7 @@ func runProgram(w *world, seed uint64) (err error) {
 			common.newVar(i)
 		}
 		for range rng.IntN(10) {
-			if i := rng.IntN(common.own); common.model[i].cause != released {
+			if i := rng.IntN(common.own); common.model[i].cause != released && !common.model[i].shared {
 				common.operate(i)
 			}
 		}
@@ -126,8 +126,9 @@ func runProgram(w *world, seed uint64) (err error) {
 	}
 	closing := e.Close()
 	var want []*origin
-	limit := int64(0)
+	limit, largest := int64(0), int64(0)
 	for _, p := range append(all, common) {
+		largest = max(largest, p.largest)
 		want = append(want, p.roots...)
 		limit = max(limit, p.limit)
 		if err := p.afterClose(); err != nil {
@@ -154,7 +155,7 @@ func runProgram(w *world, seed uint64) (err error) {
 	if s.InFlightBytes != 0 || s.Executed+s.Skipped != s.Enqueued {
 		return fmt.Errorf("%+v: left over: %+v", o, s)
 	}
-	if limit > 0 && o.Mode != Naive && s.PeakBytes > max(limit, 8*8) {
+	if limit > 0 && o.Mode != Naive && s.PeakBytes > max(limit, largest) {
 		return fmt.Errorf("%+v: peak %d over the bound %d", o, s.PeakBytes, limit)
 	}
 	if o.Mode == Naive && s.Waits+s.Stalls+s.Helped != 0 {
@@ -338,7 +339,7 @@ func (f *fleet) round(first, n uint64) (seed uint64, err error) {
 // left returns what programs have left behind.
 func (f *fleet) left() error {
 	inUse, goroutines := 0, 0
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); runtime.Gosched() {
+	for deadline := time.Now().Add(*hang); time.Now().Before(deadline); runtime.Gosched() {
 		device.Collect()
 		inUse, goroutines = 0, runtime.NumGoroutine()
 		for _, w := range f.worlds {
