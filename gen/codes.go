@@ -343,9 +343,23 @@ func F(w *tensor.Tensor, xs []*tensor.Tensor) *tensor.Tensor {
 		`
 What a function of another module, a function value or a method of an interface
 does is not known; it may need everything before it to have happened. Say what
-it does where it is declared: //asyncgen:pure if nothing, or //asyncgen:effects
-with output (it writes to the outside), input (it may wait for the outside) or
-device (it enqueues work). The directive is a promise: it is not checked.`,
+it does where it is declared: //asyncgen:pure if it only computes, of its
+arguments and what they lead to, or //asyncgen:effects with output (it writes to
+the outside), input (it may wait for the outside), device (it enqueues work),
+stamps (output with the time of the call), builds (adds to a text that a later
+call puts out), formats (calls the methods of its arguments that make text of
+them) or changes (changes what its arguments or its receiver lead to). For code
+of other people the file asyncgen.json, beside go.mod, says the same:
+
+	{
+		"effects": {
+			"github.com/acme/metrics.Observe": "output",
+			"(*github.com/acme/metrics.Gauge).*": "output"
+		}
+	}
+
+Either is a promise: it is not checked. The standard library, and some modules
+that many use, are known.`,
 		`
 func F(note func(float64), xs []*tensor.Tensor) {
 	for _, x := range xs {

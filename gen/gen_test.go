@@ -248,7 +248,7 @@ func TestBadInput(t *testing.T) {
 		"bad window":          {"package p\n\n//asyncgen:kernel window=0\nfunc F() {}\n", "window=0: want a number of at least 1"},
 		"bad name":            {"package p\n\n//asyncgen:kernel name=a-b\nfunc F() {}\n", "name=a-b: not an identifier"},
 		"bad rewrite":         {"package p\n\n//asyncgen:kernel off=R99\nfunc F() {}\n", "off=R99: there is no such rewrite"},
-		"bad effect":          {"package p\n\n//asyncgen:effects outptu\nfunc F() {}\n", "not \"outptu\": did you mean output?"},
+		"bad effect":          {"package p\n\n//asyncgen:effects outptu\nfunc F() {}\n", "knows output, input, device, stamps, builds, formats, changes, none, not \"outptu\": did you mean output?"},
 		"no effect":           {"package p\n\n//asyncgen:effects\nfunc F() {}\n", "says nothing"},
 		"misplaced effect":    {"package p\n\n//asyncgen:pure\nvar x int\n", "belongs in the comment of a function"},
 		"no body":             {"package p\n\n//asyncgen:kernel\nfunc F()\n", "F has no body to rewrite"},

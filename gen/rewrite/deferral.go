@@ -464,8 +464,10 @@ func (a *attempt) before(u *plan.Unit, r *plan.Read) (found *plan.Cause) {
 			}
 		}
 		if call.End() <= r.Operand.Pos() {
-			if e := a.f.Effects(call); len(e.Writes) > 0 {
-				found = &plan.Cause{Pos: call.Pos(), Text: "a call with effects comes first in the statement"}
+			for l, c := range a.f.Effects(call).Writes {
+				if l.Kind != plan.Drafts && (found == nil || c.Text < found.Text) {
+					found = &plan.Cause{Pos: call.Pos(), Text: "first " + c.Text}
+				}
 			}
 		}
 		return true

@@ -25,16 +25,6 @@ type Kernel struct {
 // its directive says otherwise.
 const DefaultWindow = 64
 
-// Effects is what the directives //asyncgen:pure and //asyncgen:effects say
-// about a function, a method of an interface or a field of function type.
-// The zero Effects are those of a pure function: its results depend on its
-// arguments alone.
-type Effects struct {
-	Output bool // writes to the outside: a file, a stream, a display
-	Input  bool // may wait for the outside
-	Device bool // enqueues device work, reads and changes cells
-}
-
 // rules are the names that off= accepts.
 var rules = []string{"R1", "R2", "R3", "R4", "R5"}
 
@@ -50,7 +40,7 @@ var known = []string{"kernel", "pure", "effects", "ignore", "api"}
 
 // spaced finds comments that would be directives without the space after the slashes, and
 // not sentences that begin with the name of one.
-var spaced = regexp.MustCompile(`^//[ \t]+asyncgen:(kernel(?:[ \t]+(?:strict|\w+=\S*))*|pure|effects(?:[ \t]+(?:output|input|device|none))+)[ \t]*$`)
+var spaced = regexp.MustCompile(`^//[ \t]+asyncgen:(kernel(?:[ \t]+(?:strict|\w+=\S*))*|pure|effects(?:[ \t]+(?:output|input|device|stamps|builds|formats|changes|none))+)[ \t]*$`)
 
 // directives collects what the //asyncgen: comments of a file say.
 type directives struct {
@@ -197,26 +187,13 @@ func (d *directives) kernel(dir placed) *Kernel {
 	return k
 }
 
-func (d *directives) parseEffects(dir placed) (e Effects) {
+func (d *directives) parseEffects(dir placed) Effects {
 	if dir.Name == "pure" {
-		return e
+		return Effects{}
 	}
-	words := strings.Fields(dir.Args)
-	if len(words) == 0 {
-		d.errorf(dir.Slash, "//asyncgen:effects says nothing: name output, input, device or none")
-	}
-	for _, word := range words {
-		switch word {
-		case "none":
-		case "output":
-			e.Output = true
-		case "input":
-			e.Input = true
-		case "device":
-			e.Device = true
-		default:
-			d.errorf(dir.Slash, "//asyncgen:effects knows output, input, device and none, not %q%s", word, didYouMean(word, []string{"output", "input", "device", "none"}))
-		}
+	e, err := parseEffects(dir.Args)
+	if err != nil {
+		d.errorf(dir.Slash, "//asyncgen:effects %v", err)
 	}
 	return e
 }

@@ -52,6 +52,8 @@ type Program struct {
 	packages map[string]*Package // all that have syntax, by import path
 	bodies   map[*types.Func]*Body
 	effects  map[types.Object]Effects
+	config   table           // of the files called ConfigName
+	shipped  table           // of modules.json
 	mentions map[string]bool // what Calls has found
 }
 
@@ -130,8 +132,8 @@ func (p *Program) Calls(name string) bool {
 	return found
 }
 
-// Effects returns what a directive says about a function, a method of an
-// interface or a field.
+// Effects returns what is said about a function, a method of an interface or a
+// field: by a directive, by the file [ConfigName], or by what comes with the generator.
 func (p *Program) Effects(obj types.Object) (Effects, bool) {
 	switch o := obj.(type) {
 	case *types.Func:
@@ -139,8 +141,17 @@ func (p *Program) Effects(obj types.Object) (Effects, bool) {
 	case *types.Var:
 		obj = o.Origin()
 	}
-	e, ok := p.effects[obj]
-	return e, ok
+	if e, ok := p.effects[obj]; ok {
+		return e, true
+	}
+	fn, ok := obj.(*types.Func)
+	if !ok || fn.Pkg() == nil {
+		return Effects{}, false
+	}
+	if e, ok := p.config.lookup(fn.FullName()); ok {
+		return e, true
+	}
+	return p.shipped.lookup(fn.FullName())
 }
 
 const (
@@ -212,7 +223,8 @@ func folders(patterns []string) []string {
 }
 
 // choose picks from the graph of imports the packages to load with syntax:
-// those of the module that the patterns named, without the library itself.
+// those of the modules that the patterns named, and of others in the same
+// workspace, without the library itself.
 func choose(c Config, found []*packages.Package) (roots map[string]bool, all map[string]*packages.Package, err error) {
 	var errs []error
 	modules := make(map[string]bool)
@@ -238,11 +250,11 @@ func choose(c Config, found []*packages.Package) (roots map[string]bool, all map
 	}
 	library := tensorapi.Ours()
 	packages.Visit(found, nil, func(p *packages.Package) {
-		if p.Module == nil || !modules[p.Module.Path] || library.Owns(p.PkgPath) || len(p.GoFiles) == 0 {
+		if p.Module == nil || !modules[p.Module.Path] && !p.Module.Main || library.Owns(p.PkgPath) || len(p.GoFiles) == 0 {
 			return
 		}
 		all[p.PkgPath] = p
-		if c.Deps {
+		if c.Deps && modules[p.Module.Path] {
 			roots[p.PkgPath] = true
 		}
 	})
@@ -294,6 +306,9 @@ func assemble(pc *packages.Config, loaded []*packages.Package, roots map[string]
 		if roots[p.PkgPath] {
 			prog.Roots = append(prog.Roots, pkg)
 		}
+	}
+	if err := prog.configure(); err != nil {
+		errs = append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err

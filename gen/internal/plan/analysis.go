@@ -62,11 +62,22 @@ func (a *Analysis) summarise(fn *types.Func) *Effects {
 	})
 }
 
-// declared returns the effects that a directive names.
+// declared returns the effects that somebody has declared, apart from those on
+// and through the arguments of a call: see [walker.declaredCall].
 func declared(d load.Effects, pos token.Pos) *Effects {
 	e := &Effects{}
 	if d.Output {
-		e.write(Loc{Kind: World}, Cause{Pos: pos, Text: "writes to the outside"})
+		c := Cause{Pos: pos, Text: "writes to the outside"}
+		e.read(Loc{Kind: World}, c)
+		e.write(Loc{Kind: World}, c)
+	}
+	if d.Builds {
+		c := Cause{Pos: pos, Text: "adds to a text in the making"}
+		e.read(Loc{Kind: Drafts}, c)
+		e.write(Loc{Kind: Drafts}, c)
+	}
+	if d.Stamps {
+		note(&e.Stamps, Cause{Pos: pos, Text: "writes the time of the call"})
 	}
 	if d.Input {
 		note(&e.Barrier, Cause{pos, "may wait for the outside", Blocks})

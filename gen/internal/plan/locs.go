@@ -22,6 +22,7 @@ const (
 	World                  // what the outside can see: streams, files
 	Cells                  // parameters, gradients, generators on the device
 	Random                 // the random generators of the host
+	Drafts                 // texts in the making, which nobody sees yet
 	Process                // what the process has been given: environment, working directory
 )
 

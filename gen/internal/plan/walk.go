@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+	"github.com/asyncgen/asyncgen/gen/internal/load"
 	"golang.org/x/tools/go/types/typeutil"
 )
 
@@ -216,6 +217,9 @@ func (w *walker) rangeHeader(s *ast.RangeStmt) {
 					return
 				}
 				if d, ok := w.f.Analysis.Program.Effects(fn); ok {
+					for _, arg := range call.Args {
+						w.deep(w.f.Info.TypeOf(arg), arg, d.Changes)
+					}
 					w.e.addCall(declared(d, fn.Pos()), s.X.Pos(), text(call.Fun))
 					return
 				}
@@ -527,8 +531,61 @@ func (w *walker) call(call *ast.CallExpr) {
 		w.effectOf(kind, fn, call)
 		return
 	}
+	if d, ok := w.f.Analysis.Program.Effects(fn); ok {
+		w.declaredCall(d, fn, call)
+		return
+	}
 	w.operands(call)
 	w.e.addCall(w.f.Analysis.Summary(fn), call.Pos(), name(fn))
+}
+
+// declaredCall walks a call of a function whose effects are declared. It may look
+// at all that its arguments lead to.
+func (w *walker) declaredCall(d load.Effects, callee types.Object, call *ast.CallExpr) {
+	recv := w.f.receiver(call)
+	if sig, ok := callee.Type().Underlying().(*types.Signature); ok && d.Formats {
+		if recv != nil {
+			w.expr(recv)
+		}
+		for i, arg := range call.Args {
+			p := sig.Params().At(min(i, sig.Params().Len()-1)).Type()
+			if s, ok := p.Underlying().(*types.Slice); ok && i >= sig.Params().Len()-1 && sig.Variadic() && !call.Ellipsis.IsValid() {
+				p = s.Elem()
+			}
+			switch {
+			case !isInterface(p):
+				w.expr(arg)
+			case call.Ellipsis.IsValid() && i == len(call.Args)-1:
+				w.expr(arg)
+				note(&w.e.Barrier, cause(arg, "formats %s, whose types are not known", text(arg)).as(UnknownEffects))
+			default:
+				w.formatted(arg, false)
+			}
+		}
+	} else {
+		w.operands(call)
+	}
+	for _, arg := range call.Args {
+		w.deep(w.f.Info.TypeOf(arg), arg, d.Changes)
+	}
+	if recv != nil {
+		w.deep(w.f.Info.TypeOf(recv), recv, d.Changes)
+		if isPlace(recv) && !isPointer(w.f.Info.TypeOf(recv)) {
+			w.load(ast.Unparen(recv))
+			if d.Changes {
+				w.store(recv)
+			}
+		}
+	}
+	w.e.addCall(declared(d, callee.Pos()), call.Pos(), calledName(callee, call))
+}
+
+// calledName is how messages call what a call calls.
+func calledName(callee types.Object, call *ast.CallExpr) string {
+	if fn, ok := callee.(*types.Func); ok {
+		return name(fn)
+	}
+	return text(call.Fun)
 }
 
 func isUnsafe(t types.Type) bool {
@@ -554,15 +611,15 @@ func name(fn *types.Func) string {
 // dynamic walks a call of a function value that is not a variable of its own.
 func (w *walker) dynamic(call *ast.CallExpr) {
 	w.expr(call.Fun)
-	w.exprs(call.Args)
 	if sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr); ok {
 		if s := w.f.Info.Selections[sel]; s != nil {
 			if d, ok := w.f.Analysis.Program.Effects(s.Obj()); ok {
-				w.e.addCall(declared(d, s.Obj().Pos()), call.Pos(), text(call.Fun))
+				w.declaredCall(d, s.Obj(), call)
 				return
 			}
 		}
 	}
+	w.exprs(call.Args)
 	note(&w.e.Barrier, cause(call, "calls %s, a function value whose effects are unknown", text(call.Fun)).as(UnknownEffects))
 }
 
@@ -634,7 +691,11 @@ func (w *walker) operands(call *ast.CallExpr) {
 // copiedReceiver returns the type of the receiver of a method that gets a copy
 // of what a pointer leads to.
 func copiedReceiver(sel *types.Selection) (types.Type, bool) {
-	recv := sel.Obj().(*types.Func).Signature().Recv()
+	fn, ok := sel.Obj().(*types.Func)
+	if !ok {
+		return nil, false // a field of function type
+	}
+	recv := fn.Signature().Recv()
 	if recv == nil || isInterface(recv.Type()) || isPointer(recv.Type()) {
 		return nil, false
 	}
