@@ -276,6 +276,8 @@ var api = []Func{
 	{"github.com/asyncgen/asyncgen/runtime/tensor.Stack", Op, None, Never, Batched, ""},
 	{"github.com/asyncgen/asyncgen/runtime/tensor.TryFrom", Host, None, Never, Alone, ""},
 	{"github.com/asyncgen/asyncgen/runtime/tensor.Uniform", Draw, None, Never, Alone, ""},
+	{"github.com/asyncgen/asyncgen/runtime/tensor.VMap", Call, 0, Once, Alone, ""},
+	{"github.com/asyncgen/asyncgen/runtime/tensor.VMapAll", Call, 0, Once, Alone, ""},
 	{"github.com/asyncgen/asyncgen/runtime/tensor.Wait", Wait, 0, Never, Alone, ""},
 	{"github.com/asyncgen/asyncgen/runtime/tensor.Where", Op, None, Never, Batched, ""},
 	{"github.com/asyncgen/asyncgen/runtime/tensor.Zeros", Host, None, Never, Alone, ""},

@@ -41,6 +41,8 @@ const (
 	MistakeNoBuffer    = "buffer has no value yet"
 	MistakeFrozen      = "its value is frozen"
 	MistakeDead        = "used after the program declared it dead"
+	MistakeRow         = "not of a row in VMap"
+	MistakeRowEnded    = "the row of a VMap that has returned, or was declared dead"
 )
 
 // Error is "tensor: Add: operands cannot be broadcast together: float32[2 3], float32[4]".

@@ -18,11 +18,15 @@ type operands = [op.MaxInputs]*Tensor
 
 // elementwise enqueues d. Only if tracking is the result tracked.
 func elementwise(d *op.Def, scalars [2]float64, in operands, tracking bool) *Tensor {
+	hasRow := false
 	for _, x := range in[:d.Tensors] {
 		if x == nil {
 			wrong(d.Name, op.MistakeNil)
 		}
-		x.mustLive(d.Name)
+		hasRow = x.isRow(d.Name) || hasRow
+	}
+	if hasRow {
+		return batched(d, op.Attr{Scalars: scalars}, in[:d.Tensors], tracking)
 	}
 	return mapped(d, scalars, in, tracking)
 }
@@ -107,10 +111,12 @@ func immediate(d *op.Def, c float64, in []*Tensor) uint64 {
 
 // structural enqueues d, or makes the view that d is. Only if tracking is the result tracked.
 func structural(d *op.Def, a op.Attr, in operands, tracking bool) *Tensor {
-	for _, x := range in {
-		if x != nil {
-			x.mustLive(d.Name)
-		}
+	hasRow, n := false, 0
+	for ; n < len(in) && in[n] != nil; n++ {
+		hasRow = in[n].isRow(d.Name) || hasRow
+	}
+	if hasRow {
+		return batched(d, a, in[:n], tracking)
 	}
 	return planned(d, a, in, tracking)
 }

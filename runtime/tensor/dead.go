@@ -32,11 +32,14 @@ func Dead(ts ...*Tensor) {
 		if t == nil {
 			wrong("Dead", op.MistakeNil)
 		}
-		t.mustLive("Dead")
+		t.isRow("Dead") // rows can be declared dead
 	}
 	var here uint32
 	for _, t := range ts {
-		t.mustLive("Dead") // it may be there twice
+		if t.isRow("Dead") { // or it may be there twice
+			t.drop()
+			continue
+		}
 		if !t.storage.LetGo() {
 			continue // perhaps the program never gets here
 		}
@@ -60,12 +63,16 @@ func (t *Tensor) another() *Tensor {
 
 // letGo drops a handle that the library has for itself. Nil is no handle.
 func (t *Tensor) letGo() {
-	if t != nil {
+	switch {
+	case t == nil:
+	case t.dead&rowBit != 0:
+		t.drop()
+	default:
 		t.storage.LetGo()
 	}
 }
 
-// mustLive panics if the program has said that it does not use t any more, and uses it in name.
+// mustLive panics if the program has said that it does not use t any more, and uses it in name, or if t is the row of a VMap.
 func (t *Tensor) mustLive(name string) {
 	if t.dead != 0 {
 		t.resurrected(name)
@@ -73,6 +80,9 @@ func (t *Tensor) mustLive(name string) {
 }
 
 func (t *Tensor) resurrected(name string) {
+	if t.dead&rowBit != 0 {
+		t.noRow(name)
+	}
 	text := op.MistakeDead
 	if file, line := engine.Line(deaths.caller(t.dead)); line != 0 {
 		text = fmt.Sprintf("%s at %s:%d", text, file, line)

@@ -18,3 +18,10 @@ func CurrentEngine() *engine.Engine { return eng() }
 
 // ResultSize is the size of what a result allocates, in bytes.
 const ResultSize = unsafe.Sizeof(result{})
+
+// Rows is how many rows of VMap calls there are.
+func Rows() int {
+	rows.mu.Lock()
+	defer rows.mu.Unlock()
+	return len(rows.list)
+}

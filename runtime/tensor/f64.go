@@ -419,7 +419,7 @@ func (t *Tensor) near(dev device.Device) *Tensor {
 	if from := t.storage.Device(); from.Unscoped() != dev.Unscoped() {
 		return structural(op.To, op.Attr{Device: dev.Unscoped().Within(from), Origin: from}, operands{t}, false)
 	}
-	return t.another()
+	return t.same("F64")
 }
 
 // withF64 enqueues d, an operation with one constant, with c as that: the given

@@ -94,8 +94,7 @@ func (t *Tensor) As(dtype DType) *Tensor {
 		wrong("As", op.MistakeType, t)
 	}
 	if dtype == t.dtype {
-		t.mustLive("As")
-		return t.another()
+		return t.same("As")
 	}
 	return structural(op.As, op.Attr{DType: dtype}, operands{t}, true)
 }
@@ -107,8 +106,7 @@ func (t *Tensor) As(dtype DType) *Tensor {
 //go:noinline
 func (t *Tensor) To(dev device.Device) *Tensor {
 	if dev = dev.Within(t.storage.Device()); dev == t.storage.Device() {
-		t.mustLive("To")
-		return t.another()
+		return t.same("To")
 	}
 	return structural(op.To, op.Attr{Device: dev, Origin: t.storage.Device()}, operands{t}, true)
 }

@@ -145,13 +145,13 @@ func concat(name string, axis int, ts []*Tensor) *Tensor {
 	}
 	axis = ts[0].axis(name, axis)
 	dev, shape := ts[0].storage.Device(), ts[0].Shape()
-	tracked := false
+	tracked, hasRow := false, false
 	shape[axis] = 0
 	for _, t := range ts {
 		if t == nil {
 			wrong(name, op.MistakeNil)
 		}
-		t.mustLive(name)
+		hasRow = t.isRow(name) || hasRow
 		if t.dtype != ts[0].dtype {
 			wrong(name, op.MistakeDTypes, ts[0], t)
 		}
@@ -164,6 +164,9 @@ func concat(name string, axis int, ts []*Tensor) *Tensor {
 		}
 		shape[axis] += t.shape[axis]
 		tracked = tracked || t.node != nil
+	}
+	if hasRow {
+		return concatRows(name, axis, ts)
 	}
 	out := join(dev, axis, shape, ts)
 	if tracked {

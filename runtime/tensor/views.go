@@ -212,6 +212,9 @@ func (t *Tensor) SharesMemory(u *Tensor) bool {
 //
 //asyncgen:api view batch
 func (t *Tensor) Detach() *Tensor {
+	if r, ok := t.find(); ok {
+		return r.v.row(r.full.Detach())
+	}
 	t.mustLive("Detach")
 	return t.detached()
 }

@@ -1,0 +1,355 @@
+package tensor_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/runtime/internal/engine"
+	"github.com/asyncgen/asyncgen/runtime/op"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+// rowByRow is VMap as a loop.
+func rowByRow(f function, xs ...*tensor.Tensor) *tensor.Tensor {
+	var results []*tensor.Tensor
+	for i := range xs[0].Dim(0) {
+		var rows []*tensor.Tensor
+		for _, x := range xs {
+			rows = append(rows, x.Row(i))
+		}
+		results = append(results, f(rows...))
+	}
+	return tensor.Stack(0, results...)
+}
+
+// A sample is how much of what there is to check is checked: the CPU has seen
+// all of it before a slow device sees some.
+type sample struct {
+	*rand.Rand
+	percent int
+}
+
+func newSample(t *testing.T, on device.Device) *sample {
+	s := &sample{newRand(t), 100}
+	if !strings.HasSuffix(t.Name(), "cpu/async") {
+		s.percent = 10
+	}
+	if on != device.CPU() {
+		s.percent = 3
+	}
+	return s
+}
+
+// checkRows compares f for all rows at once with f row by row, for every choice
+// of operands that differ from row to row; the others are the same for all. Each
+// operand is given as what makes one of the given leading axes.
+func (s *sample) checkRows(t *testing.T, what string, f function, operands ...func(lead ...int) *tensor.Tensor) {
+	t.Helper()
+	for has := 1; has < 1<<len(operands); has++ {
+		for _, n := range []int{3, 1} {
+			if s.IntN(100) >= s.percent {
+				continue
+			}
+			var xs, shared []*tensor.Tensor
+			for i, operand := range operands {
+				if has>>i&1 != 0 {
+					xs = append(xs, operand(n))
+				} else {
+					shared = append(shared, operand())
+				}
+			}
+			all := func(rows ...*tensor.Tensor) *tensor.Tensor {
+				var in []*tensor.Tensor
+				r, s := rows, shared
+				for i := range operands {
+					if has>>i&1 != 0 {
+						in, r = append(in, r[0]), r[1:]
+					} else {
+						in, s = append(in, s[0]), s[1:]
+					}
+				}
+				return f(in...)
+			}
+			sameBits(t, fmt.Sprintf("%s, %d rows of operands %b", what, n, has), tensor.VMap(all, xs...), rowByRow(all, xs...))
+		}
+	}
+}
+
+// maker returns what makes random tensors, often as views.
+func maker(r *rand.Rand, on device.Device, dt device.DType, in op.Interval, shape ...int) func(lead ...int) *tensor.Tensor {
+	return func(lead ...int) *tensor.Tensor { return asView(r, random(r, dt, slices.Concat(lead, shape), in), on) }
+}
+
+// Every operation gives each row of a batch the bits that it gives it alone, for
+// every type. What they are is taken from the definitions.
+func TestVMapOperations(t *testing.T) {
+	everywhere(t, func(t *testing.T, on device.Device) {
+		r := newSample(t, on)
+		covered := map[*op.Def]bool{}
+		for _, o := range elementwiseOps {
+			covered[o.def] = true
+			for _, dt := range device.DTypes() {
+				if !o.def.Types.Has(dt) {
+					continue
+				}
+				for _, shapes := range shapesOf(o.def.Tensors) {
+					var in []func(...int) *tensor.Tensor
+					for i, shape := range shapes {
+						of := dt
+						if o.def.Cond && i == 0 {
+							of = tensor.Bool
+						}
+						in = append(in, maker(r.Rand, on, of, domain(o.def, i, dt), shape...))
+					}
+					r.checkRows(t, fmt.Sprintf("%v %v %v", o.def, dt, shapes), func(x ...*tensor.Tensor) *tensor.Tensor { return o.call(2, x...) }, in...)
+				}
+			}
+		}
+		for _, red := range reductions {
+			covered[red.def] = true
+			for _, dt := range device.DTypes() {
+				if !red.def.Types.Has(dt) {
+					continue
+				}
+				for _, shape := range [][]int{{}, {9}, {3, 4}, {2, 3, 2}, {300}} {
+					x := maker(r.Rand, on, dt, op.Interval{Lo: -2, Hi: 2}, shape...)
+					for bits := range 1 << len(shape) {
+						axes := subset(bits, len(shape))
+						what := fmt.Sprintf("%v %v%v axes %v", red.def, dt, shape, axes)
+						r.checkRows(t, what, func(x ...*tensor.Tensor) *tensor.Tensor { return red.call(x[0], axes...) }, x)
+						r.checkRows(t, what+" kept", func(x ...*tensor.Tensor) *tensor.Tensor { return red.keep(x[0], axes...) }, x)
+					}
+				}
+			}
+		}
+		for _, s := range structuralCalls(on) {
+			for _, d := range s.defs {
+				covered[d] = true
+			}
+			for _, dt := range device.DTypes() {
+				if !s.types.Has(dt) {
+					continue
+				}
+				var in []func(...int) *tensor.Tensor
+				for i, shape := range s.shapes {
+					make := maker(r.Rand, on, dt, op.Interval{Lo: -2, Hi: 2}, shape...)
+					if s.indexed && i == len(s.shapes)-1 {
+						make = func(lead ...int) *tensor.Tensor {
+							return asView(r.Rand, randomIndex(r.Rand, 3, slices.Concat(lead, shape)...), on)
+						}
+					}
+					in = append(in, make)
+				}
+				r.checkRows(t, fmt.Sprintf("%s %v %v", s.what, dt, s.shapes), s.f, in...)
+			}
+		}
+		for _, d := range op.List() {
+			if (d.Expr != nil || d.Batch != nil) && !covered[d] && !slices.Contains(inner, d) {
+				t.Errorf("%v is not tested", d)
+			}
+		}
+	})
+}
+
+// inner are operations that only others are made of, which are tested above, and
+// the gradient of Slice, that nobody can call for a row.
+var inner = []*op.Def{op.Finite, op.Root, op.Scale, op.ProdShare, op.MathMax, op.MathMin, op.Contiguous, op.Scatter}
+
+type structuralCall struct {
+	what    string
+	defs    []*op.Def
+	types   op.Types
+	shapes  [][]int
+	indexed bool // the last operand: indices into an axis of length 3
+	f       function
+}
+
+// structuralCalls are uses of all operations that are neither elementwise nor reductions.
+func structuralCalls(on device.Device) []structuralCall {
+	calls := []structuralCall{
+		{"Take", []*op.Def{op.Gather}, op.All, [][]int{{3, 2}, {2, 2}}, true, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Take(0, x[1]) }},
+		{"Take along the last axis", nil, op.All, [][]int{{2, 3}, {4}}, true, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Take(-1, x[1]) }},
+		{"Take one", nil, op.All, [][]int{{2, 3, 2}, {}}, true, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Take(1, x[1]) }},
+		{"RowAt", nil, op.All, [][]int{{3}, {1}}, true, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].RowAt(x[1]) }},
+		{"Pick", nil, op.All, [][]int{{2, 3}, {2}}, true, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Pick(x[1]) }},
+		{"Pick from a vector", nil, op.All, [][]int{{3}, {}}, true, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Pick(x[1]) }},
+		{"OneHot", []*op.Def{op.ScatterAdd}, 1 << tensor.Int64, [][]int{{2, 2}}, true, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].OneHot(3) }},
+		{"CumSum", []*op.Def{op.CumSum}, op.Numbers, [][]int{{3, 4}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].CumSum(0) }},
+		{"As float32", []*op.Def{op.As}, op.All, [][]int{{3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].As(tensor.Float32) }},
+		{"As bool", nil, op.All, [][]int{{}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].As(tensor.Bool) }},
+		{"To", []*op.Def{op.To}, op.All, [][]int{{2, 2}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].To(device.CPU()).To(on) }},
+		{"Reshape", []*op.Def{op.Reshape}, op.All, [][]int{{2, 6}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].T().Reshape(3, -1) }},
+		{"Flatten", nil, op.All, [][]int{{2, 3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Flatten() }},
+		{"Transpose", []*op.Def{op.Transpose}, op.All, [][]int{{2, 3, 4}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Transpose(2, 0, 1) }},
+		{"Slice", []*op.Def{op.Slice}, op.All, [][]int{{2, 4}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Slice(-1, 1, -1) }},
+		{"Row", []*op.Def{op.Row}, op.All, [][]int{{2, 3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Row(-1) }},
+		{"Row of a vector", nil, op.All, [][]int{{3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Row(1) }},
+		{"BroadcastTo", []*op.Def{op.BroadcastTo}, op.All, [][]int{{2, 1}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].BroadcastTo(3, 2, 2) }},
+		{"Unsqueeze", nil, op.All, [][]int{{2}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Unsqueeze(-1).Squeeze().Unsqueeze(0) }},
+		{"Detach", nil, op.All, [][]int{{2}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Detach() }},
+		{"Concat", nil, op.All, [][]int{{2, 1}, {2, 3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return tensor.Concat(1, x[0], x[1], x[0]) }},
+		{"Stack", nil, op.All, [][]int{{2}, {2}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return tensor.Stack(-1, x...) }},
+		{"Dot", nil, op.Floats, [][]int{{200}, {200}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Dot(x[1]) }},
+		{"Norm", nil, op.Floats, [][]int{{70}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Norm() }},
+		{"Mean", nil, op.Floats, [][]int{{3, 5}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Mean(-1) }},
+		{"Softmax", nil, op.Floats, [][]int{{5, 3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Softmax(0) }},
+		{"LogSoftmax", nil, op.Floats, [][]int{{7}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].LogSoftmax(-1) }},
+		{"LogSumExp", nil, op.Floats, [][]int{{2, 3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].LogSumExp() }},
+		{"numbers", nil, op.Floats, [][]int{{2}, {1}}, false, func(x ...*tensor.Tensor) *tensor.Tensor {
+			c := x[0].Sum().F64().Add(tensor.Const(1)).Div(x[1].F64()).Sqrt()
+			return x[0].AddScaledF64(x[0].MulF64(c), c.Gt(tensor.Const(0)).ChooseF64(c, tensor.Const(2)))
+		}},
+		{"constants", nil, op.Floats, [][]int{{2}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return tensor.On(on).Ones(3) }},
+	}
+	for _, shapes := range [][][]int{
+		{{3}, {3, 2}}, {{2, 3}, {3}}, {{2, 3}, {3, 4}}, {{1, 3}, {3, 1}}, {{4, 2, 3}, {3, 2}}, {{2, 3}, {4, 3, 2}}, {{4, 1, 3}, {4, 3, 2}},
+		{{3}, {2, 3, 2}}, {{2, 2, 3}, {3}}, {{2, 1, 2, 3}, {4, 3, 1}}, {{5, 70}, {70, 9}}, {{70}, {70, 3}}, {{2, 0}, {0, 3}},
+	} {
+		calls = append(calls, structuralCall{"MatMul", []*op.Def{op.MatMul}, op.Floats, shapes, false,
+			func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].MatMul(x[1]) }})
+	}
+	return calls
+}
+
+// Random programs of several operations, nested too.
+func TestVMapPrograms(t *testing.T) {
+	everywhere(t, func(t *testing.T, on device.Device) {
+		r := newRand(t)
+		w := random(r, tensor.Float32, []int{4, 4}, op.Interval{Lo: -1, Hi: 1}).tensor(on)
+		for range 12 {
+			x := maker(r, on, tensor.Float32, op.Interval{Lo: -1, Hi: 1}, 3, 4)(5)
+			y := maker(r, on, tensor.Float32, op.Interval{Lo: -1, Hi: 1}, 4)(5)
+			var steps []int
+			for range 1 + r.IntN(6) {
+				steps = append(steps, r.IntN(9))
+			}
+			f := func(in ...*tensor.Tensor) *tensor.Tensor {
+				x, y := in[0], in[1]
+				for _, s := range steps {
+					switch s {
+					case 0:
+						x = x.MatMul(w).Tanh()
+					case 1:
+						y = x.MatMul(y).Softmax(0).MatMul(x)
+					case 2:
+						x = tensor.Stack(0, y, x.Mean(0), x.Row(-1))
+					case 3:
+						x = x.Take(0, x.ArgMax(0).Slice(0, 0, 3).Sub(x.ArgMax(0).Slice(0, 0, 3)))
+					case 4:
+						y = y.MulF64(x.Norm().F64()).CumSum(0)
+					case 5: // rows of the row
+						x = tensor.VMap(func(rows ...*tensor.Tensor) *tensor.Tensor { return rows[0].Sub(y).Mul(w.MatMul(rows[0])) }, x)
+					case 6: // something that only the inner rows differ in, of the outer row
+						x = tensor.VMap(func(rows ...*tensor.Tensor) *tensor.Tensor { return y.Add(rows[0]).MulScalar(0.5) }, w.Slice(0, 0, 3))
+					case 7:
+						x = tensor.Concat(0, x.Slice(0, 1, 3), y.Unsqueeze(0))
+					case 8:
+						h := x.Exp()
+						x = h.Div(h.SumKeep(1))
+						tensor.Dead(h)
+					}
+				}
+				return x.Add(y)
+			}
+			sameBits(t, fmt.Sprint(steps), tensor.VMap(f, x, y), rowByRow(f, x, y))
+		}
+	})
+}
+
+// The result of a VMap has the gradient of the loop.
+func TestVMapGradient(t *testing.T) {
+	everywhere(t, func(t *testing.T, on device.Device) {
+		r := newRand(t)
+		in := []array{random(r, tensor.Float64, []int{2, 3}, op.Interval{Lo: -1, Hi: 1}), random(r, tensor.Float64, []int{3, 2}, op.Interval{Lo: -1, Hi: 1})}
+		index := tensor.FromOn(on, []int64{1, 0})
+		f := func(x ...*tensor.Tensor) *tensor.Tensor {
+			return tensor.VMap(func(rows ...*tensor.Tensor) *tensor.Tensor {
+				return rows[0].MatMul(x[1]).LogSoftmax(0).Pick(rows[1]).Add(rows[0].Square().Sum())
+			}, x[0], index)
+		}
+		checkGradient(t, r, on, "VMap", f, in...)
+	})
+}
+
+func TestVMapAll(t *testing.T) {
+	x := tensor.Arange(0, 6, 1).Reshape(3, 2)
+	results := tensor.VMapAll(func(rows ...*tensor.Tensor) []*tensor.Tensor {
+		if got := fmt.Sprintf("%i", rows[0]); got != "float32[2] on cpu" || rows[0].Size() != 2 || rows[0].Device() != device.CPU() {
+			t.Errorf("a row is %s", got)
+		}
+		return []*tensor.Tensor{rows[0].Sum(), rows[0], tensor.Scalar(7)}
+	}, x)
+	check(t, "sums", results[0], array{tensor.Float32, []int{3}, []float64{1, 5, 9}}, 0)
+	check(t, "rows", results[1], array{tensor.Float32, []int{3, 2}, []float64{0, 1, 2, 3, 4, 5}}, 0)
+	check(t, "a constant", results[2], array{tensor.Float32, []int{3}, []float64{7, 7, 7}}, 0)
+	check(t, "no rows", tensor.VMap(func(rows ...*tensor.Tensor) *tensor.Tensor { return rows[0].Exp().Sum() }, tensor.Zeros(0, 2)),
+		array{tensor.Float32, []int{0}, nil}, 0)
+}
+
+// A row is nothing to read, and nothing after VMap has returned.
+func TestVMapMistakes(t *testing.T) {
+	x := tensor.Ones(2, 2)
+	p := tensor.NewParam(tensor.Ones(2))
+	in := func(f func(row *tensor.Tensor)) func() {
+		return func() {
+			tensor.VMap(func(rows ...*tensor.Tensor) *tensor.Tensor { f(rows[0]); return rows[0] }, x)
+		}
+	}
+	var kept *tensor.Tensor
+	tensor.VMap(func(rows ...*tensor.Tensor) *tensor.Tensor { kept = rows[0].Exp(); return kept }, x)
+	for what, c := range map[string]struct {
+		f    func()
+		text string
+	}{
+		"Item":                 {in(func(row *tensor.Tensor) { row.Sum().Item() }), op.MistakeRow},
+		"Float32s":             {in(func(row *tensor.Tensor) { row.Float32s() }), op.MistakeRow},
+		"At":                   {in(func(row *tensor.Tensor) { row.At(0) }), op.MistakeRow},
+		"Dense":                {in(func(row *tensor.Tensor) { row.Unsqueeze(0).Dense() }), op.MistakeRow},
+		"String":               {in(func(row *tensor.Tensor) { _ = row.String() }), op.MistakeRow},
+		"Wait":                 {in(func(row *tensor.Tensor) { row.Wait() }), op.MistakeRow},
+		"Wait of two":          {in(func(row *tensor.Tensor) { tensor.Wait(x, row) }), op.MistakeRow},
+		"Ready":                {in(func(row *tensor.Tensor) { row.Ready() }), op.MistakeRow},
+		"Item of an F64":       {in(func(row *tensor.Tensor) { row.Sum().F64().Item() }), op.MistakeRow},
+		"Backward":             {in(func(row *tensor.Tensor) { row.Mul(p.Value()).Sum().Backward() }), op.MistakeRow},
+		"Grad":                 {in(func(row *tensor.Tensor) { tensor.Grad(p.Value().Sum(), row) }), op.MistakeRow},
+		"Track":                {in(func(row *tensor.Tensor) { row.Track() }), op.MistakeRow},
+		"Set":                  {in(func(row *tensor.Tensor) { p.Set(row) }), op.MistakeRow},
+		"shapes":               {in(func(row *tensor.Tensor) { row.Add(tensor.Ones(3)) }), op.MistakeBroadcast},
+		"a product of vectors": {in(func(row *tensor.Tensor) { row.MatMul(tensor.Ones(2)) }), op.MistakeRank},
+		"used dead":            {in(func(row *tensor.Tensor) { y := row.Exp(); tensor.Dead(y); y.Exp() }), op.MistakeRowEnded},
+		"dead twice":           {in(func(row *tensor.Tensor) { y := row.Exp(); tensor.Dead(y, y) }), op.MistakeRowEnded},
+		"afterwards":           {func() { kept.Exp() }, op.MistakeRowEnded},
+		"read afterwards":      {func() { kept.Float32s() }, op.MistakeRowEnded},
+		"a row of another":     {in(func(row *tensor.Tensor) { kept.Add(row) }), op.MistakeRowEnded},
+		"no operands":          {func() { tensor.VMap(func(...*tensor.Tensor) *tensor.Tensor { return x }) }, op.MistakeNothing},
+		"nil":                  {func() { tensor.VMap(func(...*tensor.Tensor) *tensor.Tensor { return x }, nil) }, op.MistakeNil},
+		"nil result":           {func() { tensor.VMap(func(...*tensor.Tensor) *tensor.Tensor { return nil }, x) }, op.MistakeNil},
+		"no axes":              {func() { tensor.VMap(func(...*tensor.Tensor) *tensor.Tensor { return x }, tensor.Scalar(1)) }, op.MistakeRank},
+		"numbers of rows":      {func() { tensor.VMap(func(...*tensor.Tensor) *tensor.Tensor { return x }, x, tensor.Ones(3)) }, op.MistakeBroadcast},
+	} {
+		if m := mistake(c.f); m == nil || !strings.HasPrefix(m.Text, c.text) {
+			t.Errorf("%s: %v, want %s", what, m, c.text)
+		}
+	}
+	if n := tensor.Rows(); n != 0 {
+		t.Errorf("%d rows are still there", n)
+	}
+}
+
+// What fails for a row fails for all, with the cause.
+func TestVMapFailure(t *testing.T) {
+	e := engine.New(engine.Options{Workers: 2})
+	defer tensor.SetEngine(e)()
+	x, i := tensor.Ones(3, 2), tensor.From([]int64{0, 2, 1})
+	y := tensor.VMap(func(rows ...*tensor.Tensor) *tensor.Tensor { return rows[0].RowAt(rows[1]) }, x, i)
+	var at *device.IndexError
+	if err := y.Row(0).Wait(); !errors.As(err, &at) || at.Index != 2 {
+		t.Errorf("error %v", err)
+	}
+	e.Close() // reports the failure once more
+}
