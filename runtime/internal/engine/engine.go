@@ -77,9 +77,9 @@ type Engine struct {
 	mu       sync.Mutex                // guards the making of streams, made, and changes of closed
 	made     uint16
 	closed   atomic.Bool
-	crossing sync.Mutex // held while the two ends of a link are enqueued, see link.go
-	naive    sync.Mutex // in mode Naive: held while an operation runs
-	shuffler *shuffler  // in mode Shuffle
+	crossing turn      // held while the two ends of a link are enqueued, see link.go
+	naive    turn      // in mode Naive: held while an operation runs
+	shuffler *shuffler // in mode Shuffle
 
 	limit    atomic.Int64  // bound on inFlight; 0: none
 	inFlight atomic.Int64  // bytes written by operations that have not finished
@@ -104,11 +104,13 @@ func New(o Options) *Engine {
 	if e.mode == 0 {
 		e.mode, o.Seed = modeFromEnv()
 	}
-	if e.mode == Shuffle {
-		e.shuffler = newShuffler(e, o.Seed)
-	}
 	if !o.Channels {
 		e.threads = &allThreads
+	}
+	e.crossing.init(o.Channels)
+	e.naive.init(o.Channels)
+	if e.mode == Shuffle {
+		e.shuffler = newShuffler(e, o.Seed)
 	}
 	if o.Ring <= 0 {
 		o.Ring = 4096
@@ -283,6 +285,9 @@ func (e *Engine) Close() error {
 	e.report.close()
 	return err
 }
+
+// onChannels reports whether who waits is to be blocked on channels.
+func (e *Engine) onChannels() bool { return e.threads == nil }
 
 // stream returns the stream of d, made at the first use.
 func (e *Engine) stream(d device.Device) *stream {

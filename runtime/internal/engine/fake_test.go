@@ -185,10 +185,16 @@ type fakeGPU struct {
 }
 
 func newFakeGPU() *fakeGPU {
-	g := &fakeGPU{failures: map[device.Ticket]error{}, exited: make(chan struct{})}
+	g := &fakeGPU{failures: map[device.Ticket]error{}}
 	g.cond.L = &g.mu
-	go g.work()
+	g.open()
 	return g
+}
+
+// open starts the device, for the first time or after Close.
+func (g *fakeGPU) open() {
+	g.closed, g.exited = false, make(chan struct{})
+	go g.work()
 }
 
 func (g *fakeGPU) work() {

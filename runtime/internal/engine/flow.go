@@ -82,7 +82,7 @@ func newFlow(st *stream, workers int) *flow {
 	for _, w := range f.workers {
 		go w.work()
 	}
-	if workers > 0 && st.e.threads != nil {
+	if workers > 0 && !st.e.onChannels() {
 		f.endLoan = pool.Lend(f.wakeWorker)
 	}
 	return f

@@ -124,10 +124,10 @@ func (e *Engine) enqueueLinked(st *stream, op *Op, foreign *Storage, access uint
 	gate := Op{Cmd: device.Command{Kernel: op.Cmd.Kernel}, Operands: [device.MaxOperands]*Storage{foreign}}
 	l := &link{gate: foreign.st, op: st, scope: op.Operands[0].in.Scope()}
 	e.gates.Add(1)
-	e.crossing.Lock()
+	e.crossing.lock()
 	foreign.st.push(&gate, access, pc, 0, l, nil)
 	st.push(op, 1, pc, bytes, l, e.guess())
-	e.crossing.Unlock()
+	e.crossing.unlock()
 	foreign.st.exec.flush()
 	if e.mode == Shuffle {
 		e.shuffler.enqueued()

@@ -87,10 +87,10 @@ func (e *Engine) Release(storages ...*Storage) {
 		}
 		op := Op{Cmd: device.Command{Kernel: releases}, Operands: [device.MaxOperands]*Storage{s}}
 		if e.mode == Naive || e.closed.Load() { // nothing runs
-			e.naive.Lock()
+			e.naive.lock()
 			s.drop()
 			s.err.Store(errReleased)
-			e.naive.Unlock()
+			e.naive.unlock()
 			continue
 		}
 		e.gates.Add(1)

@@ -231,6 +231,7 @@ var kernelsOf = func() (k [kinds]*device.Kernel) {
 type world struct {
 	devs []device.Device
 	cpus []*fakeCPU // what allocates for each
+	gpus []*fakeGPU
 	stop []func() error
 }
 
@@ -247,6 +248,7 @@ func newWorld() *world {
 	cpu, cpu2, hidden := &fakeCPU{}, &fakeCPU{}, &fakeCPU{noHost: true}
 	gpu, gpu2 := newFakeGPU(), newFakeGPU()
 	gpu2.refuse, gpu2.room = true, 5
+	w.gpus = append(w.gpus, gpu, gpu2)
 	add("cpu", device.KindCPU, cpu, cpu)
 	add("gpu:0", device.KindGPU, gpu, &gpu.fakeCPU)
 	add("numa", device.KindCPU, cpu2, cpu2)
@@ -258,6 +260,13 @@ func newWorld() *world {
 func (w *world) close() {
 	for _, stop := range w.stop {
 		stop()
+	}
+}
+
+// open makes a world that was closed usable again.
+func (w *world) open() {
+	for _, g := range w.gpus {
+		g.open()
 	}
 }
 

@@ -126,7 +126,7 @@ var mutants = []mutant{
 	{"a queue does not say how a copy has ended", "queue.go",
 		"\t\tr.link.fail = r.fail\n", ""},
 	{"the ends of links are not in the same order everywhere", "link.go",
-		"\te.crossing.Lock()\n\tforeign.st.push(&gate, access, pc, 0, l, nil)\n\tst.push(op, 1, pc, bytes, l, e.guess())\n\te.crossing.Unlock()",
+		"\te.crossing.lock()\n\tforeign.st.push(&gate, access, pc, 0, l, nil)\n\tst.push(op, 1, pc, bytes, l, e.guess())\n\te.crossing.unlock()",
 		"\tforeign.st.push(&gate, access, pc, 0, l, nil)\n\tst.push(op, 1, pc, bytes, l, e.guess())"},
 	{"a copy between devices skips twice", "link.go",
 		"op.Cmd.Kernel, op.Cmd.Off = uploads.of(dt), [device.MaxOperands]int{}", "op.Cmd.Kernel = uploads.of(dt)"},

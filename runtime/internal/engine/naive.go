@@ -9,8 +9,8 @@ import (
 // runNow executes op at once, as the mode Naive wants it.
 func (st *stream) runNow(op *Op, writes uint8, pc uintptr) {
 	e := st.e
-	e.naive.Lock()
-	defer e.naive.Unlock()
+	e.naive.lock()
+	defer e.naive.unlock()
 	if e.closed.Load() {
 		panic(usedAfterClose)
 	}

@@ -102,6 +102,21 @@ func TestParkerStopsWaiting(t *testing.T) {
 			if wasWoken != woke {
 				t.Fatalf("wait says woken: %v, wake says %v", wasWoken, woke)
 			}
+
+			ctx, cancel = context.WithCancel(bg)
+			p.announce()
+			wg.Go(func() {
+				for p.state.Load() != onChannel {
+					runtime.Gosched()
+				}
+				cancel()
+				woke = p.wake() // before the other one gets to it, in most cases
+			})
+			wasWoken = p.wait(0, ctx.Done())
+			wg.Wait()
+			if wasWoken != woke || len(p.c) != 0 {
+				t.Fatalf("at the same time: wait says woken: %v, wake says %v, %d tokens are left", wasWoken, woke, len(p.c))
+			}
 		}
 	})
 }

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -22,7 +21,7 @@ import (
 type queue struct {
 	st *stream
 
-	submitting sync.Mutex // held while commands are submitted; taken before mu
+	submitting turn // held while commands are submitted; taken before mu
 	batch      []device.Command
 
 	mu        sync.Mutex    // guards everything up to the next blank line
@@ -47,6 +46,7 @@ const submitBatch = 64
 
 func newQueue(st *stream) *queue {
 	q := &queue{st: st, batch: make([]device.Command, 0, submitBatch)}
+	q.submitting.init(st.e.onChannels())
 	q.feeder.init()
 	q.reaper.init()
 	return q
@@ -274,7 +274,8 @@ func (q *queue) conclude(r *record, seq uint64) {
 // submits only when the device has nothing to do, and leaves it to feed otherwise.
 func (q *queue) await(ctx context.Context, g goal) (h help, err error) {
 	canStop := ctx.Done() != nil
-	for {
+	var gate elsewhere
+	for tries := 0; ; {
 		q.mu.Lock()
 		q.retire(q.submitted)
 		done := q.st.done.Load()
@@ -293,6 +294,7 @@ func (q *queue) await(ctx context.Context, g goal) (h help, err error) {
 			return h, err
 		}
 		if !arrived && q.submitFor(canStop, isBusy) {
+			tries = 0
 			continue
 		}
 		if arrived || canStop && isBusy {
@@ -306,11 +308,14 @@ func (q *queue) await(ctx context.Context, g goal) (h help, err error) {
 				return h, q.notDone(g.seq, err)
 			}
 		} else if l := q.heldAt.Load(); l != nil {
+			to := goal{seq: l.gateSeq, link: l}
+			gate.comesTo(l.gate, to)
 			var there help
-			there, err = l.gate.exec.await(ctx, goal{seq: l.gateSeq, link: l})
+			there, err = l.gate.exec.await(ctx, to)
 			h.add(there)
 		} else {
-			runtime.Gosched() // the producer is about to publish it, or feed to submit it
+			backoff(tries) // the producer is about to publish it, or feed to submit it
+			tries++
 		}
 		if err != nil {
 			return h, err
@@ -333,11 +338,11 @@ func (q *queue) notDone(seq uint64, err error) error {
 func (q *queue) submitFor(canStop, isBusy bool) bool {
 	switch {
 	case !canStop:
-		q.submitting.Lock()
-		defer q.submitting.Unlock()
+		q.submitting.lock()
+		defer q.submitting.unlock()
 		return q.submitLocked()
-	case !isBusy && q.submitting.TryLock():
-		defer q.submitting.Unlock()
+	case !isBusy && q.submitting.tryLock():
+		defer q.submitting.unlock()
 		return q.submitSome(submitBatch)
 	}
 	q.feeder.ring()
@@ -345,9 +350,9 @@ func (q *queue) submitFor(canStop, isBusy bool) bool {
 }
 
 func (q *queue) helpSome() (ops int64, some bool) {
-	if q.submitting.TryLock() {
+	if q.submitting.tryLock() {
 		some = q.submitLocked()
-		q.submitting.Unlock()
+		q.submitting.unlock()
 	}
 	q.mu.Lock()
 	some = q.retire(q.submitted) || some
@@ -390,9 +395,9 @@ func (q *queue) granted(l *link) {
 func (q *queue) feed() {
 	defer q.workers.Done()
 	for !q.closed.Load() {
-		q.submitting.Lock()
+		q.submitting.lock()
 		q.submitLocked()
-		q.submitting.Unlock()
+		q.submitting.unlock()
 		q.feeder.wait()
 	}
 }

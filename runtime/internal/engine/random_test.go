@@ -45,10 +45,11 @@ func someOptions(rng *rand.Rand) Options {
 	return o
 }
 
-// runProgram runs the program with the given seed.
-func runProgram(w *world, seed uint64) (err error) {
+// runProgram runs the program with the given seed, in a bubble or not.
+func runProgram(w *world, seed uint64, bubble bool) (err error) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	o := someOptions(rng)
+	o.Channels = rng.IntN(8) == 0 || bubble
 	e := New(o)
 	if rng.IntN(3) == 0 {
 		e.looks = 0 // whoever has nothing to do parks at once
@@ -269,8 +270,8 @@ func leftInFlow(f *flow) error {
 }
 
 func leftInQueue(q *queue) error {
-	q.submitting.Lock()
-	defer q.submitting.Unlock()
+	q.submitting.lock()
+	defer q.submitting.unlock()
 	q.mu.Lock() // a timer that has just fired may still look
 	defer q.mu.Unlock()
 	if q.submitted != q.st.enqueued() || len(q.outbox) != 0 || len(q.marked.list) != 0 || q.heldAt.Load() != nil {
@@ -319,7 +320,7 @@ func (f *fleet) round(first, n uint64) (seed uint64, err error) {
 					pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
 					panic(fmt.Sprintf("program %d hangs; %s", first+i, again(first+i)))
 				})
-				one := runProgram(w, first+i)
+				one := runProgram(w, first+i, false)
 				hangs.Stop()
 				if one != nil {
 					mu.Lock()

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"math/rand/v2"
-	"sync"
 
 	"github.com/asyncgen/asyncgen/device"
 )
@@ -19,7 +18,7 @@ import (
 type shuffler struct {
 	e *Engine
 
-	mu        sync.Mutex // guards the rest, and is held while a move is made
+	turn      turn // guards the rest, and is held while a move is made
 	rng       *rand.Rand
 	place     place
 	favourite int // index of the stream that comes first when it can; negative: none
@@ -55,7 +54,9 @@ type shuffled interface {
 }
 
 func newShuffler(e *Engine, seed uint64) *shuffler {
-	return &shuffler{e: e, rng: rand.New(rand.NewPCG(seed, 0))}
+	s := &shuffler{e: e, rng: rand.New(rand.NewPCG(seed, 0))}
+	s.turn.init(e.onChannels())
+	return s
 }
 
 // shuffle returns the executor of st, whose device is synchronous or not.
@@ -68,8 +69,8 @@ func (s *shuffler) shuffle(st *stream, synchronous bool) executor {
 
 // move makes a move, if there is one.
 func (s *shuffler) move(ctx context.Context, h *help) (bool, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.turn.lock()
+	defer s.turn.unlock()
 	streams := s.e.allStreams()
 	if s.left == 0 {
 		s.left = 1 + s.rng.IntN(moodMoves)
@@ -108,12 +109,12 @@ func (s *shuffler) move(ctx context.Context, h *help) (bool, error) {
 
 // enqueued is called when something has been enqueued.
 func (s *shuffler) enqueued() {
-	s.mu.Lock()
+	s.turn.lock()
 	n := 0
 	if s.rng.IntN(enqueueRarity) == 0 {
 		n = s.rng.IntN(enqueueMoves)
 	}
-	s.mu.Unlock()
+	s.turn.unlock()
 	var h help
 	for ; n > 0; n-- {
 		if moved, err := s.move(context.Background(), &h); !moved || err != nil {
@@ -154,7 +155,7 @@ func (s *shuffler) helpSome() (ops int64, some bool) {
 type shuffledFlow struct {
 	*flow
 	s       *shuffler
-	scratch scratch // guarded by s.mu
+	scratch scratch // guarded by s.turn
 }
 
 func (f *shuffledFlow) moves() int {
@@ -216,9 +217,9 @@ func (q *shuffledQueue) choices() (submit, finish int) {
 
 func (q *shuffledQueue) move(ctx context.Context, k int, h *help) error {
 	if submit, _ := q.choices(); k < submit {
-		q.submitting.Lock()
+		q.submitting.lock()
 		q.submitSome(k + 1)
-		q.submitting.Unlock()
+		q.submitting.unlock()
 		return nil
 	} else {
 		k -= submit

@@ -69,6 +69,7 @@ func (f *flow) help(ctx context.Context, w *waiter) (h help, err error) {
 	if !w.goal.all {
 		f.closure(w)
 	}
+	var there elsewhere
 	for looks := 0; ; looks++ {
 		if f.reached(w) {
 			f.settleLocked()
@@ -91,8 +92,9 @@ func (f *flow) help(ctx context.Context, w *waiter) (h help, err error) {
 			f.helpers--
 			f.unlock()
 			h.rest()
-			there, err := at.exec.await(ctx, g)
-			h.add(there)
+			there.comesTo(at, g)
+			more, err := at.exec.await(ctx, g)
+			h.add(more)
 			f.lock.lock()
 			f.helpers++
 			if err != nil {
@@ -113,6 +115,24 @@ func (f *flow) help(ctx context.Context, w *waiter) (h help, err error) {
 		f.park(ctx, w)
 		f.helpers++
 	}
+}
+
+// elsewhere is what a waiter waits for on another stream.
+type elsewhere struct {
+	at    *stream
+	g     goal
+	times int // that it has come there in a row, before this one
+}
+
+// comesTo notes that the waiter is about to wait for g at another stream. If it has just done so, g is reached, and somebody
+// is about to say so here, who may need the processor.
+func (e *elsewhere) comesTo(at *stream, g goal) {
+	if e.at != at || e.g != g {
+		*e = elsewhere{at: at, g: g}
+		return
+	}
+	backoff(e.times)
+	e.times++
 }
 
 // park waits until somebody has something for w, or ctx ends.
