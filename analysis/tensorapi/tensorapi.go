@@ -145,6 +145,9 @@ type Func struct {
 	// still be computing where this one takes a float64, or returns one where
 	// this one waits and returns a float64. Empty: there is none.
 	F64 string
+	// Index is the name of the method that takes an int64 tensor with one
+	// element where this one takes an index. Empty: there is none.
+	Index string
 }
 
 // A Batch says what becomes of calls for each row of a tensor when they are one

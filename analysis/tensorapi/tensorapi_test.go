@@ -70,6 +70,78 @@ func TestOurs(t *testing.T) {
 	}
 }
 
+// Every method that the tables name exists, and does what it says there.
+func TestForms(t *testing.T) {
+	ours := tensorapi.Ours()
+	check := func(of, name string, kind tensorapi.Kind) {
+		t.Helper()
+		if f, ok := ours.Funcs[name]; !ok || f.Kind != kind {
+			t.Errorf("%s: %s is %v, want %v", of, name, f.Kind, kind)
+		}
+	}
+	forms := map[string]bool{}
+	for name, f := range ours.Funcs {
+		method := name[:strings.LastIndexByte(name, '.')+1]
+		if f.F64 != "" {
+			check(name, method+f.F64, tensorapi.Op)
+			forms[f.F64] = true
+		}
+		if f.Index != "" {
+			check(name, method+f.Index, tensorapi.Op)
+			forms[f.Index] = true
+		}
+		if f.Batch != tensorapi.Alone && f.Kind != tensorapi.Op && f.Kind != tensorapi.View {
+			t.Errorf("%s is %v: only what enqueues or views can be done for a batch", name, f.Kind)
+		}
+	}
+	for _, form := range []string{"F64", "AddF64", "SubF64", "MulF64", "DivF64", "AddScaledF64", "RowAt"} {
+		if !forms[form] {
+			t.Errorf("nothing has the form %s", form)
+		}
+	}
+	for _, text := range []string{"+", "-", "*", "/", "<", "<=", ">", ">=", "==", "!="} {
+		method, ok := tensorapi.NumberOperator(text)
+		if !ok {
+			t.Errorf("no method for %s", text)
+		}
+		check(text, "("+tensorapi.Number+")."+method, tensorapi.Op)
+	}
+	for _, fn := range []string{"max", "min", "math.Max", "math.Min", "math.Abs", "math.Sqrt", "math.Floor", "math.Ceil", "math.RoundToEven"} {
+		method, ok := tensorapi.NumberFunc(fn)
+		if !ok {
+			t.Errorf("no method for %s", fn)
+		}
+		check(fn, "("+tensorapi.Number+")."+method, tensorapi.Op)
+	}
+	for _, text := range []string{"&&", "||", "!"} {
+		method, ok := tensorapi.ConditionOperator(text)
+		if !ok {
+			t.Errorf("no method for %s", text)
+		}
+		check(text, "("+tensorapi.Condition+")."+method, tensorapi.Op)
+	}
+	check("Const", tensorapi.Const, tensorapi.Pure)
+	for _, text := range []string{"%", "&", "<<", "math.Exp", "math.FMA", ""} {
+		_, operator := tensorapi.NumberOperator(text)
+		_, fn := tensorapi.NumberFunc(text)
+		_, condition := tensorapi.ConditionOperator(text)
+		if operator || fn || condition {
+			t.Errorf("%q has a form", text)
+		}
+	}
+	// Taking a row is free, taking rows by value may fail.
+	tensorName := "(*" + module + "/runtime/tensor.Tensor)."
+	for name, want := range map[string]tensorapi.Batch{
+		"Row": tensorapi.Batched, "Take": tensorapi.BatchedFails, "Div": tensorapi.BatchedFails, "ArgMax": tensorapi.Batched, "Item": tensorapi.Alone,
+	} {
+		if got := ours.Funcs[tensorName+name].Batch; got != want {
+			t.Errorf("%s: batch %d, want %d", name, got, want)
+		}
+	}
+}
+
+const module = "github.com/asyncgen/asyncgen"
+
 func TestOwns(t *testing.T) {
 	for path, want := range map[string]bool{
 		"github.com/asyncgen/asyncgen/runtime":                    true,

@@ -197,7 +197,7 @@ func (s sequential) Freeze() Module {
 // axes. It panics if pred and target differ in shape: broadcasting one of them here
 // would be a mistake that trains quietly.
 //
-//asyncgen:api op
+//asyncgen:api op batch
 //go:noinline
 func L2Loss(pred, target *tensor.Tensor) *tensor.Tensor {
 	if p, t := pred.Shape(), target.Shape(); !p.Equal(t) {

@@ -137,7 +137,7 @@ func (t *Tensor) Slice(axis, from, to int) *Tensor {
 // matrix the row, of a vector the element. Negative i counts from the end. It
 // panics if i is out of range or t has no axes.
 //
-//asyncgen:api view batch
+//asyncgen:api view batch index=RowAt
 //go:noinline
 func (t *Tensor) Row(i int) *Tensor {
 	if len(t.shape) == 0 {

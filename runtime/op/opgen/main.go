@@ -7,14 +7,14 @@
 // and method, and each method of an exported interface, says in its doc comment
 // what it does to the order of things:
 //
-//	//asyncgen:api KIND [OPERAND] [WHEN] [batch [fails]] [f64=NAME]
+//	//asyncgen:api KIND [OPERAND] [WHEN] [batch [fails]] [f64=NAME] [index=NAME]
 //
 // KIND is a kind of package analysis/tensorapi, OPERAND is recv, none, or the
 // number of a parameter, and WHEN, for functions that call a function, is once,
 // loop or later. Batch says that calls for the examples of a batch can be one
-// call for all, fails that values can make that call fail, and f64 names the
-// method that takes or returns an F64 instead of a float64. Opgen fails on a
-// function without a directive.
+// call for all, fails that values can make that call fail, f64 names the method
+// that takes or returns an F64 instead of a float64, and index the one that takes
+// a tensor instead of an index. Opgen fails on a function without a directive.
 //
 // It runs from go generate in runtime/op, and its output depends on the
 // sources alone.

@@ -67,7 +67,7 @@ type I interface {
 	Wait()
 }
 
-//asyncgen:api read 1 batch fails
+//asyncgen:api read 1 batch fails index=AtIndex
 func At(i int, x *I) {}
 
 func hidden() {}
@@ -84,14 +84,14 @@ func (private) Exported() {}
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`{"github.com/asyncgen/asyncgen/runtime.F", Call, 0, Later, Alone, ""},`,
-		`{"(*github.com/asyncgen/asyncgen/runtime.L[S]).Read", Read, Recv, Never, Alone, "Number"},`,
-		`{"(github.com/asyncgen/asyncgen/runtime.L[S]).Len", Meta, None, Never, Alone, ""},`,
-		`{"(github.com/asyncgen/asyncgen/runtime.I).Wait", Wait, Recv, Never, Alone, ""},`,
-		`{"github.com/asyncgen/asyncgen/runtime.At", Read, 1, Never, BatchedFails, ""},`,
-		`{"(*github.com/asyncgen/asyncgen/runtime/tensor.Tensor).Div", Op, None, Never, BatchedFails, ""},`,
-		`{"(*github.com/asyncgen/asyncgen/runtime/tensor.Tensor).MulScalar", Op, None, Never, Batched, "MulF64"},`,
-		`{"(*github.com/asyncgen/asyncgen/runtime/tensor.Tensor).Add", Op, None, Never, Batched, ""},`, // of zops.go, which was not there
+		`{"github.com/asyncgen/asyncgen/runtime.F", Call, 0, Later, Alone, "", ""},`,
+		`{"(*github.com/asyncgen/asyncgen/runtime.L[S]).Read", Read, Recv, Never, Alone, "Number", ""},`,
+		`{"(github.com/asyncgen/asyncgen/runtime.L[S]).Len", Meta, None, Never, Alone, "", ""},`,
+		`{"(github.com/asyncgen/asyncgen/runtime.I).Wait", Wait, Recv, Never, Alone, "", ""},`,
+		`{"github.com/asyncgen/asyncgen/runtime.At", Read, 1, Never, BatchedFails, "", "AtIndex"},`,
+		`{"(*github.com/asyncgen/asyncgen/runtime/tensor.Tensor).Div", Op, None, Never, BatchedFails, "", ""},`,
+		`{"(*github.com/asyncgen/asyncgen/runtime/tensor.Tensor).MulScalar", Op, None, Never, Batched, "MulF64", ""},`,
+		`{"(*github.com/asyncgen/asyncgen/runtime/tensor.Tensor).Add", Op, None, Never, Batched, "", ""},`, // of zops.go, which was not there
 	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no row %s in\n%s", want, text)

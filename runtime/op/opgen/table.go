@@ -175,6 +175,7 @@ func (fn function) row() (string, error) {
 		return "", fmt.Errorf("%s: no kind %q", fn.name, words[0])
 	}
 	operand, when, batch, later := "None", "Never", "Alone", ""
+	index := ""
 	if kind.toReceiver && fn.method {
 		operand = "Recv"
 	}
@@ -187,6 +188,8 @@ func (fn function) row() (string, error) {
 			batch = "BatchedFails"
 		case strings.HasPrefix(word, "f64="):
 			later = word[len("f64="):]
+		case strings.HasPrefix(word, "index="):
+			index = word[len("index="):]
 		case word == "recv":
 			operand = "Recv"
 		case word == "none":
@@ -202,7 +205,7 @@ func (fn function) row() (string, error) {
 	if (words[0] == "call") != (when != "Never") {
 		return "", fmt.Errorf("%s: a function that calls another says when, and no other does", fn.name)
 	}
-	return fmt.Sprintf("\t{%q, %s, %s, %s, %s, %q},\n", fn.name, kind.constant, operand, when, batch, later), nil
+	return fmt.Sprintf("\t{%q, %s, %s, %s, %s, %q, %q},\n", fn.name, kind.constant, operand, when, batch, later, index), nil
 }
 
 // directive returns the words of the function's directive.

@@ -1,0 +1,48 @@
+package tensorapi
+
+// Host arithmetic on float64s, and what it is called when a number may not have
+// been computed yet. It gives the same bits: each step rounds once. What is not
+// here has no such form, so a value that goes through it has to be read.
+
+// Number is the type of such numbers, Condition that of comparisons of them, as
+// "import/path.Name", and Const the function that makes a Number of a float64.
+const (
+	Number    = module + "/runtime/tensor.F64"
+	Condition = module + "/runtime/tensor.Cond"
+	Const     = module + "/runtime/tensor.Const"
+)
+
+var operators = map[string]string{
+	"+": "Add", "-": "Sub", "*": "Mul", "/": "Div",
+	"<": "Lt", "<=": "Le", ">": "Gt", ">=": "Ge", "==": "Eq", "!=": "Ne",
+}
+
+var functions = map[string]string{
+	"max": "Max", "min": "Min", // with two arguments; more are pairs from the left
+	"math.Max": "MathMax", "math.Min": "MathMin",
+	"math.Abs": "Abs", "math.Sqrt": "Sqrt", "math.Floor": "Floor", "math.Ceil": "Ceil", "math.RoundToEven": "RoundToEven",
+}
+
+// NumberOperator returns the method of a Number that is the binary operator on
+// float64s with the given text: "Add" for "+". The unary minus is the method Neg.
+func NumberOperator(text string) (method string, ok bool) {
+	method, ok = operators[text]
+	return method, ok
+}
+
+// NumberFunc returns the method of a Number, its first argument, that is the
+// function with the given full name, or the builtin function: "Sqrt" for "math.Sqrt". The
+// conversion float64(float32(x)) is the method Float32.
+func NumberFunc(name string) (method string, ok bool) {
+	method, ok = functions[name]
+	return method, ok
+}
+
+// ConditionOperator returns the method of a Condition that is the operator on bools
+// with the given text: "Not" for "!". The methods for && and || look at both
+// operands: if the second has failed, so has the result, where the host might not
+// have looked at it.
+func ConditionOperator(text string) (method string, ok bool) {
+	method, ok = map[string]string{"&&": "And", "||": "Or", "!": "Not"}[text]
+	return method, ok
+}

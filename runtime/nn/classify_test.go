@@ -1,0 +1,90 @@
+package nn_test
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/runtime/nn"
+	"github.com/asyncgen/asyncgen/runtime/optim"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+// CrossEntropy against the definition in float64, also where probabilities vanish.
+func TestCrossEntropy(t *testing.T) {
+	for _, name := range []string{"cpu", "sim:0"} {
+		on, err := device.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := [][]float64{{1, 2, 3}, {-1, 0.5, 0}, {0, 0, 0}, {2, -3, 1}}
+		labels := []int64{2, 0, -2, 1}
+		var flat []float64
+		want := 0.0
+		for i, row := range rows {
+			sum := 0.0
+			for _, v := range row {
+				sum += math.Exp(v)
+			}
+			want -= math.Log(math.Exp(row[(labels[i]+3)%3])/sum) / float64(len(rows))
+			flat = append(flat, row...)
+		}
+		scores := tensor.FromOn(on, flat, 4, 3)
+		loss := nn.CrossEntropy(scores, tensor.FromOn(on, labels))
+		if got := loss.Item(); loss.Rank() != 0 || math.Abs(got-want) > 1e-14 {
+			t.Errorf("the loss is %v, want %v", got, want)
+		}
+		if got := nn.CrossEntropy(tensor.FromOn(on, []float64{0, 2000}), tensor.FromOn(on, []int64{0}).Row(0)).Item(); got != 2000 {
+			t.Errorf("the loss of a sample without hope is %v", got)
+		}
+		var at *device.IndexError
+		if err := nn.CrossEntropy(scores, tensor.FromOn(on, []int64{0, 3, 0, 0})).Wait(); !errors.As(err, &at) || at.Index != 3 {
+			t.Errorf("a label out of range: %v", err)
+		}
+	}
+}
+
+// An Embedding looks vectors up, and learns those that it has looked up alone.
+func TestEmbedding(t *testing.T) {
+	tensor.Seed(1)
+	layer := nn.Embedding(4, 2)
+	x := tensor.From([]int64{1, 3, 1, -1}, 2, 2)
+	y := layer.Forward(x)
+	w := layer.Params()[0].Value().Detach()
+	if !slices.Equal(y.Shape(), []int{2, 2, 2}) || !slices.Equal(y.Row(0).Row(1).Float32s(), w.Row(3).Float32s()) || !slices.Equal(y.Row(1).Row(0).Float32s(), w.Row(1).Float32s()) {
+		t.Errorf("the vectors of %v among %v are %v", x, w, y)
+	}
+	frozen := nn.Frozen(layer)
+	optim.SGD(layer.Params(), 1).Minimize(y.Sum())
+	if got, want := layer.Params()[0].Value().Sub(w).Float32s(), []float32{0, 0, -2, -2, 0, 0, -2, -2}; !slices.EqualFunc(got, want, func(a, b float32) bool { return math.Abs(float64(a-b)) < 1e-6 }) {
+		t.Errorf("a step changes the vectors by %v, want %v", got, want)
+	}
+	if !slices.Equal(frozen.Forward(x).Float32s(), y.Float32s()) {
+		t.Error("the frozen layer has changed")
+	}
+	var at *device.IndexError
+	if err := layer.Forward(tensor.From([]int64{4})).Wait(); !errors.As(err, &at) {
+		t.Errorf("a class out of range: %v", err)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic for -1 classes")
+		}
+	}()
+	nn.Embedding(-1, 2)
+}
+
+// A loss for each row, as a loop computes it.
+func TestLossesInVMap(t *testing.T) {
+	x, y := tensor.Randn(3, 4, 5), tensor.RandInt(0, 5, 3, 4)
+	got := tensor.VMap(func(rows ...*tensor.Tensor) *tensor.Tensor {
+		return nn.CrossEntropy(rows[0], rows[1]).Add(nn.L2Loss(rows[0].Row(0), rows[0].Row(1)))
+	}, x, y).Float32s()
+	for i, v := range got {
+		if want := nn.CrossEntropy(x.Row(i), y.Row(i)).Add(nn.L2Loss(x.Row(i).Row(0), x.Row(i).Row(1))); v != float32(want.Item()) {
+			t.Errorf("row %d: %v, want %v", i, v, want)
+		}
+	}
+}
