@@ -26,6 +26,13 @@
 // [Tensor.To] convert. Broadcasting, negative axes and tensors without elements
 // work as in NumPy.
 //
+// # Without a wait
+//
+// What a program looks at a value for can often stay on the device. [Tensor.F64]
+// is Item as a number that may not have been computed yet, for host arithmetic
+// and as a constant of operations; [Tensor.RowAt] and [Tensor.Take] take indices
+// that are tensors; [VMap] does for all rows of a batch what a loop does row by row.
+//
 // # Errors
 //
 // A mistake in the program, such as shapes that do not fit, panics with a
