@@ -58,7 +58,7 @@ gen/internal/emit: gen/internal/load gen/internal/plan golang.org/x/tools/... an
 gen/rewrite:       gen/internal/load gen/internal/plan golang.org/x/tools/... analysis/tensorapi
 gen:               gen/internal/load gen/internal/plan gen/internal/emit gen/rewrite analysis/blocking analysis/tensorapi golang.org/x/tools/...
 # The interpreter among the judges has nothing to do with the library that it judges.
-gen/internal/fuzz: gen
+gen/internal/fuzz: gen gen/internal/load
 gen/overlay:       gen
 gen/compare:       gen gen/overlay device/report
 cmd/asyncgen:      gen gen/compare gen/overlay analysis device

@@ -27,6 +27,7 @@ import (
 	"strings"
 
 	"github.com/asyncgen/asyncgen/gen"
+	"github.com/asyncgen/asyncgen/gen/internal/load"
 )
 
 // A Config says what to try.
@@ -89,8 +90,8 @@ func (d Difference) String() string {
 	return fmt.Sprintf("seed %d, %s:\n%s\n%s", d.Seed, d.Variant, d.Text, d.Source)
 }
 
-// Rewrites are those that programs are tried with alone.
-var rewrites = []string{"R1", "R2", "R3", "R4", "R5"}
+// rewrites are those that programs are tried with alone.
+var rewrites = load.Rules()
 
 // A setting is one run of the program with all kernels.
 type setting struct{ name, engine, device string }

@@ -252,20 +252,21 @@ func (m mutant) run(t *testing.T) (how string, killed bool) {
 	return "not found", false
 }
 
-var failure = regexp.MustCompile(`(?m)^ +fuzz_test.go:\d+: (.*)$|^--- FAIL: (\S+)|^panic: (.*)$|^(.*\.go:\d+:\d+: .*)$`)
+var failure = regexp.MustCompile(`(?m)^ +fuzz_test.go:\d+: (.*)$|^(.*\.go:\d+:\d+: .*)$|^panic: (.*)$`)
 
 // firstFailure is the line that tells most of a failed test.
 func firstFailure(out []byte) string {
 	for _, m := range failure.FindAllSubmatch(out, -1) {
-		for _, text := range m[1:] {
-			if len(text) > 0 && !bytes.HasPrefix(text, []byte("go test ")) {
-				return string(text)
-			}
+		if text := bytes.Join(m[1:], nil); !report.Match(text) {
+			return string(text)
 		}
 	}
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	return lines[len(lines)-1]
 }
+
+// report are the lines that tests print whether they fail or not.
+var report = regexp.MustCompile(`^go test |^\d+ programs, `)
 
 func moduleRoot(t *testing.T) string {
 	root, err := filepath.Abs("../../..")
