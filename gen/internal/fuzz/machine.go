@@ -270,6 +270,9 @@ func (m *machine) call(f *frame, body []*stmt, e *env) (result signal) {
 		}()
 		result = m.list(f, body, e)
 		for i, at := range f.results {
+			if result.results == nil {
+				break // they have been assigned to
+			}
 			if x := result.results[i]; x != nil {
 				at.Set(reflect.ValueOf(x))
 			}
@@ -473,6 +476,9 @@ func (m *machine) assign(s *stmt, e *env) {
 		}
 		dict[key] = x
 		return
+	}
+	if l := s.lhs[0]; l.form == eIndex { // the index comes first, whether it is in range last
+		s = &stmt{lhs: []*expr{{form: eIndex, kind: l.kind, args: []*expr{l.args[0], literal(tInt, m.eval(l.args[1], e))}}}, op: s.op, rhs: s.rhs}
 	}
 	values := m.evals(s.rhs, e)
 	for i, l := range s.lhs {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sort"
 )
 
 // An operation is something that programs compute: how it is written and, a
@@ -233,7 +234,7 @@ var operations = []*operation{
 	read("$0.Bools()[0]", tBool, 1, func(_ *machine, a []any) any { return first(ok(a[0])) != 0 }, tBMat),
 	read("fmt.Sprintf(\"%.2f\", $0)", tString, 1, func(_ *machine, a []any) any { return fmt.Sprintf("%.2f", a[0]) }, tVec),
 	read("$0.String()", tString, 1, func(_ *machine, a []any) any { return fmt.Sprint(a[0]) }, tOne),
-	read("size($0)", tFloat, 2, func(_ *machine, a []any) any { // a helper that waits
+	read("size($0)", tFloat, 1, func(_ *machine, a []any) any { // a helper that waits
 		return math.Sqrt(math.Abs(first(ok(sum(val(a[0]), -1)))))
 	}, tMat),
 	read("$0.Wait()", tError, 2, func(_ *machine, a []any) any {
@@ -310,6 +311,16 @@ var (
 		m.param = sub(m.param, mul(val(a[0]), scalar(m.param, 0.25)))
 		return nil
 	}, tMat)
+	opCopy   = host("copy($0, $1)", none, 0, func(a []any) any { copy(a[0].([]float64), a[1].([]float64)); return nil }, tFloats, tFloats)
+	opDelete = host("delete($0, $1)", none, 0, func(a []any) any { delete(a[0].(map[int]float64), a[1].(int)); return nil }, tMap, tInt)
+	opClear  = host("clear($0)", none, 0, func(a []any) any { clear(a[0].([]float64)); return nil }, tFloats)
+	opSort   = host("sort.Float64s($0)", none, 0, func(a []any) any { sort.Float64s(a[0].([]float64)); return nil }, tFloats)
+	opTally  = &operation{source: "tally(errs, $0, $1)", args: []kind{tFloat, tFloat}, eval: func(m *machine, a []any) any {
+		for i, v := range a {
+			fmt.Fprintln(m.out(logWriter), i, v)
+		}
+		return nil
+	}}
 	opReport = &operation{source: "report(out, $0)", args: []kind{tFloat}, eval: func(m *machine, a []any) any {
 		fmt.Fprintf(m.out(outWriter), "report %.5f\n", math.Abs(a[0].(float64)))
 		return nil

@@ -504,7 +504,51 @@ func init() { // not an initialiser: they contain blocks
 			}
 			return one(call(apply(o, s, g.number())))
 		}},
-		{2, func(g *maker) []*stmt { return one(call(apply(opReport, g.number()))) }},
+		{2, func(g *maker) []*stmt {
+			if g.chance(3) {
+				return one(call(apply(opTally, g.number(), g.number())))
+			}
+			return one(call(apply(opReport, g.number())))
+		}},
+		{2, func(g *maker) []*stmt { // a tensor in a struct
+			x := g.variable([]kind{tStat, tStatPtr}[g.choose(2)])
+			if x == nil {
+				return nil
+			}
+			return one(assign(&expr{form: eField, kind: tMat, field: "Best", args: []*expr{x}}, "=", g.expr(tMat, 2)))
+		}},
+		{2, func(g *maker) []*stmt { // memory of the host, as a whole
+			x, y, dict := g.variable(tFloats), g.variable(tFloats), g.variable(tMap)
+			switch {
+			case dict != nil && g.chance(3):
+				return one(call(apply(opDelete, dict, g.index(3))))
+			case x == nil:
+				return nil
+			case x.v != y.v && g.chance(2):
+				return one(call(apply(opCopy, x, y)))
+			}
+			return one(call(apply([]*operation{opClear, opSort}[g.choose(2)], x)))
+		}},
+		{2, func(g *maker) []*stmt { // two at once
+			v, w := g.fresh(tFloat), g.fresh(tFloat)
+			s := &stmt{form: sDeclare, vars: []*variable{v, w}, rhs: []*expr{g.number(), g.number()}}
+			g.declare(v)
+			g.declare(w)
+			return one(s)
+		}},
+		{1, func(g *maker) []*stmt { // errors are values
+			v := g.fresh(tError)
+			s := &stmt{form: sIf, init: declaration(v, g.expr(tError, 1)), rhs: []*expr{apply(operationOf("$0 != nil", tBool), of(v))}}
+			s.body = []*stmt{{form: sPrint, text: outWriter, rhs: []*expr{g.expr(tInt, 1), of(v)}}}
+			s.other = g.block(1)
+			return one(s)
+		}},
+		{1, func(g *maker) []*stmt {
+			if g.noJumps || g.noCells || g.depth > 3 {
+				return nil
+			}
+			return one(g.deferred())
+		}},
 		{3, func(g *maker) []*stmt {
 			if g.noCells {
 				return nil
@@ -545,7 +589,11 @@ func init() { // not an initialiser: they contain blocks
 			if x == nil {
 				return nil
 			}
-			return one(assign(&expr{form: eIndex, kind: tFloat, args: []*expr{x, g.index(3)}}, g.pick("=", "+="), g.number()))
+			at := g.index(3)
+			if g.chance(2) {
+				at = g.expr(tInt, 2)
+			}
+			return one(assign(&expr{form: eIndex, kind: tFloat, args: []*expr{x, at}}, g.pick("=", "+="), g.number()))
 		}},
 		{3, (*maker).calls},
 		{2, func(g *maker) []*stmt {
@@ -717,6 +765,7 @@ func (g *maker) jump() []*stmt {
 	switch {
 	case out.form == sReturn && g.noJumps:
 		out.form = sContinue
+	case out.form == sReturn && g.p.named && g.chance(2): // what the results hold
 	case out.form == sReturn:
 		out.rhs = []*expr{g.expr(tMat, 1), g.expr(tFloat, 1), g.expr(tFloats, 1)}
 		if g.chance(3) {
@@ -923,8 +972,8 @@ func (g *maker) kernel() {
 func (g *maker) deferred() *stmt {
 	s := &stmt{form: sDefer}
 	scope, here := len(g.scope), g.here
-	noJumps, left := g.noJumps, g.left
-	g.here, g.noCells, g.noJumps, g.left = scope, true, true, 4
+	noJumps, left, loops, inSwitch := g.noJumps, g.left, g.loops, g.inSwitch
+	g.here, g.noCells, g.noJumps, g.left, g.loops, g.inSwitch = scope, true, true, 4, nil, false
 	if g.chance(2) {
 		s.body = append(s.body, &stmt{form: sRecover, body: []*stmt{{form: sPrint, text: outWriter, rhs: []*expr{literal(tString, "recovered"), g.expr(tFloat, 0)}}}, stays: true})
 	}
@@ -932,6 +981,6 @@ func (g *maker) deferred() *stmt {
 		s.body = append(s.body, g.stmt()...)
 	}
 	s.body = append(s.body, &stmt{form: sPrint, text: outWriter, rhs: []*expr{literal(tString, "deferred"), g.expr(tFloat, 0), g.expr(tFloats, 0)}})
-	g.scope, g.here, g.noCells, g.noJumps, g.left = g.scope[:scope], here, false, noJumps, left
+	g.scope, g.here, g.noCells, g.noJumps, g.left, g.loops, g.inSwitch = g.scope[:scope], here, false, noJumps, left, loops, inSwitch
 	return s
 }

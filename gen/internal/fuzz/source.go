@@ -16,6 +16,7 @@ import (
 	"io"
 	"iter"
 	"math"
+	"sort"
 	"strings"
 
 	"github.com/asyncgen/asyncgen/runtime/tensor"
@@ -60,6 +61,12 @@ func choose[T any](c bool, x, y T) T {
 }
 
 func report(out io.Writer, v float64) { fmt.Fprintf(out, "report %.5f\n", math.Abs(v)) }
+
+func tally(w io.Writer, vs ...float64) {
+	for i, v := range vs {
+		fmt.Fprintln(w, i, v)
+	}
+}
 
 //asyncgen:effects input
 func ask(in *bufio.Reader) float64 {
