@@ -12,7 +12,7 @@ import (
 
 var (
 	seedFlag     = flag.Uint64("seed", 1, "of the first program; 0 takes the time")
-	programsFlag = flag.Int("programs", 100, "how many programs TestPrograms tries")
+	programsFlag = flag.Int("programs", 80, "how many programs TestPrograms tries")
 	longFlag     = flag.Int("pairs", 0, "how many pairs of an original and a rewritten kernel TestLong tries")
 	acceptFlag   = flag.Bool("accept", true, "hold how much is rewritten above a floor, and what the programs do within bounds")
 	shrinkFlag   = flag.Bool("shrink", false, "leave out what is not needed of programs that differ")
