@@ -698,15 +698,47 @@ func (p *tensorProgram) kernels(run func()) (names []string) {
 	return names
 }
 
-// runTensors runs a program in one way. Commands of one kernel go wrong, if its name is not "". It returns what was seen.
-func runTensors(seed uint64, o engine.Options, f fault.Faults) (seen, kernels []string, err error) {
-	var devs []device.Device
-	var backends []*fault.Backend
-	for name, b := range [...]device.Backend{cpu.New(), sim.New(sim.Options{}), sim.New(sim.Options{Queue: 4})} {
+// tensorDevices are what random programs run on.
+type tensorDevices struct {
+	devs     []device.Device
+	backends []*fault.Backend
+}
+
+func newTensorDevices() *tensorDevices {
+	d := &tensorDevices{}
+	for i, b := range [...]device.Backend{cpu.New(), sim.New(sim.Options{}), sim.New(sim.Options{Queue: 4})} {
 		w := fault.New(b)
-		backends = append(backends, w)
-		devs = append(devs, device.Wrap(fmt.Sprintf("device %d", name), device.KindSimulated, w))
+		d.backends = append(d.backends, w)
+		d.devs = append(d.devs, device.Wrap(fmt.Sprintf("device %d", i), device.KindSimulated, w))
 	}
+	return d
+}
+
+// arm makes f happen on all devices.
+func (d *tensorDevices) arm(f fault.Faults) {
+	for _, b := range d.backends {
+		b.Arm(f)
+	}
+}
+
+// left returns an error if memory is in use although no program is there any more.
+func (d *tensorDevices) left() error {
+	for i, b := range d.backends {
+		if n := live(b); n != 0 {
+			return fmt.Errorf("%d bytes of device %d are lost", n, i)
+		}
+	}
+	return nil
+}
+
+func (d *tensorDevices) close() {
+	for _, b := range d.backends {
+		b.Close()
+	}
+}
+
+// run runs a program in one way. Commands of one kernel go wrong, if its name is not "". It returns what was seen.
+func (d *tensorDevices) run(seed uint64, o engine.Options, f fault.Faults) (seen, kernels []string, err error) {
 	naive := engine.New(engine.Options{Mode: engine.Naive})
 	restore := tensor.SetEngine(naive)
 	drawn := tensor.NewGenerator(seed).RandInt(drawnLo, drawnHi, maxDrawn).Int64s() // all at once
@@ -715,21 +747,15 @@ func runTensors(seed uint64, o engine.Options, f fault.Faults) (seen, kernels []
 
 	e := engine.New(o)
 	defer tensor.SetEngine(e)()
-	if f.Kernel != "" {
-		for _, b := range backends {
-			b.Arm(f)
-		}
-	}
-	p := newTensorProgram(seed, devs, e, drawn)
+	d.arm(f)
+	p := newTensorProgram(seed, d.devs, e, drawn)
 	kernels = p.kernels(func() {
 		for range 60 {
 			p.step()
 		}
 	})
 	p.seen = append(p.seen, "at last: "+listOf(e.WaitAll(context.Background())))
-	for _, b := range backends {
-		b.Arm(fault.Faults{}) // else reading would fail too
-	}
+	d.arm(fault.Faults{}) // else reading would fail too
 	for _, v := range p.all {
 		p.seen = append(p.seen, describe(v.x.Wait()))
 	}
@@ -737,27 +763,26 @@ func runTensors(seed uint64, o engine.Options, f fault.Faults) (seen, kernels []
 	if more := e.Close(); err == nil && more != nil {
 		err = fmt.Errorf("after WaitAll: %w", more)
 	}
-	for _, b := range backends {
-		b.Close()
-	}
 	return p.seen, kernels, err
 }
 
 func TestRandomTensors(t *testing.T) {
 	t.Logf("seed %d (go test -run RandomTensors -programs N -seed N)", *seed)
 	failures := 0
+	d := newTensorDevices()
+	defer d.close()
 	for i := range uint64(*programs) {
 		at := *seed + i
 		rng := rand.New(rand.NewPCG(at, 2))
 		var f fault.Faults
-		_, kernels, err := runTensors(at, engine.Options{Mode: engine.Naive}, f)
+		_, kernels, err := d.run(at, engine.Options{Mode: engine.Naive}, f)
 		if err != nil {
 			t.Fatalf("seed %d, naive: %v", at, err)
 		}
 		if len(kernels) > 0 && rng.IntN(3) > 0 {
 			f = fault.Faults{Call: fault.Command, Kind: fault.Kind(rng.IntN(2)), Kernel: kernels[rng.IntN(len(kernels))], Rate: 1}
 		}
-		want, _, err := runTensors(at, engine.Options{Mode: engine.Naive}, f)
+		want, _, err := d.run(at, engine.Options{Mode: engine.Naive}, f)
 		if err != nil {
 			t.Fatalf("seed %d, naive, %+v: %v", at, f, err)
 		}
@@ -769,7 +794,7 @@ func TestRandomTensors(t *testing.T) {
 			{Mode: engine.Async, Workers: 2, MaxBytes: int64(1 + rng.IntN(500))},
 			{Mode: engine.Shuffle, Seed: rng.Uint64()},
 		} {
-			got, _, err := runTensors(at, o, f)
+			got, _, err := d.run(at, o, f)
 			if err != nil {
 				t.Fatalf("seed %d, %+v, %+v: %v", at, o, f, err)
 			}
@@ -778,6 +803,9 @@ func TestRandomTensors(t *testing.T) {
 					t.Fatalf("seed %d, %+v, %+v: observation %d of %d is\n%v\nwant, of %d\n%v", at, o, f, k, len(got), got[k], len(want), want[k])
 				}
 			}
+		}
+		if err := d.left(); err != nil {
+			t.Fatalf("seed %d, %+v: %v", at, f, err)
 		}
 	}
 	if failures == 0 && *programs > 20 {

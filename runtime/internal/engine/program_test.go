@@ -210,7 +210,7 @@ func (p *program) newVar(i int) {
 	}
 	scope := p.someScope()
 	n := 1 + p.rng.IntN(4)
-	if p.rng.IntN(16) == 0 {
+	if p.rng.IntN(60) == 0 {
 		n = worthReleasing / 8
 	}
 	if p.rng.IntN(3) == 0 { // undefined until it is written; the model writes it at once
