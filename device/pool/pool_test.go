@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 )
 
 func withProcs(t *testing.T, n int) {
@@ -150,4 +151,22 @@ func TestLentHelpersHelp(t *testing.T) {
 	if asked != 2 {
 		t.Errorf("asked %d times after the end", asked)
 	}
+}
+
+// A loop in a bubble is not helped from outside, and is nothing that time waits for when it has ended.
+func TestBubblesBorrowNothing(t *testing.T) {
+	withProcs(t, 3)
+	defer Lend(func(func()) bool {
+		t.Error("asked")
+		return false
+	})()
+	synctest.Test(t, func(t *testing.T) {
+		var sum atomic.Int64
+		for range 100 {
+			Run(100, 1, func(lo, hi int) { sum.Add(int64(hi - lo)) })
+		}
+		if got := sum.Load(); got != 100*100 {
+			t.Errorf("got %d", got)
+		}
+	})
 }

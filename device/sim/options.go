@@ -110,7 +110,8 @@ type Clock interface {
 	Wait(ctx context.Context, t time.Duration) error
 }
 
-// systemClock sleeps while that is precise enough, and yields for the rest.
+// systemClock sleeps while that is precise enough, and yields for the rest; but if time stands still meanwhile, as in
+// a bubble of testing/synctest until everybody is asleep, it sleeps.
 type systemClock struct{ start time.Time }
 
 func (c systemClock) Now() time.Duration { return time.Since(c.start) }
@@ -119,19 +120,45 @@ func (c systemClock) Wait(ctx context.Context, t time.Duration) error {
 	// Timers fire up to some 150 us late: the system's slack and a thread to wake up.
 	const lateness = 150 * time.Microsecond
 	if left := t - c.Now(); left > 2*lateness {
-		timer := time.NewTimer(left - lateness)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := sleep(ctx, left-lateness); err != nil {
+			return err
 		}
 	}
-	for c.Now() < t {
+	var s stillness
+	for now := c.Now(); now < t; now = c.Now() {
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if s.stands(now) {
+			return sleep(ctx, t-now)
 		}
 		runtime.Gosched()
 	}
 	return nil
+}
+
+// A stillness notices that time stands still.
+type stillness struct {
+	last time.Duration
+	n    int // readings of the clock that were equal to last
+}
+
+// stands is called with each reading of a clock. It reports whether so many were the same that only sleep helps.
+func (s *stillness) stands(now time.Duration) bool {
+	if now != s.last {
+		*s = stillness{last: now}
+	}
+	s.n++
+	return s.n > 100
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

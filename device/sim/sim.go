@@ -81,10 +81,11 @@ type Backend struct {
 	waiters   []waiter // for results
 	closed    bool
 	failed    []failure // by ticket
+	isTaken   bool      // somebody is in Submit or Close: batches stay together
+	left      sync.Cond // isTaken has become false; who waits for that is asleep as testing/synctest wants it
 
-	submitting sync.Mutex     // held by Submit, so that batches stay together; taken before mu
-	goroutine  sync.WaitGroup // the device's
-	timeline                  // of the goroutine of the device
+	goroutine sync.WaitGroup // the device's
+	timeline                 // of the goroutine of the device
 }
 
 type entry struct {
@@ -121,6 +122,7 @@ func New(options Options) *Backend {
 		options.Queue = 1024
 	}
 	b := &Backend{options: options, clock: options.Clock, memory: device.NewAllocator(device.HostMemory, 0), entries: make([]entry, options.Queue)}
+	b.left.L = &b.mu
 	if b.clock == nil {
 		b.clock = systemClock{time.Now()}
 	}
@@ -162,11 +164,11 @@ func (b *Backend) Memory() *device.Allocator { return b.memory }
 
 // Submit queues the commands. It waits while the queue is full.
 func (b *Backend) Submit(cmds []device.Command) (device.Ticket, error) {
-	b.submitting.Lock()
-	defer b.submitting.Unlock()
-	now := b.clock.Now()
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.takeLocked()
+	defer b.leaveLocked()
+	now := b.clock.Now()
 	if b.closed {
 		return 0, fmt.Errorf("sim: %w", device.ErrClosed)
 	}
@@ -186,6 +188,19 @@ func (b *Backend) Submit(cmds []device.Command) (device.Ticket, error) {
 		}
 	}
 	return device.Ticket(b.submitted), nil
+}
+
+// takeLocked waits until nobody else is in Submit or Close.
+func (b *Backend) takeLocked() {
+	for b.isTaken {
+		b.left.Wait()
+	}
+	b.isTaken = true
+}
+
+func (b *Backend) leaveLocked() {
+	b.isTaken = false
+	b.left.Signal()
 }
 
 func (b *Backend) entry(ticket uint64) *entry { return &b.entries[ticket%uint64(len(b.entries))] }
@@ -348,10 +363,13 @@ func (b *Backend) Wait(ctx context.Context, t device.Ticket) error {
 
 // waitExecuted returns when the result of command t, which was submitted, is there.
 func (b *Backend) waitExecuted(ctx context.Context, t uint64) error {
-	for begin := time.Now(); time.Since(begin) < patience; runtime.Gosched() {
+	begin := time.Now()
+	var s stillness
+	for took := time.Duration(0); took < patience && !s.stands(took); took = time.Since(begin) {
 		if b.executed.Load() >= t {
 			return nil
 		}
+		runtime.Gosched()
 	}
 	b.mu.Lock()
 	if b.executed.Load() >= t {
@@ -385,11 +403,11 @@ func (b *Backend) Failure(t device.Ticket) error {
 
 // Close waits for what was submitted; later calls of Alloc and Submit fail.
 func (b *Backend) Close() error {
-	b.submitting.Lock()
-	defer b.submitting.Unlock()
 	b.mu.Lock()
+	b.takeLocked()
 	b.closed = true
 	last := b.submitted
+	b.leaveLocked()
 	b.mu.Unlock()
 	err := b.Wait(context.Background(), device.Ticket(last))
 	b.goroutine.Wait()

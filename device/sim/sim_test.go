@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/asyncgen/asyncgen/device"
@@ -425,4 +426,65 @@ func BenchmarkAsync(b *testing.B) {
 	for b.Loop() {
 		d.Submit(cmds)
 	}
+}
+
+// In a bubble of testing/synctest the model's time passes exactly, and takes none: who waits for the device, for room in its queue or for
+// somebody else who does, is asleep.
+func TestInABubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(Options{Launch: 5 * us, Latency: 50 * us, Queue: 4})
+		buf, err := b.Alloc(4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		const submitters, batches, batch = 3, 20, 7
+		var wg sync.WaitGroup
+		for range submitters {
+			wg.Go(func() {
+				for range batches {
+					cmds := make([]device.Command, batch)
+					for i := range cmds {
+						cmds[i] = device.Command{Kernel: fill, N: 1, Buf: [device.MaxOperands]*device.Buffer{buf}}
+					}
+					last, err := b.Submit(cmds)
+					if err == nil {
+						err = b.Wait(t.Context(), last)
+					}
+					if err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		// A command begins when there is room for it: 4 of them each time the oldest is seen to be finished.
+		took := time.Since(start)
+		if least := submitters * batches * batch * 5 * us; took < least || took > 10*least {
+			t.Errorf("%d commands took %v, at least %v expected", submitters*batches*batch, took, least)
+		}
+		start = time.Now()
+		last, err := b.Submit([]device.Command{{Kernel: fill, N: 1, Buf: [device.MaxOperands]*device.Buffer{buf}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Wait(t.Context(), last); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(start); took != 55*us {
+			t.Errorf("a command took %v, want 55µs", took)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 30*us)
+		defer cancel()
+		last, err = b.Submit([]device.Command{{Kernel: fill, N: 1, Buf: [device.MaxOperands]*device.Buffer{buf}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Wait(ctx, last); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a wait of 30µs for a command of 55: got %v", err)
+		}
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }

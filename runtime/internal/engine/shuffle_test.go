@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/asyncgen/asyncgen/device"
@@ -28,8 +29,8 @@ func (l *log) kernel() *device.Kernel {
 
 // shuffledOrders runs 300 operations, on two synchronous devices and one with a queue, that are 30 chains with copies between
 // some of them, and returns the orders in which those of each device ran.
-func shuffledOrders(t *testing.T, seed uint64) (orders [3][]int) {
-	e := newEngine(t, Options{Mode: Shuffle, Seed: seed})
+func shuffledOrders(t *testing.T, seed uint64, channels bool) (orders [3][]int) {
+	e := newEngine(t, Options{Mode: Shuffle, Seed: seed, Channels: channels})
 	devs := [3]device.Device{newCPU(1), newCPU(1), newGPU(t)}
 	var logs [3]log
 	var kernels [3]*device.Kernel
@@ -67,16 +68,18 @@ func shuffledOrders(t *testing.T, seed uint64) (orders [3][]int) {
 	return orders
 }
 
-// The same seed is the same order of execution, another one another; a device with a queue keeps program order.
+// The same seed is the same order of execution, in a bubble of testing/synctest, too, another one another; a device with a queue keeps program order.
 func TestShuffleIsReproducible(t *testing.T) {
 	first := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", first)
 	seen := map[int]bool{}
 	for seed := first; seed < first+10; seed++ {
-		a, b := shuffledOrders(t, seed), shuffledOrders(t, seed)
+		a, b := shuffledOrders(t, seed, false), shuffledOrders(t, seed, false)
+		var inBubble [3][]int
+		synctest.Test(t, func(t *testing.T) { inBubble = shuffledOrders(t, seed, true) })
 		for i := range a {
-			if !slices.Equal(a[i], b[i]) {
-				t.Errorf("seed %d, device %d: two orders:\n%v\n%v", seed, i, a[i], b[i])
+			if !slices.Equal(a[i], b[i]) || !slices.Equal(a[i], inBubble[i]) {
+				t.Errorf("seed %d, device %d: different orders:\n%v\n%v\nin a bubble:\n%v", seed, i, a[i], b[i], inBubble[i])
 			}
 			if len(a[i]) != 100 || slices.IsSorted(a[i]) != (i == 2) {
 				t.Errorf("seed %d, device %d: %d operations in order %v", seed, i, len(a[i]), a[i])
