@@ -64,6 +64,12 @@ const (
 	// starting at position Imm[1], distributed as Kernel.Body says (package
 	// device/kernel). Args.Ints is lo, hi for random integers from [lo, hi).
 	Random
+	// Math computes N float64 elements from those at the same place of one or
+	// two inputs by Kernel.Body, a function of Go's package math (package
+	// device/kernel), with the bits that it gives on the host. All operands are
+	// contiguous. A device that is not made of the host's processors need not be
+	// able to: its commands then fail with ErrUnsupported.
+	Math
 	// Upload copies N elements from In[0], a buffer of host memory, to Out, a buffer of the
 	// device. Both are contiguous.
 	Upload
@@ -84,6 +90,7 @@ var codes = [...]string{
 	Fill:       "fill",
 	Iota:       "iota",
 	Random:     "random",
+	Math:       "math",
 	Upload:     "upload",
 	Download:   "download",
 }

@@ -32,9 +32,12 @@ func NumberOperator(text string) (method string, ok bool) {
 
 // NumberFunc returns the method of a Number, its first argument, that is the
 // function with the given full name, or the builtin function: "Sqrt" for "math.Sqrt". The
-// conversion float64(float32(x)) is the method Float32.
+// conversion float64(float32(x)) is the method Float32. What is not correctly rounded
+// is computed by the host's processors, for the sake of its bits.
 func NumberFunc(name string) (method string, ok bool) {
-	method, ok = functions[name]
+	if method, ok = functions[name]; !ok {
+		method, ok = mathFuncs[name]
+	}
 	return method, ok
 }
 

@@ -106,7 +106,7 @@ func TestForms(t *testing.T) {
 		}
 		check(text, "("+tensorapi.Number+")."+method, tensorapi.Op)
 	}
-	for _, fn := range []string{"max", "min", "math.Max", "math.Min", "math.Abs", "math.Sqrt", "math.Floor", "math.Ceil", "math.RoundToEven"} {
+	for _, fn := range []string{"max", "min", "math.Max", "math.Min", "math.Abs", "math.Sqrt", "math.Floor", "math.Ceil", "math.RoundToEven", "math.Exp", "math.Log", "math.Pow"} {
 		method, ok := tensorapi.NumberFunc(fn)
 		if !ok {
 			t.Errorf("no method for %s", fn)
@@ -121,7 +121,7 @@ func TestForms(t *testing.T) {
 		check(text, "("+tensorapi.Condition+")."+method, tensorapi.Op)
 	}
 	check("Const", tensorapi.Const, tensorapi.Pure)
-	for _, text := range []string{"%", "&", "<<", "math.Exp", "math.FMA", ""} {
+	for _, text := range []string{"%", "&", "<<", "math.FMA", "math.Inf", "math.Float64bits", ""} {
 		_, operator := tensorapi.NumberOperator(text)
 		_, fn := tensorapi.NumberFunc(text)
 		_, condition := tensorapi.ConditionOperator(text)

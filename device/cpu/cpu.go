@@ -174,6 +174,8 @@ func newRunner(k *device.Kernel) runner {
 		run = newIota
 	case device.Random:
 		run = newRandom
+	case device.Math:
+		run = newMath
 	case device.Upload, device.Download:
 		run = newTransfer
 	}

@@ -640,6 +640,10 @@ func TestUnsupportedKernelsSayWhy(t *testing.T) {
 		device.NewKernel("k", device.ScatterAdd, nil, device.Bool, device.Bool, device.Int64),
 		device.NewKernel("k", device.Iota, nil, device.Bool),
 		device.NewKernel("k", device.Random, kernel.Normal, device.Int64),
+		device.NewKernel("k", device.Math, kernel.MathExp, device.Float32, device.Float32),
+		device.NewKernel("k", device.Math, kernel.MathExp, device.Float64, device.Float32),
+		device.NewKernel("k", device.Math, kernel.MathPow, device.Float64, device.Float64),
+		device.NewKernel("k", device.Math, kernel.ReduceSum, device.Float64, device.Float64),
 		device.NewKernel("k", device.Code(200), nil, device.Int64),
 	} {
 		for range 2 {

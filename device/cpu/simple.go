@@ -1,6 +1,8 @@
 package cpu
 
 import (
+	"slices"
+
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/kernel"
 	"github.com/asyncgen/asyncgen/device/pool"
@@ -114,4 +116,19 @@ func draw[T device.Element](d kernel.Distribution, c *device.Command, lo, hi int
 	pool.Run(len(dst), grainOf(callCost), func(from, to int) {
 		kernel.Draw(d, key, pos+uint64(from), lo, hi, dst[from:to])
 	})
+}
+
+func newMath(k *device.Kernel) (runner, error) {
+	f, ok := k.Body.(kernel.MathFunc)
+	if !ok || k.Out != device.Float64 || len(k.In) != f.Arity() || slices.ContainsFunc(k.In, func(dt device.DType) bool { return dt != device.Float64 }) {
+		return nil, unsupported(k)
+	}
+	last := f.Arity() // a function of one number ignores the second
+	return func(c *device.Command) error {
+		dst, x, y := operand[float64](c, 0, c.N), operand[float64](c, 1, c.N), operand[float64](c, last, c.N)
+		for i := range dst {
+			dst[i] = f.Call(x[i], y[i])
+		}
+		return nil
+	}, nil
 }

@@ -51,6 +51,7 @@ func TestBackend(t *testing.T, b device.Backend, o Options) {
 		{"Primitives", testPrimitives},
 		{"Cast", testCast},
 		{"Expressions", testExpressions},
+		{"Math", testMath},
 		{"Views", testViews},
 		{"InPlace", testInPlace},
 		{"Reduce", testReduce},

@@ -129,6 +129,13 @@ var mutants = []mutant{
 		}
 		run(c)
 	})},
+	{"cube roots are rounded down", "Math", after(func(c *device.Command) {
+		if c.Kernel.Code == device.Math && c.Kernel.Body == kernel.MathCbrt {
+			for i, v := range out[float64](c) {
+				out[float64](c)[i] = math.Nextafter(v, 0)
+			}
+		}
+	})},
 	{"max of float32 overlooks NaN", "Primitives", after(func(c *device.Command) {
 		if c.Kernel.Code == device.Map && c.Kernel.Name == "max(x, y)" && c.Kernel.Out == device.Float32 {
 			x, y := rest(c, 1), rest(c, 2)

@@ -128,20 +128,21 @@ func (s Types) String() string {
 // An Attr holds what an operation needs besides tensors. Each operation reads
 // only the fields that its definition names.
 type Attr struct {
-	Scalars [2]float64    // of elementwise operations
-	Axes    []int         // reductions, Transpose
-	Keep    bool          // reductions keep the reduced axes, with length 1
-	Shape   device.Shape  // Reshape, BroadcastTo, ScatterAdd, and what creates tensors
-	DType   device.DType  // As, and what creates tensors
-	Axis    int           // Slice, Scatter, Gather, ScatterAdd, Concat
-	From    int           // Slice, Scatter, Concat
-	To      int           // Slice: the end; Scatter: the length of the axis
-	Shared  int           // Gather, ScatterAdd: how many leading axes operand and indices have in common
-	Back    bool          // CumSum: from the last element to the first
-	Key     uint64        // random draws
-	Pos     uint64        // random draws
-	Device  device.Device // To
-	Origin  device.Device // To: where the operand is
+	Scalars [2]float64      // of elementwise operations
+	Axes    []int           // reductions, Transpose
+	Keep    bool            // reductions keep the reduced axes, with length 1
+	Shape   device.Shape    // Reshape, BroadcastTo, ScatterAdd, and what creates tensors
+	DType   device.DType    // As, and what creates tensors
+	Axis    int             // Slice, Scatter, Gather, ScatterAdd, Concat
+	From    int             // Slice, Scatter, Concat
+	To      int             // Slice: the end; Scatter: the length of the axis
+	Shared  int             // Gather, ScatterAdd: how many leading axes operand and indices have in common
+	Back    bool            // CumSum: from the last element to the first
+	Func    kernel.MathFunc // HostMath
+	Key     uint64          // random draws
+	Pos     uint64          // random draws
+	Device  device.Device   // To
+	Origin  device.Device   // To: where the operand is
 }
 
 // A Value is a tensor, as definitions see one.

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/kernel"
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
 
@@ -17,7 +18,8 @@ import (
 //	x = x.Add(p.MulF64(alpha)) // as p.MulScalar(alpha.Item()), and returns at once
 //
 // It lives where the tensor is that it comes from, and moves to that of what
-// it is used with. [Const] makes one of a number that is known; the zero F64 is
+// it is used with; the functions of package math that are not rounded correctly,
+// such as Exp, are computed by the CPU. [Const] makes one of a number that is known; the zero F64 is
 // 0. Gradients end at an F64, as they do at Item. If the tensor fails, so does
 // what is computed from the F64, and Item panics.
 type F64 struct {
@@ -341,6 +343,21 @@ func (c Cond) Choose(x, y *Tensor) *Tensor {
 	cond := c.on(x.storage.Device())
 	defer cond.letGo()
 	return elementwise(op.Where, [2]float64{}, operands{cond, x, y}, true)
+}
+
+// math returns f of x, and of y if it takes two numbers. Its bits are those of
+// the host's package math: it is computed by the CPU, wherever x is.
+func (x F64) math(f kernel.MathFunc, y F64) F64 {
+	if x.t == nil && y.t == nil {
+		return F64{v: f.Call(x.v, y.v)}
+	}
+	cpu := device.CPU()
+	in := operands{x.on(cpu)}
+	if f.Arity() == 2 {
+		in[1] = y.on(cpu)
+	}
+	defer letGo(in[:]...)
+	return F64{t: structural(op.HostMath, op.Attr{Func: f}, in, false)}
 }
 
 // apply returns what d, or f if x is known, makes of x.

@@ -57,7 +57,15 @@ func tree(r *rand.Rand, on []device.Device, depth int) pair {
 	}
 	x := tree(r, on, depth-1)
 	y := func() pair { return tree(r, on, depth-1) }
-	switch r.IntN(18) {
+	switch r.IntN(20) {
+	case 18, 19:
+		m, z := mathMethods[r.IntN(len(mathMethods))], y()
+		switch f := m.host.(type) {
+		case func(float64) float64:
+			return pair{m.later(x.later, z.later), f(x.now)}
+		case func(float64, float64) float64:
+			return pair{m.later(x.later, z.later), f(x.now, z.now)}
+		}
 	case 0, 1:
 		y := y()
 		return pair{x.later.Add(y.later), x.now + y.now}

@@ -204,6 +204,9 @@ func structuralCalls(on device.Device) []structuralCall {
 			c := x[0].Sum().F64().Add(tensor.Const(1)).Div(x[1].F64()).Sqrt()
 			return x[0].AddScaledF64(x[0].MulF64(c), c.Gt(tensor.Const(0)).ChooseF64(c, tensor.Const(2)))
 		}},
+		{"functions of the host", []*op.Def{op.HostMath}, op.Floats, [][]int{{2}, {}}, false, func(x ...*tensor.Tensor) *tensor.Tensor {
+			return x[0].MulF64(x[0].Sum().F64().Sin().Hypot(x[1].F64())).AddF64(x[1].F64().Exp())
+		}},
 		{"constants", nil, op.Floats, [][]int{{2}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return tensor.On(on).Ones(3) }},
 	}
 	for _, shapes := range [][][]int{

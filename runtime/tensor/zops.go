@@ -2,7 +2,10 @@
 
 package tensor
 
-import "github.com/asyncgen/asyncgen/runtime/op"
+import (
+	"github.com/asyncgen/asyncgen/device/kernel"
+	"github.com/asyncgen/asyncgen/runtime/op"
+)
 
 // Add returns t + y, element by element, with broadcasting. Integers wrap
 // around.
@@ -518,3 +521,165 @@ func (t *Tensor) Min(axes ...int) *Tensor { return t.reduce(op.Min, "Min", axes,
 //asyncgen:api op batch
 //go:noinline
 func (t *Tensor) MinKeep(axes ...int) *Tensor { return t.reduce(op.Min, "MinKeep", axes, true) }
+
+// Exp returns math.Exp(x).
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Exp() F64 { return x.math(kernel.MathExp, F64{}) }
+
+// Exp2 returns math.Exp2(x).
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Exp2() F64 { return x.math(kernel.MathExp2, F64{}) }
+
+// Expm1 returns math.Expm1(x).
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Expm1() F64 { return x.math(kernel.MathExpm1, F64{}) }
+
+// Log returns math.Log(x).
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Log() F64 { return x.math(kernel.MathLog, F64{}) }
+
+// Log2 returns math.Log2(x).
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Log2() F64 { return x.math(kernel.MathLog2, F64{}) }
+
+// Log10 returns math.Log10(x).
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Log10() F64 { return x.math(kernel.MathLog10, F64{}) }
+
+// Log1p returns math.Log1p(x).
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Log1p() F64 { return x.math(kernel.MathLog1p, F64{}) }
+
+// Sin returns math.Sin(x).
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Sin() F64 { return x.math(kernel.MathSin, F64{}) }
+
+// Cos returns math.Cos(x).
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Cos() F64 { return x.math(kernel.MathCos, F64{}) }
+
+// Tan returns math.Tan(x).
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Tan() F64 { return x.math(kernel.MathTan, F64{}) }
+
+// Asin returns math.Asin(x).
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Asin() F64 { return x.math(kernel.MathAsin, F64{}) }
+
+// Acos returns math.Acos(x).
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Acos() F64 { return x.math(kernel.MathAcos, F64{}) }
+
+// Atan returns math.Atan(x).
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Atan() F64 { return x.math(kernel.MathAtan, F64{}) }
+
+// Sinh returns math.Sinh(x).
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Sinh() F64 { return x.math(kernel.MathSinh, F64{}) }
+
+// Cosh returns math.Cosh(x).
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Cosh() F64 { return x.math(kernel.MathCosh, F64{}) }
+
+// Tanh returns math.Tanh(x).
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Tanh() F64 { return x.math(kernel.MathTanh, F64{}) }
+
+// Cbrt returns math.Cbrt(x).
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Cbrt() F64 { return x.math(kernel.MathCbrt, F64{}) }
+
+// Erf returns math.Erf(x).
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Erf() F64 { return x.math(kernel.MathErf, F64{}) }
+
+// Erfc returns math.Erfc(x).
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Erfc() F64 { return x.math(kernel.MathErfc, F64{}) }
+
+// Trunc returns math.Trunc(x).
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Trunc() F64 { return x.math(kernel.MathTrunc, F64{}) }
+
+// Round returns math.Round(x).
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Round() F64 { return x.math(kernel.MathRound, F64{}) }
+
+// Pow returns math.Pow(x, y).
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Pow(y F64) F64 { return x.math(kernel.MathPow, y) }
+
+// Mod returns math.Mod(x, y).
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Mod(y F64) F64 { return x.math(kernel.MathMod, y) }
+
+// Remainder returns math.Remainder(x, y).
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Remainder(y F64) F64 { return x.math(kernel.MathRemainder, y) }
+
+// Atan2 returns math.Atan2(x, y).
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Atan2(y F64) F64 { return x.math(kernel.MathAtan2, y) }
+
+// Hypot returns math.Hypot(x, y).
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Hypot(y F64) F64 { return x.math(kernel.MathHypot, y) }
+
+// Copysign returns math.Copysign(x, y).
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Copysign(y F64) F64 { return x.math(kernel.MathCopysign, y) }

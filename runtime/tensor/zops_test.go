@@ -3,6 +3,8 @@
 package tensor_test
 
 import (
+	"math"
+
 	"github.com/asyncgen/asyncgen/runtime/op"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
@@ -68,6 +70,40 @@ var f64Ops = []struct {
 	{op.SubScalar, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].SubScalar(c) }, func(c tensor.F64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].SubF64(c) }},
 	{op.MulScalar, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].MulScalar(c) }, func(c tensor.F64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].MulF64(c) }},
 	{op.DivScalar, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].DivScalar(c) }, func(c tensor.F64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].DivF64(c) }},
+}
+
+// mathMethods are the methods of F64 for functions of package math.
+var mathMethods = []struct {
+	host  any
+	later func(x, y tensor.F64) tensor.F64
+}{
+	{math.Exp, func(x, y tensor.F64) tensor.F64 { return x.Exp() }},
+	{math.Exp2, func(x, y tensor.F64) tensor.F64 { return x.Exp2() }},
+	{math.Expm1, func(x, y tensor.F64) tensor.F64 { return x.Expm1() }},
+	{math.Log, func(x, y tensor.F64) tensor.F64 { return x.Log() }},
+	{math.Log2, func(x, y tensor.F64) tensor.F64 { return x.Log2() }},
+	{math.Log10, func(x, y tensor.F64) tensor.F64 { return x.Log10() }},
+	{math.Log1p, func(x, y tensor.F64) tensor.F64 { return x.Log1p() }},
+	{math.Sin, func(x, y tensor.F64) tensor.F64 { return x.Sin() }},
+	{math.Cos, func(x, y tensor.F64) tensor.F64 { return x.Cos() }},
+	{math.Tan, func(x, y tensor.F64) tensor.F64 { return x.Tan() }},
+	{math.Asin, func(x, y tensor.F64) tensor.F64 { return x.Asin() }},
+	{math.Acos, func(x, y tensor.F64) tensor.F64 { return x.Acos() }},
+	{math.Atan, func(x, y tensor.F64) tensor.F64 { return x.Atan() }},
+	{math.Sinh, func(x, y tensor.F64) tensor.F64 { return x.Sinh() }},
+	{math.Cosh, func(x, y tensor.F64) tensor.F64 { return x.Cosh() }},
+	{math.Tanh, func(x, y tensor.F64) tensor.F64 { return x.Tanh() }},
+	{math.Cbrt, func(x, y tensor.F64) tensor.F64 { return x.Cbrt() }},
+	{math.Erf, func(x, y tensor.F64) tensor.F64 { return x.Erf() }},
+	{math.Erfc, func(x, y tensor.F64) tensor.F64 { return x.Erfc() }},
+	{math.Trunc, func(x, y tensor.F64) tensor.F64 { return x.Trunc() }},
+	{math.Round, func(x, y tensor.F64) tensor.F64 { return x.Round() }},
+	{math.Pow, func(x, y tensor.F64) tensor.F64 { return x.Pow(y) }},
+	{math.Mod, func(x, y tensor.F64) tensor.F64 { return x.Mod(y) }},
+	{math.Remainder, func(x, y tensor.F64) tensor.F64 { return x.Remainder(y) }},
+	{math.Atan2, func(x, y tensor.F64) tensor.F64 { return x.Atan2(y) }},
+	{math.Hypot, func(x, y tensor.F64) tensor.F64 { return x.Hypot(y) }},
+	{math.Copysign, func(x, y tensor.F64) tensor.F64 { return x.Copysign(y) }},
 }
 
 // reductions is every reduction of the package, without and with the axes kept.

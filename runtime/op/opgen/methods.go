@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/asyncgen/asyncgen/device/kernel"
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
 
@@ -18,7 +19,7 @@ func variable(d *op.Def) string {
 // methods is zops.go.
 func methods() string {
 	var b strings.Builder
-	b.WriteString("package tensor\n\nimport \"github.com/asyncgen/asyncgen/runtime/op\"\n\n")
+	b.WriteString("package tensor\n\nimport (\n\t\"github.com/asyncgen/asyncgen/device/kernel\"\n\t\"github.com/asyncgen/asyncgen/runtime/op\"\n)\n\n")
 	for _, d := range op.List() {
 		switch {
 		case d.Unlisted:
@@ -28,7 +29,20 @@ func methods() string {
 			reductionMethods(&b, d)
 		}
 	}
+	for _, f := range kernel.MathFuncs() {
+		mathMethod(&b, f)
+	}
 	return b.String()
+}
+
+// mathMethod writes the method of F64 that is the function f of package math.
+func mathMethod(b *strings.Builder, f kernel.MathFunc) {
+	params, args, operand := "", "x", "F64{}"
+	if f.Arity() == 2 {
+		params, args, operand = "y F64", "x, y", "y"
+	}
+	fmt.Fprintf(b, "// %v returns math.%[1]v(%[2]s).\n//\n//asyncgen:api op batch\n//go:noinline\n"+
+		"func (x F64) %[1]v(%[3]s) F64 { return x.math(kernel.Math%[1]v, %[4]s) }\n\n", f, args, params, operand)
 }
 
 // elementwiseMethod writes the method or, where no operand is the first among
@@ -105,6 +119,8 @@ func testList() string {
 	b.WriteString(`package tensor_test
 
 import (
+	"math"
+
 	"github.com/asyncgen/asyncgen/runtime/op"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
@@ -145,6 +161,15 @@ var elementwiseOps = []struct {
 			fmt.Fprintf(&b, "\t{op.%s, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].%s(%s) }, func(c tensor.F64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].%s(%s) }},\n",
 				variable(d), d.Name, args, later, args)
 		}
+	}
+	b.WriteString("}\n\n// mathMethods are the methods of F64 for functions of package math.\nvar mathMethods = []struct {\n" +
+		"\thost  any\n\tlater func(x, y tensor.F64) tensor.F64\n}{\n")
+	for _, f := range kernel.MathFuncs() {
+		operand := ""
+		if f.Arity() == 2 {
+			operand = "y"
+		}
+		fmt.Fprintf(&b, "\t{math.%v, func(x, y tensor.F64) tensor.F64 { return x.%[1]v(%s) }},\n", f, operand)
 	}
 	b.WriteString("}\n\n// reductions is every reduction of the package, without and with the axes kept.\nvar reductions = []struct {\n" +
 		"\tdef        *op.Def\n\tcall, keep func(x *tensor.Tensor, axes ...int) *tensor.Tensor\n}{\n")

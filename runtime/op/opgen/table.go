@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
 // The packages whose functions users call, and the import path of the module.
@@ -74,8 +76,13 @@ func table(root string, ops file) (string, error) {
 		return "", fmt.Errorf("functions without a kind:\n%s", strings.Join(missing, "\n"))
 	}
 	slices.Sort(rows)
+	var functions strings.Builder
+	for _, f := range kernel.MathFuncs() {
+		fmt.Fprintf(&functions, "\t\"math.%v\": %q,\n", f, f)
+	}
 	return "package tensorapi\n\n// api is the interface of our runtime, sorted by name.\nvar api = []Func{\n" +
-		strings.Join(rows, "") + "}\n", nil
+		strings.Join(rows, "") + "}\n\n// mathFuncs are functions that a Number has a method for, which the host computes.\nvar mathFuncs = map[string]string{\n" +
+		functions.String() + "}\n", nil
 }
 
 // sources are the files of a package without its tests.
