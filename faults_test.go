@@ -1,17 +1,20 @@
 package asyncgen_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -272,6 +275,12 @@ func TestFaults(t *testing.T) {
 			})
 		}
 		original, ok := strings.CutSuffix(program, rewrittenSuffix)
+		if original == "metrics" {
+			t.Run(program+"/killed", func(t *testing.T) {
+				t.Parallel()
+				(&sweep{bin: bin, program: program}).kill(t)
+			})
+		}
 		if !ok || original == "server" { // whose requests come in any order
 			continue
 		}
@@ -281,6 +290,49 @@ func TestFaults(t *testing.T) {
 				a, b := &sweep{bin: bin, program: original, env: env}, &sweep{bin: bin, program: program, env: env}
 				compareFaults(t, a, b, rand.New(rand.NewPCG(*seed, uint64(slices.Index(programs, program)))))
 			})
+		}
+	}
+}
+
+// kill interrupts the program while it prints, and breaks the pipe that it prints to. It ends as any Go program does, and what it
+// has printed is the beginning of what it prints.
+func (s *sweep) kill(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no signals here")
+	}
+	s.env = []string{"ASYNCGEN_DEVICE=sim:0", "ASYNCGEN_SIM=launch=50us"}
+	clean := s.run(t, "").stdout
+	for end, kill := range map[string]func(*exec.Cmd, io.Closer) error{
+		"signal: interrupt":   func(cmd *exec.Cmd, _ io.Closer) error { return cmd.Process.Signal(os.Interrupt) },
+		"signal: broken pipe": func(_ *exec.Cmd, stdout io.Closer) error { return stdout.Close() },
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, s.bin, s.program, "-small")
+		cmd.Env = append(os.Environ(), s.env[0], "ASYNCGEN_SIM=launch=500us") // it has a second to go when the first line is there
+		stdout, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewReader(stdout)
+		printed, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := kill(cmd, stdout); err != nil {
+			t.Fatal(err)
+		}
+		rest, _ := io.ReadAll(lines)
+		printed += string(rest)
+		cmd.Wait()
+		if got := cmd.ProcessState.String(); got != end {
+			t.Errorf("it has ended with %s, want %s", got, end)
+		}
+		if !strings.HasPrefix(clean, printed) || !strings.HasSuffix(printed, "\n") || len(printed) == len(clean) {
+			t.Errorf("%s: it has printed\n%s\nand prints\n%s", end, printed, clean)
 		}
 	}
 }
