@@ -228,6 +228,7 @@ import (
 	"log"
 	"os"
 	"runtime"
+	"time"
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/cpu"
@@ -306,8 +307,8 @@ func main() {
 				if now := inUse(b); now > live {
 					s.Left = fmt.Sprintf("%d bytes in use, %d before", now, live)
 				}
-				for i := 0; runtime.NumGoroutine() > goroutines && i < 10000; i++ {
-					runtime.Gosched()
+				for end := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > goroutines && time.Now().Before(end); {
+					runtime.Gosched() // those of the device and of timers end by themselves
 				}
 				if now := runtime.NumGoroutine(); now > goroutines {
 					s.Left += fmt.Sprintf(" %d goroutines, %d before", now, goroutines)

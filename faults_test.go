@@ -109,7 +109,7 @@ func report(v any) {
 		}
 	}
 	most, _ := strconv.Atoi(os.Getenv("FAULTS_GOROUTINES"))
-	for deadline := time.Now().Add(time.Second); time.Now().Before(deadline); runtime.Gosched() { // what is about to end does
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); runtime.Gosched() { // what is about to end does
 		if r.Goroutines = ours(); most == 0 || r.Goroutines <= most {
 			break
 		}
@@ -440,7 +440,8 @@ func (o opError) problem(program, fault string, struck []string) string {
 		return "the error has another cause: " + o.Text
 	}
 	isStruck := func(line string) bool { return strings.Contains(line, fmt.Sprintf("%q", o.Op)) }
-	if strings.HasPrefix(fault, "call=Command") && !strings.Contains(o.Text, "panicked") && !slices.ContainsFunc(struck, isStruck) {
+	// Of operations that meet a loss at the same time, the first one to say so is its cause.
+	if strings.HasPrefix(fault, "call=Command") && !strings.Contains(fault, "kind=lose") && !strings.Contains(o.Text, "panicked") && !slices.ContainsFunc(struck, isStruck) {
 		return fmt.Sprintf("the error is of %s, and what was struck is %q", o.Op, struck)
 	}
 	return ""

@@ -38,7 +38,7 @@ type SyncError = engine.SyncError
 func SyncMode(p SyncPolicy) (old SyncPolicy) { return engine.Default().SetSyncPolicy(p) }
 
 // AllowSync calls f, whose waits are allowed whatever [SyncMode] says: those of f and of what it calls,
-// directly or not, on this goroutine, until f returns or panics. Goroutines that f starts are not included,
+// directly or not, on this goroutine, until f returns or its panic is recovered. Goroutines that f starts are not included,
 // and others that run at the same time are not affected.
 //
 // It costs no more than the call, unless something has to wait while that is logged or forbidden.
