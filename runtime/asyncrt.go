@@ -22,6 +22,10 @@ import (
 // An OpError is the failure of an operation, and of everything computed from
 // its result. Its Error is the cause; %+v tells which operation it was and the
 // line that enqueued it.
+//
+// When a device is lost, all that has not finished on it, and all that is asked of it later, fails
+// with one OpError, which wraps [device.ErrLost]: that of the first operation to meet it. Other
+// devices go on. WaitAll returns it once for all of them, and again if more was asked since.
 type OpError = engine.OpError
 
 // Statistics are counts since the program began, and the memory of each device as of now.
