@@ -340,7 +340,7 @@ func (m *mutant) build(t *testing.T) (string, error) {
 	if err := os.WriteFile(overlay, list, 0o600); err != nil {
 		return "", err
 	}
-	if out, err := exec.Command("go", "test", "-overlay", overlay, "-c", "-o", bin, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "test", "-vet=off", "-ldflags=-s -w", "-overlay", overlay, "-c", "-o", bin, ".").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("it can't be built: %v\n%s", err, out)
 	}
 	return bin, nil
