@@ -6,7 +6,7 @@
 // happens to them depends on the device. On one that is made of the program's
 // own threads the engine orders them by the buffers they read and write
 // (flow.go), and workers run in parallel what is independent (worker.go). One that has a queue of its
-// own gets them in order (queue.go). Streams meet at copies (link.go). Whoever
+// own gets them in order (queue.go). Those who have nothing to do sleep (park.go). Streams meet at copies (link.go). Whoever
 // waits helps to execute, but only what it waits for (wait.go); so does a producer when too much is in
 // flight (bounds.go). An operation that fails spoils what it writes; dependents are skipped and
 // carry the same first cause (errors.go); so is everything on a device that is lost (lost.go). Operations that a loop enqueues past a test can be

@@ -117,6 +117,14 @@ func TestParkerStopsWaiting(t *testing.T) {
 			if wasWoken != woke || len(p.c) != 0 {
 				t.Fatalf("at the same time: wait says woken: %v, wake says %v, %d tokens are left", wasWoken, woke, len(p.c))
 			}
+
+			ctx, cancel = context.WithCancel(bg)
+			p.announce()
+			wg.Go(cancel)
+			if p.wait(0, ctx.Done()) || p.wake() {
+				t.Fatal("woken by nobody")
+			}
+			wg.Wait()
 		}
 	})
 }

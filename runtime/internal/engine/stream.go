@@ -9,9 +9,9 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// Constants of when somebody is woken. Waking a parked goroutine costs the one who wakes about
-// 10 µs and reaches the other after 70 to 120 µs on a virtual machine (3 to 10 µs on
-// bare metal), so it pays for work that takes longer than that, or that nobody else will do.
+// Constants of when somebody is woken. Waking a worker costs the one who wakes 5 to 10 µs on a virtual machine, and
+// reaches the other after 3 to 120 µs, depending on how that sleeps (see parker), so it pays for work that takes longer than that, or that
+// nobody else will do.
 const (
 	wakeCost   = 20_000                 // nanoseconds of enqueued work for which a worker is woken
 	launchCost = 1000                   // of a command for a device with a queue: it should get to work early
