@@ -47,7 +47,7 @@ func TestFailures(t *testing.T) {
 }
 
 // statements is how many a random program has.
-const statements = 60
+const statements = 48
 
 // A statement is one of a random program.
 type statement struct {

@@ -183,6 +183,11 @@ func buildFaulty(t *testing.T) (bin string, programs []string) {
 	files[filepath.Join(dir, "main.go")] = []byte(faultyMain)
 	files[filepath.Join(dir, "programs.go")] = []byte("package main\n\n" + imports + "\nvar programs = map[string]func(){\n" + table + "}\n")
 	slices.Sort(programs)
+	for _, path := range sources {
+		if name := filepath.Base(filepath.Dir(path)); !slices.Contains(programs, name) {
+			t.Fatalf("%s: no file has the line \"func main() {\"", filepath.Dir(path))
+		}
+	}
 	return buildOverlaid(t, files, "./testdata/programs/faulty"), programs
 }
 
@@ -367,7 +372,7 @@ func anyNumber(rng *rand.Rand) int { return int(math.Exp(rng.Float64() * 7)) }
 // compareFaults runs a program and its rewritten form with the same operations failing.
 func compareFaults(t *testing.T, a, b *sweep, rng *rand.Rand) {
 	kernels := []string{"MatMul", "Sub", "Add", "Square", "MulScalar", "Sum", "Fill", "Normal"}
-	for range max(2, *faults) {
+	for range max(1, *faults) {
 		fault := fmt.Sprintf("call=Command,kernel=%s,n=%d", pick(rng, kernels...), anyNumber(rng))
 		x, y := a.run(t, fault), b.run(t, fault)
 		cause := func(e ending) string {
