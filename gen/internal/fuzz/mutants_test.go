@@ -195,7 +195,7 @@ func TestMutants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if how, failed := (mutant{name: "none", file: later, old: "package asyncrt\n", new: "package asyncrt\n"}).run(t); failed {
+	if how, failed := (mutant{name: "none", file: later, old: "package asyncrt\n", new: "package asyncrt\n"}).run(t, rounds[:1]); failed {
 		t.Fatalf("without a mistake: %s", how)
 	}
 	var table strings.Builder
@@ -203,7 +203,7 @@ func TestMutants(t *testing.T) {
 		if !choice.MatchString(m.name) {
 			continue
 		}
-		how, killed := m.run(t)
+		how, killed := m.run(t, rounds)
 		fmt.Fprintf(&table, "%-60s %-32s %s\n", m.name, m.file, how)
 		t.Logf("%s: %s", m.name, how)
 		if !killed {
@@ -213,8 +213,11 @@ func TestMutants(t *testing.T) {
 	t.Logf("mutants:\n%s", table.String())
 }
 
+// rounds are how many programs a mutant has to be found with, at first and later.
+var rounds = []int{30, 120, 300}
+
 // run says how m was found, or that it wasn't.
-func (m mutant) run(t *testing.T) (how string, killed bool) {
+func (m mutant) run(t *testing.T, rounds []int) (how string, killed bool) {
 	root := moduleRoot(t)
 	path, text, err := m.apply(root)
 	if err != nil {
@@ -246,10 +249,10 @@ func (m mutant) run(t *testing.T) (how string, killed bool) {
 		out, failed := test(m.unit)
 		return "by the tests of " + m.unit + ": " + firstFailure(out), failed
 	}
-	for seed := range 3 {
-		out, failed := test("./gen/internal/fuzz", "-run", "^TestPrograms$", "-accept=false", "-seed", fmt.Sprint(1+1000*seed), "-programs", fmt.Sprint(60+100*seed))
+	for i, n := range rounds {
+		out, failed := test("./gen/internal/fuzz", "-run", "^TestPrograms$", "-accept=false", "-seed", fmt.Sprint(1+1000*i), "-programs", fmt.Sprint(n))
 		if failed {
-			return firstFailure(out), true
+			return fmt.Sprintf("%d programs: %s", n, firstFailure(out)), true
 		}
 	}
 	return "not found", false
