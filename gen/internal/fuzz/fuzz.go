@@ -49,7 +49,6 @@ type Report struct {
 	Refused   map[string]int // reads that stay, by reason
 	Waits     [2]int64       // as written; with the widest window
 	Different []Difference
-	Broken    []string // what the generator says of itself: its own mistakes
 }
 
 func newReport() *Report {
@@ -64,7 +63,6 @@ func (r *Report) add(o *Report) {
 	r.Inputs += o.Inputs
 	r.Panics += o.Panics
 	r.Different = append(r.Different, o.Different...)
-	r.Broken = append(r.Broken, o.Broken...)
 	for i, n := range o.Waits {
 		r.Waits[i] += n
 	}
@@ -206,7 +204,7 @@ func newBatch(ctx context.Context, root string, programs []*program) (b *batch, 
 	if err := b.write(files); err != nil {
 		return nil, err
 	}
-	build := exec.CommandContext(ctx, "go", "build", "-o", b.binary(), ".")
+	build := exec.CommandContext(ctx, "go", "build", "-ldflags=-s -w", "-o", b.binary(), ".") // without what debuggers need
 	build.Dir = b.dir
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("fuzz: go build: %w\n%s", err, out)
@@ -374,7 +372,11 @@ func (r *Report) count(b *batch) {
 		}
 		switch {
 		case m.Code >= "AG900":
-			r.Broken = append(r.Broken, m.String())
+			for _, p := range b.programs {
+				if p.name == m.Function {
+					r.Different = append(r.Different, Difference{Seed: p.seed, Variant: "the generator's own check", Source: p.source(""), Text: m.String(), program: p})
+				}
+			}
 		case m.Verdict == gen.Applied && m.Rule != "":
 			r.Applied[m.Rule]++
 		case m.Verdict == gen.Refused:

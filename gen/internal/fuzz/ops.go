@@ -152,6 +152,40 @@ var operations = []*operation{
 	shaped("$0.Le($1)", 1, func(a []*value) *value { return compare(a[0], a[1], func(x, y float64) bool { return x <= y }) }, tBMat, tMat, tMat),
 	shaped("$0.Eq($1)", 1, func(a []*value) *value { return compare(a[0], a[1], func(x, y float64) bool { return x == y }) }, tBMat, tMat, tMat),
 	shaped("$0.Not()", 1, func(a []*value) *value { return each(a[0], func(x float64) float64 { return 1 - x }, nil) }, tBMat, tBMat),
+	shaped("$0.Lt($1)", 1, func(a []*value) *value { return compare(a[0], a[1], func(x, y float64) bool { return x < y }) }, tBMat, tMat, tMat),
+	shaped("$0.Ge($1)", 1, func(a []*value) *value { return compare(a[0], a[1], func(x, y float64) bool { return x >= y }) }, tBMat, tMat, tVec),
+	shaped("$0.Ne($1)", 1, func(a []*value) *value { return compare(a[0], a[1], func(x, y float64) bool { return x != y }) }, tBMat, tMat, tOne),
+	shaped("$0.And($1)", 1, func(a []*value) *value {
+		return zip(a[0], a[1], func(x, y float64) float64 { return x * y }, nil)
+	}, tBMat, tBMat, tBMat),
+	shaped("$0.Or($1)", 1, func(a []*value) *value {
+		return zip(a[0], a[1], func(x, y float64) float64 { return max(x, y) }, nil)
+	}, tBMat, tBMat, tBMat),
+	shaped("$0.As(tensor.Bool)", 1, func(a []*value) *value { return as(a[0], boolean) }, tBMat, tMat),
+	shaped("$0.Sub($0.MeanKeep(1))", 1, func(a []*value) *value {
+		return sub(a[0], reshape(mean(a[0], 1), a[0].shape[0], 1))
+	}, tMat, tMat),
+	shaped("$0.Sub($0.MaxKeep(0))", 1, func(a []*value) *value {
+		return sub(a[0], reshape(most(a[0], 0), 1, a[0].shape[1]))
+	}, tMat, tMat),
+	shaped("$0.Mul($0.SumKeep(-1))", 1, func(a []*value) *value {
+		return mul(a[0], reshape(sum(a[0], 1), a[0].shape[0], 1))
+	}, tMat, tMat),
+	shaped("$0.Unsqueeze(0).Squeeze(0)", 1, func(a []*value) *value { return a[0] }, tMat, tMat),
+	shaped("$0.Transpose(1, 0).Row(0).Slice(0, 0, 1).Sum()", 1, func(a []*value) *value { return sum(part(a[0], 0, 1), -1) }, tOne, tMat),
+	{source: "tensor.Full($0, {r}, {c}).As(tensor.{T})", result: tMat, args: []kind{tFloat}, weight: 1, device: true, eval: func(m *machine, a []any) any {
+		return full(as(scalar(&value{dtype: f32}, a[0].(float64)), m.p.dtype), m.p.shape())
+	}},
+	{source: "tensor.Scalar($0).As(tensor.{T})", result: tOne, args: []kind{tFloat}, weight: 1, device: true, eval: func(m *machine, a []any) any {
+		return as(scalar(&value{dtype: f32}, a[0].(float64)), m.p.dtype)
+	}},
+	{source: "tensor.Arange(0, {r}*{c}, 1).Reshape({r}, {c}).As(tensor.{T})", result: tMat, weight: 1, device: true, eval: func(m *machine, _ []any) any {
+		v := newValue(m.p.dtype, m.p.shape())
+		for i := range v.floats {
+			v.floats[i] = float64(i)
+		}
+		return v
+	}},
 	shaped("$0.Detach()", 1, func(a []*value) *value { return a[0] }, tMat, tMat),
 	{source: "$0.AddScalar($1)", result: tMat, args: []kind{tMat, tFloat}, weight: 3, device: true, eval: func(_ *machine, a []any) any {
 		return add(val(a[0]), scalar(val(a[0]), a[1].(float64)))
@@ -226,6 +260,14 @@ var operations = []*operation{
 	read("$0.Any().ItemInt() == 1", tBool, 1, func(_ *machine, a []any) any {
 		for _, x := range ok(a[0]).floats {
 			if x != 0 {
+				return true
+			}
+		}
+		return false
+	}, tBMat),
+	read("$0.All().ItemInt() == 0", tBool, 1, func(_ *machine, a []any) any {
+		for _, x := range ok(a[0]).floats {
+			if x == 0 {
 				return true
 			}
 		}

@@ -21,6 +21,7 @@ type maker struct {
 	inSwitch  bool        // a break would leave a switch
 	noCells   bool        // where cells may not be looked at
 	noJumps   bool        // in a closure or a helper
+	hostOnly  bool        // where there should be no work for the device
 	protected map[*variable]bool
 }
 
@@ -68,7 +69,7 @@ func makeProgram(choose func(int) int, seed uint64, name string) *program {
 	g := &maker{choose: choose, p: p, protected: make(map[*variable]bool)}
 	g.off = make([]bool, len(statements))
 	for i := range g.off {
-		g.off[i] = i > 0 && g.chance(3)
+		g.off[i] = i > 0 && g.chance(3) || statements[i].where == spoils && g.chance(2)
 	}
 	p.dtype = dtype(choose(2))
 	shape := [][2]int{{2, 2}, {2, 3}, {3, 1}, {1, 4}, {3, 3}}[choose(5)]
@@ -170,7 +171,7 @@ func (g *maker) index(limit int) *expr {
 // expr makes an expression of a kind; deep is how much it may nest.
 func (g *maker) expr(k kind, deep int) *expr {
 	x := g.variable(k)
-	if x != nil && (deep <= 0 || g.chance(3)) {
+	if x != nil && (deep <= 0 || g.chance(3) || g.hostOnly && k.isTensor()) {
 		return x
 	}
 	if deep <= 0 {
@@ -213,6 +214,8 @@ func (g *maker) expr(k kind, deep int) *expr {
 			if args[i] = g.variable(a); args[i] == nil {
 				return g.expr(k, 0)
 			}
+		case a == tFloat && o.device && !g.chance(4):
+			args[i] = g.leaf(a) // rather than a value that has to be waited for
 		default:
 			args[i] = g.expr(a, deep-1)
 		}
@@ -284,7 +287,7 @@ func (g *maker) reading() *expr {
 	}
 	o := list[g.weighted(weights)]
 	operand := g.variable(o.args[0])
-	if operand == nil || g.chance(3) {
+	if operand == nil || g.chance(3) && !g.hostOnly {
 		operand = g.expr(o.args[0], 2)
 	}
 	return apply(o, operand)
@@ -386,8 +389,18 @@ func (g *maker) tensorOperand() *expr {
 // A maker of statements, and how often it is asked.
 type statement struct {
 	weight int
+	where  place
 	make   func(g *maker) []*stmt
 }
+
+// A place says where a statement does no harm to the rewriting of others.
+type place uint8
+
+const (
+	anywhere  place = iota
+	forDevice       // not where a value has decided that it runs
+	spoils          // few places: most programs have none
+)
 
 func one(s *stmt) []*stmt {
 	if s == nil {
@@ -400,14 +413,14 @@ var statements []statement
 
 func init() { // not an initialiser: they contain blocks
 	statements = []statement{
-		{8, func(g *maker) []*stmt { return one(assign(of(g.local(tMat)), "=", g.expr(tMat, 3))) }},
-		{4, func(g *maker) []*stmt { return one(assign(of(g.local(tOne)), "=", g.expr(tOne, 2))) }},
-		{9, func(g *maker) []*stmt {
+		{8, forDevice, func(g *maker) []*stmt { return one(assign(of(g.local(tMat)), "=", g.expr(tMat, 3))) }},
+		{4, forDevice, func(g *maker) []*stmt { return one(assign(of(g.local(tOne)), "=", g.expr(tOne, 2))) }},
+		{9, anywhere, func(g *maker) []*stmt {
 			return one(assign(g.place(tFloat), g.pick("+=", "+=", "-=", "=", "*="), g.number()))
 		}},
-		{8, func(g *maker) []*stmt { return one(g.print()) }},
-		{5, (*maker).group},
-		{4, func(g *maker) []*stmt {
+		{8, anywhere, func(g *maker) []*stmt { return one(g.print()) }},
+		{5, anywhere, (*maker).group},
+		{4, anywhere, func(g *maker) []*stmt {
 			k := []kind{tFloat, tFloat, tInt, tString, tFloats, tBool}[g.choose(6)]
 			x := g.expr(k, 2)
 			if k == tFloat {
@@ -423,44 +436,44 @@ func init() { // not an initialiser: they contain blocks
 			g.declare(v)
 			return one(s)
 		}},
-		{3, func(g *maker) []*stmt {
+		{3, forDevice, func(g *maker) []*stmt {
 			k := []kind{tMat, tVec, tOne, tOne, tIMat, tIOne, tBMat}[g.choose(7)]
 			x := g.expr(k, 2)
 			return one(declaration(g.declare(g.fresh(k)), x))
 		}},
-		{4, func(g *maker) []*stmt {
+		{4, anywhere, func(g *maker) []*stmt {
 			l := g.place(tFloats)
 			if l.form == eVar && l.v.name == "rates" {
 				return nil
 			}
 			return one(assign(l, "=", apply(opAppend, l, g.number())))
 		}},
-		{1, func(g *maker) []*stmt {
+		{1, anywhere, func(g *maker) []*stmt {
 			l := g.place(tFloats)
 			if l.form == eVar && l.v.name == "rates" {
 				return nil
 			}
 			return one(assign(l, "=", apply(opReslice, l)))
 		}},
-		{3, func(g *maker) []*stmt {
+		{3, anywhere, func(g *maker) []*stmt {
 			return one(&stmt{form: sIncDec, lhs: []*expr{g.place(tInt)}, op: g.pick("++", "++", "--")})
 		}},
-		{2, func(g *maker) []*stmt { return one(assign(g.place(tInt), g.pick("=", "+="), g.expr(tInt, 2))) }},
-		{2, func(g *maker) []*stmt {
+		{2, anywhere, func(g *maker) []*stmt { return one(assign(g.place(tInt), g.pick("=", "+="), g.expr(tInt, 2))) }},
+		{2, anywhere, func(g *maker) []*stmt {
 			x, y := g.variable(tFloat), g.variable(tFloat)
 			if x == nil || y == nil || x.v == y.v {
 				return nil
 			}
 			return one(&stmt{form: sAssign, lhs: []*expr{x, y}, op: "=", rhs: []*expr{g.number(), g.number()}})
 		}},
-		{2, func(g *maker) []*stmt {
+		{2, anywhere, func(g *maker) []*stmt {
 			x := g.expr(tString, 2)
 			if x.form == eVar {
 				x = g.leaf(tString) // a string that is added to itself doubles
 			}
 			return one(assign(of(g.local(tString)), "+=", x))
 		}},
-		{1, func(g *maker) []*stmt { // aliases
+		{1, anywhere, func(g *maker) []*stmt { // aliases
 			k := []kind{tStatPtr, tFloats, tMap, tFloatAt, tStatPtr}[g.choose(5)]
 			v := g.fresh(k)
 			var x *expr
@@ -483,12 +496,12 @@ func init() { // not an initialiser: they contain blocks
 			}
 			return one(declaration(g.declare(v), x))
 		}},
-		{2, func(g *maker) []*stmt {
+		{2, anywhere, func(g *maker) []*stmt {
 			v := g.fresh(tStat)
 			x := g.expr(tStat, 2)
 			return one(declaration(g.declare(v), x))
 		}},
-		{3, func(g *maker) []*stmt {
+		{3, anywhere, func(g *maker) []*stmt {
 			o := opAddMethod
 			if g.chance(3) {
 				o = opKeepMethod
@@ -504,20 +517,20 @@ func init() { // not an initialiser: they contain blocks
 			}
 			return one(call(apply(o, s, g.number())))
 		}},
-		{2, func(g *maker) []*stmt {
+		{2, anywhere, func(g *maker) []*stmt {
 			if g.chance(3) {
 				return one(call(apply(opTally, g.number(), g.number())))
 			}
 			return one(call(apply(opReport, g.number())))
 		}},
-		{2, func(g *maker) []*stmt { // a tensor in a struct
+		{2, anywhere, func(g *maker) []*stmt { // a tensor in a struct
 			x := g.variable([]kind{tStat, tStatPtr}[g.choose(2)])
 			if x == nil {
 				return nil
 			}
 			return one(assign(&expr{form: eField, kind: tMat, field: "Best", args: []*expr{x}}, "=", g.expr(tMat, 2)))
 		}},
-		{2, func(g *maker) []*stmt { // memory of the host, as a whole
+		{2, anywhere, func(g *maker) []*stmt { // memory of the host, as a whole
 			x, y, dict := g.variable(tFloats), g.variable(tFloats), g.variable(tMap)
 			switch {
 			case dict != nil && g.chance(3):
@@ -529,34 +542,34 @@ func init() { // not an initialiser: they contain blocks
 			}
 			return one(call(apply([]*operation{opClear, opSort}[g.choose(2)], x)))
 		}},
-		{2, func(g *maker) []*stmt { // two at once
+		{2, anywhere, func(g *maker) []*stmt { // two at once
 			v, w := g.fresh(tFloat), g.fresh(tFloat)
 			s := &stmt{form: sDeclare, vars: []*variable{v, w}, rhs: []*expr{g.number(), g.number()}}
 			g.declare(v)
 			g.declare(w)
 			return one(s)
 		}},
-		{1, func(g *maker) []*stmt { // errors are values
+		{1, anywhere, func(g *maker) []*stmt { // errors are values
 			v := g.fresh(tError)
 			s := &stmt{form: sIf, init: declaration(v, g.expr(tError, 1)), rhs: []*expr{apply(operationOf("$0 != nil", tBool), of(v))}}
 			s.body = []*stmt{{form: sPrint, text: outWriter, rhs: []*expr{g.expr(tInt, 1), of(v)}}}
 			s.other = g.block(1)
 			return one(s)
 		}},
-		{1, func(g *maker) []*stmt {
+		{1, spoils, func(g *maker) []*stmt {
 			if g.noJumps || g.noCells || g.depth > 3 {
 				return nil
 			}
 			return one(g.deferred())
 		}},
-		{3, func(g *maker) []*stmt {
+		{3, forDevice, func(g *maker) []*stmt {
 			if g.noCells {
 				return nil
 			}
 			return one(call(apply([]*operation{opSetParam, opSetBuffer, opLearn}[g.choose(3)], g.expr(tMat, 2))))
 		}},
-		{9, (*maker).branch},
-		{2, func(g *maker) []*stmt {
+		{9, anywhere, (*maker).branch},
+		{2, anywhere, func(g *maker) []*stmt {
 			if g.depth > 5 {
 				return nil
 			}
@@ -571,20 +584,20 @@ func init() { // not an initialiser: they contain blocks
 			g.inSwitch = was
 			return one(s)
 		}},
-		{4, (*maker).loop},
-		{1, func(g *maker) []*stmt { return one(&stmt{form: sBlock, body: g.block(1 + g.choose(3))}) }},
-		{3, (*maker).jump},
-		{1, func(g *maker) []*stmt { // reading fails, or the host panics
+		{4, anywhere, (*maker).loop},
+		{1, anywhere, func(g *maker) []*stmt { return one(&stmt{form: sBlock, body: g.block(1 + g.choose(3))}) }},
+		{3, spoils, (*maker).jump},
+		{1, anywhere, func(g *maker) []*stmt { // reading fails, or the host panics
 			return one(&stmt{form: sIf, rhs: []*expr{g.rare()}, body: []*stmt{{form: sPanic, rhs: []*expr{literal(tString, "stop "), g.expr(tInt, 1)}}}})
 		}},
-		{1, func(g *maker) []*stmt {
+		{1, forDevice, func(g *maker) []*stmt {
 			return one(&stmt{form: sIf, rhs: []*expr{g.rare()}, body: []*stmt{assign(of(g.local(tMat)), "=", apply(opMistake, g.expr(tMat, 1)))}})
 		}},
-		{1, func(g *maker) []*stmt { // what comes first may fail first
+		{1, forDevice, func(g *maker) []*stmt { // what comes first may fail first
 			mistake := apply(operationOf("$0.At(0, {c}-1)", tFloat), apply(opMistake, g.expr(tMat, 1)))
 			return one(&stmt{form: sIf, rhs: []*expr{g.rare()}, body: []*stmt{{form: sPrint, text: outWriter, rhs: []*expr{g.reading(), mistake}}}})
 		}},
-		{1, func(g *maker) []*stmt { // an index out of range, perhaps
+		{1, anywhere, func(g *maker) []*stmt { // an index out of range, perhaps
 			x := g.variable(tFloats)
 			if x == nil {
 				return nil
@@ -595,8 +608,8 @@ func init() { // not an initialiser: they contain blocks
 			}
 			return one(assign(&expr{form: eIndex, kind: tFloat, args: []*expr{x, at}}, g.pick("=", "+="), g.number()))
 		}},
-		{3, (*maker).calls},
-		{2, func(g *maker) []*stmt {
+		{3, spoils, (*maker).calls},
+		{2, spoils, func(g *maker) []*stmt {
 			if g.noJumps || g.noCells {
 				return nil
 			}
@@ -675,12 +688,19 @@ func (g *maker) branch() []*stmt {
 	} else {
 		s.rhs = []*expr{g.condition()}
 	}
+	was := g.hostOnly
+	g.hostOnly = was || (s.init != nil || s.rhs[0].waits()) && !g.chance(4)
 	s.body = g.block(1 + g.choose(3))
 	if g.chance(3) {
 		s.other = g.block(1 + g.choose(2))
 	}
-	g.scope = g.scope[:scope]
+	g.scope, g.hostOnly = g.scope[:scope], was
 	return one(s)
+}
+
+// waits reports whether x contains a read.
+func (x *expr) waits() bool {
+	return x.op != nil && x.op.reads || slices.ContainsFunc(x.args, (*expr).waits)
 }
 
 // loop makes a loop, three deep at most.
@@ -830,7 +850,7 @@ func (g *maker) stmt() []*stmt {
 	}
 	weights := make([]int, len(statements))
 	for i, s := range statements {
-		if !g.off[i] {
+		if !g.off[i] && !(g.hostOnly && s.where == forDevice) {
 			weights[i] = s.weight
 		}
 	}

@@ -68,6 +68,8 @@ func tally(w io.Writer, vs ...float64) {
 	}
 }
 
+var _ = sort.Float64s // of kernels, perhaps
+
 //asyncgen:effects input
 func ask(in *bufio.Reader) float64 {
 	line, _ := in.ReadString('\n')

@@ -99,8 +99,7 @@ func (w *walker) stmt(s ast.Stmt) {
 	case *ast.AssignStmt:
 		w.assign(s)
 	case *ast.IncDecStmt:
-		w.expr(s.X)
-		w.store(s.X)
+		w.update(s.X)
 	case *ast.DeclStmt:
 		w.decl(s.Decl.(*ast.GenDecl))
 	case *ast.ReturnStmt:
@@ -182,7 +181,8 @@ func (w *walker) assign(s *ast.AssignStmt) {
 	w.exprs(s.Rhs)
 	for _, lhs := range s.Lhs {
 		if s.Tok != token.ASSIGN && s.Tok != token.DEFINE {
-			w.expr(lhs)
+			w.update(lhs)
+			continue
 		}
 		w.store(lhs)
 	}
@@ -338,6 +338,18 @@ func (w *walker) store(e ast.Expr) {
 		return
 	}
 	w.sub(e)
+	w.change(e)
+}
+
+// update walks an expression that gets a new value made of its old one. What
+// is evaluated to find the place is evaluated once.
+func (w *walker) update(e ast.Expr) {
+	w.expr(e)
+	w.change(ast.Unparen(e))
+}
+
+// change records that e, which has been walked, is assigned to.
+func (w *walker) change(e ast.Expr) {
 	l := w.place(e)
 	w.touch(l, e, w.e.write, "changes")
 	if _, whole := e.(*ast.Ident); !whole && l.Kind == Var {
