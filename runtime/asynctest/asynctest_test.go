@@ -49,6 +49,18 @@ func TestSame(t *testing.T) {
 	})
 }
 
+// A number is what it is, however it was found.
+func TestSameNumbers(t *testing.T) {
+	twice := func(x *tensor.Tensor) (a, b asyncrt.F64) { return x.Sum().F64().Mul(asyncrt.Const(2)), asyncrt.Const(3) }
+	asynctest.Same(t, twice, func(x *tensor.Tensor) (a, b asyncrt.F64) {
+		return x.Sum().MulScalar(2).F64(), tensor.From([]int64{3}).F64()
+	}, nil)
+	other := func(x *tensor.Tensor) (a, b asyncrt.F64) { return x.Sum().F64(), asyncrt.Const(3) }
+	if got := failure(func(t testing.TB) { asynctest.Same(t, twice, other, nil) }); !strings.Contains(got, "outcomes differ") {
+		t.Errorf("not found: %q", got)
+	}
+}
+
 // recorder takes the place of a test that is expected to fail.
 type recorder struct {
 	testing.TB

@@ -38,6 +38,10 @@ func (d *dumper) value(v reflect.Value) {
 		d.tensor(v.Interface().(*tensor.Tensor))
 		return
 	}
+	if v.Type() == reflect.TypeFor[asyncrt.F64]() && v.CanInterface() {
+		d.tensor(v.Interface().(asyncrt.F64).As(tensor.Float64))
+		return
+	}
 	switch v.Kind() {
 	case reflect.Float32, reflect.Float64:
 		d.float(v.Float())

@@ -169,5 +169,5 @@ func matMulGradient(b Builder, x, y Value, i int, g Value, matMul func(x, y Valu
 		}
 		return reshape(matMul(flip(b, rows(x)), rows(g)), ys)
 	}
-	return reshape(Unbroadcast(b, matMul(flip(b, x), g), right), ys)
+	return Unbroadcast(b, matMul(flip(b, x), g), ys)
 }

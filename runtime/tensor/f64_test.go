@@ -1,6 +1,7 @@
 package tensor_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -273,6 +274,34 @@ func TestCondChoose(t *testing.T) {
 			t.Errorf("Choose of nil: %v", m)
 		}
 	})
+}
+
+// A number belongs to the scope that it comes from, and so does what it is used with.
+func TestF64Scope(t *testing.T) {
+	e := engine.New(engine.Options{Workers: 2})
+	defer tensor.SetEngine(e)()
+	for _, name := range []string{"cpu", "sim:0"} {
+		plain, err := device.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		in := device.WithContext(ctx, plain)
+		c := tensor.FromOn(in, []float64{2}).F64().Mul(tensor.Const(3))
+		x := tensor.FromOn(plain, []float32{1, 2})
+		y := x.MulF64(c)
+		if got := y.Float32s(); got[0] != 6 || got[1] != 12 || y.Device().Scope() == nil || c.Sqrt().As(tensor.Float32).Device().Scope() == nil {
+			t.Errorf("%v in %v", got, y.Device())
+		}
+		cancel()
+		if err := x.AddF64(c.Exp()).Wait(); !errors.Is(err, context.Canceled) {
+			t.Errorf("after the end of the scope: %v", err)
+		}
+		if err := x.AddScalar(1).Wait(); err != nil {
+			t.Errorf("what has nothing to do with it: %v", err)
+		}
+	}
+	e.Close() // reports what was cancelled once more
 }
 
 // What fails stays failed through arithmetic, and comes out where a value is used.

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/asyncgen/asyncgen/device"
@@ -262,6 +263,24 @@ func TestVMapPrograms(t *testing.T) {
 			sameBits(t, fmt.Sprint(steps), tensor.VMap(f, x, y), rowByRow(f, x, y))
 		}
 	})
+}
+
+// Calls in several goroutines have nothing to do with each other.
+func TestVMapConcurrently(t *testing.T) {
+	x := tensor.Randn(6, 5)
+	f := func(rows ...*tensor.Tensor) *tensor.Tensor { return rows[0].Softmax(0).CumSum(0).Sub(rows[0]) }
+	want := rowByRow(f, x)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 10 {
+				if got := tensor.VMap(f, x); !slices.Equal(got.Float32s(), want.Float32s()) {
+					t.Errorf("got %v, want %v", got, want)
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
 
 // The result of a VMap has the gradient of the loop.
