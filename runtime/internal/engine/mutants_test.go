@@ -102,7 +102,7 @@ var mutants = []mutant{
 	{"only the first operation of a scope is waited for", "scope.go",
 		"seq, ok = st.exec.nextOf(s, seq+1, ends[i])", "ok = false"},
 	{"the place of a copy on another stream is in no scope", "stream.go",
-		"r.scope = l.scope // who waits for the scope waits for what the operation does here\n", ""},
+		"r.scope = l.scope //", "r.scope = nil //"},
 
 	// Bounds.
 	{"bytes stay in flight", "flow.go",
@@ -216,8 +216,8 @@ var mutants = []mutant{
 		"r.order, r.guess = e.order(st), e.guess()", "r.order = e.order(st)"},
 	{"naive: a failure on a device with a queue is overlooked", "naive.go",
 		"return st.backend.Failure(t)", "return nil"},
-	{"shuffle: a queue's next operation is a move although it is held up", "shuffle.go",
-		"l == nil || l.granted.Load() {", "l == nil || l != nil {"},
+	{"shuffle: a wait for a queue is over one operation early", "shuffle.go",
+		"return q.st.done.Load() > g.seq", "return q.st.done.Load() >= g.seq"},
 	{"shuffle: an operation of the flow runs twice", "shuffle.go",
 		"\tf.step(x, &f.scratch)\n", "\tf.run(x, &f.scratch)\n\tf.step(x, &f.scratch)\n"},
 

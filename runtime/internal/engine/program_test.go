@@ -31,6 +31,7 @@ type program struct {
 	roots     []*origin
 	held      []*[]*origin  // the failures of the guesses that the program is in, the innermost last
 	saved     [][]*modelVar // what it may go back to
+	discarded []*Storage    // what discarded operations were to write
 	undecided []*[]*origin  // the failures of all guesses that it is in
 	alone     bool
 	taken     *taken // what WaitAll and Synchronize have returned, of all programs
@@ -562,16 +563,22 @@ func (p *program) speculate() error {
 	return nil
 }
 
-// unwanted enqueues operations after they were discarded, and sees that they do not begin.
+// unwanted enqueues operations after they were discarded, also as part of a guess that is kept. They must not begin.
 func (p *program) unwanted() {
+	inner := p.e.Speculate()
+	if p.rng.IntN(2) == 0 {
+		inner.Guess().Keep()
+	}
 	for range p.rng.IntN(4) {
 		i := p.rng.IntN(len(p.vars))
 		dev, n := p.model[i].dev, len(p.model[i].vals)
 		op := Op{Cmd: device.Command{Kernel: kernelsOf[kFill], N: 1, Imm: [2]uint64{0, forbidden}}}
 		op.Operands[0] = p.e.NewStorage(p.scopes[noScope].on[dev], int64(n)*8)
+		p.writes(n)
 		p.e.Enqueue(&op)
-		p.e.Copy(op.Operands[0], 0, n, device.Float64, p.w.devs[p.rng.IntN(len(p.w.devs))])
+		p.discarded = append(p.discarded, op.Operands[0], p.e.Copy(op.Operands[0], 0, n, device.Float64, p.w.devs[p.rng.IntN(len(p.w.devs))]))
 	}
+	inner.End()
 }
 
 // outerFailures is where failures belong that are not of the innermost guess.
@@ -697,6 +704,13 @@ func (p *program) mark() error {
 	}
 	m := p.e.Mark(devs...)
 	from := now()
+	if _, ok := m.Reached(); ok { // there is nothing to wait for
+		for k, s := range p.vars {
+			if (in[p.model[k].dev] || len(devs) == 0) && !s.Ready() {
+				return fmt.Errorf("a mark is reached before variable %d is ready", k)
+			}
+		}
+	}
 	if p.rng.IntN(2) == 0 {
 		p.operateSomewhere()
 	}

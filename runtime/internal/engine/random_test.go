@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -135,6 +136,9 @@ func runProgram(w *world, seed uint64, bubble bool) (err error) {
 		if err := p.afterClose(); err != nil {
 			return p.failed(fmt.Errorf("after Close: %w", err))
 		}
+		if err := p.stayedAway(); err != nil {
+			return p.failed(err)
+		}
 		p.leave()
 	}
 	list := joined(closing)
@@ -194,6 +198,16 @@ func (p *program) afterClose() error {
 			if err := p.sameValue(i, s); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// stayedAway returns an error if a discarded operation of p has not been kept from running.
+func (p *program) stayedAway() error {
+	for _, s := range p.discarded {
+		if err := s.Err(); !s.Ready() || !errors.Is(err, ErrDiscarded) {
+			return fmt.Errorf("what a discarded operation was to write, ready %v, has the error %v", s.Ready(), err)
 		}
 	}
 	return nil
