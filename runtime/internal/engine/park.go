@@ -11,9 +11,11 @@ import (
 // On a channel, as goroutines do: the owner's thread and processor are free for others. The scheduler gives what becomes
 // runnable to the processor of who woke it, and keeps it from other processors while that may still take it itself: for 3 µs, it
 // says, which with Linux's timer slack are 60 to 70. So who wakes pushes it on into the queue that others may
-// take from at once (see kick), which leaves 20 to 30 µs on a virtual machine where all was idle, and 100 µs without.
+// take from at once (see kick). On a virtual machine where all was idle the owner then runs after 20 to 30 µs, and after 100 otherwise; where
+// another processor is awake and comes before the push, it is 70 all the same.
 //
-// In the kernel, where there is a way (see futexes): what the kernel needs to wake a thread, 3 to 20 µs there. But the thread keeps its
+// In the kernel, where there is a way (see futexes): what the kernel needs to wake a thread, there 3 to 10 µs, or
+// 25 if the processor was halted. But the thread keeps its
 // processor until the runtime's monitor takes it away, after 20 µs to 10 ms, as in any system call. So only
 // workers sleep like that, no more of them than threads says, and not where channels are asked for: testing/synctest
 // knows who is blocked on a channel, and nothing of the kernel.
