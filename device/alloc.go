@@ -259,8 +259,8 @@ func (a *Allocator) count(bytes int64) {
 // Limit is how many bytes all regions together may take.
 func (a *Allocator) Limit() int64 { return a.limit }
 
-// live is how many bytes are in blocks that were handed out.
-func (a *Allocator) live() int64 { return a.allocated.Load() - a.freed.Load() }
+// Live is how many bytes are in blocks that were handed out and not put back.
+func (a *Allocator) Live() int64 { return a.allocated.Load() - a.freed.Load() }
 
 // Trim gives back to the Source all regions without a live block. It returns how many bytes these were.
 func (a *Allocator) Trim() int64 {
@@ -272,7 +272,7 @@ func (a *Allocator) Trim() int64 {
 
 // Stats returns the numbers as of now.
 func (a *Allocator) Stats() MemoryStats {
-	s := MemoryStats{Live: a.live(), Peak: a.peak.Load(), Limit: a.limit}
+	s := MemoryStats{Live: a.Live(), Peak: a.peak.Load(), Limit: a.limit}
 	large := SizeStats{}
 	for i := range a.classes {
 		size, slabs := a.classes[i].stats()

@@ -67,7 +67,7 @@ func (a *Allocator) collectLocked(start time.Time) {
 	p.took = end.Sub(start)
 	p.rested = end.Add(idleFactor * p.took)
 	p.earlier = a.allocated.Load()
-	p.need = max(minPressure, a.live()/2)
+	p.need = max(minPressure, a.Live()/2)
 	p.due.Store(p.earlier + p.need)
 }
 
@@ -85,7 +85,7 @@ func (a *Allocator) collectInstead(bytes int64) bool {
 		return false
 	}
 	defer p.mu.Unlock()
-	if a.allocated.Load()-p.earlier < max(region, a.live()/4) {
+	if a.allocated.Load()-p.earlier < max(region, a.Live()/4) {
 		return false
 	}
 	start := p.now()

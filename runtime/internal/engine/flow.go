@@ -35,6 +35,8 @@ type flow struct {
 	last      ref
 	nready    int
 	readyCost int64
+	early     int64     // bytes that finished operations after head have taken
+	drops     *block    // to give back after unlocking
 	freed     int64     // bytes written by finished operations, not yet taken from Engine.inFlight
 	waiters   []*waiter // parked
 	helpers   int       // waiters that execute, or look for what to execute
@@ -90,13 +92,16 @@ func newFlow(st *stream, workers int) *flow {
 
 // unlock ends a critical section and passes on what it has brought about elsewhere.
 func (f *flow) unlock() {
-	if len(f.outbox) == 0 && !f.rouse {
+	if len(f.outbox) == 0 && !f.rouse && f.drops == nil {
 		f.lock.unlock()
 		return
 	}
-	box, rouse := f.outbox, f.rouse
-	f.outbox, f.rouse = nil, false
+	box, rouse, drops := f.outbox, f.rouse, f.drops
+	f.outbox, f.rouse, f.drops = nil, false, nil
 	f.lock.unlock()
+	for b := drops; b != nil; b = b.next {
+		b.free()
+	}
 	for _, n := range box {
 		n.deliver()
 	}
@@ -226,16 +231,28 @@ func (f *flow) ready(x ref) {
 		f.outbox = append(f.outbox, linkNotice{l: r.link, granted: true})
 		return
 	}
-	r.state = ready
-	r.next, r.prev = 0, f.last
-	if f.last != 0 {
-		f.st.at(f.last).next = x
-	} else {
-		f.first = x
+	if r.isRelease() && f.st.e.mode != Shuffle { // a waiter may have no need of it, but memory is needed
+		r.state = running
+		f.drop(r)
+		f.finish(x)
+		return
 	}
-	f.last = x
+	r.state = ready
+	f.insert(x)
 	f.nready++
 	f.readyCost += int64(r.cost)
+}
+
+// drop does what the release r is for.
+func (f *flow) drop(r *record) {
+	s := r.operands[0]
+	s.leave()
+	if s.block != nil {
+		s.block.next = f.drops
+		f.drops = s.block
+		s.block = nil
+	}
+	r.fail = errReleased
 }
 
 // start takes the operation at x, which is ready, off the list.
@@ -256,7 +273,7 @@ func (f *flow) start(x ref) {
 	f.readyCost -= int64(r.cost)
 }
 
-// take starts an operation: one that a parked waiter needs, or else the one that has been ready for longest. 0: there is none.
+// take starts an operation: one that a parked waiter needs, or else the first of the ready ones. 0: there is none that may run now.
 func (f *flow) take() ref {
 	for _, w := range f.waiters {
 		if x := f.needed(w); x != 0 {
@@ -265,7 +282,7 @@ func (f *flow) take() ref {
 		}
 	}
 	f.lookAhead()
-	x := f.first
+	x := f.startable()
 	if x != 0 {
 		f.start(x)
 	}
@@ -324,9 +341,11 @@ func (f *flow) finish(x ref) {
 		f.outbox = append(f.outbox, linkNotice{l: r.link})
 	}
 	f.freed += r.bytes
+	f.early += r.taken()
 	r.state = finished
 	r.clear()
 	for f.head < f.scheduled && f.st.seq(f.head).state == finished {
+		f.early -= f.st.seq(f.head).taken()
 		f.head++
 	}
 	f.marked.reach(f.head)

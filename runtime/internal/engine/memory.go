@@ -21,6 +21,9 @@ func (s *Storage) allocate(pc uintptr) error {
 	if s.own.Handle == errUsed {
 		return errUsed
 	}
+	if s.st.spares != nil && s.st.spares.take(s, pc) {
+		return nil
+	}
 	buf, err := s.st.alloc(s.own.Bytes)
 	if err != nil {
 		s.own.Handle = err
@@ -69,6 +72,7 @@ type block struct {
 	backend device.Backend
 	buf     device.Buffer
 	freed   atomic.Bool
+	next    *block // in flow.drops
 }
 
 func (b *block) free() {
@@ -85,7 +89,7 @@ func (e *Engine) Release(storages ...*Storage) {
 		if s.own.Ptr != nil {
 			continue // part of the handle
 		}
-		op := Op{Cmd: device.Command{Kernel: releases}, Operands: [device.MaxOperands]*Storage{s}}
+		op := Op{Cmd: device.Command{Kernel: releases, N: int(s.own.Bytes)}, Operands: [device.MaxOperands]*Storage{s}}
 		if e.mode == Naive || e.closed.Load() { // nothing runs
 			e.naive.lock()
 			s.drop()
@@ -98,7 +102,8 @@ func (e *Engine) Release(storages ...*Storage) {
 	}
 }
 
-// releases is the kernel of the records by which Release finds its place among the operations on a storage. It is never run.
+// releases is the kernel of the records by which Release finds its place among the operations on a storage. It is never run. N is how
+// many bytes that is about.
 var releases = device.NewKernel("release", device.Fill, nil, device.Bool)
 
 var (
@@ -112,20 +117,15 @@ func (r *record) isRelease() bool { return r.kernel == releases }
 // drop gives the memory of s back. No operation uses it.
 func (s *Storage) drop() {
 	s.leave()
-	s.giveBack()
+	if s.block != nil {
+		s.block.free()
+		s.block = nil
+	}
 }
 
 // leave takes the memory of s away from operations that begin later; what has begun may use it.
 func (s *Storage) leave() {
 	s.buf, s.own.Handle = nil, errUsed
-}
-
-// giveBack ends drop after leave.
-func (s *Storage) giveBack() {
-	if s.block != nil {
-		s.block.free()
-		s.block = nil
-	}
 }
 
 // outOfMemory is the error of an allocation that has failed although everything was done to make room.

@@ -30,6 +30,7 @@ type queue struct {
 	known     device.Ticket // done, as far as we know
 	outbox    []linkNotice  // what to tell other streams after unlocking
 	rouse     bool          // wake stalled producers after unlocking
+	ahead     int64         // bytes that operations submitted and not retired take, see record.taken
 	marked    marks
 	ran       uint64
 	skipped   uint64
@@ -45,6 +46,7 @@ type queue struct {
 const submitBatch = 64
 
 func newQueue(st *stream) *queue {
+	st.spares = new(spares)
 	q := &queue{st: st, batch: make([]device.Command, 0, submitBatch)}
 	q.submitting.init(st.e.onChannels())
 	q.feeder.init()
@@ -75,10 +77,25 @@ func (q *queue) unlock() {
 // waits when the device's queue is full. q.submitting is held.
 func (q *queue) submitLocked() bool {
 	some := false
-	for q.submitSome(submitBatch) {
+	for q.pace(); q.submitSome(submitBatch); q.pace() {
 		some = true
 	}
 	return some
+}
+
+// pace waits, if much has been submitted and takes much memory, until the device has got on with it: what it does much later
+// needs none yet. It is left enough to be busy with.
+func (q *queue) pace() {
+	q.mu.Lock()
+	isFar := q.submitted-q.st.done.Load() >= 2*submitBatch && q.st.isMuch(q.ahead)
+	var ticket device.Ticket
+	if isFar {
+		ticket = q.st.seq(q.submitted - submitBatch).ticket
+	}
+	q.mu.Unlock()
+	if isFar {
+		q.finishUpTo(ticket)
+	}
 }
 
 // submitSome hands over one batch, of most operations at most. It reports false if there is nothing, or the next operation is held up.
@@ -86,6 +103,7 @@ func (q *queue) submitSome(most int) bool {
 	first := q.submitted
 	next, end := first, min(q.st.enqueued(), first+uint64(most))
 	q.batch = q.batch[:0]
+	taken := int64(0)
 	for ; next < end; next++ {
 		r := q.st.seq(next)
 		if l := r.link; l != nil {
@@ -96,7 +114,8 @@ func (q *queue) submitSome(most int) bool {
 			q.heldAt.Store(nil)
 		}
 		if r.isRelease() {
-			r.operands[0].leave() // else the device would get memory with what comes behind that may be somebody else's by then
+			q.st.spares.put(r.operands[0], next)
+			taken += r.taken()
 			r.skipped = true
 			continue
 		}
@@ -116,6 +135,7 @@ func (q *queue) submitSome(most int) bool {
 		if !r.skipped {
 			q.batch = append(q.batch, c)
 		}
+		taken += r.taken()
 	}
 	if next == first {
 		return false
@@ -124,6 +144,7 @@ func (q *queue) submitSome(most int) bool {
 	clear(q.batch)
 	q.mu.Lock()
 	q.submitted, q.ticket = next, last
+	q.ahead += taken
 	q.mu.Unlock()
 	if q.st.e.stalled.n.Load() > 0 {
 		q.reaper.ring()
@@ -132,8 +153,11 @@ func (q *queue) submitSome(most int) bool {
 }
 
 // finishSubmitted waits for what was submitted: that may be all that refers to some memory. q.submitting is held.
-func (q *queue) finishSubmitted() {
-	if err := await(context.Background(), q.st.backend, q.ticket); err != nil {
+func (q *queue) finishSubmitted() { q.finishUpTo(q.ticket) }
+
+// finishUpTo waits for what was submitted up to a ticket. q.submitting is held.
+func (q *queue) finishUpTo(t device.Ticket) {
+	if err := await(context.Background(), q.st.backend, t); err != nil {
 		q.lose(err)
 		return // those who wait will hear of it
 	}
@@ -224,6 +248,7 @@ retiring:
 		}
 		q.conclude(r, seq)
 		freed += r.bytes
+		q.ahead -= r.taken()
 		r.clear()
 	}
 	if seq == first {
@@ -244,7 +269,7 @@ func (q *queue) conclude(r *record, seq uint64) {
 	r.fail = r.spoiled()
 	switch {
 	case r.isRelease():
-		r.operands[0].giveBack()
+		q.st.spares.giveBack(int64(r.n), seq)
 		r.fail = errReleased
 	case r.fail != nil:
 		q.skipped++

@@ -35,7 +35,8 @@ type stream struct {
 	backend device.Backend
 	onHost  bool // the host reads and writes its memory, and operations may wait for each other (synchronous)
 	exec    executor
-	launch  int64 // nanoseconds that an operation costs beside what it says
+	launch  int64   // nanoseconds that an operation costs beside what it says
+	spares  *spares // of a queue
 	ring    []record
 	mask    uint64
 

@@ -190,10 +190,8 @@ func (f *flow) next(w *waiter) ref {
 // beyond the first one that has not finished.
 func (f *flow) needed(w *waiter) ref {
 	if w.goal.all {
-		for x := f.first; x != 0; x = f.st.at(x).next {
-			if f.seqOf(x) <= w.goal.seq {
-				return x
-			}
+		if x := f.startable(); x != 0 && f.seqOf(x) <= w.goal.seq {
+			return x
 		}
 		return 0
 	}

@@ -44,7 +44,7 @@ func (f *flow) hasWork() bool {
 	if f.helpers > 0 && len(f.waiters) == 0 && f.readyCost < cheapCost {
 		return false
 	}
-	return f.first != 0
+	return f.startable() != 0
 }
 
 // idle waits until somebody wakes this worker. It reports false when the flow is
@@ -112,7 +112,7 @@ func (f *flow) nudge() {
 		// Somebody is at work. Another one is of use only for what is independent of that.
 		f.lock.lock()
 		f.lookAhead()
-		worth := f.readyCost >= wakeCost
+		worth := f.readyCost >= wakeCost && f.startable() != 0
 		f.unlock()
 		if !worth {
 			return
@@ -135,7 +135,7 @@ func (f *flow) wakeIfReady() {
 		return
 	}
 	f.lock.lock()
-	ready := f.nready > 0
+	ready := f.startable() != 0
 	f.unlock()
 	if ready {
 		f.wakeWorker(nil)
@@ -232,7 +232,7 @@ func (f *flow) seqOfRunning(x ref) uint64 {
 
 // step runs and finishes the operation at x, which has been started. The lock is held before and after, not between.
 func (f *flow) step(x ref, c *scratch) {
-	wake := f.readyCost >= wakeCost && f.parked.Load() > 0
+	wake := f.readyCost >= wakeCost && f.parked.Load() > 0 && f.startable() != 0
 	f.unlock()
 	if wake {
 		f.wakeWorker(nil)

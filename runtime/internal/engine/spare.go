@@ -1,0 +1,83 @@
+package engine
+
+import (
+	"sync"
+
+	"github.com/asyncgen/asyncgen/device"
+)
+
+// A device with a queue gets its operations long before it runs them, and so their memory. It runs them in order, so what a
+// Release gives back can be used by the operations behind it although those in front have not run: else the
+// results of all that was handed over would be live at once. A Buffer changes hands as it is: it is by the
+// Buffer that a backend knows which commands depend on each other.
+
+// spares are the buffers that a queue has released and that operations before the release may still use.
+type spares struct {
+	mu sync.Mutex        // guards the rest
+	of map[int64][]spare // by size
+}
+
+// A spare is a buffer that is given back for good when the operation at seq, the Release, has been retired.
+type spare struct {
+	buf   *device.Buffer
+	block *block
+	seq   uint64
+}
+
+// put takes over the memory of s, which the operation at seq releases.
+func (sp *spares) put(s *Storage, seq uint64) {
+	buf, block := s.buf, s.block
+	s.leave()
+	if block == nil {
+		return
+	}
+	s.block = nil
+	sp.mu.Lock()
+	defer sp.mu.Unlock()
+	if sp.of == nil {
+		sp.of = map[int64][]spare{}
+	}
+	sp.of[s.own.Bytes] = append(sp.of[s.own.Bytes], spare{buf, block, seq})
+}
+
+// take gives s, which an operation enqueued at pc is going to write, the buffer of its size that was released last. It reports
+// whether there was one.
+func (sp *spares) take(s *Storage, pc uintptr) bool {
+	sp.mu.Lock()
+	defer sp.mu.Unlock()
+	list := sp.of[s.own.Bytes]
+	if len(list) == 0 {
+		return false
+	}
+	last := &list[len(list)-1]
+	s.buf, s.block = last.buf, last.block
+	s.buf.Tag(pc)
+	*last = spare{}
+	sp.of[s.own.Bytes] = list[:len(list)-1]
+	return true
+}
+
+// giveBack gives back what the operation at seq has released, of bytes each, and nobody has taken since. All
+// operations before it have finished.
+func (sp *spares) giveBack(bytes int64, seq uint64) {
+	sp.mu.Lock()
+	list := sp.of[bytes]
+	var freed *block
+	for i := range list {
+		if list[i].seq == seq {
+			freed = list[i].block
+			copy(list[i:], list[i+1:])
+			list[len(list)-1] = spare{}
+			if list = list[:len(list)-1]; len(list) > 0 {
+				sp.of[bytes] = list
+			} else {
+				delete(sp.of, bytes)
+			}
+			break
+		}
+	}
+	sp.mu.Unlock()
+	if freed != nil {
+		freed.free()
+	}
+}
