@@ -9,7 +9,7 @@ import "github.com/asyncgen/asyncgen/device"
 // get more of them than keeps it busy, if they take so much.
 
 const (
-	minAhead  = 4 << 20 // bytes: half a millisecond of work that does little with them
+	minAhead  = 1 << 20 // bytes: a tenth of a millisecond of work that does little with them
 	aheadPart = 16      // of what is live
 )
 

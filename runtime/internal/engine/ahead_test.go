@@ -1,0 +1,180 @@
+package engine
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/cpu"
+	"github.com/asyncgen/asyncgen/device/sim"
+)
+
+// Behind an operation that does not finish, a worker runs what needs nothing only as long as that takes little memory. What
+// releases more than it takes goes on.
+func TestRunningAheadTakesLittle(t *testing.T) {
+	e := newEngine(t, Options{Mode: Async, Workers: 2, MaxBytes: -1})
+	dev := newCPU(2)
+	block, started, open := blocking()
+	defer open()
+	var ran atomic.Int64
+	fill := fakeKernel("fill", 0, func(*device.Command) error { ran.Add(1); return nil })
+	source := func(bytes int64) *Storage {
+		s := e.NewStorage(dev, bytes)
+		e.Enqueue(&Op{Cmd: device.Command{Kernel: fill, N: int(bytes / 8)}, Operands: [device.MaxOperands]*Storage{s}, Cost: 100})
+		return s
+	}
+	x := fromFloats(e, dev, 1)
+	y := e.NewStorage(dev, 8)
+	unary(e, block, y, x)
+	e.stream(dev).exec.flush()
+	<-started
+	const each = 256 << 10
+	for range 100 { // nothing is left of them
+		e.Release(source(each))
+	}
+	f := e.stream(dev).exec.(*flow)
+	for some := true; some || ran.Load() < 100; {
+		_, some = f.helpSome()
+	}
+	for range 100 {
+		source(each)
+	}
+	for some := true; some; { // what a worker may have begun ends before it finds more
+		_, some = f.helpSome()
+	}
+	var early int64
+	for begun := int64(0); begun != ran.Load(); { // until no worker runs one
+		begun = ran.Load()
+		f.lock.lock()
+		early = f.early
+		f.unlock()
+	}
+	if n := ran.Load() - 100; n < minAhead/each || n > minAhead/each+3 || early > minAhead+3*each {
+		t.Errorf("%d operations of %d bytes have run ahead, %d bytes in all", n, each, early)
+	}
+	open()
+	if err := e.WaitAll(bg); err != nil || ran.Load() != 200 {
+		t.Errorf("%v after %d operations", err, ran.Load())
+	}
+}
+
+// The ready operations are in program order, however they became ready.
+func TestReadyInProgramOrder(t *testing.T) {
+	seed := rand.Uint64()
+	rng := rand.New(rand.NewPCG(seed, 0))
+	e := newEngine(t, Options{Mode: Async, Workers: 1, Ring: 256})
+	f := newFlow(e.stream(newCPU(1)), 0)
+	for round := range 200 {
+		f.head = uint64(rng.IntN(1000))
+		f.first, f.last, f.nready, f.readyCost = 0, 0, 0, 0
+		var want []uint64
+		for _, i := range rng.Perm(40)[:1+rng.IntN(39)] {
+			seq := f.head + uint64(i*6)
+			*f.st.seq(seq) = record{}
+			f.insert(f.st.ref(seq))
+			want = append(want, seq)
+			if rng.IntN(3) == 0 {
+				k := rng.IntN(len(want))
+				f.start(f.st.ref(want[k]))
+				want = slices.Delete(want, k, k+1)
+			}
+		}
+		slices.Sort(want)
+		var got, back []uint64
+		for x := f.first; x != 0; x = f.st.at(x).next {
+			got = append(got, f.seqOf(x))
+		}
+		for x := f.last; x != 0; x = f.st.at(x).prev {
+			back = append(back, f.seqOf(x))
+		}
+		slices.Reverse(back)
+		if !slices.Equal(got, want) || !slices.Equal(back, want) {
+			t.Fatalf("seed %d, round %d: forwards %v, backwards %v, want %v", seed, round, got, back, want)
+		}
+	}
+}
+
+// A chain in which each result is released as soon as the next one is enqueued takes the memory of a few, however far
+// the program and the device's queue are ahead.
+func TestReleasedMemoryPassesOn(t *testing.T) {
+	const each, n = 1 << 20, 900
+	for name, b := range map[string]device.Backend{"cpu": cpu.New(), "sim": sim.New(sim.Options{})} {
+		e := New(Options{Mode: Async, Workers: 2, MaxBytes: -1})
+		d := device.Wrap(name, device.KindSimulated, b)
+		x := ones(e, d, each)
+		for range n {
+			y := e.Copy(x, 0, each/8, device.Int64, d)
+			e.Release(x)
+			x = y
+		}
+		host := e.Copy(x, 0, 1, device.Int64, device.CPU())
+		if err := host.Wait(bg, "Wait"); err != nil || device.Slice[int64](host.Buffer(), 0, 1)[0] != 1 {
+			t.Errorf("%s: %v", name, err)
+		}
+		if m := device.MemoryOf(b).Stats(); m.Peak > 4*each {
+			t.Errorf("%s: %d results of %d bytes took %d at most", name, n, each, m.Peak)
+		}
+		e.Release(x)
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+		if m := device.MemoryOf(b).Stats(); m.Live != 0 {
+			t.Errorf("%s: %d bytes are live in the end", name, m.Live)
+		}
+	}
+}
+
+// A patient backend is a sim whose time goes by only while somebody waits for it. It notes how many commands it had at most.
+type patient struct {
+	*sim.Backend
+	most device.Ticket
+}
+
+func (p *patient) Submit(cmds []device.Command) (device.Ticket, error) {
+	t, err := p.Backend.Submit(cmds)
+	for t > p.most && !p.Done(t-p.most) {
+		p.most++
+	}
+	return t, err
+}
+
+// A stopped clock goes on when somebody waits.
+type stopped struct{ now atomic.Int64 }
+
+func (s *stopped) Now() time.Duration { return time.Duration(s.now.Load()) }
+
+func (s *stopped) Wait(_ context.Context, until time.Duration) error {
+	for now := s.now.Load(); now < int64(until) && !s.now.CompareAndSwap(now, int64(until)); now = s.now.Load() {
+	}
+	return nil
+}
+
+// A device with a queue gets no more operations than keep it busy if their results take memory, and all there
+// are if they don't.
+func TestQueuesOfMemoryAreShort(t *testing.T) {
+	const n = 1000
+	for _, bytes := range []int64{64 << 10, 64} {
+		b := &patient{Backend: sim.New(sim.Options{Queue: 2 * n, Launch: time.Second, Clock: new(stopped)})}
+		e := New(Options{Mode: Async, MaxBytes: -1})
+		d := device.Wrap("sim", device.KindSimulated, b)
+		for range n {
+			ones(e, d, bytes)
+		}
+		if err := e.WaitAll(bg); err != nil {
+			t.Error(err)
+		}
+		if q := e.stream(d).exec.(*queue); q.ahead != 0 {
+			t.Errorf("%d bytes are taken by nothing", q.ahead)
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+		if most := int(b.most); bytes == 64 && most < n/2 || bytes > 64 && (most < submitBatch || most > 3*submitBatch) {
+			t.Errorf("the device had %d operations of %d bytes at most", most, bytes)
+		}
+	}
+}
