@@ -345,8 +345,8 @@ func (f *flow) finish(x ref) {
 	r.state = finished
 	r.clear()
 	for f.head < f.scheduled && f.st.seq(f.head).state == finished {
-		f.early -= f.st.seq(f.head).taken()
 		f.head++
+		f.early -= f.st.seq(f.head - 1).taken()
 	}
 	f.marked.reach(f.head)
 	stalled := f.st.e.stalled.n.Load() > 0

@@ -193,7 +193,9 @@ var mutants = []mutant{
 
 	// Memory.
 	{"memory is released when a device is given what uses it", "queue.go",
-		"r.operands[0].leave() //", "r.operands[0].drop() //"},
+		"q.st.spares.put(r.operands[0], next)", "r.operands[0].drop()"},
+	{"a buffer that has changed hands does so again", "spare.go",
+		"sp.of[s.own.Bytes] = list[:len(list)-1]", "list[len(list)-1] = spare{s.buf, s.block, 0}"},
 	{"memory is released beside what uses it", "memory.go",
 		"s.st.push(&op, 1, 0, 0, nil, nil)", "s.st.push(&op, 0, 0, 0, nil, nil)"},
 	{"memory that was released can be used", "memory.go",
