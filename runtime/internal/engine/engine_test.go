@@ -303,12 +303,19 @@ func TestWaitContext(t *testing.T) {
 		s.e.stream(s.dev).exec.nudge()
 		<-started
 		y := s.apply(addOne, x)
-		for range 2 {
+		for i := range 2 {
 			ctx, cancel := context.WithCancelCause(bg)
 			errs := make(chan error)
 			go func() { errs <- y.Wait(ctx, "read") }()
 			go func() { errs <- s.e.WaitAll(ctx) }()
 			go func() { errs <- s.e.Synchronize(ctx, s.dev) }()
+			if f, ok := s.e.stream(s.dev).exec.(*flow); ok && i > 0 { // the second time, all are asleep when it comes
+				for parked := 0; parked < 3; runtime.Gosched() {
+					f.lock.lock()
+					parked = len(f.waiters)
+					f.unlock()
+				}
+			}
 			cancel(errBoom)
 			for range 3 {
 				if err := <-errs; !errors.Is(err, context.Canceled) {

@@ -391,6 +391,11 @@ func (p *program) step() error {
 	case r < 770:
 		p.newVar(i)
 	case r < 780:
+		if p.rng.IntN(2) == 0 { // something worth letting go
+			m := &modelVar{dev: 0, made: p.scopes[noScope], by: p.scopes[noScope], vals: make([]float64, worthReleasing/8)}
+			p.replace(i, p.e.NewStorage(p.w.devs[0], worthReleasing), m)
+			p.enqueue(kFill, i, -1, nil)
+		}
 		p.share(i, p.rng.IntN(p.own))
 	case r < 800:
 		p.e.Release(p.vars[i])
