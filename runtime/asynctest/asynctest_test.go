@@ -51,7 +51,9 @@ func TestSame(t *testing.T) {
 
 // A number is what it is, however it was found.
 func TestSameNumbers(t *testing.T) {
-	twice := func(x *tensor.Tensor) (a, b asyncrt.F64) { return x.Sum().F64().Mul(asyncrt.Const(2)), asyncrt.Const(3) }
+	twice := func(x *tensor.Tensor) (a, b asyncrt.F64) {
+		return x.Sum().F64().Mul(asyncrt.Const(2)), asyncrt.Const(3)
+	}
 	asynctest.Same(t, twice, func(x *tensor.Tensor) (a, b asyncrt.F64) {
 		return x.Sum().MulScalar(2).F64(), tensor.From([]int64{3}).F64()
 	}, nil)
