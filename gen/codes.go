@@ -264,6 +264,31 @@ func FAsync(xs []*tensor.Tensor) (total float64) {
 	return total
 }`,
 	}, {
+		plan.LiftedRead, "a function that reads is called in two parts",
+		`
+A function of the same package that looks at values only at its end gets a
+variant. What comes before the first look is done where the function is called;
+what the variant returns does the rest, when the values have arrived.`,
+		`
+func mean(x *tensor.Tensor) float64 { return x.Mean().Item() }
+
+func F(xs []*tensor.Tensor) (total float64) {
+	for _, x := range xs {
+		total += mean(x)
+	}
+	return total
+}`, `
+func FAsync(xs []*tensor.Tensor) (total float64) {
+	later := asyncrt.NewLater[struct{}](fWindow)
+	defer later.Close()
+	for _, x := range xs {
+		meanAt := meanLater(later, x)
+		later.Do(func() { total += meanAt() })
+	}
+	later.Flush()
+	return total
+}`,
+	}, {
 		plan.FeedsDevice, "a value goes back to the device",
 		`
 Work that is enqueued next needs the value as a number, so it can't come
@@ -450,14 +475,19 @@ func F(ctx context.Context, xs []*tensor.Tensor) (total float64) {
 	}, {
 		plan.WaitsInside, "the wait is inside a function that is called",
 		`
-A function in the loop reads a value itself. Let it return the tensor, and read
-that in the loop.`,
+A function in the loop reads a value itself, and does something with it that
+can't come later: the remark says what. Let it return the tensor, and read that in
+the loop.`,
 		`
-func mean(x *tensor.Tensor) float64 { return x.Mean().Item() }
+func mean(x *tensor.Tensor) *tensor.Tensor {
+	m := x.Mean()
+	fmt.Println(m.Item())
+	return m.Neg()
+}
 
 func F(xs []*tensor.Tensor) (total float64) {
 	for _, x := range xs {
-		total += mean(x)
+		total += mean(x).Item()
 	}
 	return total
 }`, `
@@ -465,7 +495,9 @@ func mean(x *tensor.Tensor) *tensor.Tensor { return x.Mean() }
 
 func F(xs []*tensor.Tensor) (total float64) {
 	for _, x := range xs {
-		total += mean(x).Item()
+		m := mean(x)
+		fmt.Println(m.Item())
+		total += m.Neg().Item()
 	}
 	return total
 }`,

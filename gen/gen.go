@@ -198,31 +198,51 @@ func (u *unit) kernels() []emit.Kernel {
 
 // A unit is one source file and what is generated from it.
 type unit struct {
-	file *ast.File
-	jobs []job
-	path string
-	text []byte // nil if there is nothing to write
+	file  *ast.File
+	jobs  []job
+	path  string
+	text  []byte       // nil if there is nothing to write
+	lifts []*plan.Lift // functions whose variants are in text
+}
+
+// deferrals are the plans for the functions of u.
+func (u *unit) deferrals() (ds []*plan.Deferral) {
+	for _, j := range u.jobs {
+		if j.deferral != nil {
+			ds = append(ds, j.deferral)
+		}
+	}
+	return ds
+}
+
+// divide puts the variant of each function that has one into the first file that needs it.
+func divide(units []*unit) {
+	seen := make(map[*plan.Lift]bool)
+	for _, u := range units {
+		u.lifts = nil
+		for _, l := range emit.Lifts(u.deferrals()) {
+			if !seen[l] {
+				seen[l] = true
+				u.lifts = append(u.lifts, l)
+			}
+		}
+	}
 }
 
 // print makes the text of units.
 func (g *generator) print(pkg *load.Package, units []*unit) (err error) {
+	divide(units)
 	for _, u := range units {
 		u.path = pkg.Source(u.file).Path
 		if g.All {
 			u.text = nil
-			var ds []*plan.Deferral
-			for _, j := range u.jobs {
-				if j.deferral != nil {
-					ds = append(ds, j.deferral)
-				}
-			}
-			if len(ds) > 0 {
-				u.text = emit.Inline(pkg, u.file, ds)
+			if ds := u.deferrals(); len(ds) > 0 {
+				u.text = emit.Inline(pkg, u.file, ds, u.lifts)
 			}
 			continue
 		}
 		u.path = load.OutputPath(u.path)
-		if u.text, err = emit.Sibling(pkg, u.file, u.kernels()); err != nil {
+		if u.text, err = emit.Sibling(pkg, u.file, u.kernels(), u.lifts); err != nil {
 			return err
 		}
 	}
@@ -234,6 +254,13 @@ func (g *generator) print(pkg *load.Package, units []*unit) (err error) {
 func (g *generator) check(pkg *load.Package, units []*unit) (wrong bool, err error) {
 	generated, rewritten := make(map[string][]byte), make(map[string]bool)
 	var found []mismatch
+	variants, lifted := make(map[string]string), make(map[string]*plan.Lift)
+	for _, u := range units {
+		for _, l := range u.lifts {
+			variants[l.Name] = l.Function.Decl.Name.Name
+			lifted[variantKey(l.Function.Decl, l.Name)] = l
+		}
+	}
 	for _, u := range units {
 		if u.text == nil {
 			continue
@@ -246,12 +273,19 @@ func (g *generator) check(pkg *load.Package, units []*unit) (wrong bool, err err
 				rewritten[g.keyOf(j)] = true
 			}
 		}
-		found = append(found, undone(u.text, pkg.Source(u.file).Text, pairs, g.known)...)
+		found = append(found, undone(u.text, pkg.Source(u.file).Text, pairs, variants, g.known)...)
+		for _, l := range u.lifts {
+			decl := l.Function.Decl
+			found = append(found, undoneLift(u.text, pkg.Source(emit.FileOf(l)).Text, variantKey(decl, l.Name), key(decl), variants, g.known)...)
+		}
 	}
 	if len(found) == 0 && len(generated) > 0 {
 		found = recheck(pkg, generated, rewritten, g.known)
 	}
 	for _, m := range found {
+		if l := lifted[m.function]; l != nil && g.takeBackUsers(pkg, units, l, m.text) {
+			continue
+		}
 		if !g.takeBack(pkg, units, m) {
 			return false, fmt.Errorf("generate %s: %s %s: this is a mistake of asyncgen, please report it", pkg.PkgPath, m.function, m.text)
 		}
@@ -292,6 +326,19 @@ func (g *generator) takeBack(pkg *load.Package, units []*unit, m mismatch) bool 
 		}
 	}
 	return false
+}
+
+// takeBackUsers gives up the functions that call the variant of l. It reports
+// whether there were any.
+func (g *generator) takeBackUsers(pkg *load.Package, units []*unit, l *plan.Lift, text string) (any bool) {
+	for _, u := range units {
+		for _, j := range u.jobs {
+			if j.deferral != nil && slices.Contains(emit.Lifts([]*plan.Deferral{j.deferral}), l) {
+				any = g.takeBack(pkg, units, mismatch{g.keyOf(j), l.Name + ": " + text}) || any
+			}
+		}
+	}
+	return any
 }
 
 // jobs plans the functions of a file.

@@ -200,8 +200,8 @@ func runKernels(t *testing.T, dir string, goldens []*golden) {
 		list := "package p\n\n// Cases are original, generated function and the function that makes arguments.\nvar Cases = map[string][3]any{\n"
 		for _, k := range kernels(t, in) {
 			args := "nil"
-			if bytes.Contains(in, []byte("func args"+k[0]+"(")) {
-				args = "args" + k[0]
+			if name := "args" + strings.NewReplacer("(*", "", ").", "").Replace(k[0]); bytes.Contains(in, []byte("func "+name+"(")) {
+				args = name
 			}
 			list += fmt.Sprintf("\t%q: {%s, %s, %s},\n", k[0], k[0], k[1], args)
 		}

@@ -26,8 +26,9 @@ type mismatch struct {
 // same effects happen in the same order. The undoing is done in the syntax of
 // the text and shares nothing with the code that wrote it. pairs maps the keys
 // of generated functions to those of the originals.
-// packages are those that the two files may import, by path.
-func undone(text, source []byte, pairs map[string]string, packages map[string]*types.Package) []mismatch {
+// packages are those that the two files may import, by path, and variants has the
+// names of the functions whose variants are called.
+func undone(text, source []byte, pairs, variants map[string]string, packages map[string]*types.Package) []mismatch {
 	generated, _, err := declarations(text, packages)
 	if err != nil {
 		return []mismatch{{"", err.Error()}}
@@ -43,7 +44,7 @@ func undone(text, source []byte, pairs map[string]string, packages map[string]*t
 			found = append(found, mismatch{name, "it is missing"})
 			continue
 		}
-		if text := difference(g, o, dots); text != "" {
+		if text := difference(g, o, dots, variants); text != "" {
 			found = append(found, mismatch{name, text})
 		}
 	}
@@ -103,9 +104,13 @@ func key(fn *ast.FuncDecl) string {
 
 // difference returns how generated, undone, differs from original, or "".
 // dots are the paths of the packages that the original imports with a dot.
-func difference(generated, original *ast.FuncDecl, dots map[string]bool) string {
-	u := &undoer{known: names(original), declared: bareDecls(original)}
-	got, want := plain(normal(u.undo(generated), dots)), plain(normal(original, dots))
+func difference(generated, original *ast.FuncDecl, dots map[string]bool, variants map[string]string) string {
+	u := &undoer{known: names(original), declared: bareDecls(original), variants: variants}
+	return sameText(plain(normal(u.undo(generated), dots)), plain(normal(original, dots)))
+}
+
+// sameText returns how got differs from want, line by line, or "".
+func sameText(got, want string) string {
 	if got == want {
 		return ""
 	}
@@ -228,22 +233,30 @@ func isUnusedRead(call *ast.CallExpr) bool {
 type undoer struct {
 	known    map[string]bool // names in the original: they mean what they mean there
 	declared map[string]int  // its statements "var name T"
+	variants map[string]string
+	own      string // the parameter for which a variant reads; "" in other functions
 
 	laters map[string]bool
-	stands map[string]ast.Expr // what a Read or a copy stands for
-	hoists map[string]int      // how many variables of a name are declared in front of the entry that sets them
-	open   map[string]bool     // those of them that are not set yet
+	halves map[*ast.CallExpr]bool // calls whose second half is called later
+	uses   map[string]int         // of names
+	stands map[string]ast.Expr    // what a Read or a copy stands for
+	hoists map[string]int         // how many variables of a name are declared in front of the entry that sets them
+	open   map[string]bool        // those of them that are not set yet
 }
 
 func (u *undoer) undo(fn *ast.FuncDecl) *ast.FuncDecl {
-	u.laters, u.stands = make(map[string]bool), make(map[string]ast.Expr)
+	u.laters, u.stands = map[string]bool{u.own: u.own != ""}, make(map[string]ast.Expr)
+	u.halves, u.uses = make(map[*ast.CallExpr]bool), make(map[string]int)
 	u.hoists, u.open = make(map[string]int), make(map[string]bool)
 	for name, n := range bareDecls(fn) {
 		u.hoists[name] = n - u.declared[name]
 	}
 	ast.Inspect(fn, func(n ast.Node) bool {
-		if a, ok := n.(*ast.AssignStmt); ok {
-			u.learn(a)
+		switch n := n.(type) {
+		case *ast.AssignStmt:
+			u.learn(n)
+		case *ast.Ident:
+			u.uses[n.Name]++
 		}
 		return true
 	})
@@ -275,8 +288,15 @@ func (u *undoer) undo(fn *ast.FuncDecl) *ast.FuncDecl {
 		return true
 	}).(*ast.FuncDecl)
 	fn = astutil.Apply(fn, nil, func(c *astutil.Cursor) bool {
-		if id, ok := c.Node().(*ast.Ident); ok && c.Name() != "Sel" && u.stands[id.Name] != nil {
-			c.Replace(u.stands[id.Name])
+		switch n := c.Node().(type) {
+		case *ast.Ident:
+			if c.Name() != "Sel" && u.stands[n.Name] != nil {
+				c.Replace(u.stands[n.Name])
+			}
+		case *ast.CallExpr:
+			if half, ok := n.Fun.(*ast.CallExpr); ok && u.halves[half] {
+				c.Replace(half)
+			}
 		}
 		return true
 	}).(*ast.FuncDecl)
@@ -296,12 +316,13 @@ func (u *undoer) learn(a *ast.AssignStmt) {
 	case *ast.Ident:
 		u.stands[name] = rhs
 	case *ast.CallExpr:
-		if ix, ok := rhs.Fun.(*ast.IndexExpr); ok {
-			if s, ok := ix.X.(*ast.SelectorExpr); ok && s.Sel.Name == "NewLater" {
-				u.laters[name] = true
-			}
-		} else if u.isCall(rhs, "Read") {
+		switch {
+		case isNewLater(a):
+			u.laters[name] = true
+		case u.isCall(rhs, "Read"):
 			u.stands[name] = rhs.Args[0]
+		default:
+			u.learnCall(name, rhs)
 		}
 	}
 }
@@ -341,7 +362,9 @@ func (u *undoer) statement(c *astutil.Cursor, s *ast.ExprStmt) {
 	case u.isCall(call, "Do"):
 		lit := call.Args[0].(*ast.FuncLit)
 		for _, inner := range lit.Body.List {
-			c.InsertBefore(inner)
+			if !u.isHalf(inner) {
+				c.InsertBefore(inner)
+			}
 		}
 		c.Delete()
 	}

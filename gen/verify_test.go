@@ -80,7 +80,7 @@ func TestChecksNotice(t *testing.T) {
 	}
 	good := string(result.Files[0].Text)
 	check := func(text string) []mismatch {
-		found := undone([]byte(text), []byte(checkedSource), map[string]string{"TrainAsync": "Train", "LogAsync": "Log"}, nil)
+		found := undone([]byte(text), []byte(checkedSource), map[string]string{"TrainAsync": "Train", "LogAsync": "Log"}, nil, nil)
 		return append(found, recheck(prog.Roots[0], map[string][]byte{result.Files[0].Path: []byte(text)}, map[string]bool{"TrainAsync": true, "LogAsync": true}, known(prog))...)
 	}
 	if found := check(good); len(found) > 0 {

@@ -171,6 +171,8 @@ var api = []Func{
 	{"(github.com/asyncgen/asyncgen/runtime.Read).LogValue", Print, Recv, Never, Alone, "", ""},
 	{"(github.com/asyncgen/asyncgen/runtime.Read).MarshalJSON", Read, Recv, Never, Alone, "", ""},
 	{"(github.com/asyncgen/asyncgen/runtime.Read).String", Print, Recv, Never, Alone, "", ""},
+	{"(github.com/asyncgen/asyncgen/runtime.Reader).Do", Call, 0, Later, Alone, "", ""},
+	{"(github.com/asyncgen/asyncgen/runtime.Reader).Read", Meta, None, Never, Alone, "", ""},
 	{"(github.com/asyncgen/asyncgen/runtime/nn.Freezer).Freeze", Value, Recv, Never, Alone, "", ""},
 	{"(github.com/asyncgen/asyncgen/runtime/nn.Module).Forward", Op, None, Never, Alone, "", ""},
 	{"(github.com/asyncgen/asyncgen/runtime/nn.Module).Params", Meta, Recv, Never, Alone, "", ""},

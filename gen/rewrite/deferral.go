@@ -19,6 +19,7 @@ func Function(f *plan.Function, kernel *load.Kernel) (*plan.Deferral, []plan.Rem
 	if kernel == nil {
 		p.kernel = &load.Kernel{}
 	}
+	f.Lifts = !slices.Contains(p.kernel.Off, Lifted.ID)
 	p.statements(f.Decl.Body.List)
 	if len(p.d.Laters) == 0 {
 		return nil, p.remarks
@@ -418,6 +419,9 @@ func (a *attempt) continues(loop *plan.Stmt) bool {
 func (a *attempt) entangled(u *plan.Unit) *plan.Reason {
 	for _, r := range u.Reads {
 		c := a.conditional(u, r)
+		if c == nil && r.Plain == nil {
+			c = restBefore(u, r)
+		}
 		if c == nil && r.Plain == nil {
 			c = a.before(u, r)
 		}

@@ -141,6 +141,9 @@ func (n *namer) reads(g *plan.Group, r *plan.Region, before []taken) []taken {
 			force := read.Plain == nil && slices.ContainsFunc(reads, func(o *plan.Read) bool { return o.Expr.Pos() < read.Expr.Pos() })
 			g.Takes = append(g.Takes, plan.Take{Read: read, Name: name, Force: force && len(g.Takes) >= first})
 			before = append(before, taken{read.Plain, name, g})
+			if read.Lift != nil {
+				nameLift(read.Lift)
+			}
 		}
 	}
 	return before

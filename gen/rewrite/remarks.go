@@ -57,10 +57,14 @@ func (a *attempt) refusal(s *plan.Stmt, r refuse) plan.Remark {
 	if r.read != nil {
 		pos, what = r.read.Expr.Pos(), r.read.What()+" can't come later"
 	}
+	because := append(r.via, plan.Related{Pos: a.position(r.Pos), Text: "it " + r.Text})
+	if r.In != nil {
+		because = append(because, plan.Related{Pos: a.position(r.In.Pos), Text: "the function " + r.In.Text})
+	}
 	return plan.Remark{
 		Code: r.Code, Verdict: plan.Refused, Class: r.Code.Class(), Pos: a.position(pos), Function: a.f.Decl.Name.Name,
 		Message: what + ": " + titles[r.Code],
-		Because: append(r.via, plan.Related{Pos: a.position(r.Pos), Text: "it " + r.Text}),
+		Because: because,
 		Hint:    r.Hint,
 	}
 }
@@ -140,6 +144,9 @@ func (a *attempt) applied(window int) []plan.Remark {
 				if u.Whole || s == u.Stmt {
 					rw := of(s)
 					add(rw.Code, rw.ID, r.Expr.Pos(), r.What()+" "+rw.Does)
+					if r.Lift != nil {
+						add(Lifted.Code, Lifted.ID, r.Expr.Pos(), r.What()+" "+Lifted.Does)
+					}
 				}
 			}
 			if !u.Whole {

@@ -30,6 +30,7 @@ var Pipeline = []*Rewrite{
 	Accumulate,
 	Store,
 	Scalar,
+	Lifted,
 	Bound,
 }
 

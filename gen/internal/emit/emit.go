@@ -122,7 +122,7 @@ func (p *printer) group(l *plan.Later, g *plan.Group) {
 	}
 	operands := make(map[*plan.Read]string)
 	for _, t := range g.Takes {
-		operands[t.Read] = p.render(t.Read.Operand.Pos(), t.Read.Operand.End())
+		operands[t.Read] = p.operand(t.Read, l.Name)
 	}
 	for _, s := range g.Stmts {
 		_, reads := s.Total()
@@ -132,11 +132,11 @@ func (p *printer) group(l *plan.Later, g *plan.Group) {
 	}
 	for i, t := range g.Takes {
 		if t.Force {
-			if entry := p.force(l, g, i); entry != "" {
+			if entry := p.force(l.Name, g, i); entry != "" {
 				head = append(head, entry)
 			}
 		}
-		head = append(head, fmt.Sprintf("%s := %s.Read(%s)", t.Name, l.Name, operands[t.Read]))
+		head = append(head, t.Name+" := "+operands[t.Read])
 	}
 	for _, s := range g.Stmts {
 		p.hoist(s, g)
@@ -161,6 +161,10 @@ func isShort(body string) bool {
 
 // read makes a read of a tensor one of the Read with the given name.
 func (p *printer) read(r *plan.Read, name string) {
+	if r.Lift != nil {
+		p.replace(r.Expr.Pos(), r.Expr.End(), name+"()")
+		return
+	}
 	p.replace(r.Operand.Pos(), r.Operand.End(), name)
 	if r.Func != nil {
 		p.replaceFunc(r.Func)
@@ -187,11 +191,11 @@ func (p *printer) replaceFunc(fun ast.Expr) {
 
 // force is an entry that raises the errors of the reads in the statement of
 // take i that come before it: the program would not have got there.
-func (p *printer) force(l *plan.Later, g *plan.Group, i int) string {
+func (p *printer) force(later string, g *plan.Group, i int) string {
 	var raise []string
 	for _, t := range g.Takes[:i] {
 		r := t.Read
-		if t.Name == g.Names[r] && (r.Method != "" && r.Method != "String" || r.Func != nil) {
+		if t.Name == g.Names[r] && (r.Method != "" && r.Method != "String" || r.Func != nil || r.Lift != nil) {
 			raise = append(raise, p.render(r.Expr.Pos(), r.Expr.End()))
 		}
 	}
@@ -199,9 +203,9 @@ func (p *printer) force(l *plan.Later, g *plan.Group, i int) string {
 		return ""
 	}
 	if p.spread() {
-		return fmt.Sprintf("%s.Do(func() {\n// If this fails, what follows is never reached.\n%s\n})", l.Name, strings.Join(raise, "\n"))
+		return fmt.Sprintf("%s.Do(func() {\n// If this fails, what follows is never reached.\n%s\n})", later, strings.Join(raise, "\n"))
 	}
-	return fmt.Sprintf("%s.Do(func() { %s })", l.Name, strings.Join(raise, "; "))
+	return fmt.Sprintf("%s.Do(func() { %s })", later, strings.Join(raise, "; "))
 }
 
 // hoist makes the declaration of variables that are declared outside g an

@@ -52,7 +52,8 @@ func (s *inline) window(d *plan.Deferral) string { return strconv.Itoa(d.Window)
 
 // Inline returns the text of file with the planned functions rewritten where
 // they stand. Its lines are those of the file that the user wrote.
-func Inline(pkg *load.Package, file *ast.File, ds []*plan.Deferral) []byte {
+// The variants of lifts follow at its end.
+func Inline(pkg *load.Package, file *ast.File, ds []*plan.Deferral, lifts []*plan.Lift) []byte {
 	src := pkg.Source(file)
 	s := &inline{runtime: runtimeName(pkg, file), imports: make(map[string]string)}
 	local := declared(pkg, file)
@@ -67,10 +68,15 @@ func Inline(pkg *load.Package, file *ast.File, ds []*plan.Deferral) []byte {
 		p := &printer{editor: e, style: s, fset: pkg.Fset, comments: file.Comments, d: d}
 		p.function()
 	}
+	var variants strings.Builder
+	for _, l := range lifts {
+		at := pkg.Fset.PositionFor(l.Function.Decl.Pos(), false)
+		fmt.Fprintf(&variants, "\n//line %s:%d\n%s\n", at.Filename, at.Line, variant(l, marked(l, s), s))
+	}
 	if len(s.added) > 0 {
 		e.insert(file.Name.End(), "; "+strings.Join(s.added, "; "))
 	}
-	text := e.between(0, len(src.Text))
+	text := e.between(0, len(src.Text)) + variants.String()
 	for _, imp := range file.Imports {
 		if p, _ := strconv.Unquote(imp.Path.Value); path.Base(p) == "tensor" && usesFuncs(ds) {
 			// What read with tensor.ItemOf may have been its only use.

@@ -42,23 +42,17 @@ func (s pretty) window(*plan.Deferral) string { return s.constant }
 
 // Sibling returns the file with the rewritten versions of kernels, which all
 // stand in file.
-func Sibling(pkg *load.Package, file *ast.File, kernels []Kernel) ([]byte, error) {
+// lifts are the functions whose variants go into the file, too.
+func Sibling(pkg *load.Package, file *ast.File, kernels []Kernel, lifts []*plan.Lift) ([]byte, error) {
 	out := jen.NewFilePathName(pkg.PkgPath, pkg.Name)
 	out.HeaderComment(load.Header)
 	if c := constraint(file); c != "" {
 		out.HeaderComment(c)
 	}
-	for _, imp := range file.Imports {
-		path, err := strconv.Unquote(imp.Path.Value)
-		if err != nil || path == load.RuntimePath {
-			continue
-		}
-		if name := importName(pkg, imp); imp.Name != nil && name != "_" {
-			out.ImportAlias(path, name)
-		} else if name != "_" {
-			out.ImportName(path, name)
-		}
+	for _, l := range lifts {
+		imports(out, pkg, FileOf(l))
 	}
+	imports(out, pkg, file)
 	out.ImportAlias(load.RuntimePath, runtimeName(pkg, file))
 	s := &sibling{pkg: pkg, file: file, src: pkg.Source(file), names: make(map[string]bool)}
 	for _, k := range kernels {
@@ -76,11 +70,31 @@ func Sibling(pkg *load.Package, file *ast.File, kernels []Kernel) ([]byte, error
 			out.Add(tokens(guard))
 		}
 	}
+	for _, l := range lifts {
+		out.Add(tokens(fmt.Sprintf("// %s is [%s] in two parts: what it returns looks at the values.", l.Name, link(l.Function.Decl))))
+		out.Add(tokens(variant(l, marked(l, pretty{}), pretty{})))
+		out.Line()
+	}
 	var b bytes.Buffer
 	if err := out.Render(&b); err != nil {
 		return nil, fmt.Errorf("emit %s: %w", s.src.Path, err)
 	}
 	return groupImports(b.Bytes()), nil
+}
+
+// imports tells out by which names file calls other packages.
+func imports(out *jen.File, pkg *load.Package, file *ast.File) {
+	for _, imp := range file.Imports {
+		path, err := strconv.Unquote(imp.Path.Value)
+		if err != nil || path == load.RuntimePath {
+			continue
+		}
+		if name := importName(pkg, imp); imp.Name != nil && name != "_" {
+			out.ImportAlias(path, name)
+		} else if name != "_" {
+			out.ImportName(path, name)
+		}
+	}
 }
 
 var importBlock = regexp.MustCompile(`(?s)\nimport \(\n(.*?)\n\)\n`)
@@ -150,10 +164,7 @@ type sibling struct {
 
 // doc is the comment of a new function.
 func (s *sibling) doc(k Kernel) string {
-	link := k.Decl.Name.Name
-	if recv := load.Receiver(k.Decl); recv != "" {
-		link = recv + "." + link
-	}
+	link := link(k.Decl)
 	if k.Deferral == nil {
 		return fmt.Sprintf("// %s is [%s]: nothing in it can run later.", k.Name, link)
 	}
@@ -162,6 +173,14 @@ func (s *sibling) doc(k Kernel) string {
 		rest = "with fewer waits"
 	}
 	return fmt.Sprintf("// %s is [%s] with what looks at values run later: the same\n// results and output, in the same order, %s.", k.Name, link, rest)
+}
+
+// link is how comments refer to a function.
+func link(decl *ast.FuncDecl) string {
+	if recv := load.Receiver(decl); recv != "" {
+		return recv + "." + decl.Name.Name
+	}
+	return decl.Name.Name
 }
 
 // windowName is the name of the constant for the window of k.
@@ -195,23 +214,28 @@ func mentions(n ast.Node, name string) (found bool) {
 // editor returns an editor for decl with the names of other packages marked.
 func (s *sibling) editor(decl *ast.FuncDecl) *editor {
 	e := &editor{file: s.pkg.Fset.File(s.file.FileStart), src: s.src.Text}
+	e.qualify(s.pkg, decl, pretty{})
+	return e
+}
+
+// qualify replaces the names of other packages in decl by those that st gives them.
+func (e *editor) qualify(pkg *load.Package, decl *ast.FuncDecl, st style) {
 	ast.Inspect(decl, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.SelectorExpr:
 			if id, ok := n.X.(*ast.Ident); ok {
-				if name, ok := s.pkg.TypesInfo.Uses[id].(*types.PkgName); ok {
-					e.replace(n.Pos(), n.End(), pretty{}.qualified(name.Imported().Path(), n.Sel.Name))
+				if name, ok := pkg.TypesInfo.Uses[id].(*types.PkgName); ok {
+					e.replace(n.Pos(), n.End(), st.qualified(name.Imported().Path(), n.Sel.Name))
 					return false
 				}
 			}
 		case *ast.Ident:
-			if obj := s.pkg.TypesInfo.Uses[n]; obj != nil && obj.Pkg() != nil && obj.Pkg() != s.pkg.Types && obj.Parent() == obj.Pkg().Scope() {
-				e.replace(n.Pos(), n.End(), pretty{}.qualified(obj.Pkg().Path(), n.Name)) // imported with a dot
+			if obj := pkg.TypesInfo.Uses[n]; obj != nil && obj.Pkg() != nil && obj.Pkg() != pkg.Types && obj.Parent() == obj.Pkg().Scope() {
+				e.replace(n.Pos(), n.End(), st.qualified(obj.Pkg().Path(), n.Name)) // imported with a dot
 			}
 		}
 		return true
 	})
-	return e
 }
 
 // function is the rewritten function without its comment.

@@ -86,7 +86,7 @@ var mutants = []mutant{
 	{name: "calls of closures do nothing", file: walks,
 		old: "\tw.outer().stmt(lit.Body)\n}", new: "}"},
 	{name: "input waits for nothing", file: summaries,
-		old: "\t\tnote(&e.Barrier, Cause{pos, \"may wait for the outside\", Blocks})\n", new: "\t\t_ = pos\n"},
+		old: "\t\tnote(&e.Barrier, Cause{Pos: pos, Text: \"may wait for the outside\", Code: Blocks})\n", new: "\t\t_ = pos\n"},
 	{name: "callees write nothing", file: effects,
 		old: "\tfor l, c := range callee.Writes {\n\t\te.write(l, through(c))\n\t}\n", new: ""},
 

@@ -17,11 +17,14 @@ type Analysis struct {
 
 	types     canon
 	summaries map[*types.Func]*Effects // nil while one is being made
+	lifts     map[*types.Func]lifting
+	idents    map[*load.Package]map[string]bool // all identifiers in a package, and new ones
 }
 
 // New returns an analysis of prog.
 func New(prog *load.Program) *Analysis {
-	return &Analysis{Program: prog, API: tensorapi.Ours(), summaries: make(map[*types.Func]*Effects)}
+	return &Analysis{Program: prog, API: tensorapi.Ours(), summaries: make(map[*types.Func]*Effects),
+		lifts: make(map[*types.Func]lifting), idents: make(map[*load.Package]map[string]bool)}
 }
 
 // Summary returns what calling fn does, apart from what its arguments do:
@@ -41,7 +44,7 @@ func (a *Analysis) Summary(fn *types.Func) *Effects {
 }
 
 func unknown(fn *types.Func, why string) *Effects {
-	return &Effects{Barrier: &Cause{fn.Pos(), why, UnknownEffects}}
+	return &Effects{Barrier: &Cause{Pos: fn.Pos(), Text: why, Code: UnknownEffects}}
 }
 
 func (a *Analysis) summarise(fn *types.Func) *Effects {
@@ -80,7 +83,7 @@ func declared(d load.Effects, pos token.Pos) *Effects {
 		note(&e.Stamps, Cause{Pos: pos, Text: "writes the time of the call"})
 	}
 	if d.Input {
-		note(&e.Barrier, Cause{pos, "may wait for the outside", Blocks})
+		note(&e.Barrier, Cause{Pos: pos, Text: "may wait for the outside", Code: Blocks})
 	}
 	if d.Device {
 		c := Cause{Pos: pos, Text: "enqueues device work"}

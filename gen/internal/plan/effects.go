@@ -10,6 +10,7 @@ type Cause struct {
 	Pos  token.Pos
 	Text string // completes "because it …": "calls os.Rename, whose effects are unknown"
 	Code Code   // what a refusal for this cause is called; "" if that depends
+	In   *Cause // why a function that is called can't be divided: see [Analysis.Lift]
 }
 
 // Effects is what executing a piece of code does, as far as its order among
@@ -77,7 +78,7 @@ func (e *Effects) addCall(callee *Effects, pos token.Pos, name string) {
 		if c.Code == OnlyNow {
 			c.Code = WaitsInside
 		}
-		return Cause{pos, "calls " + name + ", which " + c.Text, c.Code}
+		return Cause{Pos: pos, Text: "calls " + name + ", which " + c.Text, Code: c.Code, In: c.In}
 	}
 	for l, c := range callee.Reads {
 		e.read(l, through(c))

@@ -18,6 +18,7 @@ type Function struct {
 	Decl     *ast.FuncDecl
 	Obj      *types.Func
 	Info     *types.Info
+	Lifts    bool // reads in functions that are called may be taken out of them
 
 	parents    map[ast.Node]ast.Node
 	facts      map[*types.Var]*varFacts
@@ -201,7 +202,7 @@ func (f *Function) findUses() {
 			}
 		case *ast.BranchStmt:
 			if n.Tok == token.GOTO && f.goTo == nil {
-				f.goTo = &Cause{n.Pos(), "jumps with goto", Jumps}
+				f.goTo = &Cause{Pos: n.Pos(), Text: "jumps with goto", Code: Jumps}
 			}
 		}
 		return true

@@ -25,6 +25,7 @@ const (
 	LaterClock      Code = "AG111"
 	LaterPoll       Code = "AG112"
 	Bounded         Code = "AG116"
+	LiftedRead      Code = "AG118"
 
 	FeedsDevice    Code = "AG201"
 	DecidesExit    Code = "AG202"

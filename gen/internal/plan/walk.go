@@ -21,6 +21,7 @@ type Read struct {
 	Func    ast.Expr   // the generic function that is called: tensor.ItemOf[float32]; or nil
 	Effects *Effects   // of evaluating Operand
 	Plain   *types.Var // the local variable that Operand is, or nil
+	Lift    *Lift      // Expr calls a function that does not wait in its variant; Operand is the call
 }
 
 // What is the text by which messages call r.
@@ -547,8 +548,23 @@ func (w *walker) call(call *ast.CallExpr) {
 		w.declaredCall(d, fn, call)
 		return
 	}
+	var why *Cause
+	if w.reads != nil && w.f.Lifts {
+		var l *Lift
+		if l, why = w.f.Analysis.Lift(fn); l != nil {
+			if fn.Pkg() == w.f.Pkg.Types {
+				w.lifted(l, fn, call)
+				return
+			}
+			why = &Cause{Pos: fn.Pos(), Text: "is in another package"}
+		}
+	}
+	waited := w.e.Waits != nil
 	w.operands(call)
 	w.e.addCall(w.f.Analysis.Summary(fn), call.Pos(), name(fn))
+	if why != nil && !waited && w.e.Waits != nil {
+		w.e.Waits.In = why
+	}
 }
 
 // declaredCall walks a call of a function whose effects are declared. It may look

@@ -1,0 +1,141 @@
+package gen
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+
+	"golang.org/x/tools/go/ast/astutil"
+)
+
+// undoneLift is [undone] for the variant of a function that is in two parts: put
+// together again it is the original. source is the file of the original.
+func undoneLift(text, source []byte, variant, original string, variants map[string]string, packages map[string]*types.Package) []mismatch {
+	generated, _, err := declarations(text, packages)
+	if err != nil {
+		return []mismatch{{"", err.Error()}}
+	}
+	originals, dots, err := declarations(source, packages)
+	if err != nil {
+		return []mismatch{{"", err.Error()}}
+	}
+	g, o := generated[variant], originals[original]
+	if g == nil || o == nil {
+		return []mismatch{{variant, "it is missing"}}
+	}
+	u := &undoer{known: names(o), declared: bareDecls(o), variants: variants}
+	if !u.join(g, o) {
+		return []mismatch{{variant, "it has no Later to read for"}}
+	}
+	if text := sameText(plain(normal(u.undo(g), dots)), plain(normal(o, dots))); text != "" {
+		return []mismatch{{variant, text}}
+	}
+	return nil
+}
+
+// join puts the two parts of g, a variant of o, together: what is returned takes the
+// place of the statement that returns it, and the first parameter is dropped.
+func (u *undoer) join(g, o *ast.FuncDecl) bool {
+	params := g.Type.Params.List
+	if len(params) == 0 || len(params[0].Names) != 1 || u.known[params[0].Names[0].Name] || g.Type.Results == nil {
+		return false
+	}
+	rest, ok := g.Type.Results.List[0].Type.(*ast.FuncType)
+	if !ok {
+		return false
+	}
+	u.own = params[0].Names[0].Name
+	g.Type.Params.List, g.Type.Results = params[1:], rest.Results
+	for i, field := range g.Type.Params.List {
+		if i < len(o.Type.Params.List) && len(o.Type.Params.List[i].Names) == 0 {
+			field.Names = nil
+		}
+	}
+	var returns []*ast.ReturnStmt
+	ast.Inspect(g.Body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncLit:
+			return false
+		case *ast.ReturnStmt:
+			returns = append(returns, n)
+		}
+		return true
+	})
+	for _, r := range returns {
+		if len(r.Results) != 1 {
+			return false
+		}
+		if _, ok := r.Results[0].(*ast.FuncLit); !ok {
+			return false
+		}
+	}
+	astutil.Apply(g.Body, nil, func(c *astutil.Cursor) bool {
+		for _, r := range returns {
+			if c.Node() == ast.Node(r) {
+				for _, s := range r.Results[0].(*ast.FuncLit).Body.List {
+					c.InsertBefore(s)
+				}
+				c.Delete()
+			}
+		}
+		return true
+	})
+	return true
+}
+
+// learnCall records that the name stands for a call whose second half is called
+// under it, if call is one of a variant.
+func (u *undoer) learnCall(name string, call *ast.CallExpr) {
+	callee := calleeName(call.Fun)
+	if callee == nil || u.variants[callee.Name] == "" || len(call.Args) == 0 {
+		return
+	}
+	if later, ok := call.Args[0].(*ast.Ident); !ok || !u.laters[later.Name] {
+		return
+	}
+	callee.Name = u.variants[callee.Name]
+	call.Args = call.Args[1:]
+	u.stands[name] = call
+	u.halves[call] = true
+}
+
+// calleeName is the name of the function in the operand of a call, or nil.
+func calleeName(fun ast.Expr) *ast.Ident {
+	switch f := fun.(type) {
+	case *ast.IndexExpr:
+		return calleeName(f.X)
+	case *ast.IndexListExpr:
+		return calleeName(f.X)
+	case *ast.SelectorExpr:
+		return f.Sel
+	case *ast.Ident:
+		return f
+	}
+	return nil
+}
+
+// isHalf reports whether s is only the call of a second half that is called
+// again: it raises what that would raise.
+func (u *undoer) isHalf(s ast.Stmt) bool {
+	x, ok := s.(*ast.ExprStmt)
+	if !ok {
+		return false
+	}
+	call, ok := x.X.(*ast.CallExpr)
+	if !ok || len(call.Args) > 0 {
+		return false
+	}
+	id, ok := call.Fun.(*ast.Ident)
+	if !ok {
+		return false
+	}
+	half, ok := u.stands[id.Name].(*ast.CallExpr)
+	return ok && u.halves[half] && u.uses[id.Name] > 2 // with the definition
+}
+
+// variantKey is the key of the variant called name of decl.
+func variantKey(decl *ast.FuncDecl, name string) string {
+	v := *decl
+	v.Name = &ast.Ident{NamePos: token.NoPos, Name: name}
+	return key(&v)
+}
