@@ -136,6 +136,7 @@ func functionAt(own map[*ast.File]bool, pos token.Pos) string {
 type entry struct {
 	lit   *ast.FuncLit
 	loops []ast.Node // around it, outermost first
+	last  bool       // it is the last statement of the body of a loop
 }
 
 // outOfTurn returns how a statement of fn disturbs an entry, or "".
@@ -149,7 +150,7 @@ func outOfTurn(fn *ast.FuncDecl, info *types.Info) string {
 	})
 	var entries []entry
 	var stack []ast.Node
-	flushed := make(map[ast.Node]bool) // statements right after a flush
+	flushed := make(map[ast.Node]bool) // statements after a flush, before the next entry
 	ended := make(map[ast.Node]bool)   // statements right before one
 	ast.Inspect(fn, func(n ast.Node) bool {
 		if n == nil {
@@ -164,7 +165,7 @@ func outOfTurn(fn *ast.FuncDecl, info *types.Info) string {
 			markFlushed(n.Body, flushed, ended, info, laters)
 		case *ast.CallExpr:
 			if method(n, info, laters) == "Do" {
-				entries = append(entries, entry{n.Args[0].(*ast.FuncLit), loopsIn(stack, ended)})
+				entries = append(entries, entry{n.Args[0].(*ast.FuncLit), loopsIn(stack, ended), isLast(stack)})
 			}
 		}
 		return true
@@ -179,11 +180,48 @@ func outOfTurn(fn *ast.FuncDecl, info *types.Info) string {
 		if f, ok := e.loops[0].(*ast.ForStmt); !ended[e.loops[0]] && (!ok || f.Cond != nil) {
 			return "the backlog is not flushed after the loop"
 		}
+		if !e.last && returns(e.lit) {
+			return "an entry that may end early is not the end of an iteration"
+		}
 		if text := e.disturbed(fn, info, entries, flushed); text != "" {
 			return text
 		}
 	}
 	return ""
+}
+
+// isLast reports whether the call at the end of stack is the last statement of the
+// body of a loop.
+func isLast(stack []ast.Node) bool {
+	n := len(stack)
+	if n < 4 {
+		return false
+	}
+	block, ok := stack[n-3].(*ast.BlockStmt)
+	if !ok || block.List[len(block.List)-1] != stack[n-2] {
+		return false
+	}
+	switch loop := stack[n-4].(type) {
+	case *ast.ForStmt:
+		return loop.Body == block
+	case *ast.RangeStmt:
+		return loop.Body == block
+	}
+	return false
+}
+
+// returns reports whether lit has a return, not counting those of literals in it.
+func returns(lit *ast.FuncLit) (found bool) {
+	ast.Inspect(lit.Body, func(n ast.Node) bool {
+		switch n.(type) {
+		case *ast.FuncLit:
+			return false
+		case *ast.ReturnStmt:
+			found = true
+		}
+		return !found
+	})
+	return found
 }
 
 // unclosed returns that a backlog of fn is not closed on every way out, or "".
@@ -235,8 +273,11 @@ func markFlushed(list []ast.Stmt, flushed, ended map[ast.Node]bool, info *types.
 		if call, ok := x.X.(*ast.CallExpr); !ok || method(call, info, laters) != "Flush" {
 			continue
 		}
-		if i+1 < len(list) {
-			flushed[list[i+1]] = true
+		for _, next := range list[i+1:] {
+			if queues(next, info, laters) {
+				break
+			}
+			flushed[next] = true
 		}
 		if i > 0 {
 			before := list[i-1]
@@ -250,6 +291,18 @@ func markFlushed(list []ast.Stmt, flushed, ended map[ast.Node]bool, info *types.
 			}
 		}
 	}
+}
+
+// queues reports whether something in n makes an entry.
+func queues(n ast.Node, info *types.Info, laters map[types.Object]bool) (found bool) {
+	ast.Inspect(n, func(m ast.Node) bool {
+		if call, ok := m.(*ast.CallExpr); ok {
+			name := method(call, info, laters)
+			found = found || name == "Do" || name == "BreakIf"
+		}
+		return !found
+	})
+	return found
 }
 
 // loopsIn returns the loops of stack, from the innermost one after which the

@@ -361,6 +361,7 @@ func (u *undoer) statement(c *astutil.Cursor, s *ast.ExprStmt) {
 		c.Delete()
 	case u.isCall(call, "Do"):
 		lit := call.Args[0].(*ast.FuncLit)
+		goesOn(lit)
 		for _, inner := range lit.Body.List {
 			if !u.isHalf(inner) {
 				c.InsertBefore(inner)
@@ -368,4 +369,20 @@ func (u *undoer) statement(c *astutil.Cursor, s *ast.ExprStmt) {
 		}
 		c.Delete()
 	}
+}
+
+// goesOn makes the ends of an entry, other than its last statement, jumps to the next
+// iteration again: recheck sees to it that there is nothing behind the entry.
+func goesOn(entry *ast.FuncLit) {
+	astutil.Apply(entry.Body, func(c *astutil.Cursor) bool {
+		switch n := c.Node().(type) {
+		case *ast.FuncLit, *ast.ForStmt, *ast.RangeStmt:
+			return false
+		case *ast.ReturnStmt:
+			if len(n.Results) == 0 {
+				c.Replace(&ast.BranchStmt{Tok: token.CONTINUE})
+			}
+		}
+		return true
+	}, nil)
 }

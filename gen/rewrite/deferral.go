@@ -252,7 +252,7 @@ func (a *attempt) round() (changed bool) {
 			a.late[u] = true
 		}
 	}
-	return changed || a.operands()
+	return changed || a.operands() || a.complete()
 }
 
 // stays reports whether u has been found to run now.
@@ -274,6 +274,9 @@ func (a *attempt) stay(u *plan.Unit, r refuse) {
 func (a *attempt) follows(u, v *plan.Unit) (plan.Conflict, bool) {
 	if a.stays(v) || a.exits(v.Stmt) {
 		return plan.Conflict{}, false // everything before it is done first
+	}
+	if u.Whole && skips(u.Stmt) != nil && isSkipped(u.Stmt, v) {
+		return plan.Conflict{Why: plan.Cause{Pos: v.Stmt.Node.Pos(), Text: "runs only if the iteration has not ended before"}}, true
 	}
 	found := plan.Overtakes(u.Effects, v.All(), v, func(obj types.Object) bool {
 		return a.f.CanCopy(obj) && !a.onlyFor(v, obj)
@@ -360,7 +363,7 @@ func leavesLoop(loop, s *plan.Stmt) bool {
 // obstacle returns why u can't run later, or nil if it can.
 func (a *attempt) obstacle(u *plan.Unit) *plan.Reason {
 	e := u.Effects
-	if jump := plan.Leaves(u.Stmt.Node); jump != nil {
+	if jump := plan.Leaves(u.Stmt.Node); jump != nil && (!u.Whole || skips(u.Stmt) == nil) {
 		return &plan.Reason{Code: plan.DecidesExit, Cause: plan.Cause{Pos: jump.Pos(), Text: "decides whether the loop goes on"},
 			Hint: "test every so many iterations: the wait then comes as rarely"}
 	}
@@ -421,6 +424,9 @@ func (a *attempt) entangled(u *plan.Unit) *plan.Reason {
 		c := a.conditional(u, r)
 		if c == nil && r.Plain == nil {
 			c = restBefore(u, r)
+		}
+		if c == nil {
+			c = a.skipped(u, r)
 		}
 		if c == nil && r.Plain == nil {
 			c = a.before(u, r)

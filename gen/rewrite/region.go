@@ -135,7 +135,7 @@ func (a *attempt) readBefore(list []*plan.Stmt) map[*types.Var]bool {
 func (a *attempt) movable(s *plan.Stmt, e *plan.Effects) bool {
 	whole := &plan.Unit{Stmt: s, Whole: true, Effects: e, Ahead: &plan.Effects{}}
 	_, whole.Reads = s.Total()
-	if a.obstacle(whole) != nil {
+	if a.obstacle(whole) != nil || plan.Leaves(s.Node) != nil {
 		return false
 	}
 	for _, u := range a.units {
@@ -157,7 +157,7 @@ func (a *attempt) movable(s *plan.Stmt, e *plan.Effects) bool {
 
 // region lays out what has been decided.
 func (a *attempt) region() *plan.Region {
-	r := &plan.Region{Loop: a.loop, Endless: endless(a.loop)}
+	r := &plan.Region{Loop: a.loop, Endless: endless(a.loop), Flushed: make(map[*plan.Stmt]bool)}
 	for _, body := range a.loop.Bodies {
 		a.layout(r, body)
 	}
@@ -175,17 +175,19 @@ func (a *attempt) region() *plan.Region {
 // layout divides a list of statements into what stays and groups.
 func (a *attempt) layout(r *plan.Region, list []*plan.Stmt) {
 	var g *plan.Group
-	for _, s := range list {
+	for i, s := range list {
 		if a.isLate(s) && (!s.IsCompound() || a.whole[s]) {
 			if g == nil || a.separate(s) {
 				g = &plan.Group{Names: make(map[*plan.Read]string)}
 				r.Groups = append(r.Groups, g)
 			}
 			g.Stmts = append(g.Stmts, s)
+			g.Skips = append(g.Skips, skips(s)...)
 			continue
 		}
 		g = nil
 		if _, now := a.now[s]; now || a.exits(s) {
+			r.Flushed[s] = i > 0 && slices.Contains(r.Flushes, list[i-1]) // that one queues nothing
 			r.Flushes = append(r.Flushes, s)
 			continue
 		}

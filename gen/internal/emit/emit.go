@@ -52,6 +52,9 @@ func (p *printer) function() {
 func (p *printer) region(l *plan.Later, r *plan.Region) {
 	flush := l.Name + ".Flush()"
 	for _, s := range r.Flushes {
+		if r.Flushed[s] {
+			continue
+		}
 		p.insert(p.start(s.Node), p.lines(flush))
 	}
 	for _, loop := range r.Polls {
@@ -140,6 +143,9 @@ func (p *printer) group(l *plan.Later, g *plan.Group) {
 	}
 	for _, s := range g.Stmts {
 		p.hoist(s, g)
+	}
+	for _, b := range g.Skips {
+		p.replace(b.Pos(), b.End(), "return")
 	}
 	start, end := p.start(first), p.end(last)
 	opening, closing := l.Name+".Do(func() {", "\n})"

@@ -27,7 +27,8 @@ type Region struct {
 	Endless bool // control never reaches the end of the loop
 	Waits   bool // some of it waits, or flushes, in the middle
 	Flushes []*Stmt
-	Polls   []*Stmt // loops that begin each iteration by running what is ready
+	Flushed map[*Stmt]bool // those of them before which nothing can be queued
+	Polls   []*Stmt        // loops that begin each iteration by running what is ready
 	Groups  []*Group
 }
 
@@ -38,7 +39,8 @@ type Group struct {
 	Stmts  []*Stmt
 	Takes  []Take
 	Copies []*Copy
-	Hoists []*types.Var // declared by the statements and used outside them
+	Skips  []*ast.BranchStmt // jumps to the next iteration: they end the entry
+	Hoists []*types.Var      // declared by the statements and used outside them
 	Names  map[*Read]string
 }
 

@@ -26,6 +26,7 @@ type Function struct {
 	hasDefer   bool
 	goTo       *Cause // the first goto
 	inProgress map[*ast.FuncLit]bool
+	yield      *types.Var // what an iterator calls for each element: the body of a loop
 }
 
 // varFacts is what is known of one variable.

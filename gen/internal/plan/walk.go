@@ -226,6 +226,10 @@ func (w *walker) rangeHeader(s *ast.RangeStmt) {
 				}
 			}
 		}
+		if e := w.iterator(s.X); e != nil {
+			w.e.addCall(e, s.X.Pos(), text(s.X))
+			return
+		}
 		note(&w.e.Barrier, cause(s, "ranges over a function, %s, whose effects are unknown", text(s.X)).as(UnknownEffects))
 	}
 }
@@ -509,6 +513,9 @@ func (w *walker) call(call *ast.CallExpr) {
 	if id, ok := fun.(*ast.Ident); ok {
 		if v := w.f.variable(id); v != nil {
 			w.exprs(call.Args)
+			if v == w.f.yield {
+				return // the loop has its own effects
+			}
 			if lit := w.f.closures[v]; lit != nil {
 				w.run(lit, call, v.Name())
 				return
@@ -777,7 +784,13 @@ func (w *walker) run(lit *ast.FuncLit, call *ast.CallExpr, name string) {
 	}
 	w.f.inProgress[lit] = true
 	defer delete(w.f.inProgress, lit)
+	waits := w.e.Waits
 	w.outer().stmt(lit.Body)
+	if waits == nil && w.e.Waits != nil {
+		c := *w.e.Waits
+		w.e.Waits = &Cause{Pos: call.Pos(), Text: "calls " + name + ", which " + c.Text, Code: WaitsInside,
+			In: &Cause{Pos: c.Pos, Text: "is a function literal; those of the package can be called in two parts"}}
+	}
 }
 
 // builtin walks a call of a builtin function.

@@ -1,0 +1,122 @@
+package rewrite
+
+import (
+	"go/ast"
+	"go/token"
+	"slices"
+
+	"github.com/asyncgen/asyncgen/gen/internal/plan"
+)
+
+// A statement of a loop's body that may go on to the next iteration, because of a
+// value, can come later if all that follows it in the body comes with it: then going on
+// is the end of the entry.
+//
+//	if math.IsNaN(loss.Item()) {    lossAt := later.Read(loss)
+//		continue                    later.Do(func() {
+//	}                               	if math.IsNaN(lossAt.Item()) {
+//	n++                             		return
+//	                                	}
+//	                                	n++
+//	                                })
+
+// skips returns the jumps to the next iteration by which control may leave s, if
+// it may not leave it in another way, and s is a compound statement of a loop's body.
+func skips(s *plan.Stmt) []*ast.BranchStmt {
+	if s.Parent == nil || !s.Parent.IsLoop() || !s.IsCompound() || s.IsLoop() {
+		return nil
+	}
+	var found []*ast.BranchStmt
+	only := true
+	var visit func(n ast.Node, inLoop, inSwitch bool)
+	visit = func(n ast.Node, inLoop, inSwitch bool) {
+		ast.Inspect(n, func(m ast.Node) bool {
+			if m == n {
+				return true
+			}
+			switch m := m.(type) {
+			case *ast.FuncLit:
+				return false
+			case *ast.ForStmt, *ast.RangeStmt:
+				visit(m, true, true)
+				return false
+			case *ast.SwitchStmt, *ast.TypeSwitchStmt, *ast.SelectStmt:
+				visit(m, inLoop, true)
+				return false
+			case *ast.ReturnStmt, *ast.LabeledStmt:
+				only = false
+			case *ast.BranchStmt:
+				switch {
+				case m.Label != nil || m.Tok == token.GOTO || m.Tok == token.BREAK && !inSwitch:
+					only = false
+				case m.Tok == token.CONTINUE && !inLoop:
+					found = append(found, m)
+				}
+			}
+			return true
+		})
+	}
+	_, isSwitch := s.Inner().(*ast.SwitchStmt)
+	_, isTypeSwitch := s.Inner().(*ast.TypeSwitchStmt)
+	visit(s.Node, false, isSwitch || isTypeSwitch)
+	if !only {
+		return nil
+	}
+	return found
+}
+
+// isSkipped reports whether v runs only in iterations in which s, which [skips], does not
+// go on to the next.
+func isSkipped(s *plan.Stmt, v *plan.Unit) bool {
+	return v.Stmt != s.Parent && v.Stmt.Within(s.Parent) && v.Stmt.Node.Pos() >= s.Node.End()
+}
+
+// skipping returns the statement that comes later and may go on to the next
+// iteration before u, or nil.
+func (a *attempt) skipping(u *plan.Unit) *plan.Stmt {
+	for _, w := range a.units {
+		if w.Whole && !a.stays(w) && w.Stmt != u.Stmt && skips(w.Stmt) != nil && isSkipped(w.Stmt, u) {
+			return w.Stmt
+		}
+	}
+	return nil
+}
+
+// skipped returns why r, a read of u, can't be taken before a statement that may
+// skip u, or nil. The operand must be a variable that has its value before that.
+func (a *attempt) skipped(u *plan.Unit, r *plan.Read) *plan.Cause {
+	s := a.skipping(u)
+	if s == nil {
+		return nil
+	}
+	if r.Plain != nil && r.Plain.Pos() < s.Node.Pos() {
+		changed := slices.ContainsFunc(a.units, func(w *plan.Unit) bool {
+			return (w.Stmt == s || isSkipped(s, w)) && writes(w.All(), r.Plain)
+		})
+		if !changed {
+			return nil
+		}
+	}
+	return &plan.Cause{Pos: r.Operand.Pos(), Text: "computes a tensor only where the loop has not gone on before"}
+}
+
+// complete finds statements that would come later and skip others which can't, and
+// reports whether there was one.
+func (a *attempt) complete() (changed bool) {
+	for _, u := range a.units {
+		if !a.late[u] || skips(u.Stmt) == nil {
+			continue
+		}
+		for _, v := range a.units {
+			if isSkipped(u.Stmt, v) && !a.late[v] {
+				jump := skips(u.Stmt)[0]
+				r := plan.Reason{Code: plan.DecidesExit, Cause: plan.Cause{Pos: jump.Pos(), Text: "decides whether the rest of the iteration runs"},
+					Hint: "put what enqueues work before it"}
+				a.stay(u, a.explain(u, r))
+				changed = true
+				break
+			}
+		}
+	}
+	return changed
+}
