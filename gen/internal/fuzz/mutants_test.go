@@ -84,7 +84,7 @@ var mutants = []mutant{
 	{name: "increments read nothing and write nothing", file: walks,
 		old: "\t\tw.update(s.X)\n", new: ""},
 	{name: "calls of closures do nothing", file: walks,
-		old: "\tw.outer().stmt(lit.Body)\n}", new: "}"},
+		old: "\tw.outer().stmt(lit.Body)\n", new: "\t_ = lit\n"},
 	{name: "input waits for nothing", file: summaries,
 		old: "\t\tnote(&e.Barrier, Cause{Pos: pos, Text: \"may wait for the outside\", Code: Blocks})\n", new: "\t\t_ = pos\n"},
 	{name: "callees write nothing", file: effects,
