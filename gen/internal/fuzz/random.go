@@ -420,6 +420,7 @@ func init() { // not an initialiser: they contain blocks
 		}},
 		{8, anywhere, func(g *maker) []*stmt { return one(g.print()) }},
 		{5, anywhere, (*maker).group},
+		{3, spoils, (*maker).feedBack},
 		{4, anywhere, func(g *maker) []*stmt {
 			k := []kind{tFloat, tFloat, tInt, tString, tFloats, tBool}[g.choose(6)]
 			x := g.expr(k, 2)
@@ -595,7 +596,12 @@ func init() { // not an initialiser: they contain blocks
 		}},
 		{1, forDevice, func(g *maker) []*stmt { // what comes first may fail first
 			mistake := apply(operationOf("$0.At(0, {c}-1)", tFloat), apply(opMistake, g.expr(tMat, 1)))
-			return one(&stmt{form: sIf, rhs: []*expr{g.rare()}, body: []*stmt{{form: sPrint, text: outWriter, rhs: []*expr{g.reading(), mistake}}}})
+			cond, x := g.rare(), g.reading()
+			if g.chance(2) { // zeros are likely among these quarters
+				cond = g.expr(tBool, 1)
+				x = apply(operationOf("$0.At(0, {c}-1)", tFloat), apply(operationOf("$0.As(tensor.Int64).Div($1.As(tensor.Int64)).As(tensor.{T})", tMat), g.expr(tMat, 1), apply(operationOf("$0.DivScalar(4)", tMat), g.expr(tMat, 0))))
+			}
+			return one(&stmt{form: sIf, rhs: []*expr{cond}, body: []*stmt{{form: sPrint, text: outWriter, rhs: []*expr{x, mistake}}}})
 		}},
 		{1, anywhere, func(g *maker) []*stmt { // an index out of range, perhaps
 			x := g.variable(tFloats)
@@ -672,6 +678,32 @@ func (g *maker) group() []*stmt {
 		}
 	}
 	return list
+}
+
+// feedBack makes statements by which a value that was read comes back to the
+// device through memory, which has two names now and then.
+func (g *maker) feedBack() []*stmt {
+	l := g.place(tFloat)
+	var list []*stmt
+	p := l
+	if base := slices.Concat(l.args, []*expr{l})[0]; (base.kind == tFloats || base.kind == tMap || base.kind == tStatPtr) && g.chance(2) {
+		v := g.fresh(base.kind)
+		list = append(list, declaration(v, base))
+		g.declare(v)
+		again := *l
+		again.args = append([]*expr{of(v)}, l.args[1:]...)
+		p = &again
+		if g.chance(2) {
+			l, p = p, l
+		}
+	}
+	list = append(list, assign(l, g.pick("=", "+="), g.reading()))
+	list = append(list, g.stmt()...)
+	if g.chance(2) {
+		return append(list, assign(of(g.local(tMat)), "=", apply(operationOf("$0.AddScalar($1)", tMat), g.expr(tMat, 1), p)))
+	}
+	less := apply(operationOf("$0 > $1", tBool), p, g.leaf(tFloat))
+	return append(list, &stmt{form: sIf, rhs: []*expr{less}, body: one(assign(of(g.local(tMat)), "=", g.expr(tMat, 1)))})
 }
 
 func (g *maker) branch() []*stmt {
