@@ -122,7 +122,7 @@ var mutants = []mutant{
 	{name: "no close", file: emitter,
 		old: "fmt.Sprintf(\"defer %s.Close()\", l.Name)", new: "fmt.Sprintf(\"_ = %s.Close\", l.Name)"},
 	{name: "copies are not used", file: emitter,
-		old: "\t\t\tp.replace(id.Pos(), id.End(), c.Name)\n", new: "\t\t\thead = append(head, \"_ = \"+c.Name)\n"},
+		old: "\t\t\tp.replace(id.Pos(), id.End(), c.Name)\n", new: "\t\t\tp.replace(id.Pos(), id.End(), c.Var.Name())\n\t\t\thead = append(head, \"_ = \"+c.Name)\n"},
 	{name: "errors of earlier reads are not raised first", file: emitter, old: "\t\tif t.Force {\n", new: "\t\tif false {\n"},
 
 	// Later.
