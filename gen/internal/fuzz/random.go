@@ -420,7 +420,7 @@ func init() { // not an initialiser: they contain blocks
 		}},
 		{8, anywhere, func(g *maker) []*stmt { return one(g.print()) }},
 		{5, anywhere, (*maker).group},
-		{3, spoils, (*maker).feedBack},
+		{5, anywhere, (*maker).feedBack},
 		{4, anywhere, func(g *maker) []*stmt {
 			k := []kind{tFloat, tFloat, tInt, tString, tFloats, tBool}[g.choose(6)]
 			x := g.expr(k, 2)
