@@ -108,7 +108,7 @@ func accept(t *testing.T, r *Report) {
 
 // Every program that is made is one that compiles, as far as names go.
 func TestProgramsAreValid(t *testing.T) {
-	for seed := range uint64(500) {
+	for seed := range uint64(1000) {
 		if p := newProgram(seed, "K"); !p.isValid() {
 			t.Fatalf("seed %d is not valid:\n%s", seed, p.source(""))
 		}

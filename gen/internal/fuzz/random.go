@@ -421,6 +421,7 @@ func init() { // not an initialiser: they contain blocks
 		{8, anywhere, func(g *maker) []*stmt { return one(g.print()) }},
 		{5, anywhere, (*maker).group},
 		{5, anywhere, (*maker).feedBack},
+		{6, anywhere, (*maker).overtake},
 		{4, anywhere, func(g *maker) []*stmt {
 			k := []kind{tFloat, tFloat, tInt, tString, tFloats, tBool}[g.choose(6)]
 			x := g.expr(k, 2)
@@ -698,12 +699,45 @@ func (g *maker) feedBack() []*stmt {
 		}
 	}
 	list = append(list, assign(l, g.pick("=", "+="), g.reading()))
-	list = append(list, g.stmt()...)
 	if g.chance(2) {
 		return append(list, assign(of(g.local(tMat)), "=", apply(operationOf("$0.AddScalar($1)", tMat), g.expr(tMat, 1), p)))
 	}
 	less := apply(operationOf("$0 > $1", tBool), p, g.leaf(tFloat))
 	return append(list, &stmt{form: sIf, rhs: []*expr{less}, body: one(assign(of(g.local(tMat)), "=", g.expr(tMat, 1)))})
+}
+
+// overtake shows something of the host beside a value that has to be waited
+// for, directly or through a closure, and then changes it at once.
+func (g *maker) overtake() []*stmt {
+	k := []kind{tFloats, tMap, tPair, tStat, tFloat, tInt, tString}[g.choose(7)]
+	x := g.variable(k)
+	if x == nil || g.protected[x.v] || x.v.name == "rates" {
+		return nil
+	}
+	shown := &stmt{form: sPrint, text: outWriter, rhs: []*expr{g.reading(), x}}
+	if vs := g.visible(func(v *variable) bool { return v.fn != nil && v.fn.result == none }); len(vs) > 0 && !g.noJumps && g.chance(2) {
+		v := vs[g.choose(len(vs))]
+		shown = call(&expr{form: eCall, v: v, fn: v.fn, args: []*expr{g.reading()}})
+	}
+	one := literal(tFloat, 1.0)
+	var change *stmt
+	switch k {
+	case tFloats:
+		change = assign(x, "=", apply(opAppend, x, one))
+	case tMap:
+		change = assign(&expr{form: eIndex, kind: tFloat, args: []*expr{x, g.index(3)}}, "=", one)
+	case tPair:
+		change = assign(&expr{form: eIndex, kind: tFloat, args: []*expr{x, g.index(2)}}, "=", one)
+	case tStat:
+		change = assign(&expr{form: eField, kind: tFloat, field: "Total", args: []*expr{x}}, "+=", one)
+	case tFloat:
+		change = assign(x, "+=", one)
+	case tInt:
+		change = &stmt{form: sIncDec, lhs: []*expr{x}, op: "++"}
+	case tString:
+		change = assign(x, "+=", literal(tString, "!"))
+	}
+	return []*stmt{shown, change}
 }
 
 func (g *maker) branch() []*stmt {
@@ -954,6 +988,16 @@ func (g *maker) closure() *stmt {
 	return &stmt{form: sFunc, vars: []*variable{v}, fn: fn}
 }
 
+// shower makes a function literal that prints its argument and variables around it.
+func (g *maker) shower() *stmt {
+	a := &variable{name: "shown", kind: tFloat}
+	fn := &function{params: []*variable{a}}
+	fn.body = []*stmt{{form: sPrint, text: outWriter, rhs: []*expr{of(a), g.variable(tInt), g.variable(tFloat), g.variable([]kind{tFloats, tMap, tString}[g.choose(3)])}}}
+	v := &variable{name: "show", fn: fn}
+	g.declare(v)
+	return &stmt{form: sFunc, vars: []*variable{v}, fn: fn}
+}
+
 // kernel makes the kernel itself.
 func (g *maker) kernel() {
 	p := g.p
@@ -1003,7 +1047,10 @@ func (g *maker) kernel() {
 		at := &expr{form: eAddress, kind: tFloatAt, args: []*expr{of(total)}}
 		local("at", tFloatAt, at)
 	}
-	for range g.choose(3) {
+	if g.chance(2) {
+		p.body = append(p.body, g.shower())
+	}
+	for range g.choose(2) {
 		p.body = append(p.body, g.closure())
 	}
 	if g.chance(3) {
