@@ -173,6 +173,9 @@ func outOfTurn(fn *ast.FuncDecl, info *types.Info) string {
 	if text := unclosed(fn, info, laters); text != "" {
 		return text
 	}
+	if text := notOnce(fn, info); text != "" {
+		return text
+	}
 	for _, e := range entries {
 		if len(e.loops) == 0 {
 			return "an entry is outside all loops"
@@ -188,6 +191,56 @@ func outOfTurn(fn *ast.FuncDecl, info *types.Info) string {
 		}
 	}
 	return ""
+}
+
+// notOnce returns that a value which is read once changes in the loop behind, or "".
+func notOnce(fn *ast.FuncDecl, info *types.Info) (text string) {
+	ast.Inspect(fn, func(n ast.Node) bool {
+		block, ok := n.(*ast.BlockStmt)
+		if !ok {
+			return true
+		}
+		for i, s := range block.List {
+			a, ok := s.(*ast.AssignStmt)
+			if !ok || len(a.Rhs) != 1 {
+				continue
+			}
+			call, ok := a.Rhs[0].(*ast.CallExpr)
+			if !ok || !isOnce(call) {
+				continue
+			}
+			id, ok := call.Args[0].(*ast.SelectorExpr).X.(*ast.Ident)
+			if !ok {
+				continue
+			}
+			for _, behind := range block.List[i+1:] {
+				ast.Inspect(behind, func(m ast.Node) bool {
+					for _, v := range assigned(m, info) {
+						if v == info.Uses[id] {
+							text = "what is read once, " + id.Name + ", changes"
+						}
+					}
+					return true
+				})
+				if isLoop(behind) {
+					break
+				}
+			}
+		}
+		return true
+	})
+	return text
+}
+
+// isLoop reports whether s is a loop, perhaps with a label.
+func isLoop(s ast.Stmt) bool {
+	switch s := s.(type) {
+	case *ast.LabeledStmt:
+		return isLoop(s.Stmt)
+	case *ast.ForStmt, *ast.RangeStmt:
+		return true
+	}
+	return false
 }
 
 // isLast reports whether the call at the end of stack is the last statement of the

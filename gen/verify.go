@@ -287,6 +287,7 @@ func (u *undoer) undo(fn *ast.FuncDecl) *ast.FuncDecl {
 		}
 		return true
 	}).(*ast.FuncDecl)
+	u.settle()
 	fn = astutil.Apply(fn, nil, func(c *astutil.Cursor) bool {
 		switch n := c.Node().(type) {
 		case *ast.Ident:
@@ -321,6 +322,9 @@ func (u *undoer) learn(a *ast.AssignStmt) {
 			u.laters[name] = true
 		case u.isCall(rhs, "Read"):
 			u.stands[name] = rhs.Args[0]
+		case isOnce(rhs):
+			call := &ast.CallExpr{Fun: rhs.Args[0]}
+			u.stands[name], u.halves[call] = call, true
 		default:
 			u.learnCall(name, rhs)
 		}
@@ -385,4 +389,36 @@ func goesOn(entry *ast.FuncLit) {
 		}
 		return true
 	}, nil)
+}
+
+// isOnce reports whether call makes a function that reads a value once:
+// sync.OnceValue(x.Item).
+func isOnce(call *ast.CallExpr) bool {
+	s, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || s.Sel.Name != "OnceValue" || len(call.Args) != 1 {
+		return false
+	}
+	id, ok := s.X.(*ast.Ident)
+	_, method := call.Args[0].(*ast.SelectorExpr)
+	return ok && method && (id.Name == `"sync"` || id.Name == "sync")
+}
+
+// settle puts what is read once, and second halves of calls, into what names stand for.
+func (u *undoer) settle() {
+	for name, e := range u.stands {
+		whole := &ast.ParenExpr{X: e}
+		astutil.Apply(whole, nil, func(c *astutil.Cursor) bool {
+			call, ok := c.Node().(*ast.CallExpr)
+			if !ok || len(call.Args) > 0 {
+				return true
+			}
+			if id, ok := call.Fun.(*ast.Ident); ok {
+				if half, ok := u.stands[id.Name].(*ast.CallExpr); ok && u.halves[half] && half != call {
+					c.Replace(half)
+				}
+			}
+			return true
+		})
+		u.stands[name] = whole.X
+	}
 }

@@ -110,6 +110,11 @@ func looksAtValues(loop *plan.Stmt) bool {
 func (p *planner) loop(loop, outermost *plan.Stmt, later *plan.Later) {
 	a := newAttempt(p.f, p.kernel, loop, outermost)
 	region, refused := a.plan()
+	if refused != nil {
+		if again, r := p.hoist(loop, outermost); again != nil {
+			a, region, refused = again, r, nil
+		}
+	}
 	if refused == nil {
 		for _, g := range region.Groups {
 			g.Later = later

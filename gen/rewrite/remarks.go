@@ -3,6 +3,7 @@ package rewrite
 import (
 	"fmt"
 	"go/token"
+	"go/types"
 
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 )
@@ -158,6 +159,11 @@ func (a *attempt) applied(window int) []plan.Remark {
 		}
 		if c := u.Effects.Clock; c != nil {
 			add(plan.LaterClock, "R4", c.Pos, "the clock is read when the value has arrived")
+		}
+	}
+	for call := range a.f.Hoisted {
+		if a.loop.Node.Pos() <= call.Pos() && call.Pos() < a.loop.Node.End() {
+			add(Hoist.Code, Hoist.ID, call.Pos(), types.ExprString(call)+" "+Hoist.Does)
 		}
 	}
 	for s := range a.loop.All {

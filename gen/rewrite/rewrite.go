@@ -31,6 +31,7 @@ var Pipeline = []*Rewrite{
 	Store,
 	Scalar,
 	Lifted,
+	Hoist,
 	Bound,
 }
 

@@ -51,6 +51,12 @@ func (p *printer) function() {
 
 func (p *printer) region(l *plan.Later, r *plan.Region) {
 	flush := l.Name + ".Flush()"
+	for _, o := range r.Onces {
+		p.insert(p.start(r.Loop.Node), p.lines(fmt.Sprintf("%s := %s(%s.%s)", o.Name, p.qualified("sync", "OnceValue"), o.Var.Name(), o.Method)))
+		for _, use := range o.Uses {
+			p.replace(use.Pos(), use.End(), o.Name+"()")
+		}
+	}
 	for _, s := range r.Flushes {
 		if r.Flushed[s] {
 			continue

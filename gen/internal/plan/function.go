@@ -18,7 +18,8 @@ type Function struct {
 	Decl     *ast.FuncDecl
 	Obj      *types.Func
 	Info     *types.Info
-	Lifts    bool // reads in functions that are called may be taken out of them
+	Hoisted  map[ast.Expr]bool // reads that are made once, and so never wait again
+	Lifts    bool              // reads in functions that are called may be taken out of them
 
 	parents    map[ast.Node]ast.Node
 	facts      map[*types.Var]*varFacts

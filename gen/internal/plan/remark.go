@@ -21,6 +21,7 @@ const (
 	DeferredStore   Code = "AG103"
 	DeferredPrint   Code = "AG104"
 	DeferredGuarded Code = "AG105"
+	HoistedRead     Code = "AG106"
 	LaterStamp      Code = "AG110"
 	LaterClock      Code = "AG111"
 	LaterPoll       Code = "AG112"

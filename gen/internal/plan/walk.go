@@ -1268,6 +1268,10 @@ func (w *walker) isTensorValue(e ast.Expr) bool {
 
 // read walks a call that waits for a tensor.
 func (w *walker) read(api tensorapi.Func, fn *types.Func, call *ast.CallExpr) {
+	if w.f.Hoisted[call] {
+		w.operands(call)
+		return
+	}
 	if w.reads != nil && !w.f.isDropped(call) {
 		if sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr); ok && api.Arg == tensorapi.Recv && w.isTensorValue(sel.X) {
 			if method, ok := readMethods[fn.Name()]; ok {
@@ -1283,4 +1287,26 @@ func (w *walker) read(api tensorapi.Func, fn *types.Func, call *ast.CallExpr) {
 	}
 	w.operands(call)
 	note(&w.e.Waits, cause(call, "calls %s, which waits", name(fn)).as(OnlyNow))
+}
+
+// ReadOf returns the variable and the method of a call like loss.Item(), which
+// waits for a variable.
+func (f *Function) ReadOf(call *ast.CallExpr) (v *types.Var, method string, ok bool) {
+	sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
+	if !ok || len(call.Args) > 0 {
+		return nil, "", false
+	}
+	id, ok := ast.Unparen(sel.X).(*ast.Ident)
+	if !ok {
+		return nil, "", false
+	}
+	fn := typeutil.StaticCallee(f.Info, call)
+	if fn == nil {
+		return nil, "", false
+	}
+	api, ok := f.Analysis.API.Lookup(fn)
+	if v = f.variable(id); v == nil || !ok || api.Kind != tensorapi.Read || api.Arg != tensorapi.Recv || !f.Analysis.API.IsTensor(v.Type()) {
+		return nil, "", false
+	}
+	return v, fn.Name(), true
 }
