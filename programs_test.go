@@ -67,6 +67,13 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
+// TestOracles runs the tests of the programs, which hold what they compute against the same in plain Go or by gonum.
+func TestOracles(t *testing.T) {
+	if out, err := exec.Command("go", "test", "-buildvcs=false", "./testdata/programs/...").CombinedOutput(); err != nil {
+		t.Errorf("go test ./testdata/programs/...: %v\n%s", err, out)
+	}
+}
+
 // TestServer runs the server with the race detector: a thousand requests, a third of which are given up. Then it
 // interrupts one that is busy.
 func TestServer(t *testing.T) {
