@@ -314,6 +314,43 @@ func FAsync(xs []*tensor.Tensor) (total float64) {
 	return total
 }`,
 	}, {
+		plan.RunsPast, "a value decides later that the loop ends",
+		`
+The loop runs on until the value has arrived, a bounded number of steps. If it
+was to end, what was done since is dropped: work that has not begun is
+cancelled, entries never run, variables, parameters and random generators get
+back what they held. The first steps wait; the longer the loop, the further it
+runs ahead.`,
+		`
+func F(x *tensor.Tensor, tol float64) (*tensor.Tensor, int) {
+	for i := range 1000 {
+		x = x.Sin()
+		if x.Norm().Item() < tol {
+			return x, i
+		}
+	}
+	return x, -1
+}`, `
+func FAsync(x *tensor.Tensor, tol float64) (*tensor.Tensor, int) {
+	type fEnd struct {
+		x *tensor.Tensor
+		i int
+	}
+	later := asyncrt.NewLater[fEnd](fWindow)
+	defer later.Close()
+	for i := range 1000 {
+		x = x.Sin()
+		normAt := later.Read(x.Norm())
+		if end, ok := later.BreakIf(func() bool { return normAt.Item() < tol }, fEnd{x, i}); ok {
+			return end.x, end.i
+		}
+	}
+	if end, ok := later.Flush(); ok {
+		return end.x, end.i
+	}
+	return x, -1
+}`,
+	}, {
 		plan.FeedsDevice, "a value goes back to the device",
 		`
 Work that is enqueued next needs the value as a number, so it can't come
@@ -338,29 +375,29 @@ func F(w *tensor.Tensor, xs []*tensor.Tensor) *tensor.Tensor {
 	}, {
 		plan.DecidesExit, "a value decides whether the loop goes on",
 		`
-A break, return or continue that depends on a value needs it at once. Test
-every so many iterations: the loop then waits as rarely, for all that is on its
-way.`,
+A continue that depends on a value and skips device work needs the value at
+once, and so does a jump that ends an inner loop only from within a statement that
+stays as it is. Do the device work before it. What ends the loop itself can be
+decided later: see AG120.`,
 		`
-func F(xs []*tensor.Tensor) (total float64) {
+func F(w *tensor.Tensor, xs []*tensor.Tensor) *tensor.Tensor {
 	for _, x := range xs {
-		total += x.Sum().Item()
-		if total > 100 {
-			break
+		if x.Sum().Item() > 1 {
+			continue
 		}
+		w = w.Add(x)
 	}
-	return total
+	return w
 }`, `
-func F(xs []*tensor.Tensor) (total float64) {
-	for i, x := range xs {
-		total += x.Sum().Item()
-		if i%10 == 9 {
-			if total > 100 {
-				break
-			}
+func F(w *tensor.Tensor, xs []*tensor.Tensor) *tensor.Tensor {
+	for _, x := range xs {
+		w = w.Add(x)
+		if x.Sum().Item() > 1 {
+			continue
 		}
+		fmt.Println(x)
 	}
-	return total
+	return w
 }`,
 	}, {
 		plan.DecidesDevice, "a value decides what the device does",
@@ -660,29 +697,24 @@ func F(xs []*tensor.Tensor) {
 	}
 }`,
 	}, {
-		plan.LoopHeader, "the loop's own condition depends on a value",
+		plan.LoopHeader, "the head of the loop depends on a value",
 		`
-Whether there is a next iteration is known only when the value is. Bound the
-loop by a count, and test the value every so many iterations.`,
+How often the loop runs, or what it runs over, is known only when the value is.
+Read it before the loop. The condition of a for statement can be decided later:
+see AG120.`,
 		`
-func F(x *tensor.Tensor) (v float64) {
-	for v = 1; v > 0.1; {
-		x = x.MulScalar(0.5)
-		v = x.Sum().Item()
+func F(x *tensor.Tensor) (total float64) {
+	for range x.Sum().ItemInt() {
+		total += x.Mean().Item()
 	}
-	return v
+	return total
 }`, `
-func F(x *tensor.Tensor) (v float64) {
-	for i := range 100 {
-		x = x.MulScalar(0.5)
-		v = x.Sum().Item()
-		if i%10 == 9 {
-			if v <= 0.1 {
-				break
-			}
-		}
+func F(x *tensor.Tensor) (total float64) {
+	n := x.Sum().ItemInt()
+	for range n {
+		total += x.Mean().Item()
 	}
-	return v
+	return total
 }`,
 	}, {
 		plan.Exempt, "strict forbids a difference in time",
@@ -701,6 +733,139 @@ func F(xs []*tensor.Tensor) {
 	for _, x := range xs {
 		fmt.Println(x.Sum().Item())
 	}
+}`,
+	}, {
+		plan.PastFails, "past the end of the loop, something may fail",
+		`
+A loop that a value ends would run on past its end until the value is there.
+Something in it might fail then that the original never comes to: an index out
+of range, a division by zero, a nil pointer, an operation on tensors of other
+shapes than before, an inner loop without end. What is the same in every iteration has
+shown that it does not fail, and a bound in the head of the loop holds always.`,
+		`
+func F(x *tensor.Tensor, rates []float64) *tensor.Tensor {
+	for i := 0; ; i++ {
+		x = x.MulScalar(rates[i])
+		if x.Norm().Item() < 0.001 {
+			return x
+		}
+	}
+}`, `
+func F(x *tensor.Tensor, rates []float64) *tensor.Tensor {
+	for _, rate := range rates {
+		x = x.MulScalar(rate)
+		if x.Norm().Item() < 0.001 {
+			break
+		}
+	}
+	return x
+}`,
+	}, {
+		plan.PastCells, "the loop changes cells that can't be given back",
+		`
+Parameters, their gradients, buffers, learning rates and random generators that
+a loop changes past its end must get back what they held. So it has to be known
+before the loop which ones they are: variables, fields of variables, what the
+method Cells() []tensor.Cell of a variable lists.`,
+		`
+func F(ps []*nn.Param) int {
+	for i := range 100 {
+		for _, p := range ps {
+			p.Set(p.Value().MulScalar(0.5))
+		}
+		if ps[0].Value().Norm().Item() < 0.001 {
+			return i
+		}
+	}
+	return -1
+}`, `
+func F(p *nn.Param) int {
+	for i := range 100 {
+		p.Set(p.Value().MulScalar(0.5))
+		if p.Value().Norm().Item() < 0.001 {
+			return i
+		}
+	}
+	return -1
+}`,
+	}, {
+		plan.PastMemory, "the loop changes memory that can't be given back",
+		`
+Elements that a loop changes past its end would keep what it gave them. Elements
+that are appended do no harm: the slice gets its length back.`,
+		`
+func F(x *tensor.Tensor) []*tensor.Tensor {
+	last := make([]*tensor.Tensor, 1)
+	for range 100 {
+		x = x.MulScalar(0.5)
+		last[0] = x
+		if x.Norm().Item() < 0.001 {
+			break
+		}
+	}
+	return last
+}`, `
+func F(x *tensor.Tensor) []*tensor.Tensor {
+	var all []*tensor.Tensor
+	for range 100 {
+		x = x.MulScalar(0.5)
+		all = append(all, x)
+		if x.Norm().Item() < 0.001 {
+			break
+		}
+	}
+	return all
+}`,
+	}, {
+		plan.PastRandom, "the loop draws random numbers on the host",
+		`
+Numbers that a generator of package rand has given past the end of the loop can't
+be put back. Generators of package tensor can: they get back their position.`,
+		`
+func F(x *tensor.Tensor) int {
+	for i := range 100 {
+		x = x.MulScalar(rand.Float64())
+		if x.Norm().Item() < 0.001 {
+			return i
+		}
+	}
+	return -1
+}`, `
+func F(x *tensor.Tensor) int {
+	for i := range 100 {
+		x = x.Mul(tensor.Rand(1))
+		if x.Norm().Item() < 0.001 {
+			return i
+		}
+	}
+	return -1
+}`,
+	}, {
+		plan.ExitForm, "the way out of the loop has a form that can't be moved",
+		`
+What a return in the loop computes is computed where it turns out that the loop
+has ended, which may be after it. That needs the names that it uses: no function
+literal, no type or constant of the loop, no variable that another one of
+the same name hides.`,
+		`
+func F(xs []*tensor.Tensor) func() int {
+	for i, x := range xs {
+		if x.Sum().Item() > 1 {
+			return func() int { return i }
+		}
+	}
+	return nil
+}`, `
+func F(xs []*tensor.Tensor) func() int {
+	found := -1
+	for i, x := range xs {
+		if x.Sum().Item() > 1 {
+			found = i
+			break
+		}
+	}
+	at := found
+	return func() int { return at }
 }`,
 	}, {
 		plan.NoRead, "there is nothing to rewrite",

@@ -15,7 +15,7 @@ import (
 
 // imports are the packages that examples use, by name.
 var imports = map[string]string{
-	"asyncrt": "github.com/asyncgen/asyncgen/runtime", "context": "context", "fmt": "fmt", "log": "log", "time": "time",
+	"asyncrt": "github.com/asyncgen/asyncgen/runtime", "context": "context", "fmt": "fmt", "log": "log", "rand": "math/rand/v2", "time": "time",
 	"nn": "github.com/asyncgen/asyncgen/runtime/nn", "optim": "github.com/asyncgen/asyncgen/runtime/optim", "tensor": "github.com/asyncgen/asyncgen/runtime/tensor",
 }
 

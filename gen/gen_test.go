@@ -307,7 +307,7 @@ func TestBadSurroundings(t *testing.T) {
 func TestStrict(t *testing.T) {
 	dir := newModule(t)
 	source := kernelSource + `
-//asyncgen:kernel strict
+//asyncgen:kernel strict off=R11
 func Exit(xs []*tensor.Tensor) int {
 	for i, x := range xs {
 		if x.Sum().Item() > 1 {
@@ -317,7 +317,7 @@ func Exit(xs []*tensor.Tensor) int {
 	return -1
 }
 
-//asyncgen:kernel
+//asyncgen:kernel off=R11
 func Lax(xs []*tensor.Tensor) int {
 	for i, x := range xs {
 		if x.Sum().Item() > 1 {

@@ -24,11 +24,12 @@ var (
 // variables, so that statements can be put together freely: tensors x (the
 // loop's), w and t, host variables n, total, last and hist, a writer out.
 type program struct {
-	r     *rand.Rand
-	b     strings.Builder
-	depth int
-	names int
-	host  []string // variables of type float64 in scope that hold values read
+	r        *rand.Rand
+	b        strings.Builder
+	depth    int
+	names    int
+	inEpochs bool     // the loop is in another one
+	host     []string // variables of type float64 in scope that hold values read
 }
 
 func (p *program) line(format string, args ...any) {
@@ -82,7 +83,7 @@ func (p *program) block(format string, args ...any) {
 }
 
 func (p *program) statement() {
-	switch p.r.IntN(29) {
+	switch p.r.IntN(33) {
 	case 0, 1:
 		p.line("w = %s", p.tensor())
 	case 2:
@@ -155,6 +156,34 @@ func (p *program) statement() {
 		p.line("if math.IsNaN(%s) {", p.read())
 		p.line("\tpanic(fmt.Sprint(\"not a number at \", i, n))")
 		p.line("}")
+	case 29:
+		p.line("if %s > %s {", p.number(), p.pick("0.5", "2", "20", "1e4"))
+		if p.r.IntN(3) == 0 {
+			p.line("\tfmt.Fprintln(out, \"done\", i, %s)", p.number())
+		}
+		if p.r.IntN(3) == 0 {
+			p.line("\tbest = %s", p.pick("w", "t", "x"))
+		}
+		p.line("\t%s", p.exit())
+		p.line("}")
+	case 30:
+		p.line("if err := %s.Wait(); err != nil {", p.pick("loss", "w", "x"))
+		p.line("\tfmt.Fprintln(out, \"failed\", i, err != nil)")
+		p.line("\t%s", p.exit())
+		p.line("}")
+	case 31:
+		p.line("if l := %s; l < 2 {", p.read())
+		p.line("\tlast = l")
+		p.line("} else {")
+		p.line("\tbad++")
+		p.line("\tif bad > %d {", p.r.IntN(4))
+		p.line("\t\t%s", p.exit())
+		p.line("\t}")
+		p.line("}")
+	case 32:
+		p.line("if math.Abs(%s) < 0.3 {", p.number())
+		p.line("\t%s", p.exit())
+		p.line("}")
 	case 28:
 		p.line("switch {")
 		p.block("case %s:", p.condition())
@@ -163,23 +192,56 @@ func (p *program) statement() {
 	}
 }
 
+// exit is a way out of the loop.
+func (p *program) exit() string {
+	if p.inEpochs {
+		return p.pick("break", "break epochs", "continue epochs", "return t, total + last, hist")
+	}
+	return p.pick("break", "break", "return w, total, hist", "return best, float64(n + i), nil", "return x, loss.Item(), append(hist, last)")
+}
+
+// head begins the loop.
+func (p *program) head() {
+	switch p.r.IntN(6) {
+	case 0, 1, 2:
+		p.line("for i, x := range xs {")
+		p.depth++
+	case 3:
+		p.line("for i := range 10 {")
+		p.depth++
+		p.line("x := xs[i%%len(xs)]")
+	case 4:
+		p.line("for i := 0; total < %s && i < 9; i++ {", p.pick("3", "30"))
+		p.depth++
+		p.line("x := xs[i%%len(xs)].MulScalar(0.9)")
+	case 5:
+		p.line("for i := 0; i < 9 && %s.Mean().Item() < %s; i++ {", p.pick("w", "t"), p.pick("0.5", "5"))
+		p.depth++
+		p.line("x := w.Sub(t)")
+	}
+}
+
 // function writes one function.
 func (p *program) function(name string) {
 	p.line("//asyncgen:kernel")
 	p.line("func %s(out io.Writer, m *meter, rates []float64, w *tensor.Tensor, xs []*tensor.Tensor, flag bool) (*tensor.Tensor, float64, []float64) {", name)
 	p.depth++
-	p.line("n, rate, total, last := 0, 0.5, 0.0, 0.0")
+	p.line("n, bad, rate, total, last := 0, 0, 0.5, 0.0, 0.0")
+	p.line("_ = bad")
 	p.line("t, loss, best := w, w.Sum(), w")
 	p.line("var hist []float64")
 	p.line("seen := make(map[int]float64)")
 	p.line("show := func(v float64) { fmt.Fprintln(out, \"show\", v, n) }")
-	if p.r.IntN(3) == 0 {
+	if p.inEpochs = p.r.IntN(3) == 0; p.inEpochs {
+		p.line("epochs:")
 		p.line("for e := range 2 {")
+		p.line("\tif e < 0 {")
+		p.line("\t\tbreak epochs")
+		p.line("\t}")
 		p.depth++
 		p.line("n += e")
 	}
-	p.line("for i, x := range xs {")
-	p.depth++
+	p.head()
 	p.line("_, _ = i, x")
 	p.statements(2 + p.r.IntN(6))
 	p.depth--
@@ -242,9 +304,9 @@ func TestRandomLoops(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rewritten := 0
+	rewritten, exits := 0, 0
 	for _, f := range result.Files {
-		rewritten = bytes.Count(f.Text, []byte("NewLater["))
+		rewritten, exits = bytes.Count(f.Text, []byte("NewLater[")), bytes.Count(f.Text, []byte(".BreakIf("))
 		if keep := os.Getenv("ASYNCGEN_KEEP"); keep != "" {
 			write(t, filepath.Join(keep, "in_async.go"), f.Text)
 		}
@@ -254,7 +316,7 @@ func TestRandomLoops(t *testing.T) {
 			t.Errorf("%v", r)
 		}
 	}
-	t.Logf("%d of %d functions rewritten", rewritten, *randomLoops)
+	t.Logf("%d of %d functions rewritten, with %d exits", rewritten, *randomLoops, exits)
 	if rewritten*10 < *randomLoops*2 {
 		t.Errorf("%d of %d functions rewritten: too few to prove anything", rewritten, *randomLoops)
 	}

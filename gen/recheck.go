@@ -164,8 +164,8 @@ func outOfTurn(fn *ast.FuncDecl, info *types.Info) string {
 		case *ast.CaseClause:
 			markFlushed(n.Body, flushed, ended, info, laters)
 		case *ast.CallExpr:
-			if method(n, info, laters) == "Do" {
-				entries = append(entries, entry{n.Args[0].(*ast.FuncLit), loopsIn(stack, ended), isLast(stack)})
+			if m := method(n, info, laters); m == "Do" || m == "BreakIf" {
+				entries = append(entries, entry{n.Args[0].(*ast.FuncLit), loopsIn(stack, ended), isLast(stack) || m == "BreakIf"})
 			}
 		}
 		return true
@@ -186,11 +186,11 @@ func outOfTurn(fn *ast.FuncDecl, info *types.Info) string {
 		if !e.last && returns(e.lit) {
 			return "an entry that may end early is not the end of an iteration"
 		}
-		if text := e.disturbed(fn, info, entries, flushed); text != "" {
+		if text := e.disturbed(fn, info, entries, flushed, laters); text != "" {
 			return text
 		}
 	}
-	return ""
+	return lost(fn, info, laters)
 }
 
 // notOnce returns that a value which is read once changes in the loop behind, or "".
@@ -319,11 +319,7 @@ func method(call *ast.CallExpr, info *types.Info, laters map[types.Object]bool) 
 
 func markFlushed(list []ast.Stmt, flushed, ended map[ast.Node]bool, info *types.Info, laters map[types.Object]bool) {
 	for i, s := range list {
-		x, ok := s.(*ast.ExprStmt)
-		if !ok {
-			continue
-		}
-		if call, ok := x.X.(*ast.CallExpr); !ok || method(call, info, laters) != "Flush" {
+		if !flushes(s, info, laters) {
 			continue
 		}
 		for _, next := range list[i+1:] {
@@ -358,6 +354,28 @@ func queues(n ast.Node, info *types.Info, laters map[types.Object]bool) (found b
 	return found
 }
 
+// flushes reports whether s flushes the backlog, and may leave the loop if a
+// value has decided so.
+func flushes(s ast.Stmt, info *types.Info, laters map[types.Object]bool) bool {
+	var e ast.Expr
+	switch s := s.(type) {
+	case *ast.ExprStmt:
+		e = s.X
+	case *ast.AssignStmt:
+		e = s.Rhs[0]
+	case *ast.IfStmt:
+		if s.Init != nil {
+			return flushes(s.Init, info, laters)
+		}
+		not, ok := s.Cond.(*ast.UnaryExpr) // if !ended { end, ended = later.Flush() }
+		return ok && not.Op == token.NOT && isIdent(not.X) && len(s.Body.List) == 1 && flushes(s.Body.List[0], info, laters)
+	}
+	call, ok := e.(*ast.CallExpr)
+	return ok && method(call, info, laters) == "Flush"
+}
+
+func isIdent(e ast.Expr) bool { _, ok := e.(*ast.Ident); return ok }
+
 // loopsIn returns the loops of stack, from the innermost one after which the
 // backlog is flushed.
 func loopsIn(stack []ast.Node, ended map[ast.Node]bool) (loops []ast.Node) {
@@ -375,7 +393,7 @@ func loopsIn(stack []ast.Node, ended map[ast.Node]bool) (loops []ast.Node) {
 
 // disturbed returns how a statement outside entries, in the loops around e,
 // gets in the way of e.
-func (e entry) disturbed(fn *ast.FuncDecl, info *types.Info, entries []entry, flushed map[ast.Node]bool) string {
+func (e entry) disturbed(fn *ast.FuncDecl, info *types.Info, entries []entry, flushed map[ast.Node]bool, laters map[types.Object]bool) string {
 	used, changed := make(map[types.Object]bool), make(map[types.Object]bool)
 	ast.Inspect(e.lit, func(n ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok {
@@ -400,7 +418,7 @@ func (e entry) disturbed(fn *ast.FuncDecl, info *types.Info, entries []entry, fl
 				return false
 			}
 		}
-		if flushed[n] {
+		if flushed[n] || isWayOut(n, e.loops[0], info, laters) {
 			return false
 		}
 		if _, ok := n.(*ast.ReturnStmt); ok && text == "" {

@@ -106,6 +106,7 @@ func key(fn *ast.FuncDecl) string {
 // dots are the paths of the packages that the original imports with a dot.
 func difference(generated, original *ast.FuncDecl, dots map[string]bool, variants map[string]string) string {
 	u := &undoer{known: names(original), declared: bareDecls(original), variants: variants}
+	u.exits(generated)
 	return sameText(plain(normal(u.undo(generated), dots)), plain(normal(original, dots)))
 }
 
@@ -179,11 +180,15 @@ func plain(fn *ast.FuncDecl) string {
 }
 
 // normal brings a function into the form in which functions are compared:
-// var x = v is x := v, a read whose value is not used is nothing, and the
-// package of ItemOf does not matter. What dots has needs no qualifier.
+// var x = v is x := v, a read whose value is not used is nothing, the
+// package of ItemOf does not matter, nor whether a loop ends by its condition or
+// by a test at its beginning. What dots has needs no qualifier.
 func normal(fn *ast.FuncDecl, dots map[string]bool) *ast.FuncDecl {
+	plainBreaks(fn.Body, "")
 	return astutil.Apply(fn, nil, func(c *astutil.Cursor) bool {
 		switch n := c.Node().(type) {
+		case *ast.ForStmt:
+			conditionFirst(n)
 		case *ast.DeclStmt:
 			g := n.Decl.(*ast.GenDecl)
 			if g.Tok != token.VAR || len(g.Specs) != 1 {

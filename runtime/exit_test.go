@@ -507,3 +507,41 @@ func BenchmarkExit(b *testing.B) {
 		})
 	}
 }
+
+// Alike compares tensors with those of the call before, as operations would tell them apart.
+func TestAlike(t *testing.T) {
+	sim, err := device.Open("sim:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := tensor.Zeros(2, 3), tensor.Ones(2, 3)
+	later := asyncrt.NewLater[struct{}](4)
+	defer later.Close()
+	for i, c := range []struct {
+		ts   []*tensor.Tensor
+		want bool
+	}{
+		{[]*tensor.Tensor{a}, false}, // the first
+		{[]*tensor.Tensor{b}, true},
+		{[]*tensor.Tensor{a.AddScalar(1)}, true},
+		{[]*tensor.Tensor{a.Slice(0, 0, 1)}, false},
+		{[]*tensor.Tensor{b}, false},
+		{[]*tensor.Tensor{b}, true},
+		{[]*tensor.Tensor{b.As(tensor.Int64)}, false},
+		{[]*tensor.Tensor{a.As(tensor.Int64)}, true},
+		{[]*tensor.Tensor{a.As(tensor.Int64).To(sim)}, false},
+		{[]*tensor.Tensor{a, b}, false},
+		{[]*tensor.Tensor{b, a}, true},
+		{[]*tensor.Tensor{b, a.T()}, false},
+		{[]*tensor.Tensor{a, b.T()}, true},
+		{[]*tensor.Tensor{a, nil}, false},
+		{[]*tensor.Tensor{a, nil}, false},
+		{nil, false},
+		{nil, true},
+		{[]*tensor.Tensor{a, b}, false},
+	} {
+		if got := later.Alike(c.ts...); got != c.want {
+			t.Errorf("call %d: %v", i, got)
+		}
+	}
+}

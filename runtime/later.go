@@ -47,6 +47,7 @@ type Later[S any] struct {
 	reads   []Read // since the last entry: what the next one needs
 	inside  bool   // a function of the backlog is running
 	exits   exits[S]
+	forms   []form // of the tensors of the last call of Alike
 }
 
 // An entry is host work, or the test of an exit, and the values that it needs.

@@ -255,6 +255,7 @@ var ours = &Profile{
 	Packages: []string{module + "/runtime/...", module + "/device/..."},
 	Types:    []string{module + "/runtime/tensor.Tensor"},
 	Cells: []string{
+		module + "/runtime/tensor.Buffer",
 		module + "/runtime/tensor.Cell",
 		module + "/runtime/tensor.Generator",
 		module + "/runtime/tensor.Param",

@@ -111,6 +111,12 @@ func (p *planner) loop(loop, outermost *plan.Stmt, later *plan.Later) {
 	a := newAttempt(p.f, p.kernel, loop, outermost)
 	region, refused := a.plan()
 	if refused != nil {
+		if s := a.split(); s != nil {
+			a = s
+			region, refused = a.plan()
+		}
+	}
+	if refused != nil {
 		if again, r := p.hoist(loop, outermost); again != nil {
 			a, region, refused = again, r, nil
 		}
@@ -156,6 +162,13 @@ type attempt struct {
 	graph *plan.Graph
 	late  map[*plan.Unit]bool
 	by    map[*plan.Unit]plan.Step
+
+	// Of exits, see exit.go and past.go.
+	valued      map[types.Object]bool // what gets values later, if the loop's own condition needs that
+	keep, tests []ast.Expr            // the parts of the loop's condition, if it is divided
+	past        *past                 // what runs past the exits
+	harm        *plan.Reason          // why no value may decide later that the loop ends
+	settled     []*plan.Stmt          // what runs now because it must not run past an exit
 }
 
 // refuse is why a statement must run now.
@@ -174,16 +187,29 @@ func (a *attempt) plan() (*plan.Region, []plan.Remark) {
 	if r := a.impossible(); r != nil {
 		return nil, []plan.Remark{a.refusal(a.loop, *r)}
 	}
-	for a.round() {
-	}
+	a.settle()
 	if r, ok := a.now[a.loop]; ok {
 		return nil, []plan.Remark{a.refusal(a.loop, r)}
+	}
+	if a.tests != nil && !a.isLate(a.loop.Bodies[0][0]) {
+		return nil, a.refusals()
 	}
 	if !a.gains() {
 		return nil, a.refusals()
 	}
 	a.gather()
-	return a.region(), nil
+	r := a.region()
+	if why := a.exitsOf(r); why != nil {
+		a.giveUp(why)
+		return a.plan()
+	}
+	return r, nil
+}
+
+// settle finds what runs when.
+func (a *attempt) settle() {
+	for a.round() || a.disproves() {
+	}
 }
 
 // impossible finds what rules out the loop at once.
@@ -239,6 +265,7 @@ func (a *attempt) round() (changed bool) {
 		case a.stays(u):
 		case a.splits(u):
 			if u.Stmt == a.loop {
+				a.valued = changedBy(slices.DeleteFunc(slices.Clone(reached), func(w *plan.Unit) bool { return w == u }))
 				a.now[u.Stmt] = a.explain(u, plan.Reason{Code: plan.LoopHeader, Cause: plan.Cause{Pos: u.Stmt.Node.Pos(), Text: "decides whether the loop goes on"}})
 				return false
 			}
@@ -368,7 +395,10 @@ func leavesLoop(loop, s *plan.Stmt) bool {
 // obstacle returns why u can't run later, or nil if it can.
 func (a *attempt) obstacle(u *plan.Unit) *plan.Reason {
 	e := u.Effects
-	if jump := plan.Leaves(u.Stmt.Node); jump != nil && (!u.Whole || skips(u.Stmt) == nil) {
+	if r := a.noExit(u); r != nil {
+		return r
+	}
+	if jump := plan.Leaves(u.Stmt.Node); jump != nil && !Exit.Matches(u.Stmt) && (!u.Whole || skips(u.Stmt) == nil) {
 		return &plan.Reason{Code: plan.DecidesExit, Cause: plan.Cause{Pos: jump.Pos(), Text: "decides whether the loop goes on"},
 			Hint: "test every so many iterations: the wait then comes as rarely"}
 	}
@@ -451,13 +481,30 @@ func (a *attempt) conditional(u *plan.Unit, r *plan.Read) *plan.Cause {
 	if r.Plain != nil && (whole.Pos() > r.Plain.Pos() || r.Plain.Pos() >= whole.End()) && !writes(u.Effects, r.Plain) {
 		return nil
 	}
-	if a.f.AlwaysFirst(r.Expr, u.Stmt.Inner()) && r.Plain == nil {
+	var start ast.Node = u.Stmt.Inner()
+	if u.Stmt.IsTest {
+		start = a.tests[0]
+	}
+	if a.f.AlwaysFirst(r.Expr, start) && r.Plain == nil {
 		return nil
 	}
 	if !u.Whole && r.Plain != nil {
 		return nil
 	}
 	return &plan.Cause{Pos: r.Operand.Pos(), Text: fmt.Sprintf("computes %s only where it is read", types.ExprString(r.Operand))}
+}
+
+// changedBy returns the variables that units change.
+func changedBy(units []*plan.Unit) map[types.Object]bool {
+	objs := make(map[types.Object]bool)
+	for _, u := range units {
+		for l := range u.Effects.Writes {
+			if l.Kind == plan.Var || l.Kind == plan.Own {
+				objs[l.Obj] = true
+			}
+		}
+	}
+	return objs
 }
 
 func writes(e *plan.Effects, v *types.Var) bool {

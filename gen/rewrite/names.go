@@ -45,6 +45,7 @@ func (n *namer) name(d *plan.Deferral) {
 	d.Laters = n.share(d.Laters)
 	for _, l := range d.Laters {
 		l.Name = n.unused("later")
+		n.exits(l)
 	}
 	for _, l := range d.Laters {
 		for _, r := range l.Regions {
@@ -62,6 +63,68 @@ func (n *namer) name(d *plan.Deferral) {
 	}
 }
 
+// exits names what the exits of the loops of l need.
+func (n *namer) exits(l *plan.Later) {
+	end, ok := "", ""
+	slots := make(map[*types.Var]*plan.Slot)
+	for _, r := range l.Regions {
+		if r.Exits == nil {
+			continue
+		}
+		if end == "" {
+			end, ok = n.unused("end"), n.unused("ok")
+		}
+		r.Exits.End, r.Exits.OK = end, ok
+		if len(r.Exits.Ways) > 1 {
+			r.Exits.Which = n.unused("exit")
+			if !r.Endless {
+				r.Exits.Ended = n.unused("ended")
+			}
+		}
+		if _, labelled := r.Loop.Node.(*ast.LabeledStmt); r.Exits.Labels && !labelled {
+			r.Exits.Label = n.unused("loop")
+		}
+		for _, s := range r.Exits.Fields {
+			if slots[s.Var] == nil {
+				slots[s.Var] = s
+				l.State.Fields = append(l.State.Fields, s)
+			}
+		}
+		for _, w := range r.Exits.Ways {
+			for _, o := range w.Outs {
+				if o.Name == "" {
+					o.Name = n.unused(o.Var.Name() + "AtEnd")
+					l.Outs = append(l.Outs, o)
+				}
+			}
+		}
+	}
+	if len(l.State.Fields) > 0 {
+		l.State.Type = n.unused(load.Unexport(n.f.Decl.Name.Name) + "End")
+	}
+	fields := make(map[string]bool)
+	for _, s := range l.State.Fields {
+		s.Name = s.Var.Name()
+		for i := 2; fields[s.Name]; i++ {
+			s.Name = fmt.Sprintf("%s%d", s.Var.Name(), i)
+		}
+		fields[s.Name] = true
+	}
+	for _, r := range l.Regions {
+		if r.Exits != nil {
+			for _, s := range r.Exits.Fields {
+				s.Name = slots[s.Var].Name
+			}
+		}
+	}
+	slices.SortFunc(l.Outs, func(a, b *plan.Out) int { return int(a.Var.Pos() - b.Var.Pos()) })
+}
+
+// hasExits reports whether a value ends a loop of l.
+func hasExits(l *plan.Later) bool {
+	return slices.ContainsFunc(l.Regions, func(r *plan.Region) bool { return r.Exits != nil })
+}
+
 // share lets a loop use the backlog of one before it, if that is in scope and
 // nothing is deferred in between.
 func (n *namer) share(laters []*plan.Later) []*plan.Later {
@@ -69,7 +132,7 @@ func (n *namer) share(laters []*plan.Later) []*plan.Later {
 next:
 	for _, l := range laters {
 		for _, first := range out {
-			if n.inScope(first.Anchor, l.Anchor) {
+			if !hasExits(first) && !hasExits(l) && n.inScope(first.Anchor, l.Anchor) {
 				for _, r := range l.Regions {
 					for _, g := range r.Groups {
 						g.Later = first
@@ -132,7 +195,7 @@ type taken struct {
 func (n *namer) reads(g *plan.Group, r *plan.Region, before []taken) []taken {
 	for _, s := range g.Stmts {
 		first := len(g.Takes)
-		_, reads := s.Total()
+		_, reads := s.Deferred()
 		slices.SortFunc(reads, func(x, y *plan.Read) int { return int(x.Expr.Pos() - y.Expr.Pos()) })
 		for _, read := range reads {
 			if i := slices.IndexFunc(before, func(t taken) bool { return t.v == read.Plain && t.v != nil && n.visible(t, g, r) }); i >= 0 {

@@ -67,8 +67,7 @@ func (a *attempt) gather() {
 		}
 		visit(a.loop)
 		if again {
-			for a.round() {
-			}
+			a.settle()
 		}
 	}
 }
@@ -76,7 +75,7 @@ func (a *attempt) gather() {
 // gathers reports whether the compound statement s becomes one entry; before
 // are the statements before it in its list.
 func (a *attempt) gathers(s *plan.Stmt, before []*plan.Stmt) bool {
-	e, reads := s.Total()
+	e, reads := s.Deferred()
 	anyLate := false
 	for _, u := range a.units {
 		if u.Stmt.Within(s) {
@@ -121,7 +120,7 @@ func (a *attempt) readBefore(list []*plan.Stmt) map[*types.Var]bool {
 		if !a.isLate(s) {
 			break
 		}
-		_, reads := s.Total()
+		_, reads := s.Deferred()
 		for _, r := range reads {
 			if r.Plain != nil {
 				known[r.Plain] = true
@@ -134,7 +133,7 @@ func (a *attempt) readBefore(list []*plan.Stmt) map[*types.Var]bool {
 // movable reports whether all of s may run later, although parts of it needn't.
 func (a *attempt) movable(s *plan.Stmt, e *plan.Effects) bool {
 	whole := &plan.Unit{Stmt: s, Whole: true, Effects: e, Ahead: &plan.Effects{}}
-	_, whole.Reads = s.Total()
+	_, whole.Reads = s.Deferred()
 	if a.obstacle(whole) != nil || plan.Leaves(s.Node) != nil {
 		return false
 	}
@@ -183,6 +182,9 @@ func (a *attempt) layout(r *plan.Region, list []*plan.Stmt) {
 			}
 			g.Stmts = append(g.Stmts, s)
 			g.Skips = append(g.Skips, skips(s)...)
+			if Exit.Matches(s) {
+				g = nil // what comes next is dropped if the loop ends
+			}
 			continue
 		}
 		g = nil
@@ -278,7 +280,7 @@ func restarts(s, loop *plan.Stmt) bool {
 // separate reports whether s may not share an entry with the statements
 // before it: computing what it reads may fail, and they come first.
 func (a *attempt) separate(s *plan.Stmt) bool {
-	_, reads := s.Total()
+	_, reads := s.Deferred()
 	return slices.ContainsFunc(reads, func(r *plan.Read) bool { return r.Plain == nil })
 }
 
@@ -323,8 +325,12 @@ func (a *attempt) copies(g *plan.Group) {
 	first, last := g.Stmts[0].Node, g.Stmts[len(g.Stmts)-1].Node
 	byVar := make(map[*types.Var]*plan.Copy)
 	for _, s := range g.Stmts {
-		_, reads := s.Total()
+		_, reads := s.Deferred()
+		jumps := plan.JumpsFrom(s.Node)
 		ast.Inspect(s.Node, func(n ast.Node) bool {
+			if jump, ok := n.(ast.Stmt); ok && n != s.Node && slices.Contains(jumps, jump) {
+				return false // the state has what it needs
+			}
 			if e, ok := n.(ast.Expr); ok && slices.ContainsFunc(reads, func(r *plan.Read) bool { return r.Operand == e }) {
 				return false // evaluated in place
 			}

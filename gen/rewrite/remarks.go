@@ -87,6 +87,11 @@ var titles = map[plan.Code]string{
 	plan.SwitchedOff:    "the rewrite is switched off",
 	plan.Entangled:      "the tensor is computed in the middle of it",
 	plan.LoopHeader:     "the loop itself depends on its value",
+	plan.PastFails:      "past the end of the loop, something may fail",
+	plan.PastCells:      "the loop changes cells that can't be given back",
+	plan.PastMemory:     "the loop changes memory that can't be given back",
+	plan.PastRandom:     "the loop draws random numbers on the host",
+	plan.ExitForm:       "the way out of the loop has a form that can't be moved",
 	plan.Exempt:         "strict forbids a difference in time",
 }
 
@@ -153,6 +158,9 @@ func (a *attempt) applied(window int) []plan.Remark {
 			if !u.Whole {
 				break
 			}
+		}
+		if a.isExit(u) && len(u.Reads) == 0 {
+			add(Exit.Code, Exit.ID, u.Stmt.Node.Pos(), "the end of the loop is decided when the values have arrived, and the loop runs on until then")
 		}
 		if c := u.Effects.Stamps; c != nil {
 			add(plan.LaterStamp, "R4", c.Pos, "the time in the log is that of the deferred call")

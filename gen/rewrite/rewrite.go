@@ -25,6 +25,7 @@ type Rewrite struct {
 // Pipeline is every rewrite, in the order in which they are tried: the first
 // that matches a statement names what happens to it.
 var Pipeline = []*Rewrite{
+	Exit,
 	Guarded,
 	Print,
 	Accumulate,

@@ -9,6 +9,7 @@ import (
 	"go/token"
 	"go/types"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,14 +36,16 @@ type printer struct {
 	fset     *token.FileSet
 	comments []*ast.CommentGroup
 	d        *plan.Deferral
+	names    []edit // of the editor, when nothing has been rewritten
 }
 
 // function makes the edits for one function.
 func (p *printer) function() {
+	p.names = slices.Clone(p.edits)
 	for _, l := range p.d.Laters {
-		p.insert(p.start(l.Anchor), p.lines(
-			fmt.Sprintf("%s := %s[struct{}](%s)", l.Name, p.qualified(load.RuntimePath, "NewLater"), p.window(p.d)),
-			fmt.Sprintf("defer %s.Close()", l.Name)))
+		p.insert(p.start(l.Anchor), p.lines(append(p.declarations(l),
+			fmt.Sprintf("%s := %s[%s](%s)", l.Name, p.qualified(load.RuntimePath, "NewLater"), p.stateType(l), p.window(p.d)),
+			fmt.Sprintf("defer %s.Close()", l.Name))...))
 		for _, r := range l.Regions {
 			p.region(l, r)
 		}
@@ -50,27 +53,34 @@ func (p *printer) function() {
 }
 
 func (p *printer) region(l *plan.Later, r *plan.Region) {
-	flush := l.Name + ".Flush()"
 	for _, o := range r.Onces {
 		p.insert(p.start(r.Loop.Node), p.lines(fmt.Sprintf("%s := %s(%s.%s)", o.Name, p.qualified("sync", "OnceValue"), o.Var.Name(), o.Method)))
 		for _, use := range o.Uses {
 			p.replace(use.Pos(), use.End(), o.Name+"()")
 		}
 	}
+	if x := r.Exits; x != nil {
+		if lines := p.beginning(l, r); len(lines) > 0 {
+			p.insert(p.start(r.Loop.Node), p.lines(lines...))
+		}
+		if x.Guard != nil {
+			p.insert(p.start(x.Guard.Before.Node), p.lines(p.guard(l, r)))
+		}
+	}
 	for _, s := range r.Flushes {
 		if r.Flushed[s] {
 			continue
 		}
-		p.insert(p.start(s.Node), p.lines(flush))
+		p.insert(p.start(s.Node), p.lines(p.flush(l, r, s)))
 	}
 	for _, loop := range r.Polls {
 		p.insert(p.start(loop.Bodies[0][0].Node), p.lines(l.Name+".Poll()"))
 	}
 	for _, g := range r.Groups {
-		p.group(l, g)
+		p.group(l, r, g)
 	}
 	if !r.Endless {
-		p.insert(p.end(r.Loop.Node), p.after(flush))
+		p.insert(p.end(r.Loop.Node), p.after(p.flush(l, r, nil)))
 	}
 }
 
@@ -117,7 +127,7 @@ func (p *printer) end(s ast.Stmt) token.Pos {
 }
 
 // group makes one entry of neighbouring statements.
-func (p *printer) group(l *plan.Later, g *plan.Group) {
+func (p *printer) group(l *plan.Later, r *plan.Region, g *plan.Group) {
 	first, last := g.Stmts[0].Node, g.Stmts[len(g.Stmts)-1].Node
 	var head []string
 	for _, c := range g.Copies {
@@ -134,9 +144,9 @@ func (p *printer) group(l *plan.Later, g *plan.Group) {
 		operands[t.Read] = p.operand(t.Read, l.Name)
 	}
 	for _, s := range g.Stmts {
-		_, reads := s.Total()
-		for _, r := range reads {
-			p.read(r, g.Names[r])
+		_, reads := s.Deferred()
+		for _, read := range reads {
+			p.read(read, g.Names[read])
 		}
 	}
 	for i, t := range g.Takes {
@@ -154,6 +164,10 @@ func (p *printer) group(l *plan.Later, g *plan.Group) {
 		p.replace(b.Pos(), b.End(), "return")
 	}
 	start, end := p.start(first), p.end(last)
+	if g.Jumps != nil {
+		p.exit(l, r, g, head, start, end)
+		return
+	}
 	opening, closing := l.Name+".Do(func() {", "\n})"
 	if !p.spread() {
 		closing = " })"
@@ -164,6 +178,38 @@ func (p *printer) group(l *plan.Later, g *plan.Group) {
 	}
 	p.insert(start, p.lines(append(head, opening)...))
 	p.insert(end, closing)
+}
+
+// exit makes the end of the loop depend on a group.
+func (p *printer) exit(l *plan.Later, r *plan.Region, g *plan.Group, head []string, start, end token.Pos) {
+	opening, closing := p.test(l, r, g)
+	if g.Stmts[0].IsTest {
+		body := r.Loop.Inner().(*ast.ForStmt).Body.Lbrace + 1
+		test := p.divide(r, g)
+		if p.spread() {
+			p.insert(body, "\n"+strings.Join(append(head, opening+test+closing), "\n"))
+		} else {
+			p.insert(body, " "+p.lines(append(head, opening+test+closing)...))
+		}
+		return
+	}
+	result, inText := p.decide(r, g)
+	if inText && len(g.Stmts) == 1 && start == g.Stmts[0].Node.Pos() && isShort(result) {
+		p.insert(start, p.lines(head...)+opening+" ")
+		p.insert(end, " "+closing)
+		return
+	}
+	p.insert(start, p.lines(append(head, opening)...))
+	text := ""
+	if !inText {
+		text = p.after(result)
+	}
+	if p.spread() {
+		text += "\n"
+	} else {
+		text += " "
+	}
+	p.insert(end, text+closing)
 }
 
 // isShort reports whether an entry reads well on one line.

@@ -19,6 +19,8 @@ type Later struct {
 	Name    string
 	Anchor  ast.Stmt
 	Regions []*Region
+	State   State  // what exits hand over
+	Outs    []*Out // declared before it
 }
 
 // A Region is a loop whose backlog is empty before and after it.
@@ -31,6 +33,7 @@ type Region struct {
 	Polls   []*Stmt        // loops that begin each iteration by running what is ready
 	Groups  []*Group
 	Onces   []*Once
+	Exits   *Exits // nil if no value decides that the loop ends
 }
 
 // A Once is a number that is read where the loop needs it first.
@@ -50,6 +53,7 @@ type Group struct {
 	Copies []*Copy
 	Skips  []*ast.BranchStmt // jumps to the next iteration: they end the entry
 	Hoists []*types.Var      // declared by the statements and used outside them
+	Jumps  map[ast.Stmt]*Way // the last statement is a test of exits: where they lead
 	Names  map[*Read]string
 }
 

@@ -48,7 +48,7 @@ func Units(loop *Stmt, whole func(*Stmt) bool) []*Unit {
 	var visit func(s *Stmt)
 	visit = func(s *Stmt) {
 		if s.IsCompound() && whole(s) {
-			e, reads := s.Total()
+			e, reads := s.Deferred()
 			add(&Unit{Stmt: s, Whole: true, Effects: e, Reads: reads})
 			return
 		}

@@ -523,6 +523,52 @@ func (f *Function) uses(n ast.Node, v *types.Var) (found bool) {
 	return found
 }
 
+// IsResult reports whether v is a named result.
+func (f *Function) IsResult(v *types.Var) bool { return f.facts[v] != nil && f.facts[v].isResult }
+
+// IsCaptured reports whether a function literal uses v, which is declared outside it.
+func (f *Function) IsCaptured(v *types.Var) (found bool) {
+	ast.Inspect(f.Decl.Body, func(n ast.Node) bool {
+		if lit, ok := n.(*ast.FuncLit); ok && (v.Pos() < lit.Pos() || lit.End() <= v.Pos()) {
+			found = found || f.uses(lit, v)
+		}
+		return !found
+	})
+	return found
+}
+
+// ReturnsBare reports whether a return of f names no results.
+func (f *Function) ReturnsBare() (found bool) {
+	ast.Inspect(f.Decl.Body, func(n ast.Node) bool {
+		if r, ok := n.(*ast.ReturnStmt); ok && len(r.Results) == 0 {
+			found = true
+		}
+		_, inner := n.(*ast.FuncLit)
+		return !inner
+	})
+	return found
+}
+
+// LoopsAround returns the loops around n, innermost first.
+func (f *Function) LoopsAround(n ast.Node) (loops []ast.Node) {
+	for p := f.parents[n]; p != nil; p = f.parents[p] {
+		if isLoop(p) {
+			loops = append(loops, p)
+		}
+	}
+	return loops
+}
+
+// Sees reports whether obj is what its name means at pos.
+func (f *Function) Sees(pos token.Pos, obj types.Object) bool {
+	scope := f.Pkg.Types.Scope().Innermost(pos)
+	if scope == nil {
+		return false
+	}
+	_, found := scope.LookupParent(obj.Name(), pos)
+	return found == obj
+}
+
 // Goto returns the first goto of f.
 func (f *Function) Goto() *Cause { return f.goTo }
 
@@ -548,10 +594,10 @@ func (f *Function) NeverReturns(call *ast.CallExpr) bool {
 }
 
 // AlwaysFirst reports whether e, an expression in s, is evaluated once whenever
-// s runs, and before any statement in s that is not an initialisation.
-func (f *Function) AlwaysFirst(e ast.Expr, s ast.Stmt) bool {
+// s runs or is evaluated, and before any statement in s that is not an initialisation.
+func (f *Function) AlwaysFirst(e ast.Expr, s ast.Node) bool {
 	var n ast.Node = e
-	for n != ast.Node(s) {
+	for n != s {
 		p := f.parents[n]
 		switch p := p.(type) {
 		case nil:

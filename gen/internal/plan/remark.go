@@ -27,6 +27,7 @@ const (
 	LaterPoll       Code = "AG112"
 	Bounded         Code = "AG116"
 	LiftedRead      Code = "AG118"
+	RunsPast        Code = "AG120"
 
 	FeedsDevice    Code = "AG201"
 	DecidesExit    Code = "AG202"
@@ -44,6 +45,11 @@ const (
 	Entangled      Code = "AG214"
 	LoopHeader     Code = "AG215"
 	Exempt         Code = "AG216"
+	PastFails      Code = "AG230"
+	PastCells      Code = "AG231"
+	PastMemory     Code = "AG232"
+	PastRandom     Code = "AG233"
+	ExitForm       Code = "AG234"
 
 	NoRead Code = "AG301"
 
@@ -99,6 +105,11 @@ var classes = map[Code]Class{
 	Entangled:      UserFixable,
 	LoopHeader:     NotYet,
 	Exempt:         UserFixable,
+	PastFails:      UserFixable,
+	PastCells:      UserFixable,
+	PastMemory:     UserFixable,
+	PastRandom:     UserFixable,
+	ExitForm:       UserFixable,
 	Diverged:       Mistake,
 }
 

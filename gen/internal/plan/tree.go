@@ -20,6 +20,10 @@ type Stmt struct {
 	Reads    []*Read
 	Declares map[types.Object]bool
 
+	// IsTest says that the statement is no statement of the program, but a part
+	// of the condition of the loop that it is the first of: see [Function.SplitTree].
+	IsTest bool
+
 	f *Function
 }
 
@@ -260,60 +264,4 @@ func (f *Function) perIteration() bool {
 		}
 	}
 	return v == "" || version.Compare(v, "go1.22") >= 0
-}
-
-// Leaves returns a jump by which control may leave n other than at its end,
-// or nil: return, goto, and break and continue of what is around n.
-func Leaves(n ast.Stmt) (jump ast.Stmt) {
-	var visit func(n ast.Node, breakable, continuable bool, labels map[string]bool)
-	visit = func(n ast.Node, breakable, continuable bool, labels map[string]bool) {
-		inside := func(children ...ast.Node) {
-			for _, c := range children {
-				visit(c, breakable, continuable, labels)
-			}
-		}
-		ast.Inspect(n, func(m ast.Node) bool {
-			if jump != nil {
-				return false
-			}
-			if m == n {
-				switch m := m.(type) {
-				case *ast.ForStmt:
-					breakable, continuable = true, true
-				case *ast.RangeStmt:
-					breakable, continuable = true, true
-				case *ast.SwitchStmt, *ast.TypeSwitchStmt, *ast.SelectStmt:
-					breakable = true
-				case *ast.LabeledStmt:
-					with := map[string]bool{m.Label.Name: true}
-					for l := range labels {
-						with[l] = true
-					}
-					labels = with
-				case *ast.ReturnStmt:
-					jump = m
-				case *ast.BranchStmt:
-					switch {
-					case m.Tok == token.FALLTHROUGH:
-					case m.Label != nil && labels[m.Label.Name]:
-					case m.Label == nil && m.Tok == token.BREAK && breakable:
-					case m.Label == nil && m.Tok == token.CONTINUE && continuable:
-					default:
-						jump = m
-					}
-				}
-				return jump == nil
-			}
-			switch m.(type) {
-			case *ast.FuncLit, nil:
-				return false
-			case ast.Stmt, *ast.CaseClause, *ast.CommClause:
-				inside(m)
-				return false
-			}
-			return true
-		})
-	}
-	visit(n, false, false, nil)
-	return jump
 }

@@ -1,0 +1,394 @@
+package emit
+
+import (
+	"fmt"
+	"go/ast"
+	"go/scanner"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+
+	"github.com/asyncgen/asyncgen/gen/internal/load"
+	"github.com/asyncgen/asyncgen/gen/internal/plan"
+)
+
+// stateType is the type argument of a Later.
+func (p *printer) stateType(l *plan.Later) string {
+	if len(l.State.Fields) == 0 {
+		return "struct{}"
+	}
+	return l.State.Type
+}
+
+// declarations are what stands in front of a Later.
+func (p *printer) declarations(l *plan.Later) (lines []string) {
+	if len(l.State.Fields) > 0 {
+		var fields []string
+		for _, s := range l.State.Fields {
+			fields = append(fields, s.Name+" "+p.typeText(s.Var.Type()))
+		}
+		lines = append(lines, p.block("type "+l.State.Type+" struct", fields))
+	}
+	for _, o := range l.Outs {
+		lines = append(lines, "var "+o.Name+" "+p.typeText(o.Var.Type()))
+	}
+	for _, r := range l.Regions {
+		if r.Exits != nil && r.Exits.Which != "" {
+			lines = append(lines, r.Exits.Which+" := 0")
+		}
+	}
+	return lines
+}
+
+// beginning are the statements in front of the loop of r.
+func (p *printer) beginning(l *plan.Later, r *plan.Region) (lines []string) {
+	if r.Exits.Ended != "" {
+		if len(r.Exits.Fields) > 0 {
+			lines = append(lines, "var "+r.Exits.End+" "+p.stateType(l))
+		}
+		lines = append(lines, r.Exits.Ended+" := false")
+	}
+	if r.Exits.Label != "" {
+		lines = append(lines, r.Exits.Label+":")
+	}
+	return lines
+}
+
+// block is head with statements in braces.
+func (p *printer) block(head string, statements []string) string {
+	if p.spread() {
+		return head + " {\n" + strings.Join(statements, "\n") + "\n}"
+	}
+	return head + " { " + strings.Join(statements, "; ") + " }"
+}
+
+// flush is what runs all that is queued, and leaves the loop if a value has
+// decided so. at is the statement that it stands before; nil: it stands after the loop.
+func (p *printer) flush(l *plan.Later, r *plan.Region, at *plan.Stmt) string {
+	call := l.Name + ".Flush()"
+	if r.Exits == nil {
+		return call
+	}
+	if r.Exits.Ended != "" && at == nil {
+		get := fmt.Sprintf("%s, %s = %s", p.endName(r), r.Exits.Ended, call)
+		sep := "\n"
+		if !p.spread() {
+			sep = "; "
+		}
+		return p.block("if !"+r.Exits.Ended, []string{get}) + sep + p.block("if "+r.Exits.Ended, p.choice(r))
+	}
+	way := p.wayOut(r, at)
+	if len(way) == 0 {
+		return call
+	}
+	return p.block(p.ifEnded(r, call), way)
+}
+
+// ifEnded is the head of an if that asks whether the loop has ended.
+func (p *printer) ifEnded(r *plan.Region, call string) string {
+	op := ":="
+	if r.Exits.Ended != "" {
+		op = "="
+	}
+	return fmt.Sprintf("if %s, %s %s %s; %s", p.endName(r), r.Exits.Told(), op, call, r.Exits.Told())
+}
+
+// endName is the variable for the state, if anything uses it.
+func (p *printer) endName(r *plan.Region) string {
+	if len(r.Exits.Fields) == 0 {
+		return "_"
+	}
+	return r.Exits.End
+}
+
+// wayOut are the statements that leave the loop of r from the statement at, or
+// from the end of the loop if that is nil.
+func (p *printer) wayOut(r *plan.Region, at *plan.Stmt) (statements []string) {
+	ways := r.Exits.Ways
+	if r.Exits.Ended != "" {
+		return []string{p.leave(r, at)}
+	}
+	for i, w := range ways {
+		way := p.way(r, w, at)
+		if i < len(ways)-1 {
+			way = []string{p.block(fmt.Sprintf("if %s == %d", r.Exits.Which, i+1), way)}
+		}
+		statements = append(statements, way...)
+	}
+	return statements
+}
+
+// way are the statements of one way out.
+func (p *printer) way(r *plan.Region, w *plan.Way, at *plan.Stmt) (statements []string) {
+	if len(w.Restore) > 0 {
+		var vars, values []string
+		for _, s := range w.Restore {
+			vars, values = append(vars, s.Var.Name()), append(values, r.Exits.End+"."+s.Name)
+		}
+		statements = append(statements, strings.Join(vars, ", ")+" = "+strings.Join(values, ", "))
+	}
+	switch {
+	case w.Jump != nil:
+		statements = append(statements, p.jump(r, w))
+	case at != nil:
+		statements = append(statements, p.leave(r, at))
+	}
+	return statements
+}
+
+// leave ends the loop of r at the statement at. A label of the user's may have
+// no other use left.
+func (p *printer) leave(r *plan.Region, at *plan.Stmt) string {
+	if _, labelled := r.Loop.Node.(*ast.LabeledStmt); labelled || p.needsLabel(r, at) {
+		return "break " + label(r)
+	}
+	return "break"
+}
+
+// choice takes, after the loop, the way that has been decided on.
+func (p *printer) choice(r *plan.Region) []string {
+	var cases []string
+	for i, w := range r.Exits.Ways {
+		if way := p.way(r, w, nil); len(way) > 0 {
+			sep := "\n"
+			if !p.spread() {
+				sep = "; "
+			}
+			which := fmt.Sprintf("case %d:", i+1)
+			if w.Jump != nil && i == len(r.Exits.Ways)-1 {
+				which = "default:"
+			}
+			cases = append(cases, which+strings.ReplaceAll(sep, ";", "")+strings.Join(way, sep))
+		}
+	}
+	return []string{p.block("switch "+r.Exits.Which, cases)}
+}
+
+// label is the label of the loop of r.
+func label(r *plan.Region) string {
+	if l, ok := r.Loop.Node.(*ast.LabeledStmt); ok {
+		return l.Label.Name
+	}
+	return r.Exits.Label
+}
+
+// needsLabel reports whether a break at the statement at is not one of the loop of r.
+func (p *printer) needsLabel(r *plan.Region, at *plan.Stmt) bool {
+	for s := at.Parent; s != nil && s != r.Loop; s = s.Parent {
+		switch s.Inner().(type) {
+		case *ast.ForStmt, *ast.RangeStmt, *ast.SwitchStmt, *ast.TypeSwitchStmt, *ast.SelectStmt:
+			return true
+		}
+	}
+	return false
+}
+
+// jump is the jump of a way as written, with what the state has in the place
+// of variables.
+func (p *printer) jump(r *plan.Region, w *plan.Way) string {
+	e := &editor{file: p.file, src: p.src, edits: slices.Clone(p.names)}
+	for id, s := range w.Uses {
+		e.replace(id.Pos(), id.End(), r.Exits.End+"."+s.Name)
+	}
+	for id, o := range w.Outs {
+		e.replace(id.Pos(), id.End(), o.Name)
+	}
+	text := e.render(w.Jump.Pos(), w.Jump.End())
+	if !p.spread() {
+		text = oneLine(text)
+	}
+	return text
+}
+
+// oneLine is Go text without line ends and comments.
+func oneLine(text string) string {
+	if !strings.Contains(text, "\n") {
+		return text
+	}
+	var s scanner.Scanner
+	fset := token.NewFileSet()
+	s.Init(fset.AddFile("", -1, len(text)), []byte(text), nil, 0)
+	var words []string
+	for {
+		_, tok, lit := s.Scan()
+		switch {
+		case tok == token.EOF:
+			return strings.Join(words, " ")
+		case tok == token.SEMICOLON:
+			words = append(words, ";")
+		case tok.IsLiteral() && strings.Contains(lit, "\n"): // a raw string
+			words = append(words, fmt.Sprintf("%q", strings.Trim(lit, "`")))
+		case lit != "":
+			words = append(words, lit)
+		default:
+			words = append(words, tok.String())
+		}
+	}
+}
+
+// test opens and closes the call of BreakIf of a group: open stands before its
+// statements, end after them.
+func (p *printer) test(l *plan.Later, r *plan.Region, g *plan.Group) (open, end string) {
+	last := g.Stmts[len(g.Stmts)-1]
+	op := ":="
+	if r.Exits.Ended != "" {
+		op = "="
+	}
+	open = fmt.Sprintf("if %s, %s %s %s.BreakIf(func() bool {", p.endName(r), r.Exits.Told(), op, l.Name)
+	state := p.stateType(l) + "{" + p.stateValues(l, g) + "}"
+	end = fmt.Sprintf("}, %s%s); %s", state, p.cells(r), r.Exits.Told())
+	return open, p.block(end, p.wayOut(r, last))
+}
+
+// stateValues are the elements of a composite literal for what the ways need that g decides on.
+func (p *printer) stateValues(l *plan.Later, g *plan.Group) string {
+	needs := make(map[*types.Var]bool)
+	for _, w := range g.Jumps {
+		for _, s := range w.Restore {
+			needs[s.Var] = true
+		}
+		for _, s := range w.Uses {
+			needs[s.Var] = true
+		}
+	}
+	var values []string
+	for _, s := range l.State.Fields {
+		value := s.Var.Name()
+		if len(needs) < len(l.State.Fields) {
+			value = s.Name + ": " + value
+		}
+		if needs[s.Var] {
+			values = append(values, value)
+		}
+	}
+	return strings.Join(values, ", ")
+}
+
+// cells are the last arguments of BreakIf, with a comma before them.
+func (p *printer) cells(r *plan.Region) string {
+	cell := p.qualified(load.RuntimePath+"/tensor", "Cell")
+	var single, lists []string
+	for _, c := range r.Exits.Cells {
+		switch c.Form {
+		case plan.IsCell:
+			single = append(single, c.Of)
+		case plan.DefaultRandoms:
+			single = append(single, p.qualified(load.RuntimePath+"/tensor", "DefaultGenerator")+"()")
+		case plan.HasCells:
+			lists = append(lists, c.Of+".Cells()")
+		case plan.ModuleCells:
+			lists = append(lists, p.qualified(load.RuntimePath+"/nn", "Cells")+"("+c.Of+")")
+		}
+	}
+	switch {
+	case len(lists) == 0 && len(single) == 0:
+		return ""
+	case len(lists) == 0:
+		return ", " + strings.Join(single, ", ")
+	case len(lists) == 1 && len(single) == 0:
+		return ", " + lists[0] + "..."
+	}
+	all := "[]" + cell + "{" + strings.Join(single, ", ") + "}"
+	for _, list := range lists {
+		all = "append(" + all + ", " + list + "...)"
+	}
+	return ", " + all + "..."
+}
+
+// decide makes the jumps at the end of g say that the loop ends. It returns the
+// statement with which the test ends, and whether it is a part of the text of the user.
+func (p *printer) decide(r *plan.Region, g *plan.Group) (result string, inText bool) {
+	last := g.Stmts[len(g.Stmts)-1]
+	if n, ok := last.Inner().(*ast.IfStmt); ok && p.spread() && p.isBare(r, g, n) {
+		result = "return " + p.render(n.Cond.Pos(), n.Cond.End())
+		p.replace(n.Pos(), n.End(), result)
+		return result, true
+	}
+	for jump, w := range g.Jumps {
+		var lines []string
+		written := make(map[*plan.Out]bool)
+		for _, o := range w.Outs {
+			if !written[o] {
+				written[o] = true
+				lines = append(lines, o.Name+" = "+o.Var.Name())
+			}
+		}
+		slices.Sort(lines)
+		if r.Exits.Which != "" {
+			lines = append(lines, fmt.Sprintf("%s = %d", r.Exits.Which, slices.Index(r.Exits.Ways, w)+1))
+		}
+		lines = append(lines, "return true")
+		sep := "\n"
+		if !p.spread() {
+			sep = "; "
+		}
+		p.replace(jump.Pos(), jump.End(), strings.Join(lines, sep))
+	}
+	return "return false", false
+}
+
+// isBare reports whether n consists of a condition and a jump, of which
+// nothing has to be told.
+func (p *printer) isBare(r *plan.Region, g *plan.Group, n *ast.IfStmt) bool {
+	if n.Init != nil || n.Else != nil || len(n.Body.List) != 1 || r.Exits.Which != "" {
+		return false
+	}
+	w := g.Jumps[n.Body.List[0]]
+	if w == nil || len(w.Outs) > 0 {
+		return false
+	}
+	return !slices.ContainsFunc(p.comments, func(c *ast.CommentGroup) bool { return n.Pos() <= c.Pos() && c.Pos() < n.End() })
+}
+
+// divide takes the tests out of the condition of the loop of r, and returns
+// the statements that test them, in the braces of a function.
+func (p *printer) divide(r *plan.Region, g *plan.Group) string {
+	x := r.Exits
+	n := r.Loop.Inner().(*ast.ForStmt)
+	negate := func(e ast.Expr) string { return "!(" + p.render(e.Pos(), e.End()) + ")" }
+	var tests []string
+	for _, e := range x.Tests {
+		text := p.render(e.Pos(), e.End())
+		if b, ok := e.(*ast.BinaryExpr); ok && b.Op == token.LOR {
+			text = "(" + text + ")"
+		}
+		tests = append(tests, text)
+	}
+	test := "!(" + strings.Join(tests, " && ") + ")"
+	if u, ok := x.Tests[0].(*ast.UnaryExpr); ok && len(x.Tests) == 1 && u.Op == token.NOT {
+		test = p.render(u.X.Pos(), u.X.End())
+	} else if len(x.Tests) == 1 {
+		test = negate(x.Tests[0])
+	}
+	var keep []string
+	for _, e := range x.Keep {
+		keep = append(keep, p.render(e.Pos(), e.End()))
+	}
+	text := strings.Join(keep, " && ")
+	if !p.spread() {
+		test = oneLine(test)
+		lines := strings.Count(string(p.src[p.offset(n.Cond.Pos()):p.offset(n.Cond.End())]), "\n")
+		text = strings.Repeat("\n", lines) + oneLine(text)
+	}
+	p.replace(n.Cond.Pos(), n.Cond.End(), text)
+	if r.Exits.Which == "" {
+		return " return " + test + " "
+	}
+	which := fmt.Sprintf("%s = %d", r.Exits.Which, slices.Index(r.Exits.Ways, g.Jumps[g.Stmts[0].Node])+1)
+	body := []string{p.block("if "+test, []string{which, "return true"}), "return false"}
+	if p.spread() {
+		return "\n" + strings.Join(body, "\n") + "\n"
+	}
+	return " " + strings.Join(body, "; ") + " "
+}
+
+// guard is what finds out whether an iteration is like those before.
+func (p *printer) guard(l *plan.Later, r *plan.Region) string {
+	g := r.Exits.Guard
+	var tensors []string
+	for _, e := range g.Tensors {
+		tensors = append(tensors, types.ExprString(e))
+	}
+	return p.block(fmt.Sprintf("if !%s.Alike(%s)", l.Name, strings.Join(tensors, ", ")), []string{p.flush(l, r, g.Before)})
+}

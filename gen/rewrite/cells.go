@@ -1,0 +1,300 @@
+package rewrite
+
+import (
+	"go/ast"
+	"go/types"
+	"slices"
+
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+	"github.com/asyncgen/asyncgen/gen/internal/plan"
+)
+
+// findCells finds the cells that the loop changes past an exit. It returns why
+// they can't be listed, or nil.
+func (p *past) findCells() (why *plan.Reason) {
+	gradients := false
+	for _, u := range p.ahead {
+		for _, n := range p.nodes(u) {
+			gradients = gradients || p.takesGradients(p.a.f, n, make(map[*types.Func]bool))
+		}
+	}
+	for _, u := range p.ahead {
+		for _, n := range p.nodes(u) {
+			if r := p.cellsIn(p.a.f, n, gradients, nil, 0); r != nil && why == nil {
+				why = r
+			}
+		}
+	}
+	return why
+}
+
+// takesGradients reports whether n, in f, contains a call that adds to gradients.
+func (p *past) takesGradients(f *plan.Function, n ast.Node, seen map[*types.Func]bool) (found bool) {
+	ast.Inspect(n, func(m ast.Node) bool {
+		call, ok := m.(*ast.CallExpr)
+		if !ok || f.Info.Types[call.Fun].IsType() {
+			return !found
+		}
+		fn, api, kind := f.Callee(call)
+		switch kind {
+		case plan.CallsLibrary:
+			found = found || api.Kind == tensorapi.Mutate && (fn.Name() == "Backward" || fn.Name() == "Minimize")
+		case plan.CallsFunction:
+			if body, ok := f.Analysis.Program.Body(fn); ok && !seen[fn] {
+				seen[fn] = true
+				found = found || p.takesGradients(f.Analysis.Function(body.Pkg, body.Decl), body.Decl.Body, seen)
+			}
+		}
+		return !found
+	})
+	return found
+}
+
+// cellsIn finds the cells that n, in f, changes, or uses if there are
+// gradients. as says what the parameters of f stand for, in the function that
+// is rewritten; nil if f is that.
+func (p *past) cellsIn(f *plan.Function, n ast.Node, gradients bool, as map[types.Object]string, depth int) (why *plan.Reason) {
+	cannot := func(at ast.Node, what string) {
+		if why == nil {
+			why = &plan.Reason{Code: plan.PastCells, Cause: plan.Cause{Pos: at.Pos(), Text: what}, Hint: "keep what changes in variables of the function: an optimiser, parameters, a model with a method Cells() []tensor.Cell"}
+		}
+	}
+	ast.Inspect(n, func(m ast.Node) bool {
+		if why != nil {
+			return false
+		}
+		call, ok := m.(*ast.CallExpr)
+		if !ok || f.Info.Types[call.Fun].IsType() {
+			return true
+		}
+		fn, api, kind := f.Callee(call)
+		name := types.ExprString(call.Fun)
+		switch kind {
+		case plan.CallsLibrary:
+			switch api.Kind {
+			case tensorapi.Draw, tensorapi.Mutate:
+			case tensorapi.Value, tensorapi.Op:
+				if !gradients || !p.usesCells(f, call) {
+					return true
+				}
+			default:
+				return true
+			}
+			switch {
+			case fn.Name() == "Backward":
+			case fn.Name() == "Seed" || api.Kind == tensorapi.Draw && api.Arg == tensorapi.None:
+				p.cell(plan.CellsOf{Form: plan.DefaultRandoms})
+			case isMethodOf(fn):
+				recv := ast.Unparen(call.Fun).(*ast.SelectorExpr).X
+				of, ok := p.pathOf(f, recv, as)
+				form, isCells := p.form(f.Info.TypeOf(recv))
+				if !ok || !isCells {
+					cannot(call, "calls "+name+", which changes or uses cells that can't be named before the loop")
+					return false
+				}
+				p.cell(plan.CellsOf{Form: form, Of: of})
+			default:
+				cannot(call, "calls "+name+", which changes cells that it does not name")
+			}
+		case plan.CallsFunction:
+			e := f.Effects(call)
+			_, changes := e.Writes[plan.Loc{Kind: plan.Cells}]
+			_, uses := e.Reads[plan.Loc{Kind: plan.Cells}]
+			if !changes && !(uses && gradients) {
+				return true
+			}
+			body, ok := f.Analysis.Program.Body(fn)
+			if !ok || depth > 8 {
+				cannot(call, "calls "+name+", which changes cells that it does not name")
+				return false
+			}
+			inner := f.Analysis.Function(body.Pkg, body.Decl)
+			if r := p.cellsIn(inner, body.Decl.Body, gradients, p.standFor(f, call, body.Decl, inner, as), depth+1); r != nil {
+				if !p.lists(f, call, as) {
+					cannot(call, "calls "+name+", which changes or uses cells that can't be named before the loop")
+				}
+			}
+		}
+		return true
+	})
+	return why
+}
+
+// usesCells reports whether call is a method of a cell, or of something with cells.
+func (p *past) usesCells(f *plan.Function, call *ast.CallExpr) bool {
+	sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
+	if !ok || f.Info.Selections[sel] == nil {
+		return false
+	}
+	_, ok = p.form(f.Info.TypeOf(sel.X))
+	return ok
+}
+
+func isMethodOf(fn *types.Func) bool { return fn.Signature().Recv() != nil }
+
+// form returns how the cells of a value of type t are got.
+func (p *past) form(t types.Type) (plan.CellsForm, bool) {
+	if p.a.f.Analysis.API.IsCell(t) {
+		return plan.IsCell, true
+	}
+	if hasCells(t) {
+		return plan.HasCells, true
+	}
+	if n, ok := types.Unalias(t).(*types.Named); ok && n.Obj().Pkg() != nil && p.a.f.Analysis.API.Owns(n.Obj().Pkg().Path()) && n.Obj().Name() == "Module" {
+		return plan.ModuleCells, true
+	}
+	return 0, false
+}
+
+// hasCells reports whether t has a method Cells() []tensor.Cell.
+func hasCells(t types.Type) bool {
+	obj, _, _ := types.LookupFieldOrMethod(t, true, nil, "Cells")
+	fn, ok := obj.(*types.Func)
+	if !ok || fn.Signature().Params().Len() != 0 || fn.Signature().Results().Len() != 1 {
+		return false
+	}
+	s, ok := fn.Signature().Results().At(0).Type().(*types.Slice)
+	if !ok {
+		return false
+	}
+	n, ok := types.Unalias(s.Elem()).(*types.Named)
+	return ok && n.Obj().Name() == "Cell"
+}
+
+// pathOf returns e, a variable with fields, as the function that is rewritten
+// would write it: if that means the same thing in every iteration.
+func (p *past) pathOf(f *plan.Function, e ast.Expr, as map[types.Object]string) (string, bool) {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		v, ok := f.Info.ObjectOf(e).(*types.Var)
+		if !ok {
+			return "", false
+		}
+		if as != nil {
+			path, ok := as[v]
+			return path, ok
+		}
+		loop := p.a.loop.Node
+		return e.Name, p.fixed(e) && (v.Pos() < loop.Pos() || loop.End() <= v.Pos())
+	case *ast.SelectorExpr:
+		sel := f.Info.Selections[e]
+		if sel == nil || sel.Kind() != types.FieldVal || !sel.Obj().Exported() && sel.Obj().Pkg() != p.a.f.Pkg.Types {
+			return "", false
+		}
+		of, ok := p.pathOf(f, e.X, as)
+		if !ok || as == nil && !p.fixed(e) || p.changesField(sel.Obj()) {
+			return "", false
+		}
+		return of + "." + e.Sel.Name, true
+	}
+	return "", false
+}
+
+// changesField reports whether the loop may change a field of what a pointer leads to.
+func (p *past) changesField(field types.Object) bool {
+	e := &plan.Effects{Reads: map[plan.Loc]plan.Cause{{Kind: plan.Field, Obj: field}: {}}}
+	return e.Needs(p.changed)
+}
+
+// standFor returns what the parameters of the function of decl, called by
+// call, stand for.
+func (p *past) standFor(f *plan.Function, call *ast.CallExpr, decl *ast.FuncDecl, inner *plan.Function, as map[types.Object]string) map[types.Object]string {
+	m := make(map[types.Object]string)
+	bind := func(name *ast.Ident, arg ast.Expr) {
+		v, ok := inner.Info.ObjectOf(name).(*types.Var)
+		if !ok || inner.Assigns(v) {
+			return
+		}
+		if path, ok := p.pathOf(f, arg, as); ok {
+			m[v] = path
+		}
+	}
+	if sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr); ok && decl.Recv != nil && len(decl.Recv.List[0].Names) > 0 {
+		bind(decl.Recv.List[0].Names[0], sel.X)
+	}
+	i := 0
+	for _, field := range decl.Type.Params.List {
+		for _, name := range field.Names {
+			if _, variadic := field.Type.(*ast.Ellipsis); !variadic && i < len(call.Args) {
+				bind(name, call.Args[i])
+			}
+			i++
+		}
+		if len(field.Names) == 0 {
+			i++
+		}
+	}
+	return m
+}
+
+// lists reports whether what a method is called of lists its cells, and adds them.
+func (p *past) lists(f *plan.Function, call *ast.CallExpr, as map[types.Object]string) bool {
+	sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
+	if !ok || f.Info.Selections[sel] == nil || !hasCells(f.Info.TypeOf(sel.X)) {
+		return false
+	}
+	of, ok := p.pathOf(f, sel.X, as)
+	if ok {
+		p.cell(plan.CellsOf{Form: plan.HasCells, Of: of})
+	}
+	return ok
+}
+
+// cell adds c to the cells.
+func (p *past) cell(c plan.CellsOf) {
+	if !slices.Contains(p.cells, c) {
+		p.cells = append(p.cells, c)
+	}
+}
+
+// memory returns that the loop changes memory of a variable that is looked at
+// after an exit, or nil. What is appended needs no undoing: the slice is as long
+// as it was.
+func (p *past) memory() *plan.Reason {
+	for _, u := range p.ahead {
+		e := u.Ahead
+		if !p.a.late[u] {
+			e = u.All()
+		}
+		for l, c := range e.Writes {
+			if l.Kind != plan.Own || onlyAppends(p.a.f, u.Stmt, l.Obj) || !p.mayBeSeen(l.Obj.(*types.Var)) {
+				continue
+			}
+			return &plan.Reason{Code: plan.PastMemory, Cause: c, Hint: "append to a slice, or use tensors"}
+		}
+	}
+	return nil
+}
+
+// mayBeSeen reports whether v may be looked at when the loop has ended by a value.
+func (p *past) mayBeSeen(v *types.Var) bool {
+	if p.a.liveAfter(v) {
+		return true
+	}
+	for _, u := range p.a.units {
+		if !p.a.isExit(u) {
+			continue
+		}
+		for _, jump := range plan.JumpsFrom(u.Stmt.Node) {
+			if mentionsAny(p.a.f, jump, map[types.Object]bool{v: true}) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// onlyAppends reports whether s is v = append(v, …).
+func onlyAppends(f *plan.Function, s *plan.Stmt, v types.Object) bool {
+	n, ok := s.Inner().(*ast.AssignStmt)
+	if !ok || len(n.Lhs) != 1 || len(n.Rhs) != 1 {
+		return false
+	}
+	lhs, ok := n.Lhs[0].(*ast.Ident)
+	call, isCall := ast.Unparen(n.Rhs[0]).(*ast.CallExpr)
+	if !ok || !isCall || f.Info.ObjectOf(lhs) != v || types.ExprString(call.Fun) != "append" {
+		return false
+	}
+	first, ok := ast.Unparen(call.Args[0]).(*ast.Ident)
+	return ok && f.Info.ObjectOf(first) == v
+}

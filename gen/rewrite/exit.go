@@ -1,0 +1,501 @@
+package rewrite
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+
+	"github.com/asyncgen/asyncgen/gen/internal/plan"
+)
+
+// Exit is R11: a value decides whether the loop goes on. The loop runs on
+// without it, and the decision comes when the value has arrived. If the loop
+// was to end, what was done since is dropped, and variables and cells get back
+// what they held. What runs past the end must do no harm: see past.go.
+//
+//	if r.Norm().Item() < tol {    normAt := later.Read(r.Norm())
+//		return x, k               if end, ok := later.BreakIf(func() bool { return normAt.Item() < tol }, solveEnd{x, k}); ok {
+//	}                             	return end.x, end.k
+//	                              }
+var Exit = &Rewrite{
+	ID:   "R11",
+	Code: plan.RunsPast,
+	Does: "decides when it has arrived, and the loop runs on until then",
+	Matches: func(s *plan.Stmt) bool {
+		return s.IsTest || s.IsCompound() && plan.Leaves(s.Node) != nil && skips(s) == nil
+	},
+}
+
+// isExit reports whether u is put off although it may end the loop.
+func (a *attempt) isExit(u *plan.Unit) bool { return a.late[u] && Exit.Matches(u.Stmt) }
+
+// hasExits reports whether there is any such unit.
+func (a *attempt) hasExits() bool { return slices.ContainsFunc(a.units, a.isExit) }
+
+// noExit returns why u, in which something jumps out of it, can't decide later; or nil.
+func (a *attempt) noExit(u *plan.Unit) *plan.Reason {
+	if !Exit.Matches(u.Stmt) {
+		return nil
+	}
+	if slices.Contains(a.kernel.Off, Exit.ID) {
+		return &plan.Reason{Code: plan.SwitchedOff, Cause: plan.Cause{Pos: a.kernel.Pos, Text: "says off=" + Exit.ID}}
+	}
+	if a.harm != nil {
+		return a.harm
+	}
+	jumps := plan.JumpsFrom(u.Stmt.Node)
+	if len(jumps) == 0 {
+		return nil
+	}
+	no := &plan.Reason{Code: plan.DecidesExit, Cause: plan.Cause{Pos: jumps[0].Pos(), Text: "decides whether the loop goes on"},
+		Hint: "test every so many iterations: the wait then comes as rarely"}
+	if l := u.Stmt.Loop(); l != nil && l != a.loop || a.skipping(u) != nil {
+		return no
+	}
+	for _, jump := range jumps {
+		if !a.leads(u.Stmt, jump) {
+			return no
+		}
+	}
+	return nil
+}
+
+// leads reports whether jump, which leaves s, leaves the loop as well.
+func (a *attempt) leads(s *plan.Stmt, jump ast.Stmt) bool {
+	b, ok := jump.(*ast.BranchStmt)
+	if !ok {
+		return true
+	}
+	for p := s.Parent; p != nil; p = p.Parent {
+		switch {
+		case b.Label != nil:
+			if l, ok := p.Node.(*ast.LabeledStmt); ok && l.Label.Name == b.Label.Name {
+				return p == a.loop && b.Tok == token.BREAK
+			}
+		case b.Tok == token.CONTINUE:
+			return false
+		case isBreakable(p):
+			return p == a.loop
+		}
+	}
+	return b.Label != nil
+}
+
+// isBreakable reports whether a break without a label can be for s.
+func isBreakable(s *plan.Stmt) bool {
+	switch s.Inner().(type) {
+	case *ast.ForStmt, *ast.RangeStmt, *ast.SwitchStmt, *ast.TypeSwitchStmt, *ast.SelectStmt:
+		return true
+	}
+	return false
+}
+
+// split returns an attempt at the same loop in which the part of its condition
+// that needs values is tested in the body; nil if there is no such part.
+func (a *attempt) split() *attempt {
+	n, ok := a.loop.Inner().(*ast.ForStmt)
+	if !ok || n.Cond == nil || slices.Contains(a.kernel.Off, Exit.ID) {
+		return nil
+	}
+	parts := plan.Conjuncts(n.Cond)
+	needs := func(e ast.Expr) bool {
+		found := a.readIn(e)
+		ast.Inspect(e, func(m ast.Node) bool {
+			if id, ok := m.(*ast.Ident); ok {
+				found = found || a.valued[a.f.Info.Uses[id]]
+			}
+			return !found
+		})
+		return found
+	}
+	first := slices.IndexFunc(parts, needs)
+	if first < 0 {
+		return nil
+	}
+	keep, tests := slices.Clone(parts[:first]), []ast.Expr(nil)
+	for _, e := range parts[first:] {
+		// A comparison of variables can't fail: it may as well come first.
+		if !needs(e) && !slices.ContainsFunc(tests, a.readIn) && isComparison(e) {
+			keep = append(keep, e)
+			continue
+		}
+		tests = append(tests, e)
+	}
+	loop := a.f.SplitTree(a.loop.Node, keep, tests)
+	outermost := a.outermost
+	if outermost == a.loop {
+		outermost = loop
+	}
+	s := newAttempt(a.f, a.kernel, loop, outermost)
+	s.keep, s.tests = keep, tests
+	return s
+}
+
+// readIn reports whether a value is read in e.
+func (a *attempt) readIn(e ast.Expr) bool {
+	return slices.ContainsFunc(a.loop.Reads, func(r *plan.Read) bool { return e.Pos() <= r.Expr.Pos() && r.Expr.End() <= e.End() })
+}
+
+// isComparison reports whether e compares variables, constants and lengths.
+func isComparison(e ast.Expr) bool {
+	simple := true
+	ast.Inspect(e, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case nil, *ast.Ident, *ast.BasicLit, *ast.ParenExpr:
+		case *ast.BinaryExpr:
+			simple = simple && n.Op.Precedence() <= token.LEQ.Precedence()
+		case *ast.UnaryExpr:
+			simple = simple && n.Op == token.NOT
+		case *ast.CallExpr:
+			id, ok := n.Fun.(*ast.Ident)
+			simple = simple && ok && id.Name == "len"
+		default:
+			simple = false
+		}
+		return simple
+	})
+	return simple
+}
+
+// exitsOf lays out the ways out of the loop of r that values decide, if any do.
+func (a *attempt) exitsOf(r *plan.Region) *plan.Reason {
+	var x *plan.Exits
+	for _, g := range r.Groups {
+		last := g.Stmts[len(g.Stmts)-1]
+		if !Exit.Matches(last) {
+			continue
+		}
+		if x == nil {
+			x = &plan.Exits{Keep: a.keep, Tests: a.tests}
+		}
+		g.Jumps = make(map[ast.Stmt]*plan.Way)
+		jumps := plan.JumpsFrom(last.Node)
+		if last.IsTest {
+			jumps = []ast.Stmt{last.Node}
+		}
+		for _, jump := range jumps {
+			w, why := a.way(x, g, jump)
+			if why != nil {
+				return why
+			}
+			g.Jumps[jump] = w
+		}
+	}
+	if x == nil {
+		return nil
+	}
+	slices.SortStableFunc(x.Ways, func(v, w *plan.Way) int { // the one past the end of the loop comes last
+		switch {
+		case v.Jump == nil:
+			return 1
+		case w.Jump == nil:
+			return -1
+		}
+		return 0
+	})
+	slices.SortFunc(x.Fields, func(v, w *plan.Slot) int { return int(v.Var.Pos() - w.Var.Pos()) })
+	r.Exits = x
+	x.Cells, x.Guard = a.past.cells, a.past.guard()
+	return a.places(r)
+}
+
+// way finds where the jump at the end of g leads, and what has to be kept for
+// what comes there.
+func (a *attempt) way(x *plan.Exits, g *plan.Group, jump ast.Stmt) (*plan.Way, *plan.Reason) {
+	w := &plan.Way{Uses: make(map[*ast.Ident]*plan.Slot), Outs: make(map[*ast.Ident]*plan.Out)}
+	switch n := jump.(type) {
+	case *ast.ReturnStmt:
+		w.Jump = n
+		if why := a.tail(x, g, w, n); why != nil {
+			return nil, why
+		}
+		if len(n.Results) == 0 || calls(n) {
+			for _, v := range a.past.written {
+				if len(n.Results) == 0 && a.f.IsResult(v) || a.f.IsCaptured(v) {
+					w.Restore = append(w.Restore, slot(x, v))
+				}
+			}
+		}
+	case *ast.BranchStmt:
+		if l, ok := a.loop.Node.(*ast.LabeledStmt); n.Label != nil && (!ok || l.Label.Name != n.Label.Name) {
+			w.Jump = n
+		}
+	}
+	if _, returns := w.Jump.(*ast.ReturnStmt); !returns {
+		for _, v := range a.past.written {
+			if a.liveAfter(v) {
+				w.Restore = append(w.Restore, slot(x, v))
+			}
+		}
+	}
+	for _, s := range x.Fields {
+		if why := a.declarable(s.Var); why != nil {
+			return nil, why
+		}
+	}
+	for _, o := range x.Ways {
+		if sameWay(a.f, o, w) {
+			return o, nil
+		}
+	}
+	x.Ways = append(x.Ways, w)
+	return w, nil
+}
+
+// slot returns the place of v in the state.
+func slot(x *plan.Exits, v *types.Var) *plan.Slot {
+	for _, s := range x.Fields {
+		if s.Var == v {
+			return s
+		}
+	}
+	s := &plan.Slot{Var: v}
+	x.Fields = append(x.Fields, s)
+	return s
+}
+
+// tail finds what the results of a return, which is decided on in g, need of
+// the iteration it is decided in.
+func (a *attempt) tail(x *plan.Exits, g *plan.Group, w *plan.Way, n *ast.ReturnStmt) (why *plan.Reason) {
+	refuse := func(n ast.Node, text string) {
+		if why == nil {
+			why = &plan.Reason{Code: plan.ExitForm, Cause: plan.Cause{Pos: n.Pos(), Text: text}, Hint: "break out of the loop, and do it there"}
+		}
+	}
+	loop := a.loop.Node
+	ast.Inspect(n, func(m ast.Node) bool {
+		switch m := m.(type) {
+		case *ast.FuncLit:
+			refuse(m, "returns a function that is made in the loop")
+			return false
+		case *ast.Ident:
+			obj := a.f.Info.Uses[m]
+			if obj == nil {
+				return true
+			}
+			inside := loop.Pos() <= obj.Pos() && obj.Pos() < loop.End()
+			v, isVar := obj.(*types.Var)
+			switch {
+			case isVar && v.IsField():
+			case isVar && inside && isFunc(v.Type()):
+				refuse(m, "calls "+obj.Name()+", which is made in the loop")
+			case !isVar && inside:
+				refuse(m, "returns "+obj.Name()+", which is declared in the loop")
+			case !isVar:
+			case a.f.Visible(v) && inside:
+				refuse(m, "returns "+obj.Name()+", of which there is a pointer")
+			case inside && (a.isPutOff(v) || inGroup(g, v)):
+				w.Outs[m] = out(x, w, v)
+				if r := a.declarable(v); r != nil {
+					why = r
+				}
+			case inside || slices.Contains(a.past.written, v):
+				w.Uses[m] = slot(x, v)
+			}
+		}
+		return true
+	})
+	return why
+}
+
+// calls reports whether n contains a call.
+func calls(n ast.Node) (found bool) {
+	ast.Inspect(n, func(m ast.Node) bool {
+		_, is := m.(*ast.CallExpr)
+		found = found || is
+		return !found
+	})
+	return found
+}
+
+func isFunc(t types.Type) bool { _, ok := t.Underlying().(*types.Signature); return ok }
+
+// out returns the variable in which tests leave the value of v.
+func out(x *plan.Exits, w *plan.Way, v *types.Var) *plan.Out {
+	for _, w := range append(slices.Clip(x.Ways), w) {
+		for _, o := range w.Outs {
+			if o.Var == v {
+				return o
+			}
+		}
+	}
+	return &plan.Out{Var: v}
+}
+
+// inGroup reports whether v is declared in the statements of g.
+func inGroup(g *plan.Group, v *types.Var) bool {
+	for _, s := range g.Stmts {
+		if s.Node.Pos() <= v.Pos() && v.Pos() < s.Node.End() {
+			return true
+		}
+	}
+	return false
+}
+
+// isPutOff reports whether v gets values later.
+func (a *attempt) isPutOff(v *types.Var) bool {
+	return slices.ContainsFunc(a.units, func(u *plan.Unit) bool { return a.late[u] && writes(u.Effects, v) })
+}
+
+// declarable returns why a variable of the type of v can't be declared in
+// front of the loop, or nil.
+func (a *attempt) declarable(v *types.Var) (why *plan.Reason) {
+	from := a.outermost.Node.Pos()
+	var visit func(t types.Type, depth int)
+	visit = func(t types.Type, depth int) {
+		if depth > 8 {
+			return
+		}
+		switch t := types.Unalias(t).(type) {
+		case *types.Named:
+			if obj := t.Obj(); from <= obj.Pos() && obj.Pos() < a.f.Decl.End() && a.f.Decl.Pos() <= obj.Pos() {
+				why = &plan.Reason{Code: plan.ExitForm, Cause: plan.Cause{Pos: obj.Pos(), Text: "declares the type of " + v.Name() + " in the loop"},
+					Hint: "declare the type before the loop"}
+			}
+			for arg := range t.TypeArgs().Types() {
+				visit(arg, depth+1)
+			}
+		case *types.Pointer:
+			visit(t.Elem(), depth+1)
+		case *types.Slice:
+			visit(t.Elem(), depth+1)
+		case *types.Array:
+			visit(t.Elem(), depth+1)
+		case *types.Map:
+			visit(t.Key(), depth+1)
+			visit(t.Elem(), depth+1)
+		case *types.Chan:
+			visit(t.Elem(), depth+1)
+		}
+	}
+	visit(v.Type(), 0)
+	return why
+}
+
+// sameWay reports whether two ways do the same.
+func sameWay(f *plan.Function, v, w *plan.Way) bool {
+	if v.Jump == nil || w.Jump == nil {
+		return v.Jump == nil && w.Jump == nil
+	}
+	if len(v.Outs) > 0 || len(w.Outs) > 0 {
+		return false
+	}
+	return wayKey(f, v.Jump) == wayKey(f, w.Jump)
+}
+
+// wayKey is a text that is the same for jumps that do the same.
+func wayKey(f *plan.Function, jump ast.Stmt) string {
+	var b strings.Builder
+	ast.Inspect(jump, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case nil:
+			b.WriteString(")")
+		case *ast.Ident:
+			b.WriteString(n.Name)
+			if obj := f.Info.Uses[n]; obj != nil {
+				b.WriteString("@" + f.Pkg.Fset.Position(obj.Pos()).String())
+			}
+		case *ast.BasicLit:
+			b.WriteString(n.Value)
+		case *ast.BinaryExpr:
+			b.WriteString("(" + n.Op.String())
+		case *ast.UnaryExpr:
+			b.WriteString("(" + n.Op.String())
+		case *ast.BranchStmt:
+			b.WriteString(n.Tok.String())
+		default:
+			b.WriteString("(" + fmt.Sprintf("%T", n))
+		}
+		return true
+	})
+	return b.String()
+}
+
+// liveAfter reports whether somebody may look at v, which the loop changes,
+// after the loop.
+func (a *attempt) liveAfter(v *types.Var) bool {
+	loop := a.loop.Node
+	if loop.Pos() <= v.Pos() && v.Pos() < loop.End() {
+		return false
+	}
+	for _, around := range a.f.LoopsAround(loop) {
+		if v.Pos() < around.Pos() || around.End() <= v.Pos() {
+			return true // it comes round again
+		}
+	}
+	for id, obj := range a.f.Info.Uses {
+		if obj == types.Object(v) && id.Pos() >= loop.End() {
+			return true
+		}
+	}
+	return a.f.IsCaptured(v) || a.f.IsResult(v) && a.f.ReturnsBare()
+}
+
+// places checks that each way can be taken wherever an exit may be reported,
+// and finds where a break needs a label.
+func (a *attempt) places(r *plan.Region) *plan.Reason {
+	type place struct {
+		stmt *plan.Stmt
+		pos  token.Pos
+	}
+	var all []place
+	for _, g := range r.Groups {
+		if last := g.Stmts[len(g.Stmts)-1]; g.Jumps != nil && !last.IsTest {
+			all = append(all, place{last, last.Node.End()})
+		}
+	}
+	for _, s := range r.Flushes {
+		all = append(all, place{s, s.Node.Pos()})
+	}
+	if g := r.Exits.Guard; g != nil {
+		all = append(all, place{g.Before, g.Before.Node.Pos()})
+	}
+	for _, w := range r.Exits.Ways {
+		for _, at := range all {
+			if w.Jump == nil || len(r.Exits.Ways) > 1 && !r.Endless {
+				for p := at.stmt.Parent; p != nil && p != a.loop; p = p.Parent {
+					r.Exits.Labels = r.Exits.Labels || isBreakable(p)
+				}
+			}
+			for _, v := range a.needs(w) {
+				if !a.f.Sees(at.pos, v) {
+					return &plan.Reason{Code: plan.ExitForm, Cause: plan.Cause{Pos: at.pos, Text: "declares another " + v.Name() + ", which hides the one that the exit needs"},
+						Hint: "give one of them another name"}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// needs lists what the text of a way refers to by name.
+func (a *attempt) needs(w *plan.Way) (objs []types.Object) {
+	for _, s := range w.Restore {
+		objs = append(objs, s.Var)
+	}
+	if n, ok := w.Jump.(*ast.ReturnStmt); ok {
+		ast.Inspect(n, func(m ast.Node) bool {
+			if id, ok := m.(*ast.Ident); ok && w.Uses[id] == nil && w.Outs[id] == nil {
+				if obj := a.f.Info.Uses[id]; obj != nil && obj.Pkg() == a.f.Pkg.Types && !isMember(obj) {
+					objs = append(objs, obj)
+				}
+			}
+			return true
+		})
+	}
+	return objs
+}
+
+// isMember reports whether obj is a field or a method, which no scope has.
+func isMember(obj types.Object) bool {
+	switch obj := obj.(type) {
+	case *types.Var:
+		return obj.IsField()
+	case *types.Func:
+		return obj.Signature().Recv() != nil
+	}
+	return false
+}

@@ -1,0 +1,645 @@
+package rewrite
+
+import (
+	"fmt"
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+	"slices"
+
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+	"github.com/asyncgen/asyncgen/gen/internal/plan"
+)
+
+// past is the proof that what a loop does past an exit, until the exit is
+// known, does no harm:
+//
+//   - what it changes is given back: variables by the state, cells by BreakIf.
+//     Memory that others can see is never changed ahead of values;
+//   - it can't fail where the iterations before did not: an iteration makes the same calls on
+//     tensors of the same shapes, and what could fail on the host depends on nothing that changes. The
+//     first iteration never runs past an exit;
+//   - it comes to an end.
+//
+// What may wait for the outside, and other statements that run now, are no
+// concern: exits are settled before them.
+type past struct {
+	a       *attempt
+	written []*types.Var   // variables that the loop changes ahead of values, in source order
+	changed *plan.Effects  // all that the loop changes
+	ahead   []*plan.Unit   // what runs past exits
+	cells   []plan.CellsOf // that the loop changes
+	given   []given
+
+	shapes map[types.Object]shape
+}
+
+// A given is a tensor from outside, another one in each iteration, and the
+// statement of the body in which it is used first.
+type given struct {
+	tensor ast.Expr
+	root   *types.Var
+	by     *plan.Stmt
+}
+
+// disproves reports whether it has been found that an exit can't be decided
+// later, or that a statement must run now, because of what would run past the exits.
+func (a *attempt) disproves() bool {
+	if a.harm != nil || !a.hasExits() {
+		return false
+	}
+	p := a.newPast()
+	for _, u := range p.ahead {
+		r := p.of(u)
+		if r == nil {
+			continue
+		}
+		if u.Stmt == a.loop || p.always(u.Stmt) {
+			a.giveUp(r)
+			return true
+		}
+		a.stay(u, refuse{Reason: *r})
+		a.settled = append(a.settled, u.Stmt)
+		return true
+	}
+	if r := cmpOr(p.memory(), p.findCells(), p.guards()); r != nil {
+		a.giveUp(r)
+		return true
+	}
+	a.past = p
+	return false
+}
+
+// giveUp makes exits wait for their values, because of r. What had to run now
+// for their sake need not any more.
+func (a *attempt) giveUp(r *plan.Reason) {
+	a.harm = r
+	for _, s := range a.settled {
+		delete(a.now, s)
+		delete(a.whole, s)
+	}
+	a.settled = nil
+}
+
+func cmpOr(reasons ...*plan.Reason) *plan.Reason {
+	for _, r := range reasons {
+		if r != nil {
+			return r
+		}
+	}
+	return nil
+}
+
+func (a *attempt) newPast() *past {
+	p := &past{a: a, changed: &plan.Effects{}, shapes: make(map[types.Object]shape)}
+	seen := make(map[*types.Var]bool)
+	for _, u := range a.units {
+		p.changed.Add(u.All())
+		if a.stays(u) || a.exits(u.Stmt) {
+			continue
+		}
+		e := u.Ahead
+		if !a.late[u] {
+			e = u.All()
+		}
+		p.ahead = append(p.ahead, u)
+		for l := range e.Writes {
+			v, ok := l.Obj.(*types.Var)
+			if ok && l.Kind == plan.Var && !seen[v] {
+				seen[v] = true
+				p.written = append(p.written, v)
+			}
+		}
+	}
+	slices.SortFunc(p.written, func(v, w *types.Var) int { return int(v.Pos() - w.Pos()) })
+	return p
+}
+
+// nodes are the parts of u that run ahead.
+func (p *past) nodes(u *plan.Unit) (nodes []ast.Node) {
+	if p.a.late[u] {
+		for _, r := range u.Reads {
+			nodes = append(nodes, r.Operand)
+		}
+		return nodes
+	}
+	if !u.Stmt.IsCompound() {
+		return []ast.Node{u.Stmt.Inner()}
+	}
+	add := func(list ...ast.Node) {
+		for _, n := range list {
+			switch n := n.(type) {
+			case ast.Stmt, ast.Expr:
+				if !isNil(n) {
+					nodes = append(nodes, n)
+				}
+			}
+		}
+	}
+	switch n := u.Stmt.Inner().(type) {
+	case *ast.IfStmt:
+		for {
+			add(n.Init, n.Cond)
+			e, ok := n.Else.(*ast.IfStmt)
+			if !ok {
+				break
+			}
+			n = e
+		}
+	case *ast.ForStmt:
+		add(n.Init)
+		if u.Stmt == p.a.loop && p.a.tests != nil {
+			for _, e := range p.a.keep {
+				add(e)
+			}
+		} else {
+			add(n.Cond)
+		}
+		add(n.Post)
+	case *ast.RangeStmt:
+		add(n.X)
+	case *ast.SwitchStmt:
+		add(n.Init, n.Tag)
+		for _, c := range n.Body.List {
+			for _, e := range c.(*ast.CaseClause).List {
+				add(e)
+			}
+		}
+	case *ast.TypeSwitchStmt:
+		add(n.Init, n.Assign)
+	}
+	return nodes
+}
+
+// isNil reports whether an interface holds a nil node.
+func isNil(n ast.Node) bool {
+	switch n := n.(type) {
+	case ast.Expr:
+		return n == nil
+	case ast.Stmt:
+		return n == nil
+	}
+	return true
+}
+
+// always reports whether s runs in every iteration, and as often in each.
+func (p *past) always(s *plan.Stmt) bool {
+	for c := s; c.Parent != nil; c = c.Parent {
+		if c.Parent == p.a.loop {
+			return !p.skipped(c)
+		}
+		switch n := c.Parent.Inner().(type) {
+		case *ast.BlockStmt:
+		case *ast.RangeStmt:
+			if !p.fixed(n.X) {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// skipped reports whether some iterations end before they come to s, a
+// statement of the body.
+func (p *past) skipped(s *plan.Stmt) bool {
+	for _, c := range p.a.loop.Bodies[0] {
+		if c == s {
+			return false
+		}
+		for d := range c.All {
+			if restarts(d, p.a.loop) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// of returns the harm that u could do past an exit, or nil.
+func (p *past) of(u *plan.Unit) *plan.Reason {
+	e := u.Ahead
+	if !p.a.late[u] {
+		e = u.All()
+	}
+	if c, ok := e.Writes[plan.Loc{Kind: plan.Random}]; ok {
+		return &plan.Reason{Code: plan.PastRandom, Cause: c, Hint: "draw them before the loop, or with tensor.Rand"}
+	}
+	if e.Ends != nil {
+		return p.fails(*e.Ends)
+	}
+	always := u.Stmt == p.a.loop || p.always(u.Stmt)
+	if c := p.endless(u); c != nil {
+		return p.fails(*c)
+	}
+	for _, n := range p.nodes(u) {
+		if c := p.partial(n, always, u.Stmt); c != nil {
+			return p.fails(*c)
+		}
+	}
+	return nil
+}
+
+func (p *past) fails(c plan.Cause) *plan.Reason {
+	c.Text += ", and the loop runs past its end until the value is there"
+	return &plan.Reason{Code: plan.PastFails, Cause: c, Hint: "do it before the loop, or test the value every so many iterations"}
+}
+
+// fixed reports whether e has the same value in every iteration.
+func (p *past) fixed(e ast.Expr) bool {
+	if tv := p.a.f.Info.Types[e]; tv.Value != nil || tv.IsType() {
+		return true
+	}
+	found := p.a.f.Effects(e)
+	return found.Barrier == nil && found.Clock == nil && found.Polls == nil && !found.Needs(p.changed)
+}
+
+// endless returns that an inner loop may not come to an end, or nil.
+func (p *past) endless(u *plan.Unit) *plan.Cause {
+	n, ok := u.Stmt.Inner().(*ast.ForStmt)
+	if !ok || u.Stmt == p.a.loop {
+		return nil
+	}
+	cond, ok := ast.Unparen(n.Cond).(*ast.BinaryExpr)
+	post, isInc := n.Post.(*ast.IncDecStmt)
+	if n.Cond != nil && ok && isInc {
+		if id, ok := post.X.(*ast.Ident); ok {
+			counter := p.a.f.Info.ObjectOf(id)
+			x, isID := ast.Unparen(cond.X).(*ast.Ident)
+			up := post.Tok == token.INC && (cond.Op == token.LSS || cond.Op == token.LEQ)
+			down := post.Tok == token.DEC && (cond.Op == token.GTR || cond.Op == token.GEQ)
+			if isID && p.a.f.Info.ObjectOf(x) == counter && (up || down) && p.changedOnlyBy(counter, n) && !mentionsAny(p.a.f, cond.Y, changedIn(p.a.units, u.Stmt)) {
+				return nil
+			}
+		}
+	}
+	return &plan.Cause{Pos: n.Pos(), Text: "may go on for ever"}
+}
+
+// changedOnlyBy reports whether nothing in the body of n changes v.
+func (p *past) changedOnlyBy(v types.Object, n *ast.ForStmt) bool {
+	for _, u := range p.a.units {
+		if n.Body.Pos() <= u.Stmt.Node.Pos() && u.Stmt.Node.Pos() < n.Body.End() && writes(u.Effects, v.(*types.Var)) {
+			return false
+		}
+	}
+	return true
+}
+
+// changedIn returns the variables that units in s change.
+func changedIn(units []*plan.Unit, s *plan.Stmt) map[types.Object]bool {
+	var in []*plan.Unit
+	for _, u := range units {
+		if u.Stmt.Within(s) {
+			in = append(in, u)
+		}
+	}
+	return changedBy(in)
+}
+
+func mentionsAny(f *plan.Function, n ast.Node, objs map[types.Object]bool) (found bool) {
+	ast.Inspect(n, func(m ast.Node) bool {
+		if id, ok := m.(*ast.Ident); ok {
+			found = found || objs[f.Info.ObjectOf(id)]
+		}
+		return !found
+	})
+	return found
+}
+
+// partial returns what in n may fail although it did not in the iterations
+// before, or nil. always says that every iteration comes to n.
+func (p *past) partial(n ast.Node, always bool, in *plan.Stmt) (found *plan.Cause) {
+	report := func(at ast.Node, format string, args ...any) {
+		if found == nil {
+			found = &plan.Cause{Pos: at.Pos(), Text: fmt.Sprintf(format, args...)}
+		}
+	}
+	same := func(list ...ast.Expr) bool {
+		return always && !slices.ContainsFunc(list, func(e ast.Expr) bool { return e != nil && !p.fixed(e) })
+	}
+	info := p.a.f.Info
+	ast.Inspect(n, func(m ast.Node) bool {
+		if found != nil {
+			return false
+		}
+		switch m := m.(type) {
+		case *ast.FuncLit:
+			return false
+		case *ast.IndexExpr:
+			if !p.inRange(m) && !same(m.X, m.Index) {
+				report(m, "may index beyond the end of %s", types.ExprString(m.X))
+			}
+		case *ast.SliceExpr:
+			if !same(m.X, m.Low, m.High, m.Max) {
+				report(m, "may slice beyond the end of %s", types.ExprString(m.X))
+			}
+		case *ast.BinaryExpr:
+			switch m.Op {
+			case token.QUO, token.REM:
+				if isInteger(info.TypeOf(m)) && !isNonzero(info, m.Y) && !same(m.Y) {
+					report(m, "may divide by zero")
+				}
+			case token.SHL, token.SHR:
+				if info.Types[m.Y].Value == nil && !isUnsigned(info.TypeOf(m.Y)) && !same(m.Y) {
+					report(m, "may shift by a negative number")
+				}
+			}
+		case *ast.AssignStmt:
+			switch m.Tok {
+			case token.QUO_ASSIGN, token.REM_ASSIGN:
+				if isInteger(info.TypeOf(m.Lhs[0])) && !isNonzero(info, m.Rhs[0]) && !same(m.Rhs[0]) {
+					report(m, "may divide by zero")
+				}
+			case token.SHL_ASSIGN, token.SHR_ASSIGN:
+				if info.Types[m.Rhs[0]].Value == nil && !isUnsigned(info.TypeOf(m.Rhs[0])) && !same(m.Rhs[0]) {
+					report(m, "may shift by a negative number")
+				}
+			}
+			p.assigns(m, report)
+		case *ast.StarExpr:
+			if info.Types[m].IsValue() && !same(m.X) {
+				report(m, "follows a pointer that may be nil, %s", types.ExprString(m.X))
+			}
+		case *ast.SelectorExpr:
+			sel := info.Selections[m]
+			if sel == nil || sel.Kind() != types.FieldVal {
+				break
+			}
+			if _, ptr := info.TypeOf(m.X).Underlying().(*types.Pointer); (ptr || sel.Indirect()) && !same(m.X) {
+				report(m, "follows a pointer that may be nil, %s", types.ExprString(m.X))
+			}
+		case *ast.TypeAssertExpr:
+			if m.Type != nil && !same(m.X) {
+				report(m, "asserts a type")
+			}
+		case *ast.CallExpr:
+			p.call(m, always, in, report)
+		}
+		return found == nil
+	})
+	return found
+}
+
+// assigns checks that tensors which come round again keep their shapes.
+func (p *past) assigns(n *ast.AssignStmt, report func(ast.Node, string, ...any)) {
+	for _, lhs := range n.Lhs {
+		id, ok := ast.Unparen(lhs).(*ast.Ident)
+		if !ok {
+			continue
+		}
+		v, _ := p.a.f.Info.ObjectOf(id).(*types.Var)
+		if v != nil && p.a.f.Analysis.API.IsTensor(v.Type()) && p.carried(v) && p.variable(v) == changing {
+			report(n, "may give %s another shape", v.Name())
+			return
+		}
+	}
+}
+
+// carried reports whether v keeps its value from one iteration to the next.
+func (p *past) carried(v types.Object) bool {
+	loop := p.a.loop.Node
+	return v.Pos() < loop.Pos() || loop.End() <= v.Pos()
+}
+
+func isInteger(t types.Type) bool {
+	b, ok := t.Underlying().(*types.Basic)
+	return ok && b.Info()&types.IsInteger != 0
+}
+
+func isUnsigned(t types.Type) bool {
+	b, ok := t.Underlying().(*types.Basic)
+	return ok && b.Info()&types.IsUnsigned != 0
+}
+
+func isNonzero(info *types.Info, e ast.Expr) bool {
+	v := info.Types[e].Value
+	return v != nil && constant.Sign(v) != 0
+}
+
+// inRange reports whether an index can't be out of range.
+func (p *past) inRange(e *ast.IndexExpr) bool {
+	info := p.a.f.Info
+	switch t := info.TypeOf(e.X).Underlying().(type) {
+	case *types.Map, *types.Signature:
+		return true
+	case *types.Array:
+		return info.Types[e.Index].Value != nil // else the compiler complains
+	case *types.Slice, *types.Basic:
+	default:
+		_ = t
+		return false
+	}
+	if !p.fixed(e.X) {
+		return false
+	}
+	switch index := ast.Unparen(e.Index).(type) {
+	case *ast.Ident:
+		v := info.ObjectOf(index)
+		return v != nil && p.bounded(v, e.X)
+	case *ast.BinaryExpr: // i % len(xs), in a loop that would have failed before if that were zero
+		id, ok := ast.Unparen(index.X).(*ast.Ident)
+		return ok && index.Op == token.REM && isLen(info, index.Y, e.X) && p.counts(info.ObjectOf(id))
+	}
+	return false
+}
+
+// isLen reports whether e is len(x).
+func isLen(info *types.Info, e, x ast.Expr) bool {
+	call, ok := ast.Unparen(e).(*ast.CallExpr)
+	if !ok || len(call.Args) != 1 {
+		return false
+	}
+	id, ok := ast.Unparen(call.Fun).(*ast.Ident)
+	if !ok {
+		return false
+	}
+	_, builtin := info.Uses[id].(*types.Builtin)
+	return builtin && id.Name == "len" && types.ExprString(call.Args[0]) == types.ExprString(x)
+}
+
+// bounded reports whether the loop variable v is an index of x.
+func (p *past) bounded(v types.Object, x ast.Expr) bool {
+	if !p.counts(v) {
+		return false
+	}
+	info := p.a.f.Info
+	for _, u := range p.a.units {
+		if !u.Stmt.IsLoop() {
+			continue
+		}
+		switch n := u.Stmt.Inner().(type) {
+		case *ast.RangeStmt:
+			if id, ok := n.Key.(*ast.Ident); ok && info.ObjectOf(id) == v {
+				return types.ExprString(n.X) == types.ExprString(x) || isLen(info, n.X, x)
+			}
+		case *ast.ForStmt:
+			conds := p.a.keep
+			if n.Cond != nil && (u.Stmt != p.a.loop || p.a.tests == nil) {
+				conds = plan.Conjuncts(n.Cond)
+			}
+			for _, c := range conds {
+				b, ok := ast.Unparen(c).(*ast.BinaryExpr)
+				if !ok || b.Op != token.LSS || !isLen(info, b.Y, x) {
+					continue
+				}
+				if id, ok := ast.Unparen(b.X).(*ast.Ident); ok && info.ObjectOf(id) == v {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// counts reports whether v only ever counts up from a number that is not
+// negative, in the head of a loop.
+func (p *past) counts(v types.Object) bool {
+	info, ok := p.a.f.Info, false
+	for _, u := range p.a.units {
+		if lv, isVar := v.(*types.Var); !isVar || !writes(u.All(), lv) {
+			continue
+		}
+		switch n := u.Stmt.Inner().(type) {
+		case *ast.RangeStmt:
+			id, isID := n.Key.(*ast.Ident)
+			_, isMap := info.TypeOf(n.X).Underlying().(*types.Map)
+			_, isFunc := info.TypeOf(n.X).Underlying().(*types.Signature)
+			if !isID || info.ObjectOf(id) != v || isMap || isFunc || u.Whole {
+				return false
+			}
+			ok = true
+		case *ast.ForStmt:
+			init, isInit := n.Init.(*ast.AssignStmt)
+			post, isPost := n.Post.(*ast.IncDecStmt)
+			if !isInit || !isPost || post.Tok != token.INC || len(init.Lhs) != 1 || init.Tok != token.DEFINE || u.Whole {
+				return false
+			}
+			value := info.Types[init.Rhs[0]].Value
+			id, isID := post.X.(*ast.Ident)
+			if !isID || info.ObjectOf(id) != v || info.ObjectOf(init.Lhs[0].(*ast.Ident)) != v || value == nil || constant.Sign(value) < 0 {
+				return false
+			}
+			ok = true
+		default:
+			return false
+		}
+	}
+	return ok
+}
+
+// call checks a call.
+func (p *past) call(call *ast.CallExpr, always bool, in *plan.Stmt, report func(ast.Node, string, ...any)) {
+	f := p.a.f
+	if f.Info.Types[call.Fun].IsType() {
+		if _, toArray := f.Info.TypeOf(call).Underlying().(*types.Array); toArray && (!always || !p.fixed(call.Args[0])) {
+			report(call, "converts a slice that may be too short")
+		}
+		return
+	}
+	args := func() bool { // that are no tensors are the same every time
+		for _, arg := range call.Args {
+			if t := f.Info.TypeOf(arg); !f.Analysis.API.IsTensor(t) && !isFloat(t) && !p.fixed(arg) {
+				return false
+			}
+		}
+		return true
+	}
+	fn, api, kind := f.Callee(call)
+	name := types.ExprString(call.Fun)
+	switch kind {
+	case plan.CallsBuiltin:
+		if name == "make" && (!args() || !always && !allConstant(f.Info, call.Args[1:])) {
+			report(call, "makes something of a size that may be wrong")
+		}
+	case plan.CallsTotal:
+	case plan.CallsLibrary:
+		if api.Kind == tensorapi.Pure {
+			break
+		}
+		shape := p.operands(call, in)
+		switch {
+		case shape == changing:
+			report(call, "calls %s with a tensor whose shape may change", name)
+		case !args():
+			report(call, "calls %s with another argument each time", name)
+		case !always && !isTotal(fn, call):
+			report(call, "calls %s in some iterations only, so that what is wrong with its operands may not have shown before", name)
+		}
+	default: // of the program, or of the standard library
+		if kind == plan.CallsFunction && p.calm(fn, make(map[*types.Func]bool)) && p.operands(call, in) != changing {
+			break
+		}
+		e := f.Effects(call)
+		switch {
+		case !always:
+			report(call, "calls %s in some iterations only, which may fail", name)
+		case !args() || e.Needs(p.changed.WithoutVariables()):
+			report(call, "calls %s, which may fail, with another argument each time", name)
+		case p.operands(call, in) == changing:
+			report(call, "calls %s with a tensor whose shape may change", name)
+		}
+	}
+}
+
+func isFloat(t types.Type) bool {
+	b, ok := t.Underlying().(*types.Basic)
+	return ok && b.Info()&types.IsFloat != 0
+}
+
+func allConstant(info *types.Info, list []ast.Expr) bool {
+	return !slices.ContainsFunc(list, func(e ast.Expr) bool { return info.Types[e].Value == nil })
+}
+
+// calm reports whether fn computes on the host, or with tensors in ways that
+// keep shapes, and contains nothing that could fail for some arguments.
+func (p *past) calm(fn *types.Func, seen map[*types.Func]bool) bool {
+	body, ok := p.a.f.Analysis.Program.Body(fn)
+	if !ok || seen[fn] {
+		return false
+	}
+	seen[fn] = true
+	f := p.a.f.Analysis.Function(body.Pkg, body.Decl)
+	calm := true
+	ast.Inspect(body.Decl.Body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.IndexExpr, *ast.SliceExpr, *ast.StarExpr, *ast.TypeAssertExpr, *ast.FuncLit, *ast.ForStmt, *ast.GoStmt, *ast.DeferStmt:
+			calm = false
+		case *ast.SelectorExpr:
+			if sel := f.Info.Selections[n]; sel != nil && sel.Kind() == types.FieldVal && sel.Indirect() {
+				calm = false
+			}
+		case *ast.BinaryExpr:
+			switch n.Op {
+			case token.QUO, token.REM, token.SHL, token.SHR:
+				calm = calm && !(isInteger(f.Info.TypeOf(n)) && f.Info.Types[n].Value == nil)
+			}
+		case *ast.AssignStmt:
+			switch n.Tok {
+			case token.QUO_ASSIGN, token.REM_ASSIGN, token.SHL_ASSIGN, token.SHR_ASSIGN:
+				calm = calm && !isInteger(f.Info.TypeOf(n.Lhs[0]))
+			}
+		case *ast.CallExpr:
+			if f.Info.Types[n.Fun].IsType() {
+				break
+			}
+			callee, _, kind := f.Callee(n)
+			switch kind {
+			case plan.CallsBuiltin:
+				name := types.ExprString(n.Fun)
+				calm = calm && name != "make" && name != "panic"
+			case plan.CallsTotal:
+			case plan.CallsLibrary:
+				calm = calm && isTotal(callee, n)
+			case plan.CallsFunction:
+				calm = calm && p.calm(callee, seen)
+			default:
+				calm = false
+			}
+		}
+		return calm
+	})
+	return calm
+}

@@ -1,0 +1,341 @@
+package rewrite
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+	"github.com/asyncgen/asyncgen/gen/internal/plan"
+)
+
+// A shape says what is known of the shape of a tensor from one iteration to
+// the next.
+type shape int
+
+const (
+	same     shape = iota // it is that of the iteration before
+	steady                // it is, once the tensors that come round are results of the loop itself
+	changing              // it may be another one
+)
+
+// isTotal reports whether call, of the operation fn, works on tensors of all shapes.
+func isTotal(fn *types.Func, call *ast.CallExpr) bool {
+	switch fn.Name() {
+	case "Sum", "Mean", "Norm":
+		return len(call.Args) == 0
+	}
+	return canNotFail[fn.Name()]
+}
+
+// canNotFail are operations that work on tensors of all shapes.
+var canNotFail = set(`
+	Abs AddScalar Ceil Cos Detach DType Erf Exp Expm1 Flatten Floor Log Log1p MulScalar Neg Rank Reciprocal ReLU Round
+	Shape Sigmoid Sign Sin Size Sqrt Square SubScalar Tanh Value`)
+
+// keepsShape are operations of which the result has a shape that does not
+// change any more if it comes back as an operand.
+var keepsShape = set(`
+	Abs Add AddScalar AddScaled And As BroadcastTo Ceil Cos Detach Div DivScalar Eq Erf Exp Expm1 Flatten Floor Forward Ge Gt Le Log
+	Log1p Lt MatMul Maximum MaxKeep MeanKeep Minimum MinKeep Mul MulScalar Ne Neg Not Or Pow Reciprocal ReLU Reshape Round Sigmoid
+	Sign Sin Sqrt Square Sub SubScalar SumKeep Tanh To Track Where`)
+
+// reductions without an axis have results without axes.
+var reductions = set("Sum Mean Max Min Prod All Any Norm Dot L2Loss")
+
+func set(names string) map[string]bool {
+	m := make(map[string]bool)
+	for name := range strings.FieldsSeq(names) {
+		m[name] = true
+	}
+	return m
+}
+
+// operands returns what is known of the shapes of the tensors that a call is given.
+func (p *past) operands(call *ast.CallExpr, in *plan.Stmt) shape {
+	s := same
+	if sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr); ok && p.isTensor(sel.X) {
+		s = p.shape(sel.X, in)
+	}
+	for _, arg := range call.Args {
+		if p.isTensor(arg) {
+			s = max(s, p.shape(arg, in))
+		}
+	}
+	return s
+}
+
+func (p *past) isTensor(e ast.Expr) bool {
+	tv, ok := p.a.f.Info.Types[e]
+	return ok && tv.IsValue() && p.a.f.Analysis.API.IsTensor(tv.Type)
+}
+
+// shape returns what is known of the shape of e, which stands in the statement in.
+func (p *past) shape(e ast.Expr, in *plan.Stmt) shape {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		v, ok := p.a.f.Info.ObjectOf(e).(*types.Var)
+		if !ok {
+			return changing
+		}
+		if p.isGiven(e, v, in) {
+			return same
+		}
+		return p.variable(v)
+	case *ast.CallExpr:
+		return p.result(e, in)
+	case *ast.SelectorExpr, *ast.IndexExpr:
+		if p.fixed(e) {
+			return same
+		}
+		if root := rootOf(p.a.f, e); root != nil && p.isGiven(e, root, in) {
+			return same
+		}
+	}
+	return changing
+}
+
+// variable returns what is known of the shapes of the tensors that v is given.
+func (p *past) variable(v types.Object) shape {
+	if s, ok := p.shapes[v]; ok {
+		return s
+	}
+	p.shapes[v] = steady // in a circle
+	s := same
+	for _, u := range p.a.units {
+		if !writes(u.All(), v.(*types.Var)) {
+			continue
+		}
+		s = max(s, p.assigned(u.Stmt, v))
+		if p.carried(v) {
+			s = max(s, steady)
+		}
+	}
+	p.shapes[v] = s
+	return s
+}
+
+// assigned returns what is known of what s assigns to v.
+func (p *past) assigned(s *plan.Stmt, v types.Object) shape {
+	info := p.a.f.Info
+	switch n := s.Inner().(type) {
+	case *ast.AssignStmt:
+		for i, lhs := range n.Lhs {
+			if id, ok := ast.Unparen(lhs).(*ast.Ident); ok && info.ObjectOf(id) == v {
+				if len(n.Rhs) == len(n.Lhs) && (n.Tok == token.ASSIGN || n.Tok == token.DEFINE) {
+					return p.shape(n.Rhs[i], s)
+				}
+			}
+		}
+	case *ast.DeclStmt:
+		for _, spec := range n.Decl.(*ast.GenDecl).Specs {
+			vs, ok := spec.(*ast.ValueSpec)
+			if !ok {
+				continue
+			}
+			for i, name := range vs.Names {
+				if info.ObjectOf(name) == v && len(vs.Values) == len(vs.Names) {
+					return p.shape(vs.Values[i], s)
+				}
+			}
+		}
+	case *ast.RangeStmt:
+		if s != p.a.loop && p.fixed(n.X) {
+			return same // the same ones each time
+		}
+	}
+	return changing
+}
+
+// result returns what is known of the shape of the result of a call.
+func (p *past) result(call *ast.CallExpr, in *plan.Stmt) shape {
+	s := p.operands(call, in)
+	if s == changing {
+		return s
+	}
+	fn, api, kind := p.a.f.Callee(call)
+	switch kind {
+	case plan.CallsLibrary:
+		switch {
+		case api.Kind == tensorapi.Value:
+			return steady // cells are given what has been computed of them
+		case reductions[fn.Name()] && (len(call.Args) == 0 || fn.Name() == "Dot" || fn.Name() == "L2Loss"):
+			return same
+		case s == same || keepsShape[fn.Name()]:
+			return s
+		}
+	case plan.CallsFunction:
+		if s == same || p.keeps(fn, make(map[*types.Func]bool)) {
+			return s
+		}
+	}
+	return changing
+}
+
+// keeps reports whether fn computes with operations alone that keep shapes.
+func (p *past) keeps(fn *types.Func, seen map[*types.Func]bool) bool {
+	body, ok := p.a.f.Analysis.Program.Body(fn)
+	if !ok || seen[fn] {
+		return false
+	}
+	seen[fn] = true
+	f, keeps := p.a.f.Analysis.Function(body.Pkg, body.Decl), true
+	ast.Inspect(body.Decl.Body, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok || f.Info.Types[call.Fun].IsType() {
+			return keeps
+		}
+		callee, api, kind := f.Callee(call)
+		switch kind {
+		case plan.CallsLibrary:
+			keeps = keeps && (keepsShape[callee.Name()] || reductions[callee.Name()] && len(call.Args) == 0 || api.Kind == tensorapi.Value || api.Kind == tensorapi.Meta)
+		case plan.CallsFunction:
+			keeps = keeps && p.keeps(callee, seen)
+		case plan.CallsBuiltin, plan.CallsTotal:
+		default:
+			keeps = false
+		}
+		return keeps
+	})
+	return keeps
+}
+
+// rootOf returns the variable that a chain of fields and indices begins with,
+// if it follows no pointer.
+func rootOf(f *plan.Function, e ast.Expr) *types.Var {
+	for {
+		switch x := ast.Unparen(e).(type) {
+		case *ast.Ident:
+			v, _ := f.Info.ObjectOf(x).(*types.Var)
+			return v
+		case *ast.SelectorExpr:
+			if sel := f.Info.Selections[x]; sel == nil || sel.Indirect() || isPointer(f.Info.TypeOf(x.X)) {
+				return nil
+			}
+			e = x.X
+		case *ast.IndexExpr:
+			e = x.X
+		default:
+			return nil
+		}
+	}
+}
+
+func isPointer(t types.Type) bool { _, ok := t.Underlying().(*types.Pointer); return ok }
+
+// isGiven reports whether e, which begins with root, is a tensor from outside,
+// of the iteration: an element of something that the loop does not change. If
+// so, the iteration has to be compared with the one before.
+func (p *past) isGiven(e ast.Expr, root *types.Var, in *plan.Stmt) bool {
+	if !p.fromElement(e, root) {
+		return false
+	}
+	top := in
+	for top.Parent != nil && top.Parent != p.a.loop {
+		top = top.Parent
+	}
+	text := types.ExprString(e)
+	i := slices.IndexFunc(p.given, func(g given) bool { return types.ExprString(g.tensor) == text && g.root == root })
+	if i < 0 {
+		p.given = append(p.given, given{e, root, top})
+	} else if g := &p.given[i]; top.Node.Pos() < g.by.Node.Pos() {
+		g.by = top
+	}
+	return true
+}
+
+// fromElement reports whether e is an element of something fixed, or a part of
+// one: xs[i], or the value of a range over xs, or a variable that is set to one.
+func (p *past) fromElement(e ast.Expr, root *types.Var) bool {
+	if ix, ok := elementOf(e); ok {
+		return p.fixed(ix.X) && p.inRange(ix) && p.ofHead(ix.Index)
+	}
+	sets := 0
+	from := false
+	for _, u := range p.a.units {
+		if !writes(u.All(), root) {
+			continue
+		}
+		sets++
+		switch n := u.Stmt.Inner().(type) {
+		case *ast.RangeStmt:
+			id, ok := n.Value.(*ast.Ident)
+			from = u.Stmt == p.a.loop && ok && p.a.f.Info.ObjectOf(id) == root && p.fixed(n.X) && n.Tok == token.DEFINE
+		case *ast.AssignStmt:
+			if u.Stmt.Parent != p.a.loop || n.Tok != token.DEFINE || len(n.Lhs) != 1 || len(n.Rhs) != 1 {
+				return false
+			}
+			ix, ok := elementOf(n.Rhs[0])
+			from = ok && p.fixed(ix.X) && p.inRange(ix)
+		}
+	}
+	return sets == 1 && from
+}
+
+// elementOf returns the index expression that a chain of fields begins with.
+func elementOf(e ast.Expr) (*ast.IndexExpr, bool) {
+	for {
+		switch x := ast.Unparen(e).(type) {
+		case *ast.SelectorExpr:
+			e = x.X
+		case *ast.IndexExpr:
+			return x, true
+		default:
+			return nil, false
+		}
+	}
+}
+
+// ofHead reports whether e uses no variables but those of the head of the loop
+// and those from before.
+func (p *past) ofHead(e ast.Expr) bool {
+	body, inside := p.a.loop.Bodies[0], false
+	if len(body) == 0 {
+		return true
+	}
+	ast.Inspect(e, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok {
+			if v, ok := p.a.f.Info.ObjectOf(id).(*types.Var); ok {
+				first := body[0]
+				if first.IsTest && len(body) > 1 {
+					first = body[1]
+				}
+				inside = inside || first.Node.Pos() <= v.Pos() && v.Pos() < p.a.loop.Node.End()
+			}
+		}
+		return !inside
+	})
+	return !inside
+}
+
+// guard is what compares an iteration with the one before; nil if nothing is given.
+func (p *past) guard() *plan.Guard {
+	if len(p.given) == 0 {
+		return nil
+	}
+	g := &plan.Guard{}
+	for _, x := range p.given {
+		g.Tensors = append(g.Tensors, x.tensor)
+		if g.Before == nil || x.by.Node.Pos() < g.Before.Node.Pos() {
+			g.Before = x.by
+		}
+	}
+	return g
+}
+
+// guards returns that there is no place at which all that an iteration is
+// given is known and none of it used, or nil.
+func (p *past) guards() *plan.Reason {
+	g := p.guard()
+	if g == nil {
+		return nil
+	}
+	for _, x := range p.given {
+		if g.Before.Node.Pos() <= x.root.Pos() && x.root.Pos() < p.a.loop.Node.End() || g.Before.IsTest {
+			return p.fails(plan.Cause{Pos: x.tensor.Pos(), Text: "uses " + types.ExprString(x.tensor) + ", which may be of another shape each time"})
+		}
+	}
+	return nil
+}

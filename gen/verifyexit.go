@@ -1,0 +1,386 @@
+package gen
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/printer"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/ast/astutil"
+)
+
+// exits puts jumps back where values decide on them, in a generated function:
+// a call of BreakIf with what follows if the loop has ended is the condition that
+// it is given, and the jump.
+func (u *undoer) exits(fn *ast.FuncDecl) {
+	e := &exitUndoer{undoer: u, fields: make(map[string][]string), outs: make(map[string]string), choices: make(map[string][]ast.Stmt)}
+	ast.Inspect(fn, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SwitchStmt); ok && s.Tag != nil {
+			if id, ok := s.Tag.(*ast.Ident); ok && !u.known[id.Name] {
+				e.choices[id.Name] = s.Body.List
+			}
+		}
+		if ts, ok := n.(*ast.TypeSpec); ok && !u.known[ts.Name.Name] {
+			if s, ok := ts.Type.(*ast.StructType); ok {
+				for _, f := range s.Fields.List {
+					for _, name := range f.Names {
+						e.fields[ts.Name.Name] = append(e.fields[ts.Name.Name], name.Name)
+					}
+				}
+			}
+		}
+		return true
+	})
+	astutil.Apply(fn.Body, nil, func(c *astutil.Cursor) bool {
+		switch n := c.Node().(type) {
+		case *ast.IfStmt:
+			e.ifs(c, n)
+		case *ast.DeclStmt:
+			if e.isNew(n) {
+				c.Delete()
+			}
+		case *ast.AssignStmt: // exit := 0
+			if id, ok := n.Lhs[0].(*ast.Ident); ok && n.Tok == token.DEFINE && !u.known[id.Name] && len(n.Rhs) == 1 {
+				if _, ok := n.Rhs[0].(*ast.BasicLit); (ok || isName(n.Rhs[0], "false")) && c.Index() >= 0 {
+					c.Delete()
+				}
+			}
+		case *ast.LabeledStmt:
+			if !u.known[n.Label.Name] {
+				c.Replace(n.Stmt)
+			}
+		}
+		return true
+	})
+}
+
+// An exitUndoer undoes the rewriting of exits.
+type exitUndoer struct {
+	*undoer
+	fields  map[string][]string   // of the types of states
+	outs    map[string]string     // variables of the way out, and what they stand for
+	choices map[string][]ast.Stmt // cases of the switches on variables that tell ways apart
+}
+
+// isNew reports whether d declares something that the original has not, and
+// that is no variable of an entry.
+func (e *exitUndoer) isNew(d *ast.DeclStmt) bool {
+	switch s := d.Decl.(*ast.GenDecl).Specs[0].(type) {
+	case *ast.TypeSpec:
+		return !e.known[s.Name.Name]
+	case *ast.ValueSpec:
+		return len(s.Values) == 0 && !e.known[s.Names[0].Name]
+	}
+	return false
+}
+
+// ifs undoes one if statement, if it asks whether the loop has ended.
+func (e *exitUndoer) ifs(c *astutil.Cursor, n *ast.IfStmt) {
+	if n.Init == nil && e.isStrange(n.Cond) { // if ended
+		c.Delete()
+		return
+	}
+	if not, ok := n.Cond.(*ast.UnaryExpr); ok && not.Op == token.NOT {
+		if e.isStrange(not.X) {
+			c.Delete()
+			return
+		}
+		if call, ok := not.X.(*ast.CallExpr); ok && e.calls(call, "Alike") {
+			c.Delete()
+			return
+		}
+	}
+	a, ok := n.Init.(*ast.AssignStmt)
+	if !ok || len(a.Lhs) != 2 || len(a.Rhs) != 1 || !e.isStrange(a.Lhs[1]) {
+		return
+	}
+	call, ok := a.Rhs[0].(*ast.CallExpr)
+	switch {
+	case !ok:
+	case e.calls(call, "Flush"):
+		c.Delete()
+	case e.calls(call, "BreakIf"):
+		for _, s := range e.test(call, a.Lhs[0].(*ast.Ident).Name, n.Body.List) {
+			c.InsertBefore(s)
+		}
+		c.Delete()
+	}
+}
+
+// isStrange reports whether x is a variable that the original has not.
+func (e *exitUndoer) isStrange(x ast.Expr) bool {
+	id, ok := x.(*ast.Ident)
+	return ok && !e.known[id.Name]
+}
+
+// calls reports whether call is one of a method of something that the original has not.
+func (e *exitUndoer) calls(call *ast.CallExpr, method string) bool {
+	s, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || s.Sel.Name != method {
+		return false
+	}
+	id, ok := s.X.(*ast.Ident)
+	return ok && !e.known[id.Name]
+}
+
+// test returns the statements that a call of BreakIf stands for. ended is what
+// follows if the loop has ended, with the state in the variable end.
+func (e *exitUndoer) test(call *ast.CallExpr, end string, ended []ast.Stmt) []ast.Stmt {
+	body := call.Args[0].(*ast.FuncLit).Body
+	values := make(map[string]string) // of fields
+	if lit, ok := call.Args[1].(*ast.CompositeLit); ok {
+		name := ""
+		if id, ok := lit.Type.(*ast.Ident); ok {
+			name = id.Name
+		}
+		for i, el := range lit.Elts {
+			if kv, ok := el.(*ast.KeyValueExpr); ok {
+				values[kv.Key.(*ast.Ident).Name] = types.ExprString(kv.Value)
+			} else if i < len(e.fields[name]) {
+				values[e.fields[name][i]] = types.ExprString(el)
+			}
+		}
+	}
+	e.decisions(body, func(exit, which string) ast.Stmt {
+		if clauses, ok := e.choices[exit]; ok {
+			return e.chosen(clauses, which, end, values)
+		}
+		return e.jump(ended, which, end, values)
+	})
+	last := len(body.List) - 1
+	if r, ok := body.List[last].(*ast.ReturnStmt); ok && len(r.Results) == 1 {
+		body.List = body.List[:last]
+		if !isName(r.Results[0], "false") {
+			body.List = append(body.List, &ast.IfStmt{Cond: r.Results[0], Body: &ast.BlockStmt{List: []ast.Stmt{e.jump(ended, "", end, values)}}})
+		}
+	}
+	return body.List
+}
+
+// decisions replaces what says that the loop ends, in n, by jumps.
+func (e *exitUndoer) decisions(n ast.Node, jump func(exit, which string) ast.Stmt) {
+	replace := func(list []ast.Stmt) []ast.Stmt {
+		last := len(list) - 1
+		if last < 0 {
+			return list
+		}
+		r, ok := list[last].(*ast.ReturnStmt)
+		if !ok || len(r.Results) != 1 || !isName(r.Results[0], "true") {
+			return list
+		}
+		exit, which := "", ""
+		for last--; last >= 0; last-- {
+			a, ok := list[last].(*ast.AssignStmt)
+			if !ok || a.Tok != token.ASSIGN || len(a.Lhs) != 1 {
+				break
+			}
+			id, ok := a.Lhs[0].(*ast.Ident)
+			if !ok || e.known[id.Name] {
+				break
+			}
+			switch rhs := a.Rhs[0].(type) {
+			case *ast.BasicLit:
+				exit, which = id.Name, rhs.Value
+			case *ast.Ident:
+				e.outs[id.Name] = rhs.Name
+			}
+		}
+		return append(slices.Clone(list[:last+1]), jump(exit, which))
+	}
+	ast.Inspect(n, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncLit:
+			return false
+		case *ast.BlockStmt:
+			n.List = replace(n.List)
+		case *ast.CaseClause:
+			n.Body = replace(n.Body)
+		}
+		return true
+	})
+}
+
+func isName(e ast.Expr, name string) bool {
+	id, ok := e.(*ast.Ident)
+	return ok && id.Name == name
+}
+
+// chosen returns the jump in the clause for which; if there is none, the loop
+// is only left.
+func (e *exitUndoer) chosen(clauses []ast.Stmt, which, end string, values map[string]string) ast.Stmt {
+	i := slices.IndexFunc(clauses, func(c ast.Stmt) bool {
+		list := c.(*ast.CaseClause).List
+		return len(list) == 1 && types.ExprString(list[0]) == which
+	})
+	if i < 0 {
+		i = slices.IndexFunc(clauses, func(c ast.Stmt) bool { return c.(*ast.CaseClause).List == nil })
+	}
+	if i >= 0 {
+		c := clauses[i].(*ast.CaseClause)
+		switch c.Body[len(c.Body)-1].(type) {
+		case *ast.ReturnStmt, *ast.BranchStmt:
+			return e.jump(c.Body, which, end, values)
+		}
+	}
+	return &ast.BranchStmt{Tok: token.BREAK}
+}
+
+// jump returns the jump in the statements of the way out with the number which.
+func (e *exitUndoer) jump(ended []ast.Stmt, which, end string, values map[string]string) ast.Stmt {
+	var way []ast.Stmt
+	for _, s := range ended {
+		n, ok := s.(*ast.IfStmt)
+		if !ok {
+			way = append(way, s)
+			continue
+		}
+		if eq, ok := n.Cond.(*ast.BinaryExpr); ok && types.ExprString(eq.Y) == which {
+			way = n.Body.List
+			break
+		}
+	}
+	if len(way) > 1 { // what gives variables back what they held
+		way = way[1:]
+	}
+	if len(way) != 1 {
+		return &ast.EmptyStmt{}
+	}
+	jump := copyStmt(way[0])
+	if b, ok := jump.(*ast.BranchStmt); ok && b.Label != nil && !e.known[b.Label.Name] {
+		return &ast.BranchStmt{Tok: b.Tok}
+	}
+	return astutil.Apply(jump, nil, func(c *astutil.Cursor) bool {
+		switch n := c.Node().(type) {
+		case *ast.SelectorExpr:
+			if isName(n.X, end) && values[n.Sel.Name] != "" {
+				c.Replace(ast.NewIdent(values[n.Sel.Name]))
+			}
+		case *ast.Ident:
+			if c.Name() != "Sel" && e.outs[n.Name] != "" && !e.known[n.Name] {
+				c.Replace(ast.NewIdent(e.outs[n.Name]))
+			}
+		}
+		return true
+	}).(ast.Stmt)
+}
+
+// conditionFirst makes the condition of a loop tests at the beginning of its
+// body. Those that are there already, and the parts of it, come in alphabetical order.
+func conditionFirst(n *ast.ForStmt) {
+	var parts []string
+	var add func(e ast.Expr, negated bool)
+	add = func(e ast.Expr, negated bool) {
+		switch x := e.(type) {
+		case *ast.ParenExpr:
+			add(x.X, negated)
+			return
+		case *ast.UnaryExpr:
+			if x.Op == token.NOT {
+				add(x.X, !negated)
+				return
+			}
+		case *ast.BinaryExpr:
+			if x.Op == token.LAND && !negated {
+				add(x.X, false)
+				add(x.Y, false)
+				return
+			}
+		}
+		text := sourceOf(e)
+		if negated {
+			text = "!(" + text + ")"
+		}
+		parts = append(parts, text)
+	}
+	if n.Cond != nil {
+		add(n.Cond, false)
+	}
+	body := n.Body.List
+	for len(body) > 0 {
+		test, ok := body[0].(*ast.IfStmt)
+		if !ok || test.Init != nil || test.Else != nil || len(test.Body.List) != 1 {
+			break
+		}
+		if b, ok := test.Body.List[0].(*ast.BranchStmt); !ok || b.Tok != token.BREAK || b.Label != nil {
+			break
+		}
+		add(test.Cond, true)
+		body = body[1:]
+	}
+	slices.Sort(parts)
+	var tests []ast.Stmt
+	for _, text := range parts {
+		tests = append(tests, &ast.IfStmt{Cond: ast.NewIdent("!(" + text + ")"), Body: &ast.BlockStmt{List: []ast.Stmt{&ast.BranchStmt{Tok: token.BREAK}}}})
+	}
+	n.Cond, n.Body.List = nil, append(tests, body...)
+}
+
+// plainBreaks takes the labels from breaks in n that end the loop called label
+// and would without.
+func plainBreaks(n ast.Node, label string) {
+	ast.Inspect(n, func(m ast.Node) bool {
+		switch m := m.(type) {
+		case *ast.LabeledStmt:
+			switch s := m.Stmt.(type) {
+			case *ast.ForStmt:
+				plainBreaks(s.Body, m.Label.Name)
+				return false
+			case *ast.RangeStmt:
+				plainBreaks(s.Body, m.Label.Name)
+				return false
+			}
+		case *ast.ForStmt, *ast.RangeStmt, *ast.SwitchStmt, *ast.TypeSwitchStmt, *ast.SelectStmt:
+			if m != n {
+				for _, body := range bodiesOf(m) {
+					plainBreaks(body, "")
+				}
+				return false
+			}
+		case *ast.BranchStmt:
+			if m.Tok == token.BREAK && m.Label != nil && m.Label.Name == label {
+				m.Label = nil
+			}
+		}
+		return true
+	})
+}
+
+func bodiesOf(n ast.Node) []ast.Node {
+	switch n := n.(type) {
+	case *ast.ForStmt:
+		return []ast.Node{n.Body}
+	case *ast.RangeStmt:
+		return []ast.Node{n.Body}
+	case *ast.SwitchStmt:
+		return []ast.Node{n.Body}
+	case *ast.TypeSwitchStmt:
+		return []ast.Node{n.Body}
+	case *ast.SelectStmt:
+		return []ast.Node{n.Body}
+	}
+	return nil
+}
+
+// copyStmt returns a copy of s, which can be changed.
+func copyStmt(s ast.Stmt) ast.Stmt {
+	file, err := parser.ParseFile(token.NewFileSet(), "", "package p\nfunc f() {\n"+sourceOf(s)+"\n}\n", 0)
+	if err != nil {
+		return s
+	}
+	if body := file.Decls[0].(*ast.FuncDecl).Body.List; len(body) == 1 {
+		return body[0]
+	}
+	return s
+}
+
+// sourceOf is n as Go.
+func sourceOf(n ast.Node) string {
+	var b strings.Builder
+	if err := printer.Fprint(&b, token.NewFileSet(), n); err != nil {
+		return err.Error()
+	}
+	return b.String()
+}

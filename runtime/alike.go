@@ -1,0 +1,48 @@
+package asyncrt
+
+import (
+	"slices"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+// A form is what operations ask of a tensor before they are enqueued.
+type form struct {
+	shape device.Shape
+	dtype device.DType
+	on    device.Device
+}
+
+// Alike reports whether ts have the shapes, element types and devices of those that
+// it was called with before. It is for a loop that runs past its end, see BreakIf, and gets other tensors in
+// each iteration: if they are not like those before, operations on them could be mistakes, and the loop has
+// to find out first whether it comes to this iteration:
+//
+//	for _, x := range xs {
+//		if !later.Alike(x) {
+//			if end, ok := later.Flush(); ok {
+//				return end
+//			}
+//		}
+//
+// A nil tensor is like no other.
+//
+//asyncgen:api meta none
+//go:noinline
+func (l *Later[S]) Alike(ts ...*tensor.Tensor) bool {
+	alike := len(ts) == len(l.forms)
+	l.forms = slices.Grow(l.forms[:min(len(ts), len(l.forms))], len(ts))[:len(ts)]
+	for i, t := range ts {
+		if t == nil {
+			alike, l.forms[i] = false, form{}
+			continue
+		}
+		f := form{t.Shape(), t.DType(), t.Device()}
+		old := l.forms[i]
+		if !alike || f.dtype != old.dtype || f.on != old.on || !slices.Equal(f.shape, old.shape) {
+			alike, l.forms[i] = false, f
+		}
+	}
+	return alike
+}
