@@ -111,14 +111,14 @@ func (p *planner) loop(loop, outermost *plan.Stmt, later *plan.Later) {
 	a := newAttempt(p.f, p.kernel, loop, outermost)
 	region, refused := a.plan()
 	if refused != nil {
-		if s := a.split(); s != nil {
-			a = s
-			region, refused = a.plan()
+		if again, r := p.hoist(loop, outermost); again != nil {
+			a, region, refused = again, r, nil
 		}
 	}
 	if refused != nil {
-		if again, r := p.hoist(loop, outermost); again != nil {
-			a, region, refused = again, r, nil
+		if s := a.split(); s != nil {
+			a = s
+			region, refused = a.plan()
 		}
 	}
 	if refused == nil {
