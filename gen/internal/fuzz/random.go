@@ -85,7 +85,7 @@ func makeProgram(choose func(int) int, seed uint64, name string) *program {
 		if k == 1 {
 			in.Mats = choose(8)
 		}
-		if g.chance(4) && in.Mats > 0 {
+		if g.chance(3) && in.Mats > 0 {
 			in.Bad = choose(in.Mats)
 		}
 		for range choose(6) {
@@ -709,9 +709,9 @@ func (g *maker) feedBack() []*stmt {
 // overtake shows something of the host beside a value that has to be waited
 // for, directly or through a closure, and then changes it at once.
 func (g *maker) overtake() []*stmt {
-	k := []kind{tFloats, tMap, tPair, tStat, tFloat, tInt, tString}[g.choose(7)]
+	k := []kind{tFloats, tMap, tPair, tStat, tStatPtr, tStatPtr, tFloat, tInt, tString}[g.choose(9)]
 	x := g.variable(k)
-	if x == nil || g.protected[x.v] || x.v.name == "rates" {
+	if x == nil || g.protected[x.v] {
 		return nil
 	}
 	shown := &stmt{form: sPrint, text: outWriter, rhs: []*expr{g.reading(), x}}
@@ -723,12 +723,14 @@ func (g *maker) overtake() []*stmt {
 	var change *stmt
 	switch k {
 	case tFloats:
-		change = assign(x, "=", apply(opAppend, x, one))
+		if change = assign(x, "=", apply(opAppend, x, one)); x.v.name == "rates" { // has a length that others rely on
+			change = assign(&expr{form: eIndex, kind: tFloat, args: []*expr{x, g.index(3)}}, "-=", one)
+		}
 	case tMap:
 		change = assign(&expr{form: eIndex, kind: tFloat, args: []*expr{x, g.index(3)}}, "=", one)
 	case tPair:
 		change = assign(&expr{form: eIndex, kind: tFloat, args: []*expr{x, g.index(2)}}, "=", one)
-	case tStat:
+	case tStat, tStatPtr:
 		change = assign(&expr{form: eField, kind: tFloat, field: "Total", args: []*expr{x}}, "+=", one)
 	case tFloat:
 		change = assign(x, "+=", one)
@@ -1079,7 +1081,7 @@ func (g *maker) deferred() *stmt {
 	for range 1 + g.choose(2) {
 		s.body = append(s.body, g.stmt()...)
 	}
-	s.body = append(s.body, &stmt{form: sPrint, text: outWriter, rhs: []*expr{literal(tString, "deferred"), g.expr(tFloat, 0), g.expr(tFloats, 0)}})
+	s.body = append(s.body, &stmt{form: sPrint, text: outWriter, rhs: []*expr{literal(tString, "deferred"), g.expr(tFloat, 0), g.expr(tFloats, 0), g.expr(tInt, 0), g.variable(tMat)}})
 	g.scope, g.here, g.noCells, g.noJumps, g.left, g.loops, g.inSwitch = g.scope[:scope], here, false, noJumps, left, loops, inSwitch
 	return s
 }
