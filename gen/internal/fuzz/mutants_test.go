@@ -101,7 +101,7 @@ var mutants = []mutant{
 	{name: "conditions are independent of what they guard", file: deferral,
 		old: "\t\t\ta.whole[u.Stmt] = true\n\t\t\treturn true\n", new: "\t\t\ta.late[u] = true\n"},
 	{name: "nothing is copied", file: region,
-		old: "first.Pos() <= v.Pos() && v.Pos() < last.End() || !a.changesAfter(v, first) {", new: "true {"},
+		old: "first.Pos() <= v.Pos() && v.Pos() < last.End() || !a.changesAfter(v, first) {", new: "first != nil || last != nil {"},
 	{name: "variables change only further down", file: region,
 		old: "\t\t\tif !declaredIn && at.Pos() < l.Node.End() {", new: "\t\t\tif false && !declaredIn && at.Pos() < l.Node.End() {"},
 	{name: "variables change only in the next iteration", file: region,

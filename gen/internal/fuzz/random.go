@@ -718,6 +718,12 @@ func (g *maker) overtake() []*stmt {
 	if vs := g.visible(func(v *variable) bool { return v.fn != nil && v.fn.result == none }); len(vs) > 0 && !g.noJumps && g.chance(2) {
 		v := vs[g.choose(len(vs))]
 		shown = call(&expr{form: eCall, v: v, fn: v.fn, args: []*expr{g.reading()}})
+		if v.name == "show" {
+			inside := v.fn.body[0].rhs[1+g.choose(2)]
+			if slices.Contains(g.visible(func(*variable) bool { return true }), inside.v) && !g.protected[inside.v] {
+				x, k = inside, inside.kind
+			}
+		}
 	}
 	one := literal(tFloat, 1.0)
 	var change *stmt
