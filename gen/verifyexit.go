@@ -146,7 +146,9 @@ func (e *exitUndoer) test(call *ast.CallExpr, end string, ended []ast.Stmt) []as
 	}
 	e.decisions(body, func(exit, which string) ast.Stmt {
 		if clauses, ok := e.choices[exit]; ok {
-			return e.chosen(clauses, which, end, values)
+			if jump := e.chosen(clauses, which, end, values); jump != nil {
+				return jump
+			}
 		}
 		return e.jump(ended, which, end, values)
 	})
@@ -208,8 +210,8 @@ func isName(e ast.Expr, name string) bool {
 	return ok && id.Name == name
 }
 
-// chosen returns the jump in the clause for which; if there is none, the loop
-// is only left.
+// chosen returns the jump in the clause for which, or nil if there is none: the
+// loop is only left.
 func (e *exitUndoer) chosen(clauses []ast.Stmt, which, end string, values map[string]string) ast.Stmt {
 	i := slices.IndexFunc(clauses, func(c ast.Stmt) bool {
 		list := c.(*ast.CaseClause).List
@@ -225,7 +227,7 @@ func (e *exitUndoer) chosen(clauses []ast.Stmt, which, end string, values map[st
 			return e.jump(c.Body, which, end, values)
 		}
 	}
-	return &ast.BranchStmt{Tok: token.BREAK}
+	return nil
 }
 
 // jump returns the jump in the statements of the way out with the number which.

@@ -267,7 +267,6 @@ func (p *printer) stateValues(l *plan.Later, g *plan.Group) string {
 
 // cells are the last arguments of BreakIf, with a comma before them.
 func (p *printer) cells(r *plan.Region) string {
-	cell := p.qualified(load.RuntimePath+"/tensor", "Cell")
 	var single, lists []string
 	for _, c := range r.Exits.Cells {
 		switch c.Form {
@@ -289,7 +288,7 @@ func (p *printer) cells(r *plan.Region) string {
 	case len(lists) == 1 && len(single) == 0:
 		return ", " + lists[0] + "..."
 	}
-	all := "[]" + cell + "{" + strings.Join(single, ", ") + "}"
+	all := "[]" + p.qualified(load.RuntimePath+"/tensor", "Cell") + "{" + strings.Join(single, ", ") + "}"
 	for _, list := range lists {
 		all = "append(" + all + ", " + list + "...)"
 	}
