@@ -117,7 +117,7 @@ func TestGenerate(t *testing.T) {
 }
 
 func TestGenerateTrouble(t *testing.T) {
-	userModule(t, strings.ReplaceAll(userSource, "//asyncgen:kernel\n", ""))
+	userModule(t, strings.ReplaceAll(userSource, "//asyncgen:kernel", "//"))
 	if message := oneLine(t, exitTrouble, "generate"); !strings.Contains(message, "no function is marked") {
 		t.Errorf("no kernel: %q", message)
 	}
