@@ -99,6 +99,9 @@ func TestReadsAfterTheEnd(t *testing.T) {
 		if y.At(1) != 2 || fmt.Sprint(y) != "[2. 2.]" || y.Float32s()[0] != 2 {
 			t.Errorf("what was computed is %v", y)
 		}
+		if v := y.BroadcastTo(2, 2).T(); v.Float32s()[3] != 2 || v.String() != "[[2. 2.]\n [2. 2.]]" {
+			t.Errorf("a view of what was computed is %v", v)
+		}
 		if err := z.Wait(); !errors.Is(err, gone) {
 			t.Errorf("what was not: %v", err)
 		}

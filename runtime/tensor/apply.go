@@ -197,15 +197,23 @@ func viewOf(d *op.Def, a *op.Attr, x *Tensor) *Tensor {
 	if ok {
 		x.storage.Hold()
 	} else {
-		x = contiguous(x) // and the view is its only handle
+		x = contiguous(x, x.storage.Device()) // and the view is its only handle
 		v, _ = d.View(a, x.view())
 	}
 	return &Tensor{storage: x.storage, shape: v.Shape, strides: v.Strides, off: v.Off, size: v.Shape.Size(), dtype: x.dtype}
 }
 
-// contiguous returns a copy of x without gaps.
-func contiguous(x *Tensor) *Tensor {
-	return run(op.Contiguous, op.Attr{}, device.Device{}, operands{x}, false)
+// contiguous returns a copy of x without gaps. It is made on dev, the device of x, in scopes of its own.
+func contiguous(x *Tensor, dev device.Device) *Tensor {
+	p := op.Plan{In: [op.MaxInputs]op.View{x.view()}, Types: [op.MaxInputs]device.DType{x.dtype}}
+	op.Contiguous.Run(&p)
+	out := newResult(dev, p.DType, p.Shape, false)
+	o := engine.Op{Cmd: p.Cmd, Cost: p.Cost}
+	o.Operands = [device.MaxOperands]*engine.Storage{out.storage, x.storage}
+	o.Shapes = [device.MaxOperands]*device.Shape{&out.shape, &x.shape}
+	o.Cmd.Off[1] = x.off
+	eng().Enqueue(&o)
+	return out
 }
 
 // scatter is op.Scatter: zeros, and then a copy to a part of them. The part is
@@ -239,11 +247,11 @@ func (t *Tensor) move(to device.Device) *Tensor {
 	return t.copyTo(to)
 }
 
-// copyTo returns a copy of t's elements on a device.
+// copyTo returns a copy of t's elements on a device. All that it takes belongs to the scopes of that, and to no others.
 func (t *Tensor) copyTo(to device.Device) *Tensor {
 	x := t
 	if t.strides != nil {
-		x = contiguous(t)
+		x = contiguous(t, t.storage.Device().Unscoped().Within(to))
 	}
 	s := eng().Copy(x.storage, x.off, x.size, x.dtype, to)
 	if x != t {
