@@ -115,7 +115,10 @@ func Snapshot(cells ...Cell) State {
 		case *Generator:
 			k.key, k.pos = c.advance(0)
 		default:
-			k.value = c.Value().another() // the cell may have that handle itself
+			if v := c.Value(); v != nil {
+				v.mustLive("Snapshot")
+				k.value = v.another() // the cell may have that handle itself
+			}
 		}
 		s.kept[i] = k
 	}
@@ -128,6 +131,11 @@ func Snapshot(cells ...Cell) State {
 //
 //asyncgen:api mutate
 func (s State) Restore() {
+	for _, t := range s.Tensors() {
+		if t != nil {
+			t.mustLive("Restore")
+		}
+	}
 	for _, k := range s.kept {
 		switch c := k.cell.(type) {
 		case *Param:
@@ -146,14 +154,15 @@ func (s State) Restore() {
 		case *Generator:
 			c.restore(k.key, k.pos)
 		default:
-			c.Set(k.value)
+			c.Set(k.value.another()) // the cell may keep that handle, and let go of it
 		}
 	}
 }
 
 // Tensors returns the tensors that the State keeps, cell after cell: for each its
 // value, for a [Param] its gradient after that, nil where there is none. A
-// [Generator] has none: its state is two numbers.
+// [Generator] has none: its state is two numbers. Who declares them Dead is done
+// with the State: Restore panics then.
 //
 //asyncgen:api value
 func (s State) Tensors() []*Tensor {

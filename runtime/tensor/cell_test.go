@@ -2,6 +2,7 @@ package tensor_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/asyncgen/asyncgen/runtime/op"
@@ -65,6 +66,42 @@ func TestSnapshot(t *testing.T) {
 // isSame reports whether a and b are both nil or share memory.
 func isSame(a, b *tensor.Tensor) bool {
 	return a == nil && b == nil || a != nil && b != nil && a.SharesMemory(b)
+}
+
+// A tidy cell is a user's own that declares what it does not hold any more dead.
+type tidy struct{ t *tensor.Tensor }
+
+func (c *tidy) Value() *tensor.Tensor { return c.t }
+func (c *tidy) Set(t *tensor.Tensor) {
+	tensor.Dead(c.t)
+	c.t = t
+}
+
+// A State is not changed by what cells do with the handles that they get from it, and can be restored as long as its own are
+// not declared dead.
+func TestSnapshotOfTidyCell(t *testing.T) {
+	c, w := &tidy{tensor.Full(1, 40, 40)}, tensor.NewParam(tensor.Full(2, 40, 40))
+	s := tensor.Snapshot(c, w)
+	for range 3 {
+		c.Set(tensor.Zeros(40, 40))
+		w.Set(tensor.Zeros(40, 40))
+		s.Restore()
+		if got, also := c.Value().At(39, 39), w.Value().At(39, 39); got != 1 || also != 2 {
+			t.Errorf("restored: %v and %v", got, also)
+		}
+	}
+	tensor.Dead(s.Tensors()[1])
+	held := c.t
+	if m := mistake(s.Restore); m == nil || m.Op != "Restore" || !strings.HasPrefix(m.Text, op.MistakeDead) {
+		t.Errorf("Restore of what is dead: %v", m)
+	}
+	if c.t != held || w.Value().At(0, 0) != 2 {
+		t.Error("a Restore that panics changes cells")
+	}
+	tensor.Dead(c.t)
+	if m := mistake(func() { tensor.Snapshot(c) }); m == nil || m.Op != "Snapshot" || !strings.HasPrefix(m.Text, op.MistakeDead) {
+		t.Errorf("a Snapshot of what is dead: %v", m)
+	}
 }
 
 // Frozen cells keep their values, whatever becomes of those they come from.
