@@ -72,6 +72,29 @@ func TestDead(t *testing.T) {
 	})
 }
 
+// Reads that copy a tensor to the host first give that copy back.
+func TestReadsKeepNothing(t *testing.T) {
+	withoutCollector(t, func(t *testing.T, on tensor.Maker, live func() int64) {
+		x := on.Full(2, 64, 64)
+		host := device.MemoryOf(device.CPU().Backend())
+		held := live() // of x
+		before := host.Stats().Live
+		for name, read := range map[string]func(){
+			"Float32s":    func() { x.Float32s() },
+			"a view":      func() { x.T().Float32s() },
+			"Dense":       func() { x.Dense() },
+			"MarshalJSON": func() { x.MarshalJSON() },
+			"String":      func() { _ = x.String() },
+			"Format":      func() { fmt.Sprintf("%.2f", x) },
+		} {
+			read()
+			if got, after := live(), host.Stats().Live; got > held || after > before {
+				t.Errorf("%s leaves %d bytes live on the device and %d on the host", name, got-held, after-before)
+			}
+		}
+	})
+}
+
 // Every use of a dead handle panics and names the line where it died; what is known without its elements can be asked.
 func TestUseAfterDead(t *testing.T) {
 	p := tensor.NewParam(tensor.Ones(1))

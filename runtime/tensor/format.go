@@ -93,6 +93,7 @@ func (e element) failure(err error) string {
 // text is what t prints as.
 func (t *Tensor) text(name string, e element) string {
 	h, err := t.onHost(context.Background(), name)
+	defer t.doneWith(h)
 	if err != nil {
 		return e.failure(err)
 	}

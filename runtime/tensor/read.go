@@ -192,6 +192,7 @@ func (t *Tensor) Dense() *mat.Dense {
 //go:noinline
 func (t *Tensor) MarshalJSON() ([]byte, error) {
 	h, err := t.onHost(context.Background(), "MarshalJSON")
+	defer t.doneWith(h)
 	if err != nil {
 		return nil, err
 	}
@@ -212,11 +213,18 @@ func (t *Tensor) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// onHost waits for t and returns it, or a copy that the host can reach.
+// onHost waits for t and returns it, or a copy that the host can reach. The caller is to say when it is done with that.
 func (t *Tensor) onHost(ctx context.Context, name string) (*Tensor, error) {
 	t.mustLive(name)
 	h := t.toHost()
 	return h, h.storage.Wait(ctx, name)
+}
+
+// doneWith lets go of h, which onHost has returned for t.
+func (t *Tensor) doneWith(h *Tensor) {
+	if h != t {
+		h.letGo()
+	}
 }
 
 // toHost returns t, or starts a copy that the host can reach.
@@ -319,14 +327,11 @@ func slice[T device.Element](t *Tensor, name string) []T {
 func sliceContext[T device.Element](ctx context.Context, t *Tensor, name string) ([]T, error) {
 	is[T](t, name)
 	h, err := t.onHost(ctx, name)
+	defer t.doneWith(h)
 	if err != nil {
 		return nil, err
 	}
-	data := gather[T](h)
-	if h != t {
-		h.letGo()
-	}
-	return data, nil
+	return gather[T](h), nil
 }
 
 // gather returns a copy of t's elements, which are of type T, ready and in host memory.
@@ -350,6 +355,7 @@ func gather[T device.Element](t *Tensor) []T {
 // numbers waits for t and returns its elements as float64s.
 func (t *Tensor) numbers(name string) []float64 {
 	h, err := t.onHost(context.Background(), name)
+	defer t.doneWith(h)
 	if err != nil {
 		panic(err)
 	}
