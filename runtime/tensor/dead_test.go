@@ -85,7 +85,7 @@ func TestReadsKeepNothing(t *testing.T) {
 			"Dense":       func() { x.Dense() },
 			"MarshalJSON": func() { x.MarshalJSON() },
 			"String":      func() { _ = x.String() },
-			"Format":      func() { fmt.Sprintf("%.2f", x) },
+			"Format":      func() { _ = fmt.Sprintf("%.2f", x) },
 		} {
 			read()
 			if got, after := live(), host.Stats().Live; got > held || after > before {
@@ -105,6 +105,13 @@ func TestUseAfterDead(t *testing.T) {
 		"Where":        func(x *tensor.Tensor) { tensor.Where(live.As(tensor.Bool), live, x) },
 		"Sum":          func(x *tensor.Tensor) { x.Sum() },
 		"MatMul":       func(x *tensor.Tensor) { live.MatMul(x) },
+		"Mean":         func(x *tensor.Tensor) { x.Mean() },
+		"Norm":         func(x *tensor.Tensor) { x.Norm() },
+		"Softmax":      func(x *tensor.Tensor) { x.Softmax(0) },
+		"LogSumExp":    func(x *tensor.Tensor) { x.LogSumExp() },
+		"Take":         func(x *tensor.Tensor) { x.Take(0, live.As(tensor.Int64)) },
+		"Pick":         func(x *tensor.Tensor) { x.Pick(live.Row(0).As(tensor.Int64)) },
+		"RowAt":        func(x *tensor.Tensor) { x.RowAt(live.As(tensor.Int64)) },
 		"Reshape":      func(x *tensor.Tensor) { x.Reshape(1, 1) },
 		"As":           func(x *tensor.Tensor) { x.As(x.DType()) },
 		"To":           func(x *tensor.Tensor) { x.To(x.Device()) },

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/kernel"
@@ -442,10 +443,10 @@ func (t *Tensor) near(dev device.Device) *Tensor {
 // withF64 enqueues d, an operation with one constant, with c as that: the given
 // name is that of the form with an F64.
 func withF64(d *op.Def, name string, c F64, in operands) *Tensor {
+	if slices.Contains(in[:d.Tensors], nil) {
+		wrong(name, op.MistakeNil)
+	}
 	for _, x := range in[:d.Tensors] {
-		if x == nil {
-			wrong(name, op.MistakeNil)
-		}
 		if !x.dtype.IsFloat() {
 			wrong(name, op.MistakeType+" (it takes "+op.Floats.String()+")", in[:d.Tensors]...)
 		}

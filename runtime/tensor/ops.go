@@ -49,6 +49,7 @@ func (t *Tensor) Dot(y *Tensor) *Tensor {
 //asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Norm() *Tensor {
+	t.floats("Norm")
 	squares := elementwise(op.Square, [2]float64{}, operands{t}, true)
 	defer squares.letGo()
 	sum := structural(op.Sum, op.Attr{Axes: squares.axes("Norm", nil)}, operands{squares}, true)
@@ -70,9 +71,7 @@ func (t *Tensor) Mean(axes ...int) *Tensor { return t.mean("Mean", axes, false) 
 func (t *Tensor) MeanKeep(axes ...int) *Tensor { return t.mean("MeanKeep", axes, true) }
 
 func (t *Tensor) mean(name string, axes []int, keep bool) *Tensor {
-	if !t.dtype.IsFloat() {
-		wrong(name, op.MistakeType+" (it takes "+op.Floats.String()+")", t)
-	}
+	t.floats(name)
 	list := t.axes(name, axes)
 	n := 1
 	for _, axis := range list {

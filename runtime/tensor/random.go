@@ -74,6 +74,9 @@ func (g *Generator) Value() *Tensor {
 //asyncgen:api mutate
 //go:noinline
 func (g *Generator) Set(t *Tensor) {
+	if t == nil {
+		wrong("Set", op.MistakeNil)
+	}
 	if t.dtype != Int64 || t.size != 2 {
 		wrong("Set", op.MistakeShape+" (the state of a generator is int64[2])", t)
 	}

@@ -20,9 +20,7 @@ import (
 //asyncgen:api op batch fails
 //go:noinline
 func (t *Tensor) Take(axis int, index *Tensor) *Tensor {
-	if index == nil {
-		wrong("Take", op.MistakeNil, t)
-	}
+	t.mustTake("Take", index)
 	return structural(op.Gather, op.Attr{Axis: t.axis("Take", axis)}, operands{t, index}, true)
 }
 
@@ -32,9 +30,7 @@ func (t *Tensor) Take(axis int, index *Tensor) *Tensor {
 //asyncgen:api op batch fails
 //go:noinline
 func (t *Tensor) RowAt(i *Tensor) *Tensor {
-	if i == nil {
-		wrong("RowAt", op.MistakeNil, t)
-	}
+	t.mustTake("RowAt", i)
 	i.single("RowAt")
 	if len(t.shape) == 0 {
 		wrong("RowAt", op.MistakeRank, t)
@@ -51,9 +47,7 @@ func (t *Tensor) RowAt(i *Tensor) *Tensor {
 //asyncgen:api op batch fails
 //go:noinline
 func (t *Tensor) Pick(index *Tensor) *Tensor {
-	if index == nil {
-		wrong("Pick", op.MistakeNil, t)
-	}
+	t.mustTake("Pick", index)
 	last := len(t.shape) - 1
 	if last < 0 {
 		wrong("Pick", op.MistakeRank, t)
@@ -62,6 +56,21 @@ func (t *Tensor) Pick(index *Tensor) *Tensor {
 		wrong("Pick", op.MistakeBroadcast+": the indices have all axes but the last", t, index)
 	}
 	return structural(op.Gather, op.Attr{Axis: last, Shared: last}, operands{t, index}, true)
+}
+
+// mustTake panics, about the operation with the given name, if index can't be one of t whatever the shapes are.
+func (t *Tensor) mustTake(name string, index *Tensor) {
+	if index == nil {
+		wrong(name, op.MistakeNil, t)
+	}
+	t.isRow(name)
+	index.isRow(name)
+	if index.dtype != Int64 {
+		wrong(name, op.MistakeIndices, t, index)
+	}
+	if _, same := device.Join(t.storage.Device(), index.storage.Device()); !same {
+		wrong(name, op.MistakeDevices, t, index)
+	}
 }
 
 // OneHot returns, for each element i of t, an int64 tensor, a vector of n zeros

@@ -98,8 +98,9 @@ func sumKeep(x *Tensor, axes []int) *Tensor {
 	return structural(op.Sum, op.Attr{Axes: axes, Keep: true}, operands{x}, true)
 }
 
-// floats panics if t's elements are no floating-point numbers.
+// floats panics, about the operation with the given name, if t's elements are no floating-point numbers or t is dead.
 func (t *Tensor) floats(name string) {
+	t.isRow(name)
 	if !t.dtype.IsFloat() {
 		wrong(name, op.MistakeType+" (it takes "+op.Floats.String()+")", t)
 	}
