@@ -90,6 +90,7 @@ func Generate(ctx context.Context, c Config) (*Result, error) {
 		return nil, err
 	}
 	g := &generator{Config: c, known: known(prog), analysis: plan.New(prog), result: &Result{all: c.All, strict: make(map[string]bool)}}
+	g.analysis.InPlace = c.All
 	marked := false
 	for _, pkg := range prog.Roots {
 		marked = marked || len(pkg.Kernels) > 0

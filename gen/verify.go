@@ -107,7 +107,12 @@ func key(fn *ast.FuncDecl) string {
 func difference(generated, original *ast.FuncDecl, dots map[string]bool, variants map[string]string) string {
 	u := &undoer{known: names(original), declared: bareDecls(original), variants: variants}
 	u.exits(generated)
-	return sameText(plain(normal(u.undo(generated), dots)), plain(normal(original, dots)))
+	got, want := normal(u.undo(generated), dots), normal(original, dots)
+	text := sameText(plain(got), plain(want))
+	if text != "" && mentionsNumbers(generated) {
+		return sameText(plain(inNumbers(got)), plain(inNumbers(want)))
+	}
+	return text
 }
 
 // sameText returns how got differs from want, line by line, or "".
@@ -325,15 +330,23 @@ func (u *undoer) learn(a *ast.AssignStmt) {
 		switch {
 		case isNewLater(a):
 			u.laters[name] = true
-		case u.isCall(rhs, "Read"):
+		case u.isCall(rhs, "Read"), u.isCall(rhs, "ReadF64"):
 			u.stands[name] = rhs.Args[0]
 		case isOnce(rhs):
 			call := &ast.CallExpr{Fun: rhs.Args[0]}
 			u.stands[name], u.halves[call] = call, true
+		case isNamedRead(rhs):
+			u.stands[name] = rhs
 		default:
 			u.learnCall(name, rhs)
 		}
 	}
+}
+
+// isNamedRead reports whether call makes a number of a tensor.
+func isNamedRead(call *ast.CallExpr) bool {
+	s, ok := call.Fun.(*ast.SelectorExpr)
+	return ok && s.Sel.Name == "F64" && len(call.Args) == 0
 }
 
 func (u *undoer) isNew(a *ast.AssignStmt) bool {

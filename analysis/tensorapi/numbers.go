@@ -1,5 +1,7 @@
 package tensorapi
 
+import "go/types"
+
 // Host arithmetic on float64s, and what it is called when a number may not have
 // been computed yet. It gives the same bits: each step rounds once. What is not
 // here has no such form, so a value that goes through it has to be read.
@@ -11,6 +13,9 @@ const (
 	Condition = module + "/runtime/tensor.Cond"
 	Const     = module + "/runtime/tensor.Const"
 )
+
+// IsNumber reports whether t is the type of numbers that may not have been computed yet, or of comparisons of them.
+func IsNumber(t types.Type) bool { return named(t, []string{Number, Condition}) }
 
 var operators = map[string]string{
 	"+": "Add", "-": "Sub", "*": "Mul", "/": "Div",

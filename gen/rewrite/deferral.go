@@ -15,10 +15,35 @@ import (
 // remarks on every read in a loop either way. kernel is the directive of f, or
 // nil.
 func Function(f *plan.Function, kernel *load.Kernel) (*plan.Deferral, []plan.Remark) {
-	p := &planner{f: f, kernel: kernel, d: &plan.Deferral{Function: f, Window: window(kernel), Refusals: make(map[ast.Stmt]plan.Code)}}
 	if kernel == nil {
-		p.kernel = &load.Kernel{}
+		kernel = &load.Kernel{}
 	}
+	d, remarks := deferred(f, kernel)
+	restated, applied, refused := roundTrips(f, kernel)
+	if restated != nil {
+		if better, fewer := deferred(restated, kernel); better != nil && waits(fewer) < waits(remarks) {
+			return better, append(append(applied, fewer...), refused...)
+		}
+	}
+	if waits(remarks) > 0 {
+		remarks = append(remarks, refused...)
+	}
+	return d, remarks
+}
+
+// waits is how many reads stay where they are by these remarks.
+func waits(remarks []plan.Remark) (n int) {
+	for _, r := range remarks {
+		if r.Verdict == plan.Refused {
+			n++
+		}
+	}
+	return n
+}
+
+// deferred plans what runs later in f as it stands.
+func deferred(f *plan.Function, kernel *load.Kernel) (*plan.Deferral, []plan.Remark) {
+	p := &planner{f: f, kernel: kernel, d: &plan.Deferral{Function: f, Window: window(kernel), Refusals: make(map[ast.Stmt]plan.Code)}}
 	f.Lifts = !slices.Contains(p.kernel.Off, Lifted.ID)
 	p.statements(f.Decl.Body.List)
 	if len(p.d.Laters) == 0 {

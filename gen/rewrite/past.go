@@ -541,7 +541,7 @@ func (p *past) call(call *ast.CallExpr, always bool, in *plan.Stmt, report func(
 	}
 	args := func() bool { // that are no tensors are the same every time
 		for _, arg := range call.Args {
-			if t := f.Info.TypeOf(arg); !f.Analysis.API.IsTensor(t) && !isFloat(t) && !p.fixed(arg) {
+			if t := f.Info.TypeOf(arg); !f.Analysis.API.IsTensor(t) && !isFloat(t) && !tensorapi.IsNumber(t) && !p.fixed(arg) {
 				return false
 			}
 		}

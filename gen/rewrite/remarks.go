@@ -8,7 +8,7 @@ import (
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 )
 
-func (a *attempt) position(pos token.Pos) token.Position { return a.f.Pkg.Fset.Position(pos) }
+func (a *attempt) position(pos token.Pos) token.Position { return a.f.Position(pos) }
 
 // explain adds to a reason the way on which the need for u to run later came
 // about, and the read that it began with.
@@ -92,6 +92,8 @@ var titles = map[plan.Code]string{
 	plan.PastMemory:     "the loop changes memory that can't be given back",
 	plan.PastRandom:     "the loop draws random numbers on the host",
 	plan.ExitForm:       "the way out of the loop has a form that can't be moved",
+	plan.NoNumber:       "the device has no form of that",
+	plan.OneRounding:    "it may be rounded otherwise on another platform",
 	plan.Exempt:         "strict forbids a difference in time",
 }
 

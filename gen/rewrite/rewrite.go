@@ -26,6 +26,7 @@ type Rewrite struct {
 // that matches a statement names what happens to it.
 var Pipeline = []*Rewrite{
 	Exit,
+	RoundTrip,
 	Guarded,
 	Print,
 	Accumulate,

@@ -23,6 +23,9 @@ const (
 
 // isTotal reports whether call, of the operation fn, works on tensors of all shapes.
 func isTotal(fn *types.Func, call *ast.CallExpr) bool {
+	if recv := fn.Signature().Recv(); recv != nil && tensorapi.IsNumber(recv.Type()) {
+		return true
+	}
 	switch fn.Name() {
 	case "Sum", "Mean", "Norm":
 		return len(call.Args) == 0
@@ -32,15 +35,15 @@ func isTotal(fn *types.Func, call *ast.CallExpr) bool {
 
 // canNotFail are operations that work on tensors of all shapes.
 var canNotFail = set(`
-	Abs AddScalar Ceil Cos Detach DType Erf Exp Expm1 Flatten Floor Log Log1p MulScalar Neg Rank Reciprocal ReLU Round
-	Shape Sigmoid Sign Sin Size Sqrt Square SubScalar Tanh Value`)
+	Abs AddF64 AddScalar Ceil Cos Detach DType Erf Exp Expm1 Flatten Floor Log Log1p MulF64 MulScalar Neg Rank Reciprocal ReLU Round
+	Shape Sigmoid Sign Sin Size Sqrt Square SubF64 SubScalar Tanh Value`)
 
 // keepsShape are operations of which the result has a shape that does not
 // change any more if it comes back as an operand.
 var keepsShape = set(`
-	Abs Add AddScalar AddScaled And As BroadcastTo Ceil Cos Detach Div DivScalar Eq Erf Exp Expm1 Flatten Floor Forward Ge Gt Le Log
-	Log1p Lt MatMul Maximum MaxKeep MeanKeep Minimum MinKeep Mul MulScalar Ne Neg Not Or Pow Reciprocal ReLU Reshape Round Sigmoid
-	Sign Sin Sqrt Square Sub SubScalar SumKeep Tanh To Track Where`)
+	Abs Add AddF64 AddScalar AddScaled AddScaledF64 And As BroadcastTo Ceil Cos Detach Div DivF64 DivScalar Eq Erf Exp Expm1 Flatten Floor Forward Ge Gt Le Log
+	Log1p Lt MatMul Maximum MaxKeep MeanKeep Minimum MinKeep Mul MulF64 MulScalar Ne Neg Not Or Pow Reciprocal ReLU Reshape Round Sigmoid
+	Sign Sin Sqrt Square Sub SubF64 SubScalar SumKeep Tanh To Track Where`)
 
 // reductions without an axis have results without axes.
 var reductions = set("Sum Mean Max Min Prod All Any Norm Dot L2Loss")

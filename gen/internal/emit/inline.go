@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/types"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,6 +19,7 @@ type inline struct {
 	runtime string            // the name that package asyncrt gets if it is added
 	imports map[string]string // path to name
 	added   []string          // import declarations
+	unused  []string          // functions whose packages may have no other use left
 }
 
 func (s *inline) qualified(p, name string) string {
@@ -65,6 +67,13 @@ func Inline(pkg *load.Package, file *ast.File, ds []*plan.Deferral, lifts []*pla
 	}
 	e := &editor{file: pkg.Fset.File(file.FileStart), src: src.Text}
 	for _, d := range ds {
+		if r := d.Function.Restated; r != nil {
+			p := restated(r, d, s)
+			p.function()
+			e.replace(r.From.Pos(), r.From.End(), p.render(r.Decl.Pos(), r.Decl.End()))
+			s.unused = append(s.unused, lostImports(pkg, r)...)
+			continue
+		}
 		p := &printer{editor: e, style: s, fset: pkg.Fset, comments: file.Comments, d: d}
 		p.function()
 	}
@@ -89,7 +98,41 @@ func Inline(pkg *load.Package, file *ast.File, ds []*plan.Deferral, lifts []*pla
 			}
 		}
 	}
+	slices.Sort(s.unused)
+	for _, use := range slices.Compact(s.unused) {
+		text += "\nvar _ = " + use + "\n"
+	}
 	return fmt.Appendf(nil, "//line %s:1\n%s", src.Path, strings.TrimPrefix(text, byteOrderMark))
+}
+
+// lostImports returns functions that the function of r was written with and is not restated with: each is
+// of a package that file imports, as an expression.
+func lostImports(pkg *load.Package, r *load.Restatement) (lost []string) {
+	calls := func(pkg *load.Package, decl *ast.FuncDecl) map[types.Object]string {
+		m := make(map[types.Object]string)
+		ast.Inspect(decl, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.SelectorExpr:
+				if fn, ok := pkg.TypesInfo.Uses[n.Sel].(*types.Func); ok && fn.Signature().Recv() == nil && fn.Signature().TypeParams().Len() == 0 {
+					m[fn] = types.ExprString(n)
+				}
+				return true
+			case *ast.Ident:
+				if fn, ok := pkg.TypesInfo.Uses[n].(*types.Func); ok && fn.Pkg() != pkg.Types && fn.Signature().Recv() == nil && fn.Signature().TypeParams().Len() == 0 && m[fn] == "" {
+					m[fn] = n.Name
+				}
+			}
+			return true
+		})
+		return m
+	}
+	now := calls(r.Pkg, r.Decl)
+	for fn, text := range calls(pkg, r.From) {
+		if now[fn] == "" {
+			lost = append(lost, text)
+		}
+	}
+	return lost
 }
 
 const byteOrderMark = "\uFEFF" // allowed only at the very beginning of a file

@@ -144,6 +144,9 @@ func (p *printer) operand(r *plan.Read, later string) string {
 	if r.Lift != nil {
 		return p.variantCall(r.Lift, r.Expr.(*ast.CallExpr), later)
 	}
+	if r.Number {
+		return later + ".ReadF64(" + p.render(r.Operand.Pos(), r.Operand.End()) + ")"
+	}
 	return later + ".Read(" + p.render(r.Operand.Pos(), r.Operand.End()) + ")"
 }
 

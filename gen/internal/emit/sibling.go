@@ -240,13 +240,28 @@ func (e *editor) qualify(pkg *load.Package, decl *ast.FuncDecl, st style) {
 
 // function is the rewritten function without its comment.
 func (s *sibling) function(k Kernel, window string) string {
-	e := s.editor(k.Decl)
-	p := &printer{editor: e, style: pretty{window}, fset: s.pkg.Fset, comments: s.file.Comments, d: k.Deferral}
+	decl := k.Deferral.Function.Decl
+	p := s.printer(k.Deferral, pretty{window})
 	p.function()
 	for loop, code := range k.Deferral.Refusals {
-		e.insert(loop.Pos(), fmt.Sprintf("// This loop waits in every iteration: asyncgen explain %s.\n", code))
+		p.insert(loop.Pos(), fmt.Sprintf("// This loop waits in every iteration: asyncgen explain %s.\n", code))
 	}
-	return e.render(k.Decl.Type.Func, k.Decl.Name.Pos()) + k.Name + trim(e.render(k.Decl.Name.End(), k.Decl.End()))
+	return p.render(decl.Type.Func, decl.Name.Pos()) + k.Name + trim(p.render(decl.Name.End(), decl.End()))
+}
+
+// printer returns the printer for d, in the text that its function has been restated in, or else of s.
+func (s *sibling) printer(d *plan.Deferral, st style) *printer {
+	if r := d.Function.Restated; r != nil {
+		return restated(r, d, st)
+	}
+	return &printer{editor: s.editor(d.Function.Decl), style: st, fset: s.pkg.Fset, comments: s.file.Comments, d: d}
+}
+
+// restated returns a printer of d in the text of r, its function.
+func restated(r *load.Restatement, d *plan.Deferral, st style) *printer {
+	e := &editor{file: r.Pkg.Fset.File(r.File.FileStart), src: r.Pkg.Source(r.File).Text}
+	e.qualify(r.Pkg, r.Decl, st)
+	return &printer{editor: e, style: st, fset: r.Pkg.Fset, comments: r.File.Comments, d: d}
 }
 
 // forwarder is a function that calls the original.

@@ -14,6 +14,7 @@ import (
 type Analysis struct {
 	Program *load.Program
 	API     *tensorapi.Profile
+	InPlace bool // functions are rewritten where they stand, and their lines stay
 
 	types     canon
 	summaries map[*types.Func]*Effects // nil while one is being made

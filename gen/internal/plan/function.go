@@ -6,6 +6,7 @@ import (
 	"go/types"
 	"strings"
 
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"github.com/asyncgen/asyncgen/gen/internal/load"
 	"golang.org/x/tools/go/types/typeutil"
 )
@@ -19,8 +20,10 @@ type Function struct {
 	Obj      *types.Func
 	Info     *types.Info
 	Hoisted  map[ast.Expr]bool // reads that are made once, and so never wait again
+	Restated *load.Restatement // nil if the function is as the user wrote it
 	Lifts    bool              // reads in functions that are called may be taken out of them
 
+	original   *Function // that has been restated
 	parents    map[ast.Node]ast.Node
 	facts      map[*types.Var]*varFacts
 	closures   map[*types.Var]*ast.FuncLit // variables that are only ever one function literal, and only called
@@ -624,4 +627,23 @@ func (f *Function) AlwaysFirst(e ast.Expr, s ast.Node) bool {
 		n = p
 	}
 	return true
+}
+
+// Parent returns the node that n is a part of, or nil.
+func (f *Function) Parent(n ast.Node) ast.Node { return f.parents[n] }
+
+// Library returns the function of the tensor library that call calls, and what is said about it.
+func (f *Function) Library(call *ast.CallExpr) (*types.Func, tensorapi.Func, bool) {
+	fn, _ := typeutil.Callee(f.Info, call).(*types.Func)
+	if fn == nil {
+		return nil, tensorapi.Func{}, false
+	}
+	api, ok := f.Analysis.API.Lookup(fn)
+	return fn, api, ok
+}
+
+// IsStandard reports whether call calls a function of the standard library of which the effects are known.
+func (f *Function) IsStandard(call *ast.CallExpr) bool {
+	fn := typeutil.StaticCallee(f.Info, call)
+	return fn != nil && stdlib(fn) != stdUnknown
 }

@@ -22,6 +22,7 @@ const (
 	DeferredPrint   Code = "AG104"
 	DeferredGuarded Code = "AG105"
 	HoistedRead     Code = "AG106"
+	StaysThere      Code = "AG109"
 	LaterStamp      Code = "AG110"
 	LaterClock      Code = "AG111"
 	LaterPoll       Code = "AG112"
@@ -45,6 +46,8 @@ const (
 	Entangled      Code = "AG214"
 	LoopHeader     Code = "AG215"
 	Exempt         Code = "AG216"
+	NoNumber       Code = "AG221"
+	OneRounding    Code = "AG222"
 	PastFails      Code = "AG230"
 	PastCells      Code = "AG231"
 	PastMemory     Code = "AG232"
@@ -110,6 +113,8 @@ var classes = map[Code]Class{
 	PastMemory:     UserFixable,
 	PastRandom:     UserFixable,
 	ExitForm:       UserFixable,
+	NoNumber:       UserFixable,
+	OneRounding:    UserFixable,
 	Diverged:       Mistake,
 }
 

@@ -20,6 +20,7 @@ type Read struct {
 	Method  string     // of asyncrt.Read: "Item"; "" where a Read stands for the tensor
 	Func    ast.Expr   // the generic function that is called: tensor.ItemOf[float32]; or nil
 	Effects *Effects   // of evaluating Operand
+	Number  bool       // Operand is a number that may not have been computed yet
 	Plain   *types.Var // the local variable that Operand is, or nil
 	Lift    *Lift      // Expr calls a function that does not wait in its variant; Operand is the call
 }
@@ -1073,6 +1074,7 @@ func (w *walker) faithfulVerbs(fn *types.Func, call *ast.CallExpr) bool {
 // addRead records a read that can be put off.
 func (w *walker) addRead(r *Read) {
 	r.Effects = w.f.walk(r.Operand, nil)
+	r.Number = tensorapi.IsNumber(w.f.Info.TypeOf(r.Operand))
 	if id, ok := ast.Unparen(r.Operand).(*ast.Ident); ok {
 		if v := w.f.variable(id); v != nil && w.f.isLocal(v) {
 			r.Plain = v
@@ -1266,14 +1268,22 @@ func (w *walker) isTensorValue(e ast.Expr) bool {
 	return tv.IsValue() && w.f.Analysis.API.IsTensor(tv.Type)
 }
 
+// isNumber reports whether call reads a number.
+func (w *walker) isNumber(call *ast.CallExpr) bool {
+	sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
+	return ok && sel.Sel.Name == "Item" && w.f.Info.Types[sel.X].IsValue() && tensorapi.IsNumber(w.f.Info.TypeOf(sel.X)) && isFloat64(w.f.Info.TypeOf(call))
+}
+
+func isFloat64(t types.Type) bool { return types.Identical(t, types.Typ[types.Float64]) }
+
 // read walks a call that waits for a tensor.
 func (w *walker) read(api tensorapi.Func, fn *types.Func, call *ast.CallExpr) {
 	if w.f.Hoisted[call] {
 		w.operands(call)
 		return
 	}
-	if w.reads != nil && !w.f.isDropped(call) {
-		if sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr); ok && api.Arg == tensorapi.Recv && w.isTensorValue(sel.X) {
+	if w.reads != nil && (!w.f.isDropped(call) || w.f.Restated != nil && w.isNumber(call)) {
+		if sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr); ok && api.Arg == tensorapi.Recv && (w.isTensorValue(sel.X) || w.isNumber(call)) {
 			if method, ok := readMethods[fn.Name()]; ok {
 				w.exprs(call.Args)
 				w.addRead(&Read{Expr: call, Operand: sel.X, Method: method})

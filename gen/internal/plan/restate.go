@@ -1,0 +1,72 @@
+package plan
+
+import (
+	"go/ast"
+	"go/token"
+	"slices"
+	"strings"
+
+	"github.com/asyncgen/asyncgen/gen/internal/load"
+)
+
+// Restate returns f in other words: with edits. What is said of its places is said of
+// those of f.
+func (f *Function) Restate(edits []load.Edit) (*Function, error) {
+	r, err := f.Analysis.Program.Restate(f.Pkg, f.Decl, edits, f.Analysis.InPlace)
+	if err != nil {
+		return nil, err
+	}
+	g := f.Analysis.Function(r.Pkg, r.Decl)
+	g.Restated, g.original = r, f
+	g.Obj = f.Obj
+	return g, nil
+}
+
+// Position returns where pos is in the file that the user wrote.
+func (f *Function) Position(pos token.Pos) token.Position {
+	if f.Restated != nil && f.Restated.File.FileStart <= pos && pos < f.Restated.File.FileEnd {
+		return f.original.Position(f.Restated.Original(pos))
+	}
+	return f.Pkg.Fset.Position(pos)
+}
+
+// Splice returns the text of e with edits inside it.
+func (f *Function) Splice(e ast.Expr, edits []load.Edit) string {
+	edits = slices.Clone(edits)
+	slices.SortStableFunc(edits, func(a, b load.Edit) int { return int(a.Pos - b.Pos) })
+	text := func(from, to token.Pos) string {
+		file := f.Pkg.Fset.File(from)
+		for _, syntax := range f.Pkg.Syntax {
+			if syntax.FileStart <= from && from < syntax.FileEnd {
+				return string(f.Pkg.Source(syntax).Text[file.Offset(from):file.Offset(to)])
+			}
+		}
+		return ""
+	}
+	var b strings.Builder
+	at := e.Pos()
+	for _, ed := range edits {
+		b.WriteString(text(at, ed.Pos) + ed.Text)
+		at = ed.End
+	}
+	return b.String() + text(at, e.End())
+}
+
+// StmtEffects returns what executing s does, reads included.
+func (f *Function) StmtEffects(s ast.Stmt) *Effects { return f.walk(s, nil) }
+
+// Shows reports whether e changes what others than the function can see, parameters on the device apart.
+func (f *Function) Shows(e *Effects) bool {
+	for l := range e.Writes {
+		switch {
+		case l.Kind == Cells:
+		case l.Kind == Var || l.Kind == Own:
+			if f.Visible(l.Obj) {
+				return true
+			}
+		default:
+			return true
+		}
+	}
+	return false
+}
