@@ -193,6 +193,33 @@ func FAsync(scale *tensor.Tensor, xs []*tensor.Tensor) (total float64) {
 	return total
 }`,
 	}, {
+		plan.StaysThere, "a value stays on the device, and what is computed with it, too",
+		`
+The host reads the value only to compute a number that goes back to the device.
+The device computes the number, in float64 and rounding as often as the host, so
+it is the same bit for bit. Where the host looks at it, it is read later.`,
+		`
+func F(w *tensor.Tensor, xs []*tensor.Tensor) *tensor.Tensor {
+	for _, x := range xs {
+		scale := 1 / (x.Sum().Item() + 1)
+		w = w.MulScalar(scale)
+		fmt.Println(scale)
+	}
+	return w
+}`, `
+func FAsync(w *tensor.Tensor, xs []*tensor.Tensor) *tensor.Tensor {
+	later := asyncrt.NewLater[struct{}](fWindow)
+	defer later.Close()
+	for _, x := range xs {
+		scale := asyncrt.Const(1).Div(x.Sum().F64().Add(asyncrt.Const(1)))
+		w = w.MulF64(scale)
+		scaleAt := later.ReadF64(scale)
+		later.Do(func() { fmt.Println(scaleAt.Item()) })
+	}
+	later.Flush()
+	return w
+}`,
+	}, {
 		plan.LaterStamp, "the time in the log is that of the deferred call",
 		`
 Package log writes the time with each line. That is when the line is written,
@@ -354,21 +381,22 @@ func FAsync(x *tensor.Tensor, tol float64) (*tensor.Tensor, int) {
 		plan.FeedsDevice, "a value goes back to the device",
 		`
 Work that is enqueued next needs the value as a number, so it can't come
-later. Often the number need not leave the device: compute with tensors.`,
+later. Often the number need not leave the device: compute with tensors, or give it to an
+operation like MulScalar, which can wait for it on the device.`,
 		`
 func F(w *tensor.Tensor, xs []*tensor.Tensor) *tensor.Tensor {
 	for _, x := range xs {
-		scale := x.Sum().Item()
-		fmt.Println(scale)
-		w = w.MulScalar(scale)
+		shift := x.Sum().Item()
+		fmt.Println(shift)
+		w = w.Sub(tensor.Full(shift, 3))
 	}
 	return w
 }`, `
 func F(w *tensor.Tensor, xs []*tensor.Tensor) *tensor.Tensor {
 	for _, x := range xs {
-		scale := x.Sum()
-		fmt.Println(scale)
-		w = w.Mul(scale)
+		shift := x.Sum().Item()
+		fmt.Println(shift)
+		w = w.SubScalar(shift)
 	}
 	return w
 }`,
@@ -733,6 +761,51 @@ func F(xs []*tensor.Tensor) {
 	for _, x := range xs {
 		fmt.Println(x.Sum().Item())
 	}
+}`,
+	}, {
+		plan.NoNumber, "the device has no form of what the host computes",
+		`
+The value goes back to the device, and could stay there if the host only computed
++ - * / and functions of package math, in local variables of type float64, between
+reading it and giving it back.`,
+		`
+func half(x float64) float64 { return x / 2 }
+
+func F(w *tensor.Tensor, xs []*tensor.Tensor) *tensor.Tensor {
+	for _, x := range xs {
+		w = w.MulScalar(half(x.Sum().Item()))
+	}
+	return w
+}`, `
+func F(w *tensor.Tensor, xs []*tensor.Tensor) *tensor.Tensor {
+	for _, x := range xs {
+		w = w.MulScalar(x.Sum().Item() / 2)
+	}
+	return w
+}`,
+	}, {
+		plan.OneRounding, "what the host computes may be rounded otherwise on another platform",
+		`
+Go may compute x*y + z with one rounding, also over several statements, and does so on
+arm64 and on amd64 with GOAMD64=v3. The device rounds twice. What is generated is for all platforms,
+so the product has to be rounded by a conversion. The same holds for the result
+of a function, or a field, which may be a product.`,
+		`
+func F(w *tensor.Tensor, xs []*tensor.Tensor) *tensor.Tensor {
+	mean := 0.0
+	for _, x := range xs {
+		mean = 0.9*mean + x.Mean().Item()
+		w = w.SubScalar(mean)
+	}
+	return w
+}`, `
+func F(w *tensor.Tensor, xs []*tensor.Tensor) *tensor.Tensor {
+	mean := 0.0
+	for _, x := range xs {
+		mean = float64(0.9*mean) + x.Mean().Item()
+		w = w.SubScalar(mean)
+	}
+	return w
 }`,
 	}, {
 		plan.PastFails, "past the end of the loop, something may fail",

@@ -421,11 +421,17 @@ func isOnce(call *ast.CallExpr) bool {
 	return ok && method && (id.Name == `"sync"` || id.Name == "sync")
 }
 
-// settle puts what is read once, and second halves of calls, into what names stand for.
+// settle puts what is read once, numbers with a name of their own, and second halves of calls, into what names stand for.
 func (u *undoer) settle() {
 	for name, e := range u.stands {
 		whole := &ast.ParenExpr{X: e}
 		astutil.Apply(whole, nil, func(c *astutil.Cursor) bool {
+			if id, ok := c.Node().(*ast.Ident); ok && id.Name != name && c.Name() != "Sel" {
+				if call, ok := u.stands[id.Name].(*ast.CallExpr); ok && isNamedRead(call) {
+					c.Replace(call)
+				}
+				return true
+			}
 			call, ok := c.Node().(*ast.CallExpr)
 			if !ok || len(call.Args) > 0 {
 				return true

@@ -19,16 +19,16 @@ func Function(f *plan.Function, kernel *load.Kernel) (*plan.Deferral, []plan.Rem
 		kernel = &load.Kernel{}
 	}
 	d, remarks := deferred(f, kernel)
+	if waits(remarks) == 0 {
+		return d, remarks
+	}
 	restated, applied, refused := roundTrips(f, kernel)
 	if restated != nil {
 		if better, fewer := deferred(restated, kernel); better != nil && waits(fewer) < waits(remarks) {
-			return better, append(append(applied, fewer...), refused...)
+			return better, slices.Concat(applied, fewer, refused)
 		}
 	}
-	if waits(remarks) > 0 {
-		remarks = append(remarks, refused...)
-	}
-	return d, remarks
+	return d, append(remarks, refused...)
 }
 
 // waits is how many reads stay where they are by these remarks.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/types"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -105,8 +106,8 @@ func Inline(pkg *load.Package, file *ast.File, ds []*plan.Deferral, lifts []*pla
 	return fmt.Appendf(nil, "//line %s:1\n%s", src.Path, strings.TrimPrefix(text, byteOrderMark))
 }
 
-// lostImports returns functions that the function of r was written with and is not restated with: each is
-// of a package that file imports, as an expression.
+// lostImports returns functions that the function of r was written with and is not restated with, one of each
+// package, as expressions.
 func lostImports(pkg *load.Package, r *load.Restatement) (lost []string) {
 	calls := func(pkg *load.Package, decl *ast.FuncDecl) map[types.Object]string {
 		m := make(map[types.Object]string)
@@ -127,12 +128,13 @@ func lostImports(pkg *load.Package, r *load.Restatement) (lost []string) {
 		return m
 	}
 	now := calls(r.Pkg, r.Decl)
+	byPackage := make(map[*types.Package]string)
 	for fn, text := range calls(pkg, r.From) {
-		if now[fn] == "" {
-			lost = append(lost, text)
+		if first := byPackage[fn.Pkg()]; now[fn] == "" && (first == "" || text < first) {
+			byPackage[fn.Pkg()] = text
 		}
 	}
-	return lost
+	return slices.Collect(maps.Values(byPackage))
 }
 
 const byteOrderMark = "\uFEFF" // allowed only at the very beginning of a file
