@@ -34,7 +34,7 @@ func TestGoldenInPlace(t *testing.T) {
 	for _, f := range result.Files {
 		_, text, _ := bytes.Cut(f.Text, []byte("\n"))     // the line directive
 		text, _, _ = bytes.Cut(text, []byte("\n//line ")) // variants of functions, at the end
-		text, _, _ = bytes.Cut(text, []byte("\nvar _ ")) // what keeps an import in use
+		text, _, _ = bytes.Cut(text, []byte("\nvar _ "))  // what keeps an import in use
 		if got, want := bytes.Count(bytes.TrimRight(text, "\n"), []byte("\n")), lines[f.Path]-1; got != want {
 			t.Errorf("%s has %d lines, want %d\n%s", f.Path, got+1, want+1, f.Text)
 		}
