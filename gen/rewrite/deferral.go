@@ -297,6 +297,10 @@ func (a *attempt) round() (changed bool) {
 			a.whole[u.Stmt] = true
 			return true
 		default:
+			if l := a.carrier(u); l != nil && !a.whole[l] {
+				a.whole[l] = true
+				return true
+			}
 			if r := a.obstacle(u); r != nil {
 				if _, reachedByValue := a.by[u]; !reachedByValue && len(u.Reads) == 0 && r.Code == plan.FeedsDevice {
 					// What it shows is the reason, not what it feeds.
@@ -448,12 +452,53 @@ func (a *attempt) obstacle(u *plan.Unit) *plan.Reason {
 			return &plan.Reason{Code: plan.ReadsCell, Cause: c, Hint: "take its value in a variable, before"}
 		}
 	}
+	if r := a.carried(u); r != nil {
+		return r
+	}
 	for _, rw := range Pipeline {
 		if len(u.Reads) > 0 && rw.Matches != nil && rw.Matches(u.Stmt) && slices.Contains(a.kernel.Off, rw.ID) {
 			return &plan.Reason{Code: plan.SwitchedOff, Cause: plan.Cause{Pos: a.kernel.Pos, Text: "says off=" + rw.ID}}
 		}
 	}
 	return a.entangled(u)
+}
+
+// carried returns why u can't set what it sets later, or nil: of a variable that
+// the head of a for statement declares, the next iteration has a copy, made
+// when the iteration ends.
+func (a *attempt) carried(u *plan.Unit) *plan.Reason {
+	for s := u.Stmt; s != a.loop; {
+		s = s.Loop()
+		if _, ok := s.Inner().(*ast.ForStmt); !ok {
+			continue // each iteration begins with a value of its own
+		}
+		var first *plan.Reason
+		for v := range s.Declares {
+			c, ok := u.Effects.Writes[plan.Loc{Kind: plan.Var, Obj: v}]
+			if ok && (first == nil || c.Pos < first.Pos) {
+				first = &plan.Reason{Code: plan.LoopHeader, Cause: plan.Cause{Pos: c.Pos, Text: "sets " + v.Name() + ", which the next iteration begins with"},
+					Hint: "declare " + v.Name() + " before the loop"}
+			}
+		}
+		if first != nil {
+			return first
+		}
+	}
+	return nil
+}
+
+// carrier returns the loop in the loop that can be put off whole where u, which is in it, can't
+// because its head declares what u sets; or nil.
+func (a *attempt) carrier(u *plan.Unit) *plan.Stmt {
+	inner := u.Stmt.Loop()
+	if u.Stmt == a.loop || inner == a.loop || a.carried(u) == nil {
+		return nil
+	}
+	e, reads := inner.Total()
+	if len(reads) > 0 || e.Enqueues != nil || e.Waits != nil || e.Barrier != nil {
+		return nil
+	}
+	return inner
 }
 
 // lastEntry reports whether u may be put off and nothing after it, in a loop
