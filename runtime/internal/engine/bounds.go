@@ -65,6 +65,10 @@ func (e *Engine) stallFor(st *stream, bytes int64, k *device.Kernel, pc uintptr)
 			pause(pauses)
 			continue
 		}
+		if e.mode == Shuffle {
+			backoff(looks - e.looks) // what another goroutine is about to enqueue only those run who look for it
+			continue
+		}
 		// From here on whoever finishes something publishes it and then broadcasts, so nothing is missed.
 		e.stalled.n.Add(1)
 		for _, other := range e.allStreams() {

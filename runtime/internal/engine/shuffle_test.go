@@ -114,3 +114,25 @@ func TestShufflePolling(t *testing.T) {
 		})
 	}
 }
+
+// A producer at the bound runs an operation that another goroutine has counted but not yet enqueued: nobody else would.
+func TestShuffleStalled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newEngine(t, Options{Mode: Shuffle, Seed: 1, Channels: true, MaxBytes: 8})
+		x, y := fromFloats(e, newCPU(1), 1), fromFloats(e, newCPU(1), 2)
+		done := make(chan bool)
+		var op Op
+		op.Cmd.Kernel = addOne
+		e.admit(8, &op, 0)
+		go func() {
+			unary(e, addOne, y, y)
+			close(done)
+		}()
+		synctest.Wait()
+		x.st.push(&Op{Cmd: device.Command{Kernel: addOne, N: 1}, Operands: [device.MaxOperands]*Storage{x, x}}, 1, 0, 8, nil, nil)
+		<-done
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
