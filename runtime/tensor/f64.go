@@ -43,12 +43,12 @@ type Cond struct {
 func Const(v float64) F64 { return F64{v: v} }
 
 // F64 returns what Item returns, as a number that may not have been computed
-// yet. It panics if t has more elements than one, or none.
+// yet. It panics, as Item does, if t has more elements than one, or none.
 //
 //asyncgen:api op batch
 //go:noinline
 func (t *Tensor) F64() F64 {
-	t.single("F64")
+	t.single("Item")
 	x := structural(op.Reshape, op.Attr{Shape: device.Shape{}}, operands{t}, false)
 	if x.dtype == Float64 {
 		return F64{t: x}
@@ -441,19 +441,17 @@ func (t *Tensor) near(dev device.Device) *Tensor {
 }
 
 // withF64 enqueues d, an operation with one constant, with c as that: the given
-// name is that of the form with an F64.
+// name is that of the form with an F64. Mistakes are those of d, in the same words: the
+// program may have been written with d. Integers take constants that are
+// integers, so with them it waits for c.
 func withF64(d *op.Def, name string, c F64, in operands) *Tensor {
 	if slices.Contains(in[:d.Tensors], nil) {
-		wrong(name, op.MistakeNil)
+		wrong(d.Name, op.MistakeNil)
 	}
-	for _, x := range in[:d.Tensors] {
-		if !x.dtype.IsFloat() {
-			wrong(name, op.MistakeType+" (it takes "+op.Floats.String()+")", in[:d.Tensors]...)
-		}
+	if dt := in[d.Tensors-1].dtype; c.t == nil || !dt.IsFloat() {
+		return elementwise(d, [2]float64{c.Item()}, in, true)
 	}
-	if c.t == nil {
-		return elementwise(d, [2]float64{c.v}, in, true)
-	}
+	match(d, in[:d.Tensors])
 	x := c.t.near(in[0].storage.Device())
 	defer func() { x.letGo() }()
 	if dt := in[0].dtype; dt != Float64 {
@@ -463,4 +461,23 @@ func withF64(d *op.Def, name string, c F64, in operands) *Tensor {
 	}
 	in[d.Tensors] = x
 	return elementwise(d.Lifted(name), [2]float64{}, in, true)
+}
+
+// match panics if the operands of d, an elementwise operation, don't go together.
+func match(d *op.Def, in []*Tensor) {
+	first := in[0]
+	shape, dev := first.shape, first.storage.Device()
+	for _, x := range in[1:] {
+		if x.dtype != first.dtype {
+			wrong(d.Name, op.MistakeDTypes, in...)
+		}
+		same := true
+		if dev, same = device.Join(dev, x.storage.Device()); !same {
+			wrong(d.Name, op.MistakeDevices, in...)
+		}
+		ok := true
+		if shape, ok = op.Broadcast(shape, x.shape); !ok {
+			wrong(d.Name, op.MistakeBroadcast, in...)
+		}
+	}
 }

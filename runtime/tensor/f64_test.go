@@ -179,11 +179,9 @@ func TestF64Operands(t *testing.T) {
 			in := []array{random(r, tensor.Float64, []int{2, 2}, op.Interval{Lo: -2, Hi: 2}), random(r, tensor.Float64, []int{2}, op.Interval{Lo: -2, Hi: 2})}
 			c := tensor.FromOn(on, []float64{1.5}).F64()
 			checkGradient(t, r, on, o.def.Name, func(x ...*tensor.Tensor) *tensor.Tensor { return o.later(c, x...).Square() }, in[:o.def.Tensors]...)
-			if m := mistake(func() {
-				x := tensor.On(on).As(tensor.Int64).Ones(2)
-				o.later(c, x, x)
-			}); m == nil || !strings.HasPrefix(m.Text, op.MistakeType) {
-				t.Errorf("%s of integers: %v", o.def.Name, m)
+			x := tensor.On(on).As(tensor.Int64).Ones(2)
+			if got, want := mistake(func() { o.later(c, x, x) }), mistake(func() { o.call(1.5, x, x) }); want == nil || got == nil || got.Error() != want.Error() {
+				t.Errorf("%s of integers: %v, want %v", o.def.Name, got, want)
 			}
 		}
 	})
@@ -328,4 +326,54 @@ func TestF64Failure(t *testing.T) {
 		bad.Item()
 	}()
 	e.Close() // reports the failure once more
+}
+
+// A form with a number makes of its operands, integers too, what the form with a
+// constant does: the same result, or the same words about the mistake.
+func TestF64FormsAsWithConstants(t *testing.T) {
+	forms := []struct {
+		name     string
+		constant func(c float64, x, y *tensor.Tensor) *tensor.Tensor
+		number   func(c tensor.F64, x, y *tensor.Tensor) *tensor.Tensor
+	}{
+		{"MulScalar", func(c float64, x, y *tensor.Tensor) *tensor.Tensor { return x.MulScalar(c) }, func(c tensor.F64, x, y *tensor.Tensor) *tensor.Tensor { return x.MulF64(c) }},
+		{"DivScalar", func(c float64, x, y *tensor.Tensor) *tensor.Tensor { return x.DivScalar(c) }, func(c tensor.F64, x, y *tensor.Tensor) *tensor.Tensor { return x.DivF64(c) }},
+		{"AddScaled", func(c float64, x, y *tensor.Tensor) *tensor.Tensor { return x.AddScaled(y, c) }, func(c tensor.F64, x, y *tensor.Tensor) *tensor.Tensor { return x.AddScaledF64(y, c) }},
+	}
+	tensors := []*tensor.Tensor{nil, tensor.From([]float32{1, 2}), tensor.From([]float64{1, 2, 3}), tensor.From([]float64{4, 5}), tensor.From([]int64{6, -7}),
+		tensor.From([]bool{true, false}), tensor.FromOn(device.CPU(), []float64{8}), tensor.Zeros(3, 1)}
+	outcome := func(f func() *tensor.Tensor) (text string) {
+		defer func() {
+			if p := recover(); p != nil {
+				text = fmt.Sprint("panic: ", p)
+			}
+		}()
+		y := f()
+		return fmt.Sprint(y.DType(), y.Shape(), y)
+	}
+	made := 0
+	for _, form := range forms {
+		for i, x := range tensors {
+			for j, y := range tensors {
+				for _, c := range []float64{2, 0.5, -3, 0, math.Inf(1)} {
+					number := tensor.From([]float64{c}).F64()
+					want := outcome(func() *tensor.Tensor { return form.constant(c, x, y) })
+					if got := outcome(func() *tensor.Tensor { return form.number(number, x, y) }); got != want {
+						t.Errorf("%s of tensors %d and %d with %v: %s, want %s", form.name, i, j, c, got, want)
+					}
+					if !strings.HasPrefix(want, "panic: ") {
+						made++
+					}
+				}
+			}
+		}
+	}
+	if made < 200 {
+		t.Errorf("%d results", made)
+	}
+	vector := tensor.From([]float64{1, 2})
+	want := outcome(func() *tensor.Tensor { return tensor.Scalar(vector.Item()) })
+	if got := outcome(func() *tensor.Tensor { return vector.F64().As(tensor.Float64) }); got != want {
+		t.Errorf("F64 of a vector: %s, want %s", got, want)
+	}
 }

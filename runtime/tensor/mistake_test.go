@@ -107,7 +107,7 @@ func TestMistakes(t *testing.T) {
 		{func() { x.Track().Exp().Backward() }, "Backward: " + op.MistakeItem},
 		{func() { tensor.Grad(x.Track().Sum(), x) }, "Grad: " + op.MistakeGradient},
 		{func() { i.Norm() }, "Norm: " + op.MistakeType + " (it takes float32 or float64): int64[3]"},
-		{func() { i.AddScaledF64(nil, tensor.Const(1)) }, "AddScaledF64: " + op.MistakeNil},
+		{func() { i.AddScaledF64(nil, tensor.Const(1)) }, "AddScaled: " + op.MistakeNil},
 		{func() { x.Take(0, d) }, "Take: " + op.MistakeIndices + ": float32[2 3], float64[3]"},
 		{func() { y.Take(0, i) }, "Take: " + op.MistakeDevices + ": float32[3], int64[3]"},
 		{func() { x.Take(0, nil) }, "Take: " + op.MistakeNil + ": float32[2 3]"},

@@ -81,7 +81,7 @@ func (t *Tensor) AddScaled(y *Tensor, c float64) *Tensor {
 	return elementwise(op.AddScaled, [2]float64{c}, operands{t, y}, true)
 }
 
-// AddScaledF64 is AddScaled of a c that may not have been computed yet, for floating-point tensors.
+// AddScaledF64 is AddScaled of a c that may not have been computed yet. With integers it waits for c.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -97,7 +97,7 @@ func (t *Tensor) AddScalar(c float64) *Tensor {
 	return elementwise(op.AddScalar, [2]float64{c}, operands{t}, true)
 }
 
-// AddF64 is AddScalar of a c that may not have been computed yet, for floating-point tensors.
+// AddF64 is AddScalar of a c that may not have been computed yet. With integers it waits for c.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -113,7 +113,7 @@ func (t *Tensor) SubScalar(c float64) *Tensor {
 	return elementwise(op.SubScalar, [2]float64{c}, operands{t}, true)
 }
 
-// SubF64 is SubScalar of a c that may not have been computed yet, for floating-point tensors.
+// SubF64 is SubScalar of a c that may not have been computed yet. With integers it waits for c.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -129,7 +129,7 @@ func (t *Tensor) MulScalar(c float64) *Tensor {
 	return elementwise(op.MulScalar, [2]float64{c}, operands{t}, true)
 }
 
-// MulF64 is MulScalar of a c that may not have been computed yet, for floating-point tensors.
+// MulF64 is MulScalar of a c that may not have been computed yet. With integers it waits for c.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -146,7 +146,7 @@ func (t *Tensor) DivScalar(c float64) *Tensor {
 	return elementwise(op.DivScalar, [2]float64{c}, operands{t}, true)
 }
 
-// DivF64 is DivScalar of a c that may not have been computed yet, for floating-point tensors.
+// DivF64 is DivScalar of a c that may not have been computed yet. With integers it waits for c.
 //
 //asyncgen:api op batch
 //go:noinline

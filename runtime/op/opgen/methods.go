@@ -73,7 +73,7 @@ func elementwiseMethod(b *strings.Builder, d *op.Def) {
 	fmt.Fprintf(b, "func %s%s(%s) *Tensor {\n\treturn elementwise(op.%s, [2]float64{%s}, operands{%s}, true)\n}\n\n",
 		receiver, d.Name, params, variable(d), scalars, operands)
 	if later != "" {
-		fmt.Fprintf(b, "// %s is %s of a c that may not have been computed yet, for floating-point tensors.\n", later, d.Name)
+		fmt.Fprintf(b, "// %s is %s of a c that may not have been computed yet. With integers it waits for c.\n", later, d.Name)
 		fmt.Fprintf(b, "//\n//asyncgen:api op batch\n//go:noinline\n"+
 			"func (t *Tensor) %s(%s) *Tensor {\n\treturn withF64(op.%s, %q, c, operands{%s})\n}\n\n",
 			later, strings.Replace(params, "c float64", "c F64", 1), variable(d), later, operands)
