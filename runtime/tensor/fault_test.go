@@ -137,6 +137,36 @@ func checkFault(t *testing.T, name string, err error) {
 	}
 }
 
+// A device that fails to wait is an error of an operation, in each mode in which anybody waits for a device.
+func TestFailedWait(t *testing.T) {
+	for _, o := range []engine.Options{{Mode: engine.Async}, {Mode: engine.Shuffle, Seed: 1}, {Mode: engine.Shuffle, Seed: 2}, {Mode: engine.Shuffle, Seed: 3}} {
+		t.Run(fmt.Sprintf("%+v", o), func(t *testing.T) {
+			b := fault.New(sim.New(sim.Options{}))
+			on := tensor.On(device.Wrap("sim", device.KindSimulated, b))
+			e := engine.New(o)
+			defer tensor.SetEngine(e)()
+			for n := int64(1); ; n++ {
+				b.Arm(fault.Faults{Call: fault.Wait, N: n})
+				x := on.Full(1, 64, 64)
+				for range 5 {
+					y := x.AddScalar(1)
+					tensor.Dead(x)
+					x = y
+				}
+				if _, err := read(x.Sum()); err != nil {
+					checkFault(t, fmt.Sprintf("wait %d", n), err)
+				} else if b.Fired() == 0 {
+					break
+				}
+			}
+			b.Arm(fault.Faults{})
+			if err := errors.Join(e.Close(), b.Close()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // An allocation that fails for want of memory is tried again.
 func TestScarceMemory(t *testing.T) {
 	eachBackend(t, func(t *testing.T, b *fault.Backend, on device.Device, e *engine.Engine) {

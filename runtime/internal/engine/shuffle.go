@@ -225,14 +225,24 @@ func (q *shuffledQueue) move(ctx context.Context, k int, h *help) error {
 		k -= submit
 	}
 	q.mu.Lock()
-	end := min(q.st.done.Load()+uint64(k)+1, q.submitted)
+	done := q.st.done.Load()
+	end := min(done+uint64(k)+1, q.submitted)
 	ticket := q.st.seq(end - 1).ticket
+	last := end // behind the operation that has the ticket
+	for last > done && q.st.seq(last-1).skipped {
+		last--
+	}
 	q.mu.Unlock()
-	h.look()
-	err := await(ctx, q.st.backend, ticket)
-	h.rest()
-	if err != nil && !q.lose(err) {
-		return err
+	if last > done { // else it is that of an operation before
+		h.look()
+		err := await(ctx, q.st.backend, ticket)
+		h.rest()
+		if err != nil && !q.lose(err) {
+			if ctx.Err() == nil {
+				err = q.notDone(last-1, err)
+			}
+			return err
+		}
 	}
 	q.mu.Lock()
 	q.retire(end)
