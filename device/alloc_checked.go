@@ -4,8 +4,12 @@ package device
 
 import (
 	"os"
+	"time"
 	"unsafe"
 )
+
+// maxCleanup is how long Collect waits for cleanups. Each gives a block of its own back to the system.
+const maxCleanup = 10 * time.Second
 
 // checked says that mistakes in the use of memory are to be noticed, whatever it costs.
 const checked = true

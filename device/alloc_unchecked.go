@@ -2,6 +2,11 @@
 
 package device
 
+import "time"
+
+// maxCleanup is how long Collect waits for cleanups.
+const maxCleanup = 100 * time.Millisecond
+
 // The twins of alloc_checked.go, never called.
 
 const checked = false

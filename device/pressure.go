@@ -101,7 +101,8 @@ func (a *Allocator) collectInstead(bytes int64) bool {
 }
 
 // Collect finds the Buffers that nothing refers to any more, and returns when those from Allocators
-// of which the runtime knows have been freed: what an AddCleanup was to do that was due by then is done.
+// of which the runtime knows have been freed: what an AddCleanup was to do that was due by then is done. It does not wait for
+// that longer than maxCleanup: some of the program's own may be slow, or wait for us.
 func Collect() {
 	runtime.GC()
 	cleanups := []metrics.Sample{{Name: "/gc/cleanups/queued:cleanups"}, {Name: "/gc/cleanups/executed:cleanups"}}
@@ -118,6 +119,3 @@ func (a *Allocator) Reclaim() bool {
 	Collect()
 	return a.freed.Load() != before
 }
-
-// maxCleanup is how long Collect waits for cleanups at most: some of the program's own may be slow, or wait for us.
-const maxCleanup = 100 * time.Millisecond

@@ -205,14 +205,17 @@ func viewOf(d *op.Def, a *op.Attr, x *Tensor) *Tensor {
 
 // contiguous returns a copy of x without gaps. It is made on dev, the device of x, in scopes of its own.
 func contiguous(x *Tensor, dev device.Device) *Tensor {
-	p := op.Plan{In: [op.MaxInputs]op.View{x.view()}, Types: [op.MaxInputs]device.DType{x.dtype}}
-	op.Contiguous.Run(&p)
+	p := plans.Get().(*op.Plan)
+	p.In[0], p.Types[0] = x.view(), x.dtype
+	op.Contiguous.Run(p)
 	out := newResult(dev, p.DType, p.Shape, false)
 	o := engine.Op{Cmd: p.Cmd, Cost: p.Cost}
 	o.Operands = [device.MaxOperands]*engine.Storage{out.storage, x.storage}
 	o.Shapes = [device.MaxOperands]*device.Shape{&out.shape, &x.shape}
 	o.Cmd.Off[1] = x.off
 	eng().Enqueue(&o)
+	*p = op.Plan{}
+	plans.Put(p)
 	return out
 }
 
