@@ -41,7 +41,12 @@ func withoutCollector(t *testing.T, f func(t *testing.T, on tensor.Maker, live f
 			if err := e.WaitAll(context.Background()); err != nil {
 				t.Errorf("%+v", err)
 			}
-			return b.Memory().Stats().Live - before
+			low := b.Memory().Stats().Live
+			for range 100 { // a worker may be about to give back what it has just released
+				runtime.Gosched()
+				low = min(low, b.Memory().Stats().Live)
+			}
+			return low - before
 		})
 	})
 }
@@ -230,8 +235,12 @@ func TestDeadLeavesOthers(t *testing.T) {
 // What a speculating goroutine declares dead stays if it turns out that the program does not get there, unless it was made there;
 // and is given back if the program does.
 func TestDeadInVain(t *testing.T) {
-	const bytes = 4 * 64 * 64
 	withoutCollector(t, func(t *testing.T, on tensor.Maker, live func() int64) {
+		one := on.Full(1, 64, 64)
+		bytes := live() // more than the elements in checked builds
+		sum := one.Sum()
+		small := live() - bytes // such results are left to the collector
+		tensor.Dead(one, sum)
 		isNaive := strings.Contains(t.Name(), fmt.Sprintf("Mode:%v", engine.Naive)) // it keeps no count of what is new
 		for _, keep := range []bool{false, true} {
 			base := live()
@@ -251,7 +260,7 @@ func TestDeadInVain(t *testing.T) {
 				t.Error("what was made after the guess began is not dead")
 			}
 			got := live() - base
-			if got > 3*bytes+bytes/2 && !isNaive { // x, the old value and the new one
+			if got > 3*bytes+bytes/2+small && !isNaive { // x, the old value and the new one
 				t.Errorf("%d bytes are live while it is open, a result has %d", got, bytes)
 			}
 			if !keep {
@@ -267,7 +276,7 @@ func TestDeadInVain(t *testing.T) {
 			g.Keep()
 			sp.End()
 			tensor.Dead(before.Tensors()[0])
-			if got := live() - base; got < bytes || got > bytes+bytes/2 {
+			if got := live() - base; got < bytes || got > bytes+bytes/2+small {
 				t.Errorf("%d bytes are live after Keep, a result has %d", got, bytes)
 			}
 			if got := p.Value().Sum().Item(); got != 11*64*64 {
