@@ -32,7 +32,8 @@ type past struct {
 	cells   []plan.CellsOf // that the loop changes
 	given   []given
 
-	shapes map[types.Object]shape
+	shapes   map[types.Object]shape
+	compared map[types.Object]bool // tensors from before the loop that each iteration compares with those of the one before
 }
 
 // A given is a tensor from outside, another one in each iteration, and the
@@ -92,7 +93,7 @@ func cmpOr(reasons ...*plan.Reason) *plan.Reason {
 }
 
 func (a *attempt) newPast() *past {
-	p := &past{a: a, changed: &plan.Effects{}, shapes: make(map[types.Object]shape)}
+	p := &past{a: a, changed: &plan.Effects{}, shapes: make(map[types.Object]shape), compared: make(map[types.Object]bool)}
 	seen := make(map[*types.Var]bool)
 	for _, u := range a.units {
 		p.changed.Add(u.All())

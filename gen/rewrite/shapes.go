@@ -106,18 +106,42 @@ func (p *past) variable(v types.Object) shape {
 		return s
 	}
 	p.shapes[v] = steady // in a circle
+	if p.compared[v] {
+		p.shapes[v] = same
+	}
 	s := same
 	for _, u := range p.a.units {
 		if !writes(u.All(), v.(*types.Var)) {
 			continue
 		}
 		s = max(s, p.assigned(u.Stmt, v))
-		if p.carried(v) {
+		if p.carried(v) && !p.compared[v] {
 			s = max(s, steady)
 		}
 	}
+	if s == changing && p.compare(v) {
+		return p.variable(v)
+	}
 	p.shapes[v] = s
 	return s
+}
+
+// compare makes each iteration compare v, a tensor that comes round, with what it was at the
+// beginning of the one before: if it is alike then, so is all that is computed of it. It
+// reports whether that is new.
+func (p *past) compare(v types.Object) bool {
+	lv, ok := v.(*types.Var)
+	body := p.a.loop.Bodies[0]
+	if !ok || p.compared[v] || !p.carried(v) || p.a.f.Visible(v) || !p.a.f.Analysis.API.IsTensor(v.Type()) || len(body) == 0 || body[0].IsTest {
+		return false
+	}
+	if !p.a.f.Sees(body[0].Node.Pos(), v) {
+		return false
+	}
+	p.compared[v] = true
+	p.given = append(p.given, given{ast.NewIdent(v.Name()), lv, body[0]})
+	clear(p.shapes) // they were found without
+	return true
 }
 
 // assigned returns what is known of what s assigns to v.
