@@ -193,6 +193,30 @@ func FAsync(scale *tensor.Tensor, xs []*tensor.Tensor) (total float64) {
 	return total
 }`,
 	}, {
+		plan.ReadTogether, "the rows of a tensor are read together",
+		`
+A loop that looks at one row of a tensor after the other reads the tensor once. A row that there is not,
+and a tensor that failed, are found in the iteration that asks for it, as before.`,
+		`
+func F(losses *tensor.Tensor, weights []float64) (total float64) {
+	for j := range weights {
+		total += weights[j] * losses.Row(j).Item()
+	}
+	return total
+}`, `
+func FAsync(losses *tensor.Tensor, weights []float64) (total float64) {
+	later := asyncrt.NewLater[struct{}](fWindow)
+	defer later.Close()
+	lossesRows := later.Rows(len(weights), func(row asyncrt.RowOf) *tensor.Tensor { return row(losses) })
+	later.Do(func() {
+		for j := range weights {
+			total += weights[j] * lossesRows.Item(j)
+		}
+	})
+	later.Flush()
+	return total
+}`,
+	}, {
 		plan.StaysThere, "a value stays on the device, and what is computed with it, too",
 		`
 The host reads the value only to compute a number that goes back to the device.
@@ -291,6 +315,41 @@ func FAsync(ctx context.Context, xs []*tensor.Tensor) (total float64) {
 	}
 	later.Flush()
 	return total
+}`,
+	}, {
+		plan.ComputedTogether, "what is computed of one row after the other is computed for all at once",
+		`
+Operations on the rows of tensors that do the same in each iteration of a loop become operations on
+many rows. Each row gets the bits that it gets alone. Where rows can't be
+computed together after all (there are too few, operands don't fit, the device
+does not promise the same bits, an operation fails) each is computed in the
+iteration that asks for it, as before.`,
+		`
+func F(x, w *tensor.Tensor, labels []int64) (correct int) {
+	for j := range labels {
+		best := x.Row(j).MatMul(w).ArgMax()
+		if best.ItemInt() == labels[j] {
+			correct++
+		}
+	}
+	return correct
+}`, `
+func FAsync(x, w *tensor.Tensor, labels []int64) (correct int) {
+	later := asyncrt.NewLater[struct{}](fWindow)
+	defer later.Close()
+	bestRows := later.Rows(len(labels), func(row asyncrt.RowOf) *tensor.Tensor {
+		best := row(x).MatMul(w).ArgMax()
+		return best
+	})
+	later.Do(func() {
+		for j := range labels {
+			if bestRows.ItemInt(j) == labels[j] {
+				correct++
+			}
+		}
+	})
+	later.Flush()
+	return correct
 }`,
 	}, {
 		plan.Bounded, "the loop runs a bounded number of reads ahead",

@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 
 	"github.com/asyncgen/asyncgen/gen/internal/load"
@@ -135,6 +136,8 @@ func functionAt(own map[*ast.File]bool, pos token.Pos) string {
 // An entry is a function that is given to a backlog.
 type entry struct {
 	lit   *ast.FuncLit
+	rows  bool       // or one of a single row, which may run at once and until the backlog is flushed
+	next  bool       // the backlog is flushed before anything else runs
 	loops []ast.Node // around it, outermost first
 	last  bool       // it is the last statement of the body of a loop
 }
@@ -164,8 +167,17 @@ func outOfTurn(fn *ast.FuncDecl, info *types.Info) string {
 		case *ast.CaseClause:
 			markFlushed(n.Body, flushed, ended, info, laters)
 		case *ast.CallExpr:
-			if m := method(n, info, laters); m == "Do" || m == "BreakIf" {
-				entries = append(entries, entry{n.Args[0].(*ast.FuncLit), loopsIn(stack, ended), isLast(stack) || m == "BreakIf"})
+			e := entry{loops: loopsIn(stack, ended), last: isLast(stack), next: isNext(stack, info, laters)}
+			switch method(n, info, laters) {
+			case "BreakIf":
+				e.lit, e.last, e.next = n.Args[0].(*ast.FuncLit), true, false
+				entries = append(entries, e)
+			case "Do":
+				e.lit = n.Args[0].(*ast.FuncLit)
+				entries = append(entries, e)
+			case "Rows":
+				e.lit, e.rows = n.Args[1].(*ast.FuncLit), true
+				entries = append(entries, e)
 			}
 		}
 		return true
@@ -177,13 +189,16 @@ func outOfTurn(fn *ast.FuncDecl, info *types.Info) string {
 		return text
 	}
 	for _, e := range entries {
+		if e.next {
+			continue
+		}
 		if len(e.loops) == 0 {
 			return "an entry is outside all loops"
 		}
 		if f, ok := e.loops[0].(*ast.ForStmt); !ended[e.loops[0]] && (!ok || f.Cond != nil) {
 			return "the backlog is not flushed after the loop"
 		}
-		if !e.last && returns(e.lit) {
+		if !e.last && !e.rows && returns(e.lit) {
 			return "an entry that may end early is not the end of an iteration"
 		}
 		if text := e.disturbed(fn, info, entries, flushed, laters); text != "" {
@@ -239,6 +254,48 @@ func isLoop(s ast.Stmt) bool {
 		return isLoop(s.Stmt)
 	case *ast.ForStmt, *ast.RangeStmt:
 		return true
+	}
+	return false
+}
+
+// isNext reports whether the statement that the call at the end of stack is in, which is no
+// part of a compound one, is followed by an entry, if it is none itself, and by a flush,
+// with nothing but reads between.
+func isNext(stack []ast.Node, info *types.Info, laters map[types.Object]bool) bool {
+	for i := len(stack) - 1; i > 0; i-- {
+		block, ok := stack[i-1].(*ast.BlockStmt)
+		if !ok {
+			continue
+		}
+		entries := 0
+		for _, s := range block.List[slices.Index(block.List, stack[i].(ast.Stmt)):] {
+			switch s := s.(type) {
+			case *ast.AssignStmt:
+				call, ok := s.Rhs[0].(*ast.CallExpr)
+				if !ok {
+					return false
+				}
+				if name := method(call, info, laters); name != "Rows" && name != "Read" {
+					return false
+				}
+			case *ast.ExprStmt:
+				call, ok := s.X.(*ast.CallExpr)
+				if !ok {
+					return false
+				}
+				switch method(call, info, laters) {
+				case "Do":
+					entries++
+				case "Flush":
+					return entries == 1
+				default:
+					return false
+				}
+			default:
+				return false
+			}
+		}
+		return false
 	}
 	return false
 }
@@ -414,14 +471,14 @@ func (e entry) disturbed(fn *ast.FuncDecl, info *types.Info, entries []entry, fl
 	}
 	ast.Inspect(e.loops[0], func(n ast.Node) bool {
 		for _, o := range entries {
-			if n == o.lit {
+			if n == o.lit && (!o.rows || o.lit == e.lit) {
 				return false
 			}
 		}
 		if flushed[n] || isWayOut(n, e.loops[0], info, laters) {
 			return false
 		}
-		if _, ok := n.(*ast.ReturnStmt); ok && text == "" {
+		if r, ok := n.(*ast.ReturnStmt); ok && text == "" && !inRows(r, entries) {
 			text = "the backlog is not flushed before a return"
 		}
 		for _, v := range assigned(n, info) {
@@ -437,6 +494,11 @@ func (e entry) disturbed(fn *ast.FuncDecl, info *types.Info, entries []entry, fl
 		return true
 	})
 	return text
+}
+
+// inRows reports whether n is in the function of one row.
+func inRows(n ast.Node, entries []entry) bool {
+	return slices.ContainsFunc(entries, func(e entry) bool { return e.rows && e.lit.Pos() <= n.Pos() && n.Pos() < e.lit.End() })
 }
 
 // after reports whether n, an assignment to v, may run between e being queued

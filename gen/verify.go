@@ -249,6 +249,7 @@ type undoer struct {
 	laters map[string]bool
 	halves map[*ast.CallExpr]bool // calls whose second half is called later
 	uses   map[string]int         // of names
+	rows   map[string]*rowsOf     // what is computed for all rows
 	stands map[string]ast.Expr    // what a Read or a copy stands for
 	hoists map[string]int         // how many variables of a name are declared in front of the entry that sets them
 	open   map[string]bool        // those of them that are not set yet
@@ -256,6 +257,7 @@ type undoer struct {
 
 func (u *undoer) undo(fn *ast.FuncDecl) *ast.FuncDecl {
 	u.laters, u.stands = map[string]bool{u.own: u.own != ""}, make(map[string]ast.Expr)
+	u.rows = make(map[string]*rowsOf)
 	u.halves, u.uses = make(map[*ast.CallExpr]bool), make(map[string]int)
 	u.hoists, u.open = make(map[string]int), make(map[string]bool)
 	for name, n := range bareDecls(fn) {
@@ -298,6 +300,7 @@ func (u *undoer) undo(fn *ast.FuncDecl) *ast.FuncDecl {
 		return true
 	}).(*ast.FuncDecl)
 	u.settle()
+	u.apart(fn)
 	fn = astutil.Apply(fn, nil, func(c *astutil.Cursor) bool {
 		switch n := c.Node().(type) {
 		case *ast.Ident:
@@ -337,6 +340,8 @@ func (u *undoer) learn(a *ast.AssignStmt) {
 			u.stands[name], u.halves[call] = call, true
 		case isNamedRead(rhs):
 			u.stands[name] = rhs
+		case u.isCall(rhs, "Rows"):
+			u.learnRows(name, rhs)
 		default:
 			u.learnCall(name, rhs)
 		}
@@ -351,7 +356,7 @@ func isNamedRead(call *ast.CallExpr) bool {
 
 func (u *undoer) isNew(a *ast.AssignStmt) bool {
 	id, ok := a.Lhs[0].(*ast.Ident)
-	return ok && a.Tok == token.DEFINE && (u.laters[id.Name] || u.stands[id.Name] != nil)
+	return ok && a.Tok == token.DEFINE && (u.laters[id.Name] || u.stands[id.Name] != nil || u.rows[id.Name] != nil)
 }
 
 // define makes an assignment to a hoisted variable a definition again.

@@ -133,8 +133,7 @@ func looksAtValues(loop *plan.Stmt) bool {
 // loop tries one loop and, if it is refused, the loops directly in it. outermost
 // is the loop before which the backlog is made.
 func (p *planner) loop(loop, outermost *plan.Stmt, later *plan.Later) {
-	a := newAttempt(p.f, p.kernel, loop, outermost)
-	region, refused := a.plan()
+	a, region, refused := p.try(loop, outermost)
 	if refused != nil {
 		if again, r := p.hoist(loop, outermost); again != nil {
 			a, region, refused = again, r, nil
@@ -170,6 +169,30 @@ func (p *planner) loop(loop, outermost *plan.Stmt, later *plan.Later) {
 	}
 	p.d.Refusals[loop.Node] = refused[0].Code
 	p.remarks = append(p.remarks, refused...)
+}
+
+// try plans for one loop. What is computed row by row in loops of it is
+// computed together as far as these loops come later.
+func (p *planner) try(loop, outermost *plan.Stmt) (*attempt, *plan.Region, []plan.Remark) {
+	for apart := make(map[ast.Stmt]bool); ; {
+		a := newAttempt(p.f, p.kernel, loop, outermost)
+		batched := a.batch(apart)
+		region, refused := a.plan()
+		n := len(apart)
+		for _, l := range batched {
+			if refused != nil || !a.isLate(l) {
+				apart[l.Node] = true
+			}
+		}
+		if len(apart) == n {
+			return a, region, refused
+		}
+		fresh := p.f.Tree(loop.Node)
+		if outermost == loop {
+			outermost = fresh
+		}
+		loop = fresh
+	}
 }
 
 // An attempt decides, for each statement of a loop, whether it runs ahead, as
@@ -533,7 +556,7 @@ func (a *attempt) entangled(u *plan.Unit) *plan.Reason {
 		if c == nil {
 			c = a.skipped(u, r)
 		}
-		if c == nil && r.Plain == nil {
+		if c == nil && r.Plain == nil && r.Rows == nil && !r.Fixed {
 			c = a.before(u, r)
 		}
 		if c != nil {
@@ -547,6 +570,9 @@ func (a *attempt) entangled(u *plan.Unit) *plan.Reason {
 // whenever u runs, or nil if it does. Taking the Read of a variable costs
 // nothing and never fails, so it may be taken in vain.
 func (a *attempt) conditional(u *plan.Unit, r *plan.Read) *plan.Cause {
+	if r.Rows != nil || r.Fixed {
+		return nil // it may be taken in vain
+	}
 	whole := u.Stmt.Node
 	if r.Plain != nil && (whole.Pos() > r.Plain.Pos() || r.Plain.Pos() >= whole.End()) && !writes(u.Effects, r.Plain) {
 		return nil

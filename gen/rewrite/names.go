@@ -14,10 +14,11 @@ import (
 type namer struct {
 	f     *plan.Function
 	taken map[string]bool
+	row   string // the parameter of functions of one row, or "" if there is none yet
 }
 
 func newNamer(f *plan.Function) *namer {
-	n := &namer{f, map[string]bool{"asyncrt": true}}
+	n := &namer{f: f, taken: map[string]bool{"asyncrt": true}}
 	ast.Inspect(f.Decl, func(m ast.Node) bool {
 		if id, ok := m.(*ast.Ident); ok {
 			n.taken[id.Name] = true
@@ -202,9 +203,13 @@ func (n *namer) reads(g *plan.Group, r *plan.Region, before []taken) []taken {
 				g.Names[read] = before[i].name
 				continue
 			}
+			if read.Rows != nil {
+				n.rows(g, read)
+				continue
+			}
 			name := n.unused(base(read.Operand) + "At")
 			g.Names[read] = name
-			force := read.Plain == nil && slices.ContainsFunc(reads, func(o *plan.Read) bool { return o.Expr.Pos() < read.Expr.Pos() })
+			force := read.Plain == nil && !read.Fixed && slices.ContainsFunc(reads, func(o *plan.Read) bool { return o.Expr.Pos() < read.Expr.Pos() })
 			g.Takes = append(g.Takes, plan.Take{Read: read, Name: name, Force: force && len(g.Takes) >= first})
 			before = append(before, taken{read.Plain, name, g})
 			if read.Lift != nil {
@@ -213,6 +218,27 @@ func (n *namer) reads(g *plan.Group, r *plan.Region, before []taken) []taken {
 		}
 	}
 	return before
+}
+
+// rows names what is computed for all rows. The same is computed once.
+func (n *namer) rows(g *plan.Group, r *plan.Read) {
+	for _, t := range g.Takes {
+		if t.Read.Rows != nil && t.Read.Rows.Loop == r.Rows.Loop && slices.Equal(t.Read.Rows.Defs, r.Rows.Defs) &&
+			types.ExprString(t.Read.Operand) == types.ExprString(r.Operand) {
+			g.Names[r] = t.Name
+			return
+		}
+	}
+	if n.row == "" {
+		n.row = n.unused("row")
+	}
+	r.Rows.Param = n.row
+	of := r.Operand
+	if call, ok := ast.Unparen(of).(*ast.CallExpr); ok && slices.Contains(r.Rows.Calls, call) {
+		of = ast.Unparen(call.Fun).(*ast.SelectorExpr).X
+	}
+	g.Names[r] = n.unused(base(of) + "Rows")
+	g.Takes = append(g.Takes, plan.Take{Read: r, Name: g.Names[r]})
 }
 
 // visible reports whether the Read t, taken by an earlier group, is in scope in

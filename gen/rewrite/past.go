@@ -121,6 +121,10 @@ func (a *attempt) newPast() *past {
 func (p *past) nodes(u *plan.Unit) (nodes []ast.Node) {
 	if p.a.late[u] {
 		for _, r := range u.Reads {
+			if r.Rows != nil {
+				nodes = append(nodes, r.Rows.Count) // what it computes fails where it is needed
+				continue
+			}
 			nodes = append(nodes, r.Operand)
 		}
 		return nodes

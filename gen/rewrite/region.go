@@ -157,8 +157,12 @@ func (a *attempt) movable(s *plan.Stmt, e *plan.Effects) bool {
 // region lays out what has been decided.
 func (a *attempt) region() *plan.Region {
 	r := &plan.Region{Loop: a.loop, Endless: endless(a.loop), Flushed: make(map[*plan.Stmt]bool)}
-	for _, body := range a.loop.Bodies {
-		a.layout(r, body)
+	if a.whole[a.loop] {
+		a.layout(r, []*plan.Stmt{a.loop})
+	} else {
+		for _, body := range a.loop.Bodies {
+			a.layout(r, body)
+		}
 	}
 	for _, u := range a.units {
 		r.Waits = r.Waits || a.stays(u) || u.Effects.Waits != nil && !a.exits(u.Stmt)
@@ -230,7 +234,9 @@ func (a *attempt) polls(r *plan.Region) {
 			}
 		}
 	}
-	visit(a.loop)
+	if !runs[a.loop] {
+		visit(a.loop)
+	}
 }
 
 // matters reports whether loop contains an entry, a flush, or work for the device.
@@ -281,7 +287,9 @@ func restarts(s, loop *plan.Stmt) bool {
 // before it: computing what it reads may fail, and they come first.
 func (a *attempt) separate(s *plan.Stmt) bool {
 	_, reads := s.Deferred()
-	return slices.ContainsFunc(reads, func(r *plan.Read) bool { return r.Plain == nil })
+	return slices.ContainsFunc(reads, func(r *plan.Read) bool {
+		return r.Plain == nil && !r.Fixed && (r.Rows == nil || !a.f.CannotFail(r.Rows.Count))
+	})
 }
 
 // endless reports whether control never comes to the end of a loop.
@@ -331,7 +339,7 @@ func (a *attempt) copies(g *plan.Group) {
 			if jump, ok := n.(ast.Stmt); ok && n != s.Node && slices.Contains(jumps, jump) {
 				return false // the state has what it needs
 			}
-			if e, ok := n.(ast.Expr); ok && slices.ContainsFunc(reads, func(r *plan.Read) bool { return r.Operand == e }) {
+			if e, ok := n.(ast.Expr); ok && slices.ContainsFunc(reads, func(r *plan.Read) bool { return r.Operand == e && r.Rows == nil }) {
 				return false // evaluated in place
 			}
 			id, ok := n.(*ast.Ident)

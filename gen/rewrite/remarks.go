@@ -152,6 +152,9 @@ func (a *attempt) applied(window int) []plan.Remark {
 				if u.Whole || s == u.Stmt {
 					rw := of(s)
 					add(rw.Code, rw.ID, r.Expr.Pos(), r.What()+" "+rw.Does)
+					if b := batchRule(r); b != nil {
+						add(b.Code, b.ID, r.Expr.Pos(), r.What()+" "+b.Does)
+					}
 					if r.Lift != nil {
 						add(Lifted.Code, Lifted.ID, r.Expr.Pos(), r.What()+" "+Lifted.Does)
 					}

@@ -32,6 +32,8 @@ var Pipeline = []*Rewrite{
 	Accumulate,
 	Store,
 	Scalar,
+	WholeSlice,
+	Batched,
 	Lifted,
 	Hoist,
 	Bound,

@@ -160,6 +160,7 @@ func (p *printer) group(l *plan.Later, r *plan.Region, g *plan.Group) {
 	for _, s := range g.Stmts {
 		p.hoist(s, g)
 	}
+	p.absorb(g)
 	for _, b := range g.Skips {
 		p.replace(b.Pos(), b.End(), "return")
 	}
@@ -222,6 +223,13 @@ func (p *printer) read(r *plan.Read, name string) {
 	if r.Lift != nil {
 		p.replace(r.Expr.Pos(), r.Expr.End(), name+"()")
 		return
+	}
+	if r.Rows != nil {
+		if r.Method == "Item" || r.Method == "ItemInt" {
+			p.replace(r.Expr.Pos(), r.Expr.End(), name+"."+r.Method+"("+r.Rows.Index.Name+")")
+			return
+		}
+		name += ".At(" + r.Rows.Index.Name + ")"
 	}
 	p.replace(r.Operand.Pos(), r.Operand.End(), name)
 	if r.Func != nil {

@@ -147,6 +147,9 @@ func (p *printer) operand(r *plan.Read, later string) string {
 	if r.Number {
 		return later + ".ReadF64(" + p.render(r.Operand.Pos(), r.Operand.End()) + ")"
 	}
+	if r.Rows != nil {
+		return p.rows(r, later)
+	}
 	return later + ".Read(" + p.render(r.Operand.Pos(), r.Operand.End()) + ")"
 }
 

@@ -19,6 +19,7 @@ type Stmt struct {
 	Head     *Effects // without the reads and their operands
 	Reads    []*Read
 	Declares map[types.Object]bool
+	Absorbed bool // it goes into the function of one row, see [Rows]
 
 	// IsTest says that the statement is no statement of the program, but a part
 	// of the condition of the loop that it is the first of: see [Function.SplitTree].

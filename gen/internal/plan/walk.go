@@ -22,6 +22,8 @@ type Read struct {
 	Effects *Effects   // of evaluating Operand
 	Number  bool       // Operand is a number that may not have been computed yet
 	Plain   *types.Var // the local variable that Operand is, or nil
+	Rows    *Rows      // Operand is a row of what is computed for all iterations of a loop at once
+	Fixed   bool       // Operand is the same in all iterations of the loop around it that is one unit, and always there
 	Lift    *Lift      // Expr calls a function that does not wait in its variant; Operand is the call
 }
 

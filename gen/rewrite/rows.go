@@ -1,0 +1,523 @@
+package rewrite
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+	"slices"
+
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+	"github.com/asyncgen/asyncgen/gen/internal/plan"
+	"golang.org/x/tools/go/types/typeutil"
+)
+
+// WholeSlice is R8: a loop looks at one row of a tensor after the other. The
+// tensor is read once.
+//
+//	for j := range n {              rows := later.Rows(n, func(row asyncrt.RowOf) *tensor.Tensor { return row(t) })
+//		total += t.Row(j).Item()    later.Do(func() {
+//	}                               	for j := range n {
+//	                                		total += rows.Item(j)
+//	                                	}
+//	                                })
+var WholeSlice = &Rewrite{
+	ID:   "R8",
+	Code: plan.ReadTogether,
+	Does: "is read with the other rows, once",
+}
+
+// Batched is R15: a loop computes something of one row after the other, and
+// looks at it. It is computed for all rows at once, if each operation has a batching rule.
+//
+//	for j := range labels {                          best := later.Rows(len(labels), func(row asyncrt.RowOf) *tensor.Tensor {
+//		if x.Row(j).ArgMax().ItemInt() == labels[j] {    	return row(x).ArgMax()
+//			correct++                                    })
+//		}                                                later.Do(func() {
+//	}                                                	for j := range labels {
+//	                                                 		if best.ItemInt(j) == labels[j] {
+//	                                                 			correct++
+//	                                                 		}
+//	                                                 	}
+//	                                                 })
+//
+// The runtime computes a row alone, in its place, whenever it can't be computed with others. So
+// nothing has to be proved of the number of rows, of shapes and devices, and of failures. What has to be
+// proved is that the rows depend on nothing that the loop, or what comes before the entry has run, changes.
+//
+// Several reads beside each other (R7) need nothing: those of one entry arrive together.
+var Batched = &Rewrite{
+	ID:   "R15",
+	Code: plan.ComputedTogether,
+	Does: "is computed for all rows at once",
+}
+
+// batch finds the outermost loops of a.loop in which everything that is computed and read is of rows, and makes each one
+// unit. It returns them. Loops in apart are left alone.
+func (a *attempt) batch(apart map[ast.Stmt]bool) (loops []*plan.Stmt) {
+	var visit func(s *plan.Stmt)
+	visit = func(s *plan.Stmt) {
+		if s.IsLoop() && !apart[s.Node] {
+			if b := newBatcher(a, s); b != nil && b.match() {
+				b.apply()
+				a.whole[s] = true
+				loops = append(loops, s)
+				return
+			}
+		}
+		for c := range s.Children {
+			visit(c)
+		}
+	}
+	visit(a.loop)
+	return loops
+}
+
+// A batcher looks at one loop.
+type batcher struct {
+	a     *attempt
+	f     *plan.Function
+	loop  *plan.Stmt
+	index *ast.Ident
+	count ast.Expr
+	len   bool
+	total *plan.Effects
+
+	defs  map[*types.Var]*plan.Stmt // x := …, for variables that are never assigned again
+	found []*match
+	fixed []*plan.Read
+}
+
+// A match is a Read and what was found out about it.
+type match struct {
+	read  *plan.Read
+	calls []*ast.CallExpr
+	defs  []*plan.Stmt
+	ops   int           // calls but those of Row
+	uses  *plan.Effects // of the operands that are the same for all rows
+}
+
+// newBatcher returns nil if loop does not number rows from 0 to something.
+func newBatcher(a *attempt, loop *plan.Stmt) *batcher {
+	b := &batcher{a: a, f: a.f, loop: loop, defs: make(map[*types.Var]*plan.Stmt)}
+	switch n := loop.Inner().(type) {
+	case *ast.RangeStmt:
+		b.ranges(n)
+	case *ast.ForStmt:
+		b.counts(n)
+	}
+	if b.index == nil || b.index.Name == "_" || b.f.Variable(b.index) == nil || b.isAssigned(b.f.Variable(b.index)) {
+		return nil
+	}
+	if e := b.f.Effects(b.count); !e.OnlyReads() || b.mentionsLoop(b.count) {
+		return nil
+	}
+	b.total, _ = loop.Total()
+	return b
+}
+
+// ranges is for j := range n, and over a slice or an array.
+func (b *batcher) ranges(n *ast.RangeStmt) {
+	id, ok := n.Key.(*ast.Ident)
+	if !ok || n.Tok != token.DEFINE {
+		return
+	}
+	switch t := b.f.Info.TypeOf(n.X).Underlying().(type) {
+	case *types.Basic:
+		if v := b.f.Variable(id); v == nil || !types.Identical(v.Type(), types.Typ[types.Int]) {
+			return
+		}
+	case *types.Slice, *types.Array:
+		b.len = true
+	case *types.Pointer:
+		if _, ok := t.Elem().Underlying().(*types.Array); !ok {
+			return
+		}
+		b.len = true
+	default:
+		return
+	}
+	b.index, b.count = id, n.X
+}
+
+// counts is for j := 0; j < n; j++.
+func (b *batcher) counts(n *ast.ForStmt) {
+	init, ok := n.Init.(*ast.AssignStmt)
+	if !ok || init.Tok != token.DEFINE || len(init.Lhs) != 1 || len(init.Rhs) != 1 {
+		return
+	}
+	id := init.Lhs[0].(*ast.Ident)
+	if v := b.f.Info.Types[init.Rhs[0]].Value; v == nil || v.Kind() != constant.Int || constant.Sign(v) != 0 || !types.Identical(b.f.Info.TypeOf(id), types.Typ[types.Int]) {
+		return
+	}
+	cond, ok := n.Cond.(*ast.BinaryExpr)
+	if !ok || cond.Op != token.LSS || b.f.Variable(cond.X) != b.f.Variable(id) {
+		return
+	}
+	post, ok := n.Post.(*ast.IncDecStmt)
+	if !ok || post.Tok != token.INC || b.f.Variable(post.X) != b.f.Variable(id) {
+		return
+	}
+	b.index, b.count = id, cond.Y
+}
+
+// body is the body of the loop.
+func (b *batcher) body() *ast.BlockStmt {
+	switch n := b.loop.Inner().(type) {
+	case *ast.RangeStmt:
+		return n.Body
+	case *ast.ForStmt:
+		return n.Body
+	}
+	return nil
+}
+
+// isAssigned reports whether the body of the loop may change v.
+func (b *batcher) isAssigned(v *types.Var) (found bool) {
+	is := func(e ast.Expr) bool { return e != nil && b.f.Variable(e) == v }
+	ast.Inspect(b.body(), func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.AssignStmt:
+			found = found || slices.ContainsFunc(n.Lhs, is) && n.Tok != token.DEFINE || n.Tok == token.DEFINE && slices.ContainsFunc(n.Lhs, func(e ast.Expr) bool {
+				id := e.(*ast.Ident)
+				return b.f.Info.Defs[id] == nil && is(id)
+			})
+		case *ast.IncDecStmt:
+			found = found || is(n.X)
+		case *ast.RangeStmt:
+			found = found || n.Tok == token.ASSIGN && (is(n.Key) || is(n.Value))
+		case *ast.UnaryExpr:
+			found = found || n.Op == token.AND && is(n.X)
+		}
+		return !found
+	})
+	return found
+}
+
+// mentionsLoop reports whether e uses what the loop declares.
+func (b *batcher) mentionsLoop(e ast.Expr) (found bool) {
+	ast.Inspect(e, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok {
+			if v, ok := b.f.Info.ObjectOf(id).(*types.Var); ok && !v.IsField() && b.declares(v) {
+				found = true
+			}
+		}
+		return !found
+	})
+	return found
+}
+
+func (b *batcher) declares(v *types.Var) bool {
+	return b.loop.Node.Pos() <= v.Pos() && v.Pos() < b.loop.Node.End()
+}
+
+// match reports whether all that the loop enqueues is for reads of rows.
+func (b *batcher) match() bool {
+	if plan.Leaves(b.loop.Node) != nil {
+		return false
+	}
+	for s := range b.loop.All {
+		if v := b.definition(s); v != nil {
+			b.defs[v] = s
+		}
+	}
+	_, reads := b.loop.Total()
+	for _, r := range reads {
+		if !b.read(r) {
+			return false
+		}
+	}
+	if len(b.found) == 0 && len(b.fixed) == 0 {
+		return false
+	}
+	var defs []*plan.Stmt
+	for _, m := range b.found {
+		for _, d := range m.defs {
+			if !slices.Contains(defs, d) {
+				defs = append(defs, d)
+			}
+		}
+	}
+	for s := range b.loop.All {
+		if s.Head.Enqueues != nil && !slices.Contains(defs, s) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(defs, func(d *plan.Stmt) bool { return !b.absorbs(d, defs) })
+}
+
+// definition returns the variable that s defines, once and for all and alone, or nil.
+func (b *batcher) definition(s *plan.Stmt) *types.Var {
+	n, ok := s.Node.(*ast.AssignStmt)
+	if !ok || n.Tok != token.DEFINE || len(n.Lhs) != 1 || len(n.Rhs) != 1 || len(s.Reads) > 0 {
+		return nil
+	}
+	v, ok := b.f.Info.Defs[n.Lhs[0].(*ast.Ident)].(*types.Var)
+	if !ok || !b.isLazy(v.Type()) || b.isAssigned(v) || b.f.Visible(v) {
+		return nil
+	}
+	return v
+}
+
+// isLazy reports whether values of type t may be results of operations.
+func (b *batcher) isLazy(t types.Type) bool { return b.f.Analysis.API.IsTensor(t) }
+
+// read reports whether r can stay a read in the loop when that is one unit.
+func (b *batcher) read(r *plan.Read) bool {
+	if r.Lift != nil || r.Number {
+		return false
+	}
+	if r.Plain != nil && !b.declares(r.Plain) {
+		return !writes(b.total, r.Plain)
+	}
+	m := &match{read: r, uses: &plan.Effects{}}
+	if r.Plain == nil && !b.mentionsLoop(r.Operand) && b.f.CannotFail(r.Operand) {
+		e := b.f.Effects(r.Operand)
+		if !e.OnlyReads() || e.Needs(b.total) || slices.Contains(b.a.kernel.Off, WholeSlice.ID) {
+			return false
+		}
+		b.fixed = append(b.fixed, r)
+		return true
+	}
+	if !b.chain(m, r.Operand) || len(m.calls) == 0 || !b.isIndexAt(r.Expr) {
+		return false
+	}
+	rule := Batched
+	if m.ops == 0 {
+		rule = WholeSlice
+	} else if !b.always(r) {
+		return false // it might be computed for many rows and needed for few
+	}
+	if slices.Contains(b.a.kernel.Off, rule.ID) {
+		return false
+	}
+	b.found = append(b.found, m)
+	return true
+}
+
+// isIndexAt reports whether the name of the index means the index at e.
+func (b *batcher) isIndexAt(e ast.Expr) bool {
+	scope := b.f.Pkg.Types.Scope().Innermost(e.Pos())
+	if scope == nil {
+		return false
+	}
+	_, obj := scope.LookupParent(b.index.Name, e.Pos())
+	return obj != nil && obj == b.f.Info.Defs[b.index]
+}
+
+// always reports whether each iteration evaluates r.
+func (b *batcher) always(r *plan.Read) bool {
+	for _, s := range b.loop.Bodies[0] {
+		if slices.Contains(s.Reads, r) {
+			return b.f.AlwaysFirst(r.Expr, s.Inner())
+		}
+		for c := range s.All {
+			if jump, ok := c.Inner().(*ast.BranchStmt); ok && jump.Tok == token.CONTINUE {
+				return false
+			}
+		}
+	}
+	return false
+}
+
+// chain reports whether e is a tensor, or a number on the device, made by operations with batching rules of rows
+// and of what is the same for all rows.
+func (b *batcher) chain(m *match, e ast.Expr) bool {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		v := b.f.Variable(e)
+		d := b.defs[v]
+		if v == nil || d == nil {
+			return b.same(m, e)
+		}
+		if slices.Contains(m.defs, d) {
+			return true
+		}
+		if !b.chain(m, d.Node.(*ast.AssignStmt).Rhs[0]) {
+			return false
+		}
+		m.defs = append(m.defs, d) // after those that it needs
+		return true
+	case *ast.CallExpr:
+		fn, ok := typeutil.Callee(b.f.Info, e).(*types.Func)
+		if !ok {
+			return b.same(m, e)
+		}
+		api, ok := b.f.Analysis.API.Lookup(fn)
+		if !ok || api.Batch == tensorapi.Alone || api.Kind != tensorapi.Op && api.Kind != tensorapi.View || e.Ellipsis.IsValid() {
+			return b.same(m, e)
+		}
+		return b.operation(m, e, fn)
+	}
+	return b.same(m, e)
+}
+
+// operation is chain for the call of an operation.
+func (b *batcher) operation(m *match, call *ast.CallExpr, fn *types.Func) bool {
+	if fn.Signature().Recv() != nil {
+		sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
+		if !ok || b.f.Info.Types[sel.X].IsType() {
+			return false
+		}
+		if b.isRow(call, fn) {
+			if b.same(m, sel.X) {
+				m.calls = append(m.calls, call)
+				return true
+			}
+			before, ops := len(m.calls), m.ops
+			if !b.chain(m, sel.X) || len(m.calls) > before { // a row of a row
+				return false
+			}
+			m.calls, m.ops = append(m.calls, call), ops
+			return true
+		}
+		if !b.chain(m, sel.X) {
+			return false
+		}
+	}
+	m.ops++
+	for _, arg := range call.Args {
+		if !b.chain(m, arg) {
+			return false
+		}
+	}
+	return true
+}
+
+// isRow reports whether a call takes the row of a tensor that the index says.
+func (b *batcher) isRow(call *ast.CallExpr, fn *types.Func) bool {
+	return fn.Name() == "Row" && len(call.Args) == 1 && b.f.Analysis.API.IsTensor(fn.Signature().Recv().Type()) &&
+		b.f.Variable(call.Args[0]) == b.f.Variable(b.index)
+}
+
+// same reports whether e is the same for all rows, and evaluating it does nothing else.
+func (b *batcher) same(m *match, e ast.Expr) bool {
+	if b.mentionsLoop(e) {
+		return false
+	}
+	uses := b.f.Effects(e)
+	if !uses.OnlyReads() || uses.Needs(b.total) {
+		return false
+	}
+	m.uses.Add(uses)
+	return true
+}
+
+// absorbs reports whether d, one of defs, can go into the functions of one row: nothing else uses its variable, and
+// the next statement that is not one of defs begins with what needs all of those before it. So
+// if that function runs for one row alone, it does it where the program does.
+func (b *batcher) absorbs(d *plan.Stmt, defs []*plan.Stmt) bool {
+	v := b.f.Info.Defs[d.Node.(*ast.AssignStmt).Lhs[0].(*ast.Ident)]
+	for id, obj := range b.f.Info.Uses {
+		if obj == v && !b.isInside(id, defs) {
+			return false
+		}
+	}
+	list := d.Parent.Bodies[slices.IndexFunc(d.Parent.Bodies, func(body []*plan.Stmt) bool { return slices.Contains(body, d) })]
+	i := slices.Index(list, d)
+	end := i
+	for end < len(list) && slices.Contains(defs, list[end]) {
+		end++
+	}
+	if end == len(list) {
+		return false
+	}
+	next := list[end]
+	for _, m := range b.found {
+		if slices.Contains(next.Reads, m.read) && slices.Contains(m.defs, d) && b.begins(m.read, next) {
+			return true
+		}
+	}
+	return false
+}
+
+// isInside reports whether id is in one of defs or in what is read.
+func (b *batcher) isInside(id *ast.Ident, defs []*plan.Stmt) bool {
+	within := func(n ast.Node) bool { return n.Pos() <= id.Pos() && id.End() <= n.End() }
+	return slices.ContainsFunc(defs, func(d *plan.Stmt) bool { return within(d.Node) }) ||
+		slices.ContainsFunc(b.found, func(m *match) bool { return within(m.read.Operand) })
+}
+
+// begins reports whether s evaluates r before anything in it can fail or do something.
+func (b *batcher) begins(r *plan.Read, s *plan.Stmt) bool {
+	if !b.f.AlwaysFirst(r.Expr, s.Inner()) {
+		return false
+	}
+	var target ast.Node // of an assignment, which comes last
+	if n, ok := s.Inner().(*ast.AssignStmt); ok && len(n.Lhs) == 1 {
+		if ix, ok := ast.Unparen(n.Lhs[0]).(*ast.IndexExpr); ok && b.f.Variable(ix.X) != nil && b.f.Variable(ix.Index) != nil && n.Tok == token.ASSIGN {
+			target = n.Lhs[0]
+		}
+	}
+	harmless := true
+	ast.Inspect(s.Node, func(n ast.Node) bool {
+		e, ok := n.(ast.Expr)
+		if n == target && n != nil || n != nil && n.Pos() >= r.Expr.Pos() {
+			return false
+		}
+		if !ok || e.End() > r.Expr.Pos() {
+			return true
+		}
+		switch e := e.(type) {
+		case *ast.IndexExpr:
+			harmless = harmless && b.isElement(e)
+			return false
+		case *ast.CallExpr:
+			harmless = harmless && (b.f.Info.Types[e.Fun].IsType() || b.f.CannotFail(e))
+		case *ast.StarExpr, *ast.SliceExpr, *ast.TypeAssertExpr, *ast.FuncLit:
+			harmless = false
+		case *ast.SelectorExpr:
+			harmless = harmless && b.f.CannotFail(e)
+			return false
+		case *ast.BinaryExpr:
+			harmless = harmless && e.Op != token.QUO && e.Op != token.REM && e.Op != token.SHL && e.Op != token.SHR
+		}
+		return harmless
+	})
+	return harmless
+}
+
+// isElement reports whether e is labels[j] in for j := range labels.
+func (b *batcher) isElement(e *ast.IndexExpr) bool {
+	n, ok := b.loop.Inner().(*ast.RangeStmt)
+	if !ok || b.f.Variable(e.Index) != b.f.Variable(b.index) {
+		return false
+	}
+	v := b.f.Variable(n.X)
+	return v != nil && b.f.Variable(e.X) == v && !b.isAssigned(v) && !b.f.Visible(v)
+}
+
+// apply changes the tree of the loop: what the reads of rows are made of is no
+// part of it any more, but has to stay as it is until the loop has run.
+func (b *batcher) apply() {
+	count := b.f.Effects(b.count)
+	for _, r := range b.fixed {
+		r.Fixed = true
+		b.loop.Head.Add(r.Effects)
+	}
+	for _, m := range b.found {
+		r := m.read
+		enqueues := plan.Cause{Pos: r.Operand.Pos(), Text: "computes rows of tensors"}
+		slices.SortFunc(m.defs, func(x, y *plan.Stmt) int { return int(x.Node.Pos() - y.Node.Pos()) })
+		r.Rows = &plan.Rows{Loop: b.loop, Index: b.index, Count: b.count, Len: b.len, Calls: m.calls, Defs: m.defs, Only: m.ops == 0}
+		r.Plain = nil
+		r.Effects = &plan.Effects{Enqueues: &enqueues}
+		r.Effects.Add(m.uses)
+		r.Effects.Add(count)
+		b.loop.Head.Add(m.uses)
+		for _, d := range m.defs {
+			d.Absorb()
+		}
+	}
+}
+
+// batchRule returns the rewrite by which r is computed with other rows, or nil.
+func batchRule(r *plan.Read) *Rewrite {
+	switch {
+	case r.Rows == nil:
+		return nil
+	case r.Rows.Only:
+		return WholeSlice
+	}
+	return Batched
+}
