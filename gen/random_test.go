@@ -83,7 +83,7 @@ func (p *program) block(format string, args ...any) {
 }
 
 func (p *program) statement() {
-	switch p.r.IntN(33) {
+	switch p.r.IntN(35) {
 	case 0, 1:
 		p.line("w = %s", p.tensor())
 	case 2:
@@ -180,6 +180,8 @@ func (p *program) statement() {
 		p.line("\t\t%s", p.exit())
 		p.line("\t}")
 		p.line("}")
+	case 33, 34:
+		p.rows()
 	case 32:
 		p.line("if math.Abs(%s) < 0.3 {", p.number())
 		p.line("\t%s", p.exit())
@@ -219,6 +221,64 @@ func (p *program) head() {
 		p.depth++
 		p.line("x := w.Sub(t)")
 	}
+}
+
+// rows is a loop over the rows of tensors, of which there may be too few.
+func (p *program) rows() {
+	p.names++
+	j := fmt.Sprintf("r%d", p.names)
+	row := func() string {
+		return p.pick("x", "w", "t", "w", "x.Sub(w)", "xs[0]", "xs[(i+1)%len(xs)]", "best") + ".Row(" + j + ")"
+	}
+	computed := func() string {
+		return row() + p.pick("", ".Sum()", ".MatMul(w)", ".MulScalar(rate)", ".Mul("+row()+").Mean()", ".Add(w).Max()", ".ArgMax()", ".Dot("+row()+")", ".Norm()", ".Max()")
+	}
+	n := p.pick("2", "2", "x.Dim(0)", "w.Dim(0)", "min(n, 2)")
+	if p.r.IntN(12) == 0 {
+		n = "3"
+	}
+	if p.r.IntN(3) == 0 {
+		p.line("for %s := 0; %s < %s; %s++ {", j, j, n, j)
+	} else {
+		p.line("for %s := range %s {", j, n)
+	}
+	p.depth++
+	p.line("_ = %s", j)
+	for range 1 + p.r.IntN(3) {
+		p.names++
+		v := fmt.Sprintf("y%d", p.names)
+		switch p.r.IntN(8) {
+		case 0:
+			p.line("total += %s.Sum().Item()", computed())
+		case 1:
+			p.line("hist = append(hist, %s.Sum().Item())", computed())
+		case 2:
+			p.line("fmt.Fprintln(out, %s, %s, n)", j, computed())
+		case 3:
+			p.line("%s := %s", v, computed())
+			p.line("if l := %s.Sum().Item(); l > last {", v)
+			p.line("\tlast, n = l, %s", j)
+			p.line("}")
+			if p.r.IntN(2) == 0 {
+				p.line("fmt.Fprintln(out, %s.Neg())", v)
+			}
+		case 4:
+			p.line("%s := %s", v, row())
+			p.line("%sb := %s.%s // of one row", v, v, p.pick("Square()", "MatMul(w)", "Sub(best)"))
+			p.line("total -= float64(%s) + %sb.Sum().Item()", j, v)
+		case 5:
+			p.line("if %s {", p.condition())
+			p.line("\ttotal += %s.At(0)", row())
+			p.line("}")
+		case 6:
+			p.line("%s := %s.Float32s()", v, row())
+			p.line("last = float64(%s[0])", v)
+		case 7:
+			p.line("%s", p.pick("w = w.MulScalar(0.5)", "rate *= 0.5", "n++", "show("+row()+".Mean().Item())", "best = x", "last = "+row()+".Max().Item()"))
+		}
+	}
+	p.depth--
+	p.line("}")
 }
 
 // function writes one function.

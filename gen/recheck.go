@@ -263,12 +263,13 @@ func isLoop(s ast.Stmt) bool {
 // with nothing but reads between.
 func isNext(stack []ast.Node, info *types.Info, laters map[types.Object]bool) bool {
 	for i := len(stack) - 1; i > 0; i-- {
-		block, ok := stack[i-1].(*ast.BlockStmt)
-		if !ok {
+		list := listOf(stack[i-1])
+		first := slices.IndexFunc(list, func(s ast.Stmt) bool { return s == stack[i] })
+		if first < 0 {
 			continue
 		}
 		entries := 0
-		for _, s := range block.List[slices.Index(block.List, stack[i].(ast.Stmt)):] {
+		for _, s := range list[first:] {
 			switch s := s.(type) {
 			case *ast.AssignStmt:
 				call, ok := s.Rhs[0].(*ast.CallExpr)
@@ -298,6 +299,19 @@ func isNext(stack []ast.Node, info *types.Info, laters map[types.Object]bool) bo
 		return false
 	}
 	return false
+}
+
+// listOf returns the statements that n consists of.
+func listOf(n ast.Node) []ast.Stmt {
+	switch n := n.(type) {
+	case *ast.BlockStmt:
+		return n.List
+	case *ast.CaseClause:
+		return n.Body
+	case *ast.CommClause:
+		return n.Body
+	}
+	return nil
 }
 
 // isLast reports whether the call at the end of stack is the last statement of the

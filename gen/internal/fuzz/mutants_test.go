@@ -105,7 +105,7 @@ var mutants = []mutant{
 	{name: "variables change only in the next iteration", file: region,
 		old: "\t\tif u.Stmt.Node.Pos() > at.Pos() || !a.loop.Node.Pos().IsValid() {\n\t\t\treturn true\n\t\t}\n", new: ""},
 	{name: "computed operands share an entry with what comes before", file: region,
-		old: "func(r *plan.Read) bool { return r.Plain == nil })", new: "func(r *plan.Read) bool { return false })"},
+		old: "\t\treturn r.Plain == nil && !r.Fixed && (r.Rows", new: "\t\treturn false && !r.Fixed && (r.Rows"},
 	{name: "a statement that runs now does not wait for those before", file: region,
 		old: "\t\t\tr.Flushes = append(r.Flushes, s)\n", new: ""},
 	{name: "a Read serves for good", file: namer,
