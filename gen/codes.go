@@ -1002,8 +1002,8 @@ func F(xs []*tensor.Tensor) func() int {
 	}, {
 		plan.NoRead, "there is nothing to rewrite",
 		`
-The marked function has no loop that waits for the device. Its generated
-version calls it.`,
+The marked function has no loop that waits for the device, or it has a Later of
+its own: then it says itself what runs later. Its generated version calls it.`,
 		`
 func F(x *tensor.Tensor) float64 {
 	for range 10 {

@@ -361,10 +361,17 @@ func (g *generator) jobs(pkg *load.Package, file *ast.File) []job {
 		} else if g.Strict {
 			k = &load.Kernel{Strict: true}
 		}
-		d, remarks := rewrite.Function(g.analysis.Function(pkg, fn), k)
+		var d *plan.Deferral
+		var remarks []Remark
+		nothing := "has no loop that waits for the device"
+		if byHand(pkg, fn) {
+			nothing = "says itself what runs later"
+		} else {
+			d, remarks = rewrite.Function(g.analysis.Function(pkg, fn), k)
+		}
 		if k != nil && len(remarks) == 0 {
 			remarks = append(remarks, Remark{Code: plan.NoRead, Verdict: plan.Skipped, Pos: pkg.Fset.Position(fn.Name.Pos()), Function: fn.Name.Name,
-				Message: fn.Name.Name + " has no loop that waits for the device"})
+				Message: fn.Name.Name + " " + nothing})
 		}
 		g.result.Remarks = append(g.result.Remarks, remarks...)
 		if k != nil && k.Strict {
@@ -375,6 +382,20 @@ func (g *generator) jobs(pkg *load.Package, file *ast.File) []job {
 		}
 	}
 	return jobs
+}
+
+// byHand reports whether fn makes a backlog of its own, and so has been rewritten already, by us or by somebody
+// else. What is in that backlog runs at times that the analysis does not know.
+func byHand(pkg *load.Package, fn *ast.FuncDecl) (found bool) {
+	ast.Inspect(fn.Body, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok {
+			if f, ok := pkg.TypesInfo.Uses[id].(*types.Func); ok && f.Origin().FullName() == load.RuntimePath+".NewLater" {
+				found = true
+			}
+		}
+		return !found
+	})
+	return found
 }
 
 // orphans finds generated files whose source has no kernel any more.

@@ -112,7 +112,7 @@ func byHand(xs []*tensor.Tensor) (total float64) {
 		t.Fatal(err)
 	}
 	for _, f := range again.Files {
-		if filepath.Base(f.Path) == "q.go" {
+		if filepath.Base(f.Path) != "p.go" {
 			t.Errorf("rewritten again:\n%s", f.Text)
 		}
 	}

@@ -296,6 +296,8 @@ func (p *printer) hoist(s *plan.Stmt, g *plan.Group) {
 			}
 			if len(vs.Values) > 0 {
 				p.replace(n.Pos(), vs.Values[0].Pos(), strings.Join(names, ", ")+" = ")
+			} else {
+				p.replace(n.Pos(), n.End(), "") // it is zero where it is declared now
 			}
 		}
 	}
