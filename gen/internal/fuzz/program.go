@@ -151,6 +151,7 @@ type program struct {
 	window  int
 	form    string // "function", "method" or "generic"
 	named   bool   // results have names
+	leaves  bool   // values end its loops
 	params  map[string]*variable
 	helpers []*function
 	body    []*stmt

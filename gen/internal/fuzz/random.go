@@ -22,7 +22,11 @@ type maker struct {
 	noCells   bool        // where cells may not be looked at
 	noJumps   bool        // in a closure or a helper
 	hostOnly  bool        // where there should be no work for the device
+	clock     *variable   // in a loop that values end: a tensor that counts down
+	outer     int         // how many loops there are up to that one
 	protected map[*variable]bool
+
+	statements []statement // that stmt makes
 }
 
 // seeded returns the decisions of a seed.
@@ -66,7 +70,8 @@ func (p *program) ends() bool {
 
 func makeProgram(choose func(int) int, seed uint64, name string) *program {
 	p := &program{seed: seed, name: name, params: make(map[string]*variable)}
-	g := &maker{choose: choose, p: p, protected: make(map[*variable]bool)}
+	g := &maker{choose: choose, p: p, protected: make(map[*variable]bool), statements: statements}
+	p.leaves = g.chance(3)
 	g.off = make([]bool, len(statements))
 	for i := range g.off {
 		g.off[i] = i > 0 && g.chance(3) || statements[i].where == spoils && g.chance(2)
@@ -160,7 +165,7 @@ func apply(o *operation, args ...*expr) *expr {
 
 // index is an index below three that no one changes.
 func (g *maker) index(limit int) *expr {
-	vs := g.visible(func(v *variable) bool { return g.protected[v] })
+	vs := g.visible(func(v *variable) bool { return v.kind == tInt && g.protected[v] })
 	if len(vs) == 0 || g.chance(4) {
 		return literal(tInt, g.choose(limit))
 	}
@@ -214,7 +219,7 @@ func (g *maker) expr(k kind, deep int) *expr {
 			if args[i] = g.variable(a); args[i] == nil {
 				return g.expr(k, 0)
 			}
-		case a == tFloat && o.device && !g.chance(4):
+		case a == tFloat && o.device && (g.clock != nil && !g.chance(20) || !g.chance(4)):
 			args[i] = g.leaf(a) // rather than a value that has to be waited for
 		default:
 			args[i] = g.expr(a, deep-1)
@@ -675,7 +680,9 @@ func (g *maker) group() []*stmt {
 		case 5:
 			list = append(list, &stmt{form: sIf, rhs: []*expr{apply(operationOf("$0 > $1", tBool), read, g.leaf(tFloat))}, body: g.block(1)})
 		case 6:
-			list = append(list, assign(of(g.local(tMat)), "=", g.expr(tMat, 1)))
+			if !g.hostOnly {
+				list = append(list, assign(of(g.local(tMat)), "=", g.expr(tMat, 1)))
+			}
 		}
 	}
 	return list
@@ -922,13 +929,13 @@ func (g *maker) stmt() []*stmt {
 	if g.left--; g.left < 0 {
 		return nil
 	}
-	weights := make([]int, len(statements))
-	for i, s := range statements {
-		if !g.off[i] && !(g.hostOnly && s.where == forDevice) {
+	weights := make([]int, len(g.statements))
+	for i, s := range g.statements {
+		if !(g.clock == nil && g.off[i]) && !(g.hostOnly && s.where == forDevice) {
 			weights[i] = s.weight
 		}
 	}
-	return statements[g.weighted(weights)].make(g)
+	return g.statements[g.weighted(weights)].make(g)
 }
 
 // function makes the body of a closure or helper, a block that begins at here in scope.
@@ -1051,22 +1058,28 @@ func (g *maker) kernel() {
 	if g.chance(2) {
 		local("st", tStat, apply(operationOf("stat{Total: $0, Count: $1}", tStat), literal(tFloat, 0.0), literal(tInt, 1)))
 	}
-	if g.chance(3) {
+	if g.chance(3) && !p.leaves {
 		at := &expr{form: eAddress, kind: tFloatAt, args: []*expr{of(total)}}
 		local("at", tFloatAt, at)
 	}
-	if g.chance(2) {
-		p.body = append(p.body, g.shower())
-	}
-	for range g.choose(2) {
-		p.body = append(p.body, g.closure())
-	}
-	if g.chance(3) {
-		p.body = append(p.body, g.deferred())
+	if !p.leaves || g.chance(4) { // what functions see can't run past an exit
+		if g.chance(2) {
+			p.body = append(p.body, g.shower())
+		}
+		for range g.choose(2) {
+			p.body = append(p.body, g.closure())
+		}
+		if g.chance(3) {
+			p.body = append(p.body, g.deferred())
+		}
 	}
 	g.left = 14 + g.choose(14)
+	loop := (*maker).loop
+	if p.leaves {
+		loop = (*maker).endings
+	}
 	for range 1 + g.choose(2) {
-		p.body = append(p.body, g.loop()...)
+		p.body = append(p.body, loop(g)...)
 		if g.chance(3) {
 			p.body = append(p.body, g.stmt()...)
 		}
