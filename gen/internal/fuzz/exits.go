@@ -39,6 +39,7 @@ func init() { // not an initialiser: they contain blocks
 			return one(assign(l, "=", apply(opAppend, l, g.number())))
 		}},
 		{2, anywhere, (*maker).overtake},
+		{2, forDevice, (*maker).roundTrip},
 		// What is changed ahead of the value, and given back.
 		{4, anywhere, func(g *maker) []*stmt { return one(&stmt{form: sIncDec, lhs: []*expr{of(g.local(tInt))}, op: "++"}) }},
 		{2, anywhere, func(g *maker) []*stmt { return one(assign(of(g.local(tString)), "+=", g.leaf(tString))) }},

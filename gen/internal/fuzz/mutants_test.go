@@ -233,7 +233,7 @@ func (m mutant) run(t *testing.T, rounds []int) (how string, killed bool) {
 			t.Fatal(err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
 	test := func(args ...string) (out []byte, failed bool) {
 		cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-vet=off", "-count=1", "-ldflags=-s -w"}, args...)...)
@@ -245,10 +245,14 @@ func (m mutant) run(t *testing.T, rounds []int) (how string, killed bool) {
 	}
 	if m.unit != "" {
 		out, failed := test(m.unit)
+		failed = failed && ctx.Err() == nil
 		return fmt.Sprintf("by the tests of %s, as %s: %s", m.unit, m.why, firstFailure(out)), failed
 	}
 	for i, n := range rounds {
 		out, failed := test("./gen/internal/fuzz", "-run", "^TestPrograms$", "-accept=false", "-seed", fmt.Sprint(1+1000*i), "-programs", fmt.Sprint(n))
+		if ctx.Err() != nil { // it may hang, or the machine is busy
+			return fmt.Sprintf("%d programs: out of time", n), false
+		}
 		if failed {
 			return fmt.Sprintf("%d programs: %s", n, firstFailure(out)), true
 		}

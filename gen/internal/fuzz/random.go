@@ -426,6 +426,7 @@ func init() { // not an initialiser: they contain blocks
 		{8, anywhere, func(g *maker) []*stmt { return one(g.print()) }},
 		{5, anywhere, (*maker).group},
 		{5, anywhere, (*maker).feedBack},
+		{3, forDevice, (*maker).roundTrip},
 		{6, anywhere, (*maker).overtake},
 		{4, anywhere, func(g *maker) []*stmt {
 			k := []kind{tFloat, tFloat, tInt, tString, tFloats, tBool}[g.choose(6)]
