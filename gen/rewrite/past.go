@@ -363,7 +363,7 @@ func (p *past) partial(n ast.Node, always bool, in *plan.Stmt) (found *plan.Caus
 					report(m, "may shift by a negative number")
 				}
 			}
-			p.assigns(m, report)
+			p.assigns(m, always, report)
 		case *ast.StarExpr:
 			if info.Types[m].IsValue() && !same(m.X) {
 				report(m, "follows a pointer that may be nil, %s", types.ExprString(m.X))
@@ -389,8 +389,8 @@ func (p *past) partial(n ast.Node, always bool, in *plan.Stmt) (found *plan.Caus
 }
 
 // assigns checks that tensors which come round again keep their shapes.
-func (p *past) assigns(n *ast.AssignStmt, report func(ast.Node, string, ...any)) {
-	for _, lhs := range n.Lhs {
+func (p *past) assigns(n *ast.AssignStmt, always bool, report func(ast.Node, string, ...any)) {
+	for i, lhs := range n.Lhs {
 		id, ok := ast.Unparen(lhs).(*ast.Ident)
 		if !ok {
 			continue
@@ -398,6 +398,10 @@ func (p *past) assigns(n *ast.AssignStmt, report func(ast.Node, string, ...any))
 		v, _ := p.a.f.Info.ObjectOf(id).(*types.Var)
 		if v != nil && p.a.f.Analysis.API.IsTensor(v.Type()) && p.carried(v) && p.variable(v) == changing {
 			report(n, "may give %s another shape", v.Name())
+			return
+		}
+		if v != nil && !always && p.swaps(v, n, i) {
+			report(n, "may give %s another shape in some iterations", v.Name())
 			return
 		}
 	}

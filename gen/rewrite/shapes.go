@@ -115,6 +115,13 @@ func (p *past) variable(v types.Object) shape {
 			continue
 		}
 		s = max(s, p.assigned(u.Stmt, v))
+		if n, ok := u.Stmt.Inner().(*ast.AssignStmt); ok && !p.compared[v] && !p.always(u.Stmt) {
+			for i := range n.Lhs {
+				if p.swaps(v.(*types.Var), n, i) {
+					s = changing // found in the next iteration
+				}
+			}
+		}
 		if p.carried(v) && !p.compared[v] {
 			s = max(s, steady)
 		}
@@ -124,6 +131,37 @@ func (p *past) variable(v types.Object) shape {
 	}
 	p.shapes[v] = s
 	return s
+}
+
+// swaps reports whether n assigns to v, as its i-th operand, what is not made of v itself in a way that
+// keeps its shape. v is a tensor that comes round and is used in the loop.
+func (p *past) swaps(v *types.Var, n *ast.AssignStmt, i int) bool {
+	id, ok := ast.Unparen(n.Lhs[i]).(*ast.Ident)
+	if !ok || p.a.f.Info.ObjectOf(id) != v || !p.a.f.Analysis.API.IsTensor(v.Type()) || !p.carried(v) {
+		return false
+	}
+	used := slices.ContainsFunc(p.a.units, func(u *plan.Unit) bool {
+		_, reads := u.All().Reads[plan.Loc{Kind: plan.Var, Obj: v}]
+		return reads
+	})
+	if !used || len(n.Lhs) != len(n.Rhs) {
+		return used
+	}
+	e := n.Rhs[i]
+	for {
+		call, ok := ast.Unparen(e).(*ast.CallExpr)
+		if !ok {
+			break
+		}
+		fn, _, kind := p.a.f.Callee(call)
+		sel, isSel := ast.Unparen(call.Fun).(*ast.SelectorExpr)
+		if kind != plan.CallsLibrary || !isSel || !canNotFail[fn.Name()] || !keepsShape[fn.Name()] || fn.Name() == "Flatten" {
+			return true
+		}
+		e = sel.X
+	}
+	from, ok := ast.Unparen(e).(*ast.Ident)
+	return !ok || p.a.f.Info.ObjectOf(from) != v
 }
 
 // compare makes each iteration compare v, a tensor that comes round, with what it was at the
