@@ -483,17 +483,24 @@ func (e entry) disturbed(fn *ast.FuncDecl, info *types.Info, entries []entry, fl
 			text = fmt.Sprintf("a statement %s %s out of turn", what, v.Name())
 		}
 	}
+	var closures []*ast.FuncLit // of the user
 	ast.Inspect(e.loops[0], func(n ast.Node) bool {
 		for _, o := range entries {
 			if n == o.lit && (!o.rows || o.lit == e.lit) {
 				return false
 			}
 		}
+		if lit, ok := n.(*ast.FuncLit); ok {
+			closures = append(closures, lit)
+		}
 		if flushed[n] || isWayOut(n, e.loops[0], info, laters) {
 			return false
 		}
-		if r, ok := n.(*ast.ReturnStmt); ok && text == "" && !inRows(r, entries) {
-			text = "the backlog is not flushed before a return"
+		if ret, ok := n.(*ast.ReturnStmt); ok && text == "" && !inRows(ret, entries) {
+			within := func(lit *ast.FuncLit) bool { return lit.Pos() <= ret.Pos() && ret.Pos() < lit.End() }
+			if !slices.ContainsFunc(closures, within) {
+				text = "the backlog is not flushed before a return"
+			}
 		}
 		for _, v := range assigned(n, info) {
 			if used[v] && e.after(v, n) {

@@ -88,10 +88,10 @@ func (e *exitUndoer) ifs(c *astutil.Cursor, n *ast.IfStmt) {
 			c.Delete()
 			return
 		}
-		if call, ok := not.X.(*ast.CallExpr); ok && e.calls(call, "Alike") {
-			c.Delete()
-			return
-		}
+	}
+	if e.asks(n.Cond) {
+		c.Delete()
+		return
 	}
 	a, ok := n.Init.(*ast.AssignStmt)
 	if !ok || len(a.Lhs) != 2 || len(a.Rhs) != 1 || !e.isStrange(a.Lhs[1]) {
@@ -124,6 +124,18 @@ func (e *exitUndoer) calls(call *ast.CallExpr, method string) bool {
 	}
 	id, ok := s.X.(*ast.Ident)
 	return ok && !e.known[id.Name]
+}
+
+// asks reports whether cond asks whether an iteration is like those before.
+func (e *exitUndoer) asks(cond ast.Expr) bool {
+	switch cond := cond.(type) {
+	case *ast.BinaryExpr:
+		return cond.Op == token.LOR && e.asks(cond.X) && e.asks(cond.Y)
+	case *ast.UnaryExpr:
+		call, ok := cond.X.(*ast.CallExpr)
+		return ok && cond.Op == token.NOT && (e.calls(call, "Alike") || e.calls(call, "Floats"))
+	}
+	return false
 }
 
 // test returns the statements that a call of BreakIf stands for. ended is what

@@ -46,3 +46,14 @@ func (l *Later[S]) Alike(ts ...*tensor.Tensor) bool {
 	}
 	return alike
 }
+
+// Floats reports whether the elements of all ts are floating-point numbers. It
+// is for a loop that runs past its end, too: an operation with a number that is not whole is
+// a mistake if the elements are integers, and the loop has to find out first
+// whether it comes to that.
+//
+//asyncgen:api meta none
+//go:noinline
+func (l *Later[S]) Floats(ts ...*tensor.Tensor) bool {
+	return !slices.ContainsFunc(ts, func(t *tensor.Tensor) bool { return t == nil || !t.DType().IsFloat() })
+}

@@ -545,3 +545,23 @@ func TestAlike(t *testing.T) {
 		}
 	}
 }
+
+func TestFloats(t *testing.T) {
+	x := tensor.Zeros(2)
+	later := asyncrt.NewLater[struct{}](4)
+	defer later.Close()
+	for i, c := range []struct {
+		ts   []*tensor.Tensor
+		want bool
+	}{
+		{nil, true},
+		{[]*tensor.Tensor{x, x.As(tensor.Float64)}, true},
+		{[]*tensor.Tensor{x, x.As(tensor.Int64)}, false},
+		{[]*tensor.Tensor{x.Eq(x), x}, false},
+		{[]*tensor.Tensor{nil}, false},
+	} {
+		if got := later.Floats(c.ts...); got != c.want {
+			t.Errorf("call %d: %v", i, got)
+		}
+	}
+}

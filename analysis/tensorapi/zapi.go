@@ -8,6 +8,7 @@ var api = []Func{
 	{"(*github.com/asyncgen/asyncgen/runtime.Later[S]).BreakIf", Call, 0, Later, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime.Later[S]).Close", WaitAll, None, Never, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime.Later[S]).Do", Call, 0, Later, Alone, "", ""},
+	{"(*github.com/asyncgen/asyncgen/runtime.Later[S]).Floats", Meta, None, Never, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime.Later[S]).Flush", WaitAll, None, Never, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime.Later[S]).Poll", Poll, None, Never, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime.Later[S]).Read", Meta, None, Never, Alone, "", ""},

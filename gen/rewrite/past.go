@@ -31,6 +31,7 @@ type past struct {
 	ahead   []*plan.Unit   // what runs past exits
 	cells   []plan.CellsOf // that the loop changes
 	given   []given
+	floats  []given // that must have floating-point numbers
 
 	shapes   map[types.Object]shape
 	compared map[types.Object]bool // tensors from before the loop that each iteration compares with those of the one before
@@ -326,6 +327,11 @@ func (p *past) partial(n ast.Node, always bool, in *plan.Stmt) (found *plan.Caus
 		return always && !slices.ContainsFunc(list, func(e ast.Expr) bool { return e != nil && !p.fixed(e) })
 	}
 	info := p.a.f.Info
+	store := func(lhs ast.Expr) {
+		if ix, ok := ast.Unparen(lhs).(*ast.IndexExpr); ok && isMap(info.TypeOf(ix.X)) && !same(ix.X) {
+			report(ix, "stores in %s, which may be nil", types.ExprString(ix.X))
+		}
+	}
 	ast.Inspect(n, func(m ast.Node) bool {
 		if found != nil {
 			return false
@@ -334,6 +340,9 @@ func (p *past) partial(n ast.Node, always bool, in *plan.Stmt) (found *plan.Caus
 		case *ast.FuncLit:
 			return false
 		case *ast.IndexExpr:
+			if t, ok := info.TypeOf(m.X).Underlying().(*types.Map); ok && mayNotCompare(t.Key()) && !same(m.Index) {
+				report(m, "may look for a key in %s that can't be compared", types.ExprString(m.X))
+			}
 			if !p.inRange(m) && !same(m.X, m.Index) {
 				report(m, "may index beyond the end of %s", types.ExprString(m.X))
 			}
@@ -351,6 +360,10 @@ func (p *past) partial(n ast.Node, always bool, in *plan.Stmt) (found *plan.Caus
 				if info.Types[m.Y].Value == nil && !isUnsigned(info.TypeOf(m.Y)) && !same(m.Y) {
 					report(m, "may shift by a negative number")
 				}
+			case token.EQL, token.NEQ:
+				if mayNotCompare(info.TypeOf(m.X)) && mayNotCompare(info.TypeOf(m.Y)) && !same(m.X, m.Y) {
+					report(m, "may compare what can't be compared")
+				}
 			}
 		case *ast.AssignStmt:
 			switch m.Tok {
@@ -364,6 +377,11 @@ func (p *past) partial(n ast.Node, always bool, in *plan.Stmt) (found *plan.Caus
 				}
 			}
 			p.assigns(m, always, report)
+			for _, lhs := range m.Lhs {
+				store(lhs)
+			}
+		case *ast.IncDecStmt:
+			store(m.X)
 		case *ast.StarExpr:
 			if info.Types[m].IsValue() && !same(m.X) {
 				report(m, "follows a pointer that may be nil, %s", types.ExprString(m.X))
@@ -447,10 +465,30 @@ func (p *past) inRange(e *ast.IndexExpr) bool {
 	switch index := ast.Unparen(e.Index).(type) {
 	case *ast.Ident:
 		v := info.ObjectOf(index)
-		return v != nil && p.bounded(v, e.X)
+		return v != nil && p.bounded(v, e.X, e)
 	case *ast.BinaryExpr: // i % len(xs), in a loop that would have failed before if that were zero
 		id, ok := ast.Unparen(index.X).(*ast.Ident)
 		return ok && index.Op == token.REM && isLen(info, index.Y, e.X) && p.counts(info.ObjectOf(id))
+	}
+	return false
+}
+
+func isMap(t types.Type) bool { _, ok := t.Underlying().(*types.Map); return ok }
+
+// mayNotCompare reports whether a comparison of values of type t may fail: if
+// it comes to values in interfaces, which may be slices.
+func mayNotCompare(t types.Type) bool {
+	switch t := t.Underlying().(type) {
+	case *types.Interface: // of a type parameter as well
+		return true
+	case *types.Array:
+		return mayNotCompare(t.Elem())
+	case *types.Struct:
+		for f := range t.Fields() {
+			if mayNotCompare(f.Type()) {
+				return true
+			}
+		}
 	}
 	return false
 }
@@ -469,8 +507,9 @@ func isLen(info *types.Info, e, x ast.Expr) bool {
 	return builtin && id.Name == "len" && types.ExprString(call.Args[0]) == types.ExprString(x)
 }
 
-// bounded reports whether the loop variable v is an index of x.
-func (p *past) bounded(v types.Object, x ast.Expr) bool {
+// bounded reports whether the loop variable v is an index of x at the place of
+// the index expression at.
+func (p *past) bounded(v types.Object, x ast.Expr, at *ast.IndexExpr) bool {
 	if !p.counts(v) {
 		return false
 	}
@@ -495,7 +534,7 @@ func (p *past) bounded(v types.Object, x ast.Expr) bool {
 					continue
 				}
 				if id, ok := ast.Unparen(b.X).(*ast.Ident); ok && info.ObjectOf(id) == v {
-					return true
+					return at.Pos() < n.Cond.Pos() || c.End() <= at.Pos() // in the condition, what comes later is bounded
 				}
 			}
 		}
@@ -543,14 +582,14 @@ func (p *past) counts(v types.Object) bool {
 func (p *past) call(call *ast.CallExpr, always bool, in *plan.Stmt, report func(ast.Node, string, ...any)) {
 	f := p.a.f
 	if f.Info.Types[call.Fun].IsType() {
-		if _, toArray := f.Info.TypeOf(call).Underlying().(*types.Array); toArray && (!always || !p.fixed(call.Args[0])) {
+		if isSliceToArray(f.Info, call) && (!always || !p.fixed(call.Args[0])) {
 			report(call, "converts a slice that may be too short")
 		}
 		return
 	}
-	args := func() bool { // that are no tensors are the same every time
+	args := func(anyNumber bool) bool { // that are no tensors are the same every time
 		for _, arg := range call.Args {
-			if t := f.Info.TypeOf(arg); !f.Analysis.API.IsTensor(t) && !isFloat(t) && !tensorapi.IsNumber(t) && !p.fixed(arg) {
+			if t := f.Info.TypeOf(arg); !f.Analysis.API.IsTensor(t) && !(anyNumber && isFloat(t)) && !tensorapi.IsNumber(t) && !p.fixed(arg) {
 				return false
 			}
 		}
@@ -560,7 +599,7 @@ func (p *past) call(call *ast.CallExpr, always bool, in *plan.Stmt, report func(
 	name := types.ExprString(call.Fun)
 	switch kind {
 	case plan.CallsBuiltin:
-		if name == "make" && (!args() || !always && !allConstant(f.Info, call.Args[1:])) {
+		if name == "make" && (!args(false) || !always && !allConstant(f.Info, call.Args[1:])) {
 			report(call, "makes something of a size that may be wrong")
 		}
 	case plan.CallsTotal:
@@ -572,25 +611,42 @@ func (p *past) call(call *ast.CallExpr, always bool, in *plan.Stmt, report func(
 		switch {
 		case shape == changing:
 			report(call, "calls %s with a tensor whose shape may change", name)
-		case !args():
+		case !args(fn.Name() != "Arange"): // the length depends on its numbers
 			report(call, "calls %s with another argument each time", name)
 		case !always && !isTotal(fn, call):
 			report(call, "calls %s in some iterations only, so that what is wrong with its operands may not have shown before", name)
+		default:
+			if of := p.number(call, fn, always, in); of != nil {
+				report(call, "calls %s, and it is not known whether the elements of %s are integers", name, types.ExprString(of))
+			}
 		}
 	default: // of the program, or of the standard library
-		if kind == plan.CallsFunction && p.calm(fn, make(map[*types.Func]bool)) && p.operands(call, in) != changing {
+		if kind == plan.CallsFunction && p.calm(fn, make(map[*types.Func]bool)) && p.operands(call, in) != changing &&
+			(always && !p.varies(call) || p.tensorsAreFloats(call, in, make(map[types.Object]bool))) {
 			break
 		}
 		e := f.Effects(call)
 		switch {
 		case !always:
 			report(call, "calls %s in some iterations only, which may fail", name)
-		case !args() || e.Needs(p.changed.WithoutVariables()):
+		case !args(kind == plan.CallsFunction && p.plainly(fn) && p.tensorsAreFloats(call, in, make(map[types.Object]bool))) || e.Needs(p.changed.WithoutVariables()):
 			report(call, "calls %s, which may fail, with another argument each time", name)
 		case p.operands(call, in) == changing:
 			report(call, "calls %s with a tensor whose shape may change", name)
 		}
 	}
+}
+
+// isSliceToArray reports whether a conversion makes an array of a slice, or a pointer to one.
+func isSliceToArray(info *types.Info, call *ast.CallExpr) bool {
+	if _, ok := info.TypeOf(call.Args[0]).Underlying().(*types.Slice); !ok {
+		return false
+	}
+	switch info.TypeOf(call).Underlying().(type) {
+	case *types.Array, *types.Pointer:
+		return true
+	}
+	return false
 }
 
 func isFloat(t types.Type) bool {

@@ -297,18 +297,29 @@ func (p *past) isGiven(e ast.Expr, root *types.Var, in *plan.Stmt) bool {
 	if !p.fromElement(e, root) {
 		return false
 	}
-	top := in
-	for top.Parent != nil && top.Parent != p.a.loop {
-		top = top.Parent
-	}
-	text := types.ExprString(e)
-	i := slices.IndexFunc(p.given, func(g given) bool { return types.ExprString(g.tensor) == text && g.root == root })
-	if i < 0 {
-		p.given = append(p.given, given{e, root, top})
-	} else if g := &p.given[i]; top.Node.Pos() < g.by.Node.Pos() {
-		g.by = top
-	}
+	p.given = addGiven(p.given, e, root, p.top(in))
 	return true
+}
+
+// top returns the statement of the body that s is part of.
+func (p *past) top(s *plan.Stmt) *plan.Stmt {
+	for s.Parent != nil && s.Parent != p.a.loop {
+		s = s.Parent
+	}
+	return s
+}
+
+// addGiven adds e, which begins with root and is used in the statement by.
+func addGiven(list []given, e ast.Expr, root *types.Var, by *plan.Stmt) []given {
+	text := types.ExprString(e)
+	i := slices.IndexFunc(list, func(g given) bool { return types.ExprString(g.tensor) == text && g.root == root })
+	if i < 0 {
+		return append(list, given{e, root, by})
+	}
+	if g := &list[i]; by.Node.Pos() < g.by.Node.Pos() {
+		g.by = by
+	}
+	return list
 }
 
 // fromElement reports whether e is an element of something fixed, or a part of
@@ -375,14 +386,20 @@ func (p *past) ofHead(e ast.Expr) bool {
 	return !inside
 }
 
-// guard is what compares an iteration with the one before; nil if nothing is given.
+// guard is what compares an iteration with the one before, and looks at the
+// types of elements; nil if there is no need.
 func (p *past) guard() *plan.Guard {
-	if len(p.given) == 0 {
+	if len(p.given) == 0 && len(p.floats) == 0 {
 		return nil
 	}
 	g := &plan.Guard{}
 	for _, x := range p.given {
 		g.Tensors = append(g.Tensors, x.tensor)
+	}
+	for _, x := range p.floats {
+		g.Floats = append(g.Floats, x.tensor)
+	}
+	for _, x := range slices.Concat(p.given, p.floats) {
 		if g.Before == nil || x.by.Node.Pos() < g.Before.Node.Pos() {
 			g.Before = x.by
 		}
@@ -397,9 +414,17 @@ func (p *past) guards() *plan.Reason {
 	if g == nil {
 		return nil
 	}
+	hidden := func(x given) bool {
+		return g.Before.Node.Pos() <= x.root.Pos() && x.root.Pos() < p.a.loop.Node.End() || g.Before.IsTest || !p.a.f.Sees(g.Before.Node.Pos(), x.root)
+	}
 	for _, x := range p.given {
-		if g.Before.Node.Pos() <= x.root.Pos() && x.root.Pos() < p.a.loop.Node.End() || g.Before.IsTest {
+		if hidden(x) {
 			return p.fails(plan.Cause{Pos: x.tensor.Pos(), Text: "uses " + types.ExprString(x.tensor) + ", which may be of another shape each time"})
+		}
+	}
+	for _, x := range p.floats {
+		if hidden(x) {
+			return p.fails(plan.Cause{Pos: x.tensor.Pos(), Text: "multiplies " + types.ExprString(x.tensor) + " or the like by a number, and may have integers"})
 		}
 	}
 	return nil

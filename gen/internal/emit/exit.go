@@ -385,9 +385,18 @@ func (p *printer) divide(r *plan.Region, g *plan.Group) string {
 // guard is what finds out whether an iteration is like those before.
 func (p *printer) guard(l *plan.Later, r *plan.Region) string {
 	g := r.Exits.Guard
-	var tensors []string
-	for _, e := range g.Tensors {
-		tensors = append(tensors, types.ExprString(e))
+	var asks []string
+	for _, q := range []struct {
+		method  string
+		tensors []ast.Expr
+	}{{"Alike", g.Tensors}, {"Floats", g.Floats}} {
+		var tensors []string
+		for _, e := range q.tensors {
+			tensors = append(tensors, types.ExprString(e))
+		}
+		if len(tensors) > 0 {
+			asks = append(asks, fmt.Sprintf("!%s.%s(%s)", l.Name, q.method, strings.Join(tensors, ", ")))
+		}
 	}
-	return p.block(fmt.Sprintf("if !%s.Alike(%s)", l.Name, strings.Join(tensors, ", ")), []string{p.flush(l, r, g.Before)})
+	return p.block("if "+strings.Join(asks, " || "), []string{p.flush(l, r, g.Before)})
 }

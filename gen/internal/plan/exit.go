@@ -77,8 +77,10 @@ const (
 )
 
 // A Guard finds out whether an iteration is like those before: whether the
-// tensors that it is given from outside are.
+// tensors that it is given from outside are, and whether some have
+// floating-point numbers, which take any number as an operand.
 type Guard struct {
 	Before  *Stmt
 	Tensors []ast.Expr
+	Floats  []ast.Expr
 }

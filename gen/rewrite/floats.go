@@ -1,0 +1,198 @@
+package rewrite
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/types"
+
+	"github.com/asyncgen/asyncgen/gen/internal/plan"
+)
+
+// Operations with a number take any number if the elements are floating-point
+// numbers, and whole numbers alone if they are not: `x.MulScalar(rate)` of
+// integers may be a mistake in one iteration and none in those before. So it has to
+// be known which they are, or found out by Floats in front of the iteration.
+
+// keepsFloats are methods whose result has floating-point numbers if the receiver has.
+var keepsFloats = set(`
+	Abs Add AddScalar AddScaled BroadcastTo Ceil Cos CumSum Detach Div DivScalar Dot Erf Exp Expm1 Flatten Floor GELU Log Log1p
+	LogSoftmax LogSumExp MatMul Max MaxKeep Maximum Mean MeanKeep Min MinKeep Minimum Mul MulScalar Neg Norm Pow Prod ProdKeep ReLU
+	Reciprocal Reshape Round Row SiLU Sigmoid Sign Sin Slice Softmax Sqrt Square Squeeze Sub SubScalar Sum SumKeep T Take Tanh To
+	Track Transpose Unsqueeze`)
+
+// makesFloats are functions whose result always has floating-point numbers.
+var makesFloats = set("Arange CrossEntropy Eye Full L2Loss Linspace Ones Rand Randn Scalar Uniform Zeros")
+
+// anyElements are methods that work on elements of all types.
+var anyElements = set("DType Detach Flatten Rank Shape Size Value")
+
+// isFloats reports whether the elements of the tensor e, which stands in the
+// statement in, are floating-point numbers, or whether that will have been found out
+// when it comes to e.
+func (p *past) isFloats(e ast.Expr, in *plan.Stmt, seen map[types.Object]bool) bool {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		v, ok := p.a.f.Info.ObjectOf(e).(*types.Var)
+		switch {
+		case !ok:
+			return false
+		case seen[v]: // in a circle
+			return true
+		case p.isGiven(e, v, in):
+			return p.ask(e, v, in)
+		case p.carried(v) && !p.ask(e, v, in):
+			return false
+		}
+		seen[v] = true
+		return p.givenFloats(v, seen)
+	case *ast.SelectorExpr, *ast.IndexExpr:
+		root := rootOf(p.a.f, e)
+		return root != nil && (p.fixed(e) && p.carried(root) || p.isGiven(e, root, in)) && p.ask(e, root, in)
+	case *ast.CallExpr:
+		fn, _, kind := p.a.f.Callee(e)
+		sel, isSel := ast.Unparen(e.Fun).(*ast.SelectorExpr)
+		switch {
+		case kind == plan.CallsFunction:
+			return p.plainly(fn) && p.tensorsAreFloats(e, in, seen)
+		case kind != plan.CallsLibrary:
+			return false
+		case fn.Signature().Recv() == nil:
+			return makesFloats[fn.Name()]
+		case !isSel:
+			return false
+		case p.isTensor(sel.X):
+			return keepsFloats[fn.Name()] && p.isFloats(sel.X, in, seen)
+		}
+		return isParam(p.a.f, sel.X) && (fn.Name() == "Value" || fn.Name() == "Grad")
+	}
+	return false
+}
+
+// givenFloats reports whether all that the loop assigns to v has
+// floating-point numbers.
+func (p *past) givenFloats(v *types.Var, seen map[types.Object]bool) bool {
+	for _, u := range p.a.units {
+		if !writes(u.All(), v) {
+			continue
+		}
+		e := assignedTo(p.a.f.Info, u.Stmt, v)
+		if e == nil || !p.isFloats(e, u.Stmt, seen) {
+			return false
+		}
+	}
+	return true
+}
+
+// assignedTo returns what the assignment s gives to v, or nil.
+func assignedTo(info *types.Info, s *plan.Stmt, v *types.Var) ast.Expr {
+	n, ok := s.Inner().(*ast.AssignStmt)
+	if !ok || len(n.Lhs) != len(n.Rhs) {
+		return nil
+	}
+	for i, lhs := range n.Lhs {
+		if id, ok := ast.Unparen(lhs).(*ast.Ident); ok && info.ObjectOf(id) == v {
+			return n.Rhs[i]
+		}
+	}
+	return nil
+}
+
+// isParam reports whether e is a nn.Param, which holds floating-point numbers only.
+func isParam(f *plan.Function, e ast.Expr) bool {
+	t := f.Info.TypeOf(e)
+	if ptr, ok := t.Underlying().(*types.Pointer); ok {
+		t = ptr.Elem()
+	}
+	n, ok := types.Unalias(t).(*types.Named)
+	return ok && n.Obj().Name() == "Param" && n.Obj().Pkg() != nil && f.Analysis.API.Owns(n.Obj().Pkg().Path())
+}
+
+// ask makes iterations find out whether e, which begins with root and is used
+// in the statement in, has floating-point numbers. It reports whether they can.
+func (p *past) ask(e ast.Expr, root *types.Var, in *plan.Stmt) bool {
+	if in == p.a.loop || !in.Within(p.a.loop) {
+		return false
+	}
+	p.floats = addGiven(p.floats, e, root, p.top(in))
+	return true
+}
+
+// number reports whether a call with numbers, of a tensor of which it is not
+// known whether it has floating-point numbers, may be a mistake.
+func (p *past) number(call *ast.CallExpr, fn *types.Func, always bool, in *plan.Stmt) (of ast.Expr) {
+	sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
+	if !ok || !p.isTensor(sel.X) || anyElements[fn.Name()] {
+		return nil
+	}
+	if always && !p.varies(call) || p.isFloats(sel.X, in, make(map[types.Object]bool)) {
+		return nil
+	}
+	return sel.X
+}
+
+// varies reports whether a call has a number that is another one each time.
+func (p *past) varies(call *ast.CallExpr) bool {
+	for _, arg := range call.Args {
+		if isFloat(p.a.f.Info.TypeOf(arg)) && !p.fixed(arg) && !isWhole(p.a.f.Info.Types[arg].Value) {
+			return true
+		}
+	}
+	return false
+}
+
+func isWhole(v constant.Value) bool { return v != nil && constant.ToInt(v).Kind() == constant.Int }
+
+// plainly reports whether fn, of the program, does the same with tensors
+// whatever the numbers are that it is given, if the tensors have floating-point
+// numbers, and returns such: it consists of operations, one after the other.
+func (p *past) plainly(fn *types.Func) bool {
+	body, ok := p.a.f.Analysis.Program.Body(fn)
+	if !ok {
+		return false
+	}
+	f, plain := p.a.f.Analysis.Function(body.Pkg, body.Decl), true
+	ast.Inspect(body.Decl.Body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case nil, *ast.BlockStmt, *ast.ReturnStmt, *ast.ExprStmt, *ast.AssignStmt, *ast.Ident, *ast.ParenExpr, *ast.BasicLit, *ast.UnaryExpr:
+		case *ast.SelectorExpr:
+			sel := f.Info.Selections[n]
+			plain = plain && (sel == nil || sel.Kind() != types.FieldVal)
+		case *ast.BinaryExpr:
+			plain = plain && isFloat(f.Info.TypeOf(n))
+		case *ast.CallExpr:
+			if f.Info.Types[n.Fun].IsType() {
+				break
+			}
+			callee, _, kind := f.Callee(n)
+			sel, isMethod := ast.Unparen(n.Fun).(*ast.SelectorExpr)
+			isMethod = isMethod && f.Info.Selections[sel] != nil
+			switch {
+			case kind != plan.CallsLibrary:
+				plain = false
+			case !isMethod:
+				plain = plain && makesFloats[callee.Name()] && callee.Name() != "Arange"
+			default:
+				plain = plain && (keepsFloats[callee.Name()] && f.Analysis.API.IsTensor(f.Info.TypeOf(sel.X)) || isParam(f, sel.X) && callee.Name() == "Value")
+			}
+		default:
+			plain = false
+		}
+		return plain
+	})
+	return plain
+}
+
+// tensorsAreFloats reports whether all tensors that a call is given have
+// floating-point numbers.
+func (p *past) tensorsAreFloats(call *ast.CallExpr, in *plan.Stmt, seen map[types.Object]bool) bool {
+	list := call.Args
+	if sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr); ok {
+		list = append([]ast.Expr{sel.X}, list...)
+	}
+	for _, e := range list {
+		if p.isTensor(e) && !p.isFloats(e, in, seen) {
+			return false
+		}
+	}
+	return true
+}
