@@ -37,8 +37,13 @@ const (
 	deferral  = "gen/rewrite/deferral.go"
 	region    = "gen/rewrite/region.go"
 	namer     = "gen/rewrite/names.go"
+	exits     = "gen/rewrite/exit.go"
+	pastCells = "gen/rewrite/cells.go"
+	hoist     = "gen/rewrite/hoist.go"
+	lift      = "gen/rewrite/lift.go"
 	emitter   = "gen/internal/emit/emit.go"
 	later     = "runtime/later.go"
+	breakIf   = "runtime/exit.go"
 	opsFile   = "runtime/op/elementwise.go"
 	viewsFile = "runtime/op/view.go"
 	prims     = "device/kernel/prim.go"
@@ -113,6 +118,24 @@ var mutants = []mutant{
 	{name: "a Read serves in the next iteration", file: namer,
 		old: "\t\t\tif s.Within(l) {\n\t\t\t\treturn false\n\t\t\t}\n", new: "\t\t\t_ = l\n"},
 
+	// Loops that values end, values that stay the same, functions that wait.
+	{name: "variables are not given back after a break", file: exits,
+		old: "\t\t\tif a.liveAfter(v) {\n", new: "\t\t\tif false {\n"},
+	{name: "a return gives what variables hold by then", file: exits,
+		old: "\t\t\tcase inside || slices.Contains(a.past.written, v):\n", new: "\t\t\tcase inside:\n"},
+	{name: "nothing comes round again", file: exits,
+		old: "\t\t\treturn true // it comes round again\n", new: "\t\t\tcontinue\n"},
+	{name: "cells are not given back", file: exits,
+		old: "x.Cells, x.Guard = a.past.cells, a.past.guard()", new: "x.Cells, x.Guard = nil, a.past.guard()"},
+	{name: "the generator of all is no cell", file: pastCells,
+		old: "\t\t\t\tp.cell(plan.CellsOf{Form: plan.DefaultRandoms})\n", new: ""},
+	{name: "memory need not be given back", file: pastCells,
+		old: "\t\t\tif l.Kind != plan.Own || ", new: "\t\t\tif true || l.Kind != plan.Own || "},
+	{name: "values that change are read once", file: hoist,
+		old: "if f.Visible(v) || writes(e, v) {", new: "if f.Visible(v) {"},
+	{name: "what functions compute where they read it is one value", file: lift,
+		old: "if name, ok := before[r.Plain]; ok && r.Plain != nil {", new: "if name, ok := before[r.Plain]; ok {"},
+
 	// The emitter.
 	{name: "no flush after the loop", file: emitter, old: "\tif !r.Endless {\n", new: "\tif false {\n"},
 	{name: "no close", file: emitter,
@@ -130,6 +153,18 @@ var mutants = []mutant{
 		old: "\te := l.backlog[l.head]\n", new: "\tif last := len(l.backlog) - 1; last > l.head {\n\t\tl.backlog[l.head], l.backlog[last] = l.backlog[last], l.backlog[l.head]\n\t}\n\te := l.backlog[l.head]\n"},
 	{name: "Do forgets when the window is full", file: later,
 		old: "\tl.queue(entry[S]{do: f})\n", new: "\tif l.pending() < l.window {\n\t\tl.queue(entry[S]{do: f})\n\t}\n"},
+
+	{name: "entries behind an exit run", file: later,
+		old: "\t\tl.take(e.test, rest[head:])\n\t\treturn\n", new: "\t\tl.take(e.test, nil)\n\t\tl.backlog, l.head = rest, head\n\t\treturn\n"},
+	{name: "what comes when an exit is taken is queued", file: later,
+		old: "\tif l.exits.taken == nil {\n\t\tl.backlog", new: "\tif true {\n\t\tl.backlog"},
+	{name: "cells keep what they got past the exit", file: breakIf,
+		old: "\tt.cells.Restore()\n\treturn t.state, true\n", new: "\treturn t.state, true\n"},
+	{name: "cells keep what they got before a panic", file: breakIf,
+		old: "\tif e.test != nil {\n\t\te.test.cells.Restore()\n\t}\n", new: "",
+		unit: "./runtime", why: "programs do not look at cells after a panic"},
+	{name: "an exit is not reported", file: breakIf,
+		old: "\tif l.exits.taken != nil {\n\t\treturn l.report()\n\t}\n", new: "\tif l.exits.taken != nil {\n\t\tl.exits = exits[S]{}\n\t}\n"},
 
 	// Operations.
 	{name: "scaled addition subtracts", file: opsFile, old: "k.Add(x[0], k.Mul(x[2], x[1]))", new: "k.Sub(x[0], k.Mul(x[2], x[1]))"},
