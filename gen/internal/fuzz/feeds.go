@@ -5,7 +5,7 @@ import "math"
 // The operations of numbers that are read, computed with, and given back to the device.
 var (
 	opDivide   = host("$0 / $1", tFloat, 0, func(a []any) any { return a[0].(float64) / a[1].(float64) }, tFloat, tFloat)
-	opProduct  = host("float64($0 * $1)", tFloat, 0, func(a []any) any { return a[0].(float64) * a[1].(float64) }, tFloat, tFloat)
+	opProduct  = host("float64(($0) * ($1))", tFloat, 0, func(a []any) any { return a[0].(float64) * a[1].(float64) }, tFloat, tFloat)
 	opNegate   = host("-($0)", tFloat, 0, func(a []any) any { return -a[0].(float64) }, tFloat)
 	opRoot     = host("math.Sqrt($0)", tFloat, 0, func(a []any) any { return math.Sqrt(a[0].(float64)) }, tFloat)
 	opLesser   = host("min($0, $1)", tFloat, 0, func(a []any) any { return min(a[0].(float64), a[1].(float64)) }, tFloat, tFloat)

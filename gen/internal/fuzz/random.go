@@ -427,6 +427,7 @@ func init() { // not an initialiser: they contain blocks
 		{5, anywhere, (*maker).group},
 		{5, anywhere, (*maker).feedBack},
 		{3, forDevice, (*maker).roundTrip},
+		{3, anywhere, (*maker).rows},
 		{6, anywhere, (*maker).overtake},
 		{4, anywhere, func(g *maker) []*stmt {
 			k := []kind{tFloat, tFloat, tInt, tString, tFloats, tBool}[g.choose(6)]
