@@ -2,6 +2,7 @@ package asyncrt
 
 import (
 	"reflect"
+	"slices"
 
 	"github.com/asyncgen/asyncgen/runtime/internal/engine"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
@@ -15,6 +16,8 @@ type exits[S any] struct {
 	newest []*tensor.Tensor    // kept for the newest test
 	ahead  *engine.Speculation // while there are tests in the backlog, or an exit is taken
 	taken  *test[S]            // the exit that was taken and not reported
+	guess  *test[S]            // the newest test, if there is a guess after it
+	vain   []*engine.Guess     // those that were discarded, oldest first
 }
 
 // A test says whether the loop ends at one place.
@@ -40,13 +43,13 @@ type test[S any] struct {
 // not begun; their failures are not among those of WaitAll. It is reported by
 // the next BreakIf, or else by Flush: both return the state given with that cond, and
 // true, and then the Later can be used for another loop. The program has
-// to leave the loop. Cells then hold again what they held at the BreakIf whose exit
-// was taken; list all that the loop changes ([tensor.DefaultGenerator] is
-// one if it draws random numbers). Of several exits the first in the program's order
-// is taken, however early the values of others arrive.
+// to leave the loop. Parameters with their gradients, buffers, generators and learning rates then hold again what
+// they held at the BreakIf whose exit was taken, whoever has changed them on this goroutine. So do
+// the given cells, for types of other packages that don't say when they change ([tensor.Changing]). Of several exits the
+// first in the program's order is taken, however early the values of others arrive.
 //
 // So a loop may run past its end, and what it does there must do no harm but
-// change the listed cells: in particular it must not panic, and no tensor made there can be used
+// change cells: in particular it must not panic, and no tensor made there can be used
 // after the loop (computing with it, or reading it, may give an error). It
 // runs ahead of half as many tests as have been false before, at most, so
 // that no more than a third of the work is in vain, of no more than the window, and keeps no more bytes
@@ -65,6 +68,11 @@ func (l *Later[S]) BreakIf(cond func() bool, state S, cells ...tensor.Cell) (S, 
 		return l.report()
 	}
 	t := &test[S]{cond: cond, state: state, cells: tensor.Snapshot(cells...)}
+	if g := l.exits.guess; g != nil { // is complete
+		g.bytes += g.guess.SavedBytes()
+		l.exits.bytes += g.guess.SavedBytes()
+		l.exits.guess = nil
+	}
 	l.keep(t)
 	l.queue(entry[S]{test: t})
 	l.runReady()
@@ -77,6 +85,7 @@ func (l *Later[S]) BreakIf(cond func() bool, state S, cells ...tensor.Cell) (S, 
 			l.exits.ahead = engine.Default().Speculate()
 		}
 		t.guess = l.exits.ahead.Guess()
+		l.exits.guess = t
 	}
 	return l.report()
 }
@@ -133,6 +142,9 @@ func (l *Later[S]) pass(t *test[S]) {
 	l.exits.passed++
 	l.exits.tests--
 	l.exits.bytes -= t.bytes
+	if t == l.exits.guess {
+		l.exits.guess = nil
+	}
 	if t.guess != nil {
 		t.guess.Keep()
 	}
@@ -157,6 +169,7 @@ func (l *Later[S]) take(t *test[S], rest []entry[S]) {
 func (l *Later[S]) abandon(e entry[S], rest []entry[S]) {
 	l.discard(e.test, rest)
 	l.settle()
+	l.restore()
 	l.exits = exits[S]{}
 	if e.test != nil {
 		e.test.cells.Restore()
@@ -165,16 +178,24 @@ func (l *Later[S]) abandon(e entry[S], rest []entry[S]) {
 
 // discard discards what was guessed after t and after the tests in rest.
 func (l *Later[S]) discard(t *test[S], rest []entry[S]) {
-	t.discard()
+	l.discardAfter(t)
 	for _, e := range rest {
-		e.test.discard()
+		l.discardAfter(e.test)
 	}
 }
 
-// discard discards what was guessed after t, if that is a test and anything was.
-func (t *test[S]) discard() {
+// discardAfter discards what was guessed after t, if that is a test and anything was.
+func (l *Later[S]) discardAfter(t *test[S]) {
 	if t != nil && t.guess != nil {
 		t.guess.Discard()
+		l.exits.vain = append(l.exits.vain, t.guess)
+	}
+}
+
+// restore gives back to what discarded guesses have changed what it held.
+func (l *Later[S]) restore() {
+	for _, g := range slices.Backward(l.exits.vain) {
+		g.Restore()
 	}
 }
 
@@ -194,6 +215,7 @@ func (l *Later[S]) report() (state S, exited bool) {
 		return state, false
 	}
 	l.settle()
+	l.restore()
 	l.exits, l.reads = exits[S]{}, nil
 	t.cells.Restore()
 	return t.state, true

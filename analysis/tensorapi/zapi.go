@@ -286,6 +286,7 @@ var api = []Func{
 	{"github.com/asyncgen/asyncgen/runtime/nn.Snapshot", Value, 0, Never, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime/optim.SGD", Pure, None, Never, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime/tensor.Arange", Host, None, Never, Alone, "", ""},
+	{"github.com/asyncgen/asyncgen/runtime/tensor.Changing", Mutate, 0, Never, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime/tensor.Concat", Op, None, Never, Batched, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime/tensor.Const", Pure, None, Never, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime/tensor.Dead", Control, None, Never, Alone, "", ""},

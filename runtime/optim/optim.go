@@ -37,7 +37,10 @@ func (o *Optimizer) Rate() float64 { return o.rate }
 // SetRate gives the optimiser another learning rate, from the next Step on.
 //
 //asyncgen:api mutate
-func (o *Optimizer) SetRate(rate float64) { o.rate = rate }
+func (o *Optimizer) SetRate(to float64) {
+	tensor.Changing(rate{o})
+	o.rate = to
+}
 
 // Cells lists what Step changes, and what else of the optimiser can change: the
 // parameters, and the learning rate as a float64 tensor on the CPU.

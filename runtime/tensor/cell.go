@@ -1,6 +1,9 @@
 package tensor
 
-import "github.com/asyncgen/asyncgen/runtime/op"
+import (
+	"github.com/asyncgen/asyncgen/runtime/internal/engine"
+	"github.com/asyncgen/asyncgen/runtime/op"
+)
 
 // A Cell is something that holds a tensor and can be given another: a
 // parameter, running statistics, the state of a generator.
@@ -69,6 +72,7 @@ func (b *Buffer) Set(t *Tensor) {
 		wrong("Set", op.MistakeFrozen, t)
 	}
 	t.mustLive("Set")
+	Changing(b)
 	old := b.value
 	b.value = t.detached()
 	old.letGo()
@@ -137,6 +141,13 @@ func (s State) Restore() {
 		}
 	}
 	for _, k := range s.kept {
+		Changing(k.cell)
+	}
+	s.restore()
+}
+
+func (s State) restore() {
+	for _, k := range s.kept {
 		switch c := k.cell.(type) {
 		case *Param:
 			if !c.frozen { // else it holds it still, and may be in use
@@ -177,4 +188,40 @@ func (s State) Tensors() []*Tensor {
 		}
 	}
 	return ts
+}
+
+// Changing says that c is about to be given another value. A loop that runs past its end then gives back to c what it holds
+// now (see asyncrt.Later.BreakIf). The cells of this library say so themselves. A type of one's own that is a Cell, and not made of
+// others, calls it first in Set; it has to be comparable. It costs a load if no loop runs past its end.
+//
+//asyncgen:api mutate 0
+func Changing(c Cell) {
+	if g := engine.Default().Changing(c); g != nil {
+		g.Save(c, saved{Snapshot(c)})
+	}
+}
+
+// saved is what one cell held before a loop has run past its end.
+type saved struct{ State }
+
+var _ engine.Saved = saved{}
+
+// Restore implements engine.Saved.
+func (s saved) Restore() { s.restore() }
+
+// Forget implements engine.Saved.
+func (s saved) Forget() {
+	for _, t := range s.Tensors() {
+		t.letGo()
+	}
+}
+
+// Bytes implements engine.Saved.
+func (s saved) Bytes() (n int64) {
+	for _, t := range s.Tensors() {
+		if t != nil {
+			n += int64(t.size) * int64(t.dtype.Size())
+		}
+	}
+	return n
 }

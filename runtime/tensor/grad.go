@@ -61,6 +61,7 @@ func (p *Param) Set(t *Tensor) {
 		wrong("Set", op.MistakeType+" (it takes "+op.Floats.String()+")", t)
 	}
 	t.mustLive("Set")
+	Changing(p)
 	v, old := t.another(), p.value
 	v.node = tape.NewLeaf(leaf{p})
 	p.value = v
@@ -90,6 +91,7 @@ func (p *Param) Grad() *Tensor { return p.grad.another() }
 //asyncgen:api mutate
 func (p *Param) ZeroGrad() {
 	if old := p.grad; old != nil { // a frozen Param has none, and is not written to
+		Changing(p)
 		p.grad = nil
 		old.letGo()
 	}
@@ -99,6 +101,7 @@ func (p *Param) ZeroGrad() {
 type leaf struct{ p *Param }
 
 func (l leaf) Accumulate(g op.Value) {
+	Changing(l.p)
 	old, more := l.p.grad, g.(*Tensor)
 	if old == nil {
 		l.p.grad = more.another()

@@ -43,7 +43,10 @@ func (g *Generator) Cells() []Cell { return []Cell{g} }
 // program that does not call it gets the stream of seed 0.
 //
 //asyncgen:api mutate none
-func Seed(seed uint64) { defaultGenerator.restore(seed, 0) }
+func Seed(seed uint64) {
+	Changing(defaultGenerator)
+	defaultGenerator.restore(seed, 0)
+}
 
 func (g *Generator) restore(key, pos uint64) {
 	g.mu.Lock()
@@ -81,6 +84,7 @@ func (g *Generator) Set(t *Tensor) {
 		wrong("Set", op.MistakeShape+" (the state of a generator is int64[2])", t)
 	}
 	state := slice[int64](t, "Set")
+	Changing(g)
 	g.restore(uint64(state[0]), uint64(state[1]))
 }
 
@@ -178,6 +182,7 @@ func (m Maker) draw(g *Generator, name string, d *op.Def, shape []int) *Tensor {
 	if !d.Types.Has(m.dtype) {
 		wrong(name, op.MistakeType+" (it takes "+d.Types.String()+")")
 	}
+	Changing(g)
 	a.Key, a.Pos = g.advance(a.Shape.Size())
 	return create(d, a, m.dev)
 }
@@ -193,6 +198,7 @@ func (m Maker) ints(g *Generator, lo, hi int, shape []int) *Tensor {
 	if lo >= hi {
 		panic(&Mistake{Op: "RandInt", Text: fmt.Sprintf("%s: from %d to %d", op.MistakeRange, lo, hi)})
 	}
+	Changing(g)
 	a.Key, a.Pos = g.advance(a.Shape.Size())
 	return create(op.Ints, a, m.dev)
 }

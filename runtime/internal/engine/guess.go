@@ -24,7 +24,8 @@ type Speculation struct {
 
 // A Guess is operations that may turn out not to be wanted. They run like others, in any order that
 // the program can't tell, until Discard. They must write no storage that was there before the
-// Speculation began: Discard does not bring back what it held.
+// Speculation began: Discard does not bring back what it held. What else the goroutine changes is
+// brought back by Restore, if it was saved.
 //
 // Until the Guess is kept, their failures spoil what is computed from them as all do, but are not
 // among those that WaitAll returns. If it is discarded they never are.
@@ -32,7 +33,8 @@ type Guess struct {
 	outer *Guess       // what it is a part of: it is wanted only if that is
 	state atomic.Int32 // changes once, with mu held
 
-	began []uint64 // see Engine.beginnings
+	began []uint64      // see Engine.beginnings
+	saved map[any]Saved // what it has changed; of the goroutine that guesses alone
 
 	mu       sync.Mutex // guards the rest
 	failures map[*stream]*roots
@@ -116,6 +118,7 @@ func (g *Guess) Keep() {
 	for _, s := range letGoes {
 		g.outer.letGo(s)
 	}
+	g.handOver()
 }
 
 // Discard says that the operations of g, those that are still to be enqueued too, are not wanted. Those that have not begun
