@@ -253,3 +253,14 @@ func TestEmptyGraph(t *testing.T) {
 	}
 	drawing(t, svg.Bytes())
 }
+
+func ExampleBulk() {
+	x := tensor.Ones(3)
+	asyncrt.Bulk(func() {
+		for range 100 {
+			x = x.AddScalar(1)
+		}
+	})
+	fmt.Println(x.Sum().Item())
+	// Output: 303
+}

@@ -259,6 +259,7 @@ var api = []Func{
 	{"(github.com/asyncgen/asyncgen/runtime/tensor.State).Restore", Mutate, Recv, Never, Alone, "", ""},
 	{"(github.com/asyncgen/asyncgen/runtime/tensor.State).Tensors", Value, Recv, Never, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime.AllowSync", Call, 0, Once, Alone, "", ""},
+	{"github.com/asyncgen/asyncgen/runtime.Bulk", Call, 0, Once, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime.Const", Pure, None, Never, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime.Dead", Control, None, Never, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime.Graph", Call, 0, Once, Alone, "", ""},

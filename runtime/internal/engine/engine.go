@@ -86,6 +86,7 @@ type Engine struct {
 	peak     atomic.Int64  // largest inFlight so far
 	epoch    atomic.Uint64 // see order
 	stalled  stalled
+	bulks    atomic.Int32 // calls of Bulk that have not returned
 
 	totals     totals
 	ranNow     atomic.Uint64 // operations executed in mode Naive

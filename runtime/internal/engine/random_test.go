@@ -105,10 +105,27 @@ func runProgram(w *world, seed uint64, bubble bool) (err error) {
 			for i := range p.own {
 				p.newVar(i)
 			}
-			for range steps {
-				if errs[k] = p.step(); errs[k] != nil {
-					return
+			for left := steps; left > 0 && errs[k] == nil; {
+				n := 1
+				if p.rng.IntN(40) == 0 {
+					n = min(left, 1+p.rng.IntN(20))
 				}
+				some := func() {
+					for range n {
+						if errs[k] = p.step(); errs[k] != nil {
+							return
+						}
+					}
+				}
+				if n > 1 {
+					e.Bulk(some)
+				} else {
+					some()
+				}
+				left -= n
+			}
+			if errs[k] != nil {
+				return
 			}
 			for i := range p.vars {
 				if !readsAll {

@@ -217,10 +217,7 @@ func (st *stream) push(op *Op, writes uint8, pc uintptr, bytes int64, l *link, g
 		}
 		st.pushed += bytes
 		st.owed += int64(r.cost) + st.launch
-		wake := st.owed >= wakeCost
-		if wake {
-			st.owed = 0
-		}
+		wake := st.isDue()
 		st.tail.Store(t + 2)
 		if !st.flush.armed.Load() {
 			st.flush.arm()
