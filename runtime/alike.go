@@ -26,12 +26,14 @@ type form struct {
 //			}
 //		}
 //
-// A nil tensor is like no other.
+// A nil tensor is like no other. The first call in a loop reports false. From a call that does until one that does not, BreakIf
+// waits: what has not been tried with such tensors is not tried past an end.
 //
 //asyncgen:api meta none
 //go:noinline
 func (l *Later[S]) Alike(ts ...*tensor.Tensor) bool {
-	alike := len(ts) == len(l.forms)
+	alike := len(ts) == len(l.forms) && l.compared
+	l.compared = true
 	l.forms = slices.Grow(l.forms[:min(len(ts), len(l.forms))], len(ts))[:len(ts)]
 	for i, t := range ts {
 		if t == nil {
@@ -44,16 +46,19 @@ func (l *Later[S]) Alike(ts ...*tensor.Tensor) bool {
 			alike, l.forms[i] = false, f
 		}
 	}
+	l.unlike, l.asked = !alike, !alike
 	return alike
 }
 
 // Floats reports whether the elements of all ts are floating-point numbers. It
 // is for a loop that runs past its end, too: an operation with a number that is not whole is
 // a mistake if the elements are integers, and the loop has to find out first
-// whether it comes to that.
+// whether it comes to that. As after Alike, BreakIf waits from a call that reports false until one that does not.
 //
 //asyncgen:api meta none
 //go:noinline
 func (l *Later[S]) Floats(ts ...*tensor.Tensor) bool {
-	return !slices.ContainsFunc(ts, func(t *tensor.Tensor) bool { return t == nil || !t.DType().IsFloat() })
+	not := slices.ContainsFunc(ts, func(t *tensor.Tensor) bool { return t == nil || !t.DType().IsFloat() })
+	l.unlike, l.asked = not, not
+	return !not
 }

@@ -112,7 +112,12 @@ func (l *Later[S]) runTests() {
 }
 
 // most is how many tests the loop may run ahead of, by what is known of its length.
-func (l *Later[S]) most() int { return min(l.exits.passed/2, l.window) }
+func (l *Later[S]) most() int {
+	if l.unlike {
+		return 0
+	}
+	return min(l.exits.passed/2, l.window)
+}
 
 // isHeavy reports whether more is kept for tests than may be.
 func (x *exits[S]) isHeavy() bool {
@@ -217,6 +222,7 @@ func (l *Later[S]) report() (state S, exited bool) {
 	l.settle()
 	l.restore()
 	l.exits, l.reads = exits[S]{}, nil
+	l.compared, l.unlike, l.asked = false, false, false
 	t.cells.Restore()
 	return t.state, true
 }
@@ -224,9 +230,14 @@ func (l *Later[S]) report() (state S, exited bool) {
 // end is report at the end of a loop: the next one is a stranger.
 func (l *Later[S]) end() (state S, exited bool) {
 	state, exited = l.report()
-	if !l.inside {
-		l.exits = exits[S]{}
+	if l.inside {
+		return state, exited
 	}
+	l.exits = exits[S]{}
+	if !l.asked || exited {
+		l.compared, l.unlike = false, false
+	}
+	l.asked = false
 	return state, exited
 }
 

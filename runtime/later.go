@@ -47,7 +47,12 @@ type Later[S any] struct {
 	reads   []Read // since the last entry: what the next one needs
 	inside  bool   // a function of the backlog is running
 	exits   exits[S]
-	forms   []form // of the tensors of the last call of Alike
+
+	// Of Alike.
+	forms    []form // of the tensors of the last call
+	compared bool   // it has been called in this loop
+	unlike   bool   // the last call reported false
+	asked    bool   // and the Flush that this asks for has not come
 }
 
 // An entry is host work, or the test of an exit, and the values that it needs.

@@ -35,6 +35,16 @@ func (a *attempt) isExit(u *plan.Unit) bool { return a.late[u] && Exit.Matches(u
 // hasExits reports whether there is any such unit.
 func (a *attempt) hasExits() bool { return slices.ContainsFunc(a.units, a.isExit) }
 
+// loopExits are the statements in which values decide whether the loop goes on.
+func (a *attempt) loopExits() (all []*plan.Stmt) {
+	for _, u := range a.units {
+		if a.isExit(u) {
+			all = append(all, u.Stmt)
+		}
+	}
+	return all
+}
+
 // noExit returns why u, in which something jumps out of it, can't decide later; or nil.
 func (a *attempt) noExit(u *plan.Unit) *plan.Reason {
 	if !Exit.Matches(u.Stmt) {

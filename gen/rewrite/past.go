@@ -19,7 +19,7 @@ import (
 //     Memory that others can see is never changed ahead of values;
 //   - it can't fail where the iterations before did not: an iteration makes the same calls on
 //     tensors of the same shapes, and what could fail on the host depends on nothing that changes. The
-//     first iteration never runs past an exit;
+//     first iteration never runs past an exit: there are few tests in it, or Alike says that it is the first;
 //   - it comes to an end.
 //
 // What may wait for the outside, and other statements that run now, are no
@@ -414,10 +414,6 @@ func (p *past) assigns(n *ast.AssignStmt, always bool, report func(ast.Node, str
 			continue
 		}
 		v, _ := p.a.f.Info.ObjectOf(id).(*types.Var)
-		if v != nil && p.a.f.Analysis.API.IsTensor(v.Type()) && p.carried(v) && p.variable(v) == changing {
-			report(n, "may give %s another shape", v.Name())
-			return
-		}
 		if v != nil && !always && p.swaps(v, n, i) {
 			report(n, "may give %s another shape in some iterations", v.Name())
 			return
@@ -609,7 +605,7 @@ func (p *past) call(call *ast.CallExpr, always bool, in *plan.Stmt, report func(
 		}
 		shape := p.operands(call, in)
 		switch {
-		case shape == changing:
+		case shape == changing, shape == varying && !isTotal(fn, call):
 			report(call, "calls %s with a tensor whose shape may change", name)
 		case !args(fn.Name() != "Arange"): // the length depends on its numbers
 			report(call, "calls %s with another argument each time", name)
@@ -631,7 +627,7 @@ func (p *past) call(call *ast.CallExpr, always bool, in *plan.Stmt, report func(
 			report(call, "calls %s in some iterations only, which may fail", name)
 		case !args(kind == plan.CallsFunction && p.plainly(fn) && p.tensorsAreFloats(call, in, make(map[types.Object]bool))) || e.Needs(p.changed.WithoutVariables()):
 			report(call, "calls %s, which may fail, with another argument each time", name)
-		case p.operands(call, in) == changing:
+		case p.operands(call, in) >= varying:
 			report(call, "calls %s with a tensor whose shape may change", name)
 		}
 	}

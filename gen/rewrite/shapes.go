@@ -18,6 +18,7 @@ type shape int
 const (
 	same     shape = iota // it is that of the iteration before
 	steady                // it is, once the tensors that come round are results of the loop itself
+	varying               // it is one of those that there were, or another one
 	changing              // it may be another one
 )
 
@@ -105,6 +106,7 @@ func (p *past) variable(v types.Object) shape {
 	if s, ok := p.shapes[v]; ok {
 		return s
 	}
+	known := len(p.compared)
 	p.shapes[v] = steady // in a circle
 	if p.compared[v] {
 		p.shapes[v] = same
@@ -125,9 +127,20 @@ func (p *past) variable(v types.Object) shape {
 		if p.carried(v) && !p.compared[v] {
 			s = max(s, steady)
 		}
+		if !p.always(u.Stmt) {
+			s = max(s, varying)
+		}
 	}
-	if s == changing && p.compare(v) {
+	if len(p.compared) > known {
+		delete(p.shapes, v)
+		return p.variable(v) // with what is known now
+	}
+	settles := p.warm() >= 2 && p.comesRound() == 1 // is what it stays before anything runs past an exit
+	if (s == changing || s == steady && !settles) && p.compare(v) {
 		return p.variable(v)
+	}
+	if s == steady && !settles && p.carried(v) {
+		s = varying
 	}
 	p.shapes[v] = s
 	return s
@@ -182,6 +195,31 @@ func (p *past) compare(v types.Object) bool {
 	return true
 }
 
+// warm is how many iterations, at the least, come to their end before anything runs past an exit. A loop
+// may run ahead of one test when two have been false.
+func (p *past) warm() int {
+	switch n := len(p.a.loopExits()); n {
+	case 1, 2:
+		for _, s := range p.a.loopExits() {
+			if s.Loop() != p.a.loop && s != p.a.loop {
+				return 0
+			}
+		}
+		return 3 - n
+	}
+	return 0
+}
+
+// comesRound is how many tensors keep the values that iterations give them.
+func (p *past) comesRound() (n int) {
+	for _, v := range p.written {
+		if p.carried(v) && p.a.f.Analysis.API.IsTensor(v.Type()) {
+			n++
+		}
+	}
+	return n
+}
+
 // assigned returns what is known of what s assigns to v.
 func (p *past) assigned(s *plan.Stmt, v types.Object) shape {
 	info := p.a.f.Info
@@ -224,19 +262,66 @@ func (p *past) result(call *ast.CallExpr, in *plan.Stmt) shape {
 	switch kind {
 	case plan.CallsLibrary:
 		switch {
-		case api.Kind == tensorapi.Value:
+		case api.Kind == tensorapi.Value && p.setsCells():
+			if p.warm() < 2 {
+				return varying
+			}
 			return steady // cells are given what has been computed of them
+		case api.Kind == tensorapi.Value:
+			return same
 		case reductions[fn.Name()] && (len(call.Args) == 0 || fn.Name() == "Dot" || fn.Name() == "L2Loss"):
 			return same
 		case s == same || keepsShape[fn.Name()]:
 			return s
 		}
 	case plan.CallsFunction:
+		if !p.plainly(fn) && p.chooses(call) {
+			return varying
+		}
 		if s == same || p.keeps(fn, make(map[*types.Func]bool)) {
 			return s
 		}
 	}
 	return changing
+}
+
+// chooses reports whether a function may return another one of its tensors each time.
+func (p *past) chooses(call *ast.CallExpr) bool {
+	e := p.a.f.Effects(call)
+	return e.Needs(p.changed.WithoutVariables()) || slices.ContainsFunc(call.Args, func(arg ast.Expr) bool {
+		return !p.isTensor(arg) && !p.fixed(arg)
+	})
+}
+
+// setsCells reports whether the loop gives cells tensors of its own making, which may have another shape.
+func (p *past) setsCells() (found bool) {
+	for _, u := range p.ahead {
+		for _, n := range p.nodes(u) {
+			found = found || p.setsCellsIn(p.a.f, n, make(map[*types.Func]bool))
+		}
+	}
+	return found
+}
+
+func (p *past) setsCellsIn(f *plan.Function, n ast.Node, seen map[*types.Func]bool) (found bool) {
+	ast.Inspect(n, func(m ast.Node) bool {
+		call, ok := m.(*ast.CallExpr)
+		if !ok || f.Info.Types[call.Fun].IsType() {
+			return !found
+		}
+		fn, api, kind := f.Callee(call)
+		switch kind {
+		case plan.CallsLibrary:
+			found = found || api.Kind == tensorapi.Mutate && (fn.Name() == "Set" || fn.Name() == "Restore")
+		case plan.CallsFunction:
+			if body, ok := f.Analysis.Program.Body(fn); ok && !seen[fn] {
+				seen[fn] = true
+				found = found || p.setsCellsIn(f.Analysis.Function(body.Pkg, body.Decl), body.Decl.Body, seen)
+			}
+		}
+		return !found
+	})
+	return found
 }
 
 // keeps reports whether fn computes with operations alone that keep shapes.
@@ -389,10 +474,13 @@ func (p *past) ofHead(e ast.Expr) bool {
 // guard is what compares an iteration with the one before, and looks at the
 // types of elements; nil if there is no need.
 func (p *past) guard() *plan.Guard {
-	if len(p.given) == 0 && len(p.floats) == 0 {
+	g := &plan.Guard{}
+	if len(p.given) == 0 && p.warm() > 0 && len(p.floats) == 0 {
 		return nil
 	}
-	g := &plan.Guard{}
+	if g.First = len(p.given) == 0 && p.warm() == 0; g.First {
+		g.Before = p.a.loop.Bodies[0][0]
+	}
 	for _, x := range p.given {
 		g.Tensors = append(g.Tensors, x.tensor)
 	}
@@ -413,6 +501,9 @@ func (p *past) guards() *plan.Reason {
 	g := p.guard()
 	if g == nil {
 		return nil
+	}
+	if g.First && g.Before.IsTest {
+		return p.fails(plan.Cause{Pos: p.a.loop.Node.Pos(), Text: "tests values before it is known whether the iteration is like those before"})
 	}
 	hidden := func(x given) bool {
 		return g.Before.Node.Pos() <= x.root.Pos() && x.root.Pos() < p.a.loop.Node.End() || g.Before.IsTest || !p.a.f.Sees(g.Before.Node.Pos(), x.root)

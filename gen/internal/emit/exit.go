@@ -394,7 +394,7 @@ func (p *printer) guard(l *plan.Later, r *plan.Region) string {
 		for _, e := range q.tensors {
 			tensors = append(tensors, types.ExprString(e))
 		}
-		if len(tensors) > 0 {
+		if len(tensors) > 0 || g.First && q.method == "Alike" {
 			asks = append(asks, fmt.Sprintf("!%s.%s(%s)", l.Name, q.method, strings.Join(tensors, ", ")))
 		}
 	}

@@ -83,4 +83,5 @@ type Guard struct {
 	Before  *Stmt
 	Tensors []ast.Expr
 	Floats  []ast.Expr
+	First   bool // all that matters is whether the iteration is the first
 }
