@@ -57,7 +57,7 @@ func sum(xs []*tensor.Tensor) (total float64) {
 	return total
 }
 
-//asyncgen:kernel off=R14
+//asyncgen:kernel off=R11
 func first(xs []*tensor.Tensor) int {
 	for i, x := range xs {
 		if x.Sum().Item() > 1 {
