@@ -15,7 +15,7 @@ func (p *past) findCells() (why *plan.Reason) {
 	gradients := false
 	for _, u := range p.ahead {
 		for _, n := range p.nodes(u) {
-			gradients = gradients || p.takesGradients(p.a.f, n, make(map[*types.Func]bool))
+			gradients = gradients || p.callsMutator(p.a.f, n, []string{"Backward", "Minimize"}, make(map[*types.Func]bool))
 		}
 	}
 	for _, u := range p.ahead {
@@ -28,8 +28,9 @@ func (p *past) findCells() (why *plan.Reason) {
 	return why
 }
 
-// takesGradients reports whether n, in f, contains a call that adds to gradients.
-func (p *past) takesGradients(f *plan.Function, n ast.Node, seen map[*types.Func]bool) (found bool) {
+// callsMutator reports whether n, in f, contains a call of a function of the library that changes state and has one of the
+// names, directly or through functions of the program that are not in seen.
+func (p *past) callsMutator(f *plan.Function, n ast.Node, names []string, seen map[*types.Func]bool) (found bool) {
 	ast.Inspect(n, func(m ast.Node) bool {
 		call, ok := m.(*ast.CallExpr)
 		if !ok || f.Info.Types[call.Fun].IsType() {
@@ -38,11 +39,11 @@ func (p *past) takesGradients(f *plan.Function, n ast.Node, seen map[*types.Func
 		fn, api, kind := f.Callee(call)
 		switch kind {
 		case plan.CallsLibrary:
-			found = found || api.Kind == tensorapi.Mutate && (fn.Name() == "Backward" || fn.Name() == "Minimize")
+			found = found || api.Kind == tensorapi.Mutate && slices.Contains(names, fn.Name())
 		case plan.CallsFunction:
 			if body, ok := f.Analysis.Program.Body(fn); ok && !seen[fn] {
 				seen[fn] = true
-				found = found || p.takesGradients(f.Analysis.Function(body.Pkg, body.Decl), body.Decl.Body, seen)
+				found = found || p.callsMutator(f.Analysis.Function(body.Pkg, body.Decl), body.Decl.Body, names, seen)
 			}
 		}
 		return !found

@@ -297,30 +297,9 @@ func (p *past) chooses(call *ast.CallExpr) bool {
 func (p *past) setsCells() (found bool) {
 	for _, u := range p.ahead {
 		for _, n := range p.nodes(u) {
-			found = found || p.setsCellsIn(p.a.f, n, make(map[*types.Func]bool))
+			found = found || p.callsMutator(p.a.f, n, []string{"Set", "Restore"}, make(map[*types.Func]bool))
 		}
 	}
-	return found
-}
-
-func (p *past) setsCellsIn(f *plan.Function, n ast.Node, seen map[*types.Func]bool) (found bool) {
-	ast.Inspect(n, func(m ast.Node) bool {
-		call, ok := m.(*ast.CallExpr)
-		if !ok || f.Info.Types[call.Fun].IsType() {
-			return !found
-		}
-		fn, api, kind := f.Callee(call)
-		switch kind {
-		case plan.CallsLibrary:
-			found = found || api.Kind == tensorapi.Mutate && (fn.Name() == "Set" || fn.Name() == "Restore")
-		case plan.CallsFunction:
-			if body, ok := f.Analysis.Program.Body(fn); ok && !seen[fn] {
-				seen[fn] = true
-				found = found || p.setsCellsIn(f.Analysis.Function(body.Pkg, body.Decl), body.Decl.Body, seen)
-			}
-		}
-		return !found
-	})
 	return found
 }
 
