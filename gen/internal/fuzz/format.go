@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Format prints the elements as the library documents it for tensors that fit
-// into one line a row: numbers in columns, points below each other, no more digits
+// Format prints the elements as the library documents it for tensors of up to 1,000 elements:
+// numbers in columns, points below each other, no more digits
 // than it takes; see tensor.Tensor.Format.
 func (v *value) Format(s fmt.State, verb rune) {
 	if v == nil {
@@ -52,7 +52,7 @@ func bracketed(words []string, shape []int, indent int) string {
 		return words[0]
 	}
 	if len(shape) == 1 {
-		return "[" + strings.Join(words, " ") + "]"
+		return "[" + folded(words, indent) + "]"
 	}
 	var rows []string
 	each := len(words) / shape[0]
@@ -60,6 +60,22 @@ func bracketed(words []string, shape []int, indent int) string {
 		rows = append(rows, bracketed(words[i*each:(i+1)*each], shape[1:], indent+1))
 	}
 	return "[" + strings.Join(rows, "\n"+strings.Repeat(" ", indent)) + "]"
+}
+
+// folded puts words into lines of 75 bytes, of which all brackets around them take one each at both ends.
+func folded(words []string, brackets int) string {
+	if len(words) == 0 {
+		return ""
+	}
+	text, line := words[0], brackets+len(words[0])
+	for _, w := range words[1:] {
+		if line+1+len(w) > 75-brackets {
+			text, line = text+"\n"+strings.Repeat(" ", brackets)+w, brackets+len(w)
+			continue
+		}
+		text, line = text+" "+w, line+1+len(w)
+	}
+	return text
 }
 
 // element is the i-th element as the Go value that it is.

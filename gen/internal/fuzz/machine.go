@@ -599,5 +599,22 @@ func (m *machine) eval(x *expr, e *env) any {
 	case opOr:
 		return m.eval(x.args[0], e).(bool) || m.eval(x.args[1], e).(bool)
 	}
-	return x.op.eval(m, m.evals(x.args, e))
+	result := x.op.eval(m, m.evals(x.args, e))
+	if result == 0.0 && x.isConstant() {
+		return 0.0 // constants have no negative zero
+	}
+	return result
+}
+
+// isConstant reports whether x is a constant of Go: made of literals by operators, conversions, min and max.
+func (x *expr) isConstant() bool {
+	if x.form != eOp || len(x.args) == 0 {
+		return x.form == eLiteral
+	}
+	for _, a := range x.args {
+		if !a.isConstant() {
+			return false
+		}
+	}
+	return !x.op.reads && !x.op.device && !strings.Contains(x.op.source, "math.")
 }
