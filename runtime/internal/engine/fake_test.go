@@ -81,6 +81,7 @@ type fakeCPU struct {
 	workers int
 	noHost  bool // its memory can't be reached by the host
 	poison  bool // fresh memory is full of NaN, and what is given back is counted
+	onFree  func()
 
 	mu    sync.Mutex // guards the rest
 	made  int
@@ -111,6 +112,9 @@ func (f *fakeCPU) alloc(bytes int64, hidden bool) (*device.Buffer, error) {
 
 // Free spoils what is in the buffer, for those who use it all the same.
 func (f *fakeCPU) Free(b *device.Buffer) {
+	if f.onFree != nil {
+		f.onFree()
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.freed++

@@ -54,7 +54,8 @@ type flow struct {
 	parked  atomic.Int32 // workers about to park or parked that nobody has woken yet
 	endLoan func()       // see pool.Lend
 	closed  atomic.Bool
-	scarce  atomic.Bool // somebody executes finishReady
+	scarce  atomic.Bool  // somebody executes finishReady
+	freeing atomic.Int32 // those who give back what they took from drops; raised under the lock
 	wg      sync.WaitGroup
 }
 
@@ -98,9 +99,15 @@ func (f *flow) unlock() {
 	}
 	box, rouse, drops := f.outbox, f.rouse, f.drops
 	f.outbox, f.rouse, f.drops = nil, false, nil
+	if drops != nil {
+		f.freeing.Add(1)
+	}
 	f.lock.unlock()
-	for b := drops; b != nil; b = b.next {
-		b.free()
+	if drops != nil {
+		for b := drops; b != nil; b = b.next {
+			b.free()
+		}
+		f.freeing.Add(-1)
 	}
 	for _, n := range box {
 		n.deliver()
@@ -381,6 +388,9 @@ func (f *flow) settle() {
 	f.lock.lock()
 	f.settleLocked()
 	f.unlock()
+	for i := 0; f.freeing.Load() > 0; i++ {
+		backoff(i)
+	}
 }
 
 func (f *flow) poll() {}

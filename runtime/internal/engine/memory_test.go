@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/asyncgen/asyncgen/device"
@@ -154,6 +156,38 @@ func TestRelease(t *testing.T) {
 			t.Errorf("used after Release: %v", err)
 		}
 	})
+}
+
+// A worker gave memory back after those who wait for everything had been told that all is done, so that for a moment more seemed
+// to be in use than was.
+func TestReleaseBeforeDone(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it gives memory back too
+	var taken, back atomic.Int32
+	cpu := &fakeCPU{workers: 2}
+	cpu.onFree = func() {
+		taken.Add(1)
+		for range 1000 {
+			runtime.Gosched()
+		}
+		back.Add(1)
+	}
+	e := newEngine(t, Options{})
+	dev := device.Wrap("cpu", device.KindCPU, cpu)
+	for range 20 {
+		hold, started, open := blocking()
+		x := unary(e, addOne, e.NewStorage(dev, 24), fromFloats(e, dev, 1, 2, 3))
+		unary(e, hold, e.NewStorage(dev, 24), x)
+		e.Release(x)
+		e.stream(dev).exec.flush() // so a worker runs it
+		<-started
+		open()
+		if err := e.WaitAll(bg); err != nil {
+			t.Fatal(err)
+		}
+		if taken, back := taken.Load(), back.Load(); taken == 0 || taken != back {
+			t.Fatalf("WaitAll returned when %d of %d buffers had been given back", back, taken)
+		}
+	}
 }
 
 // A device with a queue got released memory with operations that were enqueued behind the release, and ran them when it

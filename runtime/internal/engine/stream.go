@@ -68,7 +68,8 @@ type executor interface {
 	await(ctx context.Context, g goal) (help, error)
 	// helpSome does a little of any work there is. It reports how many operations it has executed, and whether it did something.
 	helpSome() (ops int64, some bool)
-	// settle publishes what has finished: done and Engine.inFlight are exact after it.
+	// settle publishes what has finished: done and Engine.inFlight are exact after it, and the memory is back that
+	// finished releases were for.
 	settle()
 	// hurry says that a producer is stalled until something is finished.
 	hurry()

@@ -357,6 +357,7 @@ func (e *Engine) finish(ctx context.Context, streams []*stream, ends []uint64, n
 		if err != nil {
 			break
 		}
+		st.exec.settle()
 	}
 	if start != 0 {
 		e.countWait(name, pc, now()-start, h)
