@@ -73,9 +73,6 @@ func (w *walker) node(n ast.Node) {
 		w.expr(n)
 	case ast.Stmt:
 		w.stmt(n)
-	case *ast.CaseClause:
-		w.exprs(n.List)
-		w.stmts(n.Body)
 	}
 }
 
@@ -129,6 +126,9 @@ func (w *walker) stmt(s ast.Stmt) {
 		w.stmt(s.Init)
 		w.stmt(s.Assign)
 		w.clauses(s.Body)
+	case *ast.CaseClause:
+		w.exprs(s.List)
+		w.stmts(s.Body)
 	case *ast.LabeledStmt:
 		w.stmt(s.Stmt)
 	case *ast.SelectStmt:
@@ -155,9 +155,7 @@ func (w *walker) stmt(s ast.Stmt) {
 func (w *walker) outer() *walker { return &walker{w.f, w.e, nil} }
 
 func (w *walker) clauses(body *ast.BlockStmt) {
-	for _, c := range body.List {
-		w.node(c)
-	}
+	w.stmts(body.List)
 	for _, c := range body.List {
 		// The variable of a type switch has one object per clause.
 		if v, ok := w.f.Info.Implicits[c].(*types.Var); ok {
