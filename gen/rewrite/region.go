@@ -9,19 +9,33 @@ import (
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 )
 
-// gains reports whether a wait goes away: whether a read is put off in a loop
-// in which nothing else makes every iteration wait.
+// gains reports whether a wait goes away: whether a read is put off in a loop in which nothing else
+// makes every iteration wait for what has been queued, or for the tensor that is read. A statement that waits for other
+// tensors than that, as a call of a function that trains does, is one wait; the read would be another.
 func (a *attempt) gains() bool {
 	for _, u := range a.units {
 		if !a.late[u] || len(u.Reads) == 0 {
 			continue
 		}
 		loop := u.Stmt.Loop()
-		if u.Stmt == a.loop || !slices.ContainsFunc(a.units, func(w *plan.Unit) bool { return a.spoils(w, loop) }) {
+		if u.Stmt == a.loop || slices.ContainsFunc(u.Reads, func(r *plan.Read) bool {
+			return !slices.ContainsFunc(a.units, func(w *plan.Unit) bool {
+				return a.spoils(w, loop) && (a.stays(w) || w.Stmt.Node.Pos() < u.Stmt.Node.Pos() && waitsFor(w, r))
+			})
+		}) {
 			return true
 		}
 	}
 	return false
+}
+
+// waitsFor reports whether u itself waits for the tensor of r.
+func waitsFor(u *plan.Unit, r *plan.Read) bool {
+	if r.Plain == nil || u.Effects.Waits == nil || u.Effects.Waits.Code == plan.WaitsInside {
+		return false
+	}
+	_, uses := u.Effects.Reads[plan.Loc{Kind: plan.Var, Obj: r.Plain}]
+	return uses
 }
 
 // spoils reports whether u makes every iteration of loop wait.
