@@ -60,14 +60,25 @@ func experiment(dev device.Device, counts []int) {
 	t := estimate(dev, x, min(3000, slices.Max(counts))) // few enough to be queued at once
 	fmt.Fprintf(os.Stderr, "%s, shape %v\n", label, x.Shape())
 	fmt.Fprintf(os.Stderr, "  one operation: t1 = %v to enqueue, t2 = %v to execute, t3 = %v to return\n", round(t.t1), round(t.t2), round(t.t3))
-	for _, n := range counts {
-		var y *tensor.Tensor
-		each := median(5, func() { y = waitEach(x, n) })
-		fmt.Printf("%d times y = x + 1, waiting each time: %v\n", n, y)
-		once := median(5, func() { y = waitOnce(x, n) })
-		fmt.Printf("%d times y = x + 1, waiting once: %v\n", n, y)
-		t.report(n, each, once)
+	var runs []run
+	for _, n := range counts { // nothing but what is measured
+		r := run{n: n}
+		r.each = median(5, func() { r.y = waitEach(x, n) })
+		r.once = median(5, func() { r.z = waitOnce(x, n) })
+		runs = append(runs, r)
 	}
+	for _, r := range runs {
+		fmt.Printf("%d times y = x + 1, waiting each time: %v\n", r.n, r.y)
+		fmt.Printf("%d times y = x + 1, waiting once: %v\n", r.n, r.z)
+		t.report(r)
+	}
+}
+
+// A run is n increments done in both ways: their results, and how long that took.
+type run struct {
+	n          int
+	y, z       *tensor.Tensor
+	each, once time.Duration
 }
 
 // waitEach increments x n times and waits for every result.
@@ -75,7 +86,7 @@ func waitEach(x *tensor.Tensor, n int) *tensor.Tensor {
 	var y *tensor.Tensor
 	for range n {
 		y = x.AddScalar(1)
-		y.Wait()
+		y.Wait() // this wait is what the program measures: it has to stay in the loop
 	}
 	return y
 }
@@ -153,8 +164,9 @@ func estimate(dev device.Device, x *tensor.Tensor, burst int) costs {
 	return t
 }
 
-// report prints what n operations should take and what they took.
-func (t costs) report(n int, each, once time.Duration) {
+// report prints what the operations of a run should take and what they took.
+func (t costs) report(r run) {
+	n, each, once := r.n, r.each, r.once
 	count := time.Duration(n)
 	predictEach := count * (t.t1 + t.t2 + t.t3)
 	predictOnce := t.t1 + count*t.t2 + t.t3
