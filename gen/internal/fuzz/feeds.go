@@ -42,7 +42,11 @@ func (g *maker) computed(deep int) *expr {
 	}
 	switch g.choose(10) {
 	case 0, 1:
-		return apply(opDivide, g.computed(deep-1), g.computed(deep-1))
+		x, y := g.computed(deep-1), g.computed(deep-1)
+		if y.isConstant() { // which may be zero: Go does not compile that
+			y = item()
+		}
+		return apply(opDivide, x, y)
 	case 2:
 		return apply(operationOf("$0 + $1", tFloat), g.computed(deep-1), g.computed(deep-1))
 	case 3:
