@@ -23,7 +23,7 @@ func init() { // not an initialiser: they contain blocks
 			return one(declaration(g.declare(g.fresh(k)), x))
 		}},
 		{4, forDevice, func(g *maker) []*stmt { // cells
-			return one(call(apply([]*operation{opSetParam, opSetBuffer, opLearn}[g.choose(3)], g.expr(tMat, 1))))
+			return one(g.changeCells())
 		}},
 		{4, forDevice, func(g *maker) []*stmt { return one(g.draw()) }},
 		{6, anywhere, func(g *maker) []*stmt {
@@ -40,6 +40,9 @@ func init() { // not an initialiser: they contain blocks
 		}},
 		{2, anywhere, (*maker).overtake},
 		{2, forDevice, (*maker).roundTrip},
+		{1, forDevice, (*maker).solver},
+		{1, forDevice, (*maker).checkpoint},
+		{3, anywhere, (*maker).rows},
 		// What is changed ahead of the value, and given back.
 		{4, anywhere, func(g *maker) []*stmt { return one(&stmt{form: sIncDec, lhs: []*expr{of(g.local(tInt))}, op: "++"}) }},
 		{2, anywhere, func(g *maker) []*stmt { return one(assign(of(g.local(tString)), "+=", g.leaf(tString))) }},
@@ -81,8 +84,11 @@ func init() { // not an initialiser: they contain blocks
 
 // draw makes a statement that uses random numbers.
 func (g *maker) draw() *stmt {
-	source := g.pick("m.G.Rand({r}, {c}).As(tensor.{T})", "tensor.Rand({r}, {c}).As(tensor.{T})")
+	source := g.pick("m.G.Rand({r}, {c}).As(tensor.{T})", "tensor.Rand({r}, {c}).As(tensor.{T})", "m.G.Uniform(-1, 1, {r}, {c}).As(tensor.{T})", "tensor.Full($0, {r}, {c}).As(tensor.{T})")
 	drawn := apply(operationOf(source, tMat))
+	if len(drawn.op.args) > 0 { // of the host's generator
+		drawn.args = []*expr{apply(operationOf("m.R.Float64()", tFloat))}
+	}
 	l := of(g.local(tMat))
 	return assign(l, "=", apply(operationOf("$0.Add($1)", tMat), l, drawn))
 }
@@ -197,7 +203,21 @@ func (g *maker) ended() []*stmt {
 	limit := literal(tInt, 6+g.choose(12))
 	inLoop := len(g.scope)
 	var first, last []*stmt
-	switch g.choose(8) {
+	switch g.choose(9) {
+	case 8: // for v := clock.Item(); v > 0.5 && k < limit; v = clock.Item()
+		keep(k, literal(tInt, 0))
+		list[len(list)-1].stays = true
+		inLoop++
+		first = append(first, &stmt{form: sIncDec, lhs: []*expr{of(k)}, op: "++", stays: true})
+		item := apply(operationOf("$0.Item()", tFloat), of(clock))
+		if g.chance(3) {
+			item = apply(operationOf("$0 + $1", tFloat), item, g.reading())
+		}
+		v := g.fresh(tFloat)
+		s.form, s.init, s.post = sHead, declaration(v, item), assign(of(v), "=", item)
+		s.rhs = []*expr{apply(opAnd, apply(operationOf("$0 > $1", tBool), of(v), literal(tFloat, 0.5)), apply(operationOf("$0 < $1", tBool), of(k), limit))}
+		g.protected[v] = !g.chance(4)
+		g.declare(v)
 	case 0, 1, 2:
 		s.form, s.rhs, s.vars = sRange, []*expr{limit}, []*variable{k}
 		g.declare(k)
@@ -212,8 +232,7 @@ func (g *maker) ended() []*stmt {
 		keep(k, literal(tInt, 0))
 		list[len(list)-1].stays = true
 		inLoop++
-		isLess := &operation{source: "$0 < $1", result: tBool, args: []kind{tInt, tInt}, eval: func(_ *machine, a []any) any { return a[0].(int) < a[1].(int) }}
-		more := apply(isLess, of(k), limit)
+		more := apply(operationOf("$0 < $1", tBool), of(k), limit)
 		first = append(first, &stmt{form: sIncDec, lhs: []*expr{of(k)}, op: "++", stays: true})
 		if s.form = sWhile; g.chance(3) {
 			s.form = sEndless

@@ -1,6 +1,9 @@
 package fuzz
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // The operations of numbers that are read, computed with, and given back to the device.
 var (
@@ -93,4 +96,75 @@ func (g *maker) roundTrip() []*stmt {
 		list = append(list, assign(g.place(tFloat), "+=", of(v)))
 	}
 	return list
+}
+
+// solver makes a loop as of the method of conjugate gradients: values that are
+// read come back as factors, from one iteration to the next, and one of them ends it.
+func (g *maker) solver() []*stmt {
+	if len(g.loops) >= 2 || g.depth > 3 || g.noJumps {
+		return nil
+	}
+	scope, here, inSwitch := len(g.scope), g.here, g.inSwitch
+	var list []*stmt
+	keep := func(k kind, x *expr) *expr {
+		v := g.fresh(k)
+		list = append(list, declaration(v, x))
+		return of(g.declare(v))
+	}
+	item := func(x *expr) *expr { return apply(operationOf("$0.Item()", tFloat), x) }
+	dot := func(x, y *expr) *expr {
+		return item(apply(operationOf("$0.Sum()", tOne), apply(operationOf("$0.Mul($1)", tMat), x, y)))
+	}
+	step := func(x, d, by *expr) *expr { return apply(operationOf("$0.AddScaled($1, $2)", tMat), x, d, by) }
+	x := of(g.local(tMat))
+	a := keep(tMat, apply(operationOf("$0.AddScalar($1)", tMat), apply(operationOf("$0.Abs()", tMat), g.variable(tMat)), literal(tFloat, 0.5)))
+	r := keep(tMat, apply(operationOf("$0.Sub($1)", tMat), g.variable(tMat), apply(operationOf("$0.Mul($1)", tMat), a, x)))
+	p := keep(tMat, r)
+	rs := keep(tFloat, dot(r, r))
+	isDense := g.chance(3) // the products of which are judged less often
+	g.count++
+	k := g.fresh(tInt)
+	g.protected[k] = true
+	s := &stmt{form: []stmtKind{sRange, sCount}[g.choose(2)], text: fmt.Sprintf("loop%d", g.count), vars: []*variable{k}, rhs: []*expr{literal(tInt, 3+g.choose(6))}}
+	g.here = len(g.scope)
+	g.declare(k)
+	g.loops, g.inSwitch = append(g.loops, s), false
+	g.depth++
+	in := func(list ...*stmt) { s.body = append(s.body, list...) }
+	local := func(k kind, x *expr) *expr {
+		v := g.fresh(k)
+		in(declaration(v, x))
+		return of(g.declare(v))
+	}
+	product := apply(operationOf("$0.Mul($1)", tMat), p, a)
+	if isDense {
+		product = apply(operationOf("$0.MatMul($1.T()).MatMul($0)", tMat), a, p)
+	}
+	ap := local(tMat, product)
+	alpha := local(tFloat, apply(opDivide, rs, dot(p, ap)))
+	if g.chance(4) {
+		in(g.print())
+	}
+	in(assign(x, "=", step(x, p, alpha)))
+	in(assign(r, "=", step(r, ap, apply(opNegate, alpha))))
+	next := local(tFloat, dot(r, r))
+	if g.chance(3) {
+		in(&stmt{form: sPrint, text: outWriter, format: "%.4f %v\n", rhs: []*expr{next, of(k)}})
+	}
+	out := &stmt{form: []stmtKind{sBreak, sBreak, sReturn}[g.choose(3)]}
+	g.goes(out)
+	small := apply(operationOf("$0 > $1", tBool), literal(tFloat, []float64{0.25, 0.0625, 1e-6}[g.choose(3)]), apply(opRoot, next))
+	if g.chance(5) { // it got worse
+		small = apply(operationOf("$0 > $1", tBool), next, apply(opProduct, rs, literal(tFloat, 2.0)))
+	}
+	in(&stmt{form: sIf, rhs: []*expr{small}, body: one(out)})
+	in(assign(p, "=", step(r, p, apply(opDivide, next, rs))))
+	in(assign(rs, "=", next))
+	if g.chance(3) {
+		in(g.stmt()...)
+	}
+	g.depth--
+	g.loops = g.loops[:len(g.loops)-1]
+	g.scope, g.here, g.inSwitch = g.scope[:scope], here, inSwitch
+	return append(list, s)
 }

@@ -24,7 +24,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/asyncgen/asyncgen/gen"
 	"github.com/asyncgen/asyncgen/gen/internal/load"
@@ -129,8 +131,32 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	return r, nil
 }
 
-// tryAll compares programs in all their forms.
+// tryAll compares programs in all their forms. One that does not compile, or
+// ends the process or never ends, is a difference, and the others are tried without it.
 func tryAll(ctx context.Context, c Config, programs []*program) (*Report, error) {
+	var out []Difference
+	for {
+		r, err := try(ctx, c, programs)
+		var bad *brokenError
+		if errors.As(err, &bad) {
+			p := bad.program
+			out = append(out, Difference{Seed: p.seed, Variant: bad.step, Source: p.source(""), Text: bad.text, program: p})
+			programs = slices.DeleteFunc(slices.Clone(programs), func(q *program) bool { return q == p })
+			if len(programs) > 0 {
+				continue
+			}
+			r, err = newReport(), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		r.Programs += len(out)
+		r.Different = append(r.Different, out...)
+		return r, nil
+	}
+}
+
+func try(ctx context.Context, c Config, programs []*program) (*Report, error) {
 	b, err := newBatch(ctx, c.Root, programs)
 	if err != nil {
 		return nil, err
@@ -138,6 +164,46 @@ func tryAll(ctx context.Context, c Config, programs []*program) (*Report, error)
 	defer b.close()
 	return b.run(ctx, c.Seed)
 }
+
+// A brokenError says which program stops all others of its batch.
+type brokenError struct {
+	program *program
+	step    string
+	text    string
+}
+
+func (e *brokenError) Error() string {
+	return fmt.Sprintf("fuzz: seed %d, %s: %s", e.program.seed, e.step, e.text)
+}
+
+// atLine is where the go command says what is wrong.
+var atLine = regexp.MustCompile(`(?m)^(\S+\.go):(\d+):\d+: .*$`)
+
+// broken returns the program that the go command complains about in text, which may be about none.
+func (b *batch) broken(step, text string) error {
+	for _, m := range atLine.FindAllStringSubmatch(text, -1) {
+		file, err := os.ReadFile(filepath.Join(b.dir, filepath.FromSlash(strings.TrimPrefix(m[1], b.dir))))
+		line, _ := strconv.Atoi(m[2])
+		if err != nil {
+			continue
+		}
+		for _, l := range slices.Backward(strings.Split(string(file), "\n")[:line]) {
+			f := declared.FindStringSubmatch(l)
+			if f == nil {
+				continue
+			}
+			for _, p := range b.programs { // whose helpers begin with its name, too
+				if strings.HasPrefix(strings.ToLower(f[1]), strings.ToLower(p.name)) {
+					return &brokenError{p, step, text}
+				}
+			}
+		}
+	}
+	return fmt.Errorf("fuzz: %s:\n%s", step, text)
+}
+
+// declared is how functions and methods begin.
+var declared = regexp.MustCompile(`^func (?:\([^)]*\) )?(\w+)`)
 
 // A batch is a module of programs and the binary that runs them.
 type batch struct {
@@ -185,7 +251,7 @@ func newBatch(ctx context.Context, root string, programs []*program) (b *batch, 
 	}
 	result, err := gen.Generate(ctx, gen.Config{Dir: b.dir, Patterns: []string{"./..."}})
 	if err != nil {
-		return nil, err
+		return nil, b.broken("the generator", err.Error())
 	}
 	if err := result.Commit(); err != nil {
 		return nil, err
@@ -215,7 +281,7 @@ func newBatch(ctx context.Context, root string, programs []*program) (b *batch, 
 	build := exec.CommandContext(ctx, "go", "build", "-ldflags=-s -w", "-o", b.binary(), ".") // without what debuggers need
 	build.Dir = b.dir
 	if out, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("fuzz: go build: %w\n%s", err, out)
+		return nil, b.broken("go build", fmt.Sprintf("%v\n%s", err, out))
 	}
 	return b, nil
 }
@@ -321,6 +387,9 @@ func (b *batch) run(ctx context.Context, seed uint64) (*Report, error) {
 	return r, nil
 }
 
+// maxRun is how long the programs of a batch may take: seconds, unless one never ends.
+const maxRun = 5 * time.Minute
+
 // answers runs the binary.
 func (b *batch) answers(ctx context.Context, s setting) ([]answer, error) {
 	type sent struct {
@@ -343,6 +412,8 @@ func (b *batch) answers(ctx context.Context, s setting) ([]answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, maxRun)
+	defer cancel()
 	cmd := exec.CommandContext(ctx, b.binary())
 	cmd.Stdin = bytes.NewReader(text)
 	var stderr bytes.Buffer
@@ -350,7 +421,7 @@ func (b *batch) answers(ctx context.Context, s setting) ([]answer, error) {
 	cmd.Env = append(os.Environ(), "ASYNCGEN_ENGINE="+s.engine, "ASYNCGEN_DEVICE="+s.device, "ASYNCGEN_SIM=n=1,launch=0us,latency=1us,copy=1us", "ASYNCGEN_REPORT=")
 	stdout, runErr := cmd.Output()
 	var answers []answer
-	begun := ""
+	var begun answer
 	for d := json.NewDecoder(bufio.NewReader(bytes.NewReader(stdout))); ; {
 		var a answer
 		if err := d.Decode(&a); err != nil {
@@ -360,15 +431,24 @@ func (b *batch) answers(ctx context.Context, s setting) ([]answer, error) {
 			break
 		}
 		if a.Text == "" {
-			begun = fmt.Sprintf("%s, input %d, %s", a.Name, a.Input, a.Variant)
+			begun = a
 			continue
 		}
 		answers = append(answers, a)
 	}
-	if runErr != nil {
-		return nil, fmt.Errorf("fuzz: %s, in %s: %w\n%s", s.name, begun, runErr, stderr.Bytes())
+	if runErr == nil {
+		return answers, nil
 	}
-	return answers, nil
+	if ctx.Err() != nil {
+		runErr = ctx.Err()
+	}
+	text = fmt.Appendf(nil, "%v\n%s", runErr, stderr.Bytes())
+	for _, p := range b.programs {
+		if p.name == begun.Name {
+			return nil, &brokenError{p, fmt.Sprintf("%s, %s, input %d", begun.Variant, s.name, begun.Input), string(text)}
+		}
+	}
+	return nil, fmt.Errorf("fuzz: %s: %s", s.name, text)
 }
 
 // count counts what the generator did and what it didn't.

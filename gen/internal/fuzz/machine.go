@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"strings"
 )
@@ -12,19 +13,27 @@ import (
 // third judge: it imports nothing of the library, knows nothing of rewriting, and so
 // makes other mistakes than they do.
 type machine struct {
+	cells
 	p         *program
 	in        *Input
 	journal   strings.Builder // what was written, in order, each piece with its writer
 	written   int             // bytes
 	lines     []string        // that the peer has not said yet
+	rate      float64         // of learning
+	common    stream          // the default generator
+	own       *stat           // the parameter s, which the model leads to, too
+	host      *rand.Rand      // the generator of the host
+	steps     int             // that are left
+	inexact   bool            // what follows has more than one right answer
+	recovered bool
+}
+
+// The cells of a model that a Snapshot keeps.
+type cells struct {
 	param     *value
+	grad      *value // of param, or nil
 	buffer    *value
 	generator stream
-	common    stream // the default generator
-	own       *stat  // the parameter s, which the model leads to, too
-	steps     int    // that are left
-	inexact   bool   // what follows has more than one right answer
-	recovered bool
 }
 
 // A raised is the panic of a program, as text: its type and its root cause.
@@ -79,6 +88,26 @@ func (m *machine) product(x, y *value) *value {
 	m.inexact = m.inexact || !exact
 	return z
 }
+
+// A scanner reads the lines of the peer.
+type scanner struct {
+	m    *machine
+	text string
+	done bool
+}
+
+// scan is Scan of a bufio.Scanner.
+func (s *scanner) scan() bool {
+	if s.done {
+		return false
+	}
+	s.done = len(s.m.lines) == 0
+	s.text = s.m.line()
+	return !s.done
+}
+
+// A tuple is what an expression gives that has several values.
+type tuple []any
 
 // An env holds the variables of a block.
 type env struct {
@@ -137,7 +166,7 @@ type frame struct {
 // one, and whether the program came to an end.
 func (p *program) run(in *Input) (text string, exact, ended bool) {
 	ended = true
-	m := &machine{p: p, in: in, lines: in.Lines, steps: maxSteps, common: stream{Key: 7}, generator: stream{Key: in.Seed}}
+	m := &machine{p: p, in: in, rate: 0.25, lines: in.Lines, steps: maxSteps, common: stream{Key: 7}, cells: cells{generator: stream{Key: in.Seed}}, host: rand.New(rand.NewPCG(in.Seed, 3))}
 	d := dealer(in.Seed)
 	m.param = d.matrix(p)
 	m.buffer = d.matrix(p)
@@ -187,8 +216,8 @@ func (p *program) run(in *Input) (text string, exact, ended bool) {
 	if failure == "" {
 		m.dump(result.results...)
 		if !m.recovered {
-			m.dump(m.param, m.buffer)
-			fmt.Fprintf(&m.journal, "%d %d\n", m.generator.Pos, m.common.Pos)
+			m.dump(m.param, m.grad, m.buffer, m.rate)
+			fmt.Fprintf(&m.journal, "%d %d %d\n", m.generator.Pos, m.common.Pos, m.host.Uint64())
 		}
 	}
 	m.dump(*args, rates)
@@ -311,6 +340,9 @@ func (m *machine) stmt(f *frame, s *stmt, e *env) signal {
 	switch s.form {
 	case sDeclare:
 		values := m.evals(s.rhs, e)
+		if len(values) == 1 && len(s.vars) > 1 {
+			values = values[0].(tuple)
+		}
 		for i, v := range s.vars {
 			if values == nil {
 				e.declare(v, nil)
@@ -352,8 +384,12 @@ func (m *machine) stmt(f *frame, s *stmt, e *env) signal {
 		return unbroken(m.list(f, s.other, e.inner()))
 	case sBlock:
 		return m.list(f, s.body, e.inner())
-	case sRange, sCount, sWhile, sEndless, sSequence:
+	case sRange, sCount, sHead, sWhile, sEndless, sSequence:
 		return m.loop(f, s, e)
+	case sTalk:
+		x := m.eval(s.rhs[0], e).(float64)
+		fmt.Fprintf(&m.journal, "told %s after %d\n", bitsOf(x), m.written)
+		e.declare(s.vars[0], float64(x*0.5)+1)
 	case sBreak, sContinue:
 		return signal{form: s.form, label: s.text}
 	case sReturn:
@@ -416,6 +452,9 @@ func (m *machine) loop(f *frame, s *stmt, e *env) signal {
 	if s.form == sCount {
 		outer.declare(s.vars[0], 0)
 	}
+	if s.form == sHead {
+		m.stmt(f, s.init, outer)
+	}
 	for i := 0; ; i++ {
 		if m.steps--; m.steps < 0 {
 			panic(stopped{})
@@ -441,6 +480,18 @@ func (m *machine) loop(f *frame, s *stmt, e *env) signal {
 				return signal{}
 			}
 			inner.declare(s.vars[0], int(outer.cell(s.vars[0]).Int()))
+		case sHead: // so each iteration has variables of its own here, too
+			if i > 0 {
+				next := e.inner()
+				for _, v := range s.init.vars {
+					next.declare(v, nil)
+					next.cell(v).Set(outer.cell(v))
+				}
+				outer = next
+				inner = outer.inner()
+				m.stmt(f, s.post, outer)
+			}
+			fallthrough
 		case sWhile:
 			if !m.eval(s.rhs[0], outer).(bool) {
 				return signal{}

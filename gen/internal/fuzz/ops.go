@@ -1,10 +1,11 @@
 package fuzz
 
 import (
-	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
+	"strings"
 )
 
 // An operation is something that programs compute: how it is written and, a
@@ -70,8 +71,13 @@ func cell(source string, result kind, weight int, eval func(m *machine, a []any)
 // ok returns x's elements, or panics as a read of a tensor that failed does.
 func ok(a any) *value {
 	x := val(a)
-	if x.failed != "" {
+	switch {
+	case x.failed == divideByZero:
 		panic(raised{"*engine.OpError: runtime.errorString: runtime error: integer divide by zero"})
+	case strings.HasPrefix(x.failed, "index "):
+		panic(raised{"*engine.OpError: *device.IndexError: " + x.failed})
+	case x.failed != "":
+		panic("fuzz: unknown failure " + x.failed)
 	}
 	return x
 }
@@ -84,7 +90,10 @@ func first(x *value) float64 {
 }
 
 // operations are what expressions are made of.
-var operations = []*operation{
+var operations = slices.Concat(common, others)
+
+// common are the operations that most programs have some of.
+var common = []*operation{
 	// Tensors.
 	shaped("$0.Add($1)", 6, func(a []*value) *value { return add(a[0], a[1]) }, tMat, tMat, tMat),
 	shaped("$0.Sub($1)", 4, func(a []*value) *value { return sub(a[0], a[1]) }, tMat, tMat, tMat),
@@ -279,12 +288,7 @@ var operations = []*operation{
 	read("size($0)", tFloat, 4, func(_ *machine, a []any) any { // a helper that waits
 		return math.Sqrt(math.Abs(first(ok(sum(val(a[0]), -1)))))
 	}, tMat),
-	read("$0.Wait()", tError, 2, func(_ *machine, a []any) any {
-		if why := val(a[0]).failed; why != "" {
-			return errors.New("asyncgen: " + why)
-		}
-		return nil
-	}, tOne),
+	read("$0.Wait()", tError, 2, waited, tOne),
 
 	// The host.
 	host("$0 + $1", tFloat, 3, func(a []any) any { return a[0].(float64) + a[1].(float64) }, tFloat, tFloat),
@@ -310,6 +314,7 @@ var operations = []*operation{
 	host("$0%2 == 0", tBool, 3, func(a []any) any { return a[0].(int)%2 == 0 }, tInt),
 	host("$0 > 2", tBool, 3, func(a []any) any { return a[0].(int) > 2 }, tInt),
 	host("$0 == $1", tBool, 1, func(a []any) any { return a[0].(int) == a[1].(int) }, tInt, tInt),
+	host("$0 < $1", tBool, 1, func(a []any) any { return a[0].(int) < a[1].(int) }, tInt, tInt),
 	host("math.IsNaN($0)", tBool, 1, func(a []any) any { return math.IsNaN(a[0].(float64)) }, tFloat),
 	host("!$0", tBool, 1, func(a []any) any { return !a[0].(bool) }, tBool),
 	host("$0 != nil", tBool, 2, func(a []any) any { return a[0] != nil }, tError),
@@ -350,7 +355,8 @@ var (
 	opSetBuffer = cell("m.B.Set($0)", none, 0, func(m *machine, a []any) any { m.buffer = val(a[0]); return nil }, tMat)
 	// The gradient of the sum of the products is x itself.
 	opLearn = cell("m.learn($0)", none, 0, func(m *machine, a []any) any {
-		m.param = sub(m.param, mul(val(a[0]), scalar(m.param, 0.25)))
+		m.gradient(val(a[0]))
+		m.param, m.grad = sub(m.param, mul(m.grad, scalar(m.param, 0.25))), nil
 		return nil
 	}, tMat)
 	opCopy   = host("copy($0, $1)", none, 0, func(a []any) any { copy(a[0].([]float64), a[1].([]float64)); return nil }, tFloats, tFloats)

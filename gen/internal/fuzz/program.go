@@ -28,7 +28,11 @@ const (
 	tIMat         // the program's shape, int64
 	tIOne         // one int64
 	tBMat         // the program's shape, bool
-	tMats         // []*tensor.Tensor
+	tMats         // []*tensor.Tensor, each a tMat
+	tVecs         // the same of tVec
+	tOnes         // the same of tOne
+	tScanner      // *bufio.Scanner
+	tState        // tensor.State, of all cells of the model
 	numKinds
 )
 
@@ -43,7 +47,8 @@ var kinds = [numKinds]struct {
 	tFloatAt: {"*float64", reflect.TypeFor[*float64]()}, tError: {"error", reflect.TypeFor[error]()},
 	tMat: {"*tensor.Tensor", reflect.TypeFor[*value]()}, tVec: {"*tensor.Tensor", reflect.TypeFor[*value]()}, tOne: {"*tensor.Tensor", reflect.TypeFor[*value]()},
 	tIMat: {"*tensor.Tensor", reflect.TypeFor[*value]()}, tIOne: {"*tensor.Tensor", reflect.TypeFor[*value]()}, tBMat: {"*tensor.Tensor", reflect.TypeFor[*value]()},
-	tMats: {"[]*tensor.Tensor", reflect.TypeFor[[]*value]()},
+	tMats: {"[]*tensor.Tensor", reflect.TypeFor[[]*value]()}, tVecs: {"[]*tensor.Tensor", reflect.TypeFor[[]*value]()}, tOnes: {"[]*tensor.Tensor", reflect.TypeFor[[]*value]()},
+	tScanner: {"*bufio.Scanner", reflect.TypeFor[*scanner]()}, tState: {"tensor.State", reflect.TypeFor[cells]()},
 }
 
 func (k kind) isTensor() bool { return tMat <= k && k <= tBMat }
@@ -56,7 +61,8 @@ type stat struct {
 	Best  *value
 }
 
-// A variable of a program. Two may have one name, the inner one shadows.
+// A variable of a program. Two may have one name, the inner one shadows. What
+// is called _ is none.
 type variable struct {
 	name string
 	kind kind
@@ -93,7 +99,7 @@ type expr struct {
 type stmtKind uint8
 
 const (
-	sDeclare  stmtKind = iota // vars := rhs, or var vars without rhs
+	sDeclare  stmtKind = iota // vars := rhs, of which one may give all, or var vars without rhs
 	sAssign                   // lhs op rhs
 	sIncDec                   // lhs op
 	sCall                     // rhs[0]
@@ -102,6 +108,7 @@ const (
 	sSwitch                   // switch { case rhs[i]: cases[i] ... default: other }
 	sRange                    // for vars := range rhs[0] { body }
 	sCount                    // for vars[0] := 0; vars[0] < rhs[0]; vars[0]++ { body }
+	sHead                     // for init; rhs[0]; post { body }
 	sWhile                    // for rhs[0] { body }
 	sEndless                  // for { body }
 	sSequence                 // for vars[0] := range each(rhs[0]) { body }: over a function
@@ -113,6 +120,7 @@ const (
 	sDefer                    // defer func() { body }()
 	sRecover                  // if r := recover(); r != nil { body }
 	sFunc                     // vars[0] := func(...) { ... }
+	sTalk                     // m.Req <- rhs[0]; vars[0] := <-m.Resp
 )
 
 // A stmt is a statement.
@@ -125,6 +133,7 @@ type stmt struct {
 	text   string // of a loop: its label
 	format string
 	init   *stmt
+	post   *stmt
 	body   []*stmt
 	other  []*stmt
 	cases  [][]*stmt

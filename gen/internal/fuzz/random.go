@@ -196,7 +196,11 @@ func (g *maker) expr(k kind, deep int) *expr {
 	}
 	var list []*operation
 	var weights []int
-	for _, o := range operations {
+	from := operations
+	if (k == tMat || k == tVec || k == tOne) && deep > 0 && g.chance(150) {
+		from = unrounded
+	}
+	for _, o := range from {
 		if o.result != k || o.cells && g.noCells || deep <= 0 && slices.Contains(o.args, k) || slices.Contains(o.args, tMats) && g.variable(tMats) == nil {
 			continue
 		}
@@ -291,11 +295,13 @@ func (g *maker) reading() *expr {
 		}
 	}
 	o := list[g.weighted(weights)]
-	operand := g.variable(o.args[0])
-	if operand == nil || g.chance(3) && !g.hostOnly {
-		operand = g.expr(o.args[0], 2)
+	args := make([]*expr, len(o.args))
+	for i, k := range o.args {
+		if args[i] = g.variable(k); args[i] == nil || g.chance(3) && !g.hostOnly {
+			args[i] = g.expr(k, 2)
+		}
 	}
-	return apply(o, operand)
+	return apply(o, args...)
 }
 
 // number is one that is read, or on the host.
@@ -317,6 +323,31 @@ func operationOf(source string, result kind) *operation {
 		}
 	}
 	panic("fuzz: no operation " + source)
+}
+
+// changeCells changes what the model holds.
+func (g *maker) changeCells() *stmt {
+	o := []*operation{opSetParam, opSetBuffer, opLearn, opMinimize, opMinimize, opBackward, opStep, opZeroGrad, opSetRate, opSeed, opState}[g.choose(11)]
+	var args []*expr
+	for _, k := range o.args {
+		args = append(args, g.expr(k, 1+g.choose(2)))
+	}
+	return call(apply(o, args...))
+}
+
+// checkpoint keeps what the model holds, or gives it back.
+func (g *maker) checkpoint() []*stmt {
+	kept := g.variable(tState)
+	switch {
+	case g.noCells:
+		return nil
+	case kept == nil:
+		return one(declaration(g.declare(g.fresh(tState)), apply(opSnapshot)))
+	case g.chance(2):
+		return one(call(apply(opRestore, kept)))
+	}
+	better := apply(operationOf("$0 > $1", tBool), g.reading(), g.leaf(tFloat))
+	return one(&stmt{form: sIf, rhs: []*expr{better}, body: one(assign(kept, "=", apply(opSnapshot)))})
 }
 
 // condition is cheap mostly, and depends on values now and then.
@@ -427,6 +458,7 @@ func init() { // not an initialiser: they contain blocks
 		{5, anywhere, (*maker).group},
 		{5, anywhere, (*maker).feedBack},
 		{3, forDevice, (*maker).roundTrip},
+		{1, forDevice, (*maker).solver},
 		{3, anywhere, (*maker).rows},
 		{6, anywhere, (*maker).overtake},
 		{4, anywhere, func(g *maker) []*stmt {
@@ -575,7 +607,7 @@ func init() { // not an initialiser: they contain blocks
 			if g.noCells {
 				return nil
 			}
-			return one(call(apply([]*operation{opSetParam, opSetBuffer, opLearn}[g.choose(3)], g.expr(tMat, 2))))
+			return one(g.changeCells())
 		}},
 		{9, anywhere, (*maker).branch},
 		{2, anywhere, func(g *maker) []*stmt {
@@ -623,14 +655,23 @@ func init() { // not an initialiser: they contain blocks
 			return one(assign(&expr{form: eIndex, kind: tFloat, args: []*expr{x, at}}, g.pick("=", "+="), g.number()))
 		}},
 		{3, spoils, (*maker).calls},
-		{2, spoils, func(g *maker) []*stmt {
-			if g.noJumps || g.noCells {
+		{2, spoils, (*maker).requests},
+		{1, forDevice, (*maker).checkpoint},
+		{1, anywhere, func(g *maker) []*stmt { // a value and an error
+			x := g.variable(tOne)
+			if x == nil {
 				return nil
 			}
-			if g.chance(3) {
-				return one(call(apply(opAsk)))
+			v, err := g.fresh(tFloat), g.fresh(tError)
+			list := one(&stmt{form: sDeclare, vars: []*variable{v, err}, rhs: []*expr{apply(opItemContext, x)}})
+			g.declare(v)
+			g.declare(err)
+			s := &stmt{form: sIf, rhs: []*expr{apply(operationOf("$0 != nil", tBool), of(err))}}
+			s.body = []*stmt{{form: sPrint, text: outWriter, rhs: []*expr{g.expr(tInt, 1), of(err)}}}
+			if g.chance(2) {
+				s.other = one(assign(g.place(tFloat), "+=", of(v)))
 			}
-			return one(declaration(g.declare(g.fresh(tFloat)), apply(opAsk)))
+			return append(list, s)
 		}},
 	}
 }
@@ -793,7 +834,14 @@ func (g *maker) loop() []*stmt {
 	}
 	g.count++
 	s := &stmt{text: fmt.Sprintf("loop%d", g.count)}
-	var before []*stmt
+	var before, first []*stmt
+	if g.chance(5) { // something that stays the same
+		v := g.fresh(tOne)
+		g.protected[v] = true
+		before = append(before, declaration(v, g.expr(tOne, 1)))
+		g.declare(v)
+		first = append(first, assign(g.place(tFloat), g.pick("+=", "="), apply(operationOf("$0.Item()", tFloat), of(v))))
+	}
 	scope := len(g.scope)
 	body := 2 + g.choose(5)
 	wasSwitch := g.inSwitch
@@ -803,8 +851,7 @@ func (g *maker) loop() []*stmt {
 		g.protected[v] = true
 		s.vars = append(s.vars, v)
 	}
-	var first []*stmt
-	switch g.choose(8) {
+	switch g.choose(9) {
 	case 0, 1, 2:
 		s.form, s.rhs = sRange, []*expr{g.variable(tMats)}
 		if s.rhs[0] == nil {
@@ -827,20 +874,35 @@ func (g *maker) loop() []*stmt {
 		s.form, s.rhs = sRange, []*expr{g.variable(tFloats)}
 		index()
 		s.vars = append(s.vars, g.fresh(tFloat))
+	case 8: // with values in its head
+		k, v := g.fresh(tInt), g.fresh(tFloat)
+		g.protected[k], g.protected[v] = true, g.chance(2)
+		s.form, s.init = sHead, &stmt{form: sDeclare, vars: []*variable{k, v}, rhs: []*expr{literal(tInt, 0), g.number()}}
+		s.rhs = []*expr{apply(operationOf("$0 < $1", tBool), of(k), literal(tInt, 2+g.choose(4)))}
+		s.post = &stmt{form: sIncDec, lhs: []*expr{of(k)}, op: "++"}
+		g.declare(k)
+		g.declare(v)
+		if g.chance(2) {
+			next := apply(operationOf("$0 + $1", tInt), of(k), literal(tInt, 1))
+			s.post = &stmt{form: sAssign, lhs: []*expr{of(k), of(v)}, op: "=", rhs: []*expr{next, g.number()}}
+		}
+		if g.chance(3) {
+			s.rhs[0] = apply(opAnd, s.rhs[0], apply(operationOf("$0 <= 0.5", tBool), of(v)))
+		}
 	case 7: // a loop that ends itself
 		k := g.fresh(tInt)
-		before = one(declaration(k, literal(tInt, 0)))
-		before[0].stays = true
+		before = append(before, declaration(k, literal(tInt, 0)))
+		before[len(before)-1].stays = true
 		g.declare(k)
 		g.protected[k] = true
 		scope++
 		first = append(first, &stmt{form: sIncDec, lhs: []*expr{of(k)}, op: "++", stays: true})
 		limit := literal(tInt, 2+g.choose(4))
-		isLess := &operation{source: "$0 < $1", result: tBool, args: []kind{tInt, tInt}, eval: func(_ *machine, a []any) any { return a[0].(int) < a[1].(int) }}
+		isLess := apply(operationOf("$0 < $1", tBool), of(k), limit)
 		if s.form = sWhile; g.chance(2) {
 			s.form = sEndless
-			first = append(first, &stmt{form: sIf, rhs: []*expr{apply(operationOf("!$0", tBool), apply(isLess, of(k), limit))}, body: []*stmt{{form: sBreak, stays: true}}, stays: true})
-		} else if s.rhs = []*expr{apply(isLess, of(k), limit)}; g.chance(3) {
+			first = append(first, &stmt{form: sIf, rhs: []*expr{apply(operationOf("!$0", tBool), isLess)}, body: []*stmt{{form: sBreak, stays: true}}, stays: true})
+		} else if s.rhs = []*expr{isLess}; g.chance(3) {
 			s.rhs[0] = apply(opAnd, s.rhs[0], apply(operationOf("$0 > $1", tBool), g.number(), literal(tFloat, -3.0)))
 		}
 	}

@@ -10,9 +10,12 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/rand/v2"
 	"strings"
 
 	asyncrt "github.com/asyncgen/asyncgen/runtime"
+	"github.com/asyncgen/asyncgen/runtime/nn"
+	"github.com/asyncgen/asyncgen/runtime/optim"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
@@ -98,7 +101,17 @@ func Run(name string, isRewritten bool, in Input) (text string, waits int64) {
 	tensor.Seed(7)
 	s := &stat{Total: 0.5, Hist: []float64{1, 2}}
 	m := &model{G: tensor.NewGenerator(in.Seed), S: s}
+	m.R = rand.New(rand.NewPCG(in.Seed, 3))
+	m.Req, m.Resp = make(chan float64), make(chan float64)
+	defer close(m.Req)
+	go func() {
+		for x := range m.Req {
+			fmt.Fprintf(j, "told %s after %d\n", bitsOf(x), j.written)
+			m.Resp <- float64(x*0.5) + 1
+		}
+	}()
 	m.P = tensor.NewParam(d.matrix(in))
+	m.O = optim.SGD([]*nn.Param{m.P}, 0.25)
 	m.B = tensor.NewBuffer(d.matrix(in))
 	w := d.matrix(in)
 	var xs []*tensor.Tensor
@@ -134,8 +147,8 @@ func Run(name string, isRewritten bool, in Input) (text string, waits int64) {
 	if failure == "" {
 		dump(j, r0, r1, r2)
 		if !hasRecovered(j.String()) {
-			dump(j, m.P.Value(), m.B.Value())
-			fmt.Fprintf(j, "%d %d\n", m.G.Value().Int64s()[1], tensor.DefaultGenerator().Value().Int64s()[1])
+			dump(j, m.P.Value(), m.P.Grad(), m.B.Value(), m.O.Rate())
+			fmt.Fprintf(j, "%d %d %d\n", m.G.Value().Int64s()[1], tensor.DefaultGenerator().Value().Int64s()[1], m.R.Uint64())
 		}
 	}
 	dump(j, *s, rates)

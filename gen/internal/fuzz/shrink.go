@@ -131,8 +131,11 @@ func (c *checker) stmt(s *stmt) {
 	for _, x := range slices.Concat(s.rhs, s.lhs) {
 		c.expr(x)
 	}
+	if s.post != nil {
+		c.stmt(s.post)
+	}
 	switch s.form {
-	case sDeclare, sFunc:
+	case sDeclare, sFunc, sTalk:
 		if s.fn != nil {
 			c.loops = nil
 			c.scope = append(c.scope, s.fn.params...)
@@ -143,7 +146,7 @@ func (c *checker) stmt(s *stmt) {
 		return
 	case sBreak, sContinue:
 		c.wrong = c.wrong || len(c.loops) == 0 || s.text != "" && !slices.Contains(c.loops, s.text)
-	case sRange, sCount, sWhile, sEndless, sSequence:
+	case sRange, sCount, sHead, sWhile, sEndless, sSequence:
 		c.loops = append(slices.Clone(loops), s.text)
 		c.scope = append(c.scope, s.vars...)
 	case sDefer:

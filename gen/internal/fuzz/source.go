@@ -12,13 +12,17 @@ const header = `package p
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"iter"
 	"math"
+	"math/rand/v2"
 	"sort"
 	"strings"
 
+	"github.com/asyncgen/asyncgen/runtime/nn"
+	"github.com/asyncgen/asyncgen/runtime/optim"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
@@ -40,7 +44,11 @@ type model struct {
 	P *tensor.Param
 	B *tensor.Buffer
 	G *tensor.Generator
+	O *optim.Optimizer
+	R *rand.Rand
 	S *stat
+
+	Req, Resp chan float64 // to a peer and from it
 }
 
 func (m *model) learn(x *tensor.Tensor) {
@@ -50,6 +58,20 @@ func (m *model) learn(x *tensor.Tensor) {
 }
 
 func mix(x, y *tensor.Tensor) *tensor.Tensor { return x.Maximum(y).MulScalar(0.5) }
+
+func slope(x *tensor.Tensor) *tensor.Tensor {
+	t := x.Detach().Track()
+	return tensor.Grad(t.Mul(t).Sum(), t)[0].Detach()
+}
+
+func perRow(x, y *tensor.Tensor) *tensor.Tensor {
+	return tensor.VMap(func(rows ...*tensor.Tensor) *tensor.Tensor { return rows[0].Mul(rows[1]).Sum() }, x, y).Max()
+}
+
+func encoded(x *tensor.Tensor) string {
+	text, err := x.MarshalJSON()
+	return fmt.Sprint(string(text), " ", err)
+}
 
 func size(x *tensor.Tensor) float64 { return math.Sqrt(math.Abs(x.Sum().Item())) }
 
@@ -68,7 +90,12 @@ func tally(w io.Writer, vs ...float64) {
 	}
 }
 
-var _ = sort.Float64s // of kernels, perhaps
+// What kernels need, perhaps.
+var (
+	_ = sort.Float64s
+	_ = nn.L2Loss
+	_ context.Context
+)
 
 //asyncgen:effects input
 func ask(in *bufio.Reader) float64 {
@@ -151,8 +178,10 @@ func (s *stmt) exprs() []*expr {
 			xs = append(xs, l)
 		}
 	}
-	if s.init != nil {
-		xs = append(xs, s.init.exprs()...)
+	for _, simple := range []*stmt{s.init, s.post} {
+		if simple != nil {
+			xs = append(xs, simple.exprs()...)
+		}
 	}
 	return xs
 }
@@ -196,7 +225,7 @@ func (w *printer) block(list []*stmt) {
 // unused lets variables be declared that nothing uses.
 func (w *printer) unused(vs []*variable) {
 	for _, v := range vs {
-		if !w.used[v] {
+		if !w.used[v] && v.name != "_" {
 			w.line("_ = %s", v.name)
 		}
 	}
@@ -218,6 +247,17 @@ func names(vs []*variable) string {
 	return strings.Join(words, ", ")
 }
 
+// simple is s, a declaration or an assignment, as it stands in the head of a statement.
+func (w *printer) simple(s *stmt) string {
+	switch s.form {
+	case sDeclare:
+		return names(s.vars) + " := " + w.list(s.rhs)
+	case sIncDec:
+		return w.expr(s.lhs[0], false) + s.op
+	}
+	return w.list(s.lhs) + " " + s.op + " " + w.list(s.rhs)
+}
+
 func (w *printer) stmt(s *stmt) {
 	if s.text != "" && w.jump[s.text] && sRange <= s.form && s.form <= sSequence {
 		w.line("%s:", s.text)
@@ -227,7 +267,7 @@ func (w *printer) stmt(s *stmt) {
 		if len(s.rhs) == 0 {
 			w.line("var %s %s", s.vars[0].name, kinds[s.vars[0].kind].source)
 		} else {
-			w.line("%s := %s", names(s.vars), w.list(s.rhs))
+			w.line("%s", w.simple(s))
 		}
 		w.unused(s.vars)
 	case sFunc:
@@ -235,10 +275,8 @@ func (w *printer) stmt(s *stmt) {
 		w.block(s.fn.body)
 		w.line("}")
 		w.unused(s.vars)
-	case sAssign:
-		w.line("%s %s %s", w.list(s.lhs), s.op, w.list(s.rhs))
-	case sIncDec:
-		w.line("%s%s", w.expr(s.lhs[0], false), s.op)
+	case sAssign, sIncDec:
+		w.line("%s", w.simple(s))
 	case sCall:
 		w.line("%s", w.expr(s.rhs[0], false))
 	case sPrint:
@@ -250,7 +288,7 @@ func (w *printer) stmt(s *stmt) {
 	case sIf:
 		init := ""
 		if s.init != nil {
-			init = fmt.Sprintf("%s := %s; ", names(s.init.vars), w.list(s.init.rhs))
+			init = w.simple(s.init) + "; "
 		}
 		w.line("if %s%s {", init, w.list(s.rhs))
 		w.deep++
@@ -280,6 +318,8 @@ func (w *printer) stmt(s *stmt) {
 	case sCount:
 		v := s.vars[0].name
 		w.loop(s, "for %s := 0; %s < %s; %s++ {", v, v, w.list(s.rhs), v)
+	case sHead:
+		w.loop(s, "for %s; %s; %s {", w.simple(s.init), w.list(s.rhs), w.simple(s.post))
 	case sWhile:
 		w.loop(s, "for %s {", w.list(s.rhs))
 	case sEndless:
@@ -303,6 +343,10 @@ func (w *printer) stmt(s *stmt) {
 		w.line("if r := recover(); r != nil {")
 		w.block(s.body)
 		w.line("}")
+	case sTalk:
+		w.line("m.Req <- %s", w.list(s.rhs))
+		w.line("%s := <-m.Resp", s.vars[0].name)
+		w.unused(s.vars)
 	}
 }
 
@@ -310,6 +354,9 @@ func (w *printer) loop(s *stmt, format string, args ...any) {
 	w.line(format, args...)
 	w.deep++
 	w.unused(s.vars)
+	if s.form == sHead {
+		w.unused(s.init.vars)
+	}
 	w.deep--
 	w.block(s.body)
 	w.line("}")

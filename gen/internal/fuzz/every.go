@@ -1,0 +1,544 @@
+package fuzz
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Operations that no program needs, so that there is some program with each
+// operation of the library.
+
+// rough are functions whose last places are not promised. Programs round
+// what they give to a 64th, so that there is one right answer nearly always.
+var rough = map[string]func(x float64) float64{
+	"Exp": math.Exp, "Log": math.Log, "Log1p": math.Log1p, "Expm1": math.Expm1, "Tanh": math.Tanh,
+	"Sin": math.Sin, "Cos": math.Cos, "Erf": math.Erf,
+	"Sigmoid": func(x float64) float64 { return 1 / (1 + math.Exp(-x)) },
+	"GELU":    func(x float64) float64 { return x / 2 * math.Erfc(-x/math.Sqrt2) },
+	"SiLU":    func(x float64) float64 { return x / (1 + math.Exp(-x)) },
+}
+
+// coarse rounds to a 64th; zeros become positive.
+const coarse = ".MulScalar(64).Round().DivScalar(64).AddScalar(0)"
+
+// coarse is what rounding to a 64th makes of the elements of x. As they are only near what the
+// library computes, there may be two answers.
+func (m *machine) coarse(x *value) *value {
+	isShort := x.dtype == f32
+	return each(x, func(x float64) float64 {
+		if math.IsInf(x, 0) || isShort && math.Abs(x) > 2*math.MaxFloat32 {
+			return x
+		}
+		y := x * 64
+		m.inexact = m.inexact || math.Abs(x) > 1024 || math.Abs(math.Abs(y-math.Trunc(y))-0.5) < 1e-3
+		return math.RoundToEven(y)/64 + 0
+	}, nil)
+}
+
+// nearly makes an operation of tensors, which evaluates to something near the
+// right answer; whole is without the rounding, which leaves the third judge without an answer.
+func nearly(source string, weight int, eval func(a []*value) *value, args ...kind) []*operation {
+	rounds := func(rounded bool) func(m *machine, a []any) any {
+		return func(m *machine, a []any) any {
+			vs := make([]*value, len(a))
+			for i := range a {
+				vs[i] = val(a[i])
+			}
+			x := eval(vs)
+			if rounded {
+				return m.coarse(x)
+			}
+			m.inexact = m.inexact || x.failed == ""
+			return each(x, func(x float64) float64 { return x }, nil)
+		}
+	}
+	o := &operation{result: args[0], args: args[1:], weight: weight, device: true}
+	rounded, whole := *o, *o
+	rounded.source, rounded.eval = source+coarse, rounds(true)
+	whole.source, whole.eval = source, rounds(false)
+	return []*operation{&rounded, &whole}
+}
+
+// unrounded are the operations that leave the third judge without an answer.
+var unrounded []*operation
+
+// others are the operations that no program needs.
+var others = makeOthers()
+
+func makeOthers() (all []*operation) {
+	put := func(list ...*operation) { all = append(all, list...) }
+	near := func(list []*operation) {
+		put(list[0])
+		unrounded = append(unrounded, list[1])
+	}
+	for _, name := range slices.Sorted(maps.Keys(rough)) {
+		f := rough[name]
+		k := []kind{tMat, tMat, tVec, tOne}[len(all)%4]
+		near(nearly("$0."+name+"()", 1, func(a []*value) *value { return wide(a[0], f) }, k, k))
+	}
+	near(nearly("$0.Pow($1)", 1, func(a []*value) *value {
+		return zip(a[0], a[1], math.Pow, nil)
+	}, tMat, tMat, tMat))
+	near(nearly("$0.Softmax(1)", 2, func(a []*value) *value { return softmax(a[0], 1) }, tMat, tMat))
+	near(nearly("$0.Softmax(0)", 1, func(a []*value) *value { return softmax(a[0], 0) }, tVec, tVec))
+	near(nearly("$0.LogSoftmax(0)", 1, func(a []*value) *value { return wide(softmax(a[0], 0), math.Log) }, tMat, tMat))
+	near(nearly("$0.LogSumExp()", 1, func(a []*value) *value { return logSumExp(a[0], -1) }, tOne, tMat))
+	near(nearly("$0.LogSumExp(0)", 1, func(a []*value) *value { return logSumExp(a[0], 0) }, tVec, tMat))
+	near(nearly("nn.CrossEntropy($0, $1.ArgMax(1))", 2, func(a []*value) *value {
+		return each(mean(pick(wide(softmax(a[0], 1), math.Log), extreme(a[1], 1, false)), -1), func(x float64) float64 { return -x }, nil)
+	}, tOne, tMat, tMat))
+	put(
+		shaped("nn.L2Loss($0, $1)", 2, func(a []*value) *value {
+			d := sub(a[0], a[1])
+			m := mean(mul(d, d), -1)
+			return mul(m, scalar(m, 0.5))
+		}, tOne, tMat, tMat),
+		shaped("$0.CumSum(0)", 1, func(a []*value) *value { return cumulated(a[0], 0) }, tMat, tMat),
+		shaped("$0.CumSum(-1)", 1, func(a []*value) *value { return cumulated(a[0], 1) }, tMat, tMat),
+		shaped("$0.CumSum(0)", 1, func(a []*value) *value { return cumulated(a[0], 0) }, tVec, tVec),
+		shaped("tensor.Concat(0, $0, $1).Slice(0, 1, {r}+1)", 1, func(a []*value) *value {
+			x := stacked(a[0], a[1])
+			return part(x, a[0].shape[1], a[0].shape...)
+		}, tMat, tMat, tMat),
+		shaped("tensor.Concat(1, $1, $0).Sum()", 1, func(a []*value) *value {
+			return sum(transpose(stacked(transpose(a[1]), transpose(a[0]))), -1)
+		}, tOne, tMat, tMat),
+		shaped("tensor.Stack(0, $0, $1).Row(1)", 1, func(a []*value) *value { return depends(a[1], a[0]) }, tMat, tMat, tMat),
+		shaped("tensor.Stack(1, $0, $1).Sum(0).Row(0)", 1, func(a []*value) *value { return sum(depends(a[0], a[1]), -1) }, tOne, tVec, tVec),
+		shaped("$0.ArgMax()", 2, func(a []*value) *value { return extreme(reshape(a[0], size(a[0].shape)), 0, false) }, tIOne, tMat),
+		shaped("$0.ArgMin()", 1, func(a []*value) *value { return extreme(a[0], 0, true) }, tIOne, tVec),
+		shaped("$0.ArgMin(0).Sum()", 1, func(a []*value) *value { return sum(extreme(a[0], 0, true), -1) }, tIOne, tMat),
+		shaped("$0.ArgMaxKeep(1).BroadcastTo({r}, {c})", 1, func(a []*value) *value {
+			return full(reshape(extreme(a[0], 1, false), a[0].shape[0], 1), a[0].shape)
+		}, tIMat, tMat),
+		shaped("$0.ArgMinKeep(0).BroadcastTo({r}, {c})", 1, func(a []*value) *value {
+			return full(reshape(extreme(a[0], 0, true), 1, a[0].shape[1]), a[0].shape)
+		}, tIMat, tMat),
+		shaped("$0.RowAt($1)", 2, func(a []*value) *value { return reshape(taken(a[0], a[1]), a[0].shape[1]) }, tVec, tMat, tIOne), // perhaps there is no such row
+		shaped("$0.Take(0, $1.ArgMax(0).Slice(0, 0, 1)).Reshape({c})", 1, func(a []*value) *value {
+			return reshape(taken(a[0], part(extreme(a[1], 0, false), 0, 1)), a[0].shape[1])
+		}, tVec, tMat, tMat),
+		shaped("$0.Take(1, $0.ArgMin(1)).Max()", 1, func(a []*value) *value {
+			return most(taken(transpose(a[0]), extreme(a[0], 1, true)), -1)
+		}, tOne, tMat),
+		shaped("$0.Pick($1.ArgMax(1)).Sum()", 2, func(a []*value) *value { return sum(pick(a[0], extreme(a[1], 1, false)), -1) }, tOne, tMat, tMat),
+		shapedIn("$0.ArgMin(1).OneHot({c}).As(tensor.{T})", 1, func(m *machine, a []*value) *value {
+			return as(oneHot(extreme(a[0], 1, true), a[0].shape[1]), m.p.dtype)
+		}, tMat, tMat),
+		shapedIn("$0.OneHot({c}).Sum(0, 1).As(tensor.{T})", 1, func(m *machine, a []*value) *value { // fails for what is too big
+			x := reshape(a[0], size(a[0].shape))
+			return as(sum(oneHot(x, a[0].shape[1]), 0), m.p.dtype)
+		}, tVec, tIMat),
+		shaped("$0.Prod(0)", 1, func(a []*value) *value { return prodAlong(a[0], 0) }, tVec, tMat),
+		shaped("$0.Add($0.ProdKeep(1))", 1, func(a []*value) *value { return add(a[0], reshape(prodAlong(a[0], 1), a[0].shape[0], 1)) }, tMat, tMat),
+		shaped("$0.Sub($0.MinKeep(0))", 1, func(a []*value) *value { return sub(a[0], reshape(least(a[0], 0), 1, a[0].shape[1])) }, tMat, tMat),
+		shaped("$0.AllKeep(1).BroadcastTo({r}, {c})", 1, func(a []*value) *value {
+			return full(reshape(least(a[0], 1), a[0].shape[0], 1), a[0].shape)
+		}, tBMat, tBMat),
+		shaped("$0.AnyKeep(0).BroadcastTo({r}, {c})", 1, func(a []*value) *value {
+			return full(reshape(most(a[0], 0), 1, a[0].shape[1]), a[0].shape)
+		}, tBMat, tBMat),
+		shaped("$0.MulF64($1.F64())", 1, func(a []*value) *value { return mul(a[0], a[1]) }, tMat, tMat, tOne),
+		shaped("$0.SubF64($1.F64())", 1, func(a []*value) *value { return sub(a[0], a[1]) }, tMat, tMat, tOne),
+		shaped("$0.DivF64($1.F64())", 1, func(a []*value) *value { return div(a[0], a[1]) }, tMat, tMat, tOne),
+		shaped("$0.AddScaledF64($1, $2.F64())", 1, func(a []*value) *value { return add(a[0], mul(a[1], a[2])) }, tMat, tMat, tMat, tOne),
+		&operation{source: "$0.AddF64(tensor.Const($1))", result: tMat, args: []kind{tMat, tFloat}, weight: 1, device: true, eval: func(_ *machine, a []any) any {
+			return add(val(a[0]), scalar(val(a[0]), a[1].(float64)))
+		}},
+		&operation{source: "$0.AddScaled($1, $2)", result: tMat, args: []kind{tMat, tMat, tFloat}, weight: 1, device: true, eval: func(_ *machine, a []any) any {
+			return add(val(a[0]), mul(val(a[1]), scalar(val(a[1]), a[2].(float64))))
+		}},
+		shaped("$0.To($0.Device())", 1, func(a []*value) *value { return a[0] }, tMat, tMat),
+		shaped("$0.Track()", 1, func(a []*value) *value { return a[0] }, tMat, tMat),
+		shaped("slope($0)", 1, func(a []*value) *value { return add(a[0], a[0]) }, tMat, tMat),
+		shaped("perRow($0, $1)", 1, func(a []*value) *value { return most(sum(mul(a[0], a[1]), 1), -1) }, tOne, tMat, tMat),
+		shapedIn("tensor.On($0.Device()).Ones({r}, {c}).As(tensor.{T})", 1, func(m *machine, a []*value) *value {
+			return full(scalar(&value{dtype: m.p.dtype}, 1), m.p.shape())
+		}, tMat, tMat),
+		shapedIn("tensor.Ones({r}, {c}).As(tensor.{T})", 1, func(m *machine, _ []*value) *value {
+			return full(scalar(&value{dtype: m.p.dtype}, 1), m.p.shape())
+		}, tMat),
+		shapedIn("tensor.Zeros({r}, {c}).As(tensor.{T})", 1, func(m *machine, _ []*value) *value { return newValue(m.p.dtype, m.p.shape()) }, tMat),
+		shapedIn("tensor.Eye({c}).Row(0).As(tensor.{T})", 1, func(m *machine, _ []*value) *value {
+			x := newValue(m.p.dtype, []int{m.p.cols})
+			x.floats[0] = 1
+			return x
+		}, tVec),
+		shapedIn("tensor.Linspace(-1, 2, {c}).As(tensor.{T})", 1, func(m *machine, _ []*value) *value {
+			x := newValue(m.p.dtype, []int{m.p.cols})
+			for i := range x.floats {
+				x.floats[i] = -1
+				if i > 0 {
+					x.floats[i] = float64(float32(-1 + float64(i*3)/float64(m.p.cols-1)))
+				}
+			}
+			return x
+		}, tVec),
+		&operation{source: "tensor.From([]float64{$0, $1}, 2).As(tensor.{T}).Sum()", result: tOne, args: []kind{tFloat, tFloat}, weight: 1, device: true, eval: func(m *machine, a []any) any {
+			return add(scalar(&value{dtype: m.p.dtype}, a[0].(float64)), scalar(&value{dtype: m.p.dtype}, a[1].(float64)))
+		}},
+		&operation{source: "tensor.FromOn($0.Device(), []float64{$1}).As(tensor.{T}).BroadcastTo({r}, {c})", result: tMat, args: []kind{tVec, tFloat}, weight: 1, device: true, eval: func(m *machine, a []any) any {
+			return full(scalar(&value{dtype: m.p.dtype}, a[1].(float64)), m.p.shape())
+		}},
+
+		// Random numbers.
+		cell("m.G.Uniform(-1, 1, {r}, {c}).As(tensor.{T})", tMat, 1, func(m *machine, _ []any) any {
+			u := m.generator.uniform(m.p.shape())
+			two := mul(u, scalar(u, 2))
+			return as(sub(two, scalar(u, 1)), m.p.dtype)
+		}),
+		cell("tensor.Randn({r}, {c})"+coarse+".As(tensor.{T})", tMat, 1, func(m *machine, _ []any) any {
+			return as(m.coarse(m.common.normal(m.p.shape())), m.p.dtype)
+		}),
+		cell("m.G.Randn({c})"+coarse+".As(tensor.{T})", tVec, 1, func(m *machine, _ []any) any {
+			return as(m.coarse(m.generator.normal([]int{m.p.cols})), m.p.dtype)
+		}),
+		cell("tensor.RandInt(0, 3, {r}, {c})", tIMat, 1, func(m *machine, _ []any) any { return m.common.integers(0, 3, m.p.shape()) }),
+		&operation{source: "m.R.Float64()", result: tFloat, weight: 1, cells: true, eval: func(m *machine, _ []any) any { return m.host.Float64() }},
+		&operation{source: "m.R.IntN(3)", result: tInt, weight: 1, cells: true, eval: func(m *machine, _ []any) any { return m.host.IntN(3) }},
+		&operation{source: "m.O.Rate()", result: tFloat, weight: 1, cells: true, eval: func(m *machine, _ []any) any { return m.rate }},
+
+		// Reads.
+		read("float64($0.As(tensor.Float32).Float32s()[0])", tFloat, 1, func(_ *machine, a []any) any { return first(as(ok(a[0]), f32)) }, tVec),
+		read("int($0.Int64s()[0] % 5)", tInt, 1, func(_ *machine, a []any) any { return int(ok(a[0]).ints[0] % 5) }, tIMat),
+		read("float64(tensor.SliceOf[{t}]($0)[0])", tFloat, 1, func(_ *machine, a []any) any { return first(ok(a[0])) }, tVec),
+		read("$0.Dense().At(0, {c}-1)", tFloat, 1, func(_ *machine, a []any) any { return ok(a[0]).floats[val(a[0]).shape[1]-1] }, tMat),
+		read("$0.WaitContext(context.Background())", tError, 1, waited, tOne),
+		read("tensor.Wait($0, $1)", tError, 1, func(m *machine, a []any) any {
+			if err := waited(m, a[:1]); err != nil {
+				return err
+			}
+			return waited(m, a[1:])
+		}, tOne, tVec),
+		read("encoded($0)", tString, 1, func(_ *machine, a []any) any { return encoded(val(a[0])) }, tMat),
+		read("$0.F64().Mul($1.F64()).Sub(tensor.Const(0.5)).Item()", tFloat, 1, func(_ *machine, a []any) any {
+			x, y := first(ok(a[0])), first(ok(a[1]))
+			return float64(x*y) - 0.5
+		}, tOne, tOne),
+		read("tensor.FromDense($0.Dense()).As(tensor.{T})", tMat, 1, func(_ *machine, a []any) any { return ok(a[0]) }, tMat),
+		read("fmt.Sprintf(\"%.3v|%6.1f\", $0, $1)", tString, 1, func(_ *machine, a []any) any { return fmt.Sprintf("%.3v|%6.1f", a...) }, tOne, tVec),
+
+		// What is known without waiting.
+		host("$0.Dim(0)", tInt, 1, func(a []any) any { return val(a[0]).shape[0] }, tMat),
+		host("$0.Size()", tInt, 1, func(a []any) any { return size(val(a[0]).shape) }, tVec),
+		host("$0.Rank()", tInt, 1, func(a []any) any { return len(val(a[0]).shape) }, tOne),
+		host("len($0.Shape())", tInt, 1, func(a []any) any { return len(val(a[0]).shape) }, tMat),
+		host("$0.DType() == tensor.Float32", tBool, 1, func(a []any) any { return val(a[0]).dtype == f32 }, tMat),
+		host("math.Floor($0)", tFloat, 1, func(a []any) any { return math.Floor(a[0].(float64)) }, tFloat),
+		host("max($0, $1)", tInt, 1, func(a []any) any { return max(a[0].(int), a[1].(int)) }, tInt, tInt),
+		host("strings.ToUpper($0)", tString, 1, func(a []any) any { return strings.ToUpper(a[0].(string)) }, tString),
+	)
+	return all
+}
+
+// The operations of certain statements.
+var (
+	opSeed     = cell("tensor.Seed(11)", none, 0, func(m *machine, _ []any) any { m.common = stream{Key: 11}; return nil })
+	opState    = cell("m.G.Set(tensor.From([]int64{5, 8}))", none, 0, func(m *machine, _ []any) any { m.generator = stream{5, 8}; return nil })
+	opBackward = cell("m.P.Value().Mul($0.Detach()).Sum().Backward()", none, 0, func(m *machine, a []any) any {
+		m.gradient(val(a[0]))
+		return nil
+	}, tMat)
+	opZeroGrad = cell("m.P.ZeroGrad()", none, 0, func(m *machine, _ []any) any { m.grad = nil; return nil })
+	opStep     = cell("m.O.Step()", none, 0, func(m *machine, _ []any) any { m.descend(); return nil })
+	opMinimize = cell("m.O.Minimize(m.P.Value().Mul($0.Detach()).Sum())", none, 0, func(m *machine, a []any) any {
+		m.grad = nil
+		m.gradient(val(a[0]))
+		m.descend()
+		return nil
+	}, tMat)
+	opSnapshot = cell("tensor.Snapshot(m.P, m.B, m.G)", tState, 0, func(m *machine, _ []any) any { return m.cells })
+	opRestore  = cell("$0.Restore()", none, 0, func(m *machine, a []any) any { m.cells = a[0].(cells); return nil }, tState)
+	opSetRate  = cell("m.O.SetRate($0)", none, 0, func(m *machine, a []any) any { m.rate = a[0].(float64); return nil }, tFloat)
+
+	opItemContext = read("$0.ItemContext(context.Background())", tFloat, 0, func(m *machine, a []any) any {
+		if err := waited(m, a); err != nil {
+			return tuple{0.0, err}
+		}
+		return tuple{first(val(a[0])), nil}
+	}, tOne)
+	opLine = &operation{source: "in.ReadString('\\n')", result: tString, eval: func(m *machine, _ []any) any {
+		if len(m.lines) == 0 {
+			return tuple{m.line(), fmt.Errorf("EOF")}
+		}
+		return tuple{m.line() + "\n", nil}
+	}}
+	opScanner = &operation{source: "bufio.NewScanner(in)", result: tScanner, eval: func(m *machine, _ []any) any { return &scanner{m: m} }}
+	opScan    = &operation{source: "$0.Scan()", result: tBool, args: []kind{tScanner}, eval: func(_ *machine, a []any) any { return a[0].(*scanner).scan() }}
+	opText    = host("$0.Text()", tString, 0, func(a []any) any { return a[0].(*scanner).text }, tScanner)
+	opLength  = host("len($0)", tInt, 0, func(a []any) any { return len(a[0].(string)) }, tString)
+)
+
+// shapedIn is shaped for what depends on the program, too.
+func shapedIn(source string, weight int, eval func(m *machine, a []*value) *value, args ...kind) *operation {
+	return &operation{source: source, result: args[0], args: args[1:], weight: weight, device: true, eval: func(m *machine, a []any) any {
+		vs := make([]*value, len(a))
+		for i := range a {
+			vs[i] = val(a[i])
+		}
+		return eval(m, vs)
+	}}
+}
+
+// waited is what Wait returns.
+func waited(_ *machine, a []any) any {
+	if why := val(a[0]).failed; why != "" {
+		return errors.New("asyncgen: " + why)
+	}
+	return nil
+}
+
+// encoded is x as JSON, or why that can't be.
+func encoded(x *value) string {
+	if x.failed != "" {
+		return " asyncgen: " + x.failed
+	}
+	for i, y := range x.floats {
+		if y-y != 0 {
+			return fmt.Sprintf(" tensor: MarshalJSON: element %d is %v, which JSON can't express", i, y)
+		}
+	}
+	rows := make([][]any, x.shape[0])
+	for i := range x.floats {
+		rows[i/x.shape[1]] = append(rows[i/x.shape[1]], x.element(i))
+	}
+	text, err := json.Marshal(rows)
+	return fmt.Sprint(string(text), " ", err)
+}
+
+// gradient adds x to the gradient of the parameter.
+func (m *machine) gradient(x *value) {
+	if m.grad != nil {
+		x = add(m.grad, x)
+	}
+	m.grad = x
+}
+
+// descend is a step along the gradient of the parameter.
+func (m *machine) descend() {
+	if m.grad != nil {
+		m.param = sub(m.param, mul(m.grad, scalar(m.param, m.rate)))
+	}
+}
+
+// wide applies a function to every element and does not round.
+func wide(x *value, f func(float64) float64) *value {
+	if s := spoiled(x.dtype, x.shape, x); s != nil {
+		return s
+	}
+	z := newValue(x.dtype, x.shape)
+	for i, y := range x.floats {
+		z.floats[i] = f(y)
+	}
+	return z
+}
+
+// lines calls f with the places of the elements along an axis, for each place in the others.
+func lines(shape []int, axis int, f func(places []int)) {
+	n, inner := shape[axis], size(shape[axis+1:])
+	for o := range size(shape[:axis]) {
+		for i := range inner {
+			places := make([]int, n)
+			for k := range n {
+				places[k] = (o*n+k)*inner + i
+			}
+			f(places)
+		}
+	}
+}
+
+// sumExp is the sum of e to the power of some elements of x less the greatest, and that.
+func sumExp(x *value, places []int) (total, shift float64) {
+	shift = math.Inf(-1)
+	for _, at := range places {
+		shift = max(shift, x.floats[at])
+	}
+	if shift-shift != 0 {
+		shift = 0
+	}
+	for _, at := range places {
+		total += math.Exp(x.floats[at] - shift)
+	}
+	return total, shift
+}
+
+// softmax does not round.
+func softmax(x *value, axis int) *value {
+	if s := spoiled(x.dtype, x.shape, x); s != nil {
+		return s
+	}
+	z := newValue(x.dtype, x.shape)
+	lines(x.shape, axis, func(places []int) {
+		total, shift := sumExp(x, places)
+		for _, at := range places {
+			z.floats[at] = math.Exp(x.floats[at]-shift) / total
+		}
+	})
+	return z
+}
+
+// logSumExp does not round, along an axis or, if that is negative, over all elements.
+func logSumExp(x *value, axis int) *value {
+	if axis < 0 {
+		z := logSumExp(reshape(x, size(x.shape)), 0)
+		return reshape(z)
+	}
+	shape := slices.Delete(slices.Clone(x.shape), axis, axis+1)
+	if s := spoiled(x.dtype, shape, x); s != nil {
+		return s
+	}
+	z := newValue(x.dtype, shape)
+	i := 0
+	lines(x.shape, axis, func(places []int) {
+		total, shift := sumExp(x, places)
+		z.floats[i] = math.Log(total) + shift
+		i++
+	})
+	return z
+}
+
+// cumulated adds the elements along an axis one after the other.
+func cumulated(x *value, axis int) *value {
+	if s := spoiled(x.dtype, x.shape, x); s != nil {
+		return s
+	}
+	z := newValue(x.dtype, x.shape)
+	lines(x.shape, axis, func(places []int) {
+		total := 0.0
+		for _, at := range places {
+			total = round(x.dtype, total+x.floats[at])
+			z.floats[at] = total
+		}
+	})
+	return z
+}
+
+// prodAlong is the product along an axis.
+func prodAlong(x *value, axis int) *value {
+	return reduce(x, axis, func(a, b float64) float64 { return a * b }, nil, 1)
+}
+
+// extreme is where the greatest or the least element along an axis is, or the first NaN.
+func extreme(x *value, axis int, isMin bool) *value {
+	shape := slices.Delete(slices.Clone(x.shape), axis, axis+1)
+	if s := spoiled(i64, shape, x); s != nil {
+		return s
+	}
+	z := newValue(i64, shape)
+	i := 0
+	lines(x.shape, axis, func(places []int) {
+		best := 0
+		for k, at := range places {
+			y, b := x.floats[at], x.floats[places[best]]
+			if b == b && (y != y || !isMin && y > b || isMin && y < b) {
+				best = k
+			}
+		}
+		z.ints[i] = int64(best)
+		i++
+	})
+	return z
+}
+
+// stacked is the rows of x and then those of y.
+func stacked(x, y *value) *value {
+	shape := []int{x.shape[0] + y.shape[0], x.shape[1]}
+	if s := spoiled(x.dtype, shape, x, y); s != nil {
+		return s
+	}
+	z := newValue(x.dtype, shape)
+	copy(z.floats[copy(z.floats, x.floats):], y.floats)
+	return z
+}
+
+// depends is x, which fails if y does.
+func depends(x, y *value) *value {
+	if s := spoiled(x.dtype, x.shape, y, x); s != nil {
+		return s
+	}
+	return x
+}
+
+// pointed is where an index points to on an axis, and why it points to nothing.
+func pointed(index int64, length int) (at int, failed string) {
+	at = int(index)
+	if at < 0 {
+		at += length
+	}
+	if at < 0 || at >= length {
+		return 0, fmt.Sprintf("index %d is out of range of an axis of length %d", index, length)
+	}
+	return at, ""
+}
+
+// taken is the rows of a matrix with the given indices.
+func taken(x, index *value) *value {
+	n := x.shape[1]
+	shape := []int{size(index.shape), n}
+	if s := spoiled(x.dtype, shape, x, index); s != nil {
+		return s
+	}
+	z := newValue(x.dtype, shape)
+	for i, k := range index.ints {
+		at, failed := pointed(k, x.shape[0])
+		if failed != "" {
+			return &value{dtype: x.dtype, shape: shape, failed: failed}
+		}
+		copy(z.floats[i*n:][:n], x.floats[at*n:])
+	}
+	return z
+}
+
+// pick is an element of each row of a matrix.
+func pick(x, index *value) *value {
+	if s := spoiled(x.dtype, index.shape, x, index); s != nil {
+		return s
+	}
+	z := newValue(x.dtype, index.shape)
+	for i, k := range index.ints {
+		at, failed := pointed(k, x.shape[1])
+		if failed != "" {
+			return &value{dtype: x.dtype, shape: index.shape, failed: failed}
+		}
+		z.floats[i] = x.floats[i*x.shape[1]+at]
+	}
+	return z
+}
+
+// oneHot is a vector of n elements, of which one is 1, for each index.
+func oneHot(index *value, n int) *value {
+	shape := append(slices.Clone(index.shape), n)
+	if s := spoiled(f32, shape, index); s != nil {
+		return s
+	}
+	z := newValue(f32, shape)
+	for i, k := range index.ints {
+		at, failed := pointed(k, n)
+		if failed != "" {
+			return &value{dtype: f32, shape: shape, failed: failed}
+		}
+		z.floats[i*n+at] = 1
+	}
+	return z
+}
+
+// normal draws float32 numbers near those of the normal distribution that the library draws.
+func (g *stream) normal(shape []int) *value {
+	z := newValue(f32, shape)
+	for i := range z.floats {
+		w := philox(g.Pos/4, g.Key, 2)
+		pair := g.Pos % 4 / 2 * 2
+		radius := math.Sqrt(-2 * math.Log((float64(w[pair]>>1)+0.5)/(1<<31)))
+		y, x := math.Sincos(2 * math.Pi * float64(w[pair+1]) / (1 << 32))
+		if z.floats[i] = radius * x; g.Pos%2 == 1 {
+			z.floats[i] = radius * y
+		}
+		g.Pos++
+	}
+	return z
+}

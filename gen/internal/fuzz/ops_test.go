@@ -1,0 +1,100 @@
+package fuzz
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+)
+
+// neverMade are functions that no program has, and why.
+var neverMade = map[string]string{
+	"Ready":           "what it returns depends on time",
+	"Elapsed":         "what it returns depends on time",
+	"LogValue":        "loggers call it, and programs have none",
+	"Format":          "prints call it",
+	"SharesMemory":    "nobody is promised when memory is shared",
+	"Changing":        "it is for those who write cells",
+	"Frozen":          "it is for serving, not for loops that train",
+	"Embedding":       "the programs have parameters, and no layers",
+	"Dense":           "the programs have parameters, and no layers",
+	"ReLU":            "the programs have parameters, and no layers",
+	"Sequential":      "the programs have parameters, and no layers",
+	"Forward":         "the programs have parameters, and no layers",
+	"IsSet":           "the cells of programs are set",
+	"Tensors":         "it is for those who save a state",
+	"Float32sContext": "it is Float32s with an error, as ItemContext is Item",
+}
+
+// Every function that enqueues work or waits for it is in some program.
+func TestEveryFunctionIsMade(t *testing.T) {
+	missing := make(map[string]string)
+	for name, f := range tensorapi.Ours().Funcs {
+		at := strings.LastIndexByte(name, '.')
+		short, of := name[at+1:], name[:at]
+		isNumber := strings.HasSuffix(of, "tensor.F64)") || strings.HasSuffix(of, "tensor.Cond)") // what the generator makes of numbers
+		isOurs := strings.Contains(of, "/runtime/tensor") || strings.HasSuffix(of, "/runtime/nn") || strings.Contains(of, "/runtime/optim")
+		switch f.Kind {
+		case tensorapi.View, tensorapi.Op, tensorapi.Draw, tensorapi.Value, tensorapi.Mutate, tensorapi.Read, tensorapi.Wait:
+			if isOurs && !isNumber && neverMade[short] == "" {
+				missing[short] = name
+			}
+		}
+	}
+	found := func(text string) {
+		for name := range missing {
+			if strings.Contains(text, "."+name+"(") || strings.Contains(text, "."+name+"[") {
+				delete(missing, name)
+			}
+		}
+	}
+	found(header)
+	for seed := uint64(1); len(missing) > 0; seed++ {
+		if seed == 3000 {
+			t.Fatalf("%d programs have no calls of %v", seed, missing)
+		}
+		found(newProgram(seed, "K").source(""))
+	}
+}
+
+// What the interpreter gives for an operation is a tensor of the kind that it is said to be.
+func TestOperationsHaveTheirKind(t *testing.T) {
+	for _, p := range []*program{{rows: 2, cols: 3, dtype: f32}, {rows: 3, cols: 1, dtype: f64}, {rows: 1, cols: 4, dtype: f32}} {
+		like := map[kind]*value{tMat: dealer(4).matrix(p), tVec: newValue(p.dtype, []int{p.cols}), tOne: newValue(p.dtype, nil),
+			tIMat: newValue(i64, p.shape()), tIOne: newValue(i64, nil), tBMat: newValue(boolean, p.shape())}
+		for _, isSpoiled := range []bool{false, true} {
+			for _, o := range slices.Concat(operations, unrounded, []*operation{opRow, opNumber, opProject, opCompare, opBest}) {
+				want := like[o.result]
+				if want == nil || slices.Contains(o.args, tMats) || isSpoiled && o.reads {
+					continue
+				}
+				m := &machine{p: p, cells: cells{param: like[tMat], buffer: like[tMat]}}
+				var args []any
+				for _, k := range o.args {
+					switch x := like[k]; {
+					case k == tFloat:
+						args = append(args, 0.5)
+					case k == tInt:
+						args = append(args, 0)
+					case isSpoiled:
+						args = append(args, spoiled(x.dtype, x.shape, &value{failed: divideByZero}))
+					default:
+						args = append(args, x)
+					}
+				}
+				got := o.eval(m, args).(*value)
+				if got.dtype != want.dtype || !slices.Equal(got.shape, want.shape) {
+					t.Errorf("%s: %v %v, want %v %v", o.source, got.dtype, got.shape, want.dtype, want.shape)
+				}
+				if n := size(want.shape); got.failed == "" && len(got.floats)+len(got.ints) != n {
+					t.Errorf("%s: %d elements, want %d", o.source, len(got.floats)+len(got.ints), n)
+				}
+				if needsOperand := slices.ContainsFunc(o.args, kind.isTensor); isSpoiled && needsOperand && got.failed != divideByZero && !strings.Contains(o.source, "$0.Device()") {
+					t.Error(fmt.Sprintf("%s does not fail with its operands", o.source))
+				}
+			}
+		}
+	}
+}
