@@ -459,7 +459,7 @@ func init() { // not an initialiser: they contain blocks
 		{5, anywhere, (*maker).feedBack},
 		{3, forDevice, (*maker).roundTrip},
 		{1, forDevice, (*maker).solver},
-		{3, anywhere, (*maker).rows},
+		{5, anywhere, (*maker).rows},
 		{6, anywhere, (*maker).overtake},
 		{4, anywhere, func(g *maker) []*stmt {
 			k := []kind{tFloat, tFloat, tInt, tString, tFloats, tBool}[g.choose(6)]
@@ -835,12 +835,17 @@ func (g *maker) loop() []*stmt {
 	g.count++
 	s := &stmt{text: fmt.Sprintf("loop%d", g.count)}
 	var before, first []*stmt
-	if g.chance(5) { // something that stays the same
+	if g.chance(4) { // something that stays the same, and decides what the device does
 		v := g.fresh(tOne)
 		g.protected[v] = true
 		before = append(before, declaration(v, g.expr(tOne, 1)))
 		g.declare(v)
-		first = append(first, assign(g.place(tFloat), g.pick("+=", "="), apply(operationOf("$0.Item()", tFloat), of(v))))
+		isMore := apply(operationOf("$0 > $1", tBool), apply(operationOf("$0.Item()", tFloat), of(v)), g.leaf(tFloat))
+		s := &stmt{form: sIf, rhs: []*expr{isMore}, body: one(assign(of(g.local(tMat)), "=", g.expr(tMat, 2)))}
+		if !g.noCells && g.chance(2) {
+			s.body = append(s.body, g.changeCells())
+		}
+		first = append(first, s)
 	}
 	scope := len(g.scope)
 	body := 2 + g.choose(5)
