@@ -362,9 +362,18 @@ func sumExp(x *value, places []int) (total, shift float64) {
 		shift = 0
 	}
 	for _, at := range places {
-		total += math.Exp(x.floats[at] - shift)
+		total += power(x, at, shift)
 	}
 	return total, shift
+}
+
+// power is e to the power of an element of x less shift: it does not round, but it may be too great for x's type.
+func power(x *value, at int, shift float64) float64 {
+	y := math.Exp(x.floats[at] - shift)
+	if round(x.dtype, y) > math.MaxFloat64 {
+		return math.Inf(1)
+	}
+	return y
 }
 
 // softmax does not round.
@@ -376,7 +385,7 @@ func softmax(x *value, axis int) *value {
 	lines(x.shape, axis, func(places []int) {
 		total, shift := sumExp(x, places)
 		for _, at := range places {
-			z.floats[at] = math.Exp(x.floats[at]-shift) / total
+			z.floats[at] = power(x, at, shift) / total
 		}
 	})
 	return z
