@@ -377,27 +377,42 @@ func FAsync(xs []*tensor.Tensor) (total float64) {
 	}, {
 		plan.LiftedRead, "a function that reads is called in two parts",
 		`
-A function of the same package that looks at values only at its end gets a
-variant. What comes before the first look is done where the function is called;
-what the variant returns does the rest, when the values have arrived.`,
+A function of the same package that looks at values, but not to decide what the
+device does, gets a variant. Work for the device is done where the function is
+called; what needs values waits its turn in the backlog of the caller, and what
+the variant returns makes the results then.`,
 		`
-func mean(x *tensor.Tensor) float64 { return x.Mean().Item() }
-
-func F(xs []*tensor.Tensor) (total float64) {
+func loss(w *tensor.Tensor, xs []*tensor.Tensor) (total float64) {
 	for _, x := range xs {
-		total += mean(x)
+		total += x.MatMul(w).Mean().Item()
 	}
 	return total
+}
+
+func F(w *tensor.Tensor, xs []*tensor.Tensor) {
+	for i := range 10 {
+		w = w.MulScalar(0.9)
+		fmt.Println(i, loss(w, xs))
+	}
 }`, `
-func FAsync(xs []*tensor.Tensor) (total float64) {
+func FAsync(w *tensor.Tensor, xs []*tensor.Tensor) {
 	later := asyncrt.NewLater[struct{}](fWindow)
 	defer later.Close()
-	for _, x := range xs {
-		meanAt := meanLater(later, x)
-		later.Do(func() { total += meanAt() })
+	for i := range 10 {
+		w = w.MulScalar(0.9)
+		lossAt := lossLater(later, w, xs)
+		later.Do(func() { fmt.Println(i, lossAt()) })
 	}
 	later.Flush()
-	return total
+}
+
+func lossLater(later asyncrt.Reader, w *tensor.Tensor, xs []*tensor.Tensor) func() float64 {
+	var total float64
+	for _, x := range xs {
+		meanAt := later.Read(x.MatMul(w).Mean())
+		later.Do(func() { total += meanAt.Item() })
+	}
+	return func() float64 { return total }
 }`,
 	}, {
 		plan.RunsPast, "a value decides later that the loop ends",

@@ -89,7 +89,7 @@ func Generate(ctx context.Context, c Config) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &generator{Config: c, known: known(prog), analysis: plan.New(prog), result: &Result{all: c.All, strict: make(map[string]bool)}}
+	g := &generator{Config: c, known: known(prog), analysis: plan.New(prog, rewrite.Divide), result: &Result{all: c.All, strict: make(map[string]bool)}}
 	g.analysis.InPlace = c.All
 	marked := false
 	for _, pkg := range prog.Roots {
@@ -255,11 +255,12 @@ func (g *generator) print(pkg *load.Package, units []*unit) (err error) {
 func (g *generator) check(pkg *load.Package, units []*unit) (wrong bool, err error) {
 	generated, rewritten := make(map[string][]byte), make(map[string]bool)
 	var found []mismatch
-	variants, lifted := make(map[string]string), make(map[string]*plan.Lift)
+	variants, lifted, divided := make(map[string]string), make(map[string]*plan.Lift), make(map[string]bool)
 	for _, u := range units {
 		for _, l := range u.lifts {
 			variants[l.Name] = l.Function.Decl.Name.Name
 			lifted[variantKey(l.Function.Decl, l.Name)] = l
+			divided[variantKey(l.Function.Decl, l.Name)] = true
 		}
 	}
 	for _, u := range units {
@@ -281,7 +282,7 @@ func (g *generator) check(pkg *load.Package, units []*unit) (wrong bool, err err
 		}
 	}
 	if len(found) == 0 && len(generated) > 0 {
-		found = recheck(pkg, generated, rewritten, g.known)
+		found = recheck(pkg, generated, rewritten, divided, g.known)
 	}
 	for _, m := range found {
 		if l := lifted[m.function]; l != nil && g.takeBackUsers(pkg, units, l, m.text) {

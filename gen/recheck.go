@@ -17,7 +17,8 @@ import (
 // variable that an entry changes before the backlog is flushed, nor change one
 // that an entry uses. So an entry may run at any place in the loop, and it does
 // not matter where the loop polls. Like undone it trusts nothing that the planning found.
-func recheck(pkg *load.Package, generated map[string][]byte, rewritten map[string]bool, packages map[string]*types.Package) []mismatch {
+// So it is in variants, the functions that are called in two parts, until their end.
+func recheck(pkg *load.Package, generated map[string][]byte, rewritten, variants map[string]bool, packages map[string]*types.Package) []mismatch {
 	fset := token.NewFileSet()
 	var files []*ast.File
 	own := make(map[*ast.File]bool)
@@ -62,8 +63,8 @@ func recheck(pkg *load.Package, generated map[string][]byte, rewritten map[strin
 	}
 	for file := range own {
 		for _, d := range file.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok && rewritten[key(fn)] {
-				if text := outOfTurn(fn, info); text != "" {
+			if fn, ok := d.(*ast.FuncDecl); ok && (rewritten[key(fn)] || variants[key(fn)]) {
+				if text := outOfTurn(fn, variants[key(fn)], info); text != "" {
 					found = append(found, mismatch{key(fn), text})
 				}
 			}
@@ -138,13 +139,17 @@ type entry struct {
 	lit   *ast.FuncLit
 	rows  bool       // or one of a single row, which may run at once and until the backlog is flushed
 	next  bool       // the backlog is flushed before anything else runs
-	loops []ast.Node // around it, outermost first
+	root  ast.Node   // where it may run: a loop, or the body of a variant
+	loops []ast.Node // around it in root, outermost first
 	last  bool       // it is the last statement of the body of a loop
 }
 
-// outOfTurn returns how a statement of fn disturbs an entry, or "".
-func outOfTurn(fn *ast.FuncDecl, info *types.Info) string {
+// outOfTurn returns how a statement of fn, which may be a variant, disturbs an entry, or "".
+func outOfTurn(fn *ast.FuncDecl, variant bool, info *types.Info) string {
 	laters := make(map[types.Object]bool)
+	if variant {
+		laters[info.Defs[fn.Type.Params.List[0].Names[0]]] = true
+	}
 	ast.Inspect(fn, func(n ast.Node) bool {
 		if a, ok := n.(*ast.AssignStmt); ok && isNewLater(a) {
 			laters[info.Defs[a.Lhs[0].(*ast.Ident)]] = true
@@ -168,6 +173,11 @@ func outOfTurn(fn *ast.FuncDecl, info *types.Info) string {
 			markFlushed(n.Body, flushed, ended, info, laters)
 		case *ast.CallExpr:
 			e := entry{loops: loopsIn(stack, ended), last: isLast(stack), next: isNext(stack, info, laters)}
+			if variant {
+				e.root = fn.Body
+			} else if len(e.loops) > 0 {
+				e.root = e.loops[0]
+			}
 			switch method(n, info, laters) {
 			case "BreakIf":
 				e.lit, e.last, e.next = n.Args[0].(*ast.FuncLit), true, false
@@ -182,8 +192,11 @@ func outOfTurn(fn *ast.FuncDecl, info *types.Info) string {
 		}
 		return true
 	})
-	if text := unclosed(fn, info, laters); text != "" {
+	if text := unclosed(fn, info, laters); text != "" && !variant {
 		return text
+	}
+	if variant {
+		entries = append(entries, returned(fn)...)
 	}
 	if text := notOnce(fn, info); text != "" {
 		return text
@@ -192,10 +205,10 @@ func outOfTurn(fn *ast.FuncDecl, info *types.Info) string {
 		if e.next {
 			continue
 		}
-		if len(e.loops) == 0 {
+		if e.root == nil {
 			return "an entry is outside all loops"
 		}
-		if f, ok := e.loops[0].(*ast.ForStmt); !ended[e.loops[0]] && (!ok || f.Cond != nil) {
+		if f, ok := e.root.(*ast.ForStmt); !variant && !ended[e.root] && (!ok || f.Cond != nil) {
 			return "the backlog is not flushed after the loop"
 		}
 		if !e.last && !e.rows && returns(e.lit) {
@@ -206,6 +219,25 @@ func outOfTurn(fn *ast.FuncDecl, info *types.Info) string {
 		}
 	}
 	return lost(fn, info, laters)
+}
+
+// returned are the functions that fn, a variant, returns. They run when its entries have, and nothing else of it does then.
+func returned(fn *ast.FuncDecl) (entries []entry) {
+	ast.Inspect(fn.Body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncLit:
+			return false
+		case *ast.ReturnStmt:
+			for _, e := range n.Results {
+				if lit, ok := e.(*ast.FuncLit); ok {
+					entries = append(entries, entry{lit: lit, next: true})
+				}
+			}
+			return false
+		}
+		return true
+	})
+	return entries
 }
 
 // notOnce returns that a value which is read once changes in the loop behind, or "".
@@ -484,7 +516,8 @@ func (e entry) disturbed(fn *ast.FuncDecl, info *types.Info, entries []entry, fl
 		}
 	}
 	var closures []*ast.FuncLit // of the user
-	ast.Inspect(e.loops[0], func(n ast.Node) bool {
+	_, isBody := e.root.(*ast.BlockStmt)
+	ast.Inspect(e.root, func(n ast.Node) bool {
 		for _, o := range entries {
 			if n == o.lit && (!o.rows || o.lit == e.lit) {
 				return false
@@ -493,10 +526,10 @@ func (e entry) disturbed(fn *ast.FuncDecl, info *types.Info, entries []entry, fl
 		if lit, ok := n.(*ast.FuncLit); ok {
 			closures = append(closures, lit)
 		}
-		if flushed[n] || isWayOut(n, e.loops[0], info, laters) {
+		if flushed[n] || isWayOut(n, e.root, info, laters) {
 			return false
 		}
-		if ret, ok := n.(*ast.ReturnStmt); ok && text == "" && !inRows(ret, entries) {
+		if ret, ok := n.(*ast.ReturnStmt); ok && text == "" && !isBody && !inRows(ret, entries) {
 			within := func(lit *ast.FuncLit) bool { return lit.Pos() <= ret.Pos() && ret.Pos() < lit.End() }
 			if !slices.ContainsFunc(closures, within) {
 				text = "the backlog is not flushed before a return"

@@ -46,6 +46,22 @@ func Log(out io.Writer, w *tensor.Tensor) {
 		}
 	}
 }
+
+func sums(xs []*tensor.Tensor) (total float64, n int) {
+	for _, x := range xs {
+		n++
+		total += float64(n) * x.MulScalar(float64(n)).Sum().Item()
+	}
+	return
+}
+
+//asyncgen:kernel
+func Sums(out io.Writer, xs []*tensor.Tensor) {
+	for range 3 {
+		total, n := sums(xs)
+		fmt.Fprintln(out, total, n)
+	}
+}
 `
 
 // TestChecksNotice: the two checks of the output see each kind of damage that
@@ -80,8 +96,11 @@ func TestChecksNotice(t *testing.T) {
 	}
 	good := string(result.Files[0].Text)
 	check := func(text string) []mismatch {
-		found := undone([]byte(text), []byte(checkedSource), map[string]string{"TrainAsync": "Train", "LogAsync": "Log"}, nil, nil)
-		return append(found, recheck(prog.Roots[0], map[string][]byte{result.Files[0].Path: []byte(text)}, map[string]bool{"TrainAsync": true, "LogAsync": true}, known(prog))...)
+		variants := map[string]string{"sumsLater": "sums"}
+		found := undone([]byte(text), []byte(checkedSource), map[string]string{"TrainAsync": "Train", "LogAsync": "Log", "SumsAsync": "Sums"}, variants, nil)
+		found = append(found, undoneLift([]byte(text), []byte(checkedSource), "sumsLater", "sums", variants, nil)...)
+		return append(found, recheck(prog.Roots[0], map[string][]byte{result.Files[0].Path: []byte(text)},
+			map[string]bool{"TrainAsync": true, "LogAsync": true, "SumsAsync": true}, map[string]bool{"sumsLater": true}, known(prog))...)
 	}
 	if found := check(good); len(found) > 0 {
 		t.Fatalf("good output: %v\n%s", found, good)
@@ -100,7 +119,14 @@ func TestChecksNotice(t *testing.T) {
 		"value used before it is":  {"\t\tw = w.Neg()\n", "\t\tw = w.Neg()\n\t\t_ = l\n", "uses l out of turn"},
 		"does not parse":           {"func TrainAsync(", "func TrainAsync((", "expected"},
 		"function gone":            {"func TrainAsync(", "func Other(", "missing"},
-		"entry outside the loop":   {"\tlater.Flush()\n\treturn total, nil\n}", "\tlater.Flush()\n\tlater.Do(func() {})\n\treturn total, nil\n}", "outside all loops"},
+		"variant misses statement": {"\tfor _, x := range xs {\n\t\tn++\n", "\tfor _, x := range xs {\n", "sumsLater it has"},
+		"variant without a copy":   {"\t\tnAt := n\n", "", "does not compile"},
+		"variant uses what goes on": {"\t\tnAt := n\n\t\tsumAt := later.Read(x.MulScalar(float64(n)).Sum())\n\t\tlater.Do(func() { total += float64(nAt) * ",
+			"\t\tsumAt := later.Read(x.MulScalar(float64(n)).Sum())\n\t\tlater.Do(func() { total += float64(n) * ", "changes n out of turn"},
+		"variant returns another result": {"return total, n }", "return total, n + 1 }", "where the original has"},
+		"variant of other results":       {"\tvar total float64\n", "\tvar total float32\n", "sumsLater it has"},
+		"half in the place of the other": {"total, n := sumsAt()", "total, n := sumsLater(later, xs)()", "where the original has"},
+		"entry outside the loop":         {"\tlater.Flush()\n\treturn total, nil\n}", "\tlater.Flush()\n\tlater.Do(func() {})\n\treturn total, nil\n}", "outside all loops"},
 	} {
 		damaged := strings.Replace(good, c.old, c.new, 1)
 		if damaged == good {

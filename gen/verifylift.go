@@ -27,6 +27,7 @@ func undoneLift(text, source []byte, variant, original string, variants map[stri
 	if !u.join(g, o) {
 		return []mismatch{{variant, "it has no Later to read for"}}
 	}
+	explicit(g)
 	if text := sameText(plain(normal(u.undo(g), dots)), plain(normal(o, dots))); text != "" {
 		return []mismatch{{variant, text}}
 	}
@@ -45,7 +46,11 @@ func (u *undoer) join(g, o *ast.FuncDecl) bool {
 		return false
 	}
 	u.own = params[0].Names[0].Name
+	explicit(o)
 	g.Type.Params.List, g.Type.Results = params[1:], rest.Results
+	if !nameResults(g, o) {
+		return false
+	}
 	for i, field := range g.Type.Params.List {
 		if i < len(o.Type.Params.List) && len(o.Type.Params.List[i].Names) == 0 {
 			field.Names = nil
@@ -81,6 +86,60 @@ func (u *undoer) join(g, o *ast.FuncDecl) bool {
 		return true
 	})
 	return true
+}
+
+// nameResults gives the results of g the names that they have in o, if g has none. It reports whether g declares
+// variables of these names and types first, those that o uses.
+func nameResults(g, o *ast.FuncDecl) bool {
+	if g.Type.Results == nil || len(g.Type.Results.List[0].Names) > 0 || len(o.Type.Results.List[0].Names) == 0 {
+		return true
+	}
+	var rest []ast.Expr
+	used := names(o.Body)
+	for _, field := range g.Type.Results.List {
+		rest = append(rest, field.Type)
+	}
+	for _, field := range o.Type.Results.List {
+		for _, id := range field.Names {
+			if len(rest) == 0 || types.ExprString(field.Type) != types.ExprString(rest[0]) {
+				return false
+			}
+			rest = rest[1:]
+			if !used[id.Name] {
+				continue
+			}
+			name, ok := bareDecl(g.Body.List[0])
+			if !ok || name != id.Name || types.ExprString(field.Type) != types.ExprString(typeDeclared(g.Body.List[0])) {
+				return false
+			}
+			g.Body.List = g.Body.List[1:]
+		}
+	}
+	g.Type.Results = o.Type.Results
+	return len(rest) == 0
+}
+
+// typeDeclared is the type in a statement "var name T".
+func typeDeclared(s ast.Stmt) ast.Expr {
+	return s.(*ast.DeclStmt).Decl.(*ast.GenDecl).Specs[0].(*ast.ValueSpec).Type
+}
+
+// explicit makes the returns of fn say which named results they return.
+func explicit(fn *ast.FuncDecl) {
+	if fn.Type.Results == nil || len(fn.Type.Results.List[0].Names) == 0 {
+		return
+	}
+	ast.Inspect(fn.Body, func(n ast.Node) bool {
+		if r, ok := n.(*ast.ReturnStmt); ok && len(r.Results) == 0 {
+			for _, field := range fn.Type.Results.List {
+				for _, id := range field.Names {
+					r.Results = append(r.Results, ast.NewIdent(id.Name))
+				}
+			}
+		}
+		_, inner := n.(*ast.FuncLit)
+		return !inner
+	})
 }
 
 // learnCall records that the name stands for a call whose second half is called

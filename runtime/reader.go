@@ -3,11 +3,16 @@ package asyncrt
 import "github.com/asyncgen/asyncgen/runtime/tensor"
 
 // A Reader is a [Later], whatever its state, as functions see it that read for
-// their callers: what they return looks at the values.
+// their callers: what they return is called by an entry of the caller's, when the entries
+// that they have queued themselves have run.
 //
-//	func meanLater(later asyncrt.Reader, x *tensor.Tensor) func() float64 {
-//		meanAt := later.Read(x.Mean())
-//		return func() float64 { return meanAt.Item() }
+//	func lossLater(later asyncrt.Reader, net nn.Module, batches []Batch) func() float64 {
+//		total := 0.0
+//		for _, b := range batches {
+//			lossAt := later.Read(nn.L2Loss(net.Forward(b.X), b.Y))
+//			later.Do(func() { total += lossAt.Item() })
+//		}
+//		return func() float64 { return total / float64(len(batches)) }
 //	}
 type Reader interface {
 	// Read is [Later.Read].
@@ -15,10 +20,25 @@ type Reader interface {
 	//asyncgen:api meta none
 	Read(t *tensor.Tensor) Read
 
+	// ReadF64 is [Later.ReadF64].
+	//
+	//asyncgen:api meta none
+	ReadF64(x F64) Read
+
+	// Rows is [Later.Rows].
+	//
+	//asyncgen:api call 1 later
+	Rows(n int, of func(row RowOf) *tensor.Tensor) *Rows
+
 	// Do is [Later.Do].
 	//
 	//asyncgen:api call 0 later
 	Do(f func())
+
+	// Poll is [Later.Poll].
+	//
+	//asyncgen:api poll none
+	Poll()
 }
 
 var _ Reader = (*Later[struct{}])(nil)

@@ -299,7 +299,7 @@ func (a *attempt) round() (changed bool) {
 	a.graph = plan.NewGraph(a.units, a.follows)
 	var seeds []*plan.Unit
 	for _, u := range a.units {
-		if !a.stays(u) && !a.exits(u.Stmt) && (len(u.Reads) > 0 || a.shows(u.Effects, u.Stmt)) {
+		if !a.stays(u) && !a.exits(u.Stmt) && (len(u.Reads) > 0 || a.shows(u.Effects, u.Stmt) || a.isReturn(u.Stmt)) {
 			seeds = append(seeds, u)
 		}
 	}
@@ -325,7 +325,7 @@ func (a *attempt) round() (changed bool) {
 				return true
 			}
 			if r := a.obstacle(u); r != nil {
-				if _, reachedByValue := a.by[u]; !reachedByValue && len(u.Reads) == 0 && r.Code == plan.FeedsDevice {
+				if _, reachedByValue := a.by[u]; !reachedByValue && len(u.Reads) == 0 && r.Code == plan.FeedsDevice && !a.isReturn(u.Stmt) {
 					// What it shows is the reason, not what it feeds.
 					r = &plan.Reason{Code: plan.SharedMemory, Cause: shown(a, u.Effects), Hint: "keep it in a local variable"}
 				}
@@ -359,7 +359,7 @@ func (a *attempt) follows(u, v *plan.Unit) (plan.Conflict, bool) {
 	if a.stays(v) || a.exits(v.Stmt) {
 		return plan.Conflict{}, false // everything before it is done first
 	}
-	if u.Whole && skips(u.Stmt) != nil && isSkipped(u.Stmt, v) {
+	if u.Whole && cuts(u.Stmt) && isSkipped(u.Stmt, v) {
 		return plan.Conflict{Why: plan.Cause{Pos: v.Stmt.Node.Pos(), Text: "runs only if the iteration has not ended before"}}, true
 	}
 	found := plan.Overtakes(u.Effects, v.All(), v, func(obj types.Object) bool {
@@ -415,16 +415,26 @@ func (a *attempt) isShown(l plan.Loc) bool {
 // exits reports whether s is a way out of the loop that is taken once at most:
 // a jump, or a call that does not return. What is put off is done before it.
 func (a *attempt) exits(s *plan.Stmt) bool {
-	switch n := s.Inner().(type) {
+	if a.loop.IsCall {
+		return false
+	}
+	switch s.Inner().(type) {
 	case *ast.ReturnStmt:
 		return true
 	case *ast.BranchStmt:
 		return leavesLoop(a.loop, s)
-	case *ast.ExprStmt:
-		call, ok := n.X.(*ast.CallExpr)
-		return ok && a.f.NeverReturns(call)
 	}
-	return false
+	return a.neverReturns(s)
+}
+
+// neverReturns reports whether s is a call that does not return.
+func (a *attempt) neverReturns(s *plan.Stmt) bool {
+	x, ok := s.Inner().(*ast.ExprStmt)
+	if !ok {
+		return false
+	}
+	call, ok := x.X.(*ast.CallExpr)
+	return ok && a.f.NeverReturns(call)
 }
 
 // leavesLoop reports whether the jump s ends loop without passing the end of it.
@@ -450,7 +460,7 @@ func (a *attempt) obstacle(u *plan.Unit) *plan.Reason {
 	if r := a.noExit(u); r != nil {
 		return r
 	}
-	if jump := plan.Leaves(u.Stmt.Node); jump != nil && !Exit.Matches(u.Stmt) && (!u.Whole || skips(u.Stmt) == nil) {
+	if jump := plan.Leaves(u.Stmt.Node); jump != nil && !a.isReturn(u.Stmt) && !Exit.Matches(u.Stmt) && (!u.Whole || skips(u.Stmt) == nil) {
 		return &plan.Reason{Code: plan.DecidesExit, Cause: plan.Cause{Pos: jump.Pos(), Text: "decides whether the loop goes on"},
 			Hint: "test every so many iterations: the wait then comes as rarely"}
 	}
@@ -460,7 +470,7 @@ func (a *attempt) obstacle(u *plan.Unit) *plan.Reason {
 			return &r
 		}
 	}
-	if e.Ends != nil && a.lastEntry(u) {
+	if e.Ends != nil && (a.lastEntry(u) || a.loop.IsCall && a.neverReturns(u.Stmt)) {
 		return &plan.Reason{Code: plan.DecidesExit, Cause: *e.Ends, Hint: "give the loop a condition, or return from it"}
 	}
 	if e.Enqueues != nil {
@@ -552,6 +562,9 @@ func (a *attempt) entangled(u *plan.Unit) *plan.Reason {
 		c := a.conditional(u, r)
 		if c == nil && r.Plain == nil {
 			c = restBefore(u, r)
+		}
+		if c == nil {
+			c = a.overtaken(u, r)
 		}
 		if c == nil {
 			c = a.skipped(u, r)

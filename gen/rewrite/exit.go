@@ -30,7 +30,9 @@ var Exit = &Rewrite{
 }
 
 // isExit reports whether u is put off although it may end the loop.
-func (a *attempt) isExit(u *plan.Unit) bool { return a.late[u] && Exit.Matches(u.Stmt) }
+func (a *attempt) isExit(u *plan.Unit) bool {
+	return a.late[u] && Exit.Matches(u.Stmt) && !a.loop.IsCall
+}
 
 // hasExits reports whether there is any such unit.
 func (a *attempt) hasExits() bool { return slices.ContainsFunc(a.units, a.isExit) }
@@ -49,6 +51,9 @@ func (a *attempt) loopExits() (all []*plan.Stmt) {
 func (a *attempt) noExit(u *plan.Unit) *plan.Reason {
 	if !Exit.Matches(u.Stmt) {
 		return nil
+	}
+	if a.loop.IsCall {
+		return a.noReturn(u)
 	}
 	if slices.Contains(a.kernel.Off, Exit.ID) {
 		return &plan.Reason{Code: plan.SwitchedOff, Cause: plan.Cause{Pos: a.kernel.Pos, Text: "says off=" + Exit.ID}}

@@ -1,6 +1,12 @@
 package rewrite
 
 import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+
+	"github.com/asyncgen/asyncgen/gen/internal/load"
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 )
 
@@ -21,45 +27,173 @@ var Lifted = &Rewrite{
 	Does: "reads when the values have arrived: its first half is called in its place",
 }
 
+// Divide decides what of f, which loops call, is done in its place and what
+// later. If f can't be divided, it returns what is in the way.
+func Divide(f *plan.Function) (*plan.Lift, *plan.Cause) {
+	if f.Defers() {
+		return nil, &plan.Cause{Pos: f.Decl.Pos(), Text: "defers a call, which would run before the values are there"}
+	}
+	if g := f.Goto(); g != nil {
+		return nil, g
+	}
+	for apart := make(map[ast.Stmt]bool); ; {
+		body := f.Body()
+		a := newAttempt(f, &load.Kernel{}, body, body)
+		batched := a.batch(apart)
+		l, why := a.divide()
+		n := len(apart)
+		for _, loop := range batched {
+			if why != nil || !a.isLate(loop) {
+				apart[loop.Node] = true
+			}
+		}
+		if len(apart) == n {
+			return l, why
+		}
+	}
+}
+
+// divide is the plan for the body of a function that is called.
+func (a *attempt) divide() (*plan.Lift, *plan.Cause) {
+	a.settle()
+	if why := a.undivided(); why != nil {
+		return nil, why
+	}
+	a.gather()
+	l := &plan.Lift{Function: a.f, Later: &plan.Later{}, Region: a.region(), Ahead: &plan.Effects{}, Late: &plan.Effects{}, Queued: &plan.Effects{}}
+	for _, g := range l.Region.Groups {
+		g.Later = l.Later
+		l.Once = l.Once || g.Returns && keeps(g)
+		for _, s := range g.Stmts {
+			if e, _ := s.Total(); !g.Returns {
+				l.Queued.Add(e)
+			}
+		}
+	}
+	for _, u := range a.units {
+		if a.late[u] {
+			l.Ahead.Add(u.Ahead)
+			l.Late.Add(u.Effects)
+		} else {
+			l.Ahead.Add(u.All())
+		}
+	}
+	l.Ahead, l.Late, l.Queued = a.f.Outside(l.Ahead), a.f.Outside(l.Late), a.f.Outside(l.Queued)
+	if why := results(l); why != nil {
+		return nil, why
+	}
+	return l, nil
+}
+
+// undivided returns what in the function must wait in its place, or nil.
+func (a *attempt) undivided() *plan.Cause {
+	for _, u := range a.units {
+		if r, ok := a.now[u.Stmt]; ok {
+			c := r.Cause
+			switch {
+			case r.Code == plan.FeedsDevice && a.isReturn(u.Stmt) && len(u.Reads) == 0:
+				c.Text += " for what it returns, after it has looked at a value"
+			case r.Code == plan.FeedsDevice:
+				c.Text += ", which depends on a value"
+			}
+			return &c
+		}
+		if c := firstOf(u.Effects.Waits, u.Effects.Clock, u.Effects.Polls, u.Ahead.Clock, u.Ahead.Polls); c != nil {
+			return c
+		}
+	}
+	return nil
+}
+
+// results finds which of the named results of l are variables of the variant. It returns why they can't be, or nil.
+func results(l *plan.Lift) *plan.Cause {
+	f, named := l.Function, l.Function.NamedResults()
+	read := make(map[*types.Var]bool)
+	for id, obj := range f.Info.Uses {
+		v, ok := obj.(*types.Var)
+		if !ok || !slices.Contains(named, v) {
+			continue
+		}
+		a, ok := f.Parent(id).(*ast.AssignStmt)
+		read[v] = read[v] || !ok || a.Tok != token.ASSIGN || !slices.Contains(a.Lhs, ast.Expr(id))
+		l.Outer = l.Outer || !slices.ContainsFunc(l.Region.Groups, func(g *plan.Group) bool {
+			return g.Returns && g.Stmts[0].Node.Pos() <= id.Pos() && id.Pos() < g.Stmts[len(g.Stmts)-1].Node.End()
+		})
+	}
+	if !l.Outer {
+		return nil
+	}
+	for _, v := range named {
+		if isRead, used := read[v]; used || f.ReturnsBare() {
+			if !isRead && !f.ReturnsBare() || v.Name() == "_" {
+				return &plan.Cause{Pos: v.Pos(), Text: "has a result, " + v.Name() + ", that it only sets"}
+			}
+			l.Results = append(l.Results, v)
+		}
+	}
+	return nil
+}
+
+// isReturn reports whether s is a return of a function that is divided.
+func (a *attempt) isReturn(s *plan.Stmt) bool {
+	_, ok := s.Inner().(*ast.ReturnStmt)
+	return ok && a.loop.IsCall
+}
+
+// isTail reports whether s is a compound statement of the body of a function that is divided, in
+// which values may decide to return: all that follows it comes later, too.
+func isTail(s *plan.Stmt) bool {
+	return s.Parent != nil && s.Parent.IsCall && s.IsCompound() && plan.Leaves(s.Node) != nil
+}
+
+// noReturn returns why u can't decide later whether the function returns, or nil.
+func (a *attempt) noReturn(u *plan.Unit) *plan.Reason {
+	for _, jump := range plan.JumpsFrom(u.Stmt.Node) {
+		if _, ok := jump.(*ast.ReturnStmt); !ok || !isTail(u.Stmt) {
+			return &plan.Reason{Code: plan.DecidesExit, Cause: plan.Cause{Pos: jump.Pos(), Text: "decides with a value whether to go on"}}
+		}
+	}
+	return nil
+}
+
+// ends marks the entries of a function that is divided which are what it returns: those that
+// end with a return, and what is last in the body if a value may decide to return before, or there is no result.
+func (a *attempt) ends(g *plan.Group) {
+	last := g.Stmts[len(g.Stmts)-1]
+	if a.isReturn(last) {
+		g.Returns = true
+		return
+	}
+	body := a.loop.Bodies[0]
+	g.Returns = last == body[len(body)-1] && (a.f.Decl.Type.Results == nil || slices.ContainsFunc(g.Stmts, isTail))
+}
+
+// keeps reports whether the statements of g change variables of the function that they do not declare: then they must not run twice.
+func keeps(g *plan.Group) bool {
+	for _, s := range g.Stmts {
+		e, _ := s.Total()
+		for l := range e.Writes {
+			if (l.Kind == plan.Var || l.Kind == plan.Own) && !slices.ContainsFunc(g.Stmts, func(s *plan.Stmt) bool {
+				return s.Node.Pos() <= l.Obj.Pos() && l.Obj.Pos() < s.Node.End()
+			}) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // nameLift names what a variant declares, and those of the functions that it calls.
 func nameLift(l *plan.Lift) {
-	if l.Param != "" {
+	if l.Later.Name != "" {
 		return
 	}
 	n := newNamer(l.Function)
-	l.Param = n.unused("later")
-	for g := range l.Groups {
-		before := make(map[any]string)
-		for i := range g.Takes {
-			t := &g.Takes[i]
-			r := t.Read
-			if name, ok := before[r.Plain]; ok && r.Plain != nil {
-				g.Names[r] = name
-				continue
-			}
-			t.Name = n.unused(base(r.Operand) + "At")
-			g.Names[r] = t.Name
-			before[r.Plain] = t.Name
-			t.Force = r.Plain == nil && i > 0
-			if r.Lift != nil {
-				nameLift(r.Lift)
-			}
-		}
-		g.Takes = onlyNamed(g.Takes)
-	}
+	l.Later.Name = n.unused("later")
+	n.groups(l.Region)
 }
 
-// onlyNamed returns the takes that declare something.
-func onlyNamed(takes []plan.Take) (out []plan.Take) {
-	for _, t := range takes {
-		if t.Name != "" {
-			out = append(out, t)
-		}
-	}
-	return out
-}
-
-// restBefore returns that the rest of a function, which is called in u before r, has
+// restBefore returns that what a function returns, which is called in u before r, has
 // effects: the tensor of r can't be computed before it. Otherwise it may run
 // twice, once to raise what it would raise.
 func restBefore(u *plan.Unit, r *plan.Read) *plan.Cause {
@@ -67,9 +201,36 @@ func restBefore(u *plan.Unit, r *plan.Read) *plan.Cause {
 		if o.Lift == nil || o.Expr.Pos() >= r.Expr.Pos() {
 			continue
 		}
+		if o.Lift.Once {
+			return &plan.Cause{Pos: o.Expr.Pos(), Text: "first calls " + o.What() + ", which can be called once"}
+		}
 		for _, c := range o.Lift.Late.Writes {
 			return &plan.Cause{Pos: o.Expr.Pos(), Text: "first calls " + o.What() + ", which " + c.Text}
 		}
 	}
 	return nil
+}
+
+// overtaken returns what u evaluates before it calls the function of r and must not after what that puts into the backlog, or nil.
+func (a *attempt) overtaken(u *plan.Unit, r *plan.Read) (found *plan.Cause) {
+	if r.Lift == nil {
+		return nil
+	}
+	ast.Inspect(u.Stmt.Node, func(n ast.Node) bool {
+		e, ok := n.(ast.Expr)
+		if !ok || found != nil {
+			return found == nil
+		}
+		if e.Pos() >= r.Expr.Pos() {
+			return false
+		}
+		if e.End() > r.Expr.Pos() {
+			return true
+		}
+		if c := plan.Overtakes(a.f.Effects(e), r.Lift.Queued, u, func(types.Object) bool { return false }); len(c) > 0 {
+			found = &plan.Cause{Pos: e.Pos(), Text: "evaluates " + types.ExprString(e) + " before it " + c[0].Why.Text}
+		}
+		return false
+	})
+	return found
 }

@@ -50,16 +50,21 @@ func (n *namer) name(d *plan.Deferral) {
 	}
 	for _, l := range d.Laters {
 		for _, r := range l.Regions {
-			var taken []taken
 			for _, o := range r.Onces {
 				o.Name = n.unused(o.Var.Name() + o.Method)
 			}
-			for _, g := range r.Groups {
-				taken = n.reads(g, r, taken)
-				for _, c := range g.Copies {
-					c.Name = n.unused(c.Var.Name() + "At")
-				}
-			}
+			n.groups(r)
+		}
+	}
+}
+
+// groups names what the entries of r need.
+func (n *namer) groups(r *plan.Region) {
+	var taken []taken
+	for _, g := range r.Groups {
+		taken = n.reads(g, r, taken)
+		for _, c := range g.Copies {
+			c.Name = n.unused(c.Var.Name() + "At")
 		}
 	}
 }

@@ -194,13 +194,15 @@ func (a *attempt) layout(r *plan.Region, list []*plan.Stmt) {
 	var g *plan.Group
 	for i, s := range list {
 		if a.isLate(s) && (!s.IsCompound() || a.whole[s]) {
-			if g == nil || a.separate(s) {
+			if g == nil || a.separate(s) || a.isReturn(s) && keeps(g) && !slices.ContainsFunc(g.Stmts, isTail) {
 				g = &plan.Group{Names: make(map[*plan.Read]string)}
 				r.Groups = append(r.Groups, g)
 			}
 			g.Stmts = append(g.Stmts, s)
 			g.Skips = append(g.Skips, skips(s)...)
-			if Exit.Matches(s) {
+			if a.loop.IsCall {
+				a.ends(g)
+			} else if Exit.Matches(s) {
 				g = nil // what comes next is dropped if the loop ends
 			}
 			continue
@@ -239,7 +241,7 @@ func (a *attempt) polls(r *plan.Region) {
 	}
 	var visit func(s *plan.Stmt)
 	visit = func(s *plan.Stmt) {
-		if s.IsLoop() && len(s.Bodies[0]) > 0 && matters(s, runs) && !always(s, runs) {
+		if s.IsLoop() && !s.IsCall && len(s.Bodies[0]) > 0 && matters(s, runs) && !always(s, runs) {
 			r.Polls = append(r.Polls, s)
 		}
 		for c := range s.Children {
@@ -350,7 +352,7 @@ func (a *attempt) copies(g *plan.Group) {
 		_, reads := s.Deferred()
 		jumps := plan.JumpsFrom(s.Node)
 		ast.Inspect(s.Node, func(n ast.Node) bool {
-			if jump, ok := n.(ast.Stmt); ok && n != s.Node && slices.Contains(jumps, jump) {
+			if jump, ok := n.(ast.Stmt); ok && n != s.Node && !a.loop.IsCall && slices.Contains(jumps, jump) {
 				return false // the state has what it needs
 			}
 			if e, ok := n.(ast.Expr); ok && slices.ContainsFunc(reads, func(r *plan.Read) bool { return r.Operand == e && r.Rows == nil }) {

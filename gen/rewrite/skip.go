@@ -65,7 +65,10 @@ func skips(s *plan.Stmt) []*ast.BranchStmt {
 	return found
 }
 
-// isSkipped reports whether v runs only in iterations in which s, which [skips], does not
+// cuts reports whether s may end an iteration, or the function that is divided, because of a value.
+func cuts(s *plan.Stmt) bool { return isTail(s) || skips(s) != nil }
+
+// isSkipped reports whether v runs only in iterations in which s, which [cuts], does not
 // go on to the next.
 func isSkipped(s *plan.Stmt, v *plan.Unit) bool {
 	return v.Stmt != s.Parent && v.Stmt.Within(s.Parent) && v.Stmt.Node.Pos() >= s.Node.End()
@@ -75,7 +78,7 @@ func isSkipped(s *plan.Stmt, v *plan.Unit) bool {
 // iteration before u, or nil.
 func (a *attempt) skipping(u *plan.Unit) *plan.Stmt {
 	for _, w := range a.units {
-		if w.Whole && !a.stays(w) && w.Stmt != u.Stmt && skips(w.Stmt) != nil && isSkipped(w.Stmt, u) {
+		if w.Whole && !a.stays(w) && w.Stmt != u.Stmt && cuts(w.Stmt) && isSkipped(w.Stmt, u) {
 			return w.Stmt
 		}
 	}
@@ -104,12 +107,12 @@ func (a *attempt) skipped(u *plan.Unit, r *plan.Read) *plan.Cause {
 // reports whether there was one.
 func (a *attempt) complete() (changed bool) {
 	for _, u := range a.units {
-		if !a.late[u] || skips(u.Stmt) == nil {
+		if !a.late[u] || !cuts(u.Stmt) {
 			continue
 		}
 		for _, v := range a.units {
 			if isSkipped(u.Stmt, v) && !a.late[v] {
-				jump := skips(u.Stmt)[0]
+				jump := plan.JumpsFrom(u.Stmt.Node)[0]
 				r := plan.Reason{Code: plan.DecidesExit, Cause: plan.Cause{Pos: jump.Pos(), Text: "decides whether the rest of the iteration runs"},
 					Hint: "put what enqueues work before it"}
 				a.stay(u, a.explain(u, r))

@@ -37,6 +37,7 @@ type printer struct {
 	comments []*ast.CommentGroup
 	d        *plan.Deferral
 	names    []edit // of the editor, when nothing has been rewritten
+	results  string // what a function that is divided returns, with a space before it
 }
 
 // function makes the edits for one function.
@@ -73,14 +74,19 @@ func (p *printer) region(l *plan.Later, r *plan.Region) {
 		}
 		p.insert(p.start(s.Node), p.lines(p.flush(l, r, s)))
 	}
+	p.entries(l, r)
+	if !r.Endless {
+		p.insert(p.end(r.Loop.Node), p.after(p.flush(l, r, nil)))
+	}
+}
+
+// entries makes what is queued in r, and asks for what is ready.
+func (p *printer) entries(l *plan.Later, r *plan.Region) {
 	for _, loop := range r.Polls {
 		p.insert(p.start(loop.Bodies[0][0].Node), p.lines(l.Name+".Poll()"))
 	}
 	for _, g := range r.Groups {
 		p.group(l, r, g)
-	}
-	if !r.Endless {
-		p.insert(p.end(r.Loop.Node), p.after(p.flush(l, r, nil)))
 	}
 }
 
@@ -169,16 +175,21 @@ func (p *printer) group(l *plan.Later, r *plan.Region, g *plan.Group) {
 		p.exit(l, r, g, head, start, end)
 		return
 	}
-	opening, closing := l.Name+".Do(func() {", "\n})"
-	if !p.spread() {
-		closing = " })"
-	} else if body := p.render(start, end); isShort(body) {
+	opening, closing := l.Name+".Do(func() {", "})"
+	if g.Returns {
+		opening, closing = "return func()"+p.results+" {", "}"
+	}
+	if body := p.render(start, end); p.spread() && isShort(body) {
 		p.insert(start, p.lines(head...)+opening+" ")
-		p.insert(end, " })")
+		p.insert(end, " "+closing)
 		return
 	}
 	p.insert(start, p.lines(append(head, opening)...))
-	p.insert(end, closing)
+	if p.spread() {
+		p.insert(end, "\n"+closing)
+	} else {
+		p.insert(end, " "+closing)
+	}
 }
 
 // exit makes the end of the loop depend on a group.

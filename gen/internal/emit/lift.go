@@ -31,7 +31,7 @@ func Lifts(ds []*plan.Deferral) (lifts []*plan.Lift) {
 		}
 	}
 	for i := 0; i < len(lifts); i++ { // it grows
-		for g := range lifts[i].Groups {
+		for _, g := range lifts[i].Region.Groups {
 			add(g.Names)
 		}
 	}
@@ -67,46 +67,76 @@ func variant(l *plan.Lift, e *editor, st style) string {
 		}
 		params += p.render(field.Pos(), field.End())
 	}
-	param := l.Param + " " + p.qualified(load.RuntimePath, "Reader")
+	param := l.Later.Name + " " + p.qualified(load.RuntimePath, "Reader")
 	if len(decl.Type.Params.List) > 0 {
 		param += ", "
 	}
-	results := ""
 	if decl.Type.Results != nil {
-		results = " " + strings.TrimSpace(p.render(decl.Type.Params.Closing+1, decl.Type.End()))
+		p.results = " " + p.resultTypes(l)
 	}
-	signature := p.render(decl.Type.Func, decl.Name.Pos()) + l.Name + p.render(decl.Name.End(), decl.Type.Params.Opening+1) + param + params + ") func()" + results + " "
+	signature := p.render(decl.Type.Func, decl.Name.Pos()) + l.Name + p.render(decl.Name.End(), decl.Type.Params.Opening+1) + param + params + ") func()" + p.results + " "
 	if line := func(pos token.Pos) int { return p.fset.PositionFor(pos, false).Line }; p.spread() && line(decl.Body.Lbrace) == line(decl.Body.Rbrace) {
 		p.insert(decl.Body.Lbrace+1, "\n")
 		p.insert(decl.Body.Rbrace, "\n")
 	}
-	for g := range l.Groups {
-		p.rest(l, g, results)
+	for _, v := range l.Results {
+		p.insert(decl.Body.Lbrace+1, p.first("var "+v.Name()+" "+p.typeText(v.Type())))
+	}
+	if l.Outer {
+		p.nameResults(l)
+	}
+	p.entries(l.Later, l.Region)
+	if groups := l.Region.Groups; decl.Type.Results == nil && (len(groups) == 0 || !groups[len(groups)-1].Returns) {
+		p.insert(decl.Body.Rbrace, p.last("return func() {}"))
 	}
 	return signature + trim(p.render(decl.Body.Lbrace, decl.End()))
 }
 
-// rest makes the statements of g a function that is returned.
-func (p *printer) rest(l *plan.Lift, g *plan.Group, results string) {
-	first, last := g.Stmts[0].Node, g.Stmts[len(g.Stmts)-1].Node
-	head := p.takes(l.Param, g)
-	start, end := p.start(first), p.end(last)
-	opening := "return func()" + results + " {"
-	if body := p.render(start, end); p.spread() && isShort(body) {
-		p.insert(start, p.lines(head...)+opening+" ")
-		p.insert(end, " }")
-		return
+// resultTypes are the results of what the variant of l returns.
+func (p *printer) resultTypes(l *plan.Lift) string {
+	decl := l.Function.Decl
+	if !l.Outer {
+		return strings.TrimSpace(p.render(decl.Type.Params.Closing+1, decl.Type.End()))
 	}
-	p.insert(start, p.lines(append(head, opening)...))
-	p.insert(end, p.closing())
+	var types []string
+	for _, v := range l.Function.NamedResults() {
+		types = append(types, p.typeText(v.Type()))
+	}
+	if len(types) == 1 {
+		return types[0]
+	}
+	return "(" + strings.Join(types, ", ") + ")"
 }
 
-// closing ends a function literal that was opened on a line of its own.
-func (p *printer) closing() string {
-	if p.spread() {
-		return "\n}"
+// nameResults makes returns say what they return.
+func (p *printer) nameResults(l *plan.Lift) {
+	var names []string
+	for _, v := range l.Function.NamedResults() {
+		names = append(names, v.Name())
 	}
-	return " }"
+	ast.Inspect(l.Function.Decl.Body, func(n ast.Node) bool {
+		if r, ok := n.(*ast.ReturnStmt); ok && len(r.Results) == 0 {
+			p.replace(r.Pos(), r.End(), "return "+strings.Join(names, ", "))
+		}
+		_, inner := n.(*ast.FuncLit)
+		return !inner
+	})
+}
+
+// first is a new statement at the beginning of a body.
+func (p *printer) first(statement string) string {
+	if p.spread() {
+		return "\n" + statement
+	}
+	return " " + statement + ";"
+}
+
+// last is a new statement at the end of a body.
+func (p *printer) last(statement string) string {
+	if p.spread() {
+		return statement + "\n"
+	}
+	return "; " + statement + " "
 }
 
 // variantCall is the call of the variant in the place of call, which calls the original.
@@ -151,26 +181,6 @@ func (p *printer) operand(r *plan.Read, later string) string {
 		return p.rows(r, later)
 	}
 	return later + ".Read(" + p.render(r.Operand.Pos(), r.Operand.End()) + ")"
-}
-
-// takes reads what the statements of g look at, and returns the lines that do.
-func (p *printer) takes(later string, g *plan.Group) (lines []string) {
-	operands := make(map[*plan.Read]string)
-	for _, t := range g.Takes {
-		operands[t.Read] = p.operand(t.Read, later)
-	}
-	for r, name := range g.Names {
-		p.read(r, name)
-	}
-	for i, t := range g.Takes {
-		if t.Force {
-			if entry := p.force(later, g, i); entry != "" {
-				lines = append(lines, entry)
-			}
-		}
-		lines = append(lines, t.Name+" := "+operands[t.Read])
-	}
-	return lines
 }
 
 // marked returns an editor for the function of l, in which the names of other packages are those of st.

@@ -133,8 +133,10 @@ var mutants = []mutant{
 		old: "\t\t\tif l.Kind != plan.Own || ", new: "\t\t\tif true || l.Kind != plan.Own || "},
 	{name: "values that change are read once", file: hoist,
 		old: "if f.Visible(v) || writes(e, v) {", new: "if f.Visible(v) {"},
-	{name: "what functions compute where they read it is one value", file: lift,
-		old: "if name, ok := before[r.Plain]; ok && r.Plain != nil {", new: "if name, ok := before[r.Plain]; ok {"},
+	{name: "what functions compute where they read it is one value", file: namer,
+		old: "return t.v == read.Plain && t.v != nil && n.visible(t, g, r)", new: "return t.v == read.Plain && n.visible(t, g, r)"},
+	{name: "a loop in a function that is called in two parts runs where its result is made", file: lift,
+		old: "\tg.Returns = last == body[len(body)-1] && ", new: "\tg.Returns = true || last == body[len(body)-1] && "},
 
 	// The emitter.
 	{name: "no flush after the loop", file: emitter, old: "\tif !r.Endless {\n", new: "\tif false {\n"},

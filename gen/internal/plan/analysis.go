@@ -16,15 +16,16 @@ type Analysis struct {
 	API     *tensorapi.Profile
 	InPlace bool // functions are rewritten where they stand, and their lines stay
 
+	divide    func(*Function) (*Lift, *Cause)
 	types     canon
 	summaries map[*types.Func]*Effects // nil while one is being made
 	lifts     map[*types.Func]lifting
 	idents    map[*load.Package]map[string]bool // all identifiers in a package, and new ones
 }
 
-// New returns an analysis of prog.
-func New(prog *load.Program) *Analysis {
-	return &Analysis{Program: prog, API: tensorapi.Ours(), summaries: make(map[*types.Func]*Effects),
+// New returns an analysis of prog. How a function is divided is up to divide: see [Analysis.Lift].
+func New(prog *load.Program, divide func(*Function) (*Lift, *Cause)) *Analysis {
+	return &Analysis{Program: prog, API: tensorapi.Ours(), divide: divide, summaries: make(map[*types.Func]*Effects),
 		lifts: make(map[*types.Func]lifting), idents: make(map[*load.Package]map[string]bool)}
 }
 
@@ -61,9 +62,7 @@ func (a *Analysis) summarise(fn *types.Func) *Effects {
 	}
 	f := a.Function(body.Pkg, body.Decl)
 	e := f.walk(body.Decl.Body, nil)
-	return e.outside(func(l Loc) bool {
-		return (l.Kind == Var || l.Kind == Own) && f.isLocal(l.Obj)
-	})
+	return f.Outside(e)
 }
 
 // declared returns the effects that somebody has declared, apart from those on

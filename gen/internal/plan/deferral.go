@@ -55,6 +55,8 @@ type Group struct {
 	Hoists []*types.Var      // declared by the statements and used outside them
 	Jumps  map[ast.Stmt]*Way // the last statement is a test of exits: where they lead
 	Names  map[*Read]string
+
+	Returns bool // they end a function that is divided, which returns them: see [Lift]
 }
 
 // A Take reads a tensor for the entry of a group, in its place before it.

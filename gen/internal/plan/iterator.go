@@ -78,7 +78,7 @@ func (a *Analysis) iterates(fn *types.Func, bodies func(*ast.FuncDecl) []*ast.Fu
 	if len(lits) == 0 {
 		return nil
 	}
-	return total.outside(func(l Loc) bool { return (l.Kind == Var || l.Kind == Own) && f.isLocal(l.Obj) })
+	return f.Outside(total)
 }
 
 // onlyCalled reports whether v is called where it is used, in this goroutine and in no other function.

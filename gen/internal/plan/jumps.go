@@ -57,8 +57,11 @@ func JumpsFrom(n ast.Stmt) (jumps []ast.Stmt) {
 }
 
 // Deferred is [Stmt.Total] without what the returns in s compute: if s runs
-// later, that is done when the function returns.
+// later, that is done when the function returns. What a function returns that is divided is made later.
 func (s *Stmt) Deferred() (*Effects, []*Read) {
+	if s.InCall() {
+		return s.Total()
+	}
 	jumps := JumpsFrom(s.Node)
 	e, reads := &Effects{}, []*Read(nil)
 	for c := range s.All {

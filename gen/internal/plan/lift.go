@@ -3,37 +3,31 @@ package plan
 import (
 	"fmt"
 	"go/ast"
-	"go/token"
 	"go/types"
-	"slices"
 
 	"github.com/asyncgen/asyncgen/gen/internal/load"
 )
 
-// A Lift is a function that looks at values only to make its results, and does
-// so last. It is divided: a variant of it does what comes before, and returns
-// a function that does the rest when the values have arrived.
+// A Lift is a function that looks at values, but not to decide what the device
+// does. Its variant runs as the loops do that call it: work for the device is done
+// in its place, and what needs values later, in the backlog of the caller. What
+// the variant returns is a function that makes the results when that has run.
 type Lift struct {
 	Name     string // of the variant
-	Param    string // its first parameter, the Later for which it reads
 	Function *Function
-	Rest     *Group   // the last statements; of no statements if the body ends with a return in Returns
-	Returns  []*Group // the returns before them, one statement each
+	Later    *Later // the backlog, which the variant gets as its first parameter
+	Region   *Region
 
-	Ahead *Effects // of what the variant does
-	Late  *Effects // of the rest
-}
+	// Named results are results of what the variant returns, or, if other parts
+	// of the function use them, variables of the variant: those of Results.
+	Outer   bool
+	Results []*types.Var
 
-// Groups calls yield for the groups of l in source order.
-func (l *Lift) Groups(yield func(*Group) bool) {
-	for _, g := range l.Returns {
-		if !yield(g) {
-			return
-		}
-	}
-	if len(l.Rest.Stmts) > 0 {
-		yield(l.Rest)
-	}
+	Ahead  *Effects // of what is done in its place
+	Late   *Effects // of the rest
+	Queued *Effects // of that part of the rest which is in the backlog before what is returned is called
+
+	Once bool // what is returned must not be called twice
 }
 
 // lifting is the outcome of an attempt to divide a function.
@@ -54,9 +48,11 @@ func (a *Analysis) Lift(fn *types.Func) (l *Lift, why *Cause) {
 	if !ok || body.Stub || a.Summary(fn).Waits == nil {
 		return nil, nil
 	}
-	d := &divider{f: a.Function(body.Pkg, body.Decl)}
-	d.f.Lifts = true
-	l, why = d.divide(a.variantName(body))
+	f := a.Function(body.Pkg, body.Decl)
+	f.Lifts = true
+	if l, why = a.divide(f); l != nil {
+		l.Name = a.variantName(body)
+	}
 	a.lifts[fn] = lifting{l, why}
 	return l, why
 }
@@ -89,218 +85,38 @@ func free(taken map[string]bool, name string) string {
 	return got
 }
 
-// A divider divides one function.
-type divider struct {
-	f     *Function
-	stmts []*Stmt // of the body
-	ahead *Effects
-	late  *Effects
+// Body returns the body of f as a tree. It is that of a loop without an end: f may
+// be called again before what comes later has run.
+func (f *Function) Body() *Stmt {
+	s := &Stmt{
+		Node: &ast.ForStmt{For: f.Decl.Pos(), Body: f.Decl.Body},
+		Head: &Effects{}, Declares: make(map[types.Object]bool), IsCall: true, f: f,
+	}
+	s.Bodies = [][]*Stmt{f.list(f.Decl.Body.List, s)}
+	return s
 }
 
-func (d *divider) divide(name string) (*Lift, *Cause) {
-	f := d.f
-	if f.hasDefer {
-		return nil, &Cause{Pos: f.Decl.Pos(), Text: "defers a call, which would run before the values are there"}
-	}
-	if g := f.Goto(); g != nil {
-		return nil, g
-	}
-	d.stmts = f.list(f.Decl.Body.List, nil)
-	d.ahead, d.late = &Effects{}, &Effects{}
-	l := &Lift{Name: name, Function: f, Rest: &Group{Names: make(map[*Read]string)}}
-	first := d.first()
-	for _, s := range d.stmts[:first] {
-		for c := range s.All {
-			if _, ok := c.Node.(*ast.ReturnStmt); ok {
-				l.Returns = append(l.Returns, &Group{Stmts: []*Stmt{c}, Names: make(map[*Read]string)})
-				continue
-			}
-			d.ahead.add(c.Head)
-		}
-	}
-	for _, c := range []*Cause{d.ahead.Clock, d.ahead.Polls} {
-		if c != nil {
-			return nil, c
-		}
-	}
-	l.Rest.Stmts = d.stmts[first:]
-	for g := range l.Groups {
-		if why := d.group(g); why != nil {
-			return nil, why
-		}
-	}
-	if why := d.results(first); why != nil {
-		return nil, why
-	}
-	outside := func(loc Loc) bool { return (loc.Kind == Var || loc.Kind == Own) && f.isLocal(loc.Obj) }
-	l.Ahead, l.Late = d.ahead.outside(outside), d.late.outside(outside)
-	return l, nil
-}
+// Defers reports whether f defers a call.
+func (f *Function) Defers() bool { return f.hasDefer }
 
-// first returns the index of the first statement that has to wait for values,
-// or of one before it: what is on the host alone, and others can see, goes with them.
-func (d *divider) first() int {
-	first := slices.IndexFunc(d.stmts, func(s *Stmt) bool {
-		for c := range s.All {
-			if _, ok := c.Node.(*ast.ReturnStmt); !ok && (len(c.Reads) > 0 || c.Head.Waits != nil) || ok && c == s {
-				return true
-			}
-		}
-		return false
-	})
-	if first < 0 {
-		return len(d.stmts)
-	}
-	found := first
-	for i := first - 1; i >= 0; i-- {
-		e, _ := d.stmts[i].Total()
-		if d.onDevice(e) != nil || Leaves(d.stmts[i].Node) != nil {
-			break
-		}
-		if d.shows(e) {
-			found = i
-		}
-	}
-	return found
-}
-
-// onDevice returns why code with the effects e can't come later.
-func (d *divider) onDevice(e *Effects) *Cause {
-	for _, c := range []*Cause{e.Barrier, e.Waits, e.Leaves, e.Enqueues, e.Clock, e.Polls} {
-		if c != nil {
-			return c
-		}
-	}
-	for _, set := range []locSet{e.Reads, e.Writes} {
-		if c, ok := set[Loc{Kind: Cells}]; ok {
-			return &c
-		}
-	}
-	return nil
-}
-
-// shows reports whether e changes what others can see.
-func (d *divider) shows(e *Effects) bool {
-	for l := range e.Writes {
-		if l.Kind == World || l.IsMemory() || (l.Kind == Var || l.Kind == Own) && d.f.Visible(l.Obj) {
-			return true
-		}
-	}
-	return false
-}
-
-// group checks that the statements of g can come later, and finds what they read.
-func (d *divider) group(g *Group) *Cause {
-	before := &Effects{} // of the statements so far
-	simple := true       // they only keep values
-	for _, s := range g.Stmts {
-		e, reads := s.Total()
-		if why := d.onDevice(e); why != nil {
-			return why
-		}
-		for _, r := range reads {
-			if why := d.operand(g, s, r, before, simple); why != nil {
-				return why
-			}
-			d.ahead.add(r.Effects)
-			g.Takes = append(g.Takes, Take{Read: r})
-		}
-		before.add(e)
-		d.late.add(e)
-		simple = simple && isKeep(s)
-	}
-	return nil
-}
-
-// operand checks that the operand of r, in the statement s of g, can be evaluated
-// before the statements of g run; before is what those in front of s do.
-func (d *divider) operand(g *Group, s *Stmt, r *Read, before *Effects, simple bool) *Cause {
-	if why := d.onDeviceOnly(r.Effects); why != nil {
-		return why
-	}
-	if c := conflicts(before, r.Effects); len(c) > 0 {
-		return &Cause{Pos: r.Operand.Pos(), Text: "computes a tensor with a value", Code: FeedsDevice}
-	}
-	if r.Plain != nil {
-		for _, o := range g.Stmts {
-			e, _ := o.Total()
-			_, writes := e.Writes[Loc{Kind: Var, Obj: r.Plain}]
-			if writes || o.Node.Pos() <= r.Plain.Pos() && r.Plain.Pos() < o.Node.End() {
-				return &Cause{Pos: r.Operand.Pos(), Text: "sets " + r.Plain.Name() + " among what needs values", Code: Entangled}
-			}
-		}
+// NamedResults are the results of f that have names, in order.
+func (f *Function) NamedResults() (vs []*types.Var) {
+	if f.Decl.Type.Results == nil {
 		return nil
 	}
-	if !simple || !d.f.AlwaysFirst(r.Expr, s.Inner()) || d.callsBefore(s, r) {
-		return &Cause{Pos: r.Operand.Pos(), Text: "computes " + text(r.Operand) + " in the middle of what needs values", Code: Entangled}
-	}
-	return nil
-}
-
-// onDeviceOnly returns why an operand with the effects e can't be evaluated ahead.
-func (d *divider) onDeviceOnly(e *Effects) *Cause {
-	for _, c := range []*Cause{e.Barrier, e.Waits, e.Leaves} {
-		if c != nil {
-			return c
-		}
-	}
-	return nil
-}
-
-// callsBefore reports whether s calls something with effects before it evaluates the operand of r.
-func (d *divider) callsBefore(s *Stmt, r *Read) (found bool) {
-	ast.Inspect(s.Node, func(n ast.Node) bool {
-		call, ok := n.(*ast.CallExpr)
-		if !ok || found {
-			return !found
-		}
-		if slices.ContainsFunc(s.Reads, func(o *Read) bool { return o.Expr == call }) {
-			return false
-		}
-		found = call.End() <= r.Operand.Pos() && len(d.f.walk(call, nil).Writes) > 0
-		return !found
-	})
-	return found
-}
-
-// isKeep reports whether s does no more than give variables the values of reads.
-func isKeep(s *Stmt) bool {
-	a, ok := s.Inner().(*ast.AssignStmt)
-	if !ok || a.Tok != token.DEFINE && a.Tok != token.ASSIGN {
-		return false
-	}
-	for _, rhs := range a.Rhs {
-		if !slices.ContainsFunc(s.Reads, func(r *Read) bool { return r.Expr == ast.Unparen(rhs) }) {
-			return false
-		}
-	}
-	for _, lhs := range a.Lhs {
-		if _, ok := ast.Unparen(lhs).(*ast.Ident); !ok {
-			return false
-		}
-	}
-	return true
-}
-
-// results checks that named results are set among the last statements alone,
-// which are in a function with results of its own.
-func (d *divider) results(first int) (why *Cause) {
-	for _, s := range d.stmts[:first] {
-		ast.Inspect(s.Node, func(n ast.Node) bool {
-			if _, ok := n.(*ast.ReturnStmt); ok && why == nil {
-				if len(n.(*ast.ReturnStmt).Results) > 0 {
-					return true
-				}
+	for _, field := range f.Decl.Type.Results.List {
+		for _, name := range field.Names {
+			if v, ok := f.Info.Defs[name].(*types.Var); ok {
+				vs = append(vs, v)
 			}
-			if id, ok := n.(*ast.Ident); ok && why == nil {
-				if v := d.f.variable(id); v != nil && d.f.facts[v] != nil && d.f.facts[v].isResult {
-					why = &Cause{Pos: id.Pos(), Text: "sets the result " + id.Name + " before the values are there", Code: Entangled}
-				}
-			}
-			return true
-		})
+		}
 	}
-	return why
+	return vs
+}
+
+// Outside returns what of e a caller of f can tell.
+func (f *Function) Outside(e *Effects) *Effects {
+	return e.outside(func(l Loc) bool { return (l.Kind == Var || l.Kind == Own) && f.isLocal(l.Obj) })
 }
 
 // lifted walks a call of a function that is divided: the variant is called in

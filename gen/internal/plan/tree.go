@@ -25,6 +25,10 @@ type Stmt struct {
 	// of the condition of the loop that it is the first of: see [Function.SplitTree].
 	IsTest bool
 
+	// IsCall says that the statement is no statement of the program, but stands
+	// for the calls of a function with this body: see [Function.Body].
+	IsCall bool
+
 	f *Function
 }
 
@@ -54,6 +58,9 @@ func isLoop(n ast.Node) bool {
 // IsBounded reports whether the loop s looks as if it came to an end by itself:
 // it ranges over something finite, or has a comparison for a condition.
 func (s *Stmt) IsBounded() bool {
+	if s.IsCall {
+		return true
+	}
 	switch n := s.Inner().(type) {
 	case *ast.ForStmt:
 		return bounds(n.Cond)
@@ -122,6 +129,14 @@ func (s *Stmt) Loop() *Stmt {
 		}
 	}
 	return nil
+}
+
+// InCall reports whether s is part of the body of a function that is divided.
+func (s *Stmt) InCall() bool {
+	for s.Parent != nil {
+		s = s.Parent
+	}
+	return s.IsCall
 }
 
 // Total returns the effects of s with everything in it, and its reads.
