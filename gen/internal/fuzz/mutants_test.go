@@ -95,7 +95,7 @@ var mutants = []mutant{
 
 	// The rewrites.
 	{name: "what others see may run ahead", file: deferral,
-		old: "(len(u.Reads) > 0 || a.shows(u.Effects, u.Stmt))", new: "len(u.Reads) > 0"},
+		old: "len(u.Reads) > 0 || a.shows(u.Effects, u.Stmt) || ", new: "len(u.Reads) > 0 || "},
 	{name: "nobody sees memory", file: deferral, old: "\treturn l.Kind == plan.World || l.IsMemory()\n", new: "\treturn l.Kind == plan.World\n"},
 	{name: "operands are computed whether they are needed or not", file: deferral,
 		old: "\t\tc := a.conditional(u, r)\n", new: "\t\tvar c *plan.Cause\n"},
