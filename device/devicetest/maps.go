@@ -372,17 +372,3 @@ func testExpressions(s *suite) {
 		}
 	}
 }
-
-func testInPlace(s *suite) {
-	n := 5000
-	v, w := ordinary[float64](s, n), ordinary[float64](s, n)
-	a, b := put(s, v), put(s, w)
-	x, y := kernel.Arg(0, device.Float64), kernel.Arg(1, device.Float64)
-	k := mapKernel(kernel.Sub(kernel.Mul(y, y), x))
-	s.do(device.Command{Kernel: k, N: n, Buf: [4]*device.Buffer{a, a, b}})
-	for i, got := range get[float64](s, a, n) {
-		if want := float64(w[i]*w[i]) - v[i]; got != want {
-			s.Fatalf("element %d is %v, want %v", i, got, want)
-		}
-	}
-}

@@ -210,6 +210,12 @@ var mutants = []mutant{
 		}
 		run(c)
 	})},
+	{"what is computed where the second input was is computed twice", "InPlace", onCPU(func(c *device.Command, run func(*device.Command)) {
+		run(c)
+		if c.Kernel.Code == device.Map && c.Buf[0] == c.Buf[2] && c.Buf[0] != c.Buf[1] && c.Kernel.Out == device.Float32 {
+			run(c)
+		}
+	})},
 	{"commands change places", "Order", onSim(func(b *wrapped) {
 		b.submit = func(cmds []device.Command) (device.Ticket, error) {
 			if n := len(cmds); n > 2 {

@@ -12,7 +12,7 @@
 // carry the same first cause (errors.go); so is everything on a device that is lost (lost.go). Operations that a loop enqueues past a test can be
 // taken back (guess.go); one may belong to a scope, which can be waited for and can end without
 // the rest (scope.go). Memory is allocated when an operation runs, and given back
-// when the collector finds that nothing refers to it (memory.go). What was waited for, and on which
+// when the collector finds that nothing refers to it (memory.go); what is to be given back may become the next result's (donate.go). What was waited for, and on which
 // source line, is counted (stats.go, site.go), and may be forbidden (sync.go); when
 // things had finished, marks know (mark.go). For tests there are modes without
 // parallelism: one executes at the call (naive.go), one in a random order (shuffle.go).

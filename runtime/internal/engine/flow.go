@@ -46,8 +46,7 @@ type flow struct {
 	outbox    []linkNotice // what to tell other streams after unlocking
 	rouse     bool         // wake stalled producers after unlocking
 	moved     bool         // something has become ready or finished since the last notify
-	ran       uint64
-	skipped   uint64
+	counted   counts
 
 	lag     uint64 // how far stream.done may lag behind head
 	workers []*worker
@@ -339,9 +338,9 @@ func (f *flow) finish(x ref) {
 	switch {
 	case r.isGate, r.isRelease():
 	case r.skipped:
-		f.skipped++
+		f.counted.skipped++
 	default:
-		f.ran++
+		f.counted.run(r)
 	}
 	if r.link != nil && !r.isGate {
 		r.link.fail = r.fail
@@ -395,8 +394,8 @@ func (f *flow) settle() {
 
 func (f *flow) poll() {}
 
-func (f *flow) counts() (ran, skipped uint64) {
+func (f *flow) counts() counts {
 	f.lock.lock()
 	defer f.unlock()
-	return f.ran, f.skipped
+	return f.counted
 }

@@ -176,7 +176,7 @@ func TestReleaseBeforeDone(t *testing.T) {
 	for range 20 {
 		hold, started, open := blocking()
 		x := unary(e, addOne, e.NewStorage(dev, 24), fromFloats(e, dev, 1, 2, 3))
-		unary(e, hold, e.NewStorage(dev, 24), x)
+		unary(e, hold, e.NewStorage(dev, 16), x) // it can't have the memory of x
 		e.Release(x)
 		e.stream(dev).exec.flush() // so a worker runs it
 		<-started

@@ -21,6 +21,8 @@ const (
 	kInPlace        // out = out*3/4 + a
 	kTwo            // out, out2 = a+c, a-c
 	kSum            // out[i] = i + all elements of a, b and d
+	kShift          // out[i] = a[i] + b[i+1], where b is read with an offset, and its first element comes last
+	kTurn           // out[i] = a[i] + b[-i], where b is read with a stride, and its first element comes first
 	kFail           // fails, having written rubbish
 	kPanic          // panics, having written rubbish
 	kFailIf         // out = a, or fails if the first element of a is positive
@@ -123,6 +125,17 @@ func compute(kind int, out, out2 *modelVar, in []*modelVar, c float64) bool {
 		for i := range res {
 			res[i] = sum + float64(i)
 		}
+	case kShift:
+		for i := range res {
+			res[i] = at(in[0].vals, i) + at(in[1].vals, i+1)
+		}
+	case kTurn:
+		for i, k := 0, 0; i < n; i++ {
+			res[i] = at(in[0].vals, i) + in[1].vals[k]
+			if k--; k < 0 {
+				k = len(in[1].vals) - 1
+			}
+		}
 	case kFailIf:
 		if in[0].vals[0] > 0 {
 			return false
@@ -142,8 +155,11 @@ func compute(kind int, out, out2 *modelVar, in []*modelVar, c float64) bool {
 
 var errPlanned = errors.New("planned failure")
 
-// forbidden is a bit of a command's second immediate: it must not begin. The bits below are how often it lets others go first.
-const forbidden = 1 << 8
+// Bits of a command's second immediate. Those below are how often it lets others go first.
+const (
+	forbidden = 1 << 8 // it must not begin
+	overlaps  = 1 << 9 // the program has it write what it reads
+)
 
 // kernelOf makes the kernel of a kind with a number of inputs.
 func kernelOf(kind, inputs int) *device.Kernel {
@@ -156,18 +172,21 @@ func kernelOf(kind, inputs int) *device.Kernel {
 	if kind == kFail {
 		name = failing.Name // some devices refuse that
 	}
-	return fakeKernel(name, inputs, func(c *device.Command) error {
+	kernel := fakeKernel(name, inputs, func(c *device.Command) error {
 		k := math.Float64frombits(c.Imm[0])
 		if c.Imm[1]&forbidden != 0 {
 			panic("begun although that was forbidden")
 		}
-		for range c.Imm[1] {
+		for range c.Imm[1] & (forbidden - 1) {
 			runtime.Gosched()
 		}
 		out := vals(c, 0)
-		in := make([][]float64, inputs) // copies: an operand may be written as well
+		in := make([][]float64, inputs)
 		for i := range in {
-			in[i] = slices.Clone(vals(c, outputs+i))
+			in[i] = vals(c, outputs+i)
+			if c.Imm[1]&overlaps != 0 {
+				in[i] = slices.Clone(in[i])
+			}
 		}
 		switch kind {
 		case kFill:
@@ -191,6 +210,7 @@ func kernelOf(kind, inputs int) *device.Kernel {
 				out2[i] = at(in[0], i) - k
 			}
 		case kSum:
+			out[0] = math.NaN() // which nobody is to read
 			sum := 0.0
 			for _, v := range in {
 				for _, x := range v {
@@ -200,6 +220,15 @@ func kernelOf(kind, inputs int) *device.Kernel {
 			sum = math.Mod(sum, 1000)
 			for i := range out {
 				out[i] = float64(i) + sum
+			}
+		case kShift:
+			for i := range out {
+				out[i] = at(in[0], i) + in[1][(i+c.Off[2])%len(in[1])]
+			}
+		case kTurn:
+			n := len(in[1])
+			for i := range out {
+				out[i] = at(in[0], i) + in[1][(n+i*c.Args.Strides[2][0]%n)%n]
 			}
 		case kFailIf:
 			if in[0][0] > 0 {
@@ -218,10 +247,14 @@ func kernelOf(kind, inputs int) *device.Kernel {
 		}
 		return nil
 	})
+	if kind == kSum {
+		kernel.Code = device.Reduce
+	}
+	return kernel
 }
 
 var kernelsOf = func() (k [kinds]*device.Kernel) {
-	for kind, inputs := range []int{kFill: 0, kMix: 2, kInPlace: 2, kTwo: 1, kSum: 3, kFail: 1, kPanic: 1, kFailIf: 1} {
+	for kind, inputs := range []int{kFill: 0, kMix: 2, kInPlace: 2, kTwo: 1, kSum: 3, kShift: 2, kTurn: 2, kFail: 1, kPanic: 1, kFailIf: 1} {
 		k[kind] = kernelOf(kind, inputs)
 	}
 	return k
@@ -233,6 +266,8 @@ type world struct {
 	cpus []*fakeCPU // what allocates for each
 	gpus []*fakeGPU
 	stop []func() error
+
+	flowInPlace, queueInPlace uint64 // operations that have taken the memory of an input
 }
 
 const numa = 2 // in world.devs

@@ -285,11 +285,20 @@ func (p *program) enqueue(kind, out, out2 int, in []int) {
 		m2 = &two
 		writes = append(writes, m2)
 	}
+	switch kind {
+	case kShift:
+		op.Cmd.Off[2] = 1
+	case kTurn:
+		op.Cmd.Args = &device.Args{Strides: [device.MaxOperands][]int{2: {-1}}}
+	}
 	var inputs []*modelVar
 	var cause *origin
 	var why chance
 	for _, i := range in {
 		v := p.model[i]
+		if p.vars[i] == p.vars[out] || out2 >= 0 && p.vars[i] == p.vars[out2] {
+			op.Cmd.Imm[1] |= overlaps
+		}
 		op.Operands[k] = p.vars[i]
 		k++
 		inputs = append(inputs, v)
@@ -384,8 +393,10 @@ func (p *program) step() error {
 		return nil
 	}
 	switch r := p.rng.IntN(1000); {
-	case r < 640:
+	case r < 560:
 		p.operate(i)
+	case r < 640:
+		p.operateAhead(p.rng.IntN(len(p.vars)), i)
 	case r < 740:
 		p.copyTo(i)
 	case r < 770:
@@ -424,7 +435,7 @@ func (p *program) operate(i int) {
 	switch kind := p.rng.IntN(kinds); kind {
 	case kFill:
 		p.enqueue(kind, i, -1, nil)
-	case kMix:
+	case kMix, kShift, kTurn:
 		p.enqueue(kind, i, -1, []int{a, b})
 	case kInPlace:
 		p.enqueue(kind, i, -1, []int{i, a})
@@ -483,33 +494,74 @@ func (p *program) stepAhead() error {
 	return nil
 }
 
-// operateAhead makes something new of variable i, and sometimes gives that back after something else was made of it.
+// operateAhead makes something new of variable i, and sometimes something else of that, and so on. What it needs no more it
+// gives back: the next result may take its place. The last result is variable j then.
 func (p *program) operateAhead(i, j int) {
-	scope := p.someScope()
-	m, bytes := p.fresh(p.model[i].dev, len(p.model[i].vals), scope)
-	in, kind, other := []int{p.another(i), p.another(i)}, kMix, p.another(i)
-	if p.fail && p.rng.IntN(4) == 0 {
-		in, kind = in[:1], kFail+p.rng.IntN(3)
-	}
-	// The new one gets a place of its own first, as the old variable j may be among the inputs.
+	// The new ones get places of their own first, as the old variable j may be among the inputs.
 	n := len(p.vars)
-	p.vars, p.model = append(p.vars, p.e.NewStorage(scope.on[m.dev], bytes)), append(p.model, m)
-	p.enqueue(kind, n, -1, in)
-	if p.rng.IntN(3) == 0 {
-		scope = p.someScope()
-		m, bytes = p.fresh(m.dev, len(m.vals), scope)
-		p.vars, p.model = append(p.vars, p.e.NewStorage(scope.on[m.dev], bytes)), append(p.model, m)
-		p.enqueue(kMix, n+1, -1, []int{n, other})
-		if p.rng.IntN(2) == 0 {
-			p.e.Release(p.vars[n])
-		} else {
-			p.vars[n].LetGo()
-		}
+	m := p.model[i]
+	other, third := p.another(i), p.another(i)
+	kind, in := kMix, []int{other, third}
+	if p.fail && p.rng.IntN(4) == 0 {
+		kind, in = kFail+p.rng.IntN(3), in[:1]
 	}
-	last := len(p.vars) - 1
-	p.replace(j, p.vars[last], p.model[last])
+	x := p.makeNew(m, kind, in...)
+	var also []int // made of the same as others
+	for p.rng.IntN(2) == 0 {
+		if p.rng.IntN(6) == 0 {
+			also = append(also, p.makeNew(m, kMix, x, other))
+		}
+		y := 0
+		switch p.rng.IntN(9) {
+		case 0:
+			y = p.makeNew(m, kMix, x, x)
+		case 1:
+			y = p.makeNew(m, kTurn, x, x)
+		case 2:
+			y = p.makeNew(m, kShift, other, x)
+		case 3:
+			y = p.makeNew(m, kSum, x, other, third)
+		case 4:
+			y = p.makeNew(m, kTurn, x, other)
+		case 5:
+			y = p.newLike(m)
+			z := p.newLike(m)
+			p.enqueue(kTwo, y, z, []int{x})
+			also = append(also, z)
+		default:
+			y = p.makeNew(m, kMix, other, x)
+		}
+		if p.rng.IntN(6) == 0 {
+			also = append(also, p.makeNew(m, kMix, x, other))
+		}
+		if p.rng.IntN(4) > 0 {
+			p.e.Release(p.vars[x])
+		} else {
+			p.vars[x].LetGo()
+		}
+		x = y
+	}
+	for _, y := range also {
+		x = p.makeNew(m, kMix, x, y)
+	}
+	p.replace(j, p.vars[x], p.model[x])
 	clear(p.vars[n:])
 	p.vars, p.model = p.vars[:n], p.model[:n]
+}
+
+// makeNew makes something new that is like m, of variables in, and returns its place.
+func (p *program) makeNew(m *modelVar, kind int, in ...int) int {
+	x := p.newLike(m)
+	p.enqueue(kind, x, -1, in)
+	return x
+}
+
+// newLike adds a variable that is like m, and has to be written. It returns its place.
+func (p *program) newLike(m *modelVar) int {
+	scope := p.someScope()
+	fresh, bytes := p.fresh(m.dev, len(m.vals), scope)
+	p.vars, p.model = append(p.vars, p.e.NewStorage(scope.on[m.dev], bytes)), append(p.model, fresh)
+	return len(p.vars) - 1
 }
 
 // speculate runs ahead for a few guesses, and then keeps some of them and goes on from there.

@@ -21,8 +21,9 @@ import (
 type queue struct {
 	st *stream
 
-	submitting turn // held while commands are submitted; taken before mu
+	submitting turn // held while commands are submitted; taken before mu. It guards what follows
 	batch      []device.Command
+	looked     uint64 // the users of storages among all operations before have been counted, see look
 
 	mu        sync.Mutex    // guards everything up to the next blank line
 	submitted uint64        // advanced by who holds submitting as well
@@ -32,8 +33,7 @@ type queue struct {
 	rouse     bool          // wake stalled producers after unlocking
 	ahead     int64         // bytes that operations submitted and not retired take, see record.taken
 	marked    marks
-	ran       uint64
-	skipped   uint64
+	counted   counts
 
 	heldAt  atomic.Pointer[link] // what holds up the submission
 	feeder  bell                 // wakes feed
@@ -100,8 +100,9 @@ func (q *queue) pace() {
 
 // submitSome hands over one batch, of most operations at most. It reports false if there is nothing, or the next operation is held up.
 func (q *queue) submitSome(most int) bool {
-	first := q.submitted
-	next, end := first, min(q.st.enqueued(), first+uint64(most))
+	first, enqueued := q.submitted, q.st.enqueued()
+	next, end := first, min(enqueued, first+uint64(most))
+	q.look(min(enqueued, end+lookBeyond))
 	q.batch = q.batch[:0]
 	taken := int64(0)
 	for ; next < end; next++ {
@@ -120,6 +121,7 @@ func (q *queue) submitSome(most int) bool {
 			continue
 		}
 		var c device.Command
+		q.st.findDonor(r)
 		if r.refused = r.cancelled(); r.refused != nil {
 			r.withdrawn = true
 		} else if lost := q.st.lost.Load(); lost != nil {
@@ -136,6 +138,7 @@ func (q *queue) submitSome(most int) bool {
 			q.batch = append(q.batch, c)
 		}
 		taken += r.taken()
+		r.countUses(q.st, -1)
 	}
 	if next == first {
 		return false
@@ -150,6 +153,28 @@ func (q *queue) submitSome(most int) bool {
 		q.reaper.ring()
 	}
 	return true
+}
+
+// look counts, for findDonor, which storages the operations before end use, of those that were not handed over, and notes
+// which are to be released. q.submitting is held.
+func (q *queue) look(end uint64) {
+	for ; q.looked < end; q.looked++ {
+		r := q.st.seq(q.looked)
+		if r.isRelease() {
+			r.operands[0].heir = q.st.ref(q.looked)
+			continue
+		}
+		r.countUses(q.st, 1)
+	}
+}
+
+// countUses adds n to the users of each storage of st that r uses, once for each time that it does.
+func (r *record) countUses(st *stream, n int) {
+	for _, s := range r.operands {
+		if s != nil && s.st == st {
+			s.readers += uint32(n)
+		}
+	}
 }
 
 // finishSubmitted waits for what was submitted: that may be all that refers to some memory. q.submitting is held.
@@ -272,18 +297,18 @@ func (q *queue) conclude(r *record, seq uint64) {
 		q.st.spares.giveBack(int64(r.n), seq)
 		r.fail = errReleased
 	case r.fail != nil:
-		q.skipped++
+		q.counted.skipped++
 	case r.withdrawn:
-		q.skipped++
+		q.counted.skipped++
 		r.fail = q.st.opError(r, r.refused)
 	case r.refused != nil && errors.Is(r.refused, device.ErrLost):
-		q.skipped++
+		q.counted.skipped++
 		r.fail = q.st.lose(r, seq, r.refused)
 	case r.refused != nil:
-		q.ran++
+		q.counted.run(r)
 		r.fail = q.st.failed(r, seq, r.refused)
 	default:
-		q.ran++
+		q.counted.run(r)
 		if err := q.st.backend.Failure(r.ticket); err != nil {
 			r.fail = q.st.failed(r, seq, err)
 		}
@@ -398,10 +423,10 @@ func (q *queue) poll() {
 	}
 }
 
-func (q *queue) counts() (ran, skipped uint64) {
+func (q *queue) counts() counts {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.ran, q.skipped
+	return q.counted
 }
 
 func (q *queue) nudge() { q.feeder.ring() }

@@ -177,6 +177,14 @@ func runProgram(w *world, seed uint64, bubble bool) (err error) {
 	if s.InFlightBytes != 0 || s.Executed+s.Skipped != s.Enqueued {
 		return fmt.Errorf("%+v: left over: %+v", o, s)
 	}
+	inPlace := s.InPlace
+	for _, st := range e.allStreams() {
+		if c := st.exec.counts(); st.spares != nil {
+			w.queueInPlace += c.inPlace
+			inPlace -= c.inPlace
+		}
+	}
+	w.flowInPlace += inPlace
 	if limit > 0 && o.Mode != Naive && s.PeakBytes > max(limit, largest) {
 		return fmt.Errorf("%+v: peak %d over the bound %d", o, s.PeakBytes, limit)
 	}
@@ -429,5 +437,14 @@ func TestRandomPrograms(t *testing.T) {
 			told = time.Now()
 			fmt.Fprintf(os.Stderr, "%d random programs in %v, no difference; the next seed is %d\n", i+some, time.Since(begin).Round(time.Second), first+i+some)
 		}
+	}
+	flows, queues := uint64(0), uint64(0)
+	for _, w := range f.worlds {
+		flows += w.flowInPlace
+		queues += w.queueInPlace
+	}
+	t.Logf("operations that took the memory of an input: %d on devices without a queue, %d on those with one", flows, queues)
+	if n := uint64(*programs); n >= 1000 && (flows < n/8 || queues < n/8) {
+		t.Error("these are too few to say that it works")
 	}
 }

@@ -20,6 +20,7 @@ type Stats struct {
 	Enqueued uint64 // operations
 	Executed uint64 // that have run, with or without success
 	Skipped  uint64 // because an input was spoiled, or nobody wanted them any more
+	InPlace  uint64 // of those executed, how many have their result where an input was that nobody needed any more
 
 	Waits     int64         // for values that were not ready
 	WaitTime  time.Duration // spent in them without anything to do
@@ -34,6 +35,20 @@ type Stats struct {
 	Memory []DeviceMemory // of each device that was used
 }
 
+// counts are those of one stream.
+type counts struct {
+	ran, skipped uint64
+	inPlace      uint64 // of those that ran
+}
+
+// run counts r, which has run.
+func (c *counts) run(r *record) {
+	c.ran++
+	if r.donor != 0 {
+		c.inPlace++
+	}
+}
+
 type totals struct {
 	waits, waitTime, stalls, stallTime, helped, helpTime atomic.Int64
 }
@@ -43,9 +58,10 @@ func (e *Engine) Stats() Stats {
 	s := Stats{Executed: e.ranNow.Load(), Skipped: e.skippedNow.Load()}
 	for _, st := range e.allStreams() {
 		st.exec.settle()
-		ran, skipped := st.exec.counts()
-		s.Executed += ran
-		s.Skipped += skipped
+		c := st.exec.counts()
+		s.Executed += c.ran
+		s.Skipped += c.skipped
+		s.InPlace += c.inPlace
 		s.Enqueued += st.enqueued()
 	}
 	s.Enqueued += e.ranNow.Load() + e.skippedNow.Load() - e.gates.Load()

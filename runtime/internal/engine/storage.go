@@ -24,7 +24,8 @@ type Storage struct {
 	err   atomic.Pointer[OpError]
 	in    device.Device // the zero Device, or the device in the scope that operations belong to which write s
 
-	// How a flow orders the operations on it; guarded by the flow's lock.
+	// How a flow orders the operations on it; guarded by the flow's lock. A queue, which needs them for findDonor alone, notes the Release in
+	// heir, and counts all users that were not handed over as readers; guarded by its submitting.
 	writer  ref          // the newest scheduled writer that has not finished
 	heir    ref          // the scheduled writer that waits for readers
 	readers uint32       // scheduled readers of the version in place that have not finished

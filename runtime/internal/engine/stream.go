@@ -81,8 +81,8 @@ type executor interface {
 	nextOf(s *device.Scope, from, end uint64) (seq uint64, ok bool)
 	// mark tells m when end operations have finished.
 	mark(m *Mark, end uint64)
-	// counts returns how many operations have run and how many were skipped.
-	counts() (ran, skipped uint64)
+	// counts returns how many operations have ended, and how.
+	counts() counts
 	// close stops all goroutines. The ring is empty.
 	close()
 }
@@ -122,6 +122,7 @@ type record struct {
 	linked    bool   // it waits for its link to be granted
 	skipped   bool   // it did not run
 	withdrawn bool   // a queue's device was not asked: it was cancelled
+	donor     uint8  // the operand whose memory the output takes; 0: none
 	waits     uint32 // what must finish before it can run
 	next      ref    // in the list of ready operations
 	prev      ref
@@ -276,13 +277,21 @@ func (r *record) command(c *device.Command) error {
 		}
 		if s.buf == nil {
 			if !r.among(r.writes, s) {
+				r.donor = 0
 				return s.lack()
+			}
+			if i == 0 && r.donor != 0 {
+				continue // when nothing can fail any more
 			}
 			if err := s.allocate(r.pc); err != nil {
 				return err
 			}
 		}
 		c.Buf[i] = s.buf
+	}
+	if r.donor != 0 && c.Buf[0] == nil {
+		r.operands[0].takeOver(r.operands[r.donor], r.pc)
+		c.Buf[0] = r.operands[0].buf
 	}
 	return nil
 }

@@ -66,6 +66,7 @@ func (f *flow) await(ctx context.Context, g goal) (help, error) {
 // of that is in other hands. The lock is held before and after.
 func (f *flow) help(ctx context.Context, w *waiter) (h help, err error) {
 	f.scheduleThrough(w.goal.seq)
+	f.schedule(f.scheduled+lookBeyond, len(f.st.ring)+1) // what is released there may give its memory
 	if !w.goal.all {
 		f.closure(w)
 	}

@@ -232,6 +232,7 @@ func (f *flow) seqOfRunning(x ref) uint64 {
 
 // step runs and finishes the operation at x, which has been started. The lock is held before and after, not between.
 func (f *flow) step(x ref, c *scratch) {
+	f.st.findDonor(f.st.at(x))
 	wake := f.readyCost >= wakeCost && f.parked.Load() > 0 && f.startable() != 0
 	f.unlock()
 	if wake {

@@ -1,0 +1,194 @@
+package devicetest
+
+import (
+	"slices"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/kernel"
+)
+
+// testInPlace computes each primitive, and random expressions, with the output where an input is, and expects the bits that
+// there are when it has memory of its own.
+func testInPlace(s *suite) {
+	for _, p := range kernel.Prims() {
+		for _, dt := range device.DTypes() {
+			switch {
+			case p == kernel.PrimCast:
+				for _, to := range device.DTypes() {
+					s.inPlace(kernel.Cast(kernel.Arg(0, dt), to), []device.DType{dt}, nil)
+				}
+			case p.Func(dt) != nil:
+				s.primitiveInPlace(p, dt)
+			}
+		}
+	}
+	for range 40 {
+		types := make([]device.DType, 1+s.rnd.IntN(device.MaxOperands-1))
+		for i := range types {
+			types[i] = s.someType()
+		}
+		out := types[s.rnd.IntN(len(types))]
+		var shape device.Shape
+		if s.rnd.IntN(2) == 0 {
+			shape = device.Shape{1 + s.rnd.IntN(50), 1 + s.rnd.IntN(100)}
+		}
+		s.inPlace(s.expression(types, out, out, 4), types, shape)
+	}
+	// So much that a backend may compute parts of it at once.
+	x, y := kernel.Arg(0, device.Float64), kernel.Arg(1, device.Float64)
+	for _, e := range []*kernel.Expr{kernel.Add(x, y), kernel.Sub(kernel.Mul(y, y), kernel.Tanh(x))} {
+		s.inPlace(e, []device.DType{device.Float64, device.Float64}, device.Shape{300, 1000})
+	}
+}
+
+// primitiveInPlace computes p of elements of type dt, and with a constant for each of its operands.
+func (s *suite) primitiveInPlace(p kernel.Prim, dt device.DType) {
+	args := []*kernel.Expr{kernel.Arg(0, dt), kernel.Arg(1, dt), kernel.Arg(2, dt)}[:p.Arity()]
+	types := []device.DType{dt, dt, dt}[:p.Arity()]
+	if p == kernel.PrimWhere {
+		args[0], types[0] = kernel.Arg(0, device.Bool), device.Bool
+	}
+	s.inPlace(kernel.Apply(p, args...), types, nil)
+	if len(args) == 1 {
+		return
+	}
+	for i := range args {
+		some := slices.Clone(args)
+		some[i] = kernel.Const(1, types[i])
+		s.inPlace(kernel.Apply(p, some...), types, nil)
+	}
+}
+
+func (s *suite) someType() device.DType {
+	all := device.DTypes()
+	return all[s.rnd.IntN(len(all))]
+}
+
+// expression returns a random expression of type dt over inputs of the given types. An immediate has the type imm.
+func (s *suite) expression(types []device.DType, imm, dt device.DType, depth int) *kernel.Expr {
+	if depth == 0 || s.rnd.IntN(6) == 0 {
+		i := s.rnd.IntN(len(types))
+		switch r := s.rnd.IntN(8); {
+		case r == 0:
+			return kernel.Const(1.5, dt)
+		case r == 1 && dt == imm:
+			return kernel.Imm(0, dt)
+		}
+		return kernel.Cast(kernel.Arg(i, types[i]), dt)
+	}
+	prims := kernel.Prims()
+	for {
+		p, of := prims[s.rnd.IntN(len(prims))], dt
+		if p == kernel.PrimCast {
+			return kernel.Cast(s.expression(types, imm, s.someType(), depth-1), dt)
+		}
+		if dt == device.Bool {
+			of = s.someType()
+		}
+		if p.Func(of) == nil || of == device.Int64 && (p == kernel.PrimDiv || p == kernel.PrimPow) { // those fail for some integers
+			continue
+		}
+		in := make([]*kernel.Expr, p.Arity())
+		for i := range in {
+			in[i] = kernel.Const(1, of)
+		}
+		if p == kernel.PrimWhere {
+			in[0] = kernel.Const(1, device.Bool)
+		}
+		if kernel.Apply(p, in...).DType() != dt {
+			continue
+		}
+		for i := range in {
+			in[i] = s.expression(types, imm, in[i].DType(), depth-1)
+		}
+		return kernel.Apply(p, in...)
+	}
+}
+
+// inPlace computes e over inputs of the given types: where each of them is that has elements of the right size, and where two
+// of them are. If there is a shape, the others are views.
+func (s *suite) inPlace(e *kernel.Expr, types []device.DType, shape device.Shape) {
+	s.Helper()
+	k := device.NewKernel(e.String(), device.Map, e, e.DType(), types...)
+	n := 1 + s.rnd.IntN(2000)
+	if shape != nil {
+		n = shape.Size()
+	}
+	for i := range types {
+		if types[i].Size() != k.Out.Size() {
+			continue
+		}
+		c := device.Command{Kernel: k, N: n, Imm: [2]uint64{kernel.BitsOf(2.5, k.Out)}}
+		at := s.rnd.IntN(3)
+		var words [device.MaxOperands][]int64
+		for j, dt := range types {
+			c.Off[j+1] = s.rnd.IntN(3)
+			span := n
+			if shape != nil && j != i && s.rnd.IntN(2) == 0 {
+				if c.Args == nil {
+					c.Args = &device.Args{Shape: shape}
+				}
+				c.Args.Strides[j+1], span = s.view(shape)
+			}
+			if j == i {
+				c.Off[j+1] = at
+			}
+			words[j+1] = s.words(dt, c.Off[j+1]+span)
+			c.Buf[j+1] = put(s, words[j+1])
+		}
+		c.Off[0] = at
+		s.sameInPlace(c, i+1, words[i+1])
+		for j := range types {
+			if j != i && types[j] == types[i] { // one input stands for two
+				c.Buf[j+1], c.Off[j+1] = c.Buf[i+1], at
+				if c.Args != nil {
+					c.Args.Strides[j+1] = nil
+				}
+				s.sameInPlace(c, i+1, words[i+1])
+				break
+			}
+		}
+	}
+}
+
+// sameInPlace runs c, which lacks its output, into memory of its own, and where input i is, of which the contents are given.
+func (s *suite) sameInPlace(c device.Command, i int, contents []int64) {
+	s.Helper()
+	var got [2][]int64
+	for inPlace := range got {
+		before := put(s, contents)
+		c.Buf[0] = before // around the output stays what was there
+		if inPlace == 1 {
+			for j, b := range c.Buf {
+				if j > 0 && b == c.Buf[i] && j != i {
+					c.Buf[j] = before
+				}
+			}
+			c.Buf[i] = before
+		}
+		s.do(c)
+		got[inPlace] = get[int64](s, before, len(contents))
+	}
+	if !slices.Equal(got[0], got[1]) {
+		s.Errorf("%s of %d elements of types %v differs where input %d is", c.Kernel.Name, c.N, c.Kernel.In, i)
+	}
+}
+
+// words are n random elements of a type, and what fills the last word.
+func (s *suite) words(dt device.DType, n int) []int64 {
+	b := device.HostBuffer(int64(n*dt.Size()+7) &^ 7)
+	switch dt {
+	case device.Float32:
+		copy(device.Slice[float32](b, 0, n), ordinary[float32](s, n))
+	case device.Float64:
+		copy(device.Slice[float64](b, 0, n), ordinary[float64](s, n))
+	case device.Int64:
+		whole := device.Slice[int64](b, 0, n)
+		for i := range whole {
+			whole[i] = 1 + s.rnd.Int64N(60) // a divisor, and a power
+		}
+	default:
+		copy(device.Slice[bool](b, 0, n), bools(s, n))
+	}
+	return device.Slice[int64](b, 0, int(b.Bytes/8))
+}
