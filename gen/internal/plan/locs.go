@@ -66,7 +66,10 @@ func overlap(a, b Loc) bool {
 		// Elements of maps have no address. Maps of different types are
 		// different maps.
 		return false
-	case a.Kind == Elem && b.Kind == Elem, a.Kind == Elem && b.Kind == Deref, a.Kind == Deref && b.Kind == Deref:
+	case a.Kind == Elem && b.Kind == Elem:
+		// What slices lead to are arrays, whole or in part: a field that is no array is an element of none.
+		return sameType(a.Type, b.Type) || hasArrayOf(a.Type, b.Type) || hasArrayOf(b.Type, a.Type)
+	case a.Kind == Elem && b.Kind == Deref, a.Kind == Deref && b.Kind == Deref:
 		return related(a.Type, b.Type)
 	case a.Kind == Elem && b.Kind == Field:
 		return hasField(a.Type, b.Obj) || hasArrayOf(b.Obj.Type(), a.Type)
@@ -81,10 +84,15 @@ func overlap(a, b Loc) bool {
 // related reports whether a value of one type may be part of one of the other.
 func related(a, b types.Type) bool { return holds(a, b) || holds(b, a) }
 
+// sameType reports whether memory may be of the type a as well as of the type b.
+func sameType(a, b types.Type) bool {
+	return isTypeParam(a) || isTypeParam(b) || types.Identical(a, b) || types.Identical(a.Underlying(), b.Underlying())
+}
+
 // holds reports whether a value of type t may contain one of type part,
 // without following pointers.
 func holds(t, part types.Type) bool {
-	if isTypeParam(t) || isTypeParam(part) || types.Identical(t, part) || types.Identical(t.Underlying(), part.Underlying()) {
+	if sameType(t, part) {
 		return true
 	}
 	switch u := t.Underlying().(type) {

@@ -68,7 +68,8 @@ func check(s *server, url string, web *http.Server, requests int) {
 		for _, r := range c.replies {
 			m := versions[r.Version].model
 			same := m.Forward(tensor.From(r.question, 1, features)).Item() == r.Prediction
-			if !same || !r.isRight(layersOf(m)) {
+			right := r.isRight(layersOf(m))
+			if !same || !right {
 				wrong++
 			}
 		}
