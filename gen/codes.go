@@ -837,6 +837,34 @@ func F(xs []*tensor.Tensor) {
 	}
 }`,
 	}, {
+		plan.Hidden, "a variable hides the one that it is made of",
+		`
+What runs later sets a variable that other statements use, too, so the variable
+has to be declared before that. From there on its name would mean it, also where
+the statement that sets it means another variable of the same name, which
+changes later. Give one of them another name.`,
+		`
+func F(xs []*tensor.Tensor) (sum float64, w *tensor.Tensor) {
+	w = tensor.Ones(2)
+	for _, x := range xs {
+		sum += x.Sum().Item()
+		sum := sum / 2
+		w = w.Add(x)
+		fmt.Println(sum)
+	}
+	return sum, w
+}`, `
+func F(xs []*tensor.Tensor) (sum float64, w *tensor.Tensor) {
+	w = tensor.Ones(2)
+	for _, x := range xs {
+		sum += x.Sum().Item()
+		half := sum / 2
+		w = w.Add(x)
+		fmt.Println(half)
+	}
+	return sum, w
+}`,
+	}, {
 		plan.NoNumber, "the device has no form of what the host computes",
 		`
 The value goes back to the device, and could stay there if the host only computed

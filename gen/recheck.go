@@ -166,12 +166,8 @@ func outOfTurn(fn *ast.FuncDecl, variant bool, info *types.Info) string {
 			return true
 		}
 		stack = append(stack, n)
-		switch n := n.(type) {
-		case *ast.BlockStmt:
-			markFlushed(n.List, flushed, ended, info, laters)
-		case *ast.CaseClause:
-			markFlushed(n.Body, flushed, ended, info, laters)
-		case *ast.CallExpr:
+		markFlushed(listOf(n), flushed, ended, info, laters)
+		if n, ok := n.(*ast.CallExpr); ok {
 			e := entry{loops: loopsIn(stack, ended), last: isLast(stack), next: isNext(stack, info, laters)}
 			if variant {
 				e.root = fn.Body

@@ -68,12 +68,7 @@ func lost(fn *ast.FuncDecl, info *types.Info, laters map[types.Object]bool) (tex
 		}
 	}
 	ast.Inspect(fn.Body, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.BlockStmt:
-			visit(n.List)
-		case *ast.CaseClause:
-			visit(n.Body)
-		}
+		visit(listOf(n))
 		return true
 	})
 	return text
@@ -145,12 +140,7 @@ func ranAhead(loop ast.Node, info *types.Info, laters map[types.Object]bool) map
 	vs := make(map[types.Object]bool)
 	flushed, ended := make(map[ast.Node]bool), make(map[ast.Node]bool)
 	ast.Inspect(loop, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.BlockStmt:
-			markFlushed(n.List, flushed, ended, info, laters)
-		case *ast.CaseClause:
-			markFlushed(n.Body, flushed, ended, info, laters)
-		}
+		markFlushed(listOf(n), flushed, ended, info, laters)
 		return true
 	})
 	ast.Inspect(loop, func(n ast.Node) bool {

@@ -29,69 +29,83 @@ type mismatch struct {
 // packages are those that the two files may import, by path, and variants has the
 // names of the functions whose variants are called.
 func undone(text, source []byte, pairs, variants map[string]string, packages map[string]*types.Package) []mismatch {
-	generated, _, err := declarations(text, packages)
+	generated, err := parse(text, packages)
 	if err != nil {
 		return []mismatch{{"", err.Error()}}
 	}
-	originals, dots, err := declarations(source, packages)
+	originals, err := parse(source, packages)
 	if err != nil {
 		return []mismatch{{"", err.Error()}}
 	}
 	var found []mismatch
 	for name, original := range pairs {
-		g, o := generated[name], originals[original]
+		g, o := generated.decls[name], originals.decls[original]
 		if g == nil || o == nil {
 			found = append(found, mismatch{name, "it is missing"})
 			continue
 		}
-		if text := difference(g, o, dots, variants); text != "" {
+		u := newUndoer(o, variants)
+		got, want := generated.side(g), originals.side(o)
+		u.exits(g)
+		if text := u.difference(got, want, originals.dots); text != "" {
 			found = append(found, mismatch{name, text})
 		}
 	}
 	return found
 }
 
-// declarations returns the functions of a file by key. What they use of other
-// packages is qualified by the path of the package, whatever the file calls it;
-// dots are the paths of those that it imports with a dot.
-func declarations(text []byte, packages map[string]*types.Package) (decls map[string]*ast.FuncDecl, dots map[string]bool, err error) {
+// A parsed is a file as the checks see it.
+type parsed struct {
+	decls map[string]*ast.FuncDecl // by key
+	dots  map[string]bool          // the paths that it imports with a dot
+	free  map[*ast.Ident]bool      // names that are not declared in it
+}
+
+// side is the function fn of p.
+func (p *parsed) side(fn *ast.FuncDecl) side { return side{fn, fn.Pos(), fn.End(), p.free} }
+
+// parse returns the functions of a file. What they use of other
+// packages is qualified by the path of the package, whatever the file calls it.
+func parse(text []byte, packages map[string]*types.Package) (*parsed, error) {
 	file, err := parser.ParseFile(token.NewFileSet(), "", text, 0)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	decls, dots = make(map[string]*ast.FuncDecl), make(map[string]bool)
+	p := &parsed{decls: make(map[string]*ast.FuncDecl), dots: make(map[string]bool), free: make(map[*ast.Ident]bool)}
 	paths := make(map[string]string)
 	for _, imp := range file.Imports {
 		path, err := strconv.Unquote(imp.Path.Value)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		name := load.ImportName(imp)
 		if p := packages[path]; p != nil && imp.Name == nil {
 			name = p.Name()
 		}
-		paths[name], dots[path] = path, name == "."
+		paths[name], p.dots[path] = path, name == "."
 	}
-	free := make(map[*ast.Ident]bool) // not declared in the file
 	for _, id := range file.Unresolved {
-		free[id] = true
+		p.free[id] = true
 	}
 	for _, d := range file.Decls {
 		fn, ok := d.(*ast.FuncDecl)
 		if !ok {
 			continue
 		}
-		decls[key(fn)] = fn
+		p.decls[key(fn)] = fn
+		if fn.Body != nil {
+			oneByOne(fn)
+		}
 		ast.Inspect(fn, func(n ast.Node) bool {
 			if sel, ok := n.(*ast.SelectorExpr); ok {
-				if id, ok := sel.X.(*ast.Ident); ok && free[id] && paths[id.Name] != "" {
+				if id, ok := sel.X.(*ast.Ident); ok && p.free[id] && paths[id.Name] != "" {
 					sel.X = ast.NewIdent(strconv.Quote(paths[id.Name]))
 				}
 			}
 			return true
 		})
 	}
-	return decls, dots, nil
+	return p, nil
 }
 
 // key names a function within its package.
@@ -102,15 +116,18 @@ func key(fn *ast.FuncDecl) string {
 	return types.ExprString(fn.Recv.List[0].Type) + "." + fn.Name.Name
 }
 
-// difference returns how generated, undone, differs from original, or "".
+// difference returns how got, with what the rewrites do undone, differs from want, or "".
 // dots are the paths of the packages that the original imports with a dot.
-func difference(generated, original *ast.FuncDecl, dots map[string]bool, variants map[string]string) string {
-	u := &undoer{known: names(original), declared: bareDecls(original), variants: variants}
-	u.exits(generated)
-	got, want := normal(u.undo(generated), dots), normal(original, dots)
-	text := sameText(plain(got), plain(want))
-	if text != "" && mentionsNumbers(generated) {
-		return sameText(plain(inNumbers(got)), plain(inNumbers(want)))
+func (u *undoer) difference(got, want side, dots map[string]bool) string {
+	numbers := mentionsNumbers(got.FuncDecl)
+	got.FuncDecl, want.FuncDecl = normal(u.undo(got.FuncDecl), dots), normal(want.FuncDecl, dots)
+	text := sameText(plain(got.FuncDecl), plain(want.FuncDecl))
+	if text != "" && numbers {
+		got.FuncDecl, want.FuncDecl = inNumbers(got.FuncDecl), inNumbers(want.FuncDecl)
+		text = sameText(plain(got.FuncDecl), plain(want.FuncDecl))
+	}
+	if text == "" {
+		text = otherMeaning(got, want, u.rowVars())
 	}
 	return text
 }
@@ -140,34 +157,6 @@ func names(n ast.Node) map[string]bool {
 	return m
 }
 
-// bareDecls counts the statements "var name T" of n by name.
-func bareDecls(n ast.Node) map[string]int {
-	m := make(map[string]int)
-	ast.Inspect(n, func(n ast.Node) bool {
-		if name, ok := bareDecl(n); ok {
-			m[name]++
-		}
-		return true
-	})
-	return m
-}
-
-func bareDecl(n ast.Node) (string, bool) {
-	d, ok := n.(*ast.DeclStmt)
-	if !ok {
-		return "", false
-	}
-	g := d.Decl.(*ast.GenDecl)
-	if g.Tok != token.VAR || len(g.Specs) != 1 {
-		return "", false
-	}
-	vs := g.Specs[0].(*ast.ValueSpec)
-	if len(vs.Names) != 1 || len(vs.Values) > 0 {
-		return "", false
-	}
-	return vs.Names[0].Name, true
-}
-
 // plain prints a function without its name, comments and empty lines.
 func plain(fn *ast.FuncDecl) string {
 	var b bytes.Buffer
@@ -187,11 +176,18 @@ func plain(fn *ast.FuncDecl) string {
 // normal brings a function into the form in which functions are compared:
 // var x = v is x := v, a read whose value is not used is nothing, the
 // package of ItemOf does not matter, nor whether a loop ends by its condition or
-// by a test at its beginning. What dots has needs no qualifier.
+// by a test at its beginning, nor where a variable without a value is declared, if it is
+// before the first statement that names it. What dots has needs no qualifier.
 func normal(fn *ast.FuncDecl, dots map[string]bool) *ast.FuncDecl {
 	plainBreaks(fn.Body, "")
 	return astutil.Apply(fn, nil, func(c *astutil.Cursor) bool {
 		switch n := c.Node().(type) {
+		case *ast.BlockStmt:
+			n.List = declaredLast(n.List)
+		case *ast.CaseClause:
+			n.Body = declaredLast(n.Body)
+		case *ast.CommClause:
+			n.Body = declaredLast(n.Body)
 		case *ast.ForStmt:
 			conditionFirst(n)
 		case *ast.DeclStmt:
@@ -241,32 +237,39 @@ func isUnusedRead(call *ast.CallExpr) bool {
 
 // An undoer undoes rewrites.
 type undoer struct {
-	known    map[string]bool // names in the original: they mean what they mean there
-	declared map[string]int  // its statements "var name T"
+	known    map[string]bool       // names in the original: they mean what they mean there
+	declared map[string][]declared // what it declares
 	variants map[string]string
 	own      string // the parameter for which a variant reads; "" in other functions
 
 	laters map[string]bool
-	halves map[*ast.CallExpr]bool // calls whose second half is called later
-	uses   map[string]int         // of names
-	rows   map[string]*rowsOf     // what is computed for all rows
-	stands map[string]ast.Expr    // what a Read or a copy stands for
-	hoists map[string]int         // how many variables of a name are declared in front of the entry that sets them
-	open   map[string]bool        // those of them that are not set yet
+	halves map[*ast.CallExpr]bool   // calls whose second half is called later
+	uses   map[string]int           // of names
+	rows   map[string]*rowsOf       // what is computed for all rows
+	stands map[string]ast.Expr      // what a Read or a copy stands for
+	hoists map[*ast.Object]bool     // variables that are declared in front of the entry that sets them first
+	firsts map[*ast.AssignStmt]bool // where it sets them first
+}
+
+func newUndoer(original *ast.FuncDecl, variants map[string]string) *undoer {
+	return &undoer{known: names(original), declared: declaredIn(original), variants: variants}
 }
 
 func (u *undoer) undo(fn *ast.FuncDecl) *ast.FuncDecl {
 	u.laters, u.stands = map[string]bool{u.own: u.own != ""}, make(map[string]ast.Expr)
 	u.rows = make(map[string]*rowsOf)
 	u.halves, u.uses = make(map[*ast.CallExpr]bool), make(map[string]int)
-	u.hoists, u.open = make(map[string]int), make(map[string]bool)
-	for name, n := range bareDecls(fn) {
-		u.hoists[name] = n - u.declared[name]
-	}
+	u.hoists, u.firsts = u.hoisted(fn), make(map[*ast.AssignStmt]bool)
+	set := make(map[*ast.Object]bool)
 	ast.Inspect(fn, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.AssignStmt:
 			u.learn(n)
+			for _, lhs := range n.Lhs {
+				if id, ok := lhs.(*ast.Ident); ok && n.Tok == token.ASSIGN && u.hoists[id.Obj] && !set[id.Obj] {
+					set[id.Obj], u.firsts[n] = true, true
+				}
+			}
 		case *ast.Ident:
 			u.uses[n.Name]++
 		}
@@ -277,13 +280,11 @@ func (u *undoer) undo(fn *ast.FuncDecl) *ast.FuncDecl {
 		case *ast.AssignStmt:
 			if u.isNew(n) {
 				c.Delete()
-			} else {
-				u.define(n)
+			} else if u.firsts[n] {
+				n.Tok = token.DEFINE
 			}
 		case *ast.DeclStmt:
-			if name, ok := bareDecl(n); ok && u.hoists[name] > 0 {
-				u.hoists[name]--
-				u.open[name] = true
+			if id := bareDecl(n); id != nil && u.hoists[id.Obj] {
 				c.Delete()
 			}
 		case *ast.DeferStmt:
@@ -357,16 +358,6 @@ func isNamedRead(call *ast.CallExpr) bool {
 func (u *undoer) isNew(a *ast.AssignStmt) bool {
 	id, ok := a.Lhs[0].(*ast.Ident)
 	return ok && a.Tok == token.DEFINE && (u.laters[id.Name] || u.stands[id.Name] != nil || u.rows[id.Name] != nil)
-}
-
-// define makes an assignment to a hoisted variable a definition again.
-func (u *undoer) define(a *ast.AssignStmt) {
-	for _, lhs := range a.Lhs {
-		if id, ok := lhs.(*ast.Ident); ok && u.open[id.Name] {
-			a.Tok = token.DEFINE
-			delete(u.open, id.Name)
-		}
-	}
 }
 
 func (u *undoer) isCall(call *ast.CallExpr, method string) bool {

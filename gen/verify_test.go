@@ -62,6 +62,17 @@ func Sums(out io.Writer, xs []*tensor.Tensor) {
 		fmt.Fprintln(out, total, n)
 	}
 }
+
+//asyncgen:kernel
+func Own(w *tensor.Tensor) float64 {
+	rate, sum := 2.0, 0.0
+	for i := range 9 {
+		rate := rate * w.Sum().Item()
+		w = w.AddScalar(float64(i))
+		sum += w.Sum().Item() + rate
+	}
+	return sum + rate
+}
 `
 
 // TestChecksNotice: the two checks of the output see each kind of damage that
@@ -97,10 +108,10 @@ func TestChecksNotice(t *testing.T) {
 	good := string(result.Files[0].Text)
 	check := func(text string) []mismatch {
 		variants := map[string]string{"sumsLater": "sums"}
-		found := undone([]byte(text), []byte(checkedSource), map[string]string{"TrainAsync": "Train", "LogAsync": "Log", "SumsAsync": "Sums"}, variants, nil)
+		found := undone([]byte(text), []byte(checkedSource), map[string]string{"TrainAsync": "Train", "LogAsync": "Log", "SumsAsync": "Sums", "OwnAsync": "Own"}, variants, nil)
 		found = append(found, undoneLift([]byte(text), []byte(checkedSource), "sumsLater", "sums", variants, nil)...)
 		return append(found, recheck(prog.Roots[0], map[string][]byte{result.Files[0].Path: []byte(text)},
-			map[string]bool{"TrainAsync": true, "LogAsync": true, "SumsAsync": true}, map[string]bool{"sumsLater": true}, known(prog))...)
+			map[string]bool{"TrainAsync": true, "LogAsync": true, "SumsAsync": true, "OwnAsync": true}, map[string]bool{"sumsLater": true}, known(prog))...)
 	}
 	if found := check(good); len(found) > 0 {
 		t.Fatalf("good output: %v\n%s", found, good)
@@ -117,6 +128,9 @@ func TestChecksNotice(t *testing.T) {
 		"statements change places": {"step++\n\t\tw = w.Add(x.MulScalar(float64(step)))", "w = w.Add(x.MulScalar(float64(step)))\n\t\tstep++", "where the original has"},
 		"read of another tensor":   {"later.Read(x.Mean())", "later.Read(w.Mean())", "where the original has"},
 		"value used before it is":  {"\t\tw = w.Neg()\n", "\t\tw = w.Neg()\n\t\t_ = l\n", "uses l out of turn"},
+		"name means another":       {"rate = rateAt * ", "rate = rate * ", "rate means something else"},
+		"declared too early":       {"\t\trateAt := rate\n\t\tsumAt := later.Read(w.Sum())\n\t\tvar rate float64\n", "\t\tvar rate float64\n\t\trateAt := rate\n\t\tsumAt := later.Read(w.Sum())\n", "rate means something else"},
+		"declared elsewhere":       {"\t\tvar rate float64\n", "", "where the original has"},
 		"does not parse":           {"func TrainAsync(", "func TrainAsync((", "expected"},
 		"function gone":            {"func TrainAsync(", "func Other(", "missing"},
 		"variant misses statement": {"\tfor _, x := range xs {\n\t\tn++\n", "\tfor _, x := range xs {\n", "sumsLater it has"},

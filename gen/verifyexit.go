@@ -142,7 +142,7 @@ func (e *exitUndoer) asks(cond ast.Expr) bool {
 // follows if the loop has ended, with the state in the variable end.
 func (e *exitUndoer) test(call *ast.CallExpr, end string, ended []ast.Stmt) []ast.Stmt {
 	body := call.Args[0].(*ast.FuncLit).Body
-	values := make(map[string]string) // of fields
+	values := make(map[string]ast.Expr) // of fields
 	if lit, ok := call.Args[1].(*ast.CompositeLit); ok {
 		name := ""
 		if id, ok := lit.Type.(*ast.Ident); ok {
@@ -150,9 +150,9 @@ func (e *exitUndoer) test(call *ast.CallExpr, end string, ended []ast.Stmt) []as
 		}
 		for i, el := range lit.Elts {
 			if kv, ok := el.(*ast.KeyValueExpr); ok {
-				values[kv.Key.(*ast.Ident).Name] = types.ExprString(kv.Value)
+				values[kv.Key.(*ast.Ident).Name] = kv.Value
 			} else if i < len(e.fields[name]) {
-				values[e.fields[name][i]] = types.ExprString(el)
+				values[e.fields[name][i]] = el
 			}
 		}
 	}
@@ -224,7 +224,7 @@ func isName(e ast.Expr, name string) bool {
 
 // chosen returns the jump in the clause for which, or nil if there is none: the
 // loop is only left.
-func (e *exitUndoer) chosen(clauses []ast.Stmt, which, end string, values map[string]string) ast.Stmt {
+func (e *exitUndoer) chosen(clauses []ast.Stmt, which, end string, values map[string]ast.Expr) ast.Stmt {
 	i := slices.IndexFunc(clauses, func(c ast.Stmt) bool {
 		list := c.(*ast.CaseClause).List
 		return len(list) == 1 && types.ExprString(list[0]) == which
@@ -243,7 +243,7 @@ func (e *exitUndoer) chosen(clauses []ast.Stmt, which, end string, values map[st
 }
 
 // jump returns the jump in the statements of the way out with the number which.
-func (e *exitUndoer) jump(ended []ast.Stmt, which, end string, values map[string]string) ast.Stmt {
+func (e *exitUndoer) jump(ended []ast.Stmt, which, end string, values map[string]ast.Expr) ast.Stmt {
 	var way []ast.Stmt
 	for _, s := range ended {
 		n, ok := s.(*ast.IfStmt)
@@ -269,8 +269,8 @@ func (e *exitUndoer) jump(ended []ast.Stmt, which, end string, values map[string
 	return astutil.Apply(jump, nil, func(c *astutil.Cursor) bool {
 		switch n := c.Node().(type) {
 		case *ast.SelectorExpr:
-			if isName(n.X, end) && values[n.Sel.Name] != "" {
-				c.Replace(ast.NewIdent(values[n.Sel.Name]))
+			if isName(n.X, end) && values[n.Sel.Name] != nil {
+				c.Replace(values[n.Sel.Name])
 			}
 		case *ast.Ident:
 			if c.Name() != "Sel" && e.outs[n.Name] != "" && !e.known[n.Name] {
@@ -384,6 +384,14 @@ func copyStmt(s ast.Stmt) ast.Stmt {
 	if err != nil {
 		return s
 	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok {
+			if lit, ok := sel.X.(*ast.BasicLit); ok {
+				sel.X = ast.NewIdent(lit.Value) // a package, see [parse]
+			}
+		}
+		return true
+	})
 	if body := file.Decls[0].(*ast.FuncDecl).Body.List; len(body) == 1 {
 		return body[0]
 	}

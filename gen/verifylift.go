@@ -11,24 +11,25 @@ import (
 // undoneLift is [undone] for the variant of a function that is in two parts: put
 // together again it is the original. source is the file of the original.
 func undoneLift(text, source []byte, variant, original string, variants map[string]string, packages map[string]*types.Package) []mismatch {
-	generated, _, err := declarations(text, packages)
+	generated, err := parse(text, packages)
 	if err != nil {
 		return []mismatch{{"", err.Error()}}
 	}
-	originals, dots, err := declarations(source, packages)
+	originals, err := parse(source, packages)
 	if err != nil {
 		return []mismatch{{"", err.Error()}}
 	}
-	g, o := generated[variant], originals[original]
+	g, o := generated.decls[variant], originals.decls[original]
 	if g == nil || o == nil {
 		return []mismatch{{variant, "it is missing"}}
 	}
-	u := &undoer{known: names(o), declared: bareDecls(o), variants: variants}
+	u := newUndoer(o, variants)
+	got, want := generated.side(g), originals.side(o)
 	if !u.join(g, o) {
 		return []mismatch{{variant, "it has no Later to read for"}}
 	}
 	explicit(g)
-	if text := sameText(plain(normal(u.undo(g), dots)), plain(normal(o, dots))); text != "" {
+	if text := u.difference(got, want, originals.dots); text != "" {
 		return []mismatch{{variant, text}}
 	}
 	return nil
@@ -95,27 +96,32 @@ func nameResults(g, o *ast.FuncDecl) bool {
 		return true
 	}
 	var rest []ast.Expr
+	var results []*ast.Field
 	used := names(o.Body)
 	for _, field := range g.Type.Results.List {
 		rest = append(rest, field.Type)
 	}
 	for _, field := range o.Type.Results.List {
+		result := &ast.Field{}
 		for _, id := range field.Names {
 			if len(rest) == 0 || types.ExprString(field.Type) != types.ExprString(rest[0]) {
 				return false
 			}
-			rest = rest[1:]
+			result.Type, rest = rest[0], rest[1:]
 			if !used[id.Name] {
+				result.Names = append(result.Names, ast.NewIdent(id.Name))
 				continue
 			}
-			name, ok := bareDecl(g.Body.List[0])
-			if !ok || name != id.Name || types.ExprString(field.Type) != types.ExprString(typeDeclared(g.Body.List[0])) {
+			name := bareDecl(g.Body.List[0])
+			if name == nil || name.Name != id.Name || types.ExprString(field.Type) != types.ExprString(typeDeclared(g.Body.List[0])) {
 				return false
 			}
+			result.Names = append(result.Names, name)
 			g.Body.List = g.Body.List[1:]
 		}
+		results = append(results, result)
 	}
-	g.Type.Results = o.Type.Results
+	g.Type.Results = &ast.FieldList{List: results}
 	return len(rest) == 0
 }
 

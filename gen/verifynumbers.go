@@ -25,7 +25,7 @@ func mentionsNumbers(fn *ast.FuncDecl) (found bool) {
 	return found
 }
 
-// runtimeQualifier is how package asyncrt is called by [declarations].
+// runtimeQualifier is how package asyncrt is called by [parse].
 const runtimeQualifier = `"github.com/asyncgen/asyncgen/runtime"`
 
 // hostForms are the names of operations with a float64, by those of their forms with a number.
@@ -106,11 +106,17 @@ func inNumbersCall(n *ast.CallExpr) ast.Expr {
 			return fun.X
 		case hostForms[name] != "":
 			fun.Sel = ast.NewIdent(hostForms[name])
-		case isNumberMethod(name) && !strings.HasPrefix(sourceOf(fun.X), `"`):
+		case isNumberMethod(name) && !isPackage(fun.X):
 			return called(name, append([]ast.Expr{fun.X}, n.Args...)...)
 		}
 	}
 	return nil
+}
+
+// isPackage reports whether e is the name of a package, as [parse] has it.
+func isPackage(e ast.Expr) bool {
+	id, ok := e.(*ast.Ident)
+	return ok && strings.HasPrefix(id.Name, `"`)
 }
 
 func isNumberMethod(name string) bool {

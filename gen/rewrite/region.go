@@ -181,9 +181,9 @@ func (a *attempt) region() *plan.Region {
 	for _, u := range a.units {
 		r.Waits = r.Waits || a.stays(u) || u.Effects.Waits != nil && !a.exits(u.Stmt)
 	}
+	a.declare(r)
 	for _, g := range r.Groups {
 		a.copies(g)
-		a.hoists(g)
 	}
 	a.polls(r)
 	return r
@@ -401,35 +401,6 @@ func (a *attempt) changesAfter(v *types.Var, at ast.Stmt) bool {
 			if !declaredIn && at.Pos() < l.Node.End() {
 				return true // round the loop and there again
 			}
-		}
-	}
-	return false
-}
-
-// hoists finds the variables that a group declares and others use.
-func (a *attempt) hoists(g *plan.Group) {
-	first, last := g.Stmts[0].Node, g.Stmts[len(g.Stmts)-1].Node
-	for _, s := range g.Stmts {
-		needed := false
-		for obj := range s.Declares {
-			if !s.IsCompound() {
-				needed = needed || a.usedOutside(obj, first.Pos(), last.End())
-			}
-		}
-		if !needed {
-			continue
-		}
-		for obj := range s.Declares {
-			g.Hoists = append(g.Hoists, obj.(*types.Var))
-		}
-	}
-	slices.SortFunc(g.Hoists, func(x, y *types.Var) int { return int(x.Pos() - y.Pos()) })
-}
-
-func (a *attempt) usedOutside(obj types.Object, from, to token.Pos) bool {
-	for id, o := range a.f.Info.Uses {
-		if o == obj && (id.Pos() < from || id.Pos() >= to) {
-			return true
 		}
 	}
 	return false

@@ -142,9 +142,6 @@ func (p *printer) group(l *plan.Later, r *plan.Region, g *plan.Group) {
 			p.replace(id.Pos(), id.End(), c.Name)
 		}
 	}
-	for _, v := range g.Hoists {
-		head = append(head, fmt.Sprintf("var %s %s", v.Name(), p.typeText(v.Type())))
-	}
 	operands := make(map[*plan.Read]string)
 	for _, t := range g.Takes {
 		operands[t.Read] = p.operand(t.Read, l.Name)
@@ -162,6 +159,9 @@ func (p *printer) group(l *plan.Later, r *plan.Region, g *plan.Group) {
 			}
 		}
 		head = append(head, t.Name+" := "+operands[t.Read])
+	}
+	for _, v := range g.Hoists {
+		head = append(head, fmt.Sprintf("var %s %s", v.Name(), p.typeText(v.Type())))
 	}
 	for _, s := range g.Stmts {
 		p.hoist(s, g)
@@ -299,19 +299,49 @@ func (p *printer) hoist(s *plan.Stmt, g *plan.Group) {
 	case *ast.AssignStmt:
 		p.replace(n.TokPos, n.TokPos+2, "=")
 	case *ast.DeclStmt:
-		for _, spec := range n.Decl.(*ast.GenDecl).Specs {
-			vs := spec.(*ast.ValueSpec)
-			var names []string
-			for _, name := range vs.Names {
-				names = append(names, name.Name)
-			}
-			if len(vs.Values) > 0 {
-				p.replace(n.Pos(), vs.Values[0].Pos(), strings.Join(names, ", ")+" = ")
-			} else {
-				p.replace(n.Pos(), n.End(), "") // it is zero where it is declared now
-			}
-		}
+		p.assign(n.Decl.(*ast.GenDecl))
 	}
+}
+
+// assign makes assignments of a declaration of variables. Those without values are zero where they are declared now.
+func (p *printer) assign(d *ast.GenDecl) {
+	end := d.TokPos + token.Pos(len("var"))
+	if d.Lparen.IsValid() {
+		end = d.Lparen + 1
+		p.replace(p.afterText(d.Rparen), d.Rparen+1, "")
+	}
+	p.replace(d.Pos(), p.beforeText(end), "")
+	for _, spec := range d.Specs {
+		vs := spec.(*ast.ValueSpec)
+		if len(vs.Values) == 0 {
+			p.replace(vs.Pos(), p.beforeText(vs.End()), "")
+			continue
+		}
+		var names []string
+		for _, name := range vs.Names {
+			names = append(names, name.Name)
+		}
+		p.replace(vs.Pos(), vs.Values[0].Pos(), strings.Join(names, ", ")+" = ")
+	}
+}
+
+// beforeText is the first position from pos on at which there is text: on the same line, if lines must stay.
+func (p *printer) beforeText(pos token.Pos) token.Pos {
+	rest := string(p.src[p.offset(pos):])
+	return pos + token.Pos(len(rest)-len(strings.TrimLeft(rest, p.blanks())))
+}
+
+// afterText is the position after the last text before pos.
+func (p *printer) afterText(pos token.Pos) token.Pos {
+	before := string(p.src[:p.offset(pos)])
+	return pos - token.Pos(len(before)-len(strings.TrimRight(before, p.blanks())))
+}
+
+func (p *printer) blanks() string {
+	if p.spread() {
+		return " \t\r\n"
+	}
+	return " \t"
 }
 
 // runtimeName is the name by which new text in file calls package asyncrt: the

@@ -48,6 +48,7 @@ const (
 	Entangled      Code = "AG214"
 	LoopHeader     Code = "AG215"
 	Exempt         Code = "AG216"
+	Hidden         Code = "AG217"
 	NoNumber       Code = "AG221"
 	OneRounding    Code = "AG222"
 	PastFails      Code = "AG230"
@@ -115,6 +116,7 @@ var classes = map[Code]Class{
 	PastMemory:     UserFixable,
 	PastRandom:     UserFixable,
 	ExitForm:       UserFixable,
+	Hidden:         UserFixable,
 	NoNumber:       UserFixable,
 	OneRounding:    UserFixable,
 	Diverged:       Mistake,

@@ -1,0 +1,169 @@
+package rewrite
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+
+	"github.com/asyncgen/asyncgen/gen/internal/plan"
+)
+
+// A variable that an entry declares and others use is declared before the entry, which then
+// assigns to it. In the statements between, its name must not have meant something else.
+
+// declare finds the variables that have to be declared before the groups of r, and divides groups
+// where that makes it unnecessary or possible.
+func (a *attempt) declare(r *plan.Region) {
+	var groups []*plan.Group
+	for todo := r.Groups; len(todo) > 0; {
+		g := todo[0]
+		todo = todo[1:]
+		a.hoists(g)
+		if first, rest, ok := a.divideGroup(g); ok {
+			todo = slices.Concat(first, rest, todo)
+			continue
+		}
+		groups = append(groups, g)
+	}
+	r.Groups = groups
+}
+
+// hoists finds the variables that a group declares and others use.
+func (a *attempt) hoists(g *plan.Group) {
+	first, last := g.Stmts[0].Node, g.Stmts[len(g.Stmts)-1].Node
+	for _, s := range g.Stmts {
+		needed := false
+		for obj := range s.Declares {
+			if !s.IsCompound() {
+				needed = needed || a.usedOutside(obj, first.Pos(), last.End())
+			}
+		}
+		if !needed {
+			continue
+		}
+		for obj := range s.Declares {
+			if obj.Name() != "_" {
+				g.Hoists = append(g.Hoists, obj.(*types.Var))
+			}
+		}
+	}
+	slices.SortFunc(g.Hoists, func(x, y *types.Var) int { return int(x.Pos() - y.Pos()) })
+}
+
+func (a *attempt) usedOutside(obj types.Object, from, to token.Pos) bool {
+	for id, o := range a.f.Info.Uses {
+		if o == obj && (id.Pos() < from || id.Pos() >= to) {
+			return true
+		}
+	}
+	return false
+}
+
+// divideGroup divides a group before a statement that declares what statements before it
+// have another of, and around one that only declares: that may as well stay where it is.
+// A group that ends iterations is the last of them, and declares nothing for others.
+func (a *attempt) divideGroup(g *plan.Group) (first, rest []*plan.Group, ok bool) {
+	part := func(stmts []*plan.Stmt) []*plan.Group {
+		if len(stmts) == 0 {
+			return nil
+		}
+		return []*plan.Group{{Stmts: stmts, Names: make(map[*plan.Read]string)}}
+	}
+	if len(g.Skips) > 0 {
+		return nil, nil, false
+	}
+	for i, s := range g.Stmts {
+		if !slices.ContainsFunc(g.Hoists, func(v *types.Var) bool { return s.Declares[v] }) || s.IsCompound() {
+			continue
+		}
+		if onlyDeclares(s.Inner()) {
+			return part(g.Stmts[:i]), part(g.Stmts[i+1:]), true
+		}
+		for _, v := range g.Hoists {
+			if i > 0 && s.Declares[v] && len(a.namesakes(v, g.Stmts[:i])) > 0 {
+				return part(g.Stmts[:i]), part(g.Stmts[i:]), true
+			}
+		}
+	}
+	return nil, nil, false
+}
+
+// onlyDeclares reports whether s declares variables without giving them values.
+func onlyDeclares(s ast.Stmt) bool {
+	d, ok := s.(*ast.DeclStmt)
+	return ok && !slices.ContainsFunc(d.Decl.(*ast.GenDecl).Specs, func(spec ast.Spec) bool {
+		vs, ok := spec.(*ast.ValueSpec)
+		return !ok || len(vs.Values) > 0
+	})
+}
+
+// namesakes returns the identifiers in stmts that have the name of v and mean something else.
+func (a *attempt) namesakes(v *types.Var, stmts []*plan.Stmt) (ids []*ast.Ident) {
+	for _, s := range stmts {
+		ast.Inspect(s.Node, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok && id.Name == v.Name() && a.f.Info.ObjectOf(id) != v {
+				ids = append(ids, id)
+			}
+			return true
+		})
+	}
+	return ids
+}
+
+// hidden finds a statement that declares a variable for others and uses another of its name, of which it can have no copy.
+// It returns where the first such use is.
+func (a *attempt) hidden(r *plan.Region) (s *plan.Stmt, id *ast.Ident) {
+	for _, g := range r.Groups {
+		for _, v := range g.Hoists {
+			for _, s := range g.Stmts {
+				if s.Node.Pos() > v.Pos() {
+					break
+				}
+				for _, id := range a.namesakes(v, []*plan.Stmt{s}) {
+					if !isField(a.f.Info.Uses[id]) && !inOperand(s, id) && !a.copied(g, id) {
+						return s, id
+					}
+				}
+			}
+		}
+	}
+	return nil, nil
+}
+
+func isField(obj types.Object) bool {
+	switch obj := obj.(type) {
+	case *types.Var:
+		return obj.IsField()
+	case *types.Func:
+		return obj.Signature().Recv() != nil
+	}
+	return false
+}
+
+// inOperand reports whether id, in s, is part of what is read: that is evaluated before variables are declared.
+func inOperand(s *plan.Stmt, id *ast.Ident) bool {
+	_, reads := s.Deferred()
+	return slices.ContainsFunc(reads, func(r *plan.Read) bool { return r.Operand.Pos() <= id.Pos() && id.End() <= r.Operand.End() })
+}
+
+// copied reports whether g has a copy of what id means, or makes one if nothing that runs later changes it.
+func (a *attempt) copied(g *plan.Group, id *ast.Ident) bool {
+	v, ok := a.f.Info.Uses[id].(*types.Var)
+	if !ok {
+		return false
+	}
+	i := slices.IndexFunc(g.Copies, func(c *plan.Copy) bool { return c.Var == v })
+	if i >= 0 && slices.Contains(g.Copies[i].Uses, id) {
+		return true
+	}
+	if !a.f.CanCopy(v) || slices.ContainsFunc(a.units, func(u *plan.Unit) bool { return a.late[u] && writes(u.Effects, v) }) {
+		return false
+	}
+	if i < 0 {
+		i = len(g.Copies)
+		g.Copies = append(g.Copies, &plan.Copy{Var: v})
+	}
+	g.Copies[i].Uses = append(g.Copies[i].Uses, id)
+	return true
+}
