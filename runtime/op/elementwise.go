@@ -205,7 +205,8 @@ var (
 		Doc:  "returns t where it is positive and 0 elsewhere; NaN stays NaN. The derivative at 0 is 0.",
 		Expr: func(x ...*k.Expr) *k.Expr { return k.Max(x[0], like(0, x[0])) },
 		Grad: func(_ int, x ...*k.Expr) *k.Expr {
-			return k.Where(k.Gt(x[0], like(0, x[0])), like(1, x[0]), like(0, x[0]))
+			y := k.Max(x[0], like(0, x[0])) // positive where x is
+			return k.Where(k.Gt(y, like(0, x[0])), like(1, x[0]), like(0, x[0]))
 		},
 		Why: "the derivative at 0 is 0 by definition, where that of the maximum is shared",
 		Ref: func(x ...float64) float64 { return (x[0] + math.Abs(x[0])) / 2 },

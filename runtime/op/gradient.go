@@ -10,7 +10,8 @@ import (
 
 // A Gradient says how to compute the gradient with respect to one operand of
 // an elementwise operation: Def, applied to the operands with the numbers In,
-// where the number of operands means the gradient with respect to the result.
+// where the number of operands means the result, and one more the gradient with
+// respect to it.
 type Gradient struct {
 	Def *Def // nil: no operand to compute with, the gradient is 0
 	In  []int
@@ -32,7 +33,7 @@ func (d *Def) Gradient(i int) *Gradient {
 func (d *Def) deriveGradient(i int) *Gradient {
 	// Which operands the derivative depends on does not depend on their type.
 	g := &Gradient{}
-	derivative := d.derivative(i, d.operands(device.Float64))
+	derivative := d.derivative(i, device.Float64)
 	if isZero(derivative) {
 		return g
 	}
@@ -54,11 +55,11 @@ func (d *Def) deriveGradient(i int) *Gradient {
 		Tensors: len(g.In), Scalars: d.Scalars, Cond: cond,
 	}
 	if !g.Times {
-		g.In = append(g.In, d.Tensors)
+		g.In = append(g.In, d.Tensors+1)
 		grad.Tensors++
 	}
 	grad.Expr = func(x ...*kernel.Expr) *kernel.Expr {
-		e := renumber(d.derivative(i, d.operands(x[grad.Tensors-1].DType())), place)
+		e := renumber(d.derivative(i, x[grad.Tensors-1].DType()), place)
 		if g.Times {
 			return e
 		}
@@ -68,21 +69,42 @@ func (d *Def) deriveGradient(i int) *Gradient {
 	return g
 }
 
-// derivative is that of the result with respect to operand i.
-func (d *Def) derivative(i int, x []*kernel.Expr) *kernel.Expr {
+// derivative is that of the result with respect to operand i, of elements of the given type. If it is a function of the result
+// alone, it is given as one, where that is one more operand: then nobody needs the operand itself, and need not compute
+// again what the result is.
+func (d *Def) derivative(i int, dt device.DType) *kernel.Expr {
+	x := d.operands(dt)
+	result := d.Expr(x...)
+	var e *kernel.Expr
 	if d.Grad != nil {
-		return d.Grad(i, x...)
+		e = d.Grad(i, x...)
+	} else {
+		e = kernel.Diff(result, i)
 	}
-	return kernel.Diff(d.Expr(x...), i)
+	if d.Tensors == 1 && result.DType() == dt {
+		if of := replace(e, map[*kernel.Expr]*kernel.Expr{result: kernel.Arg(1, dt)}); !slices.Contains(of.Nodes(), x[0]) {
+			return of
+		}
+	}
+	return e
 }
 
 // renumber is e with its operands numbered as place says.
 func renumber(e *kernel.Expr, place map[int]int) *kernel.Expr {
 	as := map[*kernel.Expr]*kernel.Expr{}
 	for _, x := range e.Nodes() {
-		switch {
-		case x.Kind() == kernel.Operand:
+		if x.Kind() == kernel.Operand {
 			as[x] = kernel.Arg(place[x.Index()], x.DType())
+		}
+	}
+	return replace(e, as)
+}
+
+// replace is e with some of what it is made of replaced. It adds the others to as.
+func replace(e *kernel.Expr, as map[*kernel.Expr]*kernel.Expr) *kernel.Expr {
+	for _, x := range e.Nodes() {
+		switch {
+		case as[x] != nil:
 		case x.Kind() != kernel.Application:
 			as[x] = x
 		case x.Prim() == kernel.PrimCast:
@@ -127,8 +149,11 @@ func (d *Def) Needed(tracked uint8) uint8 {
 			continue
 		}
 		for _, operand := range d.Gradient(i).In {
-			if operand < d.Tensors {
+			switch {
+			case operand < d.Tensors:
 				needed |= 1 << operand
+			case operand == d.Tensors:
+				needed |= SavesResult
 			}
 		}
 	}
@@ -153,14 +178,17 @@ func Pull(b Builder, c *Call, i int, g Value) Value {
 	}
 	var in [MaxInputs]Value
 	for at, operand := range gr.In {
-		if operand == c.Def.Tensors {
+		switch operand {
+		case c.Def.Tensors:
+			in[at] = c.Out
+		case c.Def.Tensors + 1:
 			in[at] = g
-		} else {
+		default:
 			in[at] = c.In[operand]
 		}
 	}
 	v := g
-	if len(gr.In) > 1 || gr.In[0] != c.Def.Tensors || !gr.isIdentity(g.DType()) {
+	if len(gr.In) > 1 || gr.In[0] != c.Def.Tensors+1 || !gr.isIdentity(g.DType()) {
 		v = b.Elementwise(gr.Def, c.Attr.Scalars, in[:len(gr.In)]...)
 	}
 	if gr.Times {

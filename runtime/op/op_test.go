@@ -153,9 +153,12 @@ func TestGradients(t *testing.T) {
 				if g := d.Gradient(i); g.Def != nil {
 					var in []uint64
 					for _, operand := range g.In {
-						if operand == d.Tensors {
+						switch operand {
+						case d.Tensors:
+							in = append(in, eval(e, bits, d.Tensors))
+						case d.Tensors + 1:
 							in = append(in, kernel.Bits(3.0))
-						} else {
+						default:
 							in = append(in, bits[operand])
 						}
 					}
@@ -180,7 +183,7 @@ func TestNeeded(t *testing.T) {
 		d             *op.Def
 		tracked, want uint8
 	}{
-		{op.Add, 3, 0}, {op.Mul, 1, 2}, {op.Mul, 3, 3}, {op.Exp, 1, 1}, {op.Floor, 1, 0}, {op.Where, 6, 1}, {op.AddScalar, 1, 0},
+		{op.Add, 3, 0}, {op.Mul, 1, 2}, {op.Mul, 3, 3}, {op.Exp, 1, op.SavesResult}, {op.ReLU, 1, op.SavesResult}, {op.Sigmoid, 1, op.SavesResult}, {op.Log, 1, 1}, {op.Square, 1, 1}, {op.GELU, 1, 1}, {op.Floor, 1, 0}, {op.Where, 6, 1}, {op.AddScalar, 1, 0},
 		{op.Sum, 1, 0}, {op.Max, 1, 1 | op.SavesResult}, {op.Reshape, 1, 0},
 	} {
 		if got := c.d.Needed(c.tracked); got != c.want {
