@@ -176,7 +176,8 @@ func outOfTurn(fn *ast.FuncDecl, variant bool, info *types.Info) string {
 			}
 			switch method(n, info, laters) {
 			case "BreakIf":
-				e.lit, e.last, e.next = n.Args[0].(*ast.FuncLit), true, false
+				e.lit, e.next = n.Args[0].(*ast.FuncLit), false
+				e.last = !goesOnEarly(e.lit) || len(stack) > 2 && isLast(stack[:len(stack)-1])
 				entries = append(entries, e)
 			case "Do":
 				e.lit = n.Args[0].(*ast.FuncLit)
@@ -360,6 +361,20 @@ func isLast(stack []ast.Node) bool {
 		return loop.Body == block
 	}
 	return false
+}
+
+// goesOnEarly reports whether lit, a test, says before its end that the loop does not end.
+func goesOnEarly(lit *ast.FuncLit) (found bool) {
+	ast.Inspect(lit.Body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncLit:
+			return false
+		case *ast.ReturnStmt:
+			found = found || n != lit.Body.List[len(lit.Body.List)-1] && len(n.Results) == 1 && isName(n.Results[0], "false")
+		}
+		return !found
+	})
+	return found
 }
 
 // returns reports whether lit has a return, not counting those of literals in it.

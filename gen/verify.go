@@ -8,6 +8,7 @@ import (
 	"go/printer"
 	"go/token"
 	"go/types"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -180,6 +181,7 @@ func plain(fn *ast.FuncDecl) string {
 // before the first statement that names it. What dots has needs no qualifier.
 func normal(fn *ast.FuncDecl, dots map[string]bool) *ast.FuncDecl {
 	plainBreaks(fn.Body, "")
+	countContinues(fn.Body, nil)
 	return astutil.Apply(fn, nil, func(c *astutil.Cursor) bool {
 		switch n := c.Node().(type) {
 		case *ast.BlockStmt:
@@ -391,18 +393,77 @@ func (u *undoer) statement(c *astutil.Cursor, s *ast.ExprStmt) {
 
 // goesOn makes the ends of an entry, other than its last statement, jumps to the next
 // iteration again: recheck sees to it that there is nothing behind the entry.
-func goesOn(entry *ast.FuncLit) {
-	astutil.Apply(entry.Body, func(c *astutil.Cursor) bool {
-		switch n := c.Node().(type) {
-		case *ast.FuncLit, *ast.ForStmt, *ast.RangeStmt:
+func goesOn(entry *ast.FuncLit) { goesOnFrom(entry.Body, 0) }
+
+// goesOnFrom is goesOn for n, which stands in that many loops of the entry.
+func goesOnFrom(n ast.Node, loops int) {
+	astutil.Apply(n, func(c *astutil.Cursor) bool {
+		switch m := c.Node().(type) {
+		case *ast.FuncLit:
+			return false
+		case *ast.ForStmt:
+			goesOnFrom(m.Body, loops+1)
+			return false
+		case *ast.RangeStmt:
+			goesOnFrom(m.Body, loops+1)
 			return false
 		case *ast.ReturnStmt:
-			if len(n.Results) == 0 {
-				c.Replace(&ast.BranchStmt{Tok: token.CONTINUE})
+			if len(m.Results) == 0 {
+				c.Replace(&ast.BranchStmt{Tok: token.CONTINUE, Label: outwards(loops)})
 			}
 		}
 		return true
 	}, nil)
+}
+
+// outwards stands for the label of a loop, so many loops further out than the innermost one.
+func outwards(loops int) *ast.Ident {
+	if loops == 0 {
+		return nil
+	}
+	return ast.NewIdent("^" + strconv.Itoa(loops))
+}
+
+// countContinues makes the labels of jumps to a next iteration say how many loops further out they lead, and drops
+// the labels of loops that nothing else uses. labels are those of the loops around n.
+func countContinues(n ast.Node, labels []string) {
+	visit := func(body *ast.BlockStmt, label string) { countContinues(body, append(slices.Clip(labels), label)) }
+	astutil.Apply(n, func(c *astutil.Cursor) bool {
+		label := ""
+		m := c.Node()
+		if l, ok := m.(*ast.LabeledStmt); ok {
+			label, m = l.Label.Name, l.Stmt
+		}
+		switch m := m.(type) {
+		case *ast.ForStmt:
+			visit(m.Body, label)
+		case *ast.RangeStmt:
+			visit(m.Body, label)
+		case *ast.BranchStmt:
+			if m.Tok == token.CONTINUE && m.Label != nil {
+				if i := slices.Index(labels, m.Label.Name); i >= 0 {
+					m.Label = outwards(len(labels) - 1 - i)
+				}
+			}
+			return true
+		default:
+			return true
+		}
+		if label != "" && !usesLabel(m, label) {
+			c.Replace(m)
+		}
+		return false
+	}, nil)
+}
+
+func usesLabel(n ast.Node, label string) (found bool) {
+	ast.Inspect(n, func(m ast.Node) bool {
+		if b, ok := m.(*ast.BranchStmt); ok && b.Label != nil {
+			found = found || b.Label.Name == label
+		}
+		return !found
+	})
+	return found
 }
 
 // isOnce reports whether call makes a function that reads a value once:

@@ -167,11 +167,33 @@ func (e *exitUndoer) test(call *ast.CallExpr, end string, ended []ast.Stmt) []as
 	last := len(body.List) - 1
 	if r, ok := body.List[last].(*ast.ReturnStmt); ok && len(r.Results) == 1 {
 		body.List = body.List[:last]
+		e.goOn(body, 0)
 		if !isName(r.Results[0], "false") {
 			body.List = append(body.List, &ast.IfStmt{Cond: r.Results[0], Body: &ast.BlockStmt{List: []ast.Stmt{e.jump(ended, "", end, values)}}})
 		}
 	}
 	return body.List
+}
+
+// goOn makes what says that the loop does not end, in n and not at the end of the test, jumps to the next iteration.
+func (e *exitUndoer) goOn(n ast.Node, loops int) {
+	astutil.Apply(n, func(c *astutil.Cursor) bool {
+		switch m := c.Node().(type) {
+		case *ast.FuncLit:
+			return false
+		case *ast.ForStmt:
+			e.goOn(m.Body, loops+1)
+			return false
+		case *ast.RangeStmt:
+			e.goOn(m.Body, loops+1)
+			return false
+		case *ast.ReturnStmt:
+			if len(m.Results) == 1 && isName(m.Results[0], "false") {
+				c.Replace(&ast.BranchStmt{Tok: token.CONTINUE, Label: outwards(loops)})
+			}
+		}
+		return true
+	}, nil)
 }
 
 // decisions replaces what says that the loop ends, in n, by jumps.

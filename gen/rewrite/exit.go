@@ -67,15 +67,22 @@ func (a *attempt) noExit(u *plan.Unit) *plan.Reason {
 	}
 	no := &plan.Reason{Code: plan.DecidesExit, Cause: plan.Cause{Pos: jumps[0].Pos(), Text: "decides whether the loop goes on"},
 		Hint: "test every so many iterations: the wait then comes as rarely"}
-	if l := u.Stmt.Loop(); l != nil && l != a.loop || a.skipping(u) != nil {
+	if l := u.Stmt.Loop(); l != nil && l != a.loop || a.skipping(u) != nil && u.Stmt.Parent != a.loop {
 		return no
 	}
 	for _, jump := range jumps {
-		if !a.leads(u.Stmt, jump) {
+		if !a.leads(u.Stmt, jump) && !a.isEnd(u.Stmt, jump) {
 			return no
 		}
 	}
 	return nil
+}
+
+// isEnd reports whether jump, which leaves s, is one to the next iteration: then all that
+// follows s in the body comes with it, see [cuts].
+func (a *attempt) isEnd(s *plan.Stmt, jump ast.Stmt) bool {
+	b, ok := jump.(*ast.BranchStmt)
+	return ok && s.Parent == a.loop && slices.Contains(goesOn(s), b)
 }
 
 // leads reports whether jump, which leaves s, leaves the loop as well.
@@ -179,24 +186,30 @@ func isComparison(e ast.Expr) bool {
 func (a *attempt) exitsOf(r *plan.Region) *plan.Reason {
 	var x *plan.Exits
 	for _, g := range r.Groups {
-		last := g.Stmts[len(g.Stmts)-1]
-		if !Exit.Matches(last) {
-			continue
-		}
-		if x == nil {
-			x = &plan.Exits{Keep: a.keep, Tests: a.tests}
-		}
-		g.Jumps = make(map[ast.Stmt]*plan.Way)
-		jumps := plan.JumpsFrom(last.Node)
-		if last.IsTest {
-			jumps = []ast.Stmt{last.Node}
-		}
-		for _, jump := range jumps {
-			w, why := a.way(x, g, jump)
-			if why != nil {
-				return why
+		for _, s := range g.Stmts {
+			if !Exit.Matches(s) {
+				continue
 			}
-			g.Jumps[jump] = w
+			if x == nil {
+				x = &plan.Exits{Keep: a.keep, Tests: a.tests}
+			}
+			if g.Jumps == nil {
+				g.Jumps = make(map[ast.Stmt]*plan.Way)
+			}
+			jumps := plan.JumpsFrom(s.Node)
+			if s.IsTest {
+				jumps = []ast.Stmt{s.Node}
+			}
+			for _, jump := range jumps {
+				if a.isEnd(s, jump) {
+					continue
+				}
+				w, why := a.way(x, g, jump)
+				if why != nil {
+					return why
+				}
+				g.Jumps[jump] = w
+			}
 		}
 	}
 	if x == nil {

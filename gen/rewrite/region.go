@@ -199,10 +199,12 @@ func (a *attempt) layout(r *plan.Region, list []*plan.Stmt) {
 				r.Groups = append(r.Groups, g)
 			}
 			g.Stmts = append(g.Stmts, s)
-			g.Skips = append(g.Skips, skips(s)...)
+			if s.IsCompound() && s.Parent != nil && s.Parent.IsLoop() {
+				g.Skips = append(g.Skips, goesOn(s)...)
+			}
 			if a.loop.IsCall {
 				a.ends(g)
-			} else if Exit.Matches(s) {
+			} else if Exit.Matches(s) && len(g.Skips) == 0 {
 				g = nil // what comes next is dropped if the loop ends
 			}
 			continue

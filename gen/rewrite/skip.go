@@ -23,50 +23,31 @@ import (
 // skips returns the jumps to the next iteration by which control may leave s, if
 // it may not leave it in another way, and s is a compound statement of a loop's body.
 func skips(s *plan.Stmt) []*ast.BranchStmt {
-	if s.Parent == nil || !s.Parent.IsLoop() || !s.IsCompound() || s.IsLoop() {
+	if s.Parent == nil || !s.Parent.IsLoop() || !s.IsCompound() {
 		return nil
 	}
-	var found []*ast.BranchStmt
-	only := true
-	var visit func(n ast.Node, inLoop, inSwitch bool)
-	visit = func(n ast.Node, inLoop, inSwitch bool) {
-		ast.Inspect(n, func(m ast.Node) bool {
-			if m == n {
-				return true
-			}
-			switch m := m.(type) {
-			case *ast.FuncLit:
-				return false
-			case *ast.ForStmt, *ast.RangeStmt:
-				visit(m, true, true)
-				return false
-			case *ast.SwitchStmt, *ast.TypeSwitchStmt, *ast.SelectStmt:
-				visit(m, inLoop, true)
-				return false
-			case *ast.ReturnStmt, *ast.LabeledStmt:
-				only = false
-			case *ast.BranchStmt:
-				switch {
-				case m.Label != nil || m.Tok == token.GOTO || m.Tok == token.BREAK && !inSwitch:
-					only = false
-				case m.Tok == token.CONTINUE && !inLoop:
-					found = append(found, m)
-				}
-			}
-			return true
-		})
-	}
-	_, isSwitch := s.Inner().(*ast.SwitchStmt)
-	_, isTypeSwitch := s.Inner().(*ast.TypeSwitchStmt)
-	visit(s.Node, false, isSwitch || isTypeSwitch)
-	if !only {
+	goOn := goesOn(s)
+	if len(goOn) < len(plan.JumpsFrom(s.Node)) {
 		return nil
+	}
+	return goOn
+}
+
+// goesOn returns the jumps by which control may leave s, a statement of a loop's body, for the next iteration.
+func goesOn(s *plan.Stmt) (found []*ast.BranchStmt) {
+	loop, _ := s.Parent.Node.(*ast.LabeledStmt)
+	for _, jump := range plan.JumpsFrom(s.Node) {
+		if b, ok := jump.(*ast.BranchStmt); ok && b.Tok == token.CONTINUE && (b.Label == nil || loop != nil && loop.Label.Name == b.Label.Name) {
+			found = append(found, b)
+		}
 	}
 	return found
 }
 
 // cuts reports whether s may end an iteration, or the function that is divided, because of a value.
-func cuts(s *plan.Stmt) bool { return isTail(s) || skips(s) != nil }
+func cuts(s *plan.Stmt) bool {
+	return isTail(s) || s.IsCompound() && s.Parent != nil && s.Parent.IsLoop() && len(goesOn(s)) > 0
+}
 
 // isSkipped reports whether v runs only in iterations in which s, which [cuts], does not
 // go on to the next.

@@ -168,8 +168,13 @@ func (p *printer) group(l *plan.Later, r *plan.Region, g *plan.Group) {
 	}
 	p.absorb(g)
 	for _, b := range g.Skips {
-		p.replace(b.Pos(), b.End(), "return")
+		end := "return"
+		if g.Jumps != nil {
+			end = "return false"
+		}
+		p.replace(b.Pos(), b.End(), end)
 	}
+	p.unlabel(r, g)
 	start, end := p.start(first), p.end(last)
 	if g.Jumps != nil {
 		p.exit(l, r, g, head, start, end)
@@ -222,6 +227,34 @@ func (p *printer) exit(l *plan.Later, r *plan.Region, g *plan.Group, head []stri
 		text += " "
 	}
 	p.insert(end, text+closing)
+}
+
+// unlabel drops the label of the loop around g if the jumps that now end the entry were the last ones that named it.
+func (p *printer) unlabel(r *plan.Region, g *plan.Group) {
+	if len(g.Skips) == 0 {
+		return
+	}
+	l, ok := g.Stmts[0].Parent.Node.(*ast.LabeledStmt)
+	if !ok {
+		return
+	}
+	for o := range r.Loop.All {
+		b, ok := o.Inner().(*ast.BranchStmt)
+		if !ok || b.Label == nil || b.Label.Name != l.Label.Name {
+			continue
+		}
+		if !slices.ContainsFunc(r.Groups, func(g *plan.Group) bool { return slices.Contains(g.Skips, b) }) {
+			return
+		}
+	}
+	if r.Exits != nil && r.Loop.Node == ast.Stmt(l) && len(r.Exits.Ways) > 0 {
+		return // the way out uses it
+	}
+	end := l.Colon + 1
+	if p.spread() && strings.TrimSpace(string(p.src[p.offset(end):p.offset(l.Stmt.Pos())])) == "" {
+		end = l.Stmt.Pos()
+	}
+	p.replace(l.Label.Pos(), end, "")
 }
 
 // isShort reports whether an entry reads well on one line.

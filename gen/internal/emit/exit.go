@@ -299,7 +299,7 @@ func (p *printer) cells(r *plan.Region) string {
 // statement with which the test ends, and whether it is a part of the text of the user.
 func (p *printer) decide(r *plan.Region, g *plan.Group) (result string, inText bool) {
 	last := g.Stmts[len(g.Stmts)-1]
-	if n, ok := last.Inner().(*ast.IfStmt); ok && p.spread() && p.isBare(r, g, n) {
+	if n, ok := last.Inner().(*ast.IfStmt); ok && p.spread() && len(g.Jumps) == 1 && p.isBare(r, g, n) {
 		result = "return " + p.render(n.Cond.Pos(), n.Cond.End())
 		p.replace(n.Pos(), n.End(), result)
 		return result, true

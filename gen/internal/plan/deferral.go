@@ -53,7 +53,7 @@ type Group struct {
 	Copies []*Copy
 	Skips  []*ast.BranchStmt // jumps to the next iteration: they end the entry
 	Hoists []*types.Var      // declared by the statements and used outside them
-	Jumps  map[ast.Stmt]*Way // the last statement is a test of exits: where they lead
+	Jumps  map[ast.Stmt]*Way // tests of exits, the last statement or what values may skip, and where they lead
 	Names  map[*Read]string
 
 	Returns bool // they end a function that is divided, which returns them: see [Lift]
