@@ -131,7 +131,7 @@ func (g *generator) generate(pkg *load.Package) error {
 	}
 	var units []*unit
 	for _, file := range pkg.Syntax {
-		if !pkg.Source(file).Generated {
+		if src := pkg.Source(file); !src.Generated && !src.Cgo {
 			if jobs := g.jobs(pkg, file); len(jobs) > 0 {
 				units = append(units, &unit{file: file, jobs: jobs})
 			}

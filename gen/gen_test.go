@@ -256,7 +256,18 @@ func TestBadInput(t *testing.T) {
 		"own name":            {"package p\n\n//asyncgen:kernel name=F\nfunc F() {}\n", "choose another with //asyncgen:kernel name="},
 		"spaced directive":    {"package p\n\n// asyncgen:kernel window=8\nfunc F() {}\n", "write //asyncgen:kernel window=8, without the space"},
 		"spaced effects":      {"package p\n\ntype T struct {\n\t// asyncgen:effects output\n\tF func()\n}\n", "write //asyncgen:effects output, without the space"},
+		"no name":             {"package p\n\n//asyncgen:kernel\nfunc _() {}\n", "nothing can call _"},
+		"runs by itself":      {"package p\n\n//asyncgen:kernel\nfunc init() {}\n", "nothing can call init"},
+		"one name for two":    {"package p\n\n//asyncgen:kernel name=H\nfunc F() {}\n\n//asyncgen:kernel name=H\nfunc G() {}\n", "the generated function would be called H, as the one for "},
+		"in a function":       {"package p\n\nfunc F() {\n\t//asyncgen:kernel\n\tf := func() {}\n\tf()\n}\n", "belongs in the comment directly above a function"},
+		"of an interface":     {"package p\n\ntype I interface {\n\t//asyncgen:kernel\n\tF()\n}\n", "belongs in the comment directly above a function"},
+		"apart":               {"package p\n\n//asyncgen:kernel\n\nfunc F() {}\n", "belongs in the comment directly above a function"},
+		"in a file of C":      {"package p\n\n// int x;\nimport \"C\"\n\n//asyncgen:kernel\nfunc F() {}\n\nvar _ = C.x\n", "functions in files that import \"C\" can't be rewritten"},
 		"two directives":      {"package p\n\n//asyncgen:kernel\n//asyncgen:kernel\nfunc F() {}\n", "two //asyncgen:kernel directives on F"},
+	}
+	if out, err := exec.Command("go", "env", "CGO_ENABLED").Output(); err != nil || strings.TrimSpace(string(out)) != "1" {
+		t.Logf("without cgo, files of C are not tried (%v)", err)
+		delete(cases, "in a file of C")
 	}
 	dir := newModule(t)
 	for name, c := range cases {
@@ -524,6 +535,10 @@ func main() { fmt.Println(Watch(tensor.Ones(2, 2), 3)) }
 	for name, text := range cases {
 		write(t, filepath.Join(dir, name, "main.go"), []byte(text))
 	}
+	// What cgo makes of a file was to be removed from its cache, as generated for nothing.
+	cases["cgo"] = source
+	write(t, filepath.Join(dir, "cgo", "main.go"), []byte(source))
+	write(t, filepath.Join(dir, "cgo", "c.go"), []byte("package main\n\n// static int one(void) { return 1; }\nimport \"C\"\n\nfunc one() int { return int(C.one()) }\n"))
 	for _, all := range []bool{true, false} {
 		r, err := gen.Generate(context.Background(), gen.Config{Dir: dir, Patterns: []string{"./..."}, All: all})
 		if err != nil {

@@ -88,6 +88,10 @@ func (d *directives) function(fn *ast.FuncDecl, claimed map[*ast.Comment]bool) {
 				d.errorf(dir.Slash, "%s has no body to rewrite", fn.Name.Name)
 				continue
 			}
+			if fn.Name.Name == "_" || fn.Name.Name == "init" && fn.Recv == nil {
+				d.errorf(dir.Slash, "nothing can call %s, nor what would be generated for it: give it another name", fn.Name.Name)
+				continue
+			}
 			if d.kernels[fn] != nil {
 				d.errorf(dir.Slash, "two //asyncgen:kernel directives on %s", fn.Name.Name)
 				continue

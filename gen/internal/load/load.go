@@ -72,13 +72,14 @@ type Source struct {
 	Path      string // absolute
 	Text      []byte
 	Generated bool // by asyncgen, so that Text is a stub
+	Cgo       bool // by cgo, somewhere else than in the folder of the package
 }
 
 // A Body is a function with its body.
 type Body struct {
 	Decl *ast.FuncDecl
 	Pkg  *Package
-	Stub bool // of a generated function
+	Stub bool // of a generated function, or what cgo has made of one
 }
 
 // Source returns the text of a file of p.
@@ -377,6 +378,7 @@ func (prog *Program) add(p *packages.Package, overlay map[string][]byte) (*Packa
 	for i, file := range p.Syntax {
 		path := p.CompiledGoFiles[i]
 		text, generated := overlay[path]
+		cgo := false
 		if !generated {
 			var err error
 			if text, err = os.ReadFile(path); err != nil {
@@ -384,23 +386,24 @@ func (prog *Program) add(p *packages.Package, overlay map[string][]byte) (*Packa
 			}
 			before := len(d.kernels)
 			d.scan(file)
-			if !slices.Contains(p.GoFiles, path) { // what cgo has made of a file
-				generated = true
+			if cgo = !slices.Contains(p.GoFiles, path); cgo {
 				if len(d.kernels) > before {
 					d.errorf(file.Package, "functions in files that import \"C\" can't be rewritten")
 				}
 			}
 		}
-		pkg.Dir = filepath.Dir(path)
-		pkg.sources[file] = &Source{Path: path, Text: text, Generated: generated}
+		if !cgo {
+			pkg.Dir = filepath.Dir(path)
+		}
+		pkg.sources[file] = &Source{Path: path, Text: text, Generated: generated, Cgo: cgo}
 		for _, decl := range file.Decls {
 			fn, ok := decl.(*ast.FuncDecl)
 			if !ok || fn.Body == nil {
 				continue
 			}
 			if obj, ok := p.TypesInfo.Defs[fn.Name].(*types.Func); ok {
-				prog.bodies[obj] = &Body{Decl: fn, Pkg: pkg, Stub: generated}
-				if fn.Recv != nil && !generated {
+				prog.bodies[obj] = &Body{Decl: fn, Pkg: pkg, Stub: generated || cgo}
+				if fn.Recv != nil && !generated && !cgo {
 					pkg.methods[fn.Name.Name] = append(pkg.methods[fn.Name.Name], obj)
 				}
 			}

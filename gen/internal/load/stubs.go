@@ -67,7 +67,15 @@ func addStubs(overlay map[string][]byte, p *packages.Package) (wrong []error, er
 			}
 		}
 	}
+	first := make(map[string]token.Position)
 	for _, w := range names.wanted {
+		if at, ok := first[w.key]; ok {
+			delete(overlay, OutputPath(w.pos.Filename))
+			wrong = append(wrong, fmt.Errorf("%s: the generated function would be called %s, as the one for %s: choose another with //asyncgen:kernel name=",
+				relative(w.pos.String()), w.name, relative(at.String())))
+		} else {
+			first[w.key] = w.pos
+		}
 		if at, ok := names.declared[w.key]; ok {
 			delete(overlay, OutputPath(w.pos.Filename))
 			wrong = append(wrong, fmt.Errorf("%s: the generated function would be called %s, as the one at %s: choose another with //asyncgen:kernel name=",

@@ -58,7 +58,7 @@ func (a *Analysis) summarise(fn *types.Func) *Effects {
 		return unknown(fn, "has effects that are unknown")
 	}
 	if body.Stub {
-		return unknown(fn, "is generated itself")
+		return unknown(fn, "is generated itself, or uses cgo")
 	}
 	f := a.Function(body.Pkg, body.Decl)
 	e := f.walk(body.Decl.Body, nil)
