@@ -235,7 +235,7 @@ func FAsync(w *tensor.Tensor, xs []*tensor.Tensor) *tensor.Tensor {
 	later := asyncrt.NewLater[struct{}](fWindow)
 	defer later.Close()
 	for _, x := range xs {
-		scale := asyncrt.Const(1).Div(x.Sum().F64().Add(asyncrt.Const(1)))
+		scale := asyncrt.Const(1).Div(x.Sum().ItemF64().Add(asyncrt.Const(1)))
 		w = w.MulF64(scale)
 		scaleAt := later.ReadF64(scale)
 		later.Do(func() { fmt.Println(scaleAt.Item()) })

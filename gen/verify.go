@@ -354,7 +354,7 @@ func (u *undoer) learn(a *ast.AssignStmt) {
 // isNamedRead reports whether call makes a number of a tensor.
 func isNamedRead(call *ast.CallExpr) bool {
 	s, ok := call.Fun.(*ast.SelectorExpr)
-	return ok && s.Sel.Name == "F64" && len(call.Args) == 0
+	return ok && isItemForm(s.Sel.Name) && len(call.Args) == 0
 }
 
 func (u *undoer) isNew(a *ast.AssignStmt) bool {

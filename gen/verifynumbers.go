@@ -11,7 +11,7 @@ import (
 
 // Round trips are undone by bringing both functions into one form, in which an
 // operator, a function of package math and the method of a number are calls of the same
-// name, and a value is the same whether it has been read or not: rs.Div(x.F64()) and
+// name, and a value is the same whether it has been read or not: rs.Div(x.ItemF64()) and
 // rs / x.Item() are both Div(rs, x). That the types fit, the compiler says.
 
 // mentionsNumbers reports whether fn computes with numbers that may not be there yet.
@@ -102,7 +102,7 @@ func inNumbersCall(n *ast.CallExpr) ast.Expr {
 			if method, ok := tensorapi.NumberFunc("math." + name); ok {
 				return called(method, n.Args...)
 			}
-		case name == "F64" && len(n.Args) == 0, name == "Item" && len(n.Args) == 0:
+		case (isItemForm(name) || name == "Item") && len(n.Args) == 0:
 			return fun.X
 		case hostForms[name] != "":
 			fun.Sel = ast.NewIdent(hostForms[name])
@@ -118,6 +118,9 @@ func isPackage(e ast.Expr) bool {
 	id, ok := e.(*ast.Ident)
 	return ok && strings.HasPrefix(id.Name, `"`)
 }
+
+// isItemForm reports whether a method of this name makes a number of a tensor.
+func isItemForm(name string) bool { return name == "F64" || name == "ItemF64" }
 
 func isNumberMethod(name string) bool {
 	_, ok := tensorapi.Ours().Funcs["("+tensorapi.Number+")."+name]

@@ -3,6 +3,7 @@ package asyncrt
 import (
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/asyncgen/asyncgen/runtime/internal/engine"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
@@ -17,7 +18,11 @@ type exits[S any] struct {
 	ahead  *engine.Speculation // while there are tests in the backlog, or an exit is taken
 	taken  *test[S]            // the exit that was taken and not reported
 	guess  *test[S]            // the newest test, if there is a guess after it
-	vain   []*engine.Guess     // those that were discarded, oldest first
+	pace   pace                // how far ahead is of use
+
+	untried int             // tests for which hasten is not to try
+	vainly  int             // after so many it tries again, the last time
+	vain    []*engine.Guess // those that were discarded, oldest first
 }
 
 // A test says whether the loop ends at one place.
@@ -67,35 +72,64 @@ func (l *Later[S]) BreakIf(cond func() bool, state S, cells ...tensor.Cell) (S, 
 	if l.exits.taken != nil {
 		return l.report()
 	}
-	t := &test[S]{cond: cond, state: state, cells: tensor.Snapshot(cells...)}
-	if g := l.exits.guess; g != nil { // is complete
+	x := &l.exits
+	if g := x.guess; g != nil { // is complete
 		g.bytes += g.guess.SavedBytes()
-		l.exits.bytes += g.guess.SavedBytes()
-		l.exits.guess = nil
+		x.bytes += g.guess.SavedBytes()
+		x.guess = nil
 	}
-	l.keep(t)
+	t := &test[S]{cond: cond, state: state}
+	x.tests++
 	l.queue(entry[S]{test: t})
+	l.hasten()
 	l.runReady()
+	if x.tests == 0 {
+		return l.report()
+	}
+	t.cells = tensor.Snapshot(cells...)
+	l.keep(t)
 	l.runTests()
 	if l.pending() > l.window {
 		l.runMiddle()
 	}
-	if l.exits.tests > 0 { // this one, at least
-		if l.exits.ahead == nil {
-			l.exits.ahead = engine.Default().Speculate()
+	if x.tests > 0 { // this one, at least
+		if x.ahead == nil {
+			x.ahead = engine.Default().Speculate()
 		}
-		t.guess = l.exits.ahead.Guess()
-		l.exits.guess = t
+		t.guess = x.ahead.Guess()
+		x.guess = t
 	}
+	x.pace.begin(time.Since(start), x.tests)
 	return l.report()
 }
 
-// runTests waits, if there are too many tests in the backlog, until about half of those that may be
-// have run: once for several, and never for all if some may be left.
+// hasten computes what the backlog needs, if this goroutine can do so in a moment: nothing is to be gained then
+// from running ahead. It tries less often where it was in vain.
+func (l *Later[S]) hasten() {
+	x := &l.exits
+	if x.untried > 0 {
+		x.untried--
+		return
+	}
+	for _, e := range l.backlog[l.head:] {
+		for _, r := range e.reads {
+			if !r.t.Soon() {
+				x.vainly = min(2*x.vainly+1, 15)
+				x.untried = x.vainly
+				return
+			}
+		}
+	}
+	x.vainly = 0
+}
+
+// runTests waits, if there are too many tests in the backlog, until enough have run: once for several, if there are many, and
+// never for all if some may be left.
 func (l *Later[S]) runTests() {
 	x := &l.exits
 	for x.tests > l.most() || x.isHeavy() {
-		run := x.tests - (l.most()+1)/2
+		isAlone := x.tests == 1
+		run := x.tests - l.most() + l.most()/4
 		if x.isHeavy() {
 			run = max(run, (x.tests+1)/2)
 		}
@@ -107,6 +141,9 @@ func (l *Later[S]) runTests() {
 			keep--
 		}
 		l.runUntil(keep)
+		if isAlone {
+			x.pace.waited(time.Since(start))
+		}
 		l.runReady()
 	}
 }
@@ -116,7 +153,7 @@ func (l *Later[S]) most() int {
 	if l.unlike {
 		return 0
 	}
-	return min(l.exits.passed/2, l.window)
+	return min(l.exits.passed/2, l.window, l.exits.pace.most())
 }
 
 // isHeavy reports whether more is kept for tests than may be.
@@ -137,7 +174,6 @@ func (l *Later[S]) keep(t *test[S]) {
 			t.bytes += int64(x.Size()) * int64(x.DType().Size())
 		}
 	}
-	l.exits.tests++
 	l.exits.bytes += t.bytes
 	l.exits.newest = tensors
 }

@@ -211,6 +211,7 @@ type gatedLoop struct {
 
 func newGatedLoop(window int) *gatedLoop {
 	l := &gatedLoop{later: asyncrt.NewLater[int](window), end: -1}
+	l.later.RunFar()
 	l.on, l.g = gated()
 	l.x = tensor.On(l.on).Ones(1)
 	return l
@@ -349,6 +350,7 @@ func TestExitBounds(t *testing.T) {
 	for _, c := range []struct{ limit, window, want int }{{40_000, 64, 5}, {0, 3, 3}, {0, 64, 16}, {1000, 64, 0}} {
 		on, g := gated()
 		later := asyncrt.NewLater[state](c.window)
+		later.RunFar()
 		asyncrt.SetLimit(int64(c.limit))
 		x := tensor.On(on).Ones(1)
 		values := make([]*tensor.Tensor, 100)
@@ -414,6 +416,7 @@ func TestExitGivesBack(t *testing.T) {
 	value := p.Value()
 	named, saying := &ownCell{t: tensor.Scalar(1)}, &ownCell{t: tensor.Scalar(1), says: true}
 	later, inner := asyncrt.NewLater[int](8), asyncrt.NewLater[struct{}](8)
+	later.RunFar()
 	defer later.Close()
 	x := tensor.On(on).Ones(1)
 	type kept struct{ p, q, grad, named, saying *tensor.Tensor }
@@ -642,6 +645,55 @@ func TestFloats(t *testing.T) {
 	} {
 		if got := later.Floats(c.ts...); got != c.want {
 			t.Errorf("call %d: %v", i, got)
+		}
+	}
+}
+
+// On the CPU a test whose value takes a moment is run at once: the loop has no need to run past its end, nor to wait.
+func TestExitAtOnce(t *testing.T) {
+	past := 0
+	before := asyncrt.Stats()
+	for range 50 {
+		later := asyncrt.NewLater[int](64)
+		x, began := tensor.Ones(8), 0
+		for i := range 40 {
+			x = x.AddScalar(1)
+			began++
+			sum := 0.0
+			at := later.Read(x.Sum())
+			later.Do(func() { sum = at.Item() })
+			if end, ok := later.BreakIf(func() bool { return sum > 160 }, i); ok {
+				if end != 19 {
+					t.Fatalf("the loop ends after iteration %d", end)
+				}
+				break
+			}
+		}
+		past += began - 20
+		later.Close()
+	}
+	if after := asyncrt.Stats(); past > 200 || after.Waits-before.Waits > 200 { // unless others are slow with what they have begun
+		t.Errorf("%d iterations past the ends of 50 loops, %d waits", past, after.Waits-before.Waits)
+	}
+}
+
+// A Read of a number that is known has all that one of a tensor has.
+func TestReadOfKnown(t *testing.T) {
+	later := asyncrt.NewLater[struct{}](4)
+	defer later.Close()
+	for _, v := range []float64{0, -2.5, math.Inf(1), math.NaN()} {
+		known, computed := later.ReadF64(asyncrt.Const(v)), later.ReadF64(tensor.FromOn(device.CPU(), []float64{v}).F64())
+		for _, f := range []func(r asyncrt.Read) any{
+			func(r asyncrt.Read) any { return r.Item() }, func(r asyncrt.Read) any { return r.At() },
+			func(r asyncrt.Read) any { return r.Float64s() }, func(r asyncrt.Read) any { return asyncrt.ItemOf[float64](r) },
+			func(r asyncrt.Read) any { return r.Err() }, func(r asyncrt.Read) any { return r.String() },
+			func(r asyncrt.Read) any { return fmt.Sprintf("%8.3f|%v", r, r) },
+			func(r asyncrt.Read) any { return r.LogValue() },
+			func(r asyncrt.Read) any { b, err := r.MarshalJSON(); return fmt.Sprint(string(b), err) },
+		} {
+			if got, want := fmt.Sprint(f(known)), fmt.Sprint(f(computed)); got != want {
+				t.Errorf("%v: %s, want %s", v, got, want)
+			}
 		}
 	}
 }

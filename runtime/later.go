@@ -84,7 +84,7 @@ func (l *Later[S]) Read(t *tensor.Tensor) Read {
 	if t == nil {
 		return Read{}
 	}
-	r := Read{t.Detach()}
+	r := Read{t: t.Detach()}
 	if !t.Device().Backend().Caps().HostMemory {
 		r.t = r.t.To(device.CPU())
 	}
@@ -96,7 +96,12 @@ func (l *Later[S]) Read(t *tensor.Tensor) Read {
 //
 //asyncgen:api meta none
 //go:noinline
-func (l *Later[S]) ReadF64(x F64) Read { return l.Read(x.As(tensor.Float64)) }
+func (l *Later[S]) ReadF64(x F64) Read {
+	if v, ok := x.Known(); ok {
+		return Read{number: v, isKnown: true}
+	}
+	return l.Read(x.As(tensor.Float64))
+}
 
 // Do queues f, which runs at once if nothing is queued and its values are
 // there. Otherwise it runs in its turn; Do waits only if the window is full.

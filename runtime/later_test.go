@@ -19,7 +19,7 @@ import (
 
 var seed = flag.Uint64("seed", 1, "seed of the randomised tests")
 
-// A gate is a CPU on which each Tanh waits for a token.
+// A gate is a device made of the program's threads, and slow: each Tanh waits for a token.
 type gate struct {
 	device.Backend
 	tokens chan struct{}
@@ -42,7 +42,7 @@ func (g *gate) let(n int) {
 
 func gated() (device.Device, *gate) {
 	g := &gate{device.CPU().Backend(), make(chan struct{}, 1000)}
-	return device.Wrap("gated", device.KindCPU, g), g
+	return device.Wrap("gated", device.KindSimulated, g), g
 }
 
 // devices runs f on the CPU and on a simulated accelerator.

@@ -11,105 +11,124 @@ import (
 
 // A Read is a value taken by [Later.Read]. Its methods are those of the Tensor,
 // for use in functions of the backlog, where they don't wait; elsewhere they may.
-type Read struct{ t *tensor.Tensor } // detached, in host memory
+type Read struct {
+	t       *tensor.Tensor // detached, in host memory; nil: number, or a nil tensor
+	number  float64
+	isKnown bool // the Read is of a number that was known
+}
+
+// tensor returns what the Read is of.
+func (r Read) tensor() *tensor.Tensor {
+	if r.isKnown {
+		return tensor.FromOn(device.CPU(), []float64{r.number}).Reshape()
+	}
+	return r.t
+}
 
 // Item is [tensor.Tensor.Item].
 //
 //asyncgen:api read
 //go:noinline
-func (r Read) Item() float64 { return r.t.Item() }
+func (r Read) Item() float64 {
+	if r.isKnown {
+		return r.number
+	}
+	return r.t.Item()
+}
 
 // ItemInt is [tensor.Tensor.ItemInt].
 //
 //asyncgen:api read
 //go:noinline
-func (r Read) ItemInt() int64 { return r.t.ItemInt() }
+func (r Read) ItemInt() int64 { return r.tensor().ItemInt() }
 
 // At is [tensor.Tensor.At].
 //
 //asyncgen:api read
 //go:noinline
-func (r Read) At(index ...int) float64 { return r.t.At(index...) }
+func (r Read) At(index ...int) float64 { return r.tensor().At(index...) }
 
 // Float32s is [tensor.Tensor.Float32s].
 //
 //asyncgen:api read
 //go:noinline
-func (r Read) Float32s() []float32 { return r.t.Float32s() }
+func (r Read) Float32s() []float32 { return r.tensor().Float32s() }
 
 // Float64s is [tensor.Tensor.Float64s].
 //
 //asyncgen:api read
 //go:noinline
-func (r Read) Float64s() []float64 { return r.t.Float64s() }
+func (r Read) Float64s() []float64 { return r.tensor().Float64s() }
 
 // Int64s is [tensor.Tensor.Int64s].
 //
 //asyncgen:api read
 //go:noinline
-func (r Read) Int64s() []int64 { return r.t.Int64s() }
+func (r Read) Int64s() []int64 { return r.tensor().Int64s() }
 
 // Bools is [tensor.Tensor.Bools].
 //
 //asyncgen:api read
 //go:noinline
-func (r Read) Bools() []bool { return r.t.Bools() }
+func (r Read) Bools() []bool { return r.tensor().Bools() }
 
 // Dense is [tensor.Tensor.Dense].
 //
 //asyncgen:api read
 //go:noinline
-func (r Read) Dense() *mat.Dense { return r.t.Dense() }
+func (r Read) Dense() *mat.Dense { return r.tensor().Dense() }
 
 // MarshalJSON is [tensor.Tensor.MarshalJSON].
 //
 //asyncgen:api read
 //go:noinline
 func (r Read) MarshalJSON() ([]byte, error) {
-	if r.t == nil {
+	t := r.tensor()
+	if t == nil {
 		return []byte("null"), nil // what package json makes of a nil *Tensor
 	}
-	return r.t.MarshalJSON()
+	return t.MarshalJSON()
 }
 
 // String is [tensor.Tensor.String].
 //
 //asyncgen:api print
 //go:noinline
-func (r Read) String() string { return r.t.String() }
+func (r Read) String() string { return r.tensor().String() }
 
 // Format is [tensor.Tensor.Format].
 //
 //asyncgen:api print
 //go:noinline
 func (r Read) Format(s fmt.State, verb rune) {
-	if r.t == nil {
+	t := r.tensor()
+	if t == nil {
 		fmt.Fprint(s, "<nil>") // what fmt prints for a nil *Tensor
 		return
 	}
-	r.t.Format(s, verb)
+	t.Format(s, verb)
 }
 
 // LogValue is [tensor.Tensor.LogValue].
 //
 //asyncgen:api print
 //go:noinline
-func (r Read) LogValue() slog.Value { return r.t.LogValue() }
+func (r Read) LogValue() slog.Value { return r.tensor().LogValue() }
 
 // Err is [tensor.Tensor.Wait]: the error of the value, or nil.
 //
 //asyncgen:api wait
 //go:noinline
-func (r Read) Err() error { return r.t.Wait() }
+func (r Read) Err() error { return r.tensor().Wait() }
 
 // ItemOf is [tensor.ItemOf] of a Read.
 //
 //asyncgen:api read 0
 //go:noinline
-func ItemOf[T device.Element](r Read) T { return tensor.ItemOf[T](r.t) }
+func ItemOf[T device.Element](r Read) T { return tensor.ItemOf[T](r.tensor()) }
 
 // SliceOf is [tensor.SliceOf] of a Read.
 //
 //asyncgen:api read 0
 //go:noinline
-func SliceOf[T device.Element](r Read) []T { return tensor.SliceOf[T](r.t) }
+func SliceOf[T device.Element](r Read) []T { return tensor.SliceOf[T](r.tensor()) }

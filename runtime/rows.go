@@ -80,7 +80,7 @@ func (l *Later[S]) Rows(n int, of func(row RowOf) *tensor.Tensor) *Rows {
 		} // else the rows are too big for so many
 	}
 	if n > 0 && r.parts[0].t != nil {
-		l.reads = append(l.reads, Read{r.parts[0].t})
+		l.reads = append(l.reads, Read{t: r.parts[0].t})
 	}
 	return r
 }
@@ -121,9 +121,9 @@ func (r *Rows) ItemInt(j int) int64 {
 //go:noinline
 func (r *Rows) At(j int) Read {
 	if p, i := r.part(j); p != nil {
-		return Read{p.t.Row(i)}
+		return Read{t: p.t.Row(i)}
 	}
-	return Read{onHost(r.alone(j).Detach())}
+	return Read{t: onHost(r.alone(j).Detach())}
 }
 
 // alone computes row j as the program would: with its panics.

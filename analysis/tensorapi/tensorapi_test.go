@@ -94,7 +94,7 @@ func TestForms(t *testing.T) {
 			t.Errorf("%s is %v: only what enqueues or views can be done for a batch", name, f.Kind)
 		}
 	}
-	for _, form := range []string{"F64", "AddF64", "SubF64", "MulF64", "DivF64", "AddScaledF64", "RowAt"} {
+	for _, form := range []string{"ItemF64", "AddF64", "SubF64", "MulF64", "DivF64", "AddScaledF64", "RowAt"} {
 		if !forms[form] {
 			t.Errorf("nothing has the form %s", form)
 		}

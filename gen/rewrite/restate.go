@@ -73,9 +73,15 @@ func (r *restater) restate(n ast.Node) {
 func (r *restater) nameReads(s ast.Stmt) {
 	for _, read := range r.before[s] {
 		sel := ast.Unparen(read.Fun).(*ast.SelectorExpr)
-		r.insert(s.Pos(), fmt.Sprintf("%s := %s.F64(); %[1]s.Item(); ", r.named[read], r.render(sel.X)))
+		r.insert(s.Pos(), fmt.Sprintf("%s := %s.%s(); %[1]s.Item(); ", r.named[read], r.render(sel.X), r.itemForm(read)))
 		r.reads = append(r.reads, read)
 	}
+}
+
+// itemForm is the name of the method that returns what read does as a number.
+func (r *restater) itemForm(read *ast.CallExpr) string {
+	_, api, _ := r.f.Library(read)
+	return api.F64
 }
 
 // render returns the text of e with its edits.
@@ -180,7 +186,7 @@ func (r *restater) number(e ast.Expr) {
 		r.reads = append(r.reads, call)
 		r.drop(e.Pos(), call.Pos())
 		r.restate(sel.X)
-		r.replace(sel.Sel.Pos(), sel.Sel.End(), "F64")
+		r.replace(sel.Sel.Pos(), sel.Sel.End(), r.itemForm(call))
 		r.drop(call.End(), e.End())
 		return
 	}

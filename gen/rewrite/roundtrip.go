@@ -15,7 +15,7 @@ import (
 // back to the device. The device computes with it instead, in float64 and
 // rounding as often, which gives the same bits: see [asyncrt.F64].
 //
-//	alpha := rs / p.Dot(ap).Item()     alpha := rs.Div(p.Dot(ap).F64())
+//	alpha := rs / p.Dot(ap).Item()     alpha := rs.Div(p.Dot(ap).ItemF64())
 //	x = x.Add(p.MulScalar(alpha))      x = x.Add(p.MulF64(alpha))
 //	rs = next                          rs = next
 //	fmt.Println(alpha)                 alphaAt := later.ReadF64(alpha)

@@ -57,6 +57,22 @@ func (t *Tensor) F64() F64 {
 	return F64{t: structural(op.As, op.Attr{DType: Float64}, operands{x}, false)}
 }
 
+// ItemF64 is F64, and what Item returns where that costs no wait: if the caller can compute t itself, in a moment,
+// it does (see [Tensor.Soon]), and the number is known. An error of t is raised by neither.
+//
+//	alpha := rr.Div(p.Dot(ap).ItemF64())
+//	x = x.Add(p.MulF64(alpha)) // on the CPU p.MulScalar(alpha.Item()), elsewhere one that returns at once
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) ItemF64() F64 {
+	t.single("Item")
+	if t.dead == 0 && t.storage.Device().Backend().Caps().HostMemory && t.storage.Hasten() && t.storage.Err() == nil {
+		return F64{v: number(t.element(t.off), t.dtype)}
+	}
+	return t.F64()
+}
+
 // Item returns the number. It waits if it has not been computed yet.
 //
 //asyncgen:api read
@@ -67,6 +83,11 @@ func (x F64) Item() float64 {
 	}
 	return number(x.t.item("Item"), Float64)
 }
+
+// Known returns the number if it is known, as a [Const] is.
+//
+//asyncgen:api poll
+func (x F64) Known() (v float64, ok bool) { return x.v, x.t == nil }
 
 // Ready reports whether Item would return, or panic, without waiting. It never waits.
 //

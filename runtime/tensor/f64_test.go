@@ -33,19 +33,23 @@ func leaf(r *rand.Rand, on []device.Device) pair {
 		v = f64Edges[r.IntN(len(f64Edges))]
 	}
 	dev := on[r.IntN(len(on))]
+	number := (*tensor.Tensor).F64
+	if r.IntN(2) == 0 {
+		number = (*tensor.Tensor).ItemF64
+	}
 	switch r.IntN(5) {
 	case 0:
 		return pair{tensor.Const(v), v}
 	case 1:
-		return pair{tensor.FromOn(dev, []float32{float32(v)}).F64(), float64(float32(v))}
+		return pair{number(tensor.FromOn(dev, []float32{float32(v)})), float64(float32(v))}
 	case 2:
 		i := int64(r.Uint64())
-		return pair{tensor.FromOn(dev, []int64{i}).Reshape(1, 1).F64(), float64(i)}
+		return pair{number(tensor.FromOn(dev, []int64{i}).Reshape(1, 1)), float64(i)}
 	case 3:
 		b := r.IntN(2)
-		return pair{tensor.FromOn(dev, []bool{b == 1}).F64(), float64(b)}
+		return pair{number(tensor.FromOn(dev, []bool{b == 1})), float64(b)}
 	}
-	return pair{tensor.FromOn(dev, []float64{7, v, 9}).Row(1).F64(), v}
+	return pair{number(tensor.FromOn(dev, []float64{7, v, 9}).Row(1)), v}
 }
 
 // The compiler may fuse a product with what it is added to unless it is converted.
@@ -306,7 +310,13 @@ func TestF64Scope(t *testing.T) {
 func TestF64Failure(t *testing.T) {
 	e := engine.New(engine.Options{Workers: 2})
 	defer tensor.SetEngine(e)()
-	bad := tensor.From([]int64{1}).Div(tensor.From([]int64{0})).F64().Add(tensor.Const(1)).Sqrt()
+	for _, number := range []func(*tensor.Tensor) tensor.F64{(*tensor.Tensor).F64, (*tensor.Tensor).ItemF64} {
+		failsAsF64(t, number(tensor.From([]int64{1}).Div(tensor.From([]int64{0}))).Add(tensor.Const(1)).Sqrt())
+	}
+	e.Close() // reports the failures once more
+}
+
+func failsAsF64(t *testing.T, bad tensor.F64) {
 	if got := fmt.Sprint(bad); !strings.HasPrefix(got, "<failed: ") {
 		t.Errorf("prints %q", got)
 	}
@@ -325,7 +335,45 @@ func TestF64Failure(t *testing.T) {
 		}()
 		bad.Item()
 	}()
-	e.Close() // reports the failure once more
+}
+
+// ItemF64 is a number that is known, if that takes a moment only, of what a tensor of any type has computed, and what F64 is else.
+func TestItemF64(t *testing.T) {
+	sim, err := device.Open("sim:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := 0
+	for _, on := range []device.Device{device.CPU(), sim} {
+		for _, dtype := range []tensor.DType{tensor.Float32, tensor.Float64, tensor.Int64, tensor.Bool} {
+			for i := range 3 {
+				x := tensor.FromOn(on, []float64{0, 1, 1e9 / 3}).MulScalar(1).As(dtype)
+				got, want := x.Row(i).ItemF64(), x.Row(i).Item()
+				if v, ok := got.Known(); ok && on != sim {
+					known++
+				} else if ok || v != 0 {
+					t.Errorf("on %v it is said to be %v", on, v)
+				}
+				if got.Item() != want {
+					t.Errorf("%v: got %v, want %v", dtype, got, want)
+				}
+			}
+		}
+	}
+	if known == 0 {
+		t.Error("nothing is known on the CPU")
+	}
+	for _, x := range []*tensor.Tensor{tensor.Zeros(2), tensor.Zeros(0)} {
+		want := mistake(func() { x.Item() })
+		if m := mistake(func() { x.ItemF64() }); m == nil || m.Error() != want.Error() {
+			t.Errorf("%v, want %v", m, want)
+		}
+	}
+	dead := tensor.Ones(1)
+	tensor.Dead(dead)
+	if mistake(func() { dead.ItemF64() }) == nil || mistake(func() { dead.Soon() }) == nil {
+		t.Error("a dead tensor can be used")
+	}
 }
 
 // A form with a number makes of its operands, integers too, what the form with a

@@ -58,7 +58,7 @@ func (t *Tensor) WaitContext(ctx context.Context) error {
 // Item returns the value of a one-element tensor as a float64: true is 1. It
 // panics if t has more elements or none.
 //
-//asyncgen:api read f64=F64
+//asyncgen:api read f64=ItemF64
 //go:noinline
 func (t *Tensor) Item() float64 { return number(t.item("Item"), t.dtype) }
 

@@ -164,6 +164,17 @@ func (t *Tensor) Dim(axis int) int { return t.shape[t.axis("Dim", axis)] }
 //asyncgen:api meta
 func (t *Tensor) Device() device.Device { return t.storage.Device() }
 
+// Soon computes t if the caller can do that itself in a moment, and reports whether
+// t is [Tensor.Ready]. So it does not wait, but may take some 50 µs. For a device with processors of its own, such as a GPU, it
+// is the same as Ready.
+//
+//asyncgen:api poll
+//go:noinline
+func (t *Tensor) Soon() bool {
+	t.mustLive("Soon")
+	return t.storage.Hasten()
+}
+
 // Ready reports whether the elements have been computed, or will never be
 // because of an error: whether a read would return without waiting, apart from
 // copying them from the device. It never waits.

@@ -717,7 +717,7 @@ func (p *program) seen(i int, err error) error {
 
 // look asks for variable i in one of the ways that do not read it.
 func (p *program) look(i int) error {
-	switch p.rng.IntN(5) {
+	switch p.rng.IntN(7) {
 	case 0:
 		if s := p.e.Stats(); s.InFlightBytes < 0 || p.alone && s.Executed+s.Skipped > s.Enqueued {
 			return fmt.Errorf("counts %+v", s)
@@ -739,6 +739,10 @@ func (p *program) look(i int) error {
 		}
 	case 3:
 		return p.waitEach()
+	case 5, 6:
+		if p.vars[i].Hasten() {
+			return p.seen(i, p.vars[i].Err())
+		}
 	case 4:
 		ctx, cancel := context.WithCancel(bg)
 		go cancel()

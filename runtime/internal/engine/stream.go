@@ -66,6 +66,9 @@ type executor interface {
 	flush()
 	// await returns nil when the goal is reached, after helping with what leads there, or the context's error.
 	await(ctx context.Context, g goal) (help, error)
+	// hasten executes what the operation at seq needs, if that takes a moment; see Storage.Hasten. It reports how many operations it
+	// has executed, and whether that one has finished.
+	hasten(seq uint64) (ops int64, done bool)
 	// helpSome does a little of any work there is. It reports how many operations it has executed, and whether it did something.
 	helpSome() (ops int64, some bool)
 	// settle publishes what has finished: done and Engine.inFlight are exact after it, and the memory is back that

@@ -1,0 +1,53 @@
+package asyncrt
+
+import (
+	"math"
+	"time"
+)
+
+// A pace finds out how far ahead of its tests a loop has to run for the device to have something to do all the time. Further is of no
+// use, and what is discarded in the end costs time. By Little's law it is how long one iteration takes from its beginning until its
+// test has run, as a multiple of how often iterations begin. The zero pace knows nothing yet.
+type pace struct {
+	began time.Duration // when the last iteration did; 0: not known
+	alone time.Duration // how long an iteration takes that the program waits for, at best; 0: not known
+	round time.Duration // when the round of iterations began that is measured; 0: there is none
+	count int           // iterations in it
+	each  time.Duration // how long iterations take in a round, at best and on average; 0: not known
+}
+
+// start is what time is measured from.
+var start = time.Now()
+
+// begin notes that an iteration begins now, and that it runs ahead of so many tests.
+func (p *pace) begin(now time.Duration, tests int) {
+	p.began = now
+	if tests == 0 || p.round == 0 {
+		p.round, p.count = now, 0
+		return
+	}
+	p.count++
+	if p.count >= 2*(tests+1) { // else it may not be known yet what the first one has to wait for
+		each := (now - p.round) / time.Duration(p.count)
+		if p.each == 0 || each < p.each {
+			p.each = each
+		}
+		p.round, p.count = now, 0
+	}
+}
+
+// waited notes that a wait has ended now, for the test of the last iteration and no others.
+func (p *pace) waited(now time.Duration) {
+	if alone := now - p.began; p.began > 0 && (p.alone == 0 || alone < p.alone) {
+		p.alone = alone
+	}
+}
+
+// most is how many tests are worth running ahead of, as far as is known. It is half as many again as those that the last rounds needed:
+// if they were too few, the next round shows it.
+func (p *pace) most() int {
+	if p.alone == 0 || p.each == 0 {
+		return math.MaxInt
+	}
+	return int(3*p.alone/(2*p.each)) + 1
+}

@@ -1,0 +1,73 @@
+package asyncrt
+
+import (
+	"testing"
+	"time"
+)
+
+// A device as a pace may find it: an iteration takes the host so long to enqueue, and the device to compute, and
+// what it has computed needs a while to get to the host.
+type model struct{ host, device, latency time.Duration }
+
+// run returns how long a loop of n iterations takes which runs ahead as a pace says, or as far as most, and how far it ran ahead in the end.
+func (m model) run(n int, p *pace, most int) (took time.Duration, ahead int) {
+	var now, busy time.Duration
+	var pending []time.Duration // when the values of tests arrive
+	passed := 0
+	bound := func() int {
+		if p == nil {
+			return min(most, passed/2)
+		}
+		return min(p.most(), passed/2)
+	}
+	for range n {
+		if p != nil {
+			p.begin(now, len(pending))
+		}
+		now += m.host
+		busy = max(busy, now) + m.device
+		pending = append(pending, busy+m.latency)
+		for len(pending) > 0 && pending[0] <= now {
+			pending = pending[1:]
+			passed++
+		}
+		for len(pending) > bound() {
+			alone := len(pending) == 1
+			now = max(now, pending[0])
+			if p != nil && alone {
+				p.waited(now)
+			}
+			pending = pending[1:]
+			passed++
+		}
+	}
+	return max(now, busy+m.latency), len(pending)
+}
+
+// Whatever the device is like, a loop runs ahead so far that it is nearly as fast as with any bound, also while it finds out, and not much further
+// than with the least bound of which that can be said.
+func TestPace(t *testing.T) {
+	const us = time.Microsecond
+	for _, host := range []time.Duration{us, 10 * us, 100 * us} {
+		for _, dev := range []time.Duration{5 * us, 50 * us, 500 * us} {
+			for _, latency := range []time.Duration{0, 20 * us, 200 * us, 2000 * us} {
+				m := model{host, dev, latency}
+				const n = 400
+				best, least := time.Duration(0), 0
+				for most := n; most > 0; most-- {
+					took, _ := m.run(n, nil, most)
+					if best == 0 {
+						best = took
+					}
+					if took <= best+best/50 {
+						least = most
+					}
+				}
+				took, ahead := m.run(n, &pace{}, 0)
+				if took > best+best/4 || ahead > 2*least+2 {
+					t.Errorf("%+v: %v, %d ahead in the end; %v is possible, with %d", m, took, ahead, best, least)
+				}
+			}
+		}
+	}
+}
