@@ -144,7 +144,7 @@ func makeOthers() (all []*operation) {
 			return full(reshape(most(a[0], 0), 1, a[0].shape[1]), a[0].shape)
 		}, tBMat, tBMat),
 		shaped("$0.MulF64($1.F64())", 1, func(a []*value) *value { return mul(a[0], a[1]) }, tMat, tMat, tOne),
-		shaped("$0.SubF64($1.F64())", 1, func(a []*value) *value { return sub(a[0], a[1]) }, tMat, tMat, tOne),
+		shaped("$0.SubF64($1.ItemF64())", 1, func(a []*value) *value { return sub(a[0], a[1]) }, tMat, tMat, tOne),
 		shaped("$0.DivF64($1.F64())", 1, func(a []*value) *value { return div(a[0], a[1]) }, tMat, tMat, tOne),
 		shaped("$0.AddScaledF64($1, $2.F64())", 1, func(a []*value) *value { return add(a[0], mul(a[1], a[2])) }, tMat, tMat, tMat, tOne),
 		&operation{source: "$0.AddF64(tensor.Const($1))", result: tMat, args: []kind{tMat, tFloat}, weight: 1, device: true, eval: func(_ *machine, a []any) any {
