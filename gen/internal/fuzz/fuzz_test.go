@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -16,12 +17,12 @@ var (
 	seedFlag     = flag.Uint64("seed", 1, "of the first program; 0 takes the time")
 	programsFlag = flag.Int("programs", 80, "how many programs TestPrograms tries")
 	longFlag     = flag.Int("pairs", 0, "how many pairs of an original and a rewritten kernel TestLong tries")
+	batchFlag    = flag.Int("batch", 200, "how many programs TestLong builds at once")
+	exceptFlag   = flag.String("except", "", "seeds of programs that are left out, with commas between them")
+	firstFlag    = flag.Bool("first", false, "end TestLong with the first batch that has a program that differs")
 	acceptFlag   = flag.Bool("accept", true, "hold how much is rewritten above a floor, and what the programs do within bounds")
 	shrinkFlag   = flag.Bool("shrink", false, "leave out what is not needed of programs that differ")
 )
-
-// batchSize is how many programs are built at once.
-const batchSize = 200
 
 // pairsPerProgram is how many rewritten kernels each is compared with: one with all
 // rewrites, one with one alone.
@@ -52,6 +53,7 @@ func TestLong(t *testing.T) {
 	total := newReport()
 	first, start, shown := seed(), time.Now(), time.Now()
 	t.Logf("seed %d", first)
+	var found atomic.Bool
 	var mu sync.Mutex // guards total and shown
 	var workers sync.WaitGroup
 	batches := make(chan [2]int)
@@ -59,6 +61,7 @@ func TestLong(t *testing.T) {
 		workers.Go(func() {
 			for b := range batches {
 				r := run(t, first+uint64(b[0]), b[1])
+				found.Store(found.Load() || len(r.Different) > 0)
 				mu.Lock()
 				if total.add(r); time.Since(shown) > 30*time.Second {
 					shown = time.Now()
@@ -69,8 +72,8 @@ func TestLong(t *testing.T) {
 		})
 	}
 	programs := (*longFlag + pairsPerProgram - 1) / pairsPerProgram
-	for from := 0; from < programs; from += batchSize {
-		batches <- [2]int{from, min(batchSize, programs-from)}
+	for from := 0; from < programs && !(*firstFlag && found.Load()); from += *batchFlag {
+		batches <- [2]int{from, min(*batchFlag, programs-from)}
 	}
 	close(batches)
 	workers.Wait()
@@ -82,7 +85,7 @@ func TestLong(t *testing.T) {
 func run(t *testing.T, seed uint64, n int) *Report {
 	t.Helper()
 	command := fmt.Sprintf("go test ./gen/internal/fuzz -run TestPrograms -accept=false -shrink -seed %d -programs %d", seed, n)
-	r, err := Run(t.Context(), Config{Root: moduleRoot(t), Seed: seed, Programs: n, Shrink: *shrinkFlag})
+	r, err := Run(t.Context(), Config{Root: moduleRoot(t), Seed: seed, Programs: n, Shrink: *shrinkFlag, Except: strings.Split(*exceptFlag, ",")})
 	if err != nil {
 		t.Errorf("%v\n%s", err, command)
 		return newReport()
