@@ -45,30 +45,46 @@ func callerPC() uintptr {
 	}
 }
 
-// known is what we know about return addresses: an open-addressed table that is replaced as a whole when it changes.
+// known is what we know about return addresses: an open-addressed table, which is replaced when it has to grow.
 var known atomic.Pointer[pcTable]
 
-var knownMu sync.Mutex // held while a table is replaced
+var knownMu sync.Mutex // held while an entry is added
 
 type pcTable struct {
-	pcs   []uintptr // 0: free; the length is a power of two
-	sites []*site   // nil: in the library
-	used  int
+	pcs   []atomic.Uintptr // 0: free, until the site has been written; the length is a power of two
+	sites []*site          // nil: in the library
+	used  int              // guarded by knownMu
 }
 
-func (t *pcTable) find(pc uintptr) int {
+// find returns where pc is, or would be.
+func (t *pcTable) find(pc uintptr) (at int, isThere bool) {
 	mask := uintptr(len(t.pcs) - 1)
 	for i := pc * 0x9e3779b1 >> 8 & mask; ; i = (i + 1) & mask {
-		if t.pcs[i] == pc || t.pcs[i] == 0 {
-			return int(i)
+		if p := t.pcs[i].Load(); p == pc || p == 0 {
+			return int(i), p != 0
 		}
 	}
 }
 
+// put adds pc, which others may be looking for meanwhile.
 func (t *pcTable) put(pc uintptr, s *site) {
-	i := t.find(pc)
-	t.pcs[i], t.sites[i] = pc, s
+	i, _ := t.find(pc)
+	t.sites[i] = s
+	t.pcs[i].Store(pc)
 	t.used++
+}
+
+// grown returns a table of the given size with what is in t, which may be nil.
+func (t *pcTable) grown(size int) *pcTable {
+	g := &pcTable{pcs: make([]atomic.Uintptr, size), sites: make([]*site, size)}
+	if t != nil {
+		for i := range t.pcs {
+			if pc := t.pcs[i].Load(); pc != 0 {
+				g.put(pc, t.sites[i])
+			}
+		}
+	}
+	return g
 }
 
 func isUser(pc uintptr) bool { return siteOf(pc) != nil }
@@ -76,7 +92,7 @@ func isUser(pc uintptr) bool { return siteOf(pc) != nil }
 // siteOf returns the place of a return address, or nil if it is in the library.
 func siteOf(pc uintptr) *site {
 	if t := known.Load(); t != nil {
-		if i := t.find(pc); t.pcs[i] == pc {
+		if i, isThere := t.find(pc); isThere {
 			return t.sites[i]
 		}
 	}
@@ -89,24 +105,15 @@ func learn(pc uintptr) *site {
 	}
 	knownMu.Lock()
 	defer knownMu.Unlock()
-	old := known.Load()
-	size := 256
-	if old != nil {
-		if i := old.find(pc); old.pcs[i] == pc {
-			return old.sites[i]
-		}
-		size = len(old.pcs)
-		if old.used*4 > size {
-			size *= 2
-		}
+	t := known.Load()
+	switch {
+	case t == nil:
+		t = t.grown(256)
+	case t.used*2 >= len(t.pcs):
+		t = t.grown(2 * len(t.pcs))
 	}
-	t := &pcTable{pcs: make([]uintptr, size), sites: make([]*site, size)}
-	if old != nil {
-		for i, p := range old.pcs {
-			if p != 0 {
-				t.put(p, old.sites[i])
-			}
-		}
+	if i, isThere := t.find(pc); isThere { // by now
+		return t.sites[i]
 	}
 	s := resolve(pc)
 	t.put(pc, s)

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -123,15 +124,41 @@ func TestGoStatement(t *testing.T) {
 	}
 }
 
-// The table of known addresses grows.
+// The table of known addresses grows while others look addresses up in it.
 func TestKnownAddresses(t *testing.T) {
 	base := reflect.ValueOf(TestKnownAddresses).Pointer()
-	for i := range uintptr(1000) {
-		siteOf(base + i)
+	const n = 3000
+	var seen [4][n]*site
+	var all sync.WaitGroup
+	for g := range seen {
+		all.Go(func() {
+			for i := range n {
+				at := (i + g*n/len(seen)) % n
+				seen[g][at] = siteOf(base + uintptr(at))
+			}
+		})
 	}
-	for i := range uintptr(1000) {
-		if siteOf(base+i) != siteOf(base+i) {
-			t.Fatal("two places for an address")
+	all.Wait()
+	for i := range n {
+		want := resolve(base + uintptr(i))
+		for g := range seen {
+			switch got := seen[g][i]; {
+			case got != seen[0][i]:
+				t.Fatalf("address %d: two places, %v and %v", i, seen[0][i], got)
+			case (got == nil) != (want == nil) || got != nil && *got != *want:
+				t.Fatalf("address %d: got %v, want %v", i, got, want)
+			}
+		}
+	}
+}
+
+// BenchmarkLearn looks up ten thousand addresses for the first time.
+func BenchmarkLearn(b *testing.B) {
+	base := reflect.ValueOf(BenchmarkLearn).Pointer()
+	for b.Loop() {
+		known.Store(nil)
+		for i := range uintptr(10_000) {
+			siteOf(base + i)
 		}
 	}
 }
