@@ -44,6 +44,8 @@ type Config struct {
 // A Report is what came of it.
 type Report struct {
 	Programs  int
+	Pairs     int            // of an original and a rewritten kernel: with all rewrites, and with some
+	Changed   int            // pairs in which something was rewritten
 	Runs      int            // of a kernel on an input, compared with another
 	Judged    int            // inputs of which the interpreter knew the outcome
 	Inputs    int            // all
@@ -61,6 +63,8 @@ func newReport() *Report {
 // add adds what another report has counted.
 func (r *Report) add(o *Report) {
 	r.Programs += o.Programs
+	r.Pairs += o.Pairs
+	r.Changed += o.Changed
 	r.Runs += o.Runs
 	r.Judged += o.Judged
 	r.Inputs += o.Inputs
@@ -91,15 +95,24 @@ func (d Difference) String() string {
 	return fmt.Sprintf("seed %d, %s:\n%s\n%s", d.Seed, d.Variant, d.Text, d.Source)
 }
 
-// rewrites are those that programs are tried with alone.
+// rewrites are those that can be switched off.
 var rewrites = load.Rules()
 
-// only is the one of them that p is tried with alone.
-func (p *program) only() string {
-	if p.leaves && p.seed%2 == 0 {
-		return "R11"
+// off are the rewrites that p is not tried with in its second form, of which the given ones were made
+// in the first: all but one of them, or that one. Where one was made alone there is no second form.
+func (p *program) off(made []string) []string {
+	slices.Sort(made)
+	if made = slices.Compact(made); len(made) < 2 {
+		return nil
 	}
-	return rewrites[p.seed%uint64(len(rewrites))]
+	one := made[p.seed%uint64(len(made))]
+	if p.leaves && p.seed%4 == 0 && slices.Contains(made, "R11") {
+		one = "R11"
+	}
+	if p.seed%2 == 0 {
+		return []string{one}
+	}
+	return slices.DeleteFunc(slices.Clone(rewrites), func(r string) bool { return r == one })
 }
 
 // A setting is one run of the program with all kernels.
@@ -142,7 +155,7 @@ func tryAll(ctx context.Context, c Config, programs []*program) (*Report, error)
 	for {
 		r, err := try(ctx, c, programs)
 		var bad *brokenError
-		if errors.As(err, &bad) {
+		if errors.As(err, &bad) && len(out) < maxBroken {
 			p := bad.program
 			out = append(out, Difference{Seed: p.seed, Variant: bad.step, Source: p.source(""), Text: bad.text, program: p})
 			programs = slices.DeleteFunc(slices.Clone(programs), func(q *program) bool { return q == p })
@@ -168,6 +181,9 @@ func try(ctx context.Context, c Config, programs []*program) (*Report, error) {
 	defer b.close()
 	return b.run(ctx, c.Seed)
 }
+
+// maxBroken is how many programs of a batch are left out: it is built anew without each.
+const maxBroken = 5
 
 // A brokenError says which program stops all others of its batch.
 type brokenError struct {
@@ -214,6 +230,7 @@ type batch struct {
 	dir      string
 	programs []*program
 	remarks  []gen.Remark
+	forms    map[string]map[string]bool // of a package: the programs that it has, and whether something in them was rewritten
 }
 
 func (b *batch) close() { os.RemoveAll(b.dir) }
@@ -227,7 +244,7 @@ func newBatch(ctx context.Context, root string, programs []*program) (b *batch, 
 	if err != nil {
 		return nil, err
 	}
-	b = &batch{dir: dir, programs: programs}
+	b = &batch{dir: dir, programs: programs, forms: make(map[string]map[string]bool)}
 	defer func() {
 		if err != nil {
 			os.RemoveAll(dir)
@@ -240,46 +257,32 @@ func newBatch(ctx context.Context, root string, programs []*program) (b *batch, 
 	files := map[string]string{
 		"go.mod": "module example.com/fuzz\n\ngo 1.26\n\nrequire github.com/asyncgen/asyncgen v0.0.0\n\n" +
 			"require gonum.org/v1/gonum v0.17.0 // indirect\n\nreplace github.com/asyncgen/asyncgen => " + root + "\n",
-		"go.sum":      string(sum),
-		"all/in.go":   header,
-		"alone/in.go": header,
+		"go.sum":  string(sum),
+		"main.go": mainFile,
 	}
+	if err := b.write(files); err != nil {
+		return nil, err
+	}
+	options := make(map[string]string)
 	for _, p := range programs {
-		files["all/in.go"] += p.source("")
-		only := p.only()
-		off := slices.DeleteFunc(slices.Clone(rewrites), func(r string) bool { return r == only })
-		files["alone/in.go"] += p.source(" off=" + strings.Join(off, ","))
+		options[p.name] = ""
 	}
-	if err := b.write(files); err != nil {
+	if err := b.rewrite(ctx, "all", options); err != nil {
 		return nil, err
 	}
-	result, err := gen.Generate(ctx, gen.Config{Dir: b.dir, Patterns: []string{"./..."}})
-	if err != nil {
-		return nil, b.broken("the generator", err.Error())
-	}
-	if err := result.Commit(); err != nil {
-		return nil, err
-	}
-	b.remarks = result.Remarks
-	kernels := "package p\n\nimport (\n\"bufio\"\n\"io\"\n\n\"github.com/asyncgen/asyncgen/runtime/tensor\"\n)\n"
-	for _, list := range [][2]string{{"originals", ""}, {"rewritten", "Async"}} {
-		kernels += "\nvar " + list[0] + " = map[string]kernel{\n"
-		for _, p := range programs {
-			kernels += fmt.Sprintf("\t%q: %s,\n", p.name, p.adapter(list[1]))
+	made := make(map[string][]string)
+	for _, m := range b.remarks {
+		if m.Verdict == gen.Applied && slices.Contains(rewrites, m.Rule) {
+			made[m.Function] = append(made[m.Function], m.Rule)
 		}
-		kernels += "}\n"
 	}
-	files = map[string]string{"main.go": mainFile}
-	for _, pkg := range []string{"all", "alone"} {
-		text, err := os.ReadFile(filepath.Join(b.dir, pkg, "in_async.go"))
-		if err != nil {
-			return nil, err
+	clear(options)
+	for _, p := range programs {
+		if off := p.off(made[p.name]); off != nil {
+			options[p.name] = " off=" + strings.Join(off, ",")
 		}
-		files[pkg+"/in_async.go"] = atWindow.ReplaceAllString(string(text), "](Window)")
-		files[pkg+"/run.go"] = runner
-		files[pkg+"/kernels.go"] = kernels
 	}
-	if err := b.write(files); err != nil {
+	if err := b.rewrite(ctx, "some", options); err != nil {
 		return nil, err
 	}
 	build := exec.CommandContext(ctx, "go", "build", "-ldflags=-s -w", "-o", b.binary(), ".") // without what debuggers need
@@ -288,6 +291,64 @@ func newBatch(ctx context.Context, root string, programs []*program) (b *batch, 
 		return nil, b.broken("go build", fmt.Sprintf("%v\n%s", err, out))
 	}
 	return b, nil
+}
+
+// rewrite writes a package of the programs for which there are options, and rewrites it.
+func (b *batch) rewrite(ctx context.Context, pkg string, options map[string]string) error {
+	source, kernels := header, kernelsHead
+	forms := make(map[string]bool)
+	for _, p := range b.programs {
+		if o, ok := options[p.name]; ok {
+			source += p.source(o)
+			forms[p.name] = false
+		}
+	}
+	if err := b.write(map[string]string{pkg + "/in.go": source}); err != nil {
+		return err
+	}
+	rewritten := "package p\n"
+	if len(forms) > 0 {
+		result, err := gen.Generate(ctx, gen.Config{Dir: b.dir, Patterns: []string{"./" + pkg}})
+		if err != nil {
+			return b.broken("the generator", err.Error())
+		}
+		if err := result.Commit(); err != nil {
+			return err
+		}
+		b.remarks = append(b.remarks, result.Remarks...)
+		text, err := os.ReadFile(filepath.Join(b.dir, pkg, "in_async.go"))
+		if err != nil {
+			return err
+		}
+		rewritten = string(text)
+	}
+	for _, list := range [][2]string{{"originals", ""}, {"rewritten", "Async"}} {
+		kernels += "\nvar " + list[0] + " = map[string]kernel{\n"
+		for _, p := range b.programs {
+			if _, ok := forms[p.name]; ok {
+				kernels += fmt.Sprintf("\t%q: %s,\n", p.name, p.adapter(list[1]))
+				forms[p.name] = !strings.Contains(rewritten, fmt.Sprintf("\n// %sAsync is [%s]: nothing in it can run later.\n", p.name, p.qualified()))
+			}
+		}
+		kernels += "}\n"
+	}
+	b.forms[pkg] = forms
+	return b.write(map[string]string{
+		pkg + "/in_async.go": atWindow.ReplaceAllString(rewritten, "](Window)"),
+		pkg + "/run.go":      runner,
+		pkg + "/kernels.go":  kernels,
+	})
+}
+
+// kernelsHead begins the file that lists the kernels of a package.
+const kernelsHead = "package p\n\nimport (\n\t\"bufio\"\n\t\"io\"\n\n\t\"github.com/asyncgen/asyncgen/runtime/tensor\"\n)\n"
+
+// qualified is the name of the kernel in documentation.
+func (p *program) qualified() string {
+	if p.form == "method" {
+		return "model." + p.name
+	}
+	return p.name
 }
 
 // adapter is the kernel as a function of the common type.
@@ -331,6 +392,14 @@ type answer struct {
 func (b *batch) run(ctx context.Context, seed uint64) (*Report, error) {
 	r := newReport()
 	r.Programs = len(b.programs)
+	for _, forms := range b.forms {
+		r.Pairs += len(forms)
+		for _, isChanged := range forms {
+			if isChanged {
+				r.Changed++
+			}
+		}
+	}
 	r.count(b)
 	type key struct {
 		name  string
@@ -401,12 +470,19 @@ func (b *batch) answers(ctx context.Context, s setting) ([]answer, error) {
 		Input
 	}
 	type job struct {
-		Name   string
-		Inputs []sent
+		Name     string
+		Variants []string
+		Inputs   []sent
 	}
 	var jobs []job
 	for _, p := range b.programs {
-		j := job{Name: p.name}
+		j := job{Name: p.name, Variants: []string{"as written", "window 64"}}
+		if b.forms["all"][p.name] {
+			j.Variants = append(j.Variants, "window 1", "window 2")
+		}
+		if b.forms["some"][p.name] {
+			j.Variants = append(j.Variants, "window 2, some rewrites")
+		}
 		for _, in := range p.inputs {
 			j.Inputs = append(j.Inputs, sent{int(p.dtype), p.rows, p.cols, *in})
 		}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -23,10 +22,6 @@ var (
 	acceptFlag   = flag.Bool("accept", true, "hold how much is rewritten above a floor, and what the programs do within bounds")
 	shrinkFlag   = flag.Bool("shrink", false, "leave out what is not needed of programs that differ")
 )
-
-// pairsPerProgram is how many rewritten kernels each is compared with: one with all
-// rewrites, one with one alone.
-const pairsPerProgram = 2
 
 func seed() uint64 {
 	if *seedFlag == 0 {
@@ -50,34 +45,51 @@ func TestLong(t *testing.T) {
 	if *longFlag == 0 {
 		t.Skip("takes a minute per thousand pairs, or more: -pairs N tries N")
 	}
-	total := newReport()
-	first, start, shown := seed(), time.Now(), time.Now()
-	t.Logf("seed %d", first)
-	var found atomic.Bool
-	var mu sync.Mutex // guards total and shown
+	type part struct {
+		seed uint64
+		n    int
+	}
+	var mu sync.Mutex // guards total, busy and shown
+	total, busy, shown := newReport(), 0, time.Now()
+	start := time.Now()
+	so := func() string {
+		return fmt.Sprintf("%d programs, %d pairs, %d of them rewritten, in %v: %d different", total.Programs, total.Pairs, total.Changed, time.Since(start).Round(time.Second), len(total.Different))
+	}
 	var workers sync.WaitGroup
-	batches := make(chan [2]int)
+	parts := make(chan part)
 	for range 2 {
 		workers.Go(func() {
-			for b := range batches {
-				r := run(t, first+uint64(b[0]), b[1])
-				found.Store(found.Load() || len(r.Different) > 0)
+			for p := range parts {
+				r := run(t, p.seed, p.n)
 				mu.Lock()
+				busy -= p.n
 				if total.add(r); time.Since(shown) > 30*time.Second {
 					shown = time.Now()
-					fmt.Fprintf(os.Stderr, "%d pairs in %v, %d different\n", total.Programs*pairsPerProgram, time.Since(start).Round(time.Second), len(total.Different))
+					fmt.Fprintln(os.Stderr, so())
 				}
 				mu.Unlock()
 			}
 		})
 	}
-	programs := (*longFlag + pairsPerProgram - 1) / pairsPerProgram
-	for from := 0; from < programs && !(*firstFlag && found.Load()); from += *batchFlag {
-		batches <- [2]int{from, min(*batchFlag, programs-from)}
+	next := seed()
+	t.Logf("seed %d", next)
+	for {
+		mu.Lock()
+		n := min(*batchFlag, *longFlag-total.Pairs-busy) // of a program comes one pair at least
+		if *firstFlag && len(total.Different) > 0 {
+			n = 0
+		}
+		busy += max(n, 0)
+		mu.Unlock()
+		if n <= 0 {
+			break
+		}
+		parts <- part{next, n}
+		next += uint64(n)
 	}
-	close(batches)
+	close(parts)
 	workers.Wait()
-	t.Logf("%d pairs in %v, %d different; the next seed is %d", total.Programs*pairsPerProgram, time.Since(start).Round(time.Second), len(total.Different), first+uint64(programs))
+	t.Logf("%s; the next seed is %d", so(), next)
 	accept(t, total)
 }
 
@@ -116,8 +128,8 @@ func accept(t *testing.T, r *Report) {
 		fmt.Fprintf(&table, "%-6s refused %5d\n", code, r.Refused[code])
 		refused += r.Refused[code]
 	}
-	t.Logf("%d programs, %d inputs of which %d end in a panic, %d judged by the interpreter, %d runs compared; %d waits as written, %d rewritten\n%d of %d reads put off\n%s",
-		r.Programs, r.Inputs, r.Panics, r.Judged, r.Runs, r.Waits[0], r.Waits[1], applied, applied+refused, table.String())
+	t.Logf("%d programs, %d pairs of which %d were rewritten, %d inputs of which %d end in a panic, %d judged by the interpreter, %d runs compared; %d waits as written, %d rewritten\n%d of %d reads put off\n%s",
+		r.Programs, r.Pairs, r.Changed, r.Inputs, r.Panics, r.Judged, r.Runs, r.Waits[0], r.Waits[1], applied, applied+refused, table.String())
 	if !*acceptFlag {
 		return
 	}
