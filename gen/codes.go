@@ -421,7 +421,8 @@ The loop runs on until the value has arrived, a bounded number of steps. If it
 was to end, what was done since is dropped: work that has not begun is
 cancelled, entries never run, variables, parameters and random generators get
 back what they held. The first steps wait; the longer the loop, the further it
-runs ahead.`,
+runs ahead, as far as that keeps the device busy, and no further than the
+directive's ahead=N says.`,
 		`
 func F(x *tensor.Tensor, tol float64) (*tensor.Tensor, int) {
 	for i := range 1000 {

@@ -246,6 +246,8 @@ func TestBadInput(t *testing.T) {
 		"misplaced directive": {"package p\n\n//asyncgen:kernel\nvar x int\n", "belongs in the comment directly above a function"},
 		"unknown option":      {"package p\n\n//asyncgen:kernel windw=3\nfunc F() {}\n", "no option \"windw=3\": did you mean window?"},
 		"bad window":          {"package p\n\n//asyncgen:kernel window=0\nfunc F() {}\n", "window=0: want a number of at least 1"},
+		"bad bound":           {"package p\n\n//asyncgen:kernel ahead=-1\nfunc F() {}\n", "ahead=-1: want a number of at least 1"},
+		"no bound":            {"package p\n\n//asyncgen:kernel ahead\nfunc F() {}\n", "no option \"ahead\""},
 		"bad name":            {"package p\n\n//asyncgen:kernel name=a-b\nfunc F() {}\n", "name=a-b: not an identifier"},
 		"bad rewrite":         {"package p\n\n//asyncgen:kernel off=R99\nfunc F() {}\n", "off=R99: there is no such rewrite"},
 		"bad effect":          {"package p\n\n//asyncgen:effects outptu\nfunc F() {}\n", "knows output, input, device, stamps, builds, formats, changes, none, not \"outptu\": did you mean output?"},

@@ -414,6 +414,11 @@ func isNewLater(a *ast.AssignStmt) bool {
 	if !ok {
 		return false
 	}
+	if s, ok := call.Fun.(*ast.SelectorExpr); ok && s.Sel.Name == "Ahead" {
+		if call, ok = s.X.(*ast.CallExpr); !ok {
+			return false
+		}
+	}
 	ix, ok := call.Fun.(*ast.IndexExpr)
 	if !ok {
 		return false

@@ -57,8 +57,11 @@ type test[S any] struct {
 // change cells: in particular it must not panic, and no tensor made there can be used
 // after the loop (computing with it, or reading it, may give an error). It
 // runs ahead of half as many tests as have been false before, at most, so
-// that no more than a third of the work is in vain, of no more than the window, and keeps no more bytes
-// in cells and in the tensors of states than [SetLimit] allows to be in flight; otherwise BreakIf waits.
+// that no more than a third of the work is in vain, of no more than the window and [Later.Ahead] say, and keeps no more bytes
+// in cells and in the tensors of states than [SetLimit] allows to be in flight; otherwise BreakIf waits. It
+// waits, too, when the loop is as far ahead as the device needs it to be to have something to do all the time, going by how long
+// iterations have taken; and a value that the CPU has to compute, which takes a moment only, is computed at once, and
+// tested: see [tensor.Tensor.Soon].
 //
 // From BreakIf to Flush or Close, the loop has to stay on one goroutine. Operations
 // that others enqueue are not touched. BreakIf panics in a function of the backlog.
@@ -153,7 +156,11 @@ func (l *Later[S]) most() int {
 	if l.unlike {
 		return 0
 	}
-	return min(l.exits.passed/2, l.window, l.exits.pace.most())
+	bound := l.window
+	if l.ahead > 0 {
+		bound = min(bound, l.ahead)
+	}
+	return min(bound, l.exits.passed/2, l.exits.pace.most())
 }
 
 // isHeavy reports whether more is kept for tests than may be.

@@ -338,7 +338,7 @@ func TestExitKeepsWorkOfBacklog(t *testing.T) {
 	}
 }
 
-// What is kept for exits is bounded in bytes, and in tests by the window.
+// What is kept for exits is bounded in bytes, and in tests by the window and by Ahead.
 func TestExitBounds(t *testing.T) {
 	type state struct {
 		i int
@@ -347,9 +347,14 @@ func TestExitBounds(t *testing.T) {
 	w := tensor.NewParam(nil)
 	// A test keeps a value of the cell and one of the state, of 4,000 bytes each.
 	defer asyncrt.SetLimit(asyncrt.Limit())
-	for _, c := range []struct{ limit, window, want int }{{40_000, 64, 5}, {0, 3, 3}, {0, 64, 16}, {1000, 64, 0}} {
+	for _, c := range []struct{ limit, window, bound, want int }{
+		{40_000, 64, 0, 5}, {0, 3, 0, 3}, {0, 64, 0, 16}, {1000, 64, 0, 0}, {0, 64, 2, 2}, {0, 3, 8, 3}, {40_000, 64, 8, 5},
+	} {
 		on, g := gated()
 		later := asyncrt.NewLater[state](c.window)
+		if c.bound > 0 && later.Ahead(c.bound) != later {
+			t.Fatal("Ahead returns another")
+		}
 		later.RunFar()
 		asyncrt.SetLimit(int64(c.limit))
 		x := tensor.On(on).Ones(1)
@@ -472,6 +477,14 @@ func TestExitMistakes(t *testing.T) {
 		if got := recover(); got != "asyncrt: BreakIf in a function of the backlog" {
 			t.Errorf("got %v", got)
 		}
+	}()
+	func() {
+		defer func() {
+			if got := recover(); got != "asyncrt: Ahead: 0 is not positive" {
+				t.Errorf("got %v", got)
+			}
+		}()
+		later.Ahead(0)
 	}()
 	later.Do(func() { later.BreakIf(func() bool { return true }, 1) })
 }

@@ -42,6 +42,7 @@ import (
 // A Later is for one goroutine at a time.
 type Later[S any] struct {
 	window  int
+	ahead   int // tests that a loop may run ahead of, see Ahead; 0: as many as the window
 	backlog []entry[S]
 	head    int    // the first entry of backlog that has not run
 	reads   []Read // since the last entry: what the next one needs
@@ -71,6 +72,17 @@ func NewLater[S any](window int) *Later[S] {
 		panic(fmt.Sprintf("asyncrt: NewLater: window %d is not positive", window))
 	}
 	return &Later[S]{window: window}
+}
+
+// Ahead bounds by n how many tests a loop runs ahead of, see BreakIf, and returns l. It panics if n is not positive.
+//
+//asyncgen:api control
+func (l *Later[S]) Ahead(n int) *Later[S] {
+	if n <= 0 {
+		panic(fmt.Sprintf("asyncrt: Ahead: %d is not positive", n))
+	}
+	l.ahead = n
+	return l
 }
 
 // Read takes the value of t for functions that are queued from now on. If t is on

@@ -4,6 +4,7 @@ package tensorapi
 
 // api is the interface of our runtime, sorted by name.
 var api = []Func{
+	{"(*github.com/asyncgen/asyncgen/runtime.Later[S]).Ahead", Control, None, Never, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime.Later[S]).Alike", Meta, None, Never, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime.Later[S]).BreakIf", Call, 0, Later, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime.Later[S]).Close", WaitAll, None, Never, Alone, "", ""},

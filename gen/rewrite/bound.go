@@ -22,3 +22,11 @@ func window(k *load.Kernel) int {
 	}
 	return k.Window
 }
+
+// ahead is the bound for how far a function with the given directive, which may be nil, runs past tests; 0: none.
+func ahead(k *load.Kernel) int {
+	if k == nil {
+		return 0
+	}
+	return k.Ahead
+}

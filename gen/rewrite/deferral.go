@@ -43,7 +43,7 @@ func waits(remarks []plan.Remark) (n int) {
 
 // deferred plans what runs later in f as it stands.
 func deferred(f *plan.Function, kernel *load.Kernel) (*plan.Deferral, []plan.Remark) {
-	p := &planner{f: f, kernel: kernel, d: &plan.Deferral{Function: f, Window: window(kernel), Refusals: make(map[ast.Stmt]plan.Code)}}
+	p := &planner{f: f, kernel: kernel, d: &plan.Deferral{Function: f, Window: window(kernel), Ahead: ahead(kernel), Refusals: make(map[ast.Stmt]plan.Code)}}
 	f.Lifts = !slices.Contains(p.kernel.Off, Lifted.ID)
 	p.statements(f.Decl.Body.List)
 	if len(p.d.Laters) == 0 {

@@ -45,12 +45,20 @@ func (p *printer) function() {
 	p.names = slices.Clone(p.edits)
 	for _, l := range p.d.Laters {
 		p.insert(p.start(l.Anchor), p.lines(append(p.declarations(l),
-			fmt.Sprintf("%s := %s[%s](%s)", l.Name, p.qualified(load.RuntimePath, "NewLater"), p.stateType(l), p.window(p.d)),
+			fmt.Sprintf("%s := %s[%s](%s)%s", l.Name, p.qualified(load.RuntimePath, "NewLater"), p.stateType(l), p.window(p.d), p.ahead(l)),
 			fmt.Sprintf("defer %s.Close()", l.Name))...))
 		for _, r := range l.Regions {
 			p.region(l, r)
 		}
 	}
+}
+
+// ahead is what bounds how far the loops of l run past tests.
+func (p *printer) ahead(l *plan.Later) string {
+	if p.d.Ahead == 0 || !slices.ContainsFunc(l.Regions, func(r *plan.Region) bool { return r.Exits != nil }) {
+		return ""
+	}
+	return fmt.Sprintf(".Ahead(%d)", p.d.Ahead)
 }
 
 func (p *printer) region(l *plan.Later, r *plan.Region) {

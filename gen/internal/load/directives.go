@@ -12,11 +12,12 @@ import (
 
 // A Kernel is the directive that asks for a rewritten version of a function:
 //
-//	//asyncgen:kernel [name=F] [window=64] [off=R4] [strict]
+//	//asyncgen:kernel [name=F] [window=64] [ahead=8] [off=R4] [strict]
 type Kernel struct {
 	Pos    token.Pos
 	Name   string   // of the rewritten function; "" means the default
 	Window int      // reads in flight; 0 means DefaultWindow
+	Ahead  int      // tests of values that a loop runs past; 0 means no bound of its own
 	Off    []string // rewrites that must not be made
 	Strict bool     // a wait that is left in a loop is an error
 }
@@ -167,13 +168,17 @@ func (d *directives) kernel(dir placed) *Kernel {
 			k.Strict = true
 		case key == "name" && token.IsIdentifier(value):
 			k.Name = value
-		case key == "window" && hasValue:
+		case (key == "window" || key == "ahead") && hasValue:
 			n, err := strconv.Atoi(value)
 			if err != nil || n < 1 {
-				d.errorf(dir.Slash, "window=%s: want a number of at least 1", value)
+				d.errorf(dir.Slash, "%s: want a number of at least 1", word)
 				continue
 			}
-			k.Window = n
+			if key == "window" {
+				k.Window = n
+			} else {
+				k.Ahead = n
+			}
 		case key == "off" && hasValue:
 			for r := range strings.SplitSeq(value, ",") {
 				if !slices.Contains(rules, r) {
@@ -185,7 +190,7 @@ func (d *directives) kernel(dir placed) *Kernel {
 		case key == "name":
 			d.errorf(dir.Slash, "name=%s: not an identifier", value)
 		default:
-			d.errorf(dir.Slash, "//asyncgen:kernel has no option %q%s", word, didYouMean(key, []string{"name", "window", "off", "strict"}))
+			d.errorf(dir.Slash, "//asyncgen:kernel has no option %q%s", word, didYouMean(key, []string{"name", "window", "ahead", "off", "strict"}))
 		}
 	}
 	return k

@@ -10,6 +10,7 @@ import (
 type Deferral struct {
 	Function *Function
 	Window   int
+	Ahead    int // see load.Kernel
 	Laters   []*Later
 	Refusals map[ast.Stmt]Code // loops that stay as they are although they wait
 }
