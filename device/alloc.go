@@ -38,6 +38,7 @@ type Allocator struct {
 
 	allocated atomic.Int64 // bytes of all blocks handed out since the beginning
 	freed     atomic.Int64 // bytes of those that were put back
+	reused    atomic.Int64 // bytes of those that others have got, see Reused
 	peak      atomic.Int64 // the largest difference so far
 	pressure  pressure
 }
@@ -251,9 +252,17 @@ func (a *Allocator) count(bytes int64) {
 	live := allocated - a.freed.Load()
 	for top := a.peak.Load(); live > top && !a.peak.CompareAndSwap(top, live); top = a.peak.Load() {
 	}
-	if allocated >= a.pressure.due.Load() {
-		a.press()
+	a.pressIfDue()
+}
+
+// Reused notes that the block of b has been given to somebody else without coming back here in between. For when the collector is called
+// that counts like a block that was put back and handed out again: who needs as much memory has made as much garbage beside it.
+func (a *Allocator) Reused(b *Buffer) {
+	if b.at.span == nil {
+		return // memory of the Go heap
 	}
+	a.reused.Add(b.at.size())
+	a.pressIfDue()
 }
 
 // Limit is how many bytes all regions together may take.

@@ -471,6 +471,23 @@ func TestPressure(t *testing.T) {
 	if peak := a.Stats().Peak; !checked && peak > minPressure+1<<20 {
 		t.Errorf("peak %d, want %d and the last block", peak, minPressure)
 	}
+	// So does one whose blocks go from hand to hand, which makes other garbage by the way.
+	collections = 0
+	b, err := a.Alloc(1 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 1000 {
+		a.Reused(b)
+		now = now.Add(time.Millisecond)
+	}
+	if collections < 1000/64 || collections > 1000/16 {
+		t.Errorf("%d collections while a block of 1 MiB was handed on 1,000 times", collections)
+	}
+	if s := a.Stats(); !checked && s.Peak > minPressure+2<<20 {
+		t.Errorf("then the peak is %d", s.Peak)
+	}
+	a.Free(b)
 	// One that is faster than the budget allows has more, but spends no more than 5 % of its time, and some to
 	// do without new regions.
 	collections = 0

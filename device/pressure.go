@@ -20,10 +20,10 @@ const (
 
 // pressure decides when an Allocator calls the collector.
 type pressure struct {
-	due atomic.Int64 // as soon as Allocator.allocated is there, somebody looks
+	due atomic.Int64 // as soon as Allocator.handedOut is there, somebody looks
 
 	mu      sync.Mutex    // held while somebody collects; guards the rest
-	earlier int64         // allocated when the last collection ended
+	earlier int64         // handedOut when the last collection ended
 	need    int64         // how much has to be handed out before the next one
 	rested  time.Time     // when the next one may begin
 	took    time.Duration // the last collection
@@ -38,6 +38,15 @@ func (p *pressure) init() {
 	p.collect, p.now = Collect, time.Now
 }
 
+// handedOut is how many bytes somebody has got since the beginning.
+func (a *Allocator) handedOut() int64 { return a.allocated.Load() + a.reused.Load() }
+
+func (a *Allocator) pressIfDue() {
+	if a.handedOut() >= a.pressure.due.Load() {
+		a.press()
+	}
+}
+
 // press calls the collector if it is time. Whoever comes meanwhile goes on.
 func (a *Allocator) press() {
 	p := &a.pressure
@@ -45,14 +54,14 @@ func (a *Allocator) press() {
 		return
 	}
 	defer p.mu.Unlock()
-	allocated := a.allocated.Load()
-	if left := p.need - (allocated - p.earlier); left > 0 {
-		p.due.Store(allocated + left)
+	handed := a.handedOut()
+	if left := p.need - (handed - p.earlier); left > 0 {
+		p.due.Store(handed + left)
 		return
 	}
 	start := p.now()
 	if start.Before(p.rested) {
-		p.due.Store(allocated + p.need/8) // look again, but not each time
+		p.due.Store(handed + p.need/8) // look again, but not each time
 		return
 	}
 	a.collectLocked(start)
@@ -66,7 +75,7 @@ func (a *Allocator) collectLocked(start time.Time) {
 	end := p.now()
 	p.took = end.Sub(start)
 	p.rested = end.Add(idleFactor * p.took)
-	p.earlier = a.allocated.Load()
+	p.earlier = a.handedOut()
 	p.need = max(minPressure, a.Live()/2)
 	p.due.Store(p.earlier + p.need)
 }
@@ -85,7 +94,7 @@ func (a *Allocator) collectInstead(bytes int64) bool {
 		return false
 	}
 	defer p.mu.Unlock()
-	if a.allocated.Load()-p.earlier < max(region, a.Live()/4) {
+	if a.handedOut()-p.earlier < max(region, a.Live()/4) {
 		return false
 	}
 	start := p.now()

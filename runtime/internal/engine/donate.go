@@ -62,5 +62,5 @@ func (s *Storage) takeOver(donor *Storage, pc uintptr) {
 	s.buf, s.block = donor.buf, donor.block
 	donor.block = nil
 	donor.leave()
-	s.buf.Tag(pc)
+	s.tookOver(pc)
 }

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"errors"
+	"runtime"
+	"runtime/debug"
 	"testing"
 
 	"github.com/asyncgen/asyncgen/device"
@@ -203,5 +205,27 @@ func TestFailureInPlace(t *testing.T) {
 		if n := s.e.Stats().InPlace; n == 0 {
 			s.Error("it has not taken the memory")
 		}
+	})
+}
+
+// Memory that goes from one result to the next without the allocator counts for when the collector is called: there may be as
+// much garbage beside it as else.
+func TestCollectorIsCalledInPlace(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	donations(t, func(s *donation) {
+		const n = 4 << 20 / 8
+		var before, after runtime.MemStats
+		x := s.from(n, 1)
+		runtime.ReadMemStats(&before)
+		for range 30 {
+			y := s.apply(doubled, n, x)
+			s.e.Release(x)
+			x = y
+		}
+		s.want(x, 30, 1<<30)
+		if runtime.ReadMemStats(&after); before.NumGC == after.NumGC {
+			s.Error("it was not called")
+		}
+		s.e.Release(x)
 	})
 }

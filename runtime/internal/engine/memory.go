@@ -21,7 +21,8 @@ func (s *Storage) allocate(pc uintptr) error {
 	if s.own.Handle == errUsed {
 		return errUsed
 	}
-	if s.st.spares != nil && s.st.spares.take(s, pc) {
+	if s.st.spares != nil && s.st.spares.take(s) {
+		s.tookOver(pc)
 		return nil
 	}
 	buf, err := s.st.alloc(s.own.Bytes)
@@ -36,6 +37,14 @@ func (s *Storage) allocate(pc uintptr) error {
 		runtime.AddCleanup(buf, (*block).free, s.block)
 	}
 	return nil
+}
+
+// tookOver says that the memory of s was another storage's before an operation enqueued at pc has got it.
+func (s *Storage) tookOver(pc uintptr) {
+	s.buf.Tag(pc)
+	if memory := device.MemoryOf(s.st.backend); memory != nil {
+		memory.Reused(s.buf)
+	}
 }
 
 // lack is why s has no buffer.

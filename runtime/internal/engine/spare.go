@@ -40,9 +40,8 @@ func (sp *spares) put(s *Storage, seq uint64) {
 	sp.of[s.own.Bytes] = append(sp.of[s.own.Bytes], spare{buf, block, seq})
 }
 
-// take gives s, which an operation enqueued at pc is going to write, the buffer of its size that was released last. It reports
-// whether there was one.
-func (sp *spares) take(s *Storage, pc uintptr) bool {
+// take gives s the buffer of its size that was released last. It reports whether there was one.
+func (sp *spares) take(s *Storage) bool {
 	sp.mu.Lock()
 	defer sp.mu.Unlock()
 	list := sp.of[s.own.Bytes]
@@ -51,7 +50,6 @@ func (sp *spares) take(s *Storage, pc uintptr) bool {
 	}
 	last := &list[len(list)-1]
 	s.buf, s.block = last.buf, last.block
-	s.buf.Tag(pc)
 	*last = spare{}
 	sp.of[s.own.Bytes] = list[:len(list)-1]
 	return true
