@@ -42,6 +42,7 @@ func init() { // not an initialiser: they contain blocks
 		{2, forDevice, (*maker).roundTrip},
 		{1, forDevice, (*maker).solver},
 		{1, forDevice, (*maker).checkpoint},
+		{2, anywhere, (*maker).onlySometimes},
 		{5, anywhere, (*maker).rows},
 		// What is changed ahead of the value, and given back.
 		{4, anywhere, func(g *maker) []*stmt { return one(&stmt{form: sIncDec, lhs: []*expr{of(g.local(tInt))}, op: "++"}) }},

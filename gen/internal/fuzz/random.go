@@ -657,6 +657,7 @@ func init() { // not an initialiser: they contain blocks
 		{3, spoils, (*maker).calls},
 		{2, spoils, (*maker).requests},
 		{1, forDevice, (*maker).checkpoint},
+		{3, anywhere, (*maker).onlySometimes},
 		{1, anywhere, func(g *maker) []*stmt { // a value and an error
 			x := g.variable(tOne)
 			if x == nil {
@@ -685,6 +686,44 @@ func (g *maker) rare() *expr {
 		return apply(opAnd, g.expr(tBool, 0), apply(operationOf("$0 > 2", tBool), g.index(4)))
 	}
 	return apply(opAnd, g.expr(tBool, 1), apply(operationOf("$0 > $1", tBool), g.number(), literal(tFloat, 4.0)))
+}
+
+// onlySometimes makes something that must not happen unless a value says so, or unless the first
+// operand does, and whatever shows that it has.
+func (g *maker) onlySometimes() []*stmt {
+	if g.noCells {
+		return nil
+	}
+	drawn := func() *expr {
+		o := operationOf(g.pick("m.G.Rand({r}, {c}).As(tensor.{T})", "tensor.Rand({r}, {c}).As(tensor.{T})"), tMat)
+		return apply(operationOf("$0.Item()", tFloat), apply(operationOf("$0.Sum()", tOne), apply(o)))
+	}
+	isMore := func(x *expr) *expr { return apply(operationOf("$0 > $1", tBool), x, g.leaf(tFloat)) }
+	s := &stmt{form: sIf, body: one(g.print())}
+	switch x := g.variable(tMat); g.choose(6) {
+	case 0:
+		s.rhs = []*expr{isMore(g.reading())}
+		s.body = one(call(apply([]*operation{opSetParam, opSetBuffer, opMinimize}[g.choose(3)], x)))
+	case 1:
+		s.rhs = []*expr{isMore(g.reading())}
+		s.body = one(call(apply([]*operation{opSeed, opState, opZeroGrad, opStep}[g.choose(4)])))
+	case 2:
+		s.rhs = []*expr{isMore(g.reading())}
+		s.body = one(assign(g.place(tFloat), "+=", apply(operationOf("m.R.Float64()", tFloat))))
+	case 3:
+		s.rhs = []*expr{isMore(g.reading())}
+		s.body = one(&stmt{form: sPrint, text: outWriter, rhs: []*expr{drawn()}})
+	case 4:
+		s.rhs = []*expr{apply([]*operation{opAnd, opOr}[g.choose(2)], g.expr(tBool, 1), isMore(drawn()))}
+	case 5: // a mistake, which must not be made
+		mistake := apply(operationOf("$0.At(0, {c}-1)", tFloat), apply(opMistake, x))
+		s.rhs = []*expr{apply(opAnd, apply(operationOf("$0 > 2", tBool), g.expr(tInt, 0)), isMore(mistake))}
+	}
+	shows := &stmt{form: sPrint, text: outWriter, rhs: []*expr{g.reading(), apply(operationOf("$0.Sum()", tOne), apply(operationOf("m.P.Value()", tMat)))}}
+	if g.chance(2) && !g.hostOnly {
+		shows = g.draw()
+	}
+	return []*stmt{s, shows}
 }
 
 // isHere reports whether v is declared in the innermost block, so that its name can't be used again there.
@@ -779,6 +818,9 @@ func (g *maker) overtake() []*stmt {
 	var change *stmt
 	switch k {
 	case tFloats:
+		if g.chance(3) { // what is left of it is written over
+			return []*stmt{shown, declaration(g.declare(g.fresh(tFloats)), apply(opAppend, apply(opReslice, x), one))}
+		}
 		if change = assign(x, "=", apply(opAppend, x, one)); x.v.name == "rates" { // has a length that others rely on
 			change = assign(&expr{form: eIndex, kind: tFloat, args: []*expr{x, g.index(3)}}, "-=", one)
 		}
