@@ -340,8 +340,22 @@ func (b *batch) rewrite(ctx context.Context, pkg string, options map[string]stri
 	})
 }
 
-// kernelsHead begins the file that lists the kernels of a package.
-const kernelsHead = "package p\n\nimport (\n\t\"bufio\"\n\t\"io\"\n\n\t\"github.com/asyncgen/asyncgen/runtime/tensor\"\n)\n"
+// kernelsHead begins the file that lists the kernels of a package, of which there may be none.
+const kernelsHead = `package p
+
+import (
+	"bufio"
+	"io"
+
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+var (
+	_ *bufio.Reader
+	_ io.Writer
+	_ *tensor.Tensor
+)
+`
 
 // qualified is the name of the kernel in documentation.
 func (p *program) qualified() string {
