@@ -940,25 +940,27 @@ func F(x *tensor.Tensor, rates []float64) *tensor.Tensor {
 		plan.PastCells, "the loop changes cells that can't be given back",
 		`
 Parameters, their gradients, buffers, learning rates and random generators that
-a loop changes past its end must get back what they held. So it has to be known
-before the loop which ones they are: variables, fields of variables, what the
-method Cells() []tensor.Cell of a variable lists.`,
+a loop changes past its end get back what they held. What else is a tensor.Cell
+may be of a type of yours, which has to be known before the loop: a variable, a
+field of a variable, what the method Cells() []tensor.Cell of a variable lists.`,
 		`
+func F(cells []tensor.Cell) int {
+	for i := range 100 {
+		for _, c := range cells {
+			c.Set(c.Value().MulScalar(0.5))
+		}
+		if cells[0].Value().Norm().Item() < 0.001 {
+			return i
+		}
+	}
+	return -1
+}`, `
 func F(ps []*nn.Param) int {
 	for i := range 100 {
 		for _, p := range ps {
 			p.Set(p.Value().MulScalar(0.5))
 		}
 		if ps[0].Value().Norm().Item() < 0.001 {
-			return i
-		}
-	}
-	return -1
-}`, `
-func F(p *nn.Param) int {
-	for i := range 100 {
-		p.Set(p.Value().MulScalar(0.5))
-		if p.Value().Norm().Item() < 0.001 {
 			return i
 		}
 	}

@@ -9,18 +9,16 @@ import (
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 )
 
-// findCells finds the cells that the loop changes past an exit. It returns why
+// Cells of the library say themselves that they are about to change, and get back what they held
+// (tensor.Changing). What else is a tensor.Cell may be of a type that does not, so that
+// BreakIf has to be told of it.
+
+// findCells finds the cells that the loop changes past an exit and that may not say so. It returns why
 // they can't be listed, or nil.
 func (p *past) findCells() (why *plan.Reason) {
-	gradients := false
 	for _, u := range p.ahead {
 		for _, n := range p.nodes(u) {
-			gradients = gradients || p.callsMutator(p.a.f, n, []string{"Backward", "Minimize"}, make(map[*types.Func]bool))
-		}
-	}
-	for _, u := range p.ahead {
-		for _, n := range p.nodes(u) {
-			if r := p.cellsIn(p.a.f, n, gradients, nil, 0); r != nil && why == nil {
+			if r := p.cellsIn(p.a.f, n, nil, 0); r != nil && why == nil {
 				why = r
 			}
 		}
@@ -51,13 +49,12 @@ func (p *past) callsMutator(f *plan.Function, n ast.Node, names []string, seen m
 	return found
 }
 
-// cellsIn finds the cells that n, in f, changes, or uses if there are
-// gradients. as says what the parameters of f stand for, in the function that
-// is rewritten; nil if f is that.
-func (p *past) cellsIn(f *plan.Function, n ast.Node, gradients bool, as map[types.Object]string, depth int) (why *plan.Reason) {
+// cellsIn finds the cells that n, in f, changes and that may not say so. as says what the parameters of f stand for, in the
+// function that is rewritten; nil if f is that.
+func (p *past) cellsIn(f *plan.Function, n ast.Node, as map[types.Object]string, depth int) (why *plan.Reason) {
 	cannot := func(at ast.Node, what string) {
 		if why == nil {
-			why = &plan.Reason{Code: plan.PastCells, Cause: plan.Cause{Pos: at.Pos(), Text: what}, Hint: "keep what changes in variables of the function: an optimiser, parameters, a model with a method Cells() []tensor.Cell"}
+			why = &plan.Reason{Code: plan.PastCells, Cause: plan.Cause{Pos: at.Pos(), Text: what}, Hint: "keep it in a variable of the function, or use parameters and buffers of the library"}
 		}
 	}
 	ast.Inspect(n, func(m ast.Node) bool {
@@ -72,47 +69,31 @@ func (p *past) cellsIn(f *plan.Function, n ast.Node, gradients bool, as map[type
 		name := types.ExprString(call.Fun)
 		switch kind {
 		case plan.CallsLibrary:
-			switch api.Kind {
-			case tensorapi.Draw, tensorapi.Mutate:
-			case tensorapi.Value, tensorapi.Op:
-				if !gradients || !p.usesCells(f, call) {
-					return true
-				}
-			default:
+			if api.Kind != tensorapi.Mutate || !isOfAnyCell(fn) {
 				return true
 			}
-			switch {
-			case fn.Name() == "Backward":
-			case fn.Name() == "Seed" || api.Kind == tensorapi.Draw && api.Arg == tensorapi.None:
-				p.cell(plan.CellsOf{Form: plan.DefaultRandoms})
-			case isMethodOf(fn):
-				recv := ast.Unparen(call.Fun).(*ast.SelectorExpr).X
-				of, ok := p.pathOf(f, recv, as)
-				form, isCells := p.form(f.Info.TypeOf(recv))
-				if !ok || !isCells {
-					cannot(call, "calls "+name+", which changes or uses cells that can't be named before the loop")
-					return false
-				}
-				p.cell(plan.CellsOf{Form: form, Of: of})
-			default:
-				cannot(call, "calls "+name+", which changes cells that it does not name")
+			of, ok := p.pathOf(f, ast.Unparen(call.Fun).(*ast.SelectorExpr).X, as)
+			if !ok {
+				cannot(call, "calls "+name+", which changes a cell that can't be named before the loop, and that may not say so itself")
+				return false
 			}
+			p.cell(plan.CellsOf{Form: plan.IsCell, Of: of})
 		case plan.CallsFunction:
 			e := f.Effects(call)
-			_, changes := e.Writes[plan.Loc{Kind: plan.Cells}]
-			_, uses := e.Reads[plan.Loc{Kind: plan.Cells}]
-			if !changes && !(uses && gradients) {
+			if _, changes := e.Writes[plan.Loc{Kind: plan.Cells}]; !changes {
 				return true
 			}
 			body, ok := f.Analysis.Program.Body(fn)
 			if !ok || depth > 8 {
-				cannot(call, "calls "+name+", which changes cells that it does not name")
-				return false
+				if !p.lists(f, call, as) {
+					cannot(call, "calls "+name+", which changes cells that it does not name")
+				}
+				return why == nil
 			}
 			inner := f.Analysis.Function(body.Pkg, body.Decl)
-			if r := p.cellsIn(inner, body.Decl.Body, gradients, p.standFor(f, call, body.Decl, inner, as), depth+1); r != nil {
+			if r := p.cellsIn(inner, body.Decl.Body, p.standFor(f, call, body.Decl, inner, as), depth+1); r != nil {
 				if !p.lists(f, call, as) {
-					cannot(call, "calls "+name+", which changes or uses cells that can't be named before the loop")
+					cannot(call, "calls "+name+", which changes cells that can't be named before the loop, and that may not say so themselves")
 				}
 			}
 		}
@@ -121,30 +102,10 @@ func (p *past) cellsIn(f *plan.Function, n ast.Node, gradients bool, as map[type
 	return why
 }
 
-// usesCells reports whether call is a method of a cell, or of something with cells.
-func (p *past) usesCells(f *plan.Function, call *ast.CallExpr) bool {
-	sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
-	if !ok || f.Info.Selections[sel] == nil {
-		return false
-	}
-	_, ok = p.form(f.Info.TypeOf(sel.X))
-	return ok
-}
-
-func isMethodOf(fn *types.Func) bool { return fn.Signature().Recv() != nil }
-
-// form returns how the cells of a value of type t are got.
-func (p *past) form(t types.Type) (plan.CellsForm, bool) {
-	if p.a.f.Analysis.API.IsCell(t) {
-		return plan.IsCell, true
-	}
-	if hasCells(t) {
-		return plan.HasCells, true
-	}
-	if n, ok := types.Unalias(t).(*types.Named); ok && n.Obj().Pkg() != nil && p.a.f.Analysis.API.Owns(n.Obj().Pkg().Path()) && n.Obj().Name() == "Module" {
-		return plan.ModuleCells, true
-	}
-	return 0, false
+// isOfAnyCell reports whether fn is a method of an interface: of cells whose type may be the program's own.
+func isOfAnyCell(fn *types.Func) bool {
+	recv := fn.Signature().Recv()
+	return recv != nil && types.IsInterface(recv.Type())
 }
 
 // hasCells reports whether t has a method Cells() []tensor.Cell.

@@ -15,7 +15,7 @@ import (
 // past is the proof that what a loop does past an exit, until the exit is
 // known, does no harm:
 //
-//   - what it changes is given back: variables by the state, cells by BreakIf.
+//   - what it changes is given back: variables by the state, cells by the library (cells.go).
 //     Memory that others can see is never changed ahead of values;
 //   - it can't fail where the iterations before did not: an iteration makes the same calls on
 //     tensors of the same shapes, and what could fail on the host depends on nothing that changes. The
@@ -29,7 +29,7 @@ type past struct {
 	written []*types.Var   // variables that the loop changes ahead of values, in source order
 	changed *plan.Effects  // all that the loop changes
 	ahead   []*plan.Unit   // what runs past exits
-	cells   []plan.CellsOf // that the loop changes
+	cells   []plan.CellsOf // that the loop changes and that may not say so
 	given   []given
 	floats  []given // that must have floating-point numbers
 

@@ -272,12 +272,8 @@ func (p *printer) cells(r *plan.Region) string {
 		switch c.Form {
 		case plan.IsCell:
 			single = append(single, c.Of)
-		case plan.DefaultRandoms:
-			single = append(single, p.qualified(load.RuntimePath+"/tensor", "DefaultGenerator")+"()")
 		case plan.HasCells:
 			lists = append(lists, c.Of+".Cells()")
-		case plan.ModuleCells:
-			lists = append(lists, p.qualified(load.RuntimePath+"/nn", "Cells")+"("+c.Of+")")
 		}
 	}
 	switch {

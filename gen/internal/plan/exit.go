@@ -60,7 +60,7 @@ type Out struct {
 	Name string
 }
 
-// CellsOf is an expression for cells that a loop changes.
+// CellsOf is an expression for cells that a loop changes and that may not say so.
 type CellsOf struct {
 	Form CellsForm
 	Of   string // the variable, with its fields
@@ -70,10 +70,8 @@ type CellsOf struct {
 type CellsForm uint8
 
 const (
-	IsCell         CellsForm = iota // it is one
-	HasCells                        // its method Cells lists them
-	ModuleCells                     // nn.Cells lists them
-	DefaultRandoms                  // there is no variable: the default generator
+	IsCell   CellsForm = iota // it is one
+	HasCells                  // its method Cells lists them
 )
 
 // A Guard finds out whether an iteration is like those before: whether the
