@@ -130,8 +130,9 @@ func changedAgain(t *testing.T, old, text []byte) (names []string) {
 // A corpus is a module made of other people's packages.
 type corpus struct {
 	dir, module string
-	functions   int // copied
-	loops       int // that read a tensor now
+	plain       bool // without tensors
+	functions   int  // copied
+	loops       int  // that read a tensor now
 	copied      map[string]bool
 }
 
@@ -223,9 +224,11 @@ func (c *corpus) copyPackage(t *testing.T, folder, from string) {
 			write(t, filepath.Join(c.dir, folder, e.Name()), text)
 		}
 	}
-	if name != "" {
+	if name != "" && !c.plain {
 		write(t, filepath.Join(c.dir, folder, "zz_tensor.go"), fmt.Appendf(nil,
 			"package %s\n\nimport \"github.com/asyncgen/asyncgen/runtime/tensor\"\n\nfunc zzTensor() *tensor.Tensor { return tensor.Ones(2) }\n", name))
+	}
+	if name != "" {
 		write(t, filepath.Join(c.dir, folder, "zz_empty.s"), nil) // functions may have no bodies
 	}
 }
@@ -237,25 +240,21 @@ func (c *corpus) rewrite(t *testing.T, name string, text []byte) (out []byte, pk
 	if err != nil {
 		return text, ""
 	}
-	type edit struct {
-		from, to int
-		text     string
-	}
-	var edits []edit
+	var edits []textEdit
 	at := func(p token.Pos) int { return fset.Position(p).Offset }
-	insert := func(p token.Pos, text string) { edits = append(edits, edit{at(p), at(p), text}) }
+	insert := func(p token.Pos, text string) { edits = append(edits, textEdit{at(p), at(p), text}) }
 	for _, imp := range file.Imports {
 		path, err := strconv.Unquote(imp.Path.Value)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if to, ok := c.instead(t, path); ok {
-			edits = append(edits, edit{at(imp.Path.Pos()), at(imp.Path.End()), strconv.Quote(to)})
+			edits = append(edits, textEdit{at(imp.Path.Pos()), at(imp.Path.End()), strconv.Quote(to)})
 		}
 	}
 	for _, d := range file.Decls {
 		fn, ok := d.(*ast.FuncDecl)
-		if !ok || fn.Body == nil {
+		if !ok || fn.Body == nil || c.plain {
 			continue
 		}
 		c.functions++
@@ -278,13 +277,24 @@ func (c *corpus) rewrite(t *testing.T, name string, text []byte) (out []byte, pk
 			insert(fn.Body.Lbrace+1, " zzSum, zzX := 0.0, zzTensor(); _ = zzSum;")
 		}
 	}
-	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Compare(a.from, b.from) })
+	return edited(text, edits), file.Name.Name
+}
+
+// A textEdit replaces a part of a text.
+type textEdit struct {
+	from, to int
+	text     string
+}
+
+// edited returns text with edits, of which none is in another.
+func edited(text []byte, edits []textEdit) (out []byte) {
+	slices.SortStableFunc(edits, func(a, b textEdit) int { return cmp.Compare(a.from, b.from) })
 	done := 0
 	for _, e := range edits {
 		out = append(append(out, text[done:e.from]...), e.text...)
 		done = e.to
 	}
-	return append(out, text[done:]...), file.Name.Name
+	return append(out, text[done:]...)
 }
 
 // instead returns the path in the corpus of what is imported, if it has to be there: what it imports it does not find elsewhere, or
