@@ -514,7 +514,8 @@ func loopsIn(stack []ast.Node, ended map[ast.Node]bool) (loops []ast.Node) {
 // gets in the way of e.
 func (e entry) disturbed(fn *ast.FuncDecl, info *types.Info, entries []entry, flushed map[ast.Node]bool, laters map[types.Object]bool) string {
 	used, changed := make(map[types.Object]bool), make(map[types.Object]bool)
-	ast.Inspect(e.lit, func(n ast.Node) bool {
+	called := closuresCalled(fn, info)
+	called.inspect(e.lit, info, func(n, _ ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok {
 			if v, ok := info.Uses[id].(*types.Var); ok && !v.IsField() && (v.Pos() < e.lit.Pos() || v.Pos() >= e.lit.End()) {
 				used[v] = true
@@ -533,7 +534,7 @@ func (e entry) disturbed(fn *ast.FuncDecl, info *types.Info, entries []entry, fl
 	}
 	var closures []*ast.FuncLit // of the user
 	_, isBody := e.root.(*ast.BlockStmt)
-	ast.Inspect(e.root, func(n ast.Node) bool {
+	called.inspect(e.root, info, func(n, at ast.Node) bool {
 		for _, o := range entries {
 			if n == o.lit && (!o.rows || o.lit == e.lit) {
 				return false
@@ -552,7 +553,7 @@ func (e entry) disturbed(fn *ast.FuncDecl, info *types.Info, entries []entry, fl
 			}
 		}
 		for _, v := range assigned(n, info) {
-			if used[v] && e.after(v, n) {
+			if used[v] && e.after(v, at) {
 				report(v, "changes")
 			}
 		}
@@ -564,6 +565,70 @@ func (e entry) disturbed(fn *ast.FuncDecl, info *types.Info, entries []entry, fl
 		return true
 	})
 	return text
+}
+
+// calledClosures are the function literals that nothing is done with but call them, by the variables that they are called by.
+type calledClosures map[types.Object]*ast.FuncLit
+
+func closuresCalled(fn *ast.FuncDecl, info *types.Info) calledClosures {
+	m, callees := make(calledClosures), make(map[*ast.Ident]bool)
+	ast.Inspect(fn, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.AssignStmt:
+			if len(n.Lhs) == 1 && len(n.Rhs) == 1 && n.Tok == token.DEFINE {
+				if lit, ok := n.Rhs[0].(*ast.FuncLit); ok {
+					m[info.Defs[n.Lhs[0].(*ast.Ident)]] = lit
+				}
+			}
+		case *ast.CallExpr:
+			if id, ok := n.Fun.(*ast.Ident); ok {
+				callees[id] = true
+			}
+		}
+		return true
+	})
+	ast.Inspect(fn, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok && m[info.Uses[id]] != nil && !callees[id] {
+			delete(m, info.Uses[id])
+		}
+		return true
+	})
+	return m
+}
+
+// inspect calls f for the nodes in root in the order of [ast.Inspect], with those of functions of m not where they stand, but where they
+// are called: at is the call in root then, and n otherwise.
+func (m calledClosures) inspect(root ast.Node, info *types.Info, f func(n, at ast.Node) bool) {
+	lits, inside := make(map[*ast.FuncLit]bool), make(map[*ast.FuncLit]bool)
+	for _, lit := range m {
+		lits[lit] = true
+	}
+	var visit func(root, call ast.Node)
+	visit = func(root, call ast.Node) {
+		ast.Inspect(root, func(n ast.Node) bool {
+			if lit, ok := n.(*ast.FuncLit); ok && lits[lit] && n != root {
+				return false
+			}
+			at := call
+			if at == nil {
+				at = n
+			}
+			if n == nil || !f(n, at) {
+				return false
+			}
+			if c, ok := n.(*ast.CallExpr); ok {
+				if id, ok := c.Fun.(*ast.Ident); ok {
+					if lit := m[info.Uses[id]]; lit != nil && !inside[lit] {
+						inside[lit] = true
+						visit(lit, at)
+						inside[lit] = false
+					}
+				}
+			}
+			return true
+		})
+	}
+	visit(root, nil)
 }
 
 // inRows reports whether n is in the function of one row.

@@ -64,6 +64,28 @@ func Sums(out io.Writer, xs []*tensor.Tensor) {
 }
 
 //asyncgen:kernel
+func Closures(out io.Writer, xs []*tensor.Tensor) (total float64) {
+	for i, x := range xs {
+		total += x.Sum().Item()
+		if i%2 == 1 {
+			large := func(n int) bool {
+				for range n {
+					total += x.Max().Item()
+					if total > 100 {
+						return true
+					}
+				}
+				return false
+			}
+			if len(xs) > 1 && large(3) {
+				fmt.Fprintln(out, "large", i)
+			}
+		}
+	}
+	return total
+}
+
+//asyncgen:kernel
 func Own(w *tensor.Tensor) float64 {
 	rate, sum := 2.0, 0.0
 	for i := range 9 {
@@ -108,10 +130,10 @@ func TestChecksNotice(t *testing.T) {
 	good := string(result.Files[0].Text)
 	check := func(text string) []mismatch {
 		variants := map[string]string{"sumsLater": "sums"}
-		found := undone([]byte(text), []byte(checkedSource), map[string]string{"TrainAsync": "Train", "LogAsync": "Log", "SumsAsync": "Sums", "OwnAsync": "Own"}, variants, nil)
+		found := undone([]byte(text), []byte(checkedSource), map[string]string{"TrainAsync": "Train", "LogAsync": "Log", "SumsAsync": "Sums", "OwnAsync": "Own", "ClosuresAsync": "Closures"}, variants, nil)
 		found = append(found, undoneLift([]byte(text), []byte(checkedSource), "sumsLater", "sums", variants, nil)...)
 		return append(found, recheck(prog.Roots[0], map[string][]byte{result.Files[0].Path: []byte(text)},
-			map[string]bool{"TrainAsync": true, "LogAsync": true, "SumsAsync": true, "OwnAsync": true}, map[string]bool{"sumsLater": true}, known(prog))...)
+			map[string]bool{"TrainAsync": true, "LogAsync": true, "SumsAsync": true, "OwnAsync": true, "ClosuresAsync": true}, map[string]bool{"sumsLater": true}, known(prog))...)
 	}
 	if found := check(good); len(found) > 0 {
 		t.Fatalf("good output: %v\n%s", found, good)
@@ -131,6 +153,7 @@ func TestChecksNotice(t *testing.T) {
 		"name means another":       {"rate = rateAt * ", "rate = rate * ", "rate means something else"},
 		"declared too early":       {"\t\trateAt := rate\n\t\tsumAt := later.Read(w.Sum())\n\t\tvar rate float64\n", "\t\tvar rate float64\n\t\trateAt := rate\n\t\tsumAt := later.Read(w.Sum())\n", "rate means something else"},
 		"declared elsewhere":       {"\t\tvar rate float64\n", "", "where the original has"},
+		"closure called too early": {"\t\t\tlater.Flush()\n\t\t\tif len(xs) > 1", "\t\t\tif len(xs) > 1", "changes total out of turn"},
 		"does not parse":           {"func TrainAsync(", "func TrainAsync((", "expected"},
 		"function gone":            {"func TrainAsync(", "func Other(", "missing"},
 		"variant misses statement": {"\tfor _, x := range xs {\n\t\tn++\n", "\tfor _, x := range xs {\n", "sumsLater it has"},

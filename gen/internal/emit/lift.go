@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"go/types"
 	"slices"
 	"strings"
 
@@ -80,7 +81,7 @@ func variant(l *plan.Lift, e *editor, st style) string {
 		p.insert(decl.Body.Rbrace, "\n")
 	}
 	for _, v := range l.Results {
-		p.insert(decl.Body.Lbrace+1, p.first("var "+v.Name()+" "+p.typeText(v.Type())))
+		p.insert(decl.Body.Lbrace+1, p.first("var "+v.Name()+" "+p.resultType(l, v)))
 	}
 	if l.Outer {
 		p.nameResults(l)
@@ -98,14 +99,26 @@ func (p *printer) resultTypes(l *plan.Lift) string {
 	if !l.Outer {
 		return strings.TrimSpace(p.render(decl.Type.Params.Closing+1, decl.Type.End()))
 	}
-	var types []string
+	var texts []string
 	for _, v := range l.Function.NamedResults() {
-		types = append(types, p.typeText(v.Type()))
+		texts = append(texts, p.resultType(l, v))
 	}
-	if len(types) == 1 {
-		return types[0]
+	if len(texts) == 1 {
+		return texts[0]
 	}
-	return "(" + strings.Join(types, ", ") + ")"
+	return "(" + strings.Join(texts, ", ") + ")"
+}
+
+// resultType is the type of a named result as it is written.
+func (p *printer) resultType(l *plan.Lift, v *types.Var) string {
+	for _, field := range l.Function.Decl.Type.Results.List {
+		for _, name := range field.Names {
+			if l.Function.Info.Defs[name] == v {
+				return p.render(field.Type.Pos(), field.Type.End())
+			}
+		}
+	}
+	panic("emit: " + v.Name() + " is no result of " + l.Name)
 }
 
 // nameResults makes returns say what they return.
