@@ -539,7 +539,7 @@ func (p *past) bounded(v types.Object, x ast.Expr, at *ast.IndexExpr) bool {
 }
 
 // counts reports whether v only ever counts up from a number that is not
-// negative, in the head of a loop.
+// negative, in the head of a loop or by ones in all of the function.
 func (p *past) counts(v types.Object) bool {
 	info, ok := p.a.f.Info, false
 	for _, u := range p.a.units {
@@ -547,6 +547,11 @@ func (p *past) counts(v types.Object) bool {
 			continue
 		}
 		switch n := u.Stmt.Inner().(type) {
+		case *ast.IncDecStmt:
+			if lv := v.(*types.Var); u.Whole || !p.carried(v) || !p.a.f.CountsUp(lv) {
+				return false
+			}
+			ok = true
 		case *ast.RangeStmt:
 			id, isID := n.Key.(*ast.Ident)
 			_, isMap := info.TypeOf(n.X).Underlying().(*types.Map)
@@ -607,6 +612,7 @@ func (p *past) call(call *ast.CallExpr, always bool, in *plan.Stmt, report func(
 		switch {
 		case shape == changing, shape == varying && !isTotal(fn, call):
 			report(call, "calls %s with a tensor whose shape may change", name)
+		case fn.Name() == "Row" && p.rowOf(call): // there is one
 		case !args(fn.Name() != "Arange"): // the length depends on its numbers
 			report(call, "calls %s with another argument each time", name)
 		case !always && !isTotal(fn, call):
@@ -631,6 +637,39 @@ func (p *past) call(call *ast.CallExpr, always bool, in *plan.Stmt, report func(
 			report(call, "calls %s with a tensor whose shape may change", name)
 		}
 	}
+}
+
+// rowOf reports whether call, x.Row(i), asks a tensor that stays the same for a row in a loop that i numbers them in.
+func (p *past) rowOf(call *ast.CallExpr) bool {
+	sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
+	if !ok || len(call.Args) != 1 || !p.fixed(sel.X) {
+		return false
+	}
+	id, ok := ast.Unparen(call.Args[0]).(*ast.Ident)
+	if !ok || !p.counts(p.a.f.Info.ObjectOf(id)) {
+		return false
+	}
+	rows := types.ExprString(sel.X) + ".Dim(0)"
+	for _, u := range p.a.units {
+		if !call.Pos().IsValid() || call.Pos() < u.Stmt.Node.Pos() || u.Stmt.Node.End() <= call.Pos() {
+			continue
+		}
+		switch n := u.Stmt.Inner().(type) {
+		case *ast.RangeStmt:
+			if key, ok := n.Key.(*ast.Ident); ok && p.a.f.Info.ObjectOf(key) == p.a.f.Info.ObjectOf(id) {
+				return types.ExprString(n.X) == rows
+			}
+		case *ast.ForStmt:
+			b, ok := ast.Unparen(n.Cond).(*ast.BinaryExpr)
+			if !ok || b.Op != token.LSS || n.Body.Pos() > call.Pos() {
+				continue
+			}
+			if x, ok := ast.Unparen(b.X).(*ast.Ident); ok && p.a.f.Info.ObjectOf(x) == p.a.f.Info.ObjectOf(id) {
+				return types.ExprString(b.Y) == rows
+			}
+		}
+	}
+	return false
 }
 
 // isSliceToArray reports whether a conversion makes an array of a slice, or a pointer to one.

@@ -94,11 +94,32 @@ func (p *past) shape(e ast.Expr, in *plan.Stmt) shape {
 		if p.fixed(e) {
 			return same
 		}
-		if root := rootOf(p.a.f, e); root != nil && p.isGiven(e, root, in) {
+		root := rootOf(p.a.f, e)
+		if root != nil && p.isGiven(e, root, in) {
 			return same
+		}
+		if _, isField := ast.Unparen(e).(*ast.SelectorExpr); isField && root != nil && p.ranges(root) {
+			return p.variable(root)
 		}
 	}
 	return changing
+}
+
+// ranges reports whether v is only given values by loops in the loop that range over what does not change: so
+// that fields of v are those of the same elements in each iteration.
+func (p *past) ranges(v *types.Var) bool {
+	found := false
+	for _, u := range p.a.units {
+		if !writes(u.All(), v) {
+			continue
+		}
+		n, ok := u.Stmt.Inner().(*ast.RangeStmt)
+		if !ok || u.Stmt == p.a.loop || !p.fixed(n.X) {
+			return false
+		}
+		found = true
+	}
+	return found && !p.carried(v)
 }
 
 // variable returns what is known of the shapes of the tensors that v is given.

@@ -2,8 +2,10 @@ package plan
 
 import (
 	"go/ast"
+	"go/constant"
 	"go/token"
 	"go/types"
+	"slices"
 
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"golang.org/x/tools/go/types/typeutil"
@@ -78,6 +80,48 @@ func (f *Function) Assigns(v *types.Var) (found bool) {
 		return !found
 	})
 	return found
+}
+
+// CountsUp reports whether v, a variable of f, begins with a constant that is not negative, and all that
+// ever happens to it is v++.
+func (f *Function) CountsUp(v *types.Var) bool {
+	if facts := f.facts[v]; facts != nil && facts.address || v.Pos() < f.Decl.Body.Pos() || f.Decl.End() <= v.Pos() {
+		return false
+	}
+	begins, ups := false, true
+	natural := func(e ast.Expr) bool {
+		value := f.Info.Types[e].Value
+		return value != nil && value.Kind() == constant.Int && constant.Sign(value) >= 0
+	}
+	for id, obj := range f.Info.Defs {
+		if obj != v {
+			continue
+		}
+		switch p := f.parents[id].(type) {
+		case *ast.AssignStmt:
+			for i, lhs := range p.Lhs {
+				begins = begins || lhs == id && len(p.Rhs) == len(p.Lhs) && natural(p.Rhs[i])
+			}
+		case *ast.ValueSpec:
+			for i, name := range p.Names {
+				begins = begins || name == id && (len(p.Values) == 0 || len(p.Values) == len(p.Names) && natural(p.Values[i]))
+			}
+		}
+	}
+	for id, obj := range f.Info.Uses {
+		if obj != v {
+			continue
+		}
+		switch p := f.parents[id].(type) {
+		case *ast.IncDecStmt:
+			ups = ups && p.Tok == token.INC
+		case *ast.AssignStmt:
+			ups = ups && !slices.Contains(p.Lhs, ast.Expr(id))
+		case *ast.RangeStmt:
+			ups = ups && p.X == id
+		}
+	}
+	return begins && ups
 }
 
 // Add merges what o does into e.
