@@ -341,7 +341,7 @@ func (u *undoer) learn(a *ast.AssignStmt) {
 		case isOnce(rhs):
 			call := &ast.CallExpr{Fun: rhs.Args[0]}
 			u.stands[name], u.halves[call] = call, true
-		case isNamedRead(rhs):
+		case isNamedRead(rhs), takesCell(rhs):
 			u.stands[name] = rhs
 		case u.isCall(rhs, "Rows"):
 			u.learnRows(name, rhs)
@@ -349,6 +349,12 @@ func (u *undoer) learn(a *ast.AssignStmt) {
 			u.learnCall(name, rhs)
 		}
 	}
+}
+
+// takesCell reports whether call does no more than take what cells hold.
+func takesCell(call *ast.CallExpr) bool {
+	s, ok := call.Fun.(*ast.SelectorExpr)
+	return ok && (s.Sel.Name == "Value" && len(call.Args) == 0 || s.Sel.Name == "Snapshot")
 }
 
 // isNamedRead reports whether call makes a number of a tensor.

@@ -486,6 +486,12 @@ func (a *attempt) obstacle(u *plan.Unit) *plan.Reason {
 		}
 		return &r
 	}
+	for _, call := range u.Held {
+		if !a.isThere(u, call) {
+			return &plan.Reason{Code: plan.ReadsCell, Cause: plan.Cause{Pos: call.Pos(), Text: "takes " + types.ExprString(call) + ", and it is not known before whether that can be done"},
+				Hint: "take its value in a variable, before"}
+		}
+	}
 	for _, set := range []map[plan.Loc]plan.Cause{e.Reads, e.Writes} {
 		if c, ok := set[plan.Loc{Kind: plan.Cells}]; ok {
 			return &plan.Reason{Code: plan.ReadsCell, Cause: c, Hint: "take its value in a variable, before"}
@@ -656,7 +662,7 @@ func (a *attempt) before(u *plan.Unit, r *plan.Read) (found *plan.Cause) {
 // needs what runs later, and reports whether there was one.
 func (a *attempt) operands() (changed bool) {
 	for _, u := range a.units {
-		if !a.late[u] || len(u.Reads) == 0 {
+		if !a.late[u] || len(u.Reads) == 0 && len(u.Held) == 0 {
 			continue
 		}
 		if c := firstOf(u.Ahead.Barrier, u.Ahead.Waits, u.Ahead.Leaves); c != nil {

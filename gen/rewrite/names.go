@@ -3,6 +3,7 @@ package rewrite
 import (
 	"fmt"
 	"go/ast"
+	"go/token"
 	"go/types"
 	"slices"
 
@@ -201,9 +202,16 @@ type taken struct {
 func (n *namer) reads(g *plan.Group, r *plan.Region, before []taken) []taken {
 	for _, s := range g.Stmts {
 		first := len(g.Takes)
+		held := s.Holds()
+		holds := func(before token.Pos) { // in the order in which the program evaluates them
+			for ; len(held) > 0 && (held[0].Pos() < before || before == token.NoPos); held = held[1:] {
+				g.Takes = append(g.Takes, plan.Take{Held: held[0], Name: n.unused(base(held[0].Fun) + "At")})
+			}
+		}
 		_, reads := s.Deferred()
 		slices.SortFunc(reads, func(x, y *plan.Read) int { return int(x.Expr.Pos() - y.Expr.Pos()) })
 		for _, read := range reads {
+			holds(read.Expr.Pos())
 			if i := slices.IndexFunc(before, func(t taken) bool { return t.v == read.Plain && t.v != nil && n.visible(t, g, r) }); i >= 0 {
 				g.Names[read] = before[i].name
 				continue
@@ -221,6 +229,7 @@ func (n *namer) reads(g *plan.Group, r *plan.Region, before []taken) []taken {
 				nameLift(read.Lift)
 			}
 		}
+		holds(token.NoPos)
 	}
 	return before
 }
@@ -228,7 +237,7 @@ func (n *namer) reads(g *plan.Group, r *plan.Region, before []taken) []taken {
 // rows names what is computed for all rows. The same is computed once.
 func (n *namer) rows(g *plan.Group, r *plan.Read) {
 	for _, t := range g.Takes {
-		if t.Read.Rows != nil && t.Read.Rows.Loop == r.Rows.Loop && slices.Equal(t.Read.Rows.Defs, r.Rows.Defs) &&
+		if t.Read != nil && t.Read.Rows != nil && t.Read.Rows.Loop == r.Rows.Loop && slices.Equal(t.Read.Rows.Defs, r.Rows.Defs) &&
 			types.ExprString(t.Read.Operand) == types.ExprString(r.Operand) {
 			g.Names[r] = t.Name
 			return

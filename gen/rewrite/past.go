@@ -128,6 +128,9 @@ func (p *past) nodes(u *plan.Unit) (nodes []ast.Node) {
 			}
 			nodes = append(nodes, r.Operand)
 		}
+		for _, call := range u.Held {
+			nodes = append(nodes, call)
+		}
 		return nodes
 	}
 	if !u.Stmt.IsCompound() {

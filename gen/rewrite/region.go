@@ -352,8 +352,12 @@ func (a *attempt) copies(g *plan.Group) {
 	byVar := make(map[*types.Var]*plan.Copy)
 	for _, s := range g.Stmts {
 		_, reads := s.Deferred()
+		held := s.Holds()
 		jumps := plan.JumpsFrom(s.Node)
 		ast.Inspect(s.Node, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok && slices.Contains(held, call) {
+				return false // evaluated in place
+			}
 			if jump, ok := n.(ast.Stmt); ok && n != s.Node && !a.loop.IsCall && slices.Contains(jumps, jump) {
 				return false // the state has what it needs
 			}

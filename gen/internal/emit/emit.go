@@ -150,8 +150,13 @@ func (p *printer) group(l *plan.Later, r *plan.Region, g *plan.Group) {
 			p.replace(id.Pos(), id.End(), c.Name)
 		}
 	}
-	operands := make(map[*plan.Read]string)
+	operands, held := make(map[*plan.Read]string), make(map[*ast.CallExpr]string)
 	for _, t := range g.Takes {
+		if t.Held != nil {
+			held[t.Held] = p.render(t.Held.Pos(), t.Held.End())
+			p.replace(t.Held.Pos(), t.Held.End(), t.Name)
+			continue
+		}
 		operands[t.Read] = p.operand(t.Read, l.Name)
 	}
 	for _, s := range g.Stmts {
@@ -165,6 +170,10 @@ func (p *printer) group(l *plan.Later, r *plan.Region, g *plan.Group) {
 			if entry := p.force(l.Name, g, i); entry != "" {
 				head = append(head, entry)
 			}
+		}
+		if t.Held != nil {
+			head = append(head, t.Name+" := "+held[t.Held])
+			continue
 		}
 		head = append(head, t.Name+" := "+operands[t.Read])
 	}
@@ -313,7 +322,7 @@ func (p *printer) force(later string, g *plan.Group, i int) string {
 	var raise []string
 	for _, t := range g.Takes[:i] {
 		r := t.Read
-		if t.Name == g.Names[r] && (r.Method != "" && r.Method != "String" || r.Func != nil || r.Lift != nil) {
+		if r != nil && t.Name == g.Names[r] && (r.Method != "" && r.Method != "String" || r.Func != nil || r.Lift != nil) {
 			raise = append(raise, p.render(r.Expr.Pos(), r.Expr.End()))
 		}
 	}

@@ -82,6 +82,39 @@ func (f *Function) Assigns(v *types.Var) (found bool) {
 	return found
 }
 
+// Sets is how many statements of f give v a value, its declaration included; a parameter has one from the beginning.
+func (f *Function) Sets(v *types.Var) (n int) {
+	if v.Pos() < f.Decl.Body.Pos() {
+		n = 1
+	}
+	ast.Inspect(f.Decl.Body, func(m ast.Node) bool {
+		id, ok := m.(*ast.Ident)
+		if !ok || f.variable(id) != v {
+			return true
+		}
+		switch p := f.parents[id].(type) {
+		case *ast.AssignStmt:
+			if slices.Contains(p.Lhs, ast.Expr(id)) {
+				n++
+			}
+		case *ast.RangeStmt:
+			if p.Key == id || p.Value == id {
+				n++
+			}
+		case *ast.ValueSpec:
+			if slices.Contains(p.Names, id) {
+				n++
+			}
+		case *ast.IncDecStmt:
+			n++
+		case *ast.UnaryExpr:
+			n += 2 // its address
+		}
+		return true
+	})
+	return n
+}
+
 // CountsUp reports whether v, a variable of f, begins with a constant that is not negative, and all that
 // ever happens to it is v++.
 func (f *Function) CountsUp(v *types.Var) bool {

@@ -63,7 +63,8 @@ type Group struct {
 // A Take reads a tensor for the entry of a group, in its place before it.
 type Take struct {
 	Read  *Read
-	Name  string // of the Read that the step declares
+	Held  *ast.CallExpr // instead of Read: a call that takes what a cell holds
+	Name  string        // of the Read that the step declares
 	Force bool   // first make an entry of the reads so far, which raises their errors
 }
 

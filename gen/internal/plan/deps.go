@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"go/ast"
 	"go/types"
 	"slices"
 
@@ -19,7 +20,8 @@ type Unit struct {
 
 	Effects *Effects // without reads and their operands
 	Reads   []*Read
-	Ahead   *Effects // of the operands of Reads, which are evaluated in place
+	Held    []*ast.CallExpr // that take what a cell holds
+	Ahead   *Effects        // of the operands of Reads and of Held, which are evaluated in place
 	index   int64
 }
 
@@ -42,6 +44,9 @@ func Units(loop *Stmt, whole func(*Stmt) bool) []*Unit {
 		for _, r := range u.Reads {
 			u.Ahead.add(r.Effects)
 		}
+		for _, call := range u.Held {
+			u.Ahead.add(u.Stmt.f.walk(call, nil))
+		}
 		u.index = int64(len(units))
 		units = append(units, u)
 	}
@@ -49,10 +54,10 @@ func Units(loop *Stmt, whole func(*Stmt) bool) []*Unit {
 	visit = func(s *Stmt) {
 		if s.IsCompound() && whole(s) {
 			e, reads := s.Deferred()
-			add(&Unit{Stmt: s, Whole: true, Effects: e, Reads: reads})
+			add(&Unit{Stmt: s, Whole: true, Effects: e, Reads: reads, Held: s.Holds()})
 			return
 		}
-		add(&Unit{Stmt: s, Effects: s.Head, Reads: s.Reads})
+		add(&Unit{Stmt: s, Effects: s.Head, Reads: s.Reads, Held: s.Held})
 		for c := range s.Children {
 			visit(c)
 		}

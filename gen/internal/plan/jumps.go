@@ -74,6 +74,17 @@ func (s *Stmt) Deferred() (*Effects, []*Read) {
 	return e, reads
 }
 
+// Holds returns the calls in s that take what a cell holds, without those in what [Stmt.Deferred] leaves out.
+func (s *Stmt) Holds() (calls []*ast.CallExpr) {
+	jumps := JumpsFrom(s.Node)
+	for c := range s.All {
+		if c == s || s.InCall() || !slices.Contains(jumps, c.Node) {
+			calls = append(calls, c.Held...)
+		}
+	}
+	return calls
+}
+
 // Conjuncts returns the parts of a condition that all have to be true, in the
 // order in which they are evaluated.
 func Conjuncts(cond ast.Expr) []ast.Expr {
@@ -89,7 +100,7 @@ func (f *Function) SplitTree(n ast.Stmt, keep, tests []ast.Expr) *Stmt {
 	s := f.stmt(n, nil)
 	loop := s.Inner().(*ast.ForStmt)
 	s.Head, s.Reads = &Effects{}, nil
-	w := &walker{f, s.Head, &s.Reads}
+	w := &walker{f: f, e: s.Head, reads: &s.Reads}
 	w.stmt(loop.Init)
 	w.exprs(keep)
 	w.stmt(loop.Post)

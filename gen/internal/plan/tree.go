@@ -18,6 +18,7 @@ type Stmt struct {
 	// the condition, the range expression.
 	Head     *Effects // without the reads and their operands
 	Reads    []*Read
+	Held     []*ast.CallExpr // calls that only take what a cell holds; that is no part of Head
 	Declares map[types.Object]bool
 	Absorbed bool // it goes into the function of one row, see [Rows]
 
@@ -165,7 +166,7 @@ func (f *Function) list(list []ast.Stmt, parent *Stmt) []*Stmt {
 
 func (f *Function) stmt(n ast.Stmt, parent *Stmt) *Stmt {
 	s := &Stmt{Node: n, Parent: parent, Declares: make(map[types.Object]bool), f: f}
-	w := &walker{f, &Effects{}, &s.Reads}
+	w := &walker{f: f, e: &Effects{}, reads: &s.Reads, held: &s.Held}
 	s.Head = w.e
 	switch n := s.Inner().(type) {
 	case *ast.BlockStmt:

@@ -6,6 +6,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
@@ -44,13 +45,14 @@ func text(e ast.Expr) string {
 type walker struct {
 	f     *Function
 	e     *Effects
-	reads *[]*Read // where reads are put that can be put off; nil if none can
+	reads *[]*Read         // where reads are put that can be put off; nil if none can
+	held  *[]*ast.CallExpr // where calls are put that only take what a cell holds; nil if they count as effects
 }
 
 // walk returns the effects of n. Reads that can be put off are appended to
 // reads and left out of the result, unless reads is nil.
 func (f *Function) walk(n ast.Node, reads *[]*Read) *Effects {
-	w := &walker{f, &Effects{}, reads}
+	w := &walker{f: f, e: &Effects{}, reads: reads}
 	w.node(n)
 	return w.e
 }
@@ -152,7 +154,7 @@ func (w *walker) stmt(s ast.Stmt) {
 }
 
 // outer is w for code that runs at another time: its reads can't be put off.
-func (w *walker) outer() *walker { return &walker{w.f, w.e, nil} }
+func (w *walker) outer() *walker { return &walker{f: w.f, e: w.e} }
 
 func (w *walker) clauses(body *ast.BlockStmt) {
 	w.stmts(body.List)
@@ -1213,6 +1215,10 @@ func (w *walker) library(api tensorapi.Func, fn *types.Func, call *ast.CallExpr)
 	switch api.Kind {
 	case tensorapi.Pure, tensorapi.Meta:
 	case tensorapi.Value:
+		if w.held != nil && w.f.takes(fn, call) {
+			*w.held = append(*w.held, call)
+			return
+		}
 		w.e.read(Loc{Kind: Cells}, c)
 	case tensorapi.View:
 	case tensorapi.Host, tensorapi.Op:
@@ -1230,6 +1236,22 @@ func (w *walker) library(api tensorapi.Func, fn *types.Func, call *ast.CallExpr)
 	default: // Poll, Control, Call
 		note(&w.e.Barrier, cause(call, "calls %s", name(fn)).as(Blocks))
 	}
+}
+
+// takes reports whether call does no more than take what the cells of variables hold now, so that it may as well be
+// evaluated earlier in the iteration, and in vain.
+func (f *Function) takes(fn *types.Func, call *ast.CallExpr) bool {
+	if fn.Name() != "Value" && fn.Name() != "Snapshot" || call.Ellipsis.IsValid() {
+		return false
+	}
+	operands := call.Args
+	if recv := f.receiver(call); recv != nil {
+		operands = append(slices.Clip(operands), recv)
+	}
+	return len(operands) > 0 && !slices.ContainsFunc(operands, func(e ast.Expr) bool {
+		v := f.Variable(e)
+		return v == nil || f.Visible(v)
+	})
 }
 
 // readMethods are the reads that asyncrt.Read offers too: the method of

@@ -1,0 +1,67 @@
+package rewrite
+
+import (
+	"go/ast"
+	"go/types"
+	"slices"
+
+	"github.com/asyncgen/asyncgen/gen/internal/plan"
+)
+
+// What a cell holds is taken before an entry that uses it, in the place of the entry, whether
+// it will be used or not: that costs a few handles.
+//
+//	if l := loss.Item(); l < best {         snapshotAt := nn.Snapshot(net)
+//		best, state = l, nn.Snapshot(net)   lossAt := later.Read(loss)
+//	}                                       later.Do(func() {
+//	                                        	if l := lossAt.Item(); l < best {
+//	                                        		best, state = l, snapshotAt
+//	                                        	}
+//	                                        })
+
+// isThere reports whether call, which takes what cells of variables hold in u, can do so in front of u: a
+// call of the library on each of these variables has come before.
+func (a *attempt) isThere(u *plan.Unit, call *ast.CallExpr) bool {
+	e := a.f.Effects(call)
+	if firstOf(e.Barrier, e.Waits, e.Ends, e.Leaves, e.Clock, e.Polls) != nil || len(e.Writes) > 0 {
+		return false
+	}
+	return !slices.ContainsFunc(a.operandsOf(call), func(e ast.Expr) bool {
+		v := a.f.Variable(e)
+		return v == nil || a.f.Sets(v) > 1 || !a.usedBefore(v, u.Stmt)
+	})
+}
+
+// operandsOf are the receiver of call, if it is one of a method, and its arguments.
+func (a *attempt) operandsOf(call *ast.CallExpr) []ast.Expr {
+	operands := slices.Clone(call.Args)
+	if sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr); ok && a.f.Info.Selections[sel] != nil {
+		operands = append(operands, sel.X)
+	}
+	return operands
+}
+
+// usedBefore reports whether each way to s comes to a call of the library with the operand v.
+func (a *attempt) usedBefore(v *types.Var, s *plan.Stmt) bool {
+	for n := ast.Node(s.Node); n != nil; n = a.f.Parent(n) {
+		for _, before := range list(a.f.Parent(n)) {
+			if before.Pos() >= n.Pos() {
+				break
+			}
+			found := false
+			ast.Inspect(before, func(m ast.Node) bool {
+				call, ok := m.(*ast.CallExpr)
+				if !ok || found {
+					return !found
+				}
+				_, _, known := a.f.Library(call)
+				found = known && a.f.AlwaysFirst(call, before) && slices.ContainsFunc(a.operandsOf(call), func(e ast.Expr) bool { return a.f.Variable(e) == v })
+				return !found
+			})
+			if found {
+				return true
+			}
+		}
+	}
+	return false
+}
