@@ -19,6 +19,10 @@ is gained: the same standard output and the same end, time, waits, stalls and
 memory. Standard error is shown, not compared. Nothing is read from
 standard input.
 
+With -bench it does so with the benchmarks of a package, of any package, that
+the pattern names, as go test -bench does: each runs its body the same number of times
+in both forms.
+
 The program as written runs twice first: what its output has that differs from
 run to run (a time, an address) has to be left out with -mask.
 
@@ -37,6 +41,8 @@ func compareCommand(ctx context.Context, e *env, args []string) int {
 		cfg.Masks = append(cfg.Masks, re)
 		return err
 	})
+	fs.StringVar(&cfg.Bench, "bench", "", "compare the benchmarks of the package that match this `regexp`")
+	fs.IntVar(&cfg.Times, "times", 20, "with -bench, how often each benchmark runs its body in a process")
 	asJSON := fs.Bool("json", false, "print the result as JSON")
 	page := fs.String("html", "", "write the result to this `file`, too, as a page for browsers")
 	if code, ok := e.parse(fs, args); !ok {
@@ -53,8 +59,8 @@ func compareCommand(ctx context.Context, e *env, args []string) int {
 		}
 		cfg.Args = words[1:]
 	}
-	if cfg.Count < 1 || cfg.Timeout < 0 {
-		return e.trouble("compare: -count and -timeout must be positive")
+	if cfg.Count < 1 || cfg.Timeout < 0 || cfg.Times < 1 {
+		return e.trouble("compare: -count, -times and -timeout must be positive")
 	}
 	cfg.Devices = strings.Split(*devices, ",")
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,17 +16,26 @@ import (
 // programs are the two forms of a package, built.
 type programs struct {
 	original, rewritten string   // paths of the executables
+	testDir             string   // of the package, if they are its test binaries
 	applied, refused    []string // what the generator has done and has not, a line each
 }
 
 // build builds both forms of cfg.Package into the folder temp.
 func build(ctx context.Context, cfg Config, temp string) (*programs, error) {
 	cfg.Progress("building " + cfg.Package)
-	if err := checkMain(ctx, cfg); err != nil {
+	command := []string{"build", "-buildvcs=false"}
+	testDir := ""
+	if cfg.Bench != "" {
+		var err error
+		if testDir, err = checkTests(ctx, cfg); err != nil {
+			return nil, err
+		}
+		command = []string{"test", "-buildvcs=false", "-vet=off", "-c"}
+	} else if err := checkMain(ctx, cfg); err != nil {
 		return nil, err
 	}
-	p := &programs{original: filepath.Join(temp, "original"+exe()), rewritten: filepath.Join(temp, "rewritten"+exe())}
-	if _, err := goCommand(ctx, cfg, "build", "-buildvcs=false", "-o", p.original, cfg.Package); err != nil {
+	p := &programs{testDir: testDir, original: filepath.Join(temp, "original"+exe()), rewritten: filepath.Join(temp, "rewritten"+exe())}
+	if _, err := goCommand(ctx, cfg, slices.Concat(command, []string{"-o", p.original, cfg.Package})...); err != nil {
 		return nil, err
 	}
 
@@ -48,7 +58,7 @@ func build(ctx context.Context, cfg Config, temp string) (*programs, error) {
 	}
 	defer o.Close()
 	cfg.Progress("building " + cfg.Package + ", rewritten")
-	_, err = goCommand(ctx, cfg, "build", "-buildvcs=false", o.Flag(), "-o", p.rewritten, cfg.Package)
+	_, err = goCommand(ctx, cfg, slices.Concat(command, []string{o.Flag(), "-o", p.rewritten, cfg.Package})...)
 	return p, err
 }
 

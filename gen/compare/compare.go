@@ -37,6 +37,8 @@ type Config struct {
 	Dir     string   // where the go command and the program run; "" is the current folder
 	Package string   // a main package, as the go command knows it: "./train"
 	Args    []string // the program's arguments
+	Bench   string   // a pattern, as for go test -bench: the benchmarks of Package are run, which need be no main package
+	Times   int      // how often each of them runs its body; 0: 20
 	Devices []string // values of ASYNCGEN_DEVICE; nil: cpu and sim:0
 	Count   int      // timed runs of each program on each device; 0: 5
 	Timeout time.Duration
@@ -49,6 +51,7 @@ type Config struct {
 type Result struct {
 	Package   string    `json:"package"`
 	Args      []string  `json:"args,omitempty"`
+	Bench     string    `json:"bench,omitempty"`
 	Machine   string    `json:"machine"`
 	Count     int       `json:"count"`
 	Rewritten []string  `json:"rewritten,omitempty"` // what was rewritten, a line each
@@ -64,7 +67,8 @@ type Device struct {
 	Rewritten Side   `json:"rewritten"`
 	// Differences is what the two programs did differently; empty is what it should be.
 	Differences []Difference `json:"differences,omitempty"`
-	Lines       int          `json:"lines"`           // of standard output
+	Lines       int          `json:"lines"` // of standard output
+	Benchmarks  []Benchmark  `json:"benchmarks,omitempty"`
 	Notes       []string     `json:"notes,omitempty"` // what the figures mean
 }
 
@@ -80,11 +84,7 @@ type Side struct {
 }
 
 // Time is the median of the timed runs.
-func (s *Side) Time() time.Duration {
-	sorted := slices.Sorted(slices.Values(s.Times))
-	n := len(sorted)
-	return (sorted[(n-1)/2] + sorted[n/2]) / 2
-}
+func (s *Side) Time() time.Duration { return median(s.Times) }
 
 // A Difference is something that the two programs did differently.
 type Difference struct {
@@ -169,6 +169,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	result := &Result{
 		Package:   cfg.Package,
 		Args:      cfg.Args,
+		Bench:     cfg.Bench,
 		Machine:   machine(),
 		Count:     cfg.Count,
 		Rewritten: programs.applied,
@@ -189,6 +190,7 @@ func (cfg Config) withDefaults() Config {
 		cfg.Devices = []string{"cpu", "sim:0"}
 	}
 	cfg.Count = cmp.Or(cfg.Count, defaultCount)
+	cfg.Times = cmp.Or(cfg.Times, defaultTimes)
 	cfg.Timeout = cmp.Or(cfg.Timeout, defaultTimeout)
 	if cfg.Progress == nil {
 		cfg.Progress = func(string) {}
@@ -221,7 +223,7 @@ func checkDevices(names []string) error {
 // that it does the same every time; both in turn, for time; and each once
 // more with a report of its waits and an eye on its memory, which costs a little time.
 func compareOn(ctx context.Context, cfg Config, temp string, p *programs, name string) (*Device, error) {
-	r := runner{ctx: ctx, cfg: cfg, device: name, original: p.original, rewritten: p.rewritten, temp: temp}
+	r := runner{ctx: ctx, cfg: cfg, device: name, original: p.original, rewritten: p.rewritten, testDir: p.testDir, temp: temp}
 	want, err := r.stable()
 	if err != nil {
 		return nil, err
@@ -247,6 +249,7 @@ type runner struct {
 	cfg                 Config
 	device              string
 	original, rewritten string // paths of the programs
+	testDir             string // of the package, if they are its test binaries
 	temp                string
 }
 
@@ -255,7 +258,11 @@ type runner struct {
 func (r *runner) run(path, step, reportTo string) (*process, error) {
 	r.cfg.Progress(fmt.Sprintf("%s: %s", r.device, step))
 	env := environment("ASYNCGEN_DEVICE="+r.device, "ASYNCGEN_REPORT="+reportTo)
-	p, err := runProcess(r.ctx, r.cfg.Timeout, r.cfg.Dir, env, reportTo != "", path, r.cfg.Args...)
+	dir, args := r.cfg.Dir, r.cfg.Args
+	if r.cfg.Bench != "" {
+		dir, args = r.testDir, r.cfg.benchArgs()
+	}
+	p, err := runProcess(r.ctx, r.cfg.Timeout, dir, env, reportTo != "", path, args...)
 	if err != nil {
 		who := "the program as written"
 		if path == r.rewritten {
@@ -266,7 +273,12 @@ func (r *runner) run(path, step, reportTo string) (*process, error) {
 		}
 		return nil, fmt.Errorf("%s on %s: %w", who, r.device, err)
 	}
-	p.stdout = masked(p.stdout, r.cfg.Masks)
+	masks := r.cfg.Masks
+	if r.cfg.Bench != "" {
+		p.benchmarks = benchmarks(p.stdout)
+		masks = append(slices.Clip(masks), measured)
+	}
+	p.stdout = masked(p.stdout, masks)
 	return p, nil
 }
 
@@ -279,6 +291,9 @@ func (r *runner) stable() (*process, error) {
 	if i := strings.Index(string(first.stderr), "ASYNCGEN_DEVICE: "); i >= 0 && first.status != success {
 		line, _, _ := strings.Cut(string(first.stderr[i:]), "\n")
 		return nil, errors.New(line)
+	}
+	if r.cfg.Bench != "" && len(first.benchmarks) == 0 && first.status == success {
+		return nil, fmt.Errorf("no benchmark of %s matches %q", r.cfg.Package, r.cfg.Bench)
 	}
 	second, err := r.run(r.original, "the program as written, second run", "")
 	if err != nil {
@@ -310,6 +325,7 @@ func (r *runner) timed(d *Device, want *process) error {
 			return err
 		}
 		d.Original.add(p)
+		took := p.benchmarks
 		p, err = r.run(r.rewritten, step+", rewritten", "")
 		if err != nil {
 			if errors.Is(err, errTimeout) || errors.Is(err, errOutput) {
@@ -322,6 +338,7 @@ func (r *runner) timed(d *Device, want *process) error {
 		if d.Differences = differences(want, p); len(d.Differences) > 0 {
 			return nil // its times mean nothing
 		}
+		d.addBenchmarks(took, p.benchmarks)
 	}
 	return nil
 }

@@ -22,6 +22,8 @@ type process struct {
 	status         string // "exit status 0", "signal: segmentation fault"
 	elapsed        time.Duration
 	peak           int64 // the largest resident size in bytes, if it was watched and the system tells
+
+	benchmarks map[string]time.Duration // what they took, if it ran some
 }
 
 var (

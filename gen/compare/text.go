@@ -36,7 +36,13 @@ func (r *Result) verdict() string {
 }
 
 // program is the package and the program's arguments.
-func (r *Result) program() string { return strings.Join(append([]string{r.Package}, r.Args...), " ") }
+func (r *Result) program() string {
+	name := r.Package
+	if r.Bench != "" {
+		name += " -bench " + r.Bench
+	}
+	return strings.Join(append([]string{name}, r.Args...), " ")
+}
 
 func writeList(b *bufio.Writer, title string, lines []string) {
 	if len(lines) == 0 {
@@ -50,8 +56,13 @@ func writeList(b *bufio.Writer, title string, lines []string) {
 
 func (d *Device) writeText(b *bufio.Writer) {
 	fmt.Fprintf(b, "\n%s\n", d.title())
-	for _, r := range d.rows() {
-		line := fmt.Sprintf("  %-12s %20s %20s   %s", r.Label, r.Original, r.Rewritten, r.Remark)
+	rows := d.rows()
+	width := 12
+	for _, r := range rows {
+		width = max(width, len(r.Label))
+	}
+	for _, r := range rows {
+		line := fmt.Sprintf("  %-*s %20s %20s   %s", width, r.Label, r.Original, r.Rewritten, r.Remark)
 		fmt.Fprintln(b, strings.TrimRight(line, " "))
 	}
 	for _, diff := range d.Differences {
@@ -88,6 +99,10 @@ func (d *Device) rows() []row {
 		{"stalls", events(o.Sync.Stalls, o.Sync.StallNS), events(w.Sync.Stalls, w.Sync.StallNS), ""},
 		{"helping", events(o.Sync.Helps, o.Sync.HelpNS), events(w.Sync.Helps, w.Sync.HelpNS), "operations executed meanwhile"},
 		{"blocked", duration(o.blocked()), duration(w.blocked()), "all of these"},
+	}
+	for _, b := range d.Benchmarks {
+		was, is := median(b.Original), median(b.Rewritten)
+		rows = append(rows, row{b.Name, duration(was), duration(is), speed(was, is)})
 	}
 	if o.Peak > 0 {
 		rows = append(rows, row{"peak memory", megabytes(o.Peak), megabytes(w.Peak), ""})
