@@ -733,30 +733,33 @@ func F(xs []*tensor.Tensor) (total float64) {
 		plan.ReadsCell, "what is put off uses a parameter that changes",
 		`
 A parameter, a gradient or a random generator would hold something else by the
-time. Take its tensor in a variable: tensors never change.`,
+time. Take its tensor in a variable: tensors never change. The generator does so
+itself with Value and Snapshot of variables that have been used before.`,
 		`
-func F(p *nn.Param, opt *optim.Optimizer, xs []*tensor.Tensor) (best *tensor.Tensor) {
-	low := 1e9
+func F(p *nn.Param, xs []*tensor.Tensor) (steepest *tensor.Tensor) {
+	most := 0.0
 	for _, x := range xs {
+		p.ZeroGrad()
 		loss := x.Sub(p.Value()).Square().Sum()
-		if l := loss.Item(); l < low {
-			low, best = l, p.Value()
+		loss.Backward()
+		if l := loss.Item(); l > most {
+			most, steepest = l, p.Grad()
 		}
-		opt.Minimize(loss)
 	}
-	return best
+	return steepest
 }`, `
-func F(p *nn.Param, opt *optim.Optimizer, xs []*tensor.Tensor) (best *tensor.Tensor) {
-	low := 1e9
+func F(p *nn.Param, xs []*tensor.Tensor) (steepest *tensor.Tensor) {
+	most := 0.0
 	for _, x := range xs {
-		w := p.Value()
-		loss := x.Sub(w).Square().Sum()
-		if l := loss.Item(); l < low {
-			low, best = l, w
+		p.ZeroGrad()
+		loss := x.Sub(p.Value()).Square().Sum()
+		loss.Backward()
+		grad := p.Grad()
+		if l := loss.Item(); l > most {
+			most, steepest = l, grad
 		}
-		opt.Minimize(loss)
 	}
-	return best
+	return steepest
 }`,
 	}, {
 		plan.SwitchedOff, "the rewrite is switched off",
