@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"go/ast"
+	"go/token"
 	"go/types"
 	"os"
 	"path/filepath"
@@ -114,6 +115,7 @@ type generator struct {
 	known    map[string]*types.Package
 	analysis *plan.Analysis
 	result   *Result
+	mistakes []error // in directives
 }
 
 // A job is one function and what becomes of it.
@@ -136,6 +138,9 @@ func (g *generator) generate(pkg *load.Package) error {
 				units = append(units, &unit{file: file, jobs: jobs})
 			}
 		}
+	}
+	if len(g.mistakes) > 0 {
+		return errors.Join(g.mistakes...)
 	}
 	for {
 		if err := g.print(pkg, units); err != nil {
@@ -356,6 +361,9 @@ func (g *generator) jobs(pkg *load.Package, file *ast.File) []job {
 			continue
 		}
 		if k != nil {
+			if err := checkInstance(pkg, fn, k); err != nil {
+				g.mistakes = append(g.mistakes, err)
+			}
 			directive := *k
 			directive.Strict = directive.Strict || g.Strict
 			k = &directive
@@ -383,6 +391,21 @@ func (g *generator) jobs(pkg *load.Package, file *ast.File) []job {
 		}
 	}
 	return jobs
+}
+
+// checkInstance returns what is wrong with the types for which fn is to be tested, or nil. They are types of the package, or known everywhere.
+func checkInstance(pkg *load.Package, fn *ast.FuncDecl, k *load.Kernel) error {
+	if k.Test == "" {
+		return nil
+	}
+	if _, err := types.Eval(pkg.Fset, pkg.Types, token.NoPos, k.Test); err != nil {
+		var e types.Error
+		if errors.As(err, &e) {
+			err = errors.New(e.Msg)
+		}
+		return fmt.Errorf("%s: test=%s: %w", pkg.Fset.Position(k.Pos), k.Test, err)
+	}
+	return nil
 }
 
 // byHand reports whether fn makes a backlog of its own, and so has been rewritten already, by us or by somebody

@@ -249,6 +249,8 @@ func TestBadInput(t *testing.T) {
 		"bad bound":           {"package p\n\n//asyncgen:kernel ahead=-1\nfunc F() {}\n", "ahead=-1: want a number of at least 1"},
 		"no bound":            {"package p\n\n//asyncgen:kernel ahead\nfunc F() {}\n", "no option \"ahead\""},
 		"bad name":            {"package p\n\n//asyncgen:kernel name=a-b\nfunc F() {}\n", "name=a-b: not an identifier"},
+		"tested as nothing":   {"package p\n\n//asyncgen:kernel test=int\nfunc F[T any]() {}\n", "test=int: want type arguments for F: F[…]"},
+		"tested as another":   {"package p\n\ntype G[T any] int\n\n//asyncgen:kernel test=F[int]\nfunc (G[T]) F() {}\n", "test=F[int]: want type arguments for G: G[…]"},
 		"bad rewrite":         {"package p\n\n//asyncgen:kernel off=R99\nfunc F() {}\n", "off=R99: there is no such rewrite"},
 		"bad effect":          {"package p\n\n//asyncgen:effects outptu\nfunc F() {}\n", "knows output, input, device, stamps, builds, formats, changes, none, not \"outptu\": did you mean output?"},
 		"no effect":           {"package p\n\n//asyncgen:effects\nfunc F() {}\n", "says nothing"},
@@ -287,6 +289,14 @@ func TestBadInput(t *testing.T) {
 		})
 		if at < 0 {
 			t.Errorf("%s: no line with %q in\n%v", name, c.want, err)
+		}
+	}
+	dir = newModule(t)
+	write(t, filepath.Join(dir, "tested", "p.go"), []byte("package p\n\n//asyncgen:kernel test=F[string]\nfunc F[T ~int]() {}\n\n//asyncgen:kernel test=G[int]\nfunc G() {}\n"))
+	_, err = generate(t, dir, "./tested")
+	for _, want := range []string{"p.go:3:1: test=F[string]: string does not satisfy ~int", "p.go:6:1: test=G[int]: "} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v; want %q", err, want)
 		}
 	}
 	dir = newModule(t)
@@ -687,5 +697,90 @@ func TestRunsWhenArrived(t *testing.T) {
 	test.Env = append(os.Environ(), "ASYNCGEN_ENGINE=async", "ASYNCGEN_DEVICE=cpu")
 	if out, err := test.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s\n%s", err, out, r.Files[0].Text)
+	}
+}
+
+// TestGenericTests: generic functions and methods of generic types are tested for the types that their directives name.
+func TestGenericTests(t *testing.T) {
+	dir := newModule(t)
+	write(t, filepath.Join(dir, "p.go"), []byte(`package p
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+
+	"github.com/asyncgen/asyncgen/runtime/nn"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+type model interface {
+	//asyncgen:effects device
+	Forward(x *tensor.Tensor) *tensor.Tensor
+}
+
+type net struct{ w *nn.Param }
+
+func (n *net) Forward(x *tensor.Tensor) *tensor.Tensor { return x.MatMul(n.w.Value()) }
+
+type trainer[M model, T any] struct {
+	model M
+	out   io.Writer
+	label T
+}
+
+//asyncgen:kernel name=Fast test=trainer[*net,int]
+func (t *trainer[M, T]) Losses(xs []*tensor.Tensor) (all []float64) {
+	for i, x := range xs {
+		l := t.model.Forward(x).Square().Mean().Item()
+		all = append(all, l)
+		fmt.Fprintln(t.out, i, l)
+	}
+	return all
+}
+
+func asyncgentrainerLossesArgs(r *rand.Rand) (*trainer[*net, int], []*tensor.Tensor) {
+	return &trainer[*net, int]{&net{nn.NewParam(tensor.Randn(3, 2))}, io.Discard, 7}, []*tensor.Tensor{tensor.Randn(2, 3), tensor.Randn(4, 3)}
+}
+
+//asyncgen:kernel test=largest[float32]
+func largest[T float32 | float64](xs []*tensor.Tensor) (best T) {
+	for _, x := range xs {
+		best = max(best, T(x.Max().Item()))
+	}
+	return best
+}
+
+//asyncgen:kernel
+func untested[T float32 | float64](xs []*tensor.Tensor) (last T) {
+	for _, x := range xs {
+		last = T(x.Max().Item())
+	}
+	return last
+}
+`))
+	r, err := generate(t, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "p_async_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"asynctest.Same(t, (*trainer[*net,int]).Losses, (*trainer[*net,int]).Fast, asyncgentrainerLossesArgs)", "asynctest.Same(t, largest[float32], largestAsync[float32], nil)"} {
+		if !strings.Contains(strings.ReplaceAll(string(text), ", int]", ",int]"), want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if n := strings.Count(string(text), "func Test"); n != 2 {
+		t.Errorf("%d tests:\n%s", n, text)
+	}
+	cmd := exec.Command("go", "test", ".")
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
 }

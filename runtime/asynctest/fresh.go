@@ -52,6 +52,12 @@ func qualified(fn *ast.FuncDecl) string {
 	if star, ok := t.(*ast.StarExpr); ok {
 		t = star.X
 	}
+	switch generic := t.(type) {
+	case *ast.IndexExpr:
+		t = generic.X
+	case *ast.IndexListExpr:
+		t = generic.X
+	}
 	if id, ok := t.(*ast.Ident); ok {
 		return id.Name + "." + fn.Name.Name
 	}

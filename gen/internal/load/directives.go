@@ -3,6 +3,7 @@ package load
 import (
 	"fmt"
 	"go/ast"
+	"go/parser"
 	"go/token"
 	"regexp"
 	"slices"
@@ -12,10 +13,11 @@ import (
 
 // A Kernel is the directive that asks for a rewritten version of a function:
 //
-//	//asyncgen:kernel [name=F] [window=64] [ahead=8] [off=R4] [strict]
+//	//asyncgen:kernel [name=F] [window=64] [ahead=8] [off=R4] [test=F[int]] [strict]
 type Kernel struct {
 	Pos    token.Pos
 	Name   string   // of the rewritten function; "" means the default
+	Test   string   // the instance of a generic function, or of the type that it is a method of, that is tested: Trainer[*Net]
 	Window int      // reads in flight; 0 means DefaultWindow
 	Ahead  int      // tests of values that a loop runs past; 0 means no bound of its own
 	Off    []string // rewrites that must not be made
@@ -98,12 +100,41 @@ func (d *directives) function(fn *ast.FuncDecl, claimed map[*ast.Comment]bool) {
 				continue
 			}
 			d.kernels[fn] = d.kernel(dir)
+			if k := d.kernels[fn]; k.Test != "" && !isInstance(k.Test, fn) {
+				d.errorf(dir.Slash, "test=%s: want type arguments for %s: %[2]s[…]", k.Test, genericName(fn))
+			}
 		case "pure", "effects":
 			d.effects[fn.Name] = d.parseEffects(dir)
 		default:
 			d.misplaced(dir)
 		}
 	}
+}
+
+// genericName is the name that type arguments of fn follow: that of the type that it is a method of, or its own.
+func genericName(fn *ast.FuncDecl) string {
+	if recv := Receiver(fn); recv != "" {
+		return recv
+	}
+	return fn.Name.Name
+}
+
+// isInstance reports whether text is the name of the generic function fn, or of the type that it is a method of, with type arguments.
+func isInstance(text string, fn *ast.FuncDecl) bool {
+	e, err := parser.ParseExpr(text)
+	if err != nil {
+		return false
+	}
+	switch x := e.(type) {
+	case *ast.IndexExpr:
+		e = x.X
+	case *ast.IndexListExpr:
+		e = x.X
+	default:
+		return false
+	}
+	id, ok := e.(*ast.Ident)
+	return ok && id.Name == genericName(fn)
 }
 
 // field reads the directives of a method of an interface or of a field.
@@ -187,10 +218,12 @@ func (d *directives) kernel(dir placed) *Kernel {
 				}
 				k.Off = append(k.Off, r)
 			}
+		case key == "test" && hasValue:
+			k.Test = value
 		case key == "name":
 			d.errorf(dir.Slash, "name=%s: not an identifier", value)
 		default:
-			d.errorf(dir.Slash, "//asyncgen:kernel has no option %q%s", word, didYouMean(key, []string{"name", "window", "ahead", "off", "strict"}))
+			d.errorf(dir.Slash, "//asyncgen:kernel has no option %q%s", word, didYouMean(key, []string{"name", "window", "ahead", "off", "test", "strict"}))
 		}
 	}
 	return k

@@ -65,7 +65,7 @@ type Take struct {
 	Read  *Read
 	Held  *ast.CallExpr // instead of Read: a call that takes what a cell holds
 	Name  string        // of the Read that the step declares
-	Force bool   // first make an entry of the reads so far, which raises their errors
+	Force bool          // first make an entry of the reads so far, which raises their errors
 }
 
 // A Copy keeps the value that a variable has at the place of the group.
