@@ -18,7 +18,7 @@ const newcomerShare = 0.8
 func TestNewcomer(t *testing.T) {
 	const from = "testdata/newcomer"
 	dir := newModule(t)
-	for _, file := range []string{"kernels.go", "newcomer_test.go"} {
+	for _, file := range []string{"kernels.go", "trainers.go", "newcomer_test.go"} {
 		text, err := os.ReadFile(filepath.Join(from, file))
 		if err != nil {
 			t.Fatal(err)

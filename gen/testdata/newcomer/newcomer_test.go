@@ -20,6 +20,9 @@ func TestIdentical(t *testing.T) {
 		{Patience, PatienceAsync}, {Until, UntilAsync}, {PowerIteration, PowerIterationAsync}, {Clipped, ClippedAsync}, {Decay, DecayAsync},
 		{Histogram, HistogramAsync}, {SquareRoot, SquareRootAsync}, {Table, TableAsync}, {Show, ShowAsync}, {Best, BestAsync},
 		{Pi, PiAsync}, {Smoothed, SmoothedAsync}, {Checked, CheckedAsync}, {Distances, DistancesAsync}, {Compare, CompareAsync},
+		{Validation, ValidationAsync}, {EarlyStopping, EarlyStoppingAsync}, {PerClass, PerClassAsync}, {ClipByNorm, ClipByNormAsync}, {OnPlateau, OnPlateauAsync},
+		{RunningAverages, RunningAveragesAsync}, {LogEachTenth, LogEachTenthAsync}, {Confusion, ConfusionAsync}, {TopK, TopKAsync}, {Perplexity, PerplexityAsync},
+		{LargestEigenvalue, LargestEigenvalueAsync}, {LineSearch, LineSearchAsync}, {Sampled, SampledAsync}, {Rows, RowsAsync}, {Checkpoint, CheckpointAsync},
 	} {
 		for seed := range uint64(12) {
 			want, got := run(pair[0], seed), run(pair[1], seed)
