@@ -100,7 +100,7 @@ var mutants = []mutant{
 	{name: "operands are computed whether they are needed or not", file: deferral,
 		old: "\t\tc := a.conditional(u, r)\n", new: "\t\tvar c *plan.Cause\n"},
 	{name: "operands need nothing that is put off", file: deferral,
-		old: "\t\tif !a.late[u] || len(u.Reads) == 0 {\n\t\t\tcontinue\n\t\t}\n\t\tif c := firstOf(", new: "\t\tif true {\n\t\t\tcontinue\n\t\t}\n\t\tif c := firstOf("},
+		old: "\t\tif !a.late[u] || len(u.Reads) == 0 && len(u.Held) == 0 {\n\t\t\tcontinue\n\t\t}\n\t\tif c := firstOf(", new: "\t\tif true {\n\t\t\tcontinue\n\t\t}\n\t\tif c := firstOf("},
 	{name: "conditions are independent of what they guard", file: deferral,
 		old: "\t\t\ta.whole[u.Stmt] = true\n\t\t\treturn true\n", new: "\t\t\ta.late[u] = true\n"},
 	{name: "nothing is copied", file: region,
