@@ -9,6 +9,9 @@
 // long devices took ([Timer]), and to find or forbid calls that wait ([SyncMode]).
 // [Later] is how the host side of a loop runs a few iterations behind its
 // device side; it is usually written by the generator.
+//
+// A test with a bubble of testing/synctest uses tensors before that for the first time: the goroutines that execute operations begin
+// then, and one that waits for work would keep the time in the bubble from going on.
 package asyncrt
 
 import (
