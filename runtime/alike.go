@@ -14,6 +14,19 @@ type form struct {
 	on    device.Device
 }
 
+// isOf reports whether t has the form.
+func (f form) isOf(t *tensor.Tensor) bool {
+	if f.dtype != t.DType() || f.on != t.Device() || len(f.shape) != t.Rank() {
+		return false
+	}
+	for axis, n := range f.shape {
+		if t.Dim(axis) != n {
+			return false
+		}
+	}
+	return true
+}
+
 // Alike reports whether ts have the shapes, element types and devices of those that
 // it was called with before. It is for a loop that runs past its end, see BreakIf, and gets other tensors in
 // each iteration: if they are not like those before, operations on them could be mistakes, and the loop has
@@ -40,10 +53,8 @@ func (l *Later[S]) Alike(ts ...*tensor.Tensor) bool {
 			alike, l.forms[i] = false, form{}
 			continue
 		}
-		f := form{t.Shape(), t.DType(), t.Device()}
-		old := l.forms[i]
-		if !alike || f.dtype != old.dtype || f.on != old.on || !slices.Equal(f.shape, old.shape) {
-			alike, l.forms[i] = false, f
+		if !alike || !l.forms[i].isOf(t) {
+			alike, l.forms[i] = false, form{t.Shape(), t.DType(), t.Device()}
 		}
 	}
 	l.unlike, l.asked = !alike, !alike

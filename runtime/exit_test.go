@@ -656,6 +656,20 @@ func TestAlike(t *testing.T) {
 	}
 }
 
+// To compare tensors allocates nothing.
+func TestAlikeAllocates(t *testing.T) {
+	later := asyncrt.NewLater[struct{}](4)
+	a, b := tensor.Zeros(2, 3), tensor.Zeros(4)
+	later.Alike(a, b)
+	if n := testing.AllocsPerRun(100, func() {
+		if !later.Alike(a, b) {
+			t.Error("not alike")
+		}
+	}); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 func TestFloats(t *testing.T) {
 	x := tensor.Zeros(2)
 	later := asyncrt.NewLater[struct{}](4)
