@@ -40,41 +40,27 @@ func (m *machine) coarse(x *value) *value {
 	}, nil)
 }
 
-// nearly makes an operation of tensors, which evaluates to something near the
-// right answer; whole is without the rounding, which leaves the third judge without an answer.
-func nearly(source string, weight int, eval func(a []*value) *value, args ...kind) []*operation {
-	rounds := func(rounded bool) func(m *machine, a []any) any {
-		return func(m *machine, a []any) any {
-			vs := make([]*value, len(a))
-			for i := range a {
-				vs[i] = val(a[i])
-			}
-			x := eval(vs)
-			if rounded {
-				return m.coarse(x)
-			}
-			m.inexact = m.inexact || x.failed == ""
-			return each(x, func(x float64) float64 { return x }, nil)
-		}
-	}
-	o := &operation{result: args[0], args: args[1:], weight: weight, device: true}
-	rounded, whole := *o, *o
-	rounded.source, rounded.eval = source+coarse, rounds(true)
-	whole.source, whole.eval = source, rounds(false)
-	return []*operation{&rounded, &whole}
+// nearly makes two operations of tensors, what eval computes being near the right answer: one
+// that rounds it, and one that doesn't, which leaves the third judge without an answer.
+func nearly(source string, weight int, eval func(a []*value) *value, args ...kind) (rounded, whole *operation) {
+	rounded = shapedIn(source+coarse, weight, func(m *machine, a []*value) *value { return m.coarse(eval(a)) }, args...)
+	whole = shapedIn(source, weight, func(m *machine, a []*value) *value {
+		x := eval(a)
+		m.inexact = m.inexact || x.failed == ""
+		return each(x, func(x float64) float64 { return x }, nil)
+	}, args...)
+	return rounded, whole
 }
 
-// unrounded are the operations that leave the third judge without an answer.
-var unrounded []*operation
+// others are the operations that no program needs; unrounded are those that
+// leave the third judge without an answer.
+var others, unrounded = makeOthers()
 
-// others are the operations that no program needs.
-var others = makeOthers()
-
-func makeOthers() (all []*operation) {
+func makeOthers() (all, unrounded []*operation) {
 	put := func(list ...*operation) { all = append(all, list...) }
-	near := func(list []*operation) {
-		put(list[0])
-		unrounded = append(unrounded, list[1])
+	near := func(rounded, whole *operation) {
+		put(rounded)
+		unrounded = append(unrounded, whole)
 	}
 	for _, name := range slices.Sorted(maps.Keys(rough)) {
 		f := rough[name]
@@ -233,7 +219,7 @@ func makeOthers() (all []*operation) {
 		host("max($0, $1)", tInt, 1, func(a []any) any { return max(a[0].(int), a[1].(int)) }, tInt, tInt),
 		host("strings.ToUpper($0)", tString, 1, func(a []any) any { return strings.ToUpper(a[0].(string)) }, tString),
 	)
-	return all
+	return all, unrounded
 }
 
 // The operations of certain statements.

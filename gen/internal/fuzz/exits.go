@@ -39,6 +39,7 @@ func init() { // not an initialiser: they contain blocks
 			return one(assign(l, "=", apply(opAppend, l, g.number())))
 		}},
 		{2, anywhere, (*maker).overtake},
+		{1, anywhere, (*maker).overwrite},
 		{2, forDevice, (*maker).roundTrip},
 		{1, forDevice, (*maker).solver},
 		{1, forDevice, (*maker).checkpoint},

@@ -9,6 +9,13 @@
 // A program that differs is shrunk by leaving out statements and reported as
 // source, with its seed. What is not promised is not compared: see the README about
 // "identical"; and there is no third judge where a value has two right answers.
+//
+// From the root of the module:
+//
+//	go test ./gen/internal/fuzz                                          # a few programs, always the same
+//	go test ./gen/internal/fuzz -run TestLong -v -pairs 20000 -seed 0 -timeout 0
+//	go test ./gen/internal/fuzz -run TestPrograms -accept=false -shrink -seed 4711 -programs 1
+//	go test ./gen/internal/fuzz -run 'Mutants$' -v -mutants . -timeout 0 # are mistakes found?
 package fuzz
 
 import (

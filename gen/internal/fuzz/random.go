@@ -22,6 +22,7 @@ type maker struct {
 	noCells   bool        // where cells may not be looked at
 	noJumps   bool        // in a closure or a helper
 	hostOnly  bool        // where there should be no work for the device
+	shown     []*variable // by deferred functions
 	clock     *variable   // in a loop that values end: a tensor that counts down
 	outer     int         // how many loops there are up to that one
 	protected map[*variable]bool
@@ -461,6 +462,7 @@ func init() { // not an initialiser: they contain blocks
 		{1, forDevice, (*maker).solver},
 		{5, anywhere, (*maker).rows},
 		{6, anywhere, (*maker).overtake},
+		{2, anywhere, (*maker).overwrite},
 		{4, anywhere, func(g *maker) []*stmt {
 			k := []kind{tFloat, tFloat, tInt, tString, tFloats, tBool}[g.choose(6)]
 			x := g.expr(k, 2)
@@ -795,11 +797,29 @@ func (g *maker) feedBack() []*stmt {
 	return append(list, &stmt{form: sIf, rhs: []*expr{less}, body: one(assign(of(g.local(tMat)), "=", g.expr(tMat, 1)))})
 }
 
+// overwrite puts a value that has to be waited for where another is put at once.
+func (g *maker) overwrite() []*stmt {
+	l := g.place(tFloat)
+	list := one(assign(l, "=", g.number()))
+	if g.chance(2) {
+		list = append(list, g.print())
+	}
+	list = append(list, assign(l, "=", g.leaf(tFloat)))
+	if g.chance(2) {
+		list = append(list, &stmt{form: sPrint, text: outWriter, rhs: []*expr{g.reading(), l}})
+	}
+	return list
+}
+
 // overtake shows something of the host beside a value that has to be waited
 // for, directly or through a closure, and then changes it at once.
 func (g *maker) overtake() []*stmt {
 	k := []kind{tFloats, tMap, tPair, tStat, tStatPtr, tStatPtr, tFloat, tInt, tString}[g.choose(9)]
 	x := g.variable(k)
+	if vs := g.visible(func(v *variable) bool { return slices.Contains(g.shown, v) && v.kind != tMat }); len(vs) > 0 && g.chance(2) {
+		x = of(vs[g.choose(len(vs))])
+		k = x.kind
+	}
 	if x == nil || g.protected[x.v] {
 		return nil
 	}
@@ -1211,7 +1231,13 @@ func (g *maker) deferred() *stmt {
 	for range 1 + g.choose(2) {
 		s.body = append(s.body, g.stmt()...)
 	}
-	s.body = append(s.body, &stmt{form: sPrint, text: outWriter, rhs: []*expr{literal(tString, "deferred"), g.expr(tFloat, 0), g.expr(tFloats, 0), g.expr(tInt, 0), g.variable(tMat)}})
+	shows := &stmt{form: sPrint, text: outWriter, rhs: []*expr{literal(tString, "deferred"), g.expr(tFloat, 0), g.expr(tFloats, 0), g.expr(tInt, 0), g.variable(tMat)}}
+	for _, x := range shows.rhs {
+		if x.form == eVar && slices.Index(g.scope, x.v) < scope {
+			g.shown = append(g.shown, x.v)
+		}
+	}
+	s.body = append(s.body, shows)
 	g.scope, g.here, g.noCells, g.noJumps, g.left, g.loops, g.inSwitch = g.scope[:scope], here, false, noJumps, left, loops, inSwitch
 	return s
 }
