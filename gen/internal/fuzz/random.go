@@ -659,7 +659,7 @@ func init() { // not an initialiser: they contain blocks
 		{3, spoils, (*maker).calls},
 		{2, spoils, (*maker).requests},
 		{1, forDevice, (*maker).checkpoint},
-		{3, anywhere, (*maker).onlySometimes},
+		{4, anywhere, (*maker).onlySometimes},
 		{1, anywhere, func(g *maker) []*stmt { // a value and an error
 			x := g.variable(tOne)
 			if x == nil {
@@ -1205,6 +1205,9 @@ func (g *maker) kernel() {
 		}
 	}
 	g.left = 14 + g.choose(14)
+	if g.chance(3) { // a few, which nothing else keeps from being put off
+		g.left = 3 + g.choose(4)
+	}
 	loop := (*maker).loop
 	if p.leaves {
 		loop = (*maker).endings
