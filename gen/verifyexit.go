@@ -306,7 +306,7 @@ func (e *exitUndoer) jump(ended []ast.Stmt, which, end string, values map[string
 // conditionFirst makes the condition of a loop tests at the beginning of its
 // body. Those that are there already, and the parts of it, come in alphabetical order.
 func conditionFirst(n *ast.ForStmt) {
-	var parts []string
+	var parts []ast.Expr // that go on
 	var add func(e ast.Expr, negated bool)
 	add = func(e ast.Expr, negated bool) {
 		switch x := e.(type) {
@@ -325,11 +325,10 @@ func conditionFirst(n *ast.ForStmt) {
 				return
 			}
 		}
-		text := sourceOf(e)
 		if negated {
-			text = "!(" + text + ")"
+			e = not(e)
 		}
-		parts = append(parts, text)
+		parts = append(parts, e)
 	}
 	if n.Cond != nil {
 		add(n.Cond, false)
@@ -346,13 +345,15 @@ func conditionFirst(n *ast.ForStmt) {
 		add(test.Cond, true)
 		body = body[1:]
 	}
-	slices.Sort(parts)
+	slices.SortStableFunc(parts, func(a, b ast.Expr) int { return strings.Compare(sourceOf(a), sourceOf(b)) })
 	var tests []ast.Stmt
-	for _, text := range parts {
-		tests = append(tests, &ast.IfStmt{Cond: ast.NewIdent("!(" + text + ")"), Body: &ast.BlockStmt{List: []ast.Stmt{&ast.BranchStmt{Tok: token.BREAK}}}})
+	for _, e := range parts {
+		tests = append(tests, &ast.IfStmt{Cond: not(e), Body: &ast.BlockStmt{List: []ast.Stmt{&ast.BranchStmt{Tok: token.BREAK}}}})
 	}
 	n.Cond, n.Body.List = nil, append(tests, body...)
 }
+
+func not(e ast.Expr) ast.Expr { return &ast.UnaryExpr{Op: token.NOT, X: &ast.ParenExpr{X: e}} }
 
 // plainBreaks takes the labels from breaks in n that end the loop called label
 // and would without.

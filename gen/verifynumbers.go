@@ -45,6 +45,8 @@ func inNumbers(fn *ast.FuncDecl) *ast.FuncDecl {
 		switch n := c.Node().(type) {
 		case *ast.ParenExpr:
 			c.Replace(n.X)
+		case *ast.ForStmt:
+			conditionFirst(n) // the tests are in another order now
 		case *ast.BinaryExpr:
 			if method, ok := tensorapi.NumberOperator(n.Op.String()); ok {
 				c.Replace(called(method, n.X, n.Y))
