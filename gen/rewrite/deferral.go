@@ -320,7 +320,11 @@ func (a *attempt) round() (changed bool) {
 		case a.splits(u):
 			if u.Stmt == a.loop {
 				a.valued = changedBy(slices.DeleteFunc(slices.Clone(reached), func(w *plan.Unit) bool { return w == u }))
-				a.now[u.Stmt] = a.explain(u, plan.Reason{Code: plan.LoopHeader, Cause: plan.Cause{Pos: u.Stmt.Node.Pos(), Text: "decides whether the loop goes on"}})
+				r := plan.Reason{Code: plan.LoopHeader, Cause: plan.Cause{Pos: u.Stmt.Node.Pos(), Text: "decides whether the loop goes on"}}
+				if v := a.seenCounter(u); v != nil {
+					r = plan.Reason{Code: plan.SharedMemory, Cause: *v, Hint: "count in a local variable"}
+				}
+				a.now[u.Stmt] = a.explain(u, r)
 				return false
 			}
 			a.whole[u.Stmt] = true
@@ -343,6 +347,20 @@ func (a *attempt) round() (changed bool) {
 		}
 	}
 	return changed || a.operands() || a.complete()
+}
+
+// seenCounter returns that the head of the loop, u, changes a variable that others see, such as a deferred
+// function, and that this alone is why it would have to run later; or nil.
+func (a *attempt) seenCounter(u *plan.Unit) (first *plan.Cause) {
+	if _, reachedByValue := a.by[u]; reachedByValue || len(u.Reads) > 0 {
+		return nil
+	}
+	for l, c := range u.Effects.Writes {
+		if l.Kind == plan.Var && a.isShown(l) && (first == nil || c.Pos < first.Pos) {
+			first = &c
+		}
+	}
+	return first
 }
 
 // stays reports whether u has been found to run now.

@@ -402,7 +402,14 @@ func (p *past) partial(n ast.Node, always bool, in *plan.Stmt) (found *plan.Caus
 				report(m, "asserts a type")
 			}
 		case *ast.CallExpr:
+			for _, e := range append([]ast.Expr{m.Fun}, m.Args...) { // what is wrong first comes first
+				if c := p.partial(e, always, in); c != nil {
+					found = c
+					return false
+				}
+			}
 			p.call(m, always, in, report)
+			return false
 		}
 		return found == nil
 	})
@@ -593,7 +600,7 @@ func (p *past) call(call *ast.CallExpr, always bool, in *plan.Stmt, report func(
 	}
 	args := func(anyNumber bool) bool { // that are no tensors are the same every time
 		for _, arg := range call.Args {
-			if t := f.Info.TypeOf(arg); !f.Analysis.API.IsTensor(t) && !(anyNumber && isFloat(t)) && !tensorapi.IsNumber(t) && !p.fixed(arg) {
+			if t := f.Info.TypeOf(arg); !f.Analysis.API.IsTensor(t) && !(anyNumber && isFloat(t)) && !tensorapi.IsNumber(t) && !p.fixed(arg) && !p.ofShape(arg, in) {
 				return false
 			}
 		}

@@ -71,6 +71,27 @@ func (p *past) operands(call *ast.CallExpr, in *plan.Stmt) shape {
 	return s
 }
 
+// ofShape reports whether e, which stands in the statement in, asks for something about the shape of a
+// tensor that has the same in every iteration: x.Dim(0). A tensor that comes round is compared, if need be.
+func (p *past) ofShape(e ast.Expr, in *plan.Stmt) bool {
+	call, ok := ast.Unparen(e).(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
+	if _, api, kind := p.a.f.Callee(call); !ok || kind != plan.CallsLibrary || api.Kind != tensorapi.Meta || !p.isTensor(sel.X) {
+		return false
+	}
+	if slices.ContainsFunc(call.Args, func(arg ast.Expr) bool { return !p.fixed(arg) }) {
+		return false
+	}
+	s := p.shape(sel.X, in)
+	if id, ok := ast.Unparen(sel.X).(*ast.Ident); ok && s != same && p.compare(p.a.f.Info.ObjectOf(id)) {
+		s = p.shape(sel.X, in)
+	}
+	return s == same
+}
+
 func (p *past) isTensor(e ast.Expr) bool {
 	tv, ok := p.a.f.Info.Types[e]
 	return ok && tv.IsValue() && p.a.f.Analysis.API.IsTensor(tv.Type)
