@@ -84,6 +84,9 @@ func (u *Unit) declares(obj types.Object) bool {
 func Overtakes(late, ahead *Effects, by *Unit, canCopy func(types.Object) bool) []Conflict {
 	var found []Conflict
 	for _, c := range conflicts(late, ahead) {
+		if _, hands := late.Hands[c.First.Obj]; hands && c.First.Kind == Own {
+			continue // it does not use that memory again: what does uses that of another instance of the variable
+		}
 		if c.Kind != Flow && (c.Second.Kind == Var || c.Second.Kind == Own) && by.declares(c.Second.Obj) {
 			continue
 		}

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"go/token"
+	"go/types"
 	"maps"
 )
 
@@ -17,6 +18,9 @@ type Cause struct {
 // other pieces matters.
 type Effects struct {
 	Reads, Writes locSet
+
+	// Variables of which the memory, that nothing else has led to, is led to by others from now on.
+	Hands map[types.Object]Cause
 
 	// The first cause of each, or none:
 	Enqueues *Cause // puts work on a device's queue
@@ -58,7 +62,19 @@ func (e *Effects) add(o *Effects) {
 	for l, c := range o.Writes {
 		e.write(l, c)
 	}
+	for v, c := range o.Hands {
+		e.hand(v, c)
+	}
 	e.addFlags(o)
+}
+
+func (e *Effects) hand(v types.Object, c Cause) {
+	if e.Hands == nil {
+		e.Hands = make(map[types.Object]Cause)
+	}
+	if _, ok := e.Hands[v]; !ok {
+		e.Hands[v] = c
+	}
 }
 
 func (e *Effects) addFlags(o *Effects) {
@@ -99,7 +115,7 @@ func (e *Effects) addCall(callee *Effects, pos token.Pos, name string) {
 // outside returns what of e a caller can tell: without its local variables.
 func (e *Effects) outside(isLocal func(Loc) bool) *Effects {
 	out := *e
-	out.Reads, out.Writes = maps.Clone(e.Reads), maps.Clone(e.Writes)
+	out.Reads, out.Writes, out.Hands = maps.Clone(e.Reads), maps.Clone(e.Writes), nil
 	local := func(l Loc, _ Cause) bool { return isLocal(l) }
 	maps.DeleteFunc(out.Reads, local)
 	maps.DeleteFunc(out.Writes, local)
@@ -132,6 +148,11 @@ func conflicts(first, second *Effects) (found []Conflict) {
 					found = append(found, Conflict{la, lb, kind, c})
 				}
 			}
+		}
+	}
+	for v, c := range second.Hands { // others may change it from then on
+		if l := (Loc{Kind: Own, Obj: v}); first.Reads.has(l) {
+			found = append(found, Conflict{l, l, Anti, c})
 		}
 	}
 	pairs(Flow, first.Writes, second.Reads)

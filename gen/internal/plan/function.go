@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
@@ -36,12 +37,14 @@ type Function struct {
 // varFacts is what is known of one variable.
 type varFacts struct {
 	address  bool // its address is taken
-	own      bool // memory that it leads to is led to by nothing else
+	own      bool // memory that it leads to is led to by nothing else, before handed
 	private  bool // it is a text or a random generator that is only used by its methods
 	escapes  bool // a function literal that others may call uses it
 	inDefer  bool // a deferred call uses it
 	inGo     bool // another goroutine may use it
 	isResult bool // it is a named result
+
+	handed *ast.Ident // its last use, if that hands the memory on
 }
 
 // Function returns the facts about the function decl of pkg.
@@ -310,7 +313,7 @@ func (f *Function) isHigherOrder(call *ast.CallExpr) bool {
 
 // findOwners finds the local variables whose memory nothing else leads to:
 // every value they are given is new, and no use hands it on before the
-// function returns.
+// function returns, or only the last one.
 func (f *Function) findOwners() {
 	ok := make(map[*types.Var]bool)
 	var order []*ast.Ident
@@ -325,17 +328,55 @@ func (f *Function) findOwners() {
 		}
 		return true
 	})
+	defs, handed := make(map[*types.Var]*ast.Ident), make(map[*types.Var]*ast.Ident)
 	for _, id := range order {
 		v := f.variable(id)
-		if ok[v] && !f.keepsOwner(id, v) {
+		if f.Info.Defs[id] != nil {
+			defs[v] = id
+		}
+		switch {
+		case !ok[v] || f.keepsOwner(id, v):
+		case handed[v] == nil && f.handsOn(id, defs[v]):
+			handed[v] = id
+		default:
+			ok[v] = false
+		}
+	}
+	for _, id := range order {
+		v := f.variable(id)
+		if last := handed[v]; last != nil && (id.Pos() > last.Pos() || f.literalAround(id) != f.literalAround(last)) {
 			ok[v] = false
 		}
 	}
 	for v, own := range ok {
 		if own {
-			f.fact(v).own = true
+			f.fact(v).own, f.fact(v).handed = true, handed[v]
 		}
 	}
+}
+
+// handsOn reports whether id, a use of the variable that def declares, makes something else lead to its memory,
+// once for each instance of the variable: next, of kept = next.
+func (f *Function) handsOn(id, def *ast.Ident) bool {
+	if def == nil || id == def || !slices.Equal(f.LoopsAround(id), f.LoopsAround(def)) {
+		return false
+	}
+	if p, ok := f.parents[def].(*ast.AssignStmt); ok {
+		if _, ok := f.parents[p].(*ast.ForStmt); ok {
+			return false // the next iteration has a copy
+		}
+	}
+	switch p := f.parents[id].(type) {
+	case *ast.AssignStmt:
+		return slices.Contains(p.Rhs, ast.Expr(id))
+	case *ast.CompositeLit:
+		return p.Type != id
+	case *ast.KeyValueExpr:
+		return p.Value == id
+	case *ast.CallExpr:
+		return f.builtin(p) == "append" && p.Args[0] != id && !p.Ellipsis.IsValid()
+	}
+	return false
 }
 
 // leads reports whether values of type t lead to memory in one step.

@@ -47,6 +47,8 @@ func (s locSet) add(l Loc, c Cause) {
 	}
 }
 
+func (s locSet) has(l Loc) bool { _, ok := s[l]; return ok }
+
 // overlap reports whether a and b may be the same place.
 func overlap(a, b Loc) bool {
 	if a == b {

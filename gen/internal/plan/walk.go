@@ -337,6 +337,20 @@ func (w *walker) load(e ast.Expr) {
 	}
 	w.sub(e)
 	w.touch(w.place(e), e, w.e.read, "reads")
+	if id, ok := e.(*ast.Ident); ok {
+		w.hands(id)
+	}
+}
+
+// hands records what the use id of a variable does if it hands on the memory that nothing else has led to.
+func (w *walker) hands(id *ast.Ident) {
+	v, ok := w.owner(id)
+	if !ok || w.f.facts[v].handed != id {
+		return
+	}
+	c := cause(id, "hands on what is behind %s", id.Name)
+	w.e.read(Loc{Kind: Own, Obj: v}, c)
+	w.e.hand(v, c)
 }
 
 // store walks an expression that is assigned to.
