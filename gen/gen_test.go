@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -323,6 +324,18 @@ func TestBadSurroundings(t *testing.T) {
 	_, err = generate(t, t.TempDir())
 	if want := "load .: go: go.mod file not found"; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("without go.mod: %v; want %q", err, want)
+	}
+}
+
+// TestVendor: a folder vendor has what is imported, and the first generated file imports more.
+func TestVendor(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "go.mod"), fmt.Appendf(nil, "module example.com/user\n\ngo 1.26\n\nrequire github.com/asyncgen/asyncgen v0.0.0\n\nreplace github.com/asyncgen/asyncgen => %s\n", root(t)))
+	write(t, filepath.Join(dir, "vendor", "modules.txt"), fmt.Appendf(nil, "# github.com/asyncgen/asyncgen v0.0.0 => %s\n## explicit; go 1.26\n# github.com/asyncgen/asyncgen => %[1]s\n", root(t)))
+	write(t, filepath.Join(dir, "p.go"), []byte("package p\n\n//asyncgen:kernel\nfunc F() {}\n"))
+	_, err := generate(t, dir)
+	if want := "generate with GOFLAGS=-mod=mod, and then run go mod vendor"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v; want %q", err, want)
 	}
 }
 

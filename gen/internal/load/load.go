@@ -286,7 +286,11 @@ func assemble(pc *packages.Config, loaded []*packages.Package, roots map[string]
 		if p.PkgPath == RuntimePath {
 			prog.Runtime = p.Types
 			if len(p.Errors) > 0 && all[p.PkgPath] == nil {
-				errs = append(errs, fmt.Errorf("load: generated code imports %s: %s", RuntimePath, oneLine(p.Errors[0].Msg)))
+				hint := ""
+				if strings.Contains(p.Errors[0].Msg, "-mod=vendor") {
+					hint = ": nothing imports it before; generate with GOFLAGS=-mod=mod, and then run go mod vendor"
+				}
+				errs = append(errs, fmt.Errorf("load: generated code imports %s: %s%s", RuntimePath, oneLine(p.Errors[0].Msg), hint))
 			}
 		}
 		if all[p.PkgPath] == nil {
