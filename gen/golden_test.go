@@ -161,7 +161,8 @@ func compareGolden(t *testing.T, g *golden, dir string, result *gen.Result) {
 	}
 }
 
-var windowConst = regexp.MustCompile(`(?m)^(const \w+Window\d* = )\d+`)
+// windowUse is where a generated function makes its backlog. The tests make all of one size, which they choose at run time.
+var windowUse = regexp.MustCompile(`(\.NewLater\[.*\]\()\w+Window\d*`)
 
 // kernels returns the names of the marked functions of a file, as Go
 // expressions, and those of the generated ones.
@@ -188,7 +189,7 @@ func kernels(t testing.TB, source []byte) (names [][2]string) {
 // binary.
 func runKernels(t *testing.T, dir string, goldens []*golden) {
 	var test bytes.Buffer
-	fmt.Fprint(&test, "package user\n\nimport (\n\t\"testing\"\n\t\"github.com/asyncgen/asyncgen/runtime/asynctest\"\n")
+	fmt.Fprint(&test, "package user\n\nimport (\n\t\"fmt\"\n\t\"testing\"\n\t\"github.com/asyncgen/asyncgen/runtime/asynctest\"\n")
 	var body bytes.Buffer
 	for i, g := range goldens {
 		folder := filepath.Join(dir, "w64", g.name)
@@ -197,7 +198,7 @@ func runKernels(t *testing.T, dir string, goldens []*golden) {
 		if err != nil {
 			t.Fatalf("%s: %v", g.path, err)
 		}
-		list := "package p\n\n// Cases are original, generated function and the function that makes arguments.\nvar Cases = map[string][3]any{\n"
+		list := "package p\n\n// Window is how much the functions put off before they wait.\nvar Window int\n\n// Cases are original, generated function and the function that makes arguments.\nvar Cases = map[string][3]any{\n"
 		for _, k := range kernels(t, in) {
 			args := "nil"
 			if name := "args" + strings.NewReplacer("(*", "", ").", "").Replace(k[0]); bytes.Contains(in, []byte("func "+name+"(")) {
@@ -206,20 +207,23 @@ func runKernels(t *testing.T, dir string, goldens []*golden) {
 			list += fmt.Sprintf("\t%q: {%s, %s, %s},\n", k[0], k[0], k[1], args)
 		}
 		list += "}\n"
-		for _, window := range []string{"1", "2", "64"} {
-			to := filepath.Join(dir, "w"+window, g.name)
-			write(t, filepath.Join(to, "in.go"), in)
-			write(t, filepath.Join(to, "in_async.go"), windowConst.ReplaceAll(out, []byte("${1}"+window)))
-			write(t, filepath.Join(to, "cases.go"), []byte(list))
-			fmt.Fprintf(&test, "\tp%dw%s \"example.com/user/w%s/%s\"\n", i, window, window, g.name)
-			fmt.Fprintf(&body, "\tt.Run(%q, func(t *testing.T) { run(t, p%dw%s.Cases) })\n", g.name+"/window="+window, i, window)
+		if all, found := bytes.Count(out, []byte(".NewLater[")), len(windowUse.FindAll(out, -1)); all != found {
+			t.Fatalf("%s: %d backlogs, %d of them with a window that can be chosen", g.path, all, found)
 		}
+		to := filepath.Join(dir, "run", g.name)
+		write(t, filepath.Join(to, "in.go"), in)
+		write(t, filepath.Join(to, "in_async.go"), windowUse.ReplaceAll(out, []byte("${1}Window")))
+		write(t, filepath.Join(to, "cases.go"), []byte(list))
+		fmt.Fprintf(&test, "\tp%d \"example.com/user/run/%s\"\n", i, g.name)
+		fmt.Fprintf(&body, "\trun(t, %q, p%d.Cases, &p%[2]d.Window)\n", g.name, i)
 	}
 	fmt.Fprintf(&test, ")\n\nfunc TestCases(t *testing.T) {\n%s}\n", body.Bytes())
 	test.WriteString(`
-func run(t *testing.T, cases map[string][3]any) {
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) { asynctest.Same(t, c[0], c[1], c[2]) })
+func run(t *testing.T, folder string, cases map[string][3]any, window *int) {
+	for _, *window = range []int{1, 2, 64} {
+		for name, c := range cases {
+			t.Run(fmt.Sprintf("%s/window=%d/%s", folder, *window, name), func(t *testing.T) { asynctest.Same(t, c[0], c[1], c[2]) })
+		}
 	}
 }
 `)
