@@ -841,12 +841,13 @@ func F(xs []*tensor.Tensor) {
 	}
 }`,
 	}, {
-		plan.Hidden, "a variable hides the one that it is made of",
+		plan.Hidden, "a variable can't be declared earlier",
 		`
 What runs later sets a variable that other statements use, too, so the variable
 has to be declared before that. From there on its name would mean it, also where
 the statement that sets it means another variable of the same name, which
-changes later. Give one of them another name.`,
+changes later: give one of them another name. Nor can it be declared earlier if
+its type has no name, because another package keeps it for itself.`,
 		`
 func F(xs []*tensor.Tensor) (sum float64, w *tensor.Tensor) {
 	w = tensor.Ones(2)

@@ -327,6 +327,36 @@ func TestBadSurroundings(t *testing.T) {
 	}
 }
 
+// A variable of a type that another package keeps for itself was declared before the entry that sets it.
+func TestUnexportedType(t *testing.T) {
+	dir := newModule(t)
+	write(t, filepath.Join(dir, "q", "q.go"), []byte("package q\n\ntype hidden struct{ N float64 }\n\nfunc Make(x float64) hidden { return hidden{x} }\n"))
+	write(t, filepath.Join(dir, "p.go"), []byte(`package p
+
+import (
+	"example.com/user/q"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+//asyncgen:kernel
+func Sum(w *tensor.Tensor, xs []*tensor.Tensor) (total float64) {
+	for _, x := range xs {
+		h := q.Make(x.Sum().Item())
+		w = w.Add(x)
+		total += h.N + w.Sum().Item()
+	}
+	return total
+}
+`))
+	r, err := generate(t, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Remarks) == 0 || r.Remarks[0].Code != "AG217" {
+		t.Errorf("%v; want AG217", r.Remarks)
+	}
+}
+
 // TestVendor: a folder vendor has what is imported, and the first generated file imports more.
 func TestVendor(t *testing.T) {
 	dir := t.TempDir()

@@ -247,10 +247,9 @@ func (a *attempt) plan() (*plan.Region, []plan.Remark) {
 	}
 	a.gather()
 	r := a.region()
-	if s, id := a.hidden(r); s != nil {
+	if s, why := a.undeclarable(r); s != nil {
 		i := slices.IndexFunc(a.units, func(u *plan.Unit) bool { return u.Stmt == s })
-		a.stay(a.units[i], a.explain(a.units[i], plan.Reason{Code: plan.Hidden, Cause: plan.Cause{Pos: id.Pos(), Text: "uses another " + id.Name},
-			Hint: "give the variable that it declares another name"}))
+		a.stay(a.units[i], a.explain(a.units[i], why))
 		return a.plan()
 	}
 	if why := a.exitsOf(r); why != nil {

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"regexp"
 	"slices"
 
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
@@ -111,24 +112,41 @@ func (a *attempt) namesakes(v *types.Var, stmts []*plan.Stmt) (ids []*ast.Ident)
 	return ids
 }
 
-// hidden finds a statement that declares a variable for others and uses another of its name, of which it can have no copy.
-// It returns where the first such use is.
-func (a *attempt) hidden(r *plan.Region) (s *plan.Stmt, id *ast.Ident) {
+// undeclarable finds a statement that declares a variable for others which can't be declared before it, and why: it uses another of
+// its name, of which it can have no copy, or its type can't be written.
+func (a *attempt) undeclarable(r *plan.Region) (s *plan.Stmt, why plan.Reason) {
 	for _, g := range r.Groups {
 		for _, v := range g.Hoists {
 			for _, s := range g.Stmts {
 				if s.Node.Pos() > v.Pos() {
 					break
 				}
+				if s.Declares[v] && !a.canWrite(v.Type()) {
+					return s, plan.Reason{Code: plan.Hidden, Cause: plan.Cause{Pos: v.Pos(), Text: "declares " + v.Name() + ", whose type has no name outside its package"},
+						Hint: "keep what others need of it in variables of other types"}
+				}
 				for _, id := range a.namesakes(v, []*plan.Stmt{s}) {
 					if !isField(a.f.Info.Uses[id]) && !inOperand(s, id) && !a.copied(g, id) {
-						return s, id
+						return s, plan.Reason{Code: plan.Hidden, Cause: plan.Cause{Pos: id.Pos(), Text: "uses another " + id.Name}, Hint: "give the variable that it declares another name"}
 					}
 				}
 			}
 		}
 	}
-	return nil, nil
+	return nil, plan.Reason{}
+}
+
+// unexported finds names of other packages that are theirs alone.
+var unexported = regexp.MustCompile(`\x00\.\P{Lu}`)
+
+// canWrite reports whether the package of the function has a name for t.
+func (a *attempt) canWrite(t types.Type) bool {
+	return !unexported.MatchString(types.TypeString(t, func(pkg *types.Package) string {
+		if pkg == a.f.Pkg.Types {
+			return ""
+		}
+		return "\x00"
+	}))
 }
 
 func isField(obj types.Object) bool {

@@ -92,7 +92,7 @@ var titles = map[plan.Code]string{
 	plan.PastMemory:     "the loop changes memory that can't be given back",
 	plan.PastRandom:     "the loop draws random numbers on the host",
 	plan.ExitForm:       "the way out of the loop has a form that can't be moved",
-	plan.Hidden:         "it declares a variable of the name of another",
+	plan.Hidden:         "it declares a variable that can't be declared before",
 	plan.NoNumber:       "the device has no form of that",
 	plan.OneRounding:    "it may be rounded otherwise on another platform",
 	plan.Exempt:         "strict forbids a difference in time",
