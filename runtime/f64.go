@@ -12,3 +12,11 @@ type Cond = tensor.Cond
 //
 //asyncgen:api pure
 func Const(v float64) F64 { return tensor.Const(v) }
+
+// An I64 is an int64 that may not have been computed yet: see [tensor.I64].
+type I64 = tensor.I64
+
+// ConstInt returns v as an I64.
+//
+//asyncgen:api pure
+func ConstInt[T int | int64](v T) I64 { return tensor.ConstInt(v) }

@@ -115,6 +115,12 @@ func (l *Later[S]) ReadF64(x F64) Read {
 	return l.Read(x.As(tensor.Float64))
 }
 
+// ReadI64 is Read of a number: the Read's ItemInt is that of x.
+//
+//asyncgen:api meta none
+//go:noinline
+func (l *Later[S]) ReadI64(x I64) Read { return l.Read(x.Tensor()) }
+
 // Do queues f, which runs at once if nothing is queued and its values are
 // there. Otherwise it runs in its turn; Do waits only if the window is full.
 //

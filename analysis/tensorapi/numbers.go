@@ -6,16 +6,20 @@ import "go/types"
 // been computed yet. It gives the same bits: each step rounds once. What is not
 // here has no such form, so a value that goes through it has to be read.
 
-// Number is the type of such numbers, Condition that of comparisons of them, as
+// Number is the type of such numbers, Integer that of integers, Condition that of comparisons of them, as
 // "import/path.Name", and Const the function that makes a Number of a float64.
 const (
 	Number    = module + "/runtime/tensor.F64"
+	Integer   = module + "/runtime/tensor.I64"
 	Condition = module + "/runtime/tensor.Cond"
 	Const     = module + "/runtime/tensor.Const"
 )
 
 // IsNumber reports whether t is the type of numbers that may not have been computed yet, or of comparisons of them.
-func IsNumber(t types.Type) bool { return named(t, []string{Number, Condition}) }
+func IsNumber(t types.Type) bool { return named(t, []string{Number, Integer, Condition}) }
+
+// IsInteger reports whether t is the type of integers that may not have been computed yet.
+func IsInteger(t types.Type) bool { return named(t, []string{Integer}) }
 
 var operators = map[string]string{
 	"+": "Add", "-": "Sub", "*": "Mul", "/": "Div",
@@ -44,6 +48,15 @@ func NumberFunc(name string) (method string, ok bool) {
 		method, ok = mathFuncs[name]
 	}
 	return method, ok
+}
+
+// IntegerOperator returns the method of an Integer that is the binary operator on integers with the given text.
+func IntegerOperator(text string) (method string, ok bool) {
+	switch text {
+	case "+", "-", "*":
+		return operators[text], true
+	}
+	return "", false
 }
 
 // ConditionOperator returns the method of a Condition that is the operator on bools

@@ -94,7 +94,7 @@ func TestForms(t *testing.T) {
 			t.Errorf("%s is %v: only what enqueues or views can be done for a batch", name, f.Kind)
 		}
 	}
-	for _, form := range []string{"ItemF64", "AddF64", "SubF64", "MulF64", "DivF64", "AddScaledF64", "RowAt"} {
+	for _, form := range []string{"ItemF64", "AddF64", "SubF64", "MulF64", "DivF64", "AddScaledF64", "I64", "RowI64", "SliceI64"} {
 		if !forms[form] {
 			t.Errorf("nothing has the form %s", form)
 		}
@@ -105,6 +105,13 @@ func TestForms(t *testing.T) {
 			t.Errorf("no method for %s", text)
 		}
 		check(text, "("+tensorapi.Number+")."+method, tensorapi.Op)
+	}
+	for _, text := range []string{"+", "-", "*"} {
+		method, ok := tensorapi.IntegerOperator(text)
+		if !ok {
+			t.Errorf("no method for %s of integers", text)
+		}
+		check(text, "("+tensorapi.Integer+")."+method, tensorapi.Op)
 	}
 	for _, fn := range []string{"max", "min", "math.Max", "math.Min", "math.Abs", "math.Sqrt", "math.Floor", "math.Ceil", "math.RoundToEven", "math.Exp", "math.Log", "math.Pow"} {
 		method, ok := tensorapi.NumberFunc(fn)
@@ -121,11 +128,12 @@ func TestForms(t *testing.T) {
 		check(text, "("+tensorapi.Condition+")."+method, tensorapi.Op)
 	}
 	check("Const", tensorapi.Const, tensorapi.Pure)
-	for _, text := range []string{"%", "&", "<<", "math.FMA", "math.Inf", "math.Float64bits", ""} {
+	for _, text := range []string{"%", "&", "&^", "<<", "math.FMA", "math.Inf", "math.Float64bits", ""} {
 		_, operator := tensorapi.NumberOperator(text)
+		_, integer := tensorapi.IntegerOperator(text)
 		_, fn := tensorapi.NumberFunc(text)
 		_, condition := tensorapi.ConditionOperator(text)
-		if operator || fn || condition {
+		if operator || integer || fn || condition {
 			t.Errorf("%q has a form", text)
 		}
 	}

@@ -78,13 +78,18 @@ func (t *Tensor) ItemContext(ctx context.Context) (float64, error) {
 // ItemInt returns the value of a one-element int64 or bool tensor: true is 1.
 // It panics if t has another type, more elements or none.
 //
-//asyncgen:api read
+//asyncgen:api read index=I64
 //go:noinline
 func (t *Tensor) ItemInt() int64 {
-	if t.dtype.IsFloat() {
-		wrong("ItemInt", op.MistakeType+" (it takes int64 or bool: convert with As)", t)
-	}
+	t.whole("ItemInt")
 	return int64(t.item("ItemInt"))
+}
+
+// whole panics, about the method with the given name, if t's elements are no integers.
+func (t *Tensor) whole(name string) {
+	if t.dtype.IsFloat() {
+		wrong(name, op.MistakeType+" (it takes int64 or bool: convert with As)", t)
+	}
 }
 
 // ItemOf returns the value of a one-element tensor with elements of type T. It

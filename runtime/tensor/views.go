@@ -121,7 +121,7 @@ func (t *Tensor) T() *Tensor {
 // from and below to. Negative axes and indices count from the end. It panics if
 // an index is out of range, or from is above to.
 //
-//asyncgen:api view batch
+//asyncgen:api view batch index=SliceI64
 //go:noinline
 func (t *Tensor) Slice(axis, from, to int) *Tensor {
 	axis = t.axis("Slice", axis)
@@ -137,7 +137,7 @@ func (t *Tensor) Slice(axis, from, to int) *Tensor {
 // matrix the row, of a vector the element. Negative i counts from the end. It
 // panics if i is out of range or t has no axes.
 //
-//asyncgen:api view batch index=RowAt
+//asyncgen:api view batch index=RowI64
 //go:noinline
 func (t *Tensor) Row(i int) *Tensor {
 	if len(t.shape) == 0 {

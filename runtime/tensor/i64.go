@@ -1,0 +1,219 @@
+package tensor
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/runtime/op"
+)
+
+// An I64 is an int64 that may not have been computed yet: what ItemInt returns,
+// without the wait. It is for indices that are found by the device:
+//
+//	token := scores.ArgMax().I64()
+//	x := embedding.RowI64(token) // as embedding.Row(int(token.ItemInt())), and returns at once
+//
+// Its arithmetic wraps around, as Go's does. It lives where the tensor is that it
+// comes from, and moves to that of what it is used with. [ConstInt] makes one of a
+// number that is known; the zero I64 is 0. If the tensor fails, so does what is
+// computed from the I64, and ItemInt panics.
+type I64 struct {
+	t *Tensor // untracked, int64, without axes; nil: v
+	v int64
+	_ [0]func() // not comparable: == would compare handles
+}
+
+// ConstInt returns v as an I64.
+//
+//asyncgen:api pure
+func ConstInt[T int | int64](v T) I64 { return I64{v: int64(v)} }
+
+// I64 returns what ItemInt returns, as a number that may not have been computed
+// yet. It panics, as ItemInt does, if t has elements of another type, more than one, or none.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) I64() I64 {
+	t.whole("ItemInt")
+	t.single("ItemInt")
+	x := structural(op.Reshape, op.Attr{Shape: device.Shape{}}, operands{t}, false)
+	if x.dtype == Int64 {
+		return I64{t: x}
+	}
+	defer x.letGo()
+	return I64{t: structural(op.As, op.Attr{DType: Int64}, operands{x}, false)}
+}
+
+// ItemInt returns the number. It waits if it has not been computed yet.
+//
+//asyncgen:api read
+//go:noinline
+func (x I64) ItemInt() int64 {
+	if x.t == nil {
+		return x.v
+	}
+	return int64(x.t.item("ItemInt"))
+}
+
+// Ready reports whether ItemInt would return, or panic, without waiting. It never waits.
+//
+//asyncgen:api poll
+func (x I64) Ready() bool { return x.t == nil || x.t.Ready() }
+
+// Tensor returns the number as a tensor, as From([]int64{x}, shape...) does: on the default
+// device, with one axis if no shape is given. It panics if the shape has another size.
+//
+//asyncgen:api op batch
+//go:noinline
+func (x I64) Tensor(shape ...int) *Tensor {
+	if x.t == nil {
+		return from("From", device.Device{}, []int64{x.v}, shape)
+	}
+	s, m := shapeOf("From", []int64{0}, shape)
+	if m != nil {
+		panic(m)
+	}
+	t := x.t.near(device.Device{}.Or())
+	defer t.letGo()
+	return structural(op.Reshape, op.Attr{Shape: s}, operands{t}, false)
+}
+
+// Format prints the number as fmt prints an int64. It waits for it; if it
+// failed, it prints the cause.
+//
+//asyncgen:api print
+//go:noinline
+func (x I64) Format(s fmt.State, verb rune) {
+	if x.t != nil {
+		if err := x.t.Wait(); err != nil {
+			x.t.Format(s, 'v')
+			return
+		}
+	}
+	fmt.Fprintf(s, fmt.FormatString(s, verb), x.ItemInt())
+}
+
+// MarshalJSON encodes the number as an int64. It waits for it.
+//
+//asyncgen:api read
+//go:noinline
+func (x I64) MarshalJSON() ([]byte, error) {
+	if x.t != nil {
+		if err := x.t.Wait(); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(x.ItemInt())
+}
+
+// Add returns x + y.
+//
+//asyncgen:api op batch
+//go:noinline
+func (x I64) Add(y I64) I64 {
+	return x.with(y, op.Add, func(x, y int64) int64 { return x + y })
+}
+
+// Sub returns x - y.
+//
+//asyncgen:api op batch
+//go:noinline
+func (x I64) Sub(y I64) I64 {
+	return x.with(y, op.Sub, func(x, y int64) int64 { return x - y })
+}
+
+// Mul returns x * y.
+//
+//asyncgen:api op batch
+//go:noinline
+func (x I64) Mul(y I64) I64 {
+	return x.with(y, op.Mul, func(x, y int64) int64 { return x * y })
+}
+
+// with returns what d, or f if both are known, makes of x and y.
+func (x I64) with(y I64, d *op.Def, f func(x, y int64) int64) I64 {
+	at := x.t
+	if at == nil {
+		at = y.t
+	}
+	if at == nil {
+		return I64{v: f(x.v, y.v)}
+	}
+	on := at.storage.Device()
+	a, b := x.on(on), y.on(on)
+	defer letGo(a, b)
+	return I64{t: elementwise(d, [2]float64{}, operands{a, b}, false)}
+}
+
+// on returns a handle of x as a tensor on dev.
+func (x I64) on(dev device.Device) *Tensor {
+	if x.t != nil {
+		return x.t.near(dev)
+	}
+	return upload(dev, []int64{x.v}, device.Shape{})
+}
+
+// RowI64 is [Tensor.Row] with an index that may not have been computed yet. If
+// that is out of range when it has, it is an error that travels with the
+// result, unless that has no elements. The result is a view only if the index is known.
+//
+//asyncgen:api op batch fails
+//go:noinline
+func (t *Tensor) RowI64(i I64) *Tensor {
+	if i.t == nil {
+		return t.Row(int(i.v))
+	}
+	if len(t.shape) == 0 {
+		wrong("Row", op.MistakeRank, t)
+	}
+	if v, ok := t.settled(i); ok && v >= -int64(t.shape[0]) && v < int64(t.shape[0]) {
+		return t.Row(int(v))
+	}
+	index := i.t.near(t.storage.Device())
+	defer index.letGo()
+	return structural(op.Gather, op.Attr{}, operands{t, index}, true)
+}
+
+// SliceI64 is [Tensor.Slice] of n elements along axis, with the index of the first one possibly not computed
+// yet. If one of them is out of range when it has, that is an error that travels with the result. The
+// result is a view only if the index is known.
+//
+//asyncgen:api op batch fails
+//go:noinline
+func (t *Tensor) SliceI64(axis int, from I64, n int) *Tensor {
+	if from.t == nil {
+		return t.Slice(axis, int(from.v), int(from.v)+n)
+	}
+	axis = t.axis("Slice", axis)
+	if n < 0 {
+		wrong("Slice", fmt.Sprintf("%s: %d elements", op.MistakeRange, n), t)
+	}
+	if v, ok := t.settled(from); ok && v >= 0 && v <= int64(t.shape[axis]-n) {
+		return t.Slice(axis, int(v), int(v)+n)
+	}
+	dev := t.storage.Device()
+	first := from.t.near(dev)
+	defer first.letGo()
+	index := structural(op.Reshape, op.Attr{Shape: device.Shape{1}}, operands{first}, false)
+	defer func() { index.letGo() }()
+	if n != 1 {
+		steps := make([]int64, n)
+		for i := range steps {
+			steps[i] = int64(i)
+		}
+		one, rest := index, upload(dev, steps, device.Shape{n})
+		defer letGo(one, rest)
+		index = elementwise(op.Add, [2]float64{}, operands{one, rest}, false)
+	}
+	return structural(op.Gather, op.Attr{Axis: axis}, operands{t, index}, true)
+}
+
+// settled returns i, which it waits for, if gradients go through t: that of a row is put into zeros, and
+// that of what is selected by an index added to them, which makes 0 of -0. It is not ok if i has failed.
+func (t *Tensor) settled(i I64) (v int64, ok bool) {
+	if t.node == nil || i.t.Wait() != nil {
+		return 0, false
+	}
+	return i.ItemInt(), true
+}
