@@ -20,7 +20,10 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files")
+var (
+	update = flag.Bool("update", false, "rewrite the golden files")
+	only   = flag.String("golden", "", "use the golden files whose names match this regular expression")
+)
 
 // A golden is one archive of testdata/rewrite: a source file, the file that
 // is generated from it, and the remarks. Each kernel in it also runs, as
@@ -58,6 +61,9 @@ func readGoldens(t *testing.T) []*golden {
 	}
 	var gs []*golden
 	for _, path := range paths {
+		if !regexp.MustCompile(*only).MatchString(filepath.Base(path)) {
+			continue
+		}
 		a, err := txtar.ParseFile(path)
 		if err != nil {
 			t.Fatal(err)

@@ -2,6 +2,7 @@ package gen
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -124,8 +125,9 @@ func (u *undoer) difference(got, want side, dots map[string]bool) string {
 	got.FuncDecl, want.FuncDecl = normal(u.undo(got.FuncDecl), dots), normal(want.FuncDecl, dots)
 	text := sameText(plain(got.FuncDecl), plain(want.FuncDecl))
 	if text != "" && numbers {
-		got.FuncDecl, want.FuncDecl = inNumbers(got.FuncDecl), inNumbers(want.FuncDecl)
-		text = sameText(plain(got.FuncDecl), plain(want.FuncDecl))
+		f, original := newNumberForm(), newNumberForm()
+		got.FuncDecl, want.FuncDecl = f.of(got.FuncDecl), original.of(want.FuncDecl)
+		text = cmp.Or(sameText(plain(got.FuncDecl), plain(want.FuncDecl)), f.unchecked())
 	}
 	if text == "" {
 		text = otherMeaning(got, want, u.rowVars())
@@ -249,6 +251,7 @@ type undoer struct {
 	uses   map[string]int           // of names
 	rows   map[string]*rowsOf       // what is computed for all rows
 	stands map[string]ast.Expr      // what a Read or a copy stands for
+	stems  map[string]bool          // of these, tensors that the original has no names for
 	hoists map[*ast.Object]bool     // variables that are declared in front of the entry that sets them first
 	firsts map[*ast.AssignStmt]bool // where it sets them first
 }
@@ -258,7 +261,7 @@ func newUndoer(original *ast.FuncDecl, variants map[string]string) *undoer {
 }
 
 func (u *undoer) undo(fn *ast.FuncDecl) *ast.FuncDecl {
-	u.laters, u.stands = map[string]bool{u.own: u.own != ""}, make(map[string]ast.Expr)
+	u.laters, u.stands, u.stems = map[string]bool{u.own: u.own != ""}, make(map[string]ast.Expr), make(map[string]bool)
 	u.rows = make(map[string]*rowsOf)
 	u.halves, u.uses = make(map[*ast.CallExpr]bool), make(map[string]int)
 	u.hoists, u.firsts = u.hoisted(fn), make(map[*ast.AssignStmt]bool)
@@ -336,7 +339,7 @@ func (u *undoer) learn(a *ast.AssignStmt) {
 		switch {
 		case isNewLater(a):
 			u.laters[name] = true
-		case u.isCall(rhs, "Read"), u.isCall(rhs, "ReadF64"):
+		case u.isCall(rhs, "Read"), u.isCall(rhs, "ReadF64"), u.isCall(rhs, "ReadI64"):
 			u.stands[name] = rhs.Args[0]
 		case isOnce(rhs):
 			call := &ast.CallExpr{Fun: rhs.Args[0]}
@@ -345,8 +348,8 @@ func (u *undoer) learn(a *ast.AssignStmt) {
 			u.stands[name] = rhs
 		case u.isCall(rhs, "Rows"):
 			u.learnRows(name, rhs)
-		default:
-			u.learnCall(name, rhs)
+		case !u.learnCall(name, rhs):
+			u.stands[name], u.stems[name] = rhs, true
 		}
 	}
 }
@@ -490,7 +493,7 @@ func (u *undoer) settle() {
 		whole := &ast.ParenExpr{X: e}
 		astutil.Apply(whole, nil, func(c *astutil.Cursor) bool {
 			if id, ok := c.Node().(*ast.Ident); ok && id.Name != name && c.Name() != "Sel" {
-				if call, ok := u.stands[id.Name].(*ast.CallExpr); ok && isNamedRead(call) {
+				if call, ok := u.stands[id.Name].(*ast.CallExpr); ok && (isNamedRead(call) || u.stems[id.Name]) {
 					c.Replace(call)
 				}
 				return true

@@ -149,19 +149,20 @@ func explicit(fn *ast.FuncDecl) {
 }
 
 // learnCall records that the name stands for a call whose second half is called
-// under it, if call is one of a variant.
-func (u *undoer) learnCall(name string, call *ast.CallExpr) {
+// under it, if call is one of a variant. It reports whether it is.
+func (u *undoer) learnCall(name string, call *ast.CallExpr) bool {
 	callee := calleeName(call.Fun)
 	if callee == nil || u.variants[callee.Name] == "" || len(call.Args) == 0 {
-		return
+		return false
 	}
 	if later, ok := call.Args[0].(*ast.Ident); !ok || !u.laters[later.Name] {
-		return
+		return false
 	}
 	callee.Name = u.variants[callee.Name]
 	call.Args = call.Args[1:]
 	u.stands[name] = call
 	u.halves[call] = true
+	return true
 }
 
 // calleeName is the name of the function in the operand of a call, or nil.

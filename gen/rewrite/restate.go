@@ -37,6 +37,10 @@ func (r *restater) restate(n ast.Node) {
 		if s, ok := n.(ast.Stmt); ok {
 			r.nameReads(s)
 		}
+		if e, ok := n.(ast.Expr); ok && r.stems[e] != "" {
+			r.replace(e.Pos(), e.End(), r.stems[e])
+			return false
+		}
 		switch n := n.(type) {
 		case *ast.FuncLit:
 			return false
@@ -45,9 +49,17 @@ func (r *restater) restate(n ast.Node) {
 		case *ast.ValueSpec:
 			return !r.declares(n)
 		case *ast.CallExpr:
+			if name := r.named[n]; name != "" {
+				r.replace(n.Pos(), n.End(), name+look(r.typeOf(n)))
+				return false
+			}
 			s, ok := r.sinks[n]
 			if !ok {
 				return true
+			}
+			if s.index {
+				r.restateIndexed(n, s)
+				return false
 			}
 			r.restate(ast.Unparen(n.Fun).(*ast.SelectorExpr).X)
 			r.replace(s.name.Pos(), s.name.End(), s.form)
@@ -60,8 +72,13 @@ func (r *restater) restate(n ast.Node) {
 			}
 			return false
 		case *ast.Ident:
-			if _, ok := r.isNumber(n); ok && r.f.Info.Uses[n] != nil {
-				r.insert(n.End(), ".Item()")
+			if v, ok := r.isNumber(n); ok && r.f.Info.Uses[n] != nil {
+				if types.Identical(v.Type(), types.Typ[types.Int]) {
+					r.insert(n.Pos(), "int(")
+					r.insert(n.End(), ".ItemInt())")
+				} else {
+					r.insert(n.End(), look(v.Type()))
+				}
 				r.looks = append(r.looks, n)
 			}
 		}
@@ -69,19 +86,73 @@ func (r *restater) restate(n ast.Node) {
 	})
 }
 
-// nameReads gives names, before s, to the reads in it that need them.
+// nameReads puts before s what has to come before it, in the order in which s evaluates it: reads and tensors
+// get names, and indices that may be wrong are used.
 func (r *restater) nameReads(s ast.Stmt) {
-	for _, read := range r.before[s] {
-		sel := ast.Unparen(read.Fun).(*ast.SelectorExpr)
-		r.insert(s.Pos(), fmt.Sprintf("%s := %s.%s(); %[1]s.Item(); ", r.named[read], r.render(sel.X), r.itemForm(read)))
-		r.reads = append(r.reads, read)
+	before := slices.SortedFunc(slices.Values(r.before[s]), func(x, y ast.Expr) int { return int(x.End() - y.End()) })
+	for _, e := range before {
+		call, _ := e.(*ast.CallExpr)
+		switch {
+		case r.stems[e] != "":
+			name := r.stems[e]
+			delete(r.stems, e) // while it is rendered
+			r.insert(s.Pos(), name+" := "+r.render(e)+"; ")
+			r.stems[e] = name
+		case r.named[call] != "":
+			of, name := r.typeOf(call), r.named[call]
+			r.insert(s.Pos(), fmt.Sprintf("%s := %s.%s(); ", name, r.render(ast.Unparen(call.Fun).(*ast.SelectorExpr).X), r.itemForm(call, of)))
+			if !r.isChecked(call, before) {
+				r.insert(s.Pos(), name+look(of)+"; ")
+			}
+			r.reads = append(r.reads, call)
+		default:
+			r.insert(s.Pos(), r.check(call)+"; ")
+		}
 	}
 }
 
-// itemForm is the name of the method that returns what read does as a number.
-func (r *restater) itemForm(read *ast.CallExpr) string {
+// isChecked reports whether the next of what comes before a statement looks at read.
+func (r *restater) isChecked(read *ast.CallExpr, before []ast.Expr) bool {
+	i := slices.Index(before, ast.Expr(read)) + 1
+	return i < len(before) && r.sinks[callOf(before[i])].index && before[i].Pos() <= read.Pos() && r.stems[before[i]] == ""
+}
+
+func callOf(e ast.Expr) *ast.CallExpr {
+	call, _ := e.(*ast.CallExpr)
+	return call
+}
+
+// itemForm is the name of the method that returns what read does as a number in the place of t.
+func (r *restater) itemForm(read *ast.CallExpr, t types.Type) string {
+	if !isFloat64(t) {
+		return "I64"
+	}
 	_, api, _ := r.f.Library(read)
 	return api.F64
+}
+
+// form is the name of the type of numbers in the place of t.
+func form(t types.Type) string {
+	if isFloat64(t) {
+		return "F64"
+	}
+	return "I64"
+}
+
+// look is the call that looks at a number in the place of t.
+func look(t types.Type) string {
+	if isFloat64(t) {
+		return ".Item()"
+	}
+	return ".ItemInt()"
+}
+
+// operator returns the method of a number in the place of t that is the operator op.
+func operator(t types.Type, op token.Token) (method string, ok bool) {
+	if isFloat64(t) {
+		return tensorapi.NumberOperator(op.String())
+	}
+	return tensorapi.IntegerOperator(op.String())
 }
 
 // render returns the text of e with its edits.
@@ -140,7 +211,7 @@ func (r *restater) declares(n *ast.ValueSpec) bool {
 		return false
 	}
 	if n.Type != nil {
-		r.replace(n.Type.Pos(), n.Type.End(), load.RestatedRuntime+".F64")
+		r.replace(n.Type.Pos(), n.Type.End(), load.RestatedRuntime+"."+form(r.f.Info.TypeOf(n.Type)))
 	}
 	for i, value := range n.Values {
 		if _, is := r.isNumber(n.Names[i]); is {
@@ -167,7 +238,11 @@ func (r *restater) value(s ast.Node, e ast.Expr) {
 
 // known makes e a number that is known.
 func (r *restater) known(e ast.Expr) {
-	r.insert(e.Pos(), load.RestatedRuntime+".Const(")
+	name := ".Const("
+	if isIndex(r.f.Info.TypeOf(e)) {
+		name = ".ConstInt("
+	}
+	r.insert(e.Pos(), load.RestatedRuntime+name)
 	r.restate(e)
 	r.insert(e.End(), ")")
 }
@@ -178,7 +253,7 @@ func (r *restater) number(e ast.Expr) {
 		r.known(e)
 		return
 	}
-	if call, sel, ok := r.item(e); ok {
+	if call, sel, t, ok := r.read(e); ok {
 		if name := r.named[call]; name != "" {
 			r.replace(e.Pos(), e.End(), name)
 			return
@@ -186,7 +261,7 @@ func (r *restater) number(e ast.Expr) {
 		r.reads = append(r.reads, call)
 		r.drop(e.Pos(), call.Pos())
 		r.restate(sel.X)
-		r.replace(sel.Sel.Pos(), sel.Sel.End(), r.itemForm(call))
+		r.replace(sel.Sel.Pos(), sel.Sel.End(), r.itemForm(call, t))
 		r.drop(call.End(), e.End())
 		return
 	}
@@ -250,7 +325,7 @@ func (r *restater) forceReads() {
 		var names []string
 		for _, v := range r.readInto(s) {
 			if !r.implied(s, v) {
-				names = append(names, v.Name()+".Item()")
+				names = append(names, v.Name()+look(v.Type()))
 			}
 		}
 		if len(names) > 0 {
@@ -316,6 +391,9 @@ func (r *restater) looksAt(s ast.Stmt, failing map[types.Object]bool) bool {
 
 // isQuiet reports whether nobody but the function can tell that s has run.
 func (r *restater) isQuiet(s ast.Stmt) bool {
+	if slices.ContainsFunc(r.before[s], func(e ast.Expr) bool { return r.sinks[callOf(e)].index && r.stems[e] == "" }) {
+		return false // it may panic when it is its turn
+	}
 	switch s.(type) {
 	case *ast.AssignStmt, *ast.DeclStmt:
 	default:

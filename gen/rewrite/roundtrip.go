@@ -34,13 +34,14 @@ var RoundTrip = &Rewrite{
 // edits that restate it in them.
 type restater struct {
 	f       *plan.Function
-	numbers map[*types.Var]bool          // local variables of type float64 that become numbers
-	sinks   map[*ast.CallExpr]sink       // operations that take a number instead of a float64
-	defs    map[*types.Var][]definition  // of variables
-	uses    map[*types.Var][]*ast.Ident  // other than definitions
-	inner   map[*types.Var]bool          // a function literal uses it, or its address is taken
-	named   map[*ast.CallExpr]string     // reads that get a name of their own
-	before  map[ast.Stmt][]*ast.CallExpr // by the statement before which they get it
+	numbers map[*types.Var]bool         // local variables of type float64, int64 or int that become numbers
+	sinks   map[*ast.CallExpr]sink      // operations that take a number instead
+	defs    map[*types.Var][]definition // of variables
+	uses    map[*types.Var][]*ast.Ident // other than definitions
+	inner   map[*types.Var]bool         // a function literal uses it, or its address is taken
+	named   map[*ast.CallExpr]string    // reads that get a name of their own
+	stems   map[ast.Expr]string         // as do tensors
+	before  map[ast.Stmt][]ast.Expr     // what comes before a statement: these, and sinks that may panic
 	namer   *namer
 	refused []plan.Remark
 
@@ -50,13 +51,17 @@ type restater struct {
 	raises []ast.Stmt      // that read what they assign
 }
 
-// A sink is a call of an operation with a float64 that has a form with a number.
+// A sink is a call of an operation with a float64, or an index, that has a form with a number.
 type sink struct {
-	name *ast.Ident // of the method
-	form string
-	arg  ast.Expr
-	stmt ast.Stmt // that it is in
-	loop bool     // it is in a loop
+	name  *ast.Ident // of the method
+	form  string
+	arg   ast.Expr
+	stmt  ast.Stmt   // that it is in
+	loop  bool       // it is in a loop
+	index bool       // arg is an index: see integers.go
+	to    ast.Expr   // the index behind the last one; nil if there is but one
+	count int64      // how many there are then
+	stems []ast.Expr // what is evaluated before it, in order
 }
 
 // A definition gives a variable a value.
@@ -82,7 +87,8 @@ func roundTrips(f *plan.Function, kernel *load.Kernel) (*plan.Function, []plan.R
 		return nil, nil, nil
 	}
 	r := &restater{f: f, numbers: make(map[*types.Var]bool), sinks: make(map[*ast.CallExpr]sink), defs: make(map[*types.Var][]definition),
-		uses: make(map[*types.Var][]*ast.Ident), inner: make(map[*types.Var]bool), named: make(map[*ast.CallExpr]string), before: make(map[ast.Stmt][]*ast.CallExpr), namer: newNamer(f)}
+		uses: make(map[*types.Var][]*ast.Ident), inner: make(map[*types.Var]bool), named: make(map[*ast.CallExpr]string), stems: make(map[ast.Expr]string),
+		before: make(map[ast.Stmt][]ast.Expr), namer: newNamer(f)}
 	r.scan()
 	r.choose()
 	if len(r.sinks) == 0 {
@@ -184,6 +190,9 @@ func (r *restater) choose() {
 		if why == nil {
 			why = r.variables(needs)
 		}
+		if why == nil && s.index {
+			why = r.selects(call, &s)
+		}
 		if why == nil {
 			why = r.nameable(s)
 		}
@@ -192,6 +201,9 @@ func (r *restater) choose() {
 			return
 		}
 		r.sinks[call] = s
+		if s.index && s.form != intTensor {
+			r.before[s.stmt] = append(r.before[s.stmt], call)
+		}
 		for v := range needs {
 			r.numbers[v] = true
 		}
@@ -207,7 +219,7 @@ func (r *restater) refuse(e ast.Expr, why *misfit) {
 	})
 }
 
-// eachSink calls f for every operation with a float64 that has a form with a number.
+// eachSink calls f for every operation with a float64, or an index, that has a form with a number.
 func (r *restater) eachSink(f func(*ast.CallExpr, sink)) {
 	var stack []ast.Node
 	ast.Inspect(r.f.Decl.Body, func(n ast.Node) bool {
@@ -223,19 +235,9 @@ func (r *restater) eachSink(f func(*ast.CallExpr, sink)) {
 		if !ok {
 			return true
 		}
-		sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
-		if !ok || r.f.Info.Selections[sel] == nil {
+		s, ok := r.sinkOf(call)
+		if !ok {
 			return true
-		}
-		fn, api, ok := r.f.Library(call)
-		if !ok || api.F64 == "" || api.Kind != tensorapi.Op || len(call.Args) != fn.Signature().Params().Len() {
-			return true
-		}
-		s := sink{name: sel.Sel, form: api.F64}
-		for i := range fn.Signature().Params().Len() {
-			if isFloat64(fn.Signature().Params().At(i).Type()) {
-				s.arg = call.Args[i]
-			}
 		}
 		for _, around := range stack {
 			switch around := around.(type) {
@@ -245,16 +247,35 @@ func (r *restater) eachSink(f func(*ast.CallExpr, sink)) {
 				s.stmt = around.(ast.Stmt)
 			}
 		}
-		if s.arg != nil {
-			f(call, s)
-		}
+		f(call, s)
 		return true
 	})
 }
 
+// sinkOf returns the form of call with a number.
+func (r *restater) sinkOf(call *ast.CallExpr) (s sink, ok bool) {
+	if s, ok := r.indexed(call); ok {
+		return s, true
+	}
+	sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
+	if !ok || r.f.Info.Selections[sel] == nil {
+		return sink{}, false
+	}
+	fn, api, ok := r.f.Library(call)
+	if !ok || api.F64 == "" || api.Kind != tensorapi.Op || len(call.Args) != fn.Signature().Params().Len() {
+		return sink{}, false
+	}
+	for i := range fn.Signature().Params().Len() {
+		if isFloat64(fn.Signature().Params().At(i).Type()) {
+			s = sink{name: sel.Sel, form: api.F64, arg: call.Args[i]}
+		}
+	}
+	return s, s.arg != nil
+}
+
 func isFloat64(t types.Type) bool { return types.Identical(t, types.Typ[types.Float64]) }
 
-// item returns the operand of a call of Item of a tensor.
+// item returns the operand of a call of Item, or ItemInt, of a tensor.
 func (r *restater) item(e ast.Expr) (*ast.CallExpr, *ast.SelectorExpr, bool) {
 	call, ok := ast.Unparen(e).(*ast.CallExpr)
 	if !ok {
@@ -265,7 +286,7 @@ func (r *restater) item(e ast.Expr) (*ast.CallExpr, *ast.SelectorExpr, bool) {
 		return nil, nil, false
 	}
 	_, api, ok := r.f.Library(call)
-	return call, sel, ok && api.Kind == tensorapi.Read && api.F64 != "" && r.f.Info.Types[sel.X].IsValue()
+	return call, sel, ok && api.Kind == tensorapi.Read && (api.F64 != "" || api.Index != "") && r.f.Info.Types[sel.X].IsValue()
 }
 
 // valued reports whether e depends on a value that is read, directly or through variables.
@@ -285,7 +306,7 @@ func (r *restater) valued(e ast.Node, seen map[*types.Var]bool) (found bool) {
 			}
 		case *ast.Ident:
 			v, ok := r.f.Info.Uses[n].(*types.Var)
-			if !ok || seen[v] || !isFloat64(v.Type()) {
+			if !ok || seen[v] || !isFloat64(v.Type()) && !isIndex(v.Type()) {
 				break
 			}
 			seen[v] = true
@@ -298,7 +319,7 @@ func (r *restater) valued(e ast.Node, seen map[*types.Var]bool) (found bool) {
 	return found
 }
 
-// fits returns why e, of type float64, has no form as a number, or nil; needs are the variables
+// fits returns why e, of type float64, int64 or int, has no form as a number, or nil; needs are the variables
 // that it takes to be numbers.
 func (r *restater) fits(e ast.Expr, needs map[*types.Var]bool) *misfit {
 	if !r.valued(e, make(map[*types.Var]bool)) {
@@ -308,6 +329,9 @@ func (r *restater) fits(e ast.Expr, needs map[*types.Var]bool) *misfit {
 		return nil
 	}
 	no := &misfit{plan.NoNumber, e.Pos(), "computes " + types.ExprString(e) + ", which numbers have no form of", "compute it with + - * / and functions of package math"}
+	if isIndex(r.f.Info.TypeOf(e)) {
+		return r.fitsIndex(e, needs)
+	}
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
 		v, ok := r.f.Info.Uses[e].(*types.Var)
@@ -418,7 +442,7 @@ func (r *restater) function(call *ast.CallExpr) (method string, arity int, ok bo
 // compilers do so on arm64, and on amd64 with GOAMD64=v3. A conversion rounds.
 // What is generated is for all platforms.
 func (r *restater) isProduct(e ast.Expr, seen map[*types.Var]bool) bool {
-	if tv := r.f.Info.Types[e]; tv.Value != nil {
+	if tv := r.f.Info.Types[e]; tv.Value != nil || isIndex(tv.Type) {
 		return false
 	}
 	switch e := ast.Unparen(e).(type) {
@@ -513,7 +537,7 @@ func (r *restater) variable(v *types.Var, needs map[*types.Var]bool) *misfit {
 			return cannot(s.Pos(), "sets "+v.Name()+" in a way that numbers have no form of")
 		}
 		if d.op != token.ILLEGAL {
-			if _, ok := tensorapi.NumberOperator(d.op.String()); !ok {
+			if _, ok := operator(v.Type(), d.op); !ok {
 				return cannot(d.stmt.Pos(), "sets "+v.Name()+" in a way that numbers have no form of")
 			}
 			if d.op == token.ADD || d.op == token.SUB {
@@ -547,7 +571,7 @@ func (r *restater) variable(v *types.Var, needs map[*types.Var]bool) *misfit {
 
 func (r *restater) isProductVariable(v *types.Var) bool {
 	return slices.ContainsFunc(r.defs[v], func(d definition) bool {
-		return d.op == token.MUL || d.op == token.ILLEGAL && d.value != nil && r.isProduct(d.value, make(map[*types.Var]bool))
+		return isFloat64(v.Type()) && (d.op == token.MUL || d.op == token.ILLEGAL && d.value != nil && r.isProduct(d.value, make(map[*types.Var]bool)))
 	})
 }
 
@@ -584,12 +608,15 @@ func (r *restater) nameable(s sink) *misfit {
 	if len(reads) == 0 {
 		return nil
 	}
+	if s.to != nil {
+		reads = append(reads, r.itemsIn(s.to)...)
+	}
 	no := &misfit{plan.NoNumber, reads[0].Pos(), "reads " + types.ExprString(reads[0]) + " in the middle of a statement", "give the value a name before: v := " + types.ExprString(reads[0])}
 	if s.stmt == nil || !r.inList(s.stmt) {
 		return no
 	}
 	for _, read := range reads {
-		if !r.f.AlwaysFirst(read, s.stmt) || r.callsBefore(read, s.stmt, reads) {
+		if !r.f.AlwaysFirst(read, s.stmt) || r.callsBefore(read, s.stmt, reads, s.stems) {
 			return no
 		}
 	}
@@ -602,9 +629,12 @@ func (r *restater) nameable(s sink) *misfit {
 	return nil
 }
 
-// callsBefore reports whether s makes a call before it gets to read, other than those in reads.
-func (r *restater) callsBefore(read *ast.CallExpr, s ast.Stmt, reads []*ast.CallExpr) (found bool) {
+// callsBefore reports whether s makes a call before it gets to read, other than those in reads and stems.
+func (r *restater) callsBefore(read *ast.CallExpr, s ast.Stmt, reads []*ast.CallExpr, stems []ast.Expr) (found bool) {
 	ast.Inspect(s, func(n ast.Node) bool {
+		if e, ok := n.(ast.Expr); ok && slices.Contains(stems, e) {
+			return false
+		}
 		call, ok := n.(*ast.CallExpr)
 		if !ok || found {
 			return !found

@@ -264,7 +264,7 @@ func (b *batcher) isLazy(t types.Type) bool { return b.f.Analysis.API.IsTensor(t
 
 // read reports whether r can stay a read in the loop when that is one unit.
 func (b *batcher) read(r *plan.Read) bool {
-	if r.Lift != nil || r.Number {
+	if r.Lift != nil || r.Number != "" {
 		return false
 	}
 	if r.Plain != nil && !b.declares(r.Plain) {

@@ -187,8 +187,8 @@ func (p *printer) operand(r *plan.Read, later string) string {
 	if r.Lift != nil {
 		return p.variantCall(r.Lift, r.Expr.(*ast.CallExpr), later)
 	}
-	if r.Number {
-		return later + ".ReadF64(" + p.render(r.Operand.Pos(), r.Operand.End()) + ")"
+	if r.Number != "" {
+		return later + "." + r.Number + "(" + p.render(r.Operand.Pos(), r.Operand.End()) + ")"
 	}
 	if r.Rows != nil {
 		return p.rows(r, later)

@@ -21,7 +21,7 @@ type Read struct {
 	Method  string     // of asyncrt.Read: "Item"; "" where a Read stands for the tensor
 	Func    ast.Expr   // the generic function that is called: tensor.ItemOf[float32]; or nil
 	Effects *Effects   // of evaluating Operand
-	Number  bool       // Operand is a number that may not have been computed yet
+	Number  string     // the method of a Later that reads Operand, if that is a number that may not have been computed yet
 	Plain   *types.Var // the local variable that Operand is, or nil
 	Rows    *Rows      // Operand is a row of what is computed for all iterations of a loop at once
 	Fixed   bool       // Operand is the same in all iterations of the loop around it that is one unit, and always there
@@ -1090,7 +1090,12 @@ func (w *walker) faithfulVerbs(fn *types.Func, call *ast.CallExpr) bool {
 // addRead records a read that can be put off.
 func (w *walker) addRead(r *Read) {
 	r.Effects = w.f.walk(r.Operand, nil)
-	r.Number = tensorapi.IsNumber(w.f.Info.TypeOf(r.Operand))
+	switch t := w.f.Info.TypeOf(r.Operand); {
+	case tensorapi.IsInteger(t):
+		r.Number = "ReadI64"
+	case tensorapi.IsNumber(t):
+		r.Number = "ReadF64"
+	}
 	if id, ok := ast.Unparen(r.Operand).(*ast.Ident); ok {
 		if v := w.f.variable(id); v != nil && w.f.isLocal(v) {
 			r.Plain = v
@@ -1307,7 +1312,10 @@ func (w *walker) isTensorValue(e ast.Expr) bool {
 // isNumber reports whether call reads a number.
 func (w *walker) isNumber(call *ast.CallExpr) bool {
 	sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
-	return ok && sel.Sel.Name == "Item" && w.f.Info.Types[sel.X].IsValue() && tensorapi.IsNumber(w.f.Info.TypeOf(sel.X)) && isFloat64(w.f.Info.TypeOf(call))
+	if !ok || !w.f.Info.Types[sel.X].IsValue() || !tensorapi.IsNumber(w.f.Info.TypeOf(sel.X)) {
+		return false
+	}
+	return sel.Sel.Name == "Item" && isFloat64(w.f.Info.TypeOf(call)) || sel.Sel.Name == "ItemInt"
 }
 
 func isFloat64(t types.Type) bool { return types.Identical(t, types.Typ[types.Float64]) }
