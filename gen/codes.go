@@ -221,7 +221,9 @@ func FAsync(losses *tensor.Tensor, weights []float64) (total float64) {
 		`
 The host reads the value only to compute a number that goes back to the device.
 The device computes the number, in float64 and rounding as often as the host, so
-it is the same bit for bit. Where the host looks at it, it is read later.`,
+it is the same bit for bit. Where the host looks at it, it is read later. An index that
+the device finds stays there as well, and selects the row, the slice or the embedding; if it
+is out of range, the panic of the host comes where the host would have come to it.`,
 		`
 func F(w *tensor.Tensor, xs []*tensor.Tensor) *tensor.Tensor {
 	for _, x := range xs {
@@ -874,7 +876,9 @@ func F(xs []*tensor.Tensor) (sum float64, w *tensor.Tensor) {
 		`
 The value goes back to the device, and could stay there if the host only computed
 + - * / and functions of package math, in local variables of type float64, between
-reading it and giving it back.`,
+reading it and giving it back. Of an index it is + - * in local variables of type int64 or
+int, and the device can select rows with it, slices of a length that is known, and what takes
+a tensor of indices.`,
 		`
 func half(x float64) float64 { return x / 2 }
 
@@ -918,27 +922,26 @@ func F(w *tensor.Tensor, xs []*tensor.Tensor) *tensor.Tensor {
 		plan.PastFails, "past the end of the loop, something may fail",
 		`
 A loop that a value ends would run on past its end until the value is there.
-Something in it might fail then that the original never comes to: an index out
-of range, a division by zero, a nil pointer, an operation on tensors of other
-shapes than before, an inner loop without end. What is the same in every iteration has
-shown that it does not fail, and a bound in the head of the loop holds always.`,
+Something in it might fail then that the original never comes to. A panic there, such as that of
+an index out of range, is dropped, as long as only values and the end of the body end an iteration. But
+an inner loop without end, memory without measure, or a function that does more than compute can't be
+taken back. What is the same in every iteration has shown that it does not fail.`,
 		`
-func F(x *tensor.Tensor, rates []float64) *tensor.Tensor {
+func F(x *tensor.Tensor, sizes []int) int {
 	for i := 0; ; i++ {
-		x = x.MulScalar(rates[i])
-		if x.Norm().Item() < 0.001 {
-			return x
+		x = x.Add(tensor.Ones(sizes[i]).Sum())
+		if x.Norm().Item() > 100 {
+			return i
 		}
 	}
 }`, `
-func F(x *tensor.Tensor, rates []float64) *tensor.Tensor {
-	for _, rate := range rates {
-		x = x.MulScalar(rate)
-		if x.Norm().Item() < 0.001 {
-			break
+func F(x *tensor.Tensor, sizes []int) int {
+	for i := 0; ; i++ {
+		x = x.AddScalar(float64(sizes[i]))
+		if x.Norm().Item() > 100 {
+			return i
 		}
 	}
-	return x
 }`,
 	}, {
 		plan.PastCells, "the loop changes cells that can't be given back",

@@ -48,6 +48,7 @@ func undone(text, source []byte, pairs, variants map[string]string, packages map
 		}
 		u := newUndoer(o, variants)
 		got, want := generated.side(g), originals.side(o)
+		iterations(g)
 		u.exits(g)
 		if text := u.difference(got, want, originals.dots); text != "" {
 			found = append(found, mismatch{name, text})

@@ -54,7 +54,7 @@ type test[S any] struct {
 // first in the program's order is taken, however early the values of others arrive.
 //
 // So a loop may run past its end, and what it does there must do no harm but
-// change cells: in particular it must not panic, and no tensor made there can be used
+// change cells: in particular it must not panic, unless [Later.Iterate] runs it, and no tensor made there can be used
 // after the loop (computing with it, or reading it, may give an error). It
 // runs ahead of half as many tests as have been false before, at most, so
 // that no more than a third of the work is in vain, of no more than the window and [Later.Ahead] say, and keeps no more bytes
@@ -265,6 +265,9 @@ func (l *Later[S]) report() (state S, exited bool) {
 	l.settle()
 	l.restore()
 	l.exits, l.reads = exits[S]{}, nil
+	if l.iterating {
+		l.told = t
+	}
 	l.compared, l.unlike, l.asked = false, false, false
 	t.cells.Restore()
 	return t.state, true

@@ -49,6 +49,9 @@ type Later[S any] struct {
 	inside  bool   // a function of the backlog is running
 	exits   exits[S]
 
+	iterating bool     // a function of Iterate is running
+	told      *test[S] // the exit that was reported to it
+
 	// Of Alike.
 	forms    []form // of the tensors of the last call
 	compared bool   // it has been called in this loop

@@ -11,6 +11,7 @@ var api = []Func{
 	{"(*github.com/asyncgen/asyncgen/runtime.Later[S]).Do", Call, 0, Later, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime.Later[S]).Floats", Meta, None, Never, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime.Later[S]).Flush", WaitAll, None, Never, Alone, "", ""},
+	{"(*github.com/asyncgen/asyncgen/runtime.Later[S]).Iterate", Call, 0, Once, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime.Later[S]).Poll", Poll, None, Never, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime.Later[S]).Read", Meta, None, Never, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime.Later[S]).ReadF64", Meta, None, Never, Alone, "", ""},

@@ -216,6 +216,7 @@ type attempt struct {
 	keep, tests []ast.Expr            // the parts of the loop's condition, if it is divided
 	past        *past                 // what runs past the exits
 	harm        *plan.Reason          // why no value may decide later that the loop ends
+	contained   *plan.Reason          // why it may only if Iterate runs each iteration: see contain.go
 	settled     []*plan.Stmt          // what runs now because it must not run past an exit
 }
 

@@ -226,7 +226,15 @@ func (a *attempt) exitsOf(r *plan.Region) *plan.Reason {
 	})
 	slices.SortFunc(x.Fields, func(v, w *plan.Slot) int { return int(v.Var.Pos() - w.Var.Pos()) })
 	r.Exits = x
-	x.Cells, x.Guard = a.past.cells, a.past.guard()
+	x.Cells = a.past.cells
+	if a.contained == nil {
+		x.Guard = a.past.guard()
+	} else {
+		x.Iterate, x.Continues = true, a.restartsHere()
+		if len(a.past.given) > 0 {
+			x.Guard = a.past.guard()
+		}
+	}
 	return a.places(r)
 }
 
@@ -481,6 +489,9 @@ func (a *attempt) places(r *plan.Region) *plan.Reason {
 	if g := r.Exits.Guard; g != nil {
 		all = append(all, place{g.Before, g.Before.Node.Pos()})
 	}
+	if r.Exits.Iterate {
+		all = []place{{r.Loop.Bodies[0][0], bodyOf(r.Loop).Rbrace}}
+	}
 	for _, w := range r.Exits.Ways {
 		for _, at := range all {
 			if w.Jump == nil || len(r.Exits.Ways) > 1 && !r.Endless {
@@ -497,6 +508,14 @@ func (a *attempt) places(r *plan.Region) *plan.Reason {
 		}
 	}
 	return nil
+}
+
+// bodyOf returns the body of a loop.
+func bodyOf(loop *plan.Stmt) *ast.BlockStmt {
+	if n, ok := loop.Inner().(*ast.ForStmt); ok {
+		return n.Body
+	}
+	return loop.Inner().(*ast.RangeStmt).Body
 }
 
 // needs lists what the text of a way refers to by name.

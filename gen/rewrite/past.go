@@ -19,7 +19,8 @@ import (
 //     Memory that others can see is never changed ahead of values;
 //   - it can't fail where the iterations before did not: an iteration makes the same calls on
 //     tensors of the same shapes, and what could fail on the host depends on nothing that changes. The
-//     first iteration never runs past an exit: there are few tests in it, or Alike says that it is the first;
+//     first iteration never runs past an exit: there are few tests in it, or Alike says that it is the first. Or
+//     else what fails is dropped: see contain.go;
 //   - it comes to an end.
 //
 // What may wait for the outside, and other statements that run now, are no
@@ -51,14 +52,18 @@ func (a *attempt) disproves() bool {
 	if a.harm != nil || !a.hasExits() {
 		return false
 	}
+	if a.contained != nil && !a.isClosed() {
+		a.contain(nil)
+		return true
+	}
 	p := a.newPast()
 	for _, u := range p.ahead {
 		r := p.of(u)
 		if r == nil {
 			continue
 		}
-		if u.Stmt == a.loop || p.always(u.Stmt) {
-			a.giveUp(r)
+		if u.Stmt == a.loop || p.always(u.Stmt) || a.contained != nil {
+			a.contain(r)
 			return true
 		}
 		a.stay(u, refuse{Reason: *r})
@@ -66,7 +71,7 @@ func (a *attempt) disproves() bool {
 		return true
 	}
 	if r := cmpOr(p.memory(), p.findCells(), p.guards()); r != nil {
-		a.giveUp(r)
+		a.contain(r)
 		return true
 	}
 	a.past = p
@@ -77,6 +82,11 @@ func (a *attempt) disproves() bool {
 // for their sake need not any more.
 func (a *attempt) giveUp(r *plan.Reason) {
 	a.harm = r
+	a.unsettle()
+}
+
+// unsettle lets go what had to run now for the sake of exits.
+func (a *attempt) unsettle() {
 	for _, s := range a.settled {
 		delete(a.now, s)
 		delete(a.whole, s)
@@ -321,6 +331,9 @@ func mentionsAny(f *plan.Function, n ast.Node, objs map[types.Object]bool) (foun
 // partial returns what in n may fail although it did not in the iterations
 // before, or nil. always says that every iteration comes to n.
 func (p *past) partial(n ast.Node, always bool, in *plan.Stmt) (found *plan.Cause) {
+	if p.a.contained != nil && in != p.a.loop {
+		return p.unlimited(n, in)
+	}
 	report := func(at ast.Node, format string, args ...any) {
 		if found == nil {
 			found = &plan.Cause{Pos: at.Pos(), Text: fmt.Sprintf(format, args...)}
@@ -620,7 +633,7 @@ func (p *past) call(call *ast.CallExpr, always bool, in *plan.Stmt, report func(
 		}
 		shape := p.operands(call, in)
 		switch {
-		case shape == changing, shape == varying && !isTotal(fn, call):
+		case shape > varying, shape == varying && !isTotal(fn, call):
 			report(call, "calls %s with a tensor whose shape may change", name)
 		case fn.Name() == "Row" && p.rowOf(call): // there is one
 		case !args(fn.Name() != "Arange"): // the length depends on its numbers

@@ -19,6 +19,8 @@ const (
 	same     shape = iota // it is that of the iteration before
 	steady                // it is, once the tensors that come round are results of the loop itself
 	varying               // it is one of those that there were, or another one
+	looped                // it is that of the variable about which something is to be found out
+	growing               // it is larger each time by as much, or part of something or made of something that is
 	changing              // it may be another one
 )
 
@@ -105,7 +107,10 @@ func (p *past) shape(e ast.Expr, in *plan.Stmt) shape {
 		if !ok {
 			return changing
 		}
-		if p.isGiven(e, v, in) {
+		switch {
+		case p.a.contained != nil && p.isElement(e):
+			return varying
+		case p.a.contained == nil && p.isGiven(e, v, in):
 			return same
 		}
 		return p.variable(v)
@@ -115,8 +120,11 @@ func (p *past) shape(e ast.Expr, in *plan.Stmt) shape {
 		if p.fixed(e) {
 			return same
 		}
+		if p.a.contained != nil && p.isElement(e) {
+			return varying
+		}
 		root := rootOf(p.a.f, e)
-		if root != nil && p.isGiven(e, root, in) {
+		if p.a.contained == nil && root != nil && p.isGiven(e, root, in) {
 			return same
 		}
 		if _, isField := ast.Unparen(e).(*ast.SelectorExpr); isField && root != nil && p.ranges(root) {
@@ -147,6 +155,9 @@ func (p *past) ranges(v *types.Var) bool {
 func (p *past) variable(v types.Object) shape {
 	if s, ok := p.shapes[v]; ok {
 		return s
+	}
+	if p.a.contained != nil {
+		return p.limited(v)
 	}
 	known := len(p.compared)
 	p.shapes[v] = steady // in a circle
@@ -301,6 +312,9 @@ func (p *past) result(call *ast.CallExpr, in *plan.Stmt) shape {
 		return s
 	}
 	fn, api, kind := p.a.f.Callee(call)
+	if p.a.contained != nil && !oneRow[fn.Name()] && !p.sized(call) {
+		return p.outcome(call, s)
+	}
 	switch kind {
 	case plan.CallsLibrary:
 		switch {
@@ -323,6 +337,9 @@ func (p *past) result(call *ast.CallExpr, in *plan.Stmt) shape {
 		if s == same || p.keeps(fn, make(map[*types.Func]bool)) {
 			return s
 		}
+	}
+	if p.a.contained != nil {
+		return p.outcome(call, s)
 	}
 	return changing
 }
@@ -519,6 +536,9 @@ func (p *past) guard() *plan.Guard {
 // guards returns that there is no place at which all that an iteration is
 // given is known and none of it used, or nil.
 func (p *past) guards() *plan.Reason {
+	if p.a.contained != nil {
+		return nil // nothing has to be like before
+	}
 	g := p.guard()
 	if g == nil {
 		return nil

@@ -72,6 +72,9 @@ func (p *printer) region(l *plan.Later, r *plan.Region) {
 		if lines := p.beginning(l, r); len(lines) > 0 {
 			p.insert(p.start(r.Loop.Node), p.lines(lines...))
 		}
+		if x.Iterate {
+			p.iterate(l, r)
+		}
 		if x.Guard != nil {
 			p.insert(p.start(x.Guard.Before.Node), p.lines(p.guard(l, r)))
 		}

@@ -82,11 +82,46 @@ func (p *printer) flush(l *plan.Later, r *plan.Region, at *plan.Stmt) string {
 	if len(way) == 0 {
 		return call
 	}
-	return p.block(p.ifEnded(r, call), way)
+	return p.block(p.ifEnded(r, call, r.Exits.Iterate && at != nil), way)
 }
 
-// ifEnded is the head of an if that asks whether the loop has ended.
-func (p *printer) ifEnded(r *plan.Region, call string) string {
+// iterate makes the body of the loop of r a function that Iterate runs.
+func (p *printer) iterate(l *plan.Later, r *plan.Region) {
+	var body *ast.BlockStmt
+	switch n := r.Loop.Inner().(type) {
+	case *ast.ForStmt:
+		body = n.Body
+	case *ast.RangeStmt:
+		body = n.Body
+	}
+	for _, b := range r.Exits.Continues {
+		p.replace(b.Pos(), b.End(), "return")
+	}
+	open := p.ifEnded(r, l.Name+".Iterate(func() {", false)
+	open, told, _ := cutLast(open, "; ")
+	closing := p.block("}); "+told, p.leaving(r, r.Loop.Bodies[0][0]))
+	if p.spread() {
+		p.insert(body.Lbrace+1, "\n"+open)
+		p.insert(body.Rbrace, closing+"\n")
+		return
+	}
+	p.insert(body.Lbrace+1, " "+open)
+	p.insert(body.Rbrace, closing+" ")
+}
+
+// cutLast is strings.Cut at the last sep.
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}
+
+// ifEnded is the head of an if that asks whether the loop has ended: inside the function of an iteration, or not.
+func (p *printer) ifEnded(r *plan.Region, call string, inside bool) string {
+	if inside {
+		return fmt.Sprintf("if _, %s := %s; %[1]s", r.Exits.OK, call)
+	}
 	op := ":="
 	if r.Exits.Ended != "" {
 		op = "="
@@ -103,8 +138,16 @@ func (p *printer) endName(r *plan.Region) string {
 }
 
 // wayOut are the statements that leave the loop of r from the statement at, or
-// from the end of the loop if that is nil.
+// from the end of the loop if that is nil. An iteration that is a function only ends: what calls it leaves the loop.
 func (p *printer) wayOut(r *plan.Region, at *plan.Stmt) (statements []string) {
+	if r.Exits.Iterate && at != nil {
+		return []string{"return"}
+	}
+	return p.leaving(r, at)
+}
+
+// leaving is wayOut where the statement at is no part of a function.
+func (p *printer) leaving(r *plan.Region, at *plan.Stmt) (statements []string) {
 	ways := r.Exits.Ways
 	if r.Exits.Ended != "" {
 		return []string{p.leave(r, at)}
@@ -231,13 +274,9 @@ func oneLine(text string) string {
 // statements, end after them.
 func (p *printer) test(l *plan.Later, r *plan.Region, g *plan.Group) (open, end string) {
 	last := g.Stmts[len(g.Stmts)-1]
-	op := ":="
-	if r.Exits.Ended != "" {
-		op = "="
-	}
-	open = fmt.Sprintf("if %s, %s %s %s.BreakIf(func() bool {", p.endName(r), r.Exits.Told(), op, l.Name)
+	open, told, _ := cutLast(p.ifEnded(r, l.Name+".BreakIf(func() bool {", r.Exits.Iterate), "; ")
 	state := p.stateType(l) + "{" + p.stateValues(l, g) + "}"
-	end = fmt.Sprintf("}, %s%s); %s", state, p.cells(r), r.Exits.Told())
+	end = fmt.Sprintf("}, %s%s); %s", state, p.cells(r), told)
 	return open, p.block(end, p.wayOut(r, last))
 }
 

@@ -29,6 +29,9 @@ type Exits struct {
 	// tested at the beginning of the body. Both are nil if it is left alone.
 	Keep, Tests []ast.Expr
 
+	Iterate   bool              // an iteration may panic past the end of the loop, and is a function that Iterate runs
+	Continues []*ast.BranchStmt // jumps to the next one in it, of what does not come later
+
 	Labels bool   // a break of the loop needs a label
 	Label  string // for the loop; "" if it has one, or needs none
 	Which  string // the variable that tells several Ways apart
