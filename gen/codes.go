@@ -455,6 +455,40 @@ func FAsync(x *tensor.Tensor, tol float64) (*tensor.Tensor, int) {
 	return x, -1
 }`,
 	}, {
+		plan.ChosenThere, "the device chooses between what two sides of a choice compute",
+		`
+A value decides what becomes of tensors, or of numbers that stay on the device. Both
+sides are computed, and the device chooses when it knows the value, so both must be cheap,
+and do nothing else. Where choosing would show, the loop waits instead: if the sides give tensors of
+different shapes or types, if one of them is a mistake, or if gradients go through them. A failure of the
+device itself, such as one of memory, counts on both sides.`,
+		`
+func F(w *tensor.Tensor, gs []*tensor.Tensor) *tensor.Tensor {
+	for _, g := range gs {
+		norm := g.Norm().Item()
+		if norm > 1 {
+			g = g.DivScalar(norm)
+		}
+		w = w.Sub(g)
+	}
+	return w
+}`, `
+func FAsync(w *tensor.Tensor, gs []*tensor.Tensor) *tensor.Tensor {
+	later := asyncrt.NewLater[struct{}](fWindow)
+	defer later.Close()
+	for _, g := range gs {
+		norm := g.Norm().ItemF64()
+		normAt := later.ReadF64(norm)
+		later.Do(func() { normAt.Item() })
+		asyncrt.Either(norm.Gt(asyncrt.Const(1)), func() {
+			g = g.DivF64(norm)
+		}, nil, &g)
+		w = w.Sub(g)
+	}
+	later.Flush()
+	return w
+}`,
+	}, {
 		plan.FeedsDevice, "a value goes back to the device",
 		`
 Work that is enqueued next needs the value as a number, so it can't come
@@ -508,15 +542,16 @@ func F(w *tensor.Tensor, xs []*tensor.Tensor) *tensor.Tensor {
 		plan.DecidesDevice, "a value decides what the device does",
 		`
 Device work under a condition that needs a value can't be enqueued before it is
-there. Where both sides are cheap, let the device choose.`,
+there. Where both sides are cheap and only assign to local variables, the device chooses, see
+AG121. What costs more, such as a product of matrices, is not computed in vain unless the
+program says so.`,
 		`
 func F(w *tensor.Tensor, xs []*tensor.Tensor) *tensor.Tensor {
 	for _, x := range xs {
 		norm := x.Norm()
 		if norm.Item() > 1 {
-			x = x.Div(norm)
+			w = w.MatMul(x)
 		}
-		w = w.Add(x)
 		fmt.Println(norm.Item())
 	}
 	return w
@@ -524,8 +559,7 @@ func F(w *tensor.Tensor, xs []*tensor.Tensor) *tensor.Tensor {
 func F(w *tensor.Tensor, xs []*tensor.Tensor) *tensor.Tensor {
 	for _, x := range xs {
 		norm := x.Norm()
-		x = tensor.Where(norm.Gt(tensor.Scalar(1)), x.Div(norm), x)
-		w = w.Add(x)
+		w = tensor.Where(norm.Gt(tensor.Scalar(1)), w.MatMul(x), w)
 		fmt.Println(norm.Item())
 	}
 	return w

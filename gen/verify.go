@@ -189,6 +189,9 @@ func normal(fn *ast.FuncDecl, dots map[string]bool) *ast.FuncDecl {
 		switch n := c.Node().(type) {
 		case *ast.BlockStmt:
 			n.List = declaredLast(n.List)
+			if s := headed(n); s != nil && c.Index() >= 0 {
+				c.Replace(s)
+			}
 		case *ast.CaseClause:
 			n.Body = declaredLast(n.Body)
 		case *ast.CommClause:
@@ -298,7 +301,11 @@ func (u *undoer) undo(fn *ast.FuncDecl) *ast.FuncDecl {
 				c.Delete()
 			}
 		case *ast.ExprStmt:
-			u.statement(c, n)
+			if choice := u.choice(n); choice != nil {
+				c.Replace(choice)
+			} else {
+				u.statement(c, n)
+			}
 		case *ast.SelectorExpr:
 			if id, ok := n.X.(*ast.Ident); ok && u.stands[id.Name] != nil && n.Sel.Name == "Err" {
 				n.Sel = ast.NewIdent("Wait")

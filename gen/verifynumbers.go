@@ -61,6 +61,8 @@ func (f *numberForm) of(fn *ast.FuncDecl) *ast.FuncDecl {
 		case *ast.BinaryExpr:
 			if method, ok := tensorapi.NumberOperator(n.Op.String()); ok {
 				c.Replace(called(method, n.X, n.Y))
+			} else if method, ok := tensorapi.ConditionOperator(n.Op.String()); ok {
+				c.Replace(called(method, n.X, n.Y))
 			}
 		case *ast.UnaryExpr:
 			switch n.Op {
@@ -68,6 +70,8 @@ func (f *numberForm) of(fn *ast.FuncDecl) *ast.FuncDecl {
 				c.Replace(called("Neg", n.X))
 			case token.ADD:
 				c.Replace(n.X)
+			case token.NOT:
+				c.Replace(called("Not", n.X))
 			}
 		case *ast.AssignStmt:
 			if n.Tok == token.ASSIGN || n.Tok == token.DEFINE {
@@ -155,7 +159,8 @@ func isNumberMethod(name string) bool {
 	funcs := tensorapi.Ours().Funcs
 	_, ok := funcs["("+tensorapi.Number+")."+name]
 	_, integer := funcs["("+tensorapi.Integer+")."+name]
-	return ok || integer
+	_, condition := funcs["("+tensorapi.Condition+")."+name]
+	return ok || integer || condition
 }
 
 // tensorQualifier is how package tensor is called by [declarations].

@@ -20,3 +20,9 @@ type I64 = tensor.I64
 //
 //asyncgen:api pure
 func ConstInt[T int | int64](v T) I64 { return tensor.ConstInt(v) }
+
+// Either runs one of two functions, or lets the device choose between what they compute: see [tensor.Either].
+//
+//asyncgen:api call 1 once
+//go:noinline
+func Either(c Cond, then, otherwise func(), vars ...any) { tensor.Either(c, then, otherwise, vars...) }

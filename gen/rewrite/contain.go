@@ -135,6 +135,12 @@ func (p *past) unlimited(n ast.Node, in *plan.Stmt) (found *plan.Cause) {
 			}
 		case plan.CallsLibrary:
 			switch {
+			case p.a.f.IsChoice(call):
+				for _, side := range plan.Sides(call) {
+					if c := p.unlimited(side.Body, in); c != nil && found == nil {
+						found = c
+					}
+				}
 			case api.Kind == tensorapi.Pure:
 			case p.operands(call, in) == changing:
 				report(call, "calls "+name+" with a tensor whose shape may change")

@@ -89,12 +89,6 @@ func (r *restater) selects(call *ast.CallExpr, s *sink) *misfit {
 	if of := ast.Unparen(call.Fun).(*ast.SelectorExpr).X; !r.isPath(of) {
 		stems = append(stems, of)
 	}
-	for _, e := range stems {
-		if r.stems[e] == "" {
-			r.stems[e] = r.namer.unused(base(e))
-			r.before[s.stmt] = append(r.before[s.stmt], e)
-		}
-	}
 	s.stems = stems
 	return nil
 }

@@ -631,6 +631,10 @@ func (p *past) call(call *ast.CallExpr, always bool, in *plan.Stmt, report func(
 		if api.Kind == tensorapi.Pure {
 			break
 		}
+		if f.IsChoice(call) {
+			report(call, "lets the device choose, and may do what it has not done before")
+			break
+		}
 		shape := p.operands(call, in)
 		switch {
 		case shape > varying, shape == varying && !isTotal(fn, call):

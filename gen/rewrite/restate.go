@@ -44,6 +44,11 @@ func (r *restater) restate(n ast.Node) {
 		switch n := n.(type) {
 		case *ast.FuncLit:
 			return false
+		case *ast.IfStmt:
+			if len(r.chosen[n]) > 0 {
+				r.restateChoice(n)
+				return false
+			}
 		case *ast.AssignStmt:
 			return !r.assigns(n)
 		case *ast.ValueSpec:
@@ -348,7 +353,7 @@ func (r *restater) readInto(s ast.Stmt) (vs []*types.Var) {
 }
 
 // itemsIn returns the reads in e that have no name.
-func (r *restater) itemsIn(e ast.Expr) (reads []*ast.CallExpr) {
+func (r *restater) itemsIn(e ast.Node) (reads []*ast.CallExpr) {
 	ast.Inspect(e, func(n ast.Node) bool {
 		if call, ok := n.(*ast.CallExpr); ok {
 			if _, _, ok := r.item(call); ok {

@@ -27,6 +27,7 @@ type Rewrite struct {
 var Pipeline = []*Rewrite{
 	Exit,
 	RoundTrip,
+	Choice,
 	Guarded,
 	Print,
 	Accumulate,

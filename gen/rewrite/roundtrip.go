@@ -9,6 +9,7 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"github.com/asyncgen/asyncgen/gen/internal/load"
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
+	"golang.org/x/tools/go/types/typeutil"
 )
 
 // RoundTrip is R9: a value is read, the host computes with it, and the result goes
@@ -34,14 +35,17 @@ var RoundTrip = &Rewrite{
 // edits that restate it in them.
 type restater struct {
 	f       *plan.Function
-	numbers map[*types.Var]bool         // local variables of type float64, int64 or int that become numbers
-	sinks   map[*ast.CallExpr]sink      // operations that take a number instead
-	defs    map[*types.Var][]definition // of variables
-	uses    map[*types.Var][]*ast.Ident // other than definitions
-	inner   map[*types.Var]bool         // a function literal uses it, or its address is taken
-	named   map[*ast.CallExpr]string    // reads that get a name of their own
-	stems   map[ast.Expr]string         // as do tensors
-	before  map[ast.Stmt][]ast.Expr     // what comes before a statement: these, and sinks that may panic
+	numbers map[*types.Var]bool          // local variables of type float64, int64 or int that become numbers
+	sinks   map[*ast.CallExpr]sink       // operations that take a number instead
+	defs    map[*types.Var][]definition  // of variables
+	uses    map[*types.Var][]*ast.Ident  // other than definitions
+	inner   map[*types.Var]bool          // a function literal uses it, or its address is taken
+	named   map[*ast.CallExpr]string     // reads that get a name of their own
+	stems   map[ast.Expr]string          // as do tensors
+	before  map[ast.Stmt][]ast.Expr      // what comes before a statement: these, and sinks that may panic
+	ifs     []*ast.IfStmt                // in loops
+	chosen  map[*ast.IfStmt][]*types.Var // choices of the device, and what they are between: see choices.go
+	heads   map[ast.Stmt]*ast.IfStmt     // definitions in the heads of ifs
 	namer   *namer
 	refused []plan.Remark
 
@@ -88,10 +92,22 @@ func roundTrips(f *plan.Function, kernel *load.Kernel) (*plan.Function, []plan.R
 	}
 	r := &restater{f: f, numbers: make(map[*types.Var]bool), sinks: make(map[*ast.CallExpr]sink), defs: make(map[*types.Var][]definition),
 		uses: make(map[*types.Var][]*ast.Ident), inner: make(map[*types.Var]bool), named: make(map[*ast.CallExpr]string), stems: make(map[ast.Expr]string),
-		before: make(map[ast.Stmt][]ast.Expr), namer: newNamer(f)}
+		before: make(map[ast.Stmt][]ast.Expr), chosen: make(map[*ast.IfStmt][]*types.Var), heads: make(map[ast.Stmt]*ast.IfStmt), namer: newNamer(f)}
 	r.scan()
-	r.choose()
-	if len(r.sinks) == 0 {
+	if !slices.Contains(kernel.Off, Choice.ID) {
+		r.candidates()
+	}
+	for n := -1; n != r.found(); { // what becomes a number for one thing may be of use to another
+		n = r.found()
+		r.refused = nil
+		r.choose()
+		r.choices()
+	}
+	if r.isTorn() {
+		return nil, nil, r.refused
+	}
+	applied := r.chosenRemarks()
+	if len(r.sinks) == 0 && len(applied) == 0 {
 		return nil, nil, r.refused
 	}
 	r.restate(f.Decl.Body)
@@ -100,13 +116,15 @@ func roundTrips(f *plan.Function, kernel *load.Kernel) (*plan.Function, []plan.R
 	if err != nil {
 		return nil, nil, r.refused
 	}
-	var applied []plan.Remark
 	for _, call := range r.reads {
 		applied = append(applied, plan.Remark{Code: RoundTrip.Code, Rule: RoundTrip.ID, Verdict: plan.Applied, Pos: f.Position(call.Pos()),
 			Function: f.Decl.Name.Name, Message: types.ExprString(call) + " " + RoundTrip.Does})
 	}
 	return restated, applied, r.refused
 }
+
+// found counts what has been found.
+func (r *restater) found() int { return len(r.numbers) + len(r.sinks) + len(r.chosen) }
 
 // scan finds the definitions and uses of local variables, and the sinks.
 func (r *restater) scan() {
@@ -182,7 +200,7 @@ func (r *restater) scan() {
 // to be numbers for that.
 func (r *restater) choose() {
 	r.eachSink(func(call *ast.CallExpr, s sink) {
-		if !s.loop || !r.valued(s.arg, make(map[*types.Var]bool)) {
+		if r.sinks[call].arg != nil || !s.loop || !r.valued(s.arg, make(map[*types.Var]bool)) {
 			return
 		}
 		needs := make(map[*types.Var]bool)
@@ -201,6 +219,12 @@ func (r *restater) choose() {
 			return
 		}
 		r.sinks[call] = s
+		for _, e := range s.stems {
+			if r.stems[e] == "" {
+				r.stems[e] = r.namer.unused(base(e))
+				r.before[s.stmt] = append(r.before[s.stmt], e)
+			}
+		}
 		if s.index && s.form != intTensor {
 			r.before[s.stmt] = append(r.before[s.stmt], call)
 		}
@@ -306,6 +330,9 @@ func (r *restater) valued(e ast.Node, seen map[*types.Var]bool) (found bool) {
 			}
 		case *ast.Ident:
 			v, ok := r.f.Info.Uses[n].(*types.Var)
+			if ok && r.numbers[v] {
+				found = true
+			}
 			if !ok || seen[v] || !isFloat64(v.Type()) && !isIndex(v.Type()) {
 				break
 			}
@@ -471,6 +498,9 @@ func (r *restater) isProduct(e ast.Expr, seen map[*types.Var]bool) bool {
 		if _, _, ok := r.function(e); ok {
 			return false
 		}
+		if fn, ok := typeutil.Callee(r.f.Info, e).(*types.Func); ok && (fn.FullName() == "math.Inf" || fn.FullName() == "math.NaN") {
+			return false
+		}
 		_, _, library := r.f.Library(e)
 		return !library // a function of the program may be expanded in its place
 	}
@@ -552,7 +582,7 @@ func (r *restater) variable(v *types.Var, needs map[*types.Var]bool) *misfit {
 		if len(r.f.LoopsAround(d.stmt)) == 0 {
 			continue // computed as it is written
 		}
-		if s, ok := d.stmt.(ast.Stmt); ok && len(r.itemsIn(d.value)) > 0 && !r.inList(s) {
+		if s, ok := d.stmt.(ast.Stmt); ok && len(r.itemsIn(d.value)) > 0 && !r.inList(s) && r.heads[s] == nil {
 			return cannot(s.Pos(), "sets "+v.Name()+" in the head of a statement")
 		}
 		if why := r.fits(d.value, needs); why != nil {

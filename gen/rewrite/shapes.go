@@ -298,11 +298,39 @@ func (p *past) assigned(s *plan.Stmt, v types.Object) shape {
 			}
 		}
 	case *ast.RangeStmt:
-		if s != p.a.loop && p.fixed(n.X) {
+		switch {
+		case !p.fixed(n.X):
+		case s != p.a.loop:
 			return same // the same ones each time
+		case p.a.contained != nil:
+			return varying
+		}
+	case *ast.ExprStmt:
+		if call, ok := n.X.(*ast.CallExpr); ok && p.a.f.IsChoice(call) {
+			return p.chosen(call, s, v)
 		}
 	}
 	return changing
+}
+
+// chosen returns what is known of what a choice, in s, assigns to v.
+func (p *past) chosen(call *ast.CallExpr, s *plan.Stmt, v types.Object) shape {
+	found := varying
+	for _, side := range plan.Sides(call) {
+		ast.Inspect(side.Body, func(n ast.Node) bool {
+			a, ok := n.(*ast.AssignStmt)
+			if !ok {
+				return true
+			}
+			for i, lhs := range a.Lhs {
+				if id, ok := ast.Unparen(lhs).(*ast.Ident); ok && p.a.f.Info.ObjectOf(id) == v && len(a.Lhs) == len(a.Rhs) {
+					found = max(found, p.shape(a.Rhs[i], s))
+				}
+			}
+			return true
+		})
+	}
+	return found
 }
 
 // result returns what is known of the shape of the result of a call.

@@ -188,7 +188,7 @@ func (f *Function) findUses() {
 	ast.Inspect(f.Decl.Body, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.UnaryExpr:
-			if n.Op == token.AND {
+			if call, ok := f.parents[n].(*ast.CallExpr); n.Op == token.AND && !(ok && f.IsChoice(call)) {
 				f.takeAddress(n.X)
 			}
 		case *ast.SliceExpr:
@@ -303,6 +303,9 @@ func (f *Function) isTame(lit *ast.FuncLit) bool {
 }
 
 func (f *Function) isHigherOrder(call *ast.CallExpr) bool {
+	if f.IsChoice(call) {
+		return true
+	}
 	fn := typeutil.StaticCallee(f.Info, call)
 	if fn == nil {
 		return false

@@ -31,6 +31,7 @@ const (
 	Bounded          Code = "AG116"
 	LiftedRead       Code = "AG118"
 	RunsPast         Code = "AG120"
+	ChosenThere      Code = "AG121"
 
 	FeedsDevice    Code = "AG201"
 	DecidesExit    Code = "AG202"

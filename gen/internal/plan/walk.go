@@ -546,6 +546,10 @@ func (w *walker) call(call *ast.CallExpr) {
 		w.dynamic(call)
 		return
 	}
+	if w.f.IsChoice(call) {
+		w.choice(call)
+		return
+	}
 	if api, ok := w.f.Analysis.API.Lookup(fn); ok {
 		w.library(api, fn, call)
 		if recv := fn.Signature().Recv(); recv != nil && isInterface(recv.Type()) {
