@@ -459,6 +459,8 @@ func init() { // not an initialiser: they contain blocks
 		{5, anywhere, (*maker).group},
 		{5, anywhere, (*maker).feedBack},
 		{3, forDevice, (*maker).roundTrip},
+		{2, forDevice, (*maker).choice},
+		{2, forDevice, (*maker).selection},
 		{1, forDevice, (*maker).solver},
 		{5, anywhere, (*maker).rows},
 		{6, anywhere, (*maker).overtake},
