@@ -23,6 +23,7 @@ type maker struct {
 	noJumps   bool        // in a closure or a helper
 	hostOnly  bool        // where there should be no work for the device
 	shown     []*variable // by deferred functions
+	total     *variable   // what the pointer called at points to
 	clock     *variable   // in a loop that values end: a tensor that counts down
 	outer     int         // how many loops there are up to that one
 	protected map[*variable]bool
@@ -659,7 +660,7 @@ func init() { // not an initialiser: they contain blocks
 			return one(assign(&expr{form: eIndex, kind: tFloat, args: []*expr{x, at}}, g.pick("=", "+="), g.number()))
 		}},
 		{3, spoils, (*maker).calls},
-		{2, spoils, (*maker).requests},
+		{3, anywhere, (*maker).requests},
 		{1, forDevice, (*maker).checkpoint},
 		{4, anywhere, (*maker).onlySometimes},
 		{1, anywhere, func(g *maker) []*stmt { // a value and an error
@@ -816,6 +817,13 @@ func (g *maker) overwrite() []*stmt {
 // overtake shows something of the host beside a value that has to be waited
 // for, directly or through a closure, and then changes it at once.
 func (g *maker) overtake() []*stmt {
+	if at := g.variable(tFloatAt); at != nil && at.v.name == "at" && slices.Contains(g.visible(func(*variable) bool { return true }), g.total) && g.chance(2) {
+		shown, changed := of(g.total), &expr{form: eDeref, kind: tFloat, args: []*expr{at}}
+		if g.chance(2) {
+			shown, changed = changed, shown
+		}
+		return []*stmt{{form: sPrint, text: outWriter, rhs: []*expr{g.reading(), shown}}, assign(changed, "+=", literal(tFloat, 1.0))}
+	}
 	k := []kind{tFloats, tMap, tPair, tStat, tStatPtr, tStatPtr, tFloat, tInt, tString}[g.choose(9)]
 	x := g.variable(k)
 	if vs := g.visible(func(v *variable) bool { return slices.Contains(g.shown, v) && v.kind != tMat }); len(vs) > 0 && g.chance(2) {
@@ -1178,7 +1186,7 @@ func (g *maker) kernel() {
 		return g.declare(v)
 	}
 	local("n", tInt, literal(tInt, 0))
-	total := local("total", tFloat, literal(tFloat, 0.0))
+	g.total = local("total", tFloat, literal(tFloat, 0.0))
 	local("rate", tFloat, literal(tFloat, 0.5))
 	t := local("t", tMat, w)
 	loss := local("loss", tOne, apply(operationOf("$0.Sum()", tOne), w))
@@ -1192,7 +1200,7 @@ func (g *maker) kernel() {
 		local("st", tStat, apply(operationOf("stat{Total: $0, Count: $1}", tStat), literal(tFloat, 0.0), literal(tInt, 1)))
 	}
 	if g.chance(3) && !p.leaves {
-		at := &expr{form: eAddress, kind: tFloatAt, args: []*expr{of(total)}}
+		at := &expr{form: eAddress, kind: tFloatAt, args: []*expr{of(g.total)}}
 		local("at", tFloatAt, at)
 	}
 	if !p.leaves || g.chance(4) { // what functions see can't run past an exit
@@ -1220,8 +1228,8 @@ func (g *maker) kernel() {
 			p.body = append(p.body, g.stmt()...)
 		}
 	}
-	add(&stmt{form: sPrint, text: outWriter, rhs: []*expr{literal(tString, "end"), of(total), of(t), of(loss), of(hist)}})
-	add(&stmt{form: sReturn, rhs: []*expr{of(t), of(total), of(hist)}})
+	add(&stmt{form: sPrint, text: outWriter, rhs: []*expr{literal(tString, "end"), of(g.total), of(t), of(loss), of(hist)}})
+	add(&stmt{form: sReturn, rhs: []*expr{of(t), of(g.total), of(hist)}})
 }
 
 // deferred makes a deferred function, which may recover.
