@@ -156,6 +156,12 @@ func (e *exitUndoer) test(call *ast.CallExpr, end string, ended []ast.Stmt) []as
 			}
 		}
 	}
+	var result ast.Expr // of the test, unless that ends the loop
+	last := len(body.List) - 1
+	if r, ok := body.List[last].(*ast.ReturnStmt); ok && len(r.Results) == 1 && !isName(r.Results[0], "true") {
+		result, body.List = r.Results[0], body.List[:last]
+	}
+	e.goOn(body, 0) // before there are jumps of the original in it, which may look the same
 	e.decisions(body, func(exit, which string) ast.Stmt {
 		if clauses, ok := e.choices[exit]; ok {
 			if jump := e.chosen(clauses, which, end, values); jump != nil {
@@ -164,13 +170,8 @@ func (e *exitUndoer) test(call *ast.CallExpr, end string, ended []ast.Stmt) []as
 		}
 		return e.jump(ended, which, end, values)
 	})
-	last := len(body.List) - 1
-	if r, ok := body.List[last].(*ast.ReturnStmt); ok && len(r.Results) == 1 {
-		body.List = body.List[:last]
-		e.goOn(body, 0)
-		if !isName(r.Results[0], "false") {
-			body.List = append(body.List, &ast.IfStmt{Cond: r.Results[0], Body: &ast.BlockStmt{List: []ast.Stmt{e.jump(ended, "", end, values)}}})
-		}
+	if result != nil && !isName(result, "false") {
+		body.List = append(body.List, &ast.IfStmt{Cond: result, Body: &ast.BlockStmt{List: []ast.Stmt{e.jump(ended, "", end, values)}}})
 	}
 	return body.List
 }
