@@ -321,6 +321,9 @@ func (a *attempt) round() (changed bool) {
 			if u.Stmt == a.loop {
 				a.valued = changedBy(slices.DeleteFunc(slices.Clone(reached), func(w *plan.Unit) bool { return w == u }))
 				r := plan.Reason{Code: plan.LoopHeader, Cause: plan.Cause{Pos: u.Stmt.Node.Pos(), Text: "decides whether the loop goes on"}}
+				if readBefore(u) {
+					r.Hint = "read it before the loop"
+				}
 				if v := a.seenCounter(u); v != nil {
 					r = plan.Reason{Code: plan.SharedMemory, Cause: *v, Hint: "count in a local variable"}
 				}
@@ -347,6 +350,14 @@ func (a *attempt) round() (changed bool) {
 		}
 	}
 	return changed || a.operands() || a.complete()
+}
+
+// readBefore reports whether values are read in the head of a loop, u, and only once, before the first iteration.
+func readBefore(u *plan.Unit) bool {
+	n, ok := u.Stmt.Inner().(*ast.ForStmt)
+	return len(u.Reads) > 0 && !slices.ContainsFunc(u.Reads, func(r *plan.Read) bool {
+		return ok && (n.Init == nil || r.Expr.Pos() < n.Init.Pos() || n.Init.End() <= r.Expr.Pos())
+	})
 }
 
 // seenCounter returns that the head of the loop, u, changes a variable that others see, such as a deferred

@@ -409,7 +409,11 @@ func (r *restater) fits(e ast.Expr, needs map[*types.Var]bool) *misfit {
 }
 
 func rounding(x ast.Expr) *misfit {
-	return &misfit{plan.OneRounding, x.Pos(), "adds the product " + types.ExprString(x) + ", and Go rounds the product on some platforms and not on others",
+	text := "adds the product " + types.ExprString(x)
+	if b, ok := ast.Unparen(x).(*ast.BinaryExpr); !ok || b.Op != token.MUL {
+		text = "adds " + types.ExprString(x) + ", which may be a product"
+	}
+	return &misfit{plan.OneRounding, x.Pos(), text + ", and Go rounds the product on some platforms and not on others",
 		"round it everywhere: float64(" + types.ExprString(x) + ")"}
 }
 
