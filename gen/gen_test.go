@@ -164,7 +164,7 @@ func TestCommit(t *testing.T) {
 			t.Fatal(err)
 		}
 		diff := string(r.Diff(dir))
-		if len(r.Stale()) != 1 || !strings.HasPrefix(diff, "--- p_async.go\n+++ p_async.go\n@@ -2,4 +2,25 @@\n") || !strings.Contains(diff, "\n+\tlater.Flush()\n") {
+		if len(r.Stale()) != 1 || !strings.HasPrefix(diff, "--- p_async.go\n+++ p_async.go\n@@ -2,4 +2,28 @@\n") || !strings.Contains(diff, "\n+\tlater.Flush()\n") {
 			t.Errorf("diff of a broken file:\n%s", diff)
 		}
 		commit()

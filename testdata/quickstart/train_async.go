@@ -9,6 +9,9 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
+// If this line does not compile, the file is older or newer than the runtime: run go generate.
+const _ = asyncrt.RunGoGenerate(1-asyncrt.OldestOutput) + asyncrt.RunGoGenerate(asyncrt.NewestOutput-1)
+
 // trainAsync is [train] with what looks at values run later: the same
 // results and output, in the same order, without a wait in a loop.
 func trainAsync(w *tensor.Tensor, batches []*tensor.Tensor) (total float64) {

@@ -55,6 +55,10 @@ func Sibling(pkg *load.Package, file *ast.File, kernels []Kernel, lifts []*plan.
 	imports(out, pkg, file)
 	out.ImportAlias(load.RuntimePath, runtimeName(pkg, file))
 	s := &sibling{pkg: pkg, file: file, src: pkg.Source(file), names: make(map[string]bool)}
+	if slices.ContainsFunc(kernels, func(k Kernel) bool { return k.Deferral != nil }) {
+		out.Add(tokens(version()))
+		out.Line()
+	}
 	for _, k := range kernels {
 		out.Add(tokens(s.doc(k)))
 		if k.Deferral == nil {
@@ -326,6 +330,15 @@ func (s *sibling) isPackage(name string) bool {
 		}
 	}
 	return false
+}
+
+// version makes the compiler say so when the file and the runtime are not of
+// the same time. It stands first, so that its message does, too.
+func version() string {
+	name := func(n string) string { return pretty{}.qualified(load.RuntimePath, n) }
+	check := name("RunGoGenerate")
+	return fmt.Sprintf("// If this line does not compile, the file is older or newer than the runtime: run go generate.\nconst _ = %s(%d-%s) + %s(%s-%d)",
+		check, load.Output, name("OldestOutput"), check, name("NewestOutput"), load.Output)
 }
 
 // guard makes the compiler say so when the signature of the original has
