@@ -50,7 +50,7 @@ func TestReads(t *testing.T) {
 type loopRead struct {
 	text  string
 	pos   token.Position
-	own   []token.Position // of what is read: the call, and the arguments that it prints
+	own   []token.Position    // of what is read: the call, and the arguments that it prints
 	loops [][2]token.Position // around it in its function, from begin to end, the innermost one first
 }
 

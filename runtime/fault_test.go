@@ -12,6 +12,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/cpu"
+	"github.com/asyncgen/asyncgen/device/devicetest"
 	"github.com/asyncgen/asyncgen/device/fault"
 	"github.com/asyncgen/asyncgen/device/sim"
 	asyncrt "github.com/asyncgen/asyncgen/runtime"
@@ -27,8 +28,7 @@ func eachFaulty(t *testing.T, f func(t *testing.T, b *fault.Backend, on tensor.M
 		t.Run(name, func(t *testing.T) {
 			b := fault.New(open())
 			f(t, b, tensor.On(device.Wrap(name, device.KindSimulated, b)))
-			device.Collect()
-			if live := b.Memory().Stats().Live; live != 0 {
+			if live := devicetest.Live(b, 0); live != 0 {
 				t.Errorf("%d bytes are lost", live)
 			}
 			if err := b.Close(); err != nil {

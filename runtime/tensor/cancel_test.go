@@ -10,6 +10,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/cpu"
+	"github.com/asyncgen/asyncgen/device/devicetest"
 	"github.com/asyncgen/asyncgen/device/sim"
 	"github.com/asyncgen/asyncgen/runtime/internal/engine"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
@@ -88,8 +89,7 @@ func TestCancelled(t *testing.T) {
 				if failed == 0 && !atOnce {
 					t.Error("no context has ended in time")
 				}
-				device.Collect()
-				if live := c.Memory().Stats().Live; live != 0 {
+				if live := devicetest.Live(c, 0); live != 0 {
 					t.Errorf("%d bytes are lost", live)
 				}
 				if err := e.Close(); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/cpu"
+	"github.com/asyncgen/asyncgen/device/devicetest"
 	"github.com/asyncgen/asyncgen/device/fault"
 	"github.com/asyncgen/asyncgen/device/sim"
 	"github.com/asyncgen/asyncgen/runtime/internal/engine"
@@ -53,18 +54,12 @@ func eachBackend(t *testing.T, f func(t *testing.T, b *fault.Backend, on device.
 	}
 }
 
-// live is what is in use on b once the collector has run.
-func live(b *fault.Backend) int64 {
-	device.Collect()
-	return b.Memory().Stats().Live
-}
-
 // TestFaults lets the first, the second, the third ... call of each kind go wrong, until a whole program succeeds.
 func TestFaults(t *testing.T) {
 	eachBackend(t, func(t *testing.T, b *fault.Backend, on device.Device, e *engine.Engine) {
 		goroutines := runtime.NumGoroutine()
 		want := step(tensor.On(on), tensor.NewParam(tensor.On(on).Full(0.01, 100, 50))).Item()
-		base := live(b)
+		base := devicetest.Live(b, 0)
 		for _, call := range []fault.Call{fault.Alloc, fault.Submit, fault.Wait, fault.Command} {
 			for _, kind := range []fault.Kind{fault.Fail, fault.Panic, fault.Delay} {
 				faults := 0
@@ -103,7 +98,7 @@ func TestFaults(t *testing.T) {
 				if kind == fault.Delay && faults > 0 {
 					t.Errorf("%v: %d delays were failures", call, faults)
 				}
-				if after := live(b); after > base {
+				if after := devicetest.Live(b, base); after > base {
 					t.Errorf("%v, %v: %d bytes are lost", call, kind, after-base)
 				}
 			}
@@ -187,7 +182,7 @@ func TestFlatMemory(t *testing.T) {
 	t.Setenv("ASYNCGEN_MEMORY", fmt.Sprint(8<<20))
 	eachBackend(t, func(t *testing.T, b *fault.Backend, on device.Device, e *engine.Engine) {
 		w := tensor.NewParam(tensor.On(on).Full(0.01, 100, 50))
-		train := func(steps int) int64 {
+		train := func(steps int, base int64) int64 {
 			for range steps {
 				w.ZeroGrad()
 				step(tensor.On(on), w)
@@ -196,10 +191,10 @@ func TestFlatMemory(t *testing.T) {
 			if err := e.WaitAll(context.Background()); err != nil {
 				t.Fatalf("%+v", err)
 			}
-			return live(b)
+			return devicetest.Live(b, base)
 		}
-		begin := train(3)
-		if end := train(300); end > begin {
+		begin := train(3, 0)
+		if end := train(300, begin); end > begin {
 			t.Errorf("%d bytes in use at the beginning, %d at the end", begin, end)
 		}
 		runtime.KeepAlive(w)

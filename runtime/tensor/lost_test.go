@@ -9,6 +9,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/cpu"
+	"github.com/asyncgen/asyncgen/device/devicetest"
 	"github.com/asyncgen/asyncgen/device/fault"
 	"github.com/asyncgen/asyncgen/device/sim"
 	"github.com/asyncgen/asyncgen/runtime/internal/engine"
@@ -95,7 +96,7 @@ func loseDevice(t *testing.T, name string, b *fault.Backend, mode engine.Mode, f
 	if m := e.Stats(); m.InFlightBytes != 0 {
 		t.Errorf("%s: %d bytes in flight", where, m.InFlightBytes)
 	}
-	if left := live(b); left != 0 {
+	if left := devicetest.Live(b, 0); left != 0 {
 		t.Errorf("%s: %d bytes are lost", where, left)
 	}
 	if err := b.Close(); err != nil {

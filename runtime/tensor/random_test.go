@@ -15,6 +15,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/cpu"
+	"github.com/asyncgen/asyncgen/device/devicetest"
 	"github.com/asyncgen/asyncgen/device/fault"
 	"github.com/asyncgen/asyncgen/device/sim"
 	"github.com/asyncgen/asyncgen/runtime/internal/engine"
@@ -724,7 +725,7 @@ func (d *tensorDevices) arm(f fault.Faults) {
 // left returns an error if memory is in use although no program is there any more.
 func (d *tensorDevices) left() error {
 	for i, b := range d.backends {
-		if n := live(b); n != 0 {
+		if n := devicetest.Live(b, 0); n != 0 {
 			return fmt.Errorf("%d bytes of device %d are lost", n, i)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/cpu"
+	"github.com/asyncgen/asyncgen/device/devicetest"
 	"github.com/asyncgen/asyncgen/device/kernel"
 	"github.com/asyncgen/asyncgen/device/sim"
 )
@@ -44,8 +45,7 @@ func donations(t *testing.T, test func(s *donation)) {
 			if err := s.e.Close(); err != nil {
 				t.Error(err)
 			}
-			device.Collect()
-			if live := device.MemoryOf(b).Live(); live != 0 {
+			if live := devicetest.Live(b, 0); live != 0 {
 				t.Errorf("%d bytes are lost", live)
 			}
 			b.Close()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/cpu"
+	"github.com/asyncgen/asyncgen/device/devicetest"
 	"github.com/asyncgen/asyncgen/device/sim"
 )
 
@@ -42,9 +43,8 @@ func withMemory(t *testing.T, f func(t *testing.T, e *Engine, d device.Device)) 
 				if err := e.Close(); err != nil {
 					t.Error(err)
 				}
-				device.Collect()
-				if s := device.MemoryOf(b).Stats(); s.Live != 0 {
-					t.Errorf("%d bytes are lost", s.Live)
+				if live := devicetest.Live(b, 0); live != 0 {
+					t.Errorf("%d bytes are lost", live)
 				}
 				if err := b.Close(); err != nil {
 					t.Error(err)
