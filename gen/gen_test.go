@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -409,6 +410,46 @@ func Lax(xs []*tensor.Tensor) int {
 		}
 		if !slices.Equal(names, want) {
 			t.Errorf("strict %v: waits in %v, want %v", strict, names, want)
+		}
+	}
+}
+
+// TestVariantsOfOtherSystems: the variant of a function that is called is built when the function is, and in
+// one file: where another file has another function of that name, the loop calls that.
+func TestVariantsOfOtherSystems(t *testing.T) {
+	const head = "package p\n\nimport \"github.com/asyncgen/asyncgen/runtime/tensor\"\n\n"
+	const kernel = "//asyncgen:kernel\nfunc %s(xs []*tensor.Tensor) (total float64) {\n\tfor _, x := range xs {\n\t\ttotal += %s(x)\n\t}\n\treturn total\n}\n\n"
+	const helper = "func %s(x *tensor.Tensor) float64 { return x.%s().Item() }\n\n"
+	dir := newModule(t)
+	for name, text := range map[string]string{
+		"a.go":        head + fmt.Sprintf(kernel, "A", "mean") + fmt.Sprintf(kernel, "Shared", "shared") + fmt.Sprintf(helper, "shared", "Max"),
+		"mean_on.go":  "//go:build !other\n\n" + head + fmt.Sprintf(helper, "mean", "Mean") + fmt.Sprintf(kernel, "On", "shared") + fmt.Sprintf(kernel, "Same", "mean"),
+		"mean_off.go": "//go:build other\n\n" + head + fmt.Sprintf(helper, "mean", "Sum"),
+	} {
+		write(t, filepath.Join(dir, name), []byte(text))
+	}
+	r, err := generate(t, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	rewritten := make(map[string]bool)
+	for _, m := range r.Remarks {
+		rewritten[m.Function] = m.Verdict == gen.Applied
+		if m.Verdict == gen.Refused && !strings.Contains(m.Format(dir), "another build constraint") {
+			t.Error(m)
+		}
+	}
+	if want := map[string]bool{"A": false, "Shared": true, "On": false, "Same": true}; !maps.Equal(rewritten, want) {
+		t.Errorf("rewritten %v, want %v", rewritten, want)
+	}
+	for _, tags := range []string{"-tags=", "-tags=other"} {
+		cmd := exec.Command("go", "vet", tags, ".")
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", tags, err, out)
 		}
 	}
 }

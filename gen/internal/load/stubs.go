@@ -245,13 +245,25 @@ func init() {
 // train_async.go, and train_windows.go becomes train_async_windows.go.
 func OutputPath(file string) string {
 	dir, base := filepath.Split(file)
-	parts := strings.Split(strings.TrimSuffix(base, ".go"), "_")
-	at := len(parts)
+	parts, at := systems(base)
+	parts = slices.Insert(parts, at, "async")
+	return dir + strings.Join(parts, "_") + ".go"
+}
+
+// systems returns the parts of the name of a file: those from at on restrict when it is built.
+func systems(base string) (parts []string, at int) {
+	parts = strings.Split(strings.TrimSuffix(base, ".go"), "_")
+	at = len(parts)
 	for at > 1 && len(parts)-at < 2 && constrained[parts[at-1]] {
 		at--
 	}
-	parts = slices.Insert(parts, at, "async")
-	return dir + strings.Join(parts, "_") + ".go"
+	return parts, at
+}
+
+// Constraint is what restricts when s is built, in its name and in its text: "" if it always is.
+func (s *Source) Constraint() string {
+	parts, at := systems(filepath.Base(s.Path))
+	return strings.TrimSpace(strings.Join(parts[at:], "_") + " " + strings.TrimSpace(constraints(s.Text)))
 }
 
 // TestPath is the file for the test of what is in the generated file at path:

@@ -114,6 +114,29 @@ func (f *Function) NamedResults() (vs []*types.Var) {
 	return vs
 }
 
+// apart returns why f can't call the variant of g, or nil. The variant stands in a
+// file of a function that calls it: that has to be built whenever g is, and no other
+// file can have another function in the place of g then.
+func (f *Function) apart(g *Function) *Cause {
+	switch {
+	case f.Pkg.Types != g.Pkg.Types:
+		return &Cause{Text: "is in another package"}
+	case !f.Analysis.InPlace && f.constraint() != g.constraint():
+		return &Cause{Text: "is in a file with another build constraint"}
+	}
+	return nil
+}
+
+// constraint is what restricts when the file of f is built.
+func (f *Function) constraint() string {
+	for _, file := range f.Pkg.Syntax {
+		if file.FileStart <= f.Decl.Pos() && f.Decl.Pos() < file.FileEnd {
+			return f.Pkg.Source(file).Constraint()
+		}
+	}
+	return ""
+}
+
 // Outside returns what of e a caller of f can tell.
 func (f *Function) Outside(e *Effects) *Effects {
 	return e.outside(func(l Loc) bool { return (l.Kind == Var || l.Kind == Own) && f.isLocal(l.Obj) })

@@ -580,11 +580,11 @@ func (w *walker) call(call *ast.CallExpr) {
 	if w.reads != nil && w.f.Lifts {
 		var l *Lift
 		if l, why = w.f.Analysis.Lift(fn); l != nil {
-			if fn.Pkg() == w.f.Pkg.Types {
+			if why = w.f.apart(l.Function); why == nil {
 				w.lifted(l, fn, call)
 				return
 			}
-			why = &Cause{Pos: fn.Pos(), Text: "is in another package"}
+			why.Pos = fn.Pos()
 		}
 	}
 	waited := w.e.Waits != nil
