@@ -677,8 +677,9 @@ func F(ctx context.Context, xs []*tensor.Tensor) (total float64) {
 		plan.WaitsInside, "the wait is inside a function that is called",
 		`
 A function in the loop reads a value itself, and does something with it that
-can't come later: the remark says what. Let it return the tensor, and read that in
-the loop.`,
+can't come later, or it is none that can be called in two parts: a function literal,
+one of another package, or one in a file with another build constraint. The
+remark says what. Let it return the tensor, and read that in the loop.`,
 		`
 func mean(x *tensor.Tensor) *tensor.Tensor {
 	m := x.Mean()
