@@ -93,6 +93,8 @@ func (a *attempt) undivided() *plan.Cause {
 			switch {
 			case r.Code == plan.FeedsDevice && a.isReturn(u.Stmt) && len(u.Reads) == 0:
 				c.Text += " for what it returns, after it has looked at a value"
+			case r.Code == plan.FeedsDevice && a.isReturn(u.Stmt) && a.isBesideReads(u, c.Pos):
+				c.Text += " for one of its results, and another one is a value"
 			case r.Code == plan.FeedsDevice:
 				c.Text += ", which depends on a value"
 			}
@@ -103,6 +105,16 @@ func (a *attempt) undivided() *plan.Cause {
 		}
 	}
 	return nil
+}
+
+// isBesideReads reports whether u is a return of several results, and the one at pos needs none of its reads.
+func (a *attempt) isBesideReads(u *plan.Unit, pos token.Pos) bool {
+	for _, e := range u.Stmt.Inner().(*ast.ReturnStmt).Results {
+		if e.Pos() <= pos && pos < e.End() {
+			return !slices.ContainsFunc(u.Reads, func(r *plan.Read) bool { return e.Pos() <= r.Expr.Pos() && r.Expr.End() <= e.End() })
+		}
+	}
+	return false
 }
 
 // results finds which of the named results of l are variables of the variant. It returns why they can't be, or nil.
