@@ -229,3 +229,23 @@ func TestCollectorIsCalledInPlace(t *testing.T) {
 		s.e.Release(x)
 	})
 }
+
+// An operation on what was released, a mistake, looked whether the record of the Release still was one, which others were filling by then.
+func TestReleaseIsForgotten(t *testing.T) {
+	donations(t, func(s *donation) {
+		x := s.from(512, 1)
+		s.apply(doubled, 512, x)
+		s.e.Release(x)
+		s.open()
+		if err := s.e.WaitAll(bg); err != nil {
+			s.Fatal(err)
+		}
+		if x.heir != 0 {
+			s.Errorf("the Release is still to come, as record %d", x.heir)
+		}
+		y := s.apply(doubled, 512, x)
+		if err := y.Wait(bg, "read"); !errors.Is(err, errReleased) {
+			s.Errorf("used after Release: %v", err)
+		}
+	})
+}

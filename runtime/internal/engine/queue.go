@@ -115,6 +115,7 @@ func (q *queue) submitSome(most int) bool {
 			q.heldAt.Store(nil)
 		}
 		if r.isRelease() {
+			r.operands[0].heir = 0 // its record will soon be another's
 			q.st.spares.put(r.operands[0], next)
 			taken += r.taken()
 			r.skipped = true
