@@ -356,7 +356,10 @@ func (q *queue) await(ctx context.Context, g goal) (h help, err error) {
 				continue
 			}
 			if err != nil && ctx.Err() == nil {
-				return h, q.notDone(g.seq, err)
+				if err = q.notDone(g.seq, err); err == nil {
+					continue
+				}
+				return h, err
 			}
 		} else if l := q.heldAt.Load(); l != nil {
 			to := goal{seq: l.gateSeq, link: l}
@@ -374,13 +377,14 @@ func (q *queue) await(ctx context.Context, g goal) (h help, err error) {
 	}
 }
 
-// notDone is the error of a wait for the operation at seq that the device has ended with err. Nothing is
+// notDone is the error of a wait for the operation at seq that the device has ended with err; nil if the operation
+// is known to be done all the same, as others have waited for it, too. Nothing else is
 // known about the operation: the next wait may find it done.
 func (q *queue) notDone(seq uint64, err error) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.st.done.Load() > seq {
-		return err // its record may be another's by now
+		return nil // its record may be another's by now
 	}
 	return q.st.opError(q.st.seq(seq), err)
 }

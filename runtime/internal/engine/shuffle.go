@@ -241,7 +241,9 @@ func (q *shuffledQueue) move(ctx context.Context, k int, h *help) error {
 			if ctx.Err() == nil {
 				err = q.notDone(last-1, err)
 			}
-			return err
+			if err != nil {
+				return err
+			}
 		}
 	}
 	q.mu.Lock()
