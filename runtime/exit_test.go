@@ -317,6 +317,31 @@ func TestExitWhileQueueing(t *testing.T) {
 	}
 }
 
+// A generator that is set past the end, to what is never computed then, keeps its state.
+func TestGeneratorSetPastTheEnd(t *testing.T) {
+	l := newGatedLoop(64)
+	defer l.later.Close()
+	l.warm(t, 8)
+	l.end = 8
+	g := tensor.NewGenerator(3)
+	l.step()
+	l.g.let(1)
+	if err := l.x.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	l.later.Do(func() {}) // the exit is found here
+	g.Set(tensor.FromOn(l.on, []int64{5, 8}))
+	if i, ok := l.step(); !ok || i != 8 {
+		t.Errorf("BreakIf: %d, %v", i, ok)
+	}
+	if got := g.Value().Int64s(); !slices.Equal(got, []int64{3, 0}) {
+		t.Errorf("the state is %v", got)
+	}
+	if err := asyncrt.WaitAll(); err != nil {
+		t.Error(err)
+	}
+}
+
 // What functions of the backlog enqueue is wanted, however far the loop has run ahead of them.
 func TestExitKeepsWorkOfBacklog(t *testing.T) {
 	l := newGatedLoop(64)

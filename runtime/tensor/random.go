@@ -1,10 +1,13 @@
 package tensor
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"sync"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/runtime/internal/engine"
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
 
@@ -72,7 +75,8 @@ func (g *Generator) Value() *Tensor {
 	return upload(device.CPU(), []int64{int64(key), int64(pos)}, device.Shape{2})
 }
 
-// Set restores a state that Value returned. It waits for t, which Value has computed at once.
+// Set restores a state that Value returned. It waits for t, which Value has computed at once. What a loop sets past its end, which would
+// be taken back, may never be computed: then Set does nothing.
 //
 //asyncgen:api mutate
 //go:noinline
@@ -83,7 +87,13 @@ func (g *Generator) Set(t *Tensor) {
 	if t.dtype != Int64 || t.size != 2 {
 		wrong("Set", op.MistakeShape+" (the state of a generator is int64[2])", t)
 	}
-	state := slice[int64](t, "Set")
+	state, err := sliceContext[int64](context.Background(), t, "Set")
+	if errors.Is(err, engine.ErrDiscarded) {
+		return
+	}
+	if err != nil {
+		panic(err)
+	}
 	Changing(g)
 	g.restore(uint64(state[0]), uint64(state[1]))
 }
