@@ -319,26 +319,39 @@ func TestExitWhileQueueing(t *testing.T) {
 
 // A generator that is set past the end, to what is never computed then, keeps its state.
 func TestGeneratorSetPastTheEnd(t *testing.T) {
-	l := newGatedLoop(64)
-	defer l.later.Close()
-	l.warm(t, 8)
-	l.end = 8
-	g := tensor.NewGenerator(3)
-	l.step()
-	l.g.let(1)
-	if err := l.x.Wait(); err != nil {
+	dev, err := device.Open("sim:0")
+	if err != nil {
 		t.Fatal(err)
 	}
-	l.later.Do(func() {}) // the exit is found here
-	g.Set(tensor.FromOn(l.on, []int64{5, 8}))
-	if i, ok := l.step(); !ok || i != 8 {
-		t.Errorf("BreakIf: %d, %v", i, ok)
+	on := tensor.On(dev)
+	g := tensor.NewGenerator(3)
+	loop := func() (n int, ended bool) {
+		later := asyncrt.NewLater[struct{}](1)
+		defer later.Close()
+		x := on.Full(3, 1)
+		for i := range 9 {
+			xAt := later.Read(x)
+			if _, ok := later.BreakIf(func() bool { return xAt.Item() < -0.5 }, struct{}{}); ok {
+				return n, true
+			}
+			x = x.SubScalar(0.5)
+			sumAt := later.Read(x.Sum()) // finds the exit, as one read may be on its way
+			later.Do(func() {
+				sumAt.Item()
+				n++
+			})
+			g.Set(tensor.FromOn(dev, []int64{5, int64(i)}))
+		}
+		_, ended = later.Flush()
+		return n, ended
 	}
-	if got := g.Value().Int64s(); !slices.Equal(got, []int64{3, 0}) {
-		t.Errorf("the state is %v", got)
-	}
-	if err := asyncrt.WaitAll(); err != nil {
-		t.Error(err)
+	for range 20 {
+		if n, ended := loop(); n != 8 || !ended {
+			t.Errorf("%d iterations, ended by the value: %v", n, ended)
+		}
+		if got := g.Value().Int64s(); !slices.Equal(got, []int64{5, 7}) {
+			t.Errorf("the state is %v", got)
+		}
 	}
 }
 
