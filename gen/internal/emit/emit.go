@@ -267,7 +267,8 @@ func (p *printer) unlabel(r *plan.Region, g *plan.Group) {
 			return
 		}
 	}
-	if r.Exits != nil && r.Loop.Node == ast.Stmt(l) && len(r.Exits.Ways) > 0 {
+	if x := r.Exits; x != nil && r.Loop.Node == ast.Stmt(l) &&
+		(x.Ended != "" || slices.ContainsFunc(x.Ways, func(w *plan.Way) bool { return w.Jump == nil })) {
 		return // the way out uses it
 	}
 	end := l.Colon + 1
