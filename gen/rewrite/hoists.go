@@ -126,7 +126,7 @@ func (a *attempt) undeclarable(r *plan.Region) (s *plan.Stmt, why plan.Reason) {
 						Hint: "keep what others need of it in variables of other types"}
 				}
 				for _, id := range a.namesakes(v, []*plan.Stmt{s}) {
-					if !isField(a.f.Info.Uses[id]) && !inOperand(s, id) && !a.copied(g, id) {
+					if !isMember(a.f.Info.Uses[id]) && !inOperand(s, id) && !a.copied(g, id) {
 						return s, plan.Reason{Code: plan.Hidden, Cause: plan.Cause{Pos: id.Pos(), Text: "uses another " + id.Name}, Hint: "give the variable that it declares another name"}
 					}
 				}
@@ -147,16 +147,6 @@ func (a *attempt) canWrite(t types.Type) bool {
 		}
 		return "\x00"
 	}))
-}
-
-func isField(obj types.Object) bool {
-	switch obj := obj.(type) {
-	case *types.Var:
-		return obj.IsField()
-	case *types.Func:
-		return obj.Signature().Recv() != nil
-	}
-	return false
 }
 
 // inOperand reports whether id, in s, is part of what is read: that is evaluated before variables are declared.
