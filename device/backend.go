@@ -3,6 +3,7 @@ package device
 import (
 	"context"
 	"errors"
+	"time"
 	"unsafe"
 )
 
@@ -97,6 +98,17 @@ func MemoryOf(b Backend) *Allocator {
 		return b.Memory()
 	}
 	return nil
+}
+
+// IdleOf returns how long b has had nothing to compute: 0 if it computes, or has never computed anything. It is not ok if b does not
+// tell: it is optional for a Backend to have a method
+//
+//	Idle() (time.Duration, bool)
+func IdleOf(b Backend) (idle time.Duration, ok bool) {
+	if b, ok := b.(interface{ Idle() (time.Duration, bool) }); ok {
+		return b.Idle()
+	}
+	return 0, false
 }
 
 // Slice views n elements of b, from element off on. It panics if b is not

@@ -532,7 +532,7 @@ func TestExitPanics(t *testing.T) {
 	l := newGatedLoop(64)
 	defer l.later.Close()
 	l.warm(t, 8)
-	w := tensor.NewParam(tensor.On(l.on).Zeros(1))
+	w, unnamed := tensor.NewParam(tensor.On(l.on).Zeros(1)), tensor.NewParam(tensor.On(l.on).Zeros(1))
 	l.later.Read(tensor.FromOn(l.on, []int64{1}).Div(tensor.FromOn(l.on, []int64{0})))
 	bad := l.later.Read(tensor.FromOn(l.on, []int64{1}).Div(tensor.FromOn(l.on, []int64{0})))
 	var op *asyncrt.OpError
@@ -541,6 +541,7 @@ func TestExitPanics(t *testing.T) {
 		at := l.later.Read(y)
 		l.later.BreakIf(func() bool { at.Item(); return bad.ItemInt() == 0 }, 1, w)
 		w.Set(y.AddScalar(1))
+		unnamed.Set(y.AddScalar(1))
 		tensor.FromOn(l.on, []int64{1}).Div(y.As(tensor.Int64)) // 1/0
 		l.g.let(1)
 		l.later.Flush()
@@ -548,8 +549,8 @@ func TestExitPanics(t *testing.T) {
 	if !errors.As(err, &op) || op.Op != "Div" {
 		t.Errorf("the error is %v", err)
 	}
-	if got := w.Value().Item(); got != 0 {
-		t.Errorf("the cell holds %v", got)
+	if got, other := w.Value().Item(), unnamed.Value().Item(); got != 0 || other != 0 {
+		t.Errorf("the cells hold %v and %v", got, other)
 	}
 	if err := asyncrt.WaitAll(); err == nil || len(err.(interface{ Unwrap() []error }).Unwrap()) != 2 {
 		t.Errorf("WaitAll: %v", err)

@@ -81,7 +81,7 @@ func TestLaterWindow(t *testing.T) {
 	}
 	before := asyncrt.Stats()
 	go func() { // tokens before the wait would let entries run before the window is full
-		awaitIn(t, "engine.WaitEach")
+		awaitIn(t, ").await") // past the look at which values are there
 		g.let(5)
 	}()
 	step(8)

@@ -118,3 +118,20 @@ func (t *Timer) String() string {
 	}
 	return fmt.Sprintf("%v, enqueueing alone: not finished", t.Enqueued())
 }
+
+// WaitIdle waits until everything enqueued so far has finished, on all devices, as must be waited for before a clock
+// is read. Unlike WaitAll it leaves failures of operations to those who read the results, and to WaitAll; with
+// [SyncMode] Error it may panic with a [*SyncError].
+//
+//	start := time.Now()
+//	y := x.MatMul(w)
+//	asyncrt.WaitIdle()
+//	fmt.Println(time.Since(start)) // how long it took to compute y, not to ask for it
+//
+//asyncgen:api waitall
+//go:noinline
+func WaitIdle() {
+	if err := engine.Default().Mark().Wait(context.Background(), "WaitIdle"); err != nil {
+		panic(err)
+	}
+}

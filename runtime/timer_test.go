@@ -91,3 +91,30 @@ func TestTimerOfAllDevices(t *testing.T) {
 	}()
 	asyncrt.StartTimer().Wait()
 }
+
+// WaitIdle waits for all devices, and takes no failure away from those who ask for it later.
+func TestWaitIdle(t *testing.T) {
+	on, g := gated()
+	x := tensor.On(on).Ones(1)
+	if err := x.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	y := x.Tanh()
+	failed := tensor.Ones(3).Take(0, tensor.From([]int64{7}))
+	idle := make(chan bool)
+	go func() {
+		asyncrt.WaitIdle()
+		idle <- y.Ready() && failed.Ready()
+	}()
+	g.let(1)
+	if !<-idle {
+		t.Error("not all is finished")
+	}
+	if err := asyncrt.WaitAll(); err == nil || !strings.Contains(err.Error(), "index 7") {
+		t.Errorf("WaitAll returns %v", err)
+	}
+	asyncrt.WaitIdle() // nothing is left
+	if err := asyncrt.Try(func() { failed.Item() }); err == nil {
+		t.Error("a failed tensor is read")
+	}
+}

@@ -26,6 +26,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"sync"
+	"time"
 
 	"github.com/asyncgen/asyncgen/device"
 )
@@ -131,6 +132,9 @@ func (b *Backend) Fired() int64 {
 
 // Memory is that of the wrapped backend.
 func (b *Backend) Memory() *device.Allocator { return device.MemoryOf(b.Backend) }
+
+// Idle is that of the backend that b stands in front of.
+func (b *Backend) Idle() (time.Duration, bool) { return device.IdleOf(b.Backend) }
 
 // draw counts a call. If it is to go wrong, it returns the error to fail with.
 func (b *Backend) draw(c Call, kernel string, size int64) (Kind, error) {

@@ -31,7 +31,7 @@ import (
 const Version = 1
 
 // Counts are what happened on a line, or in a whole run. The times do not overlap: their sum is
-// how long the program was blocked.
+// how long the program was blocked, except for IdleNS, which is a part of them.
 type Counts struct {
 	Waits   int64 `json:"waits"`    // for values that were not ready
 	WaitNS  int64 `json:"wait_ns"`  // in which there was nothing to do but wait
@@ -39,6 +39,7 @@ type Counts struct {
 	StallNS int64 `json:"stall_ns"` // in which there was nothing to do but wait
 	Helps   int64 `json:"helps"`    // operations that the blocked goroutine executed itself
 	HelpNS  int64 `json:"help_ns"`  // spent on that
+	IdleNS  int64 `json:"idle_ns"`  // of the waits, in which the accelerators had nothing to compute
 }
 
 // Add adds d to c.
@@ -49,6 +50,7 @@ func (c *Counts) Add(d Counts) {
 	c.StallNS += d.StallNS
 	c.Helps += d.Helps
 	c.HelpNS += d.HelpNS
+	c.IdleNS += d.IdleNS
 }
 
 // BlockedNS is how long the program was blocked.
@@ -63,6 +65,7 @@ func (c Counts) appendFields(b []byte) []byte {
 		{"waits", c.Waits}, {"wait_ns", c.WaitNS},
 		{"stalls", c.Stalls}, {"stall_ns", c.StallNS},
 		{"helps", c.Helps}, {"help_ns", c.HelpNS},
+		{"idle_ns", c.IdleNS},
 	} {
 		b = fmt.Appendf(b, `,%q:%20d`, f.name, f.n)
 	}

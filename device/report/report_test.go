@@ -33,7 +33,7 @@ func TestRoundTrip(t *testing.T) {
 	for i, p := range places {
 		want.Records = append(want.Records, Record{Place: p})
 		for k := range int64(3) {
-			c := Counts{Waits: 1, WaitNS: k * 1000, Stalls: int64(i), StallNS: 1 << 40, Helps: 7, HelpNS: 9}
+			c := Counts{Waits: 1, WaitNS: k * 1000, Stalls: int64(i), StallNS: 1 << 40, Helps: 7, HelpNS: 9, IdleNS: k}
 			if err := w.Add(p, c); err != nil {
 				t.Fatal(err)
 			}

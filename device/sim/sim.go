@@ -302,6 +302,17 @@ func (b *Backend) finish(e *entry, took time.Duration) time.Duration {
 	return b.computed
 }
 
+// Idle returns how long the compute queue has been empty, by the model, though something has been computed; a copy is none of its
+// business.
+func (b *Backend) Idle() (time.Duration, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.executed.Load() < b.submitted || b.computed == 0 {
+		return 0, true
+	}
+	return max(b.clock.Now()-b.computed, 0), true
+}
+
 func memoryOf(buf *device.Buffer) *memory {
 	if buf == nil {
 		return nil

@@ -102,6 +102,34 @@ func visible(t *testing.T, b *Backend) (times []time.Duration) {
 	return times
 }
 
+// The compute queue is idle from the end of the last command of it on, whatever copies there are and whenever the end is seen.
+func TestIdle(t *testing.T) {
+	const n = 16000 // 64,000 bytes: 4 us at 16 GB/s
+	b, clock := newTest(t, nil)
+	x, y, host := alloc(t, b, 4*n), alloc(t, b, 4*n), device.HostBuffer(4*n)
+	idle := func(now, want time.Duration) {
+		t.Helper()
+		visible(t, b)
+		clock.Wait(t.Context(), now)
+		if got, ok := device.IdleOf(b); got != want || !ok {
+			t.Errorf("at %v idle for %v (%v), want %v", now, got, ok, want)
+		}
+	}
+	idle(100*us, 0) // nothing has been computed
+	submit(t, b, command(fill, n, x), command(increase, n, y, x))
+	idle(100*us, 0)
+	idle(109*us, 0)
+	idle(112*us, 2*us)
+	submit(t, b, command(download, n, host, x))
+	idle(130*us, 20*us)
+	submit(t, b, command(fill, n, y)) // while the copy is not over
+	idle(130*us, 0)
+	idle(140*us, 5*us)
+	if _, ok := device.IdleOf(device.CPU().Backend()); ok {
+		t.Error("the CPU knows how long it has been idle")
+	}
+}
+
 func TestModel(t *testing.T) {
 	const n = 16000 // 64,000 bytes: 4 us at 16 GB/s
 	for _, test := range []struct {

@@ -25,3 +25,6 @@ func Rows() int {
 	defer rows.mu.Unlock()
 	return len(rows.list)
 }
+
+// SameStorage reports whether x and y are in the same memory.
+func SameStorage(x, y *Tensor) bool { return x.storage == y.storage }

@@ -131,19 +131,70 @@ func (x I64) Mul(y I64) I64 {
 	return x.with(y, op.Mul, func(x, y int64) int64 { return x * y })
 }
 
+// Lt reports whether x < y.
+//
+//asyncgen:api op batch
+//go:noinline
+func (x I64) Lt(y I64) Cond { return x.compare(y, op.Lt, func(x, y int64) bool { return x < y }) }
+
+// Le reports whether x <= y.
+//
+//asyncgen:api op batch
+//go:noinline
+func (x I64) Le(y I64) Cond { return x.compare(y, op.Le, func(x, y int64) bool { return x <= y }) }
+
+// Gt reports whether x > y.
+//
+//asyncgen:api op batch
+//go:noinline
+func (x I64) Gt(y I64) Cond { return x.compare(y, op.Gt, func(x, y int64) bool { return x > y }) }
+
+// Ge reports whether x >= y.
+//
+//asyncgen:api op batch
+//go:noinline
+func (x I64) Ge(y I64) Cond { return x.compare(y, op.Ge, func(x, y int64) bool { return x >= y }) }
+
+// Eq reports whether x == y.
+//
+//asyncgen:api op batch
+//go:noinline
+func (x I64) Eq(y I64) Cond { return x.compare(y, op.Eq, func(x, y int64) bool { return x == y }) }
+
+// Ne reports whether x != y.
+//
+//asyncgen:api op batch
+//go:noinline
+func (x I64) Ne(y I64) Cond { return x.compare(y, op.Ne, func(x, y int64) bool { return x != y }) }
+
+// compare is with for comparisons.
+func (x I64) compare(y I64, d *op.Def, f func(x, y int64) bool) Cond {
+	if x.t == nil && y.t == nil {
+		return Cond{v: f(x.v, y.v)}
+	}
+	a, b := x.meet(y)
+	defer letGo(a, b)
+	return Cond{t: elementwise(d, [2]float64{}, operands{a, b}, false)}
+}
+
 // with returns what d, or f if both are known, makes of x and y.
 func (x I64) with(y I64, d *op.Def, f func(x, y int64) int64) I64 {
+	if x.t == nil && y.t == nil {
+		return I64{v: f(x.v, y.v)}
+	}
+	a, b := x.meet(y)
+	defer letGo(a, b)
+	return I64{t: elementwise(d, [2]float64{}, operands{a, b}, false)}
+}
+
+// meet returns handles of x and y, of which one is not known, on one device.
+func (x I64) meet(y I64) (a, b *Tensor) {
 	at := x.t
 	if at == nil {
 		at = y.t
 	}
-	if at == nil {
-		return I64{v: f(x.v, y.v)}
-	}
 	on := at.storage.Device()
-	a, b := x.on(on), y.on(on)
-	defer letGo(a, b)
-	return I64{t: elementwise(d, [2]float64{}, operands{a, b}, false)}
+	return x.on(on), y.on(on)
 }
 
 // on returns a handle of x as a tensor on dev.

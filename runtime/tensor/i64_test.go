@@ -76,6 +76,31 @@ func TestI64Trees(t *testing.T) {
 	})
 }
 
+// Comparisons of random integers, whose differences may be less than a float64 can tell, are what the host's are.
+func TestI64Comparisons(t *testing.T) {
+	everywhere(t, func(t *testing.T, on device.Device) {
+		r := newRand(t)
+		for i := range 100 {
+			x, y := intTree(r, []device.Device{on, device.CPU()}, i%3), intTree(r, []device.Device{on, device.CPU()}, i%2)
+			if i%3 == 0 {
+				y = intPair{x.later.Add(tensor.ConstInt(i % 2)), x.now + int64(i%2)}
+			}
+			for _, c := range []struct {
+				text      string
+				got, want bool
+			}{
+				{"<", x.later.Lt(y.later).Item(), x.now < y.now}, {"<=", x.later.Le(y.later).Item(), x.now <= y.now},
+				{">", x.later.Gt(y.later).Item(), x.now > y.now}, {">=", x.later.Ge(y.later).Item(), x.now >= y.now},
+				{"==", x.later.Eq(y.later).Item(), x.now == y.now}, {"!=", x.later.Ne(y.later).Item(), x.now != y.now},
+			} {
+				if c.got != c.want {
+					t.Errorf("%d %s %d is %v", x.now, c.text, y.now, c.got)
+				}
+			}
+		}
+	})
+}
+
 // outcome is what comes of a tensor: its shape and bits, or that it fails.
 func outcomeOf(f func() *tensor.Tensor) (text string) {
 	defer func() {

@@ -131,6 +131,11 @@ func Concat(axis int, ts ...*Tensor) *Tensor { return concat("Concat", axis, ts)
 //asyncgen:api op batch
 //go:noinline
 func Stack(axis int, ts ...*Tensor) *Tensor {
+	if axis == 0 {
+		if blocks := rowsTogether(ts); len(blocks) > 0 {
+			return stackBlocks(blocks)
+		}
+	}
 	rows := make([]*Tensor, len(ts))
 	for i, t := range ts {
 		if t == nil {
@@ -143,6 +148,57 @@ func Stack(axis int, ts ...*Tensor) *Tensor {
 		defer rows[i].letGo()
 	}
 	return concat("Stack", axis, rows)
+}
+
+// rowsTogether returns handles of tensors that have the rows ts, fewer than there are of these: neighbouring rows of one
+// tensor are one. It returns none if there are no neighbours, or if it does not come to the same.
+func rowsTogether(ts []*Tensor) (blocks []*Tensor) {
+	isRow := func(t *Tensor) bool {
+		return t != nil && t.dead == 0 && t.node == nil && t.dtype == ts[0].dtype && t.storage.Device() == ts[0].storage.Device() && slices.Equal(t.shape, ts[0].shape)
+	}
+	if len(ts) < 2 || !isRow(ts[0]) || !isRow(ts[1]) || !follows(ts, 1, 0) || slices.ContainsFunc(ts, func(t *Tensor) bool { return !isRow(t) }) {
+		return nil
+	}
+	for from := 0; from < len(ts); {
+		to := from + 1
+		for to < len(ts) && follows(ts, to, from) {
+			to++
+		}
+		blocks = append(blocks, ts[from].rows(to-from, ts[min(from+1, to-1)].off-ts[from].off))
+		from = to
+	}
+	return blocks
+}
+
+// follows reports whether ts[i] is as far behind the row before it as the second one is behind the first, ts[from], in the same tensor.
+func follows(ts []*Tensor, i, from int) bool {
+	step := ts[from+1].off - ts[from].off
+	return step > 0 && ts[i].storage == ts[from].storage && ts[i].off-ts[i-1].off == step && slices.Equal(ts[i].strides, ts[from].strides)
+}
+
+// rows returns the tensor of which t is the first of n rows, with so many elements from one to the next.
+func (t *Tensor) rows(n, step int) *Tensor {
+	t.storage.Hold()
+	u := &Tensor{storage: t.storage, shape: append(device.Shape{n}, t.shape...), off: t.off, size: n * t.size, dtype: t.dtype}
+	if n > 1 && (t.strides != nil || step != t.size) {
+		strides := t.strides
+		if strides == nil {
+			strides = t.shape.Strides()
+		}
+		u.strides = append([]int{step}, strides...)
+	} else if n == 1 && t.strides != nil {
+		u.strides = append([]int{t.size}, t.strides...)
+	}
+	return u
+}
+
+// stackBlocks returns the rows of blocks in one tensor: a view if there is but one, and it would not keep much more memory than it has elements.
+func stackBlocks(blocks []*Tensor) *Tensor {
+	if b := blocks[0]; len(blocks) == 1 && 2*bytesFor(b.size, b.dtype) >= b.storage.Bytes() {
+		return b
+	}
+	defer letGo(blocks...)
+	return concat("Stack", 0, blocks)
 }
 
 func concat(name string, axis int, ts []*Tensor) *Tensor {

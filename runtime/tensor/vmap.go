@@ -76,6 +76,8 @@ type vmap struct {
 	n      int    // how many rows
 	number uint64 // an inner call has a higher one than those around it
 	ids    []uint32
+	sure   *sure // nil: of a VMap that anything may be done in
+	spoilt bool  // a row was used as a row can't be: f may have recovered from that, but not the result
 }
 
 // rowBit is the bit of Tensor.dead that the row of a VMap has; the others are
@@ -187,7 +189,8 @@ func (t *Tensor) same(name string) *Tensor {
 
 // noRow is the mistake of using a row, or one of a VMap that has ended, in name.
 func (t *Tensor) noRow(name string) {
-	if _, ok := t.find(); ok {
+	if r, ok := t.find(); ok {
+		r.v.spoilt = true
 		wrong(name, op.MistakeRow, t)
 	}
 	wrong(name, op.MistakeRowEnded, t)
@@ -217,7 +220,10 @@ func batched(d *op.Def, a op.Attr, in []*Tensor, tracking bool) *Tensor {
 	if d.Expr == nil && d.Batch == nil {
 		wrong(d.Name, op.MistakeRow, in...)
 	}
-	b := &batchBuilder{tracking: tracking}
+	if v.sure != nil {
+		tracking = v.check(s, tracking)
+	}
+	b := &batchBuilder{tracking: tracking, of: v}
 	full := op.Batched(b, s).(*Tensor)
 	for _, t := range b.made {
 		if t != full {
@@ -230,15 +236,25 @@ func batched(d *op.Def, a op.Attr, in []*Tensor, tracking bool) *Tensor {
 // batchBuilder carries out batching rules. Operands may be rows of a VMap further out.
 type batchBuilder struct {
 	tracking bool
+	of       *vmap
 	made     []*Tensor
 }
 
 func (b *batchBuilder) Elementwise(d *op.Def, scalars [2]float64, x ...op.Value) op.Value {
+	b.fits(d, op.Attr{}, x)
 	return b.note(elementwise(d, scalars, tensors(x), b.tracking))
 }
 
 func (b *batchBuilder) Structural(d *op.Def, a op.Attr, x ...op.Value) op.Value {
+	b.fits(d, a, x)
 	return b.note(structural(d, a, tensors(x), b.tracking))
+}
+
+// fits panics if the result of d is too big for a VMap that wants to be sure.
+func (b *batchBuilder) fits(d *op.Def, a op.Attr, x []op.Value) {
+	if b.of.sure != nil {
+		b.of.fits(bytesOf(d, a, tensors(x)))
+	}
 }
 
 func (b *batchBuilder) Zeros(x op.Value) op.Value { return b.note(zerosLike(x.(*Tensor))) }
@@ -256,5 +272,8 @@ func concatRows(name string, axis int, ts []*Tensor) *Tensor {
 		full[i] = v.whole(t)
 	}
 	defer letGo(full...)
+	if v.sure != nil {
+		v.checkConcat(full)
+	}
 	return v.row(concat(name, axis+1, full))
 }

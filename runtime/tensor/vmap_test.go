@@ -33,10 +33,11 @@ func rowByRow(f function, xs ...*tensor.Tensor) *tensor.Tensor {
 type sample struct {
 	*rand.Rand
 	percent int
+	fails   bool // values may make what is checked fail for one row
 }
 
 func newSample(t *testing.T, on device.Device) *sample {
-	s := &sample{newRand(t), 100}
+	s := &sample{Rand: newRand(t), percent: 100}
 	if !strings.HasSuffix(t.Name(), "cpu/async") {
 		s.percent = 10
 	}
@@ -56,28 +57,73 @@ func (s *sample) checkRows(t *testing.T, what string, f function, operands ...fu
 			if s.IntN(100) >= s.percent {
 				continue
 			}
-			var xs, shared []*tensor.Tensor
-			for i, operand := range operands {
-				if has>>i&1 != 0 {
-					xs = append(xs, operand(n))
-				} else {
-					shared = append(shared, operand())
-				}
+			all, xs := shared(f, has, n, operands)
+			name, want := fmt.Sprintf("%s, %d rows of operands %b", what, n, has), rowByRow(all, xs...)
+			sameBits(t, name, tensor.VMap(all, xs...), want)
+			if got := sureRows(n, all, xs...); got != nil {
+				sameBits(t, name+", sure", got, want)
+			} else if !s.fails {
+				t.Errorf("%s: VMapSure is not sure", name)
 			}
-			all := func(rows ...*tensor.Tensor) *tensor.Tensor {
-				var in []*tensor.Tensor
-				r, s := rows, shared
-				for i := range operands {
-					if has>>i&1 != 0 {
-						in, r = append(in, r[0]), r[1:]
-					} else {
-						in, s = append(in, s[0]), s[1:]
-					}
-				}
-				return f(in...)
-			}
-			sameBits(t, fmt.Sprintf("%s, %d rows of operands %b", what, n, has), tensor.VMap(all, xs...), rowByRow(all, xs...))
 		}
+		if s.IntN(100) < s.percent {
+			s.checkNoRows(t, what, has, f, operands)
+		}
+	}
+}
+
+// sureRows is VMapSure, or nil if that is not sure.
+func sureRows(n int, f function, xs ...*tensor.Tensor) (result *tensor.Tensor) {
+	defer func() {
+		if p := recover(); p != nil {
+			if _, ok := p.(*tensor.Unsure); !ok {
+				panic(p)
+			}
+		}
+	}()
+	return tensor.VMapSure(0, n, 1<<30, false, func(row func(*tensor.Tensor) *tensor.Tensor) *tensor.Tensor {
+		var rows []*tensor.Tensor
+		for _, x := range xs {
+			rows = append(rows, row(x))
+		}
+		return f(rows...)
+	})
+}
+
+// shared returns f of the operands in has, for tensors of n rows of them; the others are the same for all rows.
+func shared(f function, has, n int, operands []func(lead ...int) *tensor.Tensor) (all function, xs []*tensor.Tensor) {
+	var same []*tensor.Tensor
+	for i, operand := range operands {
+		if has>>i&1 != 0 {
+			xs = append(xs, operand(n))
+		} else {
+			same = append(same, operand())
+		}
+	}
+	return func(rows ...*tensor.Tensor) *tensor.Tensor {
+		var in []*tensor.Tensor
+		r, s := rows, same
+		for i := range operands {
+			if has>>i&1 != 0 {
+				in, r = append(in, r[0]), r[1:]
+			} else {
+				in, s = append(in, s[0]), s[1:]
+			}
+		}
+		return f(in...)
+	}, xs
+}
+
+// checkNoRows checks that f of no rows has the shape of none of those that it has for one.
+func (s *sample) checkNoRows(t *testing.T, what string, has int, f function, operands []func(lead ...int) *tensor.Tensor) {
+	t.Helper()
+	run := func(n int) *tensor.Tensor {
+		all, xs := shared(f, has, n, operands)
+		return tensor.VMap(all, xs...)
+	}
+	none, one := run(0), run(1)
+	if want := append([]int{0}, one.Shape()[1:]...); !slices.Equal(none.Shape(), want) || none.DType() != one.DType() || none.Wait() != nil {
+		t.Errorf("%s, no rows of operands %b: %i, error %v, want the shape %v", what, has, none, none.Wait(), want)
 	}
 }
 
@@ -107,6 +153,7 @@ func TestVMapOperations(t *testing.T) {
 						}
 						in = append(in, maker(r.Rand, on, of, domain(o.def, i, dt), shape...))
 					}
+					r.fails = o.def.Fails && !dt.IsFloat()
 					r.checkRows(t, fmt.Sprintf("%v %v %v", o.def, dt, shapes), func(x ...*tensor.Tensor) *tensor.Tensor { return o.call(2, x...) }, in...)
 				}
 			}
@@ -117,6 +164,7 @@ func TestVMapOperations(t *testing.T) {
 				if !red.def.Types.Has(dt) {
 					continue
 				}
+				r.fails = false
 				for _, shape := range [][]int{{}, {9}, {3, 4}, {2, 3, 2}, {300}} {
 					x := maker(r.Rand, on, dt, op.Interval{Lo: -2, Hi: 2}, shape...)
 					for bits := range 1 << len(shape) {
@@ -146,6 +194,7 @@ func TestVMapOperations(t *testing.T) {
 					}
 					in = append(in, make)
 				}
+				r.fails = s.indexed
 				r.checkRows(t, fmt.Sprintf("%s %v %v", s.what, dt, s.shapes), s.f, in...)
 			}
 		}

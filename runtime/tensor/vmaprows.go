@@ -18,26 +18,43 @@ import (
 //asyncgen:api call 2 once
 //go:noinline
 func VMapRows(from, to int, f func(row func(*Tensor) *Tensor) *Tensor) *Tensor {
+	return vmapRows("VMapRows", from, to, nil, f)
+}
+
+// vmapRows is VMapRows, or VMapSure if something has to be sure.
+func vmapRows(name string, from, to int, sure *sure, f func(row func(*Tensor) *Tensor) *Tensor) *Tensor {
 	if from < 0 || from > to {
-		panic(fmt.Sprintf("tensor: VMapRows: %s: from %d to %d", op.MistakeRange, from, to))
+		panic(fmt.Sprintf("tensor: %s: %s: from %d to %d", name, op.MistakeRange, from, to))
 	}
 	v := newVMap(to - from)
+	v.sure = sure
 	defer v.end()
 	r := f(func(x *Tensor) *Tensor {
 		switch {
 		case x == nil:
-			wrong("VMapRows", op.MistakeNil)
+			wrong(name, op.MistakeNil)
 		case len(x.shape) == 0:
-			wrong("VMapRows", op.MistakeRank, x)
+			wrong(name, op.MistakeRank, x)
 		case to > x.shape[0]:
-			wrong("VMapRows", fmt.Sprintf("%s: row %d", op.MistakeRange, to-1), x)
+			wrong(name, fmt.Sprintf("%s: row %d", op.MistakeRange, to-1), x)
 		case from == 0 && to == x.shape[0]:
-			return v.row(x.same("VMapRows"))
+			return v.row(x.same(name))
 		}
 		return v.row(x.Slice(0, from, to))
 	})
 	if r == nil {
-		wrong("VMapRows", op.MistakeNil)
+		wrong(name, op.MistakeNil)
 	}
-	return v.whole(r)
+	if v.spoilt {
+		wrong(name, op.MistakeRow)
+	}
+	whole := v.whole(r)
+	if sure != nil && whole.node != nil {
+		if !sure.detach {
+			v.unsure(0, "the result is tracked")
+		}
+		defer whole.letGo()
+		return whole.detached()
+	}
+	return whole
 }

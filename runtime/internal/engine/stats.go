@@ -81,8 +81,26 @@ func (e *Engine) countWait(name string, pc uintptr, took time.Duration, h help) 
 	e.totals.helped.Add(h.ops)
 	e.totals.helpTime.Add(int64(h.busy(took)))
 	if e.report.on() {
-		e.report.add(name, pc, report.Counts{Waits: 1, WaitNS: int64(h.idle), Helps: h.ops, HelpNS: int64(h.busy(took))})
+		e.report.add(name, pc, report.Counts{Waits: 1, WaitNS: int64(h.idle), Helps: h.ops, HelpNS: int64(h.busy(took)), IdleNS: int64(e.idle(took))})
 	}
+}
+
+// idle returns for how much of a wait that has taken so long, and ends now, all devices that tell had nothing to compute: the
+// program has not enqueued anything meanwhile.
+func (e *Engine) idle(took time.Duration) time.Duration {
+	known := false
+	for _, st := range e.allStreams() {
+		if st.backend == nil {
+			continue
+		}
+		if idle, ok := device.IdleOf(st.backend); ok {
+			took, known = min(took, idle), true
+		}
+	}
+	if !known {
+		return 0
+	}
+	return took
 }
 
 // countStall counts a stall that took so long and in which h happened.

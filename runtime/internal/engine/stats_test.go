@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 	"weak"
 
 	"github.com/asyncgen/asyncgen/device"
@@ -143,6 +144,60 @@ func TestReport(t *testing.T) {
 		{Place: report.Place{Line: stallLine, Op: "addone"}, Counts: report.Counts{Stalls: 1}},
 		{Place: report.Place{Line: allLine, Op: "WaitAll"}, Counts: report.Counts{Waits: 1, Helps: 1}},
 	})
+}
+
+// telling is a device that tells how long it has been idle.
+type telling struct {
+	*fakeGPU
+	idle time.Duration
+}
+
+func (b *telling) Idle() (time.Duration, bool) { return b.idle, true }
+
+// A wait has been in vain for as long as all devices that tell have been idle.
+func TestReportIdle(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "waits.jsonl")
+	e := newEngine(t, Options{Mode: Async, Report: path})
+	total := func() report.Counts {
+		t.Helper()
+		r, err := report.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Total
+	}
+	wait := func(dev device.Device) {
+		k, started, open := blocking()
+		x := unary(e, k, e.NewStorage(dev, 8), fromFloats(e, dev, 1))
+		go func() {
+			<-started
+			open()
+		}()
+		x.Wait(bg, "Item")
+	}
+	wait(newGPU(t)) // which does not tell
+	if c := total(); c.Waits != 1 || c.IdleNS != 0 {
+		t.Errorf("no device tells: %+v", c)
+	}
+	one, other := &telling{newFakeGPU(), time.Hour}, &telling{newFakeGPU(), time.Nanosecond}
+	dev := device.Wrap("one", device.KindGPU, one)
+	wait(dev)
+	c := total()
+	if c.Waits != 2 || c.IdleNS <= 1 || c.IdleNS > time.Hour.Nanoseconds() {
+		t.Errorf("idle all the time: %+v", c)
+	}
+	one.idle = 2 * time.Nanosecond
+	wait(dev)
+	if d := total(); d.IdleNS != c.IdleNS+2 {
+		t.Errorf("idle for 2 ns: %+v after %+v", d, c)
+	}
+	wait(device.Wrap("other", device.KindGPU, other))
+	if d := total(); d.IdleNS != c.IdleNS+3 {
+		t.Errorf("two devices, the other idle for 1 ns: %+v after %+v", d, c)
+	}
+	e.Close()
+	one.Close()
+	other.Close()
 }
 
 // wantReport compares a report with the records that it should have, but for the times. A record that is

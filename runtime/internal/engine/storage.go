@@ -91,6 +91,9 @@ func scopedOnly(d device.Device) device.Device {
 // Buffer is the memory of a Ready storage. It is nil if nothing was written, or if it could not be allocated.
 func (s *Storage) Buffer() *device.Buffer { return s.buf }
 
+// Bytes is how much memory s has, or will have.
+func (s *Storage) Bytes() int64 { return s.own.Bytes }
+
 // Device is where the memory is, in the scope that s was made in.
 func (s *Storage) Device() device.Device {
 	if s.in != (device.Device{}) {

@@ -1,0 +1,154 @@
+package tensor
+
+import (
+	"fmt"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/runtime/op"
+)
+
+// An Unsure is what [VMapSure] panics with if the rows have to be computed otherwise.
+type Unsure struct {
+	Why string
+	// Rows is how many of them may be tried at once instead; 0 is none.
+	Rows int
+}
+
+// Error says why.
+//
+//asyncgen:api meta
+func (u *Unsure) Error() string { return "tensor: VMapSure: " + u.Why }
+
+// sure is what VMapSure asks for.
+type sure struct {
+	bytes  int64 // of a tensor for all rows, at most, unless there is but one
+	detach bool
+}
+
+// VMapSure is [VMapRows] where nobody must be able to tell its rows from those of a loop, whatever becomes of them, and
+// so is what generated code calls. It panics with an [*Unsure], before it enqueues an operation
+//
+//   - on a device that does not promise the same bits;
+//   - that values of one row could make fail for all: with indices that are not known to exist, or a division of integers;
+//   - on a tensor that is tracked, because gradients would be added up in another order. But if detach says that nobody asks
+//     for gradients, nothing is tracked;
+//   - that needs a tensor of more than the given bytes, and there are fewer rows for which it does not.
+//
+// What the device itself does is left out: if it fails, it fails for all rows.
+//
+//asyncgen:api call 4 once
+//go:noinline
+func VMapSure(from, to int, bytes int64, detach bool, f func(row func(*Tensor) *Tensor) *Tensor) *Tensor {
+	return vmapRows("VMapSure", from, to, &sure{bytes, detach}, f)
+}
+
+// unsure panics with an Unsure.
+func (v *vmap) unsure(rows int, format string, args ...any) {
+	v.spoilt = true
+	panic(&Unsure{Why: fmt.Sprintf(format, args...), Rows: rows})
+}
+
+// check panics unless s may be done for all rows of v, which wants to be sure. It returns whether the result may be tracked.
+func (v *vmap) check(s *op.Batch, tracking bool) bool {
+	for _, x := range s.In {
+		v.checkOperand(s.Def.Name, x.(*Tensor), tracking)
+	}
+	if s.Def.Fails && !isSafe(s) {
+		v.unsure(0, "%s may fail for one row", s.Def.Name)
+	}
+	return tracking && !v.sure.detach
+}
+
+func (v *vmap) checkOperand(name string, x *Tensor, tracking bool) {
+	switch {
+	case !x.storage.Device().Backend().Caps().BatchInvariant:
+		v.unsure(0, "rows computed together might have other bits")
+	case x.node != nil && tracking && !v.sure.detach:
+		v.unsure(0, "%s is tracked", name)
+	}
+}
+
+// checkConcat is check for the concatenation of parts, each of which has all rows of v.
+func (v *vmap) checkConcat(parts []*Tensor) {
+	bytes := int64(0)
+	for i, x := range parts {
+		v.checkOperand("Concat", x, true)
+		if x.node != nil {
+			parts[i] = x.detached()
+			x.letGo()
+		}
+		bytes += bytesFor(x.size, x.dtype)
+	}
+	v.fits(bytes)
+}
+
+// isSafe reports whether it is known that no value makes s, which may fail, fail. It does not wait to find out.
+func isSafe(s *op.Batch) bool {
+	if s.Def.Expr != nil {
+		return s.In[len(s.In)-1].DType().IsFloat() // the others divide by zero
+	}
+	shape := s.In[0].Shape()
+	axis := s.Attr.Axis
+	switch {
+	case s.Def == op.ScatterAdd:
+		shape = s.Attr.Shape
+	case s.Has&1 != 0:
+		axis++
+	}
+	return s.In[1].(*Tensor).isBelow(int64(shape[axis]))
+}
+
+// isBelow reports whether t's elements, integers, are known to be from 0 to below n.
+func (t *Tensor) isBelow(n int64) bool {
+	if t.dead != 0 || !t.storage.Device().Backend().Caps().HostMemory || !t.storage.Ready() || t.storage.Err() != nil {
+		return false
+	}
+	below := true
+	for _, i := range gather[int64](t) {
+		below = below && 0 <= i && i < n
+	}
+	return below
+}
+
+// fits panics if a tensor of so many bytes for all rows is too big for v.
+func (v *vmap) fits(bytes int64) {
+	if v.sure == nil || bytes <= v.sure.bytes || v.n <= 1 {
+		return
+	}
+	row := max(bytes/int64(v.n), 1)
+	v.unsure(int(min(max(v.sure.bytes/row, 1), int64(v.n-1))), "%d bytes for %d rows", bytes, v.n)
+}
+
+// bytesOf is how many bytes the result of d takes, without it being computed.
+func bytesOf(d *op.Def, a op.Attr, in operands) int64 {
+	x := in[0]
+	switch {
+	case d.Expr != nil:
+		shape := x.shape
+		dt := x.dtype
+		for _, y := range in[1:d.Tensors] {
+			shape, _ = op.Broadcast(shape, y.shape)
+			dt = y.dtype
+		}
+		return bytesFor(shape.Size(), d.Elements(dt))
+	case d.View != nil:
+		if _, ok := d.View(&a, x.view()); ok {
+			return 0
+		}
+		return bytesFor(x.size, x.dtype)
+	case d == op.To:
+		return bytesFor(x.size, x.dtype)
+	case d == op.Scatter:
+		return bytesFor(x.size/max(x.shape[a.Axis], 1)*a.To, x.dtype)
+	}
+	p := op.Plan{Attr: a}
+	for i, y := range in {
+		if y != nil {
+			p.In[i], p.Types[i] = y.view(), y.dtype
+		}
+	}
+	d.Run(&p)
+	return bytesFor(p.Shape.Size(), p.DType)
+}
+
+func bytesFor(elements int, dt device.DType) int64 { return int64(elements) * int64(dt.Size()) }
