@@ -354,6 +354,35 @@ func FAsync(x, w *tensor.Tensor, labels []int64) (correct int) {
 	return correct
 }`,
 	}, {
+		plan.KeptTogether, "what is kept of one row after the other is computed for all at once",
+		`
+What a loop computes of one row of tensors in each iteration, and keeps as a tensor, is computed for many rows
+at once when it asks for the first of them; the loop takes its rows. Functions of the program,
+and layers, may be a part of it if they only compute. Nobody can tell the rows from those that are computed one after the
+other: where somebody could (a value may make an operation fail, gradients go through them, the
+device does not promise the same bits) or it can't be done (there are too few rows,
+operands don't fit), each is computed in the iteration that asks for it, as before.`,
+		`
+func F(x, w *tensor.Tensor) *tensor.Tensor {
+	var outs []*tensor.Tensor
+	for i := range x.Dim(0) {
+		h := x.Row(i).MatMul(w)
+		outs = append(outs, h.Tanh())
+	}
+	return tensor.Stack(0, outs...)
+}`, `
+func FAsync(x, w *tensor.Tensor) *tensor.Tensor {
+	var outs []*tensor.Tensor
+	tanhRows := asyncrt.MapRows(x.Dim(0), func(row asyncrt.RowOf) *tensor.Tensor {
+		h := row(x).MatMul(w)
+		return h.Tanh()
+	})
+	for i := range x.Dim(0) {
+		outs = append(outs, tanhRows.Row(i))
+	}
+	return tensor.Stack(0, outs...)
+}`,
+	}, {
 		plan.Bounded, "the loop runs a bounded number of reads ahead",
 		`
 The bound, 64 unless the directive says window=N, keeps memory flat in a loop
@@ -379,10 +408,15 @@ func FAsync(xs []*tensor.Tensor) (total float64) {
 	}, {
 		plan.LiftedRead, "a function that reads is called in two parts",
 		`
-A function of the same package that looks at values, but not to decide what the
+A function of the module that looks at values, but not to decide what the
 device does, gets a variant. Work for the device is done where the function is
 called; what needs values waits its turn in the backlog of the caller, and what
-the variant returns makes the results then.`,
+the variant returns makes the results then. So does a function literal, if a
+variable stands for it and is only called: the variant takes its place, or comes
+after it if something else calls it as it is written. Tensors among the results, as
+in next, loss = step(w, x), are returned and assigned in their place. The variant
+stands in the package of the loop, also if the function is of another package: then
+it may use only what that one exports, and a method becomes a function.`,
 		`
 func loss(w *tensor.Tensor, xs []*tensor.Tensor) (total float64) {
 	for _, x := range xs {
@@ -458,8 +492,10 @@ func FAsync(x *tensor.Tensor, tol float64) (*tensor.Tensor, int) {
 		plan.ChosenThere, "the device chooses between what two sides of a choice compute",
 		`
 A value decides what becomes of tensors, or of numbers that stay on the device. Both
-sides are computed, and the device chooses when it knows the value, so both must be cheap,
-and do nothing else. Where choosing would show, the loop waits instead: if the sides give tensors of
+sides are computed, and the device chooses when it knows the value, so both must be cheap. What else
+they do, such as counting, printing or leaving the loop, the host does later: either all of it before what the device does
+on the same side or all of it behind, where it matters. A tensor that one side takes must be known not to have failed, as one
+is that has been looked at, or a copy of it. Where choosing would show, the loop waits instead: if the sides give tensors of
 different shapes or types, if one of them is a mistake, or if gradients go through them. A failure of the
 device itself, such as one of memory, counts on both sides.`,
 		`
@@ -569,7 +605,8 @@ func F(w *tensor.Tensor, xs []*tensor.Tensor) *tensor.Tensor {
 		`
 What a function of another module, a function value or a method of an interface
 does is not known; it may need everything before it to have happened. Say what
-it does where it is declared: //asyncgen:pure if it only computes, of its
+it does where it is declared, or at a named type of functions what all of them do
+("type Loss func(pred, y *tensor.Tensor) *tensor.Tensor"): //asyncgen:pure if it only computes, of its
 arguments and what they lead to, or //asyncgen:effects with output (it writes to
 the outside), input (it may wait for the outside), device (it enqueues work),
 stamps (output with the time of the call), builds (adds to a text that a later
@@ -677,9 +714,11 @@ func F(ctx context.Context, xs []*tensor.Tensor) (total float64) {
 		plan.WaitsInside, "the wait is inside a function that is called",
 		`
 A function in the loop reads a value itself, and does something with it that
-can't come later, or it is none that can be called in two parts: a function literal,
-one of another package, or one in a file with another build constraint. The
-remark says what. Let it return the tensor, and read that in the loop.`,
+can't come later, or it is none that can be called in two parts: a function literal
+that no variable stands for alone, a function of another package that uses what
+that package keeps for itself or declares a type, a function of another module, or
+one in a file with another build constraint. The remark says what. Let it return the tensor, and
+read that in the loop.`,
 		`
 func mean(x *tensor.Tensor) *tensor.Tensor {
 	m := x.Mean()
@@ -842,22 +881,28 @@ func F(xs []*tensor.Tensor) {
 	}, {
 		plan.LoopHeader, "the head of the loop depends on a value",
 		`
-How often the loop runs, or what it runs over, is known only when the value is.
-Read it before the loop. The condition of a for statement can be decided later:
-see AG120.`,
+How often the loop runs, or what it runs over, is known only when a value is that
+the loop computes. What a loop reads once, before its first iteration, is in the
+way of a loop around it only. The condition of a for statement can be decided later,
+see AG120, but not what its iterations hand to each other in a variable that the
+for statement itself declares: declare it before the loop.`,
 		`
-func F(x *tensor.Tensor) (total float64) {
-	for range x.Sum().ItemInt() {
-		total += x.Mean().Item()
+func F(x *tensor.Tensor) *tensor.Tensor {
+	for moved := 1.0; moved > 1e-6; {
+		next := x.MulScalar(0.5)
+		moved = next.Sub(x).Norm().Item()
+		x = next
 	}
-	return total
+	return x
 }`, `
-func F(x *tensor.Tensor) (total float64) {
-	n := x.Sum().ItemInt()
-	for range n {
-		total += x.Mean().Item()
+func F(x *tensor.Tensor) *tensor.Tensor {
+	moved := 1.0
+	for moved > 1e-6 {
+		next := x.MulScalar(0.5)
+		moved = next.Sub(x).Norm().Item()
+		x = next
 	}
-	return total
+	return x
 }`,
 	}, {
 		plan.Exempt, "strict forbids a difference in time",

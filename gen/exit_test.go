@@ -1,8 +1,11 @@
 package gen_test
 
 import (
-	"bytes"
 	"context"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
 	"path/filepath"
 	"testing"
 
@@ -13,10 +16,10 @@ import (
 // that positions are those of the user.
 func TestGoldenInPlace(t *testing.T) {
 	dir := newModule(t)
-	lines := make(map[string]int)
+	sources := make(map[string][]byte)
 	for _, g := range readGoldens(t) {
 		path := filepath.Join(dir, g.name, "in.go")
-		lines[path] = bytes.Count(g.section("in.go"), []byte("\n"))
+		sources[path] = g.section("in.go")
 		write(t, path, g.section("in.go"))
 	}
 	result, err := gen.Generate(context.Background(), gen.Config{Dir: dir, Patterns: []string{"./..."}, All: true})
@@ -28,15 +31,39 @@ func TestGoldenInPlace(t *testing.T) {
 			t.Errorf("%v", r)
 		}
 	}
-	if len(result.Files) < len(lines)/2 {
-		t.Errorf("%d of %d files are rewritten", len(result.Files), len(lines))
+	if len(result.Files) < len(sources)/2 {
+		t.Errorf("%d of %d files are rewritten", len(result.Files), len(sources))
 	}
 	for _, f := range result.Files {
-		_, text, _ := bytes.Cut(f.Text, []byte("\n"))     // the line directive
-		text, _, _ = bytes.Cut(text, []byte("\n//line ")) // variants of functions, at the end
-		text, _, _ = bytes.Cut(text, []byte("\nvar _ "))  // what keeps an import in use
-		if got, want := bytes.Count(bytes.TrimRight(text, "\n"), []byte("\n")), lines[f.Path]-1; got != want {
-			t.Errorf("%s has %d lines, want %d\n%s", f.Path, got+1, want+1, f.Text)
+		want, got := functionLines(t, f.Path, sources[f.Path]), functionLines(t, f.Path, f.Text)
+		for name, lines := range want {
+			if got[name] != lines {
+				t.Errorf("%s: %s is on lines %v, want %v\n%s", f.Path, name, got[name], lines, f.Text)
+			}
 		}
 	}
+}
+
+// functionLines returns the first and the last line of each function of a file, as line directives have it.
+func functionLines(t *testing.T, path string, text []byte) map[string][2]int {
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, path, text, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := make(map[string][2]int)
+	for _, d := range file.Decls {
+		if fn, ok := d.(*ast.FuncDecl); ok {
+			name := fn.Name.Name
+			if fn.Recv != nil {
+				name = types.ExprString(fn.Recv.List[0].Type) + "." + name
+			}
+			first, last := fset.Position(fn.Pos()), fset.Position(fn.End())
+			if first.Filename != path || last.Filename != path {
+				t.Errorf("%s is in %v and %v", name, first, last)
+			}
+			lines[name] = [2]int{first.Line, last.Line}
+		}
+	}
+	return lines
 }

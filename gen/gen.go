@@ -260,12 +260,18 @@ func (g *generator) print(pkg *load.Package, units []*unit) (err error) {
 func (g *generator) check(pkg *load.Package, units []*unit) (wrong bool, err error) {
 	generated, rewritten := make(map[string][]byte), make(map[string]bool)
 	var found []mismatch
-	variants, lifted, divided := make(map[string]string), make(map[string]*plan.Lift), make(map[string]bool)
+	variants, lifted, divided := newCallees(), make(map[string]*plan.Lift), make(map[string]bool)
 	for _, u := range units {
+		for _, j := range u.jobs {
+			if j.deferral != nil {
+				variants.literals[g.keyOf(j)] = calleesOf(emit.LiteralsOf(j.deferral))
+			}
+		}
 		for _, l := range u.lifts {
-			variants[l.Name] = l.Function.Decl.Name.Name
-			lifted[variantKey(l.Function.Decl, l.Name)] = l
-			divided[variantKey(l.Function.Decl, l.Name)] = true
+			variants.functions[l.Name] = calleeOf(l)
+			variants.literals[variantKey(l)] = calleesOf(emit.LiteralsIn(l))
+			lifted[variantKey(l)] = l
+			divided[variantKey(l)] = true
 		}
 	}
 	for _, u := range units {
@@ -282,12 +288,12 @@ func (g *generator) check(pkg *load.Package, units []*unit) (wrong bool, err err
 		}
 		found = append(found, undone(u.text, pkg.Source(u.file).Text, pairs, variants, g.known)...)
 		for _, l := range u.lifts {
-			decl := l.Function.Decl
-			found = append(found, undoneLift(u.text, pkg.Source(emit.FileOf(l)).Text, variantKey(decl, l.Name), key(decl), variants, g.known)...)
+			source := l.Function.Pkg.Source(emit.FileOf(l)).Text
+			found = append(found, undoneLift(u.text, source, variantKey(l), key(l.Function.Decl), variants, g.known)...)
 		}
 	}
 	if len(found) == 0 && len(generated) > 0 {
-		found = recheck(pkg, generated, rewritten, divided, g.known)
+		found = recheck(pkg, generated, rewritten, divided, variants, g.known)
 	}
 	for _, m := range found {
 		if l := lifted[m.function]; l != nil && g.takeBackUsers(pkg, units, l, m.text) {

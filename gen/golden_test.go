@@ -148,7 +148,7 @@ func compareGolden(t *testing.T, g *golden, dir string, result *gen.Result) {
 			t.Errorf("%v", r)
 		}
 		if filepath.Dir(r.Pos.Filename) == folder {
-			fmt.Fprintln(&remarks, r.Format(folder))
+			fmt.Fprintln(&remarks, strings.ReplaceAll(r.Format(folder), dir+string(filepath.Separator), ""))
 		}
 	}
 	if *update {

@@ -57,6 +57,65 @@ func TestModules(t *testing.T) {
 	}
 }
 
+// TestPackages: loops that call functions of other packages of their module are rewritten, and behave the same.
+func TestPackages(t *testing.T) {
+	archive, err := txtar.ParseFile("testdata/packages/lift.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &golden{"testdata/packages/lift.txtar", "lift", archive}
+	dir := newModule(t)
+	for _, f := range archive.Files {
+		if strings.Contains(f.Name, "/") {
+			write(t, filepath.Join(dir, filepath.FromSlash(f.Name)), f.Data)
+		}
+	}
+	write(t, filepath.Join(dir, "w64", g.name, "in.go"), g.section("in.go"))
+	generate := func() *gen.Result {
+		r, err := gen.Generate(context.Background(), gen.Config{Dir: dir, Patterns: []string{"./w64/..."}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	result := generate()
+	if err := result.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	runKernels(t, dir, []*golden{g})
+	if !t.Failed() {
+		compareGolden(t, g, dir, result)
+	}
+
+	if stale := generate().Stale(); len(stale) > 0 {
+		t.Errorf("stale right after it was written: %s", stale[0].Path)
+	}
+	if !slices.ContainsFunc(result.Files, func(f gen.File) bool {
+		return strings.HasSuffix(f.Path, "_test.go") && bytes.Contains(f.Text, []byte(`asynctest.Fresh(t, "../../internal/stats/stats.go", "Mean", `))
+	}) {
+		t.Error("the written test does not look whether a function of another package has changed, of which there is a variant")
+	}
+	inPlace, err := gen.Generate(context.Background(), gen.Config{Dir: dir, Patterns: []string{"./w64/..."}, All: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range inPlace.Remarks {
+		if m.Code >= "AG900" {
+			t.Errorf("in place: %v", m)
+		}
+	}
+	if !slices.ContainsFunc(inPlace.Files, func(f gen.File) bool {
+		return filepath.Base(f.Path) == "in.go" && bytes.Contains(f.Text, []byte("lossAt := lossLater(later, m, b)"))
+	}) {
+		t.Error("in place, no function of another package is called in two parts")
+	}
+	changed := bytes.Replace(g.section("internal/stats/stats.go"), []byte("x.Mean()"), []byte("x.Sum()"), 1)
+	write(t, filepath.Join(dir, "internal", "stats", "stats.go"), changed)
+	if len(generate().Stale()) == 0 {
+		t.Error("a function of another package has changed, of which there is a variant, and nothing is stale")
+	}
+}
+
 // TestConfigMistakes: what is wrong in asyncgen.json is said with its place.
 func TestConfigMistakes(t *testing.T) {
 	dir := newModule(t)
@@ -88,7 +147,7 @@ func TestConfigMistakes(t *testing.T) {
 			}
 		}
 	}
-	write(t, filepath.Join(dir, "asyncgen.json"), []byte("{\"effects\": {\"(*example.com/user.set).*\": \"none\", \"example.com/elsewhere.F\": \"none\"}}\n"))
+	write(t, filepath.Join(dir, "asyncgen.json"), []byte("{\"profiles\": [\"acme.json\", {}], \"effects\": {\"(*example.com/user.set).*\": \"none\", \"example.com/elsewhere.F\": \"none\"}}\n"))
 	if _, err := generate(t, dir); err != nil {
 		t.Error(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"maps"
 	"slices"
 	"strings"
 
@@ -18,7 +19,8 @@ import (
 // that an entry uses. So an entry may run at any place in the loop, and it does
 // not matter where the loop polls. Like undone it trusts nothing that the planning found.
 // So it is in variants, the functions that are called in two parts, until their end.
-func recheck(pkg *load.Package, generated map[string][]byte, rewritten, variants map[string]bool, packages map[string]*types.Package) []mismatch {
+// names are those of the functions whose variants are called, by theirs.
+func recheck(pkg *load.Package, generated map[string][]byte, rewritten, variants map[string]bool, names callees, packages map[string]*types.Package) []mismatch {
 	fset := token.NewFileSet()
 	var files []*ast.File
 	own := make(map[*ast.File]bool)
@@ -58,7 +60,14 @@ func recheck(pkg *load.Package, generated map[string][]byte, rewritten, variants
 	for file := range own {
 		for _, d := range file.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok && (rewritten[key(fn)] || variants[key(fn)]) {
-				if text := outOfTurn(fn, variants[key(fn)], info); text != "" {
+				lits := variantLiterals(fn, info, names.literals[key(fn)])
+				text := outOfTurn(fn, variants[key(fn)], info, lits)
+				for _, lit := range lits.inOrder() {
+					if text == "" {
+						text = outOfTurn(&ast.FuncDecl{Name: fn.Name, Type: lit.Type, Body: lit.Body}, true, info, lits)
+					}
+				}
+				if text != "" {
 					found = append(found, mismatch{key(fn), text})
 				}
 			}
@@ -156,63 +165,87 @@ type entry struct {
 	lit   *ast.FuncLit
 	rows  bool       // or one of a single row, which may run at once and until the backlog is flushed
 	next  bool       // the backlog is flushed before anything else runs
+	at    ast.Node   // where it is queued: itself, or the call of the function literal that it is in
 	root  ast.Node   // where it may run: a loop, or the body of a variant
 	loops []ast.Node // around it in root, outermost first
 	last  bool       // it is the last statement of the body of a loop
 }
 
-// outOfTurn returns how a statement of fn, which may be a variant, disturbs an entry, or "".
-func outOfTurn(fn *ast.FuncDecl, variant bool, info *types.Info) string {
+// outOfTurn returns how a statement of fn, which may be a variant, disturbs an entry, or "". lits are the function literals
+// that are called in two parts: what is in them counts where they are called.
+func outOfTurn(fn *ast.FuncDecl, variant bool, info *types.Info, lits variants) string {
 	laters := make(map[types.Object]bool)
 	if variant {
 		laters[info.Defs[fn.Type.Params.List[0].Names[0]]] = true
 	}
+	backlogs := 0
 	ast.Inspect(fn, func(n ast.Node) bool {
 		if a, ok := n.(*ast.AssignStmt); ok && isNewLater(a) {
 			laters[info.Defs[a.Lhs[0].(*ast.Ident)]] = true
+			backlogs++
 		}
 		return true
 	})
+	for _, lit := range lits.called {
+		laters[info.Defs[lit.Type.Params.List[0].Names[0]]] = true
+	}
 	var entries []entry
 	var stack []ast.Node
 	flushed := make(map[ast.Node]bool) // statements after a flush, before the next entry
 	ended := make(map[ast.Node]bool)   // statements right before one
-	ast.Inspect(fn, func(n ast.Node) bool {
-		if n == nil {
-			stack = stack[:len(stack)-1]
+	var collect func(in, call ast.Node)
+	collect = func(in, call ast.Node) {
+		ast.Inspect(in, func(n ast.Node) bool {
+			if n == nil {
+				stack = stack[:len(stack)-1]
+				return true
+			}
+			if lit, ok := n.(*ast.FuncLit); ok && n != in && lits.has(lit) {
+				return false
+			}
+			stack = append(stack, n)
+			markFlushed(listOf(n), flushed, ended, info, laters)
+			if n, ok := n.(*ast.CallExpr); ok {
+				if lit := lits.calledBy(n, info); lit != nil {
+					at := call
+					if at == nil {
+						at = n
+					}
+					collect(lit, at)
+				}
+				e := entry{loops: loopsIn(stack, ended), last: call != nil || isLast(stack), next: isNext(stack, info, laters), at: call}
+				if variant {
+					e.root = fn.Body
+				} else if len(e.loops) > 0 {
+					e.root = e.loops[0]
+				}
+				switch method(n, info, laters) {
+				case "BreakIf":
+					e.lit, e.next = n.Args[0].(*ast.FuncLit), false
+					e.last = !goesOnEarly(e.lit) || len(stack) > 2 && isLast(stack[:len(stack)-1])
+					entries = append(entries, e)
+				case "Do":
+					e.lit = n.Args[0].(*ast.FuncLit)
+					entries = append(entries, e)
+				case "Rows":
+					e.lit, e.rows = n.Args[1].(*ast.FuncLit), true
+					entries = append(entries, e)
+				}
+			}
 			return true
-		}
-		stack = append(stack, n)
-		markFlushed(listOf(n), flushed, ended, info, laters)
-		if n, ok := n.(*ast.CallExpr); ok {
-			e := entry{loops: loopsIn(stack, ended), last: isLast(stack), next: isNext(stack, info, laters)}
-			if variant {
-				e.root = fn.Body
-			} else if len(e.loops) > 0 {
-				e.root = e.loops[0]
-			}
-			switch method(n, info, laters) {
-			case "BreakIf":
-				e.lit, e.next = n.Args[0].(*ast.FuncLit), false
-				e.last = !goesOnEarly(e.lit) || len(stack) > 2 && isLast(stack[:len(stack)-1])
-				entries = append(entries, e)
-			case "Do":
-				e.lit = n.Args[0].(*ast.FuncLit)
-				entries = append(entries, e)
-			case "Rows":
-				e.lit, e.rows = n.Args[1].(*ast.FuncLit), true
-				entries = append(entries, e)
-			}
-		}
-		return true
-	})
-	if text := unclosed(fn, info, laters); text != "" && !variant {
+		})
+	}
+	collect(fn, nil)
+	if text := unclosed(fn, info, laters, backlogs); text != "" && !variant {
 		return text
 	}
 	if variant {
-		entries = append(entries, returned(fn)...)
+		entries = append(entries, returned(fn.Body)...)
 	}
 	if text := notOnce(fn, info); text != "" {
+		return text
+	}
+	if text := changedRows(fn, info); text != "" {
 		return text
 	}
 	for _, e := range entries {
@@ -228,16 +261,16 @@ func outOfTurn(fn *ast.FuncDecl, variant bool, info *types.Info) string {
 		if !e.last && !e.rows && returns(e.lit) {
 			return "an entry that may end early is not the end of an iteration"
 		}
-		if text := e.disturbed(fn, info, entries, flushed, laters); text != "" {
+		if text := e.disturbed(fn, info, entries, flushed, laters, lits); text != "" {
 			return text
 		}
 	}
 	return lost(fn, info, laters)
 }
 
-// returned are the functions that fn, a variant, returns. They run when its entries have, and nothing else of it does then.
-func returned(fn *ast.FuncDecl) (entries []entry) {
-	ast.Inspect(fn.Body, func(n ast.Node) bool {
+// returned are the functions that a variant with the given body returns. They run when its entries have, and nothing else of it does then.
+func returned(body *ast.BlockStmt) (entries []entry) {
+	ast.Inspect(body, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncLit:
 			return false
@@ -409,7 +442,7 @@ func returns(lit *ast.FuncLit) (found bool) {
 }
 
 // unclosed returns that a backlog of fn is not closed on every way out, or "".
-func unclosed(fn *ast.FuncDecl, info *types.Info, laters map[types.Object]bool) string {
+func unclosed(fn *ast.FuncDecl, info *types.Info, laters map[types.Object]bool, backlogs int) string {
 	closed := 0
 	ast.Inspect(fn, func(n ast.Node) bool {
 		if d, ok := n.(*ast.DeferStmt); ok && method(d.Call, info, laters) == "Close" {
@@ -417,7 +450,7 @@ func unclosed(fn *ast.FuncDecl, info *types.Info, laters map[types.Object]bool) 
 		}
 		return true
 	})
-	if closed != len(laters) {
+	if closed != backlogs {
 		return "a backlog is not closed when the function panics"
 	}
 	return ""
@@ -529,12 +562,12 @@ func loopsIn(stack []ast.Node, ended map[ast.Node]bool) (loops []ast.Node) {
 
 // disturbed returns how a statement outside entries, in the loops around e,
 // gets in the way of e.
-func (e entry) disturbed(fn *ast.FuncDecl, info *types.Info, entries []entry, flushed map[ast.Node]bool, laters map[types.Object]bool) string {
+func (e entry) disturbed(fn *ast.FuncDecl, info *types.Info, entries []entry, flushed map[ast.Node]bool, laters map[types.Object]bool, lits variants) string {
 	used, changed := make(map[types.Object]bool), make(map[types.Object]bool)
-	called := closuresCalled(fn, info)
+	called := closuresCalled(fn, info, lits)
 	called.inspect(e.lit, info, func(n, _ ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok {
-			if v, ok := info.Uses[id].(*types.Var); ok && !v.IsField() && (v.Pos() < e.lit.Pos() || v.Pos() >= e.lit.End()) {
+			if v, ok := info.Uses[id].(*types.Var); ok && !v.IsField() && (v.Pos() < e.lit.Pos() || v.Pos() >= e.lit.End()) && !lits.declares(v, fn) {
 				used[v] = true
 			}
 		}
@@ -585,10 +618,13 @@ func (e entry) disturbed(fn *ast.FuncDecl, info *types.Info, entries []entry, fl
 }
 
 // calledClosures are the function literals that nothing is done with but call them, by the variables that they are called by.
-type calledClosures map[types.Object]*ast.FuncLit
+type calledClosures struct {
+	by   map[types.Object]*ast.FuncLit
+	lits variants
+}
 
-func closuresCalled(fn *ast.FuncDecl, info *types.Info) calledClosures {
-	m, callees := make(calledClosures), make(map[*ast.Ident]bool)
+func closuresCalled(fn *ast.FuncDecl, info *types.Info, lits variants) calledClosures {
+	m, callees := maps.Clone(lits.called), make(map[*ast.Ident]bool)
 	ast.Inspect(fn, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.AssignStmt:
@@ -610,15 +646,20 @@ func closuresCalled(fn *ast.FuncDecl, info *types.Info) calledClosures {
 		}
 		return true
 	})
-	return m
+	return calledClosures{m, lits}
 }
 
 // inspect calls f for the nodes in root in the order of [ast.Inspect], with those of functions of m not where they stand, but where they
 // are called: at is the call in root then, and n otherwise.
 func (m calledClosures) inspect(root ast.Node, info *types.Info, f func(n, at ast.Node) bool) {
 	lits, inside := make(map[*ast.FuncLit]bool), make(map[*ast.FuncLit]bool)
-	for _, lit := range m {
+	for _, lit := range m.by {
 		lits[lit] = true
+	}
+	for _, rests := range m.lits.rests {
+		for _, lit := range rests {
+			lits[lit] = true
+		}
 	}
 	var visit func(root, call ast.Node)
 	visit = func(root, call ast.Node) {
@@ -635,10 +676,16 @@ func (m calledClosures) inspect(root ast.Node, info *types.Info, f func(n, at as
 			}
 			if c, ok := n.(*ast.CallExpr); ok {
 				if id, ok := c.Fun.(*ast.Ident); ok {
-					if lit := m[info.Uses[id]]; lit != nil && !inside[lit] {
-						inside[lit] = true
-						visit(lit, at)
-						inside[lit] = false
+					all := m.lits.rests[info.Uses[id]]
+					if lit := m.by[info.Uses[id]]; lit != nil {
+						all = []*ast.FuncLit{lit}
+					}
+					for _, lit := range all {
+						if !inside[lit] {
+							inside[lit] = true
+							visit(lit, at)
+							inside[lit] = false
+						}
 					}
 				}
 			}
@@ -659,7 +706,11 @@ func (e entry) after(v types.Object, n ast.Node) bool {
 	if f, ok := n.(*ast.ForStmt); ok && f.Pos() <= v.Pos() && v.Pos() < f.End() {
 		return false
 	}
-	if n.Pos() > e.lit.Pos() {
+	at := ast.Node(e.lit)
+	if e.at != nil {
+		at = e.at
+	}
+	if n.Pos() > at.Pos() {
 		return true
 	}
 	for _, l := range e.loops {

@@ -9,6 +9,7 @@ import (
 	"go/printer"
 	"go/token"
 	"go/types"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,31 +31,44 @@ type mismatch struct {
 // of generated functions to those of the originals.
 // packages are those that the two files may import, by path, and variants has the
 // names of the functions whose variants are called.
-func undone(text, source []byte, pairs, variants map[string]string, packages map[string]*types.Package) []mismatch {
+func undone(text, source []byte, pairs map[string]string, variants callees, packages map[string]*types.Package) []mismatch {
+	found, more := undoneOf(text, source, pairs, variants, packages, false)
+	if more && len(found) == 0 {
+		found, _ = undoneOf(text, source, pairs, variants, packages, true)
+	}
+	return found
+}
+
+// undoneOf is undone for one of each function literal that is there twice: see [undoer.closures]. It reports whether there is one.
+func undoneOf(text, source []byte, pairs map[string]string, variants callees, packages map[string]*types.Package, others bool) (found []mismatch, more bool) {
 	generated, err := parse(text, packages)
 	if err != nil {
-		return []mismatch{{"", err.Error()}}
+		return []mismatch{{"", err.Error()}}, false
 	}
 	originals, err := parse(source, packages)
 	if err != nil {
-		return []mismatch{{"", err.Error()}}
+		return []mismatch{{"", err.Error()}}, false
 	}
-	var found []mismatch
 	for name, original := range pairs {
 		g, o := generated.decls[name], originals.decls[original]
 		if g == nil || o == nil {
 			found = append(found, mismatch{name, "it is missing"})
 			continue
 		}
-		u := newUndoer(o, variants)
+		u := newUndoer(o, variants.in(name))
 		got, want := generated.side(g), originals.side(o)
+		text, twice := u.closures(g, o, others)
+		more = more || twice
 		iterations(g)
 		u.exits(g)
-		if text := u.difference(got, want, originals.dots); text != "" {
+		if text == "" {
+			text = u.difference(got, want, originals.dots)
+		}
+		if text != "" {
 			found = append(found, mismatch{name, text})
 		}
 	}
-	return found
+	return found, more
 }
 
 // A parsed is a file as the checks see it.
@@ -85,7 +99,7 @@ func parse(text []byte, packages map[string]*types.Package) (*parsed, error) {
 		if p := packages[path]; p != nil && imp.Name == nil {
 			name = p.Name()
 		}
-		paths[name], p.dots[path] = path, name == "."
+		paths[name], p.dots[path] = path, p.dots[path] || name == "."
 	}
 	for _, id := range file.Unresolved {
 		p.free[id] = true
@@ -128,6 +142,7 @@ func (u *undoer) difference(got, want side, dots map[string]bool) string {
 	if text != "" && numbers {
 		f, original := newNumberForm(), newNumberForm()
 		got.FuncDecl, want.FuncDecl = f.of(got.FuncDecl), original.of(want.FuncDecl)
+		u.together(got.FuncDecl, want.FuncDecl)
 		text = cmp.Or(sameText(plain(got.FuncDecl), plain(want.FuncDecl)), f.unchecked())
 	}
 	if text == "" {
@@ -179,7 +194,7 @@ func plain(fn *ast.FuncDecl) string {
 
 // normal brings a function into the form in which functions are compared:
 // var x = v is x := v, a read whose value is not used is nothing, the
-// package of ItemOf does not matter, nor whether a loop ends by its condition or
+// package of ItemOf does not matter, nor whether a variable is said to be used, nor whether a loop ends by its condition or
 // by a test at its beginning, nor where a variable without a value is declared, if it is
 // before the first statement that names it. What dots has needs no qualifier.
 func normal(fn *ast.FuncDecl, dots map[string]bool) *ast.FuncDecl {
@@ -210,6 +225,10 @@ func normal(fn *ast.FuncDecl, dots map[string]bool) *ast.FuncDecl {
 				}
 				c.Replace(&ast.AssignStmt{Lhs: lhs, Tok: token.DEFINE, Rhs: vs.Values})
 			}
+		case *ast.AssignStmt:
+			if c.Index() >= 0 && isNothing(n) {
+				c.Delete()
+			}
 		case *ast.ExprStmt:
 			if call, ok := n.X.(*ast.CallExpr); ok && c.Index() >= 0 && isUnusedRead(call) {
 				c.Delete()
@@ -227,6 +246,11 @@ func normal(fn *ast.FuncDecl, dots map[string]bool) *ast.FuncDecl {
 		}
 		return true
 	}).(*ast.FuncDecl)
+}
+
+// isNothing reports whether s only says that a variable is used: _ = x.
+func isNothing(s *ast.AssignStmt) bool {
+	return s.Tok == token.ASSIGN && len(s.Lhs) == 1 && len(s.Rhs) == 1 && isName(s.Lhs[0], "_") && isIdent(s.Rhs[0])
 }
 
 func isUnusedRead(call *ast.CallExpr) bool {
@@ -247,27 +271,30 @@ func isUnusedRead(call *ast.CallExpr) bool {
 type undoer struct {
 	known    map[string]bool       // names in the original: they mean what they mean there
 	declared map[string][]declared // what it declares
-	variants map[string]string
-	own      string // the parameter for which a variant reads; "" in other functions
+	variants map[string]callee
+	path     string          // of the package of the original, if that is another one
+	own      map[string]bool // parameters for which variants read
 
 	laters map[string]bool
 	halves map[*ast.CallExpr]bool   // calls whose second half is called later
+	mixed  map[string]*mixedCall    // those that assign results in their place, by the name of the second half
 	uses   map[string]int           // of names
 	rows   map[string]*rowsOf       // what is computed for all rows
 	stands map[string]ast.Expr      // what a Read or a copy stands for
 	stems  map[string]bool          // of these, tensors that the original has no names for
+	copies map[*ast.Ident]bool      // what copies stand for
 	hoists map[*ast.Object]bool     // variables that are declared in front of the entry that sets them first
 	firsts map[*ast.AssignStmt]bool // where it sets them first
 }
 
-func newUndoer(original *ast.FuncDecl, variants map[string]string) *undoer {
-	return &undoer{known: names(original), declared: declaredIn(original), variants: variants}
+func newUndoer(original *ast.FuncDecl, variants map[string]callee) *undoer {
+	return &undoer{known: names(original), declared: declaredIn(original), variants: variants, own: make(map[string]bool)}
 }
 
 func (u *undoer) undo(fn *ast.FuncDecl) *ast.FuncDecl {
-	u.laters, u.stands, u.stems = map[string]bool{u.own: u.own != ""}, make(map[string]ast.Expr), make(map[string]bool)
-	u.rows = make(map[string]*rowsOf)
-	u.halves, u.uses = make(map[*ast.CallExpr]bool), make(map[string]int)
+	u.laters, u.stands, u.stems = maps.Clone(u.own), make(map[string]ast.Expr), make(map[string]bool)
+	u.rows, u.copies = make(map[string]*rowsOf), make(map[*ast.Ident]bool)
+	u.halves, u.uses, u.mixed = make(map[*ast.CallExpr]bool), make(map[string]int), make(map[string]*mixedCall)
 	u.hoists, u.firsts = u.hoisted(fn), make(map[*ast.AssignStmt]bool)
 	set := make(map[*ast.Object]bool)
 	ast.Inspect(fn, func(n ast.Node) bool {
@@ -287,13 +314,15 @@ func (u *undoer) undo(fn *ast.FuncDecl) *ast.FuncDecl {
 	fn = astutil.Apply(fn, nil, func(c *astutil.Cursor) bool {
 		switch n := c.Node().(type) {
 		case *ast.AssignStmt:
-			if u.isNew(n) {
+			if whole := u.whole(n); whole != nil {
+				c.Replace(whole)
+			} else if u.isNew(n) {
 				c.Delete()
 			} else if u.firsts[n] {
 				n.Tok = token.DEFINE
 			}
 		case *ast.DeclStmt:
-			if id := bareDecl(n); id != nil && u.hoists[id.Obj] {
+			if id := bareDecl(n); id != nil && (u.hoists[id.Obj] || u.mixed[id.Name] != nil) {
 				c.Delete()
 			}
 		case *ast.DeferStmt:
@@ -303,6 +332,8 @@ func (u *undoer) undo(fn *ast.FuncDecl) *ast.FuncDecl {
 		case *ast.ExprStmt:
 			if choice := u.choice(n); choice != nil {
 				c.Replace(choice)
+			} else if whole := u.whole(n); whole != nil {
+				c.Replace(whole)
 			} else {
 				u.statement(c, n)
 			}
@@ -314,6 +345,7 @@ func (u *undoer) undo(fn *ast.FuncDecl) *ast.FuncDecl {
 		return true
 	}).(*ast.FuncDecl)
 	u.settle()
+	u.standAgain(fn)
 	u.apart(fn)
 	fn = astutil.Apply(fn, nil, func(c *astutil.Cursor) bool {
 		switch n := c.Node().(type) {
@@ -333,6 +365,9 @@ func (u *undoer) undo(fn *ast.FuncDecl) *ast.FuncDecl {
 
 // learn records what a definition of a new name stands for.
 func (u *undoer) learn(a *ast.AssignStmt) {
+	if u.learnMixed(a) {
+		return
+	}
 	if a.Tok != token.DEFINE || len(a.Lhs) != 1 || len(a.Rhs) != 1 {
 		return
 	}
@@ -342,7 +377,9 @@ func (u *undoer) learn(a *ast.AssignStmt) {
 	}
 	switch rhs := a.Rhs[0].(type) {
 	case *ast.Ident:
-		u.stands[name] = rhs
+		u.stands[name], u.copies[rhs] = rhs, true
+	case *ast.IndexExpr, *ast.SelectorExpr, *ast.StarExpr, *ast.TypeAssertExpr:
+		u.stands[name], u.stems[name] = rhs, true
 	case *ast.CallExpr:
 		switch {
 		case isNewLater(a):
@@ -355,7 +392,8 @@ func (u *undoer) learn(a *ast.AssignStmt) {
 		case isNamedRead(rhs), takesCell(rhs):
 			u.stands[name] = rhs
 		case u.isCall(rhs, "Rows"):
-			u.learnRows(name, rhs)
+			u.learnRows(name, rhs.Args[1], false)
+		case u.learnKept(name, rhs):
 		case !u.learnCall(name, rhs):
 			u.stands[name], u.stems[name] = rhs, true
 		}
@@ -375,7 +413,11 @@ func isNamedRead(call *ast.CallExpr) bool {
 }
 
 func (u *undoer) isNew(a *ast.AssignStmt) bool {
-	id, ok := a.Lhs[0].(*ast.Ident)
+	id, ok := a.Lhs[len(a.Lhs)-1].(*ast.Ident)
+	if ok && len(a.Rhs) == 1 && u.mixed[id.Name] != nil && u.mixed[id.Name].first == a {
+		return true
+	}
+	id, ok = a.Lhs[0].(*ast.Ident)
 	return ok && a.Tok == token.DEFINE && (u.laters[id.Name] || u.stands[id.Name] != nil || u.rows[id.Name] != nil)
 }
 
@@ -501,8 +543,10 @@ func (u *undoer) settle() {
 		whole := &ast.ParenExpr{X: e}
 		astutil.Apply(whole, nil, func(c *astutil.Cursor) bool {
 			if id, ok := c.Node().(*ast.Ident); ok && id.Name != name && c.Name() != "Sel" {
-				if call, ok := u.stands[id.Name].(*ast.CallExpr); ok && (isNamedRead(call) || u.stems[id.Name]) {
-					c.Replace(call)
+				if call, ok := u.stands[id.Name].(*ast.CallExpr); u.stems[id.Name] || ok && isNamedRead(call) {
+					c.Replace(u.stands[id.Name])
+				} else if of, ok := u.stands[id.Name].(*ast.Ident); ok && u.copies[of] {
+					c.Replace(of)
 				}
 				return true
 			}

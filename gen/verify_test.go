@@ -86,6 +86,41 @@ func Closures(out io.Writer, xs []*tensor.Tensor) (total float64) {
 }
 
 //asyncgen:kernel
+func Literals(out io.Writer, w *tensor.Tensor, xs []*tensor.Tensor) (seen float64) {
+	steps := 0
+	step := func(x *tensor.Tensor) float64 {
+		w = w.Add(x)
+		steps++
+		seen += w.Sum().Item()
+		return seen / 2
+	}
+	step(w)
+	for i, x := range xs {
+		mean := func() float64 { return x.Mean().Item() }
+		l := step(x)
+		fmt.Fprintln(out, i, l, mean())
+	}
+	return seen
+}
+
+func moved(w, x *tensor.Tensor) (*tensor.Tensor, float64) {
+	next := w.Sub(x)
+	return next, x.Sum().Item()
+}
+
+//asyncgen:kernel
+func Mixed(w *tensor.Tensor, xs []*tensor.Tensor) (*tensor.Tensor, float64) {
+	total, last := 0.0, 0.0
+	for _, x := range xs {
+		next, v := moved(w, x)
+		w = next
+		total += v
+		w, last = moved(w, x.Neg())
+	}
+	return w, total + last
+}
+
+//asyncgen:kernel
 func Own(w *tensor.Tensor) float64 {
 	rate, sum := 2.0, 0.0
 	for i := range 9 {
@@ -94,6 +129,25 @@ func Own(w *tensor.Tensor) float64 {
 		sum += w.Sum().Item() + rate
 	}
 	return sum + rate
+}
+
+//asyncgen:kernel
+func Steps(out io.Writer, w *tensor.Tensor, n int) *tensor.Tensor {
+	best, step, bad := 9.0, 1.0, 0
+	for i := range n {
+		loss := w.Sum().Item()
+		if loss < best {
+			best = loss
+			step = step + 0.5
+			fmt.Fprintln(out, i, best)
+		} else {
+			step = step / 2
+			bad++
+		}
+		w = w.AddScalar(step)
+	}
+	fmt.Fprintln(out, bad)
+	return w
 }
 `
 
@@ -129,11 +183,15 @@ func TestChecksNotice(t *testing.T) {
 	}
 	good := string(result.Files[0].Text)
 	check := func(text string) []mismatch {
-		variants := map[string]string{"sumsLater": "sums"}
-		found := undone([]byte(text), []byte(checkedSource), map[string]string{"TrainAsync": "Train", "LogAsync": "Log", "SumsAsync": "Sums", "OwnAsync": "Own", "ClosuresAsync": "Closures"}, variants, nil)
+		variants := callees{
+			functions: map[string]callee{"sumsLater": {name: "sums"}, "movedLater": {name: "moved", here: []bool{true, false}}},
+			literals:  map[string]map[string]callee{"LiteralsAsync": {"stepLater": {name: "step"}, "meanLater": {name: "mean"}}},
+		}
+		found := undone([]byte(text), []byte(checkedSource), map[string]string{"TrainAsync": "Train", "LogAsync": "Log", "SumsAsync": "Sums", "OwnAsync": "Own", "ClosuresAsync": "Closures", "LiteralsAsync": "Literals", "MixedAsync": "Mixed", "StepsAsync": "Steps"}, variants, nil)
 		found = append(found, undoneLift([]byte(text), []byte(checkedSource), "sumsLater", "sums", variants, nil)...)
+		found = append(found, undoneLift([]byte(text), []byte(checkedSource), "movedLater", "moved", variants, nil)...)
 		return append(found, recheck(prog.Roots[0], map[string][]byte{result.Files[0].Path: []byte(text)},
-			map[string]bool{"TrainAsync": true, "LogAsync": true, "SumsAsync": true, "OwnAsync": true, "ClosuresAsync": true}, map[string]bool{"sumsLater": true}, known(prog))...)
+			map[string]bool{"TrainAsync": true, "LogAsync": true, "SumsAsync": true, "OwnAsync": true, "ClosuresAsync": true, "LiteralsAsync": true, "MixedAsync": true, "StepsAsync": true}, map[string]bool{"sumsLater": true, "movedLater": true}, variants, known(prog))...)
 	}
 	if found := check(good); len(found) > 0 {
 		t.Fatalf("good output: %v\n%s", found, good)
@@ -163,6 +221,25 @@ func TestChecksNotice(t *testing.T) {
 		"variant returns another result": {"return total, n }", "return total, n + 1 }", "where the original has"},
 		"variant of other results":       {"\tvar total float64\n", "\tvar total float32\n", "sumsLater it has"},
 		"half in the place of the other": {"total, n := sumsAt()", "total, n := sumsLater(later, xs)()", "where the original has"},
+		"literal misses statement":       {"\t\tw = w.Add(x)\n\t\tsteps++\n\t\tseen", "\t\tw = w.Add(x)\n\t\tseen", "LiteralsAsync it has"},
+		"its variant does":               {"steps++\n\t\tsumAt", "sumAt", "LiteralsAsync it has"},
+		"its variant counts early":       {"\t\tsteps++\n\t\tsumAt", "\t\tlater.Do(func() { steps++ })\n\t\tsteps += 0\n\t\tsumAt", "steps out of turn"},
+		"its value is used too early":    {"\t\tstepAt := stepLater(later, x)\n", "\t\tstepAt := stepLater(later, x)\n\t\tseen += 0\n", "seen out of turn"},
+		"its variant reads something":    {"meanAt2 := later.Read(x.Mean())", "meanAt2 := later.Read(x.Sum())", "LiteralsAsync it has"},
+		"another literal is called":      {"stepAt := stepLater(later, x)", "stepAt := meanLater(later)", "LiteralsAsync it has"},
+		"choice on another condition":    {"loss.Lt(best)", "loss.Le(best)", "where the original has"},
+		"choice without a variable":      {"&best, &step)", "&best)", "where the original has"},
+		"choice with more":               {"best = loss; step", "best = loss; best = best; step", "where the original has"},
+		"choice with less":               {"best = loss; step", "step", "where the original has"},
+		"test of what has been chosen":   {"later.ReadF64(bestBefore)", "later.ReadF64(best)", "where the original has"},
+		"copy that is not one":           {"bestBefore := best\n", "bestBefore := step\n", "where the original has"},
+		"host work on the wrong side":    {"fmt.Fprintln(out, i, bestAt.Item())\n\t\t\t} else {\n\t\t\t\tbad++\n", "bad++\n\t\t\t} else {\n\t\t\t\tfmt.Fprintln(out, i, bestAt.Item())\n", "where the original has"},
+		"host work before the choice":    {"\t\tbestBefore := best\n", "\t\tbestBefore := best\n\t\tlater.Do(func() {\n\t\t\tif lossAt.Item() < bestBefore.Item() {\n\t\t\t\tbad++\n\t\t\t}\n\t\t})\n", "StepsAsync"},
+		"results change places":          {"next, movedAt := movedLater(later, w, x)", "w, movedAt := movedLater(later, w, x)", "MixedAsync it has"},
+		"a result is dropped":            {"w, movedAt2 = movedLater(", "_, movedAt2 = movedLater(", "MixedAsync it has"},
+		"variant returns another tensor": {"return next, func()", "return w, func()", "movedLater it has"},
+		"variant returns another type":   {"x *tensor.Tensor) (*tensor.Tensor, func() float64)", "x *tensor.Tensor) (tensor.Tensor, func() float64)", "movedLater it has"},
+		"second half of another call":    {"last = movedAt2()", "last = movedAt()", "MixedAsync it has"},
 		"entry outside the loop":         {"\tlater.Flush()\n\treturn total, nil\n}", "\tlater.Flush()\n\tlater.Do(func() {})\n\treturn total, nil\n}", "outside all loops"},
 	} {
 		damaged := strings.Replace(good, c.old, c.new, 1)

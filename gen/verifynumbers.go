@@ -58,6 +58,16 @@ func (f *numberForm) of(fn *ast.FuncDecl) *ast.FuncDecl {
 				f.checked[sourceOf(n.X)] = true
 				c.Delete()
 			}
+		case *ast.IfStmt: // in an else or behind it
+			if e, ok := n.Else.(*ast.BlockStmt); ok {
+				if next, ok := only(e).(*ast.IfStmt); ok && next.Init == nil {
+					n.Else = next
+				}
+			}
+		case *ast.SwitchStmt:
+			if s := cases(n); s != nil && c.Index() >= 0 {
+				c.Replace(s)
+			}
 		case *ast.BinaryExpr:
 			if method, ok := tensorapi.NumberOperator(n.Op.String()); ok {
 				c.Replace(called(method, n.X, n.Y))
@@ -129,6 +139,9 @@ func (f *numberForm) call(n *ast.CallExpr) ast.Expr {
 			if method, ok := tensorapi.NumberFunc("math." + name); ok {
 				return called(method, n.Args...)
 			}
+			if name == "IsNaN" || name == "IsInf" {
+				return asked(name, n.Args)
+			}
 		case len(n.Args) == 0 && (isItemForm(name) || name == "Item" || name == "ItemInt"):
 			return fun.X
 		case hostForms[name] != "":
@@ -144,6 +157,23 @@ func (f *numberForm) call(n *ast.CallExpr) ast.Expr {
 		}
 	}
 	return nil
+}
+
+// asked is what numbers have for a call of math.IsNaN or math.IsInf.
+func asked(name string, args []ast.Expr) ast.Expr {
+	if name == "IsNaN" {
+		return called("Ne", args[0], args[0])
+	}
+	x := args[0]
+	var sign ast.Expr = &ast.BasicLit{Kind: token.INT, Value: "1"}
+	switch text := sourceOf(args[1]); {
+	case text == "0":
+		x = called("Abs", x)
+	case strings.HasPrefix(text, "Neg("):
+		sign = called("Neg", sign)
+	}
+	inf := &ast.SelectorExpr{X: ast.NewIdent(`"math"`), Sel: ast.NewIdent("Inf")}
+	return called("Eq", x, &ast.CallExpr{Fun: inf, Args: []ast.Expr{sign}})
 }
 
 // isPackage reports whether e is the name of a package, as [parse] has it.

@@ -5,24 +5,29 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"sync"
 	"time"
 )
 
 //go:embed result.html
 var resultHTML string
 
-var resultTemplate = template.Must(template.New("result").Funcs(template.FuncMap{
-	"title":   (*Device).title,
-	"rows":    (*Device).rows,
-	"bars":    (*Device).bars,
-	"verdict": (*Result).verdict,
-	"program": (*Result).program,
-	"plural":  plural,
-}).Parse(resultHTML))
+// resultTemplate is parsed when it is needed: go vet starts the command that holds
+// this for each package.
+var resultTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("result").Funcs(template.FuncMap{
+		"title":   (*Device).title,
+		"rows":    (*Device).rows,
+		"bars":    (*Device).bars,
+		"verdict": (*Result).verdict,
+		"program": (*Result).program,
+		"plural":  plural,
+	}).Parse(resultHTML))
+})
 
 // WriteHTML writes the result as one page that needs nothing else, for
 // browsers.
-func (r *Result) WriteHTML(w io.Writer) error { return resultTemplate.Execute(w, r) }
+func (r *Result) WriteHTML(w io.Writer) error { return resultTemplate().Execute(w, r) }
 
 // A bar stands for the times of one of the programs, in percent of the longest on the device.
 type bar struct {

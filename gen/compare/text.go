@@ -100,6 +100,9 @@ func (d *Device) rows() []row {
 		{"helping", events(o.Sync.Helps, o.Sync.HelpNS), events(w.Sync.Helps, w.Sync.HelpNS), "operations executed meanwhile"},
 		{"blocked", duration(o.blocked()), duration(w.blocked()), "all of these"},
 	}
+	if o.Sync.IdleNS > 0 || w.Sync.IdleNS > 0 {
+		rows = append(rows, row{"idle", share(o.Sync.IdleNS, o.Time()), share(w.Sync.IdleNS, w.Time()), "the device had nothing to compute while the program waited"})
+	}
 	for _, b := range d.Benchmarks {
 		was, is := median(b.Original), median(b.Rewritten)
 		rows = append(rows, row{b.Name, duration(was), duration(is), speed(was, is)})
@@ -173,6 +176,14 @@ func events(n, ns int64) string {
 		return "0"
 	}
 	return grouped(n) + " in " + duration(time.Duration(ns))
+}
+
+// share is how long something took, and how much of all that is.
+func share(ns int64, all time.Duration) string {
+	if all == 0 || ns == 0 {
+		return duration(time.Duration(ns))
+	}
+	return fmt.Sprintf("%s, %.0f %%", duration(time.Duration(ns)), 100*float64(ns)/float64(all))
 }
 
 // grouped is n with a comma every three digits.

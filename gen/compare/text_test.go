@@ -91,6 +91,7 @@ func madeUp() *Result {
 	text := func(s string) *string { return &s }
 	original, rewritten := side(2048, 52, 50, 51), side(64, 20, 22, 21)
 	original.Stderr = strings.Repeat("a line\n", 20)
+	original.Sync.IdleNS, rewritten.Sync.IdleNS = 30e6, 150e3
 	bad := side(2048, 52)
 	bad.Status = "exit status 1"
 	return &Result{

@@ -238,7 +238,7 @@ func (p *past) limited(v types.Object) shape {
 	p.shapes[v] = looped
 	s := same
 	for _, u := range p.a.units {
-		if !writes(u.All(), v.(*types.Var)) {
+		if !p.writes(u, v) {
 			continue
 		}
 		t := p.assigned(u.Stmt, v)
@@ -301,7 +301,7 @@ func (p *past) joins(s *plan.Stmt, v types.Object) (found bool) {
 	ast.Inspect(s.Inner(), func(n ast.Node) bool {
 		if call, ok := n.(*ast.CallExpr); ok {
 			fn, _, kind := p.a.f.Callee(call)
-			found = found || kind == plan.CallsLibrary && (fn.Name() == "Concat" || fn.Name() == "Stack") && mentionsAny(p.a.f, call, map[types.Object]bool{v: true})
+			found = found || kind == plan.CallsLibrary && (fn.Name() == "Concat" || fn.Name() == "Stack") && mentionsAny(p.a.f, call, map[types.Object]bool{p.root(v): true})
 		}
 		return !found
 	})

@@ -22,6 +22,12 @@ func Function(f *plan.Function, kernel *load.Kernel) (*plan.Deferral, []plan.Rem
 	if waits(remarks) == 0 {
 		return d, remarks
 	}
+	if f.HasLiterals() {
+		again := f.Again()
+		if better, fewer := deferred(again, kernel); better != nil && waits(fewer) < waits(remarks) {
+			f, d, remarks = again, better, fewer
+		}
+	}
 	restated, applied, refused := roundTrips(f, kernel)
 	if restated != nil {
 		if better, fewer := deferred(restated, kernel); better != nil && waits(fewer) < waits(remarks) {
@@ -46,7 +52,8 @@ func deferred(f *plan.Function, kernel *load.Kernel) (*plan.Deferral, []plan.Rem
 	p := &planner{f: f, kernel: kernel, d: &plan.Deferral{Function: f, Window: window(kernel), Ahead: ahead(kernel), Refusals: make(map[ast.Stmt]plan.Code)}}
 	f.Lifts = !slices.Contains(p.kernel.Off, Lifted.ID)
 	p.statements(f.Decl.Body.List)
-	if len(p.d.Laters) == 0 {
+	p.keeps()
+	if len(p.d.Laters) == 0 && len(p.d.Keeps) == 0 {
 		return nil, p.remarks
 	}
 	newNamer(f).name(p.d)
@@ -154,21 +161,37 @@ func (p *planner) loop(loop, outermost *plan.Stmt, later *plan.Later) {
 		return
 	}
 	before := len(later.Regions)
-	var inner []plan.Remark
+	var inner, left []plan.Remark
 	outer := p.remarks
 	p.remarks = nil
 	for s := range loop.All {
 		if s != loop && s.IsLoop() && s.Loop() == loop && looksAtValues(s) {
+			n := len(later.Regions)
 			p.loop(p.f.Tree(s.Node), outermost, later)
+			if s.Begins && len(later.Regions) > n {
+				left = append(left, a.refusedHead(s))
+			}
 		}
 	}
 	inner, p.remarks = p.remarks, outer
 	if len(later.Regions) > before {
-		p.remarks = append(p.remarks, inner...) // what was refused outside does not matter: nothing there waits as often
+		// What else was refused outside does not matter: nothing there waits as often.
+		p.remarks = slices.Concat(p.remarks, left, inner)
+		if len(left) > 0 {
+			p.d.Refusals[loop.Node] = left[0].Code
+		}
 		return
 	}
 	p.d.Refusals[loop.Node] = refused[0].Code
 	p.remarks = append(p.remarks, refused...)
+}
+
+// refusedHead is the remark that the head of s, a loop in the loop, waits.
+func (a *attempt) refusedHead(s *plan.Stmt) plan.Remark {
+	head := *s
+	head.Bodies = nil
+	return a.refusal(&head, refuse{Reason: plan.Reason{Code: plan.LoopHeader,
+		Cause: plan.Cause{Pos: s.Node.Pos(), Text: "decides whether the loop goes on"}}})
 }
 
 // try plans for one loop. What is computed row by row in loops of it is
@@ -210,6 +233,8 @@ type attempt struct {
 	graph *plan.Graph
 	late  map[*plan.Unit]bool
 	by    map[*plan.Unit]plan.Step
+
+	counts bool // see isCount
 
 	// Of exits, see exit.go and past.go.
 	valued      map[types.Object]bool // what gets values later, if the loop's own condition needs that
@@ -305,7 +330,7 @@ func (a *attempt) round() (changed bool) {
 	a.graph = plan.NewGraph(a.units, a.follows)
 	var seeds []*plan.Unit
 	for _, u := range a.units {
-		if !a.stays(u) && !a.exits(u.Stmt) && (len(u.Reads) > 0 || a.shows(u.Effects, u.Stmt) || a.isReturn(u.Stmt)) {
+		if !a.stays(u) && !a.exits(u.Stmt) && (len(u.Reads) > 0 || a.shows(u.Effects, u.Stmt) || a.isReturn(u.Stmt) || a.isCount(u)) {
 			seeds = append(seeds, u)
 		}
 	}
@@ -321,9 +346,6 @@ func (a *attempt) round() (changed bool) {
 			if u.Stmt == a.loop {
 				a.valued = changedBy(slices.DeleteFunc(slices.Clone(reached), func(w *plan.Unit) bool { return w == u }))
 				r := plan.Reason{Code: plan.LoopHeader, Cause: plan.Cause{Pos: u.Stmt.Node.Pos(), Text: "decides whether the loop goes on"}}
-				if readBefore(u) {
-					r.Hint = "read it before the loop"
-				}
 				if v := a.seenCounter(u); v != nil {
 					r = plan.Reason{Code: plan.SharedMemory, Cause: *v, Hint: "count in a local variable"}
 				}
@@ -338,11 +360,16 @@ func (a *attempt) round() (changed bool) {
 				return true
 			}
 			if r := a.obstacle(u); r != nil {
-				if _, reachedByValue := a.by[u]; !reachedByValue && len(u.Reads) == 0 && r.Code == plan.FeedsDevice && !a.isReturn(u.Stmt) {
-					// What it shows is the reason, not what it feeds.
-					r = &plan.Reason{Code: plan.SharedMemory, Cause: shown(a, u.Effects), Hint: "keep it in a local variable"}
+				if root := a.rootWithoutValue(u); root != nil && (r.Code == plan.FeedsDevice || root != u && r.Code == plan.DecidesDevice) && !a.isReturn(root.Stmt) {
+					// What that shows is the reason, not what this feeds; and if it runs in some iterations only, it is what runs now.
+					why := refuse{Reason: plan.Reason{Code: plan.SharedMemory, Cause: shown(a, root.Effects), Hint: "keep it in a local variable"}}
+					if a.staySeldom(root, why) {
+						return true
+					}
+					a.stay(u, why)
+				} else {
+					a.stay(u, a.explain(u, *r))
 				}
-				a.stay(u, a.explain(u, *r))
 				changed = true
 				continue
 			}
@@ -352,12 +379,33 @@ func (a *attempt) round() (changed bool) {
 	return changed || a.operands() || a.complete()
 }
 
-// readBefore reports whether values are read in the head of a loop, u, and only once, before the first iteration.
-func readBefore(u *plan.Unit) bool {
-	n, ok := u.Stmt.Inner().(*ast.ForStmt)
-	return len(u.Reads) > 0 && !slices.ContainsFunc(u.Reads, func(r *plan.Read) bool {
-		return ok && (n.Init == nil || r.Expr.Pos() < n.Init.Pos() || n.Init.End() <= r.Expr.Pos())
-	})
+// rootWithoutValue returns the unit because of which u would have to run later, if none on the way from there looks at a
+// value: what it changes can be seen. Otherwise it returns nil.
+func (a *attempt) rootWithoutValue(u *plan.Unit) *plan.Unit {
+	for {
+		step, ok := a.by[u]
+		switch {
+		case len(u.Reads) > 0:
+			return nil
+		case !ok:
+			return u
+		}
+		u = step.From
+	}
+}
+
+// staySeldom makes what u shows run now if that is in some iterations only, and reports whether it is.
+func (a *attempt) staySeldom(u *plan.Unit, r refuse) (found bool) {
+	for s := range u.Stmt.All {
+		if _, stays := a.now[s]; !stays && !s.IsCompound() && isConditional(s, a.loop) && a.shows(s.Head, s) {
+			a.now[s] = r
+			found = true
+		}
+	}
+	if found {
+		delete(a.whole, u.Stmt)
+	}
+	return found
 }
 
 // seenCounter returns that the head of the loop, u, changes a variable that others see, such as a deferred
@@ -636,6 +684,11 @@ func (a *attempt) conditional(u *plan.Unit, r *plan.Read) *plan.Cause {
 		start = a.tests[0]
 	}
 	if a.f.AlwaysFirst(r.Expr, start) && r.Plain == nil {
+		for _, o := range u.Reads { // which may fail there or not be read at all
+			if o.Raises() && o.Expr.Pos() < r.Expr.Pos() && !a.f.AlwaysFirst(o.Expr, start) {
+				return &plan.Cause{Pos: r.Operand.Pos(), Text: fmt.Sprintf("computes %s after it reads %s, which it does not always do", types.ExprString(r.Operand), o.What())}
+			}
+		}
 		return nil
 	}
 	if !u.Whole && r.Plain != nil {
@@ -691,7 +744,7 @@ func (a *attempt) before(u *plan.Unit, r *plan.Read) (found *plan.Cause) {
 // needs what runs later, and reports whether there was one.
 func (a *attempt) operands() (changed bool) {
 	for _, u := range a.units {
-		if !a.late[u] || len(u.Reads) == 0 && len(u.Held) == 0 {
+		if !a.late[u] || len(u.Reads) == 0 && len(u.Held) == 0 && u.Stmt.Here == nil {
 			continue
 		}
 		if c := firstOf(u.Ahead.Barrier, u.Ahead.Waits, u.Ahead.Leaves); c != nil {
@@ -700,7 +753,11 @@ func (a *attempt) operands() (changed bool) {
 			continue
 		}
 		if a.shows(u.Ahead, u.Stmt) {
-			a.stay(u, a.explain(u, plan.Reason{Code: plan.SharedMemory, Cause: shown(a, u.Ahead), Hint: "name the tensor before the statement"}))
+			r := plan.Reason{Code: plan.SharedMemory, Cause: shown(a, u.Ahead), Hint: "keep it in a local variable"}
+			if _, out := u.Ahead.Writes[plan.Loc{Kind: plan.World}]; out {
+				r.Hint = ""
+			}
+			a.stay(u, a.explain(u, r))
 			changed = true
 			continue
 		}

@@ -30,7 +30,10 @@ func (p *planner) hoist(loop, outermost *plan.Stmt) (*attempt, *plan.Region) {
 	if slices.Contains(p.kernel.Off, Hoist.ID) {
 		return nil, nil
 	}
-	e, _ := loop.Total()
+	e, reads := loop.Total()
+	for _, r := range reads {
+		e.Add(r.Effects)
+	}
 	var onces []*plan.Once
 	hoisted := make(map[ast.Expr]bool)
 	ast.Inspect(loop.Node, func(n ast.Node) bool {

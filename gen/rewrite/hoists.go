@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
-	"regexp"
 	"slices"
 
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
@@ -34,9 +33,9 @@ func (a *attempt) declare(r *plan.Region) {
 func (a *attempt) hoists(g *plan.Group) {
 	first, last := g.Stmts[0].Node, g.Stmts[len(g.Stmts)-1].Node
 	for _, s := range g.Stmts {
-		needed := false
+		needed := a.assignsToo(s, first.Pos())
 		for obj := range s.Declares {
-			if !s.IsCompound() {
+			if !s.IsCompound() && !a.isHere(s, obj) {
 				needed = needed || a.usedOutside(obj, first.Pos(), last.End())
 			}
 		}
@@ -44,12 +43,28 @@ func (a *attempt) hoists(g *plan.Group) {
 			continue
 		}
 		for obj := range s.Declares {
-			if obj.Name() != "_" {
+			if obj.Name() != "_" && !a.isHere(s, obj) {
 				g.Hoists = append(g.Hoists, obj.(*types.Var))
 			}
 		}
 	}
 	slices.SortFunc(g.Hoists, func(x, y *types.Var) int { return int(x.Pos() - y.Pos()) })
+}
+
+// isHere reports whether s declares obj and gives it its value in its place, whatever else it does later.
+func (a *attempt) isHere(s *plan.Stmt, obj types.Object) bool {
+	n, ok := s.Inner().(*ast.AssignStmt)
+	return ok && slices.ContainsFunc(n.Lhs, func(e ast.Expr) bool { return s.IsHere(e) && a.f.Info.Defs[e.(*ast.Ident)] == obj })
+}
+
+// assignsToo reports whether s declares variables and, with the same :=, assigns to one that is declared before an entry which begins
+// at pos: in the entry it would declare another one.
+func (a *attempt) assignsToo(s *plan.Stmt, pos token.Pos) bool {
+	n, ok := s.Inner().(*ast.AssignStmt)
+	return ok && n.Tok == token.DEFINE && slices.ContainsFunc(n.Lhs, func(e ast.Expr) bool {
+		obj := a.f.Info.Uses[e.(*ast.Ident)]
+		return obj != nil && obj.Pos() < pos && !s.IsHere(e)
+	})
 }
 
 func (a *attempt) usedOutside(obj types.Object, from, to token.Pos) bool {
@@ -121,7 +136,7 @@ func (a *attempt) undeclarable(r *plan.Region) (s *plan.Stmt, why plan.Reason) {
 				if s.Node.Pos() > v.Pos() {
 					break
 				}
-				if s.Declares[v] && !a.canWrite(v.Type()) {
+				if s.Declares[v] && !a.f.CanWrite(v.Type()) {
 					return s, plan.Reason{Code: plan.Hidden, Cause: plan.Cause{Pos: v.Pos(), Text: "declares " + v.Name() + ", whose type has no name outside its package"},
 						Hint: "keep what others need of it in variables of other types"}
 				}
@@ -134,19 +149,6 @@ func (a *attempt) undeclarable(r *plan.Region) (s *plan.Stmt, why plan.Reason) {
 		}
 	}
 	return nil, plan.Reason{}
-}
-
-// unexported finds names of other packages that are theirs alone.
-var unexported = regexp.MustCompile(`\x00\.\P{Lu}`)
-
-// canWrite reports whether the package of the function has a name for t.
-func (a *attempt) canWrite(t types.Type) bool {
-	return !unexported.MatchString(types.TypeString(t, func(pkg *types.Package) string {
-		if pkg == a.f.Pkg.Types {
-			return ""
-		}
-		return "\x00"
-	}))
 }
 
 // inOperand reports whether id, in s, is part of what is read: that is evaluated before variables are declared.

@@ -36,9 +36,27 @@ func Divide(f *plan.Function) (*plan.Lift, *plan.Cause) {
 	if g := f.Goto(); g != nil {
 		return nil, g
 	}
+	if f.IsLiteral() && f.Counts {
+		if l, why := divide(f, true); why == nil {
+			return l, nil
+		}
+	}
+	l, why := divide(f, false)
+	if why != nil && !f.IsLiteral() && f.HasLiterals() {
+		if again, _ := divide(f.Again(), false); again != nil {
+			return again, nil
+		}
+	}
+	return l, why
+}
+
+// divide is [Divide] for a function that is not jumped about in, and defers nothing. counts says that what it changes
+// of variables of the function that it is a literal of comes later, as far as the device has no need of it.
+func divide(f *plan.Function, counts bool) (*plan.Lift, *plan.Cause) {
 	for apart := make(map[ast.Stmt]bool); ; {
 		body := f.Body()
 		a := newAttempt(f, &load.Kernel{}, body, body)
+		a.counts = counts
 		batched := a.batch(apart)
 		l, why := a.divide()
 		n := len(apart)
@@ -59,8 +77,11 @@ func (a *attempt) divide() (*plan.Lift, *plan.Cause) {
 	if why := a.undivided(); why != nil {
 		return nil, why
 	}
+	if why := a.mixedUp(); why != nil {
+		return nil, why
+	}
 	a.gather()
-	l := &plan.Lift{Function: a.f, Later: &plan.Later{}, Region: a.region(), Ahead: &plan.Effects{}, Late: &plan.Effects{}, Queued: &plan.Effects{}}
+	l := &plan.Lift{Function: a.f, Here: a.f.Here, Later: &plan.Later{}, Region: a.region(), Ahead: &plan.Effects{}, Late: &plan.Effects{}, Queued: &plan.Effects{}}
 	for _, g := range l.Region.Groups {
 		g.Later = l.Later
 		l.Once = l.Once || g.Returns && keeps(g)
@@ -83,6 +104,43 @@ func (a *attempt) divide() (*plan.Lift, *plan.Cause) {
 		return nil, why
 	}
 	return l, nil
+}
+
+// computesHere reports whether s, a return, computes something in its place.
+func computesHere(s *plan.Stmt) bool {
+	return slices.ContainsFunc(s.Inner().(*ast.ReturnStmt).Results, func(e ast.Expr) bool {
+		_, name := ast.Unparen(e).(*ast.Ident)
+		return !name && s.IsHere(e)
+	})
+}
+
+// mixedUp returns why what the function returns in its place can't be computed there, or nil: values decide whether it is
+// what is returned, or reads come before it, which the program would make first.
+func (a *attempt) mixedUp() *plan.Cause {
+	if a.f.Here == nil {
+		return nil
+	}
+	for s := range a.loop.All {
+		n, ok := s.Inner().(*ast.ReturnStmt)
+		if !ok {
+			continue
+		}
+		i := slices.IndexFunc(a.units, func(u *plan.Unit) bool { return u.Stmt == s })
+		if i < 0 {
+			return &plan.Cause{Pos: n.Pos(), Text: "decides with a value which tensor it returns"}
+		}
+		for at, e := range n.Results {
+			if _, name := ast.Unparen(e).(*ast.Ident); name || !a.f.Here[at] {
+				continue
+			}
+			for _, r := range a.units[i].Reads {
+				if r.Expr.Pos() < e.Pos() {
+					return &plan.Cause{Pos: r.Expr.Pos(), Text: "reads " + r.What() + " before it computes a tensor in the same statement"}
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // undivided returns what in the function must wait in its place, or nil.
@@ -146,6 +204,33 @@ func results(l *plan.Lift) *plan.Cause {
 	return nil
 }
 
+// isCount reports whether u, a statement of a function literal, changes variables of the function around it that have
+// nothing to do with tensors. Others that use them mostly print them, or change them when values have arrived.
+func (a *attempt) isCount(u *plan.Unit) bool {
+	if !a.counts || u.Stmt.IsCompound() || u.Effects.Enqueues != nil {
+		return false
+	}
+	for l := range u.Effects.Writes {
+		if v, ok := l.Obj.(*types.Var); ok && (l.Kind == plan.Var || l.Kind == plan.Own) && a.f.Captures(v) && !a.f.Analysis.API.IsTensor(v.Type()) {
+			return true
+		}
+	}
+	return false
+}
+
+// results names what g, a return, computes in its place, if it computes the tensors of its reads as well: these come after it.
+func (n *namer) results(g *plan.Group) {
+	s := g.Stmts[len(g.Stmts)-1]
+	if _, ok := s.Inner().(*ast.ReturnStmt); !ok || s.Here == nil || !slices.ContainsFunc(s.Reads, func(r *plan.Read) bool { return r.Plain == nil }) {
+		return
+	}
+	for _, e := range s.Inner().(*ast.ReturnStmt).Results {
+		if _, name := ast.Unparen(e).(*ast.Ident); !name && s.IsHere(e) {
+			g.Here = append(g.Here, plan.Result{Expr: e, Name: n.unused("result")})
+		}
+	}
+}
+
 // isReturn reports whether s is a return of a function that is divided.
 func (a *attempt) isReturn(s *plan.Stmt) bool {
 	_, ok := s.Inner().(*ast.ReturnStmt)
@@ -201,7 +286,21 @@ func nameLift(l *plan.Lift) {
 		return
 	}
 	n := newNamer(l.Function)
-	l.Later.Name = n.unused("later")
+	n.later = n.unused("later")
+	l.Later.Name = n.later
+	n.groups(l.Region)
+}
+
+// closure names what the variant of a function literal declares. Its parameter may hide the backlog.
+func (n *namer) closure(l *plan.Lift) {
+	if l.Name != "" {
+		return
+	}
+	name := l.Closure.Var.Name() + "Later"
+	for l.Name = n.unused(name); n.f.Analysis.IsTaken(n.f.Home, l.Name); {
+		l.Name = n.unused(name)
+	}
+	l.Later.Name = n.later
 	n.groups(l.Region)
 }
 

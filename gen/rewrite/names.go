@@ -15,6 +15,7 @@ import (
 type namer struct {
 	f     *plan.Function
 	taken map[string]bool
+	later string // the first backlog
 	row   string // the parameter of functions of one row, or "" if there is none yet
 }
 
@@ -35,7 +36,7 @@ func newNamer(f *plan.Function) *namer {
 // unused returns name, or the first of name2, name3, … that is not in use.
 func (n *namer) unused(name string) string {
 	got := name
-	for i := 2; n.taken[got] || n.f.Pkg.Types.Scope().Lookup(got) != nil; i++ {
+	for i := 2; n.taken[got] || n.f.Pkg.Types.Scope().Lookup(got) != nil || n.f.Home.Types.Scope().Lookup(got) != nil; i++ {
 		got = fmt.Sprintf("%s%d", name, i)
 	}
 	n.taken[got] = true
@@ -49,6 +50,9 @@ func (n *namer) name(d *plan.Deferral) {
 		l.Name = n.unused("later")
 		n.exits(l)
 	}
+	if len(d.Laters) > 0 {
+		n.later = d.Laters[0].Name
+	}
 	for _, l := range d.Laters {
 		for _, r := range l.Regions {
 			for _, o := range r.Onces {
@@ -57,12 +61,32 @@ func (n *namer) name(d *plan.Deferral) {
 			n.groups(r)
 		}
 	}
+	for _, k := range d.Keeps {
+		k.Param, k.Name = n.rowParam(), n.unused(n.baseOf(k)+"Rows")
+	}
+}
+
+// baseOf is what k is called after: the variable that its definition is of, or else what is computed.
+func (n *namer) baseOf(k *plan.Keep) string {
+	if a, ok := n.f.Parent(k.Expr).(*ast.AssignStmt); ok && a.Tok == token.DEFINE && len(a.Lhs) == 1 {
+		return base(a.Lhs[0])
+	}
+	return base(k.Expr)
+}
+
+// rowParam is the name for what gives rows, in functions of one row.
+func (n *namer) rowParam() string {
+	if n.row == "" {
+		n.row = n.unused("row")
+	}
+	return n.row
 }
 
 // groups names what the entries of r need.
 func (n *namer) groups(r *plan.Region) {
 	var taken []taken
 	for _, g := range r.Groups {
+		n.results(g)
 		taken = n.reads(g, r, taken)
 		for _, c := range g.Copies {
 			c.Name = n.unused(c.Var.Name() + "At")
@@ -195,13 +219,20 @@ type taken struct {
 	v     *types.Var
 	name  string
 	group *plan.Group
+	used  []use
+}
+
+// A use is a read of what has been taken, in a statement that always comes to it.
+type use struct {
+	in   *plan.Stmt
+	read *plan.Read
 }
 
 // reads names the reads of a group. The same value of the same variable is
 // read once.
 func (n *namer) reads(g *plan.Group, r *plan.Region, before []taken) []taken {
 	for _, s := range g.Stmts {
-		first := len(g.Takes)
+		var raised []*plan.Read
 		held := s.Holds()
 		holds := func(before token.Pos) { // in the order in which the program evaluates them
 			for ; len(held) > 0 && (held[0].Pos() < before || before == token.NoPos); held = held[1:] {
@@ -210,7 +241,7 @@ func (n *namer) reads(g *plan.Group, r *plan.Region, before []taken) []taken {
 		}
 		_, reads := s.Deferred()
 		slices.SortFunc(reads, func(x, y *plan.Read) int { return int(x.Expr.Pos() - y.Expr.Pos()) })
-		for _, read := range reads {
+		for at, read := range reads {
 			holds(read.Expr.Pos())
 			if i := slices.IndexFunc(before, func(t taken) bool { return t.v == read.Plain && t.v != nil && n.visible(t, g, r) }); i >= 0 {
 				g.Names[read] = before[i].name
@@ -222,16 +253,75 @@ func (n *namer) reads(g *plan.Group, r *plan.Region, before []taken) []taken {
 			}
 			name := n.unused(base(read.Operand) + "At")
 			g.Names[read] = name
-			force := read.Plain == nil && !read.Fixed && slices.ContainsFunc(reads, func(o *plan.Read) bool { return o.Expr.Pos() < read.Expr.Pos() })
-			g.Takes = append(g.Takes, plan.Take{Read: read, Name: name, Force: force && len(g.Takes) >= first})
-			before = append(before, taken{read.Plain, name, g})
-			if read.Lift != nil {
+			take := plan.Take{Read: read, Name: name}
+			if read.Plain == nil && !read.Fixed {
+				for _, o := range reads[:at] {
+					if o.Raises() && !slices.ContainsFunc(raised, func(p *plan.Read) bool { return n.alike(g, o, p) }) && !n.hasRaised(before, g, s, o) {
+						take.Raise = append(take.Raise, o)
+						raised = append(raised, o)
+					}
+				}
+			}
+			g.Takes = append(g.Takes, take)
+			before = append(before, taken{v: read.Plain, name: name, group: g})
+			if read.Lift != nil && read.Lift.Closure != nil {
+				n.closure(read.Lift)
+			} else if read.Lift != nil {
 				nameLift(read.Lift)
 			}
 		}
 		holds(token.NoPos)
+		n.note(before, g, s, reads)
 	}
 	return before
+}
+
+// note notes which of the Reads in all s always uses.
+func (n *namer) note(all []taken, g *plan.Group, s *plan.Stmt, reads []*plan.Read) {
+	if s.IsTest {
+		return
+	}
+	for _, r := range reads {
+		if !n.f.AlwaysFirst(r.Expr, s.Inner()) {
+			continue
+		}
+		for i := range all {
+			if all[i].name == g.Names[r] {
+				all[i].used = append(all[i].used, use{s, r})
+			}
+		}
+	}
+}
+
+// hasRaised reports whether an entry before s, a statement of g, always raises the error of r.
+func (n *namer) hasRaised(all []taken, g *plan.Group, s *plan.Stmt, r *plan.Read) bool {
+	return slices.ContainsFunc(all, func(t taken) bool {
+		return t.name == g.Names[r] && slices.ContainsFunc(t.used, func(u use) bool {
+			return isRaisedBy(u.read, r) && comesBefore(u.in, s)
+		})
+	})
+}
+
+// alike reports whether r raises in g what o does.
+func (n *namer) alike(g *plan.Group, r, o *plan.Read) bool {
+	return g.Names[r] == g.Names[o] && isRaisedBy(o, r)
+}
+
+// isRaisedBy reports whether o raises what r does if they are reads of one value. Others may
+// complain about its shape or type, or about their arguments.
+func isRaisedBy(o, r *plan.Read) bool {
+	if o.Func != nil || r.Func != nil {
+		return o.Func != nil && r.Func != nil && types.ExprString(o.Func) == types.ExprString(r.Func)
+	}
+	return o.Method == r.Method && r.Method != "At"
+}
+
+// comesBefore reports whether a stands before b in one list of statements, or before one that b is in.
+func comesBefore(a, b *plan.Stmt) bool {
+	for b != nil && !sameList(a, b) {
+		b = b.Parent
+	}
+	return b != nil && a.Node.Pos() < b.Node.Pos()
 }
 
 // rows names what is computed for all rows. The same is computed once.
@@ -243,10 +333,7 @@ func (n *namer) rows(g *plan.Group, r *plan.Read) {
 			return
 		}
 	}
-	if n.row == "" {
-		n.row = n.unused("row")
-	}
-	r.Rows.Param = n.row
+	r.Rows.Param = n.rowParam()
 	of := r.Operand
 	if call, ok := ast.Unparen(of).(*ast.CallExpr); ok && slices.Contains(r.Rows.Calls, call) {
 		of = ast.Unparen(call.Fun).(*ast.SelectorExpr).X
@@ -259,18 +346,15 @@ func (n *namer) rows(g *plan.Group, r *plan.Read) {
 // g and of the value that its variable has there.
 func (n *namer) visible(t taken, g *plan.Group, r *plan.Region) bool {
 	from, to := t.group.Stmts[0], g.Stmts[0]
-	if t.group != g {
-		sibling := to
-		for sibling != nil && !sameList(from, sibling) {
-			sibling = sibling.Parent
-		}
-		if sibling == nil {
-			return false
-		}
+	if t.group != g && !comesBefore(from, to) {
+		return false
 	}
 	for s := range r.Loop.All {
-		e := s.Head
-		if _, ok := e.Writes[plan.Loc{Kind: plan.Var, Obj: t.v}]; !ok {
+		changes := writes(s.Head, t.v)
+		for _, read := range s.Reads {
+			changes = changes || writes(read.Effects, t.v) // a closure that is called
+		}
+		if !changes {
 			continue
 		}
 		if from.Node.Pos() <= s.Node.Pos() && s.Node.Pos() <= to.Node.Pos() {

@@ -35,6 +35,7 @@ type past struct {
 	floats  []given // that must have floating-point numbers
 
 	shapes   map[types.Object]shape
+	fields   map[types.Object]*field
 	compared map[types.Object]bool // tensors from before the loop that each iteration compares with those of the one before
 }
 
@@ -58,6 +59,12 @@ func (a *attempt) disproves() bool {
 	}
 	p := a.newPast()
 	for _, u := range p.ahead {
+		if c := u.All().Waits; c != nil && !a.late[u] && u.Stmt != a.loop {
+			// Waiting past an exit, for what is never computed, would be a failure.
+			a.stay(u, refuse{Reason: reason(*c, plan.WaitsInside)})
+			a.settled = append(a.settled, u.Stmt)
+			return true
+		}
 		r := p.of(u)
 		if r == nil {
 			continue
@@ -104,7 +111,7 @@ func cmpOr(reasons ...*plan.Reason) *plan.Reason {
 }
 
 func (a *attempt) newPast() *past {
-	p := &past{a: a, changed: &plan.Effects{}, shapes: make(map[types.Object]shape), compared: make(map[types.Object]bool)}
+	p := &past{a: a, changed: &plan.Effects{}, shapes: make(map[types.Object]shape), fields: make(map[types.Object]*field), compared: make(map[types.Object]bool)}
 	seen := make(map[*types.Var]bool)
 	for _, u := range a.units {
 		p.changed.Add(u.All())
@@ -134,6 +141,10 @@ func (p *past) nodes(u *plan.Unit) (nodes []ast.Node) {
 		for _, r := range u.Reads {
 			if r.Rows != nil {
 				nodes = append(nodes, r.Rows.Count) // what it computes fails where it is needed
+				continue
+			}
+			if r.Assign != nil {
+				nodes = append(nodes, r.Assign)
 				continue
 			}
 			nodes = append(nodes, r.Operand)
@@ -167,7 +178,9 @@ func (p *past) nodes(u *plan.Unit) (nodes []ast.Node) {
 			n = e
 		}
 	case *ast.ForStmt:
-		add(n.Init)
+		if u.Stmt != p.a.loop {
+			add(n.Init)
+		}
 		if u.Stmt == p.a.loop && p.a.tests != nil {
 			for _, e := range p.a.keep {
 				add(e)
@@ -177,7 +190,9 @@ func (p *past) nodes(u *plan.Unit) (nodes []ast.Node) {
 		}
 		add(n.Post)
 	case *ast.RangeStmt:
-		add(n.X)
+		if u.Stmt != p.a.loop {
+			add(n.X)
+		}
 	case *ast.SwitchStmt:
 		add(n.Init, n.Tag)
 		for _, c := range n.Body.List {
@@ -246,8 +261,8 @@ func (p *past) of(u *plan.Unit) *plan.Reason {
 	if c, ok := e.Writes[plan.Loc{Kind: plan.Random}]; ok {
 		return &plan.Reason{Code: plan.PastRandom, Cause: c, Hint: "draw them before the loop, or with tensor.Rand"}
 	}
-	if e.Ends != nil {
-		return p.fails(*e.Ends)
+	if c := firstOf(e.Ends, e.Waits); c != nil {
+		return p.fails(*c)
 	}
 	always := u.Stmt == p.a.loop || p.always(u.Stmt)
 	if c := p.endless(u); c != nil {
@@ -270,6 +285,9 @@ func (p *past) fails(c plan.Cause) *plan.Reason {
 func (p *past) fixed(e ast.Expr) bool {
 	if tv := p.a.f.Info.Types[e]; tv.Value != nil || tv.IsType() {
 		return true
+	}
+	if v := p.field(e, rootOf(p.a.f, e)); v != nil {
+		return !slices.ContainsFunc(p.a.units, func(u *plan.Unit) bool { return p.writes(u, v) })
 	}
 	found := p.a.f.Effects(e)
 	return found.Barrier == nil && found.Clock == nil && found.Polls == nil && !found.Needs(p.changed)

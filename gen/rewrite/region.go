@@ -46,13 +46,18 @@ func (a *attempt) spoils(u *plan.Unit, loop *plan.Stmt) bool {
 	if !a.stays(u) && u.Effects.Waits == nil {
 		return false
 	}
-	for s := u.Stmt.Parent; s != nil && s != loop; s = s.Parent {
+	return !isConditional(u.Stmt, loop)
+}
+
+// isConditional reports whether s runs only under a condition in an iteration of loop.
+func isConditional(s, loop *plan.Stmt) bool {
+	for s = s.Parent; s != nil && s != loop; s = s.Parent {
 		switch s.Inner().(type) {
 		case *ast.IfStmt, *ast.SwitchStmt, *ast.TypeSwitchStmt:
-			return false
+			return true
 		}
 	}
-	return true
+	return false
 }
 
 // gather makes whole what reads better, or runs better, as one entry: a loop
@@ -194,7 +199,7 @@ func (a *attempt) layout(r *plan.Region, list []*plan.Stmt) {
 	var g *plan.Group
 	for i, s := range list {
 		if a.isLate(s) && (!s.IsCompound() || a.whole[s]) {
-			if g == nil || a.separate(s) || a.isReturn(s) && keeps(g) && !slices.ContainsFunc(g.Stmts, isTail) {
+			if g == nil || a.separate(s) || a.isReturn(s) && (computesHere(s) || keeps(g) && !slices.ContainsFunc(g.Stmts, isTail)) {
 				g = &plan.Group{Names: make(map[*plan.Read]string)}
 				r.Groups = append(r.Groups, g)
 			}
@@ -360,6 +365,9 @@ func (a *attempt) copies(g *plan.Group) {
 			}
 			if jump, ok := n.(ast.Stmt); ok && n != s.Node && !a.loop.IsCall && slices.Contains(jumps, jump) {
 				return false // the state has what it needs
+			}
+			if e, ok := n.(ast.Expr); ok && s.IsHere(e) {
+				return false // evaluated, or assigned to, in place
 			}
 			if e, ok := n.(ast.Expr); ok && slices.ContainsFunc(reads, func(r *plan.Read) bool { return r.Operand == e && r.Rows == nil }) {
 				return false // evaluated in place

@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/token"
@@ -44,9 +45,9 @@ func (r *restater) restate(n ast.Node) {
 		switch n := n.(type) {
 		case *ast.FuncLit:
 			return false
-		case *ast.IfStmt:
-			if len(r.chosen[n]) > 0 {
-				r.restateChoice(n)
+		case *ast.IfStmt, *ast.SwitchStmt:
+			if c := r.chosen[n.(ast.Stmt)]; c != nil {
+				r.restateChoice(n.(ast.Stmt), c)
 				return false
 			}
 		case *ast.AssignStmt:
@@ -78,11 +79,11 @@ func (r *restater) restate(n ast.Node) {
 			return false
 		case *ast.Ident:
 			if v, ok := r.isNumber(n); ok && r.f.Info.Uses[n] != nil {
+				name := cmp.Or(r.copied[n], n.Name)
 				if types.Identical(v.Type(), types.Typ[types.Int]) {
-					r.insert(n.Pos(), "int(")
-					r.insert(n.End(), ".ItemInt())")
+					r.replace(n.Pos(), n.End(), "int("+name+".ItemInt())")
 				} else {
-					r.insert(n.End(), look(v.Type()))
+					r.replace(n.Pos(), n.End(), name+look(v.Type()))
 				}
 				r.looks = append(r.looks, n)
 			}
@@ -101,7 +102,7 @@ func (r *restater) nameReads(s ast.Stmt) {
 		case r.stems[e] != "":
 			name := r.stems[e]
 			delete(r.stems, e) // while it is rendered
-			r.insert(s.Pos(), name+" := "+r.render(e)+"; ")
+			r.insert(s.Pos(), name+" := "+r.render(ast.Unparen(e))+"; ")
 			r.stems[e] = name
 		case r.named[call] != "":
 			of, name := r.typeOf(call), r.named[call]
@@ -162,12 +163,22 @@ func operator(t types.Type, op token.Token) (method string, ok bool) {
 
 // render returns the text of e with its edits.
 func (r *restater) render(e ast.Expr) string {
+	return r.text(e, func(e ast.Expr) { r.restate(e) })
+}
+
+// text returns the text of n with the edits that edit makes.
+func (r *restater) text(e ast.Expr, edit func(ast.Expr)) string {
+	return r.edited(e, func() { edit(e) })
+}
+
+// edited returns the text of n with the edits that edit makes, all of them in n.
+func (r *restater) edited(n ast.Node, edit func()) string {
 	outer := r.edits
 	r.edits = nil
-	r.restate(e)
+	edit()
 	inner := r.edits
 	r.edits = outer
-	return r.f.Splice(e, inner)
+	return r.f.Splice(n, inner)
 }
 
 // assigns makes the edits for an assignment to numbers, and reports whether it is one.

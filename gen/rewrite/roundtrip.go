@@ -35,17 +35,19 @@ var RoundTrip = &Rewrite{
 // edits that restate it in them.
 type restater struct {
 	f       *plan.Function
-	numbers map[*types.Var]bool          // local variables of type float64, int64 or int that become numbers
-	sinks   map[*ast.CallExpr]sink       // operations that take a number instead
-	defs    map[*types.Var][]definition  // of variables
-	uses    map[*types.Var][]*ast.Ident  // other than definitions
-	inner   map[*types.Var]bool          // a function literal uses it, or its address is taken
-	named   map[*ast.CallExpr]string     // reads that get a name of their own
-	stems   map[ast.Expr]string          // as do tensors
-	before  map[ast.Stmt][]ast.Expr      // what comes before a statement: these, and sinks that may panic
-	ifs     []*ast.IfStmt                // in loops
-	chosen  map[*ast.IfStmt][]*types.Var // choices of the device, and what they are between: see choices.go
-	heads   map[ast.Stmt]*ast.IfStmt     // definitions in the heads of ifs
+	numbers map[*types.Var]bool         // local variables of type float64, int64 or int that become numbers
+	sinks   map[*ast.CallExpr]sink      // operations that take a number instead
+	defs    map[*types.Var][]definition // of variables
+	uses    map[*types.Var][]*ast.Ident // other than definitions
+	inner   map[*types.Var]bool         // a function literal uses it, or its address is taken
+	named   map[*ast.CallExpr]string    // reads that get a name of their own
+	stems   map[ast.Expr]string         // as do tensors
+	before  map[ast.Stmt][]ast.Expr     // what comes before a statement: these, and sinks that may panic
+	ifs     []ast.Stmt                  // ifs and switches in loops
+	chosen  map[ast.Stmt]*choice        // by which the device chooses: see choices.go
+	heads   map[ast.Stmt]*ast.IfStmt    // definitions in the heads of ifs
+	fates   map[ast.Stmt]fates          // what is known of failures where the device may choose: see failing.go
+	copied  map[*ast.Ident]string       // what stands for numbers that have changed
 	namer   *namer
 	refused []plan.Remark
 
@@ -92,7 +94,7 @@ func roundTrips(f *plan.Function, kernel *load.Kernel) (*plan.Function, []plan.R
 	}
 	r := &restater{f: f, numbers: make(map[*types.Var]bool), sinks: make(map[*ast.CallExpr]sink), defs: make(map[*types.Var][]definition),
 		uses: make(map[*types.Var][]*ast.Ident), inner: make(map[*types.Var]bool), named: make(map[*ast.CallExpr]string), stems: make(map[ast.Expr]string),
-		before: make(map[ast.Stmt][]ast.Expr), chosen: make(map[*ast.IfStmt][]*types.Var), heads: make(map[ast.Stmt]*ast.IfStmt), namer: newNamer(f)}
+		before: make(map[ast.Stmt][]ast.Expr), chosen: make(map[ast.Stmt]*choice), heads: make(map[ast.Stmt]*ast.IfStmt), copied: make(map[*ast.Ident]string), namer: newNamer(f)}
 	r.scan()
 	if !slices.Contains(kernel.Off, Choice.ID) {
 		r.candidates()
@@ -595,7 +597,7 @@ func (r *restater) variable(v *types.Var, needs map[*types.Var]bool) *misfit {
 	}
 	if product {
 		for _, id := range r.uses[v] {
-			if !r.keepsRounding(id) {
+			if !r.keepsRounding(id) && !r.isMerged(id, v) {
 				return &misfit{plan.OneRounding, id.Pos(), "uses " + v.Name() + ", a product, where Go may add to it before it is rounded", "round it everywhere: float64(x * y)"}
 			}
 		}
@@ -607,6 +609,23 @@ func (r *restater) isProductVariable(v *types.Var) bool {
 	return slices.ContainsFunc(r.defs[v], func(d definition) bool {
 		return isFloat64(v.Type()) && (d.op == token.MUL || d.op == token.ILLEGAL && d.value != nil && r.isProduct(d.value, make(map[*types.Var]bool)))
 	})
+}
+
+// isMerged reports whether the use id of v, which is a product, is behind loops in which v has become one, if they had an
+// iteration, and else is what it was before: no compiler has a product there to round together with a sum.
+func (r *restater) isMerged(id *ast.Ident, v *types.Var) bool {
+	for _, d := range r.defs[v] {
+		if d.op != token.MUL && (d.op != token.ILLEGAL || d.value == nil || !r.isProduct(d.value, make(map[*types.Var]bool))) {
+			continue
+		}
+		if !slices.ContainsFunc(r.f.LoopsAround(d.stmt), func(loop ast.Node) bool {
+			n, isFor := loop.(*ast.ForStmt)
+			return v.Pos() < loop.Pos() && loop.End() <= id.Pos() && (!isFor || n.Cond != nil)
+		}) {
+			return false
+		}
+	}
+	return true
 }
 
 // keepsRounding reports whether the use id of a product can't end up in a sum, as an operand

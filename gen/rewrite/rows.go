@@ -343,6 +343,9 @@ func (b *batcher) chain(m *match, e ast.Expr) bool {
 		if !ok {
 			return b.same(m, e)
 		}
+		if b.mentionsLoop(e) && b.helper(m, e, fn) {
+			return true
+		}
 		api, ok := b.f.Analysis.API.Lookup(fn)
 		if !ok || api.Batch == tensorapi.Alone || api.Kind != tensorapi.Op && api.Kind != tensorapi.View || e.Ellipsis.IsValid() {
 			return b.same(m, e)
@@ -382,6 +385,73 @@ func (b *batcher) operation(m *match, call *ast.CallExpr, fn *types.Func) bool {
 		}
 	}
 	return true
+}
+
+// helper is chain for the call of a function of the program that does nothing but operations on what it is given.
+func (b *batcher) helper(m *match, call *ast.CallExpr, fn *types.Func) bool {
+	if call.Ellipsis.IsValid() || !b.onlyOperates(call, b.f, make(map[*types.Func]bool)) {
+		return false
+	}
+	uses := b.f.Effects(call)
+	if firstOf(uses.Waits, uses.Barrier, uses.Clock, uses.Polls, uses.Stamps, uses.Leaves) != nil || len(uses.Writes) > 0 {
+		return false
+	}
+	uses = uses.ReadsBut(func(l plan.Loc) bool { return l.Kind == plan.Cells || b.isOwn(l) }) // operations are said to read cells
+	if uses.Needs(b.total) {
+		return false
+	}
+	operands := call.Args
+	if sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr); ok && fn.Signature().Recv() != nil {
+		operands = append(slices.Clip(operands), sel.X)
+	}
+	calls, defs := len(m.calls), len(m.defs)
+	for _, x := range operands {
+		if !b.chain(m, x) {
+			m.calls, m.defs = m.calls[:calls], m.defs[:defs]
+			return false
+		}
+	}
+	m.uses.Add(uses)
+	m.ops++
+	return true
+}
+
+// onlyOperates reports whether call, in f, calls a function of the program which, with those that it calls, makes tensors of tensors and does
+// nothing else on a device: it takes nothing from cells.
+func (b *batcher) onlyOperates(call *ast.CallExpr, f *plan.Function, seen map[*types.Func]bool) bool {
+	fn, api, kind := f.Callee(call)
+	switch {
+	case kind == plan.CallsBuiltin, kind == plan.CallsTotal, kind == plan.CallsStandard, f.Info.Types[call.Fun].IsType():
+		return len(seen) > 0
+	case kind == plan.CallsLibrary:
+		return len(seen) > 0 && (api.Kind == tensorapi.Meta || api.Batch != tensorapi.Alone && (api.Kind == tensorapi.Op || api.Kind == tensorapi.View))
+	case kind != plan.CallsFunction:
+		return false
+	case seen[fn]:
+		return true
+	}
+	seen[fn] = true
+	body, ok := b.f.Analysis.Program.Body(fn)
+	if !ok {
+		return false
+	}
+	only, inner := true, b.f.Analysis.Function(body.Pkg, body.Decl)
+	ast.Inspect(body.Decl.Body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncLit:
+			only = false
+		case *ast.CallExpr:
+			only = only && b.onlyOperates(n, inner, seen)
+		}
+		return only
+	})
+	return only
+}
+
+// isOwn reports whether l is a variable of the loop.
+func (b *batcher) isOwn(l plan.Loc) bool {
+	v, ok := l.Obj.(*types.Var)
+	return ok && (l.Kind == plan.Var || l.Kind == plan.Own) && b.declares(v)
 }
 
 // isRow reports whether a call takes the row of a tensor that the index says.
@@ -424,7 +494,7 @@ func (b *batcher) absorbs(d *plan.Stmt, defs []*plan.Stmt) bool {
 	}
 	next := list[end]
 	for _, m := range b.found {
-		if slices.Contains(next.Reads, m.read) && slices.Contains(m.defs, d) && b.begins(m.read, next) {
+		if slices.Contains(next.Reads, m.read) && slices.Contains(m.defs, d) && b.begins(m.read.Expr, next) {
 			return true
 		}
 	}
@@ -438,9 +508,9 @@ func (b *batcher) isInside(id *ast.Ident, defs []*plan.Stmt) bool {
 		slices.ContainsFunc(b.found, func(m *match) bool { return within(m.read.Operand) })
 }
 
-// begins reports whether s evaluates r before anything in it can fail or do something.
-func (b *batcher) begins(r *plan.Read, s *plan.Stmt) bool {
-	if !b.f.AlwaysFirst(r.Expr, s.Inner()) {
+// begins reports whether s evaluates x before anything in it can fail or do something.
+func (b *batcher) begins(x ast.Expr, s *plan.Stmt) bool {
+	if !b.f.AlwaysFirst(x, s.Inner()) {
 		return false
 	}
 	var target ast.Node // of an assignment, which comes last
@@ -452,10 +522,10 @@ func (b *batcher) begins(r *plan.Read, s *plan.Stmt) bool {
 	harmless := true
 	ast.Inspect(s.Node, func(n ast.Node) bool {
 		e, ok := n.(ast.Expr)
-		if n == target && n != nil || n != nil && n.Pos() >= r.Expr.Pos() {
+		if n == target && n != nil || n != nil && n.Pos() >= x.Pos() {
 			return false
 		}
-		if !ok || e.End() > r.Expr.Pos() {
+		if !ok || e.End() > x.Pos() {
 			return true
 		}
 		switch e := e.(type) {

@@ -130,6 +130,9 @@ func (p *past) shape(e ast.Expr, in *plan.Stmt) shape {
 		if _, isField := ast.Unparen(e).(*ast.SelectorExpr); isField && root != nil && p.ranges(root) {
 			return p.variable(root)
 		}
+		if v := p.field(e, root); v != nil && p.isTensor(e) {
+			return p.variable(v)
+		}
 	}
 	return changing
 }
@@ -166,10 +169,13 @@ func (p *past) variable(v types.Object) shape {
 	}
 	s := same
 	for _, u := range p.a.units {
-		if !writes(u.All(), v.(*types.Var)) {
+		if !p.writes(u, v) {
 			continue
 		}
 		s = max(s, p.assigned(u.Stmt, v))
+		if p.fields[v] != nil && !p.always(u.Stmt) {
+			s = changing
+		}
 		if n, ok := u.Stmt.Inner().(*ast.AssignStmt); ok && !p.compared[v] && !p.always(u.Stmt) {
 			for i := range n.Lhs {
 				if p.swaps(v.(*types.Var), n, i) {
@@ -236,14 +242,18 @@ func (p *past) swaps(v *types.Var, n *ast.AssignStmt, i int) bool {
 func (p *past) compare(v types.Object) bool {
 	lv, ok := v.(*types.Var)
 	body := p.a.loop.Bodies[0]
-	if !ok || p.compared[v] || !p.carried(v) || p.a.f.Visible(v) || !p.a.f.Analysis.API.IsTensor(v.Type()) || len(body) == 0 || body[0].IsTest {
+	if !ok || p.compared[v] || !p.carried(v) || p.a.f.Visible(p.root(v)) || !p.a.f.Analysis.API.IsTensor(v.Type()) || len(body) == 0 || body[0].IsTest {
 		return false
 	}
-	if !p.a.f.Sees(body[0].Node.Pos(), v) {
+	if !p.a.f.Sees(body[0].Node.Pos(), p.root(v)) {
 		return false
 	}
 	p.compared[v] = true
-	p.given = append(p.given, given{ast.NewIdent(v.Name()), lv, body[0]})
+	what := given{ast.NewIdent(v.Name()), lv, body[0]}
+	if at := p.fields[v]; at != nil {
+		what = given{at.expr, at.root, body[0]}
+	}
+	p.given = append(p.given, what)
 	clear(p.shapes) // they were found without
 	return true
 }
@@ -266,11 +276,110 @@ func (p *past) warm() int {
 // comesRound is how many tensors keep the values that iterations give them.
 func (p *past) comesRound() (n int) {
 	for _, v := range p.written {
-		if p.carried(v) && p.a.f.Analysis.API.IsTensor(v.Type()) {
+		switch {
+		case !p.carried(v):
+		case p.a.f.Analysis.API.IsTensor(v.Type()):
 			n++
+		case p.hasTensor(v.Type()):
+			n += 2 // or more
 		}
 	}
 	return n
+}
+
+// hasTensor reports whether t is a struct with a field that is a tensor, or in one that is such a struct.
+func (p *past) hasTensor(t types.Type) bool {
+	s, ok := t.Underlying().(*types.Struct)
+	if !ok || tensorapi.IsNumber(t) { // whose shape is always the same
+		return false
+	}
+	for f := range s.Fields() {
+		if p.a.f.Analysis.API.IsTensor(f.Type()) || p.hasTensor(f.Type()) {
+			return true
+		}
+	}
+	return false
+}
+
+// A field is one of a struct that a local variable holds.
+type field struct {
+	root *types.Var
+	expr ast.Expr // root.a.b
+}
+
+// field returns what stands for e, a field of root, as if it were a variable of its own; nil if others may lead to it.
+func (p *past) field(e ast.Expr, root *types.Var) *types.Var {
+	sel, ok := ast.Unparen(e).(*ast.SelectorExpr)
+	if !ok || root == nil || p.a.f.Visible(root) || !p.a.f.CanCopy(root) {
+		return nil
+	}
+	text, exact := p.path(sel)
+	if !exact {
+		return nil
+	}
+	for v, at := range p.fields {
+		if at.root == root && v.Name() == text {
+			return v.(*types.Var)
+		}
+	}
+	v := types.NewVar(root.Pos(), root.Pkg(), text, p.a.f.Info.TypeOf(e))
+	p.fields[v] = &field{root, e}
+	return v
+}
+
+// path returns the names on the way from a variable to e, with dots between them. It is not exact if e may be a part of what is there.
+func (p *past) path(e ast.Expr) (names string, exact bool) {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		return e.Name, true
+	case *ast.SelectorExpr:
+		names, exact = p.path(e.X)
+		if sel := p.a.f.Info.Selections[e]; !exact || sel == nil || len(sel.Index()) > 1 {
+			return names, false
+		}
+		return names + "." + e.Sel.Name, true
+	case *ast.IndexExpr:
+		names, _ = p.path(e.X)
+	}
+	return names, false
+}
+
+// isField reports whether e is the field that v stands for.
+func (p *past) isField(e ast.Expr, v types.Object) bool {
+	names, exact := p.path(e)
+	return exact && names == v.Name() && rootOf(p.a.f, e) == p.root(v)
+}
+
+// root returns the variable that v is, or that it is a field of.
+func (p *past) root(v types.Object) *types.Var {
+	if at := p.fields[v]; at != nil {
+		return at.root
+	}
+	return v.(*types.Var)
+}
+
+// writes reports whether u gives v another value. A field of a variable is left alone by what sets other fields.
+func (p *past) writes(u *plan.Unit, v types.Object) bool {
+	if !writes(u.All(), p.root(v)) || p.fields[v] == nil {
+		return writes(u.All(), p.root(v))
+	}
+	var set []ast.Expr
+	switch n := u.Stmt.Inner().(type) {
+	case *ast.AssignStmt:
+		set = n.Lhs
+	case *ast.IncDecStmt:
+		set = []ast.Expr{n.X}
+	}
+	if len(set) == 0 || u.Whole {
+		return true
+	}
+	for _, e := range set {
+		text, _ := p.path(e)
+		if rootOf(p.a.f, e) == p.root(v) && (strings.HasPrefix(v.Name()+".", text+".") || strings.HasPrefix(text+".", v.Name()+".")) {
+			return true
+		}
+	}
+	return false
 }
 
 // assigned returns what is known of what s assigns to v.
@@ -279,7 +388,8 @@ func (p *past) assigned(s *plan.Stmt, v types.Object) shape {
 	switch n := s.Inner().(type) {
 	case *ast.AssignStmt:
 		for i, lhs := range n.Lhs {
-			if id, ok := ast.Unparen(lhs).(*ast.Ident); ok && info.ObjectOf(id) == v {
+			id, ok := ast.Unparen(lhs).(*ast.Ident)
+			if ok && info.ObjectOf(id) == v || p.fields[v] != nil && p.isField(lhs, v) {
 				if len(n.Rhs) == len(n.Lhs) && (n.Tok == token.ASSIGN || n.Tok == token.DEFINE) {
 					return p.shape(n.Rhs[i], s)
 				}
@@ -340,6 +450,9 @@ func (p *past) result(call *ast.CallExpr, in *plan.Stmt) shape {
 		return s
 	}
 	fn, api, kind := p.a.f.Callee(call)
+	if fn == nil {
+		return changing // a function literal, which may go by more than its arguments
+	}
 	if p.a.contained != nil && !oneRow[fn.Name()] && !p.sized(call) {
 		return p.outcome(call, s)
 	}

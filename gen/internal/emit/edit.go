@@ -2,6 +2,7 @@ package emit
 
 import (
 	"cmp"
+	"go/ast"
 	"go/token"
 	"slices"
 	"strings"
@@ -35,6 +36,13 @@ func (e *editor) insert(pos token.Pos, text string) { e.replace(pos, pos, text) 
 
 // render returns the text from pos to end with the edits made so far.
 func (e *editor) render(pos, end token.Pos) string { return e.between(e.offset(pos), e.offset(end)) }
+
+// expr returns the text of x with the edits made so far, but for what stands before the statement that begins with x.
+func (e *editor) expr(x ast.Expr) string {
+	at := e.offset(x.Pos())
+	inside := &editor{file: e.file, src: e.src, edits: slices.DeleteFunc(slices.Clone(e.edits), func(ed edit) bool { return ed.pos == at && ed.end == at })}
+	return inside.render(x.Pos(), x.End())
+}
 
 func (e *editor) between(from, to int) string {
 	var inside []edit

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/asyncgen/asyncgen/gen/internal/load"
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
@@ -43,6 +44,8 @@ type printer struct {
 // function makes the edits for one function.
 func (p *printer) function() {
 	p.names = slices.Clone(p.edits)
+	p.keeps()
+	p.closures(regions(p.d), p.d.Function.Decl)
 	for _, l := range p.d.Laters {
 		p.insert(p.start(l.Anchor), p.lines(append(p.declarations(l),
 			fmt.Sprintf("%s := %s[%s](%s)%s", l.Name, p.qualified(load.RuntimePath, "NewLater"), p.stateType(l), p.window(p.d), p.ahead(l)),
@@ -51,6 +54,7 @@ func (p *printer) function() {
 			p.region(l, r)
 		}
 	}
+	p.drop()
 }
 
 // ahead is what bounds how far the loops of l run past tests.
@@ -153,29 +157,36 @@ func (p *printer) group(l *plan.Later, r *plan.Region, g *plan.Group) {
 			p.replace(id.Pos(), id.End(), c.Name)
 		}
 	}
+	for _, r := range g.Here {
+		head = append(head, r.Name+" := "+p.expr(r.Expr))
+		p.replace(r.Expr.Pos(), r.Expr.End(), r.Name)
+	}
 	operands, held := make(map[*plan.Read]string), make(map[*ast.CallExpr]string)
 	for _, t := range g.Takes {
 		if t.Held != nil {
-			held[t.Held] = p.render(t.Held.Pos(), t.Held.End())
+			held[t.Held] = p.expr(t.Held)
 			p.replace(t.Held.Pos(), t.Held.End(), t.Name)
 			continue
 		}
 		operands[t.Read] = p.operand(t.Read, l.Name)
 	}
+	here := p.here(g)
 	for _, s := range g.Stmts {
 		_, reads := s.Deferred()
 		for _, read := range reads {
 			p.read(read, g.Names[read])
 		}
 	}
-	for i, t := range g.Takes {
-		if t.Force {
-			if entry := p.force(l.Name, g, i); entry != "" {
-				head = append(head, entry)
-			}
+	for _, t := range g.Takes {
+		if len(t.Raise) > 0 {
+			head = append(head, p.raise(l.Name, t.Raise))
 		}
 		if t.Held != nil {
 			head = append(head, t.Name+" := "+held[t.Held])
+			continue
+		}
+		if t.Read.Assign != nil {
+			head = append(head, p.assigned(t)+operands[t.Read])
 			continue
 		}
 		head = append(head, t.Name+" := "+operands[t.Read])
@@ -202,7 +213,7 @@ func (p *printer) group(l *plan.Later, r *plan.Region, g *plan.Group) {
 	}
 	opening, closing := l.Name+".Do(func() {", "})"
 	if g.Returns {
-		opening, closing = "return func()"+p.results+" {", "}"
+		opening, closing = "return "+here+"func()"+p.results+" {", "}"
 	}
 	if body := p.render(start, end); p.spread() && isShort(body) {
 		p.insert(start, p.lines(head...)+opening+" ")
@@ -320,18 +331,11 @@ func (p *printer) replaceFunc(fun ast.Expr) {
 	}
 }
 
-// force is an entry that raises the errors of the reads in the statement of
-// take i that come before it: the program would not have got there.
-func (p *printer) force(later string, g *plan.Group, i int) string {
+// raise is an entry that raises the errors of reads: if there are any, the program does not come to what follows.
+func (p *printer) raise(later string, reads []*plan.Read) string {
 	var raise []string
-	for _, t := range g.Takes[:i] {
-		r := t.Read
-		if r != nil && t.Name == g.Names[r] && (r.Method != "" && r.Method != "String" || r.Func != nil || r.Lift != nil) {
-			raise = append(raise, p.render(r.Expr.Pos(), r.Expr.End()))
-		}
-	}
-	if len(raise) == 0 {
-		return ""
+	for _, r := range reads {
+		raise = append(raise, p.render(r.Expr.Pos(), r.Expr.End()))
 	}
 	if p.spread() {
 		return fmt.Sprintf("%s.Do(func() {\n// If this fails, what follows is never reached.\n%s\n})", later, strings.Join(raise, "\n"))
@@ -428,18 +432,18 @@ func isRuntime(obj types.Object) bool {
 	return ok && name.Imported().Path() == load.RuntimePath
 }
 
-var qualifier = regexp.MustCompile("\x03([^\x04]*)\x04\\.([\\pL_][\\pL\\pN_]*)")
+var qualifier = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("\x03([^\x04]*)\x04\\.([\\pL_][\\pL\\pN_]*)") })
 
 // typeText is t as Go.
 func (p *printer) typeText(t types.Type) string {
 	s := types.TypeString(t, func(pkg *types.Package) string {
-		if pkg == p.d.Function.Pkg.Types {
+		if pkg == p.d.Function.Home.Types {
 			return ""
 		}
 		return "\x03" + pkg.Path() + "\x04"
 	})
-	return qualifier.ReplaceAllStringFunc(s, func(m string) string {
-		parts := qualifier.FindStringSubmatch(m)
+	return qualifier().ReplaceAllStringFunc(s, func(m string) string {
+		parts := qualifier().FindStringSubmatch(m)
 		return p.qualified(parts[1], parts[2])
 	})
 }

@@ -19,9 +19,12 @@ import (
 type inline struct {
 	runtime string            // the name that package asyncrt gets if it is added
 	imports map[string]string // path to name
-	added   []string          // import declarations
-	unused  []string          // functions whose packages may have no other use left
+	added   []added
+	unused  []string // functions whose packages may have no other use left
 }
+
+// added is an import that the user's file does not have.
+type added struct{ name, path string }
 
 func (s *inline) qualified(p, name string) string {
 	alias, ok := s.imports[p]
@@ -31,7 +34,7 @@ func (s *inline) qualified(p, name string) string {
 			alias = s.runtime
 		}
 		s.imports[p] = alias
-		s.added = append(s.added, fmt.Sprintf("import %s %q", alias, p))
+		s.added = append(s.added, added{alias, p})
 	}
 	return alias + "." + name
 }
@@ -60,6 +63,9 @@ func Inline(pkg *load.Package, file *ast.File, ds []*plan.Deferral, lifts []*pla
 	src := pkg.Source(file)
 	s := &inline{runtime: runtimeName(pkg, file), imports: make(map[string]string)}
 	local := declared(pkg, file)
+	for _, l := range lifts {
+		takeNames(local, l.Function.Pkg, l.Function.Decl)
+	}
 	for _, imp := range file.Imports {
 		p, err := strconv.Unquote(imp.Path.Value)
 		if name := importName(pkg, imp); err == nil && name != "_" && name != "." && !local[name] {
@@ -83,8 +89,11 @@ func Inline(pkg *load.Package, file *ast.File, ds []*plan.Deferral, lifts []*pla
 		at := pkg.Fset.PositionFor(l.Function.Decl.Pos(), false)
 		fmt.Fprintf(&variants, "\n//line %s:%d\n%s\n", at.Filename, at.Line, variant(l, marked(l, s), s))
 	}
-	if len(s.added) > 0 {
-		e.insert(file.Name.End(), "; "+strings.Join(s.added, "; "))
+	all := e.between(0, len(src.Text)) + variants.String()
+	for _, imp := range s.added {
+		if strings.Contains(all, imp.name+".") { // not in a call in the place of which another one stands now
+			e.insert(file.Name.End(), fmt.Sprintf("; import %s %q", imp.name, imp.path))
+		}
 	}
 	text := e.between(0, len(src.Text)) + variants.String()
 	for _, imp := range file.Imports {
@@ -98,6 +107,18 @@ func Inline(pkg *load.Package, file *ast.File, ds []*plan.Deferral, lifts []*pla
 				text += fmt.Sprintf("\nvar _ *%s.Tensor\n", name)
 			}
 		}
+	}
+	for _, imp := range file.Imports {
+		p, _ := strconv.Unquote(imp.Path.Value)
+		name := importName(pkg, imp)
+		if i := slices.IndexFunc(Lifts(ds), func(l *plan.Lift) bool { return l.Function.IsForeign() && l.Function.Pkg.PkgPath == p }); i < 0 || name == "_" {
+			continue
+		}
+		name += "."
+		if name == ".." {
+			name = ""
+		}
+		text += fmt.Sprintf("\n"+plan.PlainUse(pkg.Imports[p].Types)+"\n", name)
 	}
 	slices.Sort(s.unused)
 	for _, use := range slices.Compact(s.unused) {
@@ -155,15 +176,18 @@ func declared(pkg *load.Package, file *ast.File) map[string]bool {
 }
 
 func usesFuncs(ds []*plan.Deferral) bool {
+	var all []*plan.Region
 	for _, d := range ds {
-		for _, l := range d.Laters {
-			for _, r := range l.Regions {
-				for _, g := range r.Groups {
-					for read := range g.Names {
-						if read.Func != nil {
-							return true
-						}
-					}
+		all = append(all, regions(d)...)
+		for _, l := range LiteralsOf(d) {
+			all = append(all, l.Region)
+		}
+	}
+	for _, r := range all {
+		for _, g := range r.Groups {
+			for read := range g.Names {
+				if read.Func != nil {
+					return true
 				}
 			}
 		}

@@ -1,13 +1,10 @@
 package emit
 
 import (
-	"fmt"
 	"go/ast"
 	"go/token"
-	"path"
 	"strings"
 
-	"github.com/asyncgen/asyncgen/gen/internal/load"
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 )
 
@@ -17,25 +14,11 @@ func (p *printer) rows(r *plan.Read, later string) string {
 		x := ast.Unparen(call.Fun).(*ast.SelectorExpr).X
 		p.replace(call.Pos(), call.End(), r.Rows.Param+"("+p.render(x.Pos(), x.End())+")")
 	}
-	count := p.render(r.Rows.Count.Pos(), r.Rows.Count.End())
-	if r.Rows.Len {
-		count = "len(" + count + ")"
-	}
-	result := "return " + p.render(r.Operand.Pos(), r.Operand.End())
-	signature := fmt.Sprintf("%s.Rows(%s, func(%s %s) *%s {", later, count, r.Rows.Param,
-		p.qualified(load.RuntimePath, "RowOf"), p.qualified(path.Join(load.RuntimePath, "tensor"), "Tensor"))
-	if len(r.Rows.Defs) == 0 && (!p.spread() || len(r.Rows.Param)+len(count)+len(result) < 70 && !strings.Contains(result, "\n")) {
-		return signature + " " + result + " })"
-	}
-	var body []string
+	var defs []string
 	for _, d := range r.Rows.Defs {
-		body = append(body, p.render(p.start(d.Node), p.end(d.Node)))
+		defs = append(defs, p.render(p.start(d.Node), p.end(d.Node)))
 	}
-	body = append(body, result)
-	if !p.spread() {
-		return signature + " " + strings.Join(body, "; ") + " })"
-	}
-	return signature + "\n" + strings.Join(body, "\n") + "\n})"
+	return later + ".Rows(" + p.count(r.Rows.Count, r.Rows.Len) + ", " + p.ofRow(r.Rows.Param, defs, p.render(r.Operand.Pos(), r.Operand.End())) + ")"
 }
 
 // absorb takes what the functions of one row define out of the entry g.

@@ -2,6 +2,7 @@ package emit
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/types"
@@ -49,10 +50,7 @@ func Sibling(pkg *load.Package, file *ast.File, kernels []Kernel, lifts []*plan.
 	if c := constraint(file); c != "" {
 		out.HeaderComment(c)
 	}
-	for _, l := range lifts {
-		imports(out, pkg, FileOf(l))
-	}
-	imports(out, pkg, file)
+	imports(out, pkg, file, kernels, lifts)
 	out.ImportAlias(load.RuntimePath, runtimeName(pkg, file))
 	s := &sibling{pkg: pkg, file: file, src: pkg.Source(file), names: make(map[string]bool)}
 	if slices.ContainsFunc(kernels, func(k Kernel) bool { return k.Deferral != nil }) {
@@ -65,17 +63,22 @@ func Sibling(pkg *load.Package, file *ast.File, kernels []Kernel, lifts []*plan.
 			out.Add(tokens(s.forwarder(k)))
 			continue
 		}
-		window := s.windowName(k)
+		window := ""
+		if len(k.Deferral.Laters) > 0 {
+			window = s.windowName(k)
+		}
 		out.Add(tokens(s.function(k, window)))
-		out.Line()
-		out.Add(tokens(fmt.Sprintf("const %s = %d // reads in flight before %s waits", window, k.Deferral.Window, k.Name)))
+		if window != "" {
+			out.Line()
+			out.Add(tokens(fmt.Sprintf("const %s = %d // reads in flight before %s waits", window, k.Deferral.Window, k.Name)))
+		}
 		if guard := s.guard(k); guard != "" {
 			out.Line()
 			out.Add(tokens(guard))
 		}
 	}
 	for _, l := range lifts {
-		out.Add(tokens(fmt.Sprintf("// %s is [%s] in two parts: what it returns looks at the values.", l.Name, link(l.Function.Decl))))
+		out.Add(tokens(fmt.Sprintf("// %s is [%s] in two parts: what it returns looks at the values.", l.Name, liftLink(l))))
 		out.Add(tokens(variant(l, marked(l, pretty{}), pretty{})))
 		out.Line()
 	}
@@ -86,19 +89,78 @@ func Sibling(pkg *load.Package, file *ast.File, kernels []Kernel, lifts []*plan.
 	return groupImports(b.Bytes()), nil
 }
 
-// imports tells out by which names file calls other packages.
-func imports(out *jen.File, pkg *load.Package, file *ast.File) {
-	for _, imp := range file.Imports {
-		path, err := strconv.Unquote(imp.Path.Value)
-		if err != nil || path == load.RuntimePath {
-			continue
+// imports tells out by which names the functions that are written call other packages: by one name each, that of file, or else of the
+// first file of a lift that has the package, and not by a dot if the file has a name, too. A name that means something else in
+// pkg or in one of these functions gets a number.
+func imports(out *jen.File, pkg *load.Package, file *ast.File, kernels []Kernel, lifts []*plan.Lift) {
+	known, taken := make(map[string]bool), make(map[string]bool)
+	for _, k := range kernels {
+		takeNames(taken, pkg, k.Decl)
+	}
+	for _, l := range lifts {
+		takeNames(taken, l.Function.Pkg, l.Function.Decl)
+	}
+	name := func(path, wanted string, alias bool) {
+		if path == load.RuntimePath || wanted == "_" || known[path] {
+			return
 		}
-		if name := importName(pkg, imp); imp.Name != nil && name != "_" {
-			out.ImportAlias(path, name)
-		} else if name != "_" {
-			out.ImportName(path, name)
+		known[path] = true
+		got := wanted
+		for i := 2; got != "." && (taken[got] || pkg.Types.Scope().Lookup(got) != nil); i++ {
+			got = wanted + strconv.Itoa(i)
+		}
+		taken[got] = true
+		if alias || got != wanted {
+			out.ImportAlias(path, got)
+		} else {
+			out.ImportName(path, got)
 		}
 	}
+	of := func(from *load.Package, file *ast.File) {
+		specs := slices.Clone(file.Imports)
+		slices.SortStableFunc(specs, func(a, b *ast.ImportSpec) int { return cmp.Compare(dots(a), dots(b)) })
+		for _, imp := range specs {
+			path, err := strconv.Unquote(imp.Path.Value)
+			if err != nil {
+				continue
+			}
+			wanted := importName(from, imp)
+			if wanted == "." && from != pkg {
+				name(path, from.Imports[path].Name, false) // there, other names are free
+				continue
+			}
+			name(path, wanted, imp.Name != nil)
+		}
+	}
+	of(pkg, file)
+	for _, l := range lifts {
+		of(l.Function.Pkg, FileOf(l))
+		name(l.Function.Pkg.PkgPath, l.Function.Pkg.Name, false)
+	}
+}
+
+// takeNames adds the names in decl, other than those of packages, to taken.
+func takeNames(taken map[string]bool, pkg *load.Package, decl ast.Node) {
+	ast.Inspect(decl, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			takeNames(taken, pkg, n.X) // what is selected hides nothing
+			return false
+		case *ast.Ident:
+			if _, isPackage := pkg.TypesInfo.ObjectOf(n).(*types.PkgName); !isPackage {
+				taken[n.Name] = true
+			}
+		}
+		return true
+	})
+}
+
+// dots is 1 for an import with a dot, and 0 for others.
+func dots(imp *ast.ImportSpec) int {
+	if imp.Name != nil && imp.Name.Name == "." {
+		return 1
+	}
+	return 0
 }
 
 var importBlock = regexp.MustCompile(`(?s)\nimport \(\n(.*?)\n\)\n`)
@@ -172,6 +234,9 @@ func (s *sibling) doc(k Kernel) string {
 	if k.Deferral == nil {
 		return fmt.Sprintf("// %s is [%s]: nothing in it can run later.", k.Name, link)
 	}
+	if len(k.Deferral.Laters) == 0 {
+		return fmt.Sprintf("// %s is [%s] with what is computed of one row after the other computed\n// for all at once: the same results.", k.Name, link)
+	}
 	rest := "without a wait in a loop"
 	if k.Deferral.WaitsLeft() {
 		rest = "with fewer waits"
@@ -185,6 +250,14 @@ func link(decl *ast.FuncDecl) string {
 		return recv + "." + decl.Name.Name
 	}
 	return decl.Name.Name
+}
+
+// liftLink is how comments refer to the function of l.
+func liftLink(l *plan.Lift) string {
+	if l.Function.IsForeign() {
+		return l.Function.Pkg.Name + "." + link(l.Function.Decl)
+	}
+	return link(l.Function.Decl)
 }
 
 // windowName is the name of the constant for the window of k.
@@ -218,12 +291,12 @@ func mentions(n ast.Node, name string) (found bool) {
 // editor returns an editor for decl with the names of other packages marked.
 func (s *sibling) editor(decl *ast.FuncDecl) *editor {
 	e := &editor{file: s.pkg.Fset.File(s.file.FileStart), src: s.src.Text}
-	e.qualify(s.pkg, decl, pretty{})
+	e.qualify(s.pkg, s.pkg, decl, pretty{})
 	return e
 }
 
-// qualify replaces the names of other packages in decl by those that st gives them.
-func (e *editor) qualify(pkg *load.Package, decl *ast.FuncDecl, st style) {
+// qualify replaces the names of other packages than home in decl, of pkg, by those that st gives them.
+func (e *editor) qualify(pkg, home *load.Package, decl *ast.FuncDecl, st style) {
 	ast.Inspect(decl, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.SelectorExpr:
@@ -234,8 +307,8 @@ func (e *editor) qualify(pkg *load.Package, decl *ast.FuncDecl, st style) {
 				}
 			}
 		case *ast.Ident:
-			if obj := pkg.TypesInfo.Uses[n]; obj != nil && obj.Pkg() != nil && obj.Pkg() != pkg.Types && obj.Parent() == obj.Pkg().Scope() {
-				e.replace(n.Pos(), n.End(), st.qualified(obj.Pkg().Path(), n.Name)) // imported with a dot
+			if obj := pkg.TypesInfo.Uses[n]; obj != nil && obj.Pkg() != nil && obj.Pkg() != home.Types && obj.Parent() == obj.Pkg().Scope() {
+				e.replace(n.Pos(), n.End(), st.qualified(obj.Pkg().Path(), n.Name)) // of pkg, or imported with a dot
 			}
 		}
 		return true
@@ -264,7 +337,7 @@ func (s *sibling) printer(d *plan.Deferral, st style) *printer {
 // restated returns a printer of d in the text of r, its function.
 func restated(r *load.Restatement, d *plan.Deferral, st style) *printer {
 	e := &editor{file: r.Pkg.Fset.File(r.File.FileStart), src: r.Pkg.Source(r.File).Text}
-	e.qualify(r.Pkg, r.Decl, st)
+	e.qualify(r.Pkg, r.Pkg, r.Decl, st)
 	return &printer{editor: e, style: st, fset: r.Pkg.Fset, comments: r.File.Comments, d: d}
 }
 

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"go/ast"
+	"path/filepath"
 	"strings"
 
 	"github.com/asyncgen/asyncgen/gen/internal/load"
+	"github.com/asyncgen/asyncgen/gen/internal/plan"
 	"github.com/dave/jennifer/jen"
 )
 
@@ -44,10 +46,18 @@ func Test(pkg *load.Package, file *ast.File, name string, kernels []Kernel) ([]b
 			made = jen.Id(args)
 		}
 		out.Commentf("Test%s compares the generated function with the one that it was made from.", upper(recv)+upper(k.Name))
-		out.Func().Id("Test"+upper(recv)+upper(k.Name)).Params(jen.Id("t").Op("*").Qual("testing", "T")).Block(
-			jen.Qual(asynctestPath, "Fresh").Call(jen.Id("t"), jen.Lit(name), jen.Lit(function), jen.Lit(load.Sum(declText(pkg, file, k.Decl)))),
-			jen.Qual(asynctestPath, "Same").Call(jen.Id("t"), original, generated, made),
-		)
+		fresh := func(name, function string, text []byte) jen.Code {
+			return jen.Qual(asynctestPath, "Fresh").Call(jen.Id("t"), jen.Lit(name), jen.Lit(function), jen.Lit(load.Sum(text)))
+		}
+		body := []jen.Code{fresh(name, function, declText(pkg, file, k.Decl))}
+		for _, l := range Lifts([]*plan.Deferral{k.Deferral}) {
+			source := l.Function.Pkg.Source(FileOf(l)).Path
+			if rel, err := filepath.Rel(pkg.Dir, source); err == nil { // else on another volume
+				body = append(body, fresh(filepath.ToSlash(rel), link(l.Function.Decl), declText(l.Function.Pkg, FileOf(l), l.Function.Decl)))
+			}
+		}
+		body = append(body, jen.Qual(asynctestPath, "Same").Call(jen.Id("t"), original, generated, made))
+		out.Func().Id("Test" + upper(recv) + upper(k.Name)).Params(jen.Id("t").Op("*").Qual("testing", "T")).Block(body...)
 	}
 	if !wanted {
 		return nil, nil

@@ -3,13 +3,32 @@ package fuzz
 // Programs in which the device is asked what becomes of tensors: by a comparison of values, or by an index that it finds.
 
 var (
-	opAddRow = shaped("$0.Add($1)", 0, func(a []*value) *value { return add(a[0], a[1]) }, tMat, tMat, tVec)
-	opFound  = read("int($0.ItemInt())", tInt, 0, func(_ *machine, a []any) any { return int(ok(a[0]).ints[0]) }, tIOne)
+	opAddRow  = shaped("$0.Add($1)", 0, func(a []*value) *value { return add(a[0], a[1]) }, tMat, tMat, tVec)
+	opAddPart = &operation{source: "$0.Add($1.Slice(0, $2, $2+1))", result: tMat, args: []kind{tMat, tMat, tInt}, device: true, eval: func(m *machine, a []any) any {
+		x, i := val(a[1]), a[2].(int)
+		return add(val(a[0]), part(x, m.slice(x, i, i+1)*x.shape[1], 1, x.shape[1]))
+	}}
+	opFound = read("int($0.ItemInt())", tInt, 0, func(_ *machine, a []any) any { return int(ok(a[0]).ints[0]) }, tIOne)
 )
 
-// changed is what one side of a choice makes of the tensor x, with numbers of the host.
-func (g *maker) changed(x *expr, number *expr) *expr {
-	switch g.choose(6) {
+// slice is where a slice begins, if there is one.
+func (m *machine) slice(x *value, from, to int) int {
+	n := x.shape[0]
+	if from < 0 {
+		from += n
+	}
+	if to < 0 {
+		to += n
+	}
+	if from < 0 || from > n || to < 0 || to > n || from > to {
+		panic(raised{"*op.Mistake: Slice"})
+	}
+	return from
+}
+
+// changed is what one side of a choice makes of the tensor x, with numbers of the host, or with another tensor.
+func (g *maker) changed(x, number *expr) *expr {
+	switch g.choose(8) {
 	case 0:
 		return apply(operationOf("$0.Abs()", tMat), x)
 	case 1:
@@ -20,15 +39,30 @@ func (g *maker) changed(x *expr, number *expr) *expr {
 		return apply(opShrink, x, literal(tFloat, 4.0))
 	case 4:
 		return apply(operationOf("$0.Mul($1)", tMat), x, x)
+	case 5: // which may have failed
+		return apply(operationOf("$0.Add($1)", tMat), x, g.variable(tMat))
+	case 6: // there may be no such row
+		if at := g.variable(tIOne); at != nil && g.chance(2) {
+			return apply(opAddRow, x, apply(operationOf("$0.RowAt($1)", tVec), x, at))
+		}
 	}
 	return apply(operationOf("$0.MulScalar($1)", tMat), x, number)
 }
 
-// choice makes statements by which a value decides what becomes of a tensor.
+// choice makes statements by which a value decides what becomes of a tensor, or of a number that goes into one.
 func (g *maker) choice() []*stmt {
 	w := g.local(tMat)
 	v := g.fresh(tFloat)
-	list := []*stmt{declaration(v, apply(operationOf("$0.Item()", tFloat), apply(operationOf("$0.Sum()", tOne), of(w))))}
+	scope := len(g.scope)
+	define := declaration(v, apply(operationOf("$0.Item()", tFloat), apply(operationOf("$0.Sum()", tOne), of(w))))
+	s := &stmt{form: sIf}
+	var list []*stmt
+	isHead := g.chance(4)
+	if isHead {
+		s.init = define
+	} else {
+		list = append(list, define)
+	}
 	g.declare(v)
 	number := func() *expr {
 		if g.chance(2) {
@@ -36,17 +70,32 @@ func (g *maker) choice() []*stmt {
 		}
 		return g.leaf(tFloat)
 	}
-	test := apply(operationOf("$0 > $1", tBool), of(v), g.leaf(tFloat))
+	s.rhs = []*expr{apply(operationOf("$0 > $1", tBool), of(v), g.leaf(tFloat))}
 	if g.chance(4) {
-		test = apply(operationOf("$0 > $1", tBool), g.leaf(tFloat), of(v))
+		s.rhs[0].args[0], s.rhs[0].args[1] = g.leaf(tFloat), of(v)
+	}
+	if !isHead && g.chance(3) { // a number
+		u := g.fresh(tFloat)
+		list = append(list, declaration(u, apply(operationOf("$0 - $1", tFloat), of(v), g.leaf(tFloat))))
+		g.declare(u)
+		s.body = one(assign(of(u), "=", number()))
+		if g.chance(2) {
+			s.other = one(assign(of(u), "=", apply(opNegate, of(v))))
+		}
+		list = append(list, s, assign(of(w), "=", apply(operationOf("$0.AddScalar($1)", tMat), of(w), of(u))))
+		if g.chance(2) {
+			list = append(list, assign(g.place(tFloat), "+=", of(u)))
+		}
+		return list
 	}
 	side := func() []*stmt { return one(assign(of(w), "=", g.changed(of(w), number()))) }
-	s := &stmt{form: sIf, rhs: []*expr{test}, body: side()}
-	if g.chance(2) {
+	if s.body = side(); g.chance(2) {
 		s.other = side()
 	}
 	list = append(list, s)
-	if g.chance(3) {
+	if isHead {
+		g.scope = g.scope[:scope]
+	} else if g.chance(3) {
 		list = append(list, &stmt{form: sPrint, text: outWriter, rhs: []*expr{of(v), g.expr(tInt, 0)}})
 	}
 	return list
@@ -57,10 +106,17 @@ func (g *maker) selection() []*stmt {
 	w := of(g.local(tMat))
 	i := g.fresh(tInt)
 	g.protected[i] = true
-	list := []*stmt{declaration(i, apply(opFound, apply(opBest, apply(opRow, g.variable(tMat), literal(tInt, 0)))))}
+	found := apply(opBest, apply(opRow, g.variable(tMat), literal(tInt, 0)))
+	if at := g.variable(tIOne); at != nil && g.chance(3) { // of any sign
+		found = at
+	}
+	list := []*stmt{declaration(i, apply(opFound, found))}
 	g.declare(i)
 	if g.chance(3) {
 		list = append(list, &stmt{form: sPrint, text: outWriter, rhs: []*expr{of(i), g.expr(tFloat, 0)}})
+	}
+	if g.chance(3) {
+		return append(list, assign(w, "=", apply(opAddPart, w, g.variable(tMat), of(i))))
 	}
 	at := of(i)
 	if g.chance(4) {

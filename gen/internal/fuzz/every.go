@@ -72,11 +72,11 @@ func makeOthers() (all, unrounded []*operation) {
 	}, tMat, tMat, tMat))
 	near(nearly("$0.Softmax(1)", 2, func(a []*value) *value { return softmax(a[0], 1) }, tMat, tMat))
 	near(nearly("$0.Softmax(0)", 1, func(a []*value) *value { return softmax(a[0], 0) }, tVec, tVec))
-	near(nearly("$0.LogSoftmax(0)", 1, func(a []*value) *value { return wide(softmax(a[0], 0), math.Log) }, tMat, tMat))
+	near(nearly("$0.LogSoftmax(0)", 1, func(a []*value) *value { return logSoftmax(a[0], 0) }, tMat, tMat))
 	near(nearly("$0.LogSumExp()", 1, func(a []*value) *value { return logSumExp(a[0], -1) }, tOne, tMat))
 	near(nearly("$0.LogSumExp(0)", 1, func(a []*value) *value { return logSumExp(a[0], 0) }, tVec, tMat))
 	near(nearly("nn.CrossEntropy($0, $1.ArgMax(1))", 2, func(a []*value) *value {
-		return each(mean(pick(wide(softmax(a[0], 1), math.Log), extreme(a[1], 1, false)), -1), func(x float64) float64 { return -x }, nil)
+		return each(mean(pick(logSoftmax(a[0], 1), extreme(a[1], 1, false)), -1), func(x float64) float64 { return -x }, nil)
 	}, tOne, tMat, tMat))
 	put(
 		shaped("nn.L2Loss($0, $1)", 2, func(a []*value) *value {
@@ -219,6 +219,7 @@ func makeOthers() (all, unrounded []*operation) {
 		host("max($0, $1)", tInt, 1, func(a []any) any { return max(a[0].(int), a[1].(int)) }, tInt, tInt),
 		host("strings.ToUpper($0)", tString, 1, func(a []any) any { return strings.ToUpper(a[0].(string)) }, tString),
 	)
+	put(helped()...)
 	return all, unrounded
 }
 
@@ -372,6 +373,21 @@ func softmax(x *value, axis int) *value {
 		total, shift := sumExp(x, places)
 		for _, at := range places {
 			z.floats[at] = power(x, at, shift) / total
+		}
+	})
+	return z
+}
+
+// logSoftmax does not round, nor does it need the softmax, which may be too small for a number.
+func logSoftmax(x *value, axis int) *value {
+	if s := spoiled(x.dtype, x.shape, x); s != nil {
+		return s
+	}
+	z := newValue(x.dtype, x.shape)
+	lines(x.shape, axis, func(places []int) {
+		total, shift := sumExp(x, places)
+		for _, at := range places {
+			z.floats[at] = x.floats[at] - shift - math.Log(total)
 		}
 	})
 	return z

@@ -42,9 +42,11 @@ func init() { // not an initialiser: they contain blocks
 		{1, anywhere, (*maker).overwrite},
 		{2, forDevice, (*maker).roundTrip},
 		{1, forDevice, (*maker).solver},
+		{2, forDevice, (*maker).divided},
 		{1, forDevice, (*maker).checkpoint},
 		{2, anywhere, (*maker).onlySometimes},
 		{5, anywhere, (*maker).rows},
+		{4, forDevice, (*maker).keptRows},
 		// What is changed ahead of the value, and given back.
 		{4, anywhere, func(g *maker) []*stmt { return one(&stmt{form: sIncDec, lhs: []*expr{of(g.local(tInt))}, op: "++"}) }},
 		{2, anywhere, func(g *maker) []*stmt { return one(assign(of(g.local(tString)), "+=", g.leaf(tString))) }},
@@ -63,6 +65,10 @@ func init() { // not an initialiser: they contain blocks
 			divide := operationOf("$0.As(tensor.Int64).Div($1.As(tensor.Int64)).As(tensor.{T})", tMat)
 			return one(assign(of(g.local(tMat)), "=", apply(divide, g.expr(tMat, 0), apply(operationOf("$0.BroadcastTo({r}, {c})", tMat), of(g.clock)))))
 		}},
+		{2, anywhere, (*maker).beyond},
+		{1, forDevice, (*maker).choice},
+		{1, forDevice, (*maker).selection},
+		{1, anywhere, (*maker).help},
 		{4, anywhere, (*maker).branch},
 		{4, anywhere, (*maker).leave},
 		{1, anywhere, func(g *maker) []*stmt { // work that comes several times
@@ -82,6 +88,23 @@ func init() { // not an initialiser: they contain blocks
 			return one(s)
 		}},
 	}
+}
+
+// beyond makes a statement that fails when the loop has run for long enough: what it looks for is not there any more.
+func (g *maker) beyond() []*stmt {
+	vs := g.visible(func(v *variable) bool { return v.kind == tInt && g.protected[v] })
+	if len(vs) == 0 {
+		return nil
+	}
+	k := of(vs[g.choose(len(vs))])
+	switch x := g.visible(func(v *variable) bool { return v.name == "rates" }); {
+	case g.chance(2) && len(x) > 0:
+		return one(assign(g.place(tFloat), "+=", &expr{form: eIndex, kind: tFloat, args: []*expr{of(x[0]), k}}))
+	case g.hostOnly:
+		return nil
+	}
+	l := of(g.local(tMat))
+	return one(assign(l, "=", apply(opAddRow, l, apply(opRow, g.variable(tMat), k))))
 }
 
 // draw makes a statement that uses random numbers.

@@ -16,6 +16,8 @@
 //	go test ./gen/internal/fuzz -run TestLong -v -pairs 20000 -seed 0 -timeout 0
 //	go test ./gen/internal/fuzz -run TestPrograms -accept=false -shrink -seed 4711 -programs 1
 //	go test ./gen/internal/fuzz -run 'Mutants$' -v -mutants . -timeout 0 # are mistakes found?
+//
+// A program that has found a mistake is kept as text, in testdata/killers. Without a mistake all of them run in each go test.
 package fuzz
 
 import (
@@ -219,14 +221,23 @@ func (b *batch) broken(step, text string) error {
 			if f == nil {
 				continue
 			}
-			for _, p := range b.programs { // whose helpers begin with its name, too
-				if strings.HasPrefix(strings.ToLower(f[1]), strings.ToLower(p.name)) {
-					return &brokenError{p, step, text}
-				}
+			if p := b.owner(f[1]); p != nil {
+				return &brokenError{p, step, text}
 			}
 		}
 	}
 	return fmt.Errorf("fuzz: %s:\n%s", step, text)
+}
+
+// owner returns the program that a function is of: its kernel, or one of its helpers, the names of which begin with
+// that of the program; nil if there is none.
+func (b *batch) owner(function string) (owner *program) {
+	for _, p := range b.programs {
+		if strings.HasPrefix(strings.ToLower(function), strings.ToLower(p.name)) && (owner == nil || len(p.name) > len(owner.name)) {
+			owner = p
+		}
+	}
+	return owner
 }
 
 // declared is how functions and methods begin.
@@ -246,7 +257,24 @@ func (b *batch) close() { os.RemoveAll(b.dir) }
 var atWindow = regexp.MustCompile(`\]\(\w+Window\d*\)`)
 
 // newBatch rewrites and builds programs.
-func newBatch(ctx context.Context, root string, programs []*program) (b *batch, err error) {
+func newBatch(ctx context.Context, root string, programs []*program) (*batch, error) {
+	b, err := newRewritten(ctx, root, programs)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.build(ctx); err != nil {
+		b.close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// newRewritten makes a module of programs, with all rewrites.
+func newRewritten(ctx context.Context, root string, programs []*program) (b *batch, err error) {
+	sum, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	if err != nil {
+		return nil, err
+	}
 	dir, err := os.MkdirTemp("", "asyncgen-fuzz-")
 	if err != nil {
 		return nil, err
@@ -257,15 +285,13 @@ func newBatch(ctx context.Context, root string, programs []*program) (b *batch, 
 			os.RemoveAll(dir)
 		}
 	}()
-	sum, err := os.ReadFile(filepath.Join(root, "go.sum"))
-	if err != nil {
-		return nil, err
-	}
 	files := map[string]string{
 		"go.mod": "module example.com/fuzz\n\ngo 1.26\n\nrequire github.com/asyncgen/asyncgen v0.0.0\n\n" +
 			"require gonum.org/v1/gonum v0.17.0 // indirect\n\nreplace github.com/asyncgen/asyncgen => " + root + "\n",
 		"go.sum":  string(sum),
 		"main.go": mainFile,
+
+		"help/help.go": helpFile,
 	}
 	if err := b.write(files); err != nil {
 		return nil, err
@@ -277,27 +303,32 @@ func newBatch(ctx context.Context, root string, programs []*program) (b *batch, 
 	if err := b.rewrite(ctx, "all", options); err != nil {
 		return nil, err
 	}
+	return b, nil
+}
+
+// build adds the programs with some rewrites, and builds the binary.
+func (b *batch) build(ctx context.Context) error {
 	made := make(map[string][]string)
 	for _, m := range b.remarks {
 		if m.Verdict == gen.Applied && slices.Contains(rewrites, m.Rule) {
 			made[m.Function] = append(made[m.Function], m.Rule)
 		}
 	}
-	clear(options)
-	for _, p := range programs {
+	options := make(map[string]string)
+	for _, p := range b.programs {
 		if off := p.off(made[p.name]); off != nil {
 			options[p.name] = " off=" + strings.Join(off, ",")
 		}
 	}
 	if err := b.rewrite(ctx, "some", options); err != nil {
-		return nil, err
+		return err
 	}
 	build := exec.CommandContext(ctx, "go", "build", "-ldflags=-s -w", "-o", b.binary(), ".") // without what debuggers need
 	build.Dir = b.dir
 	if out, err := build.CombinedOutput(); err != nil {
-		return nil, b.broken("go build", fmt.Sprintf("%v\n%s", err, out))
+		return b.broken("go build", fmt.Sprintf("%v\n%s", err, out))
 	}
-	return b, nil
+	return nil
 }
 
 // rewrite writes a package of the programs for which there are options, and rewrites it.
@@ -432,7 +463,7 @@ func (b *batch) run(ctx context.Context, seed uint64) (*Report, error) {
 		byName[p.name] = p
 		for i, in := range p.inputs {
 			r.Inputs++
-			if text, exact, _ := p.run(in); exact {
+			if text, known := p.outcome(i, in); known {
 				r.Judged++
 				want[key{p.name, i}] = text
 			}

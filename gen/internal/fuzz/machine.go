@@ -532,6 +532,9 @@ func (m *machine) assign(s *stmt, e *env) {
 		s = &stmt{lhs: []*expr{{form: eIndex, kind: l.kind, args: []*expr{l.args[0], literal(tInt, m.eval(l.args[1], e))}}}, op: s.op, rhs: s.rhs}
 	}
 	values := m.evals(s.rhs, e)
+	if len(s.lhs) > len(s.rhs) {
+		values = values[0].(tuple)
+	}
 	for i, l := range s.lhs {
 		at, x := m.place(l, e), values[i]
 		switch s.op {
@@ -640,6 +643,9 @@ func (m *machine) eval(x *expr, e *env) any {
 			inner.declare(v, args[i])
 		}
 		if sig := m.call(&frame{}, fn.body, inner.inner()); len(sig.results) > 0 {
+			if fn.also != none {
+				return tuple(sig.results)
+			}
 			return sig.results[0]
 		}
 		return nil

@@ -2,6 +2,7 @@ package fuzz
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -15,7 +16,10 @@ import (
 	"time"
 )
 
-var mutantFlag = flag.String("mutants", "", "make these mistakes, by a regular expression, and see that they are found: -mutants .")
+var (
+	mutantFlag = flag.String("mutants", "", "make these mistakes, by a regular expression, and see that they are found: -mutants .")
+	keepFlag   = flag.Bool("keep", false, "hunt those that are not found, and keep the program that finds each")
+)
 
 // A mutant is a mistake, made by replacing text that occurs once.
 type mutant struct {
@@ -23,8 +27,9 @@ type mutant struct {
 	file string
 	old  string
 	new  string
-	unit string // a package whose own tests find it, if programs can't; and why they can't
-	why  string
+	by   string // the program that finds it, or the names of tests as a regular expression; by default the program that is called like it
+	unit string // a package whose own tests find it, if programs can't
+	why  string // programs can't
 }
 
 const (
@@ -34,6 +39,7 @@ const (
 	functions = "gen/internal/plan/function.go"
 	walks     = "gen/internal/plan/walk.go"
 	summaries = "gen/internal/plan/analysis.go"
+	variants  = "gen/internal/plan/lift.go"
 	deferral  = "gen/rewrite/deferral.go"
 	region    = "gen/rewrite/region.go"
 	namer     = "gen/rewrite/names.go"
@@ -53,6 +59,18 @@ const (
 	formats   = "runtime/tensor/format.go"
 	tensorOps = "runtime/tensor/ops.go"
 	generator = "runtime/tensor/random.go"
+
+	choosing    = "gen/rewrite/choices.go"
+	restates    = "gen/rewrite/restate.go"
+	indices     = "gen/rewrite/integers.go"
+	hoists      = "gen/rewrite/hoists.go"
+	pastEnd     = "gen/rewrite/past.go"
+	checks      = "gen/recheck.go"
+	either      = "runtime/tensor/either.go"
+	numbersFile = "runtime/tensor/f64.go"
+	iterate     = "runtime/iterate.go"
+
+	outputOnly = "nothing that it looks at is wrong"
 )
 
 // mutants are mistakes in each part that what is rewritten depends on.
@@ -62,132 +80,178 @@ var mutants = []mutant{
 		old: "func overlap(a, b Loc) bool {\n", new: "func overlap(a, b Loc) bool {\n\tif a.Kind == Elem && b.Kind == Elem {\n\t\treturn false\n\t}\n"},
 	{name: "fields are never the same", file: locs,
 		old: "func overlap(a, b Loc) bool {\n", new: "func overlap(a, b Loc) bool {\n\tif a.Kind == Field && b.Kind == Field {\n\t\treturn false\n\t}\n"},
-	{name: "elements of maps are never the same", file: locs,
+	{name: "elements of maps are never the same", by: "maps", file: locs,
 		old: "func overlap(a, b Loc) bool {\n", new: "func overlap(a, b Loc) bool {\n\tif a.Kind == MapElem && b.Kind == MapElem {\n\t\treturn false\n\t}\n"},
-	{name: "what is put off may write what runs ahead reads", file: effects, old: "\tpairs(Flow, first.Writes, second.Reads)\n", new: ""},
-	{name: "two writes may change places", file: effects, old: "\tpairs(Output, first.Writes, second.Writes)\n", new: ""},
-	{name: "a write may overtake a read", file: effects, old: "\tpairs(Anti, first.Reads, second.Writes)\n", new: ""},
-	{name: "every variable can be copied", file: deps,
+	{name: "what is put off may write what runs ahead reads", by: "flow", file: effects, old: "\tpairs(Flow, first.Writes, second.Reads)\n", new: ""},
+	{name: "two writes may change places", by: "writes", file: effects, old: "\tpairs(Output, first.Writes, second.Writes)\n", new: ""},
+	{name: "a write may overtake a read", by: "overtakes", file: effects, old: "\tpairs(Anti, first.Reads, second.Writes)\n", new: ""},
+	{name: "every variable can be copied", by: "closures", file: deps,
 		old: "c.First.Kind == Var && canCopy(c.First.Obj)", new: "c.First.Kind == Var"},
-	{name: "deferred functions see nothing", file: functions,
+	{name: "deferred functions see nothing", by: "deferred", file: functions,
 		old: "return facts != nil && (facts.address || facts.escapes || facts.inDefer || facts.inGo)", new: "return facts != nil && (facts.address || facts.inGo)"},
-	{name: "closures see copies", file: functions, old: "\t\tif f.uses(lit, lv) {\n", new: "\t\tif false && f.uses(lit, lv) {\n"},
-	{name: "parameters own what they lead to", file: functions,
+	{name: "closures see copies", by: "closures", file: functions, old: "lit.End() <= lv.Pos()) && f.uses(lit, lv) {\n", new: "lit.End() <= lv.Pos()) && lit == nil {\n"},
+	{name: "parameters own what they lead to", by: "params", file: functions,
 		old: "ok[v] = v.Pos() >= f.Decl.Body.Pos() || f.fact(v).isResult", new: "ok[v] = true"},
-	{name: "an alias is new memory", file: functions, old: "\t\treturn f.Info.Types[e].IsNil()\n", new: "\t\treturn true\n"},
-	{name: "the right operand of && is always evaluated", file: functions,
+	{name: "an alias is new memory", by: "fresh", file: functions, old: "\t\treturn f.Info.Types[e].IsNil()\n", new: "\t\treturn true\n"},
+	{name: "the right operand of && is always evaluated", by: "conditions", file: functions,
 		old: "\t\t\tif (p.Op == token.LAND || p.Op == token.LOR) && p.Y == n {\n\t\t\t\treturn false\n", new: "\t\t\tif (p.Op == token.LAND || p.Op == token.LOR) && p.Y == n {\n\t\t\t\treturn true\n"},
-	{name: "prints have no order", file: walks, old: "\t\tif kind != stdFormats {\n", new: "\t\tif kind == stdStamps {\n"},
-	{name: "random numbers can be drawn later", file: walks,
+	{name: "prints have no order", by: "sums", file: walks, old: "\t\tif kind != stdFormats {\n", new: "\t\tif kind == stdStamps {\n"},
+	{name: "random numbers can be drawn later", by: "draws", file: walks,
 		old: "\tcase tensorapi.Draw, tensorapi.Mutate:\n\t\tnote(&w.e.Enqueues, c)\n\t\tw.e.read(Loc{Kind: Cells}, c)\n\t\tw.e.write(Loc{Kind: Cells}, c)\n", new: "\tcase tensorapi.Draw, tensorapi.Mutate:\n"},
-	{name: "append leaves elements alone", file: walks,
+	{name: "append leaves elements alone", by: "appends", file: walks,
 		old: "\t\tif l, ok := w.elementsOf(call.Args[0]); ok {\n\t\t\tw.touch(l, call, w.e.write, \"changes\")\n\t\t}\n\t\tif call.Ellipsis.IsValid() {", new: "\t\tif call.Ellipsis.IsValid() {"},
-	{name: "a variable is not reached through its address", file: walks,
+	{name: "a variable is not reached through its address", by: "pointers", file: walks,
 		old: "\t\t\trecord(Loc{Kind: Deref, Type: w.f.Analysis.types.of(v.Type())}, c)\n", new: "\t\t\t_ = c\n"},
-	{name: "increments read nothing and write nothing", file: walks,
+	{name: "increments read nothing and write nothing", by: "counts", file: walks,
 		old: "\t\tw.update(s.X)\n", new: ""},
-	{name: "calls of closures do nothing", file: walks,
+	{name: "calls of closures do nothing", by: "calls", file: walks,
 		old: "\tw.outer().stmt(lit.Body)\n", new: "\t_ = lit\n"},
-	{name: "input waits for nothing", file: summaries,
+	{name: "input waits for nothing", by: "asks", file: summaries,
 		old: "\t\tnote(&e.Barrier, Cause{Pos: pos, Text: \"may wait for the outside\", Code: Blocks})\n", new: "\t\t_ = pos\n"},
-	{name: "callees write nothing", file: effects,
+	{name: "callees write nothing", by: "reports", file: effects,
 		old: "\tfor l, c := range callee.Writes {\n\t\te.write(l, through(c))\n\t}\n", new: ""},
 
+	{name: "first parts of function literals do nothing", by: "first-parts", file: variants,
+		old: "\targs.e.addCall(l.Ahead, call.Pos(), name)\n", new: ""},
+	{name: "second parts of function literals do nothing", by: "second-parts", file: variants,
+		old: "\tw.e.addCall(l.Late, call.Pos(), name)\n", new: ""},
+
 	// The rewrites.
-	{name: "what others see may run ahead", file: deferral,
+	{name: "what others see may run ahead", by: "shows", file: deferral,
 		old: "len(u.Reads) > 0 || a.shows(u.Effects, u.Stmt) || ", new: "len(u.Reads) > 0 || "},
-	{name: "nobody sees memory", file: deferral, old: "\treturn l.Kind == plan.World || l.IsMemory()\n", new: "\treturn l.Kind == plan.World\n"},
-	{name: "operands are computed whether they are needed or not", file: deferral,
+	{name: "nobody sees memory", by: "shows", file: deferral, old: "\treturn l.Kind == plan.World || l.IsMemory()\n", new: "\treturn l.Kind == plan.World\n"},
+	{name: "operands are computed whether they are needed or not", by: "conditions", file: deferral,
 		old: "\t\tc := a.conditional(u, r)\n", new: "\t\tvar c *plan.Cause\n"},
-	{name: "operands need nothing that is put off", file: deferral,
-		old: "\t\tif !a.late[u] || len(u.Reads) == 0 && len(u.Held) == 0 {\n\t\t\tcontinue\n\t\t}\n\t\tif c := firstOf(", new: "\t\tif true {\n\t\t\tcontinue\n\t\t}\n\t\tif c := firstOf("},
-	{name: "conditions are independent of what they guard", file: deferral,
-		old: "\t\t\ta.whole[u.Stmt] = true\n\t\t\treturn true\n", new: "\t\t\ta.late[u] = true\n"},
-	{name: "nothing is copied", file: region,
+	{name: "operands need nothing that is put off", by: "lengths", file: deferral,
+		old: "\t\tif !a.late[u] || len(u.Reads) == 0 && len(u.Held) == 0 && u.Stmt.Here == nil {\n\t\t\tcontinue\n\t\t}\n\t\tif c := firstOf(", new: "\t\tif true {\n\t\t\tcontinue\n\t\t}\n\t\tif c := firstOf("},
+	{name: "nothing is copied", by: "counts", file: region,
 		old: "first.Pos() <= v.Pos() && v.Pos() < last.End() || !a.changesAfter(v, first) {", new: "first != nil || last != nil {"},
-	{name: "variables change only further down", file: region,
+	{name: "variables change only further down", by: "round", file: region,
 		old: "\t\t\tif !declaredIn && at.Pos() < l.Node.End() {", new: "\t\t\tif false && !declaredIn && at.Pos() < l.Node.End() {"},
-	{name: "variables change only in the next iteration", file: region,
+	{name: "variables change only in the next iteration", by: "counts", file: region,
 		old: "\t\tif u.Stmt.Node.Pos() > at.Pos() || !a.loop.Node.Pos().IsValid() {\n\t\t\treturn true\n\t\t}\n", new: ""},
-	{name: "computed operands share an entry with what comes before", file: region,
+	{name: "computed operands share an entry with what comes before", by: "mistakes", file: region,
 		old: "\t\treturn r.Plain == nil && !r.Fixed && (r.Rows", new: "\t\treturn false && !r.Fixed && (r.Rows"},
-	{name: "a statement that runs now does not wait for those before", file: region,
+	{name: "a statement that runs now does not wait for those before", by: "asks", file: region,
 		old: "\t\t\tr.Flushes = append(r.Flushes, s)\n", new: ""},
-	{name: "a Read serves for good", file: namer,
+	{name: "a Read serves for good", by: "again", file: namer,
 		old: "\t\tif from.Node.Pos() <= s.Node.Pos() && s.Node.Pos() <= to.Node.Pos() {\n\t\t\treturn false\n\t\t}\n", new: ""},
-	{name: "a Read serves in the next iteration", file: namer,
+	{name: "a Read serves in the next iteration", by: "goes-on", file: namer,
 		old: "\t\t\tif s.Within(l) {\n\t\t\t\treturn false\n\t\t\t}\n", new: "\t\t\t_ = l\n"},
 
 	// Loops that values end, values that stay the same, functions that wait.
-	{name: "variables are not given back after a break", file: exits,
+	{name: "variables are not given back after a break", by: "exits", file: exits,
 		old: "\t\t\tif a.liveAfter(v) {\n", new: "\t\t\tif false {\n"},
-	{name: "a return gives what variables hold by then", file: exits,
+	{name: "a return gives what variables hold by then", by: "returns", file: exits,
 		old: "\t\t\tcase inside || slices.Contains(a.past.written, v):\n", new: "\t\t\tcase inside:\n"},
-	{name: "nothing comes round again", file: exits,
+	{name: "nothing comes round again", by: "comes-round", file: exits,
 		old: "\t\t\treturn true // it comes round again\n", new: "\t\t\tcontinue\n"},
-	{name: "cells don't say that they change", file: "runtime/tensor/cell.go",
+	{name: "cells don't say that they change", by: "exits", file: "runtime/tensor/cell.go",
 		old: "\tif g := engine.Default().Changing(c); g != nil {\n", new: "\tif g := engine.Default().Changing(c); false {\n"},
-	{name: "the generator of all does not say that it changes", file: "runtime/tensor/random.go",
+	{name: "the generator of all does not say that it changes", by: "seeds", file: "runtime/tensor/random.go",
 		old: "\tChanging(defaultGenerator)\n", new: ""},
-	{name: "memory need not be given back", file: pastCells,
+	{name: "memory need not be given back", by: "memory", file: pastCells,
 		old: "\t\t\tif l.Kind != plan.Own || ", new: "\t\t\tif true || l.Kind != plan.Own || "},
-	{name: "values that change are read once", file: hoist,
+	{name: "values that change are read once", by: "scales", file: hoist,
 		old: "if f.Visible(v) || writes(e, v) {", new: "if f.Visible(v) {"},
-	{name: "what functions compute where they read it is one value", file: namer,
+	{name: "what functions compute where they read it is one value", by: "sizes", file: namer,
 		old: "return t.v == read.Plain && t.v != nil && n.visible(t, g, r)", new: "return t.v == read.Plain && n.visible(t, g, r)"},
-	{name: "a loop in a function that is called in two parts runs where its result is made", file: lift,
+	{name: "a loop in a function that is called in two parts runs where its result is made", by: "adds-up", file: lift,
 		old: "\tg.Returns = last == body[len(body)-1] && ", new: "\tg.Returns = true || last == body[len(body)-1] && "},
 
+	// Choices, round trips and indices.
+	{name: "what fails on one side of a choice spoils nothing", by: "spoils", file: choosing, old: "\t\t\t\tif !everywhere && !r.isLookedAt(e, v, s) {\n", new: "\t\t\t\tif false && !everywhere {\n"},
+	{name: "everything has been looked at before a choice", by: "looked", file: choosing, old: "\treturn at != nil && at.fine && !r.inner[v] && r.f.CanCopy(v)\n", new: "\treturn at != at || true\n"},
+	{name: "the head of a choice raises nothing", by: "heads", file: choosing, old: "\t\t\traise += lhs.(*ast.Ident).Name + look(r.f.Info.TypeOf(lhs)) + \"; \"\n", new: "\t\t\t_ = lhs\n"},
+	{name: "the device chooses the other tensor", by: "sides", file: either, old: "*v = c.Choose(a, b)", new: "*v = c.Choose(b, a)"},
+	{name: "the device chooses the other number", by: "sides", file: either, old: "c.ChooseF64(x[i].(F64), y[i].(F64))", new: "c.ChooseF64(y[i].(F64), x[i].(F64))"},
+	{name: "one side of a choice sees what the other has made", by: "sides", file: either, old: "\t\t\t\t*v = before[i].(*Tensor)\n", new: "\t\t\t\t_, _ = v, before[i]\n"},
+	{name: "numbers raise nothing where they are read", by: "numbers", file: restates, old: "\t\t\tif !r.implied(s, v) {\n", new: "\t\t\tif false && !r.implied(s, v) {\n"},
+	{name: "nobody can tell what runs before a number is looked at", by: "late-looks", file: restates, old: "\treturn !r.f.Shows(e)\n", new: "\treturn true\n"},
+	{name: "the device does not round to a float32", by: "numbers", file: numbersFile, old: "\trounded := x.As(Float32)\n", new: "\trounded := x.As(Float64)\n"},
+	{name: "numbers of the device change places", by: "numbers", file: numbersFile,
+		old: "\ta, b := x.meet(y)\n\tdefer letGo(a, b)\n\treturn F64{t: ", new: "\tb, a := x.meet(y)\n\tdefer letGo(a, b)\n\treturn F64{t: "},
+	{name: "a number that is not there is taken", by: "hastens", file: "runtime/internal/engine/hasten.go", old: "\treturn ready\n", new: "\treturn ready || ops >= 0\n"},
+	{name: "no index is negative", by: "slices", file: indices, old: "\t\treturn r.isPosition(sel.X)\n\t}\n\tswitch", new: "\t\treturn r.isPosition(sel.X) || true\n\t}\n\tswitch"},
+	{name: "an index that there is not is selected", by: "found-again", file: restates, old: "\t\t\tr.insert(s.Pos(), r.check(call)+\"; \")\n", new: "\t\t\t_ = r.check(call)\n"},
+	{name: "the device selects the next row", by: "finds", file: "runtime/tensor/i64.go", old: "\tindex := i.t.near(", new: "\tindex := i.Add(ConstInt(1)).t.near("},
+
+	// What runs past the end of a loop.
+	{name: "panics past the end go on", by: "beyond", file: iterate, old: "\t\t\t_ = recover() // of what the program never did\n", new: ""},
+	{name: "nothing runs before a panic past the end", by: "beyond", file: iterate, old: "\t\tif l.runAll(); l.exits.taken != nil {\n", new: "\t\tif l.exits.taken != nil {\n"},
+	{name: "an iteration does not say that an exit was reported in it", by: "beyond", file: iterate, old: "\tif l.told != nil {\n", new: "\tif false {\n"},
+	{name: "indices are in range past the end", by: "beyond", file: pastEnd, old: "\t\t\tif !p.inRange(m) && ", new: "\t\t\tif false && "},
+	{name: "rows are there past the end", by: "beyond-rows", file: pastEnd, old: "\t\tcase fn.Name() == \"Row\" && p.rowOf(call): ", new: "\t\tcase fn.Name() == \"Row\": "},
+	{name: "what was guessed behind later tests stays", file: breakIf, old: "\tfor _, e := range rest {\n\t\tl.discardAfter(e.test)\n\t}\n", new: "",
+		unit: "./runtime", by: "^TestExit", why: "programs end before they are far ahead"},
+	{name: "an exit has no state", by: "exits", file: breakIf, old: "\treturn t.state, true\n", new: "\treturn state, true\n"},
+
+	// What entries declare, and functions in two parts.
+	{name: "what an entry declares nobody else uses", by: "declares", file: hoists, old: "needed = needed || a.usedOutside(", new: "needed = needed && a.usedOutside("},
+	{name: "what is declared before an entry hides nothing", by: "hides", file: hoists, old: "\t\t\t\t\tif !isMember(a.f.Info.Uses[id]) && ", new: "\t\t\t\t\tif false && "},
+	{name: "functions in two parts change nothing", by: "says", file: lift, old: "\t\tfor _, c := range o.Lift.Late.Writes {\n", new: "\t\tfor _, c := range o.Lift.Late.Writes {\n\t\t\tif true {\n\t\t\t\tbreak\n\t\t\t}\n"},
+	{name: "the second part of a function can run twice", by: "tallies", file: lift, old: "\t\tif o.Lift.Once {\n", new: "\t\tif false {\n"},
+	{name: "what comes before a function in two parts may come after it", by: "bumps", file: lift, old: "\tif r.Lift == nil {\n\t\treturn nil\n", new: "\tif true {\n\t\treturn nil\n"},
+	{name: "one read raises what another does", by: "shown", file: namer, old: "\treturn o.Method == r.Method && r.Method != \"At\"\n", new: "\treturn true\n"},
+	{name: "what is not always read comes first all the same", by: "perhaps", file: deferral, old: "\t\t\tif o.Raises() && o.Expr.Pos()", new: "\t\t\tif false && o.Expr.Pos()"},
+
+	// The second look at the output, which sees mistakes that the generator does not make.
+	{name: "entries may use what changes", file: checks, old: "\t\t\tif used[v] && e.after(v, at) {\n", new: "\t\t\tif used[v] && false {\n", unit: "./gen", by: "^TestChecksNotice$", why: outputOnly},
+	{name: "what an entry changes may be used", file: checks, old: "v != nil && changed[v] && used[v]", new: "v != nil && false", unit: "./gen", by: "^TestChecksNotice$", why: outputOnly},
+	{name: "a return needs no flush", file: checks, old: "\t\t\t\ttext = \"the backlog is not flushed before a return\"\n", new: "", unit: "./gen", by: "^TestChecksNotice$", why: outputOnly},
+	{name: "names mean what they say", file: "gen/verify.go", old: "\t\ttext = otherMeaning(got, want, u.rowVars())\n", new: "\t\t_ = otherMeaning\n", unit: "./gen", by: "^TestChecksNotice$", why: outputOnly},
+
 	// The emitter.
-	{name: "no flush after the loop", file: emitter, old: "\tif !r.Endless {\n", new: "\tif false {\n"},
-	{name: "no close", file: emitter,
+	{name: "no flush after the loop", by: "sums", file: emitter, old: "\tif !r.Endless {\n", new: "\tif false {\n"},
+	{name: "no close", by: "sums", file: emitter,
 		old: "fmt.Sprintf(\"defer %s.Close()\", l.Name)", new: "fmt.Sprintf(\"_ = %s.Close\", l.Name)"},
-	{name: "copies are not used", file: emitter,
+	{name: "copies are not used", by: "counts", file: emitter,
 		old: "\t\t\tp.replace(id.Pos(), id.End(), c.Name)\n", new: "\t\t\tp.replace(id.Pos(), id.End(), c.Var.Name())\n\t\t\thead = append(head, \"_ = \"+c.Name)\n"},
-	{name: "errors of earlier reads are not raised first", file: emitter, old: "\t\tif t.Force {\n", new: "\t\tif false {\n"},
+	{name: "errors of earlier reads are not raised first", by: "raises", file: emitter, old: "\t\tif len(t.Raise) > 0 {\n", new: "\t\tif false {\n"},
 
 	// Later.
-	{name: "Flush runs nothing", file: later, old: "\tl.runAll()\n\treturn l.end()\n", new: "\treturn l.end()\n"},
-	{name: "Close runs nothing", file: later, old: "\tl.runAll()\n\tl.end()\n}", new: "\tl.end()\n}"},
-	{name: "entries after a panic run", file: later, old: "\t\tl.inside = inside\n\t\tif !returned", new: "\t\tif !returned {\n\t\t\tl.backlog, l.head = rest, head\n\t\t}\n\t\tl.inside = inside\n\t\tif !returned"},
-	{name: "a long backlog loses its first entry", file: later, old: "rest, head = slices.Delete(rest, 0, head), 0", new: "rest, head = slices.Delete(rest, 0, min(head+1, len(rest))), 0"},
-	{name: "the newest entry runs first", file: later,
+	{name: "Flush runs nothing", by: "late", file: later, old: "\tl.runAll()\n\treturn l.end()\n", new: "\treturn l.end()\n"},
+	{name: "Close runs nothing", by: "closes", file: later, old: "\tl.runAll()\n\tl.end()\n}", new: "\tl.end()\n}"},
+	{name: "entries after a panic run", by: "late", file: later, old: "\t\tl.inside = inside\n\t\tif !returned", new: "\t\tif !returned {\n\t\t\tl.backlog, l.head = rest, head\n\t\t}\n\t\tl.inside = inside\n\t\tif !returned"},
+	{name: "a long backlog loses its first entry", by: "late", file: later, old: "rest, head = slices.Delete(rest, 0, head), 0", new: "rest, head = slices.Delete(rest, 0, min(head+1, len(rest))), 0"},
+	{name: "the newest entry runs first", by: "late", file: later,
 		old: "\te := l.backlog[l.head]\n", new: "\tif last := len(l.backlog) - 1; last > l.head {\n\t\tl.backlog[l.head], l.backlog[last] = l.backlog[last], l.backlog[l.head]\n\t}\n\te := l.backlog[l.head]\n"},
-	{name: "Do forgets when the window is full", file: later,
+	{name: "Do forgets when the window is full", by: "late", file: later,
 		old: "\tl.queue(entry[S]{do: f})\n", new: "\tif l.pending() < l.window {\n\t\tl.queue(entry[S]{do: f})\n\t}\n"},
 
-	{name: "entries behind an exit run", file: later,
+	{name: "entries behind an exit run", by: "exits", file: later,
 		old: "\t\tl.take(e.test, rest[head:])\n\t\treturn\n", new: "\t\tl.take(e.test, nil)\n\t\tl.backlog, l.head = rest, head\n\t\treturn\n"},
 	{name: "what comes when an exit is taken is queued", file: later,
-		old: "\tif l.exits.taken == nil {\n\t\tl.backlog", new: "\tif true {\n\t\tl.backlog"},
-	{name: "cells keep what they got past the exit", file: breakIf,
+		old: "\tif l.exits.taken == nil {\n\t\tl.backlog", new: "\tif true {\n\t\tl.backlog",
+		unit: "./runtime", by: "^TestExit", why: "it takes luck that an exit is taken there"},
+	{name: "cells keep what they got past the exit", by: "exits", file: breakIf,
 		old: "\tl.restore()\n\tl.exits, l.reads = ", new: "\tl.exits, l.reads = "},
 	{name: "cells keep what they got before a panic", file: breakIf,
 		old: "\tl.restore()\n\tl.exits = ", new: "\tl.exits = ",
-		unit: "./runtime", why: "programs do not look at cells after a panic"},
-	{name: "an exit is not reported", file: breakIf,
+		by: "^TestExitPanics$", unit: "./runtime", why: "programs do not look at cells after a panic"},
+	{name: "an exit is not reported", by: "exits", file: breakIf,
 		old: "\tif l.exits.taken != nil {\n\t\treturn l.report()\n\t}\n", new: "\tif l.exits.taken != nil {\n\t\tl.exits = exits[S]{}\n\t}\n"},
 
 	// Operations.
-	{name: "scaled addition subtracts", file: opsFile, old: "k.Add(x[0], k.Mul(x[2], x[1]))", new: "k.Sub(x[0], k.Mul(x[2], x[1]))"},
+	{name: "scaled addition subtracts", by: "operations", file: opsFile, old: "k.Add(x[0], k.Mul(x[2], x[1]))", new: "k.Sub(x[0], k.Mul(x[2], x[1]))"},
 	{name: "the greatest is not NaN", file: prims,
 		old: "func maximum[T number](x, y T) T { return max(x, y) }", new: "func maximum[T number](x, y T) T {\n\tif x > y {\n\t\treturn x\n\t}\n\treturn y\n}",
-		unit: "./device/...", why: "kernels of the CPU have loops of their own for it"},
-	{name: "halves round up", file: prims, old: "float(math.RoundToEven)", new: "float(math.Round)"},
+		by: "^TestFloatPrimitives$", unit: "./device/kernel", why: "kernels of the CPU have loops of their own for it"},
+	{name: "halves round up", by: "operations", file: prims, old: "float(math.RoundToEven)", new: "float(math.Round)"},
 	{name: "less or equal is less", file: prims, old: "funcs(le[float32], le[float64], le[int64])", new: "funcs(lt[float32], lt[float64], lt[int64])",
-		unit: "./device/...", why: "kernels of the CPU have loops of their own for it"},
-	{name: "the gradient of a product is the wrong factor", file: prims,
+		by: "^Test(Float|Integer)Primitives$", unit: "./device/kernel", why: "kernels of the CPU have loops of their own for it"},
+	{name: "the gradient of a product is the wrong factor", by: "operations", file: prims,
 		old: "\t\t\tfunc(e *Expr, k int) *Expr { return e.in[1-k] }},\n\t\tPrimDiv", new: "\t\t\tfunc(e *Expr, k int) *Expr { return e.in[k] }},\n\t\tPrimDiv"},
-	{name: "random numbers of another generator", file: draws, old: "0xD2511F53", new: "0xD2511F57"},
-	{name: "a generator advances too far", file: generator, old: "\tg.pos += uint64(n)\n", new: "\tg.pos += uint64(n) + 1\n"},
-	{name: "numbers are converted to the next integer", file: casts, old: "\treturn int64(x)\n}\n\nfunc fromBool", new: "\treturn int64(math.Floor(float64(x)))\n}\n\nfunc fromBool"},
+	{name: "random numbers of another generator", by: "operations", file: draws, old: "0xD2511F53", new: "0xD2511F57"},
+	{name: "a generator advances too far", by: "operations", file: generator, old: "\tg.pos += uint64(n)\n", new: "\tg.pos += uint64(n) + 1\n"},
+	{name: "numbers are converted to the next integer", by: "operations", file: casts, old: "\treturn int64(x)\n}\n\nfunc fromBool", new: "\treturn int64(math.Floor(float64(x)))\n}\n\nfunc fromBool"},
 	{name: "columns are summed from top to bottom", file: folds, old: "lanes[k%width*w:][:w]", new: "lanes[:w]",
-		unit: "./device/...", why: "programs add few rows, most of them exactly"},
-	{name: "sums are in another order", file: folds,
+		by: "^Test", unit: "./device/cpu", why: "programs add few rows, most of them exactly"},
+	{name: "sums are in another order", by: "operations", file: folds,
 		old: "\tfor half := width / 2; half > 0; half /= 2 {\n\t\tf.combine(lanes[:half], lanes[:half], lanes[half:2*half])\n", new: "\tfor i := 1; i < width; i++ {\n\t\tf.combine(lanes[:1], lanes[:1], lanes[i:i+1])\n"},
-	{name: "means divide by the number of elements", file: tensorOps, old: "\t\tn *= t.shape[axis]\n\t}\n\tsum := ", new: "\t\tn = t.size * t.shape[axis] / t.shape[axis]\n\t}\n\tsum := "},
-	{name: "the last row is the first", file: viewsFile, old: "Off: in.Off + a.From*steps[0]}.tidy()", new: "Off: in.Off}.tidy()"},
-	{name: "tensors print a digit less", file: formats, old: "maxDigits = 8", new: "maxDigits = 1"},
+	{name: "means divide by the number of elements", by: "operations", file: tensorOps, old: "\t\tn *= t.shape[axis]\n\t}\n\tsum := ", new: "\t\tn = t.size * t.shape[axis] / t.shape[axis]\n\t}\n\tsum := "},
+	{name: "the last row is the first", by: "operations", file: viewsFile, old: "Off: in.Off + a.From*steps[0]}.tidy()", new: "Off: in.Off}.tidy()"},
+	{name: "tensors print a digit less", by: "operations", file: formats, old: "maxDigits = 8", new: "maxDigits = 1"},
 }
 
 // apply returns the mutated text of the file of m.
@@ -220,8 +284,8 @@ func TestMutantsApply(t *testing.T) {
 	}
 }
 
-// TestMutants makes the mistakes that -mutants names, one after the other, and
-// fails for those that are not found.
+// TestMutants makes the mistakes that -mutants names, one after the other, and fails for those that are not found by
+// the program that is kept for each, or by the tests that the table names.
 func TestMutants(t *testing.T) {
 	if *mutantFlag == "" {
 		t.Skip("makes mistakes in a copy of the code, minutes for all: -mutants . makes all, -mutants REGEXP some")
@@ -230,68 +294,113 @@ func TestMutants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What differs without a mistake is no proof.
-	var except []string
-	out, _ := (mutant{file: later, old: "package asyncrt\n", new: "package asyncrt\n"}).hunt(t, "-batch=150")
-	for _, m := range differing.FindAllSubmatch(out, -1) {
-		except = append(except, string(m[1]))
+	baseline := *baselineFlag
+	if baseline == "" {
+		baseline = filepath.Join(t.TempDir(), "baseline")
 	}
-	if !bytes.Contains(out, []byte("the next seed is")) {
-		t.Fatalf("without a mistake: %s", firstFailure(out))
-	}
-	t.Logf("without a mistake, these seeds differ: %v", except)
 	var table strings.Builder
+	n, found, start := 0, 0, time.Now()
 	for _, m := range mutants {
 		if !choice.MatchString(m.name) {
 			continue
 		}
-		how, killed := m.run(t, strings.Join(except, ","))
+		how, isKilled := m.run(t)
+		if !isKilled && m.unit == "" && m.by == "" && *keepFlag {
+			if _, err := os.Stat(baseline); err != nil {
+				writeBaseline(t, baseline)
+			}
+			how, isKilled = m.hunt(t, baseline)
+		}
 		fmt.Fprintf(&table, "%-60s %-32s %s\n", m.name, m.file, how)
 		t.Logf("%s: %s", m.name, how)
-		if !killed {
-			t.Errorf("%s, in %s: not found", m.name, m.file)
+		if n++; isKilled {
+			found++
+		} else {
+			t.Errorf("%s, in %s: %s", m.name, m.file, how)
 		}
 	}
-	t.Logf("mutants:\n%s", table.String())
+	t.Logf("%d mutants of %d found in %v:\n%s", found, n, time.Since(start).Round(time.Second), table.String())
 }
 
-// hunted is how many pairs a mutant has to be found with.
-const hunted = 700
-
-var (
-	differing = regexp.MustCompile(`(?m)^ +fuzz_test.go:\d+: seed (\d+), `)
-	tried     = regexp.MustCompile(`(?m)^ +fuzz_test.go:\d+: (\d+) programs, `)
-)
-
-// run says how m was found, or that it wasn't. The programs with the seeds in except are not asked.
-func (m mutant) run(t *testing.T, except string) (how string, killed bool) {
+// run says how m was found, or that it wasn't.
+func (m mutant) run(t *testing.T) (how string, isKilled bool) {
 	if m.unit != "" {
-		out, failed := m.test(t, "test", "-vet=off", "-count=1", m.unit)
-		return fmt.Sprintf("by the tests of %s, as %s: %s", m.unit, m.why, firstFailure(out)), failed
+		return killed(m.test(t, "-run="+m.by, m.unit))
 	}
-	out, failed := m.hunt(t, "-batch=30", "-first", "-except="+except)
+	if m.isOfTools() {
+		return killed(m.test(t, "./gen/internal/fuzz", "-run=^TestKillers$", "-killer=^"+m.killer()+"$"))
+	}
+	// What rewrites the program is right: there is no need to build that once more.
+	p, err := readKept(filepath.Join(killers, m.killer()+".txtar"))
+	if err != nil {
+		return err.Error(), false
+	}
+	flags := os.Getenv("GOFLAGS")
+	defer os.Setenv("GOFLAGS", flags)
+	os.Setenv("GOFLAGS", flags+m.flags(t))
+	switch r, err := tryAll(t.Context(), Config{Root: moduleRoot(t), Seed: 1}, []*program{p}); {
+	case err != nil:
+		return err.Error(), false
+	case len(r.Different) == 0:
+		return "not found", false
+	default:
+		d := r.Different[0]
+		return fmt.Sprintf("%s: %s", d.Variant, strings.ReplaceAll(d.Text, "\n", " ")), true
+	}
+}
+
+// isOfTools reports whether m is a mistake of what rewrites programs.
+func (m mutant) isOfTools() bool {
+	return strings.HasPrefix(m.file, "gen/") || strings.HasPrefix(m.file, "analysis/")
+}
+
+// killer is the name of the program that finds m.
+func (m mutant) killer() string { return cmp.Or(m.by, killerName(m.name)) }
+
+// hunt looks for a program that finds m, and keeps it. Whether it does, and nothing else, is tried as often as it takes to
+// believe it.
+func (m mutant) hunt(t *testing.T, baseline string) (how string, isKilled bool) {
+	path, err := filepath.Abs(filepath.Join(killers, m.killer()+".txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"./gen/internal/fuzz", "-run=^TestHunt$", "-v", "-hunt=" + path}
+	if m.isOfTools() { // others change no text
+		args = append(args, "-baseline="+baseline)
+	}
+	if out, failed := m.test(t, args...); failed {
+		return firstFailure(out), false
+	}
+	for range 3 {
+		if how, isKilled = m.run(t); !isKilled {
+			return "its program does not always find it: " + how, false
+		}
+	}
+	if out, failed := goTest(t, "", "./gen/internal/fuzz", "-run=^TestKillers$", "-killer=^"+m.killer()+"$"); failed {
+		return "its program differs without it, too: " + firstFailure(out), false
+	}
+	return how, true
+}
+
+// killed says how tests have failed. Code that does not compile is no mistake that tests find.
+func killed(out []byte, failed bool) (how string, isKilled bool) {
 	switch {
 	case !failed:
 		return "not found", false
-	case bytes.Contains(out, []byte("[build failed]")):
+	case bytes.Contains(out, []byte("[build failed]")), bytes.Contains(out, []byte("[setup failed]")):
 		return "it does not compile: " + firstFailure(out), false
 	}
-	n := "no"
-	if all := tried.FindSubmatch(out); all != nil {
-		n = string(all[1])
-	}
-	return fmt.Sprintf("%s programs: %s", n, firstFailure(out)), true
+	return firstFailure(out), true
 }
 
-// hunt runs programs with m.
-func (m mutant) hunt(t *testing.T, args ...string) (out []byte, failed bool) {
-	return m.test(t, append([]string{"test", "-vet=off", "-count=1", "-ldflags=-s -w", "./gen/internal/fuzz", "-run=^TestLong$", "-v", "-accept=false", "-seed=1", fmt.Sprint("-pairs=", hunted)}, args...)...)
-}
-
-// test runs the go command with m in place of what is right. A mutant that takes too long is not found.
+// test runs tests with m in place of what is right. A mutant that takes too long is not found.
 func (m mutant) test(t *testing.T, args ...string) (out []byte, failed bool) {
-	root := moduleRoot(t)
-	path, text, err := m.apply(root)
+	return goTest(t, m.flags(t), args...) // also for the programs
+}
+
+// flags are those by which go commands have m in place of what is right.
+func (m mutant) flags(t *testing.T) string {
+	path, text, err := m.apply(moduleRoot(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -307,20 +416,25 @@ func (m mutant) test(t *testing.T, args ...string) (out []byte, failed bool) {
 			t.Fatal(err)
 		}
 	}
+	return " -overlay=" + overlay
+}
+
+// goTest runs tests, with more flags for all go commands.
+func goTest(t *testing.T, flags string, args ...string) (out []byte, failed bool) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "GOFLAGS=-overlay="+overlay) // also for the programs
+	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-vet=off", "-count=1", "-ldflags=-s -w"}, args...)...)
+	cmd.Dir = moduleRoot(t)
+	cmd.Env = append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+flags)
 	cmd.WaitDelay = time.Second
-	out, err = cmd.CombinedOutput()
+	out, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {
 		return []byte("out of time"), false
 	}
 	return out, err != nil
 }
 
-var failure = regexp.MustCompile(`(?m)^ +fuzz_test.go:\d+: (.*)$|^(.*\.go:\d+:\d+: .*)$|^panic: (.*)$`)
+var failure = regexp.MustCompile(`(?m)^ +\w+_test.go:\d+: (.*)$|^(.*\.go:\d+:\d+: .*)$|^panic: (.*)$`)
 
 // firstFailure is the line that tells most of a failed test.
 func firstFailure(out []byte) string {

@@ -285,7 +285,7 @@ var common = []*operation{
 	read("$0.Bools()[0]", tBool, 1, func(_ *machine, a []any) any { return first(ok(a[0])) != 0 }, tBMat),
 	read("fmt.Sprintf(\"%.2f\", $0)", tString, 1, func(_ *machine, a []any) any { return fmt.Sprintf("%.2f", a[0]) }, tVec),
 	read("$0.String()", tString, 1, func(_ *machine, a []any) any { return fmt.Sprint(a[0]) }, tOne),
-	read("size($0)", tFloat, 4, func(_ *machine, a []any) any { // a helper that waits
+	read("size($0)", tFloat, 7, func(_ *machine, a []any) any { // a helper that waits
 		return math.Sqrt(math.Abs(first(ok(sum(val(a[0]), -1)))))
 	}, tMat),
 	read("$0.Wait()", tError, 2, waited, tOne),

@@ -101,3 +101,12 @@ func TestOperationsHaveTheirKind(t *testing.T) {
 		}
 	}
 }
+
+// The logarithm of a share is there where the share is too small for a number.
+func TestLogarithmsOfTinyShares(t *testing.T) {
+	x := newValue(f64, []int{2, 1})
+	x.floats = []float64{0, -2000}
+	if got := logSoftmax(x, 0); !slices.Equal(got.floats, []float64{0, -2000}) {
+		t.Errorf("got %v, want [0 -2000]", got.floats)
+	}
+}

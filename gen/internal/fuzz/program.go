@@ -146,6 +146,7 @@ type function struct {
 	name   string
 	params []*variable
 	result kind
+	also   kind // of the second result, if there is one
 	body   []*stmt
 	doc    string // a directive
 }
@@ -165,6 +166,25 @@ type program struct {
 	helpers []*function
 	body    []*stmt
 	inputs  []*Input
+	kept    *kept // if it is one that has been kept, of which there is the text alone
+}
+
+// A kept program is what is left of one, or what somebody has written.
+type kept struct {
+	source string   // with one directive, and no options
+	want   []string // for each input; none if only its forms are compared with each other
+}
+
+// outcome returns what p does on its input i, if there is only one right answer that is known.
+func (p *program) outcome(i int, in *Input) (text string, known bool) {
+	if p.kept == nil {
+		text, known, _ = p.run(in)
+		return text, known
+	}
+	if i < len(p.kept.want) {
+		return p.kept.want[i], true
+	}
+	return "", false
 }
 
 // An input is what a program is called with. Values are dealt from Seed.

@@ -460,10 +460,13 @@ func init() { // not an initialiser: they contain blocks
 		{5, anywhere, (*maker).group},
 		{5, anywhere, (*maker).feedBack},
 		{3, forDevice, (*maker).roundTrip},
-		{2, forDevice, (*maker).choice},
+		{3, forDevice, (*maker).choice},
+		{2, forDevice, (*maker).divided},
 		{2, forDevice, (*maker).selection},
 		{1, forDevice, (*maker).solver},
 		{5, anywhere, (*maker).rows},
+		{4, forDevice, (*maker).keptRows},
+		{2, anywhere, (*maker).help},
 		{6, anywhere, (*maker).overtake},
 		{2, anywhere, (*maker).overwrite},
 		{4, anywhere, func(g *maker) []*stmt {
@@ -646,7 +649,14 @@ func init() { // not an initialiser: they contain blocks
 				cond = g.expr(tBool, 1)
 				x = apply(operationOf("$0.At(0, {c}-1)", tFloat), apply(operationOf("$0.As(tensor.Int64).Div($1.As(tensor.Int64)).As(tensor.{T})", tMat), g.expr(tMat, 1), apply(operationOf("$0.DivScalar(4)", tMat), g.expr(tMat, 0))))
 			}
-			return one(&stmt{form: sIf, rhs: []*expr{cond}, body: []*stmt{{form: sPrint, text: outWriter, rhs: []*expr{x, mistake}}}})
+			body := []*stmt{{form: sPrint, text: outWriter, rhs: []*expr{x, mistake}}}
+			if t := g.variable(tOne); t != nil && g.chance(3) { // a print shows that it has failed, and goes on
+				body[0].rhs[0] = apply(operationOf("$0.Item()", tFloat), t)
+				body = append(one(&stmt{form: sPrint, text: outWriter, rhs: []*expr{t}}), body...)
+			} else if g.chance(3) { // or is not looked at
+				body[0].rhs[0] = apply([]*operation{opAnd, opOr}[g.choose(2)], g.expr(tBool, 0), apply(operationOf("$0 > $1", tBool), x, g.leaf(tFloat)))
+			}
+			return one(&stmt{form: sIf, rhs: []*expr{cond}, body: body})
 		}},
 		{1, anywhere, func(g *maker) []*stmt { // an index out of range, perhaps
 			x := g.variable(tFloats)
@@ -660,6 +670,7 @@ func init() { // not an initialiser: they contain blocks
 			return one(assign(&expr{form: eIndex, kind: tFloat, args: []*expr{x, at}}, g.pick("=", "+="), g.number()))
 		}},
 		{3, spoils, (*maker).calls},
+		{3, anywhere, (*maker).literal},
 		{3, anywhere, (*maker).requests},
 		{1, forDevice, (*maker).checkpoint},
 		{4, anywhere, (*maker).onlySometimes},
@@ -836,7 +847,9 @@ func (g *maker) overtake() []*stmt {
 	shown := &stmt{form: sPrint, text: outWriter, rhs: []*expr{g.reading(), x}}
 	if vs := g.visible(func(v *variable) bool { return v.fn != nil && v.fn.result == none }); len(vs) > 0 && !g.noJumps && g.chance(2) {
 		v := vs[g.choose(len(vs))]
-		shown = call(&expr{form: eCall, v: v, fn: v.fn, args: []*expr{g.reading()}})
+		shows := g.callOf(v)
+		shows.args[len(shows.args)-1] = g.reading()
+		shown = call(shows)
 		if v.name == "show" {
 			inside := v.fn.body[0].rhs[1+g.choose(2)]
 			if slices.Contains(g.visible(func(*variable) bool { return true }), inside.v) && !g.protected[inside.v] {
@@ -907,7 +920,7 @@ func (g *maker) loop() []*stmt {
 	g.count++
 	s := &stmt{text: fmt.Sprintf("loop%d", g.count)}
 	var before, first []*stmt
-	if g.chance(4) { // something that stays the same, and decides what the device does
+	if g.chance(3) { // something that stays the same, and decides what the device does
 		v := g.fresh(tOne)
 		g.protected[v] = true
 		before = append(before, declaration(v, g.expr(tOne, 1)))
@@ -1031,19 +1044,19 @@ func (g *maker) calls() []*stmt {
 	if len(vs)+len(fns) == 0 || g.noJumps {
 		return nil
 	}
-	x := &expr{form: eCall}
+	var x *expr
 	if at := g.choose(len(vs) + len(fns)); at < len(vs) {
-		x.v, x.kind = vs[at], vs[at].fn.result
-		x.fn = vs[at].fn
+		x = g.callOf(vs[at])
+	} else if g.noCells {
+		return nil
 	} else {
-		x.fn = fns[at-len(vs)]
-		x.kind = x.fn.result
-		if g.noCells {
-			return nil
+		x = &expr{form: eCall, kind: fns[at-len(vs)].result, fn: fns[at-len(vs)]}
+		for _, p := range x.fn.params {
+			x.args = append(x.args, g.argument(p.kind))
 		}
 	}
-	for _, p := range x.fn.params {
-		x.args = append(x.args, g.argument(p.kind))
+	if x.fn.also != none {
+		return one(g.both(x))
 	}
 	switch x.kind {
 	case none:
@@ -1090,8 +1103,11 @@ func (g *maker) function(fn *function, here, statements int) {
 		fn.body = append(fn.body, g.stmt()...)
 	}
 	if fn.result != none {
-		x := g.expr(fn.result, 2)
-		fn.body = append(fn.body, &stmt{form: sReturn, rhs: []*expr{x}, stays: true})
+		results := []*expr{g.expr(fn.result, 2)}
+		if fn.also != none {
+			results = append(results, g.expr(fn.also, 2))
+		}
+		fn.body = append(fn.body, &stmt{form: sReturn, rhs: results, stays: true})
 	}
 	g.scope, g.here, g.loops, g.noJumps = g.scope[:scope], outer, loops, noJumps
 }
@@ -1209,6 +1225,9 @@ func (g *maker) kernel() {
 		}
 		for range g.choose(2) {
 			p.body = append(p.body, g.closure())
+		}
+		if g.chance(3) {
+			p.body = append(p.body, g.stepper())
 		}
 		if g.chance(3) {
 			p.body = append(p.body, g.deferred())

@@ -47,6 +47,9 @@ var (
 
 // row is the number of a row, if there is one.
 func (m *machine) row(name string, x *value, i int) int {
+	if i < 0 {
+		i += x.shape[0]
+	}
 	if i < 0 || i >= x.shape[0] {
 		panic(raised{"*op.Mistake: " + name})
 	}
@@ -83,7 +86,7 @@ type rowMaker struct {
 
 // rows makes a loop over the rows of a tensor, which reads each, or keeps what it has made of it.
 func (g *maker) rows() []*stmt {
-	if g.depth > 4 || g.noJumps {
+	if g.depth > 4 || g.noJumps && len(g.loops) > 0 {
 		return nil
 	}
 	r := &rowMaker{maker: g, index: g.fresh(tInt)}

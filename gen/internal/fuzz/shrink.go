@@ -7,7 +7,7 @@ import (
 )
 
 // maxCandidates bounds how many smaller programs are built at once.
-const maxCandidates = 120
+const maxCandidates = 60
 
 // shrink leaves out statements of a program that differs, as long as it still does.
 func shrink(ctx context.Context, c Config, p *program) (Difference, error) {

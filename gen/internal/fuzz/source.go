@@ -24,6 +24,8 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/nn"
 	"github.com/asyncgen/asyncgen/runtime/optim"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
+
+	"example.com/fuzz/help"
 )
 
 type stat struct {
@@ -94,6 +96,7 @@ func tally(w io.Writer, vs ...float64) {
 var (
 	_ = sort.Float64s
 	_ = nn.L2Loss
+	_ = help.Most
 	_ context.Context
 )
 
@@ -126,8 +129,13 @@ type printer struct {
 	jump   map[string]bool // labels
 }
 
+const directive = "//asyncgen:kernel"
+
 // source is p as a user would have written it; options follow the directive.
 func (p *program) source(options string) string {
+	if p.kept != nil {
+		return strings.Replace(p.kept.source, directive+"\n", directive+options+"\n", 1)
+	}
 	w := &printer{p: p, used: make(map[*variable]bool), called: make(map[string]bool), jump: make(map[string]bool)}
 	for _, list := range p.lists() {
 		for _, s := range *list {
@@ -143,11 +151,11 @@ func (p *program) source(options string) string {
 		if !w.called[h.name] {
 			continue
 		}
-		w.line("func %s(out, errs io.Writer, m *model%s) %s {", w.helper(h), w.params(h.params), kinds[h.result].source)
+		w.line("func %s(out, errs io.Writer, m *model%s) %s {", w.helper(h), w.params(h.params), h.results())
 		w.block(h.body)
 		w.line("}\n")
 	}
-	w.line("//asyncgen:kernel%s", options)
+	w.line(directive+"%s", options)
 	receiver, params := "", "m *model, "
 	switch p.form {
 	case "method":
@@ -271,7 +279,7 @@ func (w *printer) stmt(s *stmt) {
 		}
 		w.unused(s.vars)
 	case sFunc:
-		w.line("%s := func(%s) %s {", s.vars[0].name, strings.TrimPrefix(w.params(s.fn.params), ", "), kinds[s.fn.result].source)
+		w.line("%s := func(%s) %s {", s.vars[0].name, strings.TrimPrefix(w.params(s.fn.params), ", "), s.fn.results())
 		w.block(s.fn.body)
 		w.line("}")
 		w.unused(s.vars)

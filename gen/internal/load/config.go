@@ -178,8 +178,12 @@ func (c *configReader) object(what string, each func(key string) error) error {
 
 func (c *configReader) read() error {
 	err := c.object("the file", func(key string) error {
+		if key == "profiles" { // for the linter
+			var skip json.RawMessage
+			return c.d.Decode(&skip)
+		}
 		if key != "effects" {
-			c.errorf("there is no setting %q%s", key, didYouMean(key, []string{"effects"}))
+			c.errorf("there is no setting %q%s", key, didYouMean(key, []string{"effects", "profiles"}))
 			var skip json.RawMessage
 			return c.d.Decode(&skip)
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // A Kernel is the directive that asks for a rewritten version of a function:
@@ -43,7 +44,9 @@ var known = []string{"kernel", "pure", "effects", "ignore", "api"}
 
 // spaced finds comments that would be directives without the space after the slashes, and
 // not sentences that begin with the name of one.
-var spaced = regexp.MustCompile(`^//[ \t]+asyncgen:(kernel(?:[ \t]+(?:strict|\w+=\S*))*|pure|effects(?:[ \t]+(?:output|input|device|stamps|builds|formats|changes|none))+)[ \t]*$`)
+var spaced = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^//[ \t]+asyncgen:(kernel(?:[ \t]+(?:strict|\w+=\S*))*|pure|effects(?:[ \t]+(?:output|input|device|stamps|builds|formats|changes|none))+)[ \t]*$`)
+})
 
 // directives collects what the //asyncgen: comments of a file say.
 type directives struct {
@@ -60,8 +63,11 @@ func (d *directives) errorf(pos token.Pos, format string, args ...any) {
 func (d *directives) scan(file *ast.File) {
 	claimed := make(map[*ast.Comment]bool)
 	for _, decl := range file.Decls {
-		if fn, ok := decl.(*ast.FuncDecl); ok {
-			d.function(fn, claimed)
+		switch decl := decl.(type) {
+		case *ast.FuncDecl:
+			d.function(decl, claimed)
+		case *ast.GenDecl:
+			d.types(decl, claimed)
 		}
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -75,7 +81,7 @@ func (d *directives) scan(file *ast.File) {
 			if dir, ok := parse(c); ok && !claimed[c] {
 				d.misplaced(dir)
 			}
-			if m := spaced.FindStringSubmatch(c.Text); m != nil {
+			if m := spaced().FindStringSubmatch(c.Text); m != nil {
 				d.errorf(c.Slash, "%q is no directive: write //asyncgen:%s, without the space", c.Text, m[1])
 			}
 		}
@@ -137,6 +143,33 @@ func isInstance(text string, fn *ast.FuncDecl) bool {
 	return ok && id.Name == genericName(fn)
 }
 
+// types reads the directives of function types that have a name.
+func (d *directives) types(decl *ast.GenDecl, claimed map[*ast.Comment]bool) {
+	for _, spec := range decl.Specs {
+		t, ok := spec.(*ast.TypeSpec)
+		if !ok {
+			continue
+		}
+		if _, ok := t.Type.(*ast.FuncType); !ok {
+			continue
+		}
+		docs := []*ast.CommentGroup{t.Doc, t.Comment}
+		if !decl.Lparen.IsValid() {
+			docs = append(docs, decl.Doc)
+		}
+		for _, doc := range docs {
+			for _, dir := range in(doc, claimed) {
+				switch dir.Name {
+				case "pure", "effects":
+					d.effects[t.Name] = d.parseEffects(dir)
+				default:
+					d.misplaced(dir)
+				}
+			}
+		}
+	}
+}
+
 // field reads the directives of a method of an interface or of a field.
 func (d *directives) field(f *ast.Field, claimed map[*ast.Comment]bool) {
 	for _, dir := range append(in(f.Doc, claimed), in(f.Comment, claimed)...) {
@@ -160,7 +193,7 @@ func (d *directives) misplaced(dir placed) {
 	case dir.Name == "kernel":
 		d.errorf(dir.Slash, "//asyncgen:kernel belongs in the comment directly above a function declaration")
 	case dir.Name == "pure" || dir.Name == "effects":
-		d.errorf(dir.Slash, "//asyncgen:%s belongs in the comment of a function, a method of an interface or a field", dir.Name)
+		d.errorf(dir.Slash, "//asyncgen:%s belongs in the comment of a function, a function type, a method of an interface or a field", dir.Name)
 	}
 }
 

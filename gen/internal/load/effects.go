@@ -7,7 +7,7 @@ import (
 )
 
 // Effects is what //asyncgen:pure and //asyncgen:effects say about a function, a
-// method of an interface or a field of function type, and what the file
+// method of an interface, a field of function type, or all functions of a type, and what the file
 // asyncgen.json says about functions of others.
 // The zero Effects are those of a pure function: its results depend on its
 // arguments, and what they lead to, alone.

@@ -137,8 +137,8 @@ func (p *Program) Calls(name string) bool {
 	return found
 }
 
-// Effects returns what is said about a function, a method of an interface or a
-// field: by a directive, by the file [ConfigName], or by what comes with the generator.
+// Effects returns what is said about a function, a method of an interface, a
+// field, or a type of functions: by a directive, by the file [ConfigName], or by what comes with the generator.
 func (p *Program) Effects(obj types.Object) (Effects, bool) {
 	switch o := obj.(type) {
 	case *types.Func:

@@ -168,16 +168,22 @@ func stubFor(name string, text []byte, names *names) []byte {
 	var b strings.Builder
 	b.WriteString(constraints(text))
 	fmt.Fprintf(&b, "package %s\n", file.Name.Name)
+	var uses strings.Builder
 	for _, imp := range file.Imports {
 		if used[ImportName(imp)] {
 			fmt.Fprintf(&b, "import %s %s\n", ImportName(imp), imp.Path.Value)
-		} else if ImportName(imp) == "." && imp.Path.Value == strconv.Quote(RuntimePath+"/tensor") {
-			fmt.Fprintf(&b, "import . %s\nvar _ *Tensor\n", imp.Path.Value)
+		} else if p, err := strconv.Unquote(imp.Path.Value); err == nil && ImportName(imp) == "." && dotted[p] != "" {
+			fmt.Fprintf(&b, "import . %s\n", imp.Path.Value)
+			fmt.Fprintf(&uses, "var _ %s\n", dotted[p])
 		}
 	}
+	b.WriteString(uses.String())
 	b.WriteString(decls.String())
 	return []byte(b.String())
 }
+
+// dotted is a type of each package of ours that programs import with a dot, so that the import counts as used.
+var dotted = map[string]string{RuntimePath + "/tensor": "Tensor", RuntimePath + "/nn": "Module", RuntimePath + "/optim": "Optimizer"}
 
 func collectPackages(n ast.Node, used map[string]bool) {
 	if fl, ok := n.(*ast.FieldList); ok && fl == nil {

@@ -3,6 +3,7 @@ package plan
 import (
 	"go/token"
 	"go/types"
+	"maps"
 	"slices"
 
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
@@ -18,38 +19,95 @@ type Analysis struct {
 
 	divide    func(*Function) (*Lift, *Cause)
 	types     canon
-	summaries map[*types.Func]*Effects // nil while one is being made
-	lifts     map[*types.Func]lifting
-	idents    map[*load.Package]map[string]bool // all identifiers in a package, and new ones
+	summaries map[calledFrom]*Effects
+	making    map[calledFrom]int // functions that are being summarised, and how deep in each other
+	outermost int                // the depth of the outermost of them that was called since the innermost began
+	byHome    bool               // what has been summarised since the innermost began is what it is for this home
+	partial   map[calledFrom]partial
+	lifts     map[functionForm]lifting
+	idents    map[*load.Package]map[string]bool // all identifiers in a package
+	variants  map[*load.Package]map[string]bool // the names of the variants that stand there
 }
 
 // New returns an analysis of prog. How a function is divided is up to divide: see [Analysis.Lift].
 func New(prog *load.Program, divide func(*Function) (*Lift, *Cause)) *Analysis {
-	return &Analysis{Program: prog, API: tensorapi.Ours(), divide: divide, summaries: make(map[*types.Func]*Effects),
-		lifts: make(map[*types.Func]lifting), idents: make(map[*load.Package]map[string]bool)}
+	return &Analysis{Program: prog, API: tensorapi.Ours(), divide: divide, summaries: make(map[calledFrom]*Effects),
+		making: make(map[calledFrom]int), partial: make(map[calledFrom]partial), lifts: make(map[functionForm]lifting), idents: make(map[*load.Package]map[string]bool),
+		variants: make(map[*load.Package]map[string]bool)}
+}
+
+// A calledFrom is a function, and the package that it is called from, if what it does differs with that.
+type calledFrom struct {
+	fn   *types.Func
+	home *load.Package
 }
 
 // Summary returns what calling fn does, apart from what its arguments do:
-// from its directive, from its body, or else that it is unknown.
-func (a *Analysis) Summary(fn *types.Func) *Effects {
+// from its directive, from its body, or else that it is unknown. The call
+// comes, by way of others perhaps, from home: behind an interface there may be
+// a type which that package declares, and that of fn has never heard of.
+//
+// Functions that call each other, such as those that walk a tree, or the Write
+// of a writer that writes to another, do together what each of them does by
+// itself: a call of one that is being summarised adds nothing that its own body
+// does not add to it. What has been left out of the others on the way is
+// looked for again when they are asked for: only the outermost has all.
+func (a *Analysis) Summary(fn *types.Func, home *load.Package) *Effects {
 	fn = fn.Origin()
-	if e, ok := a.summaries[fn]; ok {
-		if e == nil {
-			return unknown(fn, "calls itself")
-		}
+	if e, ok := a.summaries[calledFrom{fn: fn}]; ok {
 		return e
 	}
-	a.summaries[fn] = nil
-	e := a.summarise(fn)
-	a.summaries[fn] = e
+	key := calledFrom{fn, home}
+	if e, ok := a.summaries[key]; ok {
+		a.byHome = true
+		return e
+	}
+	if depth, ok := a.making[key]; ok {
+		a.outermost = min(a.outermost, depth)
+		return &Effects{}
+	}
+	if p, ok := a.partial[key]; ok {
+		a.outermost = min(a.outermost, p.outermost)
+		a.byHome = a.byHome || p.byHome
+		return p.effects
+	}
+	before, byHome, depth := a.outermost, a.byHome, len(a.making)
+	a.making[key], a.outermost, a.byHome = depth, depth, false
+	e := a.summarise(fn, home)
+	delete(a.making, key)
+	switch {
+	case a.outermost < depth:
+		a.partial[key] = partial{e, a.outermost, a.byHome}
+	case a.byHome:
+		a.summaries[key] = e
+	default:
+		a.summaries[calledFrom{fn: fn}] = e
+	}
+	if a.outermost >= depth {
+		maps.DeleteFunc(a.partial, func(_ calledFrom, p partial) bool { return p.outermost >= depth })
+	}
+	a.outermost, a.byHome = min(a.outermost, before), a.byHome || byHome
 	return e
+}
+
+// isInProgress reports whether fn is being summarised.
+func (a *Analysis) isInProgress(fn *types.Func, home *load.Package) bool {
+	_, ok := a.making[calledFrom{fn.Origin(), home}]
+	return ok
+}
+
+// A partial summary lacks what functions do that were being summarised when it was made.
+type partial struct {
+	effects   *Effects
+	outermost int // the depth of the outermost of them
+	byHome    bool
 }
 
 func unknown(fn *types.Func, why string) *Effects {
 	return &Effects{Barrier: &Cause{Pos: fn.Pos(), Text: why, Code: UnknownEffects}}
 }
 
-func (a *Analysis) summarise(fn *types.Func) *Effects {
+func (a *Analysis) summarise(fn *types.Func, home *load.Package) *Effects {
 	if d, ok := a.Program.Effects(fn); ok {
 		return declared(d, fn.Pos())
 	}
@@ -61,6 +119,7 @@ func (a *Analysis) summarise(fn *types.Func) *Effects {
 		return unknown(fn, "is generated itself, or uses cgo")
 	}
 	f := a.Function(body.Pkg, body.Decl)
+	f.summarised, f.Home = true, home
 	e := f.walk(body.Decl.Body, nil)
 	return f.Outside(e)
 }
@@ -95,12 +154,18 @@ func declared(d load.Effects, pos token.Pos) *Effects {
 }
 
 // Implementations returns the methods called name of types that satisfy iface,
-// among those that pkg and the packages of its module that it needs declare:
+// among those that home and the packages of its module that it needs declare:
 // any of them may be behind a value of that type. Types of other modules are
 // not seen; what a library says of its interface holds for them.
-func (a *Analysis) Implementations(pkg *load.Package, iface *types.Interface, name string) []*types.Func {
-	return slices.DeleteFunc(a.Program.Methods(pkg, name), func(fn *types.Func) bool {
+func (a *Analysis) Implementations(home *load.Package, iface *types.Interface, name string) []*types.Func {
+	return slices.DeleteFunc(a.methods(home, name), func(fn *types.Func) bool {
 		recv := fn.Signature().Recv().Type()
 		return !types.Implements(recv, iface) && !types.Implements(types.NewPointer(recv), iface)
 	})
+}
+
+// methods returns the methods called name that home and the packages of its module that it needs declare.
+func (a *Analysis) methods(home *load.Package, name string) []*types.Func {
+	a.byHome = true
+	return a.Program.Methods(home, name)
 }

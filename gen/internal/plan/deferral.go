@@ -12,6 +12,9 @@ type Deferral struct {
 	Window   int
 	Ahead    int // see load.Kernel
 	Laters   []*Later
+	Keeps    []*Keep
+	Gone     []ast.Stmt        // definitions that only functions of one row still need
+	Idle     []ast.Stmt        // the same, but they may fail before something else does
 	Refusals map[ast.Stmt]Code // loops that stay as they are although they wait
 }
 
@@ -57,7 +60,14 @@ type Group struct {
 	Jumps  map[ast.Stmt]*Way // tests of exits, the last statement or what values may skip, and where they lead
 	Names  map[*Read]string
 
-	Returns bool // they end a function that is divided, which returns them: see [Lift]
+	Returns bool     // they end a function that is divided, which returns them: see [Lift]
+	Here    []Result // computed before what is read, in place
+}
+
+// A Result is a result of a function that is returned in its place, and has a name.
+type Result struct {
+	Expr ast.Expr
+	Name string
 }
 
 // A Take reads a tensor for the entry of a group, in its place before it.
@@ -65,7 +75,7 @@ type Take struct {
 	Read  *Read
 	Held  *ast.CallExpr // instead of Read: a call that takes what a cell holds
 	Name  string        // of the Read that the step declares
-	Force bool          // first make an entry of the reads so far, which raises their errors
+	Raise []*Read       // the program reads these first: before Read, an entry raises their errors
 }
 
 // A Copy keeps the value that a variable has at the place of the group.

@@ -47,6 +47,9 @@ func Units(loop *Stmt, whole func(*Stmt) bool) []*Unit {
 		for _, call := range u.Held {
 			u.Ahead.add(u.Stmt.f.walk(call, nil))
 		}
+		if u.Stmt.Here != nil {
+			u.Ahead.add(u.Stmt.Here)
+		}
 		u.index = int64(len(units))
 		units = append(units, u)
 	}

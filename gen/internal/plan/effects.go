@@ -30,6 +30,7 @@ type Effects struct {
 	Polls    *Cause // asks a context whether it is done
 	Stamps   *Cause // writes the time of the call: log.Print
 	Leaves   *Cause // contains a function literal that something may call later
+	Formats  *Cause // makes text of what its last parameter holds; that is no part of the effects
 	Ends     *Cause // may end the function, the goroutine or the process: panic, log.Fatal
 }
 
@@ -80,7 +81,7 @@ func (e *Effects) hand(v types.Object, c Cause) {
 func (e *Effects) addFlags(o *Effects) {
 	for _, f := range []struct{ to, from **Cause }{
 		{&e.Enqueues, &o.Enqueues}, {&e.Waits, &o.Waits}, {&e.Barrier, &o.Barrier}, {&e.Clock, &o.Clock},
-		{&e.Polls, &o.Polls}, {&e.Stamps, &o.Stamps}, {&e.Leaves, &o.Leaves}, {&e.Ends, &o.Ends},
+		{&e.Polls, &o.Polls}, {&e.Stamps, &o.Stamps}, {&e.Leaves, &o.Leaves}, {&e.Ends, &o.Ends}, {&e.Formats, &o.Formats},
 	} {
 		if *f.from != nil {
 			note(f.to, **f.from)
@@ -137,6 +138,10 @@ const (
 	Output                   // both write
 	Anti                     // the second writes what the first reads
 )
+
+// Independent reports whether it does not matter which of two pieces of code runs first, as far as what they read and write
+// goes.
+func Independent(a, b *Effects) bool { return len(conflicts(a, b)) == 0 }
 
 // conflicts lists the ways in which second depends on first. Order and
 // control are the caller's business.

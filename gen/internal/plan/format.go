@@ -18,7 +18,7 @@ func isError(t types.Type) bool {
 // errors adds what formatting an error may call: the methods of the program's own
 // types of errors. Those of other modules only make text.
 func (w *walker) errors(at ast.Expr, seen map[types.Type]bool) {
-	for _, fn := range w.f.Analysis.Implementations(w.f.Pkg, errorType, "Error") {
+	for _, fn := range w.f.Analysis.Implementations(w.f.Home, errorType, "Error") {
 		w.methods(fn.Signature().Recv().Type(), at, seen)
 	}
 }
@@ -134,7 +134,7 @@ func (w *walker) drives(fn *types.Func, call *ast.CallExpr) {
 		}
 		obj, _, _ := types.LookupFieldOrMethod(t, true, w.f.Pkg.Types, m.Name())
 		if method, ok := obj.(*types.Func); ok && stdlib(method) != stdPure {
-			w.e.addCall(w.f.Analysis.Summary(method), call.Pos(), name(method))
+			w.e.addCall(w.f.Analysis.Summary(method, w.f.Home), call.Pos(), name(method))
 		}
 	}
 	w.deep(t, call.Args[0], true)

@@ -20,17 +20,25 @@ type Function struct {
 	Decl     *ast.FuncDecl
 	Obj      *types.Func
 	Info     *types.Info
+	Home     *load.Package     // in which what is made of it stands: Pkg, or that of a function which calls its variant
 	Hoisted  map[ast.Expr]bool // reads that are made once, and so never wait again
 	Restated *load.Restatement // nil if the function is as the user wrote it
 	Lifts    bool              // reads in functions that are called may be taken out of them
+	Counts   bool              // what function literals change of it, of numbers and the like, comes later with what they look at
+
+	// Here says which results are returned in their place, when the function is divided. It is nil if none is.
+	Here []bool
 
 	original   *Function // that has been restated
+	outer      *Function // that this is a function literal of
 	parents    map[ast.Node]ast.Node
 	facts      map[*types.Var]*varFacts
 	closures   map[*types.Var]*ast.FuncLit // variables that are only ever one function literal, and only called
+	summarised bool                        // what it does is told to its callers
 	hasDefer   bool
 	goTo       *Cause // the first goto
 	inProgress map[*ast.FuncLit]bool
+	lifted     map[literalForm]lifting
 	yield      *types.Var // what an iterator calls for each element: the body of a loop
 }
 
@@ -49,16 +57,27 @@ type varFacts struct {
 
 // Function returns the facts about the function decl of pkg.
 func (a *Analysis) Function(pkg *load.Package, decl *ast.FuncDecl) *Function {
-	f := &Function{
-		Analysis: a, Pkg: pkg, Decl: decl, Info: pkg.TypesInfo,
+	f := newFunction(a, pkg, decl)
+	f.Obj, _ = f.Info.Defs[decl.Name].(*types.Func)
+	f.findFacts()
+	return f
+}
+
+func newFunction(a *Analysis, pkg *load.Package, decl *ast.FuncDecl) *Function {
+	return &Function{
+		Analysis: a, Pkg: pkg, Home: pkg, Decl: decl, Info: pkg.TypesInfo,
 		parents:    make(map[ast.Node]ast.Node),
 		facts:      make(map[*types.Var]*varFacts),
 		closures:   make(map[*types.Var]*ast.FuncLit),
 		inProgress: make(map[*ast.FuncLit]bool),
+		lifted:     make(map[literalForm]lifting),
 	}
-	f.Obj, _ = f.Info.Defs[decl.Name].(*types.Func)
+}
+
+// findFacts finds all facts about f, of which those of functions around it are known.
+func (f *Function) findFacts() {
 	var stack []ast.Node
-	ast.Inspect(decl, func(n ast.Node) bool {
+	ast.Inspect(f.Decl, func(n ast.Node) bool {
 		if n == nil {
 			stack = stack[:len(stack)-1]
 			return true
@@ -74,7 +93,6 @@ func (a *Analysis) Function(pkg *load.Package, decl *ast.FuncDecl) *Function {
 	f.findPrivate()
 	f.findOwners()
 	f.findUses()
-	return f
 }
 
 // fact returns the facts of v, which may be changed.
@@ -97,6 +115,34 @@ func (f *Function) variable(id *ast.Ident) *types.Var {
 // isLocal reports whether v is declared in f, parameters and results included.
 func (f *Function) isLocal(v types.Object) bool {
 	return f.Decl.Pos() <= v.Pos() && v.Pos() < f.Decl.End()
+}
+
+// IsLiteral reports whether f is a function literal of a function.
+func (f *Function) IsLiteral() bool { return f.outer != nil }
+
+// Captures reports whether f is a function literal and v belongs to the function around it.
+func (f *Function) Captures(v types.Object) bool { return !f.isLocal(v) && f.isInner(v) }
+
+// HasLiterals reports whether f has function literals that look at values, so that [Function.Counts] may matter.
+func (f *Function) HasLiterals() bool {
+	for _, done := range f.lifted {
+		if done.lift != nil || done.why != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Again returns the facts about f anew, with [Function.Counts].
+func (f *Function) Again() *Function {
+	g := f.Analysis.Function(f.Pkg, f.Decl)
+	g.Lifts, g.Counts, g.Here, g.Home = f.Lifts, true, f.Here, f.Home
+	return g
+}
+
+// isInner reports whether v is declared in f or in the function that f is a literal of.
+func (f *Function) isInner(v types.Object) bool {
+	return f.isLocal(v) || f.outer != nil && f.outer.isInner(v)
 }
 
 func (f *Function) results() {
@@ -223,13 +269,13 @@ func (f *Function) findUses() {
 }
 
 // takesPointer reports whether a method value or call takes the address of
-// its operand.
+// its operand. A function in a field does not.
 func takesPointer(sel *types.Selection) bool {
-	sig := sel.Obj().Type().(*types.Signature)
-	if sig.Recv() == nil {
+	fn, ok := sel.Obj().(*types.Func)
+	if !ok || fn.Signature().Recv() == nil {
 		return false
 	}
-	_, wants := types.Unalias(sig.Recv().Type()).(*types.Pointer)
+	_, wants := types.Unalias(fn.Signature().Recv().Type()).(*types.Pointer)
 	_, has := sel.Recv().Underlying().(*types.Pointer)
 	return wants && !has && !sel.Indirect()
 }
@@ -535,7 +581,7 @@ func (f *Function) builtin(call *ast.CallExpr) string {
 // another goroutine, or because v belongs to the package.
 func (f *Function) Visible(v types.Object) bool {
 	lv, ok := v.(*types.Var)
-	if !ok || !f.isLocal(v) {
+	if !ok || !f.isInner(v) {
 		return true
 	}
 	facts := f.facts[lv]
@@ -553,7 +599,7 @@ func (f *Function) CanCopy(v types.Object) bool {
 		return false
 	}
 	for _, lit := range f.closures {
-		if f.uses(lit, lv) {
+		if (lv.Pos() < lit.Pos() || lit.End() <= lv.Pos()) && f.uses(lit, lv) {
 			return false
 		}
 	}

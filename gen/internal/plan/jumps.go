@@ -101,7 +101,7 @@ func (f *Function) SplitTree(n ast.Stmt, keep, tests []ast.Expr) *Stmt {
 	loop := s.Inner().(*ast.ForStmt)
 	s.Head, s.Reads = &Effects{}, nil
 	w := &walker{f: f, e: s.Head, reads: &s.Reads}
-	w.stmt(loop.Init)
+	s.begin(w, loop.Init)
 	w.exprs(keep)
 	w.stmt(loop.Post)
 	all := tests[0]

@@ -30,6 +30,7 @@ const (
 	ComputedTogether Code = "AG115"
 	Bounded          Code = "AG116"
 	LiftedRead       Code = "AG118"
+	KeptTogether     Code = "AG119"
 	RunsPast         Code = "AG120"
 	ChosenThere      Code = "AG121"
 

@@ -17,9 +17,21 @@ func (f *Function) Restate(edits []load.Edit) (*Function, error) {
 		return nil, err
 	}
 	g := f.Analysis.Function(r.Pkg, r.Decl)
-	g.Restated, g.original = r, f
+	g.Restated, g.original, g.Counts, g.Home = r, f, f.Counts, f.Home
 	g.Obj = f.Obj
 	return g, nil
+}
+
+// HasComments reports whether there is a comment in n.
+func (f *Function) HasComments(n ast.Node) bool {
+	for _, syntax := range f.Pkg.Syntax {
+		for _, c := range syntax.Comments {
+			if n.Pos() <= c.Pos() && c.Pos() < n.End() {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Position returns where pos is in the file that the user wrote.
@@ -30,26 +42,28 @@ func (f *Function) Position(pos token.Pos) token.Position {
 	return f.Pkg.Fset.Position(pos)
 }
 
+// Text returns the source text from one place to another in the same file.
+func (f *Function) Text(from, to token.Pos) string {
+	file := f.Pkg.Fset.File(from)
+	for _, syntax := range f.Pkg.Syntax {
+		if syntax.FileStart <= from && from < syntax.FileEnd {
+			return string(f.Pkg.Source(syntax).Text[file.Offset(from):file.Offset(to)])
+		}
+	}
+	return ""
+}
+
 // Splice returns the text of e with edits inside it.
-func (f *Function) Splice(e ast.Expr, edits []load.Edit) string {
+func (f *Function) Splice(e ast.Node, edits []load.Edit) string {
 	edits = slices.Clone(edits)
 	slices.SortStableFunc(edits, func(a, b load.Edit) int { return int(a.Pos - b.Pos) })
-	text := func(from, to token.Pos) string {
-		file := f.Pkg.Fset.File(from)
-		for _, syntax := range f.Pkg.Syntax {
-			if syntax.FileStart <= from && from < syntax.FileEnd {
-				return string(f.Pkg.Source(syntax).Text[file.Offset(from):file.Offset(to)])
-			}
-		}
-		return ""
-	}
 	var b strings.Builder
 	at := e.Pos()
 	for _, ed := range edits {
-		b.WriteString(text(at, ed.Pos) + ed.Text)
+		b.WriteString(f.Text(at, ed.Pos) + ed.Text)
 		at = ed.End
 	}
-	return b.String() + text(at, e.End())
+	return b.String() + f.Text(at, e.End())
 }
 
 // StmtEffects returns what executing s does, reads included.

@@ -19,6 +19,39 @@ type Rows struct {
 	Param string          // the name for what gives rows, in the function of one row
 }
 
+// A Keep is how what a loop makes of one row of tensors in each iteration, and keeps as a tensor, is
+// computed for many rows at once.
+type Keep struct {
+	Loop  ast.Stmt   // with its label, if it has one
+	Index *ast.Ident // the variable of Loop that numbers the rows
+	Count ast.Expr   // how many rows there are, or what has as many elements
+	Len   bool       // the latter
+
+	Expr   ast.Expr        // what is computed
+	Gone   *ast.AssignStmt // the definition that Expr comes from, if nothing else needs it; or nil
+	Calls  []*ast.CallExpr // x.Row(index), in Expr and in Defs
+	Defs   []KeepDef       // what Expr is made of, in order
+	Places []ast.Expr      // where the loop takes a row of it: Expr, and what is the same; none if only others are made of it
+	First  *Keep           // what it is declared with, if it is made of others
+	Detach bool            // nobody asks for gradients that go through it
+	Name   string          // of the variable that holds the rows
+	Param  string          // the name for what gives rows, in the function of one row
+}
+
+// A KeepDef defines something that the function of one row needs.
+type KeepDef struct {
+	Stmt ast.Stmt // of the loop
+	Of   *Keep    // what it defines is kept, too; or nil
+}
+
+// Without returns the effects of e but those on places that drop says.
+func (e *Effects) Without(drop func(Loc) bool) *Effects { return e.outside(drop) }
+
+// ReadsBut returns what e reads but the places that drop says, and nothing else that e does.
+func (e *Effects) ReadsBut(drop func(Loc) bool) *Effects {
+	return &Effects{Reads: e.outside(drop).Reads}
+}
+
 // Absorb takes s, which defines a tensor for Reads that are Rows, out of the
 // effects of its loop.
 func (s *Stmt) Absorb() { s.Head, s.Reads, s.Absorbed = &Effects{}, nil, true }

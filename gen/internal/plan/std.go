@@ -62,7 +62,7 @@ var stdPackages = map[string]stdKind{
 
 // stdFuncs lists functions by their full names; in a name that ends in ".*"
 // the star stands for every function, or every method of a type, that no other name
-// lists and that takes no function.
+// lists and that takes no function. The names are those of the standard library, context.TODO too.
 var stdFuncs = table(map[stdKind]string{
 	stdPure: `
 		bytes.* errors.New errors.Join errors.Unwrap strings.*
@@ -83,6 +83,8 @@ var stdFuncs = table(map[stdKind]string{
 		(*testing.common).Helper (*testing.common).Name (*testing.common).Failed math/rand.NewSource math/rand.New math/rand/v2.New math/rand/v2.NewPCG math/rand/v2.NewChaCha8
 		log/slog.Int log/slog.Int64 log/slog.Uint64 log/slog.Float64 log/slog.String log/slog.Bool log/slog.Time log/slog.Duration
 		(log/slog.Level).String log/slog.Default log.Default log.New log/slog.New
+		image.Pt image.Rect (image.Point).* (image.Rectangle).*
+		image.NewAlpha image.NewCMYK image.NewGray image.NewGray16 image.NewNRGBA image.NewNRGBA64 image.NewPaletted image.NewRGBA image.NewRGBA64
 		net/url.PathEscape net/url.QueryEscape os.Getpid os.Getpagesize os.IsExist os.IsNotExist os.IsPermission os.IsTimeout runtime.NumCPU runtime.Version
 		context.Background context.TODO context.Cause`,
 	stdMutates: `
@@ -96,6 +98,7 @@ var stdFuncs = table(map[stdKind]string{
 		unicode/utf8.AppendRune unicode/utf8.EncodeRune unicode/utf16.AppendRune`,
 	stdChanges: `
 		(*container/list.List).* (*container/list.Element).* (*container/ring.Ring).* (net/http.Header).* (net/url.Values).*
+		(*image.Alpha).* (*image.CMYK).* (*image.Gray).* (*image.Gray16).* (*image.NRGBA).* (*image.NRGBA64).* (*image.Paletted).* (*image.RGBA).* (*image.RGBA64).*
 		(*regexp.Regexp).Longest (*bufio.Scanner).Buffer (*bufio.Scanner).Split`,
 	stdFills:  `fmt.Sscan fmt.Sscanf fmt.Sscanln encoding/json.Unmarshal encoding/json.Indent encoding/json.Compact encoding/hex.Decode`,
 	stdDrives: `container/heap.* sort.Sort sort.Stable sort.IsSorted`,

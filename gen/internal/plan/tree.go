@@ -19,7 +19,9 @@ type Stmt struct {
 	Head     *Effects // without the reads and their operands
 	Reads    []*Read
 	Held     []*ast.CallExpr // calls that only take what a cell holds; that is no part of Head
+	Here     *Effects        // of a return: of the results that are returned in their place; that is no part of Head
 	Declares map[types.Object]bool
+	Begins   bool // it is a loop, and waits for values before its first iteration
 	Absorbed bool // it goes into the function of one row, see [Rows]
 
 	// IsTest says that the statement is no statement of the program, but a part
@@ -174,13 +176,14 @@ func (f *Function) stmt(n ast.Stmt, parent *Stmt) *Stmt {
 	case *ast.IfStmt:
 		s.ifs(w, n)
 	case *ast.ForStmt:
-		w.stmt(n.Init)
+		s.begin(w, n.Init)
 		w.expr(n.Cond)
 		w.stmt(n.Post)
 		s.declare(n.Init)
 		s.Bodies = [][]*Stmt{f.list(n.Body.List, s)}
 	case *ast.RangeStmt:
-		w.rangeHeader(n)
+		s.begin(w, n.X)
+		w.rangeSteps(n)
 		if n.Tok == token.DEFINE {
 			s.declareExprs(n.Key, n.Value)
 		}
@@ -196,6 +199,12 @@ func (f *Function) stmt(n ast.Stmt, parent *Stmt) *Stmt {
 		s.declare(n.Init)
 		s.declare(n.Assign)
 		s.clauses(w, n.Body)
+	case *ast.ReturnStmt:
+		if f.Here != nil {
+			f.returns(w, s, n)
+		} else {
+			w.stmt(n)
+		}
 	default:
 		w.stmt(n)
 		s.declare(n)
@@ -204,6 +213,21 @@ func (f *Function) stmt(n ast.Stmt, parent *Stmt) *Stmt {
 		clear(s.Declares) // one variable for all iterations
 	}
 	return s
+}
+
+// begin walks what a loop evaluates once, before its first iteration. Where s is
+// the loop of the tree, nothing is on its way then: it may wait, for whatever it likes.
+func (s *Stmt) begin(w *walker, n ast.Node) {
+	if s.Parent != nil {
+		reads, waits := len(s.Reads), s.Head.Waits
+		w.node(n)
+		s.Begins = len(s.Reads) > reads || s.Head.Waits != waits
+		return
+	}
+	once := &walker{f: s.f, e: &Effects{}, held: w.held}
+	once.node(n)
+	once.e.Waits, once.e.Barrier = nil, nil
+	w.e.add(once.e)
 }
 
 // ifs takes a chain of ifs as one statement: nothing can be put between else

@@ -26,6 +26,18 @@ type Read struct {
 	Rows    *Rows      // Operand is a row of what is computed for all iterations of a loop at once
 	Fixed   bool       // Operand is the same in all iterations of the loop around it that is one unit, and always there
 	Lift    *Lift      // Expr calls a function that does not wait in its variant; Operand is the call
+
+	// Assign, if Lift returns some results in their place, assigns them.
+	Assign *ast.AssignStmt
+}
+
+// Raises reports whether r panics if what it reads has failed: prints show that it has, and Wait returns it.
+func (r *Read) Raises() bool {
+	switch r.Method {
+	case "", "String", "Err", "MarshalJSON":
+		return r.Func != nil || r.Lift != nil
+	}
+	return true
 }
 
 // What is the text by which messages call r.
@@ -118,7 +130,8 @@ func (w *walker) stmt(s ast.Stmt) {
 		w.stmt(s.Post)
 		w.stmt(s.Body)
 	case *ast.RangeStmt:
-		w.rangeHeader(s)
+		w.expr(s.X)
+		w.rangeSteps(s)
 		w.stmt(s.Body)
 	case *ast.SwitchStmt:
 		w.stmt(s.Init)
@@ -182,6 +195,9 @@ func (w *walker) decl(d *ast.GenDecl) {
 }
 
 func (w *walker) assign(s *ast.AssignStmt) {
+	if w.mixed(s) {
+		return
+	}
 	w.exprs(s.Rhs)
 	for _, lhs := range s.Lhs {
 		if s.Tok != token.ASSIGN && s.Tok != token.DEFINE {
@@ -192,9 +208,8 @@ func (w *walker) assign(s *ast.AssignStmt) {
 	}
 }
 
-// rangeHeader walks what a range statement does for itself.
-func (w *walker) rangeHeader(s *ast.RangeStmt) {
-	w.expr(s.X)
+// rangeSteps walks what a range statement does in each iteration for itself.
+func (w *walker) rangeSteps(s *ast.RangeStmt) {
 	for _, e := range []ast.Expr{s.Key, s.Value} {
 		if e != nil {
 			w.store(e)
@@ -384,7 +399,7 @@ func (w *walker) touch(l Loc, e ast.Expr, record func(Loc, Cause), verb string) 
 	c := cause(e, "%s %s", verb, text(e))
 	record(l, c)
 	if v, ok := l.Obj.(*types.Var); ok && l.Kind == Var {
-		if !w.f.isLocal(v) || w.f.facts[v] != nil && w.f.facts[v].address {
+		if !w.f.isInner(v) || w.f.facts[v] != nil && w.f.facts[v].address {
 			record(Loc{Kind: Deref, Type: w.f.Analysis.types.of(v.Type())}, c)
 		}
 	}
@@ -529,13 +544,18 @@ func (w *walker) call(call *ast.CallExpr) {
 	}
 	if id, ok := fun.(*ast.Ident); ok {
 		if v := w.f.variable(id); v != nil {
+			if w.f.closures[v] != nil {
+				w.closure(v, call)
+				return
+			}
+			if d, t, ok := w.f.ofType(fun); ok {
+				w.expr(fun)
+				w.declaredCall(d, t, call)
+				return
+			}
 			w.exprs(call.Args)
 			if v == w.f.yield {
 				return // the loop has its own effects
-			}
-			if lit := w.f.closures[v]; lit != nil {
-				w.run(lit, call, v.Name())
-				return
 			}
 			note(&w.e.Barrier, cause(call, "calls %s, a function value whose effects are unknown", v.Name()).as(UnknownEffects))
 			return
@@ -563,13 +583,17 @@ func (w *walker) call(call *ast.CallExpr) {
 			if lit, ok := ast.Unparen(arg).(*ast.FuncLit); ok {
 				w.run(lit, call, "a function literal")
 			} else if fn := w.f.named(arg); fn != nil && stdlib(fn) != stdPure {
-				w.e.addCall(w.f.Analysis.Summary(fn), arg.Pos(), name(fn))
+				w.e.addCall(w.f.Analysis.Summary(fn, w.f.Home), arg.Pos(), name(fn))
 			}
 		}
 		return
 	}
 	if kind := stdlib(fn); kind != stdUnknown {
 		w.effectOf(kind, fn, call)
+		return
+	}
+	if recv := w.f.receiver(call); fn.FullName() == "(error).Error" && recv != nil {
+		w.formatted(recv, false)
 		return
 	}
 	if d, ok := w.f.Analysis.Program.Effects(fn); ok {
@@ -579,17 +603,21 @@ func (w *walker) call(call *ast.CallExpr) {
 	var why *Cause
 	if w.reads != nil && w.f.Lifts {
 		var l *Lift
-		if l, why = w.f.Analysis.Lift(fn); l != nil {
-			if why = w.f.apart(l.Function); why == nil {
-				w.lifted(l, fn, call)
+		if l, why = w.f.Analysis.Lift(fn, false, w.f.Home); l != nil {
+			if why = w.f.apart(l, call); why == nil {
+				w.lifted(l, name(fn), call)
 				return
 			}
-			why.Pos = fn.Pos()
 		}
 	}
 	waited := w.e.Waits != nil
-	w.operands(call)
-	w.e.addCall(w.f.Analysis.Summary(fn), call.Pos(), name(fn))
+	e := w.f.Analysis.Summary(fn, w.f.Home)
+	if e.Formats != nil || w.f.Analysis.isInProgress(fn, w.f.Home) {
+		w.operandsOfPrinter(fn, call)
+	} else {
+		w.operands(call)
+	}
+	w.e.addCall(e, call.Pos(), name(fn))
 	if why != nil && !waited && w.e.Waits != nil {
 		w.e.Waits.In = why
 	}
@@ -675,8 +703,22 @@ func (w *walker) dynamic(call *ast.CallExpr) {
 			}
 		}
 	}
+	if d, t, ok := w.f.ofType(call.Fun); ok {
+		w.declaredCall(d, t, call)
+		return
+	}
 	w.exprs(call.Args)
 	note(&w.e.Barrier, cause(call, "calls %s, a function value whose effects are unknown", text(call.Fun)).as(UnknownEffects))
+}
+
+// ofType returns what is said of all functions of the type of fun, and that type.
+func (f *Function) ofType(fun ast.Expr) (load.Effects, *types.TypeName, bool) {
+	n, ok := types.Unalias(f.Info.TypeOf(fun)).(*types.Named)
+	if !ok {
+		return load.Effects{}, nil, false
+	}
+	e, ok := f.Analysis.Program.Effects(n.Origin().Obj())
+	return e, n.Origin().Obj(), ok
 }
 
 // behind adds the effects of the program's own methods that a call through an
@@ -686,8 +728,8 @@ func (w *walker) behind(t types.Type, method string, at ast.Node) {
 	if !ok {
 		return
 	}
-	for _, fn := range w.f.Analysis.Implementations(w.f.Pkg, iface, method) {
-		w.e.addCall(w.f.Analysis.Summary(fn), at.Pos(), name(fn))
+	for _, fn := range w.f.Analysis.Implementations(w.f.Home, iface, method) {
+		w.e.addCall(w.f.Analysis.Summary(fn, w.f.Home), at.Pos(), name(fn))
 	}
 }
 
@@ -702,7 +744,7 @@ func (w *walker) writes(t types.Type, at ast.Node) {
 	switch {
 	case !ok:
 	case stdlib(fn) == stdUnknown:
-		w.e.addCall(w.f.Analysis.Summary(fn), at.Pos(), name(fn))
+		w.e.addCall(w.f.Analysis.Summary(fn, w.f.Home), at.Pos(), name(fn))
 	default:
 		w.wrapped(fn, at)
 	}
@@ -720,14 +762,78 @@ func (w *walker) wrapped(fn *types.Func, at ast.Node) {
 // reach.
 func (w *walker) methodsCalled(at ast.Node, names ...string) {
 	for _, method := range names {
-		for _, m := range w.f.Analysis.Program.Methods(w.f.Pkg, method) {
-			w.e.addCall(w.f.Analysis.Summary(m), at.Pos(), name(m))
+		for _, m := range w.f.Analysis.methods(w.f.Home, method) {
+			w.e.addCall(w.f.Analysis.Summary(m, w.f.Home), at.Pos(), name(m))
 		}
 	}
 }
 
 // operands walks the receiver and the arguments of a call.
 func (w *walker) operands(call *ast.CallExpr) {
+	w.receiver(call)
+	w.exprs(call.Args)
+}
+
+// operandsOfPrinter is operands for a call of a function of the program that may make text of what its last parameter
+// holds, as package fmt does: func logf(format string, args ...any). What that calls is known where the arguments are.
+func (w *walker) operandsOfPrinter(fn *types.Func, call *ast.CallExpr) {
+	if !fn.Signature().Variadic() {
+		w.operands(call)
+		return
+	}
+	w.receiver(call)
+	last := fn.Signature().Params().Len() - 1
+	for i, arg := range call.Args {
+		switch {
+		case i < last:
+			w.expr(arg)
+		case call.Ellipsis.IsValid():
+			w.expr(arg)
+			w.formattedRest(arg)
+		default:
+			w.formatted(arg, false)
+		}
+	}
+}
+
+// formattedRest adds that the elements of arg are formatted, of which the types do not show here. Where arg is the last
+// parameter of a function that is summarised, that is the business of its callers.
+func (w *walker) formattedRest(arg ast.Expr) {
+	c := cause(arg, "formats %s, whose types are not known", text(arg)).as(UnknownEffects)
+	if w.f.isRest(arg) {
+		note(&w.e.Formats, c)
+		return
+	}
+	note(&w.e.Barrier, c)
+}
+
+// isRest reports whether e is the last parameter, args ...any, of a function that is summarised, and holds what the
+// function got: it is only handed on as a whole, or counted.
+func (f *Function) isRest(e ast.Expr) bool {
+	if !f.summarised || f.Obj == nil || !f.Obj.Signature().Variadic() {
+		return false
+	}
+	params := f.Obj.Signature().Params()
+	v := params.At(params.Len() - 1)
+	id, ok := ast.Unparen(e).(*ast.Ident)
+	if !ok || f.variable(id) != v {
+		return false
+	}
+	whole := true
+	ast.Inspect(f.Decl.Body, func(n ast.Node) bool {
+		id, ok := n.(*ast.Ident)
+		if !ok || f.variable(id) != v {
+			return true
+		}
+		call, ok := f.parents[id].(*ast.CallExpr)
+		whole = whole && ok && (f.builtin(call) == "len" || f.builtin(call) == "" && call.Ellipsis.IsValid() && call.Args[len(call.Args)-1] == id)
+		return true
+	})
+	return whole
+}
+
+// receiver walks the receiver of a call, if it has one.
+func (w *walker) receiver(call *ast.CallExpr) {
 	switch fun := ast.Unparen(call.Fun).(type) {
 	case *ast.SelectorExpr:
 		if sel := w.f.Info.Selections[fun]; sel != nil {
@@ -741,7 +847,6 @@ func (w *walker) operands(call *ast.CallExpr) {
 			}
 		}
 	}
-	w.exprs(call.Args)
 }
 
 // copiedReceiver returns the type of the receiver of a method that gets a copy
@@ -810,7 +915,25 @@ func (w *walker) run(lit *ast.FuncLit, call *ast.CallExpr, name string) {
 	if waits == nil && w.e.Waits != nil {
 		c := *w.e.Waits
 		w.e.Waits = &Cause{Pos: call.Pos(), Text: "calls " + name + ", which " + c.Text, Code: WaitsInside,
-			In: &Cause{Pos: c.Pos, Text: "is a function literal; those of the package can be called in two parts"}}
+			In: &Cause{Pos: c.Pos, Text: "is a function literal that no variable stands for alone"}}
+	}
+}
+
+// closure walks a call of the function literal that v stands for, in two parts if that can be.
+func (w *walker) closure(v *types.Var, call *ast.CallExpr) {
+	var why *Cause
+	if w.reads != nil && w.f.Lifts {
+		var l *Lift
+		if l, why = w.f.liftClosure(v, false); l != nil {
+			w.lifted(l, v.Name(), call)
+			return
+		}
+	}
+	waited := w.e.Waits != nil
+	w.exprs(call.Args)
+	w.run(w.f.closures[v], call, v.Name())
+	if !waited && w.e.Waits != nil && why != nil {
+		w.e.Waits.In = why
 	}
 }
 
@@ -914,6 +1037,9 @@ func (w *walker) effectOf(kind stdKind, fn *types.Func, call *ast.CallExpr) {
 			if isPlace(recv) && !isPointer(w.f.Info.TypeOf(recv)) {
 				w.store(recv)
 			}
+		}
+		if fn.Pkg().Path() == "image" {
+			w.methodsCalled(call, "RGBA") // of the color
 		}
 		if kind == stdFills {
 			w.methodsCalled(call, "UnmarshalJSON", "UnmarshalText", "Scan")
@@ -1026,7 +1152,7 @@ func (w *walker) format(fn *types.Func, call *ast.CallExpr) {
 				w.deep(w.f.Info.TypeOf(arg), arg, strings.HasPrefix(fn.Name(), "Append"))
 			}
 			if i >= variadic {
-				note(&w.e.Barrier, cause(arg, "formats %s, whose types are not known", text(arg)).as(UnknownEffects))
+				w.formattedRest(arg)
 			}
 			continue
 		}
@@ -1101,7 +1227,7 @@ func (w *walker) addRead(r *Read) {
 		r.Number = "ReadF64"
 	}
 	if id, ok := ast.Unparen(r.Operand).(*ast.Ident); ok {
-		if v := w.f.variable(id); v != nil && w.f.isLocal(v) {
+		if v := w.f.variable(id); v != nil && w.f.isInner(v) {
 			r.Plain = v
 		}
 	}
@@ -1136,7 +1262,7 @@ func (w *walker) methods(t types.Type, at ast.Expr, seen map[types.Type]bool) {
 			case stdPure, stdChanges, stdStream:
 				return // it makes text of what it is
 			}
-			w.e.addCall(w.f.Analysis.Summary(fn), at.Pos(), name(fn))
+			w.e.addCall(w.f.Analysis.Summary(fn, w.f.Home), at.Pos(), name(fn))
 		}
 	}
 	switch u := t.Underlying().(type) {

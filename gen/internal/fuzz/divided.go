@@ -1,0 +1,95 @@
+package fuzz
+
+// Programs in which values decide what becomes of tensors and what the host does besides, on the same side: the device chooses, and the
+// host does the rest later.
+
+// divided makes statements by which a value decides for the device as well as for the host.
+func (g *maker) divided() []*stmt {
+	w, rate := g.local(tMat), g.local(tFloat)
+	v, k := g.fresh(tFloat), g.fresh(tInt)
+	g.protected[v], g.protected[k] = true, true
+	var list []*stmt
+	item := operationOf("$0.Item()", tFloat)
+	list = append(list, declaration(v, apply(item, apply(operationOf("$0.Sum()", tOne), of(w)))))
+	g.declare(v)
+	byIndex := g.chance(4)
+	if byIndex {
+		list = append(list, declaration(k, apply(opFound, apply(opBest, apply(opRow, of(w), literal(tInt, 0))))))
+		g.declare(k)
+	}
+	condition := func() *expr {
+		more := operationOf("$0 > $1", tBool)
+		switch g.choose(6) {
+		case 0:
+			if byIndex {
+				return apply(operationOf("$0 == $1", tBool), of(k), literal(tInt, g.choose(3)))
+			}
+			return apply(operationOf("math.IsNaN($0)", tBool), of(v))
+		case 1:
+			return apply(more, of(v), of(rate))
+		case 2:
+			if byIndex {
+				return apply([]*operation{opAnd, opOr}[g.choose(2)], apply(operationOf("$0 < $1", tBool), literal(tInt, g.choose(3)), of(k)), apply(more, of(v), g.leaf(tFloat)))
+			}
+			return apply([]*operation{opAnd, opOr}[g.choose(2)], apply(more, of(v), g.leaf(tFloat)), apply(more, g.leaf(tFloat), of(v)))
+		case 3:
+			return apply(operationOf("!$0", tBool), apply(more, of(v), g.leaf(tFloat)))
+		}
+		return apply(more, of(v), g.leaf(tFloat))
+	}
+	side := func() (all []*stmt) {
+		for range 1 + g.choose(3) {
+			all = append(all, g.onOneSide(w, rate, v, condition)...)
+		}
+		return all
+	}
+	switch g.choose(5) {
+	case 0:
+		s := &stmt{form: sSwitch, rhs: []*expr{condition(), condition()}, cases: [][]*stmt{side(), side()}}
+		if g.chance(2) {
+			s.other = side()
+		}
+		list = append(list, s)
+	case 1:
+		list = append(list, &stmt{form: sIf, rhs: []*expr{condition()}, body: side()})
+	default:
+		list = append(list, &stmt{form: sIf, rhs: []*expr{condition()}, body: side(), other: side()})
+	}
+	if g.chance(2) {
+		list = append(list, assign(of(w), "=", g.changed(of(w), of(rate))))
+	}
+	return append(list, &stmt{form: sPrint, text: outWriter, rhs: []*expr{of(v), of(rate), of(g.local(tInt))}})
+}
+
+// onOneSide makes a statement for the device, or one for the host, which v decides on.
+func (g *maker) onOneSide(w, rate, v *variable, condition func() *expr) []*stmt {
+	half := operationOf("$0 * $1", tFloat)
+	switch g.choose(10) {
+	case 0, 1:
+		return one(assign(of(w), "=", g.changed(of(w), g.leaf(tFloat))))
+	case 2:
+		return one(assign(of(w), "=", g.changed(of(w), of(v))))
+	case 3:
+		return one(assign(of(rate), "=", apply(half, of(rate), literal(tFloat, 0.5))))
+	case 4:
+		return one(assign(of(rate), "=", of(v)))
+	case 5:
+		s := &stmt{form: sIf, rhs: []*expr{condition()}, body: one(assign(of(w), "=", g.changed(of(w), g.leaf(tFloat))))}
+		if g.chance(2) {
+			s.other = one(assign(of(w), "=", of(w)))
+		}
+		return one(s)
+	case 6:
+		return one(&stmt{form: sPrint, text: outWriter, rhs: []*expr{literal(tString, "side"), of(v), of(rate)}})
+	case 7:
+		return one(&stmt{form: sPrint, text: outWriter, rhs: []*expr{of(w), of(g.local(tInt))}})
+	case 8:
+		if g.clock != nil && g.chance(2) {
+			out := &stmt{form: []stmtKind{sBreak, sReturn}[g.choose(2)]}
+			g.goes(out)
+			return one(&stmt{form: sIf, rhs: []*expr{g.until(g.choose(4))}, body: one(out)})
+		}
+		return one(assign(of(g.local(tFloat)), "+=", of(v)))
+	}
+	return one(&stmt{form: sIncDec, lhs: []*expr{of(g.local(tInt))}, op: "++"})
+}
