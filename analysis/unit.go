@@ -1,8 +1,10 @@
 package analysis
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -10,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
-	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"golang.org/x/tools/go/analysis/unitchecker"
 )
 
@@ -31,8 +32,18 @@ func IsUnit(args []string) bool {
 // several times faster than go vet's own on programs that use few.
 func Unit() {
 	args := os.Args[1:]
-	if name := args[len(args)-1]; strings.HasSuffix(name, ".cfg") && skip(name) {
+	if args[0] == "-V=full" && printVersion(os.Stdout, ".") {
 		os.Exit(0)
+	}
+	if name := args[len(args)-1]; strings.HasSuffix(name, ".cfg") {
+		u, read := readUnit(name) // if it can't be read, unitchecker will say so
+		if err := useProfiles(args[:len(args)-1], func() string { return cmp.Or(u.Dir, ".") }); err != nil {
+			fmt.Fprintf(os.Stderr, "asyncgen: %v\n", err)
+			os.Exit(1)
+		}
+		if read && u.skip() {
+			os.Exit(0)
+		}
 	}
 	blocking.Analyzer.Flags.VisitAll(func(f *flag.Flag) { flag.Var(f.Value, f.Name, f.Usage) })
 	suite := Suite
@@ -42,35 +53,43 @@ func Unit() {
 	unitchecker.Main(suite...)
 }
 
+// A unit is what there is to know of one to skip it: some of the fields of
+// [unitchecker.Config]. The others, of which some are long, take time to read.
+type unit struct {
+	ImportPath, Dir                string
+	ImportMap, PackageVetx         map[string]string
+	VetxOutput, Stdout, FixArchive string
+}
+
+// readUnit reads the description of a unit in a file, and reports whether it could.
+func readUnit(name string) (unit, bool) {
+	var u unit
+	data, err := os.ReadFile(name)
+	ok := err == nil && json.Unmarshal(data, &u) == nil
+	return u, ok
+}
+
 // skip finishes a unit that cannot reach a tensor: none of its imports is a
 // tensor library, and none left a fact. It reports whether it did.
 //
 // That no facts are written as an empty file, and that types are not taken
 // from those files, holds for x/tools up to v0.49. This module asks for that
 // version, but the module that builds the tool may ask for a later one.
-func skip(name string) bool {
-	if !upTo49(toolsVersion()) {
+func (u unit) skip() bool {
+	if !upTo49(toolsVersion()) || u.FixArchive != "" || isLibrary(u.ImportPath) {
 		return false
 	}
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return false
-	}
-	var unit unitchecker.Config
-	if json.Unmarshal(data, &unit) != nil || unit.FixArchive != "" || isLibrary(unit.ImportPath) {
-		return false
-	}
-	for _, path := range unit.ImportMap {
+	for _, path := range u.ImportMap {
 		if isLibrary(path) {
 			return false
 		}
 	}
-	for _, facts := range unit.PackageVetx {
+	for _, facts := range u.PackageVetx {
 		if info, err := os.Stat(facts); err != nil || info.Size() > 0 {
 			return false
 		}
 	}
-	for _, out := range []string{unit.VetxOutput, unit.Stdout} {
+	for _, out := range []string{u.VetxOutput, u.Stdout} {
 		if out != "" && os.WriteFile(out, nil, 0o666) != nil {
 			return false // let the real run report it
 		}
@@ -78,7 +97,7 @@ func skip(name string) bool {
 	return true
 }
 
-func isLibrary(path string) bool { return tensorapi.Ours().Owns(path) }
+func isLibrary(path string) bool { return blocking.IsLibrary(path) }
 
 // toolsVersion is the version of x/tools in this program, empty if that is not
 // known. Tests pretend that it is another.

@@ -10,9 +10,13 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/device/report"
 )
 
 // A Config says what [Vet] analyses.
@@ -27,6 +31,10 @@ type Config struct {
 	Info bool
 	// Tests asks for findings in test files, too.
 	Tests bool
+	// Profiles are files that describe tensor libraries, see
+	// [github.com/asyncgen/asyncgen/analysis/tensorapi.Load]. The file
+	// asyncgen.json in Dir, or the nearest folder above that has one, is another.
+	Profiles []string
 	// BuildFlags are passed to the go command: -tags=x.
 	BuildFlags []string
 	// Stderr receives what the go command has to say; nil discards it.
@@ -35,12 +43,14 @@ type Config struct {
 
 // A Finding is one diagnostic of a rule.
 type Finding struct {
-	Rule    string    `json:"rule"`
-	Posn    string    `json:"posn"` // "file:line:column", the file as an absolute path
-	End     string    `json:"end"`
-	Message string    `json:"message"`
-	Related []Related `json:"related,omitempty"`
-	Fixes   []Fix     `json:"fixes,omitempty"`
+	Rule     string            `json:"rule"`
+	Severity blocking.Severity `json:"severity"`
+	Posn     string            `json:"posn"` // "file:line:column", the file as an absolute path
+	End      string            `json:"end"`
+	Message  string            `json:"message"`
+	Related  []Related         `json:"related,omitempty"`
+	Fixes    []Fix             `json:"fixes,omitempty"`
+	Measured *report.Counts    `json:"measured,omitempty"` // what Rank has found out, nil for nothing
 }
 
 // Related is a place that a finding refers to.
@@ -69,18 +79,15 @@ type Edit struct {
 // first, and what did not change since the last time is not analysed again.
 //
 // Packages that can reach a tensor and don't compile are an error; what is
-// wrong with them has been written to Stderr.
+// wrong with them has been written to Stderr. Those that don't compile because a
+// library that is written in C is not there are skipped instead, and Stderr says
+// so.
 func Vet(ctx context.Context, cfg Config) ([]Finding, error) {
-	cmd, err := goVet(ctx, cfg, "-json")
+	out, err := vet(ctx, cfg, "-json")
 	if err != nil {
 		return nil, err
 	}
-	var stdout bytes.Buffer
-	cmd.Stdout = &stdout
-	if err := run(ctx, cmd); err != nil {
-		return nil, err
-	}
-	return parseFindings(&stdout)
+	return parseFindings(out)
 }
 
 // ApplyFixes applies the fixes of the rules in FixSuite to packages of the main
@@ -91,13 +98,7 @@ func ApplyFixes(ctx context.Context, cfg Config, diff bool, stdout io.Writer) (c
 	if diff {
 		flags = append(flags, "-diff")
 	}
-	cmd, err := goVet(ctx, cfg, flags...)
-	if err != nil {
-		return false, err
-	}
-	var out bytes.Buffer
-	cmd.Stdout = &out
-	err = run(ctx, cmd)
+	out, err := vet(ctx, cfg, flags...)
 	if diff && out.Len() > 0 {
 		_, err = out.WriteTo(stdout) // go vet -diff fails when there is a diff
 		return true, err
@@ -105,13 +106,55 @@ func ApplyFixes(ctx context.Context, cfg Config, diff bool, stdout io.Writer) (c
 	return false, err
 }
 
-// goVet is the go command with this program as the tool of go vet.
-func goVet(ctx context.Context, cfg Config, flags ...string) (*exec.Cmd, error) {
+// vet runs go vet and returns what it prints. Packages that can't be analysed for
+// lack of C are skipped.
+func vet(ctx context.Context, cfg Config, flags ...string) (*bytes.Buffer, error) {
+	stdout, stderr, err := goVet(ctx, cfg, flags...)
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && ctx.Err() == nil && announcements.ReplaceAllString(stderr, "") != "" {
+		rest, reasons, cause := withoutC(ctx, cfg)
+		if cause == nil {
+			stdout, stderr, err = new(bytes.Buffer), "", nil
+			if len(rest) > 0 {
+				cfg.Patterns = rest
+				stdout, stderr, err = goVet(ctx, cfg, flags...)
+			}
+			for _, why := range reasons {
+				stderr += "asyncgen: vet: skipped " + why + "\n"
+			}
+		}
+	}
+	if cfg.Stderr != nil {
+		if err == nil {
+			stderr = announcements.ReplaceAllString(stderr, "")
+		}
+		io.WriteString(cfg.Stderr, stderr)
+	}
+	if cause := ctx.Err(); cause != nil {
+		return stdout, fmt.Errorf("vet: %w", cause)
+	}
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		err = errors.New("vet: the go command could not analyse all packages")
+	}
+	return stdout, err
+}
+
+// announcements are the lines on stderr by which go vet announces each package
+// with findings; with findings as data, they say nothing.
+var announcements = regexp.MustCompile(`(?m)^# .*\n`)
+
+// goVet runs go vet with this program as its tool.
+func goVet(ctx context.Context, cfg Config, flags ...string) (stdout *bytes.Buffer, stderr string, err error) {
+	stdout = new(bytes.Buffer)
 	self, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("vet: find this program: %w", err)
+		return stdout, "", fmt.Errorf("vet: find this program: %w", err)
+	}
+	profiles, err := profileFlags(cfg)
+	if err != nil {
+		return stdout, "", err
 	}
 	args := append([]string{"vet", "-vettool=" + self}, flags...)
+	args = append(args, profiles...)
 	args = append(args, cfg.BuildFlags...)
 	if cfg.Info {
 		args = append(args, "-severity=info")
@@ -125,33 +168,12 @@ func goVet(ctx context.Context, cfg Config, flags ...string) (*exec.Cmd, error) 
 	args = append(args, "--")
 	cmd := exec.CommandContext(ctx, "go", append(args, cfg.Patterns...)...)
 	cmd.Dir = cfg.Dir
-	cmd.Stderr = cfg.Stderr
-	return cmd, nil
-}
-
-func run(ctx context.Context, cmd *exec.Cmd) error {
-	// go vet announces each package with findings on stderr; with findings
-	// as data, these lines say nothing.
-	var stderr bytes.Buffer
-	to := cmd.Stderr
-	cmd.Stderr = &stderr
-	err := cmd.Run()
-	if to != nil {
-		for line := range strings.Lines(stderr.String()) {
-			if err != nil || !strings.HasPrefix(line, "# ") {
-				io.WriteString(to, line)
-			}
-		}
+	var errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = stdout, &errs
+	if err = cmd.Run(); err != nil {
+		err = fmt.Errorf("vet: run the go command: %w", err)
 	}
-	if cause := ctx.Err(); cause != nil {
-		return fmt.Errorf("vet: %w", cause)
-	}
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-		return errors.New("vet: the go command could not analyse all packages")
-	} else if err != nil {
-		return fmt.Errorf("vet: run the go command: %w", err)
-	}
-	return nil
+	return stdout, errs.String(), err
 }
 
 // parseFindings reads what go vet -json writes: for each unit an object that
@@ -191,6 +213,7 @@ func parseDiagnostics(rule string, raw json.RawMessage) ([]Finding, error) {
 	}
 	var found []struct {
 		Finding
+		Category       string
 		SuggestedFixes []Fix `json:"suggested_fixes"`
 	}
 	if err := json.Unmarshal(raw, &found); err != nil {
@@ -198,7 +221,7 @@ func parseDiagnostics(rule string, raw json.RawMessage) ([]Finding, error) {
 	}
 	var list []Finding
 	for _, f := range found {
-		f.Rule, f.Fixes = rule, f.SuggestedFixes
+		f.Rule, f.Fixes, f.Severity = rule, f.SuggestedFixes, blocking.SeverityOf(f.Category)
 		list = append(list, f.Finding)
 	}
 	return list, nil

@@ -7,10 +7,12 @@
 // from its profile (package tensorapi), never from its code. Facts are for
 // users' functions.
 //
-// Whatever it cannot decide counts as harmless: calls through function values
-// and most interfaces, tensors of unknown origin, conditions of unknown
-// frequency. A method of an interface of the package itself, with up to three
-// implementations there, is what these agree on.
+// Whatever it cannot decide counts as harmless: tensors of unknown origin,
+// conditions of unknown frequency, calls of which nobody knows where they
+// lead. A method of an interface of the package itself, with up to three
+// implementations there, is what these agree on. Of other functions that are
+// not known, one is assumed: what is given a tensor and returns a tensor
+// enqueues the work that makes it.
 package blocking
 
 import (
@@ -18,8 +20,10 @@ import (
 	"go/token"
 	"go/types"
 	"iter"
+	"maps"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -49,7 +53,8 @@ type Result struct {
 	// order of the source.
 	Funcs []*Func
 
-	root inspector.Cursor
+	root      inspector.Cursor
+	libraries []string // the names of those that the package can reach
 }
 
 // Cursor returns the innermost node at pos.
@@ -59,11 +64,11 @@ func (r *Result) Cursor(pos token.Pos) (inspector.Cursor, bool) {
 
 func run(pass *analysis.Pass) (any, error) {
 	root := pass.ResultOf[inspect.Analyzer].(*inspector.Inspector).Root()
-	res := &Result{root: root}
-	if !reaches(pass) {
+	res := &Result{root: root, libraries: reached(pass)}
+	if len(res.libraries) == 0 {
 		return res, nil
 	}
-	pass.ExportPackageFact(new(Reaches))
+	pass.ExportPackageFact(&Reaches{res.libraries})
 	if owned(pass.Pkg.Path()) {
 		return res, nil // the profile says it all
 	}
@@ -77,7 +82,6 @@ func run(pass *analysis.Pass) (any, error) {
 		calls:   make(map[*ast.CallExpr]*Call),
 		defs:    make(map[*types.Var][]def),
 		params:  make(map[*types.Var]param),
-		holders: make(map[types.Type]bool),
 		callees: make(map[*Func]map[*Func]bool),
 	}
 	a.collect(root)
@@ -92,48 +96,36 @@ func run(pass *analysis.Pass) (any, error) {
 	return res, nil
 }
 
-// profiles are the libraries that are known.
-var profiles = []*tensorapi.Profile{tensorapi.Ours()}
-
-func owned(path string) bool {
-	for _, p := range profiles {
-		if p.Owns(path) {
-			return true
-		}
-	}
-	return false
-}
+func owned(path string) bool { return libraries().Owner(path) != nil }
 
 func lookup(fn *types.Func) (tensorapi.Func, bool) {
-	for _, p := range profiles {
-		if f, ok := p.Lookup(fn); ok {
-			return f, true
-		}
-	}
-	return tensorapi.Func{}, false
+	f, lib := libraries().Lookup(fn)
+	return f, lib != nil
 }
 
 func isTensor(t types.Type) bool {
-	for _, p := range profiles {
-		if p.IsTensor(t) {
-			return true
-		}
-	}
-	return false
+	return tensorapi.IsNumber(t) || libraries().TensorOf(t) != nil
 }
 
-// reaches reports whether the package belongs to a library or can name its
-// types through its imports.
-func reaches(pass *analysis.Pass) bool {
-	if owned(pass.Pkg.Path()) {
-		return true
+// reached lists the libraries that the package belongs to, or whose types it can
+// name through its imports, by name.
+func reached(pass *analysis.Pass) []string {
+	names := make(map[string]bool)
+	if lib := libraries().Owner(pass.Pkg.Path()); lib != nil {
+		names[lib.Name] = true
 	}
 	for _, imp := range pass.Pkg.Imports() {
-		if owned(imp.Path()) || pass.ImportPackageFact(imp, new(Reaches)) {
-			return true
+		for _, lib := range libraries().About(imp.Path()) {
+			names[lib.Name] = true
+		}
+		var r Reaches
+		if pass.ImportPackageFact(imp, &r) {
+			for _, name := range r.Libraries {
+				names[name] = true
+			}
 		}
 	}
-	return false
+	return slices.Sorted(maps.Keys(names))
 }
 
 // An analyzer is the state of the analysis of one package.
@@ -141,14 +133,16 @@ type analyzer struct {
 	pass    *analysis.Pass
 	info    *types.Info
 	res     *Result
-	funcs   []*Func                  // in source order
-	decls   map[*types.Func]*Func    // declared functions
-	lits    map[*ast.FuncLit]*Func   // literals
-	bound   map[*types.Var]*Func     // literals that are the only value of a variable
-	calls   map[*ast.CallExpr]*Call  // all calls but conversions and built-ins
-	defs    map[*types.Var][]def     // all assignments to variables and fields
-	params  map[*types.Var]param     // parameters and receivers
-	holders map[types.Type]bool      // cache of holdsTensor
+	funcs   []*Func                 // in source order
+	decls   map[*types.Func]*Func   // declared functions
+	lits    map[*ast.FuncLit]*Func  // literals
+	bound   map[*types.Var]*Func    // literals that are the only value of a variable
+	calls   map[*ast.CallExpr]*Call // all calls but conversions and built-ins
+	defs    map[*types.Var][]def    // all assignments to variables and fields
+	params  map[*types.Var]param    // parameters and receivers
+	holders sync.Map                // cache of holdsTensor: types.Type to bool
+
+	mu      sync.Mutex               // guards callees: rules ask at the same time
 	callees map[*Func]map[*Func]bool // cache of leadsTo
 }
 
@@ -258,13 +252,19 @@ type Call struct {
 
 	in      *Func
 	cur     inspector.Cursor
-	api     tensorapi.Func // the zero Func if it is not in a profile
-	target  *Func          // of this package, or nil
-	impls   []*Func        // what a method of an interface may be, or nil
-	summary *Summary       // of another package, or nil
-	dynamic bool           // through an interface or an unknown function value
-	away    bool           // go or defer stands before it
-	lits    []*Func        // literals among the arguments, or the callee itself
+	api     tensorapi.Func     // the zero Func if it is not in a profile
+	lib     *tensorapi.Profile // whose profile, nil if in none
+	target  *Func              // of this package, or nil
+	impls   []*Func            // what a method of an interface may be, or nil
+	summary *Summary           // of another package, or nil
+	dynamic bool               // through an interface or an unknown function value
+	away    bool               // go or defer stands before it
+	lits    []*Func            // literals among the arguments, or the callee itself
+	maker   *Call              // that returned the function called, or nil
+	recv    ast.Expr           // of a method that is called through a variable, or nil
+	args    []funcArg          // functions among the arguments that are no literals
+	foreign bool               // takes functions, and is in a package without facts
+	iter    *ast.RangeStmt     // that calls the iterator Expr.Fun, or nil: Expr is no syntax then
 }
 
 // sum is what is known of the callee; never nil.
@@ -276,6 +276,8 @@ func (c *Call) sum() *Summary {
 		return c.summary
 	case c.impls != nil:
 		return agreement(c.impls)
+	case c.maker != nil && c.maker.sum().Func != nil:
+		return c.maker.sum().Func
 	}
 	return &nothing
 }
@@ -285,15 +287,68 @@ var nothing Summary
 // calls returns when the callee calls its argument.
 func (c *Call) calls(arg int) tensorapi.Calls {
 	switch {
-	case c.api.Kind == tensorapi.Call && c.api.Arg == arg:
-		return c.api.Calls
-	case c.api.Kind != tensorapi.Unknown || c.Callee == nil && c.target == nil:
+	case c.api.Calls != tensorapi.Never:
+		return c.api.CallsArg(arg)
+	case c.api.Kind != tensorapi.Unknown:
 		return tensorapi.Never
 	}
-	if when := c.sum().calls(arg); when != tensorapi.Never {
+	if cb := c.sum().callback(arg); cb != nil {
+		return cb.When
+	}
+	if when := stdCalls(c.Callee); when != tensorapi.Never {
 		return when
 	}
-	return stdCalls(c.Callee)
+	return c.signatureCalls(arg)
+}
+
+// signatureCalls says what the signature of a function tells about when it
+// calls its argument, if the function is in a package that can't reach a tensor,
+// so that there are no facts about it. One that is given a list and a
+// function of the elements calls that in a loop; one that returns what its
+// argument returns has called it.
+func (c *Call) signatureCalls(arg int) tensorapi.Calls {
+	if !c.foreign {
+		return tensorapi.Never
+	}
+	sig := c.Callee.Origin().Signature()
+	if arg < 0 || arg >= sig.Params().Len() {
+		return tensorapi.Never
+	}
+	f, ok := sig.Params().At(arg).Type().Underlying().(*types.Signature)
+	if !ok {
+		return tensorapi.Never
+	}
+	for v := range sig.Params().Variables() {
+		elem := elementType(v.Type())
+		for p := range f.Params().Variables() {
+			if elem != nil && types.Identical(p.Type(), elem) {
+				return tensorapi.Loop
+			}
+		}
+	}
+	n := f.Results().Len()
+	if n == 0 || n != sig.Results().Len() {
+		return tensorapi.Never
+	}
+	for i := range n {
+		if !types.Identical(f.Results().At(i).Type(), sig.Results().At(i).Type()) {
+			return tensorapi.Never
+		}
+	}
+	return tensorapi.Once
+}
+
+// elementType is the type of the elements of a list, nil of what is none.
+func elementType(t types.Type) types.Type {
+	switch t := t.Underlying().(type) {
+	case *types.Slice:
+		return t.Elem()
+	case *types.Array:
+		return t.Elem()
+	case *types.Map:
+		return t.Elem()
+	}
+	return nil
 }
 
 // stdCalls says when functions of the standard library call their argument.
@@ -318,10 +373,10 @@ func stdCalls(fn *types.Func) tensorapi.Calls {
 
 // enqueues reports whether the call may put work on the device's queue.
 func (c *Call) enqueues() bool {
-	if c.api.Enqueues() || c.sum().Enqueues {
+	if c.api.Enqueues() || c.sum().Enqueues || c.maps() {
 		return true
 	}
-	return c.anyLit((*Call).enqueues)
+	return c.anyArg(func(s *Summary) bool { return s.Enqueues }) || c.anyLit((*Call).enqueues)
 }
 
 // mutates reports whether the call may assign cells.
@@ -329,7 +384,35 @@ func (c *Call) mutates() bool {
 	if c.api.Kind == tensorapi.Mutate || c.sum().Mutates {
 		return true
 	}
-	return c.anyLit((*Call).mutates)
+	return c.anyArg(func(s *Summary) bool { return s.Mutates }) || c.anyLit((*Call).mutates)
+}
+
+// maps reports whether the callee is not known but is given tensors and
+// returns some: a layer, a loss function. It can hardly do that without
+// enqueueing work.
+func (c *Call) maps() bool {
+	a := c.in.a
+	if !c.dynamic || c.impls != nil {
+		return false
+	}
+	sig, ok := a.info.TypeOf(c.Expr.Fun).Underlying().(*types.Signature)
+	if !ok {
+		return false
+	}
+	makes := false
+	for v := range sig.Results().Variables() {
+		makes = makes || isTensor(v.Type())
+	}
+	return makes && slices.ContainsFunc(c.Expr.Args, func(e ast.Expr) bool { return a.holdsTensor(a.info.TypeOf(e)) })
+}
+
+// anyArg reports whether a function that is passed by name, and called at
+// once, has the given property.
+func (c *Call) anyArg(has func(*Summary) bool) bool {
+	return slices.ContainsFunc(c.args, func(arg funcArg) bool {
+		when := c.calls(arg.no)
+		return (when == tensorapi.Once || when == tensorapi.Loop) && has(arg.summary())
+	})
 }
 
 func (c *Call) anyLit(has func(*Call) bool) bool {
@@ -352,6 +435,8 @@ func (c *Call) operand(i int) []ast.Expr {
 	if i == tensorapi.Recv {
 		if sel, ok := ast.Unparen(c.Expr.Fun).(*ast.SelectorExpr); ok {
 			return []ast.Expr{sel.X}
+		} else if c.recv != nil {
+			return []ast.Expr{c.recv}
 		}
 		return nil
 	}
@@ -359,7 +444,7 @@ func (c *Call) operand(i int) []ast.Expr {
 		return nil
 	}
 	sig, _ := c.in.a.info.TypeOf(c.Expr.Fun).Underlying().(*types.Signature)
-	if sig != nil && sig.Variadic() && i == sig.Params().Len()-1 {
+	if sig != nil && sig.Variadic() && i == sig.Params().Len()-1 && !c.Expr.Ellipsis.IsValid() {
 		return c.Expr.Args[i:]
 	}
 	return c.Expr.Args[i : i+1]
@@ -371,7 +456,7 @@ type def struct {
 	in    *Func // nil at package level
 	pos   token.Pos
 	value ast.Expr // of defValue, defElem and defKey
-	index int      // which result, if value is a call with several
+	index int      // which result, if value is a call with several; which variable of a range clause
 }
 
 type defKind uint8

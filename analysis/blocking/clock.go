@@ -24,6 +24,9 @@ type Clock struct {
 // Clocks lists the clocks of f, not of the literals in it, in the order of the
 // source. A clock that merely limits how long something may take is none.
 func (f *Func) Clocks() []Clock {
+	if f.how() == deferred {
+		return f.deferredClocks()
+	}
 	var list []Clock
 	starts := f.starts()
 	for _, c := range f.calls {
@@ -40,6 +43,47 @@ func (f *Func) Clocks() []Clock {
 		}
 	}
 	return list
+}
+
+// deferredClocks lists the clocks that f, a deferred literal, reads when the
+// function around it returns, and that this has started. As a function may
+// return in many places, one that waits anywhere is not asked where.
+func (f *Func) deferredClocks() []Clock {
+	var list []Clock
+	around := f.parent
+	starts := around.starts()
+	for _, c := range f.calls {
+		start, read := f.elapsed(c)
+		if start == nil || c.away || f.a.limits(c) {
+			continue
+		}
+		from := token.NoPos
+		if d := starts[start]; len(d) == 1 && len(f.a.defs[start]) == 1 {
+			from = d[0].pos
+		} else if arg := f.boundTo(start); arg != nil && isTime(arg.Callee, "Now") {
+			from = arg.Expr.Pos()
+		}
+		if !from.IsValid() || around.contains(func(c *Call) bool { return c.syncs(from) }) {
+			continue
+		}
+		for _, op := range slices.Backward(around.calls) {
+			if !op.away && op.enqueues() && around.leads(from, op.Expr.End()-1, nil) {
+				list = append(list, Clock{c.Expr, c.cur, read, op.Expr, f})
+				break
+			}
+		}
+	}
+	return list
+}
+
+// boundTo returns the call whose result a parameter of f is bound to where f,
+// a literal, is called on the spot; or nil.
+func (f *Func) boundTo(v *types.Var) *Call {
+	p, ok := f.a.params[v]
+	if !ok || p.of != f || f.arg == nil || p.operand < 0 || p.operand >= len(f.arg.Args) {
+		return nil
+	}
+	return f.a.calls[asCall(f.arg.Args[p.operand])]
 }
 
 // starts lists where local variables are set to time.Now().
@@ -170,9 +214,9 @@ func (f *Func) inAny(loops []*Loop, pos token.Pos) bool {
 func (c *Call) syncs(from token.Pos) bool {
 	switch c.api.Kind {
 	case tensorapi.Unknown:
-	case tensorapi.Read, tensorapi.Print, tensorapi.Wait:
+	case tensorapi.Read, tensorapi.Transfer, tensorapi.Print, tensorapi.Wait:
 		for _, e := range c.operand(c.api.Arg) {
-			if c.in.a.isOlder(e, from) {
+			if c.in.a.isOlder(e, from) && !c.in.isReturned(e) {
 				return false
 			}
 		}
@@ -185,12 +229,27 @@ func (c *Call) syncs(from token.Pos) bool {
 		return true
 	}
 	for _, e := range c.in.a.printed(c) {
-		if !c.in.a.isOlder(e, from) {
+		if !c.in.a.isOlder(e, from) || c.in.isReturned(e) {
 			return true
 		}
 	}
 	for _, lit := range c.lits {
 		if slices.ContainsFunc(lit.calls, func(c *Call) bool { return c.syncs(from) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// isReturned reports whether e, in a deferred literal, is a result of the
+// function around it, which return statements assign.
+func (f *Func) isReturned(e ast.Expr) bool {
+	if f.how() != deferred {
+		return false
+	}
+	v := f.a.local(e)
+	for r := range f.parent.sig.Results().Variables() {
+		if r == v {
 			return true
 		}
 	}
@@ -213,7 +272,8 @@ func (a *analyzer) isOlder(e ast.Expr, pos token.Pos) bool {
 func (f *Func) readAgain(start *types.Var, read token.Pos) bool {
 	for _, c := range f.calls {
 		v, again := f.elapsed(c)
-		if v != start || again == read {
+		restarted := slices.ContainsFunc(f.a.defs[start], func(d def) bool { return read < d.pos && d.pos < again })
+		if v != start || again == read || restarted {
 			continue
 		}
 		for _, s := range f.calls {

@@ -27,6 +27,17 @@ func (a *analyzer) collect(root inspector.Cursor) {
 	for _, f := range a.funcs {
 		for _, c := range f.calls {
 			a.resolve(c)
+			if c.api.Kind == tensorapi.InPlace {
+				// What it changes is what it returns.
+				for _, e := range c.operand(c.api.Arg) {
+					a.define(e, def{value: c.Expr, pos: c.Expr.Pos()}, f)
+				}
+			}
+		}
+	}
+	for _, f := range a.funcs {
+		for _, c := range f.calls {
+			a.resolveValue(c)
 		}
 	}
 }
@@ -64,7 +75,13 @@ func (a *analyzer) walk(cur inspector.Cursor, f *Func) {
 				a.define(n.Key, def{kind: defKey, pos: n.Body.Lbrace, value: n.X}, f)
 			}
 			if n.Value != nil {
-				a.define(n.Value, def{kind: defElem, pos: n.Body.Lbrace, value: n.X}, f)
+				a.define(n.Value, def{kind: defElem, pos: n.Body.Lbrace, value: n.X, index: 1}, f)
+			}
+			if f != nil && isFunc(a.info.TypeOf(n.X)) {
+				x, _ := c.FindNode(n.X)
+				call := &ast.CallExpr{Fun: n.X, Lparen: n.X.End(), Rparen: n.X.End() - 1}
+				f.calls = append(f.calls, &Call{Expr: call, in: f, cur: x, iter: n})
+				a.calls[call] = f.calls[len(f.calls)-1]
 			}
 		case *ast.IncDecStmt:
 			a.define(n.X, def{kind: defStep, pos: n.Pos()}, f)
@@ -171,8 +188,8 @@ func (a *analyzer) resolve(c *Call) {
 	switch callee := typeutil.Callee(a.info, c.Expr).(type) {
 	case *types.Func:
 		c.Callee = callee
-		if api, ok := lookup(callee); ok {
-			c.api = api
+		if api, lib := libraries().Lookup(callee); lib != nil {
+			c.api, c.lib = api, lib
 			return
 		}
 		callee = callee.Origin()
@@ -188,13 +205,129 @@ func (a *analyzer) resolve(c *Call) {
 				c.summary = s
 			}
 		}
-	case *types.Var:
-		c.target = a.bound[callee]
-		c.dynamic = c.target == nil
-	default:
-		_, lit := ast.Unparen(c.Expr.Fun).(*ast.FuncLit)
-		c.dynamic = !lit
 	}
+}
+
+// resolveValue finds out what is called through a value of function type, and
+// which functions are among the arguments. It needs the callees of other calls,
+// which may have returned these functions.
+func (a *analyzer) resolveValue(c *Call) {
+	if c.Callee == nil {
+		if _, lit := ast.Unparen(c.Expr.Fun).(*ast.FuncLit); !lit {
+			v := a.funcValue(c.Expr.Fun, 0)
+			c.target, c.summary, c.maker, c.recv = v.fn, v.sum, v.maker, v.recv
+			c.dynamic = !v.isKnown() && c.iter == nil
+		}
+	}
+	if c.api.Kind != tensorapi.Unknown && c.api.Kind != tensorapi.Call {
+		return
+	}
+	for i, arg := range c.Expr.Args {
+		if !isFunc(a.info.TypeOf(arg)) {
+			continue
+		}
+		if v := a.funcValue(arg, 0); v.isKnown() && (v.fn == nil || v.fn.lit != ast.Unparen(arg)) {
+			c.args = append(c.args, funcArg{i, arg, v})
+		}
+	}
+	if fn := c.Callee; fn != nil && !c.dynamic && len(c.lits)+len(c.args) > 0 && fn.Pkg() != nil && fn.Pkg() != a.pass.Pkg {
+		c.foreign = !a.pass.ImportPackageFact(fn.Pkg(), new(Reaches))
+	}
+}
+
+// A funcValue is what a value of function type is known to be: a function of
+// this package, one with a summary, or what a call returned.
+type funcValue struct {
+	fn    *Func
+	sum   *Summary
+	maker *Call
+	recv  ast.Expr // of a method value
+}
+
+func (v funcValue) isKnown() bool { return v != funcValue{} }
+
+// summary is what is known of the function; never nil.
+func (v funcValue) summary() *Summary {
+	switch {
+	case v.fn != nil:
+		return &v.fn.sum
+	case v.sum != nil:
+		return v.sum
+	case v.maker != nil && v.maker.sum().Func != nil:
+		return v.maker.sum().Func
+	}
+	return &nothing
+}
+
+// A funcArg is a function, known by name, that is passed to a call.
+type funcArg struct {
+	no   int
+	expr ast.Expr
+	funcValue
+}
+
+// funcValue finds out which function e is: a literal, a function or method by
+// its name, a variable that is nothing else, the result of a call.
+func (a *analyzer) funcValue(e ast.Expr, depth int) funcValue {
+	if depth > 4 {
+		return funcValue{} // perhaps a variable that is assigned itself
+	}
+	switch e := ast.Unparen(e).(type) {
+	case *ast.FuncLit:
+		return funcValue{fn: a.lits[e]}
+	case *ast.IndexExpr:
+		if isFunc(a.info.TypeOf(e.X)) { // an instance of a generic function
+			return a.funcValue(e.X, depth+1)
+		}
+	case *ast.IndexListExpr:
+		return a.funcValue(e.X, depth+1)
+	case *ast.Ident:
+		return a.funcObject(a.info.Uses[e], depth)
+	case *ast.SelectorExpr:
+		v := a.funcObject(a.info.Uses[e.Sel], depth)
+		if sel := a.info.Selections[e]; sel != nil && v.isKnown() {
+			if sel.Kind() == types.MethodExpr {
+				return funcValue{} // its operands are others
+			}
+			v.recv = e.X
+		}
+		return v
+	case *ast.CallExpr:
+		if c := a.calls[e]; c != nil && c.Callee != nil && c.api.Kind == tensorapi.Unknown && !c.dynamic {
+			return funcValue{maker: c}
+		}
+	}
+	return funcValue{}
+}
+
+func (a *analyzer) funcObject(obj types.Object, depth int) funcValue {
+	switch obj := obj.(type) {
+	case *types.Func:
+		if _, ok := lookup(obj); ok || obj.Pkg() == nil {
+			return funcValue{}
+		}
+		fn := obj.Origin()
+		if s := new(Summary); fn.Pkg() != a.pass.Pkg && a.pass.ImportObjectFact(fn, s) {
+			return funcValue{sum: s}
+		}
+		return funcValue{fn: a.decls[fn]}
+	case *types.Var:
+		if f := a.bound[obj]; f != nil {
+			return funcValue{fn: f}
+		}
+		if d := a.defs[obj]; len(d) == 1 && d[0].kind == defValue && !obj.IsField() && a.params[obj].of == nil {
+			return a.funcValue(d[0].value, depth+1)
+		}
+	}
+	return funcValue{}
+}
+
+func isFunc(t types.Type) bool {
+	if t == nil {
+		return false
+	}
+	_, ok := t.Underlying().(*types.Signature)
+	return ok
 }
 
 // maxImplementations is the number of types up to which a method of an

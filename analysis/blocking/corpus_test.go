@@ -9,15 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/asyncgen/asyncgen/analysis"
 	"github.com/asyncgen/asyncgen/analysis/blocking"
-	"github.com/asyncgen/asyncgen/analysis/guardedread"
-	"github.com/asyncgen/asyncgen/analysis/loopcall"
-	"github.com/asyncgen/asyncgen/analysis/loopexit"
-	"github.com/asyncgen/asyncgen/analysis/loopprint"
-	"github.com/asyncgen/asyncgen/analysis/loopread"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
-	"github.com/asyncgen/asyncgen/analysis/timing"
-	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/checker"
 	"golang.org/x/tools/go/packages"
 )
@@ -56,10 +50,6 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-var rules = []*analysis.Analyzer{
-	loopread.Analyzer, loopprint.Analyzer, loopexit.Analyzer, guardedread.Analyzer, loopcall.Analyzer, timing.Analyzer,
-}
-
 // analyze returns the findings in packages, and the facts about them and what
 // they import, sorted.
 func analyze(t *testing.T, patterns ...string) []string {
@@ -69,7 +59,7 @@ func analyze(t *testing.T, patterns ...string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	graph, err := checker.Analyze(append(rules, blocking.Analyzer), pkgs, &checker.Options{SanityCheck: true})
+	graph, err := checker.Analyze(append(slices.Clone(analysis.Suite), blocking.Analyzer), pkgs, &checker.Options{SanityCheck: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,6 +89,8 @@ func buffers() *tensorapi.Profile {
 		Packages: []string{"bytes", "strings"},
 		Types:    []string{"bytes.Buffer", "strings.Builder"},
 		Funcs:    make(map[string]tensorapi.Func),
+		Values:   true,
+		Async:    tensorapi.Async,
 	}
 	for _, typ := range p.Types {
 		for kind, names := range map[tensorapi.Kind]string{

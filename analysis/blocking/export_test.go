@@ -2,9 +2,10 @@ package blocking
 
 import "github.com/asyncgen/asyncgen/analysis/tensorapi"
 
-// UseProfiles makes the analysis know other libraries until restore is called.
+// UseProfiles makes the analysis know these libraries, before those that come
+// with the module, until restore is called.
 func UseProfiles(ps ...*tensorapi.Profile) (restore func()) {
-	old := profiles
-	profiles = ps
-	return func() { profiles = old }
+	old := libraries()
+	known.set.Store(tensorapi.NewSet(ps...))
+	return func() { known.set.Store(old) }
 }

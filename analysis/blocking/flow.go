@@ -24,6 +24,8 @@ type flow struct {
 	preds  [][]int32 // of live blocks, live predecessors
 	spans  []span    // of all nodes of live blocks, by position
 	loops  []*Loop   // outer loops before inner ones
+
+	tags map[ast.Stmt]ast.Expr // of the clauses of switch statements with a tag
 }
 
 // A span says which block a node of the graph is in. Nodes don't overlap, as
@@ -36,7 +38,15 @@ type span struct {
 // newFlow builds the graph of a body.
 func newFlow(info *types.Info, fn *Func) *flow {
 	g := cfg.New(fn.block, func(call *ast.CallExpr) bool { return !neverReturns(info, call) })
-	f := &flow{blocks: g.Blocks}
+	f := &flow{blocks: g.Blocks, tags: make(map[ast.Stmt]ast.Expr)}
+	ast.Inspect(fn.block, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SwitchStmt); ok && s.Tag != nil {
+			for _, clause := range s.Body.List {
+				f.tags[clause] = s.Tag
+			}
+		}
+		return true
+	})
 	f.number()
 	f.dominators()
 	for _, blk := range f.blocks {
@@ -183,6 +193,7 @@ type Loop struct {
 	fn     *Func
 	head   int32
 	blocks map[int32]bool // nil: the whole body
+	handed bool           // not the body of fn, but a function that a call in it is handed
 	small  bool           // runs at most maxTrips times
 }
 
@@ -279,17 +290,17 @@ func rangeTrips(info *types.Info, s *ast.RangeStmt) int64 {
 	if tv.Value != nil && tv.Value.Kind() == constant.String {
 		return int64(len(constant.StringVal(tv.Value)))
 	}
-	if lit, ok := ast.Unparen(s.X).(*ast.CompositeLit); ok {
-		if !slices.ContainsFunc(lit.Elts, isKeyed) || isMap(tv.Type) {
-			return int64(len(lit.Elts))
-		}
-	}
 	t := tv.Type.Underlying()
 	if p, ok := t.(*types.Pointer); ok {
 		t = p.Elem().Underlying()
 	}
 	if a, ok := t.(*types.Array); ok {
 		return a.Len()
+	}
+	if lit, ok := ast.Unparen(s.X).(*ast.CompositeLit); ok {
+		if !slices.ContainsFunc(lit.Elts, isKeyed) || isMap(tv.Type) {
+			return int64(len(lit.Elts))
+		}
 	}
 	return manyTrips
 }
@@ -304,6 +315,16 @@ func intConst(info *types.Info, e ast.Expr) (int64, bool) {
 		return 0, false
 	}
 	return constant.Int64Val(v)
+}
+
+// returns reports whether control can get from block b to the function's end.
+func (f *flow) returns(b int32) bool {
+	for _, blk := range f.blocks {
+		if b >= 0 && blk.Live && blk.Return() != nil && (blk.Index == b || f.reaches(b, blk.Index, never)) {
+			return true
+		}
+	}
+	return false
 }
 
 // neverReturns reports whether a call ends the goroutine or the process.

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
@@ -25,13 +26,40 @@ type condition struct {
 	holds bool
 	block int32 // that evaluates it; -1: the one with the code
 	other int32 // that runs otherwise; -1 if it is of no interest
+	// clause is the case of a select statement that was chosen, and expr nil.
+	clause *ast.CommClause
 }
 
 // guardOf says how often the code at pos in f runs, relative to the loop, or
 // to a call of the function if l is nil.
 func (a *analyzer) guardOf(f *Func, pos token.Pos, l *Loop) guard {
 	fl := f.flow()
-	return a.guardUnder(append(a.shortCircuits(pos), fl.conditions(fl.blockAt(pos))...), f, l)
+	conditions := append(a.shortCircuits(pos), fl.conditions(fl.blockAt(pos))...)
+	conditions = append(conditions, a.pollingLoops(pos)...)
+	if a.isComplaint(pos) && slices.ContainsFunc(conditions, func(c condition) bool { return l == nil || f != l.fn || c.divides(l) }) {
+		return rarely
+	}
+	return a.guardUnder(conditions, f, l)
+}
+
+// isComplaint reports whether the syntax at pos is part of the making of an
+// error, which programs expect to do rarely.
+func (a *analyzer) isComplaint(pos token.Pos) bool {
+	cur, ok := a.res.Cursor(pos)
+	if !ok {
+		return false
+	}
+	for c := range cur.Enclosing() {
+		switch n := c.Node().(type) {
+		case *ast.CallExpr:
+			if call := a.calls[n]; call != nil && call.Callee != nil && call.Callee.FullName() == "fmt.Errorf" {
+				return true
+			}
+		case ast.Stmt:
+			return false
+		}
+	}
+	return false
 }
 
 // guardUnder is guardOf code that is in f and under the given conditions.
@@ -42,8 +70,11 @@ func (a *analyzer) guardUnder(conditions []condition, f *Func, l *Loop) guard {
 			if l != nil && f == l.fn && !c.divides(l) {
 				continue
 			}
-			if c.expr == nil {
-				return rarely // a case of a select statement
+			if c.clause != nil {
+				if l != nil && a.takesWork(c.clause) {
+					continue
+				}
+				return rarely
 			}
 			g = max(g, a.classify(c.expr, c.holds, f, l, 0))
 		}
@@ -80,7 +111,7 @@ func (a *analyzer) shortCircuits(pos token.Pos) []condition {
 			break
 		}
 		if n, ok := c.Node().(*ast.BinaryExpr); ok && n.Y.Pos() <= pos && (n.Op == token.LAND || n.Op == token.LOR) {
-			list = append(list, condition{n.X, n.Op == token.LAND, -1, -1})
+			list = append(list, condition{n.X, n.Op == token.LAND, -1, -1, nil})
 		}
 	}
 	return list
@@ -94,7 +125,8 @@ func (f *flow) conditions(b int32) []condition {
 	for ; b >= 0; b = f.idom[b] {
 		blk := f.blocks[b]
 		if blk.Kind == cfg.KindSelectCaseBody {
-			list = append(list, condition{block: b, other: -1})
+			clause, _ := blk.Stmt.(*ast.CommClause)
+			list = append(list, condition{block: b, other: -1, clause: clause})
 			continue
 		}
 		if len(f.preds[b]) != 1 || blk.Kind == cfg.KindForBody || blk.Kind == cfg.KindRangeBody {
@@ -110,10 +142,54 @@ func (f *flow) conditions(b int32) []condition {
 			if holds {
 				other = p.Succs[1]
 			}
-			list = append(list, condition{e, holds, p.Index, other.Index})
+			if tag := f.tags[blk.Stmt]; tag != nil {
+				e = &ast.BinaryExpr{X: tag, Op: token.EQL, OpPos: tag.End(), Y: e}
+			}
+			list = append(list, condition{e, holds, p.Index, other.Index, nil})
 		}
 	}
 	return list
+}
+
+// takesWork reports whether a case of a select statement is what its loop is
+// about: it receives what it enqueues work for, and the loop does nothing until
+// one of the cases is due. Others are ticks, requests to stop and the like.
+func (a *analyzer) takesWork(clause *ast.CommClause) bool {
+	received, ok := clause.Comm.(*ast.AssignStmt)
+	cur, found := a.res.Cursor(clause.Pos())
+	if !ok || !found {
+		return false
+	}
+	v := a.variable(received.Lhs[0])
+	for c := range cur.Enclosing((*ast.SelectStmt)(nil)) {
+		for _, s := range c.Node().(*ast.SelectStmt).Body.List {
+			if s.(*ast.CommClause).Comm == nil {
+				return false // does not wait
+			}
+		}
+		break
+	}
+	takes := false
+	for _, s := range clause.Body {
+		ast.Inspect(s, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok && a.calls[call] != nil && a.calls[call].enqueues() {
+				takes = takes || v != nil && a.mentions(call, v)
+			}
+			return !takes
+		})
+	}
+	return takes
+}
+
+// mentions reports whether a variable occurs in e.
+func (a *analyzer) mentions(e ast.Expr, v *types.Var) bool {
+	found := false
+	ast.Inspect(e, func(n ast.Node) bool {
+		id, ok := n.(*ast.Ident)
+		found = found || ok && a.info.Uses[id] == v
+		return !found
+	})
+	return found
 }
 
 // classify says how often the condition e holds, or does not hold.
@@ -137,6 +213,13 @@ func (a *analyzer) classify(e ast.Expr, holds bool, f *Func, l *Loop, depth int)
 			return min(x, y) // one of them is so
 		}
 		if a.isRare(e, holds, f, l) {
+			return rarely
+		}
+	case *ast.IndexExpr, *ast.CallExpr:
+		if holds && (a.polls(e) || l != nil && a.picks(e, l)) {
+			return rarely
+		}
+		if ret := a.answer(e); ret != nil && a.classify(ret, holds, f, l, depth+1) == rarely {
 			return rarely
 		}
 	case *ast.Ident:
@@ -172,24 +255,38 @@ func (a *analyzer) isRare(e *ast.BinaryExpr, holds bool, f *Func, l *Loop) bool 
 	if a.info.Types[x].Value != nil {
 		x, y, op = y, x, mirrored(op)
 	}
+	if l != nil && (op == token.EQL || op == token.GEQ || op == token.GTR) && a.isFull(x, y, e, l) {
+		return true
+	}
+	if l != nil && (op == token.EQL || op == token.LEQ || op == token.LSS) && a.countsDown(x, y, e, l) {
+		return true
+	}
 	switch op {
 	case token.NEQ:
-		return isNil(a.info, y) && isError(a.info.TypeOf(x))
+		// Or when a percentage changes.
+		return isNil(a.info, y) && isError(a.info.TypeOf(x)) || l != nil && a.isThreshold(y, e, l) && a.isQuotient(x, l)
 	case token.EQL:
-		if a.isRemainder(x, 0) || a.isRemainder(y, 0) {
+		if a.isRemainder(x, 0) || a.isRemainder(y, 0) || a.isRandom(x) {
 			return true
 		}
 		if l == nil {
 			return a.isIntParam(x) || a.isIntParam(y)
 		}
-		return a.counts(x, l) && !a.varies(y, l) || a.counts(y, l) && !a.varies(x, l)
+		return a.counts(x, l) && (!a.varies(y, l) || a.isThreshold(y, e, l)) ||
+			a.counts(y, l) && (!a.varies(x, l) || a.isThreshold(x, e, l))
 	case token.LSS, token.LEQ:
 		if a.isRemainder(x, 0) {
 			return true
 		}
+		if a.isRandom(x) && a.info.Types[y].Value != nil {
+			return true // a sample
+		}
 		// The first few.
 		return l != nil && a.counts(x, l) && a.info.Types[y].Value != nil
 	case token.GTR, token.GEQ:
+		if l != nil && a.isThreshold(y, e, l) && a.counts(x, l) {
+			return true
+		}
 		// The last few: i >= n-1, i+1 >= n.
 		return l != nil && a.counts(x, l) && !a.varies(y, l) && (isOffset(a.info, x, token.ADD) || isOffset(a.info, y, token.SUB))
 	}
@@ -223,12 +320,12 @@ func isError(t types.Type) bool {
 }
 
 // isRemainder recognises i % k and i & mask, directly or by way of a variable.
-// The remainder by a constant 1 is no guard.
+// The remainder by a constant 1 or 2 is no guard: every other iteration is many.
 func (a *analyzer) isRemainder(e ast.Expr, depth int) bool {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.BinaryExpr:
 		k, constant := intConst(a.info, e.Y)
-		return e.Op == token.REM && (!constant || k > 1) || e.Op == token.AND && constant && k > 0
+		return e.Op == token.REM && (!constant || k > 2) || e.Op == token.AND && (constant && k > 1 || isPredecessor(e.X, e.Y))
 	case *ast.Ident:
 		if v, ok := a.info.Uses[e].(*types.Var); ok && depth < 4 {
 			if d := a.defs[v]; len(d) == 1 && d[0].kind == defValue {
@@ -237,6 +334,42 @@ func (a *analyzer) isRemainder(e ast.Expr, depth int) bool {
 		}
 	}
 	return false
+}
+
+// isQuotient recognises a whole number that grows with the iterations, but
+// slower, directly or by way of a variable: i * 100 / n.
+func (a *analyzer) isQuotient(e ast.Expr, l *Loop) bool {
+	if v := a.local(e); v != nil {
+		d := a.defs[v]
+		return len(d) == 1 && d[0].kind == defValue && !isIdent(d[0].value) && a.isQuotient(d[0].value, l)
+	}
+	b, ok := ast.Unparen(e).(*ast.BinaryExpr)
+	if !ok || b.Op != token.QUO {
+		return false
+	}
+	x := ast.Unparen(b.X)
+	if m, ok := x.(*ast.BinaryExpr); ok && m.Op == token.MUL {
+		return a.counts(m.X, l) || a.counts(m.Y, l)
+	}
+	return a.counts(x, l)
+}
+
+func isIdent(e ast.Expr) bool { _, ok := ast.Unparen(e).(*ast.Ident); return ok }
+
+// answer is what the function called by e returns, if that is one expression; or
+// nil.
+func (a *analyzer) answer(e ast.Expr) ast.Expr {
+	c := a.calls[asCall(e)]
+	if c == nil || c.target == nil || len(c.target.rets) != 1 || len(c.target.rets[0].Results) != 1 {
+		return nil
+	}
+	return c.target.rets[0].Results[0]
+}
+
+// isPredecessor recognises y as x - 1: x & (x-1) is zero for powers of two.
+func isPredecessor(x, y ast.Expr) bool {
+	b, ok := ast.Unparen(y).(*ast.BinaryExpr)
+	return ok && b.Op == token.SUB && types.ExprString(ast.Unparen(x)) == types.ExprString(b.X) && types.ExprString(b.Y) == "1"
 }
 
 // counts reports whether e is a variable that counts iterations of l or of a
@@ -254,7 +387,7 @@ func (a *analyzer) counts(e ast.Expr, l *Loop) bool {
 	if !ok {
 		return false
 	}
-	found := false
+	found := a.isOperand(v, l)
 	for _, d := range a.defs[v] {
 		if !a.in(l, d.in, d.pos) {
 			continue
@@ -276,12 +409,14 @@ func isOffset(info *types.Info, e ast.Expr, op token.Token) bool {
 	return ok && b.Op == op && (op == token.ADD || op == token.SUB) && info.Types[b.Y].Value != nil
 }
 
-// varies reports whether e mentions a variable that l assigns.
+// varies reports whether e mentions a variable that differs between the
+// iterations of l.
 func (a *analyzer) varies(e ast.Expr, l *Loop) bool {
 	found := false
 	ast.Inspect(e, func(n ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok {
 			if v, ok := a.info.Uses[id].(*types.Var); ok {
+				found = found || a.isOperand(v, l)
 				for _, d := range a.defs[v] {
 					found = found || a.in(l, d.in, d.pos)
 				}
@@ -290,6 +425,165 @@ func (a *analyzer) varies(e ast.Expr, l *Loop) bool {
 		return !found
 	})
 	return found
+}
+
+// isOperand reports whether v is a parameter of the function literal that l is
+// the body of, which has another value in each iteration.
+func (a *analyzer) isOperand(v *types.Var, l *Loop) bool {
+	return l.blocks == nil && l.fn.lit != nil && a.params[v].of == l.fn
+}
+
+// isThreshold reports whether e is a variable that l assigns only where the
+// condition on it holds: if i == next { …; next += every }.
+func (a *analyzer) isThreshold(e ast.Expr, cond *ast.BinaryExpr, l *Loop) bool {
+	id, ok := ast.Unparen(e).(*ast.Ident)
+	if !ok {
+		return false
+	}
+	v, ok := a.info.Uses[id].(*types.Var)
+	cur, found := a.res.Cursor(cond.Pos())
+	if !ok || !found {
+		return false
+	}
+	for c := range cur.Enclosing((*ast.IfStmt)(nil)) {
+		n := c.Node().(*ast.IfStmt)
+		moves := false
+		for _, d := range a.defs[v] {
+			if !a.in(l, d.in, d.pos) {
+				continue
+			}
+			if d.pos < n.Body.Pos() || n.Body.End() <= d.pos {
+				return false
+			}
+			moves = true
+		}
+		return moves
+	}
+	return false
+}
+
+// countsDown reports whether x is a variable that the iterations count down to
+// a constant, and that l sets anew where the condition on it holds:
+// if left--; left == 0 { …; left = every }.
+func (a *analyzer) countsDown(x, y ast.Expr, cond *ast.BinaryExpr, l *Loop) bool {
+	v := a.local(x)
+	cur, ok := a.res.Cursor(cond.Pos())
+	if v == nil || !ok || a.info.Types[y].Value == nil {
+		return false
+	}
+	for c := range cur.Enclosing((*ast.IfStmt)(nil)) {
+		body := c.Node().(*ast.IfStmt).Body
+		steps, anew := false, false
+		for _, d := range a.defs[v] {
+			switch {
+			case !a.in(l, d.in, d.pos):
+			case body.Pos() <= d.pos && d.pos < body.End():
+				n, constant := intConst(a.info, orNil(d.value))
+				anew = anew || d.kind == defValue && (!constant || n > 1)
+			case d.kind == defStep:
+				steps = true
+			default:
+				return false
+			}
+		}
+		return steps && anew
+	}
+	return false
+}
+
+// pollingLoops lists the conditions of the loops around pos that go on while
+// something is ready: for len(queue) > 0 && queue[0].Ready().
+func (a *analyzer) pollingLoops(pos token.Pos) []condition {
+	cur, ok := a.res.Cursor(pos)
+	if !ok {
+		return nil
+	}
+	var list []condition
+	for c := range cur.Enclosing((*ast.ForStmt)(nil), (*ast.FuncLit)(nil)) {
+		n, ok := c.Node().(*ast.ForStmt)
+		if !ok {
+			break
+		}
+		if n.Body.Pos() <= pos && a.holdsWhenReady(n.Cond) {
+			list = append(list, condition{n.Cond, true, -1, -1, nil})
+		}
+	}
+	return list
+}
+
+func (a *analyzer) holdsWhenReady(cond ast.Expr) bool {
+	if b, ok := ast.Unparen(orNil(cond)).(*ast.BinaryExpr); ok && b.Op == token.LAND {
+		return a.holdsWhenReady(b.X) || a.holdsWhenReady(b.Y)
+	}
+	return a.polls(cond)
+}
+
+// polls reports whether e asks how far the device has got: what is read when
+// it is done waits for nothing.
+func (a *analyzer) polls(e ast.Expr) bool {
+	c := a.calls[asCall(orNil(e))]
+	return c != nil && c.api.Kind == tensorapi.Poll
+}
+
+// picks reports whether e asks whether the number of the iteration is in a set:
+// milestones[i], slices.Contains(milestones, i).
+func (a *analyzer) picks(e ast.Expr, l *Loop) bool {
+	switch e := e.(type) {
+	case *ast.IndexExpr:
+		_, isMap := a.info.TypeOf(e.X).Underlying().(*types.Map)
+		return isMap && a.counts(e.Index, l)
+	case *ast.CallExpr:
+		c := a.calls[e]
+		return c != nil && c.Callee != nil && c.Callee.FullName() == "slices.Contains" && a.counts(e.Args[1], l)
+	}
+	return false
+}
+
+// isFull reports whether x is the length of a list that l empties where the
+// condition on it holds: if len(batch) == size { …; batch = batch[:0] }.
+func (a *analyzer) isFull(x, y ast.Expr, cond *ast.BinaryExpr, l *Loop) bool {
+	call := asCall(x)
+	n, constant := intConst(a.info, y)
+	if call == nil || len(call.Args) != 1 || !a.info.Types[call.Fun].IsBuiltin() || constant && n < 2 {
+		return false
+	}
+	v := a.variable(call.Args[0])
+	cur, ok := a.res.Cursor(cond.Pos())
+	if v == nil || !ok {
+		return false
+	}
+	for c := range cur.Enclosing((*ast.IfStmt)(nil)) {
+		body := c.Node().(*ast.IfStmt).Body
+		return slices.ContainsFunc(a.defs[v], func(d def) bool {
+			return body.Pos() <= d.pos && d.pos < body.End() && a.in(l, d.in, d.pos) && d.kind == defValue && a.isEmpty(d.value)
+		})
+	}
+	return false
+}
+
+// isEmpty recognises an empty list: nil, list[:0], make(…), a literal.
+func (a *analyzer) isEmpty(e ast.Expr) bool {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.SliceExpr:
+		n, ok := intConst(a.info, orNil(e.High))
+		return ok && n == 0
+	case *ast.CallExpr:
+		id, ok := ast.Unparen(e.Fun).(*ast.Ident)
+		return ok && id.Name == "make"
+	case *ast.CompositeLit:
+		return len(e.Elts) == 0
+	}
+	return isNil(a.info, e)
+}
+
+// isRandom recognises a random number.
+func (a *analyzer) isRandom(e ast.Expr) bool {
+	c := a.calls[asCall(e)]
+	if c == nil || c.Callee == nil || c.Callee.Pkg() == nil {
+		return false
+	}
+	path := c.Callee.Pkg().Path()
+	return path == "math/rand" || path == "math/rand/v2"
 }
 
 func (a *analyzer) isIntParam(e ast.Expr) bool {
@@ -320,6 +614,10 @@ func isVerbose(e ast.Expr) bool {
 	case *ast.CallExpr:
 		return isVerbose(e.Fun)
 	}
+	return isVerboseName(name)
+}
+
+func isVerboseName(name string) bool {
 	name = strings.ToLower(name)
 	return strings.Contains(name, "verbose") || strings.Contains(name, "debug") || name == "enabled" || name == "trace"
 }
@@ -362,7 +660,8 @@ func (a *analyzer) readsTensor(e ast.Expr, depth int) bool {
 				found = true
 			}
 		case *ast.Ident:
-			if v, ok := a.info.Uses[n].(*types.Var); ok && depth < 4 && !v.IsField() {
+			// An error says that something failed, which is no value.
+			if v, ok := a.info.Uses[n].(*types.Var); ok && depth < 4 && !v.IsField() && !isError(v.Type()) {
 				for _, d := range a.defs[v] {
 					if d.kind == defValue && d.value != nil && d.value != e {
 						found = found || a.readsTensor(d.value, depth+1)

@@ -87,14 +87,20 @@ func (t *tracer) variable(v *types.Var) Origin {
 	t.seen[v] = true
 	shared := v.IsField() || v.Parent() == t.pass.Pkg.Scope()
 	var o Origin
-	if p, ok := t.params[v]; ok && t.loop == nil && p.of == t.fn {
-		o.From = operands(p.operand)
+	if p, ok := t.params[v]; ok {
+		if t.loop == nil && p.of == t.fn {
+			o.From = operands(p.operand)
+		} else {
+			o = t.parameter(p)
+		}
 	}
 	for _, d := range t.defs[v] {
-		if d.kind != defValue && d.kind != defElem {
-			continue
-		}
 		switch {
+		case d.kind == defKey || d.kind == defElem:
+			if t.loop == nil || t.in(t.loop, d.in, d.pos) {
+				o = o.union(t.element(d.value, d.index, d.in))
+			}
+		case d.kind != defValue:
 		case t.loop == nil, t.in(t.loop, d.in, d.pos):
 			o = o.union(t.expr(d.value, d.index, d.in))
 		case shared && t.calledFrom(t.loop, d.in):
@@ -118,10 +124,10 @@ func (t *tracer) call(e *ast.CallExpr, i int, in *Func) Origin {
 	}
 	switch c.api.Kind {
 	case tensorapi.Unknown:
-		return t.result(c, i, in)
+		return t.result(c, i)
 	case tensorapi.View:
-		return t.operand(c, c.api.Arg, in)
-	case tensorapi.Op, tensorapi.Draw:
+		return t.operand(c, c.api.Arg)
+	case tensorapi.Op, tensorapi.Draw, tensorapi.Mutate, tensorapi.InPlace:
 		return Origin{Pending: true}
 	case tensorapi.Value:
 		// A cell that the loop does not assign was settled before it.
@@ -130,28 +136,95 @@ func (t *tracer) call(e *ast.CallExpr, i int, in *Func) Origin {
 	return Origin{}
 }
 
-// result is the origin of what a user's function returns.
-func (t *tracer) result(c *Call, i int, in *Func) Origin {
+// result is the origin of what a user's function, or one of the standard
+// library, returns.
+func (t *tracer) result(c *Call, i int) Origin {
 	results := c.sum().Results
-	if i >= len(results) {
-		return Origin{}
-	}
-	r := results[i]
-	o := Origin{Pending: r.Pending}
-	for op := tensorapi.Recv; op < 31; op++ {
-		if r.From.Has(op) {
-			o = o.union(t.operand(c, op, in))
+	switch {
+	case i < len(results):
+		return t.translate(results[i], c)
+	case c.maps():
+		return Origin{Pending: true}
+	case isCollection(c.Callee):
+		var o Origin
+		for _, e := range c.Expr.Args {
+			o = o.union(t.expr(e, 0, c.in))
 		}
+		return o
+	}
+	return Origin{}
+}
+
+// isCollection recognises the packages whose functions return, or iterate
+// over, elements of what they are given.
+func isCollection(fn *types.Func) bool {
+	if fn == nil || fn.Pkg() == nil {
+		return false
+	}
+	path := fn.Pkg().Path()
+	return path == "slices" || path == "maps"
+}
+
+// translate says what an origin that speaks of the operands of c's callee
+// means where c is.
+func (t *tracer) translate(o Origin, c *Call) Origin {
+	in := Origin{Pending: o.Pending}
+	for op := tensorapi.Recv; op < 31; op++ {
+		if o.From.Has(op) {
+			in = in.union(t.operand(c, op))
+		}
+	}
+	return in
+}
+
+func (t *tracer) operand(c *Call, op int) Origin {
+	var o Origin
+	for _, e := range c.operand(op) {
+		o = o.union(t.expr(e, 0, c.in))
 	}
 	return o
 }
 
-func (t *tracer) operand(c *Call, op int, in *Func) Origin {
-	var o Origin
-	for _, e := range c.operand(op) {
-		o = o.union(t.expr(e, 0, in))
+// parameter is the origin of what the callee of a call hands to a literal.
+func (t *tracer) parameter(p param) Origin {
+	if p.of.lit == nil || p.of.arg == nil || p.of.argNo < 0 {
+		return Origin{}
 	}
-	return o
+	if h := p.of.how(); h != once && h != looping {
+		return Origin{}
+	}
+	c := t.calls[p.of.arg]
+	cb := c.sum().callback(p.of.argNo)
+	if cb == nil || p.operand >= len(cb.Args) || p.operand < 0 {
+		return Origin{}
+	}
+	return t.translate(cb.Args[p.operand], c)
+}
+
+// element is the origin of what a loop gets from an iterator: its variable
+// number i.
+func (t *tracer) element(x ast.Expr, i int, in *Func) Origin {
+	if !isFunc(t.info.TypeOf(x)) {
+		if i == 0 {
+			return Origin{} // an index
+		}
+		return t.expr(x, 0, in)
+	}
+	for _, c := range in.calls {
+		if c.iter == nil || c.iter.X != x {
+			continue
+		}
+		if cb := c.sum().callback(0); cb != nil {
+			if i < len(cb.Args) {
+				return t.translate(cb.Args[i], c)
+			}
+			return Origin{}
+		}
+		if maker := t.calls[asCall(x)]; maker != nil && isCollection(maker.Callee) {
+			return t.result(maker, 0)
+		}
+	}
+	return Origin{}
 }
 
 func (t *tracer) builtin(e *ast.CallExpr, in *Func) Origin {
@@ -174,8 +247,8 @@ func (a *analyzer) holds(typ types.Type, depth int) bool {
 	if depth == 0 {
 		return false
 	}
-	if known, ok := a.holders[typ]; ok {
-		return known
+	if known, ok := a.holders.Load(typ); ok {
+		return known.(bool)
 	}
 	found := false
 	switch u := typ.Underlying().(type) {
@@ -193,7 +266,7 @@ func (a *analyzer) holds(typ types.Type, depth int) bool {
 		}
 	}
 	if depth == 4 {
-		a.holders[typ] = found
+		a.holders.Store(typ, found)
 	}
 	return found
 }
@@ -214,11 +287,15 @@ func (a *analyzer) in(l *Loop, f *Func, pos token.Pos) bool {
 	return false
 }
 
-// any reports whether a call with the given property runs in l.
+// any reports whether a call with the given property runs in l. What calls the
+// body of l, if that is a literal, or hands it the loop's variables counts.
 func (a *analyzer) any(l *Loop, has func(*Call) bool) bool {
+	if l.blocks == nil && l.fn.how() == looping && has(a.calls[l.fn.arg]) {
+		return true
+	}
 	for f := range l.fn.tree() {
 		for _, c := range f.calls {
-			if has(c) && a.in(l, f, c.Expr.Pos()) {
+			if has(c) && (a.in(l, f, c.Expr.Pos()) || c.iter != nil && c.iter == l.Stmt) {
 				return true
 			}
 		}
@@ -240,6 +317,8 @@ func (a *analyzer) leadsTo(from, to *Func) bool {
 	if from == to {
 		return true
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	reached := a.callees[from]
 	if reached == nil {
 		reached = make(map[*Func]bool)

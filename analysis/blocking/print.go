@@ -3,60 +3,117 @@ package blocking
 import (
 	"go/ast"
 	"go/constant"
+	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 )
 
-// A printer is a function that formats its arguments from a first one on.
-type printer struct {
-	first  int
-	format int // the parameter that is a format, or -1
+// A Printer is a function that formats its arguments from a first one on.
+type Printer struct {
+	First  int
+	Format int // the parameter that is a format, or -1
 }
 
-// printerOf recognises the functions of the standard library that format
-// their arguments.
-func printerOf(fn *types.Func) (printer, bool) {
-	if fn == nil || fn.Pkg() == nil || !fn.Signature().Variadic() {
-		return printer{}, false
+// printerOf recognises the functions that format their arguments: those of the
+// standard library, and those that a profile lists.
+func printerOf(fn *types.Func) (Printer, bool) {
+	if fn == nil || fn.Pkg() == nil {
+		return Printer{}, false
+	}
+	if fn.Pkg().Path() == "encoding/json" {
+		name := fn.Name()
+		return Printer{First: 0, Format: -1}, name == "Marshal" || name == "MarshalIndent" || name == "Encode"
+	}
+	if !fn.Signature().Variadic() {
+		return Printer{}, false
 	}
 	last := fn.Signature().Params().Len() - 1
-	p := printer{first: last, format: -1}
+	p := Printer{First: last, Format: -1}
 	name := fn.Name()
 	switch fn.Pkg().Path() {
 	case "fmt":
 		if strings.Contains(name, "can") {
-			return printer{}, false // Scan, Sscanf
+			return Printer{}, false // Scan, Sscanf
 		}
 	case "log":
 	case "log/slog":
 		if name == "Debug" || name == "DebugContext" {
-			return printer{}, false // off by default
+			return Printer{}, false // off by default
 		}
 	case "testing":
 		switch name {
 		case "Log", "Logf", "Error", "Errorf":
 		default:
-			return printer{}, false
+			return Printer{}, false
 		}
 	default:
-		return printer{}, false
+		if !libraries().IsPrinter(fn) {
+			return Printer{}, false
+		}
 	}
-	if strings.HasSuffix(name, "f") {
-		p.format = last - 1
+	if strings.HasSuffix(name, "f") && last > 0 {
+		p.Format = last - 1
 	}
 	return p, true
+}
+
+// printer is what printerOf says of the callee, or its summary.
+func (c *Call) printer() (Printer, bool) {
+	if p, ok := printerOf(c.Callee); ok {
+		return p, true
+	}
+	if p := c.sum().Prints; p != nil {
+		return *p, true
+	}
+	return Printer{}, false
+}
+
+// forwards recognises the call c, in f, that passes f's own list of arguments on
+// to be printed: f is a printer, too. One that is for debugging prints rarely,
+// as does one that makes an error or does not return.
+func (a *analyzer) forwards(f, g *Func, c *Call) *Printer {
+	if !c.Expr.Ellipsis.IsValid() || !f.sig.Variadic() {
+		return nil
+	}
+	p, ok := c.printer()
+	if !ok || len(c.Expr.Args) != p.First+1 {
+		return nil
+	}
+	if c.Callee != nil && c.Callee.FullName() == "fmt.Errorf" || !g.flow().returns(g.flow().blockAt(c.Expr.Pos())) {
+		return nil
+	}
+	last := f.sig.Params().Len() - 1
+	if a.passedOn(f, c.Expr.Args[p.First]) != last || isVerboseName(f.name) || a.guardOf(g, c.Expr.Pos(), nil) != always {
+		return nil
+	}
+	own := Printer{First: last, Format: -1}
+	if p.Format >= 0 {
+		own.Format = a.passedOn(f, c.Expr.Args[p.Format])
+	}
+	return &own
+}
+
+// passedOn returns the parameter of f that e is, as it was passed, or -1.
+func (a *analyzer) passedOn(f *Func, e ast.Expr) int {
+	v := a.local(e)
+	p, ok := a.params[v]
+	if v == nil || !ok || p.of != f || len(a.defs[v]) > 0 {
+		return -1
+	}
+	return p.operand
 }
 
 // printed returns the arguments of c that are tensors or visibly hold some,
 // and which the call formats by value.
 func (a *analyzer) printed(c *Call) []ast.Expr {
-	p, ok := printerOf(c.Callee)
+	p, ok := c.printer()
 	if !ok || c.Expr.Ellipsis.IsValid() {
 		return nil
 	}
 	var verbs []byte
-	if p.format >= 0 && p.format < len(c.Expr.Args) {
-		v := a.info.Types[c.Expr.Args[p.format]].Value
+	if p.Format >= 0 && p.Format < len(c.Expr.Args) {
+		v := a.info.Types[c.Expr.Args[p.Format]].Value
 		if v == nil || v.Kind() != constant.String {
 			return nil
 		}
@@ -65,15 +122,37 @@ func (a *analyzer) printed(c *Call) []ast.Expr {
 		}
 	}
 	var args []ast.Expr
-	for i := p.first; i < len(c.Expr.Args); i++ {
-		if p.format >= 0 && (i-p.first >= len(verbs) || strings.IndexByte("Tpi", verbs[i-p.first]) >= 0) {
+	for i := p.First; i < len(c.Expr.Args); i++ {
+		if p.Format >= 0 && (i-p.First >= len(verbs) || strings.IndexByte("Tpi", verbs[i-p.First]) >= 0) {
 			continue // no value: the type, the address, the metadata
 		}
-		if a.shows(a.info.TypeOf(c.Expr.Args[i]), 3) {
+		if a.shows(a.info.TypeOf(c.Expr.Args[i]), 3) || a.isListOf(c.Expr.Args[i]) {
 			args = append(args, c.Expr.Args[i])
 		}
 	}
 	return args
+}
+
+// isListOf reports whether e is a literal of a slice, an array or a map with a value in it that shows a tensor, whatever the
+// type of its elements says: map[string]any{"loss": loss}.
+func (a *analyzer) isListOf(e ast.Expr) bool {
+	e = ast.Unparen(e)
+	if u, ok := e.(*ast.UnaryExpr); ok && u.Op == token.AND {
+		e = ast.Unparen(u.X)
+	}
+	lit, ok := e.(*ast.CompositeLit)
+	if !ok {
+		return false
+	}
+	if _, isStruct := a.info.TypeOf(lit).Underlying().(*types.Struct); isStruct {
+		return false // see shows
+	}
+	return slices.ContainsFunc(lit.Elts, func(elt ast.Expr) bool {
+		if kv, ok := elt.(*ast.KeyValueExpr); ok {
+			elt = kv.Value
+		}
+		return a.shows(a.info.TypeOf(elt), 2) || a.isListOf(elt)
+	})
 }
 
 // parseVerbs returns the verb for each argument of a simple format: one
@@ -98,10 +177,13 @@ func parseVerbs(format string) (verbs []byte, ok bool) {
 // shows reports whether formatting a value of type t formats a tensor. Fields
 // that are not exported are printed as addresses.
 func (a *analyzer) shows(t types.Type, depth int) bool {
-	if isTensor(t) {
-		return true
+	if t == nil {
+		return false
 	}
-	if depth == 0 || t == nil {
+	if lib := libraries().TensorOf(t); lib != nil {
+		return lib.Formats(t)
+	}
+	if depth == 0 {
 		return false
 	}
 	switch u := t.Underlying().(type) {

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"flag"
 	"go/ast"
-	"go/parser"
 	"go/token"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"golang.org/x/tools/go/analysis"
 )
 
@@ -21,6 +23,18 @@ const (
 	Warning Severity = "warning"
 	Info    Severity = "info" // correct programs do it too; reported on request
 )
+
+// infoSuffix follows the rule's id in the category of an Info: diagnostics have
+// no severity of their own.
+const infoSuffix = "-info"
+
+// SeverityOf is the severity of a diagnostic with the given category.
+func SeverityOf(category string) Severity {
+	if strings.HasSuffix(category, infoSuffix) {
+		return Info
+	}
+	return Warning
+}
 
 // The flags of Analyzer hold for all rules: the drivers offer them by these
 // names.
@@ -39,6 +53,15 @@ func flags() flag.FlagSet {
 		return nil
 	})
 	fs.BoolVar(&tests, "tests", false, "report findings in test files, too; without it only wrong timings are")
+	fs.Func("profile", "the absolute names of `files` that describe other tensor libraries, with commas between them", func(list string) error {
+		for file := range strings.SplitSeq(list, ",") {
+			if err := LoadProfiles(file); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	fs.String("profile-digest", "", "the digest of these files, by which the go command knows that they changed")
 	return fs
 }
 
@@ -57,6 +80,13 @@ type Rule struct {
 	// says why it can't. Functions marked for it, //asyncgen:kernel, are its own
 	// business then.
 	Rewritten bool
+	// Values reports whether the rule is about tensors that never change. It
+	// holds for the libraries that have such only.
+	Values bool
+	// Clocks reports whether the rule is about clocks that are read too early.
+	// It holds for the libraries in which operations return before the work is
+	// done only.
+	Clocks bool
 	// Check reports the findings in one package.
 	Check func(*Pass)
 }
@@ -66,9 +96,16 @@ type Pass struct {
 	*analysis.Pass
 	*Result
 	rule *Rule
+	used Directives
+
+	names map[newName]bool // that fixes have given
 }
 
-// Analyzer makes the analyzer of a rule.
+// Directives are the places of the comments that tell a rule to ignore
+// findings, and had some to ignore.
+type Directives map[token.Pos]bool
+
+// Analyzer makes the analyzer of a rule. Its result is a [Directives].
 func (rule *Rule) Analyzer() *analysis.Analyzer {
 	return &analysis.Analyzer{
 		Name:     rule.ID,
@@ -76,45 +113,56 @@ func (rule *Rule) Analyzer() *analysis.Analyzer {
 		URL:      "https://pkg.go.dev/github.com/asyncgen/asyncgen/analysis/" + rule.Package,
 		Requires: []*analysis.Analyzer{Analyzer},
 		Run: func(pass *analysis.Pass) (any, error) {
-			rule.Check(&Pass{pass, pass.ResultOf[Analyzer].(*Result), rule})
-			return nil, nil
+			p := &Pass{pass, pass.ResultOf[Analyzer].(*Result), rule, make(Directives), make(map[newName]bool)}
+			rule.Check(p)
+			return p.used, nil
 		},
+		ResultType: reflect.TypeFor[Directives](),
 	}
 }
 
 // page returns what follows the first heading of the package comment of a
 // file, which has the form "# AT001: title".
+//
+// It does without a parser, as the go command starts the analysis anew for each
+// package.
 func page(src string) string {
-	f, err := parser.ParseFile(token.NewFileSet(), "doc.go", src, parser.PackageClauseOnly|parser.ParseComments)
-	if err != nil || f.Doc == nil {
-		panic("rule without a doc.go")
-	}
-	_, text, ok := strings.Cut(f.Doc.Text(), "# ")
+	src, _, _ = strings.Cut(src, "\npackage ")
+	_, src, ok := strings.Cut(src, "\n// # ")
 	if ok {
-		_, text, ok = strings.Cut(text, ": ")
+		_, src, ok = strings.Cut(src, ": ")
 	}
 	if !ok {
 		panic("rule without a heading in its doc.go")
 	}
-	return text
+	var text strings.Builder
+	text.Grow(len(src))
+	for line := range strings.Lines(src) {
+		line = strings.TrimPrefix(line, "//")
+		text.WriteString(strings.TrimPrefix(line, " "))
+	}
+	text.WriteByte('\n')
+	return text.String()
 }
 
 // Report reports a finding, unless it is of a severity that was not
-// asked for, in a file that is generated or a test, in a function that is
+// asked for or about a library that the rule is not for, in a file that is generated or a test, in a function that is
 // left to the generator, or suppressed there by
 //
 //	//asyncgen:ignore AT001,AT004 reason
 //	//nolint:asyncgen
 //
 // on the line of the finding or of its statement, or on the line above either.
-// Report sets the diagnostic's category and appends the rule's id to the
-// message.
+// Report sets the diagnostic's category, from which [SeverityOf] tells the
+// severity, and appends the rule's id to the message.
 func (p *Pass) Report(s Severity, d analysis.Diagnostic) {
-	if s == Info && severity != string(Info) {
+	file := p.FileOf(d.Pos)
+	if file == nil || isGenerated(file) {
 		return
 	}
-	file := p.FileOf(d.Pos)
-	if file == nil || ast.IsGenerated(file) {
+	// First of all: a directive is of use also if nobody asks for the finding.
+	ignored, hint := p.ignored(file, d.Pos)
+	if ignored || s == Info && severity != string(Info) {
 		return
 	}
 	if strings.HasSuffix(p.Fset.File(d.Pos).Name(), "_test.go") && !p.rule.InTests && !tests {
@@ -123,13 +171,71 @@ func (p *Pass) Report(s Severity, d analysis.Diagnostic) {
 	if p.rule.Rewritten && isKernel(file, d.Pos) {
 		return
 	}
-	ignored, hint := p.ignored(file, d.Pos)
-	if ignored {
+	libs := p.librariesAt(d.Pos)
+	if p.rule.Values && !every(libs, func(l *tensorapi.Profile) bool { return l.Values }) ||
+		p.rule.Clocks && !every(libs, func(l *tensorapi.Profile) bool { return l.Async != tensorapi.Sync && !l.Finishes }) {
 		return
 	}
+	if every(libs, func(l *tensorapi.Profile) bool { return l.Async == tensorapi.Sync }) {
+		if severity != string(Info) {
+			return
+		}
+		s = Info
+		hint += " (what " + libs[0].Name + " is asked for is done when the call returns: little is lost)"
+	}
+	if !every(libs, func(l *tensorapi.Profile) bool { return l == tensorapi.Ours() }) {
+		d.SuggestedFixes = nil // they rely on how our tensors behave
+	}
+	if p.Fset.Position(d.Pos).Filename != p.Fset.File(d.Pos).Name() {
+		d.SuggestedFixes = nil // the text here is not what the user has written
+	}
 	d.Category = p.rule.ID
+	if s == Info {
+		d.Category += infoSuffix
+	}
 	d.Message += hint + " [" + p.rule.ID + "]"
 	p.Pass.Report(d)
+}
+
+// isGenerated is ast.IsGenerated, but for what cgo makes of the user's files.
+func isGenerated(file *ast.File) bool {
+	for _, group := range file.Comments {
+		for _, c := range group.List {
+			if c.Pos() > file.Package {
+				return false
+			}
+			if generated.MatchString(c.Text) && c.Text != "// Code generated by cmd/cgo; DO NOT EDIT." {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// generated is the line by which the go command knows generated files.
+var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
+
+// librariesAt lists the libraries that a finding at pos may be about: that of the
+// call there, or else all that the package can reach.
+func (p *Pass) librariesAt(pos token.Pos) []*tensorapi.Profile {
+	for _, f := range p.Funcs {
+		for _, c := range f.calls {
+			if c.lib != nil && c.Expr.Pos() == pos {
+				return []*tensorapi.Profile{c.lib}
+			}
+		}
+	}
+	var libs []*tensorapi.Profile
+	for _, name := range p.libraries {
+		if lib := libraries().Named(name); lib != nil {
+			libs = append(libs, lib)
+		}
+	}
+	return libs
+}
+
+func every(libs []*tensorapi.Profile, has func(*tensorapi.Profile) bool) bool {
+	return len(libs) > 0 && !slices.ContainsFunc(libs, func(l *tensorapi.Profile) bool { return !has(l) })
 }
 
 // isKernel reports whether pos is in a function that is marked for the generator.
@@ -154,8 +260,23 @@ func (p *Pass) FileOf(pos token.Pos) *ast.File {
 	return nil
 }
 
+// IgnoreDirective splits the text of a comment that tells rules to ignore
+// something. It reports false for all other comments; without rules, the
+// comment is not well-formed.
+func IgnoreDirective(text string) (rules []string, reason string, ok bool) {
+	rest, ok := strings.CutPrefix(text, "//asyncgen:ignore")
+	if !ok || rest != "" && !unicode.IsSpace(rune(rest[0])) {
+		return nil, "", false
+	}
+	m := ignoredRules.FindStringSubmatch(rest)
+	if m == nil {
+		return nil, "", true
+	}
+	return strings.Split(m[1], ","), m[2], true
+}
+
 var (
-	ignoreDirective = regexp.MustCompile(`^//asyncgen:ignore\s+(AT\d{3}(?:,AT\d{3})*)\b\s*(.*)$`)
+	ignoredRules    = regexp.MustCompile(`^\s+(AT\d{3}(?:,AT\d{3})*)(?:\s+(.*))?$`)
 	kernelDirective = regexp.MustCompile(`^//asyncgen:kernel(\s|$)`)
 	nolintDirective = regexp.MustCompile(`^//nolint(?::([\w,-]+))?(?:\s|$)`)
 )
@@ -176,11 +297,12 @@ func (p *Pass) ignored(file *ast.File, pos token.Pos) (yes bool, hint string) {
 					return true, ""
 				}
 			}
-			m := ignoreDirective.FindStringSubmatch(c.Text)
-			if m == nil || !slices.Contains(strings.Split(m[1], ","), p.rule.ID) {
+			rules, reason, ok := IgnoreDirective(c.Text)
+			if !ok || !slices.Contains(rules, p.rule.ID) {
 				continue
 			}
-			if m[2] != "" {
+			p.used[c.Pos()] = true
+			if reason != "" {
 				return true, ""
 			}
 			hint = " (an ignore directive needs a reason)"
@@ -216,9 +338,13 @@ func (p *Pass) Indentation(pos token.Pos) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	before := string(src[f.Offset(f.LineStart(f.Line(pos))):f.Offset(pos)])
+	before := string(src[f.Offset(f.LineStart(LineOf(f, pos))):f.Offset(pos)])
 	return before, strings.TrimSpace(before) == ""
 }
+
+// LineOf is the number of the line with pos in the text of its file, whatever
+// //line comments say about where that comes from.
+func LineOf(f *token.File, pos token.Pos) int { return f.PositionFor(pos, false).Line }
 
 // standsAlone reports whether nothing stands before pos on its line.
 func (p *Pass) standsAlone(pos token.Pos) bool {

@@ -5,6 +5,8 @@ import (
 	"go/token"
 	"go/types"
 	"slices"
+	"strings"
+	"sync"
 
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"golang.org/x/tools/go/analysis"
@@ -32,13 +34,28 @@ type Site struct {
 	Callee string
 	Chain  []Link
 	// Outside reports whether the loop also waits for the world outside:
-	// input, the network, time. It can't run far ahead then.
+	// input, the network, time, or a channel from which it takes questions. It
+	// can't run far ahead then.
 	Outside bool
-	// Timed reports whether clocks are read in the function, so that moving
-	// the wait changes what they measure.
+	// Timed reports whether clocks are read in the function, or by what it
+	// calls, so that moving the wait changes what they measure.
 	Timed bool
 
-	in *Func
+	in  *Func
+	at  *Call
+	pat func() Pattern
+}
+
+// Assigns is the statement that assigns the value to a variable, if the
+// pattern is LastWins.
+func (s *Site) Assigns() *ast.AssignStmt { return s.in.a.lastWins(s) }
+
+// Severity is Info if the loop can't run far ahead anyway.
+func (s *Site) Severity() Severity {
+	if s.Outside {
+		return Info
+	}
+	return Warning
 }
 
 // A SiteKind says how a site waits.
@@ -56,13 +73,14 @@ type wait struct {
 	kind    SiteKind
 	operand ast.Expr // nil: Own
 	via     *Wait    // of a callee
+	arg     *funcArg // the callee is not the function called but this one, which that one calls
 }
 
 // waits lists what a call waits for to learn a value.
 func (a *analyzer) waits(c *Call) []wait {
 	var list []wait
 	switch c.api.Kind {
-	case tensorapi.Read, tensorapi.Print:
+	case tensorapi.Read, tensorapi.Transfer, tensorapi.Print:
 		kind := ReadSite
 		if c.api.Kind == tensorapi.Print {
 			kind = PrintSite
@@ -71,9 +89,12 @@ func (a *analyzer) waits(c *Call) []wait {
 			list = append(list, wait{kind: kind, operand: e})
 		}
 		return list
-	case tensorapi.Unknown:
+	case tensorapi.Unknown, tensorapi.Call:
 	default:
 		return nil
+	}
+	for i := range c.args {
+		list = append(list, a.handedWaits(c, &c.args[i])...)
 	}
 	for _, e := range a.printed(c) {
 		list = append(list, wait{kind: PrintSite, operand: e})
@@ -90,6 +111,78 @@ func (a *analyzer) waits(c *Call) []wait {
 		}
 	}
 	return list
+}
+
+// handedWaits lists what a call waits for because of a function that it is
+// handed and calls.
+func (a *analyzer) handedWaits(c *Call, arg *funcArg) []wait {
+	when := c.calls(arg.no)
+	if when != tensorapi.Once && when != tensorapi.Loop {
+		return nil
+	}
+	var list []wait
+	s := arg.summary()
+	for i := range s.Waits {
+		via := s.Waits[i]
+		via.InLoop = via.InLoop || when == tensorapi.Loop
+		pending, exprs := a.handedOperand(c, arg, via.Operand)
+		if pending {
+			list = append(list, wait{CalleeSite, nil, &via, arg})
+		}
+		for _, e := range exprs {
+			list = append(list, wait{CalleeSite, e, &via, arg})
+		}
+	}
+	return list
+}
+
+// handedOperand says what an operand of a function is that c is handed and
+// calls: a tensor that is pending, expressions where c is, or both.
+func (a *analyzer) handedOperand(c *Call, arg *funcArg, op int) (pending bool, exprs []ast.Expr) {
+	switch {
+	case op == Own:
+		return true, nil
+	case op == tensorapi.Recv:
+		if arg.recv != nil {
+			exprs = []ast.Expr{arg.recv}
+		}
+		return false, exprs
+	}
+	cb := c.sum().callback(arg.no)
+	if cb == nil || op >= len(cb.Args) {
+		return false, nil
+	}
+	for from := tensorapi.Recv; from < 31; from++ {
+		if cb.Args[op].From.Has(from) {
+			exprs = append(exprs, c.operand(from)...)
+		}
+	}
+	return cb.Args[op].Pending, exprs
+}
+
+// looped returns the site that c is because it calls, in a loop, a function
+// that it is handed and that waits for what the two enqueue; or nil.
+func (a *analyzer) looped(c *Call) *Site {
+	for i := range c.args {
+		arg := &c.args[i]
+		s := arg.summary()
+		if c.calls(arg.no) != tensorapi.Loop || !s.Enqueues && !c.sum().Enqueues || s.Trains {
+			continue
+		}
+		for _, w := range s.Waits {
+			if pending, _ := a.handedOperand(c, arg, w.Operand); !pending || w.InLoop || w.Guarded {
+				continue
+			}
+			name := types.ExprString(arg.expr)
+			return &Site{
+				Call: c.Expr, Cur: c.cur, Kind: CalleeSite, Name: name, Callee: name, Chain: w.Chain, in: c.in, at: c,
+				Loop:  &Loop{Pos: arg.expr.Pos(), fn: c.in, handed: true},
+				Uses:  Passed,
+				Timed: c.in.outermost().contains(tellsTime),
+			}
+		}
+	}
+	return nil
 }
 
 // sites finds the package's sites.
@@ -110,6 +203,9 @@ func (a *analyzer) sites() []*Site {
 			}
 			s := a.site(c)
 			if s == nil {
+				s = a.looped(c)
+			}
+			if s == nil {
 				continue
 			}
 			if s.Kind == CalleeSite && c.Callee != nil {
@@ -119,6 +215,7 @@ func (a *analyzer) sites() []*Site {
 				}
 				reported[k] = true
 			}
+			s.pat = sync.OnceValue(func() Pattern { return a.pattern(s) })
 			list = append(list, s)
 		}
 	}
@@ -129,7 +226,7 @@ func (a *analyzer) sites() []*Site {
 // site returns the site that c is, or nil.
 func (a *analyzer) site(c *Call) *Site {
 	for _, w := range a.waits(c) {
-		if w.via != nil && (w.via.InLoop || w.via.Guarded || c.sum().Trains || c.target != nil && c.target.scc == c.in.owner().scc) {
+		if w.via != nil && (w.via.InLoop && (w.operand == nil || c.enqueues()) || w.via.Guarded || c.sum().Trains || c.target != nil && c.target.scc == c.in.owner().scc) {
 			continue
 		}
 		l := a.hotLoop(c, w)
@@ -137,20 +234,23 @@ func (a *analyzer) site(c *Call) *Site {
 			continue
 		}
 		s := &Site{
-			Call: c.Expr, Cur: c.cur, Kind: w.kind, Operand: w.operand, Loop: l, in: c.in,
+			Call: c.Expr, Cur: c.cur, Kind: w.kind, Operand: w.operand, Loop: l, in: c.in, at: c,
 			Name:    a.callName(c, w),
 			Outside: a.any(l, isOutside),
-			Timed:   c.in.outermost().contains(isClock),
+			Timed:   c.in.outermost().contains(tellsTime),
 		}
 		if w.kind == PrintSite {
 			s.Uses = Printed
 		}
 		if w.via != nil {
 			s.Chain = w.via.Chain
-			s.Callee = calleeName(c)
+			s.Callee = a.callName(c, w)
 		}
 		if w.kind != PrintSite {
 			for _, p := range a.uses(c, l) {
+				if _, ok := p.cur.Parent().Node().(*ast.SendStmt); ok && a.receives(l) {
+					s.Outside = true // a client waits for the answer
+				}
 				if a.guardOf(p.in, p.pos, l) == rarely {
 					s.Rare |= p.use
 				} else {
@@ -174,6 +274,9 @@ func (a *analyzer) hotLoop(c *Call, w wait) *Loop {
 			return nil // and so is every loop around it
 		}
 		if w.operand == nil || a.fresh(w.operand, c.in, l) {
+			if a.isDelayed(c, w.operand, l) || a.any(l, isStreamed) {
+				return nil
+			}
 			return l
 		}
 	}
@@ -190,15 +293,67 @@ func (a *analyzer) isOuter(l *Loop, c *Call) bool {
 			inner = append(slices.Clip(inner), f.wholeLoop())
 		}
 		for _, m := range inner {
-			if m != l && !m.small && a.encloses(l, m, f) && !a.in(m, c.in, c.Expr.Pos()) && a.any(m, (*Call).enqueues) &&
+			if m != l && !m.small && !a.overLayers(m) && a.encloses(l, m, f) && !a.in(m, c.in, c.Expr.Pos()) && a.any(m, (*Call).enqueues) &&
 				a.guardUnder(f.flow().conditions(m.head), f, l) != rarely {
 				return true
 			}
 		}
 	}
 	return a.any(l, func(d *Call) bool {
-		return d != c && d.sum().Trains && a.guardOf(d.in, d.Expr.Pos(), l) != rarely
+		return d != c && d.Expr != l.fn.arg && d.sum().Trains && a.guardOf(d.in, d.Expr.Pos(), l) != rarely
 	})
+}
+
+// overLayers reports whether l goes through the parts of a model, whose layers
+// are things that compute: functions, things with methods that map tensors to
+// tensors, things with parameters. Such a loop is one computation. Training a
+// part at a time is not.
+func (a *analyzer) overLayers(l *Loop) bool {
+	s, ok := l.Stmt.(*ast.RangeStmt)
+	if !ok {
+		return false
+	}
+	var elem types.Type
+	switch t := a.info.TypeOf(s.X).Underlying().(type) {
+	case *types.Slice:
+		elem = t.Elem()
+	case *types.Array:
+		elem = t.Elem()
+	default:
+		return false
+	}
+	return a.computes(elem) && !a.any(l, (*Call).mutates)
+}
+
+// computes reports whether values of a type map tensors to tensors.
+func (a *analyzer) computes(t types.Type) bool {
+	if sig, ok := t.Underlying().(*types.Signature); ok {
+		return mapsTensors(sig)
+	}
+	if isTensor(t) {
+		return false
+	}
+	methods := types.NewMethodSet(t)
+	if _, isPointer := t.(*types.Pointer); !isPointer && !types.IsInterface(t) {
+		methods = types.NewMethodSet(types.NewPointer(t))
+	}
+	for i := range methods.Len() {
+		if sig, ok := methods.At(i).Type().(*types.Signature); ok && mapsTensors(sig) {
+			return true
+		}
+	}
+	return false
+}
+
+func mapsTensors(sig *types.Signature) bool {
+	takes, makes := false, false
+	for v := range sig.Params().Variables() {
+		takes = takes || isTensor(v.Type())
+	}
+	for v := range sig.Results().Variables() {
+		makes = makes || isTensor(v.Type())
+	}
+	return takes && makes
 }
 
 // encloses reports whether the loop m of f is inside l.
@@ -282,7 +437,7 @@ func (a *analyzer) waitedBefore(c *Call, operand ast.Expr, l *Loop) bool {
 		if d == c || d.Expr.Pos() >= c.Expr.Pos() || !a.waitsFor(d, v) || !a.in(l, d.in, d.Expr.Pos()) {
 			continue
 		}
-		if there := fl.blockAt(d.Expr.Pos()); !fl.dominates(there, here) {
+		if there := fl.blockAt(d.Expr.Pos()); !fl.dominates(there, here) || len(a.shortCircuits(d.Expr.Pos())) > 0 {
 			continue
 		}
 		assigned := slices.ContainsFunc(a.defs[v], func(x def) bool { return x.pos > d.Expr.End() && x.pos < c.Expr.Pos() })
@@ -320,6 +475,9 @@ func (a *analyzer) waitsFor(d *Call, v *types.Var) bool {
 // callName is how messages call a call.
 func (a *analyzer) callName(c *Call, w wait) string {
 	const long = 40
+	if w.arg != nil {
+		return types.ExprString(w.arg.expr)
+	}
 	if w.kind == ReadSite || w.kind == PrintSite && c.api.Kind == tensorapi.Print {
 		if s := types.ExprString(c.Expr); len(s) <= long {
 			return s
@@ -360,10 +518,65 @@ func isOutside(c *Call) bool {
 	return false
 }
 
+// receives reports whether l takes what it works on from a channel.
+func (a *analyzer) receives(l *Loop) bool {
+	if s, ok := l.Stmt.(*ast.RangeStmt); ok {
+		_, ok := a.info.TypeOf(s.X).Underlying().(*types.Chan)
+		return ok
+	}
+	for cur := range l.fn.cur.Preorder((*ast.UnaryExpr)(nil)) {
+		if n := cur.Node().(*ast.UnaryExpr); n.Op == token.ARROW {
+			if f := a.funcAt(cur); f != nil && a.in(l, f, n.Pos()) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isStreamed recognises calls that send what was written to somebody at once:
+// each value is meant to be seen when it is there.
+func isStreamed(c *Call) bool {
+	fn := c.Callee
+	if fn == nil || fn.Pkg() == nil {
+		return false
+	}
+	switch fn.Pkg().Path() {
+	case "net/http":
+		return fn.Name() == "Flush"
+	case "net":
+		return fn.Name() == "Write"
+	case "fmt", "io":
+		return strings.HasPrefix(fn.Name(), "Fprint") && isConn(c.in.a.info.TypeOf(c.Expr.Args[0])) ||
+			fn.Name() == "WriteString" && isConn(c.in.a.info.TypeOf(c.Expr.Args[0]))
+	}
+	return false
+}
+
+// isConn recognises the connections of package net.
+func isConn(t types.Type) bool {
+	if p, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	named, ok := types.Unalias(t).(*types.Named)
+	return ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "net" && strings.HasSuffix(named.Obj().Name(), "Conn")
+}
+
 // isClock recognises the calls that read a clock.
 func isClock(c *Call) bool {
 	fn := c.Callee
 	return fn != nil && fn.Pkg() != nil && fn.Pkg().Path() == "time" && (fn.Name() == "Now" || fn.Name() == "Since" || fn.Name() == "Until")
+}
+
+// tellsTime recognises the calls that read a clock, those of functions of the
+// package that do, those that time a benchmark, and those that ask how far the
+// device has got.
+func tellsTime(c *Call) bool {
+	if isClock(c) || c.api.Kind == tensorapi.Poll || c.target != nil && c.target.outermost().contains(isClock) {
+		return true
+	}
+	fn := c.Callee
+	return fn != nil && fn.Pkg() != nil && fn.Pkg().Path() == "testing" && strings.HasSuffix(fn.Name(), "Timer")
 }
 
 // outermost is the declaration, or literal at package level, around f.
@@ -390,7 +603,7 @@ func (l *Loop) Related() []analysis.RelatedInformation {
 	what := "the loop"
 	if l.blocks == nil {
 		what = "called in a loop"
-		if l.fn.cyclic && l.fn.how() != looping {
+		if !l.handed && l.fn.cyclic && l.fn.how() != looping {
 			what = "this function calls itself"
 		}
 	}

@@ -51,24 +51,48 @@ func (a *analyzer) summary(f *Func) Summary {
 		}
 	}
 	s.Results = a.results(f)
+	s.Func = a.returned(f)
 	return s
+}
+
+// returned is the summary of the function that f returns, or nil.
+func (a *analyzer) returned(f *Func) *Summary {
+	for i := range f.sig.Results().Len() {
+		if !isFunc(f.sig.Results().At(i).Type()) {
+			continue
+		}
+		if len(f.rets) != 1 || len(f.rets[0].Results) != f.sig.Results().Len() {
+			return nil
+		}
+		s := *a.funcValue(f.rets[0].Results[i], 0).summary()
+		s.Func = nil
+		if s.isZero() {
+			return nil
+		}
+		return &s
+	}
+	return nil
 }
 
 // addCall adds what the call c, in the part g of f, does.
 func (a *analyzer) addCall(s *Summary, f, g *Func, c *Call) {
-	s.Enqueues = s.Enqueues || c.api.Enqueues() || c.sum().Enqueues
-	s.Mutates = s.Mutates || c.api.Kind == tensorapi.Mutate || c.sum().Mutates
+	s.Enqueues = s.Enqueues || c.enqueues()
+	s.Mutates = s.Mutates || c.mutates()
 	if c.away && c.in == g && isGo(c) {
 		return // it waits on another goroutine
 	}
 	a.addCallbacks(s, f, g, c)
-	s.Blocks = s.Blocks || c.api.Waits() || c.sum().Blocks
+	if p := a.forwards(f, g, c); p != nil {
+		s.Prints = p
+	}
+	s.Blocks = s.Blocks || c.api.Waits() || c.sum().Blocks || c.anyArg(func(s *Summary) bool { return s.Blocks })
 	for _, w := range a.waits(c) {
 		a.addWait(s, f, g, c, w)
 	}
-	if (c.api.Kind == tensorapi.Mutate || c.sum().Mutates || c.sum().Trains) && a.loops(g, c) {
-		s.Trains = true
-	}
+	// Where an operation is all that a graph computes, a loop of them takes as
+	// long as training does.
+	long := c.mutates() || c.lib != nil && c.lib.Finishes && c.api.Enqueues()
+	s.Trains = s.Trains || c.sum().Trains || long && a.loops(g, c)
 }
 
 func isGo(c *Call) bool { _, ok := c.cur.Parent().Node().(*ast.GoStmt); return ok }
@@ -124,7 +148,7 @@ func (a *analyzer) afterLoop(g *Func, c *Call) bool {
 	fl := g.flow()
 	here := fl.blockAt(c.Expr.Pos())
 	for _, l := range fl.loops {
-		if l.small || l.blocks[here] || !a.any(l, (*Call).enqueues) {
+		if l.small || l.blocks[here] || a.overLayers(l) || !a.any(l, (*Call).enqueues) {
 			continue
 		}
 		for b := range l.blocks {
@@ -138,14 +162,18 @@ func (a *analyzer) afterLoop(g *Func, c *Call) bool {
 
 // addCallbacks notes which of f's function operands c calls.
 func (a *analyzer) addCallbacks(s *Summary, f, g *Func, c *Call) {
-	add := func(op int, when tensorapi.Calls) {
+	add := func(op int, when tensorapi.Calls, args []Origin) {
 		if a.loops(g, c) {
 			when = tensorapi.Loop
 		}
-		s.addCall(op, when)
+		s.addCall(Callback{op, when, args})
 	}
 	if op, ok := a.funcParam(f, c.Expr.Fun); ok {
-		add(op, tensorapi.Once)
+		args := make([]Origin, len(c.Expr.Args))
+		for i, arg := range c.Expr.Args {
+			args[i] = a.origin(arg, g)
+		}
+		add(op, tensorapi.Once, args)
 	}
 	for i, arg := range c.Expr.Args {
 		op, ok := a.funcParam(f, arg)
@@ -153,9 +181,23 @@ func (a *analyzer) addCallbacks(s *Summary, f, g *Func, c *Call) {
 			continue
 		}
 		if when := c.calls(i); when == tensorapi.Once || when == tensorapi.Loop {
-			add(op, when)
+			add(op, when, a.handed(c, i, a.tracer(g)))
 		}
 	}
+}
+
+// handed says where the tensors come from that the callee of c hands to the
+// function that is its operand.
+func (a *analyzer) handed(c *Call, operand int, t *tracer) []Origin {
+	cb := c.sum().callback(operand)
+	if cb == nil {
+		return nil
+	}
+	args := make([]Origin, len(cb.Args))
+	for i, o := range cb.Args {
+		args[i] = t.translate(o, c)
+	}
+	return args
 }
 
 // funcParam returns the operand of f that e stands for, if it is a function.
@@ -179,6 +221,9 @@ func (a *analyzer) funcParam(f *Func, e ast.Expr) (int, bool) {
 func (a *analyzer) results(f *Func) []Origin {
 	n := f.sig.Results().Len()
 	list := make([]Origin, n)
+	if n == 0 {
+		return nil
+	}
 	for _, ret := range f.rets {
 		for i := range list {
 			list[i] = list[i].union(a.result(f, ret, i))
@@ -264,6 +309,11 @@ func (a *analyzer) edges(f *Func) []*Func {
 			list = append(list, c.target)
 		}
 		list = append(list, c.impls...)
+		for _, arg := range c.args {
+			if arg.fn != nil {
+				list = append(list, arg.fn)
+			}
+		}
 	}
 	return append(list, f.nested...)
 }

@@ -29,6 +29,13 @@ type Summary struct {
 	// Calls says when the function calls the functions it is given, sorted
 	// by operand.
 	Calls []Callback
+	// Func is what is known of the function that it returns: an iterator, a
+	// step function. It is nil if it returns none or not always the same; and
+	// nothing is known of a function that that one returns.
+	Func *Summary
+	// Prints says which of its arguments the function has printed as they
+	// are, as log.Printf does. It is nil for most functions.
+	Prints *Printer
 	// Blocks reports whether a call may wait for anything at all, in
 	// whatever way, also where Waits is silent.
 	Blocks bool
@@ -93,6 +100,23 @@ func (s Operands) Has(i int) bool { return s&operands(i) != 0 }
 type Callback struct {
 	Operand int
 	When    tensorapi.Calls
+	// Args says, for each argument of these calls, where its tensors come
+	// from. It is nil if none of them is known.
+	Args []Origin
+}
+
+// with adds what another call of the operand does.
+func (c *Callback) with(d Callback) {
+	if d.When == tensorapi.Loop {
+		c.When = d.When
+	}
+	for i, o := range d.Args {
+		if i == len(c.Args) {
+			c.Args = append(c.Args, o)
+		} else {
+			c.Args[i] = c.Args[i].union(o)
+		}
+	}
 }
 
 // agreement is the summary of a call that leads to one of several functions:
@@ -109,20 +133,38 @@ func agreement(fs []*Func) *Summary {
 			s.Waits[i].InLoop = s.Waits[i].InLoop || w.InLoop
 			s.Waits[i].Guarded = s.Waits[i].Guarded || w.Guarded
 		}
-		if f.sum.Results == nil {
-			s.Results = nil
+		s.Results = commonOrigins(s.Results, f.sum.Results)
+		s.Calls = slices.DeleteFunc(slices.Clone(s.Calls), func(c Callback) bool {
+			d := f.sum.callback(c.Operand)
+			return d == nil || d.When != c.When
+		})
+		for i := range s.Calls {
+			s.Calls[i].Args = commonOrigins(s.Calls[i].Args, f.sum.callback(s.Calls[i].Operand).Args)
 		}
-		for i := range s.Results {
-			s.Results[i].Pending = s.Results[i].Pending && f.sum.Results[i].Pending
-			s.Results[i].From &= f.sum.Results[i].From
+		if s.Func != nil && (f.sum.Func == nil || !s.Func.equal(f.sum.Func)) {
+			s.Func = nil
 		}
-		s.Calls = slices.DeleteFunc(slices.Clone(s.Calls), func(c Callback) bool { return f.sum.calls(c.Operand) != c.When })
+		if s.Prints != nil && (f.sum.Prints == nil || *s.Prints != *f.sum.Prints) {
+			s.Prints = nil
+		}
 		s.Blocks = s.Blocks || f.sum.Blocks
 		s.Enqueues = s.Enqueues && f.sum.Enqueues
 		s.Mutates = s.Mutates || f.sum.Mutates
 		s.Trains = s.Trains || f.sum.Trains
 	}
 	return &s
+}
+
+func commonOrigins(list, other []Origin) []Origin {
+	if len(list) != len(other) {
+		return nil
+	}
+	common := slices.Clone(list)
+	for i := range common {
+		common[i].Pending = common[i].Pending && other[i].Pending
+		common[i].From &= other[i].From
+	}
+	return common
 }
 
 // wait returns the wait for an operand, or nil.
@@ -136,19 +178,19 @@ func (s *Summary) wait(operand int) *Wait {
 }
 
 func (s *Summary) isZero() bool {
-	return len(s.Waits) == 0 && s.Results == nil && len(s.Calls) == 0 && !s.Blocks && !s.Enqueues && !s.Mutates && !s.Trains
+	return len(s.Waits) == 0 && s.Results == nil && len(s.Calls) == 0 && s.Func == nil && s.Prints == nil && !s.Blocks && !s.Enqueues && !s.Mutates && !s.Trains
 }
 
 func (s *Summary) equal(t *Summary) bool { return s.String() == t.String() }
 
-// calls returns when the function calls its operand.
-func (s *Summary) calls(operand int) tensorapi.Calls {
-	for _, c := range s.Calls {
-		if c.Operand == operand {
-			return c.When
+// callback says when the function calls its operand; nil: never.
+func (s *Summary) callback(operand int) *Callback {
+	for i := range s.Calls {
+		if s.Calls[i].Operand == operand {
+			return &s.Calls[i]
 		}
 	}
-	return tensorapi.Never
+	return nil
 }
 
 // add records a wait, if it says more than what is already known of the same
@@ -180,12 +222,15 @@ func (w Wait) rank() int {
 	return r
 }
 
-func (s *Summary) addCall(operand int, when tensorapi.Calls) {
-	i, found := slices.BinarySearchFunc(s.Calls, operand, func(c Callback, op int) int { return cmp.Compare(c.Operand, op) })
-	if !found {
-		s.Calls = slices.Insert(s.Calls, i, Callback{operand, when})
-	} else if s.Calls[i].When == tensorapi.Once {
-		s.Calls[i].When = when
+func (s *Summary) addCall(c Callback) {
+	if !slices.ContainsFunc(c.Args, func(o Origin) bool { return o != Origin{} }) {
+		c.Args = nil
+	}
+	i, found := slices.BinarySearchFunc(s.Calls, c.Operand, func(c Callback, op int) int { return cmp.Compare(c.Operand, op) })
+	if found {
+		s.Calls[i].with(c)
+	} else {
+		s.Calls = slices.Insert(s.Calls, i, c)
 	}
 }
 
@@ -210,18 +255,28 @@ func (s *Summary) String() string {
 		words = append(words, b.String())
 	}
 	if s.Results != nil {
-		var results []string
-		for _, o := range s.Results {
-			results = append(results, o.String())
+		words = append(words, "returns("+originNames(s.Results)+")")
+	}
+	if s.Func != nil {
+		words = append(words, "returns func{"+s.Func.String()+"}")
+	}
+	if s.Prints != nil {
+		word := "prints(" + operandName(s.Prints.First) + "..."
+		if s.Prints.Format >= 0 {
+			word += " by " + operandName(s.Prints.Format)
 		}
-		words = append(words, "returns("+strings.Join(results, ", ")+")")
+		words = append(words, word+")")
 	}
 	for _, c := range s.Calls {
 		word := "calls"
 		if c.When == tensorapi.Loop {
 			word = "loops"
 		}
-		words = append(words, word+"("+operandName(c.Operand)+")")
+		word += "(" + operandName(c.Operand)
+		if c.Args != nil {
+			word += " with " + originNames(c.Args)
+		}
+		words = append(words, word+")")
 	}
 	for _, p := range []struct {
 		holds bool
@@ -250,6 +305,14 @@ func (o Origin) String() string {
 	return strings.Join(words, "|")
 }
 
+func originNames(list []Origin) string {
+	names := make([]string, len(list))
+	for i, o := range list {
+		names[i] = o.String()
+	}
+	return strings.Join(names, ", ")
+}
+
 func operandName(i int) string {
 	switch i {
 	case tensorapi.Recv:
@@ -262,9 +325,11 @@ func operandName(i int) string {
 
 // Reaches is the fact about a package that can name a tensor, through
 // whatever chain of imports. Packages without it are not analysed.
-type Reaches struct{}
+type Reaches struct {
+	Libraries []string // the names of their profiles, sorted
+}
 
 // AFact marks Reaches as a fact of package analysis.
 func (*Reaches) AFact() {}
 
-func (*Reaches) String() string { return "reaches tensors" }
+func (r *Reaches) String() string { return "reaches " + strings.Join(r.Libraries, ", ") }

@@ -4,6 +4,8 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"maps"
+	"slices"
 
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"golang.org/x/tools/go/ast/edge"
@@ -37,13 +39,41 @@ type follower struct {
 	loop   *Loop
 	seen   map[*types.Var]bool
 	places []place
+	depth  int // of conditions that assign variables that conditions ask
 }
 
 // uses lists what becomes of the value of c in l.
 func (a *analyzer) uses(c *Call, l *Loop) []place {
 	w := follower{analyzer: a, loop: l, seen: make(map[*types.Var]bool)}
 	w.value(c.cur, c.in)
+	w.handedOn(c)
 	return w.places
+}
+
+// handedOn follows a value that a call does not return: it gives it to a function
+// that it is given, or puts it into what another operand points to, or into a
+// file.
+func (w *follower) handedOn(c *Call) {
+	if c.api.Kind != tensorapi.Read || c.Callee == nil {
+		return
+	}
+	before := len(w.places)
+	if c.api.Calls != tensorapi.Never {
+		for _, lit := range c.lits {
+			for v := range lit.sig.Params().Variables() {
+				w.followUses(v, lit)
+			}
+		}
+	} else {
+		for v := range c.Callee.Signature().Results().Variables() {
+			if !isError(v.Type()) {
+				return
+			}
+		}
+	}
+	if len(w.places) == before {
+		w.add(Passed, c.cur, c.in)
+	}
 }
 
 func (w *follower) add(use Use, cur inspector.Cursor, f *Func) {
@@ -77,7 +107,14 @@ func (w *follower) value(cur inspector.Cursor, f *Func) {
 				w.add(use, cur, f)
 				return
 			}
-		case *ast.KeyValueExpr, *ast.CompositeLit:
+		case *ast.CompositeLit:
+			if w.isData(up) {
+				w.add(Computes, cur, f)
+			} else {
+				w.add(Kept, cur, f)
+			}
+			return
+		case *ast.KeyValueExpr:
 			w.add(Kept, cur, f)
 			return
 		case *ast.AssignStmt:
@@ -109,6 +146,16 @@ func (w *follower) value(cur inspector.Cursor, f *Func) {
 	}
 }
 
+// isData reports whether a literal is what a tensor is made of.
+func (w *follower) isData(lit inspector.Cursor) bool {
+	call, ok := lit.Parent().Node().(*ast.CallExpr)
+	if !ok || lit.ParentEdgeKind() != edge.CallExpr_Args {
+		return false
+	}
+	use, through := w.argument(call)
+	return !through && use == Computes
+}
+
 // argument says what a call does with an argument; through means that its
 // result is what to follow.
 func (w *follower) argument(n *ast.CallExpr) (use Use, through bool) {
@@ -135,7 +182,7 @@ func (w *follower) argument(n *ast.CallExpr) (use Use, through bool) {
 	case tensorapi.Op, tensorapi.Draw, tensorapi.Host, tensorapi.Mutate, tensorapi.View:
 		return Computes, false
 	}
-	if _, ok := printerOf(c.Callee); ok {
+	if _, ok := c.printer(); ok {
 		return Printed, false
 	}
 	if c.Callee != nil && c.Callee.Pkg() != nil {
@@ -176,13 +223,19 @@ func (w *follower) variable(lhs ast.Expr, cur inspector.Cursor, f *Func) {
 	}
 	w.seen[v] = true
 	before := len(w.places)
+	w.followUses(v, f)
+	if outlives := !w.declaredIn(v, f); outlives && len(w.places) == before {
+		w.add(Kept, cur, f)
+	}
+}
+
+// followUses follows the value of v, a variable that f or a function around it
+// knows, from all its uses in the loop.
+func (w *follower) followUses(v *types.Var, f *Func) {
 	for use := range w.usesOf(v, f) {
 		if g := w.funcAt(use); w.in(w.loop, g, use.Node().Pos()) && !isTarget(use) {
 			w.value(use, g)
 		}
-	}
-	if outlives := !w.declaredIn(v, f); outlives && len(w.places) == before {
-		w.add(Kept, cur, f)
 	}
 }
 
@@ -264,9 +317,44 @@ func (w *follower) condition(stmt, cur inspector.Cursor, f *Func) {
 			decides = decides || neverReturns(w.info, n) || call != nil && (call.enqueues() || call.mutates())
 		}
 	}
-	if decides {
+	if decides || w.leadsToDecision(stmt, body, cur, f) {
 		w.add(Decides, cur, f)
 	} else {
 		w.add(Kept, cur, f)
 	}
+}
+
+// leadsToDecision reports whether the branches of a statement, which begin at
+// body, assign a variable that decides what the loop does next: a count of the
+// steps without progress.
+func (w *follower) leadsToDecision(stmt inspector.Cursor, body token.Pos, cur inspector.Cursor, f *Func) bool {
+	for c := range stmt.Preorder((*ast.AssignStmt)(nil), (*ast.IncDecStmt)(nil)) {
+		if c.Node().Pos() < body {
+			continue
+		}
+		var lhs []ast.Expr
+		switch n := c.Node().(type) {
+		case *ast.AssignStmt:
+			lhs = n.Lhs
+		case *ast.IncDecStmt:
+			lhs = []ast.Expr{n.X}
+		}
+		for _, e := range lhs {
+			if w.decidedBy(e, cur, f) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// decidedBy reports whether what is assigned to a variable decides what the
+// loop does next.
+func (w *follower) decidedBy(e ast.Expr, cur inspector.Cursor, f *Func) bool {
+	if w.local(e) == nil || w.depth > 2 {
+		return false
+	}
+	further := follower{analyzer: w.analyzer, loop: w.loop, seen: maps.Clone(w.seen), depth: w.depth + 1}
+	further.variable(e, cur, f)
+	return slices.ContainsFunc(further.places, func(p place) bool { return p.use == Decides })
 }

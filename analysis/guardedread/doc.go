@@ -31,11 +31,13 @@
 //
 // Silent, and missed: what AT001 is silent about and misses.
 //
-// Fix: moves the statement that reads into the condition. It is offered when
-// the statement does nothing else, when the condition is an if statement of
-// the same block without another use of the value, when nothing between the
-// two assigns the tensor's variable. It is not offered in functions that read a
-// clock, as the wait may be what makes their timing right. Tensors never change, so the value is the same. If the
-// computation failed, the panic comes where the value is used, no longer in
-// iterations that don't use it; WaitAll reports such failures in any case.
+// Fix: moves the statement that reads into the condition; all of a loop at
+// once. It is offered when the statement does nothing else, when the condition
+// is an if statement of the same block without another use of the value, when
+// nothing between the two assigns the tensor's variable, which is the
+// function's own. It is not offered in functions that read a clock, as the wait
+// may be what makes their timing right. Tensors never change, so the value is
+// the same. If the computation failed, the panic comes where the value is used,
+// no longer in iterations that don't use it; WaitAll reports such failures in
+// any case.
 package guardedread

@@ -22,63 +22,97 @@ var Analyzer = rule.Analyzer()
 var rule = &blocking.Rule{ID: "AT008", Package: "guardedread", Doc: doc, Rewritten: true, Check: check}
 
 func check(p *blocking.Pass) {
+	moves := make(map[*blocking.Loop][]move)
 	for _, s := range p.Sites {
-		if s.Kind != blocking.ReadSite || s.Uses != 0 || s.Rare == 0 {
+		if s.Pattern() == blocking.Seldom {
+			if m, ok := sink(p, s); ok {
+				moves[s.Loop] = append(moves[s.Loop], m)
+			}
+		}
+	}
+	for _, s := range p.Sites {
+		if s.Pattern() != blocking.Seldom {
 			continue
 		}
+		fixes := combine(moves[s.Loop])
+		delete(moves, s.Loop) // the first finding has the fix of them all
 		p.Report(blocking.Warning, analysis.Diagnostic{
 			Pos:            s.Call.Pos(),
 			End:            s.Call.End(),
 			Message:        "blocking read in loop: " + s.Name + " waits for the device in each iteration, but its value is used in few; read it where it is used",
 			Related:        s.Loop.Related(),
-			SuggestedFixes: sink(p, s),
+			SuggestedFixes: fixes,
 		})
 	}
 }
 
+// A move is the change that takes a statement into an if statement.
+type move struct {
+	from, to token.Pos // the line of the statement
+	at       token.Pos // where it goes
+	text     string    // what goes there
+}
+
+// combine makes one fix of the moves in a loop.
+func combine(moves []move) []analysis.SuggestedFix {
+	if len(moves) == 0 {
+		return nil
+	}
+	var edits []analysis.TextEdit
+	inserted := make(map[token.Pos]int) // the edit that inserts there
+	for _, m := range moves {
+		edits = append(edits, analysis.TextEdit{Pos: m.from, End: m.to})
+		if i, ok := inserted[m.at]; ok {
+			edits[i].NewText = append(edits[i].NewText, m.text...)
+			continue
+		}
+		inserted[m.at] = len(edits)
+		edits = append(edits, analysis.TextEdit{Pos: m.at, End: m.at, NewText: []byte(m.text)})
+	}
+	return []analysis.SuggestedFix{{Message: "Read the value where it is used", TextEdits: edits}}
+}
+
 // sink moves the statement "v := x.Item()" into the if statement that alone
 // uses v, if that is safe; see doc.go.
-func sink(p *blocking.Pass, s *blocking.Site) []analysis.SuggestedFix {
+func sink(p *blocking.Pass, s *blocking.Site) (move, bool) {
 	if s.Timed || s.Cur.ParentEdgeKind() != edge.AssignStmt_Rhs {
-		return nil
+		return move{}, false
 	}
 	stmt := s.Cur.Parent()
 	assign := stmt.Node().(*ast.AssignStmt)
 	if assign.Tok != token.DEFINE || len(assign.Lhs) != 1 || len(assign.Rhs) != 1 || stmt.ParentEdgeKind() != edge.BlockStmt_List {
-		return nil
+		return move{}, false
 	}
 	value, ok := p.TypesInfo.Defs[assign.Lhs[0].(*ast.Ident)].(*types.Var)
 	if !ok {
-		return nil
+		return move{}, false
 	}
 	tensor, ok := ast.Unparen(s.Operand).(*ast.Ident)
 	if !ok || len(s.Call.Args) != 0 {
-		return nil
+		return move{}, false
 	}
-	guard := target(p, stmt, value, p.TypesInfo.Uses[tensor])
+	of, ok := p.TypesInfo.Uses[tensor].(*types.Var)
+	if !ok || of.IsField() || of.Parent() == p.Pkg.Scope() || p.IsShared(of, s.Cur) {
+		return move{}, false // other code may assign it
+	}
+	guard := target(p, stmt, value, of)
 	if guard == nil || len(guard.Body.List) == 0 {
-		return nil
+		return move{}, false
 	}
 	scope := p.TypesInfo.Scopes[guard.Body]
 	if scope == nil || scope.Lookup(value.Name()) != nil {
-		return nil
+		return move{}, false
 	}
 	at := start(p, guard.Body)
 	if _, obj := scope.LookupParent(tensor.Name, at); obj != p.TypesInfo.Uses[tensor] {
-		return nil // another variable of that name hides it there
+		return move{}, false // another variable of that name hides it there
 	}
 	from, to, text, ok := line(p, assign)
 	indent, alone := p.Indentation(at)
 	if !ok || !alone {
-		return nil
+		return move{}, false
 	}
-	return []analysis.SuggestedFix{{
-		Message: "Read the value where it is used",
-		TextEdits: []analysis.TextEdit{
-			{Pos: from, End: to},
-			{Pos: at, End: at, NewText: []byte(text + "\n" + indent)},
-		},
-	}}
+	return move{from, to, at, text + "\n" + indent}, true
 }
 
 // target returns the if statement, among the statements after stmt, whose
@@ -184,8 +218,8 @@ func start(p *blocking.Pass, block *ast.BlockStmt) token.Pos {
 func line(p *blocking.Pass, n ast.Node) (from, to token.Pos, text string, ok bool) {
 	f := p.Fset.File(n.Pos())
 	src, err := p.ReadFile(f.Name())
-	at := f.Line(n.Pos())
-	if err != nil || at != f.Line(n.End()) || at >= f.LineCount() {
+	at := blocking.LineOf(f, n.Pos())
+	if err != nil || at != blocking.LineOf(f, n.End()) || at >= f.LineCount() {
 		return 0, 0, "", false
 	}
 	from, to = f.LineStart(at), f.LineStart(at+1)

@@ -42,10 +42,10 @@
 // functions that read in or after a loop of their own, as one epoch of
 // training does; functions of tensor libraries.
 //
-// Missed: calls through function values, and through interfaces of other
-// packages or with more than three implementations; reads more than three calls
-// deep; reads of tensors in fields that no function of their package
-// sets.
+// Missed: calls through function values that may be one of several, and
+// through interfaces of other packages or with more than three implementations;
+// reads more than three calls deep; reads of tensors in fields that no function
+// of their package sets.
 //
 // Fix: none. The signature of a function is not a linter's to change.
 package loopcall

@@ -18,11 +18,11 @@ var rule = &blocking.Rule{ID: "AT010", Package: "loopcall", Doc: doc, Check: che
 
 func check(p *blocking.Pass) {
 	for _, s := range p.Sites {
-		if s.Kind != blocking.CalleeSite {
+		if s.Pattern() != blocking.Calling {
 			continue
 		}
-		severity := blocking.Warning
-		if s.Outside || s.Uses&blocking.Decides != 0 {
+		severity := s.Severity()
+		if s.Uses&blocking.Decides != 0 {
 			severity = blocking.Info
 		}
 		var chain []string

@@ -17,7 +17,7 @@ var rule = &blocking.Rule{ID: "AT005", Package: "loopexit", Doc: doc, Check: che
 
 func check(p *blocking.Pass) {
 	for _, s := range p.Sites {
-		if s.Kind != blocking.ReadSite || s.Uses&blocking.Decides == 0 {
+		if s.Pattern() != blocking.Steering {
 			continue
 		}
 		p.Report(blocking.Info, analysis.Diagnostic{

@@ -7,8 +7,9 @@
 // call the tensor's Format. In a loop that enqueues work, each iteration then
 // waits for its own work before the next one can be enqueued.
 //
-// The rule reports prints of tensors, of things that visibly hold tensors, and
-// of values that are read only to be printed, in a loop that computes them.
+// The rule reports prints of tensors, of things that visibly hold tensors, such
+// as map[string]any{"loss": loss}, and of values that are read only to be
+// printed, in a loop that computes them.
 //
 // WRONG
 //
@@ -31,9 +32,11 @@
 // Silent: what AT001 is silent about; %T, %p and %i, which need no value;
 // slog's Debug; fields that are not exported, which fmt prints as addresses.
 //
+// Functions that pass their last arguments on to be printed count as prints, too.
+//
 // Missed: formats that are not constant or have indexes or stars; arguments
-// passed as one slice; other logging libraries; types whose own String method
-// reads a tensor.
+// passed as one slice of another kind; other logging libraries; types whose own
+// String method reads a tensor.
 //
 // Fix: none. How often a program prints is what its user sees of it.
 package loopprint

@@ -18,20 +18,14 @@ var rule = &blocking.Rule{ID: "AT004", Package: "loopprint", Doc: doc, Rewritten
 
 func check(p *blocking.Pass) {
 	for _, s := range p.Sites {
-		var waits string
-		switch {
-		case s.Kind == blocking.PrintSite:
-			waits = s.Name + " waits for " + types.ExprString(s.Operand)
-		case s.Kind == blocking.ReadSite && s.Uses == blocking.Printed:
-			waits = s.Name + " waits for the device"
-		default:
+		if s.Pattern() != blocking.Printing {
 			continue
 		}
-		severity := blocking.Warning
-		if s.Outside {
-			severity = blocking.Info
+		waits := s.Name + " waits for the device"
+		if s.Kind == blocking.PrintSite {
+			waits = s.Name + " waits for " + types.ExprString(s.Operand)
 		}
-		p.Report(severity, analysis.Diagnostic{
+		p.Report(s.Severity(), analysis.Diagnostic{
 			Pos:     s.Call.Pos(),
 			End:     s.Call.End(),
 			Message: "blocking print in loop: " + waits + " in each iteration; print after the loop, or only every so many iterations",

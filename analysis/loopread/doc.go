@@ -34,15 +34,19 @@
 // mark the function //asyncgen:kernel.
 //
 // Silent: reads of tensors that the loop doesn't compute; reads under a
-// condition that holds rarely (every hundredth iteration, once a second, the
-// first or the last iteration, on errors, when verbose); loops over at most
-// four things; loops around loops, as over epochs; loops that leave after the
-// read; functions marked //asyncgen:kernel, about which the generator speaks.
+// condition that holds rarely (every third or hundredth iteration, chosen ones,
+// once a second, the first or the last iteration, on errors, when verbose), and
+// of what is Ready; loops over at most four things; loops around loops, as over
+// epochs; loops that leave after the read; reads of what an earlier iteration
+// enqueued, after the iteration has enqueued work of its own, or of what is
+// several iterations old; loops that send each value to a client at once, with
+// http.Flusher or on a net.Conn; functions marked //asyncgen:kernel, about which
+// the generator speaks.
 //
-// Missed: tensors that come from channels, from calls through function values,
-// or from methods of interfaces on whose few implementations, in the same
-// package, nothing is agreed; loops that run in another function than the read,
-// unless AT010 sees them.
+// Missed: tensors that come from channels, from functions that are not known
+// and are given no tensors, or from methods of interfaces on whose few
+// implementations, in the same package, nothing is agreed; loops that run in
+// another function than the read, unless AT010 sees them.
 //
 // Fix: none. Where a value goes decides what is right.
 package loopread

@@ -17,14 +17,10 @@ var rule = &blocking.Rule{ID: "AT001", Package: "loopread", Doc: doc, Rewritten:
 
 func check(p *blocking.Pass) {
 	for _, s := range p.Sites {
-		if s.Kind != blocking.ReadSite || s.Uses == 0 || s.Uses == blocking.Printed || s.Uses&blocking.Decides != 0 {
+		if s.Pattern() != blocking.Reading {
 			continue
 		}
-		severity := blocking.Warning
-		if s.Outside {
-			severity = blocking.Info
-		}
-		p.Report(severity, analysis.Diagnostic{
+		p.Report(s.Severity(), analysis.Diagnostic{
 			Pos:     s.Call.Pos(),
 			End:     s.Call.End(),
 			Message: "blocking read in loop: " + s.Name + " waits for the device in each iteration" + remedy(s.Uses),
@@ -34,11 +30,8 @@ func check(p *blocking.Pass) {
 }
 
 func remedy(u blocking.Use) string {
-	switch u &^ blocking.Printed {
-	case blocking.Kept:
+	if u&^blocking.Printed == blocking.Kept {
 		return " (its value is only kept); keep the tensors and read them after the loop"
-	case blocking.Computes:
-		return " (its value goes back into a tensor operation); use the tensor itself"
 	}
 	return "; read after the loop, or only every so many iterations"
 }

@@ -13,11 +13,7 @@
 //	}
 package tensorapi
 
-import (
-	"fmt"
-	"go/types"
-	"strings"
-)
+import "fmt"
 
 // A Kind says what a call does, as far as the order and the time of things
 // depend on it. Every function has exactly one.
@@ -57,8 +53,15 @@ const (
 	// or with Arg None ones that the call does not name. Minimize, Step,
 	// ZeroGrad, Backward, Set.
 	Mutate
-	// Read functions wait for operand Arg and return its value.
+	// InPlace functions enqueue work that changes operand Arg, a tensor, and
+	// may return it. Ours has none.
+	InPlace
+	// Read functions wait for operand Arg and return its value, or give it to
+	// a function that they are given.
 	Read
+	// Transfer functions wait for operand Arg and return it, or leave it, as a
+	// tensor in the memory of the host. Ours has none.
+	Transfer
 	// Print functions wait for operand Arg to format it. Package fmt and the
 	// loggers find and call them.
 	Print
@@ -73,22 +76,24 @@ const (
 )
 
 var kinds = [...]string{
-	Unknown: "unknown",
-	Pure:    "pure",
-	Meta:    "meta",
-	Poll:    "poll",
-	Control: "control",
-	Host:    "host",
-	View:    "view",
-	Op:      "op",
-	Draw:    "draw",
-	Value:   "value",
-	Mutate:  "mutate",
-	Read:    "read",
-	Print:   "print",
-	Wait:    "wait",
-	WaitAll: "waitall",
-	Call:    "call",
+	Unknown:  "unknown",
+	Pure:     "pure",
+	Meta:     "meta",
+	Poll:     "poll",
+	Control:  "control",
+	Host:     "host",
+	View:     "view",
+	Op:       "op",
+	Draw:     "draw",
+	Value:    "value",
+	Mutate:   "mutate",
+	InPlace:  "inplace",
+	Read:     "read",
+	Transfer: "transfer",
+	Print:    "print",
+	Wait:     "wait",
+	WaitAll:  "waitall",
+	Call:     "call",
 }
 
 // String is the word that directives and profiles use: "read".
@@ -137,7 +142,9 @@ type Func struct {
 	// Arg is the operand that Kind speaks of: Recv, None or the index of a
 	// parameter. A variadic parameter is one operand.
 	Arg int
-	// Calls is for the kind Call alone.
+	// Calls says when the function that the kind Call speaks of is called. For
+	// other kinds it says so of the functions that are passed, whichever
+	// parameter they are for.
 	Calls Calls
 	// Batch says whether calls for each example of a batch can be one call for all.
 	Batch Batch
@@ -165,87 +172,31 @@ const (
 // have to wait for room when a bound on what is in flight is reached; that is
 // not called waiting, as the device is busy then.
 func (f Func) Enqueues() bool {
-	return f.Kind == Op || f.Kind == Draw || f.Kind == Mutate
+	return f.Kind == Op || f.Kind == Draw || f.Kind == Mutate || f.Kind == InPlace
 }
 
 // Waits reports whether a call waits until work is finished. [Func.Arg] is
 // what it waits for; for the kind WaitAll that is everything.
 func (f Func) Waits() bool {
-	return f.Kind == Read || f.Kind == Print || f.Kind == Wait || f.Kind == WaitAll
+	return f.Kind == Read || f.Kind == Transfer || f.Kind == Print || f.Kind == Wait || f.Kind == WaitAll
+}
+
+// CallsArg returns when a call calls the function that is passed as argument i.
+func (f Func) CallsArg(i int) Calls {
+	if f.Kind == Call && f.Arg != i {
+		return Never
+	}
+	return f.Calls
 }
 
 // A Level says how much of a library is asynchronous.
 type Level uint8
 
 const (
-	Sync  Level = iota // calls return when the work is done: reads cost a copy at most
-	OnGPU              // asynchronous on accelerators only
+	Sync  Level = iota // calls return when the work is done, and a read costs a copy in memory at most
+	OnGPU              // reads wait for accelerators only
 	Async              // asynchronous everywhere
 )
-
-// A Profile describes one tensor library. Profiles are immutable.
-type Profile struct {
-	// Name is what messages call the library.
-	Name string
-	// Packages are the import paths that the library consists of; one that
-	// ends in "/..." stands for everything below it, too.
-	Packages []string
-	// Types are the tensor types, as "import/path.Name".
-	Types []string
-	// Cells are the types that hold tensors which change: parameters,
-	// generators, and the interfaces to them.
-	Cells []string
-	// Funcs has an entry for each exported function, by Name. What is missing
-	// is unknown: analyzers are silent about it, the generator refuses it.
-	Funcs map[string]Func
-	Async Level
-}
-
-// Lookup returns what p says about fn, which may be nil. An instance of a
-// generic function is looked up by its origin.
-func (p *Profile) Lookup(fn *types.Func) (Func, bool) {
-	if fn == nil || fn.Pkg() == nil || !p.Owns(fn.Pkg().Path()) {
-		return Func{}, false
-	}
-	f, ok := p.Funcs[fn.Origin().FullName()]
-	return f, ok
-}
-
-// Owns reports whether the package with the given import path belongs to the
-// library, so that the profile, not its code, says what it does.
-func (p *Profile) Owns(path string) bool {
-	for _, pattern := range p.Packages {
-		root, below := strings.CutSuffix(pattern, "/...")
-		if path == root || below && strings.HasPrefix(path, root) && path[len(root)] == '/' {
-			return true
-		}
-	}
-	return false
-}
-
-// IsTensor reports whether t is a tensor type of the library or a pointer to
-// one.
-func (p *Profile) IsTensor(t types.Type) bool { return named(t, p.Types) }
-
-// IsCell reports whether t is a cell type of the library or a pointer to one.
-func (p *Profile) IsCell(t types.Type) bool { return named(t, p.Cells) }
-
-func named(t types.Type, names []string) bool {
-	if ptr, ok := types.Unalias(t).(*types.Pointer); ok {
-		t = ptr.Elem()
-	}
-	n, ok := types.Unalias(t).(*types.Named)
-	if !ok || n.Obj().Pkg() == nil {
-		return false
-	}
-	path, name := n.Obj().Pkg().Path(), n.Obj().Name()
-	for _, full := range names {
-		if p, ok := strings.CutSuffix(full, "."+name); ok && p == path {
-			return true
-		}
-	}
-	return false
-}
 
 // Ours is the profile of this module's runtime.
 func Ours() *Profile { return ours }
@@ -260,8 +211,9 @@ var ours = &Profile{
 		module + "/runtime/tensor.Generator",
 		module + "/runtime/tensor.Param",
 	},
-	Funcs: index(api),
-	Async: Async,
+	Funcs:  index(api),
+	Values: true,
+	Async:  Async,
 }
 
 const module = "github.com/asyncgen/asyncgen"

@@ -28,8 +28,9 @@
 // Silent: elapsed times that are only compared, as deadlines are; clocks that
 // are read a second time after a wait, which tell the two times apart; names
 // and texts beside the clock that speak of enqueueing, dispatching, launching,
-// submitting or issuing; loops that wait in each iteration, up to what the
-// last one leaves. A loop is taken to run at least once.
+// submitting or issuing; loops that wait in each iteration, up to what the last
+// one leaves. A loop is taken to run at least once. A deferred function literal
+// reads the clock at every return, and is reported if its function waits nowhere.
 //
 // Missed: clocks that are passed to functions or kept in fields; work that is
 // enqueued through interfaces and function values that nothing is known about.
@@ -37,6 +38,6 @@
 // nothing; waiting for any other counts for everything.
 //
 // Fix: inserts a wait for all work before the second reading; in a loop, where
-// it would cost more than it tells, none is offered. If the work failed, the
-// program panics there with the cause, as at any read.
+// it would cost more than it tells, none is offered. It is asyncrt.WaitIdle,
+// which leaves failures to those who read the results.
 package timing

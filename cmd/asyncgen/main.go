@@ -186,10 +186,18 @@ func version(ctx context.Context, e *env, args []string) int {
 	if code, ok := e.parse(fs, args); !ok {
 		return code
 	}
-	v, goVersion := "(unknown)", ""
+	goVersion := ""
 	if info, ok := debug.ReadBuildInfo(); ok {
-		v, goVersion = info.Main.Version, info.GoVersion
+		goVersion = info.GoVersion
 	}
-	fmt.Fprintln(e.stdout, "asyncgen", v, goVersion)
+	fmt.Fprintln(e.stdout, "asyncgen", ownVersion(), goVersion)
 	return exitOK
+}
+
+// ownVersion is the version of this program.
+func ownVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return info.Main.Version
+	}
+	return "(unknown)"
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -24,6 +25,10 @@ func TestVetUsage(t *testing.T) {
 		"-diff needs -fix":     "vet -diff",
 		"goes without -fix":    "vet -fix -json",
 		`unknown rule "AT999"`: "vet -rules=AT001,AT999",
+		"at a time":            "vet -json -sarif",
+		"-fix reports nothing": "vet -fix -baseline=x",
+		"no such file":         "vet -baseline=nowhere.json",
+		"nowhere":              "vet -new-from=nowhere",
 	} {
 		if message := oneLine(t, exitTrouble, strings.Fields(args)...); !strings.Contains(message, want) {
 			t.Errorf("asyncgen %s: %q, want a message with %q", args, message, want)
@@ -32,7 +37,10 @@ func TestVetUsage(t *testing.T) {
 }
 
 func TestVet(t *testing.T) {
-	dir := t.TempDir()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
 	stubs := filepath.Join("..", "..", "analysis", "testdata", "src", "github.com", "asyncgen", "asyncgen")
 	if err := os.CopyFS(filepath.Join(dir, "asyncgen"), os.DirFS(stubs)); err != nil {
 		t.Fatal(err)
@@ -94,6 +102,36 @@ func Sum(x *tensor.Tensor) (sum float64) {
 
 	if stdout, stderr, code = asyncgen(t, "vet", "./broken"); code != exitTrouble || stdout != "" || !strings.Contains(stderr, "undefined: tensor.Nothing") {
 		t.Errorf("vet of a broken package exits with %d and prints\n%s%s", code, stdout, stderr)
+	}
+
+	if err := os.WriteFile("acme.json", []byte("{\"name\": \"acme\",\n \"tensor\": []}"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if stdout, stderr, code = asyncgen(t, "vet", "-profile=acme.json", "./loop"); code != exitTrouble || !strings.Contains(stderr, `acme.json:2:2: there is no setting "tensor"; did you mean "tensors"?`) {
+		t.Errorf("vet with a wrong profile exits with %d and prints\n%s%s", code, stdout, stderr)
+	}
+
+	for form, want := range map[string]string{"-sarif": `"ruleId": "AT008"`, "-github": "::warning file=loop/loop.go,line=8,"} {
+		if stdout, stderr, code = asyncgen(t, "vet", form, "./loop"); code != exitFindings || !strings.Contains(stdout, want) {
+			t.Errorf("vet %s exits with %d and prints\n%s%s", form, code, stdout, stderr)
+		}
+	}
+	if stdout, stderr, code = asyncgen(t, "vet", "-write-baseline=base.json", "./loop"); code != exitOK || stdout+stderr != "" {
+		t.Errorf("vet -write-baseline exits with %d and prints\n%s%s", code, stdout, stderr)
+	}
+	if stdout, stderr, code = asyncgen(t, "vet", "-baseline=base.json", "./loop"); code != exitOK || stdout+stderr != "" {
+		t.Errorf("vet -baseline exits with %d and prints\n%s%s", code, stdout, stderr)
+	}
+	measured := `{"asyncgen":"report","version":1}
+{"file":` + strconv.Quote(filepath.Join(dir, loop)) + `,"line":8,"func":"f","op":"Item","waits":3,"wait_ns":2000000}
+{"file":"/elsewhere.go","line":8,"func":"f","op":"Item","waits":1,"wait_ns":1000000}
+`
+	if err := os.WriteFile("report", []byte(measured), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr, code = asyncgen(t, "vet", "-report=report", "./loop")
+	if code != exitFindings || !strings.HasSuffix(stdout, " [AT008] (blocked for 2ms, 3 waits)\n") || !strings.Contains(stderr, "another 1ms") {
+		t.Errorf("vet -report exits with %d and prints\n%s%s", code, stdout, stderr)
 	}
 
 	if stdout, stderr, code = asyncgen(t, "vet", "-fix", "-diff", "./loop"); code != exitFindings || !strings.Contains(stdout, "+\t\t\tv := x.Item()\n") {

@@ -1,4 +1,4 @@
-// Package batch is a library of a user, whose facts other packages import. // want package:"reaches tensors"
+// Package batch is a library of a user, whose facts other packages import. // want package:"reaches asyncgen"
 package batch
 
 import (
@@ -100,3 +100,48 @@ func (m *Mean) Show(t *tensor.Tensor) { // want Show:`waits\(own: .*\) waits\(0:
 func Async(t *tensor.Tensor) {
 	go fmt.Println(t)
 }
+
+// Steps iterates over results that it enqueues.
+func Steps(w *tensor.Tensor, data []Batch) func(yield func(int, *tensor.Tensor) bool) { // want Steps:`^returns func\{loops\(0 with host, pending\) enqueues\}$`
+	return func(yield func(int, *tensor.Tensor) bool) {
+		for i, b := range data {
+			if !yield(i, Loss(w, b)) {
+				return
+			}
+		}
+	}
+}
+
+// All iterates over what it is given.
+func All(ts []*tensor.Tensor, yield func(*tensor.Tensor) bool) { // want All:`^loops\(1 with 0\)$`
+	for _, t := range ts {
+		yield(t)
+	}
+}
+
+// Visit calls f with a result; Visits passes that on.
+func Visit(b Batch, f func(*tensor.Tensor)) { // want Visit:`^calls\(1 with pending\) enqueues$`
+	f(Loss(b.X, b))
+}
+
+func Visits(b Batch, f func(*tensor.Tensor)) { // want Visits:`^loops\(1 with pending\) enqueues$`
+	for range 10 {
+		Visit(b, f)
+	}
+}
+
+// Reader returns a function that waits for its argument.
+func Reader() func(*tensor.Tensor) float64 { return Value } // want Reader:`^returns func\{waits\(0: .*\) blocks\}$`
+
+// Handed waits by way of a function that it passes on.
+func Handed(b Batch) { Visit(b, show) } // want Handed:`^waits\(own: batch.go:\d+ show, batch.go:\d+ fmt.Println\) blocks enqueues$`
+
+func show(t *tensor.Tensor) { fmt.Println(t) } // want show:`waits\(0: `
+
+// Map is given the function that does the work.
+func Map(f func(*tensor.Tensor) *tensor.Tensor, t *tensor.Tensor) *tensor.Tensor { // want Map:`^returns\(pending\) calls\(0 with 1\) enqueues$`
+	return f(t)
+}
+
+// Logf prints its arguments.
+func Logf(format string, args ...any) { fmt.Printf(format, args...) } // want Logf:`^prints\(1... by 0\)$`

@@ -53,7 +53,53 @@ func slice(data []Batch, out func([]float32)) {
 	}
 }
 
+func several(data []Batch) {
+	for i, b := range data {
+		loss, other := batch.Loss(w, b), batch.Loss(b.X, b)
+		v := loss.Item() // want `AT008`
+		u := float64(i)
+		all := other.Float32s() // want `AT008`
+		if i%100 == 0 {
+			// One fix for both.
+			fmt.Println(i, v, u, all)
+		}
+	}
+}
+
+func parameter(t *tensor.Tensor, data []Batch) {
+	for i, b := range data {
+		t = batch.Loss(t, b)
+		v := t.Item() // want `AT008`
+		if i%100 == 0 {
+			fmt.Println(v)
+		}
+	}
+}
+
 // The rest is reported, but not fixed.
+
+var latest *tensor.Tensor
+
+func publish(b Batch) { latest = batch.Loss(w, b) }
+
+func elsewhere(data []Batch) {
+	var loss *tensor.Tensor
+	renew := func(b Batch) { loss = batch.Loss(w, b) }
+	for i, b := range data {
+		publish(b)
+		v := latest.Item() // want `AT008`
+		publish(b)
+		if i%100 == 0 {
+			fmt.Println(v)
+		}
+		loss = batch.Loss(b.X, b)
+		u := loss.Item() // want `AT008`
+		renew(b)
+		if i%100 == 0 {
+			fmt.Println(u)
+		}
+	}
+}
 
 func reassigned(data []Batch) {
 	for i, b := range data {

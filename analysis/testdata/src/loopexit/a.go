@@ -81,3 +81,21 @@ func silent(x *tensor.Tensor, data []Batch) (best float64) {
 	}
 	return best
 }
+
+// patience decides by way of a count.
+func patience(x *tensor.Tensor, data []Batch) {
+	best, bad, most := math.Inf(1), 0, 0.0
+	for _, b := range data {
+		if v := batch.Loss(x, b).Item(); v < best { // want `AT005`
+			best, bad = v, 0
+		} else {
+			bad++
+		}
+		if bad > 3 {
+			break
+		}
+		if v := batch.Loss(x, b).Item(); v > most { // AT001
+			most = v
+		}
+	}
+}

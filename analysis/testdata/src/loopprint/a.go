@@ -1,6 +1,7 @@
 package loopprint
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log"
@@ -51,6 +52,11 @@ func prints(data []Batch, logger *log.Logger, l *slog.Logger, format string) {
 		k := step(b)
 		fmt.Println(&record{Loss: k}) // want `waits for &record`
 		m := step(b)
+		n := step(b)
+		_ = json.NewEncoder(os.Stderr).Encode(map[string]any{"step": i, "loss": n}) // want `Encode waits for map`
+		o := step(b)
+		log.Println([]any{"loss", []any{o}}) // want `log.Println waits for \[\]any`
+		log.Println([]any{"step", i}, map[string]any{"batch": hidden{o}})
 		_ = m.String()                             // want `m.String\(\) waits for m`
 		_ = errors.New(fmt.Sprintf("%v", step(b))) // want `fmt.Sprintf`
 	}
@@ -80,6 +86,19 @@ func both(data []Batch) (total float64) {
 		v := step(b).Item() // AT001 reports it
 		fmt.Println(v)
 		total += v
+	}
+	return
+}
+
+// complaints are made rarely, if there is a condition for them.
+func complaints(data []batch.Batch) (list []error) {
+	for i, b := range data {
+		y := batch.Loss(w, b)
+		if y.Dim(0) != 3 {
+			list = append(list, fmt.Errorf("batch %d: %v", i, y))
+			list = append(list, fmt.Errorf("batch %d: %v", i, y.Item()))
+		}
+		list = append(list, fmt.Errorf("loss %v", y)) // want `fmt.Errorf waits for y`
 	}
 	return
 }

@@ -39,7 +39,7 @@ func collect(data []Batch) (all []float64, last float64, byName map[int]float64)
 		other := step(b)
 		byName[i] = other.Item() // want `only kept`
 		third := step(b)
-		last = third.Item() // want `only kept`
+		last = third.Item() // AT002
 	}
 	return
 }
@@ -59,7 +59,7 @@ func viaVariable(data []Batch) (total, most float64) {
 func roundTrip(data []Batch) *tensor.Tensor {
 	x := tensor.Ones(4)
 	for range data {
-		n := x.Norm().Item() // want `goes back into a tensor operation`
+		n := x.Norm().Item() // AT003
 		x = x.MulScalar(1 / n)
 	}
 	return x
@@ -109,14 +109,14 @@ func seq(yield func(Batch) bool) {}
 
 func rangeOverFunc() (total float64) {
 	for b := range seq {
-		total += step(b).Item() // want `only kept`
+		total += step(b).Item() // AT012
 	}
 	return
 }
 
 func closures(data []Batch) (total float64) {
 	batch.Each(len(data), func(i int) {
-		total += step(data[i]).Item() // want `only kept`
+		total += step(data[i]).Item() // AT012
 	})
 	for _, b := range data {
 		asyncrt.Try(func() {
@@ -127,7 +127,7 @@ func closures(data []Batch) (total float64) {
 		}()
 	}
 	slices.SortFunc(data, func(a, b Batch) int {
-		return int(step(a).Item() - step(b).Item()) // want `step\(a\)` `step\(b\)`
+		return int(step(a).Item() - step(b).Item()) // AT012
 	})
 	return
 }

@@ -110,7 +110,7 @@ func uses(data []Batch, c chan float64, out []float64, at *int) (n int, err erro
 		_ = step(b).Item() // dropped
 		step(b).Item()
 		defer fmt.Println(step(b).Item())    // AT004 reports it
-		x := tensor.From(step(b).Float32s()) // want `goes back into a tensor operation`
+		x := tensor.From(step(b).Float32s()) // AT003
 		x.AddScalar(1)
 		switch v := step(b).ItemInt(); v { // want `only kept`
 		case 1:
@@ -188,15 +188,15 @@ func visit(data []Batch, f func(Batch) error) error {
 
 func callbacks(data []Batch) (total float64, err error) {
 	err = visit(data, func(b Batch) error {
-		total += step(b).Item() // want `only kept`
+		total += step(b).Item() // AT012
 		return nil
 	})
 	err = errors.Join(err, visit(data[:1], (func(b Batch) error {
-		total += step(b).Item() // want `only kept`
+		total += step(b).Item() // AT012
 		return nil
 	})))
 	strings.Map(func(r rune) rune {
-		total += step(data[r]).Item() // want `only kept`
+		total += step(data[r]).Item() // AT012
 		return r
 	}, "some text")
 	batch.Each(len(data), func(i int) {

@@ -77,6 +77,24 @@ func noFix(x *tensor.Tensor) {
 	}
 }
 
+func argument(x *tensor.Tensor) {
+	start := time.Now()
+	z := x.MatMul(w)
+	fmt.Println(z, time.Since(start)) // want `AT020`
+}
+
+func restarted(x *tensor.Tensor) {
+	start := time.Now()
+	y := x.MatMul(w)
+	fmt.Println(time.Since(start)) // want `AT020`
+	fmt.Println(y)
+
+	start = time.Now()
+	y = x.MatMul(w)
+	y.Wait()
+	fmt.Println(time.Since(start))
+}
+
 // Silent from here on.
 
 func finished(x *tensor.Tensor, f func(*tensor.Tensor), data []Batch) {
@@ -87,7 +105,8 @@ func finished(x *tensor.Tensor, f func(*tensor.Tensor), data []Batch) {
 
 	start = time.Now()
 	z := x.MatMul(w)
-	fmt.Println(z, time.Since(start))
+	fmt.Println(z)
+	fmt.Println(time.Since(start))
 
 	start = time.Now()
 	u := batch.Value(x.MatMul(w))
@@ -159,4 +178,61 @@ func dispatchCost(x *tensor.Tensor) time.Duration {
 	start := time.Now()
 	x.MatMul(w)
 	return time.Since(start)
+}
+
+func deferredReading(x *tensor.Tensor) *tensor.Tensor {
+	start := time.Now()
+	defer func() {
+		fmt.Println(time.Since(start)) // want `AT020`
+	}()
+	return x.MatMul(w)
+}
+
+func deferredOperand(x *tensor.Tensor) (y *tensor.Tensor, took time.Duration) {
+	defer func(t time.Time) { took = time.Since(t) }(time.Now()) // want `AT020`
+	if x.Dim(0) == 0 {
+		return x, 0
+	}
+	return x.MatMul(w), 0
+}
+
+// What returns a value has waited for it, unless it fails.
+func deferredWaiting(x *tensor.Tensor) (v float64, err error) {
+	start := time.Now()
+	defer func() { fmt.Println(time.Since(start)) }()
+	y := x.MatMul(w)
+	if y.Dim(0) == 0 {
+		return 0, fmt.Errorf("empty")
+	}
+	return y.Item(), nil
+}
+
+func deferredWait(x *tensor.Tensor) (y *tensor.Tensor) {
+	start := time.Now()
+	defer func() {
+		y.Wait()
+		fmt.Println(time.Since(start))
+	}()
+	return x.MatMul(w)
+}
+
+func deferredOther(x *tensor.Tensor, f func(), until time.Time) *tensor.Tensor {
+	y := x.MatMul(w)
+	defer func(t time.Time) { fmt.Println(time.Since(t)) }(until)
+	defer func(t time.Time) { fmt.Println(time.Since(t)) }(time.Now()) // nothing is enqueued since
+	return y
+}
+
+func deferredUnknown(x *tensor.Tensor, f func()) *tensor.Tensor {
+	start := time.Now()
+	defer func() { fmt.Println(time.Since(start)) }()
+	y := x.MatMul(w)
+	f() // may wait
+	return y
+}
+
+func deferredEnqueueing(x *tensor.Tensor) *tensor.Tensor {
+	start := time.Now()
+	defer func() { fmt.Println("enqueued in", time.Since(start)) }()
+	return x.MatMul(w)
 }

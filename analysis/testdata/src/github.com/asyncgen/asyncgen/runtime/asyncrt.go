@@ -2,4 +2,5 @@
 package asyncrt
 
 func WaitAll() error     { return nil }
+func WaitIdle()          {}
 func Try(f func()) error { return nil }

@@ -1,0 +1,15 @@
+package adjacentread_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/analysis/adjacentread"
+	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"golang.org/x/tools/go/analysis/analysistest"
+)
+
+func Test(t *testing.T) {
+	blocking.Analyzer.Flags.Set("severity", "info")
+	analysistest.Run(t, filepath.Join(analysistest.TestData(), "../../testdata"), adjacentread.Analyzer, "adjacentread")
+}

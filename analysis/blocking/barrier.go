@@ -1,0 +1,168 @@
+package blocking
+
+import (
+	"go/ast"
+	"go/token"
+	"slices"
+	"strings"
+
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+	"golang.org/x/tools/go/ast/edge"
+	"golang.org/x/tools/go/ast/inspector"
+)
+
+// A Barrier is a call that waits and gives the program nothing for it.
+type Barrier struct {
+	Call *ast.CallExpr
+	Cur  inspector.Cursor // of Call
+	Name string           // how messages call the call
+	// Loop is the loop in each iteration of which the call waits for what the
+	// iteration has enqueued.
+	Loop *Loop
+	// Read, if there is no Loop, is the call right after this one that waits
+	// for the same.
+	Read *ast.CallExpr
+	// Outside reports whether the loop also waits for the world outside.
+	Outside bool
+}
+
+// Barriers lists the waits that serialise a loop, and those that a read
+// follows, in the order of the source.
+func (r *Result) Barriers() []*Barrier {
+	var list []*Barrier
+	for _, f := range r.Funcs {
+		for _, c := range f.calls {
+			if c.away || c.api.Kind != tensorapi.Wait && c.api.Kind != tensorapi.WaitAll {
+				continue
+			}
+			b := &Barrier{Call: c.Expr, Cur: c.cur, Name: f.a.callName(c, wait{kind: ReadSite})}
+			if read := f.a.readAfter(c); read != nil {
+				b.Read = read.Expr
+			} else if l := f.a.serialised(c); l != nil {
+				b.Loop, b.Outside = l, f.a.any(l, isOutside)
+			} else {
+				continue
+			}
+			list = append(list, b)
+		}
+	}
+	slices.SortStableFunc(list, func(x, y *Barrier) int { return int(x.Call.Pos() - y.Call.Pos()) })
+	return list
+}
+
+// serialised returns the loop that c makes wait for its own work in each
+// iteration, if nothing tells that this is wanted: a clock, a training step,
+// whose queue such a wait bounds, another goroutine that gets to see what is
+// there, a question about how far the device has got.
+func (a *analyzer) serialised(c *Call) *Loop {
+	if c.api.Kind == tensorapi.WaitAll && c.Callee.Signature().Recv() != nil {
+		return nil // it waits for something of its own, like a backlog
+	}
+	if c.in.outermost().contains(tellsTime) {
+		return nil
+	}
+	for l := range a.loopsAround(c.in, c.Expr.Pos()) {
+		if l.small || !a.any(l, (*Call).enqueues) {
+			continue
+		}
+		if a.isOuter(l, c) {
+			return nil
+		}
+		if c.api.Kind == tensorapi.Wait && !slices.ContainsFunc(c.operand(c.api.Arg), func(e ast.Expr) bool {
+			return a.fresh(e, c.in, l) && !a.isDelayed(c, e, l)
+		}) {
+			continue
+		}
+		if a.guardOf(c.in, c.Expr.Pos(), l) != always || a.any(l, (*Call).mutates) || a.any(l, isStreamed) || a.handsOver(l) {
+			return nil
+		}
+		return l
+	}
+	return nil
+}
+
+// handsOver reports whether something in l may want what was waited for: it
+// sends on a channel, starts a goroutine, or asks how far the device has got.
+func (a *analyzer) handsOver(l *Loop) bool {
+	for cur := range l.fn.cur.Preorder((*ast.SendStmt)(nil), (*ast.GoStmt)(nil)) {
+		if f := a.funcAt(cur); f != nil && a.in(l, f, cur.Node().Pos()) {
+			return true
+		}
+	}
+	return a.any(l, func(c *Call) bool { return c.api.Kind == tensorapi.Poll || startsGoroutine(c.Callee) })
+}
+
+// readAfter returns the call in the statement after c's that waits for the same
+// tensor, if c's statement does nothing but wait, and drops the error.
+func (a *analyzer) readAfter(c *Call) *Call {
+	if c.api.Kind != tensorapi.Wait || c.api.Arg != tensorapi.Recv || len(c.Expr.Args) > 0 {
+		return nil
+	}
+	stmt, ok := a.dropped(c)
+	if !ok {
+		return nil
+	}
+	v := a.local(c.operand(tensorapi.Recv)[0])
+	next, ok := stmt.NextSibling()
+	if v == nil || !ok {
+		return nil
+	}
+	switch next.Node().(type) {
+	case *ast.ExprStmt, *ast.AssignStmt, *ast.ReturnStmt, *ast.DeclStmt:
+	default:
+		return nil
+	}
+	// The first call of the statement, in the order in which they run, has to
+	// be the read: nothing may happen before it.
+	var first *Call
+	for cur := range next.Preorder((*ast.CallExpr)(nil), (*ast.FuncLit)(nil), (*ast.UnaryExpr)(nil), (*ast.BinaryExpr)(nil), (*ast.IndexExpr)(nil)) {
+		switch n := cur.Node().(type) {
+		case *ast.CallExpr:
+			d := a.calls[n]
+			if d == nil {
+				continue // a conversion or built-in
+			}
+			if first == nil || d.Expr.End() <= first.Expr.End() && d.Expr.Pos() >= first.Expr.Pos() {
+				first = d // an operand of the one before, so it runs earlier
+			}
+		case *ast.UnaryExpr:
+			if n.Op == token.ARROW {
+				return nil
+			}
+		case *ast.BinaryExpr:
+			if n.Op == token.LAND || n.Op == token.LOR {
+				return nil
+			}
+		default:
+			return nil
+		}
+	}
+	if first == nil || first.api.Kind != tensorapi.Read || first.api.Arg != tensorapi.Recv || a.local(first.operand(tensorapi.Recv)[0]) != v {
+		return nil
+	}
+	if strings.HasSuffix(first.Callee.Name(), "Context") {
+		return nil // it may give up waiting
+	}
+	return first
+}
+
+// dropped returns the statement that c is, if it is one, or one that assigns
+// its result to the blank identifier.
+func (a *analyzer) dropped(c *Call) (inspector.Cursor, bool) {
+	stmt := c.cur.Parent()
+	switch n := stmt.Node().(type) {
+	case *ast.ExprStmt:
+	case *ast.AssignStmt:
+		id, ok := n.Lhs[0].(*ast.Ident)
+		if len(n.Lhs) != 1 || !ok || id.Name != "_" {
+			return stmt, false
+		}
+	default:
+		return stmt, false
+	}
+	switch stmt.ParentEdgeKind() {
+	case edge.BlockStmt_List, edge.CaseClause_Body, edge.CommClause_Body:
+		return stmt, true
+	}
+	return stmt, false
+}

@@ -1,0 +1,300 @@
+package blocking
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+	"golang.org/x/tools/go/ast/edge"
+	"golang.org/x/tools/go/ast/inspector"
+)
+
+// An Accumulation is a statement in a loop that adds a tensor with a history,
+// which gradients would follow, to one that outlives the iteration.
+type Accumulation struct {
+	Assign *ast.AssignStmt
+	Total  *types.Var
+	Part   ast.Expr // what has the history
+	Loop   *Loop
+	// Differentiated reports whether the loop follows Part's history itself,
+	// which releases most of it.
+	Differentiated bool
+}
+
+// Accumulations lists those of f, literals in it included, whose total is only
+// ever read.
+func (f *Func) Accumulations() []Accumulation {
+	var list []Accumulation
+	for _, c := range f.calls {
+		assign, ok := c.Value().Parent().Node().(*ast.AssignStmt)
+		if !ok || c.api.Kind != tensorapi.Op || len(assign.Lhs) != 1 || assign.Tok != token.ASSIGN {
+			continue
+		}
+		total := f.a.localTensor(assign.Lhs[0])
+		if total == nil || !f.a.onlyRead(total, f) {
+			continue
+		}
+		for l := range f.a.loopsAround(f, c.Expr.Pos()) {
+			if l.small || f.a.declaredInLoop(total, l) {
+				continue
+			}
+			if part := f.a.partWithHistory(c, total, l); part != nil {
+				list = append(list, Accumulation{assign, total, part, l, f.a.differentiates(part, l)})
+			}
+			break
+		}
+	}
+	return list
+}
+
+// localTensor returns the local variable that e is, if it is a tensor and no
+// parameter.
+func (a *analyzer) localTensor(e ast.Expr) *types.Var {
+	id, ok := ast.Unparen(e).(*ast.Ident)
+	if !ok {
+		return nil
+	}
+	v, ok := a.info.Uses[id].(*types.Var)
+	if !ok || v.IsField() || v.Parent() == a.pass.Pkg.Scope() || !isTensor(v.Type()) {
+		return nil
+	}
+	if _, isParam := a.params[v]; isParam {
+		return nil
+	}
+	return v
+}
+
+func (a *analyzer) declaredInLoop(v *types.Var, l *Loop) bool {
+	return l.Stmt != nil && l.Stmt.Pos() <= v.Pos() && v.Pos() < l.Stmt.End() || l.Stmt == nil
+}
+
+// partWithHistory returns an operand of the accumulating call c, not computed
+// from total, that was computed in l and has a history. What is computed from
+// total is a recurrence, whose history may be what it is about.
+func (a *analyzer) partWithHistory(c *Call, total *types.Var, l *Loop) ast.Expr {
+	operands := slices.Concat(c.operand(tensorapi.Recv), c.Expr.Args)
+	at := slices.IndexFunc(operands, func(e ast.Expr) bool { return a.localTensor(e) == total })
+	if at < 0 {
+		return nil
+	}
+	for i, e := range operands {
+		if i != at && isTensor(a.info.TypeOf(e)) && !a.dependsOn(e, total, make(map[*types.Var]bool)) && a.fresh(e, c.in, l) && a.history(e, c.in).yes {
+			return e
+		}
+	}
+	return nil
+}
+
+// dependsOn reports whether v, or a local variable that is computed from it, is
+// part of e.
+func (a *analyzer) dependsOn(e ast.Expr, v *types.Var, seen map[*types.Var]bool) bool {
+	found := false
+	ast.Inspect(e, func(n ast.Node) bool {
+		id, ok := n.(*ast.Ident)
+		if !ok || found {
+			return !found
+		}
+		u, ok := a.info.Uses[id].(*types.Var)
+		if !ok || u.IsField() || seen[u] {
+			return true
+		}
+		seen[u] = true
+		found = u == v || slices.ContainsFunc(a.defs[u], func(d def) bool { return d.value != nil && a.dependsOn(d.value, v, seen) })
+		return !found
+	})
+	return found
+}
+
+// differentiates reports whether l calls Backward of e, or passes it to what
+// does.
+func (a *analyzer) differentiates(e ast.Expr, l *Loop) bool {
+	v := a.localTensor(e)
+	return v != nil && a.any(l, func(c *Call) bool {
+		if !c.mutates() {
+			return false
+		}
+		return slices.ContainsFunc(slices.Concat(c.operand(tensorapi.Recv), c.Expr.Args), func(e ast.Expr) bool { return a.localTensor(e) == v })
+	})
+}
+
+// onlyRead reports whether all that becomes of v is that it is added to and
+// that values are read from it or from what is computed from it at once.
+func (a *analyzer) onlyRead(v *types.Var, f *Func) bool {
+	for use := range a.usesOf(v, f) {
+		if isTarget(use) {
+			continue
+		}
+		if !a.endsInRead(use, v) {
+			return false
+		}
+	}
+	return true
+}
+
+func (a *analyzer) endsInRead(cur inspector.Cursor, v *types.Var) bool {
+	for {
+		up := cur.Parent()
+		switch n := up.Node().(type) {
+		case *ast.ParenExpr, *ast.SelectorExpr:
+		case *ast.BinaryExpr:
+			return isNil(a.info, n.X) || isNil(a.info, n.Y)
+		case *ast.CallExpr:
+			c := a.calls[n]
+			if c == nil || c.away {
+				return false
+			}
+			switch c.api.Kind {
+			case tensorapi.Op, tensorapi.View:
+			case tensorapi.Read, tensorapi.Print, tensorapi.Wait, tensorapi.Meta, tensorapi.Poll:
+				return true
+			default:
+				_, prints := c.printer()
+				return prints
+			}
+		case *ast.AssignStmt:
+			kind, i := cur.ParentEdge()
+			return kind == edge.AssignStmt_Rhs && len(n.Lhs) == len(n.Rhs) && a.localTensor(n.Lhs[i]) == v
+		default:
+			return false
+		}
+		cur = up
+	}
+}
+
+// A lineage says whether a tensor has a history: certainly, or if the given
+// operands of the function have one.
+type lineage struct {
+	yes  bool
+	from Operands
+}
+
+func (h lineage) union(g lineage) lineage { return lineage{h.yes || g.yes, h.from | g.from} }
+
+// history says whether e, in f, has a history: whether it derives from the
+// value of a parameter by operations that gradients pass.
+func (a *analyzer) history(e ast.Expr, f *Func) lineage {
+	h := historian{a, f.owner(), make(map[*types.Var]bool), make(map[*Func]bool)}
+	return h.expr(e, 0)
+}
+
+type historian struct {
+	*analyzer
+	fn     *Func // whose operands are meant
+	vars   map[*types.Var]bool
+	inside map[*Func]bool // functions that are being looked at
+}
+
+func (h *historian) expr(e ast.Expr, i int) lineage {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		if v, ok := h.info.ObjectOf(e).(*types.Var); ok {
+			return h.variable(v)
+		}
+	case *ast.CallExpr:
+		if c := h.calls[e]; c != nil {
+			return h.call(c, i)
+		}
+	}
+	return lineage{}
+}
+
+// variable is the history of a local variable; what others may assign is not
+// known.
+func (h *historian) variable(v *types.Var) lineage {
+	if h.vars[v] || v.IsField() || v.Parent() == h.pass.Pkg.Scope() || !isTensor(v.Type()) {
+		return lineage{}
+	}
+	h.vars[v] = true
+	var l lineage
+	if p, ok := h.params[v]; ok && p.of == h.fn {
+		l.from = operands(p.operand)
+	}
+	for _, d := range h.defs[v] {
+		if d.kind == defValue {
+			l = l.union(h.expr(d.value, d.index))
+		}
+	}
+	return l
+}
+
+func (h *historian) call(c *Call, i int) lineage {
+	switch c.api.Kind {
+	case tensorapi.Value:
+		return lineage{yes: isParamValue(c)}
+	case tensorapi.View:
+		if name := c.Callee.Name(); name == "Detach" || name == "Track" {
+			return lineage{yes: name == "Track"}
+		}
+		return h.operand(c, c.api.Arg)
+	case tensorapi.Op:
+		if !passesGradients(c.Callee.Name()) {
+			return lineage{}
+		}
+		l := h.operand(c, tensorapi.Recv)
+		for arg := range c.Expr.Args {
+			l = l.union(h.expr(c.Expr.Args[arg], 0))
+		}
+		return l
+	case tensorapi.Unknown:
+		return h.result(c, i)
+	}
+	return lineage{}
+}
+
+func (h *historian) operand(c *Call, op int) lineage {
+	var l lineage
+	for _, e := range c.operand(op) {
+		l = l.union(h.expr(e, 0))
+	}
+	return l
+}
+
+// result is the history of what a function of this package returns.
+func (h *historian) result(c *Call, i int) lineage {
+	f := c.target
+	if f == nil || h.inside[f] {
+		return lineage{}
+	}
+	h.inside[f] = true
+	defer delete(h.inside, f)
+	inner := historian{h.analyzer, f, make(map[*types.Var]bool), h.inside}
+	var l, r lineage
+	for _, ret := range f.rets {
+		switch {
+		case len(ret.Results) == f.sig.Results().Len():
+			r = r.union(inner.expr(ret.Results[i], 0))
+		case len(ret.Results) == 0:
+			r = r.union(inner.variable(f.sig.Results().At(i)))
+		default:
+			r = r.union(inner.expr(ret.Results[0], i))
+		}
+	}
+	l.yes = r.yes
+	for op := tensorapi.Recv; op < 31; op++ {
+		if r.from.Has(op) {
+			l = l.union(h.operand(c, op))
+		}
+	}
+	return l
+}
+
+// isParamValue recognises the value of a parameter, which is tracked; that of
+// other cells is not.
+func isParamValue(c *Call) bool {
+	return c.Callee.Name() == "Value" && strings.HasSuffix(c.api.Name, ".Param).Value")
+}
+
+// passesGradients reports whether the result of the operation with the given
+// name may be tracked: those that compare, choose an index or convert are not,
+// or may not be.
+func passesGradients(name string) bool {
+	switch name {
+	case "Eq", "Ne", "Lt", "Le", "Gt", "Ge", "And", "Or", "Not", "All", "AllKeep", "Any", "AnyKeep",
+		"ArgMax", "ArgMaxKeep", "ArgMin", "ArgMinKeep", "OneHot", "As", "F64", "ItemF64", "I64", "Sign", "Floor", "Ceil", "Round", "Trunc", "Grad", "Forward":
+		return false
+	}
+	return true
+}

@@ -1,0 +1,39 @@
+// Package deferredread is a rule of asyncgen vet.
+//
+// # AT014: deferred call with a read in a loop
+//
+// The arguments of a deferred call are evaluated by the defer statement: a
+// read among them waits in each iteration, although the call comes much later.
+// A read in the deferred function itself waits when the function returns, but
+// then there is one for each iteration, in reverse order, and until then every
+// iteration keeps its tensors.
+//
+// The rule reports both, in loops that enqueue what is read.
+//
+// WRONG
+//
+//	for _, b := range batches {
+//		loss := step(b)
+//		defer log.Println("loss", loss.Item()) // waits here, prints later
+//	}
+//
+// RIGHT
+//
+//	var losses []*tensor.Tensor
+//	defer func() {
+//		for _, loss := range losses {
+//			log.Println("loss", loss.Item())
+//		}
+//	}()
+//	for _, b := range batches {
+//		losses = append(losses, step(b))
+//	}
+//
+// Silent: what AT001 is silent about; deferred calls in a function literal,
+// which run when that returns; calls that are deferred under a condition that
+// holds rarely.
+//
+// Missed: deferred calls of function values.
+//
+// Fix: none. The order of the deferred calls would change.
+package deferredread

@@ -1,0 +1,68 @@
+package directives
+
+import (
+	_ "embed"
+	"go/token"
+	"slices"
+	"strings"
+
+	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"golang.org/x/tools/go/analysis"
+)
+
+//go:embed doc.go
+var doc string
+
+// New returns rule AT031 for directives about the given rules, each of which
+// tells by its result what it has ignored.
+func New(rules []*analysis.Analyzer) *analysis.Analyzer {
+	rule := &blocking.Rule{ID: "AT031", Package: "directives", Doc: doc, InTests: true}
+	rule.Check = func(p *blocking.Pass) {
+		if len(p.Funcs) > 0 {
+			check(p, rule.ID, rules)
+		}
+	}
+	a := rule.Analyzer()
+	a.Requires = append(a.Requires, rules...)
+	return a
+}
+
+func check(p *blocking.Pass, own string, rules []*analysis.Analyzer) {
+	for _, file := range p.Files {
+		for _, group := range file.Comments {
+			for _, c := range group.List {
+				ids, reason, ok := blocking.IgnoreDirective(c.Text)
+				if !ok {
+					continue
+				}
+				if problem := wrong(p, c.Pos(), ids, reason, own, rules); problem != "" {
+					p.Report(blocking.Warning, analysis.Diagnostic{Pos: c.Pos(), End: c.End(), Message: problem})
+				}
+			}
+		}
+	}
+}
+
+// wrong says what is wrong with the directive at pos, or nothing.
+func wrong(p *blocking.Pass, pos token.Pos, ids []string, reason, own string, rules []*analysis.Analyzer) string {
+	if len(ids) == 0 {
+		return "directive names no rule; write //asyncgen:ignore AT001 and the reason"
+	}
+	var unused []string
+	for _, id := range ids {
+		i := slices.IndexFunc(rules, func(a *analysis.Analyzer) bool { return a.Name == id })
+		switch {
+		case i < 0 && id != own:
+			return "directive names " + id + ", which is no rule"
+		case i >= 0 && !p.ResultOf[rules[i]].(blocking.Directives)[pos]:
+			unused = append(unused, id)
+		}
+	}
+	switch {
+	case len(unused) > 0:
+		return "directive has no finding of " + strings.Join(unused, ", ") + " to ignore; remove it"
+	case reason == "" && slices.Contains(ids, own):
+		return "directive gives no reason" // there is no finding that says it
+	}
+	return ""
+}

@@ -1,0 +1,15 @@
+package droppedresult_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/droppedresult"
+	"golang.org/x/tools/go/analysis/analysistest"
+)
+
+func Test(t *testing.T) {
+	blocking.Analyzer.Flags.Set("severity", "info")
+	analysistest.Run(t, filepath.Join(analysistest.TestData(), "../../testdata"), droppedresult.Analyzer, "droppedresult")
+}

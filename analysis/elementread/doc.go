@@ -1,0 +1,35 @@
+// Package elementread is a rule of asyncgen vet.
+//
+// # AT006: element after element of the same tensor
+//
+// Each read is a call into the runtime and, on a GPU, a round trip to the device.
+// A loop that reads one element or one row in each iteration, or the same
+// tensor over and over, pays for that many times to get what one read before the
+// loop gives.
+//
+// The rule reports reads in a loop of a local tensor that the loop does not
+// assign, when the indices, if there are any, count the iterations.
+//
+// WRONG
+//
+//	for i := range probabilities.Dim(0) {
+//		fmt.Println(probabilities.At(i)) // a read for each element
+//	}
+//
+// RIGHT
+//
+//	for _, p := range probabilities.Float32s() {
+//		fmt.Println(p)
+//	}
+//
+// Silent: loops over at most four things; indices that are looked up, which
+// may be few; tensors made of host data, whose elements the program has anyway;
+// reads under a condition that holds rarely.
+//
+// Missed: tensors in fields and elements of slices; indices that are computed.
+//
+// Fix: moves reads of single numbers, as by Item, out of the loop, to variables
+// before it; all of a loop at once. It is offered when the loop certainly runs and comes
+// to the read, and when the function reads no clock. If the tensor's computation failed,
+// the panic comes before what the first iteration does ahead of the read.
+package elementread

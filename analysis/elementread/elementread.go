@@ -1,0 +1,92 @@
+package elementread
+
+import (
+	_ "embed"
+	"go/ast"
+	"go/types"
+	"slices"
+	"strings"
+
+	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/ast/edge"
+)
+
+//go:embed doc.go
+var doc string
+
+// Analyzer is rule AT006.
+var Analyzer = rule.Analyzer()
+
+var rule = &blocking.Rule{ID: "AT006", Package: "elementread", Doc: doc, Values: true, Check: check}
+
+func check(p *blocking.Pass) {
+	reads := p.ElementReads()
+	fixed := make(map[*blocking.Loop]bool)
+	for _, e := range reads {
+		what := " reads one part of " + types.ExprString(e.Tensor) + " in each iteration; read it once before the loop"
+		if e.Whole {
+			what = " reads the same in each iteration; read it once before the loop"
+		}
+		var fixes []analysis.SuggestedFix
+		if !fixed[e.Loop] {
+			fixed[e.Loop] = true
+			fixes = hoist(p, e.Loop.Stmt, ofLoop(reads, e.Loop))
+		}
+		p.Report(blocking.Warning, analysis.Diagnostic{
+			Pos:            e.Call.Pos(),
+			End:            e.Call.End(),
+			Message:        "repeated read in loop: " + e.Name + what,
+			Related:        e.Loop.Related(),
+			SuggestedFixes: fixes,
+		})
+	}
+}
+
+func ofLoop(reads []*blocking.ElementRead, l *blocking.Loop) []*blocking.ElementRead {
+	return slices.DeleteFunc(slices.Clone(reads), func(e *blocking.ElementRead) bool { return e.Loop != l })
+}
+
+// hoist moves the reads of whole tensors in a loop to variables before it,
+// where that is safe; see doc.go.
+func hoist(p *blocking.Pass, loop ast.Stmt, reads []*blocking.ElementRead) []analysis.SuggestedFix {
+	if loop == nil {
+		return nil
+	}
+	cur, ok := p.CursorOf(loop)
+	if !ok || cur.ParentEdgeKind() != edge.BlockStmt_List && cur.ParentEdgeKind() != edge.CaseClause_Body && cur.ParentEdgeKind() != edge.CommClause_Body {
+		return nil // it has a label
+	}
+	at := p.Lead(loop.Pos())
+	indent, alone := p.Indentation(at)
+	if !alone {
+		return nil
+	}
+	var before strings.Builder
+	var edits []analysis.TextEdit
+	values := make(map[string]string) // the new variable for each call
+	for _, e := range reads {
+		text, ok := p.Source(e.Call)
+		if !ok || !canHoist(p, e) {
+			continue
+		}
+		if values[text] == "" {
+			values[text] = p.NewName(types.ExprString(e.Tensor)+"Value", loop)
+			before.WriteString(values[text] + " := " + text + "\n" + indent)
+		}
+		edits = append(edits, analysis.TextEdit{Pos: e.Call.Pos(), End: e.Call.End(), NewText: []byte(values[text])})
+	}
+	if len(edits) == 0 {
+		return nil
+	}
+	edits = append(edits, analysis.TextEdit{Pos: at, End: at, NewText: []byte(before.String())})
+	return []analysis.SuggestedFix{{Message: "Read before the loop", TextEdits: edits}}
+}
+
+// canHoist reports whether a read is the same, and as sure to come, before the
+// loop. A slice is not: each read gives one of its own, which may be written to.
+func canHoist(p *blocking.Pass, e *blocking.ElementRead) bool {
+	sel, ok := ast.Unparen(e.Call.Fun).(*ast.SelectorExpr)
+	_, isNumber := p.TypesInfo.TypeOf(e.Call).Underlying().(*types.Basic)
+	return ok && isNumber && e.Certain && !e.Timed && sel.X == e.Tensor && len(e.Call.Args) == 0 && !p.HasComment(e.Call.Pos(), e.Call.End())
+}

@@ -1,0 +1,38 @@
+// Package extrawait is a rule of asyncgen vet.
+//
+// # AT009: wait that gives nothing
+//
+// A wait in each iteration makes host and device take turns, and the program
+// has nothing for it: no value, only the knowledge that the work is done. One
+// wait after the loop gives the same, errors included. A wait right before a
+// read of the same tensor does nothing that the read doesn't.
+//
+// The rule reports waits in a loop for what the same iteration enqueues, and
+// waits whose next statement begins with a read of the same tensor.
+//
+// WRONG
+//
+//	for range 10000 {
+//		y = x.AddScalar(1)
+//		y.Wait() // t1 + t2 + t3, ten thousand times
+//	}
+//
+// RIGHT
+//
+//	for range 10000 {
+//		y = x.AddScalar(1)
+//	}
+//	y.Wait() // t1 is hidden, t3 paid once
+//
+// Silent: loops that train, where a wait for each step is a way to bound the
+// queue; functions that read a clock; loops that hand something to another
+// goroutine or ask how far the device has got; waits for what an earlier
+// iteration enqueued, after this one has enqueued its own work; and what AT001 is
+// silent about.
+//
+// Missed: waits in functions that the loop calls.
+//
+// Fix: removes a wait that a read follows. The wait's error must have been
+// dropped; the read reports it by a panic, as it did before. A wait in a loop
+// is not moved: it may be what bounds the program's memory.
+package extrawait

@@ -1,0 +1,54 @@
+package extrawait
+
+import (
+	_ "embed"
+
+	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"golang.org/x/tools/go/analysis"
+)
+
+//go:embed doc.go
+var doc string
+
+// Analyzer is rule AT009.
+var Analyzer = rule.Analyzer()
+
+var rule = &blocking.Rule{ID: "AT009", Package: "extrawait", Doc: doc, Check: check}
+
+func check(p *blocking.Pass) {
+	for _, b := range p.Barriers() {
+		if b.Read != nil {
+			p.Report(blocking.Warning, analysis.Diagnostic{
+				Pos:            b.Call.Pos(),
+				End:            b.Call.End(),
+				Message:        b.Name + " is not needed: what follows waits for the same",
+				Related:        []analysis.RelatedInformation{{Pos: b.Read.Pos(), End: b.Read.End(), Message: "this waits"}},
+				SuggestedFixes: remove(p, b),
+			})
+			continue
+		}
+		severity := blocking.Warning
+		if b.Outside {
+			severity = blocking.Info
+		}
+		p.Report(severity, analysis.Diagnostic{
+			Pos:     b.Call.Pos(),
+			End:     b.Call.End(),
+			Message: "wait in loop: " + b.Name + " waits for the device in each iteration; wait once after the loop",
+			Related: b.Loop.Related(),
+		})
+	}
+}
+
+// remove deletes the line of a wait, if there is nothing else on it.
+func remove(p *blocking.Pass, b *blocking.Barrier) []analysis.SuggestedFix {
+	stmt := b.Cur.Parent().Node()
+	start, end, ok := p.Line(stmt)
+	if !ok {
+		return nil
+	}
+	return []analysis.SuggestedFix{{
+		Message:   "Remove the wait",
+		TextEdits: []analysis.TextEdit{{Pos: start, End: end}},
+	}}
+}

@@ -1,0 +1,45 @@
+// Package hiddenloop is a rule of asyncgen vet.
+//
+// # AT012: blocking read in a hidden loop
+//
+// The body of a loop over an iterator, and a function literal that is passed to
+// something that loops, run many times, although the loop itself is in another
+// function. A read there waits for the device each time, like one in a loop that
+// everybody sees. So does an iterator that yields a value which it reads: whoever
+// ranges over it gets no further than one step ahead.
+//
+// The rule reports reads in the body of a loop over an iterator, in function
+// literals that the callee calls in a loop, and reads whose value is yielded,
+// when the loop, or what calls the literal, enqueues what is read. That
+// functions loop is known of this and other packages, by facts, of the standard
+// library, and of packages that can't reach a tensor where their signatures
+// tell: a list and a function of its elements.
+//
+// WRONG
+//
+//	losses := func(yield func(float64) bool) {
+//		for _, b := range batches {
+//			if !yield(step(b).Item()) { // waits for each batch
+//				return
+//			}
+//		}
+//	}
+//
+// RIGHT
+//
+//	losses := func(yield func(*tensor.Tensor) bool) {
+//		for _, b := range batches {
+//			if !yield(step(b)) { // whoever needs a number may read it later
+//				return
+//			}
+//		}
+//	}
+//
+// Silent: what AT001 is silent about; literals that are called once, on another
+// goroutine, or by functions of which that is not known.
+//
+// Missed: functions that call a literal in a loop through an interface or a
+// field; iterators that can't be told from their type to be one function.
+//
+// Fix: none. Where a value goes decides what is right.
+package hiddenloop

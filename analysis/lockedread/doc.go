@@ -1,0 +1,45 @@
+// Package lockedread is a rule of asyncgen vet.
+//
+// # AT011: wait for the device while a mutex is held
+//
+// A read such as Item waits until the device has computed the tensor. If it is
+// called with a mutex held, everybody who wants the mutex waits for the device,
+// too, also those who only want to enqueue more work, and goroutines that could
+// have kept the device busy stand in a row.
+//
+// The rule reports reads, prints, waits and calls of functions that wait, on
+// all of whose ways the function has locked a sync.Mutex or RWMutex that it has
+// not unlocked yet, when what is waited for was computed by an operation or
+// comes from the caller.
+//
+// WRONG
+//
+//	s.mu.Lock()
+//	defer s.mu.Unlock()
+//	s.total += loss.Item() // everybody waits for loss
+//
+// RIGHT
+//
+//	v := loss.Item()
+//	s.mu.Lock()
+//	defer s.mu.Unlock()
+//	s.total += v
+//
+// A tensor that the mutex guards is copied in no time, and read after Unlock:
+//
+//	s.mu.Lock()
+//	sum := s.sum
+//	s.mu.Unlock()
+//	return sum.Item()
+//
+// Silent: tensors made of host data; what has been waited for before; waits
+// under a condition that holds rarely, as on errors; mutexes that a function
+// called in between may unlock. In test files the rule applies with -tests
+// only.
+//
+// Missed: mutexes that the caller has locked, or that a method of the user's
+// locks; those locked with TryLock; semaphores and channels used as mutexes;
+// functions that wait for something without reading it.
+//
+// Fix: none. What must be done together is for the author to say.
+package lockedread

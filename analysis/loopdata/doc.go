@@ -1,0 +1,32 @@
+// Package loopdata is a rule of asyncgen vet.
+//
+// # AT025: same tensor made in each iteration
+//
+// A constructor such as From, Full or Zeros copies host data to the device, or
+// fills memory there. A tensor never changes, so one that is made of the same
+// data in each iteration of a loop can be made once.
+//
+// The rule reports, as severity info, constructors in a loop that enqueues work
+// whose operands are the same in each iteration.
+//
+// WRONG
+//
+//	for _, x := range xs {
+//		ys = append(ys, x.Mul(tensor.From(weights)))
+//	}
+//
+// RIGHT
+//
+//	w := tensor.From(weights)
+//	for _, x := range xs {
+//		ys = append(ys, x.Mul(w))
+//	}
+//
+// Silent: data that the loop may write to; constructors under a condition that
+// holds rarely, and in loops around loops.
+//
+// Missed: operands that are results of functions; data that is kept in fields
+// and package variables.
+//
+// Fix: none. A good name for the tensor is for the author to find.
+package loopdata

@@ -1,0 +1,33 @@
+// Package rebuilt is a rule of asyncgen vet.
+//
+// # AT034: graph or plan built in each iteration
+//
+// Libraries that run a whole graph build and compile it before they run it,
+// which takes longer than most graphs run. A graph that is built once and run
+// many times costs that once.
+//
+// The rule reports calls in a loop that build or compile, by what the profile
+// of the library says, when what to build is the same in each iteration.
+//
+// WRONG
+//
+//	for _, x := range xs {
+//		ys = append(ys, graph.MustExecOnce(backend, model, x))
+//	}
+//
+// RIGHT
+//
+//	exec := graph.MustNewExec(backend, model)
+//	for _, x := range xs {
+//		ys = append(ys, exec.MustExec1(x))
+//	}
+//
+// Silent: functions to build that are made in the loop, or mention what the
+// loop makes or changes; calls under a condition, which may fill a cache; loops
+// around loops, as over models.
+//
+// Missed: functions that build, called in a loop. The runtime of this module
+// has nothing to compile; the rule is for other libraries.
+//
+// Fix: none. The two ways to run take their operands differently.
+package rebuilt

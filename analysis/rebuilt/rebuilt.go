@@ -1,0 +1,30 @@
+package rebuilt
+
+import (
+	_ "embed"
+	"go/types"
+
+	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"golang.org/x/tools/go/analysis"
+)
+
+//go:embed doc.go
+var doc string
+
+// Analyzer is rule AT034.
+var Analyzer = rule.Analyzer()
+
+var rule = &blocking.Rule{ID: "AT034", Package: "rebuilt", Doc: doc, Check: check}
+
+func check(p *blocking.Pass) {
+	for _, f := range p.Funcs {
+		for _, r := range f.Rebuilds() {
+			p.Report(blocking.Warning, analysis.Diagnostic{
+				Pos:     r.Call.Expr.Pos(),
+				End:     r.Call.Expr.End(),
+				Message: types.ExprString(r.Call.Expr.Fun) + " builds the same in each iteration; build it once, before the loop",
+				Related: r.Loop.Related(),
+			})
+		}
+	}
+}

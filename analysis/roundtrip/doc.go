@@ -1,0 +1,39 @@
+// Package roundtrip is a rule of asyncgen vet.
+//
+// # AT003: value read to be given back to the device
+//
+// A value that the host reads only to make an operand of it goes from the
+// device to the host and back, and the device idles meanwhile: the operation
+// can't be enqueued before the host knows the value.
+//
+// The rule reports reads in a loop whose value, perhaps after some arithmetic,
+// becomes an operand of a tensor operation or the data of a new tensor.
+//
+// WRONG
+//
+//	for range steps {
+//		x = m.MatMul(x)
+//		x = x.MulScalar(1 / x.Norm().Item()) // waits in each iteration
+//	}
+//
+// RIGHT
+//
+//	for range steps {
+//		x = m.MatMul(x)
+//		x = x.Div(x.Norm()) // the host never needs the number
+//	}
+//
+// A float64 keeps its 53 bits on the device as a tensor.F64: x.MulF64(c) does
+// what x.MulScalar does with the value of c, and x.Norm().F64() is a number
+// that nobody has waited for. An index is a tensor for Take. The generator
+// does all that: mark the function //asyncgen:kernel.
+//
+// Silent: what AT001 is silent about; values that decide what the loop does
+// next, which is for AT005 to say.
+//
+// Missed: values that reach an operation through a function of the user, a
+// container or a field.
+//
+// Fix: none. An operation on tensors rounds to the type of its operands, the
+// host's arithmetic does not, so that the two may differ in the last bits.
+package roundtrip

@@ -1,0 +1,34 @@
+package roundtrip
+
+import (
+	_ "embed"
+
+	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"golang.org/x/tools/go/analysis"
+)
+
+//go:embed doc.go
+var doc string
+
+// Analyzer is rule AT003.
+var Analyzer = rule.Analyzer()
+
+var rule = &blocking.Rule{ID: "AT003", Package: "roundtrip", Doc: doc, Rewritten: true, Check: check}
+
+func check(p *blocking.Pass) {
+	for _, s := range p.Sites {
+		if s.Pattern() != blocking.Returning {
+			continue
+		}
+		remedy := "use the tensor itself"
+		if s.Uses&^(blocking.Printed|blocking.Computes) != 0 {
+			remedy += " there, and read what the host keeps after the loop"
+		}
+		p.Report(s.Severity(), analysis.Diagnostic{
+			Pos:     s.Call.Pos(),
+			End:     s.Call.End(),
+			Message: "round trip in loop: " + s.Name + " waits for the device in each iteration, and its value goes back into a tensor operation; " + remedy,
+			Related: s.Loop.Related(),
+		})
+	}
+}

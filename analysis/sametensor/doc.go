@@ -1,0 +1,34 @@
+// Package sametensor is a rule of asyncgen vet.
+//
+// # AT033: comparison of tensors by identity
+//
+// The operators == and != compare the pointers of two tensors, not their
+// elements: a result is never equal to anything but itself. The same holds for
+// reflect.DeepEqual, which looks at how a tensor is kept and not at its value.
+//
+// The rule reports comparisons of two tensors that can't be the same one, as
+// both were just computed or made, or one was and the other passed in, and
+// calls of reflect.DeepEqual with tensors. Other comparisons of two tensors may
+// ask whether they are one and the same on purpose; they are findings of
+// severity info.
+//
+// WRONG
+//
+//	if got := f(x); got.AddScalar(1) == want {
+//
+//	if reflect.DeepEqual(got, want) {
+//
+// RIGHT
+//
+//	same := got.AddScalar(1).Eq(want).All() // on the device
+//	if slices.Equal(got.Float32s(), want.Float32s()) {
+//
+// Silent: comparisons with nil, and with what a cell holds, which is another
+// tensor after each change. In test files the rule applies with -tests only.
+//
+// Missed: comparisons of structs, of interfaces and by functions such as
+// slices.Equal.
+//
+// Fix: none. Whether all elements are to be equal, and how nearly, is for the
+// author to say.
+package sametensor

@@ -1,0 +1,2 @@
+// Package benchmark has only tests.
+package benchmark

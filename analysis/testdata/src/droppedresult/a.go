@@ -1,0 +1,61 @@
+package droppedresult
+
+import (
+	"time"
+
+	asyncrt "github.com/asyncgen/asyncgen/runtime"
+	"github.com/asyncgen/asyncgen/runtime/nn"
+	"github.com/asyncgen/asyncgen/runtime/optim"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+func dropped(x, y *tensor.Tensor, p *tensor.Param) *tensor.Tensor {
+	x.AddScalar(1)         // want `result of x.AddScalar is thrown away; a tensor never changes, so assign what the method returns \[AT032\]`
+	x.Reshape(2, 3)        // want `result of x.Reshape is thrown away`
+	p.Value().MulScalar(2) // want `AT032`
+	(x.Add(y))             // want `AT032`
+	tensor.Where(x, y, x)  // want `result of tensor.Where is thrown away; assign it \[AT032\]`
+	nn.L2Loss(x, y)        // want `AT032`
+	func() { y.Mul(x) }()  // want `AT032`
+	for range 10 {
+		x.MulScalar(0.5) // want `AT032`
+	}
+	return x
+}
+
+// Silent from here on.
+
+type layer struct{ w *tensor.Param }
+
+func (l *layer) Forward(x *tensor.Tensor) *tensor.Tensor { return x.MatMul(l.w.Value()) }
+func (l *layer) Params() []*nn.Param                     { return nil }
+
+func used(x, y *tensor.Tensor, m nn.Module, l *layer, opt *optim.Optimizer) *tensor.Tensor {
+	_ = x.Add(y)
+	x = x.Add(y)
+	m.Forward(x) // sets what the first call of a layer sets
+	l.Forward(x)
+	tensor.Randn(3)
+	opt.Minimize(x)
+	x.Backward()
+	x.Wait()
+	defer x.Add(y)
+	x.AddScalar(1) //asyncgen:ignore AT032 an example
+	return x
+}
+
+func warmUp(x *tensor.Tensor) error {
+	x.MatMul(x)
+	return asyncrt.WaitAll()
+}
+
+func timed(x *tensor.Tensor) time.Duration {
+	start := time.Now()
+	f := func() { x.MatMul(x) }
+	f()
+	return time.Since(start)
+}
+
+func panics(x, y *tensor.Tensor) error {
+	return asyncrt.Try(func() { x.Add(y) })
+}

@@ -1,0 +1,142 @@
+package extrawait
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"batch"
+
+	asyncrt "github.com/asyncgen/asyncgen/runtime"
+	"github.com/asyncgen/asyncgen/runtime/optim"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+type Batch = batch.Batch
+
+var w *tensor.Tensor
+
+func each(x *tensor.Tensor, n int) *tensor.Tensor {
+	var y *tensor.Tensor
+	for range n {
+		y = x.AddScalar(1)
+		y.Wait() // want `wait in loop: y.Wait\(\) waits for the device in each iteration; wait once after the loop \[AT009\]`
+	}
+	return y
+}
+
+func all(data []Batch) ([]*tensor.Tensor, error) {
+	var out []*tensor.Tensor
+	for _, b := range data {
+		out = append(out, batch.Loss(w, b))
+		if err := asyncrt.WaitAll(); err != nil { // want `asyncrt.WaitAll\(\) waits for the device`
+			return nil, err
+		}
+	}
+	for _, b := range data {
+		y := batch.Loss(w, b)
+		if err := y.WaitContext(context.Background()); err != nil { // want `AT009`
+			return nil, err
+		}
+		out = append(out, y)
+	}
+	in := bufio.NewScanner(os.Stdin)
+	for in.Scan() {
+		batch.Loss(w, data[0]).Wait() // info: the loop waits for its user anyway // want `AT009`
+	}
+	return out, nil
+}
+
+func before(x *tensor.Tensor, data []Batch) (total float64) {
+	y := x.AddScalar(1)
+	// What follows needs it.
+	y.Wait() // want `y.Wait\(\) is not needed: what follows waits for the same \[AT009\]`
+	fmt.Println(y.Item())
+	for _, b := range data {
+		loss := batch.Loss(w, b)
+		_ = loss.Wait() // want `is not needed`
+		total += 2 * float64(loss.Item())
+	}
+	return total
+}
+
+func keptComment(y *tensor.Tensor) float64 {
+	y.Wait() /* to be sure */ // want `is not needed`
+	return y.Item()
+}
+
+// Silent.
+
+func others(data []Batch, opt *optim.Optimizer, x *tensor.Tensor, out chan *tensor.Tensor) (total float64, err error) {
+	for i, b := range data {
+		loss := batch.Loss(w, b)
+		opt.Minimize(loss)
+		loss.Wait() // bounds the queue
+		x.Wait()
+		if i%100 == 0 {
+			asyncrt.WaitAll()
+		}
+	}
+	for i, b := range data {
+		y := batch.Loss(w, b)
+		if i%100 == 0 {
+			y.Wait()
+		}
+		x.Wait() // older than the loop
+	}
+	for _, b := range data {
+		y := batch.Loss(w, b)
+		y.Wait()
+		out <- y
+	}
+	for _, b := range data {
+		y := batch.Loss(w, b)
+		asyncrt.WaitAll()
+		fmt.Println(y.Ready())
+	}
+	for range 10 {
+		for _, b := range data {
+			batch.Loss(w, b)
+		}
+		asyncrt.WaitAll()
+	}
+	var prev *tensor.Tensor
+	for _, b := range data {
+		y := batch.Loss(w, b)
+		if prev != nil {
+			prev.Wait() // the device has work by now
+		}
+		prev = y
+	}
+	for _, b := range data {
+		b.X.Wait() // nothing is enqueued
+	}
+	if err := x.Wait(); err != nil {
+		return 0, err
+	}
+	total += x.Item()
+	x.Wait()
+	fmt.Println("there")
+	fmt.Println(x.Item())
+	x.Wait()
+	total += float64(len(data)) * other().Item()
+	x.Wait()
+	fmt.Println(other(), x.Item())
+	x.Wait()
+	_ = len(data) > 1 && x.Item() > 1
+	x.Wait()
+	v, err := x.ItemContext(context.Background())
+	return total + v, err
+}
+
+func other() *tensor.Tensor { return w }
+
+func timed(data []Batch) {
+	for _, b := range data {
+		start := time.Now()
+		batch.Loss(w, b).Wait()
+		fmt.Println(time.Since(start))
+	}
+}

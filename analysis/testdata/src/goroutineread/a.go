@@ -1,0 +1,67 @@
+package goroutineread
+
+import (
+	"fmt"
+	"sync"
+
+	"batch"
+
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+type Batch = batch.Batch
+
+var w *tensor.Tensor
+
+func show(t *tensor.Tensor) { fmt.Println(t) }
+
+func each(data []Batch, values []float64) {
+	var wg sync.WaitGroup
+	for i, b := range data {
+		loss := batch.Loss(w, b)
+		wg.Go(func() { values[i] = loss.Item() }) // want `goroutine for each iteration: it waits in loss.Item\(\), and nothing bounds how many do; keep the tensors and read them after the loop \[AT013\]`
+		go func() {                               // want `waits in batch.Loss\(w, b\).Item\(\)`
+			values[i] = batch.Loss(w, b).Item()
+		}()
+		go func(t *tensor.Tensor) { // want `waits in fmt.Println`
+			fmt.Println(loss)
+		}(loss)
+		go show(loss) // want `waits in show`
+	}
+	wg.Wait()
+}
+
+// Silent.
+
+func others(data []Batch, work chan Batch, values []float64, x *tensor.Tensor) {
+	var wg sync.WaitGroup
+	for range len(data) {
+		wg.Go(func() {
+			for b := range work {
+				fmt.Println(batch.Loss(w, b).Item()) // AT004
+			}
+		})
+	}
+	for i := range 4 {
+		wg.Go(func() { values[i] = batch.Loss(w, data[i]).Item() })
+	}
+	for i, b := range data {
+		loss := batch.Loss(w, b)
+		if i%100 == 0 {
+			go show(loss)
+		}
+		go show(x)
+		wg.Go(func() { fmt.Println(i) })
+		go func() { batch.Report(i, loss) }()
+	}
+	for i := range data {
+		wg.Go(func() {
+			sum := w
+			for _, b := range data {
+				sum = sum.Add(batch.Loss(w, b))
+			}
+			values[i] = sum.Item() // after much work
+		})
+	}
+	go show(batch.Loss(w, data[0]))
+}

@@ -1,0 +1,30 @@
+package valueshape
+
+import "github.com/asyncgen/asyncgen/runtime/tensor"
+
+func sizes(xs []*tensor.Tensor) (ys []*tensor.Tensor, zs [][]float32) {
+	for _, x := range xs {
+		n := int(x.Sum().Item())
+		ys = append(ys, tensor.Zeros(n))      // want `size depends on a value: n is known only when x.Sum\(\).Item\(\) has waited; use a size that is large enough and a mask \[AT026\]`
+		zs = append(zs, make([]float32, 2*n)) // want `2 \* n is known`
+		m := x.Mean().ItemInt()
+		ys = append(ys, x.Reshape(3, int(m)).Sum()) // want `AT026`
+	}
+	return ys, zs
+}
+
+// Silent from here on.
+
+func others(xs []*tensor.Tensor, k int) (ys []*tensor.Tensor) {
+	n := int(xs[0].Item())
+	for _, x := range xs {
+		ys = append(ys, tensor.Zeros(n, k))
+		i := x.Sum().ItemInt()
+		ys = append(ys, x.Row(int(i)))
+		ys = append(ys, x.MulScalar(x.Sum().Item()))
+		if x.Mean().Item() > 3 {
+			ys = append(ys, tensor.Ones(3))
+		}
+	}
+	return ys
+}

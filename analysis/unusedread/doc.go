@@ -1,0 +1,35 @@
+// Package unusedread is a rule of asyncgen vet.
+//
+// # AT030: read of a value that nobody uses
+//
+// A read such as Item or Float32s waits for the device and copies what it has
+// computed to the host. If nobody uses the value, the copy is for nothing, and
+// the wait is either a leftover or hidden: who reads the line can't tell which.
+//
+// The rule reports reads whose value is dropped: as a statement, assigned to
+// the blank identifier, or to a variable that is only assigned to it.
+//
+// WRONG
+//
+//	y := x.MatMul(w)
+//	_ = y.Item() // make sure that it is finished
+//
+// RIGHT
+//
+//	y := x.MatMul(w)
+//	if err := y.Wait(); err != nil {
+//		return err
+//	}
+//
+// Silent: reads in a function literal that is passed to asyncrt.Try, which
+// turns the panic of a read into an error; reads that give the value to a
+// function. In test files the rule applies with -tests only.
+//
+// Missed: values that are stored and never loaded; Strings that are dropped.
+//
+// Fix: waits for the tensor without the copy, and panics with the same error as
+// the read if the computation failed. A read that is a mistake in itself, Item
+// of a tensor with many elements, panics for that before and no longer does
+// after. No fix is offered if a comment is in the way, or for reads with
+// arguments of their own.
+package unusedread

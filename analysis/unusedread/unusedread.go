@@ -1,0 +1,212 @@
+package unusedread
+
+import (
+	_ "embed"
+	"go/ast"
+	"go/token"
+	"go/types"
+
+	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/ast/edge"
+	"golang.org/x/tools/go/ast/inspector"
+)
+
+//go:embed doc.go
+var doc string
+
+// Analyzer is rule AT030.
+var Analyzer = rule.Analyzer()
+
+var rule = &blocking.Rule{ID: "AT030", Package: "unusedread", Doc: doc, Values: true, Check: check}
+
+func check(p *blocking.Pass) {
+	for _, f := range p.Funcs {
+		for _, c := range f.Calls() {
+			if c.API().Kind != tensorapi.Read || c.IsAway() || !returnsValue(c) || !isUnused(p, c) || isTried(f) {
+				continue
+			}
+			call := types.ExprString(c.Expr)
+			p.Report(blocking.Warning, analysis.Diagnostic{
+				Pos:            c.Expr.Pos(),
+				End:            c.Expr.End(),
+				Message:        "value of " + call + " is not used, only waited for; call " + waiter(p, c) + " if the wait is wanted",
+				SuggestedFixes: wait(p, c),
+			})
+		}
+	}
+}
+
+// returnsValue reports whether the callee returns what it reads, and does not give
+// it to a function or a file.
+func returnsValue(c *blocking.Call) bool {
+	sig := c.Callee.Signature()
+	for v := range sig.Params().Variables() {
+		if _, isFunc := v.Type().Underlying().(*types.Signature); isFunc {
+			return false
+		}
+	}
+	return sig.Results().Len() > 0 && !types.Identical(sig.Results().At(0).Type(), types.Universe.Lookup("error").Type())
+}
+
+// isTried reports whether f is called by asyncrt.Try, or in a function that is.
+func isTried(f *blocking.Func) bool {
+	for g := range f.In() {
+		if c := g.PassedTo(); c != nil && c.IsFunc("Try") {
+			return true
+		}
+	}
+	return false
+}
+
+// isUnused reports whether nothing looks at the value that c reads. The error
+// that some reads return beside it does not count.
+func isUnused(p *blocking.Pass, c *blocking.Call) bool {
+	cur := c.Value()
+	up := cur.Parent()
+	switch n := up.Node().(type) {
+	case *ast.ExprStmt:
+		return true
+	case *ast.AssignStmt:
+		kind, i := cur.ParentEdge()
+		if kind != edge.AssignStmt_Rhs || n.Tok != token.ASSIGN && n.Tok != token.DEFINE {
+			return false
+		}
+		return isBlank(n.Lhs[i]) || n.Tok == token.DEFINE && onlyBlanked(p, n.Lhs[i], up)
+	case *ast.ValueSpec:
+		_, i := cur.ParentEdge()
+		return isBlank(n.Names[i])
+	}
+	return false
+}
+
+func isBlank(e ast.Expr) bool {
+	id, ok := e.(*ast.Ident)
+	return ok && id.Name == "_"
+}
+
+// onlyBlanked reports whether the variable that lhs defines in the statement at
+// def is only used to be assigned to the blank identifier.
+func onlyBlanked(p *blocking.Pass, lhs ast.Expr, def inspector.Cursor) bool {
+	v := p.TypesInfo.Defs[lhs.(*ast.Ident)]
+	if v == nil {
+		return false // assigned, not defined
+	}
+	for c := range def.Parent().Preorder((*ast.Ident)(nil)) {
+		if p.TypesInfo.Uses[c.Node().(*ast.Ident)] != v {
+			continue
+		}
+		kind, i := c.ParentEdge()
+		assign, ok := c.Parent().Node().(*ast.AssignStmt)
+		if !ok || kind != edge.AssignStmt_Rhs || len(assign.Lhs) != len(assign.Rhs) || !isBlank(assign.Lhs[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// waiter is how to call what waits and does not read: "y.Wait()".
+func waiter(p *blocking.Pass, c *blocking.Call) string {
+	operand, method := waitMethod(p, c)
+	switch {
+	case method == "":
+		return "what only waits"
+	case method == "WaitContext":
+		return types.ExprString(operand) + ".WaitContext"
+	}
+	return types.ExprString(operand) + ".Wait()"
+}
+
+// waitMethod returns the tensor that c reads and the name of its method that
+// waits: one that takes a context if the read does. There may be none.
+func waitMethod(p *blocking.Pass, c *blocking.Call) (operand ast.Expr, method string) {
+	list := c.Operand(c.API().Arg)
+	if len(list) != 1 {
+		return nil, ""
+	}
+	method = "Wait"
+	if takesContext(c) {
+		method = "WaitContext"
+	}
+	t := p.TypesInfo.TypeOf(list[0])
+	if obj, _, _ := types.LookupFieldOrMethod(t, true, p.Pkg, method); obj == nil {
+		return nil, ""
+	}
+	return list[0], method
+}
+
+func takesContext(c *blocking.Call) bool {
+	params := c.Callee.Signature().Params()
+	if params.Len() == 0 {
+		return false
+	}
+	named, ok := types.Unalias(params.At(0).Type()).(*types.Named)
+	return ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "context" && named.Obj().Name() == "Context"
+}
+
+// wait replaces the statement with one that waits for the tensor.
+func wait(p *blocking.Pass, c *blocking.Call) []analysis.SuggestedFix {
+	operand, method := waitMethod(p, c)
+	stmt := c.Value().Parent().Node()
+	if method == "" || p.HasComment(stmt.Pos(), stmt.End()) {
+		return nil
+	}
+	tensor, ok := p.Source(operand)
+	if !ok {
+		return nil
+	}
+	var text string
+	switch {
+	case method == "WaitContext":
+		text, ok = waitContext(p, c, tensor)
+	case len(c.Expr.Args) == 0, c.API().Arg >= 0 && len(c.Expr.Args) == 1:
+		text, ok = waitOrPanic(p, c, tensor)
+	default:
+		return nil // operands of its own
+	}
+	if !ok {
+		return nil
+	}
+	return []analysis.SuggestedFix{{
+		Message:   "Wait without reading",
+		TextEdits: []analysis.TextEdit{{Pos: stmt.Pos(), End: stmt.End(), NewText: []byte(text)}},
+	}}
+}
+
+// waitContext is the statement around c with a call of WaitContext instead.
+func waitContext(p *blocking.Pass, c *blocking.Call, tensor string) (string, bool) {
+	if len(c.Expr.Args) != 1 {
+		return "", false
+	}
+	ctx, ok := p.Source(c.Expr.Args[0])
+	call := tensor + ".WaitContext(" + ctx + ")"
+	switch n := c.Value().Parent().Node().(type) {
+	case *ast.ExprStmt:
+		return call, ok
+	case *ast.AssignStmt:
+		if len(n.Lhs) != 2 || len(n.Rhs) != 1 {
+			return "", false
+		}
+		err, isRead := p.Source(n.Lhs[1])
+		return err + " " + n.Tok.String() + " " + call, ok && isRead
+	}
+	return "", false
+}
+
+// waitOrPanic is a call of Wait, and a panic as that of the read, instead of the
+// statement around c.
+func waitOrPanic(p *blocking.Pass, c *blocking.Call, tensor string) (string, bool) {
+	stmt, ok := blocking.Statement(c.Cursor())
+	if !ok || stmt != c.Value().Parent() {
+		return "", false
+	}
+	if n, ok := stmt.Node().(*ast.AssignStmt); ok && (len(n.Lhs) != 1 || !isBlank(n.Lhs[0])) {
+		return "", false
+	}
+	if _, ok := stmt.Node().(*ast.DeclStmt); ok {
+		return "", false
+	}
+	indent, alone := p.Indentation(stmt.Node().Pos())
+	return "if err := " + tensor + ".Wait(); err != nil {\n" + indent + "\tpanic(err)\n" + indent + "}", alone
+}

@@ -1,0 +1,37 @@
+// Package valueshape is a rule of asyncgen vet.
+//
+// # AT026: size that depends on a value
+//
+// Shapes are known when an operation is enqueued. If the size of a tensor or of
+// a slice depends on a value that the device computes, the program must wait
+// for the value before it can enqueue anything of that size, and no iteration
+// can begin before the last one is finished.
+//
+// The rule reports, as severity info, values read in a loop that become a size:
+// an operand of make, of a constructor or of a view that takes sizes and
+// bounds.
+//
+// WRONG
+//
+//	for _, x := range xs {
+//		n := int(x.Sum().Item())
+//		ys = append(ys, x.Slice(0, 0, n).Mean())
+//	}
+//
+// RIGHT
+//
+//	for _, x := range xs {
+//		n := x.Sum() // stays on the device
+//		ys = append(ys, x.Mul(mask(n)).Sum().Div(n))
+//	}
+//
+// A size that is large enough for all iterations, and a mask over what counts,
+// let the loop run ahead.
+//
+// Silent: what AT001 is silent about; the index of a row, which is no size, and
+// for which there is RowAt.
+//
+// Missed: what AT001 misses; sizes that are computed by other functions.
+//
+// Fix: none. Which size is large enough is for the author to say.
+package valueshape
