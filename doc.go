@@ -25,11 +25,31 @@
 //	analysis/tensorapi       what the tools know about tensor libraries, as data
 //	analysis/blocking        which functions wait, and for what
 //	analysis/loopread        AT001: a read in a loop
+//	analysis/lastread        AT002: a read of a value that the next iteration overwrites
+//	analysis/roundtrip       AT003: a value read to be given back to the device
 //	analysis/loopprint       AT004: a print in a loop
 //	analysis/loopexit        AT005: a loop that ends depending on a value
+//	analysis/elementread     AT006: reads of one part of a tensor after the other
+//	analysis/adjacentread    AT007: reads that could be one
 //	analysis/guardedread     AT008: a read in each iteration of a value used in few
+//	analysis/extrawait       AT009: a wait that gives nothing
 //	analysis/loopcall        AT010: a call in a loop of a function that waits
+//	analysis/lockedread      AT011: a wait while a mutex is held
+//	analysis/hiddenloop      AT012: a read in a loop that another function runs
+//	analysis/goroutineread   AT013: a read on a goroutine for each iteration
+//	analysis/deferredread    AT014: a read that is deferred in a loop
 //	analysis/timing          AT020: the time of work that is not finished
+//	analysis/benchmark       AT021: a benchmark of work that is not finished
+//	analysis/growth          AT022: a list of tensors that only grows
+//	analysis/history         AT023: a sum that keeps the history of every iteration
+//	analysis/earlyread       AT024: a read before a training step
+//	analysis/loopdata        AT025: the same tensor made in each iteration
+//	analysis/valueshape      AT026: a size that depends on a value
+//	analysis/unusedread      AT030: a read of a value that nobody uses
+//	analysis/directives      AT031: a directive that ignores nothing
+//	analysis/droppedresult   AT032: a result that is thrown away
+//	analysis/sametensor      AT033: tensors compared by identity
+//	analysis/rebuilt         AT034: a graph or plan built in each iteration
 //	analysis                 the suite of rules, alone and as a tool of go vet and go fix
 //	gen/internal/load        packages and types of the code to rewrite
 //	gen/internal/plan        a loop as effects and reads
@@ -42,6 +62,8 @@
 //	cmd/asyncgen             the command: flags and printing
 //
 // Programs to try it on are in testdata/programs, a user's own module in
-// testdata/quickstart. This package itself holds only the tests about the
-// repository.
+// testdata/quickstart, what to tell editors, hooks and workflows in
+// testdata/recipes. The folder analysis/golangci is a module of its own, which
+// makes the linter a plugin of golangci-lint. This package itself holds only the
+// tests about the repository.
 package asyncgen

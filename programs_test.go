@@ -37,6 +37,7 @@ func TestPrograms(t *testing.T) {
 	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
+	t.Run("waits", func(t *testing.T) { testWaits(t, bin, dirs) })
 	for _, dir := range dirs {
 		name := filepath.Base(dir)
 		for _, c := range []struct{ device, engine string }{
