@@ -9,7 +9,8 @@
 //	device/report            the format in which a run reports its waits
 //	device/pool              the workers that one big operation is split over
 //	device/kernel            scalar expressions: primitives, evaluation, derivatives
-//	device/cpu               the CPU backend, in plain Go
+//	device/cpu/internal/vec  its loops, in assembly and in Go, and the choice between them
+//	device/cpu               the CPU backend
 //	device/sim               a pretend accelerator with a latency model
 //	device/fault             makes chosen calls of any backend go wrong, for tests
 //	device/devicetest        what every backend must pass

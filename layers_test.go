@@ -28,7 +28,9 @@ device:
 device/report:
 device/pool:
 device/kernel:     device
-device/cpu:        device device/kernel device/pool
+# The primitives' Go functions say what the loops compute.
+device/cpu/internal/vec: device device/kernel golang.org/x/sys/cpu
+device/cpu:        device device/kernel device/pool device/cpu/internal/vec
 device/sim:        device device/kernel device/cpu
 device/fault:      device
 device/devicetest: device device/kernel

@@ -91,7 +91,10 @@ go 1.26
 
 require github.com/asyncgen/asyncgen v0.0.0
 
-require gonum.org/v1/gonum v0.17.0 // indirect
+require (
+	golang.org/x/sys v0.47.0 // indirect
+	gonum.org/v1/gonum v0.17.0 // indirect
+)
 
 replace github.com/asyncgen/asyncgen => %s
 `, root(t))))

@@ -166,7 +166,7 @@ func TestChecksNotice(t *testing.T) {
 	for name, text := range map[string]string{
 		"p.go":   checkedSource,
 		"go.sum": string(sum),
-		"go.mod": fmt.Sprintf("module example.com/user\n\ngo 1.26\n\nrequire (\n\tgithub.com/asyncgen/asyncgen v0.0.0\n\tgonum.org/v1/gonum v0.17.0\n)\n\n"+
+		"go.mod": fmt.Sprintf("module example.com/user\n\ngo 1.26\n\nrequire (\n\tgithub.com/asyncgen/asyncgen v0.0.0\n\tgolang.org/x/sys v0.47.0\n\tgonum.org/v1/gonum v0.17.0\n)\n\n"+
 			"replace github.com/asyncgen/asyncgen => %s\n", root),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {

@@ -28,7 +28,7 @@ func userModule(t *testing.T, source string) {
 	for name, text := range map[string]string{
 		"main.go": source,
 		"go.sum":  string(sum),
-		"go.mod": fmt.Sprintf("module example.com/user\n\ngo 1.26\n\nrequire (\n\tgithub.com/asyncgen/asyncgen v0.0.0\n\tgonum.org/v1/gonum v0.17.0\n)\n\n"+
+		"go.mod": fmt.Sprintf("module example.com/user\n\ngo 1.26\n\nrequire (\n\tgithub.com/asyncgen/asyncgen v0.0.0\n\tgolang.org/x/sys v0.47.0\n\tgonum.org/v1/gonum v0.17.0\n)\n\n"+
 			"replace github.com/asyncgen/asyncgen => %s\n", root),
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {

@@ -1,5 +1,6 @@
-// Package cpu is the backend that computes with the program's own threads, in
-// portable Go: the driver "cpu".
+// Package cpu is the backend that computes with the program's own threads: the
+// driver "cpu". Its loops are in assembly for AVX-512 and AVX2, and in portable Go:
+// the best that the machine has, or what ASYNCGEN_ISA says (avx512, avx2 or go).
 //
 // It is synchronous: [Backend.Submit] runs the commands on the calling
 // goroutine, and several goroutines may submit at once as long as their
@@ -20,6 +21,7 @@ import (
 	"sync/atomic"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/cpu/internal/vec"
 )
 
 func init() {
@@ -27,7 +29,12 @@ func init() {
 		Name:  "cpu",
 		Kind:  device.KindCPU,
 		Count: func() (int, error) { return 1, nil },
-		Open:  func(int) (device.Backend, error) { return New(), nil },
+		Open: func(int) (device.Backend, error) {
+			if err := vec.Mistake(); err != nil {
+				return nil, err
+			}
+			return New(), nil
+		},
 	})
 }
 
@@ -97,7 +104,7 @@ func (b *Backend) Caps() device.Caps {
 		Synchronous:    true,
 		HostMemory:     true,
 		BatchInvariant: true,
-		Description:    fmt.Sprintf("%s, kernels in portable Go, workers: %d", runtime.GOARCH, workers),
+		Description:    fmt.Sprintf("%s, kernels: %v, workers: %d", runtime.GOARCH, vec.Current(), workers),
 		Workers:        workers,
 	}
 }
@@ -180,6 +187,9 @@ func newRunner(k *device.Kernel) runner {
 		run = newTransfer
 	}
 	r, err := run(k)
+	if err == nil {
+		err = vec.Mistake()
+	}
 	if err != nil {
 		err = fmt.Errorf("cpu: kernel %s: %w", k.Name, err)
 		return func(*device.Command) error { return err }

@@ -14,6 +14,7 @@ import (
 	"unsafe"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/cpu/internal/vec"
 	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
@@ -51,7 +52,7 @@ func load(b *device.Buffer, dt device.DType, i int) uint64 {
 }
 
 func store(b *device.Buffer, dt device.DType, i int, bits uint64) {
-	fill(unsafe.Add(b.Ptr, i*dt.Size()), dt.Size(), bits, 1)
+	vec.Fill(unsafe.Add(b.Ptr, i*dt.Size()), dt.Size(), bits, 1)
 }
 
 // randomBits is a value of type dt, often a special one.

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/cpu/internal/vec"
 	"github.com/asyncgen/asyncgen/device/kernel"
 	"github.com/asyncgen/asyncgen/device/pool"
 )
@@ -31,7 +32,7 @@ type program struct {
 
 // A step is one primitive.
 type step struct {
-	loop      loop
+	loop      vec.Loop
 	dst       int
 	x, y, z   int
 	hasScalar bool
@@ -110,16 +111,16 @@ func compileExpr(e *kernel.Expr) *program {
 func (cc *compiler) step(x *kernel.Expr, isLast bool) {
 	in := x.In()
 	cc.cost += costOf(x.Prim())
-	s, loop := step{}, loop(nil)
+	s, loop := step{}, vec.Loop(nil)
 	if len(in) == 2 {
 		loop = cc.scalarLoop(x, &s)
 	}
 	switch {
 	case loop != nil:
 	case x.Prim() == kernel.PrimCast:
-		loop = castLoop(in[0].DType(), x.DType())
+		loop = vec.CastLoop(in[0].DType(), x.DType())
 	default:
-		loop = newLoop(x.Prim(), in[len(in)-1].DType(), noScalar)
+		loop = vec.PrimLoop(x.Prim(), in[len(in)-1].DType(), vec.NoScalar)
 	}
 	s.loop = loop
 	operands := []*int{&s.x, &s.y, &s.z}
@@ -155,16 +156,16 @@ func costOf(p kernel.Prim) int {
 }
 
 // scalarLoop returns a loop that takes one of x's two operands as a scalar, if it is one and there is such a loop.
-func (cc *compiler) scalarLoop(x *kernel.Expr, s *step) loop {
+func (cc *compiler) scalarLoop(x *kernel.Expr, s *step) vec.Loop {
 	a, b := x.In()[0], x.In()[1]
-	which, v := firstScalar, a
+	which, v := vec.FirstScalar, a
 	if isScalar(b) {
-		which, v = secondScalar, b
+		which, v = vec.SecondScalar, b
 	}
 	if isScalar(a) == isScalar(b) {
 		return nil
 	}
-	l := newLoop(x.Prim(), a.DType(), which)
+	l := vec.PrimLoop(x.Prim(), a.DType(), which)
 	if l != nil {
 		s.hasScalar, s.scalar = true, scalarOf(v)
 	}
@@ -281,7 +282,7 @@ func (p *program) runRange(c *device.Command, lo, hi int) error {
 	s.rewind(p.slots)
 	for i := range p.scalars {
 		v := &p.scalars[i]
-		fill(s.at[v.slot], v.size, v.value(c), min(hi-lo, tile))
+		vec.Fill(s.at[v.slot], v.size, v.value(c), min(hi-lo, tile))
 	}
 	// Where an operand begins; nil for those that are gathered.
 	var base [device.MaxOperands]unsafe.Pointer

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/cpu/internal/vec"
 	"github.com/asyncgen/asyncgen/device/kernel"
 	"github.com/asyncgen/asyncgen/device/pool"
 )
@@ -16,14 +17,13 @@ func newReduce(k *device.Kernel) (runner, error) {
 	}
 	switch k.Out {
 	case device.Float32:
-		return numberFolder[float32](r).run, nil
+		return newFolder[float32](r).run, nil
 	case device.Float64:
-		return numberFolder[float64](r).run, nil
+		return newFolder[float64](r).run, nil
 	case device.Int64:
-		return numberFolder[int64](r).run, nil
+		return newFolder[int64](r).run, nil
 	}
-	f := r.Prim().Func(device.Bool).(func(bool, bool) bool)
-	return newFolder(r, func(dst, x, y []bool) { apply2(f, dst, x, y) }).run, nil
+	return newFolder[bool](r).run, nil
 }
 
 // A folder reduces by the tree of kernel.Fold. Its unit of work is a vector of
@@ -36,13 +36,13 @@ type folder[T device.Element] struct {
 	combine  func(dst, x, y []T) // element by element
 }
 
-func newFolder[T device.Element](r kernel.Reducer, combine func(dst, x, y []T)) *folder[T] {
-	return &folder[T]{kernel.Value[T](r.Identity(device.DTypeOf[T]())), combine}
-}
-
-func numberFolder[T number](r kernel.Reducer) *folder[T] {
-	p := r.Prim()
-	return newFolder(r, func(dst, x, y []T) { arith(p, dst, x, y) })
+func newFolder[T device.Element](r kernel.Reducer) *folder[T] {
+	dt := device.DTypeOf[T]()
+	loop := vec.PrimLoop(r.Prim(), dt, vec.NoScalar)
+	combine := func(dst, x, y []T) {
+		loop(unsafe.Pointer(unsafe.SliceData(dst)), unsafe.Pointer(unsafe.SliceData(x)), unsafe.Pointer(unsafe.SliceData(y)), nil, 0, len(dst))
+	}
+	return &folder[T]{kernel.Value[T](r.Identity(dt)), combine}
 }
 
 const (

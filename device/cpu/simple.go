@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/cpu/internal/vec"
 	"github.com/asyncgen/asyncgen/device/kernel"
 	"github.com/asyncgen/asyncgen/device/pool"
 )
@@ -55,7 +56,7 @@ func newFill(k *device.Kernel) (runner, error) {
 	size := k.Out.Size()
 	return func(c *device.Command) error {
 		if c.N > 0 {
-			fill(pointer(c, 0, size, c.N), size, c.Imm[0], c.N)
+			vec.Fill(pointer(c, 0, size, c.N), size, c.Imm[0], c.N)
 		}
 		return nil
 	}, nil

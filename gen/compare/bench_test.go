@@ -71,7 +71,7 @@ func TestBench(t *testing.T) {
 	dir := t.TempDir()
 	files := map[string]string{
 		"go.sum": string(sum),
-		"go.mod": fmt.Sprintf("module example.com/lib\n\ngo 1.26\n\nrequire (\n\tgithub.com/asyncgen/asyncgen v0.0.0\n\tgonum.org/v1/gonum v0.17.0 // indirect\n)\n\nreplace github.com/asyncgen/asyncgen => %s\n", root),
+		"go.mod": fmt.Sprintf("module example.com/lib\n\ngo 1.26\n\nrequire (\n\tgithub.com/asyncgen/asyncgen v0.0.0\n\tgolang.org/x/sys v0.47.0 // indirect\n\tgonum.org/v1/gonum v0.17.0 // indirect\n)\n\nreplace github.com/asyncgen/asyncgen => %s\n", root),
 	}
 	for name, text := range library {
 		files[name] = text

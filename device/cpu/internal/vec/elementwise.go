@@ -1,0 +1,343 @@
+package vec
+
+import (
+	"math"
+	"unsafe"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/kernel"
+)
+
+// The twins of the loops that apply a primitive. They give the bits of the
+// primitive's Go function (kernel.Prim.Func), which the tests check; those that
+// are fast enough without a loop of their own call it.
+//
+// The products and sums of one loop are never combined by the compiler, as each
+// goes through memory.
+
+type number interface{ float32 | float64 | int64 }
+
+func slice[T any](p unsafe.Pointer, n int) []T { return unsafe.Slice((*T)(p), n) }
+
+// twin is the loop of the given form in Go, or nil.
+func twin(p kernel.Prim, dt device.DType, f Form) Loop {
+	if p.Func(dt) == nil {
+		return nil
+	}
+	switch dt {
+	case device.Float32:
+		return numberLoop[float32](p, f)
+	case device.Float64:
+		return numberLoop[float64](p, f)
+	case device.Int64:
+		return numberLoop[int64](p, f)
+	}
+	if f != NoScalar {
+		return nil
+	}
+	return funcLoop[bool](p, device.Bool)
+}
+
+func numberLoop[T number](p kernel.Prim, form Form) Loop {
+	switch p {
+	case kernel.PrimAdd, kernel.PrimSub, kernel.PrimMul, kernel.PrimDiv, kernel.PrimMax, kernel.PrimMin:
+		switch form {
+		case NoScalar:
+			return func(dst, x, y, _ unsafe.Pointer, _ uint64, n int) {
+				arith(p, slice[T](dst, n), slice[T](x, n), slice[T](y, n))
+			}
+		case FirstScalar:
+			return func(dst, _, y, _ unsafe.Pointer, s uint64, n int) {
+				arithFirst(p, slice[T](dst, n), kernel.Value[T](s), slice[T](y, n))
+			}
+		default:
+			return func(dst, x, _, _ unsafe.Pointer, s uint64, n int) {
+				arithSecond(p, slice[T](dst, n), slice[T](x, n), kernel.Value[T](s))
+			}
+		}
+	case kernel.PrimEq, kernel.PrimNe, kernel.PrimLt, kernel.PrimLe:
+		switch form {
+		case NoScalar:
+			return func(dst, x, y, _ unsafe.Pointer, _ uint64, n int) {
+				compare(p, slice[bool](dst, n), slice[T](x, n), slice[T](y, n))
+			}
+		case FirstScalar:
+			return func(dst, _, y, _ unsafe.Pointer, s uint64, n int) {
+				compareFirst(p, slice[bool](dst, n), kernel.Value[T](s), slice[T](y, n))
+			}
+		default:
+			return func(dst, x, _, _ unsafe.Pointer, s uint64, n int) {
+				compareSecond(p, slice[bool](dst, n), slice[T](x, n), kernel.Value[T](s))
+			}
+		}
+	}
+	if form != NoScalar {
+		return nil
+	}
+	switch p {
+	case kernel.PrimNeg:
+		return func(dst, x, _, _ unsafe.Pointer, _ uint64, n int) { negate(slice[T](dst, n), slice[T](x, n)) }
+	case kernel.PrimSqrt:
+		return func(dst, x, _, _ unsafe.Pointer, _ uint64, n int) { squareRoot(slice[T](dst, n), slice[T](x, n)) }
+	}
+	return funcLoop[T](p, device.DTypeOf[T]())
+}
+
+// funcLoop calls the primitive's Go function for each element.
+func funcLoop[T device.Element](p kernel.Prim, dt device.DType) Loop {
+	switch f := p.Func(dt).(type) {
+	case func(bool, T, T) T:
+		return whereLoop(dt.Size())
+	case func(T) T:
+		return func(dst, x, _, _ unsafe.Pointer, _ uint64, n int) { apply(f, slice[T](dst, n), slice[T](x, n)) }
+	case func(T, T) T:
+		return func(dst, x, y, _ unsafe.Pointer, _ uint64, n int) {
+			apply2(f, slice[T](dst, n), slice[T](x, n), slice[T](y, n))
+		}
+	case func(T, T) bool: // for T = bool this is the case above
+		return func(dst, x, y, _ unsafe.Pointer, _ uint64, n int) {
+			apply2(f, slice[bool](dst, n), slice[T](x, n), slice[T](y, n))
+		}
+	}
+	return nil
+}
+
+func apply[T, R any](f func(T) R, dst []R, x []T) {
+	x = x[:len(dst)]
+	for i := range dst {
+		dst[i] = f(x[i])
+	}
+}
+
+func apply2[T, R any](f func(T, T) R, dst []R, x, y []T) {
+	x, y = x[:len(dst)], y[:len(dst)]
+	for i := range dst {
+		dst[i] = f(x[i], y[i])
+	}
+}
+
+func arith[T number](p kernel.Prim, dst, x, y []T) {
+	x, y = x[:len(dst)], y[:len(dst)]
+	switch p {
+	case kernel.PrimAdd:
+		for i := range dst {
+			dst[i] = x[i] + y[i]
+		}
+	case kernel.PrimSub:
+		for i := range dst {
+			dst[i] = x[i] - y[i]
+		}
+	case kernel.PrimMul:
+		for i := range dst {
+			dst[i] = x[i] * y[i]
+		}
+	case kernel.PrimDiv:
+		for i := range dst {
+			dst[i] = x[i] / y[i]
+		}
+	case kernel.PrimMax:
+		for i := range dst {
+			dst[i] = max(x[i], y[i])
+		}
+	case kernel.PrimMin:
+		for i := range dst {
+			dst[i] = min(x[i], y[i])
+		}
+	}
+}
+
+func arithSecond[T number](p kernel.Prim, dst, x []T, s T) {
+	x = x[:len(dst)]
+	switch p {
+	case kernel.PrimAdd:
+		for i := range dst {
+			dst[i] = x[i] + s
+		}
+	case kernel.PrimSub:
+		for i := range dst {
+			dst[i] = x[i] - s
+		}
+	case kernel.PrimMul:
+		for i := range dst {
+			dst[i] = x[i] * s
+		}
+	case kernel.PrimDiv:
+		for i := range dst {
+			dst[i] = x[i] / s
+		}
+	case kernel.PrimMax:
+		for i := range dst {
+			dst[i] = max(x[i], s)
+		}
+	case kernel.PrimMin:
+		for i := range dst {
+			dst[i] = min(x[i], s)
+		}
+	}
+}
+
+func arithFirst[T number](p kernel.Prim, dst []T, s T, y []T) {
+	y = y[:len(dst)]
+	switch p {
+	case kernel.PrimSub:
+		for i := range dst {
+			dst[i] = s - y[i]
+		}
+	case kernel.PrimDiv:
+		for i := range dst {
+			dst[i] = s / y[i]
+		}
+	default: // the others are commutative
+		arithSecond(p, dst, y, s)
+	}
+}
+
+func compare[T number](p kernel.Prim, dst []bool, x, y []T) {
+	x, y = x[:len(dst)], y[:len(dst)]
+	switch p {
+	case kernel.PrimEq:
+		for i := range dst {
+			dst[i] = x[i] == y[i]
+		}
+	case kernel.PrimNe:
+		for i := range dst {
+			dst[i] = x[i] != y[i]
+		}
+	case kernel.PrimLt:
+		for i := range dst {
+			dst[i] = x[i] < y[i]
+		}
+	case kernel.PrimLe:
+		for i := range dst {
+			dst[i] = x[i] <= y[i]
+		}
+	}
+}
+
+func compareSecond[T number](p kernel.Prim, dst []bool, x []T, s T) {
+	x = x[:len(dst)]
+	switch p {
+	case kernel.PrimEq:
+		for i := range dst {
+			dst[i] = x[i] == s
+		}
+	case kernel.PrimNe:
+		for i := range dst {
+			dst[i] = x[i] != s
+		}
+	case kernel.PrimLt:
+		for i := range dst {
+			dst[i] = x[i] < s
+		}
+	case kernel.PrimLe:
+		for i := range dst {
+			dst[i] = x[i] <= s
+		}
+	}
+}
+
+func compareFirst[T number](p kernel.Prim, dst []bool, s T, y []T) {
+	y = y[:len(dst)]
+	switch p {
+	case kernel.PrimLt:
+		for i := range dst {
+			dst[i] = s < y[i]
+		}
+	case kernel.PrimLe:
+		for i := range dst {
+			dst[i] = s <= y[i]
+		}
+	default: // the others are symmetric
+		compareSecond(p, dst, y, s)
+	}
+}
+
+func negate[T number](dst, x []T) {
+	x = x[:len(dst)]
+	for i := range dst {
+		dst[i] = -x[i]
+	}
+}
+
+func squareRoot[T number](dst, x []T) {
+	x = x[:len(dst)]
+	for i := range dst {
+		dst[i] = T(math.Sqrt(float64(x[i])))
+	}
+}
+
+// whereLoop moves bits, which compiles to a conditional move: floats would be branches.
+func whereLoop(size int) Loop {
+	switch size {
+	case 1:
+		return choose[uint8]
+	case 4:
+		return choose[uint32]
+	}
+	return choose[uint64]
+}
+
+func choose[T any](dst, c, x, y unsafe.Pointer, _ uint64, n int) {
+	d, cs, xs, ys := slice[T](dst, n), slice[bool](c, n), slice[T](x, n), slice[T](y, n)
+	cs, xs, ys = cs[:len(d)], xs[:len(d)], ys[:len(d)] // no bounds checks in the loop
+	for i := range d {
+		v := ys[i]
+		if cs[i] {
+			v = xs[i]
+		}
+		d[i] = v
+	}
+}
+
+// CastLoop returns the loop that converts, as kernel.CastFunc does, between two different types.
+func CastLoop(from, to device.DType) Loop {
+	switch f := kernel.CastFunc(from, to).(type) {
+	case func(float32) float64:
+		return convert(f)
+	case func(float32) int64:
+		return convert(f)
+	case func(float32) bool:
+		return convert(f)
+	case func(float64) float32:
+		return convert(f)
+	case func(float64) int64:
+		return convert(f)
+	case func(float64) bool:
+		return convert(f)
+	case func(int64) float32:
+		return convert(f)
+	case func(int64) float64:
+		return convert(f)
+	case func(int64) bool:
+		return convert(f)
+	case func(bool) float32:
+		return convert(f)
+	case func(bool) float64:
+		return convert(f)
+	case func(bool) int64:
+		return convert(f)
+	}
+	return nil
+}
+
+func convert[S, D any](f func(S) D) Loop {
+	return func(dst, x, _, _ unsafe.Pointer, _ uint64, n int) { apply(f, slice[D](dst, n), slice[S](x, n)) }
+}
+
+// Fill sets n elements at dst, of the given size, to the value with the Bits s.
+func Fill(dst unsafe.Pointer, size int, s uint64, n int) {
+	switch size {
+	case 1:
+		fillSlice(slice[uint8](dst, n), uint8(s))
+	case 4:
+		fillSlice(slice[uint32](dst, n), uint32(s))
+	default:
+		fillSlice(slice[uint64](dst, n), s)
+	}
+}
+
+func fillSlice[T any](dst []T, v T) {
+	for i := range dst {
+		dst[i] = v
+	}
+}

@@ -1,0 +1,79 @@
+package vec
+
+import (
+	"fmt"
+	"os"
+	"sync/atomic"
+)
+
+// An ISA is what loops are written for.
+type ISA uint8
+
+const (
+	Go     ISA = iota // the twins, on any machine
+	AVX2              // with FMA and BMI2
+	AVX512            // F, DQ, BW and VL, with what AVX2 has
+	isas
+)
+
+var names = [isas]string{"go", "avx2", "avx512"}
+
+// String is the name that ASYNCGEN_ISA has for it.
+func (a ISA) String() string { return names[a] }
+
+// current is the ISA in use.
+var current atomic.Uint32
+
+// mistake is what is wrong with ASYNCGEN_ISA.
+var mistake error
+
+func init() {
+	a, err := parse(os.Getenv("ASYNCGEN_ISA"))
+	mistake = err
+	Use(a)
+}
+
+// parse returns the ISA of the given name, or the best that the machine has where there is none.
+func parse(name string) (ISA, error) {
+	if name == "" {
+		return Machine(), nil
+	}
+	for a, have := range names {
+		if have == name {
+			return ISA(a), nil
+		}
+	}
+	return Machine(), fmt.Errorf("ASYNCGEN_ISA=%s: want avx512, avx2 or go", name)
+}
+
+// Mistake is an error if ASYNCGEN_ISA names no ISA. Loops work nevertheless.
+func Mistake() error { return mistake }
+
+// Machine is the best ISA that this machine has and this build has loops for.
+func Machine() ISA { return machine }
+
+// Current is the ISA whose loops the functions of this package choose: what ASYNCGEN_ISA says,
+// the next one below that the machine has, or else its best.
+func Current() ISA { return ISA(current.Load()) }
+
+// Use changes Current, for tests. What was chosen before stays as it was.
+func Use(a ISA) { current.Store(uint32(min(a, machine))) }
+
+// A table holds what there is once for each ISA and key. It is filled when the package is initialised.
+type table[K comparable, V any] [isas]map[K]V
+
+func (t *table[K, V]) set(a ISA, key K, v V) {
+	if t[a] == nil {
+		t[a] = map[K]V{}
+	}
+	t[a][key] = v
+}
+
+// get returns what the current ISA has for the key, or the next one below it that has something.
+func (t *table[K, V]) get(key K) (V, bool) {
+	for a := Current(); ; a-- {
+		if v, ok := t[a][key]; ok || a == 0 {
+			return v, ok
+		}
+	}
+}

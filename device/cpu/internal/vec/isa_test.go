@@ -1,0 +1,67 @@
+package vec
+
+import (
+	"strings"
+	"testing"
+)
+
+// eachISA runs f as a subtest for each ISA that the machine has.
+func eachISA(t *testing.T, f func(t *testing.T)) {
+	old := Current()
+	defer Use(old)
+	for a := range Machine() + 1 {
+		t.Run(a.String(), func(t *testing.T) {
+			Use(a)
+			f(t)
+		})
+	}
+}
+
+func TestParse(t *testing.T) {
+	for name, want := range map[string]ISA{"": Machine(), "go": Go, "avx2": AVX2, "avx512": AVX512} {
+		got, err := parse(name)
+		if err != nil || got != want {
+			t.Errorf("parse(%q) = %v, %v, want %v", name, got, err, want)
+		}
+	}
+	if _, err := parse("AVX3"); err == nil || !strings.Contains(err.Error(), "ASYNCGEN_ISA=AVX3: want avx512, avx2 or go") {
+		t.Errorf("parse(AVX3): error %v", err)
+	}
+}
+
+// An ISA that the machine lacks is the next one below it.
+func TestUse(t *testing.T) {
+	old := Current()
+	defer Use(old)
+	for a := range isas {
+		Use(a)
+		if want := min(a, Machine()); Current() != want {
+			t.Errorf("after Use(%v): %v, want %v", a, Current(), want)
+		}
+	}
+}
+
+// What an ISA has no entry for comes from the next one below.
+func TestTable(t *testing.T) {
+	old := Current()
+	defer Use(old)
+	var tab table[string, int]
+	tab.set(Go, "all", 1)
+	tab.set(AVX2, "two", 2)
+	tab.set(AVX512, "all", 3)
+	for a := range Machine() + 1 {
+		Use(a)
+		want := map[string]int{"all": 1, "two": 0}
+		if a >= AVX2 {
+			want["two"] = 2
+		}
+		if a >= AVX512 {
+			want["all"] = 3
+		}
+		for key, v := range want {
+			if got, ok := tab.get(key); got != v || ok != (v != 0) {
+				t.Errorf("%v: get(%q) = %d, %v, want %d", a, key, got, ok, v)
+			}
+		}
+	}
+}

@@ -1,0 +1,16 @@
+//go:build !noasm && !race
+
+package vec
+
+import "golang.org/x/sys/cpu"
+
+var machine = func() ISA {
+	x := cpu.X86
+	if !(x.HasAVX2 && x.HasFMA && x.HasBMI2) {
+		return Go
+	}
+	if !(x.HasAVX512F && x.HasAVX512DQ && x.HasAVX512BW && x.HasAVX512VL) {
+		return AVX2
+	}
+	return AVX512
+}()

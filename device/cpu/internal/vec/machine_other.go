@@ -1,0 +1,5 @@
+//go:build !amd64 || noasm || race
+
+package vec
+
+const machine = Go

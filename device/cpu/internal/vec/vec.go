@@ -1,0 +1,55 @@
+// Package vec has the loops of the CPU backend over slices: in assembly for what
+// the machine has, AVX-512 or AVX2, and for each a twin in Go, which every other machine
+// uses and which says what the loop does.
+//
+// The loops of a primitive give the same bits whatever the machine has. They do not split
+// work over cores, know nothing of strides and check nothing: a caller gives
+// pointers to as many elements as it says. Assembly can't be interrupted, so callers
+// ask for no more than some tens of microseconds' work at a time.
+//
+// The assembly is written by the command in the folder asm, a module of its own so that
+// its dependencies are nobody else's. Builds with the tag noasm or with the race detector, which
+// sees no assembly, use the twins.
+package vec
+
+//go:generate go run -C asm .
+
+import (
+	"unsafe"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/kernel"
+)
+
+// A Loop applies a primitive to n elements at x, y and z. Where an operand is
+// a scalar its Bits are s, and its pointer is not used. The result may lie where an
+// operand does whose elements have its size, and overlaps none otherwise.
+type Loop func(dst, x, y, z unsafe.Pointer, s uint64, n int)
+
+// A Form says which operand of a loop is a scalar.
+type Form uint8
+
+const (
+	NoScalar Form = iota
+	FirstScalar
+	SecondScalar
+)
+
+// PrimLoop returns the loop for p on operands of type dt, but for the condition of
+// where. It returns nil if p is not defined for them or has no loop of that form;
+// every primitive that is but cast has one of the form NoScalar.
+func PrimLoop(p kernel.Prim, dt device.DType, f Form) Loop {
+	if l, ok := loops.get(loopKey{p, dt, f}); ok {
+		return l
+	}
+	return twin(p, dt, f)
+}
+
+type loopKey struct {
+	prim kernel.Prim
+	dt   device.DType // of the last operand
+	form Form
+}
+
+// loops are those in assembly.
+var loops table[loopKey, Loop]
