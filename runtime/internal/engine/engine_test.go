@@ -407,16 +407,17 @@ func TestEnqueueAllocatesNothing(t *testing.T) {
 		x, y := s.from(1), s.from(2)
 		s.read(unary(s.e, addOne, y, x))
 		_, isFlow := s.e.stream(s.dev).exec.(*flow)
+		const ops = 20
 		n := testing.AllocsPerRun(100, func() {
-			for range 20 {
+			for range ops {
 				unary(s.e, nop, y, x)
 			}
 			if isFlow {
 				y.Wait(bg, "read")
 			}
 		})
-		if isFlow && n > 0 || n > 10 { // the fake device with a queue allocates a little
-			s.Errorf("%v allocations for 20 operations", n)
+		if isFlow && n > 0 || n >= ops { // the fake device with a queue allocates a little, and more on a busy machine
+			s.Errorf("%v allocations for %d operations", n, ops)
 		}
 	})
 }
