@@ -289,8 +289,8 @@ func choose[T any](dst, c, x, y unsafe.Pointer, _ uint64, n int) {
 	}
 }
 
-// CastLoop returns the loop that converts, as kernel.CastFunc does, between two different types.
-func CastLoop(from, to device.DType) Loop {
+// castTwin is CastLoop in Go.
+func castTwin(from, to device.DType) Loop {
 	switch f := kernel.CastFunc(from, to).(type) {
 	case func(float32) float64:
 		return convert(f)

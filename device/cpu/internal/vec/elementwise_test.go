@@ -150,6 +150,31 @@ func onBits[T device.Element](f any) func(in [3]uint64) uint64 {
 	panic("no primitive has such a function")
 }
 
+// castCases are the conversions for the current ISA.
+func castCases() []loopCase {
+	var all []loopCase
+	for _, from := range device.DTypes() {
+		for _, to := range device.DTypes() {
+			if from == to {
+				continue
+			}
+			expr := kernel.Cast(kernel.Arg(0, from), to)
+			all = append(all, loopCase{name: fmt.Sprintf("%v to %v", from, to), loop: CastLoop(from, to), in: []device.DType{from}, out: to,
+				want: func(in [3]uint64) uint64 { return expr.Eval(in[:1], nil) }})
+		}
+	}
+	return all
+}
+
+func TestCastLoops(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
+		rnd := newRand(t)
+		for _, c := range castCases() {
+			c.run(t, rnd)
+		}
+	})
+}
+
 func TestPrimLoops(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		rnd := newRand(t)

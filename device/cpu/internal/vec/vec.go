@@ -51,5 +51,18 @@ type loopKey struct {
 	form Form
 }
 
-// loops are those in assembly.
-var loops table[loopKey, Loop]
+// CastLoop returns the loop that converts, as kernel.CastFunc does, between two different types.
+func CastLoop(from, to device.DType) Loop {
+	if l, ok := casts.get(castKey{from, to}); ok {
+		return l
+	}
+	return castTwin(from, to)
+}
+
+type castKey struct{ from, to device.DType }
+
+// The loops in assembly.
+var (
+	loops table[loopKey, Loop]
+	casts table[castKey, Loop]
+)

@@ -5,1488 +5,8576 @@
 #include "textflag.h"
 
 // func addFloat32AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·addFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ y+16(FP), DX
-	MOVQ n+40(FP), BX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
 
 	// i := 0
-	XORQ SI, SI
+	XORQ CX, CX
 
-	// for ; i <= n-64; i += 64: 4 vectors
-	LEAQ -64(BX), DI
+	// for ; i <= n-64; i += 64
+	LEAQ -64(SI), DI
 	JMP  manyTest
 
 many:
-	VMOVUPS (CX)(SI*4), Z0
-	VADDPS  (DX)(SI*4), Z0, Z0
-	VMOVUPS 64(CX)(SI*4), Z1
-	VADDPS  64(DX)(SI*4), Z1, Z1
-	VMOVUPS 128(CX)(SI*4), Z2
-	VADDPS  128(DX)(SI*4), Z2, Z2
-	VMOVUPS 192(CX)(SI*4), Z3
-	VADDPS  192(DX)(SI*4), Z3, Z3
-	VMOVUPS Z0, (AX)(SI*4)
-	VMOVUPS Z1, 64(AX)(SI*4)
-	VMOVUPS Z2, 128(AX)(SI*4)
-	VMOVUPS Z3, 192(AX)(SI*4)
-	ADDQ    $0x00000040, SI
+	VMOVUPS (DX)(CX*4), Z0
+	VMOVUPS (BX)(CX*4), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS 64(DX)(CX*4), Z1
+	VMOVUPS 64(BX)(CX*4), Z2
+	VADDPS  Z2, Z1, Z1
+	VMOVUPS 128(DX)(CX*4), Z2
+	VMOVUPS 128(BX)(CX*4), Z3
+	VADDPS  Z3, Z2, Z2
+	VMOVUPS 192(DX)(CX*4), Z3
+	VMOVUPS 192(BX)(CX*4), Z4
+	VADDPS  Z4, Z3, Z3
+	VMOVUPS Z0, (AX)(CX*4)
+	VMOVUPS Z1, 64(AX)(CX*4)
+	VMOVUPS Z2, 128(AX)(CX*4)
+	VMOVUPS Z3, 192(AX)(CX*4)
+	ADDQ    $0x00000040, CX
 
 manyTest:
-	CMPQ SI, DI
+	CMPQ CX, DI
 	JLE  many
 
-	// for ; i <= n-16; i += 16: one vector
-	LEAQ -16(BX), DI
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
 	JMP  oneTest
 
 one:
-	VMOVUPS (CX)(SI*4), Z0
-	VADDPS  (DX)(SI*4), Z0, Z0
-	VMOVUPS Z0, (AX)(SI*4)
-	ADDQ    $0x00000010, SI
+	VMOVUPS (DX)(CX*4), Z0
+	VMOVUPS (BX)(CX*4), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)(CX*4)
+	ADDQ    $0x00000010, CX
 
 oneTest:
-	CMPQ SI, DI
+	CMPQ CX, DI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ        SI, BX
+	SUBQ        CX, SI
 	JLE         done
 	MOVQ        $-1, DI
-	BZHIQ       BX, DI, DI
-	KMOVW       DI, K1
-	VMOVDQU32.Z (CX)(SI*4), K1, Z0
-	VMOVDQU32.Z (DX)(SI*4), K1, Z1
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z0
+	VMOVDQU32.Z (BX)(CX*4), K1, Z1
 	VADDPS      Z1, Z0, Z0
-	VMOVDQU32   Z0, K1, (AX)(SI*4)
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
 
 done:
 	VZEROUPPER
 	RET
 
 // func addFloat32FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
 TEXT ·addFloat32FirstAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         y+16(FP), CX
-	MOVQ         s+32(FP), DX
-	MOVQ         DX, X0
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
 	VPBROADCASTD X0, Z0
-	MOVQ         n+40(FP), DX
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
 
 	// i := 0
-	XORQ BX, BX
+	XORQ CX, CX
 
-	// for ; i <= n-64; i += 64: 4 vectors
-	LEAQ -64(DX), SI
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
 	JMP  manyTest
 
 many:
-	VADDPS  (CX)(BX*4), Z0, Z1
-	VADDPS  64(CX)(BX*4), Z0, Z2
-	VADDPS  128(CX)(BX*4), Z0, Z3
-	VADDPS  192(CX)(BX*4), Z0, Z4
-	VMOVUPS Z1, (AX)(BX*4)
-	VMOVUPS Z2, 64(AX)(BX*4)
-	VMOVUPS Z3, 128(AX)(BX*4)
-	VMOVUPS Z4, 192(AX)(BX*4)
-	ADDQ    $0x00000040, BX
+	VMOVUPS (DX)(CX*4), Z1
+	VADDPS  Z1, Z0, Z1
+	VMOVUPS 64(DX)(CX*4), Z2
+	VADDPS  Z2, Z0, Z2
+	VMOVUPS 128(DX)(CX*4), Z3
+	VADDPS  Z3, Z0, Z3
+	VMOVUPS 192(DX)(CX*4), Z4
+	VADDPS  Z4, Z0, Z4
+	VMOVUPS Z1, (AX)(CX*4)
+	VMOVUPS Z2, 64(AX)(CX*4)
+	VMOVUPS Z3, 128(AX)(CX*4)
+	VMOVUPS Z4, 192(AX)(CX*4)
+	ADDQ    $0x00000040, CX
 
 manyTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  many
 
-	// for ; i <= n-16; i += 16: one vector
-	LEAQ -16(DX), SI
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
 	JMP  oneTest
 
 one:
-	VADDPS  (CX)(BX*4), Z0, Z1
-	VMOVUPS Z1, (AX)(BX*4)
-	ADDQ    $0x00000010, BX
+	VMOVUPS (DX)(CX*4), Z1
+	VADDPS  Z1, Z0, Z1
+	VMOVUPS Z1, (AX)(CX*4)
+	ADDQ    $0x00000010, CX
 
 oneTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ        BX, DX
+	SUBQ        CX, BX
 	JLE         done
 	MOVQ        $-1, SI
-	BZHIQ       DX, SI, SI
-	KMOVW       SI, K1
-	VMOVDQU32.Z (CX)(BX*4), K1, Z1
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z1
 	VADDPS      Z1, Z0, Z0
-	VMOVDQU32   Z0, K1, (AX)(BX*4)
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
 
 done:
 	VZEROUPPER
 	RET
 
 // func addFloat32SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
 TEXT ·addFloat32SecondAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         s+32(FP), DX
-	MOVQ         DX, X0
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
 	VPBROADCASTD X0, Z0
-	MOVQ         n+40(FP), DX
+	MOVQ         n+40(FP), BX
 
 	// i := 0
-	XORQ BX, BX
+	XORQ CX, CX
 
-	// for ; i <= n-64; i += 64: 4 vectors
-	LEAQ -64(DX), SI
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
 	JMP  manyTest
 
 many:
-	VMOVUPS (CX)(BX*4), Z1
+	VMOVUPS (DX)(CX*4), Z1
 	VADDPS  Z0, Z1, Z1
-	VMOVUPS 64(CX)(BX*4), Z2
+	VMOVUPS 64(DX)(CX*4), Z2
 	VADDPS  Z0, Z2, Z2
-	VMOVUPS 128(CX)(BX*4), Z3
+	VMOVUPS 128(DX)(CX*4), Z3
 	VADDPS  Z0, Z3, Z3
-	VMOVUPS 192(CX)(BX*4), Z4
+	VMOVUPS 192(DX)(CX*4), Z4
 	VADDPS  Z0, Z4, Z4
-	VMOVUPS Z1, (AX)(BX*4)
-	VMOVUPS Z2, 64(AX)(BX*4)
-	VMOVUPS Z3, 128(AX)(BX*4)
-	VMOVUPS Z4, 192(AX)(BX*4)
-	ADDQ    $0x00000040, BX
+	VMOVUPS Z1, (AX)(CX*4)
+	VMOVUPS Z2, 64(AX)(CX*4)
+	VMOVUPS Z3, 128(AX)(CX*4)
+	VMOVUPS Z4, 192(AX)(CX*4)
+	ADDQ    $0x00000040, CX
 
 manyTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  many
 
-	// for ; i <= n-16; i += 16: one vector
-	LEAQ -16(DX), SI
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
 	JMP  oneTest
 
 one:
-	VMOVUPS (CX)(BX*4), Z1
+	VMOVUPS (DX)(CX*4), Z1
 	VADDPS  Z0, Z1, Z1
-	VMOVUPS Z1, (AX)(BX*4)
-	ADDQ    $0x00000010, BX
+	VMOVUPS Z1, (AX)(CX*4)
+	ADDQ    $0x00000010, CX
 
 oneTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ        BX, DX
+	SUBQ        CX, BX
 	JLE         done
 	MOVQ        $-1, SI
-	BZHIQ       DX, SI, SI
-	KMOVW       SI, K1
-	VMOVDQU32.Z (CX)(BX*4), K1, Z1
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z1
 	VADDPS      Z0, Z1, Z0
-	VMOVDQU32   Z0, K1, (AX)(BX*4)
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
 
 done:
 	VZEROUPPER
 	RET
 
 // func subFloat32AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·subFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ y+16(FP), DX
-	MOVQ n+40(FP), BX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
 
 	// i := 0
-	XORQ SI, SI
+	XORQ CX, CX
 
-	// for ; i <= n-64; i += 64: 4 vectors
-	LEAQ -64(BX), DI
+	// for ; i <= n-64; i += 64
+	LEAQ -64(SI), DI
 	JMP  manyTest
 
 many:
-	VMOVUPS (CX)(SI*4), Z0
-	VSUBPS  (DX)(SI*4), Z0, Z0
-	VMOVUPS 64(CX)(SI*4), Z1
-	VSUBPS  64(DX)(SI*4), Z1, Z1
-	VMOVUPS 128(CX)(SI*4), Z2
-	VSUBPS  128(DX)(SI*4), Z2, Z2
-	VMOVUPS 192(CX)(SI*4), Z3
-	VSUBPS  192(DX)(SI*4), Z3, Z3
-	VMOVUPS Z0, (AX)(SI*4)
-	VMOVUPS Z1, 64(AX)(SI*4)
-	VMOVUPS Z2, 128(AX)(SI*4)
-	VMOVUPS Z3, 192(AX)(SI*4)
-	ADDQ    $0x00000040, SI
+	VMOVUPS (DX)(CX*4), Z0
+	VMOVUPS (BX)(CX*4), Z1
+	VSUBPS  Z1, Z0, Z0
+	VMOVUPS 64(DX)(CX*4), Z1
+	VMOVUPS 64(BX)(CX*4), Z2
+	VSUBPS  Z2, Z1, Z1
+	VMOVUPS 128(DX)(CX*4), Z2
+	VMOVUPS 128(BX)(CX*4), Z3
+	VSUBPS  Z3, Z2, Z2
+	VMOVUPS 192(DX)(CX*4), Z3
+	VMOVUPS 192(BX)(CX*4), Z4
+	VSUBPS  Z4, Z3, Z3
+	VMOVUPS Z0, (AX)(CX*4)
+	VMOVUPS Z1, 64(AX)(CX*4)
+	VMOVUPS Z2, 128(AX)(CX*4)
+	VMOVUPS Z3, 192(AX)(CX*4)
+	ADDQ    $0x00000040, CX
 
 manyTest:
-	CMPQ SI, DI
+	CMPQ CX, DI
 	JLE  many
 
-	// for ; i <= n-16; i += 16: one vector
-	LEAQ -16(BX), DI
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
 	JMP  oneTest
 
 one:
-	VMOVUPS (CX)(SI*4), Z0
-	VSUBPS  (DX)(SI*4), Z0, Z0
-	VMOVUPS Z0, (AX)(SI*4)
-	ADDQ    $0x00000010, SI
+	VMOVUPS (DX)(CX*4), Z0
+	VMOVUPS (BX)(CX*4), Z1
+	VSUBPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)(CX*4)
+	ADDQ    $0x00000010, CX
 
 oneTest:
-	CMPQ SI, DI
+	CMPQ CX, DI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ        SI, BX
+	SUBQ        CX, SI
 	JLE         done
 	MOVQ        $-1, DI
-	BZHIQ       BX, DI, DI
-	KMOVW       DI, K1
-	VMOVDQU32.Z (CX)(SI*4), K1, Z0
-	VMOVDQU32.Z (DX)(SI*4), K1, Z1
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z0
+	VMOVDQU32.Z (BX)(CX*4), K1, Z1
 	VSUBPS      Z1, Z0, Z0
-	VMOVDQU32   Z0, K1, (AX)(SI*4)
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
 
 done:
 	VZEROUPPER
 	RET
 
 // func subFloat32FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
 TEXT ·subFloat32FirstAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         y+16(FP), CX
-	MOVQ         s+32(FP), DX
-	MOVQ         DX, X0
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
 	VPBROADCASTD X0, Z0
-	MOVQ         n+40(FP), DX
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
 
 	// i := 0
-	XORQ BX, BX
+	XORQ CX, CX
 
-	// for ; i <= n-64; i += 64: 4 vectors
-	LEAQ -64(DX), SI
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
 	JMP  manyTest
 
 many:
-	VSUBPS  (CX)(BX*4), Z0, Z1
-	VSUBPS  64(CX)(BX*4), Z0, Z2
-	VSUBPS  128(CX)(BX*4), Z0, Z3
-	VSUBPS  192(CX)(BX*4), Z0, Z4
-	VMOVUPS Z1, (AX)(BX*4)
-	VMOVUPS Z2, 64(AX)(BX*4)
-	VMOVUPS Z3, 128(AX)(BX*4)
-	VMOVUPS Z4, 192(AX)(BX*4)
-	ADDQ    $0x00000040, BX
+	VMOVUPS (DX)(CX*4), Z1
+	VSUBPS  Z1, Z0, Z1
+	VMOVUPS 64(DX)(CX*4), Z2
+	VSUBPS  Z2, Z0, Z2
+	VMOVUPS 128(DX)(CX*4), Z3
+	VSUBPS  Z3, Z0, Z3
+	VMOVUPS 192(DX)(CX*4), Z4
+	VSUBPS  Z4, Z0, Z4
+	VMOVUPS Z1, (AX)(CX*4)
+	VMOVUPS Z2, 64(AX)(CX*4)
+	VMOVUPS Z3, 128(AX)(CX*4)
+	VMOVUPS Z4, 192(AX)(CX*4)
+	ADDQ    $0x00000040, CX
 
 manyTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  many
 
-	// for ; i <= n-16; i += 16: one vector
-	LEAQ -16(DX), SI
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
 	JMP  oneTest
 
 one:
-	VSUBPS  (CX)(BX*4), Z0, Z1
-	VMOVUPS Z1, (AX)(BX*4)
-	ADDQ    $0x00000010, BX
+	VMOVUPS (DX)(CX*4), Z1
+	VSUBPS  Z1, Z0, Z1
+	VMOVUPS Z1, (AX)(CX*4)
+	ADDQ    $0x00000010, CX
 
 oneTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ        BX, DX
+	SUBQ        CX, BX
 	JLE         done
 	MOVQ        $-1, SI
-	BZHIQ       DX, SI, SI
-	KMOVW       SI, K1
-	VMOVDQU32.Z (CX)(BX*4), K1, Z1
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z1
 	VSUBPS      Z1, Z0, Z0
-	VMOVDQU32   Z0, K1, (AX)(BX*4)
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
 
 done:
 	VZEROUPPER
 	RET
 
 // func subFloat32SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
 TEXT ·subFloat32SecondAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         s+32(FP), DX
-	MOVQ         DX, X0
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
 	VPBROADCASTD X0, Z0
-	MOVQ         n+40(FP), DX
+	MOVQ         n+40(FP), BX
 
 	// i := 0
-	XORQ BX, BX
+	XORQ CX, CX
 
-	// for ; i <= n-64; i += 64: 4 vectors
-	LEAQ -64(DX), SI
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
 	JMP  manyTest
 
 many:
-	VMOVUPS (CX)(BX*4), Z1
+	VMOVUPS (DX)(CX*4), Z1
 	VSUBPS  Z0, Z1, Z1
-	VMOVUPS 64(CX)(BX*4), Z2
+	VMOVUPS 64(DX)(CX*4), Z2
 	VSUBPS  Z0, Z2, Z2
-	VMOVUPS 128(CX)(BX*4), Z3
+	VMOVUPS 128(DX)(CX*4), Z3
 	VSUBPS  Z0, Z3, Z3
-	VMOVUPS 192(CX)(BX*4), Z4
+	VMOVUPS 192(DX)(CX*4), Z4
 	VSUBPS  Z0, Z4, Z4
-	VMOVUPS Z1, (AX)(BX*4)
-	VMOVUPS Z2, 64(AX)(BX*4)
-	VMOVUPS Z3, 128(AX)(BX*4)
-	VMOVUPS Z4, 192(AX)(BX*4)
-	ADDQ    $0x00000040, BX
+	VMOVUPS Z1, (AX)(CX*4)
+	VMOVUPS Z2, 64(AX)(CX*4)
+	VMOVUPS Z3, 128(AX)(CX*4)
+	VMOVUPS Z4, 192(AX)(CX*4)
+	ADDQ    $0x00000040, CX
 
 manyTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  many
 
-	// for ; i <= n-16; i += 16: one vector
-	LEAQ -16(DX), SI
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
 	JMP  oneTest
 
 one:
-	VMOVUPS (CX)(BX*4), Z1
+	VMOVUPS (DX)(CX*4), Z1
 	VSUBPS  Z0, Z1, Z1
-	VMOVUPS Z1, (AX)(BX*4)
-	ADDQ    $0x00000010, BX
+	VMOVUPS Z1, (AX)(CX*4)
+	ADDQ    $0x00000010, CX
 
 oneTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ        BX, DX
+	SUBQ        CX, BX
 	JLE         done
 	MOVQ        $-1, SI
-	BZHIQ       DX, SI, SI
-	KMOVW       SI, K1
-	VMOVDQU32.Z (CX)(BX*4), K1, Z1
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z1
 	VSUBPS      Z0, Z1, Z0
-	VMOVDQU32   Z0, K1, (AX)(BX*4)
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
 
 done:
 	VZEROUPPER
 	RET
 
 // func mulFloat32AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·mulFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ y+16(FP), DX
-	MOVQ n+40(FP), BX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
 
 	// i := 0
-	XORQ SI, SI
+	XORQ CX, CX
 
-	// for ; i <= n-64; i += 64: 4 vectors
-	LEAQ -64(BX), DI
+	// for ; i <= n-64; i += 64
+	LEAQ -64(SI), DI
 	JMP  manyTest
 
 many:
-	VMOVUPS (CX)(SI*4), Z0
-	VMULPS  (DX)(SI*4), Z0, Z0
-	VMOVUPS 64(CX)(SI*4), Z1
-	VMULPS  64(DX)(SI*4), Z1, Z1
-	VMOVUPS 128(CX)(SI*4), Z2
-	VMULPS  128(DX)(SI*4), Z2, Z2
-	VMOVUPS 192(CX)(SI*4), Z3
-	VMULPS  192(DX)(SI*4), Z3, Z3
-	VMOVUPS Z0, (AX)(SI*4)
-	VMOVUPS Z1, 64(AX)(SI*4)
-	VMOVUPS Z2, 128(AX)(SI*4)
-	VMOVUPS Z3, 192(AX)(SI*4)
-	ADDQ    $0x00000040, SI
+	VMOVUPS (DX)(CX*4), Z0
+	VMOVUPS (BX)(CX*4), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS 64(DX)(CX*4), Z1
+	VMOVUPS 64(BX)(CX*4), Z2
+	VMULPS  Z2, Z1, Z1
+	VMOVUPS 128(DX)(CX*4), Z2
+	VMOVUPS 128(BX)(CX*4), Z3
+	VMULPS  Z3, Z2, Z2
+	VMOVUPS 192(DX)(CX*4), Z3
+	VMOVUPS 192(BX)(CX*4), Z4
+	VMULPS  Z4, Z3, Z3
+	VMOVUPS Z0, (AX)(CX*4)
+	VMOVUPS Z1, 64(AX)(CX*4)
+	VMOVUPS Z2, 128(AX)(CX*4)
+	VMOVUPS Z3, 192(AX)(CX*4)
+	ADDQ    $0x00000040, CX
 
 manyTest:
-	CMPQ SI, DI
+	CMPQ CX, DI
 	JLE  many
 
-	// for ; i <= n-16; i += 16: one vector
-	LEAQ -16(BX), DI
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
 	JMP  oneTest
 
 one:
-	VMOVUPS (CX)(SI*4), Z0
-	VMULPS  (DX)(SI*4), Z0, Z0
-	VMOVUPS Z0, (AX)(SI*4)
-	ADDQ    $0x00000010, SI
+	VMOVUPS (DX)(CX*4), Z0
+	VMOVUPS (BX)(CX*4), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)(CX*4)
+	ADDQ    $0x00000010, CX
 
 oneTest:
-	CMPQ SI, DI
+	CMPQ CX, DI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ        SI, BX
+	SUBQ        CX, SI
 	JLE         done
 	MOVQ        $-1, DI
-	BZHIQ       BX, DI, DI
-	KMOVW       DI, K1
-	VMOVDQU32.Z (CX)(SI*4), K1, Z0
-	VMOVDQU32.Z (DX)(SI*4), K1, Z1
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z0
+	VMOVDQU32.Z (BX)(CX*4), K1, Z1
 	VMULPS      Z1, Z0, Z0
-	VMOVDQU32   Z0, K1, (AX)(SI*4)
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
 
 done:
 	VZEROUPPER
 	RET
 
 // func mulFloat32FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
 TEXT ·mulFloat32FirstAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         y+16(FP), CX
-	MOVQ         s+32(FP), DX
-	MOVQ         DX, X0
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
 	VPBROADCASTD X0, Z0
-	MOVQ         n+40(FP), DX
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
 
 	// i := 0
-	XORQ BX, BX
+	XORQ CX, CX
 
-	// for ; i <= n-64; i += 64: 4 vectors
-	LEAQ -64(DX), SI
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
 	JMP  manyTest
 
 many:
-	VMULPS  (CX)(BX*4), Z0, Z1
-	VMULPS  64(CX)(BX*4), Z0, Z2
-	VMULPS  128(CX)(BX*4), Z0, Z3
-	VMULPS  192(CX)(BX*4), Z0, Z4
-	VMOVUPS Z1, (AX)(BX*4)
-	VMOVUPS Z2, 64(AX)(BX*4)
-	VMOVUPS Z3, 128(AX)(BX*4)
-	VMOVUPS Z4, 192(AX)(BX*4)
-	ADDQ    $0x00000040, BX
+	VMOVUPS (DX)(CX*4), Z1
+	VMULPS  Z1, Z0, Z1
+	VMOVUPS 64(DX)(CX*4), Z2
+	VMULPS  Z2, Z0, Z2
+	VMOVUPS 128(DX)(CX*4), Z3
+	VMULPS  Z3, Z0, Z3
+	VMOVUPS 192(DX)(CX*4), Z4
+	VMULPS  Z4, Z0, Z4
+	VMOVUPS Z1, (AX)(CX*4)
+	VMOVUPS Z2, 64(AX)(CX*4)
+	VMOVUPS Z3, 128(AX)(CX*4)
+	VMOVUPS Z4, 192(AX)(CX*4)
+	ADDQ    $0x00000040, CX
 
 manyTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  many
 
-	// for ; i <= n-16; i += 16: one vector
-	LEAQ -16(DX), SI
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
 	JMP  oneTest
 
 one:
-	VMULPS  (CX)(BX*4), Z0, Z1
-	VMOVUPS Z1, (AX)(BX*4)
-	ADDQ    $0x00000010, BX
+	VMOVUPS (DX)(CX*4), Z1
+	VMULPS  Z1, Z0, Z1
+	VMOVUPS Z1, (AX)(CX*4)
+	ADDQ    $0x00000010, CX
 
 oneTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ        BX, DX
+	SUBQ        CX, BX
 	JLE         done
 	MOVQ        $-1, SI
-	BZHIQ       DX, SI, SI
-	KMOVW       SI, K1
-	VMOVDQU32.Z (CX)(BX*4), K1, Z1
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z1
 	VMULPS      Z1, Z0, Z0
-	VMOVDQU32   Z0, K1, (AX)(BX*4)
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
 
 done:
 	VZEROUPPER
 	RET
 
 // func mulFloat32SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
 TEXT ·mulFloat32SecondAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         s+32(FP), DX
-	MOVQ         DX, X0
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
 	VPBROADCASTD X0, Z0
-	MOVQ         n+40(FP), DX
+	MOVQ         n+40(FP), BX
 
 	// i := 0
-	XORQ BX, BX
+	XORQ CX, CX
 
-	// for ; i <= n-64; i += 64: 4 vectors
-	LEAQ -64(DX), SI
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
 	JMP  manyTest
 
 many:
-	VMOVUPS (CX)(BX*4), Z1
+	VMOVUPS (DX)(CX*4), Z1
 	VMULPS  Z0, Z1, Z1
-	VMOVUPS 64(CX)(BX*4), Z2
+	VMOVUPS 64(DX)(CX*4), Z2
 	VMULPS  Z0, Z2, Z2
-	VMOVUPS 128(CX)(BX*4), Z3
+	VMOVUPS 128(DX)(CX*4), Z3
 	VMULPS  Z0, Z3, Z3
-	VMOVUPS 192(CX)(BX*4), Z4
+	VMOVUPS 192(DX)(CX*4), Z4
 	VMULPS  Z0, Z4, Z4
-	VMOVUPS Z1, (AX)(BX*4)
-	VMOVUPS Z2, 64(AX)(BX*4)
-	VMOVUPS Z3, 128(AX)(BX*4)
-	VMOVUPS Z4, 192(AX)(BX*4)
-	ADDQ    $0x00000040, BX
+	VMOVUPS Z1, (AX)(CX*4)
+	VMOVUPS Z2, 64(AX)(CX*4)
+	VMOVUPS Z3, 128(AX)(CX*4)
+	VMOVUPS Z4, 192(AX)(CX*4)
+	ADDQ    $0x00000040, CX
 
 manyTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  many
 
-	// for ; i <= n-16; i += 16: one vector
-	LEAQ -16(DX), SI
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
 	JMP  oneTest
 
 one:
-	VMOVUPS (CX)(BX*4), Z1
+	VMOVUPS (DX)(CX*4), Z1
 	VMULPS  Z0, Z1, Z1
-	VMOVUPS Z1, (AX)(BX*4)
-	ADDQ    $0x00000010, BX
+	VMOVUPS Z1, (AX)(CX*4)
+	ADDQ    $0x00000010, CX
 
 oneTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ        BX, DX
+	SUBQ        CX, BX
 	JLE         done
 	MOVQ        $-1, SI
-	BZHIQ       DX, SI, SI
-	KMOVW       SI, K1
-	VMOVDQU32.Z (CX)(BX*4), K1, Z1
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z1
 	VMULPS      Z0, Z1, Z0
-	VMOVDQU32   Z0, K1, (AX)(BX*4)
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
 
 done:
 	VZEROUPPER
 	RET
 
 // func divFloat32AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·divFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ y+16(FP), DX
-	MOVQ n+40(FP), BX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
 
 	// i := 0
-	XORQ SI, SI
+	XORQ CX, CX
 
-	// for ; i <= n-64; i += 64: 4 vectors
-	LEAQ -64(BX), DI
+	// for ; i <= n-64; i += 64
+	LEAQ -64(SI), DI
 	JMP  manyTest
 
 many:
-	VMOVUPS (CX)(SI*4), Z0
-	VDIVPS  (DX)(SI*4), Z0, Z0
-	VMOVUPS 64(CX)(SI*4), Z1
-	VDIVPS  64(DX)(SI*4), Z1, Z1
-	VMOVUPS 128(CX)(SI*4), Z2
-	VDIVPS  128(DX)(SI*4), Z2, Z2
-	VMOVUPS 192(CX)(SI*4), Z3
-	VDIVPS  192(DX)(SI*4), Z3, Z3
-	VMOVUPS Z0, (AX)(SI*4)
-	VMOVUPS Z1, 64(AX)(SI*4)
-	VMOVUPS Z2, 128(AX)(SI*4)
-	VMOVUPS Z3, 192(AX)(SI*4)
-	ADDQ    $0x00000040, SI
+	VMOVUPS (DX)(CX*4), Z0
+	VMOVUPS (BX)(CX*4), Z1
+	VDIVPS  Z1, Z0, Z0
+	VMOVUPS 64(DX)(CX*4), Z1
+	VMOVUPS 64(BX)(CX*4), Z2
+	VDIVPS  Z2, Z1, Z1
+	VMOVUPS 128(DX)(CX*4), Z2
+	VMOVUPS 128(BX)(CX*4), Z3
+	VDIVPS  Z3, Z2, Z2
+	VMOVUPS 192(DX)(CX*4), Z3
+	VMOVUPS 192(BX)(CX*4), Z4
+	VDIVPS  Z4, Z3, Z3
+	VMOVUPS Z0, (AX)(CX*4)
+	VMOVUPS Z1, 64(AX)(CX*4)
+	VMOVUPS Z2, 128(AX)(CX*4)
+	VMOVUPS Z3, 192(AX)(CX*4)
+	ADDQ    $0x00000040, CX
 
 manyTest:
-	CMPQ SI, DI
+	CMPQ CX, DI
 	JLE  many
 
-	// for ; i <= n-16; i += 16: one vector
-	LEAQ -16(BX), DI
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
 	JMP  oneTest
 
 one:
-	VMOVUPS (CX)(SI*4), Z0
-	VDIVPS  (DX)(SI*4), Z0, Z0
-	VMOVUPS Z0, (AX)(SI*4)
-	ADDQ    $0x00000010, SI
+	VMOVUPS (DX)(CX*4), Z0
+	VMOVUPS (BX)(CX*4), Z1
+	VDIVPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)(CX*4)
+	ADDQ    $0x00000010, CX
 
 oneTest:
-	CMPQ SI, DI
+	CMPQ CX, DI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ        SI, BX
+	SUBQ        CX, SI
 	JLE         done
 	MOVQ        $-1, DI
-	BZHIQ       BX, DI, DI
-	KMOVW       DI, K1
-	VMOVDQU32.Z (CX)(SI*4), K1, Z0
-	VMOVDQU32.Z (DX)(SI*4), K1, Z1
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z0
+	VMOVDQU32.Z (BX)(CX*4), K1, Z1
 	VDIVPS      Z1, Z0, Z0
-	VMOVDQU32   Z0, K1, (AX)(SI*4)
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
 
 done:
 	VZEROUPPER
 	RET
 
 // func divFloat32FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
 TEXT ·divFloat32FirstAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         y+16(FP), CX
-	MOVQ         s+32(FP), DX
-	MOVQ         DX, X0
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
 	VPBROADCASTD X0, Z0
-	MOVQ         n+40(FP), DX
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
 
 	// i := 0
-	XORQ BX, BX
+	XORQ CX, CX
 
-	// for ; i <= n-64; i += 64: 4 vectors
-	LEAQ -64(DX), SI
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
 	JMP  manyTest
 
 many:
-	VDIVPS  (CX)(BX*4), Z0, Z1
-	VDIVPS  64(CX)(BX*4), Z0, Z2
-	VDIVPS  128(CX)(BX*4), Z0, Z3
-	VDIVPS  192(CX)(BX*4), Z0, Z4
-	VMOVUPS Z1, (AX)(BX*4)
-	VMOVUPS Z2, 64(AX)(BX*4)
-	VMOVUPS Z3, 128(AX)(BX*4)
-	VMOVUPS Z4, 192(AX)(BX*4)
-	ADDQ    $0x00000040, BX
+	VMOVUPS (DX)(CX*4), Z1
+	VDIVPS  Z1, Z0, Z1
+	VMOVUPS 64(DX)(CX*4), Z2
+	VDIVPS  Z2, Z0, Z2
+	VMOVUPS 128(DX)(CX*4), Z3
+	VDIVPS  Z3, Z0, Z3
+	VMOVUPS 192(DX)(CX*4), Z4
+	VDIVPS  Z4, Z0, Z4
+	VMOVUPS Z1, (AX)(CX*4)
+	VMOVUPS Z2, 64(AX)(CX*4)
+	VMOVUPS Z3, 128(AX)(CX*4)
+	VMOVUPS Z4, 192(AX)(CX*4)
+	ADDQ    $0x00000040, CX
 
 manyTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  many
 
-	// for ; i <= n-16; i += 16: one vector
-	LEAQ -16(DX), SI
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
 	JMP  oneTest
 
 one:
-	VDIVPS  (CX)(BX*4), Z0, Z1
-	VMOVUPS Z1, (AX)(BX*4)
-	ADDQ    $0x00000010, BX
+	VMOVUPS (DX)(CX*4), Z1
+	VDIVPS  Z1, Z0, Z1
+	VMOVUPS Z1, (AX)(CX*4)
+	ADDQ    $0x00000010, CX
 
 oneTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ        BX, DX
+	SUBQ        CX, BX
 	JLE         done
 	MOVQ        $-1, SI
-	BZHIQ       DX, SI, SI
-	KMOVW       SI, K1
-	VMOVDQU32.Z (CX)(BX*4), K1, Z1
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z1
 	VDIVPS      Z1, Z0, Z0
-	VMOVDQU32   Z0, K1, (AX)(BX*4)
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
 
 done:
 	VZEROUPPER
 	RET
 
 // func divFloat32SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
 TEXT ·divFloat32SecondAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         s+32(FP), DX
-	MOVQ         DX, X0
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
 	VPBROADCASTD X0, Z0
-	MOVQ         n+40(FP), DX
+	MOVQ         n+40(FP), BX
 
 	// i := 0
-	XORQ BX, BX
+	XORQ CX, CX
 
-	// for ; i <= n-64; i += 64: 4 vectors
-	LEAQ -64(DX), SI
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
 	JMP  manyTest
 
 many:
-	VMOVUPS (CX)(BX*4), Z1
+	VMOVUPS (DX)(CX*4), Z1
 	VDIVPS  Z0, Z1, Z1
-	VMOVUPS 64(CX)(BX*4), Z2
+	VMOVUPS 64(DX)(CX*4), Z2
 	VDIVPS  Z0, Z2, Z2
-	VMOVUPS 128(CX)(BX*4), Z3
+	VMOVUPS 128(DX)(CX*4), Z3
 	VDIVPS  Z0, Z3, Z3
-	VMOVUPS 192(CX)(BX*4), Z4
+	VMOVUPS 192(DX)(CX*4), Z4
 	VDIVPS  Z0, Z4, Z4
-	VMOVUPS Z1, (AX)(BX*4)
-	VMOVUPS Z2, 64(AX)(BX*4)
-	VMOVUPS Z3, 128(AX)(BX*4)
-	VMOVUPS Z4, 192(AX)(BX*4)
-	ADDQ    $0x00000040, BX
+	VMOVUPS Z1, (AX)(CX*4)
+	VMOVUPS Z2, 64(AX)(CX*4)
+	VMOVUPS Z3, 128(AX)(CX*4)
+	VMOVUPS Z4, 192(AX)(CX*4)
+	ADDQ    $0x00000040, CX
 
 manyTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  many
 
-	// for ; i <= n-16; i += 16: one vector
-	LEAQ -16(DX), SI
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
 	JMP  oneTest
 
 one:
-	VMOVUPS (CX)(BX*4), Z1
+	VMOVUPS (DX)(CX*4), Z1
 	VDIVPS  Z0, Z1, Z1
-	VMOVUPS Z1, (AX)(BX*4)
-	ADDQ    $0x00000010, BX
+	VMOVUPS Z1, (AX)(CX*4)
+	ADDQ    $0x00000010, CX
 
 oneTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ        BX, DX
+	SUBQ        CX, BX
 	JLE         done
 	MOVQ        $-1, SI
-	BZHIQ       DX, SI, SI
-	KMOVW       SI, K1
-	VMOVDQU32.Z (CX)(BX*4), K1, Z1
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z1
 	VDIVPS      Z0, Z1, Z0
-	VMOVDQU32   Z0, K1, (AX)(BX*4)
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func maxFloat32AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
+TEXT ·maxFloat32AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Z0
+	VMOVUPS  (BX)(CX*4), Z1
+	VRANGEPS $0x05, Z1, Z0, Z2
+	VCMPPS   $0x03, Z1, Z0, K1
+	VADDPS   Z1, Z0, K1, Z2
+	VMOVUPS  64(DX)(CX*4), Z0
+	VMOVUPS  64(BX)(CX*4), Z1
+	VRANGEPS $0x05, Z1, Z0, Z3
+	VCMPPS   $0x03, Z1, Z0, K1
+	VADDPS   Z1, Z0, K1, Z3
+	VMOVUPS  128(DX)(CX*4), Z0
+	VMOVUPS  128(BX)(CX*4), Z1
+	VRANGEPS $0x05, Z1, Z0, Z4
+	VCMPPS   $0x03, Z1, Z0, K1
+	VADDPS   Z1, Z0, K1, Z4
+	VMOVUPS  192(DX)(CX*4), Z0
+	VMOVUPS  192(BX)(CX*4), Z1
+	VRANGEPS $0x05, Z1, Z0, Z5
+	VCMPPS   $0x03, Z1, Z0, K1
+	VADDPS   Z1, Z0, K1, Z5
+	VMOVUPS  Z2, (AX)(CX*4)
+	VMOVUPS  Z3, 64(AX)(CX*4)
+	VMOVUPS  Z4, 128(AX)(CX*4)
+	VMOVUPS  Z5, 192(AX)(CX*4)
+	ADDQ     $0x00000040, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Z0
+	VMOVUPS  (BX)(CX*4), Z1
+	VRANGEPS $0x05, Z1, Z0, Z2
+	VCMPPS   $0x03, Z1, Z0, K1
+	VADDPS   Z1, Z0, K1, Z2
+	VMOVUPS  Z2, (AX)(CX*4)
+	ADDQ     $0x00000010, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z0
+	VMOVDQU32.Z (BX)(CX*4), K1, Z1
+	VRANGEPS    $0x05, Z1, Z0, Z2
+	VCMPPS      $0x03, Z1, Z0, K2
+	VADDPS      Z1, Z0, K2, Z2
+	VMOVDQU32   Z2, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func maxFloat32FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+TEXT ·maxFloat32FirstAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Z1
+	VRANGEPS $0x05, Z1, Z0, Z2
+	VCMPPS   $0x03, Z1, Z0, K1
+	VADDPS   Z1, Z0, K1, Z2
+	VMOVUPS  64(DX)(CX*4), Z1
+	VRANGEPS $0x05, Z1, Z0, Z3
+	VCMPPS   $0x03, Z1, Z0, K1
+	VADDPS   Z1, Z0, K1, Z3
+	VMOVUPS  128(DX)(CX*4), Z1
+	VRANGEPS $0x05, Z1, Z0, Z4
+	VCMPPS   $0x03, Z1, Z0, K1
+	VADDPS   Z1, Z0, K1, Z4
+	VMOVUPS  192(DX)(CX*4), Z1
+	VRANGEPS $0x05, Z1, Z0, Z5
+	VCMPPS   $0x03, Z1, Z0, K1
+	VADDPS   Z1, Z0, K1, Z5
+	VMOVUPS  Z2, (AX)(CX*4)
+	VMOVUPS  Z3, 64(AX)(CX*4)
+	VMOVUPS  Z4, 128(AX)(CX*4)
+	VMOVUPS  Z5, 192(AX)(CX*4)
+	ADDQ     $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Z1
+	VRANGEPS $0x05, Z1, Z0, Z2
+	VCMPPS   $0x03, Z1, Z0, K1
+	VADDPS   Z1, Z0, K1, Z2
+	VMOVUPS  Z2, (AX)(CX*4)
+	ADDQ     $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z1
+	VRANGEPS    $0x05, Z1, Z0, Z2
+	VCMPPS      $0x03, Z1, Z0, K2
+	VADDPS      Z1, Z0, K2, Z2
+	VMOVDQU32   Z2, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func maxFloat32SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+TEXT ·maxFloat32SecondAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Z1
+	VRANGEPS $0x05, Z0, Z1, Z2
+	VCMPPS   $0x03, Z0, Z1, K1
+	VADDPS   Z0, Z1, K1, Z2
+	VMOVUPS  64(DX)(CX*4), Z1
+	VRANGEPS $0x05, Z0, Z1, Z3
+	VCMPPS   $0x03, Z0, Z1, K1
+	VADDPS   Z0, Z1, K1, Z3
+	VMOVUPS  128(DX)(CX*4), Z1
+	VRANGEPS $0x05, Z0, Z1, Z4
+	VCMPPS   $0x03, Z0, Z1, K1
+	VADDPS   Z0, Z1, K1, Z4
+	VMOVUPS  192(DX)(CX*4), Z1
+	VRANGEPS $0x05, Z0, Z1, Z5
+	VCMPPS   $0x03, Z0, Z1, K1
+	VADDPS   Z0, Z1, K1, Z5
+	VMOVUPS  Z2, (AX)(CX*4)
+	VMOVUPS  Z3, 64(AX)(CX*4)
+	VMOVUPS  Z4, 128(AX)(CX*4)
+	VMOVUPS  Z5, 192(AX)(CX*4)
+	ADDQ     $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Z1
+	VRANGEPS $0x05, Z0, Z1, Z2
+	VCMPPS   $0x03, Z0, Z1, K1
+	VADDPS   Z0, Z1, K1, Z2
+	VMOVUPS  Z2, (AX)(CX*4)
+	ADDQ     $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z1
+	VRANGEPS    $0x05, Z0, Z1, Z2
+	VCMPPS      $0x03, Z0, Z1, K2
+	VADDPS      Z0, Z1, K2, Z2
+	VMOVDQU32   Z2, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func minFloat32AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
+TEXT ·minFloat32AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Z0
+	VMOVUPS  (BX)(CX*4), Z1
+	VRANGEPS $0x04, Z1, Z0, Z2
+	VCMPPS   $0x03, Z1, Z0, K1
+	VADDPS   Z1, Z0, K1, Z2
+	VMOVUPS  64(DX)(CX*4), Z0
+	VMOVUPS  64(BX)(CX*4), Z1
+	VRANGEPS $0x04, Z1, Z0, Z3
+	VCMPPS   $0x03, Z1, Z0, K1
+	VADDPS   Z1, Z0, K1, Z3
+	VMOVUPS  128(DX)(CX*4), Z0
+	VMOVUPS  128(BX)(CX*4), Z1
+	VRANGEPS $0x04, Z1, Z0, Z4
+	VCMPPS   $0x03, Z1, Z0, K1
+	VADDPS   Z1, Z0, K1, Z4
+	VMOVUPS  192(DX)(CX*4), Z0
+	VMOVUPS  192(BX)(CX*4), Z1
+	VRANGEPS $0x04, Z1, Z0, Z5
+	VCMPPS   $0x03, Z1, Z0, K1
+	VADDPS   Z1, Z0, K1, Z5
+	VMOVUPS  Z2, (AX)(CX*4)
+	VMOVUPS  Z3, 64(AX)(CX*4)
+	VMOVUPS  Z4, 128(AX)(CX*4)
+	VMOVUPS  Z5, 192(AX)(CX*4)
+	ADDQ     $0x00000040, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Z0
+	VMOVUPS  (BX)(CX*4), Z1
+	VRANGEPS $0x04, Z1, Z0, Z2
+	VCMPPS   $0x03, Z1, Z0, K1
+	VADDPS   Z1, Z0, K1, Z2
+	VMOVUPS  Z2, (AX)(CX*4)
+	ADDQ     $0x00000010, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z0
+	VMOVDQU32.Z (BX)(CX*4), K1, Z1
+	VRANGEPS    $0x04, Z1, Z0, Z2
+	VCMPPS      $0x03, Z1, Z0, K2
+	VADDPS      Z1, Z0, K2, Z2
+	VMOVDQU32   Z2, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func minFloat32FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+TEXT ·minFloat32FirstAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Z1
+	VRANGEPS $0x04, Z1, Z0, Z2
+	VCMPPS   $0x03, Z1, Z0, K1
+	VADDPS   Z1, Z0, K1, Z2
+	VMOVUPS  64(DX)(CX*4), Z1
+	VRANGEPS $0x04, Z1, Z0, Z3
+	VCMPPS   $0x03, Z1, Z0, K1
+	VADDPS   Z1, Z0, K1, Z3
+	VMOVUPS  128(DX)(CX*4), Z1
+	VRANGEPS $0x04, Z1, Z0, Z4
+	VCMPPS   $0x03, Z1, Z0, K1
+	VADDPS   Z1, Z0, K1, Z4
+	VMOVUPS  192(DX)(CX*4), Z1
+	VRANGEPS $0x04, Z1, Z0, Z5
+	VCMPPS   $0x03, Z1, Z0, K1
+	VADDPS   Z1, Z0, K1, Z5
+	VMOVUPS  Z2, (AX)(CX*4)
+	VMOVUPS  Z3, 64(AX)(CX*4)
+	VMOVUPS  Z4, 128(AX)(CX*4)
+	VMOVUPS  Z5, 192(AX)(CX*4)
+	ADDQ     $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Z1
+	VRANGEPS $0x04, Z1, Z0, Z2
+	VCMPPS   $0x03, Z1, Z0, K1
+	VADDPS   Z1, Z0, K1, Z2
+	VMOVUPS  Z2, (AX)(CX*4)
+	ADDQ     $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z1
+	VRANGEPS    $0x04, Z1, Z0, Z2
+	VCMPPS      $0x03, Z1, Z0, K2
+	VADDPS      Z1, Z0, K2, Z2
+	VMOVDQU32   Z2, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func minFloat32SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+TEXT ·minFloat32SecondAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Z1
+	VRANGEPS $0x04, Z0, Z1, Z2
+	VCMPPS   $0x03, Z0, Z1, K1
+	VADDPS   Z0, Z1, K1, Z2
+	VMOVUPS  64(DX)(CX*4), Z1
+	VRANGEPS $0x04, Z0, Z1, Z3
+	VCMPPS   $0x03, Z0, Z1, K1
+	VADDPS   Z0, Z1, K1, Z3
+	VMOVUPS  128(DX)(CX*4), Z1
+	VRANGEPS $0x04, Z0, Z1, Z4
+	VCMPPS   $0x03, Z0, Z1, K1
+	VADDPS   Z0, Z1, K1, Z4
+	VMOVUPS  192(DX)(CX*4), Z1
+	VRANGEPS $0x04, Z0, Z1, Z5
+	VCMPPS   $0x03, Z0, Z1, K1
+	VADDPS   Z0, Z1, K1, Z5
+	VMOVUPS  Z2, (AX)(CX*4)
+	VMOVUPS  Z3, 64(AX)(CX*4)
+	VMOVUPS  Z4, 128(AX)(CX*4)
+	VMOVUPS  Z5, 192(AX)(CX*4)
+	ADDQ     $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Z1
+	VRANGEPS $0x04, Z0, Z1, Z2
+	VCMPPS   $0x03, Z0, Z1, K1
+	VADDPS   Z0, Z1, K1, Z2
+	VMOVUPS  Z2, (AX)(CX*4)
+	ADDQ     $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z1
+	VRANGEPS    $0x04, Z0, Z1, Z2
+	VCMPPS      $0x03, Z0, Z1, K2
+	VADDPS      Z0, Z1, K2, Z2
+	VMOVDQU32   Z2, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func sqrtFloat32AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·sqrtFloat32AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*4), Z0
+	VSQRTPS Z0, Z0
+	VMOVUPS 64(DX)(CX*4), Z1
+	VSQRTPS Z1, Z1
+	VMOVUPS 128(DX)(CX*4), Z2
+	VSQRTPS Z2, Z2
+	VMOVUPS 192(DX)(CX*4), Z3
+	VSQRTPS Z3, Z3
+	VMOVUPS Z0, (AX)(CX*4)
+	VMOVUPS Z1, 64(AX)(CX*4)
+	VMOVUPS Z2, 128(AX)(CX*4)
+	VMOVUPS Z3, 192(AX)(CX*4)
+	ADDQ    $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*4), Z0
+	VSQRTPS Z0, Z0
+	VMOVUPS Z0, (AX)(CX*4)
+	ADDQ    $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z0
+	VSQRTPS     Z0, Z0
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func negFloat32AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+TEXT ·negFloat32AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         $0x0000000080000000, CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*4), Z1
+	VXORPS  Z0, Z1, Z1
+	VMOVUPS 64(DX)(CX*4), Z2
+	VXORPS  Z0, Z2, Z2
+	VMOVUPS 128(DX)(CX*4), Z3
+	VXORPS  Z0, Z3, Z3
+	VMOVUPS 192(DX)(CX*4), Z4
+	VXORPS  Z0, Z4, Z4
+	VMOVUPS Z1, (AX)(CX*4)
+	VMOVUPS Z2, 64(AX)(CX*4)
+	VMOVUPS Z3, 128(AX)(CX*4)
+	VMOVUPS Z4, 192(AX)(CX*4)
+	ADDQ    $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*4), Z1
+	VXORPS  Z0, Z1, Z1
+	VMOVUPS Z1, (AX)(CX*4)
+	ADDQ    $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z1
+	VXORPS      Z0, Z1, Z0
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func absFloat32AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+TEXT ·absFloat32AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         $0x000000007fffffff, CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*4), Z1
+	VANDPS  Z0, Z1, Z1
+	VMOVUPS 64(DX)(CX*4), Z2
+	VANDPS  Z0, Z2, Z2
+	VMOVUPS 128(DX)(CX*4), Z3
+	VANDPS  Z0, Z3, Z3
+	VMOVUPS 192(DX)(CX*4), Z4
+	VANDPS  Z0, Z4, Z4
+	VMOVUPS Z1, (AX)(CX*4)
+	VMOVUPS Z2, 64(AX)(CX*4)
+	VMOVUPS Z3, 128(AX)(CX*4)
+	VMOVUPS Z4, 192(AX)(CX*4)
+	ADDQ    $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*4), Z1
+	VANDPS  Z0, Z1, Z1
+	VMOVUPS Z1, (AX)(CX*4)
+	ADDQ    $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z1
+	VANDPS      Z0, Z1, Z0
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func roundFloat32AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·roundFloat32AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS     (DX)(CX*4), Z0
+	VRNDSCALEPS $0x08, Z0, Z0
+	VMOVUPS     64(DX)(CX*4), Z1
+	VRNDSCALEPS $0x08, Z1, Z1
+	VMOVUPS     128(DX)(CX*4), Z2
+	VRNDSCALEPS $0x08, Z2, Z2
+	VMOVUPS     192(DX)(CX*4), Z3
+	VRNDSCALEPS $0x08, Z3, Z3
+	VMOVUPS     Z0, (AX)(CX*4)
+	VMOVUPS     Z1, 64(AX)(CX*4)
+	VMOVUPS     Z2, 128(AX)(CX*4)
+	VMOVUPS     Z3, 192(AX)(CX*4)
+	ADDQ        $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS     (DX)(CX*4), Z0
+	VRNDSCALEPS $0x08, Z0, Z0
+	VMOVUPS     Z0, (AX)(CX*4)
+	ADDQ        $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z0
+	VRNDSCALEPS $0x08, Z0, Z0
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func floorFloat32AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·floorFloat32AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS     (DX)(CX*4), Z0
+	VRNDSCALEPS $0x09, Z0, Z0
+	VMOVUPS     64(DX)(CX*4), Z1
+	VRNDSCALEPS $0x09, Z1, Z1
+	VMOVUPS     128(DX)(CX*4), Z2
+	VRNDSCALEPS $0x09, Z2, Z2
+	VMOVUPS     192(DX)(CX*4), Z3
+	VRNDSCALEPS $0x09, Z3, Z3
+	VMOVUPS     Z0, (AX)(CX*4)
+	VMOVUPS     Z1, 64(AX)(CX*4)
+	VMOVUPS     Z2, 128(AX)(CX*4)
+	VMOVUPS     Z3, 192(AX)(CX*4)
+	ADDQ        $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS     (DX)(CX*4), Z0
+	VRNDSCALEPS $0x09, Z0, Z0
+	VMOVUPS     Z0, (AX)(CX*4)
+	ADDQ        $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z0
+	VRNDSCALEPS $0x09, Z0, Z0
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func ceilFloat32AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·ceilFloat32AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS     (DX)(CX*4), Z0
+	VRNDSCALEPS $0x0a, Z0, Z0
+	VMOVUPS     64(DX)(CX*4), Z1
+	VRNDSCALEPS $0x0a, Z1, Z1
+	VMOVUPS     128(DX)(CX*4), Z2
+	VRNDSCALEPS $0x0a, Z2, Z2
+	VMOVUPS     192(DX)(CX*4), Z3
+	VRNDSCALEPS $0x0a, Z3, Z3
+	VMOVUPS     Z0, (AX)(CX*4)
+	VMOVUPS     Z1, 64(AX)(CX*4)
+	VMOVUPS     Z2, 128(AX)(CX*4)
+	VMOVUPS     Z3, 192(AX)(CX*4)
+	ADDQ        $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS     (DX)(CX*4), Z0
+	VRNDSCALEPS $0x0a, Z0, Z0
+	VMOVUPS     Z0, (AX)(CX*4)
+	ADDQ        $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z0
+	VRNDSCALEPS $0x0a, Z0, Z0
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
 
 done:
 	VZEROUPPER
 	RET
 
 // func addFloat64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·addFloat64AVX512(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ y+16(FP), DX
-	MOVQ n+40(FP), BX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
 
 	// i := 0
-	XORQ SI, SI
+	XORQ CX, CX
 
-	// for ; i <= n-32; i += 32: 4 vectors
-	LEAQ -32(BX), DI
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
 	JMP  manyTest
 
 many:
-	VMOVUPS (CX)(SI*8), Z0
-	VADDPD  (DX)(SI*8), Z0, Z0
-	VMOVUPS 64(CX)(SI*8), Z1
-	VADDPD  64(DX)(SI*8), Z1, Z1
-	VMOVUPS 128(CX)(SI*8), Z2
-	VADDPD  128(DX)(SI*8), Z2, Z2
-	VMOVUPS 192(CX)(SI*8), Z3
-	VADDPD  192(DX)(SI*8), Z3, Z3
-	VMOVUPS Z0, (AX)(SI*8)
-	VMOVUPS Z1, 64(AX)(SI*8)
-	VMOVUPS Z2, 128(AX)(SI*8)
-	VMOVUPS Z3, 192(AX)(SI*8)
-	ADDQ    $0x00000020, SI
+	VMOVUPS (DX)(CX*8), Z0
+	VMOVUPS (BX)(CX*8), Z1
+	VADDPD  Z1, Z0, Z0
+	VMOVUPS 64(DX)(CX*8), Z1
+	VMOVUPS 64(BX)(CX*8), Z2
+	VADDPD  Z2, Z1, Z1
+	VMOVUPS 128(DX)(CX*8), Z2
+	VMOVUPS 128(BX)(CX*8), Z3
+	VADDPD  Z3, Z2, Z2
+	VMOVUPS 192(DX)(CX*8), Z3
+	VMOVUPS 192(BX)(CX*8), Z4
+	VADDPD  Z4, Z3, Z3
+	VMOVUPS Z0, (AX)(CX*8)
+	VMOVUPS Z1, 64(AX)(CX*8)
+	VMOVUPS Z2, 128(AX)(CX*8)
+	VMOVUPS Z3, 192(AX)(CX*8)
+	ADDQ    $0x00000020, CX
 
 manyTest:
-	CMPQ SI, DI
+	CMPQ CX, DI
 	JLE  many
 
-	// for ; i <= n-8; i += 8: one vector
-	LEAQ -8(BX), DI
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
 	JMP  oneTest
 
 one:
-	VMOVUPS (CX)(SI*8), Z0
-	VADDPD  (DX)(SI*8), Z0, Z0
-	VMOVUPS Z0, (AX)(SI*8)
-	ADDQ    $0x00000008, SI
+	VMOVUPS (DX)(CX*8), Z0
+	VMOVUPS (BX)(CX*8), Z1
+	VADDPD  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)(CX*8)
+	ADDQ    $0x00000008, CX
 
 oneTest:
-	CMPQ SI, DI
+	CMPQ CX, DI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ        SI, BX
+	SUBQ        CX, SI
 	JLE         done
 	MOVQ        $-1, DI
-	BZHIQ       BX, DI, DI
-	KMOVW       DI, K1
-	VMOVDQU64.Z (CX)(SI*8), K1, Z0
-	VMOVDQU64.Z (DX)(SI*8), K1, Z1
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z0
+	VMOVDQU64.Z (BX)(CX*8), K1, Z1
 	VADDPD      Z1, Z0, Z0
-	VMOVDQU64   Z0, K1, (AX)(SI*8)
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
 
 done:
 	VZEROUPPER
 	RET
 
 // func addFloat64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
 TEXT ·addFloat64FirstAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         y+16(FP), CX
-	MOVQ         s+32(FP), DX
-	MOVQ         DX, X0
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
 	VPBROADCASTQ X0, Z0
-	MOVQ         n+40(FP), DX
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
 
 	// i := 0
-	XORQ BX, BX
+	XORQ CX, CX
 
-	// for ; i <= n-32; i += 32: 4 vectors
-	LEAQ -32(DX), SI
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
 	JMP  manyTest
 
 many:
-	VADDPD  (CX)(BX*8), Z0, Z1
-	VADDPD  64(CX)(BX*8), Z0, Z2
-	VADDPD  128(CX)(BX*8), Z0, Z3
-	VADDPD  192(CX)(BX*8), Z0, Z4
-	VMOVUPS Z1, (AX)(BX*8)
-	VMOVUPS Z2, 64(AX)(BX*8)
-	VMOVUPS Z3, 128(AX)(BX*8)
-	VMOVUPS Z4, 192(AX)(BX*8)
-	ADDQ    $0x00000020, BX
+	VMOVUPS (DX)(CX*8), Z1
+	VADDPD  Z1, Z0, Z1
+	VMOVUPS 64(DX)(CX*8), Z2
+	VADDPD  Z2, Z0, Z2
+	VMOVUPS 128(DX)(CX*8), Z3
+	VADDPD  Z3, Z0, Z3
+	VMOVUPS 192(DX)(CX*8), Z4
+	VADDPD  Z4, Z0, Z4
+	VMOVUPS Z1, (AX)(CX*8)
+	VMOVUPS Z2, 64(AX)(CX*8)
+	VMOVUPS Z3, 128(AX)(CX*8)
+	VMOVUPS Z4, 192(AX)(CX*8)
+	ADDQ    $0x00000020, CX
 
 manyTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  many
 
-	// for ; i <= n-8; i += 8: one vector
-	LEAQ -8(DX), SI
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
 	JMP  oneTest
 
 one:
-	VADDPD  (CX)(BX*8), Z0, Z1
-	VMOVUPS Z1, (AX)(BX*8)
-	ADDQ    $0x00000008, BX
+	VMOVUPS (DX)(CX*8), Z1
+	VADDPD  Z1, Z0, Z1
+	VMOVUPS Z1, (AX)(CX*8)
+	ADDQ    $0x00000008, CX
 
 oneTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ        BX, DX
+	SUBQ        CX, BX
 	JLE         done
 	MOVQ        $-1, SI
-	BZHIQ       DX, SI, SI
-	KMOVW       SI, K1
-	VMOVDQU64.Z (CX)(BX*8), K1, Z1
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
 	VADDPD      Z1, Z0, Z0
-	VMOVDQU64   Z0, K1, (AX)(BX*8)
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
 
 done:
 	VZEROUPPER
 	RET
 
 // func addFloat64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
 TEXT ·addFloat64SecondAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         s+32(FP), DX
-	MOVQ         DX, X0
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
 	VPBROADCASTQ X0, Z0
-	MOVQ         n+40(FP), DX
+	MOVQ         n+40(FP), BX
 
 	// i := 0
-	XORQ BX, BX
+	XORQ CX, CX
 
-	// for ; i <= n-32; i += 32: 4 vectors
-	LEAQ -32(DX), SI
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
 	JMP  manyTest
 
 many:
-	VMOVUPS (CX)(BX*8), Z1
+	VMOVUPS (DX)(CX*8), Z1
 	VADDPD  Z0, Z1, Z1
-	VMOVUPS 64(CX)(BX*8), Z2
+	VMOVUPS 64(DX)(CX*8), Z2
 	VADDPD  Z0, Z2, Z2
-	VMOVUPS 128(CX)(BX*8), Z3
+	VMOVUPS 128(DX)(CX*8), Z3
 	VADDPD  Z0, Z3, Z3
-	VMOVUPS 192(CX)(BX*8), Z4
+	VMOVUPS 192(DX)(CX*8), Z4
 	VADDPD  Z0, Z4, Z4
-	VMOVUPS Z1, (AX)(BX*8)
-	VMOVUPS Z2, 64(AX)(BX*8)
-	VMOVUPS Z3, 128(AX)(BX*8)
-	VMOVUPS Z4, 192(AX)(BX*8)
-	ADDQ    $0x00000020, BX
+	VMOVUPS Z1, (AX)(CX*8)
+	VMOVUPS Z2, 64(AX)(CX*8)
+	VMOVUPS Z3, 128(AX)(CX*8)
+	VMOVUPS Z4, 192(AX)(CX*8)
+	ADDQ    $0x00000020, CX
 
 manyTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  many
 
-	// for ; i <= n-8; i += 8: one vector
-	LEAQ -8(DX), SI
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
 	JMP  oneTest
 
 one:
-	VMOVUPS (CX)(BX*8), Z1
+	VMOVUPS (DX)(CX*8), Z1
 	VADDPD  Z0, Z1, Z1
-	VMOVUPS Z1, (AX)(BX*8)
-	ADDQ    $0x00000008, BX
+	VMOVUPS Z1, (AX)(CX*8)
+	ADDQ    $0x00000008, CX
 
 oneTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ        BX, DX
+	SUBQ        CX, BX
 	JLE         done
 	MOVQ        $-1, SI
-	BZHIQ       DX, SI, SI
-	KMOVW       SI, K1
-	VMOVDQU64.Z (CX)(BX*8), K1, Z1
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
 	VADDPD      Z0, Z1, Z0
-	VMOVDQU64   Z0, K1, (AX)(BX*8)
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
 
 done:
 	VZEROUPPER
 	RET
 
 // func subFloat64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·subFloat64AVX512(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ y+16(FP), DX
-	MOVQ n+40(FP), BX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
 
 	// i := 0
-	XORQ SI, SI
+	XORQ CX, CX
 
-	// for ; i <= n-32; i += 32: 4 vectors
-	LEAQ -32(BX), DI
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
 	JMP  manyTest
 
 many:
-	VMOVUPS (CX)(SI*8), Z0
-	VSUBPD  (DX)(SI*8), Z0, Z0
-	VMOVUPS 64(CX)(SI*8), Z1
-	VSUBPD  64(DX)(SI*8), Z1, Z1
-	VMOVUPS 128(CX)(SI*8), Z2
-	VSUBPD  128(DX)(SI*8), Z2, Z2
-	VMOVUPS 192(CX)(SI*8), Z3
-	VSUBPD  192(DX)(SI*8), Z3, Z3
-	VMOVUPS Z0, (AX)(SI*8)
-	VMOVUPS Z1, 64(AX)(SI*8)
-	VMOVUPS Z2, 128(AX)(SI*8)
-	VMOVUPS Z3, 192(AX)(SI*8)
-	ADDQ    $0x00000020, SI
+	VMOVUPS (DX)(CX*8), Z0
+	VMOVUPS (BX)(CX*8), Z1
+	VSUBPD  Z1, Z0, Z0
+	VMOVUPS 64(DX)(CX*8), Z1
+	VMOVUPS 64(BX)(CX*8), Z2
+	VSUBPD  Z2, Z1, Z1
+	VMOVUPS 128(DX)(CX*8), Z2
+	VMOVUPS 128(BX)(CX*8), Z3
+	VSUBPD  Z3, Z2, Z2
+	VMOVUPS 192(DX)(CX*8), Z3
+	VMOVUPS 192(BX)(CX*8), Z4
+	VSUBPD  Z4, Z3, Z3
+	VMOVUPS Z0, (AX)(CX*8)
+	VMOVUPS Z1, 64(AX)(CX*8)
+	VMOVUPS Z2, 128(AX)(CX*8)
+	VMOVUPS Z3, 192(AX)(CX*8)
+	ADDQ    $0x00000020, CX
 
 manyTest:
-	CMPQ SI, DI
+	CMPQ CX, DI
 	JLE  many
 
-	// for ; i <= n-8; i += 8: one vector
-	LEAQ -8(BX), DI
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
 	JMP  oneTest
 
 one:
-	VMOVUPS (CX)(SI*8), Z0
-	VSUBPD  (DX)(SI*8), Z0, Z0
-	VMOVUPS Z0, (AX)(SI*8)
-	ADDQ    $0x00000008, SI
+	VMOVUPS (DX)(CX*8), Z0
+	VMOVUPS (BX)(CX*8), Z1
+	VSUBPD  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)(CX*8)
+	ADDQ    $0x00000008, CX
 
 oneTest:
-	CMPQ SI, DI
+	CMPQ CX, DI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ        SI, BX
+	SUBQ        CX, SI
 	JLE         done
 	MOVQ        $-1, DI
-	BZHIQ       BX, DI, DI
-	KMOVW       DI, K1
-	VMOVDQU64.Z (CX)(SI*8), K1, Z0
-	VMOVDQU64.Z (DX)(SI*8), K1, Z1
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z0
+	VMOVDQU64.Z (BX)(CX*8), K1, Z1
 	VSUBPD      Z1, Z0, Z0
-	VMOVDQU64   Z0, K1, (AX)(SI*8)
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
 
 done:
 	VZEROUPPER
 	RET
 
 // func subFloat64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
 TEXT ·subFloat64FirstAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         y+16(FP), CX
-	MOVQ         s+32(FP), DX
-	MOVQ         DX, X0
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
 	VPBROADCASTQ X0, Z0
-	MOVQ         n+40(FP), DX
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
 
 	// i := 0
-	XORQ BX, BX
+	XORQ CX, CX
 
-	// for ; i <= n-32; i += 32: 4 vectors
-	LEAQ -32(DX), SI
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
 	JMP  manyTest
 
 many:
-	VSUBPD  (CX)(BX*8), Z0, Z1
-	VSUBPD  64(CX)(BX*8), Z0, Z2
-	VSUBPD  128(CX)(BX*8), Z0, Z3
-	VSUBPD  192(CX)(BX*8), Z0, Z4
-	VMOVUPS Z1, (AX)(BX*8)
-	VMOVUPS Z2, 64(AX)(BX*8)
-	VMOVUPS Z3, 128(AX)(BX*8)
-	VMOVUPS Z4, 192(AX)(BX*8)
-	ADDQ    $0x00000020, BX
+	VMOVUPS (DX)(CX*8), Z1
+	VSUBPD  Z1, Z0, Z1
+	VMOVUPS 64(DX)(CX*8), Z2
+	VSUBPD  Z2, Z0, Z2
+	VMOVUPS 128(DX)(CX*8), Z3
+	VSUBPD  Z3, Z0, Z3
+	VMOVUPS 192(DX)(CX*8), Z4
+	VSUBPD  Z4, Z0, Z4
+	VMOVUPS Z1, (AX)(CX*8)
+	VMOVUPS Z2, 64(AX)(CX*8)
+	VMOVUPS Z3, 128(AX)(CX*8)
+	VMOVUPS Z4, 192(AX)(CX*8)
+	ADDQ    $0x00000020, CX
 
 manyTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  many
 
-	// for ; i <= n-8; i += 8: one vector
-	LEAQ -8(DX), SI
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
 	JMP  oneTest
 
 one:
-	VSUBPD  (CX)(BX*8), Z0, Z1
-	VMOVUPS Z1, (AX)(BX*8)
-	ADDQ    $0x00000008, BX
+	VMOVUPS (DX)(CX*8), Z1
+	VSUBPD  Z1, Z0, Z1
+	VMOVUPS Z1, (AX)(CX*8)
+	ADDQ    $0x00000008, CX
 
 oneTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ        BX, DX
+	SUBQ        CX, BX
 	JLE         done
 	MOVQ        $-1, SI
-	BZHIQ       DX, SI, SI
-	KMOVW       SI, K1
-	VMOVDQU64.Z (CX)(BX*8), K1, Z1
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
 	VSUBPD      Z1, Z0, Z0
-	VMOVDQU64   Z0, K1, (AX)(BX*8)
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
 
 done:
 	VZEROUPPER
 	RET
 
 // func subFloat64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
 TEXT ·subFloat64SecondAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         s+32(FP), DX
-	MOVQ         DX, X0
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
 	VPBROADCASTQ X0, Z0
-	MOVQ         n+40(FP), DX
+	MOVQ         n+40(FP), BX
 
 	// i := 0
-	XORQ BX, BX
+	XORQ CX, CX
 
-	// for ; i <= n-32; i += 32: 4 vectors
-	LEAQ -32(DX), SI
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
 	JMP  manyTest
 
 many:
-	VMOVUPS (CX)(BX*8), Z1
+	VMOVUPS (DX)(CX*8), Z1
 	VSUBPD  Z0, Z1, Z1
-	VMOVUPS 64(CX)(BX*8), Z2
+	VMOVUPS 64(DX)(CX*8), Z2
 	VSUBPD  Z0, Z2, Z2
-	VMOVUPS 128(CX)(BX*8), Z3
+	VMOVUPS 128(DX)(CX*8), Z3
 	VSUBPD  Z0, Z3, Z3
-	VMOVUPS 192(CX)(BX*8), Z4
+	VMOVUPS 192(DX)(CX*8), Z4
 	VSUBPD  Z0, Z4, Z4
-	VMOVUPS Z1, (AX)(BX*8)
-	VMOVUPS Z2, 64(AX)(BX*8)
-	VMOVUPS Z3, 128(AX)(BX*8)
-	VMOVUPS Z4, 192(AX)(BX*8)
-	ADDQ    $0x00000020, BX
+	VMOVUPS Z1, (AX)(CX*8)
+	VMOVUPS Z2, 64(AX)(CX*8)
+	VMOVUPS Z3, 128(AX)(CX*8)
+	VMOVUPS Z4, 192(AX)(CX*8)
+	ADDQ    $0x00000020, CX
 
 manyTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  many
 
-	// for ; i <= n-8; i += 8: one vector
-	LEAQ -8(DX), SI
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
 	JMP  oneTest
 
 one:
-	VMOVUPS (CX)(BX*8), Z1
+	VMOVUPS (DX)(CX*8), Z1
 	VSUBPD  Z0, Z1, Z1
-	VMOVUPS Z1, (AX)(BX*8)
-	ADDQ    $0x00000008, BX
+	VMOVUPS Z1, (AX)(CX*8)
+	ADDQ    $0x00000008, CX
 
 oneTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ        BX, DX
+	SUBQ        CX, BX
 	JLE         done
 	MOVQ        $-1, SI
-	BZHIQ       DX, SI, SI
-	KMOVW       SI, K1
-	VMOVDQU64.Z (CX)(BX*8), K1, Z1
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
 	VSUBPD      Z0, Z1, Z0
-	VMOVDQU64   Z0, K1, (AX)(BX*8)
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
 
 done:
 	VZEROUPPER
 	RET
 
 // func mulFloat64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·mulFloat64AVX512(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ y+16(FP), DX
-	MOVQ n+40(FP), BX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
 
 	// i := 0
-	XORQ SI, SI
+	XORQ CX, CX
 
-	// for ; i <= n-32; i += 32: 4 vectors
-	LEAQ -32(BX), DI
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
 	JMP  manyTest
 
 many:
-	VMOVUPS (CX)(SI*8), Z0
-	VMULPD  (DX)(SI*8), Z0, Z0
-	VMOVUPS 64(CX)(SI*8), Z1
-	VMULPD  64(DX)(SI*8), Z1, Z1
-	VMOVUPS 128(CX)(SI*8), Z2
-	VMULPD  128(DX)(SI*8), Z2, Z2
-	VMOVUPS 192(CX)(SI*8), Z3
-	VMULPD  192(DX)(SI*8), Z3, Z3
-	VMOVUPS Z0, (AX)(SI*8)
-	VMOVUPS Z1, 64(AX)(SI*8)
-	VMOVUPS Z2, 128(AX)(SI*8)
-	VMOVUPS Z3, 192(AX)(SI*8)
-	ADDQ    $0x00000020, SI
+	VMOVUPS (DX)(CX*8), Z0
+	VMOVUPS (BX)(CX*8), Z1
+	VMULPD  Z1, Z0, Z0
+	VMOVUPS 64(DX)(CX*8), Z1
+	VMOVUPS 64(BX)(CX*8), Z2
+	VMULPD  Z2, Z1, Z1
+	VMOVUPS 128(DX)(CX*8), Z2
+	VMOVUPS 128(BX)(CX*8), Z3
+	VMULPD  Z3, Z2, Z2
+	VMOVUPS 192(DX)(CX*8), Z3
+	VMOVUPS 192(BX)(CX*8), Z4
+	VMULPD  Z4, Z3, Z3
+	VMOVUPS Z0, (AX)(CX*8)
+	VMOVUPS Z1, 64(AX)(CX*8)
+	VMOVUPS Z2, 128(AX)(CX*8)
+	VMOVUPS Z3, 192(AX)(CX*8)
+	ADDQ    $0x00000020, CX
 
 manyTest:
-	CMPQ SI, DI
+	CMPQ CX, DI
 	JLE  many
 
-	// for ; i <= n-8; i += 8: one vector
-	LEAQ -8(BX), DI
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
 	JMP  oneTest
 
 one:
-	VMOVUPS (CX)(SI*8), Z0
-	VMULPD  (DX)(SI*8), Z0, Z0
-	VMOVUPS Z0, (AX)(SI*8)
-	ADDQ    $0x00000008, SI
+	VMOVUPS (DX)(CX*8), Z0
+	VMOVUPS (BX)(CX*8), Z1
+	VMULPD  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)(CX*8)
+	ADDQ    $0x00000008, CX
 
 oneTest:
-	CMPQ SI, DI
+	CMPQ CX, DI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ        SI, BX
+	SUBQ        CX, SI
 	JLE         done
 	MOVQ        $-1, DI
-	BZHIQ       BX, DI, DI
-	KMOVW       DI, K1
-	VMOVDQU64.Z (CX)(SI*8), K1, Z0
-	VMOVDQU64.Z (DX)(SI*8), K1, Z1
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z0
+	VMOVDQU64.Z (BX)(CX*8), K1, Z1
 	VMULPD      Z1, Z0, Z0
-	VMOVDQU64   Z0, K1, (AX)(SI*8)
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
 
 done:
 	VZEROUPPER
 	RET
 
 // func mulFloat64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
 TEXT ·mulFloat64FirstAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         y+16(FP), CX
-	MOVQ         s+32(FP), DX
-	MOVQ         DX, X0
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
 	VPBROADCASTQ X0, Z0
-	MOVQ         n+40(FP), DX
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
 
 	// i := 0
-	XORQ BX, BX
+	XORQ CX, CX
 
-	// for ; i <= n-32; i += 32: 4 vectors
-	LEAQ -32(DX), SI
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
 	JMP  manyTest
 
 many:
-	VMULPD  (CX)(BX*8), Z0, Z1
-	VMULPD  64(CX)(BX*8), Z0, Z2
-	VMULPD  128(CX)(BX*8), Z0, Z3
-	VMULPD  192(CX)(BX*8), Z0, Z4
-	VMOVUPS Z1, (AX)(BX*8)
-	VMOVUPS Z2, 64(AX)(BX*8)
-	VMOVUPS Z3, 128(AX)(BX*8)
-	VMOVUPS Z4, 192(AX)(BX*8)
-	ADDQ    $0x00000020, BX
+	VMOVUPS (DX)(CX*8), Z1
+	VMULPD  Z1, Z0, Z1
+	VMOVUPS 64(DX)(CX*8), Z2
+	VMULPD  Z2, Z0, Z2
+	VMOVUPS 128(DX)(CX*8), Z3
+	VMULPD  Z3, Z0, Z3
+	VMOVUPS 192(DX)(CX*8), Z4
+	VMULPD  Z4, Z0, Z4
+	VMOVUPS Z1, (AX)(CX*8)
+	VMOVUPS Z2, 64(AX)(CX*8)
+	VMOVUPS Z3, 128(AX)(CX*8)
+	VMOVUPS Z4, 192(AX)(CX*8)
+	ADDQ    $0x00000020, CX
 
 manyTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  many
 
-	// for ; i <= n-8; i += 8: one vector
-	LEAQ -8(DX), SI
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
 	JMP  oneTest
 
 one:
-	VMULPD  (CX)(BX*8), Z0, Z1
-	VMOVUPS Z1, (AX)(BX*8)
-	ADDQ    $0x00000008, BX
+	VMOVUPS (DX)(CX*8), Z1
+	VMULPD  Z1, Z0, Z1
+	VMOVUPS Z1, (AX)(CX*8)
+	ADDQ    $0x00000008, CX
 
 oneTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ        BX, DX
+	SUBQ        CX, BX
 	JLE         done
 	MOVQ        $-1, SI
-	BZHIQ       DX, SI, SI
-	KMOVW       SI, K1
-	VMOVDQU64.Z (CX)(BX*8), K1, Z1
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
 	VMULPD      Z1, Z0, Z0
-	VMOVDQU64   Z0, K1, (AX)(BX*8)
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
 
 done:
 	VZEROUPPER
 	RET
 
 // func mulFloat64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
 TEXT ·mulFloat64SecondAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         s+32(FP), DX
-	MOVQ         DX, X0
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
 	VPBROADCASTQ X0, Z0
-	MOVQ         n+40(FP), DX
+	MOVQ         n+40(FP), BX
 
 	// i := 0
-	XORQ BX, BX
+	XORQ CX, CX
 
-	// for ; i <= n-32; i += 32: 4 vectors
-	LEAQ -32(DX), SI
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
 	JMP  manyTest
 
 many:
-	VMOVUPS (CX)(BX*8), Z1
+	VMOVUPS (DX)(CX*8), Z1
 	VMULPD  Z0, Z1, Z1
-	VMOVUPS 64(CX)(BX*8), Z2
+	VMOVUPS 64(DX)(CX*8), Z2
 	VMULPD  Z0, Z2, Z2
-	VMOVUPS 128(CX)(BX*8), Z3
+	VMOVUPS 128(DX)(CX*8), Z3
 	VMULPD  Z0, Z3, Z3
-	VMOVUPS 192(CX)(BX*8), Z4
+	VMOVUPS 192(DX)(CX*8), Z4
 	VMULPD  Z0, Z4, Z4
-	VMOVUPS Z1, (AX)(BX*8)
-	VMOVUPS Z2, 64(AX)(BX*8)
-	VMOVUPS Z3, 128(AX)(BX*8)
-	VMOVUPS Z4, 192(AX)(BX*8)
-	ADDQ    $0x00000020, BX
+	VMOVUPS Z1, (AX)(CX*8)
+	VMOVUPS Z2, 64(AX)(CX*8)
+	VMOVUPS Z3, 128(AX)(CX*8)
+	VMOVUPS Z4, 192(AX)(CX*8)
+	ADDQ    $0x00000020, CX
 
 manyTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  many
 
-	// for ; i <= n-8; i += 8: one vector
-	LEAQ -8(DX), SI
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
 	JMP  oneTest
 
 one:
-	VMOVUPS (CX)(BX*8), Z1
+	VMOVUPS (DX)(CX*8), Z1
 	VMULPD  Z0, Z1, Z1
-	VMOVUPS Z1, (AX)(BX*8)
-	ADDQ    $0x00000008, BX
+	VMOVUPS Z1, (AX)(CX*8)
+	ADDQ    $0x00000008, CX
 
 oneTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ        BX, DX
+	SUBQ        CX, BX
 	JLE         done
 	MOVQ        $-1, SI
-	BZHIQ       DX, SI, SI
-	KMOVW       SI, K1
-	VMOVDQU64.Z (CX)(BX*8), K1, Z1
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
 	VMULPD      Z0, Z1, Z0
-	VMOVDQU64   Z0, K1, (AX)(BX*8)
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
 
 done:
 	VZEROUPPER
 	RET
 
 // func divFloat64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·divFloat64AVX512(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ y+16(FP), DX
-	MOVQ n+40(FP), BX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
 
 	// i := 0
-	XORQ SI, SI
+	XORQ CX, CX
 
-	// for ; i <= n-32; i += 32: 4 vectors
-	LEAQ -32(BX), DI
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
 	JMP  manyTest
 
 many:
-	VMOVUPS (CX)(SI*8), Z0
-	VDIVPD  (DX)(SI*8), Z0, Z0
-	VMOVUPS 64(CX)(SI*8), Z1
-	VDIVPD  64(DX)(SI*8), Z1, Z1
-	VMOVUPS 128(CX)(SI*8), Z2
-	VDIVPD  128(DX)(SI*8), Z2, Z2
-	VMOVUPS 192(CX)(SI*8), Z3
-	VDIVPD  192(DX)(SI*8), Z3, Z3
-	VMOVUPS Z0, (AX)(SI*8)
-	VMOVUPS Z1, 64(AX)(SI*8)
-	VMOVUPS Z2, 128(AX)(SI*8)
-	VMOVUPS Z3, 192(AX)(SI*8)
-	ADDQ    $0x00000020, SI
+	VMOVUPS (DX)(CX*8), Z0
+	VMOVUPS (BX)(CX*8), Z1
+	VDIVPD  Z1, Z0, Z0
+	VMOVUPS 64(DX)(CX*8), Z1
+	VMOVUPS 64(BX)(CX*8), Z2
+	VDIVPD  Z2, Z1, Z1
+	VMOVUPS 128(DX)(CX*8), Z2
+	VMOVUPS 128(BX)(CX*8), Z3
+	VDIVPD  Z3, Z2, Z2
+	VMOVUPS 192(DX)(CX*8), Z3
+	VMOVUPS 192(BX)(CX*8), Z4
+	VDIVPD  Z4, Z3, Z3
+	VMOVUPS Z0, (AX)(CX*8)
+	VMOVUPS Z1, 64(AX)(CX*8)
+	VMOVUPS Z2, 128(AX)(CX*8)
+	VMOVUPS Z3, 192(AX)(CX*8)
+	ADDQ    $0x00000020, CX
 
 manyTest:
-	CMPQ SI, DI
+	CMPQ CX, DI
 	JLE  many
 
-	// for ; i <= n-8; i += 8: one vector
-	LEAQ -8(BX), DI
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
 	JMP  oneTest
 
 one:
-	VMOVUPS (CX)(SI*8), Z0
-	VDIVPD  (DX)(SI*8), Z0, Z0
-	VMOVUPS Z0, (AX)(SI*8)
-	ADDQ    $0x00000008, SI
+	VMOVUPS (DX)(CX*8), Z0
+	VMOVUPS (BX)(CX*8), Z1
+	VDIVPD  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)(CX*8)
+	ADDQ    $0x00000008, CX
 
 oneTest:
-	CMPQ SI, DI
+	CMPQ CX, DI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ        SI, BX
+	SUBQ        CX, SI
 	JLE         done
 	MOVQ        $-1, DI
-	BZHIQ       BX, DI, DI
-	KMOVW       DI, K1
-	VMOVDQU64.Z (CX)(SI*8), K1, Z0
-	VMOVDQU64.Z (DX)(SI*8), K1, Z1
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z0
+	VMOVDQU64.Z (BX)(CX*8), K1, Z1
 	VDIVPD      Z1, Z0, Z0
-	VMOVDQU64   Z0, K1, (AX)(SI*8)
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
 
 done:
 	VZEROUPPER
 	RET
 
 // func divFloat64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
 TEXT ·divFloat64FirstAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         y+16(FP), CX
-	MOVQ         s+32(FP), DX
-	MOVQ         DX, X0
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
 	VPBROADCASTQ X0, Z0
-	MOVQ         n+40(FP), DX
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
 
 	// i := 0
-	XORQ BX, BX
+	XORQ CX, CX
 
-	// for ; i <= n-32; i += 32: 4 vectors
-	LEAQ -32(DX), SI
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
 	JMP  manyTest
 
 many:
-	VDIVPD  (CX)(BX*8), Z0, Z1
-	VDIVPD  64(CX)(BX*8), Z0, Z2
-	VDIVPD  128(CX)(BX*8), Z0, Z3
-	VDIVPD  192(CX)(BX*8), Z0, Z4
-	VMOVUPS Z1, (AX)(BX*8)
-	VMOVUPS Z2, 64(AX)(BX*8)
-	VMOVUPS Z3, 128(AX)(BX*8)
-	VMOVUPS Z4, 192(AX)(BX*8)
-	ADDQ    $0x00000020, BX
+	VMOVUPS (DX)(CX*8), Z1
+	VDIVPD  Z1, Z0, Z1
+	VMOVUPS 64(DX)(CX*8), Z2
+	VDIVPD  Z2, Z0, Z2
+	VMOVUPS 128(DX)(CX*8), Z3
+	VDIVPD  Z3, Z0, Z3
+	VMOVUPS 192(DX)(CX*8), Z4
+	VDIVPD  Z4, Z0, Z4
+	VMOVUPS Z1, (AX)(CX*8)
+	VMOVUPS Z2, 64(AX)(CX*8)
+	VMOVUPS Z3, 128(AX)(CX*8)
+	VMOVUPS Z4, 192(AX)(CX*8)
+	ADDQ    $0x00000020, CX
 
 manyTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  many
 
-	// for ; i <= n-8; i += 8: one vector
-	LEAQ -8(DX), SI
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
 	JMP  oneTest
 
 one:
-	VDIVPD  (CX)(BX*8), Z0, Z1
-	VMOVUPS Z1, (AX)(BX*8)
-	ADDQ    $0x00000008, BX
+	VMOVUPS (DX)(CX*8), Z1
+	VDIVPD  Z1, Z0, Z1
+	VMOVUPS Z1, (AX)(CX*8)
+	ADDQ    $0x00000008, CX
 
 oneTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ        BX, DX
+	SUBQ        CX, BX
 	JLE         done
 	MOVQ        $-1, SI
-	BZHIQ       DX, SI, SI
-	KMOVW       SI, K1
-	VMOVDQU64.Z (CX)(BX*8), K1, Z1
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
 	VDIVPD      Z1, Z0, Z0
-	VMOVDQU64   Z0, K1, (AX)(BX*8)
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
 
 done:
 	VZEROUPPER
 	RET
 
 // func divFloat64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
 TEXT ·divFloat64SecondAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         s+32(FP), DX
-	MOVQ         DX, X0
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
 	VPBROADCASTQ X0, Z0
-	MOVQ         n+40(FP), DX
+	MOVQ         n+40(FP), BX
 
 	// i := 0
-	XORQ BX, BX
+	XORQ CX, CX
 
-	// for ; i <= n-32; i += 32: 4 vectors
-	LEAQ -32(DX), SI
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
 	JMP  manyTest
 
 many:
-	VMOVUPS (CX)(BX*8), Z1
+	VMOVUPS (DX)(CX*8), Z1
 	VDIVPD  Z0, Z1, Z1
-	VMOVUPS 64(CX)(BX*8), Z2
+	VMOVUPS 64(DX)(CX*8), Z2
 	VDIVPD  Z0, Z2, Z2
-	VMOVUPS 128(CX)(BX*8), Z3
+	VMOVUPS 128(DX)(CX*8), Z3
 	VDIVPD  Z0, Z3, Z3
-	VMOVUPS 192(CX)(BX*8), Z4
+	VMOVUPS 192(DX)(CX*8), Z4
 	VDIVPD  Z0, Z4, Z4
-	VMOVUPS Z1, (AX)(BX*8)
-	VMOVUPS Z2, 64(AX)(BX*8)
-	VMOVUPS Z3, 128(AX)(BX*8)
-	VMOVUPS Z4, 192(AX)(BX*8)
-	ADDQ    $0x00000020, BX
+	VMOVUPS Z1, (AX)(CX*8)
+	VMOVUPS Z2, 64(AX)(CX*8)
+	VMOVUPS Z3, 128(AX)(CX*8)
+	VMOVUPS Z4, 192(AX)(CX*8)
+	ADDQ    $0x00000020, CX
 
 manyTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  many
 
-	// for ; i <= n-8; i += 8: one vector
-	LEAQ -8(DX), SI
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
 	JMP  oneTest
 
 one:
-	VMOVUPS (CX)(BX*8), Z1
+	VMOVUPS (DX)(CX*8), Z1
 	VDIVPD  Z0, Z1, Z1
-	VMOVUPS Z1, (AX)(BX*8)
-	ADDQ    $0x00000008, BX
+	VMOVUPS Z1, (AX)(CX*8)
+	ADDQ    $0x00000008, CX
 
 oneTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ        BX, DX
+	SUBQ        CX, BX
 	JLE         done
 	MOVQ        $-1, SI
-	BZHIQ       DX, SI, SI
-	KMOVW       SI, K1
-	VMOVDQU64.Z (CX)(BX*8), K1, Z1
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
 	VDIVPD      Z0, Z1, Z0
-	VMOVDQU64   Z0, K1, (AX)(BX*8)
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func maxFloat64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
+TEXT ·maxFloat64AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z0
+	VMOVUPS  (BX)(CX*8), Z1
+	VRANGEPD $0x05, Z1, Z0, Z2
+	VCMPPD   $0x03, Z1, Z0, K1
+	VADDPD   Z1, Z0, K1, Z2
+	VMOVUPS  64(DX)(CX*8), Z0
+	VMOVUPS  64(BX)(CX*8), Z1
+	VRANGEPD $0x05, Z1, Z0, Z3
+	VCMPPD   $0x03, Z1, Z0, K1
+	VADDPD   Z1, Z0, K1, Z3
+	VMOVUPS  128(DX)(CX*8), Z0
+	VMOVUPS  128(BX)(CX*8), Z1
+	VRANGEPD $0x05, Z1, Z0, Z4
+	VCMPPD   $0x03, Z1, Z0, K1
+	VADDPD   Z1, Z0, K1, Z4
+	VMOVUPS  192(DX)(CX*8), Z0
+	VMOVUPS  192(BX)(CX*8), Z1
+	VRANGEPD $0x05, Z1, Z0, Z5
+	VCMPPD   $0x03, Z1, Z0, K1
+	VADDPD   Z1, Z0, K1, Z5
+	VMOVUPS  Z2, (AX)(CX*8)
+	VMOVUPS  Z3, 64(AX)(CX*8)
+	VMOVUPS  Z4, 128(AX)(CX*8)
+	VMOVUPS  Z5, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z0
+	VMOVUPS  (BX)(CX*8), Z1
+	VRANGEPD $0x05, Z1, Z0, Z2
+	VCMPPD   $0x03, Z1, Z0, K1
+	VADDPD   Z1, Z0, K1, Z2
+	VMOVUPS  Z2, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z0
+	VMOVDQU64.Z (BX)(CX*8), K1, Z1
+	VRANGEPD    $0x05, Z1, Z0, Z2
+	VCMPPD      $0x03, Z1, Z0, K2
+	VADDPD      Z1, Z0, K2, Z2
+	VMOVDQU64   Z2, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func maxFloat64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+TEXT ·maxFloat64FirstAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z1
+	VRANGEPD $0x05, Z1, Z0, Z2
+	VCMPPD   $0x03, Z1, Z0, K1
+	VADDPD   Z1, Z0, K1, Z2
+	VMOVUPS  64(DX)(CX*8), Z1
+	VRANGEPD $0x05, Z1, Z0, Z3
+	VCMPPD   $0x03, Z1, Z0, K1
+	VADDPD   Z1, Z0, K1, Z3
+	VMOVUPS  128(DX)(CX*8), Z1
+	VRANGEPD $0x05, Z1, Z0, Z4
+	VCMPPD   $0x03, Z1, Z0, K1
+	VADDPD   Z1, Z0, K1, Z4
+	VMOVUPS  192(DX)(CX*8), Z1
+	VRANGEPD $0x05, Z1, Z0, Z5
+	VCMPPD   $0x03, Z1, Z0, K1
+	VADDPD   Z1, Z0, K1, Z5
+	VMOVUPS  Z2, (AX)(CX*8)
+	VMOVUPS  Z3, 64(AX)(CX*8)
+	VMOVUPS  Z4, 128(AX)(CX*8)
+	VMOVUPS  Z5, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z1
+	VRANGEPD $0x05, Z1, Z0, Z2
+	VCMPPD   $0x03, Z1, Z0, K1
+	VADDPD   Z1, Z0, K1, Z2
+	VMOVUPS  Z2, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VRANGEPD    $0x05, Z1, Z0, Z2
+	VCMPPD      $0x03, Z1, Z0, K2
+	VADDPD      Z1, Z0, K2, Z2
+	VMOVDQU64   Z2, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func maxFloat64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+TEXT ·maxFloat64SecondAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z1
+	VRANGEPD $0x05, Z0, Z1, Z2
+	VCMPPD   $0x03, Z0, Z1, K1
+	VADDPD   Z0, Z1, K1, Z2
+	VMOVUPS  64(DX)(CX*8), Z1
+	VRANGEPD $0x05, Z0, Z1, Z3
+	VCMPPD   $0x03, Z0, Z1, K1
+	VADDPD   Z0, Z1, K1, Z3
+	VMOVUPS  128(DX)(CX*8), Z1
+	VRANGEPD $0x05, Z0, Z1, Z4
+	VCMPPD   $0x03, Z0, Z1, K1
+	VADDPD   Z0, Z1, K1, Z4
+	VMOVUPS  192(DX)(CX*8), Z1
+	VRANGEPD $0x05, Z0, Z1, Z5
+	VCMPPD   $0x03, Z0, Z1, K1
+	VADDPD   Z0, Z1, K1, Z5
+	VMOVUPS  Z2, (AX)(CX*8)
+	VMOVUPS  Z3, 64(AX)(CX*8)
+	VMOVUPS  Z4, 128(AX)(CX*8)
+	VMOVUPS  Z5, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z1
+	VRANGEPD $0x05, Z0, Z1, Z2
+	VCMPPD   $0x03, Z0, Z1, K1
+	VADDPD   Z0, Z1, K1, Z2
+	VMOVUPS  Z2, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VRANGEPD    $0x05, Z0, Z1, Z2
+	VCMPPD      $0x03, Z0, Z1, K2
+	VADDPD      Z0, Z1, K2, Z2
+	VMOVDQU64   Z2, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func minFloat64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
+TEXT ·minFloat64AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z0
+	VMOVUPS  (BX)(CX*8), Z1
+	VRANGEPD $0x04, Z1, Z0, Z2
+	VCMPPD   $0x03, Z1, Z0, K1
+	VADDPD   Z1, Z0, K1, Z2
+	VMOVUPS  64(DX)(CX*8), Z0
+	VMOVUPS  64(BX)(CX*8), Z1
+	VRANGEPD $0x04, Z1, Z0, Z3
+	VCMPPD   $0x03, Z1, Z0, K1
+	VADDPD   Z1, Z0, K1, Z3
+	VMOVUPS  128(DX)(CX*8), Z0
+	VMOVUPS  128(BX)(CX*8), Z1
+	VRANGEPD $0x04, Z1, Z0, Z4
+	VCMPPD   $0x03, Z1, Z0, K1
+	VADDPD   Z1, Z0, K1, Z4
+	VMOVUPS  192(DX)(CX*8), Z0
+	VMOVUPS  192(BX)(CX*8), Z1
+	VRANGEPD $0x04, Z1, Z0, Z5
+	VCMPPD   $0x03, Z1, Z0, K1
+	VADDPD   Z1, Z0, K1, Z5
+	VMOVUPS  Z2, (AX)(CX*8)
+	VMOVUPS  Z3, 64(AX)(CX*8)
+	VMOVUPS  Z4, 128(AX)(CX*8)
+	VMOVUPS  Z5, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z0
+	VMOVUPS  (BX)(CX*8), Z1
+	VRANGEPD $0x04, Z1, Z0, Z2
+	VCMPPD   $0x03, Z1, Z0, K1
+	VADDPD   Z1, Z0, K1, Z2
+	VMOVUPS  Z2, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z0
+	VMOVDQU64.Z (BX)(CX*8), K1, Z1
+	VRANGEPD    $0x04, Z1, Z0, Z2
+	VCMPPD      $0x03, Z1, Z0, K2
+	VADDPD      Z1, Z0, K2, Z2
+	VMOVDQU64   Z2, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func minFloat64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+TEXT ·minFloat64FirstAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z1
+	VRANGEPD $0x04, Z1, Z0, Z2
+	VCMPPD   $0x03, Z1, Z0, K1
+	VADDPD   Z1, Z0, K1, Z2
+	VMOVUPS  64(DX)(CX*8), Z1
+	VRANGEPD $0x04, Z1, Z0, Z3
+	VCMPPD   $0x03, Z1, Z0, K1
+	VADDPD   Z1, Z0, K1, Z3
+	VMOVUPS  128(DX)(CX*8), Z1
+	VRANGEPD $0x04, Z1, Z0, Z4
+	VCMPPD   $0x03, Z1, Z0, K1
+	VADDPD   Z1, Z0, K1, Z4
+	VMOVUPS  192(DX)(CX*8), Z1
+	VRANGEPD $0x04, Z1, Z0, Z5
+	VCMPPD   $0x03, Z1, Z0, K1
+	VADDPD   Z1, Z0, K1, Z5
+	VMOVUPS  Z2, (AX)(CX*8)
+	VMOVUPS  Z3, 64(AX)(CX*8)
+	VMOVUPS  Z4, 128(AX)(CX*8)
+	VMOVUPS  Z5, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z1
+	VRANGEPD $0x04, Z1, Z0, Z2
+	VCMPPD   $0x03, Z1, Z0, K1
+	VADDPD   Z1, Z0, K1, Z2
+	VMOVUPS  Z2, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VRANGEPD    $0x04, Z1, Z0, Z2
+	VCMPPD      $0x03, Z1, Z0, K2
+	VADDPD      Z1, Z0, K2, Z2
+	VMOVDQU64   Z2, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func minFloat64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+TEXT ·minFloat64SecondAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z1
+	VRANGEPD $0x04, Z0, Z1, Z2
+	VCMPPD   $0x03, Z0, Z1, K1
+	VADDPD   Z0, Z1, K1, Z2
+	VMOVUPS  64(DX)(CX*8), Z1
+	VRANGEPD $0x04, Z0, Z1, Z3
+	VCMPPD   $0x03, Z0, Z1, K1
+	VADDPD   Z0, Z1, K1, Z3
+	VMOVUPS  128(DX)(CX*8), Z1
+	VRANGEPD $0x04, Z0, Z1, Z4
+	VCMPPD   $0x03, Z0, Z1, K1
+	VADDPD   Z0, Z1, K1, Z4
+	VMOVUPS  192(DX)(CX*8), Z1
+	VRANGEPD $0x04, Z0, Z1, Z5
+	VCMPPD   $0x03, Z0, Z1, K1
+	VADDPD   Z0, Z1, K1, Z5
+	VMOVUPS  Z2, (AX)(CX*8)
+	VMOVUPS  Z3, 64(AX)(CX*8)
+	VMOVUPS  Z4, 128(AX)(CX*8)
+	VMOVUPS  Z5, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z1
+	VRANGEPD $0x04, Z0, Z1, Z2
+	VCMPPD   $0x03, Z0, Z1, K1
+	VADDPD   Z0, Z1, K1, Z2
+	VMOVUPS  Z2, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VRANGEPD    $0x04, Z0, Z1, Z2
+	VCMPPD      $0x03, Z0, Z1, K2
+	VADDPD      Z0, Z1, K2, Z2
+	VMOVDQU64   Z2, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func sqrtFloat64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·sqrtFloat64AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Z0
+	VSQRTPD Z0, Z0
+	VMOVUPS 64(DX)(CX*8), Z1
+	VSQRTPD Z1, Z1
+	VMOVUPS 128(DX)(CX*8), Z2
+	VSQRTPD Z2, Z2
+	VMOVUPS 192(DX)(CX*8), Z3
+	VSQRTPD Z3, Z3
+	VMOVUPS Z0, (AX)(CX*8)
+	VMOVUPS Z1, 64(AX)(CX*8)
+	VMOVUPS Z2, 128(AX)(CX*8)
+	VMOVUPS Z3, 192(AX)(CX*8)
+	ADDQ    $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Z0
+	VSQRTPD Z0, Z0
+	VMOVUPS Z0, (AX)(CX*8)
+	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z0
+	VSQRTPD     Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func negFloat64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+TEXT ·negFloat64AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         $0x8000000000000000, CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Z1
+	VXORPD  Z0, Z1, Z1
+	VMOVUPS 64(DX)(CX*8), Z2
+	VXORPD  Z0, Z2, Z2
+	VMOVUPS 128(DX)(CX*8), Z3
+	VXORPD  Z0, Z3, Z3
+	VMOVUPS 192(DX)(CX*8), Z4
+	VXORPD  Z0, Z4, Z4
+	VMOVUPS Z1, (AX)(CX*8)
+	VMOVUPS Z2, 64(AX)(CX*8)
+	VMOVUPS Z3, 128(AX)(CX*8)
+	VMOVUPS Z4, 192(AX)(CX*8)
+	ADDQ    $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Z1
+	VXORPD  Z0, Z1, Z1
+	VMOVUPS Z1, (AX)(CX*8)
+	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VXORPD      Z0, Z1, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func absFloat64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+TEXT ·absFloat64AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         $0x7fffffffffffffff, CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Z1
+	VANDPD  Z0, Z1, Z1
+	VMOVUPS 64(DX)(CX*8), Z2
+	VANDPD  Z0, Z2, Z2
+	VMOVUPS 128(DX)(CX*8), Z3
+	VANDPD  Z0, Z3, Z3
+	VMOVUPS 192(DX)(CX*8), Z4
+	VANDPD  Z0, Z4, Z4
+	VMOVUPS Z1, (AX)(CX*8)
+	VMOVUPS Z2, 64(AX)(CX*8)
+	VMOVUPS Z3, 128(AX)(CX*8)
+	VMOVUPS Z4, 192(AX)(CX*8)
+	ADDQ    $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Z1
+	VANDPD  Z0, Z1, Z1
+	VMOVUPS Z1, (AX)(CX*8)
+	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VANDPD      Z0, Z1, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func roundFloat64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·roundFloat64AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS     (DX)(CX*8), Z0
+	VRNDSCALEPD $0x08, Z0, Z0
+	VMOVUPS     64(DX)(CX*8), Z1
+	VRNDSCALEPD $0x08, Z1, Z1
+	VMOVUPS     128(DX)(CX*8), Z2
+	VRNDSCALEPD $0x08, Z2, Z2
+	VMOVUPS     192(DX)(CX*8), Z3
+	VRNDSCALEPD $0x08, Z3, Z3
+	VMOVUPS     Z0, (AX)(CX*8)
+	VMOVUPS     Z1, 64(AX)(CX*8)
+	VMOVUPS     Z2, 128(AX)(CX*8)
+	VMOVUPS     Z3, 192(AX)(CX*8)
+	ADDQ        $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS     (DX)(CX*8), Z0
+	VRNDSCALEPD $0x08, Z0, Z0
+	VMOVUPS     Z0, (AX)(CX*8)
+	ADDQ        $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z0
+	VRNDSCALEPD $0x08, Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func floorFloat64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·floorFloat64AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS     (DX)(CX*8), Z0
+	VRNDSCALEPD $0x09, Z0, Z0
+	VMOVUPS     64(DX)(CX*8), Z1
+	VRNDSCALEPD $0x09, Z1, Z1
+	VMOVUPS     128(DX)(CX*8), Z2
+	VRNDSCALEPD $0x09, Z2, Z2
+	VMOVUPS     192(DX)(CX*8), Z3
+	VRNDSCALEPD $0x09, Z3, Z3
+	VMOVUPS     Z0, (AX)(CX*8)
+	VMOVUPS     Z1, 64(AX)(CX*8)
+	VMOVUPS     Z2, 128(AX)(CX*8)
+	VMOVUPS     Z3, 192(AX)(CX*8)
+	ADDQ        $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS     (DX)(CX*8), Z0
+	VRNDSCALEPD $0x09, Z0, Z0
+	VMOVUPS     Z0, (AX)(CX*8)
+	ADDQ        $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z0
+	VRNDSCALEPD $0x09, Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func ceilFloat64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·ceilFloat64AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS     (DX)(CX*8), Z0
+	VRNDSCALEPD $0x0a, Z0, Z0
+	VMOVUPS     64(DX)(CX*8), Z1
+	VRNDSCALEPD $0x0a, Z1, Z1
+	VMOVUPS     128(DX)(CX*8), Z2
+	VRNDSCALEPD $0x0a, Z2, Z2
+	VMOVUPS     192(DX)(CX*8), Z3
+	VRNDSCALEPD $0x0a, Z3, Z3
+	VMOVUPS     Z0, (AX)(CX*8)
+	VMOVUPS     Z1, 64(AX)(CX*8)
+	VMOVUPS     Z2, 128(AX)(CX*8)
+	VMOVUPS     Z3, 192(AX)(CX*8)
+	ADDQ        $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS     (DX)(CX*8), Z0
+	VRNDSCALEPD $0x0a, Z0, Z0
+	VMOVUPS     Z0, (AX)(CX*8)
+	ADDQ        $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z0
+	VRNDSCALEPD $0x0a, Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func addInt64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·addInt64AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Z0
+	VMOVUPS (BX)(CX*8), Z1
+	VPADDQ  Z1, Z0, Z0
+	VMOVUPS 64(DX)(CX*8), Z1
+	VMOVUPS 64(BX)(CX*8), Z2
+	VPADDQ  Z2, Z1, Z1
+	VMOVUPS 128(DX)(CX*8), Z2
+	VMOVUPS 128(BX)(CX*8), Z3
+	VPADDQ  Z3, Z2, Z2
+	VMOVUPS 192(DX)(CX*8), Z3
+	VMOVUPS 192(BX)(CX*8), Z4
+	VPADDQ  Z4, Z3, Z3
+	VMOVUPS Z0, (AX)(CX*8)
+	VMOVUPS Z1, 64(AX)(CX*8)
+	VMOVUPS Z2, 128(AX)(CX*8)
+	VMOVUPS Z3, 192(AX)(CX*8)
+	ADDQ    $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Z0
+	VMOVUPS (BX)(CX*8), Z1
+	VPADDQ  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)(CX*8)
+	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z0
+	VMOVDQU64.Z (BX)(CX*8), K1, Z1
+	VPADDQ      Z1, Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func addInt64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+TEXT ·addInt64FirstAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Z1
+	VPADDQ  Z1, Z0, Z1
+	VMOVUPS 64(DX)(CX*8), Z2
+	VPADDQ  Z2, Z0, Z2
+	VMOVUPS 128(DX)(CX*8), Z3
+	VPADDQ  Z3, Z0, Z3
+	VMOVUPS 192(DX)(CX*8), Z4
+	VPADDQ  Z4, Z0, Z4
+	VMOVUPS Z1, (AX)(CX*8)
+	VMOVUPS Z2, 64(AX)(CX*8)
+	VMOVUPS Z3, 128(AX)(CX*8)
+	VMOVUPS Z4, 192(AX)(CX*8)
+	ADDQ    $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Z1
+	VPADDQ  Z1, Z0, Z1
+	VMOVUPS Z1, (AX)(CX*8)
+	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VPADDQ      Z1, Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func addInt64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+TEXT ·addInt64SecondAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Z1
+	VPADDQ  Z0, Z1, Z1
+	VMOVUPS 64(DX)(CX*8), Z2
+	VPADDQ  Z0, Z2, Z2
+	VMOVUPS 128(DX)(CX*8), Z3
+	VPADDQ  Z0, Z3, Z3
+	VMOVUPS 192(DX)(CX*8), Z4
+	VPADDQ  Z0, Z4, Z4
+	VMOVUPS Z1, (AX)(CX*8)
+	VMOVUPS Z2, 64(AX)(CX*8)
+	VMOVUPS Z3, 128(AX)(CX*8)
+	VMOVUPS Z4, 192(AX)(CX*8)
+	ADDQ    $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Z1
+	VPADDQ  Z0, Z1, Z1
+	VMOVUPS Z1, (AX)(CX*8)
+	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VPADDQ      Z0, Z1, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func subInt64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·subInt64AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Z0
+	VMOVUPS (BX)(CX*8), Z1
+	VPSUBQ  Z1, Z0, Z0
+	VMOVUPS 64(DX)(CX*8), Z1
+	VMOVUPS 64(BX)(CX*8), Z2
+	VPSUBQ  Z2, Z1, Z1
+	VMOVUPS 128(DX)(CX*8), Z2
+	VMOVUPS 128(BX)(CX*8), Z3
+	VPSUBQ  Z3, Z2, Z2
+	VMOVUPS 192(DX)(CX*8), Z3
+	VMOVUPS 192(BX)(CX*8), Z4
+	VPSUBQ  Z4, Z3, Z3
+	VMOVUPS Z0, (AX)(CX*8)
+	VMOVUPS Z1, 64(AX)(CX*8)
+	VMOVUPS Z2, 128(AX)(CX*8)
+	VMOVUPS Z3, 192(AX)(CX*8)
+	ADDQ    $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Z0
+	VMOVUPS (BX)(CX*8), Z1
+	VPSUBQ  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)(CX*8)
+	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z0
+	VMOVDQU64.Z (BX)(CX*8), K1, Z1
+	VPSUBQ      Z1, Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func subInt64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+TEXT ·subInt64FirstAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Z1
+	VPSUBQ  Z1, Z0, Z1
+	VMOVUPS 64(DX)(CX*8), Z2
+	VPSUBQ  Z2, Z0, Z2
+	VMOVUPS 128(DX)(CX*8), Z3
+	VPSUBQ  Z3, Z0, Z3
+	VMOVUPS 192(DX)(CX*8), Z4
+	VPSUBQ  Z4, Z0, Z4
+	VMOVUPS Z1, (AX)(CX*8)
+	VMOVUPS Z2, 64(AX)(CX*8)
+	VMOVUPS Z3, 128(AX)(CX*8)
+	VMOVUPS Z4, 192(AX)(CX*8)
+	ADDQ    $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Z1
+	VPSUBQ  Z1, Z0, Z1
+	VMOVUPS Z1, (AX)(CX*8)
+	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VPSUBQ      Z1, Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func subInt64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+TEXT ·subInt64SecondAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Z1
+	VPSUBQ  Z0, Z1, Z1
+	VMOVUPS 64(DX)(CX*8), Z2
+	VPSUBQ  Z0, Z2, Z2
+	VMOVUPS 128(DX)(CX*8), Z3
+	VPSUBQ  Z0, Z3, Z3
+	VMOVUPS 192(DX)(CX*8), Z4
+	VPSUBQ  Z0, Z4, Z4
+	VMOVUPS Z1, (AX)(CX*8)
+	VMOVUPS Z2, 64(AX)(CX*8)
+	VMOVUPS Z3, 128(AX)(CX*8)
+	VMOVUPS Z4, 192(AX)(CX*8)
+	ADDQ    $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Z1
+	VPSUBQ  Z0, Z1, Z1
+	VMOVUPS Z1, (AX)(CX*8)
+	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VPSUBQ      Z0, Z1, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func negInt64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·negInt64AVX512(SB), NOSPLIT, $0-48
+	MOVQ   dst+0(FP), AX
+	MOVQ   x+8(FP), DX
+	VPXORD Z0, Z0, Z0
+	MOVQ   n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Z1
+	VPSUBQ  Z1, Z0, Z1
+	VMOVUPS 64(DX)(CX*8), Z2
+	VPSUBQ  Z2, Z0, Z2
+	VMOVUPS 128(DX)(CX*8), Z3
+	VPSUBQ  Z3, Z0, Z3
+	VMOVUPS 192(DX)(CX*8), Z4
+	VPSUBQ  Z4, Z0, Z4
+	VMOVUPS Z1, (AX)(CX*8)
+	VMOVUPS Z2, 64(AX)(CX*8)
+	VMOVUPS Z3, 128(AX)(CX*8)
+	VMOVUPS Z4, 192(AX)(CX*8)
+	ADDQ    $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Z1
+	VPSUBQ  Z1, Z0, Z1
+	VMOVUPS Z1, (AX)(CX*8)
+	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VPSUBQ      Z1, Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func mulInt64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
+TEXT ·mulInt64AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Z0
+	VMOVUPS (BX)(CX*8), Z1
+	VPMULLQ Z1, Z0, Z0
+	VMOVUPS 64(DX)(CX*8), Z1
+	VMOVUPS 64(BX)(CX*8), Z2
+	VPMULLQ Z2, Z1, Z1
+	VMOVUPS 128(DX)(CX*8), Z2
+	VMOVUPS 128(BX)(CX*8), Z3
+	VPMULLQ Z3, Z2, Z2
+	VMOVUPS 192(DX)(CX*8), Z3
+	VMOVUPS 192(BX)(CX*8), Z4
+	VPMULLQ Z4, Z3, Z3
+	VMOVUPS Z0, (AX)(CX*8)
+	VMOVUPS Z1, 64(AX)(CX*8)
+	VMOVUPS Z2, 128(AX)(CX*8)
+	VMOVUPS Z3, 192(AX)(CX*8)
+	ADDQ    $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Z0
+	VMOVUPS (BX)(CX*8), Z1
+	VPMULLQ Z1, Z0, Z0
+	VMOVUPS Z0, (AX)(CX*8)
+	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z0
+	VMOVDQU64.Z (BX)(CX*8), K1, Z1
+	VPMULLQ     Z1, Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func mulInt64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+TEXT ·mulInt64FirstAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Z1
+	VPMULLQ Z1, Z0, Z1
+	VMOVUPS 64(DX)(CX*8), Z2
+	VPMULLQ Z2, Z0, Z2
+	VMOVUPS 128(DX)(CX*8), Z3
+	VPMULLQ Z3, Z0, Z3
+	VMOVUPS 192(DX)(CX*8), Z4
+	VPMULLQ Z4, Z0, Z4
+	VMOVUPS Z1, (AX)(CX*8)
+	VMOVUPS Z2, 64(AX)(CX*8)
+	VMOVUPS Z3, 128(AX)(CX*8)
+	VMOVUPS Z4, 192(AX)(CX*8)
+	ADDQ    $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Z1
+	VPMULLQ Z1, Z0, Z1
+	VMOVUPS Z1, (AX)(CX*8)
+	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VPMULLQ     Z1, Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func mulInt64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+TEXT ·mulInt64SecondAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Z1
+	VPMULLQ Z0, Z1, Z1
+	VMOVUPS 64(DX)(CX*8), Z2
+	VPMULLQ Z0, Z2, Z2
+	VMOVUPS 128(DX)(CX*8), Z3
+	VPMULLQ Z0, Z3, Z3
+	VMOVUPS 192(DX)(CX*8), Z4
+	VPMULLQ Z0, Z4, Z4
+	VMOVUPS Z1, (AX)(CX*8)
+	VMOVUPS Z2, 64(AX)(CX*8)
+	VMOVUPS Z3, 128(AX)(CX*8)
+	VMOVUPS Z4, 192(AX)(CX*8)
+	ADDQ    $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Z1
+	VPMULLQ Z0, Z1, Z1
+	VMOVUPS Z1, (AX)(CX*8)
+	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VPMULLQ     Z0, Z1, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func maxInt64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·maxInt64AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Z0
+	VMOVUPS (BX)(CX*8), Z1
+	VPMAXSQ Z1, Z0, Z0
+	VMOVUPS 64(DX)(CX*8), Z1
+	VMOVUPS 64(BX)(CX*8), Z2
+	VPMAXSQ Z2, Z1, Z1
+	VMOVUPS 128(DX)(CX*8), Z2
+	VMOVUPS 128(BX)(CX*8), Z3
+	VPMAXSQ Z3, Z2, Z2
+	VMOVUPS 192(DX)(CX*8), Z3
+	VMOVUPS 192(BX)(CX*8), Z4
+	VPMAXSQ Z4, Z3, Z3
+	VMOVUPS Z0, (AX)(CX*8)
+	VMOVUPS Z1, 64(AX)(CX*8)
+	VMOVUPS Z2, 128(AX)(CX*8)
+	VMOVUPS Z3, 192(AX)(CX*8)
+	ADDQ    $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Z0
+	VMOVUPS (BX)(CX*8), Z1
+	VPMAXSQ Z1, Z0, Z0
+	VMOVUPS Z0, (AX)(CX*8)
+	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z0
+	VMOVDQU64.Z (BX)(CX*8), K1, Z1
+	VPMAXSQ     Z1, Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func maxInt64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+TEXT ·maxInt64FirstAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Z1
+	VPMAXSQ Z1, Z0, Z1
+	VMOVUPS 64(DX)(CX*8), Z2
+	VPMAXSQ Z2, Z0, Z2
+	VMOVUPS 128(DX)(CX*8), Z3
+	VPMAXSQ Z3, Z0, Z3
+	VMOVUPS 192(DX)(CX*8), Z4
+	VPMAXSQ Z4, Z0, Z4
+	VMOVUPS Z1, (AX)(CX*8)
+	VMOVUPS Z2, 64(AX)(CX*8)
+	VMOVUPS Z3, 128(AX)(CX*8)
+	VMOVUPS Z4, 192(AX)(CX*8)
+	ADDQ    $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Z1
+	VPMAXSQ Z1, Z0, Z1
+	VMOVUPS Z1, (AX)(CX*8)
+	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VPMAXSQ     Z1, Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func maxInt64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+TEXT ·maxInt64SecondAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Z1
+	VPMAXSQ Z0, Z1, Z1
+	VMOVUPS 64(DX)(CX*8), Z2
+	VPMAXSQ Z0, Z2, Z2
+	VMOVUPS 128(DX)(CX*8), Z3
+	VPMAXSQ Z0, Z3, Z3
+	VMOVUPS 192(DX)(CX*8), Z4
+	VPMAXSQ Z0, Z4, Z4
+	VMOVUPS Z1, (AX)(CX*8)
+	VMOVUPS Z2, 64(AX)(CX*8)
+	VMOVUPS Z3, 128(AX)(CX*8)
+	VMOVUPS Z4, 192(AX)(CX*8)
+	ADDQ    $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Z1
+	VPMAXSQ Z0, Z1, Z1
+	VMOVUPS Z1, (AX)(CX*8)
+	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VPMAXSQ     Z0, Z1, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func minInt64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·minInt64AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Z0
+	VMOVUPS (BX)(CX*8), Z1
+	VPMINSQ Z1, Z0, Z0
+	VMOVUPS 64(DX)(CX*8), Z1
+	VMOVUPS 64(BX)(CX*8), Z2
+	VPMINSQ Z2, Z1, Z1
+	VMOVUPS 128(DX)(CX*8), Z2
+	VMOVUPS 128(BX)(CX*8), Z3
+	VPMINSQ Z3, Z2, Z2
+	VMOVUPS 192(DX)(CX*8), Z3
+	VMOVUPS 192(BX)(CX*8), Z4
+	VPMINSQ Z4, Z3, Z3
+	VMOVUPS Z0, (AX)(CX*8)
+	VMOVUPS Z1, 64(AX)(CX*8)
+	VMOVUPS Z2, 128(AX)(CX*8)
+	VMOVUPS Z3, 192(AX)(CX*8)
+	ADDQ    $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Z0
+	VMOVUPS (BX)(CX*8), Z1
+	VPMINSQ Z1, Z0, Z0
+	VMOVUPS Z0, (AX)(CX*8)
+	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z0
+	VMOVDQU64.Z (BX)(CX*8), K1, Z1
+	VPMINSQ     Z1, Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func minInt64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+TEXT ·minInt64FirstAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Z1
+	VPMINSQ Z1, Z0, Z1
+	VMOVUPS 64(DX)(CX*8), Z2
+	VPMINSQ Z2, Z0, Z2
+	VMOVUPS 128(DX)(CX*8), Z3
+	VPMINSQ Z3, Z0, Z3
+	VMOVUPS 192(DX)(CX*8), Z4
+	VPMINSQ Z4, Z0, Z4
+	VMOVUPS Z1, (AX)(CX*8)
+	VMOVUPS Z2, 64(AX)(CX*8)
+	VMOVUPS Z3, 128(AX)(CX*8)
+	VMOVUPS Z4, 192(AX)(CX*8)
+	ADDQ    $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Z1
+	VPMINSQ Z1, Z0, Z1
+	VMOVUPS Z1, (AX)(CX*8)
+	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VPMINSQ     Z1, Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func minInt64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+TEXT ·minInt64SecondAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Z1
+	VPMINSQ Z0, Z1, Z1
+	VMOVUPS 64(DX)(CX*8), Z2
+	VPMINSQ Z0, Z2, Z2
+	VMOVUPS 128(DX)(CX*8), Z3
+	VPMINSQ Z0, Z3, Z3
+	VMOVUPS 192(DX)(CX*8), Z4
+	VPMINSQ Z0, Z4, Z4
+	VMOVUPS Z1, (AX)(CX*8)
+	VMOVUPS Z2, 64(AX)(CX*8)
+	VMOVUPS Z3, 128(AX)(CX*8)
+	VMOVUPS Z4, 192(AX)(CX*8)
+	ADDQ    $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Z1
+	VPMINSQ Z0, Z1, Z1
+	VMOVUPS Z1, (AX)(CX*8)
+	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VPMINSQ     Z0, Z1, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func absInt64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·absInt64AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Z0
+	VPABSQ  Z0, Z0
+	VMOVUPS 64(DX)(CX*8), Z1
+	VPABSQ  Z1, Z1
+	VMOVUPS 128(DX)(CX*8), Z2
+	VPABSQ  Z2, Z2
+	VMOVUPS 192(DX)(CX*8), Z3
+	VPABSQ  Z3, Z3
+	VMOVUPS Z0, (AX)(CX*8)
+	VMOVUPS Z1, 64(AX)(CX*8)
+	VMOVUPS Z2, 128(AX)(CX*8)
+	VMOVUPS Z3, 192(AX)(CX*8)
+	ADDQ    $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Z0
+	VPABSQ  Z0, Z0
+	VMOVUPS Z0, (AX)(CX*8)
+	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z0
+	VPABSQ      Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func andBoolAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·andBoolAVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-256; i += 256
+	LEAQ -256(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*1), Z0
+	VMOVUPS (BX)(CX*1), Z1
+	VPANDD  Z1, Z0, Z0
+	VMOVUPS 64(DX)(CX*1), Z1
+	VMOVUPS 64(BX)(CX*1), Z2
+	VPANDD  Z2, Z1, Z1
+	VMOVUPS 128(DX)(CX*1), Z2
+	VMOVUPS 128(BX)(CX*1), Z3
+	VPANDD  Z3, Z2, Z2
+	VMOVUPS 192(DX)(CX*1), Z3
+	VMOVUPS 192(BX)(CX*1), Z4
+	VPANDD  Z4, Z3, Z3
+	VMOVUPS Z0, (AX)(CX*1)
+	VMOVUPS Z1, 64(AX)(CX*1)
+	VMOVUPS Z2, 128(AX)(CX*1)
+	VMOVUPS Z3, 192(AX)(CX*1)
+	ADDQ    $0x00000100, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*1), Z0
+	VMOVUPS (BX)(CX*1), Z1
+	VPANDD  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)(CX*1)
+	ADDQ    $0x00000040, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, SI
+	JLE        done
+	MOVQ       $-1, DI
+	BZHIQ      SI, DI, DI
+	KMOVQ      DI, K1
+	VMOVDQU8.Z (DX)(CX*1), K1, Z0
+	VMOVDQU8.Z (BX)(CX*1), K1, Z1
+	VPANDD     Z1, Z0, Z0
+	VMOVDQU8   Z0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func orBoolAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·orBoolAVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-256; i += 256
+	LEAQ -256(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*1), Z0
+	VMOVUPS (BX)(CX*1), Z1
+	VPORD   Z1, Z0, Z0
+	VMOVUPS 64(DX)(CX*1), Z1
+	VMOVUPS 64(BX)(CX*1), Z2
+	VPORD   Z2, Z1, Z1
+	VMOVUPS 128(DX)(CX*1), Z2
+	VMOVUPS 128(BX)(CX*1), Z3
+	VPORD   Z3, Z2, Z2
+	VMOVUPS 192(DX)(CX*1), Z3
+	VMOVUPS 192(BX)(CX*1), Z4
+	VPORD   Z4, Z3, Z3
+	VMOVUPS Z0, (AX)(CX*1)
+	VMOVUPS Z1, 64(AX)(CX*1)
+	VMOVUPS Z2, 128(AX)(CX*1)
+	VMOVUPS Z3, 192(AX)(CX*1)
+	ADDQ    $0x00000100, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*1), Z0
+	VMOVUPS (BX)(CX*1), Z1
+	VPORD   Z1, Z0, Z0
+	VMOVUPS Z0, (AX)(CX*1)
+	ADDQ    $0x00000040, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, SI
+	JLE        done
+	MOVQ       $-1, DI
+	BZHIQ      SI, DI, DI
+	KMOVQ      DI, K1
+	VMOVDQU8.Z (DX)(CX*1), K1, Z0
+	VMOVDQU8.Z (BX)(CX*1), K1, Z1
+	VPORD      Z1, Z0, Z0
+	VMOVDQU8   Z0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func neBoolAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·neBoolAVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-256; i += 256
+	LEAQ -256(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*1), Z0
+	VMOVUPS (BX)(CX*1), Z1
+	VPXORD  Z1, Z0, Z0
+	VMOVUPS 64(DX)(CX*1), Z1
+	VMOVUPS 64(BX)(CX*1), Z2
+	VPXORD  Z2, Z1, Z1
+	VMOVUPS 128(DX)(CX*1), Z2
+	VMOVUPS 128(BX)(CX*1), Z3
+	VPXORD  Z3, Z2, Z2
+	VMOVUPS 192(DX)(CX*1), Z3
+	VMOVUPS 192(BX)(CX*1), Z4
+	VPXORD  Z4, Z3, Z3
+	VMOVUPS Z0, (AX)(CX*1)
+	VMOVUPS Z1, 64(AX)(CX*1)
+	VMOVUPS Z2, 128(AX)(CX*1)
+	VMOVUPS Z3, 192(AX)(CX*1)
+	ADDQ    $0x00000100, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*1), Z0
+	VMOVUPS (BX)(CX*1), Z1
+	VPXORD  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)(CX*1)
+	ADDQ    $0x00000040, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, SI
+	JLE        done
+	MOVQ       $-1, DI
+	BZHIQ      SI, DI, DI
+	KMOVQ      DI, K1
+	VMOVDQU8.Z (DX)(CX*1), K1, Z0
+	VMOVDQU8.Z (BX)(CX*1), K1, Z1
+	VPXORD     Z1, Z0, Z0
+	VMOVDQU8   Z0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func eqBoolAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+TEXT ·eqBoolAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         y+16(FP), BX
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X0
+	VPBROADCASTB X0, Z0
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-256; i += 256
+	LEAQ -256(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*1), Z1
+	VMOVUPS (BX)(CX*1), Z2
+	VPXORD  Z2, Z1, Z1
+	VPXORD  Z0, Z1, Z1
+	VMOVUPS 64(DX)(CX*1), Z2
+	VMOVUPS 64(BX)(CX*1), Z3
+	VPXORD  Z3, Z2, Z2
+	VPXORD  Z0, Z2, Z2
+	VMOVUPS 128(DX)(CX*1), Z3
+	VMOVUPS 128(BX)(CX*1), Z4
+	VPXORD  Z4, Z3, Z3
+	VPXORD  Z0, Z3, Z3
+	VMOVUPS 192(DX)(CX*1), Z4
+	VMOVUPS 192(BX)(CX*1), Z5
+	VPXORD  Z5, Z4, Z4
+	VPXORD  Z0, Z4, Z4
+	VMOVUPS Z1, (AX)(CX*1)
+	VMOVUPS Z2, 64(AX)(CX*1)
+	VMOVUPS Z3, 128(AX)(CX*1)
+	VMOVUPS Z4, 192(AX)(CX*1)
+	ADDQ    $0x00000100, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*1), Z1
+	VMOVUPS (BX)(CX*1), Z2
+	VPXORD  Z2, Z1, Z1
+	VPXORD  Z0, Z1, Z1
+	VMOVUPS Z1, (AX)(CX*1)
+	ADDQ    $0x00000040, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, SI
+	JLE        done
+	MOVQ       $-1, DI
+	BZHIQ      SI, DI, DI
+	KMOVQ      DI, K1
+	VMOVDQU8.Z (DX)(CX*1), K1, Z1
+	VMOVDQU8.Z (BX)(CX*1), K1, Z2
+	VPXORD     Z2, Z1, Z1
+	VPXORD     Z0, Z1, Z1
+	VMOVDQU8   Z1, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func notBoolAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+TEXT ·notBoolAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X0
+	VPBROADCASTB X0, Z0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-256; i += 256
+	LEAQ -256(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*1), Z1
+	VPXORD  Z0, Z1, Z1
+	VMOVUPS 64(DX)(CX*1), Z2
+	VPXORD  Z0, Z2, Z2
+	VMOVUPS 128(DX)(CX*1), Z3
+	VPXORD  Z0, Z3, Z3
+	VMOVUPS 192(DX)(CX*1), Z4
+	VPXORD  Z0, Z4, Z4
+	VMOVUPS Z1, (AX)(CX*1)
+	VMOVUPS Z2, 64(AX)(CX*1)
+	VMOVUPS Z3, 128(AX)(CX*1)
+	VMOVUPS Z4, 192(AX)(CX*1)
+	ADDQ    $0x00000100, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*1), Z1
+	VPXORD  Z0, Z1, Z1
+	VMOVUPS Z1, (AX)(CX*1)
+	ADDQ    $0x00000040, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	MOVQ       $-1, SI
+	BZHIQ      BX, SI, SI
+	KMOVQ      SI, K1
+	VMOVDQU8.Z (DX)(CX*1), K1, Z1
+	VPXORD     Z0, Z1, Z0
+	VMOVDQU8   Z0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func whereBoolAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·whereBoolAVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ z+24(FP), SI
+	MOVQ n+40(FP), DI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-256; i += 256
+	LEAQ -256(DI), R8
+	JMP  manyTest
+
+many:
+	VMOVUPS   (DX)(CX*1), Z0
+	VPTESTMB  Z0, Z0, K1
+	VMOVUPS   (BX)(CX*1), Z0
+	VMOVUPS   (SI)(CX*1), Z7
+	VPBLENDMB Z0, Z7, K1, Z1
+	VMOVUPS   64(DX)(CX*1), Z0
+	VPTESTMB  Z0, Z0, K1
+	VMOVUPS   64(BX)(CX*1), Z0
+	VMOVUPS   64(SI)(CX*1), Z7
+	VPBLENDMB Z0, Z7, K1, Z2
+	VMOVUPS   128(DX)(CX*1), Z0
+	VPTESTMB  Z0, Z0, K1
+	VMOVUPS   128(BX)(CX*1), Z0
+	VMOVUPS   128(SI)(CX*1), Z7
+	VPBLENDMB Z0, Z7, K1, Z3
+	VMOVUPS   192(DX)(CX*1), Z0
+	VPTESTMB  Z0, Z0, K1
+	VMOVUPS   192(BX)(CX*1), Z0
+	VMOVUPS   192(SI)(CX*1), Z7
+	VPBLENDMB Z0, Z7, K1, Z4
+	VMOVUPS   Z1, (AX)(CX*1)
+	VMOVUPS   Z2, 64(AX)(CX*1)
+	VMOVUPS   Z3, 128(AX)(CX*1)
+	VMOVUPS   Z4, 192(AX)(CX*1)
+	ADDQ      $0x00000100, CX
+
+manyTest:
+	CMPQ CX, R8
+	JLE  many
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(DI), R8
+	JMP  oneTest
+
+one:
+	VMOVUPS   (DX)(CX*1), Z0
+	VPTESTMB  Z0, Z0, K1
+	VMOVUPS   (BX)(CX*1), Z0
+	VMOVUPS   (SI)(CX*1), Z1
+	VPBLENDMB Z0, Z1, K1, Z5
+	VMOVUPS   Z5, (AX)(CX*1)
+	ADDQ      $0x00000040, CX
+
+oneTest:
+	CMPQ CX, R8
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, DI
+	JLE        done
+	MOVQ       $-1, R8
+	BZHIQ      DI, R8, R8
+	KMOVQ      R8, K1
+	VMOVDQU8.Z (DX)(CX*1), K1, Z0
+	VPTESTMB   Z0, Z0, K2
+	VMOVDQU8.Z (BX)(CX*1), K1, Z0
+	VMOVDQU8.Z (SI)(CX*1), K1, Z1
+	VPBLENDMB  Z0, Z1, K2, Z6
+	VMOVDQU8   Z6, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func eqFloat32AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·eqFloat32AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         y+16(FP), BX
+	VPXORD       Z0, Z0, Z0
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X0
+	VPBROADCASTB X0, Z0
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS    (DX)(CX*4), Z1
+	VMOVUPS    (BX)(CX*4), Z2
+	VCMPPS     $0x00, Z2, Z1, K1
+	VMOVUPS    64(DX)(CX*4), Z1
+	VMOVUPS    64(BX)(CX*4), Z2
+	VCMPPS     $0x00, Z2, Z1, K2
+	VMOVUPS    128(DX)(CX*4), Z1
+	VMOVUPS    128(BX)(CX*4), Z2
+	VCMPPS     $0x00, Z2, Z1, K3
+	VMOVUPS    192(DX)(CX*4), Z1
+	VMOVUPS    192(BX)(CX*4), Z2
+	VCMPPS     $0x00, Z2, Z1, K4
+	VMOVDQU8.Z X0, K1, X1
+	VMOVUPS    X1, (AX)(CX*1)
+	VMOVDQU8.Z X0, K2, X1
+	VMOVUPS    X1, 16(AX)(CX*1)
+	VMOVDQU8.Z X0, K3, X1
+	VMOVUPS    X1, 32(AX)(CX*1)
+	VMOVDQU8.Z X0, K4, X1
+	VMOVUPS    X1, 48(AX)(CX*1)
+	ADDQ       $0x00000040, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS    (DX)(CX*4), Z1
+	VMOVUPS    (BX)(CX*4), Z2
+	VCMPPS     $0x00, Z2, Z1, K1
+	VMOVDQU8.Z X0, K1, X1
+	VMOVUPS    X1, (AX)(CX*1)
+	ADDQ       $0x00000010, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z1
+	VMOVDQU32.Z (BX)(CX*4), K1, Z2
+	VCMPPS      $0x00, Z2, Z1, K2
+	VMOVDQU8.Z  X0, K2, X0
+	VMOVDQU8    X0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func eqFloat32FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·eqFloat32FirstAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         y+16(FP), DX
+	VPXORD       Z1, Z1, Z1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Z1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS    (DX)(CX*4), Z2
+	VCMPPS     $0x00, Z2, Z0, K1
+	VMOVUPS    64(DX)(CX*4), Z2
+	VCMPPS     $0x00, Z2, Z0, K2
+	VMOVUPS    128(DX)(CX*4), Z2
+	VCMPPS     $0x00, Z2, Z0, K3
+	VMOVUPS    192(DX)(CX*4), Z2
+	VCMPPS     $0x00, Z2, Z0, K4
+	VMOVDQU8.Z X1, K1, X2
+	VMOVUPS    X2, (AX)(CX*1)
+	VMOVDQU8.Z X1, K2, X2
+	VMOVUPS    X2, 16(AX)(CX*1)
+	VMOVDQU8.Z X1, K3, X2
+	VMOVUPS    X2, 32(AX)(CX*1)
+	VMOVDQU8.Z X1, K4, X2
+	VMOVUPS    X2, 48(AX)(CX*1)
+	ADDQ       $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS    (DX)(CX*4), Z2
+	VCMPPS     $0x00, Z2, Z0, K1
+	VMOVDQU8.Z X1, K1, X2
+	VMOVUPS    X2, (AX)(CX*1)
+	ADDQ       $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z2
+	VCMPPS      $0x00, Z2, Z0, K2
+	VMOVDQU8.Z  X1, K2, X0
+	VMOVDQU8    X0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func eqFloat32SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·eqFloat32SecondAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Z0
+	VPXORD       Z1, Z1, Z1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Z1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS    (DX)(CX*4), Z2
+	VCMPPS     $0x00, Z0, Z2, K1
+	VMOVUPS    64(DX)(CX*4), Z2
+	VCMPPS     $0x00, Z0, Z2, K2
+	VMOVUPS    128(DX)(CX*4), Z2
+	VCMPPS     $0x00, Z0, Z2, K3
+	VMOVUPS    192(DX)(CX*4), Z2
+	VCMPPS     $0x00, Z0, Z2, K4
+	VMOVDQU8.Z X1, K1, X2
+	VMOVUPS    X2, (AX)(CX*1)
+	VMOVDQU8.Z X1, K2, X2
+	VMOVUPS    X2, 16(AX)(CX*1)
+	VMOVDQU8.Z X1, K3, X2
+	VMOVUPS    X2, 32(AX)(CX*1)
+	VMOVDQU8.Z X1, K4, X2
+	VMOVUPS    X2, 48(AX)(CX*1)
+	ADDQ       $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS    (DX)(CX*4), Z2
+	VCMPPS     $0x00, Z0, Z2, K1
+	VMOVDQU8.Z X1, K1, X2
+	VMOVUPS    X2, (AX)(CX*1)
+	ADDQ       $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z2
+	VCMPPS      $0x00, Z0, Z2, K2
+	VMOVDQU8.Z  X1, K2, X0
+	VMOVDQU8    X0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func neFloat32AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·neFloat32AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         y+16(FP), BX
+	VPXORD       Z0, Z0, Z0
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X0
+	VPBROADCASTB X0, Z0
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS    (DX)(CX*4), Z1
+	VMOVUPS    (BX)(CX*4), Z2
+	VCMPPS     $0x04, Z2, Z1, K1
+	VMOVUPS    64(DX)(CX*4), Z1
+	VMOVUPS    64(BX)(CX*4), Z2
+	VCMPPS     $0x04, Z2, Z1, K2
+	VMOVUPS    128(DX)(CX*4), Z1
+	VMOVUPS    128(BX)(CX*4), Z2
+	VCMPPS     $0x04, Z2, Z1, K3
+	VMOVUPS    192(DX)(CX*4), Z1
+	VMOVUPS    192(BX)(CX*4), Z2
+	VCMPPS     $0x04, Z2, Z1, K4
+	VMOVDQU8.Z X0, K1, X1
+	VMOVUPS    X1, (AX)(CX*1)
+	VMOVDQU8.Z X0, K2, X1
+	VMOVUPS    X1, 16(AX)(CX*1)
+	VMOVDQU8.Z X0, K3, X1
+	VMOVUPS    X1, 32(AX)(CX*1)
+	VMOVDQU8.Z X0, K4, X1
+	VMOVUPS    X1, 48(AX)(CX*1)
+	ADDQ       $0x00000040, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS    (DX)(CX*4), Z1
+	VMOVUPS    (BX)(CX*4), Z2
+	VCMPPS     $0x04, Z2, Z1, K1
+	VMOVDQU8.Z X0, K1, X1
+	VMOVUPS    X1, (AX)(CX*1)
+	ADDQ       $0x00000010, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z1
+	VMOVDQU32.Z (BX)(CX*4), K1, Z2
+	VCMPPS      $0x04, Z2, Z1, K2
+	VMOVDQU8.Z  X0, K2, X0
+	VMOVDQU8    X0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func neFloat32FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·neFloat32FirstAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         y+16(FP), DX
+	VPXORD       Z1, Z1, Z1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Z1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS    (DX)(CX*4), Z2
+	VCMPPS     $0x04, Z2, Z0, K1
+	VMOVUPS    64(DX)(CX*4), Z2
+	VCMPPS     $0x04, Z2, Z0, K2
+	VMOVUPS    128(DX)(CX*4), Z2
+	VCMPPS     $0x04, Z2, Z0, K3
+	VMOVUPS    192(DX)(CX*4), Z2
+	VCMPPS     $0x04, Z2, Z0, K4
+	VMOVDQU8.Z X1, K1, X2
+	VMOVUPS    X2, (AX)(CX*1)
+	VMOVDQU8.Z X1, K2, X2
+	VMOVUPS    X2, 16(AX)(CX*1)
+	VMOVDQU8.Z X1, K3, X2
+	VMOVUPS    X2, 32(AX)(CX*1)
+	VMOVDQU8.Z X1, K4, X2
+	VMOVUPS    X2, 48(AX)(CX*1)
+	ADDQ       $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS    (DX)(CX*4), Z2
+	VCMPPS     $0x04, Z2, Z0, K1
+	VMOVDQU8.Z X1, K1, X2
+	VMOVUPS    X2, (AX)(CX*1)
+	ADDQ       $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z2
+	VCMPPS      $0x04, Z2, Z0, K2
+	VMOVDQU8.Z  X1, K2, X0
+	VMOVDQU8    X0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func neFloat32SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·neFloat32SecondAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Z0
+	VPXORD       Z1, Z1, Z1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Z1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS    (DX)(CX*4), Z2
+	VCMPPS     $0x04, Z0, Z2, K1
+	VMOVUPS    64(DX)(CX*4), Z2
+	VCMPPS     $0x04, Z0, Z2, K2
+	VMOVUPS    128(DX)(CX*4), Z2
+	VCMPPS     $0x04, Z0, Z2, K3
+	VMOVUPS    192(DX)(CX*4), Z2
+	VCMPPS     $0x04, Z0, Z2, K4
+	VMOVDQU8.Z X1, K1, X2
+	VMOVUPS    X2, (AX)(CX*1)
+	VMOVDQU8.Z X1, K2, X2
+	VMOVUPS    X2, 16(AX)(CX*1)
+	VMOVDQU8.Z X1, K3, X2
+	VMOVUPS    X2, 32(AX)(CX*1)
+	VMOVDQU8.Z X1, K4, X2
+	VMOVUPS    X2, 48(AX)(CX*1)
+	ADDQ       $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS    (DX)(CX*4), Z2
+	VCMPPS     $0x04, Z0, Z2, K1
+	VMOVDQU8.Z X1, K1, X2
+	VMOVUPS    X2, (AX)(CX*1)
+	ADDQ       $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z2
+	VCMPPS      $0x04, Z0, Z2, K2
+	VMOVDQU8.Z  X1, K2, X0
+	VMOVDQU8    X0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func ltFloat32AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·ltFloat32AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         y+16(FP), BX
+	VPXORD       Z0, Z0, Z0
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X0
+	VPBROADCASTB X0, Z0
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS    (DX)(CX*4), Z1
+	VMOVUPS    (BX)(CX*4), Z2
+	VCMPPS     $0x01, Z2, Z1, K1
+	VMOVUPS    64(DX)(CX*4), Z1
+	VMOVUPS    64(BX)(CX*4), Z2
+	VCMPPS     $0x01, Z2, Z1, K2
+	VMOVUPS    128(DX)(CX*4), Z1
+	VMOVUPS    128(BX)(CX*4), Z2
+	VCMPPS     $0x01, Z2, Z1, K3
+	VMOVUPS    192(DX)(CX*4), Z1
+	VMOVUPS    192(BX)(CX*4), Z2
+	VCMPPS     $0x01, Z2, Z1, K4
+	VMOVDQU8.Z X0, K1, X1
+	VMOVUPS    X1, (AX)(CX*1)
+	VMOVDQU8.Z X0, K2, X1
+	VMOVUPS    X1, 16(AX)(CX*1)
+	VMOVDQU8.Z X0, K3, X1
+	VMOVUPS    X1, 32(AX)(CX*1)
+	VMOVDQU8.Z X0, K4, X1
+	VMOVUPS    X1, 48(AX)(CX*1)
+	ADDQ       $0x00000040, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS    (DX)(CX*4), Z1
+	VMOVUPS    (BX)(CX*4), Z2
+	VCMPPS     $0x01, Z2, Z1, K1
+	VMOVDQU8.Z X0, K1, X1
+	VMOVUPS    X1, (AX)(CX*1)
+	ADDQ       $0x00000010, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z1
+	VMOVDQU32.Z (BX)(CX*4), K1, Z2
+	VCMPPS      $0x01, Z2, Z1, K2
+	VMOVDQU8.Z  X0, K2, X0
+	VMOVDQU8    X0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func ltFloat32FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·ltFloat32FirstAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         y+16(FP), DX
+	VPXORD       Z1, Z1, Z1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Z1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS    (DX)(CX*4), Z2
+	VCMPPS     $0x01, Z2, Z0, K1
+	VMOVUPS    64(DX)(CX*4), Z2
+	VCMPPS     $0x01, Z2, Z0, K2
+	VMOVUPS    128(DX)(CX*4), Z2
+	VCMPPS     $0x01, Z2, Z0, K3
+	VMOVUPS    192(DX)(CX*4), Z2
+	VCMPPS     $0x01, Z2, Z0, K4
+	VMOVDQU8.Z X1, K1, X2
+	VMOVUPS    X2, (AX)(CX*1)
+	VMOVDQU8.Z X1, K2, X2
+	VMOVUPS    X2, 16(AX)(CX*1)
+	VMOVDQU8.Z X1, K3, X2
+	VMOVUPS    X2, 32(AX)(CX*1)
+	VMOVDQU8.Z X1, K4, X2
+	VMOVUPS    X2, 48(AX)(CX*1)
+	ADDQ       $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS    (DX)(CX*4), Z2
+	VCMPPS     $0x01, Z2, Z0, K1
+	VMOVDQU8.Z X1, K1, X2
+	VMOVUPS    X2, (AX)(CX*1)
+	ADDQ       $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z2
+	VCMPPS      $0x01, Z2, Z0, K2
+	VMOVDQU8.Z  X1, K2, X0
+	VMOVDQU8    X0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func ltFloat32SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·ltFloat32SecondAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Z0
+	VPXORD       Z1, Z1, Z1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Z1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS    (DX)(CX*4), Z2
+	VCMPPS     $0x01, Z0, Z2, K1
+	VMOVUPS    64(DX)(CX*4), Z2
+	VCMPPS     $0x01, Z0, Z2, K2
+	VMOVUPS    128(DX)(CX*4), Z2
+	VCMPPS     $0x01, Z0, Z2, K3
+	VMOVUPS    192(DX)(CX*4), Z2
+	VCMPPS     $0x01, Z0, Z2, K4
+	VMOVDQU8.Z X1, K1, X2
+	VMOVUPS    X2, (AX)(CX*1)
+	VMOVDQU8.Z X1, K2, X2
+	VMOVUPS    X2, 16(AX)(CX*1)
+	VMOVDQU8.Z X1, K3, X2
+	VMOVUPS    X2, 32(AX)(CX*1)
+	VMOVDQU8.Z X1, K4, X2
+	VMOVUPS    X2, 48(AX)(CX*1)
+	ADDQ       $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS    (DX)(CX*4), Z2
+	VCMPPS     $0x01, Z0, Z2, K1
+	VMOVDQU8.Z X1, K1, X2
+	VMOVUPS    X2, (AX)(CX*1)
+	ADDQ       $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z2
+	VCMPPS      $0x01, Z0, Z2, K2
+	VMOVDQU8.Z  X1, K2, X0
+	VMOVDQU8    X0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func leFloat32AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·leFloat32AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         y+16(FP), BX
+	VPXORD       Z0, Z0, Z0
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X0
+	VPBROADCASTB X0, Z0
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS    (DX)(CX*4), Z1
+	VMOVUPS    (BX)(CX*4), Z2
+	VCMPPS     $0x02, Z2, Z1, K1
+	VMOVUPS    64(DX)(CX*4), Z1
+	VMOVUPS    64(BX)(CX*4), Z2
+	VCMPPS     $0x02, Z2, Z1, K2
+	VMOVUPS    128(DX)(CX*4), Z1
+	VMOVUPS    128(BX)(CX*4), Z2
+	VCMPPS     $0x02, Z2, Z1, K3
+	VMOVUPS    192(DX)(CX*4), Z1
+	VMOVUPS    192(BX)(CX*4), Z2
+	VCMPPS     $0x02, Z2, Z1, K4
+	VMOVDQU8.Z X0, K1, X1
+	VMOVUPS    X1, (AX)(CX*1)
+	VMOVDQU8.Z X0, K2, X1
+	VMOVUPS    X1, 16(AX)(CX*1)
+	VMOVDQU8.Z X0, K3, X1
+	VMOVUPS    X1, 32(AX)(CX*1)
+	VMOVDQU8.Z X0, K4, X1
+	VMOVUPS    X1, 48(AX)(CX*1)
+	ADDQ       $0x00000040, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS    (DX)(CX*4), Z1
+	VMOVUPS    (BX)(CX*4), Z2
+	VCMPPS     $0x02, Z2, Z1, K1
+	VMOVDQU8.Z X0, K1, X1
+	VMOVUPS    X1, (AX)(CX*1)
+	ADDQ       $0x00000010, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z1
+	VMOVDQU32.Z (BX)(CX*4), K1, Z2
+	VCMPPS      $0x02, Z2, Z1, K2
+	VMOVDQU8.Z  X0, K2, X0
+	VMOVDQU8    X0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func leFloat32FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·leFloat32FirstAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         y+16(FP), DX
+	VPXORD       Z1, Z1, Z1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Z1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS    (DX)(CX*4), Z2
+	VCMPPS     $0x02, Z2, Z0, K1
+	VMOVUPS    64(DX)(CX*4), Z2
+	VCMPPS     $0x02, Z2, Z0, K2
+	VMOVUPS    128(DX)(CX*4), Z2
+	VCMPPS     $0x02, Z2, Z0, K3
+	VMOVUPS    192(DX)(CX*4), Z2
+	VCMPPS     $0x02, Z2, Z0, K4
+	VMOVDQU8.Z X1, K1, X2
+	VMOVUPS    X2, (AX)(CX*1)
+	VMOVDQU8.Z X1, K2, X2
+	VMOVUPS    X2, 16(AX)(CX*1)
+	VMOVDQU8.Z X1, K3, X2
+	VMOVUPS    X2, 32(AX)(CX*1)
+	VMOVDQU8.Z X1, K4, X2
+	VMOVUPS    X2, 48(AX)(CX*1)
+	ADDQ       $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS    (DX)(CX*4), Z2
+	VCMPPS     $0x02, Z2, Z0, K1
+	VMOVDQU8.Z X1, K1, X2
+	VMOVUPS    X2, (AX)(CX*1)
+	ADDQ       $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z2
+	VCMPPS      $0x02, Z2, Z0, K2
+	VMOVDQU8.Z  X1, K2, X0
+	VMOVDQU8    X0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func leFloat32SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·leFloat32SecondAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Z0
+	VPXORD       Z1, Z1, Z1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Z1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS    (DX)(CX*4), Z2
+	VCMPPS     $0x02, Z0, Z2, K1
+	VMOVUPS    64(DX)(CX*4), Z2
+	VCMPPS     $0x02, Z0, Z2, K2
+	VMOVUPS    128(DX)(CX*4), Z2
+	VCMPPS     $0x02, Z0, Z2, K3
+	VMOVUPS    192(DX)(CX*4), Z2
+	VCMPPS     $0x02, Z0, Z2, K4
+	VMOVDQU8.Z X1, K1, X2
+	VMOVUPS    X2, (AX)(CX*1)
+	VMOVDQU8.Z X1, K2, X2
+	VMOVUPS    X2, 16(AX)(CX*1)
+	VMOVDQU8.Z X1, K3, X2
+	VMOVUPS    X2, 32(AX)(CX*1)
+	VMOVDQU8.Z X1, K4, X2
+	VMOVUPS    X2, 48(AX)(CX*1)
+	ADDQ       $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS    (DX)(CX*4), Z2
+	VCMPPS     $0x02, Z0, Z2, K1
+	VMOVDQU8.Z X1, K1, X2
+	VMOVUPS    X2, (AX)(CX*1)
+	ADDQ       $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z2
+	VCMPPS      $0x02, Z0, Z2, K2
+	VMOVDQU8.Z  X1, K2, X0
+	VMOVDQU8    X0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func whereFloat32AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
+TEXT ·whereFloat32AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ z+24(FP), SI
+	MOVQ n+40(FP), DI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(DI), R8
+	JMP  manyTest
+
+many:
+	VMOVUPS   (DX)(CX*1), X0
+	VPTESTMB  X0, X0, K1
+	VMOVUPS   (BX)(CX*4), Z0
+	VMOVUPS   (SI)(CX*4), Z7
+	VPBLENDMD Z0, Z7, K1, Z1
+	VMOVUPS   16(DX)(CX*1), X0
+	VPTESTMB  X0, X0, K1
+	VMOVUPS   64(BX)(CX*4), Z0
+	VMOVUPS   64(SI)(CX*4), Z7
+	VPBLENDMD Z0, Z7, K1, Z2
+	VMOVUPS   32(DX)(CX*1), X0
+	VPTESTMB  X0, X0, K1
+	VMOVUPS   128(BX)(CX*4), Z0
+	VMOVUPS   128(SI)(CX*4), Z7
+	VPBLENDMD Z0, Z7, K1, Z3
+	VMOVUPS   48(DX)(CX*1), X0
+	VPTESTMB  X0, X0, K1
+	VMOVUPS   192(BX)(CX*4), Z0
+	VMOVUPS   192(SI)(CX*4), Z7
+	VPBLENDMD Z0, Z7, K1, Z4
+	VMOVUPS   Z1, (AX)(CX*4)
+	VMOVUPS   Z2, 64(AX)(CX*4)
+	VMOVUPS   Z3, 128(AX)(CX*4)
+	VMOVUPS   Z4, 192(AX)(CX*4)
+	ADDQ      $0x00000040, CX
+
+manyTest:
+	CMPQ CX, R8
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(DI), R8
+	JMP  oneTest
+
+one:
+	VMOVUPS   (DX)(CX*1), X0
+	VPTESTMB  X0, X0, K1
+	VMOVUPS   (BX)(CX*4), Z0
+	VMOVUPS   (SI)(CX*4), Z1
+	VPBLENDMD Z0, Z1, K1, Z5
+	VMOVUPS   Z5, (AX)(CX*4)
+	ADDQ      $0x00000010, CX
+
+oneTest:
+	CMPQ CX, R8
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, DI
+	JLE         done
+	MOVQ        $-1, R8
+	BZHIQ       DI, R8, R8
+	KMOVQ       R8, K1
+	VMOVDQU8.Z  (DX)(CX*1), K1, X0
+	VPTESTMB    X0, X0, K2
+	VMOVDQU32.Z (BX)(CX*4), K1, Z0
+	VMOVDQU32.Z (SI)(CX*4), K1, Z1
+	VPBLENDMD   Z0, Z1, K2, Z6
+	VMOVDQU32   Z6, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func eqFloat64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·eqFloat64AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         y+16(FP), BX
+	VPXORD       Z0, Z0, Z0
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X0
+	VPBROADCASTB X0, Z0
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS    (DX)(CX*8), Z1
+	VMOVUPS    (BX)(CX*8), Z2
+	VCMPPD     $0x00, Z2, Z1, K1
+	VMOVUPS    64(DX)(CX*8), Z1
+	VMOVUPS    64(BX)(CX*8), Z2
+	VCMPPD     $0x00, Z2, Z1, K2
+	VMOVUPS    128(DX)(CX*8), Z1
+	VMOVUPS    128(BX)(CX*8), Z2
+	VCMPPD     $0x00, Z2, Z1, K3
+	VMOVUPS    192(DX)(CX*8), Z1
+	VMOVUPS    192(BX)(CX*8), Z2
+	VCMPPD     $0x00, Z2, Z1, K4
+	VMOVDQU8.Z X0, K1, X1
+	VMOVQ      X1, (AX)(CX*1)
+	VMOVDQU8.Z X0, K2, X1
+	VMOVQ      X1, 8(AX)(CX*1)
+	VMOVDQU8.Z X0, K3, X1
+	VMOVQ      X1, 16(AX)(CX*1)
+	VMOVDQU8.Z X0, K4, X1
+	VMOVQ      X1, 24(AX)(CX*1)
+	ADDQ       $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS    (DX)(CX*8), Z1
+	VMOVUPS    (BX)(CX*8), Z2
+	VCMPPD     $0x00, Z2, Z1, K1
+	VMOVDQU8.Z X0, K1, X1
+	VMOVQ      X1, (AX)(CX*1)
+	ADDQ       $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VMOVDQU64.Z (BX)(CX*8), K1, Z2
+	VCMPPD      $0x00, Z2, Z1, K2
+	VMOVDQU8.Z  X0, K2, X0
+	VMOVDQU8    X0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func eqFloat64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·eqFloat64FirstAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         y+16(FP), DX
+	VPXORD       Z1, Z1, Z1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Z1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS    (DX)(CX*8), Z2
+	VCMPPD     $0x00, Z2, Z0, K1
+	VMOVUPS    64(DX)(CX*8), Z2
+	VCMPPD     $0x00, Z2, Z0, K2
+	VMOVUPS    128(DX)(CX*8), Z2
+	VCMPPD     $0x00, Z2, Z0, K3
+	VMOVUPS    192(DX)(CX*8), Z2
+	VCMPPD     $0x00, Z2, Z0, K4
+	VMOVDQU8.Z X1, K1, X2
+	VMOVQ      X2, (AX)(CX*1)
+	VMOVDQU8.Z X1, K2, X2
+	VMOVQ      X2, 8(AX)(CX*1)
+	VMOVDQU8.Z X1, K3, X2
+	VMOVQ      X2, 16(AX)(CX*1)
+	VMOVDQU8.Z X1, K4, X2
+	VMOVQ      X2, 24(AX)(CX*1)
+	ADDQ       $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS    (DX)(CX*8), Z2
+	VCMPPD     $0x00, Z2, Z0, K1
+	VMOVDQU8.Z X1, K1, X2
+	VMOVQ      X2, (AX)(CX*1)
+	ADDQ       $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z2
+	VCMPPD      $0x00, Z2, Z0, K2
+	VMOVDQU8.Z  X1, K2, X0
+	VMOVDQU8    X0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func eqFloat64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·eqFloat64SecondAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	VPXORD       Z1, Z1, Z1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Z1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS    (DX)(CX*8), Z2
+	VCMPPD     $0x00, Z0, Z2, K1
+	VMOVUPS    64(DX)(CX*8), Z2
+	VCMPPD     $0x00, Z0, Z2, K2
+	VMOVUPS    128(DX)(CX*8), Z2
+	VCMPPD     $0x00, Z0, Z2, K3
+	VMOVUPS    192(DX)(CX*8), Z2
+	VCMPPD     $0x00, Z0, Z2, K4
+	VMOVDQU8.Z X1, K1, X2
+	VMOVQ      X2, (AX)(CX*1)
+	VMOVDQU8.Z X1, K2, X2
+	VMOVQ      X2, 8(AX)(CX*1)
+	VMOVDQU8.Z X1, K3, X2
+	VMOVQ      X2, 16(AX)(CX*1)
+	VMOVDQU8.Z X1, K4, X2
+	VMOVQ      X2, 24(AX)(CX*1)
+	ADDQ       $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS    (DX)(CX*8), Z2
+	VCMPPD     $0x00, Z0, Z2, K1
+	VMOVDQU8.Z X1, K1, X2
+	VMOVQ      X2, (AX)(CX*1)
+	ADDQ       $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z2
+	VCMPPD      $0x00, Z0, Z2, K2
+	VMOVDQU8.Z  X1, K2, X0
+	VMOVDQU8    X0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func neFloat64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·neFloat64AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         y+16(FP), BX
+	VPXORD       Z0, Z0, Z0
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X0
+	VPBROADCASTB X0, Z0
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS    (DX)(CX*8), Z1
+	VMOVUPS    (BX)(CX*8), Z2
+	VCMPPD     $0x04, Z2, Z1, K1
+	VMOVUPS    64(DX)(CX*8), Z1
+	VMOVUPS    64(BX)(CX*8), Z2
+	VCMPPD     $0x04, Z2, Z1, K2
+	VMOVUPS    128(DX)(CX*8), Z1
+	VMOVUPS    128(BX)(CX*8), Z2
+	VCMPPD     $0x04, Z2, Z1, K3
+	VMOVUPS    192(DX)(CX*8), Z1
+	VMOVUPS    192(BX)(CX*8), Z2
+	VCMPPD     $0x04, Z2, Z1, K4
+	VMOVDQU8.Z X0, K1, X1
+	VMOVQ      X1, (AX)(CX*1)
+	VMOVDQU8.Z X0, K2, X1
+	VMOVQ      X1, 8(AX)(CX*1)
+	VMOVDQU8.Z X0, K3, X1
+	VMOVQ      X1, 16(AX)(CX*1)
+	VMOVDQU8.Z X0, K4, X1
+	VMOVQ      X1, 24(AX)(CX*1)
+	ADDQ       $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS    (DX)(CX*8), Z1
+	VMOVUPS    (BX)(CX*8), Z2
+	VCMPPD     $0x04, Z2, Z1, K1
+	VMOVDQU8.Z X0, K1, X1
+	VMOVQ      X1, (AX)(CX*1)
+	ADDQ       $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VMOVDQU64.Z (BX)(CX*8), K1, Z2
+	VCMPPD      $0x04, Z2, Z1, K2
+	VMOVDQU8.Z  X0, K2, X0
+	VMOVDQU8    X0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func neFloat64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·neFloat64FirstAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         y+16(FP), DX
+	VPXORD       Z1, Z1, Z1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Z1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS    (DX)(CX*8), Z2
+	VCMPPD     $0x04, Z2, Z0, K1
+	VMOVUPS    64(DX)(CX*8), Z2
+	VCMPPD     $0x04, Z2, Z0, K2
+	VMOVUPS    128(DX)(CX*8), Z2
+	VCMPPD     $0x04, Z2, Z0, K3
+	VMOVUPS    192(DX)(CX*8), Z2
+	VCMPPD     $0x04, Z2, Z0, K4
+	VMOVDQU8.Z X1, K1, X2
+	VMOVQ      X2, (AX)(CX*1)
+	VMOVDQU8.Z X1, K2, X2
+	VMOVQ      X2, 8(AX)(CX*1)
+	VMOVDQU8.Z X1, K3, X2
+	VMOVQ      X2, 16(AX)(CX*1)
+	VMOVDQU8.Z X1, K4, X2
+	VMOVQ      X2, 24(AX)(CX*1)
+	ADDQ       $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS    (DX)(CX*8), Z2
+	VCMPPD     $0x04, Z2, Z0, K1
+	VMOVDQU8.Z X1, K1, X2
+	VMOVQ      X2, (AX)(CX*1)
+	ADDQ       $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z2
+	VCMPPD      $0x04, Z2, Z0, K2
+	VMOVDQU8.Z  X1, K2, X0
+	VMOVDQU8    X0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func neFloat64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·neFloat64SecondAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	VPXORD       Z1, Z1, Z1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Z1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS    (DX)(CX*8), Z2
+	VCMPPD     $0x04, Z0, Z2, K1
+	VMOVUPS    64(DX)(CX*8), Z2
+	VCMPPD     $0x04, Z0, Z2, K2
+	VMOVUPS    128(DX)(CX*8), Z2
+	VCMPPD     $0x04, Z0, Z2, K3
+	VMOVUPS    192(DX)(CX*8), Z2
+	VCMPPD     $0x04, Z0, Z2, K4
+	VMOVDQU8.Z X1, K1, X2
+	VMOVQ      X2, (AX)(CX*1)
+	VMOVDQU8.Z X1, K2, X2
+	VMOVQ      X2, 8(AX)(CX*1)
+	VMOVDQU8.Z X1, K3, X2
+	VMOVQ      X2, 16(AX)(CX*1)
+	VMOVDQU8.Z X1, K4, X2
+	VMOVQ      X2, 24(AX)(CX*1)
+	ADDQ       $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS    (DX)(CX*8), Z2
+	VCMPPD     $0x04, Z0, Z2, K1
+	VMOVDQU8.Z X1, K1, X2
+	VMOVQ      X2, (AX)(CX*1)
+	ADDQ       $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z2
+	VCMPPD      $0x04, Z0, Z2, K2
+	VMOVDQU8.Z  X1, K2, X0
+	VMOVDQU8    X0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func ltFloat64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·ltFloat64AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         y+16(FP), BX
+	VPXORD       Z0, Z0, Z0
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X0
+	VPBROADCASTB X0, Z0
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS    (DX)(CX*8), Z1
+	VMOVUPS    (BX)(CX*8), Z2
+	VCMPPD     $0x01, Z2, Z1, K1
+	VMOVUPS    64(DX)(CX*8), Z1
+	VMOVUPS    64(BX)(CX*8), Z2
+	VCMPPD     $0x01, Z2, Z1, K2
+	VMOVUPS    128(DX)(CX*8), Z1
+	VMOVUPS    128(BX)(CX*8), Z2
+	VCMPPD     $0x01, Z2, Z1, K3
+	VMOVUPS    192(DX)(CX*8), Z1
+	VMOVUPS    192(BX)(CX*8), Z2
+	VCMPPD     $0x01, Z2, Z1, K4
+	VMOVDQU8.Z X0, K1, X1
+	VMOVQ      X1, (AX)(CX*1)
+	VMOVDQU8.Z X0, K2, X1
+	VMOVQ      X1, 8(AX)(CX*1)
+	VMOVDQU8.Z X0, K3, X1
+	VMOVQ      X1, 16(AX)(CX*1)
+	VMOVDQU8.Z X0, K4, X1
+	VMOVQ      X1, 24(AX)(CX*1)
+	ADDQ       $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS    (DX)(CX*8), Z1
+	VMOVUPS    (BX)(CX*8), Z2
+	VCMPPD     $0x01, Z2, Z1, K1
+	VMOVDQU8.Z X0, K1, X1
+	VMOVQ      X1, (AX)(CX*1)
+	ADDQ       $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VMOVDQU64.Z (BX)(CX*8), K1, Z2
+	VCMPPD      $0x01, Z2, Z1, K2
+	VMOVDQU8.Z  X0, K2, X0
+	VMOVDQU8    X0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func ltFloat64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·ltFloat64FirstAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         y+16(FP), DX
+	VPXORD       Z1, Z1, Z1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Z1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS    (DX)(CX*8), Z2
+	VCMPPD     $0x01, Z2, Z0, K1
+	VMOVUPS    64(DX)(CX*8), Z2
+	VCMPPD     $0x01, Z2, Z0, K2
+	VMOVUPS    128(DX)(CX*8), Z2
+	VCMPPD     $0x01, Z2, Z0, K3
+	VMOVUPS    192(DX)(CX*8), Z2
+	VCMPPD     $0x01, Z2, Z0, K4
+	VMOVDQU8.Z X1, K1, X2
+	VMOVQ      X2, (AX)(CX*1)
+	VMOVDQU8.Z X1, K2, X2
+	VMOVQ      X2, 8(AX)(CX*1)
+	VMOVDQU8.Z X1, K3, X2
+	VMOVQ      X2, 16(AX)(CX*1)
+	VMOVDQU8.Z X1, K4, X2
+	VMOVQ      X2, 24(AX)(CX*1)
+	ADDQ       $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS    (DX)(CX*8), Z2
+	VCMPPD     $0x01, Z2, Z0, K1
+	VMOVDQU8.Z X1, K1, X2
+	VMOVQ      X2, (AX)(CX*1)
+	ADDQ       $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z2
+	VCMPPD      $0x01, Z2, Z0, K2
+	VMOVDQU8.Z  X1, K2, X0
+	VMOVDQU8    X0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func ltFloat64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·ltFloat64SecondAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	VPXORD       Z1, Z1, Z1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Z1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS    (DX)(CX*8), Z2
+	VCMPPD     $0x01, Z0, Z2, K1
+	VMOVUPS    64(DX)(CX*8), Z2
+	VCMPPD     $0x01, Z0, Z2, K2
+	VMOVUPS    128(DX)(CX*8), Z2
+	VCMPPD     $0x01, Z0, Z2, K3
+	VMOVUPS    192(DX)(CX*8), Z2
+	VCMPPD     $0x01, Z0, Z2, K4
+	VMOVDQU8.Z X1, K1, X2
+	VMOVQ      X2, (AX)(CX*1)
+	VMOVDQU8.Z X1, K2, X2
+	VMOVQ      X2, 8(AX)(CX*1)
+	VMOVDQU8.Z X1, K3, X2
+	VMOVQ      X2, 16(AX)(CX*1)
+	VMOVDQU8.Z X1, K4, X2
+	VMOVQ      X2, 24(AX)(CX*1)
+	ADDQ       $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS    (DX)(CX*8), Z2
+	VCMPPD     $0x01, Z0, Z2, K1
+	VMOVDQU8.Z X1, K1, X2
+	VMOVQ      X2, (AX)(CX*1)
+	ADDQ       $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z2
+	VCMPPD      $0x01, Z0, Z2, K2
+	VMOVDQU8.Z  X1, K2, X0
+	VMOVDQU8    X0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func leFloat64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·leFloat64AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         y+16(FP), BX
+	VPXORD       Z0, Z0, Z0
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X0
+	VPBROADCASTB X0, Z0
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS    (DX)(CX*8), Z1
+	VMOVUPS    (BX)(CX*8), Z2
+	VCMPPD     $0x02, Z2, Z1, K1
+	VMOVUPS    64(DX)(CX*8), Z1
+	VMOVUPS    64(BX)(CX*8), Z2
+	VCMPPD     $0x02, Z2, Z1, K2
+	VMOVUPS    128(DX)(CX*8), Z1
+	VMOVUPS    128(BX)(CX*8), Z2
+	VCMPPD     $0x02, Z2, Z1, K3
+	VMOVUPS    192(DX)(CX*8), Z1
+	VMOVUPS    192(BX)(CX*8), Z2
+	VCMPPD     $0x02, Z2, Z1, K4
+	VMOVDQU8.Z X0, K1, X1
+	VMOVQ      X1, (AX)(CX*1)
+	VMOVDQU8.Z X0, K2, X1
+	VMOVQ      X1, 8(AX)(CX*1)
+	VMOVDQU8.Z X0, K3, X1
+	VMOVQ      X1, 16(AX)(CX*1)
+	VMOVDQU8.Z X0, K4, X1
+	VMOVQ      X1, 24(AX)(CX*1)
+	ADDQ       $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS    (DX)(CX*8), Z1
+	VMOVUPS    (BX)(CX*8), Z2
+	VCMPPD     $0x02, Z2, Z1, K1
+	VMOVDQU8.Z X0, K1, X1
+	VMOVQ      X1, (AX)(CX*1)
+	ADDQ       $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VMOVDQU64.Z (BX)(CX*8), K1, Z2
+	VCMPPD      $0x02, Z2, Z1, K2
+	VMOVDQU8.Z  X0, K2, X0
+	VMOVDQU8    X0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func leFloat64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·leFloat64FirstAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         y+16(FP), DX
+	VPXORD       Z1, Z1, Z1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Z1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS    (DX)(CX*8), Z2
+	VCMPPD     $0x02, Z2, Z0, K1
+	VMOVUPS    64(DX)(CX*8), Z2
+	VCMPPD     $0x02, Z2, Z0, K2
+	VMOVUPS    128(DX)(CX*8), Z2
+	VCMPPD     $0x02, Z2, Z0, K3
+	VMOVUPS    192(DX)(CX*8), Z2
+	VCMPPD     $0x02, Z2, Z0, K4
+	VMOVDQU8.Z X1, K1, X2
+	VMOVQ      X2, (AX)(CX*1)
+	VMOVDQU8.Z X1, K2, X2
+	VMOVQ      X2, 8(AX)(CX*1)
+	VMOVDQU8.Z X1, K3, X2
+	VMOVQ      X2, 16(AX)(CX*1)
+	VMOVDQU8.Z X1, K4, X2
+	VMOVQ      X2, 24(AX)(CX*1)
+	ADDQ       $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS    (DX)(CX*8), Z2
+	VCMPPD     $0x02, Z2, Z0, K1
+	VMOVDQU8.Z X1, K1, X2
+	VMOVQ      X2, (AX)(CX*1)
+	ADDQ       $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z2
+	VCMPPD      $0x02, Z2, Z0, K2
+	VMOVDQU8.Z  X1, K2, X0
+	VMOVDQU8    X0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func leFloat64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·leFloat64SecondAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	VPXORD       Z1, Z1, Z1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Z1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS    (DX)(CX*8), Z2
+	VCMPPD     $0x02, Z0, Z2, K1
+	VMOVUPS    64(DX)(CX*8), Z2
+	VCMPPD     $0x02, Z0, Z2, K2
+	VMOVUPS    128(DX)(CX*8), Z2
+	VCMPPD     $0x02, Z0, Z2, K3
+	VMOVUPS    192(DX)(CX*8), Z2
+	VCMPPD     $0x02, Z0, Z2, K4
+	VMOVDQU8.Z X1, K1, X2
+	VMOVQ      X2, (AX)(CX*1)
+	VMOVDQU8.Z X1, K2, X2
+	VMOVQ      X2, 8(AX)(CX*1)
+	VMOVDQU8.Z X1, K3, X2
+	VMOVQ      X2, 16(AX)(CX*1)
+	VMOVDQU8.Z X1, K4, X2
+	VMOVQ      X2, 24(AX)(CX*1)
+	ADDQ       $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS    (DX)(CX*8), Z2
+	VCMPPD     $0x02, Z0, Z2, K1
+	VMOVDQU8.Z X1, K1, X2
+	VMOVQ      X2, (AX)(CX*1)
+	ADDQ       $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z2
+	VCMPPD      $0x02, Z0, Z2, K2
+	VMOVDQU8.Z  X1, K2, X0
+	VMOVDQU8    X0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func whereFloat64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
+TEXT ·whereFloat64AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ z+24(FP), SI
+	MOVQ n+40(FP), DI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(DI), R8
+	JMP  manyTest
+
+many:
+	VMOVQ     (DX)(CX*1), X0
+	VPTESTMB  X0, X0, K1
+	VMOVUPS   (BX)(CX*8), Z0
+	VMOVUPS   (SI)(CX*8), Z7
+	VPBLENDMQ Z0, Z7, K1, Z1
+	VMOVQ     8(DX)(CX*1), X0
+	VPTESTMB  X0, X0, K1
+	VMOVUPS   64(BX)(CX*8), Z0
+	VMOVUPS   64(SI)(CX*8), Z7
+	VPBLENDMQ Z0, Z7, K1, Z2
+	VMOVQ     16(DX)(CX*1), X0
+	VPTESTMB  X0, X0, K1
+	VMOVUPS   128(BX)(CX*8), Z0
+	VMOVUPS   128(SI)(CX*8), Z7
+	VPBLENDMQ Z0, Z7, K1, Z3
+	VMOVQ     24(DX)(CX*1), X0
+	VPTESTMB  X0, X0, K1
+	VMOVUPS   192(BX)(CX*8), Z0
+	VMOVUPS   192(SI)(CX*8), Z7
+	VPBLENDMQ Z0, Z7, K1, Z4
+	VMOVUPS   Z1, (AX)(CX*8)
+	VMOVUPS   Z2, 64(AX)(CX*8)
+	VMOVUPS   Z3, 128(AX)(CX*8)
+	VMOVUPS   Z4, 192(AX)(CX*8)
+	ADDQ      $0x00000020, CX
+
+manyTest:
+	CMPQ CX, R8
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(DI), R8
+	JMP  oneTest
+
+one:
+	VMOVQ     (DX)(CX*1), X0
+	VPTESTMB  X0, X0, K1
+	VMOVUPS   (BX)(CX*8), Z0
+	VMOVUPS   (SI)(CX*8), Z1
+	VPBLENDMQ Z0, Z1, K1, Z5
+	VMOVUPS   Z5, (AX)(CX*8)
+	ADDQ      $0x00000008, CX
+
+oneTest:
+	CMPQ CX, R8
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, DI
+	JLE         done
+	MOVQ        $-1, R8
+	BZHIQ       DI, R8, R8
+	KMOVQ       R8, K1
+	VMOVDQU8.Z  (DX)(CX*1), K1, X0
+	VPTESTMB    X0, X0, K2
+	VMOVDQU64.Z (BX)(CX*8), K1, Z0
+	VMOVDQU64.Z (SI)(CX*8), K1, Z1
+	VPBLENDMQ   Z0, Z1, K2, Z6
+	VMOVDQU64   Z6, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func eqInt64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·eqInt64AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         y+16(FP), BX
+	VPXORD       Z0, Z0, Z0
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X0
+	VPBROADCASTB X0, Z0
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS    (DX)(CX*8), Z1
+	VMOVUPS    (BX)(CX*8), Z2
+	VPCMPQ     $0x00, Z2, Z1, K1
+	VMOVUPS    64(DX)(CX*8), Z1
+	VMOVUPS    64(BX)(CX*8), Z2
+	VPCMPQ     $0x00, Z2, Z1, K2
+	VMOVUPS    128(DX)(CX*8), Z1
+	VMOVUPS    128(BX)(CX*8), Z2
+	VPCMPQ     $0x00, Z2, Z1, K3
+	VMOVUPS    192(DX)(CX*8), Z1
+	VMOVUPS    192(BX)(CX*8), Z2
+	VPCMPQ     $0x00, Z2, Z1, K4
+	VMOVDQU8.Z X0, K1, X1
+	VMOVQ      X1, (AX)(CX*1)
+	VMOVDQU8.Z X0, K2, X1
+	VMOVQ      X1, 8(AX)(CX*1)
+	VMOVDQU8.Z X0, K3, X1
+	VMOVQ      X1, 16(AX)(CX*1)
+	VMOVDQU8.Z X0, K4, X1
+	VMOVQ      X1, 24(AX)(CX*1)
+	ADDQ       $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS    (DX)(CX*8), Z1
+	VMOVUPS    (BX)(CX*8), Z2
+	VPCMPQ     $0x00, Z2, Z1, K1
+	VMOVDQU8.Z X0, K1, X1
+	VMOVQ      X1, (AX)(CX*1)
+	ADDQ       $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VMOVDQU64.Z (BX)(CX*8), K1, Z2
+	VPCMPQ      $0x00, Z2, Z1, K2
+	VMOVDQU8.Z  X0, K2, X0
+	VMOVDQU8    X0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func eqInt64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·eqInt64FirstAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         y+16(FP), DX
+	VPXORD       Z1, Z1, Z1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Z1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS    (DX)(CX*8), Z2
+	VPCMPQ     $0x00, Z2, Z0, K1
+	VMOVUPS    64(DX)(CX*8), Z2
+	VPCMPQ     $0x00, Z2, Z0, K2
+	VMOVUPS    128(DX)(CX*8), Z2
+	VPCMPQ     $0x00, Z2, Z0, K3
+	VMOVUPS    192(DX)(CX*8), Z2
+	VPCMPQ     $0x00, Z2, Z0, K4
+	VMOVDQU8.Z X1, K1, X2
+	VMOVQ      X2, (AX)(CX*1)
+	VMOVDQU8.Z X1, K2, X2
+	VMOVQ      X2, 8(AX)(CX*1)
+	VMOVDQU8.Z X1, K3, X2
+	VMOVQ      X2, 16(AX)(CX*1)
+	VMOVDQU8.Z X1, K4, X2
+	VMOVQ      X2, 24(AX)(CX*1)
+	ADDQ       $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS    (DX)(CX*8), Z2
+	VPCMPQ     $0x00, Z2, Z0, K1
+	VMOVDQU8.Z X1, K1, X2
+	VMOVQ      X2, (AX)(CX*1)
+	ADDQ       $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z2
+	VPCMPQ      $0x00, Z2, Z0, K2
+	VMOVDQU8.Z  X1, K2, X0
+	VMOVDQU8    X0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func eqInt64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·eqInt64SecondAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	VPXORD       Z1, Z1, Z1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Z1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS    (DX)(CX*8), Z2
+	VPCMPQ     $0x00, Z0, Z2, K1
+	VMOVUPS    64(DX)(CX*8), Z2
+	VPCMPQ     $0x00, Z0, Z2, K2
+	VMOVUPS    128(DX)(CX*8), Z2
+	VPCMPQ     $0x00, Z0, Z2, K3
+	VMOVUPS    192(DX)(CX*8), Z2
+	VPCMPQ     $0x00, Z0, Z2, K4
+	VMOVDQU8.Z X1, K1, X2
+	VMOVQ      X2, (AX)(CX*1)
+	VMOVDQU8.Z X1, K2, X2
+	VMOVQ      X2, 8(AX)(CX*1)
+	VMOVDQU8.Z X1, K3, X2
+	VMOVQ      X2, 16(AX)(CX*1)
+	VMOVDQU8.Z X1, K4, X2
+	VMOVQ      X2, 24(AX)(CX*1)
+	ADDQ       $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS    (DX)(CX*8), Z2
+	VPCMPQ     $0x00, Z0, Z2, K1
+	VMOVDQU8.Z X1, K1, X2
+	VMOVQ      X2, (AX)(CX*1)
+	ADDQ       $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z2
+	VPCMPQ      $0x00, Z0, Z2, K2
+	VMOVDQU8.Z  X1, K2, X0
+	VMOVDQU8    X0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func neInt64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·neInt64AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         y+16(FP), BX
+	VPXORD       Z0, Z0, Z0
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X0
+	VPBROADCASTB X0, Z0
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS    (DX)(CX*8), Z1
+	VMOVUPS    (BX)(CX*8), Z2
+	VPCMPQ     $0x04, Z2, Z1, K1
+	VMOVUPS    64(DX)(CX*8), Z1
+	VMOVUPS    64(BX)(CX*8), Z2
+	VPCMPQ     $0x04, Z2, Z1, K2
+	VMOVUPS    128(DX)(CX*8), Z1
+	VMOVUPS    128(BX)(CX*8), Z2
+	VPCMPQ     $0x04, Z2, Z1, K3
+	VMOVUPS    192(DX)(CX*8), Z1
+	VMOVUPS    192(BX)(CX*8), Z2
+	VPCMPQ     $0x04, Z2, Z1, K4
+	VMOVDQU8.Z X0, K1, X1
+	VMOVQ      X1, (AX)(CX*1)
+	VMOVDQU8.Z X0, K2, X1
+	VMOVQ      X1, 8(AX)(CX*1)
+	VMOVDQU8.Z X0, K3, X1
+	VMOVQ      X1, 16(AX)(CX*1)
+	VMOVDQU8.Z X0, K4, X1
+	VMOVQ      X1, 24(AX)(CX*1)
+	ADDQ       $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS    (DX)(CX*8), Z1
+	VMOVUPS    (BX)(CX*8), Z2
+	VPCMPQ     $0x04, Z2, Z1, K1
+	VMOVDQU8.Z X0, K1, X1
+	VMOVQ      X1, (AX)(CX*1)
+	ADDQ       $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VMOVDQU64.Z (BX)(CX*8), K1, Z2
+	VPCMPQ      $0x04, Z2, Z1, K2
+	VMOVDQU8.Z  X0, K2, X0
+	VMOVDQU8    X0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func neInt64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·neInt64FirstAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         y+16(FP), DX
+	VPXORD       Z1, Z1, Z1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Z1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS    (DX)(CX*8), Z2
+	VPCMPQ     $0x04, Z2, Z0, K1
+	VMOVUPS    64(DX)(CX*8), Z2
+	VPCMPQ     $0x04, Z2, Z0, K2
+	VMOVUPS    128(DX)(CX*8), Z2
+	VPCMPQ     $0x04, Z2, Z0, K3
+	VMOVUPS    192(DX)(CX*8), Z2
+	VPCMPQ     $0x04, Z2, Z0, K4
+	VMOVDQU8.Z X1, K1, X2
+	VMOVQ      X2, (AX)(CX*1)
+	VMOVDQU8.Z X1, K2, X2
+	VMOVQ      X2, 8(AX)(CX*1)
+	VMOVDQU8.Z X1, K3, X2
+	VMOVQ      X2, 16(AX)(CX*1)
+	VMOVDQU8.Z X1, K4, X2
+	VMOVQ      X2, 24(AX)(CX*1)
+	ADDQ       $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS    (DX)(CX*8), Z2
+	VPCMPQ     $0x04, Z2, Z0, K1
+	VMOVDQU8.Z X1, K1, X2
+	VMOVQ      X2, (AX)(CX*1)
+	ADDQ       $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z2
+	VPCMPQ      $0x04, Z2, Z0, K2
+	VMOVDQU8.Z  X1, K2, X0
+	VMOVDQU8    X0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func neInt64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·neInt64SecondAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	VPXORD       Z1, Z1, Z1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Z1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS    (DX)(CX*8), Z2
+	VPCMPQ     $0x04, Z0, Z2, K1
+	VMOVUPS    64(DX)(CX*8), Z2
+	VPCMPQ     $0x04, Z0, Z2, K2
+	VMOVUPS    128(DX)(CX*8), Z2
+	VPCMPQ     $0x04, Z0, Z2, K3
+	VMOVUPS    192(DX)(CX*8), Z2
+	VPCMPQ     $0x04, Z0, Z2, K4
+	VMOVDQU8.Z X1, K1, X2
+	VMOVQ      X2, (AX)(CX*1)
+	VMOVDQU8.Z X1, K2, X2
+	VMOVQ      X2, 8(AX)(CX*1)
+	VMOVDQU8.Z X1, K3, X2
+	VMOVQ      X2, 16(AX)(CX*1)
+	VMOVDQU8.Z X1, K4, X2
+	VMOVQ      X2, 24(AX)(CX*1)
+	ADDQ       $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS    (DX)(CX*8), Z2
+	VPCMPQ     $0x04, Z0, Z2, K1
+	VMOVDQU8.Z X1, K1, X2
+	VMOVQ      X2, (AX)(CX*1)
+	ADDQ       $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z2
+	VPCMPQ      $0x04, Z0, Z2, K2
+	VMOVDQU8.Z  X1, K2, X0
+	VMOVDQU8    X0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func ltInt64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·ltInt64AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         y+16(FP), BX
+	VPXORD       Z0, Z0, Z0
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X0
+	VPBROADCASTB X0, Z0
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS    (DX)(CX*8), Z1
+	VMOVUPS    (BX)(CX*8), Z2
+	VPCMPQ     $0x01, Z2, Z1, K1
+	VMOVUPS    64(DX)(CX*8), Z1
+	VMOVUPS    64(BX)(CX*8), Z2
+	VPCMPQ     $0x01, Z2, Z1, K2
+	VMOVUPS    128(DX)(CX*8), Z1
+	VMOVUPS    128(BX)(CX*8), Z2
+	VPCMPQ     $0x01, Z2, Z1, K3
+	VMOVUPS    192(DX)(CX*8), Z1
+	VMOVUPS    192(BX)(CX*8), Z2
+	VPCMPQ     $0x01, Z2, Z1, K4
+	VMOVDQU8.Z X0, K1, X1
+	VMOVQ      X1, (AX)(CX*1)
+	VMOVDQU8.Z X0, K2, X1
+	VMOVQ      X1, 8(AX)(CX*1)
+	VMOVDQU8.Z X0, K3, X1
+	VMOVQ      X1, 16(AX)(CX*1)
+	VMOVDQU8.Z X0, K4, X1
+	VMOVQ      X1, 24(AX)(CX*1)
+	ADDQ       $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS    (DX)(CX*8), Z1
+	VMOVUPS    (BX)(CX*8), Z2
+	VPCMPQ     $0x01, Z2, Z1, K1
+	VMOVDQU8.Z X0, K1, X1
+	VMOVQ      X1, (AX)(CX*1)
+	ADDQ       $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VMOVDQU64.Z (BX)(CX*8), K1, Z2
+	VPCMPQ      $0x01, Z2, Z1, K2
+	VMOVDQU8.Z  X0, K2, X0
+	VMOVDQU8    X0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func ltInt64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·ltInt64FirstAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         y+16(FP), DX
+	VPXORD       Z1, Z1, Z1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Z1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS    (DX)(CX*8), Z2
+	VPCMPQ     $0x01, Z2, Z0, K1
+	VMOVUPS    64(DX)(CX*8), Z2
+	VPCMPQ     $0x01, Z2, Z0, K2
+	VMOVUPS    128(DX)(CX*8), Z2
+	VPCMPQ     $0x01, Z2, Z0, K3
+	VMOVUPS    192(DX)(CX*8), Z2
+	VPCMPQ     $0x01, Z2, Z0, K4
+	VMOVDQU8.Z X1, K1, X2
+	VMOVQ      X2, (AX)(CX*1)
+	VMOVDQU8.Z X1, K2, X2
+	VMOVQ      X2, 8(AX)(CX*1)
+	VMOVDQU8.Z X1, K3, X2
+	VMOVQ      X2, 16(AX)(CX*1)
+	VMOVDQU8.Z X1, K4, X2
+	VMOVQ      X2, 24(AX)(CX*1)
+	ADDQ       $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS    (DX)(CX*8), Z2
+	VPCMPQ     $0x01, Z2, Z0, K1
+	VMOVDQU8.Z X1, K1, X2
+	VMOVQ      X2, (AX)(CX*1)
+	ADDQ       $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z2
+	VPCMPQ      $0x01, Z2, Z0, K2
+	VMOVDQU8.Z  X1, K2, X0
+	VMOVDQU8    X0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func ltInt64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·ltInt64SecondAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	VPXORD       Z1, Z1, Z1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Z1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS    (DX)(CX*8), Z2
+	VPCMPQ     $0x01, Z0, Z2, K1
+	VMOVUPS    64(DX)(CX*8), Z2
+	VPCMPQ     $0x01, Z0, Z2, K2
+	VMOVUPS    128(DX)(CX*8), Z2
+	VPCMPQ     $0x01, Z0, Z2, K3
+	VMOVUPS    192(DX)(CX*8), Z2
+	VPCMPQ     $0x01, Z0, Z2, K4
+	VMOVDQU8.Z X1, K1, X2
+	VMOVQ      X2, (AX)(CX*1)
+	VMOVDQU8.Z X1, K2, X2
+	VMOVQ      X2, 8(AX)(CX*1)
+	VMOVDQU8.Z X1, K3, X2
+	VMOVQ      X2, 16(AX)(CX*1)
+	VMOVDQU8.Z X1, K4, X2
+	VMOVQ      X2, 24(AX)(CX*1)
+	ADDQ       $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS    (DX)(CX*8), Z2
+	VPCMPQ     $0x01, Z0, Z2, K1
+	VMOVDQU8.Z X1, K1, X2
+	VMOVQ      X2, (AX)(CX*1)
+	ADDQ       $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z2
+	VPCMPQ      $0x01, Z0, Z2, K2
+	VMOVDQU8.Z  X1, K2, X0
+	VMOVDQU8    X0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func leInt64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·leInt64AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         y+16(FP), BX
+	VPXORD       Z0, Z0, Z0
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X0
+	VPBROADCASTB X0, Z0
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS    (DX)(CX*8), Z1
+	VMOVUPS    (BX)(CX*8), Z2
+	VPCMPQ     $0x02, Z2, Z1, K1
+	VMOVUPS    64(DX)(CX*8), Z1
+	VMOVUPS    64(BX)(CX*8), Z2
+	VPCMPQ     $0x02, Z2, Z1, K2
+	VMOVUPS    128(DX)(CX*8), Z1
+	VMOVUPS    128(BX)(CX*8), Z2
+	VPCMPQ     $0x02, Z2, Z1, K3
+	VMOVUPS    192(DX)(CX*8), Z1
+	VMOVUPS    192(BX)(CX*8), Z2
+	VPCMPQ     $0x02, Z2, Z1, K4
+	VMOVDQU8.Z X0, K1, X1
+	VMOVQ      X1, (AX)(CX*1)
+	VMOVDQU8.Z X0, K2, X1
+	VMOVQ      X1, 8(AX)(CX*1)
+	VMOVDQU8.Z X0, K3, X1
+	VMOVQ      X1, 16(AX)(CX*1)
+	VMOVDQU8.Z X0, K4, X1
+	VMOVQ      X1, 24(AX)(CX*1)
+	ADDQ       $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS    (DX)(CX*8), Z1
+	VMOVUPS    (BX)(CX*8), Z2
+	VPCMPQ     $0x02, Z2, Z1, K1
+	VMOVDQU8.Z X0, K1, X1
+	VMOVQ      X1, (AX)(CX*1)
+	ADDQ       $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VMOVDQU64.Z (BX)(CX*8), K1, Z2
+	VPCMPQ      $0x02, Z2, Z1, K2
+	VMOVDQU8.Z  X0, K2, X0
+	VMOVDQU8    X0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func leInt64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·leInt64FirstAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         y+16(FP), DX
+	VPXORD       Z1, Z1, Z1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Z1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS    (DX)(CX*8), Z2
+	VPCMPQ     $0x02, Z2, Z0, K1
+	VMOVUPS    64(DX)(CX*8), Z2
+	VPCMPQ     $0x02, Z2, Z0, K2
+	VMOVUPS    128(DX)(CX*8), Z2
+	VPCMPQ     $0x02, Z2, Z0, K3
+	VMOVUPS    192(DX)(CX*8), Z2
+	VPCMPQ     $0x02, Z2, Z0, K4
+	VMOVDQU8.Z X1, K1, X2
+	VMOVQ      X2, (AX)(CX*1)
+	VMOVDQU8.Z X1, K2, X2
+	VMOVQ      X2, 8(AX)(CX*1)
+	VMOVDQU8.Z X1, K3, X2
+	VMOVQ      X2, 16(AX)(CX*1)
+	VMOVDQU8.Z X1, K4, X2
+	VMOVQ      X2, 24(AX)(CX*1)
+	ADDQ       $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS    (DX)(CX*8), Z2
+	VPCMPQ     $0x02, Z2, Z0, K1
+	VMOVDQU8.Z X1, K1, X2
+	VMOVQ      X2, (AX)(CX*1)
+	ADDQ       $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z2
+	VPCMPQ      $0x02, Z2, Z0, K2
+	VMOVDQU8.Z  X1, K2, X0
+	VMOVDQU8    X0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func leInt64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·leInt64SecondAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	VPXORD       Z1, Z1, Z1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Z1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS    (DX)(CX*8), Z2
+	VPCMPQ     $0x02, Z0, Z2, K1
+	VMOVUPS    64(DX)(CX*8), Z2
+	VPCMPQ     $0x02, Z0, Z2, K2
+	VMOVUPS    128(DX)(CX*8), Z2
+	VPCMPQ     $0x02, Z0, Z2, K3
+	VMOVUPS    192(DX)(CX*8), Z2
+	VPCMPQ     $0x02, Z0, Z2, K4
+	VMOVDQU8.Z X1, K1, X2
+	VMOVQ      X2, (AX)(CX*1)
+	VMOVDQU8.Z X1, K2, X2
+	VMOVQ      X2, 8(AX)(CX*1)
+	VMOVDQU8.Z X1, K3, X2
+	VMOVQ      X2, 16(AX)(CX*1)
+	VMOVDQU8.Z X1, K4, X2
+	VMOVQ      X2, 24(AX)(CX*1)
+	ADDQ       $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS    (DX)(CX*8), Z2
+	VPCMPQ     $0x02, Z0, Z2, K1
+	VMOVDQU8.Z X1, K1, X2
+	VMOVQ      X2, (AX)(CX*1)
+	ADDQ       $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z2
+	VPCMPQ      $0x02, Z0, Z2, K2
+	VMOVDQU8.Z  X1, K2, X0
+	VMOVDQU8    X0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func whereInt64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
+TEXT ·whereInt64AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ z+24(FP), SI
+	MOVQ n+40(FP), DI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(DI), R8
+	JMP  manyTest
+
+many:
+	VMOVQ     (DX)(CX*1), X0
+	VPTESTMB  X0, X0, K1
+	VMOVUPS   (BX)(CX*8), Z0
+	VMOVUPS   (SI)(CX*8), Z7
+	VPBLENDMQ Z0, Z7, K1, Z1
+	VMOVQ     8(DX)(CX*1), X0
+	VPTESTMB  X0, X0, K1
+	VMOVUPS   64(BX)(CX*8), Z0
+	VMOVUPS   64(SI)(CX*8), Z7
+	VPBLENDMQ Z0, Z7, K1, Z2
+	VMOVQ     16(DX)(CX*1), X0
+	VPTESTMB  X0, X0, K1
+	VMOVUPS   128(BX)(CX*8), Z0
+	VMOVUPS   128(SI)(CX*8), Z7
+	VPBLENDMQ Z0, Z7, K1, Z3
+	VMOVQ     24(DX)(CX*1), X0
+	VPTESTMB  X0, X0, K1
+	VMOVUPS   192(BX)(CX*8), Z0
+	VMOVUPS   192(SI)(CX*8), Z7
+	VPBLENDMQ Z0, Z7, K1, Z4
+	VMOVUPS   Z1, (AX)(CX*8)
+	VMOVUPS   Z2, 64(AX)(CX*8)
+	VMOVUPS   Z3, 128(AX)(CX*8)
+	VMOVUPS   Z4, 192(AX)(CX*8)
+	ADDQ      $0x00000020, CX
+
+manyTest:
+	CMPQ CX, R8
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(DI), R8
+	JMP  oneTest
+
+one:
+	VMOVQ     (DX)(CX*1), X0
+	VPTESTMB  X0, X0, K1
+	VMOVUPS   (BX)(CX*8), Z0
+	VMOVUPS   (SI)(CX*8), Z1
+	VPBLENDMQ Z0, Z1, K1, Z5
+	VMOVUPS   Z5, (AX)(CX*8)
+	ADDQ      $0x00000008, CX
+
+oneTest:
+	CMPQ CX, R8
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, DI
+	JLE         done
+	MOVQ        $-1, R8
+	BZHIQ       DI, R8, R8
+	KMOVQ       R8, K1
+	VMOVDQU8.Z  (DX)(CX*1), K1, X0
+	VPTESTMB    X0, X0, K2
+	VMOVDQU64.Z (BX)(CX*8), K1, Z0
+	VMOVDQU64.Z (SI)(CX*8), K1, Z1
+	VPBLENDMQ   Z0, Z1, K2, Z6
+	VMOVDQU64   Z6, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func castFloat32ToFloat64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
+TEXT ·castFloat32ToFloat64AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS   (DX)(CX*4), Y0
+	VCVTPS2PD Y0, Z0
+	VMOVUPS   32(DX)(CX*4), Y1
+	VCVTPS2PD Y1, Z1
+	VMOVUPS   64(DX)(CX*4), Y2
+	VCVTPS2PD Y2, Z2
+	VMOVUPS   96(DX)(CX*4), Y3
+	VCVTPS2PD Y3, Z3
+	VMOVUPS   Z0, (AX)(CX*8)
+	VMOVUPS   Z1, 64(AX)(CX*8)
+	VMOVUPS   Z2, 128(AX)(CX*8)
+	VMOVUPS   Z3, 192(AX)(CX*8)
+	ADDQ      $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS   (DX)(CX*4), Y0
+	VCVTPS2PD Y0, Z0
+	VMOVUPS   Z0, (AX)(CX*8)
+	ADDQ      $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Y0
+	VCVTPS2PD   Y0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func castFloat64ToFloat32AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
+TEXT ·castFloat64ToFloat32AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS   (DX)(CX*8), Z0
+	VCVTPD2PS Z0, Y0
+	VMOVUPS   64(DX)(CX*8), Z1
+	VCVTPD2PS Z1, Y1
+	VMOVUPS   128(DX)(CX*8), Z2
+	VCVTPD2PS Z2, Y2
+	VMOVUPS   192(DX)(CX*8), Z3
+	VCVTPD2PS Z3, Y3
+	VMOVUPS   Y0, (AX)(CX*4)
+	VMOVUPS   Y1, 32(AX)(CX*4)
+	VMOVUPS   Y2, 64(AX)(CX*4)
+	VMOVUPS   Y3, 96(AX)(CX*4)
+	ADDQ      $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS   (DX)(CX*8), Z0
+	VCVTPD2PS Z0, Y0
+	VMOVUPS   Y0, (AX)(CX*4)
+	ADDQ      $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z0
+	VCVTPD2PS   Z0, Y0
+	VMOVDQU32   Y0, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func castInt64ToFloat32AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2
+TEXT ·castInt64ToFloat32AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS   (DX)(CX*8), Z0
+	VCVTQQ2PS Z0, Y0
+	VMOVUPS   64(DX)(CX*8), Z1
+	VCVTQQ2PS Z1, Y1
+	VMOVUPS   128(DX)(CX*8), Z2
+	VCVTQQ2PS Z2, Y2
+	VMOVUPS   192(DX)(CX*8), Z3
+	VCVTQQ2PS Z3, Y3
+	VMOVUPS   Y0, (AX)(CX*4)
+	VMOVUPS   Y1, 32(AX)(CX*4)
+	VMOVUPS   Y2, 64(AX)(CX*4)
+	VMOVUPS   Y3, 96(AX)(CX*4)
+	ADDQ      $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS   (DX)(CX*8), Z0
+	VCVTQQ2PS Z0, Y0
+	VMOVUPS   Y0, (AX)(CX*4)
+	ADDQ      $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z0
+	VCVTQQ2PS   Z0, Y0
+	VMOVDQU32   Y0, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func castInt64ToFloat64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
+TEXT ·castInt64ToFloat64AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS   (DX)(CX*8), Z0
+	VCVTQQ2PD Z0, Z0
+	VMOVUPS   64(DX)(CX*8), Z1
+	VCVTQQ2PD Z1, Z1
+	VMOVUPS   128(DX)(CX*8), Z2
+	VCVTQQ2PD Z2, Z2
+	VMOVUPS   192(DX)(CX*8), Z3
+	VCVTQQ2PD Z3, Z3
+	VMOVUPS   Z0, (AX)(CX*8)
+	VMOVUPS   Z1, 64(AX)(CX*8)
+	VMOVUPS   Z2, 128(AX)(CX*8)
+	VMOVUPS   Z3, 192(AX)(CX*8)
+	ADDQ      $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS   (DX)(CX*8), Z0
+	VCVTQQ2PD Z0, Z0
+	VMOVUPS   Z0, (AX)(CX*8)
+	ADDQ      $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z0
+	VCVTQQ2PD   Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func castFloat32ToInt64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·castFloat32ToInt64AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         $0x000000005f000000, CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         $0x7fffffffffffffff, CX
+	MOVQ         CX, X1
+	VPBROADCASTQ X1, Z1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS     (DX)(CX*4), Y2
+	VCVTTPS2QQ  Y2, Z3
+	VCMPPS      $0x0d, Y0, Y2, K1
+	VCMPPS      $0x07, Y2, Y2, K2
+	VMOVDQU64   Z1, K1, Z3
+	VMOVDQU64.Z Z3, K2, Z3
+	VMOVUPS     32(DX)(CX*4), Y2
+	VCVTTPS2QQ  Y2, Z4
+	VCMPPS      $0x0d, Y0, Y2, K1
+	VCMPPS      $0x07, Y2, Y2, K2
+	VMOVDQU64   Z1, K1, Z4
+	VMOVDQU64.Z Z4, K2, Z4
+	VMOVUPS     64(DX)(CX*4), Y2
+	VCVTTPS2QQ  Y2, Z5
+	VCMPPS      $0x0d, Y0, Y2, K1
+	VCMPPS      $0x07, Y2, Y2, K2
+	VMOVDQU64   Z1, K1, Z5
+	VMOVDQU64.Z Z5, K2, Z5
+	VMOVUPS     96(DX)(CX*4), Y2
+	VCVTTPS2QQ  Y2, Z6
+	VCMPPS      $0x0d, Y0, Y2, K1
+	VCMPPS      $0x07, Y2, Y2, K2
+	VMOVDQU64   Z1, K1, Z6
+	VMOVDQU64.Z Z6, K2, Z6
+	VMOVUPS     Z3, (AX)(CX*8)
+	VMOVUPS     Z4, 64(AX)(CX*8)
+	VMOVUPS     Z5, 128(AX)(CX*8)
+	VMOVUPS     Z6, 192(AX)(CX*8)
+	ADDQ        $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS     (DX)(CX*4), Y2
+	VCVTTPS2QQ  Y2, Z3
+	VCMPPS      $0x0d, Y0, Y2, K1
+	VCMPPS      $0x07, Y2, Y2, K2
+	VMOVDQU64   Z1, K1, Z3
+	VMOVDQU64.Z Z3, K2, Z3
+	VMOVUPS     Z3, (AX)(CX*8)
+	ADDQ        $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Y2
+	VCVTTPS2QQ  Y2, Z3
+	VCMPPS      $0x0d, Y0, Y2, K2
+	VCMPPS      $0x07, Y2, Y2, K3
+	VMOVDQU64   Z1, K2, Z3
+	VMOVDQU64.Z Z3, K3, Z3
+	VMOVDQU64   Z3, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func castFloat64ToInt64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+TEXT ·castFloat64ToInt64AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         $0x43e0000000000000, CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         $0x7fffffffffffffff, CX
+	MOVQ         CX, X1
+	VPBROADCASTQ X1, Z1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS     (DX)(CX*8), Z2
+	VCVTTPD2QQ  Z2, Z3
+	VCMPPD      $0x0d, Z0, Z2, K1
+	VCMPPD      $0x07, Z2, Z2, K2
+	VMOVDQU64   Z1, K1, Z3
+	VMOVDQU64.Z Z3, K2, Z3
+	VMOVUPS     64(DX)(CX*8), Z2
+	VCVTTPD2QQ  Z2, Z4
+	VCMPPD      $0x0d, Z0, Z2, K1
+	VCMPPD      $0x07, Z2, Z2, K2
+	VMOVDQU64   Z1, K1, Z4
+	VMOVDQU64.Z Z4, K2, Z4
+	VMOVUPS     128(DX)(CX*8), Z2
+	VCVTTPD2QQ  Z2, Z5
+	VCMPPD      $0x0d, Z0, Z2, K1
+	VCMPPD      $0x07, Z2, Z2, K2
+	VMOVDQU64   Z1, K1, Z5
+	VMOVDQU64.Z Z5, K2, Z5
+	VMOVUPS     192(DX)(CX*8), Z2
+	VCVTTPD2QQ  Z2, Z6
+	VCMPPD      $0x0d, Z0, Z2, K1
+	VCMPPD      $0x07, Z2, Z2, K2
+	VMOVDQU64   Z1, K1, Z6
+	VMOVDQU64.Z Z6, K2, Z6
+	VMOVUPS     Z3, (AX)(CX*8)
+	VMOVUPS     Z4, 64(AX)(CX*8)
+	VMOVUPS     Z5, 128(AX)(CX*8)
+	VMOVUPS     Z6, 192(AX)(CX*8)
+	ADDQ        $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS     (DX)(CX*8), Z2
+	VCVTTPD2QQ  Z2, Z3
+	VCMPPD      $0x0d, Z0, Z2, K1
+	VCMPPD      $0x07, Z2, Z2, K2
+	VMOVDQU64   Z1, K1, Z3
+	VMOVDQU64.Z Z3, K2, Z3
+	VMOVUPS     Z3, (AX)(CX*8)
+	ADDQ        $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z2
+	VCVTTPD2QQ  Z2, Z3
+	VCMPPD      $0x0d, Z0, Z2, K2
+	VCMPPD      $0x07, Z2, Z2, K3
+	VMOVDQU64   Z1, K2, Z3
+	VMOVDQU64.Z Z3, K3, Z3
+	VMOVDQU64   Z3, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func castFloat32ToBoolAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·castFloat32ToBoolAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Z1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS    (DX)(CX*4), Z2
+	VCMPPS     $0x04, Z0, Z2, K1
+	VMOVUPS    64(DX)(CX*4), Z2
+	VCMPPS     $0x04, Z0, Z2, K2
+	VMOVUPS    128(DX)(CX*4), Z2
+	VCMPPS     $0x04, Z0, Z2, K3
+	VMOVUPS    192(DX)(CX*4), Z2
+	VCMPPS     $0x04, Z0, Z2, K4
+	VMOVDQU8.Z X1, K1, X2
+	VMOVUPS    X2, (AX)(CX*1)
+	VMOVDQU8.Z X1, K2, X2
+	VMOVUPS    X2, 16(AX)(CX*1)
+	VMOVDQU8.Z X1, K3, X2
+	VMOVUPS    X2, 32(AX)(CX*1)
+	VMOVDQU8.Z X1, K4, X2
+	VMOVUPS    X2, 48(AX)(CX*1)
+	ADDQ       $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS    (DX)(CX*4), Z2
+	VCMPPS     $0x04, Z0, Z2, K1
+	VMOVDQU8.Z X1, K1, X2
+	VMOVUPS    X2, (AX)(CX*1)
+	ADDQ       $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z2
+	VCMPPS      $0x04, Z0, Z2, K2
+	VMOVDQU8.Z  X1, K2, X0
+	VMOVDQU8    X0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func castFloat64ToBoolAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·castFloat64ToBoolAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Z1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS    (DX)(CX*8), Z2
+	VCMPPD     $0x04, Z0, Z2, K1
+	VMOVUPS    64(DX)(CX*8), Z2
+	VCMPPD     $0x04, Z0, Z2, K2
+	VMOVUPS    128(DX)(CX*8), Z2
+	VCMPPD     $0x04, Z0, Z2, K3
+	VMOVUPS    192(DX)(CX*8), Z2
+	VCMPPD     $0x04, Z0, Z2, K4
+	VMOVDQU8.Z X1, K1, X2
+	VMOVQ      X2, (AX)(CX*1)
+	VMOVDQU8.Z X1, K2, X2
+	VMOVQ      X2, 8(AX)(CX*1)
+	VMOVDQU8.Z X1, K3, X2
+	VMOVQ      X2, 16(AX)(CX*1)
+	VMOVDQU8.Z X1, K4, X2
+	VMOVQ      X2, 24(AX)(CX*1)
+	ADDQ       $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS    (DX)(CX*8), Z2
+	VCMPPD     $0x04, Z0, Z2, K1
+	VMOVDQU8.Z X1, K1, X2
+	VMOVQ      X2, (AX)(CX*1)
+	ADDQ       $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z2
+	VCMPPD      $0x04, Z0, Z2, K2
+	VMOVDQU8.Z  X1, K2, X0
+	VMOVDQU8    X0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func castInt64ToBoolAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·castInt64ToBoolAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Z1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS    (DX)(CX*8), Z2
+	VPCMPQ     $0x04, Z0, Z2, K1
+	VMOVUPS    64(DX)(CX*8), Z2
+	VPCMPQ     $0x04, Z0, Z2, K2
+	VMOVUPS    128(DX)(CX*8), Z2
+	VPCMPQ     $0x04, Z0, Z2, K3
+	VMOVUPS    192(DX)(CX*8), Z2
+	VPCMPQ     $0x04, Z0, Z2, K4
+	VMOVDQU8.Z X1, K1, X2
+	VMOVQ      X2, (AX)(CX*1)
+	VMOVDQU8.Z X1, K2, X2
+	VMOVQ      X2, 8(AX)(CX*1)
+	VMOVDQU8.Z X1, K3, X2
+	VMOVQ      X2, 16(AX)(CX*1)
+	VMOVDQU8.Z X1, K4, X2
+	VMOVQ      X2, 24(AX)(CX*1)
+	ADDQ       $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS    (DX)(CX*8), Z2
+	VPCMPQ     $0x04, Z0, Z2, K1
+	VMOVDQU8.Z X1, K1, X2
+	VMOVQ      X2, (AX)(CX*1)
+	ADDQ       $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z2
+	VPCMPQ      $0x04, Z0, Z2, K2
+	VMOVDQU8.Z  X1, K2, X0
+	VMOVDQU8    X0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func castBoolToFloat32AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·castBoolToFloat32AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         $0x000000003f800000, CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS     (DX)(CX*1), X1
+	VPTESTMB    X1, X1, K1
+	VMOVDQU32.Z Z0, K1, Z1
+	VMOVUPS     16(DX)(CX*1), X2
+	VPTESTMB    X2, X2, K1
+	VMOVDQU32.Z Z0, K1, Z2
+	VMOVUPS     32(DX)(CX*1), X3
+	VPTESTMB    X3, X3, K1
+	VMOVDQU32.Z Z0, K1, Z3
+	VMOVUPS     48(DX)(CX*1), X4
+	VPTESTMB    X4, X4, K1
+	VMOVDQU32.Z Z0, K1, Z4
+	VMOVUPS     Z1, (AX)(CX*4)
+	VMOVUPS     Z2, 64(AX)(CX*4)
+	VMOVUPS     Z3, 128(AX)(CX*4)
+	VMOVUPS     Z4, 192(AX)(CX*4)
+	ADDQ        $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS     (DX)(CX*1), X1
+	VPTESTMB    X1, X1, K1
+	VMOVDQU32.Z Z0, K1, Z1
+	VMOVUPS     Z1, (AX)(CX*4)
+	ADDQ        $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU8.Z  (DX)(CX*1), K1, X1
+	VPTESTMB    X1, X1, K2
+	VMOVDQU32.Z Z0, K2, Z0
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func castBoolToFloat64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·castBoolToFloat64AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         $0x3ff0000000000000, CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVQ       (DX)(CX*1), X1
+	VPTESTMB    X1, X1, K1
+	VMOVDQU64.Z Z0, K1, Z1
+	VMOVQ       8(DX)(CX*1), X2
+	VPTESTMB    X2, X2, K1
+	VMOVDQU64.Z Z0, K1, Z2
+	VMOVQ       16(DX)(CX*1), X3
+	VPTESTMB    X3, X3, K1
+	VMOVDQU64.Z Z0, K1, Z3
+	VMOVQ       24(DX)(CX*1), X4
+	VPTESTMB    X4, X4, K1
+	VMOVDQU64.Z Z0, K1, Z4
+	VMOVUPS     Z1, (AX)(CX*8)
+	VMOVUPS     Z2, 64(AX)(CX*8)
+	VMOVUPS     Z3, 128(AX)(CX*8)
+	VMOVUPS     Z4, 192(AX)(CX*8)
+	ADDQ        $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVQ       (DX)(CX*1), X1
+	VPTESTMB    X1, X1, K1
+	VMOVDQU64.Z Z0, K1, Z1
+	VMOVUPS     Z1, (AX)(CX*8)
+	ADDQ        $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU8.Z  (DX)(CX*1), K1, X1
+	VPTESTMB    X1, X1, K2
+	VMOVDQU64.Z Z0, K2, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func castBoolToInt64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·castBoolToInt64AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVQ       (DX)(CX*1), X1
+	VPTESTMB    X1, X1, K1
+	VMOVDQU64.Z Z0, K1, Z1
+	VMOVQ       8(DX)(CX*1), X2
+	VPTESTMB    X2, X2, K1
+	VMOVDQU64.Z Z0, K1, Z2
+	VMOVQ       16(DX)(CX*1), X3
+	VPTESTMB    X3, X3, K1
+	VMOVDQU64.Z Z0, K1, Z3
+	VMOVQ       24(DX)(CX*1), X4
+	VPTESTMB    X4, X4, K1
+	VMOVDQU64.Z Z0, K1, Z4
+	VMOVUPS     Z1, (AX)(CX*8)
+	VMOVUPS     Z2, 64(AX)(CX*8)
+	VMOVUPS     Z3, 128(AX)(CX*8)
+	VMOVUPS     Z4, 192(AX)(CX*8)
+	ADDQ        $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVQ       (DX)(CX*1), X1
+	VPTESTMB    X1, X1, K1
+	VMOVDQU64.Z Z0, K1, Z1
+	VMOVUPS     Z1, (AX)(CX*8)
+	ADDQ        $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU8.Z  (DX)(CX*1), K1, X1
+	VPTESTMB    X1, X1, K2
+	VMOVDQU64.Z Z0, K2, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
 
 done:
 	VZEROUPPER
@@ -1496,60 +8584,65 @@ done:
 // Requires: AVX, AVX2
 TEXT ·addFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ y+16(FP), DX
-	MOVQ n+40(FP), BX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
 
 	// i := 0
-	XORQ SI, SI
+	XORQ CX, CX
 
-	// for ; i <= n-32; i += 32: 4 vectors
-	LEAQ -32(BX), DI
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
 	JMP  manyTest
 
 many:
-	VMOVUPS (CX)(SI*4), Y0
-	VADDPS  (DX)(SI*4), Y0, Y0
-	VMOVUPS 32(CX)(SI*4), Y1
-	VADDPS  32(DX)(SI*4), Y1, Y1
-	VMOVUPS 64(CX)(SI*4), Y2
-	VADDPS  64(DX)(SI*4), Y2, Y2
-	VMOVUPS 96(CX)(SI*4), Y3
-	VADDPS  96(DX)(SI*4), Y3, Y3
-	VMOVUPS Y0, (AX)(SI*4)
-	VMOVUPS Y1, 32(AX)(SI*4)
-	VMOVUPS Y2, 64(AX)(SI*4)
-	VMOVUPS Y3, 96(AX)(SI*4)
-	ADDQ    $0x00000020, SI
+	VMOVUPS (DX)(CX*4), Y0
+	VMOVUPS (BX)(CX*4), Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS 32(DX)(CX*4), Y1
+	VMOVUPS 32(BX)(CX*4), Y2
+	VADDPS  Y2, Y1, Y1
+	VMOVUPS 64(DX)(CX*4), Y2
+	VMOVUPS 64(BX)(CX*4), Y3
+	VADDPS  Y3, Y2, Y2
+	VMOVUPS 96(DX)(CX*4), Y3
+	VMOVUPS 96(BX)(CX*4), Y4
+	VADDPS  Y4, Y3, Y3
+	VMOVUPS Y0, (AX)(CX*4)
+	VMOVUPS Y1, 32(AX)(CX*4)
+	VMOVUPS Y2, 64(AX)(CX*4)
+	VMOVUPS Y3, 96(AX)(CX*4)
+	ADDQ    $0x00000020, CX
 
 manyTest:
-	CMPQ SI, DI
+	CMPQ CX, DI
 	JLE  many
 
-	// for ; i <= n-8; i += 8: one vector
-	LEAQ -8(BX), DI
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
 	JMP  oneTest
 
 one:
-	VMOVUPS (CX)(SI*4), Y0
-	VADDPS  (DX)(SI*4), Y0, Y0
-	VMOVUPS Y0, (AX)(SI*4)
-	ADDQ    $0x00000008, SI
+	VMOVUPS (DX)(CX*4), Y0
+	VMOVUPS (BX)(CX*4), Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)(CX*4)
+	ADDQ    $0x00000008, CX
 
 oneTest:
-	CMPQ SI, DI
+	CMPQ CX, DI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ       SI, BX
+	SUBQ       CX, SI
 	JLE        done
 	LEAQ       window<>+0(SB), DI
-	NEGQ       BX
-	VMOVDQU    32(DI)(BX*4), Y0
-	VPMASKMOVD (CX)(SI*4), Y0, Y1
-	VPMASKMOVD (DX)(SI*4), Y0, Y2
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*4), Y0
+	VPMASKMOVD (DX)(CX*4), Y0, Y1
+	VPMASKMOVD (BX)(CX*4), Y0, Y2
 	VADDPS     Y2, Y1, Y1
-	VPMASKMOVD Y1, Y0, (AX)(SI*4)
+	VPMASKMOVD Y1, Y0, (AX)(CX*4)
 
 done:
 	VZEROUPPER
@@ -1569,56 +8662,61 @@ GLOBL window<>(SB), RODATA|NOPTR, $64
 // Requires: AVX, AVX2, SSE2
 TEXT ·addFloat32FirstAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         y+16(FP), CX
-	MOVQ         s+32(FP), DX
-	MOVQ         DX, X0
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
 	VPBROADCASTD X0, Y0
-	MOVQ         n+40(FP), DX
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
 
 	// i := 0
-	XORQ BX, BX
+	XORQ CX, CX
 
-	// for ; i <= n-32; i += 32: 4 vectors
-	LEAQ -32(DX), SI
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
 	JMP  manyTest
 
 many:
-	VADDPS  (CX)(BX*4), Y0, Y1
-	VADDPS  32(CX)(BX*4), Y0, Y2
-	VADDPS  64(CX)(BX*4), Y0, Y3
-	VADDPS  96(CX)(BX*4), Y0, Y4
-	VMOVUPS Y1, (AX)(BX*4)
-	VMOVUPS Y2, 32(AX)(BX*4)
-	VMOVUPS Y3, 64(AX)(BX*4)
-	VMOVUPS Y4, 96(AX)(BX*4)
-	ADDQ    $0x00000020, BX
+	VMOVUPS (DX)(CX*4), Y1
+	VADDPS  Y1, Y0, Y1
+	VMOVUPS 32(DX)(CX*4), Y2
+	VADDPS  Y2, Y0, Y2
+	VMOVUPS 64(DX)(CX*4), Y3
+	VADDPS  Y3, Y0, Y3
+	VMOVUPS 96(DX)(CX*4), Y4
+	VADDPS  Y4, Y0, Y4
+	VMOVUPS Y1, (AX)(CX*4)
+	VMOVUPS Y2, 32(AX)(CX*4)
+	VMOVUPS Y3, 64(AX)(CX*4)
+	VMOVUPS Y4, 96(AX)(CX*4)
+	ADDQ    $0x00000020, CX
 
 manyTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  many
 
-	// for ; i <= n-8; i += 8: one vector
-	LEAQ -8(DX), SI
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
 	JMP  oneTest
 
 one:
-	VADDPS  (CX)(BX*4), Y0, Y1
-	VMOVUPS Y1, (AX)(BX*4)
-	ADDQ    $0x00000008, BX
+	VMOVUPS (DX)(CX*4), Y1
+	VADDPS  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)(CX*4)
+	ADDQ    $0x00000008, CX
 
 oneTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ       BX, DX
+	SUBQ       CX, BX
 	JLE        done
 	LEAQ       window<>+0(SB), SI
-	NEGQ       DX
-	VMOVDQU    32(SI)(DX*4), Y1
-	VPMASKMOVD (CX)(BX*4), Y1, Y2
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*4), Y1
+	VPMASKMOVD (DX)(CX*4), Y1, Y2
 	VADDPS     Y2, Y0, Y0
-	VPMASKMOVD Y0, Y1, (AX)(BX*4)
+	VPMASKMOVD Y0, Y1, (AX)(CX*4)
 
 done:
 	VZEROUPPER
@@ -1628,61 +8726,61 @@ done:
 // Requires: AVX, AVX2, SSE2
 TEXT ·addFloat32SecondAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         s+32(FP), DX
-	MOVQ         DX, X0
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
 	VPBROADCASTD X0, Y0
-	MOVQ         n+40(FP), DX
+	MOVQ         n+40(FP), BX
 
 	// i := 0
-	XORQ BX, BX
+	XORQ CX, CX
 
-	// for ; i <= n-32; i += 32: 4 vectors
-	LEAQ -32(DX), SI
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
 	JMP  manyTest
 
 many:
-	VMOVUPS (CX)(BX*4), Y1
+	VMOVUPS (DX)(CX*4), Y1
 	VADDPS  Y0, Y1, Y1
-	VMOVUPS 32(CX)(BX*4), Y2
+	VMOVUPS 32(DX)(CX*4), Y2
 	VADDPS  Y0, Y2, Y2
-	VMOVUPS 64(CX)(BX*4), Y3
+	VMOVUPS 64(DX)(CX*4), Y3
 	VADDPS  Y0, Y3, Y3
-	VMOVUPS 96(CX)(BX*4), Y4
+	VMOVUPS 96(DX)(CX*4), Y4
 	VADDPS  Y0, Y4, Y4
-	VMOVUPS Y1, (AX)(BX*4)
-	VMOVUPS Y2, 32(AX)(BX*4)
-	VMOVUPS Y3, 64(AX)(BX*4)
-	VMOVUPS Y4, 96(AX)(BX*4)
-	ADDQ    $0x00000020, BX
+	VMOVUPS Y1, (AX)(CX*4)
+	VMOVUPS Y2, 32(AX)(CX*4)
+	VMOVUPS Y3, 64(AX)(CX*4)
+	VMOVUPS Y4, 96(AX)(CX*4)
+	ADDQ    $0x00000020, CX
 
 manyTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  many
 
-	// for ; i <= n-8; i += 8: one vector
-	LEAQ -8(DX), SI
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
 	JMP  oneTest
 
 one:
-	VMOVUPS (CX)(BX*4), Y1
+	VMOVUPS (DX)(CX*4), Y1
 	VADDPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)(BX*4)
-	ADDQ    $0x00000008, BX
+	VMOVUPS Y1, (AX)(CX*4)
+	ADDQ    $0x00000008, CX
 
 oneTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ       BX, DX
+	SUBQ       CX, BX
 	JLE        done
 	LEAQ       window<>+0(SB), SI
-	NEGQ       DX
-	VMOVDQU    32(SI)(DX*4), Y1
-	VPMASKMOVD (CX)(BX*4), Y1, Y2
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*4), Y1
+	VPMASKMOVD (DX)(CX*4), Y1, Y2
 	VADDPS     Y0, Y2, Y0
-	VPMASKMOVD Y0, Y1, (AX)(BX*4)
+	VPMASKMOVD Y0, Y1, (AX)(CX*4)
 
 done:
 	VZEROUPPER
@@ -1692,60 +8790,65 @@ done:
 // Requires: AVX, AVX2
 TEXT ·subFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ y+16(FP), DX
-	MOVQ n+40(FP), BX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
 
 	// i := 0
-	XORQ SI, SI
+	XORQ CX, CX
 
-	// for ; i <= n-32; i += 32: 4 vectors
-	LEAQ -32(BX), DI
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
 	JMP  manyTest
 
 many:
-	VMOVUPS (CX)(SI*4), Y0
-	VSUBPS  (DX)(SI*4), Y0, Y0
-	VMOVUPS 32(CX)(SI*4), Y1
-	VSUBPS  32(DX)(SI*4), Y1, Y1
-	VMOVUPS 64(CX)(SI*4), Y2
-	VSUBPS  64(DX)(SI*4), Y2, Y2
-	VMOVUPS 96(CX)(SI*4), Y3
-	VSUBPS  96(DX)(SI*4), Y3, Y3
-	VMOVUPS Y0, (AX)(SI*4)
-	VMOVUPS Y1, 32(AX)(SI*4)
-	VMOVUPS Y2, 64(AX)(SI*4)
-	VMOVUPS Y3, 96(AX)(SI*4)
-	ADDQ    $0x00000020, SI
+	VMOVUPS (DX)(CX*4), Y0
+	VMOVUPS (BX)(CX*4), Y1
+	VSUBPS  Y1, Y0, Y0
+	VMOVUPS 32(DX)(CX*4), Y1
+	VMOVUPS 32(BX)(CX*4), Y2
+	VSUBPS  Y2, Y1, Y1
+	VMOVUPS 64(DX)(CX*4), Y2
+	VMOVUPS 64(BX)(CX*4), Y3
+	VSUBPS  Y3, Y2, Y2
+	VMOVUPS 96(DX)(CX*4), Y3
+	VMOVUPS 96(BX)(CX*4), Y4
+	VSUBPS  Y4, Y3, Y3
+	VMOVUPS Y0, (AX)(CX*4)
+	VMOVUPS Y1, 32(AX)(CX*4)
+	VMOVUPS Y2, 64(AX)(CX*4)
+	VMOVUPS Y3, 96(AX)(CX*4)
+	ADDQ    $0x00000020, CX
 
 manyTest:
-	CMPQ SI, DI
+	CMPQ CX, DI
 	JLE  many
 
-	// for ; i <= n-8; i += 8: one vector
-	LEAQ -8(BX), DI
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
 	JMP  oneTest
 
 one:
-	VMOVUPS (CX)(SI*4), Y0
-	VSUBPS  (DX)(SI*4), Y0, Y0
-	VMOVUPS Y0, (AX)(SI*4)
-	ADDQ    $0x00000008, SI
+	VMOVUPS (DX)(CX*4), Y0
+	VMOVUPS (BX)(CX*4), Y1
+	VSUBPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)(CX*4)
+	ADDQ    $0x00000008, CX
 
 oneTest:
-	CMPQ SI, DI
+	CMPQ CX, DI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ       SI, BX
+	SUBQ       CX, SI
 	JLE        done
 	LEAQ       window<>+0(SB), DI
-	NEGQ       BX
-	VMOVDQU    32(DI)(BX*4), Y0
-	VPMASKMOVD (CX)(SI*4), Y0, Y1
-	VPMASKMOVD (DX)(SI*4), Y0, Y2
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*4), Y0
+	VPMASKMOVD (DX)(CX*4), Y0, Y1
+	VPMASKMOVD (BX)(CX*4), Y0, Y2
 	VSUBPS     Y2, Y1, Y1
-	VPMASKMOVD Y1, Y0, (AX)(SI*4)
+	VPMASKMOVD Y1, Y0, (AX)(CX*4)
 
 done:
 	VZEROUPPER
@@ -1755,56 +8858,61 @@ done:
 // Requires: AVX, AVX2, SSE2
 TEXT ·subFloat32FirstAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         y+16(FP), CX
-	MOVQ         s+32(FP), DX
-	MOVQ         DX, X0
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
 	VPBROADCASTD X0, Y0
-	MOVQ         n+40(FP), DX
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
 
 	// i := 0
-	XORQ BX, BX
+	XORQ CX, CX
 
-	// for ; i <= n-32; i += 32: 4 vectors
-	LEAQ -32(DX), SI
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
 	JMP  manyTest
 
 many:
-	VSUBPS  (CX)(BX*4), Y0, Y1
-	VSUBPS  32(CX)(BX*4), Y0, Y2
-	VSUBPS  64(CX)(BX*4), Y0, Y3
-	VSUBPS  96(CX)(BX*4), Y0, Y4
-	VMOVUPS Y1, (AX)(BX*4)
-	VMOVUPS Y2, 32(AX)(BX*4)
-	VMOVUPS Y3, 64(AX)(BX*4)
-	VMOVUPS Y4, 96(AX)(BX*4)
-	ADDQ    $0x00000020, BX
+	VMOVUPS (DX)(CX*4), Y1
+	VSUBPS  Y1, Y0, Y1
+	VMOVUPS 32(DX)(CX*4), Y2
+	VSUBPS  Y2, Y0, Y2
+	VMOVUPS 64(DX)(CX*4), Y3
+	VSUBPS  Y3, Y0, Y3
+	VMOVUPS 96(DX)(CX*4), Y4
+	VSUBPS  Y4, Y0, Y4
+	VMOVUPS Y1, (AX)(CX*4)
+	VMOVUPS Y2, 32(AX)(CX*4)
+	VMOVUPS Y3, 64(AX)(CX*4)
+	VMOVUPS Y4, 96(AX)(CX*4)
+	ADDQ    $0x00000020, CX
 
 manyTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  many
 
-	// for ; i <= n-8; i += 8: one vector
-	LEAQ -8(DX), SI
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
 	JMP  oneTest
 
 one:
-	VSUBPS  (CX)(BX*4), Y0, Y1
-	VMOVUPS Y1, (AX)(BX*4)
-	ADDQ    $0x00000008, BX
+	VMOVUPS (DX)(CX*4), Y1
+	VSUBPS  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)(CX*4)
+	ADDQ    $0x00000008, CX
 
 oneTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ       BX, DX
+	SUBQ       CX, BX
 	JLE        done
 	LEAQ       window<>+0(SB), SI
-	NEGQ       DX
-	VMOVDQU    32(SI)(DX*4), Y1
-	VPMASKMOVD (CX)(BX*4), Y1, Y2
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*4), Y1
+	VPMASKMOVD (DX)(CX*4), Y1, Y2
 	VSUBPS     Y2, Y0, Y0
-	VPMASKMOVD Y0, Y1, (AX)(BX*4)
+	VPMASKMOVD Y0, Y1, (AX)(CX*4)
 
 done:
 	VZEROUPPER
@@ -1814,61 +8922,61 @@ done:
 // Requires: AVX, AVX2, SSE2
 TEXT ·subFloat32SecondAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         s+32(FP), DX
-	MOVQ         DX, X0
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
 	VPBROADCASTD X0, Y0
-	MOVQ         n+40(FP), DX
+	MOVQ         n+40(FP), BX
 
 	// i := 0
-	XORQ BX, BX
+	XORQ CX, CX
 
-	// for ; i <= n-32; i += 32: 4 vectors
-	LEAQ -32(DX), SI
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
 	JMP  manyTest
 
 many:
-	VMOVUPS (CX)(BX*4), Y1
+	VMOVUPS (DX)(CX*4), Y1
 	VSUBPS  Y0, Y1, Y1
-	VMOVUPS 32(CX)(BX*4), Y2
+	VMOVUPS 32(DX)(CX*4), Y2
 	VSUBPS  Y0, Y2, Y2
-	VMOVUPS 64(CX)(BX*4), Y3
+	VMOVUPS 64(DX)(CX*4), Y3
 	VSUBPS  Y0, Y3, Y3
-	VMOVUPS 96(CX)(BX*4), Y4
+	VMOVUPS 96(DX)(CX*4), Y4
 	VSUBPS  Y0, Y4, Y4
-	VMOVUPS Y1, (AX)(BX*4)
-	VMOVUPS Y2, 32(AX)(BX*4)
-	VMOVUPS Y3, 64(AX)(BX*4)
-	VMOVUPS Y4, 96(AX)(BX*4)
-	ADDQ    $0x00000020, BX
+	VMOVUPS Y1, (AX)(CX*4)
+	VMOVUPS Y2, 32(AX)(CX*4)
+	VMOVUPS Y3, 64(AX)(CX*4)
+	VMOVUPS Y4, 96(AX)(CX*4)
+	ADDQ    $0x00000020, CX
 
 manyTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  many
 
-	// for ; i <= n-8; i += 8: one vector
-	LEAQ -8(DX), SI
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
 	JMP  oneTest
 
 one:
-	VMOVUPS (CX)(BX*4), Y1
+	VMOVUPS (DX)(CX*4), Y1
 	VSUBPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)(BX*4)
-	ADDQ    $0x00000008, BX
+	VMOVUPS Y1, (AX)(CX*4)
+	ADDQ    $0x00000008, CX
 
 oneTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ       BX, DX
+	SUBQ       CX, BX
 	JLE        done
 	LEAQ       window<>+0(SB), SI
-	NEGQ       DX
-	VMOVDQU    32(SI)(DX*4), Y1
-	VPMASKMOVD (CX)(BX*4), Y1, Y2
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*4), Y1
+	VPMASKMOVD (DX)(CX*4), Y1, Y2
 	VSUBPS     Y0, Y2, Y0
-	VPMASKMOVD Y0, Y1, (AX)(BX*4)
+	VPMASKMOVD Y0, Y1, (AX)(CX*4)
 
 done:
 	VZEROUPPER
@@ -1878,60 +8986,65 @@ done:
 // Requires: AVX, AVX2
 TEXT ·mulFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ y+16(FP), DX
-	MOVQ n+40(FP), BX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
 
 	// i := 0
-	XORQ SI, SI
+	XORQ CX, CX
 
-	// for ; i <= n-32; i += 32: 4 vectors
-	LEAQ -32(BX), DI
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
 	JMP  manyTest
 
 many:
-	VMOVUPS (CX)(SI*4), Y0
-	VMULPS  (DX)(SI*4), Y0, Y0
-	VMOVUPS 32(CX)(SI*4), Y1
-	VMULPS  32(DX)(SI*4), Y1, Y1
-	VMOVUPS 64(CX)(SI*4), Y2
-	VMULPS  64(DX)(SI*4), Y2, Y2
-	VMOVUPS 96(CX)(SI*4), Y3
-	VMULPS  96(DX)(SI*4), Y3, Y3
-	VMOVUPS Y0, (AX)(SI*4)
-	VMOVUPS Y1, 32(AX)(SI*4)
-	VMOVUPS Y2, 64(AX)(SI*4)
-	VMOVUPS Y3, 96(AX)(SI*4)
-	ADDQ    $0x00000020, SI
+	VMOVUPS (DX)(CX*4), Y0
+	VMOVUPS (BX)(CX*4), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS 32(DX)(CX*4), Y1
+	VMOVUPS 32(BX)(CX*4), Y2
+	VMULPS  Y2, Y1, Y1
+	VMOVUPS 64(DX)(CX*4), Y2
+	VMOVUPS 64(BX)(CX*4), Y3
+	VMULPS  Y3, Y2, Y2
+	VMOVUPS 96(DX)(CX*4), Y3
+	VMOVUPS 96(BX)(CX*4), Y4
+	VMULPS  Y4, Y3, Y3
+	VMOVUPS Y0, (AX)(CX*4)
+	VMOVUPS Y1, 32(AX)(CX*4)
+	VMOVUPS Y2, 64(AX)(CX*4)
+	VMOVUPS Y3, 96(AX)(CX*4)
+	ADDQ    $0x00000020, CX
 
 manyTest:
-	CMPQ SI, DI
+	CMPQ CX, DI
 	JLE  many
 
-	// for ; i <= n-8; i += 8: one vector
-	LEAQ -8(BX), DI
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
 	JMP  oneTest
 
 one:
-	VMOVUPS (CX)(SI*4), Y0
-	VMULPS  (DX)(SI*4), Y0, Y0
-	VMOVUPS Y0, (AX)(SI*4)
-	ADDQ    $0x00000008, SI
+	VMOVUPS (DX)(CX*4), Y0
+	VMOVUPS (BX)(CX*4), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)(CX*4)
+	ADDQ    $0x00000008, CX
 
 oneTest:
-	CMPQ SI, DI
+	CMPQ CX, DI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ       SI, BX
+	SUBQ       CX, SI
 	JLE        done
 	LEAQ       window<>+0(SB), DI
-	NEGQ       BX
-	VMOVDQU    32(DI)(BX*4), Y0
-	VPMASKMOVD (CX)(SI*4), Y0, Y1
-	VPMASKMOVD (DX)(SI*4), Y0, Y2
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*4), Y0
+	VPMASKMOVD (DX)(CX*4), Y0, Y1
+	VPMASKMOVD (BX)(CX*4), Y0, Y2
 	VMULPS     Y2, Y1, Y1
-	VPMASKMOVD Y1, Y0, (AX)(SI*4)
+	VPMASKMOVD Y1, Y0, (AX)(CX*4)
 
 done:
 	VZEROUPPER
@@ -1941,56 +9054,61 @@ done:
 // Requires: AVX, AVX2, SSE2
 TEXT ·mulFloat32FirstAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         y+16(FP), CX
-	MOVQ         s+32(FP), DX
-	MOVQ         DX, X0
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
 	VPBROADCASTD X0, Y0
-	MOVQ         n+40(FP), DX
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
 
 	// i := 0
-	XORQ BX, BX
+	XORQ CX, CX
 
-	// for ; i <= n-32; i += 32: 4 vectors
-	LEAQ -32(DX), SI
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
 	JMP  manyTest
 
 many:
-	VMULPS  (CX)(BX*4), Y0, Y1
-	VMULPS  32(CX)(BX*4), Y0, Y2
-	VMULPS  64(CX)(BX*4), Y0, Y3
-	VMULPS  96(CX)(BX*4), Y0, Y4
-	VMOVUPS Y1, (AX)(BX*4)
-	VMOVUPS Y2, 32(AX)(BX*4)
-	VMOVUPS Y3, 64(AX)(BX*4)
-	VMOVUPS Y4, 96(AX)(BX*4)
-	ADDQ    $0x00000020, BX
+	VMOVUPS (DX)(CX*4), Y1
+	VMULPS  Y1, Y0, Y1
+	VMOVUPS 32(DX)(CX*4), Y2
+	VMULPS  Y2, Y0, Y2
+	VMOVUPS 64(DX)(CX*4), Y3
+	VMULPS  Y3, Y0, Y3
+	VMOVUPS 96(DX)(CX*4), Y4
+	VMULPS  Y4, Y0, Y4
+	VMOVUPS Y1, (AX)(CX*4)
+	VMOVUPS Y2, 32(AX)(CX*4)
+	VMOVUPS Y3, 64(AX)(CX*4)
+	VMOVUPS Y4, 96(AX)(CX*4)
+	ADDQ    $0x00000020, CX
 
 manyTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  many
 
-	// for ; i <= n-8; i += 8: one vector
-	LEAQ -8(DX), SI
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
 	JMP  oneTest
 
 one:
-	VMULPS  (CX)(BX*4), Y0, Y1
-	VMOVUPS Y1, (AX)(BX*4)
-	ADDQ    $0x00000008, BX
+	VMOVUPS (DX)(CX*4), Y1
+	VMULPS  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)(CX*4)
+	ADDQ    $0x00000008, CX
 
 oneTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ       BX, DX
+	SUBQ       CX, BX
 	JLE        done
 	LEAQ       window<>+0(SB), SI
-	NEGQ       DX
-	VMOVDQU    32(SI)(DX*4), Y1
-	VPMASKMOVD (CX)(BX*4), Y1, Y2
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*4), Y1
+	VPMASKMOVD (DX)(CX*4), Y1, Y2
 	VMULPS     Y2, Y0, Y0
-	VPMASKMOVD Y0, Y1, (AX)(BX*4)
+	VPMASKMOVD Y0, Y1, (AX)(CX*4)
 
 done:
 	VZEROUPPER
@@ -2000,61 +9118,61 @@ done:
 // Requires: AVX, AVX2, SSE2
 TEXT ·mulFloat32SecondAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         s+32(FP), DX
-	MOVQ         DX, X0
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
 	VPBROADCASTD X0, Y0
-	MOVQ         n+40(FP), DX
+	MOVQ         n+40(FP), BX
 
 	// i := 0
-	XORQ BX, BX
+	XORQ CX, CX
 
-	// for ; i <= n-32; i += 32: 4 vectors
-	LEAQ -32(DX), SI
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
 	JMP  manyTest
 
 many:
-	VMOVUPS (CX)(BX*4), Y1
+	VMOVUPS (DX)(CX*4), Y1
 	VMULPS  Y0, Y1, Y1
-	VMOVUPS 32(CX)(BX*4), Y2
+	VMOVUPS 32(DX)(CX*4), Y2
 	VMULPS  Y0, Y2, Y2
-	VMOVUPS 64(CX)(BX*4), Y3
+	VMOVUPS 64(DX)(CX*4), Y3
 	VMULPS  Y0, Y3, Y3
-	VMOVUPS 96(CX)(BX*4), Y4
+	VMOVUPS 96(DX)(CX*4), Y4
 	VMULPS  Y0, Y4, Y4
-	VMOVUPS Y1, (AX)(BX*4)
-	VMOVUPS Y2, 32(AX)(BX*4)
-	VMOVUPS Y3, 64(AX)(BX*4)
-	VMOVUPS Y4, 96(AX)(BX*4)
-	ADDQ    $0x00000020, BX
+	VMOVUPS Y1, (AX)(CX*4)
+	VMOVUPS Y2, 32(AX)(CX*4)
+	VMOVUPS Y3, 64(AX)(CX*4)
+	VMOVUPS Y4, 96(AX)(CX*4)
+	ADDQ    $0x00000020, CX
 
 manyTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  many
 
-	// for ; i <= n-8; i += 8: one vector
-	LEAQ -8(DX), SI
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
 	JMP  oneTest
 
 one:
-	VMOVUPS (CX)(BX*4), Y1
+	VMOVUPS (DX)(CX*4), Y1
 	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)(BX*4)
-	ADDQ    $0x00000008, BX
+	VMOVUPS Y1, (AX)(CX*4)
+	ADDQ    $0x00000008, CX
 
 oneTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ       BX, DX
+	SUBQ       CX, BX
 	JLE        done
 	LEAQ       window<>+0(SB), SI
-	NEGQ       DX
-	VMOVDQU    32(SI)(DX*4), Y1
-	VPMASKMOVD (CX)(BX*4), Y1, Y2
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*4), Y1
+	VPMASKMOVD (DX)(CX*4), Y1, Y2
 	VMULPS     Y0, Y2, Y0
-	VPMASKMOVD Y0, Y1, (AX)(BX*4)
+	VPMASKMOVD Y0, Y1, (AX)(CX*4)
 
 done:
 	VZEROUPPER
@@ -2064,60 +9182,65 @@ done:
 // Requires: AVX, AVX2
 TEXT ·divFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ y+16(FP), DX
-	MOVQ n+40(FP), BX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
 
 	// i := 0
-	XORQ SI, SI
+	XORQ CX, CX
 
-	// for ; i <= n-32; i += 32: 4 vectors
-	LEAQ -32(BX), DI
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
 	JMP  manyTest
 
 many:
-	VMOVUPS (CX)(SI*4), Y0
-	VDIVPS  (DX)(SI*4), Y0, Y0
-	VMOVUPS 32(CX)(SI*4), Y1
-	VDIVPS  32(DX)(SI*4), Y1, Y1
-	VMOVUPS 64(CX)(SI*4), Y2
-	VDIVPS  64(DX)(SI*4), Y2, Y2
-	VMOVUPS 96(CX)(SI*4), Y3
-	VDIVPS  96(DX)(SI*4), Y3, Y3
-	VMOVUPS Y0, (AX)(SI*4)
-	VMOVUPS Y1, 32(AX)(SI*4)
-	VMOVUPS Y2, 64(AX)(SI*4)
-	VMOVUPS Y3, 96(AX)(SI*4)
-	ADDQ    $0x00000020, SI
+	VMOVUPS (DX)(CX*4), Y0
+	VMOVUPS (BX)(CX*4), Y1
+	VDIVPS  Y1, Y0, Y0
+	VMOVUPS 32(DX)(CX*4), Y1
+	VMOVUPS 32(BX)(CX*4), Y2
+	VDIVPS  Y2, Y1, Y1
+	VMOVUPS 64(DX)(CX*4), Y2
+	VMOVUPS 64(BX)(CX*4), Y3
+	VDIVPS  Y3, Y2, Y2
+	VMOVUPS 96(DX)(CX*4), Y3
+	VMOVUPS 96(BX)(CX*4), Y4
+	VDIVPS  Y4, Y3, Y3
+	VMOVUPS Y0, (AX)(CX*4)
+	VMOVUPS Y1, 32(AX)(CX*4)
+	VMOVUPS Y2, 64(AX)(CX*4)
+	VMOVUPS Y3, 96(AX)(CX*4)
+	ADDQ    $0x00000020, CX
 
 manyTest:
-	CMPQ SI, DI
+	CMPQ CX, DI
 	JLE  many
 
-	// for ; i <= n-8; i += 8: one vector
-	LEAQ -8(BX), DI
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
 	JMP  oneTest
 
 one:
-	VMOVUPS (CX)(SI*4), Y0
-	VDIVPS  (DX)(SI*4), Y0, Y0
-	VMOVUPS Y0, (AX)(SI*4)
-	ADDQ    $0x00000008, SI
+	VMOVUPS (DX)(CX*4), Y0
+	VMOVUPS (BX)(CX*4), Y1
+	VDIVPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)(CX*4)
+	ADDQ    $0x00000008, CX
 
 oneTest:
-	CMPQ SI, DI
+	CMPQ CX, DI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ       SI, BX
+	SUBQ       CX, SI
 	JLE        done
 	LEAQ       window<>+0(SB), DI
-	NEGQ       BX
-	VMOVDQU    32(DI)(BX*4), Y0
-	VPMASKMOVD (CX)(SI*4), Y0, Y1
-	VPMASKMOVD (DX)(SI*4), Y0, Y2
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*4), Y0
+	VPMASKMOVD (DX)(CX*4), Y0, Y1
+	VPMASKMOVD (BX)(CX*4), Y0, Y2
 	VDIVPS     Y2, Y1, Y1
-	VPMASKMOVD Y1, Y0, (AX)(SI*4)
+	VPMASKMOVD Y1, Y0, (AX)(CX*4)
 
 done:
 	VZEROUPPER
@@ -2127,56 +9250,61 @@ done:
 // Requires: AVX, AVX2, SSE2
 TEXT ·divFloat32FirstAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         y+16(FP), CX
-	MOVQ         s+32(FP), DX
-	MOVQ         DX, X0
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
 	VPBROADCASTD X0, Y0
-	MOVQ         n+40(FP), DX
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
 
 	// i := 0
-	XORQ BX, BX
+	XORQ CX, CX
 
-	// for ; i <= n-32; i += 32: 4 vectors
-	LEAQ -32(DX), SI
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
 	JMP  manyTest
 
 many:
-	VDIVPS  (CX)(BX*4), Y0, Y1
-	VDIVPS  32(CX)(BX*4), Y0, Y2
-	VDIVPS  64(CX)(BX*4), Y0, Y3
-	VDIVPS  96(CX)(BX*4), Y0, Y4
-	VMOVUPS Y1, (AX)(BX*4)
-	VMOVUPS Y2, 32(AX)(BX*4)
-	VMOVUPS Y3, 64(AX)(BX*4)
-	VMOVUPS Y4, 96(AX)(BX*4)
-	ADDQ    $0x00000020, BX
+	VMOVUPS (DX)(CX*4), Y1
+	VDIVPS  Y1, Y0, Y1
+	VMOVUPS 32(DX)(CX*4), Y2
+	VDIVPS  Y2, Y0, Y2
+	VMOVUPS 64(DX)(CX*4), Y3
+	VDIVPS  Y3, Y0, Y3
+	VMOVUPS 96(DX)(CX*4), Y4
+	VDIVPS  Y4, Y0, Y4
+	VMOVUPS Y1, (AX)(CX*4)
+	VMOVUPS Y2, 32(AX)(CX*4)
+	VMOVUPS Y3, 64(AX)(CX*4)
+	VMOVUPS Y4, 96(AX)(CX*4)
+	ADDQ    $0x00000020, CX
 
 manyTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  many
 
-	// for ; i <= n-8; i += 8: one vector
-	LEAQ -8(DX), SI
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
 	JMP  oneTest
 
 one:
-	VDIVPS  (CX)(BX*4), Y0, Y1
-	VMOVUPS Y1, (AX)(BX*4)
-	ADDQ    $0x00000008, BX
+	VMOVUPS (DX)(CX*4), Y1
+	VDIVPS  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)(CX*4)
+	ADDQ    $0x00000008, CX
 
 oneTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ       BX, DX
+	SUBQ       CX, BX
 	JLE        done
 	LEAQ       window<>+0(SB), SI
-	NEGQ       DX
-	VMOVDQU    32(SI)(DX*4), Y1
-	VPMASKMOVD (CX)(BX*4), Y1, Y2
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*4), Y1
+	VPMASKMOVD (DX)(CX*4), Y1, Y2
 	VDIVPS     Y2, Y0, Y0
-	VPMASKMOVD Y0, Y1, (AX)(BX*4)
+	VPMASKMOVD Y0, Y1, (AX)(CX*4)
 
 done:
 	VZEROUPPER
@@ -2186,61 +9314,969 @@ done:
 // Requires: AVX, AVX2, SSE2
 TEXT ·divFloat32SecondAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         s+32(FP), DX
-	MOVQ         DX, X0
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
 	VPBROADCASTD X0, Y0
-	MOVQ         n+40(FP), DX
+	MOVQ         n+40(FP), BX
 
 	// i := 0
-	XORQ BX, BX
+	XORQ CX, CX
 
-	// for ; i <= n-32; i += 32: 4 vectors
-	LEAQ -32(DX), SI
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
 	JMP  manyTest
 
 many:
-	VMOVUPS (CX)(BX*4), Y1
+	VMOVUPS (DX)(CX*4), Y1
 	VDIVPS  Y0, Y1, Y1
-	VMOVUPS 32(CX)(BX*4), Y2
+	VMOVUPS 32(DX)(CX*4), Y2
 	VDIVPS  Y0, Y2, Y2
-	VMOVUPS 64(CX)(BX*4), Y3
+	VMOVUPS 64(DX)(CX*4), Y3
 	VDIVPS  Y0, Y3, Y3
-	VMOVUPS 96(CX)(BX*4), Y4
+	VMOVUPS 96(DX)(CX*4), Y4
 	VDIVPS  Y0, Y4, Y4
-	VMOVUPS Y1, (AX)(BX*4)
-	VMOVUPS Y2, 32(AX)(BX*4)
-	VMOVUPS Y3, 64(AX)(BX*4)
-	VMOVUPS Y4, 96(AX)(BX*4)
-	ADDQ    $0x00000020, BX
+	VMOVUPS Y1, (AX)(CX*4)
+	VMOVUPS Y2, 32(AX)(CX*4)
+	VMOVUPS Y3, 64(AX)(CX*4)
+	VMOVUPS Y4, 96(AX)(CX*4)
+	ADDQ    $0x00000020, CX
 
 manyTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  many
 
-	// for ; i <= n-8; i += 8: one vector
-	LEAQ -8(DX), SI
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
 	JMP  oneTest
 
 one:
-	VMOVUPS (CX)(BX*4), Y1
+	VMOVUPS (DX)(CX*4), Y1
 	VDIVPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)(BX*4)
-	ADDQ    $0x00000008, BX
+	VMOVUPS Y1, (AX)(CX*4)
+	ADDQ    $0x00000008, CX
 
 oneTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ       BX, DX
+	SUBQ       CX, BX
 	JLE        done
 	LEAQ       window<>+0(SB), SI
-	NEGQ       DX
-	VMOVDQU    32(SI)(DX*4), Y1
-	VPMASKMOVD (CX)(BX*4), Y1, Y2
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*4), Y1
+	VPMASKMOVD (DX)(CX*4), Y1, Y2
 	VDIVPS     Y0, Y2, Y0
-	VPMASKMOVD Y0, Y1, (AX)(BX*4)
+	VPMASKMOVD Y0, Y1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func maxFloat32AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·maxFloat32AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*4), Y0
+	VMOVUPS (BX)(CX*4), Y1
+	VMAXPS  Y0, Y1, Y3
+	VMAXPS  Y1, Y0, Y2
+	VANDPS  Y3, Y2, Y2
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VORPS   Y0, Y2, Y2
+	VMOVUPS 32(DX)(CX*4), Y0
+	VMOVUPS 32(BX)(CX*4), Y1
+	VMAXPS  Y0, Y1, Y4
+	VMAXPS  Y1, Y0, Y3
+	VANDPS  Y4, Y3, Y3
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VORPS   Y0, Y3, Y3
+	VMOVUPS 64(DX)(CX*4), Y0
+	VMOVUPS 64(BX)(CX*4), Y1
+	VMAXPS  Y0, Y1, Y5
+	VMAXPS  Y1, Y0, Y4
+	VANDPS  Y5, Y4, Y4
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VORPS   Y0, Y4, Y4
+	VMOVUPS 96(DX)(CX*4), Y0
+	VMOVUPS 96(BX)(CX*4), Y1
+	VMAXPS  Y0, Y1, Y6
+	VMAXPS  Y1, Y0, Y5
+	VANDPS  Y6, Y5, Y5
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VORPS   Y0, Y5, Y5
+	VMOVUPS Y2, (AX)(CX*4)
+	VMOVUPS Y3, 32(AX)(CX*4)
+	VMOVUPS Y4, 64(AX)(CX*4)
+	VMOVUPS Y5, 96(AX)(CX*4)
+	ADDQ    $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*4), Y0
+	VMOVUPS (BX)(CX*4), Y1
+	VMAXPS  Y0, Y1, Y3
+	VMAXPS  Y1, Y0, Y2
+	VANDPS  Y3, Y2, Y2
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VORPS   Y0, Y2, Y2
+	VMOVUPS Y2, (AX)(CX*4)
+	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*4), Y0
+	VPMASKMOVD (DX)(CX*4), Y0, Y1
+	VPMASKMOVD (BX)(CX*4), Y0, Y2
+	VMAXPS     Y1, Y2, Y4
+	VMAXPS     Y2, Y1, Y3
+	VANDPS     Y4, Y3, Y3
+	VCMPPS     $0x03, Y2, Y1, Y1
+	VORPS      Y1, Y3, Y3
+	VPMASKMOVD Y3, Y0, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func maxFloat32FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·maxFloat32FirstAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*4), Y1
+	VMAXPS  Y0, Y1, Y3
+	VMAXPS  Y1, Y0, Y2
+	VANDPS  Y3, Y2, Y2
+	VCMPPS  $0x03, Y1, Y0, Y1
+	VORPS   Y1, Y2, Y2
+	VMOVUPS 32(DX)(CX*4), Y1
+	VMAXPS  Y0, Y1, Y4
+	VMAXPS  Y1, Y0, Y3
+	VANDPS  Y4, Y3, Y3
+	VCMPPS  $0x03, Y1, Y0, Y1
+	VORPS   Y1, Y3, Y3
+	VMOVUPS 64(DX)(CX*4), Y1
+	VMAXPS  Y0, Y1, Y5
+	VMAXPS  Y1, Y0, Y4
+	VANDPS  Y5, Y4, Y4
+	VCMPPS  $0x03, Y1, Y0, Y1
+	VORPS   Y1, Y4, Y4
+	VMOVUPS 96(DX)(CX*4), Y1
+	VMAXPS  Y0, Y1, Y6
+	VMAXPS  Y1, Y0, Y5
+	VANDPS  Y6, Y5, Y5
+	VCMPPS  $0x03, Y1, Y0, Y1
+	VORPS   Y1, Y5, Y5
+	VMOVUPS Y2, (AX)(CX*4)
+	VMOVUPS Y3, 32(AX)(CX*4)
+	VMOVUPS Y4, 64(AX)(CX*4)
+	VMOVUPS Y5, 96(AX)(CX*4)
+	ADDQ    $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*4), Y1
+	VMAXPS  Y0, Y1, Y3
+	VMAXPS  Y1, Y0, Y2
+	VANDPS  Y3, Y2, Y2
+	VCMPPS  $0x03, Y1, Y0, Y1
+	VORPS   Y1, Y2, Y2
+	VMOVUPS Y2, (AX)(CX*4)
+	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*4), Y1
+	VPMASKMOVD (DX)(CX*4), Y1, Y2
+	VMAXPS     Y0, Y2, Y4
+	VMAXPS     Y2, Y0, Y3
+	VANDPS     Y4, Y3, Y3
+	VCMPPS     $0x03, Y2, Y0, Y0
+	VORPS      Y0, Y3, Y3
+	VPMASKMOVD Y3, Y1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func maxFloat32SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·maxFloat32SecondAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*4), Y1
+	VMAXPS  Y1, Y0, Y3
+	VMAXPS  Y0, Y1, Y2
+	VANDPS  Y3, Y2, Y2
+	VCMPPS  $0x03, Y0, Y1, Y1
+	VORPS   Y1, Y2, Y2
+	VMOVUPS 32(DX)(CX*4), Y1
+	VMAXPS  Y1, Y0, Y4
+	VMAXPS  Y0, Y1, Y3
+	VANDPS  Y4, Y3, Y3
+	VCMPPS  $0x03, Y0, Y1, Y1
+	VORPS   Y1, Y3, Y3
+	VMOVUPS 64(DX)(CX*4), Y1
+	VMAXPS  Y1, Y0, Y5
+	VMAXPS  Y0, Y1, Y4
+	VANDPS  Y5, Y4, Y4
+	VCMPPS  $0x03, Y0, Y1, Y1
+	VORPS   Y1, Y4, Y4
+	VMOVUPS 96(DX)(CX*4), Y1
+	VMAXPS  Y1, Y0, Y6
+	VMAXPS  Y0, Y1, Y5
+	VANDPS  Y6, Y5, Y5
+	VCMPPS  $0x03, Y0, Y1, Y1
+	VORPS   Y1, Y5, Y5
+	VMOVUPS Y2, (AX)(CX*4)
+	VMOVUPS Y3, 32(AX)(CX*4)
+	VMOVUPS Y4, 64(AX)(CX*4)
+	VMOVUPS Y5, 96(AX)(CX*4)
+	ADDQ    $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*4), Y1
+	VMAXPS  Y1, Y0, Y3
+	VMAXPS  Y0, Y1, Y2
+	VANDPS  Y3, Y2, Y2
+	VCMPPS  $0x03, Y0, Y1, Y1
+	VORPS   Y1, Y2, Y2
+	VMOVUPS Y2, (AX)(CX*4)
+	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*4), Y1
+	VPMASKMOVD (DX)(CX*4), Y1, Y2
+	VMAXPS     Y2, Y0, Y4
+	VMAXPS     Y0, Y2, Y3
+	VANDPS     Y4, Y3, Y3
+	VCMPPS     $0x03, Y0, Y2, Y0
+	VORPS      Y0, Y3, Y3
+	VPMASKMOVD Y3, Y1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func minFloat32AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·minFloat32AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*4), Y0
+	VMOVUPS (BX)(CX*4), Y1
+	VMINPS  Y0, Y1, Y3
+	VMINPS  Y1, Y0, Y2
+	VORPS   Y3, Y2, Y2
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VORPS   Y0, Y2, Y2
+	VMOVUPS 32(DX)(CX*4), Y0
+	VMOVUPS 32(BX)(CX*4), Y1
+	VMINPS  Y0, Y1, Y4
+	VMINPS  Y1, Y0, Y3
+	VORPS   Y4, Y3, Y3
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VORPS   Y0, Y3, Y3
+	VMOVUPS 64(DX)(CX*4), Y0
+	VMOVUPS 64(BX)(CX*4), Y1
+	VMINPS  Y0, Y1, Y5
+	VMINPS  Y1, Y0, Y4
+	VORPS   Y5, Y4, Y4
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VORPS   Y0, Y4, Y4
+	VMOVUPS 96(DX)(CX*4), Y0
+	VMOVUPS 96(BX)(CX*4), Y1
+	VMINPS  Y0, Y1, Y6
+	VMINPS  Y1, Y0, Y5
+	VORPS   Y6, Y5, Y5
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VORPS   Y0, Y5, Y5
+	VMOVUPS Y2, (AX)(CX*4)
+	VMOVUPS Y3, 32(AX)(CX*4)
+	VMOVUPS Y4, 64(AX)(CX*4)
+	VMOVUPS Y5, 96(AX)(CX*4)
+	ADDQ    $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*4), Y0
+	VMOVUPS (BX)(CX*4), Y1
+	VMINPS  Y0, Y1, Y3
+	VMINPS  Y1, Y0, Y2
+	VORPS   Y3, Y2, Y2
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VORPS   Y0, Y2, Y2
+	VMOVUPS Y2, (AX)(CX*4)
+	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*4), Y0
+	VPMASKMOVD (DX)(CX*4), Y0, Y1
+	VPMASKMOVD (BX)(CX*4), Y0, Y2
+	VMINPS     Y1, Y2, Y4
+	VMINPS     Y2, Y1, Y3
+	VORPS      Y4, Y3, Y3
+	VCMPPS     $0x03, Y2, Y1, Y1
+	VORPS      Y1, Y3, Y3
+	VPMASKMOVD Y3, Y0, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func minFloat32FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·minFloat32FirstAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*4), Y1
+	VMINPS  Y0, Y1, Y3
+	VMINPS  Y1, Y0, Y2
+	VORPS   Y3, Y2, Y2
+	VCMPPS  $0x03, Y1, Y0, Y1
+	VORPS   Y1, Y2, Y2
+	VMOVUPS 32(DX)(CX*4), Y1
+	VMINPS  Y0, Y1, Y4
+	VMINPS  Y1, Y0, Y3
+	VORPS   Y4, Y3, Y3
+	VCMPPS  $0x03, Y1, Y0, Y1
+	VORPS   Y1, Y3, Y3
+	VMOVUPS 64(DX)(CX*4), Y1
+	VMINPS  Y0, Y1, Y5
+	VMINPS  Y1, Y0, Y4
+	VORPS   Y5, Y4, Y4
+	VCMPPS  $0x03, Y1, Y0, Y1
+	VORPS   Y1, Y4, Y4
+	VMOVUPS 96(DX)(CX*4), Y1
+	VMINPS  Y0, Y1, Y6
+	VMINPS  Y1, Y0, Y5
+	VORPS   Y6, Y5, Y5
+	VCMPPS  $0x03, Y1, Y0, Y1
+	VORPS   Y1, Y5, Y5
+	VMOVUPS Y2, (AX)(CX*4)
+	VMOVUPS Y3, 32(AX)(CX*4)
+	VMOVUPS Y4, 64(AX)(CX*4)
+	VMOVUPS Y5, 96(AX)(CX*4)
+	ADDQ    $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*4), Y1
+	VMINPS  Y0, Y1, Y3
+	VMINPS  Y1, Y0, Y2
+	VORPS   Y3, Y2, Y2
+	VCMPPS  $0x03, Y1, Y0, Y1
+	VORPS   Y1, Y2, Y2
+	VMOVUPS Y2, (AX)(CX*4)
+	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*4), Y1
+	VPMASKMOVD (DX)(CX*4), Y1, Y2
+	VMINPS     Y0, Y2, Y4
+	VMINPS     Y2, Y0, Y3
+	VORPS      Y4, Y3, Y3
+	VCMPPS     $0x03, Y2, Y0, Y0
+	VORPS      Y0, Y3, Y3
+	VPMASKMOVD Y3, Y1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func minFloat32SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·minFloat32SecondAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*4), Y1
+	VMINPS  Y1, Y0, Y3
+	VMINPS  Y0, Y1, Y2
+	VORPS   Y3, Y2, Y2
+	VCMPPS  $0x03, Y0, Y1, Y1
+	VORPS   Y1, Y2, Y2
+	VMOVUPS 32(DX)(CX*4), Y1
+	VMINPS  Y1, Y0, Y4
+	VMINPS  Y0, Y1, Y3
+	VORPS   Y4, Y3, Y3
+	VCMPPS  $0x03, Y0, Y1, Y1
+	VORPS   Y1, Y3, Y3
+	VMOVUPS 64(DX)(CX*4), Y1
+	VMINPS  Y1, Y0, Y5
+	VMINPS  Y0, Y1, Y4
+	VORPS   Y5, Y4, Y4
+	VCMPPS  $0x03, Y0, Y1, Y1
+	VORPS   Y1, Y4, Y4
+	VMOVUPS 96(DX)(CX*4), Y1
+	VMINPS  Y1, Y0, Y6
+	VMINPS  Y0, Y1, Y5
+	VORPS   Y6, Y5, Y5
+	VCMPPS  $0x03, Y0, Y1, Y1
+	VORPS   Y1, Y5, Y5
+	VMOVUPS Y2, (AX)(CX*4)
+	VMOVUPS Y3, 32(AX)(CX*4)
+	VMOVUPS Y4, 64(AX)(CX*4)
+	VMOVUPS Y5, 96(AX)(CX*4)
+	ADDQ    $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*4), Y1
+	VMINPS  Y1, Y0, Y3
+	VMINPS  Y0, Y1, Y2
+	VORPS   Y3, Y2, Y2
+	VCMPPS  $0x03, Y0, Y1, Y1
+	VORPS   Y1, Y2, Y2
+	VMOVUPS Y2, (AX)(CX*4)
+	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*4), Y1
+	VPMASKMOVD (DX)(CX*4), Y1, Y2
+	VMINPS     Y2, Y0, Y4
+	VMINPS     Y0, Y2, Y3
+	VORPS      Y4, Y3, Y3
+	VCMPPS     $0x03, Y0, Y2, Y0
+	VORPS      Y0, Y3, Y3
+	VPMASKMOVD Y3, Y1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func sqrtFloat32AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·sqrtFloat32AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*4), Y0
+	VSQRTPS Y0, Y0
+	VMOVUPS 32(DX)(CX*4), Y1
+	VSQRTPS Y1, Y1
+	VMOVUPS 64(DX)(CX*4), Y2
+	VSQRTPS Y2, Y2
+	VMOVUPS 96(DX)(CX*4), Y3
+	VSQRTPS Y3, Y3
+	VMOVUPS Y0, (AX)(CX*4)
+	VMOVUPS Y1, 32(AX)(CX*4)
+	VMOVUPS Y2, 64(AX)(CX*4)
+	VMOVUPS Y3, 96(AX)(CX*4)
+	ADDQ    $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*4), Y0
+	VSQRTPS Y0, Y0
+	VMOVUPS Y0, (AX)(CX*4)
+	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*4), Y0
+	VPMASKMOVD (DX)(CX*4), Y0, Y1
+	VSQRTPS    Y1, Y1
+	VPMASKMOVD Y1, Y0, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func negFloat32AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·negFloat32AVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         $0x0000000080000000, CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*4), Y1
+	VXORPS  Y0, Y1, Y1
+	VMOVUPS 32(DX)(CX*4), Y2
+	VXORPS  Y0, Y2, Y2
+	VMOVUPS 64(DX)(CX*4), Y3
+	VXORPS  Y0, Y3, Y3
+	VMOVUPS 96(DX)(CX*4), Y4
+	VXORPS  Y0, Y4, Y4
+	VMOVUPS Y1, (AX)(CX*4)
+	VMOVUPS Y2, 32(AX)(CX*4)
+	VMOVUPS Y3, 64(AX)(CX*4)
+	VMOVUPS Y4, 96(AX)(CX*4)
+	ADDQ    $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*4), Y1
+	VXORPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(CX*4)
+	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*4), Y1
+	VPMASKMOVD (DX)(CX*4), Y1, Y2
+	VXORPS     Y0, Y2, Y0
+	VPMASKMOVD Y0, Y1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func absFloat32AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·absFloat32AVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         $0x000000007fffffff, CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*4), Y1
+	VANDPS  Y0, Y1, Y1
+	VMOVUPS 32(DX)(CX*4), Y2
+	VANDPS  Y0, Y2, Y2
+	VMOVUPS 64(DX)(CX*4), Y3
+	VANDPS  Y0, Y3, Y3
+	VMOVUPS 96(DX)(CX*4), Y4
+	VANDPS  Y0, Y4, Y4
+	VMOVUPS Y1, (AX)(CX*4)
+	VMOVUPS Y2, 32(AX)(CX*4)
+	VMOVUPS Y3, 64(AX)(CX*4)
+	VMOVUPS Y4, 96(AX)(CX*4)
+	ADDQ    $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*4), Y1
+	VANDPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(CX*4)
+	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*4), Y1
+	VPMASKMOVD (DX)(CX*4), Y1, Y2
+	VANDPS     Y0, Y2, Y0
+	VPMASKMOVD Y0, Y1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func roundFloat32AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·roundFloat32AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Y0
+	VROUNDPS $0x08, Y0, Y0
+	VMOVUPS  32(DX)(CX*4), Y1
+	VROUNDPS $0x08, Y1, Y1
+	VMOVUPS  64(DX)(CX*4), Y2
+	VROUNDPS $0x08, Y2, Y2
+	VMOVUPS  96(DX)(CX*4), Y3
+	VROUNDPS $0x08, Y3, Y3
+	VMOVUPS  Y0, (AX)(CX*4)
+	VMOVUPS  Y1, 32(AX)(CX*4)
+	VMOVUPS  Y2, 64(AX)(CX*4)
+	VMOVUPS  Y3, 96(AX)(CX*4)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Y0
+	VROUNDPS $0x08, Y0, Y0
+	VMOVUPS  Y0, (AX)(CX*4)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*4), Y0
+	VPMASKMOVD (DX)(CX*4), Y0, Y1
+	VROUNDPS   $0x08, Y1, Y1
+	VPMASKMOVD Y1, Y0, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func floorFloat32AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·floorFloat32AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Y0
+	VROUNDPS $0x09, Y0, Y0
+	VMOVUPS  32(DX)(CX*4), Y1
+	VROUNDPS $0x09, Y1, Y1
+	VMOVUPS  64(DX)(CX*4), Y2
+	VROUNDPS $0x09, Y2, Y2
+	VMOVUPS  96(DX)(CX*4), Y3
+	VROUNDPS $0x09, Y3, Y3
+	VMOVUPS  Y0, (AX)(CX*4)
+	VMOVUPS  Y1, 32(AX)(CX*4)
+	VMOVUPS  Y2, 64(AX)(CX*4)
+	VMOVUPS  Y3, 96(AX)(CX*4)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Y0
+	VROUNDPS $0x09, Y0, Y0
+	VMOVUPS  Y0, (AX)(CX*4)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*4), Y0
+	VPMASKMOVD (DX)(CX*4), Y0, Y1
+	VROUNDPS   $0x09, Y1, Y1
+	VPMASKMOVD Y1, Y0, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func ceilFloat32AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·ceilFloat32AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Y0
+	VROUNDPS $0x0a, Y0, Y0
+	VMOVUPS  32(DX)(CX*4), Y1
+	VROUNDPS $0x0a, Y1, Y1
+	VMOVUPS  64(DX)(CX*4), Y2
+	VROUNDPS $0x0a, Y2, Y2
+	VMOVUPS  96(DX)(CX*4), Y3
+	VROUNDPS $0x0a, Y3, Y3
+	VMOVUPS  Y0, (AX)(CX*4)
+	VMOVUPS  Y1, 32(AX)(CX*4)
+	VMOVUPS  Y2, 64(AX)(CX*4)
+	VMOVUPS  Y3, 96(AX)(CX*4)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Y0
+	VROUNDPS $0x0a, Y0, Y0
+	VMOVUPS  Y0, (AX)(CX*4)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*4), Y0
+	VPMASKMOVD (DX)(CX*4), Y0, Y1
+	VROUNDPS   $0x0a, Y1, Y1
+	VPMASKMOVD Y1, Y0, (AX)(CX*4)
 
 done:
 	VZEROUPPER
@@ -2250,60 +10286,65 @@ done:
 // Requires: AVX, AVX2
 TEXT ·addFloat64AVX2(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ y+16(FP), DX
-	MOVQ n+40(FP), BX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
 
 	// i := 0
-	XORQ SI, SI
+	XORQ CX, CX
 
-	// for ; i <= n-16; i += 16: 4 vectors
-	LEAQ -16(BX), DI
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
 	JMP  manyTest
 
 many:
-	VMOVUPS (CX)(SI*8), Y0
-	VADDPD  (DX)(SI*8), Y0, Y0
-	VMOVUPS 32(CX)(SI*8), Y1
-	VADDPD  32(DX)(SI*8), Y1, Y1
-	VMOVUPS 64(CX)(SI*8), Y2
-	VADDPD  64(DX)(SI*8), Y2, Y2
-	VMOVUPS 96(CX)(SI*8), Y3
-	VADDPD  96(DX)(SI*8), Y3, Y3
-	VMOVUPS Y0, (AX)(SI*8)
-	VMOVUPS Y1, 32(AX)(SI*8)
-	VMOVUPS Y2, 64(AX)(SI*8)
-	VMOVUPS Y3, 96(AX)(SI*8)
-	ADDQ    $0x00000010, SI
+	VMOVUPS (DX)(CX*8), Y0
+	VMOVUPS (BX)(CX*8), Y1
+	VADDPD  Y1, Y0, Y0
+	VMOVUPS 32(DX)(CX*8), Y1
+	VMOVUPS 32(BX)(CX*8), Y2
+	VADDPD  Y2, Y1, Y1
+	VMOVUPS 64(DX)(CX*8), Y2
+	VMOVUPS 64(BX)(CX*8), Y3
+	VADDPD  Y3, Y2, Y2
+	VMOVUPS 96(DX)(CX*8), Y3
+	VMOVUPS 96(BX)(CX*8), Y4
+	VADDPD  Y4, Y3, Y3
+	VMOVUPS Y0, (AX)(CX*8)
+	VMOVUPS Y1, 32(AX)(CX*8)
+	VMOVUPS Y2, 64(AX)(CX*8)
+	VMOVUPS Y3, 96(AX)(CX*8)
+	ADDQ    $0x00000010, CX
 
 manyTest:
-	CMPQ SI, DI
+	CMPQ CX, DI
 	JLE  many
 
-	// for ; i <= n-4; i += 4: one vector
-	LEAQ -4(BX), DI
+	// for ; i <= n-4; i += 4
+	LEAQ -4(SI), DI
 	JMP  oneTest
 
 one:
-	VMOVUPS (CX)(SI*8), Y0
-	VADDPD  (DX)(SI*8), Y0, Y0
-	VMOVUPS Y0, (AX)(SI*8)
-	ADDQ    $0x00000004, SI
+	VMOVUPS (DX)(CX*8), Y0
+	VMOVUPS (BX)(CX*8), Y1
+	VADDPD  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)(CX*8)
+	ADDQ    $0x00000004, CX
 
 oneTest:
-	CMPQ SI, DI
+	CMPQ CX, DI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ       SI, BX
+	SUBQ       CX, SI
 	JLE        done
 	LEAQ       window<>+0(SB), DI
-	NEGQ       BX
-	VMOVDQU    32(DI)(BX*8), Y0
-	VPMASKMOVQ (CX)(SI*8), Y0, Y1
-	VPMASKMOVQ (DX)(SI*8), Y0, Y2
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*8), Y0
+	VPMASKMOVQ (DX)(CX*8), Y0, Y1
+	VPMASKMOVQ (BX)(CX*8), Y0, Y2
 	VADDPD     Y2, Y1, Y1
-	VPMASKMOVQ Y1, Y0, (AX)(SI*8)
+	VPMASKMOVQ Y1, Y0, (AX)(CX*8)
 
 done:
 	VZEROUPPER
@@ -2313,56 +10354,61 @@ done:
 // Requires: AVX, AVX2, SSE2
 TEXT ·addFloat64FirstAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         y+16(FP), CX
-	MOVQ         s+32(FP), DX
-	MOVQ         DX, X0
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
 	VPBROADCASTQ X0, Y0
-	MOVQ         n+40(FP), DX
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
 
 	// i := 0
-	XORQ BX, BX
+	XORQ CX, CX
 
-	// for ; i <= n-16; i += 16: 4 vectors
-	LEAQ -16(DX), SI
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
 	JMP  manyTest
 
 many:
-	VADDPD  (CX)(BX*8), Y0, Y1
-	VADDPD  32(CX)(BX*8), Y0, Y2
-	VADDPD  64(CX)(BX*8), Y0, Y3
-	VADDPD  96(CX)(BX*8), Y0, Y4
-	VMOVUPS Y1, (AX)(BX*8)
-	VMOVUPS Y2, 32(AX)(BX*8)
-	VMOVUPS Y3, 64(AX)(BX*8)
-	VMOVUPS Y4, 96(AX)(BX*8)
-	ADDQ    $0x00000010, BX
+	VMOVUPS (DX)(CX*8), Y1
+	VADDPD  Y1, Y0, Y1
+	VMOVUPS 32(DX)(CX*8), Y2
+	VADDPD  Y2, Y0, Y2
+	VMOVUPS 64(DX)(CX*8), Y3
+	VADDPD  Y3, Y0, Y3
+	VMOVUPS 96(DX)(CX*8), Y4
+	VADDPD  Y4, Y0, Y4
+	VMOVUPS Y1, (AX)(CX*8)
+	VMOVUPS Y2, 32(AX)(CX*8)
+	VMOVUPS Y3, 64(AX)(CX*8)
+	VMOVUPS Y4, 96(AX)(CX*8)
+	ADDQ    $0x00000010, CX
 
 manyTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  many
 
-	// for ; i <= n-4; i += 4: one vector
-	LEAQ -4(DX), SI
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
 	JMP  oneTest
 
 one:
-	VADDPD  (CX)(BX*8), Y0, Y1
-	VMOVUPS Y1, (AX)(BX*8)
-	ADDQ    $0x00000004, BX
+	VMOVUPS (DX)(CX*8), Y1
+	VADDPD  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)(CX*8)
+	ADDQ    $0x00000004, CX
 
 oneTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ       BX, DX
+	SUBQ       CX, BX
 	JLE        done
 	LEAQ       window<>+0(SB), SI
-	NEGQ       DX
-	VMOVDQU    32(SI)(DX*8), Y1
-	VPMASKMOVQ (CX)(BX*8), Y1, Y2
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
 	VADDPD     Y2, Y0, Y0
-	VPMASKMOVQ Y0, Y1, (AX)(BX*8)
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
 
 done:
 	VZEROUPPER
@@ -2372,61 +10418,61 @@ done:
 // Requires: AVX, AVX2, SSE2
 TEXT ·addFloat64SecondAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         s+32(FP), DX
-	MOVQ         DX, X0
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
 	VPBROADCASTQ X0, Y0
-	MOVQ         n+40(FP), DX
+	MOVQ         n+40(FP), BX
 
 	// i := 0
-	XORQ BX, BX
+	XORQ CX, CX
 
-	// for ; i <= n-16; i += 16: 4 vectors
-	LEAQ -16(DX), SI
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
 	JMP  manyTest
 
 many:
-	VMOVUPS (CX)(BX*8), Y1
+	VMOVUPS (DX)(CX*8), Y1
 	VADDPD  Y0, Y1, Y1
-	VMOVUPS 32(CX)(BX*8), Y2
+	VMOVUPS 32(DX)(CX*8), Y2
 	VADDPD  Y0, Y2, Y2
-	VMOVUPS 64(CX)(BX*8), Y3
+	VMOVUPS 64(DX)(CX*8), Y3
 	VADDPD  Y0, Y3, Y3
-	VMOVUPS 96(CX)(BX*8), Y4
+	VMOVUPS 96(DX)(CX*8), Y4
 	VADDPD  Y0, Y4, Y4
-	VMOVUPS Y1, (AX)(BX*8)
-	VMOVUPS Y2, 32(AX)(BX*8)
-	VMOVUPS Y3, 64(AX)(BX*8)
-	VMOVUPS Y4, 96(AX)(BX*8)
-	ADDQ    $0x00000010, BX
+	VMOVUPS Y1, (AX)(CX*8)
+	VMOVUPS Y2, 32(AX)(CX*8)
+	VMOVUPS Y3, 64(AX)(CX*8)
+	VMOVUPS Y4, 96(AX)(CX*8)
+	ADDQ    $0x00000010, CX
 
 manyTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  many
 
-	// for ; i <= n-4; i += 4: one vector
-	LEAQ -4(DX), SI
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
 	JMP  oneTest
 
 one:
-	VMOVUPS (CX)(BX*8), Y1
+	VMOVUPS (DX)(CX*8), Y1
 	VADDPD  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)(BX*8)
-	ADDQ    $0x00000004, BX
+	VMOVUPS Y1, (AX)(CX*8)
+	ADDQ    $0x00000004, CX
 
 oneTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ       BX, DX
+	SUBQ       CX, BX
 	JLE        done
 	LEAQ       window<>+0(SB), SI
-	NEGQ       DX
-	VMOVDQU    32(SI)(DX*8), Y1
-	VPMASKMOVQ (CX)(BX*8), Y1, Y2
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
 	VADDPD     Y0, Y2, Y0
-	VPMASKMOVQ Y0, Y1, (AX)(BX*8)
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
 
 done:
 	VZEROUPPER
@@ -2436,60 +10482,65 @@ done:
 // Requires: AVX, AVX2
 TEXT ·subFloat64AVX2(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ y+16(FP), DX
-	MOVQ n+40(FP), BX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
 
 	// i := 0
-	XORQ SI, SI
+	XORQ CX, CX
 
-	// for ; i <= n-16; i += 16: 4 vectors
-	LEAQ -16(BX), DI
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
 	JMP  manyTest
 
 many:
-	VMOVUPS (CX)(SI*8), Y0
-	VSUBPD  (DX)(SI*8), Y0, Y0
-	VMOVUPS 32(CX)(SI*8), Y1
-	VSUBPD  32(DX)(SI*8), Y1, Y1
-	VMOVUPS 64(CX)(SI*8), Y2
-	VSUBPD  64(DX)(SI*8), Y2, Y2
-	VMOVUPS 96(CX)(SI*8), Y3
-	VSUBPD  96(DX)(SI*8), Y3, Y3
-	VMOVUPS Y0, (AX)(SI*8)
-	VMOVUPS Y1, 32(AX)(SI*8)
-	VMOVUPS Y2, 64(AX)(SI*8)
-	VMOVUPS Y3, 96(AX)(SI*8)
-	ADDQ    $0x00000010, SI
+	VMOVUPS (DX)(CX*8), Y0
+	VMOVUPS (BX)(CX*8), Y1
+	VSUBPD  Y1, Y0, Y0
+	VMOVUPS 32(DX)(CX*8), Y1
+	VMOVUPS 32(BX)(CX*8), Y2
+	VSUBPD  Y2, Y1, Y1
+	VMOVUPS 64(DX)(CX*8), Y2
+	VMOVUPS 64(BX)(CX*8), Y3
+	VSUBPD  Y3, Y2, Y2
+	VMOVUPS 96(DX)(CX*8), Y3
+	VMOVUPS 96(BX)(CX*8), Y4
+	VSUBPD  Y4, Y3, Y3
+	VMOVUPS Y0, (AX)(CX*8)
+	VMOVUPS Y1, 32(AX)(CX*8)
+	VMOVUPS Y2, 64(AX)(CX*8)
+	VMOVUPS Y3, 96(AX)(CX*8)
+	ADDQ    $0x00000010, CX
 
 manyTest:
-	CMPQ SI, DI
+	CMPQ CX, DI
 	JLE  many
 
-	// for ; i <= n-4; i += 4: one vector
-	LEAQ -4(BX), DI
+	// for ; i <= n-4; i += 4
+	LEAQ -4(SI), DI
 	JMP  oneTest
 
 one:
-	VMOVUPS (CX)(SI*8), Y0
-	VSUBPD  (DX)(SI*8), Y0, Y0
-	VMOVUPS Y0, (AX)(SI*8)
-	ADDQ    $0x00000004, SI
+	VMOVUPS (DX)(CX*8), Y0
+	VMOVUPS (BX)(CX*8), Y1
+	VSUBPD  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)(CX*8)
+	ADDQ    $0x00000004, CX
 
 oneTest:
-	CMPQ SI, DI
+	CMPQ CX, DI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ       SI, BX
+	SUBQ       CX, SI
 	JLE        done
 	LEAQ       window<>+0(SB), DI
-	NEGQ       BX
-	VMOVDQU    32(DI)(BX*8), Y0
-	VPMASKMOVQ (CX)(SI*8), Y0, Y1
-	VPMASKMOVQ (DX)(SI*8), Y0, Y2
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*8), Y0
+	VPMASKMOVQ (DX)(CX*8), Y0, Y1
+	VPMASKMOVQ (BX)(CX*8), Y0, Y2
 	VSUBPD     Y2, Y1, Y1
-	VPMASKMOVQ Y1, Y0, (AX)(SI*8)
+	VPMASKMOVQ Y1, Y0, (AX)(CX*8)
 
 done:
 	VZEROUPPER
@@ -2499,56 +10550,61 @@ done:
 // Requires: AVX, AVX2, SSE2
 TEXT ·subFloat64FirstAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         y+16(FP), CX
-	MOVQ         s+32(FP), DX
-	MOVQ         DX, X0
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
 	VPBROADCASTQ X0, Y0
-	MOVQ         n+40(FP), DX
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
 
 	// i := 0
-	XORQ BX, BX
+	XORQ CX, CX
 
-	// for ; i <= n-16; i += 16: 4 vectors
-	LEAQ -16(DX), SI
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
 	JMP  manyTest
 
 many:
-	VSUBPD  (CX)(BX*8), Y0, Y1
-	VSUBPD  32(CX)(BX*8), Y0, Y2
-	VSUBPD  64(CX)(BX*8), Y0, Y3
-	VSUBPD  96(CX)(BX*8), Y0, Y4
-	VMOVUPS Y1, (AX)(BX*8)
-	VMOVUPS Y2, 32(AX)(BX*8)
-	VMOVUPS Y3, 64(AX)(BX*8)
-	VMOVUPS Y4, 96(AX)(BX*8)
-	ADDQ    $0x00000010, BX
+	VMOVUPS (DX)(CX*8), Y1
+	VSUBPD  Y1, Y0, Y1
+	VMOVUPS 32(DX)(CX*8), Y2
+	VSUBPD  Y2, Y0, Y2
+	VMOVUPS 64(DX)(CX*8), Y3
+	VSUBPD  Y3, Y0, Y3
+	VMOVUPS 96(DX)(CX*8), Y4
+	VSUBPD  Y4, Y0, Y4
+	VMOVUPS Y1, (AX)(CX*8)
+	VMOVUPS Y2, 32(AX)(CX*8)
+	VMOVUPS Y3, 64(AX)(CX*8)
+	VMOVUPS Y4, 96(AX)(CX*8)
+	ADDQ    $0x00000010, CX
 
 manyTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  many
 
-	// for ; i <= n-4; i += 4: one vector
-	LEAQ -4(DX), SI
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
 	JMP  oneTest
 
 one:
-	VSUBPD  (CX)(BX*8), Y0, Y1
-	VMOVUPS Y1, (AX)(BX*8)
-	ADDQ    $0x00000004, BX
+	VMOVUPS (DX)(CX*8), Y1
+	VSUBPD  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)(CX*8)
+	ADDQ    $0x00000004, CX
 
 oneTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ       BX, DX
+	SUBQ       CX, BX
 	JLE        done
 	LEAQ       window<>+0(SB), SI
-	NEGQ       DX
-	VMOVDQU    32(SI)(DX*8), Y1
-	VPMASKMOVQ (CX)(BX*8), Y1, Y2
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
 	VSUBPD     Y2, Y0, Y0
-	VPMASKMOVQ Y0, Y1, (AX)(BX*8)
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
 
 done:
 	VZEROUPPER
@@ -2558,61 +10614,61 @@ done:
 // Requires: AVX, AVX2, SSE2
 TEXT ·subFloat64SecondAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         s+32(FP), DX
-	MOVQ         DX, X0
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
 	VPBROADCASTQ X0, Y0
-	MOVQ         n+40(FP), DX
+	MOVQ         n+40(FP), BX
 
 	// i := 0
-	XORQ BX, BX
+	XORQ CX, CX
 
-	// for ; i <= n-16; i += 16: 4 vectors
-	LEAQ -16(DX), SI
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
 	JMP  manyTest
 
 many:
-	VMOVUPS (CX)(BX*8), Y1
+	VMOVUPS (DX)(CX*8), Y1
 	VSUBPD  Y0, Y1, Y1
-	VMOVUPS 32(CX)(BX*8), Y2
+	VMOVUPS 32(DX)(CX*8), Y2
 	VSUBPD  Y0, Y2, Y2
-	VMOVUPS 64(CX)(BX*8), Y3
+	VMOVUPS 64(DX)(CX*8), Y3
 	VSUBPD  Y0, Y3, Y3
-	VMOVUPS 96(CX)(BX*8), Y4
+	VMOVUPS 96(DX)(CX*8), Y4
 	VSUBPD  Y0, Y4, Y4
-	VMOVUPS Y1, (AX)(BX*8)
-	VMOVUPS Y2, 32(AX)(BX*8)
-	VMOVUPS Y3, 64(AX)(BX*8)
-	VMOVUPS Y4, 96(AX)(BX*8)
-	ADDQ    $0x00000010, BX
+	VMOVUPS Y1, (AX)(CX*8)
+	VMOVUPS Y2, 32(AX)(CX*8)
+	VMOVUPS Y3, 64(AX)(CX*8)
+	VMOVUPS Y4, 96(AX)(CX*8)
+	ADDQ    $0x00000010, CX
 
 manyTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  many
 
-	// for ; i <= n-4; i += 4: one vector
-	LEAQ -4(DX), SI
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
 	JMP  oneTest
 
 one:
-	VMOVUPS (CX)(BX*8), Y1
+	VMOVUPS (DX)(CX*8), Y1
 	VSUBPD  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)(BX*8)
-	ADDQ    $0x00000004, BX
+	VMOVUPS Y1, (AX)(CX*8)
+	ADDQ    $0x00000004, CX
 
 oneTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ       BX, DX
+	SUBQ       CX, BX
 	JLE        done
 	LEAQ       window<>+0(SB), SI
-	NEGQ       DX
-	VMOVDQU    32(SI)(DX*8), Y1
-	VPMASKMOVQ (CX)(BX*8), Y1, Y2
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
 	VSUBPD     Y0, Y2, Y0
-	VPMASKMOVQ Y0, Y1, (AX)(BX*8)
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
 
 done:
 	VZEROUPPER
@@ -2622,60 +10678,65 @@ done:
 // Requires: AVX, AVX2
 TEXT ·mulFloat64AVX2(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ y+16(FP), DX
-	MOVQ n+40(FP), BX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
 
 	// i := 0
-	XORQ SI, SI
+	XORQ CX, CX
 
-	// for ; i <= n-16; i += 16: 4 vectors
-	LEAQ -16(BX), DI
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
 	JMP  manyTest
 
 many:
-	VMOVUPS (CX)(SI*8), Y0
-	VMULPD  (DX)(SI*8), Y0, Y0
-	VMOVUPS 32(CX)(SI*8), Y1
-	VMULPD  32(DX)(SI*8), Y1, Y1
-	VMOVUPS 64(CX)(SI*8), Y2
-	VMULPD  64(DX)(SI*8), Y2, Y2
-	VMOVUPS 96(CX)(SI*8), Y3
-	VMULPD  96(DX)(SI*8), Y3, Y3
-	VMOVUPS Y0, (AX)(SI*8)
-	VMOVUPS Y1, 32(AX)(SI*8)
-	VMOVUPS Y2, 64(AX)(SI*8)
-	VMOVUPS Y3, 96(AX)(SI*8)
-	ADDQ    $0x00000010, SI
+	VMOVUPS (DX)(CX*8), Y0
+	VMOVUPS (BX)(CX*8), Y1
+	VMULPD  Y1, Y0, Y0
+	VMOVUPS 32(DX)(CX*8), Y1
+	VMOVUPS 32(BX)(CX*8), Y2
+	VMULPD  Y2, Y1, Y1
+	VMOVUPS 64(DX)(CX*8), Y2
+	VMOVUPS 64(BX)(CX*8), Y3
+	VMULPD  Y3, Y2, Y2
+	VMOVUPS 96(DX)(CX*8), Y3
+	VMOVUPS 96(BX)(CX*8), Y4
+	VMULPD  Y4, Y3, Y3
+	VMOVUPS Y0, (AX)(CX*8)
+	VMOVUPS Y1, 32(AX)(CX*8)
+	VMOVUPS Y2, 64(AX)(CX*8)
+	VMOVUPS Y3, 96(AX)(CX*8)
+	ADDQ    $0x00000010, CX
 
 manyTest:
-	CMPQ SI, DI
+	CMPQ CX, DI
 	JLE  many
 
-	// for ; i <= n-4; i += 4: one vector
-	LEAQ -4(BX), DI
+	// for ; i <= n-4; i += 4
+	LEAQ -4(SI), DI
 	JMP  oneTest
 
 one:
-	VMOVUPS (CX)(SI*8), Y0
-	VMULPD  (DX)(SI*8), Y0, Y0
-	VMOVUPS Y0, (AX)(SI*8)
-	ADDQ    $0x00000004, SI
+	VMOVUPS (DX)(CX*8), Y0
+	VMOVUPS (BX)(CX*8), Y1
+	VMULPD  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)(CX*8)
+	ADDQ    $0x00000004, CX
 
 oneTest:
-	CMPQ SI, DI
+	CMPQ CX, DI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ       SI, BX
+	SUBQ       CX, SI
 	JLE        done
 	LEAQ       window<>+0(SB), DI
-	NEGQ       BX
-	VMOVDQU    32(DI)(BX*8), Y0
-	VPMASKMOVQ (CX)(SI*8), Y0, Y1
-	VPMASKMOVQ (DX)(SI*8), Y0, Y2
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*8), Y0
+	VPMASKMOVQ (DX)(CX*8), Y0, Y1
+	VPMASKMOVQ (BX)(CX*8), Y0, Y2
 	VMULPD     Y2, Y1, Y1
-	VPMASKMOVQ Y1, Y0, (AX)(SI*8)
+	VPMASKMOVQ Y1, Y0, (AX)(CX*8)
 
 done:
 	VZEROUPPER
@@ -2685,56 +10746,61 @@ done:
 // Requires: AVX, AVX2, SSE2
 TEXT ·mulFloat64FirstAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         y+16(FP), CX
-	MOVQ         s+32(FP), DX
-	MOVQ         DX, X0
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
 	VPBROADCASTQ X0, Y0
-	MOVQ         n+40(FP), DX
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
 
 	// i := 0
-	XORQ BX, BX
+	XORQ CX, CX
 
-	// for ; i <= n-16; i += 16: 4 vectors
-	LEAQ -16(DX), SI
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
 	JMP  manyTest
 
 many:
-	VMULPD  (CX)(BX*8), Y0, Y1
-	VMULPD  32(CX)(BX*8), Y0, Y2
-	VMULPD  64(CX)(BX*8), Y0, Y3
-	VMULPD  96(CX)(BX*8), Y0, Y4
-	VMOVUPS Y1, (AX)(BX*8)
-	VMOVUPS Y2, 32(AX)(BX*8)
-	VMOVUPS Y3, 64(AX)(BX*8)
-	VMOVUPS Y4, 96(AX)(BX*8)
-	ADDQ    $0x00000010, BX
+	VMOVUPS (DX)(CX*8), Y1
+	VMULPD  Y1, Y0, Y1
+	VMOVUPS 32(DX)(CX*8), Y2
+	VMULPD  Y2, Y0, Y2
+	VMOVUPS 64(DX)(CX*8), Y3
+	VMULPD  Y3, Y0, Y3
+	VMOVUPS 96(DX)(CX*8), Y4
+	VMULPD  Y4, Y0, Y4
+	VMOVUPS Y1, (AX)(CX*8)
+	VMOVUPS Y2, 32(AX)(CX*8)
+	VMOVUPS Y3, 64(AX)(CX*8)
+	VMOVUPS Y4, 96(AX)(CX*8)
+	ADDQ    $0x00000010, CX
 
 manyTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  many
 
-	// for ; i <= n-4; i += 4: one vector
-	LEAQ -4(DX), SI
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
 	JMP  oneTest
 
 one:
-	VMULPD  (CX)(BX*8), Y0, Y1
-	VMOVUPS Y1, (AX)(BX*8)
-	ADDQ    $0x00000004, BX
+	VMOVUPS (DX)(CX*8), Y1
+	VMULPD  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)(CX*8)
+	ADDQ    $0x00000004, CX
 
 oneTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ       BX, DX
+	SUBQ       CX, BX
 	JLE        done
 	LEAQ       window<>+0(SB), SI
-	NEGQ       DX
-	VMOVDQU    32(SI)(DX*8), Y1
-	VPMASKMOVQ (CX)(BX*8), Y1, Y2
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
 	VMULPD     Y2, Y0, Y0
-	VPMASKMOVQ Y0, Y1, (AX)(BX*8)
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
 
 done:
 	VZEROUPPER
@@ -2744,61 +10810,61 @@ done:
 // Requires: AVX, AVX2, SSE2
 TEXT ·mulFloat64SecondAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         s+32(FP), DX
-	MOVQ         DX, X0
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
 	VPBROADCASTQ X0, Y0
-	MOVQ         n+40(FP), DX
+	MOVQ         n+40(FP), BX
 
 	// i := 0
-	XORQ BX, BX
+	XORQ CX, CX
 
-	// for ; i <= n-16; i += 16: 4 vectors
-	LEAQ -16(DX), SI
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
 	JMP  manyTest
 
 many:
-	VMOVUPS (CX)(BX*8), Y1
+	VMOVUPS (DX)(CX*8), Y1
 	VMULPD  Y0, Y1, Y1
-	VMOVUPS 32(CX)(BX*8), Y2
+	VMOVUPS 32(DX)(CX*8), Y2
 	VMULPD  Y0, Y2, Y2
-	VMOVUPS 64(CX)(BX*8), Y3
+	VMOVUPS 64(DX)(CX*8), Y3
 	VMULPD  Y0, Y3, Y3
-	VMOVUPS 96(CX)(BX*8), Y4
+	VMOVUPS 96(DX)(CX*8), Y4
 	VMULPD  Y0, Y4, Y4
-	VMOVUPS Y1, (AX)(BX*8)
-	VMOVUPS Y2, 32(AX)(BX*8)
-	VMOVUPS Y3, 64(AX)(BX*8)
-	VMOVUPS Y4, 96(AX)(BX*8)
-	ADDQ    $0x00000010, BX
+	VMOVUPS Y1, (AX)(CX*8)
+	VMOVUPS Y2, 32(AX)(CX*8)
+	VMOVUPS Y3, 64(AX)(CX*8)
+	VMOVUPS Y4, 96(AX)(CX*8)
+	ADDQ    $0x00000010, CX
 
 manyTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  many
 
-	// for ; i <= n-4; i += 4: one vector
-	LEAQ -4(DX), SI
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
 	JMP  oneTest
 
 one:
-	VMOVUPS (CX)(BX*8), Y1
+	VMOVUPS (DX)(CX*8), Y1
 	VMULPD  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)(BX*8)
-	ADDQ    $0x00000004, BX
+	VMOVUPS Y1, (AX)(CX*8)
+	ADDQ    $0x00000004, CX
 
 oneTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ       BX, DX
+	SUBQ       CX, BX
 	JLE        done
 	LEAQ       window<>+0(SB), SI
-	NEGQ       DX
-	VMOVDQU    32(SI)(DX*8), Y1
-	VPMASKMOVQ (CX)(BX*8), Y1, Y2
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
 	VMULPD     Y0, Y2, Y0
-	VPMASKMOVQ Y0, Y1, (AX)(BX*8)
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
 
 done:
 	VZEROUPPER
@@ -2808,60 +10874,65 @@ done:
 // Requires: AVX, AVX2
 TEXT ·divFloat64AVX2(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ y+16(FP), DX
-	MOVQ n+40(FP), BX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
 
 	// i := 0
-	XORQ SI, SI
+	XORQ CX, CX
 
-	// for ; i <= n-16; i += 16: 4 vectors
-	LEAQ -16(BX), DI
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
 	JMP  manyTest
 
 many:
-	VMOVUPS (CX)(SI*8), Y0
-	VDIVPD  (DX)(SI*8), Y0, Y0
-	VMOVUPS 32(CX)(SI*8), Y1
-	VDIVPD  32(DX)(SI*8), Y1, Y1
-	VMOVUPS 64(CX)(SI*8), Y2
-	VDIVPD  64(DX)(SI*8), Y2, Y2
-	VMOVUPS 96(CX)(SI*8), Y3
-	VDIVPD  96(DX)(SI*8), Y3, Y3
-	VMOVUPS Y0, (AX)(SI*8)
-	VMOVUPS Y1, 32(AX)(SI*8)
-	VMOVUPS Y2, 64(AX)(SI*8)
-	VMOVUPS Y3, 96(AX)(SI*8)
-	ADDQ    $0x00000010, SI
+	VMOVUPS (DX)(CX*8), Y0
+	VMOVUPS (BX)(CX*8), Y1
+	VDIVPD  Y1, Y0, Y0
+	VMOVUPS 32(DX)(CX*8), Y1
+	VMOVUPS 32(BX)(CX*8), Y2
+	VDIVPD  Y2, Y1, Y1
+	VMOVUPS 64(DX)(CX*8), Y2
+	VMOVUPS 64(BX)(CX*8), Y3
+	VDIVPD  Y3, Y2, Y2
+	VMOVUPS 96(DX)(CX*8), Y3
+	VMOVUPS 96(BX)(CX*8), Y4
+	VDIVPD  Y4, Y3, Y3
+	VMOVUPS Y0, (AX)(CX*8)
+	VMOVUPS Y1, 32(AX)(CX*8)
+	VMOVUPS Y2, 64(AX)(CX*8)
+	VMOVUPS Y3, 96(AX)(CX*8)
+	ADDQ    $0x00000010, CX
 
 manyTest:
-	CMPQ SI, DI
+	CMPQ CX, DI
 	JLE  many
 
-	// for ; i <= n-4; i += 4: one vector
-	LEAQ -4(BX), DI
+	// for ; i <= n-4; i += 4
+	LEAQ -4(SI), DI
 	JMP  oneTest
 
 one:
-	VMOVUPS (CX)(SI*8), Y0
-	VDIVPD  (DX)(SI*8), Y0, Y0
-	VMOVUPS Y0, (AX)(SI*8)
-	ADDQ    $0x00000004, SI
+	VMOVUPS (DX)(CX*8), Y0
+	VMOVUPS (BX)(CX*8), Y1
+	VDIVPD  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)(CX*8)
+	ADDQ    $0x00000004, CX
 
 oneTest:
-	CMPQ SI, DI
+	CMPQ CX, DI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ       SI, BX
+	SUBQ       CX, SI
 	JLE        done
 	LEAQ       window<>+0(SB), DI
-	NEGQ       BX
-	VMOVDQU    32(DI)(BX*8), Y0
-	VPMASKMOVQ (CX)(SI*8), Y0, Y1
-	VPMASKMOVQ (DX)(SI*8), Y0, Y2
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*8), Y0
+	VPMASKMOVQ (DX)(CX*8), Y0, Y1
+	VPMASKMOVQ (BX)(CX*8), Y0, Y2
 	VDIVPD     Y2, Y1, Y1
-	VPMASKMOVQ Y1, Y0, (AX)(SI*8)
+	VPMASKMOVQ Y1, Y0, (AX)(CX*8)
 
 done:
 	VZEROUPPER
@@ -2871,56 +10942,61 @@ done:
 // Requires: AVX, AVX2, SSE2
 TEXT ·divFloat64FirstAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         y+16(FP), CX
-	MOVQ         s+32(FP), DX
-	MOVQ         DX, X0
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
 	VPBROADCASTQ X0, Y0
-	MOVQ         n+40(FP), DX
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
 
 	// i := 0
-	XORQ BX, BX
+	XORQ CX, CX
 
-	// for ; i <= n-16; i += 16: 4 vectors
-	LEAQ -16(DX), SI
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
 	JMP  manyTest
 
 many:
-	VDIVPD  (CX)(BX*8), Y0, Y1
-	VDIVPD  32(CX)(BX*8), Y0, Y2
-	VDIVPD  64(CX)(BX*8), Y0, Y3
-	VDIVPD  96(CX)(BX*8), Y0, Y4
-	VMOVUPS Y1, (AX)(BX*8)
-	VMOVUPS Y2, 32(AX)(BX*8)
-	VMOVUPS Y3, 64(AX)(BX*8)
-	VMOVUPS Y4, 96(AX)(BX*8)
-	ADDQ    $0x00000010, BX
+	VMOVUPS (DX)(CX*8), Y1
+	VDIVPD  Y1, Y0, Y1
+	VMOVUPS 32(DX)(CX*8), Y2
+	VDIVPD  Y2, Y0, Y2
+	VMOVUPS 64(DX)(CX*8), Y3
+	VDIVPD  Y3, Y0, Y3
+	VMOVUPS 96(DX)(CX*8), Y4
+	VDIVPD  Y4, Y0, Y4
+	VMOVUPS Y1, (AX)(CX*8)
+	VMOVUPS Y2, 32(AX)(CX*8)
+	VMOVUPS Y3, 64(AX)(CX*8)
+	VMOVUPS Y4, 96(AX)(CX*8)
+	ADDQ    $0x00000010, CX
 
 manyTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  many
 
-	// for ; i <= n-4; i += 4: one vector
-	LEAQ -4(DX), SI
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
 	JMP  oneTest
 
 one:
-	VDIVPD  (CX)(BX*8), Y0, Y1
-	VMOVUPS Y1, (AX)(BX*8)
-	ADDQ    $0x00000004, BX
+	VMOVUPS (DX)(CX*8), Y1
+	VDIVPD  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)(CX*8)
+	ADDQ    $0x00000004, CX
 
 oneTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ       BX, DX
+	SUBQ       CX, BX
 	JLE        done
 	LEAQ       window<>+0(SB), SI
-	NEGQ       DX
-	VMOVDQU    32(SI)(DX*8), Y1
-	VPMASKMOVQ (CX)(BX*8), Y1, Y2
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
 	VDIVPD     Y2, Y0, Y0
-	VPMASKMOVQ Y0, Y1, (AX)(BX*8)
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
 
 done:
 	VZEROUPPER
@@ -2930,62 +11006,6911 @@ done:
 // Requires: AVX, AVX2, SSE2
 TEXT ·divFloat64SecondAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         s+32(FP), DX
-	MOVQ         DX, X0
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
 	VPBROADCASTQ X0, Y0
-	MOVQ         n+40(FP), DX
+	MOVQ         n+40(FP), BX
 
 	// i := 0
-	XORQ BX, BX
+	XORQ CX, CX
 
-	// for ; i <= n-16; i += 16: 4 vectors
-	LEAQ -16(DX), SI
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
 	JMP  manyTest
 
 many:
-	VMOVUPS (CX)(BX*8), Y1
+	VMOVUPS (DX)(CX*8), Y1
 	VDIVPD  Y0, Y1, Y1
-	VMOVUPS 32(CX)(BX*8), Y2
+	VMOVUPS 32(DX)(CX*8), Y2
 	VDIVPD  Y0, Y2, Y2
-	VMOVUPS 64(CX)(BX*8), Y3
+	VMOVUPS 64(DX)(CX*8), Y3
 	VDIVPD  Y0, Y3, Y3
-	VMOVUPS 96(CX)(BX*8), Y4
+	VMOVUPS 96(DX)(CX*8), Y4
 	VDIVPD  Y0, Y4, Y4
-	VMOVUPS Y1, (AX)(BX*8)
-	VMOVUPS Y2, 32(AX)(BX*8)
-	VMOVUPS Y3, 64(AX)(BX*8)
-	VMOVUPS Y4, 96(AX)(BX*8)
-	ADDQ    $0x00000010, BX
+	VMOVUPS Y1, (AX)(CX*8)
+	VMOVUPS Y2, 32(AX)(CX*8)
+	VMOVUPS Y3, 64(AX)(CX*8)
+	VMOVUPS Y4, 96(AX)(CX*8)
+	ADDQ    $0x00000010, CX
 
 manyTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  many
 
-	// for ; i <= n-4; i += 4: one vector
-	LEAQ -4(DX), SI
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
 	JMP  oneTest
 
 one:
-	VMOVUPS (CX)(BX*8), Y1
+	VMOVUPS (DX)(CX*8), Y1
 	VDIVPD  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)(BX*8)
-	ADDQ    $0x00000004, BX
+	VMOVUPS Y1, (AX)(CX*8)
+	ADDQ    $0x00000004, CX
 
 oneTest:
-	CMPQ BX, SI
+	CMPQ CX, SI
 	JLE  one
 
 	// if i < n: the rest, masked
-	SUBQ       BX, DX
+	SUBQ       CX, BX
 	JLE        done
 	LEAQ       window<>+0(SB), SI
-	NEGQ       DX
-	VMOVDQU    32(SI)(DX*8), Y1
-	VPMASKMOVQ (CX)(BX*8), Y1, Y2
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
 	VDIVPD     Y0, Y2, Y0
-	VPMASKMOVQ Y0, Y1, (AX)(BX*8)
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
 
 done:
+	VZEROUPPER
+	RET
+
+// func maxFloat64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·maxFloat64AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Y0
+	VMOVUPS (BX)(CX*8), Y1
+	VMAXPD  Y0, Y1, Y3
+	VMAXPD  Y1, Y0, Y2
+	VANDPD  Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y2, Y2
+	VMOVUPS 32(DX)(CX*8), Y0
+	VMOVUPS 32(BX)(CX*8), Y1
+	VMAXPD  Y0, Y1, Y4
+	VMAXPD  Y1, Y0, Y3
+	VANDPD  Y4, Y3, Y3
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y3, Y3
+	VMOVUPS 64(DX)(CX*8), Y0
+	VMOVUPS 64(BX)(CX*8), Y1
+	VMAXPD  Y0, Y1, Y5
+	VMAXPD  Y1, Y0, Y4
+	VANDPD  Y5, Y4, Y4
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y4, Y4
+	VMOVUPS 96(DX)(CX*8), Y0
+	VMOVUPS 96(BX)(CX*8), Y1
+	VMAXPD  Y0, Y1, Y6
+	VMAXPD  Y1, Y0, Y5
+	VANDPD  Y6, Y5, Y5
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y5, Y5
+	VMOVUPS Y2, (AX)(CX*8)
+	VMOVUPS Y3, 32(AX)(CX*8)
+	VMOVUPS Y4, 64(AX)(CX*8)
+	VMOVUPS Y5, 96(AX)(CX*8)
+	ADDQ    $0x00000010, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Y0
+	VMOVUPS (BX)(CX*8), Y1
+	VMAXPD  Y0, Y1, Y3
+	VMAXPD  Y1, Y0, Y2
+	VANDPD  Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y2, Y2
+	VMOVUPS Y2, (AX)(CX*8)
+	ADDQ    $0x00000004, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*8), Y0
+	VPMASKMOVQ (DX)(CX*8), Y0, Y1
+	VPMASKMOVQ (BX)(CX*8), Y0, Y2
+	VMAXPD     Y1, Y2, Y4
+	VMAXPD     Y2, Y1, Y3
+	VANDPD     Y4, Y3, Y3
+	VCMPPD     $0x03, Y2, Y1, Y1
+	VORPD      Y1, Y3, Y3
+	VPMASKMOVQ Y3, Y0, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func maxFloat64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·maxFloat64FirstAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Y1
+	VMAXPD  Y0, Y1, Y3
+	VMAXPD  Y1, Y0, Y2
+	VANDPD  Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y1
+	VORPD   Y1, Y2, Y2
+	VMOVUPS 32(DX)(CX*8), Y1
+	VMAXPD  Y0, Y1, Y4
+	VMAXPD  Y1, Y0, Y3
+	VANDPD  Y4, Y3, Y3
+	VCMPPD  $0x03, Y1, Y0, Y1
+	VORPD   Y1, Y3, Y3
+	VMOVUPS 64(DX)(CX*8), Y1
+	VMAXPD  Y0, Y1, Y5
+	VMAXPD  Y1, Y0, Y4
+	VANDPD  Y5, Y4, Y4
+	VCMPPD  $0x03, Y1, Y0, Y1
+	VORPD   Y1, Y4, Y4
+	VMOVUPS 96(DX)(CX*8), Y1
+	VMAXPD  Y0, Y1, Y6
+	VMAXPD  Y1, Y0, Y5
+	VANDPD  Y6, Y5, Y5
+	VCMPPD  $0x03, Y1, Y0, Y1
+	VORPD   Y1, Y5, Y5
+	VMOVUPS Y2, (AX)(CX*8)
+	VMOVUPS Y3, 32(AX)(CX*8)
+	VMOVUPS Y4, 64(AX)(CX*8)
+	VMOVUPS Y5, 96(AX)(CX*8)
+	ADDQ    $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Y1
+	VMAXPD  Y0, Y1, Y3
+	VMAXPD  Y1, Y0, Y2
+	VANDPD  Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y1
+	VORPD   Y1, Y2, Y2
+	VMOVUPS Y2, (AX)(CX*8)
+	ADDQ    $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VMAXPD     Y0, Y2, Y4
+	VMAXPD     Y2, Y0, Y3
+	VANDPD     Y4, Y3, Y3
+	VCMPPD     $0x03, Y2, Y0, Y0
+	VORPD      Y0, Y3, Y3
+	VPMASKMOVQ Y3, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func maxFloat64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·maxFloat64SecondAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Y1
+	VMAXPD  Y1, Y0, Y3
+	VMAXPD  Y0, Y1, Y2
+	VANDPD  Y3, Y2, Y2
+	VCMPPD  $0x03, Y0, Y1, Y1
+	VORPD   Y1, Y2, Y2
+	VMOVUPS 32(DX)(CX*8), Y1
+	VMAXPD  Y1, Y0, Y4
+	VMAXPD  Y0, Y1, Y3
+	VANDPD  Y4, Y3, Y3
+	VCMPPD  $0x03, Y0, Y1, Y1
+	VORPD   Y1, Y3, Y3
+	VMOVUPS 64(DX)(CX*8), Y1
+	VMAXPD  Y1, Y0, Y5
+	VMAXPD  Y0, Y1, Y4
+	VANDPD  Y5, Y4, Y4
+	VCMPPD  $0x03, Y0, Y1, Y1
+	VORPD   Y1, Y4, Y4
+	VMOVUPS 96(DX)(CX*8), Y1
+	VMAXPD  Y1, Y0, Y6
+	VMAXPD  Y0, Y1, Y5
+	VANDPD  Y6, Y5, Y5
+	VCMPPD  $0x03, Y0, Y1, Y1
+	VORPD   Y1, Y5, Y5
+	VMOVUPS Y2, (AX)(CX*8)
+	VMOVUPS Y3, 32(AX)(CX*8)
+	VMOVUPS Y4, 64(AX)(CX*8)
+	VMOVUPS Y5, 96(AX)(CX*8)
+	ADDQ    $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Y1
+	VMAXPD  Y1, Y0, Y3
+	VMAXPD  Y0, Y1, Y2
+	VANDPD  Y3, Y2, Y2
+	VCMPPD  $0x03, Y0, Y1, Y1
+	VORPD   Y1, Y2, Y2
+	VMOVUPS Y2, (AX)(CX*8)
+	ADDQ    $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VMAXPD     Y2, Y0, Y4
+	VMAXPD     Y0, Y2, Y3
+	VANDPD     Y4, Y3, Y3
+	VCMPPD     $0x03, Y0, Y2, Y0
+	VORPD      Y0, Y3, Y3
+	VPMASKMOVQ Y3, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func minFloat64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·minFloat64AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Y0
+	VMOVUPS (BX)(CX*8), Y1
+	VMINPD  Y0, Y1, Y3
+	VMINPD  Y1, Y0, Y2
+	VORPD   Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y2, Y2
+	VMOVUPS 32(DX)(CX*8), Y0
+	VMOVUPS 32(BX)(CX*8), Y1
+	VMINPD  Y0, Y1, Y4
+	VMINPD  Y1, Y0, Y3
+	VORPD   Y4, Y3, Y3
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y3, Y3
+	VMOVUPS 64(DX)(CX*8), Y0
+	VMOVUPS 64(BX)(CX*8), Y1
+	VMINPD  Y0, Y1, Y5
+	VMINPD  Y1, Y0, Y4
+	VORPD   Y5, Y4, Y4
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y4, Y4
+	VMOVUPS 96(DX)(CX*8), Y0
+	VMOVUPS 96(BX)(CX*8), Y1
+	VMINPD  Y0, Y1, Y6
+	VMINPD  Y1, Y0, Y5
+	VORPD   Y6, Y5, Y5
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y5, Y5
+	VMOVUPS Y2, (AX)(CX*8)
+	VMOVUPS Y3, 32(AX)(CX*8)
+	VMOVUPS Y4, 64(AX)(CX*8)
+	VMOVUPS Y5, 96(AX)(CX*8)
+	ADDQ    $0x00000010, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Y0
+	VMOVUPS (BX)(CX*8), Y1
+	VMINPD  Y0, Y1, Y3
+	VMINPD  Y1, Y0, Y2
+	VORPD   Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y2, Y2
+	VMOVUPS Y2, (AX)(CX*8)
+	ADDQ    $0x00000004, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*8), Y0
+	VPMASKMOVQ (DX)(CX*8), Y0, Y1
+	VPMASKMOVQ (BX)(CX*8), Y0, Y2
+	VMINPD     Y1, Y2, Y4
+	VMINPD     Y2, Y1, Y3
+	VORPD      Y4, Y3, Y3
+	VCMPPD     $0x03, Y2, Y1, Y1
+	VORPD      Y1, Y3, Y3
+	VPMASKMOVQ Y3, Y0, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func minFloat64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·minFloat64FirstAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Y1
+	VMINPD  Y0, Y1, Y3
+	VMINPD  Y1, Y0, Y2
+	VORPD   Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y1
+	VORPD   Y1, Y2, Y2
+	VMOVUPS 32(DX)(CX*8), Y1
+	VMINPD  Y0, Y1, Y4
+	VMINPD  Y1, Y0, Y3
+	VORPD   Y4, Y3, Y3
+	VCMPPD  $0x03, Y1, Y0, Y1
+	VORPD   Y1, Y3, Y3
+	VMOVUPS 64(DX)(CX*8), Y1
+	VMINPD  Y0, Y1, Y5
+	VMINPD  Y1, Y0, Y4
+	VORPD   Y5, Y4, Y4
+	VCMPPD  $0x03, Y1, Y0, Y1
+	VORPD   Y1, Y4, Y4
+	VMOVUPS 96(DX)(CX*8), Y1
+	VMINPD  Y0, Y1, Y6
+	VMINPD  Y1, Y0, Y5
+	VORPD   Y6, Y5, Y5
+	VCMPPD  $0x03, Y1, Y0, Y1
+	VORPD   Y1, Y5, Y5
+	VMOVUPS Y2, (AX)(CX*8)
+	VMOVUPS Y3, 32(AX)(CX*8)
+	VMOVUPS Y4, 64(AX)(CX*8)
+	VMOVUPS Y5, 96(AX)(CX*8)
+	ADDQ    $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Y1
+	VMINPD  Y0, Y1, Y3
+	VMINPD  Y1, Y0, Y2
+	VORPD   Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y1
+	VORPD   Y1, Y2, Y2
+	VMOVUPS Y2, (AX)(CX*8)
+	ADDQ    $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VMINPD     Y0, Y2, Y4
+	VMINPD     Y2, Y0, Y3
+	VORPD      Y4, Y3, Y3
+	VCMPPD     $0x03, Y2, Y0, Y0
+	VORPD      Y0, Y3, Y3
+	VPMASKMOVQ Y3, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func minFloat64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·minFloat64SecondAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Y1
+	VMINPD  Y1, Y0, Y3
+	VMINPD  Y0, Y1, Y2
+	VORPD   Y3, Y2, Y2
+	VCMPPD  $0x03, Y0, Y1, Y1
+	VORPD   Y1, Y2, Y2
+	VMOVUPS 32(DX)(CX*8), Y1
+	VMINPD  Y1, Y0, Y4
+	VMINPD  Y0, Y1, Y3
+	VORPD   Y4, Y3, Y3
+	VCMPPD  $0x03, Y0, Y1, Y1
+	VORPD   Y1, Y3, Y3
+	VMOVUPS 64(DX)(CX*8), Y1
+	VMINPD  Y1, Y0, Y5
+	VMINPD  Y0, Y1, Y4
+	VORPD   Y5, Y4, Y4
+	VCMPPD  $0x03, Y0, Y1, Y1
+	VORPD   Y1, Y4, Y4
+	VMOVUPS 96(DX)(CX*8), Y1
+	VMINPD  Y1, Y0, Y6
+	VMINPD  Y0, Y1, Y5
+	VORPD   Y6, Y5, Y5
+	VCMPPD  $0x03, Y0, Y1, Y1
+	VORPD   Y1, Y5, Y5
+	VMOVUPS Y2, (AX)(CX*8)
+	VMOVUPS Y3, 32(AX)(CX*8)
+	VMOVUPS Y4, 64(AX)(CX*8)
+	VMOVUPS Y5, 96(AX)(CX*8)
+	ADDQ    $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Y1
+	VMINPD  Y1, Y0, Y3
+	VMINPD  Y0, Y1, Y2
+	VORPD   Y3, Y2, Y2
+	VCMPPD  $0x03, Y0, Y1, Y1
+	VORPD   Y1, Y2, Y2
+	VMOVUPS Y2, (AX)(CX*8)
+	ADDQ    $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VMINPD     Y2, Y0, Y4
+	VMINPD     Y0, Y2, Y3
+	VORPD      Y4, Y3, Y3
+	VCMPPD     $0x03, Y0, Y2, Y0
+	VORPD      Y0, Y3, Y3
+	VPMASKMOVQ Y3, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func sqrtFloat64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·sqrtFloat64AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Y0
+	VSQRTPD Y0, Y0
+	VMOVUPS 32(DX)(CX*8), Y1
+	VSQRTPD Y1, Y1
+	VMOVUPS 64(DX)(CX*8), Y2
+	VSQRTPD Y2, Y2
+	VMOVUPS 96(DX)(CX*8), Y3
+	VSQRTPD Y3, Y3
+	VMOVUPS Y0, (AX)(CX*8)
+	VMOVUPS Y1, 32(AX)(CX*8)
+	VMOVUPS Y2, 64(AX)(CX*8)
+	VMOVUPS Y3, 96(AX)(CX*8)
+	ADDQ    $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Y0
+	VSQRTPD Y0, Y0
+	VMOVUPS Y0, (AX)(CX*8)
+	ADDQ    $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y0
+	VPMASKMOVQ (DX)(CX*8), Y0, Y1
+	VSQRTPD    Y1, Y1
+	VPMASKMOVQ Y1, Y0, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func negFloat64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·negFloat64AVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         $0x8000000000000000, CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Y1
+	VXORPD  Y0, Y1, Y1
+	VMOVUPS 32(DX)(CX*8), Y2
+	VXORPD  Y0, Y2, Y2
+	VMOVUPS 64(DX)(CX*8), Y3
+	VXORPD  Y0, Y3, Y3
+	VMOVUPS 96(DX)(CX*8), Y4
+	VXORPD  Y0, Y4, Y4
+	VMOVUPS Y1, (AX)(CX*8)
+	VMOVUPS Y2, 32(AX)(CX*8)
+	VMOVUPS Y3, 64(AX)(CX*8)
+	VMOVUPS Y4, 96(AX)(CX*8)
+	ADDQ    $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Y1
+	VXORPD  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(CX*8)
+	ADDQ    $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VXORPD     Y0, Y2, Y0
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func absFloat64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·absFloat64AVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         $0x7fffffffffffffff, CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Y1
+	VANDPD  Y0, Y1, Y1
+	VMOVUPS 32(DX)(CX*8), Y2
+	VANDPD  Y0, Y2, Y2
+	VMOVUPS 64(DX)(CX*8), Y3
+	VANDPD  Y0, Y3, Y3
+	VMOVUPS 96(DX)(CX*8), Y4
+	VANDPD  Y0, Y4, Y4
+	VMOVUPS Y1, (AX)(CX*8)
+	VMOVUPS Y2, 32(AX)(CX*8)
+	VMOVUPS Y3, 64(AX)(CX*8)
+	VMOVUPS Y4, 96(AX)(CX*8)
+	ADDQ    $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Y1
+	VANDPD  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(CX*8)
+	ADDQ    $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VANDPD     Y0, Y2, Y0
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func roundFloat64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·roundFloat64AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Y0
+	VROUNDPD $0x08, Y0, Y0
+	VMOVUPS  32(DX)(CX*8), Y1
+	VROUNDPD $0x08, Y1, Y1
+	VMOVUPS  64(DX)(CX*8), Y2
+	VROUNDPD $0x08, Y2, Y2
+	VMOVUPS  96(DX)(CX*8), Y3
+	VROUNDPD $0x08, Y3, Y3
+	VMOVUPS  Y0, (AX)(CX*8)
+	VMOVUPS  Y1, 32(AX)(CX*8)
+	VMOVUPS  Y2, 64(AX)(CX*8)
+	VMOVUPS  Y3, 96(AX)(CX*8)
+	ADDQ     $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Y0
+	VROUNDPD $0x08, Y0, Y0
+	VMOVUPS  Y0, (AX)(CX*8)
+	ADDQ     $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y0
+	VPMASKMOVQ (DX)(CX*8), Y0, Y1
+	VROUNDPD   $0x08, Y1, Y1
+	VPMASKMOVQ Y1, Y0, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func floorFloat64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·floorFloat64AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Y0
+	VROUNDPD $0x09, Y0, Y0
+	VMOVUPS  32(DX)(CX*8), Y1
+	VROUNDPD $0x09, Y1, Y1
+	VMOVUPS  64(DX)(CX*8), Y2
+	VROUNDPD $0x09, Y2, Y2
+	VMOVUPS  96(DX)(CX*8), Y3
+	VROUNDPD $0x09, Y3, Y3
+	VMOVUPS  Y0, (AX)(CX*8)
+	VMOVUPS  Y1, 32(AX)(CX*8)
+	VMOVUPS  Y2, 64(AX)(CX*8)
+	VMOVUPS  Y3, 96(AX)(CX*8)
+	ADDQ     $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Y0
+	VROUNDPD $0x09, Y0, Y0
+	VMOVUPS  Y0, (AX)(CX*8)
+	ADDQ     $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y0
+	VPMASKMOVQ (DX)(CX*8), Y0, Y1
+	VROUNDPD   $0x09, Y1, Y1
+	VPMASKMOVQ Y1, Y0, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func ceilFloat64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·ceilFloat64AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Y0
+	VROUNDPD $0x0a, Y0, Y0
+	VMOVUPS  32(DX)(CX*8), Y1
+	VROUNDPD $0x0a, Y1, Y1
+	VMOVUPS  64(DX)(CX*8), Y2
+	VROUNDPD $0x0a, Y2, Y2
+	VMOVUPS  96(DX)(CX*8), Y3
+	VROUNDPD $0x0a, Y3, Y3
+	VMOVUPS  Y0, (AX)(CX*8)
+	VMOVUPS  Y1, 32(AX)(CX*8)
+	VMOVUPS  Y2, 64(AX)(CX*8)
+	VMOVUPS  Y3, 96(AX)(CX*8)
+	ADDQ     $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Y0
+	VROUNDPD $0x0a, Y0, Y0
+	VMOVUPS  Y0, (AX)(CX*8)
+	ADDQ     $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y0
+	VPMASKMOVQ (DX)(CX*8), Y0, Y1
+	VROUNDPD   $0x0a, Y1, Y1
+	VPMASKMOVQ Y1, Y0, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func addInt64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·addInt64AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Y0
+	VMOVUPS (BX)(CX*8), Y1
+	VPADDQ  Y1, Y0, Y0
+	VMOVUPS 32(DX)(CX*8), Y1
+	VMOVUPS 32(BX)(CX*8), Y2
+	VPADDQ  Y2, Y1, Y1
+	VMOVUPS 64(DX)(CX*8), Y2
+	VMOVUPS 64(BX)(CX*8), Y3
+	VPADDQ  Y3, Y2, Y2
+	VMOVUPS 96(DX)(CX*8), Y3
+	VMOVUPS 96(BX)(CX*8), Y4
+	VPADDQ  Y4, Y3, Y3
+	VMOVUPS Y0, (AX)(CX*8)
+	VMOVUPS Y1, 32(AX)(CX*8)
+	VMOVUPS Y2, 64(AX)(CX*8)
+	VMOVUPS Y3, 96(AX)(CX*8)
+	ADDQ    $0x00000010, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Y0
+	VMOVUPS (BX)(CX*8), Y1
+	VPADDQ  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)(CX*8)
+	ADDQ    $0x00000004, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*8), Y0
+	VPMASKMOVQ (DX)(CX*8), Y0, Y1
+	VPMASKMOVQ (BX)(CX*8), Y0, Y2
+	VPADDQ     Y2, Y1, Y1
+	VPMASKMOVQ Y1, Y0, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func addInt64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·addInt64FirstAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Y1
+	VPADDQ  Y1, Y0, Y1
+	VMOVUPS 32(DX)(CX*8), Y2
+	VPADDQ  Y2, Y0, Y2
+	VMOVUPS 64(DX)(CX*8), Y3
+	VPADDQ  Y3, Y0, Y3
+	VMOVUPS 96(DX)(CX*8), Y4
+	VPADDQ  Y4, Y0, Y4
+	VMOVUPS Y1, (AX)(CX*8)
+	VMOVUPS Y2, 32(AX)(CX*8)
+	VMOVUPS Y3, 64(AX)(CX*8)
+	VMOVUPS Y4, 96(AX)(CX*8)
+	ADDQ    $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Y1
+	VPADDQ  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)(CX*8)
+	ADDQ    $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VPADDQ     Y2, Y0, Y0
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func addInt64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·addInt64SecondAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Y1
+	VPADDQ  Y0, Y1, Y1
+	VMOVUPS 32(DX)(CX*8), Y2
+	VPADDQ  Y0, Y2, Y2
+	VMOVUPS 64(DX)(CX*8), Y3
+	VPADDQ  Y0, Y3, Y3
+	VMOVUPS 96(DX)(CX*8), Y4
+	VPADDQ  Y0, Y4, Y4
+	VMOVUPS Y1, (AX)(CX*8)
+	VMOVUPS Y2, 32(AX)(CX*8)
+	VMOVUPS Y3, 64(AX)(CX*8)
+	VMOVUPS Y4, 96(AX)(CX*8)
+	ADDQ    $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Y1
+	VPADDQ  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(CX*8)
+	ADDQ    $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VPADDQ     Y0, Y2, Y0
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func subInt64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·subInt64AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Y0
+	VMOVUPS (BX)(CX*8), Y1
+	VPSUBQ  Y1, Y0, Y0
+	VMOVUPS 32(DX)(CX*8), Y1
+	VMOVUPS 32(BX)(CX*8), Y2
+	VPSUBQ  Y2, Y1, Y1
+	VMOVUPS 64(DX)(CX*8), Y2
+	VMOVUPS 64(BX)(CX*8), Y3
+	VPSUBQ  Y3, Y2, Y2
+	VMOVUPS 96(DX)(CX*8), Y3
+	VMOVUPS 96(BX)(CX*8), Y4
+	VPSUBQ  Y4, Y3, Y3
+	VMOVUPS Y0, (AX)(CX*8)
+	VMOVUPS Y1, 32(AX)(CX*8)
+	VMOVUPS Y2, 64(AX)(CX*8)
+	VMOVUPS Y3, 96(AX)(CX*8)
+	ADDQ    $0x00000010, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Y0
+	VMOVUPS (BX)(CX*8), Y1
+	VPSUBQ  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)(CX*8)
+	ADDQ    $0x00000004, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*8), Y0
+	VPMASKMOVQ (DX)(CX*8), Y0, Y1
+	VPMASKMOVQ (BX)(CX*8), Y0, Y2
+	VPSUBQ     Y2, Y1, Y1
+	VPMASKMOVQ Y1, Y0, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func subInt64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·subInt64FirstAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Y1
+	VPSUBQ  Y1, Y0, Y1
+	VMOVUPS 32(DX)(CX*8), Y2
+	VPSUBQ  Y2, Y0, Y2
+	VMOVUPS 64(DX)(CX*8), Y3
+	VPSUBQ  Y3, Y0, Y3
+	VMOVUPS 96(DX)(CX*8), Y4
+	VPSUBQ  Y4, Y0, Y4
+	VMOVUPS Y1, (AX)(CX*8)
+	VMOVUPS Y2, 32(AX)(CX*8)
+	VMOVUPS Y3, 64(AX)(CX*8)
+	VMOVUPS Y4, 96(AX)(CX*8)
+	ADDQ    $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Y1
+	VPSUBQ  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)(CX*8)
+	ADDQ    $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VPSUBQ     Y2, Y0, Y0
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func subInt64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·subInt64SecondAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Y1
+	VPSUBQ  Y0, Y1, Y1
+	VMOVUPS 32(DX)(CX*8), Y2
+	VPSUBQ  Y0, Y2, Y2
+	VMOVUPS 64(DX)(CX*8), Y3
+	VPSUBQ  Y0, Y3, Y3
+	VMOVUPS 96(DX)(CX*8), Y4
+	VPSUBQ  Y0, Y4, Y4
+	VMOVUPS Y1, (AX)(CX*8)
+	VMOVUPS Y2, 32(AX)(CX*8)
+	VMOVUPS Y3, 64(AX)(CX*8)
+	VMOVUPS Y4, 96(AX)(CX*8)
+	ADDQ    $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Y1
+	VPSUBQ  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(CX*8)
+	ADDQ    $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VPSUBQ     Y0, Y2, Y0
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func negInt64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·negInt64AVX2(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), DX
+	VPXOR Y0, Y0, Y0
+	MOVQ  n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Y1
+	VPSUBQ  Y1, Y0, Y1
+	VMOVUPS 32(DX)(CX*8), Y2
+	VPSUBQ  Y2, Y0, Y2
+	VMOVUPS 64(DX)(CX*8), Y3
+	VPSUBQ  Y3, Y0, Y3
+	VMOVUPS 96(DX)(CX*8), Y4
+	VPSUBQ  Y4, Y0, Y4
+	VMOVUPS Y1, (AX)(CX*8)
+	VMOVUPS Y2, 32(AX)(CX*8)
+	VMOVUPS Y3, 64(AX)(CX*8)
+	VMOVUPS Y4, 96(AX)(CX*8)
+	ADDQ    $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Y1
+	VPSUBQ  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)(CX*8)
+	ADDQ    $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VPSUBQ     Y2, Y0, Y0
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func maxInt64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·maxInt64AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS   (DX)(CX*8), Y0
+	VMOVUPS   (BX)(CX*8), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y0, Y1, Y0
+	VMOVUPS   32(DX)(CX*8), Y1
+	VMOVUPS   32(BX)(CX*8), Y2
+	VPCMPGTQ  Y2, Y1, Y3
+	VBLENDVPD Y3, Y1, Y2, Y1
+	VMOVUPS   64(DX)(CX*8), Y2
+	VMOVUPS   64(BX)(CX*8), Y3
+	VPCMPGTQ  Y3, Y2, Y4
+	VBLENDVPD Y4, Y2, Y3, Y2
+	VMOVUPS   96(DX)(CX*8), Y3
+	VMOVUPS   96(BX)(CX*8), Y4
+	VPCMPGTQ  Y4, Y3, Y5
+	VBLENDVPD Y5, Y3, Y4, Y3
+	VMOVUPS   Y0, (AX)(CX*8)
+	VMOVUPS   Y1, 32(AX)(CX*8)
+	VMOVUPS   Y2, 64(AX)(CX*8)
+	VMOVUPS   Y3, 96(AX)(CX*8)
+	ADDQ      $0x00000010, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS   (DX)(CX*8), Y0
+	VMOVUPS   (BX)(CX*8), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y0, Y1, Y0
+	VMOVUPS   Y0, (AX)(CX*8)
+	ADDQ      $0x00000004, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*8), Y0
+	VPMASKMOVQ (DX)(CX*8), Y0, Y1
+	VPMASKMOVQ (BX)(CX*8), Y0, Y2
+	VPCMPGTQ   Y2, Y1, Y3
+	VBLENDVPD  Y3, Y1, Y2, Y1
+	VPMASKMOVQ Y1, Y0, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func maxInt64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·maxInt64FirstAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS   (DX)(CX*8), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y0, Y1, Y1
+	VMOVUPS   32(DX)(CX*8), Y2
+	VPCMPGTQ  Y2, Y0, Y3
+	VBLENDVPD Y3, Y0, Y2, Y2
+	VMOVUPS   64(DX)(CX*8), Y3
+	VPCMPGTQ  Y3, Y0, Y4
+	VBLENDVPD Y4, Y0, Y3, Y3
+	VMOVUPS   96(DX)(CX*8), Y4
+	VPCMPGTQ  Y4, Y0, Y5
+	VBLENDVPD Y5, Y0, Y4, Y4
+	VMOVUPS   Y1, (AX)(CX*8)
+	VMOVUPS   Y2, 32(AX)(CX*8)
+	VMOVUPS   Y3, 64(AX)(CX*8)
+	VMOVUPS   Y4, 96(AX)(CX*8)
+	ADDQ      $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS   (DX)(CX*8), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y0, Y1, Y1
+	VMOVUPS   Y1, (AX)(CX*8)
+	ADDQ      $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VPCMPGTQ   Y2, Y0, Y3
+	VBLENDVPD  Y3, Y0, Y2, Y0
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func maxInt64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·maxInt64SecondAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS   (DX)(CX*8), Y1
+	VPCMPGTQ  Y0, Y1, Y2
+	VBLENDVPD Y2, Y1, Y0, Y1
+	VMOVUPS   32(DX)(CX*8), Y2
+	VPCMPGTQ  Y0, Y2, Y3
+	VBLENDVPD Y3, Y2, Y0, Y2
+	VMOVUPS   64(DX)(CX*8), Y3
+	VPCMPGTQ  Y0, Y3, Y4
+	VBLENDVPD Y4, Y3, Y0, Y3
+	VMOVUPS   96(DX)(CX*8), Y4
+	VPCMPGTQ  Y0, Y4, Y5
+	VBLENDVPD Y5, Y4, Y0, Y4
+	VMOVUPS   Y1, (AX)(CX*8)
+	VMOVUPS   Y2, 32(AX)(CX*8)
+	VMOVUPS   Y3, 64(AX)(CX*8)
+	VMOVUPS   Y4, 96(AX)(CX*8)
+	ADDQ      $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS   (DX)(CX*8), Y1
+	VPCMPGTQ  Y0, Y1, Y2
+	VBLENDVPD Y2, Y1, Y0, Y1
+	VMOVUPS   Y1, (AX)(CX*8)
+	ADDQ      $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VPCMPGTQ   Y0, Y2, Y3
+	VBLENDVPD  Y3, Y2, Y0, Y0
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func minInt64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·minInt64AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS   (DX)(CX*8), Y0
+	VMOVUPS   (BX)(CX*8), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y1, Y0, Y0
+	VMOVUPS   32(DX)(CX*8), Y1
+	VMOVUPS   32(BX)(CX*8), Y2
+	VPCMPGTQ  Y2, Y1, Y3
+	VBLENDVPD Y3, Y2, Y1, Y1
+	VMOVUPS   64(DX)(CX*8), Y2
+	VMOVUPS   64(BX)(CX*8), Y3
+	VPCMPGTQ  Y3, Y2, Y4
+	VBLENDVPD Y4, Y3, Y2, Y2
+	VMOVUPS   96(DX)(CX*8), Y3
+	VMOVUPS   96(BX)(CX*8), Y4
+	VPCMPGTQ  Y4, Y3, Y5
+	VBLENDVPD Y5, Y4, Y3, Y3
+	VMOVUPS   Y0, (AX)(CX*8)
+	VMOVUPS   Y1, 32(AX)(CX*8)
+	VMOVUPS   Y2, 64(AX)(CX*8)
+	VMOVUPS   Y3, 96(AX)(CX*8)
+	ADDQ      $0x00000010, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS   (DX)(CX*8), Y0
+	VMOVUPS   (BX)(CX*8), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y1, Y0, Y0
+	VMOVUPS   Y0, (AX)(CX*8)
+	ADDQ      $0x00000004, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*8), Y0
+	VPMASKMOVQ (DX)(CX*8), Y0, Y1
+	VPMASKMOVQ (BX)(CX*8), Y0, Y2
+	VPCMPGTQ   Y2, Y1, Y3
+	VBLENDVPD  Y3, Y2, Y1, Y1
+	VPMASKMOVQ Y1, Y0, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func minInt64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·minInt64FirstAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS   (DX)(CX*8), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y1, Y0, Y1
+	VMOVUPS   32(DX)(CX*8), Y2
+	VPCMPGTQ  Y2, Y0, Y3
+	VBLENDVPD Y3, Y2, Y0, Y2
+	VMOVUPS   64(DX)(CX*8), Y3
+	VPCMPGTQ  Y3, Y0, Y4
+	VBLENDVPD Y4, Y3, Y0, Y3
+	VMOVUPS   96(DX)(CX*8), Y4
+	VPCMPGTQ  Y4, Y0, Y5
+	VBLENDVPD Y5, Y4, Y0, Y4
+	VMOVUPS   Y1, (AX)(CX*8)
+	VMOVUPS   Y2, 32(AX)(CX*8)
+	VMOVUPS   Y3, 64(AX)(CX*8)
+	VMOVUPS   Y4, 96(AX)(CX*8)
+	ADDQ      $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS   (DX)(CX*8), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y1, Y0, Y1
+	VMOVUPS   Y1, (AX)(CX*8)
+	ADDQ      $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VPCMPGTQ   Y2, Y0, Y3
+	VBLENDVPD  Y3, Y2, Y0, Y0
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func minInt64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·minInt64SecondAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS   (DX)(CX*8), Y1
+	VPCMPGTQ  Y0, Y1, Y2
+	VBLENDVPD Y2, Y0, Y1, Y1
+	VMOVUPS   32(DX)(CX*8), Y2
+	VPCMPGTQ  Y0, Y2, Y3
+	VBLENDVPD Y3, Y0, Y2, Y2
+	VMOVUPS   64(DX)(CX*8), Y3
+	VPCMPGTQ  Y0, Y3, Y4
+	VBLENDVPD Y4, Y0, Y3, Y3
+	VMOVUPS   96(DX)(CX*8), Y4
+	VPCMPGTQ  Y0, Y4, Y5
+	VBLENDVPD Y5, Y0, Y4, Y4
+	VMOVUPS   Y1, (AX)(CX*8)
+	VMOVUPS   Y2, 32(AX)(CX*8)
+	VMOVUPS   Y3, 64(AX)(CX*8)
+	VMOVUPS   Y4, 96(AX)(CX*8)
+	ADDQ      $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS   (DX)(CX*8), Y1
+	VPCMPGTQ  Y0, Y1, Y2
+	VBLENDVPD Y2, Y0, Y1, Y1
+	VMOVUPS   Y1, (AX)(CX*8)
+	ADDQ      $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VPCMPGTQ   Y0, Y2, Y3
+	VBLENDVPD  Y3, Y0, Y2, Y0
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func absInt64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·absInt64AVX2(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), DX
+	VPXOR Y0, Y0, Y0
+	MOVQ  n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Y1
+	VPCMPGTQ Y1, Y0, Y2
+	VPXOR    Y2, Y1, Y1
+	VPSUBQ   Y2, Y1, Y1
+	VMOVUPS  32(DX)(CX*8), Y2
+	VPCMPGTQ Y2, Y0, Y3
+	VPXOR    Y3, Y2, Y2
+	VPSUBQ   Y3, Y2, Y2
+	VMOVUPS  64(DX)(CX*8), Y3
+	VPCMPGTQ Y3, Y0, Y4
+	VPXOR    Y4, Y3, Y3
+	VPSUBQ   Y4, Y3, Y3
+	VMOVUPS  96(DX)(CX*8), Y4
+	VPCMPGTQ Y4, Y0, Y5
+	VPXOR    Y5, Y4, Y4
+	VPSUBQ   Y5, Y4, Y4
+	VMOVUPS  Y1, (AX)(CX*8)
+	VMOVUPS  Y2, 32(AX)(CX*8)
+	VMOVUPS  Y3, 64(AX)(CX*8)
+	VMOVUPS  Y4, 96(AX)(CX*8)
+	ADDQ     $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Y1
+	VPCMPGTQ Y1, Y0, Y2
+	VPXOR    Y2, Y1, Y1
+	VPSUBQ   Y2, Y1, Y1
+	VMOVUPS  Y1, (AX)(CX*8)
+	ADDQ     $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VPCMPGTQ   Y2, Y0, Y0
+	VPXOR      Y0, Y2, Y2
+	VPSUBQ     Y0, Y2, Y2
+	VPMASKMOVQ Y2, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func andBoolAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·andBoolAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-128; i += 128
+	LEAQ -128(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*1), Y0
+	VMOVUPS (BX)(CX*1), Y1
+	VPAND   Y1, Y0, Y0
+	VMOVUPS 32(DX)(CX*1), Y1
+	VMOVUPS 32(BX)(CX*1), Y4
+	VPAND   Y4, Y1, Y1
+	VMOVUPS 64(DX)(CX*1), Y4
+	VMOVUPS 64(BX)(CX*1), Y5
+	VPAND   Y5, Y4, Y4
+	VMOVUPS 96(DX)(CX*1), Y5
+	VMOVUPS 96(BX)(CX*1), Y6
+	VPAND   Y6, Y5, Y5
+	VMOVUPS Y0, (AX)(CX*1)
+	VMOVUPS Y1, 32(AX)(CX*1)
+	VMOVUPS Y4, 64(AX)(CX*1)
+	VMOVUPS Y5, 96(AX)(CX*1)
+	ADDQ    $0x00000080, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*1), Y0
+	VMOVUPS (BX)(CX*1), Y1
+	VPAND   Y1, Y0, Y0
+	VMOVUPS Y0, (AX)(CX*1)
+	ADDQ    $0x00000020, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	MOVBLZX (DX)(CX*1), DI
+	VMOVD   DI, X2
+	MOVBLZX (BX)(CX*1), DI
+	VMOVD   DI, X3
+	VPAND   Y3, Y2, Y0
+	VPEXTRB $0x00, X0, (AX)(CX*1)
+	INCQ    CX
+
+singleTest:
+	CMPQ CX, SI
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func orBoolAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·orBoolAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-128; i += 128
+	LEAQ -128(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*1), Y0
+	VMOVUPS (BX)(CX*1), Y1
+	VPOR    Y1, Y0, Y0
+	VMOVUPS 32(DX)(CX*1), Y1
+	VMOVUPS 32(BX)(CX*1), Y4
+	VPOR    Y4, Y1, Y1
+	VMOVUPS 64(DX)(CX*1), Y4
+	VMOVUPS 64(BX)(CX*1), Y5
+	VPOR    Y5, Y4, Y4
+	VMOVUPS 96(DX)(CX*1), Y5
+	VMOVUPS 96(BX)(CX*1), Y6
+	VPOR    Y6, Y5, Y5
+	VMOVUPS Y0, (AX)(CX*1)
+	VMOVUPS Y1, 32(AX)(CX*1)
+	VMOVUPS Y4, 64(AX)(CX*1)
+	VMOVUPS Y5, 96(AX)(CX*1)
+	ADDQ    $0x00000080, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*1), Y0
+	VMOVUPS (BX)(CX*1), Y1
+	VPOR    Y1, Y0, Y0
+	VMOVUPS Y0, (AX)(CX*1)
+	ADDQ    $0x00000020, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	MOVBLZX (DX)(CX*1), DI
+	VMOVD   DI, X2
+	MOVBLZX (BX)(CX*1), DI
+	VMOVD   DI, X3
+	VPOR    Y3, Y2, Y0
+	VPEXTRB $0x00, X0, (AX)(CX*1)
+	INCQ    CX
+
+singleTest:
+	CMPQ CX, SI
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func neBoolAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·neBoolAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-128; i += 128
+	LEAQ -128(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*1), Y0
+	VMOVUPS (BX)(CX*1), Y1
+	VPXOR   Y1, Y0, Y0
+	VMOVUPS 32(DX)(CX*1), Y1
+	VMOVUPS 32(BX)(CX*1), Y4
+	VPXOR   Y4, Y1, Y1
+	VMOVUPS 64(DX)(CX*1), Y4
+	VMOVUPS 64(BX)(CX*1), Y5
+	VPXOR   Y5, Y4, Y4
+	VMOVUPS 96(DX)(CX*1), Y5
+	VMOVUPS 96(BX)(CX*1), Y6
+	VPXOR   Y6, Y5, Y5
+	VMOVUPS Y0, (AX)(CX*1)
+	VMOVUPS Y1, 32(AX)(CX*1)
+	VMOVUPS Y4, 64(AX)(CX*1)
+	VMOVUPS Y5, 96(AX)(CX*1)
+	ADDQ    $0x00000080, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*1), Y0
+	VMOVUPS (BX)(CX*1), Y1
+	VPXOR   Y1, Y0, Y0
+	VMOVUPS Y0, (AX)(CX*1)
+	ADDQ    $0x00000020, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	MOVBLZX (DX)(CX*1), DI
+	VMOVD   DI, X2
+	MOVBLZX (BX)(CX*1), DI
+	VMOVD   DI, X3
+	VPXOR   Y3, Y2, Y0
+	VPEXTRB $0x00, X0, (AX)(CX*1)
+	INCQ    CX
+
+singleTest:
+	CMPQ CX, SI
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func eqBoolAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·eqBoolAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         y+16(FP), BX
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X0
+	VPBROADCASTB X0, Y0
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-128; i += 128
+	LEAQ -128(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*1), Y1
+	VMOVUPS (BX)(CX*1), Y2
+	VPXOR   Y2, Y1, Y1
+	VPXOR   Y0, Y1, Y1
+	VMOVUPS 32(DX)(CX*1), Y2
+	VMOVUPS 32(BX)(CX*1), Y5
+	VPXOR   Y5, Y2, Y2
+	VPXOR   Y0, Y2, Y2
+	VMOVUPS 64(DX)(CX*1), Y5
+	VMOVUPS 64(BX)(CX*1), Y6
+	VPXOR   Y6, Y5, Y5
+	VPXOR   Y0, Y5, Y5
+	VMOVUPS 96(DX)(CX*1), Y6
+	VMOVUPS 96(BX)(CX*1), Y7
+	VPXOR   Y7, Y6, Y6
+	VPXOR   Y0, Y6, Y6
+	VMOVUPS Y1, (AX)(CX*1)
+	VMOVUPS Y2, 32(AX)(CX*1)
+	VMOVUPS Y5, 64(AX)(CX*1)
+	VMOVUPS Y6, 96(AX)(CX*1)
+	ADDQ    $0x00000080, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*1), Y1
+	VMOVUPS (BX)(CX*1), Y2
+	VPXOR   Y2, Y1, Y1
+	VPXOR   Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(CX*1)
+	ADDQ    $0x00000020, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	MOVBLZX (DX)(CX*1), DI
+	VMOVD   DI, X3
+	MOVBLZX (BX)(CX*1), DI
+	VMOVD   DI, X4
+	VPXOR   Y4, Y3, Y1
+	VPXOR   Y0, Y1, Y1
+	VPEXTRB $0x00, X1, (AX)(CX*1)
+	INCQ    CX
+
+singleTest:
+	CMPQ CX, SI
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func notBoolAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·notBoolAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X0
+	VPBROADCASTB X0, Y0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-128; i += 128
+	LEAQ -128(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*1), Y1
+	VPXOR   Y0, Y1, Y1
+	VMOVUPS 32(DX)(CX*1), Y3
+	VPXOR   Y0, Y3, Y3
+	VMOVUPS 64(DX)(CX*1), Y4
+	VPXOR   Y0, Y4, Y4
+	VMOVUPS 96(DX)(CX*1), Y5
+	VPXOR   Y0, Y5, Y5
+	VMOVUPS Y1, (AX)(CX*1)
+	VMOVUPS Y3, 32(AX)(CX*1)
+	VMOVUPS Y4, 64(AX)(CX*1)
+	VMOVUPS Y5, 96(AX)(CX*1)
+	ADDQ    $0x00000080, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*1), Y1
+	VPXOR   Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(CX*1)
+	ADDQ    $0x00000020, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	MOVBLZX (DX)(CX*1), SI
+	VMOVD   SI, X2
+	VPXOR   Y0, Y2, Y1
+	VPEXTRB $0x00, X1, (AX)(CX*1)
+	INCQ    CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func whereBoolAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·whereBoolAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ z+24(FP), SI
+	MOVQ n+40(FP), DI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-128; i += 128
+	LEAQ -128(DI), R8
+	JMP  manyTest
+
+many:
+	VMOVUPS   (DX)(CX*1), Y0
+	VPXOR     Y1, Y1, Y1
+	VPCMPGTB  Y1, Y0, Y0
+	VMOVUPS   (BX)(CX*1), Y1
+	VMOVUPS   (SI)(CX*1), Y5
+	VPBLENDVB Y0, Y1, Y5, Y0
+	VMOVUPS   32(DX)(CX*1), Y1
+	VPXOR     Y5, Y5, Y5
+	VPCMPGTB  Y5, Y1, Y1
+	VMOVUPS   32(BX)(CX*1), Y5
+	VMOVUPS   32(SI)(CX*1), Y6
+	VPBLENDVB Y1, Y5, Y6, Y1
+	VMOVUPS   64(DX)(CX*1), Y5
+	VPXOR     Y6, Y6, Y6
+	VPCMPGTB  Y6, Y5, Y5
+	VMOVUPS   64(BX)(CX*1), Y6
+	VMOVUPS   64(SI)(CX*1), Y7
+	VPBLENDVB Y5, Y6, Y7, Y5
+	VMOVUPS   96(DX)(CX*1), Y6
+	VPXOR     Y7, Y7, Y7
+	VPCMPGTB  Y7, Y6, Y6
+	VMOVUPS   96(BX)(CX*1), Y7
+	VMOVUPS   96(SI)(CX*1), Y8
+	VPBLENDVB Y6, Y7, Y8, Y6
+	VMOVUPS   Y0, (AX)(CX*1)
+	VMOVUPS   Y1, 32(AX)(CX*1)
+	VMOVUPS   Y5, 64(AX)(CX*1)
+	VMOVUPS   Y6, 96(AX)(CX*1)
+	ADDQ      $0x00000080, CX
+
+manyTest:
+	CMPQ CX, R8
+	JLE  many
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(DI), R8
+	JMP  oneTest
+
+one:
+	VMOVUPS   (DX)(CX*1), Y0
+	VPXOR     Y1, Y1, Y1
+	VPCMPGTB  Y1, Y0, Y0
+	VMOVUPS   (BX)(CX*1), Y1
+	VMOVUPS   (SI)(CX*1), Y5
+	VPBLENDVB Y0, Y1, Y5, Y0
+	VMOVUPS   Y0, (AX)(CX*1)
+	ADDQ      $0x00000020, CX
+
+oneTest:
+	CMPQ CX, R8
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	MOVBLZX   (DX)(CX*1), R8
+	VMOVD     R8, X2
+	VPXOR     Y0, Y0, Y0
+	VPCMPGTB  Y0, Y2, Y2
+	MOVBLZX   (BX)(CX*1), R8
+	VMOVD     R8, X3
+	MOVBLZX   (SI)(CX*1), R8
+	VMOVD     R8, X4
+	VPBLENDVB Y2, Y3, Y4, Y0
+	VPEXTRB   $0x00, X0, (AX)(CX*1)
+	INCQ      CX
+
+singleTest:
+	CMPQ CX, DI
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func eqFloat32AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·eqFloat32AVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         y+16(FP), BX
+	VPXOR        Y0, Y0, Y0
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X0
+	VPBROADCASTB X0, Y0
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*4), Y3
+	VMOVUPS      (BX)(CX*4), Y4
+	VCMPPS       $0x00, Y4, Y3, Y3
+	VMOVUPS      32(DX)(CX*4), Y4
+	VMOVUPS      32(BX)(CX*4), Y5
+	VCMPPS       $0x00, Y5, Y4, Y4
+	VMOVUPS      64(DX)(CX*4), Y5
+	VMOVUPS      64(BX)(CX*4), Y6
+	VCMPPS       $0x00, Y6, Y5, Y5
+	VMOVUPS      96(DX)(CX*4), Y6
+	VMOVUPS      96(BX)(CX*4), Y7
+	VCMPPS       $0x00, Y7, Y6, Y6
+	VEXTRACTI128 $0x01, Y3, X1
+	VPACKSSDW    X1, X3, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVQ        X1, (AX)(CX*1)
+	VEXTRACTI128 $0x01, Y4, X1
+	VPACKSSDW    X1, X4, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVQ        X1, 8(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y5, X1
+	VPACKSSDW    X1, X5, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVQ        X1, 16(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y6, X1
+	VPACKSSDW    X1, X6, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVQ        X1, 24(AX)(CX*1)
+	ADDQ         $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*4), Y3
+	VMOVUPS      (BX)(CX*4), Y4
+	VCMPPS       $0x00, Y4, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X1
+	VPACKSSDW    X1, X3, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVQ        X1, (AX)(CX*1)
+	ADDQ         $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVD        (DX)(CX*4), X1
+	VMOVD        (BX)(CX*4), X2
+	VCMPPS       $0x00, Y2, Y1, Y3
+	VEXTRACTI128 $0x01, Y3, X1
+	VPACKSSDW    X1, X3, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VPEXTRB      $0x00, X1, (AX)(CX*1)
+	INCQ         CX
+
+singleTest:
+	CMPQ CX, SI
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func eqFloat32FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·eqFloat32FirstAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         y+16(FP), DX
+	VPXOR        Y1, Y1, Y1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Y1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*4), Y3
+	VCMPPS       $0x00, Y3, Y0, Y3
+	VMOVUPS      32(DX)(CX*4), Y4
+	VCMPPS       $0x00, Y4, Y0, Y4
+	VMOVUPS      64(DX)(CX*4), Y5
+	VCMPPS       $0x00, Y5, Y0, Y5
+	VMOVUPS      96(DX)(CX*4), Y6
+	VCMPPS       $0x00, Y6, Y0, Y6
+	VEXTRACTI128 $0x01, Y3, X2
+	VPACKSSDW    X2, X3, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, (AX)(CX*1)
+	VEXTRACTI128 $0x01, Y4, X2
+	VPACKSSDW    X2, X4, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, 8(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y5, X2
+	VPACKSSDW    X2, X5, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, 16(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y6, X2
+	VPACKSSDW    X2, X6, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, 24(AX)(CX*1)
+	ADDQ         $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*4), Y3
+	VCMPPS       $0x00, Y3, Y0, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VPACKSSDW    X2, X3, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, (AX)(CX*1)
+	ADDQ         $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVD        (DX)(CX*4), X2
+	VCMPPS       $0x00, Y2, Y0, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VPACKSSDW    X2, X3, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VPEXTRB      $0x00, X2, (AX)(CX*1)
+	INCQ         CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func eqFloat32SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·eqFloat32SecondAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Y0
+	VPXOR        Y1, Y1, Y1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Y1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*4), Y3
+	VCMPPS       $0x00, Y0, Y3, Y3
+	VMOVUPS      32(DX)(CX*4), Y4
+	VCMPPS       $0x00, Y0, Y4, Y4
+	VMOVUPS      64(DX)(CX*4), Y5
+	VCMPPS       $0x00, Y0, Y5, Y5
+	VMOVUPS      96(DX)(CX*4), Y6
+	VCMPPS       $0x00, Y0, Y6, Y6
+	VEXTRACTI128 $0x01, Y3, X2
+	VPACKSSDW    X2, X3, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, (AX)(CX*1)
+	VEXTRACTI128 $0x01, Y4, X2
+	VPACKSSDW    X2, X4, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, 8(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y5, X2
+	VPACKSSDW    X2, X5, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, 16(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y6, X2
+	VPACKSSDW    X2, X6, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, 24(AX)(CX*1)
+	ADDQ         $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*4), Y3
+	VCMPPS       $0x00, Y0, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VPACKSSDW    X2, X3, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, (AX)(CX*1)
+	ADDQ         $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVD        (DX)(CX*4), X2
+	VCMPPS       $0x00, Y0, Y2, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VPACKSSDW    X2, X3, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VPEXTRB      $0x00, X2, (AX)(CX*1)
+	INCQ         CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func neFloat32AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·neFloat32AVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         y+16(FP), BX
+	VPXOR        Y0, Y0, Y0
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X0
+	VPBROADCASTB X0, Y0
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*4), Y3
+	VMOVUPS      (BX)(CX*4), Y4
+	VCMPPS       $0x04, Y4, Y3, Y3
+	VMOVUPS      32(DX)(CX*4), Y4
+	VMOVUPS      32(BX)(CX*4), Y5
+	VCMPPS       $0x04, Y5, Y4, Y4
+	VMOVUPS      64(DX)(CX*4), Y5
+	VMOVUPS      64(BX)(CX*4), Y6
+	VCMPPS       $0x04, Y6, Y5, Y5
+	VMOVUPS      96(DX)(CX*4), Y6
+	VMOVUPS      96(BX)(CX*4), Y7
+	VCMPPS       $0x04, Y7, Y6, Y6
+	VEXTRACTI128 $0x01, Y3, X1
+	VPACKSSDW    X1, X3, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVQ        X1, (AX)(CX*1)
+	VEXTRACTI128 $0x01, Y4, X1
+	VPACKSSDW    X1, X4, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVQ        X1, 8(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y5, X1
+	VPACKSSDW    X1, X5, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVQ        X1, 16(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y6, X1
+	VPACKSSDW    X1, X6, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVQ        X1, 24(AX)(CX*1)
+	ADDQ         $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*4), Y3
+	VMOVUPS      (BX)(CX*4), Y4
+	VCMPPS       $0x04, Y4, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X1
+	VPACKSSDW    X1, X3, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVQ        X1, (AX)(CX*1)
+	ADDQ         $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVD        (DX)(CX*4), X1
+	VMOVD        (BX)(CX*4), X2
+	VCMPPS       $0x04, Y2, Y1, Y3
+	VEXTRACTI128 $0x01, Y3, X1
+	VPACKSSDW    X1, X3, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VPEXTRB      $0x00, X1, (AX)(CX*1)
+	INCQ         CX
+
+singleTest:
+	CMPQ CX, SI
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func neFloat32FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·neFloat32FirstAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         y+16(FP), DX
+	VPXOR        Y1, Y1, Y1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Y1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*4), Y3
+	VCMPPS       $0x04, Y3, Y0, Y3
+	VMOVUPS      32(DX)(CX*4), Y4
+	VCMPPS       $0x04, Y4, Y0, Y4
+	VMOVUPS      64(DX)(CX*4), Y5
+	VCMPPS       $0x04, Y5, Y0, Y5
+	VMOVUPS      96(DX)(CX*4), Y6
+	VCMPPS       $0x04, Y6, Y0, Y6
+	VEXTRACTI128 $0x01, Y3, X2
+	VPACKSSDW    X2, X3, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, (AX)(CX*1)
+	VEXTRACTI128 $0x01, Y4, X2
+	VPACKSSDW    X2, X4, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, 8(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y5, X2
+	VPACKSSDW    X2, X5, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, 16(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y6, X2
+	VPACKSSDW    X2, X6, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, 24(AX)(CX*1)
+	ADDQ         $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*4), Y3
+	VCMPPS       $0x04, Y3, Y0, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VPACKSSDW    X2, X3, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, (AX)(CX*1)
+	ADDQ         $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVD        (DX)(CX*4), X2
+	VCMPPS       $0x04, Y2, Y0, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VPACKSSDW    X2, X3, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VPEXTRB      $0x00, X2, (AX)(CX*1)
+	INCQ         CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func neFloat32SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·neFloat32SecondAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Y0
+	VPXOR        Y1, Y1, Y1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Y1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*4), Y3
+	VCMPPS       $0x04, Y0, Y3, Y3
+	VMOVUPS      32(DX)(CX*4), Y4
+	VCMPPS       $0x04, Y0, Y4, Y4
+	VMOVUPS      64(DX)(CX*4), Y5
+	VCMPPS       $0x04, Y0, Y5, Y5
+	VMOVUPS      96(DX)(CX*4), Y6
+	VCMPPS       $0x04, Y0, Y6, Y6
+	VEXTRACTI128 $0x01, Y3, X2
+	VPACKSSDW    X2, X3, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, (AX)(CX*1)
+	VEXTRACTI128 $0x01, Y4, X2
+	VPACKSSDW    X2, X4, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, 8(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y5, X2
+	VPACKSSDW    X2, X5, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, 16(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y6, X2
+	VPACKSSDW    X2, X6, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, 24(AX)(CX*1)
+	ADDQ         $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*4), Y3
+	VCMPPS       $0x04, Y0, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VPACKSSDW    X2, X3, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, (AX)(CX*1)
+	ADDQ         $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVD        (DX)(CX*4), X2
+	VCMPPS       $0x04, Y0, Y2, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VPACKSSDW    X2, X3, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VPEXTRB      $0x00, X2, (AX)(CX*1)
+	INCQ         CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func ltFloat32AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·ltFloat32AVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         y+16(FP), BX
+	VPXOR        Y0, Y0, Y0
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X0
+	VPBROADCASTB X0, Y0
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*4), Y3
+	VMOVUPS      (BX)(CX*4), Y4
+	VCMPPS       $0x01, Y4, Y3, Y3
+	VMOVUPS      32(DX)(CX*4), Y4
+	VMOVUPS      32(BX)(CX*4), Y5
+	VCMPPS       $0x01, Y5, Y4, Y4
+	VMOVUPS      64(DX)(CX*4), Y5
+	VMOVUPS      64(BX)(CX*4), Y6
+	VCMPPS       $0x01, Y6, Y5, Y5
+	VMOVUPS      96(DX)(CX*4), Y6
+	VMOVUPS      96(BX)(CX*4), Y7
+	VCMPPS       $0x01, Y7, Y6, Y6
+	VEXTRACTI128 $0x01, Y3, X1
+	VPACKSSDW    X1, X3, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVQ        X1, (AX)(CX*1)
+	VEXTRACTI128 $0x01, Y4, X1
+	VPACKSSDW    X1, X4, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVQ        X1, 8(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y5, X1
+	VPACKSSDW    X1, X5, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVQ        X1, 16(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y6, X1
+	VPACKSSDW    X1, X6, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVQ        X1, 24(AX)(CX*1)
+	ADDQ         $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*4), Y3
+	VMOVUPS      (BX)(CX*4), Y4
+	VCMPPS       $0x01, Y4, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X1
+	VPACKSSDW    X1, X3, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVQ        X1, (AX)(CX*1)
+	ADDQ         $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVD        (DX)(CX*4), X1
+	VMOVD        (BX)(CX*4), X2
+	VCMPPS       $0x01, Y2, Y1, Y3
+	VEXTRACTI128 $0x01, Y3, X1
+	VPACKSSDW    X1, X3, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VPEXTRB      $0x00, X1, (AX)(CX*1)
+	INCQ         CX
+
+singleTest:
+	CMPQ CX, SI
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func ltFloat32FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·ltFloat32FirstAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         y+16(FP), DX
+	VPXOR        Y1, Y1, Y1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Y1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*4), Y3
+	VCMPPS       $0x01, Y3, Y0, Y3
+	VMOVUPS      32(DX)(CX*4), Y4
+	VCMPPS       $0x01, Y4, Y0, Y4
+	VMOVUPS      64(DX)(CX*4), Y5
+	VCMPPS       $0x01, Y5, Y0, Y5
+	VMOVUPS      96(DX)(CX*4), Y6
+	VCMPPS       $0x01, Y6, Y0, Y6
+	VEXTRACTI128 $0x01, Y3, X2
+	VPACKSSDW    X2, X3, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, (AX)(CX*1)
+	VEXTRACTI128 $0x01, Y4, X2
+	VPACKSSDW    X2, X4, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, 8(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y5, X2
+	VPACKSSDW    X2, X5, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, 16(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y6, X2
+	VPACKSSDW    X2, X6, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, 24(AX)(CX*1)
+	ADDQ         $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*4), Y3
+	VCMPPS       $0x01, Y3, Y0, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VPACKSSDW    X2, X3, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, (AX)(CX*1)
+	ADDQ         $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVD        (DX)(CX*4), X2
+	VCMPPS       $0x01, Y2, Y0, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VPACKSSDW    X2, X3, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VPEXTRB      $0x00, X2, (AX)(CX*1)
+	INCQ         CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func ltFloat32SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·ltFloat32SecondAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Y0
+	VPXOR        Y1, Y1, Y1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Y1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*4), Y3
+	VCMPPS       $0x01, Y0, Y3, Y3
+	VMOVUPS      32(DX)(CX*4), Y4
+	VCMPPS       $0x01, Y0, Y4, Y4
+	VMOVUPS      64(DX)(CX*4), Y5
+	VCMPPS       $0x01, Y0, Y5, Y5
+	VMOVUPS      96(DX)(CX*4), Y6
+	VCMPPS       $0x01, Y0, Y6, Y6
+	VEXTRACTI128 $0x01, Y3, X2
+	VPACKSSDW    X2, X3, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, (AX)(CX*1)
+	VEXTRACTI128 $0x01, Y4, X2
+	VPACKSSDW    X2, X4, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, 8(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y5, X2
+	VPACKSSDW    X2, X5, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, 16(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y6, X2
+	VPACKSSDW    X2, X6, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, 24(AX)(CX*1)
+	ADDQ         $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*4), Y3
+	VCMPPS       $0x01, Y0, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VPACKSSDW    X2, X3, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, (AX)(CX*1)
+	ADDQ         $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVD        (DX)(CX*4), X2
+	VCMPPS       $0x01, Y0, Y2, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VPACKSSDW    X2, X3, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VPEXTRB      $0x00, X2, (AX)(CX*1)
+	INCQ         CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func leFloat32AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·leFloat32AVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         y+16(FP), BX
+	VPXOR        Y0, Y0, Y0
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X0
+	VPBROADCASTB X0, Y0
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*4), Y3
+	VMOVUPS      (BX)(CX*4), Y4
+	VCMPPS       $0x02, Y4, Y3, Y3
+	VMOVUPS      32(DX)(CX*4), Y4
+	VMOVUPS      32(BX)(CX*4), Y5
+	VCMPPS       $0x02, Y5, Y4, Y4
+	VMOVUPS      64(DX)(CX*4), Y5
+	VMOVUPS      64(BX)(CX*4), Y6
+	VCMPPS       $0x02, Y6, Y5, Y5
+	VMOVUPS      96(DX)(CX*4), Y6
+	VMOVUPS      96(BX)(CX*4), Y7
+	VCMPPS       $0x02, Y7, Y6, Y6
+	VEXTRACTI128 $0x01, Y3, X1
+	VPACKSSDW    X1, X3, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVQ        X1, (AX)(CX*1)
+	VEXTRACTI128 $0x01, Y4, X1
+	VPACKSSDW    X1, X4, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVQ        X1, 8(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y5, X1
+	VPACKSSDW    X1, X5, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVQ        X1, 16(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y6, X1
+	VPACKSSDW    X1, X6, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVQ        X1, 24(AX)(CX*1)
+	ADDQ         $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*4), Y3
+	VMOVUPS      (BX)(CX*4), Y4
+	VCMPPS       $0x02, Y4, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X1
+	VPACKSSDW    X1, X3, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVQ        X1, (AX)(CX*1)
+	ADDQ         $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVD        (DX)(CX*4), X1
+	VMOVD        (BX)(CX*4), X2
+	VCMPPS       $0x02, Y2, Y1, Y3
+	VEXTRACTI128 $0x01, Y3, X1
+	VPACKSSDW    X1, X3, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VPEXTRB      $0x00, X1, (AX)(CX*1)
+	INCQ         CX
+
+singleTest:
+	CMPQ CX, SI
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func leFloat32FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·leFloat32FirstAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         y+16(FP), DX
+	VPXOR        Y1, Y1, Y1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Y1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*4), Y3
+	VCMPPS       $0x02, Y3, Y0, Y3
+	VMOVUPS      32(DX)(CX*4), Y4
+	VCMPPS       $0x02, Y4, Y0, Y4
+	VMOVUPS      64(DX)(CX*4), Y5
+	VCMPPS       $0x02, Y5, Y0, Y5
+	VMOVUPS      96(DX)(CX*4), Y6
+	VCMPPS       $0x02, Y6, Y0, Y6
+	VEXTRACTI128 $0x01, Y3, X2
+	VPACKSSDW    X2, X3, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, (AX)(CX*1)
+	VEXTRACTI128 $0x01, Y4, X2
+	VPACKSSDW    X2, X4, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, 8(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y5, X2
+	VPACKSSDW    X2, X5, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, 16(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y6, X2
+	VPACKSSDW    X2, X6, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, 24(AX)(CX*1)
+	ADDQ         $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*4), Y3
+	VCMPPS       $0x02, Y3, Y0, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VPACKSSDW    X2, X3, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, (AX)(CX*1)
+	ADDQ         $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVD        (DX)(CX*4), X2
+	VCMPPS       $0x02, Y2, Y0, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VPACKSSDW    X2, X3, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VPEXTRB      $0x00, X2, (AX)(CX*1)
+	INCQ         CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func leFloat32SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·leFloat32SecondAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Y0
+	VPXOR        Y1, Y1, Y1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Y1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*4), Y3
+	VCMPPS       $0x02, Y0, Y3, Y3
+	VMOVUPS      32(DX)(CX*4), Y4
+	VCMPPS       $0x02, Y0, Y4, Y4
+	VMOVUPS      64(DX)(CX*4), Y5
+	VCMPPS       $0x02, Y0, Y5, Y5
+	VMOVUPS      96(DX)(CX*4), Y6
+	VCMPPS       $0x02, Y0, Y6, Y6
+	VEXTRACTI128 $0x01, Y3, X2
+	VPACKSSDW    X2, X3, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, (AX)(CX*1)
+	VEXTRACTI128 $0x01, Y4, X2
+	VPACKSSDW    X2, X4, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, 8(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y5, X2
+	VPACKSSDW    X2, X5, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, 16(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y6, X2
+	VPACKSSDW    X2, X6, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, 24(AX)(CX*1)
+	ADDQ         $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*4), Y3
+	VCMPPS       $0x02, Y0, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VPACKSSDW    X2, X3, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, (AX)(CX*1)
+	ADDQ         $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVD        (DX)(CX*4), X2
+	VCMPPS       $0x02, Y0, Y2, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VPACKSSDW    X2, X3, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VPEXTRB      $0x00, X2, (AX)(CX*1)
+	INCQ         CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func whereFloat32AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·whereFloat32AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ z+24(FP), SI
+	MOVQ n+40(FP), DI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(DI), R8
+	JMP  manyTest
+
+many:
+	VMOVQ     (DX)(CX*1), X0
+	VPXOR     Y1, Y1, Y1
+	VPMOVZXBD X0, Y0
+	VPCMPGTD  Y1, Y0, Y0
+	VMOVUPS   (BX)(CX*4), Y1
+	VMOVUPS   (SI)(CX*4), Y5
+	VPBLENDVB Y0, Y1, Y5, Y0
+	VMOVQ     8(DX)(CX*1), X1
+	VPXOR     Y5, Y5, Y5
+	VPMOVZXBD X1, Y1
+	VPCMPGTD  Y5, Y1, Y1
+	VMOVUPS   32(BX)(CX*4), Y5
+	VMOVUPS   32(SI)(CX*4), Y6
+	VPBLENDVB Y1, Y5, Y6, Y1
+	VMOVQ     16(DX)(CX*1), X2
+	VPXOR     Y6, Y6, Y6
+	VPMOVZXBD X2, Y5
+	VPCMPGTD  Y6, Y5, Y5
+	VMOVUPS   64(BX)(CX*4), Y6
+	VMOVUPS   64(SI)(CX*4), Y7
+	VPBLENDVB Y5, Y6, Y7, Y5
+	VMOVQ     24(DX)(CX*1), X2
+	VPXOR     Y7, Y7, Y7
+	VPMOVZXBD X2, Y6
+	VPCMPGTD  Y7, Y6, Y6
+	VMOVUPS   96(BX)(CX*4), Y7
+	VMOVUPS   96(SI)(CX*4), Y8
+	VPBLENDVB Y6, Y7, Y8, Y6
+	VMOVUPS   Y0, (AX)(CX*4)
+	VMOVUPS   Y1, 32(AX)(CX*4)
+	VMOVUPS   Y5, 64(AX)(CX*4)
+	VMOVUPS   Y6, 96(AX)(CX*4)
+	ADDQ      $0x00000020, CX
+
+manyTest:
+	CMPQ CX, R8
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(DI), R8
+	JMP  oneTest
+
+one:
+	VMOVQ     (DX)(CX*1), X0
+	VPXOR     Y1, Y1, Y1
+	VPMOVZXBD X0, Y0
+	VPCMPGTD  Y1, Y0, Y0
+	VMOVUPS   (BX)(CX*4), Y1
+	VMOVUPS   (SI)(CX*4), Y5
+	VPBLENDVB Y0, Y1, Y5, Y0
+	VMOVUPS   Y0, (AX)(CX*4)
+	ADDQ      $0x00000008, CX
+
+oneTest:
+	CMPQ CX, R8
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	MOVBLZX   (DX)(CX*1), R8
+	VMOVD     R8, X2
+	VPXOR     Y0, Y0, Y0
+	VPCMPGTD  Y0, Y2, Y2
+	VMOVD     (BX)(CX*4), X3
+	VMOVD     (SI)(CX*4), X4
+	VPBLENDVB Y2, Y3, Y4, Y0
+	VMOVD     X0, (AX)(CX*4)
+	INCQ      CX
+
+singleTest:
+	CMPQ CX, DI
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func eqFloat64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·eqFloat64AVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         y+16(FP), BX
+	VPXOR        Y0, Y0, Y0
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X0
+	VPBROADCASTB X0, Y0
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*8), Y3
+	VMOVUPS      (BX)(CX*8), Y4
+	VCMPPD       $0x00, Y4, Y3, Y3
+	VMOVUPS      32(DX)(CX*8), Y4
+	VMOVUPS      32(BX)(CX*8), Y5
+	VCMPPD       $0x00, Y5, Y4, Y4
+	VMOVUPS      64(DX)(CX*8), Y5
+	VMOVUPS      64(BX)(CX*8), Y6
+	VCMPPD       $0x00, Y6, Y5, Y5
+	VMOVUPS      96(DX)(CX*8), Y6
+	VMOVUPS      96(BX)(CX*8), Y7
+	VCMPPD       $0x00, Y7, Y6, Y6
+	VEXTRACTI128 $0x01, Y3, X1
+	VSHUFPS      $0x88, X1, X3, X1
+	VPACKSSDW    X1, X1, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVD        X1, (AX)(CX*1)
+	VEXTRACTI128 $0x01, Y4, X1
+	VSHUFPS      $0x88, X1, X4, X1
+	VPACKSSDW    X1, X1, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVD        X1, 4(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y5, X1
+	VSHUFPS      $0x88, X1, X5, X1
+	VPACKSSDW    X1, X1, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVD        X1, 8(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y6, X1
+	VSHUFPS      $0x88, X1, X6, X1
+	VPACKSSDW    X1, X1, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVD        X1, 12(AX)(CX*1)
+	ADDQ         $0x00000010, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*8), Y3
+	VMOVUPS      (BX)(CX*8), Y4
+	VCMPPD       $0x00, Y4, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X1
+	VSHUFPS      $0x88, X1, X3, X1
+	VPACKSSDW    X1, X1, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVD        X1, (AX)(CX*1)
+	ADDQ         $0x00000004, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVQ        (DX)(CX*8), X1
+	VMOVQ        (BX)(CX*8), X2
+	VCMPPD       $0x00, Y2, Y1, Y3
+	VEXTRACTI128 $0x01, Y3, X1
+	VSHUFPS      $0x88, X1, X3, X1
+	VPACKSSDW    X1, X1, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VPEXTRB      $0x00, X1, (AX)(CX*1)
+	INCQ         CX
+
+singleTest:
+	CMPQ CX, SI
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func eqFloat64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·eqFloat64FirstAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         y+16(FP), DX
+	VPXOR        Y1, Y1, Y1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Y1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*8), Y3
+	VCMPPD       $0x00, Y3, Y0, Y3
+	VMOVUPS      32(DX)(CX*8), Y4
+	VCMPPD       $0x00, Y4, Y0, Y4
+	VMOVUPS      64(DX)(CX*8), Y5
+	VCMPPD       $0x00, Y5, Y0, Y5
+	VMOVUPS      96(DX)(CX*8), Y6
+	VCMPPD       $0x00, Y6, Y0, Y6
+	VEXTRACTI128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, (AX)(CX*1)
+	VEXTRACTI128 $0x01, Y4, X2
+	VSHUFPS      $0x88, X2, X4, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 4(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y5, X2
+	VSHUFPS      $0x88, X2, X5, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 8(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y6, X2
+	VSHUFPS      $0x88, X2, X6, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 12(AX)(CX*1)
+	ADDQ         $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*8), Y3
+	VCMPPD       $0x00, Y3, Y0, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, (AX)(CX*1)
+	ADDQ         $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVQ        (DX)(CX*8), X2
+	VCMPPD       $0x00, Y2, Y0, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VPEXTRB      $0x00, X2, (AX)(CX*1)
+	INCQ         CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func eqFloat64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·eqFloat64SecondAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	VPXOR        Y1, Y1, Y1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Y1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*8), Y3
+	VCMPPD       $0x00, Y0, Y3, Y3
+	VMOVUPS      32(DX)(CX*8), Y4
+	VCMPPD       $0x00, Y0, Y4, Y4
+	VMOVUPS      64(DX)(CX*8), Y5
+	VCMPPD       $0x00, Y0, Y5, Y5
+	VMOVUPS      96(DX)(CX*8), Y6
+	VCMPPD       $0x00, Y0, Y6, Y6
+	VEXTRACTI128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, (AX)(CX*1)
+	VEXTRACTI128 $0x01, Y4, X2
+	VSHUFPS      $0x88, X2, X4, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 4(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y5, X2
+	VSHUFPS      $0x88, X2, X5, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 8(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y6, X2
+	VSHUFPS      $0x88, X2, X6, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 12(AX)(CX*1)
+	ADDQ         $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*8), Y3
+	VCMPPD       $0x00, Y0, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, (AX)(CX*1)
+	ADDQ         $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVQ        (DX)(CX*8), X2
+	VCMPPD       $0x00, Y0, Y2, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VPEXTRB      $0x00, X2, (AX)(CX*1)
+	INCQ         CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func neFloat64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·neFloat64AVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         y+16(FP), BX
+	VPXOR        Y0, Y0, Y0
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X0
+	VPBROADCASTB X0, Y0
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*8), Y3
+	VMOVUPS      (BX)(CX*8), Y4
+	VCMPPD       $0x04, Y4, Y3, Y3
+	VMOVUPS      32(DX)(CX*8), Y4
+	VMOVUPS      32(BX)(CX*8), Y5
+	VCMPPD       $0x04, Y5, Y4, Y4
+	VMOVUPS      64(DX)(CX*8), Y5
+	VMOVUPS      64(BX)(CX*8), Y6
+	VCMPPD       $0x04, Y6, Y5, Y5
+	VMOVUPS      96(DX)(CX*8), Y6
+	VMOVUPS      96(BX)(CX*8), Y7
+	VCMPPD       $0x04, Y7, Y6, Y6
+	VEXTRACTI128 $0x01, Y3, X1
+	VSHUFPS      $0x88, X1, X3, X1
+	VPACKSSDW    X1, X1, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVD        X1, (AX)(CX*1)
+	VEXTRACTI128 $0x01, Y4, X1
+	VSHUFPS      $0x88, X1, X4, X1
+	VPACKSSDW    X1, X1, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVD        X1, 4(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y5, X1
+	VSHUFPS      $0x88, X1, X5, X1
+	VPACKSSDW    X1, X1, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVD        X1, 8(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y6, X1
+	VSHUFPS      $0x88, X1, X6, X1
+	VPACKSSDW    X1, X1, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVD        X1, 12(AX)(CX*1)
+	ADDQ         $0x00000010, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*8), Y3
+	VMOVUPS      (BX)(CX*8), Y4
+	VCMPPD       $0x04, Y4, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X1
+	VSHUFPS      $0x88, X1, X3, X1
+	VPACKSSDW    X1, X1, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVD        X1, (AX)(CX*1)
+	ADDQ         $0x00000004, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVQ        (DX)(CX*8), X1
+	VMOVQ        (BX)(CX*8), X2
+	VCMPPD       $0x04, Y2, Y1, Y3
+	VEXTRACTI128 $0x01, Y3, X1
+	VSHUFPS      $0x88, X1, X3, X1
+	VPACKSSDW    X1, X1, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VPEXTRB      $0x00, X1, (AX)(CX*1)
+	INCQ         CX
+
+singleTest:
+	CMPQ CX, SI
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func neFloat64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·neFloat64FirstAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         y+16(FP), DX
+	VPXOR        Y1, Y1, Y1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Y1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*8), Y3
+	VCMPPD       $0x04, Y3, Y0, Y3
+	VMOVUPS      32(DX)(CX*8), Y4
+	VCMPPD       $0x04, Y4, Y0, Y4
+	VMOVUPS      64(DX)(CX*8), Y5
+	VCMPPD       $0x04, Y5, Y0, Y5
+	VMOVUPS      96(DX)(CX*8), Y6
+	VCMPPD       $0x04, Y6, Y0, Y6
+	VEXTRACTI128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, (AX)(CX*1)
+	VEXTRACTI128 $0x01, Y4, X2
+	VSHUFPS      $0x88, X2, X4, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 4(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y5, X2
+	VSHUFPS      $0x88, X2, X5, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 8(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y6, X2
+	VSHUFPS      $0x88, X2, X6, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 12(AX)(CX*1)
+	ADDQ         $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*8), Y3
+	VCMPPD       $0x04, Y3, Y0, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, (AX)(CX*1)
+	ADDQ         $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVQ        (DX)(CX*8), X2
+	VCMPPD       $0x04, Y2, Y0, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VPEXTRB      $0x00, X2, (AX)(CX*1)
+	INCQ         CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func neFloat64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·neFloat64SecondAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	VPXOR        Y1, Y1, Y1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Y1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*8), Y3
+	VCMPPD       $0x04, Y0, Y3, Y3
+	VMOVUPS      32(DX)(CX*8), Y4
+	VCMPPD       $0x04, Y0, Y4, Y4
+	VMOVUPS      64(DX)(CX*8), Y5
+	VCMPPD       $0x04, Y0, Y5, Y5
+	VMOVUPS      96(DX)(CX*8), Y6
+	VCMPPD       $0x04, Y0, Y6, Y6
+	VEXTRACTI128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, (AX)(CX*1)
+	VEXTRACTI128 $0x01, Y4, X2
+	VSHUFPS      $0x88, X2, X4, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 4(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y5, X2
+	VSHUFPS      $0x88, X2, X5, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 8(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y6, X2
+	VSHUFPS      $0x88, X2, X6, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 12(AX)(CX*1)
+	ADDQ         $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*8), Y3
+	VCMPPD       $0x04, Y0, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, (AX)(CX*1)
+	ADDQ         $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVQ        (DX)(CX*8), X2
+	VCMPPD       $0x04, Y0, Y2, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VPEXTRB      $0x00, X2, (AX)(CX*1)
+	INCQ         CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func ltFloat64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·ltFloat64AVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         y+16(FP), BX
+	VPXOR        Y0, Y0, Y0
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X0
+	VPBROADCASTB X0, Y0
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*8), Y3
+	VMOVUPS      (BX)(CX*8), Y4
+	VCMPPD       $0x01, Y4, Y3, Y3
+	VMOVUPS      32(DX)(CX*8), Y4
+	VMOVUPS      32(BX)(CX*8), Y5
+	VCMPPD       $0x01, Y5, Y4, Y4
+	VMOVUPS      64(DX)(CX*8), Y5
+	VMOVUPS      64(BX)(CX*8), Y6
+	VCMPPD       $0x01, Y6, Y5, Y5
+	VMOVUPS      96(DX)(CX*8), Y6
+	VMOVUPS      96(BX)(CX*8), Y7
+	VCMPPD       $0x01, Y7, Y6, Y6
+	VEXTRACTI128 $0x01, Y3, X1
+	VSHUFPS      $0x88, X1, X3, X1
+	VPACKSSDW    X1, X1, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVD        X1, (AX)(CX*1)
+	VEXTRACTI128 $0x01, Y4, X1
+	VSHUFPS      $0x88, X1, X4, X1
+	VPACKSSDW    X1, X1, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVD        X1, 4(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y5, X1
+	VSHUFPS      $0x88, X1, X5, X1
+	VPACKSSDW    X1, X1, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVD        X1, 8(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y6, X1
+	VSHUFPS      $0x88, X1, X6, X1
+	VPACKSSDW    X1, X1, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVD        X1, 12(AX)(CX*1)
+	ADDQ         $0x00000010, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*8), Y3
+	VMOVUPS      (BX)(CX*8), Y4
+	VCMPPD       $0x01, Y4, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X1
+	VSHUFPS      $0x88, X1, X3, X1
+	VPACKSSDW    X1, X1, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVD        X1, (AX)(CX*1)
+	ADDQ         $0x00000004, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVQ        (DX)(CX*8), X1
+	VMOVQ        (BX)(CX*8), X2
+	VCMPPD       $0x01, Y2, Y1, Y3
+	VEXTRACTI128 $0x01, Y3, X1
+	VSHUFPS      $0x88, X1, X3, X1
+	VPACKSSDW    X1, X1, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VPEXTRB      $0x00, X1, (AX)(CX*1)
+	INCQ         CX
+
+singleTest:
+	CMPQ CX, SI
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func ltFloat64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·ltFloat64FirstAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         y+16(FP), DX
+	VPXOR        Y1, Y1, Y1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Y1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*8), Y3
+	VCMPPD       $0x01, Y3, Y0, Y3
+	VMOVUPS      32(DX)(CX*8), Y4
+	VCMPPD       $0x01, Y4, Y0, Y4
+	VMOVUPS      64(DX)(CX*8), Y5
+	VCMPPD       $0x01, Y5, Y0, Y5
+	VMOVUPS      96(DX)(CX*8), Y6
+	VCMPPD       $0x01, Y6, Y0, Y6
+	VEXTRACTI128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, (AX)(CX*1)
+	VEXTRACTI128 $0x01, Y4, X2
+	VSHUFPS      $0x88, X2, X4, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 4(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y5, X2
+	VSHUFPS      $0x88, X2, X5, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 8(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y6, X2
+	VSHUFPS      $0x88, X2, X6, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 12(AX)(CX*1)
+	ADDQ         $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*8), Y3
+	VCMPPD       $0x01, Y3, Y0, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, (AX)(CX*1)
+	ADDQ         $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVQ        (DX)(CX*8), X2
+	VCMPPD       $0x01, Y2, Y0, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VPEXTRB      $0x00, X2, (AX)(CX*1)
+	INCQ         CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func ltFloat64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·ltFloat64SecondAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	VPXOR        Y1, Y1, Y1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Y1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*8), Y3
+	VCMPPD       $0x01, Y0, Y3, Y3
+	VMOVUPS      32(DX)(CX*8), Y4
+	VCMPPD       $0x01, Y0, Y4, Y4
+	VMOVUPS      64(DX)(CX*8), Y5
+	VCMPPD       $0x01, Y0, Y5, Y5
+	VMOVUPS      96(DX)(CX*8), Y6
+	VCMPPD       $0x01, Y0, Y6, Y6
+	VEXTRACTI128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, (AX)(CX*1)
+	VEXTRACTI128 $0x01, Y4, X2
+	VSHUFPS      $0x88, X2, X4, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 4(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y5, X2
+	VSHUFPS      $0x88, X2, X5, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 8(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y6, X2
+	VSHUFPS      $0x88, X2, X6, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 12(AX)(CX*1)
+	ADDQ         $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*8), Y3
+	VCMPPD       $0x01, Y0, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, (AX)(CX*1)
+	ADDQ         $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVQ        (DX)(CX*8), X2
+	VCMPPD       $0x01, Y0, Y2, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VPEXTRB      $0x00, X2, (AX)(CX*1)
+	INCQ         CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func leFloat64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·leFloat64AVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         y+16(FP), BX
+	VPXOR        Y0, Y0, Y0
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X0
+	VPBROADCASTB X0, Y0
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*8), Y3
+	VMOVUPS      (BX)(CX*8), Y4
+	VCMPPD       $0x02, Y4, Y3, Y3
+	VMOVUPS      32(DX)(CX*8), Y4
+	VMOVUPS      32(BX)(CX*8), Y5
+	VCMPPD       $0x02, Y5, Y4, Y4
+	VMOVUPS      64(DX)(CX*8), Y5
+	VMOVUPS      64(BX)(CX*8), Y6
+	VCMPPD       $0x02, Y6, Y5, Y5
+	VMOVUPS      96(DX)(CX*8), Y6
+	VMOVUPS      96(BX)(CX*8), Y7
+	VCMPPD       $0x02, Y7, Y6, Y6
+	VEXTRACTI128 $0x01, Y3, X1
+	VSHUFPS      $0x88, X1, X3, X1
+	VPACKSSDW    X1, X1, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVD        X1, (AX)(CX*1)
+	VEXTRACTI128 $0x01, Y4, X1
+	VSHUFPS      $0x88, X1, X4, X1
+	VPACKSSDW    X1, X1, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVD        X1, 4(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y5, X1
+	VSHUFPS      $0x88, X1, X5, X1
+	VPACKSSDW    X1, X1, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVD        X1, 8(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y6, X1
+	VSHUFPS      $0x88, X1, X6, X1
+	VPACKSSDW    X1, X1, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVD        X1, 12(AX)(CX*1)
+	ADDQ         $0x00000010, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*8), Y3
+	VMOVUPS      (BX)(CX*8), Y4
+	VCMPPD       $0x02, Y4, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X1
+	VSHUFPS      $0x88, X1, X3, X1
+	VPACKSSDW    X1, X1, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVD        X1, (AX)(CX*1)
+	ADDQ         $0x00000004, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVQ        (DX)(CX*8), X1
+	VMOVQ        (BX)(CX*8), X2
+	VCMPPD       $0x02, Y2, Y1, Y3
+	VEXTRACTI128 $0x01, Y3, X1
+	VSHUFPS      $0x88, X1, X3, X1
+	VPACKSSDW    X1, X1, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VPEXTRB      $0x00, X1, (AX)(CX*1)
+	INCQ         CX
+
+singleTest:
+	CMPQ CX, SI
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func leFloat64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·leFloat64FirstAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         y+16(FP), DX
+	VPXOR        Y1, Y1, Y1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Y1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*8), Y3
+	VCMPPD       $0x02, Y3, Y0, Y3
+	VMOVUPS      32(DX)(CX*8), Y4
+	VCMPPD       $0x02, Y4, Y0, Y4
+	VMOVUPS      64(DX)(CX*8), Y5
+	VCMPPD       $0x02, Y5, Y0, Y5
+	VMOVUPS      96(DX)(CX*8), Y6
+	VCMPPD       $0x02, Y6, Y0, Y6
+	VEXTRACTI128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, (AX)(CX*1)
+	VEXTRACTI128 $0x01, Y4, X2
+	VSHUFPS      $0x88, X2, X4, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 4(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y5, X2
+	VSHUFPS      $0x88, X2, X5, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 8(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y6, X2
+	VSHUFPS      $0x88, X2, X6, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 12(AX)(CX*1)
+	ADDQ         $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*8), Y3
+	VCMPPD       $0x02, Y3, Y0, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, (AX)(CX*1)
+	ADDQ         $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVQ        (DX)(CX*8), X2
+	VCMPPD       $0x02, Y2, Y0, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VPEXTRB      $0x00, X2, (AX)(CX*1)
+	INCQ         CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func leFloat64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·leFloat64SecondAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	VPXOR        Y1, Y1, Y1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Y1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*8), Y3
+	VCMPPD       $0x02, Y0, Y3, Y3
+	VMOVUPS      32(DX)(CX*8), Y4
+	VCMPPD       $0x02, Y0, Y4, Y4
+	VMOVUPS      64(DX)(CX*8), Y5
+	VCMPPD       $0x02, Y0, Y5, Y5
+	VMOVUPS      96(DX)(CX*8), Y6
+	VCMPPD       $0x02, Y0, Y6, Y6
+	VEXTRACTI128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, (AX)(CX*1)
+	VEXTRACTI128 $0x01, Y4, X2
+	VSHUFPS      $0x88, X2, X4, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 4(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y5, X2
+	VSHUFPS      $0x88, X2, X5, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 8(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y6, X2
+	VSHUFPS      $0x88, X2, X6, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 12(AX)(CX*1)
+	ADDQ         $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*8), Y3
+	VCMPPD       $0x02, Y0, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, (AX)(CX*1)
+	ADDQ         $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVQ        (DX)(CX*8), X2
+	VCMPPD       $0x02, Y0, Y2, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VPEXTRB      $0x00, X2, (AX)(CX*1)
+	INCQ         CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func whereFloat64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·whereFloat64AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ z+24(FP), SI
+	MOVQ n+40(FP), DI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(DI), R8
+	JMP  manyTest
+
+many:
+	VMOVD     (DX)(CX*1), X0
+	VPXOR     Y1, Y1, Y1
+	VPMOVZXBQ X0, Y0
+	VPCMPGTQ  Y1, Y0, Y0
+	VMOVUPS   (BX)(CX*8), Y1
+	VMOVUPS   (SI)(CX*8), Y5
+	VPBLENDVB Y0, Y1, Y5, Y0
+	VMOVD     4(DX)(CX*1), X1
+	VPXOR     Y5, Y5, Y5
+	VPMOVZXBQ X1, Y1
+	VPCMPGTQ  Y5, Y1, Y1
+	VMOVUPS   32(BX)(CX*8), Y5
+	VMOVUPS   32(SI)(CX*8), Y6
+	VPBLENDVB Y1, Y5, Y6, Y1
+	VMOVD     8(DX)(CX*1), X2
+	VPXOR     Y6, Y6, Y6
+	VPMOVZXBQ X2, Y5
+	VPCMPGTQ  Y6, Y5, Y5
+	VMOVUPS   64(BX)(CX*8), Y6
+	VMOVUPS   64(SI)(CX*8), Y7
+	VPBLENDVB Y5, Y6, Y7, Y5
+	VMOVD     12(DX)(CX*1), X2
+	VPXOR     Y7, Y7, Y7
+	VPMOVZXBQ X2, Y6
+	VPCMPGTQ  Y7, Y6, Y6
+	VMOVUPS   96(BX)(CX*8), Y7
+	VMOVUPS   96(SI)(CX*8), Y8
+	VPBLENDVB Y6, Y7, Y8, Y6
+	VMOVUPS   Y0, (AX)(CX*8)
+	VMOVUPS   Y1, 32(AX)(CX*8)
+	VMOVUPS   Y5, 64(AX)(CX*8)
+	VMOVUPS   Y6, 96(AX)(CX*8)
+	ADDQ      $0x00000010, CX
+
+manyTest:
+	CMPQ CX, R8
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(DI), R8
+	JMP  oneTest
+
+one:
+	VMOVD     (DX)(CX*1), X0
+	VPXOR     Y1, Y1, Y1
+	VPMOVZXBQ X0, Y0
+	VPCMPGTQ  Y1, Y0, Y0
+	VMOVUPS   (BX)(CX*8), Y1
+	VMOVUPS   (SI)(CX*8), Y5
+	VPBLENDVB Y0, Y1, Y5, Y0
+	VMOVUPS   Y0, (AX)(CX*8)
+	ADDQ      $0x00000004, CX
+
+oneTest:
+	CMPQ CX, R8
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	MOVBLZX   (DX)(CX*1), R8
+	VMOVD     R8, X2
+	VPXOR     Y0, Y0, Y0
+	VPCMPGTQ  Y0, Y2, Y2
+	VMOVQ     (BX)(CX*8), X3
+	VMOVQ     (SI)(CX*8), X4
+	VPBLENDVB Y2, Y3, Y4, Y0
+	VMOVQ     X0, (AX)(CX*8)
+	INCQ      CX
+
+singleTest:
+	CMPQ CX, DI
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func eqInt64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·eqInt64AVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         y+16(FP), BX
+	VPXOR        Y0, Y0, Y0
+	VPCMPEQQ     Y0, Y0, Y0
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X0
+	VPBROADCASTB X0, Y0
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*8), Y3
+	VMOVUPS      (BX)(CX*8), Y4
+	VPCMPEQQ     Y4, Y3, Y3
+	VMOVUPS      32(DX)(CX*8), Y4
+	VMOVUPS      32(BX)(CX*8), Y5
+	VPCMPEQQ     Y5, Y4, Y4
+	VMOVUPS      64(DX)(CX*8), Y5
+	VMOVUPS      64(BX)(CX*8), Y6
+	VPCMPEQQ     Y6, Y5, Y5
+	VMOVUPS      96(DX)(CX*8), Y6
+	VMOVUPS      96(BX)(CX*8), Y7
+	VPCMPEQQ     Y7, Y6, Y6
+	VEXTRACTI128 $0x01, Y3, X1
+	VSHUFPS      $0x88, X1, X3, X1
+	VPACKSSDW    X1, X1, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVD        X1, (AX)(CX*1)
+	VEXTRACTI128 $0x01, Y4, X1
+	VSHUFPS      $0x88, X1, X4, X1
+	VPACKSSDW    X1, X1, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVD        X1, 4(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y5, X1
+	VSHUFPS      $0x88, X1, X5, X1
+	VPACKSSDW    X1, X1, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVD        X1, 8(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y6, X1
+	VSHUFPS      $0x88, X1, X6, X1
+	VPACKSSDW    X1, X1, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVD        X1, 12(AX)(CX*1)
+	ADDQ         $0x00000010, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*8), Y3
+	VMOVUPS      (BX)(CX*8), Y4
+	VPCMPEQQ     Y4, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X1
+	VSHUFPS      $0x88, X1, X3, X1
+	VPACKSSDW    X1, X1, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVD        X1, (AX)(CX*1)
+	ADDQ         $0x00000004, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVQ        (DX)(CX*8), X1
+	VMOVQ        (BX)(CX*8), X2
+	VPCMPEQQ     Y2, Y1, Y3
+	VEXTRACTI128 $0x01, Y3, X1
+	VSHUFPS      $0x88, X1, X3, X1
+	VPACKSSDW    X1, X1, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VPEXTRB      $0x00, X1, (AX)(CX*1)
+	INCQ         CX
+
+singleTest:
+	CMPQ CX, SI
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func eqInt64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·eqInt64FirstAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         y+16(FP), DX
+	VPXOR        Y1, Y1, Y1
+	VPCMPEQQ     Y1, Y1, Y1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Y1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*8), Y3
+	VPCMPEQQ     Y3, Y0, Y3
+	VMOVUPS      32(DX)(CX*8), Y4
+	VPCMPEQQ     Y4, Y0, Y4
+	VMOVUPS      64(DX)(CX*8), Y5
+	VPCMPEQQ     Y5, Y0, Y5
+	VMOVUPS      96(DX)(CX*8), Y6
+	VPCMPEQQ     Y6, Y0, Y6
+	VEXTRACTI128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, (AX)(CX*1)
+	VEXTRACTI128 $0x01, Y4, X2
+	VSHUFPS      $0x88, X2, X4, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 4(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y5, X2
+	VSHUFPS      $0x88, X2, X5, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 8(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y6, X2
+	VSHUFPS      $0x88, X2, X6, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 12(AX)(CX*1)
+	ADDQ         $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*8), Y3
+	VPCMPEQQ     Y3, Y0, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, (AX)(CX*1)
+	ADDQ         $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVQ        (DX)(CX*8), X2
+	VPCMPEQQ     Y2, Y0, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VPEXTRB      $0x00, X2, (AX)(CX*1)
+	INCQ         CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func eqInt64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·eqInt64SecondAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	VPXOR        Y1, Y1, Y1
+	VPCMPEQQ     Y1, Y1, Y1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Y1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*8), Y3
+	VPCMPEQQ     Y0, Y3, Y3
+	VMOVUPS      32(DX)(CX*8), Y4
+	VPCMPEQQ     Y0, Y4, Y4
+	VMOVUPS      64(DX)(CX*8), Y5
+	VPCMPEQQ     Y0, Y5, Y5
+	VMOVUPS      96(DX)(CX*8), Y6
+	VPCMPEQQ     Y0, Y6, Y6
+	VEXTRACTI128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, (AX)(CX*1)
+	VEXTRACTI128 $0x01, Y4, X2
+	VSHUFPS      $0x88, X2, X4, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 4(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y5, X2
+	VSHUFPS      $0x88, X2, X5, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 8(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y6, X2
+	VSHUFPS      $0x88, X2, X6, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 12(AX)(CX*1)
+	ADDQ         $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*8), Y3
+	VPCMPEQQ     Y0, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, (AX)(CX*1)
+	ADDQ         $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVQ        (DX)(CX*8), X2
+	VPCMPEQQ     Y0, Y2, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VPEXTRB      $0x00, X2, (AX)(CX*1)
+	INCQ         CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func neInt64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·neInt64AVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         y+16(FP), BX
+	VPXOR        Y0, Y0, Y0
+	VPCMPEQQ     Y0, Y0, Y0
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Y1
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*8), Y2
+	VMOVUPS      (BX)(CX*8), Y3
+	VPCMPEQQ     Y3, Y2, Y2
+	VPXOR        Y0, Y2, Y2
+	VMOVUPS      32(DX)(CX*8), Y3
+	VMOVUPS      32(BX)(CX*8), Y6
+	VPCMPEQQ     Y6, Y3, Y3
+	VPXOR        Y0, Y3, Y3
+	VMOVUPS      64(DX)(CX*8), Y6
+	VMOVUPS      64(BX)(CX*8), Y7
+	VPCMPEQQ     Y7, Y6, Y6
+	VPXOR        Y0, Y6, Y6
+	VMOVUPS      96(DX)(CX*8), Y7
+	VMOVUPS      96(BX)(CX*8), Y8
+	VPCMPEQQ     Y8, Y7, Y7
+	VPXOR        Y0, Y7, Y7
+	VEXTRACTI128 $0x01, Y2, X4
+	VSHUFPS      $0x88, X4, X2, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, (AX)(CX*1)
+	VEXTRACTI128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 4(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y6, X2
+	VSHUFPS      $0x88, X2, X6, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 8(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y7, X2
+	VSHUFPS      $0x88, X2, X7, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 12(AX)(CX*1)
+	ADDQ         $0x00000010, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*8), Y2
+	VMOVUPS      (BX)(CX*8), Y3
+	VPCMPEQQ     Y3, Y2, Y2
+	VPXOR        Y0, Y2, Y2
+	VEXTRACTI128 $0x01, Y2, X3
+	VSHUFPS      $0x88, X3, X2, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, (AX)(CX*1)
+	ADDQ         $0x00000004, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVQ        (DX)(CX*8), X4
+	VMOVQ        (BX)(CX*8), X5
+	VPCMPEQQ     Y5, Y4, Y2
+	VPXOR        Y0, Y2, Y2
+	VEXTRACTI128 $0x01, Y2, X3
+	VSHUFPS      $0x88, X3, X2, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VPEXTRB      $0x00, X2, (AX)(CX*1)
+	INCQ         CX
+
+singleTest:
+	CMPQ CX, SI
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func neInt64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·neInt64FirstAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         y+16(FP), DX
+	VPXOR        Y1, Y1, Y1
+	VPCMPEQQ     Y1, Y1, Y1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X2
+	VPBROADCASTB X2, Y2
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*8), Y3
+	VPCMPEQQ     Y3, Y0, Y3
+	VPXOR        Y1, Y3, Y3
+	VMOVUPS      32(DX)(CX*8), Y5
+	VPCMPEQQ     Y5, Y0, Y5
+	VPXOR        Y1, Y5, Y5
+	VMOVUPS      64(DX)(CX*8), Y6
+	VPCMPEQQ     Y6, Y0, Y6
+	VPXOR        Y1, Y6, Y6
+	VMOVUPS      96(DX)(CX*8), Y7
+	VPCMPEQQ     Y7, Y0, Y7
+	VPXOR        Y1, Y7, Y7
+	VEXTRACTI128 $0x01, Y3, X4
+	VSHUFPS      $0x88, X4, X3, X3
+	VPACKSSDW    X3, X3, X3
+	VPACKSSWB    X3, X3, X3
+	VPAND        X2, X3, X3
+	VMOVD        X3, (AX)(CX*1)
+	VEXTRACTI128 $0x01, Y5, X3
+	VSHUFPS      $0x88, X3, X5, X3
+	VPACKSSDW    X3, X3, X3
+	VPACKSSWB    X3, X3, X3
+	VPAND        X2, X3, X3
+	VMOVD        X3, 4(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y6, X3
+	VSHUFPS      $0x88, X3, X6, X3
+	VPACKSSDW    X3, X3, X3
+	VPACKSSWB    X3, X3, X3
+	VPAND        X2, X3, X3
+	VMOVD        X3, 8(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y7, X3
+	VSHUFPS      $0x88, X3, X7, X3
+	VPACKSSDW    X3, X3, X3
+	VPACKSSWB    X3, X3, X3
+	VPAND        X2, X3, X3
+	VMOVD        X3, 12(AX)(CX*1)
+	ADDQ         $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*8), Y3
+	VPCMPEQQ     Y3, Y0, Y3
+	VPXOR        Y1, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X4
+	VSHUFPS      $0x88, X4, X3, X3
+	VPACKSSDW    X3, X3, X3
+	VPACKSSWB    X3, X3, X3
+	VPAND        X2, X3, X3
+	VMOVD        X3, (AX)(CX*1)
+	ADDQ         $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVQ        (DX)(CX*8), X4
+	VPCMPEQQ     Y4, Y0, Y3
+	VPXOR        Y1, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X4
+	VSHUFPS      $0x88, X4, X3, X3
+	VPACKSSDW    X3, X3, X3
+	VPACKSSWB    X3, X3, X3
+	VPAND        X2, X3, X3
+	VPEXTRB      $0x00, X3, (AX)(CX*1)
+	INCQ         CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func neInt64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·neInt64SecondAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	VPXOR        Y1, Y1, Y1
+	VPCMPEQQ     Y1, Y1, Y1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X2
+	VPBROADCASTB X2, Y2
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*8), Y3
+	VPCMPEQQ     Y0, Y3, Y3
+	VPXOR        Y1, Y3, Y3
+	VMOVUPS      32(DX)(CX*8), Y5
+	VPCMPEQQ     Y0, Y5, Y5
+	VPXOR        Y1, Y5, Y5
+	VMOVUPS      64(DX)(CX*8), Y6
+	VPCMPEQQ     Y0, Y6, Y6
+	VPXOR        Y1, Y6, Y6
+	VMOVUPS      96(DX)(CX*8), Y7
+	VPCMPEQQ     Y0, Y7, Y7
+	VPXOR        Y1, Y7, Y7
+	VEXTRACTI128 $0x01, Y3, X4
+	VSHUFPS      $0x88, X4, X3, X3
+	VPACKSSDW    X3, X3, X3
+	VPACKSSWB    X3, X3, X3
+	VPAND        X2, X3, X3
+	VMOVD        X3, (AX)(CX*1)
+	VEXTRACTI128 $0x01, Y5, X3
+	VSHUFPS      $0x88, X3, X5, X3
+	VPACKSSDW    X3, X3, X3
+	VPACKSSWB    X3, X3, X3
+	VPAND        X2, X3, X3
+	VMOVD        X3, 4(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y6, X3
+	VSHUFPS      $0x88, X3, X6, X3
+	VPACKSSDW    X3, X3, X3
+	VPACKSSWB    X3, X3, X3
+	VPAND        X2, X3, X3
+	VMOVD        X3, 8(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y7, X3
+	VSHUFPS      $0x88, X3, X7, X3
+	VPACKSSDW    X3, X3, X3
+	VPACKSSWB    X3, X3, X3
+	VPAND        X2, X3, X3
+	VMOVD        X3, 12(AX)(CX*1)
+	ADDQ         $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*8), Y3
+	VPCMPEQQ     Y0, Y3, Y3
+	VPXOR        Y1, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X4
+	VSHUFPS      $0x88, X4, X3, X3
+	VPACKSSDW    X3, X3, X3
+	VPACKSSWB    X3, X3, X3
+	VPAND        X2, X3, X3
+	VMOVD        X3, (AX)(CX*1)
+	ADDQ         $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVQ        (DX)(CX*8), X4
+	VPCMPEQQ     Y0, Y4, Y3
+	VPXOR        Y1, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X4
+	VSHUFPS      $0x88, X4, X3, X3
+	VPACKSSDW    X3, X3, X3
+	VPACKSSWB    X3, X3, X3
+	VPAND        X2, X3, X3
+	VPEXTRB      $0x00, X3, (AX)(CX*1)
+	INCQ         CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func ltInt64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·ltInt64AVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         y+16(FP), BX
+	VPXOR        Y0, Y0, Y0
+	VPCMPEQQ     Y0, Y0, Y0
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X0
+	VPBROADCASTB X0, Y0
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*8), Y3
+	VMOVUPS      (BX)(CX*8), Y4
+	VPCMPGTQ     Y3, Y4, Y3
+	VMOVUPS      32(DX)(CX*8), Y4
+	VMOVUPS      32(BX)(CX*8), Y5
+	VPCMPGTQ     Y4, Y5, Y4
+	VMOVUPS      64(DX)(CX*8), Y5
+	VMOVUPS      64(BX)(CX*8), Y6
+	VPCMPGTQ     Y5, Y6, Y5
+	VMOVUPS      96(DX)(CX*8), Y6
+	VMOVUPS      96(BX)(CX*8), Y7
+	VPCMPGTQ     Y6, Y7, Y6
+	VEXTRACTI128 $0x01, Y3, X1
+	VSHUFPS      $0x88, X1, X3, X1
+	VPACKSSDW    X1, X1, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVD        X1, (AX)(CX*1)
+	VEXTRACTI128 $0x01, Y4, X1
+	VSHUFPS      $0x88, X1, X4, X1
+	VPACKSSDW    X1, X1, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVD        X1, 4(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y5, X1
+	VSHUFPS      $0x88, X1, X5, X1
+	VPACKSSDW    X1, X1, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVD        X1, 8(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y6, X1
+	VSHUFPS      $0x88, X1, X6, X1
+	VPACKSSDW    X1, X1, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVD        X1, 12(AX)(CX*1)
+	ADDQ         $0x00000010, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*8), Y3
+	VMOVUPS      (BX)(CX*8), Y4
+	VPCMPGTQ     Y3, Y4, Y3
+	VEXTRACTI128 $0x01, Y3, X1
+	VSHUFPS      $0x88, X1, X3, X1
+	VPACKSSDW    X1, X1, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VMOVD        X1, (AX)(CX*1)
+	ADDQ         $0x00000004, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVQ        (DX)(CX*8), X1
+	VMOVQ        (BX)(CX*8), X2
+	VPCMPGTQ     Y1, Y2, Y3
+	VEXTRACTI128 $0x01, Y3, X1
+	VSHUFPS      $0x88, X1, X3, X1
+	VPACKSSDW    X1, X1, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        X0, X1, X1
+	VPEXTRB      $0x00, X1, (AX)(CX*1)
+	INCQ         CX
+
+singleTest:
+	CMPQ CX, SI
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func ltInt64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·ltInt64FirstAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         y+16(FP), DX
+	VPXOR        Y1, Y1, Y1
+	VPCMPEQQ     Y1, Y1, Y1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Y1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*8), Y3
+	VPCMPGTQ     Y0, Y3, Y3
+	VMOVUPS      32(DX)(CX*8), Y4
+	VPCMPGTQ     Y0, Y4, Y4
+	VMOVUPS      64(DX)(CX*8), Y5
+	VPCMPGTQ     Y0, Y5, Y5
+	VMOVUPS      96(DX)(CX*8), Y6
+	VPCMPGTQ     Y0, Y6, Y6
+	VEXTRACTI128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, (AX)(CX*1)
+	VEXTRACTI128 $0x01, Y4, X2
+	VSHUFPS      $0x88, X2, X4, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 4(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y5, X2
+	VSHUFPS      $0x88, X2, X5, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 8(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y6, X2
+	VSHUFPS      $0x88, X2, X6, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 12(AX)(CX*1)
+	ADDQ         $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*8), Y3
+	VPCMPGTQ     Y0, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, (AX)(CX*1)
+	ADDQ         $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVQ        (DX)(CX*8), X2
+	VPCMPGTQ     Y0, Y2, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VPEXTRB      $0x00, X2, (AX)(CX*1)
+	INCQ         CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func ltInt64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·ltInt64SecondAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	VPXOR        Y1, Y1, Y1
+	VPCMPEQQ     Y1, Y1, Y1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Y1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*8), Y3
+	VPCMPGTQ     Y3, Y0, Y3
+	VMOVUPS      32(DX)(CX*8), Y4
+	VPCMPGTQ     Y4, Y0, Y4
+	VMOVUPS      64(DX)(CX*8), Y5
+	VPCMPGTQ     Y5, Y0, Y5
+	VMOVUPS      96(DX)(CX*8), Y6
+	VPCMPGTQ     Y6, Y0, Y6
+	VEXTRACTI128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, (AX)(CX*1)
+	VEXTRACTI128 $0x01, Y4, X2
+	VSHUFPS      $0x88, X2, X4, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 4(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y5, X2
+	VSHUFPS      $0x88, X2, X5, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 8(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y6, X2
+	VSHUFPS      $0x88, X2, X6, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 12(AX)(CX*1)
+	ADDQ         $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*8), Y3
+	VPCMPGTQ     Y3, Y0, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, (AX)(CX*1)
+	ADDQ         $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVQ        (DX)(CX*8), X2
+	VPCMPGTQ     Y2, Y0, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VPEXTRB      $0x00, X2, (AX)(CX*1)
+	INCQ         CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func leInt64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·leInt64AVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         y+16(FP), BX
+	VPXOR        Y0, Y0, Y0
+	VPCMPEQQ     Y0, Y0, Y0
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Y1
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*8), Y2
+	VMOVUPS      (BX)(CX*8), Y3
+	VPCMPGTQ     Y3, Y2, Y2
+	VPXOR        Y0, Y2, Y2
+	VMOVUPS      32(DX)(CX*8), Y3
+	VMOVUPS      32(BX)(CX*8), Y6
+	VPCMPGTQ     Y6, Y3, Y3
+	VPXOR        Y0, Y3, Y3
+	VMOVUPS      64(DX)(CX*8), Y6
+	VMOVUPS      64(BX)(CX*8), Y7
+	VPCMPGTQ     Y7, Y6, Y6
+	VPXOR        Y0, Y6, Y6
+	VMOVUPS      96(DX)(CX*8), Y7
+	VMOVUPS      96(BX)(CX*8), Y8
+	VPCMPGTQ     Y8, Y7, Y7
+	VPXOR        Y0, Y7, Y7
+	VEXTRACTI128 $0x01, Y2, X4
+	VSHUFPS      $0x88, X4, X2, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, (AX)(CX*1)
+	VEXTRACTI128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 4(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y6, X2
+	VSHUFPS      $0x88, X2, X6, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 8(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y7, X2
+	VSHUFPS      $0x88, X2, X7, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 12(AX)(CX*1)
+	ADDQ         $0x00000010, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*8), Y2
+	VMOVUPS      (BX)(CX*8), Y3
+	VPCMPGTQ     Y3, Y2, Y2
+	VPXOR        Y0, Y2, Y2
+	VEXTRACTI128 $0x01, Y2, X3
+	VSHUFPS      $0x88, X3, X2, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, (AX)(CX*1)
+	ADDQ         $0x00000004, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVQ        (DX)(CX*8), X4
+	VMOVQ        (BX)(CX*8), X5
+	VPCMPGTQ     Y5, Y4, Y2
+	VPXOR        Y0, Y2, Y2
+	VEXTRACTI128 $0x01, Y2, X3
+	VSHUFPS      $0x88, X3, X2, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VPEXTRB      $0x00, X2, (AX)(CX*1)
+	INCQ         CX
+
+singleTest:
+	CMPQ CX, SI
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func leInt64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·leInt64FirstAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         y+16(FP), DX
+	VPXOR        Y1, Y1, Y1
+	VPCMPEQQ     Y1, Y1, Y1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X2
+	VPBROADCASTB X2, Y2
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*8), Y3
+	VPCMPGTQ     Y3, Y0, Y3
+	VPXOR        Y1, Y3, Y3
+	VMOVUPS      32(DX)(CX*8), Y5
+	VPCMPGTQ     Y5, Y0, Y5
+	VPXOR        Y1, Y5, Y5
+	VMOVUPS      64(DX)(CX*8), Y6
+	VPCMPGTQ     Y6, Y0, Y6
+	VPXOR        Y1, Y6, Y6
+	VMOVUPS      96(DX)(CX*8), Y7
+	VPCMPGTQ     Y7, Y0, Y7
+	VPXOR        Y1, Y7, Y7
+	VEXTRACTI128 $0x01, Y3, X4
+	VSHUFPS      $0x88, X4, X3, X3
+	VPACKSSDW    X3, X3, X3
+	VPACKSSWB    X3, X3, X3
+	VPAND        X2, X3, X3
+	VMOVD        X3, (AX)(CX*1)
+	VEXTRACTI128 $0x01, Y5, X3
+	VSHUFPS      $0x88, X3, X5, X3
+	VPACKSSDW    X3, X3, X3
+	VPACKSSWB    X3, X3, X3
+	VPAND        X2, X3, X3
+	VMOVD        X3, 4(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y6, X3
+	VSHUFPS      $0x88, X3, X6, X3
+	VPACKSSDW    X3, X3, X3
+	VPACKSSWB    X3, X3, X3
+	VPAND        X2, X3, X3
+	VMOVD        X3, 8(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y7, X3
+	VSHUFPS      $0x88, X3, X7, X3
+	VPACKSSDW    X3, X3, X3
+	VPACKSSWB    X3, X3, X3
+	VPAND        X2, X3, X3
+	VMOVD        X3, 12(AX)(CX*1)
+	ADDQ         $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*8), Y3
+	VPCMPGTQ     Y3, Y0, Y3
+	VPXOR        Y1, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X4
+	VSHUFPS      $0x88, X4, X3, X3
+	VPACKSSDW    X3, X3, X3
+	VPACKSSWB    X3, X3, X3
+	VPAND        X2, X3, X3
+	VMOVD        X3, (AX)(CX*1)
+	ADDQ         $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVQ        (DX)(CX*8), X4
+	VPCMPGTQ     Y4, Y0, Y3
+	VPXOR        Y1, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X4
+	VSHUFPS      $0x88, X4, X3, X3
+	VPACKSSDW    X3, X3, X3
+	VPACKSSWB    X3, X3, X3
+	VPAND        X2, X3, X3
+	VPEXTRB      $0x00, X3, (AX)(CX*1)
+	INCQ         CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func leInt64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·leInt64SecondAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	VPXOR        Y1, Y1, Y1
+	VPCMPEQQ     Y1, Y1, Y1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X2
+	VPBROADCASTB X2, Y2
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*8), Y3
+	VPCMPGTQ     Y0, Y3, Y3
+	VPXOR        Y1, Y3, Y3
+	VMOVUPS      32(DX)(CX*8), Y5
+	VPCMPGTQ     Y0, Y5, Y5
+	VPXOR        Y1, Y5, Y5
+	VMOVUPS      64(DX)(CX*8), Y6
+	VPCMPGTQ     Y0, Y6, Y6
+	VPXOR        Y1, Y6, Y6
+	VMOVUPS      96(DX)(CX*8), Y7
+	VPCMPGTQ     Y0, Y7, Y7
+	VPXOR        Y1, Y7, Y7
+	VEXTRACTI128 $0x01, Y3, X4
+	VSHUFPS      $0x88, X4, X3, X3
+	VPACKSSDW    X3, X3, X3
+	VPACKSSWB    X3, X3, X3
+	VPAND        X2, X3, X3
+	VMOVD        X3, (AX)(CX*1)
+	VEXTRACTI128 $0x01, Y5, X3
+	VSHUFPS      $0x88, X3, X5, X3
+	VPACKSSDW    X3, X3, X3
+	VPACKSSWB    X3, X3, X3
+	VPAND        X2, X3, X3
+	VMOVD        X3, 4(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y6, X3
+	VSHUFPS      $0x88, X3, X6, X3
+	VPACKSSDW    X3, X3, X3
+	VPACKSSWB    X3, X3, X3
+	VPAND        X2, X3, X3
+	VMOVD        X3, 8(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y7, X3
+	VSHUFPS      $0x88, X3, X7, X3
+	VPACKSSDW    X3, X3, X3
+	VPACKSSWB    X3, X3, X3
+	VPAND        X2, X3, X3
+	VMOVD        X3, 12(AX)(CX*1)
+	ADDQ         $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*8), Y3
+	VPCMPGTQ     Y0, Y3, Y3
+	VPXOR        Y1, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X4
+	VSHUFPS      $0x88, X4, X3, X3
+	VPACKSSDW    X3, X3, X3
+	VPACKSSWB    X3, X3, X3
+	VPAND        X2, X3, X3
+	VMOVD        X3, (AX)(CX*1)
+	ADDQ         $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVQ        (DX)(CX*8), X4
+	VPCMPGTQ     Y0, Y4, Y3
+	VPXOR        Y1, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X4
+	VSHUFPS      $0x88, X4, X3, X3
+	VPACKSSDW    X3, X3, X3
+	VPACKSSWB    X3, X3, X3
+	VPAND        X2, X3, X3
+	VPEXTRB      $0x00, X3, (AX)(CX*1)
+	INCQ         CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func whereInt64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·whereInt64AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ z+24(FP), SI
+	MOVQ n+40(FP), DI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(DI), R8
+	JMP  manyTest
+
+many:
+	VMOVD     (DX)(CX*1), X0
+	VPXOR     Y1, Y1, Y1
+	VPMOVZXBQ X0, Y0
+	VPCMPGTQ  Y1, Y0, Y0
+	VMOVUPS   (BX)(CX*8), Y1
+	VMOVUPS   (SI)(CX*8), Y5
+	VPBLENDVB Y0, Y1, Y5, Y0
+	VMOVD     4(DX)(CX*1), X1
+	VPXOR     Y5, Y5, Y5
+	VPMOVZXBQ X1, Y1
+	VPCMPGTQ  Y5, Y1, Y1
+	VMOVUPS   32(BX)(CX*8), Y5
+	VMOVUPS   32(SI)(CX*8), Y6
+	VPBLENDVB Y1, Y5, Y6, Y1
+	VMOVD     8(DX)(CX*1), X2
+	VPXOR     Y6, Y6, Y6
+	VPMOVZXBQ X2, Y5
+	VPCMPGTQ  Y6, Y5, Y5
+	VMOVUPS   64(BX)(CX*8), Y6
+	VMOVUPS   64(SI)(CX*8), Y7
+	VPBLENDVB Y5, Y6, Y7, Y5
+	VMOVD     12(DX)(CX*1), X2
+	VPXOR     Y7, Y7, Y7
+	VPMOVZXBQ X2, Y6
+	VPCMPGTQ  Y7, Y6, Y6
+	VMOVUPS   96(BX)(CX*8), Y7
+	VMOVUPS   96(SI)(CX*8), Y8
+	VPBLENDVB Y6, Y7, Y8, Y6
+	VMOVUPS   Y0, (AX)(CX*8)
+	VMOVUPS   Y1, 32(AX)(CX*8)
+	VMOVUPS   Y5, 64(AX)(CX*8)
+	VMOVUPS   Y6, 96(AX)(CX*8)
+	ADDQ      $0x00000010, CX
+
+manyTest:
+	CMPQ CX, R8
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(DI), R8
+	JMP  oneTest
+
+one:
+	VMOVD     (DX)(CX*1), X0
+	VPXOR     Y1, Y1, Y1
+	VPMOVZXBQ X0, Y0
+	VPCMPGTQ  Y1, Y0, Y0
+	VMOVUPS   (BX)(CX*8), Y1
+	VMOVUPS   (SI)(CX*8), Y5
+	VPBLENDVB Y0, Y1, Y5, Y0
+	VMOVUPS   Y0, (AX)(CX*8)
+	ADDQ      $0x00000004, CX
+
+oneTest:
+	CMPQ CX, R8
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	MOVBLZX   (DX)(CX*1), R8
+	VMOVD     R8, X2
+	VPXOR     Y0, Y0, Y0
+	VPCMPGTQ  Y0, Y2, Y2
+	VMOVQ     (BX)(CX*8), X3
+	VMOVQ     (SI)(CX*8), X4
+	VPBLENDVB Y2, Y3, Y4, Y0
+	VMOVQ     X0, (AX)(CX*8)
+	INCQ      CX
+
+singleTest:
+	CMPQ CX, DI
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func castFloat32ToFloat64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX
+TEXT ·castFloat32ToFloat64AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS   (DX)(CX*4), X0
+	VCVTPS2PD X0, Y0
+	VMOVUPS   16(DX)(CX*4), X1
+	VCVTPS2PD X1, Y1
+	VMOVUPS   32(DX)(CX*4), X2
+	VCVTPS2PD X2, Y2
+	VMOVUPS   48(DX)(CX*4), X3
+	VCVTPS2PD X3, Y3
+	VMOVUPS   Y0, (AX)(CX*8)
+	VMOVUPS   Y1, 32(AX)(CX*8)
+	VMOVUPS   Y2, 64(AX)(CX*8)
+	VMOVUPS   Y3, 96(AX)(CX*8)
+	ADDQ      $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS   (DX)(CX*4), X0
+	VCVTPS2PD X0, Y0
+	VMOVUPS   Y0, (AX)(CX*8)
+	ADDQ      $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVD     (DX)(CX*4), X0
+	VCVTPS2PD X0, Y0
+	VMOVQ     X0, (AX)(CX*8)
+	INCQ      CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func castFloat64ToFloat32AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX
+TEXT ·castFloat64ToFloat32AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS    (DX)(CX*8), Y0
+	VCVTPD2PSY Y0, X1
+	VMOVUPS    32(DX)(CX*8), Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    64(DX)(CX*8), Y2
+	VCVTPD2PSY Y2, X2
+	VMOVUPS    96(DX)(CX*8), Y3
+	VCVTPD2PSY Y3, X3
+	VMOVUPS    X1, (AX)(CX*4)
+	VMOVUPS    X0, 16(AX)(CX*4)
+	VMOVUPS    X2, 32(AX)(CX*4)
+	VMOVUPS    X3, 48(AX)(CX*4)
+	ADDQ       $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS    (DX)(CX*8), Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, (AX)(CX*4)
+	ADDQ       $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVQ      (DX)(CX*8), X1
+	VCVTPD2PSY Y1, X0
+	VMOVD      X0, (AX)(CX*4)
+	INCQ       CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func castFloat32ToBoolAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·castFloat32ToBoolAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	VPXOR        Y0, Y0, Y0
+	VPXOR        Y1, Y1, Y1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Y1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*4), Y3
+	VCMPPS       $0x04, Y0, Y3, Y3
+	VMOVUPS      32(DX)(CX*4), Y4
+	VCMPPS       $0x04, Y0, Y4, Y4
+	VMOVUPS      64(DX)(CX*4), Y5
+	VCMPPS       $0x04, Y0, Y5, Y5
+	VMOVUPS      96(DX)(CX*4), Y6
+	VCMPPS       $0x04, Y0, Y6, Y6
+	VEXTRACTI128 $0x01, Y3, X2
+	VPACKSSDW    X2, X3, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, (AX)(CX*1)
+	VEXTRACTI128 $0x01, Y4, X2
+	VPACKSSDW    X2, X4, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, 8(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y5, X2
+	VPACKSSDW    X2, X5, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, 16(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y6, X2
+	VPACKSSDW    X2, X6, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, 24(AX)(CX*1)
+	ADDQ         $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*4), Y3
+	VCMPPS       $0x04, Y0, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VPACKSSDW    X2, X3, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVQ        X2, (AX)(CX*1)
+	ADDQ         $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVD        (DX)(CX*4), X2
+	VCMPPS       $0x04, Y0, Y2, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VPACKSSDW    X2, X3, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VPEXTRB      $0x00, X2, (AX)(CX*1)
+	INCQ         CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func castFloat64ToBoolAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·castFloat64ToBoolAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	VPXOR        Y0, Y0, Y0
+	VPXOR        Y1, Y1, Y1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X1
+	VPBROADCASTB X1, Y1
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*8), Y3
+	VCMPPD       $0x04, Y0, Y3, Y3
+	VMOVUPS      32(DX)(CX*8), Y4
+	VCMPPD       $0x04, Y0, Y4, Y4
+	VMOVUPS      64(DX)(CX*8), Y5
+	VCMPPD       $0x04, Y0, Y5, Y5
+	VMOVUPS      96(DX)(CX*8), Y6
+	VCMPPD       $0x04, Y0, Y6, Y6
+	VEXTRACTI128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, (AX)(CX*1)
+	VEXTRACTI128 $0x01, Y4, X2
+	VSHUFPS      $0x88, X2, X4, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 4(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y5, X2
+	VSHUFPS      $0x88, X2, X5, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 8(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y6, X2
+	VSHUFPS      $0x88, X2, X6, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, 12(AX)(CX*1)
+	ADDQ         $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*8), Y3
+	VCMPPD       $0x04, Y0, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VMOVD        X2, (AX)(CX*1)
+	ADDQ         $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVQ        (DX)(CX*8), X2
+	VCMPPD       $0x04, Y0, Y2, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VPACKSSDW    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X1, X2, X2
+	VPEXTRB      $0x00, X2, (AX)(CX*1)
+	INCQ         CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func castInt64ToBoolAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·castInt64ToBoolAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	VPXOR        Y0, Y0, Y0
+	VPXOR        Y1, Y1, Y1
+	VPCMPEQQ     Y1, Y1, Y1
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X2
+	VPBROADCASTB X2, Y2
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*8), Y3
+	VPCMPEQQ     Y0, Y3, Y3
+	VPXOR        Y1, Y3, Y3
+	VMOVUPS      32(DX)(CX*8), Y5
+	VPCMPEQQ     Y0, Y5, Y5
+	VPXOR        Y1, Y5, Y5
+	VMOVUPS      64(DX)(CX*8), Y6
+	VPCMPEQQ     Y0, Y6, Y6
+	VPXOR        Y1, Y6, Y6
+	VMOVUPS      96(DX)(CX*8), Y7
+	VPCMPEQQ     Y0, Y7, Y7
+	VPXOR        Y1, Y7, Y7
+	VEXTRACTI128 $0x01, Y3, X4
+	VSHUFPS      $0x88, X4, X3, X3
+	VPACKSSDW    X3, X3, X3
+	VPACKSSWB    X3, X3, X3
+	VPAND        X2, X3, X3
+	VMOVD        X3, (AX)(CX*1)
+	VEXTRACTI128 $0x01, Y5, X3
+	VSHUFPS      $0x88, X3, X5, X3
+	VPACKSSDW    X3, X3, X3
+	VPACKSSWB    X3, X3, X3
+	VPAND        X2, X3, X3
+	VMOVD        X3, 4(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y6, X3
+	VSHUFPS      $0x88, X3, X6, X3
+	VPACKSSDW    X3, X3, X3
+	VPACKSSWB    X3, X3, X3
+	VPAND        X2, X3, X3
+	VMOVD        X3, 8(AX)(CX*1)
+	VEXTRACTI128 $0x01, Y7, X3
+	VSHUFPS      $0x88, X3, X7, X3
+	VPACKSSDW    X3, X3, X3
+	VPACKSSWB    X3, X3, X3
+	VPAND        X2, X3, X3
+	VMOVD        X3, 12(AX)(CX*1)
+	ADDQ         $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*8), Y3
+	VPCMPEQQ     Y0, Y3, Y3
+	VPXOR        Y1, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X4
+	VSHUFPS      $0x88, X4, X3, X3
+	VPACKSSDW    X3, X3, X3
+	VPACKSSWB    X3, X3, X3
+	VPAND        X2, X3, X3
+	VMOVD        X3, (AX)(CX*1)
+	ADDQ         $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVQ        (DX)(CX*8), X4
+	VPCMPEQQ     Y0, Y4, Y3
+	VPXOR        Y1, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X4
+	VSHUFPS      $0x88, X4, X3, X3
+	VPACKSSDW    X3, X3, X3
+	VPACKSSWB    X3, X3, X3
+	VPAND        X2, X3, X3
+	VPEXTRB      $0x00, X3, (AX)(CX*1)
+	INCQ         CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func castBoolToFloat32AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·castBoolToFloat32AVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         $0x000000003f800000, CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVQ     (DX)(CX*1), X1
+	VPXOR     Y2, Y2, Y2
+	VPMOVZXBD X1, Y1
+	VPCMPGTD  Y2, Y1, Y1
+	VPAND     Y0, Y1, Y1
+	VMOVQ     8(DX)(CX*1), X2
+	VPXOR     Y4, Y4, Y4
+	VPMOVZXBD X2, Y2
+	VPCMPGTD  Y4, Y2, Y2
+	VPAND     Y0, Y2, Y2
+	VMOVQ     16(DX)(CX*1), X3
+	VPXOR     Y5, Y5, Y5
+	VPMOVZXBD X3, Y4
+	VPCMPGTD  Y5, Y4, Y4
+	VPAND     Y0, Y4, Y4
+	VMOVQ     24(DX)(CX*1), X3
+	VPXOR     Y6, Y6, Y6
+	VPMOVZXBD X3, Y5
+	VPCMPGTD  Y6, Y5, Y5
+	VPAND     Y0, Y5, Y5
+	VMOVUPS   Y1, (AX)(CX*4)
+	VMOVUPS   Y2, 32(AX)(CX*4)
+	VMOVUPS   Y4, 64(AX)(CX*4)
+	VMOVUPS   Y5, 96(AX)(CX*4)
+	ADDQ      $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVQ     (DX)(CX*1), X1
+	VPXOR     Y2, Y2, Y2
+	VPMOVZXBD X1, Y1
+	VPCMPGTD  Y2, Y1, Y1
+	VPAND     Y0, Y1, Y1
+	VMOVUPS   Y1, (AX)(CX*4)
+	ADDQ      $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	MOVBLZX  (DX)(CX*1), SI
+	VMOVD    SI, X3
+	VPXOR    Y1, Y1, Y1
+	VPCMPGTD Y1, Y3, Y3
+	VPAND    Y0, Y3, Y1
+	VMOVD    X1, (AX)(CX*4)
+	INCQ     CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func castBoolToFloat64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·castBoolToFloat64AVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         $0x3ff0000000000000, CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVD     (DX)(CX*1), X1
+	VPXOR     Y2, Y2, Y2
+	VPMOVZXBQ X1, Y1
+	VPCMPGTQ  Y2, Y1, Y1
+	VPAND     Y0, Y1, Y1
+	VMOVD     4(DX)(CX*1), X2
+	VPXOR     Y4, Y4, Y4
+	VPMOVZXBQ X2, Y2
+	VPCMPGTQ  Y4, Y2, Y2
+	VPAND     Y0, Y2, Y2
+	VMOVD     8(DX)(CX*1), X3
+	VPXOR     Y5, Y5, Y5
+	VPMOVZXBQ X3, Y4
+	VPCMPGTQ  Y5, Y4, Y4
+	VPAND     Y0, Y4, Y4
+	VMOVD     12(DX)(CX*1), X3
+	VPXOR     Y6, Y6, Y6
+	VPMOVZXBQ X3, Y5
+	VPCMPGTQ  Y6, Y5, Y5
+	VPAND     Y0, Y5, Y5
+	VMOVUPS   Y1, (AX)(CX*8)
+	VMOVUPS   Y2, 32(AX)(CX*8)
+	VMOVUPS   Y4, 64(AX)(CX*8)
+	VMOVUPS   Y5, 96(AX)(CX*8)
+	ADDQ      $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVD     (DX)(CX*1), X1
+	VPXOR     Y2, Y2, Y2
+	VPMOVZXBQ X1, Y1
+	VPCMPGTQ  Y2, Y1, Y1
+	VPAND     Y0, Y1, Y1
+	VMOVUPS   Y1, (AX)(CX*8)
+	ADDQ      $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	MOVBLZX  (DX)(CX*1), SI
+	VMOVD    SI, X3
+	VPXOR    Y1, Y1, Y1
+	VPCMPGTQ Y1, Y3, Y3
+	VPAND    Y0, Y3, Y1
+	VMOVQ    X1, (AX)(CX*8)
+	INCQ     CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func castBoolToInt64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·castBoolToInt64AVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         $0x0000000000000001, CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVD     (DX)(CX*1), X1
+	VPXOR     Y2, Y2, Y2
+	VPMOVZXBQ X1, Y1
+	VPCMPGTQ  Y2, Y1, Y1
+	VPAND     Y0, Y1, Y1
+	VMOVD     4(DX)(CX*1), X2
+	VPXOR     Y4, Y4, Y4
+	VPMOVZXBQ X2, Y2
+	VPCMPGTQ  Y4, Y2, Y2
+	VPAND     Y0, Y2, Y2
+	VMOVD     8(DX)(CX*1), X3
+	VPXOR     Y5, Y5, Y5
+	VPMOVZXBQ X3, Y4
+	VPCMPGTQ  Y5, Y4, Y4
+	VPAND     Y0, Y4, Y4
+	VMOVD     12(DX)(CX*1), X3
+	VPXOR     Y6, Y6, Y6
+	VPMOVZXBQ X3, Y5
+	VPCMPGTQ  Y6, Y5, Y5
+	VPAND     Y0, Y5, Y5
+	VMOVUPS   Y1, (AX)(CX*8)
+	VMOVUPS   Y2, 32(AX)(CX*8)
+	VMOVUPS   Y4, 64(AX)(CX*8)
+	VMOVUPS   Y5, 96(AX)(CX*8)
+	ADDQ      $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVD     (DX)(CX*1), X1
+	VPXOR     Y2, Y2, Y2
+	VPMOVZXBQ X1, Y1
+	VPCMPGTQ  Y2, Y1, Y1
+	VPAND     Y0, Y1, Y1
+	VMOVUPS   Y1, (AX)(CX*8)
+	ADDQ      $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	MOVBLZX  (DX)(CX*1), SI
+	VMOVD    SI, X3
+	VPXOR    Y1, Y1, Y1
+	VPCMPGTQ Y1, Y3, Y3
+	VPAND    Y0, Y3, Y1
+	VMOVQ    X1, (AX)(CX*8)
+	INCQ     CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
 	VZEROUPPER
 	RET

@@ -3,169 +3,349 @@ package main
 import (
 	"strings"
 
-	"github.com/mmcloughlin/avo/attr"
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
-	"github.com/mmcloughlin/avo/reg"
 )
 
-// loopSignature is that of vec.Loop; the pointers are unsafe.Pointers there.
-const loopSignature = "func(dst, x, y, z *byte, s uint64, n int)"
-
-// An element is a type of what tensors hold.
-type element struct {
-	name string // that of the constant in package device
-	size int
-}
-
-var (
-	float32s = &element{"Float32", 4}
-	float64s = &element{"Float64", 8}
-	int64s   = &element{"Int64", 8}
-)
-
-// unroll is how many vectors one round of a loop handles.
-const unroll = 4
-
-// elementwise writes the loops of primitives whose operands and result have one type.
+// elementwise writes the loops of the primitives that are a few instructions, and of conversions.
 func elementwise() {
 	for _, m := range isas {
 		for _, e := range []*element{float32s, float64s} {
-			for _, op := range arithmetic(e) {
-				op.write(m, e)
-			}
+			floats(m, e)
 		}
+		integers(m)
+		booleans(m)
+		for _, e := range []*element{float32s, float64s, int64s} {
+			comparisons(m, e)
+			choice(m, e)
+		}
+		casts(m)
 	}
 }
 
-// An operation is a primitive of one or two operands.
-type operation struct {
-	prim  string // its name: that of the constant kernel.Prim… without this
-	arity int
-	// prepare makes constants for all rounds; it may be nil.
-	prepare func() []vector
-	// apply sets dst to the result for x and y, which is a vector or in memory; dst is neither of them.
-	apply func(c []vector, dst, x vector, y Op)
-}
-
-// arithmetic are the operations that are one instruction.
-func arithmetic(e *element) []operation {
-	one := func(prim string, single, double func(...Op)) operation {
-		return operation{prim: prim, arity: 2, apply: func(_ []vector, dst, x vector, y Op) {
-			if e.size == 4 {
-				single(y, x, dst) // dst = x op y
-			} else {
-				double(y, x, dst)
-			}
-		}}
-	}
-	return []operation{
-		one("Add", VADDPS, VADDPD),
-		one("Sub", VSUBPS, VSUBPD),
-		one("Mul", VMULPS, VMULPD),
-		one("Div", VDIVPS, VDIVPD),
-	}
-}
-
-// write writes the operation's loops, one for each form.
-func (op *operation) write(m *isa, e *element) {
-	forms := []string{"NoScalar", "FirstScalar", "SecondScalar"}
-	if op.arity == 1 {
-		forms = forms[:1]
+// prim writes the loops of a primitive, in all forms if it has two operands.
+func prim(m *isa, name, text string, in []*element, out *element, body func() func(in []value) value) {
+	of := in[len(in)-1]
+	l := &loop{m: m, name: strings.ToLower(name) + of.name, text: text, in: in, out: out, body: body, table: "loops"}
+	l.key = func(form string) string {
+		return "loopKey{kernel.Prim" + name + ", device." + of.name + ", " + form + "}"
 	}
 	for _, form := range forms {
-		name := strings.ToLower(op.prim) + e.name + strings.TrimSuffix(form, "Scalar") + m.name
-		if form == "NoScalar" {
-			name = strings.ToLower(op.prim) + e.name + m.name
+		if form == "NoScalar" || len(in) == 2 && of != bools {
+			l.write(form)
 		}
-		enter("loops", m.name, "loopKey{kernel.Prim"+op.prim+", device."+e.name+", "+form+"}", name)
-		op.loop(name, m, e, form)
 	}
 }
 
-// loop writes one function.
-func (op *operation) loop(name string, m *isa, e *element, form string) {
-	TEXT(name, attr.NOSPLIT, loopSignature)
-	Pragma("noescape")
-	lanes := m.bytes / e.size
-	dst := param("dst")
-	var x, y reg.Register
-	if form != "FirstScalar" {
-		x = param("x")
-	}
-	if op.arity == 2 && form != "SecondScalar" {
-		y = param("y")
-	}
-	var scalar vector
-	if form != "NoScalar" {
-		scalar = m.spread(param("s"), e.size)
-	}
-	var c []vector
-	if op.prepare != nil {
-		c = op.prepare()
-	}
-	n := param("n")
-	i := GP64()
-	Comment("i := 0")
-	XORQ(i, i)
+// plain is the body that computes one vector of others.
+func plain(m *isa, f func(x, y, result vector)) func() func(in []value) value {
+	return func() func(in []value) value { return simple(m, f) }
+}
 
-	at := func(p reg.Register, vector int) Mem {
-		return Mem{Base: p, Index: i, Scale: uint8(e.size), Disp: vector * m.bytes}
-	}
-	// round writes the handling of some vectors from i on.
-	round := func(vectors int) {
-		results := make([]vector, vectors)
-		for v := range results {
-			a, b := scalar, Op(scalar)
-			if x != nil {
-				a = m.load(at(x, v))
-			}
-			if y != nil {
-				b = at(y, v)
-			}
-			results[v] = m.new()
-			op.apply(c, results[v], a, b)
+func simple(m *isa, f func(x, y, result vector)) func(in []value) value {
+	return func(in []value) value {
+		var y vector
+		if len(in) > 1 {
+			y = in[1].v
 		}
-		for v, r := range results {
-			VMOVUPS(r, at(dst, v))
+		r := m.new()
+		f(in[0].v, y, r)
+		return value{v: r}
+	}
+}
+
+// pair picks the instruction for float32s or float64s.
+func pair(e *element, single, double func(...Op)) func(...Op) {
+	if e == float32s {
+		return single
+	}
+	return double
+}
+
+// three is an instruction that avo has with three operands as one with any.
+func three(instruction func(x, y, z Op)) func(...Op) {
+	return func(ops ...Op) { instruction(ops[0], ops[1], ops[2]) }
+}
+
+func floats(m *isa, e *element) {
+	one, two := []*element{e}, []*element{e, e}
+	for _, op := range []struct {
+		name, text  string
+		instruction func(...Op)
+	}{
+		{"Add", "$x + $y", pair(e, VADDPS, VADDPD)},
+		{"Sub", "$x - $y", pair(e, VSUBPS, VSUBPD)},
+		{"Mul", "$x * $y", pair(e, VMULPS, VMULPD)},
+		{"Div", "$x / $y", pair(e, VDIVPS, VDIVPD)},
+	} {
+		prim(m, op.name, op.text, two, e, plain(m, func(x, y, r vector) { op.instruction(y, x, r) }))
+	}
+	prim(m, "Max", "max($x, $y)", two, e, plain(m, func(x, y, r vector) { extreme(m, e, true, x, y, r) }))
+	prim(m, "Min", "min($x, $y)", two, e, plain(m, func(x, y, r vector) { extreme(m, e, false, x, y, r) }))
+	prim(m, "Sqrt", "sqrt($x)", one, e, plain(m, func(x, _, r vector) { pair(e, VSQRTPS, VSQRTPD)(x, r) }))
+
+	signBit := uint64(1) << (8*e.size - 1)
+	xor, and := pair(e, VXORPS, VXORPD), pair(e, VANDPS, VANDPD)
+	prim(m, "Neg", "-$x", one, e, func() func([]value) value {
+		sign := m.constant(signBit, e.size)
+		return simple(m, func(x, _, r vector) { xor(sign, x, r) })
+	})
+	prim(m, "Abs", "abs($x)", one, e, func() func([]value) value {
+		rest := m.constant(signBit-1, e.size)
+		return simple(m, func(x, _, r vector) { and(rest, x, r) })
+	})
+	for _, op := range []struct {
+		name, text string
+		mode       uint64
+	}{{"Round", "roundToEven($x)", 0}, {"Floor", "floor($x)", 1}, {"Ceil", "ceil($x)", 2}} {
+		instruction := pair(e, three(VROUNDPS), three(VROUNDPD))
+		if m == avx512 {
+			instruction = pair(e, VRNDSCALEPS, VRNDSCALEPD)
 		}
+		prim(m, op.name, op.text, one, e, plain(m, func(x, _, r vector) { instruction(Imm(8|op.mode), x, r) })) // 8: no exception if inexact
 	}
-	last := GP64()
-	Commentf("for ; i <= n-%d; i += %d: %d vectors", unroll*lanes, unroll*lanes, unroll)
-	LEAQ(Mem{Base: n, Disp: -unroll * lanes}, last)
-	JMP(LabelRef("manyTest"))
-	Label("many")
-	round(unroll)
-	ADDQ(U32(uint32(unroll*lanes)), i)
-	Label("manyTest")
-	CMPQ(i, last)
-	JLE(LabelRef("many"))
+}
 
-	Commentf("for ; i <= n-%d; i += %d: one vector", lanes, lanes)
-	LEAQ(Mem{Base: n, Disp: -lanes}, last)
-	JMP(LabelRef("oneTest"))
-	Label("one")
-	round(1)
-	ADDQ(U32(uint32(lanes)), i)
-	Label("oneTest")
-	CMPQ(i, last)
-	JLE(LabelRef("one"))
+// extreme sets r to the larger or smaller of x and y, to NaN if one is NaN. 0 is above -0.
+func extreme(m *isa, e *element, isMax bool, x, y, r vector) {
+	if m == avx512 {
+		mode := uint64(4) // the smaller one, with its sign
+		if isMax {
+			mode = 5
+		}
+		pair(e, VRANGEPS, VRANGEPD)(Imm(mode), y, x, r) // a number where one is NaN
+		nan := K()
+		pair(e, VCMPPS, VCMPPD)(Imm(3), y, x, nan)
+		pair(e, VADDPS, VADDPD)(y, x, nan, r)
+		return
+	}
+	// The instructions give their second operand if one is NaN or both are 0.
+	instruction, join := pair(e, VMINPS, VMINPD), pair(e, VORPS, VORPD)
+	if isMax {
+		instruction, join = pair(e, VMAXPS, VMAXPD), pair(e, VANDPS, VANDPD)
+	}
+	other, nan := YMM(), YMM()
+	instruction(x, y, other)
+	instruction(y, x, r)
+	join(other, r, r) // they differ in the sign of 0 only
+	pair(e, VCMPPS, VCMPPD)(Imm(3), y, x, nan)
+	pair(e, VORPS, VORPD)(nan, r, r) // all ones are NaN
+}
 
-	Comment("if i < n: the rest, masked")
-	SUBQ(i, n)
-	JLE(LabelRef("done"))
-	t := m.first(n, e.size)
-	a, b := scalar, Op(scalar)
-	if x != nil {
-		a = m.loadTail(at(x, 0), t, e.size)
+func integers(m *isa) {
+	e := int64s
+	one, two := []*element{e}, []*element{e, e}
+	prim(m, "Add", "$x + $y", two, e, plain(m, func(x, y, r vector) { VPADDQ(y, x, r) }))
+	prim(m, "Sub", "$x - $y", two, e, plain(m, func(x, y, r vector) { VPSUBQ(y, x, r) }))
+	prim(m, "Neg", "-$x", one, e, func() func([]value) value {
+		zero := m.zero()
+		return simple(m, func(x, _, r vector) { VPSUBQ(x, zero, r) })
+	})
+	if m == avx512 {
+		prim(m, "Mul", "$x * $y", two, e, plain(m, func(x, y, r vector) { VPMULLQ(y, x, r) }))
+		prim(m, "Max", "max($x, $y)", two, e, plain(m, func(x, y, r vector) { VPMAXSQ(y, x, r) }))
+		prim(m, "Min", "min($x, $y)", two, e, plain(m, func(x, y, r vector) { VPMINSQ(y, x, r) }))
+		prim(m, "Abs", "abs($x)", one, e, plain(m, func(x, _, r vector) { VPABSQ(x, r) }))
+		return
 	}
-	if y != nil {
-		b = m.loadTail(at(y, 0), t, e.size)
+	greater := func(x, y vector) vector {
+		v := YMM()
+		VPCMPGTQ(y, x, v)
+		return v
 	}
-	r := m.new()
-	op.apply(c, r, a, b)
-	m.storeTail(r, at(dst, 0), t, e.size)
-	Label("done")
-	VZEROUPPER()
-	RET()
+	prim(m, "Max", "max($x, $y)", two, e, plain(m, func(x, y, r vector) { VBLENDVPD(greater(x, y), x, y, r) }))
+	prim(m, "Min", "min($x, $y)", two, e, plain(m, func(x, y, r vector) { VBLENDVPD(greater(x, y), y, x, r) }))
+	prim(m, "Abs", "abs($x)", one, e, func() func([]value) value {
+		zero := m.zero()
+		return simple(m, func(x, _, r vector) {
+			negative := greater(zero, x)
+			VPXOR(negative, x, r) // ^x, which is -x-1
+			VPSUBQ(negative, r, r)
+		})
+	})
+}
+
+// booleans are bytes, 0 and 1.
+func booleans(m *isa) {
+	e := bools
+	and, or, xor := three(VPAND), three(VPOR), three(VPXOR)
+	if m == avx512 {
+		and, or, xor = VPANDD, VPORD, VPXORD
+	}
+	one, two := []*element{e}, []*element{e, e}
+	prim(m, "And", "$x && $y", two, e, plain(m, func(x, y, r vector) { and(y, x, r) }))
+	prim(m, "Or", "$x || $y", two, e, plain(m, func(x, y, r vector) { or(y, x, r) }))
+	prim(m, "Ne", "$x != $y", two, e, plain(m, func(x, y, r vector) { xor(y, x, r) }))
+	prim(m, "Eq", "$x == $y", two, e, func() func([]value) value {
+		ones := m.constant(1, 1)
+		return simple(m, func(x, y, r vector) {
+			xor(y, x, r)
+			xor(ones, r, r)
+		})
+	})
+	prim(m, "Not", "!$x", one, e, func() func([]value) value {
+		ones := m.constant(1, 1)
+		return simple(m, func(x, _, r vector) { xor(ones, x, r) })
+	})
+	choice(m, e)
+}
+
+// choice writes where, of elements of type e.
+func choice(m *isa, e *element) {
+	prim(m, "Where", "choose($x, $y, $z)", []*element{bools, e, e}, e, func() func([]value) value {
+		return func(in []value) value {
+			c, x, y, r := in[0], in[1].v, in[2].v, m.new()
+			switch {
+			case m == avx512 && e.size == 1:
+				VPBLENDMB(x, y, c.k, r)
+			case m == avx512 && e.size == 4:
+				VPBLENDMD(x, y, c.k, r)
+			case m == avx512:
+				VPBLENDMQ(x, y, c.k, r)
+			default:
+				VPBLENDVB(c.v, x, y, r)
+			}
+			return value{v: r}
+		}
+	})
+}
+
+func comparisons(m *isa, e *element) {
+	for _, op := range []struct {
+		name, text string
+		mode       uint64 // of instructions for floats; that for integers has the same
+	}{{"Eq", "$x == $y", 0}, {"Ne", "$x != $y", 4}, {"Lt", "$x < $y", 1}, {"Le", "$x <= $y", 2}} {
+		prim(m, op.name, op.text, []*element{e, e}, bools, func() func([]value) value {
+			ones := m.zero()
+			if m == avx2 && e == int64s {
+				VPCMPEQQ(ones, ones, ones)
+			}
+			return func(in []value) value { return compare(m, e, op.mode, in[0].v, in[1].v, ones) }
+		})
+	}
+}
+
+// compare is x compared with y; ones has all bits set, if it is needed.
+func compare(m *isa, e *element, mode uint64, x, y, ones vector) value {
+	switch {
+	case m == avx512:
+		k := K()
+		switch e {
+		case float32s:
+			VCMPPS(Imm(mode), y, x, k)
+		case float64s:
+			VCMPPD(Imm(mode), y, x, k)
+		default:
+			VPCMPQ(Imm(mode), y, x, k)
+		}
+		return value{k: k}
+	case e == float32s:
+		v := YMM()
+		VCMPPS(Imm(mode), y, x, v)
+		return value{v: v}
+	case e == float64s:
+		v := YMM()
+		VCMPPD(Imm(mode), y, x, v)
+		return value{v: v}
+	}
+	v := YMM()
+	switch mode {
+	case 0, 4:
+		VPCMPEQQ(y, x, v)
+	case 1:
+		VPCMPGTQ(x, y, v)
+	default:
+		VPCMPGTQ(y, x, v)
+	}
+	if mode != 0 && mode != 1 { // x != y is !(x == y), x <= y is !(x > y)
+		VPXOR(ones, v, v)
+	}
+	return value{v: v}
+}
+
+// cast writes the loop that converts.
+func cast(m *isa, from, to *element, body func() func(in []value) value) {
+	l := &loop{m: m, name: "cast" + from.name, text: strings.ToLower(to.name) + "($x)", in: []*element{from}, out: to, body: body, table: "casts"}
+	l.name += "To" + to.name
+	l.key = func(string) string { return "castKey{device." + from.name + ", device." + to.name + "}" }
+	l.write("NoScalar")
+}
+
+func casts(m *isa) {
+	convert := func(from, to *element, instruction func(...Op)) {
+		cast(m, from, to, plain(m, func(x, _, r vector) { instruction(x, r) }))
+	}
+	convert(float32s, float64s, VCVTPS2PD)
+	narrow := func(from, to *element, instruction, instruction256 func(...Op)) {
+		cast(m, from, to, func() func([]value) value {
+			return func(in []value) value {
+				r := sized(m.bytes / 2)
+				if m == avx512 {
+					instruction(in[0].v, r)
+				} else {
+					instruction256(in[0].v, r)
+				}
+				return value{v: r}
+			}
+		})
+	}
+	narrow(float64s, float32s, VCVTPD2PS, VCVTPD2PSY)
+	if m == avx512 {
+		narrow(int64s, float32s, VCVTQQ2PS, nil)
+		convert(int64s, float64s, VCVTQQ2PD)
+		toInts(float32s, VCVTTPS2QQ, VCMPPS, 0x5f000000)
+		toInts(float64s, VCVTTPD2QQ, VCMPPD, 0x43e0000000000000)
+	}
+	for _, e := range []*element{float32s, float64s, int64s} {
+		cast(m, e, bools, func() func([]value) value {
+			zero, ones := m.zero(), m.zero()
+			if m == avx2 && e == int64s {
+				VPCMPEQQ(ones, ones, ones)
+			}
+			return func(in []value) value { return compare(m, e, 4, in[0].v, zero, ones) }
+		})
+	}
+	fromBools(m, float32s, 0x3f800000)
+	fromBools(m, float64s, 0x3ff0000000000000)
+	fromBools(m, int64s, 1)
+}
+
+// toInts writes the truncation to int64s, saturated; NaN gives 0. The limit is 1<<63.
+func toInts(from *element, convert, compare func(...Op), limit uint64) {
+	m := avx512
+	cast(m, from, int64s, func() func([]value) value {
+		above, most := m.constant(limit, from.size), m.constant(1<<63-1, 8)
+		return func(in []value) value {
+			x, bound := in[0].v, above
+			if from == float32s {
+				bound = above.AsY().(vector)
+			}
+			r, big, number := ZMM(), K(), K()
+			convert(x, r) // -1<<63 for all that have no int64
+			compare(Imm(0xd), bound, x, big)
+			compare(Imm(7), x, x, number)
+			VMOVDQU64(most, big, r)
+			VMOVDQU64_Z(r, number, r)
+			return value{v: r}
+		}
+	})
+}
+
+// fromBools writes the conversion of bools to numbers, of which one is the bits of 1.
+func fromBools(m *isa, to *element, one uint64) {
+	cast(m, bools, to, func() func([]value) value {
+		ones := m.constant(one, to.size)
+		return func(in []value) value {
+			r := m.new()
+			switch {
+			case m == avx2:
+				VPAND(ones, in[0].v, r)
+			case to.size == 4:
+				VMOVDQU32_Z(ones, in[0].k, r)
+			default:
+				VMOVDQU64_Z(ones, in[0].k, r)
+			}
+			return value{v: r}
+		}
+	})
 }

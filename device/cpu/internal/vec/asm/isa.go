@@ -1,13 +1,15 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/mmcloughlin/avo/attr"
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// A vector is a virtual register of either size.
+// A vector is a virtual register of any size.
 type vector = reg.VecVirtual
 
 // An isa is one that loops are written for.
@@ -23,16 +25,62 @@ var (
 	isas   = []*isa{avx512, avx2}
 )
 
+// An element is a type of what tensors hold.
+type element struct {
+	name string // that of the constant in package device
+	size int
+}
+
+var (
+	float32s = &element{"Float32", 4}
+	float64s = &element{"Float64", 8}
+	int64s   = &element{"Int64", 8}
+	bools    = &element{"Bool", 1}
+)
+
+// A value is as many elements as a round of a loop handles at a time. Where it
+// says which lanes something holds for, it is a mask instead: k for AVX-512, all
+// bits of the lanes in v for AVX2.
+type value struct {
+	v vector
+	k reg.OpmaskVirtual
+}
+
 // param loads a parameter.
 func param(name string) reg.GPVirtual { return Load(Param(name), GP64()).(reg.GPVirtual) }
+
+// sized returns a register for so many bytes.
+func sized(bytes int) vector {
+	switch bytes {
+	case 64:
+		return ZMM()
+	case 32:
+		return YMM()
+	}
+	return XMM()
+}
+
+// zero returns a vector of zeros.
+func (m *isa) zero() vector {
+	v := m.new()
+	if m == avx512 {
+		VPXORD(v, v, v)
+	} else {
+		VPXOR(v, v, v)
+	}
+	return v
+}
 
 // spread returns a vector whose elements, of the given size, are all the low bits of s.
 func (m *isa) spread(s reg.GPVirtual, size int) vector {
 	x, v := XMM(), m.new()
 	MOVQ(s, x)
-	if size == 4 {
+	switch size {
+	case 1:
+		VPBROADCASTB(x, v)
+	case 4:
 		VPBROADCASTD(x, v)
-	} else {
+	default:
 		VPBROADCASTQ(x, v)
 	}
 	return v
@@ -58,7 +106,7 @@ func (m *isa) first(n reg.GPVirtual, size int) tail {
 		MOVQ(I32(-1), bits)
 		BZHIQ(n, bits, bits) // n ones
 		k := K()
-		KMOVW(bits.As32(), k)
+		KMOVQ(bits, k)
 		return tail{mask: k}
 	}
 	// 32 bytes from n*size before the zeros of the window.
@@ -90,14 +138,51 @@ func window() Mem {
 	return NewDataAddr(Symbol{Name: "window", Static: true}, 0)
 }
 
-// loadTail reads the elements that exist; the others are 0.
-func (m *isa) loadTail(from Mem, t tail, size int) vector {
-	v := m.new()
+// load reads so many lanes of elements of the given size.
+func load(from Mem, lanes, size int) vector {
+	v := sized(lanes * size)
+	switch lanes * size {
+	case 64, 32, 16:
+		VMOVUPS(from, v)
+	case 8:
+		VMOVQ(from, v)
+	case 4:
+		VMOVD(from, v)
+	default:
+		panic(fmt.Sprint("no vector of ", lanes*size, " bytes"))
+	}
+	return v
+}
+
+// store writes what load reads.
+func store(v vector, to Mem, lanes, size int) {
+	switch lanes * size {
+	case 64:
+		VMOVUPS(v.AsZ(), to)
+	case 32:
+		VMOVUPS(v.AsY(), to)
+	case 16:
+		VMOVUPS(v.AsX(), to)
+	case 8:
+		VMOVQ(v.AsX(), to)
+	case 4:
+		VMOVD(v.AsX(), to)
+	default:
+		panic(fmt.Sprint("no vector of ", lanes*size, " bytes"))
+	}
+}
+
+// loadTail reads the elements that exist, of less than so many lanes; the others are 0.
+// With AVX2 elements of 4 and 8 bytes fill a vector.
+func (m *isa) loadTail(from Mem, t tail, lanes, size int) vector {
+	v := sized(lanes * size)
 	switch {
 	case m == avx2 && size == 4:
 		VPMASKMOVD(from, t.ones, v)
 	case m == avx2:
 		VPMASKMOVQ(from, t.ones, v)
+	case size == 1:
+		VMOVDQU8_Z(from, t.mask, v)
 	case size == 4:
 		VMOVDQU32_Z(from, t.mask, v)
 	default:
@@ -106,23 +191,109 @@ func (m *isa) loadTail(from Mem, t tail, size int) vector {
 	return v
 }
 
-// storeTail writes the elements that exist.
-func (m *isa) storeTail(v vector, to Mem, t tail, size int) {
+// storeTail writes what loadTail reads.
+func (m *isa) storeTail(v vector, to Mem, t tail, lanes, size int) {
+	var r reg.Register = v.AsX()
+	switch lanes * size {
+	case 64:
+		r = v.AsZ()
+	case 32:
+		r = v.AsY()
+	}
 	switch {
 	case m == avx2 && size == 4:
-		VPMASKMOVD(v, t.ones, to)
+		VPMASKMOVD(r, t.ones, to)
 	case m == avx2:
-		VPMASKMOVQ(v, t.ones, to)
+		VPMASKMOVQ(r, t.ones, to)
+	case size == 1:
+		VMOVDQU8(r, t.mask, to)
 	case size == 4:
-		VMOVDQU32(v, t.mask, to)
+		VMOVDQU32(r, t.mask, to)
 	default:
-		VMOVDQU64(v, t.mask, to)
+		VMOVDQU64(r, t.mask, to)
 	}
 }
 
-// load reads a vector.
-func (m *isa) load(from Mem) vector {
-	v := m.new()
-	VMOVUPS(from, v)
+// loadSingle reads one element into the lowest lane of a register for so many bytes.
+func loadSingle(from Mem, size, bytes int) vector {
+	v := sized(bytes)
+	switch size {
+	case 1:
+		s := GP32()
+		MOVBLZX(from, s)
+		VMOVD(s, v.AsX())
+	case 4:
+		VMOVD(from, v.AsX())
+	default:
+		VMOVQ(from, v.AsX())
+	}
+	return v
+}
+
+// storeSingle writes the lowest lane.
+func storeSingle(v vector, to Mem, size int) {
+	switch size {
+	case 1:
+		VPEXTRB(Imm(0), v.AsX(), to)
+	case 4:
+		VMOVD(v.AsX(), to)
+	default:
+		VMOVQ(v.AsX(), to)
+	}
+}
+
+// maskOf makes a mask of bools, which v holds one byte each, for lanes of the given width.
+// With wide the bytes already have that width.
+func (m *isa) maskOf(v vector, width int, wide bool) value {
+	if m == avx512 {
+		k := K()
+		VPTESTMB(v, v, k)
+		return value{k: k}
+	}
+	w, zero := YMM(), m.zero()
+	if wide {
+		w = v
+	}
+	switch width {
+	case 1:
+		VPCMPGTB(zero, v, w)
+	case 4:
+		if !wide {
+			VPMOVZXBD(v, w)
+		}
+		VPCMPGTD(zero, w, w)
+	default:
+		if !wide {
+			VPMOVZXBQ(v, w)
+		}
+		VPCMPGTQ(zero, w, w)
+	}
+	return value{v: w}
+}
+
+// boolsOf makes bools of a mask for so many lanes of the given width; ones is a vector of bytes that are 1.
+func (m *isa) boolsOf(mask value, lanes, width int, ones vector) vector {
+	if m == avx512 {
+		v := sized(lanes)
+		switch lanes {
+		case 64:
+			VMOVDQU8_Z(ones.AsZ(), mask.k, v)
+		case 32:
+			VMOVDQU8_Z(ones.AsY(), mask.k, v)
+		default:
+			VMOVDQU8_Z(ones.AsX(), mask.k, v)
+		}
+		return v
+	}
+	v, high := XMM(), XMM()
+	VEXTRACTI128(Imm(1), mask.v, high)
+	if width == 8 {
+		VSHUFPS(Imm(0x88), high, mask.v.AsX(), v) // one half of each lane
+		VPACKSSDW(v, v, v)
+	} else {
+		VPACKSSDW(high, mask.v.AsX(), v)
+	}
+	VPACKSSWB(v, v, v)
+	VPAND(ones.AsX(), v, v)
 	return v
 }
