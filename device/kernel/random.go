@@ -25,6 +25,24 @@ func (d Distribution) String() string { return distributions[d] }
 // Key implements [device.Body].
 func (d Distribution) Key() string { return "random " + distributions[d] }
 
+// Tag is the word of the counter that tells the streams of distributions and element types apart. It panics
+// if d is not defined for dt.
+func (d Distribution) Tag(dt device.DType) uint32 {
+	switch {
+	case d == Uniform && dt == device.Float32:
+		return 0
+	case d == Uniform && dt == device.Float64:
+		return 1
+	case d == Normal && dt == device.Float32:
+		return 2
+	case d == Normal && dt == device.Float64:
+		return 3
+	case d == Ints && dt == device.Int64:
+		return 4
+	}
+	panic(fmt.Sprintf("kernel: no %v %v", d, dt))
+}
+
 // Philox is the block function of Philox4x32-10, a counter-based random number
 // generator: ten rounds of multiplications and exclusive ors turn a counter
 // into four random words. (J. K. Salmon, M. A. Moraes, R. O. Dror, D. E.
@@ -49,9 +67,7 @@ func Philox(counter [4]uint32, key [2]uint32) [4]uint32 {
 //
 // The low half of the key is the first word of Philox's key, the high half the
 // second. The counter is the number of the block in the first two words, low
-// one first, then a word that tells distribution and type apart (0 uniform
-// float32, 1 uniform float64, 2 normal float32, 3 normal float64, 4 ints), so
-// that they share no random bits, then 0. With w the words of a block and
+// one first, then the distribution's Tag, so that no two share random bits, then 0. With w the words of a block and
 // ww[i] = w[2i] + w[2i+1]<<32:
 //
 //   - A block is four uniform float32: w[i]>>8 scaled by 2**-24; or two
@@ -63,37 +79,28 @@ func Philox(counter [4]uint32, key [2]uint32) [4]uint32 {
 //     radius, the second is the angle as a fraction of the circle. The functions below
 //     say how, in steps that round alike everywhere.
 func Draw[T device.Element](d Distribution, key, pos uint64, lo, hi int64, dst []T) {
+	tag := d.Tag(device.DTypeOf[T]())
 	switch dst := any(dst).(type) {
 	case []float32:
-		switch d {
-		case Uniform:
-			draw4(dst, 0, key, pos, uniform32)
-			return
-		case Normal:
-			draw4(dst, 2, key, pos, normal32)
-			return
+		if d == Uniform {
+			draw4(dst, tag, key, pos, uniform32)
+		} else {
+			draw4(dst, tag, key, pos, normal32)
 		}
 	case []float64:
-		switch d {
-		case Uniform:
-			draw2(dst, 1, key, pos, uniform64)
-			return
-		case Normal:
-			draw2(dst, 3, key, pos, normal64)
-			return
+		if d == Uniform {
+			draw2(dst, tag, key, pos, uniform64)
+		} else {
+			draw2(dst, tag, key, pos, normal64)
 		}
 	case []int64:
-		if d == Ints {
-			span := uint64(hi) - uint64(lo)
-			draw2(dst, 4, key, pos, func(w [4]uint32) [2]int64 {
-				first, _ := bits.Mul64(wide(w[0], w[1]), span)
-				second, _ := bits.Mul64(wide(w[2], w[3]), span)
-				return [2]int64{lo + int64(first), lo + int64(second)}
-			})
-			return
-		}
+		span := uint64(hi) - uint64(lo)
+		draw2(dst, tag, key, pos, func(w [4]uint32) [2]int64 {
+			first, _ := bits.Mul64(wide(w[0], w[1]), span)
+			second, _ := bits.Mul64(wide(w[2], w[3]), span)
+			return [2]int64{lo + int64(first), lo + int64(second)}
+		})
 	}
-	panic(fmt.Sprintf("kernel: no %v %v", d, device.DTypeOf[T]()))
 }
 
 func draw4[T any](dst []T, tag uint32, key, pos uint64, convert func([4]uint32) [4]T) {
