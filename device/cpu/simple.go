@@ -82,13 +82,17 @@ func ramp[T number](c *device.Command) error {
 	return nil
 }
 
+// drawCost is how many simple operations a random number is worth.
+const drawCost = 3
+
 func newRandom(k *device.Kernel) (runner, error) {
 	d, ok := k.Body.(kernel.Distribution)
 	switch {
 	case ok && d == kernel.Ints && k.Out == device.Int64:
+		draw := vec.Drawer[int64](d)
 		return func(c *device.Command) error {
 			if c.N > 0 {
-				draw(d, c, int64(c.Args.Ints[0]), int64(c.Args.Ints[1]), operand[int64](c, 0, c.N))
+				drawAll(draw, c, int64(c.Args.Ints[0]), int64(c.Args.Ints[1]), operand[int64](c, 0, c.N))
 			}
 			return nil
 		}, nil
@@ -101,21 +105,22 @@ func newRandom(k *device.Kernel) (runner, error) {
 }
 
 func drawFloats[T device.Element](d kernel.Distribution) runner {
+	draw := vec.Drawer[T](d)
 	return func(c *device.Command) error {
-		draw(d, c, 0, 0, operand[T](c, 0, c.N))
+		drawAll(draw, c, 0, 0, operand[T](c, 0, c.N))
 		return nil
 	}
 }
 
-// draw is kernel.Draw, split over the cores if there is much to do.
-func draw[T device.Element](d kernel.Distribution, c *device.Command, lo, hi int64, dst []T) {
+// drawAll is kernel.Draw, by draw, split over the cores if there is much to do.
+func drawAll[T device.Element](draw func(key, pos uint64, lo, hi int64, dst []T), c *device.Command, lo, hi int64, dst []T) {
 	key, pos := c.Imm[0], c.Imm[1]
-	if len(dst) <= grainOf(callCost) {
-		kernel.Draw(d, key, pos, lo, hi, dst)
+	if len(dst) <= grainOf(drawCost) {
+		draw(key, pos, lo, hi, dst)
 		return
 	}
-	pool.Run(len(dst), grainOf(callCost), func(from, to int) {
-		kernel.Draw(d, key, pos+uint64(from), lo, hi, dst[from:to])
+	pool.Run(len(dst), grainOf(drawCost), func(from, to int) {
+		draw(key, pos+uint64(from), lo, hi, dst[from:to])
 	})
 }
 

@@ -29,6 +29,7 @@ var families = []struct {
 	write func()
 }{
 	{"elementwise", elementwise},
+	{"philox", philox},
 }
 
 func main() {
