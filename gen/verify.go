@@ -32,22 +32,32 @@ type mismatch struct {
 // packages are those that the two files may import, by path, and variants has the
 // names of the functions whose variants are called.
 func undone(text, source []byte, pairs map[string]string, variants callees, packages map[string]*types.Package) []mismatch {
-	found, more := undoneOf(text, source, pairs, variants, packages, false)
-	if more && len(found) == 0 {
-		found, _ = undoneOf(text, source, pairs, variants, packages, true)
-	}
-	return found
+	return inPasses(func(pass int) ([]mismatch, int) { return undoneOf(text, source, pairs, variants, packages, pass) })
 }
 
-// undoneOf is undone for one of each function literal that is there twice: see [undoer.closures]. It reports whether there is one.
-func undoneOf(text, source []byte, pairs map[string]string, variants callees, packages map[string]*types.Package, others bool) (found []mismatch, more bool) {
+// inPasses returns what the first pass finds that finds something. Each says how many there have to be at least.
+func inPasses(look func(pass int) (found []mismatch, passes int)) []mismatch {
+	passes := 1
+	for pass := 0; pass < passes; pass++ {
+		found, least := look(pass)
+		if len(found) > 0 {
+			return found
+		}
+		passes = max(passes, least)
+	}
+	return nil
+}
+
+// undoneOf is undone for one form of each function literal that there are several of: see [undoer.closures]. It returns how
+// many passes over these there have to be.
+func undoneOf(text, source []byte, pairs map[string]string, variants callees, packages map[string]*types.Package, pass int) (found []mismatch, passes int) {
 	generated, err := parse(text, packages)
 	if err != nil {
-		return []mismatch{{"", err.Error()}}, false
+		return []mismatch{{"", err.Error()}}, 0
 	}
 	originals, err := parse(source, packages)
 	if err != nil {
-		return []mismatch{{"", err.Error()}}, false
+		return []mismatch{{"", err.Error()}}, 0
 	}
 	for name, original := range pairs {
 		g, o := generated.decls[name], originals.decls[original]
@@ -57,8 +67,8 @@ func undoneOf(text, source []byte, pairs map[string]string, variants callees, pa
 		}
 		u := newUndoer(o, variants.in(name))
 		got, want := generated.side(g), originals.side(o)
-		text, twice := u.closures(g, o, others)
-		more = more || twice
+		text, n := u.closures(g, o, pass)
+		passes = max(passes, n)
 		iterations(g)
 		u.exits(g)
 		if text == "" {
@@ -68,7 +78,7 @@ func undoneOf(text, source []byte, pairs map[string]string, variants callees, pa
 			found = append(found, mismatch{name, text})
 		}
 	}
-	return found, more
+	return found, passes
 }
 
 // A parsed is a file as the checks see it.

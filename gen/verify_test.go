@@ -149,6 +149,27 @@ func Steps(out io.Writer, w *tensor.Tensor, n int) *tensor.Tensor {
 	fmt.Fprintln(out, bad)
 	return w
 }
+
+//asyncgen:kernel
+func Forms(out io.Writer, w *tensor.Tensor) *tensor.Tensor {
+	calls := 0
+	form := func(x *tensor.Tensor) (float64, *tensor.Tensor) {
+		twice := func(y *tensor.Tensor) (float64, *tensor.Tensor) { return y.Max().Item(), y }
+		calls++
+		v, y := twice(x)
+		twice(y)
+		return v, y
+	}
+	form(w)
+	for range 3 {
+		v, y := form(w)
+		fmt.Fprintln(out, v)
+		form(y)
+		w = y
+	}
+	fmt.Fprintln(out, calls)
+	return w
+}
 `
 
 // TestChecksNotice: the two checks of the output see each kind of damage that
@@ -185,13 +206,17 @@ func TestChecksNotice(t *testing.T) {
 	check := func(text string) []mismatch {
 		variants := callees{
 			functions: map[string]callee{"sumsLater": {name: "sums"}, "movedLater": {name: "moved", here: []bool{true, false}}},
-			literals:  map[string]map[string]callee{"LiteralsAsync": {"stepLater": {name: "step"}, "meanLater": {name: "mean"}}},
+			literals: map[string]map[string]callee{
+				"LiteralsAsync": {"stepLater": {name: "step"}, "meanLater": {name: "mean"}},
+				"FormsAsync": {"formLater": {name: "form", here: []bool{false, true}}, "formLater2": {name: "form"},
+					"twiceLater": {name: "twice", here: []bool{false, true}}, "twiceLater2": {name: "twice"}, "twiceLater3": {name: "twice", here: []bool{false, true}}, "twiceLater4": {name: "twice"}},
+			},
 		}
-		found := undone([]byte(text), []byte(checkedSource), map[string]string{"TrainAsync": "Train", "LogAsync": "Log", "SumsAsync": "Sums", "OwnAsync": "Own", "ClosuresAsync": "Closures", "LiteralsAsync": "Literals", "MixedAsync": "Mixed", "StepsAsync": "Steps"}, variants, nil)
+		found := undone([]byte(text), []byte(checkedSource), map[string]string{"TrainAsync": "Train", "LogAsync": "Log", "SumsAsync": "Sums", "OwnAsync": "Own", "ClosuresAsync": "Closures", "LiteralsAsync": "Literals", "MixedAsync": "Mixed", "StepsAsync": "Steps", "FormsAsync": "Forms"}, variants, nil)
 		found = append(found, undoneLift([]byte(text), []byte(checkedSource), "sumsLater", "sums", variants, nil)...)
 		found = append(found, undoneLift([]byte(text), []byte(checkedSource), "movedLater", "moved", variants, nil)...)
 		return append(found, recheck(prog.Roots[0], map[string][]byte{result.Files[0].Path: []byte(text)},
-			map[string]bool{"TrainAsync": true, "LogAsync": true, "SumsAsync": true, "OwnAsync": true, "ClosuresAsync": true, "LiteralsAsync": true, "MixedAsync": true, "StepsAsync": true}, map[string]bool{"sumsLater": true, "movedLater": true}, variants, known(prog))...)
+			map[string]bool{"TrainAsync": true, "LogAsync": true, "SumsAsync": true, "OwnAsync": true, "ClosuresAsync": true, "LiteralsAsync": true, "MixedAsync": true, "StepsAsync": true, "FormsAsync": true}, map[string]bool{"sumsLater": true, "movedLater": true}, variants, known(prog))...)
 	}
 	if found := check(good); len(found) > 0 {
 		t.Fatalf("good output: %v\n%s", found, good)
@@ -218,29 +243,35 @@ func TestChecksNotice(t *testing.T) {
 		"variant without a copy":   {"\t\tnAt := n\n", "", "does not compile"},
 		"variant uses what goes on": {"\t\tnAt := n\n\t\tsumAt := later.Read(x.MulScalar(float64(n)).Sum())\n\t\tlater.Do(func() { total += float64(nAt) * ",
 			"\t\tsumAt := later.Read(x.MulScalar(float64(n)).Sum())\n\t\tlater.Do(func() { total += float64(n) * ", "changes n out of turn"},
-		"variant returns another result": {"return total, n }", "return total, n + 1 }", "where the original has"},
-		"variant of other results":       {"\tvar total float64\n", "\tvar total float32\n", "sumsLater it has"},
-		"half in the place of the other": {"total, n := sumsAt()", "total, n := sumsLater(later, xs)()", "where the original has"},
-		"literal misses statement":       {"\t\tw = w.Add(x)\n\t\tsteps++\n\t\tseen", "\t\tw = w.Add(x)\n\t\tseen", "LiteralsAsync it has"},
-		"its variant does":               {"steps++\n\t\tsumAt", "sumAt", "LiteralsAsync it has"},
-		"its variant counts early":       {"\t\tsteps++\n\t\tsumAt", "\t\tlater.Do(func() { steps++ })\n\t\tsteps += 0\n\t\tsumAt", "steps out of turn"},
-		"its value is used too early":    {"\t\tstepAt := stepLater(later, x)\n", "\t\tstepAt := stepLater(later, x)\n\t\tseen += 0\n", "seen out of turn"},
-		"its variant reads something":    {"meanAt2 := later.Read(x.Mean())", "meanAt2 := later.Read(x.Sum())", "LiteralsAsync it has"},
-		"another literal is called":      {"stepAt := stepLater(later, x)", "stepAt := meanLater(later)", "LiteralsAsync it has"},
-		"choice on another condition":    {"loss.Lt(best)", "loss.Le(best)", "where the original has"},
-		"choice without a variable":      {"&best, &step)", "&best)", "where the original has"},
-		"choice with more":               {"best = loss; step", "best = loss; best = best; step", "where the original has"},
-		"choice with less":               {"best = loss; step", "step", "where the original has"},
-		"test of what has been chosen":   {"later.ReadF64(bestBefore)", "later.ReadF64(best)", "where the original has"},
-		"copy that is not one":           {"bestBefore := best\n", "bestBefore := step\n", "where the original has"},
-		"host work on the wrong side":    {"fmt.Fprintln(out, i, bestAt.Item())\n\t\t\t} else {\n\t\t\t\tbad++\n", "bad++\n\t\t\t} else {\n\t\t\t\tfmt.Fprintln(out, i, bestAt.Item())\n", "where the original has"},
-		"host work before the choice":    {"\t\tbestBefore := best\n", "\t\tbestBefore := best\n\t\tlater.Do(func() {\n\t\t\tif lossAt.Item() < bestBefore.Item() {\n\t\t\t\tbad++\n\t\t\t}\n\t\t})\n", "StepsAsync"},
-		"results change places":          {"next, movedAt := movedLater(later, w, x)", "w, movedAt := movedLater(later, w, x)", "MixedAsync it has"},
-		"a result is dropped":            {"w, movedAt2 = movedLater(", "_, movedAt2 = movedLater(", "MixedAsync it has"},
-		"variant returns another tensor": {"return next, func()", "return w, func()", "movedLater it has"},
-		"variant returns another type":   {"x *tensor.Tensor) (*tensor.Tensor, func() float64)", "x *tensor.Tensor) (tensor.Tensor, func() float64)", "movedLater it has"},
-		"second half of another call":    {"last = movedAt2()", "last = movedAt()", "MixedAsync it has"},
-		"entry outside the loop":         {"\tlater.Flush()\n\treturn total, nil\n}", "\tlater.Flush()\n\tlater.Do(func() {})\n\treturn total, nil\n}", "outside all loops"},
+		"variant returns another result":   {"return total, n }", "return total, n + 1 }", "where the original has"},
+		"variant of other results":         {"\tvar total float64\n", "\tvar total float32\n", "sumsLater it has"},
+		"half in the place of the other":   {"total, n := sumsAt()", "total, n := sumsLater(later, xs)()", "where the original has"},
+		"literal misses statement":         {"\t\tw = w.Add(x)\n\t\tsteps++\n\t\tseen", "\t\tw = w.Add(x)\n\t\tseen", "LiteralsAsync it has"},
+		"its variant does":                 {"steps++\n\t\tsumAt", "sumAt", "LiteralsAsync it has"},
+		"its variant counts early":         {"\t\tsteps++\n\t\tsumAt", "\t\tlater.Do(func() { steps++ })\n\t\tsteps += 0\n\t\tsumAt", "steps out of turn"},
+		"its value is used too early":      {"\t\tstepAt := stepLater(later, x)\n", "\t\tstepAt := stepLater(later, x)\n\t\tseen += 0\n", "seen out of turn"},
+		"its variant reads something":      {"meanAt2 := later.Read(x.Mean())", "meanAt2 := later.Read(x.Sum())", "LiteralsAsync it has"},
+		"form as written misses statement": {"\t\tcalls++\n\t\tv, y := twice(x)\n", "\t\tv, y := twice(x)\n", "FormsAsync it has"},
+		"first variant does":               {"\t\tcalls++\n\t\ty, twiceAt := twiceLater(", "\t\ty, twiceAt := twiceLater(", "FormsAsync it has"},
+		"second variant does":              {"\t\tcalls++\n\t\ty, twiceAt3 := twiceLater3(", "\t\ty, twiceAt3 := twiceLater3(", "FormsAsync it has"},
+		"first variant within it does":     {"maxAt3 := later.Read(y.Max())", "maxAt3 := later.Read(y.Min())", "FormsAsync it has"},
+		"second variant within it does":    {"maxAt4 := later.Read(y.Max())", "maxAt4 := later.Read(y.Min())", "FormsAsync it has"},
+		"variant within the other form":    {"maxAt2 := later.Read(y.Max())", "maxAt2 := later.Read(y.Min())", "FormsAsync it has"},
+		"another literal is called":        {"stepAt := stepLater(later, x)", "stepAt := meanLater(later)", "LiteralsAsync it has"},
+		"choice on another condition":      {"loss.Lt(best)", "loss.Le(best)", "where the original has"},
+		"choice without a variable":        {"&best, &step)", "&best)", "where the original has"},
+		"choice with more":                 {"best = loss; step", "best = loss; best = best; step", "where the original has"},
+		"choice with less":                 {"best = loss; step", "step", "where the original has"},
+		"test of what has been chosen":     {"later.ReadF64(bestBefore)", "later.ReadF64(best)", "where the original has"},
+		"copy that is not one":             {"bestBefore := best\n", "bestBefore := step\n", "where the original has"},
+		"host work on the wrong side":      {"fmt.Fprintln(out, i, bestAt.Item())\n\t\t\t} else {\n\t\t\t\tbad++\n", "bad++\n\t\t\t} else {\n\t\t\t\tfmt.Fprintln(out, i, bestAt.Item())\n", "where the original has"},
+		"host work before the choice":      {"\t\tbestBefore := best\n", "\t\tbestBefore := best\n\t\tlater.Do(func() {\n\t\t\tif lossAt.Item() < bestBefore.Item() {\n\t\t\t\tbad++\n\t\t\t}\n\t\t})\n", "StepsAsync"},
+		"results change places":            {"next, movedAt := movedLater(later, w, x)", "w, movedAt := movedLater(later, w, x)", "MixedAsync it has"},
+		"a result is dropped":              {"w, movedAt2 = movedLater(", "_, movedAt2 = movedLater(", "MixedAsync it has"},
+		"variant returns another tensor":   {"return next, func()", "return w, func()", "movedLater it has"},
+		"variant returns another type":     {"w, x *tensor.Tensor) (*tensor.Tensor, func() float64)", "w, x *tensor.Tensor) (tensor.Tensor, func() float64)", "movedLater it has"},
+		"second half of another call":      {"last = movedAt2()", "last = movedAt()", "MixedAsync it has"},
+		"entry outside the loop":           {"\tlater.Flush()\n\treturn total, nil\n}", "\tlater.Flush()\n\tlater.Do(func() {})\n\treturn total, nil\n}", "outside all loops"},
 	} {
 		damaged := strings.Replace(good, c.old, c.new, 1)
 		if damaged == good {

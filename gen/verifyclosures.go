@@ -49,24 +49,15 @@ func literals(n ast.Node) (ids []*ast.Ident, lits []*ast.FuncLit) {
 }
 
 // closures puts the function literals of g, which are called in two parts, together again: they have the names of those of o,
-// the original. Of a literal that is there as written, too, only one stays: the other if others says so. It returns how g differs
-// from what can be put together, or "", and whether there is another literal.
-func (u *undoer) closures(g, o *ast.FuncDecl, others bool) (text string, more bool) {
-	objs := make(map[*ast.Object]*ast.Object)
+// the original. Of a literal that is there in several forms, as written and as variants, only one stays, another one in each pass.
+// It returns how g differs from what can be put together, or "", and how many passes there are.
+func (u *undoer) closures(g, o *ast.FuncDecl, pass int) (text string, passes int) {
+	c := &formChoice{undoer: u, pass: pass, passes: 1, weights: []int{1}, within: make(map[ast.Stmt]int), objs: make(map[*ast.Object]*ast.Object)}
+	ast.Inspect(g.Body, c.visit)
+	passes = c.passes
 	ast.Inspect(g.Body, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.BlockStmt:
-			n.List = u.oneOf(n.List, others, objs)
-		case *ast.CaseClause:
-			n.Body = u.oneOf(n.Body, others, objs)
-		case *ast.CommClause:
-			n.Body = u.oneOf(n.Body, others, objs)
-		}
-		return true
-	})
-	ast.Inspect(g.Body, func(n ast.Node) bool {
-		if id, ok := n.(*ast.Ident); ok && objs[id.Obj] != nil {
-			id.Obj = objs[id.Obj]
+		if id, ok := n.(*ast.Ident); ok && c.objs[id.Obj] != nil {
+			id.Obj = c.objs[id.Obj]
 		}
 		return true
 	})
@@ -78,39 +69,89 @@ func (u *undoer) closures(g, o *ast.FuncDecl, others bool) (text string, more bo
 			continue
 		}
 		if i >= len(originals) {
-			return id.Name + " is none of the function literals of the original", len(objs) > 0
+			return id.Name + " is none of the function literals of the original", passes
 		}
 		lit, from := lits[i], originals[i]
 		decl := &ast.FuncDecl{Type: lit.Type, Body: lit.Body}
 		if !u.join(decl, &ast.FuncDecl{Type: from.Type, Body: from.Body}, u.variants[id.Name].here) {
-			return id.Name + " has no Later to read for", len(objs) > 0
+			return id.Name + " has no Later to read for", passes
 		}
 		explicit(decl)
 		id.Name, id.Obj.Name = original, original
 	}
-	return "", len(objs) > 0
+	return "", passes
 }
 
-// oneOf drops, of a function literal and its variant after it, one. What stands for that is the other then: objs says so.
-func (u *undoer) oneOf(list []ast.Stmt, variants bool, objs map[*ast.Object]*ast.Object) (out []ast.Stmt) {
-	for _, s := range list {
-		id, _ := literalOf(s)
-		if id == nil || len(out) == 0 || u.known[id.Name] {
-			out = append(out, s)
-			continue
+// A formChoice leaves one form of each function literal that there are several of. So that each form that is in another one is
+// chosen together with each of that, the digits of pass are the choices, the last digit that of the outermost literals.
+type formChoice struct {
+	*undoer
+	pass    int
+	passes  int                         // that there have to be
+	within  map[ast.Stmt]int            // how many choices there are up to a form
+	weights []int                       // the same for the nodes around the one that is visited
+	objs    map[*ast.Object]*ast.Object // what stands for forms that are dropped
+}
+
+// visit is for ast.Inspect.
+func (c *formChoice) visit(n ast.Node) bool {
+	if n == nil {
+		c.weights = c.weights[:len(c.weights)-1]
+		return true
+	}
+	weight := c.weights[len(c.weights)-1]
+	if s, ok := n.(ast.Stmt); ok && c.within[s] > 0 {
+		weight = c.within[s]
+	}
+	c.weights = append(c.weights, weight)
+	switch n := n.(type) {
+	case *ast.BlockStmt:
+		n.List = c.oneOf(n.List, weight)
+	case *ast.CaseClause:
+		n.Body = c.oneOf(n.Body, weight)
+	case *ast.CommClause:
+		n.Body = c.oneOf(n.Body, weight)
+	}
+	return true
+}
+
+// oneOf drops, of forms of a function literal that stand one after the other, all but one.
+func (c *formChoice) oneOf(list []ast.Stmt, weight int) (out []ast.Stmt) {
+	for len(list) > 0 {
+		n := c.forms(list)
+		chosen := list[c.pass/weight%n]
+		if n > 1 {
+			c.within[chosen] = weight * n
+			c.passes = max(c.passes, weight*n)
+			id, _ := literalOf(chosen)
+			for _, s := range list[:n] {
+				if other, _ := literalOf(s); other != id {
+					c.objs[other.Obj] = id.Obj
+				}
+			}
 		}
-		before, _ := literalOf(out[len(out)-1])
-		switch {
-		case before == nil || before.Name != u.variants[id.Name].name:
-			out = append(out, s)
-		case variants:
-			objs[before.Obj] = id.Obj
-			out[len(out)-1] = s
-		default:
-			objs[id.Obj] = before.Obj
-		}
+		out, list = append(out, chosen), list[n:]
 	}
 	return out
+}
+
+// forms is how many statements list begins with that declare forms of one function literal; 1 if there are none.
+func (c *formChoice) forms(list []ast.Stmt) (n int) {
+	first, _ := literalOf(list[0])
+	if first == nil {
+		return 1
+	}
+	original := first.Name
+	if !c.known[original] {
+		original = c.variants[original].name
+	}
+	for n = 1; n < len(list); n++ {
+		id, _ := literalOf(list[n])
+		if id == nil || c.known[id.Name] || original == "" || c.variants[id.Name].name != original {
+			break
+		}
+	}
+	return n
 }
 
 // variants are the function literals of a function that are called in two parts.

@@ -14,33 +14,31 @@ import (
 // undoneLift is [undone] for the variant of a function that is in two parts: put
 // together again it is the original. source is the file of the original.
 func undoneLift(text, source []byte, variant, original string, variants callees, packages map[string]*types.Package) []mismatch {
-	found, more := undoneLiftOf(text, source, variant, original, variants, packages, false)
-	if more && len(found) == 0 {
-		found, _ = undoneLiftOf(text, source, variant, original, variants, packages, true)
-	}
-	return found
+	return inPasses(func(pass int) ([]mismatch, int) {
+		return undoneLiftOf(text, source, variant, original, variants, packages, pass)
+	})
 }
 
 // undoneLiftOf is to undoneLift what [undoneOf] is to undone.
-func undoneLiftOf(text, source []byte, variant, original string, variants callees, packages map[string]*types.Package, others bool) (found []mismatch, more bool) {
+func undoneLiftOf(text, source []byte, variant, original string, variants callees, packages map[string]*types.Package, pass int) (found []mismatch, passes int) {
 	generated, err := parse(text, packages)
 	if err != nil {
-		return []mismatch{{"", err.Error()}}, false
+		return []mismatch{{"", err.Error()}}, 0
 	}
 	originals, err := parse(source, packages)
 	if err != nil {
-		return []mismatch{{"", err.Error()}}, false
+		return []mismatch{{"", err.Error()}}, 0
 	}
 	g, o := generated.decls[variant], originals.decls[original]
 	if g == nil || o == nil {
-		return []mismatch{{variant, "it is missing"}}, false
+		return []mismatch{{variant, "it is missing"}}, 0
 	}
 	u := newUndoer(o, variants.in(variant))
 	of := variants.functions[g.Name.Name]
 	fits := of.path == "" || of.moved(g)
 	u.path = of.path
 	got, want := generated.side(g), originals.side(o)
-	diff, more := u.closures(g, o, others)
+	diff, passes := u.closures(g, o, pass)
 	switch {
 	case diff != "":
 	case !fits:
@@ -52,9 +50,9 @@ func undoneLiftOf(text, source []byte, variant, original string, variants callee
 		diff = u.difference(got, want, originals.dots)
 	}
 	if diff != "" {
-		return []mismatch{{variant, diff}}, more
+		return []mismatch{{variant, diff}}, passes
 	}
-	return nil, more
+	return nil, passes
 }
 
 // join puts the two parts of g, a variant of o, together: what is returned takes the

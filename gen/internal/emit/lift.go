@@ -145,42 +145,72 @@ func (p *printer) parts(l *plan.Lift) {
 // of the literals, or after them if something else calls these as they are.
 func (p *printer) closures(regions []*plan.Region, n ast.Node) {
 	calls := make(map[*plan.Lift]int)
-	add := func(regions []*plan.Region, none bool) {
+	add := func(regions []*plan.Region) {
 		for l, times := range called(regions) {
-			if l.Closure == nil || l.Closure.Lit.Pos() <= n.Pos() || n.End() <= l.Closure.Lit.Pos() {
-				continue
+			if lit := l.Closure; lit != nil && n.Pos() < lit.Lit.Pos() && lit.Lit.Pos() < n.End() {
+				calls[l] += times
 			}
-			if none {
-				times = 0
-			}
-			calls[l] += times
 		}
 	}
-	add(regions, false)
+	add(regions)
+	again := make(map[*ast.FuncLit]int) // how often literals are there once more
 	for len(calls) > 0 {
-		l := slices.MaxFunc(slices.Collect(maps.Keys(calls)), func(a, b *plan.Lift) int { return int(a.Closure.Lit.Pos() - b.Closure.Lit.Pos()) })
-		inPlace := calls[l] == uses(l)
-		delete(calls, l)                        // what it calls stands before it, or in it
-		add([]*plan.Region{l.Region}, !inPlace) // the literal calls it, too
-		maps.DeleteFunc(calls, func(inner *plan.Lift, _ int) bool {
-			return l.Closure.Lit.Pos() < inner.Closure.Lit.Pos() && inner.Closure.Lit.End() < l.Closure.Lit.End()
-		})
-		if inPlace {
-			p.closure(l)
-			continue
+		forms := lastForms(calls)
+		c := forms[0].Closure
+		needed, all := uses(forms[0], nil), 0
+		for lit, times := range again {
+			needed += times * uses(forms[0], lit)
 		}
-		stmt := l.Closure.Stmt
-		q := *p
-		q.editor = &editor{file: p.file, src: p.src, edits: slices.Clone(p.names)}
-		q.closure(l)
-		p.insert(p.end(stmt), p.another(q.render(stmt.Pos(), stmt.End()), stmt))
+		for _, l := range forms {
+			all += calls[l]
+			delete(calls, l) // what it calls stands before it, or in it
+			add([]*plan.Region{l.Region})
+		}
+		maps.DeleteFunc(calls, func(inner *plan.Lift, _ int) bool {
+			return c.Lit.Pos() < inner.Closure.Lit.Pos() && inner.Closure.Lit.End() < c.Lit.End()
+		})
+		again[c.Lit] = len(forms)
+		if all == needed {
+			p.closure(forms[0])
+			forms = forms[1:]
+			again[c.Lit]--
+		}
+		text := ""
+		for _, l := range forms {
+			q := *p
+			q.editor = &editor{file: p.file, src: p.src, edits: slices.Clone(p.names)}
+			q.closure(l)
+			text += p.another(q.render(c.Stmt.Pos(), c.Stmt.End()), c.Stmt)
+		}
+		if text != "" {
+			p.insert(p.end(c.Stmt), text)
+		}
 	}
 }
 
-// uses is how often the variable of a function literal is used.
-func uses(l *plan.Lift) (n int) {
-	for _, obj := range l.Function.Info.Uses {
-		if obj == types.Object(l.Closure.Var) {
+// lastForms returns the variants, among those in calls, of the function literal that stands last, in the order of their names.
+func lastForms(calls map[*plan.Lift]int) (forms []*plan.Lift) {
+	var last *plan.Closure
+	for l := range calls {
+		if last == nil || l.Closure.Lit.Pos() > last.Lit.Pos() {
+			last = l.Closure
+		}
+	}
+	for l := range calls {
+		if l.Closure.Lit == last.Lit {
+			forms = append(forms, l)
+		}
+	}
+	slices.SortFunc(forms, func(a, b *plan.Lift) int {
+		return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name))
+	})
+	return forms
+}
+
+// uses is how often the variable of a function literal is used, in the literal lit if there is one.
+func uses(l *plan.Lift, lit *ast.FuncLit) (n int) {
+	for id, obj := range l.Function.Info.Uses {
+		if obj == types.Object(l.Closure.Var) && (lit == nil || lit.Pos() < id.Pos() && id.Pos() < lit.End()) {
 			n++
 		}
 	}
