@@ -91,8 +91,8 @@ func makeOthers() (all, unrounded []*operation) {
 			x := stacked(a[0], a[1])
 			return part(x, a[0].shape[1], a[0].shape...)
 		}, tMat, tMat, tMat),
-		shaped("tensor.Concat(1, $1, $0).Sum()", 1, func(a []*value) *value {
-			return sum(transpose(stacked(transpose(a[1]), transpose(a[0]))), -1)
+		shaped("tensor.Concat(1, $0, $1).Sum()", 1, func(a []*value) *value {
+			return sum(transpose(stacked(transpose(a[0]), transpose(a[1]))), -1)
 		}, tOne, tMat, tMat),
 		shaped("tensor.Stack(0, $0, $1).Row(1)", 1, func(a []*value) *value { return depends(a[1], a[0]) }, tMat, tMat, tMat),
 		shaped("tensor.Stack(1, $0, $1).Sum(0).Row(0)", 1, func(a []*value) *value { return sum(depends(a[0], a[1]), -1) }, tOne, tVec, tVec),

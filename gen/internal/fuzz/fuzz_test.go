@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -35,12 +36,13 @@ func seed() uint64 {
 func TestPrograms(t *testing.T) {
 	s := seed()
 	t.Logf("seed %d", s)
-	r := run(t, s, *programsFlag)
-	accept(t, r)
+	if r := run(t, moduleRoot(t), s, *programsFlag); r != nil {
+		accept(t, r)
+	}
 }
 
 // TestLong tries as many as it is told, two batches at a time: one is built
-// while the other runs.
+// while the other runs. What the programs are built with is what the library is when it begins, whatever becomes of that.
 func TestLong(t *testing.T) {
 	if *longFlag == 0 {
 		t.Skip("takes a minute per thousand pairs, or more: -pairs N tries N")
@@ -49,8 +51,9 @@ func TestLong(t *testing.T) {
 		seed uint64
 		n    int
 	}
-	var mu sync.Mutex // guards total, busy and shown
-	total, busy, shown := newReport(), 0, time.Now()
+	root := libraryCopy(t)
+	var mu sync.Mutex // guards total, busy, failed and shown
+	total, busy, failed, shown := newReport(), 0, false, time.Now()
 	start := time.Now()
 	so := func() string {
 		return fmt.Sprintf("%d programs, %d pairs, %d of them rewritten, in %v: %d different", total.Programs, total.Pairs, total.Changed, time.Since(start).Round(time.Second), len(total.Different))
@@ -60,10 +63,13 @@ func TestLong(t *testing.T) {
 	for range 2 {
 		workers.Go(func() {
 			for p := range parts {
-				r := run(t, p.seed, p.n)
+				r := run(t, root, p.seed, p.n)
 				mu.Lock()
 				busy -= p.n
-				if total.add(r); time.Since(shown) > 30*time.Second {
+				if failed = failed || r == nil; r != nil {
+					total.add(r)
+				}
+				if time.Since(shown) > 30*time.Second {
 					shown = time.Now()
 					fmt.Fprintln(os.Stderr, so())
 				}
@@ -76,7 +82,7 @@ func TestLong(t *testing.T) {
 	for {
 		mu.Lock()
 		n := min(*batchFlag, *longFlag-total.Pairs-busy) // of a program comes one pair at least
-		if *firstFlag && len(total.Different) > 0 {
+		if failed || *firstFlag && len(total.Different) > 0 {
 			n = 0
 		}
 		busy += max(n, 0)
@@ -93,19 +99,39 @@ func TestLong(t *testing.T) {
 	accept(t, total)
 }
 
-// run tries n programs, and fails for each that differs.
-func run(t *testing.T, seed uint64, n int) *Report {
+// run tries n programs with the library in the module at root, and fails for each that differs. It returns nil if they can't be tried.
+func run(t *testing.T, root string, seed uint64, n int) *Report {
 	t.Helper()
 	command := fmt.Sprintf("go test ./gen/internal/fuzz -run TestPrograms -accept=false -shrink -seed %d -programs %d", seed, n)
-	r, err := Run(t.Context(), Config{Root: moduleRoot(t), Seed: seed, Programs: n, Shrink: *shrinkFlag, Except: strings.Split(*exceptFlag, ",")})
+	r, err := Run(t.Context(), Config{Root: root, Seed: seed, Programs: n, Shrink: *shrinkFlag, Except: strings.Split(*exceptFlag, ",")})
 	if err != nil {
 		t.Errorf("%v\n%s", err, command)
-		return newReport()
+		return nil
 	}
 	for _, d := range r.Different {
 		t.Errorf("%v\n%s", d, command)
 	}
 	return r
+}
+
+// libraryCopy is the root of a copy of what programs import of this module.
+func libraryCopy(t *testing.T) string {
+	from, to := moduleRoot(t), t.TempDir()
+	for _, name := range []string{"go.mod", "go.sum"} {
+		text, err := os.ReadFile(filepath.Join(from, name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(to, name), text, 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"device", "runtime"} {
+		if err := os.CopyFS(filepath.Join(to, name), os.DirFS(filepath.Join(from, name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return to
 }
 
 // floors are how often each rewrite has to be made in a hundred programs.
@@ -144,6 +170,14 @@ func accept(t *testing.T, r *Report) {
 	}
 	if r.Waits[1] > r.Waits[0] { // in the sum: one loop alone may have a wait at its end that it had not
 		t.Errorf("the rewritten programs wait %d times, as written %d times", r.Waits[1], r.Waits[0])
+	}
+}
+
+// Without the library there is nothing to try programs with: an error, no report.
+func TestNoLibrary(t *testing.T) {
+	r, err := Run(t.Context(), Config{Root: filepath.Join(t.TempDir(), "gone"), Seed: 1, Programs: 1})
+	if r != nil || err == nil {
+		t.Errorf("got %v, %v, want an error", r, err)
 	}
 }
 

@@ -62,6 +62,46 @@ func TestEveryFunctionIsMade(t *testing.T) {
 	}
 }
 
+// The source of an operation names its operands in their order: that is the order in which the interpreter evaluates
+// them, and each may draw random numbers.
+func TestOperandsAreInOrder(t *testing.T) {
+	seen := make(map[*operation]bool)
+	for _, o := range slices.Concat(operations, unrounded) {
+		seen[o] = true
+	}
+	for seed := range uint64(500) {
+		for _, list := range newProgram(seed, "K").lists() {
+			for _, s := range *list {
+				for _, x := range s.exprs() {
+					x.each(func(x *expr) { seen[x.op] = true })
+				}
+			}
+		}
+	}
+	delete(seen, nil)
+	for o := range seen {
+		next := 0
+		for _, part := range strings.Split(o.source, "$")[1:] {
+			if i := int(part[0] - '0'); i > next {
+				t.Errorf("%s names operand %d too early", o.source, i)
+			} else if i == next {
+				next++
+			}
+		}
+		if next != len(o.args) {
+			t.Errorf("%s has %d operands, want %d", o.source, next, len(o.args))
+		}
+	}
+}
+
+// each calls f with x and all operands.
+func (x *expr) each(f func(*expr)) {
+	f(x)
+	for _, a := range x.args {
+		a.each(f)
+	}
+}
+
 // What the interpreter gives for an operation is a tensor of the kind that it is said to be.
 func TestOperationsHaveTheirKind(t *testing.T) {
 	for _, p := range []*program{{rows: 2, cols: 3, dtype: f32}, {rows: 3, cols: 1, dtype: f64}, {rows: 1, cols: 4, dtype: f32}} {

@@ -123,14 +123,30 @@ func (g *maker) rows() []*stmt {
 	g.scope, g.here = g.scope[:inLoop], here
 	list = append(list, r.loop)
 	if kept != nil && n == g.p.rows {
-		if kept.kind == tOnes {
+		switch {
+		case kept.kind == tOnes:
 			list = append(list, assign(of(g.local(tOne)), "=", apply(opStackOne, of(kept))))
-		} else {
+		case r.loop.breaks(): // perhaps there are fewer than rows
+			list = append(list, assign(of(g.local(tOne)), "=", apply(opSumVec, apply(opStackSum, of(kept)))))
+		default:
 			list = append(list, assign(of(g.local(tMat)), "=", apply(opStackVec, of(kept))))
 		}
 	}
 	g.scope = g.scope[:scope]
 	return list
+}
+
+// breaks reports whether a statement in s may be a break.
+func (s *stmt) breaks() bool {
+	if s.form == sBreak {
+		return true
+	}
+	for _, list := range s.blocks() {
+		if slices.ContainsFunc(*list, (*stmt).breaks) {
+			return true
+		}
+	}
+	return false
 }
 
 // keeps declares what a loop needs outside: a list of tensors, perhaps, and a vector.
