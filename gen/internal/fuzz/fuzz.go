@@ -275,6 +275,10 @@ func newRewritten(ctx context.Context, root string, programs []*program) (b *bat
 	if err != nil {
 		return nil, err
 	}
+	mod, err := moduleOf(root)
+	if err != nil {
+		return nil, err
+	}
 	dir, err := os.MkdirTemp("", "asyncgen-fuzz-")
 	if err != nil {
 		return nil, err
@@ -286,8 +290,7 @@ func newRewritten(ctx context.Context, root string, programs []*program) (b *bat
 		}
 	}()
 	files := map[string]string{
-		"go.mod": "module example.com/fuzz\n\ngo 1.26\n\nrequire github.com/asyncgen/asyncgen v0.0.0\n\n" +
-			"require gonum.org/v1/gonum v0.17.0 // indirect\n\nreplace github.com/asyncgen/asyncgen => " + root + "\n",
+		"go.mod":  mod,
 		"go.sum":  string(sum),
 		"main.go": mainFile,
 
@@ -304,6 +307,20 @@ func newRewritten(ctx context.Context, root string, programs []*program) (b *bat
 		return nil, err
 	}
 	return b, nil
+}
+
+// moduleLine is where a go.mod says what the module is called.
+var moduleLine = regexp.MustCompile(`(?m)^module .*$`)
+
+// moduleOf is the go.mod of a module that uses the one at root, and requires what that requires.
+func moduleOf(root string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		return "", err
+	}
+	const library = "github.com/asyncgen/asyncgen"
+	return moduleLine.ReplaceAllString(string(text), "module example.com/fuzz") +
+		"\nrequire " + library + " v0.0.0\n\nreplace " + library + " => " + root + "\n", nil
 }
 
 // build adds the programs with some rewrites, and builds the binary.
