@@ -1,10 +1,17 @@
-package cpu_test
+package cpu
 
 import (
 	"testing"
 
-	"github.com/asyncgen/asyncgen/device/cpu"
+	"github.com/asyncgen/asyncgen/device/cpu/internal/vec"
 	"github.com/asyncgen/asyncgen/device/devicetest"
 )
 
-func TestConformance(t *testing.T) { devicetest.TestBackend(t, cpu.New(), devicetest.Options{}) }
+func TestConformance(t *testing.T) {
+	for a := range vec.Machine() + 1 {
+		t.Run(a.String(), func(t *testing.T) {
+			withISA(t, a)
+			devicetest.TestBackend(t, New(), devicetest.Options{})
+		})
+	}
+}

@@ -20,14 +20,33 @@ import (
 
 var seedFlag = flag.Uint64("seed", 0, "seed of the randomised tests; 0 picks one")
 
-// everySplit runs a test with commands whole, as big ones are, and cut into small parts.
+// everySplit runs a test with commands whole and with the loops of each ISA, and
+// with commands cut into small parts, as big ones are.
 func everySplit(t *testing.T, test func(t *testing.T)) {
-	t.Run("whole", test)
+	for a := range vec.Machine() + 1 {
+		t.Run(a.String(), func(t *testing.T) {
+			withISA(t, a)
+			test(t)
+		})
+	}
 	t.Run("split", func(t *testing.T) {
 		defer func(old int) { grain = old }(grain)
 		grain = 8
 		test(t)
 	})
+}
+
+// withISA makes the loops of a be used until the test ends.
+func withISA(t *testing.T, a vec.ISA) {
+	use := func(a vec.ISA) {
+		vec.Use(a)
+		compiled.mu.Lock()
+		defer compiled.mu.Unlock()
+		compiled.runners.Store(nil) // kernels are compiled to the loops of the current ISA
+	}
+	old := vec.Current()
+	t.Cleanup(func() { use(old) })
+	use(a)
 }
 
 func newRand(t *testing.T) *rand.Rand {

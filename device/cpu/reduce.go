@@ -26,13 +26,13 @@ func newReduce(k *device.Kernel) (runner, error) {
 	return newFolder[bool](r).run, nil
 }
 
-// A folder reduces by the tree of kernel.Fold. Its unit of work is a vector of
+// A folder reduces by the tree of kernel.Fold. Where the reduced elements lie
+// together, a result is folded alone. Elsewhere its unit of work is a vector of
 // neighbouring results: each lane of the tree, and each block's result,
-// is a vector of width w, and one loop combines two of them. When the reduced
-// elements themselves lie together, a result is folded alone instead, and
-// the lanes are the vector.
+// is a vector of width w, and one loop combines two of them.
 type folder[T device.Element] struct {
 	identity T
+	block    vec.Fold
 	combine  func(dst, x, y []T) // element by element
 }
 
@@ -40,10 +40,13 @@ func newFolder[T device.Element](r kernel.Reducer) *folder[T] {
 	dt := device.DTypeOf[T]()
 	loop := vec.PrimLoop(r.Prim(), dt, vec.NoScalar)
 	combine := func(dst, x, y []T) {
-		loop(unsafe.Pointer(unsafe.SliceData(dst)), unsafe.Pointer(unsafe.SliceData(x)), unsafe.Pointer(unsafe.SliceData(y)), nil, 0, len(dst))
+		loop(start(dst), start(x), start(y), nil, 0, len(dst))
 	}
-	return &folder[T]{kernel.Value[T](r.Identity(dt)), combine}
+	return &folder[T]{kernel.Value[T](r.Identity(dt)), vec.FoldOf(r.Prim(), dt), combine}
 }
+
+// start is where the elements of x lie.
+func start[T any](x []T) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(x)) }
 
 const (
 	columns   = 64 // how many results are computed together
@@ -115,34 +118,28 @@ func (r *reduction[T]) run(lo, hi int) {
 
 // foldOne reduces the n elements of one result, which begin at src[at].
 func (f *folder[T]) foldOne(s *foldScratch, src []T, at int, v *view, n int) T {
-	lanes := slice[T](unsafe.Pointer(&s.lanes), kernel.Lanes)
+	if n <= kernel.Block {
+		return f.foldBlock(s, src, at, v, 0, n)
+	}
 	t := tree[T]{folder: f, results: slice[T](unsafe.Pointer(&s.results), maxBlocks), width: 1}
+	result := slice[T](unsafe.Pointer(&s.lanes), 1)
 	for start := 0; start < n; start += kernel.Block {
-		m := min(kernel.Block, n-start)
-		var block []T
-		if v.isContiguous() {
-			block = src[at+start : at+start+m]
-		} else {
-			block = slice[T](unsafe.Pointer(&s.block), m)
-			gather(block, src, at, v, start)
-		}
-		t.push(f.foldBlock(lanes, block))
+		result[0] = f.foldBlock(s, src, at, v, start, min(kernel.Block, n-start))
+		t.push(result)
 	}
 	return t.finish()[0]
 }
 
-// foldBlock folds up to kernel.Block elements; the result is lanes[:1].
-func (f *folder[T]) foldBlock(lanes, x []T) []T {
-	width := kernel.LanesFor(len(x))
-	fillSlice(lanes[:width], f.identity)
-	for ; len(x) > width; x = x[width:] {
-		f.combine(lanes[:width], lanes[:width], x[:width])
+// foldBlock folds the n elements, at most kernel.Block, that follow the first ones of the view.
+func (f *folder[T]) foldBlock(s *foldScratch, src []T, at int, v *view, first, n int) T {
+	var block []T
+	if v.isContiguous() {
+		block = src[at+first : at+first+n]
+	} else {
+		block = slice[T](unsafe.Pointer(&s.block), n)
+		gather(block, src, at, v, first)
 	}
-	f.combine(lanes[:len(x)], lanes[:len(x)], x)
-	for half := width / 2; half > 0; half /= 2 {
-		f.combine(lanes[:half], lanes[:half], lanes[half:2*half])
-	}
-	return lanes[:1]
+	return kernel.Value[T](f.block(start(block), n, kernel.Bits(f.identity)))
 }
 
 // foldColumns computes results that are neighbours in memory together.

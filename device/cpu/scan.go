@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/cpu/internal/vec"
 	"github.com/asyncgen/asyncgen/device/kernel"
 	"github.com/asyncgen/asyncgen/device/pool"
 )
@@ -63,6 +64,7 @@ func newArgReduce(k *device.Kernel) (runner, error) {
 }
 
 func argReduce[T number](r kernel.Reducer) runner {
+	finder := newArgFinder[T](r)
 	return func(c *device.Command) error {
 		if c.N <= 0 {
 			return nil
@@ -71,7 +73,7 @@ func argReduce[T number](r kernel.Reducer) runner {
 		if err != nil {
 			return err
 		}
-		s := argSearch[T]{rows: x, isMin: r == kernel.ReduceMin, out: operand[int64](c, 0, c.N)}
+		s := argSearch[T]{rows: x, argFinder: finder, out: operand[int64](c, 0, c.N)}
 		switch {
 		case s.n == 0:
 			fillSlice(s.out, -1)
@@ -87,8 +89,8 @@ func argReduce[T number](r kernel.Reducer) runner {
 // An argSearch is one ArgReduce command.
 type argSearch[T number] struct {
 	rows[T]
-	isMin bool
-	out   []int64
+	*argFinder[T]
+	out []int64
 }
 
 func (s argSearch[T]) split() { pool.Run(len(s.out), grainOf(s.n), s.run) }
@@ -110,14 +112,14 @@ func (s *argSearch[T]) run(lo, hi int) {
 // one searches the row that begins at src[at], block by block.
 func (s *argSearch[T]) one(mem []T, at int) int {
 	if s.reduced.isContiguous() {
-		return argOf(s.src[at:][:s.n], s.isMin)
+		return s.find(s.src[at:][:s.n])
 	}
 	best := -1
 	var value T
 	for start := 0; start < s.n; start += len(mem) {
 		block := mem[:min(len(mem), s.n-start)]
 		gather(block, s.src, at, &s.reduced, start)
-		i := argOf(block, s.isMin)
+		i := s.find(block)
 		if best < 0 || beats(block[i], value, s.isMin) {
 			best, value = start+i, block[i]
 		}
@@ -153,30 +155,31 @@ func beats[T number](v, found T, isMin bool) bool {
 	return found == found && (v != v || isMin && v < found || !isMin && v > found)
 }
 
-// argOf is kernel.ArgFold of x, which is not empty.
-func argOf[T number](x []T, isMin bool) int {
-	best, value := 0, x[0]
-	if value != value {
-		return 0
-	}
-	if isMin {
-		for i, v := range x {
-			if !(v >= value) { // less or NaN
-				if best, value = i, v; v != v {
-					break
-				}
-			}
+// An argFinder finds extreme elements by folding blocks and searching one of them for the result.
+type argFinder[T number] struct {
+	isMin    bool
+	identity T
+	extreme  vec.Fold
+	index    vec.Find
+}
+
+func newArgFinder[T number](r kernel.Reducer) *argFinder[T] {
+	dt := device.DTypeOf[T]()
+	return &argFinder[T]{r == kernel.ReduceMin, kernel.Value[T](r.Identity(dt)), vec.FoldOf(r.Prim(), dt), vec.FindOf(dt)}
+}
+
+// find is kernel.ArgFold of x, which is not empty.
+func (f *argFinder[T]) find(x []T) int {
+	best, value := 0, T(0)
+	for first := 0; first < len(x) && value == value; first += kernel.Block {
+		block := x[first:min(first+kernel.Block, len(x))]
+		v := kernel.Value[T](f.extreme(start(block), len(block), kernel.Bits(f.identity)))
+		if first == 0 || beats(v, value, f.isMin) {
+			best, value = first, v
 		}
-		return best
 	}
-	for i, v := range x {
-		if !(v <= value) {
-			if best, value = i, v; v != v {
-				break
-			}
-		}
-	}
-	return best
+	block := x[best:min(best+kernel.Block, len(x))]
+	return best + f.index(start(block), len(block), kernel.Bits(value))
 }
 
 func newScan(k *device.Kernel) (runner, error) {

@@ -107,6 +107,7 @@ func floats(m *isa, e *element) {
 }
 
 // extreme sets r to the larger or smaller of x and y, to NaN if one is NaN. 0 is above -0.
+// The registers have any size.
 func extreme(m *isa, e *element, isMax bool, x, y, r vector) {
 	if m == avx512 {
 		mode := uint64(4) // the smaller one, with its sign
@@ -124,7 +125,7 @@ func extreme(m *isa, e *element, isMax bool, x, y, r vector) {
 	if isMax {
 		instruction, join = pair(e, VMAXPS, VMAXPD), pair(e, VANDPS, VANDPD)
 	}
-	other, nan := YMM(), YMM()
+	other, nan := sized(int(r.Size())), sized(int(r.Size()))
 	instruction(x, y, other)
 	instruction(y, x, r)
 	join(other, r, r) // they differ in the sign of 0 only
@@ -148,11 +149,6 @@ func integers(m *isa) {
 		prim(m, "Abs", "abs($x)", one, e, plain(m, func(x, _, r vector) { VPABSQ(x, r) }))
 		return
 	}
-	greater := func(x, y vector) vector {
-		v := YMM()
-		VPCMPGTQ(y, x, v)
-		return v
-	}
 	prim(m, "Max", "max($x, $y)", two, e, plain(m, func(x, y, r vector) { VBLENDVPD(greater(x, y), x, y, r) }))
 	prim(m, "Min", "min($x, $y)", two, e, plain(m, func(x, y, r vector) { VBLENDVPD(greater(x, y), y, x, r) }))
 	prim(m, "Abs", "abs($x)", one, e, func() func([]value) value {
@@ -163,6 +159,13 @@ func integers(m *isa) {
 			VPSUBQ(negative, r, r)
 		})
 	})
+}
+
+// greater is all bits where x > y, for int64s.
+func greater(x, y vector) vector {
+	v := sized(int(x.Size()))
+	VPCMPGTQ(y, x, v)
+	return v
 }
 
 // booleans are bytes, 0 and 1.

@@ -29,6 +29,7 @@ var families = []struct {
 	write func()
 }{
 	{"elementwise", elementwise},
+	{"fold", fold},
 	{"philox", philox},
 }
 
