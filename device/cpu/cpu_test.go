@@ -21,7 +21,7 @@ import (
 var seedFlag = flag.Uint64("seed", 0, "seed of the randomised tests; 0 picks one")
 
 // everySplit runs a test with commands whole and with the loops of each ISA, and
-// with commands cut into small parts, as big ones are.
+// with commands cut into small parts and written past the caches, as big ones are.
 func everySplit(t *testing.T, test func(t *testing.T)) {
 	for a := range vec.Machine() + 1 {
 		t.Run(a.String(), func(t *testing.T) {
@@ -32,6 +32,11 @@ func everySplit(t *testing.T, test func(t *testing.T)) {
 	t.Run("split", func(t *testing.T) {
 		defer func(old int) { grain = old }(grain)
 		grain = 8
+		test(t)
+	})
+	t.Run("past the caches", func(t *testing.T) {
+		defer func(old int) { large = old }(large)
+		large = 100
 		test(t)
 	})
 }

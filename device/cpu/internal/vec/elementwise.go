@@ -323,21 +323,3 @@ func castTwin(from, to device.DType) Loop {
 func convert[S, D any](f func(S) D) Loop {
 	return func(dst, x, _, _ unsafe.Pointer, _ uint64, n int) { apply(f, slice[D](dst, n), slice[S](x, n)) }
 }
-
-// Fill sets n elements at dst, of the given size, to the value with the Bits s.
-func Fill(dst unsafe.Pointer, size int, s uint64, n int) {
-	switch size {
-	case 1:
-		fillSlice(slice[uint8](dst, n), uint8(s))
-	case 4:
-		fillSlice(slice[uint32](dst, n), uint32(s))
-	default:
-		fillSlice(slice[uint64](dst, n), s)
-	}
-}
-
-func fillSlice[T any](dst []T, v T) {
-	for i := range dst {
-		dst[i] = v
-	}
-}

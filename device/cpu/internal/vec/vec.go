@@ -45,6 +45,13 @@ func PrimLoop(p kernel.Prim, dt device.DType, f Form) Loop {
 	return twin(p, dt, f)
 }
 
+// PrimStream is PrimLoop for a loop that writes past the caches, as [Stream] does, to a dst that is a multiple of
+// 64 bytes. It returns nil where there is none.
+func PrimStream(p kernel.Prim, dt device.DType, f Form) Loop {
+	l, _ := streamLoops.get(loopKey{p, dt, f})
+	return l
+}
+
 type loopKey struct {
 	prim kernel.Prim
 	dt   device.DType // of the last operand
@@ -63,6 +70,7 @@ type castKey struct{ from, to device.DType }
 
 // The loops in assembly.
 var (
-	loops table[loopKey, Loop]
-	casts table[castKey, Loop]
+	loops       table[loopKey, Loop]
+	streamLoops table[loopKey, Loop]
+	casts       table[castKey, Loop]
 )

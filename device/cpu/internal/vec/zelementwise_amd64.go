@@ -13,325 +13,650 @@ import "unsafe"
 //go:noescape
 func addFloat32AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// addFloat32AVX512Past is dst[i] = x[i] + y[i], for i < n, past the caches.
+//
+//go:noescape
+func addFloat32AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // addFloat32FirstAVX512 is dst[i] = s + y[i], for i < n.
 //
 //go:noescape
 func addFloat32FirstAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// addFloat32FirstAVX512Past is dst[i] = s + y[i], for i < n, past the caches.
+//
+//go:noescape
+func addFloat32FirstAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // addFloat32SecondAVX512 is dst[i] = x[i] + s, for i < n.
 //
 //go:noescape
 func addFloat32SecondAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// addFloat32SecondAVX512Past is dst[i] = x[i] + s, for i < n, past the caches.
+//
+//go:noescape
+func addFloat32SecondAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // subFloat32AVX512 is dst[i] = x[i] - y[i], for i < n.
 //
 //go:noescape
 func subFloat32AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// subFloat32AVX512Past is dst[i] = x[i] - y[i], for i < n, past the caches.
+//
+//go:noescape
+func subFloat32AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // subFloat32FirstAVX512 is dst[i] = s - y[i], for i < n.
 //
 //go:noescape
 func subFloat32FirstAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// subFloat32FirstAVX512Past is dst[i] = s - y[i], for i < n, past the caches.
+//
+//go:noescape
+func subFloat32FirstAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // subFloat32SecondAVX512 is dst[i] = x[i] - s, for i < n.
 //
 //go:noescape
 func subFloat32SecondAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// subFloat32SecondAVX512Past is dst[i] = x[i] - s, for i < n, past the caches.
+//
+//go:noescape
+func subFloat32SecondAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // mulFloat32AVX512 is dst[i] = x[i] * y[i], for i < n.
 //
 //go:noescape
 func mulFloat32AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// mulFloat32AVX512Past is dst[i] = x[i] * y[i], for i < n, past the caches.
+//
+//go:noescape
+func mulFloat32AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // mulFloat32FirstAVX512 is dst[i] = s * y[i], for i < n.
 //
 //go:noescape
 func mulFloat32FirstAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// mulFloat32FirstAVX512Past is dst[i] = s * y[i], for i < n, past the caches.
+//
+//go:noescape
+func mulFloat32FirstAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // mulFloat32SecondAVX512 is dst[i] = x[i] * s, for i < n.
 //
 //go:noescape
 func mulFloat32SecondAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// mulFloat32SecondAVX512Past is dst[i] = x[i] * s, for i < n, past the caches.
+//
+//go:noescape
+func mulFloat32SecondAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // divFloat32AVX512 is dst[i] = x[i] / y[i], for i < n.
 //
 //go:noescape
 func divFloat32AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// divFloat32AVX512Past is dst[i] = x[i] / y[i], for i < n, past the caches.
+//
+//go:noescape
+func divFloat32AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // divFloat32FirstAVX512 is dst[i] = s / y[i], for i < n.
 //
 //go:noescape
 func divFloat32FirstAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// divFloat32FirstAVX512Past is dst[i] = s / y[i], for i < n, past the caches.
+//
+//go:noescape
+func divFloat32FirstAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // divFloat32SecondAVX512 is dst[i] = x[i] / s, for i < n.
 //
 //go:noescape
 func divFloat32SecondAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// divFloat32SecondAVX512Past is dst[i] = x[i] / s, for i < n, past the caches.
+//
+//go:noescape
+func divFloat32SecondAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // maxFloat32AVX512 is dst[i] = max(x[i], y[i]), for i < n.
 //
 //go:noescape
 func maxFloat32AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// maxFloat32AVX512Past is dst[i] = max(x[i], y[i]), for i < n, past the caches.
+//
+//go:noescape
+func maxFloat32AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // maxFloat32FirstAVX512 is dst[i] = max(s, y[i]), for i < n.
 //
 //go:noescape
 func maxFloat32FirstAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// maxFloat32FirstAVX512Past is dst[i] = max(s, y[i]), for i < n, past the caches.
+//
+//go:noescape
+func maxFloat32FirstAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // maxFloat32SecondAVX512 is dst[i] = max(x[i], s), for i < n.
 //
 //go:noescape
 func maxFloat32SecondAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// maxFloat32SecondAVX512Past is dst[i] = max(x[i], s), for i < n, past the caches.
+//
+//go:noescape
+func maxFloat32SecondAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // minFloat32AVX512 is dst[i] = min(x[i], y[i]), for i < n.
 //
 //go:noescape
 func minFloat32AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// minFloat32AVX512Past is dst[i] = min(x[i], y[i]), for i < n, past the caches.
+//
+//go:noescape
+func minFloat32AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // minFloat32FirstAVX512 is dst[i] = min(s, y[i]), for i < n.
 //
 //go:noescape
 func minFloat32FirstAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// minFloat32FirstAVX512Past is dst[i] = min(s, y[i]), for i < n, past the caches.
+//
+//go:noescape
+func minFloat32FirstAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // minFloat32SecondAVX512 is dst[i] = min(x[i], s), for i < n.
 //
 //go:noescape
 func minFloat32SecondAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// minFloat32SecondAVX512Past is dst[i] = min(x[i], s), for i < n, past the caches.
+//
+//go:noescape
+func minFloat32SecondAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // sqrtFloat32AVX512 is dst[i] = sqrt(x[i]), for i < n.
 //
 //go:noescape
 func sqrtFloat32AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// sqrtFloat32AVX512Past is dst[i] = sqrt(x[i]), for i < n, past the caches.
+//
+//go:noescape
+func sqrtFloat32AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // negFloat32AVX512 is dst[i] = -x[i], for i < n.
 //
 //go:noescape
 func negFloat32AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// negFloat32AVX512Past is dst[i] = -x[i], for i < n, past the caches.
+//
+//go:noescape
+func negFloat32AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // absFloat32AVX512 is dst[i] = abs(x[i]), for i < n.
 //
 //go:noescape
 func absFloat32AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// absFloat32AVX512Past is dst[i] = abs(x[i]), for i < n, past the caches.
+//
+//go:noescape
+func absFloat32AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // roundFloat32AVX512 is dst[i] = roundToEven(x[i]), for i < n.
 //
 //go:noescape
 func roundFloat32AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// roundFloat32AVX512Past is dst[i] = roundToEven(x[i]), for i < n, past the caches.
+//
+//go:noescape
+func roundFloat32AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // floorFloat32AVX512 is dst[i] = floor(x[i]), for i < n.
 //
 //go:noescape
 func floorFloat32AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// floorFloat32AVX512Past is dst[i] = floor(x[i]), for i < n, past the caches.
+//
+//go:noescape
+func floorFloat32AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // ceilFloat32AVX512 is dst[i] = ceil(x[i]), for i < n.
 //
 //go:noescape
 func ceilFloat32AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// ceilFloat32AVX512Past is dst[i] = ceil(x[i]), for i < n, past the caches.
+//
+//go:noescape
+func ceilFloat32AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // addFloat64AVX512 is dst[i] = x[i] + y[i], for i < n.
 //
 //go:noescape
 func addFloat64AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// addFloat64AVX512Past is dst[i] = x[i] + y[i], for i < n, past the caches.
+//
+//go:noescape
+func addFloat64AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // addFloat64FirstAVX512 is dst[i] = s + y[i], for i < n.
 //
 //go:noescape
 func addFloat64FirstAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// addFloat64FirstAVX512Past is dst[i] = s + y[i], for i < n, past the caches.
+//
+//go:noescape
+func addFloat64FirstAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // addFloat64SecondAVX512 is dst[i] = x[i] + s, for i < n.
 //
 //go:noescape
 func addFloat64SecondAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// addFloat64SecondAVX512Past is dst[i] = x[i] + s, for i < n, past the caches.
+//
+//go:noescape
+func addFloat64SecondAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // subFloat64AVX512 is dst[i] = x[i] - y[i], for i < n.
 //
 //go:noescape
 func subFloat64AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// subFloat64AVX512Past is dst[i] = x[i] - y[i], for i < n, past the caches.
+//
+//go:noescape
+func subFloat64AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // subFloat64FirstAVX512 is dst[i] = s - y[i], for i < n.
 //
 //go:noescape
 func subFloat64FirstAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// subFloat64FirstAVX512Past is dst[i] = s - y[i], for i < n, past the caches.
+//
+//go:noescape
+func subFloat64FirstAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // subFloat64SecondAVX512 is dst[i] = x[i] - s, for i < n.
 //
 //go:noescape
 func subFloat64SecondAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// subFloat64SecondAVX512Past is dst[i] = x[i] - s, for i < n, past the caches.
+//
+//go:noescape
+func subFloat64SecondAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // mulFloat64AVX512 is dst[i] = x[i] * y[i], for i < n.
 //
 //go:noescape
 func mulFloat64AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// mulFloat64AVX512Past is dst[i] = x[i] * y[i], for i < n, past the caches.
+//
+//go:noescape
+func mulFloat64AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // mulFloat64FirstAVX512 is dst[i] = s * y[i], for i < n.
 //
 //go:noescape
 func mulFloat64FirstAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// mulFloat64FirstAVX512Past is dst[i] = s * y[i], for i < n, past the caches.
+//
+//go:noescape
+func mulFloat64FirstAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // mulFloat64SecondAVX512 is dst[i] = x[i] * s, for i < n.
 //
 //go:noescape
 func mulFloat64SecondAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// mulFloat64SecondAVX512Past is dst[i] = x[i] * s, for i < n, past the caches.
+//
+//go:noescape
+func mulFloat64SecondAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // divFloat64AVX512 is dst[i] = x[i] / y[i], for i < n.
 //
 //go:noescape
 func divFloat64AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// divFloat64AVX512Past is dst[i] = x[i] / y[i], for i < n, past the caches.
+//
+//go:noescape
+func divFloat64AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // divFloat64FirstAVX512 is dst[i] = s / y[i], for i < n.
 //
 //go:noescape
 func divFloat64FirstAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// divFloat64FirstAVX512Past is dst[i] = s / y[i], for i < n, past the caches.
+//
+//go:noescape
+func divFloat64FirstAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // divFloat64SecondAVX512 is dst[i] = x[i] / s, for i < n.
 //
 //go:noescape
 func divFloat64SecondAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// divFloat64SecondAVX512Past is dst[i] = x[i] / s, for i < n, past the caches.
+//
+//go:noescape
+func divFloat64SecondAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // maxFloat64AVX512 is dst[i] = max(x[i], y[i]), for i < n.
 //
 //go:noescape
 func maxFloat64AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// maxFloat64AVX512Past is dst[i] = max(x[i], y[i]), for i < n, past the caches.
+//
+//go:noescape
+func maxFloat64AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // maxFloat64FirstAVX512 is dst[i] = max(s, y[i]), for i < n.
 //
 //go:noescape
 func maxFloat64FirstAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// maxFloat64FirstAVX512Past is dst[i] = max(s, y[i]), for i < n, past the caches.
+//
+//go:noescape
+func maxFloat64FirstAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // maxFloat64SecondAVX512 is dst[i] = max(x[i], s), for i < n.
 //
 //go:noescape
 func maxFloat64SecondAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// maxFloat64SecondAVX512Past is dst[i] = max(x[i], s), for i < n, past the caches.
+//
+//go:noescape
+func maxFloat64SecondAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // minFloat64AVX512 is dst[i] = min(x[i], y[i]), for i < n.
 //
 //go:noescape
 func minFloat64AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// minFloat64AVX512Past is dst[i] = min(x[i], y[i]), for i < n, past the caches.
+//
+//go:noescape
+func minFloat64AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // minFloat64FirstAVX512 is dst[i] = min(s, y[i]), for i < n.
 //
 //go:noescape
 func minFloat64FirstAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// minFloat64FirstAVX512Past is dst[i] = min(s, y[i]), for i < n, past the caches.
+//
+//go:noescape
+func minFloat64FirstAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // minFloat64SecondAVX512 is dst[i] = min(x[i], s), for i < n.
 //
 //go:noescape
 func minFloat64SecondAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// minFloat64SecondAVX512Past is dst[i] = min(x[i], s), for i < n, past the caches.
+//
+//go:noescape
+func minFloat64SecondAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // sqrtFloat64AVX512 is dst[i] = sqrt(x[i]), for i < n.
 //
 //go:noescape
 func sqrtFloat64AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// sqrtFloat64AVX512Past is dst[i] = sqrt(x[i]), for i < n, past the caches.
+//
+//go:noescape
+func sqrtFloat64AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // negFloat64AVX512 is dst[i] = -x[i], for i < n.
 //
 //go:noescape
 func negFloat64AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// negFloat64AVX512Past is dst[i] = -x[i], for i < n, past the caches.
+//
+//go:noescape
+func negFloat64AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // absFloat64AVX512 is dst[i] = abs(x[i]), for i < n.
 //
 //go:noescape
 func absFloat64AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// absFloat64AVX512Past is dst[i] = abs(x[i]), for i < n, past the caches.
+//
+//go:noescape
+func absFloat64AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // roundFloat64AVX512 is dst[i] = roundToEven(x[i]), for i < n.
 //
 //go:noescape
 func roundFloat64AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// roundFloat64AVX512Past is dst[i] = roundToEven(x[i]), for i < n, past the caches.
+//
+//go:noescape
+func roundFloat64AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // floorFloat64AVX512 is dst[i] = floor(x[i]), for i < n.
 //
 //go:noescape
 func floorFloat64AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// floorFloat64AVX512Past is dst[i] = floor(x[i]), for i < n, past the caches.
+//
+//go:noescape
+func floorFloat64AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // ceilFloat64AVX512 is dst[i] = ceil(x[i]), for i < n.
 //
 //go:noescape
 func ceilFloat64AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// ceilFloat64AVX512Past is dst[i] = ceil(x[i]), for i < n, past the caches.
+//
+//go:noescape
+func ceilFloat64AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // addInt64AVX512 is dst[i] = x[i] + y[i], for i < n.
 //
 //go:noescape
 func addInt64AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// addInt64AVX512Past is dst[i] = x[i] + y[i], for i < n, past the caches.
+//
+//go:noescape
+func addInt64AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // addInt64FirstAVX512 is dst[i] = s + y[i], for i < n.
 //
 //go:noescape
 func addInt64FirstAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// addInt64FirstAVX512Past is dst[i] = s + y[i], for i < n, past the caches.
+//
+//go:noescape
+func addInt64FirstAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // addInt64SecondAVX512 is dst[i] = x[i] + s, for i < n.
 //
 //go:noescape
 func addInt64SecondAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// addInt64SecondAVX512Past is dst[i] = x[i] + s, for i < n, past the caches.
+//
+//go:noescape
+func addInt64SecondAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // subInt64AVX512 is dst[i] = x[i] - y[i], for i < n.
 //
 //go:noescape
 func subInt64AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// subInt64AVX512Past is dst[i] = x[i] - y[i], for i < n, past the caches.
+//
+//go:noescape
+func subInt64AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // subInt64FirstAVX512 is dst[i] = s - y[i], for i < n.
 //
 //go:noescape
 func subInt64FirstAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// subInt64FirstAVX512Past is dst[i] = s - y[i], for i < n, past the caches.
+//
+//go:noescape
+func subInt64FirstAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // subInt64SecondAVX512 is dst[i] = x[i] - s, for i < n.
 //
 //go:noescape
 func subInt64SecondAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// subInt64SecondAVX512Past is dst[i] = x[i] - s, for i < n, past the caches.
+//
+//go:noescape
+func subInt64SecondAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // negInt64AVX512 is dst[i] = -x[i], for i < n.
 //
 //go:noescape
 func negInt64AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// negInt64AVX512Past is dst[i] = -x[i], for i < n, past the caches.
+//
+//go:noescape
+func negInt64AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // mulInt64AVX512 is dst[i] = x[i] * y[i], for i < n.
 //
 //go:noescape
 func mulInt64AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// mulInt64AVX512Past is dst[i] = x[i] * y[i], for i < n, past the caches.
+//
+//go:noescape
+func mulInt64AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // mulInt64FirstAVX512 is dst[i] = s * y[i], for i < n.
 //
 //go:noescape
 func mulInt64FirstAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// mulInt64FirstAVX512Past is dst[i] = s * y[i], for i < n, past the caches.
+//
+//go:noescape
+func mulInt64FirstAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // mulInt64SecondAVX512 is dst[i] = x[i] * s, for i < n.
 //
 //go:noescape
 func mulInt64SecondAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// mulInt64SecondAVX512Past is dst[i] = x[i] * s, for i < n, past the caches.
+//
+//go:noescape
+func mulInt64SecondAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // maxInt64AVX512 is dst[i] = max(x[i], y[i]), for i < n.
 //
 //go:noescape
 func maxInt64AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// maxInt64AVX512Past is dst[i] = max(x[i], y[i]), for i < n, past the caches.
+//
+//go:noescape
+func maxInt64AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // maxInt64FirstAVX512 is dst[i] = max(s, y[i]), for i < n.
 //
 //go:noescape
 func maxInt64FirstAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// maxInt64FirstAVX512Past is dst[i] = max(s, y[i]), for i < n, past the caches.
+//
+//go:noescape
+func maxInt64FirstAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // maxInt64SecondAVX512 is dst[i] = max(x[i], s), for i < n.
 //
 //go:noescape
 func maxInt64SecondAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// maxInt64SecondAVX512Past is dst[i] = max(x[i], s), for i < n, past the caches.
+//
+//go:noescape
+func maxInt64SecondAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // minInt64AVX512 is dst[i] = min(x[i], y[i]), for i < n.
 //
 //go:noescape
 func minInt64AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// minInt64AVX512Past is dst[i] = min(x[i], y[i]), for i < n, past the caches.
+//
+//go:noescape
+func minInt64AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // minInt64FirstAVX512 is dst[i] = min(s, y[i]), for i < n.
 //
 //go:noescape
 func minInt64FirstAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// minInt64FirstAVX512Past is dst[i] = min(s, y[i]), for i < n, past the caches.
+//
+//go:noescape
+func minInt64FirstAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // minInt64SecondAVX512 is dst[i] = min(x[i], s), for i < n.
 //
 //go:noescape
 func minInt64SecondAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// minInt64SecondAVX512Past is dst[i] = min(x[i], s), for i < n, past the caches.
+//
+//go:noescape
+func minInt64SecondAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // absInt64AVX512 is dst[i] = abs(x[i]), for i < n.
 //
 //go:noescape
 func absInt64AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// absInt64AVX512Past is dst[i] = abs(x[i]), for i < n, past the caches.
+//
+//go:noescape
+func absInt64AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // andBoolAVX512 is dst[i] = x[i] && y[i], for i < n.
 //
@@ -428,6 +753,11 @@ func leFloat32SecondAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointe
 //go:noescape
 func whereFloat32AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// whereFloat32AVX512Past is dst[i] = choose(x[i], y[i], z[i]), for i < n, past the caches.
+//
+//go:noescape
+func whereFloat32AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // eqFloat64AVX512 is dst[i] = x[i] == y[i], for i < n.
 //
 //go:noescape
@@ -492,6 +822,11 @@ func leFloat64SecondAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointe
 //
 //go:noescape
 func whereFloat64AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// whereFloat64AVX512Past is dst[i] = choose(x[i], y[i], z[i]), for i < n, past the caches.
+//
+//go:noescape
+func whereFloat64AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // eqInt64AVX512 is dst[i] = x[i] == y[i], for i < n.
 //
@@ -558,6 +893,11 @@ func leInt64SecondAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer,
 //go:noescape
 func whereInt64AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// whereInt64AVX512Past is dst[i] = choose(x[i], y[i], z[i]), for i < n, past the caches.
+//
+//go:noescape
+func whereInt64AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // castFloat32ToFloat64AVX512 is dst[i] = float64(x[i]), for i < n.
 //
 //go:noescape
@@ -623,310 +963,620 @@ func castBoolToInt64AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointe
 //go:noescape
 func addFloat32AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// addFloat32AVX2Past is dst[i] = x[i] + y[i], for i < n, past the caches.
+//
+//go:noescape
+func addFloat32AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // addFloat32FirstAVX2 is dst[i] = s + y[i], for i < n.
 //
 //go:noescape
 func addFloat32FirstAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// addFloat32FirstAVX2Past is dst[i] = s + y[i], for i < n, past the caches.
+//
+//go:noescape
+func addFloat32FirstAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // addFloat32SecondAVX2 is dst[i] = x[i] + s, for i < n.
 //
 //go:noescape
 func addFloat32SecondAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// addFloat32SecondAVX2Past is dst[i] = x[i] + s, for i < n, past the caches.
+//
+//go:noescape
+func addFloat32SecondAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // subFloat32AVX2 is dst[i] = x[i] - y[i], for i < n.
 //
 //go:noescape
 func subFloat32AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// subFloat32AVX2Past is dst[i] = x[i] - y[i], for i < n, past the caches.
+//
+//go:noescape
+func subFloat32AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // subFloat32FirstAVX2 is dst[i] = s - y[i], for i < n.
 //
 //go:noescape
 func subFloat32FirstAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// subFloat32FirstAVX2Past is dst[i] = s - y[i], for i < n, past the caches.
+//
+//go:noescape
+func subFloat32FirstAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // subFloat32SecondAVX2 is dst[i] = x[i] - s, for i < n.
 //
 //go:noescape
 func subFloat32SecondAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// subFloat32SecondAVX2Past is dst[i] = x[i] - s, for i < n, past the caches.
+//
+//go:noescape
+func subFloat32SecondAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // mulFloat32AVX2 is dst[i] = x[i] * y[i], for i < n.
 //
 //go:noescape
 func mulFloat32AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// mulFloat32AVX2Past is dst[i] = x[i] * y[i], for i < n, past the caches.
+//
+//go:noescape
+func mulFloat32AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // mulFloat32FirstAVX2 is dst[i] = s * y[i], for i < n.
 //
 //go:noescape
 func mulFloat32FirstAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// mulFloat32FirstAVX2Past is dst[i] = s * y[i], for i < n, past the caches.
+//
+//go:noescape
+func mulFloat32FirstAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // mulFloat32SecondAVX2 is dst[i] = x[i] * s, for i < n.
 //
 //go:noescape
 func mulFloat32SecondAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// mulFloat32SecondAVX2Past is dst[i] = x[i] * s, for i < n, past the caches.
+//
+//go:noescape
+func mulFloat32SecondAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // divFloat32AVX2 is dst[i] = x[i] / y[i], for i < n.
 //
 //go:noescape
 func divFloat32AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// divFloat32AVX2Past is dst[i] = x[i] / y[i], for i < n, past the caches.
+//
+//go:noescape
+func divFloat32AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // divFloat32FirstAVX2 is dst[i] = s / y[i], for i < n.
 //
 //go:noescape
 func divFloat32FirstAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// divFloat32FirstAVX2Past is dst[i] = s / y[i], for i < n, past the caches.
+//
+//go:noescape
+func divFloat32FirstAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // divFloat32SecondAVX2 is dst[i] = x[i] / s, for i < n.
 //
 //go:noescape
 func divFloat32SecondAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// divFloat32SecondAVX2Past is dst[i] = x[i] / s, for i < n, past the caches.
+//
+//go:noescape
+func divFloat32SecondAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // maxFloat32AVX2 is dst[i] = max(x[i], y[i]), for i < n.
 //
 //go:noescape
 func maxFloat32AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// maxFloat32AVX2Past is dst[i] = max(x[i], y[i]), for i < n, past the caches.
+//
+//go:noescape
+func maxFloat32AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // maxFloat32FirstAVX2 is dst[i] = max(s, y[i]), for i < n.
 //
 //go:noescape
 func maxFloat32FirstAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// maxFloat32FirstAVX2Past is dst[i] = max(s, y[i]), for i < n, past the caches.
+//
+//go:noescape
+func maxFloat32FirstAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // maxFloat32SecondAVX2 is dst[i] = max(x[i], s), for i < n.
 //
 //go:noescape
 func maxFloat32SecondAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// maxFloat32SecondAVX2Past is dst[i] = max(x[i], s), for i < n, past the caches.
+//
+//go:noescape
+func maxFloat32SecondAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // minFloat32AVX2 is dst[i] = min(x[i], y[i]), for i < n.
 //
 //go:noescape
 func minFloat32AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// minFloat32AVX2Past is dst[i] = min(x[i], y[i]), for i < n, past the caches.
+//
+//go:noescape
+func minFloat32AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // minFloat32FirstAVX2 is dst[i] = min(s, y[i]), for i < n.
 //
 //go:noescape
 func minFloat32FirstAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// minFloat32FirstAVX2Past is dst[i] = min(s, y[i]), for i < n, past the caches.
+//
+//go:noescape
+func minFloat32FirstAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // minFloat32SecondAVX2 is dst[i] = min(x[i], s), for i < n.
 //
 //go:noescape
 func minFloat32SecondAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// minFloat32SecondAVX2Past is dst[i] = min(x[i], s), for i < n, past the caches.
+//
+//go:noescape
+func minFloat32SecondAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // sqrtFloat32AVX2 is dst[i] = sqrt(x[i]), for i < n.
 //
 //go:noescape
 func sqrtFloat32AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// sqrtFloat32AVX2Past is dst[i] = sqrt(x[i]), for i < n, past the caches.
+//
+//go:noescape
+func sqrtFloat32AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // negFloat32AVX2 is dst[i] = -x[i], for i < n.
 //
 //go:noescape
 func negFloat32AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// negFloat32AVX2Past is dst[i] = -x[i], for i < n, past the caches.
+//
+//go:noescape
+func negFloat32AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // absFloat32AVX2 is dst[i] = abs(x[i]), for i < n.
 //
 //go:noescape
 func absFloat32AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// absFloat32AVX2Past is dst[i] = abs(x[i]), for i < n, past the caches.
+//
+//go:noescape
+func absFloat32AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // roundFloat32AVX2 is dst[i] = roundToEven(x[i]), for i < n.
 //
 //go:noescape
 func roundFloat32AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// roundFloat32AVX2Past is dst[i] = roundToEven(x[i]), for i < n, past the caches.
+//
+//go:noescape
+func roundFloat32AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // floorFloat32AVX2 is dst[i] = floor(x[i]), for i < n.
 //
 //go:noescape
 func floorFloat32AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// floorFloat32AVX2Past is dst[i] = floor(x[i]), for i < n, past the caches.
+//
+//go:noescape
+func floorFloat32AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // ceilFloat32AVX2 is dst[i] = ceil(x[i]), for i < n.
 //
 //go:noescape
 func ceilFloat32AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// ceilFloat32AVX2Past is dst[i] = ceil(x[i]), for i < n, past the caches.
+//
+//go:noescape
+func ceilFloat32AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // addFloat64AVX2 is dst[i] = x[i] + y[i], for i < n.
 //
 //go:noescape
 func addFloat64AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// addFloat64AVX2Past is dst[i] = x[i] + y[i], for i < n, past the caches.
+//
+//go:noescape
+func addFloat64AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // addFloat64FirstAVX2 is dst[i] = s + y[i], for i < n.
 //
 //go:noescape
 func addFloat64FirstAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// addFloat64FirstAVX2Past is dst[i] = s + y[i], for i < n, past the caches.
+//
+//go:noescape
+func addFloat64FirstAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // addFloat64SecondAVX2 is dst[i] = x[i] + s, for i < n.
 //
 //go:noescape
 func addFloat64SecondAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// addFloat64SecondAVX2Past is dst[i] = x[i] + s, for i < n, past the caches.
+//
+//go:noescape
+func addFloat64SecondAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // subFloat64AVX2 is dst[i] = x[i] - y[i], for i < n.
 //
 //go:noescape
 func subFloat64AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// subFloat64AVX2Past is dst[i] = x[i] - y[i], for i < n, past the caches.
+//
+//go:noescape
+func subFloat64AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // subFloat64FirstAVX2 is dst[i] = s - y[i], for i < n.
 //
 //go:noescape
 func subFloat64FirstAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// subFloat64FirstAVX2Past is dst[i] = s - y[i], for i < n, past the caches.
+//
+//go:noescape
+func subFloat64FirstAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // subFloat64SecondAVX2 is dst[i] = x[i] - s, for i < n.
 //
 //go:noescape
 func subFloat64SecondAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// subFloat64SecondAVX2Past is dst[i] = x[i] - s, for i < n, past the caches.
+//
+//go:noescape
+func subFloat64SecondAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // mulFloat64AVX2 is dst[i] = x[i] * y[i], for i < n.
 //
 //go:noescape
 func mulFloat64AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// mulFloat64AVX2Past is dst[i] = x[i] * y[i], for i < n, past the caches.
+//
+//go:noescape
+func mulFloat64AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // mulFloat64FirstAVX2 is dst[i] = s * y[i], for i < n.
 //
 //go:noescape
 func mulFloat64FirstAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// mulFloat64FirstAVX2Past is dst[i] = s * y[i], for i < n, past the caches.
+//
+//go:noescape
+func mulFloat64FirstAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // mulFloat64SecondAVX2 is dst[i] = x[i] * s, for i < n.
 //
 //go:noescape
 func mulFloat64SecondAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// mulFloat64SecondAVX2Past is dst[i] = x[i] * s, for i < n, past the caches.
+//
+//go:noescape
+func mulFloat64SecondAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // divFloat64AVX2 is dst[i] = x[i] / y[i], for i < n.
 //
 //go:noescape
 func divFloat64AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// divFloat64AVX2Past is dst[i] = x[i] / y[i], for i < n, past the caches.
+//
+//go:noescape
+func divFloat64AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // divFloat64FirstAVX2 is dst[i] = s / y[i], for i < n.
 //
 //go:noescape
 func divFloat64FirstAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// divFloat64FirstAVX2Past is dst[i] = s / y[i], for i < n, past the caches.
+//
+//go:noescape
+func divFloat64FirstAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // divFloat64SecondAVX2 is dst[i] = x[i] / s, for i < n.
 //
 //go:noescape
 func divFloat64SecondAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// divFloat64SecondAVX2Past is dst[i] = x[i] / s, for i < n, past the caches.
+//
+//go:noescape
+func divFloat64SecondAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // maxFloat64AVX2 is dst[i] = max(x[i], y[i]), for i < n.
 //
 //go:noescape
 func maxFloat64AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// maxFloat64AVX2Past is dst[i] = max(x[i], y[i]), for i < n, past the caches.
+//
+//go:noescape
+func maxFloat64AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // maxFloat64FirstAVX2 is dst[i] = max(s, y[i]), for i < n.
 //
 //go:noescape
 func maxFloat64FirstAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// maxFloat64FirstAVX2Past is dst[i] = max(s, y[i]), for i < n, past the caches.
+//
+//go:noescape
+func maxFloat64FirstAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // maxFloat64SecondAVX2 is dst[i] = max(x[i], s), for i < n.
 //
 //go:noescape
 func maxFloat64SecondAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// maxFloat64SecondAVX2Past is dst[i] = max(x[i], s), for i < n, past the caches.
+//
+//go:noescape
+func maxFloat64SecondAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // minFloat64AVX2 is dst[i] = min(x[i], y[i]), for i < n.
 //
 //go:noescape
 func minFloat64AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// minFloat64AVX2Past is dst[i] = min(x[i], y[i]), for i < n, past the caches.
+//
+//go:noescape
+func minFloat64AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // minFloat64FirstAVX2 is dst[i] = min(s, y[i]), for i < n.
 //
 //go:noescape
 func minFloat64FirstAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// minFloat64FirstAVX2Past is dst[i] = min(s, y[i]), for i < n, past the caches.
+//
+//go:noescape
+func minFloat64FirstAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // minFloat64SecondAVX2 is dst[i] = min(x[i], s), for i < n.
 //
 //go:noescape
 func minFloat64SecondAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// minFloat64SecondAVX2Past is dst[i] = min(x[i], s), for i < n, past the caches.
+//
+//go:noescape
+func minFloat64SecondAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // sqrtFloat64AVX2 is dst[i] = sqrt(x[i]), for i < n.
 //
 //go:noescape
 func sqrtFloat64AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// sqrtFloat64AVX2Past is dst[i] = sqrt(x[i]), for i < n, past the caches.
+//
+//go:noescape
+func sqrtFloat64AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // negFloat64AVX2 is dst[i] = -x[i], for i < n.
 //
 //go:noescape
 func negFloat64AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// negFloat64AVX2Past is dst[i] = -x[i], for i < n, past the caches.
+//
+//go:noescape
+func negFloat64AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // absFloat64AVX2 is dst[i] = abs(x[i]), for i < n.
 //
 //go:noescape
 func absFloat64AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// absFloat64AVX2Past is dst[i] = abs(x[i]), for i < n, past the caches.
+//
+//go:noescape
+func absFloat64AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // roundFloat64AVX2 is dst[i] = roundToEven(x[i]), for i < n.
 //
 //go:noescape
 func roundFloat64AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// roundFloat64AVX2Past is dst[i] = roundToEven(x[i]), for i < n, past the caches.
+//
+//go:noescape
+func roundFloat64AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // floorFloat64AVX2 is dst[i] = floor(x[i]), for i < n.
 //
 //go:noescape
 func floorFloat64AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// floorFloat64AVX2Past is dst[i] = floor(x[i]), for i < n, past the caches.
+//
+//go:noescape
+func floorFloat64AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // ceilFloat64AVX2 is dst[i] = ceil(x[i]), for i < n.
 //
 //go:noescape
 func ceilFloat64AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// ceilFloat64AVX2Past is dst[i] = ceil(x[i]), for i < n, past the caches.
+//
+//go:noescape
+func ceilFloat64AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // addInt64AVX2 is dst[i] = x[i] + y[i], for i < n.
 //
 //go:noescape
 func addInt64AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// addInt64AVX2Past is dst[i] = x[i] + y[i], for i < n, past the caches.
+//
+//go:noescape
+func addInt64AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // addInt64FirstAVX2 is dst[i] = s + y[i], for i < n.
 //
 //go:noescape
 func addInt64FirstAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// addInt64FirstAVX2Past is dst[i] = s + y[i], for i < n, past the caches.
+//
+//go:noescape
+func addInt64FirstAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // addInt64SecondAVX2 is dst[i] = x[i] + s, for i < n.
 //
 //go:noescape
 func addInt64SecondAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// addInt64SecondAVX2Past is dst[i] = x[i] + s, for i < n, past the caches.
+//
+//go:noescape
+func addInt64SecondAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // subInt64AVX2 is dst[i] = x[i] - y[i], for i < n.
 //
 //go:noescape
 func subInt64AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// subInt64AVX2Past is dst[i] = x[i] - y[i], for i < n, past the caches.
+//
+//go:noescape
+func subInt64AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // subInt64FirstAVX2 is dst[i] = s - y[i], for i < n.
 //
 //go:noescape
 func subInt64FirstAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// subInt64FirstAVX2Past is dst[i] = s - y[i], for i < n, past the caches.
+//
+//go:noescape
+func subInt64FirstAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // subInt64SecondAVX2 is dst[i] = x[i] - s, for i < n.
 //
 //go:noescape
 func subInt64SecondAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// subInt64SecondAVX2Past is dst[i] = x[i] - s, for i < n, past the caches.
+//
+//go:noescape
+func subInt64SecondAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // negInt64AVX2 is dst[i] = -x[i], for i < n.
 //
 //go:noescape
 func negInt64AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// negInt64AVX2Past is dst[i] = -x[i], for i < n, past the caches.
+//
+//go:noescape
+func negInt64AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // maxInt64AVX2 is dst[i] = max(x[i], y[i]), for i < n.
 //
 //go:noescape
 func maxInt64AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// maxInt64AVX2Past is dst[i] = max(x[i], y[i]), for i < n, past the caches.
+//
+//go:noescape
+func maxInt64AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // maxInt64FirstAVX2 is dst[i] = max(s, y[i]), for i < n.
 //
 //go:noescape
 func maxInt64FirstAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// maxInt64FirstAVX2Past is dst[i] = max(s, y[i]), for i < n, past the caches.
+//
+//go:noescape
+func maxInt64FirstAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // maxInt64SecondAVX2 is dst[i] = max(x[i], s), for i < n.
 //
 //go:noescape
 func maxInt64SecondAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// maxInt64SecondAVX2Past is dst[i] = max(x[i], s), for i < n, past the caches.
+//
+//go:noescape
+func maxInt64SecondAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // minInt64AVX2 is dst[i] = min(x[i], y[i]), for i < n.
 //
 //go:noescape
 func minInt64AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// minInt64AVX2Past is dst[i] = min(x[i], y[i]), for i < n, past the caches.
+//
+//go:noescape
+func minInt64AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // minInt64FirstAVX2 is dst[i] = min(s, y[i]), for i < n.
 //
 //go:noescape
 func minInt64FirstAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// minInt64FirstAVX2Past is dst[i] = min(s, y[i]), for i < n, past the caches.
+//
+//go:noescape
+func minInt64FirstAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // minInt64SecondAVX2 is dst[i] = min(x[i], s), for i < n.
 //
 //go:noescape
 func minInt64SecondAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// minInt64SecondAVX2Past is dst[i] = min(x[i], s), for i < n, past the caches.
+//
+//go:noescape
+func minInt64SecondAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // absInt64AVX2 is dst[i] = abs(x[i]), for i < n.
 //
 //go:noescape
 func absInt64AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// absInt64AVX2Past is dst[i] = abs(x[i]), for i < n, past the caches.
+//
+//go:noescape
+func absInt64AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // andBoolAVX2 is dst[i] = x[i] && y[i], for i < n.
 //
@@ -1023,6 +1673,11 @@ func leFloat32SecondAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer,
 //go:noescape
 func whereFloat32AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// whereFloat32AVX2Past is dst[i] = choose(x[i], y[i], z[i]), for i < n, past the caches.
+//
+//go:noescape
+func whereFloat32AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // eqFloat64AVX2 is dst[i] = x[i] == y[i], for i < n.
 //
 //go:noescape
@@ -1087,6 +1742,11 @@ func leFloat64SecondAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer,
 //
 //go:noescape
 func whereFloat64AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// whereFloat64AVX2Past is dst[i] = choose(x[i], y[i], z[i]), for i < n, past the caches.
+//
+//go:noescape
+func whereFloat64AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // eqInt64AVX2 is dst[i] = x[i] == y[i], for i < n.
 //
@@ -1153,6 +1813,11 @@ func leInt64SecondAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z
 //go:noescape
 func whereInt64AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// whereInt64AVX2Past is dst[i] = choose(x[i], y[i], z[i]), for i < n, past the caches.
+//
+//go:noescape
+func whereInt64AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // castFloat32ToFloat64AVX2 is dst[i] = float64(x[i]), for i < n.
 //
 //go:noescape
@@ -1195,70 +1860,135 @@ func castBoolToInt64AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer,
 
 func init() {
 	loops.set(AVX512, loopKey{kernel.PrimAdd, device.Float32, NoScalar}, addFloat32AVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimAdd, device.Float32, NoScalar}, addFloat32AVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimAdd, device.Float32, FirstScalar}, addFloat32FirstAVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimAdd, device.Float32, FirstScalar}, addFloat32FirstAVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimAdd, device.Float32, SecondScalar}, addFloat32SecondAVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimAdd, device.Float32, SecondScalar}, addFloat32SecondAVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimSub, device.Float32, NoScalar}, subFloat32AVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimSub, device.Float32, NoScalar}, subFloat32AVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimSub, device.Float32, FirstScalar}, subFloat32FirstAVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimSub, device.Float32, FirstScalar}, subFloat32FirstAVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimSub, device.Float32, SecondScalar}, subFloat32SecondAVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimSub, device.Float32, SecondScalar}, subFloat32SecondAVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimMul, device.Float32, NoScalar}, mulFloat32AVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimMul, device.Float32, NoScalar}, mulFloat32AVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimMul, device.Float32, FirstScalar}, mulFloat32FirstAVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimMul, device.Float32, FirstScalar}, mulFloat32FirstAVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimMul, device.Float32, SecondScalar}, mulFloat32SecondAVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimMul, device.Float32, SecondScalar}, mulFloat32SecondAVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimDiv, device.Float32, NoScalar}, divFloat32AVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimDiv, device.Float32, NoScalar}, divFloat32AVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimDiv, device.Float32, FirstScalar}, divFloat32FirstAVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimDiv, device.Float32, FirstScalar}, divFloat32FirstAVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimDiv, device.Float32, SecondScalar}, divFloat32SecondAVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimDiv, device.Float32, SecondScalar}, divFloat32SecondAVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimMax, device.Float32, NoScalar}, maxFloat32AVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimMax, device.Float32, NoScalar}, maxFloat32AVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimMax, device.Float32, FirstScalar}, maxFloat32FirstAVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimMax, device.Float32, FirstScalar}, maxFloat32FirstAVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimMax, device.Float32, SecondScalar}, maxFloat32SecondAVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimMax, device.Float32, SecondScalar}, maxFloat32SecondAVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimMin, device.Float32, NoScalar}, minFloat32AVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimMin, device.Float32, NoScalar}, minFloat32AVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimMin, device.Float32, FirstScalar}, minFloat32FirstAVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimMin, device.Float32, FirstScalar}, minFloat32FirstAVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimMin, device.Float32, SecondScalar}, minFloat32SecondAVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimMin, device.Float32, SecondScalar}, minFloat32SecondAVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimSqrt, device.Float32, NoScalar}, sqrtFloat32AVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimSqrt, device.Float32, NoScalar}, sqrtFloat32AVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimNeg, device.Float32, NoScalar}, negFloat32AVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimNeg, device.Float32, NoScalar}, negFloat32AVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimAbs, device.Float32, NoScalar}, absFloat32AVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimAbs, device.Float32, NoScalar}, absFloat32AVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimRound, device.Float32, NoScalar}, roundFloat32AVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimRound, device.Float32, NoScalar}, roundFloat32AVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimFloor, device.Float32, NoScalar}, floorFloat32AVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimFloor, device.Float32, NoScalar}, floorFloat32AVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimCeil, device.Float32, NoScalar}, ceilFloat32AVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimCeil, device.Float32, NoScalar}, ceilFloat32AVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimAdd, device.Float64, NoScalar}, addFloat64AVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimAdd, device.Float64, NoScalar}, addFloat64AVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimAdd, device.Float64, FirstScalar}, addFloat64FirstAVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimAdd, device.Float64, FirstScalar}, addFloat64FirstAVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimAdd, device.Float64, SecondScalar}, addFloat64SecondAVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimAdd, device.Float64, SecondScalar}, addFloat64SecondAVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimSub, device.Float64, NoScalar}, subFloat64AVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimSub, device.Float64, NoScalar}, subFloat64AVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimSub, device.Float64, FirstScalar}, subFloat64FirstAVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimSub, device.Float64, FirstScalar}, subFloat64FirstAVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimSub, device.Float64, SecondScalar}, subFloat64SecondAVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimSub, device.Float64, SecondScalar}, subFloat64SecondAVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimMul, device.Float64, NoScalar}, mulFloat64AVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimMul, device.Float64, NoScalar}, mulFloat64AVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimMul, device.Float64, FirstScalar}, mulFloat64FirstAVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimMul, device.Float64, FirstScalar}, mulFloat64FirstAVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimMul, device.Float64, SecondScalar}, mulFloat64SecondAVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimMul, device.Float64, SecondScalar}, mulFloat64SecondAVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimDiv, device.Float64, NoScalar}, divFloat64AVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimDiv, device.Float64, NoScalar}, divFloat64AVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimDiv, device.Float64, FirstScalar}, divFloat64FirstAVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimDiv, device.Float64, FirstScalar}, divFloat64FirstAVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimDiv, device.Float64, SecondScalar}, divFloat64SecondAVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimDiv, device.Float64, SecondScalar}, divFloat64SecondAVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimMax, device.Float64, NoScalar}, maxFloat64AVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimMax, device.Float64, NoScalar}, maxFloat64AVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimMax, device.Float64, FirstScalar}, maxFloat64FirstAVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimMax, device.Float64, FirstScalar}, maxFloat64FirstAVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimMax, device.Float64, SecondScalar}, maxFloat64SecondAVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimMax, device.Float64, SecondScalar}, maxFloat64SecondAVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimMin, device.Float64, NoScalar}, minFloat64AVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimMin, device.Float64, NoScalar}, minFloat64AVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimMin, device.Float64, FirstScalar}, minFloat64FirstAVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimMin, device.Float64, FirstScalar}, minFloat64FirstAVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimMin, device.Float64, SecondScalar}, minFloat64SecondAVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimMin, device.Float64, SecondScalar}, minFloat64SecondAVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimSqrt, device.Float64, NoScalar}, sqrtFloat64AVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimSqrt, device.Float64, NoScalar}, sqrtFloat64AVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimNeg, device.Float64, NoScalar}, negFloat64AVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimNeg, device.Float64, NoScalar}, negFloat64AVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimAbs, device.Float64, NoScalar}, absFloat64AVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimAbs, device.Float64, NoScalar}, absFloat64AVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimRound, device.Float64, NoScalar}, roundFloat64AVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimRound, device.Float64, NoScalar}, roundFloat64AVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimFloor, device.Float64, NoScalar}, floorFloat64AVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimFloor, device.Float64, NoScalar}, floorFloat64AVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimCeil, device.Float64, NoScalar}, ceilFloat64AVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimCeil, device.Float64, NoScalar}, ceilFloat64AVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimAdd, device.Int64, NoScalar}, addInt64AVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimAdd, device.Int64, NoScalar}, addInt64AVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimAdd, device.Int64, FirstScalar}, addInt64FirstAVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimAdd, device.Int64, FirstScalar}, addInt64FirstAVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimAdd, device.Int64, SecondScalar}, addInt64SecondAVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimAdd, device.Int64, SecondScalar}, addInt64SecondAVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimSub, device.Int64, NoScalar}, subInt64AVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimSub, device.Int64, NoScalar}, subInt64AVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimSub, device.Int64, FirstScalar}, subInt64FirstAVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimSub, device.Int64, FirstScalar}, subInt64FirstAVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimSub, device.Int64, SecondScalar}, subInt64SecondAVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimSub, device.Int64, SecondScalar}, subInt64SecondAVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimNeg, device.Int64, NoScalar}, negInt64AVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimNeg, device.Int64, NoScalar}, negInt64AVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimMul, device.Int64, NoScalar}, mulInt64AVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimMul, device.Int64, NoScalar}, mulInt64AVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimMul, device.Int64, FirstScalar}, mulInt64FirstAVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimMul, device.Int64, FirstScalar}, mulInt64FirstAVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimMul, device.Int64, SecondScalar}, mulInt64SecondAVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimMul, device.Int64, SecondScalar}, mulInt64SecondAVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimMax, device.Int64, NoScalar}, maxInt64AVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimMax, device.Int64, NoScalar}, maxInt64AVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimMax, device.Int64, FirstScalar}, maxInt64FirstAVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimMax, device.Int64, FirstScalar}, maxInt64FirstAVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimMax, device.Int64, SecondScalar}, maxInt64SecondAVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimMax, device.Int64, SecondScalar}, maxInt64SecondAVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimMin, device.Int64, NoScalar}, minInt64AVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimMin, device.Int64, NoScalar}, minInt64AVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimMin, device.Int64, FirstScalar}, minInt64FirstAVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimMin, device.Int64, FirstScalar}, minInt64FirstAVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimMin, device.Int64, SecondScalar}, minInt64SecondAVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimMin, device.Int64, SecondScalar}, minInt64SecondAVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimAbs, device.Int64, NoScalar}, absInt64AVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimAbs, device.Int64, NoScalar}, absInt64AVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimAnd, device.Bool, NoScalar}, andBoolAVX512)
 	loops.set(AVX512, loopKey{kernel.PrimOr, device.Bool, NoScalar}, orBoolAVX512)
 	loops.set(AVX512, loopKey{kernel.PrimNe, device.Bool, NoScalar}, neBoolAVX512)
@@ -1278,6 +2008,7 @@ func init() {
 	loops.set(AVX512, loopKey{kernel.PrimLe, device.Float32, FirstScalar}, leFloat32FirstAVX512)
 	loops.set(AVX512, loopKey{kernel.PrimLe, device.Float32, SecondScalar}, leFloat32SecondAVX512)
 	loops.set(AVX512, loopKey{kernel.PrimWhere, device.Float32, NoScalar}, whereFloat32AVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimWhere, device.Float32, NoScalar}, whereFloat32AVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimEq, device.Float64, NoScalar}, eqFloat64AVX512)
 	loops.set(AVX512, loopKey{kernel.PrimEq, device.Float64, FirstScalar}, eqFloat64FirstAVX512)
 	loops.set(AVX512, loopKey{kernel.PrimEq, device.Float64, SecondScalar}, eqFloat64SecondAVX512)
@@ -1291,6 +2022,7 @@ func init() {
 	loops.set(AVX512, loopKey{kernel.PrimLe, device.Float64, FirstScalar}, leFloat64FirstAVX512)
 	loops.set(AVX512, loopKey{kernel.PrimLe, device.Float64, SecondScalar}, leFloat64SecondAVX512)
 	loops.set(AVX512, loopKey{kernel.PrimWhere, device.Float64, NoScalar}, whereFloat64AVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimWhere, device.Float64, NoScalar}, whereFloat64AVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimEq, device.Int64, NoScalar}, eqInt64AVX512)
 	loops.set(AVX512, loopKey{kernel.PrimEq, device.Int64, FirstScalar}, eqInt64FirstAVX512)
 	loops.set(AVX512, loopKey{kernel.PrimEq, device.Int64, SecondScalar}, eqInt64SecondAVX512)
@@ -1304,6 +2036,7 @@ func init() {
 	loops.set(AVX512, loopKey{kernel.PrimLe, device.Int64, FirstScalar}, leInt64FirstAVX512)
 	loops.set(AVX512, loopKey{kernel.PrimLe, device.Int64, SecondScalar}, leInt64SecondAVX512)
 	loops.set(AVX512, loopKey{kernel.PrimWhere, device.Int64, NoScalar}, whereInt64AVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimWhere, device.Int64, NoScalar}, whereInt64AVX512Past)
 	casts.set(AVX512, castKey{device.Float32, device.Float64}, castFloat32ToFloat64AVX512)
 	casts.set(AVX512, castKey{device.Float64, device.Float32}, castFloat64ToFloat32AVX512)
 	casts.set(AVX512, castKey{device.Int64, device.Float32}, castInt64ToFloat32AVX512)
@@ -1317,67 +2050,129 @@ func init() {
 	casts.set(AVX512, castKey{device.Bool, device.Float64}, castBoolToFloat64AVX512)
 	casts.set(AVX512, castKey{device.Bool, device.Int64}, castBoolToInt64AVX512)
 	loops.set(AVX2, loopKey{kernel.PrimAdd, device.Float32, NoScalar}, addFloat32AVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimAdd, device.Float32, NoScalar}, addFloat32AVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimAdd, device.Float32, FirstScalar}, addFloat32FirstAVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimAdd, device.Float32, FirstScalar}, addFloat32FirstAVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimAdd, device.Float32, SecondScalar}, addFloat32SecondAVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimAdd, device.Float32, SecondScalar}, addFloat32SecondAVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimSub, device.Float32, NoScalar}, subFloat32AVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimSub, device.Float32, NoScalar}, subFloat32AVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimSub, device.Float32, FirstScalar}, subFloat32FirstAVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimSub, device.Float32, FirstScalar}, subFloat32FirstAVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimSub, device.Float32, SecondScalar}, subFloat32SecondAVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimSub, device.Float32, SecondScalar}, subFloat32SecondAVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimMul, device.Float32, NoScalar}, mulFloat32AVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimMul, device.Float32, NoScalar}, mulFloat32AVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimMul, device.Float32, FirstScalar}, mulFloat32FirstAVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimMul, device.Float32, FirstScalar}, mulFloat32FirstAVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimMul, device.Float32, SecondScalar}, mulFloat32SecondAVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimMul, device.Float32, SecondScalar}, mulFloat32SecondAVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimDiv, device.Float32, NoScalar}, divFloat32AVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimDiv, device.Float32, NoScalar}, divFloat32AVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimDiv, device.Float32, FirstScalar}, divFloat32FirstAVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimDiv, device.Float32, FirstScalar}, divFloat32FirstAVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimDiv, device.Float32, SecondScalar}, divFloat32SecondAVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimDiv, device.Float32, SecondScalar}, divFloat32SecondAVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimMax, device.Float32, NoScalar}, maxFloat32AVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimMax, device.Float32, NoScalar}, maxFloat32AVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimMax, device.Float32, FirstScalar}, maxFloat32FirstAVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimMax, device.Float32, FirstScalar}, maxFloat32FirstAVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimMax, device.Float32, SecondScalar}, maxFloat32SecondAVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimMax, device.Float32, SecondScalar}, maxFloat32SecondAVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimMin, device.Float32, NoScalar}, minFloat32AVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimMin, device.Float32, NoScalar}, minFloat32AVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimMin, device.Float32, FirstScalar}, minFloat32FirstAVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimMin, device.Float32, FirstScalar}, minFloat32FirstAVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimMin, device.Float32, SecondScalar}, minFloat32SecondAVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimMin, device.Float32, SecondScalar}, minFloat32SecondAVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimSqrt, device.Float32, NoScalar}, sqrtFloat32AVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimSqrt, device.Float32, NoScalar}, sqrtFloat32AVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimNeg, device.Float32, NoScalar}, negFloat32AVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimNeg, device.Float32, NoScalar}, negFloat32AVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimAbs, device.Float32, NoScalar}, absFloat32AVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimAbs, device.Float32, NoScalar}, absFloat32AVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimRound, device.Float32, NoScalar}, roundFloat32AVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimRound, device.Float32, NoScalar}, roundFloat32AVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimFloor, device.Float32, NoScalar}, floorFloat32AVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimFloor, device.Float32, NoScalar}, floorFloat32AVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimCeil, device.Float32, NoScalar}, ceilFloat32AVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimCeil, device.Float32, NoScalar}, ceilFloat32AVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimAdd, device.Float64, NoScalar}, addFloat64AVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimAdd, device.Float64, NoScalar}, addFloat64AVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimAdd, device.Float64, FirstScalar}, addFloat64FirstAVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimAdd, device.Float64, FirstScalar}, addFloat64FirstAVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimAdd, device.Float64, SecondScalar}, addFloat64SecondAVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimAdd, device.Float64, SecondScalar}, addFloat64SecondAVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimSub, device.Float64, NoScalar}, subFloat64AVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimSub, device.Float64, NoScalar}, subFloat64AVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimSub, device.Float64, FirstScalar}, subFloat64FirstAVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimSub, device.Float64, FirstScalar}, subFloat64FirstAVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimSub, device.Float64, SecondScalar}, subFloat64SecondAVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimSub, device.Float64, SecondScalar}, subFloat64SecondAVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimMul, device.Float64, NoScalar}, mulFloat64AVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimMul, device.Float64, NoScalar}, mulFloat64AVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimMul, device.Float64, FirstScalar}, mulFloat64FirstAVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimMul, device.Float64, FirstScalar}, mulFloat64FirstAVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimMul, device.Float64, SecondScalar}, mulFloat64SecondAVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimMul, device.Float64, SecondScalar}, mulFloat64SecondAVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimDiv, device.Float64, NoScalar}, divFloat64AVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimDiv, device.Float64, NoScalar}, divFloat64AVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimDiv, device.Float64, FirstScalar}, divFloat64FirstAVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimDiv, device.Float64, FirstScalar}, divFloat64FirstAVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimDiv, device.Float64, SecondScalar}, divFloat64SecondAVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimDiv, device.Float64, SecondScalar}, divFloat64SecondAVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimMax, device.Float64, NoScalar}, maxFloat64AVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimMax, device.Float64, NoScalar}, maxFloat64AVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimMax, device.Float64, FirstScalar}, maxFloat64FirstAVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimMax, device.Float64, FirstScalar}, maxFloat64FirstAVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimMax, device.Float64, SecondScalar}, maxFloat64SecondAVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimMax, device.Float64, SecondScalar}, maxFloat64SecondAVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimMin, device.Float64, NoScalar}, minFloat64AVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimMin, device.Float64, NoScalar}, minFloat64AVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimMin, device.Float64, FirstScalar}, minFloat64FirstAVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimMin, device.Float64, FirstScalar}, minFloat64FirstAVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimMin, device.Float64, SecondScalar}, minFloat64SecondAVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimMin, device.Float64, SecondScalar}, minFloat64SecondAVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimSqrt, device.Float64, NoScalar}, sqrtFloat64AVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimSqrt, device.Float64, NoScalar}, sqrtFloat64AVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimNeg, device.Float64, NoScalar}, negFloat64AVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimNeg, device.Float64, NoScalar}, negFloat64AVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimAbs, device.Float64, NoScalar}, absFloat64AVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimAbs, device.Float64, NoScalar}, absFloat64AVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimRound, device.Float64, NoScalar}, roundFloat64AVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimRound, device.Float64, NoScalar}, roundFloat64AVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimFloor, device.Float64, NoScalar}, floorFloat64AVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimFloor, device.Float64, NoScalar}, floorFloat64AVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimCeil, device.Float64, NoScalar}, ceilFloat64AVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimCeil, device.Float64, NoScalar}, ceilFloat64AVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimAdd, device.Int64, NoScalar}, addInt64AVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimAdd, device.Int64, NoScalar}, addInt64AVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimAdd, device.Int64, FirstScalar}, addInt64FirstAVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimAdd, device.Int64, FirstScalar}, addInt64FirstAVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimAdd, device.Int64, SecondScalar}, addInt64SecondAVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimAdd, device.Int64, SecondScalar}, addInt64SecondAVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimSub, device.Int64, NoScalar}, subInt64AVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimSub, device.Int64, NoScalar}, subInt64AVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimSub, device.Int64, FirstScalar}, subInt64FirstAVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimSub, device.Int64, FirstScalar}, subInt64FirstAVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimSub, device.Int64, SecondScalar}, subInt64SecondAVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimSub, device.Int64, SecondScalar}, subInt64SecondAVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimNeg, device.Int64, NoScalar}, negInt64AVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimNeg, device.Int64, NoScalar}, negInt64AVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimMax, device.Int64, NoScalar}, maxInt64AVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimMax, device.Int64, NoScalar}, maxInt64AVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimMax, device.Int64, FirstScalar}, maxInt64FirstAVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimMax, device.Int64, FirstScalar}, maxInt64FirstAVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimMax, device.Int64, SecondScalar}, maxInt64SecondAVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimMax, device.Int64, SecondScalar}, maxInt64SecondAVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimMin, device.Int64, NoScalar}, minInt64AVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimMin, device.Int64, NoScalar}, minInt64AVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimMin, device.Int64, FirstScalar}, minInt64FirstAVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimMin, device.Int64, FirstScalar}, minInt64FirstAVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimMin, device.Int64, SecondScalar}, minInt64SecondAVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimMin, device.Int64, SecondScalar}, minInt64SecondAVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimAbs, device.Int64, NoScalar}, absInt64AVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimAbs, device.Int64, NoScalar}, absInt64AVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimAnd, device.Bool, NoScalar}, andBoolAVX2)
 	loops.set(AVX2, loopKey{kernel.PrimOr, device.Bool, NoScalar}, orBoolAVX2)
 	loops.set(AVX2, loopKey{kernel.PrimNe, device.Bool, NoScalar}, neBoolAVX2)
@@ -1397,6 +2192,7 @@ func init() {
 	loops.set(AVX2, loopKey{kernel.PrimLe, device.Float32, FirstScalar}, leFloat32FirstAVX2)
 	loops.set(AVX2, loopKey{kernel.PrimLe, device.Float32, SecondScalar}, leFloat32SecondAVX2)
 	loops.set(AVX2, loopKey{kernel.PrimWhere, device.Float32, NoScalar}, whereFloat32AVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimWhere, device.Float32, NoScalar}, whereFloat32AVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimEq, device.Float64, NoScalar}, eqFloat64AVX2)
 	loops.set(AVX2, loopKey{kernel.PrimEq, device.Float64, FirstScalar}, eqFloat64FirstAVX2)
 	loops.set(AVX2, loopKey{kernel.PrimEq, device.Float64, SecondScalar}, eqFloat64SecondAVX2)
@@ -1410,6 +2206,7 @@ func init() {
 	loops.set(AVX2, loopKey{kernel.PrimLe, device.Float64, FirstScalar}, leFloat64FirstAVX2)
 	loops.set(AVX2, loopKey{kernel.PrimLe, device.Float64, SecondScalar}, leFloat64SecondAVX2)
 	loops.set(AVX2, loopKey{kernel.PrimWhere, device.Float64, NoScalar}, whereFloat64AVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimWhere, device.Float64, NoScalar}, whereFloat64AVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimEq, device.Int64, NoScalar}, eqInt64AVX2)
 	loops.set(AVX2, loopKey{kernel.PrimEq, device.Int64, FirstScalar}, eqInt64FirstAVX2)
 	loops.set(AVX2, loopKey{kernel.PrimEq, device.Int64, SecondScalar}, eqInt64SecondAVX2)
@@ -1423,6 +2220,7 @@ func init() {
 	loops.set(AVX2, loopKey{kernel.PrimLe, device.Int64, FirstScalar}, leInt64FirstAVX2)
 	loops.set(AVX2, loopKey{kernel.PrimLe, device.Int64, SecondScalar}, leInt64SecondAVX2)
 	loops.set(AVX2, loopKey{kernel.PrimWhere, device.Int64, NoScalar}, whereInt64AVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimWhere, device.Int64, NoScalar}, whereInt64AVX2Past)
 	casts.set(AVX2, castKey{device.Float32, device.Float64}, castFloat32ToFloat64AVX2)
 	casts.set(AVX2, castKey{device.Float64, device.Float32}, castFloat64ToFloat32AVX2)
 	casts.set(AVX2, castKey{device.Float32, device.Bool}, castFloat32ToBoolAVX2)

@@ -72,6 +72,74 @@ done:
 	VZEROUPPER
 	RET
 
+// func addFloat32AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·addFloat32AVX512Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Z0
+	VMOVUPS  (BX)(CX*4), Z1
+	VADDPS   Z1, Z0, Z0
+	VMOVUPS  64(DX)(CX*4), Z1
+	VMOVUPS  64(BX)(CX*4), Z2
+	VADDPS   Z2, Z1, Z1
+	VMOVUPS  128(DX)(CX*4), Z2
+	VMOVUPS  128(BX)(CX*4), Z3
+	VADDPS   Z3, Z2, Z2
+	VMOVUPS  192(DX)(CX*4), Z3
+	VMOVUPS  192(BX)(CX*4), Z4
+	VADDPS   Z4, Z3, Z3
+	VMOVNTPS Z0, (AX)(CX*4)
+	VMOVNTPS Z1, 64(AX)(CX*4)
+	VMOVNTPS Z2, 128(AX)(CX*4)
+	VMOVNTPS Z3, 192(AX)(CX*4)
+	ADDQ     $0x00000040, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Z0
+	VMOVUPS  (BX)(CX*4), Z1
+	VADDPS   Z1, Z0, Z0
+	VMOVNTPS Z0, (AX)(CX*4)
+	ADDQ     $0x00000010, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z0
+	VMOVDQU32.Z (BX)(CX*4), K1, Z1
+	VADDPS      Z1, Z0, Z0
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func addFloat32FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
 TEXT ·addFloat32FirstAVX512(SB), NOSPLIT, $0-48
@@ -136,6 +204,70 @@ done:
 	VZEROUPPER
 	RET
 
+// func addFloat32FirstAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+TEXT ·addFloat32FirstAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Z1
+	VADDPS   Z1, Z0, Z1
+	VMOVUPS  64(DX)(CX*4), Z2
+	VADDPS   Z2, Z0, Z2
+	VMOVUPS  128(DX)(CX*4), Z3
+	VADDPS   Z3, Z0, Z3
+	VMOVUPS  192(DX)(CX*4), Z4
+	VADDPS   Z4, Z0, Z4
+	VMOVNTPS Z1, (AX)(CX*4)
+	VMOVNTPS Z2, 64(AX)(CX*4)
+	VMOVNTPS Z3, 128(AX)(CX*4)
+	VMOVNTPS Z4, 192(AX)(CX*4)
+	ADDQ     $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Z1
+	VADDPS   Z1, Z0, Z1
+	VMOVNTPS Z1, (AX)(CX*4)
+	ADDQ     $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z1
+	VADDPS      Z1, Z0, Z0
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func addFloat32SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
 TEXT ·addFloat32SecondAVX512(SB), NOSPLIT, $0-48
@@ -181,6 +313,70 @@ one:
 	VADDPS  Z0, Z1, Z1
 	VMOVUPS Z1, (AX)(CX*4)
 	ADDQ    $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z1
+	VADDPS      Z0, Z1, Z0
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func addFloat32SecondAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+TEXT ·addFloat32SecondAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Z1
+	VADDPS   Z0, Z1, Z1
+	VMOVUPS  64(DX)(CX*4), Z2
+	VADDPS   Z0, Z2, Z2
+	VMOVUPS  128(DX)(CX*4), Z3
+	VADDPS   Z0, Z3, Z3
+	VMOVUPS  192(DX)(CX*4), Z4
+	VADDPS   Z0, Z4, Z4
+	VMOVNTPS Z1, (AX)(CX*4)
+	VMOVNTPS Z2, 64(AX)(CX*4)
+	VMOVNTPS Z3, 128(AX)(CX*4)
+	VMOVNTPS Z4, 192(AX)(CX*4)
+	ADDQ     $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Z1
+	VADDPS   Z0, Z1, Z1
+	VMOVNTPS Z1, (AX)(CX*4)
+	ADDQ     $0x00000010, CX
 
 oneTest:
 	CMPQ CX, SI
@@ -268,6 +464,74 @@ done:
 	VZEROUPPER
 	RET
 
+// func subFloat32AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·subFloat32AVX512Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Z0
+	VMOVUPS  (BX)(CX*4), Z1
+	VSUBPS   Z1, Z0, Z0
+	VMOVUPS  64(DX)(CX*4), Z1
+	VMOVUPS  64(BX)(CX*4), Z2
+	VSUBPS   Z2, Z1, Z1
+	VMOVUPS  128(DX)(CX*4), Z2
+	VMOVUPS  128(BX)(CX*4), Z3
+	VSUBPS   Z3, Z2, Z2
+	VMOVUPS  192(DX)(CX*4), Z3
+	VMOVUPS  192(BX)(CX*4), Z4
+	VSUBPS   Z4, Z3, Z3
+	VMOVNTPS Z0, (AX)(CX*4)
+	VMOVNTPS Z1, 64(AX)(CX*4)
+	VMOVNTPS Z2, 128(AX)(CX*4)
+	VMOVNTPS Z3, 192(AX)(CX*4)
+	ADDQ     $0x00000040, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Z0
+	VMOVUPS  (BX)(CX*4), Z1
+	VSUBPS   Z1, Z0, Z0
+	VMOVNTPS Z0, (AX)(CX*4)
+	ADDQ     $0x00000010, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z0
+	VMOVDQU32.Z (BX)(CX*4), K1, Z1
+	VSUBPS      Z1, Z0, Z0
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func subFloat32FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
 TEXT ·subFloat32FirstAVX512(SB), NOSPLIT, $0-48
@@ -332,6 +596,70 @@ done:
 	VZEROUPPER
 	RET
 
+// func subFloat32FirstAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+TEXT ·subFloat32FirstAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Z1
+	VSUBPS   Z1, Z0, Z1
+	VMOVUPS  64(DX)(CX*4), Z2
+	VSUBPS   Z2, Z0, Z2
+	VMOVUPS  128(DX)(CX*4), Z3
+	VSUBPS   Z3, Z0, Z3
+	VMOVUPS  192(DX)(CX*4), Z4
+	VSUBPS   Z4, Z0, Z4
+	VMOVNTPS Z1, (AX)(CX*4)
+	VMOVNTPS Z2, 64(AX)(CX*4)
+	VMOVNTPS Z3, 128(AX)(CX*4)
+	VMOVNTPS Z4, 192(AX)(CX*4)
+	ADDQ     $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Z1
+	VSUBPS   Z1, Z0, Z1
+	VMOVNTPS Z1, (AX)(CX*4)
+	ADDQ     $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z1
+	VSUBPS      Z1, Z0, Z0
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func subFloat32SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
 TEXT ·subFloat32SecondAVX512(SB), NOSPLIT, $0-48
@@ -377,6 +705,70 @@ one:
 	VSUBPS  Z0, Z1, Z1
 	VMOVUPS Z1, (AX)(CX*4)
 	ADDQ    $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z1
+	VSUBPS      Z0, Z1, Z0
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func subFloat32SecondAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+TEXT ·subFloat32SecondAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Z1
+	VSUBPS   Z0, Z1, Z1
+	VMOVUPS  64(DX)(CX*4), Z2
+	VSUBPS   Z0, Z2, Z2
+	VMOVUPS  128(DX)(CX*4), Z3
+	VSUBPS   Z0, Z3, Z3
+	VMOVUPS  192(DX)(CX*4), Z4
+	VSUBPS   Z0, Z4, Z4
+	VMOVNTPS Z1, (AX)(CX*4)
+	VMOVNTPS Z2, 64(AX)(CX*4)
+	VMOVNTPS Z3, 128(AX)(CX*4)
+	VMOVNTPS Z4, 192(AX)(CX*4)
+	ADDQ     $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Z1
+	VSUBPS   Z0, Z1, Z1
+	VMOVNTPS Z1, (AX)(CX*4)
+	ADDQ     $0x00000010, CX
 
 oneTest:
 	CMPQ CX, SI
@@ -464,6 +856,74 @@ done:
 	VZEROUPPER
 	RET
 
+// func mulFloat32AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·mulFloat32AVX512Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Z0
+	VMOVUPS  (BX)(CX*4), Z1
+	VMULPS   Z1, Z0, Z0
+	VMOVUPS  64(DX)(CX*4), Z1
+	VMOVUPS  64(BX)(CX*4), Z2
+	VMULPS   Z2, Z1, Z1
+	VMOVUPS  128(DX)(CX*4), Z2
+	VMOVUPS  128(BX)(CX*4), Z3
+	VMULPS   Z3, Z2, Z2
+	VMOVUPS  192(DX)(CX*4), Z3
+	VMOVUPS  192(BX)(CX*4), Z4
+	VMULPS   Z4, Z3, Z3
+	VMOVNTPS Z0, (AX)(CX*4)
+	VMOVNTPS Z1, 64(AX)(CX*4)
+	VMOVNTPS Z2, 128(AX)(CX*4)
+	VMOVNTPS Z3, 192(AX)(CX*4)
+	ADDQ     $0x00000040, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Z0
+	VMOVUPS  (BX)(CX*4), Z1
+	VMULPS   Z1, Z0, Z0
+	VMOVNTPS Z0, (AX)(CX*4)
+	ADDQ     $0x00000010, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z0
+	VMOVDQU32.Z (BX)(CX*4), K1, Z1
+	VMULPS      Z1, Z0, Z0
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func mulFloat32FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
 TEXT ·mulFloat32FirstAVX512(SB), NOSPLIT, $0-48
@@ -528,6 +988,70 @@ done:
 	VZEROUPPER
 	RET
 
+// func mulFloat32FirstAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+TEXT ·mulFloat32FirstAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Z1
+	VMULPS   Z1, Z0, Z1
+	VMOVUPS  64(DX)(CX*4), Z2
+	VMULPS   Z2, Z0, Z2
+	VMOVUPS  128(DX)(CX*4), Z3
+	VMULPS   Z3, Z0, Z3
+	VMOVUPS  192(DX)(CX*4), Z4
+	VMULPS   Z4, Z0, Z4
+	VMOVNTPS Z1, (AX)(CX*4)
+	VMOVNTPS Z2, 64(AX)(CX*4)
+	VMOVNTPS Z3, 128(AX)(CX*4)
+	VMOVNTPS Z4, 192(AX)(CX*4)
+	ADDQ     $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Z1
+	VMULPS   Z1, Z0, Z1
+	VMOVNTPS Z1, (AX)(CX*4)
+	ADDQ     $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z1
+	VMULPS      Z1, Z0, Z0
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func mulFloat32SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
 TEXT ·mulFloat32SecondAVX512(SB), NOSPLIT, $0-48
@@ -573,6 +1097,70 @@ one:
 	VMULPS  Z0, Z1, Z1
 	VMOVUPS Z1, (AX)(CX*4)
 	ADDQ    $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z1
+	VMULPS      Z0, Z1, Z0
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func mulFloat32SecondAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+TEXT ·mulFloat32SecondAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Z1
+	VMULPS   Z0, Z1, Z1
+	VMOVUPS  64(DX)(CX*4), Z2
+	VMULPS   Z0, Z2, Z2
+	VMOVUPS  128(DX)(CX*4), Z3
+	VMULPS   Z0, Z3, Z3
+	VMOVUPS  192(DX)(CX*4), Z4
+	VMULPS   Z0, Z4, Z4
+	VMOVNTPS Z1, (AX)(CX*4)
+	VMOVNTPS Z2, 64(AX)(CX*4)
+	VMOVNTPS Z3, 128(AX)(CX*4)
+	VMOVNTPS Z4, 192(AX)(CX*4)
+	ADDQ     $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Z1
+	VMULPS   Z0, Z1, Z1
+	VMOVNTPS Z1, (AX)(CX*4)
+	ADDQ     $0x00000010, CX
 
 oneTest:
 	CMPQ CX, SI
@@ -660,6 +1248,74 @@ done:
 	VZEROUPPER
 	RET
 
+// func divFloat32AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·divFloat32AVX512Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Z0
+	VMOVUPS  (BX)(CX*4), Z1
+	VDIVPS   Z1, Z0, Z0
+	VMOVUPS  64(DX)(CX*4), Z1
+	VMOVUPS  64(BX)(CX*4), Z2
+	VDIVPS   Z2, Z1, Z1
+	VMOVUPS  128(DX)(CX*4), Z2
+	VMOVUPS  128(BX)(CX*4), Z3
+	VDIVPS   Z3, Z2, Z2
+	VMOVUPS  192(DX)(CX*4), Z3
+	VMOVUPS  192(BX)(CX*4), Z4
+	VDIVPS   Z4, Z3, Z3
+	VMOVNTPS Z0, (AX)(CX*4)
+	VMOVNTPS Z1, 64(AX)(CX*4)
+	VMOVNTPS Z2, 128(AX)(CX*4)
+	VMOVNTPS Z3, 192(AX)(CX*4)
+	ADDQ     $0x00000040, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Z0
+	VMOVUPS  (BX)(CX*4), Z1
+	VDIVPS   Z1, Z0, Z0
+	VMOVNTPS Z0, (AX)(CX*4)
+	ADDQ     $0x00000010, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z0
+	VMOVDQU32.Z (BX)(CX*4), K1, Z1
+	VDIVPS      Z1, Z0, Z0
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func divFloat32FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
 TEXT ·divFloat32FirstAVX512(SB), NOSPLIT, $0-48
@@ -724,6 +1380,70 @@ done:
 	VZEROUPPER
 	RET
 
+// func divFloat32FirstAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+TEXT ·divFloat32FirstAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Z1
+	VDIVPS   Z1, Z0, Z1
+	VMOVUPS  64(DX)(CX*4), Z2
+	VDIVPS   Z2, Z0, Z2
+	VMOVUPS  128(DX)(CX*4), Z3
+	VDIVPS   Z3, Z0, Z3
+	VMOVUPS  192(DX)(CX*4), Z4
+	VDIVPS   Z4, Z0, Z4
+	VMOVNTPS Z1, (AX)(CX*4)
+	VMOVNTPS Z2, 64(AX)(CX*4)
+	VMOVNTPS Z3, 128(AX)(CX*4)
+	VMOVNTPS Z4, 192(AX)(CX*4)
+	ADDQ     $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Z1
+	VDIVPS   Z1, Z0, Z1
+	VMOVNTPS Z1, (AX)(CX*4)
+	ADDQ     $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z1
+	VDIVPS      Z1, Z0, Z0
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func divFloat32SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
 TEXT ·divFloat32SecondAVX512(SB), NOSPLIT, $0-48
@@ -769,6 +1489,70 @@ one:
 	VDIVPS  Z0, Z1, Z1
 	VMOVUPS Z1, (AX)(CX*4)
 	ADDQ    $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z1
+	VDIVPS      Z0, Z1, Z0
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func divFloat32SecondAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+TEXT ·divFloat32SecondAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Z1
+	VDIVPS   Z0, Z1, Z1
+	VMOVUPS  64(DX)(CX*4), Z2
+	VDIVPS   Z0, Z2, Z2
+	VMOVUPS  128(DX)(CX*4), Z3
+	VDIVPS   Z0, Z3, Z3
+	VMOVUPS  192(DX)(CX*4), Z4
+	VDIVPS   Z0, Z4, Z4
+	VMOVNTPS Z1, (AX)(CX*4)
+	VMOVNTPS Z2, 64(AX)(CX*4)
+	VMOVNTPS Z3, 128(AX)(CX*4)
+	VMOVNTPS Z4, 192(AX)(CX*4)
+	ADDQ     $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Z1
+	VDIVPS   Z0, Z1, Z1
+	VMOVNTPS Z1, (AX)(CX*4)
+	ADDQ     $0x00000010, CX
 
 oneTest:
 	CMPQ CX, SI
@@ -868,6 +1652,86 @@ done:
 	VZEROUPPER
 	RET
 
+// func maxFloat32AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
+TEXT ·maxFloat32AVX512Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Z0
+	VMOVUPS  (BX)(CX*4), Z1
+	VRANGEPS $0x05, Z1, Z0, Z2
+	VCMPPS   $0x03, Z1, Z0, K1
+	VADDPS   Z1, Z0, K1, Z2
+	VMOVUPS  64(DX)(CX*4), Z0
+	VMOVUPS  64(BX)(CX*4), Z1
+	VRANGEPS $0x05, Z1, Z0, Z3
+	VCMPPS   $0x03, Z1, Z0, K1
+	VADDPS   Z1, Z0, K1, Z3
+	VMOVUPS  128(DX)(CX*4), Z0
+	VMOVUPS  128(BX)(CX*4), Z1
+	VRANGEPS $0x05, Z1, Z0, Z4
+	VCMPPS   $0x03, Z1, Z0, K1
+	VADDPS   Z1, Z0, K1, Z4
+	VMOVUPS  192(DX)(CX*4), Z0
+	VMOVUPS  192(BX)(CX*4), Z1
+	VRANGEPS $0x05, Z1, Z0, Z5
+	VCMPPS   $0x03, Z1, Z0, K1
+	VADDPS   Z1, Z0, K1, Z5
+	VMOVNTPS Z2, (AX)(CX*4)
+	VMOVNTPS Z3, 64(AX)(CX*4)
+	VMOVNTPS Z4, 128(AX)(CX*4)
+	VMOVNTPS Z5, 192(AX)(CX*4)
+	ADDQ     $0x00000040, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Z0
+	VMOVUPS  (BX)(CX*4), Z1
+	VRANGEPS $0x05, Z1, Z0, Z2
+	VCMPPS   $0x03, Z1, Z0, K1
+	VADDPS   Z1, Z0, K1, Z2
+	VMOVNTPS Z2, (AX)(CX*4)
+	ADDQ     $0x00000010, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z0
+	VMOVDQU32.Z (BX)(CX*4), K1, Z1
+	VRANGEPS    $0x05, Z1, Z0, Z2
+	VCMPPS      $0x03, Z1, Z0, K2
+	VADDPS      Z1, Z0, K2, Z2
+	VMOVDQU32   Z2, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func maxFloat32FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
 TEXT ·maxFloat32FirstAVX512(SB), NOSPLIT, $0-48
@@ -944,6 +1808,82 @@ done:
 	VZEROUPPER
 	RET
 
+// func maxFloat32FirstAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+TEXT ·maxFloat32FirstAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Z1
+	VRANGEPS $0x05, Z1, Z0, Z2
+	VCMPPS   $0x03, Z1, Z0, K1
+	VADDPS   Z1, Z0, K1, Z2
+	VMOVUPS  64(DX)(CX*4), Z1
+	VRANGEPS $0x05, Z1, Z0, Z3
+	VCMPPS   $0x03, Z1, Z0, K1
+	VADDPS   Z1, Z0, K1, Z3
+	VMOVUPS  128(DX)(CX*4), Z1
+	VRANGEPS $0x05, Z1, Z0, Z4
+	VCMPPS   $0x03, Z1, Z0, K1
+	VADDPS   Z1, Z0, K1, Z4
+	VMOVUPS  192(DX)(CX*4), Z1
+	VRANGEPS $0x05, Z1, Z0, Z5
+	VCMPPS   $0x03, Z1, Z0, K1
+	VADDPS   Z1, Z0, K1, Z5
+	VMOVNTPS Z2, (AX)(CX*4)
+	VMOVNTPS Z3, 64(AX)(CX*4)
+	VMOVNTPS Z4, 128(AX)(CX*4)
+	VMOVNTPS Z5, 192(AX)(CX*4)
+	ADDQ     $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Z1
+	VRANGEPS $0x05, Z1, Z0, Z2
+	VCMPPS   $0x03, Z1, Z0, K1
+	VADDPS   Z1, Z0, K1, Z2
+	VMOVNTPS Z2, (AX)(CX*4)
+	ADDQ     $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z1
+	VRANGEPS    $0x05, Z1, Z0, Z2
+	VCMPPS      $0x03, Z1, Z0, K2
+	VADDPS      Z1, Z0, K2, Z2
+	VMOVDQU32   Z2, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func maxFloat32SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
 TEXT ·maxFloat32SecondAVX512(SB), NOSPLIT, $0-48
@@ -998,6 +1938,82 @@ one:
 	VCMPPS   $0x03, Z0, Z1, K1
 	VADDPS   Z0, Z1, K1, Z2
 	VMOVUPS  Z2, (AX)(CX*4)
+	ADDQ     $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z1
+	VRANGEPS    $0x05, Z0, Z1, Z2
+	VCMPPS      $0x03, Z0, Z1, K2
+	VADDPS      Z0, Z1, K2, Z2
+	VMOVDQU32   Z2, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func maxFloat32SecondAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+TEXT ·maxFloat32SecondAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Z1
+	VRANGEPS $0x05, Z0, Z1, Z2
+	VCMPPS   $0x03, Z0, Z1, K1
+	VADDPS   Z0, Z1, K1, Z2
+	VMOVUPS  64(DX)(CX*4), Z1
+	VRANGEPS $0x05, Z0, Z1, Z3
+	VCMPPS   $0x03, Z0, Z1, K1
+	VADDPS   Z0, Z1, K1, Z3
+	VMOVUPS  128(DX)(CX*4), Z1
+	VRANGEPS $0x05, Z0, Z1, Z4
+	VCMPPS   $0x03, Z0, Z1, K1
+	VADDPS   Z0, Z1, K1, Z4
+	VMOVUPS  192(DX)(CX*4), Z1
+	VRANGEPS $0x05, Z0, Z1, Z5
+	VCMPPS   $0x03, Z0, Z1, K1
+	VADDPS   Z0, Z1, K1, Z5
+	VMOVNTPS Z2, (AX)(CX*4)
+	VMOVNTPS Z3, 64(AX)(CX*4)
+	VMOVNTPS Z4, 128(AX)(CX*4)
+	VMOVNTPS Z5, 192(AX)(CX*4)
+	ADDQ     $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Z1
+	VRANGEPS $0x05, Z0, Z1, Z2
+	VCMPPS   $0x03, Z0, Z1, K1
+	VADDPS   Z0, Z1, K1, Z2
+	VMOVNTPS Z2, (AX)(CX*4)
 	ADDQ     $0x00000010, CX
 
 oneTest:
@@ -1100,6 +2116,86 @@ done:
 	VZEROUPPER
 	RET
 
+// func minFloat32AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
+TEXT ·minFloat32AVX512Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Z0
+	VMOVUPS  (BX)(CX*4), Z1
+	VRANGEPS $0x04, Z1, Z0, Z2
+	VCMPPS   $0x03, Z1, Z0, K1
+	VADDPS   Z1, Z0, K1, Z2
+	VMOVUPS  64(DX)(CX*4), Z0
+	VMOVUPS  64(BX)(CX*4), Z1
+	VRANGEPS $0x04, Z1, Z0, Z3
+	VCMPPS   $0x03, Z1, Z0, K1
+	VADDPS   Z1, Z0, K1, Z3
+	VMOVUPS  128(DX)(CX*4), Z0
+	VMOVUPS  128(BX)(CX*4), Z1
+	VRANGEPS $0x04, Z1, Z0, Z4
+	VCMPPS   $0x03, Z1, Z0, K1
+	VADDPS   Z1, Z0, K1, Z4
+	VMOVUPS  192(DX)(CX*4), Z0
+	VMOVUPS  192(BX)(CX*4), Z1
+	VRANGEPS $0x04, Z1, Z0, Z5
+	VCMPPS   $0x03, Z1, Z0, K1
+	VADDPS   Z1, Z0, K1, Z5
+	VMOVNTPS Z2, (AX)(CX*4)
+	VMOVNTPS Z3, 64(AX)(CX*4)
+	VMOVNTPS Z4, 128(AX)(CX*4)
+	VMOVNTPS Z5, 192(AX)(CX*4)
+	ADDQ     $0x00000040, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Z0
+	VMOVUPS  (BX)(CX*4), Z1
+	VRANGEPS $0x04, Z1, Z0, Z2
+	VCMPPS   $0x03, Z1, Z0, K1
+	VADDPS   Z1, Z0, K1, Z2
+	VMOVNTPS Z2, (AX)(CX*4)
+	ADDQ     $0x00000010, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z0
+	VMOVDQU32.Z (BX)(CX*4), K1, Z1
+	VRANGEPS    $0x04, Z1, Z0, Z2
+	VCMPPS      $0x03, Z1, Z0, K2
+	VADDPS      Z1, Z0, K2, Z2
+	VMOVDQU32   Z2, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func minFloat32FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
 TEXT ·minFloat32FirstAVX512(SB), NOSPLIT, $0-48
@@ -1154,6 +2250,82 @@ one:
 	VCMPPS   $0x03, Z1, Z0, K1
 	VADDPS   Z1, Z0, K1, Z2
 	VMOVUPS  Z2, (AX)(CX*4)
+	ADDQ     $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z1
+	VRANGEPS    $0x04, Z1, Z0, Z2
+	VCMPPS      $0x03, Z1, Z0, K2
+	VADDPS      Z1, Z0, K2, Z2
+	VMOVDQU32   Z2, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func minFloat32FirstAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+TEXT ·minFloat32FirstAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Z1
+	VRANGEPS $0x04, Z1, Z0, Z2
+	VCMPPS   $0x03, Z1, Z0, K1
+	VADDPS   Z1, Z0, K1, Z2
+	VMOVUPS  64(DX)(CX*4), Z1
+	VRANGEPS $0x04, Z1, Z0, Z3
+	VCMPPS   $0x03, Z1, Z0, K1
+	VADDPS   Z1, Z0, K1, Z3
+	VMOVUPS  128(DX)(CX*4), Z1
+	VRANGEPS $0x04, Z1, Z0, Z4
+	VCMPPS   $0x03, Z1, Z0, K1
+	VADDPS   Z1, Z0, K1, Z4
+	VMOVUPS  192(DX)(CX*4), Z1
+	VRANGEPS $0x04, Z1, Z0, Z5
+	VCMPPS   $0x03, Z1, Z0, K1
+	VADDPS   Z1, Z0, K1, Z5
+	VMOVNTPS Z2, (AX)(CX*4)
+	VMOVNTPS Z3, 64(AX)(CX*4)
+	VMOVNTPS Z4, 128(AX)(CX*4)
+	VMOVNTPS Z5, 192(AX)(CX*4)
+	ADDQ     $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Z1
+	VRANGEPS $0x04, Z1, Z0, Z2
+	VCMPPS   $0x03, Z1, Z0, K1
+	VADDPS   Z1, Z0, K1, Z2
+	VMOVNTPS Z2, (AX)(CX*4)
 	ADDQ     $0x00000010, CX
 
 oneTest:
@@ -1252,6 +2424,82 @@ done:
 	VZEROUPPER
 	RET
 
+// func minFloat32SecondAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+TEXT ·minFloat32SecondAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Z1
+	VRANGEPS $0x04, Z0, Z1, Z2
+	VCMPPS   $0x03, Z0, Z1, K1
+	VADDPS   Z0, Z1, K1, Z2
+	VMOVUPS  64(DX)(CX*4), Z1
+	VRANGEPS $0x04, Z0, Z1, Z3
+	VCMPPS   $0x03, Z0, Z1, K1
+	VADDPS   Z0, Z1, K1, Z3
+	VMOVUPS  128(DX)(CX*4), Z1
+	VRANGEPS $0x04, Z0, Z1, Z4
+	VCMPPS   $0x03, Z0, Z1, K1
+	VADDPS   Z0, Z1, K1, Z4
+	VMOVUPS  192(DX)(CX*4), Z1
+	VRANGEPS $0x04, Z0, Z1, Z5
+	VCMPPS   $0x03, Z0, Z1, K1
+	VADDPS   Z0, Z1, K1, Z5
+	VMOVNTPS Z2, (AX)(CX*4)
+	VMOVNTPS Z3, 64(AX)(CX*4)
+	VMOVNTPS Z4, 128(AX)(CX*4)
+	VMOVNTPS Z5, 192(AX)(CX*4)
+	ADDQ     $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Z1
+	VRANGEPS $0x04, Z0, Z1, Z2
+	VCMPPS   $0x03, Z0, Z1, K1
+	VADDPS   Z0, Z1, K1, Z2
+	VMOVNTPS Z2, (AX)(CX*4)
+	ADDQ     $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z1
+	VRANGEPS    $0x04, Z0, Z1, Z2
+	VCMPPS      $0x03, Z0, Z1, K2
+	VADDPS      Z0, Z1, K2, Z2
+	VMOVDQU32   Z2, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func sqrtFloat32AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·sqrtFloat32AVX512(SB), NOSPLIT, $0-48
@@ -1294,6 +2542,67 @@ one:
 	VSQRTPS Z0, Z0
 	VMOVUPS Z0, (AX)(CX*4)
 	ADDQ    $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z0
+	VSQRTPS     Z0, Z0
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func sqrtFloat32AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·sqrtFloat32AVX512Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Z0
+	VSQRTPS  Z0, Z0
+	VMOVUPS  64(DX)(CX*4), Z1
+	VSQRTPS  Z1, Z1
+	VMOVUPS  128(DX)(CX*4), Z2
+	VSQRTPS  Z2, Z2
+	VMOVUPS  192(DX)(CX*4), Z3
+	VSQRTPS  Z3, Z3
+	VMOVNTPS Z0, (AX)(CX*4)
+	VMOVNTPS Z1, 64(AX)(CX*4)
+	VMOVNTPS Z2, 128(AX)(CX*4)
+	VMOVNTPS Z3, 192(AX)(CX*4)
+	ADDQ     $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Z0
+	VSQRTPS  Z0, Z0
+	VMOVNTPS Z0, (AX)(CX*4)
+	ADDQ     $0x00000010, CX
 
 oneTest:
 	CMPQ CX, SI
@@ -1377,6 +2686,70 @@ done:
 	VZEROUPPER
 	RET
 
+// func negFloat32AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+TEXT ·negFloat32AVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         $0x0000000080000000, CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Z1
+	VXORPS   Z0, Z1, Z1
+	VMOVUPS  64(DX)(CX*4), Z2
+	VXORPS   Z0, Z2, Z2
+	VMOVUPS  128(DX)(CX*4), Z3
+	VXORPS   Z0, Z3, Z3
+	VMOVUPS  192(DX)(CX*4), Z4
+	VXORPS   Z0, Z4, Z4
+	VMOVNTPS Z1, (AX)(CX*4)
+	VMOVNTPS Z2, 64(AX)(CX*4)
+	VMOVNTPS Z3, 128(AX)(CX*4)
+	VMOVNTPS Z4, 192(AX)(CX*4)
+	ADDQ     $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Z1
+	VXORPS   Z0, Z1, Z1
+	VMOVNTPS Z1, (AX)(CX*4)
+	ADDQ     $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z1
+	VXORPS      Z0, Z1, Z0
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func absFloat32AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
 TEXT ·absFloat32AVX512(SB), NOSPLIT, $0-48
@@ -1441,6 +2814,70 @@ done:
 	VZEROUPPER
 	RET
 
+// func absFloat32AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+TEXT ·absFloat32AVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         $0x000000007fffffff, CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Z1
+	VANDPS   Z0, Z1, Z1
+	VMOVUPS  64(DX)(CX*4), Z2
+	VANDPS   Z0, Z2, Z2
+	VMOVUPS  128(DX)(CX*4), Z3
+	VANDPS   Z0, Z3, Z3
+	VMOVUPS  192(DX)(CX*4), Z4
+	VANDPS   Z0, Z4, Z4
+	VMOVNTPS Z1, (AX)(CX*4)
+	VMOVNTPS Z2, 64(AX)(CX*4)
+	VMOVNTPS Z3, 128(AX)(CX*4)
+	VMOVNTPS Z4, 192(AX)(CX*4)
+	ADDQ     $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Z1
+	VANDPS   Z0, Z1, Z1
+	VMOVNTPS Z1, (AX)(CX*4)
+	ADDQ     $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z1
+	VANDPS      Z0, Z1, Z0
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func roundFloat32AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·roundFloat32AVX512(SB), NOSPLIT, $0-48
@@ -1482,6 +2919,67 @@ one:
 	VMOVUPS     (DX)(CX*4), Z0
 	VRNDSCALEPS $0x08, Z0, Z0
 	VMOVUPS     Z0, (AX)(CX*4)
+	ADDQ        $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z0
+	VRNDSCALEPS $0x08, Z0, Z0
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func roundFloat32AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·roundFloat32AVX512Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS     (DX)(CX*4), Z0
+	VRNDSCALEPS $0x08, Z0, Z0
+	VMOVUPS     64(DX)(CX*4), Z1
+	VRNDSCALEPS $0x08, Z1, Z1
+	VMOVUPS     128(DX)(CX*4), Z2
+	VRNDSCALEPS $0x08, Z2, Z2
+	VMOVUPS     192(DX)(CX*4), Z3
+	VRNDSCALEPS $0x08, Z3, Z3
+	VMOVNTPS    Z0, (AX)(CX*4)
+	VMOVNTPS    Z1, 64(AX)(CX*4)
+	VMOVNTPS    Z2, 128(AX)(CX*4)
+	VMOVNTPS    Z3, 192(AX)(CX*4)
+	ADDQ        $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS     (DX)(CX*4), Z0
+	VRNDSCALEPS $0x08, Z0, Z0
+	VMOVNTPS    Z0, (AX)(CX*4)
 	ADDQ        $0x00000010, CX
 
 oneTest:
@@ -1563,6 +3061,67 @@ done:
 	VZEROUPPER
 	RET
 
+// func floorFloat32AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·floorFloat32AVX512Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS     (DX)(CX*4), Z0
+	VRNDSCALEPS $0x09, Z0, Z0
+	VMOVUPS     64(DX)(CX*4), Z1
+	VRNDSCALEPS $0x09, Z1, Z1
+	VMOVUPS     128(DX)(CX*4), Z2
+	VRNDSCALEPS $0x09, Z2, Z2
+	VMOVUPS     192(DX)(CX*4), Z3
+	VRNDSCALEPS $0x09, Z3, Z3
+	VMOVNTPS    Z0, (AX)(CX*4)
+	VMOVNTPS    Z1, 64(AX)(CX*4)
+	VMOVNTPS    Z2, 128(AX)(CX*4)
+	VMOVNTPS    Z3, 192(AX)(CX*4)
+	ADDQ        $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS     (DX)(CX*4), Z0
+	VRNDSCALEPS $0x09, Z0, Z0
+	VMOVNTPS    Z0, (AX)(CX*4)
+	ADDQ        $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z0
+	VRNDSCALEPS $0x09, Z0, Z0
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func ceilFloat32AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·ceilFloat32AVX512(SB), NOSPLIT, $0-48
@@ -1604,6 +3163,67 @@ one:
 	VMOVUPS     (DX)(CX*4), Z0
 	VRNDSCALEPS $0x0a, Z0, Z0
 	VMOVUPS     Z0, (AX)(CX*4)
+	ADDQ        $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z0
+	VRNDSCALEPS $0x0a, Z0, Z0
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func ceilFloat32AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·ceilFloat32AVX512Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS     (DX)(CX*4), Z0
+	VRNDSCALEPS $0x0a, Z0, Z0
+	VMOVUPS     64(DX)(CX*4), Z1
+	VRNDSCALEPS $0x0a, Z1, Z1
+	VMOVUPS     128(DX)(CX*4), Z2
+	VRNDSCALEPS $0x0a, Z2, Z2
+	VMOVUPS     192(DX)(CX*4), Z3
+	VRNDSCALEPS $0x0a, Z3, Z3
+	VMOVNTPS    Z0, (AX)(CX*4)
+	VMOVNTPS    Z1, 64(AX)(CX*4)
+	VMOVNTPS    Z2, 128(AX)(CX*4)
+	VMOVNTPS    Z3, 192(AX)(CX*4)
+	ADDQ        $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS     (DX)(CX*4), Z0
+	VRNDSCALEPS $0x0a, Z0, Z0
+	VMOVNTPS    Z0, (AX)(CX*4)
 	ADDQ        $0x00000010, CX
 
 oneTest:
@@ -1692,6 +3312,74 @@ done:
 	VZEROUPPER
 	RET
 
+// func addFloat64AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·addFloat64AVX512Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z0
+	VMOVUPS  (BX)(CX*8), Z1
+	VADDPD   Z1, Z0, Z0
+	VMOVUPS  64(DX)(CX*8), Z1
+	VMOVUPS  64(BX)(CX*8), Z2
+	VADDPD   Z2, Z1, Z1
+	VMOVUPS  128(DX)(CX*8), Z2
+	VMOVUPS  128(BX)(CX*8), Z3
+	VADDPD   Z3, Z2, Z2
+	VMOVUPS  192(DX)(CX*8), Z3
+	VMOVUPS  192(BX)(CX*8), Z4
+	VADDPD   Z4, Z3, Z3
+	VMOVNTPS Z0, (AX)(CX*8)
+	VMOVNTPS Z1, 64(AX)(CX*8)
+	VMOVNTPS Z2, 128(AX)(CX*8)
+	VMOVNTPS Z3, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z0
+	VMOVUPS  (BX)(CX*8), Z1
+	VADDPD   Z1, Z0, Z0
+	VMOVNTPS Z0, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z0
+	VMOVDQU64.Z (BX)(CX*8), K1, Z1
+	VADDPD      Z1, Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func addFloat64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
 TEXT ·addFloat64FirstAVX512(SB), NOSPLIT, $0-48
@@ -1756,6 +3444,70 @@ done:
 	VZEROUPPER
 	RET
 
+// func addFloat64FirstAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+TEXT ·addFloat64FirstAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z1
+	VADDPD   Z1, Z0, Z1
+	VMOVUPS  64(DX)(CX*8), Z2
+	VADDPD   Z2, Z0, Z2
+	VMOVUPS  128(DX)(CX*8), Z3
+	VADDPD   Z3, Z0, Z3
+	VMOVUPS  192(DX)(CX*8), Z4
+	VADDPD   Z4, Z0, Z4
+	VMOVNTPS Z1, (AX)(CX*8)
+	VMOVNTPS Z2, 64(AX)(CX*8)
+	VMOVNTPS Z3, 128(AX)(CX*8)
+	VMOVNTPS Z4, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z1
+	VADDPD   Z1, Z0, Z1
+	VMOVNTPS Z1, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VADDPD      Z1, Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func addFloat64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
 TEXT ·addFloat64SecondAVX512(SB), NOSPLIT, $0-48
@@ -1801,6 +3553,70 @@ one:
 	VADDPD  Z0, Z1, Z1
 	VMOVUPS Z1, (AX)(CX*8)
 	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VADDPD      Z0, Z1, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func addFloat64SecondAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+TEXT ·addFloat64SecondAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z1
+	VADDPD   Z0, Z1, Z1
+	VMOVUPS  64(DX)(CX*8), Z2
+	VADDPD   Z0, Z2, Z2
+	VMOVUPS  128(DX)(CX*8), Z3
+	VADDPD   Z0, Z3, Z3
+	VMOVUPS  192(DX)(CX*8), Z4
+	VADDPD   Z0, Z4, Z4
+	VMOVNTPS Z1, (AX)(CX*8)
+	VMOVNTPS Z2, 64(AX)(CX*8)
+	VMOVNTPS Z3, 128(AX)(CX*8)
+	VMOVNTPS Z4, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z1
+	VADDPD   Z0, Z1, Z1
+	VMOVNTPS Z1, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
 
 oneTest:
 	CMPQ CX, SI
@@ -1888,6 +3704,74 @@ done:
 	VZEROUPPER
 	RET
 
+// func subFloat64AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·subFloat64AVX512Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z0
+	VMOVUPS  (BX)(CX*8), Z1
+	VSUBPD   Z1, Z0, Z0
+	VMOVUPS  64(DX)(CX*8), Z1
+	VMOVUPS  64(BX)(CX*8), Z2
+	VSUBPD   Z2, Z1, Z1
+	VMOVUPS  128(DX)(CX*8), Z2
+	VMOVUPS  128(BX)(CX*8), Z3
+	VSUBPD   Z3, Z2, Z2
+	VMOVUPS  192(DX)(CX*8), Z3
+	VMOVUPS  192(BX)(CX*8), Z4
+	VSUBPD   Z4, Z3, Z3
+	VMOVNTPS Z0, (AX)(CX*8)
+	VMOVNTPS Z1, 64(AX)(CX*8)
+	VMOVNTPS Z2, 128(AX)(CX*8)
+	VMOVNTPS Z3, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z0
+	VMOVUPS  (BX)(CX*8), Z1
+	VSUBPD   Z1, Z0, Z0
+	VMOVNTPS Z0, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z0
+	VMOVDQU64.Z (BX)(CX*8), K1, Z1
+	VSUBPD      Z1, Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func subFloat64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
 TEXT ·subFloat64FirstAVX512(SB), NOSPLIT, $0-48
@@ -1952,6 +3836,70 @@ done:
 	VZEROUPPER
 	RET
 
+// func subFloat64FirstAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+TEXT ·subFloat64FirstAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z1
+	VSUBPD   Z1, Z0, Z1
+	VMOVUPS  64(DX)(CX*8), Z2
+	VSUBPD   Z2, Z0, Z2
+	VMOVUPS  128(DX)(CX*8), Z3
+	VSUBPD   Z3, Z0, Z3
+	VMOVUPS  192(DX)(CX*8), Z4
+	VSUBPD   Z4, Z0, Z4
+	VMOVNTPS Z1, (AX)(CX*8)
+	VMOVNTPS Z2, 64(AX)(CX*8)
+	VMOVNTPS Z3, 128(AX)(CX*8)
+	VMOVNTPS Z4, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z1
+	VSUBPD   Z1, Z0, Z1
+	VMOVNTPS Z1, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VSUBPD      Z1, Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func subFloat64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
 TEXT ·subFloat64SecondAVX512(SB), NOSPLIT, $0-48
@@ -1997,6 +3945,70 @@ one:
 	VSUBPD  Z0, Z1, Z1
 	VMOVUPS Z1, (AX)(CX*8)
 	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VSUBPD      Z0, Z1, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func subFloat64SecondAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+TEXT ·subFloat64SecondAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z1
+	VSUBPD   Z0, Z1, Z1
+	VMOVUPS  64(DX)(CX*8), Z2
+	VSUBPD   Z0, Z2, Z2
+	VMOVUPS  128(DX)(CX*8), Z3
+	VSUBPD   Z0, Z3, Z3
+	VMOVUPS  192(DX)(CX*8), Z4
+	VSUBPD   Z0, Z4, Z4
+	VMOVNTPS Z1, (AX)(CX*8)
+	VMOVNTPS Z2, 64(AX)(CX*8)
+	VMOVNTPS Z3, 128(AX)(CX*8)
+	VMOVNTPS Z4, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z1
+	VSUBPD   Z0, Z1, Z1
+	VMOVNTPS Z1, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
 
 oneTest:
 	CMPQ CX, SI
@@ -2084,6 +4096,74 @@ done:
 	VZEROUPPER
 	RET
 
+// func mulFloat64AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·mulFloat64AVX512Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z0
+	VMOVUPS  (BX)(CX*8), Z1
+	VMULPD   Z1, Z0, Z0
+	VMOVUPS  64(DX)(CX*8), Z1
+	VMOVUPS  64(BX)(CX*8), Z2
+	VMULPD   Z2, Z1, Z1
+	VMOVUPS  128(DX)(CX*8), Z2
+	VMOVUPS  128(BX)(CX*8), Z3
+	VMULPD   Z3, Z2, Z2
+	VMOVUPS  192(DX)(CX*8), Z3
+	VMOVUPS  192(BX)(CX*8), Z4
+	VMULPD   Z4, Z3, Z3
+	VMOVNTPS Z0, (AX)(CX*8)
+	VMOVNTPS Z1, 64(AX)(CX*8)
+	VMOVNTPS Z2, 128(AX)(CX*8)
+	VMOVNTPS Z3, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z0
+	VMOVUPS  (BX)(CX*8), Z1
+	VMULPD   Z1, Z0, Z0
+	VMOVNTPS Z0, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z0
+	VMOVDQU64.Z (BX)(CX*8), K1, Z1
+	VMULPD      Z1, Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func mulFloat64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
 TEXT ·mulFloat64FirstAVX512(SB), NOSPLIT, $0-48
@@ -2148,6 +4228,70 @@ done:
 	VZEROUPPER
 	RET
 
+// func mulFloat64FirstAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+TEXT ·mulFloat64FirstAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z1
+	VMULPD   Z1, Z0, Z1
+	VMOVUPS  64(DX)(CX*8), Z2
+	VMULPD   Z2, Z0, Z2
+	VMOVUPS  128(DX)(CX*8), Z3
+	VMULPD   Z3, Z0, Z3
+	VMOVUPS  192(DX)(CX*8), Z4
+	VMULPD   Z4, Z0, Z4
+	VMOVNTPS Z1, (AX)(CX*8)
+	VMOVNTPS Z2, 64(AX)(CX*8)
+	VMOVNTPS Z3, 128(AX)(CX*8)
+	VMOVNTPS Z4, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z1
+	VMULPD   Z1, Z0, Z1
+	VMOVNTPS Z1, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VMULPD      Z1, Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func mulFloat64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
 TEXT ·mulFloat64SecondAVX512(SB), NOSPLIT, $0-48
@@ -2193,6 +4337,70 @@ one:
 	VMULPD  Z0, Z1, Z1
 	VMOVUPS Z1, (AX)(CX*8)
 	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VMULPD      Z0, Z1, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func mulFloat64SecondAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+TEXT ·mulFloat64SecondAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z1
+	VMULPD   Z0, Z1, Z1
+	VMOVUPS  64(DX)(CX*8), Z2
+	VMULPD   Z0, Z2, Z2
+	VMOVUPS  128(DX)(CX*8), Z3
+	VMULPD   Z0, Z3, Z3
+	VMOVUPS  192(DX)(CX*8), Z4
+	VMULPD   Z0, Z4, Z4
+	VMOVNTPS Z1, (AX)(CX*8)
+	VMOVNTPS Z2, 64(AX)(CX*8)
+	VMOVNTPS Z3, 128(AX)(CX*8)
+	VMOVNTPS Z4, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z1
+	VMULPD   Z0, Z1, Z1
+	VMOVNTPS Z1, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
 
 oneTest:
 	CMPQ CX, SI
@@ -2280,6 +4488,74 @@ done:
 	VZEROUPPER
 	RET
 
+// func divFloat64AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·divFloat64AVX512Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z0
+	VMOVUPS  (BX)(CX*8), Z1
+	VDIVPD   Z1, Z0, Z0
+	VMOVUPS  64(DX)(CX*8), Z1
+	VMOVUPS  64(BX)(CX*8), Z2
+	VDIVPD   Z2, Z1, Z1
+	VMOVUPS  128(DX)(CX*8), Z2
+	VMOVUPS  128(BX)(CX*8), Z3
+	VDIVPD   Z3, Z2, Z2
+	VMOVUPS  192(DX)(CX*8), Z3
+	VMOVUPS  192(BX)(CX*8), Z4
+	VDIVPD   Z4, Z3, Z3
+	VMOVNTPS Z0, (AX)(CX*8)
+	VMOVNTPS Z1, 64(AX)(CX*8)
+	VMOVNTPS Z2, 128(AX)(CX*8)
+	VMOVNTPS Z3, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z0
+	VMOVUPS  (BX)(CX*8), Z1
+	VDIVPD   Z1, Z0, Z0
+	VMOVNTPS Z0, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z0
+	VMOVDQU64.Z (BX)(CX*8), K1, Z1
+	VDIVPD      Z1, Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func divFloat64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
 TEXT ·divFloat64FirstAVX512(SB), NOSPLIT, $0-48
@@ -2344,6 +4620,70 @@ done:
 	VZEROUPPER
 	RET
 
+// func divFloat64FirstAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+TEXT ·divFloat64FirstAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z1
+	VDIVPD   Z1, Z0, Z1
+	VMOVUPS  64(DX)(CX*8), Z2
+	VDIVPD   Z2, Z0, Z2
+	VMOVUPS  128(DX)(CX*8), Z3
+	VDIVPD   Z3, Z0, Z3
+	VMOVUPS  192(DX)(CX*8), Z4
+	VDIVPD   Z4, Z0, Z4
+	VMOVNTPS Z1, (AX)(CX*8)
+	VMOVNTPS Z2, 64(AX)(CX*8)
+	VMOVNTPS Z3, 128(AX)(CX*8)
+	VMOVNTPS Z4, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z1
+	VDIVPD   Z1, Z0, Z1
+	VMOVNTPS Z1, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VDIVPD      Z1, Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func divFloat64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
 TEXT ·divFloat64SecondAVX512(SB), NOSPLIT, $0-48
@@ -2389,6 +4729,70 @@ one:
 	VDIVPD  Z0, Z1, Z1
 	VMOVUPS Z1, (AX)(CX*8)
 	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VDIVPD      Z0, Z1, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func divFloat64SecondAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+TEXT ·divFloat64SecondAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z1
+	VDIVPD   Z0, Z1, Z1
+	VMOVUPS  64(DX)(CX*8), Z2
+	VDIVPD   Z0, Z2, Z2
+	VMOVUPS  128(DX)(CX*8), Z3
+	VDIVPD   Z0, Z3, Z3
+	VMOVUPS  192(DX)(CX*8), Z4
+	VDIVPD   Z0, Z4, Z4
+	VMOVNTPS Z1, (AX)(CX*8)
+	VMOVNTPS Z2, 64(AX)(CX*8)
+	VMOVNTPS Z3, 128(AX)(CX*8)
+	VMOVNTPS Z4, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z1
+	VDIVPD   Z0, Z1, Z1
+	VMOVNTPS Z1, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
 
 oneTest:
 	CMPQ CX, SI
@@ -2488,6 +4892,86 @@ done:
 	VZEROUPPER
 	RET
 
+// func maxFloat64AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
+TEXT ·maxFloat64AVX512Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z0
+	VMOVUPS  (BX)(CX*8), Z1
+	VRANGEPD $0x05, Z1, Z0, Z2
+	VCMPPD   $0x03, Z1, Z0, K1
+	VADDPD   Z1, Z0, K1, Z2
+	VMOVUPS  64(DX)(CX*8), Z0
+	VMOVUPS  64(BX)(CX*8), Z1
+	VRANGEPD $0x05, Z1, Z0, Z3
+	VCMPPD   $0x03, Z1, Z0, K1
+	VADDPD   Z1, Z0, K1, Z3
+	VMOVUPS  128(DX)(CX*8), Z0
+	VMOVUPS  128(BX)(CX*8), Z1
+	VRANGEPD $0x05, Z1, Z0, Z4
+	VCMPPD   $0x03, Z1, Z0, K1
+	VADDPD   Z1, Z0, K1, Z4
+	VMOVUPS  192(DX)(CX*8), Z0
+	VMOVUPS  192(BX)(CX*8), Z1
+	VRANGEPD $0x05, Z1, Z0, Z5
+	VCMPPD   $0x03, Z1, Z0, K1
+	VADDPD   Z1, Z0, K1, Z5
+	VMOVNTPS Z2, (AX)(CX*8)
+	VMOVNTPS Z3, 64(AX)(CX*8)
+	VMOVNTPS Z4, 128(AX)(CX*8)
+	VMOVNTPS Z5, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z0
+	VMOVUPS  (BX)(CX*8), Z1
+	VRANGEPD $0x05, Z1, Z0, Z2
+	VCMPPD   $0x03, Z1, Z0, K1
+	VADDPD   Z1, Z0, K1, Z2
+	VMOVNTPS Z2, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z0
+	VMOVDQU64.Z (BX)(CX*8), K1, Z1
+	VRANGEPD    $0x05, Z1, Z0, Z2
+	VCMPPD      $0x03, Z1, Z0, K2
+	VADDPD      Z1, Z0, K2, Z2
+	VMOVDQU64   Z2, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func maxFloat64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
 TEXT ·maxFloat64FirstAVX512(SB), NOSPLIT, $0-48
@@ -2564,6 +5048,82 @@ done:
 	VZEROUPPER
 	RET
 
+// func maxFloat64FirstAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+TEXT ·maxFloat64FirstAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z1
+	VRANGEPD $0x05, Z1, Z0, Z2
+	VCMPPD   $0x03, Z1, Z0, K1
+	VADDPD   Z1, Z0, K1, Z2
+	VMOVUPS  64(DX)(CX*8), Z1
+	VRANGEPD $0x05, Z1, Z0, Z3
+	VCMPPD   $0x03, Z1, Z0, K1
+	VADDPD   Z1, Z0, K1, Z3
+	VMOVUPS  128(DX)(CX*8), Z1
+	VRANGEPD $0x05, Z1, Z0, Z4
+	VCMPPD   $0x03, Z1, Z0, K1
+	VADDPD   Z1, Z0, K1, Z4
+	VMOVUPS  192(DX)(CX*8), Z1
+	VRANGEPD $0x05, Z1, Z0, Z5
+	VCMPPD   $0x03, Z1, Z0, K1
+	VADDPD   Z1, Z0, K1, Z5
+	VMOVNTPS Z2, (AX)(CX*8)
+	VMOVNTPS Z3, 64(AX)(CX*8)
+	VMOVNTPS Z4, 128(AX)(CX*8)
+	VMOVNTPS Z5, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z1
+	VRANGEPD $0x05, Z1, Z0, Z2
+	VCMPPD   $0x03, Z1, Z0, K1
+	VADDPD   Z1, Z0, K1, Z2
+	VMOVNTPS Z2, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VRANGEPD    $0x05, Z1, Z0, Z2
+	VCMPPD      $0x03, Z1, Z0, K2
+	VADDPD      Z1, Z0, K2, Z2
+	VMOVDQU64   Z2, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func maxFloat64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
 TEXT ·maxFloat64SecondAVX512(SB), NOSPLIT, $0-48
@@ -2618,6 +5178,82 @@ one:
 	VCMPPD   $0x03, Z0, Z1, K1
 	VADDPD   Z0, Z1, K1, Z2
 	VMOVUPS  Z2, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VRANGEPD    $0x05, Z0, Z1, Z2
+	VCMPPD      $0x03, Z0, Z1, K2
+	VADDPD      Z0, Z1, K2, Z2
+	VMOVDQU64   Z2, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func maxFloat64SecondAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+TEXT ·maxFloat64SecondAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z1
+	VRANGEPD $0x05, Z0, Z1, Z2
+	VCMPPD   $0x03, Z0, Z1, K1
+	VADDPD   Z0, Z1, K1, Z2
+	VMOVUPS  64(DX)(CX*8), Z1
+	VRANGEPD $0x05, Z0, Z1, Z3
+	VCMPPD   $0x03, Z0, Z1, K1
+	VADDPD   Z0, Z1, K1, Z3
+	VMOVUPS  128(DX)(CX*8), Z1
+	VRANGEPD $0x05, Z0, Z1, Z4
+	VCMPPD   $0x03, Z0, Z1, K1
+	VADDPD   Z0, Z1, K1, Z4
+	VMOVUPS  192(DX)(CX*8), Z1
+	VRANGEPD $0x05, Z0, Z1, Z5
+	VCMPPD   $0x03, Z0, Z1, K1
+	VADDPD   Z0, Z1, K1, Z5
+	VMOVNTPS Z2, (AX)(CX*8)
+	VMOVNTPS Z3, 64(AX)(CX*8)
+	VMOVNTPS Z4, 128(AX)(CX*8)
+	VMOVNTPS Z5, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z1
+	VRANGEPD $0x05, Z0, Z1, Z2
+	VCMPPD   $0x03, Z0, Z1, K1
+	VADDPD   Z0, Z1, K1, Z2
+	VMOVNTPS Z2, (AX)(CX*8)
 	ADDQ     $0x00000008, CX
 
 oneTest:
@@ -2720,6 +5356,86 @@ done:
 	VZEROUPPER
 	RET
 
+// func minFloat64AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
+TEXT ·minFloat64AVX512Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z0
+	VMOVUPS  (BX)(CX*8), Z1
+	VRANGEPD $0x04, Z1, Z0, Z2
+	VCMPPD   $0x03, Z1, Z0, K1
+	VADDPD   Z1, Z0, K1, Z2
+	VMOVUPS  64(DX)(CX*8), Z0
+	VMOVUPS  64(BX)(CX*8), Z1
+	VRANGEPD $0x04, Z1, Z0, Z3
+	VCMPPD   $0x03, Z1, Z0, K1
+	VADDPD   Z1, Z0, K1, Z3
+	VMOVUPS  128(DX)(CX*8), Z0
+	VMOVUPS  128(BX)(CX*8), Z1
+	VRANGEPD $0x04, Z1, Z0, Z4
+	VCMPPD   $0x03, Z1, Z0, K1
+	VADDPD   Z1, Z0, K1, Z4
+	VMOVUPS  192(DX)(CX*8), Z0
+	VMOVUPS  192(BX)(CX*8), Z1
+	VRANGEPD $0x04, Z1, Z0, Z5
+	VCMPPD   $0x03, Z1, Z0, K1
+	VADDPD   Z1, Z0, K1, Z5
+	VMOVNTPS Z2, (AX)(CX*8)
+	VMOVNTPS Z3, 64(AX)(CX*8)
+	VMOVNTPS Z4, 128(AX)(CX*8)
+	VMOVNTPS Z5, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z0
+	VMOVUPS  (BX)(CX*8), Z1
+	VRANGEPD $0x04, Z1, Z0, Z2
+	VCMPPD   $0x03, Z1, Z0, K1
+	VADDPD   Z1, Z0, K1, Z2
+	VMOVNTPS Z2, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z0
+	VMOVDQU64.Z (BX)(CX*8), K1, Z1
+	VRANGEPD    $0x04, Z1, Z0, Z2
+	VCMPPD      $0x03, Z1, Z0, K2
+	VADDPD      Z1, Z0, K2, Z2
+	VMOVDQU64   Z2, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func minFloat64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
 TEXT ·minFloat64FirstAVX512(SB), NOSPLIT, $0-48
@@ -2774,6 +5490,82 @@ one:
 	VCMPPD   $0x03, Z1, Z0, K1
 	VADDPD   Z1, Z0, K1, Z2
 	VMOVUPS  Z2, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VRANGEPD    $0x04, Z1, Z0, Z2
+	VCMPPD      $0x03, Z1, Z0, K2
+	VADDPD      Z1, Z0, K2, Z2
+	VMOVDQU64   Z2, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func minFloat64FirstAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+TEXT ·minFloat64FirstAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z1
+	VRANGEPD $0x04, Z1, Z0, Z2
+	VCMPPD   $0x03, Z1, Z0, K1
+	VADDPD   Z1, Z0, K1, Z2
+	VMOVUPS  64(DX)(CX*8), Z1
+	VRANGEPD $0x04, Z1, Z0, Z3
+	VCMPPD   $0x03, Z1, Z0, K1
+	VADDPD   Z1, Z0, K1, Z3
+	VMOVUPS  128(DX)(CX*8), Z1
+	VRANGEPD $0x04, Z1, Z0, Z4
+	VCMPPD   $0x03, Z1, Z0, K1
+	VADDPD   Z1, Z0, K1, Z4
+	VMOVUPS  192(DX)(CX*8), Z1
+	VRANGEPD $0x04, Z1, Z0, Z5
+	VCMPPD   $0x03, Z1, Z0, K1
+	VADDPD   Z1, Z0, K1, Z5
+	VMOVNTPS Z2, (AX)(CX*8)
+	VMOVNTPS Z3, 64(AX)(CX*8)
+	VMOVNTPS Z4, 128(AX)(CX*8)
+	VMOVNTPS Z5, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z1
+	VRANGEPD $0x04, Z1, Z0, Z2
+	VCMPPD   $0x03, Z1, Z0, K1
+	VADDPD   Z1, Z0, K1, Z2
+	VMOVNTPS Z2, (AX)(CX*8)
 	ADDQ     $0x00000008, CX
 
 oneTest:
@@ -2872,6 +5664,82 @@ done:
 	VZEROUPPER
 	RET
 
+// func minFloat64SecondAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+TEXT ·minFloat64SecondAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z1
+	VRANGEPD $0x04, Z0, Z1, Z2
+	VCMPPD   $0x03, Z0, Z1, K1
+	VADDPD   Z0, Z1, K1, Z2
+	VMOVUPS  64(DX)(CX*8), Z1
+	VRANGEPD $0x04, Z0, Z1, Z3
+	VCMPPD   $0x03, Z0, Z1, K1
+	VADDPD   Z0, Z1, K1, Z3
+	VMOVUPS  128(DX)(CX*8), Z1
+	VRANGEPD $0x04, Z0, Z1, Z4
+	VCMPPD   $0x03, Z0, Z1, K1
+	VADDPD   Z0, Z1, K1, Z4
+	VMOVUPS  192(DX)(CX*8), Z1
+	VRANGEPD $0x04, Z0, Z1, Z5
+	VCMPPD   $0x03, Z0, Z1, K1
+	VADDPD   Z0, Z1, K1, Z5
+	VMOVNTPS Z2, (AX)(CX*8)
+	VMOVNTPS Z3, 64(AX)(CX*8)
+	VMOVNTPS Z4, 128(AX)(CX*8)
+	VMOVNTPS Z5, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z1
+	VRANGEPD $0x04, Z0, Z1, Z2
+	VCMPPD   $0x03, Z0, Z1, K1
+	VADDPD   Z0, Z1, K1, Z2
+	VMOVNTPS Z2, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VRANGEPD    $0x04, Z0, Z1, Z2
+	VCMPPD      $0x03, Z0, Z1, K2
+	VADDPD      Z0, Z1, K2, Z2
+	VMOVDQU64   Z2, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func sqrtFloat64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·sqrtFloat64AVX512(SB), NOSPLIT, $0-48
@@ -2914,6 +5782,67 @@ one:
 	VSQRTPD Z0, Z0
 	VMOVUPS Z0, (AX)(CX*8)
 	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z0
+	VSQRTPD     Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func sqrtFloat64AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·sqrtFloat64AVX512Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z0
+	VSQRTPD  Z0, Z0
+	VMOVUPS  64(DX)(CX*8), Z1
+	VSQRTPD  Z1, Z1
+	VMOVUPS  128(DX)(CX*8), Z2
+	VSQRTPD  Z2, Z2
+	VMOVUPS  192(DX)(CX*8), Z3
+	VSQRTPD  Z3, Z3
+	VMOVNTPS Z0, (AX)(CX*8)
+	VMOVNTPS Z1, 64(AX)(CX*8)
+	VMOVNTPS Z2, 128(AX)(CX*8)
+	VMOVNTPS Z3, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z0
+	VSQRTPD  Z0, Z0
+	VMOVNTPS Z0, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
 
 oneTest:
 	CMPQ CX, SI
@@ -2997,6 +5926,70 @@ done:
 	VZEROUPPER
 	RET
 
+// func negFloat64AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+TEXT ·negFloat64AVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         $0x8000000000000000, CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z1
+	VXORPD   Z0, Z1, Z1
+	VMOVUPS  64(DX)(CX*8), Z2
+	VXORPD   Z0, Z2, Z2
+	VMOVUPS  128(DX)(CX*8), Z3
+	VXORPD   Z0, Z3, Z3
+	VMOVUPS  192(DX)(CX*8), Z4
+	VXORPD   Z0, Z4, Z4
+	VMOVNTPS Z1, (AX)(CX*8)
+	VMOVNTPS Z2, 64(AX)(CX*8)
+	VMOVNTPS Z3, 128(AX)(CX*8)
+	VMOVNTPS Z4, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z1
+	VXORPD   Z0, Z1, Z1
+	VMOVNTPS Z1, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VXORPD      Z0, Z1, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func absFloat64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
 TEXT ·absFloat64AVX512(SB), NOSPLIT, $0-48
@@ -3061,6 +6054,70 @@ done:
 	VZEROUPPER
 	RET
 
+// func absFloat64AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+TEXT ·absFloat64AVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         $0x7fffffffffffffff, CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z1
+	VANDPD   Z0, Z1, Z1
+	VMOVUPS  64(DX)(CX*8), Z2
+	VANDPD   Z0, Z2, Z2
+	VMOVUPS  128(DX)(CX*8), Z3
+	VANDPD   Z0, Z3, Z3
+	VMOVUPS  192(DX)(CX*8), Z4
+	VANDPD   Z0, Z4, Z4
+	VMOVNTPS Z1, (AX)(CX*8)
+	VMOVNTPS Z2, 64(AX)(CX*8)
+	VMOVNTPS Z3, 128(AX)(CX*8)
+	VMOVNTPS Z4, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z1
+	VANDPD   Z0, Z1, Z1
+	VMOVNTPS Z1, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VANDPD      Z0, Z1, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func roundFloat64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·roundFloat64AVX512(SB), NOSPLIT, $0-48
@@ -3102,6 +6159,67 @@ one:
 	VMOVUPS     (DX)(CX*8), Z0
 	VRNDSCALEPD $0x08, Z0, Z0
 	VMOVUPS     Z0, (AX)(CX*8)
+	ADDQ        $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z0
+	VRNDSCALEPD $0x08, Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func roundFloat64AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·roundFloat64AVX512Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS     (DX)(CX*8), Z0
+	VRNDSCALEPD $0x08, Z0, Z0
+	VMOVUPS     64(DX)(CX*8), Z1
+	VRNDSCALEPD $0x08, Z1, Z1
+	VMOVUPS     128(DX)(CX*8), Z2
+	VRNDSCALEPD $0x08, Z2, Z2
+	VMOVUPS     192(DX)(CX*8), Z3
+	VRNDSCALEPD $0x08, Z3, Z3
+	VMOVNTPS    Z0, (AX)(CX*8)
+	VMOVNTPS    Z1, 64(AX)(CX*8)
+	VMOVNTPS    Z2, 128(AX)(CX*8)
+	VMOVNTPS    Z3, 192(AX)(CX*8)
+	ADDQ        $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS     (DX)(CX*8), Z0
+	VRNDSCALEPD $0x08, Z0, Z0
+	VMOVNTPS    Z0, (AX)(CX*8)
 	ADDQ        $0x00000008, CX
 
 oneTest:
@@ -3183,6 +6301,67 @@ done:
 	VZEROUPPER
 	RET
 
+// func floorFloat64AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·floorFloat64AVX512Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS     (DX)(CX*8), Z0
+	VRNDSCALEPD $0x09, Z0, Z0
+	VMOVUPS     64(DX)(CX*8), Z1
+	VRNDSCALEPD $0x09, Z1, Z1
+	VMOVUPS     128(DX)(CX*8), Z2
+	VRNDSCALEPD $0x09, Z2, Z2
+	VMOVUPS     192(DX)(CX*8), Z3
+	VRNDSCALEPD $0x09, Z3, Z3
+	VMOVNTPS    Z0, (AX)(CX*8)
+	VMOVNTPS    Z1, 64(AX)(CX*8)
+	VMOVNTPS    Z2, 128(AX)(CX*8)
+	VMOVNTPS    Z3, 192(AX)(CX*8)
+	ADDQ        $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS     (DX)(CX*8), Z0
+	VRNDSCALEPD $0x09, Z0, Z0
+	VMOVNTPS    Z0, (AX)(CX*8)
+	ADDQ        $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z0
+	VRNDSCALEPD $0x09, Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func ceilFloat64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·ceilFloat64AVX512(SB), NOSPLIT, $0-48
@@ -3224,6 +6403,67 @@ one:
 	VMOVUPS     (DX)(CX*8), Z0
 	VRNDSCALEPD $0x0a, Z0, Z0
 	VMOVUPS     Z0, (AX)(CX*8)
+	ADDQ        $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z0
+	VRNDSCALEPD $0x0a, Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func ceilFloat64AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·ceilFloat64AVX512Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS     (DX)(CX*8), Z0
+	VRNDSCALEPD $0x0a, Z0, Z0
+	VMOVUPS     64(DX)(CX*8), Z1
+	VRNDSCALEPD $0x0a, Z1, Z1
+	VMOVUPS     128(DX)(CX*8), Z2
+	VRNDSCALEPD $0x0a, Z2, Z2
+	VMOVUPS     192(DX)(CX*8), Z3
+	VRNDSCALEPD $0x0a, Z3, Z3
+	VMOVNTPS    Z0, (AX)(CX*8)
+	VMOVNTPS    Z1, 64(AX)(CX*8)
+	VMOVNTPS    Z2, 128(AX)(CX*8)
+	VMOVNTPS    Z3, 192(AX)(CX*8)
+	ADDQ        $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS     (DX)(CX*8), Z0
+	VRNDSCALEPD $0x0a, Z0, Z0
+	VMOVNTPS    Z0, (AX)(CX*8)
 	ADDQ        $0x00000008, CX
 
 oneTest:
@@ -3312,6 +6552,74 @@ done:
 	VZEROUPPER
 	RET
 
+// func addInt64AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·addInt64AVX512Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z0
+	VMOVUPS  (BX)(CX*8), Z1
+	VPADDQ   Z1, Z0, Z0
+	VMOVUPS  64(DX)(CX*8), Z1
+	VMOVUPS  64(BX)(CX*8), Z2
+	VPADDQ   Z2, Z1, Z1
+	VMOVUPS  128(DX)(CX*8), Z2
+	VMOVUPS  128(BX)(CX*8), Z3
+	VPADDQ   Z3, Z2, Z2
+	VMOVUPS  192(DX)(CX*8), Z3
+	VMOVUPS  192(BX)(CX*8), Z4
+	VPADDQ   Z4, Z3, Z3
+	VMOVNTPS Z0, (AX)(CX*8)
+	VMOVNTPS Z1, 64(AX)(CX*8)
+	VMOVNTPS Z2, 128(AX)(CX*8)
+	VMOVNTPS Z3, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z0
+	VMOVUPS  (BX)(CX*8), Z1
+	VPADDQ   Z1, Z0, Z0
+	VMOVNTPS Z0, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z0
+	VMOVDQU64.Z (BX)(CX*8), K1, Z1
+	VPADDQ      Z1, Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func addInt64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
 TEXT ·addInt64FirstAVX512(SB), NOSPLIT, $0-48
@@ -3376,6 +6684,70 @@ done:
 	VZEROUPPER
 	RET
 
+// func addInt64FirstAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+TEXT ·addInt64FirstAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z1
+	VPADDQ   Z1, Z0, Z1
+	VMOVUPS  64(DX)(CX*8), Z2
+	VPADDQ   Z2, Z0, Z2
+	VMOVUPS  128(DX)(CX*8), Z3
+	VPADDQ   Z3, Z0, Z3
+	VMOVUPS  192(DX)(CX*8), Z4
+	VPADDQ   Z4, Z0, Z4
+	VMOVNTPS Z1, (AX)(CX*8)
+	VMOVNTPS Z2, 64(AX)(CX*8)
+	VMOVNTPS Z3, 128(AX)(CX*8)
+	VMOVNTPS Z4, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z1
+	VPADDQ   Z1, Z0, Z1
+	VMOVNTPS Z1, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VPADDQ      Z1, Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func addInt64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
 TEXT ·addInt64SecondAVX512(SB), NOSPLIT, $0-48
@@ -3421,6 +6793,70 @@ one:
 	VPADDQ  Z0, Z1, Z1
 	VMOVUPS Z1, (AX)(CX*8)
 	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VPADDQ      Z0, Z1, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func addInt64SecondAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+TEXT ·addInt64SecondAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z1
+	VPADDQ   Z0, Z1, Z1
+	VMOVUPS  64(DX)(CX*8), Z2
+	VPADDQ   Z0, Z2, Z2
+	VMOVUPS  128(DX)(CX*8), Z3
+	VPADDQ   Z0, Z3, Z3
+	VMOVUPS  192(DX)(CX*8), Z4
+	VPADDQ   Z0, Z4, Z4
+	VMOVNTPS Z1, (AX)(CX*8)
+	VMOVNTPS Z2, 64(AX)(CX*8)
+	VMOVNTPS Z3, 128(AX)(CX*8)
+	VMOVNTPS Z4, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z1
+	VPADDQ   Z0, Z1, Z1
+	VMOVNTPS Z1, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
 
 oneTest:
 	CMPQ CX, SI
@@ -3508,6 +6944,74 @@ done:
 	VZEROUPPER
 	RET
 
+// func subInt64AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·subInt64AVX512Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z0
+	VMOVUPS  (BX)(CX*8), Z1
+	VPSUBQ   Z1, Z0, Z0
+	VMOVUPS  64(DX)(CX*8), Z1
+	VMOVUPS  64(BX)(CX*8), Z2
+	VPSUBQ   Z2, Z1, Z1
+	VMOVUPS  128(DX)(CX*8), Z2
+	VMOVUPS  128(BX)(CX*8), Z3
+	VPSUBQ   Z3, Z2, Z2
+	VMOVUPS  192(DX)(CX*8), Z3
+	VMOVUPS  192(BX)(CX*8), Z4
+	VPSUBQ   Z4, Z3, Z3
+	VMOVNTPS Z0, (AX)(CX*8)
+	VMOVNTPS Z1, 64(AX)(CX*8)
+	VMOVNTPS Z2, 128(AX)(CX*8)
+	VMOVNTPS Z3, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z0
+	VMOVUPS  (BX)(CX*8), Z1
+	VPSUBQ   Z1, Z0, Z0
+	VMOVNTPS Z0, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z0
+	VMOVDQU64.Z (BX)(CX*8), K1, Z1
+	VPSUBQ      Z1, Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func subInt64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
 TEXT ·subInt64FirstAVX512(SB), NOSPLIT, $0-48
@@ -3553,6 +7057,70 @@ one:
 	VPSUBQ  Z1, Z0, Z1
 	VMOVUPS Z1, (AX)(CX*8)
 	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VPSUBQ      Z1, Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func subInt64FirstAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+TEXT ·subInt64FirstAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z1
+	VPSUBQ   Z1, Z0, Z1
+	VMOVUPS  64(DX)(CX*8), Z2
+	VPSUBQ   Z2, Z0, Z2
+	VMOVUPS  128(DX)(CX*8), Z3
+	VPSUBQ   Z3, Z0, Z3
+	VMOVUPS  192(DX)(CX*8), Z4
+	VPSUBQ   Z4, Z0, Z4
+	VMOVNTPS Z1, (AX)(CX*8)
+	VMOVNTPS Z2, 64(AX)(CX*8)
+	VMOVNTPS Z3, 128(AX)(CX*8)
+	VMOVNTPS Z4, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z1
+	VPSUBQ   Z1, Z0, Z1
+	VMOVNTPS Z1, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
 
 oneTest:
 	CMPQ CX, SI
@@ -3636,6 +7204,70 @@ done:
 	VZEROUPPER
 	RET
 
+// func subInt64SecondAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+TEXT ·subInt64SecondAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z1
+	VPSUBQ   Z0, Z1, Z1
+	VMOVUPS  64(DX)(CX*8), Z2
+	VPSUBQ   Z0, Z2, Z2
+	VMOVUPS  128(DX)(CX*8), Z3
+	VPSUBQ   Z0, Z3, Z3
+	VMOVUPS  192(DX)(CX*8), Z4
+	VPSUBQ   Z0, Z4, Z4
+	VMOVNTPS Z1, (AX)(CX*8)
+	VMOVNTPS Z2, 64(AX)(CX*8)
+	VMOVNTPS Z3, 128(AX)(CX*8)
+	VMOVNTPS Z4, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z1
+	VPSUBQ   Z0, Z1, Z1
+	VMOVNTPS Z1, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VPSUBQ      Z0, Z1, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func negInt64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·negInt64AVX512(SB), NOSPLIT, $0-48
@@ -3679,6 +7311,68 @@ one:
 	VPSUBQ  Z1, Z0, Z1
 	VMOVUPS Z1, (AX)(CX*8)
 	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VPSUBQ      Z1, Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func negInt64AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·negInt64AVX512Past(SB), NOSPLIT, $0-48
+	MOVQ   dst+0(FP), AX
+	MOVQ   x+8(FP), DX
+	VPXORD Z0, Z0, Z0
+	MOVQ   n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z1
+	VPSUBQ   Z1, Z0, Z1
+	VMOVUPS  64(DX)(CX*8), Z2
+	VPSUBQ   Z2, Z0, Z2
+	VMOVUPS  128(DX)(CX*8), Z3
+	VPSUBQ   Z3, Z0, Z3
+	VMOVUPS  192(DX)(CX*8), Z4
+	VPSUBQ   Z4, Z0, Z4
+	VMOVNTPS Z1, (AX)(CX*8)
+	VMOVNTPS Z2, 64(AX)(CX*8)
+	VMOVNTPS Z3, 128(AX)(CX*8)
+	VMOVNTPS Z4, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z1
+	VPSUBQ   Z1, Z0, Z1
+	VMOVNTPS Z1, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
 
 oneTest:
 	CMPQ CX, SI
@@ -3766,6 +7460,74 @@ done:
 	VZEROUPPER
 	RET
 
+// func mulInt64AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
+TEXT ·mulInt64AVX512Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z0
+	VMOVUPS  (BX)(CX*8), Z1
+	VPMULLQ  Z1, Z0, Z0
+	VMOVUPS  64(DX)(CX*8), Z1
+	VMOVUPS  64(BX)(CX*8), Z2
+	VPMULLQ  Z2, Z1, Z1
+	VMOVUPS  128(DX)(CX*8), Z2
+	VMOVUPS  128(BX)(CX*8), Z3
+	VPMULLQ  Z3, Z2, Z2
+	VMOVUPS  192(DX)(CX*8), Z3
+	VMOVUPS  192(BX)(CX*8), Z4
+	VPMULLQ  Z4, Z3, Z3
+	VMOVNTPS Z0, (AX)(CX*8)
+	VMOVNTPS Z1, 64(AX)(CX*8)
+	VMOVNTPS Z2, 128(AX)(CX*8)
+	VMOVNTPS Z3, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z0
+	VMOVUPS  (BX)(CX*8), Z1
+	VPMULLQ  Z1, Z0, Z0
+	VMOVNTPS Z0, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z0
+	VMOVDQU64.Z (BX)(CX*8), K1, Z1
+	VPMULLQ     Z1, Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func mulInt64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
 TEXT ·mulInt64FirstAVX512(SB), NOSPLIT, $0-48
@@ -3830,6 +7592,70 @@ done:
 	VZEROUPPER
 	RET
 
+// func mulInt64FirstAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+TEXT ·mulInt64FirstAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z1
+	VPMULLQ  Z1, Z0, Z1
+	VMOVUPS  64(DX)(CX*8), Z2
+	VPMULLQ  Z2, Z0, Z2
+	VMOVUPS  128(DX)(CX*8), Z3
+	VPMULLQ  Z3, Z0, Z3
+	VMOVUPS  192(DX)(CX*8), Z4
+	VPMULLQ  Z4, Z0, Z4
+	VMOVNTPS Z1, (AX)(CX*8)
+	VMOVNTPS Z2, 64(AX)(CX*8)
+	VMOVNTPS Z3, 128(AX)(CX*8)
+	VMOVNTPS Z4, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z1
+	VPMULLQ  Z1, Z0, Z1
+	VMOVNTPS Z1, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VPMULLQ     Z1, Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func mulInt64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
 TEXT ·mulInt64SecondAVX512(SB), NOSPLIT, $0-48
@@ -3875,6 +7701,70 @@ one:
 	VPMULLQ Z0, Z1, Z1
 	VMOVUPS Z1, (AX)(CX*8)
 	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VPMULLQ     Z0, Z1, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func mulInt64SecondAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+TEXT ·mulInt64SecondAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z1
+	VPMULLQ  Z0, Z1, Z1
+	VMOVUPS  64(DX)(CX*8), Z2
+	VPMULLQ  Z0, Z2, Z2
+	VMOVUPS  128(DX)(CX*8), Z3
+	VPMULLQ  Z0, Z3, Z3
+	VMOVUPS  192(DX)(CX*8), Z4
+	VPMULLQ  Z0, Z4, Z4
+	VMOVNTPS Z1, (AX)(CX*8)
+	VMOVNTPS Z2, 64(AX)(CX*8)
+	VMOVNTPS Z3, 128(AX)(CX*8)
+	VMOVNTPS Z4, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z1
+	VPMULLQ  Z0, Z1, Z1
+	VMOVNTPS Z1, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
 
 oneTest:
 	CMPQ CX, SI
@@ -3962,6 +7852,74 @@ done:
 	VZEROUPPER
 	RET
 
+// func maxInt64AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·maxInt64AVX512Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z0
+	VMOVUPS  (BX)(CX*8), Z1
+	VPMAXSQ  Z1, Z0, Z0
+	VMOVUPS  64(DX)(CX*8), Z1
+	VMOVUPS  64(BX)(CX*8), Z2
+	VPMAXSQ  Z2, Z1, Z1
+	VMOVUPS  128(DX)(CX*8), Z2
+	VMOVUPS  128(BX)(CX*8), Z3
+	VPMAXSQ  Z3, Z2, Z2
+	VMOVUPS  192(DX)(CX*8), Z3
+	VMOVUPS  192(BX)(CX*8), Z4
+	VPMAXSQ  Z4, Z3, Z3
+	VMOVNTPS Z0, (AX)(CX*8)
+	VMOVNTPS Z1, 64(AX)(CX*8)
+	VMOVNTPS Z2, 128(AX)(CX*8)
+	VMOVNTPS Z3, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z0
+	VMOVUPS  (BX)(CX*8), Z1
+	VPMAXSQ  Z1, Z0, Z0
+	VMOVNTPS Z0, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z0
+	VMOVDQU64.Z (BX)(CX*8), K1, Z1
+	VPMAXSQ     Z1, Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func maxInt64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
 TEXT ·maxInt64FirstAVX512(SB), NOSPLIT, $0-48
@@ -4026,6 +7984,70 @@ done:
 	VZEROUPPER
 	RET
 
+// func maxInt64FirstAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+TEXT ·maxInt64FirstAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z1
+	VPMAXSQ  Z1, Z0, Z1
+	VMOVUPS  64(DX)(CX*8), Z2
+	VPMAXSQ  Z2, Z0, Z2
+	VMOVUPS  128(DX)(CX*8), Z3
+	VPMAXSQ  Z3, Z0, Z3
+	VMOVUPS  192(DX)(CX*8), Z4
+	VPMAXSQ  Z4, Z0, Z4
+	VMOVNTPS Z1, (AX)(CX*8)
+	VMOVNTPS Z2, 64(AX)(CX*8)
+	VMOVNTPS Z3, 128(AX)(CX*8)
+	VMOVNTPS Z4, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z1
+	VPMAXSQ  Z1, Z0, Z1
+	VMOVNTPS Z1, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VPMAXSQ     Z1, Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func maxInt64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
 TEXT ·maxInt64SecondAVX512(SB), NOSPLIT, $0-48
@@ -4071,6 +8093,70 @@ one:
 	VPMAXSQ Z0, Z1, Z1
 	VMOVUPS Z1, (AX)(CX*8)
 	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VPMAXSQ     Z0, Z1, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func maxInt64SecondAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+TEXT ·maxInt64SecondAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z1
+	VPMAXSQ  Z0, Z1, Z1
+	VMOVUPS  64(DX)(CX*8), Z2
+	VPMAXSQ  Z0, Z2, Z2
+	VMOVUPS  128(DX)(CX*8), Z3
+	VPMAXSQ  Z0, Z3, Z3
+	VMOVUPS  192(DX)(CX*8), Z4
+	VPMAXSQ  Z0, Z4, Z4
+	VMOVNTPS Z1, (AX)(CX*8)
+	VMOVNTPS Z2, 64(AX)(CX*8)
+	VMOVNTPS Z3, 128(AX)(CX*8)
+	VMOVNTPS Z4, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z1
+	VPMAXSQ  Z0, Z1, Z1
+	VMOVNTPS Z1, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
 
 oneTest:
 	CMPQ CX, SI
@@ -4158,6 +8244,74 @@ done:
 	VZEROUPPER
 	RET
 
+// func minInt64AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·minInt64AVX512Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z0
+	VMOVUPS  (BX)(CX*8), Z1
+	VPMINSQ  Z1, Z0, Z0
+	VMOVUPS  64(DX)(CX*8), Z1
+	VMOVUPS  64(BX)(CX*8), Z2
+	VPMINSQ  Z2, Z1, Z1
+	VMOVUPS  128(DX)(CX*8), Z2
+	VMOVUPS  128(BX)(CX*8), Z3
+	VPMINSQ  Z3, Z2, Z2
+	VMOVUPS  192(DX)(CX*8), Z3
+	VMOVUPS  192(BX)(CX*8), Z4
+	VPMINSQ  Z4, Z3, Z3
+	VMOVNTPS Z0, (AX)(CX*8)
+	VMOVNTPS Z1, 64(AX)(CX*8)
+	VMOVNTPS Z2, 128(AX)(CX*8)
+	VMOVNTPS Z3, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z0
+	VMOVUPS  (BX)(CX*8), Z1
+	VPMINSQ  Z1, Z0, Z0
+	VMOVNTPS Z0, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z0
+	VMOVDQU64.Z (BX)(CX*8), K1, Z1
+	VPMINSQ     Z1, Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func minInt64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
 TEXT ·minInt64FirstAVX512(SB), NOSPLIT, $0-48
@@ -4203,6 +8357,70 @@ one:
 	VPMINSQ Z1, Z0, Z1
 	VMOVUPS Z1, (AX)(CX*8)
 	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VPMINSQ     Z1, Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func minInt64FirstAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+TEXT ·minInt64FirstAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z1
+	VPMINSQ  Z1, Z0, Z1
+	VMOVUPS  64(DX)(CX*8), Z2
+	VPMINSQ  Z2, Z0, Z2
+	VMOVUPS  128(DX)(CX*8), Z3
+	VPMINSQ  Z3, Z0, Z3
+	VMOVUPS  192(DX)(CX*8), Z4
+	VPMINSQ  Z4, Z0, Z4
+	VMOVNTPS Z1, (AX)(CX*8)
+	VMOVNTPS Z2, 64(AX)(CX*8)
+	VMOVNTPS Z3, 128(AX)(CX*8)
+	VMOVNTPS Z4, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z1
+	VPMINSQ  Z1, Z0, Z1
+	VMOVNTPS Z1, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
 
 oneTest:
 	CMPQ CX, SI
@@ -4286,6 +8504,70 @@ done:
 	VZEROUPPER
 	RET
 
+// func minInt64SecondAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+TEXT ·minInt64SecondAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z1
+	VPMINSQ  Z0, Z1, Z1
+	VMOVUPS  64(DX)(CX*8), Z2
+	VPMINSQ  Z0, Z2, Z2
+	VMOVUPS  128(DX)(CX*8), Z3
+	VPMINSQ  Z0, Z3, Z3
+	VMOVUPS  192(DX)(CX*8), Z4
+	VPMINSQ  Z0, Z4, Z4
+	VMOVNTPS Z1, (AX)(CX*8)
+	VMOVNTPS Z2, 64(AX)(CX*8)
+	VMOVNTPS Z3, 128(AX)(CX*8)
+	VMOVNTPS Z4, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z1
+	VPMINSQ  Z0, Z1, Z1
+	VMOVNTPS Z1, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VPMINSQ     Z0, Z1, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func absInt64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·absInt64AVX512(SB), NOSPLIT, $0-48
@@ -4328,6 +8610,67 @@ one:
 	VPABSQ  Z0, Z0
 	VMOVUPS Z0, (AX)(CX*8)
 	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z0
+	VPABSQ      Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func absInt64AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·absInt64AVX512Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z0
+	VPABSQ   Z0, Z0
+	VMOVUPS  64(DX)(CX*8), Z1
+	VPABSQ   Z1, Z1
+	VMOVUPS  128(DX)(CX*8), Z2
+	VPABSQ   Z2, Z2
+	VMOVUPS  192(DX)(CX*8), Z3
+	VPABSQ   Z3, Z3
+	VMOVNTPS Z0, (AX)(CX*8)
+	VMOVNTPS Z1, 64(AX)(CX*8)
+	VMOVNTPS Z2, 128(AX)(CX*8)
+	VMOVNTPS Z3, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z0
+	VPABSQ   Z0, Z0
+	VMOVNTPS Z0, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
 
 oneTest:
 	CMPQ CX, SI
@@ -5758,6 +10101,87 @@ done:
 	VZEROUPPER
 	RET
 
+// func whereFloat32AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
+TEXT ·whereFloat32AVX512Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ z+24(FP), SI
+	MOVQ n+40(FP), DI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(DI), R8
+	JMP  manyTest
+
+many:
+	VMOVUPS   (DX)(CX*1), X0
+	VPTESTMB  X0, X0, K1
+	VMOVUPS   (BX)(CX*4), Z0
+	VMOVUPS   (SI)(CX*4), Z7
+	VPBLENDMD Z0, Z7, K1, Z1
+	VMOVUPS   16(DX)(CX*1), X0
+	VPTESTMB  X0, X0, K1
+	VMOVUPS   64(BX)(CX*4), Z0
+	VMOVUPS   64(SI)(CX*4), Z7
+	VPBLENDMD Z0, Z7, K1, Z2
+	VMOVUPS   32(DX)(CX*1), X0
+	VPTESTMB  X0, X0, K1
+	VMOVUPS   128(BX)(CX*4), Z0
+	VMOVUPS   128(SI)(CX*4), Z7
+	VPBLENDMD Z0, Z7, K1, Z3
+	VMOVUPS   48(DX)(CX*1), X0
+	VPTESTMB  X0, X0, K1
+	VMOVUPS   192(BX)(CX*4), Z0
+	VMOVUPS   192(SI)(CX*4), Z7
+	VPBLENDMD Z0, Z7, K1, Z4
+	VMOVNTPS  Z1, (AX)(CX*4)
+	VMOVNTPS  Z2, 64(AX)(CX*4)
+	VMOVNTPS  Z3, 128(AX)(CX*4)
+	VMOVNTPS  Z4, 192(AX)(CX*4)
+	ADDQ      $0x00000040, CX
+
+manyTest:
+	CMPQ CX, R8
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(DI), R8
+	JMP  oneTest
+
+one:
+	VMOVUPS   (DX)(CX*1), X0
+	VPTESTMB  X0, X0, K1
+	VMOVUPS   (BX)(CX*4), Z0
+	VMOVUPS   (SI)(CX*4), Z1
+	VPBLENDMD Z0, Z1, K1, Z5
+	VMOVNTPS  Z5, (AX)(CX*4)
+	ADDQ      $0x00000010, CX
+
+oneTest:
+	CMPQ CX, R8
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, DI
+	JLE         done
+	MOVQ        $-1, R8
+	BZHIQ       DI, R8, R8
+	KMOVQ       R8, K1
+	VMOVDQU8.Z  (DX)(CX*1), K1, X0
+	VPTESTMB    X0, X0, K2
+	VMOVDQU32.Z (BX)(CX*4), K1, Z0
+	VMOVDQU32.Z (SI)(CX*4), K1, Z1
+	VPBLENDMD   Z0, Z1, K2, Z6
+	VMOVDQU32   Z6, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func eqFloat64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
 TEXT ·eqFloat64AVX512(SB), NOSPLIT, $0-48
@@ -6720,6 +11144,87 @@ one:
 	VMOVUPS   (SI)(CX*8), Z1
 	VPBLENDMQ Z0, Z1, K1, Z5
 	VMOVUPS   Z5, (AX)(CX*8)
+	ADDQ      $0x00000008, CX
+
+oneTest:
+	CMPQ CX, R8
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, DI
+	JLE         done
+	MOVQ        $-1, R8
+	BZHIQ       DI, R8, R8
+	KMOVQ       R8, K1
+	VMOVDQU8.Z  (DX)(CX*1), K1, X0
+	VPTESTMB    X0, X0, K2
+	VMOVDQU64.Z (BX)(CX*8), K1, Z0
+	VMOVDQU64.Z (SI)(CX*8), K1, Z1
+	VPBLENDMQ   Z0, Z1, K2, Z6
+	VMOVDQU64   Z6, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func whereFloat64AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
+TEXT ·whereFloat64AVX512Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ z+24(FP), SI
+	MOVQ n+40(FP), DI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(DI), R8
+	JMP  manyTest
+
+many:
+	VMOVQ     (DX)(CX*1), X0
+	VPTESTMB  X0, X0, K1
+	VMOVUPS   (BX)(CX*8), Z0
+	VMOVUPS   (SI)(CX*8), Z7
+	VPBLENDMQ Z0, Z7, K1, Z1
+	VMOVQ     8(DX)(CX*1), X0
+	VPTESTMB  X0, X0, K1
+	VMOVUPS   64(BX)(CX*8), Z0
+	VMOVUPS   64(SI)(CX*8), Z7
+	VPBLENDMQ Z0, Z7, K1, Z2
+	VMOVQ     16(DX)(CX*1), X0
+	VPTESTMB  X0, X0, K1
+	VMOVUPS   128(BX)(CX*8), Z0
+	VMOVUPS   128(SI)(CX*8), Z7
+	VPBLENDMQ Z0, Z7, K1, Z3
+	VMOVQ     24(DX)(CX*1), X0
+	VPTESTMB  X0, X0, K1
+	VMOVUPS   192(BX)(CX*8), Z0
+	VMOVUPS   192(SI)(CX*8), Z7
+	VPBLENDMQ Z0, Z7, K1, Z4
+	VMOVNTPS  Z1, (AX)(CX*8)
+	VMOVNTPS  Z2, 64(AX)(CX*8)
+	VMOVNTPS  Z3, 128(AX)(CX*8)
+	VMOVNTPS  Z4, 192(AX)(CX*8)
+	ADDQ      $0x00000020, CX
+
+manyTest:
+	CMPQ CX, R8
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(DI), R8
+	JMP  oneTest
+
+one:
+	VMOVQ     (DX)(CX*1), X0
+	VPTESTMB  X0, X0, K1
+	VMOVUPS   (BX)(CX*8), Z0
+	VMOVUPS   (SI)(CX*8), Z1
+	VPBLENDMQ Z0, Z1, K1, Z5
+	VMOVNTPS  Z5, (AX)(CX*8)
 	ADDQ      $0x00000008, CX
 
 oneTest:
@@ -7728,6 +12233,87 @@ done:
 	VZEROUPPER
 	RET
 
+// func whereInt64AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
+TEXT ·whereInt64AVX512Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ z+24(FP), SI
+	MOVQ n+40(FP), DI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(DI), R8
+	JMP  manyTest
+
+many:
+	VMOVQ     (DX)(CX*1), X0
+	VPTESTMB  X0, X0, K1
+	VMOVUPS   (BX)(CX*8), Z0
+	VMOVUPS   (SI)(CX*8), Z7
+	VPBLENDMQ Z0, Z7, K1, Z1
+	VMOVQ     8(DX)(CX*1), X0
+	VPTESTMB  X0, X0, K1
+	VMOVUPS   64(BX)(CX*8), Z0
+	VMOVUPS   64(SI)(CX*8), Z7
+	VPBLENDMQ Z0, Z7, K1, Z2
+	VMOVQ     16(DX)(CX*1), X0
+	VPTESTMB  X0, X0, K1
+	VMOVUPS   128(BX)(CX*8), Z0
+	VMOVUPS   128(SI)(CX*8), Z7
+	VPBLENDMQ Z0, Z7, K1, Z3
+	VMOVQ     24(DX)(CX*1), X0
+	VPTESTMB  X0, X0, K1
+	VMOVUPS   192(BX)(CX*8), Z0
+	VMOVUPS   192(SI)(CX*8), Z7
+	VPBLENDMQ Z0, Z7, K1, Z4
+	VMOVNTPS  Z1, (AX)(CX*8)
+	VMOVNTPS  Z2, 64(AX)(CX*8)
+	VMOVNTPS  Z3, 128(AX)(CX*8)
+	VMOVNTPS  Z4, 192(AX)(CX*8)
+	ADDQ      $0x00000020, CX
+
+manyTest:
+	CMPQ CX, R8
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(DI), R8
+	JMP  oneTest
+
+one:
+	VMOVQ     (DX)(CX*1), X0
+	VPTESTMB  X0, X0, K1
+	VMOVUPS   (BX)(CX*8), Z0
+	VMOVUPS   (SI)(CX*8), Z1
+	VPBLENDMQ Z0, Z1, K1, Z5
+	VMOVNTPS  Z5, (AX)(CX*8)
+	ADDQ      $0x00000008, CX
+
+oneTest:
+	CMPQ CX, R8
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, DI
+	JLE         done
+	MOVQ        $-1, R8
+	BZHIQ       DI, R8, R8
+	KMOVQ       R8, K1
+	VMOVDQU8.Z  (DX)(CX*1), K1, X0
+	VPTESTMB    X0, X0, K2
+	VMOVDQU64.Z (BX)(CX*8), K1, Z0
+	VMOVDQU64.Z (SI)(CX*8), K1, Z1
+	VPBLENDMQ   Z0, Z1, K2, Z6
+	VMOVDQU64   Z6, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func castFloat32ToFloat64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·castFloat32ToFloat64AVX512(SB), NOSPLIT, $0-48
@@ -8658,6 +13244,74 @@ DATA window<>+48(SB)/8, $0x0000000000000000
 DATA window<>+56(SB)/8, $0x0000000000000000
 GLOBL window<>(SB), RODATA|NOPTR, $64
 
+// func addFloat32AVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·addFloat32AVX2Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Y0
+	VMOVUPS  (BX)(CX*4), Y1
+	VADDPS   Y1, Y0, Y0
+	VMOVUPS  32(DX)(CX*4), Y1
+	VMOVUPS  32(BX)(CX*4), Y2
+	VADDPS   Y2, Y1, Y1
+	VMOVUPS  64(DX)(CX*4), Y2
+	VMOVUPS  64(BX)(CX*4), Y3
+	VADDPS   Y3, Y2, Y2
+	VMOVUPS  96(DX)(CX*4), Y3
+	VMOVUPS  96(BX)(CX*4), Y4
+	VADDPS   Y4, Y3, Y3
+	VMOVNTPS Y0, (AX)(CX*4)
+	VMOVNTPS Y1, 32(AX)(CX*4)
+	VMOVNTPS Y2, 64(AX)(CX*4)
+	VMOVNTPS Y3, 96(AX)(CX*4)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Y0
+	VMOVUPS  (BX)(CX*4), Y1
+	VADDPS   Y1, Y0, Y0
+	VMOVNTPS Y0, (AX)(CX*4)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*4), Y0
+	VPMASKMOVD (DX)(CX*4), Y0, Y1
+	VPMASKMOVD (BX)(CX*4), Y0, Y2
+	VADDPS     Y2, Y1, Y1
+	VPMASKMOVD Y1, Y0, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func addFloat32FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX2, SSE2
 TEXT ·addFloat32FirstAVX2(SB), NOSPLIT, $0-48
@@ -8722,6 +13376,70 @@ done:
 	VZEROUPPER
 	RET
 
+// func addFloat32FirstAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·addFloat32FirstAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Y1
+	VADDPS   Y1, Y0, Y1
+	VMOVUPS  32(DX)(CX*4), Y2
+	VADDPS   Y2, Y0, Y2
+	VMOVUPS  64(DX)(CX*4), Y3
+	VADDPS   Y3, Y0, Y3
+	VMOVUPS  96(DX)(CX*4), Y4
+	VADDPS   Y4, Y0, Y4
+	VMOVNTPS Y1, (AX)(CX*4)
+	VMOVNTPS Y2, 32(AX)(CX*4)
+	VMOVNTPS Y3, 64(AX)(CX*4)
+	VMOVNTPS Y4, 96(AX)(CX*4)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Y1
+	VADDPS   Y1, Y0, Y1
+	VMOVNTPS Y1, (AX)(CX*4)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*4), Y1
+	VPMASKMOVD (DX)(CX*4), Y1, Y2
+	VADDPS     Y2, Y0, Y0
+	VPMASKMOVD Y0, Y1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func addFloat32SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX2, SSE2
 TEXT ·addFloat32SecondAVX2(SB), NOSPLIT, $0-48
@@ -8767,6 +13485,70 @@ one:
 	VADDPS  Y0, Y1, Y1
 	VMOVUPS Y1, (AX)(CX*4)
 	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*4), Y1
+	VPMASKMOVD (DX)(CX*4), Y1, Y2
+	VADDPS     Y0, Y2, Y0
+	VPMASKMOVD Y0, Y1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func addFloat32SecondAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·addFloat32SecondAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Y1
+	VADDPS   Y0, Y1, Y1
+	VMOVUPS  32(DX)(CX*4), Y2
+	VADDPS   Y0, Y2, Y2
+	VMOVUPS  64(DX)(CX*4), Y3
+	VADDPS   Y0, Y3, Y3
+	VMOVUPS  96(DX)(CX*4), Y4
+	VADDPS   Y0, Y4, Y4
+	VMOVNTPS Y1, (AX)(CX*4)
+	VMOVNTPS Y2, 32(AX)(CX*4)
+	VMOVNTPS Y3, 64(AX)(CX*4)
+	VMOVNTPS Y4, 96(AX)(CX*4)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Y1
+	VADDPS   Y0, Y1, Y1
+	VMOVNTPS Y1, (AX)(CX*4)
+	ADDQ     $0x00000008, CX
 
 oneTest:
 	CMPQ CX, SI
@@ -8854,6 +13636,74 @@ done:
 	VZEROUPPER
 	RET
 
+// func subFloat32AVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·subFloat32AVX2Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Y0
+	VMOVUPS  (BX)(CX*4), Y1
+	VSUBPS   Y1, Y0, Y0
+	VMOVUPS  32(DX)(CX*4), Y1
+	VMOVUPS  32(BX)(CX*4), Y2
+	VSUBPS   Y2, Y1, Y1
+	VMOVUPS  64(DX)(CX*4), Y2
+	VMOVUPS  64(BX)(CX*4), Y3
+	VSUBPS   Y3, Y2, Y2
+	VMOVUPS  96(DX)(CX*4), Y3
+	VMOVUPS  96(BX)(CX*4), Y4
+	VSUBPS   Y4, Y3, Y3
+	VMOVNTPS Y0, (AX)(CX*4)
+	VMOVNTPS Y1, 32(AX)(CX*4)
+	VMOVNTPS Y2, 64(AX)(CX*4)
+	VMOVNTPS Y3, 96(AX)(CX*4)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Y0
+	VMOVUPS  (BX)(CX*4), Y1
+	VSUBPS   Y1, Y0, Y0
+	VMOVNTPS Y0, (AX)(CX*4)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*4), Y0
+	VPMASKMOVD (DX)(CX*4), Y0, Y1
+	VPMASKMOVD (BX)(CX*4), Y0, Y2
+	VSUBPS     Y2, Y1, Y1
+	VPMASKMOVD Y1, Y0, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func subFloat32FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX2, SSE2
 TEXT ·subFloat32FirstAVX2(SB), NOSPLIT, $0-48
@@ -8918,6 +13768,70 @@ done:
 	VZEROUPPER
 	RET
 
+// func subFloat32FirstAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·subFloat32FirstAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Y1
+	VSUBPS   Y1, Y0, Y1
+	VMOVUPS  32(DX)(CX*4), Y2
+	VSUBPS   Y2, Y0, Y2
+	VMOVUPS  64(DX)(CX*4), Y3
+	VSUBPS   Y3, Y0, Y3
+	VMOVUPS  96(DX)(CX*4), Y4
+	VSUBPS   Y4, Y0, Y4
+	VMOVNTPS Y1, (AX)(CX*4)
+	VMOVNTPS Y2, 32(AX)(CX*4)
+	VMOVNTPS Y3, 64(AX)(CX*4)
+	VMOVNTPS Y4, 96(AX)(CX*4)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Y1
+	VSUBPS   Y1, Y0, Y1
+	VMOVNTPS Y1, (AX)(CX*4)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*4), Y1
+	VPMASKMOVD (DX)(CX*4), Y1, Y2
+	VSUBPS     Y2, Y0, Y0
+	VPMASKMOVD Y0, Y1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func subFloat32SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX2, SSE2
 TEXT ·subFloat32SecondAVX2(SB), NOSPLIT, $0-48
@@ -8963,6 +13877,70 @@ one:
 	VSUBPS  Y0, Y1, Y1
 	VMOVUPS Y1, (AX)(CX*4)
 	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*4), Y1
+	VPMASKMOVD (DX)(CX*4), Y1, Y2
+	VSUBPS     Y0, Y2, Y0
+	VPMASKMOVD Y0, Y1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func subFloat32SecondAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·subFloat32SecondAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Y1
+	VSUBPS   Y0, Y1, Y1
+	VMOVUPS  32(DX)(CX*4), Y2
+	VSUBPS   Y0, Y2, Y2
+	VMOVUPS  64(DX)(CX*4), Y3
+	VSUBPS   Y0, Y3, Y3
+	VMOVUPS  96(DX)(CX*4), Y4
+	VSUBPS   Y0, Y4, Y4
+	VMOVNTPS Y1, (AX)(CX*4)
+	VMOVNTPS Y2, 32(AX)(CX*4)
+	VMOVNTPS Y3, 64(AX)(CX*4)
+	VMOVNTPS Y4, 96(AX)(CX*4)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Y1
+	VSUBPS   Y0, Y1, Y1
+	VMOVNTPS Y1, (AX)(CX*4)
+	ADDQ     $0x00000008, CX
 
 oneTest:
 	CMPQ CX, SI
@@ -9050,6 +14028,74 @@ done:
 	VZEROUPPER
 	RET
 
+// func mulFloat32AVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·mulFloat32AVX2Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Y0
+	VMOVUPS  (BX)(CX*4), Y1
+	VMULPS   Y1, Y0, Y0
+	VMOVUPS  32(DX)(CX*4), Y1
+	VMOVUPS  32(BX)(CX*4), Y2
+	VMULPS   Y2, Y1, Y1
+	VMOVUPS  64(DX)(CX*4), Y2
+	VMOVUPS  64(BX)(CX*4), Y3
+	VMULPS   Y3, Y2, Y2
+	VMOVUPS  96(DX)(CX*4), Y3
+	VMOVUPS  96(BX)(CX*4), Y4
+	VMULPS   Y4, Y3, Y3
+	VMOVNTPS Y0, (AX)(CX*4)
+	VMOVNTPS Y1, 32(AX)(CX*4)
+	VMOVNTPS Y2, 64(AX)(CX*4)
+	VMOVNTPS Y3, 96(AX)(CX*4)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Y0
+	VMOVUPS  (BX)(CX*4), Y1
+	VMULPS   Y1, Y0, Y0
+	VMOVNTPS Y0, (AX)(CX*4)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*4), Y0
+	VPMASKMOVD (DX)(CX*4), Y0, Y1
+	VPMASKMOVD (BX)(CX*4), Y0, Y2
+	VMULPS     Y2, Y1, Y1
+	VPMASKMOVD Y1, Y0, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func mulFloat32FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX2, SSE2
 TEXT ·mulFloat32FirstAVX2(SB), NOSPLIT, $0-48
@@ -9114,6 +14160,70 @@ done:
 	VZEROUPPER
 	RET
 
+// func mulFloat32FirstAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·mulFloat32FirstAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Y1
+	VMULPS   Y1, Y0, Y1
+	VMOVUPS  32(DX)(CX*4), Y2
+	VMULPS   Y2, Y0, Y2
+	VMOVUPS  64(DX)(CX*4), Y3
+	VMULPS   Y3, Y0, Y3
+	VMOVUPS  96(DX)(CX*4), Y4
+	VMULPS   Y4, Y0, Y4
+	VMOVNTPS Y1, (AX)(CX*4)
+	VMOVNTPS Y2, 32(AX)(CX*4)
+	VMOVNTPS Y3, 64(AX)(CX*4)
+	VMOVNTPS Y4, 96(AX)(CX*4)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Y1
+	VMULPS   Y1, Y0, Y1
+	VMOVNTPS Y1, (AX)(CX*4)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*4), Y1
+	VPMASKMOVD (DX)(CX*4), Y1, Y2
+	VMULPS     Y2, Y0, Y0
+	VPMASKMOVD Y0, Y1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func mulFloat32SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX2, SSE2
 TEXT ·mulFloat32SecondAVX2(SB), NOSPLIT, $0-48
@@ -9159,6 +14269,70 @@ one:
 	VMULPS  Y0, Y1, Y1
 	VMOVUPS Y1, (AX)(CX*4)
 	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*4), Y1
+	VPMASKMOVD (DX)(CX*4), Y1, Y2
+	VMULPS     Y0, Y2, Y0
+	VPMASKMOVD Y0, Y1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func mulFloat32SecondAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·mulFloat32SecondAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Y1
+	VMULPS   Y0, Y1, Y1
+	VMOVUPS  32(DX)(CX*4), Y2
+	VMULPS   Y0, Y2, Y2
+	VMOVUPS  64(DX)(CX*4), Y3
+	VMULPS   Y0, Y3, Y3
+	VMOVUPS  96(DX)(CX*4), Y4
+	VMULPS   Y0, Y4, Y4
+	VMOVNTPS Y1, (AX)(CX*4)
+	VMOVNTPS Y2, 32(AX)(CX*4)
+	VMOVNTPS Y3, 64(AX)(CX*4)
+	VMOVNTPS Y4, 96(AX)(CX*4)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Y1
+	VMULPS   Y0, Y1, Y1
+	VMOVNTPS Y1, (AX)(CX*4)
+	ADDQ     $0x00000008, CX
 
 oneTest:
 	CMPQ CX, SI
@@ -9246,6 +14420,74 @@ done:
 	VZEROUPPER
 	RET
 
+// func divFloat32AVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·divFloat32AVX2Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Y0
+	VMOVUPS  (BX)(CX*4), Y1
+	VDIVPS   Y1, Y0, Y0
+	VMOVUPS  32(DX)(CX*4), Y1
+	VMOVUPS  32(BX)(CX*4), Y2
+	VDIVPS   Y2, Y1, Y1
+	VMOVUPS  64(DX)(CX*4), Y2
+	VMOVUPS  64(BX)(CX*4), Y3
+	VDIVPS   Y3, Y2, Y2
+	VMOVUPS  96(DX)(CX*4), Y3
+	VMOVUPS  96(BX)(CX*4), Y4
+	VDIVPS   Y4, Y3, Y3
+	VMOVNTPS Y0, (AX)(CX*4)
+	VMOVNTPS Y1, 32(AX)(CX*4)
+	VMOVNTPS Y2, 64(AX)(CX*4)
+	VMOVNTPS Y3, 96(AX)(CX*4)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Y0
+	VMOVUPS  (BX)(CX*4), Y1
+	VDIVPS   Y1, Y0, Y0
+	VMOVNTPS Y0, (AX)(CX*4)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*4), Y0
+	VPMASKMOVD (DX)(CX*4), Y0, Y1
+	VPMASKMOVD (BX)(CX*4), Y0, Y2
+	VDIVPS     Y2, Y1, Y1
+	VPMASKMOVD Y1, Y0, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func divFloat32FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX2, SSE2
 TEXT ·divFloat32FirstAVX2(SB), NOSPLIT, $0-48
@@ -9310,6 +14552,70 @@ done:
 	VZEROUPPER
 	RET
 
+// func divFloat32FirstAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·divFloat32FirstAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Y1
+	VDIVPS   Y1, Y0, Y1
+	VMOVUPS  32(DX)(CX*4), Y2
+	VDIVPS   Y2, Y0, Y2
+	VMOVUPS  64(DX)(CX*4), Y3
+	VDIVPS   Y3, Y0, Y3
+	VMOVUPS  96(DX)(CX*4), Y4
+	VDIVPS   Y4, Y0, Y4
+	VMOVNTPS Y1, (AX)(CX*4)
+	VMOVNTPS Y2, 32(AX)(CX*4)
+	VMOVNTPS Y3, 64(AX)(CX*4)
+	VMOVNTPS Y4, 96(AX)(CX*4)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Y1
+	VDIVPS   Y1, Y0, Y1
+	VMOVNTPS Y1, (AX)(CX*4)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*4), Y1
+	VPMASKMOVD (DX)(CX*4), Y1, Y2
+	VDIVPS     Y2, Y0, Y0
+	VPMASKMOVD Y0, Y1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func divFloat32SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX2, SSE2
 TEXT ·divFloat32SecondAVX2(SB), NOSPLIT, $0-48
@@ -9355,6 +14661,70 @@ one:
 	VDIVPS  Y0, Y1, Y1
 	VMOVUPS Y1, (AX)(CX*4)
 	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*4), Y1
+	VPMASKMOVD (DX)(CX*4), Y1, Y2
+	VDIVPS     Y0, Y2, Y0
+	VPMASKMOVD Y0, Y1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func divFloat32SecondAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·divFloat32SecondAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Y1
+	VDIVPS   Y0, Y1, Y1
+	VMOVUPS  32(DX)(CX*4), Y2
+	VDIVPS   Y0, Y2, Y2
+	VMOVUPS  64(DX)(CX*4), Y3
+	VDIVPS   Y0, Y3, Y3
+	VMOVUPS  96(DX)(CX*4), Y4
+	VDIVPS   Y0, Y4, Y4
+	VMOVNTPS Y1, (AX)(CX*4)
+	VMOVNTPS Y2, 32(AX)(CX*4)
+	VMOVNTPS Y3, 64(AX)(CX*4)
+	VMOVNTPS Y4, 96(AX)(CX*4)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Y1
+	VDIVPS   Y0, Y1, Y1
+	VMOVNTPS Y1, (AX)(CX*4)
+	ADDQ     $0x00000008, CX
 
 oneTest:
 	CMPQ CX, SI
@@ -9442,6 +14812,98 @@ one:
 	VORPS   Y0, Y2, Y2
 	VMOVUPS Y2, (AX)(CX*4)
 	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*4), Y0
+	VPMASKMOVD (DX)(CX*4), Y0, Y1
+	VPMASKMOVD (BX)(CX*4), Y0, Y2
+	VMAXPS     Y1, Y2, Y4
+	VMAXPS     Y2, Y1, Y3
+	VANDPS     Y4, Y3, Y3
+	VCMPPS     $0x03, Y2, Y1, Y1
+	VORPS      Y1, Y3, Y3
+	VPMASKMOVD Y3, Y0, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func maxFloat32AVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·maxFloat32AVX2Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Y0
+	VMOVUPS  (BX)(CX*4), Y1
+	VMAXPS   Y0, Y1, Y3
+	VMAXPS   Y1, Y0, Y2
+	VANDPS   Y3, Y2, Y2
+	VCMPPS   $0x03, Y1, Y0, Y0
+	VORPS    Y0, Y2, Y2
+	VMOVUPS  32(DX)(CX*4), Y0
+	VMOVUPS  32(BX)(CX*4), Y1
+	VMAXPS   Y0, Y1, Y4
+	VMAXPS   Y1, Y0, Y3
+	VANDPS   Y4, Y3, Y3
+	VCMPPS   $0x03, Y1, Y0, Y0
+	VORPS    Y0, Y3, Y3
+	VMOVUPS  64(DX)(CX*4), Y0
+	VMOVUPS  64(BX)(CX*4), Y1
+	VMAXPS   Y0, Y1, Y5
+	VMAXPS   Y1, Y0, Y4
+	VANDPS   Y5, Y4, Y4
+	VCMPPS   $0x03, Y1, Y0, Y0
+	VORPS    Y0, Y4, Y4
+	VMOVUPS  96(DX)(CX*4), Y0
+	VMOVUPS  96(BX)(CX*4), Y1
+	VMAXPS   Y0, Y1, Y6
+	VMAXPS   Y1, Y0, Y5
+	VANDPS   Y6, Y5, Y5
+	VCMPPS   $0x03, Y1, Y0, Y0
+	VORPS    Y0, Y5, Y5
+	VMOVNTPS Y2, (AX)(CX*4)
+	VMOVNTPS Y3, 32(AX)(CX*4)
+	VMOVNTPS Y4, 64(AX)(CX*4)
+	VMOVNTPS Y5, 96(AX)(CX*4)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Y0
+	VMOVUPS  (BX)(CX*4), Y1
+	VMAXPS   Y0, Y1, Y3
+	VMAXPS   Y1, Y0, Y2
+	VANDPS   Y3, Y2, Y2
+	VCMPPS   $0x03, Y1, Y0, Y0
+	VORPS    Y0, Y2, Y2
+	VMOVNTPS Y2, (AX)(CX*4)
+	ADDQ     $0x00000008, CX
 
 oneTest:
 	CMPQ CX, DI
@@ -9554,6 +15016,94 @@ done:
 	VZEROUPPER
 	RET
 
+// func maxFloat32FirstAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·maxFloat32FirstAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Y1
+	VMAXPS   Y0, Y1, Y3
+	VMAXPS   Y1, Y0, Y2
+	VANDPS   Y3, Y2, Y2
+	VCMPPS   $0x03, Y1, Y0, Y1
+	VORPS    Y1, Y2, Y2
+	VMOVUPS  32(DX)(CX*4), Y1
+	VMAXPS   Y0, Y1, Y4
+	VMAXPS   Y1, Y0, Y3
+	VANDPS   Y4, Y3, Y3
+	VCMPPS   $0x03, Y1, Y0, Y1
+	VORPS    Y1, Y3, Y3
+	VMOVUPS  64(DX)(CX*4), Y1
+	VMAXPS   Y0, Y1, Y5
+	VMAXPS   Y1, Y0, Y4
+	VANDPS   Y5, Y4, Y4
+	VCMPPS   $0x03, Y1, Y0, Y1
+	VORPS    Y1, Y4, Y4
+	VMOVUPS  96(DX)(CX*4), Y1
+	VMAXPS   Y0, Y1, Y6
+	VMAXPS   Y1, Y0, Y5
+	VANDPS   Y6, Y5, Y5
+	VCMPPS   $0x03, Y1, Y0, Y1
+	VORPS    Y1, Y5, Y5
+	VMOVNTPS Y2, (AX)(CX*4)
+	VMOVNTPS Y3, 32(AX)(CX*4)
+	VMOVNTPS Y4, 64(AX)(CX*4)
+	VMOVNTPS Y5, 96(AX)(CX*4)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Y1
+	VMAXPS   Y0, Y1, Y3
+	VMAXPS   Y1, Y0, Y2
+	VANDPS   Y3, Y2, Y2
+	VCMPPS   $0x03, Y1, Y0, Y1
+	VORPS    Y1, Y2, Y2
+	VMOVNTPS Y2, (AX)(CX*4)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*4), Y1
+	VPMASKMOVD (DX)(CX*4), Y1, Y2
+	VMAXPS     Y0, Y2, Y4
+	VMAXPS     Y2, Y0, Y3
+	VANDPS     Y4, Y3, Y3
+	VCMPPS     $0x03, Y2, Y0, Y0
+	VORPS      Y0, Y3, Y3
+	VPMASKMOVD Y3, Y1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func maxFloat32SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX2, SSE2
 TEXT ·maxFloat32SecondAVX2(SB), NOSPLIT, $0-48
@@ -9619,6 +15169,94 @@ one:
 	VORPS   Y1, Y2, Y2
 	VMOVUPS Y2, (AX)(CX*4)
 	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*4), Y1
+	VPMASKMOVD (DX)(CX*4), Y1, Y2
+	VMAXPS     Y2, Y0, Y4
+	VMAXPS     Y0, Y2, Y3
+	VANDPS     Y4, Y3, Y3
+	VCMPPS     $0x03, Y0, Y2, Y0
+	VORPS      Y0, Y3, Y3
+	VPMASKMOVD Y3, Y1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func maxFloat32SecondAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·maxFloat32SecondAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Y1
+	VMAXPS   Y1, Y0, Y3
+	VMAXPS   Y0, Y1, Y2
+	VANDPS   Y3, Y2, Y2
+	VCMPPS   $0x03, Y0, Y1, Y1
+	VORPS    Y1, Y2, Y2
+	VMOVUPS  32(DX)(CX*4), Y1
+	VMAXPS   Y1, Y0, Y4
+	VMAXPS   Y0, Y1, Y3
+	VANDPS   Y4, Y3, Y3
+	VCMPPS   $0x03, Y0, Y1, Y1
+	VORPS    Y1, Y3, Y3
+	VMOVUPS  64(DX)(CX*4), Y1
+	VMAXPS   Y1, Y0, Y5
+	VMAXPS   Y0, Y1, Y4
+	VANDPS   Y5, Y4, Y4
+	VCMPPS   $0x03, Y0, Y1, Y1
+	VORPS    Y1, Y4, Y4
+	VMOVUPS  96(DX)(CX*4), Y1
+	VMAXPS   Y1, Y0, Y6
+	VMAXPS   Y0, Y1, Y5
+	VANDPS   Y6, Y5, Y5
+	VCMPPS   $0x03, Y0, Y1, Y1
+	VORPS    Y1, Y5, Y5
+	VMOVNTPS Y2, (AX)(CX*4)
+	VMOVNTPS Y3, 32(AX)(CX*4)
+	VMOVNTPS Y4, 64(AX)(CX*4)
+	VMOVNTPS Y5, 96(AX)(CX*4)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Y1
+	VMAXPS   Y1, Y0, Y3
+	VMAXPS   Y0, Y1, Y2
+	VANDPS   Y3, Y2, Y2
+	VCMPPS   $0x03, Y0, Y1, Y1
+	VORPS    Y1, Y2, Y2
+	VMOVNTPS Y2, (AX)(CX*4)
+	ADDQ     $0x00000008, CX
 
 oneTest:
 	CMPQ CX, SI
@@ -9734,6 +15372,98 @@ done:
 	VZEROUPPER
 	RET
 
+// func minFloat32AVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·minFloat32AVX2Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Y0
+	VMOVUPS  (BX)(CX*4), Y1
+	VMINPS   Y0, Y1, Y3
+	VMINPS   Y1, Y0, Y2
+	VORPS    Y3, Y2, Y2
+	VCMPPS   $0x03, Y1, Y0, Y0
+	VORPS    Y0, Y2, Y2
+	VMOVUPS  32(DX)(CX*4), Y0
+	VMOVUPS  32(BX)(CX*4), Y1
+	VMINPS   Y0, Y1, Y4
+	VMINPS   Y1, Y0, Y3
+	VORPS    Y4, Y3, Y3
+	VCMPPS   $0x03, Y1, Y0, Y0
+	VORPS    Y0, Y3, Y3
+	VMOVUPS  64(DX)(CX*4), Y0
+	VMOVUPS  64(BX)(CX*4), Y1
+	VMINPS   Y0, Y1, Y5
+	VMINPS   Y1, Y0, Y4
+	VORPS    Y5, Y4, Y4
+	VCMPPS   $0x03, Y1, Y0, Y0
+	VORPS    Y0, Y4, Y4
+	VMOVUPS  96(DX)(CX*4), Y0
+	VMOVUPS  96(BX)(CX*4), Y1
+	VMINPS   Y0, Y1, Y6
+	VMINPS   Y1, Y0, Y5
+	VORPS    Y6, Y5, Y5
+	VCMPPS   $0x03, Y1, Y0, Y0
+	VORPS    Y0, Y5, Y5
+	VMOVNTPS Y2, (AX)(CX*4)
+	VMOVNTPS Y3, 32(AX)(CX*4)
+	VMOVNTPS Y4, 64(AX)(CX*4)
+	VMOVNTPS Y5, 96(AX)(CX*4)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Y0
+	VMOVUPS  (BX)(CX*4), Y1
+	VMINPS   Y0, Y1, Y3
+	VMINPS   Y1, Y0, Y2
+	VORPS    Y3, Y2, Y2
+	VCMPPS   $0x03, Y1, Y0, Y0
+	VORPS    Y0, Y2, Y2
+	VMOVNTPS Y2, (AX)(CX*4)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*4), Y0
+	VPMASKMOVD (DX)(CX*4), Y0, Y1
+	VPMASKMOVD (BX)(CX*4), Y0, Y2
+	VMINPS     Y1, Y2, Y4
+	VMINPS     Y2, Y1, Y3
+	VORPS      Y4, Y3, Y3
+	VCMPPS     $0x03, Y2, Y1, Y1
+	VORPS      Y1, Y3, Y3
+	VPMASKMOVD Y3, Y0, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func minFloat32FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX2, SSE2
 TEXT ·minFloat32FirstAVX2(SB), NOSPLIT, $0-48
@@ -9799,6 +15529,94 @@ one:
 	VORPS   Y1, Y2, Y2
 	VMOVUPS Y2, (AX)(CX*4)
 	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*4), Y1
+	VPMASKMOVD (DX)(CX*4), Y1, Y2
+	VMINPS     Y0, Y2, Y4
+	VMINPS     Y2, Y0, Y3
+	VORPS      Y4, Y3, Y3
+	VCMPPS     $0x03, Y2, Y0, Y0
+	VORPS      Y0, Y3, Y3
+	VPMASKMOVD Y3, Y1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func minFloat32FirstAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·minFloat32FirstAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Y1
+	VMINPS   Y0, Y1, Y3
+	VMINPS   Y1, Y0, Y2
+	VORPS    Y3, Y2, Y2
+	VCMPPS   $0x03, Y1, Y0, Y1
+	VORPS    Y1, Y2, Y2
+	VMOVUPS  32(DX)(CX*4), Y1
+	VMINPS   Y0, Y1, Y4
+	VMINPS   Y1, Y0, Y3
+	VORPS    Y4, Y3, Y3
+	VCMPPS   $0x03, Y1, Y0, Y1
+	VORPS    Y1, Y3, Y3
+	VMOVUPS  64(DX)(CX*4), Y1
+	VMINPS   Y0, Y1, Y5
+	VMINPS   Y1, Y0, Y4
+	VORPS    Y5, Y4, Y4
+	VCMPPS   $0x03, Y1, Y0, Y1
+	VORPS    Y1, Y4, Y4
+	VMOVUPS  96(DX)(CX*4), Y1
+	VMINPS   Y0, Y1, Y6
+	VMINPS   Y1, Y0, Y5
+	VORPS    Y6, Y5, Y5
+	VCMPPS   $0x03, Y1, Y0, Y1
+	VORPS    Y1, Y5, Y5
+	VMOVNTPS Y2, (AX)(CX*4)
+	VMOVNTPS Y3, 32(AX)(CX*4)
+	VMOVNTPS Y4, 64(AX)(CX*4)
+	VMOVNTPS Y5, 96(AX)(CX*4)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Y1
+	VMINPS   Y0, Y1, Y3
+	VMINPS   Y1, Y0, Y2
+	VORPS    Y3, Y2, Y2
+	VCMPPS   $0x03, Y1, Y0, Y1
+	VORPS    Y1, Y2, Y2
+	VMOVNTPS Y2, (AX)(CX*4)
+	ADDQ     $0x00000008, CX
 
 oneTest:
 	CMPQ CX, SI
@@ -9910,6 +15728,94 @@ done:
 	VZEROUPPER
 	RET
 
+// func minFloat32SecondAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·minFloat32SecondAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Y1
+	VMINPS   Y1, Y0, Y3
+	VMINPS   Y0, Y1, Y2
+	VORPS    Y3, Y2, Y2
+	VCMPPS   $0x03, Y0, Y1, Y1
+	VORPS    Y1, Y2, Y2
+	VMOVUPS  32(DX)(CX*4), Y1
+	VMINPS   Y1, Y0, Y4
+	VMINPS   Y0, Y1, Y3
+	VORPS    Y4, Y3, Y3
+	VCMPPS   $0x03, Y0, Y1, Y1
+	VORPS    Y1, Y3, Y3
+	VMOVUPS  64(DX)(CX*4), Y1
+	VMINPS   Y1, Y0, Y5
+	VMINPS   Y0, Y1, Y4
+	VORPS    Y5, Y4, Y4
+	VCMPPS   $0x03, Y0, Y1, Y1
+	VORPS    Y1, Y4, Y4
+	VMOVUPS  96(DX)(CX*4), Y1
+	VMINPS   Y1, Y0, Y6
+	VMINPS   Y0, Y1, Y5
+	VORPS    Y6, Y5, Y5
+	VCMPPS   $0x03, Y0, Y1, Y1
+	VORPS    Y1, Y5, Y5
+	VMOVNTPS Y2, (AX)(CX*4)
+	VMOVNTPS Y3, 32(AX)(CX*4)
+	VMOVNTPS Y4, 64(AX)(CX*4)
+	VMOVNTPS Y5, 96(AX)(CX*4)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Y1
+	VMINPS   Y1, Y0, Y3
+	VMINPS   Y0, Y1, Y2
+	VORPS    Y3, Y2, Y2
+	VCMPPS   $0x03, Y0, Y1, Y1
+	VORPS    Y1, Y2, Y2
+	VMOVNTPS Y2, (AX)(CX*4)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*4), Y1
+	VPMASKMOVD (DX)(CX*4), Y1, Y2
+	VMINPS     Y2, Y0, Y4
+	VMINPS     Y0, Y2, Y3
+	VORPS      Y4, Y3, Y3
+	VCMPPS     $0x03, Y0, Y2, Y0
+	VORPS      Y0, Y3, Y3
+	VPMASKMOVD Y3, Y1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func sqrtFloat32AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX2
 TEXT ·sqrtFloat32AVX2(SB), NOSPLIT, $0-48
@@ -9952,6 +15858,67 @@ one:
 	VSQRTPS Y0, Y0
 	VMOVUPS Y0, (AX)(CX*4)
 	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*4), Y0
+	VPMASKMOVD (DX)(CX*4), Y0, Y1
+	VSQRTPS    Y1, Y1
+	VPMASKMOVD Y1, Y0, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func sqrtFloat32AVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·sqrtFloat32AVX2Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Y0
+	VSQRTPS  Y0, Y0
+	VMOVUPS  32(DX)(CX*4), Y1
+	VSQRTPS  Y1, Y1
+	VMOVUPS  64(DX)(CX*4), Y2
+	VSQRTPS  Y2, Y2
+	VMOVUPS  96(DX)(CX*4), Y3
+	VSQRTPS  Y3, Y3
+	VMOVNTPS Y0, (AX)(CX*4)
+	VMOVNTPS Y1, 32(AX)(CX*4)
+	VMOVNTPS Y2, 64(AX)(CX*4)
+	VMOVNTPS Y3, 96(AX)(CX*4)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Y0
+	VSQRTPS  Y0, Y0
+	VMOVNTPS Y0, (AX)(CX*4)
+	ADDQ     $0x00000008, CX
 
 oneTest:
 	CMPQ CX, SI
@@ -10035,6 +16002,70 @@ done:
 	VZEROUPPER
 	RET
 
+// func negFloat32AVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·negFloat32AVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         $0x0000000080000000, CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Y1
+	VXORPS   Y0, Y1, Y1
+	VMOVUPS  32(DX)(CX*4), Y2
+	VXORPS   Y0, Y2, Y2
+	VMOVUPS  64(DX)(CX*4), Y3
+	VXORPS   Y0, Y3, Y3
+	VMOVUPS  96(DX)(CX*4), Y4
+	VXORPS   Y0, Y4, Y4
+	VMOVNTPS Y1, (AX)(CX*4)
+	VMOVNTPS Y2, 32(AX)(CX*4)
+	VMOVNTPS Y3, 64(AX)(CX*4)
+	VMOVNTPS Y4, 96(AX)(CX*4)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Y1
+	VXORPS   Y0, Y1, Y1
+	VMOVNTPS Y1, (AX)(CX*4)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*4), Y1
+	VPMASKMOVD (DX)(CX*4), Y1, Y2
+	VXORPS     Y0, Y2, Y0
+	VPMASKMOVD Y0, Y1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func absFloat32AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX2, SSE2
 TEXT ·absFloat32AVX2(SB), NOSPLIT, $0-48
@@ -10099,6 +16130,70 @@ done:
 	VZEROUPPER
 	RET
 
+// func absFloat32AVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·absFloat32AVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         $0x000000007fffffff, CX
+	MOVQ         CX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Y1
+	VANDPS   Y0, Y1, Y1
+	VMOVUPS  32(DX)(CX*4), Y2
+	VANDPS   Y0, Y2, Y2
+	VMOVUPS  64(DX)(CX*4), Y3
+	VANDPS   Y0, Y3, Y3
+	VMOVUPS  96(DX)(CX*4), Y4
+	VANDPS   Y0, Y4, Y4
+	VMOVNTPS Y1, (AX)(CX*4)
+	VMOVNTPS Y2, 32(AX)(CX*4)
+	VMOVNTPS Y3, 64(AX)(CX*4)
+	VMOVNTPS Y4, 96(AX)(CX*4)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Y1
+	VANDPS   Y0, Y1, Y1
+	VMOVNTPS Y1, (AX)(CX*4)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*4), Y1
+	VPMASKMOVD (DX)(CX*4), Y1, Y2
+	VANDPS     Y0, Y2, Y0
+	VPMASKMOVD Y0, Y1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func roundFloat32AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX2
 TEXT ·roundFloat32AVX2(SB), NOSPLIT, $0-48
@@ -10140,6 +16235,67 @@ one:
 	VMOVUPS  (DX)(CX*4), Y0
 	VROUNDPS $0x08, Y0, Y0
 	VMOVUPS  Y0, (AX)(CX*4)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*4), Y0
+	VPMASKMOVD (DX)(CX*4), Y0, Y1
+	VROUNDPS   $0x08, Y1, Y1
+	VPMASKMOVD Y1, Y0, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func roundFloat32AVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·roundFloat32AVX2Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Y0
+	VROUNDPS $0x08, Y0, Y0
+	VMOVUPS  32(DX)(CX*4), Y1
+	VROUNDPS $0x08, Y1, Y1
+	VMOVUPS  64(DX)(CX*4), Y2
+	VROUNDPS $0x08, Y2, Y2
+	VMOVUPS  96(DX)(CX*4), Y3
+	VROUNDPS $0x08, Y3, Y3
+	VMOVNTPS Y0, (AX)(CX*4)
+	VMOVNTPS Y1, 32(AX)(CX*4)
+	VMOVNTPS Y2, 64(AX)(CX*4)
+	VMOVNTPS Y3, 96(AX)(CX*4)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Y0
+	VROUNDPS $0x08, Y0, Y0
+	VMOVNTPS Y0, (AX)(CX*4)
 	ADDQ     $0x00000008, CX
 
 oneTest:
@@ -10221,6 +16377,67 @@ done:
 	VZEROUPPER
 	RET
 
+// func floorFloat32AVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·floorFloat32AVX2Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Y0
+	VROUNDPS $0x09, Y0, Y0
+	VMOVUPS  32(DX)(CX*4), Y1
+	VROUNDPS $0x09, Y1, Y1
+	VMOVUPS  64(DX)(CX*4), Y2
+	VROUNDPS $0x09, Y2, Y2
+	VMOVUPS  96(DX)(CX*4), Y3
+	VROUNDPS $0x09, Y3, Y3
+	VMOVNTPS Y0, (AX)(CX*4)
+	VMOVNTPS Y1, 32(AX)(CX*4)
+	VMOVNTPS Y2, 64(AX)(CX*4)
+	VMOVNTPS Y3, 96(AX)(CX*4)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Y0
+	VROUNDPS $0x09, Y0, Y0
+	VMOVNTPS Y0, (AX)(CX*4)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*4), Y0
+	VPMASKMOVD (DX)(CX*4), Y0, Y1
+	VROUNDPS   $0x09, Y1, Y1
+	VPMASKMOVD Y1, Y0, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func ceilFloat32AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX2
 TEXT ·ceilFloat32AVX2(SB), NOSPLIT, $0-48
@@ -10262,6 +16479,67 @@ one:
 	VMOVUPS  (DX)(CX*4), Y0
 	VROUNDPS $0x0a, Y0, Y0
 	VMOVUPS  Y0, (AX)(CX*4)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*4), Y0
+	VPMASKMOVD (DX)(CX*4), Y0, Y1
+	VROUNDPS   $0x0a, Y1, Y1
+	VPMASKMOVD Y1, Y0, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func ceilFloat32AVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·ceilFloat32AVX2Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Y0
+	VROUNDPS $0x0a, Y0, Y0
+	VMOVUPS  32(DX)(CX*4), Y1
+	VROUNDPS $0x0a, Y1, Y1
+	VMOVUPS  64(DX)(CX*4), Y2
+	VROUNDPS $0x0a, Y2, Y2
+	VMOVUPS  96(DX)(CX*4), Y3
+	VROUNDPS $0x0a, Y3, Y3
+	VMOVNTPS Y0, (AX)(CX*4)
+	VMOVNTPS Y1, 32(AX)(CX*4)
+	VMOVNTPS Y2, 64(AX)(CX*4)
+	VMOVNTPS Y3, 96(AX)(CX*4)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Y0
+	VROUNDPS $0x0a, Y0, Y0
+	VMOVNTPS Y0, (AX)(CX*4)
 	ADDQ     $0x00000008, CX
 
 oneTest:
@@ -10350,6 +16628,74 @@ done:
 	VZEROUPPER
 	RET
 
+// func addFloat64AVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·addFloat64AVX2Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Y0
+	VMOVUPS  (BX)(CX*8), Y1
+	VADDPD   Y1, Y0, Y0
+	VMOVUPS  32(DX)(CX*8), Y1
+	VMOVUPS  32(BX)(CX*8), Y2
+	VADDPD   Y2, Y1, Y1
+	VMOVUPS  64(DX)(CX*8), Y2
+	VMOVUPS  64(BX)(CX*8), Y3
+	VADDPD   Y3, Y2, Y2
+	VMOVUPS  96(DX)(CX*8), Y3
+	VMOVUPS  96(BX)(CX*8), Y4
+	VADDPD   Y4, Y3, Y3
+	VMOVNTPS Y0, (AX)(CX*8)
+	VMOVNTPS Y1, 32(AX)(CX*8)
+	VMOVNTPS Y2, 64(AX)(CX*8)
+	VMOVNTPS Y3, 96(AX)(CX*8)
+	ADDQ     $0x00000010, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Y0
+	VMOVUPS  (BX)(CX*8), Y1
+	VADDPD   Y1, Y0, Y0
+	VMOVNTPS Y0, (AX)(CX*8)
+	ADDQ     $0x00000004, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*8), Y0
+	VPMASKMOVQ (DX)(CX*8), Y0, Y1
+	VPMASKMOVQ (BX)(CX*8), Y0, Y2
+	VADDPD     Y2, Y1, Y1
+	VPMASKMOVQ Y1, Y0, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func addFloat64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX2, SSE2
 TEXT ·addFloat64FirstAVX2(SB), NOSPLIT, $0-48
@@ -10414,6 +16760,70 @@ done:
 	VZEROUPPER
 	RET
 
+// func addFloat64FirstAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·addFloat64FirstAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Y1
+	VADDPD   Y1, Y0, Y1
+	VMOVUPS  32(DX)(CX*8), Y2
+	VADDPD   Y2, Y0, Y2
+	VMOVUPS  64(DX)(CX*8), Y3
+	VADDPD   Y3, Y0, Y3
+	VMOVUPS  96(DX)(CX*8), Y4
+	VADDPD   Y4, Y0, Y4
+	VMOVNTPS Y1, (AX)(CX*8)
+	VMOVNTPS Y2, 32(AX)(CX*8)
+	VMOVNTPS Y3, 64(AX)(CX*8)
+	VMOVNTPS Y4, 96(AX)(CX*8)
+	ADDQ     $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Y1
+	VADDPD   Y1, Y0, Y1
+	VMOVNTPS Y1, (AX)(CX*8)
+	ADDQ     $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VADDPD     Y2, Y0, Y0
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func addFloat64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX2, SSE2
 TEXT ·addFloat64SecondAVX2(SB), NOSPLIT, $0-48
@@ -10459,6 +16869,70 @@ one:
 	VADDPD  Y0, Y1, Y1
 	VMOVUPS Y1, (AX)(CX*8)
 	ADDQ    $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VADDPD     Y0, Y2, Y0
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func addFloat64SecondAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·addFloat64SecondAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Y1
+	VADDPD   Y0, Y1, Y1
+	VMOVUPS  32(DX)(CX*8), Y2
+	VADDPD   Y0, Y2, Y2
+	VMOVUPS  64(DX)(CX*8), Y3
+	VADDPD   Y0, Y3, Y3
+	VMOVUPS  96(DX)(CX*8), Y4
+	VADDPD   Y0, Y4, Y4
+	VMOVNTPS Y1, (AX)(CX*8)
+	VMOVNTPS Y2, 32(AX)(CX*8)
+	VMOVNTPS Y3, 64(AX)(CX*8)
+	VMOVNTPS Y4, 96(AX)(CX*8)
+	ADDQ     $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Y1
+	VADDPD   Y0, Y1, Y1
+	VMOVNTPS Y1, (AX)(CX*8)
+	ADDQ     $0x00000004, CX
 
 oneTest:
 	CMPQ CX, SI
@@ -10546,6 +17020,74 @@ done:
 	VZEROUPPER
 	RET
 
+// func subFloat64AVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·subFloat64AVX2Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Y0
+	VMOVUPS  (BX)(CX*8), Y1
+	VSUBPD   Y1, Y0, Y0
+	VMOVUPS  32(DX)(CX*8), Y1
+	VMOVUPS  32(BX)(CX*8), Y2
+	VSUBPD   Y2, Y1, Y1
+	VMOVUPS  64(DX)(CX*8), Y2
+	VMOVUPS  64(BX)(CX*8), Y3
+	VSUBPD   Y3, Y2, Y2
+	VMOVUPS  96(DX)(CX*8), Y3
+	VMOVUPS  96(BX)(CX*8), Y4
+	VSUBPD   Y4, Y3, Y3
+	VMOVNTPS Y0, (AX)(CX*8)
+	VMOVNTPS Y1, 32(AX)(CX*8)
+	VMOVNTPS Y2, 64(AX)(CX*8)
+	VMOVNTPS Y3, 96(AX)(CX*8)
+	ADDQ     $0x00000010, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Y0
+	VMOVUPS  (BX)(CX*8), Y1
+	VSUBPD   Y1, Y0, Y0
+	VMOVNTPS Y0, (AX)(CX*8)
+	ADDQ     $0x00000004, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*8), Y0
+	VPMASKMOVQ (DX)(CX*8), Y0, Y1
+	VPMASKMOVQ (BX)(CX*8), Y0, Y2
+	VSUBPD     Y2, Y1, Y1
+	VPMASKMOVQ Y1, Y0, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func subFloat64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX2, SSE2
 TEXT ·subFloat64FirstAVX2(SB), NOSPLIT, $0-48
@@ -10610,6 +17152,70 @@ done:
 	VZEROUPPER
 	RET
 
+// func subFloat64FirstAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·subFloat64FirstAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Y1
+	VSUBPD   Y1, Y0, Y1
+	VMOVUPS  32(DX)(CX*8), Y2
+	VSUBPD   Y2, Y0, Y2
+	VMOVUPS  64(DX)(CX*8), Y3
+	VSUBPD   Y3, Y0, Y3
+	VMOVUPS  96(DX)(CX*8), Y4
+	VSUBPD   Y4, Y0, Y4
+	VMOVNTPS Y1, (AX)(CX*8)
+	VMOVNTPS Y2, 32(AX)(CX*8)
+	VMOVNTPS Y3, 64(AX)(CX*8)
+	VMOVNTPS Y4, 96(AX)(CX*8)
+	ADDQ     $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Y1
+	VSUBPD   Y1, Y0, Y1
+	VMOVNTPS Y1, (AX)(CX*8)
+	ADDQ     $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VSUBPD     Y2, Y0, Y0
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func subFloat64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX2, SSE2
 TEXT ·subFloat64SecondAVX2(SB), NOSPLIT, $0-48
@@ -10655,6 +17261,70 @@ one:
 	VSUBPD  Y0, Y1, Y1
 	VMOVUPS Y1, (AX)(CX*8)
 	ADDQ    $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VSUBPD     Y0, Y2, Y0
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func subFloat64SecondAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·subFloat64SecondAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Y1
+	VSUBPD   Y0, Y1, Y1
+	VMOVUPS  32(DX)(CX*8), Y2
+	VSUBPD   Y0, Y2, Y2
+	VMOVUPS  64(DX)(CX*8), Y3
+	VSUBPD   Y0, Y3, Y3
+	VMOVUPS  96(DX)(CX*8), Y4
+	VSUBPD   Y0, Y4, Y4
+	VMOVNTPS Y1, (AX)(CX*8)
+	VMOVNTPS Y2, 32(AX)(CX*8)
+	VMOVNTPS Y3, 64(AX)(CX*8)
+	VMOVNTPS Y4, 96(AX)(CX*8)
+	ADDQ     $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Y1
+	VSUBPD   Y0, Y1, Y1
+	VMOVNTPS Y1, (AX)(CX*8)
+	ADDQ     $0x00000004, CX
 
 oneTest:
 	CMPQ CX, SI
@@ -10742,6 +17412,74 @@ done:
 	VZEROUPPER
 	RET
 
+// func mulFloat64AVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·mulFloat64AVX2Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Y0
+	VMOVUPS  (BX)(CX*8), Y1
+	VMULPD   Y1, Y0, Y0
+	VMOVUPS  32(DX)(CX*8), Y1
+	VMOVUPS  32(BX)(CX*8), Y2
+	VMULPD   Y2, Y1, Y1
+	VMOVUPS  64(DX)(CX*8), Y2
+	VMOVUPS  64(BX)(CX*8), Y3
+	VMULPD   Y3, Y2, Y2
+	VMOVUPS  96(DX)(CX*8), Y3
+	VMOVUPS  96(BX)(CX*8), Y4
+	VMULPD   Y4, Y3, Y3
+	VMOVNTPS Y0, (AX)(CX*8)
+	VMOVNTPS Y1, 32(AX)(CX*8)
+	VMOVNTPS Y2, 64(AX)(CX*8)
+	VMOVNTPS Y3, 96(AX)(CX*8)
+	ADDQ     $0x00000010, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Y0
+	VMOVUPS  (BX)(CX*8), Y1
+	VMULPD   Y1, Y0, Y0
+	VMOVNTPS Y0, (AX)(CX*8)
+	ADDQ     $0x00000004, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*8), Y0
+	VPMASKMOVQ (DX)(CX*8), Y0, Y1
+	VPMASKMOVQ (BX)(CX*8), Y0, Y2
+	VMULPD     Y2, Y1, Y1
+	VPMASKMOVQ Y1, Y0, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func mulFloat64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX2, SSE2
 TEXT ·mulFloat64FirstAVX2(SB), NOSPLIT, $0-48
@@ -10806,6 +17544,70 @@ done:
 	VZEROUPPER
 	RET
 
+// func mulFloat64FirstAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·mulFloat64FirstAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Y1
+	VMULPD   Y1, Y0, Y1
+	VMOVUPS  32(DX)(CX*8), Y2
+	VMULPD   Y2, Y0, Y2
+	VMOVUPS  64(DX)(CX*8), Y3
+	VMULPD   Y3, Y0, Y3
+	VMOVUPS  96(DX)(CX*8), Y4
+	VMULPD   Y4, Y0, Y4
+	VMOVNTPS Y1, (AX)(CX*8)
+	VMOVNTPS Y2, 32(AX)(CX*8)
+	VMOVNTPS Y3, 64(AX)(CX*8)
+	VMOVNTPS Y4, 96(AX)(CX*8)
+	ADDQ     $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Y1
+	VMULPD   Y1, Y0, Y1
+	VMOVNTPS Y1, (AX)(CX*8)
+	ADDQ     $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VMULPD     Y2, Y0, Y0
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func mulFloat64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX2, SSE2
 TEXT ·mulFloat64SecondAVX2(SB), NOSPLIT, $0-48
@@ -10851,6 +17653,70 @@ one:
 	VMULPD  Y0, Y1, Y1
 	VMOVUPS Y1, (AX)(CX*8)
 	ADDQ    $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VMULPD     Y0, Y2, Y0
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func mulFloat64SecondAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·mulFloat64SecondAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Y1
+	VMULPD   Y0, Y1, Y1
+	VMOVUPS  32(DX)(CX*8), Y2
+	VMULPD   Y0, Y2, Y2
+	VMOVUPS  64(DX)(CX*8), Y3
+	VMULPD   Y0, Y3, Y3
+	VMOVUPS  96(DX)(CX*8), Y4
+	VMULPD   Y0, Y4, Y4
+	VMOVNTPS Y1, (AX)(CX*8)
+	VMOVNTPS Y2, 32(AX)(CX*8)
+	VMOVNTPS Y3, 64(AX)(CX*8)
+	VMOVNTPS Y4, 96(AX)(CX*8)
+	ADDQ     $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Y1
+	VMULPD   Y0, Y1, Y1
+	VMOVNTPS Y1, (AX)(CX*8)
+	ADDQ     $0x00000004, CX
 
 oneTest:
 	CMPQ CX, SI
@@ -10938,6 +17804,74 @@ done:
 	VZEROUPPER
 	RET
 
+// func divFloat64AVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·divFloat64AVX2Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Y0
+	VMOVUPS  (BX)(CX*8), Y1
+	VDIVPD   Y1, Y0, Y0
+	VMOVUPS  32(DX)(CX*8), Y1
+	VMOVUPS  32(BX)(CX*8), Y2
+	VDIVPD   Y2, Y1, Y1
+	VMOVUPS  64(DX)(CX*8), Y2
+	VMOVUPS  64(BX)(CX*8), Y3
+	VDIVPD   Y3, Y2, Y2
+	VMOVUPS  96(DX)(CX*8), Y3
+	VMOVUPS  96(BX)(CX*8), Y4
+	VDIVPD   Y4, Y3, Y3
+	VMOVNTPS Y0, (AX)(CX*8)
+	VMOVNTPS Y1, 32(AX)(CX*8)
+	VMOVNTPS Y2, 64(AX)(CX*8)
+	VMOVNTPS Y3, 96(AX)(CX*8)
+	ADDQ     $0x00000010, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Y0
+	VMOVUPS  (BX)(CX*8), Y1
+	VDIVPD   Y1, Y0, Y0
+	VMOVNTPS Y0, (AX)(CX*8)
+	ADDQ     $0x00000004, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*8), Y0
+	VPMASKMOVQ (DX)(CX*8), Y0, Y1
+	VPMASKMOVQ (BX)(CX*8), Y0, Y2
+	VDIVPD     Y2, Y1, Y1
+	VPMASKMOVQ Y1, Y0, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func divFloat64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX2, SSE2
 TEXT ·divFloat64FirstAVX2(SB), NOSPLIT, $0-48
@@ -11002,6 +17936,70 @@ done:
 	VZEROUPPER
 	RET
 
+// func divFloat64FirstAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·divFloat64FirstAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Y1
+	VDIVPD   Y1, Y0, Y1
+	VMOVUPS  32(DX)(CX*8), Y2
+	VDIVPD   Y2, Y0, Y2
+	VMOVUPS  64(DX)(CX*8), Y3
+	VDIVPD   Y3, Y0, Y3
+	VMOVUPS  96(DX)(CX*8), Y4
+	VDIVPD   Y4, Y0, Y4
+	VMOVNTPS Y1, (AX)(CX*8)
+	VMOVNTPS Y2, 32(AX)(CX*8)
+	VMOVNTPS Y3, 64(AX)(CX*8)
+	VMOVNTPS Y4, 96(AX)(CX*8)
+	ADDQ     $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Y1
+	VDIVPD   Y1, Y0, Y1
+	VMOVNTPS Y1, (AX)(CX*8)
+	ADDQ     $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VDIVPD     Y2, Y0, Y0
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func divFloat64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX2, SSE2
 TEXT ·divFloat64SecondAVX2(SB), NOSPLIT, $0-48
@@ -11047,6 +18045,70 @@ one:
 	VDIVPD  Y0, Y1, Y1
 	VMOVUPS Y1, (AX)(CX*8)
 	ADDQ    $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VDIVPD     Y0, Y2, Y0
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func divFloat64SecondAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·divFloat64SecondAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Y1
+	VDIVPD   Y0, Y1, Y1
+	VMOVUPS  32(DX)(CX*8), Y2
+	VDIVPD   Y0, Y2, Y2
+	VMOVUPS  64(DX)(CX*8), Y3
+	VDIVPD   Y0, Y3, Y3
+	VMOVUPS  96(DX)(CX*8), Y4
+	VDIVPD   Y0, Y4, Y4
+	VMOVNTPS Y1, (AX)(CX*8)
+	VMOVNTPS Y2, 32(AX)(CX*8)
+	VMOVNTPS Y3, 64(AX)(CX*8)
+	VMOVNTPS Y4, 96(AX)(CX*8)
+	ADDQ     $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Y1
+	VDIVPD   Y0, Y1, Y1
+	VMOVNTPS Y1, (AX)(CX*8)
+	ADDQ     $0x00000004, CX
 
 oneTest:
 	CMPQ CX, SI
@@ -11134,6 +18196,98 @@ one:
 	VORPD   Y0, Y2, Y2
 	VMOVUPS Y2, (AX)(CX*8)
 	ADDQ    $0x00000004, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*8), Y0
+	VPMASKMOVQ (DX)(CX*8), Y0, Y1
+	VPMASKMOVQ (BX)(CX*8), Y0, Y2
+	VMAXPD     Y1, Y2, Y4
+	VMAXPD     Y2, Y1, Y3
+	VANDPD     Y4, Y3, Y3
+	VCMPPD     $0x03, Y2, Y1, Y1
+	VORPD      Y1, Y3, Y3
+	VPMASKMOVQ Y3, Y0, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func maxFloat64AVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·maxFloat64AVX2Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Y0
+	VMOVUPS  (BX)(CX*8), Y1
+	VMAXPD   Y0, Y1, Y3
+	VMAXPD   Y1, Y0, Y2
+	VANDPD   Y3, Y2, Y2
+	VCMPPD   $0x03, Y1, Y0, Y0
+	VORPD    Y0, Y2, Y2
+	VMOVUPS  32(DX)(CX*8), Y0
+	VMOVUPS  32(BX)(CX*8), Y1
+	VMAXPD   Y0, Y1, Y4
+	VMAXPD   Y1, Y0, Y3
+	VANDPD   Y4, Y3, Y3
+	VCMPPD   $0x03, Y1, Y0, Y0
+	VORPD    Y0, Y3, Y3
+	VMOVUPS  64(DX)(CX*8), Y0
+	VMOVUPS  64(BX)(CX*8), Y1
+	VMAXPD   Y0, Y1, Y5
+	VMAXPD   Y1, Y0, Y4
+	VANDPD   Y5, Y4, Y4
+	VCMPPD   $0x03, Y1, Y0, Y0
+	VORPD    Y0, Y4, Y4
+	VMOVUPS  96(DX)(CX*8), Y0
+	VMOVUPS  96(BX)(CX*8), Y1
+	VMAXPD   Y0, Y1, Y6
+	VMAXPD   Y1, Y0, Y5
+	VANDPD   Y6, Y5, Y5
+	VCMPPD   $0x03, Y1, Y0, Y0
+	VORPD    Y0, Y5, Y5
+	VMOVNTPS Y2, (AX)(CX*8)
+	VMOVNTPS Y3, 32(AX)(CX*8)
+	VMOVNTPS Y4, 64(AX)(CX*8)
+	VMOVNTPS Y5, 96(AX)(CX*8)
+	ADDQ     $0x00000010, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Y0
+	VMOVUPS  (BX)(CX*8), Y1
+	VMAXPD   Y0, Y1, Y3
+	VMAXPD   Y1, Y0, Y2
+	VANDPD   Y3, Y2, Y2
+	VCMPPD   $0x03, Y1, Y0, Y0
+	VORPD    Y0, Y2, Y2
+	VMOVNTPS Y2, (AX)(CX*8)
+	ADDQ     $0x00000004, CX
 
 oneTest:
 	CMPQ CX, DI
@@ -11246,6 +18400,94 @@ done:
 	VZEROUPPER
 	RET
 
+// func maxFloat64FirstAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·maxFloat64FirstAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Y1
+	VMAXPD   Y0, Y1, Y3
+	VMAXPD   Y1, Y0, Y2
+	VANDPD   Y3, Y2, Y2
+	VCMPPD   $0x03, Y1, Y0, Y1
+	VORPD    Y1, Y2, Y2
+	VMOVUPS  32(DX)(CX*8), Y1
+	VMAXPD   Y0, Y1, Y4
+	VMAXPD   Y1, Y0, Y3
+	VANDPD   Y4, Y3, Y3
+	VCMPPD   $0x03, Y1, Y0, Y1
+	VORPD    Y1, Y3, Y3
+	VMOVUPS  64(DX)(CX*8), Y1
+	VMAXPD   Y0, Y1, Y5
+	VMAXPD   Y1, Y0, Y4
+	VANDPD   Y5, Y4, Y4
+	VCMPPD   $0x03, Y1, Y0, Y1
+	VORPD    Y1, Y4, Y4
+	VMOVUPS  96(DX)(CX*8), Y1
+	VMAXPD   Y0, Y1, Y6
+	VMAXPD   Y1, Y0, Y5
+	VANDPD   Y6, Y5, Y5
+	VCMPPD   $0x03, Y1, Y0, Y1
+	VORPD    Y1, Y5, Y5
+	VMOVNTPS Y2, (AX)(CX*8)
+	VMOVNTPS Y3, 32(AX)(CX*8)
+	VMOVNTPS Y4, 64(AX)(CX*8)
+	VMOVNTPS Y5, 96(AX)(CX*8)
+	ADDQ     $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Y1
+	VMAXPD   Y0, Y1, Y3
+	VMAXPD   Y1, Y0, Y2
+	VANDPD   Y3, Y2, Y2
+	VCMPPD   $0x03, Y1, Y0, Y1
+	VORPD    Y1, Y2, Y2
+	VMOVNTPS Y2, (AX)(CX*8)
+	ADDQ     $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VMAXPD     Y0, Y2, Y4
+	VMAXPD     Y2, Y0, Y3
+	VANDPD     Y4, Y3, Y3
+	VCMPPD     $0x03, Y2, Y0, Y0
+	VORPD      Y0, Y3, Y3
+	VPMASKMOVQ Y3, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func maxFloat64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX2, SSE2
 TEXT ·maxFloat64SecondAVX2(SB), NOSPLIT, $0-48
@@ -11311,6 +18553,94 @@ one:
 	VORPD   Y1, Y2, Y2
 	VMOVUPS Y2, (AX)(CX*8)
 	ADDQ    $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VMAXPD     Y2, Y0, Y4
+	VMAXPD     Y0, Y2, Y3
+	VANDPD     Y4, Y3, Y3
+	VCMPPD     $0x03, Y0, Y2, Y0
+	VORPD      Y0, Y3, Y3
+	VPMASKMOVQ Y3, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func maxFloat64SecondAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·maxFloat64SecondAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Y1
+	VMAXPD   Y1, Y0, Y3
+	VMAXPD   Y0, Y1, Y2
+	VANDPD   Y3, Y2, Y2
+	VCMPPD   $0x03, Y0, Y1, Y1
+	VORPD    Y1, Y2, Y2
+	VMOVUPS  32(DX)(CX*8), Y1
+	VMAXPD   Y1, Y0, Y4
+	VMAXPD   Y0, Y1, Y3
+	VANDPD   Y4, Y3, Y3
+	VCMPPD   $0x03, Y0, Y1, Y1
+	VORPD    Y1, Y3, Y3
+	VMOVUPS  64(DX)(CX*8), Y1
+	VMAXPD   Y1, Y0, Y5
+	VMAXPD   Y0, Y1, Y4
+	VANDPD   Y5, Y4, Y4
+	VCMPPD   $0x03, Y0, Y1, Y1
+	VORPD    Y1, Y4, Y4
+	VMOVUPS  96(DX)(CX*8), Y1
+	VMAXPD   Y1, Y0, Y6
+	VMAXPD   Y0, Y1, Y5
+	VANDPD   Y6, Y5, Y5
+	VCMPPD   $0x03, Y0, Y1, Y1
+	VORPD    Y1, Y5, Y5
+	VMOVNTPS Y2, (AX)(CX*8)
+	VMOVNTPS Y3, 32(AX)(CX*8)
+	VMOVNTPS Y4, 64(AX)(CX*8)
+	VMOVNTPS Y5, 96(AX)(CX*8)
+	ADDQ     $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Y1
+	VMAXPD   Y1, Y0, Y3
+	VMAXPD   Y0, Y1, Y2
+	VANDPD   Y3, Y2, Y2
+	VCMPPD   $0x03, Y0, Y1, Y1
+	VORPD    Y1, Y2, Y2
+	VMOVNTPS Y2, (AX)(CX*8)
+	ADDQ     $0x00000004, CX
 
 oneTest:
 	CMPQ CX, SI
@@ -11426,6 +18756,98 @@ done:
 	VZEROUPPER
 	RET
 
+// func minFloat64AVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·minFloat64AVX2Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Y0
+	VMOVUPS  (BX)(CX*8), Y1
+	VMINPD   Y0, Y1, Y3
+	VMINPD   Y1, Y0, Y2
+	VORPD    Y3, Y2, Y2
+	VCMPPD   $0x03, Y1, Y0, Y0
+	VORPD    Y0, Y2, Y2
+	VMOVUPS  32(DX)(CX*8), Y0
+	VMOVUPS  32(BX)(CX*8), Y1
+	VMINPD   Y0, Y1, Y4
+	VMINPD   Y1, Y0, Y3
+	VORPD    Y4, Y3, Y3
+	VCMPPD   $0x03, Y1, Y0, Y0
+	VORPD    Y0, Y3, Y3
+	VMOVUPS  64(DX)(CX*8), Y0
+	VMOVUPS  64(BX)(CX*8), Y1
+	VMINPD   Y0, Y1, Y5
+	VMINPD   Y1, Y0, Y4
+	VORPD    Y5, Y4, Y4
+	VCMPPD   $0x03, Y1, Y0, Y0
+	VORPD    Y0, Y4, Y4
+	VMOVUPS  96(DX)(CX*8), Y0
+	VMOVUPS  96(BX)(CX*8), Y1
+	VMINPD   Y0, Y1, Y6
+	VMINPD   Y1, Y0, Y5
+	VORPD    Y6, Y5, Y5
+	VCMPPD   $0x03, Y1, Y0, Y0
+	VORPD    Y0, Y5, Y5
+	VMOVNTPS Y2, (AX)(CX*8)
+	VMOVNTPS Y3, 32(AX)(CX*8)
+	VMOVNTPS Y4, 64(AX)(CX*8)
+	VMOVNTPS Y5, 96(AX)(CX*8)
+	ADDQ     $0x00000010, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Y0
+	VMOVUPS  (BX)(CX*8), Y1
+	VMINPD   Y0, Y1, Y3
+	VMINPD   Y1, Y0, Y2
+	VORPD    Y3, Y2, Y2
+	VCMPPD   $0x03, Y1, Y0, Y0
+	VORPD    Y0, Y2, Y2
+	VMOVNTPS Y2, (AX)(CX*8)
+	ADDQ     $0x00000004, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*8), Y0
+	VPMASKMOVQ (DX)(CX*8), Y0, Y1
+	VPMASKMOVQ (BX)(CX*8), Y0, Y2
+	VMINPD     Y1, Y2, Y4
+	VMINPD     Y2, Y1, Y3
+	VORPD      Y4, Y3, Y3
+	VCMPPD     $0x03, Y2, Y1, Y1
+	VORPD      Y1, Y3, Y3
+	VPMASKMOVQ Y3, Y0, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func minFloat64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX2, SSE2
 TEXT ·minFloat64FirstAVX2(SB), NOSPLIT, $0-48
@@ -11491,6 +18913,94 @@ one:
 	VORPD   Y1, Y2, Y2
 	VMOVUPS Y2, (AX)(CX*8)
 	ADDQ    $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VMINPD     Y0, Y2, Y4
+	VMINPD     Y2, Y0, Y3
+	VORPD      Y4, Y3, Y3
+	VCMPPD     $0x03, Y2, Y0, Y0
+	VORPD      Y0, Y3, Y3
+	VPMASKMOVQ Y3, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func minFloat64FirstAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·minFloat64FirstAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Y1
+	VMINPD   Y0, Y1, Y3
+	VMINPD   Y1, Y0, Y2
+	VORPD    Y3, Y2, Y2
+	VCMPPD   $0x03, Y1, Y0, Y1
+	VORPD    Y1, Y2, Y2
+	VMOVUPS  32(DX)(CX*8), Y1
+	VMINPD   Y0, Y1, Y4
+	VMINPD   Y1, Y0, Y3
+	VORPD    Y4, Y3, Y3
+	VCMPPD   $0x03, Y1, Y0, Y1
+	VORPD    Y1, Y3, Y3
+	VMOVUPS  64(DX)(CX*8), Y1
+	VMINPD   Y0, Y1, Y5
+	VMINPD   Y1, Y0, Y4
+	VORPD    Y5, Y4, Y4
+	VCMPPD   $0x03, Y1, Y0, Y1
+	VORPD    Y1, Y4, Y4
+	VMOVUPS  96(DX)(CX*8), Y1
+	VMINPD   Y0, Y1, Y6
+	VMINPD   Y1, Y0, Y5
+	VORPD    Y6, Y5, Y5
+	VCMPPD   $0x03, Y1, Y0, Y1
+	VORPD    Y1, Y5, Y5
+	VMOVNTPS Y2, (AX)(CX*8)
+	VMOVNTPS Y3, 32(AX)(CX*8)
+	VMOVNTPS Y4, 64(AX)(CX*8)
+	VMOVNTPS Y5, 96(AX)(CX*8)
+	ADDQ     $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Y1
+	VMINPD   Y0, Y1, Y3
+	VMINPD   Y1, Y0, Y2
+	VORPD    Y3, Y2, Y2
+	VCMPPD   $0x03, Y1, Y0, Y1
+	VORPD    Y1, Y2, Y2
+	VMOVNTPS Y2, (AX)(CX*8)
+	ADDQ     $0x00000004, CX
 
 oneTest:
 	CMPQ CX, SI
@@ -11602,6 +19112,94 @@ done:
 	VZEROUPPER
 	RET
 
+// func minFloat64SecondAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·minFloat64SecondAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Y1
+	VMINPD   Y1, Y0, Y3
+	VMINPD   Y0, Y1, Y2
+	VORPD    Y3, Y2, Y2
+	VCMPPD   $0x03, Y0, Y1, Y1
+	VORPD    Y1, Y2, Y2
+	VMOVUPS  32(DX)(CX*8), Y1
+	VMINPD   Y1, Y0, Y4
+	VMINPD   Y0, Y1, Y3
+	VORPD    Y4, Y3, Y3
+	VCMPPD   $0x03, Y0, Y1, Y1
+	VORPD    Y1, Y3, Y3
+	VMOVUPS  64(DX)(CX*8), Y1
+	VMINPD   Y1, Y0, Y5
+	VMINPD   Y0, Y1, Y4
+	VORPD    Y5, Y4, Y4
+	VCMPPD   $0x03, Y0, Y1, Y1
+	VORPD    Y1, Y4, Y4
+	VMOVUPS  96(DX)(CX*8), Y1
+	VMINPD   Y1, Y0, Y6
+	VMINPD   Y0, Y1, Y5
+	VORPD    Y6, Y5, Y5
+	VCMPPD   $0x03, Y0, Y1, Y1
+	VORPD    Y1, Y5, Y5
+	VMOVNTPS Y2, (AX)(CX*8)
+	VMOVNTPS Y3, 32(AX)(CX*8)
+	VMOVNTPS Y4, 64(AX)(CX*8)
+	VMOVNTPS Y5, 96(AX)(CX*8)
+	ADDQ     $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Y1
+	VMINPD   Y1, Y0, Y3
+	VMINPD   Y0, Y1, Y2
+	VORPD    Y3, Y2, Y2
+	VCMPPD   $0x03, Y0, Y1, Y1
+	VORPD    Y1, Y2, Y2
+	VMOVNTPS Y2, (AX)(CX*8)
+	ADDQ     $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VMINPD     Y2, Y0, Y4
+	VMINPD     Y0, Y2, Y3
+	VORPD      Y4, Y3, Y3
+	VCMPPD     $0x03, Y0, Y2, Y0
+	VORPD      Y0, Y3, Y3
+	VPMASKMOVQ Y3, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func sqrtFloat64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX2
 TEXT ·sqrtFloat64AVX2(SB), NOSPLIT, $0-48
@@ -11644,6 +19242,67 @@ one:
 	VSQRTPD Y0, Y0
 	VMOVUPS Y0, (AX)(CX*8)
 	ADDQ    $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y0
+	VPMASKMOVQ (DX)(CX*8), Y0, Y1
+	VSQRTPD    Y1, Y1
+	VPMASKMOVQ Y1, Y0, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func sqrtFloat64AVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·sqrtFloat64AVX2Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Y0
+	VSQRTPD  Y0, Y0
+	VMOVUPS  32(DX)(CX*8), Y1
+	VSQRTPD  Y1, Y1
+	VMOVUPS  64(DX)(CX*8), Y2
+	VSQRTPD  Y2, Y2
+	VMOVUPS  96(DX)(CX*8), Y3
+	VSQRTPD  Y3, Y3
+	VMOVNTPS Y0, (AX)(CX*8)
+	VMOVNTPS Y1, 32(AX)(CX*8)
+	VMOVNTPS Y2, 64(AX)(CX*8)
+	VMOVNTPS Y3, 96(AX)(CX*8)
+	ADDQ     $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Y0
+	VSQRTPD  Y0, Y0
+	VMOVNTPS Y0, (AX)(CX*8)
+	ADDQ     $0x00000004, CX
 
 oneTest:
 	CMPQ CX, SI
@@ -11727,6 +19386,70 @@ done:
 	VZEROUPPER
 	RET
 
+// func negFloat64AVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·negFloat64AVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         $0x8000000000000000, CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Y1
+	VXORPD   Y0, Y1, Y1
+	VMOVUPS  32(DX)(CX*8), Y2
+	VXORPD   Y0, Y2, Y2
+	VMOVUPS  64(DX)(CX*8), Y3
+	VXORPD   Y0, Y3, Y3
+	VMOVUPS  96(DX)(CX*8), Y4
+	VXORPD   Y0, Y4, Y4
+	VMOVNTPS Y1, (AX)(CX*8)
+	VMOVNTPS Y2, 32(AX)(CX*8)
+	VMOVNTPS Y3, 64(AX)(CX*8)
+	VMOVNTPS Y4, 96(AX)(CX*8)
+	ADDQ     $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Y1
+	VXORPD   Y0, Y1, Y1
+	VMOVNTPS Y1, (AX)(CX*8)
+	ADDQ     $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VXORPD     Y0, Y2, Y0
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func absFloat64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX2, SSE2
 TEXT ·absFloat64AVX2(SB), NOSPLIT, $0-48
@@ -11791,6 +19514,70 @@ done:
 	VZEROUPPER
 	RET
 
+// func absFloat64AVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·absFloat64AVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         $0x7fffffffffffffff, CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Y1
+	VANDPD   Y0, Y1, Y1
+	VMOVUPS  32(DX)(CX*8), Y2
+	VANDPD   Y0, Y2, Y2
+	VMOVUPS  64(DX)(CX*8), Y3
+	VANDPD   Y0, Y3, Y3
+	VMOVUPS  96(DX)(CX*8), Y4
+	VANDPD   Y0, Y4, Y4
+	VMOVNTPS Y1, (AX)(CX*8)
+	VMOVNTPS Y2, 32(AX)(CX*8)
+	VMOVNTPS Y3, 64(AX)(CX*8)
+	VMOVNTPS Y4, 96(AX)(CX*8)
+	ADDQ     $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Y1
+	VANDPD   Y0, Y1, Y1
+	VMOVNTPS Y1, (AX)(CX*8)
+	ADDQ     $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VANDPD     Y0, Y2, Y0
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func roundFloat64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX2
 TEXT ·roundFloat64AVX2(SB), NOSPLIT, $0-48
@@ -11832,6 +19619,67 @@ one:
 	VMOVUPS  (DX)(CX*8), Y0
 	VROUNDPD $0x08, Y0, Y0
 	VMOVUPS  Y0, (AX)(CX*8)
+	ADDQ     $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y0
+	VPMASKMOVQ (DX)(CX*8), Y0, Y1
+	VROUNDPD   $0x08, Y1, Y1
+	VPMASKMOVQ Y1, Y0, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func roundFloat64AVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·roundFloat64AVX2Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Y0
+	VROUNDPD $0x08, Y0, Y0
+	VMOVUPS  32(DX)(CX*8), Y1
+	VROUNDPD $0x08, Y1, Y1
+	VMOVUPS  64(DX)(CX*8), Y2
+	VROUNDPD $0x08, Y2, Y2
+	VMOVUPS  96(DX)(CX*8), Y3
+	VROUNDPD $0x08, Y3, Y3
+	VMOVNTPS Y0, (AX)(CX*8)
+	VMOVNTPS Y1, 32(AX)(CX*8)
+	VMOVNTPS Y2, 64(AX)(CX*8)
+	VMOVNTPS Y3, 96(AX)(CX*8)
+	ADDQ     $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Y0
+	VROUNDPD $0x08, Y0, Y0
+	VMOVNTPS Y0, (AX)(CX*8)
 	ADDQ     $0x00000004, CX
 
 oneTest:
@@ -11913,6 +19761,67 @@ done:
 	VZEROUPPER
 	RET
 
+// func floorFloat64AVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·floorFloat64AVX2Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Y0
+	VROUNDPD $0x09, Y0, Y0
+	VMOVUPS  32(DX)(CX*8), Y1
+	VROUNDPD $0x09, Y1, Y1
+	VMOVUPS  64(DX)(CX*8), Y2
+	VROUNDPD $0x09, Y2, Y2
+	VMOVUPS  96(DX)(CX*8), Y3
+	VROUNDPD $0x09, Y3, Y3
+	VMOVNTPS Y0, (AX)(CX*8)
+	VMOVNTPS Y1, 32(AX)(CX*8)
+	VMOVNTPS Y2, 64(AX)(CX*8)
+	VMOVNTPS Y3, 96(AX)(CX*8)
+	ADDQ     $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Y0
+	VROUNDPD $0x09, Y0, Y0
+	VMOVNTPS Y0, (AX)(CX*8)
+	ADDQ     $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y0
+	VPMASKMOVQ (DX)(CX*8), Y0, Y1
+	VROUNDPD   $0x09, Y1, Y1
+	VPMASKMOVQ Y1, Y0, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func ceilFloat64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX2
 TEXT ·ceilFloat64AVX2(SB), NOSPLIT, $0-48
@@ -11954,6 +19863,67 @@ one:
 	VMOVUPS  (DX)(CX*8), Y0
 	VROUNDPD $0x0a, Y0, Y0
 	VMOVUPS  Y0, (AX)(CX*8)
+	ADDQ     $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y0
+	VPMASKMOVQ (DX)(CX*8), Y0, Y1
+	VROUNDPD   $0x0a, Y1, Y1
+	VPMASKMOVQ Y1, Y0, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func ceilFloat64AVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·ceilFloat64AVX2Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Y0
+	VROUNDPD $0x0a, Y0, Y0
+	VMOVUPS  32(DX)(CX*8), Y1
+	VROUNDPD $0x0a, Y1, Y1
+	VMOVUPS  64(DX)(CX*8), Y2
+	VROUNDPD $0x0a, Y2, Y2
+	VMOVUPS  96(DX)(CX*8), Y3
+	VROUNDPD $0x0a, Y3, Y3
+	VMOVNTPS Y0, (AX)(CX*8)
+	VMOVNTPS Y1, 32(AX)(CX*8)
+	VMOVNTPS Y2, 64(AX)(CX*8)
+	VMOVNTPS Y3, 96(AX)(CX*8)
+	ADDQ     $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Y0
+	VROUNDPD $0x0a, Y0, Y0
+	VMOVNTPS Y0, (AX)(CX*8)
 	ADDQ     $0x00000004, CX
 
 oneTest:
@@ -12042,6 +20012,74 @@ done:
 	VZEROUPPER
 	RET
 
+// func addInt64AVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·addInt64AVX2Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Y0
+	VMOVUPS  (BX)(CX*8), Y1
+	VPADDQ   Y1, Y0, Y0
+	VMOVUPS  32(DX)(CX*8), Y1
+	VMOVUPS  32(BX)(CX*8), Y2
+	VPADDQ   Y2, Y1, Y1
+	VMOVUPS  64(DX)(CX*8), Y2
+	VMOVUPS  64(BX)(CX*8), Y3
+	VPADDQ   Y3, Y2, Y2
+	VMOVUPS  96(DX)(CX*8), Y3
+	VMOVUPS  96(BX)(CX*8), Y4
+	VPADDQ   Y4, Y3, Y3
+	VMOVNTPS Y0, (AX)(CX*8)
+	VMOVNTPS Y1, 32(AX)(CX*8)
+	VMOVNTPS Y2, 64(AX)(CX*8)
+	VMOVNTPS Y3, 96(AX)(CX*8)
+	ADDQ     $0x00000010, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Y0
+	VMOVUPS  (BX)(CX*8), Y1
+	VPADDQ   Y1, Y0, Y0
+	VMOVNTPS Y0, (AX)(CX*8)
+	ADDQ     $0x00000004, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*8), Y0
+	VPMASKMOVQ (DX)(CX*8), Y0, Y1
+	VPMASKMOVQ (BX)(CX*8), Y0, Y2
+	VPADDQ     Y2, Y1, Y1
+	VPMASKMOVQ Y1, Y0, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func addInt64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX2, SSE2
 TEXT ·addInt64FirstAVX2(SB), NOSPLIT, $0-48
@@ -12106,6 +20144,70 @@ done:
 	VZEROUPPER
 	RET
 
+// func addInt64FirstAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·addInt64FirstAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Y1
+	VPADDQ   Y1, Y0, Y1
+	VMOVUPS  32(DX)(CX*8), Y2
+	VPADDQ   Y2, Y0, Y2
+	VMOVUPS  64(DX)(CX*8), Y3
+	VPADDQ   Y3, Y0, Y3
+	VMOVUPS  96(DX)(CX*8), Y4
+	VPADDQ   Y4, Y0, Y4
+	VMOVNTPS Y1, (AX)(CX*8)
+	VMOVNTPS Y2, 32(AX)(CX*8)
+	VMOVNTPS Y3, 64(AX)(CX*8)
+	VMOVNTPS Y4, 96(AX)(CX*8)
+	ADDQ     $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Y1
+	VPADDQ   Y1, Y0, Y1
+	VMOVNTPS Y1, (AX)(CX*8)
+	ADDQ     $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VPADDQ     Y2, Y0, Y0
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func addInt64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX2, SSE2
 TEXT ·addInt64SecondAVX2(SB), NOSPLIT, $0-48
@@ -12151,6 +20253,70 @@ one:
 	VPADDQ  Y0, Y1, Y1
 	VMOVUPS Y1, (AX)(CX*8)
 	ADDQ    $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VPADDQ     Y0, Y2, Y0
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func addInt64SecondAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·addInt64SecondAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Y1
+	VPADDQ   Y0, Y1, Y1
+	VMOVUPS  32(DX)(CX*8), Y2
+	VPADDQ   Y0, Y2, Y2
+	VMOVUPS  64(DX)(CX*8), Y3
+	VPADDQ   Y0, Y3, Y3
+	VMOVUPS  96(DX)(CX*8), Y4
+	VPADDQ   Y0, Y4, Y4
+	VMOVNTPS Y1, (AX)(CX*8)
+	VMOVNTPS Y2, 32(AX)(CX*8)
+	VMOVNTPS Y3, 64(AX)(CX*8)
+	VMOVNTPS Y4, 96(AX)(CX*8)
+	ADDQ     $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Y1
+	VPADDQ   Y0, Y1, Y1
+	VMOVNTPS Y1, (AX)(CX*8)
+	ADDQ     $0x00000004, CX
 
 oneTest:
 	CMPQ CX, SI
@@ -12238,6 +20404,74 @@ done:
 	VZEROUPPER
 	RET
 
+// func subInt64AVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·subInt64AVX2Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Y0
+	VMOVUPS  (BX)(CX*8), Y1
+	VPSUBQ   Y1, Y0, Y0
+	VMOVUPS  32(DX)(CX*8), Y1
+	VMOVUPS  32(BX)(CX*8), Y2
+	VPSUBQ   Y2, Y1, Y1
+	VMOVUPS  64(DX)(CX*8), Y2
+	VMOVUPS  64(BX)(CX*8), Y3
+	VPSUBQ   Y3, Y2, Y2
+	VMOVUPS  96(DX)(CX*8), Y3
+	VMOVUPS  96(BX)(CX*8), Y4
+	VPSUBQ   Y4, Y3, Y3
+	VMOVNTPS Y0, (AX)(CX*8)
+	VMOVNTPS Y1, 32(AX)(CX*8)
+	VMOVNTPS Y2, 64(AX)(CX*8)
+	VMOVNTPS Y3, 96(AX)(CX*8)
+	ADDQ     $0x00000010, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Y0
+	VMOVUPS  (BX)(CX*8), Y1
+	VPSUBQ   Y1, Y0, Y0
+	VMOVNTPS Y0, (AX)(CX*8)
+	ADDQ     $0x00000004, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*8), Y0
+	VPMASKMOVQ (DX)(CX*8), Y0, Y1
+	VPMASKMOVQ (BX)(CX*8), Y0, Y2
+	VPSUBQ     Y2, Y1, Y1
+	VPMASKMOVQ Y1, Y0, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func subInt64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX2, SSE2
 TEXT ·subInt64FirstAVX2(SB), NOSPLIT, $0-48
@@ -12283,6 +20517,70 @@ one:
 	VPSUBQ  Y1, Y0, Y1
 	VMOVUPS Y1, (AX)(CX*8)
 	ADDQ    $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VPSUBQ     Y2, Y0, Y0
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func subInt64FirstAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·subInt64FirstAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Y1
+	VPSUBQ   Y1, Y0, Y1
+	VMOVUPS  32(DX)(CX*8), Y2
+	VPSUBQ   Y2, Y0, Y2
+	VMOVUPS  64(DX)(CX*8), Y3
+	VPSUBQ   Y3, Y0, Y3
+	VMOVUPS  96(DX)(CX*8), Y4
+	VPSUBQ   Y4, Y0, Y4
+	VMOVNTPS Y1, (AX)(CX*8)
+	VMOVNTPS Y2, 32(AX)(CX*8)
+	VMOVNTPS Y3, 64(AX)(CX*8)
+	VMOVNTPS Y4, 96(AX)(CX*8)
+	ADDQ     $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Y1
+	VPSUBQ   Y1, Y0, Y1
+	VMOVNTPS Y1, (AX)(CX*8)
+	ADDQ     $0x00000004, CX
 
 oneTest:
 	CMPQ CX, SI
@@ -12366,6 +20664,70 @@ done:
 	VZEROUPPER
 	RET
 
+// func subInt64SecondAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·subInt64SecondAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Y1
+	VPSUBQ   Y0, Y1, Y1
+	VMOVUPS  32(DX)(CX*8), Y2
+	VPSUBQ   Y0, Y2, Y2
+	VMOVUPS  64(DX)(CX*8), Y3
+	VPSUBQ   Y0, Y3, Y3
+	VMOVUPS  96(DX)(CX*8), Y4
+	VPSUBQ   Y0, Y4, Y4
+	VMOVNTPS Y1, (AX)(CX*8)
+	VMOVNTPS Y2, 32(AX)(CX*8)
+	VMOVNTPS Y3, 64(AX)(CX*8)
+	VMOVNTPS Y4, 96(AX)(CX*8)
+	ADDQ     $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Y1
+	VPSUBQ   Y0, Y1, Y1
+	VMOVNTPS Y1, (AX)(CX*8)
+	ADDQ     $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VPSUBQ     Y0, Y2, Y0
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func negInt64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX2
 TEXT ·negInt64AVX2(SB), NOSPLIT, $0-48
@@ -12409,6 +20771,68 @@ one:
 	VPSUBQ  Y1, Y0, Y1
 	VMOVUPS Y1, (AX)(CX*8)
 	ADDQ    $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VPSUBQ     Y2, Y0, Y0
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func negInt64AVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·negInt64AVX2Past(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), DX
+	VPXOR Y0, Y0, Y0
+	MOVQ  n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Y1
+	VPSUBQ   Y1, Y0, Y1
+	VMOVUPS  32(DX)(CX*8), Y2
+	VPSUBQ   Y2, Y0, Y2
+	VMOVUPS  64(DX)(CX*8), Y3
+	VPSUBQ   Y3, Y0, Y3
+	VMOVUPS  96(DX)(CX*8), Y4
+	VPSUBQ   Y4, Y0, Y4
+	VMOVNTPS Y1, (AX)(CX*8)
+	VMOVNTPS Y2, 32(AX)(CX*8)
+	VMOVNTPS Y3, 64(AX)(CX*8)
+	VMOVNTPS Y4, 96(AX)(CX*8)
+	ADDQ     $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Y1
+	VPSUBQ   Y1, Y0, Y1
+	VMOVNTPS Y1, (AX)(CX*8)
+	ADDQ     $0x00000004, CX
 
 oneTest:
 	CMPQ CX, SI
@@ -12502,6 +20926,80 @@ done:
 	VZEROUPPER
 	RET
 
+// func maxInt64AVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·maxInt64AVX2Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS   (DX)(CX*8), Y0
+	VMOVUPS   (BX)(CX*8), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y0, Y1, Y0
+	VMOVUPS   32(DX)(CX*8), Y1
+	VMOVUPS   32(BX)(CX*8), Y2
+	VPCMPGTQ  Y2, Y1, Y3
+	VBLENDVPD Y3, Y1, Y2, Y1
+	VMOVUPS   64(DX)(CX*8), Y2
+	VMOVUPS   64(BX)(CX*8), Y3
+	VPCMPGTQ  Y3, Y2, Y4
+	VBLENDVPD Y4, Y2, Y3, Y2
+	VMOVUPS   96(DX)(CX*8), Y3
+	VMOVUPS   96(BX)(CX*8), Y4
+	VPCMPGTQ  Y4, Y3, Y5
+	VBLENDVPD Y5, Y3, Y4, Y3
+	VMOVNTPS  Y0, (AX)(CX*8)
+	VMOVNTPS  Y1, 32(AX)(CX*8)
+	VMOVNTPS  Y2, 64(AX)(CX*8)
+	VMOVNTPS  Y3, 96(AX)(CX*8)
+	ADDQ      $0x00000010, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS   (DX)(CX*8), Y0
+	VMOVUPS   (BX)(CX*8), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y0, Y1, Y0
+	VMOVNTPS  Y0, (AX)(CX*8)
+	ADDQ      $0x00000004, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*8), Y0
+	VPMASKMOVQ (DX)(CX*8), Y0, Y1
+	VPMASKMOVQ (BX)(CX*8), Y0, Y2
+	VPCMPGTQ   Y2, Y1, Y3
+	VBLENDVPD  Y3, Y1, Y2, Y1
+	VPMASKMOVQ Y1, Y0, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func maxInt64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX2, SSE2
 TEXT ·maxInt64FirstAVX2(SB), NOSPLIT, $0-48
@@ -12572,6 +21070,76 @@ done:
 	VZEROUPPER
 	RET
 
+// func maxInt64FirstAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·maxInt64FirstAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS   (DX)(CX*8), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y0, Y1, Y1
+	VMOVUPS   32(DX)(CX*8), Y2
+	VPCMPGTQ  Y2, Y0, Y3
+	VBLENDVPD Y3, Y0, Y2, Y2
+	VMOVUPS   64(DX)(CX*8), Y3
+	VPCMPGTQ  Y3, Y0, Y4
+	VBLENDVPD Y4, Y0, Y3, Y3
+	VMOVUPS   96(DX)(CX*8), Y4
+	VPCMPGTQ  Y4, Y0, Y5
+	VBLENDVPD Y5, Y0, Y4, Y4
+	VMOVNTPS  Y1, (AX)(CX*8)
+	VMOVNTPS  Y2, 32(AX)(CX*8)
+	VMOVNTPS  Y3, 64(AX)(CX*8)
+	VMOVNTPS  Y4, 96(AX)(CX*8)
+	ADDQ      $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS   (DX)(CX*8), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y0, Y1, Y1
+	VMOVNTPS  Y1, (AX)(CX*8)
+	ADDQ      $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VPCMPGTQ   Y2, Y0, Y3
+	VBLENDVPD  Y3, Y0, Y2, Y0
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func maxInt64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX2, SSE2
 TEXT ·maxInt64SecondAVX2(SB), NOSPLIT, $0-48
@@ -12621,6 +21189,76 @@ one:
 	VPCMPGTQ  Y0, Y1, Y2
 	VBLENDVPD Y2, Y1, Y0, Y1
 	VMOVUPS   Y1, (AX)(CX*8)
+	ADDQ      $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VPCMPGTQ   Y0, Y2, Y3
+	VBLENDVPD  Y3, Y2, Y0, Y0
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func maxInt64SecondAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·maxInt64SecondAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS   (DX)(CX*8), Y1
+	VPCMPGTQ  Y0, Y1, Y2
+	VBLENDVPD Y2, Y1, Y0, Y1
+	VMOVUPS   32(DX)(CX*8), Y2
+	VPCMPGTQ  Y0, Y2, Y3
+	VBLENDVPD Y3, Y2, Y0, Y2
+	VMOVUPS   64(DX)(CX*8), Y3
+	VPCMPGTQ  Y0, Y3, Y4
+	VBLENDVPD Y4, Y3, Y0, Y3
+	VMOVUPS   96(DX)(CX*8), Y4
+	VPCMPGTQ  Y0, Y4, Y5
+	VBLENDVPD Y5, Y4, Y0, Y4
+	VMOVNTPS  Y1, (AX)(CX*8)
+	VMOVNTPS  Y2, 32(AX)(CX*8)
+	VMOVNTPS  Y3, 64(AX)(CX*8)
+	VMOVNTPS  Y4, 96(AX)(CX*8)
+	ADDQ      $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS   (DX)(CX*8), Y1
+	VPCMPGTQ  Y0, Y1, Y2
+	VBLENDVPD Y2, Y1, Y0, Y1
+	VMOVNTPS  Y1, (AX)(CX*8)
 	ADDQ      $0x00000004, CX
 
 oneTest:
@@ -12716,6 +21354,80 @@ done:
 	VZEROUPPER
 	RET
 
+// func minInt64AVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·minInt64AVX2Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS   (DX)(CX*8), Y0
+	VMOVUPS   (BX)(CX*8), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y1, Y0, Y0
+	VMOVUPS   32(DX)(CX*8), Y1
+	VMOVUPS   32(BX)(CX*8), Y2
+	VPCMPGTQ  Y2, Y1, Y3
+	VBLENDVPD Y3, Y2, Y1, Y1
+	VMOVUPS   64(DX)(CX*8), Y2
+	VMOVUPS   64(BX)(CX*8), Y3
+	VPCMPGTQ  Y3, Y2, Y4
+	VBLENDVPD Y4, Y3, Y2, Y2
+	VMOVUPS   96(DX)(CX*8), Y3
+	VMOVUPS   96(BX)(CX*8), Y4
+	VPCMPGTQ  Y4, Y3, Y5
+	VBLENDVPD Y5, Y4, Y3, Y3
+	VMOVNTPS  Y0, (AX)(CX*8)
+	VMOVNTPS  Y1, 32(AX)(CX*8)
+	VMOVNTPS  Y2, 64(AX)(CX*8)
+	VMOVNTPS  Y3, 96(AX)(CX*8)
+	ADDQ      $0x00000010, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS   (DX)(CX*8), Y0
+	VMOVUPS   (BX)(CX*8), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y1, Y0, Y0
+	VMOVNTPS  Y0, (AX)(CX*8)
+	ADDQ      $0x00000004, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*8), Y0
+	VPMASKMOVQ (DX)(CX*8), Y0, Y1
+	VPMASKMOVQ (BX)(CX*8), Y0, Y2
+	VPCMPGTQ   Y2, Y1, Y3
+	VBLENDVPD  Y3, Y2, Y1, Y1
+	VPMASKMOVQ Y1, Y0, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func minInt64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX2, SSE2
 TEXT ·minInt64FirstAVX2(SB), NOSPLIT, $0-48
@@ -12765,6 +21477,76 @@ one:
 	VPCMPGTQ  Y1, Y0, Y2
 	VBLENDVPD Y2, Y1, Y0, Y1
 	VMOVUPS   Y1, (AX)(CX*8)
+	ADDQ      $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VPCMPGTQ   Y2, Y0, Y3
+	VBLENDVPD  Y3, Y2, Y0, Y0
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func minInt64FirstAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·minInt64FirstAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         y+16(FP), DX
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS   (DX)(CX*8), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y1, Y0, Y1
+	VMOVUPS   32(DX)(CX*8), Y2
+	VPCMPGTQ  Y2, Y0, Y3
+	VBLENDVPD Y3, Y2, Y0, Y2
+	VMOVUPS   64(DX)(CX*8), Y3
+	VPCMPGTQ  Y3, Y0, Y4
+	VBLENDVPD Y4, Y3, Y0, Y3
+	VMOVUPS   96(DX)(CX*8), Y4
+	VPCMPGTQ  Y4, Y0, Y5
+	VBLENDVPD Y5, Y4, Y0, Y4
+	VMOVNTPS  Y1, (AX)(CX*8)
+	VMOVNTPS  Y2, 32(AX)(CX*8)
+	VMOVNTPS  Y3, 64(AX)(CX*8)
+	VMOVNTPS  Y4, 96(AX)(CX*8)
+	ADDQ      $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS   (DX)(CX*8), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y1, Y0, Y1
+	VMOVNTPS  Y1, (AX)(CX*8)
 	ADDQ      $0x00000004, CX
 
 oneTest:
@@ -12856,6 +21638,76 @@ done:
 	VZEROUPPER
 	RET
 
+// func minInt64SecondAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·minInt64SecondAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS   (DX)(CX*8), Y1
+	VPCMPGTQ  Y0, Y1, Y2
+	VBLENDVPD Y2, Y0, Y1, Y1
+	VMOVUPS   32(DX)(CX*8), Y2
+	VPCMPGTQ  Y0, Y2, Y3
+	VBLENDVPD Y3, Y0, Y2, Y2
+	VMOVUPS   64(DX)(CX*8), Y3
+	VPCMPGTQ  Y0, Y3, Y4
+	VBLENDVPD Y4, Y0, Y3, Y3
+	VMOVUPS   96(DX)(CX*8), Y4
+	VPCMPGTQ  Y0, Y4, Y5
+	VBLENDVPD Y5, Y0, Y4, Y4
+	VMOVNTPS  Y1, (AX)(CX*8)
+	VMOVNTPS  Y2, 32(AX)(CX*8)
+	VMOVNTPS  Y3, 64(AX)(CX*8)
+	VMOVNTPS  Y4, 96(AX)(CX*8)
+	ADDQ      $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS   (DX)(CX*8), Y1
+	VPCMPGTQ  Y0, Y1, Y2
+	VBLENDVPD Y2, Y0, Y1, Y1
+	VMOVNTPS  Y1, (AX)(CX*8)
+	ADDQ      $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VPCMPGTQ   Y0, Y2, Y3
+	VBLENDVPD  Y3, Y0, Y2, Y0
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func absInt64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX2
 TEXT ·absInt64AVX2(SB), NOSPLIT, $0-48
@@ -12908,6 +21760,80 @@ one:
 	VPXOR    Y2, Y1, Y1
 	VPSUBQ   Y2, Y1, Y1
 	VMOVUPS  Y1, (AX)(CX*8)
+	ADDQ     $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VPCMPGTQ   Y2, Y0, Y0
+	VPXOR      Y0, Y2, Y2
+	VPSUBQ     Y0, Y2, Y2
+	VPMASKMOVQ Y2, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func absInt64AVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·absInt64AVX2Past(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), DX
+	VPXOR Y0, Y0, Y0
+	MOVQ  n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Y1
+	VPCMPGTQ Y1, Y0, Y2
+	VPXOR    Y2, Y1, Y1
+	VPSUBQ   Y2, Y1, Y1
+	VMOVUPS  32(DX)(CX*8), Y2
+	VPCMPGTQ Y2, Y0, Y3
+	VPXOR    Y3, Y2, Y2
+	VPSUBQ   Y3, Y2, Y2
+	VMOVUPS  64(DX)(CX*8), Y3
+	VPCMPGTQ Y3, Y0, Y4
+	VPXOR    Y4, Y3, Y3
+	VPSUBQ   Y4, Y3, Y3
+	VMOVUPS  96(DX)(CX*8), Y4
+	VPCMPGTQ Y4, Y0, Y5
+	VPXOR    Y5, Y4, Y4
+	VPSUBQ   Y5, Y4, Y4
+	VMOVNTPS Y1, (AX)(CX*8)
+	VMOVNTPS Y2, 32(AX)(CX*8)
+	VMOVNTPS Y3, 64(AX)(CX*8)
+	VMOVNTPS Y4, 96(AX)(CX*8)
+	ADDQ     $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Y1
+	VPCMPGTQ Y1, Y0, Y2
+	VPXOR    Y2, Y1, Y1
+	VPSUBQ   Y2, Y1, Y1
+	VMOVNTPS Y1, (AX)(CX*8)
 	ADDQ     $0x00000004, CX
 
 oneTest:
@@ -14606,6 +23532,100 @@ singleTest:
 	VZEROUPPER
 	RET
 
+// func whereFloat32AVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·whereFloat32AVX2Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ z+24(FP), SI
+	MOVQ n+40(FP), DI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(DI), R8
+	JMP  manyTest
+
+many:
+	VMOVQ     (DX)(CX*1), X0
+	VPXOR     Y1, Y1, Y1
+	VPMOVZXBD X0, Y0
+	VPCMPGTD  Y1, Y0, Y0
+	VMOVUPS   (BX)(CX*4), Y1
+	VMOVUPS   (SI)(CX*4), Y5
+	VPBLENDVB Y0, Y1, Y5, Y0
+	VMOVQ     8(DX)(CX*1), X1
+	VPXOR     Y5, Y5, Y5
+	VPMOVZXBD X1, Y1
+	VPCMPGTD  Y5, Y1, Y1
+	VMOVUPS   32(BX)(CX*4), Y5
+	VMOVUPS   32(SI)(CX*4), Y6
+	VPBLENDVB Y1, Y5, Y6, Y1
+	VMOVQ     16(DX)(CX*1), X2
+	VPXOR     Y6, Y6, Y6
+	VPMOVZXBD X2, Y5
+	VPCMPGTD  Y6, Y5, Y5
+	VMOVUPS   64(BX)(CX*4), Y6
+	VMOVUPS   64(SI)(CX*4), Y7
+	VPBLENDVB Y5, Y6, Y7, Y5
+	VMOVQ     24(DX)(CX*1), X2
+	VPXOR     Y7, Y7, Y7
+	VPMOVZXBD X2, Y6
+	VPCMPGTD  Y7, Y6, Y6
+	VMOVUPS   96(BX)(CX*4), Y7
+	VMOVUPS   96(SI)(CX*4), Y8
+	VPBLENDVB Y6, Y7, Y8, Y6
+	VMOVNTPS  Y0, (AX)(CX*4)
+	VMOVNTPS  Y1, 32(AX)(CX*4)
+	VMOVNTPS  Y5, 64(AX)(CX*4)
+	VMOVNTPS  Y6, 96(AX)(CX*4)
+	ADDQ      $0x00000020, CX
+
+manyTest:
+	CMPQ CX, R8
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(DI), R8
+	JMP  oneTest
+
+one:
+	VMOVQ     (DX)(CX*1), X0
+	VPXOR     Y1, Y1, Y1
+	VPMOVZXBD X0, Y0
+	VPCMPGTD  Y1, Y0, Y0
+	VMOVUPS   (BX)(CX*4), Y1
+	VMOVUPS   (SI)(CX*4), Y5
+	VPBLENDVB Y0, Y1, Y5, Y0
+	VMOVNTPS  Y0, (AX)(CX*4)
+	ADDQ      $0x00000008, CX
+
+oneTest:
+	CMPQ CX, R8
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	MOVBLZX   (DX)(CX*1), R8
+	VMOVD     R8, X2
+	VPXOR     Y0, Y0, Y0
+	VPCMPGTD  Y0, Y2, Y2
+	VMOVD     (BX)(CX*4), X3
+	VMOVD     (SI)(CX*4), X4
+	VPBLENDVB Y2, Y3, Y4, Y0
+	VMOVD     X0, (AX)(CX*4)
+	INCQ      CX
+
+singleTest:
+	CMPQ CX, DI
+	JLT  single
+	VZEROUPPER
+	RET
+
 // func eqFloat64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX2, SSE2
 TEXT ·eqFloat64AVX2(SB), NOSPLIT, $0-48
@@ -15878,6 +24898,100 @@ one:
 	VMOVUPS   (SI)(CX*8), Y5
 	VPBLENDVB Y0, Y1, Y5, Y0
 	VMOVUPS   Y0, (AX)(CX*8)
+	ADDQ      $0x00000004, CX
+
+oneTest:
+	CMPQ CX, R8
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	MOVBLZX   (DX)(CX*1), R8
+	VMOVD     R8, X2
+	VPXOR     Y0, Y0, Y0
+	VPCMPGTQ  Y0, Y2, Y2
+	VMOVQ     (BX)(CX*8), X3
+	VMOVQ     (SI)(CX*8), X4
+	VPBLENDVB Y2, Y3, Y4, Y0
+	VMOVQ     X0, (AX)(CX*8)
+	INCQ      CX
+
+singleTest:
+	CMPQ CX, DI
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func whereFloat64AVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·whereFloat64AVX2Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ z+24(FP), SI
+	MOVQ n+40(FP), DI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(DI), R8
+	JMP  manyTest
+
+many:
+	VMOVD     (DX)(CX*1), X0
+	VPXOR     Y1, Y1, Y1
+	VPMOVZXBQ X0, Y0
+	VPCMPGTQ  Y1, Y0, Y0
+	VMOVUPS   (BX)(CX*8), Y1
+	VMOVUPS   (SI)(CX*8), Y5
+	VPBLENDVB Y0, Y1, Y5, Y0
+	VMOVD     4(DX)(CX*1), X1
+	VPXOR     Y5, Y5, Y5
+	VPMOVZXBQ X1, Y1
+	VPCMPGTQ  Y5, Y1, Y1
+	VMOVUPS   32(BX)(CX*8), Y5
+	VMOVUPS   32(SI)(CX*8), Y6
+	VPBLENDVB Y1, Y5, Y6, Y1
+	VMOVD     8(DX)(CX*1), X2
+	VPXOR     Y6, Y6, Y6
+	VPMOVZXBQ X2, Y5
+	VPCMPGTQ  Y6, Y5, Y5
+	VMOVUPS   64(BX)(CX*8), Y6
+	VMOVUPS   64(SI)(CX*8), Y7
+	VPBLENDVB Y5, Y6, Y7, Y5
+	VMOVD     12(DX)(CX*1), X2
+	VPXOR     Y7, Y7, Y7
+	VPMOVZXBQ X2, Y6
+	VPCMPGTQ  Y7, Y6, Y6
+	VMOVUPS   96(BX)(CX*8), Y7
+	VMOVUPS   96(SI)(CX*8), Y8
+	VPBLENDVB Y6, Y7, Y8, Y6
+	VMOVNTPS  Y0, (AX)(CX*8)
+	VMOVNTPS  Y1, 32(AX)(CX*8)
+	VMOVNTPS  Y5, 64(AX)(CX*8)
+	VMOVNTPS  Y6, 96(AX)(CX*8)
+	ADDQ      $0x00000010, CX
+
+manyTest:
+	CMPQ CX, R8
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(DI), R8
+	JMP  oneTest
+
+one:
+	VMOVD     (DX)(CX*1), X0
+	VPXOR     Y1, Y1, Y1
+	VPMOVZXBQ X0, Y0
+	VPCMPGTQ  Y1, Y0, Y0
+	VMOVUPS   (BX)(CX*8), Y1
+	VMOVUPS   (SI)(CX*8), Y5
+	VPBLENDVB Y0, Y1, Y5, Y0
+	VMOVNTPS  Y0, (AX)(CX*8)
 	ADDQ      $0x00000004, CX
 
 oneTest:
@@ -17224,6 +26338,100 @@ one:
 	VMOVUPS   (SI)(CX*8), Y5
 	VPBLENDVB Y0, Y1, Y5, Y0
 	VMOVUPS   Y0, (AX)(CX*8)
+	ADDQ      $0x00000004, CX
+
+oneTest:
+	CMPQ CX, R8
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	MOVBLZX   (DX)(CX*1), R8
+	VMOVD     R8, X2
+	VPXOR     Y0, Y0, Y0
+	VPCMPGTQ  Y0, Y2, Y2
+	VMOVQ     (BX)(CX*8), X3
+	VMOVQ     (SI)(CX*8), X4
+	VPBLENDVB Y2, Y3, Y4, Y0
+	VMOVQ     X0, (AX)(CX*8)
+	INCQ      CX
+
+singleTest:
+	CMPQ CX, DI
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func whereInt64AVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·whereInt64AVX2Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ z+24(FP), SI
+	MOVQ n+40(FP), DI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(DI), R8
+	JMP  manyTest
+
+many:
+	VMOVD     (DX)(CX*1), X0
+	VPXOR     Y1, Y1, Y1
+	VPMOVZXBQ X0, Y0
+	VPCMPGTQ  Y1, Y0, Y0
+	VMOVUPS   (BX)(CX*8), Y1
+	VMOVUPS   (SI)(CX*8), Y5
+	VPBLENDVB Y0, Y1, Y5, Y0
+	VMOVD     4(DX)(CX*1), X1
+	VPXOR     Y5, Y5, Y5
+	VPMOVZXBQ X1, Y1
+	VPCMPGTQ  Y5, Y1, Y1
+	VMOVUPS   32(BX)(CX*8), Y5
+	VMOVUPS   32(SI)(CX*8), Y6
+	VPBLENDVB Y1, Y5, Y6, Y1
+	VMOVD     8(DX)(CX*1), X2
+	VPXOR     Y6, Y6, Y6
+	VPMOVZXBQ X2, Y5
+	VPCMPGTQ  Y6, Y5, Y5
+	VMOVUPS   64(BX)(CX*8), Y6
+	VMOVUPS   64(SI)(CX*8), Y7
+	VPBLENDVB Y5, Y6, Y7, Y5
+	VMOVD     12(DX)(CX*1), X2
+	VPXOR     Y7, Y7, Y7
+	VPMOVZXBQ X2, Y6
+	VPCMPGTQ  Y7, Y6, Y6
+	VMOVUPS   96(BX)(CX*8), Y7
+	VMOVUPS   96(SI)(CX*8), Y8
+	VPBLENDVB Y6, Y7, Y8, Y6
+	VMOVNTPS  Y0, (AX)(CX*8)
+	VMOVNTPS  Y1, 32(AX)(CX*8)
+	VMOVNTPS  Y5, 64(AX)(CX*8)
+	VMOVNTPS  Y6, 96(AX)(CX*8)
+	ADDQ      $0x00000010, CX
+
+manyTest:
+	CMPQ CX, R8
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(DI), R8
+	JMP  oneTest
+
+one:
+	VMOVD     (DX)(CX*1), X0
+	VPXOR     Y1, Y1, Y1
+	VPMOVZXBQ X0, Y0
+	VPCMPGTQ  Y1, Y0, Y0
+	VMOVUPS   (BX)(CX*8), Y1
+	VMOVUPS   (SI)(CX*8), Y5
+	VPBLENDVB Y0, Y1, Y5, Y0
+	VMOVNTPS  Y0, (AX)(CX*8)
 	ADDQ      $0x00000004, CX
 
 oneTest:

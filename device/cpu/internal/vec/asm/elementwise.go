@@ -31,8 +31,14 @@ func prim(m *isa, name, text string, in []*element, out *element, body func() fu
 		return "loopKey{kernel.Prim" + name + ", device." + of.name + ", " + form + "}"
 	}
 	for _, form := range forms {
-		if form == "NoScalar" || len(in) == 2 && of != bools {
-			l.write(form)
+		if form != "NoScalar" && (len(in) != 2 || of == bools) {
+			continue
+		}
+		l.write(form)
+		if out != bools {
+			stream := *l
+			stream.past, stream.table = true, "streamLoops"
+			stream.write(form)
 		}
 	}
 }

@@ -31,6 +31,8 @@ type loop struct {
 	// key returns what the loop is found by in table.
 	table string
 	key   func(form string) string
+	// past writes whole vectors past the caches, to a dst that is a multiple of their size.
+	past bool
 }
 
 // The forms of a loop, as in package vec.
@@ -42,9 +44,16 @@ func (l *loop) write(form string) {
 	if form == "NoScalar" {
 		name = l.name + l.m.name
 	}
+	if l.past {
+		name += "Past"
+	}
 	enter(l.table, l.m.name, l.key(form), name)
 	TEXT(name, attr.NOSPLIT, loopSignature)
-	Doc(name + " is dst[i] = " + l.textFor(form) + ", for i < n.")
+	doc := name + " is dst[i] = " + l.textFor(form) + ", for i < n"
+	if l.past {
+		doc += ", past the caches"
+	}
+	Doc(doc + ".")
 	Pragma("noescape")
 	w := &writer{loop: l, dst: param("dst"), i: GP64()}
 	for k := range l.in {
@@ -137,7 +146,12 @@ func (w *writer) round(vectors int) {
 		results[v] = w.apply(w.operands(func(k int, e *element) vector { return load(w.at(w.p[k], v, e.size), w.lanes, e.size) }, false))
 	}
 	for v, r := range results {
-		store(w.result(r), w.at(w.dst, v, w.out.size), w.lanes, w.out.size)
+		to := w.at(w.dst, v, w.out.size)
+		if w.past {
+			past(w.result(r), to)
+		} else {
+			store(w.result(r), to, w.lanes, w.out.size)
+		}
 	}
 }
 

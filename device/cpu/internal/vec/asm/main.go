@@ -30,6 +30,7 @@ var families = []struct {
 }{
 	{"elementwise", elementwise},
 	{"fold", fold},
+	{"memory", memory},
 	{"philox", philox},
 }
 

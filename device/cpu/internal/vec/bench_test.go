@@ -1,0 +1,126 @@
+//go:build amd64 && !noasm && !race
+
+package vec
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/kernel"
+)
+
+// levels are sizes of the three operands of a triad that fit into a level of
+// the memory, in bytes.
+var levels = []struct {
+	name  string
+	bytes int
+}{{"L1", 8 << 10}, {"L2", 128 << 10}, {"L3", 2 << 20}, {"DRAM", 24 << 20}}
+
+// bandwidth returns how many bytes a second f moves, the best of many windows of f and g in turn, and
+// the same for g.
+func bandwidth(f, g func(), fBytes, gBytes int) (float64, float64) {
+	best := [2]time.Duration{math.MaxInt64, math.MaxInt64}
+	calls := max(1, (100<<10)/max(fBytes, gBytes))
+	begin := time.Now()
+	for round := 0; round < 40 || time.Since(begin) < 300*time.Millisecond; round++ {
+		for i, call := range []func(){f, g} {
+			start := time.Now()
+			for range calls {
+				call()
+			}
+			best[i] = min(best[i], time.Since(start))
+		}
+	}
+	return float64(fBytes*calls) / best[0].Seconds(), float64(gBytes*calls) / best[1].Seconds()
+}
+
+// BenchmarkOfTriad compares loops with the triad loop of the same ISA, in the same process and in turn. In memory beyond the
+// caches both write past these.
+func BenchmarkOfTriad(b *testing.B) {
+	var memory [4][]byte
+	for i := range memory {
+		m := make([]byte, levels[len(levels)-1].bytes+64)
+		for len(m) > 0 && uintptr(unsafe.Pointer(&m[0]))%64 != 0 {
+			m = m[1:]
+		}
+		memory[i] = m
+		clear(m)
+	}
+	at := func(i int) unsafe.Pointer { return unsafe.Pointer(&memory[i][0]) }
+	for _, level := range levels {
+		n := level.bytes / 4
+		triad := triadAVX2
+		switch {
+		case Current() == AVX512 && level.name == "DRAM":
+			triad = triadPastAVX512
+		case Current() == AVX512:
+			triad = triadAVX512
+		case level.name == "DRAM":
+			triad = triadPastAVX2
+		}
+		for _, test := range []struct {
+			name     string
+			loop     Loop
+			operands int
+			past     Loop // for memory beyond the caches
+		}{
+			{"add", PrimLoop(kernel.PrimAdd, device.Float32, NoScalar), 3, PrimStream(kernel.PrimAdd, device.Float32, NoScalar)},
+			{"addScalar", PrimLoop(kernel.PrimAdd, device.Float32, SecondScalar), 2, PrimStream(kernel.PrimAdd, device.Float32, SecondScalar)},
+			{"mul", PrimLoop(kernel.PrimMul, device.Float32, NoScalar), 3, PrimStream(kernel.PrimMul, device.Float32, NoScalar)},
+			{"max", PrimLoop(kernel.PrimMax, device.Float32, NoScalar), 3, PrimStream(kernel.PrimMax, device.Float32, NoScalar)},
+			{"sqrt", PrimLoop(kernel.PrimSqrt, device.Float32, NoScalar), 2, PrimStream(kernel.PrimSqrt, device.Float32, NoScalar)},
+			{"neg", PrimLoop(kernel.PrimNeg, device.Float32, NoScalar), 2, PrimStream(kernel.PrimNeg, device.Float32, NoScalar)},
+			{"addByTiles", nil, 3, tiled(PrimLoop(kernel.PrimAdd, device.Float32, NoScalar))},
+			{"stream", func(dst, x, _, _ unsafe.Pointer, _ uint64, n int) { Stream(dst, x, 4*n) }, 2, nil},
+			{"sum", sumLoop(), 1, nil},
+		} {
+			b.Run(fmt.Sprintf("%s/%s", test.name, level.name), func(b *testing.B) {
+				if test.loop == nil {
+					test.loop = test.past
+				}
+				loop := func() {
+					for i := 0; i < n; i += 32 << 10 {
+						o := 4 * i
+						test.loop(unsafe.Add(at(0), o), unsafe.Add(at(1), o), unsafe.Add(at(2), o), nil, 0, min(n-i, 32<<10))
+					}
+				}
+				if level.name == "DRAM" && test.past != nil {
+					test.loop = test.past
+				}
+				var got, want float64
+				for b.Loop() {
+					got, want = bandwidth(loop, func() { triad((*float32)(at(0)), (*float32)(at(1)), (*float32)(at(2)), n) }, test.operands*4*n, 12*n)
+				}
+				b.ReportMetric(got/1e9, "GB/s")
+				b.ReportMetric(100*got/want, "%triad")
+				b.ReportMetric(0, "ns/op")
+			})
+		}
+	}
+}
+
+// tiled is a loop that computes tiles and copies them past the caches, as expressions do whose last step has no such loop.
+func tiled(loop Loop) Loop {
+	tile := unsafe.Pointer(new([1024]float32))
+	return func(dst, x, y, _ unsafe.Pointer, s uint64, n int) {
+		for i := 0; i < n; i += 1024 {
+			loop(tile, unsafe.Add(x, 4*i), unsafe.Add(y, 4*i), nil, s, min(n-i, 1024))
+			Stream(unsafe.Add(dst, 4*i), tile, 4*min(n-i, 1024))
+		}
+	}
+}
+
+// sumLoop folds blocks, as a reduction of contiguous elements does.
+func sumLoop() Loop {
+	fold := FoldOf(kernel.PrimAdd, device.Float32)
+	return func(_, x, _, _ unsafe.Pointer, _ uint64, n int) {
+		for ; n > 0; n -= kernel.Block {
+			fold(x, min(n, kernel.Block), 0)
+			x = unsafe.Add(x, 4*kernel.Block)
+		}
+	}
+}

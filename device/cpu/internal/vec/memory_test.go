@@ -1,0 +1,90 @@
+package vec
+
+import (
+	"testing"
+	"unsafe"
+
+	"github.com/asyncgen/asyncgen/device"
+)
+
+// memoryLengths are lengths in bytes: short ones and some that take many rounds.
+var memoryLengths = []int{500, 511, 512, 513, 1023, 1024, 4096, 5000}
+
+func TestFill(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
+		rnd := newRand(t)
+		for _, dt := range []device.DType{device.Bool, device.Float32, device.Int64} {
+			size, most := dt.Size(), memoryLengths[len(memoryLengths)-1]
+			for _, atEnd := range []bool{true, false} {
+				p := guarded(t, (most+1)*size, atEnd)
+				for n := range most + 1 {
+					if n > 300 && rnd.IntN(100) > 0 {
+						continue
+					}
+					dst := p
+					if atEnd {
+						dst = unsafe.Add(p, (most+1-n)*size)
+					}
+					fillSlice(slice[uint8](p, (most+1)*size), 77)
+					s := element(rnd, dt)
+					Fill(dst, size, s, n)
+					for i := range n {
+						if got := load(dst, size, i); got != s {
+							t.Fatalf("%v: element %d of %d is %#x, want %#x", dt, i, n, got, s)
+						}
+					}
+					from := uintptr(dst) - uintptr(p)
+					for i, v := range slice[uint8](p, (most+1)*size) {
+						if outside := uintptr(i) < from || uintptr(i) >= from+uintptr(n*size); outside && v != 77 {
+							t.Fatalf("%v: %d elements: byte %d outside of them was written to", dt, n, i-int(from))
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestStream(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
+		rnd := newRand(t)
+		most := memoryLengths[len(memoryLengths)-1]
+		lengths := memoryLengths
+		for n := range 300 {
+			lengths = append(lengths, n)
+		}
+		for _, atEnd := range []bool{true, false} {
+			from, to := guarded(t, most+64, atEnd), guarded(t, most+64, atEnd)
+			src, dst := slice[uint8](from, most+64), slice[uint8](to, most+64)
+			for _, n := range lengths {
+				for i := range src {
+					src[i], dst[i] = uint8(rnd.Uint32()), 77
+				}
+				x, y := rnd.IntN(65), rnd.IntN(65) // where they begin or end
+				a, b := src[x:x+n], dst[y:y+n]
+				if atEnd {
+					a, b = src[len(src)-x-n:len(src)-x], dst[len(dst)-y-n:len(dst)-y]
+					y = len(dst) - y - n
+				}
+				Stream(unsafe.Pointer(unsafe.SliceData(b)), unsafe.Pointer(unsafe.SliceData(a)), n)
+				Fence()
+				for i, v := range dst {
+					want := uint8(77)
+					if i >= y && i < y+n {
+						want = a[i-y]
+					}
+					if v != want {
+						t.Fatalf("%d bytes to %d: byte %d is %d, want %d", n, y, i, v, want)
+					}
+				}
+			}
+		}
+	})
+}
+
+// The sizes of caches are powers of two, or a few times one, and the last cache is the largest.
+func TestLastCache(t *testing.T) {
+	if n := LastCache(); n < 256<<10 || n > 4<<30 || n%(32<<10) != 0 {
+		t.Errorf("LastCache() = %d", n)
+	}
+}
