@@ -2,9 +2,12 @@ package cpu
 
 import (
 	"fmt"
+	"math"
 	"testing"
+	"time"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/cpu/internal/vec"
 	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
@@ -50,7 +53,7 @@ func BenchmarkMap(b *testing.B) {
 		{"relu", kernel.Where(kernel.Le(x, kernel.Const(0, device.Float32)), kernel.Const(0, device.Float32), x), 1},
 		{"exp", kernel.Exp(x), 1},
 	} {
-		for _, n := range []int{2, 1 << 10, 1 << 18} {
+		for _, n := range []int{2, 1 << 10, 1 << 14, 1 << 18, 1 << 20, 1 << 24} {
 			b.Run(fmt.Sprintf("%s/%d", test.name, n), func(b *testing.B) { benchMap(b, f32Map(test.name, test.e, test.inputs), n) })
 		}
 	}
@@ -106,4 +109,77 @@ func BenchmarkReduce(b *testing.B) {
 			b.ReportMetric(4*float64(n)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GB/s")
 		})
 	}
+}
+
+// BenchmarkOfAdd compares what commands move a second with what the bare loop of add does on operands of the same size, in the
+// same process and in turn, the best of many windows of each. That loop has the bandwidth of triad: see the benchmark of package vec.
+func BenchmarkOfAdd(b *testing.B) {
+	x, y := kernel.Arg(0, device.Float32), kernel.Arg(1, device.Float32)
+	zero := kernel.Const(0, device.Float32)
+	sum := device.NewKernel("sum", device.Reduce, kernel.ReduceSum, device.Float32, device.Float32)
+	argmax := device.NewKernel("argmax", device.ArgReduce, kernel.ReduceMax, device.Int64, device.Float32)
+	for _, side := range []int{32, 256, 1024, 2048} {
+		n := side * side
+		matrix := device.Shape{side, side}
+		for _, test := range []struct {
+			name string
+			c    device.Command
+			args *device.Args
+		}{
+			{"add", device.Command{Kernel: f32Map("add", kernel.Add(x, y), 2), N: n}, nil},
+			{"addScalar", device.Command{Kernel: f32Map("addScalar", kernel.Add(x, kernel.Imm(0, device.Float32)), 1), N: n}, nil},
+			{"addRow", device.Command{Kernel: f32Map("add", kernel.Add(x, y), 2), N: n}, &device.Args{Shape: matrix, Strides: [device.MaxOperands][]int{2: {0, 1}}}},
+			{"subColumn", device.Command{Kernel: f32Map("sub", kernel.Sub(x, y), 2), N: n}, &device.Args{Shape: matrix, Strides: [device.MaxOperands][]int{2: {1, 0}}}},
+			{"relu", device.Command{Kernel: f32Map("relu", kernel.Where(kernel.Le(x, zero), zero, x), 1), N: n}, nil},
+			{"sum", device.Command{Kernel: sum, N: 1}, &device.Args{Shape: device.Shape{n}}},
+			{"sumOfRows", device.Command{Kernel: sum, N: side}, &device.Args{Shape: matrix, Kept: 1}},
+			{"sumOfColumns", device.Command{Kernel: sum, N: side}, &device.Args{Shape: matrix, Kept: 1, Strides: [device.MaxOperands][]int{1: {1, side}}}},
+			{"argmaxOfRows", device.Command{Kernel: argmax, N: side}, &device.Args{Shape: matrix, Kept: 1}},
+		} {
+			b.Run(fmt.Sprintf("%s/%d", test.name, n), func(b *testing.B) {
+				c := test.c
+				c.Args = test.args
+				bytes := 0
+				for i := range len(c.Kernel.In) + 1 {
+					c.Buf[i] = device.HostBuffer(int64(8 * n))
+					if i == 0 {
+						bytes += c.N * c.Kernel.Out.Size()
+					} else if c.Args == nil || c.Args.Strides[i] == nil || c.Kernel.Code == device.Reduce {
+						bytes += 4 * n
+					}
+				}
+				dst, loop := device.HostBuffer(int64(4*n)), vec.PrimLoop(kernel.PrimAdd, device.Float32, vec.NoScalar)
+				other := device.HostBuffer(int64(4 * n))
+				add := func() { loop(dst.Ptr, c.Buf[1].Ptr, other.Ptr, nil, 0, n) }
+				var got, want float64
+				for b.Loop() {
+					got, want = rates(func() {
+						if err := Run(&c); err != nil {
+							b.Fatal(err)
+						}
+					}, add, bytes, 12*n)
+				}
+				b.ReportMetric(got/1e9, "GB/s")
+				b.ReportMetric(100*got/want, "%add")
+				b.ReportMetric(0, "ns/op")
+			})
+		}
+	}
+}
+
+// rates returns how many bytes a second f and g move.
+func rates(f, g func(), fBytes, gBytes int) (float64, float64) {
+	best := [2]time.Duration{math.MaxInt64, math.MaxInt64}
+	calls := max(1, (100<<10)/max(fBytes, gBytes))
+	begin := time.Now()
+	for round := 0; round < 40 || time.Since(begin) < 200*time.Millisecond; round++ {
+		for i, call := range []func(){f, g} {
+			start := time.Now()
+			for range calls {
+				call()
+			}
+			best[i] = min(best[i], time.Since(start))
+		}
+	}
+	return float64(fBytes*calls) / best[0].Seconds(), float64(gBytes*calls) / best[1].Seconds()
 }

@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"math/bits"
 	"sync"
 	"unsafe"
 
@@ -33,6 +34,7 @@ func newReduce(k *device.Kernel) (runner, error) {
 type folder[T device.Element] struct {
 	identity T
 	block    vec.Fold
+	rows     vec.RowFold
 	combine  func(dst, x, y []T) // element by element
 }
 
@@ -42,22 +44,33 @@ func newFolder[T device.Element](r kernel.Reducer) *folder[T] {
 	combine := func(dst, x, y []T) {
 		loop(start(dst), start(x), start(y), nil, 0, len(dst))
 	}
-	return &folder[T]{kernel.Value[T](r.Identity(dt)), vec.FoldOf(r.Prim(), dt), combine}
+	return &folder[T]{kernel.Value[T](r.Identity(dt)), vec.FoldOf(r.Prim(), dt), vec.RowFoldOf(r.Prim(), dt), combine}
 }
 
 // start is where the elements of x lie.
 func start[T any](x []T) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(x)) }
 
-const (
-	columns   = 64 // how many results are computed together
-	maxBlocks = 56 // the depth of the tree over blocks: more than any length has
-)
+// columns is how many neighbouring results are computed together: a row of them should be worth the way to another page.
+const columns = 4 * vec.Columns
+
+// blocksOf is how many blocks n elements make.
+func blocksOf(n int) int { return (n + kernel.Block - 1) / kernel.Block }
 
 // foldScratch is the memory of one run, in words.
 type foldScratch struct {
-	lanes   [kernel.Lanes * columns]uint64
-	results [maxBlocks * columns]uint64
+	lanes   []uint64
+	results []uint64
 	block   [kernel.Block]uint64
+}
+
+// grow makes room for results of vectors of width w, each of the given number of blocks.
+func (s *foldScratch) grow(w, blocks int) {
+	if n := kernel.Lanes * w; len(s.lanes) < n {
+		s.lanes = make([]uint64, n)
+	}
+	if n := (bits.Len(uint(blocks)) + 1) * w; len(s.results) < n {
+		s.results = make([]uint64, n)
+	}
 }
 
 var foldScratches = sync.Pool{New: func() any { return new(foldScratch) }}
@@ -121,10 +134,11 @@ func (f *folder[T]) foldOne(s *foldScratch, src []T, at int, v *view, n int) T {
 	if n <= kernel.Block {
 		return f.foldBlock(s, src, at, v, 0, n)
 	}
-	t := tree[T]{folder: f, results: slice[T](unsafe.Pointer(&s.results), maxBlocks), width: 1}
-	result := slice[T](unsafe.Pointer(&s.lanes), 1)
-	for start := 0; start < n; start += kernel.Block {
-		result[0] = f.foldBlock(s, src, at, v, start, min(kernel.Block, n-start))
+	s.grow(1, blocksOf(n))
+	t := tree[T]{folder: f, results: slice[T](start(s.results), len(s.results)), width: 1}
+	result := slice[T](start(s.lanes), 1)
+	for first := 0; first < n; first += kernel.Block {
+		result[0] = f.foldBlock(s, src, at, v, first, min(kernel.Block, n-first))
 		t.push(result)
 	}
 	return t.finish()[0]
@@ -148,17 +162,18 @@ func (r *reduction[T]) foldColumns(s *foldScratch, lo, hi int) {
 	length := r.kept.dims[r.kept.rank-1]
 	for i := lo; i < hi; {
 		w := min(columns, length-i%length, hi-i)
+		if w > vec.Columns {
+			w -= w % vec.Columns
+		}
 		at := r.off + r.kept.offset(i)
-		t := tree[T]{folder: f, results: slice[T](unsafe.Pointer(&s.results), maxBlocks*w), width: w}
-		for start := 0; start < r.n; start += kernel.Block {
-			m := min(kernel.Block, r.n-start)
+		s.grow(w, blocksOf(r.n))
+		t := tree[T]{folder: f, results: slice[T](start(s.results), len(s.results)), width: w}
+		for first := 0; first < r.n; first += kernel.Block {
+			m := min(kernel.Block, r.n-first)
 			width := kernel.LanesFor(m)
-			lanes := slice[T](unsafe.Pointer(&s.lanes), width*w)
-			fillSlice(lanes, f.identity)
-			for k := range m {
-				lane := lanes[k%width*w:][:w]
-				f.combine(lane, lane, r.src[at+r.reduced.offset(start+k):][:w])
-			}
+			lanes := slice[T](start(s.lanes), width*w)
+			repeat(lanes, f.identity)
+			r.foldRows(lanes, at, first, m, width, w)
 			for half := width / 2; half > 0; half /= 2 {
 				f.combine(lanes[:half*w], lanes[:half*w], lanes[half*w:2*half*w])
 			}
@@ -166,6 +181,22 @@ func (r *reduction[T]) foldColumns(s *foldScratch, lo, hi int) {
 		}
 		copy(r.out[i:], t.finish())
 		i += w
+	}
+}
+
+// foldRows gives the w elements of each of m rows, which follow the first ones of those that begin at at, to lanes.
+func (r *reduction[T]) foldRows(lanes []T, at, first, m, width, w int) {
+	if w%vec.Columns == 0 && r.reduced.rank == 1 {
+		from, stride := at+first*r.reduced.strides[0], r.reduced.strides[0]
+		to := from + (m-1)*stride
+		_, _ = r.src[min(from, to):][:w], r.src[max(from, to):][:w] // inside the buffer
+		var zero T
+		r.folder.rows(start(lanes), start(r.src[from:]), m, stride*int(unsafe.Sizeof(zero)), width, w/vec.Columns)
+		return
+	}
+	for k := range m {
+		lane := lanes[k%width*w:][:w]
+		r.folder.combine(lane, lane, r.src[at+r.reduced.offset(first+k):][:w])
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/cpu/internal/vec"
 )
 
 // maxRank bounds the axes of a view that is not contiguous, after those that
@@ -68,7 +69,7 @@ func (v *view) offset(i int) int {
 // off to dst.
 func gather[T any](dst, src []T, off int, v *view, start int) {
 	if v.rank == 0 {
-		fillSlice(dst, src[off])
+		repeat(dst, src[off])
 		return
 	}
 	inner := v.rank - 1
@@ -87,7 +88,7 @@ func gather[T any](dst, src []T, off int, v *view, start int) {
 		from := at + first*stride
 		switch stride {
 		case 0:
-			fillSlice(dst[:n], src[from])
+			repeat(dst[:n], src[from])
 		case 1:
 			copy(dst[:n], src[from:from+n])
 		default:
@@ -108,6 +109,19 @@ func gather[T any](dst, src []T, off int, v *view, start int) {
 			at -= v.dims[axis] * v.strides[axis]
 			index[axis] = 0
 		}
+	}
+}
+
+// repeat sets the elements of dst to v.
+func repeat[T any](dst []T, v T) {
+	p := unsafe.Pointer(&v)
+	switch size := int(unsafe.Sizeof(v)); size {
+	case 1:
+		vec.Fill(start(dst), size, uint64(*(*uint8)(p)), len(dst))
+	case 4:
+		vec.Fill(start(dst), size, uint64(*(*uint32)(p)), len(dst))
+	default:
+		vec.Fill(start(dst), size, *(*uint64)(p), len(dst))
 	}
 }
 

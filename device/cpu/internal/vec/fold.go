@@ -19,8 +19,9 @@ type foldKey struct {
 
 // The folds and searches in assembly.
 var (
-	folds table[foldKey, Fold]
-	finds table[device.DType, Find]
+	folds    table[foldKey, Fold]
+	finds    table[device.DType, Find]
+	rowFolds table[foldKey, RowFold]
 )
 
 // FoldOf returns the fold by p of elements of type dt. It returns nil if p does not combine two of them into one.
@@ -34,6 +35,32 @@ func FoldOf(p kernel.Prim, dt device.DType) Fold {
 	}
 	size := dt.Size()
 	return func(x unsafe.Pointer, n int, identity uint64) uint64 { return foldBlock(combine, size, x, n, identity) }
+}
+
+// Columns is how many neighbouring elements a RowFold folds together, or a multiple of it.
+const Columns = 64
+
+// A RowFold combines rows of count*[Columns] elements, count being at least 1, with lanes of as many: row k, which begins
+// k*stride bytes after x, with lane k % width.
+type RowFold func(lanes, x unsafe.Pointer, rows, stride, width, count int)
+
+// RowFoldOf returns the RowFold by p of elements of type dt. It returns nil if p does not combine two of them into one.
+func RowFoldOf(p kernel.Prim, dt device.DType) RowFold {
+	if f, ok := rowFolds.get(foldKey{p, dt}); ok {
+		return f
+	}
+	combine := PrimLoop(p, dt, NoScalar)
+	if combine == nil {
+		return nil
+	}
+	size := dt.Size()
+	return func(lanes, x unsafe.Pointer, rows, stride, width, count int) {
+		n := count * Columns
+		for k := range rows {
+			lane := unsafe.Add(lanes, k%width*n*size)
+			combine(lane, lane, unsafe.Add(x, k*stride), nil, 0, n)
+		}
+	}
 }
 
 var laneMemory = sync.Pool{New: func() any { return new([kernel.Lanes]uint64) }}

@@ -69,6 +69,51 @@ func testFold[T device.Element](t *testing.T, rnd *rand.Rand, r kernel.Reducer) 
 	}
 }
 
+// Each row goes to its lane, and nothing else is touched.
+func TestRowFolds(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
+		rnd := newRand(t)
+		for _, r := range kernel.Reducers() {
+			for _, dt := range device.DTypes() {
+				if r.Prim().Func(dt) != nil {
+					testRowFold(t, rnd, r, dt)
+				}
+			}
+		}
+	})
+}
+
+func testRowFold(t *testing.T, rnd *rand.Rand, r kernel.Reducer, dt device.DType) {
+	fold, size, combine := RowFoldOf(r.Prim(), dt), dt.Size(), twin(r.Prim(), dt, NoScalar)
+	const most = 9 // rows and lanes
+	for _, atEnd := range []bool{true, false} {
+		for _, width := range []int{1, 2, 8} {
+			for rows := range most + 1 {
+				count := 1 + rnd.IntN(3)
+				n := count * Columns
+				stride := (n + rnd.IntN(20)) * size
+				x := guarded(t, max(0, rows-1)*stride+n*size, atEnd)
+				lanes := guarded(t, width*n*size, atEnd)
+				fillRandom(rnd, x, dt, (max(0, rows-1)*stride+n*size)/size, false)
+				fillRandom(rnd, lanes, dt, width*n, false)
+				want := make([]uint64, width*n) // at least as much memory
+				p := unsafe.Pointer(&want[0])
+				copyBytes(p, lanes, width*n*size)
+				for k := range rows {
+					lane := unsafe.Add(p, k%width*n*size)
+					combine(lane, lane, unsafe.Add(x, k*stride), nil, 0, n)
+				}
+				fold(lanes, x, rows, stride, width, count)
+				for i := range width * n {
+					if got, want := load(lanes, size, i), load(p, size, i); !same(dt, got, want) {
+						t.Fatalf("%v of %v: %d rows to %d lanes: element %d is %#x, want %#x", r, dt, rows, width, i, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestFinds(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		rnd := newRand(t)

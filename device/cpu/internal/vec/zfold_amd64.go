@@ -13,20 +13,40 @@ import "unsafe"
 //go:noescape
 func foldAddFloat32AVX512(x unsafe.Pointer, n int, identity uint64) uint64
 
+// rowsAddFloat32AVX512 combines row k of count*64 elements, which begins k*stride bytes after x, with lane k % width, as many elements.
+//
+//go:noescape
+func rowsAddFloat32AVX512(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
+
 // foldMulFloat32AVX512 is the fold of n elements at x, at most kernel.Block of them.
 //
 //go:noescape
 func foldMulFloat32AVX512(x unsafe.Pointer, n int, identity uint64) uint64
+
+// rowsMulFloat32AVX512 combines row k of count*64 elements, which begins k*stride bytes after x, with lane k % width, as many elements.
+//
+//go:noescape
+func rowsMulFloat32AVX512(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
 
 // foldMaxFloat32AVX512 is the fold of n elements at x, at most kernel.Block of them.
 //
 //go:noescape
 func foldMaxFloat32AVX512(x unsafe.Pointer, n int, identity uint64) uint64
 
+// rowsMaxFloat32AVX512 combines row k of count*64 elements, which begins k*stride bytes after x, with lane k % width, as many elements.
+//
+//go:noescape
+func rowsMaxFloat32AVX512(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
+
 // foldMinFloat32AVX512 is the fold of n elements at x, at most kernel.Block of them.
 //
 //go:noescape
 func foldMinFloat32AVX512(x unsafe.Pointer, n int, identity uint64) uint64
+
+// rowsMinFloat32AVX512 combines row k of count*64 elements, which begins k*stride bytes after x, with lane k % width, as many elements.
+//
+//go:noescape
+func rowsMinFloat32AVX512(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
 
 // findFloat32AVX512 is the first i < n for which x[i] is the element with the given Bits, or NaN; n if there is none.
 //
@@ -38,20 +58,40 @@ func findFloat32AVX512(x unsafe.Pointer, n int, bits uint64) int
 //go:noescape
 func foldAddFloat64AVX512(x unsafe.Pointer, n int, identity uint64) uint64
 
+// rowsAddFloat64AVX512 combines row k of count*64 elements, which begins k*stride bytes after x, with lane k % width, as many elements.
+//
+//go:noescape
+func rowsAddFloat64AVX512(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
+
 // foldMulFloat64AVX512 is the fold of n elements at x, at most kernel.Block of them.
 //
 //go:noescape
 func foldMulFloat64AVX512(x unsafe.Pointer, n int, identity uint64) uint64
+
+// rowsMulFloat64AVX512 combines row k of count*64 elements, which begins k*stride bytes after x, with lane k % width, as many elements.
+//
+//go:noescape
+func rowsMulFloat64AVX512(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
 
 // foldMaxFloat64AVX512 is the fold of n elements at x, at most kernel.Block of them.
 //
 //go:noescape
 func foldMaxFloat64AVX512(x unsafe.Pointer, n int, identity uint64) uint64
 
+// rowsMaxFloat64AVX512 combines row k of count*64 elements, which begins k*stride bytes after x, with lane k % width, as many elements.
+//
+//go:noescape
+func rowsMaxFloat64AVX512(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
+
 // foldMinFloat64AVX512 is the fold of n elements at x, at most kernel.Block of them.
 //
 //go:noescape
 func foldMinFloat64AVX512(x unsafe.Pointer, n int, identity uint64) uint64
+
+// rowsMinFloat64AVX512 combines row k of count*64 elements, which begins k*stride bytes after x, with lane k % width, as many elements.
+//
+//go:noescape
+func rowsMinFloat64AVX512(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
 
 // findFloat64AVX512 is the first i < n for which x[i] is the element with the given Bits, or NaN; n if there is none.
 //
@@ -63,20 +103,40 @@ func findFloat64AVX512(x unsafe.Pointer, n int, bits uint64) int
 //go:noescape
 func foldAddInt64AVX512(x unsafe.Pointer, n int, identity uint64) uint64
 
+// rowsAddInt64AVX512 combines row k of count*64 elements, which begins k*stride bytes after x, with lane k % width, as many elements.
+//
+//go:noescape
+func rowsAddInt64AVX512(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
+
 // foldMulInt64AVX512 is the fold of n elements at x, at most kernel.Block of them.
 //
 //go:noescape
 func foldMulInt64AVX512(x unsafe.Pointer, n int, identity uint64) uint64
+
+// rowsMulInt64AVX512 combines row k of count*64 elements, which begins k*stride bytes after x, with lane k % width, as many elements.
+//
+//go:noescape
+func rowsMulInt64AVX512(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
 
 // foldMaxInt64AVX512 is the fold of n elements at x, at most kernel.Block of them.
 //
 //go:noescape
 func foldMaxInt64AVX512(x unsafe.Pointer, n int, identity uint64) uint64
 
+// rowsMaxInt64AVX512 combines row k of count*64 elements, which begins k*stride bytes after x, with lane k % width, as many elements.
+//
+//go:noescape
+func rowsMaxInt64AVX512(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
+
 // foldMinInt64AVX512 is the fold of n elements at x, at most kernel.Block of them.
 //
 //go:noescape
 func foldMinInt64AVX512(x unsafe.Pointer, n int, identity uint64) uint64
+
+// rowsMinInt64AVX512 combines row k of count*64 elements, which begins k*stride bytes after x, with lane k % width, as many elements.
+//
+//go:noescape
+func rowsMinInt64AVX512(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
 
 // findInt64AVX512 is the first i < n for which x[i] is the element with the given Bits; n if there is none.
 //
@@ -88,20 +148,40 @@ func findInt64AVX512(x unsafe.Pointer, n int, bits uint64) int
 //go:noescape
 func foldAddFloat32AVX2(x unsafe.Pointer, n int, identity uint64) uint64
 
+// rowsAddFloat32AVX2 combines row k of count*64 elements, which begins k*stride bytes after x, with lane k % width, as many elements.
+//
+//go:noescape
+func rowsAddFloat32AVX2(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
+
 // foldMulFloat32AVX2 is the fold of n elements at x, at most kernel.Block of them.
 //
 //go:noescape
 func foldMulFloat32AVX2(x unsafe.Pointer, n int, identity uint64) uint64
+
+// rowsMulFloat32AVX2 combines row k of count*64 elements, which begins k*stride bytes after x, with lane k % width, as many elements.
+//
+//go:noescape
+func rowsMulFloat32AVX2(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
 
 // foldMaxFloat32AVX2 is the fold of n elements at x, at most kernel.Block of them.
 //
 //go:noescape
 func foldMaxFloat32AVX2(x unsafe.Pointer, n int, identity uint64) uint64
 
+// rowsMaxFloat32AVX2 combines row k of count*64 elements, which begins k*stride bytes after x, with lane k % width, as many elements.
+//
+//go:noescape
+func rowsMaxFloat32AVX2(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
+
 // foldMinFloat32AVX2 is the fold of n elements at x, at most kernel.Block of them.
 //
 //go:noescape
 func foldMinFloat32AVX2(x unsafe.Pointer, n int, identity uint64) uint64
+
+// rowsMinFloat32AVX2 combines row k of count*64 elements, which begins k*stride bytes after x, with lane k % width, as many elements.
+//
+//go:noescape
+func rowsMinFloat32AVX2(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
 
 // findFloat32AVX2 is the first i < n for which x[i] is the element with the given Bits, or NaN; n if there is none.
 //
@@ -113,20 +193,40 @@ func findFloat32AVX2(x unsafe.Pointer, n int, bits uint64) int
 //go:noescape
 func foldAddFloat64AVX2(x unsafe.Pointer, n int, identity uint64) uint64
 
+// rowsAddFloat64AVX2 combines row k of count*64 elements, which begins k*stride bytes after x, with lane k % width, as many elements.
+//
+//go:noescape
+func rowsAddFloat64AVX2(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
+
 // foldMulFloat64AVX2 is the fold of n elements at x, at most kernel.Block of them.
 //
 //go:noescape
 func foldMulFloat64AVX2(x unsafe.Pointer, n int, identity uint64) uint64
+
+// rowsMulFloat64AVX2 combines row k of count*64 elements, which begins k*stride bytes after x, with lane k % width, as many elements.
+//
+//go:noescape
+func rowsMulFloat64AVX2(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
 
 // foldMaxFloat64AVX2 is the fold of n elements at x, at most kernel.Block of them.
 //
 //go:noescape
 func foldMaxFloat64AVX2(x unsafe.Pointer, n int, identity uint64) uint64
 
+// rowsMaxFloat64AVX2 combines row k of count*64 elements, which begins k*stride bytes after x, with lane k % width, as many elements.
+//
+//go:noescape
+func rowsMaxFloat64AVX2(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
+
 // foldMinFloat64AVX2 is the fold of n elements at x, at most kernel.Block of them.
 //
 //go:noescape
 func foldMinFloat64AVX2(x unsafe.Pointer, n int, identity uint64) uint64
+
+// rowsMinFloat64AVX2 combines row k of count*64 elements, which begins k*stride bytes after x, with lane k % width, as many elements.
+//
+//go:noescape
+func rowsMinFloat64AVX2(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
 
 // findFloat64AVX2 is the first i < n for which x[i] is the element with the given Bits, or NaN; n if there is none.
 //
@@ -138,15 +238,30 @@ func findFloat64AVX2(x unsafe.Pointer, n int, bits uint64) int
 //go:noescape
 func foldAddInt64AVX2(x unsafe.Pointer, n int, identity uint64) uint64
 
+// rowsAddInt64AVX2 combines row k of count*64 elements, which begins k*stride bytes after x, with lane k % width, as many elements.
+//
+//go:noescape
+func rowsAddInt64AVX2(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
+
 // foldMaxInt64AVX2 is the fold of n elements at x, at most kernel.Block of them.
 //
 //go:noescape
 func foldMaxInt64AVX2(x unsafe.Pointer, n int, identity uint64) uint64
 
+// rowsMaxInt64AVX2 combines row k of count*64 elements, which begins k*stride bytes after x, with lane k % width, as many elements.
+//
+//go:noescape
+func rowsMaxInt64AVX2(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
+
 // foldMinInt64AVX2 is the fold of n elements at x, at most kernel.Block of them.
 //
 //go:noescape
 func foldMinInt64AVX2(x unsafe.Pointer, n int, identity uint64) uint64
+
+// rowsMinInt64AVX2 combines row k of count*64 elements, which begins k*stride bytes after x, with lane k % width, as many elements.
+//
+//go:noescape
+func rowsMinInt64AVX2(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
 
 // findInt64AVX2 is the first i < n for which x[i] is the element with the given Bits; n if there is none.
 //
@@ -155,32 +270,55 @@ func findInt64AVX2(x unsafe.Pointer, n int, bits uint64) int
 
 func init() {
 	folds.set(AVX512, foldKey{kernel.PrimAdd, device.Float32}, foldAddFloat32AVX512)
+	rowFolds.set(AVX512, foldKey{kernel.PrimAdd, device.Float32}, rowsAddFloat32AVX512)
 	folds.set(AVX512, foldKey{kernel.PrimMul, device.Float32}, foldMulFloat32AVX512)
+	rowFolds.set(AVX512, foldKey{kernel.PrimMul, device.Float32}, rowsMulFloat32AVX512)
 	folds.set(AVX512, foldKey{kernel.PrimMax, device.Float32}, foldMaxFloat32AVX512)
+	rowFolds.set(AVX512, foldKey{kernel.PrimMax, device.Float32}, rowsMaxFloat32AVX512)
 	folds.set(AVX512, foldKey{kernel.PrimMin, device.Float32}, foldMinFloat32AVX512)
+	rowFolds.set(AVX512, foldKey{kernel.PrimMin, device.Float32}, rowsMinFloat32AVX512)
 	finds.set(AVX512, device.Float32, findFloat32AVX512)
 	folds.set(AVX512, foldKey{kernel.PrimAdd, device.Float64}, foldAddFloat64AVX512)
+	rowFolds.set(AVX512, foldKey{kernel.PrimAdd, device.Float64}, rowsAddFloat64AVX512)
 	folds.set(AVX512, foldKey{kernel.PrimMul, device.Float64}, foldMulFloat64AVX512)
+	rowFolds.set(AVX512, foldKey{kernel.PrimMul, device.Float64}, rowsMulFloat64AVX512)
 	folds.set(AVX512, foldKey{kernel.PrimMax, device.Float64}, foldMaxFloat64AVX512)
+	rowFolds.set(AVX512, foldKey{kernel.PrimMax, device.Float64}, rowsMaxFloat64AVX512)
 	folds.set(AVX512, foldKey{kernel.PrimMin, device.Float64}, foldMinFloat64AVX512)
+	rowFolds.set(AVX512, foldKey{kernel.PrimMin, device.Float64}, rowsMinFloat64AVX512)
 	finds.set(AVX512, device.Float64, findFloat64AVX512)
 	folds.set(AVX512, foldKey{kernel.PrimAdd, device.Int64}, foldAddInt64AVX512)
+	rowFolds.set(AVX512, foldKey{kernel.PrimAdd, device.Int64}, rowsAddInt64AVX512)
 	folds.set(AVX512, foldKey{kernel.PrimMul, device.Int64}, foldMulInt64AVX512)
+	rowFolds.set(AVX512, foldKey{kernel.PrimMul, device.Int64}, rowsMulInt64AVX512)
 	folds.set(AVX512, foldKey{kernel.PrimMax, device.Int64}, foldMaxInt64AVX512)
+	rowFolds.set(AVX512, foldKey{kernel.PrimMax, device.Int64}, rowsMaxInt64AVX512)
 	folds.set(AVX512, foldKey{kernel.PrimMin, device.Int64}, foldMinInt64AVX512)
+	rowFolds.set(AVX512, foldKey{kernel.PrimMin, device.Int64}, rowsMinInt64AVX512)
 	finds.set(AVX512, device.Int64, findInt64AVX512)
 	folds.set(AVX2, foldKey{kernel.PrimAdd, device.Float32}, foldAddFloat32AVX2)
+	rowFolds.set(AVX2, foldKey{kernel.PrimAdd, device.Float32}, rowsAddFloat32AVX2)
 	folds.set(AVX2, foldKey{kernel.PrimMul, device.Float32}, foldMulFloat32AVX2)
+	rowFolds.set(AVX2, foldKey{kernel.PrimMul, device.Float32}, rowsMulFloat32AVX2)
 	folds.set(AVX2, foldKey{kernel.PrimMax, device.Float32}, foldMaxFloat32AVX2)
+	rowFolds.set(AVX2, foldKey{kernel.PrimMax, device.Float32}, rowsMaxFloat32AVX2)
 	folds.set(AVX2, foldKey{kernel.PrimMin, device.Float32}, foldMinFloat32AVX2)
+	rowFolds.set(AVX2, foldKey{kernel.PrimMin, device.Float32}, rowsMinFloat32AVX2)
 	finds.set(AVX2, device.Float32, findFloat32AVX2)
 	folds.set(AVX2, foldKey{kernel.PrimAdd, device.Float64}, foldAddFloat64AVX2)
+	rowFolds.set(AVX2, foldKey{kernel.PrimAdd, device.Float64}, rowsAddFloat64AVX2)
 	folds.set(AVX2, foldKey{kernel.PrimMul, device.Float64}, foldMulFloat64AVX2)
+	rowFolds.set(AVX2, foldKey{kernel.PrimMul, device.Float64}, rowsMulFloat64AVX2)
 	folds.set(AVX2, foldKey{kernel.PrimMax, device.Float64}, foldMaxFloat64AVX2)
+	rowFolds.set(AVX2, foldKey{kernel.PrimMax, device.Float64}, rowsMaxFloat64AVX2)
 	folds.set(AVX2, foldKey{kernel.PrimMin, device.Float64}, foldMinFloat64AVX2)
+	rowFolds.set(AVX2, foldKey{kernel.PrimMin, device.Float64}, rowsMinFloat64AVX2)
 	finds.set(AVX2, device.Float64, findFloat64AVX2)
 	folds.set(AVX2, foldKey{kernel.PrimAdd, device.Int64}, foldAddInt64AVX2)
+	rowFolds.set(AVX2, foldKey{kernel.PrimAdd, device.Int64}, rowsAddInt64AVX2)
 	folds.set(AVX2, foldKey{kernel.PrimMax, device.Int64}, foldMaxInt64AVX2)
+	rowFolds.set(AVX2, foldKey{kernel.PrimMax, device.Int64}, rowsMaxInt64AVX2)
 	folds.set(AVX2, foldKey{kernel.PrimMin, device.Int64}, foldMinInt64AVX2)
+	rowFolds.set(AVX2, foldKey{kernel.PrimMin, device.Int64}, rowsMinInt64AVX2)
 	finds.set(AVX2, device.Int64, findInt64AVX2)
 }

@@ -85,6 +85,60 @@ group0Done:
 	VZEROUPPER
 	RET
 
+// func rowsAddFloat32AVX512(lanes *byte, x *byte, rows int, stride int, width int, count int)
+// Requires: AVX, AVX512F, CMOV
+TEXT ·rowsAddFloat32AVX512(SB), NOSPLIT, $0-48
+	MOVQ lanes+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ rows+16(FP), DX
+	MOVQ stride+24(FP), BX
+
+	// rowBytes := count * 64 * size
+	MOVQ count+40(FP), SI
+	SHLQ $0x08, SI
+
+	// end := lanes + width * rowBytes
+	MOVQ  width+32(FP), DI
+	IMULQ SI, DI
+	ADDQ  AX, DI
+	MOVQ  AX, R8
+	JMP   test
+
+row:
+	XORQ R9, R9
+
+columns:
+	VMOVUPS (R8)(R9*1), Z0
+	VMOVUPS (CX)(R9*1), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, (R8)(R9*1)
+	VMOVUPS 64(R8)(R9*1), Z0
+	VMOVUPS 64(CX)(R9*1), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, 64(R8)(R9*1)
+	VMOVUPS 128(R8)(R9*1), Z0
+	VMOVUPS 128(CX)(R9*1), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, 128(R8)(R9*1)
+	VMOVUPS 192(R8)(R9*1), Z0
+	VMOVUPS 192(CX)(R9*1), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, 192(R8)(R9*1)
+	ADDQ    $0x00000100, R9
+	CMPQ    R9, SI
+	JLT     columns
+	ADDQ    BX, CX
+	ADDQ    SI, R8
+	CMPQ    R8, DI
+	CMOVQEQ AX, R8
+	DECQ    DX
+
+test:
+	TESTQ DX, DX
+	JNZ   row
+	VZEROUPPER
+	RET
+
 // func foldMulFloat32AVX512(x *byte, n int, identity uint64) uint64
 // Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
 TEXT ·foldMulFloat32AVX512(SB), NOSPLIT, $0-32
@@ -163,6 +217,60 @@ group0Done:
 	VMULPS        X0, X1, X1
 	VMOVD         X1, AX
 	MOVQ          AX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func rowsMulFloat32AVX512(lanes *byte, x *byte, rows int, stride int, width int, count int)
+// Requires: AVX, AVX512F, CMOV
+TEXT ·rowsMulFloat32AVX512(SB), NOSPLIT, $0-48
+	MOVQ lanes+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ rows+16(FP), DX
+	MOVQ stride+24(FP), BX
+
+	// rowBytes := count * 64 * size
+	MOVQ count+40(FP), SI
+	SHLQ $0x08, SI
+
+	// end := lanes + width * rowBytes
+	MOVQ  width+32(FP), DI
+	IMULQ SI, DI
+	ADDQ  AX, DI
+	MOVQ  AX, R8
+	JMP   test
+
+row:
+	XORQ R9, R9
+
+columns:
+	VMOVUPS (R8)(R9*1), Z0
+	VMOVUPS (CX)(R9*1), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, (R8)(R9*1)
+	VMOVUPS 64(R8)(R9*1), Z0
+	VMOVUPS 64(CX)(R9*1), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, 64(R8)(R9*1)
+	VMOVUPS 128(R8)(R9*1), Z0
+	VMOVUPS 128(CX)(R9*1), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, 128(R8)(R9*1)
+	VMOVUPS 192(R8)(R9*1), Z0
+	VMOVUPS 192(CX)(R9*1), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, 192(R8)(R9*1)
+	ADDQ    $0x00000100, R9
+	CMPQ    R9, SI
+	JLT     columns
+	ADDQ    BX, CX
+	ADDQ    SI, R8
+	CMPQ    R8, DI
+	CMOVQEQ AX, R8
+	DECQ    DX
+
+test:
+	TESTQ DX, DX
+	JNZ   row
 	VZEROUPPER
 	RET
 
@@ -292,6 +400,72 @@ group0Done:
 	VZEROUPPER
 	RET
 
+// func rowsMaxFloat32AVX512(lanes *byte, x *byte, rows int, stride int, width int, count int)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV
+TEXT ·rowsMaxFloat32AVX512(SB), NOSPLIT, $0-48
+	MOVQ lanes+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ rows+16(FP), DX
+	MOVQ stride+24(FP), BX
+
+	// rowBytes := count * 64 * size
+	MOVQ count+40(FP), SI
+	SHLQ $0x08, SI
+
+	// end := lanes + width * rowBytes
+	MOVQ  width+32(FP), DI
+	IMULQ SI, DI
+	ADDQ  AX, DI
+	MOVQ  AX, R8
+	JMP   test
+
+row:
+	XORQ R9, R9
+
+columns:
+	VMOVUPS   (R8)(R9*1), Z0
+	VMOVUPS   (CX)(R9*1), Z1
+	VRANGEPS  $0x05, Z1, Z0, Z2
+	VCMPPS    $0x03, Z1, Z0, K1
+	VADDPS    Z1, Z0, K1, Z2
+	VMOVDQU64 Z2, Z0
+	VMOVUPS   Z0, (R8)(R9*1)
+	VMOVUPS   64(R8)(R9*1), Z0
+	VMOVUPS   64(CX)(R9*1), Z1
+	VRANGEPS  $0x05, Z1, Z0, Z2
+	VCMPPS    $0x03, Z1, Z0, K1
+	VADDPS    Z1, Z0, K1, Z2
+	VMOVDQU64 Z2, Z0
+	VMOVUPS   Z0, 64(R8)(R9*1)
+	VMOVUPS   128(R8)(R9*1), Z0
+	VMOVUPS   128(CX)(R9*1), Z1
+	VRANGEPS  $0x05, Z1, Z0, Z2
+	VCMPPS    $0x03, Z1, Z0, K1
+	VADDPS    Z1, Z0, K1, Z2
+	VMOVDQU64 Z2, Z0
+	VMOVUPS   Z0, 128(R8)(R9*1)
+	VMOVUPS   192(R8)(R9*1), Z0
+	VMOVUPS   192(CX)(R9*1), Z1
+	VRANGEPS  $0x05, Z1, Z0, Z2
+	VCMPPS    $0x03, Z1, Z0, K1
+	VADDPS    Z1, Z0, K1, Z2
+	VMOVDQU64 Z2, Z0
+	VMOVUPS   Z0, 192(R8)(R9*1)
+	ADDQ      $0x00000100, R9
+	CMPQ      R9, SI
+	JLT       columns
+	ADDQ      BX, CX
+	ADDQ      SI, R8
+	CMPQ      R8, DI
+	CMOVQEQ   AX, R8
+	DECQ      DX
+
+test:
+	TESTQ DX, DX
+	JNZ   row
+	VZEROUPPER
+	RET
+
 // func foldMinFloat32AVX512(x *byte, n int, identity uint64) uint64
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2, SSE2
 TEXT ·foldMinFloat32AVX512(SB), NOSPLIT, $0-32
@@ -415,6 +589,72 @@ group0Done:
 	VMOVDQU       X2, X1
 	VMOVD         X1, AX
 	MOVQ          AX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func rowsMinFloat32AVX512(lanes *byte, x *byte, rows int, stride int, width int, count int)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV
+TEXT ·rowsMinFloat32AVX512(SB), NOSPLIT, $0-48
+	MOVQ lanes+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ rows+16(FP), DX
+	MOVQ stride+24(FP), BX
+
+	// rowBytes := count * 64 * size
+	MOVQ count+40(FP), SI
+	SHLQ $0x08, SI
+
+	// end := lanes + width * rowBytes
+	MOVQ  width+32(FP), DI
+	IMULQ SI, DI
+	ADDQ  AX, DI
+	MOVQ  AX, R8
+	JMP   test
+
+row:
+	XORQ R9, R9
+
+columns:
+	VMOVUPS   (R8)(R9*1), Z0
+	VMOVUPS   (CX)(R9*1), Z1
+	VRANGEPS  $0x04, Z1, Z0, Z2
+	VCMPPS    $0x03, Z1, Z0, K1
+	VADDPS    Z1, Z0, K1, Z2
+	VMOVDQU64 Z2, Z0
+	VMOVUPS   Z0, (R8)(R9*1)
+	VMOVUPS   64(R8)(R9*1), Z0
+	VMOVUPS   64(CX)(R9*1), Z1
+	VRANGEPS  $0x04, Z1, Z0, Z2
+	VCMPPS    $0x03, Z1, Z0, K1
+	VADDPS    Z1, Z0, K1, Z2
+	VMOVDQU64 Z2, Z0
+	VMOVUPS   Z0, 64(R8)(R9*1)
+	VMOVUPS   128(R8)(R9*1), Z0
+	VMOVUPS   128(CX)(R9*1), Z1
+	VRANGEPS  $0x04, Z1, Z0, Z2
+	VCMPPS    $0x03, Z1, Z0, K1
+	VADDPS    Z1, Z0, K1, Z2
+	VMOVDQU64 Z2, Z0
+	VMOVUPS   Z0, 128(R8)(R9*1)
+	VMOVUPS   192(R8)(R9*1), Z0
+	VMOVUPS   192(CX)(R9*1), Z1
+	VRANGEPS  $0x04, Z1, Z0, Z2
+	VCMPPS    $0x03, Z1, Z0, K1
+	VADDPS    Z1, Z0, K1, Z2
+	VMOVDQU64 Z2, Z0
+	VMOVUPS   Z0, 192(R8)(R9*1)
+	ADDQ      $0x00000100, R9
+	CMPQ      R9, SI
+	JLT       columns
+	ADDQ      BX, CX
+	ADDQ      SI, R8
+	CMPQ      R8, DI
+	CMOVQEQ   AX, R8
+	DECQ      DX
+
+test:
+	TESTQ DX, DX
+	JNZ   row
 	VZEROUPPER
 	RET
 
@@ -594,6 +834,76 @@ group0Done:
 	VZEROUPPER
 	RET
 
+// func rowsAddFloat64AVX512(lanes *byte, x *byte, rows int, stride int, width int, count int)
+// Requires: AVX, AVX512F, CMOV
+TEXT ·rowsAddFloat64AVX512(SB), NOSPLIT, $0-48
+	MOVQ lanes+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ rows+16(FP), DX
+	MOVQ stride+24(FP), BX
+
+	// rowBytes := count * 64 * size
+	MOVQ count+40(FP), SI
+	SHLQ $0x09, SI
+
+	// end := lanes + width * rowBytes
+	MOVQ  width+32(FP), DI
+	IMULQ SI, DI
+	ADDQ  AX, DI
+	MOVQ  AX, R8
+	JMP   test
+
+row:
+	XORQ R9, R9
+
+columns:
+	VMOVUPS (R8)(R9*1), Z0
+	VMOVUPS (CX)(R9*1), Z1
+	VADDPD  Z1, Z0, Z0
+	VMOVUPS Z0, (R8)(R9*1)
+	VMOVUPS 64(R8)(R9*1), Z0
+	VMOVUPS 64(CX)(R9*1), Z1
+	VADDPD  Z1, Z0, Z0
+	VMOVUPS Z0, 64(R8)(R9*1)
+	VMOVUPS 128(R8)(R9*1), Z0
+	VMOVUPS 128(CX)(R9*1), Z1
+	VADDPD  Z1, Z0, Z0
+	VMOVUPS Z0, 128(R8)(R9*1)
+	VMOVUPS 192(R8)(R9*1), Z0
+	VMOVUPS 192(CX)(R9*1), Z1
+	VADDPD  Z1, Z0, Z0
+	VMOVUPS Z0, 192(R8)(R9*1)
+	VMOVUPS 256(R8)(R9*1), Z0
+	VMOVUPS 256(CX)(R9*1), Z1
+	VADDPD  Z1, Z0, Z0
+	VMOVUPS Z0, 256(R8)(R9*1)
+	VMOVUPS 320(R8)(R9*1), Z0
+	VMOVUPS 320(CX)(R9*1), Z1
+	VADDPD  Z1, Z0, Z0
+	VMOVUPS Z0, 320(R8)(R9*1)
+	VMOVUPS 384(R8)(R9*1), Z0
+	VMOVUPS 384(CX)(R9*1), Z1
+	VADDPD  Z1, Z0, Z0
+	VMOVUPS Z0, 384(R8)(R9*1)
+	VMOVUPS 448(R8)(R9*1), Z0
+	VMOVUPS 448(CX)(R9*1), Z1
+	VADDPD  Z1, Z0, Z0
+	VMOVUPS Z0, 448(R8)(R9*1)
+	ADDQ    $0x00000200, R9
+	CMPQ    R9, SI
+	JLT     columns
+	ADDQ    BX, CX
+	ADDQ    SI, R8
+	CMPQ    R8, DI
+	CMOVQEQ AX, R8
+	DECQ    DX
+
+test:
+	TESTQ DX, DX
+	JNZ   row
+	VZEROUPPER
+	RET
+
 // func foldMulFloat64AVX512(x *byte, n int, identity uint64) uint64
 // Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
 TEXT ·foldMulFloat64AVX512(SB), NOSPLIT, $0-32
@@ -708,6 +1018,76 @@ group0Done:
 	VMULPD        X0, X1, X1
 	VMOVQ         X1, AX
 	MOVQ          AX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func rowsMulFloat64AVX512(lanes *byte, x *byte, rows int, stride int, width int, count int)
+// Requires: AVX, AVX512F, CMOV
+TEXT ·rowsMulFloat64AVX512(SB), NOSPLIT, $0-48
+	MOVQ lanes+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ rows+16(FP), DX
+	MOVQ stride+24(FP), BX
+
+	// rowBytes := count * 64 * size
+	MOVQ count+40(FP), SI
+	SHLQ $0x09, SI
+
+	// end := lanes + width * rowBytes
+	MOVQ  width+32(FP), DI
+	IMULQ SI, DI
+	ADDQ  AX, DI
+	MOVQ  AX, R8
+	JMP   test
+
+row:
+	XORQ R9, R9
+
+columns:
+	VMOVUPS (R8)(R9*1), Z0
+	VMOVUPS (CX)(R9*1), Z1
+	VMULPD  Z1, Z0, Z0
+	VMOVUPS Z0, (R8)(R9*1)
+	VMOVUPS 64(R8)(R9*1), Z0
+	VMOVUPS 64(CX)(R9*1), Z1
+	VMULPD  Z1, Z0, Z0
+	VMOVUPS Z0, 64(R8)(R9*1)
+	VMOVUPS 128(R8)(R9*1), Z0
+	VMOVUPS 128(CX)(R9*1), Z1
+	VMULPD  Z1, Z0, Z0
+	VMOVUPS Z0, 128(R8)(R9*1)
+	VMOVUPS 192(R8)(R9*1), Z0
+	VMOVUPS 192(CX)(R9*1), Z1
+	VMULPD  Z1, Z0, Z0
+	VMOVUPS Z0, 192(R8)(R9*1)
+	VMOVUPS 256(R8)(R9*1), Z0
+	VMOVUPS 256(CX)(R9*1), Z1
+	VMULPD  Z1, Z0, Z0
+	VMOVUPS Z0, 256(R8)(R9*1)
+	VMOVUPS 320(R8)(R9*1), Z0
+	VMOVUPS 320(CX)(R9*1), Z1
+	VMULPD  Z1, Z0, Z0
+	VMOVUPS Z0, 320(R8)(R9*1)
+	VMOVUPS 384(R8)(R9*1), Z0
+	VMOVUPS 384(CX)(R9*1), Z1
+	VMULPD  Z1, Z0, Z0
+	VMOVUPS Z0, 384(R8)(R9*1)
+	VMOVUPS 448(R8)(R9*1), Z0
+	VMOVUPS 448(CX)(R9*1), Z1
+	VMULPD  Z1, Z0, Z0
+	VMOVUPS Z0, 448(R8)(R9*1)
+	ADDQ    $0x00000200, R9
+	CMPQ    R9, SI
+	JLT     columns
+	ADDQ    BX, CX
+	ADDQ    SI, R8
+	CMPQ    R8, DI
+	CMOVQEQ AX, R8
+	DECQ    DX
+
+test:
+	TESTQ DX, DX
+	JNZ   row
 	VZEROUPPER
 	RET
 
@@ -906,6 +1286,100 @@ group0Done:
 	VZEROUPPER
 	RET
 
+// func rowsMaxFloat64AVX512(lanes *byte, x *byte, rows int, stride int, width int, count int)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV
+TEXT ·rowsMaxFloat64AVX512(SB), NOSPLIT, $0-48
+	MOVQ lanes+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ rows+16(FP), DX
+	MOVQ stride+24(FP), BX
+
+	// rowBytes := count * 64 * size
+	MOVQ count+40(FP), SI
+	SHLQ $0x09, SI
+
+	// end := lanes + width * rowBytes
+	MOVQ  width+32(FP), DI
+	IMULQ SI, DI
+	ADDQ  AX, DI
+	MOVQ  AX, R8
+	JMP   test
+
+row:
+	XORQ R9, R9
+
+columns:
+	VMOVUPS   (R8)(R9*1), Z0
+	VMOVUPS   (CX)(R9*1), Z1
+	VRANGEPD  $0x05, Z1, Z0, Z2
+	VCMPPD    $0x03, Z1, Z0, K1
+	VADDPD    Z1, Z0, K1, Z2
+	VMOVDQU64 Z2, Z0
+	VMOVUPS   Z0, (R8)(R9*1)
+	VMOVUPS   64(R8)(R9*1), Z0
+	VMOVUPS   64(CX)(R9*1), Z1
+	VRANGEPD  $0x05, Z1, Z0, Z2
+	VCMPPD    $0x03, Z1, Z0, K1
+	VADDPD    Z1, Z0, K1, Z2
+	VMOVDQU64 Z2, Z0
+	VMOVUPS   Z0, 64(R8)(R9*1)
+	VMOVUPS   128(R8)(R9*1), Z0
+	VMOVUPS   128(CX)(R9*1), Z1
+	VRANGEPD  $0x05, Z1, Z0, Z2
+	VCMPPD    $0x03, Z1, Z0, K1
+	VADDPD    Z1, Z0, K1, Z2
+	VMOVDQU64 Z2, Z0
+	VMOVUPS   Z0, 128(R8)(R9*1)
+	VMOVUPS   192(R8)(R9*1), Z0
+	VMOVUPS   192(CX)(R9*1), Z1
+	VRANGEPD  $0x05, Z1, Z0, Z2
+	VCMPPD    $0x03, Z1, Z0, K1
+	VADDPD    Z1, Z0, K1, Z2
+	VMOVDQU64 Z2, Z0
+	VMOVUPS   Z0, 192(R8)(R9*1)
+	VMOVUPS   256(R8)(R9*1), Z0
+	VMOVUPS   256(CX)(R9*1), Z1
+	VRANGEPD  $0x05, Z1, Z0, Z2
+	VCMPPD    $0x03, Z1, Z0, K1
+	VADDPD    Z1, Z0, K1, Z2
+	VMOVDQU64 Z2, Z0
+	VMOVUPS   Z0, 256(R8)(R9*1)
+	VMOVUPS   320(R8)(R9*1), Z0
+	VMOVUPS   320(CX)(R9*1), Z1
+	VRANGEPD  $0x05, Z1, Z0, Z2
+	VCMPPD    $0x03, Z1, Z0, K1
+	VADDPD    Z1, Z0, K1, Z2
+	VMOVDQU64 Z2, Z0
+	VMOVUPS   Z0, 320(R8)(R9*1)
+	VMOVUPS   384(R8)(R9*1), Z0
+	VMOVUPS   384(CX)(R9*1), Z1
+	VRANGEPD  $0x05, Z1, Z0, Z2
+	VCMPPD    $0x03, Z1, Z0, K1
+	VADDPD    Z1, Z0, K1, Z2
+	VMOVDQU64 Z2, Z0
+	VMOVUPS   Z0, 384(R8)(R9*1)
+	VMOVUPS   448(R8)(R9*1), Z0
+	VMOVUPS   448(CX)(R9*1), Z1
+	VRANGEPD  $0x05, Z1, Z0, Z2
+	VCMPPD    $0x03, Z1, Z0, K1
+	VADDPD    Z1, Z0, K1, Z2
+	VMOVDQU64 Z2, Z0
+	VMOVUPS   Z0, 448(R8)(R9*1)
+	ADDQ      $0x00000200, R9
+	CMPQ      R9, SI
+	JLT       columns
+	ADDQ      BX, CX
+	ADDQ      SI, R8
+	CMPQ      R8, DI
+	CMOVQEQ   AX, R8
+	DECQ      DX
+
+test:
+	TESTQ DX, DX
+	JNZ   row
+	VZEROUPPER
+	RET
+
 // func foldMinFloat64AVX512(x *byte, n int, identity uint64) uint64
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2, SSE2
 TEXT ·foldMinFloat64AVX512(SB), NOSPLIT, $0-32
@@ -1101,6 +1575,100 @@ group0Done:
 	VZEROUPPER
 	RET
 
+// func rowsMinFloat64AVX512(lanes *byte, x *byte, rows int, stride int, width int, count int)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV
+TEXT ·rowsMinFloat64AVX512(SB), NOSPLIT, $0-48
+	MOVQ lanes+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ rows+16(FP), DX
+	MOVQ stride+24(FP), BX
+
+	// rowBytes := count * 64 * size
+	MOVQ count+40(FP), SI
+	SHLQ $0x09, SI
+
+	// end := lanes + width * rowBytes
+	MOVQ  width+32(FP), DI
+	IMULQ SI, DI
+	ADDQ  AX, DI
+	MOVQ  AX, R8
+	JMP   test
+
+row:
+	XORQ R9, R9
+
+columns:
+	VMOVUPS   (R8)(R9*1), Z0
+	VMOVUPS   (CX)(R9*1), Z1
+	VRANGEPD  $0x04, Z1, Z0, Z2
+	VCMPPD    $0x03, Z1, Z0, K1
+	VADDPD    Z1, Z0, K1, Z2
+	VMOVDQU64 Z2, Z0
+	VMOVUPS   Z0, (R8)(R9*1)
+	VMOVUPS   64(R8)(R9*1), Z0
+	VMOVUPS   64(CX)(R9*1), Z1
+	VRANGEPD  $0x04, Z1, Z0, Z2
+	VCMPPD    $0x03, Z1, Z0, K1
+	VADDPD    Z1, Z0, K1, Z2
+	VMOVDQU64 Z2, Z0
+	VMOVUPS   Z0, 64(R8)(R9*1)
+	VMOVUPS   128(R8)(R9*1), Z0
+	VMOVUPS   128(CX)(R9*1), Z1
+	VRANGEPD  $0x04, Z1, Z0, Z2
+	VCMPPD    $0x03, Z1, Z0, K1
+	VADDPD    Z1, Z0, K1, Z2
+	VMOVDQU64 Z2, Z0
+	VMOVUPS   Z0, 128(R8)(R9*1)
+	VMOVUPS   192(R8)(R9*1), Z0
+	VMOVUPS   192(CX)(R9*1), Z1
+	VRANGEPD  $0x04, Z1, Z0, Z2
+	VCMPPD    $0x03, Z1, Z0, K1
+	VADDPD    Z1, Z0, K1, Z2
+	VMOVDQU64 Z2, Z0
+	VMOVUPS   Z0, 192(R8)(R9*1)
+	VMOVUPS   256(R8)(R9*1), Z0
+	VMOVUPS   256(CX)(R9*1), Z1
+	VRANGEPD  $0x04, Z1, Z0, Z2
+	VCMPPD    $0x03, Z1, Z0, K1
+	VADDPD    Z1, Z0, K1, Z2
+	VMOVDQU64 Z2, Z0
+	VMOVUPS   Z0, 256(R8)(R9*1)
+	VMOVUPS   320(R8)(R9*1), Z0
+	VMOVUPS   320(CX)(R9*1), Z1
+	VRANGEPD  $0x04, Z1, Z0, Z2
+	VCMPPD    $0x03, Z1, Z0, K1
+	VADDPD    Z1, Z0, K1, Z2
+	VMOVDQU64 Z2, Z0
+	VMOVUPS   Z0, 320(R8)(R9*1)
+	VMOVUPS   384(R8)(R9*1), Z0
+	VMOVUPS   384(CX)(R9*1), Z1
+	VRANGEPD  $0x04, Z1, Z0, Z2
+	VCMPPD    $0x03, Z1, Z0, K1
+	VADDPD    Z1, Z0, K1, Z2
+	VMOVDQU64 Z2, Z0
+	VMOVUPS   Z0, 384(R8)(R9*1)
+	VMOVUPS   448(R8)(R9*1), Z0
+	VMOVUPS   448(CX)(R9*1), Z1
+	VRANGEPD  $0x04, Z1, Z0, Z2
+	VCMPPD    $0x03, Z1, Z0, K1
+	VADDPD    Z1, Z0, K1, Z2
+	VMOVDQU64 Z2, Z0
+	VMOVUPS   Z0, 448(R8)(R9*1)
+	ADDQ      $0x00000200, R9
+	CMPQ      R9, SI
+	JLT       columns
+	ADDQ      BX, CX
+	ADDQ      SI, R8
+	CMPQ      R8, DI
+	CMOVQEQ   AX, R8
+	DECQ      DX
+
+test:
+	TESTQ DX, DX
+	JNZ   row
+	VZEROUPPER
+	RET
+
 // func findFloat64AVX512(x *byte, n int, bits uint64) int
 // Requires: AVX, AVX512BW, AVX512F, BMI, BMI2, SSE2
 TEXT ·findFloat64AVX512(SB), NOSPLIT, $0-32
@@ -1277,6 +1845,76 @@ group0Done:
 	VZEROUPPER
 	RET
 
+// func rowsAddInt64AVX512(lanes *byte, x *byte, rows int, stride int, width int, count int)
+// Requires: AVX, AVX512F, CMOV
+TEXT ·rowsAddInt64AVX512(SB), NOSPLIT, $0-48
+	MOVQ lanes+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ rows+16(FP), DX
+	MOVQ stride+24(FP), BX
+
+	// rowBytes := count * 64 * size
+	MOVQ count+40(FP), SI
+	SHLQ $0x09, SI
+
+	// end := lanes + width * rowBytes
+	MOVQ  width+32(FP), DI
+	IMULQ SI, DI
+	ADDQ  AX, DI
+	MOVQ  AX, R8
+	JMP   test
+
+row:
+	XORQ R9, R9
+
+columns:
+	VMOVUPS (R8)(R9*1), Z0
+	VMOVUPS (CX)(R9*1), Z1
+	VPADDQ  Z1, Z0, Z0
+	VMOVUPS Z0, (R8)(R9*1)
+	VMOVUPS 64(R8)(R9*1), Z0
+	VMOVUPS 64(CX)(R9*1), Z1
+	VPADDQ  Z1, Z0, Z0
+	VMOVUPS Z0, 64(R8)(R9*1)
+	VMOVUPS 128(R8)(R9*1), Z0
+	VMOVUPS 128(CX)(R9*1), Z1
+	VPADDQ  Z1, Z0, Z0
+	VMOVUPS Z0, 128(R8)(R9*1)
+	VMOVUPS 192(R8)(R9*1), Z0
+	VMOVUPS 192(CX)(R9*1), Z1
+	VPADDQ  Z1, Z0, Z0
+	VMOVUPS Z0, 192(R8)(R9*1)
+	VMOVUPS 256(R8)(R9*1), Z0
+	VMOVUPS 256(CX)(R9*1), Z1
+	VPADDQ  Z1, Z0, Z0
+	VMOVUPS Z0, 256(R8)(R9*1)
+	VMOVUPS 320(R8)(R9*1), Z0
+	VMOVUPS 320(CX)(R9*1), Z1
+	VPADDQ  Z1, Z0, Z0
+	VMOVUPS Z0, 320(R8)(R9*1)
+	VMOVUPS 384(R8)(R9*1), Z0
+	VMOVUPS 384(CX)(R9*1), Z1
+	VPADDQ  Z1, Z0, Z0
+	VMOVUPS Z0, 384(R8)(R9*1)
+	VMOVUPS 448(R8)(R9*1), Z0
+	VMOVUPS 448(CX)(R9*1), Z1
+	VPADDQ  Z1, Z0, Z0
+	VMOVUPS Z0, 448(R8)(R9*1)
+	ADDQ    $0x00000200, R9
+	CMPQ    R9, SI
+	JLT     columns
+	ADDQ    BX, CX
+	ADDQ    SI, R8
+	CMPQ    R8, DI
+	CMOVQEQ AX, R8
+	DECQ    DX
+
+test:
+	TESTQ DX, DX
+	JNZ   row
+	VZEROUPPER
+	RET
+
 // func foldMulInt64AVX512(x *byte, n int, identity uint64) uint64
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2, SSE2
 TEXT ·foldMulInt64AVX512(SB), NOSPLIT, $0-32
@@ -1391,6 +2029,76 @@ group0Done:
 	VPMULLQ       X0, X1, X1
 	VMOVQ         X1, AX
 	MOVQ          AX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func rowsMulInt64AVX512(lanes *byte, x *byte, rows int, stride int, width int, count int)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV
+TEXT ·rowsMulInt64AVX512(SB), NOSPLIT, $0-48
+	MOVQ lanes+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ rows+16(FP), DX
+	MOVQ stride+24(FP), BX
+
+	// rowBytes := count * 64 * size
+	MOVQ count+40(FP), SI
+	SHLQ $0x09, SI
+
+	// end := lanes + width * rowBytes
+	MOVQ  width+32(FP), DI
+	IMULQ SI, DI
+	ADDQ  AX, DI
+	MOVQ  AX, R8
+	JMP   test
+
+row:
+	XORQ R9, R9
+
+columns:
+	VMOVUPS (R8)(R9*1), Z0
+	VMOVUPS (CX)(R9*1), Z1
+	VPMULLQ Z1, Z0, Z0
+	VMOVUPS Z0, (R8)(R9*1)
+	VMOVUPS 64(R8)(R9*1), Z0
+	VMOVUPS 64(CX)(R9*1), Z1
+	VPMULLQ Z1, Z0, Z0
+	VMOVUPS Z0, 64(R8)(R9*1)
+	VMOVUPS 128(R8)(R9*1), Z0
+	VMOVUPS 128(CX)(R9*1), Z1
+	VPMULLQ Z1, Z0, Z0
+	VMOVUPS Z0, 128(R8)(R9*1)
+	VMOVUPS 192(R8)(R9*1), Z0
+	VMOVUPS 192(CX)(R9*1), Z1
+	VPMULLQ Z1, Z0, Z0
+	VMOVUPS Z0, 192(R8)(R9*1)
+	VMOVUPS 256(R8)(R9*1), Z0
+	VMOVUPS 256(CX)(R9*1), Z1
+	VPMULLQ Z1, Z0, Z0
+	VMOVUPS Z0, 256(R8)(R9*1)
+	VMOVUPS 320(R8)(R9*1), Z0
+	VMOVUPS 320(CX)(R9*1), Z1
+	VPMULLQ Z1, Z0, Z0
+	VMOVUPS Z0, 320(R8)(R9*1)
+	VMOVUPS 384(R8)(R9*1), Z0
+	VMOVUPS 384(CX)(R9*1), Z1
+	VPMULLQ Z1, Z0, Z0
+	VMOVUPS Z0, 384(R8)(R9*1)
+	VMOVUPS 448(R8)(R9*1), Z0
+	VMOVUPS 448(CX)(R9*1), Z1
+	VPMULLQ Z1, Z0, Z0
+	VMOVUPS Z0, 448(R8)(R9*1)
+	ADDQ    $0x00000200, R9
+	CMPQ    R9, SI
+	JLT     columns
+	ADDQ    BX, CX
+	ADDQ    SI, R8
+	CMPQ    R8, DI
+	CMOVQEQ AX, R8
+	DECQ    DX
+
+test:
+	TESTQ DX, DX
+	JNZ   row
 	VZEROUPPER
 	RET
 
@@ -1511,6 +2219,76 @@ group0Done:
 	VZEROUPPER
 	RET
 
+// func rowsMaxInt64AVX512(lanes *byte, x *byte, rows int, stride int, width int, count int)
+// Requires: AVX, AVX512F, CMOV
+TEXT ·rowsMaxInt64AVX512(SB), NOSPLIT, $0-48
+	MOVQ lanes+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ rows+16(FP), DX
+	MOVQ stride+24(FP), BX
+
+	// rowBytes := count * 64 * size
+	MOVQ count+40(FP), SI
+	SHLQ $0x09, SI
+
+	// end := lanes + width * rowBytes
+	MOVQ  width+32(FP), DI
+	IMULQ SI, DI
+	ADDQ  AX, DI
+	MOVQ  AX, R8
+	JMP   test
+
+row:
+	XORQ R9, R9
+
+columns:
+	VMOVUPS (R8)(R9*1), Z0
+	VMOVUPS (CX)(R9*1), Z1
+	VPMAXSQ Z1, Z0, Z0
+	VMOVUPS Z0, (R8)(R9*1)
+	VMOVUPS 64(R8)(R9*1), Z0
+	VMOVUPS 64(CX)(R9*1), Z1
+	VPMAXSQ Z1, Z0, Z0
+	VMOVUPS Z0, 64(R8)(R9*1)
+	VMOVUPS 128(R8)(R9*1), Z0
+	VMOVUPS 128(CX)(R9*1), Z1
+	VPMAXSQ Z1, Z0, Z0
+	VMOVUPS Z0, 128(R8)(R9*1)
+	VMOVUPS 192(R8)(R9*1), Z0
+	VMOVUPS 192(CX)(R9*1), Z1
+	VPMAXSQ Z1, Z0, Z0
+	VMOVUPS Z0, 192(R8)(R9*1)
+	VMOVUPS 256(R8)(R9*1), Z0
+	VMOVUPS 256(CX)(R9*1), Z1
+	VPMAXSQ Z1, Z0, Z0
+	VMOVUPS Z0, 256(R8)(R9*1)
+	VMOVUPS 320(R8)(R9*1), Z0
+	VMOVUPS 320(CX)(R9*1), Z1
+	VPMAXSQ Z1, Z0, Z0
+	VMOVUPS Z0, 320(R8)(R9*1)
+	VMOVUPS 384(R8)(R9*1), Z0
+	VMOVUPS 384(CX)(R9*1), Z1
+	VPMAXSQ Z1, Z0, Z0
+	VMOVUPS Z0, 384(R8)(R9*1)
+	VMOVUPS 448(R8)(R9*1), Z0
+	VMOVUPS 448(CX)(R9*1), Z1
+	VPMAXSQ Z1, Z0, Z0
+	VMOVUPS Z0, 448(R8)(R9*1)
+	ADDQ    $0x00000200, R9
+	CMPQ    R9, SI
+	JLT     columns
+	ADDQ    BX, CX
+	ADDQ    SI, R8
+	CMPQ    R8, DI
+	CMOVQEQ AX, R8
+	DECQ    DX
+
+test:
+	TESTQ DX, DX
+	JNZ   row
+	VZEROUPPER
+	RET
+
 // func foldMinInt64AVX512(x *byte, n int, identity uint64) uint64
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
 TEXT ·foldMinInt64AVX512(SB), NOSPLIT, $0-32
@@ -1625,6 +2403,76 @@ group0Done:
 	VPMINSQ       X0, X1, X1
 	VMOVQ         X1, AX
 	MOVQ          AX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func rowsMinInt64AVX512(lanes *byte, x *byte, rows int, stride int, width int, count int)
+// Requires: AVX, AVX512F, CMOV
+TEXT ·rowsMinInt64AVX512(SB), NOSPLIT, $0-48
+	MOVQ lanes+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ rows+16(FP), DX
+	MOVQ stride+24(FP), BX
+
+	// rowBytes := count * 64 * size
+	MOVQ count+40(FP), SI
+	SHLQ $0x09, SI
+
+	// end := lanes + width * rowBytes
+	MOVQ  width+32(FP), DI
+	IMULQ SI, DI
+	ADDQ  AX, DI
+	MOVQ  AX, R8
+	JMP   test
+
+row:
+	XORQ R9, R9
+
+columns:
+	VMOVUPS (R8)(R9*1), Z0
+	VMOVUPS (CX)(R9*1), Z1
+	VPMINSQ Z1, Z0, Z0
+	VMOVUPS Z0, (R8)(R9*1)
+	VMOVUPS 64(R8)(R9*1), Z0
+	VMOVUPS 64(CX)(R9*1), Z1
+	VPMINSQ Z1, Z0, Z0
+	VMOVUPS Z0, 64(R8)(R9*1)
+	VMOVUPS 128(R8)(R9*1), Z0
+	VMOVUPS 128(CX)(R9*1), Z1
+	VPMINSQ Z1, Z0, Z0
+	VMOVUPS Z0, 128(R8)(R9*1)
+	VMOVUPS 192(R8)(R9*1), Z0
+	VMOVUPS 192(CX)(R9*1), Z1
+	VPMINSQ Z1, Z0, Z0
+	VMOVUPS Z0, 192(R8)(R9*1)
+	VMOVUPS 256(R8)(R9*1), Z0
+	VMOVUPS 256(CX)(R9*1), Z1
+	VPMINSQ Z1, Z0, Z0
+	VMOVUPS Z0, 256(R8)(R9*1)
+	VMOVUPS 320(R8)(R9*1), Z0
+	VMOVUPS 320(CX)(R9*1), Z1
+	VPMINSQ Z1, Z0, Z0
+	VMOVUPS Z0, 320(R8)(R9*1)
+	VMOVUPS 384(R8)(R9*1), Z0
+	VMOVUPS 384(CX)(R9*1), Z1
+	VPMINSQ Z1, Z0, Z0
+	VMOVUPS Z0, 384(R8)(R9*1)
+	VMOVUPS 448(R8)(R9*1), Z0
+	VMOVUPS 448(CX)(R9*1), Z1
+	VPMINSQ Z1, Z0, Z0
+	VMOVUPS Z0, 448(R8)(R9*1)
+	ADDQ    $0x00000200, R9
+	CMPQ    R9, SI
+	JLT     columns
+	ADDQ    BX, CX
+	ADDQ    SI, R8
+	CMPQ    R8, DI
+	CMOVQEQ AX, R8
+	DECQ    DX
+
+test:
+	TESTQ DX, DX
+	JNZ   row
 	VZEROUPPER
 	RET
 
@@ -1856,6 +2704,76 @@ DATA window<>+48(SB)/8, $0x0000000000000000
 DATA window<>+56(SB)/8, $0x0000000000000000
 GLOBL window<>(SB), RODATA|NOPTR, $64
 
+// func rowsAddFloat32AVX2(lanes *byte, x *byte, rows int, stride int, width int, count int)
+// Requires: AVX, CMOV
+TEXT ·rowsAddFloat32AVX2(SB), NOSPLIT, $0-48
+	MOVQ lanes+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ rows+16(FP), DX
+	MOVQ stride+24(FP), BX
+
+	// rowBytes := count * 64 * size
+	MOVQ count+40(FP), SI
+	SHLQ $0x08, SI
+
+	// end := lanes + width * rowBytes
+	MOVQ  width+32(FP), DI
+	IMULQ SI, DI
+	ADDQ  AX, DI
+	MOVQ  AX, R8
+	JMP   test
+
+row:
+	XORQ R9, R9
+
+columns:
+	VMOVUPS (R8)(R9*1), Y0
+	VMOVUPS (CX)(R9*1), Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS Y0, (R8)(R9*1)
+	VMOVUPS 32(R8)(R9*1), Y0
+	VMOVUPS 32(CX)(R9*1), Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS Y0, 32(R8)(R9*1)
+	VMOVUPS 64(R8)(R9*1), Y0
+	VMOVUPS 64(CX)(R9*1), Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS Y0, 64(R8)(R9*1)
+	VMOVUPS 96(R8)(R9*1), Y0
+	VMOVUPS 96(CX)(R9*1), Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS Y0, 96(R8)(R9*1)
+	VMOVUPS 128(R8)(R9*1), Y0
+	VMOVUPS 128(CX)(R9*1), Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS Y0, 128(R8)(R9*1)
+	VMOVUPS 160(R8)(R9*1), Y0
+	VMOVUPS 160(CX)(R9*1), Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS Y0, 160(R8)(R9*1)
+	VMOVUPS 192(R8)(R9*1), Y0
+	VMOVUPS 192(CX)(R9*1), Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS Y0, 192(R8)(R9*1)
+	VMOVUPS 224(R8)(R9*1), Y0
+	VMOVUPS 224(CX)(R9*1), Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS Y0, 224(R8)(R9*1)
+	ADDQ    $0x00000100, R9
+	CMPQ    R9, SI
+	JLT     columns
+	ADDQ    BX, CX
+	ADDQ    SI, R8
+	CMPQ    R8, DI
+	CMOVQEQ AX, R8
+	DECQ    DX
+
+test:
+	TESTQ DX, DX
+	JNZ   row
+	VZEROUPPER
+	RET
+
 // func foldMulFloat32AVX2(x *byte, n int, identity uint64) uint64
 // Requires: AVX, AVX2, CMOV, SSE2
 TEXT ·foldMulFloat32AVX2(SB), NOSPLIT, $0-32
@@ -2016,6 +2934,76 @@ group0Done:
 	VMULPS       X0, X1, X1
 	VMOVD        X1, AX
 	MOVQ         AX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func rowsMulFloat32AVX2(lanes *byte, x *byte, rows int, stride int, width int, count int)
+// Requires: AVX, CMOV
+TEXT ·rowsMulFloat32AVX2(SB), NOSPLIT, $0-48
+	MOVQ lanes+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ rows+16(FP), DX
+	MOVQ stride+24(FP), BX
+
+	// rowBytes := count * 64 * size
+	MOVQ count+40(FP), SI
+	SHLQ $0x08, SI
+
+	// end := lanes + width * rowBytes
+	MOVQ  width+32(FP), DI
+	IMULQ SI, DI
+	ADDQ  AX, DI
+	MOVQ  AX, R8
+	JMP   test
+
+row:
+	XORQ R9, R9
+
+columns:
+	VMOVUPS (R8)(R9*1), Y0
+	VMOVUPS (CX)(R9*1), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, (R8)(R9*1)
+	VMOVUPS 32(R8)(R9*1), Y0
+	VMOVUPS 32(CX)(R9*1), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, 32(R8)(R9*1)
+	VMOVUPS 64(R8)(R9*1), Y0
+	VMOVUPS 64(CX)(R9*1), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, 64(R8)(R9*1)
+	VMOVUPS 96(R8)(R9*1), Y0
+	VMOVUPS 96(CX)(R9*1), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, 96(R8)(R9*1)
+	VMOVUPS 128(R8)(R9*1), Y0
+	VMOVUPS 128(CX)(R9*1), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, 128(R8)(R9*1)
+	VMOVUPS 160(R8)(R9*1), Y0
+	VMOVUPS 160(CX)(R9*1), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, 160(R8)(R9*1)
+	VMOVUPS 192(R8)(R9*1), Y0
+	VMOVUPS 192(CX)(R9*1), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, 192(R8)(R9*1)
+	VMOVUPS 224(R8)(R9*1), Y0
+	VMOVUPS 224(CX)(R9*1), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, 224(R8)(R9*1)
+	ADDQ    $0x00000100, R9
+	CMPQ    R9, SI
+	JLT     columns
+	ADDQ    BX, CX
+	ADDQ    SI, R8
+	CMPQ    R8, DI
+	CMOVQEQ AX, R8
+	DECQ    DX
+
+test:
+	TESTQ DX, DX
+	JNZ   row
 	VZEROUPPER
 	RET
 
@@ -2312,6 +3300,116 @@ group0Done:
 	VZEROUPPER
 	RET
 
+// func rowsMaxFloat32AVX2(lanes *byte, x *byte, rows int, stride int, width int, count int)
+// Requires: AVX, CMOV
+TEXT ·rowsMaxFloat32AVX2(SB), NOSPLIT, $0-48
+	MOVQ lanes+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ rows+16(FP), DX
+	MOVQ stride+24(FP), BX
+
+	// rowBytes := count * 64 * size
+	MOVQ count+40(FP), SI
+	SHLQ $0x08, SI
+
+	// end := lanes + width * rowBytes
+	MOVQ  width+32(FP), DI
+	IMULQ SI, DI
+	ADDQ  AX, DI
+	MOVQ  AX, R8
+	JMP   test
+
+row:
+	XORQ R9, R9
+
+columns:
+	VMOVUPS (R8)(R9*1), Y0
+	VMOVUPS (CX)(R9*1), Y1
+	VMAXPS  Y0, Y1, Y3
+	VMAXPS  Y1, Y0, Y2
+	VANDPS  Y3, Y2, Y2
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VORPS   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, (R8)(R9*1)
+	VMOVUPS 32(R8)(R9*1), Y0
+	VMOVUPS 32(CX)(R9*1), Y1
+	VMAXPS  Y0, Y1, Y3
+	VMAXPS  Y1, Y0, Y2
+	VANDPS  Y3, Y2, Y2
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VORPS   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 32(R8)(R9*1)
+	VMOVUPS 64(R8)(R9*1), Y0
+	VMOVUPS 64(CX)(R9*1), Y1
+	VMAXPS  Y0, Y1, Y3
+	VMAXPS  Y1, Y0, Y2
+	VANDPS  Y3, Y2, Y2
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VORPS   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 64(R8)(R9*1)
+	VMOVUPS 96(R8)(R9*1), Y0
+	VMOVUPS 96(CX)(R9*1), Y1
+	VMAXPS  Y0, Y1, Y3
+	VMAXPS  Y1, Y0, Y2
+	VANDPS  Y3, Y2, Y2
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VORPS   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 96(R8)(R9*1)
+	VMOVUPS 128(R8)(R9*1), Y0
+	VMOVUPS 128(CX)(R9*1), Y1
+	VMAXPS  Y0, Y1, Y3
+	VMAXPS  Y1, Y0, Y2
+	VANDPS  Y3, Y2, Y2
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VORPS   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 128(R8)(R9*1)
+	VMOVUPS 160(R8)(R9*1), Y0
+	VMOVUPS 160(CX)(R9*1), Y1
+	VMAXPS  Y0, Y1, Y3
+	VMAXPS  Y1, Y0, Y2
+	VANDPS  Y3, Y2, Y2
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VORPS   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 160(R8)(R9*1)
+	VMOVUPS 192(R8)(R9*1), Y0
+	VMOVUPS 192(CX)(R9*1), Y1
+	VMAXPS  Y0, Y1, Y3
+	VMAXPS  Y1, Y0, Y2
+	VANDPS  Y3, Y2, Y2
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VORPS   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 192(R8)(R9*1)
+	VMOVUPS 224(R8)(R9*1), Y0
+	VMOVUPS 224(CX)(R9*1), Y1
+	VMAXPS  Y0, Y1, Y3
+	VMAXPS  Y1, Y0, Y2
+	VANDPS  Y3, Y2, Y2
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VORPS   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 224(R8)(R9*1)
+	ADDQ    $0x00000100, R9
+	CMPQ    R9, SI
+	JLT     columns
+	ADDQ    BX, CX
+	ADDQ    SI, R8
+	CMPQ    R8, DI
+	CMOVQEQ AX, R8
+	DECQ    DX
+
+test:
+	TESTQ DX, DX
+	JNZ   row
+	VZEROUPPER
+	RET
+
 // func foldMinFloat32AVX2(x *byte, n int, identity uint64) uint64
 // Requires: AVX, AVX2, CMOV, SSE2
 TEXT ·foldMinFloat32AVX2(SB), NOSPLIT, $0-32
@@ -2602,6 +3700,116 @@ group0Done:
 	VMOVDQU      X2, X1
 	VMOVD        X1, AX
 	MOVQ         AX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func rowsMinFloat32AVX2(lanes *byte, x *byte, rows int, stride int, width int, count int)
+// Requires: AVX, CMOV
+TEXT ·rowsMinFloat32AVX2(SB), NOSPLIT, $0-48
+	MOVQ lanes+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ rows+16(FP), DX
+	MOVQ stride+24(FP), BX
+
+	// rowBytes := count * 64 * size
+	MOVQ count+40(FP), SI
+	SHLQ $0x08, SI
+
+	// end := lanes + width * rowBytes
+	MOVQ  width+32(FP), DI
+	IMULQ SI, DI
+	ADDQ  AX, DI
+	MOVQ  AX, R8
+	JMP   test
+
+row:
+	XORQ R9, R9
+
+columns:
+	VMOVUPS (R8)(R9*1), Y0
+	VMOVUPS (CX)(R9*1), Y1
+	VMINPS  Y0, Y1, Y3
+	VMINPS  Y1, Y0, Y2
+	VORPS   Y3, Y2, Y2
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VORPS   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, (R8)(R9*1)
+	VMOVUPS 32(R8)(R9*1), Y0
+	VMOVUPS 32(CX)(R9*1), Y1
+	VMINPS  Y0, Y1, Y3
+	VMINPS  Y1, Y0, Y2
+	VORPS   Y3, Y2, Y2
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VORPS   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 32(R8)(R9*1)
+	VMOVUPS 64(R8)(R9*1), Y0
+	VMOVUPS 64(CX)(R9*1), Y1
+	VMINPS  Y0, Y1, Y3
+	VMINPS  Y1, Y0, Y2
+	VORPS   Y3, Y2, Y2
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VORPS   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 64(R8)(R9*1)
+	VMOVUPS 96(R8)(R9*1), Y0
+	VMOVUPS 96(CX)(R9*1), Y1
+	VMINPS  Y0, Y1, Y3
+	VMINPS  Y1, Y0, Y2
+	VORPS   Y3, Y2, Y2
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VORPS   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 96(R8)(R9*1)
+	VMOVUPS 128(R8)(R9*1), Y0
+	VMOVUPS 128(CX)(R9*1), Y1
+	VMINPS  Y0, Y1, Y3
+	VMINPS  Y1, Y0, Y2
+	VORPS   Y3, Y2, Y2
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VORPS   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 128(R8)(R9*1)
+	VMOVUPS 160(R8)(R9*1), Y0
+	VMOVUPS 160(CX)(R9*1), Y1
+	VMINPS  Y0, Y1, Y3
+	VMINPS  Y1, Y0, Y2
+	VORPS   Y3, Y2, Y2
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VORPS   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 160(R8)(R9*1)
+	VMOVUPS 192(R8)(R9*1), Y0
+	VMOVUPS 192(CX)(R9*1), Y1
+	VMINPS  Y0, Y1, Y3
+	VMINPS  Y1, Y0, Y2
+	VORPS   Y3, Y2, Y2
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VORPS   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 192(R8)(R9*1)
+	VMOVUPS 224(R8)(R9*1), Y0
+	VMOVUPS 224(CX)(R9*1), Y1
+	VMINPS  Y0, Y1, Y3
+	VMINPS  Y1, Y0, Y2
+	VORPS   Y3, Y2, Y2
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VORPS   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 224(R8)(R9*1)
+	ADDQ    $0x00000100, R9
+	CMPQ    R9, SI
+	JLT     columns
+	ADDQ    BX, CX
+	ADDQ    SI, R8
+	CMPQ    R8, DI
+	CMOVQEQ AX, R8
+	DECQ    DX
+
+test:
+	TESTQ DX, DX
+	JNZ   row
 	VZEROUPPER
 	RET
 
@@ -2983,6 +4191,108 @@ group1Done:
 	VZEROUPPER
 	RET
 
+// func rowsAddFloat64AVX2(lanes *byte, x *byte, rows int, stride int, width int, count int)
+// Requires: AVX, CMOV
+TEXT ·rowsAddFloat64AVX2(SB), NOSPLIT, $0-48
+	MOVQ lanes+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ rows+16(FP), DX
+	MOVQ stride+24(FP), BX
+
+	// rowBytes := count * 64 * size
+	MOVQ count+40(FP), SI
+	SHLQ $0x09, SI
+
+	// end := lanes + width * rowBytes
+	MOVQ  width+32(FP), DI
+	IMULQ SI, DI
+	ADDQ  AX, DI
+	MOVQ  AX, R8
+	JMP   test
+
+row:
+	XORQ R9, R9
+
+columns:
+	VMOVUPS (R8)(R9*1), Y0
+	VMOVUPS (CX)(R9*1), Y1
+	VADDPD  Y1, Y0, Y0
+	VMOVUPS Y0, (R8)(R9*1)
+	VMOVUPS 32(R8)(R9*1), Y0
+	VMOVUPS 32(CX)(R9*1), Y1
+	VADDPD  Y1, Y0, Y0
+	VMOVUPS Y0, 32(R8)(R9*1)
+	VMOVUPS 64(R8)(R9*1), Y0
+	VMOVUPS 64(CX)(R9*1), Y1
+	VADDPD  Y1, Y0, Y0
+	VMOVUPS Y0, 64(R8)(R9*1)
+	VMOVUPS 96(R8)(R9*1), Y0
+	VMOVUPS 96(CX)(R9*1), Y1
+	VADDPD  Y1, Y0, Y0
+	VMOVUPS Y0, 96(R8)(R9*1)
+	VMOVUPS 128(R8)(R9*1), Y0
+	VMOVUPS 128(CX)(R9*1), Y1
+	VADDPD  Y1, Y0, Y0
+	VMOVUPS Y0, 128(R8)(R9*1)
+	VMOVUPS 160(R8)(R9*1), Y0
+	VMOVUPS 160(CX)(R9*1), Y1
+	VADDPD  Y1, Y0, Y0
+	VMOVUPS Y0, 160(R8)(R9*1)
+	VMOVUPS 192(R8)(R9*1), Y0
+	VMOVUPS 192(CX)(R9*1), Y1
+	VADDPD  Y1, Y0, Y0
+	VMOVUPS Y0, 192(R8)(R9*1)
+	VMOVUPS 224(R8)(R9*1), Y0
+	VMOVUPS 224(CX)(R9*1), Y1
+	VADDPD  Y1, Y0, Y0
+	VMOVUPS Y0, 224(R8)(R9*1)
+	VMOVUPS 256(R8)(R9*1), Y0
+	VMOVUPS 256(CX)(R9*1), Y1
+	VADDPD  Y1, Y0, Y0
+	VMOVUPS Y0, 256(R8)(R9*1)
+	VMOVUPS 288(R8)(R9*1), Y0
+	VMOVUPS 288(CX)(R9*1), Y1
+	VADDPD  Y1, Y0, Y0
+	VMOVUPS Y0, 288(R8)(R9*1)
+	VMOVUPS 320(R8)(R9*1), Y0
+	VMOVUPS 320(CX)(R9*1), Y1
+	VADDPD  Y1, Y0, Y0
+	VMOVUPS Y0, 320(R8)(R9*1)
+	VMOVUPS 352(R8)(R9*1), Y0
+	VMOVUPS 352(CX)(R9*1), Y1
+	VADDPD  Y1, Y0, Y0
+	VMOVUPS Y0, 352(R8)(R9*1)
+	VMOVUPS 384(R8)(R9*1), Y0
+	VMOVUPS 384(CX)(R9*1), Y1
+	VADDPD  Y1, Y0, Y0
+	VMOVUPS Y0, 384(R8)(R9*1)
+	VMOVUPS 416(R8)(R9*1), Y0
+	VMOVUPS 416(CX)(R9*1), Y1
+	VADDPD  Y1, Y0, Y0
+	VMOVUPS Y0, 416(R8)(R9*1)
+	VMOVUPS 448(R8)(R9*1), Y0
+	VMOVUPS 448(CX)(R9*1), Y1
+	VADDPD  Y1, Y0, Y0
+	VMOVUPS Y0, 448(R8)(R9*1)
+	VMOVUPS 480(R8)(R9*1), Y0
+	VMOVUPS 480(CX)(R9*1), Y1
+	VADDPD  Y1, Y0, Y0
+	VMOVUPS Y0, 480(R8)(R9*1)
+	ADDQ    $0x00000200, R9
+	CMPQ    R9, SI
+	JLT     columns
+	ADDQ    BX, CX
+	ADDQ    SI, R8
+	CMPQ    R8, DI
+	CMOVQEQ AX, R8
+	DECQ    DX
+
+test:
+	TESTQ DX, DX
+	JNZ   row
+	VZEROUPPER
+	RET
+
 // func foldMulFloat64AVX2(x *byte, n int, identity uint64) uint64
 // Requires: AVX, AVX2, CMOV, SSE2
 TEXT ·foldMulFloat64AVX2(SB), NOSPLIT, $256-32
@@ -3298,6 +4608,108 @@ group1Done:
 	VMULPD       X0, X1, X1
 	VMOVQ        X1, AX
 	MOVQ         AX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func rowsMulFloat64AVX2(lanes *byte, x *byte, rows int, stride int, width int, count int)
+// Requires: AVX, CMOV
+TEXT ·rowsMulFloat64AVX2(SB), NOSPLIT, $0-48
+	MOVQ lanes+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ rows+16(FP), DX
+	MOVQ stride+24(FP), BX
+
+	// rowBytes := count * 64 * size
+	MOVQ count+40(FP), SI
+	SHLQ $0x09, SI
+
+	// end := lanes + width * rowBytes
+	MOVQ  width+32(FP), DI
+	IMULQ SI, DI
+	ADDQ  AX, DI
+	MOVQ  AX, R8
+	JMP   test
+
+row:
+	XORQ R9, R9
+
+columns:
+	VMOVUPS (R8)(R9*1), Y0
+	VMOVUPS (CX)(R9*1), Y1
+	VMULPD  Y1, Y0, Y0
+	VMOVUPS Y0, (R8)(R9*1)
+	VMOVUPS 32(R8)(R9*1), Y0
+	VMOVUPS 32(CX)(R9*1), Y1
+	VMULPD  Y1, Y0, Y0
+	VMOVUPS Y0, 32(R8)(R9*1)
+	VMOVUPS 64(R8)(R9*1), Y0
+	VMOVUPS 64(CX)(R9*1), Y1
+	VMULPD  Y1, Y0, Y0
+	VMOVUPS Y0, 64(R8)(R9*1)
+	VMOVUPS 96(R8)(R9*1), Y0
+	VMOVUPS 96(CX)(R9*1), Y1
+	VMULPD  Y1, Y0, Y0
+	VMOVUPS Y0, 96(R8)(R9*1)
+	VMOVUPS 128(R8)(R9*1), Y0
+	VMOVUPS 128(CX)(R9*1), Y1
+	VMULPD  Y1, Y0, Y0
+	VMOVUPS Y0, 128(R8)(R9*1)
+	VMOVUPS 160(R8)(R9*1), Y0
+	VMOVUPS 160(CX)(R9*1), Y1
+	VMULPD  Y1, Y0, Y0
+	VMOVUPS Y0, 160(R8)(R9*1)
+	VMOVUPS 192(R8)(R9*1), Y0
+	VMOVUPS 192(CX)(R9*1), Y1
+	VMULPD  Y1, Y0, Y0
+	VMOVUPS Y0, 192(R8)(R9*1)
+	VMOVUPS 224(R8)(R9*1), Y0
+	VMOVUPS 224(CX)(R9*1), Y1
+	VMULPD  Y1, Y0, Y0
+	VMOVUPS Y0, 224(R8)(R9*1)
+	VMOVUPS 256(R8)(R9*1), Y0
+	VMOVUPS 256(CX)(R9*1), Y1
+	VMULPD  Y1, Y0, Y0
+	VMOVUPS Y0, 256(R8)(R9*1)
+	VMOVUPS 288(R8)(R9*1), Y0
+	VMOVUPS 288(CX)(R9*1), Y1
+	VMULPD  Y1, Y0, Y0
+	VMOVUPS Y0, 288(R8)(R9*1)
+	VMOVUPS 320(R8)(R9*1), Y0
+	VMOVUPS 320(CX)(R9*1), Y1
+	VMULPD  Y1, Y0, Y0
+	VMOVUPS Y0, 320(R8)(R9*1)
+	VMOVUPS 352(R8)(R9*1), Y0
+	VMOVUPS 352(CX)(R9*1), Y1
+	VMULPD  Y1, Y0, Y0
+	VMOVUPS Y0, 352(R8)(R9*1)
+	VMOVUPS 384(R8)(R9*1), Y0
+	VMOVUPS 384(CX)(R9*1), Y1
+	VMULPD  Y1, Y0, Y0
+	VMOVUPS Y0, 384(R8)(R9*1)
+	VMOVUPS 416(R8)(R9*1), Y0
+	VMOVUPS 416(CX)(R9*1), Y1
+	VMULPD  Y1, Y0, Y0
+	VMOVUPS Y0, 416(R8)(R9*1)
+	VMOVUPS 448(R8)(R9*1), Y0
+	VMOVUPS 448(CX)(R9*1), Y1
+	VMULPD  Y1, Y0, Y0
+	VMOVUPS Y0, 448(R8)(R9*1)
+	VMOVUPS 480(R8)(R9*1), Y0
+	VMOVUPS 480(CX)(R9*1), Y1
+	VMULPD  Y1, Y0, Y0
+	VMOVUPS Y0, 480(R8)(R9*1)
+	ADDQ    $0x00000200, R9
+	CMPQ    R9, SI
+	JLT     columns
+	ADDQ    BX, CX
+	ADDQ    SI, R8
+	CMPQ    R8, DI
+	CMOVQEQ AX, R8
+	DECQ    DX
+
+test:
+	TESTQ DX, DX
+	JNZ   row
 	VZEROUPPER
 	RET
 
@@ -3864,6 +5276,188 @@ group1Done:
 	VZEROUPPER
 	RET
 
+// func rowsMaxFloat64AVX2(lanes *byte, x *byte, rows int, stride int, width int, count int)
+// Requires: AVX, CMOV
+TEXT ·rowsMaxFloat64AVX2(SB), NOSPLIT, $0-48
+	MOVQ lanes+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ rows+16(FP), DX
+	MOVQ stride+24(FP), BX
+
+	// rowBytes := count * 64 * size
+	MOVQ count+40(FP), SI
+	SHLQ $0x09, SI
+
+	// end := lanes + width * rowBytes
+	MOVQ  width+32(FP), DI
+	IMULQ SI, DI
+	ADDQ  AX, DI
+	MOVQ  AX, R8
+	JMP   test
+
+row:
+	XORQ R9, R9
+
+columns:
+	VMOVUPS (R8)(R9*1), Y0
+	VMOVUPS (CX)(R9*1), Y1
+	VMAXPD  Y0, Y1, Y3
+	VMAXPD  Y1, Y0, Y2
+	VANDPD  Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, (R8)(R9*1)
+	VMOVUPS 32(R8)(R9*1), Y0
+	VMOVUPS 32(CX)(R9*1), Y1
+	VMAXPD  Y0, Y1, Y3
+	VMAXPD  Y1, Y0, Y2
+	VANDPD  Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 32(R8)(R9*1)
+	VMOVUPS 64(R8)(R9*1), Y0
+	VMOVUPS 64(CX)(R9*1), Y1
+	VMAXPD  Y0, Y1, Y3
+	VMAXPD  Y1, Y0, Y2
+	VANDPD  Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 64(R8)(R9*1)
+	VMOVUPS 96(R8)(R9*1), Y0
+	VMOVUPS 96(CX)(R9*1), Y1
+	VMAXPD  Y0, Y1, Y3
+	VMAXPD  Y1, Y0, Y2
+	VANDPD  Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 96(R8)(R9*1)
+	VMOVUPS 128(R8)(R9*1), Y0
+	VMOVUPS 128(CX)(R9*1), Y1
+	VMAXPD  Y0, Y1, Y3
+	VMAXPD  Y1, Y0, Y2
+	VANDPD  Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 128(R8)(R9*1)
+	VMOVUPS 160(R8)(R9*1), Y0
+	VMOVUPS 160(CX)(R9*1), Y1
+	VMAXPD  Y0, Y1, Y3
+	VMAXPD  Y1, Y0, Y2
+	VANDPD  Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 160(R8)(R9*1)
+	VMOVUPS 192(R8)(R9*1), Y0
+	VMOVUPS 192(CX)(R9*1), Y1
+	VMAXPD  Y0, Y1, Y3
+	VMAXPD  Y1, Y0, Y2
+	VANDPD  Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 192(R8)(R9*1)
+	VMOVUPS 224(R8)(R9*1), Y0
+	VMOVUPS 224(CX)(R9*1), Y1
+	VMAXPD  Y0, Y1, Y3
+	VMAXPD  Y1, Y0, Y2
+	VANDPD  Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 224(R8)(R9*1)
+	VMOVUPS 256(R8)(R9*1), Y0
+	VMOVUPS 256(CX)(R9*1), Y1
+	VMAXPD  Y0, Y1, Y3
+	VMAXPD  Y1, Y0, Y2
+	VANDPD  Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 256(R8)(R9*1)
+	VMOVUPS 288(R8)(R9*1), Y0
+	VMOVUPS 288(CX)(R9*1), Y1
+	VMAXPD  Y0, Y1, Y3
+	VMAXPD  Y1, Y0, Y2
+	VANDPD  Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 288(R8)(R9*1)
+	VMOVUPS 320(R8)(R9*1), Y0
+	VMOVUPS 320(CX)(R9*1), Y1
+	VMAXPD  Y0, Y1, Y3
+	VMAXPD  Y1, Y0, Y2
+	VANDPD  Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 320(R8)(R9*1)
+	VMOVUPS 352(R8)(R9*1), Y0
+	VMOVUPS 352(CX)(R9*1), Y1
+	VMAXPD  Y0, Y1, Y3
+	VMAXPD  Y1, Y0, Y2
+	VANDPD  Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 352(R8)(R9*1)
+	VMOVUPS 384(R8)(R9*1), Y0
+	VMOVUPS 384(CX)(R9*1), Y1
+	VMAXPD  Y0, Y1, Y3
+	VMAXPD  Y1, Y0, Y2
+	VANDPD  Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 384(R8)(R9*1)
+	VMOVUPS 416(R8)(R9*1), Y0
+	VMOVUPS 416(CX)(R9*1), Y1
+	VMAXPD  Y0, Y1, Y3
+	VMAXPD  Y1, Y0, Y2
+	VANDPD  Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 416(R8)(R9*1)
+	VMOVUPS 448(R8)(R9*1), Y0
+	VMOVUPS 448(CX)(R9*1), Y1
+	VMAXPD  Y0, Y1, Y3
+	VMAXPD  Y1, Y0, Y2
+	VANDPD  Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 448(R8)(R9*1)
+	VMOVUPS 480(R8)(R9*1), Y0
+	VMOVUPS 480(CX)(R9*1), Y1
+	VMAXPD  Y0, Y1, Y3
+	VMAXPD  Y1, Y0, Y2
+	VANDPD  Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 480(R8)(R9*1)
+	ADDQ    $0x00000200, R9
+	CMPQ    R9, SI
+	JLT     columns
+	ADDQ    BX, CX
+	ADDQ    SI, R8
+	CMPQ    R8, DI
+	CMOVQEQ AX, R8
+	DECQ    DX
+
+test:
+	TESTQ DX, DX
+	JNZ   row
+	VZEROUPPER
+	RET
+
 // func foldMinFloat64AVX2(x *byte, n int, identity uint64) uint64
 // Requires: AVX, AVX2, CMOV, SSE2
 TEXT ·foldMinFloat64AVX2(SB), NOSPLIT, $256-32
@@ -4427,6 +6021,188 @@ group1Done:
 	VZEROUPPER
 	RET
 
+// func rowsMinFloat64AVX2(lanes *byte, x *byte, rows int, stride int, width int, count int)
+// Requires: AVX, CMOV
+TEXT ·rowsMinFloat64AVX2(SB), NOSPLIT, $0-48
+	MOVQ lanes+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ rows+16(FP), DX
+	MOVQ stride+24(FP), BX
+
+	// rowBytes := count * 64 * size
+	MOVQ count+40(FP), SI
+	SHLQ $0x09, SI
+
+	// end := lanes + width * rowBytes
+	MOVQ  width+32(FP), DI
+	IMULQ SI, DI
+	ADDQ  AX, DI
+	MOVQ  AX, R8
+	JMP   test
+
+row:
+	XORQ R9, R9
+
+columns:
+	VMOVUPS (R8)(R9*1), Y0
+	VMOVUPS (CX)(R9*1), Y1
+	VMINPD  Y0, Y1, Y3
+	VMINPD  Y1, Y0, Y2
+	VORPD   Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, (R8)(R9*1)
+	VMOVUPS 32(R8)(R9*1), Y0
+	VMOVUPS 32(CX)(R9*1), Y1
+	VMINPD  Y0, Y1, Y3
+	VMINPD  Y1, Y0, Y2
+	VORPD   Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 32(R8)(R9*1)
+	VMOVUPS 64(R8)(R9*1), Y0
+	VMOVUPS 64(CX)(R9*1), Y1
+	VMINPD  Y0, Y1, Y3
+	VMINPD  Y1, Y0, Y2
+	VORPD   Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 64(R8)(R9*1)
+	VMOVUPS 96(R8)(R9*1), Y0
+	VMOVUPS 96(CX)(R9*1), Y1
+	VMINPD  Y0, Y1, Y3
+	VMINPD  Y1, Y0, Y2
+	VORPD   Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 96(R8)(R9*1)
+	VMOVUPS 128(R8)(R9*1), Y0
+	VMOVUPS 128(CX)(R9*1), Y1
+	VMINPD  Y0, Y1, Y3
+	VMINPD  Y1, Y0, Y2
+	VORPD   Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 128(R8)(R9*1)
+	VMOVUPS 160(R8)(R9*1), Y0
+	VMOVUPS 160(CX)(R9*1), Y1
+	VMINPD  Y0, Y1, Y3
+	VMINPD  Y1, Y0, Y2
+	VORPD   Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 160(R8)(R9*1)
+	VMOVUPS 192(R8)(R9*1), Y0
+	VMOVUPS 192(CX)(R9*1), Y1
+	VMINPD  Y0, Y1, Y3
+	VMINPD  Y1, Y0, Y2
+	VORPD   Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 192(R8)(R9*1)
+	VMOVUPS 224(R8)(R9*1), Y0
+	VMOVUPS 224(CX)(R9*1), Y1
+	VMINPD  Y0, Y1, Y3
+	VMINPD  Y1, Y0, Y2
+	VORPD   Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 224(R8)(R9*1)
+	VMOVUPS 256(R8)(R9*1), Y0
+	VMOVUPS 256(CX)(R9*1), Y1
+	VMINPD  Y0, Y1, Y3
+	VMINPD  Y1, Y0, Y2
+	VORPD   Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 256(R8)(R9*1)
+	VMOVUPS 288(R8)(R9*1), Y0
+	VMOVUPS 288(CX)(R9*1), Y1
+	VMINPD  Y0, Y1, Y3
+	VMINPD  Y1, Y0, Y2
+	VORPD   Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 288(R8)(R9*1)
+	VMOVUPS 320(R8)(R9*1), Y0
+	VMOVUPS 320(CX)(R9*1), Y1
+	VMINPD  Y0, Y1, Y3
+	VMINPD  Y1, Y0, Y2
+	VORPD   Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 320(R8)(R9*1)
+	VMOVUPS 352(R8)(R9*1), Y0
+	VMOVUPS 352(CX)(R9*1), Y1
+	VMINPD  Y0, Y1, Y3
+	VMINPD  Y1, Y0, Y2
+	VORPD   Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 352(R8)(R9*1)
+	VMOVUPS 384(R8)(R9*1), Y0
+	VMOVUPS 384(CX)(R9*1), Y1
+	VMINPD  Y0, Y1, Y3
+	VMINPD  Y1, Y0, Y2
+	VORPD   Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 384(R8)(R9*1)
+	VMOVUPS 416(R8)(R9*1), Y0
+	VMOVUPS 416(CX)(R9*1), Y1
+	VMINPD  Y0, Y1, Y3
+	VMINPD  Y1, Y0, Y2
+	VORPD   Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 416(R8)(R9*1)
+	VMOVUPS 448(R8)(R9*1), Y0
+	VMOVUPS 448(CX)(R9*1), Y1
+	VMINPD  Y0, Y1, Y3
+	VMINPD  Y1, Y0, Y2
+	VORPD   Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 448(R8)(R9*1)
+	VMOVUPS 480(R8)(R9*1), Y0
+	VMOVUPS 480(CX)(R9*1), Y1
+	VMINPD  Y0, Y1, Y3
+	VMINPD  Y1, Y0, Y2
+	VORPD   Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPD   Y0, Y2, Y2
+	VMOVDQU Y2, Y0
+	VMOVUPS Y0, 480(R8)(R9*1)
+	ADDQ    $0x00000200, R9
+	CMPQ    R9, SI
+	JLT     columns
+	ADDQ    BX, CX
+	ADDQ    SI, R8
+	CMPQ    R8, DI
+	CMOVQEQ AX, R8
+	DECQ    DX
+
+test:
+	TESTQ DX, DX
+	JNZ   row
+	VZEROUPPER
+	RET
+
 // func findFloat64AVX2(x *byte, n int, bits uint64) int
 // Requires: AVX, AVX2, BMI, SSE2
 TEXT ·findFloat64AVX2(SB), NOSPLIT, $0-32
@@ -4805,6 +6581,108 @@ group1Done:
 	VZEROUPPER
 	RET
 
+// func rowsAddInt64AVX2(lanes *byte, x *byte, rows int, stride int, width int, count int)
+// Requires: AVX, AVX2, CMOV
+TEXT ·rowsAddInt64AVX2(SB), NOSPLIT, $0-48
+	MOVQ lanes+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ rows+16(FP), DX
+	MOVQ stride+24(FP), BX
+
+	// rowBytes := count * 64 * size
+	MOVQ count+40(FP), SI
+	SHLQ $0x09, SI
+
+	// end := lanes + width * rowBytes
+	MOVQ  width+32(FP), DI
+	IMULQ SI, DI
+	ADDQ  AX, DI
+	MOVQ  AX, R8
+	JMP   test
+
+row:
+	XORQ R9, R9
+
+columns:
+	VMOVUPS (R8)(R9*1), Y0
+	VMOVUPS (CX)(R9*1), Y1
+	VPADDQ  Y1, Y0, Y0
+	VMOVUPS Y0, (R8)(R9*1)
+	VMOVUPS 32(R8)(R9*1), Y0
+	VMOVUPS 32(CX)(R9*1), Y1
+	VPADDQ  Y1, Y0, Y0
+	VMOVUPS Y0, 32(R8)(R9*1)
+	VMOVUPS 64(R8)(R9*1), Y0
+	VMOVUPS 64(CX)(R9*1), Y1
+	VPADDQ  Y1, Y0, Y0
+	VMOVUPS Y0, 64(R8)(R9*1)
+	VMOVUPS 96(R8)(R9*1), Y0
+	VMOVUPS 96(CX)(R9*1), Y1
+	VPADDQ  Y1, Y0, Y0
+	VMOVUPS Y0, 96(R8)(R9*1)
+	VMOVUPS 128(R8)(R9*1), Y0
+	VMOVUPS 128(CX)(R9*1), Y1
+	VPADDQ  Y1, Y0, Y0
+	VMOVUPS Y0, 128(R8)(R9*1)
+	VMOVUPS 160(R8)(R9*1), Y0
+	VMOVUPS 160(CX)(R9*1), Y1
+	VPADDQ  Y1, Y0, Y0
+	VMOVUPS Y0, 160(R8)(R9*1)
+	VMOVUPS 192(R8)(R9*1), Y0
+	VMOVUPS 192(CX)(R9*1), Y1
+	VPADDQ  Y1, Y0, Y0
+	VMOVUPS Y0, 192(R8)(R9*1)
+	VMOVUPS 224(R8)(R9*1), Y0
+	VMOVUPS 224(CX)(R9*1), Y1
+	VPADDQ  Y1, Y0, Y0
+	VMOVUPS Y0, 224(R8)(R9*1)
+	VMOVUPS 256(R8)(R9*1), Y0
+	VMOVUPS 256(CX)(R9*1), Y1
+	VPADDQ  Y1, Y0, Y0
+	VMOVUPS Y0, 256(R8)(R9*1)
+	VMOVUPS 288(R8)(R9*1), Y0
+	VMOVUPS 288(CX)(R9*1), Y1
+	VPADDQ  Y1, Y0, Y0
+	VMOVUPS Y0, 288(R8)(R9*1)
+	VMOVUPS 320(R8)(R9*1), Y0
+	VMOVUPS 320(CX)(R9*1), Y1
+	VPADDQ  Y1, Y0, Y0
+	VMOVUPS Y0, 320(R8)(R9*1)
+	VMOVUPS 352(R8)(R9*1), Y0
+	VMOVUPS 352(CX)(R9*1), Y1
+	VPADDQ  Y1, Y0, Y0
+	VMOVUPS Y0, 352(R8)(R9*1)
+	VMOVUPS 384(R8)(R9*1), Y0
+	VMOVUPS 384(CX)(R9*1), Y1
+	VPADDQ  Y1, Y0, Y0
+	VMOVUPS Y0, 384(R8)(R9*1)
+	VMOVUPS 416(R8)(R9*1), Y0
+	VMOVUPS 416(CX)(R9*1), Y1
+	VPADDQ  Y1, Y0, Y0
+	VMOVUPS Y0, 416(R8)(R9*1)
+	VMOVUPS 448(R8)(R9*1), Y0
+	VMOVUPS 448(CX)(R9*1), Y1
+	VPADDQ  Y1, Y0, Y0
+	VMOVUPS Y0, 448(R8)(R9*1)
+	VMOVUPS 480(R8)(R9*1), Y0
+	VMOVUPS 480(CX)(R9*1), Y1
+	VPADDQ  Y1, Y0, Y0
+	VMOVUPS Y0, 480(R8)(R9*1)
+	ADDQ    $0x00000200, R9
+	CMPQ    R9, SI
+	JLT     columns
+	ADDQ    BX, CX
+	ADDQ    SI, R8
+	CMPQ    R8, DI
+	CMOVQEQ AX, R8
+	DECQ    DX
+
+test:
+	TESTQ DX, DX
+	JNZ   row
+	VZEROUPPER
+	RET
+
 // func foldMaxInt64AVX2(x *byte, n int, identity uint64) uint64
 // Requires: AVX, AVX2, CMOV, SSE2
 TEXT ·foldMaxInt64AVX2(SB), NOSPLIT, $256-32
@@ -5172,6 +7050,124 @@ group1Done:
 	VZEROUPPER
 	RET
 
+// func rowsMaxInt64AVX2(lanes *byte, x *byte, rows int, stride int, width int, count int)
+// Requires: AVX, AVX2, CMOV
+TEXT ·rowsMaxInt64AVX2(SB), NOSPLIT, $0-48
+	MOVQ lanes+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ rows+16(FP), DX
+	MOVQ stride+24(FP), BX
+
+	// rowBytes := count * 64 * size
+	MOVQ count+40(FP), SI
+	SHLQ $0x09, SI
+
+	// end := lanes + width * rowBytes
+	MOVQ  width+32(FP), DI
+	IMULQ SI, DI
+	ADDQ  AX, DI
+	MOVQ  AX, R8
+	JMP   test
+
+row:
+	XORQ R9, R9
+
+columns:
+	VMOVUPS   (R8)(R9*1), Y0
+	VMOVUPS   (CX)(R9*1), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y0, Y1, Y0
+	VMOVUPS   Y0, (R8)(R9*1)
+	VMOVUPS   32(R8)(R9*1), Y0
+	VMOVUPS   32(CX)(R9*1), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y0, Y1, Y0
+	VMOVUPS   Y0, 32(R8)(R9*1)
+	VMOVUPS   64(R8)(R9*1), Y0
+	VMOVUPS   64(CX)(R9*1), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y0, Y1, Y0
+	VMOVUPS   Y0, 64(R8)(R9*1)
+	VMOVUPS   96(R8)(R9*1), Y0
+	VMOVUPS   96(CX)(R9*1), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y0, Y1, Y0
+	VMOVUPS   Y0, 96(R8)(R9*1)
+	VMOVUPS   128(R8)(R9*1), Y0
+	VMOVUPS   128(CX)(R9*1), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y0, Y1, Y0
+	VMOVUPS   Y0, 128(R8)(R9*1)
+	VMOVUPS   160(R8)(R9*1), Y0
+	VMOVUPS   160(CX)(R9*1), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y0, Y1, Y0
+	VMOVUPS   Y0, 160(R8)(R9*1)
+	VMOVUPS   192(R8)(R9*1), Y0
+	VMOVUPS   192(CX)(R9*1), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y0, Y1, Y0
+	VMOVUPS   Y0, 192(R8)(R9*1)
+	VMOVUPS   224(R8)(R9*1), Y0
+	VMOVUPS   224(CX)(R9*1), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y0, Y1, Y0
+	VMOVUPS   Y0, 224(R8)(R9*1)
+	VMOVUPS   256(R8)(R9*1), Y0
+	VMOVUPS   256(CX)(R9*1), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y0, Y1, Y0
+	VMOVUPS   Y0, 256(R8)(R9*1)
+	VMOVUPS   288(R8)(R9*1), Y0
+	VMOVUPS   288(CX)(R9*1), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y0, Y1, Y0
+	VMOVUPS   Y0, 288(R8)(R9*1)
+	VMOVUPS   320(R8)(R9*1), Y0
+	VMOVUPS   320(CX)(R9*1), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y0, Y1, Y0
+	VMOVUPS   Y0, 320(R8)(R9*1)
+	VMOVUPS   352(R8)(R9*1), Y0
+	VMOVUPS   352(CX)(R9*1), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y0, Y1, Y0
+	VMOVUPS   Y0, 352(R8)(R9*1)
+	VMOVUPS   384(R8)(R9*1), Y0
+	VMOVUPS   384(CX)(R9*1), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y0, Y1, Y0
+	VMOVUPS   Y0, 384(R8)(R9*1)
+	VMOVUPS   416(R8)(R9*1), Y0
+	VMOVUPS   416(CX)(R9*1), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y0, Y1, Y0
+	VMOVUPS   Y0, 416(R8)(R9*1)
+	VMOVUPS   448(R8)(R9*1), Y0
+	VMOVUPS   448(CX)(R9*1), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y0, Y1, Y0
+	VMOVUPS   Y0, 448(R8)(R9*1)
+	VMOVUPS   480(R8)(R9*1), Y0
+	VMOVUPS   480(CX)(R9*1), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y0, Y1, Y0
+	VMOVUPS   Y0, 480(R8)(R9*1)
+	ADDQ      $0x00000200, R9
+	CMPQ      R9, SI
+	JLT       columns
+	ADDQ      BX, CX
+	ADDQ      SI, R8
+	CMPQ      R8, DI
+	CMOVQEQ   AX, R8
+	DECQ      DX
+
+test:
+	TESTQ DX, DX
+	JNZ   row
+	VZEROUPPER
+	RET
+
 // func foldMinInt64AVX2(x *byte, n int, identity uint64) uint64
 // Requires: AVX, AVX2, CMOV, SSE2
 TEXT ·foldMinInt64AVX2(SB), NOSPLIT, $256-32
@@ -5536,6 +7532,124 @@ group1Done:
 	VBLENDVPD    X2, X0, X1, X1
 	VMOVQ        X1, AX
 	MOVQ         AX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func rowsMinInt64AVX2(lanes *byte, x *byte, rows int, stride int, width int, count int)
+// Requires: AVX, AVX2, CMOV
+TEXT ·rowsMinInt64AVX2(SB), NOSPLIT, $0-48
+	MOVQ lanes+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ rows+16(FP), DX
+	MOVQ stride+24(FP), BX
+
+	// rowBytes := count * 64 * size
+	MOVQ count+40(FP), SI
+	SHLQ $0x09, SI
+
+	// end := lanes + width * rowBytes
+	MOVQ  width+32(FP), DI
+	IMULQ SI, DI
+	ADDQ  AX, DI
+	MOVQ  AX, R8
+	JMP   test
+
+row:
+	XORQ R9, R9
+
+columns:
+	VMOVUPS   (R8)(R9*1), Y0
+	VMOVUPS   (CX)(R9*1), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y1, Y0, Y0
+	VMOVUPS   Y0, (R8)(R9*1)
+	VMOVUPS   32(R8)(R9*1), Y0
+	VMOVUPS   32(CX)(R9*1), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y1, Y0, Y0
+	VMOVUPS   Y0, 32(R8)(R9*1)
+	VMOVUPS   64(R8)(R9*1), Y0
+	VMOVUPS   64(CX)(R9*1), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y1, Y0, Y0
+	VMOVUPS   Y0, 64(R8)(R9*1)
+	VMOVUPS   96(R8)(R9*1), Y0
+	VMOVUPS   96(CX)(R9*1), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y1, Y0, Y0
+	VMOVUPS   Y0, 96(R8)(R9*1)
+	VMOVUPS   128(R8)(R9*1), Y0
+	VMOVUPS   128(CX)(R9*1), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y1, Y0, Y0
+	VMOVUPS   Y0, 128(R8)(R9*1)
+	VMOVUPS   160(R8)(R9*1), Y0
+	VMOVUPS   160(CX)(R9*1), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y1, Y0, Y0
+	VMOVUPS   Y0, 160(R8)(R9*1)
+	VMOVUPS   192(R8)(R9*1), Y0
+	VMOVUPS   192(CX)(R9*1), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y1, Y0, Y0
+	VMOVUPS   Y0, 192(R8)(R9*1)
+	VMOVUPS   224(R8)(R9*1), Y0
+	VMOVUPS   224(CX)(R9*1), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y1, Y0, Y0
+	VMOVUPS   Y0, 224(R8)(R9*1)
+	VMOVUPS   256(R8)(R9*1), Y0
+	VMOVUPS   256(CX)(R9*1), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y1, Y0, Y0
+	VMOVUPS   Y0, 256(R8)(R9*1)
+	VMOVUPS   288(R8)(R9*1), Y0
+	VMOVUPS   288(CX)(R9*1), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y1, Y0, Y0
+	VMOVUPS   Y0, 288(R8)(R9*1)
+	VMOVUPS   320(R8)(R9*1), Y0
+	VMOVUPS   320(CX)(R9*1), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y1, Y0, Y0
+	VMOVUPS   Y0, 320(R8)(R9*1)
+	VMOVUPS   352(R8)(R9*1), Y0
+	VMOVUPS   352(CX)(R9*1), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y1, Y0, Y0
+	VMOVUPS   Y0, 352(R8)(R9*1)
+	VMOVUPS   384(R8)(R9*1), Y0
+	VMOVUPS   384(CX)(R9*1), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y1, Y0, Y0
+	VMOVUPS   Y0, 384(R8)(R9*1)
+	VMOVUPS   416(R8)(R9*1), Y0
+	VMOVUPS   416(CX)(R9*1), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y1, Y0, Y0
+	VMOVUPS   Y0, 416(R8)(R9*1)
+	VMOVUPS   448(R8)(R9*1), Y0
+	VMOVUPS   448(CX)(R9*1), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y1, Y0, Y0
+	VMOVUPS   Y0, 448(R8)(R9*1)
+	VMOVUPS   480(R8)(R9*1), Y0
+	VMOVUPS   480(CX)(R9*1), Y1
+	VPCMPGTQ  Y1, Y0, Y2
+	VBLENDVPD Y2, Y1, Y0, Y0
+	VMOVUPS   Y0, 480(R8)(R9*1)
+	ADDQ      $0x00000200, R9
+	CMPQ      R9, SI
+	JLT       columns
+	ADDQ      BX, CX
+	ADDQ      SI, R8
+	CMPQ      R8, DI
+	CMOVQEQ   AX, R8
+	DECQ      DX
+
+test:
+	TESTQ DX, DX
+	JNZ   row
 	VZEROUPPER
 	RET
 

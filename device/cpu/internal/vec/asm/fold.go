@@ -25,6 +25,7 @@ func fold() {
 		for _, e := range []*element{float32s, float64s, int64s} {
 			for _, c := range combiners(m, e) {
 				foldBlock(m, e, c)
+				foldRows(m, e, c)
 			}
 			find(m, e)
 		}
@@ -140,6 +141,52 @@ func foldBlock(m *isa, e *element, c combiner) {
 		VMOVQ(within(e, c, acc[0]), result)
 	}
 	Store(result, ReturnIndex(0))
+	VZEROUPPER()
+	RET()
+}
+
+// foldColumns is vec.Columns.
+const foldColumns = 64
+
+// foldRows writes a function that gives rows of some times foldColumns elements to lanes of as many.
+func foldRows(m *isa, e *element, c combiner) {
+	name := "rows" + c.prim + e.name + m.name
+	enter("rowFolds", m.name, "foldKey{kernel.Prim"+c.prim+", device."+e.name+"}", name)
+	TEXT(name, attr.NOSPLIT, "func(lanes, x *byte, rows, stride, width, count int)")
+	Doc(name + " combines row k of count*64 elements, which begins k*stride bytes after x, with lane k % width, as many elements.")
+	Pragma("noescape")
+	lanes, x, rows, stride := param("lanes"), param("x"), param("rows"), param("stride")
+	Comment("rowBytes := count * 64 * size")
+	rowBytes := param("count")
+	SHLQ(Imm(map[int]uint64{4: 8, 8: 9}[e.size]), rowBytes)
+	Comment("end := lanes + width * rowBytes")
+	end := param("width")
+	IMULQ(rowBytes, end)
+	ADDQ(lanes, end)
+	lane, i := GP64(), GP64()
+	MOVQ(lanes, lane)
+	JMP(LabelRef("test"))
+	Label("row")
+	XORQ(i, i)
+	Label("columns")
+	perVector := m.bytes / e.size
+	for j := range foldColumns / perVector {
+		at := Mem{Base: lane, Index: i, Scale: 1, Disp: j * m.bytes}
+		v := load(at, perVector, e.size)
+		c.apply(v, load(Mem{Base: x, Index: i, Scale: 1, Disp: j * m.bytes}, perVector, e.size), v)
+		VMOVUPS(v, at)
+	}
+	ADDQ(U32(uint32(foldColumns*e.size)), i)
+	CMPQ(i, rowBytes)
+	JLT(LabelRef("columns"))
+	ADDQ(stride, x)
+	ADDQ(rowBytes, lane)
+	CMPQ(lane, end)
+	CMOVQEQ(lanes, lane)
+	DECQ(rows)
+	Label("test")
+	TESTQ(rows, rows)
+	JNZ(LabelRef("row"))
 	VZEROUPPER()
 	RET()
 }
