@@ -167,6 +167,8 @@ var mutants = []mutant{
 	{name: "the device chooses the other number", by: "sides", file: either, old: "c.ChooseF64(x[i].(F64), y[i].(F64))", new: "c.ChooseF64(y[i].(F64), x[i].(F64))"},
 	{name: "one side of a choice sees what the other has made", by: "sides", file: either, old: "\t\t\t\t*v = before[i].(*Tensor)\n", new: "\t\t\t\t_, _ = v, before[i]\n"},
 	{name: "numbers raise nothing where they are read", by: "numbers", file: restates, old: "\t\t\tif !r.implied(s, v) {\n", new: "\t\t\tif false && !r.implied(s, v) {\n"},
+	{name: "every operation may be on a side that is not taken", by: "not-taken", file: choosing, old: "api.Kind == tensorapi.Op && (api.Batch == tensorapi.Batched || mayDivide[fn.Name()]):\n", new: "api.Kind == tensorapi.Op:\n"},
+	{name: "integers are divided on both sides", by: "divides", file: either, old: "a.dtype == b.dtype && a.dtype.IsFloat() && ", new: "a.dtype == b.dtype && "},
 	{name: "nobody can tell what runs before a number is looked at", by: "late-looks", file: restates, old: "\treturn !r.f.Shows(e)\n", new: "\treturn true\n"},
 	{name: "the device does not round to a float32", by: "numbers", file: numbersFile, old: "\trounded := x.As(Float32)\n", new: "\trounded := x.As(Float64)\n"},
 	{name: "numbers of the device change places", by: "numbers", file: numbersFile,
@@ -182,6 +184,7 @@ var mutants = []mutant{
 	{name: "an iteration does not say that an exit was reported in it", by: "beyond", file: iterate, old: "\tif l.told != nil {\n", new: "\tif false {\n"},
 	{name: "indices are in range past the end", by: "beyond", file: pastEnd, old: "\t\t\tif !p.inRange(m) && ", new: "\t\t\tif false && "},
 	{name: "rows are there past the end", by: "beyond-rows", file: pastEnd, old: "\t\tcase fn.Name() == \"Row\" && p.rowOf(call): ", new: "\t\tcase fn.Name() == \"Row\": "},
+	{name: "a generator of the host is the same after a draw", by: "beyond-draws", file: walks, old: "others may use\"\n\tw.e.read(Loc{Kind: Memory}, c)\n\tw.e.write(Loc{Kind: Memory}, c)\n", new: "others may use\"\n\tw.e.read(Loc{Kind: Memory}, c)\n"},
 	{name: "what was guessed behind later tests stays", file: breakIf, old: "\tfor _, e := range rest {\n\t\tl.discardAfter(e.test)\n\t}\n", new: "",
 		unit: "./runtime", by: "^TestExit", why: "programs end before they are far ahead"},
 	{name: "an exit has no state", by: "exits", file: breakIf, old: "\treturn t.state, true\n", new: "\treturn state, true\n"},
@@ -194,6 +197,12 @@ var mutants = []mutant{
 	{name: "what comes before a function in two parts may come after it", by: "bumps", file: lift, old: "\tif r.Lift == nil {\n\t\treturn nil\n", new: "\tif true {\n\t\treturn nil\n"},
 	{name: "one read raises what another does", by: "shown", file: namer, old: "\treturn o.Method == r.Method && r.Method != \"At\"\n", new: "\treturn true\n"},
 	{name: "what is not always read comes first all the same", by: "perhaps", file: deferral, old: "\t\t\tif o.Raises() && o.Expr.Pos()", new: "\t\t\tif false && o.Expr.Pos()"},
+
+	{name: "a literal does not know who else sees what it captures", by: "captures", file: variants, old: "\t\tif !g.isLocal(v) {\n\t\t\tknown := *facts\n", new: "\t\tif false {\n\t\t\tknown := *facts\n"},
+
+	// Rows.
+	{name: "what rows are kept with stays the same", by: "kept-change", file: "gen/rewrite/keep.go", old: " && !uses.Needs(k.outer) && ", new: " && "},
+	{name: "no row fails alone", by: "kept-fails", file: "runtime/tensor/vmapsure.go", old: "\tif s.Def.Fails && !isSafe(s) {\n", new: "\tif s.Def.Fails && !isSafe(s) && v.n < 0 {\n"},
 
 	// The second look at the output, which sees mistakes that the generator does not make.
 	{name: "entries may use what changes", file: checks, old: "\t\t\tif used[v] && e.after(v, at) {\n", new: "\t\t\tif used[v] && false {\n", unit: "./gen", by: "^TestChecksNotice$", why: outputOnly},
@@ -325,7 +334,7 @@ func TestMutants(t *testing.T) {
 // run says how m was found, or that it wasn't.
 func (m mutant) run(t *testing.T) (how string, isKilled bool) {
 	if m.unit != "" {
-		return killed(m.test(t, "-run="+m.by, m.unit))
+		return killed(m.test(t, "-failfast", "-timeout=5m", "-run="+m.by, m.unit)) // what fails may hang as well
 	}
 	if m.isOfTools() {
 		return killed(m.test(t, "./gen/internal/fuzz", "-run=^TestKillers$", "-killer=^"+m.killer()+"$"))
@@ -387,6 +396,8 @@ func killed(out []byte, failed bool) (how string, isKilled bool) {
 	switch {
 	case !failed:
 		return "not found", false
+	case bytes.Contains(out, []byte("\npanic: test timed out after ")):
+		return "out of time", false
 	case bytes.Contains(out, []byte("[build failed]")), bytes.Contains(out, []byte("[setup failed]")):
 		return "it does not compile: " + firstFailure(out), false
 	}
