@@ -34,8 +34,9 @@ const (
 	// many elements as the input. Arguments as for Reduce; where Args.Ints is
 	// 1 instead of 0, it goes from the last element to the first.
 	Scan
-	// MatMul is Out[i,j] = sum over k of A[i,k] * B[k,j], accumulated over k
-	// in increasing order. Args.Ints is m, n, k; Args.Strides[1] and [2] are
+	// MatMul is Out[i,j] = sum over k of A[i,k] * B[k,j], accumulated from 0 over k
+	// in increasing order by steps that round once (package device/kernel,
+	// MulAdd), or all of them twice. Args.Ints is m, n, k; Args.Strides[1] and [2] are
 	// the row and column strides of A and B. Out is contiguous. Where
 	// Args.Shape is not empty, there is such a product for each index into
 	// it, and the strides over it stand before those of rows and columns.

@@ -2,6 +2,7 @@ package fuzz
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -148,5 +149,25 @@ func TestLogarithmsOfTinyShares(t *testing.T) {
 	x.floats = []float64{0, -2000}
 	if got := logSoftmax(x, 0); !slices.Equal(got.floats, []float64{0, -2000}) {
 		t.Errorf("got %v, want [0 -2000]", got.floats)
+	}
+}
+
+// A product and sum that float64 rounds to the middle between two neighbours of float32, which
+// the rest that is lost there decides between.
+func TestMultiplyAddRoundsOnce(t *testing.T) {
+	a, c := 1+0x1p-12, 0x1p-70 // a*a = 1 + 0x1p-11 + 0x1p-24
+	for _, test := range []struct{ a, b, c, want float64 }{
+		{a, a, c, 1 + 0x1p-11 + 0x1p-23},
+		{a, a, -c, 1 + 0x1p-11},
+		{a, -a, c, -1 - 0x1p-11},
+		{a, a, 0, 1 + 0x1p-11},                 // to even
+		{0x1p-100, 0x1p-50, -0x1p-149, 0},      // to even
+		{0x1p-75, 0x1p-75, 0x1p-149, 0x1p-148}, // denormal, to even
+		{-1, 0, 0, 0},
+		{math.Inf(1), 2, 3, math.Inf(1)},
+	} {
+		if got := multiplyAdd(f32, test.a, test.b, test.c); got != test.want {
+			t.Errorf("%v*%v + %v is %v, want %v", test.a, test.b, test.c, got, test.want)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package fuzz
 
 import (
 	"math"
+	"math/big"
 	"math/bits"
 	"slices"
 )
@@ -341,7 +342,7 @@ func matmul(x, y *value) (z *value, exact bool) {
 			once, twice := 0.0, 0.0
 			for p := range k {
 				a, b := x.floats[i*k+p], y.floats[p*m+j]
-				once = round(x.dtype, math.FMA(a, b, once))
+				once = multiplyAdd(x.dtype, a, b, once)
 				twice = round(x.dtype, twice+round(x.dtype, a*b))
 			}
 			z.floats[i*m+j] = twice
@@ -349,6 +350,19 @@ func matmul(x, y *value) (z *value, exact bool) {
 		}
 	}
 	return z, exact
+}
+
+// multiplyAdd is a*b + c, rounded once. In float64 it has been rounded already when it is rounded to float32,
+// which is to say twice: that matters where the first result is in the middle between two neighbours.
+func multiplyAdd(d dtype, a, b, c float64) float64 {
+	sum := math.FMA(a, b, c)
+	if d != f32 || math.IsNaN(sum) || math.IsInf(sum, 0) || sum == 0 {
+		return round(d, sum)
+	}
+	exact := func(x float64) *big.Float { return new(big.Float).SetPrec(1000).SetFloat64(x) }
+	r := exact(a)
+	rounded, _ := r.Mul(r, exact(b)).Add(r, exact(c)).Float32()
+	return float64(rounded)
 }
 
 // transpose swaps the axes of a matrix.
