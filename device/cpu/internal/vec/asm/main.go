@@ -32,6 +32,7 @@ var families = []struct {
 	{"fold", fold},
 	{"memory", memory},
 	{"philox", philox},
+	{"gemm", gemm},
 }
 
 func main() {

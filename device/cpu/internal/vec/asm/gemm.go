@@ -1,0 +1,482 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/attr"
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// gemm writes what products of matrices are made of: tiles of the product, in
+// registers while the inner length goes by, sums of rows times a column, and copies of
+// operands in the order in which tiles read them.
+func gemm() {
+	for _, e := range []*element{float32s, float64s} {
+		for _, m := range isas {
+			for _, s := range tileShapes(m) {
+				tile(m, e, s)
+			}
+		}
+		columns(e)
+		turn(e)
+	}
+	for _, m := range isas {
+		for vectors := 1; vectors <= 2; vectors++ {
+			copyRows(m, vectors)
+		}
+		peak(m)
+	}
+}
+
+// A tileShape is how many rows and vectors of columns a tile has.
+type tileShape struct{ rows, vectors int }
+
+// tileShapes lists the tiles for m: any number of rows with one or two vectors, as
+// many as there are registers for, and more vectors for one row, so that there is
+// more to do at a time than to wait for the sum so far.
+func tileShapes(m *isa) (shapes []tileShape) {
+	rows, wide := 6, []int{4, 8, 12}
+	if m == avx512 {
+		rows, wide = 14, []int{4, 8, 16}
+	}
+	for r := 1; r <= rows; r++ {
+		shapes = append(shapes, tileShape{r, 1}, tileShape{r, 2})
+	}
+	for _, v := range wide {
+		shapes = append(shapes, tileShape{1, v})
+	}
+	return shapes
+}
+
+// The instructions that differ between the types.
+func (e *element) multiplyAdd(x, y Op, sum vector) { // sum += x*y, rounded once
+	if e.size == 4 {
+		VFMADD231PS(x, y, sum)
+	} else {
+		VFMADD231PD(x, y, sum)
+	}
+}
+
+func (e *element) broadcast(from Mem, v vector) {
+	if e.size == 4 {
+		VBROADCASTSS(from, v)
+	} else {
+		VBROADCASTSD(from, v)
+	}
+}
+
+func (m *isa) clear(v vector) {
+	if m == avx512 {
+		VPXORD(v, v, v)
+	} else {
+		VXORPS(v, v, v)
+	}
+}
+
+// loadTailTo is loadTail to a given register.
+func (m *isa) loadTailTo(from Mem, t tail, size int, v vector) {
+	switch {
+	case m == avx2 && size == 4:
+		VMASKMOVPS(from, t.ones, v)
+	case m == avx2:
+		VMASKMOVPD(from, t.ones, v)
+	case size == 4:
+		VMOVUPS_Z(from, t.mask, v)
+	default:
+		VMOVUPD_Z(from, t.mask, v)
+	}
+}
+
+// A rowSet finds rows that lie a stride apart, by an address for every fifth.
+type rowSet struct {
+	bases           []reg.Register
+	stride, stride3 reg.Register
+}
+
+func newRowSet(first, stride reg.GPVirtual, rows int) *rowSet {
+	s := &rowSet{bases: []reg.Register{first}, stride: stride}
+	if rows > 3 {
+		stride3 := GP64()
+		LEAQ(Mem{Base: stride, Index: stride, Scale: 2}, stride3)
+		s.stride3 = stride3
+	}
+	for r := 5; r < rows; r += 5 {
+		base := GP64()
+		LEAQ(Mem{Base: s.bases[r/5-1], Index: stride, Scale: 4}, base)
+		ADDQ(stride, base)
+		s.bases = append(s.bases, base)
+	}
+	return s
+}
+
+// at is where row r is.
+func (s *rowSet) at(r int) Mem {
+	base := s.bases[r/5]
+	switch r % 5 {
+	case 0:
+		return Mem{Base: base}
+	case 3:
+		return Mem{Base: base, Index: s.stride3, Scale: 1}
+	}
+	return Mem{Base: base, Index: s.stride, Scale: uint8(r % 5)}
+}
+
+// move has the rows begin so many bytes later.
+func (s *rowSet) move(by Op) {
+	for _, base := range s.bases {
+		ADDQ(by, base)
+	}
+}
+
+// tile writes the function for tiles of one shape.
+func tile(m *isa, e *element, s tileShape) {
+	name := fmt.Sprintf("tile%s%s%dx%d", e.name, m.name, s.rows, s.vectors)
+	enter("tiles", m.name, fmt.Sprintf("tileKey{device.%s, %d, %d}", e.name, s.rows, s.vectors), name)
+	TEXT(name, attr.NOSPLIT, "func(k int, a *byte, row, col int, b *byte, step int, c *byte, ld, more, last int, next *byte)")
+	Pragma("noescape")
+	k := param("k")
+	t := m.first(param("last"), e.size)
+	ld := param("ld")
+
+	Comment("for i := range rows: prefetch next[i]")
+	at := param("next")
+	for i := range s.rows {
+		for v := range min(s.vectors, 2) {
+			PREFETCHT0(Mem{Base: at, Disp: v * m.bytes})
+		}
+		if i+1 < s.rows {
+			ADDQ(ld, at)
+		}
+	}
+
+	sums := make([][]vector, s.rows)
+	for i := range sums {
+		for range s.vectors {
+			sums[i] = append(sums[i], m.new())
+		}
+	}
+	more := param("more")
+	TESTQ(more, more)
+	JNZ(LabelRef("continue"))
+	Comment("if more == 0: sums = 0")
+	for _, row := range sums {
+		for _, sum := range row {
+			m.clear(sum)
+		}
+	}
+	JMP(LabelRef("add"))
+	Label("continue")
+	Comment("else: sums = c")
+	Load(Param("c"), at)
+	for i, row := range sums {
+		for v, sum := range row {
+			if from := (Mem{Base: at, Disp: v * m.bytes}); v < s.vectors-1 {
+				VMOVUPS(from, sum)
+			} else {
+				m.loadTailTo(from, t, e.size, sum)
+			}
+		}
+		if i+1 < s.rows {
+			ADDQ(ld, at)
+		}
+	}
+
+	Label("add")
+	a := newRowSet(param("a"), param("row"), s.rows)
+	b, col, step := param("b"), param("col"), param("step")
+	x, y := m.new(), make([]vector, s.vectors) // an element of a, and a row of b
+	for v := range y {
+		if s.rows > 1 || v == s.vectors-1 { // else each is used once, from memory
+			y[v] = m.new()
+		}
+	}
+	Label("loop")
+	Comment("for range k: sums[i][j] += a[i]*b[j]; a++; b++")
+	for v := range y {
+		if from := (Mem{Base: b, Disp: v * m.bytes}); v == s.vectors-1 {
+			m.loadTailTo(from, t, e.size, y[v])
+		} else if y[v] != nil {
+			VMOVUPS(from, y[v])
+		}
+	}
+	for i, row := range sums {
+		e.broadcast(a.at(i), x)
+		for v, sum := range row {
+			if y[v] != nil {
+				e.multiplyAdd(y[v], x, sum)
+			} else {
+				e.multiplyAdd(Mem{Base: b, Disp: v * m.bytes}, x, sum)
+			}
+		}
+	}
+	a.move(col)
+	ADDQ(step, b)
+	DECQ(k)
+	JNZ(LabelRef("loop"))
+
+	Comment("c = sums")
+	c := param("c")
+	if m == avx2 { // where a masked store takes much longer than a whole one
+		CMPQ(param("last"), Imm(uint64(m.bytes/e.size)))
+		JNE(LabelRef("masked"))
+		storeTile(m, e, sums, c, nil)
+		VZEROUPPER()
+		RET()
+		Label("masked")
+	}
+	storeTile(m, e, sums, c, &t)
+	VZEROUPPER()
+	RET()
+}
+
+// storeTile writes sums to c, whose last vector has a tail.
+func storeTile(m *isa, e *element, sums [][]vector, c reg.GPVirtual, t *tail) {
+	ld := param("ld")
+	for i, row := range sums {
+		for v, sum := range row {
+			if to := (Mem{Base: c, Disp: v * m.bytes}); t == nil || v < len(row)-1 {
+				VMOVUPS(sum, to)
+			} else {
+				m.storeTail(sum, to, *t, m.bytes/e.size, e.size)
+			}
+		}
+		if i+1 < len(sums) {
+			ADDQ(ld, c)
+		}
+	}
+}
+
+// columnVectors is how many vectors of sums columns has: enough to hide the latency of an addition.
+const columnVectors = 4
+
+// columns writes sums of rows times a column. The rows are turned into columns in
+// registers, four by four, so that each sum adds its products in order.
+func columns(e *element) {
+	name := "columns" + e.name
+	enter("columns", "AVX2", "device."+e.name, name)
+	TEXT(name, attr.NOSPLIT, "func(k int, a *byte, row int, x, sums *byte)")
+	Pragma("noescape")
+	lanes := 32 / e.size
+	n := param("k")
+	a := newRowSet(param("a"), param("row"), columnVectors*lanes)
+	x, to := param("x"), param("sums")
+	var sums [columnVectors]vector
+	for v := range sums {
+		sums[v] = YMM()
+		VMOVUPS(Mem{Base: to, Disp: 32 * v}, sums[v])
+	}
+	block := 16 / e.size // so many columns at a time
+	SUBQ(Imm(uint64(block)), n)
+	JLT(LabelRef("rest"))
+	Label("loop")
+	Commentf("for ; k >= %d; k -= %d: the next %d columns of all rows", block, block, block)
+	xs := make([]vector, block)
+	for c := range xs {
+		xs[c] = YMM()
+		e.broadcast(Mem{Base: x, Disp: c * e.size}, xs[c])
+	}
+	for v, sum := range sums {
+		at := func(r int) Mem { return a.at(v*lanes + r) }
+		for c, column := range turned(e, at) {
+			e.multiplyAdd(column, xs[c], sum)
+		}
+	}
+	a.move(Imm(16))
+	ADDQ(Imm(16), x)
+	SUBQ(Imm(uint64(block)), n)
+	JGE(LabelRef("loop"))
+
+	Label("rest")
+	ADDQ(Imm(uint64(block)), n)
+	JZ(LabelRef("done"))
+	columnOf := func(v int) vector { // the first column of vector v, element by element
+		halves := [2]vector{XMM(), XMM()}
+		for h, half := range halves {
+			for r := range lanes / 2 {
+				from := a.at(v*lanes + h*lanes/2 + r)
+				switch {
+				case r == 0 && e.size == 4:
+					VMOVSS(from, half)
+				case r == 0:
+					VMOVSD(from, half)
+				case e.size == 4:
+					VINSERTPS(Imm(uint64(r<<4)), from, half, half)
+				default:
+					VMOVHPD(from, half, half)
+				}
+			}
+		}
+		column := YMM()
+		avx2.clear(column)
+		VINSERTF128(Imm(0), halves[0], column, column)
+		VINSERTF128(Imm(1), halves[1], column, column)
+		return column
+	}
+	Label("restLoop")
+	Comment("for ; k > 0; k--: one column")
+	xs[0] = YMM()
+	e.broadcast(Mem{Base: x}, xs[0])
+	for v, sum := range sums {
+		e.multiplyAdd(columnOf(v), xs[0], sum)
+	}
+	a.move(Imm(uint64(e.size)))
+	ADDQ(Imm(uint64(e.size)), x)
+	DECQ(n)
+	JNZ(LabelRef("restLoop"))
+
+	Label("done")
+	for v, sum := range sums {
+		VMOVUPS(sum, Mem{Base: to, Disp: 32 * v})
+	}
+	VZEROUPPER()
+	RET()
+}
+
+// turned returns the first columns, 16 bytes' worth of each, of as many rows as a vector of AVX2 has elements.
+func turned(e *element, row func(r int) Mem) []vector {
+	// Each vector gets two rows, so that the ones below are in its upper half.
+	lanes := 32 / e.size
+	rows := make([]vector, lanes/2)
+	for r := range rows {
+		rows[r] = YMM()
+		VBROADCASTF128(row(r), rows[r])
+		VINSERTF128(Imm(1), row(r+lanes/2), rows[r], rows[r])
+	}
+	if e.size == 8 {
+		return pairs(VUNPCKLPD, VUNPCKHPD, rows[0], rows[1])
+	}
+	upper, lower := pairs(VUNPCKLPS, VUNPCKHPS, rows[0], rows[1]), pairs(VUNPCKLPS, VUNPCKHPS, rows[2], rows[3])
+	return append(pairs(VUNPCKLPD, VUNPCKHPD, upper[0], lower[0]), pairs(VUNPCKLPD, VUNPCKHPD, upper[1], lower[1])...)
+}
+
+func pairs(low, high func(...Op), x, y vector) []vector {
+	l, h := YMM(), YMM()
+	low(y, x, l)
+	high(y, x, h)
+	return []vector{l, h}
+}
+
+// turnedRows is how many rows turn handles.
+const turnedRows = 8
+
+// turn writes the copy of a few rows as columns. Rows that do not exist are the last one once more.
+func turn(e *element) {
+	name := "turn" + e.name
+	enter("turns", "AVX2", "device."+e.name, name)
+	TEXT(name, attr.NOSPLIT, "func(k int, src *byte, row, rows int, dst *byte, step int)")
+	Pragma("noescape")
+	stride, rows := param("row"), param("rows")
+	zero := GP64()
+	XORQ(zero, zero)
+	row := []reg.GPVirtual{param("src")}
+	for r := 1; r < turnedRows; r++ {
+		Commentf("rows[%d] = rows[%d], or the next one if there is one", r, r-1)
+		CMPQ(rows, Imm(uint64(r)))
+		CMOVQLE(zero, stride)
+		next := GP64()
+		LEAQ(Mem{Base: row[r-1], Index: stride, Scale: 1}, next)
+		row = append(row, next)
+	}
+	dst, step, n := param("dst"), param("step"), param("k")
+	i := GP64()
+	XORQ(i, i)
+	lanes, block := 32/e.size, 16/e.size
+	SUBQ(Imm(uint64(block)), n)
+	JLT(LabelRef("rest"))
+	Label("loop")
+	Commentf("for ; k >= %d; k -= %d", block, block)
+	var vectors [][]vector
+	for first := 0; first < turnedRows; first += lanes {
+		vectors = append(vectors, turned(e, func(r int) Mem { return Mem{Base: row[first+r], Index: i, Scale: 1} }))
+	}
+	for c := range block {
+		for v := range vectors {
+			VMOVUPS(vectors[v][c], Mem{Base: dst, Disp: 32 * v})
+		}
+		ADDQ(step, dst)
+	}
+	ADDQ(Imm(16), i)
+	SUBQ(Imm(uint64(block)), n)
+	JGE(LabelRef("loop"))
+
+	Label("rest")
+	ADDQ(Imm(uint64(block)), n)
+	JZ(LabelRef("done"))
+	x := GP64()
+	Label("restLoop")
+	Comment("for ; k > 0; k--: element by element")
+	for r := range turnedRows {
+		from, to := Mem{Base: row[r], Index: i, Scale: 1}, Mem{Base: dst, Disp: r * e.size}
+		if e.size == 4 {
+			MOVL(from, x.As32())
+			MOVL(x.As32(), to)
+		} else {
+			MOVQ(from, x)
+			MOVQ(x, to)
+		}
+	}
+	ADDQ(step, dst)
+	ADDQ(Imm(uint64(e.size)), i)
+	DECQ(n)
+	JNZ(LabelRef("restLoop"))
+	Label("done")
+	VZEROUPPER()
+	RET()
+}
+
+// copyRows writes the copy of parts of rows: whole vectors are written, of which the last has fewer elements to read.
+func copyRows(m *isa, vectors int) {
+	name := fmt.Sprintf("copyRows%s%d", m.name, vectors)
+	enter("copies", m.name, fmt.Sprint(vectors), name)
+	TEXT(name, attr.NOSPLIT, "func(k int, src *byte, row int, dst *byte, step, last int)")
+	Pragma("noescape")
+	t := m.first(param("last"), 4)
+	src, row, dst, step, n := param("src"), param("row"), param("dst"), param("step"), param("k")
+	Label("loop")
+	Comment("for range k: copy(dst, src); src += row; dst += step")
+	for v := range vectors {
+		PREFETCHT0(Mem{Base: src, Index: row, Scale: 8, Disp: v * m.bytes})
+	}
+	for v := range vectors {
+		x := m.new()
+		if from := (Mem{Base: src, Disp: v * m.bytes}); v < vectors-1 {
+			VMOVUPS(from, x)
+		} else {
+			m.loadTailTo(from, t, 4, x)
+		}
+		VMOVUPS(x, Mem{Base: dst, Disp: v * m.bytes})
+	}
+	ADDQ(row, src)
+	ADDQ(step, dst)
+	DECQ(n)
+	JNZ(LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}
+
+// peak writes a loop of nothing but independent multiplications and additions, which
+// benchmarks are measured against.
+func peak(m *isa) {
+	name := "peak" + m.name
+	enter("peaks", m.name, "0", name)
+	TEXT(name, attr.NOSPLIT, "func(k int)")
+	k := param("k")
+	var sums [12]vector
+	for i := range sums {
+		sums[i] = m.new()
+		m.clear(sums[i])
+	}
+	x := m.new()
+	m.clear(x)
+	Label("loop")
+	Comment("for range k: sums[i] += 0*0")
+	for _, sum := range sums {
+		VFMADD231PS(x, x, sum)
+	}
+	DECQ(k)
+	JNZ(LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}
