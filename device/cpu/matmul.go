@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/cpu/internal/vec"
 	"github.com/asyncgen/asyncgen/device/pool"
 )
 
@@ -51,8 +52,8 @@ func matMul[T number](c *device.Command) error {
 	m, n, k := c.Args.Ints[0], c.Args.Ints[1], c.Args.Ints[2]
 	batch := c.Args.Shape.Size()
 	out := operand[T](c, 0, batch*m*n)
-	clear(out)
 	if len(out) == 0 || k == 0 {
+		clear(out)
 		return nil
 	}
 	a, b := newMatrix[T](c, 1, k), newMatrix[T](c, 2, n)
@@ -60,11 +61,14 @@ func matMul[T number](c *device.Command) error {
 		product(out, a, b, m, n, k)
 		return nil
 	}
-	s := series[T]{out: out, a: a, b: b, m: m, n: n, k: k}
+	s := series[T]{out: out, a: a, b: b, m: m, n: n, k: k, each: productsPerOperation}
+	if vec.ProductsOf(c.Kernel.Out) != nil {
+		s.each = vectorProducts
+	}
 	if !makeBatch(&s.aBatch, c, 1, m*k) || !makeBatch(&s.bBatch, c, 2, k*n) {
 		return errRank(c.Args.Shape)
 	}
-	if len(out)*k <= productsPerOperation*grain || m*n*k > productsPerOperation*grain {
+	if len(out)*k <= s.each*grain || m*n*k > s.each*grain {
 		s.run(0, batch)
 	} else {
 		s.split(batch)
@@ -72,8 +76,13 @@ func matMul[T number](c *device.Command) error {
 	return nil
 }
 
-// product adds a times b to out.
+// product sets out to a times b.
 func product[T number](out []T, a, b matrix[T], m, n, k int) {
+	if p := vec.ProductsOf(device.DTypeOf[T]()); p != nil {
+		tiledProduct(p, unsafe.Pointer(&out[0]), a.side(m, k), b.side(k, n), m, n, k)
+		return
+	}
+	clear(out)
 	if n == 1 { // a column is a row of the transposed product
 		a, b, m, n = b.transposed(), a.transposed(), 1, m
 	}
@@ -90,6 +99,7 @@ type series[T number] struct {
 	a, b           matrix[T] // of the first
 	aBatch, bBatch view      // where the others begin
 	m, n, k        int
+	each           int // how many products take as long as a simple operation
 }
 
 // makeBatch sets v to the view of the matrices of operand i of c, which have the given size.
@@ -103,7 +113,7 @@ func makeBatch(v *view, c *device.Command, i, size int) bool {
 }
 
 func (s series[T]) split(batch int) {
-	pool.Run(batch, grainOf(s.m*s.n*s.k/productsPerOperation), s.run)
+	pool.Run(batch, grainOf(s.m*s.n*s.k/s.each), s.run)
 }
 
 // run computes the products from lo to hi-1.
@@ -149,6 +159,15 @@ func newMatrix[T number](c *device.Command, i, cols int) matrix[T] {
 		x.row, x.col = s[len(s)-2], s[len(s)-1]
 	}
 	return x
+}
+
+// side is x for tiles, which don't check: all of its elements are in its buffer.
+func (x matrix[T]) side(rows, cols int) side {
+	down, right := (rows-1)*x.row, (cols-1)*x.col
+	_ = x.data[x.off+min(0, down)+min(0, right)]
+	_ = x.data[x.off+max(0, down)+max(0, right)]
+	size := int(unsafe.Sizeof(x.data[0]))
+	return side{unsafe.Pointer(&x.data[x.off]), x.row * size, x.col * size}
 }
 
 func (x matrix[T]) transposed() matrix[T] { return matrix[T]{x.data, x.off, x.col, x.row} }
