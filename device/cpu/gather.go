@@ -110,7 +110,7 @@ func takeRows[T uint8 | uint32 | uint64](c *device.Command) error {
 	defer selections.Put(s)
 	var zero T
 	t := taking[T]{selection: s, src: whole[T](c, 1), off: c.Off[1], out: slice[T](pointer(c, 0, int(unsafe.Sizeof(zero)), c.N), c.N)}
-	if c.N <= grain {
+	if !pool.Worth(s.count, grainOf(s.width)) {
 		t.run(0, s.count)
 	} else {
 		t.split()

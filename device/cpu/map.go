@@ -226,7 +226,7 @@ func (cc *compiler) takeSlot(x *kernel.Expr) int {
 
 // runStep runs a program of one step, where everything is contiguous and small in one go.
 func (p *program) runStep(c *device.Command) error {
-	if c.Args != nil || c.N > long {
+	if c.Args != nil || c.N > long || pool.Worth(c.N, grainOf(p.cost)) {
 		return p.run(c)
 	}
 	if c.N <= 0 {
@@ -271,7 +271,7 @@ func (s *scratch) rewind(slots int) {
 
 // run runs a program, split over the cores if there is much to do.
 func (p *program) run(c *device.Command) error {
-	if c.N <= grainOf(p.cost) {
+	if !pool.Worth(c.N, grainOf(p.cost)) {
 		return p.runRange(c, 0, c.N)
 	}
 	return p.split(c)

@@ -96,7 +96,7 @@ func (f *folder[T]) run(c *device.Command) error {
 		return nil
 	}
 	r := reduction[T]{folder: f, out: out, src: whole[T](c, 1), off: c.Off[1], kept: kept, reduced: reduced, n: n}
-	if c.N*n <= grain {
+	if !pool.Worth(c.N, grainOf(n)) {
 		r.run(0, c.N)
 	} else {
 		r.split()

@@ -77,7 +77,7 @@ func argReduce[T number](r kernel.Reducer) runner {
 		switch {
 		case s.n == 0:
 			fillSlice(s.out, -1)
-		case c.N*s.n <= grain:
+		case !pool.Worth(c.N, grainOf(s.n)):
 			s.run(0, c.N)
 		default:
 			s.split()
@@ -208,7 +208,7 @@ func scan[T device.Element](r kernel.Reducer) runner {
 			return err
 		}
 		s := runningFold[T]{rows: x, r: r, back: c.Args.Ints[0] == 1, out: operand[T](c, 0, c.N)}
-		if c.N <= grain {
+		if !pool.Worth(c.N/s.n, grainOf(s.n)) {
 			s.run(0, c.N/s.n)
 		} else {
 			s.split()

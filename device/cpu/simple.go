@@ -115,7 +115,7 @@ func drawFloats[T device.Element](d kernel.Distribution) runner {
 // drawAll is kernel.Draw, by draw, split over the cores if there is much to do.
 func drawAll[T device.Element](draw func(key, pos uint64, lo, hi int64, dst []T), c *device.Command, lo, hi int64, dst []T) {
 	key, pos := c.Imm[0], c.Imm[1]
-	if len(dst) <= grainOf(drawCost) {
+	if !pool.Worth(len(dst), grainOf(drawCost)) {
 		draw(key, pos, lo, hi, dst)
 		return
 	}

@@ -20,10 +20,10 @@ func TestRunCoversEachElementOnce(t *testing.T) {
 		t.Run(fmt.Sprint(procs), func(t *testing.T) {
 			withProcs(t, procs)
 			for n := range 200 {
-				for _, grain := range []int{1, 3, 50, 1000} {
+				for _, grain := range []int{1, 3, 50, 150, 1000, 10000} {
 					seen := make([]atomic.Int32, n)
 					Run(n, grain, func(lo, hi int) {
-						if lo < 0 || hi > n || hi <= lo || hi-lo < grain && hi != n {
+						if lo < 0 || hi > n || hi <= lo || hi-lo < grain/finest && hi != n {
 							t.Errorf("n=%d grain=%d: range %d to %d", n, grain, lo, hi)
 						}
 						for i := lo; i < hi; i++ {
@@ -114,20 +114,32 @@ func waitForHelpers() {
 	}
 }
 
+// A lender is a Lender for a test.
+type lender struct {
+	ask   func(help func(), wake bool) bool
+	awake bool
+}
+
+func (l *lender) Ask(help func(), wake bool) bool { return l.ask(help, wake) }
+func (l *lender) Awake() bool                     { return l.awake }
+
 // Run asks those who lend for help first, and starts goroutines of its own where nobody has any to spare.
 func TestLentHelpersHelp(t *testing.T) {
 	withProcs(t, 3)
 	waitForHelpers()
 	asked, lent := 0, 0
-	end := Lend(func(help func()) bool {
+	end := Lend(&lender{ask: func(help func(), wake bool) bool {
 		asked++
+		if !wake {
+			t.Error("a helper of a long loop need not be awake")
+		}
 		if lent == 1 {
 			return false
 		}
 		lent++
 		go help()
 		return true
-	})
+	}})
 	defer end()
 	var met atomic.Int32
 	all := make(chan struct{})
@@ -153,13 +165,115 @@ func TestLentHelpersHelp(t *testing.T) {
 	}
 }
 
+// A short loop is shared with who is awake, and nobody is woken or started for it.
+func TestShortLoops(t *testing.T) {
+	withProcs(t, 2)
+	waitForHelpers()
+	const grain = 1000
+	asked := 0
+	l := &lender{ask: func(help func(), wake bool) bool {
+		asked++
+		if wake {
+			t.Error("a helper is to be woken")
+		}
+		go help()
+		return true
+	}}
+	defer Lend(l)()
+	if Worth(grain, grain) {
+		t.Error("worth sharing while nobody is awake")
+	}
+	calls := 0
+	Run(grain, grain, func(lo, hi int) { calls += hi - lo }) // alone: the race detector looks
+	if calls != grain || asked != 0 || helpers.Load() != 0 {
+		t.Errorf("%d elements, asked %d times, %d helpers", calls, asked, helpers.Load())
+	}
+	l.awake = true
+	for n, want := range map[int]bool{0: false, 1: false, grain/finest + 1: false, 2 * (grain / finest): true, grain: true, 2 * grain: true} {
+		if got := Worth(n, grain); got != want {
+			t.Errorf("Worth(%d, %d) = %v", n, grain, got)
+		}
+	}
+	var first atomic.Bool
+	var once sync.Once
+	other := make(chan struct{})
+	Run(grain, grain, func(lo, hi int) { // the first range needs another one
+		if first.CompareAndSwap(false, true) {
+			<-other
+		} else {
+			once.Do(func() { close(other) })
+		}
+	})
+	if asked != 1 {
+		t.Errorf("asked %d times", asked)
+	}
+	waitForHelpers()
+}
+
+// Who promises help and comes when the loop is over is not waited for, and does nothing.
+func TestLateHelp(t *testing.T) {
+	withProcs(t, 2)
+	waitForHelpers()
+	var late []func()
+	defer Lend(&lender{awake: true, ask: func(help func(), _ bool) bool {
+		late = append(late, help)
+		return true
+	}})()
+	n := 0
+	Run(100, 1, func(lo, hi int) { n += hi - lo })
+	for _, help := range late {
+		help()
+	}
+	if n != 100 || len(late) != 1 {
+		t.Errorf("%d elements, %d promises", n, len(late))
+	}
+	if got := helpers.Load(); got != 0 {
+		t.Errorf("%d helpers are left", got)
+	}
+}
+
+// The caller sleeps while a helper takes long, and those who come too late meanwhile don't wake it for nothing.
+func TestJoinWaitsForTheLast(t *testing.T) {
+	withProcs(t, 2)
+	for range 200 {
+		waitForHelpers()
+		begun := make(chan struct{})
+		var done atomic.Bool
+		var helps atomic.Bool
+		var l *loop
+		l = &loop{n: 2, chunk: 1, f: func(lo, hi int) {
+			if !helps.CompareAndSwap(false, true) {
+				return
+			}
+			close(begun)
+			for l.state.Load()&parked == 0 { // the caller is asleep, or about to be
+				runtime.Gosched()
+			}
+			for range 3 {
+				helpers.Add(1)
+				l.help()
+			}
+			done.Store(true)
+		}}
+		helpers.Add(1)
+		go l.help()
+		<-begun
+		l.work()
+		l.join()
+		if !done.Load() {
+			t.Fatal("the helper is still at work")
+		}
+	}
+	waitForHelpers()
+}
+
 // A loop in a bubble is not helped from outside, and is nothing that time waits for when it has ended.
 func TestBubblesBorrowNothing(t *testing.T) {
 	withProcs(t, 3)
-	defer Lend(func(func()) bool {
+	defer Lend(&lender{awake: true, ask: func(func(), bool) bool {
 		t.Error("asked")
 		return false
-	})()
+	}})()
 	synctest.Test(t, func(t *testing.T) {
 		var sum atomic.Int64
 		for range 100 {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"math"
 	"runtime"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/pool"
 )
 
 // nop does nothing, so that what is measured is the engine.
@@ -189,4 +191,83 @@ func wakeEngine(b *testing.B, o Options, f func()) (wake, stop func()) {
 	k := fakeKernel("began", 1, func(*device.Command) error { f(); return nil })
 	op := Op{Cmd: device.Command{Kernel: k, N: 1}, Operands: [device.MaxOperands]*Storage{y, x}, Cost: wakeCost}
 	return func() { e.Enqueue(&op) }, func() {}
+}
+
+// BenchmarkSharedLoop is a loop of some length alone and shared with the engine's workers, which are awake, because there was a loop just before, or
+// asleep: the best of each, and their ratio.
+func BenchmarkSharedLoop(b *testing.B) {
+	if runtime.GOMAXPROCS(0) < 2 {
+		b.Skip("one processor")
+	}
+	e, dev := newEngine(b, Options{}), newCPU(1)
+	l := (*loan)(e.stream(dev).exec.(*flow))
+	const unit = 512 // multiplications that wait for each other, some half microseconds
+	spin := func(lo, hi int) {
+		for range hi - lo {
+			x := 1.0
+			for range unit {
+				x *= 1.0000001
+			}
+			sink.Store(math.Float64bits(x))
+		}
+	}
+	for _, c := range []struct {
+		name    string
+		isAwake bool
+	}{{"awake", true}, {"asleep", false}} {
+		for _, n := range []int{2, 4, 8, 16, 32, 64, 128} {
+			b.Run(fmt.Sprintf("%s/%d", c.name, n), func(b *testing.B) {
+				alone, shared := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
+				var all []time.Duration
+				for b.Loop() {
+					start := time.Now()
+					spin(0, n)
+					alone = min(alone, time.Since(start))
+					var run func(n, grain int, f func(lo, hi int))
+					if c.isAwake {
+						if !awaken(l) {
+							continue // the machine is busy
+						}
+						run = runAwake
+					} else {
+						time.Sleep(time.Millisecond)
+						run = pool.Run
+					}
+					start = time.Now()
+					run(n, 1, spin)
+					all = append(all, time.Since(start))
+					shared = min(shared, all[len(all)-1])
+				}
+				if len(all) == 0 {
+					b.Skip("no worker was awake")
+				}
+				slices.Sort(all)
+				b.ReportMetric(float64(alone.Nanoseconds())/1e3, "alone-µs")
+				b.ReportMetric(float64(shared.Nanoseconds())/1e3, "shared-µs")
+				b.ReportMetric(float64(all[len(all)/2].Nanoseconds())/1e3, "p50-µs")
+				b.ReportMetric(float64(alone)/float64(shared), "times-as-fast")
+			})
+		}
+	}
+}
+
+var sink atomic.Uint64
+
+// awaken wakes a worker and reports whether it is awake and idle afterwards.
+func awaken(l *loan) bool {
+	var helps atomic.Bool
+	for !l.Ask(func() { helps.Store(true) }, true) {
+		runtime.Gosched()
+	}
+	for !helps.Load() {
+	}
+	for i := 0; i < 1000 && !l.Awake(); i++ {
+		pause(4)
+	}
+	return l.Awake()
+}
+
+// runAwake is pool.Run as for a short loop of n ranges.
+func runAwake(n, _ int, f func(lo, hi int)) {
+	pool.Run(32*n, 32*max(n, 32), func(lo, hi int) { f(lo/32, hi/32) })
 }

@@ -85,7 +85,7 @@ func newFlow(st *stream, workers int) *flow {
 		go w.work()
 	}
 	if workers > 0 && !st.e.onChannels() {
-		f.endLoan = pool.Lend(f.wakeWorker)
+		f.endLoan = pool.Lend((*loan)(f))
 	}
 	return f
 }

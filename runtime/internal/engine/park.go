@@ -23,9 +23,9 @@ import (
 // The owner announces that it is about to wait, then looks once more whether it has to, and then waits; so nothing is
 // missed:
 //
-//	awake --announce--> looking --sleep--> inKernel or onChannel
-//	  ^                    |                  |
-//	  +--wait, withdraw--woken <-----wake-----+
+//	awake --announce--> looking --has a processor--> spinning --sleep--> inKernel or onChannel
+//	  ^                    |                            |                   |
+//	  +--wait, withdraw--woken <---------wake-----------+-------------------+
 type parker struct {
 	state   atomic.Uint32
 	threads *threads      // nil: never asleep in the kernel
@@ -35,6 +35,7 @@ type parker struct {
 const (
 	awake uint32 = iota
 	looking
+	spinning
 	inKernel
 	onChannel
 	woken
@@ -59,17 +60,21 @@ func (p *parker) withdraw() bool {
 // sleeps; first it lets those run who wait for its processor, maybe because it has woken them.
 func (p *parker) wait(looks int, done <-chan struct{}) (wasWoken bool) {
 	runtime.Gosched()
-	for i := looks; i > 0 && p.state.Load() == looking; i-- {
-		pause(pauses)
+	from := looking
+	if looks > 0 && p.state.CompareAndSwap(looking, spinning) {
+		from = spinning
+		for i := looks * pauses / 4; i > 0 && p.state.Load() == spinning; i-- {
+			pause(4) // shorter than elsewhere: this is one word, and loops of half a microsecond wait for help (see pool.Run)
+		}
 	}
 	if done == nil && p.threads.enter() {
-		if p.state.CompareAndSwap(looking, inKernel) {
+		if p.state.CompareAndSwap(from, inKernel) {
 			for p.state.Load() == inKernel {
 				futexWait(&p.state, inKernel)
 			}
 		}
 		p.threads.leave()
-	} else if p.state.CompareAndSwap(looking, onChannel) {
+	} else if p.state.CompareAndSwap(from, onChannel) {
 		select {
 		case <-p.c:
 		case <-done:

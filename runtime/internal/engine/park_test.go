@@ -166,7 +166,7 @@ func TestIdleWorkersLendAHand(t *testing.T) {
 	idle()
 	for range 100 {
 		done := make(chan struct{})
-		if !f.wakeWorker(func() { close(done) }) {
+		if !(*loan)(f).Ask(func() { close(done) }, true) {
 			t.Fatal("an idle worker does not help")
 		}
 		<-done
@@ -176,11 +176,48 @@ func TestIdleWorkersLendAHand(t *testing.T) {
 	x := unary(e, k, e.NewStorage(dev, 8), fromFloats(e, dev, 1))
 	f.nudge()
 	<-started
-	if f.wakeWorker(func() { t.Error("helps") }) {
+	if (*loan)(f).Ask(func() { t.Error("helps") }, true) {
 		t.Error("a busy worker promises to help")
 	}
 	open()
 	if err := x.Wait(bg, "wait"); err != nil {
 		t.Error(err)
+	}
+}
+
+// A worker that spins is awake, and helps with short loops; one that sleeps helps only where it may be woken.
+func TestAwakeWorkers(t *testing.T) {
+	for _, isAwake := range []bool{true, false} {
+		if isAwake && runtime.GOMAXPROCS(0) == 1 {
+			continue // nobody spins there
+		}
+		e, dev := newEngine(t, Options{Workers: 1}), newCPU(1)
+		e.looks = 0
+		if isAwake {
+			e.looks = 1 << 40
+		}
+		f := e.stream(dev).exec.(*flow)
+		l := (*loan)(f)
+		idle := func() {
+			for _, w := range f.workers {
+				for w.parker.state.Load() < spinning {
+					runtime.Gosched()
+				}
+			}
+		}
+		for range 20 {
+			idle()
+			if got := l.Awake(); got != isAwake {
+				t.Fatalf("Awake() = %v while workers that never sleep is %v", got, isAwake)
+			}
+			done := make(chan struct{})
+			if got := l.Ask(func() { close(done) }, false); got != isAwake {
+				t.Fatalf("Ask without waking = %v", got)
+			}
+			if !isAwake && !l.Ask(func() { close(done) }, true) {
+				t.Fatal("nobody was woken")
+			}
+			<-done
+		}
 	}
 }

@@ -72,13 +72,38 @@ func (w *worker) idle() bool {
 	return !f.closed.Load()
 }
 
-// wakeWorker wakes a parked worker, if there is one, to do an errand before it looks for operations, if that is not nil.
-func (f *flow) wakeWorker(errand func()) bool {
+// wakeWorker wakes a parked worker, if there is one.
+func (f *flow) wakeWorker() bool { return f.send(nil, spinning, looking, inKernel, onChannel) }
+
+// A loan is a flow whose workers help the pool when they are idle.
+type loan flow
+
+// Ask implements [pool.Lender].
+func (l *loan) Ask(help func(), wake bool) bool {
+	if wake {
+		return (*flow)(l).send(help, spinning, looking, inKernel, onChannel)
+	}
+	return (*flow)(l).send(help, spinning)
+}
+
+// Awake implements [pool.Lender].
+func (l *loan) Awake() bool {
+	for _, w := range l.workers {
+		if w.parker.state.Load() == spinning {
+			return true
+		}
+	}
+	return false
+}
+
+// send wakes a worker that is parked in one of these ways, the first if possible, to do an errand before it looks for operations, if that is
+// not nil. It reports false if there is none.
+func (f *flow) send(errand func(), ways ...uint32) bool {
 	if f.parked.Load() == 0 {
 		return false
 	}
 	f.lock.lock()
-	w, state := f.claimWorker()
+	w, state := f.claimWorker(ways)
 	if w != nil {
 		w.errand = errand
 	}
@@ -91,12 +116,12 @@ func (f *flow) wakeWorker(errand func()) bool {
 	return true
 }
 
-// claimWorker claims a worker that is about to sleep, if there is one, or else one that is woken soon.
-func (f *flow) claimWorker() (*worker, uint32) {
-	for _, state := range [...]uint32{looking, inKernel, onChannel} {
+// claimWorker claims a worker that is parked in one of these ways, the first if possible.
+func (f *flow) claimWorker(ways []uint32) (*worker, uint32) {
+	for _, way := range ways {
 		for _, w := range f.workers {
-			if w.parker.claim(state) {
-				return w, state
+			if w.parker.claim(way) {
+				return w, way
 			}
 		}
 	}
@@ -118,7 +143,7 @@ func (f *flow) nudge() {
 			return
 		}
 	}
-	f.wakeWorker(nil)
+	f.wakeWorker()
 }
 
 // flush schedules what is new, so that gates open although nobody executes anything, and wakes a worker for what is ready.
@@ -138,7 +163,7 @@ func (f *flow) wakeIfReady() {
 	ready := f.startable() != 0
 	f.unlock()
 	if ready {
-		f.wakeWorker(nil)
+		f.wakeWorker()
 	}
 }
 
@@ -236,7 +261,7 @@ func (f *flow) step(x ref, c *scratch) {
 	wake := f.readyCost >= wakeCost && f.parked.Load() > 0 && f.startable() != 0
 	f.unlock()
 	if wake {
-		f.wakeWorker(nil)
+		f.wakeWorker()
 	}
 	f.run(x, c)
 	f.lock.lock()
