@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -657,6 +659,38 @@ func TestWrongOperandsPanicBeforeAnythingIsWritten(t *testing.T) {
 	}
 }
 
+// ASYNCGEN_ISA chooses the loops of a process, which says so; a word that is none fails when a device is opened, and each command.
+func TestISAFromEnvironment(t *testing.T) {
+	if word, ok := os.LookupEnv("CPU_TEST_ISA"); ok {
+		if _, err := device.Open("cpu"); err != nil {
+			fmt.Println("open:", err)
+		}
+		fmt.Println("description:", New().Caps().Description)
+		x := kernel.Arg(0, device.Float32)
+		k := device.NewKernel("neg", device.Map, kernel.Neg(x), device.Float32, device.Float32)
+		c := device.Command{Kernel: k, N: 2, Buf: [4]*device.Buffer{device.HostBuffer(8), device.HostBuffer(8)}}
+		fmt.Println("run:", Run(&c))
+		fmt.Println("word:", word)
+		return
+	}
+	for _, test := range []struct{ word, want string }{
+		{"", "kernels: " + vec.Machine().String()},
+		{"go", "kernels: go,"},
+		{"avx2", "kernels: " + min(vec.AVX2, vec.Machine()).String() + ","},
+		{"avx512", "kernels: " + vec.Machine().String() + ","},
+		{"avx", "open: device: open cpu: ASYNCGEN_ISA=avx: want avx512, avx2 or go"},
+		{"avx", "run: cpu: kernel neg: ASYNCGEN_ISA=avx: want avx512, avx2 or go"},
+		{"go", "run: <nil>"},
+	} {
+		cmd := exec.Command(os.Args[0], "-test.run", "TestISAFromEnvironment$", "-test.v")
+		cmd.Env = append(os.Environ(), "ASYNCGEN_ISA="+test.word, "CPU_TEST_ISA="+test.word)
+		out, err := cmd.CombinedOutput()
+		if err != nil || !strings.Contains(string(out), test.want) {
+			t.Errorf("ASYNCGEN_ISA=%s: %v, and\n%swithout %q", test.word, err, out, test.want)
+		}
+	}
+}
+
 func TestBackend(t *testing.T) {
 	b := New()
 	if caps := b.Caps(); !caps.Synchronous || !caps.HostMemory || !caps.BatchInvariant || caps.Workers < 1 {
@@ -742,4 +776,62 @@ func TestNothingIsAllocatedPerCommand(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { b.Submit(cmds) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
+}
+
+// TestSumsOfManyColumns folds more neighbours and more rows than one call does.
+func TestSumsOfManyColumns(t *testing.T) {
+	everySplit(t, func(t *testing.T) {
+		rnd := newRand(t)
+		k := device.NewKernel("sum", device.Reduce, kernel.ReduceSum, device.Float32, device.Float32)
+		for _, shape := range []device.Shape{{300, 70}, {64, kernel.Block + 100}, {columns + 1, rowsAtATime + 3}, {2*columns + 65, 33}} {
+			kept, n := shape[0], shape[1]
+			c := device.Command{Kernel: k, N: kept, Args: &device.Args{Shape: shape, Kept: 1, Strides: [device.MaxOperands][]int{1: {1, kept + 1}}}}
+			c.Buf[0], c.Buf[1] = device.HostBuffer(int64(4*kept)), device.HostBuffer(int64(4*n*(kept+1)))
+			x := device.Slice[float32](c.Buf[1], 0, n*(kept+1))
+			for i := range x {
+				x[i] = float32(rnd.NormFloat64())
+			}
+			if err := Run(&c); err != nil {
+				t.Fatal(err)
+			}
+			column := make([]float32, n)
+			for i, got := range device.Slice[float32](c.Buf[0], 0, kept) {
+				for j := range column {
+					column[j] = x[j*(kept+1)+i]
+				}
+				if want := kernel.Fold(kernel.ReduceSum, column); got != want {
+					t.Fatalf("%v: result %d is %v, want %v", shape, i, got, want)
+				}
+			}
+		}
+	})
+}
+
+// TestCopyOfManyBytes copies more than one part.
+func TestCopyOfManyBytes(t *testing.T) {
+	everySplit(t, func(t *testing.T) {
+		rnd := newRand(t)
+		k := device.NewKernel("copy", device.Copy, nil, device.Float32, device.Float32)
+		for _, n := range []int{part/4 + 1, 17*part/4 + 3, 40 * part / 4} {
+			c := device.Command{Kernel: k, N: n}
+			c.Off[0], c.Off[1] = 1+rnd.IntN(20), rnd.IntN(20)
+			c.Buf[0], c.Buf[1] = device.HostBuffer(int64(4*(n+c.Off[0]+1))), device.HostBuffer(int64(4*(n+c.Off[1])))
+			dst, src := device.Slice[float32](c.Buf[0], 0, n+c.Off[0]+1), device.Slice[float32](c.Buf[1], 0, n+c.Off[1])
+			for i := range src {
+				src[i] = float32(i)
+			}
+			if err := Run(&c); err != nil {
+				t.Fatal(err)
+			}
+			for i, got := range dst {
+				want := float32(0)
+				if from := i - c.Off[0]; from >= 0 && from < n {
+					want = src[from+c.Off[1]]
+				}
+				if got != want {
+					t.Fatalf("%d elements to %d: element %d is %v, want %v", n, c.Off[0], i, got, want)
+				}
+			}
+		}
+	})
 }

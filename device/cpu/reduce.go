@@ -53,6 +53,9 @@ func start[T any](x []T) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData
 // columns is how many neighbouring results are computed together: a row of them should be worth the way to another page.
 const columns = 4 * vec.Columns
 
+// rowsAtATime is how many rows of so many neighbours a loop gets: a multiple of kernel.Lanes that keeps calls of assembly short.
+const rowsAtATime = 2 * kernel.Lanes
+
 // blocksOf is how many blocks n elements make.
 func blocksOf(n int) int { return (n + kernel.Block - 1) / kernel.Block }
 
@@ -191,7 +194,11 @@ func (r *reduction[T]) foldRows(lanes []T, at, first, m, width, w int) {
 		to := from + (m-1)*stride
 		_, _ = r.src[min(from, to):][:w], r.src[max(from, to):][:w] // inside the buffer
 		var zero T
-		r.folder.rows(start(lanes), start(r.src[from:]), m, stride*int(unsafe.Sizeof(zero)), width, w/vec.Columns)
+		size := int(unsafe.Sizeof(zero))
+		for ; m > 0; m -= rowsAtATime {
+			r.folder.rows(start(lanes), start(r.src[from:]), min(m, rowsAtATime), stride*size, width, w/vec.Columns)
+			from += rowsAtATime * stride
+		}
 		return
 	}
 	for k := range m {

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"slices"
+	"unsafe"
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/cpu/internal/vec"
@@ -28,9 +29,19 @@ func newCopy(k *device.Kernel) (runner, error) {
 		if !makeView(&v, c.Args.Shape, strides) {
 			return errRank(c.Args.Shape)
 		}
-		gatherBits(dst, c.N, size, c, 1, &v, 0)
+		if c.N <= grain {
+			gatherBits(dst, c.N, size, c, 1, &v, 0)
+		} else {
+			splitGather(dst, size, c, v)
+		}
 		return nil
 	}, nil
+}
+
+// splitGather is gatherBits of all of operand 1, split over the cores.
+func splitGather(dst unsafe.Pointer, size int, c *device.Command, v view) {
+	command := *c // c itself must not escape: most commands are small
+	pool.Run(c.N, grain, func(lo, hi int) { gatherBits(unsafe.Add(dst, lo*size), hi-lo, size, &command, 1, &v, lo) })
 }
 
 // newTransfer copies between buffers of the device and the host, which are the same here.
@@ -45,11 +56,39 @@ func newTransfer(k *device.Kernel) (runner, error) {
 	}, nil
 }
 
-// move copies N contiguous elements.
+// part is how many bytes are moved at a time where it is done in parts.
+const part = 64 << 10
+
+// move copies N contiguous elements, split over the cores if they are many, and past the caches
+// if they are as many as that pays for; see large.
 func move(c *device.Command, size int) {
-	if c.N > 0 {
-		copy(slice[byte](pointer(c, 0, size, c.N), c.N*size), slice[byte](pointer(c, 1, size, c.N), c.N*size))
+	if c.N <= 0 {
+		return
 	}
+	bytes := c.N * size
+	dst, src := pointer(c, 0, size, c.N), pointer(c, 1, size, c.N)
+	if bytes <= part || c.Buf[0] == c.Buf[1] {
+		copy(slice[byte](dst, bytes), slice[byte](src, bytes))
+		return
+	}
+	moveParts(dst, src, bytes)
+}
+
+func moveParts(dst, src unsafe.Pointer, bytes int) {
+	pool.Run(bytes, 16*part, func(lo, hi int) {
+		streams := 2*bytes > large
+		if streams {
+			defer vec.Fence()
+		}
+		for ; lo < hi; lo += part {
+			to, from, n := unsafe.Add(dst, lo), unsafe.Add(src, lo), min(part, hi-lo)
+			if streams {
+				vec.Stream(to, from, n)
+			} else {
+				copy(slice[byte](to, n), slice[byte](from, n))
+			}
+		}
+	})
 }
 
 func newFill(k *device.Kernel) (runner, error) {
@@ -63,23 +102,16 @@ func newFill(k *device.Kernel) (runner, error) {
 }
 
 func newIota(k *device.Kernel) (runner, error) {
-	switch k.Out {
-	case device.Float32:
-		return ramp[float32], nil
-	case device.Float64:
-		return ramp[float64], nil
-	case device.Int64:
-		return ramp[int64], nil
+	if k.Out == device.Bool {
+		return nil, unsupported(k)
 	}
-	return nil, unsupported(k)
-}
-
-func ramp[T number](c *device.Command) error {
-	start, step := kernel.Value[T](c.Imm[0]), kernel.Value[T](c.Imm[1])
-	for i, dst := 0, operand[T](c, 0, c.N); i < len(dst); i++ {
-		dst[i] = start + T(T(i)*step)
-	}
-	return nil
+	size := k.Out.Size()
+	return func(c *device.Command) error {
+		if c.N > 0 {
+			vec.Ramp(k.Out, pointer(c, 0, size, c.N), 0, c.Imm[0], c.Imm[1], c.N)
+		}
+		return nil
+	}, nil
 }
 
 // drawCost is how many simple operations a random number is worth.

@@ -1,11 +1,17 @@
 package vec
 
-import "unsafe"
+import (
+	"unsafe"
 
-// The loops in assembly. The key of these tables is 0.
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/kernel"
+)
+
+// The loops in assembly. The key of streams and fills is 0.
 var (
 	streams table[int, func(dst, src unsafe.Pointer, n int)]
 	fills   table[int, func(dst unsafe.Pointer, word uint64, n int)]
+	ramps   table[device.DType, func(dst unsafe.Pointer, first int, start, step uint64, n int)]
 )
 
 // someCache is what the largest cache of a processor that tells nothing is taken to have.
@@ -13,6 +19,9 @@ const someCache = 32 << 20
 
 // shortest is how many bytes the loops in assembly that move bytes move, at least.
 const shortest = 64
+
+// uninterrupted is how many bytes a function in assembly writes at a time, or twice as many: some ten microseconds' work.
+const uninterrupted = 64 << 10
 
 // Fill sets n elements at dst, of the given size, to the value with the Bits s.
 func Fill(dst unsafe.Pointer, size int, s uint64, n int) {
@@ -23,7 +32,14 @@ func Fill(dst unsafe.Pointer, size int, s uint64, n int) {
 		case 4:
 			s = s<<32 | s&0xffffffff
 		}
-		f(dst, s, n*size)
+		for n *= size; n > 0; { // by parts, none of them too short
+			part := n
+			if part > 2*uninterrupted {
+				part = uninterrupted
+			}
+			f(dst, s, part)
+			dst, n = unsafe.Add(dst, part), n-part
+		}
 		return
 	}
 	switch size {
@@ -51,4 +67,33 @@ func Stream(dst, src unsafe.Pointer, n int) {
 		return
 	}
 	copy(slice[byte](dst, n), slice[byte](src, n))
+}
+
+// Ramp sets element i of n at dst, numbers of type dt, to start + (first+i)*step, computed in that type,
+// each operation rounded. Start and step are Bits.
+func Ramp(dt device.DType, dst unsafe.Pointer, first int, start, step uint64, n int) {
+	f, ok := ramps.get(dt)
+	if !ok || first+n > 1<<31 {
+		switch dt {
+		case device.Float32:
+			ramp[float32](dst, first, start, step, n)
+		case device.Float64:
+			ramp[float64](dst, first, start, step, n)
+		default:
+			ramp[int64](dst, first, start, step, n)
+		}
+		return
+	}
+	for n > 0 {
+		part := min(n, uninterrupted/8)
+		f(dst, first, start, step, part)
+		dst, first, n = unsafe.Add(dst, part*dt.Size()), first+part, n-part
+	}
+}
+
+func ramp[T number](dst unsafe.Pointer, first int, start, step uint64, n int) {
+	a, b := kernel.Value[T](start), kernel.Value[T](step)
+	for i, d := 0, slice[T](dst, n); i < len(d); i++ {
+		d[i] = a + T(T(first+i)*b)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
 // memoryLengths are lengths in bytes: short ones and some that take many rounds.
@@ -77,6 +78,53 @@ func TestStream(t *testing.T) {
 						t.Fatalf("%d bytes to %d: byte %d is %d, want %d", n, y, i, v, want)
 					}
 				}
+			}
+		}
+	})
+}
+
+func TestRamp(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
+		rnd := newRand(t)
+		for _, dt := range []device.DType{device.Float32, device.Float64, device.Int64} {
+			size := dt.Size()
+			for _, atEnd := range []bool{true, false} {
+				p := guarded(t, longest*size, atEnd)
+				for n := range longest + 1 {
+					first := []int{0, 5, 1<<24 - 3, 1<<31 - n, 1<<31 - n + 1}[rnd.IntN(5)]
+					dst := p
+					if atEnd {
+						dst = unsafe.Add(p, (longest-n)*size)
+					}
+					start, step := element(rnd, dt), element(rnd, dt)
+					want := make([]uint64, n)
+					for i := range want {
+						x := kernel.Mul(kernel.Cast(kernel.Arg(0, device.Int64), dt), kernel.Imm(1, dt))
+						want[i] = kernel.Add(kernel.Imm(0, dt), x).Eval([]uint64{uint64(first + i)}, []uint64{start, step})
+					}
+					Ramp(dt, dst, first, start, step, n)
+					for i, w := range want {
+						if got := load(dst, size, i); !same(dt, got, w) {
+							t.Fatalf("%v: %#x + (%d+%d)*%#x of %d is %#x, want %#x", dt, start, first, i, step, n, got, w)
+						}
+					}
+				}
+			}
+		}
+		// Parts follow each other.
+		n := 3*uninterrupted + 5
+		x := make([]float64, n)
+		Ramp(device.Float64, unsafe.Pointer(&x[0]), 7, kernel.Bits(0.5), kernel.Bits(2.0), n)
+		for i, v := range x {
+			if v != 0.5+2*float64(7+i) {
+				t.Fatalf("element %d is %v", i, v)
+			}
+		}
+		bytes := make([]bool, n)
+		Fill(unsafe.Pointer(&bytes[0]), 1, 1, n-1)
+		for i, v := range bytes {
+			if v != (i < n-1) {
+				t.Fatalf("byte %d is %v", i, v)
 			}
 		}
 	})

@@ -4,6 +4,7 @@
 
 package vec
 
+import "github.com/asyncgen/asyncgen/device"
 import "unsafe"
 
 // streamAVX512 copies n bytes, 64 at least, and writes past the caches.
@@ -26,6 +27,16 @@ func triadAVX512(dst *float32, x *float32, y *float32, n int)
 //go:noescape
 func triadPastAVX512(dst *float32, x *float32, y *float32, n int)
 
+// rampFloat32AVX512 is dst[i] = start + (first+i)*step, each operation rounded, for i < n. All first+i are below 1<<31.
+//
+//go:noescape
+func rampFloat32AVX512(dst unsafe.Pointer, first int, start uint64, step uint64, n int)
+
+// rampFloat64AVX512 is dst[i] = start + (first+i)*step, each operation rounded, for i < n. All first+i are below 1<<31.
+//
+//go:noescape
+func rampFloat64AVX512(dst unsafe.Pointer, first int, start uint64, step uint64, n int)
+
 // streamAVX2 copies n bytes, 64 at least, and writes past the caches.
 //
 //go:noescape
@@ -46,6 +57,16 @@ func triadAVX2(dst *float32, x *float32, y *float32, n int)
 //go:noescape
 func triadPastAVX2(dst *float32, x *float32, y *float32, n int)
 
+// rampFloat32AVX2 is dst[i] = start + (first+i)*step, each operation rounded, for i < n. All first+i are below 1<<31.
+//
+//go:noescape
+func rampFloat32AVX2(dst unsafe.Pointer, first int, start uint64, step uint64, n int)
+
+// rampFloat64AVX2 is dst[i] = start + (first+i)*step, each operation rounded, for i < n. All first+i are below 1<<31.
+//
+//go:noescape
+func rampFloat64AVX2(dst unsafe.Pointer, first int, start uint64, step uint64, n int)
+
 // fence lets what stores past the caches have written be seen before what is written later.
 func fence()
 
@@ -55,6 +76,10 @@ func cpuid(leaf uint32, sub uint32) (a uint32, b uint32, c uint32, d uint32)
 func init() {
 	streams.set(AVX512, 0, streamAVX512)
 	fills.set(AVX512, 0, fillAVX512)
+	ramps.set(AVX512, device.Float32, rampFloat32AVX512)
+	ramps.set(AVX512, device.Float64, rampFloat64AVX512)
 	streams.set(AVX2, 0, streamAVX2)
 	fills.set(AVX2, 0, fillAVX2)
+	ramps.set(AVX2, device.Float32, rampFloat32AVX2)
+	ramps.set(AVX2, device.Float64, rampFloat64AVX2)
 }

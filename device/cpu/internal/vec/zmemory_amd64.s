@@ -159,6 +159,132 @@ loop:
 	VZEROUPPER
 	RET
 
+// func rampFloat32AVX512(dst *byte, first int, start uint64, step uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+TEXT ·rampFloat32AVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         first+8(FP), CX
+	MOVQ         n+32(FP), DX
+	MOVQ         step+24(FP), BX
+	MOVQ         BX, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         start+16(FP), BX
+	MOVQ         BX, X1
+	VPBROADCASTD X1, Z1
+
+	// index: first, first+1, ... in 32 bits; more: as many as lanes
+	VMOVD        CX, X3
+	VPBROADCASTD X3, Z2
+	VPADDD       counting<>+0(SB), Z2, Z2
+	MOVL         $0x00000010, CX
+	VMOVD        CX, X3
+	VPBROADCASTD X3, Z3
+	XORQ         CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(DX), BX
+	JMP  test
+
+loop:
+	VCVTDQ2PS Z2, Z4
+	VMULPS    Z0, Z4, Z4
+	VADDPS    Z4, Z1, Z4
+	VPADDD    Z3, Z2, Z2
+	VMOVUPS   Z4, (AX)(CX*4)
+	ADDQ      $0x10, CX
+
+test:
+	CMPQ CX, BX
+	JLE  loop
+
+	// if i < n: the rest, masked
+	SUBQ      CX, DX
+	JLE       done
+	MOVQ      $-1, BX
+	BZHIQ     DX, BX, BX
+	KMOVQ     BX, K1
+	VCVTDQ2PS Z2, Z4
+	VMULPS    Z0, Z4, Z4
+	VADDPS    Z4, Z1, Z4
+	VPADDD    Z3, Z2, Z2
+	VMOVDQU32 Z4, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+DATA counting<>+0(SB)/4, $0x00000000
+DATA counting<>+4(SB)/4, $0x00000001
+DATA counting<>+8(SB)/4, $0x00000002
+DATA counting<>+12(SB)/4, $0x00000003
+DATA counting<>+16(SB)/4, $0x00000004
+DATA counting<>+20(SB)/4, $0x00000005
+DATA counting<>+24(SB)/4, $0x00000006
+DATA counting<>+28(SB)/4, $0x00000007
+DATA counting<>+32(SB)/4, $0x00000008
+DATA counting<>+36(SB)/4, $0x00000009
+DATA counting<>+40(SB)/4, $0x0000000a
+DATA counting<>+44(SB)/4, $0x0000000b
+DATA counting<>+48(SB)/4, $0x0000000c
+DATA counting<>+52(SB)/4, $0x0000000d
+DATA counting<>+56(SB)/4, $0x0000000e
+DATA counting<>+60(SB)/4, $0x0000000f
+GLOBL counting<>(SB), RODATA|NOPTR, $64
+
+// func rampFloat64AVX512(dst *byte, first int, start uint64, step uint64, n int)
+// Requires: AVX, AVX2, AVX512BW, AVX512F, BMI2, SSE2
+TEXT ·rampFloat64AVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         first+8(FP), CX
+	MOVQ         n+32(FP), DX
+	MOVQ         step+24(FP), BX
+	MOVQ         BX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         start+16(FP), BX
+	MOVQ         BX, X1
+	VPBROADCASTQ X1, Z1
+
+	// index: first, first+1, ... in 32 bits; more: as many as lanes
+	VMOVD        CX, X3
+	VPBROADCASTD X3, Y2
+	VPADDD       counting<>+0(SB), Y2, Y2
+	MOVL         $0x00000008, CX
+	VMOVD        CX, X3
+	VPBROADCASTD X3, Y3
+	XORQ         CX, CX
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(DX), BX
+	JMP  test
+
+loop:
+	VCVTDQ2PD Y2, Z4
+	VMULPD    Z0, Z4, Z4
+	VADDPD    Z4, Z1, Z4
+	VPADDD    Y3, Y2, Y2
+	VMOVUPS   Z4, (AX)(CX*8)
+	ADDQ      $0x08, CX
+
+test:
+	CMPQ CX, BX
+	JLE  loop
+
+	// if i < n: the rest, masked
+	SUBQ      CX, DX
+	JLE       done
+	MOVQ      $-1, BX
+	BZHIQ     DX, BX, BX
+	KMOVQ     BX, K1
+	VCVTDQ2PD Y2, Z4
+	VMULPD    Z0, Z4, Z4
+	VADDPD    Z4, Z1, Z4
+	VPADDD    Y3, Y2, Y2
+	VMOVDQU64 Z4, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func streamAVX2(dst *byte, src *byte, n int)
 // Requires: AVX
 TEXT ·streamAVX2(SB), NOSPLIT, $0-24
@@ -311,6 +437,124 @@ loop:
 	CMPQ        SI, BX
 	JLT         loop
 	SFENCE
+	VZEROUPPER
+	RET
+
+// func rampFloat32AVX2(dst *byte, first int, start uint64, step uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·rampFloat32AVX2(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         first+8(FP), CX
+	MOVQ         n+32(FP), DX
+	MOVQ         step+24(FP), BX
+	MOVQ         BX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         start+16(FP), BX
+	MOVQ         BX, X1
+	VPBROADCASTD X1, Y1
+
+	// index: first, first+1, ... in 32 bits; more: as many as lanes
+	VMOVD        CX, X3
+	VPBROADCASTD X3, Y2
+	VPADDD       counting<>+0(SB), Y2, Y2
+	MOVL         $0x00000008, CX
+	VMOVD        CX, X3
+	VPBROADCASTD X3, Y3
+	XORQ         CX, CX
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(DX), BX
+	JMP  test
+
+loop:
+	VCVTDQ2PS Y2, Y4
+	VMULPS    Y0, Y4, Y4
+	VADDPS    Y4, Y1, Y4
+	VPADDD    Y3, Y2, Y2
+	VMOVUPS   Y4, (AX)(CX*4)
+	ADDQ      $0x08, CX
+
+test:
+	CMPQ CX, BX
+	JLE  loop
+
+	// if i < n: the rest, masked
+	SUBQ       CX, DX
+	JLE        done
+	LEAQ       window<>+0(SB), BX
+	NEGQ       DX
+	VMOVDQU    32(BX)(DX*4), Y4
+	VCVTDQ2PS  Y2, Y5
+	VMULPS     Y0, Y5, Y5
+	VADDPS     Y5, Y1, Y5
+	VPADDD     Y3, Y2, Y2
+	VPMASKMOVD Y5, Y4, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+DATA window<>+0(SB)/8, $0xffffffffffffffff
+DATA window<>+8(SB)/8, $0xffffffffffffffff
+DATA window<>+16(SB)/8, $0xffffffffffffffff
+DATA window<>+24(SB)/8, $0xffffffffffffffff
+DATA window<>+32(SB)/8, $0x0000000000000000
+DATA window<>+40(SB)/8, $0x0000000000000000
+DATA window<>+48(SB)/8, $0x0000000000000000
+DATA window<>+56(SB)/8, $0x0000000000000000
+GLOBL window<>(SB), RODATA|NOPTR, $64
+
+// func rampFloat64AVX2(dst *byte, first int, start uint64, step uint64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·rampFloat64AVX2(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         first+8(FP), CX
+	MOVQ         n+32(FP), DX
+	MOVQ         step+24(FP), BX
+	MOVQ         BX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         start+16(FP), BX
+	MOVQ         BX, X1
+	VPBROADCASTQ X1, Y1
+
+	// index: first, first+1, ... in 32 bits; more: as many as lanes
+	VMOVD        CX, X3
+	VPBROADCASTD X3, X2
+	VPADDD       counting<>+0(SB), X2, X2
+	MOVL         $0x00000004, CX
+	VMOVD        CX, X3
+	VPBROADCASTD X3, X3
+	XORQ         CX, CX
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(DX), BX
+	JMP  test
+
+loop:
+	VCVTDQ2PD X2, Y4
+	VMULPD    Y0, Y4, Y4
+	VADDPD    Y4, Y1, Y4
+	VPADDD    X3, X2, X2
+	VMOVUPS   Y4, (AX)(CX*8)
+	ADDQ      $0x04, CX
+
+test:
+	CMPQ CX, BX
+	JLE  loop
+
+	// if i < n: the rest, masked
+	SUBQ       CX, DX
+	JLE        done
+	LEAQ       window<>+0(SB), BX
+	NEGQ       DX
+	VMOVDQU    32(BX)(DX*8), Y4
+	VCVTDQ2PD  X2, Y5
+	VMULPD     Y0, Y5, Y5
+	VADDPD     Y5, Y1, Y5
+	VPADDD     X3, X2, X2
+	VPMASKMOVQ Y5, Y4, (AX)(CX*8)
+
+done:
 	VZEROUPPER
 	RET
 

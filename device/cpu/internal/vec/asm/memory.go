@@ -7,7 +7,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// memory writes loops that move bytes.
+// memory writes loops that move bytes or make numbers.
 func memory() {
 	for _, m := range isas {
 		stream(m)
@@ -15,6 +15,8 @@ func memory() {
 		for _, past := range []bool{false, true} {
 			triad(m, past)
 		}
+		ramp(m, float32s)
+		ramp(m, float64s)
 	}
 	TEXT("fence", attr.NOSPLIT, "func()")
 	Doc("fence lets what stores past the caches have written be seen before what is written later.")
