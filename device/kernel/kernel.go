@@ -15,7 +15,8 @@
 // bring those. [Expr.Eval], [Fold] and [Draw] are the definitions, written to be
 // read; a backend may compute the same in any way that gives the same bits.
 // The exception are the primitives that are not correctly rounded (exp, log,
-// tanh and the like), where a backend may be up to 2 ulp from the exact value.
+// tanh and the like), where another device may be up to 2 ulp from the exact value; the CPU has
+// the bits that are defined here.
 //
 // # Numbers
 //

@@ -78,7 +78,7 @@ func funcs(fs ...any) (byType [5]any) {
 }
 
 // float are the functions of a primitive that is defined for floating-point
-// numbers only. A float32 is computed in float64 and rounded once.
+// numbers only and exact in float64. A float32 is computed in float64 and rounded once.
 func float(f func(float64) float64) [5]any {
 	return funcs(f, func(x float32) float32 { return float32(f(float64(x))) })
 }
@@ -111,21 +111,21 @@ func init() { // not an initialiser: the derivatives use the table
 		PrimPow: {"pow", 2, "pow(x, y)", funcs(pow32, pow, powInt), partialPow},
 		PrimSqrt: {"sqrt", 1, "sqrt(x)", float(math.Sqrt),
 			func(e *Expr, _ int) *Expr { return Div(like(e, 0.5), e) }},
-		PrimExp: {"exp", 1, "exp(x)", float(math.Exp),
+		PrimExp: {"exp", 1, "exp(x)", funcs(exp32, exp64),
 			func(e *Expr, _ int) *Expr { return e }},
-		PrimExpm1: {"expm1", 1, "expm1(x)", float(math.Expm1),
+		PrimExpm1: {"expm1", 1, "expm1(x)", funcs(expm1f32, expm1f64),
 			func(e *Expr, _ int) *Expr { return Exp(e.in[0]) }},
-		PrimLog: {"log", 1, "log(x)", float(log),
+		PrimLog: {"log", 1, "log(x)", funcs(log32of, log64of),
 			func(e *Expr, _ int) *Expr { return Div(like(e, 1), e.in[0]) }},
-		PrimLog1p: {"log1p", 1, "log1p(x)", float(math.Log1p),
+		PrimLog1p: {"log1p", 1, "log1p(x)", funcs(log1pf32, log1pf64),
 			func(e *Expr, _ int) *Expr { return Div(like(e, 1), Add(like(e, 1), e.in[0])) }},
-		PrimSin: {"sin", 1, "sin(x)", float(math.Sin),
+		PrimSin: {"sin", 1, "sin(x)", funcs(sin32, sin64),
 			func(e *Expr, _ int) *Expr { return Cos(e.in[0]) }},
-		PrimCos: {"cos", 1, "cos(x)", float(math.Cos),
+		PrimCos: {"cos", 1, "cos(x)", funcs(cos32, cos64),
 			func(e *Expr, _ int) *Expr { return Neg(Sin(e.in[0])) }},
-		PrimTanh: {"tanh", 1, "tanh(x)", float(math.Tanh),
+		PrimTanh: {"tanh", 1, "tanh(x)", funcs(tanh32, tanh64),
 			func(e *Expr, _ int) *Expr { return Sub(like(e, 1), Mul(e, e)) }},
-		PrimErf: {"erf", 1, "erf(x)", float(math.Erf),
+		PrimErf: {"erf", 1, "erf(x)", funcs(erf32, erf64),
 			func(e *Expr, _ int) *Expr {
 				return Mul(like(e, 2/math.Sqrt(math.Pi)), Exp(Neg(Mul(e.in[0], e.in[0]))))
 			}},
@@ -228,16 +228,8 @@ func absInt(x int64) int64 {
 // smallestNormal is the least positive float64 with all of its digits.
 const smallestNormal = 0x1p-1022
 
-// log is math.Log, and right for denormal numbers: the assembly of math.Log for amd64
-// takes their exponent for that of normal ones.
-func log(x float64) float64 {
-	if 0 < x && x < smallestNormal {
-		return 2 * math.Log(math.Sqrt(x))
-	}
-	return math.Log(x)
-}
-
-// pow is math.Pow, which takes the logarithm where y is no integer; see log.
+// pow is math.Pow, and right for denormal numbers: math.Pow takes the logarithm where y is no
+// integer, and the assembly of math.Log for amd64 takes their exponent for that of normal ones.
 func pow(x, y float64) float64 {
 	if 0 < x && x < smallestNormal && y != math.Trunc(y) {
 		return math.Pow(math.Sqrt(x), 2*y)

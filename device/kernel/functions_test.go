@@ -1,0 +1,368 @@
+package kernel
+
+import (
+	"flag"
+	"math"
+	"math/big"
+	"sync"
+	"testing"
+)
+
+var (
+	everyFlag   = flag.Uint64("every", 1999, "the tests of functions of float32 take each n-th one; 1 takes all of them")
+	doublesFlag = flag.Int("doubles", 300, "how many random operands the tests of functions of float64 take in each range")
+)
+
+// A function of one number, and how to compute it in other ways.
+type function struct {
+	prim  Prim
+	limit float64 // how far off it may be, in ulp
+	host  func(float64) float64
+	exact func(*big.Float) *big.Float // for operands and results that are finite and not 0
+}
+
+var allFunctions = []function{
+	{PrimExp, 1, math.Exp, bigExp},
+	{PrimExpm1, 2, math.Expm1, bigExpm1},
+	{PrimLog, 2, math.Log, bigLog},
+	{PrimLog1p, 2, math.Log1p, bigLog1p},
+	{PrimSin, 2, math.Sin, func(x *big.Float) *big.Float { return bigSine(x, 0) }},
+	{PrimCos, 2, math.Cos, func(x *big.Float) *big.Float { return bigSine(x, 1) }},
+	{PrimTanh, 2, math.Tanh, bigTanh},
+	{PrimErf, 2, math.Erf, bigErf},
+}
+
+// TestFunctions32 compares the functions of float32 with those of package math,
+// and where these are not exact enough, with sine and cosine of what is left of a
+// multiple of pi/2. go test -run Functions32 -every 1 takes some ten minutes.
+func TestFunctions32(t *testing.T) {
+	for _, f := range allFunctions {
+		t.Run(f.prim.String(), func(t *testing.T) {
+			t.Parallel()
+			mine := f.prim.Func(f32).(func(float32) float32)
+			want := f.host
+			if f.prim == PrimSin || f.prim == PrimCos {
+				want = func(x float64) float64 { return hostSine(f.host, x) }
+			}
+			worst, at := 0.0, float32(0)
+			check := func(x float32) {
+				got, want := mine(x), want(float64(x))
+				if got != got && want != want {
+					return
+				}
+				off := ulps32(got, want)
+				if !(off <= worst) {
+					worst, at = off, x
+				}
+				if !(off <= f.limit) || math.Signbit(float64(got)) != math.Signbit(want) {
+					t.Errorf("%v of %v (%#x) is %v, want %v: %.3f ulp off", f.prim, x, math.Float32bits(x), got, float32(want), off)
+				}
+			}
+			for _, x := range edges {
+				check(float32(x))
+			}
+			for b := uint64(0); b < 1<<32 && !t.Failed(); b += *everyFlag {
+				check(math.Float32frombits(uint32(b)))
+			}
+			t.Logf("at most %.3f ulp off, at %v", worst, at)
+		})
+	}
+}
+
+// ulps32 is how far got is from want, in distances between float32s near want.
+func ulps32(got float32, want float64) float64 {
+	const tooLarge = 0x1p128
+	g := float64(got)
+	if math.IsInf(g, 0) {
+		g = math.Copysign(tooLarge, g)
+	}
+	want = max(-tooLarge, min(want, tooLarge))
+	if got != got || want != want {
+		return math.Inf(1)
+	}
+	_, e := math.Frexp(min(math.Abs(want), math.MaxFloat32))
+	return math.Abs(g-want) / math.Ldexp(1, max(e, -125)-24)
+}
+
+// hostSine is sine or cosine of a float32, by f for small ones only: elsewhere math.Sin
+// is not exact enough for all that are close to a multiple of pi/2.
+func hostSine(f func(float64) float64, x float64) float64 {
+	if !(math.Abs(x) > 1<<20) || math.IsInf(x, 0) {
+		return f(x)
+	}
+	q, r := circleOf(math.Abs(x), 224)
+	rest, _ := r.Float64()
+	k := uint64(q)
+	if f(0) == 1 { // the cosine is the sine of a quarter more
+		k++
+	}
+	y := [...]float64{math.Sin(rest), math.Cos(rest), -math.Sin(rest), -math.Cos(rest)}[k%4]
+	if x < 0 && f(0) == 0 {
+		return -y
+	}
+	return y
+}
+
+// circleOf is x = r + pi/2*(4k+q) for some k, with 0 <= r < pi/2, by dividing with so many digits behind the point.
+func circleOf(x float64, digits uint) (q uint, r *big.Float) {
+	m, e := math.Frexp(x)
+	n := big.NewInt(int64(m * (1 << 53)))
+	if shift := int(digits) + e - 53; shift >= 0 {
+		n.Lsh(n, uint(shift))
+	} else {
+		n.Rsh(n, uint(-shift)) // the digits are 0: there are enough
+	}
+	quotient, rest := n.QuoRem(n, halfPi(digits), new(big.Int))
+	q = uint(new(big.Int).And(quotient, big.NewInt(3)).Uint64())
+	r = new(big.Float).SetPrec(digits).SetInt(rest)
+	return q, r.SetMantExp(r, -int(digits))
+}
+
+var halfPis sync.Map // by digits
+
+// halfPi is pi/2 * 2**digits, by Machin's formula.
+func halfPi(digits uint) *big.Int {
+	if v, ok := halfPis.Load(digits); ok {
+		return v.(*big.Int)
+	}
+	one := new(big.Int).Lsh(big.NewInt(1), digits+64)
+	arctan := func(n int64) *big.Int { // of 1/n
+		sum, term := new(big.Int), new(big.Int).Div(one, big.NewInt(n))
+		for k := int64(1); term.Sign() != 0; k += 2 {
+			part := new(big.Int).Div(term, big.NewInt(k))
+			if k%4 == 1 {
+				sum.Add(sum, part)
+			} else {
+				sum.Sub(sum, part)
+			}
+			term.Div(term, big.NewInt(n*n))
+		}
+		return sum
+	}
+	v := new(big.Int).Mul(arctan(5), big.NewInt(8)) // pi/2 = 8 arctan(1/5) - 2 arctan(1/239)
+	v.Sub(v, new(big.Int).Mul(arctan(239), big.NewInt(2)))
+	v.Rsh(v, 64)
+	halfPis.Store(digits, v)
+	return v
+}
+
+// TestFunctions64 compares the functions of float64 with sums of their series.
+func TestFunctions64(t *testing.T) {
+	seeds := newRand(t)
+	for _, f := range allFunctions {
+		rnd := newRandFrom(seeds)
+		t.Run(f.prim.String(), func(t *testing.T) {
+			t.Parallel()
+			mine := f.prim.Func(f64).(func(float64) float64)
+			worst, at := 0.0, 0.0
+			check := func(x float64) {
+				got := mine(x)
+				if isPlain := func(v float64) bool { return v != 0 && v-v == 0 }; !isPlain(x) || !isPlain(got) {
+					// The limits of overflow and underflow are the host's, nearly.
+					host := f.host(x)
+					isNear := math.Abs(host) < 0x1p-1073 && math.Abs(got) < 0x1p-1073 || math.Abs(host) >= math.MaxFloat64 && math.Abs(got) >= math.MaxFloat64
+					if !same(got, host) && !(isNear && math.Signbit(got) == math.Signbit(host)) {
+						t.Errorf("%v of %v is %v, want %v", f.prim, x, got, host)
+					}
+					return
+				}
+				off := ulps64(got, f.exact(big.NewFloat(x).SetPrec(300)))
+				if !(off <= worst) {
+					worst, at = off, x
+				}
+				if !(off <= f.limit) {
+					t.Errorf("%v of %v (%#x) is %v: %.3f ulp off", f.prim, x, math.Float64bits(x), got, off)
+				}
+			}
+			for _, x := range edges {
+				for _, x := range []float64{x, -x, math.Nextafter(x, 9), math.Nextafter(x, -9)} {
+					check(x)
+				}
+			}
+			for _, x := range []float64{
+				709.78, 709.79, -708.3, -708.4, -745.1, -745.2, 0.55, 0.5499999999999999, 6, 5.9, 19.06, 22, -36.7, -37.5, 0x1p-26, 0x1p-54, 0x1p-55,
+				0x1p-1022, 0x1.fffffp-1023, math.MaxFloat64, 0x1p1000, 1 << 30, 1<<30 + 1, 1<<30 + 0x1p-22, 0x1p62, math.Sqrt2, math.Sqrt2 / 2,
+				0x1.6ac5b262ca1ffp+849, // the float64 that comes closest to a multiple of pi/2
+			} {
+				for _, x := range []float64{x, -x} {
+					check(x)
+				}
+			}
+			for range *doublesFlag {
+				check(math.Float64frombits(rnd.Uint64()))                                        // of any magnitude
+				check(rnd.NormFloat64() * math.Exp2(float64(rnd.IntN(24)-12)))                   // of usual ones
+				check(rnd.Float64()*2 - 1)                                                       // around 0
+				check(1 + rnd.NormFloat64()*math.Exp2(float64(-rnd.IntN(50))))                   // around 1
+				check(float64(rnd.IntN(1<<22)) * math.Pi / 4 * (1 + 0x1p-52*rnd.NormFloat64()))  // around the zeros of sine and cosine
+				check(math.Exp2(float64(rnd.IntN(11))) * (rnd.Float64()*2 - 1))                  // as exp likes them
+				check(float64(rnd.IntN(2048)-1024) * math.Ln2 / 2 * (1 + rnd.NormFloat64()/500)) // around the ends of its reduction
+			}
+			t.Logf("at most %.3f ulp off, at %v", worst, at)
+		})
+	}
+}
+
+// ulps64 is how far got is from want, which is not 0, in distances between float64s near want.
+func ulps64(got float64, want *big.Float) float64 {
+	diff := new(big.Float).SetPrec(300).Sub(big.NewFloat(got).SetPrec(300), want)
+	e := max(want.MantExp(nil), -1021) - 53
+	off, _ := diff.SetMantExp(diff, -e).Float64()
+	return math.Abs(off)
+}
+
+func bigOf(x float64) *big.Float { return new(big.Float).SetPrec(300).SetFloat64(x) }
+
+func bigAdd(x, y *big.Float) *big.Float { return bigOf(0).Add(x, y) }
+func bigSub(x, y *big.Float) *big.Float { return bigOf(0).Sub(x, y) }
+func bigMul(x, y *big.Float) *big.Float { return bigOf(0).Mul(x, y) }
+func bigQuo(x, y *big.Float) *big.Float { return bigOf(0).Quo(x, y) }
+
+// bigSum adds terms until they are small, term(k) being the k-th, of a series that begins with first.
+func bigSum(first *big.Float, next func(term *big.Float, k int) *big.Float) *big.Float {
+	sum, term := bigOf(0).Set(first), first
+	for k := 1; ; k++ {
+		term = next(term, k)
+		if term.Sign() == 0 || term.MantExp(nil) < sum.MantExp(nil)-280 && k > 3 {
+			return sum
+		}
+		sum.Add(sum, term)
+	}
+}
+
+func bigExp(x *big.Float) *big.Float {
+	if x.Sign() < 0 {
+		return bigQuo(bigOf(1), bigExp(bigOf(0).Neg(x)))
+	}
+	return bigAdd(bigExpm1(x), bigOf(1))
+}
+
+// bigExpm1 sums the series for x/2**30.
+func bigExpm1(x *big.Float) *big.Float {
+	if x.Sign() < 0 && x.MantExp(nil) > 8 {
+		return bigOf(-1)
+	}
+	const halvings = 30
+	r := bigOf(0).SetMantExp(x, -halvings)
+	y := bigSum(r, func(term *big.Float, k int) *big.Float { return bigQuo(bigMul(term, r), bigOf(float64(k+1))) })
+	for range halvings { // e**2r - 1 = (e**r - 1) * (e**r + 1)
+		y = bigMul(y, bigAdd(y, bigOf(2)))
+	}
+	return y
+}
+
+func bigLog(x *big.Float) *big.Float {
+	m := bigOf(0)
+	e := x.MantExp(m)
+	return bigAdd(bigLogNear(m), bigMul(bigOf(float64(e)), bigLn2()))
+}
+
+// bigLogNear improves on math.Log with Halley's method.
+func bigLogNear(x *big.Float) *big.Float {
+	v, _ := x.Float64()
+	y := bigOf(math.Log(v))
+	for range 2 {
+		p := bigExp(y)
+		y = bigAdd(y, bigMul(bigOf(2), bigQuo(bigSub(x, p), bigAdd(x, p))))
+	}
+	return y
+}
+
+var bigLn2 = sync.OnceValue(func() *big.Float { return bigLogNear(bigOf(2)) })
+
+func bigLog1p(x *big.Float) *big.Float {
+	if x.MantExp(nil) < -20 {
+		power := bigOf(0).Neg(x)
+		return bigSum(x, func(term *big.Float, k int) *big.Float {
+			return bigQuo(bigMul(bigMul(term, power), bigOf(float64(k))), bigOf(float64(k+1)))
+		})
+	}
+	return bigLog(bigAdd(x, bigOf(1)))
+}
+
+func bigTanh(x *big.Float) *big.Float {
+	if x.MantExp(nil) > 8 {
+		return bigOf(float64(x.Sign()))
+	}
+	y := bigExpm1(bigAdd(x, x))
+	return bigQuo(y, bigAdd(y, bigOf(2)))
+}
+
+// bigSine is the sine of x and so many quarters of a circle.
+func bigSine(x *big.Float, quarters uint) *big.Float {
+	v, _ := x.Float64()
+	if v < 0 && quarters == 0 {
+		return bigOf(0).Neg(bigSine(bigOf(-v), 0))
+	}
+	q, r := quarters, bigOf(math.Abs(v))
+	if math.Abs(v) > 0.5 {
+		var more uint
+		more, r = circleOf(math.Abs(v), 1400)
+		q += more
+		r = bigOf(0).Set(r)
+	}
+	square := bigOf(0).Neg(bigMul(r, r))
+	first, odd := r, 0.0
+	if q%2 == 1 {
+		first, odd = bigOf(1), -1
+	}
+	y := bigSum(first, func(term *big.Float, k int) *big.Float {
+		n := 2*float64(k) + odd
+		return bigQuo(bigMul(term, square), bigOf(n*(n+1)))
+	})
+	if q%4 >= 2 {
+		y.Neg(y)
+	}
+	return y
+}
+
+func bigErf(x *big.Float) *big.Float {
+	if x.MantExp(nil) > 3 {
+		return bigOf(float64(x.Sign()))
+	}
+	square := bigOf(0).Neg(bigMul(x, x))
+	power := x
+	y := bigSum(x, func(_ *big.Float, k int) *big.Float {
+		power = bigQuo(bigMul(power, square), bigOf(float64(k)))
+		return bigQuo(power, bigOf(float64(2*k+1)))
+	})
+	half := bigOf(0).SetInt(halfPi(300))
+	half.SetMantExp(half, -300)
+	return bigQuo(bigMul(y, bigOf(2)), bigOf(0).Sqrt(bigMul(half, bigOf(2))))
+}
+
+// TestFma32 compares with the sum in math/big, at operands whose sum is often halfway between two float32s.
+func TestFma32(t *testing.T) {
+	rnd := newRand(t)
+	random := func() float32 {
+		b := rnd.Uint32()
+		if rnd.IntN(2) == 0 {
+			b &= ^uint32(0) << rnd.IntN(24) // few digits
+		}
+		switch rnd.IntN(4) {
+		case 0:
+			return math.Float32frombits(b) // of any magnitude
+		case 1:
+			return math.Float32frombits(b&^(0xff<<23) | uint32(20+rnd.IntN(60))<<23) // products are denormal
+		}
+		return math.Float32frombits(b&^(0xff<<23) | uint32(110+rnd.IntN(40))<<23)
+	}
+	middles := 0
+	for range 200000 {
+		x, y, z := random(), random(), random()
+		if x != x || y != y || z != z || math.IsInf(float64(x)*float64(y)*float64(z), 0) {
+			continue
+		}
+		sum := new(big.Float).SetPrec(0).SetFloat64(float64(x) * float64(y))
+		exact := new(big.Float).SetPrec(600).Add(sum, big.NewFloat(float64(z)))
+		want, _ := exact.Float32()
+		if got := fma32(x, y, z); got != want {
+			t.Fatalf("%b * %b + %b is %b, want %b", x, y, z, got, want)
+		}
+		if float32(float64(x)*float64(y)+float64(z)) != want {
+			middles++
+		}
+	}
+	if middles == 0 {
+		t.Error("rounding twice was right each time")
+	}
+}
