@@ -42,6 +42,9 @@ func PrimLoop(p kernel.Prim, dt device.DType, f Form) Loop {
 	if l, ok := loops.get(loopKey{p, dt, f}); ok {
 		return l
 	}
+	if l, ok := partials.get(loopKey{p, dt, f}); ok {
+		return l.complete(twin(p, dt, f), dt.Size())
+	}
 	return twin(p, dt, f)
 }
 

@@ -33,6 +33,7 @@ var families = []struct {
 	{"memory", memory},
 	{"philox", philox},
 	{"gemm", gemm},
+	{"functions", functions},
 }
 
 func main() {

@@ -1,0 +1,36 @@
+package vec
+
+import "unsafe"
+
+// partials are those in assembly that leave some operands to the twin.
+var partials table[loopKey, partial]
+
+// A partial is a Loop that stops where it meets an operand that it can't handle,
+// and returns how many elements it has done.
+type partial func(dst, x, y, z unsafe.Pointer, s uint64, n int) int
+
+// complete is the whole loop: where f stops, the twin does the next elements.
+func (f partial) complete(twin Loop, size int) Loop {
+	const vector = 16 // float32s of AVX-512: f does not stop for the same operand twice
+	return func(dst, x, y, z unsafe.Pointer, s uint64, n int) {
+		for {
+			done := f(dst, x, y, z, s, n)
+			if done == n {
+				return
+			}
+			next := func(p unsafe.Pointer, k int) unsafe.Pointer {
+				if p == nil { // a scalar
+					return nil
+				}
+				return unsafe.Add(p, k*size)
+			}
+			dst, x, y, z, n = next(dst, done), next(x, done), next(y, done), next(z, done), n-done
+			few := min(n, vector)
+			twin(dst, x, y, z, s, few)
+			if few == n {
+				return
+			}
+			dst, x, y, z, n = next(dst, few), next(x, few), next(y, few), next(z, few), n-few
+		}
+	}
+}
