@@ -227,3 +227,26 @@ func erf32(x float32) float32 {
 	}
 	return copysign32(y, x)
 }
+
+// pow32 is computed in float64, with more digits than float32 has for any power.
+func pow32(x, y float32) float32 {
+	switch {
+	case y == 0 || x == 1:
+		return 1
+	case x != x || y != y:
+		return float32(math.NaN())
+	}
+	base, power := math.Abs(float64(x)), float64(y)
+	v := 1.0
+	if base != 1 { // else the product may be 0 times infinity
+		v = exp64(power * log64of(base))
+	}
+	isInteger := math.RoundToEven(power) == power
+	switch {
+	case x < 0 && !isInteger && base <= math.MaxFloat32:
+		return float32(math.NaN())
+	case isInteger && math.RoundToEven(0.5*power) != 0.5*power: // odd
+		v = math.Copysign(v, float64(x))
+	}
+	return float32(v)
+}

@@ -69,6 +69,35 @@ func TestFunctions32(t *testing.T) {
 	}
 }
 
+// TestPow32 compares pow of float32 with math.Pow, whose errors grow with the exponent, but not that far.
+func TestPow32(t *testing.T) {
+	worst := 0.0
+	check := func(x, y float32) {
+		got, want := pow32(x, y), math.Pow(float64(x), float64(y))
+		if got != got && want != want {
+			return
+		}
+		off := ulps32(got, want)
+		worst = max(worst, off)
+		if !(off <= 0.501) || math.Signbit(float64(got)) != math.Signbit(want) {
+			t.Errorf("%v to the power of %v is %v, want %v: %.3f ulp off", x, y, got, float32(want), off)
+		}
+	}
+	for _, x := range edges {
+		for _, y := range edges {
+			check(float32(x), float32(y))
+		}
+	}
+	rnd := newRand(t)
+	for range 100000 {
+		check(math.Float32frombits(rnd.Uint32()), math.Float32frombits(rnd.Uint32()))
+		check(float32(rnd.NormFloat64()), float32(rnd.IntN(40)-20))
+		check(float32(math.Abs(rnd.NormFloat64())), float32(10*rnd.NormFloat64()))
+		check(float32(1+rnd.NormFloat64()/1000), float32(10000*rnd.NormFloat64()))
+	}
+	t.Logf("at most %.4f ulp off", worst)
+}
+
 // ulps32 is how far got is from want, in distances between float32s near want.
 func ulps32(got float32, want float64) float64 {
 	const tooLarge = 0x1p128

@@ -237,8 +237,6 @@ func pow(x, y float64) float64 {
 	return math.Pow(x, y)
 }
 
-func pow32(x, y float32) float32 { return float32(math.Pow(float64(x), float64(y))) }
-
 func powInt(x, n int64) int64 {
 	if n < 0 {
 		switch x {

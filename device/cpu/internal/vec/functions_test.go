@@ -58,6 +58,51 @@ func TestFunctions(t *testing.T) {
 	})
 }
 
+// TestPow compares the loops of pow with the function of package kernel, edges with edges and at random.
+func TestPow(t *testing.T) {
+	var x, y []float32
+	for _, v := range edges {
+		for _, w := range edges {
+			x, y = append(x, float32(v)), append(y, float32(w))
+		}
+	}
+	rnd := newRand(t)
+	for range 50000 {
+		x = append(x, math.Float32frombits(rnd.Uint32()), float32(rnd.NormFloat64()), float32(rnd.NormFloat64()))
+		y = append(y, math.Float32frombits(rnd.Uint32()), float32(10*rnd.NormFloat64()), float32(rnd.IntN(20)-10))
+	}
+	got := make([]float32, len(x))
+	f := kernel.PrimPow.Func(device.Float32).(func(float32, float32) float32)
+	check := func(t *testing.T, i int, x, y float32) {
+		if want := f(x, y); !same(device.Float32, kernel.Bits(got[i]), kernel.Bits(want)) {
+			t.Fatalf("%v to the power of %v is %v, want %v", x, y, got[i], want)
+		}
+	}
+	eachISA(t, func(t *testing.T) {
+		loop := func(form Form) Loop { return PrimLoop(kernel.PrimPow, device.Float32, form) }
+		dst, px, py := unsafe.Pointer(&got[0]), unsafe.Pointer(&x[0]), unsafe.Pointer(&y[0])
+		loop(NoScalar)(dst, px, py, nil, 0, len(x))
+		for i := range x {
+			check(t, i, x[i], y[i])
+		}
+		for _, s := range edges {
+			const n = 1000
+			if first := loop(FirstScalar); first != nil {
+				first(dst, nil, py, nil, kernel.Bits(float32(s)), n)
+				for i := range n {
+					check(t, i, float32(s), y[i])
+				}
+			}
+			if second := loop(SecondScalar); second != nil {
+				second(dst, px, nil, nil, kernel.Bits(float32(s)), n)
+				for i := range n {
+					check(t, i, x[i], float32(s))
+				}
+			}
+		}
+	})
+}
+
 func BenchmarkFunctions(b *testing.B) {
 	defer Use(Current())
 	const n = 4096

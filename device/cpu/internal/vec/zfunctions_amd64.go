@@ -104,6 +104,24 @@ func tanhFloat64AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z u
 //go:noescape
 func erfFloat64AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+//go:noescape
+func powFloat32NoAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+//go:noescape
+func powFloat32FirstAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+//go:noescape
+func powFloat32SecondAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+//go:noescape
+func powFloat32NoAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+//go:noescape
+func powFloat32FirstAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+//go:noescape
+func powFloat32SecondAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 func init() {
 	loops.set(AVX512, loopKey{kernel.PrimExp, device.Float32, NoScalar}, expFloat32AVX512)
 	loops.set(AVX512, loopKey{kernel.PrimExpm1, device.Float32, NoScalar}, expm1Float32AVX512)
@@ -137,4 +155,10 @@ func init() {
 	partials.set(AVX2, loopKey{kernel.PrimCos, device.Float64, NoScalar}, cosFloat64AVX2)
 	loops.set(AVX2, loopKey{kernel.PrimTanh, device.Float64, NoScalar}, tanhFloat64AVX2)
 	loops.set(AVX2, loopKey{kernel.PrimErf, device.Float64, NoScalar}, erfFloat64AVX2)
+	loops.set(AVX512, loopKey{kernel.PrimPow, device.Float32, NoScalar}, powFloat32NoAVX512)
+	loops.set(AVX512, loopKey{kernel.PrimPow, device.Float32, FirstScalar}, powFloat32FirstAVX512)
+	loops.set(AVX512, loopKey{kernel.PrimPow, device.Float32, SecondScalar}, powFloat32SecondAVX512)
+	loops.set(AVX2, loopKey{kernel.PrimPow, device.Float32, NoScalar}, powFloat32NoAVX2)
+	loops.set(AVX2, loopKey{kernel.PrimPow, device.Float32, FirstScalar}, powFloat32FirstAVX2)
+	loops.set(AVX2, loopKey{kernel.PrimPow, device.Float32, SecondScalar}, powFloat32SecondAVX2)
 }

@@ -21,18 +21,22 @@ begin:
 	JMP  test4
 
 loop4:
-	VMOVUPS      (CX)(BX*4), Z0
-	VMOVUPS      64(CX)(BX*4), Z1
-	VMOVUPS      128(CX)(BX*4), Z2
-	VMOVUPS      192(CX)(BX*4), Z3
-	VMAXPS       Z0, Z4, Z0
-	VMINPS       Z0, Z5, Z0
-	VMAXPS       Z1, Z4, Z1
-	VMINPS       Z1, Z5, Z1
-	VMAXPS       Z2, Z4, Z2
-	VMINPS       Z2, Z5, Z2
-	VMAXPS       Z3, Z4, Z3
-	VMINPS       Z3, Z5, Z3
+	VMOVUPS (CX)(BX*4), Z0
+	VMOVUPS 64(CX)(BX*4), Z1
+	VMOVUPS 128(CX)(BX*4), Z2
+	VMOVUPS 192(CX)(BX*4), Z3
+
+	// min(max(x, low), high)
+	VMAXPS Z0, Z4, Z0
+	VMINPS Z0, Z5, Z0
+	VMAXPS Z1, Z4, Z1
+	VMINPS Z1, Z5, Z1
+	VMAXPS Z2, Z4, Z2
+	VMINPS Z2, Z5, Z2
+	VMAXPS Z3, Z4, Z3
+	VMINPS Z3, Z5, Z3
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
 	VMOVAPS      Z6, Z16
 	VMOVAPS      Z6, Z17
 	VMOVAPS      Z6, Z18
@@ -53,43 +57,47 @@ loop4:
 	VFNMADD231PS Z9, Z17, Z1
 	VFNMADD231PS Z9, Z18, Z2
 	VFNMADD231PS Z9, Z19, Z3
-	VMOVAPS      Z10, Z20
-	VMOVAPS      Z10, Z21
-	VMOVAPS      Z10, Z22
-	VMOVAPS      Z10, Z23
-	VFMADD213PS  Z11, Z0, Z20
-	VFMADD213PS  Z11, Z1, Z21
-	VFMADD213PS  Z11, Z2, Z22
-	VFMADD213PS  Z11, Z3, Z23
-	VFMADD213PS  Z12, Z0, Z20
-	VFMADD213PS  Z12, Z1, Z21
-	VFMADD213PS  Z12, Z2, Z22
-	VFMADD213PS  Z12, Z3, Z23
-	VFMADD213PS  Z13, Z0, Z20
-	VFMADD213PS  Z13, Z1, Z21
-	VFMADD213PS  Z13, Z2, Z22
-	VFMADD213PS  Z13, Z3, Z23
-	VFMADD213PS  Z14, Z0, Z20
-	VFMADD213PS  Z14, Z1, Z21
-	VFMADD213PS  Z14, Z2, Z22
-	VFMADD213PS  Z14, Z3, Z23
-	VFMADD213PS  Z15, Z0, Z20
-	VFMADD213PS  Z15, Z1, Z21
-	VFMADD213PS  Z15, Z2, Z22
-	VFMADD213PS  Z15, Z3, Z23
-	VFMADD213PS  Z15, Z0, Z20
-	VFMADD213PS  Z15, Z1, Z21
-	VFMADD213PS  Z15, Z2, Z22
-	VFMADD213PS  Z15, Z3, Z23
-	VSCALEFPS    Z16, Z20, Z0
-	VSCALEFPS    Z17, Z21, Z1
-	VSCALEFPS    Z18, Z22, Z2
-	VSCALEFPS    Z19, Z23, Z3
-	VMOVUPS      Z0, (AX)(BX*4)
-	VMOVUPS      Z1, 64(AX)(BX*4)
-	VMOVUPS      Z2, 128(AX)(BX*4)
-	VMOVUPS      Z3, 192(AX)(BX*4)
-	ADDQ         $0x00000040, BX
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z10, Z20
+	VMOVAPS     Z10, Z21
+	VMOVAPS     Z10, Z22
+	VMOVAPS     Z10, Z23
+	VFMADD213PS Z11, Z0, Z20
+	VFMADD213PS Z11, Z1, Z21
+	VFMADD213PS Z11, Z2, Z22
+	VFMADD213PS Z11, Z3, Z23
+	VFMADD213PS Z12, Z0, Z20
+	VFMADD213PS Z12, Z1, Z21
+	VFMADD213PS Z12, Z2, Z22
+	VFMADD213PS Z12, Z3, Z23
+	VFMADD213PS Z13, Z0, Z20
+	VFMADD213PS Z13, Z1, Z21
+	VFMADD213PS Z13, Z2, Z22
+	VFMADD213PS Z13, Z3, Z23
+	VFMADD213PS Z14, Z0, Z20
+	VFMADD213PS Z14, Z1, Z21
+	VFMADD213PS Z14, Z2, Z22
+	VFMADD213PS Z14, Z3, Z23
+	VFMADD213PS Z15, Z0, Z20
+	VFMADD213PS Z15, Z1, Z21
+	VFMADD213PS Z15, Z2, Z22
+	VFMADD213PS Z15, Z3, Z23
+	VFMADD213PS Z15, Z0, Z20
+	VFMADD213PS Z15, Z1, Z21
+	VFMADD213PS Z15, Z2, Z22
+	VFMADD213PS Z15, Z3, Z23
+
+	// p * 2**n
+	VSCALEFPS Z16, Z20, Z0
+	VSCALEFPS Z17, Z21, Z1
+	VSCALEFPS Z18, Z22, Z2
+	VSCALEFPS Z19, Z23, Z3
+	VMOVUPS   Z0, (AX)(BX*4)
+	VMOVUPS   Z1, 64(AX)(BX*4)
+	VMOVUPS   Z2, 128(AX)(BX*4)
+	VMOVUPS   Z3, 192(AX)(BX*4)
+	ADDQ      $0x00000040, BX
 
 test4:
 	CMPQ BX, SI
@@ -100,54 +108,70 @@ test4:
 	JMP  test1
 
 loop1:
-	VMOVUPS      (CX)(BX*4), Z0
-	VMAXPS       Z0, Z4, Z0
-	VMINPS       Z0, Z5, Z0
+	VMOVUPS (CX)(BX*4), Z0
+
+	// min(max(x, low), high)
+	VMAXPS Z0, Z4, Z0
+	VMINPS Z0, Z5, Z0
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
 	VMOVAPS      Z6, Z1
 	VFMADD231PS  Z7, Z0, Z1
 	VRNDSCALEPS  $0x08, Z1, Z1
 	VFNMADD231PS Z8, Z1, Z0
 	VFNMADD231PS Z9, Z1, Z0
-	VMOVAPS      Z10, Z2
-	VFMADD213PS  Z11, Z0, Z2
-	VFMADD213PS  Z12, Z0, Z2
-	VFMADD213PS  Z13, Z0, Z2
-	VFMADD213PS  Z14, Z0, Z2
-	VFMADD213PS  Z15, Z0, Z2
-	VFMADD213PS  Z15, Z0, Z2
-	VSCALEFPS    Z1, Z2, Z0
-	VMOVUPS      Z0, (AX)(BX*4)
-	ADDQ         $0x00000010, BX
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z10, Z2
+	VFMADD213PS Z11, Z0, Z2
+	VFMADD213PS Z12, Z0, Z2
+	VFMADD213PS Z13, Z0, Z2
+	VFMADD213PS Z14, Z0, Z2
+	VFMADD213PS Z15, Z0, Z2
+	VFMADD213PS Z15, Z0, Z2
+
+	// p * 2**n
+	VSCALEFPS Z1, Z2, Z0
+	VMOVUPS   Z0, (AX)(BX*4)
+	ADDQ      $0x00000010, BX
 
 test1:
 	CMPQ BX, SI
 	JLE  loop1
 
 	// if i < n: the rest, masked
-	MOVQ         DX, SI
-	SUBQ         BX, SI
-	JLE          done
-	MOVQ         $-1, DI
-	BZHIQ        SI, DI, DI
-	KMOVQ        DI, K1
-	VMOVDQU32.Z  (CX)(BX*4), K1, Z0
-	VMAXPS       Z0, Z4, Z0
-	VMINPS       Z0, Z5, Z0
+	MOVQ        DX, SI
+	SUBQ        BX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU32.Z (CX)(BX*4), K1, Z0
+
+	// min(max(x, low), high)
+	VMAXPS Z0, Z4, Z0
+	VMINPS Z0, Z5, Z0
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
 	VMOVAPS      Z6, Z1
 	VFMADD231PS  Z7, Z0, Z1
 	VRNDSCALEPS  $0x08, Z1, Z1
 	VFNMADD231PS Z8, Z1, Z0
 	VFNMADD231PS Z9, Z1, Z0
-	VMOVAPS      Z10, Z2
-	VFMADD213PS  Z11, Z0, Z2
-	VFMADD213PS  Z12, Z0, Z2
-	VFMADD213PS  Z13, Z0, Z2
-	VFMADD213PS  Z14, Z0, Z2
-	VFMADD213PS  Z15, Z0, Z2
-	VFMADD213PS  Z15, Z0, Z2
-	VSCALEFPS    Z1, Z2, Z0
-	VMOVDQU32    Z0, K1, (AX)(BX*4)
-	MOVQ         DX, BX
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z10, Z2
+	VFMADD213PS Z11, Z0, Z2
+	VFMADD213PS Z12, Z0, Z2
+	VFMADD213PS Z13, Z0, Z2
+	VFMADD213PS Z14, Z0, Z2
+	VFMADD213PS Z15, Z0, Z2
+	VFMADD213PS Z15, Z0, Z2
+
+	// p * 2**n
+	VSCALEFPS Z1, Z2, Z0
+	VMOVDQU32 Z0, K1, (AX)(BX*4)
+	MOVQ      DX, BX
 
 done:
 	VZEROUPPER
@@ -185,12 +209,16 @@ begin:
 	JMP  test2
 
 loop2:
-	VMOVUPS      (CX)(BX*4), Z0
-	VMOVUPS      64(CX)(BX*4), Z1
-	VMAXPS       Z0, Z4, Z2
-	VMINPS       Z2, Z5, Z2
-	VMAXPS       Z1, Z4, Z3
-	VMINPS       Z3, Z5, Z3
+	VMOVUPS (CX)(BX*4), Z0
+	VMOVUPS 64(CX)(BX*4), Z1
+
+	// min(max(x, low), high)
+	VMAXPS Z0, Z4, Z2
+	VMINPS Z2, Z5, Z2
+	VMAXPS Z1, Z4, Z3
+	VMINPS Z3, Z5, Z3
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
 	VMOVAPS      Z8, Z6
 	VMOVAPS      Z8, Z7
 	VFMADD231PS  Z9, Z2, Z6
@@ -203,45 +231,50 @@ loop2:
 	VFNMADD231PS Z11, Z7, Z3
 	VMULPS       Z2, Z2, Z20
 	VMULPS       Z3, Z3, Z21
-	VMOVAPS      Z12, Z22
-	VMOVAPS      Z12, Z23
-	VFMADD213PS  Z13, Z2, Z22
-	VFMADD213PS  Z13, Z3, Z23
-	VFMADD213PS  Z14, Z2, Z22
-	VFMADD213PS  Z14, Z3, Z23
-	VFMADD213PS  Z15, Z2, Z22
-	VFMADD213PS  Z15, Z3, Z23
-	VFMADD213PS  Z16, Z2, Z22
-	VFMADD213PS  Z16, Z3, Z23
-	VMULPS       Z22, Z20, Z20
-	VMULPS       Z23, Z21, Z21
-	VSCALEFPS    Z6, Z17, Z6
-	VSCALEFPS    Z7, Z17, Z7
-	VSUBPS       Z17, Z6, Z22
-	VSUBPS       Z17, Z7, Z23
-	VMOVAPS      Z22, Z24
-	VMOVAPS      Z23, Z25
-	VFMADD231PS  Z2, Z6, Z24
-	VFMADD231PS  Z3, Z7, Z25
-	VSUBPS       Z24, Z22, Z22
-	VSUBPS       Z25, Z23, Z23
-	VFMADD231PS  Z2, Z6, Z22
-	VFMADD231PS  Z3, Z7, Z23
-	VFMADD231PS  Z20, Z6, Z22
-	VFMADD231PS  Z21, Z7, Z23
-	VADDPS       Z22, Z24, Z2
-	VADDPS       Z23, Z25, Z3
-	VADDPS       Z2, Z2, Z2
-	VADDPS       Z3, Z3, Z3
-	VANDPS       Z18, Z0, Z6
-	VANDPS       Z18, Z1, Z7
-	VCMPPS       $0x11, Z19, Z6, K1
-	VMOVAPS      Z0, K1, Z2
-	VCMPPS       $0x11, Z19, Z7, K1
-	VMOVAPS      Z1, K1, Z3
-	VMOVUPS      Z2, (AX)(BX*4)
-	VMOVUPS      Z3, 64(AX)(BX*4)
-	ADDQ         $0x00000020, BX
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z12, Z22
+	VMOVAPS     Z12, Z23
+	VFMADD213PS Z13, Z2, Z22
+	VFMADD213PS Z13, Z3, Z23
+	VFMADD213PS Z14, Z2, Z22
+	VFMADD213PS Z14, Z3, Z23
+	VFMADD213PS Z15, Z2, Z22
+	VFMADD213PS Z15, Z3, Z23
+	VFMADD213PS Z16, Z2, Z22
+	VFMADD213PS Z16, Z3, Z23
+	VMULPS      Z22, Z20, Z20
+	VMULPS      Z23, Z21, Z21
+
+	// 2**n * (1 + r + u) - 1
+	// a power of 2
+	VSCALEFPS   Z6, Z17, Z6
+	VSCALEFPS   Z7, Z17, Z7
+	VSUBPS      Z17, Z6, Z22
+	VSUBPS      Z17, Z7, Z23
+	VMOVAPS     Z22, Z24
+	VMOVAPS     Z23, Z25
+	VFMADD231PS Z2, Z6, Z24
+	VFMADD231PS Z3, Z7, Z25
+	VSUBPS      Z24, Z22, Z22
+	VSUBPS      Z25, Z23, Z23
+	VFMADD231PS Z2, Z6, Z22
+	VFMADD231PS Z3, Z7, Z23
+	VFMADD231PS Z20, Z6, Z22
+	VFMADD231PS Z21, Z7, Z23
+	VADDPS      Z22, Z24, Z2
+	VADDPS      Z23, Z25, Z3
+	VADDPS      Z2, Z2, Z2
+	VADDPS      Z3, Z3, Z3
+	VANDPS      Z18, Z0, Z6
+	VANDPS      Z18, Z1, Z7
+	VCMPPS      $0x11, Z19, Z6, K1
+	VMOVAPS     Z0, K1, Z2
+	VCMPPS      $0x11, Z19, Z7, K1
+	VMOVAPS     Z1, K1, Z3
+	VMOVUPS     Z2, (AX)(BX*4)
+	VMOVUPS     Z3, 64(AX)(BX*4)
+	ADDQ        $0x00000020, BX
 
 test2:
 	CMPQ BX, SI
@@ -252,76 +285,94 @@ test2:
 	JMP  test1
 
 loop1:
-	VMOVUPS      (CX)(BX*4), Z0
-	VMAXPS       Z0, Z4, Z1
-	VMINPS       Z1, Z5, Z1
+	VMOVUPS (CX)(BX*4), Z0
+
+	// min(max(x, low), high)
+	VMAXPS Z0, Z4, Z1
+	VMINPS Z1, Z5, Z1
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
 	VMOVAPS      Z8, Z2
 	VFMADD231PS  Z9, Z1, Z2
 	VRNDSCALEPS  $0x08, Z2, Z2
 	VFNMADD231PS Z10, Z2, Z1
 	VFNMADD231PS Z11, Z2, Z1
 	VMULPS       Z1, Z1, Z3
-	VMOVAPS      Z12, Z6
-	VFMADD213PS  Z13, Z1, Z6
-	VFMADD213PS  Z14, Z1, Z6
-	VFMADD213PS  Z15, Z1, Z6
-	VFMADD213PS  Z16, Z1, Z6
-	VMULPS       Z6, Z3, Z3
-	VSCALEFPS    Z2, Z17, Z2
-	VSUBPS       Z17, Z2, Z6
-	VMOVAPS      Z6, Z7
-	VFMADD231PS  Z1, Z2, Z7
-	VSUBPS       Z7, Z6, Z6
-	VFMADD231PS  Z1, Z2, Z6
-	VFMADD231PS  Z3, Z2, Z6
-	VADDPS       Z6, Z7, Z1
-	VADDPS       Z1, Z1, Z1
-	VANDPS       Z18, Z0, Z2
-	VCMPPS       $0x11, Z19, Z2, K1
-	VMOVAPS      Z0, K1, Z1
-	VMOVUPS      Z1, (AX)(BX*4)
-	ADDQ         $0x00000010, BX
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z12, Z6
+	VFMADD213PS Z13, Z1, Z6
+	VFMADD213PS Z14, Z1, Z6
+	VFMADD213PS Z15, Z1, Z6
+	VFMADD213PS Z16, Z1, Z6
+	VMULPS      Z6, Z3, Z3
+
+	// 2**n * (1 + r + u) - 1
+	// a power of 2
+	VSCALEFPS   Z2, Z17, Z2
+	VSUBPS      Z17, Z2, Z6
+	VMOVAPS     Z6, Z7
+	VFMADD231PS Z1, Z2, Z7
+	VSUBPS      Z7, Z6, Z6
+	VFMADD231PS Z1, Z2, Z6
+	VFMADD231PS Z3, Z2, Z6
+	VADDPS      Z6, Z7, Z1
+	VADDPS      Z1, Z1, Z1
+	VANDPS      Z18, Z0, Z2
+	VCMPPS      $0x11, Z19, Z2, K1
+	VMOVAPS     Z0, K1, Z1
+	VMOVUPS     Z1, (AX)(BX*4)
+	ADDQ        $0x00000010, BX
 
 test1:
 	CMPQ BX, SI
 	JLE  loop1
 
 	// if i < n: the rest, masked
-	MOVQ         DX, SI
-	SUBQ         BX, SI
-	JLE          done
-	MOVQ         $-1, DI
-	BZHIQ        SI, DI, DI
-	KMOVQ        DI, K1
-	VMOVDQU32.Z  (CX)(BX*4), K1, Z0
-	VMAXPS       Z0, Z4, Z1
-	VMINPS       Z1, Z5, Z1
+	MOVQ        DX, SI
+	SUBQ        BX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU32.Z (CX)(BX*4), K1, Z0
+
+	// min(max(x, low), high)
+	VMAXPS Z0, Z4, Z1
+	VMINPS Z1, Z5, Z1
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
 	VMOVAPS      Z8, Z2
 	VFMADD231PS  Z9, Z1, Z2
 	VRNDSCALEPS  $0x08, Z2, Z2
 	VFNMADD231PS Z10, Z2, Z1
 	VFNMADD231PS Z11, Z2, Z1
 	VMULPS       Z1, Z1, Z3
-	VMOVAPS      Z12, Z4
-	VFMADD213PS  Z13, Z1, Z4
-	VFMADD213PS  Z14, Z1, Z4
-	VFMADD213PS  Z15, Z1, Z4
-	VFMADD213PS  Z16, Z1, Z4
-	VMULPS       Z4, Z3, Z3
-	VSCALEFPS    Z2, Z17, Z2
-	VSUBPS       Z17, Z2, Z4
-	VMOVAPS      Z4, Z5
-	VFMADD231PS  Z1, Z2, Z5
-	VSUBPS       Z5, Z4, Z4
-	VFMADD231PS  Z1, Z2, Z4
-	VFMADD231PS  Z3, Z2, Z4
-	VADDPS       Z4, Z5, Z1
-	VADDPS       Z1, Z1, Z1
-	VANDPS       Z18, Z0, Z2
-	VCMPPS       $0x11, Z19, Z2, K2
-	VMOVAPS      Z0, K2, Z1
-	VMOVDQU32    Z1, K1, (AX)(BX*4)
-	MOVQ         DX, BX
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z12, Z4
+	VFMADD213PS Z13, Z1, Z4
+	VFMADD213PS Z14, Z1, Z4
+	VFMADD213PS Z15, Z1, Z4
+	VFMADD213PS Z16, Z1, Z4
+	VMULPS      Z4, Z3, Z3
+
+	// 2**n * (1 + r + u) - 1
+	// a power of 2
+	VSCALEFPS   Z2, Z17, Z2
+	VSUBPS      Z17, Z2, Z4
+	VMOVAPS     Z4, Z5
+	VFMADD231PS Z1, Z2, Z5
+	VSUBPS      Z5, Z4, Z4
+	VFMADD231PS Z1, Z2, Z4
+	VFMADD231PS Z3, Z2, Z4
+	VADDPS      Z4, Z5, Z1
+	VADDPS      Z1, Z1, Z1
+	VANDPS      Z18, Z0, Z2
+	VCMPPS      $0x11, Z19, Z2, K2
+	VMOVAPS     Z0, K2, Z1
+	VMOVDQU32   Z1, K1, (AX)(BX*4)
+	MOVQ        DX, BX
 
 done:
 	VZEROUPPER
@@ -361,36 +412,41 @@ begin:
 	JMP  test2
 
 loop2:
-	VMOVUPS          (CX)(BX*4), Z0
-	VMOVUPS          64(CX)(BX*4), Z1
-	VMOVAPS          Z0, Z2
-	VMOVAPS          Z1, Z3
-	VMULPS           Z4, Z0, Z5
-	VMULPS           Z4, Z1, Z6
-	VCMPPS           $0x11, Z7, Z0, K1
-	VMOVAPS          Z5, K1, Z2
-	VCMPPS           $0x11, Z7, Z1, K1
-	VMOVAPS          Z6, K1, Z3
-	VPADDD           Z8, Z2, Z2
-	VPADDD           Z8, Z3, Z3
-	VPSRLD           $0x17, Z2, Z5
-	VPSRLD           $0x17, Z3, Z6
-	VPADDD           Z4, Z5, Z5
-	VPADDD           Z4, Z6, Z6
-	VSUBPS           Z9, Z5, Z5
-	VSUBPS           Z9, Z6, Z6
-	VANDPS           Z10, Z2, Z2
-	VANDPS           Z10, Z3, Z3
-	VPADDD           Z11, Z2, Z2
-	VPADDD           Z11, Z3, Z3
-	VSUBPS           Z12, Z2, Z2
-	VSUBPS           Z12, Z3, Z3
-	VSUBPS           Z13, Z5, Z24
-	VSUBPS           Z13, Z6, Z25
-	VCMPPS           $0x11, Z7, Z0, K1
-	VMOVAPS          Z24, K1, Z5
-	VCMPPS           $0x11, Z7, Z1, K1
-	VMOVAPS          Z25, K1, Z6
+	VMOVUPS (CX)(BX*4), Z0
+	VMOVUPS 64(CX)(BX*4), Z1
+	VMOVAPS Z0, Z2
+	VMOVAPS Z1, Z3
+	VMULPS  Z4, Z0, Z5
+	VMULPS  Z4, Z1, Z6
+	VCMPPS  $0x11, Z7, Z0, K1
+	VMOVAPS Z5, K1, Z2
+	VCMPPS  $0x11, Z7, Z1, K1
+	VMOVAPS Z6, K1, Z3
+
+	// e, f: x = 2**e * (1+f)
+	VPADDD  Z8, Z2, Z2
+	VPADDD  Z8, Z3, Z3
+	VPSRLD  $0x17, Z2, Z5
+	VPSRLD  $0x17, Z3, Z6
+	VPADDD  Z4, Z5, Z5
+	VPADDD  Z4, Z6, Z6
+	VSUBPS  Z9, Z5, Z5
+	VSUBPS  Z9, Z6, Z6
+	VANDPS  Z10, Z2, Z2
+	VANDPS  Z10, Z3, Z3
+	VPADDD  Z11, Z2, Z2
+	VPADDD  Z11, Z3, Z3
+	VSUBPS  Z12, Z2, Z2
+	VSUBPS  Z12, Z3, Z3
+	VSUBPS  Z13, Z5, Z24
+	VSUBPS  Z13, Z6, Z25
+	VCMPPS  $0x11, Z7, Z0, K1
+	VMOVAPS Z24, K1, Z5
+	VCMPPS  $0x11, Z7, Z1, K1
+	VMOVAPS Z25, K1, Z6
+
+	// e*ln2 + log(1+f)
+	// a polynomial, by Horner's rule
 	VMOVAPS          Z16, Z24
 	VMOVAPS          Z16, Z25
 	VFMADD213PS      Z17, Z2, Z24
@@ -419,21 +475,23 @@ loop2:
 	VADDPS           Z25, Z3, Z3
 	VFMADD231PS      Z14, Z5, Z2
 	VFMADD231PS      Z14, Z6, Z3
-	VCMPPS.BCST      $0x00, numbers<>+544(SB), Z0, K1
-	VMOVAPS          Z0, K1, Z2
-	VCMPPS.BCST      $0x00, numbers<>+544(SB), Z1, K1
-	VMOVAPS          Z1, K1, Z3
-	VCMPPS.BCST      $0x00, numbers<>+608(SB), Z0, K1
-	VBROADCASTSS     numbers<>+576(SB), K1, Z2
-	VCMPPS.BCST      $0x00, numbers<>+608(SB), Z1, K1
-	VBROADCASTSS     numbers<>+576(SB), K1, Z3
-	VCMPPS.BCST      $0x19, numbers<>+608(SB), Z0, K1
-	VBROADCASTSS     numbers<>+640(SB), K1, Z2
-	VCMPPS.BCST      $0x19, numbers<>+608(SB), Z1, K1
-	VBROADCASTSS     numbers<>+640(SB), K1, Z3
-	VMOVUPS          Z2, (AX)(BX*4)
-	VMOVUPS          Z3, 64(AX)(BX*4)
-	ADDQ             $0x00000020, BX
+
+	// where the logarithm is infinite or NaN
+	VCMPPS.BCST  $0x00, numbers<>+544(SB), Z0, K1
+	VMOVAPS      Z0, K1, Z2
+	VCMPPS.BCST  $0x00, numbers<>+544(SB), Z1, K1
+	VMOVAPS      Z1, K1, Z3
+	VCMPPS.BCST  $0x00, numbers<>+608(SB), Z0, K1
+	VBROADCASTSS numbers<>+576(SB), K1, Z2
+	VCMPPS.BCST  $0x00, numbers<>+608(SB), Z1, K1
+	VBROADCASTSS numbers<>+576(SB), K1, Z3
+	VCMPPS.BCST  $0x19, numbers<>+608(SB), Z0, K1
+	VBROADCASTSS numbers<>+640(SB), K1, Z2
+	VCMPPS.BCST  $0x19, numbers<>+608(SB), Z1, K1
+	VBROADCASTSS numbers<>+640(SB), K1, Z3
+	VMOVUPS      Z2, (AX)(BX*4)
+	VMOVUPS      Z3, 64(AX)(BX*4)
+	ADDQ         $0x00000020, BX
 
 test2:
 	CMPQ BX, SI
@@ -444,21 +502,26 @@ test2:
 	JMP  test1
 
 loop1:
-	VMOVUPS          (CX)(BX*4), Z0
-	VMOVAPS          Z0, Z1
-	VMULPS           Z4, Z0, Z2
-	VCMPPS           $0x11, Z7, Z0, K1
-	VMOVAPS          Z2, K1, Z1
-	VPADDD           Z8, Z1, Z1
-	VPSRLD           $0x17, Z1, Z2
-	VPADDD           Z4, Z2, Z2
-	VSUBPS           Z9, Z2, Z2
-	VANDPS           Z10, Z1, Z1
-	VPADDD           Z11, Z1, Z1
-	VSUBPS           Z12, Z1, Z1
-	VSUBPS           Z13, Z2, Z3
-	VCMPPS           $0x11, Z7, Z0, K1
-	VMOVAPS          Z3, K1, Z2
+	VMOVUPS (CX)(BX*4), Z0
+	VMOVAPS Z0, Z1
+	VMULPS  Z4, Z0, Z2
+	VCMPPS  $0x11, Z7, Z0, K1
+	VMOVAPS Z2, K1, Z1
+
+	// e, f: x = 2**e * (1+f)
+	VPADDD  Z8, Z1, Z1
+	VPSRLD  $0x17, Z1, Z2
+	VPADDD  Z4, Z2, Z2
+	VSUBPS  Z9, Z2, Z2
+	VANDPS  Z10, Z1, Z1
+	VPADDD  Z11, Z1, Z1
+	VSUBPS  Z12, Z1, Z1
+	VSUBPS  Z13, Z2, Z3
+	VCMPPS  $0x11, Z7, Z0, K1
+	VMOVAPS Z3, K1, Z2
+
+	// e*ln2 + log(1+f)
+	// a polynomial, by Horner's rule
 	VMOVAPS          Z16, Z3
 	VFMADD213PS      Z17, Z1, Z3
 	VFMADD213PS      Z18, Z1, Z3
@@ -473,41 +536,48 @@ loop1:
 	VFMADD231PS      Z15, Z2, Z3
 	VADDPS           Z3, Z1, Z1
 	VFMADD231PS      Z14, Z2, Z1
-	VCMPPS.BCST      $0x00, numbers<>+544(SB), Z0, K1
-	VMOVAPS          Z0, K1, Z1
-	VCMPPS.BCST      $0x00, numbers<>+608(SB), Z0, K1
-	VBROADCASTSS     numbers<>+576(SB), K1, Z1
-	VCMPPS.BCST      $0x19, numbers<>+608(SB), Z0, K1
-	VBROADCASTSS     numbers<>+640(SB), K1, Z1
-	VMOVUPS          Z1, (AX)(BX*4)
-	ADDQ             $0x00000010, BX
+
+	// where the logarithm is infinite or NaN
+	VCMPPS.BCST  $0x00, numbers<>+544(SB), Z0, K1
+	VMOVAPS      Z0, K1, Z1
+	VCMPPS.BCST  $0x00, numbers<>+608(SB), Z0, K1
+	VBROADCASTSS numbers<>+576(SB), K1, Z1
+	VCMPPS.BCST  $0x19, numbers<>+608(SB), Z0, K1
+	VBROADCASTSS numbers<>+640(SB), K1, Z1
+	VMOVUPS      Z1, (AX)(BX*4)
+	ADDQ         $0x00000010, BX
 
 test1:
 	CMPQ BX, SI
 	JLE  loop1
 
 	// if i < n: the rest, masked
-	MOVQ             DX, SI
-	SUBQ             BX, SI
-	JLE              done
-	MOVQ             $-1, DI
-	BZHIQ            SI, DI, DI
-	KMOVQ            DI, K1
-	VMOVDQU32.Z      (CX)(BX*4), K1, Z0
-	VMOVAPS          Z0, Z1
-	VMULPS           Z4, Z0, Z2
-	VCMPPS           $0x11, Z7, Z0, K2
-	VMOVAPS          Z2, K2, Z1
-	VPADDD           Z8, Z1, Z1
-	VPSRLD           $0x17, Z1, Z2
-	VPADDD           Z4, Z2, Z2
-	VSUBPS           Z9, Z2, Z2
-	VANDPS           Z10, Z1, Z1
-	VPADDD           Z11, Z1, Z1
-	VSUBPS           Z12, Z1, Z1
-	VSUBPS           Z13, Z2, Z3
-	VCMPPS           $0x11, Z7, Z0, K2
-	VMOVAPS          Z3, K2, Z2
+	MOVQ        DX, SI
+	SUBQ        BX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU32.Z (CX)(BX*4), K1, Z0
+	VMOVAPS     Z0, Z1
+	VMULPS      Z4, Z0, Z2
+	VCMPPS      $0x11, Z7, Z0, K2
+	VMOVAPS     Z2, K2, Z1
+
+	// e, f: x = 2**e * (1+f)
+	VPADDD  Z8, Z1, Z1
+	VPSRLD  $0x17, Z1, Z2
+	VPADDD  Z4, Z2, Z2
+	VSUBPS  Z9, Z2, Z2
+	VANDPS  Z10, Z1, Z1
+	VPADDD  Z11, Z1, Z1
+	VSUBPS  Z12, Z1, Z1
+	VSUBPS  Z13, Z2, Z3
+	VCMPPS  $0x11, Z7, Z0, K2
+	VMOVAPS Z3, K2, Z2
+
+	// e*ln2 + log(1+f)
+	// a polynomial, by Horner's rule
 	VMOVAPS          Z16, Z3
 	VFMADD213PS      Z17, Z1, Z3
 	VFMADD213PS      Z18, Z1, Z3
@@ -522,14 +592,16 @@ test1:
 	VFMADD231PS      Z15, Z2, Z3
 	VADDPS           Z3, Z1, Z1
 	VFMADD231PS      Z14, Z2, Z1
-	VCMPPS.BCST      $0x00, numbers<>+544(SB), Z0, K2
-	VMOVAPS          Z0, K2, Z1
-	VCMPPS.BCST      $0x00, numbers<>+608(SB), Z0, K2
-	VBROADCASTSS     numbers<>+576(SB), K2, Z1
-	VCMPPS.BCST      $0x19, numbers<>+608(SB), Z0, K2
-	VBROADCASTSS     numbers<>+640(SB), K2, Z1
-	VMOVDQU32        Z1, K1, (AX)(BX*4)
-	MOVQ             DX, BX
+
+	// where the logarithm is infinite or NaN
+	VCMPPS.BCST  $0x00, numbers<>+544(SB), Z0, K2
+	VMOVAPS      Z0, K2, Z1
+	VCMPPS.BCST  $0x00, numbers<>+608(SB), Z0, K2
+	VBROADCASTSS numbers<>+576(SB), K2, Z1
+	VCMPPS.BCST  $0x19, numbers<>+608(SB), Z0, K2
+	VBROADCASTSS numbers<>+640(SB), K2, Z1
+	VMOVDQU32    Z1, K1, (AX)(BX*4)
+	MOVQ         DX, BX
 
 done:
 	VZEROUPPER
@@ -573,54 +645,61 @@ begin:
 	JMP  test2
 
 loop2:
-	VMOVUPS          (CX)(BX*4), Z0
-	VMOVUPS          64(CX)(BX*4), Z1
-	VMOVAPS          Z4, Z2
-	VMOVAPS          Z4, Z3
-	VMAXPS           Z0, Z2, Z5
-	VMINPS           Z0, Z2, Z19
-	VMAXPS           Z1, Z3, Z2
-	VMINPS           Z1, Z3, Z3
-	VADDPS           Z19, Z5, Z20
-	VADDPS           Z3, Z2, Z21
-	VSUBPS           Z5, Z20, Z5
-	VSUBPS           Z2, Z21, Z2
-	VSUBPS           Z5, Z19, Z5
-	VSUBPS           Z2, Z3, Z2
-	VPADDD           Z6, Z20, Z3
-	VPADDD           Z6, Z21, Z19
-	VPSRLD           $0x17, Z3, Z22
-	VPSRLD           $0x17, Z19, Z23
-	VPADDD           Z7, Z22, Z22
-	VPADDD           Z7, Z23, Z23
-	VSUBPS           Z8, Z22, Z22
-	VSUBPS           Z8, Z23, Z23
-	VANDPS           Z9, Z3, Z3
-	VANDPS           Z9, Z19, Z19
-	VPADDD           Z10, Z3, Z3
-	VPADDD           Z10, Z19, Z19
-	VSUBPS           Z4, Z3, Z3
-	VSUBPS           Z4, Z19, Z19
-	VMINPS           Z20, Z11, Z20
-	VMINPS           Z21, Z11, Z21
-	VPADDD           Z6, Z20, Z20
-	VPADDD           Z6, Z21, Z21
-	VPSRLD           $0x17, Z20, Z20
-	VPSRLD           $0x17, Z21, Z21
-	VPSLLD           $0x17, Z20, Z20
-	VPSLLD           $0x17, Z21, Z21
-	VPBROADCASTD     numbers<>+1152(SB), Z24
-	VPSUBD           Z20, Z24, Z20
-	VPBROADCASTD     numbers<>+1152(SB), Z24
-	VPSUBD           Z21, Z24, Z21
-	VMULPS           Z20, Z5, Z5
-	VMULPS           Z21, Z2, Z2
-	VADDPS           Z5, Z3, Z20
-	VADDPS           Z2, Z19, Z21
-	VSUBPS           Z3, Z20, Z3
-	VSUBPS           Z19, Z21, Z19
-	VSUBPS           Z3, Z5, Z3
-	VSUBPS           Z19, Z2, Z2
+	VMOVUPS (CX)(BX*4), Z0
+	VMOVUPS 64(CX)(BX*4), Z1
+
+	// 1 + x = u + c
+	VMOVAPS Z4, Z2
+	VMOVAPS Z4, Z3
+	VMAXPS  Z0, Z2, Z5
+	VMINPS  Z0, Z2, Z19
+	VMAXPS  Z1, Z3, Z2
+	VMINPS  Z1, Z3, Z3
+	VADDPS  Z19, Z5, Z20
+	VADDPS  Z3, Z2, Z21
+	VSUBPS  Z5, Z20, Z5
+	VSUBPS  Z2, Z21, Z2
+	VSUBPS  Z5, Z19, Z5
+	VSUBPS  Z2, Z3, Z2
+
+	// e, f: x = 2**e * (1+f)
+	VPADDD       Z6, Z20, Z3
+	VPADDD       Z6, Z21, Z19
+	VPSRLD       $0x17, Z3, Z22
+	VPSRLD       $0x17, Z19, Z23
+	VPADDD       Z7, Z22, Z22
+	VPADDD       Z7, Z23, Z23
+	VSUBPS       Z8, Z22, Z22
+	VSUBPS       Z8, Z23, Z23
+	VANDPS       Z9, Z3, Z3
+	VANDPS       Z9, Z19, Z19
+	VPADDD       Z10, Z3, Z3
+	VPADDD       Z10, Z19, Z19
+	VSUBPS       Z4, Z3, Z3
+	VSUBPS       Z4, Z19, Z19
+	VMINPS       Z20, Z11, Z20
+	VMINPS       Z21, Z11, Z21
+	VPADDD       Z6, Z20, Z20
+	VPADDD       Z6, Z21, Z21
+	VPSRLD       $0x17, Z20, Z20
+	VPSRLD       $0x17, Z21, Z21
+	VPSLLD       $0x17, Z20, Z20
+	VPSLLD       $0x17, Z21, Z21
+	VPBROADCASTD numbers<>+1152(SB), Z24
+	VPSUBD       Z20, Z24, Z20
+	VPBROADCASTD numbers<>+1152(SB), Z24
+	VPSUBD       Z21, Z24, Z21
+	VMULPS       Z20, Z5, Z5
+	VMULPS       Z21, Z2, Z2
+	VADDPS       Z5, Z3, Z20
+	VADDPS       Z2, Z19, Z21
+	VSUBPS       Z3, Z20, Z3
+	VSUBPS       Z19, Z21, Z19
+	VSUBPS       Z3, Z5, Z3
+	VSUBPS       Z19, Z2, Z2
+
+	// e*ln2 + log(1+f)
+	// a polynomial, by Horner's rule
 	VMOVAPS          Z14, Z5
 	VMOVAPS          Z14, Z19
 	VFMADD213PS      Z15, Z20, Z5
@@ -653,25 +732,29 @@ loop2:
 	VFMADD231PS      Z12, Z23, Z2
 	VANDPS.BCST      numbers<>+448(SB), Z3, Z3
 	VANDPS.BCST      numbers<>+448(SB), Z2, Z2
-	VMOVAPS          Z3, Z3
-	VMOVAPS          Z2, Z2
-	VPTERNLOGD.BCST  $0xf8, numbers<>+1184(SB), Z0, Z3
-	VPTERNLOGD.BCST  $0xf8, numbers<>+1184(SB), Z1, Z2
-	VCMPPS.BCST      $0x00, numbers<>+544(SB), Z0, K1
-	VMOVAPS          Z0, K1, Z3
-	VCMPPS.BCST      $0x00, numbers<>+544(SB), Z1, K1
-	VMOVAPS          Z1, K1, Z2
-	VCMPPS.BCST      $0x00, numbers<>+1216(SB), Z0, K1
-	VBROADCASTSS     numbers<>+576(SB), K1, Z3
-	VCMPPS.BCST      $0x00, numbers<>+1216(SB), Z1, K1
-	VBROADCASTSS     numbers<>+576(SB), K1, Z2
-	VCMPPS.BCST      $0x19, numbers<>+1216(SB), Z0, K1
-	VBROADCASTSS     numbers<>+640(SB), K1, Z3
-	VCMPPS.BCST      $0x19, numbers<>+1216(SB), Z1, K1
-	VBROADCASTSS     numbers<>+640(SB), K1, Z2
-	VMOVUPS          Z3, (AX)(BX*4)
-	VMOVUPS          Z2, 64(AX)(BX*4)
-	ADDQ             $0x00000020, BX
+
+	// with the sign of x
+	VMOVAPS         Z3, Z3
+	VMOVAPS         Z2, Z2
+	VPTERNLOGD.BCST $0xf8, numbers<>+1184(SB), Z0, Z3
+	VPTERNLOGD.BCST $0xf8, numbers<>+1184(SB), Z1, Z2
+
+	// where the logarithm is infinite or NaN
+	VCMPPS.BCST  $0x00, numbers<>+544(SB), Z0, K1
+	VMOVAPS      Z0, K1, Z3
+	VCMPPS.BCST  $0x00, numbers<>+544(SB), Z1, K1
+	VMOVAPS      Z1, K1, Z2
+	VCMPPS.BCST  $0x00, numbers<>+1216(SB), Z0, K1
+	VBROADCASTSS numbers<>+576(SB), K1, Z3
+	VCMPPS.BCST  $0x00, numbers<>+1216(SB), Z1, K1
+	VBROADCASTSS numbers<>+576(SB), K1, Z2
+	VCMPPS.BCST  $0x19, numbers<>+1216(SB), Z0, K1
+	VBROADCASTSS numbers<>+640(SB), K1, Z3
+	VCMPPS.BCST  $0x19, numbers<>+1216(SB), Z1, K1
+	VBROADCASTSS numbers<>+640(SB), K1, Z2
+	VMOVUPS      Z3, (AX)(BX*4)
+	VMOVUPS      Z2, 64(AX)(BX*4)
+	ADDQ         $0x00000020, BX
 
 test2:
 	CMPQ BX, SI
@@ -682,30 +765,37 @@ test2:
 	JMP  test1
 
 loop1:
-	VMOVUPS          (CX)(BX*4), Z0
-	VMOVAPS          Z4, Z1
-	VMAXPS           Z0, Z1, Z2
-	VMINPS           Z0, Z1, Z1
-	VADDPS           Z1, Z2, Z3
-	VSUBPS           Z2, Z3, Z2
-	VSUBPS           Z2, Z1, Z1
-	VPADDD           Z6, Z3, Z2
-	VPSRLD           $0x17, Z2, Z5
-	VPADDD           Z7, Z5, Z5
-	VSUBPS           Z8, Z5, Z5
-	VANDPS           Z9, Z2, Z2
-	VPADDD           Z10, Z2, Z2
-	VSUBPS           Z4, Z2, Z2
-	VMINPS           Z3, Z11, Z3
-	VPADDD           Z6, Z3, Z3
-	VPSRLD           $0x17, Z3, Z3
-	VPSLLD           $0x17, Z3, Z3
-	VPBROADCASTD     numbers<>+1152(SB), Z19
-	VPSUBD           Z3, Z19, Z3
-	VMULPS           Z3, Z1, Z1
-	VADDPS           Z1, Z2, Z3
-	VSUBPS           Z2, Z3, Z2
-	VSUBPS           Z2, Z1, Z1
+	VMOVUPS (CX)(BX*4), Z0
+
+	// 1 + x = u + c
+	VMOVAPS Z4, Z1
+	VMAXPS  Z0, Z1, Z2
+	VMINPS  Z0, Z1, Z1
+	VADDPS  Z1, Z2, Z3
+	VSUBPS  Z2, Z3, Z2
+	VSUBPS  Z2, Z1, Z1
+
+	// e, f: x = 2**e * (1+f)
+	VPADDD       Z6, Z3, Z2
+	VPSRLD       $0x17, Z2, Z5
+	VPADDD       Z7, Z5, Z5
+	VSUBPS       Z8, Z5, Z5
+	VANDPS       Z9, Z2, Z2
+	VPADDD       Z10, Z2, Z2
+	VSUBPS       Z4, Z2, Z2
+	VMINPS       Z3, Z11, Z3
+	VPADDD       Z6, Z3, Z3
+	VPSRLD       $0x17, Z3, Z3
+	VPSLLD       $0x17, Z3, Z3
+	VPBROADCASTD numbers<>+1152(SB), Z19
+	VPSUBD       Z3, Z19, Z3
+	VMULPS       Z3, Z1, Z1
+	VADDPS       Z1, Z2, Z3
+	VSUBPS       Z2, Z3, Z2
+	VSUBPS       Z2, Z1, Z1
+
+	// e*ln2 + log(1+f)
+	// a polynomial, by Horner's rule
 	VMOVAPS          Z14, Z2
 	VFMADD213PS      Z15, Z3, Z2
 	VFMADD213PS      Z16, Z3, Z2
@@ -722,52 +812,63 @@ loop1:
 	VADDPS           Z1, Z3, Z1
 	VFMADD231PS      Z12, Z5, Z1
 	VANDPS.BCST      numbers<>+448(SB), Z1, Z1
-	VMOVAPS          Z1, Z1
-	VPTERNLOGD.BCST  $0xf8, numbers<>+1184(SB), Z0, Z1
-	VCMPPS.BCST      $0x00, numbers<>+544(SB), Z0, K1
-	VMOVAPS          Z0, K1, Z1
-	VCMPPS.BCST      $0x00, numbers<>+1216(SB), Z0, K1
-	VBROADCASTSS     numbers<>+576(SB), K1, Z1
-	VCMPPS.BCST      $0x19, numbers<>+1216(SB), Z0, K1
-	VBROADCASTSS     numbers<>+640(SB), K1, Z1
-	VMOVUPS          Z1, (AX)(BX*4)
-	ADDQ             $0x00000010, BX
+
+	// with the sign of x
+	VMOVAPS         Z1, Z1
+	VPTERNLOGD.BCST $0xf8, numbers<>+1184(SB), Z0, Z1
+
+	// where the logarithm is infinite or NaN
+	VCMPPS.BCST  $0x00, numbers<>+544(SB), Z0, K1
+	VMOVAPS      Z0, K1, Z1
+	VCMPPS.BCST  $0x00, numbers<>+1216(SB), Z0, K1
+	VBROADCASTSS numbers<>+576(SB), K1, Z1
+	VCMPPS.BCST  $0x19, numbers<>+1216(SB), Z0, K1
+	VBROADCASTSS numbers<>+640(SB), K1, Z1
+	VMOVUPS      Z1, (AX)(BX*4)
+	ADDQ         $0x00000010, BX
 
 test1:
 	CMPQ BX, SI
 	JLE  loop1
 
 	// if i < n: the rest, masked
-	MOVQ             DX, SI
-	SUBQ             BX, SI
-	JLE              done
-	MOVQ             $-1, DI
-	BZHIQ            SI, DI, DI
-	KMOVQ            DI, K1
-	VMOVDQU32.Z      (CX)(BX*4), K1, Z0
-	VMOVAPS          Z4, Z1
-	VMAXPS           Z0, Z1, Z2
-	VMINPS           Z0, Z1, Z1
-	VADDPS           Z1, Z2, Z3
-	VSUBPS           Z2, Z3, Z2
-	VSUBPS           Z2, Z1, Z1
-	VPADDD           Z6, Z3, Z2
-	VPSRLD           $0x17, Z2, Z5
-	VPADDD           Z7, Z5, Z5
-	VSUBPS           Z8, Z5, Z5
-	VANDPS           Z9, Z2, Z2
-	VPADDD           Z10, Z2, Z2
-	VSUBPS           Z4, Z2, Z2
-	VMINPS           Z3, Z11, Z3
-	VPADDD           Z6, Z3, Z3
-	VPSRLD           $0x17, Z3, Z3
-	VPSLLD           $0x17, Z3, Z3
-	VPBROADCASTD     numbers<>+1152(SB), Z4
-	VPSUBD           Z3, Z4, Z3
-	VMULPS           Z3, Z1, Z1
-	VADDPS           Z1, Z2, Z3
-	VSUBPS           Z2, Z3, Z2
-	VSUBPS           Z2, Z1, Z1
+	MOVQ        DX, SI
+	SUBQ        BX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU32.Z (CX)(BX*4), K1, Z0
+
+	// 1 + x = u + c
+	VMOVAPS Z4, Z1
+	VMAXPS  Z0, Z1, Z2
+	VMINPS  Z0, Z1, Z1
+	VADDPS  Z1, Z2, Z3
+	VSUBPS  Z2, Z3, Z2
+	VSUBPS  Z2, Z1, Z1
+
+	// e, f: x = 2**e * (1+f)
+	VPADDD       Z6, Z3, Z2
+	VPSRLD       $0x17, Z2, Z5
+	VPADDD       Z7, Z5, Z5
+	VSUBPS       Z8, Z5, Z5
+	VANDPS       Z9, Z2, Z2
+	VPADDD       Z10, Z2, Z2
+	VSUBPS       Z4, Z2, Z2
+	VMINPS       Z3, Z11, Z3
+	VPADDD       Z6, Z3, Z3
+	VPSRLD       $0x17, Z3, Z3
+	VPSLLD       $0x17, Z3, Z3
+	VPBROADCASTD numbers<>+1152(SB), Z4
+	VPSUBD       Z3, Z4, Z3
+	VMULPS       Z3, Z1, Z1
+	VADDPS       Z1, Z2, Z3
+	VSUBPS       Z2, Z3, Z2
+	VSUBPS       Z2, Z1, Z1
+
+	// e*ln2 + log(1+f)
+	// a polynomial, by Horner's rule
 	VMOVAPS          Z14, Z2
 	VFMADD213PS      Z15, Z3, Z2
 	VFMADD213PS      Z16, Z3, Z2
@@ -784,16 +885,20 @@ test1:
 	VADDPS           Z1, Z3, Z1
 	VFMADD231PS      Z12, Z5, Z1
 	VANDPS.BCST      numbers<>+448(SB), Z1, Z1
-	VMOVAPS          Z1, Z1
-	VPTERNLOGD.BCST  $0xf8, numbers<>+1184(SB), Z0, Z1
-	VCMPPS.BCST      $0x00, numbers<>+544(SB), Z0, K2
-	VMOVAPS          Z0, K2, Z1
-	VCMPPS.BCST      $0x00, numbers<>+1216(SB), Z0, K2
-	VBROADCASTSS     numbers<>+576(SB), K2, Z1
-	VCMPPS.BCST      $0x19, numbers<>+1216(SB), Z0, K2
-	VBROADCASTSS     numbers<>+640(SB), K2, Z1
-	VMOVDQU32        Z1, K1, (AX)(BX*4)
-	MOVQ             DX, BX
+
+	// with the sign of x
+	VMOVAPS         Z1, Z1
+	VPTERNLOGD.BCST $0xf8, numbers<>+1184(SB), Z0, Z1
+
+	// where the logarithm is infinite or NaN
+	VCMPPS.BCST  $0x00, numbers<>+544(SB), Z0, K2
+	VMOVAPS      Z0, K2, Z1
+	VCMPPS.BCST  $0x00, numbers<>+1216(SB), Z0, K2
+	VBROADCASTSS numbers<>+576(SB), K2, Z1
+	VCMPPS.BCST  $0x19, numbers<>+1216(SB), Z0, K2
+	VBROADCASTSS numbers<>+640(SB), K2, Z1
+	VMOVDQU32    Z1, K1, (AX)(BX*4)
+	MOVQ         DX, BX
 
 done:
 	VZEROUPPER
@@ -833,18 +938,22 @@ begin:
 	JMP  test2
 
 loop2:
-	VMOVUPS      (CX)(BX*4), Z0
-	VMOVUPS      64(CX)(BX*4), Z1
-	VANDPS       Z2, Z0, Z3
-	VANDPS       Z2, Z1, Z4
-	VCMPPS       $0x1e, Z5, Z3, K1
-	KORTESTW     K1, K1
-	JNZ          done
-	VCMPPS       $0x1e, Z5, Z4, K1
-	KORTESTW     K1, K1
-	JNZ          done
-	VANDPS       Z2, Z0, Z3
-	VANDPS       Z2, Z1, Z4
+	VMOVUPS (CX)(BX*4), Z0
+	VMOVUPS 64(CX)(BX*4), Z1
+
+	// return i where an operand is too large
+	VANDPS   Z2, Z0, Z3
+	VANDPS   Z2, Z1, Z4
+	VCMPPS   $0x1e, Z5, Z3, K1
+	KORTESTW K1, K1
+	JNZ      done
+	VCMPPS   $0x1e, Z5, Z4, K1
+	KORTESTW K1, K1
+	JNZ      done
+	VANDPS   Z2, Z0, Z3
+	VANDPS   Z2, Z1, Z4
+
+	// n := round(x / (pi/2)); r := x - n*pi/2
 	VMULPS       Z6, Z3, Z20
 	VMULPS       Z6, Z4, Z21
 	VRNDSCALEPS  $0x08, Z20, Z20
@@ -857,51 +966,57 @@ loop2:
 	VFNMADD231PS Z9, Z21, Z4
 	VADDPS       Z10, Z20, Z20
 	VADDPS       Z10, Z21, Z21
-	VMULPS       Z3, Z3, Z22
-	VMULPS       Z4, Z4, Z23
-	VMOVAPS      Z11, Z24
-	VMOVAPS      Z11, Z25
-	VFMADD213PS  Z12, Z22, Z24
-	VFMADD213PS  Z12, Z23, Z25
-	VFMADD213PS  Z13, Z22, Z24
-	VFMADD213PS  Z13, Z23, Z25
-	VMULPS       Z22, Z3, Z26
-	VMULPS       Z23, Z4, Z27
-	VFMADD213PS  Z3, Z26, Z24
-	VFMADD213PS  Z4, Z27, Z25
-	VMOVAPS      Z14, Z3
-	VMOVAPS      Z14, Z4
-	VFMADD213PS  Z15, Z22, Z3
-	VFMADD213PS  Z15, Z23, Z4
-	VFMADD213PS  Z16, Z22, Z3
-	VFMADD213PS  Z16, Z23, Z4
-	VMULPS       Z22, Z22, Z26
-	VMULPS       Z23, Z23, Z27
-	VMOVAPS      Z17, Z28
-	VMOVAPS      Z17, Z29
-	VFMADD213PS  Z18, Z22, Z28
-	VFMADD213PS  Z18, Z23, Z29
-	VFMADD213PS  Z28, Z26, Z3
-	VFMADD213PS  Z29, Z27, Z4
-	VPSLLD       $0x1f, Z20, Z22
-	VPSLLD       $0x1f, Z21, Z23
-	VPMOVD2M     Z22, K1
-	VMOVAPS      Z3, K1, Z24
-	VPMOVD2M     Z23, K1
-	VMOVAPS      Z4, K1, Z25
-	VPSLLD       $0x1e, Z20, Z3
-	VPSLLD       $0x1e, Z21, Z4
-	VANDPS       Z19, Z3, Z3
-	VANDPS       Z19, Z4, Z4
-	VXORPS       Z3, Z24, Z3
-	VXORPS       Z4, Z25, Z4
-	VANDPS       Z19, Z0, Z0
-	VANDPS       Z19, Z1, Z1
-	VXORPS       Z0, Z3, Z0
-	VXORPS       Z1, Z4, Z1
-	VMOVUPS      Z0, (AX)(BX*4)
-	VMOVUPS      Z1, 64(AX)(BX*4)
-	ADDQ         $0x00000020, BX
+
+	// sine and cosine of r, one of them with a sign by the last two bits of q
+	VMULPS Z3, Z3, Z22
+	VMULPS Z4, Z4, Z23
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z11, Z24
+	VMOVAPS     Z11, Z25
+	VFMADD213PS Z12, Z22, Z24
+	VFMADD213PS Z12, Z23, Z25
+	VFMADD213PS Z13, Z22, Z24
+	VFMADD213PS Z13, Z23, Z25
+	VMULPS      Z22, Z3, Z26
+	VMULPS      Z23, Z4, Z27
+	VFMADD213PS Z3, Z26, Z24
+	VFMADD213PS Z4, Z27, Z25
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z14, Z3
+	VMOVAPS     Z14, Z4
+	VFMADD213PS Z15, Z22, Z3
+	VFMADD213PS Z15, Z23, Z4
+	VFMADD213PS Z16, Z22, Z3
+	VFMADD213PS Z16, Z23, Z4
+	VMULPS      Z22, Z22, Z26
+	VMULPS      Z23, Z23, Z27
+	VMOVAPS     Z17, Z28
+	VMOVAPS     Z17, Z29
+	VFMADD213PS Z18, Z22, Z28
+	VFMADD213PS Z18, Z23, Z29
+	VFMADD213PS Z28, Z26, Z3
+	VFMADD213PS Z29, Z27, Z4
+	VPSLLD      $0x1f, Z20, Z22
+	VPSLLD      $0x1f, Z21, Z23
+	VPMOVD2M    Z22, K1
+	VMOVAPS     Z3, K1, Z24
+	VPMOVD2M    Z23, K1
+	VMOVAPS     Z4, K1, Z25
+	VPSLLD      $0x1e, Z20, Z3
+	VPSLLD      $0x1e, Z21, Z4
+	VANDPS      Z19, Z3, Z3
+	VANDPS      Z19, Z4, Z4
+	VXORPS      Z3, Z24, Z3
+	VXORPS      Z4, Z25, Z4
+	VANDPS      Z19, Z0, Z0
+	VANDPS      Z19, Z1, Z1
+	VXORPS      Z0, Z3, Z0
+	VXORPS      Z1, Z4, Z1
+	VMOVUPS     Z0, (AX)(BX*4)
+	VMOVUPS     Z1, 64(AX)(BX*4)
+	ADDQ        $0x00000020, BX
 
 test2:
 	CMPQ BX, SI
@@ -912,88 +1027,108 @@ test2:
 	JMP  test1
 
 loop1:
-	VMOVUPS      (CX)(BX*4), Z0
-	VANDPS       Z2, Z0, Z1
-	VCMPPS       $0x1e, Z5, Z1, K1
-	KORTESTW     K1, K1
-	JNZ          done
-	VANDPS       Z2, Z0, Z1
+	VMOVUPS (CX)(BX*4), Z0
+
+	// return i where an operand is too large
+	VANDPS   Z2, Z0, Z1
+	VCMPPS   $0x1e, Z5, Z1, K1
+	KORTESTW K1, K1
+	JNZ      done
+	VANDPS   Z2, Z0, Z1
+
+	// n := round(x / (pi/2)); r := x - n*pi/2
 	VMULPS       Z6, Z1, Z3
 	VRNDSCALEPS  $0x08, Z3, Z3
 	VFNMADD231PS Z7, Z3, Z1
 	VFNMADD231PS Z8, Z3, Z1
 	VFNMADD231PS Z9, Z3, Z1
 	VADDPS       Z10, Z3, Z3
-	VMULPS       Z1, Z1, Z4
-	VMOVAPS      Z11, Z20
-	VFMADD213PS  Z12, Z4, Z20
-	VFMADD213PS  Z13, Z4, Z20
-	VMULPS       Z4, Z1, Z21
-	VFMADD213PS  Z1, Z21, Z20
-	VMOVAPS      Z14, Z1
-	VFMADD213PS  Z15, Z4, Z1
-	VFMADD213PS  Z16, Z4, Z1
-	VMULPS       Z4, Z4, Z21
-	VMOVAPS      Z17, Z22
-	VFMADD213PS  Z18, Z4, Z22
-	VFMADD213PS  Z22, Z21, Z1
-	VPSLLD       $0x1f, Z3, Z4
-	VPMOVD2M     Z4, K1
-	VMOVAPS      Z1, K1, Z20
-	VPSLLD       $0x1e, Z3, Z1
-	VANDPS       Z19, Z1, Z1
-	VXORPS       Z1, Z20, Z1
-	VANDPS       Z19, Z0, Z0
-	VXORPS       Z0, Z1, Z0
-	VMOVUPS      Z0, (AX)(BX*4)
-	ADDQ         $0x00000010, BX
+
+	// sine and cosine of r, one of them with a sign by the last two bits of q
+	VMULPS Z1, Z1, Z4
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z11, Z20
+	VFMADD213PS Z12, Z4, Z20
+	VFMADD213PS Z13, Z4, Z20
+	VMULPS      Z4, Z1, Z21
+	VFMADD213PS Z1, Z21, Z20
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z14, Z1
+	VFMADD213PS Z15, Z4, Z1
+	VFMADD213PS Z16, Z4, Z1
+	VMULPS      Z4, Z4, Z21
+	VMOVAPS     Z17, Z22
+	VFMADD213PS Z18, Z4, Z22
+	VFMADD213PS Z22, Z21, Z1
+	VPSLLD      $0x1f, Z3, Z4
+	VPMOVD2M    Z4, K1
+	VMOVAPS     Z1, K1, Z20
+	VPSLLD      $0x1e, Z3, Z1
+	VANDPS      Z19, Z1, Z1
+	VXORPS      Z1, Z20, Z1
+	VANDPS      Z19, Z0, Z0
+	VXORPS      Z0, Z1, Z0
+	VMOVUPS     Z0, (AX)(BX*4)
+	ADDQ        $0x00000010, BX
 
 test1:
 	CMPQ BX, SI
 	JLE  loop1
 
 	// if i < n: the rest, masked
-	MOVQ         DX, SI
-	SUBQ         BX, SI
-	JLE          done
-	MOVQ         $-1, DI
-	BZHIQ        SI, DI, DI
-	KMOVQ        DI, K1
-	VMOVDQU32.Z  (CX)(BX*4), K1, Z0
-	VANDPS       Z2, Z0, Z1
-	VCMPPS       $0x1e, Z5, Z1, K2
-	KORTESTW     K2, K2
-	JNZ          done
-	VANDPS       Z2, Z0, Z1
+	MOVQ        DX, SI
+	SUBQ        BX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU32.Z (CX)(BX*4), K1, Z0
+
+	// return i where an operand is too large
+	VANDPS   Z2, Z0, Z1
+	VCMPPS   $0x1e, Z5, Z1, K2
+	KORTESTW K2, K2
+	JNZ      done
+	VANDPS   Z2, Z0, Z1
+
+	// n := round(x / (pi/2)); r := x - n*pi/2
 	VMULPS       Z6, Z1, Z2
 	VRNDSCALEPS  $0x08, Z2, Z2
 	VFNMADD231PS Z7, Z2, Z1
 	VFNMADD231PS Z8, Z2, Z1
 	VFNMADD231PS Z9, Z2, Z1
 	VADDPS       Z10, Z2, Z2
-	VMULPS       Z1, Z1, Z3
-	VMOVAPS      Z11, Z4
-	VFMADD213PS  Z12, Z3, Z4
-	VFMADD213PS  Z13, Z3, Z4
-	VMULPS       Z3, Z1, Z5
-	VFMADD213PS  Z1, Z5, Z4
-	VMOVAPS      Z14, Z1
-	VFMADD213PS  Z15, Z3, Z1
-	VFMADD213PS  Z16, Z3, Z1
-	VMULPS       Z3, Z3, Z5
-	VMOVAPS      Z17, Z6
-	VFMADD213PS  Z18, Z3, Z6
-	VFMADD213PS  Z6, Z5, Z1
-	VPSLLD       $0x1f, Z2, Z3
-	VPMOVD2M     Z3, K2
-	VMOVAPS      Z1, K2, Z4
-	VPSLLD       $0x1e, Z2, Z1
-	VANDPS       Z19, Z1, Z1
-	VXORPS       Z1, Z4, Z1
-	VANDPS       Z19, Z0, Z0
-	VXORPS       Z0, Z1, Z0
-	VMOVDQU32    Z0, K1, (AX)(BX*4)
-	MOVQ         DX, BX
+
+	// sine and cosine of r, one of them with a sign by the last two bits of q
+	VMULPS Z1, Z1, Z3
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z11, Z4
+	VFMADD213PS Z12, Z3, Z4
+	VFMADD213PS Z13, Z3, Z4
+	VMULPS      Z3, Z1, Z5
+	VFMADD213PS Z1, Z5, Z4
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z14, Z1
+	VFMADD213PS Z15, Z3, Z1
+	VFMADD213PS Z16, Z3, Z1
+	VMULPS      Z3, Z3, Z5
+	VMOVAPS     Z17, Z6
+	VFMADD213PS Z18, Z3, Z6
+	VFMADD213PS Z6, Z5, Z1
+	VPSLLD      $0x1f, Z2, Z3
+	VPMOVD2M    Z3, K2
+	VMOVAPS     Z1, K2, Z4
+	VPSLLD      $0x1e, Z2, Z1
+	VANDPS      Z19, Z1, Z1
+	VXORPS      Z1, Z4, Z1
+	VANDPS      Z19, Z0, Z0
+	VXORPS      Z0, Z1, Z0
+	VMOVDQU32   Z0, K1, (AX)(BX*4)
+	MOVQ        DX, BX
 
 done:
 	VZEROUPPER
@@ -1036,18 +1171,22 @@ begin:
 	JMP  test2
 
 loop2:
-	VMOVUPS      (CX)(BX*4), Z0
-	VMOVUPS      64(CX)(BX*4), Z1
-	VANDPS       Z2, Z0, Z3
-	VANDPS       Z2, Z1, Z4
-	VCMPPS       $0x1e, Z5, Z3, K1
-	KORTESTW     K1, K1
-	JNZ          done
-	VCMPPS       $0x1e, Z5, Z4, K1
-	KORTESTW     K1, K1
-	JNZ          done
-	VANDPS       Z2, Z0, Z0
-	VANDPS       Z2, Z1, Z1
+	VMOVUPS (CX)(BX*4), Z0
+	VMOVUPS 64(CX)(BX*4), Z1
+
+	// return i where an operand is too large
+	VANDPS   Z2, Z0, Z3
+	VANDPS   Z2, Z1, Z4
+	VCMPPS   $0x1e, Z5, Z3, K1
+	KORTESTW K1, K1
+	JNZ      done
+	VCMPPS   $0x1e, Z5, Z4, K1
+	KORTESTW K1, K1
+	JNZ      done
+	VANDPS   Z2, Z0, Z0
+	VANDPS   Z2, Z1, Z1
+
+	// n := round(x / (pi/2)); r := x - n*pi/2
 	VMULPS       Z6, Z0, Z3
 	VMULPS       Z6, Z1, Z4
 	VRNDSCALEPS  $0x08, Z3, Z3
@@ -1062,47 +1201,53 @@ loop2:
 	VADDPS       Z10, Z4, Z4
 	VPADDD       Z11, Z3, Z3
 	VPADDD       Z11, Z4, Z4
-	VMULPS       Z0, Z0, Z20
-	VMULPS       Z1, Z1, Z21
-	VMOVAPS      Z12, Z22
-	VMOVAPS      Z12, Z23
-	VFMADD213PS  Z13, Z20, Z22
-	VFMADD213PS  Z13, Z21, Z23
-	VFMADD213PS  Z14, Z20, Z22
-	VFMADD213PS  Z14, Z21, Z23
-	VMULPS       Z20, Z0, Z24
-	VMULPS       Z21, Z1, Z25
-	VFMADD213PS  Z0, Z24, Z22
-	VFMADD213PS  Z1, Z25, Z23
-	VMOVAPS      Z15, Z0
-	VMOVAPS      Z15, Z1
-	VFMADD213PS  Z16, Z20, Z0
-	VFMADD213PS  Z16, Z21, Z1
-	VFMADD213PS  Z17, Z20, Z0
-	VFMADD213PS  Z17, Z21, Z1
-	VMULPS       Z20, Z20, Z24
-	VMULPS       Z21, Z21, Z25
-	VMOVAPS      Z18, Z26
-	VMOVAPS      Z18, Z27
-	VFMADD213PS  Z19, Z20, Z26
-	VFMADD213PS  Z19, Z21, Z27
-	VFMADD213PS  Z26, Z24, Z0
-	VFMADD213PS  Z27, Z25, Z1
-	VPSLLD       $0x1f, Z3, Z20
-	VPSLLD       $0x1f, Z4, Z21
-	VPMOVD2M     Z20, K1
-	VMOVAPS      Z0, K1, Z22
-	VPMOVD2M     Z21, K1
-	VMOVAPS      Z1, K1, Z23
-	VPSLLD       $0x1e, Z3, Z0
-	VPSLLD       $0x1e, Z4, Z1
-	VANDPS.BCST  numbers<>+1184(SB), Z0, Z0
-	VANDPS.BCST  numbers<>+1184(SB), Z1, Z1
-	VXORPS       Z0, Z22, Z0
-	VXORPS       Z1, Z23, Z1
-	VMOVUPS      Z0, (AX)(BX*4)
-	VMOVUPS      Z1, 64(AX)(BX*4)
-	ADDQ         $0x00000020, BX
+
+	// sine and cosine of r, one of them with a sign by the last two bits of q
+	VMULPS Z0, Z0, Z20
+	VMULPS Z1, Z1, Z21
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z12, Z22
+	VMOVAPS     Z12, Z23
+	VFMADD213PS Z13, Z20, Z22
+	VFMADD213PS Z13, Z21, Z23
+	VFMADD213PS Z14, Z20, Z22
+	VFMADD213PS Z14, Z21, Z23
+	VMULPS      Z20, Z0, Z24
+	VMULPS      Z21, Z1, Z25
+	VFMADD213PS Z0, Z24, Z22
+	VFMADD213PS Z1, Z25, Z23
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z15, Z0
+	VMOVAPS     Z15, Z1
+	VFMADD213PS Z16, Z20, Z0
+	VFMADD213PS Z16, Z21, Z1
+	VFMADD213PS Z17, Z20, Z0
+	VFMADD213PS Z17, Z21, Z1
+	VMULPS      Z20, Z20, Z24
+	VMULPS      Z21, Z21, Z25
+	VMOVAPS     Z18, Z26
+	VMOVAPS     Z18, Z27
+	VFMADD213PS Z19, Z20, Z26
+	VFMADD213PS Z19, Z21, Z27
+	VFMADD213PS Z26, Z24, Z0
+	VFMADD213PS Z27, Z25, Z1
+	VPSLLD      $0x1f, Z3, Z20
+	VPSLLD      $0x1f, Z4, Z21
+	VPMOVD2M    Z20, K1
+	VMOVAPS     Z0, K1, Z22
+	VPMOVD2M    Z21, K1
+	VMOVAPS     Z1, K1, Z23
+	VPSLLD      $0x1e, Z3, Z0
+	VPSLLD      $0x1e, Z4, Z1
+	VANDPS.BCST numbers<>+1184(SB), Z0, Z0
+	VANDPS.BCST numbers<>+1184(SB), Z1, Z1
+	VXORPS      Z0, Z22, Z0
+	VXORPS      Z1, Z23, Z1
+	VMOVUPS     Z0, (AX)(BX*4)
+	VMOVUPS     Z1, 64(AX)(BX*4)
+	ADDQ        $0x00000020, BX
 
 test2:
 	CMPQ BX, SI
@@ -1113,12 +1258,16 @@ test2:
 	JMP  test1
 
 loop1:
-	VMOVUPS      (CX)(BX*4), Z0
-	VANDPS       Z2, Z0, Z1
-	VCMPPS       $0x1e, Z5, Z1, K1
-	KORTESTW     K1, K1
-	JNZ          done
-	VANDPS       Z2, Z0, Z0
+	VMOVUPS (CX)(BX*4), Z0
+
+	// return i where an operand is too large
+	VANDPS   Z2, Z0, Z1
+	VCMPPS   $0x1e, Z5, Z1, K1
+	KORTESTW K1, K1
+	JNZ      done
+	VANDPS   Z2, Z0, Z0
+
+	// n := round(x / (pi/2)); r := x - n*pi/2
 	VMULPS       Z6, Z0, Z1
 	VRNDSCALEPS  $0x08, Z1, Z1
 	VFNMADD231PS Z7, Z1, Z0
@@ -1126,45 +1275,55 @@ loop1:
 	VFNMADD231PS Z9, Z1, Z0
 	VADDPS       Z10, Z1, Z1
 	VPADDD       Z11, Z1, Z1
-	VMULPS       Z0, Z0, Z3
-	VMOVAPS      Z12, Z4
-	VFMADD213PS  Z13, Z3, Z4
-	VFMADD213PS  Z14, Z3, Z4
-	VMULPS       Z3, Z0, Z20
-	VFMADD213PS  Z0, Z20, Z4
-	VMOVAPS      Z15, Z0
-	VFMADD213PS  Z16, Z3, Z0
-	VFMADD213PS  Z17, Z3, Z0
-	VMULPS       Z3, Z3, Z20
-	VMOVAPS      Z18, Z21
-	VFMADD213PS  Z19, Z3, Z21
-	VFMADD213PS  Z21, Z20, Z0
-	VPSLLD       $0x1f, Z1, Z3
-	VPMOVD2M     Z3, K1
-	VMOVAPS      Z0, K1, Z4
-	VPSLLD       $0x1e, Z1, Z0
-	VANDPS.BCST  numbers<>+1184(SB), Z0, Z0
-	VXORPS       Z0, Z4, Z0
-	VMOVUPS      Z0, (AX)(BX*4)
-	ADDQ         $0x00000010, BX
+
+	// sine and cosine of r, one of them with a sign by the last two bits of q
+	VMULPS Z0, Z0, Z3
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z12, Z4
+	VFMADD213PS Z13, Z3, Z4
+	VFMADD213PS Z14, Z3, Z4
+	VMULPS      Z3, Z0, Z20
+	VFMADD213PS Z0, Z20, Z4
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z15, Z0
+	VFMADD213PS Z16, Z3, Z0
+	VFMADD213PS Z17, Z3, Z0
+	VMULPS      Z3, Z3, Z20
+	VMOVAPS     Z18, Z21
+	VFMADD213PS Z19, Z3, Z21
+	VFMADD213PS Z21, Z20, Z0
+	VPSLLD      $0x1f, Z1, Z3
+	VPMOVD2M    Z3, K1
+	VMOVAPS     Z0, K1, Z4
+	VPSLLD      $0x1e, Z1, Z0
+	VANDPS.BCST numbers<>+1184(SB), Z0, Z0
+	VXORPS      Z0, Z4, Z0
+	VMOVUPS     Z0, (AX)(BX*4)
+	ADDQ        $0x00000010, BX
 
 test1:
 	CMPQ BX, SI
 	JLE  loop1
 
 	// if i < n: the rest, masked
-	MOVQ         DX, SI
-	SUBQ         BX, SI
-	JLE          done
-	MOVQ         $-1, DI
-	BZHIQ        SI, DI, DI
-	KMOVQ        DI, K1
-	VMOVDQU32.Z  (CX)(BX*4), K1, Z0
-	VANDPS       Z2, Z0, Z1
-	VCMPPS       $0x1e, Z5, Z1, K2
-	KORTESTW     K2, K2
-	JNZ          done
-	VANDPS       Z2, Z0, Z0
+	MOVQ        DX, SI
+	SUBQ        BX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU32.Z (CX)(BX*4), K1, Z0
+
+	// return i where an operand is too large
+	VANDPS   Z2, Z0, Z1
+	VCMPPS   $0x1e, Z5, Z1, K2
+	KORTESTW K2, K2
+	JNZ      done
+	VANDPS   Z2, Z0, Z0
+
+	// n := round(x / (pi/2)); r := x - n*pi/2
 	VMULPS       Z6, Z0, Z1
 	VRNDSCALEPS  $0x08, Z1, Z1
 	VFNMADD231PS Z7, Z1, Z0
@@ -1172,27 +1331,33 @@ test1:
 	VFNMADD231PS Z9, Z1, Z0
 	VADDPS       Z10, Z1, Z1
 	VPADDD       Z11, Z1, Z1
-	VMULPS       Z0, Z0, Z2
-	VMOVAPS      Z12, Z3
-	VFMADD213PS  Z13, Z2, Z3
-	VFMADD213PS  Z14, Z2, Z3
-	VMULPS       Z2, Z0, Z4
-	VFMADD213PS  Z0, Z4, Z3
-	VMOVAPS      Z15, Z0
-	VFMADD213PS  Z16, Z2, Z0
-	VFMADD213PS  Z17, Z2, Z0
-	VMULPS       Z2, Z2, Z4
-	VMOVAPS      Z18, Z5
-	VFMADD213PS  Z19, Z2, Z5
-	VFMADD213PS  Z5, Z4, Z0
-	VPSLLD       $0x1f, Z1, Z2
-	VPMOVD2M     Z2, K2
-	VMOVAPS      Z0, K2, Z3
-	VPSLLD       $0x1e, Z1, Z0
-	VANDPS.BCST  numbers<>+1184(SB), Z0, Z0
-	VXORPS       Z0, Z3, Z0
-	VMOVDQU32    Z0, K1, (AX)(BX*4)
-	MOVQ         DX, BX
+
+	// sine and cosine of r, one of them with a sign by the last two bits of q
+	VMULPS Z0, Z0, Z2
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z12, Z3
+	VFMADD213PS Z13, Z2, Z3
+	VFMADD213PS Z14, Z2, Z3
+	VMULPS      Z2, Z0, Z4
+	VFMADD213PS Z0, Z4, Z3
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z15, Z0
+	VFMADD213PS Z16, Z2, Z0
+	VFMADD213PS Z17, Z2, Z0
+	VMULPS      Z2, Z2, Z4
+	VMOVAPS     Z18, Z5
+	VFMADD213PS Z19, Z2, Z5
+	VFMADD213PS Z5, Z4, Z0
+	VPSLLD      $0x1f, Z1, Z2
+	VPMOVD2M    Z2, K2
+	VMOVAPS     Z0, K2, Z3
+	VPSLLD      $0x1e, Z1, Z0
+	VANDPS.BCST numbers<>+1184(SB), Z0, Z0
+	VXORPS      Z0, Z3, Z0
+	VMOVDQU32   Z0, K1, (AX)(BX*4)
+	MOVQ        DX, BX
 
 done:
 	VZEROUPPER
@@ -1235,68 +1400,80 @@ begin:
 	JMP  test2
 
 loop2:
-	VMOVUPS         (CX)(BX*4), Z0
-	VMOVUPS         64(CX)(BX*4), Z1
-	VANDPS          Z2, Z0, Z3
-	VANDPS          Z2, Z1, Z4
-	VADDPS          Z3, Z3, Z5
-	VADDPS          Z4, Z4, Z6
-	VMINPS          Z5, Z7, Z5
-	VMINPS          Z6, Z7, Z6
-	VMOVAPS         Z8, Z24
-	VMOVAPS         Z8, Z25
-	VFMADD231PS     Z9, Z5, Z24
-	VFMADD231PS     Z9, Z6, Z25
-	VRNDSCALEPS     $0x08, Z24, Z24
-	VRNDSCALEPS     $0x08, Z25, Z25
-	VFNMADD231PS    Z10, Z24, Z5
-	VFNMADD231PS    Z10, Z25, Z6
-	VMOVAPS         Z11, Z26
-	VMOVAPS         Z11, Z27
-	VFMADD213PS     Z12, Z5, Z26
-	VFMADD213PS     Z12, Z6, Z27
-	VFMADD213PS     Z13, Z5, Z26
-	VFMADD213PS     Z13, Z6, Z27
-	VFMADD213PS     Z14, Z5, Z26
-	VFMADD213PS     Z14, Z6, Z27
-	VFMADD213PS     Z15, Z5, Z26
-	VFMADD213PS     Z15, Z6, Z27
-	VFMADD213PS     Z16, Z5, Z26
-	VFMADD213PS     Z16, Z6, Z27
-	VFMADD213PS     Z16, Z5, Z26
-	VFMADD213PS     Z16, Z6, Z27
-	VSCALEFPS       Z24, Z16, Z5
-	VSCALEFPS       Z25, Z16, Z6
-	VFMADD213PS     Z16, Z5, Z26
-	VFMADD213PS     Z16, Z6, Z27
-	VMOVAPS         Z16, Z5
-	VMOVAPS         Z16, Z6
-	VMOVAPS         Z17, Z24
-	VMOVAPS         Z17, Z25
-	VDIVPS          Z26, Z24, Z24
-	VDIVPS          Z27, Z25, Z25
-	VSUBPS          Z24, Z5, Z5
-	VSUBPS          Z25, Z6, Z6
-	VMULPS          Z3, Z3, Z24
-	VMULPS          Z4, Z4, Z25
-	VMOVAPS         Z18, Z26
-	VMOVAPS         Z18, Z27
-	VFMADD213PS     Z19, Z24, Z26
-	VFMADD213PS     Z19, Z25, Z27
-	VFMADD213PS     Z20, Z24, Z26
-	VFMADD213PS     Z20, Z25, Z27
-	VFMADD213PS     Z21, Z24, Z26
-	VFMADD213PS     Z21, Z25, Z27
-	VFMADD213PS     Z22, Z24, Z26
-	VFMADD213PS     Z22, Z25, Z27
-	VMULPS          Z24, Z3, Z24
-	VMULPS          Z25, Z4, Z25
-	VFMADD213PS     Z3, Z24, Z26
-	VFMADD213PS     Z4, Z25, Z27
-	VCMPPS          $0x11, Z23, Z3, K1
-	VMOVAPS         Z26, K1, Z5
-	VCMPPS          $0x11, Z23, Z4, K1
-	VMOVAPS         Z27, K1, Z6
+	VMOVUPS (CX)(BX*4), Z0
+	VMOVUPS 64(CX)(BX*4), Z1
+	VANDPS  Z2, Z0, Z3
+	VANDPS  Z2, Z1, Z4
+	VADDPS  Z3, Z3, Z5
+	VADDPS  Z4, Z4, Z6
+	VMINPS  Z5, Z7, Z5
+	VMINPS  Z6, Z7, Z6
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
+	VMOVAPS      Z8, Z24
+	VMOVAPS      Z8, Z25
+	VFMADD231PS  Z9, Z5, Z24
+	VFMADD231PS  Z9, Z6, Z25
+	VRNDSCALEPS  $0x08, Z24, Z24
+	VRNDSCALEPS  $0x08, Z25, Z25
+	VFNMADD231PS Z10, Z24, Z5
+	VFNMADD231PS Z10, Z25, Z6
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z11, Z26
+	VMOVAPS     Z11, Z27
+	VFMADD213PS Z12, Z5, Z26
+	VFMADD213PS Z12, Z6, Z27
+	VFMADD213PS Z13, Z5, Z26
+	VFMADD213PS Z13, Z6, Z27
+	VFMADD213PS Z14, Z5, Z26
+	VFMADD213PS Z14, Z6, Z27
+	VFMADD213PS Z15, Z5, Z26
+	VFMADD213PS Z15, Z6, Z27
+	VFMADD213PS Z16, Z5, Z26
+	VFMADD213PS Z16, Z6, Z27
+	VFMADD213PS Z16, Z5, Z26
+	VFMADD213PS Z16, Z6, Z27
+
+	// a power of 2
+	VSCALEFPS   Z24, Z16, Z5
+	VSCALEFPS   Z25, Z16, Z6
+	VFMADD213PS Z16, Z5, Z26
+	VFMADD213PS Z16, Z6, Z27
+	VMOVAPS     Z16, Z5
+	VMOVAPS     Z16, Z6
+	VMOVAPS     Z17, Z24
+	VMOVAPS     Z17, Z25
+	VDIVPS      Z26, Z24, Z24
+	VDIVPS      Z27, Z25, Z25
+	VSUBPS      Z24, Z5, Z5
+	VSUBPS      Z25, Z6, Z6
+
+	// where |x| < 0.55
+	VMULPS Z3, Z3, Z24
+	VMULPS Z4, Z4, Z25
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z18, Z26
+	VMOVAPS     Z18, Z27
+	VFMADD213PS Z19, Z24, Z26
+	VFMADD213PS Z19, Z25, Z27
+	VFMADD213PS Z20, Z24, Z26
+	VFMADD213PS Z20, Z25, Z27
+	VFMADD213PS Z21, Z24, Z26
+	VFMADD213PS Z21, Z25, Z27
+	VFMADD213PS Z22, Z24, Z26
+	VFMADD213PS Z22, Z25, Z27
+	VMULPS      Z24, Z3, Z24
+	VMULPS      Z25, Z4, Z25
+	VFMADD213PS Z3, Z24, Z26
+	VFMADD213PS Z4, Z25, Z27
+	VCMPPS      $0x11, Z23, Z3, K1
+	VMOVAPS     Z26, K1, Z5
+	VCMPPS      $0x11, Z23, Z4, K1
+	VMOVAPS     Z27, K1, Z6
+
+	// with the sign of x
 	VMOVAPS         Z5, Z3
 	VMOVAPS         Z6, Z4
 	VPTERNLOGD.BCST $0xf8, numbers<>+1184(SB), Z0, Z3
@@ -1314,37 +1491,49 @@ test2:
 	JMP  test1
 
 loop1:
-	VMOVUPS         (CX)(BX*4), Z0
-	VANDPS          Z2, Z0, Z1
-	VADDPS          Z1, Z1, Z3
-	VMINPS          Z3, Z7, Z3
-	VMOVAPS         Z8, Z4
-	VFMADD231PS     Z9, Z3, Z4
-	VRNDSCALEPS     $0x08, Z4, Z4
-	VFNMADD231PS    Z10, Z4, Z3
-	VMOVAPS         Z11, Z5
-	VFMADD213PS     Z12, Z3, Z5
-	VFMADD213PS     Z13, Z3, Z5
-	VFMADD213PS     Z14, Z3, Z5
-	VFMADD213PS     Z15, Z3, Z5
-	VFMADD213PS     Z16, Z3, Z5
-	VFMADD213PS     Z16, Z3, Z5
-	VSCALEFPS       Z4, Z16, Z3
-	VFMADD213PS     Z16, Z3, Z5
-	VMOVAPS         Z16, Z3
-	VMOVAPS         Z17, Z4
-	VDIVPS          Z5, Z4, Z4
-	VSUBPS          Z4, Z3, Z3
-	VMULPS          Z1, Z1, Z4
-	VMOVAPS         Z18, Z5
-	VFMADD213PS     Z19, Z4, Z5
-	VFMADD213PS     Z20, Z4, Z5
-	VFMADD213PS     Z21, Z4, Z5
-	VFMADD213PS     Z22, Z4, Z5
-	VMULPS          Z4, Z1, Z4
-	VFMADD213PS     Z1, Z4, Z5
-	VCMPPS          $0x11, Z23, Z1, K1
-	VMOVAPS         Z5, K1, Z3
+	VMOVUPS (CX)(BX*4), Z0
+	VANDPS  Z2, Z0, Z1
+	VADDPS  Z1, Z1, Z3
+	VMINPS  Z3, Z7, Z3
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
+	VMOVAPS      Z8, Z4
+	VFMADD231PS  Z9, Z3, Z4
+	VRNDSCALEPS  $0x08, Z4, Z4
+	VFNMADD231PS Z10, Z4, Z3
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z11, Z5
+	VFMADD213PS Z12, Z3, Z5
+	VFMADD213PS Z13, Z3, Z5
+	VFMADD213PS Z14, Z3, Z5
+	VFMADD213PS Z15, Z3, Z5
+	VFMADD213PS Z16, Z3, Z5
+	VFMADD213PS Z16, Z3, Z5
+
+	// a power of 2
+	VSCALEFPS   Z4, Z16, Z3
+	VFMADD213PS Z16, Z3, Z5
+	VMOVAPS     Z16, Z3
+	VMOVAPS     Z17, Z4
+	VDIVPS      Z5, Z4, Z4
+	VSUBPS      Z4, Z3, Z3
+
+	// where |x| < 0.55
+	VMULPS Z1, Z1, Z4
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z18, Z5
+	VFMADD213PS Z19, Z4, Z5
+	VFMADD213PS Z20, Z4, Z5
+	VFMADD213PS Z21, Z4, Z5
+	VFMADD213PS Z22, Z4, Z5
+	VMULPS      Z4, Z1, Z4
+	VFMADD213PS Z1, Z4, Z5
+	VCMPPS      $0x11, Z23, Z1, K1
+	VMOVAPS     Z5, K1, Z3
+
+	// with the sign of x
 	VMOVAPS         Z3, Z1
 	VPTERNLOGD.BCST $0xf8, numbers<>+1184(SB), Z0, Z1
 	VMOVUPS         Z1, (AX)(BX*4)
@@ -1355,43 +1544,55 @@ test1:
 	JLE  loop1
 
 	// if i < n: the rest, masked
-	MOVQ            DX, SI
-	SUBQ            BX, SI
-	JLE             done
-	MOVQ            $-1, DI
-	BZHIQ           SI, DI, DI
-	KMOVQ           DI, K1
-	VMOVDQU32.Z     (CX)(BX*4), K1, Z0
-	VANDPS          Z2, Z0, Z1
-	VADDPS          Z1, Z1, Z2
-	VMINPS          Z2, Z7, Z2
-	VMOVAPS         Z8, Z3
-	VFMADD231PS     Z9, Z2, Z3
-	VRNDSCALEPS     $0x08, Z3, Z3
-	VFNMADD231PS    Z10, Z3, Z2
-	VMOVAPS         Z11, Z4
-	VFMADD213PS     Z12, Z2, Z4
-	VFMADD213PS     Z13, Z2, Z4
-	VFMADD213PS     Z14, Z2, Z4
-	VFMADD213PS     Z15, Z2, Z4
-	VFMADD213PS     Z16, Z2, Z4
-	VFMADD213PS     Z16, Z2, Z4
-	VSCALEFPS       Z3, Z16, Z2
-	VFMADD213PS     Z16, Z2, Z4
-	VMOVAPS         Z16, Z2
-	VMOVAPS         Z17, Z3
-	VDIVPS          Z4, Z3, Z3
-	VSUBPS          Z3, Z2, Z2
-	VMULPS          Z1, Z1, Z3
-	VMOVAPS         Z18, Z4
-	VFMADD213PS     Z19, Z3, Z4
-	VFMADD213PS     Z20, Z3, Z4
-	VFMADD213PS     Z21, Z3, Z4
-	VFMADD213PS     Z22, Z3, Z4
-	VMULPS          Z3, Z1, Z3
-	VFMADD213PS     Z1, Z3, Z4
-	VCMPPS          $0x11, Z23, Z1, K2
-	VMOVAPS         Z4, K2, Z2
+	MOVQ        DX, SI
+	SUBQ        BX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU32.Z (CX)(BX*4), K1, Z0
+	VANDPS      Z2, Z0, Z1
+	VADDPS      Z1, Z1, Z2
+	VMINPS      Z2, Z7, Z2
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
+	VMOVAPS      Z8, Z3
+	VFMADD231PS  Z9, Z2, Z3
+	VRNDSCALEPS  $0x08, Z3, Z3
+	VFNMADD231PS Z10, Z3, Z2
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z11, Z4
+	VFMADD213PS Z12, Z2, Z4
+	VFMADD213PS Z13, Z2, Z4
+	VFMADD213PS Z14, Z2, Z4
+	VFMADD213PS Z15, Z2, Z4
+	VFMADD213PS Z16, Z2, Z4
+	VFMADD213PS Z16, Z2, Z4
+
+	// a power of 2
+	VSCALEFPS   Z3, Z16, Z2
+	VFMADD213PS Z16, Z2, Z4
+	VMOVAPS     Z16, Z2
+	VMOVAPS     Z17, Z3
+	VDIVPS      Z4, Z3, Z3
+	VSUBPS      Z3, Z2, Z2
+
+	// where |x| < 0.55
+	VMULPS Z1, Z1, Z3
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z18, Z4
+	VFMADD213PS Z19, Z3, Z4
+	VFMADD213PS Z20, Z3, Z4
+	VFMADD213PS Z21, Z3, Z4
+	VFMADD213PS Z22, Z3, Z4
+	VMULPS      Z3, Z1, Z3
+	VFMADD213PS Z1, Z3, Z4
+	VCMPPS      $0x11, Z23, Z1, K2
+	VMOVAPS     Z4, K2, Z2
+
+	// with the sign of x
 	VMOVAPS         Z2, Z1
 	VPTERNLOGD.BCST $0xf8, numbers<>+1184(SB), Z0, Z1
 	VMOVDQU32       Z1, K1, (AX)(BX*4)
@@ -1439,44 +1640,51 @@ begin:
 	JMP  test2
 
 loop2:
-	VMOVUPS           (CX)(BX*4), Z0
-	VMOVUPS           64(CX)(BX*4), Z1
-	VANDPS            Z2, Z0, Z3
-	VANDPS            Z2, Z1, Z4
-	VMULPS            Z3, Z3, Z5
-	VMULPS            Z4, Z4, Z6
-	VMOVAPS           Z9, Z7
-	VMOVAPS           Z9, Z8
-	VFMADD213PS       Z10, Z5, Z7
-	VFMADD213PS       Z10, Z6, Z8
-	VFMADD213PS       Z11, Z5, Z7
-	VFMADD213PS       Z11, Z6, Z8
-	VFMADD213PS       Z12, Z5, Z7
-	VFMADD213PS       Z12, Z6, Z8
-	VFMADD213PS       Z13, Z5, Z7
-	VFMADD213PS       Z13, Z6, Z8
-	VFMADD213PS       Z14, Z5, Z7
-	VFMADD213PS       Z14, Z6, Z8
-	VMINPS            Z3, Z15, Z5
-	VMINPS            Z4, Z15, Z6
-	VSUBPS            Z16, Z5, Z5
-	VSUBPS            Z16, Z6, Z6
-	VMOVAPS           Z17, Z26
-	VMOVAPS           Z17, Z27
-	VFMADD213PS       Z18, Z5, Z26
-	VFMADD213PS       Z18, Z6, Z27
-	VFMADD213PS       Z19, Z5, Z26
-	VFMADD213PS       Z19, Z6, Z27
-	VFMADD213PS       Z20, Z5, Z26
-	VFMADD213PS       Z20, Z6, Z27
-	VFMADD213PS       Z21, Z5, Z26
-	VFMADD213PS       Z21, Z6, Z27
-	VFMADD213PS       Z22, Z5, Z26
-	VFMADD213PS       Z22, Z6, Z27
-	VFMADD213PS       Z23, Z5, Z26
-	VFMADD213PS       Z23, Z6, Z27
-	VFMADD213PS       Z3, Z3, Z7
-	VFMADD213PS       Z4, Z4, Z8
+	VMOVUPS (CX)(BX*4), Z0
+	VMOVUPS 64(CX)(BX*4), Z1
+	VANDPS  Z2, Z0, Z3
+	VANDPS  Z2, Z1, Z4
+	VMULPS  Z3, Z3, Z5
+	VMULPS  Z4, Z4, Z6
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z9, Z7
+	VMOVAPS     Z9, Z8
+	VFMADD213PS Z10, Z5, Z7
+	VFMADD213PS Z10, Z6, Z8
+	VFMADD213PS Z11, Z5, Z7
+	VFMADD213PS Z11, Z6, Z8
+	VFMADD213PS Z12, Z5, Z7
+	VFMADD213PS Z12, Z6, Z8
+	VFMADD213PS Z13, Z5, Z7
+	VFMADD213PS Z13, Z6, Z8
+	VFMADD213PS Z14, Z5, Z7
+	VFMADD213PS Z14, Z6, Z8
+	VMINPS      Z3, Z15, Z5
+	VMINPS      Z4, Z15, Z6
+	VSUBPS      Z16, Z5, Z5
+	VSUBPS      Z16, Z6, Z6
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z17, Z26
+	VMOVAPS     Z17, Z27
+	VFMADD213PS Z18, Z5, Z26
+	VFMADD213PS Z18, Z6, Z27
+	VFMADD213PS Z19, Z5, Z26
+	VFMADD213PS Z19, Z6, Z27
+	VFMADD213PS Z20, Z5, Z26
+	VFMADD213PS Z20, Z6, Z27
+	VFMADD213PS Z21, Z5, Z26
+	VFMADD213PS Z21, Z6, Z27
+	VFMADD213PS Z22, Z5, Z26
+	VFMADD213PS Z22, Z6, Z27
+	VFMADD213PS Z23, Z5, Z26
+	VFMADD213PS Z23, Z6, Z27
+	VFMADD213PS Z3, Z3, Z7
+	VFMADD213PS Z4, Z4, Z8
+
+	// 1 - exp of the second polynomial
+	// n := round(x/ln2 - bias); r := x - n*ln2
 	VMOVAPS           Z24, Z5
 	VMOVAPS           Z24, Z6
 	VFMADD231PS       Z25, Z26, Z5
@@ -1487,36 +1695,42 @@ loop2:
 	VFNMADD231PS.BCST numbers<>+128(SB), Z6, Z27
 	VBROADCASTSS      numbers<>+352(SB), Z28
 	VBROADCASTSS      numbers<>+352(SB), Z29
-	VBROADCASTSS      numbers<>+192(SB), Z30
-	VBROADCASTSS      numbers<>+192(SB), Z31
-	VFMADD213PS.BCST  numbers<>+224(SB), Z26, Z30
-	VFMADD213PS.BCST  numbers<>+224(SB), Z27, Z31
-	VFMADD213PS.BCST  numbers<>+256(SB), Z26, Z30
-	VFMADD213PS.BCST  numbers<>+256(SB), Z27, Z31
-	VFMADD213PS.BCST  numbers<>+288(SB), Z26, Z30
-	VFMADD213PS.BCST  numbers<>+288(SB), Z27, Z31
-	VFMADD213PS.BCST  numbers<>+320(SB), Z26, Z30
-	VFMADD213PS.BCST  numbers<>+320(SB), Z27, Z31
-	VFMADD213PS.BCST  numbers<>+352(SB), Z26, Z30
-	VFMADD213PS.BCST  numbers<>+352(SB), Z27, Z31
-	VFMADD213PS.BCST  numbers<>+352(SB), Z26, Z30
-	VFMADD213PS.BCST  numbers<>+352(SB), Z27, Z31
-	VBROADCASTSS      numbers<>+352(SB), Z26
-	VSCALEFPS         Z5, Z26, Z5
-	VSCALEFPS         Z6, Z26, Z6
-	VFNMADD231PS      Z5, Z30, Z28
-	VFNMADD231PS      Z6, Z31, Z29
-	VCMPPS            $0x11, Z16, Z3, K1
-	VMOVAPS           Z7, K1, Z28
-	VCMPPS            $0x11, Z16, Z4, K1
-	VMOVAPS           Z8, K1, Z29
-	VMOVAPS           Z28, Z3
-	VMOVAPS           Z29, Z4
-	VPTERNLOGD.BCST   $0xf8, numbers<>+1184(SB), Z0, Z3
-	VPTERNLOGD.BCST   $0xf8, numbers<>+1184(SB), Z1, Z4
-	VMOVUPS           Z3, (AX)(BX*4)
-	VMOVUPS           Z4, 64(AX)(BX*4)
-	ADDQ              $0x00000020, BX
+
+	// a polynomial, by Horner's rule
+	VBROADCASTSS     numbers<>+192(SB), Z30
+	VBROADCASTSS     numbers<>+192(SB), Z31
+	VFMADD213PS.BCST numbers<>+224(SB), Z26, Z30
+	VFMADD213PS.BCST numbers<>+224(SB), Z27, Z31
+	VFMADD213PS.BCST numbers<>+256(SB), Z26, Z30
+	VFMADD213PS.BCST numbers<>+256(SB), Z27, Z31
+	VFMADD213PS.BCST numbers<>+288(SB), Z26, Z30
+	VFMADD213PS.BCST numbers<>+288(SB), Z27, Z31
+	VFMADD213PS.BCST numbers<>+320(SB), Z26, Z30
+	VFMADD213PS.BCST numbers<>+320(SB), Z27, Z31
+	VFMADD213PS.BCST numbers<>+352(SB), Z26, Z30
+	VFMADD213PS.BCST numbers<>+352(SB), Z27, Z31
+	VFMADD213PS.BCST numbers<>+352(SB), Z26, Z30
+	VFMADD213PS.BCST numbers<>+352(SB), Z27, Z31
+
+	// a power of 2
+	VBROADCASTSS numbers<>+352(SB), Z26
+	VSCALEFPS    Z5, Z26, Z5
+	VSCALEFPS    Z6, Z26, Z6
+	VFNMADD231PS Z5, Z30, Z28
+	VFNMADD231PS Z6, Z31, Z29
+	VCMPPS       $0x11, Z16, Z3, K1
+	VMOVAPS      Z7, K1, Z28
+	VCMPPS       $0x11, Z16, Z4, K1
+	VMOVAPS      Z8, K1, Z29
+
+	// with the sign of x
+	VMOVAPS         Z28, Z3
+	VMOVAPS         Z29, Z4
+	VPTERNLOGD.BCST $0xf8, numbers<>+1184(SB), Z0, Z3
+	VPTERNLOGD.BCST $0xf8, numbers<>+1184(SB), Z1, Z4
+	VMOVUPS         Z3, (AX)(BX*4)
+	VMOVUPS         Z4, 64(AX)(BX*4)
+	ADDQ            $0x00000020, BX
 
 test2:
 	CMPQ BX, SI
@@ -1527,98 +1741,124 @@ test2:
 	JMP  test1
 
 loop1:
-	VMOVUPS           (CX)(BX*4), Z0
-	VANDPS            Z2, Z0, Z1
-	VMULPS            Z1, Z1, Z3
-	VMOVAPS           Z9, Z4
-	VFMADD213PS       Z10, Z3, Z4
-	VFMADD213PS       Z11, Z3, Z4
-	VFMADD213PS       Z12, Z3, Z4
-	VFMADD213PS       Z13, Z3, Z4
-	VFMADD213PS       Z14, Z3, Z4
-	VMINPS            Z1, Z15, Z3
-	VSUBPS            Z16, Z3, Z3
-	VMOVAPS           Z17, Z5
-	VFMADD213PS       Z18, Z3, Z5
-	VFMADD213PS       Z19, Z3, Z5
-	VFMADD213PS       Z20, Z3, Z5
-	VFMADD213PS       Z21, Z3, Z5
-	VFMADD213PS       Z22, Z3, Z5
-	VFMADD213PS       Z23, Z3, Z5
-	VFMADD213PS       Z1, Z1, Z4
+	VMOVUPS (CX)(BX*4), Z0
+	VANDPS  Z2, Z0, Z1
+	VMULPS  Z1, Z1, Z3
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z9, Z4
+	VFMADD213PS Z10, Z3, Z4
+	VFMADD213PS Z11, Z3, Z4
+	VFMADD213PS Z12, Z3, Z4
+	VFMADD213PS Z13, Z3, Z4
+	VFMADD213PS Z14, Z3, Z4
+	VMINPS      Z1, Z15, Z3
+	VSUBPS      Z16, Z3, Z3
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z17, Z5
+	VFMADD213PS Z18, Z3, Z5
+	VFMADD213PS Z19, Z3, Z5
+	VFMADD213PS Z20, Z3, Z5
+	VFMADD213PS Z21, Z3, Z5
+	VFMADD213PS Z22, Z3, Z5
+	VFMADD213PS Z23, Z3, Z5
+	VFMADD213PS Z1, Z1, Z4
+
+	// 1 - exp of the second polynomial
+	// n := round(x/ln2 - bias); r := x - n*ln2
 	VMOVAPS           Z24, Z3
 	VFMADD231PS       Z25, Z5, Z3
 	VRNDSCALEPS       $0x08, Z3, Z3
 	VFNMADD231PS.BCST numbers<>+128(SB), Z3, Z5
 	VBROADCASTSS      numbers<>+352(SB), Z6
-	VBROADCASTSS      numbers<>+192(SB), Z7
-	VFMADD213PS.BCST  numbers<>+224(SB), Z5, Z7
-	VFMADD213PS.BCST  numbers<>+256(SB), Z5, Z7
-	VFMADD213PS.BCST  numbers<>+288(SB), Z5, Z7
-	VFMADD213PS.BCST  numbers<>+320(SB), Z5, Z7
-	VFMADD213PS.BCST  numbers<>+352(SB), Z5, Z7
-	VFMADD213PS.BCST  numbers<>+352(SB), Z5, Z7
-	VBROADCASTSS      numbers<>+352(SB), Z5
-	VSCALEFPS         Z3, Z5, Z3
-	VFNMADD231PS      Z3, Z7, Z6
-	VCMPPS            $0x11, Z16, Z1, K1
-	VMOVAPS           Z4, K1, Z6
-	VMOVAPS           Z6, Z1
-	VPTERNLOGD.BCST   $0xf8, numbers<>+1184(SB), Z0, Z1
-	VMOVUPS           Z1, (AX)(BX*4)
-	ADDQ              $0x00000010, BX
+
+	// a polynomial, by Horner's rule
+	VBROADCASTSS     numbers<>+192(SB), Z7
+	VFMADD213PS.BCST numbers<>+224(SB), Z5, Z7
+	VFMADD213PS.BCST numbers<>+256(SB), Z5, Z7
+	VFMADD213PS.BCST numbers<>+288(SB), Z5, Z7
+	VFMADD213PS.BCST numbers<>+320(SB), Z5, Z7
+	VFMADD213PS.BCST numbers<>+352(SB), Z5, Z7
+	VFMADD213PS.BCST numbers<>+352(SB), Z5, Z7
+
+	// a power of 2
+	VBROADCASTSS numbers<>+352(SB), Z5
+	VSCALEFPS    Z3, Z5, Z3
+	VFNMADD231PS Z3, Z7, Z6
+	VCMPPS       $0x11, Z16, Z1, K1
+	VMOVAPS      Z4, K1, Z6
+
+	// with the sign of x
+	VMOVAPS         Z6, Z1
+	VPTERNLOGD.BCST $0xf8, numbers<>+1184(SB), Z0, Z1
+	VMOVUPS         Z1, (AX)(BX*4)
+	ADDQ            $0x00000010, BX
 
 test1:
 	CMPQ BX, SI
 	JLE  loop1
 
 	// if i < n: the rest, masked
-	MOVQ              DX, SI
-	SUBQ              BX, SI
-	JLE               done
-	MOVQ              $-1, DI
-	BZHIQ             SI, DI, DI
-	KMOVQ             DI, K1
-	VMOVDQU32.Z       (CX)(BX*4), K1, Z0
-	VANDPS            Z2, Z0, Z1
-	VMULPS            Z1, Z1, Z2
-	VMOVAPS           Z9, Z3
-	VFMADD213PS       Z10, Z2, Z3
-	VFMADD213PS       Z11, Z2, Z3
-	VFMADD213PS       Z12, Z2, Z3
-	VFMADD213PS       Z13, Z2, Z3
-	VFMADD213PS       Z14, Z2, Z3
-	VMINPS            Z1, Z15, Z2
-	VSUBPS            Z16, Z2, Z2
-	VMOVAPS           Z17, Z4
-	VFMADD213PS       Z18, Z2, Z4
-	VFMADD213PS       Z19, Z2, Z4
-	VFMADD213PS       Z20, Z2, Z4
-	VFMADD213PS       Z21, Z2, Z4
-	VFMADD213PS       Z22, Z2, Z4
-	VFMADD213PS       Z23, Z2, Z4
-	VFMADD213PS       Z1, Z1, Z3
+	MOVQ        DX, SI
+	SUBQ        BX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU32.Z (CX)(BX*4), K1, Z0
+	VANDPS      Z2, Z0, Z1
+	VMULPS      Z1, Z1, Z2
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z9, Z3
+	VFMADD213PS Z10, Z2, Z3
+	VFMADD213PS Z11, Z2, Z3
+	VFMADD213PS Z12, Z2, Z3
+	VFMADD213PS Z13, Z2, Z3
+	VFMADD213PS Z14, Z2, Z3
+	VMINPS      Z1, Z15, Z2
+	VSUBPS      Z16, Z2, Z2
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z17, Z4
+	VFMADD213PS Z18, Z2, Z4
+	VFMADD213PS Z19, Z2, Z4
+	VFMADD213PS Z20, Z2, Z4
+	VFMADD213PS Z21, Z2, Z4
+	VFMADD213PS Z22, Z2, Z4
+	VFMADD213PS Z23, Z2, Z4
+	VFMADD213PS Z1, Z1, Z3
+
+	// 1 - exp of the second polynomial
+	// n := round(x/ln2 - bias); r := x - n*ln2
 	VMOVAPS           Z24, Z2
 	VFMADD231PS       Z25, Z4, Z2
 	VRNDSCALEPS       $0x08, Z2, Z2
 	VFNMADD231PS.BCST numbers<>+128(SB), Z2, Z4
 	VBROADCASTSS      numbers<>+352(SB), Z5
-	VBROADCASTSS      numbers<>+192(SB), Z6
-	VFMADD213PS.BCST  numbers<>+224(SB), Z4, Z6
-	VFMADD213PS.BCST  numbers<>+256(SB), Z4, Z6
-	VFMADD213PS.BCST  numbers<>+288(SB), Z4, Z6
-	VFMADD213PS.BCST  numbers<>+320(SB), Z4, Z6
-	VFMADD213PS.BCST  numbers<>+352(SB), Z4, Z6
-	VFMADD213PS.BCST  numbers<>+352(SB), Z4, Z6
-	VBROADCASTSS      numbers<>+352(SB), Z4
-	VSCALEFPS         Z2, Z4, Z2
-	VFNMADD231PS      Z2, Z6, Z5
-	VCMPPS            $0x11, Z16, Z1, K2
-	VMOVAPS           Z3, K2, Z5
-	VMOVAPS           Z5, Z1
-	VPTERNLOGD.BCST   $0xf8, numbers<>+1184(SB), Z0, Z1
-	VMOVDQU32         Z1, K1, (AX)(BX*4)
-	MOVQ              DX, BX
+
+	// a polynomial, by Horner's rule
+	VBROADCASTSS     numbers<>+192(SB), Z6
+	VFMADD213PS.BCST numbers<>+224(SB), Z4, Z6
+	VFMADD213PS.BCST numbers<>+256(SB), Z4, Z6
+	VFMADD213PS.BCST numbers<>+288(SB), Z4, Z6
+	VFMADD213PS.BCST numbers<>+320(SB), Z4, Z6
+	VFMADD213PS.BCST numbers<>+352(SB), Z4, Z6
+	VFMADD213PS.BCST numbers<>+352(SB), Z4, Z6
+
+	// a power of 2
+	VBROADCASTSS numbers<>+352(SB), Z4
+	VSCALEFPS    Z2, Z4, Z2
+	VFNMADD231PS Z2, Z6, Z5
+	VCMPPS       $0x11, Z16, Z1, K2
+	VMOVAPS      Z3, K2, Z5
+
+	// with the sign of x
+	VMOVAPS         Z5, Z1
+	VPTERNLOGD.BCST $0xf8, numbers<>+1184(SB), Z0, Z1
+	VMOVDQU32       Z1, K1, (AX)(BX*4)
+	MOVQ            DX, BX
 
 done:
 	VZEROUPPER
@@ -1662,38 +1902,44 @@ begin:
 	JMP  test4
 
 loop4:
-	VMOVUPS          (CX)(BX*8), Z0
-	VMOVUPS          64(CX)(BX*8), Z1
-	VMOVUPS          128(CX)(BX*8), Z2
-	VMOVUPS          192(CX)(BX*8), Z3
-	VMAXPD           Z0, Z4, Z0
-	VMINPD           Z0, Z5, Z0
-	VMAXPD           Z1, Z4, Z1
-	VMINPD           Z1, Z5, Z1
-	VMAXPD           Z2, Z4, Z2
-	VMINPD           Z2, Z5, Z2
-	VMAXPD           Z3, Z4, Z3
-	VMINPD           Z3, Z5, Z3
-	VMOVAPS          Z6, Z18
-	VMOVAPS          Z6, Z19
-	VMOVAPS          Z6, Z20
-	VMOVAPS          Z6, Z21
-	VFMADD231PD      Z7, Z0, Z18
-	VFMADD231PD      Z7, Z1, Z19
-	VFMADD231PD      Z7, Z2, Z20
-	VFMADD231PD      Z7, Z3, Z21
-	VRNDSCALEPD      $0x08, Z18, Z18
-	VRNDSCALEPD      $0x08, Z19, Z19
-	VRNDSCALEPD      $0x08, Z20, Z20
-	VRNDSCALEPD      $0x08, Z21, Z21
-	VFNMADD231PD     Z8, Z18, Z0
-	VFNMADD231PD     Z8, Z19, Z1
-	VFNMADD231PD     Z8, Z20, Z2
-	VFNMADD231PD     Z8, Z21, Z3
-	VFNMADD231PD     Z9, Z18, Z0
-	VFNMADD231PD     Z9, Z19, Z1
-	VFNMADD231PD     Z9, Z20, Z2
-	VFNMADD231PD     Z9, Z21, Z3
+	VMOVUPS (CX)(BX*8), Z0
+	VMOVUPS 64(CX)(BX*8), Z1
+	VMOVUPS 128(CX)(BX*8), Z2
+	VMOVUPS 192(CX)(BX*8), Z3
+
+	// min(max(x, low), high)
+	VMAXPD Z0, Z4, Z0
+	VMINPD Z0, Z5, Z0
+	VMAXPD Z1, Z4, Z1
+	VMINPD Z1, Z5, Z1
+	VMAXPD Z2, Z4, Z2
+	VMINPD Z2, Z5, Z2
+	VMAXPD Z3, Z4, Z3
+	VMINPD Z3, Z5, Z3
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
+	VMOVAPS      Z6, Z18
+	VMOVAPS      Z6, Z19
+	VMOVAPS      Z6, Z20
+	VMOVAPS      Z6, Z21
+	VFMADD231PD  Z7, Z0, Z18
+	VFMADD231PD  Z7, Z1, Z19
+	VFMADD231PD  Z7, Z2, Z20
+	VFMADD231PD  Z7, Z3, Z21
+	VRNDSCALEPD  $0x08, Z18, Z18
+	VRNDSCALEPD  $0x08, Z19, Z19
+	VRNDSCALEPD  $0x08, Z20, Z20
+	VRNDSCALEPD  $0x08, Z21, Z21
+	VFNMADD231PD Z8, Z18, Z0
+	VFNMADD231PD Z8, Z19, Z1
+	VFNMADD231PD Z8, Z20, Z2
+	VFNMADD231PD Z8, Z21, Z3
+	VFNMADD231PD Z9, Z18, Z0
+	VFNMADD231PD Z9, Z19, Z1
+	VFNMADD231PD Z9, Z20, Z2
+	VFNMADD231PD Z9, Z21, Z3
+
+	// a polynomial, by Horner's rule
 	VMOVAPS          Z10, Z22
 	VMOVAPS          Z10, Z23
 	VMOVAPS          Z10, Z24
@@ -1742,15 +1988,17 @@ loop4:
 	VFMADD213PD.BCST numbers<>+2496(SB), Z1, Z23
 	VFMADD213PD.BCST numbers<>+2496(SB), Z2, Z24
 	VFMADD213PD.BCST numbers<>+2496(SB), Z3, Z25
-	VSCALEFPD        Z18, Z22, Z0
-	VSCALEFPD        Z19, Z23, Z1
-	VSCALEFPD        Z20, Z24, Z2
-	VSCALEFPD        Z21, Z25, Z3
-	VMOVUPS          Z0, (AX)(BX*8)
-	VMOVUPS          Z1, 64(AX)(BX*8)
-	VMOVUPS          Z2, 128(AX)(BX*8)
-	VMOVUPS          Z3, 192(AX)(BX*8)
-	ADDQ             $0x00000020, BX
+
+	// p * 2**n
+	VSCALEFPD Z18, Z22, Z0
+	VSCALEFPD Z19, Z23, Z1
+	VSCALEFPD Z20, Z24, Z2
+	VSCALEFPD Z21, Z25, Z3
+	VMOVUPS   Z0, (AX)(BX*8)
+	VMOVUPS   Z1, 64(AX)(BX*8)
+	VMOVUPS   Z2, 128(AX)(BX*8)
+	VMOVUPS   Z3, 192(AX)(BX*8)
+	ADDQ      $0x00000020, BX
 
 test4:
 	CMPQ BX, SI
@@ -1761,14 +2009,20 @@ test4:
 	JMP  test1
 
 loop1:
-	VMOVUPS          (CX)(BX*8), Z0
-	VMAXPD           Z0, Z4, Z0
-	VMINPD           Z0, Z5, Z0
-	VMOVAPS          Z6, Z1
-	VFMADD231PD      Z7, Z0, Z1
-	VRNDSCALEPD      $0x08, Z1, Z1
-	VFNMADD231PD     Z8, Z1, Z0
-	VFNMADD231PD     Z9, Z1, Z0
+	VMOVUPS (CX)(BX*8), Z0
+
+	// min(max(x, low), high)
+	VMAXPD Z0, Z4, Z0
+	VMINPD Z0, Z5, Z0
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
+	VMOVAPS      Z6, Z1
+	VFMADD231PD  Z7, Z0, Z1
+	VRNDSCALEPD  $0x08, Z1, Z1
+	VFNMADD231PD Z8, Z1, Z0
+	VFNMADD231PD Z9, Z1, Z0
+
+	// a polynomial, by Horner's rule
 	VMOVAPS          Z10, Z2
 	VFMADD213PD      Z11, Z0, Z2
 	VFMADD213PD      Z12, Z0, Z2
@@ -1781,29 +2035,37 @@ loop1:
 	VFMADD213PD.BCST numbers<>+2464(SB), Z0, Z2
 	VFMADD213PD.BCST numbers<>+2496(SB), Z0, Z2
 	VFMADD213PD.BCST numbers<>+2496(SB), Z0, Z2
-	VSCALEFPD        Z1, Z2, Z0
-	VMOVUPS          Z0, (AX)(BX*8)
-	ADDQ             $0x00000008, BX
+
+	// p * 2**n
+	VSCALEFPD Z1, Z2, Z0
+	VMOVUPS   Z0, (AX)(BX*8)
+	ADDQ      $0x00000008, BX
 
 test1:
 	CMPQ BX, SI
 	JLE  loop1
 
 	// if i < n: the rest, masked
-	MOVQ             DX, SI
-	SUBQ             BX, SI
-	JLE              done
-	MOVQ             $-1, DI
-	BZHIQ            SI, DI, DI
-	KMOVQ            DI, K1
-	VMOVDQU64.Z      (CX)(BX*8), K1, Z0
-	VMAXPD           Z0, Z4, Z0
-	VMINPD           Z0, Z5, Z0
-	VMOVAPS          Z6, Z1
-	VFMADD231PD      Z7, Z0, Z1
-	VRNDSCALEPD      $0x08, Z1, Z1
-	VFNMADD231PD     Z8, Z1, Z0
-	VFNMADD231PD     Z9, Z1, Z0
+	MOVQ        DX, SI
+	SUBQ        BX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (CX)(BX*8), K1, Z0
+
+	// min(max(x, low), high)
+	VMAXPD Z0, Z4, Z0
+	VMINPD Z0, Z5, Z0
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
+	VMOVAPS      Z6, Z1
+	VFMADD231PD  Z7, Z0, Z1
+	VRNDSCALEPD  $0x08, Z1, Z1
+	VFNMADD231PD Z8, Z1, Z0
+	VFNMADD231PD Z9, Z1, Z0
+
+	// a polynomial, by Horner's rule
 	VMOVAPS          Z10, Z2
 	VFMADD213PD      Z11, Z0, Z2
 	VFMADD213PD      Z12, Z0, Z2
@@ -1816,9 +2078,11 @@ test1:
 	VFMADD213PD.BCST numbers<>+2464(SB), Z0, Z2
 	VFMADD213PD.BCST numbers<>+2496(SB), Z0, Z2
 	VFMADD213PD.BCST numbers<>+2496(SB), Z0, Z2
-	VSCALEFPD        Z1, Z2, Z0
-	VMOVDQU64        Z0, K1, (AX)(BX*8)
-	MOVQ             DX, BX
+
+	// p * 2**n
+	VSCALEFPD Z1, Z2, Z0
+	VMOVDQU64 Z0, K1, (AX)(BX*8)
+	MOVQ      DX, BX
 
 done:
 	VZEROUPPER
@@ -1858,12 +2122,16 @@ begin:
 	JMP  test2
 
 loop2:
-	VMOVUPS      (CX)(BX*8), Z0
-	VMOVUPS      64(CX)(BX*8), Z1
-	VMAXPD       Z0, Z4, Z2
-	VMINPD       Z2, Z5, Z2
-	VMAXPD       Z1, Z4, Z3
-	VMINPD       Z3, Z5, Z3
+	VMOVUPS (CX)(BX*8), Z0
+	VMOVUPS 64(CX)(BX*8), Z1
+
+	// min(max(x, low), high)
+	VMAXPD Z0, Z4, Z2
+	VMINPD Z2, Z5, Z2
+	VMAXPD Z1, Z4, Z3
+	VMINPD Z3, Z5, Z3
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
 	VMOVAPS      Z8, Z6
 	VMOVAPS      Z8, Z7
 	VFMADD231PD  Z9, Z2, Z6
@@ -1876,28 +2144,33 @@ loop2:
 	VFNMADD231PD Z11, Z7, Z3
 	VMULPD       Z2, Z2, Z22
 	VMULPD       Z3, Z3, Z23
-	VMOVAPS      Z12, Z24
-	VMOVAPS      Z12, Z25
-	VFMADD213PD  Z13, Z2, Z24
-	VFMADD213PD  Z13, Z3, Z25
-	VFMADD213PD  Z14, Z2, Z24
-	VFMADD213PD  Z14, Z3, Z25
-	VFMADD213PD  Z15, Z2, Z24
-	VFMADD213PD  Z15, Z3, Z25
-	VFMADD213PD  Z16, Z2, Z24
-	VFMADD213PD  Z16, Z3, Z25
-	VFMADD213PD  Z17, Z2, Z24
-	VFMADD213PD  Z17, Z3, Z25
-	VFMADD213PD  Z18, Z2, Z24
-	VFMADD213PD  Z18, Z3, Z25
-	VFMADD213PD  Z19, Z2, Z24
-	VFMADD213PD  Z19, Z3, Z25
-	VFMADD213PD  Z20, Z2, Z24
-	VFMADD213PD  Z20, Z3, Z25
-	VFMADD213PD  Z21, Z2, Z24
-	VFMADD213PD  Z21, Z3, Z25
-	VMULPD       Z24, Z22, Z22
-	VMULPD       Z25, Z23, Z23
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z12, Z24
+	VMOVAPS     Z12, Z25
+	VFMADD213PD Z13, Z2, Z24
+	VFMADD213PD Z13, Z3, Z25
+	VFMADD213PD Z14, Z2, Z24
+	VFMADD213PD Z14, Z3, Z25
+	VFMADD213PD Z15, Z2, Z24
+	VFMADD213PD Z15, Z3, Z25
+	VFMADD213PD Z16, Z2, Z24
+	VFMADD213PD Z16, Z3, Z25
+	VFMADD213PD Z17, Z2, Z24
+	VFMADD213PD Z17, Z3, Z25
+	VFMADD213PD Z18, Z2, Z24
+	VFMADD213PD Z18, Z3, Z25
+	VFMADD213PD Z19, Z2, Z24
+	VFMADD213PD Z19, Z3, Z25
+	VFMADD213PD Z20, Z2, Z24
+	VFMADD213PD Z20, Z3, Z25
+	VFMADD213PD Z21, Z2, Z24
+	VFMADD213PD Z21, Z3, Z25
+	VMULPD      Z24, Z22, Z22
+	VMULPD      Z25, Z23, Z23
+
+	// 2**n * (1 + r + u) - 1
+	// a power of 2
 	VBROADCASTSD numbers<>+2976(SB), Z24
 	VSCALEFPD    Z6, Z24, Z6
 	VSCALEFPD    Z7, Z24, Z7
@@ -1936,26 +2209,35 @@ test2:
 	JMP  test1
 
 loop1:
-	VMOVUPS      (CX)(BX*8), Z0
-	VMAXPD       Z0, Z4, Z1
-	VMINPD       Z1, Z5, Z1
+	VMOVUPS (CX)(BX*8), Z0
+
+	// min(max(x, low), high)
+	VMAXPD Z0, Z4, Z1
+	VMINPD Z1, Z5, Z1
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
 	VMOVAPS      Z8, Z2
 	VFMADD231PD  Z9, Z1, Z2
 	VRNDSCALEPD  $0x08, Z2, Z2
 	VFNMADD231PD Z10, Z2, Z1
 	VFNMADD231PD Z11, Z2, Z1
 	VMULPD       Z1, Z1, Z3
-	VMOVAPS      Z12, Z6
-	VFMADD213PD  Z13, Z1, Z6
-	VFMADD213PD  Z14, Z1, Z6
-	VFMADD213PD  Z15, Z1, Z6
-	VFMADD213PD  Z16, Z1, Z6
-	VFMADD213PD  Z17, Z1, Z6
-	VFMADD213PD  Z18, Z1, Z6
-	VFMADD213PD  Z19, Z1, Z6
-	VFMADD213PD  Z20, Z1, Z6
-	VFMADD213PD  Z21, Z1, Z6
-	VMULPD       Z6, Z3, Z3
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z12, Z6
+	VFMADD213PD Z13, Z1, Z6
+	VFMADD213PD Z14, Z1, Z6
+	VFMADD213PD Z15, Z1, Z6
+	VFMADD213PD Z16, Z1, Z6
+	VFMADD213PD Z17, Z1, Z6
+	VFMADD213PD Z18, Z1, Z6
+	VFMADD213PD Z19, Z1, Z6
+	VFMADD213PD Z20, Z1, Z6
+	VFMADD213PD Z21, Z1, Z6
+	VMULPD      Z6, Z3, Z3
+
+	// 2**n * (1 + r + u) - 1
+	// a power of 2
 	VBROADCASTSD numbers<>+2976(SB), Z6
 	VSCALEFPD    Z2, Z6, Z2
 	VSUBPD.BCST  numbers<>+2976(SB), Z2, Z6
@@ -1977,32 +2259,41 @@ test1:
 	JLE  loop1
 
 	// if i < n: the rest, masked
-	MOVQ         DX, SI
-	SUBQ         BX, SI
-	JLE          done
-	MOVQ         $-1, DI
-	BZHIQ        SI, DI, DI
-	KMOVQ        DI, K1
-	VMOVDQU64.Z  (CX)(BX*8), K1, Z0
-	VMAXPD       Z0, Z4, Z1
-	VMINPD       Z1, Z5, Z1
+	MOVQ        DX, SI
+	SUBQ        BX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (CX)(BX*8), K1, Z0
+
+	// min(max(x, low), high)
+	VMAXPD Z0, Z4, Z1
+	VMINPD Z1, Z5, Z1
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
 	VMOVAPS      Z8, Z2
 	VFMADD231PD  Z9, Z1, Z2
 	VRNDSCALEPD  $0x08, Z2, Z2
 	VFNMADD231PD Z10, Z2, Z1
 	VFNMADD231PD Z11, Z2, Z1
 	VMULPD       Z1, Z1, Z3
-	VMOVAPS      Z12, Z4
-	VFMADD213PD  Z13, Z1, Z4
-	VFMADD213PD  Z14, Z1, Z4
-	VFMADD213PD  Z15, Z1, Z4
-	VFMADD213PD  Z16, Z1, Z4
-	VFMADD213PD  Z17, Z1, Z4
-	VFMADD213PD  Z18, Z1, Z4
-	VFMADD213PD  Z19, Z1, Z4
-	VFMADD213PD  Z20, Z1, Z4
-	VFMADD213PD  Z21, Z1, Z4
-	VMULPD       Z4, Z3, Z3
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z12, Z4
+	VFMADD213PD Z13, Z1, Z4
+	VFMADD213PD Z14, Z1, Z4
+	VFMADD213PD Z15, Z1, Z4
+	VFMADD213PD Z16, Z1, Z4
+	VFMADD213PD Z17, Z1, Z4
+	VFMADD213PD Z18, Z1, Z4
+	VFMADD213PD Z19, Z1, Z4
+	VFMADD213PD Z20, Z1, Z4
+	VFMADD213PD Z21, Z1, Z4
+	VMULPD      Z4, Z3, Z3
+
+	// 2**n * (1 + r + u) - 1
+	// a power of 2
 	VBROADCASTSD numbers<>+2976(SB), Z4
 	VSCALEFPD    Z2, Z4, Z2
 	VSUBPD.BCST  numbers<>+2976(SB), Z2, Z4
@@ -2059,72 +2350,80 @@ begin:
 	JMP  test2
 
 loop2:
-	VMOVUPS      (CX)(BX*8), Z0
-	VMOVUPS      64(CX)(BX*8), Z1
-	VMOVAPS      Z0, Z2
-	VMOVAPS      Z1, Z3
-	VMULPD       Z4, Z0, Z5
-	VMULPD       Z4, Z1, Z6
-	VCMPPD       $0x11, Z7, Z0, K1
-	VMOVAPD      Z5, K1, Z2
-	VCMPPD       $0x11, Z7, Z1, K1
-	VMOVAPD      Z6, K1, Z3
-	VPADDQ       Z8, Z2, Z2
-	VPADDQ       Z8, Z3, Z3
-	VPSRLQ       $0x34, Z2, Z5
-	VPSRLQ       $0x34, Z3, Z6
-	VPADDQ       Z4, Z5, Z5
-	VPADDQ       Z4, Z6, Z6
-	VSUBPD       Z9, Z5, Z5
-	VSUBPD       Z9, Z6, Z6
-	VANDPD       Z10, Z2, Z2
-	VANDPD       Z10, Z3, Z3
-	VPADDQ       Z11, Z2, Z2
-	VPADDQ       Z11, Z3, Z3
-	VSUBPD       Z12, Z2, Z2
-	VSUBPD       Z12, Z3, Z3
-	VSUBPD       Z13, Z5, Z24
-	VSUBPD       Z13, Z6, Z25
-	VCMPPD       $0x11, Z7, Z0, K1
-	VMOVAPD      Z24, K1, Z5
-	VCMPPD       $0x11, Z7, Z1, K1
-	VMOVAPD      Z25, K1, Z6
-	VADDPD       Z16, Z2, Z24
-	VADDPD       Z16, Z3, Z25
-	VDIVPD       Z24, Z2, Z24
-	VDIVPD       Z25, Z3, Z25
-	VMULPD       Z24, Z24, Z26
-	VMULPD       Z25, Z25, Z27
-	VMOVAPS      Z17, Z28
-	VMOVAPS      Z17, Z29
-	VFMADD213PD  Z18, Z26, Z28
-	VFMADD213PD  Z18, Z27, Z29
-	VFMADD213PD  Z19, Z26, Z28
-	VFMADD213PD  Z19, Z27, Z29
-	VFMADD213PD  Z20, Z26, Z28
-	VFMADD213PD  Z20, Z27, Z29
-	VFMADD213PD  Z21, Z26, Z28
-	VFMADD213PD  Z21, Z27, Z29
-	VFMADD213PD  Z22, Z26, Z28
-	VFMADD213PD  Z22, Z27, Z29
-	VFMADD213PD  Z23, Z26, Z28
-	VFMADD213PD  Z23, Z27, Z29
-	VMULPD.BCST  numbers<>+2976(SB), Z2, Z30
-	VMULPD.BCST  numbers<>+2976(SB), Z3, Z31
-	VMULPD       Z2, Z30, Z30
-	VMULPD       Z3, Z31, Z31
-	VFMADD213PD  Z30, Z26, Z28
-	VFMADD213PD  Z31, Z27, Z29
-	VMULPD       Z15, Z5, Z26
-	VMULPD       Z15, Z6, Z27
-	VFMADD231PD  Z28, Z24, Z26
-	VFMADD231PD  Z29, Z25, Z27
-	VSUBPD       Z26, Z30, Z24
-	VSUBPD       Z27, Z31, Z25
-	VSUBPD       Z24, Z2, Z2
-	VSUBPD       Z25, Z3, Z3
-	VFMADD231PD  Z14, Z5, Z2
-	VFMADD231PD  Z14, Z6, Z3
+	VMOVUPS (CX)(BX*8), Z0
+	VMOVUPS 64(CX)(BX*8), Z1
+	VMOVAPS Z0, Z2
+	VMOVAPS Z1, Z3
+	VMULPD  Z4, Z0, Z5
+	VMULPD  Z4, Z1, Z6
+	VCMPPD  $0x11, Z7, Z0, K1
+	VMOVAPD Z5, K1, Z2
+	VCMPPD  $0x11, Z7, Z1, K1
+	VMOVAPD Z6, K1, Z3
+
+	// e, f: x = 2**e * (1+f)
+	VPADDQ  Z8, Z2, Z2
+	VPADDQ  Z8, Z3, Z3
+	VPSRLQ  $0x34, Z2, Z5
+	VPSRLQ  $0x34, Z3, Z6
+	VPADDQ  Z4, Z5, Z5
+	VPADDQ  Z4, Z6, Z6
+	VSUBPD  Z9, Z5, Z5
+	VSUBPD  Z9, Z6, Z6
+	VANDPD  Z10, Z2, Z2
+	VANDPD  Z10, Z3, Z3
+	VPADDQ  Z11, Z2, Z2
+	VPADDQ  Z11, Z3, Z3
+	VSUBPD  Z12, Z2, Z2
+	VSUBPD  Z12, Z3, Z3
+	VSUBPD  Z13, Z5, Z24
+	VSUBPD  Z13, Z6, Z25
+	VCMPPD  $0x11, Z7, Z0, K1
+	VMOVAPD Z24, K1, Z5
+	VCMPPD  $0x11, Z7, Z1, K1
+	VMOVAPD Z25, K1, Z6
+
+	// e*ln2 + log(1+f)
+	VADDPD Z16, Z2, Z24
+	VADDPD Z16, Z3, Z25
+	VDIVPD Z24, Z2, Z24
+	VDIVPD Z25, Z3, Z25
+	VMULPD Z24, Z24, Z26
+	VMULPD Z25, Z25, Z27
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z17, Z28
+	VMOVAPS     Z17, Z29
+	VFMADD213PD Z18, Z26, Z28
+	VFMADD213PD Z18, Z27, Z29
+	VFMADD213PD Z19, Z26, Z28
+	VFMADD213PD Z19, Z27, Z29
+	VFMADD213PD Z20, Z26, Z28
+	VFMADD213PD Z20, Z27, Z29
+	VFMADD213PD Z21, Z26, Z28
+	VFMADD213PD Z21, Z27, Z29
+	VFMADD213PD Z22, Z26, Z28
+	VFMADD213PD Z22, Z27, Z29
+	VFMADD213PD Z23, Z26, Z28
+	VFMADD213PD Z23, Z27, Z29
+	VMULPD.BCST numbers<>+2976(SB), Z2, Z30
+	VMULPD.BCST numbers<>+2976(SB), Z3, Z31
+	VMULPD      Z2, Z30, Z30
+	VMULPD      Z3, Z31, Z31
+	VFMADD213PD Z30, Z26, Z28
+	VFMADD213PD Z31, Z27, Z29
+	VMULPD      Z15, Z5, Z26
+	VMULPD      Z15, Z6, Z27
+	VFMADD231PD Z28, Z24, Z26
+	VFMADD231PD Z29, Z25, Z27
+	VSUBPD      Z26, Z30, Z24
+	VSUBPD      Z27, Z31, Z25
+	VSUBPD      Z24, Z2, Z2
+	VSUBPD      Z25, Z3, Z3
+	VFMADD231PD Z14, Z5, Z2
+	VFMADD231PD Z14, Z6, Z3
+
+	// where the logarithm is infinite or NaN
 	VCMPPD.BCST  $0x00, numbers<>+3104(SB), Z0, K1
 	VMOVAPD      Z0, K1, Z2
 	VCMPPD.BCST  $0x00, numbers<>+3104(SB), Z1, K1
@@ -2150,39 +2449,47 @@ test2:
 	JMP  test1
 
 loop1:
-	VMOVUPS      (CX)(BX*8), Z0
-	VMOVAPS      Z0, Z1
-	VMULPD       Z4, Z0, Z2
-	VCMPPD       $0x11, Z7, Z0, K1
-	VMOVAPD      Z2, K1, Z1
-	VPADDQ       Z8, Z1, Z1
-	VPSRLQ       $0x34, Z1, Z2
-	VPADDQ       Z4, Z2, Z2
-	VSUBPD       Z9, Z2, Z2
-	VANDPD       Z10, Z1, Z1
-	VPADDQ       Z11, Z1, Z1
-	VSUBPD       Z12, Z1, Z1
-	VSUBPD       Z13, Z2, Z3
-	VCMPPD       $0x11, Z7, Z0, K1
-	VMOVAPD      Z3, K1, Z2
-	VADDPD       Z16, Z1, Z3
-	VDIVPD       Z3, Z1, Z3
-	VMULPD       Z3, Z3, Z5
-	VMOVAPS      Z17, Z6
-	VFMADD213PD  Z18, Z5, Z6
-	VFMADD213PD  Z19, Z5, Z6
-	VFMADD213PD  Z20, Z5, Z6
-	VFMADD213PD  Z21, Z5, Z6
-	VFMADD213PD  Z22, Z5, Z6
-	VFMADD213PD  Z23, Z5, Z6
-	VMULPD.BCST  numbers<>+2976(SB), Z1, Z24
-	VMULPD       Z1, Z24, Z24
-	VFMADD213PD  Z24, Z5, Z6
-	VMULPD       Z15, Z2, Z5
-	VFMADD231PD  Z6, Z3, Z5
-	VSUBPD       Z5, Z24, Z3
-	VSUBPD       Z3, Z1, Z1
-	VFMADD231PD  Z14, Z2, Z1
+	VMOVUPS (CX)(BX*8), Z0
+	VMOVAPS Z0, Z1
+	VMULPD  Z4, Z0, Z2
+	VCMPPD  $0x11, Z7, Z0, K1
+	VMOVAPD Z2, K1, Z1
+
+	// e, f: x = 2**e * (1+f)
+	VPADDQ  Z8, Z1, Z1
+	VPSRLQ  $0x34, Z1, Z2
+	VPADDQ  Z4, Z2, Z2
+	VSUBPD  Z9, Z2, Z2
+	VANDPD  Z10, Z1, Z1
+	VPADDQ  Z11, Z1, Z1
+	VSUBPD  Z12, Z1, Z1
+	VSUBPD  Z13, Z2, Z3
+	VCMPPD  $0x11, Z7, Z0, K1
+	VMOVAPD Z3, K1, Z2
+
+	// e*ln2 + log(1+f)
+	VADDPD Z16, Z1, Z3
+	VDIVPD Z3, Z1, Z3
+	VMULPD Z3, Z3, Z5
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z17, Z6
+	VFMADD213PD Z18, Z5, Z6
+	VFMADD213PD Z19, Z5, Z6
+	VFMADD213PD Z20, Z5, Z6
+	VFMADD213PD Z21, Z5, Z6
+	VFMADD213PD Z22, Z5, Z6
+	VFMADD213PD Z23, Z5, Z6
+	VMULPD.BCST numbers<>+2976(SB), Z1, Z24
+	VMULPD      Z1, Z24, Z24
+	VFMADD213PD Z24, Z5, Z6
+	VMULPD      Z15, Z2, Z5
+	VFMADD231PD Z6, Z3, Z5
+	VSUBPD      Z5, Z24, Z3
+	VSUBPD      Z3, Z1, Z1
+	VFMADD231PD Z14, Z2, Z1
+
+	// where the logarithm is infinite or NaN
 	VCMPPD.BCST  $0x00, numbers<>+3104(SB), Z0, K1
 	VMOVAPD      Z0, K1, Z1
 	VCMPPD.BCST  $0x00, numbers<>+608(SB), Z0, K1
@@ -2197,45 +2504,53 @@ test1:
 	JLE  loop1
 
 	// if i < n: the rest, masked
-	MOVQ         DX, SI
-	SUBQ         BX, SI
-	JLE          done
-	MOVQ         $-1, DI
-	BZHIQ        SI, DI, DI
-	KMOVQ        DI, K1
-	VMOVDQU64.Z  (CX)(BX*8), K1, Z0
-	VMOVAPS      Z0, Z1
-	VMULPD       Z4, Z0, Z2
-	VCMPPD       $0x11, Z7, Z0, K2
-	VMOVAPD      Z2, K2, Z1
-	VPADDQ       Z8, Z1, Z1
-	VPSRLQ       $0x34, Z1, Z2
-	VPADDQ       Z4, Z2, Z2
-	VSUBPD       Z9, Z2, Z2
-	VANDPD       Z10, Z1, Z1
-	VPADDQ       Z11, Z1, Z1
-	VSUBPD       Z12, Z1, Z1
-	VSUBPD       Z13, Z2, Z3
-	VCMPPD       $0x11, Z7, Z0, K2
-	VMOVAPD      Z3, K2, Z2
-	VADDPD       Z16, Z1, Z3
-	VDIVPD       Z3, Z1, Z3
-	VMULPD       Z3, Z3, Z4
-	VMOVAPS      Z17, Z5
-	VFMADD213PD  Z18, Z4, Z5
-	VFMADD213PD  Z19, Z4, Z5
-	VFMADD213PD  Z20, Z4, Z5
-	VFMADD213PD  Z21, Z4, Z5
-	VFMADD213PD  Z22, Z4, Z5
-	VFMADD213PD  Z23, Z4, Z5
-	VMULPD.BCST  numbers<>+2976(SB), Z1, Z6
-	VMULPD       Z1, Z6, Z6
-	VFMADD213PD  Z6, Z4, Z5
-	VMULPD       Z15, Z2, Z4
-	VFMADD231PD  Z5, Z3, Z4
-	VSUBPD       Z4, Z6, Z3
-	VSUBPD       Z3, Z1, Z1
-	VFMADD231PD  Z14, Z2, Z1
+	MOVQ        DX, SI
+	SUBQ        BX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (CX)(BX*8), K1, Z0
+	VMOVAPS     Z0, Z1
+	VMULPD      Z4, Z0, Z2
+	VCMPPD      $0x11, Z7, Z0, K2
+	VMOVAPD     Z2, K2, Z1
+
+	// e, f: x = 2**e * (1+f)
+	VPADDQ  Z8, Z1, Z1
+	VPSRLQ  $0x34, Z1, Z2
+	VPADDQ  Z4, Z2, Z2
+	VSUBPD  Z9, Z2, Z2
+	VANDPD  Z10, Z1, Z1
+	VPADDQ  Z11, Z1, Z1
+	VSUBPD  Z12, Z1, Z1
+	VSUBPD  Z13, Z2, Z3
+	VCMPPD  $0x11, Z7, Z0, K2
+	VMOVAPD Z3, K2, Z2
+
+	// e*ln2 + log(1+f)
+	VADDPD Z16, Z1, Z3
+	VDIVPD Z3, Z1, Z3
+	VMULPD Z3, Z3, Z4
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z17, Z5
+	VFMADD213PD Z18, Z4, Z5
+	VFMADD213PD Z19, Z4, Z5
+	VFMADD213PD Z20, Z4, Z5
+	VFMADD213PD Z21, Z4, Z5
+	VFMADD213PD Z22, Z4, Z5
+	VFMADD213PD Z23, Z4, Z5
+	VMULPD.BCST numbers<>+2976(SB), Z1, Z6
+	VMULPD      Z1, Z6, Z6
+	VFMADD213PD Z6, Z4, Z5
+	VMULPD      Z15, Z2, Z4
+	VFMADD231PD Z5, Z3, Z4
+	VSUBPD      Z4, Z6, Z3
+	VSUBPD      Z3, Z1, Z1
+	VFMADD231PD Z14, Z2, Z1
+
+	// where the logarithm is infinite or NaN
 	VCMPPD.BCST  $0x00, numbers<>+3104(SB), Z0, K2
 	VMOVAPD      Z0, K2, Z1
 	VCMPPD.BCST  $0x00, numbers<>+608(SB), Z0, K2
@@ -2287,60 +2602,68 @@ begin:
 	JMP  test2
 
 loop2:
-	VMOVUPS          (CX)(BX*8), Z0
-	VMOVUPS          64(CX)(BX*8), Z1
-	VMOVAPS          Z4, Z2
-	VMOVAPS          Z4, Z3
-	VMAXPD           Z0, Z2, Z5
-	VMINPD           Z0, Z2, Z19
-	VMAXPD           Z1, Z3, Z2
-	VMINPD           Z1, Z3, Z3
-	VADDPD           Z19, Z5, Z20
-	VADDPD           Z3, Z2, Z21
-	VSUBPD           Z5, Z20, Z5
-	VSUBPD           Z2, Z21, Z2
-	VSUBPD           Z5, Z19, Z5
-	VSUBPD           Z2, Z3, Z2
-	VPADDQ           Z6, Z20, Z3
-	VPADDQ           Z6, Z21, Z19
-	VPSRLQ           $0x34, Z3, Z22
-	VPSRLQ           $0x34, Z19, Z23
-	VPADDQ           Z7, Z22, Z22
-	VPADDQ           Z7, Z23, Z23
-	VSUBPD           Z8, Z22, Z22
-	VSUBPD           Z8, Z23, Z23
-	VANDPD           Z9, Z3, Z3
-	VANDPD           Z9, Z19, Z19
-	VPADDQ           Z10, Z3, Z3
-	VPADDQ           Z10, Z19, Z19
-	VSUBPD           Z4, Z3, Z3
-	VSUBPD           Z4, Z19, Z19
-	VMINPD           Z20, Z11, Z20
-	VMINPD           Z21, Z11, Z21
-	VPADDQ           Z6, Z20, Z20
-	VPADDQ           Z6, Z21, Z21
-	VPSRLQ           $0x34, Z20, Z20
-	VPSRLQ           $0x34, Z21, Z21
-	VPSLLQ           $0x34, Z20, Z20
-	VPSLLQ           $0x34, Z21, Z21
-	VPBROADCASTQ     numbers<>+3680(SB), Z24
-	VPSUBQ           Z20, Z24, Z20
-	VPBROADCASTQ     numbers<>+3680(SB), Z24
-	VPSUBQ           Z21, Z24, Z21
-	VMULPD           Z20, Z5, Z5
-	VMULPD           Z21, Z2, Z2
-	VADDPD           Z5, Z3, Z20
-	VADDPD           Z2, Z19, Z21
-	VSUBPD           Z3, Z20, Z3
-	VSUBPD           Z19, Z21, Z19
-	VSUBPD           Z3, Z5, Z3
-	VSUBPD           Z19, Z2, Z2
-	VADDPD           Z14, Z20, Z5
-	VADDPD           Z14, Z21, Z19
-	VDIVPD           Z5, Z20, Z5
-	VDIVPD           Z19, Z21, Z19
-	VMULPD           Z5, Z5, Z24
-	VMULPD           Z19, Z19, Z25
+	VMOVUPS (CX)(BX*8), Z0
+	VMOVUPS 64(CX)(BX*8), Z1
+
+	// 1 + x = u + c
+	VMOVAPS Z4, Z2
+	VMOVAPS Z4, Z3
+	VMAXPD  Z0, Z2, Z5
+	VMINPD  Z0, Z2, Z19
+	VMAXPD  Z1, Z3, Z2
+	VMINPD  Z1, Z3, Z3
+	VADDPD  Z19, Z5, Z20
+	VADDPD  Z3, Z2, Z21
+	VSUBPD  Z5, Z20, Z5
+	VSUBPD  Z2, Z21, Z2
+	VSUBPD  Z5, Z19, Z5
+	VSUBPD  Z2, Z3, Z2
+
+	// e, f: x = 2**e * (1+f)
+	VPADDQ       Z6, Z20, Z3
+	VPADDQ       Z6, Z21, Z19
+	VPSRLQ       $0x34, Z3, Z22
+	VPSRLQ       $0x34, Z19, Z23
+	VPADDQ       Z7, Z22, Z22
+	VPADDQ       Z7, Z23, Z23
+	VSUBPD       Z8, Z22, Z22
+	VSUBPD       Z8, Z23, Z23
+	VANDPD       Z9, Z3, Z3
+	VANDPD       Z9, Z19, Z19
+	VPADDQ       Z10, Z3, Z3
+	VPADDQ       Z10, Z19, Z19
+	VSUBPD       Z4, Z3, Z3
+	VSUBPD       Z4, Z19, Z19
+	VMINPD       Z20, Z11, Z20
+	VMINPD       Z21, Z11, Z21
+	VPADDQ       Z6, Z20, Z20
+	VPADDQ       Z6, Z21, Z21
+	VPSRLQ       $0x34, Z20, Z20
+	VPSRLQ       $0x34, Z21, Z21
+	VPSLLQ       $0x34, Z20, Z20
+	VPSLLQ       $0x34, Z21, Z21
+	VPBROADCASTQ numbers<>+3680(SB), Z24
+	VPSUBQ       Z20, Z24, Z20
+	VPBROADCASTQ numbers<>+3680(SB), Z24
+	VPSUBQ       Z21, Z24, Z21
+	VMULPD       Z20, Z5, Z5
+	VMULPD       Z21, Z2, Z2
+	VADDPD       Z5, Z3, Z20
+	VADDPD       Z2, Z19, Z21
+	VSUBPD       Z3, Z20, Z3
+	VSUBPD       Z19, Z21, Z19
+	VSUBPD       Z3, Z5, Z3
+	VSUBPD       Z19, Z2, Z2
+
+	// e*ln2 + log(1+f)
+	VADDPD Z14, Z20, Z5
+	VADDPD Z14, Z21, Z19
+	VDIVPD Z5, Z20, Z5
+	VDIVPD Z19, Z21, Z19
+	VMULPD Z5, Z5, Z24
+	VMULPD Z19, Z19, Z25
+
+	// a polynomial, by Horner's rule
 	VMOVAPS          Z15, Z26
 	VMOVAPS          Z15, Z27
 	VFMADD213PD      Z16, Z24, Z26
@@ -2375,25 +2698,29 @@ loop2:
 	VFMADD231PD      Z12, Z23, Z2
 	VANDPD.BCST      numbers<>+3008(SB), Z3, Z3
 	VANDPD.BCST      numbers<>+3008(SB), Z2, Z2
-	VMOVAPS          Z3, Z3
-	VMOVAPS          Z2, Z2
-	VPTERNLOGQ.BCST  $0xf8, numbers<>+3712(SB), Z0, Z3
-	VPTERNLOGQ.BCST  $0xf8, numbers<>+3712(SB), Z1, Z2
-	VCMPPD.BCST      $0x00, numbers<>+3104(SB), Z0, K1
-	VMOVAPD          Z0, K1, Z3
-	VCMPPD.BCST      $0x00, numbers<>+3104(SB), Z1, K1
-	VMOVAPD          Z1, K1, Z2
-	VCMPPD.BCST      $0x00, numbers<>+3744(SB), Z0, K1
-	VBROADCASTSD     numbers<>+3136(SB), K1, Z3
-	VCMPPD.BCST      $0x00, numbers<>+3744(SB), Z1, K1
-	VBROADCASTSD     numbers<>+3136(SB), K1, Z2
-	VCMPPD.BCST      $0x19, numbers<>+3744(SB), Z0, K1
-	VBROADCASTSD     numbers<>+3168(SB), K1, Z3
-	VCMPPD.BCST      $0x19, numbers<>+3744(SB), Z1, K1
-	VBROADCASTSD     numbers<>+3168(SB), K1, Z2
-	VMOVUPS          Z3, (AX)(BX*8)
-	VMOVUPS          Z2, 64(AX)(BX*8)
-	ADDQ             $0x00000010, BX
+
+	// with the sign of x
+	VMOVAPS         Z3, Z3
+	VMOVAPS         Z2, Z2
+	VPTERNLOGQ.BCST $0xf8, numbers<>+3712(SB), Z0, Z3
+	VPTERNLOGQ.BCST $0xf8, numbers<>+3712(SB), Z1, Z2
+
+	// where the logarithm is infinite or NaN
+	VCMPPD.BCST  $0x00, numbers<>+3104(SB), Z0, K1
+	VMOVAPD      Z0, K1, Z3
+	VCMPPD.BCST  $0x00, numbers<>+3104(SB), Z1, K1
+	VMOVAPD      Z1, K1, Z2
+	VCMPPD.BCST  $0x00, numbers<>+3744(SB), Z0, K1
+	VBROADCASTSD numbers<>+3136(SB), K1, Z3
+	VCMPPD.BCST  $0x00, numbers<>+3744(SB), Z1, K1
+	VBROADCASTSD numbers<>+3136(SB), K1, Z2
+	VCMPPD.BCST  $0x19, numbers<>+3744(SB), Z0, K1
+	VBROADCASTSD numbers<>+3168(SB), K1, Z3
+	VCMPPD.BCST  $0x19, numbers<>+3744(SB), Z1, K1
+	VBROADCASTSD numbers<>+3168(SB), K1, Z2
+	VMOVUPS      Z3, (AX)(BX*8)
+	VMOVUPS      Z2, 64(AX)(BX*8)
+	ADDQ         $0x00000010, BX
 
 test2:
 	CMPQ BX, SI
@@ -2404,33 +2731,41 @@ test2:
 	JMP  test1
 
 loop1:
-	VMOVUPS          (CX)(BX*8), Z0
-	VMOVAPS          Z4, Z1
-	VMAXPD           Z0, Z1, Z2
-	VMINPD           Z0, Z1, Z1
-	VADDPD           Z1, Z2, Z3
-	VSUBPD           Z2, Z3, Z2
-	VSUBPD           Z2, Z1, Z1
-	VPADDQ           Z6, Z3, Z2
-	VPSRLQ           $0x34, Z2, Z5
-	VPADDQ           Z7, Z5, Z5
-	VSUBPD           Z8, Z5, Z5
-	VANDPD           Z9, Z2, Z2
-	VPADDQ           Z10, Z2, Z2
-	VSUBPD           Z4, Z2, Z2
-	VMINPD           Z3, Z11, Z3
-	VPADDQ           Z6, Z3, Z3
-	VPSRLQ           $0x34, Z3, Z3
-	VPSLLQ           $0x34, Z3, Z3
-	VPBROADCASTQ     numbers<>+3680(SB), Z19
-	VPSUBQ           Z3, Z19, Z3
-	VMULPD           Z3, Z1, Z1
-	VADDPD           Z1, Z2, Z3
-	VSUBPD           Z2, Z3, Z2
-	VSUBPD           Z2, Z1, Z1
-	VADDPD           Z14, Z3, Z2
-	VDIVPD           Z2, Z3, Z2
-	VMULPD           Z2, Z2, Z19
+	VMOVUPS (CX)(BX*8), Z0
+
+	// 1 + x = u + c
+	VMOVAPS Z4, Z1
+	VMAXPD  Z0, Z1, Z2
+	VMINPD  Z0, Z1, Z1
+	VADDPD  Z1, Z2, Z3
+	VSUBPD  Z2, Z3, Z2
+	VSUBPD  Z2, Z1, Z1
+
+	// e, f: x = 2**e * (1+f)
+	VPADDQ       Z6, Z3, Z2
+	VPSRLQ       $0x34, Z2, Z5
+	VPADDQ       Z7, Z5, Z5
+	VSUBPD       Z8, Z5, Z5
+	VANDPD       Z9, Z2, Z2
+	VPADDQ       Z10, Z2, Z2
+	VSUBPD       Z4, Z2, Z2
+	VMINPD       Z3, Z11, Z3
+	VPADDQ       Z6, Z3, Z3
+	VPSRLQ       $0x34, Z3, Z3
+	VPSLLQ       $0x34, Z3, Z3
+	VPBROADCASTQ numbers<>+3680(SB), Z19
+	VPSUBQ       Z3, Z19, Z3
+	VMULPD       Z3, Z1, Z1
+	VADDPD       Z1, Z2, Z3
+	VSUBPD       Z2, Z3, Z2
+	VSUBPD       Z2, Z1, Z1
+
+	// e*ln2 + log(1+f)
+	VADDPD Z14, Z3, Z2
+	VDIVPD Z2, Z3, Z2
+	VMULPD Z2, Z2, Z19
+
+	// a polynomial, by Horner's rule
 	VMOVAPS          Z15, Z20
 	VFMADD213PD      Z16, Z19, Z20
 	VFMADD213PD      Z17, Z19, Z20
@@ -2448,55 +2783,67 @@ loop1:
 	VSUBPD           Z1, Z3, Z1
 	VFMADD231PD      Z12, Z5, Z1
 	VANDPD.BCST      numbers<>+3008(SB), Z1, Z1
-	VMOVAPS          Z1, Z1
-	VPTERNLOGQ.BCST  $0xf8, numbers<>+3712(SB), Z0, Z1
-	VCMPPD.BCST      $0x00, numbers<>+3104(SB), Z0, K1
-	VMOVAPD          Z0, K1, Z1
-	VCMPPD.BCST      $0x00, numbers<>+3744(SB), Z0, K1
-	VBROADCASTSD     numbers<>+3136(SB), K1, Z1
-	VCMPPD.BCST      $0x19, numbers<>+3744(SB), Z0, K1
-	VBROADCASTSD     numbers<>+3168(SB), K1, Z1
-	VMOVUPS          Z1, (AX)(BX*8)
-	ADDQ             $0x00000008, BX
+
+	// with the sign of x
+	VMOVAPS         Z1, Z1
+	VPTERNLOGQ.BCST $0xf8, numbers<>+3712(SB), Z0, Z1
+
+	// where the logarithm is infinite or NaN
+	VCMPPD.BCST  $0x00, numbers<>+3104(SB), Z0, K1
+	VMOVAPD      Z0, K1, Z1
+	VCMPPD.BCST  $0x00, numbers<>+3744(SB), Z0, K1
+	VBROADCASTSD numbers<>+3136(SB), K1, Z1
+	VCMPPD.BCST  $0x19, numbers<>+3744(SB), Z0, K1
+	VBROADCASTSD numbers<>+3168(SB), K1, Z1
+	VMOVUPS      Z1, (AX)(BX*8)
+	ADDQ         $0x00000008, BX
 
 test1:
 	CMPQ BX, SI
 	JLE  loop1
 
 	// if i < n: the rest, masked
-	MOVQ             DX, SI
-	SUBQ             BX, SI
-	JLE              done
-	MOVQ             $-1, DI
-	BZHIQ            SI, DI, DI
-	KMOVQ            DI, K1
-	VMOVDQU64.Z      (CX)(BX*8), K1, Z0
-	VMOVAPS          Z4, Z1
-	VMAXPD           Z0, Z1, Z2
-	VMINPD           Z0, Z1, Z1
-	VADDPD           Z1, Z2, Z3
-	VSUBPD           Z2, Z3, Z2
-	VSUBPD           Z2, Z1, Z1
-	VPADDQ           Z6, Z3, Z2
-	VPSRLQ           $0x34, Z2, Z5
-	VPADDQ           Z7, Z5, Z5
-	VSUBPD           Z8, Z5, Z5
-	VANDPD           Z9, Z2, Z2
-	VPADDQ           Z10, Z2, Z2
-	VSUBPD           Z4, Z2, Z2
-	VMINPD           Z3, Z11, Z3
-	VPADDQ           Z6, Z3, Z3
-	VPSRLQ           $0x34, Z3, Z3
-	VPSLLQ           $0x34, Z3, Z3
-	VPBROADCASTQ     numbers<>+3680(SB), Z4
-	VPSUBQ           Z3, Z4, Z3
-	VMULPD           Z3, Z1, Z1
-	VADDPD           Z1, Z2, Z3
-	VSUBPD           Z2, Z3, Z2
-	VSUBPD           Z2, Z1, Z1
-	VADDPD           Z14, Z3, Z2
-	VDIVPD           Z2, Z3, Z2
-	VMULPD           Z2, Z2, Z4
+	MOVQ        DX, SI
+	SUBQ        BX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (CX)(BX*8), K1, Z0
+
+	// 1 + x = u + c
+	VMOVAPS Z4, Z1
+	VMAXPD  Z0, Z1, Z2
+	VMINPD  Z0, Z1, Z1
+	VADDPD  Z1, Z2, Z3
+	VSUBPD  Z2, Z3, Z2
+	VSUBPD  Z2, Z1, Z1
+
+	// e, f: x = 2**e * (1+f)
+	VPADDQ       Z6, Z3, Z2
+	VPSRLQ       $0x34, Z2, Z5
+	VPADDQ       Z7, Z5, Z5
+	VSUBPD       Z8, Z5, Z5
+	VANDPD       Z9, Z2, Z2
+	VPADDQ       Z10, Z2, Z2
+	VSUBPD       Z4, Z2, Z2
+	VMINPD       Z3, Z11, Z3
+	VPADDQ       Z6, Z3, Z3
+	VPSRLQ       $0x34, Z3, Z3
+	VPSLLQ       $0x34, Z3, Z3
+	VPBROADCASTQ numbers<>+3680(SB), Z4
+	VPSUBQ       Z3, Z4, Z3
+	VMULPD       Z3, Z1, Z1
+	VADDPD       Z1, Z2, Z3
+	VSUBPD       Z2, Z3, Z2
+	VSUBPD       Z2, Z1, Z1
+
+	// e*ln2 + log(1+f)
+	VADDPD Z14, Z3, Z2
+	VDIVPD Z2, Z3, Z2
+	VMULPD Z2, Z2, Z4
+
+	// a polynomial, by Horner's rule
 	VMOVAPS          Z15, Z6
 	VFMADD213PD      Z16, Z4, Z6
 	VFMADD213PD      Z17, Z4, Z6
@@ -2514,16 +2861,20 @@ test1:
 	VSUBPD           Z1, Z3, Z1
 	VFMADD231PD      Z12, Z5, Z1
 	VANDPD.BCST      numbers<>+3008(SB), Z1, Z1
-	VMOVAPS          Z1, Z1
-	VPTERNLOGQ.BCST  $0xf8, numbers<>+3712(SB), Z0, Z1
-	VCMPPD.BCST      $0x00, numbers<>+3104(SB), Z0, K2
-	VMOVAPD          Z0, K2, Z1
-	VCMPPD.BCST      $0x00, numbers<>+3744(SB), Z0, K2
-	VBROADCASTSD     numbers<>+3136(SB), K2, Z1
-	VCMPPD.BCST      $0x19, numbers<>+3744(SB), Z0, K2
-	VBROADCASTSD     numbers<>+3168(SB), K2, Z1
-	VMOVDQU64        Z1, K1, (AX)(BX*8)
-	MOVQ             DX, BX
+
+	// with the sign of x
+	VMOVAPS         Z1, Z1
+	VPTERNLOGQ.BCST $0xf8, numbers<>+3712(SB), Z0, Z1
+
+	// where the logarithm is infinite or NaN
+	VCMPPD.BCST  $0x00, numbers<>+3104(SB), Z0, K2
+	VMOVAPD      Z0, K2, Z1
+	VCMPPD.BCST  $0x00, numbers<>+3744(SB), Z0, K2
+	VBROADCASTSD numbers<>+3136(SB), K2, Z1
+	VCMPPD.BCST  $0x19, numbers<>+3744(SB), Z0, K2
+	VBROADCASTSD numbers<>+3168(SB), K2, Z1
+	VMOVDQU64    Z1, K1, (AX)(BX*8)
+	MOVQ         DX, BX
 
 done:
 	VZEROUPPER
@@ -2563,48 +2914,58 @@ begin:
 	JMP  test2
 
 loop2:
-	VMOVUPS          (CX)(BX*8), Z0
-	VMOVUPS          64(CX)(BX*8), Z1
-	VANDPD           Z2, Z0, Z3
-	VANDPD           Z2, Z1, Z4
-	VCMPPD           $0x1e, Z5, Z3, K1
-	KORTESTW         K1, K1
-	JNZ              done
-	VCMPPD           $0x1e, Z5, Z4, K1
-	KORTESTW         K1, K1
-	JNZ              done
-	VANDPD           Z2, Z0, Z3
-	VANDPD           Z2, Z1, Z4
-	VMULPD           Z6, Z3, Z20
-	VMULPD           Z6, Z4, Z21
-	VRNDSCALEPD      $0x08, Z20, Z20
-	VRNDSCALEPD      $0x08, Z21, Z21
-	VFNMADD231PD     Z7, Z20, Z3
-	VFNMADD231PD     Z7, Z21, Z4
-	VFNMADD231PD     Z8, Z20, Z3
-	VFNMADD231PD     Z8, Z21, Z4
-	VFNMADD231PD     Z9, Z20, Z3
-	VFNMADD231PD     Z9, Z21, Z4
-	VADDPD           Z10, Z20, Z20
-	VADDPD           Z10, Z21, Z21
-	VMULPD           Z3, Z3, Z22
-	VMULPD           Z4, Z4, Z23
-	VMOVAPS          Z11, Z24
-	VMOVAPS          Z11, Z25
-	VFMADD213PD      Z12, Z22, Z24
-	VFMADD213PD      Z12, Z23, Z25
-	VFMADD213PD      Z13, Z22, Z24
-	VFMADD213PD      Z13, Z23, Z25
-	VFMADD213PD      Z14, Z22, Z24
-	VFMADD213PD      Z14, Z23, Z25
-	VFMADD213PD      Z15, Z22, Z24
-	VFMADD213PD      Z15, Z23, Z25
-	VFMADD213PD      Z16, Z22, Z24
-	VFMADD213PD      Z16, Z23, Z25
-	VMULPD           Z22, Z3, Z26
-	VMULPD           Z23, Z4, Z27
-	VFMADD213PD      Z3, Z26, Z24
-	VFMADD213PD      Z4, Z27, Z25
+	VMOVUPS (CX)(BX*8), Z0
+	VMOVUPS 64(CX)(BX*8), Z1
+
+	// return i where an operand is too large
+	VANDPD   Z2, Z0, Z3
+	VANDPD   Z2, Z1, Z4
+	VCMPPD   $0x1e, Z5, Z3, K1
+	KORTESTW K1, K1
+	JNZ      done
+	VCMPPD   $0x1e, Z5, Z4, K1
+	KORTESTW K1, K1
+	JNZ      done
+	VANDPD   Z2, Z0, Z3
+	VANDPD   Z2, Z1, Z4
+
+	// n := round(x / (pi/2)); r := x - n*pi/2
+	VMULPD       Z6, Z3, Z20
+	VMULPD       Z6, Z4, Z21
+	VRNDSCALEPD  $0x08, Z20, Z20
+	VRNDSCALEPD  $0x08, Z21, Z21
+	VFNMADD231PD Z7, Z20, Z3
+	VFNMADD231PD Z7, Z21, Z4
+	VFNMADD231PD Z8, Z20, Z3
+	VFNMADD231PD Z8, Z21, Z4
+	VFNMADD231PD Z9, Z20, Z3
+	VFNMADD231PD Z9, Z21, Z4
+	VADDPD       Z10, Z20, Z20
+	VADDPD       Z10, Z21, Z21
+
+	// sine and cosine of r, one of them with a sign by the last two bits of q
+	VMULPD Z3, Z3, Z22
+	VMULPD Z4, Z4, Z23
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z11, Z24
+	VMOVAPS     Z11, Z25
+	VFMADD213PD Z12, Z22, Z24
+	VFMADD213PD Z12, Z23, Z25
+	VFMADD213PD Z13, Z22, Z24
+	VFMADD213PD Z13, Z23, Z25
+	VFMADD213PD Z14, Z22, Z24
+	VFMADD213PD Z14, Z23, Z25
+	VFMADD213PD Z15, Z22, Z24
+	VFMADD213PD Z15, Z23, Z25
+	VFMADD213PD Z16, Z22, Z24
+	VFMADD213PD Z16, Z23, Z25
+	VMULPD      Z22, Z3, Z26
+	VMULPD      Z23, Z4, Z27
+	VFMADD213PD Z3, Z26, Z24
+	VFMADD213PD Z4, Z27, Z25
+
+	// a polynomial, by Horner's rule
 	VMOVAPS          Z17, Z3
 	VMOVAPS          Z17, Z4
 	VFMADD213PD      Z18, Z22, Z3
@@ -2654,27 +3015,37 @@ test2:
 	JMP  test1
 
 loop1:
-	VMOVUPS          (CX)(BX*8), Z0
-	VANDPD           Z2, Z0, Z1
-	VCMPPD           $0x1e, Z5, Z1, K1
-	KORTESTW         K1, K1
-	JNZ              done
-	VANDPD           Z2, Z0, Z1
-	VMULPD           Z6, Z1, Z3
-	VRNDSCALEPD      $0x08, Z3, Z3
-	VFNMADD231PD     Z7, Z3, Z1
-	VFNMADD231PD     Z8, Z3, Z1
-	VFNMADD231PD     Z9, Z3, Z1
-	VADDPD           Z10, Z3, Z3
-	VMULPD           Z1, Z1, Z4
-	VMOVAPS          Z11, Z20
-	VFMADD213PD      Z12, Z4, Z20
-	VFMADD213PD      Z13, Z4, Z20
-	VFMADD213PD      Z14, Z4, Z20
-	VFMADD213PD      Z15, Z4, Z20
-	VFMADD213PD      Z16, Z4, Z20
-	VMULPD           Z4, Z1, Z21
-	VFMADD213PD      Z1, Z21, Z20
+	VMOVUPS (CX)(BX*8), Z0
+
+	// return i where an operand is too large
+	VANDPD   Z2, Z0, Z1
+	VCMPPD   $0x1e, Z5, Z1, K1
+	KORTESTW K1, K1
+	JNZ      done
+	VANDPD   Z2, Z0, Z1
+
+	// n := round(x / (pi/2)); r := x - n*pi/2
+	VMULPD       Z6, Z1, Z3
+	VRNDSCALEPD  $0x08, Z3, Z3
+	VFNMADD231PD Z7, Z3, Z1
+	VFNMADD231PD Z8, Z3, Z1
+	VFNMADD231PD Z9, Z3, Z1
+	VADDPD       Z10, Z3, Z3
+
+	// sine and cosine of r, one of them with a sign by the last two bits of q
+	VMULPD Z1, Z1, Z4
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z11, Z20
+	VFMADD213PD Z12, Z4, Z20
+	VFMADD213PD Z13, Z4, Z20
+	VFMADD213PD Z14, Z4, Z20
+	VFMADD213PD Z15, Z4, Z20
+	VFMADD213PD Z16, Z4, Z20
+	VMULPD      Z4, Z1, Z21
+	VFMADD213PD Z1, Z21, Z20
+
+	// a polynomial, by Horner's rule
 	VMOVAPS          Z17, Z1
 	VFMADD213PD      Z18, Z4, Z1
 	VFMADD213PD      Z19, Z4, Z1
@@ -2701,33 +3072,43 @@ test1:
 	JLE  loop1
 
 	// if i < n: the rest, masked
-	MOVQ             DX, SI
-	SUBQ             BX, SI
-	JLE              done
-	MOVQ             $-1, DI
-	BZHIQ            SI, DI, DI
-	KMOVQ            DI, K1
-	VMOVDQU64.Z      (CX)(BX*8), K1, Z0
-	VANDPD           Z2, Z0, Z1
-	VCMPPD           $0x1e, Z5, Z1, K2
-	KORTESTW         K2, K2
-	JNZ              done
-	VANDPD           Z2, Z0, Z1
-	VMULPD           Z6, Z1, Z2
-	VRNDSCALEPD      $0x08, Z2, Z2
-	VFNMADD231PD     Z7, Z2, Z1
-	VFNMADD231PD     Z8, Z2, Z1
-	VFNMADD231PD     Z9, Z2, Z1
-	VADDPD           Z10, Z2, Z2
-	VMULPD           Z1, Z1, Z3
-	VMOVAPS          Z11, Z4
-	VFMADD213PD      Z12, Z3, Z4
-	VFMADD213PD      Z13, Z3, Z4
-	VFMADD213PD      Z14, Z3, Z4
-	VFMADD213PD      Z15, Z3, Z4
-	VFMADD213PD      Z16, Z3, Z4
-	VMULPD           Z3, Z1, Z5
-	VFMADD213PD      Z1, Z5, Z4
+	MOVQ        DX, SI
+	SUBQ        BX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (CX)(BX*8), K1, Z0
+
+	// return i where an operand is too large
+	VANDPD   Z2, Z0, Z1
+	VCMPPD   $0x1e, Z5, Z1, K2
+	KORTESTW K2, K2
+	JNZ      done
+	VANDPD   Z2, Z0, Z1
+
+	// n := round(x / (pi/2)); r := x - n*pi/2
+	VMULPD       Z6, Z1, Z2
+	VRNDSCALEPD  $0x08, Z2, Z2
+	VFNMADD231PD Z7, Z2, Z1
+	VFNMADD231PD Z8, Z2, Z1
+	VFNMADD231PD Z9, Z2, Z1
+	VADDPD       Z10, Z2, Z2
+
+	// sine and cosine of r, one of them with a sign by the last two bits of q
+	VMULPD Z1, Z1, Z3
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z11, Z4
+	VFMADD213PD Z12, Z3, Z4
+	VFMADD213PD Z13, Z3, Z4
+	VFMADD213PD Z14, Z3, Z4
+	VFMADD213PD Z15, Z3, Z4
+	VFMADD213PD Z16, Z3, Z4
+	VMULPD      Z3, Z1, Z5
+	VFMADD213PD Z1, Z5, Z4
+
+	// a polynomial, by Horner's rule
 	VMOVAPS          Z17, Z1
 	VFMADD213PD      Z18, Z3, Z1
 	VFMADD213PD      Z19, Z3, Z1
@@ -2790,50 +3171,60 @@ begin:
 	JMP  test2
 
 loop2:
-	VMOVUPS          (CX)(BX*8), Z0
-	VMOVUPS          64(CX)(BX*8), Z1
-	VANDPD           Z2, Z0, Z3
-	VANDPD           Z2, Z1, Z4
-	VCMPPD           $0x1e, Z5, Z3, K1
-	KORTESTW         K1, K1
-	JNZ              done
-	VCMPPD           $0x1e, Z5, Z4, K1
-	KORTESTW         K1, K1
-	JNZ              done
-	VANDPD           Z2, Z0, Z0
-	VANDPD           Z2, Z1, Z1
-	VMULPD           Z6, Z0, Z3
-	VMULPD           Z6, Z1, Z4
-	VRNDSCALEPD      $0x08, Z3, Z3
-	VRNDSCALEPD      $0x08, Z4, Z4
-	VFNMADD231PD     Z7, Z3, Z0
-	VFNMADD231PD     Z7, Z4, Z1
-	VFNMADD231PD     Z8, Z3, Z0
-	VFNMADD231PD     Z8, Z4, Z1
-	VFNMADD231PD     Z9, Z3, Z0
-	VFNMADD231PD     Z9, Z4, Z1
-	VADDPD           Z10, Z3, Z3
-	VADDPD           Z10, Z4, Z4
-	VPADDQ           Z11, Z3, Z3
-	VPADDQ           Z11, Z4, Z4
-	VMULPD           Z0, Z0, Z20
-	VMULPD           Z1, Z1, Z21
-	VMOVAPS          Z12, Z22
-	VMOVAPS          Z12, Z23
-	VFMADD213PD      Z13, Z20, Z22
-	VFMADD213PD      Z13, Z21, Z23
-	VFMADD213PD      Z14, Z20, Z22
-	VFMADD213PD      Z14, Z21, Z23
-	VFMADD213PD      Z15, Z20, Z22
-	VFMADD213PD      Z15, Z21, Z23
-	VFMADD213PD      Z16, Z20, Z22
-	VFMADD213PD      Z16, Z21, Z23
-	VFMADD213PD      Z17, Z20, Z22
-	VFMADD213PD      Z17, Z21, Z23
-	VMULPD           Z20, Z0, Z24
-	VMULPD           Z21, Z1, Z25
-	VFMADD213PD      Z0, Z24, Z22
-	VFMADD213PD      Z1, Z25, Z23
+	VMOVUPS (CX)(BX*8), Z0
+	VMOVUPS 64(CX)(BX*8), Z1
+
+	// return i where an operand is too large
+	VANDPD   Z2, Z0, Z3
+	VANDPD   Z2, Z1, Z4
+	VCMPPD   $0x1e, Z5, Z3, K1
+	KORTESTW K1, K1
+	JNZ      done
+	VCMPPD   $0x1e, Z5, Z4, K1
+	KORTESTW K1, K1
+	JNZ      done
+	VANDPD   Z2, Z0, Z0
+	VANDPD   Z2, Z1, Z1
+
+	// n := round(x / (pi/2)); r := x - n*pi/2
+	VMULPD       Z6, Z0, Z3
+	VMULPD       Z6, Z1, Z4
+	VRNDSCALEPD  $0x08, Z3, Z3
+	VRNDSCALEPD  $0x08, Z4, Z4
+	VFNMADD231PD Z7, Z3, Z0
+	VFNMADD231PD Z7, Z4, Z1
+	VFNMADD231PD Z8, Z3, Z0
+	VFNMADD231PD Z8, Z4, Z1
+	VFNMADD231PD Z9, Z3, Z0
+	VFNMADD231PD Z9, Z4, Z1
+	VADDPD       Z10, Z3, Z3
+	VADDPD       Z10, Z4, Z4
+	VPADDQ       Z11, Z3, Z3
+	VPADDQ       Z11, Z4, Z4
+
+	// sine and cosine of r, one of them with a sign by the last two bits of q
+	VMULPD Z0, Z0, Z20
+	VMULPD Z1, Z1, Z21
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z12, Z22
+	VMOVAPS     Z12, Z23
+	VFMADD213PD Z13, Z20, Z22
+	VFMADD213PD Z13, Z21, Z23
+	VFMADD213PD Z14, Z20, Z22
+	VFMADD213PD Z14, Z21, Z23
+	VFMADD213PD Z15, Z20, Z22
+	VFMADD213PD Z15, Z21, Z23
+	VFMADD213PD Z16, Z20, Z22
+	VFMADD213PD Z16, Z21, Z23
+	VFMADD213PD Z17, Z20, Z22
+	VFMADD213PD Z17, Z21, Z23
+	VMULPD      Z20, Z0, Z24
+	VMULPD      Z21, Z1, Z25
+	VFMADD213PD Z0, Z24, Z22
+	VFMADD213PD Z1, Z25, Z23
+
+	// a polynomial, by Horner's rule
 	VMOVAPS          Z18, Z0
 	VMOVAPS          Z18, Z1
 	VFMADD213PD      Z19, Z20, Z0
@@ -2879,28 +3270,38 @@ test2:
 	JMP  test1
 
 loop1:
-	VMOVUPS          (CX)(BX*8), Z0
-	VANDPD           Z2, Z0, Z1
-	VCMPPD           $0x1e, Z5, Z1, K1
-	KORTESTW         K1, K1
-	JNZ              done
-	VANDPD           Z2, Z0, Z0
-	VMULPD           Z6, Z0, Z1
-	VRNDSCALEPD      $0x08, Z1, Z1
-	VFNMADD231PD     Z7, Z1, Z0
-	VFNMADD231PD     Z8, Z1, Z0
-	VFNMADD231PD     Z9, Z1, Z0
-	VADDPD           Z10, Z1, Z1
-	VPADDQ           Z11, Z1, Z1
-	VMULPD           Z0, Z0, Z3
-	VMOVAPS          Z12, Z4
-	VFMADD213PD      Z13, Z3, Z4
-	VFMADD213PD      Z14, Z3, Z4
-	VFMADD213PD      Z15, Z3, Z4
-	VFMADD213PD      Z16, Z3, Z4
-	VFMADD213PD      Z17, Z3, Z4
-	VMULPD           Z3, Z0, Z20
-	VFMADD213PD      Z0, Z20, Z4
+	VMOVUPS (CX)(BX*8), Z0
+
+	// return i where an operand is too large
+	VANDPD   Z2, Z0, Z1
+	VCMPPD   $0x1e, Z5, Z1, K1
+	KORTESTW K1, K1
+	JNZ      done
+	VANDPD   Z2, Z0, Z0
+
+	// n := round(x / (pi/2)); r := x - n*pi/2
+	VMULPD       Z6, Z0, Z1
+	VRNDSCALEPD  $0x08, Z1, Z1
+	VFNMADD231PD Z7, Z1, Z0
+	VFNMADD231PD Z8, Z1, Z0
+	VFNMADD231PD Z9, Z1, Z0
+	VADDPD       Z10, Z1, Z1
+	VPADDQ       Z11, Z1, Z1
+
+	// sine and cosine of r, one of them with a sign by the last two bits of q
+	VMULPD Z0, Z0, Z3
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z12, Z4
+	VFMADD213PD Z13, Z3, Z4
+	VFMADD213PD Z14, Z3, Z4
+	VFMADD213PD Z15, Z3, Z4
+	VFMADD213PD Z16, Z3, Z4
+	VFMADD213PD Z17, Z3, Z4
+	VMULPD      Z3, Z0, Z20
+	VFMADD213PD Z0, Z20, Z4
+
+	// a polynomial, by Horner's rule
 	VMOVAPS          Z18, Z0
 	VFMADD213PD      Z19, Z3, Z0
 	VFMADD213PD.BCST numbers<>+4384(SB), Z3, Z0
@@ -2925,34 +3326,44 @@ test1:
 	JLE  loop1
 
 	// if i < n: the rest, masked
-	MOVQ             DX, SI
-	SUBQ             BX, SI
-	JLE              done
-	MOVQ             $-1, DI
-	BZHIQ            SI, DI, DI
-	KMOVQ            DI, K1
-	VMOVDQU64.Z      (CX)(BX*8), K1, Z0
-	VANDPD           Z2, Z0, Z1
-	VCMPPD           $0x1e, Z5, Z1, K2
-	KORTESTW         K2, K2
-	JNZ              done
-	VANDPD           Z2, Z0, Z0
-	VMULPD           Z6, Z0, Z1
-	VRNDSCALEPD      $0x08, Z1, Z1
-	VFNMADD231PD     Z7, Z1, Z0
-	VFNMADD231PD     Z8, Z1, Z0
-	VFNMADD231PD     Z9, Z1, Z0
-	VADDPD           Z10, Z1, Z1
-	VPADDQ           Z11, Z1, Z1
-	VMULPD           Z0, Z0, Z2
-	VMOVAPS          Z12, Z3
-	VFMADD213PD      Z13, Z2, Z3
-	VFMADD213PD      Z14, Z2, Z3
-	VFMADD213PD      Z15, Z2, Z3
-	VFMADD213PD      Z16, Z2, Z3
-	VFMADD213PD      Z17, Z2, Z3
-	VMULPD           Z2, Z0, Z4
-	VFMADD213PD      Z0, Z4, Z3
+	MOVQ        DX, SI
+	SUBQ        BX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (CX)(BX*8), K1, Z0
+
+	// return i where an operand is too large
+	VANDPD   Z2, Z0, Z1
+	VCMPPD   $0x1e, Z5, Z1, K2
+	KORTESTW K2, K2
+	JNZ      done
+	VANDPD   Z2, Z0, Z0
+
+	// n := round(x / (pi/2)); r := x - n*pi/2
+	VMULPD       Z6, Z0, Z1
+	VRNDSCALEPD  $0x08, Z1, Z1
+	VFNMADD231PD Z7, Z1, Z0
+	VFNMADD231PD Z8, Z1, Z0
+	VFNMADD231PD Z9, Z1, Z0
+	VADDPD       Z10, Z1, Z1
+	VPADDQ       Z11, Z1, Z1
+
+	// sine and cosine of r, one of them with a sign by the last two bits of q
+	VMULPD Z0, Z0, Z2
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z12, Z3
+	VFMADD213PD Z13, Z2, Z3
+	VFMADD213PD Z14, Z2, Z3
+	VFMADD213PD Z15, Z2, Z3
+	VFMADD213PD Z16, Z2, Z3
+	VFMADD213PD Z17, Z2, Z3
+	VMULPD      Z2, Z0, Z4
+	VFMADD213PD Z0, Z4, Z3
+
+	// a polynomial, by Horner's rule
 	VMOVAPS          Z18, Z0
 	VFMADD213PD      Z19, Z2, Z0
 	VFMADD213PD.BCST numbers<>+4384(SB), Z2, Z0
@@ -3013,60 +3424,70 @@ begin:
 	JMP  test2
 
 loop2:
-	VMOVUPS          (CX)(BX*8), Z0
-	VMOVUPS          64(CX)(BX*8), Z1
-	VANDPD           Z2, Z0, Z3
-	VANDPD           Z2, Z1, Z4
-	VADDPD           Z3, Z3, Z5
-	VADDPD           Z4, Z4, Z6
-	VMINPD           Z5, Z7, Z5
-	VMINPD           Z6, Z7, Z6
-	VMOVAPS          Z8, Z24
-	VMOVAPS          Z8, Z25
-	VFMADD231PD      Z9, Z5, Z24
-	VFMADD231PD      Z9, Z6, Z25
-	VRNDSCALEPD      $0x08, Z24, Z24
-	VRNDSCALEPD      $0x08, Z25, Z25
-	VFNMADD231PD     Z10, Z24, Z5
-	VFNMADD231PD     Z10, Z25, Z6
-	VMOVAPS          Z11, Z26
-	VMOVAPS          Z11, Z27
-	VFMADD213PD      Z12, Z5, Z26
-	VFMADD213PD      Z12, Z6, Z27
-	VFMADD213PD      Z13, Z5, Z26
-	VFMADD213PD      Z13, Z6, Z27
-	VFMADD213PD      Z14, Z5, Z26
-	VFMADD213PD      Z14, Z6, Z27
-	VFMADD213PD      Z15, Z5, Z26
-	VFMADD213PD      Z15, Z6, Z27
-	VFMADD213PD      Z16, Z5, Z26
-	VFMADD213PD      Z16, Z6, Z27
-	VFMADD213PD      Z17, Z5, Z26
-	VFMADD213PD      Z17, Z6, Z27
-	VFMADD213PD      Z18, Z5, Z26
-	VFMADD213PD      Z18, Z6, Z27
-	VFMADD213PD      Z19, Z5, Z26
-	VFMADD213PD      Z19, Z6, Z27
-	VFMADD213PD      Z20, Z5, Z26
-	VFMADD213PD      Z20, Z6, Z27
-	VFMADD213PD      Z21, Z5, Z26
-	VFMADD213PD      Z21, Z6, Z27
-	VFMADD213PD      Z21, Z5, Z26
-	VFMADD213PD      Z21, Z6, Z27
-	VSCALEFPD        Z24, Z21, Z5
-	VSCALEFPD        Z25, Z21, Z6
-	VFMADD213PD      Z21, Z5, Z26
-	VFMADD213PD      Z21, Z6, Z27
-	VMOVAPS          Z21, Z5
-	VMOVAPS          Z21, Z6
-	VMOVAPS          Z22, Z24
-	VMOVAPS          Z22, Z25
-	VDIVPD           Z26, Z24, Z24
-	VDIVPD           Z27, Z25, Z25
-	VSUBPD           Z24, Z5, Z5
-	VSUBPD           Z25, Z6, Z6
-	VMULPD           Z3, Z3, Z24
-	VMULPD           Z4, Z4, Z25
+	VMOVUPS (CX)(BX*8), Z0
+	VMOVUPS 64(CX)(BX*8), Z1
+	VANDPD  Z2, Z0, Z3
+	VANDPD  Z2, Z1, Z4
+	VADDPD  Z3, Z3, Z5
+	VADDPD  Z4, Z4, Z6
+	VMINPD  Z5, Z7, Z5
+	VMINPD  Z6, Z7, Z6
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
+	VMOVAPS      Z8, Z24
+	VMOVAPS      Z8, Z25
+	VFMADD231PD  Z9, Z5, Z24
+	VFMADD231PD  Z9, Z6, Z25
+	VRNDSCALEPD  $0x08, Z24, Z24
+	VRNDSCALEPD  $0x08, Z25, Z25
+	VFNMADD231PD Z10, Z24, Z5
+	VFNMADD231PD Z10, Z25, Z6
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z11, Z26
+	VMOVAPS     Z11, Z27
+	VFMADD213PD Z12, Z5, Z26
+	VFMADD213PD Z12, Z6, Z27
+	VFMADD213PD Z13, Z5, Z26
+	VFMADD213PD Z13, Z6, Z27
+	VFMADD213PD Z14, Z5, Z26
+	VFMADD213PD Z14, Z6, Z27
+	VFMADD213PD Z15, Z5, Z26
+	VFMADD213PD Z15, Z6, Z27
+	VFMADD213PD Z16, Z5, Z26
+	VFMADD213PD Z16, Z6, Z27
+	VFMADD213PD Z17, Z5, Z26
+	VFMADD213PD Z17, Z6, Z27
+	VFMADD213PD Z18, Z5, Z26
+	VFMADD213PD Z18, Z6, Z27
+	VFMADD213PD Z19, Z5, Z26
+	VFMADD213PD Z19, Z6, Z27
+	VFMADD213PD Z20, Z5, Z26
+	VFMADD213PD Z20, Z6, Z27
+	VFMADD213PD Z21, Z5, Z26
+	VFMADD213PD Z21, Z6, Z27
+	VFMADD213PD Z21, Z5, Z26
+	VFMADD213PD Z21, Z6, Z27
+
+	// a power of 2
+	VSCALEFPD   Z24, Z21, Z5
+	VSCALEFPD   Z25, Z21, Z6
+	VFMADD213PD Z21, Z5, Z26
+	VFMADD213PD Z21, Z6, Z27
+	VMOVAPS     Z21, Z5
+	VMOVAPS     Z21, Z6
+	VMOVAPS     Z22, Z24
+	VMOVAPS     Z22, Z25
+	VDIVPD      Z26, Z24, Z24
+	VDIVPD      Z27, Z25, Z25
+	VSUBPD      Z24, Z5, Z5
+	VSUBPD      Z25, Z6, Z6
+
+	// where |x| < 0.55
+	VMULPD Z3, Z3, Z24
+	VMULPD Z4, Z4, Z25
+
+	// a polynomial, by Horner's rule
 	VMOVAPS          Z23, Z26
 	VMOVAPS          Z23, Z27
 	VFMADD213PD.BCST numbers<>+4448(SB), Z24, Z26
@@ -3099,13 +3520,15 @@ loop2:
 	VMOVAPD          Z26, K1, Z5
 	VCMPPD.BCST      $0x11, numbers<>+4800(SB), Z4, K1
 	VMOVAPD          Z27, K1, Z6
-	VMOVAPS          Z5, Z3
-	VMOVAPS          Z6, Z4
-	VPTERNLOGQ.BCST  $0xf8, numbers<>+3712(SB), Z0, Z3
-	VPTERNLOGQ.BCST  $0xf8, numbers<>+3712(SB), Z1, Z4
-	VMOVUPS          Z3, (AX)(BX*8)
-	VMOVUPS          Z4, 64(AX)(BX*8)
-	ADDQ             $0x00000010, BX
+
+	// with the sign of x
+	VMOVAPS         Z5, Z3
+	VMOVAPS         Z6, Z4
+	VPTERNLOGQ.BCST $0xf8, numbers<>+3712(SB), Z0, Z3
+	VPTERNLOGQ.BCST $0xf8, numbers<>+3712(SB), Z1, Z4
+	VMOVUPS         Z3, (AX)(BX*8)
+	VMOVUPS         Z4, 64(AX)(BX*8)
+	ADDQ            $0x00000010, BX
 
 test2:
 	CMPQ BX, SI
@@ -3116,33 +3539,43 @@ test2:
 	JMP  test1
 
 loop1:
-	VMOVUPS          (CX)(BX*8), Z0
-	VANDPD           Z2, Z0, Z1
-	VADDPD           Z1, Z1, Z3
-	VMINPD           Z3, Z7, Z3
-	VMOVAPS          Z8, Z4
-	VFMADD231PD      Z9, Z3, Z4
-	VRNDSCALEPD      $0x08, Z4, Z4
-	VFNMADD231PD     Z10, Z4, Z3
-	VMOVAPS          Z11, Z5
-	VFMADD213PD      Z12, Z3, Z5
-	VFMADD213PD      Z13, Z3, Z5
-	VFMADD213PD      Z14, Z3, Z5
-	VFMADD213PD      Z15, Z3, Z5
-	VFMADD213PD      Z16, Z3, Z5
-	VFMADD213PD      Z17, Z3, Z5
-	VFMADD213PD      Z18, Z3, Z5
-	VFMADD213PD      Z19, Z3, Z5
-	VFMADD213PD      Z20, Z3, Z5
-	VFMADD213PD      Z21, Z3, Z5
-	VFMADD213PD      Z21, Z3, Z5
-	VSCALEFPD        Z4, Z21, Z3
-	VFMADD213PD      Z21, Z3, Z5
-	VMOVAPS          Z21, Z3
-	VMOVAPS          Z22, Z4
-	VDIVPD           Z5, Z4, Z4
-	VSUBPD           Z4, Z3, Z3
-	VMULPD           Z1, Z1, Z4
+	VMOVUPS (CX)(BX*8), Z0
+	VANDPD  Z2, Z0, Z1
+	VADDPD  Z1, Z1, Z3
+	VMINPD  Z3, Z7, Z3
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
+	VMOVAPS      Z8, Z4
+	VFMADD231PD  Z9, Z3, Z4
+	VRNDSCALEPD  $0x08, Z4, Z4
+	VFNMADD231PD Z10, Z4, Z3
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z11, Z5
+	VFMADD213PD Z12, Z3, Z5
+	VFMADD213PD Z13, Z3, Z5
+	VFMADD213PD Z14, Z3, Z5
+	VFMADD213PD Z15, Z3, Z5
+	VFMADD213PD Z16, Z3, Z5
+	VFMADD213PD Z17, Z3, Z5
+	VFMADD213PD Z18, Z3, Z5
+	VFMADD213PD Z19, Z3, Z5
+	VFMADD213PD Z20, Z3, Z5
+	VFMADD213PD Z21, Z3, Z5
+	VFMADD213PD Z21, Z3, Z5
+
+	// a power of 2
+	VSCALEFPD   Z4, Z21, Z3
+	VFMADD213PD Z21, Z3, Z5
+	VMOVAPS     Z21, Z3
+	VMOVAPS     Z22, Z4
+	VDIVPD      Z5, Z4, Z4
+	VSUBPD      Z4, Z3, Z3
+
+	// where |x| < 0.55
+	VMULPD Z1, Z1, Z4
+
+	// a polynomial, by Horner's rule
 	VMOVAPS          Z23, Z5
 	VFMADD213PD.BCST numbers<>+4448(SB), Z4, Z5
 	VFMADD213PD.BCST numbers<>+4480(SB), Z4, Z5
@@ -3159,49 +3592,61 @@ loop1:
 	VFMADD213PD      Z1, Z4, Z5
 	VCMPPD.BCST      $0x11, numbers<>+4800(SB), Z1, K1
 	VMOVAPD          Z5, K1, Z3
-	VMOVAPS          Z3, Z1
-	VPTERNLOGQ.BCST  $0xf8, numbers<>+3712(SB), Z0, Z1
-	VMOVUPS          Z1, (AX)(BX*8)
-	ADDQ             $0x00000008, BX
+
+	// with the sign of x
+	VMOVAPS         Z3, Z1
+	VPTERNLOGQ.BCST $0xf8, numbers<>+3712(SB), Z0, Z1
+	VMOVUPS         Z1, (AX)(BX*8)
+	ADDQ            $0x00000008, BX
 
 test1:
 	CMPQ BX, SI
 	JLE  loop1
 
 	// if i < n: the rest, masked
-	MOVQ             DX, SI
-	SUBQ             BX, SI
-	JLE              done
-	MOVQ             $-1, DI
-	BZHIQ            SI, DI, DI
-	KMOVQ            DI, K1
-	VMOVDQU64.Z      (CX)(BX*8), K1, Z0
-	VANDPD           Z2, Z0, Z1
-	VADDPD           Z1, Z1, Z2
-	VMINPD           Z2, Z7, Z2
-	VMOVAPS          Z8, Z3
-	VFMADD231PD      Z9, Z2, Z3
-	VRNDSCALEPD      $0x08, Z3, Z3
-	VFNMADD231PD     Z10, Z3, Z2
-	VMOVAPS          Z11, Z4
-	VFMADD213PD      Z12, Z2, Z4
-	VFMADD213PD      Z13, Z2, Z4
-	VFMADD213PD      Z14, Z2, Z4
-	VFMADD213PD      Z15, Z2, Z4
-	VFMADD213PD      Z16, Z2, Z4
-	VFMADD213PD      Z17, Z2, Z4
-	VFMADD213PD      Z18, Z2, Z4
-	VFMADD213PD      Z19, Z2, Z4
-	VFMADD213PD      Z20, Z2, Z4
-	VFMADD213PD      Z21, Z2, Z4
-	VFMADD213PD      Z21, Z2, Z4
-	VSCALEFPD        Z3, Z21, Z2
-	VFMADD213PD      Z21, Z2, Z4
-	VMOVAPS          Z21, Z2
-	VMOVAPS          Z22, Z3
-	VDIVPD           Z4, Z3, Z3
-	VSUBPD           Z3, Z2, Z2
-	VMULPD           Z1, Z1, Z3
+	MOVQ        DX, SI
+	SUBQ        BX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (CX)(BX*8), K1, Z0
+	VANDPD      Z2, Z0, Z1
+	VADDPD      Z1, Z1, Z2
+	VMINPD      Z2, Z7, Z2
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
+	VMOVAPS      Z8, Z3
+	VFMADD231PD  Z9, Z2, Z3
+	VRNDSCALEPD  $0x08, Z3, Z3
+	VFNMADD231PD Z10, Z3, Z2
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z11, Z4
+	VFMADD213PD Z12, Z2, Z4
+	VFMADD213PD Z13, Z2, Z4
+	VFMADD213PD Z14, Z2, Z4
+	VFMADD213PD Z15, Z2, Z4
+	VFMADD213PD Z16, Z2, Z4
+	VFMADD213PD Z17, Z2, Z4
+	VFMADD213PD Z18, Z2, Z4
+	VFMADD213PD Z19, Z2, Z4
+	VFMADD213PD Z20, Z2, Z4
+	VFMADD213PD Z21, Z2, Z4
+	VFMADD213PD Z21, Z2, Z4
+
+	// a power of 2
+	VSCALEFPD   Z3, Z21, Z2
+	VFMADD213PD Z21, Z2, Z4
+	VMOVAPS     Z21, Z2
+	VMOVAPS     Z22, Z3
+	VDIVPD      Z4, Z3, Z3
+	VSUBPD      Z3, Z2, Z2
+
+	// where |x| < 0.55
+	VMULPD Z1, Z1, Z3
+
+	// a polynomial, by Horner's rule
 	VMOVAPS          Z23, Z4
 	VFMADD213PD.BCST numbers<>+4448(SB), Z3, Z4
 	VFMADD213PD.BCST numbers<>+4480(SB), Z3, Z4
@@ -3218,10 +3663,12 @@ test1:
 	VFMADD213PD      Z1, Z3, Z4
 	VCMPPD.BCST      $0x11, numbers<>+4800(SB), Z1, K2
 	VMOVAPD          Z4, K2, Z2
-	VMOVAPS          Z2, Z1
-	VPTERNLOGQ.BCST  $0xf8, numbers<>+3712(SB), Z0, Z1
-	VMOVDQU64        Z1, K1, (AX)(BX*8)
-	MOVQ             DX, BX
+
+	// with the sign of x
+	VMOVAPS         Z2, Z1
+	VPTERNLOGQ.BCST $0xf8, numbers<>+3712(SB), Z0, Z1
+	VMOVDQU64       Z1, K1, (AX)(BX*8)
+	MOVQ            DX, BX
 
 done:
 	VZEROUPPER
@@ -3265,76 +3712,83 @@ begin:
 	JMP  test2
 
 loop2:
-	VMOVUPS           (CX)(BX*8), Z0
-	VMOVUPS           64(CX)(BX*8), Z1
-	VANDPD            Z2, Z0, Z3
-	VANDPD            Z2, Z1, Z4
-	VMULPD            Z3, Z3, Z5
-	VMULPD            Z4, Z4, Z6
-	VMOVAPS           Z9, Z7
-	VMOVAPS           Z9, Z8
-	VFMADD213PD       Z10, Z5, Z7
-	VFMADD213PD       Z10, Z6, Z8
-	VFMADD213PD       Z11, Z5, Z7
-	VFMADD213PD       Z11, Z6, Z8
-	VFMADD213PD       Z12, Z5, Z7
-	VFMADD213PD       Z12, Z6, Z8
-	VFMADD213PD       Z13, Z5, Z7
-	VFMADD213PD       Z13, Z6, Z8
-	VFMADD213PD       Z14, Z5, Z7
-	VFMADD213PD       Z14, Z6, Z8
-	VFMADD213PD       Z15, Z5, Z7
-	VFMADD213PD       Z15, Z6, Z8
-	VFMADD213PD       Z16, Z5, Z7
-	VFMADD213PD       Z16, Z6, Z8
-	VFMADD213PD       Z17, Z5, Z7
-	VFMADD213PD       Z17, Z6, Z8
-	VFMADD213PD       Z18, Z5, Z7
-	VFMADD213PD       Z18, Z6, Z8
-	VFMADD213PD       Z19, Z5, Z7
-	VFMADD213PD       Z19, Z6, Z8
-	VFMADD213PD       Z20, Z5, Z7
-	VFMADD213PD       Z20, Z6, Z8
-	VMINPD            Z3, Z21, Z5
-	VMINPD            Z4, Z21, Z6
-	VSUBPD            Z22, Z5, Z5
-	VSUBPD            Z22, Z6, Z6
-	VMOVAPS           Z23, Z26
-	VMOVAPS           Z23, Z27
-	VFMADD213PD       Z24, Z5, Z26
-	VFMADD213PD       Z24, Z6, Z27
-	VFMADD213PD       Z25, Z5, Z26
-	VFMADD213PD       Z25, Z6, Z27
-	VFMADD213PD.BCST  numbers<>+4896(SB), Z5, Z26
-	VFMADD213PD.BCST  numbers<>+4896(SB), Z6, Z27
-	VFMADD213PD.BCST  numbers<>+4928(SB), Z5, Z26
-	VFMADD213PD.BCST  numbers<>+4928(SB), Z6, Z27
-	VFMADD213PD.BCST  numbers<>+4960(SB), Z5, Z26
-	VFMADD213PD.BCST  numbers<>+4960(SB), Z6, Z27
-	VFMADD213PD.BCST  numbers<>+4992(SB), Z5, Z26
-	VFMADD213PD.BCST  numbers<>+4992(SB), Z6, Z27
-	VFMADD213PD.BCST  numbers<>+5024(SB), Z5, Z26
-	VFMADD213PD.BCST  numbers<>+5024(SB), Z6, Z27
-	VFMADD213PD.BCST  numbers<>+5056(SB), Z5, Z26
-	VFMADD213PD.BCST  numbers<>+5056(SB), Z6, Z27
-	VFMADD213PD.BCST  numbers<>+5088(SB), Z5, Z26
-	VFMADD213PD.BCST  numbers<>+5088(SB), Z6, Z27
-	VFMADD213PD.BCST  numbers<>+5120(SB), Z5, Z26
-	VFMADD213PD.BCST  numbers<>+5120(SB), Z6, Z27
-	VFMADD213PD.BCST  numbers<>+5152(SB), Z5, Z26
-	VFMADD213PD.BCST  numbers<>+5152(SB), Z6, Z27
-	VFMADD213PD.BCST  numbers<>+5184(SB), Z5, Z26
-	VFMADD213PD.BCST  numbers<>+5184(SB), Z6, Z27
-	VFMADD213PD.BCST  numbers<>+5216(SB), Z5, Z26
-	VFMADD213PD.BCST  numbers<>+5216(SB), Z6, Z27
-	VFMADD213PD.BCST  numbers<>+5248(SB), Z5, Z26
-	VFMADD213PD.BCST  numbers<>+5248(SB), Z6, Z27
-	VFMADD213PD.BCST  numbers<>+5280(SB), Z5, Z26
-	VFMADD213PD.BCST  numbers<>+5280(SB), Z6, Z27
-	VFMADD213PD.BCST  numbers<>+5312(SB), Z5, Z26
-	VFMADD213PD.BCST  numbers<>+5312(SB), Z6, Z27
-	VFMADD213PD       Z3, Z3, Z7
-	VFMADD213PD       Z4, Z4, Z8
+	VMOVUPS (CX)(BX*8), Z0
+	VMOVUPS 64(CX)(BX*8), Z1
+	VANDPD  Z2, Z0, Z3
+	VANDPD  Z2, Z1, Z4
+	VMULPD  Z3, Z3, Z5
+	VMULPD  Z4, Z4, Z6
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z9, Z7
+	VMOVAPS     Z9, Z8
+	VFMADD213PD Z10, Z5, Z7
+	VFMADD213PD Z10, Z6, Z8
+	VFMADD213PD Z11, Z5, Z7
+	VFMADD213PD Z11, Z6, Z8
+	VFMADD213PD Z12, Z5, Z7
+	VFMADD213PD Z12, Z6, Z8
+	VFMADD213PD Z13, Z5, Z7
+	VFMADD213PD Z13, Z6, Z8
+	VFMADD213PD Z14, Z5, Z7
+	VFMADD213PD Z14, Z6, Z8
+	VFMADD213PD Z15, Z5, Z7
+	VFMADD213PD Z15, Z6, Z8
+	VFMADD213PD Z16, Z5, Z7
+	VFMADD213PD Z16, Z6, Z8
+	VFMADD213PD Z17, Z5, Z7
+	VFMADD213PD Z17, Z6, Z8
+	VFMADD213PD Z18, Z5, Z7
+	VFMADD213PD Z18, Z6, Z8
+	VFMADD213PD Z19, Z5, Z7
+	VFMADD213PD Z19, Z6, Z8
+	VFMADD213PD Z20, Z5, Z7
+	VFMADD213PD Z20, Z6, Z8
+	VMINPD      Z3, Z21, Z5
+	VMINPD      Z4, Z21, Z6
+	VSUBPD      Z22, Z5, Z5
+	VSUBPD      Z22, Z6, Z6
+
+	// a polynomial, by Horner's rule
+	VMOVAPS          Z23, Z26
+	VMOVAPS          Z23, Z27
+	VFMADD213PD      Z24, Z5, Z26
+	VFMADD213PD      Z24, Z6, Z27
+	VFMADD213PD      Z25, Z5, Z26
+	VFMADD213PD      Z25, Z6, Z27
+	VFMADD213PD.BCST numbers<>+4896(SB), Z5, Z26
+	VFMADD213PD.BCST numbers<>+4896(SB), Z6, Z27
+	VFMADD213PD.BCST numbers<>+4928(SB), Z5, Z26
+	VFMADD213PD.BCST numbers<>+4928(SB), Z6, Z27
+	VFMADD213PD.BCST numbers<>+4960(SB), Z5, Z26
+	VFMADD213PD.BCST numbers<>+4960(SB), Z6, Z27
+	VFMADD213PD.BCST numbers<>+4992(SB), Z5, Z26
+	VFMADD213PD.BCST numbers<>+4992(SB), Z6, Z27
+	VFMADD213PD.BCST numbers<>+5024(SB), Z5, Z26
+	VFMADD213PD.BCST numbers<>+5024(SB), Z6, Z27
+	VFMADD213PD.BCST numbers<>+5056(SB), Z5, Z26
+	VFMADD213PD.BCST numbers<>+5056(SB), Z6, Z27
+	VFMADD213PD.BCST numbers<>+5088(SB), Z5, Z26
+	VFMADD213PD.BCST numbers<>+5088(SB), Z6, Z27
+	VFMADD213PD.BCST numbers<>+5120(SB), Z5, Z26
+	VFMADD213PD.BCST numbers<>+5120(SB), Z6, Z27
+	VFMADD213PD.BCST numbers<>+5152(SB), Z5, Z26
+	VFMADD213PD.BCST numbers<>+5152(SB), Z6, Z27
+	VFMADD213PD.BCST numbers<>+5184(SB), Z5, Z26
+	VFMADD213PD.BCST numbers<>+5184(SB), Z6, Z27
+	VFMADD213PD.BCST numbers<>+5216(SB), Z5, Z26
+	VFMADD213PD.BCST numbers<>+5216(SB), Z6, Z27
+	VFMADD213PD.BCST numbers<>+5248(SB), Z5, Z26
+	VFMADD213PD.BCST numbers<>+5248(SB), Z6, Z27
+	VFMADD213PD.BCST numbers<>+5280(SB), Z5, Z26
+	VFMADD213PD.BCST numbers<>+5280(SB), Z6, Z27
+	VFMADD213PD.BCST numbers<>+5312(SB), Z5, Z26
+	VFMADD213PD.BCST numbers<>+5312(SB), Z6, Z27
+	VFMADD213PD      Z3, Z3, Z7
+	VFMADD213PD      Z4, Z4, Z8
+
+	// 1 - exp of the second polynomial
+	// n := round(x/ln2 - bias); r := x - n*ln2
 	VBROADCASTSD      numbers<>+2592(SB), Z5
 	VBROADCASTSD      numbers<>+2592(SB), Z6
 	VFMADD231PD.BCST  numbers<>+2624(SB), Z26, Z5
@@ -3345,45 +3799,51 @@ loop2:
 	VFNMADD231PD.BCST numbers<>+2656(SB), Z6, Z27
 	VMOVAPS           Z22, Z28
 	VMOVAPS           Z22, Z29
-	VBROADCASTSD      numbers<>+2720(SB), Z30
-	VBROADCASTSD      numbers<>+2720(SB), Z31
-	VFMADD213PD.BCST  numbers<>+2752(SB), Z26, Z30
-	VFMADD213PD.BCST  numbers<>+2752(SB), Z27, Z31
-	VFMADD213PD.BCST  numbers<>+2784(SB), Z26, Z30
-	VFMADD213PD.BCST  numbers<>+2784(SB), Z27, Z31
-	VFMADD213PD.BCST  numbers<>+2816(SB), Z26, Z30
-	VFMADD213PD.BCST  numbers<>+2816(SB), Z27, Z31
-	VFMADD213PD.BCST  numbers<>+2848(SB), Z26, Z30
-	VFMADD213PD.BCST  numbers<>+2848(SB), Z27, Z31
-	VFMADD213PD.BCST  numbers<>+2880(SB), Z26, Z30
-	VFMADD213PD.BCST  numbers<>+2880(SB), Z27, Z31
-	VFMADD213PD.BCST  numbers<>+2912(SB), Z26, Z30
-	VFMADD213PD.BCST  numbers<>+2912(SB), Z27, Z31
-	VFMADD213PD.BCST  numbers<>+2944(SB), Z26, Z30
-	VFMADD213PD.BCST  numbers<>+2944(SB), Z27, Z31
-	VFMADD213PD.BCST  numbers<>+2432(SB), Z26, Z30
-	VFMADD213PD.BCST  numbers<>+2432(SB), Z27, Z31
-	VFMADD213PD.BCST  numbers<>+2464(SB), Z26, Z30
-	VFMADD213PD.BCST  numbers<>+2464(SB), Z27, Z31
-	VFMADD213PD       Z22, Z26, Z30
-	VFMADD213PD       Z22, Z27, Z31
-	VFMADD213PD       Z22, Z26, Z30
-	VFMADD213PD       Z22, Z27, Z31
-	VSCALEFPD         Z5, Z22, Z5
-	VSCALEFPD         Z6, Z22, Z6
-	VFNMADD231PD      Z5, Z30, Z28
-	VFNMADD231PD      Z6, Z31, Z29
-	VCMPPD            $0x11, Z22, Z3, K1
-	VMOVAPD           Z7, K1, Z28
-	VCMPPD            $0x11, Z22, Z4, K1
-	VMOVAPD           Z8, K1, Z29
-	VMOVAPS           Z28, Z3
-	VMOVAPS           Z29, Z4
-	VPTERNLOGQ.BCST   $0xf8, numbers<>+3712(SB), Z0, Z3
-	VPTERNLOGQ.BCST   $0xf8, numbers<>+3712(SB), Z1, Z4
-	VMOVUPS           Z3, (AX)(BX*8)
-	VMOVUPS           Z4, 64(AX)(BX*8)
-	ADDQ              $0x00000010, BX
+
+	// a polynomial, by Horner's rule
+	VBROADCASTSD     numbers<>+2720(SB), Z30
+	VBROADCASTSD     numbers<>+2720(SB), Z31
+	VFMADD213PD.BCST numbers<>+2752(SB), Z26, Z30
+	VFMADD213PD.BCST numbers<>+2752(SB), Z27, Z31
+	VFMADD213PD.BCST numbers<>+2784(SB), Z26, Z30
+	VFMADD213PD.BCST numbers<>+2784(SB), Z27, Z31
+	VFMADD213PD.BCST numbers<>+2816(SB), Z26, Z30
+	VFMADD213PD.BCST numbers<>+2816(SB), Z27, Z31
+	VFMADD213PD.BCST numbers<>+2848(SB), Z26, Z30
+	VFMADD213PD.BCST numbers<>+2848(SB), Z27, Z31
+	VFMADD213PD.BCST numbers<>+2880(SB), Z26, Z30
+	VFMADD213PD.BCST numbers<>+2880(SB), Z27, Z31
+	VFMADD213PD.BCST numbers<>+2912(SB), Z26, Z30
+	VFMADD213PD.BCST numbers<>+2912(SB), Z27, Z31
+	VFMADD213PD.BCST numbers<>+2944(SB), Z26, Z30
+	VFMADD213PD.BCST numbers<>+2944(SB), Z27, Z31
+	VFMADD213PD.BCST numbers<>+2432(SB), Z26, Z30
+	VFMADD213PD.BCST numbers<>+2432(SB), Z27, Z31
+	VFMADD213PD.BCST numbers<>+2464(SB), Z26, Z30
+	VFMADD213PD.BCST numbers<>+2464(SB), Z27, Z31
+	VFMADD213PD      Z22, Z26, Z30
+	VFMADD213PD      Z22, Z27, Z31
+	VFMADD213PD      Z22, Z26, Z30
+	VFMADD213PD      Z22, Z27, Z31
+
+	// a power of 2
+	VSCALEFPD    Z5, Z22, Z5
+	VSCALEFPD    Z6, Z22, Z6
+	VFNMADD231PD Z5, Z30, Z28
+	VFNMADD231PD Z6, Z31, Z29
+	VCMPPD       $0x11, Z22, Z3, K1
+	VMOVAPD      Z7, K1, Z28
+	VCMPPD       $0x11, Z22, Z4, K1
+	VMOVAPD      Z8, K1, Z29
+
+	// with the sign of x
+	VMOVAPS         Z28, Z3
+	VMOVAPS         Z29, Z4
+	VPTERNLOGQ.BCST $0xf8, numbers<>+3712(SB), Z0, Z3
+	VPTERNLOGQ.BCST $0xf8, numbers<>+3712(SB), Z1, Z4
+	VMOVUPS         Z3, (AX)(BX*8)
+	VMOVUPS         Z4, 64(AX)(BX*8)
+	ADDQ            $0x00000010, BX
 
 test2:
 	CMPQ BX, SI
@@ -3394,138 +3854,164 @@ test2:
 	JMP  test1
 
 loop1:
-	VMOVUPS           (CX)(BX*8), Z0
-	VANDPD            Z2, Z0, Z1
-	VMULPD            Z1, Z1, Z3
-	VMOVAPS           Z9, Z4
-	VFMADD213PD       Z10, Z3, Z4
-	VFMADD213PD       Z11, Z3, Z4
-	VFMADD213PD       Z12, Z3, Z4
-	VFMADD213PD       Z13, Z3, Z4
-	VFMADD213PD       Z14, Z3, Z4
-	VFMADD213PD       Z15, Z3, Z4
-	VFMADD213PD       Z16, Z3, Z4
-	VFMADD213PD       Z17, Z3, Z4
-	VFMADD213PD       Z18, Z3, Z4
-	VFMADD213PD       Z19, Z3, Z4
-	VFMADD213PD       Z20, Z3, Z4
-	VMINPD            Z1, Z21, Z3
-	VSUBPD            Z22, Z3, Z3
-	VMOVAPS           Z23, Z5
-	VFMADD213PD       Z24, Z3, Z5
-	VFMADD213PD       Z25, Z3, Z5
-	VFMADD213PD.BCST  numbers<>+4896(SB), Z3, Z5
-	VFMADD213PD.BCST  numbers<>+4928(SB), Z3, Z5
-	VFMADD213PD.BCST  numbers<>+4960(SB), Z3, Z5
-	VFMADD213PD.BCST  numbers<>+4992(SB), Z3, Z5
-	VFMADD213PD.BCST  numbers<>+5024(SB), Z3, Z5
-	VFMADD213PD.BCST  numbers<>+5056(SB), Z3, Z5
-	VFMADD213PD.BCST  numbers<>+5088(SB), Z3, Z5
-	VFMADD213PD.BCST  numbers<>+5120(SB), Z3, Z5
-	VFMADD213PD.BCST  numbers<>+5152(SB), Z3, Z5
-	VFMADD213PD.BCST  numbers<>+5184(SB), Z3, Z5
-	VFMADD213PD.BCST  numbers<>+5216(SB), Z3, Z5
-	VFMADD213PD.BCST  numbers<>+5248(SB), Z3, Z5
-	VFMADD213PD.BCST  numbers<>+5280(SB), Z3, Z5
-	VFMADD213PD.BCST  numbers<>+5312(SB), Z3, Z5
-	VFMADD213PD       Z1, Z1, Z4
+	VMOVUPS (CX)(BX*8), Z0
+	VANDPD  Z2, Z0, Z1
+	VMULPD  Z1, Z1, Z3
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z9, Z4
+	VFMADD213PD Z10, Z3, Z4
+	VFMADD213PD Z11, Z3, Z4
+	VFMADD213PD Z12, Z3, Z4
+	VFMADD213PD Z13, Z3, Z4
+	VFMADD213PD Z14, Z3, Z4
+	VFMADD213PD Z15, Z3, Z4
+	VFMADD213PD Z16, Z3, Z4
+	VFMADD213PD Z17, Z3, Z4
+	VFMADD213PD Z18, Z3, Z4
+	VFMADD213PD Z19, Z3, Z4
+	VFMADD213PD Z20, Z3, Z4
+	VMINPD      Z1, Z21, Z3
+	VSUBPD      Z22, Z3, Z3
+
+	// a polynomial, by Horner's rule
+	VMOVAPS          Z23, Z5
+	VFMADD213PD      Z24, Z3, Z5
+	VFMADD213PD      Z25, Z3, Z5
+	VFMADD213PD.BCST numbers<>+4896(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+4928(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+4960(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+4992(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+5024(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+5056(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+5088(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+5120(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+5152(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+5184(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+5216(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+5248(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+5280(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+5312(SB), Z3, Z5
+	VFMADD213PD      Z1, Z1, Z4
+
+	// 1 - exp of the second polynomial
+	// n := round(x/ln2 - bias); r := x - n*ln2
 	VBROADCASTSD      numbers<>+2592(SB), Z3
 	VFMADD231PD.BCST  numbers<>+2624(SB), Z5, Z3
 	VRNDSCALEPD       $0x08, Z3, Z3
 	VFNMADD231PD.BCST numbers<>+2656(SB), Z3, Z5
 	VMOVAPS           Z22, Z6
-	VBROADCASTSD      numbers<>+2720(SB), Z7
-	VFMADD213PD.BCST  numbers<>+2752(SB), Z5, Z7
-	VFMADD213PD.BCST  numbers<>+2784(SB), Z5, Z7
-	VFMADD213PD.BCST  numbers<>+2816(SB), Z5, Z7
-	VFMADD213PD.BCST  numbers<>+2848(SB), Z5, Z7
-	VFMADD213PD.BCST  numbers<>+2880(SB), Z5, Z7
-	VFMADD213PD.BCST  numbers<>+2912(SB), Z5, Z7
-	VFMADD213PD.BCST  numbers<>+2944(SB), Z5, Z7
-	VFMADD213PD.BCST  numbers<>+2432(SB), Z5, Z7
-	VFMADD213PD.BCST  numbers<>+2464(SB), Z5, Z7
-	VFMADD213PD       Z22, Z5, Z7
-	VFMADD213PD       Z22, Z5, Z7
-	VSCALEFPD         Z3, Z22, Z3
-	VFNMADD231PD      Z3, Z7, Z6
-	VCMPPD            $0x11, Z22, Z1, K1
-	VMOVAPD           Z4, K1, Z6
-	VMOVAPS           Z6, Z1
-	VPTERNLOGQ.BCST   $0xf8, numbers<>+3712(SB), Z0, Z1
-	VMOVUPS           Z1, (AX)(BX*8)
-	ADDQ              $0x00000008, BX
+
+	// a polynomial, by Horner's rule
+	VBROADCASTSD     numbers<>+2720(SB), Z7
+	VFMADD213PD.BCST numbers<>+2752(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+2784(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+2816(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+2848(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+2880(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+2912(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+2944(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+2432(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+2464(SB), Z5, Z7
+	VFMADD213PD      Z22, Z5, Z7
+	VFMADD213PD      Z22, Z5, Z7
+
+	// a power of 2
+	VSCALEFPD    Z3, Z22, Z3
+	VFNMADD231PD Z3, Z7, Z6
+	VCMPPD       $0x11, Z22, Z1, K1
+	VMOVAPD      Z4, K1, Z6
+
+	// with the sign of x
+	VMOVAPS         Z6, Z1
+	VPTERNLOGQ.BCST $0xf8, numbers<>+3712(SB), Z0, Z1
+	VMOVUPS         Z1, (AX)(BX*8)
+	ADDQ            $0x00000008, BX
 
 test1:
 	CMPQ BX, SI
 	JLE  loop1
 
 	// if i < n: the rest, masked
-	MOVQ              DX, SI
-	SUBQ              BX, SI
-	JLE               done
-	MOVQ              $-1, DI
-	BZHIQ             SI, DI, DI
-	KMOVQ             DI, K1
-	VMOVDQU64.Z       (CX)(BX*8), K1, Z0
-	VANDPD            Z2, Z0, Z1
-	VMULPD            Z1, Z1, Z2
-	VMOVAPS           Z9, Z3
-	VFMADD213PD       Z10, Z2, Z3
-	VFMADD213PD       Z11, Z2, Z3
-	VFMADD213PD       Z12, Z2, Z3
-	VFMADD213PD       Z13, Z2, Z3
-	VFMADD213PD       Z14, Z2, Z3
-	VFMADD213PD       Z15, Z2, Z3
-	VFMADD213PD       Z16, Z2, Z3
-	VFMADD213PD       Z17, Z2, Z3
-	VFMADD213PD       Z18, Z2, Z3
-	VFMADD213PD       Z19, Z2, Z3
-	VFMADD213PD       Z20, Z2, Z3
-	VMINPD            Z1, Z21, Z2
-	VSUBPD            Z22, Z2, Z2
-	VMOVAPS           Z23, Z4
-	VFMADD213PD       Z24, Z2, Z4
-	VFMADD213PD       Z25, Z2, Z4
-	VFMADD213PD.BCST  numbers<>+4896(SB), Z2, Z4
-	VFMADD213PD.BCST  numbers<>+4928(SB), Z2, Z4
-	VFMADD213PD.BCST  numbers<>+4960(SB), Z2, Z4
-	VFMADD213PD.BCST  numbers<>+4992(SB), Z2, Z4
-	VFMADD213PD.BCST  numbers<>+5024(SB), Z2, Z4
-	VFMADD213PD.BCST  numbers<>+5056(SB), Z2, Z4
-	VFMADD213PD.BCST  numbers<>+5088(SB), Z2, Z4
-	VFMADD213PD.BCST  numbers<>+5120(SB), Z2, Z4
-	VFMADD213PD.BCST  numbers<>+5152(SB), Z2, Z4
-	VFMADD213PD.BCST  numbers<>+5184(SB), Z2, Z4
-	VFMADD213PD.BCST  numbers<>+5216(SB), Z2, Z4
-	VFMADD213PD.BCST  numbers<>+5248(SB), Z2, Z4
-	VFMADD213PD.BCST  numbers<>+5280(SB), Z2, Z4
-	VFMADD213PD.BCST  numbers<>+5312(SB), Z2, Z4
-	VFMADD213PD       Z1, Z1, Z3
+	MOVQ        DX, SI
+	SUBQ        BX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (CX)(BX*8), K1, Z0
+	VANDPD      Z2, Z0, Z1
+	VMULPD      Z1, Z1, Z2
+
+	// a polynomial, by Horner's rule
+	VMOVAPS     Z9, Z3
+	VFMADD213PD Z10, Z2, Z3
+	VFMADD213PD Z11, Z2, Z3
+	VFMADD213PD Z12, Z2, Z3
+	VFMADD213PD Z13, Z2, Z3
+	VFMADD213PD Z14, Z2, Z3
+	VFMADD213PD Z15, Z2, Z3
+	VFMADD213PD Z16, Z2, Z3
+	VFMADD213PD Z17, Z2, Z3
+	VFMADD213PD Z18, Z2, Z3
+	VFMADD213PD Z19, Z2, Z3
+	VFMADD213PD Z20, Z2, Z3
+	VMINPD      Z1, Z21, Z2
+	VSUBPD      Z22, Z2, Z2
+
+	// a polynomial, by Horner's rule
+	VMOVAPS          Z23, Z4
+	VFMADD213PD      Z24, Z2, Z4
+	VFMADD213PD      Z25, Z2, Z4
+	VFMADD213PD.BCST numbers<>+4896(SB), Z2, Z4
+	VFMADD213PD.BCST numbers<>+4928(SB), Z2, Z4
+	VFMADD213PD.BCST numbers<>+4960(SB), Z2, Z4
+	VFMADD213PD.BCST numbers<>+4992(SB), Z2, Z4
+	VFMADD213PD.BCST numbers<>+5024(SB), Z2, Z4
+	VFMADD213PD.BCST numbers<>+5056(SB), Z2, Z4
+	VFMADD213PD.BCST numbers<>+5088(SB), Z2, Z4
+	VFMADD213PD.BCST numbers<>+5120(SB), Z2, Z4
+	VFMADD213PD.BCST numbers<>+5152(SB), Z2, Z4
+	VFMADD213PD.BCST numbers<>+5184(SB), Z2, Z4
+	VFMADD213PD.BCST numbers<>+5216(SB), Z2, Z4
+	VFMADD213PD.BCST numbers<>+5248(SB), Z2, Z4
+	VFMADD213PD.BCST numbers<>+5280(SB), Z2, Z4
+	VFMADD213PD.BCST numbers<>+5312(SB), Z2, Z4
+	VFMADD213PD      Z1, Z1, Z3
+
+	// 1 - exp of the second polynomial
+	// n := round(x/ln2 - bias); r := x - n*ln2
 	VBROADCASTSD      numbers<>+2592(SB), Z2
 	VFMADD231PD.BCST  numbers<>+2624(SB), Z4, Z2
 	VRNDSCALEPD       $0x08, Z2, Z2
 	VFNMADD231PD.BCST numbers<>+2656(SB), Z2, Z4
 	VMOVAPS           Z22, Z5
-	VBROADCASTSD      numbers<>+2720(SB), Z6
-	VFMADD213PD.BCST  numbers<>+2752(SB), Z4, Z6
-	VFMADD213PD.BCST  numbers<>+2784(SB), Z4, Z6
-	VFMADD213PD.BCST  numbers<>+2816(SB), Z4, Z6
-	VFMADD213PD.BCST  numbers<>+2848(SB), Z4, Z6
-	VFMADD213PD.BCST  numbers<>+2880(SB), Z4, Z6
-	VFMADD213PD.BCST  numbers<>+2912(SB), Z4, Z6
-	VFMADD213PD.BCST  numbers<>+2944(SB), Z4, Z6
-	VFMADD213PD.BCST  numbers<>+2432(SB), Z4, Z6
-	VFMADD213PD.BCST  numbers<>+2464(SB), Z4, Z6
-	VFMADD213PD       Z22, Z4, Z6
-	VFMADD213PD       Z22, Z4, Z6
-	VSCALEFPD         Z2, Z22, Z2
-	VFNMADD231PD      Z2, Z6, Z5
-	VCMPPD            $0x11, Z22, Z1, K2
-	VMOVAPD           Z3, K2, Z5
-	VMOVAPS           Z5, Z1
-	VPTERNLOGQ.BCST   $0xf8, numbers<>+3712(SB), Z0, Z1
-	VMOVDQU64         Z1, K1, (AX)(BX*8)
-	MOVQ              DX, BX
+
+	// a polynomial, by Horner's rule
+	VBROADCASTSD     numbers<>+2720(SB), Z6
+	VFMADD213PD.BCST numbers<>+2752(SB), Z4, Z6
+	VFMADD213PD.BCST numbers<>+2784(SB), Z4, Z6
+	VFMADD213PD.BCST numbers<>+2816(SB), Z4, Z6
+	VFMADD213PD.BCST numbers<>+2848(SB), Z4, Z6
+	VFMADD213PD.BCST numbers<>+2880(SB), Z4, Z6
+	VFMADD213PD.BCST numbers<>+2912(SB), Z4, Z6
+	VFMADD213PD.BCST numbers<>+2944(SB), Z4, Z6
+	VFMADD213PD.BCST numbers<>+2432(SB), Z4, Z6
+	VFMADD213PD.BCST numbers<>+2464(SB), Z4, Z6
+	VFMADD213PD      Z22, Z4, Z6
+	VFMADD213PD      Z22, Z4, Z6
+
+	// a power of 2
+	VSCALEFPD    Z2, Z22, Z2
+	VFNMADD231PD Z2, Z6, Z5
+	VCMPPD       $0x11, Z22, Z1, K2
+	VMOVAPD      Z3, K2, Z5
+
+	// with the sign of x
+	VMOVAPS         Z5, Z1
+	VPTERNLOGQ.BCST $0xf8, numbers<>+3712(SB), Z0, Z1
+	VMOVDQU64       Z1, K1, (AX)(BX*8)
+	MOVQ            DX, BX
 
 done:
 	VZEROUPPER
@@ -3569,10 +4055,12 @@ begin:
 	JMP  test4
 
 loop4:
-	VMOVUPS      (CX)(BX*4), Y0
-	VMOVUPS      32(CX)(BX*4), Y1
-	VMOVUPS      64(CX)(BX*4), Y2
-	VMOVUPS      96(CX)(BX*4), Y3
+	VMOVUPS (CX)(BX*4), Y0
+	VMOVUPS 32(CX)(BX*4), Y1
+	VMOVUPS 64(CX)(BX*4), Y2
+	VMOVUPS 96(CX)(BX*4), Y3
+
+	// min(max(x, low), high)
 	VBROADCASTSS numbers<>+0(SB), Y4
 	VBROADCASTSS numbers<>+32(SB), Y5
 	VMAXPS       Y0, Y4, Y0
@@ -3583,6 +4071,8 @@ loop4:
 	VMINPS       Y2, Y5, Y2
 	VMAXPS       Y3, Y4, Y3
 	VMINPS       Y3, Y5, Y3
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
 	VBROADCASTSS numbers<>+64(SB), Y4
 	VBROADCASTSS numbers<>+64(SB), Y5
 	VBROADCASTSS numbers<>+64(SB), Y6
@@ -3603,6 +4093,8 @@ loop4:
 	VFNMADD231PS numbers<>+160(SB), Y5, Y1
 	VFNMADD231PS numbers<>+160(SB), Y6, Y2
 	VFNMADD231PS numbers<>+160(SB), Y7, Y3
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSS numbers<>+192(SB), Y8
 	VBROADCASTSS numbers<>+192(SB), Y9
 	VBROADCASTSS numbers<>+192(SB), Y10
@@ -3631,55 +4123,61 @@ loop4:
 	VFMADD213PS  numbers<>+352(SB), Y1, Y9
 	VFMADD213PS  numbers<>+352(SB), Y2, Y10
 	VFMADD213PS  numbers<>+352(SB), Y3, Y11
-	VMULPS       numbers<>+416(SB), Y4, Y0
-	VMULPS       numbers<>+416(SB), Y5, Y1
-	VMULPS       numbers<>+416(SB), Y6, Y2
-	VMULPS       numbers<>+416(SB), Y7, Y3
-	VROUNDPS     $0x09, Y0, Y0
-	VROUNDPS     $0x09, Y1, Y1
-	VROUNDPS     $0x09, Y2, Y2
-	VROUNDPS     $0x09, Y3, Y3
-	VADDPS       numbers<>+1440(SB), Y0, Y12
-	VADDPS       numbers<>+1440(SB), Y1, Y13
-	VADDPS       numbers<>+1440(SB), Y2, Y14
-	VADDPS       numbers<>+1440(SB), Y3, Y15
-	VPSLLD       $0x17, Y12, Y12
-	VPSLLD       $0x17, Y13, Y13
-	VPSLLD       $0x17, Y14, Y14
-	VPSLLD       $0x17, Y15, Y15
-	VPADDD       numbers<>+352(SB), Y12, Y12
-	VPADDD       numbers<>+352(SB), Y13, Y13
-	VPADDD       numbers<>+352(SB), Y14, Y14
-	VPADDD       numbers<>+352(SB), Y15, Y15
-	VMULPS       Y12, Y8, Y8
-	VMULPS       Y13, Y9, Y9
-	VMULPS       Y14, Y10, Y10
-	VMULPS       Y15, Y11, Y11
-	VSUBPS       Y0, Y4, Y0
-	VSUBPS       Y1, Y5, Y1
-	VSUBPS       Y2, Y6, Y2
-	VSUBPS       Y3, Y7, Y3
-	VADDPS       numbers<>+1440(SB), Y0, Y0
-	VADDPS       numbers<>+1440(SB), Y1, Y1
-	VADDPS       numbers<>+1440(SB), Y2, Y2
-	VADDPS       numbers<>+1440(SB), Y3, Y3
-	VPSLLD       $0x17, Y0, Y0
-	VPSLLD       $0x17, Y1, Y1
-	VPSLLD       $0x17, Y2, Y2
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       numbers<>+352(SB), Y0, Y0
-	VPADDD       numbers<>+352(SB), Y1, Y1
-	VPADDD       numbers<>+352(SB), Y2, Y2
-	VPADDD       numbers<>+352(SB), Y3, Y3
-	VMULPS       Y0, Y8, Y0
-	VMULPS       Y1, Y9, Y1
-	VMULPS       Y2, Y10, Y2
-	VMULPS       Y3, Y11, Y3
-	VMOVUPS      Y0, (AX)(BX*4)
-	VMOVUPS      Y1, 32(AX)(BX*4)
-	VMOVUPS      Y2, 64(AX)(BX*4)
-	VMOVUPS      Y3, 96(AX)(BX*4)
-	ADDQ         $0x00000020, BX
+
+	// p * 2**n
+	VMULPS   numbers<>+416(SB), Y4, Y0
+	VMULPS   numbers<>+416(SB), Y5, Y1
+	VMULPS   numbers<>+416(SB), Y6, Y2
+	VMULPS   numbers<>+416(SB), Y7, Y3
+	VROUNDPS $0x09, Y0, Y0
+	VROUNDPS $0x09, Y1, Y1
+	VROUNDPS $0x09, Y2, Y2
+	VROUNDPS $0x09, Y3, Y3
+
+	// a power of 2
+	VADDPS numbers<>+1440(SB), Y0, Y12
+	VADDPS numbers<>+1440(SB), Y1, Y13
+	VADDPS numbers<>+1440(SB), Y2, Y14
+	VADDPS numbers<>+1440(SB), Y3, Y15
+	VPSLLD $0x17, Y12, Y12
+	VPSLLD $0x17, Y13, Y13
+	VPSLLD $0x17, Y14, Y14
+	VPSLLD $0x17, Y15, Y15
+	VPADDD numbers<>+352(SB), Y12, Y12
+	VPADDD numbers<>+352(SB), Y13, Y13
+	VPADDD numbers<>+352(SB), Y14, Y14
+	VPADDD numbers<>+352(SB), Y15, Y15
+	VMULPS Y12, Y8, Y8
+	VMULPS Y13, Y9, Y9
+	VMULPS Y14, Y10, Y10
+	VMULPS Y15, Y11, Y11
+	VSUBPS Y0, Y4, Y0
+	VSUBPS Y1, Y5, Y1
+	VSUBPS Y2, Y6, Y2
+	VSUBPS Y3, Y7, Y3
+
+	// a power of 2
+	VADDPS  numbers<>+1440(SB), Y0, Y0
+	VADDPS  numbers<>+1440(SB), Y1, Y1
+	VADDPS  numbers<>+1440(SB), Y2, Y2
+	VADDPS  numbers<>+1440(SB), Y3, Y3
+	VPSLLD  $0x17, Y0, Y0
+	VPSLLD  $0x17, Y1, Y1
+	VPSLLD  $0x17, Y2, Y2
+	VPSLLD  $0x17, Y3, Y3
+	VPADDD  numbers<>+352(SB), Y0, Y0
+	VPADDD  numbers<>+352(SB), Y1, Y1
+	VPADDD  numbers<>+352(SB), Y2, Y2
+	VPADDD  numbers<>+352(SB), Y3, Y3
+	VMULPS  Y0, Y8, Y0
+	VMULPS  Y1, Y9, Y1
+	VMULPS  Y2, Y10, Y2
+	VMULPS  Y3, Y11, Y3
+	VMOVUPS Y0, (AX)(BX*4)
+	VMOVUPS Y1, 32(AX)(BX*4)
+	VMOVUPS Y2, 64(AX)(BX*4)
+	VMOVUPS Y3, 96(AX)(BX*4)
+	ADDQ    $0x00000020, BX
 
 test4:
 	CMPQ BX, SI
@@ -3690,16 +4188,22 @@ test4:
 	JMP  test1
 
 loop1:
-	VMOVUPS      (CX)(BX*4), Y0
+	VMOVUPS (CX)(BX*4), Y0
+
+	// min(max(x, low), high)
 	VBROADCASTSS numbers<>+0(SB), Y1
 	VBROADCASTSS numbers<>+32(SB), Y2
 	VMAXPS       Y0, Y1, Y0
 	VMINPS       Y0, Y2, Y0
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
 	VBROADCASTSS numbers<>+64(SB), Y1
 	VFMADD231PS  numbers<>+96(SB), Y0, Y1
 	VROUNDPS     $0x08, Y1, Y1
 	VFNMADD231PS numbers<>+128(SB), Y1, Y0
 	VFNMADD231PS numbers<>+160(SB), Y1, Y0
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSS numbers<>+192(SB), Y2
 	VFMADD213PS  numbers<>+224(SB), Y0, Y2
 	VFMADD213PS  numbers<>+256(SB), Y0, Y2
@@ -3707,41 +4211,53 @@ loop1:
 	VFMADD213PS  numbers<>+320(SB), Y0, Y2
 	VFMADD213PS  numbers<>+352(SB), Y0, Y2
 	VFMADD213PS  numbers<>+352(SB), Y0, Y2
-	VMULPS       numbers<>+416(SB), Y1, Y0
-	VROUNDPS     $0x09, Y0, Y0
-	VADDPS       numbers<>+1440(SB), Y0, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       numbers<>+352(SB), Y3, Y3
-	VMULPS       Y3, Y2, Y2
-	VSUBPS       Y0, Y1, Y0
-	VADDPS       numbers<>+1440(SB), Y0, Y0
-	VPSLLD       $0x17, Y0, Y0
-	VPADDD       numbers<>+352(SB), Y0, Y0
-	VMULPS       Y0, Y2, Y0
-	VMOVUPS      Y0, (AX)(BX*4)
-	ADDQ         $0x00000008, BX
+
+	// p * 2**n
+	VMULPS   numbers<>+416(SB), Y1, Y0
+	VROUNDPS $0x09, Y0, Y0
+
+	// a power of 2
+	VADDPS numbers<>+1440(SB), Y0, Y3
+	VPSLLD $0x17, Y3, Y3
+	VPADDD numbers<>+352(SB), Y3, Y3
+	VMULPS Y3, Y2, Y2
+	VSUBPS Y0, Y1, Y0
+
+	// a power of 2
+	VADDPS  numbers<>+1440(SB), Y0, Y0
+	VPSLLD  $0x17, Y0, Y0
+	VPADDD  numbers<>+352(SB), Y0, Y0
+	VMULPS  Y0, Y2, Y0
+	VMOVUPS Y0, (AX)(BX*4)
+	ADDQ    $0x00000008, BX
 
 test1:
 	CMPQ BX, SI
 	JLE  loop1
 
 	// if i < n: the rest, masked
-	MOVQ         DX, SI
-	SUBQ         BX, SI
-	JLE          done
-	LEAQ         window<>+0(SB), DI
-	NEGQ         SI
-	VMOVDQU      32(DI)(SI*4), Y0
-	VPMASKMOVD   (CX)(BX*4), Y0, Y1
+	MOVQ       DX, SI
+	SUBQ       BX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*4), Y0
+	VPMASKMOVD (CX)(BX*4), Y0, Y1
+
+	// min(max(x, low), high)
 	VBROADCASTSS numbers<>+0(SB), Y2
 	VBROADCASTSS numbers<>+32(SB), Y3
 	VMAXPS       Y1, Y2, Y1
 	VMINPS       Y1, Y3, Y1
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
 	VBROADCASTSS numbers<>+64(SB), Y2
 	VFMADD231PS  numbers<>+96(SB), Y1, Y2
 	VROUNDPS     $0x08, Y2, Y2
 	VFNMADD231PS numbers<>+128(SB), Y2, Y1
 	VFNMADD231PS numbers<>+160(SB), Y2, Y1
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSS numbers<>+192(SB), Y3
 	VFMADD213PS  numbers<>+224(SB), Y1, Y3
 	VFMADD213PS  numbers<>+256(SB), Y1, Y3
@@ -3749,19 +4265,25 @@ test1:
 	VFMADD213PS  numbers<>+320(SB), Y1, Y3
 	VFMADD213PS  numbers<>+352(SB), Y1, Y3
 	VFMADD213PS  numbers<>+352(SB), Y1, Y3
-	VMULPS       numbers<>+416(SB), Y2, Y1
-	VROUNDPS     $0x09, Y1, Y1
-	VADDPS       numbers<>+1440(SB), Y1, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       numbers<>+352(SB), Y4, Y4
-	VMULPS       Y4, Y3, Y3
-	VSUBPS       Y1, Y2, Y1
-	VADDPS       numbers<>+1440(SB), Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       numbers<>+352(SB), Y1, Y1
-	VMULPS       Y1, Y3, Y1
-	VPMASKMOVD   Y1, Y0, (AX)(BX*4)
-	MOVQ         DX, BX
+
+	// p * 2**n
+	VMULPS   numbers<>+416(SB), Y2, Y1
+	VROUNDPS $0x09, Y1, Y1
+
+	// a power of 2
+	VADDPS numbers<>+1440(SB), Y1, Y4
+	VPSLLD $0x17, Y4, Y4
+	VPADDD numbers<>+352(SB), Y4, Y4
+	VMULPS Y4, Y3, Y3
+	VSUBPS Y1, Y2, Y1
+
+	// a power of 2
+	VADDPS     numbers<>+1440(SB), Y1, Y1
+	VPSLLD     $0x17, Y1, Y1
+	VPADDD     numbers<>+352(SB), Y1, Y1
+	VMULPS     Y1, Y3, Y1
+	VPMASKMOVD Y1, Y0, (AX)(BX*4)
+	MOVQ       DX, BX
 
 done:
 	VZEROUPPER
@@ -3797,14 +4319,18 @@ begin:
 	JMP  test2
 
 loop2:
-	VMOVUPS      (CX)(BX*4), Y0
-	VMOVUPS      32(CX)(BX*4), Y1
+	VMOVUPS (CX)(BX*4), Y0
+	VMOVUPS 32(CX)(BX*4), Y1
+
+	// min(max(x, low), high)
 	VBROADCASTSS numbers<>+384(SB), Y3
 	VBROADCASTSS numbers<>+32(SB), Y4
 	VMAXPS       Y0, Y3, Y2
 	VMINPS       Y2, Y4, Y2
 	VMAXPS       Y1, Y3, Y3
 	VMINPS       Y3, Y4, Y3
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
 	VBROADCASTSS numbers<>+64(SB), Y4
 	VBROADCASTSS numbers<>+64(SB), Y5
 	VFMADD231PS  numbers<>+96(SB), Y2, Y4
@@ -3817,6 +4343,8 @@ loop2:
 	VFNMADD231PS numbers<>+160(SB), Y5, Y3
 	VMULPS       Y2, Y2, Y6
 	VMULPS       Y3, Y3, Y7
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSS numbers<>+192(SB), Y8
 	VBROADCASTSS numbers<>+192(SB), Y9
 	VFMADD213PS  numbers<>+224(SB), Y2, Y8
@@ -3829,37 +4357,40 @@ loop2:
 	VFMADD213PS  numbers<>+320(SB), Y3, Y9
 	VMULPS       Y8, Y6, Y6
 	VMULPS       Y9, Y7, Y7
-	VADDPS       numbers<>+1440(SB), Y4, Y4
-	VADDPS       numbers<>+1440(SB), Y5, Y5
-	VPSLLD       $0x17, Y4, Y4
-	VPSLLD       $0x17, Y5, Y5
-	VPADDD       numbers<>+416(SB), Y4, Y4
-	VPADDD       numbers<>+416(SB), Y5, Y5
-	VSUBPS       numbers<>+416(SB), Y4, Y8
-	VSUBPS       numbers<>+416(SB), Y5, Y9
-	VMOVAPS      Y8, Y10
-	VMOVAPS      Y9, Y11
-	VFMADD231PS  Y2, Y4, Y10
-	VFMADD231PS  Y3, Y5, Y11
-	VSUBPS       Y10, Y8, Y8
-	VSUBPS       Y11, Y9, Y9
-	VFMADD231PS  Y2, Y4, Y8
-	VFMADD231PS  Y3, Y5, Y9
-	VFMADD231PS  Y6, Y4, Y8
-	VFMADD231PS  Y7, Y5, Y9
-	VADDPS       Y8, Y10, Y2
-	VADDPS       Y9, Y11, Y3
-	VADDPS       Y2, Y2, Y2
-	VADDPS       Y3, Y3, Y3
-	VANDPS       numbers<>+448(SB), Y0, Y4
-	VANDPS       numbers<>+448(SB), Y1, Y5
-	VCMPPS       $0x11, numbers<>+480(SB), Y4, Y4
-	VBLENDVPS    Y4, Y0, Y2, Y2
-	VCMPPS       $0x11, numbers<>+480(SB), Y5, Y0
-	VBLENDVPS    Y0, Y1, Y3, Y3
-	VMOVUPS      Y2, (AX)(BX*4)
-	VMOVUPS      Y3, 32(AX)(BX*4)
-	ADDQ         $0x00000010, BX
+
+	// 2**n * (1 + r + u) - 1
+	// a power of 2
+	VADDPS      numbers<>+1440(SB), Y4, Y4
+	VADDPS      numbers<>+1440(SB), Y5, Y5
+	VPSLLD      $0x17, Y4, Y4
+	VPSLLD      $0x17, Y5, Y5
+	VPADDD      numbers<>+416(SB), Y4, Y4
+	VPADDD      numbers<>+416(SB), Y5, Y5
+	VSUBPS      numbers<>+416(SB), Y4, Y8
+	VSUBPS      numbers<>+416(SB), Y5, Y9
+	VMOVAPS     Y8, Y10
+	VMOVAPS     Y9, Y11
+	VFMADD231PS Y2, Y4, Y10
+	VFMADD231PS Y3, Y5, Y11
+	VSUBPS      Y10, Y8, Y8
+	VSUBPS      Y11, Y9, Y9
+	VFMADD231PS Y2, Y4, Y8
+	VFMADD231PS Y3, Y5, Y9
+	VFMADD231PS Y6, Y4, Y8
+	VFMADD231PS Y7, Y5, Y9
+	VADDPS      Y8, Y10, Y2
+	VADDPS      Y9, Y11, Y3
+	VADDPS      Y2, Y2, Y2
+	VADDPS      Y3, Y3, Y3
+	VANDPS      numbers<>+448(SB), Y0, Y4
+	VANDPS      numbers<>+448(SB), Y1, Y5
+	VCMPPS      $0x11, numbers<>+480(SB), Y4, Y4
+	VBLENDVPS   Y4, Y0, Y2, Y2
+	VCMPPS      $0x11, numbers<>+480(SB), Y5, Y0
+	VBLENDVPS   Y0, Y1, Y3, Y3
+	VMOVUPS     Y2, (AX)(BX*4)
+	VMOVUPS     Y3, 32(AX)(BX*4)
+	ADDQ        $0x00000010, BX
 
 test2:
 	CMPQ BX, SI
@@ -3870,84 +4401,102 @@ test2:
 	JMP  test1
 
 loop1:
-	VMOVUPS      (CX)(BX*4), Y0
+	VMOVUPS (CX)(BX*4), Y0
+
+	// min(max(x, low), high)
 	VBROADCASTSS numbers<>+384(SB), Y1
 	VBROADCASTSS numbers<>+32(SB), Y2
 	VMAXPS       Y0, Y1, Y1
 	VMINPS       Y1, Y2, Y1
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
 	VBROADCASTSS numbers<>+64(SB), Y2
 	VFMADD231PS  numbers<>+96(SB), Y1, Y2
 	VROUNDPS     $0x08, Y2, Y2
 	VFNMADD231PS numbers<>+128(SB), Y2, Y1
 	VFNMADD231PS numbers<>+160(SB), Y2, Y1
 	VMULPS       Y1, Y1, Y3
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSS numbers<>+192(SB), Y4
 	VFMADD213PS  numbers<>+224(SB), Y1, Y4
 	VFMADD213PS  numbers<>+256(SB), Y1, Y4
 	VFMADD213PS  numbers<>+288(SB), Y1, Y4
 	VFMADD213PS  numbers<>+320(SB), Y1, Y4
 	VMULPS       Y4, Y3, Y3
-	VADDPS       numbers<>+1440(SB), Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       numbers<>+416(SB), Y2, Y2
-	VSUBPS       numbers<>+416(SB), Y2, Y4
-	VMOVAPS      Y4, Y5
-	VFMADD231PS  Y1, Y2, Y5
-	VSUBPS       Y5, Y4, Y4
-	VFMADD231PS  Y1, Y2, Y4
-	VFMADD231PS  Y3, Y2, Y4
-	VADDPS       Y4, Y5, Y1
-	VADDPS       Y1, Y1, Y1
-	VANDPS       numbers<>+448(SB), Y0, Y2
-	VCMPPS       $0x11, numbers<>+480(SB), Y2, Y2
-	VBLENDVPS    Y2, Y0, Y1, Y1
-	VMOVUPS      Y1, (AX)(BX*4)
-	ADDQ         $0x00000008, BX
+
+	// 2**n * (1 + r + u) - 1
+	// a power of 2
+	VADDPS      numbers<>+1440(SB), Y2, Y2
+	VPSLLD      $0x17, Y2, Y2
+	VPADDD      numbers<>+416(SB), Y2, Y2
+	VSUBPS      numbers<>+416(SB), Y2, Y4
+	VMOVAPS     Y4, Y5
+	VFMADD231PS Y1, Y2, Y5
+	VSUBPS      Y5, Y4, Y4
+	VFMADD231PS Y1, Y2, Y4
+	VFMADD231PS Y3, Y2, Y4
+	VADDPS      Y4, Y5, Y1
+	VADDPS      Y1, Y1, Y1
+	VANDPS      numbers<>+448(SB), Y0, Y2
+	VCMPPS      $0x11, numbers<>+480(SB), Y2, Y2
+	VBLENDVPS   Y2, Y0, Y1, Y1
+	VMOVUPS     Y1, (AX)(BX*4)
+	ADDQ        $0x00000008, BX
 
 test1:
 	CMPQ BX, SI
 	JLE  loop1
 
 	// if i < n: the rest, masked
-	MOVQ         DX, SI
-	SUBQ         BX, SI
-	JLE          done
-	LEAQ         window<>+0(SB), DI
-	NEGQ         SI
-	VMOVDQU      32(DI)(SI*4), Y0
-	VPMASKMOVD   (CX)(BX*4), Y0, Y1
+	MOVQ       DX, SI
+	SUBQ       BX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*4), Y0
+	VPMASKMOVD (CX)(BX*4), Y0, Y1
+
+	// min(max(x, low), high)
 	VBROADCASTSS numbers<>+384(SB), Y2
 	VBROADCASTSS numbers<>+32(SB), Y3
 	VMAXPS       Y1, Y2, Y2
 	VMINPS       Y2, Y3, Y2
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
 	VBROADCASTSS numbers<>+64(SB), Y3
 	VFMADD231PS  numbers<>+96(SB), Y2, Y3
 	VROUNDPS     $0x08, Y3, Y3
 	VFNMADD231PS numbers<>+128(SB), Y3, Y2
 	VFNMADD231PS numbers<>+160(SB), Y3, Y2
 	VMULPS       Y2, Y2, Y4
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSS numbers<>+192(SB), Y5
 	VFMADD213PS  numbers<>+224(SB), Y2, Y5
 	VFMADD213PS  numbers<>+256(SB), Y2, Y5
 	VFMADD213PS  numbers<>+288(SB), Y2, Y5
 	VFMADD213PS  numbers<>+320(SB), Y2, Y5
 	VMULPS       Y5, Y4, Y4
-	VADDPS       numbers<>+1440(SB), Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       numbers<>+416(SB), Y3, Y3
-	VSUBPS       numbers<>+416(SB), Y3, Y5
-	VMOVAPS      Y5, Y6
-	VFMADD231PS  Y2, Y3, Y6
-	VSUBPS       Y6, Y5, Y5
-	VFMADD231PS  Y2, Y3, Y5
-	VFMADD231PS  Y4, Y3, Y5
-	VADDPS       Y5, Y6, Y2
-	VADDPS       Y2, Y2, Y2
-	VANDPS       numbers<>+448(SB), Y1, Y3
-	VCMPPS       $0x11, numbers<>+480(SB), Y3, Y3
-	VBLENDVPS    Y3, Y1, Y2, Y2
-	VPMASKMOVD   Y2, Y0, (AX)(BX*4)
-	MOVQ         DX, BX
+
+	// 2**n * (1 + r + u) - 1
+	// a power of 2
+	VADDPS      numbers<>+1440(SB), Y3, Y3
+	VPSLLD      $0x17, Y3, Y3
+	VPADDD      numbers<>+416(SB), Y3, Y3
+	VSUBPS      numbers<>+416(SB), Y3, Y5
+	VMOVAPS     Y5, Y6
+	VFMADD231PS Y2, Y3, Y6
+	VSUBPS      Y6, Y5, Y5
+	VFMADD231PS Y2, Y3, Y5
+	VFMADD231PS Y4, Y3, Y5
+	VADDPS      Y5, Y6, Y2
+	VADDPS      Y2, Y2, Y2
+	VANDPS      numbers<>+448(SB), Y1, Y3
+	VCMPPS      $0x11, numbers<>+480(SB), Y3, Y3
+	VBLENDVPS   Y3, Y1, Y2, Y2
+	VPMASKMOVD  Y2, Y0, (AX)(BX*4)
+	MOVQ        DX, BX
 
 done:
 	VZEROUPPER
@@ -3973,36 +4522,41 @@ begin:
 	JMP  test2
 
 loop2:
-	VMOVUPS      (CX)(BX*4), Y0
-	VMOVUPS      32(CX)(BX*4), Y1
-	VMOVAPS      Y0, Y2
-	VMOVAPS      Y1, Y3
-	VMULPS       numbers<>+672(SB), Y0, Y4
-	VMULPS       numbers<>+672(SB), Y1, Y5
-	VCMPPS       $0x11, numbers<>+704(SB), Y0, Y6
-	VBLENDVPS    Y6, Y4, Y2, Y2
-	VCMPPS       $0x11, numbers<>+704(SB), Y1, Y4
-	VBLENDVPS    Y4, Y5, Y3, Y3
-	VPADDD       numbers<>+736(SB), Y2, Y2
-	VPADDD       numbers<>+736(SB), Y3, Y3
-	VPSRLD       $0x17, Y2, Y4
-	VPSRLD       $0x17, Y3, Y5
-	VPADDD       numbers<>+672(SB), Y4, Y4
-	VPADDD       numbers<>+672(SB), Y5, Y5
-	VSUBPS       numbers<>+768(SB), Y4, Y4
-	VSUBPS       numbers<>+768(SB), Y5, Y5
-	VANDPS       numbers<>+800(SB), Y2, Y2
-	VANDPS       numbers<>+800(SB), Y3, Y3
-	VPADDD       numbers<>+832(SB), Y2, Y2
-	VPADDD       numbers<>+832(SB), Y3, Y3
-	VSUBPS       numbers<>+352(SB), Y2, Y2
-	VSUBPS       numbers<>+352(SB), Y3, Y3
-	VSUBPS       numbers<>+864(SB), Y4, Y6
-	VSUBPS       numbers<>+864(SB), Y5, Y7
-	VCMPPS       $0x11, numbers<>+704(SB), Y0, Y8
-	VBLENDVPS    Y8, Y6, Y4, Y4
-	VCMPPS       $0x11, numbers<>+704(SB), Y1, Y6
-	VBLENDVPS    Y6, Y7, Y5, Y5
+	VMOVUPS   (CX)(BX*4), Y0
+	VMOVUPS   32(CX)(BX*4), Y1
+	VMOVAPS   Y0, Y2
+	VMOVAPS   Y1, Y3
+	VMULPS    numbers<>+672(SB), Y0, Y4
+	VMULPS    numbers<>+672(SB), Y1, Y5
+	VCMPPS    $0x11, numbers<>+704(SB), Y0, Y6
+	VBLENDVPS Y6, Y4, Y2, Y2
+	VCMPPS    $0x11, numbers<>+704(SB), Y1, Y4
+	VBLENDVPS Y4, Y5, Y3, Y3
+
+	// e, f: x = 2**e * (1+f)
+	VPADDD    numbers<>+736(SB), Y2, Y2
+	VPADDD    numbers<>+736(SB), Y3, Y3
+	VPSRLD    $0x17, Y2, Y4
+	VPSRLD    $0x17, Y3, Y5
+	VPADDD    numbers<>+672(SB), Y4, Y4
+	VPADDD    numbers<>+672(SB), Y5, Y5
+	VSUBPS    numbers<>+768(SB), Y4, Y4
+	VSUBPS    numbers<>+768(SB), Y5, Y5
+	VANDPS    numbers<>+800(SB), Y2, Y2
+	VANDPS    numbers<>+800(SB), Y3, Y3
+	VPADDD    numbers<>+832(SB), Y2, Y2
+	VPADDD    numbers<>+832(SB), Y3, Y3
+	VSUBPS    numbers<>+352(SB), Y2, Y2
+	VSUBPS    numbers<>+352(SB), Y3, Y3
+	VSUBPS    numbers<>+864(SB), Y4, Y6
+	VSUBPS    numbers<>+864(SB), Y5, Y7
+	VCMPPS    $0x11, numbers<>+704(SB), Y0, Y8
+	VBLENDVPS Y8, Y6, Y4, Y4
+	VCMPPS    $0x11, numbers<>+704(SB), Y1, Y6
+	VBLENDVPS Y6, Y7, Y5, Y5
+
+	// e*ln2 + log(1+f)
+	// a polynomial, by Horner's rule
 	VBROADCASTSS numbers<>+896(SB), Y6
 	VBROADCASTSS numbers<>+896(SB), Y7
 	VFMADD213PS  numbers<>+928(SB), Y2, Y6
@@ -4031,21 +4585,23 @@ loop2:
 	VADDPS       Y7, Y3, Y3
 	VFMADD231PS  numbers<>+128(SB), Y4, Y2
 	VFMADD231PS  numbers<>+128(SB), Y5, Y3
-	VCMPPS       $0x00, numbers<>+544(SB), Y0, Y4
-	VBLENDVPS    Y4, Y0, Y2, Y2
-	VCMPPS       $0x00, numbers<>+544(SB), Y1, Y4
-	VBLENDVPS    Y4, Y1, Y3, Y3
-	VCMPPS       $0x00, numbers<>+608(SB), Y0, Y4
-	VBLENDVPS    Y4, numbers<>+576(SB), Y2, Y2
-	VCMPPS       $0x00, numbers<>+608(SB), Y1, Y4
-	VBLENDVPS    Y4, numbers<>+576(SB), Y3, Y3
-	VCMPPS       $0x19, numbers<>+608(SB), Y0, Y0
-	VBLENDVPS    Y0, numbers<>+640(SB), Y2, Y2
-	VCMPPS       $0x19, numbers<>+608(SB), Y1, Y0
-	VBLENDVPS    Y0, numbers<>+640(SB), Y3, Y3
-	VMOVUPS      Y2, (AX)(BX*4)
-	VMOVUPS      Y3, 32(AX)(BX*4)
-	ADDQ         $0x00000010, BX
+
+	// where the logarithm is infinite or NaN
+	VCMPPS    $0x00, numbers<>+544(SB), Y0, Y4
+	VBLENDVPS Y4, Y0, Y2, Y2
+	VCMPPS    $0x00, numbers<>+544(SB), Y1, Y4
+	VBLENDVPS Y4, Y1, Y3, Y3
+	VCMPPS    $0x00, numbers<>+608(SB), Y0, Y4
+	VBLENDVPS Y4, numbers<>+576(SB), Y2, Y2
+	VCMPPS    $0x00, numbers<>+608(SB), Y1, Y4
+	VBLENDVPS Y4, numbers<>+576(SB), Y3, Y3
+	VCMPPS    $0x19, numbers<>+608(SB), Y0, Y0
+	VBLENDVPS Y0, numbers<>+640(SB), Y2, Y2
+	VCMPPS    $0x19, numbers<>+608(SB), Y1, Y0
+	VBLENDVPS Y0, numbers<>+640(SB), Y3, Y3
+	VMOVUPS   Y2, (AX)(BX*4)
+	VMOVUPS   Y3, 32(AX)(BX*4)
+	ADDQ      $0x00000010, BX
 
 test2:
 	CMPQ BX, SI
@@ -4056,21 +4612,26 @@ test2:
 	JMP  test1
 
 loop1:
-	VMOVUPS      (CX)(BX*4), Y0
-	VMOVAPS      Y0, Y1
-	VMULPS       numbers<>+672(SB), Y0, Y2
-	VCMPPS       $0x11, numbers<>+704(SB), Y0, Y3
-	VBLENDVPS    Y3, Y2, Y1, Y1
-	VPADDD       numbers<>+736(SB), Y1, Y1
-	VPSRLD       $0x17, Y1, Y2
-	VPADDD       numbers<>+672(SB), Y2, Y2
-	VSUBPS       numbers<>+768(SB), Y2, Y2
-	VANDPS       numbers<>+800(SB), Y1, Y1
-	VPADDD       numbers<>+832(SB), Y1, Y1
-	VSUBPS       numbers<>+352(SB), Y1, Y1
-	VSUBPS       numbers<>+864(SB), Y2, Y3
-	VCMPPS       $0x11, numbers<>+704(SB), Y0, Y4
-	VBLENDVPS    Y4, Y3, Y2, Y2
+	VMOVUPS   (CX)(BX*4), Y0
+	VMOVAPS   Y0, Y1
+	VMULPS    numbers<>+672(SB), Y0, Y2
+	VCMPPS    $0x11, numbers<>+704(SB), Y0, Y3
+	VBLENDVPS Y3, Y2, Y1, Y1
+
+	// e, f: x = 2**e * (1+f)
+	VPADDD    numbers<>+736(SB), Y1, Y1
+	VPSRLD    $0x17, Y1, Y2
+	VPADDD    numbers<>+672(SB), Y2, Y2
+	VSUBPS    numbers<>+768(SB), Y2, Y2
+	VANDPS    numbers<>+800(SB), Y1, Y1
+	VPADDD    numbers<>+832(SB), Y1, Y1
+	VSUBPS    numbers<>+352(SB), Y1, Y1
+	VSUBPS    numbers<>+864(SB), Y2, Y3
+	VCMPPS    $0x11, numbers<>+704(SB), Y0, Y4
+	VBLENDVPS Y4, Y3, Y2, Y2
+
+	// e*ln2 + log(1+f)
+	// a polynomial, by Horner's rule
 	VBROADCASTSS numbers<>+896(SB), Y3
 	VFMADD213PS  numbers<>+928(SB), Y1, Y3
 	VFMADD213PS  numbers<>+960(SB), Y1, Y3
@@ -4085,41 +4646,48 @@ loop1:
 	VFMADD231PS  numbers<>+160(SB), Y2, Y3
 	VADDPS       Y3, Y1, Y1
 	VFMADD231PS  numbers<>+128(SB), Y2, Y1
-	VCMPPS       $0x00, numbers<>+544(SB), Y0, Y2
-	VBLENDVPS    Y2, Y0, Y1, Y1
-	VCMPPS       $0x00, numbers<>+608(SB), Y0, Y2
-	VBLENDVPS    Y2, numbers<>+576(SB), Y1, Y1
-	VCMPPS       $0x19, numbers<>+608(SB), Y0, Y0
-	VBLENDVPS    Y0, numbers<>+640(SB), Y1, Y1
-	VMOVUPS      Y1, (AX)(BX*4)
-	ADDQ         $0x00000008, BX
+
+	// where the logarithm is infinite or NaN
+	VCMPPS    $0x00, numbers<>+544(SB), Y0, Y2
+	VBLENDVPS Y2, Y0, Y1, Y1
+	VCMPPS    $0x00, numbers<>+608(SB), Y0, Y2
+	VBLENDVPS Y2, numbers<>+576(SB), Y1, Y1
+	VCMPPS    $0x19, numbers<>+608(SB), Y0, Y0
+	VBLENDVPS Y0, numbers<>+640(SB), Y1, Y1
+	VMOVUPS   Y1, (AX)(BX*4)
+	ADDQ      $0x00000008, BX
 
 test1:
 	CMPQ BX, SI
 	JLE  loop1
 
 	// if i < n: the rest, masked
-	MOVQ         DX, SI
-	SUBQ         BX, SI
-	JLE          done
-	LEAQ         window<>+0(SB), DI
-	NEGQ         SI
-	VMOVDQU      32(DI)(SI*4), Y0
-	VPMASKMOVD   (CX)(BX*4), Y0, Y1
-	VMOVAPS      Y1, Y2
-	VMULPS       numbers<>+672(SB), Y1, Y3
-	VCMPPS       $0x11, numbers<>+704(SB), Y1, Y4
-	VBLENDVPS    Y4, Y3, Y2, Y2
-	VPADDD       numbers<>+736(SB), Y2, Y2
-	VPSRLD       $0x17, Y2, Y3
-	VPADDD       numbers<>+672(SB), Y3, Y3
-	VSUBPS       numbers<>+768(SB), Y3, Y3
-	VANDPS       numbers<>+800(SB), Y2, Y2
-	VPADDD       numbers<>+832(SB), Y2, Y2
-	VSUBPS       numbers<>+352(SB), Y2, Y2
-	VSUBPS       numbers<>+864(SB), Y3, Y4
-	VCMPPS       $0x11, numbers<>+704(SB), Y1, Y5
-	VBLENDVPS    Y5, Y4, Y3, Y3
+	MOVQ       DX, SI
+	SUBQ       BX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*4), Y0
+	VPMASKMOVD (CX)(BX*4), Y0, Y1
+	VMOVAPS    Y1, Y2
+	VMULPS     numbers<>+672(SB), Y1, Y3
+	VCMPPS     $0x11, numbers<>+704(SB), Y1, Y4
+	VBLENDVPS  Y4, Y3, Y2, Y2
+
+	// e, f: x = 2**e * (1+f)
+	VPADDD    numbers<>+736(SB), Y2, Y2
+	VPSRLD    $0x17, Y2, Y3
+	VPADDD    numbers<>+672(SB), Y3, Y3
+	VSUBPS    numbers<>+768(SB), Y3, Y3
+	VANDPS    numbers<>+800(SB), Y2, Y2
+	VPADDD    numbers<>+832(SB), Y2, Y2
+	VSUBPS    numbers<>+352(SB), Y2, Y2
+	VSUBPS    numbers<>+864(SB), Y3, Y4
+	VCMPPS    $0x11, numbers<>+704(SB), Y1, Y5
+	VBLENDVPS Y5, Y4, Y3, Y3
+
+	// e*ln2 + log(1+f)
+	// a polynomial, by Horner's rule
 	VBROADCASTSS numbers<>+896(SB), Y4
 	VFMADD213PS  numbers<>+928(SB), Y2, Y4
 	VFMADD213PS  numbers<>+960(SB), Y2, Y4
@@ -4134,14 +4702,16 @@ test1:
 	VFMADD231PS  numbers<>+160(SB), Y3, Y4
 	VADDPS       Y4, Y2, Y2
 	VFMADD231PS  numbers<>+128(SB), Y3, Y2
-	VCMPPS       $0x00, numbers<>+544(SB), Y1, Y3
-	VBLENDVPS    Y3, Y1, Y2, Y2
-	VCMPPS       $0x00, numbers<>+608(SB), Y1, Y3
-	VBLENDVPS    Y3, numbers<>+576(SB), Y2, Y2
-	VCMPPS       $0x19, numbers<>+608(SB), Y1, Y1
-	VBLENDVPS    Y1, numbers<>+640(SB), Y2, Y2
-	VPMASKMOVD   Y2, Y0, (AX)(BX*4)
-	MOVQ         DX, BX
+
+	// where the logarithm is infinite or NaN
+	VCMPPS     $0x00, numbers<>+544(SB), Y1, Y3
+	VBLENDVPS  Y3, Y1, Y2, Y2
+	VCMPPS     $0x00, numbers<>+608(SB), Y1, Y3
+	VBLENDVPS  Y3, numbers<>+576(SB), Y2, Y2
+	VCMPPS     $0x19, numbers<>+608(SB), Y1, Y1
+	VBLENDVPS  Y1, numbers<>+640(SB), Y2, Y2
+	VPMASKMOVD Y2, Y0, (AX)(BX*4)
+	MOVQ       DX, BX
 
 done:
 	VZEROUPPER
@@ -4167,8 +4737,10 @@ begin:
 	JMP  test2
 
 loop2:
-	VMOVUPS      (CX)(BX*4), Y0
-	VMOVUPS      32(CX)(BX*4), Y1
+	VMOVUPS (CX)(BX*4), Y0
+	VMOVUPS 32(CX)(BX*4), Y1
+
+	// 1 + x = u + c
 	VBROADCASTSS numbers<>+352(SB), Y2
 	VBROADCASTSS numbers<>+352(SB), Y3
 	VMAXPS       Y0, Y2, Y4
@@ -4181,6 +4753,8 @@ loop2:
 	VSUBPS       Y2, Y7, Y2
 	VSUBPS       Y4, Y5, Y4
 	VSUBPS       Y2, Y3, Y2
+
+	// e, f: x = 2**e * (1+f)
 	VPADDD       numbers<>+736(SB), Y6, Y3
 	VPADDD       numbers<>+736(SB), Y7, Y5
 	VPSRLD       $0x17, Y3, Y8
@@ -4216,6 +4790,9 @@ loop2:
 	VSUBPS       Y5, Y7, Y5
 	VSUBPS       Y3, Y4, Y3
 	VSUBPS       Y5, Y2, Y2
+
+	// e*ln2 + log(1+f)
+	// a polynomial, by Horner's rule
 	VBROADCASTSS numbers<>+896(SB), Y4
 	VBROADCASTSS numbers<>+896(SB), Y5
 	VFMADD213PS  numbers<>+928(SB), Y6, Y4
@@ -4248,27 +4825,31 @@ loop2:
 	VFMADD231PS  numbers<>+128(SB), Y9, Y2
 	VANDPS       numbers<>+448(SB), Y3, Y3
 	VANDPS       numbers<>+448(SB), Y2, Y2
-	VMOVAPS      Y3, Y3
-	VMOVAPS      Y2, Y2
-	VANDPS       numbers<>+1184(SB), Y0, Y4
-	VANDPS       numbers<>+1184(SB), Y1, Y5
-	VORPS        Y4, Y3, Y3
-	VORPS        Y5, Y2, Y2
-	VCMPPS       $0x00, numbers<>+544(SB), Y0, Y4
-	VBLENDVPS    Y4, Y0, Y3, Y3
-	VCMPPS       $0x00, numbers<>+544(SB), Y1, Y4
-	VBLENDVPS    Y4, Y1, Y2, Y2
-	VCMPPS       $0x00, numbers<>+1216(SB), Y0, Y4
-	VBLENDVPS    Y4, numbers<>+576(SB), Y3, Y3
-	VCMPPS       $0x00, numbers<>+1216(SB), Y1, Y4
-	VBLENDVPS    Y4, numbers<>+576(SB), Y2, Y2
-	VCMPPS       $0x19, numbers<>+1216(SB), Y0, Y0
-	VBLENDVPS    Y0, numbers<>+640(SB), Y3, Y3
-	VCMPPS       $0x19, numbers<>+1216(SB), Y1, Y0
-	VBLENDVPS    Y0, numbers<>+640(SB), Y2, Y2
-	VMOVUPS      Y3, (AX)(BX*4)
-	VMOVUPS      Y2, 32(AX)(BX*4)
-	ADDQ         $0x00000010, BX
+
+	// with the sign of x
+	VMOVAPS Y3, Y3
+	VMOVAPS Y2, Y2
+	VANDPS  numbers<>+1184(SB), Y0, Y4
+	VANDPS  numbers<>+1184(SB), Y1, Y5
+	VORPS   Y4, Y3, Y3
+	VORPS   Y5, Y2, Y2
+
+	// where the logarithm is infinite or NaN
+	VCMPPS    $0x00, numbers<>+544(SB), Y0, Y4
+	VBLENDVPS Y4, Y0, Y3, Y3
+	VCMPPS    $0x00, numbers<>+544(SB), Y1, Y4
+	VBLENDVPS Y4, Y1, Y2, Y2
+	VCMPPS    $0x00, numbers<>+1216(SB), Y0, Y4
+	VBLENDVPS Y4, numbers<>+576(SB), Y3, Y3
+	VCMPPS    $0x00, numbers<>+1216(SB), Y1, Y4
+	VBLENDVPS Y4, numbers<>+576(SB), Y2, Y2
+	VCMPPS    $0x19, numbers<>+1216(SB), Y0, Y0
+	VBLENDVPS Y0, numbers<>+640(SB), Y3, Y3
+	VCMPPS    $0x19, numbers<>+1216(SB), Y1, Y0
+	VBLENDVPS Y0, numbers<>+640(SB), Y2, Y2
+	VMOVUPS   Y3, (AX)(BX*4)
+	VMOVUPS   Y2, 32(AX)(BX*4)
+	ADDQ      $0x00000010, BX
 
 test2:
 	CMPQ BX, SI
@@ -4279,13 +4860,17 @@ test2:
 	JMP  test1
 
 loop1:
-	VMOVUPS      (CX)(BX*4), Y0
+	VMOVUPS (CX)(BX*4), Y0
+
+	// 1 + x = u + c
 	VBROADCASTSS numbers<>+352(SB), Y1
 	VMAXPS       Y0, Y1, Y2
 	VMINPS       Y0, Y1, Y1
 	VADDPS       Y1, Y2, Y3
 	VSUBPS       Y2, Y3, Y2
 	VSUBPS       Y2, Y1, Y1
+
+	// e, f: x = 2**e * (1+f)
 	VPADDD       numbers<>+736(SB), Y3, Y2
 	VPSRLD       $0x17, Y2, Y4
 	VPADDD       numbers<>+672(SB), Y4, Y4
@@ -4304,6 +4889,9 @@ loop1:
 	VADDPS       Y1, Y2, Y3
 	VSUBPS       Y2, Y3, Y2
 	VSUBPS       Y2, Y1, Y1
+
+	// e*ln2 + log(1+f)
+	// a polynomial, by Horner's rule
 	VBROADCASTSS numbers<>+896(SB), Y2
 	VFMADD213PS  numbers<>+928(SB), Y3, Y2
 	VFMADD213PS  numbers<>+960(SB), Y3, Y2
@@ -4320,36 +4908,44 @@ loop1:
 	VADDPS       Y1, Y3, Y1
 	VFMADD231PS  numbers<>+128(SB), Y4, Y1
 	VANDPS       numbers<>+448(SB), Y1, Y1
-	VMOVAPS      Y1, Y1
-	VANDPS       numbers<>+1184(SB), Y0, Y2
-	VORPS        Y2, Y1, Y1
-	VCMPPS       $0x00, numbers<>+544(SB), Y0, Y2
-	VBLENDVPS    Y2, Y0, Y1, Y1
-	VCMPPS       $0x00, numbers<>+1216(SB), Y0, Y2
-	VBLENDVPS    Y2, numbers<>+576(SB), Y1, Y1
-	VCMPPS       $0x19, numbers<>+1216(SB), Y0, Y0
-	VBLENDVPS    Y0, numbers<>+640(SB), Y1, Y1
-	VMOVUPS      Y1, (AX)(BX*4)
-	ADDQ         $0x00000008, BX
+
+	// with the sign of x
+	VMOVAPS Y1, Y1
+	VANDPS  numbers<>+1184(SB), Y0, Y2
+	VORPS   Y2, Y1, Y1
+
+	// where the logarithm is infinite or NaN
+	VCMPPS    $0x00, numbers<>+544(SB), Y0, Y2
+	VBLENDVPS Y2, Y0, Y1, Y1
+	VCMPPS    $0x00, numbers<>+1216(SB), Y0, Y2
+	VBLENDVPS Y2, numbers<>+576(SB), Y1, Y1
+	VCMPPS    $0x19, numbers<>+1216(SB), Y0, Y0
+	VBLENDVPS Y0, numbers<>+640(SB), Y1, Y1
+	VMOVUPS   Y1, (AX)(BX*4)
+	ADDQ      $0x00000008, BX
 
 test1:
 	CMPQ BX, SI
 	JLE  loop1
 
 	// if i < n: the rest, masked
-	MOVQ         DX, SI
-	SUBQ         BX, SI
-	JLE          done
-	LEAQ         window<>+0(SB), DI
-	NEGQ         SI
-	VMOVDQU      32(DI)(SI*4), Y0
-	VPMASKMOVD   (CX)(BX*4), Y0, Y1
+	MOVQ       DX, SI
+	SUBQ       BX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*4), Y0
+	VPMASKMOVD (CX)(BX*4), Y0, Y1
+
+	// 1 + x = u + c
 	VBROADCASTSS numbers<>+352(SB), Y2
 	VMAXPS       Y1, Y2, Y3
 	VMINPS       Y1, Y2, Y2
 	VADDPS       Y2, Y3, Y4
 	VSUBPS       Y3, Y4, Y3
 	VSUBPS       Y3, Y2, Y2
+
+	// e, f: x = 2**e * (1+f)
 	VPADDD       numbers<>+736(SB), Y4, Y3
 	VPSRLD       $0x17, Y3, Y5
 	VPADDD       numbers<>+672(SB), Y5, Y5
@@ -4368,6 +4964,9 @@ test1:
 	VADDPS       Y2, Y3, Y4
 	VSUBPS       Y3, Y4, Y3
 	VSUBPS       Y3, Y2, Y2
+
+	// e*ln2 + log(1+f)
+	// a polynomial, by Horner's rule
 	VBROADCASTSS numbers<>+896(SB), Y3
 	VFMADD213PS  numbers<>+928(SB), Y4, Y3
 	VFMADD213PS  numbers<>+960(SB), Y4, Y3
@@ -4384,17 +4983,21 @@ test1:
 	VADDPS       Y2, Y4, Y2
 	VFMADD231PS  numbers<>+128(SB), Y5, Y2
 	VANDPS       numbers<>+448(SB), Y2, Y2
-	VMOVAPS      Y2, Y2
-	VANDPS       numbers<>+1184(SB), Y1, Y3
-	VORPS        Y3, Y2, Y2
-	VCMPPS       $0x00, numbers<>+544(SB), Y1, Y3
-	VBLENDVPS    Y3, Y1, Y2, Y2
-	VCMPPS       $0x00, numbers<>+1216(SB), Y1, Y3
-	VBLENDVPS    Y3, numbers<>+576(SB), Y2, Y2
-	VCMPPS       $0x19, numbers<>+1216(SB), Y1, Y1
-	VBLENDVPS    Y1, numbers<>+640(SB), Y2, Y2
-	VPMASKMOVD   Y2, Y0, (AX)(BX*4)
-	MOVQ         DX, BX
+
+	// with the sign of x
+	VMOVAPS Y2, Y2
+	VANDPS  numbers<>+1184(SB), Y1, Y3
+	VORPS   Y3, Y2, Y2
+
+	// where the logarithm is infinite or NaN
+	VCMPPS     $0x00, numbers<>+544(SB), Y1, Y3
+	VBLENDVPS  Y3, Y1, Y2, Y2
+	VCMPPS     $0x00, numbers<>+1216(SB), Y1, Y3
+	VBLENDVPS  Y3, numbers<>+576(SB), Y2, Y2
+	VCMPPS     $0x19, numbers<>+1216(SB), Y1, Y1
+	VBLENDVPS  Y1, numbers<>+640(SB), Y2, Y2
+	VPMASKMOVD Y2, Y0, (AX)(BX*4)
+	MOVQ       DX, BX
 
 done:
 	VZEROUPPER
@@ -4420,18 +5023,22 @@ begin:
 	JMP  test2
 
 loop2:
-	VMOVUPS      (CX)(BX*4), Y0
-	VMOVUPS      32(CX)(BX*4), Y1
-	VANDPS       numbers<>+448(SB), Y0, Y2
-	VANDPS       numbers<>+448(SB), Y1, Y3
-	VCMPPS       $0x1e, numbers<>+1280(SB), Y2, Y2
-	VPTEST       Y2, Y2
-	JNZ          done
-	VCMPPS       $0x1e, numbers<>+1280(SB), Y3, Y2
-	VPTEST       Y2, Y2
-	JNZ          done
-	VANDPS       numbers<>+448(SB), Y0, Y2
-	VANDPS       numbers<>+448(SB), Y1, Y3
+	VMOVUPS (CX)(BX*4), Y0
+	VMOVUPS 32(CX)(BX*4), Y1
+
+	// return i where an operand is too large
+	VANDPS numbers<>+448(SB), Y0, Y2
+	VANDPS numbers<>+448(SB), Y1, Y3
+	VCMPPS $0x1e, numbers<>+1280(SB), Y2, Y2
+	VPTEST Y2, Y2
+	JNZ    done
+	VCMPPS $0x1e, numbers<>+1280(SB), Y3, Y2
+	VPTEST Y2, Y2
+	JNZ    done
+	VANDPS numbers<>+448(SB), Y0, Y2
+	VANDPS numbers<>+448(SB), Y1, Y3
+
+	// n := round(x / (pi/2)); r := x - n*pi/2
 	VMULPS       numbers<>+1312(SB), Y2, Y4
 	VMULPS       numbers<>+1312(SB), Y3, Y5
 	VROUNDPS     $0x08, Y4, Y4
@@ -4444,8 +5051,12 @@ loop2:
 	VFNMADD231PS numbers<>+1408(SB), Y5, Y3
 	VADDPS       numbers<>+1440(SB), Y4, Y4
 	VADDPS       numbers<>+1440(SB), Y5, Y5
-	VMULPS       Y2, Y2, Y6
-	VMULPS       Y3, Y3, Y7
+
+	// sine and cosine of r, one of them with a sign by the last two bits of q
+	VMULPS Y2, Y2, Y6
+	VMULPS Y3, Y3, Y7
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSS numbers<>+1472(SB), Y8
 	VBROADCASTSS numbers<>+1472(SB), Y9
 	VFMADD213PS  numbers<>+1504(SB), Y6, Y8
@@ -4456,6 +5067,8 @@ loop2:
 	VMULPS       Y7, Y3, Y11
 	VFMADD213PS  Y2, Y10, Y8
 	VFMADD213PS  Y3, Y11, Y9
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSS numbers<>+1568(SB), Y2
 	VBROADCASTSS numbers<>+1568(SB), Y3
 	VFMADD213PS  numbers<>+1600(SB), Y6, Y2
@@ -4497,24 +5110,34 @@ test2:
 	JMP  test1
 
 loop1:
-	VMOVUPS      (CX)(BX*4), Y0
-	VANDPS       numbers<>+448(SB), Y0, Y1
-	VCMPPS       $0x1e, numbers<>+1280(SB), Y1, Y1
-	VPTEST       Y1, Y1
-	JNZ          done
-	VANDPS       numbers<>+448(SB), Y0, Y1
+	VMOVUPS (CX)(BX*4), Y0
+
+	// return i where an operand is too large
+	VANDPS numbers<>+448(SB), Y0, Y1
+	VCMPPS $0x1e, numbers<>+1280(SB), Y1, Y1
+	VPTEST Y1, Y1
+	JNZ    done
+	VANDPS numbers<>+448(SB), Y0, Y1
+
+	// n := round(x / (pi/2)); r := x - n*pi/2
 	VMULPS       numbers<>+1312(SB), Y1, Y2
 	VROUNDPS     $0x08, Y2, Y2
 	VFNMADD231PS numbers<>+1344(SB), Y2, Y1
 	VFNMADD231PS numbers<>+1376(SB), Y2, Y1
 	VFNMADD231PS numbers<>+1408(SB), Y2, Y1
 	VADDPS       numbers<>+1440(SB), Y2, Y2
-	VMULPS       Y1, Y1, Y3
+
+	// sine and cosine of r, one of them with a sign by the last two bits of q
+	VMULPS Y1, Y1, Y3
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSS numbers<>+1472(SB), Y4
 	VFMADD213PS  numbers<>+1504(SB), Y3, Y4
 	VFMADD213PS  numbers<>+1536(SB), Y3, Y4
 	VMULPS       Y3, Y1, Y5
 	VFMADD213PS  Y1, Y5, Y4
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSS numbers<>+1568(SB), Y1
 	VFMADD213PS  numbers<>+1600(SB), Y3, Y1
 	VFMADD213PS  numbers<>+1632(SB), Y3, Y1
@@ -4537,30 +5160,40 @@ test1:
 	JLE  loop1
 
 	// if i < n: the rest, masked
-	MOVQ         DX, SI
-	SUBQ         BX, SI
-	JLE          done
-	LEAQ         window<>+0(SB), DI
-	NEGQ         SI
-	VMOVDQU      32(DI)(SI*4), Y0
-	VPMASKMOVD   (CX)(BX*4), Y0, Y1
-	VANDPS       numbers<>+448(SB), Y1, Y2
-	VCMPPS       $0x1e, numbers<>+1280(SB), Y2, Y2
-	VPTEST       Y2, Y2
-	JNZ          done
-	VANDPS       numbers<>+448(SB), Y1, Y2
+	MOVQ       DX, SI
+	SUBQ       BX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*4), Y0
+	VPMASKMOVD (CX)(BX*4), Y0, Y1
+
+	// return i where an operand is too large
+	VANDPS numbers<>+448(SB), Y1, Y2
+	VCMPPS $0x1e, numbers<>+1280(SB), Y2, Y2
+	VPTEST Y2, Y2
+	JNZ    done
+	VANDPS numbers<>+448(SB), Y1, Y2
+
+	// n := round(x / (pi/2)); r := x - n*pi/2
 	VMULPS       numbers<>+1312(SB), Y2, Y3
 	VROUNDPS     $0x08, Y3, Y3
 	VFNMADD231PS numbers<>+1344(SB), Y3, Y2
 	VFNMADD231PS numbers<>+1376(SB), Y3, Y2
 	VFNMADD231PS numbers<>+1408(SB), Y3, Y2
 	VADDPS       numbers<>+1440(SB), Y3, Y3
-	VMULPS       Y2, Y2, Y4
+
+	// sine and cosine of r, one of them with a sign by the last two bits of q
+	VMULPS Y2, Y2, Y4
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSS numbers<>+1472(SB), Y5
 	VFMADD213PS  numbers<>+1504(SB), Y4, Y5
 	VFMADD213PS  numbers<>+1536(SB), Y4, Y5
 	VMULPS       Y4, Y2, Y6
 	VFMADD213PS  Y2, Y6, Y5
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSS numbers<>+1568(SB), Y2
 	VFMADD213PS  numbers<>+1600(SB), Y4, Y2
 	VFMADD213PS  numbers<>+1632(SB), Y4, Y2
@@ -4603,18 +5236,22 @@ begin:
 	JMP  test2
 
 loop2:
-	VMOVUPS      (CX)(BX*4), Y0
-	VMOVUPS      32(CX)(BX*4), Y1
-	VANDPS       numbers<>+448(SB), Y0, Y2
-	VANDPS       numbers<>+448(SB), Y1, Y3
-	VCMPPS       $0x1e, numbers<>+1280(SB), Y2, Y2
-	VPTEST       Y2, Y2
-	JNZ          done
-	VCMPPS       $0x1e, numbers<>+1280(SB), Y3, Y2
-	VPTEST       Y2, Y2
-	JNZ          done
-	VANDPS       numbers<>+448(SB), Y0, Y0
-	VANDPS       numbers<>+448(SB), Y1, Y1
+	VMOVUPS (CX)(BX*4), Y0
+	VMOVUPS 32(CX)(BX*4), Y1
+
+	// return i where an operand is too large
+	VANDPS numbers<>+448(SB), Y0, Y2
+	VANDPS numbers<>+448(SB), Y1, Y3
+	VCMPPS $0x1e, numbers<>+1280(SB), Y2, Y2
+	VPTEST Y2, Y2
+	JNZ    done
+	VCMPPS $0x1e, numbers<>+1280(SB), Y3, Y2
+	VPTEST Y2, Y2
+	JNZ    done
+	VANDPS numbers<>+448(SB), Y0, Y0
+	VANDPS numbers<>+448(SB), Y1, Y1
+
+	// n := round(x / (pi/2)); r := x - n*pi/2
 	VMULPS       numbers<>+1312(SB), Y0, Y2
 	VMULPS       numbers<>+1312(SB), Y1, Y3
 	VROUNDPS     $0x08, Y2, Y2
@@ -4629,8 +5266,12 @@ loop2:
 	VADDPS       numbers<>+1440(SB), Y3, Y3
 	VPADDD       numbers<>+1664(SB), Y2, Y2
 	VPADDD       numbers<>+1664(SB), Y3, Y3
-	VMULPS       Y0, Y0, Y4
-	VMULPS       Y1, Y1, Y5
+
+	// sine and cosine of r, one of them with a sign by the last two bits of q
+	VMULPS Y0, Y0, Y4
+	VMULPS Y1, Y1, Y5
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSS numbers<>+1472(SB), Y6
 	VBROADCASTSS numbers<>+1472(SB), Y7
 	VFMADD213PS  numbers<>+1504(SB), Y4, Y6
@@ -4641,6 +5282,8 @@ loop2:
 	VMULPS       Y5, Y1, Y9
 	VFMADD213PS  Y0, Y8, Y6
 	VFMADD213PS  Y1, Y9, Y7
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSS numbers<>+1568(SB), Y0
 	VBROADCASTSS numbers<>+1568(SB), Y1
 	VFMADD213PS  numbers<>+1600(SB), Y4, Y0
@@ -4678,12 +5321,16 @@ test2:
 	JMP  test1
 
 loop1:
-	VMOVUPS      (CX)(BX*4), Y0
-	VANDPS       numbers<>+448(SB), Y0, Y1
-	VCMPPS       $0x1e, numbers<>+1280(SB), Y1, Y1
-	VPTEST       Y1, Y1
-	JNZ          done
-	VANDPS       numbers<>+448(SB), Y0, Y0
+	VMOVUPS (CX)(BX*4), Y0
+
+	// return i where an operand is too large
+	VANDPS numbers<>+448(SB), Y0, Y1
+	VCMPPS $0x1e, numbers<>+1280(SB), Y1, Y1
+	VPTEST Y1, Y1
+	JNZ    done
+	VANDPS numbers<>+448(SB), Y0, Y0
+
+	// n := round(x / (pi/2)); r := x - n*pi/2
 	VMULPS       numbers<>+1312(SB), Y0, Y1
 	VROUNDPS     $0x08, Y1, Y1
 	VFNMADD231PS numbers<>+1344(SB), Y1, Y0
@@ -4691,12 +5338,18 @@ loop1:
 	VFNMADD231PS numbers<>+1408(SB), Y1, Y0
 	VADDPS       numbers<>+1440(SB), Y1, Y1
 	VPADDD       numbers<>+1664(SB), Y1, Y1
-	VMULPS       Y0, Y0, Y2
+
+	// sine and cosine of r, one of them with a sign by the last two bits of q
+	VMULPS Y0, Y0, Y2
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSS numbers<>+1472(SB), Y3
 	VFMADD213PS  numbers<>+1504(SB), Y2, Y3
 	VFMADD213PS  numbers<>+1536(SB), Y2, Y3
 	VMULPS       Y2, Y0, Y4
 	VFMADD213PS  Y0, Y4, Y3
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSS numbers<>+1568(SB), Y0
 	VFMADD213PS  numbers<>+1600(SB), Y2, Y0
 	VFMADD213PS  numbers<>+1632(SB), Y2, Y0
@@ -4717,18 +5370,22 @@ test1:
 	JLE  loop1
 
 	// if i < n: the rest, masked
-	MOVQ         DX, SI
-	SUBQ         BX, SI
-	JLE          done
-	LEAQ         window<>+0(SB), DI
-	NEGQ         SI
-	VMOVDQU      32(DI)(SI*4), Y0
-	VPMASKMOVD   (CX)(BX*4), Y0, Y1
-	VANDPS       numbers<>+448(SB), Y1, Y2
-	VCMPPS       $0x1e, numbers<>+1280(SB), Y2, Y2
-	VPTEST       Y2, Y2
-	JNZ          done
-	VANDPS       numbers<>+448(SB), Y1, Y1
+	MOVQ       DX, SI
+	SUBQ       BX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*4), Y0
+	VPMASKMOVD (CX)(BX*4), Y0, Y1
+
+	// return i where an operand is too large
+	VANDPS numbers<>+448(SB), Y1, Y2
+	VCMPPS $0x1e, numbers<>+1280(SB), Y2, Y2
+	VPTEST Y2, Y2
+	JNZ    done
+	VANDPS numbers<>+448(SB), Y1, Y1
+
+	// n := round(x / (pi/2)); r := x - n*pi/2
 	VMULPS       numbers<>+1312(SB), Y1, Y2
 	VROUNDPS     $0x08, Y2, Y2
 	VFNMADD231PS numbers<>+1344(SB), Y2, Y1
@@ -4736,12 +5393,18 @@ test1:
 	VFNMADD231PS numbers<>+1408(SB), Y2, Y1
 	VADDPS       numbers<>+1440(SB), Y2, Y2
 	VPADDD       numbers<>+1664(SB), Y2, Y2
-	VMULPS       Y1, Y1, Y3
+
+	// sine and cosine of r, one of them with a sign by the last two bits of q
+	VMULPS Y1, Y1, Y3
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSS numbers<>+1472(SB), Y4
 	VFMADD213PS  numbers<>+1504(SB), Y3, Y4
 	VFMADD213PS  numbers<>+1536(SB), Y3, Y4
 	VMULPS       Y3, Y1, Y5
 	VFMADD213PS  Y1, Y5, Y4
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSS numbers<>+1568(SB), Y1
 	VFMADD213PS  numbers<>+1600(SB), Y3, Y1
 	VFMADD213PS  numbers<>+1632(SB), Y3, Y1
@@ -4791,6 +5454,8 @@ loop2:
 	VBROADCASTSS numbers<>+1696(SB), Y6
 	VMINPS       Y4, Y6, Y4
 	VMINPS       Y5, Y6, Y5
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
 	VBROADCASTSS numbers<>+64(SB), Y6
 	VBROADCASTSS numbers<>+64(SB), Y7
 	VFMADD231PS  numbers<>+96(SB), Y4, Y6
@@ -4799,6 +5464,8 @@ loop2:
 	VROUNDPS     $0x08, Y7, Y7
 	VFNMADD231PS numbers<>+128(SB), Y6, Y4
 	VFNMADD231PS numbers<>+128(SB), Y7, Y5
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSS numbers<>+192(SB), Y8
 	VBROADCASTSS numbers<>+192(SB), Y9
 	VFMADD213PS  numbers<>+224(SB), Y4, Y8
@@ -4813,6 +5480,8 @@ loop2:
 	VFMADD213PS  numbers<>+352(SB), Y5, Y9
 	VFMADD213PS  numbers<>+352(SB), Y4, Y8
 	VFMADD213PS  numbers<>+352(SB), Y5, Y9
+
+	// a power of 2
 	VADDPS       numbers<>+1440(SB), Y6, Y4
 	VADDPS       numbers<>+1440(SB), Y7, Y5
 	VPSLLD       $0x17, Y4, Y4
@@ -4829,8 +5498,12 @@ loop2:
 	VDIVPS       Y9, Y7, Y7
 	VSUBPS       Y6, Y4, Y4
 	VSUBPS       Y7, Y5, Y5
-	VMULPS       Y2, Y2, Y6
-	VMULPS       Y3, Y3, Y7
+
+	// where |x| < 0.55
+	VMULPS Y2, Y2, Y6
+	VMULPS Y3, Y3, Y7
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSS numbers<>+1760(SB), Y8
 	VBROADCASTSS numbers<>+1760(SB), Y9
 	VFMADD213PS  numbers<>+1792(SB), Y6, Y8
@@ -4849,15 +5522,17 @@ loop2:
 	VBLENDVPS    Y2, Y8, Y4, Y4
 	VCMPPS       $0x11, numbers<>+1920(SB), Y3, Y2
 	VBLENDVPS    Y2, Y9, Y5, Y5
-	VMOVAPS      Y4, Y2
-	VMOVAPS      Y5, Y3
-	VANDPS       numbers<>+1184(SB), Y0, Y0
-	VANDPS       numbers<>+1184(SB), Y1, Y1
-	VORPS        Y0, Y2, Y2
-	VORPS        Y1, Y3, Y3
-	VMOVUPS      Y2, (AX)(BX*4)
-	VMOVUPS      Y3, 32(AX)(BX*4)
-	ADDQ         $0x00000010, BX
+
+	// with the sign of x
+	VMOVAPS Y4, Y2
+	VMOVAPS Y5, Y3
+	VANDPS  numbers<>+1184(SB), Y0, Y0
+	VANDPS  numbers<>+1184(SB), Y1, Y1
+	VORPS   Y0, Y2, Y2
+	VORPS   Y1, Y3, Y3
+	VMOVUPS Y2, (AX)(BX*4)
+	VMOVUPS Y3, 32(AX)(BX*4)
+	ADDQ    $0x00000010, BX
 
 test2:
 	CMPQ BX, SI
@@ -4873,10 +5548,14 @@ loop1:
 	VADDPS       Y1, Y1, Y2
 	VBROADCASTSS numbers<>+1696(SB), Y3
 	VMINPS       Y2, Y3, Y2
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
 	VBROADCASTSS numbers<>+64(SB), Y3
 	VFMADD231PS  numbers<>+96(SB), Y2, Y3
 	VROUNDPS     $0x08, Y3, Y3
 	VFNMADD231PS numbers<>+128(SB), Y3, Y2
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSS numbers<>+192(SB), Y4
 	VFMADD213PS  numbers<>+224(SB), Y2, Y4
 	VFMADD213PS  numbers<>+256(SB), Y2, Y4
@@ -4884,6 +5563,8 @@ loop1:
 	VFMADD213PS  numbers<>+320(SB), Y2, Y4
 	VFMADD213PS  numbers<>+352(SB), Y2, Y4
 	VFMADD213PS  numbers<>+352(SB), Y2, Y4
+
+	// a power of 2
 	VADDPS       numbers<>+1440(SB), Y3, Y2
 	VPSLLD       $0x17, Y2, Y2
 	VPADDD       numbers<>+352(SB), Y2, Y2
@@ -4892,7 +5573,11 @@ loop1:
 	VBROADCASTSS numbers<>+1728(SB), Y3
 	VDIVPS       Y4, Y3, Y3
 	VSUBPS       Y3, Y2, Y2
-	VMULPS       Y1, Y1, Y3
+
+	// where |x| < 0.55
+	VMULPS Y1, Y1, Y3
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSS numbers<>+1760(SB), Y4
 	VFMADD213PS  numbers<>+1792(SB), Y3, Y4
 	VFMADD213PS  numbers<>+1824(SB), Y3, Y4
@@ -4902,11 +5587,13 @@ loop1:
 	VFMADD213PS  Y1, Y3, Y4
 	VCMPPS       $0x11, numbers<>+1920(SB), Y1, Y1
 	VBLENDVPS    Y1, Y4, Y2, Y2
-	VMOVAPS      Y2, Y1
-	VANDPS       numbers<>+1184(SB), Y0, Y0
-	VORPS        Y0, Y1, Y1
-	VMOVUPS      Y1, (AX)(BX*4)
-	ADDQ         $0x00000008, BX
+
+	// with the sign of x
+	VMOVAPS Y2, Y1
+	VANDPS  numbers<>+1184(SB), Y0, Y0
+	VORPS   Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(BX*4)
+	ADDQ    $0x00000008, BX
 
 test1:
 	CMPQ BX, SI
@@ -4924,10 +5611,14 @@ test1:
 	VADDPS       Y2, Y2, Y3
 	VBROADCASTSS numbers<>+1696(SB), Y4
 	VMINPS       Y3, Y4, Y3
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
 	VBROADCASTSS numbers<>+64(SB), Y4
 	VFMADD231PS  numbers<>+96(SB), Y3, Y4
 	VROUNDPS     $0x08, Y4, Y4
 	VFNMADD231PS numbers<>+128(SB), Y4, Y3
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSS numbers<>+192(SB), Y5
 	VFMADD213PS  numbers<>+224(SB), Y3, Y5
 	VFMADD213PS  numbers<>+256(SB), Y3, Y5
@@ -4935,6 +5626,8 @@ test1:
 	VFMADD213PS  numbers<>+320(SB), Y3, Y5
 	VFMADD213PS  numbers<>+352(SB), Y3, Y5
 	VFMADD213PS  numbers<>+352(SB), Y3, Y5
+
+	// a power of 2
 	VADDPS       numbers<>+1440(SB), Y4, Y3
 	VPSLLD       $0x17, Y3, Y3
 	VPADDD       numbers<>+352(SB), Y3, Y3
@@ -4943,7 +5636,11 @@ test1:
 	VBROADCASTSS numbers<>+1728(SB), Y4
 	VDIVPS       Y5, Y4, Y4
 	VSUBPS       Y4, Y3, Y3
-	VMULPS       Y2, Y2, Y4
+
+	// where |x| < 0.55
+	VMULPS Y2, Y2, Y4
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSS numbers<>+1760(SB), Y5
 	VFMADD213PS  numbers<>+1792(SB), Y4, Y5
 	VFMADD213PS  numbers<>+1824(SB), Y4, Y5
@@ -4953,11 +5650,13 @@ test1:
 	VFMADD213PS  Y2, Y4, Y5
 	VCMPPS       $0x11, numbers<>+1920(SB), Y2, Y2
 	VBLENDVPS    Y2, Y5, Y3, Y3
-	VMOVAPS      Y3, Y2
-	VANDPS       numbers<>+1184(SB), Y1, Y1
-	VORPS        Y1, Y2, Y2
-	VPMASKMOVD   Y2, Y0, (AX)(BX*4)
-	MOVQ         DX, BX
+
+	// with the sign of x
+	VMOVAPS    Y3, Y2
+	VANDPS     numbers<>+1184(SB), Y1, Y1
+	VORPS      Y1, Y2, Y2
+	VPMASKMOVD Y2, Y0, (AX)(BX*4)
+	MOVQ       DX, BX
 
 done:
 	VZEROUPPER
@@ -4983,12 +5682,14 @@ begin:
 	JMP  test2
 
 loop2:
-	VMOVUPS      (CX)(BX*4), Y0
-	VMOVUPS      32(CX)(BX*4), Y1
-	VANDPS       numbers<>+448(SB), Y0, Y2
-	VANDPS       numbers<>+448(SB), Y1, Y3
-	VMULPS       Y2, Y2, Y4
-	VMULPS       Y3, Y3, Y5
+	VMOVUPS (CX)(BX*4), Y0
+	VMOVUPS 32(CX)(BX*4), Y1
+	VANDPS  numbers<>+448(SB), Y0, Y2
+	VANDPS  numbers<>+448(SB), Y1, Y3
+	VMULPS  Y2, Y2, Y4
+	VMULPS  Y3, Y3, Y5
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSS numbers<>+1952(SB), Y6
 	VBROADCASTSS numbers<>+1952(SB), Y7
 	VFMADD213PS  numbers<>+1984(SB), Y4, Y6
@@ -5006,6 +5707,8 @@ loop2:
 	VMINPS       Y3, Y5, Y5
 	VSUBPS       numbers<>+2176(SB), Y4, Y4
 	VSUBPS       numbers<>+2176(SB), Y5, Y5
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSS numbers<>+2208(SB), Y8
 	VBROADCASTSS numbers<>+2208(SB), Y9
 	VFMADD213PS  numbers<>+2240(SB), Y4, Y8
@@ -5022,6 +5725,9 @@ loop2:
 	VFMADD213PS  numbers<>+2400(SB), Y5, Y9
 	VFMADD213PS  Y2, Y2, Y6
 	VFMADD213PS  Y3, Y3, Y7
+
+	// 1 - exp of the second polynomial
+	// n := round(x/ln2 - bias); r := x - n*ln2
 	VBROADCASTSS numbers<>+64(SB), Y4
 	VBROADCASTSS numbers<>+64(SB), Y5
 	VFMADD231PS  numbers<>+96(SB), Y8, Y4
@@ -5032,6 +5738,8 @@ loop2:
 	VFNMADD231PS numbers<>+128(SB), Y5, Y9
 	VBROADCASTSS numbers<>+352(SB), Y10
 	VBROADCASTSS numbers<>+352(SB), Y11
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSS numbers<>+192(SB), Y12
 	VBROADCASTSS numbers<>+192(SB), Y13
 	VFMADD213PS  numbers<>+224(SB), Y8, Y12
@@ -5046,6 +5754,8 @@ loop2:
 	VFMADD213PS  numbers<>+352(SB), Y9, Y13
 	VFMADD213PS  numbers<>+352(SB), Y8, Y12
 	VFMADD213PS  numbers<>+352(SB), Y9, Y13
+
+	// a power of 2
 	VADDPS       numbers<>+1440(SB), Y4, Y4
 	VADDPS       numbers<>+1440(SB), Y5, Y5
 	VPSLLD       $0x17, Y4, Y4
@@ -5058,15 +5768,17 @@ loop2:
 	VBLENDVPS    Y2, Y6, Y10, Y10
 	VCMPPS       $0x11, numbers<>+2176(SB), Y3, Y2
 	VBLENDVPS    Y2, Y7, Y11, Y11
-	VMOVAPS      Y10, Y2
-	VMOVAPS      Y11, Y3
-	VANDPS       numbers<>+1184(SB), Y0, Y0
-	VANDPS       numbers<>+1184(SB), Y1, Y1
-	VORPS        Y0, Y2, Y2
-	VORPS        Y1, Y3, Y3
-	VMOVUPS      Y2, (AX)(BX*4)
-	VMOVUPS      Y3, 32(AX)(BX*4)
-	ADDQ         $0x00000010, BX
+
+	// with the sign of x
+	VMOVAPS Y10, Y2
+	VMOVAPS Y11, Y3
+	VANDPS  numbers<>+1184(SB), Y0, Y0
+	VANDPS  numbers<>+1184(SB), Y1, Y1
+	VORPS   Y0, Y2, Y2
+	VORPS   Y1, Y3, Y3
+	VMOVUPS Y2, (AX)(BX*4)
+	VMOVUPS Y3, 32(AX)(BX*4)
+	ADDQ    $0x00000010, BX
 
 test2:
 	CMPQ BX, SI
@@ -5077,9 +5789,11 @@ test2:
 	JMP  test1
 
 loop1:
-	VMOVUPS      (CX)(BX*4), Y0
-	VANDPS       numbers<>+448(SB), Y0, Y1
-	VMULPS       Y1, Y1, Y2
+	VMOVUPS (CX)(BX*4), Y0
+	VANDPS  numbers<>+448(SB), Y0, Y1
+	VMULPS  Y1, Y1, Y2
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSS numbers<>+1952(SB), Y3
 	VFMADD213PS  numbers<>+1984(SB), Y2, Y3
 	VFMADD213PS  numbers<>+2016(SB), Y2, Y3
@@ -5089,6 +5803,8 @@ loop1:
 	VBROADCASTSS numbers<>+2144(SB), Y2
 	VMINPS       Y1, Y2, Y2
 	VSUBPS       numbers<>+2176(SB), Y2, Y2
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSS numbers<>+2208(SB), Y4
 	VFMADD213PS  numbers<>+2240(SB), Y2, Y4
 	VFMADD213PS  numbers<>+2272(SB), Y2, Y4
@@ -5097,11 +5813,16 @@ loop1:
 	VFMADD213PS  numbers<>+2368(SB), Y2, Y4
 	VFMADD213PS  numbers<>+2400(SB), Y2, Y4
 	VFMADD213PS  Y1, Y1, Y3
+
+	// 1 - exp of the second polynomial
+	// n := round(x/ln2 - bias); r := x - n*ln2
 	VBROADCASTSS numbers<>+64(SB), Y2
 	VFMADD231PS  numbers<>+96(SB), Y4, Y2
 	VROUNDPS     $0x08, Y2, Y2
 	VFNMADD231PS numbers<>+128(SB), Y2, Y4
 	VBROADCASTSS numbers<>+352(SB), Y5
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSS numbers<>+192(SB), Y6
 	VFMADD213PS  numbers<>+224(SB), Y4, Y6
 	VFMADD213PS  numbers<>+256(SB), Y4, Y6
@@ -5109,32 +5830,38 @@ loop1:
 	VFMADD213PS  numbers<>+320(SB), Y4, Y6
 	VFMADD213PS  numbers<>+352(SB), Y4, Y6
 	VFMADD213PS  numbers<>+352(SB), Y4, Y6
+
+	// a power of 2
 	VADDPS       numbers<>+1440(SB), Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
 	VPADDD       numbers<>+352(SB), Y2, Y2
 	VFNMADD231PS Y2, Y6, Y5
 	VCMPPS       $0x11, numbers<>+2176(SB), Y1, Y1
 	VBLENDVPS    Y1, Y3, Y5, Y5
-	VMOVAPS      Y5, Y1
-	VANDPS       numbers<>+1184(SB), Y0, Y0
-	VORPS        Y0, Y1, Y1
-	VMOVUPS      Y1, (AX)(BX*4)
-	ADDQ         $0x00000008, BX
+
+	// with the sign of x
+	VMOVAPS Y5, Y1
+	VANDPS  numbers<>+1184(SB), Y0, Y0
+	VORPS   Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(BX*4)
+	ADDQ    $0x00000008, BX
 
 test1:
 	CMPQ BX, SI
 	JLE  loop1
 
 	// if i < n: the rest, masked
-	MOVQ         DX, SI
-	SUBQ         BX, SI
-	JLE          done
-	LEAQ         window<>+0(SB), DI
-	NEGQ         SI
-	VMOVDQU      32(DI)(SI*4), Y0
-	VPMASKMOVD   (CX)(BX*4), Y0, Y1
-	VANDPS       numbers<>+448(SB), Y1, Y2
-	VMULPS       Y2, Y2, Y3
+	MOVQ       DX, SI
+	SUBQ       BX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*4), Y0
+	VPMASKMOVD (CX)(BX*4), Y0, Y1
+	VANDPS     numbers<>+448(SB), Y1, Y2
+	VMULPS     Y2, Y2, Y3
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSS numbers<>+1952(SB), Y4
 	VFMADD213PS  numbers<>+1984(SB), Y3, Y4
 	VFMADD213PS  numbers<>+2016(SB), Y3, Y4
@@ -5144,6 +5871,8 @@ test1:
 	VBROADCASTSS numbers<>+2144(SB), Y3
 	VMINPS       Y2, Y3, Y3
 	VSUBPS       numbers<>+2176(SB), Y3, Y3
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSS numbers<>+2208(SB), Y5
 	VFMADD213PS  numbers<>+2240(SB), Y3, Y5
 	VFMADD213PS  numbers<>+2272(SB), Y3, Y5
@@ -5152,11 +5881,16 @@ test1:
 	VFMADD213PS  numbers<>+2368(SB), Y3, Y5
 	VFMADD213PS  numbers<>+2400(SB), Y3, Y5
 	VFMADD213PS  Y2, Y2, Y4
+
+	// 1 - exp of the second polynomial
+	// n := round(x/ln2 - bias); r := x - n*ln2
 	VBROADCASTSS numbers<>+64(SB), Y3
 	VFMADD231PS  numbers<>+96(SB), Y5, Y3
 	VROUNDPS     $0x08, Y3, Y3
 	VFNMADD231PS numbers<>+128(SB), Y3, Y5
 	VBROADCASTSS numbers<>+352(SB), Y6
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSS numbers<>+192(SB), Y7
 	VFMADD213PS  numbers<>+224(SB), Y5, Y7
 	VFMADD213PS  numbers<>+256(SB), Y5, Y7
@@ -5164,17 +5898,21 @@ test1:
 	VFMADD213PS  numbers<>+320(SB), Y5, Y7
 	VFMADD213PS  numbers<>+352(SB), Y5, Y7
 	VFMADD213PS  numbers<>+352(SB), Y5, Y7
+
+	// a power of 2
 	VADDPS       numbers<>+1440(SB), Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
 	VPADDD       numbers<>+352(SB), Y3, Y3
 	VFNMADD231PS Y3, Y7, Y6
 	VCMPPS       $0x11, numbers<>+2176(SB), Y2, Y2
 	VBLENDVPS    Y2, Y4, Y6, Y6
-	VMOVAPS      Y6, Y2
-	VANDPS       numbers<>+1184(SB), Y1, Y1
-	VORPS        Y1, Y2, Y2
-	VPMASKMOVD   Y2, Y0, (AX)(BX*4)
-	MOVQ         DX, BX
+
+	// with the sign of x
+	VMOVAPS    Y6, Y2
+	VANDPS     numbers<>+1184(SB), Y1, Y1
+	VORPS      Y1, Y2, Y2
+	VPMASKMOVD Y2, Y0, (AX)(BX*4)
+	MOVQ       DX, BX
 
 done:
 	VZEROUPPER
@@ -5200,10 +5938,12 @@ begin:
 	JMP  test4
 
 loop4:
-	VMOVUPS      (CX)(BX*8), Y0
-	VMOVUPS      32(CX)(BX*8), Y1
-	VMOVUPS      64(CX)(BX*8), Y2
-	VMOVUPS      96(CX)(BX*8), Y3
+	VMOVUPS (CX)(BX*8), Y0
+	VMOVUPS 32(CX)(BX*8), Y1
+	VMOVUPS 64(CX)(BX*8), Y2
+	VMOVUPS 96(CX)(BX*8), Y3
+
+	// min(max(x, low), high)
 	VBROADCASTSD numbers<>+2528(SB), Y4
 	VBROADCASTSD numbers<>+2560(SB), Y5
 	VMAXPD       Y0, Y4, Y0
@@ -5214,6 +5954,8 @@ loop4:
 	VMINPD       Y2, Y5, Y2
 	VMAXPD       Y3, Y4, Y3
 	VMINPD       Y3, Y5, Y3
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
 	VBROADCASTSD numbers<>+2592(SB), Y4
 	VBROADCASTSD numbers<>+2592(SB), Y5
 	VBROADCASTSD numbers<>+2592(SB), Y6
@@ -5234,6 +5976,8 @@ loop4:
 	VFNMADD231PD numbers<>+2688(SB), Y5, Y1
 	VFNMADD231PD numbers<>+2688(SB), Y6, Y2
 	VFNMADD231PD numbers<>+2688(SB), Y7, Y3
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSD numbers<>+2720(SB), Y8
 	VBROADCASTSD numbers<>+2720(SB), Y9
 	VBROADCASTSD numbers<>+2720(SB), Y10
@@ -5282,55 +6026,61 @@ loop4:
 	VFMADD213PD  numbers<>+2496(SB), Y1, Y9
 	VFMADD213PD  numbers<>+2496(SB), Y2, Y10
 	VFMADD213PD  numbers<>+2496(SB), Y3, Y11
-	VMULPD       numbers<>+2976(SB), Y4, Y0
-	VMULPD       numbers<>+2976(SB), Y5, Y1
-	VMULPD       numbers<>+2976(SB), Y6, Y2
-	VMULPD       numbers<>+2976(SB), Y7, Y3
-	VROUNDPD     $0x09, Y0, Y0
-	VROUNDPD     $0x09, Y1, Y1
-	VROUNDPD     $0x09, Y2, Y2
-	VROUNDPD     $0x09, Y3, Y3
-	VADDPD       numbers<>+4096(SB), Y0, Y12
-	VADDPD       numbers<>+4096(SB), Y1, Y13
-	VADDPD       numbers<>+4096(SB), Y2, Y14
-	VADDPD       numbers<>+4096(SB), Y3, Y15
-	VPSLLQ       $0x34, Y12, Y12
-	VPSLLQ       $0x34, Y13, Y13
-	VPSLLQ       $0x34, Y14, Y14
-	VPSLLQ       $0x34, Y15, Y15
-	VPADDQ       numbers<>+2496(SB), Y12, Y12
-	VPADDQ       numbers<>+2496(SB), Y13, Y13
-	VPADDQ       numbers<>+2496(SB), Y14, Y14
-	VPADDQ       numbers<>+2496(SB), Y15, Y15
-	VMULPD       Y12, Y8, Y8
-	VMULPD       Y13, Y9, Y9
-	VMULPD       Y14, Y10, Y10
-	VMULPD       Y15, Y11, Y11
-	VSUBPD       Y0, Y4, Y0
-	VSUBPD       Y1, Y5, Y1
-	VSUBPD       Y2, Y6, Y2
-	VSUBPD       Y3, Y7, Y3
-	VADDPD       numbers<>+4096(SB), Y0, Y0
-	VADDPD       numbers<>+4096(SB), Y1, Y1
-	VADDPD       numbers<>+4096(SB), Y2, Y2
-	VADDPD       numbers<>+4096(SB), Y3, Y3
-	VPSLLQ       $0x34, Y0, Y0
-	VPSLLQ       $0x34, Y1, Y1
-	VPSLLQ       $0x34, Y2, Y2
-	VPSLLQ       $0x34, Y3, Y3
-	VPADDQ       numbers<>+2496(SB), Y0, Y0
-	VPADDQ       numbers<>+2496(SB), Y1, Y1
-	VPADDQ       numbers<>+2496(SB), Y2, Y2
-	VPADDQ       numbers<>+2496(SB), Y3, Y3
-	VMULPD       Y0, Y8, Y0
-	VMULPD       Y1, Y9, Y1
-	VMULPD       Y2, Y10, Y2
-	VMULPD       Y3, Y11, Y3
-	VMOVUPS      Y0, (AX)(BX*8)
-	VMOVUPS      Y1, 32(AX)(BX*8)
-	VMOVUPS      Y2, 64(AX)(BX*8)
-	VMOVUPS      Y3, 96(AX)(BX*8)
-	ADDQ         $0x00000010, BX
+
+	// p * 2**n
+	VMULPD   numbers<>+2976(SB), Y4, Y0
+	VMULPD   numbers<>+2976(SB), Y5, Y1
+	VMULPD   numbers<>+2976(SB), Y6, Y2
+	VMULPD   numbers<>+2976(SB), Y7, Y3
+	VROUNDPD $0x09, Y0, Y0
+	VROUNDPD $0x09, Y1, Y1
+	VROUNDPD $0x09, Y2, Y2
+	VROUNDPD $0x09, Y3, Y3
+
+	// a power of 2
+	VADDPD numbers<>+4096(SB), Y0, Y12
+	VADDPD numbers<>+4096(SB), Y1, Y13
+	VADDPD numbers<>+4096(SB), Y2, Y14
+	VADDPD numbers<>+4096(SB), Y3, Y15
+	VPSLLQ $0x34, Y12, Y12
+	VPSLLQ $0x34, Y13, Y13
+	VPSLLQ $0x34, Y14, Y14
+	VPSLLQ $0x34, Y15, Y15
+	VPADDQ numbers<>+2496(SB), Y12, Y12
+	VPADDQ numbers<>+2496(SB), Y13, Y13
+	VPADDQ numbers<>+2496(SB), Y14, Y14
+	VPADDQ numbers<>+2496(SB), Y15, Y15
+	VMULPD Y12, Y8, Y8
+	VMULPD Y13, Y9, Y9
+	VMULPD Y14, Y10, Y10
+	VMULPD Y15, Y11, Y11
+	VSUBPD Y0, Y4, Y0
+	VSUBPD Y1, Y5, Y1
+	VSUBPD Y2, Y6, Y2
+	VSUBPD Y3, Y7, Y3
+
+	// a power of 2
+	VADDPD  numbers<>+4096(SB), Y0, Y0
+	VADDPD  numbers<>+4096(SB), Y1, Y1
+	VADDPD  numbers<>+4096(SB), Y2, Y2
+	VADDPD  numbers<>+4096(SB), Y3, Y3
+	VPSLLQ  $0x34, Y0, Y0
+	VPSLLQ  $0x34, Y1, Y1
+	VPSLLQ  $0x34, Y2, Y2
+	VPSLLQ  $0x34, Y3, Y3
+	VPADDQ  numbers<>+2496(SB), Y0, Y0
+	VPADDQ  numbers<>+2496(SB), Y1, Y1
+	VPADDQ  numbers<>+2496(SB), Y2, Y2
+	VPADDQ  numbers<>+2496(SB), Y3, Y3
+	VMULPD  Y0, Y8, Y0
+	VMULPD  Y1, Y9, Y1
+	VMULPD  Y2, Y10, Y2
+	VMULPD  Y3, Y11, Y3
+	VMOVUPS Y0, (AX)(BX*8)
+	VMOVUPS Y1, 32(AX)(BX*8)
+	VMOVUPS Y2, 64(AX)(BX*8)
+	VMOVUPS Y3, 96(AX)(BX*8)
+	ADDQ    $0x00000010, BX
 
 test4:
 	CMPQ BX, SI
@@ -5341,16 +6091,22 @@ test4:
 	JMP  test1
 
 loop1:
-	VMOVUPS      (CX)(BX*8), Y0
+	VMOVUPS (CX)(BX*8), Y0
+
+	// min(max(x, low), high)
 	VBROADCASTSD numbers<>+2528(SB), Y1
 	VBROADCASTSD numbers<>+2560(SB), Y2
 	VMAXPD       Y0, Y1, Y0
 	VMINPD       Y0, Y2, Y0
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
 	VBROADCASTSD numbers<>+2592(SB), Y1
 	VFMADD231PD  numbers<>+2624(SB), Y0, Y1
 	VROUNDPD     $0x08, Y1, Y1
 	VFNMADD231PD numbers<>+2656(SB), Y1, Y0
 	VFNMADD231PD numbers<>+2688(SB), Y1, Y0
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSD numbers<>+2720(SB), Y2
 	VFMADD213PD  numbers<>+2752(SB), Y0, Y2
 	VFMADD213PD  numbers<>+2784(SB), Y0, Y2
@@ -5363,41 +6119,53 @@ loop1:
 	VFMADD213PD  numbers<>+2464(SB), Y0, Y2
 	VFMADD213PD  numbers<>+2496(SB), Y0, Y2
 	VFMADD213PD  numbers<>+2496(SB), Y0, Y2
-	VMULPD       numbers<>+2976(SB), Y1, Y0
-	VROUNDPD     $0x09, Y0, Y0
-	VADDPD       numbers<>+4096(SB), Y0, Y3
-	VPSLLQ       $0x34, Y3, Y3
-	VPADDQ       numbers<>+2496(SB), Y3, Y3
-	VMULPD       Y3, Y2, Y2
-	VSUBPD       Y0, Y1, Y0
-	VADDPD       numbers<>+4096(SB), Y0, Y0
-	VPSLLQ       $0x34, Y0, Y0
-	VPADDQ       numbers<>+2496(SB), Y0, Y0
-	VMULPD       Y0, Y2, Y0
-	VMOVUPS      Y0, (AX)(BX*8)
-	ADDQ         $0x00000004, BX
+
+	// p * 2**n
+	VMULPD   numbers<>+2976(SB), Y1, Y0
+	VROUNDPD $0x09, Y0, Y0
+
+	// a power of 2
+	VADDPD numbers<>+4096(SB), Y0, Y3
+	VPSLLQ $0x34, Y3, Y3
+	VPADDQ numbers<>+2496(SB), Y3, Y3
+	VMULPD Y3, Y2, Y2
+	VSUBPD Y0, Y1, Y0
+
+	// a power of 2
+	VADDPD  numbers<>+4096(SB), Y0, Y0
+	VPSLLQ  $0x34, Y0, Y0
+	VPADDQ  numbers<>+2496(SB), Y0, Y0
+	VMULPD  Y0, Y2, Y0
+	VMOVUPS Y0, (AX)(BX*8)
+	ADDQ    $0x00000004, BX
 
 test1:
 	CMPQ BX, SI
 	JLE  loop1
 
 	// if i < n: the rest, masked
-	MOVQ         DX, SI
-	SUBQ         BX, SI
-	JLE          done
-	LEAQ         window<>+0(SB), DI
-	NEGQ         SI
-	VMOVDQU      32(DI)(SI*8), Y0
-	VPMASKMOVQ   (CX)(BX*8), Y0, Y1
+	MOVQ       DX, SI
+	SUBQ       BX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*8), Y0
+	VPMASKMOVQ (CX)(BX*8), Y0, Y1
+
+	// min(max(x, low), high)
 	VBROADCASTSD numbers<>+2528(SB), Y2
 	VBROADCASTSD numbers<>+2560(SB), Y3
 	VMAXPD       Y1, Y2, Y1
 	VMINPD       Y1, Y3, Y1
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
 	VBROADCASTSD numbers<>+2592(SB), Y2
 	VFMADD231PD  numbers<>+2624(SB), Y1, Y2
 	VROUNDPD     $0x08, Y2, Y2
 	VFNMADD231PD numbers<>+2656(SB), Y2, Y1
 	VFNMADD231PD numbers<>+2688(SB), Y2, Y1
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSD numbers<>+2720(SB), Y3
 	VFMADD213PD  numbers<>+2752(SB), Y1, Y3
 	VFMADD213PD  numbers<>+2784(SB), Y1, Y3
@@ -5410,19 +6178,25 @@ test1:
 	VFMADD213PD  numbers<>+2464(SB), Y1, Y3
 	VFMADD213PD  numbers<>+2496(SB), Y1, Y3
 	VFMADD213PD  numbers<>+2496(SB), Y1, Y3
-	VMULPD       numbers<>+2976(SB), Y2, Y1
-	VROUNDPD     $0x09, Y1, Y1
-	VADDPD       numbers<>+4096(SB), Y1, Y4
-	VPSLLQ       $0x34, Y4, Y4
-	VPADDQ       numbers<>+2496(SB), Y4, Y4
-	VMULPD       Y4, Y3, Y3
-	VSUBPD       Y1, Y2, Y1
-	VADDPD       numbers<>+4096(SB), Y1, Y1
-	VPSLLQ       $0x34, Y1, Y1
-	VPADDQ       numbers<>+2496(SB), Y1, Y1
-	VMULPD       Y1, Y3, Y1
-	VPMASKMOVQ   Y1, Y0, (AX)(BX*8)
-	MOVQ         DX, BX
+
+	// p * 2**n
+	VMULPD   numbers<>+2976(SB), Y2, Y1
+	VROUNDPD $0x09, Y1, Y1
+
+	// a power of 2
+	VADDPD numbers<>+4096(SB), Y1, Y4
+	VPSLLQ $0x34, Y4, Y4
+	VPADDQ numbers<>+2496(SB), Y4, Y4
+	VMULPD Y4, Y3, Y3
+	VSUBPD Y1, Y2, Y1
+
+	// a power of 2
+	VADDPD     numbers<>+4096(SB), Y1, Y1
+	VPSLLQ     $0x34, Y1, Y1
+	VPADDQ     numbers<>+2496(SB), Y1, Y1
+	VMULPD     Y1, Y3, Y1
+	VPMASKMOVQ Y1, Y0, (AX)(BX*8)
+	MOVQ       DX, BX
 
 done:
 	VZEROUPPER
@@ -5448,14 +6222,18 @@ begin:
 	JMP  test2
 
 loop2:
-	VMOVUPS      (CX)(BX*8), Y0
-	VMOVUPS      32(CX)(BX*8), Y1
+	VMOVUPS (CX)(BX*8), Y0
+	VMOVUPS 32(CX)(BX*8), Y1
+
+	// min(max(x, low), high)
 	VBROADCASTSD numbers<>+3072(SB), Y3
 	VBROADCASTSD numbers<>+2560(SB), Y4
 	VMAXPD       Y0, Y3, Y2
 	VMINPD       Y2, Y4, Y2
 	VMAXPD       Y1, Y3, Y3
 	VMINPD       Y3, Y4, Y3
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
 	VBROADCASTSD numbers<>+2592(SB), Y4
 	VBROADCASTSD numbers<>+2592(SB), Y5
 	VFMADD231PD  numbers<>+2624(SB), Y2, Y4
@@ -5468,6 +6246,8 @@ loop2:
 	VFNMADD231PD numbers<>+2688(SB), Y5, Y3
 	VMULPD       Y2, Y2, Y6
 	VMULPD       Y3, Y3, Y7
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSD numbers<>+2720(SB), Y8
 	VBROADCASTSD numbers<>+2720(SB), Y9
 	VFMADD213PD  numbers<>+2752(SB), Y2, Y8
@@ -5490,37 +6270,40 @@ loop2:
 	VFMADD213PD  numbers<>+2464(SB), Y3, Y9
 	VMULPD       Y8, Y6, Y6
 	VMULPD       Y9, Y7, Y7
-	VADDPD       numbers<>+4096(SB), Y4, Y4
-	VADDPD       numbers<>+4096(SB), Y5, Y5
-	VPSLLQ       $0x34, Y4, Y4
-	VPSLLQ       $0x34, Y5, Y5
-	VPADDQ       numbers<>+2976(SB), Y4, Y4
-	VPADDQ       numbers<>+2976(SB), Y5, Y5
-	VSUBPD       numbers<>+2976(SB), Y4, Y8
-	VSUBPD       numbers<>+2976(SB), Y5, Y9
-	VMOVAPS      Y8, Y10
-	VMOVAPS      Y9, Y11
-	VFMADD231PD  Y2, Y4, Y10
-	VFMADD231PD  Y3, Y5, Y11
-	VSUBPD       Y10, Y8, Y8
-	VSUBPD       Y11, Y9, Y9
-	VFMADD231PD  Y2, Y4, Y8
-	VFMADD231PD  Y3, Y5, Y9
-	VFMADD231PD  Y6, Y4, Y8
-	VFMADD231PD  Y7, Y5, Y9
-	VADDPD       Y8, Y10, Y2
-	VADDPD       Y9, Y11, Y3
-	VADDPD       Y2, Y2, Y2
-	VADDPD       Y3, Y3, Y3
-	VANDPD       numbers<>+3008(SB), Y0, Y4
-	VANDPD       numbers<>+3008(SB), Y1, Y5
-	VCMPPD       $0x11, numbers<>+3040(SB), Y4, Y4
-	VBLENDVPD    Y4, Y0, Y2, Y2
-	VCMPPD       $0x11, numbers<>+3040(SB), Y5, Y0
-	VBLENDVPD    Y0, Y1, Y3, Y3
-	VMOVUPS      Y2, (AX)(BX*8)
-	VMOVUPS      Y3, 32(AX)(BX*8)
-	ADDQ         $0x00000008, BX
+
+	// 2**n * (1 + r + u) - 1
+	// a power of 2
+	VADDPD      numbers<>+4096(SB), Y4, Y4
+	VADDPD      numbers<>+4096(SB), Y5, Y5
+	VPSLLQ      $0x34, Y4, Y4
+	VPSLLQ      $0x34, Y5, Y5
+	VPADDQ      numbers<>+2976(SB), Y4, Y4
+	VPADDQ      numbers<>+2976(SB), Y5, Y5
+	VSUBPD      numbers<>+2976(SB), Y4, Y8
+	VSUBPD      numbers<>+2976(SB), Y5, Y9
+	VMOVAPS     Y8, Y10
+	VMOVAPS     Y9, Y11
+	VFMADD231PD Y2, Y4, Y10
+	VFMADD231PD Y3, Y5, Y11
+	VSUBPD      Y10, Y8, Y8
+	VSUBPD      Y11, Y9, Y9
+	VFMADD231PD Y2, Y4, Y8
+	VFMADD231PD Y3, Y5, Y9
+	VFMADD231PD Y6, Y4, Y8
+	VFMADD231PD Y7, Y5, Y9
+	VADDPD      Y8, Y10, Y2
+	VADDPD      Y9, Y11, Y3
+	VADDPD      Y2, Y2, Y2
+	VADDPD      Y3, Y3, Y3
+	VANDPD      numbers<>+3008(SB), Y0, Y4
+	VANDPD      numbers<>+3008(SB), Y1, Y5
+	VCMPPD      $0x11, numbers<>+3040(SB), Y4, Y4
+	VBLENDVPD   Y4, Y0, Y2, Y2
+	VCMPPD      $0x11, numbers<>+3040(SB), Y5, Y0
+	VBLENDVPD   Y0, Y1, Y3, Y3
+	VMOVUPS     Y2, (AX)(BX*8)
+	VMOVUPS     Y3, 32(AX)(BX*8)
+	ADDQ        $0x00000008, BX
 
 test2:
 	CMPQ BX, SI
@@ -5531,17 +6314,23 @@ test2:
 	JMP  test1
 
 loop1:
-	VMOVUPS      (CX)(BX*8), Y0
+	VMOVUPS (CX)(BX*8), Y0
+
+	// min(max(x, low), high)
 	VBROADCASTSD numbers<>+3072(SB), Y1
 	VBROADCASTSD numbers<>+2560(SB), Y2
 	VMAXPD       Y0, Y1, Y1
 	VMINPD       Y1, Y2, Y1
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
 	VBROADCASTSD numbers<>+2592(SB), Y2
 	VFMADD231PD  numbers<>+2624(SB), Y1, Y2
 	VROUNDPD     $0x08, Y2, Y2
 	VFNMADD231PD numbers<>+2656(SB), Y2, Y1
 	VFNMADD231PD numbers<>+2688(SB), Y2, Y1
 	VMULPD       Y1, Y1, Y3
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSD numbers<>+2720(SB), Y4
 	VFMADD213PD  numbers<>+2752(SB), Y1, Y4
 	VFMADD213PD  numbers<>+2784(SB), Y1, Y4
@@ -5553,45 +6342,54 @@ loop1:
 	VFMADD213PD  numbers<>+2432(SB), Y1, Y4
 	VFMADD213PD  numbers<>+2464(SB), Y1, Y4
 	VMULPD       Y4, Y3, Y3
-	VADDPD       numbers<>+4096(SB), Y2, Y2
-	VPSLLQ       $0x34, Y2, Y2
-	VPADDQ       numbers<>+2976(SB), Y2, Y2
-	VSUBPD       numbers<>+2976(SB), Y2, Y4
-	VMOVAPS      Y4, Y5
-	VFMADD231PD  Y1, Y2, Y5
-	VSUBPD       Y5, Y4, Y4
-	VFMADD231PD  Y1, Y2, Y4
-	VFMADD231PD  Y3, Y2, Y4
-	VADDPD       Y4, Y5, Y1
-	VADDPD       Y1, Y1, Y1
-	VANDPD       numbers<>+3008(SB), Y0, Y2
-	VCMPPD       $0x11, numbers<>+3040(SB), Y2, Y2
-	VBLENDVPD    Y2, Y0, Y1, Y1
-	VMOVUPS      Y1, (AX)(BX*8)
-	ADDQ         $0x00000004, BX
+
+	// 2**n * (1 + r + u) - 1
+	// a power of 2
+	VADDPD      numbers<>+4096(SB), Y2, Y2
+	VPSLLQ      $0x34, Y2, Y2
+	VPADDQ      numbers<>+2976(SB), Y2, Y2
+	VSUBPD      numbers<>+2976(SB), Y2, Y4
+	VMOVAPS     Y4, Y5
+	VFMADD231PD Y1, Y2, Y5
+	VSUBPD      Y5, Y4, Y4
+	VFMADD231PD Y1, Y2, Y4
+	VFMADD231PD Y3, Y2, Y4
+	VADDPD      Y4, Y5, Y1
+	VADDPD      Y1, Y1, Y1
+	VANDPD      numbers<>+3008(SB), Y0, Y2
+	VCMPPD      $0x11, numbers<>+3040(SB), Y2, Y2
+	VBLENDVPD   Y2, Y0, Y1, Y1
+	VMOVUPS     Y1, (AX)(BX*8)
+	ADDQ        $0x00000004, BX
 
 test1:
 	CMPQ BX, SI
 	JLE  loop1
 
 	// if i < n: the rest, masked
-	MOVQ         DX, SI
-	SUBQ         BX, SI
-	JLE          done
-	LEAQ         window<>+0(SB), DI
-	NEGQ         SI
-	VMOVDQU      32(DI)(SI*8), Y0
-	VPMASKMOVQ   (CX)(BX*8), Y0, Y1
+	MOVQ       DX, SI
+	SUBQ       BX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*8), Y0
+	VPMASKMOVQ (CX)(BX*8), Y0, Y1
+
+	// min(max(x, low), high)
 	VBROADCASTSD numbers<>+3072(SB), Y2
 	VBROADCASTSD numbers<>+2560(SB), Y3
 	VMAXPD       Y1, Y2, Y2
 	VMINPD       Y2, Y3, Y2
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
 	VBROADCASTSD numbers<>+2592(SB), Y3
 	VFMADD231PD  numbers<>+2624(SB), Y2, Y3
 	VROUNDPD     $0x08, Y3, Y3
 	VFNMADD231PD numbers<>+2656(SB), Y3, Y2
 	VFNMADD231PD numbers<>+2688(SB), Y3, Y2
 	VMULPD       Y2, Y2, Y4
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSD numbers<>+2720(SB), Y5
 	VFMADD213PD  numbers<>+2752(SB), Y2, Y5
 	VFMADD213PD  numbers<>+2784(SB), Y2, Y5
@@ -5603,22 +6401,25 @@ test1:
 	VFMADD213PD  numbers<>+2432(SB), Y2, Y5
 	VFMADD213PD  numbers<>+2464(SB), Y2, Y5
 	VMULPD       Y5, Y4, Y4
-	VADDPD       numbers<>+4096(SB), Y3, Y3
-	VPSLLQ       $0x34, Y3, Y3
-	VPADDQ       numbers<>+2976(SB), Y3, Y3
-	VSUBPD       numbers<>+2976(SB), Y3, Y5
-	VMOVAPS      Y5, Y6
-	VFMADD231PD  Y2, Y3, Y6
-	VSUBPD       Y6, Y5, Y5
-	VFMADD231PD  Y2, Y3, Y5
-	VFMADD231PD  Y4, Y3, Y5
-	VADDPD       Y5, Y6, Y2
-	VADDPD       Y2, Y2, Y2
-	VANDPD       numbers<>+3008(SB), Y1, Y3
-	VCMPPD       $0x11, numbers<>+3040(SB), Y3, Y3
-	VBLENDVPD    Y3, Y1, Y2, Y2
-	VPMASKMOVQ   Y2, Y0, (AX)(BX*8)
-	MOVQ         DX, BX
+
+	// 2**n * (1 + r + u) - 1
+	// a power of 2
+	VADDPD      numbers<>+4096(SB), Y3, Y3
+	VPSLLQ      $0x34, Y3, Y3
+	VPADDQ      numbers<>+2976(SB), Y3, Y3
+	VSUBPD      numbers<>+2976(SB), Y3, Y5
+	VMOVAPS     Y5, Y6
+	VFMADD231PD Y2, Y3, Y6
+	VSUBPD      Y6, Y5, Y5
+	VFMADD231PD Y2, Y3, Y5
+	VFMADD231PD Y4, Y3, Y5
+	VADDPD      Y5, Y6, Y2
+	VADDPD      Y2, Y2, Y2
+	VANDPD      numbers<>+3008(SB), Y1, Y3
+	VCMPPD      $0x11, numbers<>+3040(SB), Y3, Y3
+	VBLENDVPD   Y3, Y1, Y2, Y2
+	VPMASKMOVQ  Y2, Y0, (AX)(BX*8)
+	MOVQ        DX, BX
 
 done:
 	VZEROUPPER
@@ -5644,42 +6445,48 @@ begin:
 	JMP  test2
 
 loop2:
-	VMOVUPS      (CX)(BX*8), Y0
-	VMOVUPS      32(CX)(BX*8), Y1
-	VMOVAPS      Y0, Y2
-	VMOVAPS      Y1, Y3
-	VMULPD       numbers<>+3200(SB), Y0, Y4
-	VMULPD       numbers<>+3200(SB), Y1, Y5
-	VCMPPD       $0x11, numbers<>+3232(SB), Y0, Y6
-	VBLENDVPD    Y6, Y4, Y2, Y2
-	VCMPPD       $0x11, numbers<>+3232(SB), Y1, Y4
-	VBLENDVPD    Y4, Y5, Y3, Y3
-	VPADDQ       numbers<>+3264(SB), Y2, Y2
-	VPADDQ       numbers<>+3264(SB), Y3, Y3
-	VPSRLQ       $0x34, Y2, Y4
-	VPSRLQ       $0x34, Y3, Y5
-	VPADDQ       numbers<>+3200(SB), Y4, Y4
-	VPADDQ       numbers<>+3200(SB), Y5, Y5
-	VSUBPD       numbers<>+3296(SB), Y4, Y4
-	VSUBPD       numbers<>+3296(SB), Y5, Y5
-	VANDPD       numbers<>+3328(SB), Y2, Y2
-	VANDPD       numbers<>+3328(SB), Y3, Y3
-	VPADDQ       numbers<>+3360(SB), Y2, Y2
-	VPADDQ       numbers<>+3360(SB), Y3, Y3
-	VSUBPD       numbers<>+2496(SB), Y2, Y2
-	VSUBPD       numbers<>+2496(SB), Y3, Y3
-	VSUBPD       numbers<>+3392(SB), Y4, Y6
-	VSUBPD       numbers<>+3392(SB), Y5, Y7
-	VCMPPD       $0x11, numbers<>+3232(SB), Y0, Y8
-	VBLENDVPD    Y8, Y6, Y4, Y4
-	VCMPPD       $0x11, numbers<>+3232(SB), Y1, Y6
-	VBLENDVPD    Y6, Y7, Y5, Y5
-	VADDPD       numbers<>+3424(SB), Y2, Y6
-	VADDPD       numbers<>+3424(SB), Y3, Y7
-	VDIVPD       Y6, Y2, Y6
-	VDIVPD       Y7, Y3, Y7
-	VMULPD       Y6, Y6, Y8
-	VMULPD       Y7, Y7, Y9
+	VMOVUPS   (CX)(BX*8), Y0
+	VMOVUPS   32(CX)(BX*8), Y1
+	VMOVAPS   Y0, Y2
+	VMOVAPS   Y1, Y3
+	VMULPD    numbers<>+3200(SB), Y0, Y4
+	VMULPD    numbers<>+3200(SB), Y1, Y5
+	VCMPPD    $0x11, numbers<>+3232(SB), Y0, Y6
+	VBLENDVPD Y6, Y4, Y2, Y2
+	VCMPPD    $0x11, numbers<>+3232(SB), Y1, Y4
+	VBLENDVPD Y4, Y5, Y3, Y3
+
+	// e, f: x = 2**e * (1+f)
+	VPADDQ    numbers<>+3264(SB), Y2, Y2
+	VPADDQ    numbers<>+3264(SB), Y3, Y3
+	VPSRLQ    $0x34, Y2, Y4
+	VPSRLQ    $0x34, Y3, Y5
+	VPADDQ    numbers<>+3200(SB), Y4, Y4
+	VPADDQ    numbers<>+3200(SB), Y5, Y5
+	VSUBPD    numbers<>+3296(SB), Y4, Y4
+	VSUBPD    numbers<>+3296(SB), Y5, Y5
+	VANDPD    numbers<>+3328(SB), Y2, Y2
+	VANDPD    numbers<>+3328(SB), Y3, Y3
+	VPADDQ    numbers<>+3360(SB), Y2, Y2
+	VPADDQ    numbers<>+3360(SB), Y3, Y3
+	VSUBPD    numbers<>+2496(SB), Y2, Y2
+	VSUBPD    numbers<>+2496(SB), Y3, Y3
+	VSUBPD    numbers<>+3392(SB), Y4, Y6
+	VSUBPD    numbers<>+3392(SB), Y5, Y7
+	VCMPPD    $0x11, numbers<>+3232(SB), Y0, Y8
+	VBLENDVPD Y8, Y6, Y4, Y4
+	VCMPPD    $0x11, numbers<>+3232(SB), Y1, Y6
+	VBLENDVPD Y6, Y7, Y5, Y5
+
+	// e*ln2 + log(1+f)
+	VADDPD numbers<>+3424(SB), Y2, Y6
+	VADDPD numbers<>+3424(SB), Y3, Y7
+	VDIVPD Y6, Y2, Y6
+	VDIVPD Y7, Y3, Y7
+	VMULPD Y6, Y6, Y8
+	VMULPD Y7, Y7, Y9
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSD numbers<>+3456(SB), Y10
 	VBROADCASTSD numbers<>+3456(SB), Y11
 	VFMADD213PD  numbers<>+3488(SB), Y8, Y10
@@ -5710,21 +6517,23 @@ loop2:
 	VSUBPD       Y7, Y3, Y3
 	VFMADD231PD  numbers<>+2656(SB), Y4, Y2
 	VFMADD231PD  numbers<>+2656(SB), Y5, Y3
-	VCMPPD       $0x00, numbers<>+3104(SB), Y0, Y4
-	VBLENDVPD    Y4, Y0, Y2, Y2
-	VCMPPD       $0x00, numbers<>+3104(SB), Y1, Y4
-	VBLENDVPD    Y4, Y1, Y3, Y3
-	VCMPPD       $0x00, numbers<>+608(SB), Y0, Y4
-	VBLENDVPD    Y4, numbers<>+3136(SB), Y2, Y2
-	VCMPPD       $0x00, numbers<>+608(SB), Y1, Y4
-	VBLENDVPD    Y4, numbers<>+3136(SB), Y3, Y3
-	VCMPPD       $0x19, numbers<>+608(SB), Y0, Y0
-	VBLENDVPD    Y0, numbers<>+3168(SB), Y2, Y2
-	VCMPPD       $0x19, numbers<>+608(SB), Y1, Y0
-	VBLENDVPD    Y0, numbers<>+3168(SB), Y3, Y3
-	VMOVUPS      Y2, (AX)(BX*8)
-	VMOVUPS      Y3, 32(AX)(BX*8)
-	ADDQ         $0x00000008, BX
+
+	// where the logarithm is infinite or NaN
+	VCMPPD    $0x00, numbers<>+3104(SB), Y0, Y4
+	VBLENDVPD Y4, Y0, Y2, Y2
+	VCMPPD    $0x00, numbers<>+3104(SB), Y1, Y4
+	VBLENDVPD Y4, Y1, Y3, Y3
+	VCMPPD    $0x00, numbers<>+608(SB), Y0, Y4
+	VBLENDVPD Y4, numbers<>+3136(SB), Y2, Y2
+	VCMPPD    $0x00, numbers<>+608(SB), Y1, Y4
+	VBLENDVPD Y4, numbers<>+3136(SB), Y3, Y3
+	VCMPPD    $0x19, numbers<>+608(SB), Y0, Y0
+	VBLENDVPD Y0, numbers<>+3168(SB), Y2, Y2
+	VCMPPD    $0x19, numbers<>+608(SB), Y1, Y0
+	VBLENDVPD Y0, numbers<>+3168(SB), Y3, Y3
+	VMOVUPS   Y2, (AX)(BX*8)
+	VMOVUPS   Y3, 32(AX)(BX*8)
+	ADDQ      $0x00000008, BX
 
 test2:
 	CMPQ BX, SI
@@ -5735,24 +6544,30 @@ test2:
 	JMP  test1
 
 loop1:
-	VMOVUPS      (CX)(BX*8), Y0
-	VMOVAPS      Y0, Y1
-	VMULPD       numbers<>+3200(SB), Y0, Y2
-	VCMPPD       $0x11, numbers<>+3232(SB), Y0, Y3
-	VBLENDVPD    Y3, Y2, Y1, Y1
-	VPADDQ       numbers<>+3264(SB), Y1, Y1
-	VPSRLQ       $0x34, Y1, Y2
-	VPADDQ       numbers<>+3200(SB), Y2, Y2
-	VSUBPD       numbers<>+3296(SB), Y2, Y2
-	VANDPD       numbers<>+3328(SB), Y1, Y1
-	VPADDQ       numbers<>+3360(SB), Y1, Y1
-	VSUBPD       numbers<>+2496(SB), Y1, Y1
-	VSUBPD       numbers<>+3392(SB), Y2, Y3
-	VCMPPD       $0x11, numbers<>+3232(SB), Y0, Y4
-	VBLENDVPD    Y4, Y3, Y2, Y2
-	VADDPD       numbers<>+3424(SB), Y1, Y3
-	VDIVPD       Y3, Y1, Y3
-	VMULPD       Y3, Y3, Y4
+	VMOVUPS   (CX)(BX*8), Y0
+	VMOVAPS   Y0, Y1
+	VMULPD    numbers<>+3200(SB), Y0, Y2
+	VCMPPD    $0x11, numbers<>+3232(SB), Y0, Y3
+	VBLENDVPD Y3, Y2, Y1, Y1
+
+	// e, f: x = 2**e * (1+f)
+	VPADDQ    numbers<>+3264(SB), Y1, Y1
+	VPSRLQ    $0x34, Y1, Y2
+	VPADDQ    numbers<>+3200(SB), Y2, Y2
+	VSUBPD    numbers<>+3296(SB), Y2, Y2
+	VANDPD    numbers<>+3328(SB), Y1, Y1
+	VPADDQ    numbers<>+3360(SB), Y1, Y1
+	VSUBPD    numbers<>+2496(SB), Y1, Y1
+	VSUBPD    numbers<>+3392(SB), Y2, Y3
+	VCMPPD    $0x11, numbers<>+3232(SB), Y0, Y4
+	VBLENDVPD Y4, Y3, Y2, Y2
+
+	// e*ln2 + log(1+f)
+	VADDPD numbers<>+3424(SB), Y1, Y3
+	VDIVPD Y3, Y1, Y3
+	VMULPD Y3, Y3, Y4
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSD numbers<>+3456(SB), Y5
 	VFMADD213PD  numbers<>+3488(SB), Y4, Y5
 	VFMADD213PD  numbers<>+3520(SB), Y4, Y5
@@ -5768,44 +6583,52 @@ loop1:
 	VSUBPD       Y4, Y6, Y3
 	VSUBPD       Y3, Y1, Y1
 	VFMADD231PD  numbers<>+2656(SB), Y2, Y1
-	VCMPPD       $0x00, numbers<>+3104(SB), Y0, Y2
-	VBLENDVPD    Y2, Y0, Y1, Y1
-	VCMPPD       $0x00, numbers<>+608(SB), Y0, Y2
-	VBLENDVPD    Y2, numbers<>+3136(SB), Y1, Y1
-	VCMPPD       $0x19, numbers<>+608(SB), Y0, Y0
-	VBLENDVPD    Y0, numbers<>+3168(SB), Y1, Y1
-	VMOVUPS      Y1, (AX)(BX*8)
-	ADDQ         $0x00000004, BX
+
+	// where the logarithm is infinite or NaN
+	VCMPPD    $0x00, numbers<>+3104(SB), Y0, Y2
+	VBLENDVPD Y2, Y0, Y1, Y1
+	VCMPPD    $0x00, numbers<>+608(SB), Y0, Y2
+	VBLENDVPD Y2, numbers<>+3136(SB), Y1, Y1
+	VCMPPD    $0x19, numbers<>+608(SB), Y0, Y0
+	VBLENDVPD Y0, numbers<>+3168(SB), Y1, Y1
+	VMOVUPS   Y1, (AX)(BX*8)
+	ADDQ      $0x00000004, BX
 
 test1:
 	CMPQ BX, SI
 	JLE  loop1
 
 	// if i < n: the rest, masked
-	MOVQ         DX, SI
-	SUBQ         BX, SI
-	JLE          done
-	LEAQ         window<>+0(SB), DI
-	NEGQ         SI
-	VMOVDQU      32(DI)(SI*8), Y0
-	VPMASKMOVQ   (CX)(BX*8), Y0, Y1
-	VMOVAPS      Y1, Y2
-	VMULPD       numbers<>+3200(SB), Y1, Y3
-	VCMPPD       $0x11, numbers<>+3232(SB), Y1, Y4
-	VBLENDVPD    Y4, Y3, Y2, Y2
-	VPADDQ       numbers<>+3264(SB), Y2, Y2
-	VPSRLQ       $0x34, Y2, Y3
-	VPADDQ       numbers<>+3200(SB), Y3, Y3
-	VSUBPD       numbers<>+3296(SB), Y3, Y3
-	VANDPD       numbers<>+3328(SB), Y2, Y2
-	VPADDQ       numbers<>+3360(SB), Y2, Y2
-	VSUBPD       numbers<>+2496(SB), Y2, Y2
-	VSUBPD       numbers<>+3392(SB), Y3, Y4
-	VCMPPD       $0x11, numbers<>+3232(SB), Y1, Y5
-	VBLENDVPD    Y5, Y4, Y3, Y3
-	VADDPD       numbers<>+3424(SB), Y2, Y4
-	VDIVPD       Y4, Y2, Y4
-	VMULPD       Y4, Y4, Y5
+	MOVQ       DX, SI
+	SUBQ       BX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*8), Y0
+	VPMASKMOVQ (CX)(BX*8), Y0, Y1
+	VMOVAPS    Y1, Y2
+	VMULPD     numbers<>+3200(SB), Y1, Y3
+	VCMPPD     $0x11, numbers<>+3232(SB), Y1, Y4
+	VBLENDVPD  Y4, Y3, Y2, Y2
+
+	// e, f: x = 2**e * (1+f)
+	VPADDQ    numbers<>+3264(SB), Y2, Y2
+	VPSRLQ    $0x34, Y2, Y3
+	VPADDQ    numbers<>+3200(SB), Y3, Y3
+	VSUBPD    numbers<>+3296(SB), Y3, Y3
+	VANDPD    numbers<>+3328(SB), Y2, Y2
+	VPADDQ    numbers<>+3360(SB), Y2, Y2
+	VSUBPD    numbers<>+2496(SB), Y2, Y2
+	VSUBPD    numbers<>+3392(SB), Y3, Y4
+	VCMPPD    $0x11, numbers<>+3232(SB), Y1, Y5
+	VBLENDVPD Y5, Y4, Y3, Y3
+
+	// e*ln2 + log(1+f)
+	VADDPD numbers<>+3424(SB), Y2, Y4
+	VDIVPD Y4, Y2, Y4
+	VMULPD Y4, Y4, Y5
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSD numbers<>+3456(SB), Y6
 	VFMADD213PD  numbers<>+3488(SB), Y5, Y6
 	VFMADD213PD  numbers<>+3520(SB), Y5, Y6
@@ -5821,14 +6644,16 @@ test1:
 	VSUBPD       Y5, Y7, Y4
 	VSUBPD       Y4, Y2, Y2
 	VFMADD231PD  numbers<>+2656(SB), Y3, Y2
-	VCMPPD       $0x00, numbers<>+3104(SB), Y1, Y3
-	VBLENDVPD    Y3, Y1, Y2, Y2
-	VCMPPD       $0x00, numbers<>+608(SB), Y1, Y3
-	VBLENDVPD    Y3, numbers<>+3136(SB), Y2, Y2
-	VCMPPD       $0x19, numbers<>+608(SB), Y1, Y1
-	VBLENDVPD    Y1, numbers<>+3168(SB), Y2, Y2
-	VPMASKMOVQ   Y2, Y0, (AX)(BX*8)
-	MOVQ         DX, BX
+
+	// where the logarithm is infinite or NaN
+	VCMPPD     $0x00, numbers<>+3104(SB), Y1, Y3
+	VBLENDVPD  Y3, Y1, Y2, Y2
+	VCMPPD     $0x00, numbers<>+608(SB), Y1, Y3
+	VBLENDVPD  Y3, numbers<>+3136(SB), Y2, Y2
+	VCMPPD     $0x19, numbers<>+608(SB), Y1, Y1
+	VBLENDVPD  Y1, numbers<>+3168(SB), Y2, Y2
+	VPMASKMOVQ Y2, Y0, (AX)(BX*8)
+	MOVQ       DX, BX
 
 done:
 	VZEROUPPER
@@ -5854,8 +6679,10 @@ begin:
 	JMP  test2
 
 loop2:
-	VMOVUPS      (CX)(BX*8), Y0
-	VMOVUPS      32(CX)(BX*8), Y1
+	VMOVUPS (CX)(BX*8), Y0
+	VMOVUPS 32(CX)(BX*8), Y1
+
+	// 1 + x = u + c
 	VBROADCASTSD numbers<>+2496(SB), Y2
 	VBROADCASTSD numbers<>+2496(SB), Y3
 	VMAXPD       Y0, Y2, Y4
@@ -5868,6 +6695,8 @@ loop2:
 	VSUBPD       Y2, Y7, Y2
 	VSUBPD       Y4, Y5, Y4
 	VSUBPD       Y2, Y3, Y2
+
+	// e, f: x = 2**e * (1+f)
 	VPADDQ       numbers<>+3264(SB), Y6, Y3
 	VPADDQ       numbers<>+3264(SB), Y7, Y5
 	VPSRLQ       $0x34, Y3, Y8
@@ -5903,12 +6732,16 @@ loop2:
 	VSUBPD       Y5, Y7, Y5
 	VSUBPD       Y3, Y4, Y3
 	VSUBPD       Y5, Y2, Y2
-	VADDPD       numbers<>+3424(SB), Y6, Y4
-	VADDPD       numbers<>+3424(SB), Y7, Y5
-	VDIVPD       Y4, Y6, Y4
-	VDIVPD       Y5, Y7, Y5
-	VMULPD       Y4, Y4, Y10
-	VMULPD       Y5, Y5, Y11
+
+	// e*ln2 + log(1+f)
+	VADDPD numbers<>+3424(SB), Y6, Y4
+	VADDPD numbers<>+3424(SB), Y7, Y5
+	VDIVPD Y4, Y6, Y4
+	VDIVPD Y5, Y7, Y5
+	VMULPD Y4, Y4, Y10
+	VMULPD Y5, Y5, Y11
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSD numbers<>+3456(SB), Y12
 	VBROADCASTSD numbers<>+3456(SB), Y13
 	VFMADD213PD  numbers<>+3488(SB), Y10, Y12
@@ -5943,27 +6776,31 @@ loop2:
 	VFMADD231PD  numbers<>+2656(SB), Y9, Y2
 	VANDPD       numbers<>+3008(SB), Y3, Y3
 	VANDPD       numbers<>+3008(SB), Y2, Y2
-	VMOVAPS      Y3, Y3
-	VMOVAPS      Y2, Y2
-	VANDPD       numbers<>+3712(SB), Y0, Y4
-	VANDPD       numbers<>+3712(SB), Y1, Y5
-	VORPS        Y4, Y3, Y3
-	VORPS        Y5, Y2, Y2
-	VCMPPD       $0x00, numbers<>+3104(SB), Y0, Y4
-	VBLENDVPD    Y4, Y0, Y3, Y3
-	VCMPPD       $0x00, numbers<>+3104(SB), Y1, Y4
-	VBLENDVPD    Y4, Y1, Y2, Y2
-	VCMPPD       $0x00, numbers<>+3744(SB), Y0, Y4
-	VBLENDVPD    Y4, numbers<>+3136(SB), Y3, Y3
-	VCMPPD       $0x00, numbers<>+3744(SB), Y1, Y4
-	VBLENDVPD    Y4, numbers<>+3136(SB), Y2, Y2
-	VCMPPD       $0x19, numbers<>+3744(SB), Y0, Y0
-	VBLENDVPD    Y0, numbers<>+3168(SB), Y3, Y3
-	VCMPPD       $0x19, numbers<>+3744(SB), Y1, Y0
-	VBLENDVPD    Y0, numbers<>+3168(SB), Y2, Y2
-	VMOVUPS      Y3, (AX)(BX*8)
-	VMOVUPS      Y2, 32(AX)(BX*8)
-	ADDQ         $0x00000008, BX
+
+	// with the sign of x
+	VMOVAPS Y3, Y3
+	VMOVAPS Y2, Y2
+	VANDPD  numbers<>+3712(SB), Y0, Y4
+	VANDPD  numbers<>+3712(SB), Y1, Y5
+	VORPS   Y4, Y3, Y3
+	VORPS   Y5, Y2, Y2
+
+	// where the logarithm is infinite or NaN
+	VCMPPD    $0x00, numbers<>+3104(SB), Y0, Y4
+	VBLENDVPD Y4, Y0, Y3, Y3
+	VCMPPD    $0x00, numbers<>+3104(SB), Y1, Y4
+	VBLENDVPD Y4, Y1, Y2, Y2
+	VCMPPD    $0x00, numbers<>+3744(SB), Y0, Y4
+	VBLENDVPD Y4, numbers<>+3136(SB), Y3, Y3
+	VCMPPD    $0x00, numbers<>+3744(SB), Y1, Y4
+	VBLENDVPD Y4, numbers<>+3136(SB), Y2, Y2
+	VCMPPD    $0x19, numbers<>+3744(SB), Y0, Y0
+	VBLENDVPD Y0, numbers<>+3168(SB), Y3, Y3
+	VCMPPD    $0x19, numbers<>+3744(SB), Y1, Y0
+	VBLENDVPD Y0, numbers<>+3168(SB), Y2, Y2
+	VMOVUPS   Y3, (AX)(BX*8)
+	VMOVUPS   Y2, 32(AX)(BX*8)
+	ADDQ      $0x00000008, BX
 
 test2:
 	CMPQ BX, SI
@@ -5974,13 +6811,17 @@ test2:
 	JMP  test1
 
 loop1:
-	VMOVUPS      (CX)(BX*8), Y0
+	VMOVUPS (CX)(BX*8), Y0
+
+	// 1 + x = u + c
 	VBROADCASTSD numbers<>+2496(SB), Y1
 	VMAXPD       Y0, Y1, Y2
 	VMINPD       Y0, Y1, Y1
 	VADDPD       Y1, Y2, Y3
 	VSUBPD       Y2, Y3, Y2
 	VSUBPD       Y2, Y1, Y1
+
+	// e, f: x = 2**e * (1+f)
 	VPADDQ       numbers<>+3264(SB), Y3, Y2
 	VPSRLQ       $0x34, Y2, Y4
 	VPADDQ       numbers<>+3200(SB), Y4, Y4
@@ -5999,9 +6840,13 @@ loop1:
 	VADDPD       Y1, Y2, Y3
 	VSUBPD       Y2, Y3, Y2
 	VSUBPD       Y2, Y1, Y1
-	VADDPD       numbers<>+3424(SB), Y3, Y2
-	VDIVPD       Y2, Y3, Y2
-	VMULPD       Y2, Y2, Y5
+
+	// e*ln2 + log(1+f)
+	VADDPD numbers<>+3424(SB), Y3, Y2
+	VDIVPD Y2, Y3, Y2
+	VMULPD Y2, Y2, Y5
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSD numbers<>+3456(SB), Y6
 	VFMADD213PD  numbers<>+3488(SB), Y5, Y6
 	VFMADD213PD  numbers<>+3520(SB), Y5, Y6
@@ -6019,36 +6864,44 @@ loop1:
 	VSUBPD       Y1, Y3, Y1
 	VFMADD231PD  numbers<>+2656(SB), Y4, Y1
 	VANDPD       numbers<>+3008(SB), Y1, Y1
-	VMOVAPS      Y1, Y1
-	VANDPD       numbers<>+3712(SB), Y0, Y2
-	VORPS        Y2, Y1, Y1
-	VCMPPD       $0x00, numbers<>+3104(SB), Y0, Y2
-	VBLENDVPD    Y2, Y0, Y1, Y1
-	VCMPPD       $0x00, numbers<>+3744(SB), Y0, Y2
-	VBLENDVPD    Y2, numbers<>+3136(SB), Y1, Y1
-	VCMPPD       $0x19, numbers<>+3744(SB), Y0, Y0
-	VBLENDVPD    Y0, numbers<>+3168(SB), Y1, Y1
-	VMOVUPS      Y1, (AX)(BX*8)
-	ADDQ         $0x00000004, BX
+
+	// with the sign of x
+	VMOVAPS Y1, Y1
+	VANDPD  numbers<>+3712(SB), Y0, Y2
+	VORPS   Y2, Y1, Y1
+
+	// where the logarithm is infinite or NaN
+	VCMPPD    $0x00, numbers<>+3104(SB), Y0, Y2
+	VBLENDVPD Y2, Y0, Y1, Y1
+	VCMPPD    $0x00, numbers<>+3744(SB), Y0, Y2
+	VBLENDVPD Y2, numbers<>+3136(SB), Y1, Y1
+	VCMPPD    $0x19, numbers<>+3744(SB), Y0, Y0
+	VBLENDVPD Y0, numbers<>+3168(SB), Y1, Y1
+	VMOVUPS   Y1, (AX)(BX*8)
+	ADDQ      $0x00000004, BX
 
 test1:
 	CMPQ BX, SI
 	JLE  loop1
 
 	// if i < n: the rest, masked
-	MOVQ         DX, SI
-	SUBQ         BX, SI
-	JLE          done
-	LEAQ         window<>+0(SB), DI
-	NEGQ         SI
-	VMOVDQU      32(DI)(SI*8), Y0
-	VPMASKMOVQ   (CX)(BX*8), Y0, Y1
+	MOVQ       DX, SI
+	SUBQ       BX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*8), Y0
+	VPMASKMOVQ (CX)(BX*8), Y0, Y1
+
+	// 1 + x = u + c
 	VBROADCASTSD numbers<>+2496(SB), Y2
 	VMAXPD       Y1, Y2, Y3
 	VMINPD       Y1, Y2, Y2
 	VADDPD       Y2, Y3, Y4
 	VSUBPD       Y3, Y4, Y3
 	VSUBPD       Y3, Y2, Y2
+
+	// e, f: x = 2**e * (1+f)
 	VPADDQ       numbers<>+3264(SB), Y4, Y3
 	VPSRLQ       $0x34, Y3, Y5
 	VPADDQ       numbers<>+3200(SB), Y5, Y5
@@ -6067,9 +6920,13 @@ test1:
 	VADDPD       Y2, Y3, Y4
 	VSUBPD       Y3, Y4, Y3
 	VSUBPD       Y3, Y2, Y2
-	VADDPD       numbers<>+3424(SB), Y4, Y3
-	VDIVPD       Y3, Y4, Y3
-	VMULPD       Y3, Y3, Y6
+
+	// e*ln2 + log(1+f)
+	VADDPD numbers<>+3424(SB), Y4, Y3
+	VDIVPD Y3, Y4, Y3
+	VMULPD Y3, Y3, Y6
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSD numbers<>+3456(SB), Y7
 	VFMADD213PD  numbers<>+3488(SB), Y6, Y7
 	VFMADD213PD  numbers<>+3520(SB), Y6, Y7
@@ -6087,17 +6944,21 @@ test1:
 	VSUBPD       Y2, Y4, Y2
 	VFMADD231PD  numbers<>+2656(SB), Y5, Y2
 	VANDPD       numbers<>+3008(SB), Y2, Y2
-	VMOVAPS      Y2, Y2
-	VANDPD       numbers<>+3712(SB), Y1, Y3
-	VORPS        Y3, Y2, Y2
-	VCMPPD       $0x00, numbers<>+3104(SB), Y1, Y3
-	VBLENDVPD    Y3, Y1, Y2, Y2
-	VCMPPD       $0x00, numbers<>+3744(SB), Y1, Y3
-	VBLENDVPD    Y3, numbers<>+3136(SB), Y2, Y2
-	VCMPPD       $0x19, numbers<>+3744(SB), Y1, Y1
-	VBLENDVPD    Y1, numbers<>+3168(SB), Y2, Y2
-	VPMASKMOVQ   Y2, Y0, (AX)(BX*8)
-	MOVQ         DX, BX
+
+	// with the sign of x
+	VMOVAPS Y2, Y2
+	VANDPD  numbers<>+3712(SB), Y1, Y3
+	VORPS   Y3, Y2, Y2
+
+	// where the logarithm is infinite or NaN
+	VCMPPD     $0x00, numbers<>+3104(SB), Y1, Y3
+	VBLENDVPD  Y3, Y1, Y2, Y2
+	VCMPPD     $0x00, numbers<>+3744(SB), Y1, Y3
+	VBLENDVPD  Y3, numbers<>+3136(SB), Y2, Y2
+	VCMPPD     $0x19, numbers<>+3744(SB), Y1, Y1
+	VBLENDVPD  Y1, numbers<>+3168(SB), Y2, Y2
+	VPMASKMOVQ Y2, Y0, (AX)(BX*8)
+	MOVQ       DX, BX
 
 done:
 	VZEROUPPER
@@ -6123,18 +6984,22 @@ begin:
 	JMP  test2
 
 loop2:
-	VMOVUPS      (CX)(BX*8), Y0
-	VMOVUPS      32(CX)(BX*8), Y1
-	VANDPD       numbers<>+3008(SB), Y0, Y2
-	VANDPD       numbers<>+3008(SB), Y1, Y3
-	VCMPPD       $0x1e, numbers<>+3936(SB), Y2, Y2
-	VPTEST       Y2, Y2
-	JNZ          done
-	VCMPPD       $0x1e, numbers<>+3936(SB), Y3, Y2
-	VPTEST       Y2, Y2
-	JNZ          done
-	VANDPD       numbers<>+3008(SB), Y0, Y2
-	VANDPD       numbers<>+3008(SB), Y1, Y3
+	VMOVUPS (CX)(BX*8), Y0
+	VMOVUPS 32(CX)(BX*8), Y1
+
+	// return i where an operand is too large
+	VANDPD numbers<>+3008(SB), Y0, Y2
+	VANDPD numbers<>+3008(SB), Y1, Y3
+	VCMPPD $0x1e, numbers<>+3936(SB), Y2, Y2
+	VPTEST Y2, Y2
+	JNZ    done
+	VCMPPD $0x1e, numbers<>+3936(SB), Y3, Y2
+	VPTEST Y2, Y2
+	JNZ    done
+	VANDPD numbers<>+3008(SB), Y0, Y2
+	VANDPD numbers<>+3008(SB), Y1, Y3
+
+	// n := round(x / (pi/2)); r := x - n*pi/2
 	VMULPD       numbers<>+3968(SB), Y2, Y4
 	VMULPD       numbers<>+3968(SB), Y3, Y5
 	VROUNDPD     $0x08, Y4, Y4
@@ -6147,8 +7012,12 @@ loop2:
 	VFNMADD231PD numbers<>+4064(SB), Y5, Y3
 	VADDPD       numbers<>+4096(SB), Y4, Y4
 	VADDPD       numbers<>+4096(SB), Y5, Y5
-	VMULPD       Y2, Y2, Y6
-	VMULPD       Y3, Y3, Y7
+
+	// sine and cosine of r, one of them with a sign by the last two bits of q
+	VMULPD Y2, Y2, Y6
+	VMULPD Y3, Y3, Y7
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSD numbers<>+4128(SB), Y8
 	VBROADCASTSD numbers<>+4128(SB), Y9
 	VFMADD213PD  numbers<>+4160(SB), Y6, Y8
@@ -6165,6 +7034,8 @@ loop2:
 	VMULPD       Y7, Y3, Y11
 	VFMADD213PD  Y2, Y10, Y8
 	VFMADD213PD  Y3, Y11, Y9
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSD numbers<>+4320(SB), Y2
 	VBROADCASTSD numbers<>+4320(SB), Y3
 	VFMADD213PD  numbers<>+4352(SB), Y6, Y2
@@ -6212,19 +7083,27 @@ test2:
 	JMP  test1
 
 loop1:
-	VMOVUPS      (CX)(BX*8), Y0
-	VANDPD       numbers<>+3008(SB), Y0, Y1
-	VCMPPD       $0x1e, numbers<>+3936(SB), Y1, Y1
-	VPTEST       Y1, Y1
-	JNZ          done
-	VANDPD       numbers<>+3008(SB), Y0, Y1
+	VMOVUPS (CX)(BX*8), Y0
+
+	// return i where an operand is too large
+	VANDPD numbers<>+3008(SB), Y0, Y1
+	VCMPPD $0x1e, numbers<>+3936(SB), Y1, Y1
+	VPTEST Y1, Y1
+	JNZ    done
+	VANDPD numbers<>+3008(SB), Y0, Y1
+
+	// n := round(x / (pi/2)); r := x - n*pi/2
 	VMULPD       numbers<>+3968(SB), Y1, Y2
 	VROUNDPD     $0x08, Y2, Y2
 	VFNMADD231PD numbers<>+4000(SB), Y2, Y1
 	VFNMADD231PD numbers<>+4032(SB), Y2, Y1
 	VFNMADD231PD numbers<>+4064(SB), Y2, Y1
 	VADDPD       numbers<>+4096(SB), Y2, Y2
-	VMULPD       Y1, Y1, Y3
+
+	// sine and cosine of r, one of them with a sign by the last two bits of q
+	VMULPD Y1, Y1, Y3
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSD numbers<>+4128(SB), Y4
 	VFMADD213PD  numbers<>+4160(SB), Y3, Y4
 	VFMADD213PD  numbers<>+4192(SB), Y3, Y4
@@ -6233,6 +7112,8 @@ loop1:
 	VFMADD213PD  numbers<>+4288(SB), Y3, Y4
 	VMULPD       Y3, Y1, Y5
 	VFMADD213PD  Y1, Y5, Y4
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSD numbers<>+4320(SB), Y1
 	VFMADD213PD  numbers<>+4352(SB), Y3, Y1
 	VFMADD213PD  numbers<>+4384(SB), Y3, Y1
@@ -6258,25 +7139,33 @@ test1:
 	JLE  loop1
 
 	// if i < n: the rest, masked
-	MOVQ         DX, SI
-	SUBQ         BX, SI
-	JLE          done
-	LEAQ         window<>+0(SB), DI
-	NEGQ         SI
-	VMOVDQU      32(DI)(SI*8), Y0
-	VPMASKMOVQ   (CX)(BX*8), Y0, Y1
-	VANDPD       numbers<>+3008(SB), Y1, Y2
-	VCMPPD       $0x1e, numbers<>+3936(SB), Y2, Y2
-	VPTEST       Y2, Y2
-	JNZ          done
-	VANDPD       numbers<>+3008(SB), Y1, Y2
+	MOVQ       DX, SI
+	SUBQ       BX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*8), Y0
+	VPMASKMOVQ (CX)(BX*8), Y0, Y1
+
+	// return i where an operand is too large
+	VANDPD numbers<>+3008(SB), Y1, Y2
+	VCMPPD $0x1e, numbers<>+3936(SB), Y2, Y2
+	VPTEST Y2, Y2
+	JNZ    done
+	VANDPD numbers<>+3008(SB), Y1, Y2
+
+	// n := round(x / (pi/2)); r := x - n*pi/2
 	VMULPD       numbers<>+3968(SB), Y2, Y3
 	VROUNDPD     $0x08, Y3, Y3
 	VFNMADD231PD numbers<>+4000(SB), Y3, Y2
 	VFNMADD231PD numbers<>+4032(SB), Y3, Y2
 	VFNMADD231PD numbers<>+4064(SB), Y3, Y2
 	VADDPD       numbers<>+4096(SB), Y3, Y3
-	VMULPD       Y2, Y2, Y4
+
+	// sine and cosine of r, one of them with a sign by the last two bits of q
+	VMULPD Y2, Y2, Y4
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSD numbers<>+4128(SB), Y5
 	VFMADD213PD  numbers<>+4160(SB), Y4, Y5
 	VFMADD213PD  numbers<>+4192(SB), Y4, Y5
@@ -6285,6 +7174,8 @@ test1:
 	VFMADD213PD  numbers<>+4288(SB), Y4, Y5
 	VMULPD       Y4, Y2, Y6
 	VFMADD213PD  Y2, Y6, Y5
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSD numbers<>+4320(SB), Y2
 	VFMADD213PD  numbers<>+4352(SB), Y4, Y2
 	VFMADD213PD  numbers<>+4384(SB), Y4, Y2
@@ -6330,18 +7221,22 @@ begin:
 	JMP  test2
 
 loop2:
-	VMOVUPS      (CX)(BX*8), Y0
-	VMOVUPS      32(CX)(BX*8), Y1
-	VANDPD       numbers<>+3008(SB), Y0, Y2
-	VANDPD       numbers<>+3008(SB), Y1, Y3
-	VCMPPD       $0x1e, numbers<>+3936(SB), Y2, Y2
-	VPTEST       Y2, Y2
-	JNZ          done
-	VCMPPD       $0x1e, numbers<>+3936(SB), Y3, Y2
-	VPTEST       Y2, Y2
-	JNZ          done
-	VANDPD       numbers<>+3008(SB), Y0, Y0
-	VANDPD       numbers<>+3008(SB), Y1, Y1
+	VMOVUPS (CX)(BX*8), Y0
+	VMOVUPS 32(CX)(BX*8), Y1
+
+	// return i where an operand is too large
+	VANDPD numbers<>+3008(SB), Y0, Y2
+	VANDPD numbers<>+3008(SB), Y1, Y3
+	VCMPPD $0x1e, numbers<>+3936(SB), Y2, Y2
+	VPTEST Y2, Y2
+	JNZ    done
+	VCMPPD $0x1e, numbers<>+3936(SB), Y3, Y2
+	VPTEST Y2, Y2
+	JNZ    done
+	VANDPD numbers<>+3008(SB), Y0, Y0
+	VANDPD numbers<>+3008(SB), Y1, Y1
+
+	// n := round(x / (pi/2)); r := x - n*pi/2
 	VMULPD       numbers<>+3968(SB), Y0, Y2
 	VMULPD       numbers<>+3968(SB), Y1, Y3
 	VROUNDPD     $0x08, Y2, Y2
@@ -6356,8 +7251,12 @@ loop2:
 	VADDPD       numbers<>+4096(SB), Y3, Y3
 	VPADDQ       numbers<>+4416(SB), Y2, Y2
 	VPADDQ       numbers<>+4416(SB), Y3, Y3
-	VMULPD       Y0, Y0, Y4
-	VMULPD       Y1, Y1, Y5
+
+	// sine and cosine of r, one of them with a sign by the last two bits of q
+	VMULPD Y0, Y0, Y4
+	VMULPD Y1, Y1, Y5
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSD numbers<>+4128(SB), Y6
 	VBROADCASTSD numbers<>+4128(SB), Y7
 	VFMADD213PD  numbers<>+4160(SB), Y4, Y6
@@ -6374,6 +7273,8 @@ loop2:
 	VMULPD       Y5, Y1, Y9
 	VFMADD213PD  Y0, Y8, Y6
 	VFMADD213PD  Y1, Y9, Y7
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSD numbers<>+4320(SB), Y0
 	VBROADCASTSD numbers<>+4320(SB), Y1
 	VFMADD213PD  numbers<>+4352(SB), Y4, Y0
@@ -6417,12 +7318,16 @@ test2:
 	JMP  test1
 
 loop1:
-	VMOVUPS      (CX)(BX*8), Y0
-	VANDPD       numbers<>+3008(SB), Y0, Y1
-	VCMPPD       $0x1e, numbers<>+3936(SB), Y1, Y1
-	VPTEST       Y1, Y1
-	JNZ          done
-	VANDPD       numbers<>+3008(SB), Y0, Y0
+	VMOVUPS (CX)(BX*8), Y0
+
+	// return i where an operand is too large
+	VANDPD numbers<>+3008(SB), Y0, Y1
+	VCMPPD $0x1e, numbers<>+3936(SB), Y1, Y1
+	VPTEST Y1, Y1
+	JNZ    done
+	VANDPD numbers<>+3008(SB), Y0, Y0
+
+	// n := round(x / (pi/2)); r := x - n*pi/2
 	VMULPD       numbers<>+3968(SB), Y0, Y1
 	VROUNDPD     $0x08, Y1, Y1
 	VFNMADD231PD numbers<>+4000(SB), Y1, Y0
@@ -6430,7 +7335,11 @@ loop1:
 	VFNMADD231PD numbers<>+4064(SB), Y1, Y0
 	VADDPD       numbers<>+4096(SB), Y1, Y1
 	VPADDQ       numbers<>+4416(SB), Y1, Y1
-	VMULPD       Y0, Y0, Y2
+
+	// sine and cosine of r, one of them with a sign by the last two bits of q
+	VMULPD Y0, Y0, Y2
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSD numbers<>+4128(SB), Y3
 	VFMADD213PD  numbers<>+4160(SB), Y2, Y3
 	VFMADD213PD  numbers<>+4192(SB), Y2, Y3
@@ -6439,6 +7348,8 @@ loop1:
 	VFMADD213PD  numbers<>+4288(SB), Y2, Y3
 	VMULPD       Y2, Y0, Y4
 	VFMADD213PD  Y0, Y4, Y3
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSD numbers<>+4320(SB), Y0
 	VFMADD213PD  numbers<>+4352(SB), Y2, Y0
 	VFMADD213PD  numbers<>+4384(SB), Y2, Y0
@@ -6462,18 +7373,22 @@ test1:
 	JLE  loop1
 
 	// if i < n: the rest, masked
-	MOVQ         DX, SI
-	SUBQ         BX, SI
-	JLE          done
-	LEAQ         window<>+0(SB), DI
-	NEGQ         SI
-	VMOVDQU      32(DI)(SI*8), Y0
-	VPMASKMOVQ   (CX)(BX*8), Y0, Y1
-	VANDPD       numbers<>+3008(SB), Y1, Y2
-	VCMPPD       $0x1e, numbers<>+3936(SB), Y2, Y2
-	VPTEST       Y2, Y2
-	JNZ          done
-	VANDPD       numbers<>+3008(SB), Y1, Y1
+	MOVQ       DX, SI
+	SUBQ       BX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*8), Y0
+	VPMASKMOVQ (CX)(BX*8), Y0, Y1
+
+	// return i where an operand is too large
+	VANDPD numbers<>+3008(SB), Y1, Y2
+	VCMPPD $0x1e, numbers<>+3936(SB), Y2, Y2
+	VPTEST Y2, Y2
+	JNZ    done
+	VANDPD numbers<>+3008(SB), Y1, Y1
+
+	// n := round(x / (pi/2)); r := x - n*pi/2
 	VMULPD       numbers<>+3968(SB), Y1, Y2
 	VROUNDPD     $0x08, Y2, Y2
 	VFNMADD231PD numbers<>+4000(SB), Y2, Y1
@@ -6481,7 +7396,11 @@ test1:
 	VFNMADD231PD numbers<>+4064(SB), Y2, Y1
 	VADDPD       numbers<>+4096(SB), Y2, Y2
 	VPADDQ       numbers<>+4416(SB), Y2, Y2
-	VMULPD       Y1, Y1, Y3
+
+	// sine and cosine of r, one of them with a sign by the last two bits of q
+	VMULPD Y1, Y1, Y3
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSD numbers<>+4128(SB), Y4
 	VFMADD213PD  numbers<>+4160(SB), Y3, Y4
 	VFMADD213PD  numbers<>+4192(SB), Y3, Y4
@@ -6490,6 +7409,8 @@ test1:
 	VFMADD213PD  numbers<>+4288(SB), Y3, Y4
 	VMULPD       Y3, Y1, Y5
 	VFMADD213PD  Y1, Y5, Y4
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSD numbers<>+4320(SB), Y1
 	VFMADD213PD  numbers<>+4352(SB), Y3, Y1
 	VFMADD213PD  numbers<>+4384(SB), Y3, Y1
@@ -6542,6 +7463,8 @@ loop2:
 	VBROADCASTSD numbers<>+4832(SB), Y6
 	VMINPD       Y4, Y6, Y4
 	VMINPD       Y5, Y6, Y5
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
 	VBROADCASTSD numbers<>+2592(SB), Y6
 	VBROADCASTSD numbers<>+2592(SB), Y7
 	VFMADD231PD  numbers<>+2624(SB), Y4, Y6
@@ -6550,6 +7473,8 @@ loop2:
 	VROUNDPD     $0x08, Y7, Y7
 	VFNMADD231PD numbers<>+2656(SB), Y6, Y4
 	VFNMADD231PD numbers<>+2656(SB), Y7, Y5
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSD numbers<>+2720(SB), Y8
 	VBROADCASTSD numbers<>+2720(SB), Y9
 	VFMADD213PD  numbers<>+2752(SB), Y4, Y8
@@ -6574,6 +7499,8 @@ loop2:
 	VFMADD213PD  numbers<>+2496(SB), Y5, Y9
 	VFMADD213PD  numbers<>+2496(SB), Y4, Y8
 	VFMADD213PD  numbers<>+2496(SB), Y5, Y9
+
+	// a power of 2
 	VADDPD       numbers<>+4096(SB), Y6, Y4
 	VADDPD       numbers<>+4096(SB), Y7, Y5
 	VPSLLQ       $0x34, Y4, Y4
@@ -6590,8 +7517,12 @@ loop2:
 	VDIVPD       Y9, Y7, Y7
 	VSUBPD       Y6, Y4, Y4
 	VSUBPD       Y7, Y5, Y5
-	VMULPD       Y2, Y2, Y6
-	VMULPD       Y3, Y3, Y7
+
+	// where |x| < 0.55
+	VMULPD Y2, Y2, Y6
+	VMULPD Y3, Y3, Y7
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSD numbers<>+4864(SB), Y8
 	VBROADCASTSD numbers<>+4864(SB), Y9
 	VFMADD213PD  numbers<>+4448(SB), Y6, Y8
@@ -6624,15 +7555,17 @@ loop2:
 	VBLENDVPD    Y2, Y8, Y4, Y4
 	VCMPPD       $0x11, numbers<>+4800(SB), Y3, Y2
 	VBLENDVPD    Y2, Y9, Y5, Y5
-	VMOVAPS      Y4, Y2
-	VMOVAPS      Y5, Y3
-	VANDPD       numbers<>+3712(SB), Y0, Y0
-	VANDPD       numbers<>+3712(SB), Y1, Y1
-	VORPS        Y0, Y2, Y2
-	VORPS        Y1, Y3, Y3
-	VMOVUPS      Y2, (AX)(BX*8)
-	VMOVUPS      Y3, 32(AX)(BX*8)
-	ADDQ         $0x00000008, BX
+
+	// with the sign of x
+	VMOVAPS Y4, Y2
+	VMOVAPS Y5, Y3
+	VANDPD  numbers<>+3712(SB), Y0, Y0
+	VANDPD  numbers<>+3712(SB), Y1, Y1
+	VORPS   Y0, Y2, Y2
+	VORPS   Y1, Y3, Y3
+	VMOVUPS Y2, (AX)(BX*8)
+	VMOVUPS Y3, 32(AX)(BX*8)
+	ADDQ    $0x00000008, BX
 
 test2:
 	CMPQ BX, SI
@@ -6648,10 +7581,14 @@ loop1:
 	VADDPD       Y1, Y1, Y2
 	VBROADCASTSD numbers<>+4832(SB), Y3
 	VMINPD       Y2, Y3, Y2
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
 	VBROADCASTSD numbers<>+2592(SB), Y3
 	VFMADD231PD  numbers<>+2624(SB), Y2, Y3
 	VROUNDPD     $0x08, Y3, Y3
 	VFNMADD231PD numbers<>+2656(SB), Y3, Y2
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSD numbers<>+2720(SB), Y4
 	VFMADD213PD  numbers<>+2752(SB), Y2, Y4
 	VFMADD213PD  numbers<>+2784(SB), Y2, Y4
@@ -6664,6 +7601,8 @@ loop1:
 	VFMADD213PD  numbers<>+2464(SB), Y2, Y4
 	VFMADD213PD  numbers<>+2496(SB), Y2, Y4
 	VFMADD213PD  numbers<>+2496(SB), Y2, Y4
+
+	// a power of 2
 	VADDPD       numbers<>+4096(SB), Y3, Y2
 	VPSLLQ       $0x34, Y2, Y2
 	VPADDQ       numbers<>+2496(SB), Y2, Y2
@@ -6672,7 +7611,11 @@ loop1:
 	VBROADCASTSD numbers<>+3424(SB), Y3
 	VDIVPD       Y4, Y3, Y3
 	VSUBPD       Y3, Y2, Y2
-	VMULPD       Y1, Y1, Y3
+
+	// where |x| < 0.55
+	VMULPD Y1, Y1, Y3
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSD numbers<>+4864(SB), Y4
 	VFMADD213PD  numbers<>+4448(SB), Y3, Y4
 	VFMADD213PD  numbers<>+4480(SB), Y3, Y4
@@ -6689,11 +7632,13 @@ loop1:
 	VFMADD213PD  Y1, Y3, Y4
 	VCMPPD       $0x11, numbers<>+4800(SB), Y1, Y1
 	VBLENDVPD    Y1, Y4, Y2, Y2
-	VMOVAPS      Y2, Y1
-	VANDPD       numbers<>+3712(SB), Y0, Y0
-	VORPS        Y0, Y1, Y1
-	VMOVUPS      Y1, (AX)(BX*8)
-	ADDQ         $0x00000004, BX
+
+	// with the sign of x
+	VMOVAPS Y2, Y1
+	VANDPD  numbers<>+3712(SB), Y0, Y0
+	VORPS   Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x00000004, BX
 
 test1:
 	CMPQ BX, SI
@@ -6711,10 +7656,14 @@ test1:
 	VADDPD       Y2, Y2, Y3
 	VBROADCASTSD numbers<>+4832(SB), Y4
 	VMINPD       Y3, Y4, Y3
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
 	VBROADCASTSD numbers<>+2592(SB), Y4
 	VFMADD231PD  numbers<>+2624(SB), Y3, Y4
 	VROUNDPD     $0x08, Y4, Y4
 	VFNMADD231PD numbers<>+2656(SB), Y4, Y3
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSD numbers<>+2720(SB), Y5
 	VFMADD213PD  numbers<>+2752(SB), Y3, Y5
 	VFMADD213PD  numbers<>+2784(SB), Y3, Y5
@@ -6727,6 +7676,8 @@ test1:
 	VFMADD213PD  numbers<>+2464(SB), Y3, Y5
 	VFMADD213PD  numbers<>+2496(SB), Y3, Y5
 	VFMADD213PD  numbers<>+2496(SB), Y3, Y5
+
+	// a power of 2
 	VADDPD       numbers<>+4096(SB), Y4, Y3
 	VPSLLQ       $0x34, Y3, Y3
 	VPADDQ       numbers<>+2496(SB), Y3, Y3
@@ -6735,7 +7686,11 @@ test1:
 	VBROADCASTSD numbers<>+3424(SB), Y4
 	VDIVPD       Y5, Y4, Y4
 	VSUBPD       Y4, Y3, Y3
-	VMULPD       Y2, Y2, Y4
+
+	// where |x| < 0.55
+	VMULPD Y2, Y2, Y4
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSD numbers<>+4864(SB), Y5
 	VFMADD213PD  numbers<>+4448(SB), Y4, Y5
 	VFMADD213PD  numbers<>+4480(SB), Y4, Y5
@@ -6752,11 +7707,13 @@ test1:
 	VFMADD213PD  Y2, Y4, Y5
 	VCMPPD       $0x11, numbers<>+4800(SB), Y2, Y2
 	VBLENDVPD    Y2, Y5, Y3, Y3
-	VMOVAPS      Y3, Y2
-	VANDPD       numbers<>+3712(SB), Y1, Y1
-	VORPS        Y1, Y2, Y2
-	VPMASKMOVQ   Y2, Y0, (AX)(BX*8)
-	MOVQ         DX, BX
+
+	// with the sign of x
+	VMOVAPS    Y3, Y2
+	VANDPD     numbers<>+3712(SB), Y1, Y1
+	VORPS      Y1, Y2, Y2
+	VPMASKMOVQ Y2, Y0, (AX)(BX*8)
+	MOVQ       DX, BX
 
 done:
 	VZEROUPPER
@@ -6782,12 +7739,14 @@ begin:
 	JMP  test2
 
 loop2:
-	VMOVUPS      (CX)(BX*8), Y0
-	VMOVUPS      32(CX)(BX*8), Y1
-	VANDPD       numbers<>+3008(SB), Y0, Y2
-	VANDPD       numbers<>+3008(SB), Y1, Y3
-	VMULPD       Y2, Y2, Y4
-	VMULPD       Y3, Y3, Y5
+	VMOVUPS (CX)(BX*8), Y0
+	VMOVUPS 32(CX)(BX*8), Y1
+	VANDPD  numbers<>+3008(SB), Y0, Y2
+	VANDPD  numbers<>+3008(SB), Y1, Y3
+	VMULPD  Y2, Y2, Y4
+	VMULPD  Y3, Y3, Y5
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSD numbers<>+5344(SB), Y6
 	VBROADCASTSD numbers<>+5344(SB), Y7
 	VFMADD213PD  numbers<>+5376(SB), Y4, Y6
@@ -6817,6 +7776,8 @@ loop2:
 	VMINPD       Y3, Y5, Y5
 	VSUBPD       numbers<>+2496(SB), Y4, Y4
 	VSUBPD       numbers<>+2496(SB), Y5, Y5
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSD numbers<>+5760(SB), Y8
 	VBROADCASTSD numbers<>+5760(SB), Y9
 	VFMADD213PD  numbers<>+5792(SB), Y4, Y8
@@ -6853,6 +7814,9 @@ loop2:
 	VFMADD213PD  numbers<>+5312(SB), Y5, Y9
 	VFMADD213PD  Y2, Y2, Y6
 	VFMADD213PD  Y3, Y3, Y7
+
+	// 1 - exp of the second polynomial
+	// n := round(x/ln2 - bias); r := x - n*ln2
 	VBROADCASTSD numbers<>+2592(SB), Y4
 	VBROADCASTSD numbers<>+2592(SB), Y5
 	VFMADD231PD  numbers<>+2624(SB), Y8, Y4
@@ -6863,6 +7827,8 @@ loop2:
 	VFNMADD231PD numbers<>+2656(SB), Y5, Y9
 	VBROADCASTSD numbers<>+2496(SB), Y10
 	VBROADCASTSD numbers<>+2496(SB), Y11
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSD numbers<>+2720(SB), Y12
 	VBROADCASTSD numbers<>+2720(SB), Y13
 	VFMADD213PD  numbers<>+2752(SB), Y8, Y12
@@ -6887,6 +7853,8 @@ loop2:
 	VFMADD213PD  numbers<>+2496(SB), Y9, Y13
 	VFMADD213PD  numbers<>+2496(SB), Y8, Y12
 	VFMADD213PD  numbers<>+2496(SB), Y9, Y13
+
+	// a power of 2
 	VADDPD       numbers<>+4096(SB), Y4, Y4
 	VADDPD       numbers<>+4096(SB), Y5, Y5
 	VPSLLQ       $0x34, Y4, Y4
@@ -6899,15 +7867,17 @@ loop2:
 	VBLENDVPD    Y2, Y6, Y10, Y10
 	VCMPPD       $0x11, numbers<>+2496(SB), Y3, Y2
 	VBLENDVPD    Y2, Y7, Y11, Y11
-	VMOVAPS      Y10, Y2
-	VMOVAPS      Y11, Y3
-	VANDPD       numbers<>+3712(SB), Y0, Y0
-	VANDPD       numbers<>+3712(SB), Y1, Y1
-	VORPS        Y0, Y2, Y2
-	VORPS        Y1, Y3, Y3
-	VMOVUPS      Y2, (AX)(BX*8)
-	VMOVUPS      Y3, 32(AX)(BX*8)
-	ADDQ         $0x00000008, BX
+
+	// with the sign of x
+	VMOVAPS Y10, Y2
+	VMOVAPS Y11, Y3
+	VANDPD  numbers<>+3712(SB), Y0, Y0
+	VANDPD  numbers<>+3712(SB), Y1, Y1
+	VORPS   Y0, Y2, Y2
+	VORPS   Y1, Y3, Y3
+	VMOVUPS Y2, (AX)(BX*8)
+	VMOVUPS Y3, 32(AX)(BX*8)
+	ADDQ    $0x00000008, BX
 
 test2:
 	CMPQ BX, SI
@@ -6918,9 +7888,11 @@ test2:
 	JMP  test1
 
 loop1:
-	VMOVUPS      (CX)(BX*8), Y0
-	VANDPD       numbers<>+3008(SB), Y0, Y1
-	VMULPD       Y1, Y1, Y2
+	VMOVUPS (CX)(BX*8), Y0
+	VANDPD  numbers<>+3008(SB), Y0, Y1
+	VMULPD  Y1, Y1, Y2
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSD numbers<>+5344(SB), Y3
 	VFMADD213PD  numbers<>+5376(SB), Y2, Y3
 	VFMADD213PD  numbers<>+5408(SB), Y2, Y3
@@ -6936,6 +7908,8 @@ loop1:
 	VBROADCASTSD numbers<>+5728(SB), Y2
 	VMINPD       Y1, Y2, Y2
 	VSUBPD       numbers<>+2496(SB), Y2, Y2
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSD numbers<>+5760(SB), Y4
 	VFMADD213PD  numbers<>+5792(SB), Y2, Y4
 	VFMADD213PD  numbers<>+5824(SB), Y2, Y4
@@ -6954,11 +7928,16 @@ loop1:
 	VFMADD213PD  numbers<>+5280(SB), Y2, Y4
 	VFMADD213PD  numbers<>+5312(SB), Y2, Y4
 	VFMADD213PD  Y1, Y1, Y3
+
+	// 1 - exp of the second polynomial
+	// n := round(x/ln2 - bias); r := x - n*ln2
 	VBROADCASTSD numbers<>+2592(SB), Y2
 	VFMADD231PD  numbers<>+2624(SB), Y4, Y2
 	VROUNDPD     $0x08, Y2, Y2
 	VFNMADD231PD numbers<>+2656(SB), Y2, Y4
 	VBROADCASTSD numbers<>+2496(SB), Y5
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSD numbers<>+2720(SB), Y6
 	VFMADD213PD  numbers<>+2752(SB), Y4, Y6
 	VFMADD213PD  numbers<>+2784(SB), Y4, Y6
@@ -6971,32 +7950,38 @@ loop1:
 	VFMADD213PD  numbers<>+2464(SB), Y4, Y6
 	VFMADD213PD  numbers<>+2496(SB), Y4, Y6
 	VFMADD213PD  numbers<>+2496(SB), Y4, Y6
+
+	// a power of 2
 	VADDPD       numbers<>+4096(SB), Y2, Y2
 	VPSLLQ       $0x34, Y2, Y2
 	VPADDQ       numbers<>+2496(SB), Y2, Y2
 	VFNMADD231PD Y2, Y6, Y5
 	VCMPPD       $0x11, numbers<>+2496(SB), Y1, Y1
 	VBLENDVPD    Y1, Y3, Y5, Y5
-	VMOVAPS      Y5, Y1
-	VANDPD       numbers<>+3712(SB), Y0, Y0
-	VORPS        Y0, Y1, Y1
-	VMOVUPS      Y1, (AX)(BX*8)
-	ADDQ         $0x00000004, BX
+
+	// with the sign of x
+	VMOVAPS Y5, Y1
+	VANDPD  numbers<>+3712(SB), Y0, Y0
+	VORPS   Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x00000004, BX
 
 test1:
 	CMPQ BX, SI
 	JLE  loop1
 
 	// if i < n: the rest, masked
-	MOVQ         DX, SI
-	SUBQ         BX, SI
-	JLE          done
-	LEAQ         window<>+0(SB), DI
-	NEGQ         SI
-	VMOVDQU      32(DI)(SI*8), Y0
-	VPMASKMOVQ   (CX)(BX*8), Y0, Y1
-	VANDPD       numbers<>+3008(SB), Y1, Y2
-	VMULPD       Y2, Y2, Y3
+	MOVQ       DX, SI
+	SUBQ       BX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*8), Y0
+	VPMASKMOVQ (CX)(BX*8), Y0, Y1
+	VANDPD     numbers<>+3008(SB), Y1, Y2
+	VMULPD     Y2, Y2, Y3
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSD numbers<>+5344(SB), Y4
 	VFMADD213PD  numbers<>+5376(SB), Y3, Y4
 	VFMADD213PD  numbers<>+5408(SB), Y3, Y4
@@ -7012,6 +7997,8 @@ test1:
 	VBROADCASTSD numbers<>+5728(SB), Y3
 	VMINPD       Y2, Y3, Y3
 	VSUBPD       numbers<>+2496(SB), Y3, Y3
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSD numbers<>+5760(SB), Y5
 	VFMADD213PD  numbers<>+5792(SB), Y3, Y5
 	VFMADD213PD  numbers<>+5824(SB), Y3, Y5
@@ -7030,11 +8017,16 @@ test1:
 	VFMADD213PD  numbers<>+5280(SB), Y3, Y5
 	VFMADD213PD  numbers<>+5312(SB), Y3, Y5
 	VFMADD213PD  Y2, Y2, Y4
+
+	// 1 - exp of the second polynomial
+	// n := round(x/ln2 - bias); r := x - n*ln2
 	VBROADCASTSD numbers<>+2592(SB), Y3
 	VFMADD231PD  numbers<>+2624(SB), Y5, Y3
 	VROUNDPD     $0x08, Y3, Y3
 	VFNMADD231PD numbers<>+2656(SB), Y3, Y5
 	VBROADCASTSD numbers<>+2496(SB), Y6
+
+	// a polynomial, by Horner's rule
 	VBROADCASTSD numbers<>+2720(SB), Y7
 	VFMADD213PD  numbers<>+2752(SB), Y5, Y7
 	VFMADD213PD  numbers<>+2784(SB), Y5, Y7
@@ -7047,17 +8039,1511 @@ test1:
 	VFMADD213PD  numbers<>+2464(SB), Y5, Y7
 	VFMADD213PD  numbers<>+2496(SB), Y5, Y7
 	VFMADD213PD  numbers<>+2496(SB), Y5, Y7
+
+	// a power of 2
 	VADDPD       numbers<>+4096(SB), Y3, Y3
 	VPSLLQ       $0x34, Y3, Y3
 	VPADDQ       numbers<>+2496(SB), Y3, Y3
 	VFNMADD231PD Y3, Y7, Y6
 	VCMPPD       $0x11, numbers<>+2496(SB), Y2, Y2
 	VBLENDVPD    Y2, Y4, Y6, Y6
-	VMOVAPS      Y6, Y2
-	VANDPD       numbers<>+3712(SB), Y1, Y1
-	VORPS        Y1, Y2, Y2
-	VPMASKMOVQ   Y2, Y0, (AX)(BX*8)
-	MOVQ         DX, BX
+
+	// with the sign of x
+	VMOVAPS    Y6, Y2
+	VANDPD     numbers<>+3712(SB), Y1, Y1
+	VORPS      Y1, Y2, Y2
+	VPMASKMOVQ Y2, Y0, (AX)(BX*8)
+	MOVQ       DX, BX
+
+done:
+	VZEROUPPER
+	RET
+
+constants:
+	JMP begin
+
+// func powFloat32NoAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2
+TEXT ·powFloat32NoAVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ n+40(FP), CX
+
+	// i := 0
+	XORQ DX, DX
+	MOVQ x+8(FP), BX
+	MOVQ y+16(FP), SI
+	JMP  constants
+
+begin:
+	// for ; i <= n-8; i += 8: one vector
+	LEAQ -8(CX), DI
+	JMP  test
+
+loop:
+	VMOVUPS   (BX)(DX*4), Y0
+	VCVTPS2PD Y0, Z0
+	VMOVUPS   (SI)(DX*4), Y17
+	VCVTPS2PD Y17, Z17
+	VANDPD    Z1, Z0, Z18
+
+	// e, f: x = 2**e * (1+f)
+	VPADDQ Z2, Z18, Z19
+	VPSRLQ $0x34, Z19, Z20
+	VPADDQ Z3, Z20, Z20
+	VSUBPD Z4, Z20, Z20
+	VANDPD Z5, Z19, Z19
+	VPADDQ Z6, Z19, Z19
+	VSUBPD Z7, Z19, Z19
+
+	// e*ln2 + log(1+f)
+	VADDPD Z10, Z19, Z21
+	VDIVPD Z21, Z19, Z21
+	VMULPD Z21, Z21, Z22
+
+	// a polynomial, by Horner's rule
+	VMOVAPS          Z11, Z23
+	VFMADD213PD      Z12, Z22, Z23
+	VFMADD213PD      Z13, Z22, Z23
+	VFMADD213PD      Z14, Z22, Z23
+	VFMADD213PD      Z15, Z22, Z23
+	VFMADD213PD      Z16, Z22, Z23
+	VFMADD213PD.BCST numbers<>+3648(SB), Z22, Z23
+	VMULPD.BCST      numbers<>+2976(SB), Z19, Z24
+	VMULPD           Z19, Z24, Z24
+	VFMADD213PD      Z24, Z22, Z23
+	VMULPD           Z9, Z20, Z22
+	VFMADD231PD      Z23, Z21, Z22
+	VSUBPD           Z22, Z24, Z21
+	VSUBPD           Z21, Z19, Z19
+	VFMADD231PD      Z8, Z20, Z19
+
+	// where the logarithm is infinite or NaN
+	VCMPPD.BCST  $0x00, numbers<>+3104(SB), Z18, K1
+	VMOVAPD      Z18, K1, Z19
+	VCMPPD.BCST  $0x00, numbers<>+608(SB), Z18, K1
+	VBROADCASTSD numbers<>+3136(SB), K1, Z19
+	VCMPPD.BCST  $0x19, numbers<>+608(SB), Z18, K1
+	VBROADCASTSD numbers<>+3168(SB), K1, Z19
+	VMULPD       Z17, Z19, Z19
+
+	// min(max(x, low), high)
+	VBROADCASTSD numbers<>+5856(SB), Z20
+	VBROADCASTSD numbers<>+5888(SB), Z21
+	VMAXPD       Z19, Z20, Z19
+	VMINPD       Z19, Z21, Z19
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
+	VBROADCASTSD     numbers<>+2592(SB), Z20
+	VFMADD231PD.BCST numbers<>+2624(SB), Z19, Z20
+	VRNDSCALEPD      $0x08, Z20, Z20
+	VFNMADD231PD     Z8, Z20, Z19
+	VFNMADD231PD     Z9, Z20, Z19
+
+	// a polynomial, by Horner's rule
+	VBROADCASTSD     numbers<>+2720(SB), Z21
+	VFMADD213PD.BCST numbers<>+2752(SB), Z19, Z21
+	VFMADD213PD.BCST numbers<>+2784(SB), Z19, Z21
+	VFMADD213PD.BCST numbers<>+2816(SB), Z19, Z21
+	VFMADD213PD.BCST numbers<>+2848(SB), Z19, Z21
+	VFMADD213PD.BCST numbers<>+2880(SB), Z19, Z21
+	VFMADD213PD.BCST numbers<>+2912(SB), Z19, Z21
+	VFMADD213PD.BCST numbers<>+2944(SB), Z19, Z21
+	VFMADD213PD.BCST numbers<>+2432(SB), Z19, Z21
+	VFMADD213PD.BCST numbers<>+2464(SB), Z19, Z21
+	VFMADD213PD      Z7, Z19, Z21
+	VFMADD213PD      Z7, Z19, Z21
+
+	// a power of 2
+	VSCALEFPD Z20, Z7, Z19
+	VMULPD    Z19, Z21, Z19
+
+	// signs, NaN, and what is 1 for all others
+	VCMPPD       $0x00, Z7, Z18, K1
+	VMOVAPD      Z7, K1, Z19
+	VRNDSCALEPD  $0x08, Z17, Z20
+	VCMPPD       $0x04, Z17, Z20, K1
+	VMULPD.BCST  numbers<>+2976(SB), Z17, Z20
+	VRNDSCALEPD  $0x08, Z20, Z21
+	VCMPPD       $0x04, Z20, Z21, K2
+	VANDPD.BCST  numbers<>+3712(SB), Z0, Z20
+	KANDNW       K2, K1, K2
+	VXORPD       Z20, Z19, K2, Z19
+	VCMPPD.BCST  $0x11, numbers<>+608(SB), Z0, K2
+	VCMPPD.BCST  $0x11, numbers<>+3104(SB), Z18, K3
+	KANDW        K2, K3, K2
+	KANDW        K2, K1, K1
+	VBROADCASTSD numbers<>+3168(SB), Z18
+	VMOVAPD      Z18, K1, Z19
+	VCMPPD.BCST  $0x00, numbers<>+608(SB), Z17, K1
+	VMOVAPD      Z7, K1, Z19
+	VCMPPD       $0x00, Z7, Z0, K1
+	VMOVAPD      Z7, K1, Z19
+	VCVTPD2PS    Z19, Y0
+	VMOVUPS      Y0, (AX)(DX*4)
+	ADDQ         $0x00000008, DX
+
+test:
+	CMPQ DX, DI
+	JLE  loop
+
+	// if i < n: the rest, masked
+	SUBQ        DX, CX
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       CX, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU32.Z (BX)(DX*4), K1, Y0
+	VCVTPS2PD   Y0, Z0
+	VMOVDQU32.Z (SI)(DX*4), K1, Y17
+	VCVTPS2PD   Y17, Z17
+	VANDPD      Z1, Z0, Z1
+
+	// e, f: x = 2**e * (1+f)
+	VPADDQ Z2, Z1, Z2
+	VPSRLQ $0x34, Z2, Z18
+	VPADDQ Z3, Z18, Z3
+	VSUBPD Z4, Z3, Z3
+	VANDPD Z5, Z2, Z2
+	VPADDQ Z6, Z2, Z2
+	VSUBPD Z7, Z2, Z2
+
+	// e*ln2 + log(1+f)
+	VADDPD Z10, Z2, Z4
+	VDIVPD Z4, Z2, Z4
+	VMULPD Z4, Z4, Z5
+
+	// a polynomial, by Horner's rule
+	VMOVAPS          Z11, Z6
+	VFMADD213PD      Z12, Z5, Z6
+	VFMADD213PD      Z13, Z5, Z6
+	VFMADD213PD      Z14, Z5, Z6
+	VFMADD213PD      Z15, Z5, Z6
+	VFMADD213PD      Z16, Z5, Z6
+	VFMADD213PD.BCST numbers<>+3648(SB), Z5, Z6
+	VMULPD.BCST      numbers<>+2976(SB), Z2, Z10
+	VMULPD           Z2, Z10, Z10
+	VFMADD213PD      Z10, Z5, Z6
+	VMULPD           Z9, Z3, Z5
+	VFMADD231PD      Z6, Z4, Z5
+	VSUBPD           Z5, Z10, Z4
+	VSUBPD           Z4, Z2, Z2
+	VFMADD231PD      Z8, Z3, Z2
+
+	// where the logarithm is infinite or NaN
+	VCMPPD.BCST  $0x00, numbers<>+3104(SB), Z1, K2
+	VMOVAPD      Z1, K2, Z2
+	VCMPPD.BCST  $0x00, numbers<>+608(SB), Z1, K2
+	VBROADCASTSD numbers<>+3136(SB), K2, Z2
+	VCMPPD.BCST  $0x19, numbers<>+608(SB), Z1, K2
+	VBROADCASTSD numbers<>+3168(SB), K2, Z2
+	VMULPD       Z17, Z2, Z2
+
+	// min(max(x, low), high)
+	VBROADCASTSD numbers<>+5856(SB), Z3
+	VBROADCASTSD numbers<>+5888(SB), Z4
+	VMAXPD       Z2, Z3, Z2
+	VMINPD       Z2, Z4, Z2
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
+	VBROADCASTSD     numbers<>+2592(SB), Z3
+	VFMADD231PD.BCST numbers<>+2624(SB), Z2, Z3
+	VRNDSCALEPD      $0x08, Z3, Z3
+	VFNMADD231PD     Z8, Z3, Z2
+	VFNMADD231PD     Z9, Z3, Z2
+
+	// a polynomial, by Horner's rule
+	VBROADCASTSD     numbers<>+2720(SB), Z4
+	VFMADD213PD.BCST numbers<>+2752(SB), Z2, Z4
+	VFMADD213PD.BCST numbers<>+2784(SB), Z2, Z4
+	VFMADD213PD.BCST numbers<>+2816(SB), Z2, Z4
+	VFMADD213PD.BCST numbers<>+2848(SB), Z2, Z4
+	VFMADD213PD.BCST numbers<>+2880(SB), Z2, Z4
+	VFMADD213PD.BCST numbers<>+2912(SB), Z2, Z4
+	VFMADD213PD.BCST numbers<>+2944(SB), Z2, Z4
+	VFMADD213PD.BCST numbers<>+2432(SB), Z2, Z4
+	VFMADD213PD.BCST numbers<>+2464(SB), Z2, Z4
+	VFMADD213PD      Z7, Z2, Z4
+	VFMADD213PD      Z7, Z2, Z4
+
+	// a power of 2
+	VSCALEFPD Z3, Z7, Z2
+	VMULPD    Z2, Z4, Z2
+
+	// signs, NaN, and what is 1 for all others
+	VCMPPD       $0x00, Z7, Z1, K2
+	VMOVAPD      Z7, K2, Z2
+	VRNDSCALEPD  $0x08, Z17, Z3
+	VCMPPD       $0x04, Z17, Z3, K2
+	VMULPD.BCST  numbers<>+2976(SB), Z17, Z3
+	VRNDSCALEPD  $0x08, Z3, Z4
+	VCMPPD       $0x04, Z3, Z4, K3
+	VANDPD.BCST  numbers<>+3712(SB), Z0, Z3
+	KANDNW       K3, K2, K3
+	VXORPD       Z3, Z2, K3, Z2
+	VCMPPD.BCST  $0x11, numbers<>+608(SB), Z0, K3
+	VCMPPD.BCST  $0x11, numbers<>+3104(SB), Z1, K4
+	KANDW        K3, K4, K3
+	KANDW        K3, K2, K2
+	VBROADCASTSD numbers<>+3168(SB), Z1
+	VMOVAPD      Z1, K2, Z2
+	VCMPPD.BCST  $0x00, numbers<>+608(SB), Z17, K2
+	VMOVAPD      Z7, K2, Z2
+	VCMPPD       $0x00, Z7, Z0, K2
+	VMOVAPD      Z7, K2, Z2
+	VCVTPD2PS    Z2, Y0
+	VMOVDQU32    Y0, K1, (AX)(DX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+constants:
+	VBROADCASTSD numbers<>+3008(SB), Z1
+	VBROADCASTSD numbers<>+3264(SB), Z2
+	VBROADCASTSD numbers<>+3200(SB), Z3
+	VBROADCASTSD numbers<>+3296(SB), Z4
+	VBROADCASTSD numbers<>+3328(SB), Z5
+	VBROADCASTSD numbers<>+3360(SB), Z6
+	VBROADCASTSD numbers<>+2496(SB), Z7
+	VBROADCASTSD numbers<>+2656(SB), Z8
+	VBROADCASTSD numbers<>+2688(SB), Z9
+	VBROADCASTSD numbers<>+3424(SB), Z10
+	VBROADCASTSD numbers<>+3456(SB), Z11
+	VBROADCASTSD numbers<>+3488(SB), Z12
+	VBROADCASTSD numbers<>+3520(SB), Z13
+	VBROADCASTSD numbers<>+3552(SB), Z14
+	VBROADCASTSD numbers<>+3584(SB), Z15
+	VBROADCASTSD numbers<>+3616(SB), Z16
+	JMP          begin
+
+// func powFloat32FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·powFloat32FirstAVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ n+40(FP), CX
+
+	// i := 0
+	XORQ         DX, DX
+	MOVQ         s+32(FP), BX
+	MOVQ         BX, X0
+	VPBROADCASTD X0, Z0
+	VCVTPS2PD    Y0, Z0
+	MOVQ         y+16(FP), BX
+	JMP          constants
+
+begin:
+	// for ; i <= n-8; i += 8: one vector
+	LEAQ -8(CX), SI
+	JMP  test
+
+loop:
+	VMOVUPS   (BX)(DX*4), Y1
+	VCVTPS2PD Y1, Z1
+	VANDPD    Z2, Z0, Z18
+
+	// e, f: x = 2**e * (1+f)
+	VPADDQ Z3, Z18, Z19
+	VPSRLQ $0x34, Z19, Z20
+	VPADDQ Z4, Z20, Z20
+	VSUBPD Z5, Z20, Z20
+	VANDPD Z6, Z19, Z19
+	VPADDQ Z7, Z19, Z19
+	VSUBPD Z8, Z19, Z19
+
+	// e*ln2 + log(1+f)
+	VADDPD Z11, Z19, Z21
+	VDIVPD Z21, Z19, Z21
+	VMULPD Z21, Z21, Z22
+
+	// a polynomial, by Horner's rule
+	VMOVAPS          Z12, Z23
+	VFMADD213PD      Z13, Z22, Z23
+	VFMADD213PD      Z14, Z22, Z23
+	VFMADD213PD      Z15, Z22, Z23
+	VFMADD213PD      Z16, Z22, Z23
+	VFMADD213PD      Z17, Z22, Z23
+	VFMADD213PD.BCST numbers<>+3648(SB), Z22, Z23
+	VMULPD.BCST      numbers<>+2976(SB), Z19, Z24
+	VMULPD           Z19, Z24, Z24
+	VFMADD213PD      Z24, Z22, Z23
+	VMULPD           Z10, Z20, Z22
+	VFMADD231PD      Z23, Z21, Z22
+	VSUBPD           Z22, Z24, Z21
+	VSUBPD           Z21, Z19, Z19
+	VFMADD231PD      Z9, Z20, Z19
+
+	// where the logarithm is infinite or NaN
+	VCMPPD.BCST  $0x00, numbers<>+3104(SB), Z18, K1
+	VMOVAPD      Z18, K1, Z19
+	VCMPPD.BCST  $0x00, numbers<>+608(SB), Z18, K1
+	VBROADCASTSD numbers<>+3136(SB), K1, Z19
+	VCMPPD.BCST  $0x19, numbers<>+608(SB), Z18, K1
+	VBROADCASTSD numbers<>+3168(SB), K1, Z19
+	VMULPD       Z1, Z19, Z19
+
+	// min(max(x, low), high)
+	VBROADCASTSD numbers<>+5856(SB), Z20
+	VBROADCASTSD numbers<>+5888(SB), Z21
+	VMAXPD       Z19, Z20, Z19
+	VMINPD       Z19, Z21, Z19
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
+	VBROADCASTSD     numbers<>+2592(SB), Z20
+	VFMADD231PD.BCST numbers<>+2624(SB), Z19, Z20
+	VRNDSCALEPD      $0x08, Z20, Z20
+	VFNMADD231PD     Z9, Z20, Z19
+	VFNMADD231PD     Z10, Z20, Z19
+
+	// a polynomial, by Horner's rule
+	VBROADCASTSD     numbers<>+2720(SB), Z21
+	VFMADD213PD.BCST numbers<>+2752(SB), Z19, Z21
+	VFMADD213PD.BCST numbers<>+2784(SB), Z19, Z21
+	VFMADD213PD.BCST numbers<>+2816(SB), Z19, Z21
+	VFMADD213PD.BCST numbers<>+2848(SB), Z19, Z21
+	VFMADD213PD.BCST numbers<>+2880(SB), Z19, Z21
+	VFMADD213PD.BCST numbers<>+2912(SB), Z19, Z21
+	VFMADD213PD.BCST numbers<>+2944(SB), Z19, Z21
+	VFMADD213PD.BCST numbers<>+2432(SB), Z19, Z21
+	VFMADD213PD.BCST numbers<>+2464(SB), Z19, Z21
+	VFMADD213PD      Z8, Z19, Z21
+	VFMADD213PD      Z8, Z19, Z21
+
+	// a power of 2
+	VSCALEFPD Z20, Z8, Z19
+	VMULPD    Z19, Z21, Z19
+
+	// signs, NaN, and what is 1 for all others
+	VCMPPD       $0x00, Z8, Z18, K1
+	VMOVAPD      Z8, K1, Z19
+	VRNDSCALEPD  $0x08, Z1, Z20
+	VCMPPD       $0x04, Z1, Z20, K1
+	VMULPD.BCST  numbers<>+2976(SB), Z1, Z20
+	VRNDSCALEPD  $0x08, Z20, Z21
+	VCMPPD       $0x04, Z20, Z21, K2
+	VANDPD.BCST  numbers<>+3712(SB), Z0, Z20
+	KANDNW       K2, K1, K2
+	VXORPD       Z20, Z19, K2, Z19
+	VCMPPD.BCST  $0x11, numbers<>+608(SB), Z0, K2
+	VCMPPD.BCST  $0x11, numbers<>+3104(SB), Z18, K3
+	KANDW        K2, K3, K2
+	KANDW        K2, K1, K1
+	VBROADCASTSD numbers<>+3168(SB), Z18
+	VMOVAPD      Z18, K1, Z19
+	VCMPPD.BCST  $0x00, numbers<>+608(SB), Z1, K1
+	VMOVAPD      Z8, K1, Z19
+	VCMPPD       $0x00, Z8, Z0, K1
+	VMOVAPD      Z8, K1, Z19
+	VCVTPD2PS    Z19, Y1
+	VMOVUPS      Y1, (AX)(DX*4)
+	ADDQ         $0x00000008, DX
+
+test:
+	CMPQ DX, SI
+	JLE  loop
+
+	// if i < n: the rest, masked
+	SUBQ        DX, CX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       CX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (BX)(DX*4), K1, Y1
+	VCVTPS2PD   Y1, Z1
+	VANDPD      Z2, Z0, Z2
+
+	// e, f: x = 2**e * (1+f)
+	VPADDQ Z3, Z2, Z3
+	VPSRLQ $0x34, Z3, Z18
+	VPADDQ Z4, Z18, Z4
+	VSUBPD Z5, Z4, Z4
+	VANDPD Z6, Z3, Z3
+	VPADDQ Z7, Z3, Z3
+	VSUBPD Z8, Z3, Z3
+
+	// e*ln2 + log(1+f)
+	VADDPD Z11, Z3, Z5
+	VDIVPD Z5, Z3, Z5
+	VMULPD Z5, Z5, Z6
+
+	// a polynomial, by Horner's rule
+	VMOVAPS          Z12, Z7
+	VFMADD213PD      Z13, Z6, Z7
+	VFMADD213PD      Z14, Z6, Z7
+	VFMADD213PD      Z15, Z6, Z7
+	VFMADD213PD      Z16, Z6, Z7
+	VFMADD213PD      Z17, Z6, Z7
+	VFMADD213PD.BCST numbers<>+3648(SB), Z6, Z7
+	VMULPD.BCST      numbers<>+2976(SB), Z3, Z11
+	VMULPD           Z3, Z11, Z11
+	VFMADD213PD      Z11, Z6, Z7
+	VMULPD           Z10, Z4, Z6
+	VFMADD231PD      Z7, Z5, Z6
+	VSUBPD           Z6, Z11, Z5
+	VSUBPD           Z5, Z3, Z3
+	VFMADD231PD      Z9, Z4, Z3
+
+	// where the logarithm is infinite or NaN
+	VCMPPD.BCST  $0x00, numbers<>+3104(SB), Z2, K2
+	VMOVAPD      Z2, K2, Z3
+	VCMPPD.BCST  $0x00, numbers<>+608(SB), Z2, K2
+	VBROADCASTSD numbers<>+3136(SB), K2, Z3
+	VCMPPD.BCST  $0x19, numbers<>+608(SB), Z2, K2
+	VBROADCASTSD numbers<>+3168(SB), K2, Z3
+	VMULPD       Z1, Z3, Z3
+
+	// min(max(x, low), high)
+	VBROADCASTSD numbers<>+5856(SB), Z4
+	VBROADCASTSD numbers<>+5888(SB), Z5
+	VMAXPD       Z3, Z4, Z3
+	VMINPD       Z3, Z5, Z3
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
+	VBROADCASTSD     numbers<>+2592(SB), Z4
+	VFMADD231PD.BCST numbers<>+2624(SB), Z3, Z4
+	VRNDSCALEPD      $0x08, Z4, Z4
+	VFNMADD231PD     Z9, Z4, Z3
+	VFNMADD231PD     Z10, Z4, Z3
+
+	// a polynomial, by Horner's rule
+	VBROADCASTSD     numbers<>+2720(SB), Z5
+	VFMADD213PD.BCST numbers<>+2752(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2784(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2816(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2848(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2880(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2912(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2944(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2432(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2464(SB), Z3, Z5
+	VFMADD213PD      Z8, Z3, Z5
+	VFMADD213PD      Z8, Z3, Z5
+
+	// a power of 2
+	VSCALEFPD Z4, Z8, Z3
+	VMULPD    Z3, Z5, Z3
+
+	// signs, NaN, and what is 1 for all others
+	VCMPPD       $0x00, Z8, Z2, K2
+	VMOVAPD      Z8, K2, Z3
+	VRNDSCALEPD  $0x08, Z1, Z4
+	VCMPPD       $0x04, Z1, Z4, K2
+	VMULPD.BCST  numbers<>+2976(SB), Z1, Z4
+	VRNDSCALEPD  $0x08, Z4, Z5
+	VCMPPD       $0x04, Z4, Z5, K3
+	VANDPD.BCST  numbers<>+3712(SB), Z0, Z4
+	KANDNW       K3, K2, K3
+	VXORPD       Z4, Z3, K3, Z3
+	VCMPPD.BCST  $0x11, numbers<>+608(SB), Z0, K3
+	VCMPPD.BCST  $0x11, numbers<>+3104(SB), Z2, K4
+	KANDW        K3, K4, K3
+	KANDW        K3, K2, K2
+	VBROADCASTSD numbers<>+3168(SB), Z2
+	VMOVAPD      Z2, K2, Z3
+	VCMPPD.BCST  $0x00, numbers<>+608(SB), Z1, K2
+	VMOVAPD      Z8, K2, Z3
+	VCMPPD       $0x00, Z8, Z0, K2
+	VMOVAPD      Z8, K2, Z3
+	VCVTPD2PS    Z3, Y0
+	VMOVDQU32    Y0, K1, (AX)(DX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+constants:
+	VBROADCASTSD numbers<>+3008(SB), Z2
+	VBROADCASTSD numbers<>+3264(SB), Z3
+	VBROADCASTSD numbers<>+3200(SB), Z4
+	VBROADCASTSD numbers<>+3296(SB), Z5
+	VBROADCASTSD numbers<>+3328(SB), Z6
+	VBROADCASTSD numbers<>+3360(SB), Z7
+	VBROADCASTSD numbers<>+2496(SB), Z8
+	VBROADCASTSD numbers<>+2656(SB), Z9
+	VBROADCASTSD numbers<>+2688(SB), Z10
+	VBROADCASTSD numbers<>+3424(SB), Z11
+	VBROADCASTSD numbers<>+3456(SB), Z12
+	VBROADCASTSD numbers<>+3488(SB), Z13
+	VBROADCASTSD numbers<>+3520(SB), Z14
+	VBROADCASTSD numbers<>+3552(SB), Z15
+	VBROADCASTSD numbers<>+3584(SB), Z16
+	VBROADCASTSD numbers<>+3616(SB), Z17
+	JMP          begin
+
+// func powFloat32SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·powFloat32SecondAVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ n+40(FP), CX
+
+	// i := 0
+	XORQ         DX, DX
+	MOVQ         x+8(FP), BX
+	MOVQ         s+32(FP), SI
+	MOVQ         SI, X0
+	VPBROADCASTD X0, Z0
+	VCVTPS2PD    Y0, Z0
+	JMP          constants
+
+begin:
+	// for ; i <= n-8; i += 8: one vector
+	LEAQ -8(CX), SI
+	JMP  test
+
+loop:
+	VMOVUPS   (BX)(DX*4), Y1
+	VCVTPS2PD Y1, Z1
+	VANDPD    Z2, Z1, Z18
+
+	// e, f: x = 2**e * (1+f)
+	VPADDQ Z3, Z18, Z19
+	VPSRLQ $0x34, Z19, Z20
+	VPADDQ Z4, Z20, Z20
+	VSUBPD Z5, Z20, Z20
+	VANDPD Z6, Z19, Z19
+	VPADDQ Z7, Z19, Z19
+	VSUBPD Z8, Z19, Z19
+
+	// e*ln2 + log(1+f)
+	VADDPD Z11, Z19, Z21
+	VDIVPD Z21, Z19, Z21
+	VMULPD Z21, Z21, Z22
+
+	// a polynomial, by Horner's rule
+	VMOVAPS          Z12, Z23
+	VFMADD213PD      Z13, Z22, Z23
+	VFMADD213PD      Z14, Z22, Z23
+	VFMADD213PD      Z15, Z22, Z23
+	VFMADD213PD      Z16, Z22, Z23
+	VFMADD213PD      Z17, Z22, Z23
+	VFMADD213PD.BCST numbers<>+3648(SB), Z22, Z23
+	VMULPD.BCST      numbers<>+2976(SB), Z19, Z24
+	VMULPD           Z19, Z24, Z24
+	VFMADD213PD      Z24, Z22, Z23
+	VMULPD           Z10, Z20, Z22
+	VFMADD231PD      Z23, Z21, Z22
+	VSUBPD           Z22, Z24, Z21
+	VSUBPD           Z21, Z19, Z19
+	VFMADD231PD      Z9, Z20, Z19
+
+	// where the logarithm is infinite or NaN
+	VCMPPD.BCST  $0x00, numbers<>+3104(SB), Z18, K1
+	VMOVAPD      Z18, K1, Z19
+	VCMPPD.BCST  $0x00, numbers<>+608(SB), Z18, K1
+	VBROADCASTSD numbers<>+3136(SB), K1, Z19
+	VCMPPD.BCST  $0x19, numbers<>+608(SB), Z18, K1
+	VBROADCASTSD numbers<>+3168(SB), K1, Z19
+	VMULPD       Z0, Z19, Z19
+
+	// min(max(x, low), high)
+	VBROADCASTSD numbers<>+5856(SB), Z20
+	VBROADCASTSD numbers<>+5888(SB), Z21
+	VMAXPD       Z19, Z20, Z19
+	VMINPD       Z19, Z21, Z19
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
+	VBROADCASTSD     numbers<>+2592(SB), Z20
+	VFMADD231PD.BCST numbers<>+2624(SB), Z19, Z20
+	VRNDSCALEPD      $0x08, Z20, Z20
+	VFNMADD231PD     Z9, Z20, Z19
+	VFNMADD231PD     Z10, Z20, Z19
+
+	// a polynomial, by Horner's rule
+	VBROADCASTSD     numbers<>+2720(SB), Z21
+	VFMADD213PD.BCST numbers<>+2752(SB), Z19, Z21
+	VFMADD213PD.BCST numbers<>+2784(SB), Z19, Z21
+	VFMADD213PD.BCST numbers<>+2816(SB), Z19, Z21
+	VFMADD213PD.BCST numbers<>+2848(SB), Z19, Z21
+	VFMADD213PD.BCST numbers<>+2880(SB), Z19, Z21
+	VFMADD213PD.BCST numbers<>+2912(SB), Z19, Z21
+	VFMADD213PD.BCST numbers<>+2944(SB), Z19, Z21
+	VFMADD213PD.BCST numbers<>+2432(SB), Z19, Z21
+	VFMADD213PD.BCST numbers<>+2464(SB), Z19, Z21
+	VFMADD213PD      Z8, Z19, Z21
+	VFMADD213PD      Z8, Z19, Z21
+
+	// a power of 2
+	VSCALEFPD Z20, Z8, Z19
+	VMULPD    Z19, Z21, Z19
+
+	// signs, NaN, and what is 1 for all others
+	VCMPPD       $0x00, Z8, Z18, K1
+	VMOVAPD      Z8, K1, Z19
+	VRNDSCALEPD  $0x08, Z0, Z20
+	VCMPPD       $0x04, Z0, Z20, K1
+	VMULPD.BCST  numbers<>+2976(SB), Z0, Z20
+	VRNDSCALEPD  $0x08, Z20, Z21
+	VCMPPD       $0x04, Z20, Z21, K2
+	VANDPD.BCST  numbers<>+3712(SB), Z1, Z20
+	KANDNW       K2, K1, K2
+	VXORPD       Z20, Z19, K2, Z19
+	VCMPPD.BCST  $0x11, numbers<>+608(SB), Z1, K2
+	VCMPPD.BCST  $0x11, numbers<>+3104(SB), Z18, K3
+	KANDW        K2, K3, K2
+	KANDW        K2, K1, K1
+	VBROADCASTSD numbers<>+3168(SB), Z18
+	VMOVAPD      Z18, K1, Z19
+	VCMPPD.BCST  $0x00, numbers<>+608(SB), Z0, K1
+	VMOVAPD      Z8, K1, Z19
+	VCMPPD       $0x00, Z8, Z1, K1
+	VMOVAPD      Z8, K1, Z19
+	VCVTPD2PS    Z19, Y1
+	VMOVUPS      Y1, (AX)(DX*4)
+	ADDQ         $0x00000008, DX
+
+test:
+	CMPQ DX, SI
+	JLE  loop
+
+	// if i < n: the rest, masked
+	SUBQ        DX, CX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       CX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (BX)(DX*4), K1, Y1
+	VCVTPS2PD   Y1, Z1
+	VANDPD      Z2, Z1, Z2
+
+	// e, f: x = 2**e * (1+f)
+	VPADDQ Z3, Z2, Z3
+	VPSRLQ $0x34, Z3, Z18
+	VPADDQ Z4, Z18, Z4
+	VSUBPD Z5, Z4, Z4
+	VANDPD Z6, Z3, Z3
+	VPADDQ Z7, Z3, Z3
+	VSUBPD Z8, Z3, Z3
+
+	// e*ln2 + log(1+f)
+	VADDPD Z11, Z3, Z5
+	VDIVPD Z5, Z3, Z5
+	VMULPD Z5, Z5, Z6
+
+	// a polynomial, by Horner's rule
+	VMOVAPS          Z12, Z7
+	VFMADD213PD      Z13, Z6, Z7
+	VFMADD213PD      Z14, Z6, Z7
+	VFMADD213PD      Z15, Z6, Z7
+	VFMADD213PD      Z16, Z6, Z7
+	VFMADD213PD      Z17, Z6, Z7
+	VFMADD213PD.BCST numbers<>+3648(SB), Z6, Z7
+	VMULPD.BCST      numbers<>+2976(SB), Z3, Z11
+	VMULPD           Z3, Z11, Z11
+	VFMADD213PD      Z11, Z6, Z7
+	VMULPD           Z10, Z4, Z6
+	VFMADD231PD      Z7, Z5, Z6
+	VSUBPD           Z6, Z11, Z5
+	VSUBPD           Z5, Z3, Z3
+	VFMADD231PD      Z9, Z4, Z3
+
+	// where the logarithm is infinite or NaN
+	VCMPPD.BCST  $0x00, numbers<>+3104(SB), Z2, K2
+	VMOVAPD      Z2, K2, Z3
+	VCMPPD.BCST  $0x00, numbers<>+608(SB), Z2, K2
+	VBROADCASTSD numbers<>+3136(SB), K2, Z3
+	VCMPPD.BCST  $0x19, numbers<>+608(SB), Z2, K2
+	VBROADCASTSD numbers<>+3168(SB), K2, Z3
+	VMULPD       Z0, Z3, Z3
+
+	// min(max(x, low), high)
+	VBROADCASTSD numbers<>+5856(SB), Z4
+	VBROADCASTSD numbers<>+5888(SB), Z5
+	VMAXPD       Z3, Z4, Z3
+	VMINPD       Z3, Z5, Z3
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
+	VBROADCASTSD     numbers<>+2592(SB), Z4
+	VFMADD231PD.BCST numbers<>+2624(SB), Z3, Z4
+	VRNDSCALEPD      $0x08, Z4, Z4
+	VFNMADD231PD     Z9, Z4, Z3
+	VFNMADD231PD     Z10, Z4, Z3
+
+	// a polynomial, by Horner's rule
+	VBROADCASTSD     numbers<>+2720(SB), Z5
+	VFMADD213PD.BCST numbers<>+2752(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2784(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2816(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2848(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2880(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2912(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2944(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2432(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2464(SB), Z3, Z5
+	VFMADD213PD      Z8, Z3, Z5
+	VFMADD213PD      Z8, Z3, Z5
+
+	// a power of 2
+	VSCALEFPD Z4, Z8, Z3
+	VMULPD    Z3, Z5, Z3
+
+	// signs, NaN, and what is 1 for all others
+	VCMPPD       $0x00, Z8, Z2, K2
+	VMOVAPD      Z8, K2, Z3
+	VRNDSCALEPD  $0x08, Z0, Z4
+	VCMPPD       $0x04, Z0, Z4, K2
+	VMULPD.BCST  numbers<>+2976(SB), Z0, Z4
+	VRNDSCALEPD  $0x08, Z4, Z5
+	VCMPPD       $0x04, Z4, Z5, K3
+	VANDPD.BCST  numbers<>+3712(SB), Z1, Z4
+	KANDNW       K3, K2, K3
+	VXORPD       Z4, Z3, K3, Z3
+	VCMPPD.BCST  $0x11, numbers<>+608(SB), Z1, K3
+	VCMPPD.BCST  $0x11, numbers<>+3104(SB), Z2, K4
+	KANDW        K3, K4, K3
+	KANDW        K3, K2, K2
+	VBROADCASTSD numbers<>+3168(SB), Z2
+	VMOVAPD      Z2, K2, Z3
+	VCMPPD.BCST  $0x00, numbers<>+608(SB), Z0, K2
+	VMOVAPD      Z8, K2, Z3
+	VCMPPD       $0x00, Z8, Z1, K2
+	VMOVAPD      Z8, K2, Z3
+	VCVTPD2PS    Z3, Y0
+	VMOVDQU32    Y0, K1, (AX)(DX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+constants:
+	VBROADCASTSD numbers<>+3008(SB), Z2
+	VBROADCASTSD numbers<>+3264(SB), Z3
+	VBROADCASTSD numbers<>+3200(SB), Z4
+	VBROADCASTSD numbers<>+3296(SB), Z5
+	VBROADCASTSD numbers<>+3328(SB), Z6
+	VBROADCASTSD numbers<>+3360(SB), Z7
+	VBROADCASTSD numbers<>+2496(SB), Z8
+	VBROADCASTSD numbers<>+2656(SB), Z9
+	VBROADCASTSD numbers<>+2688(SB), Z10
+	VBROADCASTSD numbers<>+3424(SB), Z11
+	VBROADCASTSD numbers<>+3456(SB), Z12
+	VBROADCASTSD numbers<>+3488(SB), Z13
+	VBROADCASTSD numbers<>+3520(SB), Z14
+	VBROADCASTSD numbers<>+3552(SB), Z15
+	VBROADCASTSD numbers<>+3584(SB), Z16
+	VBROADCASTSD numbers<>+3616(SB), Z17
+	JMP          begin
+
+// func powFloat32NoAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·powFloat32NoAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ n+40(FP), CX
+
+	// i := 0
+	XORQ DX, DX
+	MOVQ x+8(FP), BX
+	MOVQ y+16(FP), SI
+	JMP  constants
+
+begin:
+	// for ; i <= n-4; i += 4: one vector
+	LEAQ -4(CX), DI
+	JMP  test
+
+loop:
+	VMOVUPS   (BX)(DX*4), X0
+	VCVTPS2PD X0, Y0
+	VMOVUPS   (SI)(DX*4), X1
+	VCVTPS2PD X1, Y1
+	VANDPD    numbers<>+3008(SB), Y0, Y2
+
+	// e, f: x = 2**e * (1+f)
+	VPADDQ numbers<>+3264(SB), Y2, Y3
+	VPSRLQ $0x34, Y3, Y4
+	VPADDQ numbers<>+3200(SB), Y4, Y4
+	VSUBPD numbers<>+3296(SB), Y4, Y4
+	VANDPD numbers<>+3328(SB), Y3, Y3
+	VPADDQ numbers<>+3360(SB), Y3, Y3
+	VSUBPD numbers<>+2496(SB), Y3, Y3
+
+	// e*ln2 + log(1+f)
+	VADDPD numbers<>+3424(SB), Y3, Y5
+	VDIVPD Y5, Y3, Y5
+	VMULPD Y5, Y5, Y6
+
+	// a polynomial, by Horner's rule
+	VBROADCASTSD numbers<>+3456(SB), Y7
+	VFMADD213PD  numbers<>+3488(SB), Y6, Y7
+	VFMADD213PD  numbers<>+3520(SB), Y6, Y7
+	VFMADD213PD  numbers<>+3552(SB), Y6, Y7
+	VFMADD213PD  numbers<>+3584(SB), Y6, Y7
+	VFMADD213PD  numbers<>+3616(SB), Y6, Y7
+	VFMADD213PD  numbers<>+3648(SB), Y6, Y7
+	VMULPD       numbers<>+2976(SB), Y3, Y8
+	VMULPD       Y3, Y8, Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VMULPD       numbers<>+2688(SB), Y4, Y6
+	VFMADD231PD  Y7, Y5, Y6
+	VSUBPD       Y6, Y8, Y5
+	VSUBPD       Y5, Y3, Y3
+	VFMADD231PD  numbers<>+2656(SB), Y4, Y3
+
+	// where the logarithm is infinite or NaN
+	VCMPPD    $0x00, numbers<>+3104(SB), Y2, Y4
+	VBLENDVPD Y4, Y2, Y3, Y3
+	VCMPPD    $0x00, numbers<>+608(SB), Y2, Y4
+	VBLENDVPD Y4, numbers<>+3136(SB), Y3, Y3
+	VCMPPD    $0x19, numbers<>+608(SB), Y2, Y4
+	VBLENDVPD Y4, numbers<>+3168(SB), Y3, Y3
+	VMULPD    Y1, Y3, Y3
+
+	// min(max(x, low), high)
+	VBROADCASTSD numbers<>+5856(SB), Y4
+	VBROADCASTSD numbers<>+5888(SB), Y5
+	VMAXPD       Y3, Y4, Y3
+	VMINPD       Y3, Y5, Y3
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
+	VBROADCASTSD numbers<>+2592(SB), Y4
+	VFMADD231PD  numbers<>+2624(SB), Y3, Y4
+	VROUNDPD     $0x08, Y4, Y4
+	VFNMADD231PD numbers<>+2656(SB), Y4, Y3
+	VFNMADD231PD numbers<>+2688(SB), Y4, Y3
+
+	// a polynomial, by Horner's rule
+	VBROADCASTSD numbers<>+2720(SB), Y5
+	VFMADD213PD  numbers<>+2752(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2784(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2816(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2848(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2880(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2912(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2944(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2432(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2464(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2496(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2496(SB), Y3, Y5
+
+	// a power of 2
+	VADDPD numbers<>+4096(SB), Y4, Y3
+	VPSLLQ $0x34, Y3, Y3
+	VPADDQ numbers<>+2496(SB), Y3, Y3
+	VMULPD Y3, Y5, Y3
+
+	// signs, NaN, and what is 1 for all others
+	VCMPPD       $0x00, numbers<>+2496(SB), Y2, Y4
+	VBLENDVPD    Y4, numbers<>+2496(SB), Y3, Y3
+	VROUNDPD     $0x08, Y1, Y4
+	VCMPPD       $0x04, Y1, Y4, Y4
+	VMULPD       numbers<>+2976(SB), Y1, Y5
+	VROUNDPD     $0x08, Y5, Y6
+	VCMPPD       $0x04, Y5, Y6, Y5
+	VANDPD       numbers<>+3712(SB), Y0, Y6
+	VANDNPS      Y5, Y4, Y5
+	VANDPS       Y6, Y5, Y5
+	VXORPS       Y5, Y3, Y3
+	VCMPPD       $0x11, numbers<>+608(SB), Y0, Y5
+	VCMPPD       $0x11, numbers<>+3104(SB), Y2, Y2
+	VANDPS       Y5, Y2, Y2
+	VANDPS       Y2, Y4, Y2
+	VBROADCASTSD numbers<>+3168(SB), Y4
+	VBLENDVPD    Y2, Y4, Y3, Y3
+	VCMPPD       $0x00, numbers<>+608(SB), Y1, Y1
+	VBLENDVPD    Y1, numbers<>+2496(SB), Y3, Y3
+	VCMPPD       $0x00, numbers<>+2496(SB), Y0, Y0
+	VBLENDVPD    Y0, numbers<>+2496(SB), Y3, Y3
+	VCVTPD2PSY   Y3, X0
+	VMOVUPS      X0, (AX)(DX*4)
+	ADDQ         $0x00000004, DX
+
+test:
+	CMPQ DX, DI
+	JLE  loop
+
+	// if i < n: the rest, masked
+	SUBQ       DX, CX
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       CX
+	VMOVDQU    32(DI)(CX*4), Y0
+	VPMASKMOVD (BX)(DX*4), X0, X1
+	VCVTPS2PD  X1, Y1
+	VPMASKMOVD (SI)(DX*4), X0, X2
+	VCVTPS2PD  X2, Y2
+	VANDPD     numbers<>+3008(SB), Y1, Y3
+
+	// e, f: x = 2**e * (1+f)
+	VPADDQ numbers<>+3264(SB), Y3, Y4
+	VPSRLQ $0x34, Y4, Y5
+	VPADDQ numbers<>+3200(SB), Y5, Y5
+	VSUBPD numbers<>+3296(SB), Y5, Y5
+	VANDPD numbers<>+3328(SB), Y4, Y4
+	VPADDQ numbers<>+3360(SB), Y4, Y4
+	VSUBPD numbers<>+2496(SB), Y4, Y4
+
+	// e*ln2 + log(1+f)
+	VADDPD numbers<>+3424(SB), Y4, Y6
+	VDIVPD Y6, Y4, Y6
+	VMULPD Y6, Y6, Y7
+
+	// a polynomial, by Horner's rule
+	VBROADCASTSD numbers<>+3456(SB), Y8
+	VFMADD213PD  numbers<>+3488(SB), Y7, Y8
+	VFMADD213PD  numbers<>+3520(SB), Y7, Y8
+	VFMADD213PD  numbers<>+3552(SB), Y7, Y8
+	VFMADD213PD  numbers<>+3584(SB), Y7, Y8
+	VFMADD213PD  numbers<>+3616(SB), Y7, Y8
+	VFMADD213PD  numbers<>+3648(SB), Y7, Y8
+	VMULPD       numbers<>+2976(SB), Y4, Y9
+	VMULPD       Y4, Y9, Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VMULPD       numbers<>+2688(SB), Y5, Y7
+	VFMADD231PD  Y8, Y6, Y7
+	VSUBPD       Y7, Y9, Y6
+	VSUBPD       Y6, Y4, Y4
+	VFMADD231PD  numbers<>+2656(SB), Y5, Y4
+
+	// where the logarithm is infinite or NaN
+	VCMPPD    $0x00, numbers<>+3104(SB), Y3, Y5
+	VBLENDVPD Y5, Y3, Y4, Y4
+	VCMPPD    $0x00, numbers<>+608(SB), Y3, Y5
+	VBLENDVPD Y5, numbers<>+3136(SB), Y4, Y4
+	VCMPPD    $0x19, numbers<>+608(SB), Y3, Y5
+	VBLENDVPD Y5, numbers<>+3168(SB), Y4, Y4
+	VMULPD    Y2, Y4, Y4
+
+	// min(max(x, low), high)
+	VBROADCASTSD numbers<>+5856(SB), Y5
+	VBROADCASTSD numbers<>+5888(SB), Y6
+	VMAXPD       Y4, Y5, Y4
+	VMINPD       Y4, Y6, Y4
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
+	VBROADCASTSD numbers<>+2592(SB), Y5
+	VFMADD231PD  numbers<>+2624(SB), Y4, Y5
+	VROUNDPD     $0x08, Y5, Y5
+	VFNMADD231PD numbers<>+2656(SB), Y5, Y4
+	VFNMADD231PD numbers<>+2688(SB), Y5, Y4
+
+	// a polynomial, by Horner's rule
+	VBROADCASTSD numbers<>+2720(SB), Y6
+	VFMADD213PD  numbers<>+2752(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2784(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2816(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2848(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2880(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2912(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2944(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2432(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2464(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2496(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2496(SB), Y4, Y6
+
+	// a power of 2
+	VADDPD numbers<>+4096(SB), Y5, Y4
+	VPSLLQ $0x34, Y4, Y4
+	VPADDQ numbers<>+2496(SB), Y4, Y4
+	VMULPD Y4, Y6, Y4
+
+	// signs, NaN, and what is 1 for all others
+	VCMPPD       $0x00, numbers<>+2496(SB), Y3, Y5
+	VBLENDVPD    Y5, numbers<>+2496(SB), Y4, Y4
+	VROUNDPD     $0x08, Y2, Y5
+	VCMPPD       $0x04, Y2, Y5, Y5
+	VMULPD       numbers<>+2976(SB), Y2, Y6
+	VROUNDPD     $0x08, Y6, Y7
+	VCMPPD       $0x04, Y6, Y7, Y6
+	VANDPD       numbers<>+3712(SB), Y1, Y7
+	VANDNPS      Y6, Y5, Y6
+	VANDPS       Y7, Y6, Y6
+	VXORPS       Y6, Y4, Y4
+	VCMPPD       $0x11, numbers<>+608(SB), Y1, Y6
+	VCMPPD       $0x11, numbers<>+3104(SB), Y3, Y3
+	VANDPS       Y6, Y3, Y3
+	VANDPS       Y3, Y5, Y3
+	VBROADCASTSD numbers<>+3168(SB), Y5
+	VBLENDVPD    Y3, Y5, Y4, Y4
+	VCMPPD       $0x00, numbers<>+608(SB), Y2, Y2
+	VBLENDVPD    Y2, numbers<>+2496(SB), Y4, Y4
+	VCMPPD       $0x00, numbers<>+2496(SB), Y1, Y1
+	VBLENDVPD    Y1, numbers<>+2496(SB), Y4, Y4
+	VCVTPD2PSY   Y4, X1
+	VPMASKMOVD   X1, X0, (AX)(DX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+constants:
+	JMP begin
+
+// func powFloat32FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, FMA3, SSE2
+TEXT ·powFloat32FirstAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ n+40(FP), CX
+
+	// i := 0
+	XORQ         DX, DX
+	MOVQ         s+32(FP), BX
+	MOVQ         BX, X0
+	VPBROADCASTD X0, Y0
+	VCVTPS2PD    X0, Y0
+	MOVQ         y+16(FP), BX
+	JMP          constants
+
+begin:
+	// for ; i <= n-4; i += 4: one vector
+	LEAQ -4(CX), SI
+	JMP  test
+
+loop:
+	VMOVUPS   (BX)(DX*4), X1
+	VCVTPS2PD X1, Y1
+	VANDPD    numbers<>+3008(SB), Y0, Y2
+
+	// e, f: x = 2**e * (1+f)
+	VPADDQ numbers<>+3264(SB), Y2, Y3
+	VPSRLQ $0x34, Y3, Y4
+	VPADDQ numbers<>+3200(SB), Y4, Y4
+	VSUBPD numbers<>+3296(SB), Y4, Y4
+	VANDPD numbers<>+3328(SB), Y3, Y3
+	VPADDQ numbers<>+3360(SB), Y3, Y3
+	VSUBPD numbers<>+2496(SB), Y3, Y3
+
+	// e*ln2 + log(1+f)
+	VADDPD numbers<>+3424(SB), Y3, Y5
+	VDIVPD Y5, Y3, Y5
+	VMULPD Y5, Y5, Y6
+
+	// a polynomial, by Horner's rule
+	VBROADCASTSD numbers<>+3456(SB), Y7
+	VFMADD213PD  numbers<>+3488(SB), Y6, Y7
+	VFMADD213PD  numbers<>+3520(SB), Y6, Y7
+	VFMADD213PD  numbers<>+3552(SB), Y6, Y7
+	VFMADD213PD  numbers<>+3584(SB), Y6, Y7
+	VFMADD213PD  numbers<>+3616(SB), Y6, Y7
+	VFMADD213PD  numbers<>+3648(SB), Y6, Y7
+	VMULPD       numbers<>+2976(SB), Y3, Y8
+	VMULPD       Y3, Y8, Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VMULPD       numbers<>+2688(SB), Y4, Y6
+	VFMADD231PD  Y7, Y5, Y6
+	VSUBPD       Y6, Y8, Y5
+	VSUBPD       Y5, Y3, Y3
+	VFMADD231PD  numbers<>+2656(SB), Y4, Y3
+
+	// where the logarithm is infinite or NaN
+	VCMPPD    $0x00, numbers<>+3104(SB), Y2, Y4
+	VBLENDVPD Y4, Y2, Y3, Y3
+	VCMPPD    $0x00, numbers<>+608(SB), Y2, Y4
+	VBLENDVPD Y4, numbers<>+3136(SB), Y3, Y3
+	VCMPPD    $0x19, numbers<>+608(SB), Y2, Y4
+	VBLENDVPD Y4, numbers<>+3168(SB), Y3, Y3
+	VMULPD    Y1, Y3, Y3
+
+	// min(max(x, low), high)
+	VBROADCASTSD numbers<>+5856(SB), Y4
+	VBROADCASTSD numbers<>+5888(SB), Y5
+	VMAXPD       Y3, Y4, Y3
+	VMINPD       Y3, Y5, Y3
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
+	VBROADCASTSD numbers<>+2592(SB), Y4
+	VFMADD231PD  numbers<>+2624(SB), Y3, Y4
+	VROUNDPD     $0x08, Y4, Y4
+	VFNMADD231PD numbers<>+2656(SB), Y4, Y3
+	VFNMADD231PD numbers<>+2688(SB), Y4, Y3
+
+	// a polynomial, by Horner's rule
+	VBROADCASTSD numbers<>+2720(SB), Y5
+	VFMADD213PD  numbers<>+2752(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2784(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2816(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2848(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2880(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2912(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2944(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2432(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2464(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2496(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2496(SB), Y3, Y5
+
+	// a power of 2
+	VADDPD numbers<>+4096(SB), Y4, Y3
+	VPSLLQ $0x34, Y3, Y3
+	VPADDQ numbers<>+2496(SB), Y3, Y3
+	VMULPD Y3, Y5, Y3
+
+	// signs, NaN, and what is 1 for all others
+	VCMPPD       $0x00, numbers<>+2496(SB), Y2, Y4
+	VBLENDVPD    Y4, numbers<>+2496(SB), Y3, Y3
+	VROUNDPD     $0x08, Y1, Y4
+	VCMPPD       $0x04, Y1, Y4, Y4
+	VMULPD       numbers<>+2976(SB), Y1, Y5
+	VROUNDPD     $0x08, Y5, Y6
+	VCMPPD       $0x04, Y5, Y6, Y5
+	VANDPD       numbers<>+3712(SB), Y0, Y6
+	VANDNPS      Y5, Y4, Y5
+	VANDPS       Y6, Y5, Y5
+	VXORPS       Y5, Y3, Y3
+	VCMPPD       $0x11, numbers<>+608(SB), Y0, Y5
+	VCMPPD       $0x11, numbers<>+3104(SB), Y2, Y2
+	VANDPS       Y5, Y2, Y2
+	VANDPS       Y2, Y4, Y2
+	VBROADCASTSD numbers<>+3168(SB), Y4
+	VBLENDVPD    Y2, Y4, Y3, Y3
+	VCMPPD       $0x00, numbers<>+608(SB), Y1, Y1
+	VBLENDVPD    Y1, numbers<>+2496(SB), Y3, Y3
+	VCMPPD       $0x00, numbers<>+2496(SB), Y0, Y1
+	VBLENDVPD    Y1, numbers<>+2496(SB), Y3, Y3
+	VCVTPD2PSY   Y3, X1
+	VMOVUPS      X1, (AX)(DX*4)
+	ADDQ         $0x00000004, DX
+
+test:
+	CMPQ DX, SI
+	JLE  loop
+
+	// if i < n: the rest, masked
+	SUBQ       DX, CX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       CX
+	VMOVDQU    32(SI)(CX*4), Y1
+	VPMASKMOVD (BX)(DX*4), X1, X2
+	VCVTPS2PD  X2, Y2
+	VANDPD     numbers<>+3008(SB), Y0, Y3
+
+	// e, f: x = 2**e * (1+f)
+	VPADDQ numbers<>+3264(SB), Y3, Y4
+	VPSRLQ $0x34, Y4, Y5
+	VPADDQ numbers<>+3200(SB), Y5, Y5
+	VSUBPD numbers<>+3296(SB), Y5, Y5
+	VANDPD numbers<>+3328(SB), Y4, Y4
+	VPADDQ numbers<>+3360(SB), Y4, Y4
+	VSUBPD numbers<>+2496(SB), Y4, Y4
+
+	// e*ln2 + log(1+f)
+	VADDPD numbers<>+3424(SB), Y4, Y6
+	VDIVPD Y6, Y4, Y6
+	VMULPD Y6, Y6, Y7
+
+	// a polynomial, by Horner's rule
+	VBROADCASTSD numbers<>+3456(SB), Y8
+	VFMADD213PD  numbers<>+3488(SB), Y7, Y8
+	VFMADD213PD  numbers<>+3520(SB), Y7, Y8
+	VFMADD213PD  numbers<>+3552(SB), Y7, Y8
+	VFMADD213PD  numbers<>+3584(SB), Y7, Y8
+	VFMADD213PD  numbers<>+3616(SB), Y7, Y8
+	VFMADD213PD  numbers<>+3648(SB), Y7, Y8
+	VMULPD       numbers<>+2976(SB), Y4, Y9
+	VMULPD       Y4, Y9, Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VMULPD       numbers<>+2688(SB), Y5, Y7
+	VFMADD231PD  Y8, Y6, Y7
+	VSUBPD       Y7, Y9, Y6
+	VSUBPD       Y6, Y4, Y4
+	VFMADD231PD  numbers<>+2656(SB), Y5, Y4
+
+	// where the logarithm is infinite or NaN
+	VCMPPD    $0x00, numbers<>+3104(SB), Y3, Y5
+	VBLENDVPD Y5, Y3, Y4, Y4
+	VCMPPD    $0x00, numbers<>+608(SB), Y3, Y5
+	VBLENDVPD Y5, numbers<>+3136(SB), Y4, Y4
+	VCMPPD    $0x19, numbers<>+608(SB), Y3, Y5
+	VBLENDVPD Y5, numbers<>+3168(SB), Y4, Y4
+	VMULPD    Y2, Y4, Y4
+
+	// min(max(x, low), high)
+	VBROADCASTSD numbers<>+5856(SB), Y5
+	VBROADCASTSD numbers<>+5888(SB), Y6
+	VMAXPD       Y4, Y5, Y4
+	VMINPD       Y4, Y6, Y4
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
+	VBROADCASTSD numbers<>+2592(SB), Y5
+	VFMADD231PD  numbers<>+2624(SB), Y4, Y5
+	VROUNDPD     $0x08, Y5, Y5
+	VFNMADD231PD numbers<>+2656(SB), Y5, Y4
+	VFNMADD231PD numbers<>+2688(SB), Y5, Y4
+
+	// a polynomial, by Horner's rule
+	VBROADCASTSD numbers<>+2720(SB), Y6
+	VFMADD213PD  numbers<>+2752(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2784(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2816(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2848(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2880(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2912(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2944(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2432(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2464(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2496(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2496(SB), Y4, Y6
+
+	// a power of 2
+	VADDPD numbers<>+4096(SB), Y5, Y4
+	VPSLLQ $0x34, Y4, Y4
+	VPADDQ numbers<>+2496(SB), Y4, Y4
+	VMULPD Y4, Y6, Y4
+
+	// signs, NaN, and what is 1 for all others
+	VCMPPD       $0x00, numbers<>+2496(SB), Y3, Y5
+	VBLENDVPD    Y5, numbers<>+2496(SB), Y4, Y4
+	VROUNDPD     $0x08, Y2, Y5
+	VCMPPD       $0x04, Y2, Y5, Y5
+	VMULPD       numbers<>+2976(SB), Y2, Y6
+	VROUNDPD     $0x08, Y6, Y7
+	VCMPPD       $0x04, Y6, Y7, Y6
+	VANDPD       numbers<>+3712(SB), Y0, Y7
+	VANDNPS      Y6, Y5, Y6
+	VANDPS       Y7, Y6, Y6
+	VXORPS       Y6, Y4, Y4
+	VCMPPD       $0x11, numbers<>+608(SB), Y0, Y6
+	VCMPPD       $0x11, numbers<>+3104(SB), Y3, Y3
+	VANDPS       Y6, Y3, Y3
+	VANDPS       Y3, Y5, Y3
+	VBROADCASTSD numbers<>+3168(SB), Y5
+	VBLENDVPD    Y3, Y5, Y4, Y4
+	VCMPPD       $0x00, numbers<>+608(SB), Y2, Y2
+	VBLENDVPD    Y2, numbers<>+2496(SB), Y4, Y4
+	VCMPPD       $0x00, numbers<>+2496(SB), Y0, Y0
+	VBLENDVPD    Y0, numbers<>+2496(SB), Y4, Y4
+	VCVTPD2PSY   Y4, X0
+	VPMASKMOVD   X0, X1, (AX)(DX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+constants:
+	JMP begin
+
+// func powFloat32SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, FMA3, SSE2
+TEXT ·powFloat32SecondAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ n+40(FP), CX
+
+	// i := 0
+	XORQ         DX, DX
+	MOVQ         x+8(FP), BX
+	MOVQ         s+32(FP), SI
+	MOVQ         SI, X0
+	VPBROADCASTD X0, Y0
+	VCVTPS2PD    X0, Y0
+	JMP          constants
+
+begin:
+	// for ; i <= n-4; i += 4: one vector
+	LEAQ -4(CX), SI
+	JMP  test
+
+loop:
+	VMOVUPS   (BX)(DX*4), X1
+	VCVTPS2PD X1, Y1
+	VANDPD    numbers<>+3008(SB), Y1, Y2
+
+	// e, f: x = 2**e * (1+f)
+	VPADDQ numbers<>+3264(SB), Y2, Y3
+	VPSRLQ $0x34, Y3, Y4
+	VPADDQ numbers<>+3200(SB), Y4, Y4
+	VSUBPD numbers<>+3296(SB), Y4, Y4
+	VANDPD numbers<>+3328(SB), Y3, Y3
+	VPADDQ numbers<>+3360(SB), Y3, Y3
+	VSUBPD numbers<>+2496(SB), Y3, Y3
+
+	// e*ln2 + log(1+f)
+	VADDPD numbers<>+3424(SB), Y3, Y5
+	VDIVPD Y5, Y3, Y5
+	VMULPD Y5, Y5, Y6
+
+	// a polynomial, by Horner's rule
+	VBROADCASTSD numbers<>+3456(SB), Y7
+	VFMADD213PD  numbers<>+3488(SB), Y6, Y7
+	VFMADD213PD  numbers<>+3520(SB), Y6, Y7
+	VFMADD213PD  numbers<>+3552(SB), Y6, Y7
+	VFMADD213PD  numbers<>+3584(SB), Y6, Y7
+	VFMADD213PD  numbers<>+3616(SB), Y6, Y7
+	VFMADD213PD  numbers<>+3648(SB), Y6, Y7
+	VMULPD       numbers<>+2976(SB), Y3, Y8
+	VMULPD       Y3, Y8, Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VMULPD       numbers<>+2688(SB), Y4, Y6
+	VFMADD231PD  Y7, Y5, Y6
+	VSUBPD       Y6, Y8, Y5
+	VSUBPD       Y5, Y3, Y3
+	VFMADD231PD  numbers<>+2656(SB), Y4, Y3
+
+	// where the logarithm is infinite or NaN
+	VCMPPD    $0x00, numbers<>+3104(SB), Y2, Y4
+	VBLENDVPD Y4, Y2, Y3, Y3
+	VCMPPD    $0x00, numbers<>+608(SB), Y2, Y4
+	VBLENDVPD Y4, numbers<>+3136(SB), Y3, Y3
+	VCMPPD    $0x19, numbers<>+608(SB), Y2, Y4
+	VBLENDVPD Y4, numbers<>+3168(SB), Y3, Y3
+	VMULPD    Y0, Y3, Y3
+
+	// min(max(x, low), high)
+	VBROADCASTSD numbers<>+5856(SB), Y4
+	VBROADCASTSD numbers<>+5888(SB), Y5
+	VMAXPD       Y3, Y4, Y3
+	VMINPD       Y3, Y5, Y3
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
+	VBROADCASTSD numbers<>+2592(SB), Y4
+	VFMADD231PD  numbers<>+2624(SB), Y3, Y4
+	VROUNDPD     $0x08, Y4, Y4
+	VFNMADD231PD numbers<>+2656(SB), Y4, Y3
+	VFNMADD231PD numbers<>+2688(SB), Y4, Y3
+
+	// a polynomial, by Horner's rule
+	VBROADCASTSD numbers<>+2720(SB), Y5
+	VFMADD213PD  numbers<>+2752(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2784(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2816(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2848(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2880(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2912(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2944(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2432(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2464(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2496(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2496(SB), Y3, Y5
+
+	// a power of 2
+	VADDPD numbers<>+4096(SB), Y4, Y3
+	VPSLLQ $0x34, Y3, Y3
+	VPADDQ numbers<>+2496(SB), Y3, Y3
+	VMULPD Y3, Y5, Y3
+
+	// signs, NaN, and what is 1 for all others
+	VCMPPD       $0x00, numbers<>+2496(SB), Y2, Y4
+	VBLENDVPD    Y4, numbers<>+2496(SB), Y3, Y3
+	VROUNDPD     $0x08, Y0, Y4
+	VCMPPD       $0x04, Y0, Y4, Y4
+	VMULPD       numbers<>+2976(SB), Y0, Y5
+	VROUNDPD     $0x08, Y5, Y6
+	VCMPPD       $0x04, Y5, Y6, Y5
+	VANDPD       numbers<>+3712(SB), Y1, Y6
+	VANDNPS      Y5, Y4, Y5
+	VANDPS       Y6, Y5, Y5
+	VXORPS       Y5, Y3, Y3
+	VCMPPD       $0x11, numbers<>+608(SB), Y1, Y5
+	VCMPPD       $0x11, numbers<>+3104(SB), Y2, Y2
+	VANDPS       Y5, Y2, Y2
+	VANDPS       Y2, Y4, Y2
+	VBROADCASTSD numbers<>+3168(SB), Y4
+	VBLENDVPD    Y2, Y4, Y3, Y3
+	VCMPPD       $0x00, numbers<>+608(SB), Y0, Y2
+	VBLENDVPD    Y2, numbers<>+2496(SB), Y3, Y3
+	VCMPPD       $0x00, numbers<>+2496(SB), Y1, Y1
+	VBLENDVPD    Y1, numbers<>+2496(SB), Y3, Y3
+	VCVTPD2PSY   Y3, X1
+	VMOVUPS      X1, (AX)(DX*4)
+	ADDQ         $0x00000004, DX
+
+test:
+	CMPQ DX, SI
+	JLE  loop
+
+	// if i < n: the rest, masked
+	SUBQ       DX, CX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       CX
+	VMOVDQU    32(SI)(CX*4), Y1
+	VPMASKMOVD (BX)(DX*4), X1, X2
+	VCVTPS2PD  X2, Y2
+	VANDPD     numbers<>+3008(SB), Y2, Y3
+
+	// e, f: x = 2**e * (1+f)
+	VPADDQ numbers<>+3264(SB), Y3, Y4
+	VPSRLQ $0x34, Y4, Y5
+	VPADDQ numbers<>+3200(SB), Y5, Y5
+	VSUBPD numbers<>+3296(SB), Y5, Y5
+	VANDPD numbers<>+3328(SB), Y4, Y4
+	VPADDQ numbers<>+3360(SB), Y4, Y4
+	VSUBPD numbers<>+2496(SB), Y4, Y4
+
+	// e*ln2 + log(1+f)
+	VADDPD numbers<>+3424(SB), Y4, Y6
+	VDIVPD Y6, Y4, Y6
+	VMULPD Y6, Y6, Y7
+
+	// a polynomial, by Horner's rule
+	VBROADCASTSD numbers<>+3456(SB), Y8
+	VFMADD213PD  numbers<>+3488(SB), Y7, Y8
+	VFMADD213PD  numbers<>+3520(SB), Y7, Y8
+	VFMADD213PD  numbers<>+3552(SB), Y7, Y8
+	VFMADD213PD  numbers<>+3584(SB), Y7, Y8
+	VFMADD213PD  numbers<>+3616(SB), Y7, Y8
+	VFMADD213PD  numbers<>+3648(SB), Y7, Y8
+	VMULPD       numbers<>+2976(SB), Y4, Y9
+	VMULPD       Y4, Y9, Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VMULPD       numbers<>+2688(SB), Y5, Y7
+	VFMADD231PD  Y8, Y6, Y7
+	VSUBPD       Y7, Y9, Y6
+	VSUBPD       Y6, Y4, Y4
+	VFMADD231PD  numbers<>+2656(SB), Y5, Y4
+
+	// where the logarithm is infinite or NaN
+	VCMPPD    $0x00, numbers<>+3104(SB), Y3, Y5
+	VBLENDVPD Y5, Y3, Y4, Y4
+	VCMPPD    $0x00, numbers<>+608(SB), Y3, Y5
+	VBLENDVPD Y5, numbers<>+3136(SB), Y4, Y4
+	VCMPPD    $0x19, numbers<>+608(SB), Y3, Y5
+	VBLENDVPD Y5, numbers<>+3168(SB), Y4, Y4
+	VMULPD    Y0, Y4, Y4
+
+	// min(max(x, low), high)
+	VBROADCASTSD numbers<>+5856(SB), Y5
+	VBROADCASTSD numbers<>+5888(SB), Y6
+	VMAXPD       Y4, Y5, Y4
+	VMINPD       Y4, Y6, Y4
+
+	// n := round(x/ln2 - bias); r := x - n*ln2
+	VBROADCASTSD numbers<>+2592(SB), Y5
+	VFMADD231PD  numbers<>+2624(SB), Y4, Y5
+	VROUNDPD     $0x08, Y5, Y5
+	VFNMADD231PD numbers<>+2656(SB), Y5, Y4
+	VFNMADD231PD numbers<>+2688(SB), Y5, Y4
+
+	// a polynomial, by Horner's rule
+	VBROADCASTSD numbers<>+2720(SB), Y6
+	VFMADD213PD  numbers<>+2752(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2784(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2816(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2848(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2880(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2912(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2944(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2432(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2464(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2496(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2496(SB), Y4, Y6
+
+	// a power of 2
+	VADDPD numbers<>+4096(SB), Y5, Y4
+	VPSLLQ $0x34, Y4, Y4
+	VPADDQ numbers<>+2496(SB), Y4, Y4
+	VMULPD Y4, Y6, Y4
+
+	// signs, NaN, and what is 1 for all others
+	VCMPPD       $0x00, numbers<>+2496(SB), Y3, Y5
+	VBLENDVPD    Y5, numbers<>+2496(SB), Y4, Y4
+	VROUNDPD     $0x08, Y0, Y5
+	VCMPPD       $0x04, Y0, Y5, Y5
+	VMULPD       numbers<>+2976(SB), Y0, Y6
+	VROUNDPD     $0x08, Y6, Y7
+	VCMPPD       $0x04, Y6, Y7, Y6
+	VANDPD       numbers<>+3712(SB), Y2, Y7
+	VANDNPS      Y6, Y5, Y6
+	VANDPS       Y7, Y6, Y6
+	VXORPS       Y6, Y4, Y4
+	VCMPPD       $0x11, numbers<>+608(SB), Y2, Y6
+	VCMPPD       $0x11, numbers<>+3104(SB), Y3, Y3
+	VANDPS       Y6, Y3, Y3
+	VANDPS       Y3, Y5, Y3
+	VBROADCASTSD numbers<>+3168(SB), Y5
+	VBLENDVPD    Y3, Y5, Y4, Y4
+	VCMPPD       $0x00, numbers<>+608(SB), Y0, Y0
+	VBLENDVPD    Y0, numbers<>+2496(SB), Y4, Y4
+	VCMPPD       $0x00, numbers<>+2496(SB), Y2, Y0
+	VBLENDVPD    Y0, numbers<>+2496(SB), Y4, Y4
+	VCVTPD2PSY   Y4, X0
+	VPMASKMOVD   X0, X1, (AX)(DX*4)
 
 done:
 	VZEROUPPER
@@ -7798,4 +10284,12 @@ DATA numbers<>+5824(SB)/8, $0x3e29537ba128da5f
 DATA numbers<>+5832(SB)/8, $0x3e29537ba128da5f
 DATA numbers<>+5840(SB)/8, $0x3e29537ba128da5f
 DATA numbers<>+5848(SB)/8, $0x3e29537ba128da5f
-GLOBL numbers<>(SB), RODATA|NOPTR, $5856
+DATA numbers<>+5856(SB)/8, $0xc062c00000000000
+DATA numbers<>+5864(SB)/8, $0xc062c00000000000
+DATA numbers<>+5872(SB)/8, $0xc062c00000000000
+DATA numbers<>+5880(SB)/8, $0xc062c00000000000
+DATA numbers<>+5888(SB)/8, $0x4062c00000000000
+DATA numbers<>+5896(SB)/8, $0x4062c00000000000
+DATA numbers<>+5904(SB)/8, $0x4062c00000000000
+DATA numbers<>+5912(SB)/8, $0x4062c00000000000
+GLOBL numbers<>(SB), RODATA|NOPTR, $5920

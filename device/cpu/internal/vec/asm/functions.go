@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/mmcloughlin/avo/attr"
 	. "github.com/mmcloughlin/avo/build"
@@ -49,12 +50,23 @@ func functions() {
 			}
 		}
 	}
+	for _, m := range isas {
+		for _, form := range []string{"NoScalar", "FirstScalar", "SecondScalar"} {
+			a := &arithmetics{isa: m, element: float64s}
+			if m == avx512 {
+				a.holds = 16
+			}
+			name := "powFloat32" + strings.TrimSuffix(form, "Scalar") + m.name
+			enter("loops", m.name, "loopKey{kernel.PrimPow, device.Float32, "+form+"}", name)
+			a.powLoop(name, form)
+		}
+	}
 	writeNumbers()
 }
 
 // loop writes one function.
 func (a *arithmetics) loop(name string, apply func(*arithmetics, lanes) lanes, many int, partial bool) {
-	size, lanes := a.size, a.bytes/a.size
+	size, perVector := a.size, a.bytes/a.size
 	signature := loopSignature
 	if partial {
 		signature += " int"
@@ -72,19 +84,16 @@ func (a *arithmetics) loop(name string, apply func(*arithmetics, lanes) lanes, m
 	at := func(p reg.Register, vector int) Mem {
 		return Mem{Base: p, Index: i, Scale: uint8(size), Disp: vector * a.bytes}
 	}
-	for vectors := many; vectors >= 1; vectors /= 2 {
-		if vectors != many && vectors != 1 {
-			continue
-		}
-		Commentf("for ; i <= n-%d; i += %d: %d vectors", vectors*lanes, vectors*lanes, vectors)
+	for _, vectors := range []int{many, 1} {
+		Commentf("for ; i <= n-%d; i += %d: %d vectors", vectors*perVector, vectors*perVector, vectors)
 		last := GP64()
-		LEAQ(Mem{Base: n, Disp: -vectors * lanes}, last)
+		LEAQ(Mem{Base: n, Disp: -vectors * perVector}, last)
 		loop, test := fmt.Sprintf("loop%d", vectors), fmt.Sprintf("test%d", vectors)
 		JMP(LabelRef(test))
 		Label(loop)
 		v := make([]vector, vectors)
 		for k := range v {
-			v[k] = load(at(x, k), lanes, size)
+			v[k] = load(at(x, k), perVector, size)
 		}
 		if partial {
 			a.leaveIfTooLarge(v)
@@ -92,7 +101,7 @@ func (a *arithmetics) loop(name string, apply func(*arithmetics, lanes) lanes, m
 		for k, r := range apply(a, v) {
 			VMOVUPS(r, at(dst, k))
 		}
-		ADDQ(U32(uint32(vectors*lanes)), i)
+		ADDQ(U32(uint32(vectors*perVector)), i)
 		Label(test)
 		CMPQ(i, last)
 		JLE(LabelRef(loop))
@@ -103,11 +112,11 @@ func (a *arithmetics) loop(name string, apply func(*arithmetics, lanes) lanes, m
 	SUBQ(i, left)
 	JLE(LabelRef("done"))
 	t := a.first(left, size)
-	v := []vector{a.loadTail(at(x, 0), t, lanes, size)}
+	v := []vector{a.loadTail(at(x, 0), t, perVector, size)}
 	if partial {
 		a.leaveIfTooLarge(v)
 	}
-	a.storeTail(apply(a, v)[0], at(dst, 0), t, lanes, size)
+	a.storeTail(apply(a, v)[0], at(dst, 0), t, perVector, size)
 	MOVQ(n, i)
 	Label("done")
 	VZEROUPPER()
@@ -314,6 +323,7 @@ func (a *arithmetics) subMul(sum, x lanes, y operand) lanes { return a.do(fusedL
 // clamp is min(max(x, low), high), NaN for NaN: the second operand of the instructions, in the order
 // of Intel's manual, is what they give then.
 func (a *arithmetics) clamp(x lanes, low, high float64) lanes {
+	Comment("min(max(x, low), high)")
 	y := a.fresh(x)
 	l, h := a.spreadNumber(low), a.spreadNumber(high)
 	for i := range x {
@@ -350,6 +360,7 @@ func (a *arithmetics) abs(x lanes) lanes { return a.and(x, a.pattern(1<<(8*a.siz
 
 // copySign is x with the sign of y, x being without.
 func (a *arithmetics) copySign(x, y lanes) lanes {
+	Comment("with the sign of x")
 	r := a.fresh(x)
 	for i := range x {
 		VMOVAPS(x[i], r[i])
@@ -371,6 +382,7 @@ const (
 	isEqual      = 0x00 // false for NaN
 	isLess       = 0x11 // false for NaN
 	isNotAtLeast = 0x19 // true for NaN
+	isUnequal    = 0x04 // true for NaN
 	isGreater    = 0x1e // false for NaN
 )
 
@@ -454,6 +466,7 @@ func (a *arithmetics) shiftRight(x lanes, by uint64) lanes {
 
 // power is c * 2**n, all of it normal.
 func (a *arithmetics) power(c float64, n lanes) lanes {
+	Comment("a power of 2")
 	if a.isa == avx512 {
 		y := a.fresh(n)
 		base := a.spreadNumber(c)
@@ -467,6 +480,7 @@ func (a *arithmetics) power(c float64, n lanes) lanes {
 
 // scale is p * 2**n, rounded once.
 func (a *arithmetics) scale(p, n lanes) lanes {
+	Comment("p * 2**n")
 	if a.isa == avx512 {
 		y := a.fresh(p)
 		for i := range p {
@@ -480,6 +494,7 @@ func (a *arithmetics) scale(p, n lanes) lanes {
 
 // poly is Horner's rule, the lowest coefficient first.
 func (a *arithmetics) poly(x lanes, coefficients ...float64) lanes {
+	Comment("a polynomial, by Horner's rule")
 	last := len(coefficients) - 1
 	h := a.spreadNumbers(coefficients[last], x)
 	for i := last - 1; i >= 0; i-- {
@@ -490,6 +505,7 @@ func (a *arithmetics) poly(x lanes, coefficients ...float64) lanes {
 
 // leaveIfTooLarge goes to done if there is an element that the reduction modulo pi/2 is not exact enough for.
 func (a *arithmetics) leaveIfTooLarge(x lanes) {
+	Comment("return i where an operand is too large")
 	for _, v := range a.abs(x) {
 		mask := a.compare(v, isGreater, pick[float64](a, 1<<17, 1<<30))
 		if a.isa == avx512 {
@@ -510,6 +526,7 @@ func (a *arithmetics) exp(x lanes) lanes {
 
 // reduceExp is x = n*ln2 + r. It changes x.
 func (a *arithmetics) reduceExp(x lanes, isExact bool) (n, r lanes) {
+	Comment("n := round(x/ln2 - bias); r := x - n*ln2")
 	t := a.spreadNumbers(-expBias, x)
 	n = a.round(a.addMul(t, x, a.number(math.Log2E)), 0)
 	r = a.subMul(x, n, a.number(pick(a, 0x1.62e43p-1, 0x1.62e42fefa39efp-1)))
@@ -537,6 +554,7 @@ func (a *arithmetics) expPoly1(r lanes) lanes {
 func (a *arithmetics) expm1(x lanes) lanes {
 	n, r := a.reduceExp(a.clamp(x, pick[float64](a, -20, -45), pick[float64](a, 89, 710)), true)
 	u := a.mul(a.mul(r, r), a.expPoly(r))
+	Comment("2**n * (1 + r + u) - 1")
 	s := a.power(0.5, n)
 	s1 := a.sub(s, a.number(0.5))
 	sum := a.addMul(a.copy(s1), s, r)
@@ -554,6 +572,7 @@ const (
 
 // exponent is the exponent of x and its factor less 1 as log takes them; b is where both stand.
 func (a *arithmetics) exponent(x lanes) (b, e, f lanes) {
+	Comment("e, f: x = 2**e * (1+f)")
 	b = a.addInts(x, a.pattern(pick[uint64](a, logOffset32, logOffset64)))
 	// The exponent as the last digits of a large number, which is then subtracted.
 	large := float64(uint64(1) << a.mantissa())
@@ -574,6 +593,7 @@ func (a *arithmetics) log(x lanes) lanes {
 
 // logEdges makes y right where x is bound, isLess, infinite or NaN.
 func (a *arithmetics) logEdges(y, x lanes, bound float64) lanes {
+	Comment("where the logarithm is infinite or NaN")
 	y = a.selectWhere(y, x, isEqual, math.Inf(1), x)
 	y = a.selectWhere(y, x, isEqual, bound, a.number(math.Inf(-1)))
 	return a.selectWhere(y, x, isNotAtLeast, bound, a.number(math.NaN()))
@@ -581,6 +601,7 @@ func (a *arithmetics) logEdges(y, x lanes, bound float64) lanes {
 
 // logNear is e*ln2 + log(1+f) + c; c may be nil.
 func (a *arithmetics) logNear(e, f, c lanes) lanes {
+	Comment("e*ln2 + log(1+f)")
 	var y lanes
 	ln2, ln2Low := a.number(pick(a, 0x1.62e43p-1, 0x1.62e42fefa39efp-1)), a.number(pick(a, -0x1.05c61p-29, 0x1.abc9e3b39803fp-56))
 	if a.size == 4 {
@@ -606,6 +627,7 @@ func (a *arithmetics) logNear(e, f, c lanes) lanes {
 }
 
 func (a *arithmetics) log1p(x lanes) lanes {
+	Comment("1 + x = u + c")
 	one := a.spreadNumbers(1, x)
 	high, low := a.fresh(x), a.fresh(x)
 	for i := range x {
@@ -647,6 +669,7 @@ func (a *arithmetics) cos(x lanes) lanes {
 
 // circle is x as quarters of a circle, of which the last two bits count, and r more. It changes x.
 func (a *arithmetics) circle(x lanes) (q, r lanes) {
+	Comment("n := round(x / (pi/2)); r := x - n*pi/2")
 	n := a.round(a.mul(x, a.number(2/math.Pi)), 0)
 	r = a.subMul(x, n, a.number(pick(a, 0x1.921fb6p+0, 0x1.921fb54442d18p+0)))
 	r = a.subMul(r, n, a.number(pick(a, -0x1.777a5cp-25, 0x1.1a62633145c07p-54)))
@@ -656,6 +679,7 @@ func (a *arithmetics) circle(x lanes) (q, r lanes) {
 
 // turn is the sine of q quarters of a circle and r more.
 func (a *arithmetics) turn(q, r lanes) lanes {
+	Comment("sine and cosine of r, one of them with a sign by the last two bits of q")
 	z := a.mul(r, r)
 	var h lanes
 	if a.size == 4 {
@@ -688,6 +712,7 @@ func (a *arithmetics) tanh(x lanes) lanes {
 	den := a.mulAdd(a.expPoly1(r), a.power(1, n), a.number(1))
 	one := a.spreadNumbers(1, x)
 	y := a.sub(one, a.div(a.spreadNumbers(2, x), den))
+	Comment("where |x| < 0.55")
 	z := a.mul(m, m)
 	var h lanes
 	if a.size == 4 {
@@ -717,9 +742,153 @@ func (a *arithmetics) erf(x lanes) lanes {
 			0x1.0f4fdd6d69dc9p-28, -0x1.b18fdd61b68fcp-27, 0x1.9537ba128da5fp-29, -0x1.6d256a3ce3c06p-32, 0x1.14e2d2119a9d5p-36)
 	}
 	near := a.mulAdd(h, m, m)
+	Comment("1 - exp of the second polynomial")
 	n, r := a.reduceExp(g, false)
 	y := a.subMul(a.spreadNumbers(1, x), a.expPoly1(r), a.power(1, n))
 	return a.copySign(a.selectWhere(y, m, isLess, pick(a, 0.9375, 1), near), x)
+}
+
+// powLoop writes a loop of pow for float32s, which are computed as float64s.
+func (a *arithmetics) powLoop(name, form string) {
+	const size = 4
+	perVector := a.bytes / a.size
+	TEXT(name, attr.NOSPLIT, loopSignature)
+	Pragma("noescape")
+	dst, n := param("dst"), param("n")
+	i := GP64()
+	Comment("i := 0")
+	XORQ(i, i)
+	at := func(p reg.Register) Mem { return Mem{Base: p, Index: i, Scale: size} }
+	// operand is x or y from i on, as float64s, of a rest if there is one.
+	operand := func(name, scalarForm string) func(rest *tail) lanes {
+		wide := func(v vector) lanes {
+			w := a.new()
+			VCVTPS2PD(v, w)
+			return lanes{w}
+		}
+		if form == scalarForm {
+			s := a.spread(param("s"), size)
+			w := wide(half(s))
+			return func(*tail) lanes { return w }
+		}
+		p := param(name)
+		return func(rest *tail) lanes {
+			if rest == nil {
+				return wide(load(at(p), perVector, size))
+			}
+			return wide(a.loadTail(at(p), *rest, perVector, size))
+		}
+	}
+	x, y := operand("x", "FirstScalar"), operand("y", "SecondScalar")
+	a.held, a.order = map[uint64]vector{}, nil
+	JMP(LabelRef("constants"))
+	Label("begin")
+	power := func(rest *tail) vector {
+		v := a.pow(x(rest), y(rest))[0]
+		r := sized(perVector * size)
+		if a.isa == avx512 {
+			VCVTPD2PS(v, r)
+		} else {
+			VCVTPD2PSY(v, r)
+		}
+		return r
+	}
+	Commentf("for ; i <= n-%d; i += %d: one vector", perVector, perVector)
+	last := GP64()
+	LEAQ(Mem{Base: n, Disp: -perVector}, last)
+	JMP(LabelRef("test"))
+	Label("loop")
+	store(power(nil), at(dst), perVector, size)
+	ADDQ(U32(uint32(perVector)), i)
+	Label("test")
+	CMPQ(i, last)
+	JLE(LabelRef("loop"))
+	Comment("if i < n: the rest, masked")
+	SUBQ(i, n)
+	JLE(LabelRef("done"))
+	t := a.first(n, size)
+	if a.isa == avx2 {
+		t.ones = t.ones.AsX().(vector)
+	}
+	a.storeTail(power(&t), at(dst), t, perVector, size)
+	Label("done")
+	VZEROUPPER()
+	RET()
+	Label("constants")
+	a.loadHeld()
+	JMP(LabelRef("begin"))
+}
+
+// pow is x to the power of y, both float32s as float64s, rounded once to float64.
+func (a *arithmetics) pow(x, y lanes) lanes {
+	base := a.abs(x)
+	_, e, f := a.exponent(base) // no float32 is a denormal float64
+	product := a.mul(a.logEdges(a.logNear(e, f, nil), base, 0), y)
+	n, r := a.reduceExp(a.clamp(product, -150, 150), true) // beyond this float32s are 0 or infinite
+	v := a.mul(a.expPoly1(r), a.power(1, n))
+	Comment("signs, NaN, and what is 1 for all others")
+	v = a.selectWhere(v, base, isEqual, 1, a.number(1))
+	broken := a.compareLanes(a.round(y, 0), y, isUnequal)
+	halves := a.mul(y, a.number(0.5))
+	odd := a.compareLanes(a.round(halves, 0), halves, isUnequal)
+	for i := range v {
+		a.negateWhere(v[i], x[i], odd[i], broken[i])
+		// NaN where x < 0, it is not -Inf and y is broken
+		isNaN := a.both(a.both(a.compare(x[i], isLess, 0), a.compare(base[i], isLess, math.Inf(1))), broken[i])
+		a.blend(v[i], isNaN, a.spreadNumber(math.NaN()))
+	}
+	v = a.selectWhere(v, y, isEqual, 0, a.number(1))
+	return a.selectWhere(v, x, isEqual, 1, a.number(1))
+}
+
+// compareLanes is where x and y are in the given relation.
+func (a *arithmetics) compareLanes(x, y lanes, predicate uint64) []value {
+	masks := make([]value, len(x))
+	for i := range x {
+		if a.isa == avx512 {
+			masks[i].k = K()
+			pick(a, VCMPPS, VCMPPD)(Imm(predicate), y[i], x[i], masks[i].k)
+		} else {
+			masks[i].v = a.new()
+			pick(a, VCMPPS, VCMPPD)(Imm(predicate), y[i], x[i], masks[i].v)
+		}
+	}
+	return masks
+}
+
+// both is where x and y hold.
+func (a *arithmetics) both(x, y value) value {
+	if a.isa == avx512 {
+		k := K()
+		KANDW(x.k, y.k, k)
+		return value{k: k}
+	}
+	v := a.new()
+	VANDPS(x.v, y.v, v)
+	return value{v: v}
+}
+
+// negateWhere makes y -y where where holds and unless does not, and x has a sign.
+func (a *arithmetics) negateWhere(y, x vector, where, unless value) {
+	sign := a.and(lanes{x}, a.signs())[0]
+	if a.isa == avx512 {
+		k := K()
+		KANDNW(where.k, unless.k, k) // where &^ unless
+		pick(a, VXORPS, VXORPD)(sign, y, k, y)
+		return
+	}
+	v := a.new()
+	VANDNPS(where.v, unless.v, v)
+	VANDPS(sign, v, v)
+	VXORPS(v, y, y)
+}
+
+// half is the low half of v.
+func half(v vector) vector {
+	if v.Size() == 64 {
+		return v.AsY().(vector)
+	}
+	return v.AsX().(vector)
 }
 
 func lower(s string) string { return string(s[0]|0x20) + s[1:] }
