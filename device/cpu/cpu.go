@@ -216,6 +216,3 @@ var grain = 1 << 18
 
 // grainOf is how many elements that is when each needs the given number of operations.
 func grainOf(operations int) int { return max(1, grain/max(1, operations)) }
-
-// callCost is how many simple operations a call of a function such as exp is worth.
-const callCost = 4

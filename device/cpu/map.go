@@ -124,7 +124,7 @@ func compileExpr(e *kernel.Expr) *program {
 // step adds the loop for x, which is the whole expression if isLast.
 func (cc *compiler) step(x *kernel.Expr, isLast bool) {
 	in := x.In()
-	cc.cost += costOf(x.Prim())
+	cc.cost += vec.Cost(x.Prim(), in[len(in)-1].DType())
 	s, loop := step{}, vec.Loop(nil)
 	if len(in) == 2 {
 		loop = cc.scalarLoop(x, &s)
@@ -161,13 +161,6 @@ func (cc *compiler) step(x *kernel.Expr, isLast bool) {
 	}
 	cc.free = append(cc.free, freed...)
 	cc.steps = append(cc.steps, s)
-}
-
-func costOf(p kernel.Prim) int {
-	if kernel.PrimPow <= p && p <= kernel.PrimRound && p != kernel.PrimSqrt {
-		return callCost
-	}
-	return 1
 }
 
 // scalarLoop returns a loop that takes one of x's two operands as a scalar, if it is one and there is such a loop.

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/mmcloughlin/avo/attr"
@@ -54,7 +55,7 @@ func functions() {
 		for _, form := range []string{"NoScalar", "FirstScalar", "SecondScalar"} {
 			a := &arithmetics{isa: m, element: float64s}
 			if m == avx512 {
-				a.holds = 16
+				a.holds = 12
 			}
 			name := "powFloat32" + strings.TrimSuffix(form, "Scalar") + m.name
 			enter("loops", m.name, "loopKey{kernel.PrimPow, device.Float32, "+form+"}", name)
@@ -758,51 +759,64 @@ func (a *arithmetics) powLoop(name, form string) {
 	i := GP64()
 	Comment("i := 0")
 	XORQ(i, i)
-	at := func(p reg.Register) Mem { return Mem{Base: p, Index: i, Scale: size} }
-	// operand is x or y from i on, as float64s, of a rest if there is one.
-	operand := func(name, scalarForm string) func(rest *tail) lanes {
-		wide := func(v vector) lanes {
-			w := a.new()
-			VCVTPS2PD(v, w)
-			return lanes{w}
-		}
+	at := func(p reg.Register, vector int) Mem {
+		return Mem{Base: p, Index: i, Scale: size, Disp: vector * perVector * size}
+	}
+	wide := func(v vector) vector {
+		w := a.new()
+		VCVTPS2PD(v, w)
+		return w
+	}
+	// operand is x or y as float64s, so many vectors from i on or the rest.
+	operand := func(name, scalarForm string) func(vectors int, rest *tail) lanes {
 		if form == scalarForm {
-			s := a.spread(param("s"), size)
-			w := wide(half(s))
-			return func(*tail) lanes { return w }
+			w := wide(half(a.spread(param("s"), size)))
+			return func(vectors int, _ *tail) lanes { return slices.Repeat(lanes{w}, vectors) }
 		}
 		p := param(name)
-		return func(rest *tail) lanes {
-			if rest == nil {
-				return wide(load(at(p), perVector, size))
+		return func(vectors int, rest *tail) lanes {
+			if rest != nil {
+				return lanes{wide(a.loadTail(at(p, 0), *rest, perVector, size))}
 			}
-			return wide(a.loadTail(at(p), *rest, perVector, size))
+			v := make(lanes, vectors)
+			for k := range v {
+				v[k] = wide(load(at(p, k), perVector, size))
+			}
+			return v
 		}
 	}
 	x, y := operand("x", "FirstScalar"), operand("y", "SecondScalar")
 	a.held, a.order = map[uint64]vector{}, nil
 	JMP(LabelRef("constants"))
 	Label("begin")
-	power := func(rest *tail) vector {
-		v := a.pow(x(rest), y(rest))[0]
-		r := sized(perVector * size)
-		if a.isa == avx512 {
-			VCVTPD2PS(v, r)
-		} else {
-			VCVTPD2PSY(v, r)
+	power := func(vectors int, rest *tail) lanes {
+		v := a.pow(x(vectors, rest), y(vectors, rest))
+		for k := range v {
+			r := sized(perVector * size)
+			if a.isa == avx512 {
+				VCVTPD2PS(v[k], r)
+			} else {
+				VCVTPD2PSY(v[k], r)
+			}
+			v[k] = r
 		}
-		return r
+		return v
 	}
-	Commentf("for ; i <= n-%d; i += %d: one vector", perVector, perVector)
-	last := GP64()
-	LEAQ(Mem{Base: n, Disp: -perVector}, last)
-	JMP(LabelRef("test"))
-	Label("loop")
-	store(power(nil), at(dst), perVector, size)
-	ADDQ(U32(uint32(perVector)), i)
-	Label("test")
-	CMPQ(i, last)
-	JLE(LabelRef("loop"))
+	for _, vectors := range []int{2, 1} {
+		Commentf("for ; i <= n-%d; i += %d: %d vectors", vectors*perVector, vectors*perVector, vectors)
+		last := GP64()
+		LEAQ(Mem{Base: n, Disp: -vectors * perVector}, last)
+		loop, test := fmt.Sprintf("loop%d", vectors), fmt.Sprintf("test%d", vectors)
+		JMP(LabelRef(test))
+		Label(loop)
+		for k, r := range power(vectors, nil) {
+			store(r, at(dst, k), perVector, size)
+		}
+		ADDQ(U32(uint32(vectors*perVector)), i)
+		Label(test)
+		CMPQ(i, last)
+		JLE(LabelRef(loop))
+	}
 	Comment("if i < n: the rest, masked")
 	SUBQ(i, n)
 	JLE(LabelRef("done"))
@@ -810,7 +824,7 @@ func (a *arithmetics) powLoop(name, form string) {
 	if a.isa == avx2 {
 		t.ones = t.ones.AsX().(vector)
 	}
-	a.storeTail(power(&t), at(dst), t, perVector, size)
+	a.storeTail(power(1, &t)[0], at(dst, 0), t, perVector, size)
 	Label("done")
 	VZEROUPPER()
 	RET()
