@@ -3,6 +3,7 @@ package cpu
 import (
 	"fmt"
 	"math"
+	"runtime"
 	"testing"
 	"time"
 
@@ -59,24 +60,59 @@ func BenchmarkMap(b *testing.B) {
 	}
 }
 
+// BenchmarkMatMul tells what part of the processor's peak products take, on as many cores as there are: see -cpu.
 func BenchmarkMatMul(b *testing.B) {
-	k := device.NewKernel("matmul", device.MatMul, nil, device.Float32, device.Float32, device.Float32)
-	for _, s := range [][3]int{{4, 4, 4}, {64, 64, 64}, {512, 512, 512}, {1, 512, 2048}, {1024, 1, 512}, {2, 512, 512}, {1024, 10, 512}, {512, 3, 512}} {
-		m, n, depth := s[0], s[1], s[2]
-		b.Run(fmt.Sprintf("%dx%dx%d", m, n, depth), func(b *testing.B) {
-			c := device.Command{Kernel: k, N: m * n, Args: &device.Args{Ints: s[:]}}
-			c.Buf[0], c.Buf[1], c.Buf[2] = device.HostBuffer(int64(4*m*n)), device.HostBuffer(int64(4*m*depth)), device.HostBuffer(int64(4*n*depth))
-			cmds := []device.Command{c}
-			dev := New()
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := dev.Submit(cmds); err != nil {
-					b.Fatal(err)
+	for _, dt := range []device.DType{device.Float32, device.Float64} {
+		for _, s := range [][3]int{{4, 4, 4}, {16, 16, 16}, {64, 64, 64}, {256, 256, 256}, {512, 512, 512}, {1000, 1000, 1000}, {1024, 1024, 1024}, {2048, 2048, 2048},
+			{1024, 2048, 512}, {1024, 512, 2048}, {2048, 512, 1024}, {2, 512, 512}, {16, 2048, 512}, {1024, 10, 512}, {512, 3, 512}} {
+			b.Run(fmt.Sprintf("%v/%dx%dx%d", dt, s[0], s[1], s[2]), func(b *testing.B) {
+				perSecond := benchMatMul(b, dt, s[0], s[1], s[2])
+				b.ReportMetric(perSecond/1e9, "GFLOP/s")
+				if peak := peakFLOPs(dt); peak > 0 {
+					b.ReportMetric(100*perSecond/peak/float64(runtime.GOMAXPROCS(0)), "%peak")
 				}
-			}
-			b.ReportMetric(2*float64(m*n*depth)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
-		})
+			})
+		}
 	}
+}
+
+// BenchmarkMatMulOfVectors tells how fast the matrix is read.
+func BenchmarkMatMulOfVectors(b *testing.B) {
+	for _, dt := range []device.DType{device.Float32, device.Float64} {
+		for _, s := range [][3]int{{1, 64, 64}, {1, 1000, 100}, {1, 512, 2048}, {1, 4096, 4096}, {64, 1, 64}, {1000, 1, 100}, {1024, 1, 512}, {4096, 1, 4096}} {
+			b.Run(fmt.Sprintf("%v/%dx%dx%d", dt, s[0], s[1], s[2]), func(b *testing.B) {
+				b.ReportMetric(benchMatMul(b, dt, s[0], s[1], s[2])/2*float64(dt.Size())/1e9, "GB/s")
+			})
+		}
+	}
+}
+
+// benchMatMul returns how many multiplications and additions a second it made.
+func benchMatMul(b *testing.B, dt device.DType, m, n, depth int) float64 {
+	dev := New()
+	c := device.Command{Kernel: productKernels[dt], N: m * n, Args: &device.Args{Ints: []int{m, n, depth}}}
+	for i, length := range []int{m * n, m * depth, n * depth} {
+		c.Buf[i] = device.HostBuffer(int64(dt.Size() * length))
+	}
+	cmds := []device.Command{c}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := dev.Submit(cmds); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return 2 * float64(m*n*depth) * float64(b.N) / b.Elapsed().Seconds()
+}
+
+// peakFLOPs is how many multiplications and additions a second one core makes at best, or 0 if nobody knows.
+func peakFLOPs(dt device.DType) float64 {
+	best := 0.0
+	for range 20 {
+		begin := time.Now()
+		n := vec.Peak(20_000)
+		best = max(best, float64(n)/time.Since(begin).Seconds())
+	}
+	return best * 4 / float64(dt.Size())
 }
 
 func BenchmarkReduce(b *testing.B) {

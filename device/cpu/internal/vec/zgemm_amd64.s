@@ -3965,8 +3965,28 @@ add:
 	MOVQ b+32(FP), DX
 	MOVQ col+24(FP), BX
 	MOVQ step+40(FP), SI
+	MOVQ last+72(FP), DI
+	CMPQ DI, $0x08
+	JNE  masked
 
-loop:
+whole:
+	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
+	VMOVUPS      (DX), Y3
+	VBROADCASTSS (CX), Y2
+	VFMADD231PS  Y3, Y2, Y1
+	ADDQ         BX, CX
+	ADDQ         SI, DX
+	DECQ         AX
+	JNZ          whole
+
+	// c = sums
+	MOVQ    c+48(FP), AX
+	MOVQ    ld+56(FP), CX
+	VMOVUPS Y1, (AX)
+	VZEROUPPER
+	RET
+
+masked:
 	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
 	VMASKMOVPS   (DX), Y0, Y3
 	VBROADCASTSS (CX), Y2
@@ -3974,19 +3994,10 @@ loop:
 	ADDQ         BX, CX
 	ADDQ         SI, DX
 	DECQ         AX
-	JNZ          loop
+	JNZ          masked
 
 	// c = sums
-	MOVQ    c+48(FP), AX
-	MOVQ    last+72(FP), CX
-	CMPQ    CX, $0x08
-	JNE     masked
-	MOVQ    ld+56(FP), CX
-	VMOVUPS Y1, (AX)
-	VZEROUPPER
-	RET
-
-masked:
+	MOVQ       c+48(FP), AX
 	MOVQ       ld+56(FP), CX
 	VPMASKMOVD Y1, Y0, (AX)
 	VZEROUPPER
@@ -4037,8 +4048,30 @@ add:
 	MOVQ b+32(FP), DX
 	MOVQ col+24(FP), BX
 	MOVQ step+40(FP), SI
+	MOVQ last+72(FP), DI
+	CMPQ DI, $0x08
+	JNE  masked
 
-loop:
+whole:
+	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
+	VMOVUPS      32(DX), Y4
+	VBROADCASTSS (CX), Y3
+	VFMADD231PS  (DX), Y3, Y1
+	VFMADD231PS  Y4, Y3, Y2
+	ADDQ         BX, CX
+	ADDQ         SI, DX
+	DECQ         AX
+	JNZ          whole
+
+	// c = sums
+	MOVQ    c+48(FP), AX
+	MOVQ    ld+56(FP), CX
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y2, 32(AX)
+	VZEROUPPER
+	RET
+
+masked:
 	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
 	VMASKMOVPS   32(DX), Y0, Y4
 	VBROADCASTSS (CX), Y3
@@ -4047,20 +4080,10 @@ loop:
 	ADDQ         BX, CX
 	ADDQ         SI, DX
 	DECQ         AX
-	JNZ          loop
+	JNZ          masked
 
 	// c = sums
-	MOVQ    c+48(FP), AX
-	MOVQ    last+72(FP), CX
-	CMPQ    CX, $0x08
-	JNE     masked
-	MOVQ    ld+56(FP), CX
-	VMOVUPS Y1, (AX)
-	VMOVUPS Y2, 32(AX)
-	VZEROUPPER
-	RET
-
-masked:
+	MOVQ       c+48(FP), AX
 	MOVQ       ld+56(FP), CX
 	VMOVUPS    Y1, (AX)
 	VPMASKMOVD Y2, Y0, 32(AX)
@@ -4104,8 +4127,32 @@ add:
 	MOVQ b+32(FP), BX
 	MOVQ col+24(FP), SI
 	MOVQ step+40(FP), DI
+	MOVQ last+72(FP), R8
+	CMPQ R8, $0x08
+	JNE  masked
 
-loop:
+whole:
+	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
+	VMOVUPS      (BX), Y4
+	VBROADCASTSS (CX), Y3
+	VFMADD231PS  Y4, Y3, Y1
+	VBROADCASTSS (CX)(DX*1), Y3
+	VFMADD231PS  Y4, Y3, Y2
+	ADDQ         SI, CX
+	ADDQ         DI, BX
+	DECQ         AX
+	JNZ          whole
+
+	// c = sums
+	MOVQ    c+48(FP), AX
+	MOVQ    ld+56(FP), CX
+	VMOVUPS Y1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y2, (AX)
+	VZEROUPPER
+	RET
+
+masked:
 	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
 	VMASKMOVPS   (BX), Y0, Y4
 	VBROADCASTSS (CX), Y3
@@ -4115,21 +4162,10 @@ loop:
 	ADDQ         SI, CX
 	ADDQ         DI, BX
 	DECQ         AX
-	JNZ          loop
+	JNZ          masked
 
 	// c = sums
-	MOVQ    c+48(FP), AX
-	MOVQ    last+72(FP), CX
-	CMPQ    CX, $0x08
-	JNE     masked
-	MOVQ    ld+56(FP), CX
-	VMOVUPS Y1, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Y2, (AX)
-	VZEROUPPER
-	RET
-
-masked:
+	MOVQ       c+48(FP), AX
 	MOVQ       ld+56(FP), CX
 	VPMASKMOVD Y1, Y0, (AX)
 	ADDQ       CX, AX
@@ -4180,8 +4216,37 @@ add:
 	MOVQ b+32(FP), BX
 	MOVQ col+24(FP), SI
 	MOVQ step+40(FP), DI
+	MOVQ last+72(FP), R8
+	CMPQ R8, $0x08
+	JNE  masked
 
-loop:
+whole:
+	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
+	VMOVUPS      (BX), Y6
+	VMOVUPS      32(BX), Y7
+	VBROADCASTSS (CX), Y5
+	VFMADD231PS  Y6, Y5, Y1
+	VFMADD231PS  Y7, Y5, Y2
+	VBROADCASTSS (CX)(DX*1), Y5
+	VFMADD231PS  Y6, Y5, Y3
+	VFMADD231PS  Y7, Y5, Y4
+	ADDQ         SI, CX
+	ADDQ         DI, BX
+	DECQ         AX
+	JNZ          whole
+
+	// c = sums
+	MOVQ    c+48(FP), AX
+	MOVQ    ld+56(FP), CX
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y2, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y3, (AX)
+	VMOVUPS Y4, 32(AX)
+	VZEROUPPER
+	RET
+
+masked:
 	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
 	VMOVUPS      (BX), Y6
 	VMASKMOVPS   32(BX), Y0, Y7
@@ -4194,23 +4259,10 @@ loop:
 	ADDQ         SI, CX
 	ADDQ         DI, BX
 	DECQ         AX
-	JNZ          loop
+	JNZ          masked
 
 	// c = sums
-	MOVQ    c+48(FP), AX
-	MOVQ    last+72(FP), CX
-	CMPQ    CX, $0x08
-	JNE     masked
-	MOVQ    ld+56(FP), CX
-	VMOVUPS Y1, (AX)
-	VMOVUPS Y2, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y3, (AX)
-	VMOVUPS Y4, 32(AX)
-	VZEROUPPER
-	RET
-
-masked:
+	MOVQ       c+48(FP), AX
 	MOVQ       ld+56(FP), CX
 	VMOVUPS    Y1, (AX)
 	VPMASKMOVD Y2, Y0, 32(AX)
@@ -4262,8 +4314,36 @@ add:
 	MOVQ b+32(FP), BX
 	MOVQ col+24(FP), SI
 	MOVQ step+40(FP), DI
+	MOVQ last+72(FP), R8
+	CMPQ R8, $0x08
+	JNE  masked
 
-loop:
+whole:
+	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
+	VMOVUPS      (BX), Y5
+	VBROADCASTSS (CX), Y4
+	VFMADD231PS  Y5, Y4, Y1
+	VBROADCASTSS (CX)(DX*1), Y4
+	VFMADD231PS  Y5, Y4, Y2
+	VBROADCASTSS (CX)(DX*2), Y4
+	VFMADD231PS  Y5, Y4, Y3
+	ADDQ         SI, CX
+	ADDQ         DI, BX
+	DECQ         AX
+	JNZ          whole
+
+	// c = sums
+	MOVQ    c+48(FP), AX
+	MOVQ    ld+56(FP), CX
+	VMOVUPS Y1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y3, (AX)
+	VZEROUPPER
+	RET
+
+masked:
 	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
 	VMASKMOVPS   (BX), Y0, Y5
 	VBROADCASTSS (CX), Y4
@@ -4275,23 +4355,10 @@ loop:
 	ADDQ         SI, CX
 	ADDQ         DI, BX
 	DECQ         AX
-	JNZ          loop
+	JNZ          masked
 
 	// c = sums
-	MOVQ    c+48(FP), AX
-	MOVQ    last+72(FP), CX
-	CMPQ    CX, $0x08
-	JNE     masked
-	MOVQ    ld+56(FP), CX
-	VMOVUPS Y1, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Y2, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Y3, (AX)
-	VZEROUPPER
-	RET
-
-masked:
+	MOVQ       c+48(FP), AX
 	MOVQ       ld+56(FP), CX
 	VPMASKMOVD Y1, Y0, (AX)
 	ADDQ       CX, AX
@@ -4352,8 +4419,43 @@ add:
 	MOVQ b+32(FP), BX
 	MOVQ col+24(FP), SI
 	MOVQ step+40(FP), DI
+	MOVQ last+72(FP), R8
+	CMPQ R8, $0x08
+	JNE  masked
 
-loop:
+whole:
+	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
+	VMOVUPS      (BX), Y8
+	VMOVUPS      32(BX), Y9
+	VBROADCASTSS (CX), Y7
+	VFMADD231PS  Y8, Y7, Y1
+	VFMADD231PS  Y9, Y7, Y2
+	VBROADCASTSS (CX)(DX*1), Y7
+	VFMADD231PS  Y8, Y7, Y3
+	VFMADD231PS  Y9, Y7, Y4
+	VBROADCASTSS (CX)(DX*2), Y7
+	VFMADD231PS  Y8, Y7, Y5
+	VFMADD231PS  Y9, Y7, Y6
+	ADDQ         SI, CX
+	ADDQ         DI, BX
+	DECQ         AX
+	JNZ          whole
+
+	// c = sums
+	MOVQ    c+48(FP), AX
+	MOVQ    ld+56(FP), CX
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y2, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y3, (AX)
+	VMOVUPS Y4, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y5, (AX)
+	VMOVUPS Y6, 32(AX)
+	VZEROUPPER
+	RET
+
+masked:
 	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
 	VMOVUPS      (BX), Y8
 	VMASKMOVPS   32(BX), Y0, Y9
@@ -4369,26 +4471,10 @@ loop:
 	ADDQ         SI, CX
 	ADDQ         DI, BX
 	DECQ         AX
-	JNZ          loop
+	JNZ          masked
 
 	// c = sums
-	MOVQ    c+48(FP), AX
-	MOVQ    last+72(FP), CX
-	CMPQ    CX, $0x08
-	JNE     masked
-	MOVQ    ld+56(FP), CX
-	VMOVUPS Y1, (AX)
-	VMOVUPS Y2, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y3, (AX)
-	VMOVUPS Y4, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y5, (AX)
-	VMOVUPS Y6, 32(AX)
-	VZEROUPPER
-	RET
-
-masked:
+	MOVQ       c+48(FP), AX
 	MOVQ       ld+56(FP), CX
 	VMOVUPS    Y1, (AX)
 	VPMASKMOVD Y2, Y0, 32(AX)
@@ -4449,8 +4535,40 @@ add:
 	MOVQ b+32(FP), SI
 	MOVQ col+24(FP), DI
 	MOVQ step+40(FP), R8
+	MOVQ last+72(FP), R9
+	CMPQ R9, $0x08
+	JNE  masked
 
-loop:
+whole:
+	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
+	VMOVUPS      (SI), Y6
+	VBROADCASTSS (CX), Y5
+	VFMADD231PS  Y6, Y5, Y1
+	VBROADCASTSS (CX)(DX*1), Y5
+	VFMADD231PS  Y6, Y5, Y2
+	VBROADCASTSS (CX)(DX*2), Y5
+	VFMADD231PS  Y6, Y5, Y3
+	VBROADCASTSS (CX)(BX*1), Y5
+	VFMADD231PS  Y6, Y5, Y4
+	ADDQ         DI, CX
+	ADDQ         R8, SI
+	DECQ         AX
+	JNZ          whole
+
+	// c = sums
+	MOVQ    c+48(FP), AX
+	MOVQ    ld+56(FP), CX
+	VMOVUPS Y1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y3, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y4, (AX)
+	VZEROUPPER
+	RET
+
+masked:
 	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
 	VMASKMOVPS   (SI), Y0, Y6
 	VBROADCASTSS (CX), Y5
@@ -4464,25 +4582,10 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         R8, SI
 	DECQ         AX
-	JNZ          loop
+	JNZ          masked
 
 	// c = sums
-	MOVQ    c+48(FP), AX
-	MOVQ    last+72(FP), CX
-	CMPQ    CX, $0x08
-	JNE     masked
-	MOVQ    ld+56(FP), CX
-	VMOVUPS Y1, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Y2, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Y3, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Y4, (AX)
-	VZEROUPPER
-	RET
-
-masked:
+	MOVQ       c+48(FP), AX
 	MOVQ       ld+56(FP), CX
 	VPMASKMOVD Y1, Y0, (AX)
 	ADDQ       CX, AX
@@ -4554,8 +4657,49 @@ add:
 	MOVQ b+32(FP), SI
 	MOVQ col+24(FP), DI
 	MOVQ step+40(FP), R8
+	MOVQ last+72(FP), R9
+	CMPQ R9, $0x08
+	JNE  masked
 
-loop:
+whole:
+	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
+	VMOVUPS      (SI), Y10
+	VMOVUPS      32(SI), Y11
+	VBROADCASTSS (CX), Y9
+	VFMADD231PS  Y10, Y9, Y1
+	VFMADD231PS  Y11, Y9, Y2
+	VBROADCASTSS (CX)(DX*1), Y9
+	VFMADD231PS  Y10, Y9, Y3
+	VFMADD231PS  Y11, Y9, Y4
+	VBROADCASTSS (CX)(DX*2), Y9
+	VFMADD231PS  Y10, Y9, Y5
+	VFMADD231PS  Y11, Y9, Y6
+	VBROADCASTSS (CX)(BX*1), Y9
+	VFMADD231PS  Y10, Y9, Y7
+	VFMADD231PS  Y11, Y9, Y8
+	ADDQ         DI, CX
+	ADDQ         R8, SI
+	DECQ         AX
+	JNZ          whole
+
+	// c = sums
+	MOVQ    c+48(FP), AX
+	MOVQ    ld+56(FP), CX
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y2, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y3, (AX)
+	VMOVUPS Y4, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y5, (AX)
+	VMOVUPS Y6, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y7, (AX)
+	VMOVUPS Y8, 32(AX)
+	VZEROUPPER
+	RET
+
+masked:
 	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
 	VMOVUPS      (SI), Y10
 	VMASKMOVPS   32(SI), Y0, Y11
@@ -4574,29 +4718,10 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         R8, SI
 	DECQ         AX
-	JNZ          loop
+	JNZ          masked
 
 	// c = sums
-	MOVQ    c+48(FP), AX
-	MOVQ    last+72(FP), CX
-	CMPQ    CX, $0x08
-	JNE     masked
-	MOVQ    ld+56(FP), CX
-	VMOVUPS Y1, (AX)
-	VMOVUPS Y2, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y3, (AX)
-	VMOVUPS Y4, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y5, (AX)
-	VMOVUPS Y6, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y7, (AX)
-	VMOVUPS Y8, 32(AX)
-	VZEROUPPER
-	RET
-
-masked:
+	MOVQ       c+48(FP), AX
 	MOVQ       ld+56(FP), CX
 	VMOVUPS    Y1, (AX)
 	VPMASKMOVD Y2, Y0, 32(AX)
@@ -4665,8 +4790,44 @@ add:
 	MOVQ b+32(FP), SI
 	MOVQ col+24(FP), DI
 	MOVQ step+40(FP), R8
+	MOVQ last+72(FP), R9
+	CMPQ R9, $0x08
+	JNE  masked
 
-loop:
+whole:
+	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
+	VMOVUPS      (SI), Y7
+	VBROADCASTSS (CX), Y6
+	VFMADD231PS  Y7, Y6, Y1
+	VBROADCASTSS (CX)(DX*1), Y6
+	VFMADD231PS  Y7, Y6, Y2
+	VBROADCASTSS (CX)(DX*2), Y6
+	VFMADD231PS  Y7, Y6, Y3
+	VBROADCASTSS (CX)(BX*1), Y6
+	VFMADD231PS  Y7, Y6, Y4
+	VBROADCASTSS (CX)(DX*4), Y6
+	VFMADD231PS  Y7, Y6, Y5
+	ADDQ         DI, CX
+	ADDQ         R8, SI
+	DECQ         AX
+	JNZ          whole
+
+	// c = sums
+	MOVQ    c+48(FP), AX
+	MOVQ    ld+56(FP), CX
+	VMOVUPS Y1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y3, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y4, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y5, (AX)
+	VZEROUPPER
+	RET
+
+masked:
 	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
 	VMASKMOVPS   (SI), Y0, Y7
 	VBROADCASTSS (CX), Y6
@@ -4682,27 +4843,10 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         R8, SI
 	DECQ         AX
-	JNZ          loop
+	JNZ          masked
 
 	// c = sums
-	MOVQ    c+48(FP), AX
-	MOVQ    last+72(FP), CX
-	CMPQ    CX, $0x08
-	JNE     masked
-	MOVQ    ld+56(FP), CX
-	VMOVUPS Y1, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Y2, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Y3, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Y4, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Y5, (AX)
-	VZEROUPPER
-	RET
-
-masked:
+	MOVQ       c+48(FP), AX
 	MOVQ       ld+56(FP), CX
 	VPMASKMOVD Y1, Y0, (AX)
 	ADDQ       CX, AX
@@ -4784,8 +4928,55 @@ add:
 	MOVQ b+32(FP), SI
 	MOVQ col+24(FP), DI
 	MOVQ step+40(FP), R8
+	MOVQ last+72(FP), R9
+	CMPQ R9, $0x08
+	JNE  masked
 
-loop:
+whole:
+	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
+	VMOVUPS      (SI), Y12
+	VMOVUPS      32(SI), Y13
+	VBROADCASTSS (CX), Y11
+	VFMADD231PS  Y12, Y11, Y1
+	VFMADD231PS  Y13, Y11, Y2
+	VBROADCASTSS (CX)(DX*1), Y11
+	VFMADD231PS  Y12, Y11, Y3
+	VFMADD231PS  Y13, Y11, Y4
+	VBROADCASTSS (CX)(DX*2), Y11
+	VFMADD231PS  Y12, Y11, Y5
+	VFMADD231PS  Y13, Y11, Y6
+	VBROADCASTSS (CX)(BX*1), Y11
+	VFMADD231PS  Y12, Y11, Y7
+	VFMADD231PS  Y13, Y11, Y8
+	VBROADCASTSS (CX)(DX*4), Y11
+	VFMADD231PS  Y12, Y11, Y9
+	VFMADD231PS  Y13, Y11, Y10
+	ADDQ         DI, CX
+	ADDQ         R8, SI
+	DECQ         AX
+	JNZ          whole
+
+	// c = sums
+	MOVQ    c+48(FP), AX
+	MOVQ    ld+56(FP), CX
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y2, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y3, (AX)
+	VMOVUPS Y4, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y5, (AX)
+	VMOVUPS Y6, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y7, (AX)
+	VMOVUPS Y8, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y9, (AX)
+	VMOVUPS Y10, 32(AX)
+	VZEROUPPER
+	RET
+
+masked:
 	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
 	VMOVUPS      (SI), Y12
 	VMASKMOVPS   32(SI), Y0, Y13
@@ -4807,32 +4998,10 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         R8, SI
 	DECQ         AX
-	JNZ          loop
+	JNZ          masked
 
 	// c = sums
-	MOVQ    c+48(FP), AX
-	MOVQ    last+72(FP), CX
-	CMPQ    CX, $0x08
-	JNE     masked
-	MOVQ    ld+56(FP), CX
-	VMOVUPS Y1, (AX)
-	VMOVUPS Y2, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y3, (AX)
-	VMOVUPS Y4, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y5, (AX)
-	VMOVUPS Y6, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y7, (AX)
-	VMOVUPS Y8, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y9, (AX)
-	VMOVUPS Y10, 32(AX)
-	VZEROUPPER
-	RET
-
-masked:
+	MOVQ       c+48(FP), AX
 	MOVQ       ld+56(FP), CX
 	VMOVUPS    Y1, (AX)
 	VPMASKMOVD Y2, Y0, 32(AX)
@@ -4911,8 +5080,49 @@ add:
 	MOVQ b+32(FP), DI
 	MOVQ col+24(FP), R8
 	MOVQ step+40(FP), R9
+	MOVQ last+72(FP), R10
+	CMPQ R10, $0x08
+	JNE  masked
 
-loop:
+whole:
+	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
+	VMOVUPS      (DI), Y8
+	VBROADCASTSS (CX), Y7
+	VFMADD231PS  Y8, Y7, Y1
+	VBROADCASTSS (CX)(DX*1), Y7
+	VFMADD231PS  Y8, Y7, Y2
+	VBROADCASTSS (CX)(DX*2), Y7
+	VFMADD231PS  Y8, Y7, Y3
+	VBROADCASTSS (CX)(BX*1), Y7
+	VFMADD231PS  Y8, Y7, Y4
+	VBROADCASTSS (CX)(DX*4), Y7
+	VFMADD231PS  Y8, Y7, Y5
+	VBROADCASTSS (SI), Y7
+	VFMADD231PS  Y8, Y7, Y6
+	ADDQ         R8, CX
+	ADDQ         R8, SI
+	ADDQ         R9, DI
+	DECQ         AX
+	JNZ          whole
+
+	// c = sums
+	MOVQ    c+48(FP), AX
+	MOVQ    ld+56(FP), CX
+	VMOVUPS Y1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y3, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y4, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y5, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y6, (AX)
+	VZEROUPPER
+	RET
+
+masked:
 	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
 	VMASKMOVPS   (DI), Y0, Y8
 	VBROADCASTSS (CX), Y7
@@ -4931,29 +5141,10 @@ loop:
 	ADDQ         R8, SI
 	ADDQ         R9, DI
 	DECQ         AX
-	JNZ          loop
+	JNZ          masked
 
 	// c = sums
-	MOVQ    c+48(FP), AX
-	MOVQ    last+72(FP), CX
-	CMPQ    CX, $0x08
-	JNE     masked
-	MOVQ    ld+56(FP), CX
-	VMOVUPS Y1, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Y2, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Y3, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Y4, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Y5, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Y6, (AX)
-	VZEROUPPER
-	RET
-
-masked:
+	MOVQ       c+48(FP), AX
 	MOVQ       ld+56(FP), CX
 	VPMASKMOVD Y1, Y0, (AX)
 	ADDQ       CX, AX
@@ -5047,8 +5238,62 @@ add:
 	MOVQ b+32(FP), DI
 	MOVQ col+24(FP), R8
 	MOVQ step+40(FP), R9
+	MOVQ last+72(FP), R10
+	CMPQ R10, $0x08
+	JNE  masked
 
-loop:
+whole:
+	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
+	VMOVUPS      (DI), Y14
+	VMOVUPS      32(DI), Y15
+	VBROADCASTSS (CX), Y13
+	VFMADD231PS  Y14, Y13, Y1
+	VFMADD231PS  Y15, Y13, Y2
+	VBROADCASTSS (CX)(DX*1), Y13
+	VFMADD231PS  Y14, Y13, Y3
+	VFMADD231PS  Y15, Y13, Y4
+	VBROADCASTSS (CX)(DX*2), Y13
+	VFMADD231PS  Y14, Y13, Y5
+	VFMADD231PS  Y15, Y13, Y6
+	VBROADCASTSS (CX)(BX*1), Y13
+	VFMADD231PS  Y14, Y13, Y7
+	VFMADD231PS  Y15, Y13, Y8
+	VBROADCASTSS (CX)(DX*4), Y13
+	VFMADD231PS  Y14, Y13, Y9
+	VFMADD231PS  Y15, Y13, Y10
+	VBROADCASTSS (SI), Y13
+	VFMADD231PS  Y14, Y13, Y11
+	VFMADD231PS  Y15, Y13, Y12
+	ADDQ         R8, CX
+	ADDQ         R8, SI
+	ADDQ         R9, DI
+	DECQ         AX
+	JNZ          whole
+
+	// c = sums
+	MOVQ    c+48(FP), AX
+	MOVQ    ld+56(FP), CX
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y2, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y3, (AX)
+	VMOVUPS Y4, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y5, (AX)
+	VMOVUPS Y6, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y7, (AX)
+	VMOVUPS Y8, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y9, (AX)
+	VMOVUPS Y10, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y11, (AX)
+	VMOVUPS Y12, 32(AX)
+	VZEROUPPER
+	RET
+
+masked:
 	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
 	VMOVUPS      (DI), Y14
 	VMASKMOVPS   32(DI), Y0, Y15
@@ -5074,35 +5319,10 @@ loop:
 	ADDQ         R8, SI
 	ADDQ         R9, DI
 	DECQ         AX
-	JNZ          loop
+	JNZ          masked
 
 	// c = sums
-	MOVQ    c+48(FP), AX
-	MOVQ    last+72(FP), CX
-	CMPQ    CX, $0x08
-	JNE     masked
-	MOVQ    ld+56(FP), CX
-	VMOVUPS Y1, (AX)
-	VMOVUPS Y2, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y3, (AX)
-	VMOVUPS Y4, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y5, (AX)
-	VMOVUPS Y6, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y7, (AX)
-	VMOVUPS Y8, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y9, (AX)
-	VMOVUPS Y10, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y11, (AX)
-	VMOVUPS Y12, 32(AX)
-	VZEROUPPER
-	RET
-
-masked:
+	MOVQ       c+48(FP), AX
 	MOVQ       ld+56(FP), CX
 	VMOVUPS    Y1, (AX)
 	VPMASKMOVD Y2, Y0, 32(AX)
@@ -5163,8 +5383,34 @@ add:
 	MOVQ b+32(FP), DX
 	MOVQ col+24(FP), BX
 	MOVQ step+40(FP), SI
+	MOVQ last+72(FP), DI
+	CMPQ DI, $0x08
+	JNE  masked
 
-loop:
+whole:
+	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
+	VMOVUPS      96(DX), Y6
+	VBROADCASTSS (CX), Y5
+	VFMADD231PS  (DX), Y5, Y1
+	VFMADD231PS  32(DX), Y5, Y2
+	VFMADD231PS  64(DX), Y5, Y3
+	VFMADD231PS  Y6, Y5, Y4
+	ADDQ         BX, CX
+	ADDQ         SI, DX
+	DECQ         AX
+	JNZ          whole
+
+	// c = sums
+	MOVQ    c+48(FP), AX
+	MOVQ    ld+56(FP), CX
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y2, 32(AX)
+	VMOVUPS Y3, 64(AX)
+	VMOVUPS Y4, 96(AX)
+	VZEROUPPER
+	RET
+
+masked:
 	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
 	VMASKMOVPS   96(DX), Y0, Y6
 	VBROADCASTSS (CX), Y5
@@ -5175,22 +5421,10 @@ loop:
 	ADDQ         BX, CX
 	ADDQ         SI, DX
 	DECQ         AX
-	JNZ          loop
+	JNZ          masked
 
 	// c = sums
-	MOVQ    c+48(FP), AX
-	MOVQ    last+72(FP), CX
-	CMPQ    CX, $0x08
-	JNE     masked
-	MOVQ    ld+56(FP), CX
-	VMOVUPS Y1, (AX)
-	VMOVUPS Y2, 32(AX)
-	VMOVUPS Y3, 64(AX)
-	VMOVUPS Y4, 96(AX)
-	VZEROUPPER
-	RET
-
-masked:
+	MOVQ       c+48(FP), AX
 	MOVQ       ld+56(FP), CX
 	VMOVUPS    Y1, (AX)
 	VMOVUPS    Y2, 32(AX)
@@ -5246,8 +5480,42 @@ add:
 	MOVQ b+32(FP), DX
 	MOVQ col+24(FP), BX
 	MOVQ step+40(FP), SI
+	MOVQ last+72(FP), DI
+	CMPQ DI, $0x08
+	JNE  masked
 
-loop:
+whole:
+	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
+	VMOVUPS      224(DX), Y10
+	VBROADCASTSS (CX), Y9
+	VFMADD231PS  (DX), Y9, Y1
+	VFMADD231PS  32(DX), Y9, Y2
+	VFMADD231PS  64(DX), Y9, Y3
+	VFMADD231PS  96(DX), Y9, Y4
+	VFMADD231PS  128(DX), Y9, Y5
+	VFMADD231PS  160(DX), Y9, Y6
+	VFMADD231PS  192(DX), Y9, Y7
+	VFMADD231PS  Y10, Y9, Y8
+	ADDQ         BX, CX
+	ADDQ         SI, DX
+	DECQ         AX
+	JNZ          whole
+
+	// c = sums
+	MOVQ    c+48(FP), AX
+	MOVQ    ld+56(FP), CX
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y2, 32(AX)
+	VMOVUPS Y3, 64(AX)
+	VMOVUPS Y4, 96(AX)
+	VMOVUPS Y5, 128(AX)
+	VMOVUPS Y6, 160(AX)
+	VMOVUPS Y7, 192(AX)
+	VMOVUPS Y8, 224(AX)
+	VZEROUPPER
+	RET
+
+masked:
 	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
 	VMASKMOVPS   224(DX), Y0, Y10
 	VBROADCASTSS (CX), Y9
@@ -5262,26 +5530,10 @@ loop:
 	ADDQ         BX, CX
 	ADDQ         SI, DX
 	DECQ         AX
-	JNZ          loop
+	JNZ          masked
 
 	// c = sums
-	MOVQ    c+48(FP), AX
-	MOVQ    last+72(FP), CX
-	CMPQ    CX, $0x08
-	JNE     masked
-	MOVQ    ld+56(FP), CX
-	VMOVUPS Y1, (AX)
-	VMOVUPS Y2, 32(AX)
-	VMOVUPS Y3, 64(AX)
-	VMOVUPS Y4, 96(AX)
-	VMOVUPS Y5, 128(AX)
-	VMOVUPS Y6, 160(AX)
-	VMOVUPS Y7, 192(AX)
-	VMOVUPS Y8, 224(AX)
-	VZEROUPPER
-	RET
-
-masked:
+	MOVQ       c+48(FP), AX
 	MOVQ       ld+56(FP), CX
 	VMOVUPS    Y1, (AX)
 	VMOVUPS    Y2, 32(AX)
@@ -5349,8 +5601,50 @@ add:
 	MOVQ b+32(FP), DX
 	MOVQ col+24(FP), BX
 	MOVQ step+40(FP), SI
+	MOVQ last+72(FP), DI
+	CMPQ DI, $0x08
+	JNE  masked
 
-loop:
+whole:
+	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
+	VMOVUPS      352(DX), Y14
+	VBROADCASTSS (CX), Y13
+	VFMADD231PS  (DX), Y13, Y1
+	VFMADD231PS  32(DX), Y13, Y2
+	VFMADD231PS  64(DX), Y13, Y3
+	VFMADD231PS  96(DX), Y13, Y4
+	VFMADD231PS  128(DX), Y13, Y5
+	VFMADD231PS  160(DX), Y13, Y6
+	VFMADD231PS  192(DX), Y13, Y7
+	VFMADD231PS  224(DX), Y13, Y8
+	VFMADD231PS  256(DX), Y13, Y9
+	VFMADD231PS  288(DX), Y13, Y10
+	VFMADD231PS  320(DX), Y13, Y11
+	VFMADD231PS  Y14, Y13, Y12
+	ADDQ         BX, CX
+	ADDQ         SI, DX
+	DECQ         AX
+	JNZ          whole
+
+	// c = sums
+	MOVQ    c+48(FP), AX
+	MOVQ    ld+56(FP), CX
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y2, 32(AX)
+	VMOVUPS Y3, 64(AX)
+	VMOVUPS Y4, 96(AX)
+	VMOVUPS Y5, 128(AX)
+	VMOVUPS Y6, 160(AX)
+	VMOVUPS Y7, 192(AX)
+	VMOVUPS Y8, 224(AX)
+	VMOVUPS Y9, 256(AX)
+	VMOVUPS Y10, 288(AX)
+	VMOVUPS Y11, 320(AX)
+	VMOVUPS Y12, 352(AX)
+	VZEROUPPER
+	RET
+
+masked:
 	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
 	VMASKMOVPS   352(DX), Y0, Y14
 	VBROADCASTSS (CX), Y13
@@ -5369,30 +5663,10 @@ loop:
 	ADDQ         BX, CX
 	ADDQ         SI, DX
 	DECQ         AX
-	JNZ          loop
+	JNZ          masked
 
 	// c = sums
-	MOVQ    c+48(FP), AX
-	MOVQ    last+72(FP), CX
-	CMPQ    CX, $0x08
-	JNE     masked
-	MOVQ    ld+56(FP), CX
-	VMOVUPS Y1, (AX)
-	VMOVUPS Y2, 32(AX)
-	VMOVUPS Y3, 64(AX)
-	VMOVUPS Y4, 96(AX)
-	VMOVUPS Y5, 128(AX)
-	VMOVUPS Y6, 160(AX)
-	VMOVUPS Y7, 192(AX)
-	VMOVUPS Y8, 224(AX)
-	VMOVUPS Y9, 256(AX)
-	VMOVUPS Y10, 288(AX)
-	VMOVUPS Y11, 320(AX)
-	VMOVUPS Y12, 352(AX)
-	VZEROUPPER
-	RET
-
-masked:
+	MOVQ       c+48(FP), AX
 	MOVQ       ld+56(FP), CX
 	VMOVUPS    Y1, (AX)
 	VMOVUPS    Y2, 32(AX)
@@ -5434,95 +5708,549 @@ TEXT ·columnsFloat32(SB), NOSPLIT, $0-40
 	VMOVUPS 32(R13), Y1
 	VMOVUPS 64(R13), Y2
 	VMOVUPS 96(R13), Y3
-	SUBQ    $0x04, AX
-	JLT     rest
+	SUBQ    $0x10, AX
+	JLT     linesDone
 
-loop:
-	// for ; k >= 4; k -= 4: the next 4 columns of all rows
-	VBROADCASTSS   (R12), Y4
-	VBROADCASTSS   4(R12), Y5
-	VBROADCASTSS   8(R12), Y6
-	VBROADCASTSS   12(R12), Y7
-	VBROADCASTF128 (CX), Y8
-	VINSERTF128    $0x01, (CX)(DX*4), Y8, Y8
-	VBROADCASTF128 (CX)(DX*1), Y9
-	VINSERTF128    $0x01, (SI), Y9, Y9
-	VBROADCASTF128 (CX)(DX*2), Y10
-	VINSERTF128    $0x01, (SI)(DX*1), Y10, Y10
-	VBROADCASTF128 (CX)(BX*1), Y11
-	VINSERTF128    $0x01, (SI)(DX*2), Y11, Y11
-	VUNPCKLPS      Y9, Y8, Y12
-	VUNPCKHPS      Y9, Y8, Y8
-	VUNPCKLPS      Y11, Y10, Y9
-	VUNPCKHPS      Y11, Y10, Y10
-	VUNPCKLPD      Y9, Y12, Y11
-	VUNPCKHPD      Y9, Y12, Y9
-	VUNPCKLPD      Y10, Y8, Y12
-	VUNPCKHPD      Y10, Y8, Y8
-	VFMADD231PS    Y11, Y4, Y0
-	VFMADD231PS    Y9, Y5, Y0
-	VFMADD231PS    Y12, Y6, Y0
+lines:
+	// for ; k >= 16; k -= 16: so many columns of all rows
+	VBROADCASTF128 (CX), Y4
+	VINSERTF128    $0x01, (CX)(DX*4), Y4, Y4
+	VBROADCASTF128 (CX)(DX*1), Y5
+	VINSERTF128    $0x01, (SI), Y5, Y5
+	VBROADCASTF128 (CX)(DX*2), Y6
+	VINSERTF128    $0x01, (SI)(DX*1), Y6, Y6
+	VBROADCASTF128 (CX)(BX*1), Y7
+	VINSERTF128    $0x01, (SI)(DX*2), Y7, Y7
+	VUNPCKLPS      Y5, Y4, Y8
+	VUNPCKHPS      Y5, Y4, Y4
+	VUNPCKLPS      Y7, Y6, Y5
+	VUNPCKHPS      Y7, Y6, Y6
+	VSHUFPD        $0x05, Y5, Y8, Y7
+	VBLENDPD       $0x0a, Y7, Y8, Y8
+	VBLENDPD       $0x0a, Y5, Y7, Y5
+	VSHUFPD        $0x05, Y6, Y4, Y7
+	VBLENDPD       $0x0a, Y7, Y4, Y4
+	VBLENDPD       $0x0a, Y6, Y7, Y6
+	VBROADCASTSS   (R12), Y7
 	VFMADD231PS    Y8, Y7, Y0
-	VBROADCASTF128 (SI)(BX*1), Y8
-	VINSERTF128    $0x01, (DI)(DX*2), Y8, Y8
-	VBROADCASTF128 (SI)(DX*4), Y9
-	VINSERTF128    $0x01, (DI)(BX*1), Y9, Y9
-	VBROADCASTF128 (DI), Y10
-	VINSERTF128    $0x01, (DI)(DX*4), Y10, Y10
-	VBROADCASTF128 (DI)(DX*1), Y11
-	VINSERTF128    $0x01, (R8), Y11, Y11
-	VUNPCKLPS      Y9, Y8, Y12
-	VUNPCKHPS      Y9, Y8, Y8
-	VUNPCKLPS      Y11, Y10, Y9
-	VUNPCKHPS      Y11, Y10, Y10
-	VUNPCKLPD      Y9, Y12, Y11
-	VUNPCKHPD      Y9, Y12, Y9
-	VUNPCKLPD      Y10, Y8, Y12
-	VUNPCKHPD      Y10, Y8, Y8
-	VFMADD231PS    Y11, Y4, Y1
-	VFMADD231PS    Y9, Y5, Y1
-	VFMADD231PS    Y12, Y6, Y1
+	VBROADCASTSS   4(R12), Y7
+	VFMADD231PS    Y5, Y7, Y0
+	VBROADCASTSS   8(R12), Y5
+	VFMADD231PS    Y4, Y5, Y0
+	VBROADCASTSS   12(R12), Y4
+	VFMADD231PS    Y6, Y4, Y0
+	VBROADCASTF128 16(CX), Y4
+	VINSERTF128    $0x01, 16(CX)(DX*4), Y4, Y4
+	VBROADCASTF128 16(CX)(DX*1), Y5
+	VINSERTF128    $0x01, 16(SI), Y5, Y5
+	VBROADCASTF128 16(CX)(DX*2), Y6
+	VINSERTF128    $0x01, 16(SI)(DX*1), Y6, Y6
+	VBROADCASTF128 16(CX)(BX*1), Y7
+	VINSERTF128    $0x01, 16(SI)(DX*2), Y7, Y7
+	VUNPCKLPS      Y5, Y4, Y8
+	VUNPCKHPS      Y5, Y4, Y4
+	VUNPCKLPS      Y7, Y6, Y5
+	VUNPCKHPS      Y7, Y6, Y6
+	VSHUFPD        $0x05, Y5, Y8, Y7
+	VBLENDPD       $0x0a, Y7, Y8, Y8
+	VBLENDPD       $0x0a, Y5, Y7, Y5
+	VSHUFPD        $0x05, Y6, Y4, Y7
+	VBLENDPD       $0x0a, Y7, Y4, Y4
+	VBLENDPD       $0x0a, Y6, Y7, Y6
+	VBROADCASTSS   16(R12), Y7
+	VFMADD231PS    Y8, Y7, Y0
+	VBROADCASTSS   20(R12), Y7
+	VFMADD231PS    Y5, Y7, Y0
+	VBROADCASTSS   24(R12), Y5
+	VFMADD231PS    Y4, Y5, Y0
+	VBROADCASTSS   28(R12), Y4
+	VFMADD231PS    Y6, Y4, Y0
+	VBROADCASTF128 32(CX), Y4
+	VINSERTF128    $0x01, 32(CX)(DX*4), Y4, Y4
+	VBROADCASTF128 32(CX)(DX*1), Y5
+	VINSERTF128    $0x01, 32(SI), Y5, Y5
+	VBROADCASTF128 32(CX)(DX*2), Y6
+	VINSERTF128    $0x01, 32(SI)(DX*1), Y6, Y6
+	VBROADCASTF128 32(CX)(BX*1), Y7
+	VINSERTF128    $0x01, 32(SI)(DX*2), Y7, Y7
+	VUNPCKLPS      Y5, Y4, Y8
+	VUNPCKHPS      Y5, Y4, Y4
+	VUNPCKLPS      Y7, Y6, Y5
+	VUNPCKHPS      Y7, Y6, Y6
+	VSHUFPD        $0x05, Y5, Y8, Y7
+	VBLENDPD       $0x0a, Y7, Y8, Y8
+	VBLENDPD       $0x0a, Y5, Y7, Y5
+	VSHUFPD        $0x05, Y6, Y4, Y7
+	VBLENDPD       $0x0a, Y7, Y4, Y4
+	VBLENDPD       $0x0a, Y6, Y7, Y6
+	VBROADCASTSS   32(R12), Y7
+	VFMADD231PS    Y8, Y7, Y0
+	VBROADCASTSS   36(R12), Y7
+	VFMADD231PS    Y5, Y7, Y0
+	VBROADCASTSS   40(R12), Y5
+	VFMADD231PS    Y4, Y5, Y0
+	VBROADCASTSS   44(R12), Y4
+	VFMADD231PS    Y6, Y4, Y0
+	VBROADCASTF128 48(CX), Y4
+	VINSERTF128    $0x01, 48(CX)(DX*4), Y4, Y4
+	VBROADCASTF128 48(CX)(DX*1), Y5
+	VINSERTF128    $0x01, 48(SI), Y5, Y5
+	VBROADCASTF128 48(CX)(DX*2), Y6
+	VINSERTF128    $0x01, 48(SI)(DX*1), Y6, Y6
+	VBROADCASTF128 48(CX)(BX*1), Y7
+	VINSERTF128    $0x01, 48(SI)(DX*2), Y7, Y7
+	VUNPCKLPS      Y5, Y4, Y8
+	VUNPCKHPS      Y5, Y4, Y4
+	VUNPCKLPS      Y7, Y6, Y5
+	VUNPCKHPS      Y7, Y6, Y6
+	VSHUFPD        $0x05, Y5, Y8, Y7
+	VBLENDPD       $0x0a, Y7, Y8, Y8
+	VBLENDPD       $0x0a, Y5, Y7, Y5
+	VSHUFPD        $0x05, Y6, Y4, Y7
+	VBLENDPD       $0x0a, Y7, Y4, Y4
+	VBLENDPD       $0x0a, Y6, Y7, Y6
+	VBROADCASTSS   48(R12), Y7
+	VFMADD231PS    Y8, Y7, Y0
+	VBROADCASTSS   52(R12), Y7
+	VFMADD231PS    Y5, Y7, Y0
+	VBROADCASTSS   56(R12), Y5
+	VFMADD231PS    Y4, Y5, Y0
+	VBROADCASTSS   60(R12), Y4
+	VFMADD231PS    Y6, Y4, Y0
+	VBROADCASTF128 (SI)(BX*1), Y4
+	VINSERTF128    $0x01, (DI)(DX*2), Y4, Y4
+	VBROADCASTF128 (SI)(DX*4), Y5
+	VINSERTF128    $0x01, (DI)(BX*1), Y5, Y5
+	VBROADCASTF128 (DI), Y6
+	VINSERTF128    $0x01, (DI)(DX*4), Y6, Y6
+	VBROADCASTF128 (DI)(DX*1), Y7
+	VINSERTF128    $0x01, (R8), Y7, Y7
+	VUNPCKLPS      Y5, Y4, Y8
+	VUNPCKHPS      Y5, Y4, Y4
+	VUNPCKLPS      Y7, Y6, Y5
+	VUNPCKHPS      Y7, Y6, Y6
+	VSHUFPD        $0x05, Y5, Y8, Y7
+	VBLENDPD       $0x0a, Y7, Y8, Y8
+	VBLENDPD       $0x0a, Y5, Y7, Y5
+	VSHUFPD        $0x05, Y6, Y4, Y7
+	VBLENDPD       $0x0a, Y7, Y4, Y4
+	VBLENDPD       $0x0a, Y6, Y7, Y6
+	VBROADCASTSS   (R12), Y7
 	VFMADD231PS    Y8, Y7, Y1
-	VBROADCASTF128 (R8)(DX*1), Y8
-	VINSERTF128    $0x01, (R9), Y8, Y8
-	VBROADCASTF128 (R8)(DX*2), Y9
-	VINSERTF128    $0x01, (R9)(DX*1), Y9, Y9
-	VBROADCASTF128 (R8)(BX*1), Y10
-	VINSERTF128    $0x01, (R9)(DX*2), Y10, Y10
-	VBROADCASTF128 (R8)(DX*4), Y11
-	VINSERTF128    $0x01, (R9)(BX*1), Y11, Y11
-	VUNPCKLPS      Y9, Y8, Y12
-	VUNPCKHPS      Y9, Y8, Y8
-	VUNPCKLPS      Y11, Y10, Y9
-	VUNPCKHPS      Y11, Y10, Y10
-	VUNPCKLPD      Y9, Y12, Y11
-	VUNPCKHPD      Y9, Y12, Y9
-	VUNPCKLPD      Y10, Y8, Y12
-	VUNPCKHPD      Y10, Y8, Y8
-	VFMADD231PS    Y11, Y4, Y2
-	VFMADD231PS    Y9, Y5, Y2
-	VFMADD231PS    Y12, Y6, Y2
+	VBROADCASTSS   4(R12), Y7
+	VFMADD231PS    Y5, Y7, Y1
+	VBROADCASTSS   8(R12), Y5
+	VFMADD231PS    Y4, Y5, Y1
+	VBROADCASTSS   12(R12), Y4
+	VFMADD231PS    Y6, Y4, Y1
+	VBROADCASTF128 16(SI)(BX*1), Y4
+	VINSERTF128    $0x01, 16(DI)(DX*2), Y4, Y4
+	VBROADCASTF128 16(SI)(DX*4), Y5
+	VINSERTF128    $0x01, 16(DI)(BX*1), Y5, Y5
+	VBROADCASTF128 16(DI), Y6
+	VINSERTF128    $0x01, 16(DI)(DX*4), Y6, Y6
+	VBROADCASTF128 16(DI)(DX*1), Y7
+	VINSERTF128    $0x01, 16(R8), Y7, Y7
+	VUNPCKLPS      Y5, Y4, Y8
+	VUNPCKHPS      Y5, Y4, Y4
+	VUNPCKLPS      Y7, Y6, Y5
+	VUNPCKHPS      Y7, Y6, Y6
+	VSHUFPD        $0x05, Y5, Y8, Y7
+	VBLENDPD       $0x0a, Y7, Y8, Y8
+	VBLENDPD       $0x0a, Y5, Y7, Y5
+	VSHUFPD        $0x05, Y6, Y4, Y7
+	VBLENDPD       $0x0a, Y7, Y4, Y4
+	VBLENDPD       $0x0a, Y6, Y7, Y6
+	VBROADCASTSS   16(R12), Y7
+	VFMADD231PS    Y8, Y7, Y1
+	VBROADCASTSS   20(R12), Y7
+	VFMADD231PS    Y5, Y7, Y1
+	VBROADCASTSS   24(R12), Y5
+	VFMADD231PS    Y4, Y5, Y1
+	VBROADCASTSS   28(R12), Y4
+	VFMADD231PS    Y6, Y4, Y1
+	VBROADCASTF128 32(SI)(BX*1), Y4
+	VINSERTF128    $0x01, 32(DI)(DX*2), Y4, Y4
+	VBROADCASTF128 32(SI)(DX*4), Y5
+	VINSERTF128    $0x01, 32(DI)(BX*1), Y5, Y5
+	VBROADCASTF128 32(DI), Y6
+	VINSERTF128    $0x01, 32(DI)(DX*4), Y6, Y6
+	VBROADCASTF128 32(DI)(DX*1), Y7
+	VINSERTF128    $0x01, 32(R8), Y7, Y7
+	VUNPCKLPS      Y5, Y4, Y8
+	VUNPCKHPS      Y5, Y4, Y4
+	VUNPCKLPS      Y7, Y6, Y5
+	VUNPCKHPS      Y7, Y6, Y6
+	VSHUFPD        $0x05, Y5, Y8, Y7
+	VBLENDPD       $0x0a, Y7, Y8, Y8
+	VBLENDPD       $0x0a, Y5, Y7, Y5
+	VSHUFPD        $0x05, Y6, Y4, Y7
+	VBLENDPD       $0x0a, Y7, Y4, Y4
+	VBLENDPD       $0x0a, Y6, Y7, Y6
+	VBROADCASTSS   32(R12), Y7
+	VFMADD231PS    Y8, Y7, Y1
+	VBROADCASTSS   36(R12), Y7
+	VFMADD231PS    Y5, Y7, Y1
+	VBROADCASTSS   40(R12), Y5
+	VFMADD231PS    Y4, Y5, Y1
+	VBROADCASTSS   44(R12), Y4
+	VFMADD231PS    Y6, Y4, Y1
+	VBROADCASTF128 48(SI)(BX*1), Y4
+	VINSERTF128    $0x01, 48(DI)(DX*2), Y4, Y4
+	VBROADCASTF128 48(SI)(DX*4), Y5
+	VINSERTF128    $0x01, 48(DI)(BX*1), Y5, Y5
+	VBROADCASTF128 48(DI), Y6
+	VINSERTF128    $0x01, 48(DI)(DX*4), Y6, Y6
+	VBROADCASTF128 48(DI)(DX*1), Y7
+	VINSERTF128    $0x01, 48(R8), Y7, Y7
+	VUNPCKLPS      Y5, Y4, Y8
+	VUNPCKHPS      Y5, Y4, Y4
+	VUNPCKLPS      Y7, Y6, Y5
+	VUNPCKHPS      Y7, Y6, Y6
+	VSHUFPD        $0x05, Y5, Y8, Y7
+	VBLENDPD       $0x0a, Y7, Y8, Y8
+	VBLENDPD       $0x0a, Y5, Y7, Y5
+	VSHUFPD        $0x05, Y6, Y4, Y7
+	VBLENDPD       $0x0a, Y7, Y4, Y4
+	VBLENDPD       $0x0a, Y6, Y7, Y6
+	VBROADCASTSS   48(R12), Y7
+	VFMADD231PS    Y8, Y7, Y1
+	VBROADCASTSS   52(R12), Y7
+	VFMADD231PS    Y5, Y7, Y1
+	VBROADCASTSS   56(R12), Y5
+	VFMADD231PS    Y4, Y5, Y1
+	VBROADCASTSS   60(R12), Y4
+	VFMADD231PS    Y6, Y4, Y1
+	VBROADCASTF128 (R8)(DX*1), Y4
+	VINSERTF128    $0x01, (R9), Y4, Y4
+	VBROADCASTF128 (R8)(DX*2), Y5
+	VINSERTF128    $0x01, (R9)(DX*1), Y5, Y5
+	VBROADCASTF128 (R8)(BX*1), Y6
+	VINSERTF128    $0x01, (R9)(DX*2), Y6, Y6
+	VBROADCASTF128 (R8)(DX*4), Y7
+	VINSERTF128    $0x01, (R9)(BX*1), Y7, Y7
+	VUNPCKLPS      Y5, Y4, Y8
+	VUNPCKHPS      Y5, Y4, Y4
+	VUNPCKLPS      Y7, Y6, Y5
+	VUNPCKHPS      Y7, Y6, Y6
+	VSHUFPD        $0x05, Y5, Y8, Y7
+	VBLENDPD       $0x0a, Y7, Y8, Y8
+	VBLENDPD       $0x0a, Y5, Y7, Y5
+	VSHUFPD        $0x05, Y6, Y4, Y7
+	VBLENDPD       $0x0a, Y7, Y4, Y4
+	VBLENDPD       $0x0a, Y6, Y7, Y6
+	VBROADCASTSS   (R12), Y7
 	VFMADD231PS    Y8, Y7, Y2
-	VBROADCASTF128 (R9)(DX*4), Y8
-	VINSERTF128    $0x01, (R10)(BX*1), Y8, Y8
-	VBROADCASTF128 (R10), Y9
-	VINSERTF128    $0x01, (R10)(DX*4), Y9, Y9
-	VBROADCASTF128 (R10)(DX*1), Y10
-	VINSERTF128    $0x01, (R11), Y10, Y10
-	VBROADCASTF128 (R10)(DX*2), Y11
-	VINSERTF128    $0x01, (R11)(DX*1), Y11, Y11
-	VUNPCKLPS      Y9, Y8, Y12
-	VUNPCKHPS      Y9, Y8, Y8
-	VUNPCKLPS      Y11, Y10, Y9
-	VUNPCKHPS      Y11, Y10, Y10
-	VUNPCKLPD      Y9, Y12, Y11
-	VUNPCKHPD      Y9, Y12, Y9
-	VUNPCKLPD      Y10, Y8, Y12
-	VUNPCKHPD      Y10, Y8, Y8
-	VFMADD231PS    Y11, Y4, Y3
-	VFMADD231PS    Y9, Y5, Y3
-	VFMADD231PS    Y12, Y6, Y3
+	VBROADCASTSS   4(R12), Y7
+	VFMADD231PS    Y5, Y7, Y2
+	VBROADCASTSS   8(R12), Y5
+	VFMADD231PS    Y4, Y5, Y2
+	VBROADCASTSS   12(R12), Y4
+	VFMADD231PS    Y6, Y4, Y2
+	VBROADCASTF128 16(R8)(DX*1), Y4
+	VINSERTF128    $0x01, 16(R9), Y4, Y4
+	VBROADCASTF128 16(R8)(DX*2), Y5
+	VINSERTF128    $0x01, 16(R9)(DX*1), Y5, Y5
+	VBROADCASTF128 16(R8)(BX*1), Y6
+	VINSERTF128    $0x01, 16(R9)(DX*2), Y6, Y6
+	VBROADCASTF128 16(R8)(DX*4), Y7
+	VINSERTF128    $0x01, 16(R9)(BX*1), Y7, Y7
+	VUNPCKLPS      Y5, Y4, Y8
+	VUNPCKHPS      Y5, Y4, Y4
+	VUNPCKLPS      Y7, Y6, Y5
+	VUNPCKHPS      Y7, Y6, Y6
+	VSHUFPD        $0x05, Y5, Y8, Y7
+	VBLENDPD       $0x0a, Y7, Y8, Y8
+	VBLENDPD       $0x0a, Y5, Y7, Y5
+	VSHUFPD        $0x05, Y6, Y4, Y7
+	VBLENDPD       $0x0a, Y7, Y4, Y4
+	VBLENDPD       $0x0a, Y6, Y7, Y6
+	VBROADCASTSS   16(R12), Y7
+	VFMADD231PS    Y8, Y7, Y2
+	VBROADCASTSS   20(R12), Y7
+	VFMADD231PS    Y5, Y7, Y2
+	VBROADCASTSS   24(R12), Y5
+	VFMADD231PS    Y4, Y5, Y2
+	VBROADCASTSS   28(R12), Y4
+	VFMADD231PS    Y6, Y4, Y2
+	VBROADCASTF128 32(R8)(DX*1), Y4
+	VINSERTF128    $0x01, 32(R9), Y4, Y4
+	VBROADCASTF128 32(R8)(DX*2), Y5
+	VINSERTF128    $0x01, 32(R9)(DX*1), Y5, Y5
+	VBROADCASTF128 32(R8)(BX*1), Y6
+	VINSERTF128    $0x01, 32(R9)(DX*2), Y6, Y6
+	VBROADCASTF128 32(R8)(DX*4), Y7
+	VINSERTF128    $0x01, 32(R9)(BX*1), Y7, Y7
+	VUNPCKLPS      Y5, Y4, Y8
+	VUNPCKHPS      Y5, Y4, Y4
+	VUNPCKLPS      Y7, Y6, Y5
+	VUNPCKHPS      Y7, Y6, Y6
+	VSHUFPD        $0x05, Y5, Y8, Y7
+	VBLENDPD       $0x0a, Y7, Y8, Y8
+	VBLENDPD       $0x0a, Y5, Y7, Y5
+	VSHUFPD        $0x05, Y6, Y4, Y7
+	VBLENDPD       $0x0a, Y7, Y4, Y4
+	VBLENDPD       $0x0a, Y6, Y7, Y6
+	VBROADCASTSS   32(R12), Y7
+	VFMADD231PS    Y8, Y7, Y2
+	VBROADCASTSS   36(R12), Y7
+	VFMADD231PS    Y5, Y7, Y2
+	VBROADCASTSS   40(R12), Y5
+	VFMADD231PS    Y4, Y5, Y2
+	VBROADCASTSS   44(R12), Y4
+	VFMADD231PS    Y6, Y4, Y2
+	VBROADCASTF128 48(R8)(DX*1), Y4
+	VINSERTF128    $0x01, 48(R9), Y4, Y4
+	VBROADCASTF128 48(R8)(DX*2), Y5
+	VINSERTF128    $0x01, 48(R9)(DX*1), Y5, Y5
+	VBROADCASTF128 48(R8)(BX*1), Y6
+	VINSERTF128    $0x01, 48(R9)(DX*2), Y6, Y6
+	VBROADCASTF128 48(R8)(DX*4), Y7
+	VINSERTF128    $0x01, 48(R9)(BX*1), Y7, Y7
+	VUNPCKLPS      Y5, Y4, Y8
+	VUNPCKHPS      Y5, Y4, Y4
+	VUNPCKLPS      Y7, Y6, Y5
+	VUNPCKHPS      Y7, Y6, Y6
+	VSHUFPD        $0x05, Y5, Y8, Y7
+	VBLENDPD       $0x0a, Y7, Y8, Y8
+	VBLENDPD       $0x0a, Y5, Y7, Y5
+	VSHUFPD        $0x05, Y6, Y4, Y7
+	VBLENDPD       $0x0a, Y7, Y4, Y4
+	VBLENDPD       $0x0a, Y6, Y7, Y6
+	VBROADCASTSS   48(R12), Y7
+	VFMADD231PS    Y8, Y7, Y2
+	VBROADCASTSS   52(R12), Y7
+	VFMADD231PS    Y5, Y7, Y2
+	VBROADCASTSS   56(R12), Y5
+	VFMADD231PS    Y4, Y5, Y2
+	VBROADCASTSS   60(R12), Y4
+	VFMADD231PS    Y6, Y4, Y2
+	VBROADCASTF128 (R9)(DX*4), Y4
+	VINSERTF128    $0x01, (R10)(BX*1), Y4, Y4
+	VBROADCASTF128 (R10), Y5
+	VINSERTF128    $0x01, (R10)(DX*4), Y5, Y5
+	VBROADCASTF128 (R10)(DX*1), Y6
+	VINSERTF128    $0x01, (R11), Y6, Y6
+	VBROADCASTF128 (R10)(DX*2), Y7
+	VINSERTF128    $0x01, (R11)(DX*1), Y7, Y7
+	VUNPCKLPS      Y5, Y4, Y8
+	VUNPCKHPS      Y5, Y4, Y4
+	VUNPCKLPS      Y7, Y6, Y5
+	VUNPCKHPS      Y7, Y6, Y6
+	VSHUFPD        $0x05, Y5, Y8, Y7
+	VBLENDPD       $0x0a, Y7, Y8, Y8
+	VBLENDPD       $0x0a, Y5, Y7, Y5
+	VSHUFPD        $0x05, Y6, Y4, Y7
+	VBLENDPD       $0x0a, Y7, Y4, Y4
+	VBLENDPD       $0x0a, Y6, Y7, Y6
+	VBROADCASTSS   (R12), Y7
 	VFMADD231PS    Y8, Y7, Y3
+	VBROADCASTSS   4(R12), Y7
+	VFMADD231PS    Y5, Y7, Y3
+	VBROADCASTSS   8(R12), Y5
+	VFMADD231PS    Y4, Y5, Y3
+	VBROADCASTSS   12(R12), Y4
+	VFMADD231PS    Y6, Y4, Y3
+	VBROADCASTF128 16(R9)(DX*4), Y4
+	VINSERTF128    $0x01, 16(R10)(BX*1), Y4, Y4
+	VBROADCASTF128 16(R10), Y5
+	VINSERTF128    $0x01, 16(R10)(DX*4), Y5, Y5
+	VBROADCASTF128 16(R10)(DX*1), Y6
+	VINSERTF128    $0x01, 16(R11), Y6, Y6
+	VBROADCASTF128 16(R10)(DX*2), Y7
+	VINSERTF128    $0x01, 16(R11)(DX*1), Y7, Y7
+	VUNPCKLPS      Y5, Y4, Y8
+	VUNPCKHPS      Y5, Y4, Y4
+	VUNPCKLPS      Y7, Y6, Y5
+	VUNPCKHPS      Y7, Y6, Y6
+	VSHUFPD        $0x05, Y5, Y8, Y7
+	VBLENDPD       $0x0a, Y7, Y8, Y8
+	VBLENDPD       $0x0a, Y5, Y7, Y5
+	VSHUFPD        $0x05, Y6, Y4, Y7
+	VBLENDPD       $0x0a, Y7, Y4, Y4
+	VBLENDPD       $0x0a, Y6, Y7, Y6
+	VBROADCASTSS   16(R12), Y7
+	VFMADD231PS    Y8, Y7, Y3
+	VBROADCASTSS   20(R12), Y7
+	VFMADD231PS    Y5, Y7, Y3
+	VBROADCASTSS   24(R12), Y5
+	VFMADD231PS    Y4, Y5, Y3
+	VBROADCASTSS   28(R12), Y4
+	VFMADD231PS    Y6, Y4, Y3
+	VBROADCASTF128 32(R9)(DX*4), Y4
+	VINSERTF128    $0x01, 32(R10)(BX*1), Y4, Y4
+	VBROADCASTF128 32(R10), Y5
+	VINSERTF128    $0x01, 32(R10)(DX*4), Y5, Y5
+	VBROADCASTF128 32(R10)(DX*1), Y6
+	VINSERTF128    $0x01, 32(R11), Y6, Y6
+	VBROADCASTF128 32(R10)(DX*2), Y7
+	VINSERTF128    $0x01, 32(R11)(DX*1), Y7, Y7
+	VUNPCKLPS      Y5, Y4, Y8
+	VUNPCKHPS      Y5, Y4, Y4
+	VUNPCKLPS      Y7, Y6, Y5
+	VUNPCKHPS      Y7, Y6, Y6
+	VSHUFPD        $0x05, Y5, Y8, Y7
+	VBLENDPD       $0x0a, Y7, Y8, Y8
+	VBLENDPD       $0x0a, Y5, Y7, Y5
+	VSHUFPD        $0x05, Y6, Y4, Y7
+	VBLENDPD       $0x0a, Y7, Y4, Y4
+	VBLENDPD       $0x0a, Y6, Y7, Y6
+	VBROADCASTSS   32(R12), Y7
+	VFMADD231PS    Y8, Y7, Y3
+	VBROADCASTSS   36(R12), Y7
+	VFMADD231PS    Y5, Y7, Y3
+	VBROADCASTSS   40(R12), Y5
+	VFMADD231PS    Y4, Y5, Y3
+	VBROADCASTSS   44(R12), Y4
+	VFMADD231PS    Y6, Y4, Y3
+	VBROADCASTF128 48(R9)(DX*4), Y4
+	VINSERTF128    $0x01, 48(R10)(BX*1), Y4, Y4
+	VBROADCASTF128 48(R10), Y5
+	VINSERTF128    $0x01, 48(R10)(DX*4), Y5, Y5
+	VBROADCASTF128 48(R10)(DX*1), Y6
+	VINSERTF128    $0x01, 48(R11), Y6, Y6
+	VBROADCASTF128 48(R10)(DX*2), Y7
+	VINSERTF128    $0x01, 48(R11)(DX*1), Y7, Y7
+	VUNPCKLPS      Y5, Y4, Y8
+	VUNPCKHPS      Y5, Y4, Y4
+	VUNPCKLPS      Y7, Y6, Y5
+	VUNPCKHPS      Y7, Y6, Y6
+	VSHUFPD        $0x05, Y5, Y8, Y7
+	VBLENDPD       $0x0a, Y7, Y8, Y8
+	VBLENDPD       $0x0a, Y5, Y7, Y5
+	VSHUFPD        $0x05, Y6, Y4, Y7
+	VBLENDPD       $0x0a, Y7, Y4, Y4
+	VBLENDPD       $0x0a, Y6, Y7, Y6
+	VBROADCASTSS   48(R12), Y7
+	VFMADD231PS    Y8, Y7, Y3
+	VBROADCASTSS   52(R12), Y7
+	VFMADD231PS    Y5, Y7, Y3
+	VBROADCASTSS   56(R12), Y5
+	VFMADD231PS    Y4, Y5, Y3
+	VBROADCASTSS   60(R12), Y4
+	VFMADD231PS    Y6, Y4, Y3
+	ADDQ           $0x40, CX
+	ADDQ           $0x40, SI
+	ADDQ           $0x40, DI
+	ADDQ           $0x40, R8
+	ADDQ           $0x40, R9
+	ADDQ           $0x40, R10
+	ADDQ           $0x40, R11
+	ADDQ           $0x40, R12
+	SUBQ           $0x10, AX
+	JGE            lines
+
+linesDone:
+	ADDQ $0x10, AX
+	SUBQ $0x04, AX
+	JLT  partsDone
+
+parts:
+	// for ; k >= 4; k -= 4: so many columns of all rows
+	VBROADCASTF128 (CX), Y4
+	VINSERTF128    $0x01, (CX)(DX*4), Y4, Y4
+	VBROADCASTF128 (CX)(DX*1), Y5
+	VINSERTF128    $0x01, (SI), Y5, Y5
+	VBROADCASTF128 (CX)(DX*2), Y6
+	VINSERTF128    $0x01, (SI)(DX*1), Y6, Y6
+	VBROADCASTF128 (CX)(BX*1), Y7
+	VINSERTF128    $0x01, (SI)(DX*2), Y7, Y7
+	VUNPCKLPS      Y5, Y4, Y8
+	VUNPCKHPS      Y5, Y4, Y4
+	VUNPCKLPS      Y7, Y6, Y5
+	VUNPCKHPS      Y7, Y6, Y6
+	VSHUFPD        $0x05, Y5, Y8, Y7
+	VBLENDPD       $0x0a, Y7, Y8, Y8
+	VBLENDPD       $0x0a, Y5, Y7, Y5
+	VSHUFPD        $0x05, Y6, Y4, Y7
+	VBLENDPD       $0x0a, Y7, Y4, Y4
+	VBLENDPD       $0x0a, Y6, Y7, Y6
+	VBROADCASTSS   (R12), Y7
+	VFMADD231PS    Y8, Y7, Y0
+	VBROADCASTSS   4(R12), Y7
+	VFMADD231PS    Y5, Y7, Y0
+	VBROADCASTSS   8(R12), Y5
+	VFMADD231PS    Y4, Y5, Y0
+	VBROADCASTSS   12(R12), Y4
+	VFMADD231PS    Y6, Y4, Y0
+	VBROADCASTF128 (SI)(BX*1), Y4
+	VINSERTF128    $0x01, (DI)(DX*2), Y4, Y4
+	VBROADCASTF128 (SI)(DX*4), Y5
+	VINSERTF128    $0x01, (DI)(BX*1), Y5, Y5
+	VBROADCASTF128 (DI), Y6
+	VINSERTF128    $0x01, (DI)(DX*4), Y6, Y6
+	VBROADCASTF128 (DI)(DX*1), Y7
+	VINSERTF128    $0x01, (R8), Y7, Y7
+	VUNPCKLPS      Y5, Y4, Y8
+	VUNPCKHPS      Y5, Y4, Y4
+	VUNPCKLPS      Y7, Y6, Y5
+	VUNPCKHPS      Y7, Y6, Y6
+	VSHUFPD        $0x05, Y5, Y8, Y7
+	VBLENDPD       $0x0a, Y7, Y8, Y8
+	VBLENDPD       $0x0a, Y5, Y7, Y5
+	VSHUFPD        $0x05, Y6, Y4, Y7
+	VBLENDPD       $0x0a, Y7, Y4, Y4
+	VBLENDPD       $0x0a, Y6, Y7, Y6
+	VBROADCASTSS   (R12), Y7
+	VFMADD231PS    Y8, Y7, Y1
+	VBROADCASTSS   4(R12), Y7
+	VFMADD231PS    Y5, Y7, Y1
+	VBROADCASTSS   8(R12), Y5
+	VFMADD231PS    Y4, Y5, Y1
+	VBROADCASTSS   12(R12), Y4
+	VFMADD231PS    Y6, Y4, Y1
+	VBROADCASTF128 (R8)(DX*1), Y4
+	VINSERTF128    $0x01, (R9), Y4, Y4
+	VBROADCASTF128 (R8)(DX*2), Y5
+	VINSERTF128    $0x01, (R9)(DX*1), Y5, Y5
+	VBROADCASTF128 (R8)(BX*1), Y6
+	VINSERTF128    $0x01, (R9)(DX*2), Y6, Y6
+	VBROADCASTF128 (R8)(DX*4), Y7
+	VINSERTF128    $0x01, (R9)(BX*1), Y7, Y7
+	VUNPCKLPS      Y5, Y4, Y8
+	VUNPCKHPS      Y5, Y4, Y4
+	VUNPCKLPS      Y7, Y6, Y5
+	VUNPCKHPS      Y7, Y6, Y6
+	VSHUFPD        $0x05, Y5, Y8, Y7
+	VBLENDPD       $0x0a, Y7, Y8, Y8
+	VBLENDPD       $0x0a, Y5, Y7, Y5
+	VSHUFPD        $0x05, Y6, Y4, Y7
+	VBLENDPD       $0x0a, Y7, Y4, Y4
+	VBLENDPD       $0x0a, Y6, Y7, Y6
+	VBROADCASTSS   (R12), Y7
+	VFMADD231PS    Y8, Y7, Y2
+	VBROADCASTSS   4(R12), Y7
+	VFMADD231PS    Y5, Y7, Y2
+	VBROADCASTSS   8(R12), Y5
+	VFMADD231PS    Y4, Y5, Y2
+	VBROADCASTSS   12(R12), Y4
+	VFMADD231PS    Y6, Y4, Y2
+	VBROADCASTF128 (R9)(DX*4), Y4
+	VINSERTF128    $0x01, (R10)(BX*1), Y4, Y4
+	VBROADCASTF128 (R10), Y5
+	VINSERTF128    $0x01, (R10)(DX*4), Y5, Y5
+	VBROADCASTF128 (R10)(DX*1), Y6
+	VINSERTF128    $0x01, (R11), Y6, Y6
+	VBROADCASTF128 (R10)(DX*2), Y7
+	VINSERTF128    $0x01, (R11)(DX*1), Y7, Y7
+	VUNPCKLPS      Y5, Y4, Y8
+	VUNPCKHPS      Y5, Y4, Y4
+	VUNPCKLPS      Y7, Y6, Y5
+	VUNPCKHPS      Y7, Y6, Y6
+	VSHUFPD        $0x05, Y5, Y8, Y7
+	VBLENDPD       $0x0a, Y7, Y8, Y8
+	VBLENDPD       $0x0a, Y5, Y7, Y5
+	VSHUFPD        $0x05, Y6, Y4, Y7
+	VBLENDPD       $0x0a, Y7, Y4, Y4
+	VBLENDPD       $0x0a, Y6, Y7, Y6
+	VBROADCASTSS   (R12), Y7
+	VFMADD231PS    Y8, Y7, Y3
+	VBROADCASTSS   4(R12), Y7
+	VFMADD231PS    Y5, Y7, Y3
+	VBROADCASTSS   8(R12), Y5
+	VFMADD231PS    Y4, Y5, Y3
+	VBROADCASTSS   12(R12), Y4
+	VFMADD231PS    Y6, Y4, Y3
 	ADDQ           $0x10, CX
 	ADDQ           $0x10, SI
 	ADDQ           $0x10, DI
@@ -5532,63 +6260,67 @@ loop:
 	ADDQ           $0x10, R11
 	ADDQ           $0x10, R12
 	SUBQ           $0x04, AX
-	JGE            loop
+	JGE            parts
 
-rest:
-	ADDQ $0x04, AX
-	JZ   done
+partsDone:
+	ADDQ  $0x04, AX
+	TESTQ AX, AX
+	JZ    done
 
-restLoop:
+elements:
 	// for ; k > 0; k--: one column
-	VBROADCASTSS (R12), Y4
+	VXORPS       Y4, Y4, Y4
 	VMOVSS       (CX), X5
 	VINSERTPS    $0x10, (CX)(DX*1), X5, X5
 	VINSERTPS    $0x20, (CX)(DX*2), X5, X5
 	VINSERTPS    $0x30, (CX)(BX*1), X5, X5
-	VMOVSS       (CX)(DX*4), X6
-	VINSERTPS    $0x10, (SI), X6, X6
-	VINSERTPS    $0x20, (SI)(DX*1), X6, X6
-	VINSERTPS    $0x30, (SI)(DX*2), X6, X6
-	VXORPS       Y7, Y7, Y7
-	VINSERTF128  $0x00, X5, Y7, Y7
-	VINSERTF128  $0x01, X6, Y7, Y7
-	VFMADD231PS  Y7, Y4, Y0
+	VINSERTF128  $0x00, X5, Y4, Y4
+	VMOVSS       (CX)(DX*4), X5
+	VINSERTPS    $0x10, (SI), X5, X5
+	VINSERTPS    $0x20, (SI)(DX*1), X5, X5
+	VINSERTPS    $0x30, (SI)(DX*2), X5, X5
+	VINSERTF128  $0x01, X5, Y4, Y4
+	VBROADCASTSS (R12), Y5
+	VFMADD231PS  Y4, Y5, Y0
+	VXORPS       Y4, Y4, Y4
 	VMOVSS       (SI)(BX*1), X5
 	VINSERTPS    $0x10, (SI)(DX*4), X5, X5
 	VINSERTPS    $0x20, (DI), X5, X5
 	VINSERTPS    $0x30, (DI)(DX*1), X5, X5
-	VMOVSS       (DI)(DX*2), X6
-	VINSERTPS    $0x10, (DI)(BX*1), X6, X6
-	VINSERTPS    $0x20, (DI)(DX*4), X6, X6
-	VINSERTPS    $0x30, (R8), X6, X6
-	VXORPS       Y7, Y7, Y7
-	VINSERTF128  $0x00, X5, Y7, Y7
-	VINSERTF128  $0x01, X6, Y7, Y7
-	VFMADD231PS  Y7, Y4, Y1
+	VINSERTF128  $0x00, X5, Y4, Y4
+	VMOVSS       (DI)(DX*2), X5
+	VINSERTPS    $0x10, (DI)(BX*1), X5, X5
+	VINSERTPS    $0x20, (DI)(DX*4), X5, X5
+	VINSERTPS    $0x30, (R8), X5, X5
+	VINSERTF128  $0x01, X5, Y4, Y4
+	VBROADCASTSS (R12), Y5
+	VFMADD231PS  Y4, Y5, Y1
+	VXORPS       Y4, Y4, Y4
 	VMOVSS       (R8)(DX*1), X5
 	VINSERTPS    $0x10, (R8)(DX*2), X5, X5
 	VINSERTPS    $0x20, (R8)(BX*1), X5, X5
 	VINSERTPS    $0x30, (R8)(DX*4), X5, X5
-	VMOVSS       (R9), X6
-	VINSERTPS    $0x10, (R9)(DX*1), X6, X6
-	VINSERTPS    $0x20, (R9)(DX*2), X6, X6
-	VINSERTPS    $0x30, (R9)(BX*1), X6, X6
-	VXORPS       Y7, Y7, Y7
-	VINSERTF128  $0x00, X5, Y7, Y7
-	VINSERTF128  $0x01, X6, Y7, Y7
-	VFMADD231PS  Y7, Y4, Y2
+	VINSERTF128  $0x00, X5, Y4, Y4
+	VMOVSS       (R9), X5
+	VINSERTPS    $0x10, (R9)(DX*1), X5, X5
+	VINSERTPS    $0x20, (R9)(DX*2), X5, X5
+	VINSERTPS    $0x30, (R9)(BX*1), X5, X5
+	VINSERTF128  $0x01, X5, Y4, Y4
+	VBROADCASTSS (R12), Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VXORPS       Y4, Y4, Y4
 	VMOVSS       (R9)(DX*4), X5
 	VINSERTPS    $0x10, (R10), X5, X5
 	VINSERTPS    $0x20, (R10)(DX*1), X5, X5
 	VINSERTPS    $0x30, (R10)(DX*2), X5, X5
-	VMOVSS       (R10)(BX*1), X6
-	VINSERTPS    $0x10, (R10)(DX*4), X6, X6
-	VINSERTPS    $0x20, (R11), X6, X6
-	VINSERTPS    $0x30, (R11)(DX*1), X6, X6
-	VXORPS       Y7, Y7, Y7
-	VINSERTF128  $0x00, X5, Y7, Y7
-	VINSERTF128  $0x01, X6, Y7, Y7
-	VFMADD231PS  Y7, Y4, Y3
+	VINSERTF128  $0x00, X5, Y4, Y4
+	VMOVSS       (R10)(BX*1), X5
+	VINSERTPS    $0x10, (R10)(DX*4), X5, X5
+	VINSERTPS    $0x20, (R11), X5, X5
+	VINSERTPS    $0x30, (R11)(DX*1), X5, X5
+	VINSERTF128  $0x01, X5, Y4, Y4
+	VBROADCASTSS (R12), Y5
+	VFMADD231PS  Y4, Y5, Y3
 	ADDQ         $0x04, CX
 	ADDQ         $0x04, SI
 	ADDQ         $0x04, DI
@@ -5598,7 +6330,7 @@ restLoop:
 	ADDQ         $0x04, R11
 	ADDQ         $0x04, R12
 	DECQ         AX
-	JNZ          restLoop
+	JNZ          elements
 
 done:
 	VMOVUPS Y0, (R13)
@@ -5671,17 +6403,19 @@ loop:
 	VUNPCKHPS      Y1, Y0, Y0
 	VUNPCKLPS      Y3, Y2, Y1
 	VUNPCKHPS      Y3, Y2, Y2
-	VUNPCKLPD      Y1, Y4, Y3
-	VUNPCKHPD      Y1, Y4, Y1
-	VUNPCKLPD      Y2, Y0, Y4
-	VUNPCKHPD      Y2, Y0, Y0
-	VMOVUPS        Y3, (CX)
+	VSHUFPD        $0x05, Y1, Y4, Y3
+	VBLENDPD       $0x0a, Y3, Y4, Y4
+	VBLENDPD       $0x0a, Y1, Y3, Y1
+	VSHUFPD        $0x05, Y2, Y0, Y3
+	VBLENDPD       $0x0a, Y3, Y0, Y0
+	VBLENDPD       $0x0a, Y2, Y3, Y2
+	VMOVUPS        Y4, (CX)
 	ADDQ           DX, CX
 	VMOVUPS        Y1, (CX)
 	ADDQ           DX, CX
-	VMOVUPS        Y4, (CX)
-	ADDQ           DX, CX
 	VMOVUPS        Y0, (CX)
+	ADDQ           DX, CX
+	VMOVUPS        Y2, (CX)
 	ADDQ           DX, CX
 	ADDQ           $0x10, R13
 	SUBQ           $0x04, R12
@@ -9679,8 +10413,28 @@ add:
 	MOVQ b+32(FP), DX
 	MOVQ col+24(FP), BX
 	MOVQ step+40(FP), SI
+	MOVQ last+72(FP), DI
+	CMPQ DI, $0x04
+	JNE  masked
 
-loop:
+whole:
+	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
+	VMOVUPS      (DX), Y3
+	VBROADCASTSD (CX), Y2
+	VFMADD231PD  Y3, Y2, Y1
+	ADDQ         BX, CX
+	ADDQ         SI, DX
+	DECQ         AX
+	JNZ          whole
+
+	// c = sums
+	MOVQ    c+48(FP), AX
+	MOVQ    ld+56(FP), CX
+	VMOVUPS Y1, (AX)
+	VZEROUPPER
+	RET
+
+masked:
 	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
 	VMASKMOVPD   (DX), Y0, Y3
 	VBROADCASTSD (CX), Y2
@@ -9688,19 +10442,10 @@ loop:
 	ADDQ         BX, CX
 	ADDQ         SI, DX
 	DECQ         AX
-	JNZ          loop
+	JNZ          masked
 
 	// c = sums
-	MOVQ    c+48(FP), AX
-	MOVQ    last+72(FP), CX
-	CMPQ    CX, $0x04
-	JNE     masked
-	MOVQ    ld+56(FP), CX
-	VMOVUPS Y1, (AX)
-	VZEROUPPER
-	RET
-
-masked:
+	MOVQ       c+48(FP), AX
 	MOVQ       ld+56(FP), CX
 	VPMASKMOVQ Y1, Y0, (AX)
 	VZEROUPPER
@@ -9741,8 +10486,30 @@ add:
 	MOVQ b+32(FP), DX
 	MOVQ col+24(FP), BX
 	MOVQ step+40(FP), SI
+	MOVQ last+72(FP), DI
+	CMPQ DI, $0x04
+	JNE  masked
 
-loop:
+whole:
+	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
+	VMOVUPS      32(DX), Y4
+	VBROADCASTSD (CX), Y3
+	VFMADD231PD  (DX), Y3, Y1
+	VFMADD231PD  Y4, Y3, Y2
+	ADDQ         BX, CX
+	ADDQ         SI, DX
+	DECQ         AX
+	JNZ          whole
+
+	// c = sums
+	MOVQ    c+48(FP), AX
+	MOVQ    ld+56(FP), CX
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y2, 32(AX)
+	VZEROUPPER
+	RET
+
+masked:
 	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
 	VMASKMOVPD   32(DX), Y0, Y4
 	VBROADCASTSD (CX), Y3
@@ -9751,20 +10518,10 @@ loop:
 	ADDQ         BX, CX
 	ADDQ         SI, DX
 	DECQ         AX
-	JNZ          loop
+	JNZ          masked
 
 	// c = sums
-	MOVQ    c+48(FP), AX
-	MOVQ    last+72(FP), CX
-	CMPQ    CX, $0x04
-	JNE     masked
-	MOVQ    ld+56(FP), CX
-	VMOVUPS Y1, (AX)
-	VMOVUPS Y2, 32(AX)
-	VZEROUPPER
-	RET
-
-masked:
+	MOVQ       c+48(FP), AX
 	MOVQ       ld+56(FP), CX
 	VMOVUPS    Y1, (AX)
 	VPMASKMOVQ Y2, Y0, 32(AX)
@@ -9808,8 +10565,32 @@ add:
 	MOVQ b+32(FP), BX
 	MOVQ col+24(FP), SI
 	MOVQ step+40(FP), DI
+	MOVQ last+72(FP), R8
+	CMPQ R8, $0x04
+	JNE  masked
 
-loop:
+whole:
+	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
+	VMOVUPS      (BX), Y4
+	VBROADCASTSD (CX), Y3
+	VFMADD231PD  Y4, Y3, Y1
+	VBROADCASTSD (CX)(DX*1), Y3
+	VFMADD231PD  Y4, Y3, Y2
+	ADDQ         SI, CX
+	ADDQ         DI, BX
+	DECQ         AX
+	JNZ          whole
+
+	// c = sums
+	MOVQ    c+48(FP), AX
+	MOVQ    ld+56(FP), CX
+	VMOVUPS Y1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y2, (AX)
+	VZEROUPPER
+	RET
+
+masked:
 	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
 	VMASKMOVPD   (BX), Y0, Y4
 	VBROADCASTSD (CX), Y3
@@ -9819,21 +10600,10 @@ loop:
 	ADDQ         SI, CX
 	ADDQ         DI, BX
 	DECQ         AX
-	JNZ          loop
+	JNZ          masked
 
 	// c = sums
-	MOVQ    c+48(FP), AX
-	MOVQ    last+72(FP), CX
-	CMPQ    CX, $0x04
-	JNE     masked
-	MOVQ    ld+56(FP), CX
-	VMOVUPS Y1, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Y2, (AX)
-	VZEROUPPER
-	RET
-
-masked:
+	MOVQ       c+48(FP), AX
 	MOVQ       ld+56(FP), CX
 	VPMASKMOVQ Y1, Y0, (AX)
 	ADDQ       CX, AX
@@ -9884,8 +10654,37 @@ add:
 	MOVQ b+32(FP), BX
 	MOVQ col+24(FP), SI
 	MOVQ step+40(FP), DI
+	MOVQ last+72(FP), R8
+	CMPQ R8, $0x04
+	JNE  masked
 
-loop:
+whole:
+	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
+	VMOVUPS      (BX), Y6
+	VMOVUPS      32(BX), Y7
+	VBROADCASTSD (CX), Y5
+	VFMADD231PD  Y6, Y5, Y1
+	VFMADD231PD  Y7, Y5, Y2
+	VBROADCASTSD (CX)(DX*1), Y5
+	VFMADD231PD  Y6, Y5, Y3
+	VFMADD231PD  Y7, Y5, Y4
+	ADDQ         SI, CX
+	ADDQ         DI, BX
+	DECQ         AX
+	JNZ          whole
+
+	// c = sums
+	MOVQ    c+48(FP), AX
+	MOVQ    ld+56(FP), CX
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y2, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y3, (AX)
+	VMOVUPS Y4, 32(AX)
+	VZEROUPPER
+	RET
+
+masked:
 	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
 	VMOVUPS      (BX), Y6
 	VMASKMOVPD   32(BX), Y0, Y7
@@ -9898,23 +10697,10 @@ loop:
 	ADDQ         SI, CX
 	ADDQ         DI, BX
 	DECQ         AX
-	JNZ          loop
+	JNZ          masked
 
 	// c = sums
-	MOVQ    c+48(FP), AX
-	MOVQ    last+72(FP), CX
-	CMPQ    CX, $0x04
-	JNE     masked
-	MOVQ    ld+56(FP), CX
-	VMOVUPS Y1, (AX)
-	VMOVUPS Y2, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y3, (AX)
-	VMOVUPS Y4, 32(AX)
-	VZEROUPPER
-	RET
-
-masked:
+	MOVQ       c+48(FP), AX
 	MOVQ       ld+56(FP), CX
 	VMOVUPS    Y1, (AX)
 	VPMASKMOVQ Y2, Y0, 32(AX)
@@ -9966,8 +10752,36 @@ add:
 	MOVQ b+32(FP), BX
 	MOVQ col+24(FP), SI
 	MOVQ step+40(FP), DI
+	MOVQ last+72(FP), R8
+	CMPQ R8, $0x04
+	JNE  masked
 
-loop:
+whole:
+	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
+	VMOVUPS      (BX), Y5
+	VBROADCASTSD (CX), Y4
+	VFMADD231PD  Y5, Y4, Y1
+	VBROADCASTSD (CX)(DX*1), Y4
+	VFMADD231PD  Y5, Y4, Y2
+	VBROADCASTSD (CX)(DX*2), Y4
+	VFMADD231PD  Y5, Y4, Y3
+	ADDQ         SI, CX
+	ADDQ         DI, BX
+	DECQ         AX
+	JNZ          whole
+
+	// c = sums
+	MOVQ    c+48(FP), AX
+	MOVQ    ld+56(FP), CX
+	VMOVUPS Y1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y3, (AX)
+	VZEROUPPER
+	RET
+
+masked:
 	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
 	VMASKMOVPD   (BX), Y0, Y5
 	VBROADCASTSD (CX), Y4
@@ -9979,23 +10793,10 @@ loop:
 	ADDQ         SI, CX
 	ADDQ         DI, BX
 	DECQ         AX
-	JNZ          loop
+	JNZ          masked
 
 	// c = sums
-	MOVQ    c+48(FP), AX
-	MOVQ    last+72(FP), CX
-	CMPQ    CX, $0x04
-	JNE     masked
-	MOVQ    ld+56(FP), CX
-	VMOVUPS Y1, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Y2, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Y3, (AX)
-	VZEROUPPER
-	RET
-
-masked:
+	MOVQ       c+48(FP), AX
 	MOVQ       ld+56(FP), CX
 	VPMASKMOVQ Y1, Y0, (AX)
 	ADDQ       CX, AX
@@ -10056,8 +10857,43 @@ add:
 	MOVQ b+32(FP), BX
 	MOVQ col+24(FP), SI
 	MOVQ step+40(FP), DI
+	MOVQ last+72(FP), R8
+	CMPQ R8, $0x04
+	JNE  masked
 
-loop:
+whole:
+	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
+	VMOVUPS      (BX), Y8
+	VMOVUPS      32(BX), Y9
+	VBROADCASTSD (CX), Y7
+	VFMADD231PD  Y8, Y7, Y1
+	VFMADD231PD  Y9, Y7, Y2
+	VBROADCASTSD (CX)(DX*1), Y7
+	VFMADD231PD  Y8, Y7, Y3
+	VFMADD231PD  Y9, Y7, Y4
+	VBROADCASTSD (CX)(DX*2), Y7
+	VFMADD231PD  Y8, Y7, Y5
+	VFMADD231PD  Y9, Y7, Y6
+	ADDQ         SI, CX
+	ADDQ         DI, BX
+	DECQ         AX
+	JNZ          whole
+
+	// c = sums
+	MOVQ    c+48(FP), AX
+	MOVQ    ld+56(FP), CX
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y2, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y3, (AX)
+	VMOVUPS Y4, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y5, (AX)
+	VMOVUPS Y6, 32(AX)
+	VZEROUPPER
+	RET
+
+masked:
 	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
 	VMOVUPS      (BX), Y8
 	VMASKMOVPD   32(BX), Y0, Y9
@@ -10073,26 +10909,10 @@ loop:
 	ADDQ         SI, CX
 	ADDQ         DI, BX
 	DECQ         AX
-	JNZ          loop
+	JNZ          masked
 
 	// c = sums
-	MOVQ    c+48(FP), AX
-	MOVQ    last+72(FP), CX
-	CMPQ    CX, $0x04
-	JNE     masked
-	MOVQ    ld+56(FP), CX
-	VMOVUPS Y1, (AX)
-	VMOVUPS Y2, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y3, (AX)
-	VMOVUPS Y4, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y5, (AX)
-	VMOVUPS Y6, 32(AX)
-	VZEROUPPER
-	RET
-
-masked:
+	MOVQ       c+48(FP), AX
 	MOVQ       ld+56(FP), CX
 	VMOVUPS    Y1, (AX)
 	VPMASKMOVQ Y2, Y0, 32(AX)
@@ -10153,8 +10973,40 @@ add:
 	MOVQ b+32(FP), SI
 	MOVQ col+24(FP), DI
 	MOVQ step+40(FP), R8
+	MOVQ last+72(FP), R9
+	CMPQ R9, $0x04
+	JNE  masked
 
-loop:
+whole:
+	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
+	VMOVUPS      (SI), Y6
+	VBROADCASTSD (CX), Y5
+	VFMADD231PD  Y6, Y5, Y1
+	VBROADCASTSD (CX)(DX*1), Y5
+	VFMADD231PD  Y6, Y5, Y2
+	VBROADCASTSD (CX)(DX*2), Y5
+	VFMADD231PD  Y6, Y5, Y3
+	VBROADCASTSD (CX)(BX*1), Y5
+	VFMADD231PD  Y6, Y5, Y4
+	ADDQ         DI, CX
+	ADDQ         R8, SI
+	DECQ         AX
+	JNZ          whole
+
+	// c = sums
+	MOVQ    c+48(FP), AX
+	MOVQ    ld+56(FP), CX
+	VMOVUPS Y1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y3, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y4, (AX)
+	VZEROUPPER
+	RET
+
+masked:
 	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
 	VMASKMOVPD   (SI), Y0, Y6
 	VBROADCASTSD (CX), Y5
@@ -10168,25 +11020,10 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         R8, SI
 	DECQ         AX
-	JNZ          loop
+	JNZ          masked
 
 	// c = sums
-	MOVQ    c+48(FP), AX
-	MOVQ    last+72(FP), CX
-	CMPQ    CX, $0x04
-	JNE     masked
-	MOVQ    ld+56(FP), CX
-	VMOVUPS Y1, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Y2, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Y3, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Y4, (AX)
-	VZEROUPPER
-	RET
-
-masked:
+	MOVQ       c+48(FP), AX
 	MOVQ       ld+56(FP), CX
 	VPMASKMOVQ Y1, Y0, (AX)
 	ADDQ       CX, AX
@@ -10258,8 +11095,49 @@ add:
 	MOVQ b+32(FP), SI
 	MOVQ col+24(FP), DI
 	MOVQ step+40(FP), R8
+	MOVQ last+72(FP), R9
+	CMPQ R9, $0x04
+	JNE  masked
 
-loop:
+whole:
+	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
+	VMOVUPS      (SI), Y10
+	VMOVUPS      32(SI), Y11
+	VBROADCASTSD (CX), Y9
+	VFMADD231PD  Y10, Y9, Y1
+	VFMADD231PD  Y11, Y9, Y2
+	VBROADCASTSD (CX)(DX*1), Y9
+	VFMADD231PD  Y10, Y9, Y3
+	VFMADD231PD  Y11, Y9, Y4
+	VBROADCASTSD (CX)(DX*2), Y9
+	VFMADD231PD  Y10, Y9, Y5
+	VFMADD231PD  Y11, Y9, Y6
+	VBROADCASTSD (CX)(BX*1), Y9
+	VFMADD231PD  Y10, Y9, Y7
+	VFMADD231PD  Y11, Y9, Y8
+	ADDQ         DI, CX
+	ADDQ         R8, SI
+	DECQ         AX
+	JNZ          whole
+
+	// c = sums
+	MOVQ    c+48(FP), AX
+	MOVQ    ld+56(FP), CX
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y2, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y3, (AX)
+	VMOVUPS Y4, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y5, (AX)
+	VMOVUPS Y6, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y7, (AX)
+	VMOVUPS Y8, 32(AX)
+	VZEROUPPER
+	RET
+
+masked:
 	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
 	VMOVUPS      (SI), Y10
 	VMASKMOVPD   32(SI), Y0, Y11
@@ -10278,29 +11156,10 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         R8, SI
 	DECQ         AX
-	JNZ          loop
+	JNZ          masked
 
 	// c = sums
-	MOVQ    c+48(FP), AX
-	MOVQ    last+72(FP), CX
-	CMPQ    CX, $0x04
-	JNE     masked
-	MOVQ    ld+56(FP), CX
-	VMOVUPS Y1, (AX)
-	VMOVUPS Y2, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y3, (AX)
-	VMOVUPS Y4, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y5, (AX)
-	VMOVUPS Y6, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y7, (AX)
-	VMOVUPS Y8, 32(AX)
-	VZEROUPPER
-	RET
-
-masked:
+	MOVQ       c+48(FP), AX
 	MOVQ       ld+56(FP), CX
 	VMOVUPS    Y1, (AX)
 	VPMASKMOVQ Y2, Y0, 32(AX)
@@ -10369,8 +11228,44 @@ add:
 	MOVQ b+32(FP), SI
 	MOVQ col+24(FP), DI
 	MOVQ step+40(FP), R8
+	MOVQ last+72(FP), R9
+	CMPQ R9, $0x04
+	JNE  masked
 
-loop:
+whole:
+	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
+	VMOVUPS      (SI), Y7
+	VBROADCASTSD (CX), Y6
+	VFMADD231PD  Y7, Y6, Y1
+	VBROADCASTSD (CX)(DX*1), Y6
+	VFMADD231PD  Y7, Y6, Y2
+	VBROADCASTSD (CX)(DX*2), Y6
+	VFMADD231PD  Y7, Y6, Y3
+	VBROADCASTSD (CX)(BX*1), Y6
+	VFMADD231PD  Y7, Y6, Y4
+	VBROADCASTSD (CX)(DX*4), Y6
+	VFMADD231PD  Y7, Y6, Y5
+	ADDQ         DI, CX
+	ADDQ         R8, SI
+	DECQ         AX
+	JNZ          whole
+
+	// c = sums
+	MOVQ    c+48(FP), AX
+	MOVQ    ld+56(FP), CX
+	VMOVUPS Y1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y3, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y4, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y5, (AX)
+	VZEROUPPER
+	RET
+
+masked:
 	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
 	VMASKMOVPD   (SI), Y0, Y7
 	VBROADCASTSD (CX), Y6
@@ -10386,27 +11281,10 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         R8, SI
 	DECQ         AX
-	JNZ          loop
+	JNZ          masked
 
 	// c = sums
-	MOVQ    c+48(FP), AX
-	MOVQ    last+72(FP), CX
-	CMPQ    CX, $0x04
-	JNE     masked
-	MOVQ    ld+56(FP), CX
-	VMOVUPS Y1, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Y2, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Y3, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Y4, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Y5, (AX)
-	VZEROUPPER
-	RET
-
-masked:
+	MOVQ       c+48(FP), AX
 	MOVQ       ld+56(FP), CX
 	VPMASKMOVQ Y1, Y0, (AX)
 	ADDQ       CX, AX
@@ -10488,8 +11366,55 @@ add:
 	MOVQ b+32(FP), SI
 	MOVQ col+24(FP), DI
 	MOVQ step+40(FP), R8
+	MOVQ last+72(FP), R9
+	CMPQ R9, $0x04
+	JNE  masked
 
-loop:
+whole:
+	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
+	VMOVUPS      (SI), Y12
+	VMOVUPS      32(SI), Y13
+	VBROADCASTSD (CX), Y11
+	VFMADD231PD  Y12, Y11, Y1
+	VFMADD231PD  Y13, Y11, Y2
+	VBROADCASTSD (CX)(DX*1), Y11
+	VFMADD231PD  Y12, Y11, Y3
+	VFMADD231PD  Y13, Y11, Y4
+	VBROADCASTSD (CX)(DX*2), Y11
+	VFMADD231PD  Y12, Y11, Y5
+	VFMADD231PD  Y13, Y11, Y6
+	VBROADCASTSD (CX)(BX*1), Y11
+	VFMADD231PD  Y12, Y11, Y7
+	VFMADD231PD  Y13, Y11, Y8
+	VBROADCASTSD (CX)(DX*4), Y11
+	VFMADD231PD  Y12, Y11, Y9
+	VFMADD231PD  Y13, Y11, Y10
+	ADDQ         DI, CX
+	ADDQ         R8, SI
+	DECQ         AX
+	JNZ          whole
+
+	// c = sums
+	MOVQ    c+48(FP), AX
+	MOVQ    ld+56(FP), CX
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y2, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y3, (AX)
+	VMOVUPS Y4, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y5, (AX)
+	VMOVUPS Y6, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y7, (AX)
+	VMOVUPS Y8, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y9, (AX)
+	VMOVUPS Y10, 32(AX)
+	VZEROUPPER
+	RET
+
+masked:
 	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
 	VMOVUPS      (SI), Y12
 	VMASKMOVPD   32(SI), Y0, Y13
@@ -10511,32 +11436,10 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         R8, SI
 	DECQ         AX
-	JNZ          loop
+	JNZ          masked
 
 	// c = sums
-	MOVQ    c+48(FP), AX
-	MOVQ    last+72(FP), CX
-	CMPQ    CX, $0x04
-	JNE     masked
-	MOVQ    ld+56(FP), CX
-	VMOVUPS Y1, (AX)
-	VMOVUPS Y2, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y3, (AX)
-	VMOVUPS Y4, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y5, (AX)
-	VMOVUPS Y6, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y7, (AX)
-	VMOVUPS Y8, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y9, (AX)
-	VMOVUPS Y10, 32(AX)
-	VZEROUPPER
-	RET
-
-masked:
+	MOVQ       c+48(FP), AX
 	MOVQ       ld+56(FP), CX
 	VMOVUPS    Y1, (AX)
 	VPMASKMOVQ Y2, Y0, 32(AX)
@@ -10615,8 +11518,49 @@ add:
 	MOVQ b+32(FP), DI
 	MOVQ col+24(FP), R8
 	MOVQ step+40(FP), R9
+	MOVQ last+72(FP), R10
+	CMPQ R10, $0x04
+	JNE  masked
 
-loop:
+whole:
+	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
+	VMOVUPS      (DI), Y8
+	VBROADCASTSD (CX), Y7
+	VFMADD231PD  Y8, Y7, Y1
+	VBROADCASTSD (CX)(DX*1), Y7
+	VFMADD231PD  Y8, Y7, Y2
+	VBROADCASTSD (CX)(DX*2), Y7
+	VFMADD231PD  Y8, Y7, Y3
+	VBROADCASTSD (CX)(BX*1), Y7
+	VFMADD231PD  Y8, Y7, Y4
+	VBROADCASTSD (CX)(DX*4), Y7
+	VFMADD231PD  Y8, Y7, Y5
+	VBROADCASTSD (SI), Y7
+	VFMADD231PD  Y8, Y7, Y6
+	ADDQ         R8, CX
+	ADDQ         R8, SI
+	ADDQ         R9, DI
+	DECQ         AX
+	JNZ          whole
+
+	// c = sums
+	MOVQ    c+48(FP), AX
+	MOVQ    ld+56(FP), CX
+	VMOVUPS Y1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y3, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y4, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y5, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y6, (AX)
+	VZEROUPPER
+	RET
+
+masked:
 	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
 	VMASKMOVPD   (DI), Y0, Y8
 	VBROADCASTSD (CX), Y7
@@ -10635,29 +11579,10 @@ loop:
 	ADDQ         R8, SI
 	ADDQ         R9, DI
 	DECQ         AX
-	JNZ          loop
+	JNZ          masked
 
 	// c = sums
-	MOVQ    c+48(FP), AX
-	MOVQ    last+72(FP), CX
-	CMPQ    CX, $0x04
-	JNE     masked
-	MOVQ    ld+56(FP), CX
-	VMOVUPS Y1, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Y2, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Y3, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Y4, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Y5, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Y6, (AX)
-	VZEROUPPER
-	RET
-
-masked:
+	MOVQ       c+48(FP), AX
 	MOVQ       ld+56(FP), CX
 	VPMASKMOVQ Y1, Y0, (AX)
 	ADDQ       CX, AX
@@ -10751,8 +11676,62 @@ add:
 	MOVQ b+32(FP), DI
 	MOVQ col+24(FP), R8
 	MOVQ step+40(FP), R9
+	MOVQ last+72(FP), R10
+	CMPQ R10, $0x04
+	JNE  masked
 
-loop:
+whole:
+	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
+	VMOVUPS      (DI), Y14
+	VMOVUPS      32(DI), Y15
+	VBROADCASTSD (CX), Y13
+	VFMADD231PD  Y14, Y13, Y1
+	VFMADD231PD  Y15, Y13, Y2
+	VBROADCASTSD (CX)(DX*1), Y13
+	VFMADD231PD  Y14, Y13, Y3
+	VFMADD231PD  Y15, Y13, Y4
+	VBROADCASTSD (CX)(DX*2), Y13
+	VFMADD231PD  Y14, Y13, Y5
+	VFMADD231PD  Y15, Y13, Y6
+	VBROADCASTSD (CX)(BX*1), Y13
+	VFMADD231PD  Y14, Y13, Y7
+	VFMADD231PD  Y15, Y13, Y8
+	VBROADCASTSD (CX)(DX*4), Y13
+	VFMADD231PD  Y14, Y13, Y9
+	VFMADD231PD  Y15, Y13, Y10
+	VBROADCASTSD (SI), Y13
+	VFMADD231PD  Y14, Y13, Y11
+	VFMADD231PD  Y15, Y13, Y12
+	ADDQ         R8, CX
+	ADDQ         R8, SI
+	ADDQ         R9, DI
+	DECQ         AX
+	JNZ          whole
+
+	// c = sums
+	MOVQ    c+48(FP), AX
+	MOVQ    ld+56(FP), CX
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y2, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y3, (AX)
+	VMOVUPS Y4, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y5, (AX)
+	VMOVUPS Y6, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y7, (AX)
+	VMOVUPS Y8, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y9, (AX)
+	VMOVUPS Y10, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y11, (AX)
+	VMOVUPS Y12, 32(AX)
+	VZEROUPPER
+	RET
+
+masked:
 	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
 	VMOVUPS      (DI), Y14
 	VMASKMOVPD   32(DI), Y0, Y15
@@ -10778,35 +11757,10 @@ loop:
 	ADDQ         R8, SI
 	ADDQ         R9, DI
 	DECQ         AX
-	JNZ          loop
+	JNZ          masked
 
 	// c = sums
-	MOVQ    c+48(FP), AX
-	MOVQ    last+72(FP), CX
-	CMPQ    CX, $0x04
-	JNE     masked
-	MOVQ    ld+56(FP), CX
-	VMOVUPS Y1, (AX)
-	VMOVUPS Y2, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y3, (AX)
-	VMOVUPS Y4, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y5, (AX)
-	VMOVUPS Y6, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y7, (AX)
-	VMOVUPS Y8, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y9, (AX)
-	VMOVUPS Y10, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y11, (AX)
-	VMOVUPS Y12, 32(AX)
-	VZEROUPPER
-	RET
-
-masked:
+	MOVQ       c+48(FP), AX
 	MOVQ       ld+56(FP), CX
 	VMOVUPS    Y1, (AX)
 	VPMASKMOVQ Y2, Y0, 32(AX)
@@ -10867,8 +11821,34 @@ add:
 	MOVQ b+32(FP), DX
 	MOVQ col+24(FP), BX
 	MOVQ step+40(FP), SI
+	MOVQ last+72(FP), DI
+	CMPQ DI, $0x04
+	JNE  masked
 
-loop:
+whole:
+	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
+	VMOVUPS      96(DX), Y6
+	VBROADCASTSD (CX), Y5
+	VFMADD231PD  (DX), Y5, Y1
+	VFMADD231PD  32(DX), Y5, Y2
+	VFMADD231PD  64(DX), Y5, Y3
+	VFMADD231PD  Y6, Y5, Y4
+	ADDQ         BX, CX
+	ADDQ         SI, DX
+	DECQ         AX
+	JNZ          whole
+
+	// c = sums
+	MOVQ    c+48(FP), AX
+	MOVQ    ld+56(FP), CX
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y2, 32(AX)
+	VMOVUPS Y3, 64(AX)
+	VMOVUPS Y4, 96(AX)
+	VZEROUPPER
+	RET
+
+masked:
 	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
 	VMASKMOVPD   96(DX), Y0, Y6
 	VBROADCASTSD (CX), Y5
@@ -10879,22 +11859,10 @@ loop:
 	ADDQ         BX, CX
 	ADDQ         SI, DX
 	DECQ         AX
-	JNZ          loop
+	JNZ          masked
 
 	// c = sums
-	MOVQ    c+48(FP), AX
-	MOVQ    last+72(FP), CX
-	CMPQ    CX, $0x04
-	JNE     masked
-	MOVQ    ld+56(FP), CX
-	VMOVUPS Y1, (AX)
-	VMOVUPS Y2, 32(AX)
-	VMOVUPS Y3, 64(AX)
-	VMOVUPS Y4, 96(AX)
-	VZEROUPPER
-	RET
-
-masked:
+	MOVQ       c+48(FP), AX
 	MOVQ       ld+56(FP), CX
 	VMOVUPS    Y1, (AX)
 	VMOVUPS    Y2, 32(AX)
@@ -10950,8 +11918,42 @@ add:
 	MOVQ b+32(FP), DX
 	MOVQ col+24(FP), BX
 	MOVQ step+40(FP), SI
+	MOVQ last+72(FP), DI
+	CMPQ DI, $0x04
+	JNE  masked
 
-loop:
+whole:
+	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
+	VMOVUPS      224(DX), Y10
+	VBROADCASTSD (CX), Y9
+	VFMADD231PD  (DX), Y9, Y1
+	VFMADD231PD  32(DX), Y9, Y2
+	VFMADD231PD  64(DX), Y9, Y3
+	VFMADD231PD  96(DX), Y9, Y4
+	VFMADD231PD  128(DX), Y9, Y5
+	VFMADD231PD  160(DX), Y9, Y6
+	VFMADD231PD  192(DX), Y9, Y7
+	VFMADD231PD  Y10, Y9, Y8
+	ADDQ         BX, CX
+	ADDQ         SI, DX
+	DECQ         AX
+	JNZ          whole
+
+	// c = sums
+	MOVQ    c+48(FP), AX
+	MOVQ    ld+56(FP), CX
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y2, 32(AX)
+	VMOVUPS Y3, 64(AX)
+	VMOVUPS Y4, 96(AX)
+	VMOVUPS Y5, 128(AX)
+	VMOVUPS Y6, 160(AX)
+	VMOVUPS Y7, 192(AX)
+	VMOVUPS Y8, 224(AX)
+	VZEROUPPER
+	RET
+
+masked:
 	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
 	VMASKMOVPD   224(DX), Y0, Y10
 	VBROADCASTSD (CX), Y9
@@ -10966,26 +11968,10 @@ loop:
 	ADDQ         BX, CX
 	ADDQ         SI, DX
 	DECQ         AX
-	JNZ          loop
+	JNZ          masked
 
 	// c = sums
-	MOVQ    c+48(FP), AX
-	MOVQ    last+72(FP), CX
-	CMPQ    CX, $0x04
-	JNE     masked
-	MOVQ    ld+56(FP), CX
-	VMOVUPS Y1, (AX)
-	VMOVUPS Y2, 32(AX)
-	VMOVUPS Y3, 64(AX)
-	VMOVUPS Y4, 96(AX)
-	VMOVUPS Y5, 128(AX)
-	VMOVUPS Y6, 160(AX)
-	VMOVUPS Y7, 192(AX)
-	VMOVUPS Y8, 224(AX)
-	VZEROUPPER
-	RET
-
-masked:
+	MOVQ       c+48(FP), AX
 	MOVQ       ld+56(FP), CX
 	VMOVUPS    Y1, (AX)
 	VMOVUPS    Y2, 32(AX)
@@ -11053,8 +12039,50 @@ add:
 	MOVQ b+32(FP), DX
 	MOVQ col+24(FP), BX
 	MOVQ step+40(FP), SI
+	MOVQ last+72(FP), DI
+	CMPQ DI, $0x04
+	JNE  masked
 
-loop:
+whole:
+	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
+	VMOVUPS      352(DX), Y14
+	VBROADCASTSD (CX), Y13
+	VFMADD231PD  (DX), Y13, Y1
+	VFMADD231PD  32(DX), Y13, Y2
+	VFMADD231PD  64(DX), Y13, Y3
+	VFMADD231PD  96(DX), Y13, Y4
+	VFMADD231PD  128(DX), Y13, Y5
+	VFMADD231PD  160(DX), Y13, Y6
+	VFMADD231PD  192(DX), Y13, Y7
+	VFMADD231PD  224(DX), Y13, Y8
+	VFMADD231PD  256(DX), Y13, Y9
+	VFMADD231PD  288(DX), Y13, Y10
+	VFMADD231PD  320(DX), Y13, Y11
+	VFMADD231PD  Y14, Y13, Y12
+	ADDQ         BX, CX
+	ADDQ         SI, DX
+	DECQ         AX
+	JNZ          whole
+
+	// c = sums
+	MOVQ    c+48(FP), AX
+	MOVQ    ld+56(FP), CX
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y2, 32(AX)
+	VMOVUPS Y3, 64(AX)
+	VMOVUPS Y4, 96(AX)
+	VMOVUPS Y5, 128(AX)
+	VMOVUPS Y6, 160(AX)
+	VMOVUPS Y7, 192(AX)
+	VMOVUPS Y8, 224(AX)
+	VMOVUPS Y9, 256(AX)
+	VMOVUPS Y10, 288(AX)
+	VMOVUPS Y11, 320(AX)
+	VMOVUPS Y12, 352(AX)
+	VZEROUPPER
+	RET
+
+masked:
 	// for range k: sums[i][j] += a[i]*b[j]; a++; b++
 	VMASKMOVPD   352(DX), Y0, Y14
 	VBROADCASTSD (CX), Y13
@@ -11073,30 +12101,10 @@ loop:
 	ADDQ         BX, CX
 	ADDQ         SI, DX
 	DECQ         AX
-	JNZ          loop
+	JNZ          masked
 
 	// c = sums
-	MOVQ    c+48(FP), AX
-	MOVQ    last+72(FP), CX
-	CMPQ    CX, $0x04
-	JNE     masked
-	MOVQ    ld+56(FP), CX
-	VMOVUPS Y1, (AX)
-	VMOVUPS Y2, 32(AX)
-	VMOVUPS Y3, 64(AX)
-	VMOVUPS Y4, 96(AX)
-	VMOVUPS Y5, 128(AX)
-	VMOVUPS Y6, 160(AX)
-	VMOVUPS Y7, 192(AX)
-	VMOVUPS Y8, 224(AX)
-	VMOVUPS Y9, 256(AX)
-	VMOVUPS Y10, 288(AX)
-	VMOVUPS Y11, 320(AX)
-	VMOVUPS Y12, 352(AX)
-	VZEROUPPER
-	RET
-
-masked:
+	MOVQ       c+48(FP), AX
 	MOVQ       ld+56(FP), CX
 	VMOVUPS    Y1, (AX)
 	VMOVUPS    Y2, 32(AX)
@@ -11132,99 +12140,304 @@ TEXT ·columnsFloat64(SB), NOSPLIT, $0-40
 	VMOVUPS 32(R10), Y1
 	VMOVUPS 64(R10), Y2
 	VMOVUPS 96(R10), Y3
-	SUBQ    $0x02, AX
-	JLT     rest
+	SUBQ    $0x08, AX
+	JLT     linesDone
 
-loop:
-	// for ; k >= 2; k -= 2: the next 2 columns of all rows
-	VBROADCASTSD   (R9), Y4
-	VBROADCASTSD   8(R9), Y5
-	VBROADCASTF128 (CX), Y6
-	VINSERTF128    $0x01, (CX)(DX*2), Y6, Y6
-	VBROADCASTF128 (CX)(DX*1), Y7
-	VINSERTF128    $0x01, (CX)(BX*1), Y7, Y7
-	VUNPCKLPD      Y7, Y6, Y8
-	VUNPCKHPD      Y7, Y6, Y6
-	VFMADD231PD    Y8, Y4, Y0
-	VFMADD231PD    Y6, Y5, Y0
-	VBROADCASTF128 (CX)(DX*4), Y6
-	VINSERTF128    $0x01, (SI)(DX*1), Y6, Y6
-	VBROADCASTF128 (SI), Y7
-	VINSERTF128    $0x01, (SI)(DX*2), Y7, Y7
-	VUNPCKLPD      Y7, Y6, Y8
-	VUNPCKHPD      Y7, Y6, Y6
-	VFMADD231PD    Y8, Y4, Y1
-	VFMADD231PD    Y6, Y5, Y1
-	VBROADCASTF128 (SI)(BX*1), Y6
-	VINSERTF128    $0x01, (DI), Y6, Y6
-	VBROADCASTF128 (SI)(DX*4), Y7
-	VINSERTF128    $0x01, (DI)(DX*1), Y7, Y7
-	VUNPCKLPD      Y7, Y6, Y8
-	VUNPCKHPD      Y7, Y6, Y6
-	VFMADD231PD    Y8, Y4, Y2
-	VFMADD231PD    Y6, Y5, Y2
-	VBROADCASTF128 (DI)(DX*2), Y6
-	VINSERTF128    $0x01, (DI)(DX*4), Y6, Y6
-	VBROADCASTF128 (DI)(BX*1), Y7
-	VINSERTF128    $0x01, (R8), Y7, Y7
-	VUNPCKLPD      Y7, Y6, Y8
-	VUNPCKHPD      Y7, Y6, Y6
-	VFMADD231PD    Y8, Y4, Y3
-	VFMADD231PD    Y6, Y5, Y3
+lines:
+	// for ; k >= 8; k -= 8: so many columns of all rows
+	VBROADCASTF128 (CX), Y4
+	VINSERTF128    $0x01, (CX)(DX*2), Y4, Y4
+	VBROADCASTF128 (CX)(DX*1), Y5
+	VINSERTF128    $0x01, (CX)(BX*1), Y5, Y5
+	VSHUFPD        $0x05, Y5, Y4, Y6
+	VBLENDPD       $0x0a, Y6, Y4, Y4
+	VBLENDPD       $0x0a, Y5, Y6, Y5
+	VBROADCASTSD   (R9), Y6
+	VFMADD231PD    Y4, Y6, Y0
+	VBROADCASTSD   8(R9), Y4
+	VFMADD231PD    Y5, Y4, Y0
+	VBROADCASTF128 16(CX), Y4
+	VINSERTF128    $0x01, 16(CX)(DX*2), Y4, Y4
+	VBROADCASTF128 16(CX)(DX*1), Y5
+	VINSERTF128    $0x01, 16(CX)(BX*1), Y5, Y5
+	VSHUFPD        $0x05, Y5, Y4, Y6
+	VBLENDPD       $0x0a, Y6, Y4, Y4
+	VBLENDPD       $0x0a, Y5, Y6, Y5
+	VBROADCASTSD   16(R9), Y6
+	VFMADD231PD    Y4, Y6, Y0
+	VBROADCASTSD   24(R9), Y4
+	VFMADD231PD    Y5, Y4, Y0
+	VBROADCASTF128 32(CX), Y4
+	VINSERTF128    $0x01, 32(CX)(DX*2), Y4, Y4
+	VBROADCASTF128 32(CX)(DX*1), Y5
+	VINSERTF128    $0x01, 32(CX)(BX*1), Y5, Y5
+	VSHUFPD        $0x05, Y5, Y4, Y6
+	VBLENDPD       $0x0a, Y6, Y4, Y4
+	VBLENDPD       $0x0a, Y5, Y6, Y5
+	VBROADCASTSD   32(R9), Y6
+	VFMADD231PD    Y4, Y6, Y0
+	VBROADCASTSD   40(R9), Y4
+	VFMADD231PD    Y5, Y4, Y0
+	VBROADCASTF128 48(CX), Y4
+	VINSERTF128    $0x01, 48(CX)(DX*2), Y4, Y4
+	VBROADCASTF128 48(CX)(DX*1), Y5
+	VINSERTF128    $0x01, 48(CX)(BX*1), Y5, Y5
+	VSHUFPD        $0x05, Y5, Y4, Y6
+	VBLENDPD       $0x0a, Y6, Y4, Y4
+	VBLENDPD       $0x0a, Y5, Y6, Y5
+	VBROADCASTSD   48(R9), Y6
+	VFMADD231PD    Y4, Y6, Y0
+	VBROADCASTSD   56(R9), Y4
+	VFMADD231PD    Y5, Y4, Y0
+	VBROADCASTF128 (CX)(DX*4), Y4
+	VINSERTF128    $0x01, (SI)(DX*1), Y4, Y4
+	VBROADCASTF128 (SI), Y5
+	VINSERTF128    $0x01, (SI)(DX*2), Y5, Y5
+	VSHUFPD        $0x05, Y5, Y4, Y6
+	VBLENDPD       $0x0a, Y6, Y4, Y4
+	VBLENDPD       $0x0a, Y5, Y6, Y5
+	VBROADCASTSD   (R9), Y6
+	VFMADD231PD    Y4, Y6, Y1
+	VBROADCASTSD   8(R9), Y4
+	VFMADD231PD    Y5, Y4, Y1
+	VBROADCASTF128 16(CX)(DX*4), Y4
+	VINSERTF128    $0x01, 16(SI)(DX*1), Y4, Y4
+	VBROADCASTF128 16(SI), Y5
+	VINSERTF128    $0x01, 16(SI)(DX*2), Y5, Y5
+	VSHUFPD        $0x05, Y5, Y4, Y6
+	VBLENDPD       $0x0a, Y6, Y4, Y4
+	VBLENDPD       $0x0a, Y5, Y6, Y5
+	VBROADCASTSD   16(R9), Y6
+	VFMADD231PD    Y4, Y6, Y1
+	VBROADCASTSD   24(R9), Y4
+	VFMADD231PD    Y5, Y4, Y1
+	VBROADCASTF128 32(CX)(DX*4), Y4
+	VINSERTF128    $0x01, 32(SI)(DX*1), Y4, Y4
+	VBROADCASTF128 32(SI), Y5
+	VINSERTF128    $0x01, 32(SI)(DX*2), Y5, Y5
+	VSHUFPD        $0x05, Y5, Y4, Y6
+	VBLENDPD       $0x0a, Y6, Y4, Y4
+	VBLENDPD       $0x0a, Y5, Y6, Y5
+	VBROADCASTSD   32(R9), Y6
+	VFMADD231PD    Y4, Y6, Y1
+	VBROADCASTSD   40(R9), Y4
+	VFMADD231PD    Y5, Y4, Y1
+	VBROADCASTF128 48(CX)(DX*4), Y4
+	VINSERTF128    $0x01, 48(SI)(DX*1), Y4, Y4
+	VBROADCASTF128 48(SI), Y5
+	VINSERTF128    $0x01, 48(SI)(DX*2), Y5, Y5
+	VSHUFPD        $0x05, Y5, Y4, Y6
+	VBLENDPD       $0x0a, Y6, Y4, Y4
+	VBLENDPD       $0x0a, Y5, Y6, Y5
+	VBROADCASTSD   48(R9), Y6
+	VFMADD231PD    Y4, Y6, Y1
+	VBROADCASTSD   56(R9), Y4
+	VFMADD231PD    Y5, Y4, Y1
+	VBROADCASTF128 (SI)(BX*1), Y4
+	VINSERTF128    $0x01, (DI), Y4, Y4
+	VBROADCASTF128 (SI)(DX*4), Y5
+	VINSERTF128    $0x01, (DI)(DX*1), Y5, Y5
+	VSHUFPD        $0x05, Y5, Y4, Y6
+	VBLENDPD       $0x0a, Y6, Y4, Y4
+	VBLENDPD       $0x0a, Y5, Y6, Y5
+	VBROADCASTSD   (R9), Y6
+	VFMADD231PD    Y4, Y6, Y2
+	VBROADCASTSD   8(R9), Y4
+	VFMADD231PD    Y5, Y4, Y2
+	VBROADCASTF128 16(SI)(BX*1), Y4
+	VINSERTF128    $0x01, 16(DI), Y4, Y4
+	VBROADCASTF128 16(SI)(DX*4), Y5
+	VINSERTF128    $0x01, 16(DI)(DX*1), Y5, Y5
+	VSHUFPD        $0x05, Y5, Y4, Y6
+	VBLENDPD       $0x0a, Y6, Y4, Y4
+	VBLENDPD       $0x0a, Y5, Y6, Y5
+	VBROADCASTSD   16(R9), Y6
+	VFMADD231PD    Y4, Y6, Y2
+	VBROADCASTSD   24(R9), Y4
+	VFMADD231PD    Y5, Y4, Y2
+	VBROADCASTF128 32(SI)(BX*1), Y4
+	VINSERTF128    $0x01, 32(DI), Y4, Y4
+	VBROADCASTF128 32(SI)(DX*4), Y5
+	VINSERTF128    $0x01, 32(DI)(DX*1), Y5, Y5
+	VSHUFPD        $0x05, Y5, Y4, Y6
+	VBLENDPD       $0x0a, Y6, Y4, Y4
+	VBLENDPD       $0x0a, Y5, Y6, Y5
+	VBROADCASTSD   32(R9), Y6
+	VFMADD231PD    Y4, Y6, Y2
+	VBROADCASTSD   40(R9), Y4
+	VFMADD231PD    Y5, Y4, Y2
+	VBROADCASTF128 48(SI)(BX*1), Y4
+	VINSERTF128    $0x01, 48(DI), Y4, Y4
+	VBROADCASTF128 48(SI)(DX*4), Y5
+	VINSERTF128    $0x01, 48(DI)(DX*1), Y5, Y5
+	VSHUFPD        $0x05, Y5, Y4, Y6
+	VBLENDPD       $0x0a, Y6, Y4, Y4
+	VBLENDPD       $0x0a, Y5, Y6, Y5
+	VBROADCASTSD   48(R9), Y6
+	VFMADD231PD    Y4, Y6, Y2
+	VBROADCASTSD   56(R9), Y4
+	VFMADD231PD    Y5, Y4, Y2
+	VBROADCASTF128 (DI)(DX*2), Y4
+	VINSERTF128    $0x01, (DI)(DX*4), Y4, Y4
+	VBROADCASTF128 (DI)(BX*1), Y5
+	VINSERTF128    $0x01, (R8), Y5, Y5
+	VSHUFPD        $0x05, Y5, Y4, Y6
+	VBLENDPD       $0x0a, Y6, Y4, Y4
+	VBLENDPD       $0x0a, Y5, Y6, Y5
+	VBROADCASTSD   (R9), Y6
+	VFMADD231PD    Y4, Y6, Y3
+	VBROADCASTSD   8(R9), Y4
+	VFMADD231PD    Y5, Y4, Y3
+	VBROADCASTF128 16(DI)(DX*2), Y4
+	VINSERTF128    $0x01, 16(DI)(DX*4), Y4, Y4
+	VBROADCASTF128 16(DI)(BX*1), Y5
+	VINSERTF128    $0x01, 16(R8), Y5, Y5
+	VSHUFPD        $0x05, Y5, Y4, Y6
+	VBLENDPD       $0x0a, Y6, Y4, Y4
+	VBLENDPD       $0x0a, Y5, Y6, Y5
+	VBROADCASTSD   16(R9), Y6
+	VFMADD231PD    Y4, Y6, Y3
+	VBROADCASTSD   24(R9), Y4
+	VFMADD231PD    Y5, Y4, Y3
+	VBROADCASTF128 32(DI)(DX*2), Y4
+	VINSERTF128    $0x01, 32(DI)(DX*4), Y4, Y4
+	VBROADCASTF128 32(DI)(BX*1), Y5
+	VINSERTF128    $0x01, 32(R8), Y5, Y5
+	VSHUFPD        $0x05, Y5, Y4, Y6
+	VBLENDPD       $0x0a, Y6, Y4, Y4
+	VBLENDPD       $0x0a, Y5, Y6, Y5
+	VBROADCASTSD   32(R9), Y6
+	VFMADD231PD    Y4, Y6, Y3
+	VBROADCASTSD   40(R9), Y4
+	VFMADD231PD    Y5, Y4, Y3
+	VBROADCASTF128 48(DI)(DX*2), Y4
+	VINSERTF128    $0x01, 48(DI)(DX*4), Y4, Y4
+	VBROADCASTF128 48(DI)(BX*1), Y5
+	VINSERTF128    $0x01, 48(R8), Y5, Y5
+	VSHUFPD        $0x05, Y5, Y4, Y6
+	VBLENDPD       $0x0a, Y6, Y4, Y4
+	VBLENDPD       $0x0a, Y5, Y6, Y5
+	VBROADCASTSD   48(R9), Y6
+	VFMADD231PD    Y4, Y6, Y3
+	VBROADCASTSD   56(R9), Y4
+	VFMADD231PD    Y5, Y4, Y3
+	ADDQ           $0x40, CX
+	ADDQ           $0x40, SI
+	ADDQ           $0x40, DI
+	ADDQ           $0x40, R8
+	ADDQ           $0x40, R9
+	SUBQ           $0x08, AX
+	JGE            lines
+
+linesDone:
+	ADDQ $0x08, AX
+	SUBQ $0x02, AX
+	JLT  partsDone
+
+parts:
+	// for ; k >= 2; k -= 2: so many columns of all rows
+	VBROADCASTF128 (CX), Y4
+	VINSERTF128    $0x01, (CX)(DX*2), Y4, Y4
+	VBROADCASTF128 (CX)(DX*1), Y5
+	VINSERTF128    $0x01, (CX)(BX*1), Y5, Y5
+	VSHUFPD        $0x05, Y5, Y4, Y6
+	VBLENDPD       $0x0a, Y6, Y4, Y4
+	VBLENDPD       $0x0a, Y5, Y6, Y5
+	VBROADCASTSD   (R9), Y6
+	VFMADD231PD    Y4, Y6, Y0
+	VBROADCASTSD   8(R9), Y4
+	VFMADD231PD    Y5, Y4, Y0
+	VBROADCASTF128 (CX)(DX*4), Y4
+	VINSERTF128    $0x01, (SI)(DX*1), Y4, Y4
+	VBROADCASTF128 (SI), Y5
+	VINSERTF128    $0x01, (SI)(DX*2), Y5, Y5
+	VSHUFPD        $0x05, Y5, Y4, Y6
+	VBLENDPD       $0x0a, Y6, Y4, Y4
+	VBLENDPD       $0x0a, Y5, Y6, Y5
+	VBROADCASTSD   (R9), Y6
+	VFMADD231PD    Y4, Y6, Y1
+	VBROADCASTSD   8(R9), Y4
+	VFMADD231PD    Y5, Y4, Y1
+	VBROADCASTF128 (SI)(BX*1), Y4
+	VINSERTF128    $0x01, (DI), Y4, Y4
+	VBROADCASTF128 (SI)(DX*4), Y5
+	VINSERTF128    $0x01, (DI)(DX*1), Y5, Y5
+	VSHUFPD        $0x05, Y5, Y4, Y6
+	VBLENDPD       $0x0a, Y6, Y4, Y4
+	VBLENDPD       $0x0a, Y5, Y6, Y5
+	VBROADCASTSD   (R9), Y6
+	VFMADD231PD    Y4, Y6, Y2
+	VBROADCASTSD   8(R9), Y4
+	VFMADD231PD    Y5, Y4, Y2
+	VBROADCASTF128 (DI)(DX*2), Y4
+	VINSERTF128    $0x01, (DI)(DX*4), Y4, Y4
+	VBROADCASTF128 (DI)(BX*1), Y5
+	VINSERTF128    $0x01, (R8), Y5, Y5
+	VSHUFPD        $0x05, Y5, Y4, Y6
+	VBLENDPD       $0x0a, Y6, Y4, Y4
+	VBLENDPD       $0x0a, Y5, Y6, Y5
+	VBROADCASTSD   (R9), Y6
+	VFMADD231PD    Y4, Y6, Y3
+	VBROADCASTSD   8(R9), Y4
+	VFMADD231PD    Y5, Y4, Y3
 	ADDQ           $0x10, CX
 	ADDQ           $0x10, SI
 	ADDQ           $0x10, DI
 	ADDQ           $0x10, R8
 	ADDQ           $0x10, R9
 	SUBQ           $0x02, AX
-	JGE            loop
+	JGE            parts
 
-rest:
-	ADDQ $0x02, AX
-	JZ   done
+partsDone:
+	ADDQ  $0x02, AX
+	TESTQ AX, AX
+	JZ    done
 
-restLoop:
+elements:
 	// for ; k > 0; k--: one column
-	VBROADCASTSD (R9), Y4
+	VXORPS       Y4, Y4, Y4
 	VMOVSD       (CX), X5
 	VMOVHPD      (CX)(DX*1), X5, X5
-	VMOVSD       (CX)(DX*2), X6
-	VMOVHPD      (CX)(BX*1), X6, X6
-	VXORPS       Y7, Y7, Y7
-	VINSERTF128  $0x00, X5, Y7, Y7
-	VINSERTF128  $0x01, X6, Y7, Y7
-	VFMADD231PD  Y7, Y4, Y0
+	VINSERTF128  $0x00, X5, Y4, Y4
+	VMOVSD       (CX)(DX*2), X5
+	VMOVHPD      (CX)(BX*1), X5, X5
+	VINSERTF128  $0x01, X5, Y4, Y4
+	VBROADCASTSD (R9), Y5
+	VFMADD231PD  Y4, Y5, Y0
+	VXORPS       Y4, Y4, Y4
 	VMOVSD       (CX)(DX*4), X5
 	VMOVHPD      (SI), X5, X5
-	VMOVSD       (SI)(DX*1), X6
-	VMOVHPD      (SI)(DX*2), X6, X6
-	VXORPS       Y7, Y7, Y7
-	VINSERTF128  $0x00, X5, Y7, Y7
-	VINSERTF128  $0x01, X6, Y7, Y7
-	VFMADD231PD  Y7, Y4, Y1
+	VINSERTF128  $0x00, X5, Y4, Y4
+	VMOVSD       (SI)(DX*1), X5
+	VMOVHPD      (SI)(DX*2), X5, X5
+	VINSERTF128  $0x01, X5, Y4, Y4
+	VBROADCASTSD (R9), Y5
+	VFMADD231PD  Y4, Y5, Y1
+	VXORPS       Y4, Y4, Y4
 	VMOVSD       (SI)(BX*1), X5
 	VMOVHPD      (SI)(DX*4), X5, X5
-	VMOVSD       (DI), X6
-	VMOVHPD      (DI)(DX*1), X6, X6
-	VXORPS       Y7, Y7, Y7
-	VINSERTF128  $0x00, X5, Y7, Y7
-	VINSERTF128  $0x01, X6, Y7, Y7
-	VFMADD231PD  Y7, Y4, Y2
+	VINSERTF128  $0x00, X5, Y4, Y4
+	VMOVSD       (DI), X5
+	VMOVHPD      (DI)(DX*1), X5, X5
+	VINSERTF128  $0x01, X5, Y4, Y4
+	VBROADCASTSD (R9), Y5
+	VFMADD231PD  Y4, Y5, Y2
+	VXORPS       Y4, Y4, Y4
 	VMOVSD       (DI)(DX*2), X5
 	VMOVHPD      (DI)(BX*1), X5, X5
-	VMOVSD       (DI)(DX*4), X6
-	VMOVHPD      (R8), X6, X6
-	VXORPS       Y7, Y7, Y7
-	VINSERTF128  $0x00, X5, Y7, Y7
-	VINSERTF128  $0x01, X6, Y7, Y7
-	VFMADD231PD  Y7, Y4, Y3
+	VINSERTF128  $0x00, X5, Y4, Y4
+	VMOVSD       (DI)(DX*4), X5
+	VMOVHPD      (R8), X5, X5
+	VINSERTF128  $0x01, X5, Y4, Y4
+	VBROADCASTSD (R9), Y5
+	VFMADD231PD  Y4, Y5, Y3
 	ADDQ         $0x08, CX
 	ADDQ         $0x08, SI
 	ADDQ         $0x08, DI
 	ADDQ         $0x08, R8
 	ADDQ         $0x08, R9
 	DECQ         AX
-	JNZ          restLoop
+	JNZ          elements
 
 done:
 	VMOVUPS Y0, (R10)
@@ -11289,19 +12502,21 @@ loop:
 	VINSERTF128    $0x01, (DI)(R13*1), Y0, Y0
 	VBROADCASTF128 (SI)(R13*1), Y1
 	VINSERTF128    $0x01, (R8)(R13*1), Y1, Y1
-	VUNPCKLPD      Y1, Y0, Y2
-	VUNPCKHPD      Y1, Y0, Y0
-	VBROADCASTF128 (R9)(R13*1), Y1
-	VINSERTF128    $0x01, (R11)(R13*1), Y1, Y1
+	VSHUFPD        $0x05, Y1, Y0, Y2
+	VBLENDPD       $0x0a, Y2, Y0, Y0
+	VBLENDPD       $0x0a, Y1, Y2, Y1
+	VBROADCASTF128 (R9)(R13*1), Y2
+	VINSERTF128    $0x01, (R11)(R13*1), Y2, Y2
 	VBROADCASTF128 (R10)(R13*1), Y3
 	VINSERTF128    $0x01, (AX)(R13*1), Y3, Y3
-	VUNPCKLPD      Y3, Y1, Y4
-	VUNPCKHPD      Y3, Y1, Y1
-	VMOVUPS        Y2, (CX)
-	VMOVUPS        Y4, 32(CX)
-	ADDQ           DX, CX
+	VSHUFPD        $0x05, Y3, Y2, Y4
+	VBLENDPD       $0x0a, Y4, Y2, Y2
+	VBLENDPD       $0x0a, Y3, Y4, Y3
 	VMOVUPS        Y0, (CX)
-	VMOVUPS        Y1, 32(CX)
+	VMOVUPS        Y2, 32(CX)
+	ADDQ           DX, CX
+	VMOVUPS        Y1, (CX)
+	VMOVUPS        Y3, 32(CX)
 	ADDQ           DX, CX
 	ADDQ           $0x10, R13
 	SUBQ           $0x02, R12

@@ -192,48 +192,52 @@ func tile(m *isa, e *element, s tileShape) {
 			y[v] = m.new()
 		}
 	}
-	Label("loop")
-	Comment("for range k: sums[i][j] += a[i]*b[j]; a++; b++")
-	for v := range y {
-		if from := (Mem{Base: b, Disp: v * m.bytes}); v == s.vectors-1 {
-			m.loadTailTo(from, t, e.size, y[v])
-		} else if y[v] != nil {
-			VMOVUPS(from, y[v])
-		}
-	}
-	for i, row := range sums {
-		e.broadcast(a.at(i), x)
-		for v, sum := range row {
-			if y[v] != nil {
-				e.multiplyAdd(y[v], x, sum)
-			} else {
-				e.multiplyAdd(Mem{Base: b, Disp: v * m.bytes}, x, sum)
+	// loop writes the loop; the last vector of b has a tail or is a whole one.
+	loop := func(label string, isMasked bool) {
+		Label(label)
+		Comment("for range k: sums[i][j] += a[i]*b[j]; a++; b++")
+		for v := range y {
+			if from := (Mem{Base: b, Disp: v * m.bytes}); v == s.vectors-1 && isMasked {
+				m.loadTailTo(from, t, e.size, y[v])
+			} else if y[v] != nil {
+				VMOVUPS(from, y[v])
 			}
 		}
+		for i, row := range sums {
+			e.broadcast(a.at(i), x)
+			for v, sum := range row {
+				if y[v] != nil {
+					e.multiplyAdd(y[v], x, sum)
+				} else {
+					e.multiplyAdd(Mem{Base: b, Disp: v * m.bytes}, x, sum)
+				}
+			}
+		}
+		a.move(col)
+		ADDQ(step, b)
+		DECQ(k)
+		JNZ(LabelRef(label))
 	}
-	a.move(col)
-	ADDQ(step, b)
-	DECQ(k)
-	JNZ(LabelRef("loop"))
-
+	if m == avx512 {
+		loop("loop", true)
+		Comment("c = sums")
+		storeTile(m, e, sums, &t)
+		return
+	}
+	// Masked, AVX2 is slower.
+	CMPQ(param("last"), Imm(uint64(m.bytes/e.size)))
+	JNE(LabelRef("masked"))
+	loop("whole", false)
 	Comment("c = sums")
-	c := param("c")
-	if m == avx2 { // where a masked store takes much longer than a whole one
-		CMPQ(param("last"), Imm(uint64(m.bytes/e.size)))
-		JNE(LabelRef("masked"))
-		storeTile(m, e, sums, c, nil)
-		VZEROUPPER()
-		RET()
-		Label("masked")
-	}
-	storeTile(m, e, sums, c, &t)
-	VZEROUPPER()
-	RET()
+	storeTile(m, e, sums, nil)
+	loop("masked", true)
+	Comment("c = sums")
+	storeTile(m, e, sums, &t)
 }
 
-// storeTile writes sums to c, whose last vector has a tail.
-func storeTile(m *isa, e *element, sums [][]vector, c reg.GPVirtual, t *tail) {
-	ld := param("ld")
+// storeTile writes sums to c, whose last vector may have a tail, and returns.
+func storeTile(m *isa, e *element, sums [][]vector, t *tail) {
+	c, ld := param("c"), param("ld")
 	for i, row := range sums {
 		for v, sum := range row {
 			if to := (Mem{Base: c, Disp: v * m.bytes}); t == nil || v < len(row)-1 {
@@ -246,13 +250,16 @@ func storeTile(m *isa, e *element, sums [][]vector, c reg.GPVirtual, t *tail) {
 			ADDQ(ld, c)
 		}
 	}
+	VZEROUPPER()
+	RET()
 }
 
 // columnVectors is how many vectors of sums columns has: enough to hide the latency of an addition.
 const columnVectors = 4
 
 // columns writes sums of rows times a column. The rows are turned into columns in
-// registers, four by four, so that each sum adds its products in order.
+// registers, so that each sum adds its products in order. A cache line of each row is read at
+// once: it may be gone when the same lines of many other rows have been.
 func columns(e *element) {
 	name := "columns" + e.name
 	enter("columns", "AVX2", "device."+e.name, name)
@@ -267,65 +274,45 @@ func columns(e *element) {
 		sums[v] = YMM()
 		VMOVUPS(Mem{Base: to, Disp: 32 * v}, sums[v])
 	}
-	block := 16 / e.size // so many columns at a time
-	SUBQ(Imm(uint64(block)), n)
-	JLT(LabelRef("rest"))
-	Label("loop")
-	Commentf("for ; k >= %d; k -= %d: the next %d columns of all rows", block, block, block)
-	xs := make([]vector, block)
-	for c := range xs {
-		xs[c] = YMM()
-		e.broadcast(Mem{Base: x, Disp: c * e.size}, xs[c])
+	element := func(c int) vector {
+		v := YMM()
+		e.broadcast(Mem{Base: x, Disp: c * e.size}, v)
+		return v
 	}
-	for v, sum := range sums {
-		at := func(r int) Mem { return a.at(v*lanes + r) }
-		for c, column := range turned(e, at) {
-			e.multiplyAdd(column, xs[c], sum)
-		}
-	}
-	a.move(Imm(16))
-	ADDQ(Imm(16), x)
-	SUBQ(Imm(uint64(block)), n)
-	JGE(LabelRef("loop"))
-
-	Label("rest")
-	ADDQ(Imm(uint64(block)), n)
-	JZ(LabelRef("done"))
-	columnOf := func(v int) vector { // the first column of vector v, element by element
-		halves := [2]vector{XMM(), XMM()}
-		for h, half := range halves {
-			for r := range lanes / 2 {
-				from := a.at(v*lanes + h*lanes/2 + r)
-				switch {
-				case r == 0 && e.size == 4:
-					VMOVSS(from, half)
-				case r == 0:
-					VMOVSD(from, half)
-				case e.size == 4:
-					VINSERTPS(Imm(uint64(r<<4)), from, half, half)
-				default:
-					VMOVHPD(from, half, half)
+	// block writes the handling of so many bytes of each row, while there are as many.
+	block := func(label string, bytes int) {
+		cols := bytes / e.size
+		SUBQ(Imm(uint64(cols)), n)
+		JLT(LabelRef(label + "Done"))
+		Label(label)
+		Commentf("for ; k >= %d; k -= %d: so many columns of all rows", cols, cols)
+		for v, sum := range sums {
+			for at := 0; at < bytes; at += 16 {
+				for c, column := range turned(e, func(r int) Mem { return a.at(v*lanes + r).Offset(at) }) {
+					e.multiplyAdd(column, element(at/e.size+c), sum)
 				}
 			}
 		}
-		column := YMM()
-		avx2.clear(column)
-		VINSERTF128(Imm(0), halves[0], column, column)
-		VINSERTF128(Imm(1), halves[1], column, column)
-		return column
+		a.move(Imm(uint64(bytes)))
+		ADDQ(Imm(uint64(bytes)), x)
+		SUBQ(Imm(uint64(cols)), n)
+		JGE(LabelRef(label))
+		Label(label + "Done")
+		ADDQ(Imm(uint64(cols)), n)
 	}
-	Label("restLoop")
+	block("lines", 64)
+	block("parts", 16)
+	TESTQ(n, n)
+	JZ(LabelRef("done"))
+	Label("elements")
 	Comment("for ; k > 0; k--: one column")
-	xs[0] = YMM()
-	e.broadcast(Mem{Base: x}, xs[0])
 	for v, sum := range sums {
-		e.multiplyAdd(columnOf(v), xs[0], sum)
+		e.multiplyAdd(single(e, func(r int) Mem { return a.at(v*lanes + r) }), element(0), sum)
 	}
 	a.move(Imm(uint64(e.size)))
 	ADDQ(Imm(uint64(e.size)), x)
 	DECQ(n)
-	JNZ(LabelRef("restLoop"))
-
+	JNZ(LabelRef("elements"))
 	Label("done")
 	for v, sum := range sums {
 		VMOVUPS(sum, Mem{Base: to, Disp: 32 * v})
@@ -334,7 +321,32 @@ func columns(e *element) {
 	RET()
 }
 
+// single returns the first elements of as many rows as a vector of AVX2 has elements.
+func single(e *element, row func(r int) Mem) vector {
+	column := YMM()
+	avx2.clear(column)
+	lanes := 16 / e.size
+	for half := range 2 {
+		part := XMM()
+		for r := range lanes {
+			switch from := row(half*lanes + r); {
+			case r == 0 && e.size == 4:
+				VMOVSS(from, part)
+			case r == 0:
+				VMOVSD(from, part)
+			case e.size == 4:
+				VINSERTPS(Imm(uint64(r<<4)), from, part, part)
+			default:
+				VMOVHPD(from, part, part)
+			}
+		}
+		VINSERTF128(Imm(uint64(half)), part, column, column)
+	}
+	return column
+}
+
 // turned returns the first columns, 16 bytes' worth of each, of as many rows as a vector of AVX2 has elements.
+// Blends take the place of shuffles where they can, as processors have more units for them.
 func turned(e *element, row func(r int) Mem) []vector {
 	// Each vector gets two rows, so that the ones below are in its upper half.
 	lanes := 32 / e.size
@@ -345,17 +357,24 @@ func turned(e *element, row func(r int) Mem) []vector {
 		VINSERTF128(Imm(1), row(r+lanes/2), rows[r], rows[r])
 	}
 	if e.size == 8 {
-		return pairs(VUNPCKLPD, VUNPCKHPD, rows[0], rows[1])
+		return halves(rows[0], rows[1])
 	}
-	upper, lower := pairs(VUNPCKLPS, VUNPCKHPS, rows[0], rows[1]), pairs(VUNPCKLPS, VUNPCKHPS, rows[2], rows[3])
-	return append(pairs(VUNPCKLPD, VUNPCKHPD, upper[0], lower[0]), pairs(VUNPCKLPD, VUNPCKHPD, upper[1], lower[1])...)
+	var low, high [2]vector
+	for i := range low {
+		low[i], high[i] = YMM(), YMM()
+		VUNPCKLPS(rows[2*i+1], rows[2*i], low[i])
+		VUNPCKHPS(rows[2*i+1], rows[2*i], high[i])
+	}
+	return append(halves(low[0], low[1]), halves(high[0], high[1])...)
 }
 
-func pairs(low, high func(...Op), x, y vector) []vector {
-	l, h := YMM(), YMM()
-	low(y, x, l)
-	high(y, x, h)
-	return []vector{l, h}
+// halves returns the first halves of all 16 bytes of x and y, and the second ones.
+func halves(x, y vector) []vector {
+	middle, first, second := YMM(), YMM(), YMM()
+	VSHUFPD(Imm(5), y, x, middle) // x's second and y's first
+	VBLENDPD(Imm(10), middle, x, first)
+	VBLENDPD(Imm(10), y, middle, second)
+	return []vector{first, second}
 }
 
 // turnedRows is how many rows turn handles.
