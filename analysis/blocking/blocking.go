@@ -387,9 +387,10 @@ func (c *Call) mutates() bool {
 	return c.anyArg(func(s *Summary) bool { return s.Mutates }) || c.anyLit((*Call).mutates)
 }
 
-// maps reports whether the callee is not known but is given tensors and
-// returns some: a layer, a loss function. It can hardly do that without
-// enqueueing work.
+// maps reports whether the callee is not known but is given tensors, or
+// floating-point numbers, and returns tensors: a layer, a loss function, a
+// function of a real number. It can hardly do that without enqueueing work; what
+// looks up a tensor is given an index or a name.
 func (c *Call) maps() bool {
 	a := c.in.a
 	if !c.dynamic || c.impls != nil {
@@ -403,7 +404,15 @@ func (c *Call) maps() bool {
 	for v := range sig.Results().Variables() {
 		makes = makes || isTensor(v.Type())
 	}
-	return makes && slices.ContainsFunc(c.Expr.Args, func(e ast.Expr) bool { return a.holdsTensor(a.info.TypeOf(e)) })
+	return makes && slices.ContainsFunc(c.Expr.Args, func(e ast.Expr) bool {
+		t := a.info.TypeOf(e)
+		return a.holdsTensor(t) || isFloat(t)
+	})
+}
+
+func isFloat(t types.Type) bool {
+	basic, ok := t.Underlying().(*types.Basic)
+	return ok && basic.Info()&types.IsFloat != 0
 }
 
 // anyArg reports whether a function that is passed by name, and called at

@@ -180,7 +180,7 @@ func (f *Func) unfinished(from, to token.Pos) *Call {
 			continue
 		}
 		at := c.Expr.End() - 1 // operands are evaluated first
-		if f.leads(from, at, nil) && f.leads(at, to, syncs) && !f.inAny(f.waitingLoops(syncs), at) {
+		if f.leads(from, at, nil) && f.leads(at, to, syncs) && !f.inAny(f.waitingLoops(syncs, from), at) {
 			return c
 		}
 	}
@@ -190,11 +190,12 @@ func (f *Func) unfinished(from, to token.Pos) *Call {
 // waitingLoops lists the loops of f in which one of the places is. What is
 // enqueued in such a loop is waited for there, up to what the last iteration
 // leaves, which is little; and the loop is taken to run at least once, so that
-// after it, what was enqueued before it is finished.
-func (f *Func) waitingLoops(syncs []token.Pos) []*Loop {
+// after it, what was enqueued before it is finished. Loops around the start of
+// the clock don't count: what waits there may come too late.
+func (f *Func) waitingLoops(syncs []token.Pos, start token.Pos) []*Loop {
 	var list []*Loop
 	for _, l := range f.flow().loops {
-		if f.inLoop(l, syncs...) {
+		if f.inLoop(l, syncs...) && !f.inLoop(l, start) {
 			list = append(list, l)
 		}
 	}
@@ -216,7 +217,7 @@ func (c *Call) syncs(from token.Pos) bool {
 	case tensorapi.Unknown:
 	case tensorapi.Read, tensorapi.Transfer, tensorapi.Print, tensorapi.Wait:
 		for _, e := range c.operand(c.api.Arg) {
-			if c.in.a.isOlder(e, from) && !c.in.isReturned(e) {
+			if c.in.isOlder(e, from) && !c.in.isReturned(e) {
 				return false
 			}
 		}
@@ -229,7 +230,7 @@ func (c *Call) syncs(from token.Pos) bool {
 		return true
 	}
 	for _, e := range c.in.a.printed(c) {
-		if !c.in.a.isOlder(e, from) || c.in.isReturned(e) {
+		if !c.in.isOlder(e, from) || c.in.isReturned(e) {
 			return true
 		}
 	}
@@ -256,15 +257,19 @@ func (f *Func) isReturned(e ast.Expr) bool {
 	return false
 }
 
-// isOlder reports whether e is a variable that is not assigned after pos, so
-// that waiting for it waits for nothing enqueued since.
-func (a *analyzer) isOlder(e ast.Expr, pos token.Pos) bool {
+// isOlder reports whether e is a variable that is not assigned after pos, also
+// not by another iteration of a loop around pos, so that waiting for it in f
+// waits for nothing enqueued since.
+func (f *Func) isOlder(e ast.Expr, pos token.Pos) bool {
+	a := f.a
 	id, ok := ast.Unparen(e).(*ast.Ident)
 	if !ok {
 		return false
 	}
 	v, ok := a.info.Uses[id].(*types.Var)
-	return ok && isTensor(v.Type()) && !slices.ContainsFunc(a.defs[v], func(d def) bool { return d.pos > pos })
+	return ok && isTensor(v.Type()) && !slices.ContainsFunc(a.defs[v], func(d def) bool {
+		return d.pos > pos || d.in == f && f.leads(pos, d.pos, nil)
+	})
 }
 
 // readAgain reports whether the same clock is read once more after a wait:
@@ -303,7 +308,7 @@ func (f *Func) leads(from, to token.Pos, avoid []token.Pos) bool {
 	if between(a, from, end) || between(b, token.NoPos, to) {
 		return false
 	}
-	loops := f.waitingLoops(avoid)
+	loops := f.waitingLoops(avoid, token.NoPos)
 	return fl.reaches(a, b, func(block int32) bool {
 		return between(block, token.NoPos, end) || slices.ContainsFunc(loops, func(l *Loop) bool { return l.head == block })
 	})

@@ -76,7 +76,15 @@ func (a *analyzer) elementOf(c *Call, l *Loop) *ElementRead {
 // settledPart is the tensor of which c reads a part in each iteration of l, or
 // nil, and whether the iterations count the parts.
 func (a *analyzer) settledPart(c *Call, l *Loop) (e ast.Expr, counted bool) {
-	if l == nil || c.api.Kind != tensorapi.Read || c.api.Arg != tensorapi.Recv && c.api.Arg != 0 {
+	if l == nil {
+		return nil, false
+	}
+	if c.api.Kind != tensorapi.Read || c.api.Arg != tensorapi.Recv && c.api.Arg != 0 {
+		for _, e := range a.printed(c) {
+			if e, counted := a.settledView(e, l); counted {
+				return e, true
+			}
+		}
 		return nil, false
 	}
 	operands := c.operand(c.api.Arg)
@@ -91,7 +99,14 @@ func (a *analyzer) settledPart(c *Call, l *Loop) (e ast.Expr, counted bool) {
 	if !ok {
 		return nil, false
 	}
-	e = operands[0]
+	e, views := a.settledView(operands[0], l)
+	return e, e != nil && (counted || views)
+}
+
+// settledView is the tensor that e is, or is a view of a part of, if it is the
+// same in all iterations of l, or nil, and whether the iterations count the
+// parts.
+func (a *analyzer) settledView(e ast.Expr, l *Loop) (tensor ast.Expr, counted bool) {
 	for {
 		view := a.calls[asCall(e)]
 		if view == nil {

@@ -317,6 +317,16 @@ func intConst(info *types.Info, e ast.Expr) (int64, bool) {
 	return constant.Int64Val(v)
 }
 
+// outermost is the outermost loop of the function around l, or l.
+func (l *Loop) outermost() *Loop {
+	for _, around := range l.fn.flow().loops {
+		if l.blocks != nil && around.blocks[l.head] {
+			return around
+		}
+	}
+	return l
+}
+
 // returns reports whether control can get from block b to the function's end.
 func (f *flow) returns(b int32) bool {
 	for _, blk := range f.blocks {

@@ -161,6 +161,9 @@ func (r *Result) Early() []Early {
 		default:
 			continue
 		}
+		if s.Uses&(Decides|Computes) != 0 {
+			continue // the step may need the value
+		}
 		if d := s.in.a.stepAfter(s); d != nil {
 			list = append(list, Early{s, d.Expr, calleeName(d)})
 		}

@@ -127,6 +127,40 @@ func (f *Func) Benchmark() *types.Var {
 	return nil
 }
 
+// HoldsTensor reports whether e is a tensor or contains some, in elements, fields
+// or what it points to.
+func (r *Result) HoldsTensor(e ast.Expr) bool {
+	if len(r.Funcs) == 0 {
+		return false
+	}
+	a := r.Funcs[0].a
+	tv := a.info.Types[e]
+	return tv.Type != nil && !tv.IsNil() && a.holdsTensor(tv.Type)
+}
+
+// UsesOf lists the identifiers that refer to v, a local variable and no result:
+// nobody else can look at what it holds.
+func (r *Result) UsesOf(v *types.Var) (uses []inspector.Cursor, local bool) {
+	scope := v.Parent()
+	if len(r.Funcs) == 0 || v.IsField() || scope == nil || scope == r.Funcs[0].a.pass.Pkg.Scope() {
+		return nil, false
+	}
+	cur, ok := r.Cursor(v.Pos())
+	if !ok {
+		return nil, false
+	}
+	f := r.FuncAt(cur)
+	if f == nil {
+		return nil, false
+	}
+	for i := range f.sig.Results().Len() {
+		if f.sig.Results().At(i) == v {
+			return nil, false
+		}
+	}
+	return slices.Collect(f.a.usesOf(v, f)), true
+}
+
 // IsCellValue reports whether e is what a cell holds, or a local variable that is
 // only ever set to that.
 func (r *Result) IsCellValue(e ast.Expr) bool {

@@ -306,8 +306,8 @@ func (a *analyzer) isOuter(l *Loop, c *Call) bool {
 
 // overLayers reports whether l goes through the parts of a model, whose layers
 // are things that compute: functions, things with methods that map tensors to
-// tensors, things with parameters. Such a loop is one computation. Training a
-// part at a time is not.
+// tensors, cells and things with parameters. Such a loop is one computation.
+// Training a part at a time is not.
 func (a *analyzer) overLayers(l *Loop) bool {
 	s, ok := l.Stmt.(*ast.RangeStmt)
 	if !ok {
@@ -325,7 +325,8 @@ func (a *analyzer) overLayers(l *Loop) bool {
 	return a.computes(elem) && !a.any(l, (*Call).mutates)
 }
 
-// computes reports whether values of a type map tensors to tensors.
+// computes reports whether values of a type map tensors to tensors, or hold
+// parameters.
 func (a *analyzer) computes(t types.Type) bool {
 	if sig, ok := t.Underlying().(*types.Signature); ok {
 		return mapsTensors(sig)
@@ -340,6 +341,11 @@ func (a *analyzer) computes(t types.Type) bool {
 	for i := range methods.Len() {
 		if sig, ok := methods.At(i).Type().(*types.Signature); ok && mapsTensors(sig) {
 			return true
+		}
+		if fn, ok := methods.At(i).Obj().(*types.Func); ok {
+			if api, ok := lookup(fn); ok && api.Kind == tensorapi.Value {
+				return true // a parameter
+			}
 		}
 	}
 	return false

@@ -340,12 +340,21 @@ func (w *follower) leadsToDecision(stmt inspector.Cursor, body token.Pos, cur in
 			lhs = []ast.Expr{n.X}
 		}
 		for _, e := range lhs {
-			if w.decidedBy(e, cur, f) {
+			if w.decidedBy(e, cur, f) || w.isComputedWith(e) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// isComputedWith reports whether e is a variable or field whose tensors are
+// operands of what the loop, or one around it, enqueues: x, where a step is
+// accepted or not.
+func (w *follower) isComputedWith(e ast.Expr) bool {
+	v := w.analyzer.variable(e)
+	return v != nil && w.holdsTensor(v.Type()) &&
+		w.any(w.loop.outermost(), func(c *Call) bool { return c.enqueues() && w.mentions(c.Expr, v) })
 }
 
 // decidedBy reports whether what is assigned to a variable decides what the

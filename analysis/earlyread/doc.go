@@ -26,7 +26,8 @@
 //	total += loss.Item() // the device goes on with the update
 //
 // Silent: what AT001 is silent about; values that decide whether there is a
-// step, or become an operand.
+// step, or become an operand; those that few iterations use, for which AT008
+// says more.
 //
 // Missed: steps in another function than the read.
 //

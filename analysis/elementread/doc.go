@@ -8,7 +8,8 @@
 // loop gives.
 //
 // The rule reports reads in a loop of a local tensor that the loop does not
-// assign, when the indices, if there are any, count the iterations.
+// assign, when the indices, if there are any, count the iterations; and prints of
+// rows and elements that do.
 //
 // WRONG
 //

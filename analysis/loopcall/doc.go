@@ -40,7 +40,8 @@
 //
 // Silent: what AT001 is silent about, in the caller and in the callee;
 // functions that read in or after a loop of their own, as one epoch of
-// training does; functions of tensor libraries.
+// training does, but not after one over the parameters or layers of a model;
+// functions of tensor libraries.
 //
 // Missed: calls through function values that may be one of several, and
 // through interfaces of other packages or with more than three implementations;

@@ -7,7 +7,8 @@
 // is idle while the host decides.
 //
 // The rule reports reads in a loop whose value reaches a condition that ends
-// the iteration or the loop, or that chooses what is enqueued. Many correct
+// the iteration or the loop, or that chooses what is enqueued, also by a variable
+// that later iterations compute with. Many correct
 // algorithms do this, so findings are of severity info: they are shown with
 // -severity=info.
 //

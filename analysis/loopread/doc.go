@@ -44,7 +44,7 @@
 // the generator speaks.
 //
 // Missed: tensors that come from channels, from functions that are not known
-// and are given no tensors, or from methods of interfaces on whose few
+// and are given neither tensors nor floating-point numbers, or from methods of interfaces on whose few
 // implementations, in the same package, nothing is agreed; loops that run in
 // another function than the read, unless AT010 sees them.
 //

@@ -8,7 +8,8 @@
 //
 // The rule reports comparisons of two tensors that can't be the same one, as
 // both were just computed or made, or one was and the other passed in, and
-// calls of reflect.DeepEqual with tensors. Other comparisons of two tensors may
+// calls of reflect.DeepEqual with tensors, or with lists, maps or structs of
+// them. Other comparisons of two tensors may
 // ask whether they are one and the same on purpose; they are findings of
 // severity info.
 //

@@ -80,12 +80,12 @@ func isCallOf(calls []*ast.CallExpr, e ast.Expr) bool {
 
 func deepEqual(p *blocking.Pass, n *ast.CallExpr) {
 	fn, ok := typeutil.Callee(p.TypesInfo, n).(*types.Func)
-	if !ok || fn.FullName() != "reflect.DeepEqual" || len(n.Args) != 2 || !isTensor(p, n.Args[0]) || !isTensor(p, n.Args[1]) {
+	if !ok || fn.FullName() != "reflect.DeepEqual" || len(n.Args) != 2 || !p.HoldsTensor(n.Args[0]) || !p.HoldsTensor(n.Args[1]) {
 		return
 	}
 	p.Report(blocking.Warning, analysis.Diagnostic{
 		Pos:     n.Pos(),
 		End:     n.End(),
-		Message: types.ExprString(n.Fun) + " compares how two tensors are kept, not their values; compare elements with Eq, or what they are read as",
+		Message: types.ExprString(n.Fun) + " compares how tensors are kept, not their values; compare elements with Eq, or what they are read as",
 	})
 }

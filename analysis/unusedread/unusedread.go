@@ -10,7 +10,6 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ast/edge"
-	"golang.org/x/tools/go/ast/inspector"
 )
 
 //go:embed doc.go
@@ -73,10 +72,10 @@ func isUnused(p *blocking.Pass, c *blocking.Call) bool {
 		if kind != edge.AssignStmt_Rhs || n.Tok != token.ASSIGN && n.Tok != token.DEFINE {
 			return false
 		}
-		return isBlank(n.Lhs[i]) || n.Tok == token.DEFINE && onlyBlanked(p, n.Lhs[i], up)
+		return isBlank(n.Lhs[i]) || onlyBlanked(p, n.Lhs[i])
 	case *ast.ValueSpec:
 		_, i := cur.ParentEdge()
-		return isBlank(n.Names[i])
+		return isBlank(n.Names[i]) || onlyBlanked(p, n.Names[i])
 	}
 	return false
 }
@@ -86,24 +85,30 @@ func isBlank(e ast.Expr) bool {
 	return ok && id.Name == "_"
 }
 
-// onlyBlanked reports whether the variable that lhs defines in the statement at
-// def is only used to be assigned to the blank identifier.
-func onlyBlanked(p *blocking.Pass, lhs ast.Expr, def inspector.Cursor) bool {
-	v := p.TypesInfo.Defs[lhs.(*ast.Ident)]
-	if v == nil {
-		return false // assigned, not defined
+// onlyBlanked reports whether lhs is a local variable that is only used to be
+// assigned to the blank identifier, and to be assigned.
+func onlyBlanked(p *blocking.Pass, lhs ast.Expr) bool {
+	id, ok := lhs.(*ast.Ident)
+	if !ok {
+		return false
 	}
-	for c := range def.Parent().Preorder((*ast.Ident)(nil)) {
-		if p.TypesInfo.Uses[c.Node().(*ast.Ident)] != v {
-			continue
-		}
+	v, ok := p.TypesInfo.ObjectOf(id).(*types.Var)
+	if !ok {
+		return false
+	}
+	uses, local := p.UsesOf(v)
+	for _, c := range uses {
 		kind, i := c.ParentEdge()
 		assign, ok := c.Parent().Node().(*ast.AssignStmt)
-		if !ok || kind != edge.AssignStmt_Rhs || len(assign.Lhs) != len(assign.Rhs) || !isBlank(assign.Lhs[i]) {
+		switch {
+		case !ok, assign.Tok != token.ASSIGN && assign.Tok != token.DEFINE:
+			return false
+		case kind == edge.AssignStmt_Lhs:
+		case len(assign.Lhs) != len(assign.Rhs) || !isBlank(assign.Lhs[i]):
 			return false
 		}
 	}
-	return true
+	return local
 }
 
 // waiter is how to call what waits and does not read: "y.Wait()".

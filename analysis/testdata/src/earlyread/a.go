@@ -65,3 +65,21 @@ func others(data []Batch, opt *optim.Optimizer) (total, last float64) {
 	opt.Minimize(w)
 	return
 }
+
+func weight(loss *tensor.Tensor) float64 { return loss.Item() }
+
+// The step needs the value that a function returns.
+func needed(data []Batch, opt *optim.Optimizer) {
+	for _, b := range data {
+		loss := batch.Loss(w, b)
+		if weight(loss) > 1 {
+			opt.SetRate(opt.Rate() / 2)
+		}
+		opt.Minimize(loss)
+	}
+	for _, b := range data {
+		loss := batch.Loss(w, b)
+		v := weight(loss)
+		opt.Minimize(loss.MulScalar(v))
+	}
+}

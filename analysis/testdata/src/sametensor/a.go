@@ -32,7 +32,7 @@ func never(x, y *tensor.Tensor) bool {
 	if is(b) {
 		return true
 	}
-	return reflect.DeepEqual(x, y) // want `reflect.DeepEqual compares how two tensors are kept, not their values; compare`
+	return reflect.DeepEqual(x, y) // want `reflect.DeepEqual compares how tensors are kept, not their values; compare`
 }
 
 func maybe(x, y *tensor.Tensor, list []*tensor.Tensor, c *cache) bool {

@@ -66,7 +66,7 @@ func used(x *tensor.Tensor) (v float64) {
 	fmt.Println(w)
 	var kept float64
 	kept = x.Item()
-	_ = kept
+	_ = kept + 1
 	if x.Item() > 0 {
 		v++
 	}

@@ -5,4 +5,7 @@ import "github.com/asyncgen/asyncgen/runtime/tensor"
 
 type Optimizer struct{ _ int }
 
+func (o *Optimizer) Rate() float64      { return 0 }
+func (o *Optimizer) SetRate(to float64) {}
+
 func (o *Optimizer) Minimize(loss *tensor.Tensor) {}

@@ -1,0 +1,54 @@
+package loopexit
+
+import (
+	"math"
+
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+type particle struct{ at, best *tensor.Tensor }
+
+func step(x *tensor.Tensor) *tensor.Tensor { return x.AddScalar(1) }
+
+// accepted decides what the next iteration computes with.
+func accepted(x *tensor.Tensor, n int, limit float64) (best *tensor.Tensor, chain []*tensor.Tensor) {
+	at := x.Norm()
+	for range n {
+		y := step(x)
+		next := y.Norm()
+		if next.Sub(at).Item() < limit { // want `AT005`
+			x, at = y, next
+		}
+		chain = append(chain, x)
+	}
+	cur := math.Inf(1)
+	for range n {
+		y := step(x)
+		v := y.Norm().Item() // want `AT005`
+		if v < cur {
+			x, cur = y, v
+		}
+	}
+	for range n {
+		y := step(x)
+		if v := y.Norm().Item(); v < cur { // AT001: it is only remembered which one was best
+			best, cur = y, v
+		}
+	}
+	return best, chain
+}
+
+// swarm decides about fields that a loop around it computes with.
+func swarm(ps []particle, steps int) {
+	for range steps {
+		for i := range ps {
+			ps[i].at = step(ps[i].best)
+		}
+		for i, p := range ps {
+			d := p.at.Norm()
+			if d.Item() < 1 { // want `AT005`
+				ps[i].best = p.at
+			}
+		}
+	}
+}
