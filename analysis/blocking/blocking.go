@@ -81,6 +81,7 @@ func run(pass *analysis.Pass) (any, error) {
 		bound:   make(map[*types.Var]*Func),
 		calls:   make(map[*ast.CallExpr]*Call),
 		defs:    make(map[*types.Var][]def),
+		stores:  make(map[*types.Var][]def),
 		params:  make(map[*types.Var]param),
 		callees: make(map[*Func]map[*Func]bool),
 	}
@@ -139,6 +140,7 @@ type analyzer struct {
 	bound   map[*types.Var]*Func    // literals that are the only value of a variable
 	calls   map[*ast.CallExpr]*Call // all calls but conversions and built-ins
 	defs    map[*types.Var][]def    // all assignments to variables and fields
+	stores  map[*types.Var][]def    // assignments to fields of what local variables hold or point to
 	params  map[*types.Var]param    // parameters and receivers
 	holders sync.Map                // cache of holdsTensor: types.Type to bool
 

@@ -35,7 +35,7 @@ func (f *Func) Clocks() []Clock {
 			continue
 		}
 		for _, d := range starts[start] {
-			op := f.unfinished(d.pos, read)
+			op := f.unfinished(d.pos, read, f.restarts(start, d.pos))
 			if op != nil && !f.readAgain(start, read) && !f.a.limits(c) {
 				list = append(list, Clock{c.Expr, c.cur, read, op.Expr, f})
 				break
@@ -166,9 +166,20 @@ func asCall(e ast.Expr) *ast.CallExpr {
 	return call
 }
 
+// restarts lists where f sets a clock anew that it has started at a place.
+func (f *Func) restarts(start *types.Var, at token.Pos) (places []token.Pos) {
+	for _, d := range f.a.defs[start] {
+		if d.in == f && d.pos != at {
+			places = append(places, d.pos)
+		}
+	}
+	return places
+}
+
 // unfinished returns a call that enqueues work between the two places, with a
-// way from it to the second place on which nothing waits; or nil.
-func (f *Func) unfinished(from, to token.Pos) *Call {
+// way from it to the second place on which nothing waits, and which does not come
+// to one of the restarts; or nil.
+func (f *Func) unfinished(from, to token.Pos, restarts []token.Pos) *Call {
 	var syncs []token.Pos
 	for _, c := range f.calls {
 		if !c.away && c.syncs(from) {
@@ -180,7 +191,7 @@ func (f *Func) unfinished(from, to token.Pos) *Call {
 			continue
 		}
 		at := c.Expr.End() - 1 // operands are evaluated first
-		if f.leads(from, at, nil) && f.leads(at, to, syncs) && !f.inAny(f.waitingLoops(syncs, from), at) {
+		if f.leads(from, at, restarts) && f.leads(at, to, slices.Concat(syncs, restarts)) && !f.inAny(f.waitingLoops(syncs, from), at) {
 			return c
 		}
 	}
@@ -278,7 +289,7 @@ func (f *Func) readAgain(start *types.Var, read token.Pos) bool {
 	for _, c := range f.calls {
 		v, again := f.elapsed(c)
 		restarted := slices.ContainsFunc(f.a.defs[start], func(d def) bool { return read < d.pos && d.pos < again })
-		if v != start || again == read || restarted {
+		if v != start || again == read || restarted || f.a.limits(c) {
 			continue
 		}
 		for _, s := range f.calls {

@@ -392,9 +392,32 @@ func valueOf(values []ast.Expr, i int) def {
 // pointer, counts as one to the container or pointer.
 func (a *analyzer) define(lhs ast.Expr, d def, f *Func) {
 	d.in = f
-	if v := a.variable(lhs); v != nil {
-		a.defs[v] = append(a.defs[v], d)
+	v := a.variable(lhs)
+	if v == nil {
+		return
 	}
+	a.defs[v] = append(a.defs[v], d)
+	if base := a.base(lhs); base != nil && base != v {
+		a.stores[base] = append(a.stores[base], d)
+	}
+}
+
+// base returns the local variable that an expression stores to a part of: x of
+// x.f[i].g.
+func (a *analyzer) base(e ast.Expr) *types.Var {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		if v, ok := a.info.ObjectOf(e).(*types.Var); ok && v.Parent() != a.pass.Pkg.Scope() {
+			return v
+		}
+	case *ast.SelectorExpr:
+		return a.base(e.X)
+	case *ast.IndexExpr:
+		return a.base(e.X)
+	case *ast.StarExpr:
+		return a.base(e.X)
+	}
+	return nil
 }
 
 // variable returns the variable or field that an expression stores to.

@@ -3,6 +3,7 @@ package blocking
 import (
 	"cmp"
 	"go/ast"
+	"go/token"
 	"go/types"
 	"slices"
 
@@ -132,7 +133,24 @@ func (f *Func) endsFromOutside(l *Loop, from, to *cfg.Block) bool {
 		return false
 	}
 	e, ok := from.Nodes[len(from.Nodes)-1].(ast.Expr)
-	return ok && (f.a.asksContext(e) || f.a.isFailure(e, from.Succs[0] == to))
+	holds := from.Succs[0] == to
+	return ok && (f.a.asksContext(e) || f.a.isFailure(e, holds) || f.a.isClosed(e, holds))
+}
+
+// isClosed recognises !ok where x, ok := <-channel.
+func (a *analyzer) isClosed(e ast.Expr, holds bool) bool {
+	e = ast.Unparen(e)
+	if u, ok := e.(*ast.UnaryExpr); ok && u.Op == token.NOT {
+		e, holds = ast.Unparen(u.X), !holds
+	}
+	v := a.local(e)
+	if v == nil || holds {
+		return false
+	}
+	return !slices.ContainsFunc(a.defs[v], func(d def) bool {
+		u, ok := ast.Unparen(orNil(d.value)).(*ast.UnaryExpr)
+		return !ok || u.Op != token.ARROW || d.index != 1
+	})
 }
 
 // isFailure recognises err != nil.

@@ -2,6 +2,7 @@ package blocking
 
 import (
 	"go/ast"
+	"go/constant"
 	"go/token"
 	"go/types"
 	"slices"
@@ -219,10 +220,13 @@ func (a *analyzer) classify(e ast.Expr, holds bool, f *Func, l *Loop, depth int)
 		if holds && (a.polls(e) || l != nil && a.picks(e, l)) {
 			return rarely
 		}
-		if ret := a.answer(e); ret != nil && a.classify(ret, holds, f, l, depth+1) == rarely {
+		if a.answersRarely(e, holds, f, l, depth) {
 			return rarely
 		}
 	case *ast.Ident:
+		if l != nil && a.isSpent(e, holds, l) {
+			return rarely
+		}
 		if v, ok := a.info.Uses[e].(*types.Var); ok {
 			if d := a.defs[v]; len(d) == 1 && d[0].kind == defValue && !isCall(d[0].value) {
 				if g := a.classify(d[0].value, holds, f, l, depth+1); g != always {
@@ -241,6 +245,32 @@ func (a *analyzer) classify(e ast.Expr, holds bool, f *Func, l *Loop, depth int)
 		return byData
 	}
 	return always
+}
+
+// isSpent reports whether the condition e, a variable, holds once: all that l
+// assigns to it is the opposite, where it holds: if first { …; first = false }.
+func (a *analyzer) isSpent(e *ast.Ident, holds bool, l *Loop) bool {
+	v := a.local(e)
+	cur, ok := a.res.Cursor(e.Pos())
+	if v == nil || !ok {
+		return false
+	}
+	for c := range cur.Enclosing((*ast.IfStmt)(nil)) {
+		body := c.Node().(*ast.IfStmt).Body
+		spent := false
+		for _, d := range a.defs[v] {
+			if !a.in(l, d.in, d.pos) {
+				continue
+			}
+			value := a.info.Types[orNil(d.value)].Value
+			if d.kind != defValue || value == nil || value.Kind() != constant.Bool || constant.BoolVal(value) == holds {
+				return false
+			}
+			spent = spent || body.Pos() <= d.pos && d.pos < body.End()
+		}
+		return spent
+	}
+	return false
 }
 
 func isCall(e ast.Expr) bool { _, ok := ast.Unparen(e).(*ast.CallExpr); return ok }
@@ -356,14 +386,28 @@ func (a *analyzer) isQuotient(e ast.Expr, l *Loop) bool {
 
 func isIdent(e ast.Expr) bool { _, ok := ast.Unparen(e).(*ast.Ident); return ok }
 
-// answer is what the function called by e returns, if that is one expression; or
-// nil.
-func (a *analyzer) answer(e ast.Expr) ast.Expr {
+// answersRarely reports whether e calls a function that rarely returns the given
+// answer: all that it returns are constants and expressions that rarely have that
+// value, of which there is one at least.
+func (a *analyzer) answersRarely(e ast.Expr, answer bool, f *Func, l *Loop, depth int) bool {
 	c := a.calls[asCall(e)]
-	if c == nil || c.target == nil || len(c.target.rets) != 1 || len(c.target.rets[0].Results) != 1 {
-		return nil
+	if c == nil || c.target == nil {
+		return false
 	}
-	return c.target.rets[0].Results[0]
+	found := false
+	for _, ret := range c.target.rets {
+		if len(ret.Results) != 1 {
+			return false
+		}
+		if a.info.Types[ret.Results[0]].Value != nil && len(c.target.rets) > 1 {
+			continue
+		}
+		if a.classify(ret.Results[0], answer, f, l, depth+1) != rarely {
+			return false
+		}
+		found = true
+	}
+	return found
 }
 
 // isPredecessor recognises y as x - 1: x & (x-1) is zero for powers of two.

@@ -76,7 +76,7 @@ func (a *analyzer) declaredInLoop(v *types.Var, l *Loop) bool {
 // total is a recurrence, whose history may be what it is about.
 func (a *analyzer) partWithHistory(c *Call, total *types.Var, l *Loop) ast.Expr {
 	operands := slices.Concat(c.operand(tensorapi.Recv), c.Expr.Args)
-	at := slices.IndexFunc(operands, func(e ast.Expr) bool { return a.localTensor(e) == total })
+	at := slices.IndexFunc(operands, func(e ast.Expr) bool { return a.localTensor(a.unscaled(e)) == total })
 	if at < 0 {
 		return nil
 	}
@@ -86,6 +86,22 @@ func (a *analyzer) partWithHistory(c *Call, total *types.Var, l *Loop) ast.Expr 
 		}
 	}
 	return nil
+}
+
+// unscaled returns what e is computed from with numbers alone: avg of
+// avg.MulScalar(0.9).
+func (a *analyzer) unscaled(e ast.Expr) ast.Expr {
+	for {
+		c := a.calls[asCall(e)]
+		if c == nil || c.api.Kind != tensorapi.Op || len(c.Expr.Args) == 0 || slices.ContainsFunc(c.Expr.Args, func(e ast.Expr) bool { return a.holdsTensor(a.info.TypeOf(e)) }) {
+			return e
+		}
+		operand := c.operand(tensorapi.Recv)
+		if len(operand) != 1 {
+			return e
+		}
+		e = operand[0]
+	}
 }
 
 // dependsOn reports whether v, or a local variable that is computed from it, is

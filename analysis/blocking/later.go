@@ -97,7 +97,10 @@ func (a *analyzer) hotNatural(c *Call) *Loop {
 func (a *analyzer) waitsLater(c *Call, lits []*Func, l *Loop) (*Call, wait, bool) {
 	if len(lits) == 0 {
 		for _, w := range a.waits(c) {
-			if w.operand != nil && a.fresh(w.operand, c.in, l) && (w.via == nil || !w.via.Guarded) {
+			if w.via != nil && (w.via.Guarded || w.operand == nil && (w.via.InLoop || !c.enqueues())) {
+				continue
+			}
+			if w.operand == nil || a.fresh(w.operand, c.in, l) {
 				return c, w, true
 			}
 		}
@@ -181,7 +184,7 @@ func (a *analyzer) stepAfter(s *Site) *Call {
 	fl := s.in.flow()
 	here := fl.blockAt(s.Call.Pos())
 	for _, d := range s.in.calls {
-		if d.away || !d.mutates() || d.Expr.Pos() < s.Call.End() || !a.in(l, s.in, d.Expr.Pos()) {
+		if d.away || !d.mutates() || d.target != nil && d.target.scc == s.in.owner().scc || d.Expr.Pos() < s.Call.End() || !a.in(l, s.in, d.Expr.Pos()) {
 			continue
 		}
 		there := fl.blockAt(d.Expr.Pos())

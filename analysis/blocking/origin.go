@@ -51,7 +51,12 @@ func (t *tracer) expr(e ast.Expr, i int, in *Func) Origin {
 		}
 	case *ast.SelectorExpr:
 		if v, ok := t.info.ObjectOf(e.Sel).(*types.Var); ok {
-			return t.variable(v.Origin())
+			o := t.variable(v.Origin())
+			if v.IsField() && v.Pkg() != t.pass.Pkg && t.holdsTensor(v.Type()) {
+				// Others assign it: it comes from where the struct does.
+				o = o.union(t.expr(e.X, 0, in))
+			}
+			return o
 		}
 	case *ast.CallExpr:
 		return t.call(e, i, in)
@@ -107,6 +112,11 @@ func (t *tracer) variable(v *types.Var) Origin {
 			// A function called in the loop assigns it.
 			outside := tracer{t.analyzer, nil, nil, maps.Clone(t.seen)}
 			o.Pending = o.Pending || outside.expr(d.value, d.index, d.in).Pending
+		}
+	}
+	for _, d := range t.stores[v] {
+		if d.kind == defValue && (t.loop == nil || t.in(t.loop, d.in, d.pos)) {
+			o = o.union(t.expr(d.value, d.index, d.in))
 		}
 	}
 	return o

@@ -7,6 +7,8 @@ import (
 	"go/types"
 	"slices"
 	"strings"
+
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
 // A Printer is a function that formats its arguments from a first one on.
@@ -25,6 +27,10 @@ func printerOf(fn *types.Func) (Printer, bool) {
 		name := fn.Name()
 		return Printer{First: 0, Format: -1}, name == "Marshal" || name == "MarshalIndent" || name == "Encode"
 	}
+	if path := fn.Pkg().Path(); path == "text/template" || path == "html/template" {
+		last := fn.Signature().Params().Len() - 1
+		return Printer{First: last, Format: -1}, fn.Name() == "Execute" || fn.Name() == "ExecuteTemplate"
+	}
 	if !fn.Signature().Variadic() {
 		return Printer{}, false
 	}
@@ -38,8 +44,11 @@ func printerOf(fn *types.Func) (Printer, bool) {
 		}
 	case "log":
 	case "log/slog":
-		if name == "Debug" || name == "DebugContext" {
-			return Printer{}, false // off by default
+		if name == "Debug" || name == "DebugContext" { // off by default
+			return Printer{}, false
+		}
+		if isAttr(fn) {
+			return Printer{}, false // for others to print
 		}
 	case "testing":
 		switch name {
@@ -61,7 +70,7 @@ func printerOf(fn *types.Func) (Printer, bool) {
 // printer is what printerOf says of the callee, or its summary.
 func (c *Call) printer() (Printer, bool) {
 	if p, ok := printerOf(c.Callee); ok {
-		return p, true
+		return p, !c.isDebugLog()
 	}
 	if p := c.sum().Prints; p != nil {
 		return *p, true
@@ -69,29 +78,75 @@ func (c *Call) printer() (Printer, bool) {
 	return Printer{}, false
 }
 
-// forwards recognises the call c, in f, that passes f's own list of arguments on
-// to be printed: f is a printer, too. One that is for debugging prints rarely,
-// as does one that makes an error or does not return.
-func (a *analyzer) forwards(f, g *Func, c *Call) *Printer {
-	if !c.Expr.Ellipsis.IsValid() || !f.sig.Variadic() {
-		return nil
+// isDebugLog recognises the calls of package log/slog whose level is LevelDebug or
+// a lower one, which are off by default, too.
+func (c *Call) isDebugLog() bool {
+	if name := c.Callee.Name(); c.Callee.Pkg().Path() != "log/slog" || name != "Log" && name != "LogAttrs" {
+		return false
 	}
+	for _, e := range c.Expr.Args[:min(2, len(c.Expr.Args))] {
+		if v := c.in.a.info.Types[e].Value; v != nil && v.Kind() == constant.Int && constant.Sign(v) < 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// isAttr recognises the functions of package log/slog that wrap a value for a
+// logger.
+func isAttr(fn *types.Func) bool {
+	if fn == nil || fn.Pkg() == nil || fn.Pkg().Path() != "log/slog" || fn.Signature().Recv() != nil {
+		return false
+	}
+	switch fn.Name() {
+	case "Any", "AnyValue", "Group", "GroupAttrs", "GroupValue":
+		return true
+	}
+	return false
+}
+
+// forwards recognises the call c, in f, that passes f's own list of arguments, or
+// its last arguments of any type, on to be printed: f is a printer, too. One that
+// is for debugging prints rarely, as does one that makes an error or does not
+// return.
+func (a *analyzer) forwards(f, g *Func, c *Call) *Printer {
 	p, ok := c.printer()
-	if !ok || len(c.Expr.Args) != p.First+1 {
+	if !ok || f.sig.Params().Len() == 0 || c.Expr.Ellipsis.IsValid() != f.sig.Variadic() {
 		return nil
 	}
 	if c.Callee != nil && c.Callee.FullName() == "fmt.Errorf" || !g.flow().returns(g.flow().blockAt(c.Expr.Pos())) {
 		return nil
 	}
-	last := f.sig.Params().Len() - 1
-	if a.passedOn(f, c.Expr.Args[p.First]) != last || isVerboseName(f.name) || a.guardOf(g, c.Expr.Pos(), nil) != always {
+	if isVerboseName(f.name) || a.guardOf(g, c.Expr.Pos(), nil) != always {
 		return nil
 	}
+	last := f.sig.Params().Len() - 1
 	own := Printer{First: last, Format: -1}
+	if !f.sig.Variadic() {
+		own.First = a.firstPassedOn(f, a.formatted(c), last)
+		if own.First > last {
+			return nil
+		}
+		return &own
+	}
+	if len(c.Expr.Args) != p.First+1 || a.passedOn(f, c.Expr.Args[p.First]) != last {
+		return nil
+	}
 	if p.Format >= 0 {
 		own.Format = a.passedOn(f, c.Expr.Args[p.Format])
 	}
 	return &own
+}
+
+// firstPassedOn returns the first of the parameters up to the last one that are of
+// interface types and all among the arguments; last+1 if there is none.
+func (a *analyzer) firstPassedOn(f *Func, args []ast.Expr, last int) int {
+	first := last + 1
+	for first > 0 && types.IsInterface(f.sig.Params().At(first-1).Type()) &&
+		slices.ContainsFunc(args, func(e ast.Expr) bool { return a.passedOn(f, e) == first-1 }) {
+		first--
+	}
+	return first
 }
 
 // passedOn returns the parameter of f that e is, as it was passed, or -1.
@@ -107,6 +162,18 @@ func (a *analyzer) passedOn(f *Func, e ast.Expr) int {
 // printed returns the arguments of c that are tensors or visibly hold some,
 // and which the call formats by value.
 func (a *analyzer) printed(c *Call) []ast.Expr {
+	var args []ast.Expr
+	for _, e := range a.formatted(c) {
+		if a.shows(a.info.TypeOf(e), 3) || a.isListOf(e) {
+			args = append(args, e)
+		}
+	}
+	return args
+}
+
+// formatted returns the arguments of c that the call formats by value, whatever
+// they are. What is wrapped for a logger counts as itself.
+func (a *analyzer) formatted(c *Call) []ast.Expr {
 	p, ok := c.printer()
 	if !ok || c.Expr.Ellipsis.IsValid() {
 		return nil
@@ -126,9 +193,20 @@ func (a *analyzer) printed(c *Call) []ast.Expr {
 		if p.Format >= 0 && (i-p.First >= len(verbs) || strings.IndexByte("Tpi", verbs[i-p.First]) >= 0) {
 			continue // no value: the type, the address, the metadata
 		}
-		if a.shows(a.info.TypeOf(c.Expr.Args[i]), 3) || a.isListOf(c.Expr.Args[i]) {
-			args = append(args, c.Expr.Args[i])
-		}
+		args = append(args, a.unwrapped(c.Expr.Args[i])...)
+	}
+	return args
+}
+
+// unwrapped lists what an argument of a logger wraps: the values of attributes.
+func (a *analyzer) unwrapped(e ast.Expr) []ast.Expr {
+	c := a.calls[asCall(e)]
+	if c == nil || !isAttr(c.Callee) {
+		return []ast.Expr{e}
+	}
+	var args []ast.Expr
+	for _, arg := range c.Expr.Args {
+		args = append(args, a.unwrapped(arg)...)
 	}
 	return args
 }
@@ -182,6 +260,9 @@ func (a *analyzer) shows(t types.Type, depth int) bool {
 	}
 	if lib := libraries().TensorOf(t); lib != nil {
 		return lib.Formats(t)
+	}
+	if tensorapi.IsNumber(t) {
+		return formatsItself(a.pass.Pkg, t)
 	}
 	if depth == 0 {
 		return false

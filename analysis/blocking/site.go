@@ -274,7 +274,7 @@ func (a *analyzer) hotLoop(c *Call, w wait) *Loop {
 			return nil // and so is every loop around it
 		}
 		if w.operand == nil || a.fresh(w.operand, c.in, l) {
-			if a.isDelayed(c, w.operand, l) || a.any(l, isStreamed) {
+			if a.isDelayed(c, w.operand, l) || a.any(l, isStreamed) || a.isPaced(l) {
 				return nil
 			}
 			return l
@@ -538,6 +538,32 @@ func (a *analyzer) receives(l *Loop) bool {
 		}
 	}
 	return false
+}
+
+// isPaced reports whether a clock says when the next iteration of l begins: it
+// receives the time from a channel, as of a time.Ticker, before anything else.
+func (a *analyzer) isPaced(l *Loop) bool {
+	switch s := l.Stmt.(type) {
+	case *ast.RangeStmt:
+		ch, ok := a.info.TypeOf(s.X).Underlying().(*types.Chan)
+		return ok && isTimeType(ch.Elem())
+	case *ast.ForStmt:
+		if len(s.Body.List) == 0 {
+			return false
+		}
+		stmt, ok := s.Body.List[0].(*ast.ExprStmt)
+		if !ok {
+			return false
+		}
+		u, ok := ast.Unparen(stmt.X).(*ast.UnaryExpr)
+		return ok && u.Op == token.ARROW && isTimeType(a.info.TypeOf(u))
+	}
+	return false
+}
+
+func isTimeType(t types.Type) bool {
+	named, ok := types.Unalias(t).(*types.Named)
+	return ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "time" && named.Obj().Name() == "Time"
 }
 
 // isStreamed recognises calls that send what was written to somebody at once:

@@ -30,6 +30,9 @@
 //
 // Better still is nn.Frozen for all that only evaluates.
 //
+// A sum that is scaled by numbers before the part is added, as a moving average is,
+// is one, too.
+//
 // Silent: what is computed from the sum itself, as in a network of layers; sums
 // that are passed on, returned, stored or differentiated, as in the
 // accumulation of gradients and in networks that unroll a loop; results of

@@ -30,9 +30,10 @@
 // To print all of them, only later, mark the function //asyncgen:kernel.
 //
 // Silent: what AT001 is silent about; %T, %p and %i, which need no value;
-// slog's Debug; fields that are not exported, which fmt prints as addresses.
+// slog at level Debug; fields that are not exported, which fmt prints as addresses.
 //
-// Functions that pass their last arguments on to be printed count as prints, too.
+// Functions that pass their last arguments on to be printed count as prints, too,
+// and so does Execute of a template. Attributes of slog are what they wrap.
 //
 // Missed: formats that are not constant or have indexes or stars; arguments
 // passed as one slice of another kind; other logging libraries; types whose own

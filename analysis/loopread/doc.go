@@ -39,7 +39,7 @@
 // of what is Ready; loops over at most four things; loops around loops, as over
 // epochs; loops that leave after the read; reads of what an earlier iteration
 // enqueued, after the iteration has enqueued work of its own, or of what is
-// several iterations old; loops that send each value to a client at once, with
+// several iterations old; loops that a ticker paces; loops that send each value to a client at once, with
 // http.Flusher or on a net.Conn; functions marked //asyncgen:kernel, about which
 // the generator speaks.
 //

@@ -1,0 +1,47 @@
+package loopread
+
+import (
+	"outputs"
+
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+type holder struct {
+	*outputs.Model[string]
+	total float64
+}
+
+// Fields of structs of other packages come from where the struct does.
+func (w *holder) fields(xs []*tensor.Tensor) (out []float64) {
+	for _, x := range xs {
+		o := w.Step(x)
+		w.total += o.Loss.Item() // want `AT001`
+		o.Name = "step"
+	}
+	for _, x := range xs {
+		out = append(out, w.Step(x).Parts[0].Norm().Item()) // want `AT001`
+	}
+	for _, x := range xs {
+		o := outputs.Fill(x)
+		out = append(out, o.Loss.Item()) // want `AT001`
+	}
+	for _, x := range xs {
+		var o outputs.Output
+		o.Acc = x.Norm()
+		out = append(out, o.Acc.Item()) // want `AT001`
+	}
+	return out
+}
+
+func given(os []outputs.Output, x *tensor.Tensor) (sum float64) {
+	var all []outputs.Output
+	for _, o := range os {
+		x = x.AddScalar(1)
+		sum += o.Loss.Item() // was given
+		all = append(all, outputs.Step(x))
+	}
+	for _, o := range all {
+		sum += o.Loss.Item()
+	}
+	return sum
+}
