@@ -216,7 +216,7 @@ func (a *analyzer) resolveValue(c *Call) {
 		if _, lit := ast.Unparen(c.Expr.Fun).(*ast.FuncLit); !lit {
 			v := a.funcValue(c.Expr.Fun, 0)
 			c.target, c.summary, c.maker, c.recv = v.fn, v.sum, v.maker, v.recv
-			c.dynamic = !v.isKnown() && c.iter == nil
+			c.dynamic = !v.isKnown() && c.iter == nil && !a.resolveBound(c)
 		}
 	}
 	if c.api.Kind != tensorapi.Unknown && c.api.Kind != tensorapi.Call {
@@ -233,6 +233,29 @@ func (a *analyzer) resolveValue(c *Call) {
 	if fn := c.Callee; fn != nil && !c.dynamic && len(c.lits)+len(c.args) > 0 && fn.Pkg() != nil && fn.Pkg() != a.pass.Pkg {
 		c.foreign = !a.pass.ImportPackageFact(fn.Pkg(), new(Reaches))
 	}
+}
+
+// resolveBound finds out whether what is called is a local variable that is
+// nothing but a method of a library with its receiver: get := loss.Item.
+func (a *analyzer) resolveBound(c *Call) bool {
+	v := a.local(c.Expr.Fun)
+	d := a.defs[v]
+	if v == nil || len(d) != 1 || d[0].kind != defValue || a.params[v].of != nil {
+		return false
+	}
+	sel, ok := ast.Unparen(d[0].value).(*ast.SelectorExpr)
+	if !ok || a.info.Selections[sel] == nil || a.info.Selections[sel].Kind() != types.MethodVal {
+		return false
+	}
+	fn, ok := a.info.Uses[sel.Sel].(*types.Func)
+	if !ok {
+		return false
+	}
+	if c.api, c.lib = libraries().Lookup(fn); c.lib == nil {
+		return false
+	}
+	c.Callee, c.recv = fn, sel.X
+	return true
 }
 
 // A funcValue is what a value of function type is known to be: a function of

@@ -166,9 +166,9 @@ func (w *follower) argument(n *ast.CallExpr) (use Use, through bool) {
 	case tv.IsBuiltin():
 		if id, ok := ast.Unparen(n.Fun).(*ast.Ident); ok {
 			switch id.Name {
-			case "append":
+			case "append", "len", "cap": // how many there are was known before
 				return Kept, false
-			case "min", "max", "len", "cap", "real", "imag", "complex":
+			case "min", "max", "real", "imag", "complex":
 				return 0, true
 			}
 		}

@@ -36,7 +36,8 @@
 // Silent: reads of tensors that the loop doesn't compute; reads under a
 // condition that holds rarely (every third or hundredth iteration, chosen ones,
 // once a second, the first or the last iteration, on errors, when verbose), and
-// of what is Ready; loops over at most four things; loops around loops, as over
+// of what is Ready; reads that depend on a value read before, which is the finding
+// then; loops over at most four things; loops around loops, as over
 // epochs; loops that leave after the read; reads of what an earlier iteration
 // enqueued, after the iteration has enqueued work of its own, or of what is
 // several iterations old; loops that a ticker paces; loops that send each value to a client at once, with

@@ -28,7 +28,7 @@
 // A size that is large enough for all iterations, and a mask over what counts,
 // let the loop run ahead.
 //
-// Silent: what AT001 is silent about; the index of a row, which is no size, and
+// Silent: what AT001 is silent about; how many values were read; the index of a row, which is no size, and
 // for which there is RowAt.
 //
 // Missed: what AT001 misses; sizes that are computed by other functions.
