@@ -29,7 +29,7 @@ func newCopy(k *device.Kernel) (runner, error) {
 		if !makeView(&v, c.Args.Shape, strides) {
 			return errRank(c.Args.Shape)
 		}
-		if c.N <= grain {
+		if !pool.Worth(c.N, grain) {
 			gatherBits(dst, c.N, size, c, 1, &v, 0)
 		} else {
 			splitGather(dst, size, c, v)

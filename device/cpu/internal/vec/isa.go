@@ -11,7 +11,7 @@ type ISA uint8
 
 const (
 	Go     ISA = iota // the twins, on any machine
-	AVX2              // with FMA and BMI2
+	AVX2              // with FMA, BMI1 and BMI2
 	AVX512            // F, DQ, BW and VL, with what AVX2 has
 	isas
 )
@@ -74,6 +74,20 @@ func (t *table[K, V]) get(key K) (V, bool) {
 	for a := Current(); ; a-- {
 		if v, ok := t[a][key]; ok || a == 0 {
 			return v, ok
+		}
+	}
+}
+
+// A single is a table with one thing for each ISA.
+type single[V any] [isas]*V
+
+func (s *single[V]) set(a ISA, _ int, v V) { s[a] = &v }
+
+// get returns what the current ISA has, or the next one below it that has something, or nil.
+func (s *single[V]) get() *V {
+	for a := Current(); ; a-- {
+		if s[a] != nil || a == 0 {
+			return s[a]
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package vec
 
 import (
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -62,6 +65,39 @@ func TestTable(t *testing.T) {
 			if got, ok := tab.get(key); got != v || ok != (v != 0) {
 				t.Errorf("%v: get(%q) = %d, %v, want %d", a, key, got, ok, v)
 			}
+		}
+	}
+}
+
+// The assembly needs nothing that Machine does not look for. Instructions of SSE would work, but are slow between those of AVX.
+func TestRequirements(t *testing.T) {
+	files, err := filepath.Glob("z*_amd64.s")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	common := []string{"AVX", "AVX2", "BMI", "BMI2", "FMA3", "CMOV", "MMX+", "CPUID"} // MMX+ are prefetches and fences
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var needs []string // of the function that comes
+		for line := range strings.Lines(string(text)) {
+			if list, ok := strings.CutPrefix(line, "// Requires: "); ok {
+				needs = strings.Split(strings.TrimSpace(list), ", ")
+			}
+			rest, ok := strings.CutPrefix(line, "TEXT ·")
+			if !ok {
+				continue
+			}
+			name, _, _ := strings.Cut(rest, "(")
+			for _, need := range needs {
+				isOf512 := slices.Contains([]string{"AVX512F", "AVX512DQ", "AVX512BW", "AVX512VL"}, need)
+				if !slices.Contains(common, need) && !(isOf512 && strings.Contains(name, "AVX512")) {
+					t.Errorf("%s: %s requires %s", file, name, need)
+				}
+			}
+			needs = nil
 		}
 	}
 }

@@ -6,7 +6,7 @@ import "golang.org/x/sys/cpu"
 
 var machine = func() ISA {
 	x := cpu.X86
-	if !(x.HasAVX2 && x.HasFMA && x.HasBMI2) {
+	if !(x.HasAVX2 && x.HasFMA && x.HasBMI1 && x.HasBMI2) {
 		return Go
 	}
 	if !(x.HasAVX512F && x.HasAVX512DQ && x.HasAVX512BW && x.HasAVX512VL) {

@@ -7,10 +7,10 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
-// The loops in assembly. The key of streams and fills is 0.
+// The loops in assembly.
 var (
-	streams table[int, func(dst, src unsafe.Pointer, n int)]
-	fills   table[int, func(dst unsafe.Pointer, word uint64, n int)]
+	streams single[func(dst, src unsafe.Pointer, n int)]
+	fills   single[func(dst unsafe.Pointer, word uint64, n int)]
 	ramps   table[device.DType, func(dst unsafe.Pointer, first int, start, step uint64, n int)]
 )
 
@@ -25,7 +25,7 @@ const uninterrupted = 64 << 10
 
 // Fill sets n elements at dst, of the given size, to the value with the Bits s.
 func Fill(dst unsafe.Pointer, size int, s uint64, n int) {
-	if f, ok := fills.get(0); ok && n*size >= shortest {
+	if f := fills.get(); f != nil && n*size >= shortest {
 		switch size {
 		case 1:
 			s = s & 0xff * 0x0101010101010101
@@ -37,7 +37,7 @@ func Fill(dst unsafe.Pointer, size int, s uint64, n int) {
 			if part > 2*uninterrupted {
 				part = uninterrupted
 			}
-			f(dst, s, part)
+			(*f)(dst, s, part)
 			dst, n = unsafe.Add(dst, part), n-part
 		}
 		return
@@ -62,8 +62,8 @@ func fillSlice[T any](dst []T, v T) {
 // reading what is overwritten from memory, and pays where the result is too large to be found in a cache
 // later. Other goroutines see the result after a [Fence] only.
 func Stream(dst, src unsafe.Pointer, n int) {
-	if f, ok := streams.get(0); ok && n >= shortest {
-		f(dst, src, n)
+	if f := streams.get(); f != nil && n >= shortest {
+		(*f)(dst, src, n)
 		return
 	}
 	copy(slice[byte](dst, n), slice[byte](src, n))

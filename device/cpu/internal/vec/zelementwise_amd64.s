@@ -141,11 +141,11 @@ done:
 	RET
 
 // func addFloat32FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·addFloat32FirstAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Z0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -205,11 +205,11 @@ done:
 	RET
 
 // func addFloat32FirstAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·addFloat32FirstAVX512Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Z0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -269,12 +269,12 @@ done:
 	RET
 
 // func addFloat32SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·addFloat32SecondAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -333,12 +333,12 @@ done:
 	RET
 
 // func addFloat32SecondAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·addFloat32SecondAVX512Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -533,11 +533,11 @@ done:
 	RET
 
 // func subFloat32FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·subFloat32FirstAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Z0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -597,11 +597,11 @@ done:
 	RET
 
 // func subFloat32FirstAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·subFloat32FirstAVX512Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Z0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -661,12 +661,12 @@ done:
 	RET
 
 // func subFloat32SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·subFloat32SecondAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -725,12 +725,12 @@ done:
 	RET
 
 // func subFloat32SecondAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·subFloat32SecondAVX512Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -925,11 +925,11 @@ done:
 	RET
 
 // func mulFloat32FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·mulFloat32FirstAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Z0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -989,11 +989,11 @@ done:
 	RET
 
 // func mulFloat32FirstAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·mulFloat32FirstAVX512Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Z0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -1053,12 +1053,12 @@ done:
 	RET
 
 // func mulFloat32SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·mulFloat32SecondAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -1117,12 +1117,12 @@ done:
 	RET
 
 // func mulFloat32SecondAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·mulFloat32SecondAVX512Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -1317,11 +1317,11 @@ done:
 	RET
 
 // func divFloat32FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·divFloat32FirstAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Z0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -1381,11 +1381,11 @@ done:
 	RET
 
 // func divFloat32FirstAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·divFloat32FirstAVX512Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Z0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -1445,12 +1445,12 @@ done:
 	RET
 
 // func divFloat32SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·divFloat32SecondAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -1509,12 +1509,12 @@ done:
 	RET
 
 // func divFloat32SecondAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·divFloat32SecondAVX512Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -1733,11 +1733,11 @@ done:
 	RET
 
 // func maxFloat32FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
 TEXT ·maxFloat32FirstAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Z0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -1809,11 +1809,11 @@ done:
 	RET
 
 // func maxFloat32FirstAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
 TEXT ·maxFloat32FirstAVX512Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Z0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -1885,12 +1885,12 @@ done:
 	RET
 
 // func maxFloat32SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
 TEXT ·maxFloat32SecondAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -1961,12 +1961,12 @@ done:
 	RET
 
 // func maxFloat32SecondAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
 TEXT ·maxFloat32SecondAVX512Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -2197,11 +2197,11 @@ done:
 	RET
 
 // func minFloat32FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
 TEXT ·minFloat32FirstAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Z0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -2273,11 +2273,11 @@ done:
 	RET
 
 // func minFloat32FirstAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
 TEXT ·minFloat32FirstAVX512Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Z0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -2349,12 +2349,12 @@ done:
 	RET
 
 // func minFloat32SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
 TEXT ·minFloat32SecondAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -2425,12 +2425,12 @@ done:
 	RET
 
 // func minFloat32SecondAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
 TEXT ·minFloat32SecondAVX512Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -2623,12 +2623,12 @@ done:
 	RET
 
 // func negFloat32AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
 TEXT ·negFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         $0x0000000080000000, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -2687,12 +2687,12 @@ done:
 	RET
 
 // func negFloat32AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
 TEXT ·negFloat32AVX512Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         $0x0000000080000000, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -2751,12 +2751,12 @@ done:
 	RET
 
 // func absFloat32AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
 TEXT ·absFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         $0x000000007fffffff, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -2815,12 +2815,12 @@ done:
 	RET
 
 // func absFloat32AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
 TEXT ·absFloat32AVX512Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         $0x000000007fffffff, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -3381,11 +3381,11 @@ done:
 	RET
 
 // func addFloat64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·addFloat64FirstAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -3445,11 +3445,11 @@ done:
 	RET
 
 // func addFloat64FirstAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·addFloat64FirstAVX512Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -3509,12 +3509,12 @@ done:
 	RET
 
 // func addFloat64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·addFloat64SecondAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -3573,12 +3573,12 @@ done:
 	RET
 
 // func addFloat64SecondAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·addFloat64SecondAVX512Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -3773,11 +3773,11 @@ done:
 	RET
 
 // func subFloat64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·subFloat64FirstAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -3837,11 +3837,11 @@ done:
 	RET
 
 // func subFloat64FirstAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·subFloat64FirstAVX512Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -3901,12 +3901,12 @@ done:
 	RET
 
 // func subFloat64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·subFloat64SecondAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -3965,12 +3965,12 @@ done:
 	RET
 
 // func subFloat64SecondAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·subFloat64SecondAVX512Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -4165,11 +4165,11 @@ done:
 	RET
 
 // func mulFloat64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·mulFloat64FirstAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -4229,11 +4229,11 @@ done:
 	RET
 
 // func mulFloat64FirstAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·mulFloat64FirstAVX512Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -4293,12 +4293,12 @@ done:
 	RET
 
 // func mulFloat64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·mulFloat64SecondAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -4357,12 +4357,12 @@ done:
 	RET
 
 // func mulFloat64SecondAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·mulFloat64SecondAVX512Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -4557,11 +4557,11 @@ done:
 	RET
 
 // func divFloat64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·divFloat64FirstAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -4621,11 +4621,11 @@ done:
 	RET
 
 // func divFloat64FirstAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·divFloat64FirstAVX512Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -4685,12 +4685,12 @@ done:
 	RET
 
 // func divFloat64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·divFloat64SecondAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -4749,12 +4749,12 @@ done:
 	RET
 
 // func divFloat64SecondAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·divFloat64SecondAVX512Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -4973,11 +4973,11 @@ done:
 	RET
 
 // func maxFloat64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
 TEXT ·maxFloat64FirstAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -5049,11 +5049,11 @@ done:
 	RET
 
 // func maxFloat64FirstAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
 TEXT ·maxFloat64FirstAVX512Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -5125,12 +5125,12 @@ done:
 	RET
 
 // func maxFloat64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
 TEXT ·maxFloat64SecondAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -5201,12 +5201,12 @@ done:
 	RET
 
 // func maxFloat64SecondAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
 TEXT ·maxFloat64SecondAVX512Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -5437,11 +5437,11 @@ done:
 	RET
 
 // func minFloat64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
 TEXT ·minFloat64FirstAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -5513,11 +5513,11 @@ done:
 	RET
 
 // func minFloat64FirstAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
 TEXT ·minFloat64FirstAVX512Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -5589,12 +5589,12 @@ done:
 	RET
 
 // func minFloat64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
 TEXT ·minFloat64SecondAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -5665,12 +5665,12 @@ done:
 	RET
 
 // func minFloat64SecondAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
 TEXT ·minFloat64SecondAVX512Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -5863,12 +5863,12 @@ done:
 	RET
 
 // func negFloat64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
 TEXT ·negFloat64AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         $0x8000000000000000, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -5927,12 +5927,12 @@ done:
 	RET
 
 // func negFloat64AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
 TEXT ·negFloat64AVX512Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         $0x8000000000000000, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -5991,12 +5991,12 @@ done:
 	RET
 
 // func absFloat64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
 TEXT ·absFloat64AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         $0x7fffffffffffffff, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -6055,12 +6055,12 @@ done:
 	RET
 
 // func absFloat64AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
 TEXT ·absFloat64AVX512Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         $0x7fffffffffffffff, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -6621,11 +6621,11 @@ done:
 	RET
 
 // func addInt64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·addInt64FirstAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -6685,11 +6685,11 @@ done:
 	RET
 
 // func addInt64FirstAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·addInt64FirstAVX512Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -6749,12 +6749,12 @@ done:
 	RET
 
 // func addInt64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·addInt64SecondAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -6813,12 +6813,12 @@ done:
 	RET
 
 // func addInt64SecondAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·addInt64SecondAVX512Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -7013,11 +7013,11 @@ done:
 	RET
 
 // func subInt64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·subInt64FirstAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -7077,11 +7077,11 @@ done:
 	RET
 
 // func subInt64FirstAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·subInt64FirstAVX512Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -7141,12 +7141,12 @@ done:
 	RET
 
 // func subInt64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·subInt64SecondAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -7205,12 +7205,12 @@ done:
 	RET
 
 // func subInt64SecondAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·subInt64SecondAVX512Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -7529,11 +7529,11 @@ done:
 	RET
 
 // func mulInt64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
 TEXT ·mulInt64FirstAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -7593,11 +7593,11 @@ done:
 	RET
 
 // func mulInt64FirstAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
 TEXT ·mulInt64FirstAVX512Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -7657,12 +7657,12 @@ done:
 	RET
 
 // func mulInt64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
 TEXT ·mulInt64SecondAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -7721,12 +7721,12 @@ done:
 	RET
 
 // func mulInt64SecondAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
 TEXT ·mulInt64SecondAVX512Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -7921,11 +7921,11 @@ done:
 	RET
 
 // func maxInt64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·maxInt64FirstAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -7985,11 +7985,11 @@ done:
 	RET
 
 // func maxInt64FirstAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·maxInt64FirstAVX512Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -8049,12 +8049,12 @@ done:
 	RET
 
 // func maxInt64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·maxInt64SecondAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -8113,12 +8113,12 @@ done:
 	RET
 
 // func maxInt64SecondAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·maxInt64SecondAVX512Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -8313,11 +8313,11 @@ done:
 	RET
 
 // func minInt64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·minInt64FirstAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -8377,11 +8377,11 @@ done:
 	RET
 
 // func minInt64FirstAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·minInt64FirstAVX512Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -8441,12 +8441,12 @@ done:
 	RET
 
 // func minInt64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·minInt64SecondAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -8505,12 +8505,12 @@ done:
 	RET
 
 // func minInt64SecondAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·minInt64SecondAVX512Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -8895,13 +8895,13 @@ done:
 	RET
 
 // func eqBoolAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·eqBoolAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         y+16(FP), BX
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTB X0, Z0
 	MOVQ         n+40(FP), SI
 
@@ -8972,12 +8972,12 @@ done:
 	RET
 
 // func notBoolAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·notBoolAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTB X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -9117,14 +9117,14 @@ done:
 	RET
 
 // func eqFloat32AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·eqFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         y+16(FP), BX
 	VPXORD       Z0, Z0, Z0
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTB X0, Z0
 	MOVQ         n+40(FP), SI
 
@@ -9195,16 +9195,16 @@ done:
 	RET
 
 // func eqFloat32FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·eqFloat32FirstAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Z0
 	MOVQ         y+16(FP), DX
 	VPXORD       Z1, Z1, Z1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Z1
 	MOVQ         n+40(FP), BX
 
@@ -9269,16 +9269,16 @@ done:
 	RET
 
 // func eqFloat32SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·eqFloat32SecondAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Z0
 	VPXORD       Z1, Z1, Z1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Z1
 	MOVQ         n+40(FP), BX
 
@@ -9343,14 +9343,14 @@ done:
 	RET
 
 // func neFloat32AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·neFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         y+16(FP), BX
 	VPXORD       Z0, Z0, Z0
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTB X0, Z0
 	MOVQ         n+40(FP), SI
 
@@ -9421,16 +9421,16 @@ done:
 	RET
 
 // func neFloat32FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·neFloat32FirstAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Z0
 	MOVQ         y+16(FP), DX
 	VPXORD       Z1, Z1, Z1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Z1
 	MOVQ         n+40(FP), BX
 
@@ -9495,16 +9495,16 @@ done:
 	RET
 
 // func neFloat32SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·neFloat32SecondAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Z0
 	VPXORD       Z1, Z1, Z1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Z1
 	MOVQ         n+40(FP), BX
 
@@ -9569,14 +9569,14 @@ done:
 	RET
 
 // func ltFloat32AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·ltFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         y+16(FP), BX
 	VPXORD       Z0, Z0, Z0
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTB X0, Z0
 	MOVQ         n+40(FP), SI
 
@@ -9647,16 +9647,16 @@ done:
 	RET
 
 // func ltFloat32FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·ltFloat32FirstAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Z0
 	MOVQ         y+16(FP), DX
 	VPXORD       Z1, Z1, Z1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Z1
 	MOVQ         n+40(FP), BX
 
@@ -9721,16 +9721,16 @@ done:
 	RET
 
 // func ltFloat32SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·ltFloat32SecondAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Z0
 	VPXORD       Z1, Z1, Z1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Z1
 	MOVQ         n+40(FP), BX
 
@@ -9795,14 +9795,14 @@ done:
 	RET
 
 // func leFloat32AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·leFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         y+16(FP), BX
 	VPXORD       Z0, Z0, Z0
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTB X0, Z0
 	MOVQ         n+40(FP), SI
 
@@ -9873,16 +9873,16 @@ done:
 	RET
 
 // func leFloat32FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·leFloat32FirstAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Z0
 	MOVQ         y+16(FP), DX
 	VPXORD       Z1, Z1, Z1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Z1
 	MOVQ         n+40(FP), BX
 
@@ -9947,16 +9947,16 @@ done:
 	RET
 
 // func leFloat32SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·leFloat32SecondAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Z0
 	VPXORD       Z1, Z1, Z1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Z1
 	MOVQ         n+40(FP), BX
 
@@ -10183,14 +10183,14 @@ done:
 	RET
 
 // func eqFloat64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·eqFloat64AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         y+16(FP), BX
 	VPXORD       Z0, Z0, Z0
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTB X0, Z0
 	MOVQ         n+40(FP), SI
 
@@ -10261,16 +10261,16 @@ done:
 	RET
 
 // func eqFloat64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·eqFloat64FirstAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         y+16(FP), DX
 	VPXORD       Z1, Z1, Z1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Z1
 	MOVQ         n+40(FP), BX
 
@@ -10335,16 +10335,16 @@ done:
 	RET
 
 // func eqFloat64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·eqFloat64SecondAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	VPXORD       Z1, Z1, Z1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Z1
 	MOVQ         n+40(FP), BX
 
@@ -10409,14 +10409,14 @@ done:
 	RET
 
 // func neFloat64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·neFloat64AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         y+16(FP), BX
 	VPXORD       Z0, Z0, Z0
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTB X0, Z0
 	MOVQ         n+40(FP), SI
 
@@ -10487,16 +10487,16 @@ done:
 	RET
 
 // func neFloat64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·neFloat64FirstAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         y+16(FP), DX
 	VPXORD       Z1, Z1, Z1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Z1
 	MOVQ         n+40(FP), BX
 
@@ -10561,16 +10561,16 @@ done:
 	RET
 
 // func neFloat64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·neFloat64SecondAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	VPXORD       Z1, Z1, Z1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Z1
 	MOVQ         n+40(FP), BX
 
@@ -10635,14 +10635,14 @@ done:
 	RET
 
 // func ltFloat64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·ltFloat64AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         y+16(FP), BX
 	VPXORD       Z0, Z0, Z0
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTB X0, Z0
 	MOVQ         n+40(FP), SI
 
@@ -10713,16 +10713,16 @@ done:
 	RET
 
 // func ltFloat64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·ltFloat64FirstAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         y+16(FP), DX
 	VPXORD       Z1, Z1, Z1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Z1
 	MOVQ         n+40(FP), BX
 
@@ -10787,16 +10787,16 @@ done:
 	RET
 
 // func ltFloat64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·ltFloat64SecondAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	VPXORD       Z1, Z1, Z1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Z1
 	MOVQ         n+40(FP), BX
 
@@ -10861,14 +10861,14 @@ done:
 	RET
 
 // func leFloat64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·leFloat64AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         y+16(FP), BX
 	VPXORD       Z0, Z0, Z0
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTB X0, Z0
 	MOVQ         n+40(FP), SI
 
@@ -10939,16 +10939,16 @@ done:
 	RET
 
 // func leFloat64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·leFloat64FirstAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         y+16(FP), DX
 	VPXORD       Z1, Z1, Z1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Z1
 	MOVQ         n+40(FP), BX
 
@@ -11013,16 +11013,16 @@ done:
 	RET
 
 // func leFloat64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·leFloat64SecondAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	VPXORD       Z1, Z1, Z1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Z1
 	MOVQ         n+40(FP), BX
 
@@ -11249,14 +11249,14 @@ done:
 	RET
 
 // func eqInt64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·eqInt64AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         y+16(FP), BX
 	VPXORD       Z0, Z0, Z0
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTB X0, Z0
 	MOVQ         n+40(FP), SI
 
@@ -11327,16 +11327,16 @@ done:
 	RET
 
 // func eqInt64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·eqInt64FirstAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         y+16(FP), DX
 	VPXORD       Z1, Z1, Z1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Z1
 	MOVQ         n+40(FP), BX
 
@@ -11401,16 +11401,16 @@ done:
 	RET
 
 // func eqInt64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·eqInt64SecondAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	VPXORD       Z1, Z1, Z1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Z1
 	MOVQ         n+40(FP), BX
 
@@ -11475,14 +11475,14 @@ done:
 	RET
 
 // func neInt64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·neInt64AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         y+16(FP), BX
 	VPXORD       Z0, Z0, Z0
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTB X0, Z0
 	MOVQ         n+40(FP), SI
 
@@ -11553,16 +11553,16 @@ done:
 	RET
 
 // func neInt64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·neInt64FirstAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         y+16(FP), DX
 	VPXORD       Z1, Z1, Z1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Z1
 	MOVQ         n+40(FP), BX
 
@@ -11627,16 +11627,16 @@ done:
 	RET
 
 // func neInt64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·neInt64SecondAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	VPXORD       Z1, Z1, Z1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Z1
 	MOVQ         n+40(FP), BX
 
@@ -11701,14 +11701,14 @@ done:
 	RET
 
 // func ltInt64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·ltInt64AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         y+16(FP), BX
 	VPXORD       Z0, Z0, Z0
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTB X0, Z0
 	MOVQ         n+40(FP), SI
 
@@ -11779,16 +11779,16 @@ done:
 	RET
 
 // func ltInt64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·ltInt64FirstAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         y+16(FP), DX
 	VPXORD       Z1, Z1, Z1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Z1
 	MOVQ         n+40(FP), BX
 
@@ -11853,16 +11853,16 @@ done:
 	RET
 
 // func ltInt64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·ltInt64SecondAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	VPXORD       Z1, Z1, Z1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Z1
 	MOVQ         n+40(FP), BX
 
@@ -11927,14 +11927,14 @@ done:
 	RET
 
 // func leInt64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·leInt64AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         y+16(FP), BX
 	VPXORD       Z0, Z0, Z0
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTB X0, Z0
 	MOVQ         n+40(FP), SI
 
@@ -12005,16 +12005,16 @@ done:
 	RET
 
 // func leInt64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·leInt64FirstAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         y+16(FP), DX
 	VPXORD       Z1, Z1, Z1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Z1
 	MOVQ         n+40(FP), BX
 
@@ -12079,16 +12079,16 @@ done:
 	RET
 
 // func leInt64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·leInt64SecondAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	VPXORD       Z1, Z1, Z1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Z1
 	MOVQ         n+40(FP), BX
 
@@ -12559,15 +12559,15 @@ done:
 	RET
 
 // func castFloat32ToInt64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2
 TEXT ·castFloat32ToInt64AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         $0x000000005f000000, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Z0
 	MOVQ         $0x7fffffffffffffff, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTQ X1, Z1
 	MOVQ         n+40(FP), BX
 
@@ -12650,15 +12650,15 @@ done:
 	RET
 
 // func castFloat64ToInt64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
 TEXT ·castFloat64ToInt64AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         $0x43e0000000000000, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         $0x7fffffffffffffff, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTQ X1, Z1
 	MOVQ         n+40(FP), BX
 
@@ -12741,14 +12741,14 @@ done:
 	RET
 
 // func castFloat32ToBoolAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·castFloat32ToBoolAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Z1
 	MOVQ         n+40(FP), BX
 
@@ -12813,14 +12813,14 @@ done:
 	RET
 
 // func castFloat64ToBoolAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·castFloat64ToBoolAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Z1
 	MOVQ         n+40(FP), BX
 
@@ -12885,14 +12885,14 @@ done:
 	RET
 
 // func castInt64ToBoolAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·castInt64ToBoolAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Z1
 	MOVQ         n+40(FP), BX
 
@@ -12957,12 +12957,12 @@ done:
 	RET
 
 // func castBoolToFloat32AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·castBoolToFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         $0x000000003f800000, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -13027,12 +13027,12 @@ done:
 	RET
 
 // func castBoolToFloat64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·castBoolToFloat64AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         $0x3ff0000000000000, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -13097,12 +13097,12 @@ done:
 	RET
 
 // func castBoolToInt64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·castBoolToInt64AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         n+40(FP), BX
 
@@ -13313,11 +13313,11 @@ done:
 	RET
 
 // func addFloat32FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·addFloat32FirstAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -13377,11 +13377,11 @@ done:
 	RET
 
 // func addFloat32FirstAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·addFloat32FirstAVX2Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -13441,12 +13441,12 @@ done:
 	RET
 
 // func addFloat32SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·addFloat32SecondAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -13505,12 +13505,12 @@ done:
 	RET
 
 // func addFloat32SecondAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·addFloat32SecondAVX2Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -13705,11 +13705,11 @@ done:
 	RET
 
 // func subFloat32FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·subFloat32FirstAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -13769,11 +13769,11 @@ done:
 	RET
 
 // func subFloat32FirstAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·subFloat32FirstAVX2Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -13833,12 +13833,12 @@ done:
 	RET
 
 // func subFloat32SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·subFloat32SecondAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -13897,12 +13897,12 @@ done:
 	RET
 
 // func subFloat32SecondAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·subFloat32SecondAVX2Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -14097,11 +14097,11 @@ done:
 	RET
 
 // func mulFloat32FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·mulFloat32FirstAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -14161,11 +14161,11 @@ done:
 	RET
 
 // func mulFloat32FirstAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·mulFloat32FirstAVX2Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -14225,12 +14225,12 @@ done:
 	RET
 
 // func mulFloat32SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·mulFloat32SecondAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -14289,12 +14289,12 @@ done:
 	RET
 
 // func mulFloat32SecondAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·mulFloat32SecondAVX2Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -14489,11 +14489,11 @@ done:
 	RET
 
 // func divFloat32FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·divFloat32FirstAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -14553,11 +14553,11 @@ done:
 	RET
 
 // func divFloat32FirstAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·divFloat32FirstAVX2Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -14617,12 +14617,12 @@ done:
 	RET
 
 // func divFloat32SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·divFloat32SecondAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -14681,12 +14681,12 @@ done:
 	RET
 
 // func divFloat32SecondAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·divFloat32SecondAVX2Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -14929,11 +14929,11 @@ done:
 	RET
 
 // func maxFloat32FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·maxFloat32FirstAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -15017,11 +15017,11 @@ done:
 	RET
 
 // func maxFloat32FirstAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·maxFloat32FirstAVX2Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -15105,12 +15105,12 @@ done:
 	RET
 
 // func maxFloat32SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·maxFloat32SecondAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -15193,12 +15193,12 @@ done:
 	RET
 
 // func maxFloat32SecondAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·maxFloat32SecondAVX2Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -15465,11 +15465,11 @@ done:
 	RET
 
 // func minFloat32FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·minFloat32FirstAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -15553,11 +15553,11 @@ done:
 	RET
 
 // func minFloat32FirstAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·minFloat32FirstAVX2Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -15641,12 +15641,12 @@ done:
 	RET
 
 // func minFloat32SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·minFloat32SecondAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -15729,12 +15729,12 @@ done:
 	RET
 
 // func minFloat32SecondAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·minFloat32SecondAVX2Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -15939,12 +15939,12 @@ done:
 	RET
 
 // func negFloat32AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·negFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         $0x0000000080000000, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -16003,12 +16003,12 @@ done:
 	RET
 
 // func negFloat32AVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·negFloat32AVX2Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         $0x0000000080000000, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -16067,12 +16067,12 @@ done:
 	RET
 
 // func absFloat32AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·absFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         $0x000000007fffffff, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -16131,12 +16131,12 @@ done:
 	RET
 
 // func absFloat32AVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·absFloat32AVX2Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         $0x000000007fffffff, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -16697,11 +16697,11 @@ done:
 	RET
 
 // func addFloat64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·addFloat64FirstAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -16761,11 +16761,11 @@ done:
 	RET
 
 // func addFloat64FirstAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·addFloat64FirstAVX2Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -16825,12 +16825,12 @@ done:
 	RET
 
 // func addFloat64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·addFloat64SecondAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -16889,12 +16889,12 @@ done:
 	RET
 
 // func addFloat64SecondAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·addFloat64SecondAVX2Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -17089,11 +17089,11 @@ done:
 	RET
 
 // func subFloat64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·subFloat64FirstAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -17153,11 +17153,11 @@ done:
 	RET
 
 // func subFloat64FirstAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·subFloat64FirstAVX2Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -17217,12 +17217,12 @@ done:
 	RET
 
 // func subFloat64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·subFloat64SecondAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -17281,12 +17281,12 @@ done:
 	RET
 
 // func subFloat64SecondAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·subFloat64SecondAVX2Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -17481,11 +17481,11 @@ done:
 	RET
 
 // func mulFloat64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·mulFloat64FirstAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -17545,11 +17545,11 @@ done:
 	RET
 
 // func mulFloat64FirstAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·mulFloat64FirstAVX2Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -17609,12 +17609,12 @@ done:
 	RET
 
 // func mulFloat64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·mulFloat64SecondAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -17673,12 +17673,12 @@ done:
 	RET
 
 // func mulFloat64SecondAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·mulFloat64SecondAVX2Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -17873,11 +17873,11 @@ done:
 	RET
 
 // func divFloat64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·divFloat64FirstAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -17937,11 +17937,11 @@ done:
 	RET
 
 // func divFloat64FirstAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·divFloat64FirstAVX2Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -18001,12 +18001,12 @@ done:
 	RET
 
 // func divFloat64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·divFloat64SecondAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -18065,12 +18065,12 @@ done:
 	RET
 
 // func divFloat64SecondAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·divFloat64SecondAVX2Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -18313,11 +18313,11 @@ done:
 	RET
 
 // func maxFloat64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·maxFloat64FirstAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -18401,11 +18401,11 @@ done:
 	RET
 
 // func maxFloat64FirstAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·maxFloat64FirstAVX2Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -18489,12 +18489,12 @@ done:
 	RET
 
 // func maxFloat64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·maxFloat64SecondAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -18577,12 +18577,12 @@ done:
 	RET
 
 // func maxFloat64SecondAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·maxFloat64SecondAVX2Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -18849,11 +18849,11 @@ done:
 	RET
 
 // func minFloat64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·minFloat64FirstAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -18937,11 +18937,11 @@ done:
 	RET
 
 // func minFloat64FirstAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·minFloat64FirstAVX2Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -19025,12 +19025,12 @@ done:
 	RET
 
 // func minFloat64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·minFloat64SecondAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -19113,12 +19113,12 @@ done:
 	RET
 
 // func minFloat64SecondAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·minFloat64SecondAVX2Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -19323,12 +19323,12 @@ done:
 	RET
 
 // func negFloat64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·negFloat64AVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         $0x8000000000000000, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -19387,12 +19387,12 @@ done:
 	RET
 
 // func negFloat64AVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·negFloat64AVX2Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         $0x8000000000000000, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -19451,12 +19451,12 @@ done:
 	RET
 
 // func absFloat64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·absFloat64AVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         $0x7fffffffffffffff, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -19515,12 +19515,12 @@ done:
 	RET
 
 // func absFloat64AVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·absFloat64AVX2Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         $0x7fffffffffffffff, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -20081,11 +20081,11 @@ done:
 	RET
 
 // func addInt64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·addInt64FirstAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -20145,11 +20145,11 @@ done:
 	RET
 
 // func addInt64FirstAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·addInt64FirstAVX2Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -20209,12 +20209,12 @@ done:
 	RET
 
 // func addInt64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·addInt64SecondAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -20273,12 +20273,12 @@ done:
 	RET
 
 // func addInt64SecondAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·addInt64SecondAVX2Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -20473,11 +20473,11 @@ done:
 	RET
 
 // func subInt64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·subInt64FirstAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -20537,11 +20537,11 @@ done:
 	RET
 
 // func subInt64FirstAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·subInt64FirstAVX2Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -20601,12 +20601,12 @@ done:
 	RET
 
 // func subInt64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·subInt64SecondAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -20665,12 +20665,12 @@ done:
 	RET
 
 // func subInt64SecondAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·subInt64SecondAVX2Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -21001,11 +21001,11 @@ done:
 	RET
 
 // func maxInt64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·maxInt64FirstAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -21071,11 +21071,11 @@ done:
 	RET
 
 // func maxInt64FirstAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·maxInt64FirstAVX2Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -21141,12 +21141,12 @@ done:
 	RET
 
 // func maxInt64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·maxInt64SecondAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -21211,12 +21211,12 @@ done:
 	RET
 
 // func maxInt64SecondAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·maxInt64SecondAVX2Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -21429,11 +21429,11 @@ done:
 	RET
 
 // func minInt64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·minInt64FirstAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -21499,11 +21499,11 @@ done:
 	RET
 
 // func minInt64FirstAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·minInt64FirstAVX2Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         y+16(FP), DX
 	MOVQ         n+40(FP), BX
@@ -21569,12 +21569,12 @@ done:
 	RET
 
 // func minInt64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·minInt64SecondAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -21639,12 +21639,12 @@ done:
 	RET
 
 // func minInt64SecondAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·minInt64SecondAVX2Past(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -22070,13 +22070,13 @@ singleTest:
 	RET
 
 // func eqBoolAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·eqBoolAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         y+16(FP), BX
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTB X0, Y0
 	MOVQ         n+40(FP), SI
 
@@ -22150,12 +22150,12 @@ singleTest:
 	RET
 
 // func notBoolAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·notBoolAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTB X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -22307,14 +22307,14 @@ singleTest:
 	RET
 
 // func eqFloat32AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·eqFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         y+16(FP), BX
 	VPXOR        Y0, Y0, Y0
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTB X0, Y0
 	MOVQ         n+40(FP), SI
 
@@ -22404,16 +22404,16 @@ singleTest:
 	RET
 
 // func eqFloat32FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·eqFloat32FirstAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         y+16(FP), DX
 	VPXOR        Y1, Y1, Y1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Y1
 	MOVQ         n+40(FP), BX
 
@@ -22497,16 +22497,16 @@ singleTest:
 	RET
 
 // func eqFloat32SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·eqFloat32SecondAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
 	VPXOR        Y1, Y1, Y1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Y1
 	MOVQ         n+40(FP), BX
 
@@ -22590,14 +22590,14 @@ singleTest:
 	RET
 
 // func neFloat32AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·neFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         y+16(FP), BX
 	VPXOR        Y0, Y0, Y0
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTB X0, Y0
 	MOVQ         n+40(FP), SI
 
@@ -22687,16 +22687,16 @@ singleTest:
 	RET
 
 // func neFloat32FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·neFloat32FirstAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         y+16(FP), DX
 	VPXOR        Y1, Y1, Y1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Y1
 	MOVQ         n+40(FP), BX
 
@@ -22780,16 +22780,16 @@ singleTest:
 	RET
 
 // func neFloat32SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·neFloat32SecondAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
 	VPXOR        Y1, Y1, Y1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Y1
 	MOVQ         n+40(FP), BX
 
@@ -22873,14 +22873,14 @@ singleTest:
 	RET
 
 // func ltFloat32AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·ltFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         y+16(FP), BX
 	VPXOR        Y0, Y0, Y0
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTB X0, Y0
 	MOVQ         n+40(FP), SI
 
@@ -22970,16 +22970,16 @@ singleTest:
 	RET
 
 // func ltFloat32FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·ltFloat32FirstAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         y+16(FP), DX
 	VPXOR        Y1, Y1, Y1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Y1
 	MOVQ         n+40(FP), BX
 
@@ -23063,16 +23063,16 @@ singleTest:
 	RET
 
 // func ltFloat32SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·ltFloat32SecondAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
 	VPXOR        Y1, Y1, Y1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Y1
 	MOVQ         n+40(FP), BX
 
@@ -23156,14 +23156,14 @@ singleTest:
 	RET
 
 // func leFloat32AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·leFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         y+16(FP), BX
 	VPXOR        Y0, Y0, Y0
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTB X0, Y0
 	MOVQ         n+40(FP), SI
 
@@ -23253,16 +23253,16 @@ singleTest:
 	RET
 
 // func leFloat32FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·leFloat32FirstAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         y+16(FP), DX
 	VPXOR        Y1, Y1, Y1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Y1
 	MOVQ         n+40(FP), BX
 
@@ -23346,16 +23346,16 @@ singleTest:
 	RET
 
 // func leFloat32SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·leFloat32SecondAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
 	VPXOR        Y1, Y1, Y1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Y1
 	MOVQ         n+40(FP), BX
 
@@ -23627,14 +23627,14 @@ singleTest:
 	RET
 
 // func eqFloat64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·eqFloat64AVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         y+16(FP), BX
 	VPXOR        Y0, Y0, Y0
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTB X0, Y0
 	MOVQ         n+40(FP), SI
 
@@ -23730,16 +23730,16 @@ singleTest:
 	RET
 
 // func eqFloat64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·eqFloat64FirstAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         y+16(FP), DX
 	VPXOR        Y1, Y1, Y1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Y1
 	MOVQ         n+40(FP), BX
 
@@ -23829,16 +23829,16 @@ singleTest:
 	RET
 
 // func eqFloat64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·eqFloat64SecondAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	VPXOR        Y1, Y1, Y1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Y1
 	MOVQ         n+40(FP), BX
 
@@ -23928,14 +23928,14 @@ singleTest:
 	RET
 
 // func neFloat64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·neFloat64AVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         y+16(FP), BX
 	VPXOR        Y0, Y0, Y0
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTB X0, Y0
 	MOVQ         n+40(FP), SI
 
@@ -24031,16 +24031,16 @@ singleTest:
 	RET
 
 // func neFloat64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·neFloat64FirstAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         y+16(FP), DX
 	VPXOR        Y1, Y1, Y1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Y1
 	MOVQ         n+40(FP), BX
 
@@ -24130,16 +24130,16 @@ singleTest:
 	RET
 
 // func neFloat64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·neFloat64SecondAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	VPXOR        Y1, Y1, Y1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Y1
 	MOVQ         n+40(FP), BX
 
@@ -24229,14 +24229,14 @@ singleTest:
 	RET
 
 // func ltFloat64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·ltFloat64AVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         y+16(FP), BX
 	VPXOR        Y0, Y0, Y0
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTB X0, Y0
 	MOVQ         n+40(FP), SI
 
@@ -24332,16 +24332,16 @@ singleTest:
 	RET
 
 // func ltFloat64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·ltFloat64FirstAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         y+16(FP), DX
 	VPXOR        Y1, Y1, Y1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Y1
 	MOVQ         n+40(FP), BX
 
@@ -24431,16 +24431,16 @@ singleTest:
 	RET
 
 // func ltFloat64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·ltFloat64SecondAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	VPXOR        Y1, Y1, Y1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Y1
 	MOVQ         n+40(FP), BX
 
@@ -24530,14 +24530,14 @@ singleTest:
 	RET
 
 // func leFloat64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·leFloat64AVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         y+16(FP), BX
 	VPXOR        Y0, Y0, Y0
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTB X0, Y0
 	MOVQ         n+40(FP), SI
 
@@ -24633,16 +24633,16 @@ singleTest:
 	RET
 
 // func leFloat64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·leFloat64FirstAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         y+16(FP), DX
 	VPXOR        Y1, Y1, Y1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Y1
 	MOVQ         n+40(FP), BX
 
@@ -24732,16 +24732,16 @@ singleTest:
 	RET
 
 // func leFloat64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·leFloat64SecondAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	VPXOR        Y1, Y1, Y1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Y1
 	MOVQ         n+40(FP), BX
 
@@ -25019,7 +25019,7 @@ singleTest:
 	RET
 
 // func eqInt64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·eqInt64AVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
@@ -25027,7 +25027,7 @@ TEXT ·eqInt64AVX2(SB), NOSPLIT, $0-48
 	VPXOR        Y0, Y0, Y0
 	VPCMPEQQ     Y0, Y0, Y0
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTB X0, Y0
 	MOVQ         n+40(FP), SI
 
@@ -25123,17 +25123,17 @@ singleTest:
 	RET
 
 // func eqInt64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·eqInt64FirstAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         y+16(FP), DX
 	VPXOR        Y1, Y1, Y1
 	VPCMPEQQ     Y1, Y1, Y1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Y1
 	MOVQ         n+40(FP), BX
 
@@ -25223,17 +25223,17 @@ singleTest:
 	RET
 
 // func eqInt64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·eqInt64SecondAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	VPXOR        Y1, Y1, Y1
 	VPCMPEQQ     Y1, Y1, Y1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Y1
 	MOVQ         n+40(FP), BX
 
@@ -25323,7 +25323,7 @@ singleTest:
 	RET
 
 // func neInt64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·neInt64AVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
@@ -25331,7 +25331,7 @@ TEXT ·neInt64AVX2(SB), NOSPLIT, $0-48
 	VPXOR        Y0, Y0, Y0
 	VPCMPEQQ     Y0, Y0, Y0
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Y1
 	MOVQ         n+40(FP), SI
 
@@ -25433,17 +25433,17 @@ singleTest:
 	RET
 
 // func neInt64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·neInt64FirstAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         y+16(FP), DX
 	VPXOR        Y1, Y1, Y1
 	VPCMPEQQ     Y1, Y1, Y1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X2
+	VMOVQ        CX, X2
 	VPBROADCASTB X2, Y2
 	MOVQ         n+40(FP), BX
 
@@ -25539,17 +25539,17 @@ singleTest:
 	RET
 
 // func neInt64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·neInt64SecondAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	VPXOR        Y1, Y1, Y1
 	VPCMPEQQ     Y1, Y1, Y1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X2
+	VMOVQ        CX, X2
 	VPBROADCASTB X2, Y2
 	MOVQ         n+40(FP), BX
 
@@ -25645,7 +25645,7 @@ singleTest:
 	RET
 
 // func ltInt64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·ltInt64AVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
@@ -25653,7 +25653,7 @@ TEXT ·ltInt64AVX2(SB), NOSPLIT, $0-48
 	VPXOR        Y0, Y0, Y0
 	VPCMPEQQ     Y0, Y0, Y0
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTB X0, Y0
 	MOVQ         n+40(FP), SI
 
@@ -25749,17 +25749,17 @@ singleTest:
 	RET
 
 // func ltInt64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·ltInt64FirstAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         y+16(FP), DX
 	VPXOR        Y1, Y1, Y1
 	VPCMPEQQ     Y1, Y1, Y1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Y1
 	MOVQ         n+40(FP), BX
 
@@ -25849,17 +25849,17 @@ singleTest:
 	RET
 
 // func ltInt64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·ltInt64SecondAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	VPXOR        Y1, Y1, Y1
 	VPCMPEQQ     Y1, Y1, Y1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Y1
 	MOVQ         n+40(FP), BX
 
@@ -25949,7 +25949,7 @@ singleTest:
 	RET
 
 // func leInt64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·leInt64AVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
@@ -25957,7 +25957,7 @@ TEXT ·leInt64AVX2(SB), NOSPLIT, $0-48
 	VPXOR        Y0, Y0, Y0
 	VPCMPEQQ     Y0, Y0, Y0
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Y1
 	MOVQ         n+40(FP), SI
 
@@ -26059,17 +26059,17 @@ singleTest:
 	RET
 
 // func leInt64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·leInt64FirstAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         y+16(FP), DX
 	VPXOR        Y1, Y1, Y1
 	VPCMPEQQ     Y1, Y1, Y1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X2
+	VMOVQ        CX, X2
 	VPBROADCASTB X2, Y2
 	MOVQ         n+40(FP), BX
 
@@ -26165,17 +26165,17 @@ singleTest:
 	RET
 
 // func leInt64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·leInt64SecondAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         s+32(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	VPXOR        Y1, Y1, Y1
 	VPCMPEQQ     Y1, Y1, Y1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X2
+	VMOVQ        CX, X2
 	VPBROADCASTB X2, Y2
 	MOVQ         n+40(FP), BX
 
@@ -26583,14 +26583,14 @@ singleTest:
 	RET
 
 // func castFloat32ToBoolAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·castFloat32ToBoolAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	VPXOR        Y0, Y0, Y0
 	VPXOR        Y1, Y1, Y1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Y1
 	MOVQ         n+40(FP), BX
 
@@ -26674,14 +26674,14 @@ singleTest:
 	RET
 
 // func castFloat64ToBoolAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·castFloat64ToBoolAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	VPXOR        Y0, Y0, Y0
 	VPXOR        Y1, Y1, Y1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTB X1, Y1
 	MOVQ         n+40(FP), BX
 
@@ -26771,7 +26771,7 @@ singleTest:
 	RET
 
 // func castInt64ToBoolAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·castInt64ToBoolAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
@@ -26779,7 +26779,7 @@ TEXT ·castInt64ToBoolAVX2(SB), NOSPLIT, $0-48
 	VPXOR        Y1, Y1, Y1
 	VPCMPEQQ     Y1, Y1, Y1
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X2
+	VMOVQ        CX, X2
 	VPBROADCASTB X2, Y2
 	MOVQ         n+40(FP), BX
 
@@ -26875,12 +26875,12 @@ singleTest:
 	RET
 
 // func castBoolToFloat32AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·castBoolToFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         $0x000000003f800000, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -26958,12 +26958,12 @@ singleTest:
 	RET
 
 // func castBoolToFloat64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·castBoolToFloat64AVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         $0x3ff0000000000000, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         n+40(FP), BX
 
@@ -27041,12 +27041,12 @@ singleTest:
 	RET
 
 // func castBoolToInt64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·castBoolToInt64AVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         $0x0000000000000001, CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         n+40(FP), BX
 

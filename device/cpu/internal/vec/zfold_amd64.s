@@ -5,12 +5,12 @@
 #include "textflag.h"
 
 // func foldAddFloat32AVX512(x *byte, n int, identity uint64) uint64
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·foldAddFloat32AVX512(SB), NOSPLIT, $0-32
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
 	MOVQ         identity+16(FP), DX
-	MOVQ         DX, X0
+	VMOVQ        DX, X0
 	VPBROADCASTD X0, Z0
 
 	// lanes 0 to 63
@@ -140,12 +140,12 @@ test:
 	RET
 
 // func foldMulFloat32AVX512(x *byte, n int, identity uint64) uint64
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·foldMulFloat32AVX512(SB), NOSPLIT, $0-32
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
 	MOVQ         identity+16(FP), DX
-	MOVQ         DX, X0
+	VMOVQ        DX, X0
 	VPBROADCASTD X0, Z0
 
 	// lanes 0 to 63
@@ -275,12 +275,12 @@ test:
 	RET
 
 // func foldMaxFloat32AVX512(x *byte, n int, identity uint64) uint64
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2
 TEXT ·foldMaxFloat32AVX512(SB), NOSPLIT, $0-32
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
 	MOVQ         identity+16(FP), DX
-	MOVQ         DX, X0
+	VMOVQ        DX, X0
 	VPBROADCASTD X0, Z0
 
 	// lanes 0 to 63
@@ -467,12 +467,12 @@ test:
 	RET
 
 // func foldMinFloat32AVX512(x *byte, n int, identity uint64) uint64
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2
 TEXT ·foldMinFloat32AVX512(SB), NOSPLIT, $0-32
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
 	MOVQ         identity+16(FP), DX
-	MOVQ         DX, X0
+	VMOVQ        DX, X0
 	VPBROADCASTD X0, Z0
 
 	// lanes 0 to 63
@@ -659,12 +659,12 @@ test:
 	RET
 
 // func findFloat32AVX512(x *byte, n int, bits uint64) int
-// Requires: AVX, AVX512BW, AVX512F, BMI, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI, BMI2
 TEXT ·findFloat32AVX512(SB), NOSPLIT, $0-32
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
 	MOVQ         bits+16(FP), DX
-	MOVQ         DX, X0
+	VMOVQ        DX, X0
 	VPBROADCASTD X0, Z0
 	XORQ         DX, DX
 
@@ -718,12 +718,12 @@ none:
 	RET
 
 // func foldAddFloat64AVX512(x *byte, n int, identity uint64) uint64
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·foldAddFloat64AVX512(SB), NOSPLIT, $0-32
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
 	MOVQ         identity+16(FP), DX
-	MOVQ         DX, X0
+	VMOVQ        DX, X0
 	VPBROADCASTQ X0, Z0
 
 	// lanes 0 to 63
@@ -905,12 +905,12 @@ test:
 	RET
 
 // func foldMulFloat64AVX512(x *byte, n int, identity uint64) uint64
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·foldMulFloat64AVX512(SB), NOSPLIT, $0-32
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
 	MOVQ         identity+16(FP), DX
-	MOVQ         DX, X0
+	VMOVQ        DX, X0
 	VPBROADCASTQ X0, Z0
 
 	// lanes 0 to 63
@@ -1092,12 +1092,12 @@ test:
 	RET
 
 // func foldMaxFloat64AVX512(x *byte, n int, identity uint64) uint64
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2
 TEXT ·foldMaxFloat64AVX512(SB), NOSPLIT, $0-32
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
 	MOVQ         identity+16(FP), DX
-	MOVQ         DX, X0
+	VMOVQ        DX, X0
 	VPBROADCASTQ X0, Z0
 
 	// lanes 0 to 63
@@ -1381,12 +1381,12 @@ test:
 	RET
 
 // func foldMinFloat64AVX512(x *byte, n int, identity uint64) uint64
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2
 TEXT ·foldMinFloat64AVX512(SB), NOSPLIT, $0-32
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
 	MOVQ         identity+16(FP), DX
-	MOVQ         DX, X0
+	VMOVQ        DX, X0
 	VPBROADCASTQ X0, Z0
 
 	// lanes 0 to 63
@@ -1670,12 +1670,12 @@ test:
 	RET
 
 // func findFloat64AVX512(x *byte, n int, bits uint64) int
-// Requires: AVX, AVX512BW, AVX512F, BMI, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI, BMI2
 TEXT ·findFloat64AVX512(SB), NOSPLIT, $0-32
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
 	MOVQ         bits+16(FP), DX
-	MOVQ         DX, X0
+	VMOVQ        DX, X0
 	VPBROADCASTQ X0, Z0
 	XORQ         DX, DX
 
@@ -1729,12 +1729,12 @@ none:
 	RET
 
 // func foldAddInt64AVX512(x *byte, n int, identity uint64) uint64
-// Requires: AVX, AVX2, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX2, AVX512BW, AVX512F, BMI2
 TEXT ·foldAddInt64AVX512(SB), NOSPLIT, $0-32
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
 	MOVQ         identity+16(FP), DX
-	MOVQ         DX, X0
+	VMOVQ        DX, X0
 	VPBROADCASTQ X0, Z0
 
 	// lanes 0 to 63
@@ -1916,12 +1916,12 @@ test:
 	RET
 
 // func foldMulInt64AVX512(x *byte, n int, identity uint64) uint64
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2
 TEXT ·foldMulInt64AVX512(SB), NOSPLIT, $0-32
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
 	MOVQ         identity+16(FP), DX
-	MOVQ         DX, X0
+	VMOVQ        DX, X0
 	VPBROADCASTQ X0, Z0
 
 	// lanes 0 to 63
@@ -2103,12 +2103,12 @@ test:
 	RET
 
 // func foldMaxInt64AVX512(x *byte, n int, identity uint64) uint64
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·foldMaxInt64AVX512(SB), NOSPLIT, $0-32
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
 	MOVQ         identity+16(FP), DX
-	MOVQ         DX, X0
+	VMOVQ        DX, X0
 	VPBROADCASTQ X0, Z0
 
 	// lanes 0 to 63
@@ -2290,12 +2290,12 @@ test:
 	RET
 
 // func foldMinInt64AVX512(x *byte, n int, identity uint64) uint64
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·foldMinInt64AVX512(SB), NOSPLIT, $0-32
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
 	MOVQ         identity+16(FP), DX
-	MOVQ         DX, X0
+	VMOVQ        DX, X0
 	VPBROADCASTQ X0, Z0
 
 	// lanes 0 to 63
@@ -2477,12 +2477,12 @@ test:
 	RET
 
 // func findInt64AVX512(x *byte, n int, bits uint64) int
-// Requires: AVX, AVX512BW, AVX512F, BMI, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI, BMI2
 TEXT ·findInt64AVX512(SB), NOSPLIT, $0-32
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
 	MOVQ         bits+16(FP), DX
-	MOVQ         DX, X0
+	VMOVQ        DX, X0
 	VPBROADCASTQ X0, Z0
 	XORQ         DX, DX
 
@@ -2532,12 +2532,12 @@ none:
 	RET
 
 // func foldAddFloat32AVX2(x *byte, n int, identity uint64) uint64
-// Requires: AVX, AVX2, CMOV, SSE2
+// Requires: AVX, AVX2, CMOV
 TEXT ·foldAddFloat32AVX2(SB), NOSPLIT, $0-32
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
 	MOVQ         identity+16(FP), DX
-	MOVQ         DX, X0
+	VMOVQ        DX, X0
 	VPBROADCASTD X0, Y0
 
 	// lanes 0 to 63
@@ -2775,12 +2775,12 @@ test:
 	RET
 
 // func foldMulFloat32AVX2(x *byte, n int, identity uint64) uint64
-// Requires: AVX, AVX2, CMOV, SSE2
+// Requires: AVX, AVX2, CMOV
 TEXT ·foldMulFloat32AVX2(SB), NOSPLIT, $0-32
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
 	MOVQ         identity+16(FP), DX
-	MOVQ         DX, X0
+	VMOVQ        DX, X0
 	VPBROADCASTD X0, Y0
 
 	// lanes 0 to 63
@@ -3008,12 +3008,12 @@ test:
 	RET
 
 // func foldMaxFloat32AVX2(x *byte, n int, identity uint64) uint64
-// Requires: AVX, AVX2, CMOV, SSE2
+// Requires: AVX, AVX2, CMOV
 TEXT ·foldMaxFloat32AVX2(SB), NOSPLIT, $0-32
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
 	MOVQ         identity+16(FP), DX
-	MOVQ         DX, X0
+	VMOVQ        DX, X0
 	VPBROADCASTD X0, Y0
 
 	// lanes 0 to 63
@@ -3411,12 +3411,12 @@ test:
 	RET
 
 // func foldMinFloat32AVX2(x *byte, n int, identity uint64) uint64
-// Requires: AVX, AVX2, CMOV, SSE2
+// Requires: AVX, AVX2, CMOV
 TEXT ·foldMinFloat32AVX2(SB), NOSPLIT, $0-32
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
 	MOVQ         identity+16(FP), DX
-	MOVQ         DX, X0
+	VMOVQ        DX, X0
 	VPBROADCASTD X0, Y0
 
 	// lanes 0 to 63
@@ -3814,12 +3814,12 @@ test:
 	RET
 
 // func findFloat32AVX2(x *byte, n int, bits uint64) int
-// Requires: AVX, AVX2, BMI, SSE2
+// Requires: AVX, AVX2, BMI
 TEXT ·findFloat32AVX2(SB), NOSPLIT, $0-32
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
 	MOVQ         bits+16(FP), DX
-	MOVQ         DX, X0
+	VMOVQ        DX, X0
 	VPBROADCASTD X0, Y0
 	XORQ         DX, DX
 
@@ -3874,12 +3874,12 @@ none:
 	RET
 
 // func foldAddFloat64AVX2(x *byte, n int, identity uint64) uint64
-// Requires: AVX, AVX2, CMOV, SSE2
+// Requires: AVX, AVX2, CMOV
 TEXT ·foldAddFloat64AVX2(SB), NOSPLIT, $256-32
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
 	MOVQ         identity+16(FP), DX
-	MOVQ         DX, X0
+	VMOVQ        DX, X0
 	VPBROADCASTQ X0, Y0
 
 	// lanes 0 to 31
@@ -4294,12 +4294,12 @@ test:
 	RET
 
 // func foldMulFloat64AVX2(x *byte, n int, identity uint64) uint64
-// Requires: AVX, AVX2, CMOV, SSE2
+// Requires: AVX, AVX2, CMOV
 TEXT ·foldMulFloat64AVX2(SB), NOSPLIT, $256-32
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
 	MOVQ         identity+16(FP), DX
-	MOVQ         DX, X0
+	VMOVQ        DX, X0
 	VPBROADCASTQ X0, Y0
 
 	// lanes 0 to 31
@@ -4714,12 +4714,12 @@ test:
 	RET
 
 // func foldMaxFloat64AVX2(x *byte, n int, identity uint64) uint64
-// Requires: AVX, AVX2, CMOV, SSE2
+// Requires: AVX, AVX2, CMOV
 TEXT ·foldMaxFloat64AVX2(SB), NOSPLIT, $256-32
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
 	MOVQ         identity+16(FP), DX
-	MOVQ         DX, X0
+	VMOVQ        DX, X0
 	VPBROADCASTQ X0, Y0
 
 	// lanes 0 to 31
@@ -5459,12 +5459,12 @@ test:
 	RET
 
 // func foldMinFloat64AVX2(x *byte, n int, identity uint64) uint64
-// Requires: AVX, AVX2, CMOV, SSE2
+// Requires: AVX, AVX2, CMOV
 TEXT ·foldMinFloat64AVX2(SB), NOSPLIT, $256-32
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
 	MOVQ         identity+16(FP), DX
-	MOVQ         DX, X0
+	VMOVQ        DX, X0
 	VPBROADCASTQ X0, Y0
 
 	// lanes 0 to 31
@@ -6204,12 +6204,12 @@ test:
 	RET
 
 // func findFloat64AVX2(x *byte, n int, bits uint64) int
-// Requires: AVX, AVX2, BMI, SSE2
+// Requires: AVX, AVX2, BMI
 TEXT ·findFloat64AVX2(SB), NOSPLIT, $0-32
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
 	MOVQ         bits+16(FP), DX
-	MOVQ         DX, X0
+	VMOVQ        DX, X0
 	VPBROADCASTQ X0, Y0
 	XORQ         DX, DX
 
@@ -6264,12 +6264,12 @@ none:
 	RET
 
 // func foldAddInt64AVX2(x *byte, n int, identity uint64) uint64
-// Requires: AVX, AVX2, CMOV, SSE2
+// Requires: AVX, AVX2, CMOV
 TEXT ·foldAddInt64AVX2(SB), NOSPLIT, $256-32
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
 	MOVQ         identity+16(FP), DX
-	MOVQ         DX, X0
+	VMOVQ        DX, X0
 	VPBROADCASTQ X0, Y0
 
 	// lanes 0 to 31
@@ -6684,12 +6684,12 @@ test:
 	RET
 
 // func foldMaxInt64AVX2(x *byte, n int, identity uint64) uint64
-// Requires: AVX, AVX2, CMOV, SSE2
+// Requires: AVX, AVX2, CMOV
 TEXT ·foldMaxInt64AVX2(SB), NOSPLIT, $256-32
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
 	MOVQ         identity+16(FP), DX
-	MOVQ         DX, X0
+	VMOVQ        DX, X0
 	VPBROADCASTQ X0, Y0
 
 	// lanes 0 to 31
@@ -7169,12 +7169,12 @@ test:
 	RET
 
 // func foldMinInt64AVX2(x *byte, n int, identity uint64) uint64
-// Requires: AVX, AVX2, CMOV, SSE2
+// Requires: AVX, AVX2, CMOV
 TEXT ·foldMinInt64AVX2(SB), NOSPLIT, $256-32
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
 	MOVQ         identity+16(FP), DX
-	MOVQ         DX, X0
+	VMOVQ        DX, X0
 	VPBROADCASTQ X0, Y0
 
 	// lanes 0 to 31
@@ -7654,12 +7654,12 @@ test:
 	RET
 
 // func findInt64AVX2(x *byte, n int, bits uint64) int
-// Requires: AVX, AVX2, BMI, SSE2
+// Requires: AVX, AVX2, BMI
 TEXT ·findInt64AVX2(SB), NOSPLIT, $0-32
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
 	MOVQ         bits+16(FP), DX
-	MOVQ         DX, X0
+	VMOVQ        DX, X0
 	VPBROADCASTQ X0, Y0
 	XORQ         DX, DX
 

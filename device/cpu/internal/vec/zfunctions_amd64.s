@@ -8504,7 +8504,7 @@ constants:
 	JMP          begin
 
 // func powFloat32FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2
 TEXT ·powFloat32FirstAVX512(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), AX
 	MOVQ n+40(FP), CX
@@ -8512,7 +8512,7 @@ TEXT ·powFloat32FirstAVX512(SB), NOSPLIT, $0-48
 	// i := 0
 	XORQ         DX, DX
 	MOVQ         s+32(FP), BX
-	MOVQ         BX, X0
+	VMOVQ        BX, X0
 	VPBROADCASTD X0, Z0
 	VCVTPS2PD    Y0, Z0
 	MOVQ         y+16(FP), BX
@@ -8940,7 +8940,7 @@ constants:
 	JMP          begin
 
 // func powFloat32SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2
 TEXT ·powFloat32SecondAVX512(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), AX
 	MOVQ n+40(FP), CX
@@ -8949,7 +8949,7 @@ TEXT ·powFloat32SecondAVX512(SB), NOSPLIT, $0-48
 	XORQ         DX, DX
 	MOVQ         x+8(FP), BX
 	MOVQ         s+32(FP), SI
-	MOVQ         SI, X0
+	VMOVQ        SI, X0
 	VPBROADCASTD X0, Z0
 	VCVTPS2PD    Y0, Z0
 	JMP          constants
@@ -9817,7 +9817,7 @@ constants:
 	JMP begin
 
 // func powFloat32FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, FMA3, SSE2
+// Requires: AVX, AVX2, FMA3
 TEXT ·powFloat32FirstAVX2(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), AX
 	MOVQ n+40(FP), CX
@@ -9825,7 +9825,7 @@ TEXT ·powFloat32FirstAVX2(SB), NOSPLIT, $0-48
 	// i := 0
 	XORQ         DX, DX
 	MOVQ         s+32(FP), BX
-	MOVQ         BX, X0
+	VMOVQ        BX, X0
 	VPBROADCASTD X0, Y0
 	VCVTPS2PD    X0, Y0
 	MOVQ         y+16(FP), BX
@@ -10253,7 +10253,7 @@ constants:
 	JMP begin
 
 // func powFloat32SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
-// Requires: AVX, AVX2, FMA3, SSE2
+// Requires: AVX, AVX2, FMA3
 TEXT ·powFloat32SecondAVX2(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), AX
 	MOVQ n+40(FP), CX
@@ -10262,7 +10262,7 @@ TEXT ·powFloat32SecondAVX2(SB), NOSPLIT, $0-48
 	XORQ         DX, DX
 	MOVQ         x+8(FP), BX
 	MOVQ         s+32(FP), SI
-	MOVQ         SI, X0
+	VMOVQ        SI, X0
 	VPBROADCASTD X0, Y0
 	VCVTPS2PD    X0, Y0
 	JMP          constants

@@ -57,12 +57,12 @@ oneTest:
 	RET
 
 // func fillAVX512(dst *byte, word uint64, n int)
-// Requires: AVX, AVX512F, SSE2
+// Requires: AVX, AVX512F
 TEXT ·fillAVX512(SB), NOSPLIT, $0-24
 	MOVQ         dst+0(FP), AX
 	MOVQ         word+8(FP), CX
 	MOVQ         n+16(FP), DX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	VMOVUPS      Z0, -64(AX)(DX*1)
 	LEAQ         (AX)(DX*1), CX
@@ -97,14 +97,14 @@ oneTest:
 	RET
 
 // func triadAVX512(dst *float32, x *float32, y *float32, n int)
-// Requires: AVX, AVX512F, SSE2
+// Requires: AVX, AVX512F
 TEXT ·triadAVX512(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         y+16(FP), DX
 	MOVQ         n+24(FP), BX
 	MOVQ         $0x0000000040400000, SI
-	MOVQ         SI, X0
+	VMOVQ        SI, X0
 	VPBROADCASTD X0, Z0
 	XORQ         SI, SI
 
@@ -128,14 +128,14 @@ loop:
 	RET
 
 // func triadPastAVX512(dst *float32, x *float32, y *float32, n int)
-// Requires: AVX, AVX512F, MMX+, SSE2
+// Requires: AVX, AVX512F, MMX+
 TEXT ·triadPastAVX512(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         y+16(FP), DX
 	MOVQ         n+24(FP), BX
 	MOVQ         $0x0000000040400000, SI
-	MOVQ         SI, X0
+	VMOVQ        SI, X0
 	VPBROADCASTD X0, Z0
 	XORQ         SI, SI
 
@@ -160,16 +160,16 @@ loop:
 	RET
 
 // func rampFloat32AVX512(dst *byte, first int, start uint64, step uint64, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·rampFloat32AVX512(SB), NOSPLIT, $0-40
 	MOVQ         dst+0(FP), AX
 	MOVQ         first+8(FP), CX
 	MOVQ         n+32(FP), DX
 	MOVQ         step+24(FP), BX
-	MOVQ         BX, X0
+	VMOVQ        BX, X0
 	VPBROADCASTD X0, Z0
 	MOVQ         start+16(FP), BX
-	MOVQ         BX, X1
+	VMOVQ        BX, X1
 	VPBROADCASTD X1, Z1
 
 	// index: first, first+1, ... in 32 bits; more: as many as lanes
@@ -232,16 +232,16 @@ DATA counting<>+60(SB)/4, $0x0000000f
 GLOBL counting<>(SB), RODATA|NOPTR, $64
 
 // func rampFloat64AVX512(dst *byte, first int, start uint64, step uint64, n int)
-// Requires: AVX, AVX2, AVX512BW, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX2, AVX512BW, AVX512F, BMI2
 TEXT ·rampFloat64AVX512(SB), NOSPLIT, $0-40
 	MOVQ         dst+0(FP), AX
 	MOVQ         first+8(FP), CX
 	MOVQ         n+32(FP), DX
 	MOVQ         step+24(FP), BX
-	MOVQ         BX, X0
+	VMOVQ        BX, X0
 	VPBROADCASTQ X0, Z0
 	MOVQ         start+16(FP), BX
-	MOVQ         BX, X1
+	VMOVQ        BX, X1
 	VPBROADCASTQ X1, Z1
 
 	// index: first, first+1, ... in 32 bits; more: as many as lanes
@@ -338,12 +338,12 @@ oneTest:
 	RET
 
 // func fillAVX2(dst *byte, word uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·fillAVX2(SB), NOSPLIT, $0-24
 	MOVQ         dst+0(FP), AX
 	MOVQ         word+8(FP), CX
 	MOVQ         n+16(FP), DX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	VMOVUPS      Y0, -32(AX)(DX*1)
 	LEAQ         (AX)(DX*1), CX
@@ -378,14 +378,14 @@ oneTest:
 	RET
 
 // func triadAVX2(dst *float32, x *float32, y *float32, n int)
-// Requires: AVX, AVX2, FMA3, SSE2
+// Requires: AVX, AVX2, FMA3
 TEXT ·triadAVX2(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         y+16(FP), DX
 	MOVQ         n+24(FP), BX
 	MOVQ         $0x0000000040400000, SI
-	MOVQ         SI, X0
+	VMOVQ        SI, X0
 	VPBROADCASTD X0, Y0
 	XORQ         SI, SI
 
@@ -409,14 +409,14 @@ loop:
 	RET
 
 // func triadPastAVX2(dst *float32, x *float32, y *float32, n int)
-// Requires: AVX, AVX2, FMA3, MMX+, SSE2
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·triadPastAVX2(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         y+16(FP), DX
 	MOVQ         n+24(FP), BX
 	MOVQ         $0x0000000040400000, SI
-	MOVQ         SI, X0
+	VMOVQ        SI, X0
 	VPBROADCASTD X0, Y0
 	XORQ         SI, SI
 
@@ -441,16 +441,16 @@ loop:
 	RET
 
 // func rampFloat32AVX2(dst *byte, first int, start uint64, step uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·rampFloat32AVX2(SB), NOSPLIT, $0-40
 	MOVQ         dst+0(FP), AX
 	MOVQ         first+8(FP), CX
 	MOVQ         n+32(FP), DX
 	MOVQ         step+24(FP), BX
-	MOVQ         BX, X0
+	VMOVQ        BX, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         start+16(FP), BX
-	MOVQ         BX, X1
+	VMOVQ        BX, X1
 	VPBROADCASTD X1, Y1
 
 	// index: first, first+1, ... in 32 bits; more: as many as lanes
@@ -505,16 +505,16 @@ DATA window<>+56(SB)/8, $0x0000000000000000
 GLOBL window<>(SB), RODATA|NOPTR, $64
 
 // func rampFloat64AVX2(dst *byte, first int, start uint64, step uint64, n int)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·rampFloat64AVX2(SB), NOSPLIT, $0-40
 	MOVQ         dst+0(FP), AX
 	MOVQ         first+8(FP), CX
 	MOVQ         n+32(FP), DX
 	MOVQ         step+24(FP), BX
-	MOVQ         BX, X0
+	VMOVQ        BX, X0
 	VPBROADCASTQ X0, Y0
 	MOVQ         start+16(FP), BX
-	MOVQ         BX, X1
+	VMOVQ        BX, X1
 	VPBROADCASTQ X1, Y1
 
 	// index: first, first+1, ... in 32 bits; more: as many as lanes

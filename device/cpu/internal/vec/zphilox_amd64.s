@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func uniform32AVX512(dst *byte, n int, block uint64, keys *[20]uint64, lo int64, span uint64)
-// Requires: AVX, AVX512F, SSE2
+// Requires: AVX, AVX512F
 TEXT ·uniform32AVX512(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), AX
 	MOVQ n+8(FP), CX
@@ -13,7 +13,7 @@ TEXT ·uniform32AVX512(SB), NOSPLIT, $0-48
 
 	// counter[i] := block + [0, 4, 1, 5, ...][i]
 	MOVQ         block+16(FP), BX
-	MOVQ         BX, X0
+	VMOVQ        BX, X0
 	VPBROADCASTQ X0, Z0
 	VPADDQ       philoxLongs<>+0(SB), Z0, Z0
 	VPBROADCASTQ philoxLongs<>+64(SB), Z1
@@ -206,7 +206,7 @@ loop:
 	RET
 
 // func uniform64AVX512(dst *byte, n int, block uint64, keys *[20]uint64, lo int64, span uint64)
-// Requires: AVX, AVX512DQ, AVX512F, SSE2
+// Requires: AVX, AVX512DQ, AVX512F
 TEXT ·uniform64AVX512(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), AX
 	MOVQ n+8(FP), CX
@@ -214,7 +214,7 @@ TEXT ·uniform64AVX512(SB), NOSPLIT, $0-48
 
 	// counter[i] := block + [0, 4, 1, 5, ...][i]
 	MOVQ         block+16(FP), BX
-	MOVQ         BX, X0
+	VMOVQ        BX, X0
 	VPBROADCASTQ X0, Z0
 	VPADDQ       philoxLongs<>+0(SB), Z0, Z0
 	VPBROADCASTQ philoxLongs<>+64(SB), Z1
@@ -415,7 +415,7 @@ loop:
 	RET
 
 // func normal32AVX512(dst *byte, n int, block uint64, keys *[20]uint64, lo int64, span uint64)
-// Requires: AVX, AVX512F, SSE2
+// Requires: AVX, AVX512F
 TEXT ·normal32AVX512(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), AX
 	MOVQ n+8(FP), CX
@@ -423,7 +423,7 @@ TEXT ·normal32AVX512(SB), NOSPLIT, $0-48
 
 	// counter[i] := block + [0, 4, 1, 5, ...][i]
 	MOVQ         block+16(FP), BX
-	MOVQ         BX, X0
+	VMOVQ        BX, X0
 	VPBROADCASTQ X0, Z0
 	VPADDQ       philoxLongs<>+0(SB), Z0, Z0
 	VPBROADCASTQ philoxLongs<>+64(SB), Z3
@@ -786,7 +786,7 @@ loop:
 	RET
 
 // func normal64AVX512(dst *byte, n int, block uint64, keys *[20]uint64, lo int64, span uint64)
-// Requires: AVX, AVX512DQ, AVX512F, SSE2
+// Requires: AVX, AVX512DQ, AVX512F
 TEXT ·normal64AVX512(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), AX
 	MOVQ n+8(FP), CX
@@ -794,7 +794,7 @@ TEXT ·normal64AVX512(SB), NOSPLIT, $0-48
 
 	// counter[i] := block + [0, 4, 1, 5, ...][i]
 	MOVQ         block+16(FP), BX
-	MOVQ         BX, X0
+	VMOVQ        BX, X0
 	VPBROADCASTQ X0, Z0
 	VPADDQ       philoxLongs<>+0(SB), Z0, Z0
 	VPBROADCASTQ philoxLongs<>+64(SB), Z3
@@ -1199,7 +1199,7 @@ loop:
 	RET
 
 // func intsAVX512(dst *byte, n int, block uint64, keys *[20]uint64, lo int64, span uint64)
-// Requires: AVX, AVX512F, SSE2
+// Requires: AVX, AVX512F
 TEXT ·intsAVX512(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), AX
 	MOVQ n+8(FP), CX
@@ -1207,7 +1207,7 @@ TEXT ·intsAVX512(SB), NOSPLIT, $0-48
 
 	// counter[i] := block + [0, 4, 1, 5, ...][i]
 	MOVQ         block+16(FP), BX
-	MOVQ         BX, X0
+	VMOVQ        BX, X0
 	VPBROADCASTQ X0, Z0
 	VPADDQ       philoxLongs<>+0(SB), Z0, Z0
 	VPBROADCASTQ philoxLongs<>+64(SB), Z1
@@ -1476,7 +1476,7 @@ loop:
 	RET
 
 // func uniform32AVX2(dst *byte, n int, block uint64, keys *[20]uint64, lo int64, span uint64)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·uniform32AVX2(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), AX
 	MOVQ n+8(FP), CX
@@ -1484,7 +1484,7 @@ TEXT ·uniform32AVX2(SB), NOSPLIT, $0-48
 
 	// counter[i] := block + [0, 2, 1, 3, ...][i]
 	MOVQ         block+16(FP), BX
-	MOVQ         BX, X0
+	VMOVQ        BX, X0
 	VPBROADCASTQ X0, Y0
 	VPADDQ       philoxLongs<>+368(SB), Y0, Y0
 	VPBROADCASTQ philoxLongs<>+64(SB), Y1
@@ -1753,7 +1753,7 @@ loop:
 	RET
 
 // func uniform64AVX2(dst *byte, n int, block uint64, keys *[20]uint64, lo int64, span uint64)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·uniform64AVX2(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), AX
 	MOVQ n+8(FP), CX
@@ -1761,7 +1761,7 @@ TEXT ·uniform64AVX2(SB), NOSPLIT, $0-48
 
 	// counter[i] := block + [0, 2, 1, 3, ...][i]
 	MOVQ         block+16(FP), BX
-	MOVQ         BX, X0
+	VMOVQ        BX, X0
 	VPBROADCASTQ X0, Y0
 	VPADDQ       philoxLongs<>+368(SB), Y0, Y0
 	VPBROADCASTQ philoxLongs<>+64(SB), Y1
@@ -2066,7 +2066,7 @@ loop:
 	RET
 
 // func normal32AVX2(dst *byte, n int, block uint64, keys *[20]uint64, lo int64, span uint64)
-// Requires: AVX, AVX2, FMA3, SSE2
+// Requires: AVX, AVX2, FMA3
 TEXT ·normal32AVX2(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), AX
 	MOVQ n+8(FP), CX
@@ -2074,7 +2074,7 @@ TEXT ·normal32AVX2(SB), NOSPLIT, $0-48
 
 	// counter[i] := block + [0, 2, 1, 3, ...][i]
 	MOVQ         block+16(FP), BX
-	MOVQ         BX, X0
+	VMOVQ        BX, X0
 	VPBROADCASTQ X0, Y0
 	VPADDQ       philoxLongs<>+368(SB), Y0, Y0
 	VPBROADCASTQ philoxLongs<>+64(SB), Y1
@@ -2565,7 +2565,7 @@ loop:
 	RET
 
 // func normal64AVX2(dst *byte, n int, block uint64, keys *[20]uint64, lo int64, span uint64)
-// Requires: AVX, AVX2, FMA3, SSE2
+// Requires: AVX, AVX2, FMA3
 TEXT ·normal64AVX2(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), AX
 	MOVQ n+8(FP), CX
@@ -2573,7 +2573,7 @@ TEXT ·normal64AVX2(SB), NOSPLIT, $0-48
 
 	// counter[i] := block + [0, 2, 1, 3, ...][i]
 	MOVQ         block+16(FP), BX
-	MOVQ         BX, X0
+	VMOVQ        BX, X0
 	VPBROADCASTQ X0, Y0
 	VPADDQ       philoxLongs<>+368(SB), Y0, Y0
 	VPBROADCASTQ philoxLongs<>+64(SB), Y1
@@ -3150,7 +3150,7 @@ loop:
 	RET
 
 // func intsAVX2(dst *byte, n int, block uint64, keys *[20]uint64, lo int64, span uint64)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·intsAVX2(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), AX
 	MOVQ n+8(FP), CX
@@ -3158,7 +3158,7 @@ TEXT ·intsAVX2(SB), NOSPLIT, $0-48
 
 	// counter[i] := block + [0, 2, 1, 3, ...][i]
 	MOVQ         block+16(FP), BX
-	MOVQ         BX, X0
+	VMOVQ        BX, X0
 	VPBROADCASTQ X0, Y0
 	VPADDQ       philoxLongs<>+368(SB), Y0, Y0
 	VPBROADCASTQ philoxLongs<>+64(SB), Y1

@@ -74,7 +74,7 @@ func (m *isa) zero() vector {
 // spread returns a vector whose elements, of the given size, are all the low bits of s.
 func (m *isa) spread(s reg.GPVirtual, size int) vector {
 	x, v := XMM(), m.new()
-	MOVQ(s, x)
+	VMOVQ(s, x)
 	switch size {
 	case 1:
 		VPBROADCASTB(x, v)

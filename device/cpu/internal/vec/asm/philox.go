@@ -53,7 +53,7 @@ func (d draws) function(name, distribution, dtype string, convert func(w [4]vect
 
 	Commentf("counter[i] := block + [0, %d, 1, %d, ...][i]", blocks/2, blocks/2+1)
 	x, counter := XMM(), d.new()
-	MOVQ(param("block"), x)
+	VMOVQ(param("block"), x)
 	VPBROADCASTQ(x, counter)
 	VPADDQ(d.order(), counter, counter)
 	m0, m1 := d.new(), d.new()
