@@ -11,6 +11,8 @@
 //
 // Every result is exactly what package kernel defines, bit for bit, and depends
 // neither on how many elements are computed together nor on where they lie.
+// Products of matrices round once a step in assembly and twice in Go, see
+// kernel.MulAdd; all that a process computes do the same.
 package cpu
 
 import (
