@@ -45,8 +45,10 @@ type program struct {
 
 // A step is one primitive.
 type step struct {
-	loop      vec.Loop
-	past      vec.Loop // the same past the caches, for the output; nil: there is none
+	loop vec.Loop
+	// past is the loop that writes past the caches, for the output; nil: there is none, and loop is
+	// used. To compute a tile and copy that past the caches is no faster: it reads and writes in turn.
+	past      vec.Loop
 	dst       int
 	x, y, z   int
 	hasScalar bool

@@ -74,14 +74,10 @@ func BenchmarkOfTriad(b *testing.B) {
 			{"max", PrimLoop(kernel.PrimMax, device.Float32, NoScalar), 3, PrimStream(kernel.PrimMax, device.Float32, NoScalar)},
 			{"sqrt", PrimLoop(kernel.PrimSqrt, device.Float32, NoScalar), 2, PrimStream(kernel.PrimSqrt, device.Float32, NoScalar)},
 			{"neg", PrimLoop(kernel.PrimNeg, device.Float32, NoScalar), 2, PrimStream(kernel.PrimNeg, device.Float32, NoScalar)},
-			{"addByTiles", nil, 3, tiled(PrimLoop(kernel.PrimAdd, device.Float32, NoScalar))},
 			{"stream", func(dst, x, _, _ unsafe.Pointer, _ uint64, n int) { Stream(dst, x, 4*n) }, 2, nil},
 			{"sum", sumLoop(), 1, nil},
 		} {
 			b.Run(fmt.Sprintf("%s/%s", test.name, level.name), func(b *testing.B) {
-				if test.loop == nil {
-					test.loop = test.past
-				}
 				loop := func() {
 					for i := 0; i < n; i += 32 << 10 {
 						o := 4 * i
@@ -99,17 +95,6 @@ func BenchmarkOfTriad(b *testing.B) {
 				b.ReportMetric(100*got/want, "%triad")
 				b.ReportMetric(0, "ns/op")
 			})
-		}
-	}
-}
-
-// tiled is a loop that computes tiles and copies them past the caches, as expressions do whose last step has no such loop.
-func tiled(loop Loop) Loop {
-	tile := unsafe.Pointer(new([1024]float32))
-	return func(dst, x, y, _ unsafe.Pointer, s uint64, n int) {
-		for i := 0; i < n; i += 1024 {
-			loop(tile, unsafe.Add(x, 4*i), unsafe.Add(y, 4*i), nil, s, min(n-i, 1024))
-			Stream(unsafe.Add(dst, 4*i), tile, 4*min(n-i, 1024))
 		}
 	}
 }
