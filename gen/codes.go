@@ -525,6 +525,37 @@ func FAsync(w *tensor.Tensor, gs []*tensor.Tensor) *tensor.Tensor {
 	return w
 }`,
 	}, {
+		plan.GivesBack, "memory that others can see is changed ahead of values",
+		`
+A statement that runs ahead of values changes a field of something that others can see, such as the receiver, or a tensor in
+a slice. The Later notes what these hold whenever it queues something. If a value panics, or
+ends the loop, they hold again what they held there, before anybody can look: functions that are deferred, whoever recovers, or
+what comes after the loop. Other goroutines are not among these.`,
+		`
+type Model struct{ W *tensor.Tensor }
+
+func F(m *Model, xs []*tensor.Tensor) (total float64) {
+	for _, x := range xs {
+		m.W = m.W.Add(x)
+		total += m.W.Sum().Item()
+	}
+	return total
+}`, `
+func FAsync(m *Model, xs []*tensor.Tensor) (total float64) {
+	later := asyncrt.NewLater[struct{}](fWindow)
+	defer later.Close()
+	if m != nil {
+		later.Undo(asyncrt.Var(&m.W))
+	}
+	for _, x := range xs {
+		m.W = m.W.Add(x)
+		sumAt := later.Read(m.W.Sum())
+		later.Do(func() { total += sumAt.Item() })
+	}
+	later.Flush()
+	return total
+}`,
+	}, {
 		plan.FeedsDevice, "a value goes back to the device",
 		`
 Work that is enqueued next needs the value as a number, so it can't come
@@ -667,27 +698,24 @@ func F(xs []*tensor.Tensor) (total float64) {
 		`
 A statement that enqueues work also changes something outside the function, or
 a result that a deferred call can see. If a value panics, the caller would find
-it further than in the original. Keep such state in local variables until the
+it further than in the original. Fields and tensors in slices that can be named before the loop are given back what they
+held; what is in a map, or behind a pointer that the loop sets, is not. Keep such state in local variables until the
 loop is done.`,
 		`
-type Model struct{ W *tensor.Tensor }
-
-func F(m *Model, xs []*tensor.Tensor) (total float64) {
+func F(sums map[string]*tensor.Tensor, xs []*tensor.Tensor) (total float64) {
 	for _, x := range xs {
-		m.W = m.W.Add(x)
-		total += m.W.Sum().Item()
+		sums["all"] = sums["all"].Add(x)
+		total += sums["all"].Sum().Item()
 	}
 	return total
 }`, `
-type Model struct{ W *tensor.Tensor }
-
-func F(m *Model, xs []*tensor.Tensor) (total float64) {
-	w := m.W
+func F(sums map[string]*tensor.Tensor, xs []*tensor.Tensor) (total float64) {
+	all := sums["all"]
 	for _, x := range xs {
-		w = w.Add(x)
-		total += w.Sum().Item()
+		all = all.Add(x)
+		total += all.Sum().Item()
 	}
-	m.W = w
+	sums["all"] = all
 	return total
 }`,
 	}, {

@@ -265,6 +265,9 @@ func outOfTurn(fn *ast.FuncDecl, variant bool, info *types.Info, lits variants) 
 			return text
 		}
 	}
+	if text := notUndone(fn, info, entries, flushed, laters); text != "" && !variant {
+		return text
+	}
 	return lost(fn, info, laters)
 }
 

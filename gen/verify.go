@@ -321,7 +321,22 @@ func (u *undoer) undo(fn *ast.FuncDecl) *ast.FuncDecl {
 		}
 		return true
 	})
-	fn = astutil.Apply(fn, nil, func(c *astutil.Cursor) bool {
+	undos := make(map[ast.Stmt]bool)
+	ast.Inspect(fn, func(n ast.Node) bool {
+		for _, s := range listOf(n) {
+			if u.isUndo(s) {
+				undos[s] = true
+			}
+		}
+		return true
+	})
+	fn = astutil.Apply(fn, func(c *astutil.Cursor) bool {
+		if s, ok := c.Node().(ast.Stmt); ok && undos[s] {
+			c.Delete()
+			return false
+		}
+		return true
+	}, func(c *astutil.Cursor) bool {
 		switch n := c.Node().(type) {
 		case *ast.AssignStmt:
 			if whole := u.whole(n); whole != nil {

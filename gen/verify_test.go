@@ -170,6 +170,22 @@ func Forms(out io.Writer, w *tensor.Tensor) *tensor.Tensor {
 	fmt.Fprintln(out, calls)
 	return w
 }
+
+type model struct {
+	w, v *tensor.Tensor
+	all  []*tensor.Tensor
+}
+
+//asyncgen:kernel
+func Fit(m *model, xs []*tensor.Tensor) (total float64) {
+	for i, x := range xs {
+		m.w = m.w.Add(x)
+		m.v = m.v.Sub(m.w)
+		m.all[i] = m.v.Neg()
+		total += m.v.Sum().Item()
+	}
+	return total
+}
 `
 
 // TestChecksNotice: the two checks of the output see each kind of damage that
@@ -212,11 +228,11 @@ func TestChecksNotice(t *testing.T) {
 					"twiceLater": {name: "twice", here: []bool{false, true}}, "twiceLater2": {name: "twice"}, "twiceLater3": {name: "twice", here: []bool{false, true}}, "twiceLater4": {name: "twice"}},
 			},
 		}
-		found := undone([]byte(text), []byte(checkedSource), map[string]string{"TrainAsync": "Train", "LogAsync": "Log", "SumsAsync": "Sums", "OwnAsync": "Own", "ClosuresAsync": "Closures", "LiteralsAsync": "Literals", "MixedAsync": "Mixed", "StepsAsync": "Steps", "FormsAsync": "Forms"}, variants, nil)
+		found := undone([]byte(text), []byte(checkedSource), map[string]string{"TrainAsync": "Train", "LogAsync": "Log", "SumsAsync": "Sums", "OwnAsync": "Own", "ClosuresAsync": "Closures", "LiteralsAsync": "Literals", "MixedAsync": "Mixed", "StepsAsync": "Steps", "FormsAsync": "Forms", "FitAsync": "Fit"}, variants, nil)
 		found = append(found, undoneLift([]byte(text), []byte(checkedSource), "sumsLater", "sums", variants, nil)...)
 		found = append(found, undoneLift([]byte(text), []byte(checkedSource), "movedLater", "moved", variants, nil)...)
 		return append(found, recheck(prog.Roots[0], map[string][]byte{result.Files[0].Path: []byte(text)},
-			map[string]bool{"TrainAsync": true, "LogAsync": true, "SumsAsync": true, "OwnAsync": true, "ClosuresAsync": true, "LiteralsAsync": true, "MixedAsync": true, "StepsAsync": true, "FormsAsync": true}, map[string]bool{"sumsLater": true, "movedLater": true}, variants, known(prog))...)
+			map[string]bool{"TrainAsync": true, "LogAsync": true, "SumsAsync": true, "OwnAsync": true, "ClosuresAsync": true, "LiteralsAsync": true, "MixedAsync": true, "StepsAsync": true, "FormsAsync": true, "FitAsync": true}, map[string]bool{"sumsLater": true, "movedLater": true}, variants, known(prog))...)
 	}
 	if found := check(good); len(found) > 0 {
 		t.Fatalf("good output: %v\n%s", found, good)
@@ -271,6 +287,12 @@ func TestChecksNotice(t *testing.T) {
 		"variant returns another tensor":   {"return next, func()", "return w, func()", "movedLater it has"},
 		"variant returns another type":     {"w, x *tensor.Tensor) (*tensor.Tensor, func() float64)", "w, x *tensor.Tensor) (tensor.Tensor, func() float64)", "movedLater it has"},
 		"second half of another call":      {"last = movedAt2()", "last = movedAt()", "MixedAsync it has"},
+		"field that is not given back":     {"asyncrt.Var(&m.w), ", "", "m.w is not given back"},
+		"slice that is not given back":     {", asyncrt.Elems(m.all)", "", "m.all is not given back"},
+		"nothing is given back":            {"\tif m != nil {\n\t\tlater.Undo(asyncrt.Var(&m.w), asyncrt.Var(&m.v), asyncrt.Elems(m.all))\n\t}\n", "", "is not given back"},
+		"given back too late":              {"\tif m != nil {\n\t\tlater.Undo(asyncrt.Var(&m.w), asyncrt.Var(&m.v), asyncrt.Elems(m.all))\n\t}\n\tfor i, x := range xs {\n", "\tfor i, x := range xs {\n\tif m != nil {\n\t\tlater.Undo(asyncrt.Var(&m.w), asyncrt.Var(&m.v), asyncrt.Elems(m.all))\n\t}\n", "is not given back"},
+		"nil is followed":                  {"\tif m != nil {\n\t\tlater.Undo(asyncrt.Var(&m.w), asyncrt.Var(&m.v), asyncrt.Elems(m.all))\n\t}\n", "\tlater.Undo(asyncrt.Var(&m.w), asyncrt.Var(&m.v), asyncrt.Elems(m.all))\n", "where the original has"},
+		"more than what is given back":     {"later.Undo(asyncrt.Var(&m.w), ", "later.Undo(asyncrt.Var(&m.w), asyncrt.Var(&xs[0]), ", "where the original has"},
 		"entry outside the loop":           {"\tlater.Flush()\n\treturn total, nil\n}", "\tlater.Flush()\n\tlater.Do(func() {})\n\treturn total, nil\n}", "outside all loops"},
 	} {
 		damaged := strings.Replace(good, c.old, c.new, 1)

@@ -30,6 +30,7 @@ type test[S any] struct {
 	cond  func() bool
 	state S
 	cells tensor.State
+	held  []held        // see Undo
 	bytes int64         // of what is kept for it and not for the one before
 	guess *engine.Guess // what was enqueued after it, up to the next test; nil if there was nothing to guess
 }
@@ -173,6 +174,9 @@ func (x *exits[S]) isHeavy() bool {
 func (l *Later[S]) keep(t *test[S]) {
 	tensors := t.cells.Tensors()
 	eachTensor(reflect.ValueOf(&t.state).Elem(), func(x *tensor.Tensor) { tensors = append(tensors, x) })
+	for _, h := range t.held {
+		h.each(func(x *tensor.Tensor) { tensors = append(tensors, x) })
+	}
 	for i, x := range tensors {
 		if x == nil {
 			continue
@@ -222,6 +226,8 @@ func (l *Later[S]) abandon(e entry[S], rest []entry[S]) {
 	if e.test != nil {
 		e.test.cells.Restore()
 	}
+	restorePlaces(e.held)
+	l.newest, l.bytes = nil, 0
 }
 
 // discard discards what was guessed after t and after the tests in rest.
@@ -270,6 +276,8 @@ func (l *Later[S]) report() (state S, exited bool) {
 	}
 	l.compared, l.unlike, l.asked = false, false, false
 	t.cells.Restore()
+	restorePlaces(t.held)
+	l.newest, l.bytes = nil, 0
 	return t.state, true
 }
 

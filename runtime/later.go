@@ -49,6 +49,12 @@ type Later[S any] struct {
 	inside  bool   // a function of the backlog is running
 	exits   exits[S]
 
+	// Of Undo.
+	places  []changeable
+	holding []held           // what they held when the function that is running was queued
+	newest  []*tensor.Tensor // kept for the newest entry that is no test
+	bytes   int64            // kept for all of these
+
 	iterating bool     // a function of Iterate is running
 	told      *test[S] // the exit that was reported to it
 
@@ -64,6 +70,8 @@ type entry[S any] struct {
 	reads []Read
 	do    func()
 	test  *test[S] // nil: do
+	held  []held   // see Undo
+	bytes int64    // of what is kept for it, if it is no test, and not for the one before
 }
 
 // NewLater returns a Later that lets at most window entries wait. It panics if
@@ -135,6 +143,9 @@ func (l *Later[S]) Do(f func()) {
 	if l.pending() > l.window {
 		l.runMiddle()
 	}
+	for l.holdsMuch() && l.pending() > 0 {
+		l.runMiddle()
+	}
 }
 
 // Poll runs the entries at the front whose values have arrived, as Do does, and never
@@ -189,6 +200,11 @@ func (l *Later[S]) Close() {
 func (l *Later[S]) queue(e entry[S]) {
 	e.reads, l.reads = l.reads, nil
 	if l.exits.taken == nil {
+		if e.held = l.holds(); e.test != nil {
+			e.test.held = e.held
+		} else if !l.inside {
+			l.keepHeld(&e)
+		}
 		l.backlog = append(l.backlog, e)
 	}
 }
@@ -241,11 +257,12 @@ func (l *Later[S]) runUntil(keep int) {
 func (l *Later[S]) runNext() {
 	e := l.backlog[l.head]
 	l.backlog[l.head] = entry[S]{}
-	rest, head, reads, inside := l.backlog, l.head+1, l.reads, l.inside
-	l.backlog, l.head, l.reads, l.inside = nil, 0, nil, true
+	rest, head, reads, inside, holding := l.backlog, l.head+1, l.reads, l.inside, l.holding
+	l.backlog, l.head, l.reads, l.inside, l.holding = nil, 0, nil, true, e.held
+	l.bytes -= e.bytes
 	returned := false
 	defer func() {
-		l.inside = inside
+		l.inside, l.holding = inside, holding
 		if !returned && !inside {
 			l.abandon(e, rest[head:])
 		}

@@ -234,7 +234,8 @@ type attempt struct {
 	late  map[*plan.Unit]bool
 	by    map[*plan.Unit]plan.Step
 
-	counts bool // see isCount
+	counts bool                // see isCount
+	undone map[*plan.Stmt]bool // what changes memory of others ahead of values: see undo.go
 
 	// Of exits, see exit.go and past.go.
 	valued      map[types.Object]bool // what gets values later, if the loop's own condition needs that
@@ -253,7 +254,7 @@ type refuse struct {
 }
 
 func newAttempt(f *plan.Function, kernel *load.Kernel, loop, outermost *plan.Stmt) *attempt {
-	return &attempt{f: f, kernel: kernel, loop: loop, outermost: outermost, whole: make(map[*plan.Stmt]bool), now: make(map[*plan.Stmt]refuse)}
+	return &attempt{f: f, kernel: kernel, loop: loop, outermost: outermost, whole: make(map[*plan.Stmt]bool), now: make(map[*plan.Stmt]refuse), undone: make(map[*plan.Stmt]bool)}
 }
 
 // plan returns the plan for the loop, or the remarks that refuse it.
@@ -335,15 +336,16 @@ func (a *attempt) round() (changed bool) {
 		}
 	}
 	var reached []*plan.Unit
-	reached, a.by = a.graph.Reach(seeds, func(u *plan.Unit) bool {
-		return !a.stays(u) && !a.splits(u) && a.obstacle(u) == nil
-	})
+	reached, a.by = a.graph.Reach(seeds, a.passes)
 	a.late = make(map[*plan.Unit]bool)
 	for _, u := range reached {
 		switch {
 		case a.stays(u):
 		case a.splits(u):
 			if u.Stmt == a.loop {
+				if root := a.rootWithoutValue(u); root != nil && root != u && a.undo(root) {
+					return true
+				}
 				a.valued = changedBy(slices.DeleteFunc(slices.Clone(reached), func(w *plan.Unit) bool { return w == u }))
 				r := plan.Reason{Code: plan.LoopHeader, Cause: plan.Cause{Pos: u.Stmt.Node.Pos(), Text: "decides whether the loop goes on"}}
 				if v := a.seenCounter(u); v != nil {
@@ -361,6 +363,9 @@ func (a *attempt) round() (changed bool) {
 			}
 			if r := a.obstacle(u); r != nil {
 				if root := a.rootWithoutValue(u); root != nil && (r.Code == plan.FeedsDevice || root != u && r.Code == plan.DecidesDevice) && !a.isReturn(root.Stmt) {
+					if a.undo(root) {
+						return true
+					}
 					// What that shows is the reason, not what this feeds; and if it runs in some iterations only, it is what runs now.
 					why := refuse{Reason: plan.Reason{Code: plan.SharedMemory, Cause: shown(a, root.Effects), Hint: "keep it in a local variable"}}
 					if a.staySeldom(root, why) {
@@ -377,6 +382,11 @@ func (a *attempt) round() (changed bool) {
 		}
 	}
 	return changed || a.operands() || a.complete()
+}
+
+// passes reports whether u can be put off, so that what follows it has to be as well.
+func (a *attempt) passes(u *plan.Unit) bool {
+	return !a.stays(u) && !a.splits(u) && a.obstacle(u) == nil
 }
 
 // rootWithoutValue returns the unit because of which u would have to run later, if none on the way from there looks at a
@@ -480,7 +490,7 @@ func (a *attempt) onlyFor(v *plan.Unit, obj types.Object) bool {
 // what may panic.
 func (a *attempt) shows(e *plan.Effects, s *plan.Stmt) bool {
 	for l := range e.Writes {
-		if a.isShown(l) && !s.Declares[l.Obj] {
+		if a.isShown(l) && !s.Declares[l.Obj] && !(l.IsMemory() && a.undone[s]) {
 			return true
 		}
 	}
@@ -752,6 +762,10 @@ func (a *attempt) operands() (changed bool) {
 			changed = true
 			continue
 		}
+		if a.shows(u.Ahead, u.Stmt) && a.undo(u) {
+			changed = true
+			continue
+		}
 		if a.shows(u.Ahead, u.Stmt) {
 			r := plan.Reason{Code: plan.SharedMemory, Cause: shown(a, u.Ahead), Hint: "keep it in a local variable"}
 			if _, out := u.Ahead.Writes[plan.Loc{Kind: plan.World}]; out {
@@ -766,6 +780,9 @@ func (a *attempt) operands() (changed bool) {
 				continue
 			}
 			if c := plan.Overtakes(w.Effects, u.Ahead, u, a.f.CanCopy); len(c) > 0 {
+				if root := a.rootWithoutValue(w); root != nil && a.undo(root) {
+					return true
+				}
 				a.stay(u, a.explain(u, plan.Reason{Code: plan.FeedsDevice, Cause: c[0].Why, Hint: "keep the computation on tensors"}))
 				changed = true
 				break

@@ -186,6 +186,9 @@ func (a *attempt) region() *plan.Region {
 	for _, u := range a.units {
 		r.Waits = r.Waits || a.stays(u) || u.Effects.Waits != nil && !a.exits(u.Stmt)
 	}
+	if !a.loop.IsCall {
+		r.Undo = a.undoes()
+	}
 	a.declare(r)
 	for _, g := range r.Groups {
 		a.copies(g)

@@ -142,6 +142,11 @@ func (a *attempt) applied(window int) []plan.Remark {
 			rs = append(rs, a.refusal(u.Stmt, r))
 			continue
 		}
+		if a.undone[u.Stmt] && !a.stays(u) && (!a.late[u] || len(u.Reads) > 0) {
+			if c := a.shownMemory(a.ahead(u)); c.Pos.IsValid() {
+				add(Undone.Code, Undone.ID, c.Pos, "it "+c.Text+" "+Undone.Does)
+			}
+		}
 		if !a.late[u] {
 			if c := u.Effects.Waits; c != nil {
 				rs = append(rs, a.refusal(u.Stmt, refuse{Reason: reason(*c, plan.OnlyNow)}))

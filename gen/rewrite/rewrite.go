@@ -37,6 +37,7 @@ var Pipeline = []*Rewrite{
 	Batched,
 	Lifted,
 	Hoist,
+	Undone,
 	Bound,
 }
 

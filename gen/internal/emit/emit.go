@@ -72,6 +72,9 @@ func (p *printer) region(l *plan.Later, r *plan.Region) {
 			p.replace(use.Pos(), use.End(), o.Name+"()")
 		}
 	}
+	if lines := p.undo(l, r); len(lines) > 0 {
+		p.insert(p.start(r.Loop.Node), p.lines(lines...))
+	}
 	if x := r.Exits; x != nil {
 		if lines := p.beginning(l, r); len(lines) > 0 {
 			p.insert(p.start(r.Loop.Node), p.lines(lines...))

@@ -30,7 +30,7 @@ type Kernel struct {
 const DefaultWindow = 64
 
 // rules are the names that off= accepts.
-var rules = []string{"R1", "R2", "R3", "R4", "R5", "R6", "R8", "R9", "R10", "R11", "R15", "R18"}
+var rules = []string{"R1", "R2", "R3", "R4", "R5", "R6", "R8", "R9", "R10", "R11", "R15", "R18", "R19"}
 
 // A directiveError is a mistake in an //asyncgen: comment.
 type directiveError struct {

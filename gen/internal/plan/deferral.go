@@ -37,6 +37,7 @@ type Region struct {
 	Polls   []*Stmt        // loops that begin each iteration by running what is ready
 	Groups  []*Group
 	Onces   []*Once
+	Undo    []Place
 	Exits   *Exits // nil if no value decides that the loop ends
 }
 

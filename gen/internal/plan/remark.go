@@ -33,6 +33,7 @@ const (
 	KeptTogether     Code = "AG119"
 	RunsPast         Code = "AG120"
 	ChosenThere      Code = "AG121"
+	GivesBack        Code = "AG122"
 
 	FeedsDevice    Code = "AG201"
 	DecidesExit    Code = "AG202"

@@ -1,0 +1,160 @@
+package asyncrt
+
+import (
+	"reflect"
+	"slices"
+
+	"github.com/asyncgen/asyncgen/runtime/internal/engine"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+// A Place is memory that a loop changes ahead of values: see [Later.Undo].
+type Place struct{ of changeable }
+
+// A changeable is a Place of some type.
+type changeable interface {
+	is(o changeable) bool
+	hold() held
+}
+
+// A held is what a place held at some time.
+type held interface {
+	restore()
+	each(f func(*tensor.Tensor)) // the tensors in it
+}
+
+// Var is the variable that p leads to, such as a field.
+//
+//asyncgen:api pure
+func Var[T any](p *T) Place { return Place{variable[T]{p}} }
+
+type variable[T any] struct{ p *T }
+
+func (v variable[T]) is(o changeable) bool { return changeable(v) == o }
+func (v variable[T]) hold() held           { return &heldVariable[T]{v.p, *v.p} }
+
+type heldVariable[T any] struct {
+	p     *T
+	value T
+}
+
+func (h *heldVariable[T]) restore()                    { *h.p = h.value }
+func (h *heldVariable[T]) each(f func(*tensor.Tensor)) { tensorsIn(&h.value, f) }
+
+// Elems are the elements of s.
+//
+//asyncgen:api pure
+func Elems[T any](s []T) Place { return Place{elements[T]{s}} }
+
+type elements[T any] struct{ s []T }
+
+func (e elements[T]) is(o changeable) bool {
+	p, ok := o.(elements[T])
+	return ok && len(p.s) == len(e.s) && (len(e.s) == 0 || &p.s[0] == &e.s[0])
+}
+
+func (e elements[T]) hold() held { return &heldElements[T]{e.s, slices.Clone(e.s)} }
+
+type heldElements[T any] struct{ s, values []T }
+
+func (h *heldElements[T]) restore() { copy(h.s, h.values) }
+
+func (h *heldElements[T]) each(f func(*tensor.Tensor)) {
+	for i := range h.values {
+		tensorsIn(&h.values[i], f)
+	}
+}
+
+// tensorsIn calls f with the tensors in what p leads to.
+func tensorsIn[T any](p *T, f func(*tensor.Tensor)) {
+	switch p := any(p).(type) {
+	case **tensor.Tensor:
+		if *p != nil {
+			f(*p)
+		}
+	case *int, *int64, *float64, *bool, *string:
+	default:
+		eachTensor(reflect.ValueOf(p).Elem(), f)
+	}
+}
+
+// Undo says that the loop changes places ahead of values that may say that the
+// program does not get there: they belong to others, who could see that.
+//
+//	later.Undo(asyncrt.Var(&t.w), asyncrt.Var(&t.steps))
+//	for _, b := range batches {
+//		loss := t.step(b) // changes t.w and t.steps
+//		lossAt := later.Read(loss)
+//		later.Do(func() { total += lossAt.Item() })
+//	}
+//	later.Flush()
+//
+// Do and BreakIf note what the places hold. If a function of the backlog
+// panics, or ends the goroutine, or an exit is taken, they hold again what they
+// held when it was queued, before anything else of the program runs. So functions of the
+// backlog must not change them.
+//
+// Further calls add places; one without any forgets those that there are. No more bytes are kept in tensors of places than
+// [SetLimit] allows to be in flight: then Do waits. Undo panics in a function of the backlog.
+//
+//asyncgen:api control
+func (l *Later[S]) Undo(places ...Place) {
+	if l.inside {
+		panic("asyncrt: Undo in a function of the backlog")
+	}
+	if len(places) == 0 {
+		l.places = nil
+	}
+	for _, p := range places {
+		if !slices.ContainsFunc(l.places, p.of.is) {
+			l.places = append(l.places, p.of)
+		}
+	}
+}
+
+// holds returns what the places hold at the place of the program that an entry is queued for.
+func (l *Later[S]) holds() []held {
+	if l.inside {
+		return l.holding
+	}
+	if len(l.places) == 0 {
+		return nil
+	}
+	all := make([]held, len(l.places))
+	for i, p := range l.places {
+		all[i] = p.hold()
+	}
+	return all
+}
+
+// restorePlaces gives back what places held.
+func restorePlaces(all []held) {
+	for _, h := range all {
+		h.restore()
+	}
+}
+
+// keepHeld counts what is kept for e, which is no test, and not for the entry before.
+func (l *Later[S]) keepHeld(e *entry[S]) {
+	if len(e.held) == 0 {
+		return
+	}
+	var tensors []*tensor.Tensor
+	for _, h := range e.held {
+		h.each(func(x *tensor.Tensor) {
+			i := len(tensors)
+			if i >= len(l.newest) || !l.newest[i].SharesMemory(x) {
+				e.bytes += int64(x.Size()) * int64(x.DType().Size())
+			}
+			tensors = append(tensors, x)
+		})
+	}
+	l.newest = tensors
+	l.bytes += e.bytes
+}
+
+// holdsMuch reports whether more is kept for entries than may be.
+func (l *Later[S]) holdsMuch() bool {
+	limit := engine.Default().Limit()
+	return limit > 0 && l.bytes > limit
+}
