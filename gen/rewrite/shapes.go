@@ -284,6 +284,9 @@ func (p *past) comesRound() (n int) {
 			n += 2 // or more
 		}
 	}
+	for range p.a.undone {
+		n += 2 // or none
+	}
 	return n
 }
 
@@ -301,15 +304,20 @@ func (p *past) hasTensor(t types.Type) bool {
 	return false
 }
 
-// A field is one of a struct that a local variable holds.
+// A field is one of a struct that a local variable holds, or points to.
 type field struct {
-	root *types.Var
-	expr ast.Expr // root.a.b
+	root   *types.Var
+	expr   ast.Expr // root.a.b
+	behind plan.Loc // if root points to the struct
 }
 
 // field returns what stands for e, a field of root, as if it were a variable of its own; nil if others may lead to it.
 func (p *past) field(e ast.Expr, root *types.Var) *types.Var {
 	sel, ok := ast.Unparen(e).(*ast.SelectorExpr)
+	var behind plan.Loc
+	if ok && root == nil {
+		root, behind = p.pointer(sel)
+	}
 	if !ok || root == nil || p.a.f.Visible(root) || !p.a.f.CanCopy(root) {
 		return nil
 	}
@@ -323,8 +331,33 @@ func (p *past) field(e ast.Expr, root *types.Var) *types.Var {
 		}
 	}
 	v := types.NewVar(root.Pos(), root.Pkg(), text, p.a.f.Info.TypeOf(e))
-	p.fields[v] = &field{root, e}
+	p.fields[v] = &field{root, e, behind}
 	return v
+}
+
+// pointer returns the variable that sel, a field behind it, begins with, and the place of the field: if the variable is the same and
+// not nil in all of the loop, which gives back what it changes there.
+func (p *past) pointer(sel *ast.SelectorExpr) (*types.Var, plan.Loc) {
+	v := p.a.f.Variable(sel.X)
+	body := p.a.loop.Bodies[0]
+	if v == nil || !p.a.isFieldOf(sel, v) || len(p.a.undone) == 0 || p.a.f.Sets(v) != 1 || v.Pos() >= p.a.loop.Node.Pos() || len(body) == 0 {
+		return nil, plan.Loc{}
+	}
+	if !p.a.leadsBefore(v) && (body[0].IsTest || body[0].IsCompound() || !p.a.followsFirst(v, body[0].Node)) {
+		return nil, plan.Loc{}
+	}
+	return v, plan.FieldLoc(p.a.f.Info.Selections[sel].Obj().(*types.Var))
+}
+
+// rootOf is [rootOf], or the pointer that e, a field, is behind.
+func (p *past) rootOf(e ast.Expr) *types.Var {
+	if v := rootOf(p.a.f, e); v != nil {
+		return v
+	}
+	if sel, ok := ast.Unparen(e).(*ast.SelectorExpr); ok {
+		return p.a.f.Variable(sel.X)
+	}
+	return nil
 }
 
 // path returns the names on the way from a variable to e, with dots between them. It is not exact if e may be a part of what is there.
@@ -347,7 +380,7 @@ func (p *past) path(e ast.Expr) (names string, exact bool) {
 // isField reports whether e is the field that v stands for.
 func (p *past) isField(e ast.Expr, v types.Object) bool {
 	names, exact := p.path(e)
-	return exact && names == v.Name() && rootOf(p.a.f, e) == p.root(v)
+	return exact && names == v.Name() && p.rootOf(e) == p.root(v)
 }
 
 // root returns the variable that v is, or that it is a field of.
@@ -360,6 +393,9 @@ func (p *past) root(v types.Object) *types.Var {
 
 // writes reports whether u gives v another value. A field of a variable is left alone by what sets other fields.
 func (p *past) writes(u *plan.Unit, v types.Object) bool {
+	if at := p.fields[v]; at != nil && at.behind.Obj != nil {
+		return u.All().Touches(at.behind)
+	}
 	if !writes(u.All(), p.root(v)) || p.fields[v] == nil {
 		return writes(u.All(), p.root(v))
 	}
