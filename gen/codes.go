@@ -642,7 +642,8 @@ arguments and what they lead to, or //asyncgen:effects with output (it writes to
 the outside), input (it may wait for the outside), device (it enqueues work),
 stamps (output with the time of the call), builds (adds to a text that a later
 call puts out), formats (calls the methods of its arguments that make text of
-them) or changes (changes what its arguments or its receiver lead to). For code
+them) or changes (changes what its arguments or its receiver lead to). The directive of a kernel says so of parameters that
+are functions, iterators among them: //asyncgen:kernel pure=batches device=loss output=report. For code
 of other people the file asyncgen.json, beside go.mod, says the same:
 
 	{

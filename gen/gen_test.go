@@ -254,6 +254,8 @@ func TestBadInput(t *testing.T) {
 		"tested as nothing":   {"package p\n\n//asyncgen:kernel test=int\nfunc F[T any]() {}\n", "test=int: want type arguments for F: F[…]"},
 		"tested as another":   {"package p\n\ntype G[T any] int\n\n//asyncgen:kernel test=F[int]\nfunc (G[T]) F() {}\n", "test=F[int]: want type arguments for G: G[…]"},
 		"bad rewrite":         {"package p\n\n//asyncgen:kernel off=R99\nfunc F() {}\n", "off=R99: there is no such rewrite"},
+		"no such parameter":   {"package p\n\n//asyncgen:kernel output=report\nfunc F(show func()) {}\n", "output=report: F has no such parameter"},
+		"not of a parameter":  {"package p\n\n//asyncgen:kernel outptu=show\nfunc F(show func()) {}\n", "no option \"outptu=show\": did you mean output?"},
 		"bad effect":          {"package p\n\n//asyncgen:effects outptu\nfunc F() {}\n", "knows output, input, device, stamps, builds, formats, changes, none, not \"outptu\": did you mean output?"},
 		"no effect":           {"package p\n\n//asyncgen:effects\nfunc F() {}\n", "says nothing"},
 		"misplaced effect":    {"package p\n\n//asyncgen:pure\nvar x int\n", "belongs in the comment of a function, a function type"},

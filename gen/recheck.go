@@ -265,7 +265,7 @@ func outOfTurn(fn *ast.FuncDecl, variant bool, info *types.Info, lits variants) 
 			return text
 		}
 	}
-	if text := notUndone(fn, info, entries, flushed, laters); text != "" && !variant {
+	if text := notUndone(fn, info, entries, flushed, laters, lits); text != "" && !variant {
 		return text
 	}
 	return lost(fn, info, laters)

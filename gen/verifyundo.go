@@ -101,14 +101,14 @@ func beginsThere(e ast.Expr, there map[string]bool) bool {
 }
 
 // notUndone returns which memory that a parameter of fn leads to a loop changes ahead of entries and does not give back, or "".
-func notUndone(fn *ast.FuncDecl, info *types.Info, entries []entry, flushed map[ast.Node]bool, laters map[types.Object]bool) (text string) {
-	params := paramsOf(fn, info)
+func notUndone(fn *ast.FuncDecl, info *types.Info, entries []entry, flushed map[ast.Node]bool, laters map[types.Object]bool, lits variants) (text string) {
+	params, called := paramsOf(fn, info), closuresCalled(fn, info, lits)
 	for _, e := range entries {
 		if e.root == nil || e.next {
 			continue
 		}
 		told := toldBefore(fn, e.root, info, laters)
-		ast.Inspect(e.root, func(n ast.Node) bool {
+		called.inspect(e.root, info, func(n, _ ast.Node) bool {
 			for _, o := range entries {
 				if n == o.lit {
 					return false

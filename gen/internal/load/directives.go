@@ -14,7 +14,10 @@ import (
 
 // A Kernel is the directive that asks for a rewritten version of a function:
 //
-//	//asyncgen:kernel [name=F] [window=64] [ahead=8] [off=R4] [test=F[int]] [strict]
+//	//asyncgen:kernel [name=F] [window=64] [ahead=8] [off=R4] [test=F[int]] [strict] [pure=loss] [output=report]
+//
+// An effect, or pure, says of the parameters that it names, which are functions, what calling them does, as
+// //asyncgen:effects says it of functions with a name.
 type Kernel struct {
 	Pos    token.Pos
 	Name   string   // of the rewritten function; "" means the default
@@ -23,7 +26,12 @@ type Kernel struct {
 	Ahead  int      // tests of values that a loop runs past; 0 means no bound of its own
 	Off    []string // rewrites that must not be made
 	Strict bool     // a wait that is left in a loop is an error
+
+	params []paramEffect
 }
+
+// A paramEffect is the effect that a directive names for a parameter.
+type paramEffect struct{ param, effect string }
 
 // DefaultWindow is how many entries a rewritten loop may lag behind unless
 // its directive says otherwise.
@@ -106,6 +114,7 @@ func (d *directives) function(fn *ast.FuncDecl, claimed map[*ast.Comment]bool) {
 				continue
 			}
 			d.kernels[fn] = d.kernel(dir)
+			d.params(fn, d.kernels[fn])
 			if k := d.kernels[fn]; k.Test != "" && !isInstance(k.Test, fn) {
 				d.errorf(dir.Slash, "test=%s: want type arguments for %s: %[2]s[…]", k.Test, genericName(fn))
 			}
@@ -115,6 +124,36 @@ func (d *directives) function(fn *ast.FuncDecl, claimed map[*ast.Comment]bool) {
 			d.misplaced(dir)
 		}
 	}
+}
+
+// params notes what k says of the parameters of fn that are functions.
+func (d *directives) params(fn *ast.FuncDecl, k *Kernel) {
+	for _, p := range k.params {
+		name := paramOf(fn, p.param)
+		if name == nil {
+			d.errorf(k.Pos, "%s=%s: %s has no such parameter", p.effect, p.param, fn.Name.Name)
+			continue
+		}
+		e := d.effects[name]
+		for _, w := range words {
+			if w.name == p.effect {
+				w.set(&e)
+			}
+		}
+		d.effects[name] = e
+	}
+}
+
+// paramOf returns the parameter of fn with that name, or nil.
+func paramOf(fn *ast.FuncDecl, param string) *ast.Ident {
+	for _, f := range fn.Type.Params.List {
+		for _, name := range f.Names {
+			if name.Name == param {
+				return name
+			}
+		}
+	}
+	return nil
 }
 
 // genericName is the name that type arguments of fn follow: that of the type that it is a method of, or its own.
@@ -253,10 +292,14 @@ func (d *directives) kernel(dir placed) *Kernel {
 			}
 		case key == "test" && hasValue:
 			k.Test = value
+		case hasValue && (key == "pure" || slices.Contains(wordNames(), key)):
+			for param := range strings.SplitSeq(value, ",") {
+				k.params = append(k.params, paramEffect{param, key})
+			}
 		case key == "name":
 			d.errorf(dir.Slash, "name=%s: not an identifier", value)
 		default:
-			d.errorf(dir.Slash, "//asyncgen:kernel has no option %q%s", word, didYouMean(key, []string{"name", "window", "ahead", "off", "test", "strict"}))
+			d.errorf(dir.Slash, "//asyncgen:kernel has no option %q%s", word, didYouMean(key, append([]string{"name", "window", "ahead", "off", "test", "strict", "pure"}, wordNames()...)))
 		}
 	}
 	return k

@@ -248,6 +248,10 @@ func (w *walker) rangeSteps(s *ast.RangeStmt) {
 			w.e.addCall(e, s.X.Pos(), text(s.X))
 			return
 		}
+		if d, ok := w.f.ofParam(s.X); ok {
+			w.e.addCall(declared(d, s.X.Pos()), s.X.Pos(), text(s.X))
+			return
+		}
 		note(&w.e.Barrier, cause(s, "ranges over a function, %s, whose effects are unknown", text(s.X)).as(UnknownEffects))
 	}
 }
@@ -553,6 +557,11 @@ func (w *walker) call(call *ast.CallExpr) {
 				w.declaredCall(d, t, call)
 				return
 			}
+			if d, ok := w.f.ofParam(fun); ok {
+				w.expr(fun)
+				w.declaredCall(d, v, call)
+				return
+			}
 			w.exprs(call.Args)
 			if v == w.f.yield {
 				return // the loop has its own effects
@@ -719,6 +728,15 @@ func (f *Function) ofType(fun ast.Expr) (load.Effects, *types.TypeName, bool) {
 	}
 	e, ok := f.Analysis.Program.Effects(n.Origin().Obj())
 	return e, n.Origin().Obj(), ok
+}
+
+// ofParam returns what the directive says of fun, a parameter that gets no other value.
+func (f *Function) ofParam(fun ast.Expr) (load.Effects, bool) {
+	v := f.Variable(fun)
+	if v == nil || v.Pos() >= f.Decl.Body.Pos() || f.Sets(v) != 1 {
+		return load.Effects{}, false
+	}
+	return f.Analysis.Program.Effects(v)
 }
 
 // behind adds the effects of the program's own methods that a call through an
