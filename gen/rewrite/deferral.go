@@ -147,6 +147,11 @@ func (p *planner) loop(loop, outermost *plan.Stmt, later *plan.Later) {
 		}
 	}
 	if refused != nil {
+		if again, r := p.take(a, loop, outermost); again != nil {
+			a, region, refused = again, r, nil
+		}
+	}
+	if refused != nil {
 		if s := a.split(); s != nil {
 			a = s
 			region, refused = a.plan()
@@ -573,9 +578,9 @@ func (a *attempt) obstacle(u *plan.Unit) *plan.Reason {
 		}
 		return &r
 	}
-	for _, call := range u.Held {
-		if !a.isThere(u, call) {
-			return &plan.Reason{Code: plan.ReadsCell, Cause: plan.Cause{Pos: call.Pos(), Text: "takes " + types.ExprString(call) + ", and it is not known before whether that can be done"},
+	for _, e := range u.Held {
+		if !a.isThere(u, e) {
+			return &plan.Reason{Code: plan.ReadsCell, Cause: plan.Cause{Pos: e.Pos(), Text: "takes " + types.ExprString(e) + ", and it is not known before whether that can be done"},
 				Hint: "take its value in a variable, before"}
 		}
 	}

@@ -21,7 +21,16 @@ import (
 
 // isThere reports whether call, which takes what cells of variables hold in u, can do so in front of u: a
 // call of the library on each of these variables has come before.
-func (a *attempt) isThere(u *plan.Unit, call *ast.CallExpr) bool {
+func (a *attempt) isThere(u *plan.Unit, e ast.Expr) bool {
+	if sel, ok := e.(*ast.SelectorExpr); ok {
+		return a.leadsTo(a.f.Variable(sel.X), u.Stmt)
+	}
+	call := e.(*ast.CallExpr)
+	return a.isCellThere(u, call)
+}
+
+// isCellThere is isThere for a call.
+func (a *attempt) isCellThere(u *plan.Unit, call *ast.CallExpr) bool {
 	e := a.f.Effects(call)
 	if firstOf(e.Barrier, e.Waits, e.Ends, e.Leaves, e.Clock, e.Polls) != nil || len(e.Writes) > 0 {
 		return false

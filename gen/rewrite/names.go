@@ -236,7 +236,7 @@ func (n *namer) reads(g *plan.Group, r *plan.Region, before []taken) []taken {
 		held := s.Holds()
 		holds := func(before token.Pos) { // in the order in which the program evaluates them
 			for ; len(held) > 0 && (held[0].Pos() < before || before == token.NoPos); held = held[1:] {
-				g.Takes = append(g.Takes, plan.Take{Held: held[0], Name: n.unused(base(held[0].Fun) + "At")})
+				g.Takes = append(g.Takes, plan.Take{Held: held[0], Name: n.unused(baseOfHeld(held[0]) + "At")})
 			}
 		}
 		_, reads := s.Deferred()
@@ -274,6 +274,14 @@ func (n *namer) reads(g *plan.Group, r *plan.Region, before []taken) []taken {
 		n.note(before, g, s, reads)
 	}
 	return before
+}
+
+// baseOfHeld is the name that what is taken of a cell or a field is called after.
+func baseOfHeld(e ast.Expr) string {
+	if call, ok := e.(*ast.CallExpr); ok {
+		return base(call.Fun)
+	}
+	return base(e)
 }
 
 // note notes which of the Reads in all s always uses.

@@ -149,8 +149,8 @@ func (p *past) nodes(u *plan.Unit) (nodes []ast.Node) {
 			}
 			nodes = append(nodes, r.Operand)
 		}
-		for _, call := range u.Held {
-			nodes = append(nodes, call)
+		for _, e := range u.Held {
+			nodes = append(nodes, e)
 		}
 		return nodes
 	}

@@ -363,7 +363,7 @@ func (a *attempt) copies(g *plan.Group) {
 		held := s.Holds()
 		jumps := plan.JumpsFrom(s.Node)
 		ast.Inspect(s.Node, func(n ast.Node) bool {
-			if call, ok := n.(*ast.CallExpr); ok && slices.Contains(held, call) {
+			if e, ok := n.(ast.Expr); ok && slices.Contains(held, e) {
 				return false // evaluated in place
 			}
 			if jump, ok := n.(ast.Stmt); ok && n != s.Node && !a.loop.IsCall && slices.Contains(jumps, jump) {

@@ -164,7 +164,7 @@ func (p *printer) group(l *plan.Later, r *plan.Region, g *plan.Group) {
 		head = append(head, r.Name+" := "+p.expr(r.Expr))
 		p.replace(r.Expr.Pos(), r.Expr.End(), r.Name)
 	}
-	operands, held := make(map[*plan.Read]string), make(map[*ast.CallExpr]string)
+	operands, held := make(map[*plan.Read]string), make(map[ast.Expr]string)
 	for _, t := range g.Takes {
 		if t.Held != nil {
 			held[t.Held] = p.expr(t.Held)

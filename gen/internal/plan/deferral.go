@@ -74,9 +74,9 @@ type Result struct {
 // A Take reads a tensor for the entry of a group, in its place before it.
 type Take struct {
 	Read  *Read
-	Held  *ast.CallExpr // instead of Read: a call that takes what a cell holds
-	Name  string        // of the Read that the step declares
-	Raise []*Read       // the program reads these first: before Read, an entry raises their errors
+	Held  ast.Expr // instead of Read: it takes what a cell or a field holds
+	Name  string   // of the Read that the step declares
+	Raise []*Read  // the program reads these first: before Read, an entry raises their errors
 }
 
 // A Copy keeps the value that a variable has at the place of the group.

@@ -20,8 +20,8 @@ type Unit struct {
 
 	Effects *Effects // without reads and their operands
 	Reads   []*Read
-	Held    []*ast.CallExpr // that take what a cell holds
-	Ahead   *Effects        // of the operands of Reads and of Held, which are evaluated in place
+	Held    []ast.Expr // that take what a cell or a field holds
+	Ahead   *Effects   // of the operands of Reads and of Held, which are evaluated in place
 	index   int64
 }
 
@@ -44,8 +44,8 @@ func Units(loop *Stmt, whole func(*Stmt) bool) []*Unit {
 		for _, r := range u.Reads {
 			u.Ahead.add(r.Effects)
 		}
-		for _, call := range u.Held {
-			u.Ahead.add(u.Stmt.f.walk(call, nil))
+		for _, e := range u.Held {
+			u.Ahead.add(u.Stmt.f.walk(e, nil))
 		}
 		if u.Stmt.Here != nil {
 			u.Ahead.add(u.Stmt.Here)

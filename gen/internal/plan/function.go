@@ -24,6 +24,7 @@ type Function struct {
 	Hoisted  map[ast.Expr]bool // reads that are made once, and so never wait again
 	Restated *load.Restatement // nil if the function is as the user wrote it
 	Lifts    bool              // reads in functions that are called may be taken out of them
+	Takes    map[ast.Expr]bool // fields that are taken in their place for what comes later
 	Counts   bool              // what function literals change of it, of numbers and the like, comes later with what they look at
 
 	// Here says which results are returned in their place, when the function is divided. It is nil if none is.

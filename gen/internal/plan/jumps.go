@@ -74,15 +74,15 @@ func (s *Stmt) Deferred() (*Effects, []*Read) {
 	return e, reads
 }
 
-// Holds returns the calls in s that take what a cell holds, without those in what [Stmt.Deferred] leaves out.
-func (s *Stmt) Holds() (calls []*ast.CallExpr) {
+// Holds returns the expressions in s that take what a cell or a field holds, without those in what [Stmt.Deferred] leaves out.
+func (s *Stmt) Holds() (list []ast.Expr) {
 	jumps := JumpsFrom(s.Node)
 	for c := range s.All {
 		if c == s || s.InCall() || !slices.Contains(jumps, c.Node) {
-			calls = append(calls, c.Held...)
+			list = append(list, c.Held...)
 		}
 	}
-	return calls
+	return list
 }
 
 // Conjuncts returns the parts of a condition that all have to be true, in the

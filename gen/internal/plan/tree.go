@@ -18,8 +18,8 @@ type Stmt struct {
 	// the condition, the range expression.
 	Head     *Effects // without the reads and their operands
 	Reads    []*Read
-	Held     []*ast.CallExpr // calls that only take what a cell holds; that is no part of Head
-	Here     *Effects        // of a return: of the results that are returned in their place; that is no part of Head
+	Held     []ast.Expr // that only take what a cell or a field holds; that is no part of Head
+	Here     *Effects   // of a return: of the results that are returned in their place; that is no part of Head
 	Declares map[types.Object]bool
 	Begins   bool // it is a loop, and waits for values before its first iteration
 	Absorbed bool // it goes into the function of one row, see [Rows]

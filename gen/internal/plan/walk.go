@@ -57,8 +57,8 @@ func text(e ast.Expr) string {
 type walker struct {
 	f     *Function
 	e     *Effects
-	reads *[]*Read         // where reads are put that can be put off; nil if none can
-	held  *[]*ast.CallExpr // where calls are put that only take what a cell holds; nil if they count as effects
+	reads *[]*Read    // where reads are put that can be put off; nil if none can
+	held  *[]ast.Expr // where expressions are put that only take what a cell or a field holds; nil if they count as effects
 }
 
 // walk returns the effects of n. Reads that can be put off are appended to
@@ -333,6 +333,10 @@ func (w *walker) load(e ast.Expr) {
 		}
 	}
 	if sel, ok := e.(*ast.SelectorExpr); ok {
+		if w.held != nil && w.f.Takes[sel] {
+			*w.held = append(*w.held, sel)
+			return
+		}
 		if s := info.Selections[sel]; s != nil && s.Kind() != types.FieldVal {
 			w.expr(sel.X)
 			note(&w.e.Leaves, cause(e, "takes %s as a value", text(e)).as(UnknownEffects))
