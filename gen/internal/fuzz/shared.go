@@ -22,7 +22,12 @@ func (g *maker) share() {
 	}
 	look := func() *stmt {
 		sum := apply(operationOf("$0.Sum()", tOne), w)
-		return &stmt{form: sPrint, text: outWriter, rhs: []*expr{literal(tInt, 7), sum}}
+		return &stmt{form: sPrint, text: outWriter, rhs: []*expr{count, sum}}
+	}
+	kept := func(at *expr) *stmt { // there is none before
+		s := assign(at, "=", half(w))
+		s.stays = true
+		return s
 	}
 	made := func() []*stmt {
 		switch g.choose(7) {
@@ -31,9 +36,9 @@ func (g *maker) share() {
 		case 1:
 			return []*stmt{{form: sIncDec, lhs: []*expr{count}, op: "++"}, assign(w, "=", scaled(half(w), count))}
 		case 2:
-			return []*stmt{assign(best, "=", half(w)), assign(w, "=", half(best))}
+			return []*stmt{kept(best), assign(w, "=", half(best))}
 		case 3:
-			return []*stmt{assign(best, "=", half(w)), {form: sPrint, text: outWriter, rhs: []*expr{best, literal(tInt, 1)}}}
+			return []*stmt{kept(best), {form: sPrint, text: outWriter, rhs: []*expr{best, count}}}
 		case 4:
 			return one(assign(element(literal(tInt, g.choose(3))), "=", half(w)))
 		case 5:
