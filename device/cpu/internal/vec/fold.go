@@ -75,9 +75,8 @@ func foldBlock(combine Loop, size int, x unsafe.Pointer, n int, identity uint64)
 	lanes := unsafe.Pointer(memory)
 	width := kernel.LanesFor(n)
 	Fill(lanes, size, identity, width)
-	for ; n > 0; n -= width {
-		combine(lanes, lanes, x, nil, 0, min(n, width))
-		x = unsafe.Add(x, min(n, width)*size)
+	for at := 0; at < n; at += width {
+		combine(lanes, lanes, unsafe.Add(x, at*size), nil, 0, min(n-at, width))
 	}
 	for half := width / 2; half > 0; half /= 2 {
 		combine(lanes, lanes, unsafe.Add(lanes, half*size), nil, 0, half)
