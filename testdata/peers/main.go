@@ -1,0 +1,134 @@
+// Command peers measures this library, gonum, GoMLX, NumPy and PyTorch side by side, and
+// prints one table in Markdown and one chart in SVG.
+//
+//	go run -C testdata/peers . [-budget 300ms] [-threads 1,2] [-python PATH] [-md FILE] [-svg FILE]
+//
+// Each peer is a process of its own, one for each number of threads, that answers questions: how long does this take? They are asked in turn,
+// question by question, so that what disturbs the machine for a while disturbs all. An answer is the median of many short windows.
+// The FMA peak and the bandwidth of a triad, the limits of the machine, are asked for among the rest.
+//
+// A peer that can't be had is left out, and the reason printed. NumPy and PyTorch are
+// those of the interpreter that -python names, or else the newest that pip installs into a virtual environment in the
+// user's cache folder; on Linux that is some gigabytes, once.
+//
+// Every peer is at its best: results go into memory that exists where a peer can do so ("out="), OpenBLAS chooses its kernels
+// by the processor whatever the environment says, PyTorch may use as many threads as the others.
+package main
+
+import (
+	"cmp"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("peers: ")
+	var o options
+	serve := flag.String("serve", "", "answer questions as this `peer`, as the command does when it starts itself")
+	threads := flag.String("threads", fmt.Sprintf("1,%d", runtime.NumCPU()), "numbers of threads")
+	flag.DurationVar(&o.budget, "budget", 300*time.Millisecond, "time for each answer")
+	flag.StringVar(&o.python, "python", "", "a Python `interpreter` with NumPy and PyTorch; a virtual environment is made otherwise")
+	only := flag.String("only", "", "measure workloads that match this `regexp` only")
+	markdown := flag.String("md", "", "write the table to this `file` rather than to standard output")
+	svg := flag.String("svg", "", "write the chart to this `file`")
+	flag.Parse()
+	if *serve != "" {
+		if err := answerAs(*serve); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
+	err := func() (err error) {
+		if o.threads, err = parseThreads(*threads); err != nil {
+			return err
+		}
+		if o.only, err = regexp.Compile(*only); err != nil {
+			return err
+		}
+		results, err := measureAll(o)
+		if err != nil {
+			return err
+		}
+		if err := write(*svg, results.chart); err != nil {
+			return err
+		}
+		return write(cmp.Or(*markdown, "/dev/stdout"), results.markdown)
+	}()
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+type options struct {
+	threads []int
+	budget  time.Duration
+	python  string
+	only    *regexp.Regexp
+}
+
+func parseThreads(list string) ([]int, error) {
+	var all []int
+	for word := range strings.SplitSeq(list, ",") {
+		n, err := strconv.Atoi(word)
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("-threads %s: want positive numbers", list)
+		}
+		if len(all) == 0 || all[len(all)-1] != n {
+			all = append(all, n)
+		}
+	}
+	return all, nil
+}
+
+// write writes what make returns to a file, if it has a name.
+func write(name string, text func() string) error {
+	if name == "" {
+		return nil
+	}
+	return os.WriteFile(name, []byte(text()), 0o666)
+}
+
+// measureAll asks every peer every question.
+func measureAll(o options) (*results, error) {
+	r := &results{options: o, machine: machine()}
+	peers, end := startAll(o, r)
+	defer end()
+	if len(peers) == 0 {
+		return nil, errors.New("there are no peers")
+	}
+	for _, n := range o.threads {
+		for _, w := range workloads {
+			if !o.only.MatchString(w.Name) {
+				continue
+			}
+			row := row{workload: w, threads: n, answers: map[string]answer{}}
+			for _, p := range peers {
+				if p.threads != n {
+					continue
+				}
+				a, err := p.ask(question{w, o.budget.Seconds()})
+				if err != nil {
+					return nil, fmt.Errorf("%s, %s: %w", p.name, w.Name, err)
+				}
+				row.answers[p.name] = a
+				if p.name == ours {
+					if row.limit, err = p.ask(question{workload{Work: w.limit(), Bytes: w.Bytes}, o.budget.Seconds() / 4}); err != nil {
+						return nil, err
+					}
+				}
+			}
+			r.rows = append(r.rows, row)
+			fmt.Fprintf(os.Stderr, "%s, threads: %d: %s\n", w.Name, n, row.summary(r.peers))
+		}
+	}
+	return r, nil
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"runtime"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/cpu"
+	"github.com/asyncgen/asyncgen/device/kernel"
+	"github.com/asyncgen/asyncgen/runtime/nn"
+	"github.com/asyncgen/asyncgen/runtime/optim"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+func oursVersion() string { return "this commit, " + cpu.New().Caps().Description }
+
+// oursFor does as the others do: what they compute into memory that exists is a command of the backend, all else goes through
+// tensors, and waits.
+func oursFor(q question) func() {
+	switch q.Work {
+	case "matmul":
+		m, n, k := q.Sizes[0], q.Sizes[1], q.Sizes[2]
+		f32 := device.Float32
+		c := device.Command{Kernel: device.NewKernel("matmul", device.MatMul, nil, f32, f32, f32), N: m * n, Args: &device.Args{Ints: []int{m, n, k}}}
+		c.Buf = [device.MaxOperands]*device.Buffer{buffer(m * n), normal(m * k), normal(k * n)}
+		return command(c)
+	case "map":
+		if q.Fresh {
+			return freshMap(q.Op, q.Sizes[0])
+		}
+		return command(expression(map[string]*kernel.Expr{
+			"add": kernel.Add(arg(0), arg(1)), "muladd": kernel.Add(kernel.Mul(arg(0), arg(1)), arg(2)),
+			"relu": relu(arg(0)), "exp": kernel.Exp(arg(0)), "tanh": kernel.Tanh(arg(0)),
+		}[q.Op], map[string]int{"add": 2, "muladd": 3, "relu": 1, "exp": 1, "tanh": 1}[q.Op], q.Sizes[0]))
+	case "chain":
+		return command(chainCommand(q.Sizes[0]))
+	case "randn":
+		c := device.Command{Kernel: device.NewKernel("randn", device.Random, kernel.Normal, device.Float32), N: q.Sizes[0]}
+		c.Buf[0] = buffer(c.N)
+		return command(c)
+	case "warmup":
+		return func() {
+			var last *tensor.Tensor
+			for range 10 {
+				x := tensor.Randn(1000, 1000)
+				last = x.MatMul(x)
+			}
+			wait(last)
+		}
+	case "step":
+		net := nn.Sequential(nn.Dense(2048), nn.ReLU(), nn.Dense(512), nn.ReLU(), nn.Dense(1))
+		target := tensor.Ones(1024, 1)
+		nn.L2Loss(net.Forward(tensor.Randn(1024, 512)), target).Wait() // the first use finds the input width
+		opt := optim.SGD(net.Params(), 0.005)
+		return func() {
+			loss := nn.L2Loss(net.Forward(tensor.Randn(1024, 512)), target)
+			opt.Minimize(loss)
+			for _, p := range net.Params() {
+				wait(p.Value())
+			}
+		}
+	case "tiny":
+		x := tensor.Randn(2)
+		return func() { wait(x.AddScalar(1)) }
+	}
+	return nil
+}
+
+func freshMap(op string, n int) func() {
+	x, y, z := tensor.Randn(n), tensor.Randn(n), tensor.Randn(n)
+	f := map[string]func() *tensor.Tensor{
+		"add":    func() *tensor.Tensor { return x.Add(y) },
+		"muladd": func() *tensor.Tensor { return x.Mul(y).Add(z) },
+		"relu":   x.ReLU, "exp": x.Exp, "tanh": x.Tanh,
+	}[op]
+	return func() {
+		r := f()
+		wait(r)
+		tensor.Dead(r)
+	}
+}
+
+// chainCommand is a product, a sum, a maximum, a difference and a product, as one expression.
+func chainCommand(n int) device.Command {
+	e := kernel.Add(kernel.Mul(arg(0), arg(1)), arg(2))
+	return expression(kernel.Mul(kernel.Sub(relu(e), arg(1)), arg(2)), 3, n)
+}
+
+// expression is the command that computes e, of so many inputs, into memory that exists.
+func expression(e *kernel.Expr, inputs, n int) device.Command {
+	in := make([]device.DType, inputs)
+	c := device.Command{N: n}
+	c.Buf[0] = buffer(n)
+	for i := range in {
+		in[i] = device.Float32
+		c.Buf[i+1] = normal(n)
+	}
+	c.Kernel = device.NewKernel("expression", device.Map, e, device.Float32, in...)
+	return c
+}
+
+func arg(i int) *kernel.Expr { return kernel.Arg(i, device.Float32) }
+
+func relu(x *kernel.Expr) *kernel.Expr { return kernel.Max(x, kernel.Const(0, device.Float32)) }
+
+// backend is the one for commands. The workers of the engine help it if they are awake, as they would an operation.
+var backend = cpu.New()
+
+func command(c device.Command) func() {
+	commands := []device.Command{c}
+	return func() {
+		if _, err := backend.Submit(commands); err != nil {
+			panic(err)
+		}
+		runtime.KeepAlive(c)
+	}
+}
+
+func buffer(n int) *device.Buffer {
+	b, err := backend.Alloc(int64(4 * n))
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func normal(n int) *device.Buffer {
+	b := buffer(n)
+	kernel.Draw(kernel.Normal, 1, 0, 0, 0, device.Slice[float32](b, 0, n))
+	return b
+}
+
+func wait(t *tensor.Tensor) {
+	if err := t.Wait(); err != nil {
+		panic(err)
+	}
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"bufio"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// ours is this library's name among the peers.
+const ours = "asyncgen"
+
+// A question is how long a workload takes, to be answered within some seconds.
+type question struct {
+	workload
+	Budget float64
+}
+
+// An answer is a median.
+type answer struct {
+	Seconds float64 // of one execution; for a limit FLOP or bytes a second
+	Missing string  // why there is none
+}
+
+// A greeting is the first line that a peer writes.
+type greeting struct {
+	Version string
+	Missing string
+}
+
+// A peer is a process that answers questions, a line of JSON each.
+type peer struct {
+	name    string
+	threads int
+	greeting
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Reader
+}
+
+//go:embed peers.py
+var script string
+
+// startAll starts the peers for all numbers of threads. What is missing is in r, with the reason.
+func startAll(o options, r *results) (all []*peer, end func()) {
+	end = func() {
+		for _, p := range all {
+			p.close()
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		r.miss(ours, err)
+		return nil, end
+	}
+	python, pythonErr := pythonFor(o)
+	for _, name := range []string{ours, "PyTorch", "NumPy", "GoMLX", "gonum"} {
+		for _, n := range o.threads {
+			command := []string{self, "-serve", name}
+			if name == "PyTorch" || name == "NumPy" {
+				if pythonErr != nil {
+					r.miss(name, pythonErr)
+					break
+				}
+				command = []string{python, "-c", script, name, fmt.Sprint(n)}
+			}
+			p, err := start(name, n, command)
+			if err != nil {
+				r.miss(name, err)
+				break
+			}
+			all = append(all, p)
+			if n == o.threads[len(o.threads)-1] {
+				r.peers = append(r.peers, name)
+				r.versions = append(r.versions, p.Version)
+			}
+		}
+	}
+	return all, end
+}
+
+// start starts a peer and reads its greeting.
+func start(name string, threads int, command []string) (*peer, error) {
+	p := &peer{name: name, threads: threads, cmd: exec.Command(command[0], command[1:]...)}
+	for _, v := range os.Environ() {
+		// These would make OpenBLAS and PyTorch choose slower kernels than the processor has.
+		if key, _, _ := strings.Cut(v, "="); !strings.HasPrefix(key, "OPENBLAS_") && key != "ATEN_CPU_CAPABILITY" && key != "ASYNCGEN_ISA" {
+			p.cmd.Env = append(p.cmd.Env, v)
+		}
+	}
+	for _, key := range []string{"GOMAXPROCS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"} {
+		p.cmd.Env = append(p.cmd.Env, fmt.Sprintf("%s=%d", key, threads))
+	}
+	p.cmd.Stderr = os.Stderr
+	var err error
+	if p.in, err = p.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	p.out = bufio.NewReader(out)
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	if err := p.read(&p.greeting); err != nil {
+		return nil, errors.Join(fmt.Errorf("it does not start: %w", err), p.close())
+	}
+	if p.greeting.Missing != "" {
+		p.close()
+		return nil, errors.New(p.greeting.Missing)
+	}
+	return p, nil
+}
+
+// read reads the next line of JSON. Peers may write other lines, too.
+func (p *peer) read(into any) error {
+	for {
+		line, err := p.out.ReadString('\n')
+		if err != nil {
+			return err
+		}
+		if strings.HasPrefix(line, "{") {
+			return json.Unmarshal([]byte(line), into)
+		}
+	}
+}
+
+func (p *peer) ask(q question) (a answer, err error) {
+	text, err := json.Marshal(q)
+	if err != nil {
+		return a, err
+	}
+	if _, err := p.in.Write(append(text, '\n')); err != nil {
+		return a, err
+	}
+	err = p.read(&a)
+	return a, err
+}
+
+func (p *peer) close() error {
+	p.in.Close()
+	return p.cmd.Wait()
+}
+
+// pythonFor returns an interpreter that has NumPy and PyTorch.
+func pythonFor(o options) (string, error) {
+	if o.python != "" {
+		return o.python, nil
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(cache, "asyncgen-peers")
+	python := filepath.Join(dir, "bin", "python")
+	for _, command := range [][]string{
+		{"python3", "-m", "venv", dir},
+		{python, "-m", "pip", "install", "--quiet", "--upgrade", "numpy", "torch"},
+	} {
+		fmt.Fprintln(os.Stderr, strings.Join(command, " "))
+		cmd := exec.Command(command[0], command[1:]...)
+		cmd.Stderr = os.Stderr
+		if err := cmd.Run(); err != nil {
+			return "", fmt.Errorf("%s: %w", strings.Join(command, " "), err)
+		}
+	}
+	return python, nil
+}

@@ -1,0 +1,170 @@
+# A peer: NumPy or PyTorch. It answers questions, a line of JSON each, as type peer in peer.go says.
+import json, sys, time
+
+name, threads = sys.argv[1], int(sys.argv[2])
+
+
+def say(**answer):
+    print(json.dumps(answer), flush=True)
+
+
+def median(f, budget):
+    "As in answer.go."
+    f()
+    start = time.perf_counter()
+    f()
+    once = max(time.perf_counter() - start, 1e-7)
+    if once > budget:
+        return once
+    calls = max(1, int(0.002 / once))
+    end, times = time.perf_counter() + budget, []
+    while len(times) < 3 or time.perf_counter() < end:
+        start = time.perf_counter()
+        for _ in range(calls):
+            f()
+        times.append((time.perf_counter() - start) / calls)
+    times.sort()
+    return times[len(times) // 2]
+
+
+def numpy_peer():
+    import numpy as np
+
+    try:
+        from numpy._core._multiarray_umath import __cpu_features__ as have
+    except ImportError:
+        have = {}
+    blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
+    isa = "AVX512" if have.get("AVX512_SKX") else "AVX2" if have.get("AVX2") else "other"
+    rng = np.random.Generator(np.random.SFC64(1))
+    normal = lambda *shape: rng.standard_normal(shape, dtype=np.float32)
+
+    def work(q):
+        kind, sizes = q["Work"], q["Sizes"]
+        if kind == "matmul":
+            m, n, k = sizes
+            x, y, out = normal(m, k), normal(k, n), np.empty((m, n), np.float32)
+            return lambda: np.matmul(x, y, out=out)
+        if kind == "map":
+            x, y, z = (normal(sizes[0]) for _ in range(3))
+            out = None if q["Fresh"] else np.empty_like(x)
+            if q["Op"] == "muladd":
+                return lambda: np.add(np.multiply(x, y, out=out), z, out=out)
+            f = {"add": lambda: np.add(x, y, out=out), "relu": lambda: np.maximum(x, 0, out=out),
+                 "exp": lambda: np.exp(x, out=out), "tanh": lambda: np.tanh(x, out=out)}
+            return f[q["Op"]]
+        if kind == "randn":
+            out = np.empty(sizes[0], np.float32)
+            return lambda: rng.standard_normal(out=out, dtype=np.float32)
+        if kind == "warmup":
+            def run():
+                for _ in range(10):
+                    x = normal(1000, 1000)
+                    np.matmul(x, x)
+            return run
+        if kind == "step":
+            w = [normal(512, 2048) * 0.01, normal(2048, 512) * 0.01, normal(512, 1) * 0.01]
+            b = [np.zeros(n, np.float32) for n in (2048, 512, 1)]
+            target = np.ones((1024, 1), np.float32)
+
+            def run():
+                x = normal(1024, 512)
+                h = [x]
+                for i in range(3):
+                    x = x @ w[i] + b[i]
+                    if i < 2:
+                        np.maximum(x, 0, out=x)
+                    h.append(x)
+                g = (h[3] - target) * np.float32(1 / 1024)
+                for i in (2, 1, 0):
+                    dw, db = h[i].T @ g, g.sum(0)
+                    if i:
+                        g = (g @ w[i].T) * (h[i] > 0)
+                    w[i] -= np.float32(0.005) * dw
+                    b[i] -= np.float32(0.005) * db
+            return run
+        if kind == "chain":
+            x, y, z, out = normal(sizes[0]), normal(sizes[0]), normal(sizes[0]), np.empty(sizes[0], np.float32)
+
+            def run():
+                np.multiply(x, y, out=out)
+                np.add(out, z, out=out)
+                np.maximum(out, 0, out=out)
+                np.subtract(out, y, out=out)
+                np.multiply(out, z, out=out)
+            return run
+        if kind == "tiny":
+            x = normal(2)
+            return lambda: x + 1
+
+    return f"{np.__version__}, {blas['name']} {blas['version']}, {isa}", work
+
+
+def torch_peer():
+    import torch
+
+    torch.set_num_threads(threads)
+    torch.set_grad_enabled(False)
+
+    def work(q):
+        kind, sizes = q["Work"], q["Sizes"]
+        if kind == "matmul":
+            m, n, k = sizes
+            x, y, out = torch.randn(m, k), torch.randn(k, n), torch.empty(m, n)
+            return lambda: torch.mm(x, y, out=out)
+        if kind == "map":
+            x, y, z = (torch.randn(sizes[0]) for _ in range(3))
+            out = None if q["Fresh"] else torch.empty_like(x)
+            f = {"add": lambda: torch.add(x, y, out=out), "muladd": lambda: torch.addcmul(z, x, y, out=out),
+                 "relu": lambda: torch.clamp_min(x, 0, out=out),
+                 "exp": lambda: torch.exp(x, out=out), "tanh": lambda: torch.tanh(x, out=out)}
+            return f[q["Op"]]
+        if kind == "randn":
+            out = torch.empty(sizes[0])
+            return lambda: out.normal_()
+        if kind == "warmup":
+            def run():
+                for _ in range(10):
+                    x = torch.randn(1000, 1000)
+                    torch.mm(x, x)
+            return run
+        if kind == "step":
+            net = torch.nn.Sequential(torch.nn.Linear(512, 2048), torch.nn.ReLU(), torch.nn.Linear(2048, 512), torch.nn.ReLU(), torch.nn.Linear(512, 1))
+            opt = torch.optim.SGD(net.parameters(), 0.005)
+            target = torch.ones(1024, 1)
+
+            @torch.enable_grad()
+            def run():
+                opt.zero_grad()
+                (((net(torch.randn(1024, 512)) - target) ** 2).mean() / 2).backward()
+                opt.step()
+            return run
+        if kind == "chain":
+            x, y, z, out = torch.randn(sizes[0]), torch.randn(sizes[0]), torch.randn(sizes[0]), torch.empty(sizes[0])
+
+            def run():
+                torch.addcmul(z, x, y, out=out)
+                out.clamp_min_(0)
+                torch.sub(out, y, out=out)
+                torch.mul(out, z, out=out)
+            return run
+        if kind == "tiny":
+            x = torch.randn(2)
+            return lambda: x + 1
+
+    return f"{torch.__version__}, {torch.backends.cpu.get_cpu_capability()}", work
+
+
+try:
+    version, work = {"NumPy": numpy_peer, "PyTorch": torch_peer}[name]()
+except Exception as e:
+    say(Missing=str(e).splitlines()[0])
+    sys.exit()
+say(Version=version)
+for line in sys.stdin:
+    question = json.loads(line)
+    f = work(question)
+    if f is None:
+        say(Missing="not measured")
+    else:
+        say(Seconds=median(f, question["Budget"]))

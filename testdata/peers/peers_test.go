@@ -1,0 +1,126 @@
+package main
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/device"
+)
+
+// Every peer in Go runs what it claims to, in sizes of their own.
+func TestGoPeers(t *testing.T) {
+	run := map[string]int{}
+	for _, w := range workloads {
+		for i := range w.Sizes {
+			w.Sizes = append([]int(nil), w.Sizes...)
+			w.Sizes[i] = min(w.Sizes[i], 100)
+		}
+		for name, peer := range map[string]func(question) func(){ours: oursFor, "gonum": gonumFor, "GoMLX": gomlxFor} {
+			if (w.Work == "step" || w.Work == "warmup") && (name != ours || testing.Short()) {
+				continue // seconds
+			}
+			if f := peer(question{workload: w}); f != nil {
+				f()
+				run[name]++
+			}
+		}
+	}
+	if run[ours] < len(workloads)-2 || run["gonum"] == 0 || run["GoMLX"] == 0 {
+		t.Errorf("peers ran %v of %d workloads", run, len(workloads))
+	}
+}
+
+// The chain is the one that the other peers compute.
+func TestChain(t *testing.T) {
+	const n = 1000
+	x := device.Slice[float32](normal(n), 0, n) // all operands of a command are drawn alike
+	c := oneCommandFor(t, n)
+	for i, got := range c {
+		want := max(float64(x[i])*float64(x[i])+float64(x[i]), 0) - float64(x[i])
+		want *= float64(x[i])
+		if math.Abs(float64(got)-want) > 1e-5*(1+math.Abs(want)) {
+			t.Fatalf("element %d is %v, want %v", i, got, want)
+		}
+	}
+}
+
+func oneCommandFor(t *testing.T, n int) []float32 {
+	t.Helper()
+	out := buffer(n)
+	c := chainCommand(n)
+	c.Buf[0] = out
+	command(c)()
+	return device.Slice[float32](out, 0, n)
+}
+
+func fake() *results {
+	r := &results{options: options{threads: []int{1, 2}}, machine: "a machine & its date", peers: []string{ours, "NumPy"}, versions: []string{"a", "b"}}
+	r.miss("gonum", errors.New("it is <not> here"))
+	for _, n := range r.threads {
+		r.rows = append(r.rows,
+			row{workload{Name: "matmul", Work: "matmul", Sizes: []int{8, 8, 8}, Flops: 1024}, n, map[string]answer{ours: {Seconds: 1e-6}, "NumPy": {Seconds: 2.5e-6}}, answer{Seconds: 2.048e9}},
+			row{workload{Name: "tiny", Work: "tiny"}, n, map[string]answer{ours: {Seconds: 0.0999996}, "NumPy": {Missing: "x"}}, answer{}})
+	}
+	return r
+}
+
+func TestMarkdown(t *testing.T) {
+	got := fake().markdown()
+	for _, want := range []string{
+		"| matmul | 1 | **1.00 µs** | 2.50 µs, 2.50× | 1 GFLOP/s | 50 % of FMA peak |\n",
+		"| tiny | 2 | **100 ms** |  |  |  |\n",
+		"- left out: gonum: it is <not> here\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+}
+
+func TestChartIsXML(t *testing.T) {
+	d := xml.NewDecoder(strings.NewReader(fake().chart()))
+	dots := 0
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e, ok := token.(xml.StartElement); ok && e.Name.Local == "circle" {
+			dots++
+		}
+	}
+	if want := 2 + 3; dots != want { // of the key and of the rows with the most threads
+		t.Errorf("%d dots, want %d", dots, want)
+	}
+}
+
+func TestLimitsAreMeasured(t *testing.T) {
+	if peakFlops(0.001) == 0 && flopsOfRound > 0 {
+		t.Error("no peak")
+	}
+	for _, n := range []int{1, 1000, 100000} {
+		if triadBytes(question{workload{Work: "triad", Sizes: []int{n}, Bytes: float64(12 * n)}, 0.002}) == 0 {
+			t.Errorf("no bandwidth for %d numbers", n)
+		}
+	}
+	x, y, z := aligned(64), aligned(64), aligned(64)
+	for i := range y {
+		y[i], z[i] = float32(i), 2
+	}
+	for _, f := range []func(x, y, z *float32, n int){triad, triadPast} {
+		clear(x)
+		f(&x[0], &y[0], &z[0], 48)
+		for i, v := range x {
+			if want := float32(i+6) * map[bool]float32{true: 1}[i < 48]; v != want {
+				t.Errorf("element %d is %v, want %v", i, v, want)
+			}
+		}
+	}
+}
