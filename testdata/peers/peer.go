@@ -161,13 +161,14 @@ func pythonFor(o options) (string, error) {
 	}
 	dir := filepath.Join(cache, "asyncgen-peers")
 	python := filepath.Join(dir, "bin", "python")
-	for _, command := range [][]string{
-		{"python3", "-m", "venv", dir},
-		{python, "-m", "pip", "install", "--quiet", "--upgrade", "numpy", "torch"},
-	} {
+	commands := [][]string{{python, "-m", "pip", "install", "--quiet", "--upgrade", "numpy", "torch"}}
+	if _, err := os.Stat(python); err != nil {
+		commands = append([][]string{{"python3", "-m", "venv", dir}}, commands...)
+	}
+	for _, command := range commands {
 		fmt.Fprintln(os.Stderr, strings.Join(command, " "))
 		cmd := exec.Command(command[0], command[1:]...)
-		cmd.Stderr = os.Stderr
+		cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 		if err := cmd.Run(); err != nil {
 			return "", fmt.Errorf("%s: %w", strings.Join(command, " "), err)
 		}
