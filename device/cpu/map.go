@@ -20,9 +20,9 @@ const tile = 1024
 const long = 8192
 
 // large is how many bytes the operands of a command have together from which on its output is written
-// past the caches. Such stores are 1.3 to 1.5 times as fast where the output comes from memory, as it isn't read before it
-// is overwritten, and a third slower where it would stay in the last cache. Others use this cache, too: half of
-// it is a command's share. Tests make it small.
+// past the caches. Beyond the last cache the add of such a loop was 1.3 to 1.7 times as fast as that of a plain one (Zen 4, 48 to 144 MB,
+// a busy machine), as the output isn't read before it is overwritten. An output that would stay in the cache has to be read from memory later
+// instead, which was not measured here. Others use this cache, too: that half of it is a command's share is a guess. Tests make it small.
 var large = vec.LastCache() / 2
 
 const cacheLine = 64
@@ -47,7 +47,7 @@ type program struct {
 type step struct {
 	loop vec.Loop
 	// past is the loop that writes past the caches, for the output; nil: there is none, and loop is
-	// used. To compute a tile and copy that past the caches is no faster: it reads and writes in turn.
+	// used. To compute a tile and copy that past the caches took 0.8 to 1.3 times the time of plain stores there.
 	past      vec.Loop
 	dst       int
 	x, y, z   int
