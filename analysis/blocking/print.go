@@ -5,6 +5,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -15,6 +16,9 @@ import (
 type Printer struct {
 	First  int
 	Format int // the parameter that is a format, or -1
+	// JSON reports whether it encodes its arguments as encoding/json does,
+	// which asks for other methods than fmt.
+	JSON bool
 }
 
 // printerOf recognises the functions that format their arguments: those of the
@@ -25,7 +29,7 @@ func printerOf(fn *types.Func) (Printer, bool) {
 	}
 	if fn.Pkg().Path() == "encoding/json" {
 		name := fn.Name()
-		return Printer{First: 0, Format: -1}, name == "Marshal" || name == "MarshalIndent" || name == "Encode"
+		return Printer{First: 0, Format: -1, JSON: true}, name == "Marshal" || name == "MarshalIndent" || name == "Encode"
 	}
 	if path := fn.Pkg().Path(); path == "text/template" || path == "html/template" {
 		last := fn.Signature().Params().Len() - 1
@@ -121,7 +125,7 @@ func (a *analyzer) forwards(f, g *Func, c *Call) *Printer {
 		return nil
 	}
 	last := f.sig.Params().Len() - 1
-	own := Printer{First: last, Format: -1}
+	own := Printer{First: last, Format: -1, JSON: p.JSON}
 	if !f.sig.Variadic() {
 		own.First = a.firstPassedOn(f, a.formatted(c), last)
 		if own.First > last {
@@ -163,8 +167,9 @@ func (a *analyzer) passedOn(f *Func, e ast.Expr) int {
 // and which the call formats by value.
 func (a *analyzer) printed(c *Call) []ast.Expr {
 	var args []ast.Expr
+	p, _ := c.printer()
 	for _, e := range a.formatted(c) {
-		if a.shows(a.info.TypeOf(e), 3) || a.isListOf(e) {
+		if a.shows(a.info.TypeOf(e), p.JSON, 3) || a.isListOf(e, p.JSON) {
 			args = append(args, e)
 		}
 	}
@@ -213,7 +218,7 @@ func (a *analyzer) unwrapped(e ast.Expr) []ast.Expr {
 
 // isListOf reports whether e is a literal of a slice, an array or a map with a value in it that shows a tensor, whatever the
 // type of its elements says: map[string]any{"loss": loss}.
-func (a *analyzer) isListOf(e ast.Expr) bool {
+func (a *analyzer) isListOf(e ast.Expr, json bool) bool {
 	e = ast.Unparen(e)
 	if u, ok := e.(*ast.UnaryExpr); ok && u.Op == token.AND {
 		e = ast.Unparen(u.X)
@@ -229,7 +234,7 @@ func (a *analyzer) isListOf(e ast.Expr) bool {
 		if kv, ok := elt.(*ast.KeyValueExpr); ok {
 			elt = kv.Value
 		}
-		return a.shows(a.info.TypeOf(elt), 2) || a.isListOf(elt)
+		return a.shows(a.info.TypeOf(elt), json, 2) || a.isListOf(elt, json)
 	})
 }
 
@@ -252,13 +257,17 @@ func parseVerbs(format string) (verbs []byte, ok bool) {
 	return verbs, true
 }
 
-// shows reports whether formatting a value of type t formats a tensor. Fields
-// that are not exported are printed as addresses.
-func (a *analyzer) shows(t types.Type, depth int) bool {
+// shows reports whether formatting a value of type t, by package fmt or as JSON,
+// formats a tensor. Package fmt prints fields that are not exported as addresses,
+// and JSON has none of them.
+func (a *analyzer) shows(t types.Type, json bool, depth int) bool {
 	if t == nil {
 		return false
 	}
 	if lib := libraries().TensorOf(t); lib != nil {
+		if json {
+			return lib.Encodes(t)
+		}
 		return lib.Formats(t)
 	}
 	if tensorapi.IsNumber(t) {
@@ -269,20 +278,24 @@ func (a *analyzer) shows(t types.Type, depth int) bool {
 	}
 	switch u := t.Underlying().(type) {
 	case *types.Slice:
-		return a.shows(u.Elem(), depth-1)
+		return a.shows(u.Elem(), json, depth-1)
 	case *types.Array:
-		return a.shows(u.Elem(), depth-1)
+		return a.shows(u.Elem(), json, depth-1)
 	case *types.Map:
-		return a.shows(u.Elem(), depth-1)
+		return a.shows(u.Elem(), json, depth-1)
 	case *types.Pointer:
 		_, isStruct := u.Elem().Underlying().(*types.Struct)
-		return depth == 3 && isStruct && a.shows(u.Elem(), depth-1)
+		if json {
+			return isStruct && a.shows(u.Elem(), json, depth)
+		}
+		return depth == 3 && isStruct && a.shows(u.Elem(), json, depth-1)
 	case *types.Struct:
-		if formatsItself(a.pass.Pkg, t) {
+		if hasMethod(a.pass.Pkg, t, ownMethods(json)) {
 			return false
 		}
-		for f := range u.Fields() {
-			if f.Exported() && a.shows(f.Type(), depth-1) {
+		for i := range u.NumFields() {
+			f := u.Field(i)
+			if f.Exported() && !(json && reflect.StructTag(u.Tag(i)).Get("json") == "-") && a.shows(f.Type(), json, depth-1) {
 				return true
 			}
 		}
@@ -290,14 +303,19 @@ func (a *analyzer) shows(t types.Type, depth int) bool {
 	return false
 }
 
-// formatsItself reports whether t has a method that package fmt would call.
-func formatsItself(pkg *types.Package, t types.Type) bool {
-	for _, name := range []string{"String", "Format", "Error"} {
-		if obj, _, _ := types.LookupFieldOrMethod(t, true, pkg, name); obj != nil {
-			if _, ok := obj.(*types.Func); ok {
-				return true
-			}
-		}
+// ownMethods are those by which a type says itself how it is formatted.
+func ownMethods(json bool) []string {
+	if json {
+		return []string{"MarshalJSON", "MarshalText"}
 	}
-	return false
+	return []string{"String", "Format", "Error"}
+}
+
+// hasMethod reports whether t has one of the methods.
+func hasMethod(pkg *types.Package, t types.Type, names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		obj, _, _ := types.LookupFieldOrMethod(t, true, pkg, name)
+		_, ok := obj.(*types.Func)
+		return ok
+	})
 }

@@ -265,6 +265,9 @@ func (s *Summary) String() string {
 		if s.Prints.Format >= 0 {
 			word += " by " + operandName(s.Prints.Format)
 		}
+		if s.Prints.JSON {
+			word += " as JSON"
+		}
 		words = append(words, word+")")
 	}
 	for _, c := range s.Calls {

@@ -37,7 +37,7 @@
 //
 // Missed: formats that are not constant or have indexes or stars; arguments
 // passed as one slice of another kind; other logging libraries; types whose own
-// String method reads a tensor.
+// String method, or with encoding/json whose own MarshalJSON, reads a tensor.
 //
 // Fix: none. How often a program prints is what its user sees of it.
 package loopprint

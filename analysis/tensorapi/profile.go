@@ -132,10 +132,23 @@ func (p *Profile) IsTensor(t types.Type) bool { return named(t, p.Types) }
 // IsCell reports whether t is a cell type of the library or a pointer to one.
 func (p *Profile) IsCell(t types.Type) bool { return named(t, p.Cells) }
 
-// Formats reports whether formatting a value of type t, a tensor, waits for it.
-// Of the methods that package fmt and the loggers look for, the first that the
-// profile speaks of decides.
+// Formats reports whether formatting a value of type t, a tensor, as package fmt
+// does waits for it.
 func (p *Profile) Formats(t types.Type) bool {
+	f, ok := p.method(t, "Format", "Error", "String", "LogValue", "GoString")
+	return ok && f.Kind == Print
+}
+
+// Encodes reports whether encoding a value of type t, a tensor, as package
+// encoding/json does waits for it.
+func (p *Profile) Encodes(t types.Type) bool {
+	f, ok := p.method(t, "MarshalJSON", "MarshalText")
+	return ok && f.Waits()
+}
+
+// method returns what the profile says about the first of the methods, in that
+// order, that it knows of values of type t.
+func (p *Profile) method(t types.Type, names ...string) (Func, bool) {
 	t = types.Unalias(t)
 	receivers := []string{"(%)."}
 	if ptr, ok := t.(*types.Pointer); ok {
@@ -144,17 +157,17 @@ func (p *Profile) Formats(t types.Type) bool {
 	}
 	n, ok := t.(*types.Named)
 	if !ok || n.Obj().Pkg() == nil {
-		return false
+		return Func{}, false
 	}
 	full := n.Obj().Pkg().Path() + "." + n.Obj().Name()
-	for _, method := range []string{"Format", "Error", "String", "LogValue", "GoString"} {
+	for _, name := range names {
 		for _, recv := range receivers {
-			if f, ok := p.Funcs[strings.Replace(recv, "%", full, 1)+method]; ok {
-				return f.Kind == Print
+			if f, ok := p.Funcs[strings.Replace(recv, "%", full, 1)+name]; ok {
+				return f, true
 			}
 		}
 	}
-	return false
+	return Func{}, false
 }
 
 func named(t types.Type, names []string) bool {

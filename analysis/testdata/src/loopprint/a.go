@@ -30,6 +30,20 @@ type speaks struct{ Loss *tensor.Tensor }
 
 func (speaks) String() string { return "a record" }
 
+type encodes struct{ Loss *tensor.Tensor }
+
+func (*encodes) MarshalJSON() ([]byte, error) { return nil, nil }
+
+type nested struct {
+	Step   int
+	Record *record
+}
+
+type omits struct {
+	Step int
+	Loss *tensor.Tensor `json:"-"`
+}
+
 func prints(data []Batch, logger *log.Logger, l *slog.Logger, format string) {
 	for i, b := range data {
 		a := step(b)
@@ -59,6 +73,18 @@ func prints(data []Batch, logger *log.Logger, l *slog.Logger, format string) {
 		log.Println([]any{"step", i}, map[string]any{"batch": hidden{o}})
 		_ = m.String()                             // want `m.String\(\) waits for m`
 		_ = errors.New(fmt.Sprintf("%v", step(b))) // want `fmt.Sprintf`
+	}
+}
+
+// Package json does not ask for a String method, and follows pointers.
+func encoded(data []Batch) {
+	for i, b := range data {
+		a, c, d := step(b), step(b), step(b)
+		_, _ = json.Marshal(speaks{a})                                    // want `json.Marshal waits for speaks`
+		_, _ = json.MarshalIndent(&nested{i, &record{i, c}}, "", "\t")    // want `json.MarshalIndent waits for &nested`
+		_, _ = json.Marshal([]any{"loss", d})                             // want `json.Marshal waits for \[\]any`
+		_, _ = json.Marshal([]any{encodes{d}, omits{i, d}, hidden{d}, i}) // silent
+		fmt.Println(encodes{d}, nested{i, &record{i, d}}, omits{i, d})    // want `fmt.Println waits for encodes`
 	}
 }
 

@@ -49,6 +49,7 @@ func (t *Tensor) ItemContext(context.Context) (float64, error) { return 0, nil }
 func (t *Tensor) Wait() error                                  { return nil }
 func (t *Tensor) String() string                               { return "" }
 func (t *Tensor) Format(f fmt.State, verb rune)                { io.WriteString(f, "") }
+func (t *Tensor) MarshalJSON() ([]byte, error)                 { return nil, nil }
 func (t *Tensor) Backward()                                    {}
 func (t *Tensor) WaitContext(context.Context) error            { return nil }
 func (t *Tensor) Detach() *Tensor                              { return nil }
