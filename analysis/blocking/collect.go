@@ -222,6 +222,9 @@ func (a *analyzer) resolveValue(c *Call) {
 	if c.api.Kind != tensorapi.Unknown && c.api.Kind != tensorapi.Call {
 		return
 	}
+	if less, ok := a.lessMethod(c); ok {
+		c.args = append(c.args, less)
+	}
 	for i, arg := range c.Expr.Args {
 		if !isFunc(a.info.TypeOf(arg)) {
 			continue
@@ -256,6 +259,23 @@ func (a *analyzer) resolveBound(c *Call) bool {
 	}
 	c.Callee, c.recv = fn, sel.X
 	return true
+}
+
+// lessMethod returns the method by which c, a call of sort.Sort or its like, compares
+// the elements of its operand.
+func (a *analyzer) lessMethod(c *Call) (funcArg, bool) {
+	if !isSorter(c.Callee) || len(c.Expr.Args) != 1 {
+		return funcArg{}, false
+	}
+	arg := c.Expr.Args[0]
+	obj, _, _ := types.LookupFieldOrMethod(a.info.TypeOf(arg), true, a.pass.Pkg, "Less")
+	less, ok := obj.(*types.Func)
+	if !ok || types.IsInterface(recvType(less)) {
+		return funcArg{}, false
+	}
+	v := a.funcObject(less, 0)
+	v.recv = arg
+	return funcArg{0, &ast.SelectorExpr{X: arg, Sel: &ast.Ident{NamePos: arg.End(), Name: "Less"}}, v}, v.fn != nil || v.sum != nil
 }
 
 // A funcValue is what a value of function type is known to be: a function of

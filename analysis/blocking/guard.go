@@ -37,10 +37,24 @@ func (a *analyzer) guardOf(f *Func, pos token.Pos, l *Loop) guard {
 	fl := f.flow()
 	conditions := append(a.shortCircuits(pos), fl.conditions(fl.blockAt(pos))...)
 	conditions = append(conditions, a.pollingLoops(pos)...)
+	conditions = slices.DeleteFunc(conditions, func(c condition) bool { return a.isVerdict(c.expr, pos) })
 	if a.isComplaint(pos) && slices.ContainsFunc(conditions, func(c condition) bool { return l == nil || f != l.fn || c.divides(l) }) {
 		return rarely
 	}
 	return a.guardUnder(conditions, f, l)
+}
+
+// isVerdict reports whether e asks a variable, or its opposite, that is true or
+// false so far and becomes what the syntax at pos tells: ok = ok && test(value).
+// That holds until something is found, which may be never.
+func (a *analyzer) isVerdict(e ast.Expr, pos token.Pos) bool {
+	if not, ok := ast.Unparen(orNil(e)).(*ast.UnaryExpr); ok && not.Op == token.NOT {
+		e = not.X
+	}
+	v := a.variable(orNil(e))
+	return v != nil && isBool(v.Type()) && slices.ContainsFunc(a.defs[v], func(d def) bool {
+		return d.kind == defValue && d.value.Pos() <= pos && pos < d.value.End()
+	})
 }
 
 // isComplaint reports whether the syntax at pos is part of the making of an
@@ -120,9 +134,10 @@ func (a *analyzer) shortCircuits(pos token.Pos) []condition {
 
 // conditions lists what decides whether block b runs: the conditions whose
 // true or false edge dominates it, and as conditions without expression the
-// select cases.
+// select cases. The only way out of a loop decides nothing.
 func (f *flow) conditions(b int32) []condition {
 	var list []condition
+	target := b
 	for ; b >= 0; b = f.idom[b] {
 		blk := f.blocks[b]
 		if blk.Kind == cfg.KindSelectCaseBody {
@@ -134,7 +149,7 @@ func (f *flow) conditions(b int32) []condition {
 			continue // not decided by one edge, or by that of a loop
 		}
 		p := f.blocks[f.preds[b][0]]
-		if len(p.Succs) != 2 || len(p.Nodes) == 0 || p.Succs[0] == p.Succs[1] {
+		if len(p.Succs) != 2 || len(p.Nodes) == 0 || p.Succs[0] == p.Succs[1] || f.isOnlyExit(p.Index, b, target) {
 			continue
 		}
 		if e, ok := p.Nodes[len(p.Nodes)-1].(ast.Expr); ok {
@@ -150,6 +165,24 @@ func (f *flow) conditions(b int32) []condition {
 		}
 	}
 	return list
+}
+
+// isOnlyExit reports whether the edge from p to b is the only one that leaves a loop
+// without target in it, but for edges to where the program ends.
+func (f *flow) isOnlyExit(p, b, target int32) bool {
+	return slices.ContainsFunc(f.loops, func(l *Loop) bool {
+		if !l.blocks[p] || l.blocks[b] || l.blocks[target] {
+			return false
+		}
+		for from := range l.blocks {
+			for _, s := range f.blocks[from].Succs {
+				if !l.blocks[s.Index] && (from != p || s.Index != b) && (f.returns(s.Index) || f.reaches(s.Index, l.head, never)) {
+					return false
+				}
+			}
+		}
+		return true
+	})
 }
 
 // takesWork reports whether a case of a select statement is what its loop is
@@ -671,10 +704,14 @@ func isVerboseName(name string) bool {
 func isFlag(info *types.Info, e ast.Expr) bool {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident, *ast.SelectorExpr:
-		basic, _ := info.TypeOf(e).Underlying().(*types.Basic)
-		return basic != nil && basic.Info()&types.IsBoolean != 0
+		return isBool(info.TypeOf(e))
 	}
 	return false
+}
+
+func isBool(t types.Type) bool {
+	basic, _ := t.Underlying().(*types.Basic)
+	return basic != nil && basic.Info()&types.IsBoolean != 0
 }
 
 // readsTime reports whether e compares times: once a second is rare.

@@ -294,7 +294,9 @@ func (a *analyzer) couldJoin(first, second *Site) bool {
 	})
 }
 
-func (a *analyzer) isNumber(e ast.Expr) bool {
-	basic, ok := a.info.TypeOf(e).Underlying().(*types.Basic)
+func (a *analyzer) isNumber(e ast.Expr) bool { return isNumeric(a.info.TypeOf(e)) }
+
+func isNumeric(t types.Type) bool {
+	basic, ok := t.Underlying().(*types.Basic)
 	return ok && basic.Info()&types.IsNumeric != 0
 }

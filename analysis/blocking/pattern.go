@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"strings"
 
 	"golang.org/x/tools/go/ast/edge"
 	"golang.org/x/tools/go/ast/inspector"
@@ -40,6 +41,8 @@ func (a *analyzer) pattern(s *Site) Pattern {
 		return Calling
 	case s.Kind == PrintSite || s.Uses == Printed:
 		return Printing
+	case s.Compares():
+		return Hidden
 	case used&Decides != 0:
 		return Steering
 	case used == 0 && s.Rare != 0:
@@ -80,6 +83,33 @@ func (l *Loop) isHidden(info *types.Info) bool {
 		return isFunc(info.TypeOf(s.X))
 	}
 	return l.blocks == nil && l.fn.lit != nil && l.fn.how() == looping
+}
+
+// Compares reports whether the site is, or is in, a function by which something is
+// sorted. What is compared can be read before, at once.
+func (s *Site) Compares() bool {
+	if s.Loop.handed {
+		return isSorter(s.at.Callee)
+	}
+	return s.Loop.blocks == nil && s.Loop.fn.how() == looping && isSorter(s.in.a.calls[s.Loop.fn.arg].Callee)
+}
+
+// isSorter recognises the functions of the standard library that compare elements
+// by a function that they are given, or by a method of their operand.
+func isSorter(fn *types.Func) bool {
+	if fn == nil || fn.Pkg() == nil {
+		return false
+	}
+	switch fn.Pkg().Path() {
+	case "sort":
+		return strings.HasPrefix(fn.Name(), "S") && fn.Name() != "Search" || fn.Name() == "IsSorted"
+	case "slices":
+		switch fn.Name() {
+		case "SortFunc", "SortStableFunc", "SortedFunc", "SortedStableFunc", "IsSortedFunc", "MinFunc", "MaxFunc":
+			return true
+		}
+	}
+	return false
 }
 
 // isYielded reports whether the value goes to the function that an iterator

@@ -293,8 +293,8 @@ func (a *analyzer) isOuter(l *Loop, c *Call) bool {
 			inner = append(slices.Clip(inner), f.wholeLoop())
 		}
 		for _, m := range inner {
-			if m != l && !m.small && !a.overLayers(m) && a.encloses(l, m, f) && !a.in(m, c.in, c.Expr.Pos()) && a.any(m, (*Call).enqueues) &&
-				a.guardUnder(f.flow().conditions(m.head), f, l) != rarely {
+			if m != l && !m.small && !a.overLayers(m) && !a.isSearch(m) && a.encloses(l, m, f) && !a.in(m, c.in, c.Expr.Pos()) &&
+				a.any(m, func(d *Call) bool { return d.enqueues() && !d.recurs(l) }) && a.guardUnder(f.flow().conditions(m.head), f, l) != rarely {
 				return true
 			}
 		}
@@ -302,6 +302,88 @@ func (a *analyzer) isOuter(l *Loop, c *Call) bool {
 	return a.any(l, func(d *Call) bool {
 		return d != c && d.Expr != l.fn.arg && d.sum().Trains && a.guardOf(d.in, d.Expr.Pos(), l) != rarely
 	})
+}
+
+// recurs reports whether the call is what makes the whole body of a function a
+// loop: the work that it leads to is that of other iterations.
+func (c *Call) recurs(l *Loop) bool {
+	return l.blocks == nil && l.fn.how() != looping && c.target != nil && c.target.scc == l.fn.scc
+}
+
+// isSearch reports whether l looks for a number, as a line search does: a value
+// that it reads ends it, and all that it carries from one iteration to the next
+// is numbers that it steps. Such a loop is part of a step, and short.
+func (a *analyzer) isSearch(l *Loop) bool {
+	s, ok := l.Stmt.(*ast.ForStmt)
+	if !ok || a.any(l, (*Call).mutates) || !a.endsByValue(l) {
+		return false
+	}
+	for v, defs := range a.defs {
+		if s.Pos() <= v.Pos() && v.Pos() < s.End() && (s.Init == nil || v.Pos() >= s.Init.End()) {
+			continue // each iteration has its own
+		}
+		for _, d := range defs {
+			steps := isNumeric(v.Type()) && (d.kind != defValue || !a.readsTensor(d.value, 0))
+			if !steps && a.in(l, d.in, d.pos) && a.carries(l, d, v) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// endsByValue reports whether a comparison with a value that was read ends l.
+func (a *analyzer) endsByValue(l *Loop) bool {
+	fl := l.fn.flow()
+	for b := range l.blocks {
+		blk := fl.blocks[b]
+		if len(blk.Succs) != 2 || len(blk.Nodes) == 0 || l.blocks[blk.Succs[0].Index] && l.blocks[blk.Succs[1].Index] {
+			continue
+		}
+		if e, ok := blk.Nodes[len(blk.Nodes)-1].(ast.Expr); ok && a.comparesValue(e) {
+			return true
+		}
+	}
+	return false
+}
+
+// comparesValue reports whether a condition compares numbers of which one was read.
+func (a *analyzer) comparesValue(e ast.Expr) bool {
+	b, ok := ast.Unparen(e).(*ast.BinaryExpr)
+	if !ok {
+		return false
+	}
+	if b.Op == token.LAND || b.Op == token.LOR {
+		return a.comparesValue(b.X) || a.comparesValue(b.Y)
+	}
+	return isNumeric(a.info.TypeOf(b.X)) && a.readsTensor(b, 0)
+}
+
+// carries reports whether d, an assignment to v in l, depends on what an earlier
+// one in l has assigned to v.
+func (a *analyzer) carries(l *Loop, d def, v *types.Var) bool {
+	seen := make(map[*types.Var]bool)
+	var depends func(e ast.Expr) bool
+	depends = func(e ast.Expr) bool {
+		found := false
+		ast.Inspect(e, func(n ast.Node) bool {
+			id, ok := n.(*ast.Ident)
+			if !ok || found {
+				return !found
+			}
+			u, ok := a.info.Uses[id].(*types.Var)
+			if found = ok && u == v; !ok || found || seen[u] {
+				return !found
+			}
+			seen[u] = true
+			for _, d := range a.defs[u] {
+				found = found || d.value != nil && a.in(l, d.in, d.pos) && depends(d.value)
+			}
+			return !found
+		})
+		return found
+	}
+	return d.kind != defValue || depends(d.value)
 }
 
 // overLayers reports whether l goes through the parts of a model, whose layers
@@ -408,18 +490,29 @@ func (a *analyzer) loopsAround(f *Func, pos token.Pos) func(func(*Loop) bool) {
 	}
 }
 
-// recurs reports whether f calls itself on a path through block b; the base
-// case of a recursion is not repeated.
+// recurs reports whether the code of block b runs many times because f calls
+// itself: on a path through b, or more than once on a path, so that as many calls
+// as there are leaves of a tree come to where the recursion ends.
 func (a *analyzer) recurs(f *Func, b int32) bool {
 	fl := f.flow()
+	var calls []int32 // by block
 	for _, c := range f.calls {
 		if c.target == nil || c.target.scc != f.scc {
 			continue
 		}
 		r := fl.blockAt(c.Expr.Pos())
-		if r >= 0 && (r == b || fl.reaches(b, r, never) || fl.reaches(r, b, never)) {
+		if r < 0 {
+			continue
+		}
+		if r == b || fl.reaches(b, r, never) || fl.reaches(r, b, never) {
 			return true
 		}
+		for _, other := range append(calls, r) {
+			if fl.reaches(other, r, never) || fl.reaches(r, other, never) || other == r && slices.Contains(calls, r) {
+				return true
+			}
+		}
+		calls = append(calls, r)
 	}
 	return false
 }

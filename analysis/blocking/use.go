@@ -18,7 +18,7 @@ type Use uint8
 
 // The uses.
 const (
-	Kept     Use = 1 << iota // added up, appended, stored: the loop does not look at it
+	Kept     Use = 1 << iota // added up, appended, stored: the loop does not act on it
 	Printed                  // formatted and written
 	Decides                  // it decides what the loop does next
 	Computes                 // it becomes the operand of a tensor operation
@@ -185,13 +185,7 @@ func (w *follower) argument(n *ast.CallExpr) (use Use, through bool) {
 	if _, ok := c.printer(); ok {
 		return Printed, false
 	}
-	if c.Callee != nil && c.Callee.Pkg() != nil {
-		switch c.Callee.Pkg().Path() {
-		case "math", "strconv", "strings", "math/cmplx", "math/bits", "cmp":
-			return 0, true
-		}
-	}
-	return Passed, false
+	return Passed, isArithmetic(c.Callee)
 }
 
 // assigned follows the value into the variable that it is assigned to.
@@ -301,7 +295,7 @@ func (w *follower) condition(stmt, cur inspector.Cursor, f *Func) {
 	case *ast.SwitchStmt:
 		body = n.Body.Pos()
 	}
-	decides := false
+	decides, acts := false, false
 	for c := range stmt.Preorder((*ast.BranchStmt)(nil), (*ast.ReturnStmt)(nil), (*ast.CallExpr)(nil)) {
 		if c.Node().Pos() < body {
 			continue
@@ -315,13 +309,30 @@ func (w *follower) condition(stmt, cur inspector.Cursor, f *Func) {
 		case *ast.CallExpr:
 			call := w.calls[n]
 			decides = decides || neverReturns(w.info, n) || call != nil && (call.enqueues() || call.mutates())
+			acts = acts || call != nil && !isArithmetic(call.Callee)
 		}
 	}
-	if decides || w.leadsToDecision(stmt, body, cur, f) {
+	switch {
+	case decides || w.leadsToDecision(stmt, body, cur, f):
 		w.add(Decides, cur, f)
-	} else {
+	case acts:
+		w.add(Passed, cur, f) // it picks what the host does: what is printed, who is told
+	default:
 		w.add(Kept, cur, f)
 	}
+}
+
+// isArithmetic recognises functions that only compute: what is given to them is
+// part of what they return.
+func isArithmetic(fn *types.Func) bool {
+	if fn == nil || fn.Pkg() == nil {
+		return false
+	}
+	switch fn.Pkg().Path() {
+	case "math", "strconv", "strings", "math/cmplx", "math/bits", "cmp":
+		return true
+	}
+	return false
 }
 
 // leadsToDecision reports whether the branches of a statement, which begin at

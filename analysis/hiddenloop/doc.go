@@ -13,7 +13,9 @@
 // when the loop, or what calls the literal, enqueues what is read. That
 // functions loop is known of this and other packages, by facts, of the standard
 // library, and of packages that can't reach a tensor where their signatures
-// tell: a list and a function of its elements.
+// tell: a list and a function of its elements. A function that compares, for
+// package sort or slices, is called more often than there are elements: read what
+// is compared before, all at once, and sort by the values.
 //
 // WRONG
 //

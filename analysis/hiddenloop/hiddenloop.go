@@ -20,10 +20,14 @@ func check(p *blocking.Pass) {
 		if s.Pattern() != blocking.Hidden {
 			continue
 		}
+		remedy := "each time; keep or yield the tensor and read it later"
+		if s.Compares() {
+			remedy = "in each comparison; read what is compared before, and sort by that"
+		}
 		p.Report(s.Severity(), analysis.Diagnostic{
 			Pos:     s.Call.Pos(),
 			End:     s.Call.End(),
-			Message: "blocking read in hidden loop: " + s.Name + " waits for the device each time; keep or yield the tensor and read it later",
+			Message: "blocking read in hidden loop: " + s.Name + " waits for the device " + remedy,
 			Related: s.Loop.Related(),
 		})
 	}

@@ -29,10 +29,14 @@ func check(p *blocking.Pass) {
 		for _, l := range s.Chain {
 			chain = append(chain, l.Call+" at "+l.Pos)
 		}
+		each, remedy := "iteration", "return the tensor and read it after the loop"
+		if s.Compares() {
+			each, remedy = "comparison", "read what is compared before, and sort by that"
+		}
 		p.Report(severity, analysis.Diagnostic{
 			Pos:     s.Call.Pos(),
 			End:     s.Call.End(),
-			Message: "blocking call in loop: " + s.Name + " waits for the device in each iteration (" + strings.Join(chain, ", then ") + "); return the tensor and read it after the loop",
+			Message: "blocking call in loop: " + s.Name + " waits for the device in each " + each + " (" + strings.Join(chain, ", then ") + "); " + remedy,
 			Related: s.Loop.Related(),
 		})
 	}

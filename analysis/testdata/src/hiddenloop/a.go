@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"sort"
 	"sync"
 
 	"batch"
@@ -41,7 +42,14 @@ func literals(data []Batch) (total float64) {
 		total += step(data[i]).Item() // want `AT012`
 	})
 	slices.SortFunc(data, func(a, b Batch) int {
-		return int(step(a).Item() - step(b).Item()) // want `step\(a\)` `step\(b\)`
+		return int(step(a).Item() - step(b).Item()) // want `step\(a\).Item\(\) waits for the device in each comparison; read what is compared before, and sort by that` `step\(b\)`
+	})
+	sort.Slice(data, func(i, j int) bool {
+		x, y := step(data[i]), step(data[j])
+		if x.Item() < y.Item() { // want `x.Item\(\) waits for the device in each comparison` `y.Item\(\)`
+			return true
+		}
+		return false
 	})
 	batch.Visits(data[0], func(t *tensor.Tensor) {
 		total += t.Item() // want `AT012`

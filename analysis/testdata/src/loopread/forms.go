@@ -233,3 +233,151 @@ func odd(b Batch, n int) float64 {
 	}
 	return even(b, n-1)
 }
+
+// Values that pick what the host does next, which does not hold up the device.
+
+func picks(data []Batch) {
+	for _, b := range data {
+		if step(b).Item() > 0.5 { // want `in each iteration; read after the loop, or only`
+			fmt.Println("spam")
+		} else {
+			fmt.Println("ham")
+		}
+		switch step(b).ItemInt() { // want `in each iteration; read after the loop, or only`
+		case 1:
+			fmt.Println("one")
+		}
+		low := 1.0
+		if v := step(b).Item(); v < low { // want `only kept`
+			low = math.Min(v, 0.5)
+		}
+	}
+}
+
+// Verdicts.
+
+func above(v float64) bool { return v > 1 }
+
+func verdicts(data []Batch) (ok, bad bool) {
+	ok = true
+	for _, b := range data {
+		ok = ok && above(step(b).Item())      // want `read after the loop, or only`
+		bad = bad || step(b).Item() > 3       // want `only kept`
+		bad = (step(b).Item() > 4) || bad     // want `only kept`
+		bad = bad && ok && step(b).Item() > 5 // asks ok, too
+	}
+	for _, b := range data {
+		if ok {
+			ok = above(step(b).Item()) // want `read after the loop, or only`
+		}
+		if !bad {
+			bad = !above(step(b).Item()) // want `read after the loop, or only`
+		}
+	}
+	return ok, bad
+}
+
+// A search is part of a step, and no loop beside which the step is a slow one.
+
+func descend(x *tensor.Tensor, data []Batch) (losses []float64, all []*tensor.Tensor) {
+	for _, b := range data {
+		before := step(b)
+		f0 := before.Item() // want `only kept`
+		t := 1.0
+		for t > 1e-9 {
+			moved := x.Sub(b.X.MulScalar(t))
+			if moved.Norm().Item() < 0.9 { // AT005
+				break
+			}
+			t *= 0.5
+		}
+		x = x.Sub(b.X.MulScalar(t))
+		losses = append(losses, f0)
+		losses = append(losses, x.Norm().Item()) // want `only kept`
+	}
+	for _, b := range data {
+		var moved *tensor.Tensor
+		for try := 1; ; try++ {
+			moved = x.Sub(b.X.MulScalar(1 / float64(try)))
+			if moved.Norm().Item() < 0.9 || try > 20 { // AT005
+				break
+			}
+		}
+		x = moved
+		losses = append(losses, x.Norm().Item()) // want `only kept`
+	}
+	return
+}
+
+// One that carries tensors, or what it learns from outside, is no search: what
+// stands beside it is done once for many of its iterations.
+
+func solves(xs []*tensor.Tensor, play func(float64) (float64, bool)) (results []float64) {
+	for _, x := range xs {
+		first := x.Norm().Item()
+		for {
+			x = x.MulScalar(0.5).AddScalar(first)
+			if x.Norm().Item() < 0.1 { // AT005
+				break
+			}
+		}
+		results = append(results, x.Norm().Item())
+	}
+	for _, x := range xs {
+		position, over := 1.0, false
+		for !over {
+			position, over = play(x.MulScalar(position).Norm().Item()) // want `read after the loop, or only`
+		}
+		results = append(results, x.AddScalar(position).Item())
+	}
+	for _, x := range xs {
+		root := 1.0
+		for x.MulScalar(root).Norm().Item() > 0.1 { // AT005
+			root -= 0.1
+			root = root - x.MulScalar(root).Norm().Item() // AT003
+		}
+		results = append(results, x.AddScalar(root).Item())
+	}
+	return
+}
+
+// A function that calls itself twice comes to the end of its recursion many times.
+
+func fib(n int, x *tensor.Tensor) float64 {
+	if n < 2 {
+		return x.AddScalar(float64(n)).Item() // want `read after the loop, or only`
+	}
+	return fib(n-1, x) + fib(n-2, x)
+}
+
+type node struct {
+	children []*node
+	x        *tensor.Tensor
+}
+
+func (n *node) total() (sum float64) {
+	if len(n.children) == 0 {
+		return n.x.Mean().Item() // want `read after the loop, or only`
+	}
+	for _, c := range n.children {
+		sum += c.total()
+	}
+	return sum
+}
+
+func power(n int, x *tensor.Tensor) float64 {
+	if n == 0 {
+		return x.Norm().Item() // once
+	}
+	return power(n-1, x.MatMul(x))
+}
+
+func either(n int, x *tensor.Tensor) float64 {
+	switch {
+	case n == 0:
+		return x.Norm().Item() // once
+	case n%2 == 0:
+		return either(n/2, x.MatMul(x))
+	}
+	return either(n-1, x)
+}
