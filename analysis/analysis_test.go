@@ -209,10 +209,8 @@ func TestVet(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", c.name, err, &stderr)
 		}
-		var got []string
+		got := places(findings)
 		for _, f := range findings {
-			file, line, _ := analysis.SplitPosn(f.Posn)
-			got = append(got, fmt.Sprintf("%s:%d %s", filepath.Base(file), line, f.Rule))
 			if !strings.HasSuffix(f.Message, "["+f.Rule+"]") {
 				t.Errorf("%s: %q does not end with its rule", c.name, f.Message)
 			}
@@ -224,6 +222,102 @@ func TestVet(t *testing.T) {
 			t.Errorf("%s: stderr:\n%s", c.name, &stderr)
 		}
 	}
+}
+
+// What is reported about tests, and only if that is asked for.
+func TestTests(t *testing.T) {
+	dir := module(t, map[string]string{
+		"helper.go": `package user
+
+import (
+	"testing"
+
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+func sum(t testing.TB, xs []*tensor.Tensor) (total float64) {
+	for _, x := range xs {
+		total += x.AddScalar(1).Item()
+	}
+	each(xs, func(x *tensor.Tensor) {
+		total += x.AddScalar(1).Item()
+	})
+	return total
+}
+
+func each(xs []*tensor.Tensor, f func(*tensor.Tensor)) {
+	for _, x := range xs {
+		f(x)
+	}
+}
+`,
+		"a_test.go": `package user
+
+import (
+	"testing"
+
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+func Test(t *testing.T) {
+	x := tensor.Ones(3)
+	for i := range 100 {
+		x = x.AddScalar(1)
+		if x.Dim(0) != i {
+			t.Errorf("%d: %v", i, x)
+		}
+		t.Run("sub", func(t *testing.T) {
+			if y := x.AddScalar(2); y.Dim(0) != i {
+				t.Fatalf("%d: %v", i, y.Item())
+			}
+		})
+		t.Log(x)
+	}
+}
+
+func Benchmark(b *testing.B) {
+	x := tensor.Ones(3)
+	for b.Loop() {
+		x.AddScalar(1).Wait()
+	}
+	last := 0.0
+	for b.Loop() {
+		last = x.AddScalar(1).Item()
+	}
+	for range b.N {
+		x.AddScalar(1).Wait()
+	}
+	for range b.N {
+		last += x.AddScalar(1).Item()
+	}
+	b.Log(last)
+}
+`,
+	})
+	for _, tests := range []bool{false, true} {
+		var want []string
+		if tests {
+			want = []string{"a_test.go:21 AT004", "a_test.go:38 AT001", "helper.go:11 AT001", "helper.go:14 AT012"}
+		}
+		cfg := analysis.Config{Dir: dir, Patterns: []string{"."}, Tests: tests, Stderr: t.Output()}
+		findings, err := analysis.Vet(t.Context(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := places(findings); !slices.Equal(got, want) {
+			t.Errorf("with tests %v findings are\n%s\nwant\n%s", tests, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	}
+}
+
+// places lists where findings are and which rule says so: "main.go:14 AT020".
+func places(findings []analysis.Finding) []string {
+	var list []string
+	for _, f := range findings {
+		file, line, _ := analysis.SplitPosn(f.Posn)
+		list = append(list, fmt.Sprintf("%s:%d %s", filepath.Base(file), line, f.Rule))
+	}
+	return list
 }
 
 // What does not compile, or does not exist, is trouble, and go vet says why.

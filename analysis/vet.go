@@ -29,7 +29,8 @@ type Config struct {
 	Rules []string
 	// Info asks for findings of severity info, too.
 	Info bool
-	// Tests asks for findings in test files, too.
+	// Tests asks for findings in test files, and in functions that take a testing.TB
+	// or its like, too.
 	Tests bool
 	// Profiles are files that describe tensor libraries, see
 	// [github.com/asyncgen/asyncgen/analysis/tensorapi.Load]. The file

@@ -6,7 +6,8 @@
 // calls them and never waits measures how fast the program can ask, until the
 // queue is full, and not how fast the device answers.
 //
-// The rule reports loops over b.N after which there is a way to b.StopTimer or
+// The rule reports loops over b.N, and over pb.Next in a function that b.RunParallel
+// is given, after which there is a way to b.StopTimer or
 // to the end of the function on which nothing waits, and loops with b.Loop in
 // which nothing waits: when b.Loop returns false it has stopped the clock, so a
 // wait after the loop comes too late.
@@ -37,7 +38,7 @@
 // that wait for anything in each iteration; calls of functions that nothing is
 // known about, which may wait.
 //
-// Missed: RunParallel; loops that another function than the one with the
+// Missed: loops that another function than the one with the
 // *testing.B runs.
 //
 // Fix: inserts asyncrt.WaitIdle, which waits for all work, after a loop over

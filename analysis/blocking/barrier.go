@@ -65,7 +65,7 @@ func (a *analyzer) serialised(c *Call) *Loop {
 		if l.small || !a.any(l, (*Call).enqueues) {
 			continue
 		}
-		if a.isOuter(l, c) {
+		if _, measured := a.isMeasured(l); measured || a.isOuter(l, c) {
 			return nil
 		}
 		if c.api.Kind == tensorapi.Wait && !slices.ContainsFunc(c.operand(c.api.Arg), func(e ast.Expr) bool {

@@ -4,6 +4,8 @@ import (
 	"go/ast"
 	"go/types"
 	"slices"
+
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
 // A BenchLoop is the loop of a benchmark whose work may be unfinished when the
@@ -21,7 +23,10 @@ type BenchLoop struct {
 // BenchLoops lists the benchmark loops of f that end before their work does.
 // A loop that waits for something in each iteration is none of them.
 func (f *Func) BenchLoops() []BenchLoop {
-	b := f.Benchmark()
+	b, run := f.Benchmark(), f.parallel()
+	if run != nil {
+		b = f.a.variable(run.operand(tensorapi.Recv)[0])
+	}
 	if b == nil {
 		return nil
 	}
@@ -31,15 +36,46 @@ func (f *Func) BenchLoops() []BenchLoop {
 		if !ok {
 			continue
 		}
-		if op := f.leftUnfinished(l, b, stops); op != nil {
+		if op := f.leftUnfinished(l, b, stops); op != nil && !(run != nil && run.isFollowedByWait()) {
 			list = append(list, BenchLoop{l.Stmt, b, stops, op.Expr, f})
 		}
 	}
 	return list
 }
 
-// isBenchLoop recognises "for range b.N", "for i := 0; i < b.N; i++" and "for
-// b.Loop()", and reports whether it is the last.
+// parallel returns the call of b.RunParallel that f is passed to, or nil.
+func (f *Func) parallel() *Call {
+	if c := f.PassedTo(); c != nil && isFullName(c.Callee, "(*testing.B).RunParallel") {
+		return c
+	}
+	return nil
+}
+
+// isFollowedByWait reports whether the function of the call waits after it, or when it
+// returns.
+func (c *Call) isFollowedByWait() bool {
+	return slices.ContainsFunc(c.in.calls, func(d *Call) bool {
+		if _, isDefer := d.cur.Parent().Node().(*ast.DeferStmt); isDefer {
+			syncs := func(d *Call) bool { return d.syncs(c.Expr.Pos()) }
+			return syncs(d) || d.anyDeferred(syncs)
+		}
+		return d.Expr.Pos() > c.Expr.End() && d.syncs(c.Expr.Pos()) && c.in.leads(c.Expr.End()-1, d.Expr.Pos(), nil)
+	})
+}
+
+// isMeasured reports whether l is the loop of a benchmark, and whether its end
+// stops the clock.
+func (a *analyzer) isMeasured(l *Loop) (stops, ok bool) {
+	for f := range l.fn.In() {
+		if b := f.Benchmark(); b != nil {
+			return l.fn.isBenchLoop(l, b)
+		}
+	}
+	return false, false
+}
+
+// isBenchLoop recognises "for range b.N", "for i := 0; i < b.N; i++", "for
+// b.Loop()" and "for pb.Next()", and reports whether it is the third.
 func (f *Func) isBenchLoop(l *Loop, b *types.Var) (stops, ok bool) {
 	var over ast.Expr
 	switch s := l.Stmt.(type) {
@@ -60,6 +96,7 @@ func (f *Func) isBenchLoop(l *Loop, b *types.Var) (stops, ok bool) {
 			stops = sel.Sel.Name == "Loop"
 			ok = stops || sel.Sel.Name == "N"
 		}
+		ok = ok || sel.Sel.Name == "Next" && isTesting(f.a.info.TypeOf(sel.X), "PB")
 		return !ok
 	})
 	return stops, ok

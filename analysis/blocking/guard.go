@@ -58,7 +58,7 @@ func (a *analyzer) isVerdict(e ast.Expr, pos token.Pos) bool {
 }
 
 // isComplaint reports whether the syntax at pos is part of the making of an
-// error, which programs expect to do rarely.
+// error, or of the failing of a test, which programs expect to do rarely.
 func (a *analyzer) isComplaint(pos token.Pos) bool {
 	cur, ok := a.res.Cursor(pos)
 	if !ok {
@@ -67,12 +67,26 @@ func (a *analyzer) isComplaint(pos token.Pos) bool {
 	for c := range cur.Enclosing() {
 		switch n := c.Node().(type) {
 		case *ast.CallExpr:
-			if call := a.calls[n]; call != nil && call.Callee != nil && call.Callee.FullName() == "fmt.Errorf" {
+			if call := a.calls[n]; call != nil && (isFullName(call.Callee, "fmt.Errorf") || failsTest(call.Callee)) {
 				return true
 			}
 		case ast.Stmt:
 			return false
 		}
+	}
+	return false
+}
+
+func isFullName(fn *types.Func, name string) bool { return fn != nil && fn.FullName() == name }
+
+// failsTest recognises the methods by which a test says what is wrong.
+func failsTest(fn *types.Func) bool {
+	if fn == nil || fn.Pkg() == nil || fn.Pkg().Path() != "testing" {
+		return false
+	}
+	switch fn.Name() {
+	case "Error", "Errorf", "Fatal", "Fatalf", "Skip", "Skipf":
+		return true
 	}
 	return false
 }

@@ -22,6 +22,7 @@ const (
 	Printing                 // AT004: the value is only printed
 	Steering                 // AT005: the value decides what the loop does next
 	Seldom                   // AT008: the value is used in few iterations
+	Sizing                   // AT026: the value says how many elements something on the device has
 	Returning                // AT003: the value goes back into a tensor operation
 	Element                  // AT006: one part after the other of the same tensor
 	LastWins                 // AT002: each iteration overwrites the value of the one before
@@ -49,6 +50,8 @@ func (a *analyzer) pattern(s *Site) Pattern {
 		return Seldom
 	case used == 0:
 		return Unused
+	case used&Computes != 0 && s.onlySizes():
+		return Sizing
 	case used&Computes != 0:
 		return Returning
 	case a.elementOf(s.at, a.innermost(s.at)) != nil:

@@ -117,11 +117,8 @@ func (f *Func) IsBenchmark() bool { return f.Benchmark() != nil }
 // Benchmark is the parameter of f that is a *testing.B, or nil.
 func (f *Func) Benchmark() *types.Var {
 	for v := range f.sig.Params().Variables() {
-		if ptr, ok := types.Unalias(v.Type()).(*types.Pointer); ok {
-			named, ok := types.Unalias(ptr.Elem()).(*types.Named)
-			if ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "testing" && named.Obj().Name() == "B" {
-				return v
-			}
+		if isTesting(v.Type(), "B") {
+			return v
 		}
 	}
 	return nil
@@ -159,6 +156,32 @@ func (r *Result) UsesOf(v *types.Var) (uses []inspector.Cursor, local bool) {
 		}
 	}
 	return slices.Collect(f.a.usesOf(v, f)), true
+}
+
+// isTest reports whether f, or a function that it is written in, has a parameter
+// by which a test fails: it is part of a test, wherever it is.
+func (f *Func) isTest() bool {
+	for g := range f.In() {
+		for v := range g.sig.Params().Variables() {
+			if isTesting(v.Type(), "TB", "T", "B", "F") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isTesting reports whether t is one of the types of package testing, or a pointer
+// to one.
+func isTesting(t types.Type, names ...string) bool {
+	if t == nil {
+		return false
+	}
+	if ptr, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = ptr.Elem()
+	}
+	named, ok := types.Unalias(t).(*types.Named)
+	return ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "testing" && slices.Contains(names, named.Obj().Name())
 }
 
 // IsCellValue reports whether e is what a cell holds, or a local variable that is

@@ -52,7 +52,7 @@ func flags() flag.FlagSet {
 		severity = s
 		return nil
 	})
-	fs.BoolVar(&tests, "tests", false, "report findings in test files, too; without it only wrong timings are")
+	fs.BoolVar(&tests, "tests", false, "report findings in test files and helpers, too; without it only wrong timings are")
 	fs.Func("profile", "the absolute names of `files` that describe other tensor libraries, with commas between them", func(list string) error {
 		for file := range strings.SplitSeq(list, ",") {
 			if err := LoadProfiles(file); err != nil {
@@ -165,7 +165,7 @@ func (p *Pass) Report(s Severity, d analysis.Diagnostic) {
 	if ignored || s == Info && severity != string(Info) {
 		return
 	}
-	if strings.HasSuffix(p.Fset.File(d.Pos).Name(), "_test.go") && !p.rule.InTests && !tests {
+	if !p.rule.InTests && !tests && (strings.HasSuffix(p.Fset.File(d.Pos).Name(), "_test.go") || p.inTest(d.Pos)) {
 		return
 	}
 	if p.rule.Rewritten && isKernel(file, d.Pos) {
@@ -195,6 +195,16 @@ func (p *Pass) Report(s Severity, d analysis.Diagnostic) {
 	}
 	d.Message += hint + " [" + p.rule.ID + "]"
 	p.Pass.Report(d)
+}
+
+// inTest reports whether pos is in a function that helps tests.
+func (p *Pass) inTest(pos token.Pos) bool {
+	cur, ok := p.Cursor(pos)
+	if !ok {
+		return false
+	}
+	f := p.FuncAt(cur)
+	return f != nil && f.isTest()
 }
 
 // isGenerated is ast.IsGenerated, but for what cgo makes of the user's files.

@@ -273,6 +273,9 @@ func (a *analyzer) hotLoop(c *Call, w wait) *Loop {
 		if a.isOuter(l, c) {
 			return nil // and so is every loop around it
 		}
+		if stops, _ := a.isMeasured(l); stops && w.kind != PrintSite {
+			return nil // it has to wait while the clock runs
+		}
 		if w.operand == nil || a.fresh(w.operand, c.in, l) {
 			if a.isDelayed(c, w.operand, l) || a.any(l, isStreamed) || a.isPaced(l) {
 				return nil

@@ -29,7 +29,7 @@
 // does all that: mark the function //asyncgen:kernel.
 //
 // Silent: what AT001 is silent about; values that decide what the loop does
-// next, which is for AT005 to say.
+// next, which is for AT005 to say, or that only become sizes, which is for AT026.
 //
 // Missed: values that reach an operation through a function of the user, a
 // container or a field.

@@ -7,9 +7,10 @@
 // for the value before it can enqueue anything of that size, and no iteration
 // can begin before the last one is finished.
 //
-// The rule reports, as severity info, values read in a loop that become a size:
-// an operand of make, of a constructor or of a view that takes sizes and
-// bounds.
+// The rule reports values read in a loop that become a size: an operand of make,
+// of a constructor or of a view that takes sizes and bounds. Where the value is
+// put to another use as well, another rule speaks of the wait, and the finding
+// is of severity info.
 //
 // WRONG
 //

@@ -18,8 +18,12 @@ var rule = &blocking.Rule{ID: "AT026", Package: "valueshape", Doc: doc, Rewritte
 
 func check(p *blocking.Pass) {
 	for _, s := range p.Sites {
+		severity := blocking.Info
+		if s.Pattern() == blocking.Sizing {
+			severity = s.Severity() // no other rule speaks of the wait
+		}
 		for _, size := range s.Sizes() {
-			p.Report(blocking.Info, analysis.Diagnostic{
+			p.Report(severity, analysis.Diagnostic{
 				Pos:     size.Pos(),
 				End:     size.End(),
 				Message: "size depends on a value: " + types.ExprString(size) + " is known only when " + s.Name + " has waited; use a size that is large enough and a mask",

@@ -31,7 +31,7 @@ func (v *vetFlags) register(fs *flag.FlagSet) {
 	fs.BoolVar(&v.diff, "diff", false, "with -fix, print what would change instead of changing it")
 	fs.StringVar(&v.rules, "rules", "", "apply only these `rules`: AT001,AT010")
 	fs.StringVar(&v.severity, "severity", "warning", "report findings of this `severity` and worse: warning or info")
-	fs.BoolVar(&v.tests, "tests", false, "report all findings in test files, too; without it, wrong timings and directives only")
+	fs.BoolVar(&v.tests, "tests", false, "report all findings in test files and helpers, too; without it, wrong timings and directives only")
 	fs.StringVar(&v.tags, "tags", "", "build `tags`, as for the go command")
 	fs.Func("profile", "know the tensor library that this `file` describes, too; may be repeated. The file asyncgen.json of the\nmodule can hold profiles as well", func(file string) error {
 		v.profiles = append(v.profiles, file)

@@ -147,3 +147,37 @@ func notOne(n int) {
 		sink = x.MatMul(w)
 	}
 }
+
+func BenchmarkParallel(b *testing.B) {
+	b.RunParallel(func(pb *testing.PB) {
+		var y *tensor.Tensor
+		for pb.Next() { // want `the benchmark's clock stops before the work is finished; wait for it after the loop`
+			y = x.MatMul(w)
+		}
+		sink = y
+	})
+}
+
+func BenchmarkParallelSilent(b *testing.B) {
+	b.RunParallel(func(pb *testing.PB) {
+		y := x
+		for pb.Next() {
+			y = x.MatMul(y)
+		}
+		y.Wait()
+	})
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			x.MatMul(w).Wait()
+		}
+	})
+}
+
+func BenchmarkParallelWaits(b *testing.B) {
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			sink = x.MatMul(w)
+		}
+	})
+	asyncrt.WaitAll()
+}

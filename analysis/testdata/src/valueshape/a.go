@@ -8,7 +8,9 @@ func sizes(xs []*tensor.Tensor) (ys []*tensor.Tensor, zs [][]float32) {
 		ys = append(ys, tensor.Zeros(n))      // want `size depends on a value: n is known only when x.Sum\(\).Item\(\) has waited; use a size that is large enough and a mask \[AT026\]`
 		zs = append(zs, make([]float32, 2*n)) // want `2 \* n is known`
 		m := x.Mean().ItemInt()
-		ys = append(ys, x.Reshape(3, int(m)).Sum()) // want `AT026`
+		ys = append(ys, x.Reshape(3, int(m)).Sum())              // want `AT026`
+		k := int(x.Norm().Item())                                // AT003 speaks of the other use
+		ys = append(ys, tensor.Ones(k), x.MulScalar(float64(k))) // want `size depends on a value: k`
 	}
 	return ys, zs
 }
