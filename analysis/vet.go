@@ -80,15 +80,16 @@ type Edit struct {
 // first, and what did not change since the last time is not analysed again.
 //
 // Packages that can reach a tensor and don't compile are an error; what is
-// wrong with them has been written to Stderr. Those that don't compile because a
-// library that is written in C is not there are skipped instead, and Stderr says
-// so.
+// wrong with them has been written to Stderr, and the findings are those in the
+// other packages. Packages that don't compile because a library that is written
+// in C is not there are skipped instead, and Stderr says so.
 func Vet(ctx context.Context, cfg Config) ([]Finding, error) {
 	out, err := vet(ctx, cfg, "-json")
-	if err != nil {
-		return nil, err
+	findings, cause := parseFindings(out)
+	if err == nil {
+		err = cause
 	}
-	return parseFindings(out)
+	return findings, err
 }
 
 // ApplyFixes applies the fixes of the rules in FixSuite to packages of the main

@@ -123,7 +123,7 @@ Rules:
 		return exitOK
 	}
 	findings, err := v.find(ctx, e, cfg)
-	if err != nil {
+	if err != nil && (len(findings) == 0 || v.writesBaseline != "") {
 		return e.trouble("%v", err)
 	}
 	if v.writesBaseline != "" {
@@ -132,8 +132,11 @@ Rules:
 		}
 		return exitOK
 	}
-	if err := v.print(e, findings); err != nil {
-		return e.trouble("vet: %v", err)
+	if failure := v.print(e, findings); failure != nil {
+		return e.trouble("vet: %v", failure)
+	}
+	if err != nil {
+		return e.trouble("%v", err) // with what is known of the other packages
 	}
 	if len(findings) > 0 {
 		return exitFindings
@@ -141,7 +144,8 @@ Rules:
 	return exitOK
 }
 
-// find returns the findings that the flags ask for, in their order.
+// find returns the findings that the flags ask for, in their order. Beside an
+// error they are those in the packages that could be analysed.
 func (v *vetFlags) find(ctx context.Context, e *env, cfg analysis.Config) ([]analysis.Finding, error) {
 	// What is wrong with the other inputs is said before the long part.
 	var known *analysis.Baseline
@@ -158,10 +162,11 @@ func (v *vetFlags) find(ctx context.Context, e *env, cfg analysis.Config) ([]ana
 			return nil, err
 		}
 	}
-	findings, err := analysis.Vet(ctx, cfg)
-	if err != nil {
-		return nil, err
+	findings, failure := analysis.Vet(ctx, cfg)
+	if failure != nil && len(findings) == 0 {
+		return nil, failure
 	}
+	var err error
 	if known != nil {
 		if findings, err = known.New(findings); err != nil {
 			return nil, err
@@ -179,7 +184,7 @@ func (v *vetFlags) find(ctx context.Context, e *env, cfg analysis.Config) ([]ana
 			fmt.Fprintf(e.stderr, "asyncgen: vet: the run was blocked for another %v on lines without a finding\n", time.Duration(ns).Round(time.Microsecond))
 		}
 	}
-	return findings, nil
+	return findings, failure
 }
 
 func writeBaseline(path string, findings []analysis.Finding) error {

@@ -104,6 +104,17 @@ func Sum(x *tensor.Tensor) (sum float64) {
 		t.Errorf("vet of a broken package exits with %d and prints\n%s%s", code, stdout, stderr)
 	}
 
+	stdout, stderr, code = asyncgen(t, "vet", "./loop", "./broken")
+	if code != exitTrouble || !strings.HasPrefix(stdout, loop+":8:8: ") || !strings.Contains(stderr, "undefined: tensor.Nothing") || !strings.Contains(stderr, "could not analyse all packages") {
+		t.Errorf("vet beside a broken package exits with %d and prints\n%s%s", code, stdout, stderr)
+	}
+	if stdout, stderr, code = asyncgen(t, "vet", "-write-baseline=none.json", "./loop", "./broken"); code != exitTrouble || stdout != "" {
+		t.Errorf("vet -write-baseline beside a broken package exits with %d and prints\n%s%s", code, stdout, stderr)
+	}
+	if _, err := os.Stat("none.json"); err == nil {
+		t.Error("there is a baseline of a part of the packages")
+	}
+
 	if err := os.WriteFile("acme.json", []byte("{\"name\": \"acme\",\n \"tensor\": []}"), 0o666); err != nil {
 		t.Fatal(err)
 	}
