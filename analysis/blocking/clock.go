@@ -19,6 +19,11 @@ type Clock struct {
 	Read token.Pos        // where the clock is read: Call, or where end is set
 	Op   *ast.CallExpr    // enqueues work that may be unfinished then
 	Fn   *Func
+	// By is how messages call the function of the user that reads the clock, empty
+	// if Call itself does. Read is not valid then unless a wait before it helps.
+	By string
+	// Inside reports whether what is timed is a function that Call is given.
+	Inside bool
 }
 
 // Clocks lists the clocks of f, not of the literals in it, in the order of the
@@ -37,12 +42,167 @@ func (f *Func) Clocks() []Clock {
 		for _, d := range starts[start] {
 			op := f.unfinished(d.pos, read, f.restarts(start, d.pos))
 			if op != nil && !f.readAgain(start, read) && !f.a.limits(c) {
-				list = append(list, Clock{c.Expr, c.cur, read, op.Expr, f})
+				list = append(list, Clock{Call: c.Expr, Cur: c.cur, Read: read, Op: op.Expr, Fn: f})
 				break
 			}
 		}
 	}
+	for _, c := range f.calls {
+		if op, read := f.measured(c, starts); op != nil {
+			list = append(list, Clock{Call: c.Expr, Cur: c.cur, Read: read, Op: op.Expr, Fn: f, By: calleeName(c)})
+		} else if op := c.timesUnfinished(); op != nil {
+			list = append(list, Clock{Call: c.Expr, Cur: c.cur, Op: op.Expr, Fn: f, By: calleeName(c), Inside: true})
+		}
+	}
 	return list
+}
+
+// measured returns a call that enqueues work which may be unfinished when c, a call
+// of a function of the user, tells how much time has passed, and where to wait for
+// it; or nil.
+func (f *Func) measured(c *Call, starts map[*types.Var][]def) (op *Call, read token.Pos) {
+	if isGo(c) {
+		return nil, 0
+	}
+	var from []token.Pos
+	for i := range c.Expr.Args {
+		if !c.sum().Clocks.Has(i) || len(c.operand(i)) != 1 {
+			continue
+		}
+		if now := f.a.calls[asCall(c.operand(i)[0])]; now != nil && isTime(now.Callee, "Now") {
+			from = append(from, now.Expr.Pos())
+		}
+		for _, d := range starts[f.a.local(c.operand(i)[0])] {
+			from = append(from, d.pos)
+		}
+	}
+	if c.sum().Timer && c.maker != nil && c.maker.in == f {
+		from = append(from, c.maker.Expr.Pos())
+	}
+	for _, pos := range from {
+		if c.away {
+			op = f.unfinishedAtReturn(pos)
+		} else {
+			op, read = f.unfinished(pos, c.Expr.Pos()), c.Expr.Pos()
+		}
+		if op != nil {
+			return op, read
+		}
+	}
+	return nil, 0
+}
+
+// timesUnfinished returns a call that enqueues work which may be unfinished when a
+// function returns that c is given, and c tells how long that took; or nil.
+func (c *Call) timesUnfinished() *Call {
+	for i := range c.Expr.Args {
+		cb := c.sum().callback(i)
+		if cb == nil || !cb.Timed {
+			continue
+		}
+		for _, lit := range c.lits {
+			if lit.argNo == i {
+				return lit.leavesUnfinished()
+			}
+		}
+		for _, arg := range c.args {
+			if s := arg.summary(); arg.no == i && s.Enqueues && !s.Blocks {
+				return c
+			}
+		}
+	}
+	return nil
+}
+
+// leavesUnfinished returns a call in f that enqueues work, with a way from it to
+// f's end on which nothing waits; or nil.
+func (f *Func) leavesUnfinished() *Call {
+	var syncs []token.Pos
+	for _, c := range f.calls {
+		if !c.away && c.syncs(f.block.Lbrace) {
+			syncs = append(syncs, c.Expr.End()-1)
+		}
+	}
+	for _, c := range slices.Backward(f.calls) {
+		at := c.Expr.End() - 1
+		if c.away || !c.enqueues() || c.syncs(f.block.Lbrace) || f.inAny(f.waitingLoops(syncs), at) {
+			continue
+		}
+		for _, blk := range f.flow().blocks {
+			if !blk.Live || blk.Return() == nil {
+				continue
+			}
+			if end := blk.Return().End() - 1; at == end || f.leads(at, end, syncs) {
+				return c
+			}
+		}
+	}
+	return nil
+}
+
+// IsTimed reports whether f is a literal whose time is taken by the function that
+// it is passed to.
+func (f *Func) IsTimed() bool {
+	c := f.PassedTo()
+	if c == nil {
+		return false
+	}
+	cb := c.sum().callback(f.argNo)
+	return cb != nil && cb.Timed
+}
+
+// times reports whether f reads a clock before and after the call c, and waits for
+// nothing in between.
+func (f *Func) times(c *Call) bool {
+	starts := f.starts()
+	if len(starts) == 0 || c.away {
+		return false
+	}
+	at := c.Expr.End() - 1
+	for g := range f.tree() {
+		if g != f && g.how() != deferred {
+			continue
+		}
+		for _, r := range g.calls {
+			start, read := g.elapsed(r)
+			for _, d := range starts[start] {
+				if !f.leads(d.pos, at, nil) || f.a.limits(r) {
+					continue
+				}
+				var syncs []token.Pos
+				for _, s := range f.calls {
+					if s != c && !s.away && s.syncs(d.pos) {
+						syncs = append(syncs, s.Expr.End()-1)
+					}
+				}
+				if g != f && len(syncs) == 0 || g == f && f.leads(at, read, syncs) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// addClocks notes the clocks that f, a part of owner, reads and that somebody else
+// has started: the caller, or the function that owner is written in.
+func (f *Func) addClocks(s *Summary, owner *Func) {
+	for _, r := range f.calls {
+		start, read := f.elapsed(r)
+		if start == nil || f.a.limits(r) || slices.ContainsFunc(f.calls, func(c *Call) bool {
+			return !c.away && c.syncs(token.NoPos) && f.leads(c.Expr.Pos(), read, nil)
+		}) {
+			continue
+		}
+		defs := f.a.defs[start]
+		if p, ok := f.a.params[start]; ok && p.of == owner && len(defs) == 0 {
+			s.Clocks |= operands(p.operand)
+		}
+		if owner.parent != nil && len(defs) == 1 && defs[0].in == owner.parent {
+			now := f.a.calls[asCall(orNil(defs[0].value))]
+			s.Timer = s.Timer || now != nil && isTime(now.Callee, "Now")
+		}
+	}
 }
 
 // deferredClocks lists the clocks that f, a deferred literal, reads when the
@@ -63,17 +223,28 @@ func (f *Func) deferredClocks() []Clock {
 		} else if arg := f.boundTo(start); arg != nil && isTime(arg.Callee, "Now") {
 			from = arg.Expr.Pos()
 		}
-		if !from.IsValid() || around.contains(func(c *Call) bool { return c.syncs(from) }) {
+		if !from.IsValid() {
 			continue
 		}
-		for _, op := range slices.Backward(around.calls) {
-			if !op.away && op.enqueues() && around.leads(from, op.Expr.End()-1, nil) {
-				list = append(list, Clock{c.Expr, c.cur, read, op.Expr, f})
-				break
-			}
+		if op := around.unfinishedAtReturn(from); op != nil {
+			list = append(list, Clock{Call: c.Expr, Cur: c.cur, Read: read, Op: op.Expr, Fn: f})
 		}
 	}
 	return list
+}
+
+// unfinishedAtReturn returns a call after from that enqueues work, if f waits for
+// nothing that is enqueued then; or nil.
+func (f *Func) unfinishedAtReturn(from token.Pos) *Call {
+	if f.contains(func(c *Call) bool { return c.syncs(from) }) {
+		return nil
+	}
+	for _, op := range slices.Backward(f.calls) {
+		if !op.away && op.enqueues() && f.leads(from, op.Expr.End()-1, nil) {
+			return op
+		}
+	}
+	return nil
 }
 
 // boundTo returns the call whose result a parameter of f is bound to where f,

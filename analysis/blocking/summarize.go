@@ -49,6 +49,7 @@ func (a *analyzer) summary(f *Func) Summary {
 		for _, c := range g.calls {
 			a.addCall(&s, f, g, c)
 		}
+		g.addClocks(&s, f)
 	}
 	s.Results = a.results(f)
 	s.Func = a.returned(f)
@@ -162,18 +163,18 @@ func (a *analyzer) afterLoop(g *Func, c *Call) bool {
 
 // addCallbacks notes which of f's function operands c calls.
 func (a *analyzer) addCallbacks(s *Summary, f, g *Func, c *Call) {
-	add := func(op int, when tensorapi.Calls, args []Origin) {
+	add := func(op int, when tensorapi.Calls, timed bool, args []Origin) {
 		if a.loops(g, c) {
 			when = tensorapi.Loop
 		}
-		s.addCall(Callback{op, when, args})
+		s.addCall(Callback{op, when, timed || g.times(c), args})
 	}
 	if op, ok := a.funcParam(f, c.Expr.Fun); ok {
 		args := make([]Origin, len(c.Expr.Args))
 		for i, arg := range c.Expr.Args {
 			args[i] = a.origin(arg, g)
 		}
-		add(op, tensorapi.Once, args)
+		add(op, tensorapi.Once, false, args)
 	}
 	for i, arg := range c.Expr.Args {
 		op, ok := a.funcParam(f, arg)
@@ -181,7 +182,8 @@ func (a *analyzer) addCallbacks(s *Summary, f, g *Func, c *Call) {
 			continue
 		}
 		if when := c.calls(i); when == tensorapi.Once || when == tensorapi.Loop {
-			add(op, when, a.handed(c, i, a.tracer(g)))
+			cb := c.sum().callback(i)
+			add(op, when, cb != nil && cb.Timed, a.handed(c, i, a.tracer(g)))
 		}
 	}
 }

@@ -36,6 +36,12 @@ type Summary struct {
 	// Prints says which of its arguments the function has printed as they
 	// are, as log.Printf does. It is nil for most functions.
 	Prints *Printer
+	// Clocks are the operands that are times since which the function tells how
+	// much has passed, without waiting for anything before.
+	Clocks Operands
+	// Timer reports whether the function tells, likewise, how much has passed since
+	// the function was called that has made it.
+	Timer bool
 	// Blocks reports whether a call may wait for anything at all, in
 	// whatever way, also where Waits is silent.
 	Blocks bool
@@ -100,6 +106,9 @@ func (s Operands) Has(i int) bool { return s&operands(i) != 0 }
 type Callback struct {
 	Operand int
 	When    tensorapi.Calls
+	// Timed reports whether a clock is read before and after a call, and nothing
+	// waits in between.
+	Timed bool
 	// Args says, for each argument of these calls, where its tensors come
 	// from. It is nil if none of them is known.
 	Args []Origin
@@ -110,6 +119,7 @@ func (c *Callback) with(d Callback) {
 	if d.When == tensorapi.Loop {
 		c.When = d.When
 	}
+	c.Timed = c.Timed || d.Timed
 	for i, o := range d.Args {
 		if i == len(c.Args) {
 			c.Args = append(c.Args, o)
@@ -139,6 +149,7 @@ func agreement(fs []*Func) *Summary {
 			return d == nil || d.When != c.When
 		})
 		for i := range s.Calls {
+			s.Calls[i].Timed = s.Calls[i].Timed && f.sum.callback(s.Calls[i].Operand).Timed
 			s.Calls[i].Args = commonOrigins(s.Calls[i].Args, f.sum.callback(s.Calls[i].Operand).Args)
 		}
 		if s.Func != nil && (f.sum.Func == nil || !s.Func.equal(f.sum.Func)) {
@@ -147,6 +158,8 @@ func agreement(fs []*Func) *Summary {
 		if s.Prints != nil && (f.sum.Prints == nil || *s.Prints != *f.sum.Prints) {
 			s.Prints = nil
 		}
+		s.Clocks &= f.sum.Clocks
+		s.Timer = s.Timer && f.sum.Timer
 		s.Blocks = s.Blocks || f.sum.Blocks
 		s.Enqueues = s.Enqueues && f.sum.Enqueues
 		s.Mutates = s.Mutates || f.sum.Mutates
@@ -178,7 +191,7 @@ func (s *Summary) wait(operand int) *Wait {
 }
 
 func (s *Summary) isZero() bool {
-	return len(s.Waits) == 0 && s.Results == nil && len(s.Calls) == 0 && s.Func == nil && s.Prints == nil && !s.Blocks && !s.Enqueues && !s.Mutates && !s.Trains
+	return len(s.Waits) == 0 && s.Results == nil && len(s.Calls) == 0 && s.Func == nil && s.Prints == nil && s.Clocks == 0 && !s.Timer && !s.Blocks && !s.Enqueues && !s.Mutates && !s.Trains
 }
 
 func (s *Summary) equal(t *Summary) bool { return s.String() == t.String() }
@@ -275,16 +288,22 @@ func (s *Summary) String() string {
 		if c.When == tensorapi.Loop {
 			word = "loops"
 		}
+		if c.Timed {
+			word = "times, " + word
+		}
 		word += "(" + operandName(c.Operand)
 		if c.Args != nil {
 			word += " with " + originNames(c.Args)
 		}
 		words = append(words, word+")")
 	}
+	if s.Clocks != 0 {
+		words = append(words, "tells("+Origin{From: s.Clocks}.String()+")")
+	}
 	for _, p := range []struct {
 		holds bool
 		word  string
-	}{{s.Blocks, "blocks"}, {s.Enqueues, "enqueues"}, {s.Mutates, "mutates"}, {s.Trains, "trains"}} {
+	}{{s.Timer, "timer"}, {s.Blocks, "blocks"}, {s.Enqueues, "enqueues"}, {s.Mutates, "mutates"}, {s.Trains, "trains"}} {
 		if p.holds {
 			words = append(words, p.word)
 		}

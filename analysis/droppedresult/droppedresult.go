@@ -60,7 +60,7 @@ func remedy(p *blocking.Pass, c *blocking.Call) string {
 func forItsOwnSake(f *blocking.Func) bool {
 	var outer *blocking.Func
 	for g := range f.In() {
-		if c := g.PassedTo(); c != nil && c.IsFunc("Try") || g.IsBenchmark() {
+		if c := g.PassedTo(); c != nil && c.IsFunc("Try") || g.IsBenchmark() || g.IsTimed() {
 			return true
 		}
 		outer = g

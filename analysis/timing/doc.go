@@ -32,8 +32,14 @@
 // one leaves. A loop is taken to run at least once. A deferred function literal
 // reads the clock at every return, and is reported if its function waits nowhere.
 //
-// Missed: clocks that are passed to functions or kept in fields; work that is
-// enqueued through interfaces and function values that nothing is known about.
+// A function that is given the time at which a clock was started, or another
+// function whose time it takes, and one that a function which starts a clock
+// returns, read clocks as well: defer track(time.Now()), defer timer()(),
+// timed("product", func() { y = x.MatMul(w) }).
+//
+// Missed: clocks that are kept in fields, and those of functions in packages that
+// can't reach a tensor; work that is enqueued through interfaces and function
+// values that nothing is known about.
 // Waiting for a tensor that was computed before the clock started counts for
 // nothing; waiting for any other counts for everything.
 //

@@ -26,7 +26,7 @@ func check(p *blocking.Pass) {
 			p.Report(blocking.Warning, analysis.Diagnostic{
 				Pos:     c.Call.Pos(),
 				End:     c.Call.End(),
-				Message: types.ExprString(c.Call) + " is the time it took to enqueue the work, not to do it; wait before reading the clock",
+				Message: message(c),
 				Related: []analysis.RelatedInformation{{
 					Pos:     c.Op.Pos(),
 					End:     c.Op.End(),
@@ -36,6 +36,17 @@ func check(p *blocking.Pass) {
 			})
 		}
 	}
+}
+
+func message(c blocking.Clock) string {
+	const work = " the time it took to enqueue the work, not to do it; wait "
+	switch {
+	case c.Inside:
+		return c.By + " tells" + work + "at the end of the function that it times"
+	case c.By != "":
+		return c.By + " tells" + work + "before it reads the clock"
+	}
+	return types.ExprString(c.Call) + " is" + work + "before reading the clock"
 }
 
 // saysSo reports whether the text around the clock says that the time of
@@ -58,6 +69,9 @@ func saysSo(c blocking.Clock) bool {
 
 // wait inserts a wait for all work before the statement that reads the clock.
 func wait(p *blocking.Pass, c blocking.Clock) []analysis.SuggestedFix {
+	if !c.Read.IsValid() {
+		return nil
+	}
 	cur, ok := p.Cursor(c.Read)
 	if !ok || c.Fn.InLoop(c.Read) {
 		return nil

@@ -56,6 +56,16 @@ func timed(x *tensor.Tensor) time.Duration {
 	return time.Since(start)
 }
 
+func took(f func()) time.Duration {
+	start := time.Now()
+	f()
+	return time.Since(start)
+}
+
+func measured(x *tensor.Tensor) time.Duration {
+	return took(func() { x.MatMul(x) })
+}
+
 func panics(x, y *tensor.Tensor) error {
 	return asyncrt.Try(func() { x.Add(y) })
 }
