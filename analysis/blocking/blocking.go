@@ -85,6 +85,7 @@ func run(pass *analysis.Pass) (any, error) {
 		params:  make(map[*types.Var]param),
 		callees: make(map[*Func]map[*Func]bool),
 	}
+	a.asked = sync.OnceValue(a.parametersAsked)
 	a.collect(root)
 	a.summarize()
 	for fn, f := range a.decls {
@@ -143,6 +144,8 @@ type analyzer struct {
 	stores  map[*types.Var][]def    // assignments to fields of what local variables hold or point to
 	params  map[*types.Var]param    // parameters and receivers
 	holders sync.Map                // cache of holdsTensor: types.Type to bool
+
+	asked func() map[*types.Var]bool // what parametersAsked says
 
 	mu      sync.Mutex               // guards callees: rules ask at the same time
 	callees map[*Func]map[*Func]bool // cache of leadsTo

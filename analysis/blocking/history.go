@@ -246,10 +246,16 @@ func (h *historian) call(c *Call, i int) lineage {
 		}
 		return h.operand(c, c.api.Arg)
 	case tensorapi.Op:
-		if !passesGradients(c.Callee.Name()) {
+		forward := isForward(c)
+		if !forward && !passesGradients(c.Callee.Name()) {
 			return lineage{}
 		}
-		l := h.operand(c, tensorapi.Recv)
+		var l lineage
+		if forward {
+			l.yes = h.learner(c.operand(tensorapi.Recv)[0], make(map[*types.Var]bool)) == learning
+		} else {
+			l = h.operand(c, tensorapi.Recv)
+		}
 		for arg := range c.Expr.Args {
 			l = l.union(h.expr(c.Expr.Args[arg], 0))
 		}
@@ -295,6 +301,97 @@ func (h *historian) result(c *Call, i int) lineage {
 		}
 	}
 	return l
+}
+
+// isForward recognises the call of a layer that is known as no more than that.
+func isForward(c *Call) bool { return strings.HasSuffix(c.api.Name, "/nn.Module).Forward") }
+
+// A learner says whether the results of a layer have a history.
+type learner uint8
+
+const (
+	unknown  learner = iota
+	learning         // it has parameters, or somebody asks it for them
+	frozen           // in some place at least it holds today's weights only
+)
+
+// learner says what e, a layer, is: what constructors and types tell that are its
+// value in some place, also those that callers in this package pass.
+func (a *analyzer) learner(e ast.Expr, seen map[*types.Var]bool) learner {
+	if t := a.info.TypeOf(e); t != nil && !types.IsInterface(t) && !isNil(a.info, e) {
+		return learning // a type of the user, with its parameters
+	}
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident, *ast.SelectorExpr:
+		if v := a.variable(e); v != nil && !seen[v] {
+			seen[v] = true
+			return a.learnerIn(v, seen)
+		}
+	case *ast.CallExpr:
+		c := a.calls[e]
+		switch {
+		case a.info.Types[e.Fun].IsType():
+			return a.learner(e.Args[0], seen)
+		case c == nil:
+		case c.api.Kind == tensorapi.Pure:
+			return learning
+		case c.api.Kind == tensorapi.Value:
+			return frozen
+		case c.target != nil && c.target.sig.Results().Len() == 1:
+			l := unknown
+			for _, ret := range c.target.rets {
+				if len(ret.Results) == 1 {
+					l = max(l, a.learner(ret.Results[0], seen))
+				}
+			}
+			return l
+		}
+	}
+	return unknown
+}
+
+// learnerIn says what layers a variable or field holds.
+func (a *analyzer) learnerIn(v *types.Var, seen map[*types.Var]bool) learner {
+	l := unknown
+	if a.asked()[v] {
+		l = learning
+	}
+	for _, d := range a.defs[v] {
+		if d.kind == defValue && d.value != nil {
+			l = max(l, a.learner(d.value, seen))
+		}
+	}
+	p, ok := a.params[v]
+	if !ok {
+		return l
+	}
+	for _, f := range a.funcs {
+		for _, c := range f.calls {
+			if c.target != p.of {
+				continue
+			}
+			for _, e := range c.operand(p.operand) {
+				l = max(l, a.learner(e, seen))
+			}
+		}
+	}
+	return l
+}
+
+// parametersAsked is the set of the variables and fields whose layers somebody in
+// the package asks for their parameters, as to train them.
+func (a *analyzer) parametersAsked() map[*types.Var]bool {
+	asked := make(map[*types.Var]bool)
+	for _, f := range a.funcs {
+		for _, c := range f.calls {
+			if strings.HasSuffix(c.api.Name, "/nn.Module).Params") {
+				if v := a.variable(c.operand(tensorapi.Recv)[0]); v != nil {
+					asked[v] = true
+				}
+			}
+		}
+	}
+	return asked
 }
 
 // isParamValue recognises the value of a parameter, which is tracked; that of

@@ -38,8 +38,12 @@
 // accumulation of gradients and in networks that unroll a loop; results of
 // comparisons, of arg max and other operations that no gradient passes.
 //
-// Missed: functions of other packages, layers behind the interface nn.Module,
-// tensors in fields and containers.
+// A layer that is known as an nn.Module only has parameters if the package makes
+// it, asks it for them, or passes such a one, and never a Frozen one, to the
+// function.
+//
+// Missed: functions of other packages and layers that these pass, tensors in
+// fields and containers.
 //
 // Fix: none. Where to detach is for the author to say.
 package history

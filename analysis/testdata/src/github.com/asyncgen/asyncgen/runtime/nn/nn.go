@@ -10,4 +10,9 @@ type Module interface {
 
 type Param = tensor.Param
 
+func Dense(out int) Module           { return nil }
+func ReLU() Module                   { return nil }
+func Sequential(ms ...Module) Module { return nil }
+func Frozen(m Module) Module         { return m }
+
 func L2Loss(pred, target *tensor.Tensor) *tensor.Tensor { return nil }
