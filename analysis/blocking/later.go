@@ -37,11 +37,20 @@ func (r *Result) Deferred() []*Spawn {
 // what the loop or the goroutine has enqueued, and ends.
 func (r *Result) Goroutines() []*Spawn {
 	return r.spawns(func(c *Call) []*Func {
-		if isGo(c) || startsGoroutine(c.Callee) {
+		if isGo(c) || startsGoroutine(c.Callee) && !c.isBounded() {
 			return c.lits
 		}
 		return nil
 	}, isGo)
+}
+
+// isBounded reports whether c's function sets a limit for the group that c starts a
+// goroutine of.
+func (c *Call) isBounded() bool {
+	group := c.in.a.variable(c.operand(tensorapi.Recv)[0])
+	return c.in.outermost().contains(func(d *Call) bool {
+		return isFullName(d.Callee, "(*golang.org/x/sync/errgroup.Group).SetLimit") && c.in.a.variable(d.operand(tensorapi.Recv)[0]) == group
+	})
 }
 
 // startsGoroutine recognises the methods that run their operand on a goroutine.

@@ -28,8 +28,9 @@
 //		values[i] = loss.Item()
 //	}
 //
-// Silent: loops over at most four things; goroutines that read in or after a
-// loop of their own, as workers do; reads under a condition that holds rarely.
+// Silent: loops over at most four things; groups with a limit; goroutines that
+// read in or after a loop of their own, as workers do; reads under a condition
+// that holds rarely.
 //
 // Missed: function values; tensors from channels.
 //
