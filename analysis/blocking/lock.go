@@ -6,6 +6,7 @@ import (
 	"go/types"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
@@ -76,7 +77,10 @@ func (s lockSet) meet(t lockSet) lockSet {
 // function that it is part of.
 func (f *Func) locks() bool {
 	for g := range f.In() {
-		if slices.ContainsFunc(g.calls, isLock) {
+		if slices.ContainsFunc(g.calls, func(c *Call) bool { return isLock(c) || c.locker() != nil }) {
+			return true
+		}
+		if c := g.PassedTo(); c != nil && c.target != nil && slices.ContainsFunc(c.target.calls, isLock) {
 			return true
 		}
 		if h := g.how(); h != once && h != looping {
@@ -143,7 +147,8 @@ func (f *Func) underLocks(visit func(c *Call, held lockSet)) {
 }
 
 // heldAtEntry is what is held when f begins: nothing, or, if f is a literal that runs
-// where it is written, what is held there.
+// where it is written, what is held there, and what the function that it is passed
+// to holds whenever it calls it.
 func (f *Func) heldAtEntry() lockSet {
 	held := make(lockSet)
 	if h := f.how(); h != once && h != looping {
@@ -154,7 +159,52 @@ func (f *Func) heldAtEntry() lockSet {
 			maps.Copy(held, at)
 		}
 	})
+	if c := f.PassedTo(); c != nil && c.target != nil {
+		maps.Copy(held, c.target.heldForCallback(f.argNo))
+	}
 	return held
+}
+
+// heldForCallback is what f itself has locked wherever it calls its operand.
+func (f *Func) heldForCallback(operand int) lockSet {
+	var held lockSet
+	f.underLocks(func(c *Call, at lockSet) {
+		if op, ok := f.a.funcParam(f, c.Expr.Fun); ok && op == operand {
+			held = held.meet(at)
+		}
+	})
+	return held
+}
+
+// locker returns the call by which the function that c calls locks a mutex of its
+// caller's, always and without unlocking it; or nil.
+func (c *Call) locker() *Call {
+	f := c.target
+	if f == nil || c.away || f.contains(isUnlock) {
+		return nil
+	}
+	for _, d := range f.calls {
+		if at := f.flow().blockAt(d.Expr.Pos()); isLock(d) && at >= 0 && len(f.flow().conditions(at)) == 0 {
+			return d
+		}
+	}
+	return nil
+}
+
+// lockedBy names, where c is, the mutex that d locks in the function that c calls.
+func (c *Call) lockedBy(d *Call) (mutexKey, bool) {
+	a := c.in.a
+	k, ok := a.mutexKey(mutexOf(d.Expr))
+	p, isParam := a.params[k.root]
+	if !ok || !isParam {
+		return k, ok && k.root.Parent() == a.pass.Pkg.Scope()
+	}
+	operands := c.operand(p.operand)
+	if p.of != c.target || len(operands) != 1 || len(a.defs[k.root]) > 0 {
+		return mutexKey{}, false
+	}
+	outer, ok := a.mutexKey(operands[0])
+	return mutexKey{outer.root, outer.path + strings.TrimPrefix(k.path, k.root.Name())}, ok
 }
 
 // after changes s into what is held after the call.
@@ -174,6 +224,12 @@ func (s lockSet) after(c *Call) {
 		}
 	case c.mayRelease():
 		clear(s)
+	default:
+		if d := c.locker(); d != nil {
+			if k, ok := c.lockedBy(d); ok {
+				s[k] = d.Expr
+			}
+		}
 	}
 }
 

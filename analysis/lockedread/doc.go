@@ -10,7 +10,8 @@
 // The rule reports reads, prints, waits and calls of functions that wait, on
 // all of whose ways the function has locked a sync.Mutex or RWMutex that it has
 // not unlocked yet, when what is waited for was computed by an operation or
-// comes from the caller.
+// comes from the caller. A mutex may also be locked by a method that does nothing
+// else, or by a function while it calls a function literal that it is given.
 //
 // WRONG
 //
@@ -37,8 +38,8 @@
 // called in between may unlock. In test files the rule applies with -tests
 // only.
 //
-// Missed: mutexes that the caller has locked, or that a method of the user's
-// locks; those locked with TryLock; semaphores and channels used as mutexes;
+// Missed: mutexes that the caller has locked, but for the calls themselves, which
+// are reported there; those locked with TryLock; semaphores and channels used as mutexes;
 // functions that wait for something without reading it.
 //
 // Fix: none. What must be done together is for the author to say.
