@@ -392,8 +392,8 @@ func (c *Call) mutates() bool {
 	return c.anyArg(func(s *Summary) bool { return s.Mutates }) || c.anyLit((*Call).mutates)
 }
 
-// maps reports whether the callee is not known but is given tensors, or
-// floating-point numbers, and returns tensors: a layer, a loss function, a
+// maps reports whether the callee is not known but is given tensors, what may hold
+// some, or floating-point numbers, and returns tensors: a layer, a loss function, a
 // function of a real number. It can hardly do that without enqueueing work; what
 // looks up a tensor is given an index or a name.
 func (c *Call) maps() bool {
@@ -411,7 +411,8 @@ func (c *Call) maps() bool {
 	}
 	return makes && slices.ContainsFunc(c.Expr.Args, func(e ast.Expr) bool {
 		t := a.info.TypeOf(e)
-		return a.holdsTensor(t) || isFloat(t)
+		_, generic := types.Unalias(t).(*types.TypeParam) // which may stand for a batch
+		return generic || a.holdsTensor(t) || isFloat(t)
 	})
 }
 

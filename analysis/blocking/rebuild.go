@@ -3,6 +3,9 @@ package blocking
 import (
 	"go/ast"
 	"go/types"
+	"slices"
+
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
 // A Rebuild is a call that builds or compiles the same graph or plan in each
@@ -16,7 +19,7 @@ type Rebuild struct {
 func (f *Func) Rebuilds() []Rebuild {
 	var list []Rebuild
 	for _, c := range f.calls {
-		if c.away || !libraries().Rebuilds(c.Callee) {
+		if c.away || !libraries().Rebuilds(c.Callee) && !c.sum().Builds {
 			continue
 		}
 		for l := range f.a.loopsAround(f, c.Expr.Pos()) {
@@ -42,24 +45,105 @@ func (f *Func) isConditional(c *Call, l *Loop) bool {
 	return false
 }
 
-// buildsSame reports whether the fixed parameters of c, what to build and for
-// what, are the same in each iteration; those that follow are what it is used on.
+// buildsSame reports whether what c builds, and for what, is the same in each
+// iteration.
 func (a *analyzer) buildsSame(c *Call, l *Loop) bool {
+	for _, e := range c.plans() {
+		if a.varies(e, l) || !isSettledExpr(e) || a.capturesVarying(e, l) {
+			return false
+		}
+	}
+	return c.target == nil || !c.target.asksVarying(l, 0)
+}
+
+// asksVarying reports whether f, which builds, or what it calls to build, asks for a
+// field that l, or what that calls, assigns.
+func (f *Func) asksVarying(l *Loop, depth int) bool {
+	for id := range f.cur.Preorder((*ast.Ident)(nil)) {
+		if v, ok := f.a.info.Uses[id.Node().(*ast.Ident)].(*types.Var); ok && v.IsField() && f.a.variesField(v.Origin(), l) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(f.calls, func(c *Call) bool {
+		return c.target != nil && c.sum().Builds && (depth > maxChain || c.target.asksVarying(l, depth+1))
+	})
+}
+
+// plans are the operands of c that say what to build: the fixed parameters of a
+// function of a library, as those that follow are what it is used on, or what a
+// function of the user passes on for them.
+func (c *Call) plans() []ast.Expr {
+	var list []ast.Expr
+	if c.sum().Builds {
+		for op := tensorapi.Recv; op < 31; op++ {
+			if c.sum().BuiltOf.Has(op) {
+				list = append(list, c.operand(op)...)
+			}
+		}
+		return list
+	}
+	if !libraries().Rebuilds(c.Callee) {
+		return nil
+	}
 	sig := c.Callee.Signature()
 	n := sig.Params().Len()
 	if sig.Variadic() {
 		n--
 	}
-	operands := c.Expr.Args[:min(n, len(c.Expr.Args))]
-	if sel, ok := ast.Unparen(c.Expr.Fun).(*ast.SelectorExpr); ok && sig.Recv() != nil {
-		operands = append([]ast.Expr{sel.X}, operands...)
+	if sig.Recv() != nil {
+		list = append(list, c.operand(tensorapi.Recv)...)
 	}
-	for _, e := range operands {
-		if a.varies(e, l) || !isSettledExpr(e) || a.capturesVarying(e, l) {
-			return false
+	return append(list, c.Expr.Args[:min(n, len(c.Expr.Args))]...)
+}
+
+// builtOf says of which operands of f its part g makes what the call c builds; ok
+// is false if it may build nothing, or something else in each call of f.
+func (a *analyzer) builtOf(f, g *Func, c *Call) (of Operands, ok bool) {
+	if c.away || !libraries().Rebuilds(c.Callee) && !c.sum().Builds {
+		return 0, false
+	}
+	pos := c.Expr.Pos()
+	fl := g.flow()
+	if fl.blockAt(pos) < 0 || g != f && g.how() != once {
+		return 0, false
+	}
+	for _, cond := range append(a.shortCircuits(pos), fl.conditions(fl.blockAt(pos))...) {
+		if cond.expr == nil || !a.isFailure(cond.expr, !cond.holds) {
+			return 0, false // it may fill a cache
 		}
 	}
-	return true
+	seen := make(map[*types.Var]bool)
+	var made func(e ast.Expr) bool
+	made = func(e ast.Expr) bool {
+		settled := isSettledExpr(e)
+		ast.Inspect(e, func(n ast.Node) bool {
+			id, ok := n.(*ast.Ident)
+			if !ok || !settled {
+				return settled
+			}
+			v, ok := a.info.Uses[id].(*types.Var)
+			if !ok || v.IsField() || seen[v] || e.Pos() <= v.Pos() && v.Pos() < e.End() {
+				return true
+			}
+			seen[v] = true
+			p, isParam := a.params[v]
+			switch {
+			case isParam && p.of == f && len(a.defs[v]) == 0:
+				of |= operands(p.operand)
+			case isParam:
+				settled = false
+			case v.Parent() == a.pass.Pkg.Scope() || v.Pkg() != a.pass.Pkg:
+				settled = len(a.defs[v]) <= 1
+			default:
+				for _, d := range a.defs[v] {
+					settled = settled && d.kind == defValue && made(d.value)
+				}
+			}
+			return settled
+		})
+		return settled
+	}
+	return of, !slices.ContainsFunc(c.plans(), func(e ast.Expr) bool { return !made(e) })
 }
 
 // isSettledExpr reports whether e, outside the literals in it, calls nothing.

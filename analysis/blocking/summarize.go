@@ -86,6 +86,9 @@ func (a *analyzer) addCall(s *Summary, f, g *Func, c *Call) {
 	if p := a.forwards(f, g, c); p != nil {
 		s.Prints = p
 	}
+	if of, ok := a.builtOf(f, g, c); ok && !s.Builds {
+		s.Builds, s.BuiltOf = true, of
+	}
 	s.Blocks = s.Blocks || c.api.Waits() || c.sum().Blocks || c.anyArg(func(s *Summary) bool { return s.Blocks })
 	for _, w := range a.waits(c) {
 		a.addWait(s, f, g, c, w)

@@ -36,6 +36,10 @@ type Summary struct {
 	// Prints says which of its arguments the function has printed as they
 	// are, as log.Printf does. It is nil for most functions.
 	Prints *Printer
+	// Builds reports whether each call builds or compiles a graph or plan, of what is
+	// passed for the operands BuiltOf.
+	Builds  bool
+	BuiltOf Operands
 	// Clocks are the operands that are times since which the function tells how
 	// much has passed, without waiting for anything before.
 	Clocks Operands
@@ -158,6 +162,8 @@ func agreement(fs []*Func) *Summary {
 		if s.Prints != nil && (f.sum.Prints == nil || *s.Prints != *f.sum.Prints) {
 			s.Prints = nil
 		}
+		s.Builds = s.Builds && f.sum.Builds
+		s.BuiltOf |= f.sum.BuiltOf
 		s.Clocks &= f.sum.Clocks
 		s.Timer = s.Timer && f.sum.Timer
 		s.Blocks = s.Blocks || f.sum.Blocks
@@ -191,7 +197,7 @@ func (s *Summary) wait(operand int) *Wait {
 }
 
 func (s *Summary) isZero() bool {
-	return len(s.Waits) == 0 && s.Results == nil && len(s.Calls) == 0 && s.Func == nil && s.Prints == nil && s.Clocks == 0 && !s.Timer && !s.Blocks && !s.Enqueues && !s.Mutates && !s.Trains
+	return len(s.Waits) == 0 && s.Results == nil && len(s.Calls) == 0 && s.Func == nil && s.Prints == nil && !s.Builds && s.Clocks == 0 && !s.Timer && !s.Blocks && !s.Enqueues && !s.Mutates && !s.Trains
 }
 
 func (s *Summary) equal(t *Summary) bool { return s.String() == t.String() }
@@ -296,6 +302,9 @@ func (s *Summary) String() string {
 			word += " with " + originNames(c.Args)
 		}
 		words = append(words, word+")")
+	}
+	if s.Builds {
+		words = append(words, "builds("+Origin{From: s.BuiltOf}.String()+")")
 	}
 	if s.Clocks != 0 {
 		words = append(words, "tells("+Origin{From: s.Clocks}.String()+")")

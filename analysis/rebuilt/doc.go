@@ -7,7 +7,8 @@
 // many times costs that once.
 //
 // The rule reports calls in a loop that build or compile, by what the profile
-// of the library says, when what to build is the same in each iteration.
+// of the library says, or of functions that always do, when what to build is the
+// same in each iteration.
 //
 // WRONG
 //
@@ -26,8 +27,8 @@
 // loop makes or changes; calls under a condition, which may fill a cache; loops
 // around loops, as over models.
 //
-// Missed: functions that build, called in a loop. The runtime of this module
-// has nothing to compile; the rule is for other libraries.
+// Missed: functions that call others to say what to build. The runtime of this
+// module has nothing to compile; the rule is for other libraries.
 //
 // Fix: none. The two ways to run take their operands differently.
 package rebuilt
