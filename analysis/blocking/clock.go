@@ -83,7 +83,7 @@ func (f *Func) measured(c *Call, starts map[*types.Var][]def) (op *Call, read to
 		if c.away {
 			op = f.unfinishedAtReturn(pos)
 		} else {
-			op, read = f.unfinished(pos, c.Expr.Pos()), c.Expr.Pos()
+			op, read = f.unfinished(pos, c.Expr.Pos(), nil), c.Expr.Pos()
 		}
 		if op != nil {
 			return op, read
@@ -125,7 +125,7 @@ func (f *Func) leavesUnfinished() *Call {
 	}
 	for _, c := range slices.Backward(f.calls) {
 		at := c.Expr.End() - 1
-		if c.away || !c.enqueues() || c.syncs(f.block.Lbrace) || f.inAny(f.waitingLoops(syncs), at) {
+		if c.away || !c.enqueues() || c.syncs(f.block.Lbrace) || f.inAny(f.waitingLoops(syncs, token.NoPos), at) {
 			continue
 		}
 		for _, blk := range f.flow().blocks {

@@ -271,7 +271,7 @@ func (a *analyzer) shows(t types.Type, json bool, depth int) bool {
 		return lib.Formats(t)
 	}
 	if tensorapi.IsNumber(t) {
-		return formatsItself(a.pass.Pkg, t)
+		return hasMethod(a.pass.Pkg, t, ownMethods(json))
 	}
 	if depth == 0 {
 		return false

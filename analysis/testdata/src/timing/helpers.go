@@ -26,7 +26,7 @@ func measure(f func() *tensor.Tensor) (took time.Duration) {
 	return
 }
 
-func again(name string, f func()) { timed(name+" again", f) }
+func anew(name string, f func()) { timed(name+" anew", f) }
 
 func untilDone(f func()) time.Duration {
 	start := time.Now()
@@ -51,7 +51,7 @@ func product() { w.MatMul(w) }
 
 func handed(x *tensor.Tensor) (y *tensor.Tensor) {
 	timed("product", func() { y = x.MatMul(w) })           // want `timed tells the time it took to enqueue the work, not to do it; wait at the end of the function that it times \[AT020\]`
-	again("product", func() { y = x.MatMul(w) })           // want `again tells the time`
+	anew("product", func() { y = x.MatMul(w) })            // want `anew tells the time`
 	timed("product", product)                              // want `timed tells the time`
 	measure(func() *tensor.Tensor { return x.MatMul(w) })  // want `measure tells the time`
 	timed("product", func() { y = x.MatMul(w); y.Wait() }) // silent from here on
