@@ -3,6 +3,7 @@ package vec
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -98,6 +99,31 @@ func TestRequirements(t *testing.T) {
 				}
 			}
 			needs = nil
+		}
+	}
+}
+
+// TestAVX2HasSixteenRegisters: avo takes registers that only AVX-512 has where it runs out of others.
+func TestAVX2HasSixteenRegisters(t *testing.T) {
+	more := regexp.MustCompile(`\b[XYZ](1[6-9]|2[0-9]|3[01])\b|\bZ[0-9]+\b|\bK[0-7]\b`)
+	files, err := filepath.Glob("z*_amd64.s")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no assembly: %v", err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, reported := "", false
+		for line := range strings.Lines(string(text)) {
+			if rest, ok := strings.CutPrefix(line, "TEXT ·"); ok {
+				name, _, _ = strings.Cut(rest, "(")
+				reported = false
+			} else if !reported && !strings.HasPrefix(line, "//") && !strings.Contains(name, "AVX512") && more.MatchString(line) {
+				t.Errorf("%s: %s: %s", file, name, strings.TrimSpace(line))
+				reported = true
+			}
 		}
 	}
 }

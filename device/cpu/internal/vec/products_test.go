@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"regexp"
-	"strings"
 	"testing"
 	"unsafe"
 
@@ -188,22 +185,5 @@ func TestProductsOfTwins(t *testing.T) {
 	Use(Go)
 	if p := ProductsOf(device.Float32); p != nil || ProductsOf(device.Int64) != nil || Peak(1) != 0 {
 		t.Errorf("Go has %v", p)
-	}
-}
-
-// TestAVX2HasSixteenRegisters: avo takes registers that only AVX-512 has where it runs out of others.
-func TestAVX2HasSixteenRegisters(t *testing.T) {
-	more := regexp.MustCompile(`\b[XYZ](1[6-9]|2[0-9]|3[01])\b|\bZ[0-9]+\b|\bK[0-7]\b`)
-	text, err := os.ReadFile("zgemm_amd64.s")
-	if err != nil {
-		t.Fatal(err)
-	}
-	name := ""
-	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, "TEXT ·"); ok {
-			name, _, _ = strings.Cut(rest, "(")
-		} else if !strings.HasPrefix(line, "//") && !strings.Contains(name, "AVX512") && more.MatchString(line) {
-			t.Fatalf("%s: %s", name, line)
-		}
 	}
 }

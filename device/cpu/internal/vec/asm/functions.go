@@ -802,7 +802,11 @@ func (a *arithmetics) powLoop(name, form string) {
 		}
 		return v
 	}
-	for _, vectors := range []int{2, 1} {
+	rounds := []int{2, 1}
+	if a.isa == avx2 {
+		rounds = []int{1} // there are not enough registers for two vectors
+	}
+	for _, vectors := range rounds {
 		Commentf("for ; i <= n-%d; i += %d: %d vectors", vectors*perVector, vectors*perVector, vectors)
 		last := GP64()
 		LEAQ(Mem{Base: n, Disp: -vectors * perVector}, last)
