@@ -31,19 +31,69 @@ func changedRows(fn *ast.FuncDecl, info *types.Info) (text string) {
 				}
 			}
 			for _, behind := range list[i+1 : last+1] {
-				ast.Inspect(behind, func(m ast.Node) bool {
-					for _, v := range assigned(m, info) {
-						if used[v] {
-							text = "what rows are computed of, " + v.Name() + ", changes before they are"
-						}
+				for _, v := range changedIn(behind, users, info) {
+					if used[v] {
+						text = "what rows are computed of, " + v.Name() + ", changes before they are"
 					}
-					return true
-				})
+				}
 			}
 		}
 		return true
 	})
 	return text
+}
+
+// changedIn returns the variables that s assigns to before control goes on behind it, or users are asked for a row: not what it
+// assigns on its way out of the list of statements that it is in.
+func changedIn(s ast.Stmt, users map[types.Object]bool, info *types.Info) (vs []types.Object) {
+	var literals int // around the node
+	var stack []ast.Node
+	ast.Inspect(s, func(m ast.Node) bool {
+		if m == nil {
+			if _, ok := stack[len(stack)-1].(*ast.FuncLit); ok {
+				literals--
+			}
+			stack = stack[:len(stack)-1]
+			return true
+		}
+		list := listOf(m)
+		if literals == 0 && len(list) > 0 && leaves(list[len(list)-1], s) {
+			asks := false
+			for user := range users {
+				asks = asks || usesObject(m, user, info)
+			}
+			if !asks {
+				return false
+			}
+		}
+		vs = append(vs, assigned(m, info)...)
+		if _, ok := m.(*ast.FuncLit); ok {
+			literals++
+		}
+		stack = append(stack, m)
+		return true
+	})
+	return vs
+}
+
+// leaves reports whether control goes from last, a statement in s, to neither s nor what stands behind it.
+func leaves(last, s ast.Stmt) bool {
+	switch last := last.(type) {
+	case *ast.ReturnStmt:
+		return true
+	case *ast.BranchStmt:
+		if last.Label == nil || last.Tok == token.GOTO {
+			return false
+		}
+		isInside := false
+		ast.Inspect(s, func(m ast.Node) bool {
+			labeled, ok := m.(*ast.LabeledStmt)
+			isInside = isInside || ok && labeled.Label.Name == last.Label.Name
+			return true
+		})
+		return !isInside
+	}
+	return false
 }
 
 // mapped returns the variable of rows that s declares, by asyncrt.MapRows or others of its loop, and the function of one row; or nil.
