@@ -221,7 +221,7 @@ var mutants = []mutant{
 	// Later.
 	{name: "Flush runs nothing", by: "late", file: later, old: "\tl.runAll()\n\treturn l.end()\n", new: "\treturn l.end()\n"},
 	{name: "Close runs nothing", by: "closes", file: later, old: "\tl.runAll()\n\tl.end()\n}", new: "\tl.end()\n}"},
-	{name: "entries after a panic run", by: "late", file: later, old: "\t\tl.inside = inside\n\t\tif !returned", new: "\t\tif !returned {\n\t\t\tl.backlog, l.head = rest, head\n\t\t}\n\t\tl.inside = inside\n\t\tif !returned"},
+	{name: "entries after a panic run", by: "late", file: later, old: "\t\tl.inside, l.holding = inside, holding\n\t\tif !returned", new: "\t\tif !returned {\n\t\t\tl.backlog, l.head = rest, head\n\t\t}\n\t\tl.inside, l.holding = inside, holding\n\t\tif !returned"},
 	{name: "a long backlog loses its first entry", by: "late", file: later, old: "rest, head = slices.Delete(rest, 0, head), 0", new: "rest, head = slices.Delete(rest, 0, min(head+1, len(rest))), 0"},
 	{name: "the newest entry runs first", by: "late", file: later,
 		old: "\te := l.backlog[l.head]\n", new: "\tif last := len(l.backlog) - 1; last > l.head {\n\t\tl.backlog[l.head], l.backlog[last] = l.backlog[last], l.backlog[l.head]\n\t}\n\te := l.backlog[l.head]\n"},
@@ -231,7 +231,7 @@ var mutants = []mutant{
 	{name: "entries behind an exit run", by: "exits", file: later,
 		old: "\t\tl.take(e.test, rest[head:])\n\t\treturn\n", new: "\t\tl.take(e.test, nil)\n\t\tl.backlog, l.head = rest, head\n\t\treturn\n"},
 	{name: "what comes when an exit is taken is queued", file: later,
-		old: "\tif l.exits.taken == nil {\n\t\tl.backlog", new: "\tif true {\n\t\tl.backlog",
+		old: "\tif l.exits.taken == nil {\n\t\tif e.held", new: "\tif true {\n\t\tif e.held",
 		unit: "./runtime", by: "^TestExit", why: "it takes luck that an exit is taken there"},
 	{name: "cells keep what they got past the exit", by: "exits", file: breakIf,
 		old: "\tl.restore()\n\tl.exits, l.reads = ", new: "\tl.exits, l.reads = "},
