@@ -121,7 +121,7 @@ func TestSetLimit(t *testing.T) {
 	defer asyncrt.SetLimit(0)
 	blocked := x.Tanh()
 	go func() {
-		awaitIn(t, "(*Engine).helpAnywhere") // past the first look at whether there is room
+		awaitIn(t, "(*Engine).awaitRoom")
 		if blocked.Ready() {
 			t.Error("what holds up the program has finished")
 		}

@@ -52,7 +52,12 @@ func (e *Engine) stallFor(st *stream, bytes int64, k *device.Kernel, pc uintptr)
 		return // the books were behind
 	}
 	start := now()
-	var h help
+	h := e.awaitRoom(st, bytes)
+	e.countStall(k.Name, pc, now()-start, h)
+}
+
+// awaitRoom is stallFor where there is no room yet.
+func (e *Engine) awaitRoom(st *stream, bytes int64) (h help) {
 	for looks := 0; !e.hasRoom(st, bytes); looks++ {
 		if ops, some := e.helpAnywhere(); some {
 			h.rest()
@@ -83,7 +88,7 @@ func (e *Engine) stallFor(st *stream, bytes int64, k *device.Kernel, pc uintptr)
 		e.stalled.n.Add(-1)
 	}
 	h.rest()
-	e.countStall(k.Name, pc, now()-start, h)
+	return h
 }
 
 // settle brings done of all streams and inFlight up to date.
