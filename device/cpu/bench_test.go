@@ -219,3 +219,96 @@ func rates(f, g func(), fBytes, gBytes int) (float64, float64) {
 	}
 	return float64(fBytes*calls) / best[0].Seconds(), float64(gBytes*calls) / best[1].Seconds()
 }
+
+// BenchmarkTiny tells what a command of few elements takes from Submit to its end: the best of many windows, in nanoseconds.
+func BenchmarkTiny(b *testing.B) {
+	x, y, z := kernel.Arg(0, device.Float32), kernel.Arg(1, device.Float32), kernel.Arg(2, device.Float32)
+	zero := kernel.Const(0, device.Float32)
+	sum := device.NewKernel("sum", device.Reduce, kernel.ReduceSum, device.Float32, device.Float32)
+	fill := device.NewKernel("fill", device.Fill, nil, device.Float32)
+	for _, test := range []struct {
+		name string
+		k    *device.Kernel
+	}{
+		{"addScalar", f32Map("addScalar", kernel.Add(x, kernel.Imm(0, device.Float32)), 1)},
+		{"add", f32Map("add", kernel.Add(x, y), 2)},
+		{"addRow", f32Map("add", kernel.Add(x, y), 2)},
+		{"exp", f32Map("exp", kernel.Exp(x), 1)},
+		{"relu", f32Map("relu", kernel.Where(kernel.Le(x, zero), zero, x), 1)},
+		{"muladd", f32Map("muladd", kernel.Add(kernel.Mul(x, y), z), 3)},
+		{"sum", sum},
+		{"fill", fill},
+	} {
+		for _, n := range []int{2, 16} {
+			b.Run(fmt.Sprintf("%s/%d", test.name, n), func(b *testing.B) {
+				c := device.Command{Kernel: test.k, N: n, Imm: [2]uint64{kernel.Bits(float32(1))}}
+				for i := range len(test.k.In) + 1 {
+					c.Buf[i] = device.HostBuffer(int64(4 * n))
+				}
+				switch test.name {
+				case "sum":
+					c.N, c.Args = 1, &device.Args{Shape: device.Shape{n}}
+				case "addRow":
+					c.Args = &device.Args{Shape: device.Shape{2, n / 2}, Strides: [device.MaxOperands][]int{2: {0, 1}}}
+				}
+				var dev device.Backend = New()
+				cmds := []device.Command{c}
+				best := time.Duration(math.MaxInt64)
+				const calls = 200
+				for range b.N {
+					begin := time.Now()
+					for range calls {
+						if _, err := dev.Submit(cmds); err != nil {
+							b.Fatal(err)
+						}
+					}
+					best = min(best, time.Since(begin))
+				}
+				b.ReportMetric(float64(best.Nanoseconds())/calls, "ns/command")
+				b.ReportMetric(0, "ns/op")
+			})
+		}
+	}
+}
+
+// chains are expressions of five operations.
+func chains() map[string]*kernel.Expr {
+	x, y, z := kernel.Arg(0, device.Float32), kernel.Arg(1, device.Float32), kernel.Arg(2, device.Float32)
+	c := func(v float64) *kernel.Expr { return kernel.Const(v, device.Float32) }
+	return map[string]*kernel.Expr{
+		"arithmetic": kernel.Max(kernel.Sub(kernel.Mul(kernel.Add(kernel.Mul(x, y), z), c(0.5)), x), c(0)),
+		"silu":       kernel.Mul(x, kernel.Div(c(1), kernel.Add(c(1), kernel.Exp(kernel.Neg(x))))),
+		"scalars":    kernel.Abs(kernel.Sub(c(1), kernel.Mul(kernel.Add(kernel.Neg(x), c(3)), c(0.25)))),
+	}
+}
+
+// BenchmarkFused compares an expression of several operations with a command for each of them, in one process and in turn.
+func BenchmarkFused(b *testing.B) {
+	for _, name := range []string{"arithmetic", "scalars", "silu"} {
+		e := chains()[name]
+		for _, n := range []int{1 << 14, 1 << 17, 1 << 20, 1 << 22} {
+			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
+				fused := device.Command{Kernel: device.NewKernel(name, device.Map, e, device.Float32, device.Float32, device.Float32, device.Float32), N: n}
+				for i := range fused.Buf {
+					fused.Buf[i] = device.HostBuffer(int64(4 * n))
+				}
+				alone, _ := unfused(e, &fused)
+				var got, want float64
+				dev := New()
+				run := func(cmds []device.Command) func() {
+					return func() {
+						if _, err := dev.Submit(cmds); err != nil {
+							b.Fatal(err)
+						}
+					}
+				}
+				for b.Loop() {
+					got, want = rates(run([]device.Command{fused}), run(alone), n, n)
+				}
+				b.ReportMetric(1e9/got, "ns/element")
+				b.ReportMetric(got/want, "x")
+				b.ReportMetric(0, "ns/op")
+			})
+		}
+	}
+}

@@ -216,5 +216,8 @@ func unsupported(k *device.Kernel) error {
 // about 20 µs of them, see pool.Run. Tests make it small.
 var grain = 1 << 18
 
+// finest is how many times less than grain is worth asking whether a helper is awake; see pool.Run.
+const finest = 32
+
 // grainOf is how many elements that is when each needs the given number of operations.
 func grainOf(operations int) int { return max(1, grain/max(1, operations)) }

@@ -32,8 +32,8 @@ func everySplit(t *testing.T, test func(t *testing.T)) {
 		})
 	}
 	t.Run("split", func(t *testing.T) {
-		defer func(old int) { grain = old }(grain)
-		grain = 8
+		defer func(g, u int) { grain, unit = g, u }(grain, unit)
+		grain, unit = 8, 1
 		test(t)
 	})
 	t.Run("past the caches", func(t *testing.T) {

@@ -1,18 +1,17 @@
 package cpu
 
 import (
-	"slices"
+	"fmt"
 	"sync"
 	"unsafe"
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/cpu/internal/vec"
-	"github.com/asyncgen/asyncgen/device/kernel"
 	"github.com/asyncgen/asyncgen/device/pool"
 )
 
 // tile is how many elements of each operand and intermediate result are worked
-// on at a time, so that they stay in the innermost cache.
+// on at a time, so that they stay in the innermost cache: half as many where elements have 8 bytes.
 const tile = 1024
 
 // long is how many elements a loop is called for at most where nothing is gained by a tile. It keeps
@@ -27,258 +26,118 @@ var large = vec.LastCache() / 2
 
 const cacheLine = 64
 
-// A program is an expression compiled to loops that run over a tile at a time,
-// one after the other. Its values live in slots: the output in slot 0, the
-// inputs after it, then tiles of scratch memory.
-//
-//	slot 0        the output
-//	     1 .. 3   inputs, where they lie or gathered into a tile
-//	     4 ..     intermediate results, and scalars spread over a tile
-type program struct {
-	steps   []step
-	scalars []scalar // those that no loop takes as they are
-	inputs  int
-	sizes   [device.MaxOperands]int // of the elements of the output and inputs
-	slots   int
-	cost    int // of an element, in simple operations
-}
+// unit is how many elements the parts of a command that is split are multiples of, so that each of them begins
+// at a cache line if the whole does. Tests make it small.
+var unit = 64
 
-// A step is one primitive.
-type step struct {
-	loop vec.Loop
-	// past is the loop that writes past the caches, for the output; nil: there is none, and loop is
-	// used. To compute a tile and copy that past the caches took 0.8 to 1.3 times the time of plain stores there.
-	past      vec.Loop
-	dst       int
-	x, y, z   int
-	hasScalar bool
-	scalar    scalar
-}
-
-// A scalar is a constant or an immediate of the command.
-type scalar struct {
-	bits uint64
-	imm  int // which immediate; -1: bits
-	slot int // where it is spread out, if it is
-	size int
-}
-
-func (s *scalar) value(c *device.Command) uint64 {
-	if s.imm >= 0 {
-		return c.Imm[s.imm]
-	}
-	return s.bits
-}
-
-func newMap(k *device.Kernel) (runner, error) {
-	e, ok := k.Body.(*kernel.Expr)
-	if !ok || e.DType() != k.Out || len(k.In) < e.Args() || len(k.In) >= device.MaxOperands {
-		return nil, unsupported(k)
-	}
-	for _, x := range e.Nodes() {
-		if x.Kind() == kernel.Operand && k.In[x.Index()] != x.DType() {
-			return nil, unsupported(k)
+// stepRunner runs a program of one step. Where everything is contiguous and short it does nothing but call the loop.
+func (p *program) stepRunner() runner {
+	s := &p.steps[0]
+	loop, x, y, z := s.forms[0].loop, s.in[0]&3, s.in[1]&3, s.in[2]&3
+	return func(c *device.Command) error {
+		if !p.isShort(c) {
+			return p.run(c)
 		}
-	}
-	p := compileExpr(e)
-	p.inputs = len(k.In)
-	p.sizes[0] = k.Out.Size()
-	for i, dt := range k.In {
-		p.sizes[i+1] = dt.Size()
-	}
-	if len(p.steps) == 1 && len(p.scalars) == 0 {
-		return p.runStep, nil
-	}
-	return p.run, nil
-}
-
-// A compiler turns an expression into a program.
-type compiler struct {
-	program
-	slot map[*kernel.Expr]int // of operands, spread scalars and results that are still needed
-	uses map[*kernel.Expr]int // how often a value is still to be read
-	free []int
-}
-
-func compileExpr(e *kernel.Expr) *program {
-	cc := compiler{slot: map[*kernel.Expr]int{}, uses: map[*kernel.Expr]int{}}
-	cc.slots = device.MaxOperands
-	nodes := e.Nodes()
-	for _, x := range nodes {
-		if x.Kind() == kernel.Operand {
-			cc.slot[x] = x.Index() + 1
-		}
-		for _, in := range x.In() {
-			cc.uses[in]++
-		}
-	}
-	for _, x := range nodes {
-		if x.Kind() == kernel.Application {
-			cc.step(x, x == e)
-		}
-	}
-	if e.Kind() != kernel.Application {
-		cc.steps = append(cc.steps, step{loop: moveLoop(e.DType().Size()), x: cc.read(e)})
-	}
-	return &cc.program
-}
-
-// step adds the loop for x, which is the whole expression if isLast.
-func (cc *compiler) step(x *kernel.Expr, isLast bool) {
-	in := x.In()
-	cc.cost += vec.Cost(x.Prim(), in[len(in)-1].DType())
-	s, loop := step{}, vec.Loop(nil)
-	if len(in) == 2 {
-		loop = cc.scalarLoop(x, &s)
-	}
-	switch {
-	case loop != nil:
-	case x.Prim() == kernel.PrimCast:
-		loop = vec.CastLoop(in[0].DType(), x.DType())
-	default:
-		loop = vec.PrimLoop(x.Prim(), in[len(in)-1].DType(), vec.NoScalar)
-		s.past = vec.PrimStream(x.Prim(), in[len(in)-1].DType(), vec.NoScalar)
-	}
-	s.loop = loop
-	operands := []*int{&s.x, &s.y, &s.z}
-	for i, v := range in {
-		if !(s.hasScalar && isScalar(v)) {
-			*operands[i] = cc.read(v)
-		}
-	}
-	// What is read here for the last time makes room for the result, as loops
-	// read an element before they write it; but a wider result would run ahead.
-	var freed []int
-	for _, v := range in {
-		if cc.uses[v]--; cc.uses[v] == 0 && v.Kind() == kernel.Application {
-			if v.DType().Size() == x.DType().Size() {
-				cc.free = append(cc.free, cc.slot[v])
-			} else {
-				freed = append(freed, cc.slot[v])
+		var at [device.MaxOperands]unsafe.Pointer
+		n := c.N
+		for i := range p.inputs + 1 { // as place does: a call of it would be a tenth of the whole
+			b, off, size := c.Buf[i], c.Off[i], p.sizes[i]
+			if uint(off) > uint(b.Bytes) || int64((off+n)*size) > b.Bytes {
+				outside(c, i, n)
 			}
+			at[i] = unsafe.Add(b.Ptr, off*size)
 		}
-	}
-	if !isLast {
-		s.dst = cc.takeSlot(x)
-	}
-	cc.free = append(cc.free, freed...)
-	cc.steps = append(cc.steps, s)
-}
-
-// scalarLoop returns a loop that takes one of x's two operands as a scalar, if it is one and there is such a loop.
-func (cc *compiler) scalarLoop(x *kernel.Expr, s *step) vec.Loop {
-	a, b := x.In()[0], x.In()[1]
-	which, v := vec.FirstScalar, a
-	if isScalar(b) {
-		which, v = vec.SecondScalar, b
-	}
-	if isScalar(a) == isScalar(b) {
+		var bits uint64
+		if s.hasScalar {
+			bits = s.scalar.value(c)
+		}
+		loop(at[0], at[x], at[y], at[z], bits, n)
 		return nil
 	}
-	l := vec.PrimLoop(x.Prim(), a.DType(), which)
-	if l != nil {
-		s.hasScalar, s.scalar = true, scalarOf(v)
-		s.past = vec.PrimStream(x.Prim(), a.DType(), which)
-	}
-	return l
 }
 
-func isScalar(x *kernel.Expr) bool {
-	return x.Kind() == kernel.Constant || x.Kind() == kernel.Immediate
-}
-
-func scalarOf(x *kernel.Expr) scalar {
-	if x.Kind() == kernel.Immediate {
-		return scalar{imm: x.Index(), size: x.DType().Size()}
-	}
-	return scalar{imm: -1, bits: x.Bits(), size: x.DType().Size()}
-}
-
-// read returns the slot of x. A scalar is spread over a tile of its own, once
-// for all tiles of a command.
-func (cc *compiler) read(x *kernel.Expr) int {
-	if slot, ok := cc.slot[x]; ok {
-		return slot
-	}
-	s := scalarOf(x)
-	s.slot = cc.slots
-	cc.slots++
-	cc.slot[x] = s.slot
-	cc.scalars = append(cc.scalars, s)
-	return s.slot
-}
-
-func (cc *compiler) takeSlot(x *kernel.Expr) int {
-	slot := cc.slots
-	if n := len(cc.free); n > 0 {
-		slot, cc.free = cc.free[n-1], cc.free[:n-1]
-	} else {
-		cc.slots++
-	}
-	cc.slot[x] = slot
-	return slot
-}
-
-// runStep runs a program of one step, where everything is contiguous and small in one go.
-func (p *program) runStep(c *device.Command) error {
-	if c.Args != nil || c.N > long || pool.Worth(c.N, grainOf(p.cost)) {
+// runShort runs a program of several steps, without much ado if everything is contiguous and short.
+func (p *program) runShort(c *device.Command) error {
+	if !p.isShort(c) {
 		return p.run(c)
 	}
-	if c.N <= 0 {
+	if p.slots == firstSlot && !p.isInPlace(c) {
+		var at [firstSlot]unsafe.Pointer
+		p.runSteps(c, at[:])
 		return nil
 	}
-	var at [device.MaxOperands]unsafe.Pointer
-	for i := range p.inputs + 1 {
-		at[i] = pointer(c, i, p.sizes[i], c.N)
+	s := scratches.Get().(*scratch)
+	s.grow(p.slots, 0)
+	for i := range p.scalars {
+		v := &p.scalars[i]
+		vec.Fill(s.at[v.slot], v.size, v.value(c), c.N)
 	}
-	s := &p.steps[0]
-	var bits uint64
-	if s.hasScalar {
-		bits = s.scalar.value(c)
-	}
-	s.loop(at[0], at[s.x], at[s.y], at[s.z], bits, c.N)
+	p.runSteps(c, s.at)
+	s.release()
 	return nil
 }
 
-// scratch is the memory of one run of a program.
-type scratch struct {
-	memory []uint64         // a tile of words for each slot
-	at     []unsafe.Pointer // of each slot
-	views  [device.MaxOperands]view
+// runSteps runs all steps on contiguous operands, with intermediate results where at says, or in the place of the output.
+func (p *program) runSteps(c *device.Command, at []unsafe.Pointer) {
+	p.place(c, at)
+	if p.slots > outSlot && at[outSlot] == nil {
+		at[outSlot] = at[0]
+	}
+	for i := range p.steps {
+		s := &p.steps[i]
+		var bits uint64
+		if s.hasScalar {
+			bits = s.scalar.value(c)
+		}
+		s.forms[0].loop(at[s.dst], at[s.in[0]], at[s.in[1]], at[s.in[2]], bits, c.N)
+	}
 }
 
-var scratches = sync.Pool{New: func() any { return new(scratch) }}
-
-func (s *scratch) grow(slots int) {
-	if len(s.at) >= slots {
-		return
-	}
-	s.memory = make([]uint64, slots*tile)
-	s.at = make([]unsafe.Pointer, slots)
+// isShort reports whether c has so few elements, all of its operands being contiguous, that nobody need think about how to run it. It has some.
+func (p *program) isShort(c *device.Command) bool {
+	return c.Args == nil && uint(c.N-1) < uint(p.tile) && c.N*p.cost <= grain/finest
 }
 
-// rewind lets every slot point to its own tile again.
-func (s *scratch) rewind(slots int) {
-	for i := range slots {
-		s.at[i] = unsafe.Pointer(&s.memory[i*tile])
+// place sets at to where the operands of a short command lie; see pointer.
+func (p *program) place(c *device.Command, at []unsafe.Pointer) {
+	n := c.N
+	for i := range p.inputs + 1 {
+		b, off, size := c.Buf[i], c.Off[i], p.sizes[i]
+		if uint(off) > uint(b.Bytes) || int64((off+n)*size) > b.Bytes {
+			outside(c, i, n)
+		}
+		at[i] = unsafe.Add(b.Ptr, off*size)
 	}
+}
+
+// isInPlace reports whether the output takes the place of an input.
+func (p *program) isInPlace(c *device.Command) bool {
+	for i := 1; i <= p.inputs; i++ {
+		if c.Buf[i].Ptr == c.Buf[0].Ptr {
+			return true
+		}
+	}
+	return false
 }
 
 // run runs a program, split over the cores if there is much to do.
 func (p *program) run(c *device.Command) error {
-	if !pool.Worth(c.N, grainOf(p.cost)) {
+	if c.N*p.cost <= grain/finest || !pool.Worth(c.N, grainOf(p.cost)) {
 		return p.runRange(c, 0, c.N)
 	}
 	return p.split(c)
 }
 
 func (p *program) split(c *device.Command) error {
-	// If there is an error, there is one for every range.
-	if err := p.runRange(c, 0, 1); err != nil {
+	// What is wrong with the command is found before anything is written.
+	s := scratches.Get().(*scratch)
+	err := s.open(p, c, 0)
+	s.release()
+	if err != nil {
 		return err
 	}
 	command := *c // c itself must not escape: most commands are small
-	pool.Run(c.N-1, grainOf(p.cost), func(lo, hi int) { p.runRange(&command, lo+1, hi+1) })
+	pool.Run((c.N+unit-1)/unit, grainOf(p.cost*unit), func(lo, hi int) { p.runRange(&command, lo*unit, min(hi*unit, command.N)) })
 	return nil
 }
 
@@ -288,85 +147,38 @@ func (p *program) runRange(c *device.Command, lo, hi int) error {
 		return nil
 	}
 	s := scratches.Get().(*scratch)
-	defer s.release()
-	s.grow(p.slots)
-	s.rewind(p.slots)
-	for i := range p.scalars {
-		v := &p.scalars[i]
-		vec.Fill(s.at[v.slot], v.size, v.value(c), min(hi-lo, tile))
+	if err := s.open(p, c, min(hi-lo, p.tile)); err != nil {
+		return err
 	}
-	// Where an operand begins; nil for those that are gathered.
-	var base [device.MaxOperands]unsafe.Pointer
-	base[0] = pointer(c, 0, p.sizes[0], c.N)
-	for i := 1; i <= p.inputs; i++ {
-		strides := stridesOf(c, i)
-		v := &s.views[i]
-		if strides != nil && !makeView(v, c.Args.Shape, strides) {
-			return errRank(c.Args.Shape)
-		}
-		switch {
-		case strides == nil || v.isContiguous():
-			base[i] = pointer(c, i, p.sizes[i], c.N)
-		case v.isScalar():
-			gatherBits(s.at[i], min(hi-lo, tile), p.sizes[i], c, i, v, 0)
-		}
-	}
-	chunk := tile
-	if p.isPlain(&base) {
-		chunk = long
-	}
+	out := unsafe.Add(c.Buf[0].Ptr, c.Off[0]*p.sizes[0])
 	streams := p.streams(c)
 	if streams {
 		defer vec.Fence()
 	}
+	s.isOutSlotOut = p.slots > outSlot && !streams && !p.isInPlace(c)
 	for start := lo; start < hi; {
-		n := min(chunk, hi-start)
-		isAligned := true // a loop past the caches needs that
-		if streams {
-			if past := int(uintptr(base[0])+uintptr(start*p.sizes[0])) % cacheLine; past > 0 {
-				n, isAligned = min(n, (cacheLine-past)/p.sizes[0]), false
-			}
+		dst := unsafe.Add(out, start*p.sizes[0])
+		n, isAligned := s.most(start, hi), streams // a loop past the caches needs that
+		if past := int(uintptr(dst)) % cacheLine; streams && past > 0 {
+			n, isAligned = min(n, (cacheLine-past)/p.sizes[0]), false
 		}
-		for i := range p.inputs + 1 {
-			switch {
-			case base[i] != nil:
-				s.at[i] = unsafe.Add(base[i], start*p.sizes[i])
-			case !s.views[i].isScalar():
-				gatherBits(s.at[i], n, p.sizes[i], c, i, &s.views[i], start)
-			}
-		}
-		for i := range p.steps {
-			st := &p.steps[i]
-			loop := st.loop
-			if streams && isAligned && i == len(p.steps)-1 {
-				loop = st.past
-			}
-			var bits uint64
-			if st.hasScalar {
-				bits = st.scalar.value(c)
-			}
-			loop(s.at[st.dst], s.at[st.x], s.at[st.y], s.at[st.z], bits, n)
-		}
+		s.compute(dst, start, n, isAligned)
 		start += n
 	}
+	s.release()
 	return nil
-}
-
-// isPlain reports whether p is one step on operands that are used where they lie, so that there is no tile to stay in.
-func (p *program) isPlain(base *[device.MaxOperands]unsafe.Pointer) bool {
-	return len(p.steps) == 1 && len(p.scalars) == 0 && !slices.Contains(base[:p.inputs+1], nil)
 }
 
 // streams reports whether the output of c is written past the caches: when the operands together are
 // large, so that it would push out of the caches what is read soon and be gone itself before it is read, and when it takes the
 // place of no input, which would be in a cache already.
 func (p *program) streams(c *device.Command) bool {
-	if p.steps[len(p.steps)-1].past == nil || c.N < large/(device.MaxOperands*8) {
+	if p.steps[len(p.steps)-1].forms[0].past == nil || c.N < large/(device.MaxOperands*8) {
 		return false
 	}
 	bytes := 0
 	for i := range p.inputs + 1 {
-		if i > 0 && c.Buf[i] == c.Buf[0] {
+		if i > 0 && c.Buf[i].Ptr == c.Buf[0].Ptr {
 			return false
 		}
 		if stridesOf(c, i) == nil {
@@ -376,8 +188,257 @@ func (p *program) streams(c *device.Command) bool {
 	return bytes > large
 }
 
+// scratch is the memory of one run of a program.
+type scratch struct {
+	program      *program
+	command      *device.Command
+	memory       []uint64         // a tile for each slot
+	at           []unsafe.Pointer // of each slot
+	calls        []call           // one for each step
+	sources      [device.MaxOperands]source
+	chunk        int  // how many elements are worked on at a time
+	isOutSlotOut bool // intermediate results may lie in the place of the output
+}
+
+// A call is a step as one command has it.
+type call struct {
+	form
+	bits uint64
+	from int // the source that bits changes with; 0: none
+}
+
+// A source says how the elements of an input are found.
+type source struct {
+	kind   sourceKind
+	base   unsafe.Pointer // of those in order
+	length int            // of a row
+	phase  int            // of a pattern: where in it the tile begins
+	view   view
+}
+
+type sourceKind uint8
+
+const (
+	inOrder   sourceKind = iota // one after the other
+	asScalar                    // all elements are one, which the loops take as a scalar
+	inRows                      // rows that are long enough to be used where they lie
+	rowScalar                   // rows of equal elements, long enough, which the loops take as scalars
+	spread                      // all elements are one, spread over a tile
+	pattern                     // one row, again and again, which fits into a tile
+	gathered                    // anything else
+)
+
+// shortestRow is how many elements a row has at least that is worth loops of its own.
+const shortestRow = 512
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// open prepares runs of p over at most n elements at a time, more where they lie in order. It panics if an operand reaches outside of its buffer.
+func (s *scratch) open(p *program, c *device.Command, n int) error {
+	s.program, s.command, s.chunk, s.isOutSlotOut = p, c, p.tile, false
+	pointer(c, 0, p.sizes[0], c.N)
+	s.grow(p.slots, len(p.steps))
+	isPlain := len(p.steps) == 1 && len(p.scalars) == 0
+	for i := 1; i <= p.inputs; i++ {
+		x := &s.sources[i]
+		strides := stridesOf(c, i)
+		if strides != nil && !makeView(&x.view, c.Args.Shape, strides) {
+			return errRank(c.Args.Shape)
+		}
+		if strides == nil || x.view.isContiguous() {
+			x.kind, x.base = inOrder, pointer(c, i, p.sizes[i], c.N)
+			continue
+		}
+		s.choose(i)
+		isPlain = isPlain && x.kind <= rowScalar
+	}
+	if isPlain {
+		s.chunk = long
+	}
+	for i := range p.scalars {
+		v := &p.scalars[i]
+		vec.Fill(s.at[v.slot], v.size, v.value(c), n)
+	}
+	for i := range p.steps {
+		s.calls[i] = s.callOf(&p.steps[i])
+	}
+	for i := 1; i <= p.inputs; i++ {
+		if x := &s.sources[i]; x.kind == spread {
+			gatherBits(s.at[i], n, p.sizes[i], c, i, &x.view, 0)
+		}
+	}
+	return nil
+}
+
+// grow makes room for so many slots and steps, and lets each slot point to its own tile.
+func (s *scratch) grow(slots, steps int) {
+	if len(s.at) < slots {
+		s.memory = make([]uint64, slots*tile)
+		s.at = make([]unsafe.Pointer, slots)
+	}
+	if len(s.calls) < steps {
+		s.calls = make([]call, steps)
+	}
+	for i := 1; i < slots; i++ {
+		s.at[i] = unsafe.Pointer(&s.memory[i*tile])
+	}
+}
+
+// choose says how the elements of input i are found, which are not in order.
+func (s *scratch) choose(i int) {
+	x, c := &s.sources[i], s.command
+	v := &x.view
+	if least, most := v.reach(); c.N > 0 && (c.Off[i]+least < 0 || int64(c.Off[i]+most+1)*int64(s.program.sizes[i]) > c.Buf[i].Bytes) {
+		outside(c, i, c.N)
+	}
+	inner := v.rank - 1
+	x.length = 0
+	if inner >= 0 {
+		x.length = v.dims[inner]
+	}
+	isShort := c.N <= shortestRow/8 // so that it does not pay to think about it
+	switch {
+	case v.isScalar() && isShort:
+		x.kind = spread
+	case isShort:
+		x.kind = gathered
+	case v.isScalar() && s.program.takesSingle(i, &s.sources):
+		x.kind = asScalar
+	case v.isScalar():
+		x.kind = spread
+	case x.length >= shortestRow && v.strides[inner] == 1:
+		x.kind = inRows
+	case x.length >= shortestRow && v.strides[inner] == 0 && s.program.takesSingle(i, &s.sources):
+		x.kind = rowScalar
+	case inner == 1 && v.strides[0] == 0 && s.chunk%x.length <= s.chunk/4:
+		x.kind, x.phase = pattern, -1
+		s.chunk -= s.chunk % x.length
+	default:
+		x.kind = gathered
+	}
+}
+
+// takesSingle reports whether all steps that read input i have a loop that takes it as a scalar, when earlier ones are what sources say.
+func (p *program) takesSingle(i int, sources *[device.MaxOperands]source) bool {
+	for k := range p.steps {
+		st := &p.steps[k]
+		found := false
+		for j, slot := range st.in {
+			switch {
+			case slot == i && (found || st.hasScalar || st.forms[j+1].loop == nil):
+				return false
+			case slot == i:
+				found = true
+			}
+		}
+		if !found {
+			continue
+		}
+		for _, slot := range st.in {
+			if 0 < slot && slot < i && (sources[slot].kind == asScalar || sources[slot].kind == rowScalar) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// callOf is a step of the command.
+func (s *scratch) callOf(st *step) call {
+	if st.hasScalar {
+		return call{form: st.forms[0], bits: st.scalar.value(s.command)}
+	}
+	for j, slot := range st.in {
+		if 0 < slot && slot <= s.program.inputs {
+			switch x := &s.sources[slot]; x.kind {
+			case asScalar:
+				return call{form: st.forms[j+1], bits: s.element(slot, 0)}
+			case rowScalar:
+				return call{form: st.forms[j+1], from: slot}
+			}
+		}
+	}
+	return call{form: st.forms[0]}
+}
+
+// element is one of input i.
+func (s *scratch) element(i, at int) uint64 {
+	c := s.command
+	return loadBits(unsafe.Add(c.Buf[i].Ptr, (c.Off[i]+at)*s.program.sizes[i]), s.program.sizes[i])
+}
+
+func loadBits(p unsafe.Pointer, size int) uint64 {
+	switch size {
+	case 1:
+		return uint64(*(*uint8)(p))
+	case 4:
+		return uint64(*(*uint32)(p))
+	}
+	return *(*uint64)(p)
+}
+
+// most is how many elements from start on, before end, compute can do at once.
+func (s *scratch) most(start, end int) int {
+	n := min(s.chunk, end-start)
+	for i := 1; i <= s.program.inputs; i++ {
+		if x := &s.sources[i]; x.kind == inRows || x.kind == rowScalar {
+			n = min(n, x.length-start%x.length)
+		}
+	}
+	return n
+}
+
+// compute computes the n elements from start on to dst, by loops that write past the caches if past is set.
+func (s *scratch) compute(dst unsafe.Pointer, start, n int, past bool) {
+	p, c := s.program, s.command
+	s.at[0] = dst
+	if s.isOutSlotOut {
+		s.at[outSlot] = dst
+	}
+	for i := 1; i <= p.inputs; i++ {
+		switch x := &s.sources[i]; x.kind {
+		case inOrder:
+			s.at[i] = unsafe.Add(x.base, start*p.sizes[i])
+		case inRows:
+			s.at[i] = unsafe.Add(c.Buf[i].Ptr, (c.Off[i]+x.view.offset(start))*p.sizes[i])
+		case rowScalar:
+			bits := s.element(i, x.view.offset(start))
+			for k := range p.steps {
+				if s.calls[k].from == i {
+					s.calls[k].bits = bits
+				}
+			}
+		case pattern:
+			if phase := start % x.length; x.phase != phase {
+				x.phase = phase
+				gatherBits(s.at[i], min(s.chunk, c.N-start), p.sizes[i], c, i, &x.view, start)
+			}
+		case gathered:
+			gatherBits(s.at[i], n, p.sizes[i], c, i, &x.view, start)
+		}
+	}
+	for i := range p.steps {
+		st, call := &p.steps[i], &s.calls[i]
+		loop := call.loop
+		if past && i == len(p.steps)-1 && call.past != nil {
+			loop = call.past
+		}
+		loop(s.at[st.dst], s.at[st.in[0]], s.at[st.in[1]], s.at[st.in[2]], call.bits, n)
+	}
+}
+
 // release gives s back without references to the buffers of a command.
 func (s *scratch) release() {
+	s.program, s.command = nil, nil
 	clear(s.at)
+	for i := range s.sources {
+		s.sources[i].base = nil
+	}
 	scratches.Put(s)
+}
+
+// outside panics as operand i of c reaches outside of its buffer.
+func outside(c *device.Command, i, n int) {
+	b, off := c.Buf[i], c.Off[i]
+	panic(fmt.Sprintf("cpu: kernel %s: %d elements from %d of operand %d reach outside of its %d bytes", c.Kernel.Name, n, off, i, b.Bytes))
 }

@@ -65,6 +65,18 @@ func (v *view) offset(i int) int {
 	return at
 }
 
+// reach is how far the elements of v, which is not empty, lie before and behind the first.
+func (v *view) reach() (least, most int) {
+	for i, d := range v.dims[:v.rank] {
+		if span := (d - 1) * v.strides[i]; span < 0 {
+			least += span
+		} else {
+			most += span
+		}
+	}
+	return least, most
+}
+
 // gather copies elements start, start+1, ... of the view of src that begins at
 // off to dst.
 func gather[T any](dst, src []T, off int, v *view, start int) {
@@ -154,7 +166,7 @@ func pointer(c *device.Command, i, size, n int) unsafe.Pointer {
 	b, off := c.Buf[i], c.Off[i]
 	// The first three keep the fourth from overflowing.
 	if off < 0 || int64(off) > b.Bytes || int64(n) > b.Bytes || int64(off+n)*int64(size) > b.Bytes {
-		panic(fmt.Sprintf("cpu: kernel %s: %d elements from %d of operand %d reach outside of its %d bytes", c.Kernel.Name, n, off, i, b.Bytes))
+		outside(c, i, n)
 	}
 	return unsafe.Add(b.Ptr, off*size)
 }

@@ -21,7 +21,7 @@ func slice[T any](p unsafe.Pointer, n int) []T { return unsafe.Slice((*T)(p), n)
 
 // twin is the loop of the given form in Go, or nil.
 func twin(p kernel.Prim, dt device.DType, f Form) Loop {
-	if p.Func(dt) == nil {
+	if p.Func(dt) == nil || f == ThirdScalar && p != kernel.PrimWhere {
 		return nil
 	}
 	switch dt {
@@ -71,7 +71,12 @@ func numberLoop[T number](p kernel.Prim, form Form) Loop {
 			}
 		}
 	}
-	if form != NoScalar {
+	switch {
+	case p == kernel.PrimWhere && form == SecondScalar:
+		return chooseScalar(device.DTypeOf[T]().Size(), true)
+	case p == kernel.PrimWhere && form == ThirdScalar:
+		return chooseScalar(device.DTypeOf[T]().Size(), false)
+	case form != NoScalar:
 		return nil
 	}
 	switch p {
@@ -284,6 +289,29 @@ func choose[T any](dst, c, x, y unsafe.Pointer, _ uint64, n int) {
 		v := ys[i]
 		if cs[i] {
 			v = xs[i]
+		}
+		d[i] = v
+	}
+}
+
+// chooseScalar is whereLoop with a scalar that is chosen where the condition is when, and else an element of y or x, whichever is none.
+func chooseScalar(size int, when bool) Loop {
+	if size == 4 {
+		return func(dst, c, x, y unsafe.Pointer, s uint64, n int) { chooseOr[uint32](dst, c, x, y, uint32(s), when, n) }
+	}
+	return func(dst, c, x, y unsafe.Pointer, s uint64, n int) { chooseOr[uint64](dst, c, x, y, s, when, n) }
+}
+
+func chooseOr[T any](dst, c, x, y unsafe.Pointer, s T, when bool, n int) {
+	if when {
+		x = y
+	}
+	d, cs, xs := slice[T](dst, n), slice[bool](c, n), slice[T](x, n)
+	cs, xs = cs[:len(d)], xs[:len(d)]
+	for i := range d {
+		v := xs[i]
+		if cs[i] == when {
+			v = s
 		}
 		d[i] = v
 	}

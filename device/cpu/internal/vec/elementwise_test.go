@@ -121,7 +121,7 @@ func primCases() []loopCase {
 			default:
 				e.want = onBits[bool](f)
 			}
-			for _, form := range []Form{NoScalar, FirstScalar, SecondScalar} {
+			for _, form := range []Form{NoScalar, FirstScalar, SecondScalar, ThirdScalar} {
 				c := *e
 				c.form, c.loop = form, PrimLoop(p, dt, form)
 				c.name = fmt.Sprintf("%v/%v/%d", p, dt, form)

@@ -33,6 +33,7 @@ const (
 	NoScalar Form = iota
 	FirstScalar
 	SecondScalar
+	ThirdScalar
 )
 
 // PrimLoop returns the loop for p on operands of type dt, but for the condition of

@@ -758,6 +758,26 @@ func whereFloat32AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, 
 //go:noescape
 func whereFloat32AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// whereFloat32SecondAVX512 is dst[i] = choose(x[i], s, z[i]), for i < n.
+//
+//go:noescape
+func whereFloat32SecondAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// whereFloat32SecondAVX512Past is dst[i] = choose(x[i], s, z[i]), for i < n, past the caches.
+//
+//go:noescape
+func whereFloat32SecondAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// whereFloat32ThirdAVX512 is dst[i] = choose(x[i], y[i], s), for i < n.
+//
+//go:noescape
+func whereFloat32ThirdAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// whereFloat32ThirdAVX512Past is dst[i] = choose(x[i], y[i], s), for i < n, past the caches.
+//
+//go:noescape
+func whereFloat32ThirdAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // eqFloat64AVX512 is dst[i] = x[i] == y[i], for i < n.
 //
 //go:noescape
@@ -828,6 +848,26 @@ func whereFloat64AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, 
 //go:noescape
 func whereFloat64AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// whereFloat64SecondAVX512 is dst[i] = choose(x[i], s, z[i]), for i < n.
+//
+//go:noescape
+func whereFloat64SecondAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// whereFloat64SecondAVX512Past is dst[i] = choose(x[i], s, z[i]), for i < n, past the caches.
+//
+//go:noescape
+func whereFloat64SecondAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// whereFloat64ThirdAVX512 is dst[i] = choose(x[i], y[i], s), for i < n.
+//
+//go:noescape
+func whereFloat64ThirdAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// whereFloat64ThirdAVX512Past is dst[i] = choose(x[i], y[i], s), for i < n, past the caches.
+//
+//go:noescape
+func whereFloat64ThirdAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // eqInt64AVX512 is dst[i] = x[i] == y[i], for i < n.
 //
 //go:noescape
@@ -897,6 +937,26 @@ func whereInt64AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z 
 //
 //go:noescape
 func whereInt64AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// whereInt64SecondAVX512 is dst[i] = choose(x[i], s, z[i]), for i < n.
+//
+//go:noescape
+func whereInt64SecondAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// whereInt64SecondAVX512Past is dst[i] = choose(x[i], s, z[i]), for i < n, past the caches.
+//
+//go:noescape
+func whereInt64SecondAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// whereInt64ThirdAVX512 is dst[i] = choose(x[i], y[i], s), for i < n.
+//
+//go:noescape
+func whereInt64ThirdAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// whereInt64ThirdAVX512Past is dst[i] = choose(x[i], y[i], s), for i < n, past the caches.
+//
+//go:noescape
+func whereInt64ThirdAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // castFloat32ToFloat64AVX512 is dst[i] = float64(x[i]), for i < n.
 //
@@ -1678,6 +1738,26 @@ func whereFloat32AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z 
 //go:noescape
 func whereFloat32AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// whereFloat32SecondAVX2 is dst[i] = choose(x[i], s, z[i]), for i < n.
+//
+//go:noescape
+func whereFloat32SecondAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// whereFloat32SecondAVX2Past is dst[i] = choose(x[i], s, z[i]), for i < n, past the caches.
+//
+//go:noescape
+func whereFloat32SecondAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// whereFloat32ThirdAVX2 is dst[i] = choose(x[i], y[i], s), for i < n.
+//
+//go:noescape
+func whereFloat32ThirdAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// whereFloat32ThirdAVX2Past is dst[i] = choose(x[i], y[i], s), for i < n, past the caches.
+//
+//go:noescape
+func whereFloat32ThirdAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // eqFloat64AVX2 is dst[i] = x[i] == y[i], for i < n.
 //
 //go:noescape
@@ -1747,6 +1827,26 @@ func whereFloat64AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z 
 //
 //go:noescape
 func whereFloat64AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// whereFloat64SecondAVX2 is dst[i] = choose(x[i], s, z[i]), for i < n.
+//
+//go:noescape
+func whereFloat64SecondAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// whereFloat64SecondAVX2Past is dst[i] = choose(x[i], s, z[i]), for i < n, past the caches.
+//
+//go:noescape
+func whereFloat64SecondAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// whereFloat64ThirdAVX2 is dst[i] = choose(x[i], y[i], s), for i < n.
+//
+//go:noescape
+func whereFloat64ThirdAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// whereFloat64ThirdAVX2Past is dst[i] = choose(x[i], y[i], s), for i < n, past the caches.
+//
+//go:noescape
+func whereFloat64ThirdAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // eqInt64AVX2 is dst[i] = x[i] == y[i], for i < n.
 //
@@ -1818,6 +1918,26 @@ func whereInt64AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z un
 //go:noescape
 func whereInt64AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// whereInt64SecondAVX2 is dst[i] = choose(x[i], s, z[i]), for i < n.
+//
+//go:noescape
+func whereInt64SecondAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// whereInt64SecondAVX2Past is dst[i] = choose(x[i], s, z[i]), for i < n, past the caches.
+//
+//go:noescape
+func whereInt64SecondAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// whereInt64ThirdAVX2 is dst[i] = choose(x[i], y[i], s), for i < n.
+//
+//go:noescape
+func whereInt64ThirdAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// whereInt64ThirdAVX2Past is dst[i] = choose(x[i], y[i], s), for i < n, past the caches.
+//
+//go:noescape
+func whereInt64ThirdAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // castFloat32ToFloat64AVX2 is dst[i] = float64(x[i]), for i < n.
 //
 //go:noescape
@@ -1827,6 +1947,26 @@ func castFloat32ToFloat64AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Poi
 //
 //go:noescape
 func castFloat64ToFloat32AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// castInt64ToFloat64AVX2 is dst[i] = float64(x[i]), for i < n.
+//
+//go:noescape
+func castInt64ToFloat64AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// castInt64ToFloat32AVX2 is dst[i] = float32(x[i]), for i < n.
+//
+//go:noescape
+func castInt64ToFloat32AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// castFloat32ToInt64AVX2 is dst[i] = int64(x[i]), for i < n.
+//
+//go:noescape
+func castFloat32ToInt64AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// castFloat64ToInt64AVX2 is dst[i] = int64(x[i]), for i < n.
+//
+//go:noescape
+func castFloat64ToInt64AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // castFloat32ToBoolAVX2 is dst[i] = bool(x[i]), for i < n.
 //
@@ -2009,6 +2149,10 @@ func init() {
 	loops.set(AVX512, loopKey{kernel.PrimLe, device.Float32, SecondScalar}, leFloat32SecondAVX512)
 	loops.set(AVX512, loopKey{kernel.PrimWhere, device.Float32, NoScalar}, whereFloat32AVX512)
 	streamLoops.set(AVX512, loopKey{kernel.PrimWhere, device.Float32, NoScalar}, whereFloat32AVX512Past)
+	loops.set(AVX512, loopKey{kernel.PrimWhere, device.Float32, SecondScalar}, whereFloat32SecondAVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimWhere, device.Float32, SecondScalar}, whereFloat32SecondAVX512Past)
+	loops.set(AVX512, loopKey{kernel.PrimWhere, device.Float32, ThirdScalar}, whereFloat32ThirdAVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimWhere, device.Float32, ThirdScalar}, whereFloat32ThirdAVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimEq, device.Float64, NoScalar}, eqFloat64AVX512)
 	loops.set(AVX512, loopKey{kernel.PrimEq, device.Float64, FirstScalar}, eqFloat64FirstAVX512)
 	loops.set(AVX512, loopKey{kernel.PrimEq, device.Float64, SecondScalar}, eqFloat64SecondAVX512)
@@ -2023,6 +2167,10 @@ func init() {
 	loops.set(AVX512, loopKey{kernel.PrimLe, device.Float64, SecondScalar}, leFloat64SecondAVX512)
 	loops.set(AVX512, loopKey{kernel.PrimWhere, device.Float64, NoScalar}, whereFloat64AVX512)
 	streamLoops.set(AVX512, loopKey{kernel.PrimWhere, device.Float64, NoScalar}, whereFloat64AVX512Past)
+	loops.set(AVX512, loopKey{kernel.PrimWhere, device.Float64, SecondScalar}, whereFloat64SecondAVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimWhere, device.Float64, SecondScalar}, whereFloat64SecondAVX512Past)
+	loops.set(AVX512, loopKey{kernel.PrimWhere, device.Float64, ThirdScalar}, whereFloat64ThirdAVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimWhere, device.Float64, ThirdScalar}, whereFloat64ThirdAVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimEq, device.Int64, NoScalar}, eqInt64AVX512)
 	loops.set(AVX512, loopKey{kernel.PrimEq, device.Int64, FirstScalar}, eqInt64FirstAVX512)
 	loops.set(AVX512, loopKey{kernel.PrimEq, device.Int64, SecondScalar}, eqInt64SecondAVX512)
@@ -2037,6 +2185,10 @@ func init() {
 	loops.set(AVX512, loopKey{kernel.PrimLe, device.Int64, SecondScalar}, leInt64SecondAVX512)
 	loops.set(AVX512, loopKey{kernel.PrimWhere, device.Int64, NoScalar}, whereInt64AVX512)
 	streamLoops.set(AVX512, loopKey{kernel.PrimWhere, device.Int64, NoScalar}, whereInt64AVX512Past)
+	loops.set(AVX512, loopKey{kernel.PrimWhere, device.Int64, SecondScalar}, whereInt64SecondAVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimWhere, device.Int64, SecondScalar}, whereInt64SecondAVX512Past)
+	loops.set(AVX512, loopKey{kernel.PrimWhere, device.Int64, ThirdScalar}, whereInt64ThirdAVX512)
+	streamLoops.set(AVX512, loopKey{kernel.PrimWhere, device.Int64, ThirdScalar}, whereInt64ThirdAVX512Past)
 	casts.set(AVX512, castKey{device.Float32, device.Float64}, castFloat32ToFloat64AVX512)
 	casts.set(AVX512, castKey{device.Float64, device.Float32}, castFloat64ToFloat32AVX512)
 	casts.set(AVX512, castKey{device.Int64, device.Float32}, castInt64ToFloat32AVX512)
@@ -2193,6 +2345,10 @@ func init() {
 	loops.set(AVX2, loopKey{kernel.PrimLe, device.Float32, SecondScalar}, leFloat32SecondAVX2)
 	loops.set(AVX2, loopKey{kernel.PrimWhere, device.Float32, NoScalar}, whereFloat32AVX2)
 	streamLoops.set(AVX2, loopKey{kernel.PrimWhere, device.Float32, NoScalar}, whereFloat32AVX2Past)
+	loops.set(AVX2, loopKey{kernel.PrimWhere, device.Float32, SecondScalar}, whereFloat32SecondAVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimWhere, device.Float32, SecondScalar}, whereFloat32SecondAVX2Past)
+	loops.set(AVX2, loopKey{kernel.PrimWhere, device.Float32, ThirdScalar}, whereFloat32ThirdAVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimWhere, device.Float32, ThirdScalar}, whereFloat32ThirdAVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimEq, device.Float64, NoScalar}, eqFloat64AVX2)
 	loops.set(AVX2, loopKey{kernel.PrimEq, device.Float64, FirstScalar}, eqFloat64FirstAVX2)
 	loops.set(AVX2, loopKey{kernel.PrimEq, device.Float64, SecondScalar}, eqFloat64SecondAVX2)
@@ -2207,6 +2363,10 @@ func init() {
 	loops.set(AVX2, loopKey{kernel.PrimLe, device.Float64, SecondScalar}, leFloat64SecondAVX2)
 	loops.set(AVX2, loopKey{kernel.PrimWhere, device.Float64, NoScalar}, whereFloat64AVX2)
 	streamLoops.set(AVX2, loopKey{kernel.PrimWhere, device.Float64, NoScalar}, whereFloat64AVX2Past)
+	loops.set(AVX2, loopKey{kernel.PrimWhere, device.Float64, SecondScalar}, whereFloat64SecondAVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimWhere, device.Float64, SecondScalar}, whereFloat64SecondAVX2Past)
+	loops.set(AVX2, loopKey{kernel.PrimWhere, device.Float64, ThirdScalar}, whereFloat64ThirdAVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimWhere, device.Float64, ThirdScalar}, whereFloat64ThirdAVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimEq, device.Int64, NoScalar}, eqInt64AVX2)
 	loops.set(AVX2, loopKey{kernel.PrimEq, device.Int64, FirstScalar}, eqInt64FirstAVX2)
 	loops.set(AVX2, loopKey{kernel.PrimEq, device.Int64, SecondScalar}, eqInt64SecondAVX2)
@@ -2221,8 +2381,16 @@ func init() {
 	loops.set(AVX2, loopKey{kernel.PrimLe, device.Int64, SecondScalar}, leInt64SecondAVX2)
 	loops.set(AVX2, loopKey{kernel.PrimWhere, device.Int64, NoScalar}, whereInt64AVX2)
 	streamLoops.set(AVX2, loopKey{kernel.PrimWhere, device.Int64, NoScalar}, whereInt64AVX2Past)
+	loops.set(AVX2, loopKey{kernel.PrimWhere, device.Int64, SecondScalar}, whereInt64SecondAVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimWhere, device.Int64, SecondScalar}, whereInt64SecondAVX2Past)
+	loops.set(AVX2, loopKey{kernel.PrimWhere, device.Int64, ThirdScalar}, whereInt64ThirdAVX2)
+	streamLoops.set(AVX2, loopKey{kernel.PrimWhere, device.Int64, ThirdScalar}, whereInt64ThirdAVX2Past)
 	casts.set(AVX2, castKey{device.Float32, device.Float64}, castFloat32ToFloat64AVX2)
 	casts.set(AVX2, castKey{device.Float64, device.Float32}, castFloat64ToFloat32AVX2)
+	casts.set(AVX2, castKey{device.Int64, device.Float64}, castInt64ToFloat64AVX2)
+	casts.set(AVX2, castKey{device.Int64, device.Float32}, castInt64ToFloat32AVX2)
+	casts.set(AVX2, castKey{device.Float32, device.Int64}, castFloat32ToInt64AVX2)
+	casts.set(AVX2, castKey{device.Float64, device.Int64}, castFloat64ToInt64AVX2)
 	casts.set(AVX2, castKey{device.Float32, device.Bool}, castFloat32ToBoolAVX2)
 	casts.set(AVX2, castKey{device.Float64, device.Bool}, castFloat64ToBoolAVX2)
 	casts.set(AVX2, castKey{device.Int64, device.Bool}, castInt64ToBoolAVX2)

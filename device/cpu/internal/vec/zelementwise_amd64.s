@@ -10182,6 +10182,314 @@ done:
 	VZEROUPPER
 	RET
 
+// func whereFloat32SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
+TEXT ·whereFloat32SecondAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         z+24(FP), BX
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS   (DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   (BX)(CX*4), Z7
+	VPBLENDMD Z0, Z7, K1, Z1
+	VMOVUPS   16(DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   64(BX)(CX*4), Z7
+	VPBLENDMD Z0, Z7, K1, Z2
+	VMOVUPS   32(DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   128(BX)(CX*4), Z7
+	VPBLENDMD Z0, Z7, K1, Z3
+	VMOVUPS   48(DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   192(BX)(CX*4), Z7
+	VPBLENDMD Z0, Z7, K1, Z4
+	VMOVUPS   Z1, (AX)(CX*4)
+	VMOVUPS   Z2, 64(AX)(CX*4)
+	VMOVUPS   Z3, 128(AX)(CX*4)
+	VMOVUPS   Z4, 192(AX)(CX*4)
+	ADDQ      $0x00000040, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS   (DX)(CX*1), X1
+	VPTESTMB  X1, X1, K1
+	VMOVUPS   (BX)(CX*4), Z1
+	VPBLENDMD Z0, Z1, K1, Z5
+	VMOVUPS   Z5, (AX)(CX*4)
+	ADDQ      $0x00000010, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU8.Z  (DX)(CX*1), K1, X1
+	VPTESTMB    X1, X1, K2
+	VMOVDQU32.Z (BX)(CX*4), K1, Z1
+	VPBLENDMD   Z0, Z1, K2, Z6
+	VMOVDQU32   Z6, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func whereFloat32SecondAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
+TEXT ·whereFloat32SecondAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         z+24(FP), BX
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS   (DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   (BX)(CX*4), Z7
+	VPBLENDMD Z0, Z7, K1, Z1
+	VMOVUPS   16(DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   64(BX)(CX*4), Z7
+	VPBLENDMD Z0, Z7, K1, Z2
+	VMOVUPS   32(DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   128(BX)(CX*4), Z7
+	VPBLENDMD Z0, Z7, K1, Z3
+	VMOVUPS   48(DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   192(BX)(CX*4), Z7
+	VPBLENDMD Z0, Z7, K1, Z4
+	VMOVNTPS  Z1, (AX)(CX*4)
+	VMOVNTPS  Z2, 64(AX)(CX*4)
+	VMOVNTPS  Z3, 128(AX)(CX*4)
+	VMOVNTPS  Z4, 192(AX)(CX*4)
+	ADDQ      $0x00000040, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS   (DX)(CX*1), X1
+	VPTESTMB  X1, X1, K1
+	VMOVUPS   (BX)(CX*4), Z1
+	VPBLENDMD Z0, Z1, K1, Z5
+	VMOVNTPS  Z5, (AX)(CX*4)
+	ADDQ      $0x00000010, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU8.Z  (DX)(CX*1), K1, X1
+	VPTESTMB    X1, X1, K2
+	VMOVDQU32.Z (BX)(CX*4), K1, Z1
+	VPBLENDMD   Z0, Z1, K2, Z6
+	VMOVDQU32   Z6, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func whereFloat32ThirdAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
+TEXT ·whereFloat32ThirdAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         y+16(FP), BX
+	MOVQ         s+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS   (DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   (BX)(CX*4), Z7
+	VPBLENDMD Z7, Z0, K1, Z1
+	VMOVUPS   16(DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   64(BX)(CX*4), Z7
+	VPBLENDMD Z7, Z0, K1, Z2
+	VMOVUPS   32(DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   128(BX)(CX*4), Z7
+	VPBLENDMD Z7, Z0, K1, Z3
+	VMOVUPS   48(DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   192(BX)(CX*4), Z7
+	VPBLENDMD Z7, Z0, K1, Z4
+	VMOVUPS   Z1, (AX)(CX*4)
+	VMOVUPS   Z2, 64(AX)(CX*4)
+	VMOVUPS   Z3, 128(AX)(CX*4)
+	VMOVUPS   Z4, 192(AX)(CX*4)
+	ADDQ      $0x00000040, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS   (DX)(CX*1), X1
+	VPTESTMB  X1, X1, K1
+	VMOVUPS   (BX)(CX*4), Z1
+	VPBLENDMD Z1, Z0, K1, Z5
+	VMOVUPS   Z5, (AX)(CX*4)
+	ADDQ      $0x00000010, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU8.Z  (DX)(CX*1), K1, X1
+	VPTESTMB    X1, X1, K2
+	VMOVDQU32.Z (BX)(CX*4), K1, Z1
+	VPBLENDMD   Z1, Z0, K2, Z6
+	VMOVDQU32   Z6, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func whereFloat32ThirdAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
+TEXT ·whereFloat32ThirdAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         y+16(FP), BX
+	MOVQ         s+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS   (DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   (BX)(CX*4), Z7
+	VPBLENDMD Z7, Z0, K1, Z1
+	VMOVUPS   16(DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   64(BX)(CX*4), Z7
+	VPBLENDMD Z7, Z0, K1, Z2
+	VMOVUPS   32(DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   128(BX)(CX*4), Z7
+	VPBLENDMD Z7, Z0, K1, Z3
+	VMOVUPS   48(DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   192(BX)(CX*4), Z7
+	VPBLENDMD Z7, Z0, K1, Z4
+	VMOVNTPS  Z1, (AX)(CX*4)
+	VMOVNTPS  Z2, 64(AX)(CX*4)
+	VMOVNTPS  Z3, 128(AX)(CX*4)
+	VMOVNTPS  Z4, 192(AX)(CX*4)
+	ADDQ      $0x00000040, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS   (DX)(CX*1), X1
+	VPTESTMB  X1, X1, K1
+	VMOVUPS   (BX)(CX*4), Z1
+	VPBLENDMD Z1, Z0, K1, Z5
+	VMOVNTPS  Z5, (AX)(CX*4)
+	ADDQ      $0x00000010, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU8.Z  (DX)(CX*1), K1, X1
+	VPTESTMB    X1, X1, K2
+	VMOVDQU32.Z (BX)(CX*4), K1, Z1
+	VPBLENDMD   Z1, Z0, K2, Z6
+	VMOVDQU32   Z6, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func eqFloat64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·eqFloat64AVX512(SB), NOSPLIT, $0-48
@@ -11248,6 +11556,314 @@ done:
 	VZEROUPPER
 	RET
 
+// func whereFloat64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
+TEXT ·whereFloat64SecondAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         z+24(FP), BX
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVQ     (DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   (BX)(CX*8), Z7
+	VPBLENDMQ Z0, Z7, K1, Z1
+	VMOVQ     8(DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   64(BX)(CX*8), Z7
+	VPBLENDMQ Z0, Z7, K1, Z2
+	VMOVQ     16(DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   128(BX)(CX*8), Z7
+	VPBLENDMQ Z0, Z7, K1, Z3
+	VMOVQ     24(DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   192(BX)(CX*8), Z7
+	VPBLENDMQ Z0, Z7, K1, Z4
+	VMOVUPS   Z1, (AX)(CX*8)
+	VMOVUPS   Z2, 64(AX)(CX*8)
+	VMOVUPS   Z3, 128(AX)(CX*8)
+	VMOVUPS   Z4, 192(AX)(CX*8)
+	ADDQ      $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVQ     (DX)(CX*1), X1
+	VPTESTMB  X1, X1, K1
+	VMOVUPS   (BX)(CX*8), Z1
+	VPBLENDMQ Z0, Z1, K1, Z5
+	VMOVUPS   Z5, (AX)(CX*8)
+	ADDQ      $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU8.Z  (DX)(CX*1), K1, X1
+	VPTESTMB    X1, X1, K2
+	VMOVDQU64.Z (BX)(CX*8), K1, Z1
+	VPBLENDMQ   Z0, Z1, K2, Z6
+	VMOVDQU64   Z6, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func whereFloat64SecondAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
+TEXT ·whereFloat64SecondAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         z+24(FP), BX
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVQ     (DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   (BX)(CX*8), Z7
+	VPBLENDMQ Z0, Z7, K1, Z1
+	VMOVQ     8(DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   64(BX)(CX*8), Z7
+	VPBLENDMQ Z0, Z7, K1, Z2
+	VMOVQ     16(DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   128(BX)(CX*8), Z7
+	VPBLENDMQ Z0, Z7, K1, Z3
+	VMOVQ     24(DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   192(BX)(CX*8), Z7
+	VPBLENDMQ Z0, Z7, K1, Z4
+	VMOVNTPS  Z1, (AX)(CX*8)
+	VMOVNTPS  Z2, 64(AX)(CX*8)
+	VMOVNTPS  Z3, 128(AX)(CX*8)
+	VMOVNTPS  Z4, 192(AX)(CX*8)
+	ADDQ      $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVQ     (DX)(CX*1), X1
+	VPTESTMB  X1, X1, K1
+	VMOVUPS   (BX)(CX*8), Z1
+	VPBLENDMQ Z0, Z1, K1, Z5
+	VMOVNTPS  Z5, (AX)(CX*8)
+	ADDQ      $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU8.Z  (DX)(CX*1), K1, X1
+	VPTESTMB    X1, X1, K2
+	VMOVDQU64.Z (BX)(CX*8), K1, Z1
+	VPBLENDMQ   Z0, Z1, K2, Z6
+	VMOVDQU64   Z6, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func whereFloat64ThirdAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
+TEXT ·whereFloat64ThirdAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         y+16(FP), BX
+	MOVQ         s+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVQ     (DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   (BX)(CX*8), Z7
+	VPBLENDMQ Z7, Z0, K1, Z1
+	VMOVQ     8(DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   64(BX)(CX*8), Z7
+	VPBLENDMQ Z7, Z0, K1, Z2
+	VMOVQ     16(DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   128(BX)(CX*8), Z7
+	VPBLENDMQ Z7, Z0, K1, Z3
+	VMOVQ     24(DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   192(BX)(CX*8), Z7
+	VPBLENDMQ Z7, Z0, K1, Z4
+	VMOVUPS   Z1, (AX)(CX*8)
+	VMOVUPS   Z2, 64(AX)(CX*8)
+	VMOVUPS   Z3, 128(AX)(CX*8)
+	VMOVUPS   Z4, 192(AX)(CX*8)
+	ADDQ      $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVQ     (DX)(CX*1), X1
+	VPTESTMB  X1, X1, K1
+	VMOVUPS   (BX)(CX*8), Z1
+	VPBLENDMQ Z1, Z0, K1, Z5
+	VMOVUPS   Z5, (AX)(CX*8)
+	ADDQ      $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU8.Z  (DX)(CX*1), K1, X1
+	VPTESTMB    X1, X1, K2
+	VMOVDQU64.Z (BX)(CX*8), K1, Z1
+	VPBLENDMQ   Z1, Z0, K2, Z6
+	VMOVDQU64   Z6, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func whereFloat64ThirdAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
+TEXT ·whereFloat64ThirdAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         y+16(FP), BX
+	MOVQ         s+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVQ     (DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   (BX)(CX*8), Z7
+	VPBLENDMQ Z7, Z0, K1, Z1
+	VMOVQ     8(DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   64(BX)(CX*8), Z7
+	VPBLENDMQ Z7, Z0, K1, Z2
+	VMOVQ     16(DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   128(BX)(CX*8), Z7
+	VPBLENDMQ Z7, Z0, K1, Z3
+	VMOVQ     24(DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   192(BX)(CX*8), Z7
+	VPBLENDMQ Z7, Z0, K1, Z4
+	VMOVNTPS  Z1, (AX)(CX*8)
+	VMOVNTPS  Z2, 64(AX)(CX*8)
+	VMOVNTPS  Z3, 128(AX)(CX*8)
+	VMOVNTPS  Z4, 192(AX)(CX*8)
+	ADDQ      $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVQ     (DX)(CX*1), X1
+	VPTESTMB  X1, X1, K1
+	VMOVUPS   (BX)(CX*8), Z1
+	VPBLENDMQ Z1, Z0, K1, Z5
+	VMOVNTPS  Z5, (AX)(CX*8)
+	ADDQ      $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU8.Z  (DX)(CX*1), K1, X1
+	VPTESTMB    X1, X1, K2
+	VMOVDQU64.Z (BX)(CX*8), K1, Z1
+	VPBLENDMQ   Z1, Z0, K2, Z6
+	VMOVDQU64   Z6, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func eqInt64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·eqInt64AVX512(SB), NOSPLIT, $0-48
@@ -12308,6 +12924,314 @@ oneTest:
 	VMOVDQU64.Z (BX)(CX*8), K1, Z0
 	VMOVDQU64.Z (SI)(CX*8), K1, Z1
 	VPBLENDMQ   Z0, Z1, K2, Z6
+	VMOVDQU64   Z6, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func whereInt64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
+TEXT ·whereInt64SecondAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         z+24(FP), BX
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVQ     (DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   (BX)(CX*8), Z7
+	VPBLENDMQ Z0, Z7, K1, Z1
+	VMOVQ     8(DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   64(BX)(CX*8), Z7
+	VPBLENDMQ Z0, Z7, K1, Z2
+	VMOVQ     16(DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   128(BX)(CX*8), Z7
+	VPBLENDMQ Z0, Z7, K1, Z3
+	VMOVQ     24(DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   192(BX)(CX*8), Z7
+	VPBLENDMQ Z0, Z7, K1, Z4
+	VMOVUPS   Z1, (AX)(CX*8)
+	VMOVUPS   Z2, 64(AX)(CX*8)
+	VMOVUPS   Z3, 128(AX)(CX*8)
+	VMOVUPS   Z4, 192(AX)(CX*8)
+	ADDQ      $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVQ     (DX)(CX*1), X1
+	VPTESTMB  X1, X1, K1
+	VMOVUPS   (BX)(CX*8), Z1
+	VPBLENDMQ Z0, Z1, K1, Z5
+	VMOVUPS   Z5, (AX)(CX*8)
+	ADDQ      $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU8.Z  (DX)(CX*1), K1, X1
+	VPTESTMB    X1, X1, K2
+	VMOVDQU64.Z (BX)(CX*8), K1, Z1
+	VPBLENDMQ   Z0, Z1, K2, Z6
+	VMOVDQU64   Z6, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func whereInt64SecondAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
+TEXT ·whereInt64SecondAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         z+24(FP), BX
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVQ     (DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   (BX)(CX*8), Z7
+	VPBLENDMQ Z0, Z7, K1, Z1
+	VMOVQ     8(DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   64(BX)(CX*8), Z7
+	VPBLENDMQ Z0, Z7, K1, Z2
+	VMOVQ     16(DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   128(BX)(CX*8), Z7
+	VPBLENDMQ Z0, Z7, K1, Z3
+	VMOVQ     24(DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   192(BX)(CX*8), Z7
+	VPBLENDMQ Z0, Z7, K1, Z4
+	VMOVNTPS  Z1, (AX)(CX*8)
+	VMOVNTPS  Z2, 64(AX)(CX*8)
+	VMOVNTPS  Z3, 128(AX)(CX*8)
+	VMOVNTPS  Z4, 192(AX)(CX*8)
+	ADDQ      $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVQ     (DX)(CX*1), X1
+	VPTESTMB  X1, X1, K1
+	VMOVUPS   (BX)(CX*8), Z1
+	VPBLENDMQ Z0, Z1, K1, Z5
+	VMOVNTPS  Z5, (AX)(CX*8)
+	ADDQ      $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU8.Z  (DX)(CX*1), K1, X1
+	VPTESTMB    X1, X1, K2
+	VMOVDQU64.Z (BX)(CX*8), K1, Z1
+	VPBLENDMQ   Z0, Z1, K2, Z6
+	VMOVDQU64   Z6, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func whereInt64ThirdAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
+TEXT ·whereInt64ThirdAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         y+16(FP), BX
+	MOVQ         s+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVQ     (DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   (BX)(CX*8), Z7
+	VPBLENDMQ Z7, Z0, K1, Z1
+	VMOVQ     8(DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   64(BX)(CX*8), Z7
+	VPBLENDMQ Z7, Z0, K1, Z2
+	VMOVQ     16(DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   128(BX)(CX*8), Z7
+	VPBLENDMQ Z7, Z0, K1, Z3
+	VMOVQ     24(DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   192(BX)(CX*8), Z7
+	VPBLENDMQ Z7, Z0, K1, Z4
+	VMOVUPS   Z1, (AX)(CX*8)
+	VMOVUPS   Z2, 64(AX)(CX*8)
+	VMOVUPS   Z3, 128(AX)(CX*8)
+	VMOVUPS   Z4, 192(AX)(CX*8)
+	ADDQ      $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVQ     (DX)(CX*1), X1
+	VPTESTMB  X1, X1, K1
+	VMOVUPS   (BX)(CX*8), Z1
+	VPBLENDMQ Z1, Z0, K1, Z5
+	VMOVUPS   Z5, (AX)(CX*8)
+	ADDQ      $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU8.Z  (DX)(CX*1), K1, X1
+	VPTESTMB    X1, X1, K2
+	VMOVDQU64.Z (BX)(CX*8), K1, Z1
+	VPBLENDMQ   Z1, Z0, K2, Z6
+	VMOVDQU64   Z6, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func whereInt64ThirdAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
+TEXT ·whereInt64ThirdAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         y+16(FP), BX
+	MOVQ         s+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVQ     (DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   (BX)(CX*8), Z7
+	VPBLENDMQ Z7, Z0, K1, Z1
+	VMOVQ     8(DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   64(BX)(CX*8), Z7
+	VPBLENDMQ Z7, Z0, K1, Z2
+	VMOVQ     16(DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   128(BX)(CX*8), Z7
+	VPBLENDMQ Z7, Z0, K1, Z3
+	VMOVQ     24(DX)(CX*1), X7
+	VPTESTMB  X7, X7, K1
+	VMOVUPS   192(BX)(CX*8), Z7
+	VPBLENDMQ Z7, Z0, K1, Z4
+	VMOVNTPS  Z1, (AX)(CX*8)
+	VMOVNTPS  Z2, 64(AX)(CX*8)
+	VMOVNTPS  Z3, 128(AX)(CX*8)
+	VMOVNTPS  Z4, 192(AX)(CX*8)
+	ADDQ      $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVQ     (DX)(CX*1), X1
+	VPTESTMB  X1, X1, K1
+	VMOVUPS   (BX)(CX*8), Z1
+	VPBLENDMQ Z1, Z0, K1, Z5
+	VMOVNTPS  Z5, (AX)(CX*8)
+	ADDQ      $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU8.Z  (DX)(CX*1), K1, X1
+	VPTESTMB    X1, X1, K2
+	VMOVDQU64.Z (BX)(CX*8), K1, Z1
+	VPBLENDMQ   Z1, Z0, K2, Z6
 	VMOVDQU64   Z6, K1, (AX)(CX*8)
 
 done:
@@ -23626,6 +24550,366 @@ singleTest:
 	VZEROUPPER
 	RET
 
+// func whereFloat32SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·whereFloat32SecondAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         z+24(FP), BX
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVQ     (DX)(CX*1), X1
+	VPXOR     Y2, Y2, Y2
+	VPMOVZXBD X1, Y1
+	VPCMPGTD  Y2, Y1, Y1
+	VMOVUPS   (BX)(CX*4), Y2
+	VPBLENDVB Y1, Y0, Y2, Y1
+	VMOVQ     8(DX)(CX*1), X2
+	VPXOR     Y5, Y5, Y5
+	VPMOVZXBD X2, Y2
+	VPCMPGTD  Y5, Y2, Y2
+	VMOVUPS   32(BX)(CX*4), Y5
+	VPBLENDVB Y2, Y0, Y5, Y2
+	VMOVQ     16(DX)(CX*1), X3
+	VPXOR     Y6, Y6, Y6
+	VPMOVZXBD X3, Y5
+	VPCMPGTD  Y6, Y5, Y5
+	VMOVUPS   64(BX)(CX*4), Y6
+	VPBLENDVB Y5, Y0, Y6, Y5
+	VMOVQ     24(DX)(CX*1), X3
+	VPXOR     Y7, Y7, Y7
+	VPMOVZXBD X3, Y6
+	VPCMPGTD  Y7, Y6, Y6
+	VMOVUPS   96(BX)(CX*4), Y7
+	VPBLENDVB Y6, Y0, Y7, Y6
+	VMOVUPS   Y1, (AX)(CX*4)
+	VMOVUPS   Y2, 32(AX)(CX*4)
+	VMOVUPS   Y5, 64(AX)(CX*4)
+	VMOVUPS   Y6, 96(AX)(CX*4)
+	ADDQ      $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVQ     (DX)(CX*1), X1
+	VPXOR     Y2, Y2, Y2
+	VPMOVZXBD X1, Y1
+	VPCMPGTD  Y2, Y1, Y1
+	VMOVUPS   (BX)(CX*4), Y2
+	VPBLENDVB Y1, Y0, Y2, Y1
+	VMOVUPS   Y1, (AX)(CX*4)
+	ADDQ      $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	MOVBLZX   (DX)(CX*1), DI
+	VMOVD     DI, X3
+	VPXOR     Y1, Y1, Y1
+	VPCMPGTD  Y1, Y3, Y3
+	VMOVD     (BX)(CX*4), X4
+	VPBLENDVB Y3, Y0, Y4, Y1
+	VMOVD     X1, (AX)(CX*4)
+	INCQ      CX
+
+singleTest:
+	CMPQ CX, SI
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func whereFloat32SecondAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·whereFloat32SecondAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         z+24(FP), BX
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVQ     (DX)(CX*1), X1
+	VPXOR     Y2, Y2, Y2
+	VPMOVZXBD X1, Y1
+	VPCMPGTD  Y2, Y1, Y1
+	VMOVUPS   (BX)(CX*4), Y2
+	VPBLENDVB Y1, Y0, Y2, Y1
+	VMOVQ     8(DX)(CX*1), X2
+	VPXOR     Y5, Y5, Y5
+	VPMOVZXBD X2, Y2
+	VPCMPGTD  Y5, Y2, Y2
+	VMOVUPS   32(BX)(CX*4), Y5
+	VPBLENDVB Y2, Y0, Y5, Y2
+	VMOVQ     16(DX)(CX*1), X3
+	VPXOR     Y6, Y6, Y6
+	VPMOVZXBD X3, Y5
+	VPCMPGTD  Y6, Y5, Y5
+	VMOVUPS   64(BX)(CX*4), Y6
+	VPBLENDVB Y5, Y0, Y6, Y5
+	VMOVQ     24(DX)(CX*1), X3
+	VPXOR     Y7, Y7, Y7
+	VPMOVZXBD X3, Y6
+	VPCMPGTD  Y7, Y6, Y6
+	VMOVUPS   96(BX)(CX*4), Y7
+	VPBLENDVB Y6, Y0, Y7, Y6
+	VMOVNTPS  Y1, (AX)(CX*4)
+	VMOVNTPS  Y2, 32(AX)(CX*4)
+	VMOVNTPS  Y5, 64(AX)(CX*4)
+	VMOVNTPS  Y6, 96(AX)(CX*4)
+	ADDQ      $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVQ     (DX)(CX*1), X1
+	VPXOR     Y2, Y2, Y2
+	VPMOVZXBD X1, Y1
+	VPCMPGTD  Y2, Y1, Y1
+	VMOVUPS   (BX)(CX*4), Y2
+	VPBLENDVB Y1, Y0, Y2, Y1
+	VMOVNTPS  Y1, (AX)(CX*4)
+	ADDQ      $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	MOVBLZX   (DX)(CX*1), DI
+	VMOVD     DI, X3
+	VPXOR     Y1, Y1, Y1
+	VPCMPGTD  Y1, Y3, Y3
+	VMOVD     (BX)(CX*4), X4
+	VPBLENDVB Y3, Y0, Y4, Y1
+	VMOVD     X1, (AX)(CX*4)
+	INCQ      CX
+
+singleTest:
+	CMPQ CX, SI
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func whereFloat32ThirdAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·whereFloat32ThirdAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         y+16(FP), BX
+	MOVQ         s+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVQ     (DX)(CX*1), X1
+	VPXOR     Y2, Y2, Y2
+	VPMOVZXBD X1, Y1
+	VPCMPGTD  Y2, Y1, Y1
+	VMOVUPS   (BX)(CX*4), Y2
+	VPBLENDVB Y1, Y2, Y0, Y1
+	VMOVQ     8(DX)(CX*1), X2
+	VPXOR     Y5, Y5, Y5
+	VPMOVZXBD X2, Y2
+	VPCMPGTD  Y5, Y2, Y2
+	VMOVUPS   32(BX)(CX*4), Y5
+	VPBLENDVB Y2, Y5, Y0, Y2
+	VMOVQ     16(DX)(CX*1), X3
+	VPXOR     Y6, Y6, Y6
+	VPMOVZXBD X3, Y5
+	VPCMPGTD  Y6, Y5, Y5
+	VMOVUPS   64(BX)(CX*4), Y6
+	VPBLENDVB Y5, Y6, Y0, Y5
+	VMOVQ     24(DX)(CX*1), X3
+	VPXOR     Y7, Y7, Y7
+	VPMOVZXBD X3, Y6
+	VPCMPGTD  Y7, Y6, Y6
+	VMOVUPS   96(BX)(CX*4), Y7
+	VPBLENDVB Y6, Y7, Y0, Y6
+	VMOVUPS   Y1, (AX)(CX*4)
+	VMOVUPS   Y2, 32(AX)(CX*4)
+	VMOVUPS   Y5, 64(AX)(CX*4)
+	VMOVUPS   Y6, 96(AX)(CX*4)
+	ADDQ      $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVQ     (DX)(CX*1), X1
+	VPXOR     Y2, Y2, Y2
+	VPMOVZXBD X1, Y1
+	VPCMPGTD  Y2, Y1, Y1
+	VMOVUPS   (BX)(CX*4), Y2
+	VPBLENDVB Y1, Y2, Y0, Y1
+	VMOVUPS   Y1, (AX)(CX*4)
+	ADDQ      $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	MOVBLZX   (DX)(CX*1), DI
+	VMOVD     DI, X3
+	VPXOR     Y1, Y1, Y1
+	VPCMPGTD  Y1, Y3, Y3
+	VMOVD     (BX)(CX*4), X4
+	VPBLENDVB Y3, Y4, Y0, Y1
+	VMOVD     X1, (AX)(CX*4)
+	INCQ      CX
+
+singleTest:
+	CMPQ CX, SI
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func whereFloat32ThirdAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·whereFloat32ThirdAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         y+16(FP), BX
+	MOVQ         s+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVQ     (DX)(CX*1), X1
+	VPXOR     Y2, Y2, Y2
+	VPMOVZXBD X1, Y1
+	VPCMPGTD  Y2, Y1, Y1
+	VMOVUPS   (BX)(CX*4), Y2
+	VPBLENDVB Y1, Y2, Y0, Y1
+	VMOVQ     8(DX)(CX*1), X2
+	VPXOR     Y5, Y5, Y5
+	VPMOVZXBD X2, Y2
+	VPCMPGTD  Y5, Y2, Y2
+	VMOVUPS   32(BX)(CX*4), Y5
+	VPBLENDVB Y2, Y5, Y0, Y2
+	VMOVQ     16(DX)(CX*1), X3
+	VPXOR     Y6, Y6, Y6
+	VPMOVZXBD X3, Y5
+	VPCMPGTD  Y6, Y5, Y5
+	VMOVUPS   64(BX)(CX*4), Y6
+	VPBLENDVB Y5, Y6, Y0, Y5
+	VMOVQ     24(DX)(CX*1), X3
+	VPXOR     Y7, Y7, Y7
+	VPMOVZXBD X3, Y6
+	VPCMPGTD  Y7, Y6, Y6
+	VMOVUPS   96(BX)(CX*4), Y7
+	VPBLENDVB Y6, Y7, Y0, Y6
+	VMOVNTPS  Y1, (AX)(CX*4)
+	VMOVNTPS  Y2, 32(AX)(CX*4)
+	VMOVNTPS  Y5, 64(AX)(CX*4)
+	VMOVNTPS  Y6, 96(AX)(CX*4)
+	ADDQ      $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVQ     (DX)(CX*1), X1
+	VPXOR     Y2, Y2, Y2
+	VPMOVZXBD X1, Y1
+	VPCMPGTD  Y2, Y1, Y1
+	VMOVUPS   (BX)(CX*4), Y2
+	VPBLENDVB Y1, Y2, Y0, Y1
+	VMOVNTPS  Y1, (AX)(CX*4)
+	ADDQ      $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	MOVBLZX   (DX)(CX*1), DI
+	VMOVD     DI, X3
+	VPXOR     Y1, Y1, Y1
+	VPCMPGTD  Y1, Y3, Y3
+	VMOVD     (BX)(CX*4), X4
+	VPBLENDVB Y3, Y4, Y0, Y1
+	VMOVD     X1, (AX)(CX*4)
+	INCQ      CX
+
+singleTest:
+	CMPQ CX, SI
+	JLT  single
+	VZEROUPPER
+	RET
+
 // func eqFloat64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX2
 TEXT ·eqFloat64AVX2(SB), NOSPLIT, $0-48
@@ -25014,6 +26298,366 @@ single:
 
 singleTest:
 	CMPQ CX, DI
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func whereFloat64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·whereFloat64SecondAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         z+24(FP), BX
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVD     (DX)(CX*1), X1
+	VPXOR     Y2, Y2, Y2
+	VPMOVZXBQ X1, Y1
+	VPCMPGTQ  Y2, Y1, Y1
+	VMOVUPS   (BX)(CX*8), Y2
+	VPBLENDVB Y1, Y0, Y2, Y1
+	VMOVD     4(DX)(CX*1), X2
+	VPXOR     Y5, Y5, Y5
+	VPMOVZXBQ X2, Y2
+	VPCMPGTQ  Y5, Y2, Y2
+	VMOVUPS   32(BX)(CX*8), Y5
+	VPBLENDVB Y2, Y0, Y5, Y2
+	VMOVD     8(DX)(CX*1), X3
+	VPXOR     Y6, Y6, Y6
+	VPMOVZXBQ X3, Y5
+	VPCMPGTQ  Y6, Y5, Y5
+	VMOVUPS   64(BX)(CX*8), Y6
+	VPBLENDVB Y5, Y0, Y6, Y5
+	VMOVD     12(DX)(CX*1), X3
+	VPXOR     Y7, Y7, Y7
+	VPMOVZXBQ X3, Y6
+	VPCMPGTQ  Y7, Y6, Y6
+	VMOVUPS   96(BX)(CX*8), Y7
+	VPBLENDVB Y6, Y0, Y7, Y6
+	VMOVUPS   Y1, (AX)(CX*8)
+	VMOVUPS   Y2, 32(AX)(CX*8)
+	VMOVUPS   Y5, 64(AX)(CX*8)
+	VMOVUPS   Y6, 96(AX)(CX*8)
+	ADDQ      $0x00000010, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVD     (DX)(CX*1), X1
+	VPXOR     Y2, Y2, Y2
+	VPMOVZXBQ X1, Y1
+	VPCMPGTQ  Y2, Y1, Y1
+	VMOVUPS   (BX)(CX*8), Y2
+	VPBLENDVB Y1, Y0, Y2, Y1
+	VMOVUPS   Y1, (AX)(CX*8)
+	ADDQ      $0x00000004, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	MOVBLZX   (DX)(CX*1), DI
+	VMOVD     DI, X3
+	VPXOR     Y1, Y1, Y1
+	VPCMPGTQ  Y1, Y3, Y3
+	VMOVQ     (BX)(CX*8), X4
+	VPBLENDVB Y3, Y0, Y4, Y1
+	VMOVQ     X1, (AX)(CX*8)
+	INCQ      CX
+
+singleTest:
+	CMPQ CX, SI
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func whereFloat64SecondAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·whereFloat64SecondAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         z+24(FP), BX
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVD     (DX)(CX*1), X1
+	VPXOR     Y2, Y2, Y2
+	VPMOVZXBQ X1, Y1
+	VPCMPGTQ  Y2, Y1, Y1
+	VMOVUPS   (BX)(CX*8), Y2
+	VPBLENDVB Y1, Y0, Y2, Y1
+	VMOVD     4(DX)(CX*1), X2
+	VPXOR     Y5, Y5, Y5
+	VPMOVZXBQ X2, Y2
+	VPCMPGTQ  Y5, Y2, Y2
+	VMOVUPS   32(BX)(CX*8), Y5
+	VPBLENDVB Y2, Y0, Y5, Y2
+	VMOVD     8(DX)(CX*1), X3
+	VPXOR     Y6, Y6, Y6
+	VPMOVZXBQ X3, Y5
+	VPCMPGTQ  Y6, Y5, Y5
+	VMOVUPS   64(BX)(CX*8), Y6
+	VPBLENDVB Y5, Y0, Y6, Y5
+	VMOVD     12(DX)(CX*1), X3
+	VPXOR     Y7, Y7, Y7
+	VPMOVZXBQ X3, Y6
+	VPCMPGTQ  Y7, Y6, Y6
+	VMOVUPS   96(BX)(CX*8), Y7
+	VPBLENDVB Y6, Y0, Y7, Y6
+	VMOVNTPS  Y1, (AX)(CX*8)
+	VMOVNTPS  Y2, 32(AX)(CX*8)
+	VMOVNTPS  Y5, 64(AX)(CX*8)
+	VMOVNTPS  Y6, 96(AX)(CX*8)
+	ADDQ      $0x00000010, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVD     (DX)(CX*1), X1
+	VPXOR     Y2, Y2, Y2
+	VPMOVZXBQ X1, Y1
+	VPCMPGTQ  Y2, Y1, Y1
+	VMOVUPS   (BX)(CX*8), Y2
+	VPBLENDVB Y1, Y0, Y2, Y1
+	VMOVNTPS  Y1, (AX)(CX*8)
+	ADDQ      $0x00000004, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	MOVBLZX   (DX)(CX*1), DI
+	VMOVD     DI, X3
+	VPXOR     Y1, Y1, Y1
+	VPCMPGTQ  Y1, Y3, Y3
+	VMOVQ     (BX)(CX*8), X4
+	VPBLENDVB Y3, Y0, Y4, Y1
+	VMOVQ     X1, (AX)(CX*8)
+	INCQ      CX
+
+singleTest:
+	CMPQ CX, SI
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func whereFloat64ThirdAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·whereFloat64ThirdAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         y+16(FP), BX
+	MOVQ         s+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVD     (DX)(CX*1), X1
+	VPXOR     Y2, Y2, Y2
+	VPMOVZXBQ X1, Y1
+	VPCMPGTQ  Y2, Y1, Y1
+	VMOVUPS   (BX)(CX*8), Y2
+	VPBLENDVB Y1, Y2, Y0, Y1
+	VMOVD     4(DX)(CX*1), X2
+	VPXOR     Y5, Y5, Y5
+	VPMOVZXBQ X2, Y2
+	VPCMPGTQ  Y5, Y2, Y2
+	VMOVUPS   32(BX)(CX*8), Y5
+	VPBLENDVB Y2, Y5, Y0, Y2
+	VMOVD     8(DX)(CX*1), X3
+	VPXOR     Y6, Y6, Y6
+	VPMOVZXBQ X3, Y5
+	VPCMPGTQ  Y6, Y5, Y5
+	VMOVUPS   64(BX)(CX*8), Y6
+	VPBLENDVB Y5, Y6, Y0, Y5
+	VMOVD     12(DX)(CX*1), X3
+	VPXOR     Y7, Y7, Y7
+	VPMOVZXBQ X3, Y6
+	VPCMPGTQ  Y7, Y6, Y6
+	VMOVUPS   96(BX)(CX*8), Y7
+	VPBLENDVB Y6, Y7, Y0, Y6
+	VMOVUPS   Y1, (AX)(CX*8)
+	VMOVUPS   Y2, 32(AX)(CX*8)
+	VMOVUPS   Y5, 64(AX)(CX*8)
+	VMOVUPS   Y6, 96(AX)(CX*8)
+	ADDQ      $0x00000010, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVD     (DX)(CX*1), X1
+	VPXOR     Y2, Y2, Y2
+	VPMOVZXBQ X1, Y1
+	VPCMPGTQ  Y2, Y1, Y1
+	VMOVUPS   (BX)(CX*8), Y2
+	VPBLENDVB Y1, Y2, Y0, Y1
+	VMOVUPS   Y1, (AX)(CX*8)
+	ADDQ      $0x00000004, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	MOVBLZX   (DX)(CX*1), DI
+	VMOVD     DI, X3
+	VPXOR     Y1, Y1, Y1
+	VPCMPGTQ  Y1, Y3, Y3
+	VMOVQ     (BX)(CX*8), X4
+	VPBLENDVB Y3, Y4, Y0, Y1
+	VMOVQ     X1, (AX)(CX*8)
+	INCQ      CX
+
+singleTest:
+	CMPQ CX, SI
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func whereFloat64ThirdAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·whereFloat64ThirdAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         y+16(FP), BX
+	MOVQ         s+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVD     (DX)(CX*1), X1
+	VPXOR     Y2, Y2, Y2
+	VPMOVZXBQ X1, Y1
+	VPCMPGTQ  Y2, Y1, Y1
+	VMOVUPS   (BX)(CX*8), Y2
+	VPBLENDVB Y1, Y2, Y0, Y1
+	VMOVD     4(DX)(CX*1), X2
+	VPXOR     Y5, Y5, Y5
+	VPMOVZXBQ X2, Y2
+	VPCMPGTQ  Y5, Y2, Y2
+	VMOVUPS   32(BX)(CX*8), Y5
+	VPBLENDVB Y2, Y5, Y0, Y2
+	VMOVD     8(DX)(CX*1), X3
+	VPXOR     Y6, Y6, Y6
+	VPMOVZXBQ X3, Y5
+	VPCMPGTQ  Y6, Y5, Y5
+	VMOVUPS   64(BX)(CX*8), Y6
+	VPBLENDVB Y5, Y6, Y0, Y5
+	VMOVD     12(DX)(CX*1), X3
+	VPXOR     Y7, Y7, Y7
+	VPMOVZXBQ X3, Y6
+	VPCMPGTQ  Y7, Y6, Y6
+	VMOVUPS   96(BX)(CX*8), Y7
+	VPBLENDVB Y6, Y7, Y0, Y6
+	VMOVNTPS  Y1, (AX)(CX*8)
+	VMOVNTPS  Y2, 32(AX)(CX*8)
+	VMOVNTPS  Y5, 64(AX)(CX*8)
+	VMOVNTPS  Y6, 96(AX)(CX*8)
+	ADDQ      $0x00000010, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVD     (DX)(CX*1), X1
+	VPXOR     Y2, Y2, Y2
+	VPMOVZXBQ X1, Y1
+	VPCMPGTQ  Y2, Y1, Y1
+	VMOVUPS   (BX)(CX*8), Y2
+	VPBLENDVB Y1, Y2, Y0, Y1
+	VMOVNTPS  Y1, (AX)(CX*8)
+	ADDQ      $0x00000004, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	MOVBLZX   (DX)(CX*1), DI
+	VMOVD     DI, X3
+	VPXOR     Y1, Y1, Y1
+	VPCMPGTQ  Y1, Y3, Y3
+	VMOVQ     (BX)(CX*8), X4
+	VPBLENDVB Y3, Y4, Y0, Y1
+	VMOVQ     X1, (AX)(CX*8)
+	INCQ      CX
+
+singleTest:
+	CMPQ CX, SI
 	JLT  single
 	VZEROUPPER
 	RET
@@ -26458,6 +28102,366 @@ singleTest:
 	VZEROUPPER
 	RET
 
+// func whereInt64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·whereInt64SecondAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         z+24(FP), BX
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVD     (DX)(CX*1), X1
+	VPXOR     Y2, Y2, Y2
+	VPMOVZXBQ X1, Y1
+	VPCMPGTQ  Y2, Y1, Y1
+	VMOVUPS   (BX)(CX*8), Y2
+	VPBLENDVB Y1, Y0, Y2, Y1
+	VMOVD     4(DX)(CX*1), X2
+	VPXOR     Y5, Y5, Y5
+	VPMOVZXBQ X2, Y2
+	VPCMPGTQ  Y5, Y2, Y2
+	VMOVUPS   32(BX)(CX*8), Y5
+	VPBLENDVB Y2, Y0, Y5, Y2
+	VMOVD     8(DX)(CX*1), X3
+	VPXOR     Y6, Y6, Y6
+	VPMOVZXBQ X3, Y5
+	VPCMPGTQ  Y6, Y5, Y5
+	VMOVUPS   64(BX)(CX*8), Y6
+	VPBLENDVB Y5, Y0, Y6, Y5
+	VMOVD     12(DX)(CX*1), X3
+	VPXOR     Y7, Y7, Y7
+	VPMOVZXBQ X3, Y6
+	VPCMPGTQ  Y7, Y6, Y6
+	VMOVUPS   96(BX)(CX*8), Y7
+	VPBLENDVB Y6, Y0, Y7, Y6
+	VMOVUPS   Y1, (AX)(CX*8)
+	VMOVUPS   Y2, 32(AX)(CX*8)
+	VMOVUPS   Y5, 64(AX)(CX*8)
+	VMOVUPS   Y6, 96(AX)(CX*8)
+	ADDQ      $0x00000010, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVD     (DX)(CX*1), X1
+	VPXOR     Y2, Y2, Y2
+	VPMOVZXBQ X1, Y1
+	VPCMPGTQ  Y2, Y1, Y1
+	VMOVUPS   (BX)(CX*8), Y2
+	VPBLENDVB Y1, Y0, Y2, Y1
+	VMOVUPS   Y1, (AX)(CX*8)
+	ADDQ      $0x00000004, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	MOVBLZX   (DX)(CX*1), DI
+	VMOVD     DI, X3
+	VPXOR     Y1, Y1, Y1
+	VPCMPGTQ  Y1, Y3, Y3
+	VMOVQ     (BX)(CX*8), X4
+	VPBLENDVB Y3, Y0, Y4, Y1
+	VMOVQ     X1, (AX)(CX*8)
+	INCQ      CX
+
+singleTest:
+	CMPQ CX, SI
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func whereInt64SecondAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·whereInt64SecondAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         z+24(FP), BX
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVD     (DX)(CX*1), X1
+	VPXOR     Y2, Y2, Y2
+	VPMOVZXBQ X1, Y1
+	VPCMPGTQ  Y2, Y1, Y1
+	VMOVUPS   (BX)(CX*8), Y2
+	VPBLENDVB Y1, Y0, Y2, Y1
+	VMOVD     4(DX)(CX*1), X2
+	VPXOR     Y5, Y5, Y5
+	VPMOVZXBQ X2, Y2
+	VPCMPGTQ  Y5, Y2, Y2
+	VMOVUPS   32(BX)(CX*8), Y5
+	VPBLENDVB Y2, Y0, Y5, Y2
+	VMOVD     8(DX)(CX*1), X3
+	VPXOR     Y6, Y6, Y6
+	VPMOVZXBQ X3, Y5
+	VPCMPGTQ  Y6, Y5, Y5
+	VMOVUPS   64(BX)(CX*8), Y6
+	VPBLENDVB Y5, Y0, Y6, Y5
+	VMOVD     12(DX)(CX*1), X3
+	VPXOR     Y7, Y7, Y7
+	VPMOVZXBQ X3, Y6
+	VPCMPGTQ  Y7, Y6, Y6
+	VMOVUPS   96(BX)(CX*8), Y7
+	VPBLENDVB Y6, Y0, Y7, Y6
+	VMOVNTPS  Y1, (AX)(CX*8)
+	VMOVNTPS  Y2, 32(AX)(CX*8)
+	VMOVNTPS  Y5, 64(AX)(CX*8)
+	VMOVNTPS  Y6, 96(AX)(CX*8)
+	ADDQ      $0x00000010, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVD     (DX)(CX*1), X1
+	VPXOR     Y2, Y2, Y2
+	VPMOVZXBQ X1, Y1
+	VPCMPGTQ  Y2, Y1, Y1
+	VMOVUPS   (BX)(CX*8), Y2
+	VPBLENDVB Y1, Y0, Y2, Y1
+	VMOVNTPS  Y1, (AX)(CX*8)
+	ADDQ      $0x00000004, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	MOVBLZX   (DX)(CX*1), DI
+	VMOVD     DI, X3
+	VPXOR     Y1, Y1, Y1
+	VPCMPGTQ  Y1, Y3, Y3
+	VMOVQ     (BX)(CX*8), X4
+	VPBLENDVB Y3, Y0, Y4, Y1
+	VMOVQ     X1, (AX)(CX*8)
+	INCQ      CX
+
+singleTest:
+	CMPQ CX, SI
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func whereInt64ThirdAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·whereInt64ThirdAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         y+16(FP), BX
+	MOVQ         s+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVD     (DX)(CX*1), X1
+	VPXOR     Y2, Y2, Y2
+	VPMOVZXBQ X1, Y1
+	VPCMPGTQ  Y2, Y1, Y1
+	VMOVUPS   (BX)(CX*8), Y2
+	VPBLENDVB Y1, Y2, Y0, Y1
+	VMOVD     4(DX)(CX*1), X2
+	VPXOR     Y5, Y5, Y5
+	VPMOVZXBQ X2, Y2
+	VPCMPGTQ  Y5, Y2, Y2
+	VMOVUPS   32(BX)(CX*8), Y5
+	VPBLENDVB Y2, Y5, Y0, Y2
+	VMOVD     8(DX)(CX*1), X3
+	VPXOR     Y6, Y6, Y6
+	VPMOVZXBQ X3, Y5
+	VPCMPGTQ  Y6, Y5, Y5
+	VMOVUPS   64(BX)(CX*8), Y6
+	VPBLENDVB Y5, Y6, Y0, Y5
+	VMOVD     12(DX)(CX*1), X3
+	VPXOR     Y7, Y7, Y7
+	VPMOVZXBQ X3, Y6
+	VPCMPGTQ  Y7, Y6, Y6
+	VMOVUPS   96(BX)(CX*8), Y7
+	VPBLENDVB Y6, Y7, Y0, Y6
+	VMOVUPS   Y1, (AX)(CX*8)
+	VMOVUPS   Y2, 32(AX)(CX*8)
+	VMOVUPS   Y5, 64(AX)(CX*8)
+	VMOVUPS   Y6, 96(AX)(CX*8)
+	ADDQ      $0x00000010, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVD     (DX)(CX*1), X1
+	VPXOR     Y2, Y2, Y2
+	VPMOVZXBQ X1, Y1
+	VPCMPGTQ  Y2, Y1, Y1
+	VMOVUPS   (BX)(CX*8), Y2
+	VPBLENDVB Y1, Y2, Y0, Y1
+	VMOVUPS   Y1, (AX)(CX*8)
+	ADDQ      $0x00000004, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	MOVBLZX   (DX)(CX*1), DI
+	VMOVD     DI, X3
+	VPXOR     Y1, Y1, Y1
+	VPCMPGTQ  Y1, Y3, Y3
+	VMOVQ     (BX)(CX*8), X4
+	VPBLENDVB Y3, Y4, Y0, Y1
+	VMOVQ     X1, (AX)(CX*8)
+	INCQ      CX
+
+singleTest:
+	CMPQ CX, SI
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func whereInt64ThirdAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·whereInt64ThirdAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         y+16(FP), BX
+	MOVQ         s+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVD     (DX)(CX*1), X1
+	VPXOR     Y2, Y2, Y2
+	VPMOVZXBQ X1, Y1
+	VPCMPGTQ  Y2, Y1, Y1
+	VMOVUPS   (BX)(CX*8), Y2
+	VPBLENDVB Y1, Y2, Y0, Y1
+	VMOVD     4(DX)(CX*1), X2
+	VPXOR     Y5, Y5, Y5
+	VPMOVZXBQ X2, Y2
+	VPCMPGTQ  Y5, Y2, Y2
+	VMOVUPS   32(BX)(CX*8), Y5
+	VPBLENDVB Y2, Y5, Y0, Y2
+	VMOVD     8(DX)(CX*1), X3
+	VPXOR     Y6, Y6, Y6
+	VPMOVZXBQ X3, Y5
+	VPCMPGTQ  Y6, Y5, Y5
+	VMOVUPS   64(BX)(CX*8), Y6
+	VPBLENDVB Y5, Y6, Y0, Y5
+	VMOVD     12(DX)(CX*1), X3
+	VPXOR     Y7, Y7, Y7
+	VPMOVZXBQ X3, Y6
+	VPCMPGTQ  Y7, Y6, Y6
+	VMOVUPS   96(BX)(CX*8), Y7
+	VPBLENDVB Y6, Y7, Y0, Y6
+	VMOVNTPS  Y1, (AX)(CX*8)
+	VMOVNTPS  Y2, 32(AX)(CX*8)
+	VMOVNTPS  Y5, 64(AX)(CX*8)
+	VMOVNTPS  Y6, 96(AX)(CX*8)
+	ADDQ      $0x00000010, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVD     (DX)(CX*1), X1
+	VPXOR     Y2, Y2, Y2
+	VPMOVZXBQ X1, Y1
+	VPCMPGTQ  Y2, Y1, Y1
+	VMOVUPS   (BX)(CX*8), Y2
+	VPBLENDVB Y1, Y2, Y0, Y1
+	VMOVNTPS  Y1, (AX)(CX*8)
+	ADDQ      $0x00000004, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	MOVBLZX   (DX)(CX*1), DI
+	VMOVD     DI, X3
+	VPXOR     Y1, Y1, Y1
+	VPCMPGTQ  Y1, Y3, Y3
+	VMOVQ     (BX)(CX*8), X4
+	VPBLENDVB Y3, Y4, Y0, Y1
+	VMOVQ     X1, (AX)(CX*8)
+	INCQ      CX
+
+singleTest:
+	CMPQ CX, SI
+	JLT  single
+	VZEROUPPER
+	RET
+
 // func castFloat32ToFloat64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX
 TEXT ·castFloat32ToFloat64AVX2(SB), NOSPLIT, $0-48
@@ -26579,6 +28583,727 @@ single:
 singleTest:
 	CMPQ CX, BX
 	JLT  single
+	VZEROUPPER
+	RET
+
+// func castInt64ToFloat64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·castInt64ToFloat64AVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         $0x4438000000000000, CX
+	VMOVQ        CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         $0x4330000000000000, CX
+	VMOVQ        CX, X1
+	VPBROADCASTQ X1, Y1
+	MOVQ         $0x4438001000000000, CX
+	VMOVQ        CX, X2
+	VPBROADCASTQ X2, Y2
+	VPXOR        Y3, Y3, Y3
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Y4
+	VPSRAD   $0x10, Y4, Y5
+	VPBLENDW $0x33, Y3, Y5, Y5
+	VPADDQ   Y0, Y5, Y5
+	VPBLENDW $0x88, Y1, Y4, Y4
+	VSUBPD   Y2, Y5, Y5
+	VADDPD   Y4, Y5, Y4
+	VMOVUPS  32(DX)(CX*8), Y5
+	VPSRAD   $0x10, Y5, Y6
+	VPBLENDW $0x33, Y3, Y6, Y6
+	VPADDQ   Y0, Y6, Y6
+	VPBLENDW $0x88, Y1, Y5, Y5
+	VSUBPD   Y2, Y6, Y6
+	VADDPD   Y5, Y6, Y5
+	VMOVUPS  64(DX)(CX*8), Y6
+	VPSRAD   $0x10, Y6, Y7
+	VPBLENDW $0x33, Y3, Y7, Y7
+	VPADDQ   Y0, Y7, Y7
+	VPBLENDW $0x88, Y1, Y6, Y6
+	VSUBPD   Y2, Y7, Y7
+	VADDPD   Y6, Y7, Y6
+	VMOVUPS  96(DX)(CX*8), Y7
+	VPSRAD   $0x10, Y7, Y8
+	VPBLENDW $0x33, Y3, Y8, Y8
+	VPADDQ   Y0, Y8, Y8
+	VPBLENDW $0x88, Y1, Y7, Y7
+	VSUBPD   Y2, Y8, Y8
+	VADDPD   Y7, Y8, Y7
+	VMOVUPS  Y4, (AX)(CX*8)
+	VMOVUPS  Y5, 32(AX)(CX*8)
+	VMOVUPS  Y6, 64(AX)(CX*8)
+	VMOVUPS  Y7, 96(AX)(CX*8)
+	ADDQ     $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Y4
+	VPSRAD   $0x10, Y4, Y5
+	VPBLENDW $0x33, Y3, Y5, Y5
+	VPADDQ   Y0, Y5, Y5
+	VPBLENDW $0x88, Y1, Y4, Y4
+	VSUBPD   Y2, Y5, Y5
+	VADDPD   Y4, Y5, Y4
+	VMOVUPS  Y4, (AX)(CX*8)
+	ADDQ     $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y4
+	VPMASKMOVQ (DX)(CX*8), Y4, Y5
+	VPSRAD     $0x10, Y5, Y6
+	VPBLENDW   $0x33, Y3, Y6, Y6
+	VPADDQ     Y0, Y6, Y6
+	VPBLENDW   $0x88, Y1, Y5, Y0
+	VSUBPD     Y2, Y6, Y6
+	VADDPD     Y0, Y6, Y0
+	VPMASKMOVQ Y0, Y4, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func castInt64ToFloat32AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·castInt64ToFloat32AVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         $0x4438000000000000, CX
+	VMOVQ        CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         $0x4330000000000000, CX
+	VMOVQ        CX, X1
+	VPBROADCASTQ X1, Y1
+	MOVQ         $0x4438001000000000, CX
+	VMOVQ        CX, X2
+	VPBROADCASTQ X2, Y2
+	VPXOR        Y3, Y3, Y3
+	MOVQ         $0x00000000000007ff, CX
+	VMOVQ        CX, X4
+	VPBROADCASTQ X4, Y4
+	MOVQ         $0x0020000000000000, CX
+	VMOVQ        CX, X5
+	VPBROADCASTQ X5, Y5
+	MOVQ         $0xffe0000000000000, CX
+	VMOVQ        CX, X6
+	VPBROADCASTQ X6, Y6
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Y7
+
+	// a float64 rounded again is right where it is exact, or odd as what was left out is not 0
+	VPAND      Y4, Y7, Y8
+	VPADDQ     Y4, Y8, Y8
+	VPOR       Y7, Y8, Y8
+	VPANDN     Y8, Y4, Y8
+	VPCMPGTQ   Y5, Y7, Y9
+	VPCMPGTQ   Y7, Y6, Y10
+	VPOR       Y10, Y9, Y9
+	VBLENDVPD  Y9, Y8, Y7, Y8
+	VPSRAD     $0x10, Y8, Y7
+	VPBLENDW   $0x33, Y3, Y7, Y7
+	VPADDQ     Y0, Y7, Y7
+	VPBLENDW   $0x88, Y1, Y8, Y8
+	VSUBPD     Y2, Y7, Y7
+	VADDPD     Y8, Y7, Y8
+	VCVTPD2PSY Y8, X11
+	VMOVUPS    32(DX)(CX*8), Y7
+
+	// a float64 rounded again is right where it is exact, or odd as what was left out is not 0
+	VPAND      Y4, Y7, Y8
+	VPADDQ     Y4, Y8, Y8
+	VPOR       Y7, Y8, Y8
+	VPANDN     Y8, Y4, Y8
+	VPCMPGTQ   Y5, Y7, Y9
+	VPCMPGTQ   Y7, Y6, Y10
+	VPOR       Y10, Y9, Y9
+	VBLENDVPD  Y9, Y8, Y7, Y8
+	VPSRAD     $0x10, Y8, Y7
+	VPBLENDW   $0x33, Y3, Y7, Y7
+	VPADDQ     Y0, Y7, Y7
+	VPBLENDW   $0x88, Y1, Y8, Y8
+	VSUBPD     Y2, Y7, Y7
+	VADDPD     Y8, Y7, Y8
+	VCVTPD2PSY Y8, X7
+	VMOVUPS    64(DX)(CX*8), Y8
+
+	// a float64 rounded again is right where it is exact, or odd as what was left out is not 0
+	VPAND      Y4, Y8, Y9
+	VPADDQ     Y4, Y9, Y9
+	VPOR       Y8, Y9, Y9
+	VPANDN     Y9, Y4, Y9
+	VPCMPGTQ   Y5, Y8, Y10
+	VPCMPGTQ   Y8, Y6, Y12
+	VPOR       Y12, Y10, Y10
+	VBLENDVPD  Y10, Y9, Y8, Y9
+	VPSRAD     $0x10, Y9, Y8
+	VPBLENDW   $0x33, Y3, Y8, Y8
+	VPADDQ     Y0, Y8, Y8
+	VPBLENDW   $0x88, Y1, Y9, Y9
+	VSUBPD     Y2, Y8, Y8
+	VADDPD     Y9, Y8, Y9
+	VCVTPD2PSY Y9, X8
+	VMOVUPS    96(DX)(CX*8), Y9
+
+	// a float64 rounded again is right where it is exact, or odd as what was left out is not 0
+	VPAND      Y4, Y9, Y10
+	VPADDQ     Y4, Y10, Y10
+	VPOR       Y9, Y10, Y10
+	VPANDN     Y10, Y4, Y10
+	VPCMPGTQ   Y5, Y9, Y12
+	VPCMPGTQ   Y9, Y6, Y13
+	VPOR       Y13, Y12, Y12
+	VBLENDVPD  Y12, Y10, Y9, Y10
+	VPSRAD     $0x10, Y10, Y9
+	VPBLENDW   $0x33, Y3, Y9, Y9
+	VPADDQ     Y0, Y9, Y9
+	VPBLENDW   $0x88, Y1, Y10, Y10
+	VSUBPD     Y2, Y9, Y9
+	VADDPD     Y10, Y9, Y10
+	VCVTPD2PSY Y10, X9
+	VMOVUPS    X11, (AX)(CX*4)
+	VMOVUPS    X7, 16(AX)(CX*4)
+	VMOVUPS    X8, 32(AX)(CX*4)
+	VMOVUPS    X9, 48(AX)(CX*4)
+	ADDQ       $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Y7
+
+	// a float64 rounded again is right where it is exact, or odd as what was left out is not 0
+	VPAND      Y4, Y7, Y8
+	VPADDQ     Y4, Y8, Y8
+	VPOR       Y7, Y8, Y8
+	VPANDN     Y8, Y4, Y8
+	VPCMPGTQ   Y5, Y7, Y9
+	VPCMPGTQ   Y7, Y6, Y10
+	VPOR       Y10, Y9, Y9
+	VBLENDVPD  Y9, Y8, Y7, Y8
+	VPSRAD     $0x10, Y8, Y7
+	VPBLENDW   $0x33, Y3, Y7, Y7
+	VPADDQ     Y0, Y7, Y7
+	VPBLENDW   $0x88, Y1, Y8, Y8
+	VSUBPD     Y2, Y7, Y7
+	VADDPD     Y8, Y7, Y8
+	VCVTPD2PSY Y8, X7
+	VMOVUPS    X7, (AX)(CX*4)
+	ADDQ       $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVQ (DX)(CX*8), X11
+
+	// a float64 rounded again is right where it is exact, or odd as what was left out is not 0
+	VPAND      Y4, Y11, Y7
+	VPADDQ     Y4, Y7, Y7
+	VPOR       Y11, Y7, Y7
+	VPANDN     Y7, Y4, Y7
+	VPCMPGTQ   Y5, Y11, Y8
+	VPCMPGTQ   Y11, Y6, Y9
+	VPOR       Y9, Y8, Y8
+	VBLENDVPD  Y8, Y7, Y11, Y7
+	VPSRAD     $0x10, Y7, Y8
+	VPBLENDW   $0x33, Y3, Y8, Y8
+	VPADDQ     Y0, Y8, Y8
+	VPBLENDW   $0x88, Y1, Y7, Y7
+	VSUBPD     Y2, Y8, Y8
+	VADDPD     Y7, Y8, Y7
+	VCVTPD2PSY Y7, X7
+	VMOVD      X7, (AX)(CX*4)
+	INCQ       CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func castFloat32ToInt64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·castFloat32ToInt64AVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         $0x000fffffffffffff, CX
+	VMOVQ        CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         $0x0010000000000000, CX
+	VMOVQ        CX, X1
+	VPBROADCASTQ X1, Y1
+	MOVQ         $0x0000000000000433, CX
+	VMOVQ        CX, X2
+	VPBROADCASTQ X2, Y2
+	MOVQ         $0x00000000000007ff, CX
+	VMOVQ        CX, X3
+	VPBROADCASTQ X3, Y3
+	MOVQ         $0x43e0000000000000, CX
+	VMOVQ        CX, X4
+	VPBROADCASTQ X4, Y4
+	MOVQ         $0x7fffffffffffffff, CX
+	VMOVQ        CX, X5
+	VPBROADCASTQ X5, Y5
+	VPXOR        Y6, Y6, Y6
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS   (DX)(CX*4), X7
+	VCVTPS2PD X7, Y7
+	VPAND     Y0, Y7, Y8
+	VPOR      Y1, Y8, Y8
+	VPSRLQ    $0x34, Y7, Y9
+	VPAND     Y3, Y9, Y9
+	VPSUBQ    Y2, Y9, Y9
+	VPSUBQ    Y9, Y6, Y10
+	VPSRLVQ   Y10, Y8, Y10
+	VPSLLVQ   Y9, Y8, Y8
+	VPOR      Y10, Y8, Y8
+
+	// the sign
+	VPCMPGTQ Y7, Y6, Y10
+	VPXOR    Y10, Y8, Y8
+	VPSUBQ   Y10, Y8, Y8
+
+	// what is too large, and NaN
+	VCMPPD    $0x0d, Y4, Y7, Y10
+	VBLENDVPD Y10, Y5, Y8, Y8
+	VSUBPD    Y4, Y6, Y10
+	VCMPPD    $0x01, Y10, Y7, Y9
+	VPSLLQ    $0x3f, Y9, Y10
+	VBLENDVPD Y9, Y10, Y8, Y8
+	VCMPPD    $0x07, Y7, Y7, Y10
+	VANDPD    Y10, Y8, Y8
+	VMOVUPS   16(DX)(CX*4), X7
+	VCVTPS2PD X7, Y7
+	VPAND     Y0, Y7, Y9
+	VPOR      Y1, Y9, Y9
+	VPSRLQ    $0x34, Y7, Y10
+	VPAND     Y3, Y10, Y10
+	VPSUBQ    Y2, Y10, Y10
+	VPSUBQ    Y10, Y6, Y11
+	VPSRLVQ   Y11, Y9, Y11
+	VPSLLVQ   Y10, Y9, Y9
+	VPOR      Y11, Y9, Y9
+
+	// the sign
+	VPCMPGTQ Y7, Y6, Y11
+	VPXOR    Y11, Y9, Y9
+	VPSUBQ   Y11, Y9, Y9
+
+	// what is too large, and NaN
+	VCMPPD    $0x0d, Y4, Y7, Y11
+	VBLENDVPD Y11, Y5, Y9, Y9
+	VSUBPD    Y4, Y6, Y11
+	VCMPPD    $0x01, Y11, Y7, Y10
+	VPSLLQ    $0x3f, Y10, Y11
+	VBLENDVPD Y10, Y11, Y9, Y9
+	VCMPPD    $0x07, Y7, Y7, Y11
+	VANDPD    Y11, Y9, Y9
+	VMOVUPS   32(DX)(CX*4), X7
+	VCVTPS2PD X7, Y7
+	VPAND     Y0, Y7, Y10
+	VPOR      Y1, Y10, Y10
+	VPSRLQ    $0x34, Y7, Y11
+	VPAND     Y3, Y11, Y11
+	VPSUBQ    Y2, Y11, Y11
+	VPSUBQ    Y11, Y6, Y12
+	VPSRLVQ   Y12, Y10, Y12
+	VPSLLVQ   Y11, Y10, Y10
+	VPOR      Y12, Y10, Y10
+
+	// the sign
+	VPCMPGTQ Y7, Y6, Y12
+	VPXOR    Y12, Y10, Y10
+	VPSUBQ   Y12, Y10, Y10
+
+	// what is too large, and NaN
+	VCMPPD    $0x0d, Y4, Y7, Y12
+	VBLENDVPD Y12, Y5, Y10, Y10
+	VSUBPD    Y4, Y6, Y12
+	VCMPPD    $0x01, Y12, Y7, Y11
+	VPSLLQ    $0x3f, Y11, Y12
+	VBLENDVPD Y11, Y12, Y10, Y10
+	VCMPPD    $0x07, Y7, Y7, Y12
+	VANDPD    Y12, Y10, Y10
+	VMOVUPS   48(DX)(CX*4), X7
+	VCVTPS2PD X7, Y7
+	VPAND     Y0, Y7, Y11
+	VPOR      Y1, Y11, Y11
+	VPSRLQ    $0x34, Y7, Y12
+	VPAND     Y3, Y12, Y12
+	VPSUBQ    Y2, Y12, Y12
+	VPSUBQ    Y12, Y6, Y13
+	VPSRLVQ   Y13, Y11, Y13
+	VPSLLVQ   Y12, Y11, Y11
+	VPOR      Y13, Y11, Y11
+
+	// the sign
+	VPCMPGTQ Y7, Y6, Y13
+	VPXOR    Y13, Y11, Y11
+	VPSUBQ   Y13, Y11, Y11
+
+	// what is too large, and NaN
+	VCMPPD    $0x0d, Y4, Y7, Y13
+	VBLENDVPD Y13, Y5, Y11, Y11
+	VSUBPD    Y4, Y6, Y13
+	VCMPPD    $0x01, Y13, Y7, Y12
+	VPSLLQ    $0x3f, Y12, Y13
+	VBLENDVPD Y12, Y13, Y11, Y11
+	VCMPPD    $0x07, Y7, Y7, Y13
+	VANDPD    Y13, Y11, Y11
+	VMOVUPS   Y8, (AX)(CX*8)
+	VMOVUPS   Y9, 32(AX)(CX*8)
+	VMOVUPS   Y10, 64(AX)(CX*8)
+	VMOVUPS   Y11, 96(AX)(CX*8)
+	ADDQ      $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS   (DX)(CX*4), X7
+	VCVTPS2PD X7, Y7
+	VPAND     Y0, Y7, Y8
+	VPOR      Y1, Y8, Y8
+	VPSRLQ    $0x34, Y7, Y9
+	VPAND     Y3, Y9, Y9
+	VPSUBQ    Y2, Y9, Y9
+	VPSUBQ    Y9, Y6, Y10
+	VPSRLVQ   Y10, Y8, Y10
+	VPSLLVQ   Y9, Y8, Y8
+	VPOR      Y10, Y8, Y8
+
+	// the sign
+	VPCMPGTQ Y7, Y6, Y10
+	VPXOR    Y10, Y8, Y8
+	VPSUBQ   Y10, Y8, Y8
+
+	// what is too large, and NaN
+	VCMPPD    $0x0d, Y4, Y7, Y10
+	VBLENDVPD Y10, Y5, Y8, Y8
+	VSUBPD    Y4, Y6, Y10
+	VCMPPD    $0x01, Y10, Y7, Y9
+	VPSLLQ    $0x3f, Y9, Y10
+	VBLENDVPD Y9, Y10, Y8, Y8
+	VCMPPD    $0x07, Y7, Y7, Y10
+	VANDPD    Y10, Y8, Y8
+	VMOVUPS   Y8, (AX)(CX*8)
+	ADDQ      $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVD     (DX)(CX*4), X7
+	VCVTPS2PD X7, Y7
+	VPAND     Y0, Y7, Y8
+	VPOR      Y1, Y8, Y8
+	VPSRLQ    $0x34, Y7, Y9
+	VPAND     Y3, Y9, Y9
+	VPSUBQ    Y2, Y9, Y9
+	VPSUBQ    Y9, Y6, Y10
+	VPSRLVQ   Y10, Y8, Y10
+	VPSLLVQ   Y9, Y8, Y8
+	VPOR      Y10, Y8, Y8
+
+	// the sign
+	VPCMPGTQ Y7, Y6, Y10
+	VPXOR    Y10, Y8, Y8
+	VPSUBQ   Y10, Y8, Y8
+
+	// what is too large, and NaN
+	VCMPPD    $0x0d, Y4, Y7, Y10
+	VBLENDVPD Y10, Y5, Y8, Y8
+	VSUBPD    Y4, Y6, Y10
+	VCMPPD    $0x01, Y10, Y7, Y9
+	VPSLLQ    $0x3f, Y9, Y10
+	VBLENDVPD Y9, Y10, Y8, Y8
+	VCMPPD    $0x07, Y7, Y7, Y10
+	VANDPD    Y10, Y8, Y8
+	VMOVQ     X8, (AX)(CX*8)
+	INCQ      CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func castFloat64ToInt64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·castFloat64ToInt64AVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         $0x000fffffffffffff, CX
+	VMOVQ        CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         $0x0010000000000000, CX
+	VMOVQ        CX, X1
+	VPBROADCASTQ X1, Y1
+	MOVQ         $0x0000000000000433, CX
+	VMOVQ        CX, X2
+	VPBROADCASTQ X2, Y2
+	MOVQ         $0x00000000000007ff, CX
+	VMOVQ        CX, X3
+	VPBROADCASTQ X3, Y3
+	MOVQ         $0x43e0000000000000, CX
+	VMOVQ        CX, X4
+	VPBROADCASTQ X4, Y4
+	MOVQ         $0x7fffffffffffffff, CX
+	VMOVQ        CX, X5
+	VPBROADCASTQ X5, Y5
+	VPXOR        Y6, Y6, Y6
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Y7
+	VPAND   Y0, Y7, Y8
+	VPOR    Y1, Y8, Y8
+	VPSRLQ  $0x34, Y7, Y9
+	VPAND   Y3, Y9, Y9
+	VPSUBQ  Y2, Y9, Y9
+	VPSUBQ  Y9, Y6, Y10
+	VPSRLVQ Y10, Y8, Y10
+	VPSLLVQ Y9, Y8, Y8
+	VPOR    Y10, Y8, Y8
+
+	// the sign
+	VPCMPGTQ Y7, Y6, Y10
+	VPXOR    Y10, Y8, Y8
+	VPSUBQ   Y10, Y8, Y8
+
+	// what is too large, and NaN
+	VCMPPD    $0x0d, Y4, Y7, Y10
+	VBLENDVPD Y10, Y5, Y8, Y8
+	VSUBPD    Y4, Y6, Y10
+	VCMPPD    $0x01, Y10, Y7, Y9
+	VPSLLQ    $0x3f, Y9, Y10
+	VBLENDVPD Y9, Y10, Y8, Y8
+	VCMPPD    $0x07, Y7, Y7, Y10
+	VANDPD    Y10, Y8, Y8
+	VMOVUPS   32(DX)(CX*8), Y7
+	VPAND     Y0, Y7, Y9
+	VPOR      Y1, Y9, Y9
+	VPSRLQ    $0x34, Y7, Y10
+	VPAND     Y3, Y10, Y10
+	VPSUBQ    Y2, Y10, Y10
+	VPSUBQ    Y10, Y6, Y11
+	VPSRLVQ   Y11, Y9, Y11
+	VPSLLVQ   Y10, Y9, Y9
+	VPOR      Y11, Y9, Y9
+
+	// the sign
+	VPCMPGTQ Y7, Y6, Y11
+	VPXOR    Y11, Y9, Y9
+	VPSUBQ   Y11, Y9, Y9
+
+	// what is too large, and NaN
+	VCMPPD    $0x0d, Y4, Y7, Y11
+	VBLENDVPD Y11, Y5, Y9, Y9
+	VSUBPD    Y4, Y6, Y11
+	VCMPPD    $0x01, Y11, Y7, Y10
+	VPSLLQ    $0x3f, Y10, Y11
+	VBLENDVPD Y10, Y11, Y9, Y9
+	VCMPPD    $0x07, Y7, Y7, Y11
+	VANDPD    Y11, Y9, Y9
+	VMOVUPS   64(DX)(CX*8), Y7
+	VPAND     Y0, Y7, Y10
+	VPOR      Y1, Y10, Y10
+	VPSRLQ    $0x34, Y7, Y11
+	VPAND     Y3, Y11, Y11
+	VPSUBQ    Y2, Y11, Y11
+	VPSUBQ    Y11, Y6, Y12
+	VPSRLVQ   Y12, Y10, Y12
+	VPSLLVQ   Y11, Y10, Y10
+	VPOR      Y12, Y10, Y10
+
+	// the sign
+	VPCMPGTQ Y7, Y6, Y12
+	VPXOR    Y12, Y10, Y10
+	VPSUBQ   Y12, Y10, Y10
+
+	// what is too large, and NaN
+	VCMPPD    $0x0d, Y4, Y7, Y12
+	VBLENDVPD Y12, Y5, Y10, Y10
+	VSUBPD    Y4, Y6, Y12
+	VCMPPD    $0x01, Y12, Y7, Y11
+	VPSLLQ    $0x3f, Y11, Y12
+	VBLENDVPD Y11, Y12, Y10, Y10
+	VCMPPD    $0x07, Y7, Y7, Y12
+	VANDPD    Y12, Y10, Y10
+	VMOVUPS   96(DX)(CX*8), Y7
+	VPAND     Y0, Y7, Y11
+	VPOR      Y1, Y11, Y11
+	VPSRLQ    $0x34, Y7, Y12
+	VPAND     Y3, Y12, Y12
+	VPSUBQ    Y2, Y12, Y12
+	VPSUBQ    Y12, Y6, Y13
+	VPSRLVQ   Y13, Y11, Y13
+	VPSLLVQ   Y12, Y11, Y11
+	VPOR      Y13, Y11, Y11
+
+	// the sign
+	VPCMPGTQ Y7, Y6, Y13
+	VPXOR    Y13, Y11, Y11
+	VPSUBQ   Y13, Y11, Y11
+
+	// what is too large, and NaN
+	VCMPPD    $0x0d, Y4, Y7, Y13
+	VBLENDVPD Y13, Y5, Y11, Y11
+	VSUBPD    Y4, Y6, Y13
+	VCMPPD    $0x01, Y13, Y7, Y12
+	VPSLLQ    $0x3f, Y12, Y13
+	VBLENDVPD Y12, Y13, Y11, Y11
+	VCMPPD    $0x07, Y7, Y7, Y13
+	VANDPD    Y13, Y11, Y11
+	VMOVUPS   Y8, (AX)(CX*8)
+	VMOVUPS   Y9, 32(AX)(CX*8)
+	VMOVUPS   Y10, 64(AX)(CX*8)
+	VMOVUPS   Y11, 96(AX)(CX*8)
+	ADDQ      $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Y7
+	VPAND   Y0, Y7, Y8
+	VPOR    Y1, Y8, Y8
+	VPSRLQ  $0x34, Y7, Y9
+	VPAND   Y3, Y9, Y9
+	VPSUBQ  Y2, Y9, Y9
+	VPSUBQ  Y9, Y6, Y10
+	VPSRLVQ Y10, Y8, Y10
+	VPSLLVQ Y9, Y8, Y8
+	VPOR    Y10, Y8, Y8
+
+	// the sign
+	VPCMPGTQ Y7, Y6, Y10
+	VPXOR    Y10, Y8, Y8
+	VPSUBQ   Y10, Y8, Y8
+
+	// what is too large, and NaN
+	VCMPPD    $0x0d, Y4, Y7, Y10
+	VBLENDVPD Y10, Y5, Y8, Y8
+	VSUBPD    Y4, Y6, Y10
+	VCMPPD    $0x01, Y10, Y7, Y9
+	VPSLLQ    $0x3f, Y9, Y10
+	VBLENDVPD Y9, Y10, Y8, Y8
+	VCMPPD    $0x07, Y7, Y7, Y10
+	VANDPD    Y10, Y8, Y8
+	VMOVUPS   Y8, (AX)(CX*8)
+	ADDQ      $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       BX
+	VMOVDQU    32(SI)(BX*8), Y7
+	VPMASKMOVQ (DX)(CX*8), Y7, Y8
+	VPAND      Y0, Y8, Y0
+	VPOR       Y1, Y0, Y0
+	VPSRLQ     $0x34, Y8, Y1
+	VPAND      Y3, Y1, Y1
+	VPSUBQ     Y2, Y1, Y1
+	VPSUBQ     Y1, Y6, Y2
+	VPSRLVQ    Y2, Y0, Y2
+	VPSLLVQ    Y1, Y0, Y0
+	VPOR       Y2, Y0, Y0
+
+	// the sign
+	VPCMPGTQ Y8, Y6, Y2
+	VPXOR    Y2, Y0, Y0
+	VPSUBQ   Y2, Y0, Y0
+
+	// what is too large, and NaN
+	VCMPPD     $0x0d, Y4, Y8, Y2
+	VBLENDVPD  Y2, Y5, Y0, Y0
+	VSUBPD     Y4, Y6, Y2
+	VCMPPD     $0x01, Y2, Y8, Y1
+	VPSLLQ     $0x3f, Y1, Y2
+	VBLENDVPD  Y1, Y2, Y0, Y0
+	VCMPPD     $0x07, Y8, Y8, Y2
+	VANDPD     Y2, Y0, Y0
+	VPMASKMOVQ Y0, Y7, (AX)(CX*8)
+
+done:
 	VZEROUPPER
 	RET
 

@@ -23,7 +23,7 @@ func elementwise() {
 	}
 }
 
-// prim writes the loops of a primitive, in all forms if it has two operands.
+// prim writes the loops of a primitive, in all forms that there are.
 func prim(m *isa, name, text string, in []*element, out *element, body func() func(in []value) value) {
 	of := in[len(in)-1]
 	l := &loop{m: m, name: strings.ToLower(name) + of.name, text: text, in: in, out: out, body: body, table: "loops"}
@@ -31,7 +31,7 @@ func prim(m *isa, name, text string, in []*element, out *element, body func() fu
 		return "loopKey{kernel.Prim" + name + ", device." + of.name + ", " + form + "}"
 	}
 	for _, form := range forms {
-		if form != "NoScalar" && (len(in) != 2 || of == bools) {
+		if form != "NoScalar" && (of == bools || !hasForm(in, form)) {
 			continue
 		}
 		l.write(form)
@@ -41,6 +41,17 @@ func prim(m *isa, name, text string, in []*element, out *element, body func() fu
 			stream.write(form)
 		}
 	}
+}
+
+// hasForm reports whether there are loops of the given form, with a scalar: for either of two operands, and for what a choice is between.
+func hasForm(in []*element, form string) bool {
+	switch len(in) {
+	case 2:
+		return form != "ThirdScalar"
+	case 3:
+		return form != "FirstScalar"
+	}
+	return false
 }
 
 // plain is the body that computes one vector of others.
@@ -304,6 +315,10 @@ func casts(m *isa) {
 		convert(int64s, float64s, VCVTQQ2PD)
 		toInts(float32s, VCVTTPS2QQ, VCMPPS, 0x5f000000)
 		toInts(float64s, VCVTTPD2QQ, VCMPPD, 0x43e0000000000000)
+	} else {
+		fromIntsByParts()
+		toIntsByParts(float32s)
+		toIntsByParts(float64s)
 	}
 	for _, e := range []*element{float32s, float64s, int64s} {
 		cast(m, e, bools, func() func([]value) value {
@@ -335,6 +350,92 @@ func toInts(from *element, convert, compare func(...Op), limit uint64) {
 			compare(Imm(7), x, x, number)
 			VMOVDQU64(most, big, r)
 			VMOVDQU64_Z(r, number, r)
+			return value{v: r}
+		}
+	})
+}
+
+// fromIntsByParts writes the conversions of int64s to floats for AVX2, which has no instruction for them.
+func fromIntsByParts() {
+	m := avx2
+	cast(m, int64s, float64s, func() func(in []value) value {
+		convert := doubles(m)
+		return func(in []value) value { return value{v: convert(in[0].v)} }
+	})
+	cast(m, int64s, float32s, func() func(in []value) value {
+		convert := doubles(m)
+		low, limit, least := m.constant(1<<11-1, 8), m.constant(1<<53, 8), m.constant(1<<64-1<<53, 8)
+		return func(in []value) value {
+			x := in[0].v
+			Comment("a float64 rounded again is right where it is exact, or odd as what was left out is not 0")
+			odd, large, small := YMM(), YMM(), YMM()
+			VPAND(low, x, odd)
+			VPADDQ(low, odd, odd)
+			VPOR(x, odd, odd)
+			VPANDN(odd, low, odd)
+			VPCMPGTQ(limit, x, large)
+			VPCMPGTQ(x, least, small)
+			VPOR(small, large, large)
+			VBLENDVPD(large, odd, x, odd)
+			r := XMM()
+			VCVTPD2PSY(convert(odd), r)
+			return value{v: r}
+		}
+	})
+}
+
+// doubles returns what makes float64s of int64s, rounded once: the upper half of x times 1<<32, whose bits stand in those of
+// 3<<67, and the lower half, whose bits stand in those of 1<<52.
+func doubles(m *isa) func(x vector) vector {
+	upper, lower, both, zero := m.constant(0x4438000000000000, 8), m.constant(0x4330000000000000, 8), m.constant(0x4438001000000000, 8), m.zero()
+	return func(x vector) vector {
+		h, l := YMM(), YMM()
+		VPSRAD(Imm(16), x, h)
+		VPBLENDW(Imm(0x33), zero, h, h)
+		VPADDQ(upper, h, h)
+		VPBLENDW(Imm(0x88), lower, x, l)
+		VSUBPD(both, h, h)
+		VADDPD(l, h, l)
+		return l
+	}
+}
+
+// toIntsByParts is toInts for AVX2: the digits of x are shifted to where they belong.
+func toIntsByParts(from *element) {
+	m := avx2
+	cast(m, from, int64s, func() func(in []value) value {
+		digits, hidden, shift := m.constant(1<<52-1, 8), m.constant(1<<52, 8), m.constant(1075, 8)
+		exponent, above, most := m.constant(1<<11-1, 8), m.constant(0x43e0000000000000, 8), m.constant(1<<63-1, 8)
+		zero := m.zero()
+		return func(in []value) value {
+			x := in[0].v
+			if from == float32s {
+				x = YMM()
+				VCVTPS2PD(in[0].v, x)
+			}
+			r, e, t := YMM(), YMM(), YMM()
+			VPAND(digits, x, r)
+			VPOR(hidden, r, r)
+			VPSRLQ(Imm(52), x, e)
+			VPAND(exponent, e, e)
+			VPSUBQ(shift, e, e)
+			VPSUBQ(e, zero, t)
+			VPSRLVQ(t, r, t) // shifts by 64 and more, or less than 0, give 0
+			VPSLLVQ(e, r, r)
+			VPOR(t, r, r)
+			Comment("the sign")
+			VPCMPGTQ(x, zero, t)
+			VPXOR(t, r, r)
+			VPSUBQ(t, r, r)
+			Comment("what is too large, and NaN")
+			VCMPPD(Imm(0xd), above, x, t)
+			VBLENDVPD(t, most, r, r)
+			VSUBPD(above, zero, t)
+			VCMPPD(Imm(1), t, x, e) // x < -1<<63
+			VPSLLQ(Imm(63), e, t)
+			VBLENDVPD(e, t, r, r)
+			VCMPPD(Imm(7), x, x, t)
+			VANDPD(t, r, r)
 			return value{v: r}
 		}
 	})

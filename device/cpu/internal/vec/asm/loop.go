@@ -36,7 +36,7 @@ type loop struct {
 }
 
 // The forms of a loop, as in package vec.
-var forms = []string{"NoScalar", "FirstScalar", "SecondScalar"}
+var forms = []string{"NoScalar", "FirstScalar", "SecondScalar", "ThirdScalar"}
 
 // write writes the loop's function for a form.
 func (l *loop) write(form string) {
@@ -69,7 +69,7 @@ func (l *loop) write(form string) {
 // textFor is the text with the operands as the form has them.
 func (l *loop) textFor(form string) string {
 	return os.Expand(l.text, func(operand string) string {
-		if operand == "x" && form == "FirstScalar" || operand == "y" && form == "SecondScalar" {
+		if operand == "x" && form == "FirstScalar" || operand == "y" && form == "SecondScalar" || operand == "z" && form == "ThirdScalar" {
 			return "s"
 		}
 		return operand + "[i]"

@@ -1,0 +1,115 @@
+package cpu
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/kernel"
+)
+
+// unfused is a command for each application in e, the operands being those of c, with memory of its own for each result. That of
+// the last one is returned. E is an application of some.
+func unfused(e *kernel.Expr, c *device.Command) (cmds []device.Command, out *device.Buffer) {
+	results := map[*kernel.Expr]*device.Buffer{}
+	for _, x := range e.Nodes() {
+		if x.Kind() != kernel.Application {
+			continue
+		}
+		one := device.Command{N: c.N, Imm: c.Imm}
+		if c.Args != nil {
+			one.Args = &device.Args{Shape: c.Args.Shape}
+		}
+		var types []device.DType
+		operands := make([]*kernel.Expr, len(x.In()))
+		for i, in := range x.In() {
+			if isScalar(in) {
+				operands[i] = in
+				continue
+			}
+			operands[i] = kernel.Arg(len(types), in.DType())
+			types = append(types, in.DType())
+			at := len(types)
+			if in.Kind() != kernel.Operand {
+				one.Buf[at] = results[in]
+				continue
+			}
+			one.Buf[at], one.Off[at] = c.Buf[in.Index()+1], c.Off[in.Index()+1]
+			if c.Args != nil {
+				one.Args.Strides[at] = c.Args.Strides[in.Index()+1]
+			}
+		}
+		var alone *kernel.Expr
+		if x.Prim() == kernel.PrimCast {
+			alone = kernel.Cast(operands[0], x.DType())
+		} else {
+			alone = kernel.Apply(x.Prim(), operands...)
+		}
+		one.Kernel = device.NewKernel(x.Prim().String(), device.Map, alone, x.DType(), types...)
+		results[x] = device.HostBuffer(int64(c.N * x.DType().Size()))
+		one.Buf[0] = results[x]
+		cmds = append(cmds, one)
+	}
+	return cmds, results[e]
+}
+
+// TestFusedIsUnfused runs expressions of several primitives as one command and as one for each, with any number of workers. The
+// results have the same bits. TestMapIsEval compares with the definition.
+func TestFusedIsUnfused(t *testing.T) {
+	for _, workers := range []int{1, 2, 7} {
+		t.Run(fmt.Sprint(workers, " workers"), func(t *testing.T) {
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(workers))
+			everySplit(t, testFusedIsUnfused)
+		})
+	}
+}
+
+func testFusedIsUnfused(t *testing.T) {
+	rnd := newRand(t)
+	dts := device.DTypes()
+	for range 25 {
+		in := make([]device.DType, 1+rnd.IntN(3))
+		for i := range in {
+			in[i] = dts[rnd.IntN(len(dts))]
+		}
+		e := randomExpr(rnd, in)
+		if e.Kind() != kernel.Application {
+			continue
+		}
+		k := device.NewKernel("random", device.Map, e, e.DType(), in...)
+		// Rows that are short, that make a pattern, and that loops run along.
+		for _, width := range []int{1 + rnd.IntN(9), 20 + rnd.IntN(200), shortestRow + rnd.IntN(2*tile)} {
+			shape := device.Shape{1 + rnd.IntN(3+3*tile/width), width}
+			c := device.Command{Kernel: k, N: shape.Size(), Imm: [2]uint64{randomBits(rnd, device.Float32), randomBits(rnd, device.Float64)},
+				Args: &device.Args{Shape: shape}}
+			for i, dt := range in {
+				strides := [][]int{nil, {0, 0}, {0, 1}, {1, 0}, {0, -1}, {2 * width, 2}, {width + 3, 1}, {1, shape[0]}}[rnd.IntN(8)]
+				size, off := c.N, rnd.IntN(4)
+				if strides != nil {
+					size = 1
+					for axis, s := range strides {
+						if size += (shape[axis] - 1) * max(s, -s); s < 0 {
+							off += (shape[axis] - 1) * -s
+						}
+					}
+				}
+				c.Args.Strides[i+1], c.Off[i+1] = strides, off
+				c.Buf[i+1] = randomBuffer(rnd, dt, size+4)
+			}
+			c.Off[0] = rnd.IntN(4)
+			c.Buf[0] = randomBuffer(rnd, e.DType(), c.N+c.Off[0])
+			alone, want := unfused(e, &c)
+			for _, cmd := range append(alone, c) {
+				if err := Run(&cmd); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for i := range c.N {
+				if got, want := load(c.Buf[0], e.DType(), c.Off[0]+i), load(want, e.DType(), i); !sameBits(e.DType(), got, want) {
+					t.Fatalf("%v\nof %v: element %d of %v (args %+v) is %#x, and %#x by one command for each primitive", e, in, i, shape, c.Args, got, want)
+				}
+			}
+		}
+	}
+}
