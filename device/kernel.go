@@ -32,8 +32,14 @@ const (
 	// Scan folds the trailing axes of In[0] by Kernel.Body, a reducer, element
 	// by element in row-major order, and keeps each step: the output has as
 	// many elements as the input. Arguments as for Reduce; where Args.Ints is
-	// 1 instead of 0, it goes from the last element to the first.
+	// 1 instead of 0, it goes from the last element to the first. The output fills its N
+	// elements without gaps, in the order that Args.Strides[0], its strides over Args.Shape, says; nil: row-major.
 	Scan
+	// ArgSort finds the order of the elements along the trailing axes of In[0], by package kernel's
+	// ArgSort: the int64 indices of the first Args.Ints[0] of them, each an index of a row-major place in these axes.
+	// From the least on or, where Args.Ints[1] is 1 instead of 0, from the greatest. Arguments as for Reduce; the output has
+	// the kept axes and then one of length Args.Ints[0], in the order that Args.Strides[0] says; nil: row-major.
+	ArgSort
 	// MatMul is Out[i,j] = sum over k of A[i,k] * B[k,j], accumulated from 0 over k
 	// in increasing order by steps that round once (package device/kernel,
 	// MulAdd), or all of them twice. Args.Ints is m, n, k; Args.Strides[1] and [2] are
@@ -84,6 +90,7 @@ var codes = [...]string{
 	Reduce:     "reduce",
 	ArgReduce:  "argreduce",
 	Scan:       "scan",
+	ArgSort:    "argsort",
 	MatMul:     "matmul",
 	Gather:     "gather",
 	ScatterAdd: "scatteradd",
@@ -149,7 +156,7 @@ type Args struct {
 	Shape   Shape              // the space that is iterated over
 	Kept    int                // see Reduce
 	Strides [MaxOperands][]int // of each operand over Shape, in elements; nil: contiguous
-	Ints    []int              // see Scan, MatMul, Gather and Random
+	Ints    []int              // see Scan, ArgSort, MatMul, Gather and Random
 }
 
 // An IndexError is how a command fails whose indices are values.

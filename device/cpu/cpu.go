@@ -169,6 +169,8 @@ func newRunner(k *device.Kernel) runner {
 		run = newArgReduce
 	case device.Scan:
 		run = newScan
+	case device.ArgSort:
+		run = newArgSort
 	case device.MatMul:
 		run = newMatMul
 	case device.Gather:

@@ -12,7 +12,7 @@ import (
 // What goes along the reduced axes element by element, one result after the
 // other: the search for an extreme element, and running folds.
 
-// rows is the operand of such a command: as many rows as there are results.
+// rows is an operand of such a command: as many rows as there are results.
 type rows[T device.Element] struct {
 	src           []T
 	off           int
@@ -22,29 +22,60 @@ type rows[T device.Element] struct {
 
 // newRows is operand 1 of c over the axes of a Reduce command.
 func newRows[T device.Element](c *device.Command) (rows[T], error) {
-	shape, kept := c.Args.Shape, c.Args.Kept
-	strides := c.Args.Strides[1]
+	return rowsOf[T](c, 1, c.Args.Shape)
+}
+
+// rowsOf is operand i of c over the given shape, of which the first axes, as many as c has, are the kept ones.
+func rowsOf[T device.Element](c *device.Command, i int, shape device.Shape) (rows[T], error) {
+	kept, strides := c.Args.Kept, c.Args.Strides[i]
 	if strides == nil {
 		strides = shape.Strides()
 	}
-	x := rows[T]{off: c.Off[1], n: shape[kept:].Size()}
+	x := rows[T]{off: c.Off[i], n: shape[kept:].Size()}
 	if !makeView(&x.kept, shape[:kept], strides[:kept]) || !makeView(&x.reduced, shape[kept:], strides[kept:]) {
 		return x, errRank(shape)
 	}
-	x.src = whole[T](c, 1)
+	x.src = whole[T](c, i)
 	return x, nil
 }
 
 // at is where row i begins.
 func (x *rows[T]) at(i int) int { return x.off + x.kept.offset(i) }
 
+// row is row i where its elements are neighbours.
+func (x *rows[T]) row(i int) []T { return x.src[x.at(i):][:x.n] }
+
 // read copies row i to dst.
 func (x *rows[T]) read(dst []T, i int) {
 	if x.reduced.isContiguous() {
-		copy(dst, x.src[x.at(i):][:x.n])
+		copy(dst, x.row(i))
 		return
 	}
 	gather(dst, x.src, x.at(i), &x.reduced, 0)
+}
+
+// write copies src to row i.
+func (x *rows[T]) write(src []T, i int) {
+	if x.reduced.isContiguous() {
+		copy(x.row(i), src)
+		return
+	}
+	at := x.at(i)
+	for k, v := range src {
+		x.src[at+x.reduced.offset(k)] = v
+	}
+}
+
+// areColumns reports whether the elements of a row are not neighbours, but rows are.
+func (x *rows[T]) areColumns() bool {
+	inner := x.kept.rank - 1
+	return !x.reduced.isContiguous() && inner >= 0 && x.kept.strides[inner] == 1
+}
+
+// neighbours is how many rows, beginning with row i and up to the given number, are columns of the same rows of memory.
+func (x *rows[T]) neighbours(i, most int) int {
+	length := x.kept.dims[x.kept.rank-1]
+	return min(most, length-i%length)
 }
 
 func newArgReduce(k *device.Kernel) (runner, error) {
@@ -97,8 +128,7 @@ func (s argSearch[T]) split() { pool.Run(len(s.out), grainOf(s.n), s.run) }
 
 // run computes the results from lo to hi-1.
 func (s *argSearch[T]) run(lo, hi int) {
-	inner := s.kept.rank - 1
-	if !s.reduced.isContiguous() && inner >= 0 && s.kept.strides[inner] == 1 {
+	if s.areColumns() {
 		s.columns(lo, hi)
 		return
 	}
@@ -189,16 +219,22 @@ func newScan(k *device.Kernel) (runner, error) {
 	}
 	switch k.Out {
 	case device.Float32:
-		return scan[float32](r), nil
+		return scan[float32](r, sumRows[float32]), nil
 	case device.Float64:
-		return scan[float64](r), nil
+		return scan[float64](r, sumRows[float64]), nil
 	case device.Int64:
-		return scan[int64](r), nil
+		return scan[int64](r, sumRows[int64]), nil
 	}
-	return scan[bool](r), nil
+	return scan[bool](r, nil), nil
 }
 
-func scan[T device.Element](r kernel.Reducer) runner {
+// scan is the runner for r; sums is sumRows for the type.
+func scan[T device.Element](r kernel.Reducer, sums func(dst [][]T, back bool)) runner {
+	dt := device.DTypeOf[T]()
+	loop, identity := vec.PrimLoop(r.Prim(), dt, vec.NoScalar), kernel.Value[T](r.Identity(dt))
+	if r != kernel.ReduceSum {
+		sums = nil
+	}
 	return func(c *device.Command) error {
 		if c.N <= 0 {
 			return nil
@@ -207,31 +243,102 @@ func scan[T device.Element](r kernel.Reducer) runner {
 		if err != nil {
 			return err
 		}
-		s := runningFold[T]{rows: x, r: r, back: c.Args.Ints[0] == 1, out: operand[T](c, 0, c.N)}
-		if !pool.Worth(c.N/s.n, grainOf(s.n)) {
+		out, err := rowsOf[T](c, 0, c.Args.Shape)
+		if err != nil {
+			return err
+		}
+		s := runningFold[T]{rows: x, out: out, r: r, back: c.Args.Ints[0] == 1, loop: loop, sums: sums, identity: identity}
+		if !pool.Worth(c.N/s.n, grainOf(scanCost*s.n)) {
 			s.run(0, c.N/s.n)
 		} else {
-			s.split()
+			s.split(c.N / s.n)
 		}
 		return nil
 	}
 }
 
+// scanCost is how many simple operations a step of a running fold is worth.
+const scanCost = 4
+
 // A runningFold is one Scan command.
 type runningFold[T device.Element] struct {
 	rows[T]
-	r    kernel.Reducer
-	back bool
-	out  []T
+	out      rows[T]
+	r        kernel.Reducer
+	back     bool
+	loop     vec.Loop // combines
+	sums     func(dst [][]T, back bool)
+	identity T
 }
 
-func (s runningFold[T]) split() { pool.Run(len(s.out)/s.n, grainOf(s.n), s.run) }
+func (s runningFold[T]) split(n int) { pool.Run(n, grainOf(scanCost*s.n), s.run) }
 
-// run computes the rows from lo to hi-1, in place.
+// run computes the rows from lo to hi-1.
 func (s *runningFold[T]) run(lo, hi int) {
+	if s.areColumns() && s.out.areColumns() {
+		s.columns(lo, hi)
+		return
+	}
+	if s.sums != nil && s.out.reduced.isContiguous() {
+		for ; hi-lo >= rowsAbreast; lo += rowsAbreast {
+			var list [rowsAbreast][]T
+			for i := range list {
+				list[i] = s.out.row(lo + i)
+				s.read(list[i], lo+i)
+			}
+			s.sums(list[:], s.back)
+		}
+	}
+	var row []T
 	for i := lo; i < hi; i++ {
-		row := s.out[i*s.n:][:s.n]
+		if s.out.reduced.isContiguous() {
+			row = s.out.row(i)
+		} else if row == nil {
+			row = make([]T, s.n)
+		}
 		s.read(row, i)
 		kernel.Scan(s.r, row, row, s.back)
+		if !s.out.reduced.isContiguous() {
+			s.out.write(row, i)
+		}
+	}
+}
+
+// columns is run where neighbouring rows are neighbours in memory, in both operands: a step is one for all of them.
+func (s *runningFold[T]) columns(lo, hi int) {
+	for i := lo; i < hi; {
+		w := min(s.neighbours(i, hi-i), s.out.neighbours(i, long))
+		from, to := s.at(i), s.out.at(i)
+		var last []T
+		for k := range s.n {
+			if s.back {
+				k = s.n - 1 - k
+			}
+			x, dst := s.src[from+s.reduced.offset(k):][:w], s.out.src[to+s.out.reduced.offset(k):][:w]
+			if last == nil {
+				repeat(dst, s.identity)
+				last = dst
+			}
+			s.loop(start(dst), start(last), start(x), nil, 0, w)
+			last = dst
+		}
+		i += w
+	}
+}
+
+// rowsAbreast is how many rows sumRows adds up at a time: a sum waits for the one before it, but not for those of other rows.
+const rowsAbreast = 4
+
+// sumRows replaces the elements of each of four rows, all of the same length, by the sums up to them.
+func sumRows[T number](rows [][]T, back bool) {
+	a, b, c, d := rows[0], rows[1], rows[2], rows[3]
+	b, c, d = b[:len(a)], c[:len(a)], d[:len(a)]
+	var s0, s1, s2, s3 T
+	for i := range a {
+		if back {
+			i = len(a) - 1 - i
+		}
+		s0, s1, s2, s3 = s0+a[i], s1+b[i], s2+c[i], s3+d[i]
+		a[i], b[i], c[i], d[i] = s0, s1, s2, s3
 	}
 }

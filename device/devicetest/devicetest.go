@@ -60,6 +60,7 @@ func TestBackend(t *testing.T, b device.Backend, o Options) {
 		{"MatMulOrder", testMatMulOrder},
 		{"ArgReduce", testArgReduce},
 		{"Scan", testScan},
+		{"ArgSort", testArgSort},
 		{"BatchedMatMul", testBatchedMatMul},
 		{"Gather", testGather},
 		{"ScatterAdd", testScatterAdd},

@@ -94,6 +94,22 @@ var mutants = []mutant{
 			out[float64](c)[0] *= 2
 		}
 	})},
+	{"of equal elements the last comes first", "ArgSort", after(func(c *device.Command) {
+		if c.Kernel.Code != device.ArgSort || c.Kernel.In[0] != device.Float32 || c.N == 0 {
+			return
+		}
+		a, x := c.Args, rest(c, 1)
+		k, n := a.Ints[0], a.Shape[a.Kept:].Size()
+		from, to := places(a.Shape, a.Strides[1]), places(append(a.Shape[:a.Kept:a.Kept], k), a.Strides[0])
+		for row := range c.N / k {
+			for i := 1; i < k; i++ {
+				p, q := &out[int64](c)[to[row*k+i-1]], &out[int64](c)[to[row*k+i]]
+				if x[from[row*n+int(*p)]] == x[from[row*n+int(*q)]] {
+					*p, *q = *q, *p
+				}
+			}
+		}
+	})},
 	{"all products of a batch have the same right operand", "BatchedMatMul", onCPU(func(c *device.Command, run func(*device.Command)) {
 		if c.Kernel.Code == device.MatMul && len(c.Args.Shape) > 0 && c.Args.Strides[2] != nil {
 			args := *c.Args
@@ -254,6 +270,24 @@ var mutants = []mutant{
 // rest is what a float32 input has from its offset on.
 func rest(c *device.Command, i int) []float32 {
 	return device.Slice[float32](c.Buf[i], c.Off[i], int(c.Buf[i].Bytes/4)-c.Off[i])
+}
+
+// places are where the elements of a view are, in row-major order.
+func places(shape device.Shape, strides []int) []int {
+	if strides == nil {
+		strides = shape.Strides()
+	}
+	all := []int{0}
+	for axis, n := range shape {
+		var more []int
+		for _, at := range all {
+			for i := range n {
+				more = append(more, at+i*strides[axis])
+			}
+		}
+		all = more
+	}
+	return all
 }
 
 func out[T device.Element](c *device.Command) []T { return device.Slice[T](c.Buf[0], c.Off[0], c.N) }

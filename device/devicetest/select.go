@@ -98,7 +98,8 @@ func scan[T device.Element](s *suite, r kernel.Reducer, values func(*suite, int)
 		c.Kernel, c.N = k, c.Args.Shape.Size()
 		back := s.rnd.IntN(2)
 		c.Args.Ints = []int{back}
-		got := compute[T](s, c)
+		c.Args.Strides[0] = s.order(c.Args.Shape, c.Args.Kept)
+		got := inOrder(compute[T](s, c), c.Args.Shape, c.Args.Strides[0])
 		for _, x := range elements {
 			acc := identity
 			for i := range x {
@@ -110,6 +111,92 @@ func scan[T device.Element](s *suite, r kernel.Reducer, values func(*suite, int)
 				}
 			}
 			got = got[len(x):]
+		}
+	}
+}
+
+func testArgSort(s *suite) {
+	for range 20 {
+		argSort(s, ordinary[float32])
+		argSort(s, ordinary[float64])
+		argSort(s, ordinary[int64])
+		argSort(s, edges[float32])
+		argSort(s, edges[float64])
+		argSort(s, someFloats[float32])
+		argSort(s, someFloats[float64])
+		argSort(s, someInts)
+	}
+}
+
+// someFloats returns n numbers of many magnitudes, and edges.
+func someFloats[T float32 | float64](s *suite, n int) []T {
+	x := floats[T](s, n)
+	s.rnd.Shuffle(len(x), func(i, j int) { x[i], x[j] = x[j], x[i] })
+	return x[:n]
+}
+
+func someInts(s *suite, n int) []int64 {
+	x := make([]int64, n)
+	for i := range x {
+		if x[i] = intEdges[s.rnd.IntN(len(intEdges))]; s.rnd.IntN(2) == 0 {
+			x[i] = int64(s.rnd.Uint64() >> s.rnd.IntN(64))
+		}
+	}
+	return x
+}
+
+// argSort checks that each element comes after the one before it, and all others after the last.
+func argSort[T number](s *suite, values func(*suite, int) []T) {
+	dt := device.DTypeOf[T]()
+	for _, descending := range []bool{false, true} {
+		c, elements := reduction(s, values)
+		kept, n := c.Args.Kept, c.Args.Shape[c.Args.Kept:].Size()
+		k := n
+		switch s.rnd.IntN(4) {
+		case 0:
+			k = s.rnd.IntN(n + 1)
+		case 1, 2:
+			k = min(n, 1+s.rnd.IntN(5))
+		}
+		shape := append(c.Args.Shape[:kept:kept], k)
+		c.Kernel, c.N = device.NewKernel("argsort", device.ArgSort, nil, device.Int64, dt), shape.Size()
+		c.Args.Ints = []int{k, 0}
+		if descending {
+			c.Args.Ints[1] = 1
+		}
+		c.Args.Strides[0] = s.order(shape, kept)
+		got := inOrder(compute[int64](s, c), shape, c.Args.Strides[0])
+		if k == 0 {
+			continue
+		}
+		for _, x := range elements {
+			isAfter := func(i, j int64) bool { // whether element i comes after element j
+				a, b := x[i], x[j]
+				switch {
+				case a != a && b != b || a == b:
+					return i > j
+				case a != a || b != b:
+					return a != a
+				}
+				return a > b != descending
+			}
+			order := got[:k]
+			got = got[k:]
+			isChosen := make([]bool, n)
+			for place, i := range order {
+				if i < 0 || i >= int64(n) || isChosen[i] {
+					s.Fatalf("element %d of the order is %d, again or out of range", place, i)
+				}
+				isChosen[i] = true
+				if place > 0 && !isAfter(i, order[place-1]) {
+					s.Fatalf("%v, descending %v, first %d of %d: %v, element %d, comes after %v, element %d", dt, descending, k, n, x[i], i, x[order[place-1]], order[place-1])
+				}
+			}
+			for i, was := range isChosen {
+				if !was && !isAfter(int64(i), order[k-1]) {
+					s.Fatalf("%v, descending %v, first %d of %d: %v, element %d, is left out", dt, descending, k, n, x[i], i)
+				}
+			}
 		}
 	}
 }

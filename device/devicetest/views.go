@@ -39,6 +39,35 @@ func (s *suite) view(shape device.Shape) (strides []int, span int) {
 	return strides, span
 }
 
+// order returns strides over shape without gaps, with axes in any order, and often those from kept on first; nil for row-major.
+func (s *suite) order(shape device.Shape, kept int) []int {
+	axes := s.rnd.Perm(len(shape)) // the innermost is the first
+	switch s.rnd.IntN(3) {
+	case 0:
+		return nil
+	case 1:
+		for i := range axes {
+			axes[i] = (kept - 1 - i + len(axes)) % len(axes)
+		}
+	}
+	strides, step := make([]int, len(shape)), 1
+	for _, axis := range axes {
+		strides[axis] = step
+		step *= max(1, shape[axis])
+	}
+	return strides
+}
+
+// inOrder returns the elements of an output over shape, with the given strides, in row-major order.
+func inOrder[T any](out []T, shape device.Shape, strides []int) []T {
+	if strides == nil {
+		return out
+	}
+	all := make([]T, 0, len(out))
+	walk(shape, func(index []int) { all = append(all, out[at(index, strides)]) })
+	return all
+}
+
 // walk calls f with each index into shape, in row-major order.
 func walk(shape device.Shape, f func(index []int)) {
 	index := make([]int, len(shape))
@@ -206,6 +235,8 @@ func testEmpty(s *suite) {
 		none(kernelFor(device.MatMul, device.Float32), &device.Args{Ints: []int{3, 0, 4}}),
 		none(kernelFor(device.MatMul, device.Float32), &device.Args{Shape: device.Shape{0}, Ints: []int{3, 2, 4}, Strides: [4][]int{1: {12, 4, 1}, 2: {0, 2, 1}}}),
 		none(device.NewKernel("scan", device.Scan, kernel.ReduceSum, device.Float32, device.Float32), &device.Args{Shape: device.Shape{3, 0}, Kept: 1, Ints: []int{0}}),
+		none(device.NewKernel("argsort", device.ArgSort, nil, device.Int64, device.Float32), &device.Args{Shape: device.Shape{3, 5}, Kept: 1, Ints: []int{0, 0}}),
+		none(device.NewKernel("argsort", device.ArgSort, nil, device.Int64, device.Float32), &device.Args{Shape: device.Shape{0, 5}, Kept: 1, Ints: []int{2, 1}}),
 		none(device.NewKernel("gather", device.Gather, nil, device.Float32, device.Float32, device.Int64),
 			&device.Args{Shape: device.Shape{0, 2}, Ints: []int{0, 2}, Strides: [4][]int{1: {0, 1}, 2: {1, 0}}}),
 		none(device.NewKernel("scatteradd", device.ScatterAdd, nil, device.Float32, device.Float32, device.Int64),

@@ -17,7 +17,7 @@ import (
 var keepsFloats = set(`
 	Abs Add AddScalar AddScaled BroadcastTo Ceil Cos CumSum Detach Div DivScalar Dot Erf Exp Expm1 Flatten Floor GELU Log Log1p
 	LogSoftmax LogSumExp MatMul Max MaxKeep Maximum Mean MeanKeep Min MinKeep Minimum Mul MulScalar Neg Norm Pow Prod ProdKeep ReLU
-	Reciprocal Reshape Round Row SiLU Sigmoid Sign Sin Slice Softmax Sqrt Square Squeeze Sub SubScalar Sum SumKeep T Take Tanh To
+	Reciprocal Reshape Round Row SiLU Sigmoid Sign Sin Slice Softmax Sort Sqrt Square Squeeze Sub SubScalar Sum SumKeep T Take Tanh To
 	Track Transpose Unsqueeze`)
 
 // makesFloats are functions whose result always has floating-point numbers.

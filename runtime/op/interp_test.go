@@ -128,9 +128,22 @@ func interpret(p *op.Plan, x []op.Value) op.Value {
 		}
 	case device.Scan:
 		out.data = slices.Clone(in.data)
-		for first := 0; first < len(in.data); first += args.Shape[args.Kept] {
-			kernel.Scan(k.Body.(kernel.Reducer), out.data[first:][:args.Shape[args.Kept]], in.data[first:][:args.Shape[args.Kept]], args.Ints[0] == 1)
-		}
+		n := args.Shape[args.Kept]
+		eachRow(args, n, func(from, to []int) {
+			sums := make([]float64, n)
+			kernel.Scan(k.Body.(kernel.Reducer), sums, at(in.data, from), args.Ints[0] == 1)
+			for i, v := range sums {
+				out.data[to[i]] = v
+			}
+		})
+	case device.ArgSort:
+		out.data = make([]float64, p.Cmd.N)
+		eachRow(args, args.Ints[0], func(from, to []int) {
+			order := kernel.ArgSort(at(in.data, from), args.Ints[1] == 1)
+			for i, place := range to {
+				out.data[place] = float64(order[i])
+			}
+		})
 	case device.Map: // As
 		for _, v := range in.data {
 			out.data = append(out.data, toFloat(k.Body.(*kernel.Expr).Eval([]uint64{kernel.BitsOf(v, in.dtype)}, nil), out.dtype))
@@ -139,6 +152,25 @@ func interpret(p *op.Plan, x []op.Value) op.Value {
 		out.data = in.data
 	}
 	return out
+}
+
+// eachRow calls f with the places of each row of the operand and of the result, where its length is n.
+func eachRow(args *device.Args, n int, f func(from, to []int)) {
+	shape := slices.Clone(args.Shape)
+	shape[args.Kept] = n
+	from := placesOf(op.View{Shape: args.Shape, Strides: args.Strides[1]})
+	to := placesOf(op.View{Shape: shape, Strides: args.Strides[0]})
+	for i := range shape[:args.Kept].Size() {
+		m := args.Shape[args.Kept]
+		f(from[i*m:][:m], to[i*n:][:n])
+	}
+}
+
+func at(data []float64, places []int) (x []float64) {
+	for _, i := range places {
+		x = append(x, data[i])
+	}
+	return x
 }
 
 // selected lists the places, in the operand with the given number, that the indices select.
@@ -218,7 +250,12 @@ func TestStructuralGradients(t *testing.T) {
 		{op.ScatterAdd, op.Attr{Axis: 0, Shape: device.Shape{3, 2}}, []*array{some(4, 2), indices(device.Shape{4}, 0, 2, -1, 0)}},
 		{op.ScatterAdd, op.Attr{Axis: 1, Shared: 1, Shape: device.Shape{2, 4}}, []*array{some(2), indices(device.Shape{2}, 3, 1)}},
 		{op.CumSum, op.Attr{}, []*array{some(2, 3)}},
+		{op.CumSum, op.Attr{Axis: 1}, []*array{some(2, 3)}},
 		{op.CumSum, op.Attr{Back: true}, []*array{some(4)}},
+		{op.CumSum, op.Attr{Axis: 1, Back: true}, []*array{some(2, 3, 2)}},
+		{op.Along, op.Attr{Axis: 1}, []*array{some(2, 3), indices(device.Shape{2, 2}, 2, 0, 1, 1)}},
+		{op.Along, op.Attr{Axis: 0}, []*array{some(3, 2), indices(device.Shape{2, 2}, 2, 0, 1, 2)}},
+		{op.AlongAdd, op.Attr{Axis: 1, Shape: device.Shape{2, 3}}, []*array{some(2, 2), indices(device.Shape{2, 2}, 2, 0, 1, 1)}},
 		{op.Concat, op.Attr{Axis: 0}, []*array{some(2, 2)}},
 		{op.Sum, op.Attr{Axes: []int{0, 2}}, []*array{some(2, 3, 2)}},
 		{op.Sum, op.Attr{Axes: []int{1}, Keep: true}, []*array{some(2, 3)}},

@@ -7,7 +7,7 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
-var gathers, scatters, concats, cumSums kernelsByType
+var gathers, scatters, concats, cumSums, argSorts kernelsByType
 
 // Selection by indices that are values, and what is done along one axis.
 var (
@@ -26,9 +26,7 @@ var (
 			p.Shape, p.DType = space, p.Types[0]
 			args := &device.Args{Shape: space, Ints: []int{x.Shape[axis], x.steps()[axis]}}
 			args.Strides[1], args.Strides[2] = at, indexStrides(index, space, axis, shared)
-			p.Cmd = device.Command{Kernel: gathers.of(p.DType, func() *device.Kernel {
-				return device.NewKernel("Gather", device.Gather, nil, p.DType, p.DType, device.Int64)
-			}), N: space.Size(), Args: args}
+			p.Cmd = device.Command{Kernel: gathers.of(p.DType, func() *device.Kernel { return newGather(p.DType) }), N: space.Size(), Args: args}
 			p.Cost = int64(p.Cmd.N)
 		},
 		Saves: 1 << 1,
@@ -64,9 +62,7 @@ var (
 			p.Shape, p.DType = p.Attr.Shape, p.Types[0]
 			args := &device.Args{Shape: space, Ints: []int{whole.Shape[axis], whole.steps()[axis]}}
 			args.Strides = [device.MaxOperands][]int{at, g.Strides, indexStrides(index, space, axis, shared)}
-			p.Cmd = device.Command{Kernel: scatters.of(p.DType, func() *device.Kernel {
-				return device.NewKernel("ScatterAdd", device.ScatterAdd, nil, p.DType, p.DType, device.Int64)
-			}), N: whole.Shape.Size(), Args: args}
+			p.Cmd = device.Command{Kernel: scatters.of(p.DType, func() *device.Kernel { return newScatterAdd(p.DType) }), N: whole.Shape.Size(), Args: args}
 			p.Cost = int64(p.Cmd.N) + 2*int64(space.Size())
 		},
 		Saves: 1 << 1,
@@ -76,26 +72,70 @@ var (
 			return b.Structural(s.Def, a, s.full(b, 0), s.full(b, 1))
 		},
 	})
-	// CumSum goes along the last axis; Attr.Back.
+	// CumSum reads Attr.Axis and Attr.Back.
 	CumSum = define(&Def{
 		Name: "CumSum", Types: Numbers, Unlisted: true,
 		Run: func(p *Plan) {
 			x := p.In[0]
 			p.Shape, p.DType = x.Shape, p.Types[0]
-			args := &device.Args{Shape: x.Shape, Kept: len(x.Shape) - 1, Ints: []int{0}}
-			if p.Attr.Back {
-				args.Ints[0] = 1
-			}
-			args.Strides[1] = x.Strides
+			args := x.along(p.Attr.Axis, x.Shape[p.Attr.Axis])
+			args.Ints = []int{bit(p.Attr.Back)}
 			p.Cmd = device.Command{Kernel: cumSums.of(p.DType, func() *device.Kernel {
 				return device.NewKernel("CumSum", device.Scan, kernel.ReduceSum, p.DType, p.DType)
 			}), N: x.Shape.Size(), Args: args}
 			p.Cost = 2 * int64(p.Cmd.N)
 		},
 		VJP: func(b Builder, c *Call, _ int, g Value) Value {
-			return b.Structural(c.Def, Attr{Back: !c.Attr.Back}, g)
+			return b.Structural(c.Def, Attr{Axis: c.Attr.Axis, Back: !c.Attr.Back}, g)
 		},
-		Batch: batchAsIs,
+		Batch: batchAxis,
+	})
+	// ArgSort gives the indices of the first Attr.To elements along Attr.Axis; Attr.Back.
+	ArgSort = define(&Def{
+		Name: "ArgSort", Types: Numbers, Unlisted: true,
+		Run: func(p *Plan) {
+			x, axis, k := p.In[0], p.Attr.Axis, p.Attr.To
+			p.Shape, p.DType = slices.Clone(x.Shape), device.Int64
+			p.Shape[axis] = k
+			args := x.along(axis, k)
+			args.Ints = []int{k, bit(p.Attr.Back)}
+			in := p.Types[0]
+			p.Cmd = device.Command{Kernel: argSorts.of(in, func() *device.Kernel {
+				return device.NewKernel("ArgSort", device.ArgSort, nil, device.Int64, in)
+			}), N: p.Shape.Size(), Args: args}
+			p.Cost = 10 * int64(x.Shape.Size())
+		},
+		Batch: batchAxis,
+	})
+	// Along takes elements along Attr.Axis by indices that are known to exist, one for each element of the
+	// result: operand and indices differ in length along that axis at most.
+	Along = define(&Def{
+		Name: "Along", Types: All, Unlisted: true, Indexed: true,
+		Run: func(p *Plan) {
+			x, index, axis := p.In[0], p.In[1], p.Attr.Axis
+			p.Shape, p.DType = index.Shape, p.Types[0]
+			args := &device.Args{Shape: index.Shape}
+			args.Strides[1], args.Strides[2] = x.across(args, axis), index.steps()
+			p.Cmd = device.Command{Kernel: gathers.of(p.DType, func() *device.Kernel { return newGather(p.DType) }), N: p.Shape.Size(), Args: args}
+			p.Cost = 2 * int64(p.Cmd.N)
+		},
+		Saves: 1 << 1,
+		Batch: batchAlong,
+	})
+	// AlongAdd reads Attr.Axis and Attr.Shape. It is the gradient of Along: it adds to zeros of that
+	// Shape the first operand, at the places where Along would take its elements from.
+	AlongAdd = define(&Def{
+		Name: "AlongAdd", Types: Numbers, Unlisted: true, Indexed: true,
+		Run: func(p *Plan) {
+			g, index := p.In[0], p.In[1]
+			p.Shape, p.DType = p.Attr.Shape, p.Types[0]
+			args := &device.Args{Shape: index.Shape}
+			args.Strides = [device.MaxOperands][]int{View{Shape: p.Shape}.across(args, p.Attr.Axis), g.Strides, index.steps()}
+			p.Cmd = device.Command{Kernel: scatters.of(p.DType, func() *device.Kernel { return newScatterAdd(p.DType) }), N: p.Shape.Size(), Args: args}
+			p.Cost = int64(p.Cmd.N) + 2*int64(index.Shape.Size())
+		},
+		Saves: 1 << 1,
+		Batch: batchAlong,
 	})
 	// Concat puts the first operand into the second along Attr.Axis from
 	// Attr.From on. The elements that were there do not matter to anybody.
@@ -119,7 +159,39 @@ var (
 	})
 )
 
-func init() { // not in the literals: each of the two is the other's gradient
+func newGather(dt device.DType) *device.Kernel {
+	return device.NewKernel("Gather", device.Gather, nil, dt, dt, device.Int64)
+}
+
+func newScatterAdd(dt device.DType) *device.Kernel {
+	return device.NewKernel("ScatterAdd", device.ScatterAdd, nil, dt, dt, device.Int64)
+}
+
+// across are the strides of v with an index of 0 along axis. It gives args what leads from there to another index.
+func (v View) across(args *device.Args, axis int) []int {
+	steps := slices.Clone(v.steps())
+	args.Ints = []int{v.Shape[axis], steps[axis]}
+	steps[axis] = 0
+	return steps
+}
+
+// batchAlong is the batching rule of Along and AlongAdd, which take an index for each element.
+func batchAlong(b Builder, s *Batch) Value {
+	a := s.Attr
+	a.Axis++
+	if a.Shape != nil {
+		a.Shape = s.withExamples(a.Shape)
+	}
+	return b.Structural(s.Def, a, s.full(b, 0), s.full(b, 1))
+}
+
+func init() { // not in the literals: of two, each is the other's gradient
+	Along.VJP = func(b Builder, c *Call, _ int, g Value) Value {
+		return b.Structural(AlongAdd, Attr{Axis: c.Attr.Axis, Shape: c.In[0].Shape()}, g, c.In[1])
+	}
+	AlongAdd.VJP = func(b Builder, c *Call, _ int, g Value) Value {
+		return b.Structural(Along, Attr{Axis: c.Attr.Axis}, g, c.In[1])
+	}
 	Gather.VJP = func(b Builder, c *Call, _ int, g Value) Value {
 		a := Attr{Axis: c.Attr.Axis, Shared: c.Attr.Shared, Shape: c.In[0].Shape()}
 		return b.Structural(ScatterAdd, a, g, c.In[1])
@@ -127,6 +199,30 @@ func init() { // not in the literals: each of the two is the other's gradient
 	ScatterAdd.VJP = func(b Builder, c *Call, _ int, g Value) Value {
 		return b.Structural(Gather, Attr{Axis: c.Attr.Axis, Shared: c.Attr.Shared}, g, c.In[1])
 	}
+}
+
+// along are the arguments of a command along one axis of v: the space with that axis last, and the strides over it of v and
+// of a result in row-major order in which the axis has length n.
+func (v View) along(axis, n int) *device.Args {
+	last := func(list []int) []int {
+		return append(slices.Delete(slices.Clone(list), axis, axis+1), list[axis])
+	}
+	args := &device.Args{Shape: last(v.Shape), Kept: len(v.Shape) - 1}
+	if axis == args.Kept {
+		args.Strides[1] = v.Strides
+		return args
+	}
+	result := slices.Clone(v.Shape)
+	result[axis] = n
+	args.Strides[0], args.Strides[1] = last(result.Strides()), last(v.steps())
+	return args
+}
+
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // selection is the space of what the indices select of x, and x's strides over

@@ -98,22 +98,7 @@ func (t *Tensor) OneHot(n int) *Tensor {
 //asyncgen:api op batch
 //go:noinline
 func (t *Tensor) CumSum(axis int) *Tensor {
-	order := make([]int, 0, len(t.shape)) // the others, then the axis
-	axis = t.axis("CumSum", axis)
-	back := make([]int, len(t.shape)) // and the way back
-	for i := range t.shape {
-		if i != axis {
-			back[i] = len(order)
-			order = append(order, i)
-		}
-	}
-	back[axis] = len(order)
-	order = append(order, axis)
-	moved := structural(op.Transpose, op.Attr{Axes: order}, operands{t}, true)
-	defer moved.letGo()
-	sums := structural(op.CumSum, op.Attr{}, operands{moved}, true)
-	defer sums.letGo()
-	return structural(op.Transpose, op.Attr{Axes: back}, operands{sums}, true)
+	return structural(op.CumSum, op.Attr{Axis: t.axis("CumSum", axis)}, operands{t}, true)
 }
 
 // Concat returns the elements of ts one after the other along axis. It panics

@@ -308,6 +308,7 @@ func TestSelectionGradients(t *testing.T) {
 			{"RowAt", func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].RowAt(index.Row(2)) }, []array{some(3, 2)}},
 			{"Pick", func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Pick(index).Square() }, []array{some(4, 3)}},
 			{"CumSum", func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].CumSum(0).Square() }, []array{some(3, 2)}},
+			{"CumSum along the last axis", func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].CumSum(-1).Square() }, []array{some(2, 3)}},
 			{"Concat", func(x ...*tensor.Tensor) *tensor.Tensor { return tensor.Concat(1, x[0], x[1].Square(), x[0]).Square() }, []array{some(2, 1), some(2, 2)}},
 			{"Concat with a constant", func(x ...*tensor.Tensor) *tensor.Tensor {
 				return tensor.Concat(0, tensor.On(on).As(tensor.Float64).Ones(2), x[0].Exp(), tensor.On(on).As(tensor.Float64).Ones(1))

@@ -207,8 +207,8 @@ func TestVMapOperations(t *testing.T) {
 }
 
 // inner are operations that only others are made of, which are tested above, and
-// the gradient of Slice, that nobody can call for a row.
-var inner = []*op.Def{op.Finite, op.Root, op.Scale, op.ProdShare, op.MathMax, op.MathMin, op.Contiguous, op.Scatter}
+// the gradients of Slice and Sort, that nobody can call for a row.
+var inner = []*op.Def{op.Finite, op.Root, op.Scale, op.ProdShare, op.MathMax, op.MathMin, op.Contiguous, op.Scatter, op.AlongAdd}
 
 type structuralCall struct {
 	what    string
@@ -230,6 +230,12 @@ func structuralCalls(on device.Device) []structuralCall {
 		{"Pick from a vector", nil, op.All, [][]int{{3}, {}}, true, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Pick(x[1]) }},
 		{"OneHot", []*op.Def{op.ScatterAdd}, 1 << tensor.Int64, [][]int{{2, 2}}, true, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].OneHot(3) }},
 		{"CumSum", []*op.Def{op.CumSum}, op.Numbers, [][]int{{3, 4}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].CumSum(0) }},
+		{"Sort", []*op.Def{op.ArgSort, op.Along}, op.Numbers, [][]int{{3, 4}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Sort(0, tensor.Ascending) }},
+		{"ArgSort", nil, op.Numbers, [][]int{{7}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].ArgSort(0, tensor.Descending) }},
+		{"TopK", nil, op.Numbers, [][]int{{2, 40}}, false, func(x ...*tensor.Tensor) *tensor.Tensor {
+			values, indices := x[0].TopK(3, 1, tensor.Descending)
+			return values.Add(indices.As(values.DType()))
+		}},
 		{"As float32", []*op.Def{op.As}, op.All, [][]int{{3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].As(tensor.Float32) }},
 		{"As bool", nil, op.All, [][]int{{}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].As(tensor.Bool) }},
 		{"To", []*op.Def{op.To}, op.All, [][]int{{2, 2}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].To(device.CPU()).To(on) }},

@@ -87,6 +87,14 @@ func makeOthers() (all, unrounded []*operation) {
 		shaped("$0.CumSum(0)", 1, func(a []*value) *value { return cumulated(a[0], 0) }, tMat, tMat),
 		shaped("$0.CumSum(-1)", 1, func(a []*value) *value { return cumulated(a[0], 1) }, tMat, tMat),
 		shaped("$0.CumSum(0)", 1, func(a []*value) *value { return cumulated(a[0], 0) }, tVec, tVec),
+		shaped("$0.Sort(1, tensor.Ascending)", 1, func(a []*value) *value { return chosen(a[0], ordered(a[0], 1, false), 1) }, tMat, tMat),
+		shaped("$0.Sort(0, tensor.Descending)", 1, func(a []*value) *value { return chosen(a[0], ordered(a[0], 0, true), 0) }, tMat, tMat),
+		shaped("$0.ArgSort(0, tensor.Descending)", 1, func(a []*value) *value { return ordered(a[0], 0, true) }, tIMat, tMat),
+		shaped("$0.Take(0, $0.ArgSort(0, tensor.Ascending))", 1, func(a []*value) *value { return chosen(a[0], ordered(a[0], 0, false), 0) }, tVec, tVec),
+		shaped("outdone($0)", 1, func(a []*value) *value {
+			places := reshape(extremeLast(a[0]), a[0].shape[0], 1)
+			return mul(sub(a[0], chosen(a[0], places, 1)), as(places, a[0].dtype))
+		}, tMat, tMat),
 		shaped("tensor.Concat(0, $0, $1).Slice(0, 1, {r}+1)", 1, func(a []*value) *value {
 			x := stacked(a[0], a[1])
 			return part(x, a[0].shape[1], a[0].shape...)
@@ -452,6 +460,60 @@ func extreme(x *value, axis int, isMin bool) *value {
 		}
 		z.ints[i] = int64(best)
 		i++
+	})
+	return z
+}
+
+// ordered is where the elements along an axis are, from the least to the greatest or from that to the least, and NaNs behind them.
+func ordered(x *value, axis int, descending bool) *value {
+	if s := spoiled(i64, x.shape, x); s != nil {
+		return s
+	}
+	z := newValue(i64, x.shape)
+	lines(x.shape, axis, func(places []int) {
+		for k, at := range places {
+			before := 0 // how many come before it
+			for j, other := range places {
+				a, b := x.floats[other], x.floats[at]
+				switch {
+				case a == a && b != b || a < b && !descending || a > b && descending:
+					before++
+				case (a == b || a != a && b != b) && j < k:
+					before++
+				}
+			}
+			z.ints[places[before]] = int64(k)
+		}
+	})
+	return z
+}
+
+// extremeLast is where the greatest element of each row is, a NaN only where there is nothing else.
+func extremeLast(x *value) *value {
+	order := ordered(x, 1, true)
+	if s := spoiled(i64, x.shape[:1], order); s != nil {
+		return s
+	}
+	z := newValue(i64, x.shape[:1])
+	for i := range z.ints {
+		z.ints[i] = order.ints[i*x.shape[1]]
+	}
+	return z
+}
+
+// chosen is the elements of x with the given indices along an axis.
+func chosen(x, index *value, axis int) *value {
+	if s := spoiled(x.dtype, index.shape, x, index); s != nil {
+		return s
+	}
+	z := newValue(x.dtype, index.shape)
+	var from [][]int
+	lines(x.shape, axis, func(places []int) { from = append(from, places) })
+	lines(index.shape, axis, func(places []int) {
+		for _, at := range places {
+			z.floats[at] = x.floats[from[0][index.ints[at]]]
+		}
+		from = from[1:]
 	})
 	return z
 }

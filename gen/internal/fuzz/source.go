@@ -66,6 +66,11 @@ func slope(x *tensor.Tensor) *tensor.Tensor {
 	return tensor.Grad(t.Mul(t).Sum(), t)[0].Detach()
 }
 
+func outdone(x *tensor.Tensor) *tensor.Tensor {
+	best, places := x.TopK(1, 1, tensor.Descending)
+	return x.Sub(best).Mul(places.As(x.DType()))
+}
+
 func perRow(x, y *tensor.Tensor) *tensor.Tensor {
 	return tensor.VMap(func(rows ...*tensor.Tensor) *tensor.Tensor { return rows[0].Mul(rows[1]).Sum() }, x, y).Max()
 }

@@ -1,0 +1,67 @@
+package tensor
+
+import (
+	"fmt"
+
+	"github.com/asyncgen/asyncgen/runtime/op"
+)
+
+// An Order is a direction to sort in. In both, equal elements keep the order that they
+// have in the tensor, as 0 and -0 do, and NaNs come behind all others.
+type Order bool
+
+// The orders.
+const (
+	Ascending  Order = false // the least element is the first
+	Descending Order = true  // the greatest element is the first
+)
+
+// String is "ascending" or "descending".
+//
+//asyncgen:api meta
+func (o Order) String() string {
+	if o == Descending {
+		return "descending"
+	}
+	return "ascending"
+}
+
+// Sort returns the elements of t sorted along axis. Gradients go to where the elements come from.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) Sort(axis int, order Order) *Tensor {
+	indices := t.ArgSort(axis, order)
+	defer indices.letGo()
+	return structural(op.Along, op.Attr{Axis: t.axis("Sort", axis)}, operands{t, indices}, true)
+}
+
+// ArgSort returns the indices along axis of the elements of t in the order in which
+// [Tensor.Sort] puts them: an int64 tensor of t's shape.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) ArgSort(axis int, order Order) *Tensor {
+	axis = t.axis("ArgSort", axis)
+	return t.first(t.shape[axis], axis, order)
+}
+
+// TopK returns the first k elements along axis that [Tensor.Sort] gives, and the first k indices that
+// [Tensor.ArgSort] gives: with [Descending] the k greatest, with [Ascending] the k least. It panics if
+// k is negative or greater than the length of the axis.
+//
+//asyncgen:api op
+//go:noinline
+func (t *Tensor) TopK(k, axis int, order Order) (values, indices *Tensor) {
+	axis = t.axis("TopK", axis)
+	if n := t.shape[axis]; k < 0 || k > n {
+		wrong("TopK", fmt.Sprintf("%s: the first %d of %d", op.MistakeRange, k, n), t)
+	}
+	indices = t.first(k, axis, order)
+	return structural(op.Along, op.Attr{Axis: axis}, operands{t, indices}, true), indices
+}
+
+// first returns the indices of the first k elements of t along axis.
+func (t *Tensor) first(k, axis int, order Order) *Tensor {
+	return structural(op.ArgSort, op.Attr{Axis: axis, To: k, Back: order == Descending}, operands{t}, false)
+}
