@@ -199,33 +199,17 @@ func (e *exitUndoer) goOn(n ast.Node, loops int) {
 
 // decisions replaces what says that the loop ends, in n, by jumps.
 func (e *exitUndoer) decisions(n ast.Node, jump func(exit, which string) ast.Stmt) {
-	replace := func(list []ast.Stmt) []ast.Stmt {
-		last := len(list) - 1
-		if last < 0 {
-			return list
-		}
-		r, ok := list[last].(*ast.ReturnStmt)
-		if !ok || len(r.Results) != 1 || !isName(r.Results[0], "true") {
-			return list
-		}
-		exit, which := "", ""
-		for last--; last >= 0; last-- {
-			a, ok := list[last].(*ast.AssignStmt)
-			if !ok || a.Tok != token.ASSIGN || len(a.Lhs) != 1 {
-				break
+	replace := func(list []ast.Stmt) (replaced []ast.Stmt) {
+		for _, s := range list { // what follows a jump in the original is still there
+			r, ok := s.(*ast.ReturnStmt)
+			if !ok || len(r.Results) != 1 || !isName(r.Results[0], "true") {
+				replaced = append(replaced, s)
+				continue
 			}
-			id, ok := a.Lhs[0].(*ast.Ident)
-			if !ok || e.known[id.Name] {
-				break
-			}
-			switch rhs := a.Rhs[0].(type) {
-			case *ast.BasicLit:
-				exit, which = id.Name, rhs.Value
-			case *ast.Ident:
-				e.outs[id.Name] = rhs.Name
-			}
+			kept, exit, which := e.without(replaced)
+			replaced = append(kept, jump(exit, which))
 		}
-		return append(slices.Clone(list[:last+1]), jump(exit, which))
+		return replaced
 	}
 	ast.Inspect(n, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -238,6 +222,29 @@ func (e *exitUndoer) decisions(n ast.Node, jump func(exit, which string) ast.Stm
 		}
 		return true
 	})
+}
+
+// without returns list without the assignments at its end that say how the loop ends, and the
+// variable and the number by which they tell ways apart.
+func (e *exitUndoer) without(list []ast.Stmt) (kept []ast.Stmt, exit, which string) {
+	last := len(list) - 1
+	for ; last >= 0; last-- {
+		a, ok := list[last].(*ast.AssignStmt)
+		if !ok || a.Tok != token.ASSIGN || len(a.Lhs) != 1 {
+			break
+		}
+		id, ok := a.Lhs[0].(*ast.Ident)
+		if !ok || e.known[id.Name] {
+			break
+		}
+		switch rhs := a.Rhs[0].(type) {
+		case *ast.BasicLit:
+			exit, which = id.Name, rhs.Value
+		case *ast.Ident:
+			e.outs[id.Name] = rhs.Name
+		}
+	}
+	return list[:last+1], exit, which
 }
 
 func isName(e ast.Expr, name string) bool {
