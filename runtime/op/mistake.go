@@ -30,6 +30,7 @@ const (
 	MistakeRange       = "index out of range"
 	MistakeIndices     = "indices are int64: convert with As"
 	MistakeNothing     = "no operands"
+	MistakeOperands    = "wrong number of operands"
 	MistakeEmpty       = "no elements to choose from"
 	MistakeScalar      = "constant is not an int64"
 	MistakeLength      = "data does not fill the shape"

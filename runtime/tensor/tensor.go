@@ -33,6 +33,11 @@
 // and as a constant of operations; [Tensor.RowAt] and [Tensor.Take] take indices
 // that are tensors; [VMap] does for all rows of a batch what a loop does row by row.
 //
+// # In one pass
+//
+// An operation reads its operands from memory and writes its result there. [Fuse] makes one operation
+// of a chain of elementwise ones, with the same bits and a gradient, that does so once.
+//
 // # Errors
 //
 // A mistake in the program, such as shapes that do not fit, panics with a

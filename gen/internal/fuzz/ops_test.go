@@ -29,6 +29,7 @@ var neverMade = map[string]string{
 	"I64":             "the generator makes it of ItemInt",
 	"RowI64":          "and this of Row",
 	"SliceI64":        "and this of Slice",
+	"Of":              "fused operations are made in variables of a package, and programs have none",
 	"Float32sContext": "it is Float32s with an error, as ItemContext is Item",
 }
 
