@@ -420,9 +420,13 @@ func infinityFirst(e, x, y *k.Expr, inf float64) *k.Expr {
 	return k.Where(k.Or(k.Eq(x, limit), k.Eq(y, limit)), limit, e)
 }
 
+// sigmoid takes the exponential of what is not positive: that of the opposite is infinite where the result is a denormal number
+// still. Below 0 it is e - e*e/(1+e), which unlike e/(1+e) does not lose another place where 1+e is rounded.
 func sigmoid(x *k.Expr) *k.Expr {
-	one := like(1, x)
-	return k.Div(one, k.Add(one, k.Exp(k.Neg(x))))
+	isNegative := k.Lt(x, like(0, x))
+	e := k.Exp(k.Neg(k.Abs(x)))
+	part := k.Div(k.Where(isNegative, k.Mul(e, e), like(1, x)), k.Add(e, like(1, x)))
+	return k.Where(isNegative, k.Sub(e, part), part)
 }
 
 func sign(x *k.Expr) *k.Expr {
