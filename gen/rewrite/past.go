@@ -154,6 +154,11 @@ func (p *past) nodes(u *plan.Unit) (nodes []ast.Node) {
 		}
 		return nodes
 	}
+	return p.a.inPlace(u)
+}
+
+// inPlace are the parts of u, which looks at no value, if none of it comes later.
+func (a *attempt) inPlace(u *plan.Unit) (nodes []ast.Node) {
 	if !u.Stmt.IsCompound() {
 		return []ast.Node{u.Stmt.Inner()}
 	}
@@ -178,11 +183,11 @@ func (p *past) nodes(u *plan.Unit) (nodes []ast.Node) {
 			n = e
 		}
 	case *ast.ForStmt:
-		if u.Stmt != p.a.loop {
+		if u.Stmt != a.loop {
 			add(n.Init)
 		}
-		if u.Stmt == p.a.loop && p.a.tests != nil {
-			for _, e := range p.a.keep {
+		if u.Stmt == a.loop && a.tests != nil {
+			for _, e := range a.keep {
 				add(e)
 			}
 		} else {
@@ -190,7 +195,7 @@ func (p *past) nodes(u *plan.Unit) (nodes []ast.Node) {
 		}
 		add(n.Post)
 	case *ast.RangeStmt:
-		if u.Stmt != p.a.loop {
+		if u.Stmt != a.loop {
 			add(n.X)
 		}
 	case *ast.SwitchStmt:

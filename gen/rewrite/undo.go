@@ -139,8 +139,7 @@ func (c *changes) nodes(u *plan.Unit) (nodes []ast.Node) {
 	case u.Whole:
 		return []ast.Node{u.Stmt.Inner()}
 	default:
-		p := &past{a: c.a}
-		return p.nodes(u)
+		return c.a.inPlace(u) // it may have been found to come later, in which case it would not have to be undone
 	}
 	for _, r := range u.Reads {
 		switch {

@@ -52,9 +52,10 @@ func (w writer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// asOnCPU takes the device out of a text: one kind of error tells it.
+// asOnCPU takes the device out of a text: one kind of error tells it. Programs make capitals of some.
 func asOnCPU(text string) string {
-	return strings.ReplaceAll(text, "sim: kernel Div panicked", "kernel panicked")
+	text = strings.ReplaceAll(text, "sim: kernel Div panicked", "kernel panicked")
+	return strings.ReplaceAll(text, "SIM: KERNEL DIV PANICKED", "KERNEL PANICKED")
 }
 
 type peer struct {
