@@ -128,12 +128,38 @@ func logarithm(x float64) float64 {
 	return math.Log(x)
 }
 
-// raised is math.Pow, which takes the logarithm of x unless y is an integer.
+// raised is x to the power of y by products and square roots of many digits: math.Pow is 30 ulp off for large results. It has
+// the right limits, but takes the logarithm of x unless y is an integer, see logarithm.
 func raised(x, y float64) float64 {
+	host := math.Pow(x, y)
 	if isDenormal(x) && y != math.Trunc(y) {
-		return math.Pow(math.Sqrt(x), 2*y)
+		host = math.Pow(math.Sqrt(x), 2*y)
 	}
-	return math.Pow(x, y)
+	isPlain := func(v float64) bool { return v != 0 && v-v == 0 }
+	if !isPlain(x) || !isPlain(y) || !isPlain(host) || math.Abs(x) == 1 {
+		return host
+	}
+	many := func(v float64) *big.Float { return new(big.Float).SetPrec(200).SetFloat64(v) }
+	result, base := many(1), many(math.Abs(x))
+	whole, rest := math.Modf(math.Abs(y))
+	for n, square := uint64(whole), many(math.Abs(x)); n > 0; n /= 2 {
+		if n%2 == 1 {
+			result.Mul(result, square)
+		}
+		square.Mul(square, square)
+	}
+	for i := 0; rest > 0 && i < 130; i++ { // the binary digits of the rest
+		base.Sqrt(base)
+		if rest *= 2; rest >= 1 {
+			rest--
+			result.Mul(result, base)
+		}
+	}
+	if y < 0 {
+		result.Quo(many(1), result)
+	}
+	v, _ := result.Float64()
+	return math.Copysign(v, host)
 }
 
 func isDenormal(x float64) bool { return 0 < x && x < 0x1p-1022 }

@@ -6,8 +6,8 @@ import (
 )
 
 // The functions that are not correctly rounded, exp, expm1, log, log1p, sin,
-// cos, tanh, erf, and pow of float32: functions32.go has those of float32,
-// functions64.go those of float64. (pow of float64 is that of package math.) Each is one sequence of operations that are correctly rounded
+// cos, tanh, erf and pow: functions32.go has those of float32,
+// functions64.go those of float64. Each is one sequence of operations that are correctly rounded
 // everywhere (+ - * / and the fused multiply-add), with a choice where a vector
 // unit would select, so any machine that follows the sequence gets the same bits.
 // exp is within 1 ulp of the exact value, the others within 2, denormal results

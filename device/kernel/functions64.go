@@ -259,3 +259,109 @@ func erf64(x float64) float64 {
 	}
 	return math.Copysign(y, x)
 }
+
+// The logarithm for pow has as many digits again, in two parts: what it is off is multiplied by up to 745 in the power.
+const (
+	ln2Top      = 0x1.62e42fefa3p-1     // times an exponent is exact
+	ln2Rest     = 0x1.3de6af278ece6p-42 // of ln2
+	twoThirds   = 0x1.5555555555555p-1  // and
+	thirdOfUnit = 0x1.5555555555555p-55 // the rest of 2/3
+	powerLimit  = 1000                  // e to the power of more is infinite
+)
+
+func pow64(x, y float64) float64 {
+	switch {
+	case y == 0 || x == 1:
+		return 1
+	case x != x || y != y:
+		return math.NaN()
+	}
+	base := math.Abs(x)
+	v := 1.0
+	if base != 1 { // else the product may be 0 times infinity
+		high, low := logParts64(base)
+		p := y * high
+		v = expParts64(p, math.FMA(y, low, math.FMA(y, high, -p)))
+	}
+	isInteger := math.RoundToEven(y) == y
+	switch {
+	case x < 0 && !isInteger && base <= math.MaxFloat64:
+		return math.NaN()
+	case isInteger && math.RoundToEven(0.5*y) != 0.5*y: // odd
+		v = math.Copysign(v, x)
+	}
+	return v
+}
+
+// logParts64 is the logarithm of x > 0 in two parts, the second being the rest of the first and exact to 2**-65 of both. It
+// is NaN where the first is infinite.
+func logParts64(x float64) (high, low float64) {
+	switch {
+	case x == 0:
+		return math.Inf(-1), math.NaN()
+	case x > math.MaxFloat64:
+		return x, math.NaN()
+	}
+	shift := 1023.0
+	if x < 0x1p-1022 { // denormal
+		x *= 0x1p52
+		shift = 1023 + 52
+	}
+	b := math.Float64bits(x) + logOffset64
+	e := float64(b>>52) - shift
+	f := math.Float64frombits(b&(1<<52-1)+sqrtHalf64) - 1
+	// s = f/(2+f), see logNear64. Each name without 1 is the first part of a number, with 1 the rest of it.
+	d := 2 + f
+	d1 := f - (d - 2)
+	inverse := 1 / d
+	s := f * inverse
+	s1 := float64(math.FMA(-s, d1, math.FMA(-s, d, f)) * inverse)
+	z := s * s
+	z1 := math.FMA(s+s, s1, math.FMA(s, s, -z))
+	// 2/3 + z*(2/5 + z*(2/7 ...))
+	h := float64(logParts64Poly(z) * z)
+	t := twoThirds + h
+	t1 := (twoThirds - t) + h + thirdOfUnit
+	// that, times z and times s
+	u := z * t
+	u1 := math.FMA(z1, t, math.FMA(z, t1, math.FMA(z, t, -u)))
+	w := s * u
+	w1 := math.FMA(s1, u, math.FMA(s, u1, math.FMA(s, u, -w)))
+	// 2*s and that
+	a := (s + s) + w
+	a1 := ((s + s) - a) + w + (w1 + (s1 + s1))
+	// e*ln2 and that
+	k := float64(e * ln2Top)
+	sum := k + a
+	rest := (k - sum) + a + math.FMA(e, ln2Rest, a1)
+	high = sum + rest
+	return high, (sum - high) + rest
+}
+
+// logParts64Poly is ((log((1+s)/(1-s)) - 2s) / s**3 - 2/3) / z in z = s**2 on [0, 0.1716**2], 2^-53.8: the polynomial that is exact at
+// the zeros of Chebyshev's of degree 8.
+func logParts64Poly(z float64) float64 {
+	h := math.FMA(0x1.e02e6fff27908p-4, z, 0x1.df7cc8e5fa539p-4)
+	h = math.FMA(h, z, 0x1.1118c7e4b0917p-3)
+	h = math.FMA(h, z, 0x1.3b1395d2190c1p-3)
+	h = math.FMA(h, z, 0x1.745d177a96056p-3)
+	h = math.FMA(h, z, 0x1.c71c71c6eaa10p-3)
+	h = math.FMA(h, z, 0x1.2492492492521p-2)
+	return math.FMA(h, z, 0x1.999999999999ap-2)
+}
+
+// expParts64 is e to the power of x + rest, where rest is below the last digits of x; it does not matter where x is large.
+func expParts64(x, rest float64) float64 {
+	if !(math.Abs(x) < powerLimit) {
+		rest = 0
+	}
+	y := min(max(x, -746), 710)
+	n := math.RoundToEven(math.FMA(y, math.Log2E, -expBias))
+	r := math.FMA(n, -ln2High64, y)
+	r += math.FMA(n, -ln2Low64, rest)
+	h := exp64Poly(r)
+	h = math.FMA(h, r, 1)
+	p := math.FMA(h, r, 1)
+	half := math.Floor(0.5 * n) // 2**n may be too large or too small for a float64
+	return p * power64(half) * power64(n-half)
+}

@@ -231,6 +231,64 @@ func TestFunctions64(t *testing.T) {
 	}
 }
 
+// TestPow64 compares pow of float64 with the exponential of a product in 300 digits, and with math.Pow where there is none.
+func TestPow64(t *testing.T) {
+	worst, of := 0.0, [2]float64{}
+	check := func(x, y float64) {
+		got, host := pow64(x, y), math.Pow(x, y)
+		isPlain := func(v float64) bool { return v != 0 && v-v == 0 }
+		if !isPlain(x) || !isPlain(y) || !isPlain(got) || math.Abs(x) == 1 {
+			// The limits of overflow and underflow are the host's, nearly; its logarithm of denormal numbers is wrong on amd64.
+			isNear := math.Abs(host) < 0x1p-1073 && math.Abs(got) < 0x1p-1073 || math.Abs(host) >= math.MaxFloat64 && math.Abs(got) >= math.MaxFloat64
+			if isDenormal := isPlain(x) && math.Abs(x) < 0x1p-1022; !isDenormal && !same(got, host) && !(isNear && math.Signbit(got) == math.Signbit(host)) {
+				t.Errorf("%v to the power of %v is %v, want %v", x, y, got, host)
+			}
+			return
+		}
+		want := bigExp(bigMul(bigOf(y), bigLog(bigOf(math.Abs(x)))))
+		if x < 0 && math.Mod(y, 2) != 0 {
+			want.Neg(want)
+		}
+		off := ulps64(got, want)
+		if !(off <= worst) {
+			worst, of = off, [2]float64{x, y}
+		}
+		if !(off <= 2) {
+			t.Errorf("%v to the power of %v is %v: %.3f ulp off", x, y, got, off)
+		}
+	}
+	for _, x := range edges {
+		for _, y := range edges {
+			for _, sign := range []float64{1, -1} {
+				check(x, sign*y)
+				check(-x, sign*y)
+			}
+		}
+	}
+	// What has a float64 is that.
+	for x := 1.0; x < 60; x++ {
+		for y, want := 0.0, 1.0; want < 1<<53/60 && y < 16; y, want = y+1, want*x {
+			if got := pow64(x, y); got != want {
+				t.Errorf("%v to the power of %v is %v, want %v", x, y, got, want)
+			}
+		}
+	}
+	rnd := newRand(t)
+	for range *doublesFlag {
+		x := math.Exp(2 * rnd.NormFloat64())
+		check(math.Float64frombits(rnd.Uint64()), math.Float64frombits(rnd.Uint64()))
+		check(x, 10*rnd.NormFloat64())
+		check(-x, float64(rnd.IntN(100)-50))
+		check(x, (rnd.Float64()*1455-745)/math.Log(x)) // of any magnitude
+		near := 1 + rnd.NormFloat64()*math.Exp2(float64(-rnd.IntN(52)))
+		check(near, (rnd.Float64()*1455-745)/math.Log(math.Abs(near)))
+		small := math.Float64frombits(rnd.Uint64() >> (12 + rnd.IntN(52)))
+		check(small, rnd.Float64()*2-1)
+		check(math.Sqrt2*(1+0x1p-50*rnd.NormFloat64()), 1000*rnd.NormFloat64())
+	}
+	t.Logf("at most %.4f ulp off, at %v", worst, of)
+}
+
 // ulps64 is how far got is from want, which is not 0, in distances between float64s near want.
 func ulps64(got float64, want *big.Float) float64 {
 	diff := new(big.Float).SetPrec(300).Sub(big.NewFloat(got).SetPrec(300), want)

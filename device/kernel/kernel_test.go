@@ -138,7 +138,7 @@ func TestFloatPrimitives(t *testing.T) {
 						want = math.NaN()
 					}
 					e := Apply(p, Arg(0, f64), Arg(1, f64))
-					if got := Value[float64](e.Eval([]uint64{Bits(x), Bits(y)}, nil)); !same(got, want) {
+					if got := Value[float64](e.Eval([]uint64{Bits(x), Bits(y)}, nil)); p != PrimPow && !same(got, want) { // see TestPow64
 						t.Errorf("%v of %v, %v = %v, want %v", p, x, y, got, want)
 					}
 					// One operation in float64, rounded to float32, is the float32 operation.

@@ -108,7 +108,7 @@ func init() { // not an initialiser: the derivatives use the table
 			func(e *Expr, k int) *Expr { return winner(e.in[1-k], e.in[k]) }},
 		PrimMin: {"min", 2, "min(x, y)", funcs(minimum[float32], minimum[float64], minimum[int64]),
 			func(e *Expr, k int) *Expr { return winner(e.in[k], e.in[1-k]) }},
-		PrimPow: {"pow", 2, "pow(x, y)", funcs(pow32, pow, powInt), partialPow},
+		PrimPow: {"pow", 2, "pow(x, y)", funcs(pow32, pow64, powInt), partialPow},
 		PrimSqrt: {"sqrt", 1, "sqrt(x)", float(math.Sqrt),
 			func(e *Expr, _ int) *Expr { return Div(like(e, 0.5), e) }},
 		PrimExp: {"exp", 1, "exp(x)", funcs(exp32, exp64),
@@ -223,18 +223,6 @@ func absInt(x int64) int64 {
 		return -x
 	}
 	return x
-}
-
-// smallestNormal is the least positive float64 with all of its digits.
-const smallestNormal = 0x1p-1022
-
-// pow is math.Pow, and right for denormal numbers: math.Pow takes the logarithm where y is no
-// integer, and the assembly of math.Log for amd64 takes their exponent for that of normal ones.
-func pow(x, y float64) float64 {
-	if 0 < x && x < smallestNormal && y != math.Trunc(y) {
-		return math.Pow(math.Sqrt(x), 2*y)
-	}
-	return math.Pow(x, y)
 }
 
 func powInt(x, n int64) int64 {

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"testing"
 	"unsafe"
 
@@ -87,26 +88,38 @@ func TestCost(t *testing.T) {
 
 // TestPow compares the loops of pow with the function of package kernel, edges with edges and at random.
 func TestPow(t *testing.T) {
-	var x, y []float32
+	t.Run("float32", func(t *testing.T) {
+		testPow(t, func(rnd *rand.Rand) float32 { return math.Float32frombits(rnd.Uint32()) })
+	})
+	t.Run("float64", func(t *testing.T) {
+		testPow(t, func(rnd *rand.Rand) float64 { return math.Float64frombits(rnd.Uint64()) })
+	})
+}
+
+// testPow is TestPow for one type; any makes numbers of any magnitude.
+func testPow[T float32 | float64](t *testing.T, any func(*rand.Rand) T) {
+	dt := device.DTypeOf[T]()
+	var x, y []T
 	for _, v := range edges {
 		for _, w := range edges {
-			x, y = append(x, float32(v)), append(y, float32(w))
+			x, y = append(x, T(v)), append(y, T(w))
 		}
 	}
 	rnd := newRand(t)
-	for range 50000 {
-		x = append(x, math.Float32frombits(rnd.Uint32()), float32(rnd.NormFloat64()), float32(rnd.NormFloat64()))
-		y = append(y, math.Float32frombits(rnd.Uint32()), float32(10*rnd.NormFloat64()), float32(rnd.IntN(20)-10))
+	for range 30000 {
+		v := T(math.Exp(rnd.NormFloat64()))
+		x = append(x, any(rnd), T(rnd.NormFloat64()), T(rnd.NormFloat64()), v, any(rnd))
+		y = append(y, any(rnd), T(10*rnd.NormFloat64()), T(rnd.IntN(20)-10), T((rnd.Float64()*1455-745)/math.Log(float64(v))), T(rnd.NormFloat64()))
 	}
-	got := make([]float32, len(x))
-	f := kernel.PrimPow.Func(device.Float32).(func(float32, float32) float32)
-	check := func(t *testing.T, i int, x, y float32) {
-		if want := f(x, y); !same(device.Float32, kernel.Bits(got[i]), kernel.Bits(want)) {
+	got := make([]T, len(x))
+	f := kernel.PrimPow.Func(dt).(func(T, T) T)
+	check := func(t *testing.T, i int, x, y T) {
+		if want := f(x, y); !same(dt, kernel.Bits(got[i]), kernel.Bits(want)) {
 			t.Fatalf("%v to the power of %v is %v, want %v", x, y, got[i], want)
 		}
 	}
 	eachISA(t, func(t *testing.T) {
-		loop := func(form Form) Loop { return PrimLoop(kernel.PrimPow, device.Float32, form) }
+		loop := func(form Form) Loop { return PrimLoop(kernel.PrimPow, dt, form) }
 		dst, px, py := unsafe.Pointer(&got[0]), unsafe.Pointer(&x[0]), unsafe.Pointer(&y[0])
 		loop(NoScalar)(dst, px, py, nil, 0, len(x))
 		for i := range x {
@@ -115,15 +128,15 @@ func TestPow(t *testing.T) {
 		for _, s := range edges {
 			const n = 1000
 			if first := loop(FirstScalar); first != nil {
-				first(dst, nil, py, nil, kernel.Bits(float32(s)), n)
+				first(dst, nil, py, nil, kernel.Bits(T(s)), n)
 				for i := range n {
-					check(t, i, float32(s), y[i])
+					check(t, i, T(s), y[i])
 				}
 			}
 			if second := loop(SecondScalar); second != nil {
-				second(dst, px, nil, nil, kernel.Bits(float32(s)), n)
+				second(dst, px, nil, nil, kernel.Bits(T(s)), n)
 				for i := range n {
-					check(t, i, x[i], float32(s))
+					check(t, i, x[i], T(s))
 				}
 			}
 		}

@@ -114,6 +114,15 @@ func powFloat32FirstAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointe
 func powFloat32SecondAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 //go:noescape
+func powFloat64NoAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+//go:noescape
+func powFloat64FirstAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+//go:noescape
+func powFloat64SecondAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+//go:noescape
 func powFloat32NoAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 //go:noescape
@@ -121,6 +130,15 @@ func powFloat32FirstAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer,
 
 //go:noescape
 func powFloat32SecondAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+//go:noescape
+func powFloat64NoAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+//go:noescape
+func powFloat64FirstAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+//go:noescape
+func powFloat64SecondAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 func init() {
 	loops.set(AVX512, loopKey{kernel.PrimExp, device.Float32, NoScalar}, expFloat32AVX512)
@@ -158,7 +176,13 @@ func init() {
 	loops.set(AVX512, loopKey{kernel.PrimPow, device.Float32, NoScalar}, powFloat32NoAVX512)
 	loops.set(AVX512, loopKey{kernel.PrimPow, device.Float32, FirstScalar}, powFloat32FirstAVX512)
 	loops.set(AVX512, loopKey{kernel.PrimPow, device.Float32, SecondScalar}, powFloat32SecondAVX512)
+	loops.set(AVX512, loopKey{kernel.PrimPow, device.Float64, NoScalar}, powFloat64NoAVX512)
+	loops.set(AVX512, loopKey{kernel.PrimPow, device.Float64, FirstScalar}, powFloat64FirstAVX512)
+	loops.set(AVX512, loopKey{kernel.PrimPow, device.Float64, SecondScalar}, powFloat64SecondAVX512)
 	loops.set(AVX2, loopKey{kernel.PrimPow, device.Float32, NoScalar}, powFloat32NoAVX2)
 	loops.set(AVX2, loopKey{kernel.PrimPow, device.Float32, FirstScalar}, powFloat32FirstAVX2)
 	loops.set(AVX2, loopKey{kernel.PrimPow, device.Float32, SecondScalar}, powFloat32SecondAVX2)
+	loops.set(AVX2, loopKey{kernel.PrimPow, device.Float64, NoScalar}, powFloat64NoAVX2)
+	loops.set(AVX2, loopKey{kernel.PrimPow, device.Float64, FirstScalar}, powFloat64FirstAVX2)
+	loops.set(AVX2, loopKey{kernel.PrimPow, device.Float64, SecondScalar}, powFloat64SecondAVX2)
 }

@@ -9375,6 +9375,1068 @@ constants:
 	VBROADCASTSD numbers<>+3488(SB), Z13
 	JMP          begin
 
+// func powFloat64NoAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
+TEXT ·powFloat64NoAVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ n+40(FP), CX
+
+	// i := 0
+	XORQ DX, DX
+	MOVQ x+8(FP), BX
+	MOVQ y+16(FP), SI
+	JMP  constants
+
+begin:
+	// for ; i <= n-8; i += 8: 1 vectors
+	LEAQ -8(CX), DI
+	JMP  test1
+
+loop1:
+	VMOVUPS     (BX)(DX*8), Z0
+	VMOVUPS     (SI)(DX*8), Z1
+	VANDPD.BCST numbers<>+3008(SB), Z0, Z2
+	VMOVAPS     Z2, Z3
+	VMULPD.BCST numbers<>+3200(SB), Z2, Z4
+	VCMPPD.BCST $0x11, numbers<>+3232(SB), Z2, K1
+	VMOVAPD     Z4, K1, Z3
+
+	// e, f: x = 2**e * (1+f)
+	VPADDQ.BCST numbers<>+3264(SB), Z3, Z3
+	VPSRLQ      $0x34, Z3, Z4
+	VPADDQ.BCST numbers<>+3200(SB), Z4, Z4
+	VSUBPD.BCST numbers<>+3296(SB), Z4, Z4
+	VANDPD.BCST numbers<>+3328(SB), Z3, Z3
+	VPADDQ.BCST numbers<>+3360(SB), Z3, Z3
+	VSUBPD.BCST numbers<>+2496(SB), Z3, Z3
+	VSUBPD.BCST numbers<>+3392(SB), Z4, Z5
+	VCMPPD.BCST $0x11, numbers<>+3232(SB), Z2, K1
+	VMOVAPD     Z5, K1, Z4
+
+	// s and s1: f/(2+f)
+	VADDPD.BCST  numbers<>+3424(SB), Z3, Z5
+	VSUBPD.BCST  numbers<>+3424(SB), Z5, Z6
+	VSUBPD       Z6, Z3, Z6
+	VBROADCASTSD numbers<>+2496(SB), Z7
+	VDIVPD       Z5, Z7, Z7
+	VMULPD       Z7, Z3, Z8
+	VFNMADD231PD Z5, Z8, Z3
+	VFNMADD231PD Z6, Z8, Z3
+	VMULPD       Z7, Z3, Z3
+
+	// z and z1: its square
+	VMULPD      Z8, Z8, Z5
+	VXORPD.BCST numbers<>+3712(SB), Z5, Z6
+	VFMADD231PD Z8, Z8, Z6
+	VADDPD      Z8, Z8, Z7
+	VFMADD231PD Z3, Z7, Z6
+
+	// t and t1: the polynomial
+	// a polynomial, by Horner's rule
+	VBROADCASTSD     numbers<>+5920(SB), Z7
+	VFMADD213PD.BCST numbers<>+5952(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+5984(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+6016(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+6048(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+6080(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+6112(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+6144(SB), Z5, Z7
+	VMULPD           Z5, Z7, Z7
+	VADDPD.BCST      numbers<>+6176(SB), Z7, Z9
+	VBROADCASTSD     numbers<>+6176(SB), Z10
+	VSUBPD           Z9, Z10, Z10
+	VADDPD           Z7, Z10, Z7
+	VADDPD.BCST      numbers<>+6208(SB), Z7, Z7
+
+	// u and u1: that, times z
+	VMULPD      Z9, Z5, Z10
+	VXORPD.BCST numbers<>+3712(SB), Z10, Z11
+	VFMADD231PD Z9, Z5, Z11
+	VFMADD231PD Z7, Z5, Z11
+	VFMADD231PD Z9, Z6, Z11
+
+	// w and w1: that, times s
+	VMULPD      Z10, Z8, Z5
+	VXORPD.BCST numbers<>+3712(SB), Z5, Z6
+	VFMADD231PD Z10, Z8, Z6
+	VFMADD231PD Z11, Z8, Z6
+	VFMADD231PD Z10, Z3, Z6
+
+	// the logarithm of 1+f
+	VADDPD Z8, Z8, Z7
+	VADDPD Z5, Z7, Z8
+	VSUBPD Z8, Z7, Z7
+	VADDPD Z5, Z7, Z5
+	VADDPD Z3, Z3, Z3
+	VADDPD Z3, Z6, Z3
+	VADDPD Z3, Z5, Z3
+
+	// and e*ln2
+	VMULPD.BCST      numbers<>+6240(SB), Z4, Z5
+	VADDPD           Z8, Z5, Z6
+	VSUBPD           Z6, Z5, Z5
+	VADDPD           Z8, Z5, Z5
+	VFMADD231PD.BCST numbers<>+6272(SB), Z4, Z3
+	VADDPD           Z3, Z5, Z3
+	VADDPD           Z3, Z6, Z4
+	VSUBPD           Z4, Z6, Z5
+	VADDPD           Z3, Z5, Z3
+
+	// where the logarithm is infinite or NaN
+	VCMPPD.BCST  $0x00, numbers<>+3104(SB), Z2, K1
+	VMOVAPD      Z2, K1, Z4
+	VCMPPD.BCST  $0x00, numbers<>+608(SB), Z2, K1
+	VBROADCASTSD numbers<>+3136(SB), K1, Z4
+	VCMPPD.BCST  $0x19, numbers<>+608(SB), Z2, K1
+	VBROADCASTSD numbers<>+3168(SB), K1, Z4
+
+	// p and the rest of it: y times the logarithm
+	VMULPD       Z4, Z1, Z5
+	VXORPD.BCST  numbers<>+3712(SB), Z5, Z6
+	VFMADD231PD  Z4, Z1, Z6
+	VFMADD231PD  Z3, Z1, Z6
+	VANDPD.BCST  numbers<>+3008(SB), Z5, Z3
+	VCMPPD.BCST  $0x15, numbers<>+6304(SB), Z3, K1
+	VBROADCASTSD numbers<>+608(SB), K1, Z6
+
+	// e to the power of p and the rest
+	// min(max(x, low), high)
+	VBROADCASTSD      numbers<>+2528(SB), Z3
+	VBROADCASTSD      numbers<>+2560(SB), Z4
+	VMAXPD            Z5, Z3, Z3
+	VMINPD            Z3, Z4, Z3
+	VBROADCASTSD      numbers<>+2592(SB), Z4
+	VFMADD231PD.BCST  numbers<>+2624(SB), Z3, Z4
+	VRNDSCALEPD       $0x08, Z4, Z4
+	VFNMADD231PD.BCST numbers<>+2656(SB), Z4, Z3
+	VFNMADD231PD.BCST numbers<>+2688(SB), Z4, Z6
+	VADDPD            Z6, Z3, Z3
+
+	// a polynomial, by Horner's rule
+	VBROADCASTSD     numbers<>+2720(SB), Z5
+	VFMADD213PD.BCST numbers<>+2752(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2784(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2816(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2848(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2880(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2912(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2944(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2432(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2464(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2496(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2496(SB), Z3, Z5
+
+	// p * 2**n
+	VSCALEFPD Z4, Z5, Z3
+
+	// signs, NaN, and what is 1 for all others
+	VCMPPD.BCST  $0x00, numbers<>+2496(SB), Z2, K1
+	VBROADCASTSD numbers<>+2496(SB), K1, Z3
+	VRNDSCALEPD  $0x08, Z1, Z4
+	VCMPPD       $0x04, Z1, Z4, K1
+	VMULPD.BCST  numbers<>+2976(SB), Z1, Z4
+	VRNDSCALEPD  $0x08, Z4, Z5
+	VCMPPD       $0x04, Z4, Z5, K2
+	VANDPD.BCST  numbers<>+3712(SB), Z0, Z4
+	KANDNW       K2, K1, K2
+	VXORPD       Z4, Z3, K2, Z3
+	VCMPPD.BCST  $0x11, numbers<>+608(SB), Z0, K2
+	VCMPPD.BCST  $0x11, numbers<>+3104(SB), Z2, K3
+	KANDW        K2, K3, K2
+	KANDW        K2, K1, K1
+	VBROADCASTSD numbers<>+3168(SB), Z2
+	VMOVAPD      Z2, K1, Z3
+	VCMPPD.BCST  $0x00, numbers<>+608(SB), Z1, K1
+	VBROADCASTSD numbers<>+2496(SB), K1, Z3
+	VCMPPD.BCST  $0x00, numbers<>+2496(SB), Z0, K1
+	VBROADCASTSD numbers<>+2496(SB), K1, Z3
+	VMOVUPS      Z3, (AX)(DX*8)
+	ADDQ         $0x00000008, DX
+
+test1:
+	CMPQ DX, DI
+	JLE  loop1
+
+	// if i < n: the rest, masked
+	SUBQ        DX, CX
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       CX, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (BX)(DX*8), K1, Z0
+	VMOVDQU64.Z (SI)(DX*8), K1, Z1
+	VANDPD.BCST numbers<>+3008(SB), Z0, Z2
+	VMOVAPS     Z2, Z3
+	VMULPD.BCST numbers<>+3200(SB), Z2, Z4
+	VCMPPD.BCST $0x11, numbers<>+3232(SB), Z2, K2
+	VMOVAPD     Z4, K2, Z3
+
+	// e, f: x = 2**e * (1+f)
+	VPADDQ.BCST numbers<>+3264(SB), Z3, Z3
+	VPSRLQ      $0x34, Z3, Z4
+	VPADDQ.BCST numbers<>+3200(SB), Z4, Z4
+	VSUBPD.BCST numbers<>+3296(SB), Z4, Z4
+	VANDPD.BCST numbers<>+3328(SB), Z3, Z3
+	VPADDQ.BCST numbers<>+3360(SB), Z3, Z3
+	VSUBPD.BCST numbers<>+2496(SB), Z3, Z3
+	VSUBPD.BCST numbers<>+3392(SB), Z4, Z5
+	VCMPPD.BCST $0x11, numbers<>+3232(SB), Z2, K2
+	VMOVAPD     Z5, K2, Z4
+
+	// s and s1: f/(2+f)
+	VADDPD.BCST  numbers<>+3424(SB), Z3, Z5
+	VSUBPD.BCST  numbers<>+3424(SB), Z5, Z6
+	VSUBPD       Z6, Z3, Z6
+	VBROADCASTSD numbers<>+2496(SB), Z7
+	VDIVPD       Z5, Z7, Z7
+	VMULPD       Z7, Z3, Z8
+	VFNMADD231PD Z5, Z8, Z3
+	VFNMADD231PD Z6, Z8, Z3
+	VMULPD       Z7, Z3, Z3
+
+	// z and z1: its square
+	VMULPD      Z8, Z8, Z5
+	VXORPD.BCST numbers<>+3712(SB), Z5, Z6
+	VFMADD231PD Z8, Z8, Z6
+	VADDPD      Z8, Z8, Z7
+	VFMADD231PD Z3, Z7, Z6
+
+	// t and t1: the polynomial
+	// a polynomial, by Horner's rule
+	VBROADCASTSD     numbers<>+5920(SB), Z7
+	VFMADD213PD.BCST numbers<>+5952(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+5984(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+6016(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+6048(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+6080(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+6112(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+6144(SB), Z5, Z7
+	VMULPD           Z5, Z7, Z7
+	VADDPD.BCST      numbers<>+6176(SB), Z7, Z9
+	VBROADCASTSD     numbers<>+6176(SB), Z10
+	VSUBPD           Z9, Z10, Z10
+	VADDPD           Z7, Z10, Z7
+	VADDPD.BCST      numbers<>+6208(SB), Z7, Z7
+
+	// u and u1: that, times z
+	VMULPD      Z9, Z5, Z10
+	VXORPD.BCST numbers<>+3712(SB), Z10, Z11
+	VFMADD231PD Z9, Z5, Z11
+	VFMADD231PD Z7, Z5, Z11
+	VFMADD231PD Z9, Z6, Z11
+
+	// w and w1: that, times s
+	VMULPD      Z10, Z8, Z5
+	VXORPD.BCST numbers<>+3712(SB), Z5, Z6
+	VFMADD231PD Z10, Z8, Z6
+	VFMADD231PD Z11, Z8, Z6
+	VFMADD231PD Z10, Z3, Z6
+
+	// the logarithm of 1+f
+	VADDPD Z8, Z8, Z7
+	VADDPD Z5, Z7, Z8
+	VSUBPD Z8, Z7, Z7
+	VADDPD Z5, Z7, Z5
+	VADDPD Z3, Z3, Z3
+	VADDPD Z3, Z6, Z3
+	VADDPD Z3, Z5, Z3
+
+	// and e*ln2
+	VMULPD.BCST      numbers<>+6240(SB), Z4, Z5
+	VADDPD           Z8, Z5, Z6
+	VSUBPD           Z6, Z5, Z5
+	VADDPD           Z8, Z5, Z5
+	VFMADD231PD.BCST numbers<>+6272(SB), Z4, Z3
+	VADDPD           Z3, Z5, Z3
+	VADDPD           Z3, Z6, Z4
+	VSUBPD           Z4, Z6, Z5
+	VADDPD           Z3, Z5, Z3
+
+	// where the logarithm is infinite or NaN
+	VCMPPD.BCST  $0x00, numbers<>+3104(SB), Z2, K2
+	VMOVAPD      Z2, K2, Z4
+	VCMPPD.BCST  $0x00, numbers<>+608(SB), Z2, K2
+	VBROADCASTSD numbers<>+3136(SB), K2, Z4
+	VCMPPD.BCST  $0x19, numbers<>+608(SB), Z2, K2
+	VBROADCASTSD numbers<>+3168(SB), K2, Z4
+
+	// p and the rest of it: y times the logarithm
+	VMULPD       Z4, Z1, Z5
+	VXORPD.BCST  numbers<>+3712(SB), Z5, Z6
+	VFMADD231PD  Z4, Z1, Z6
+	VFMADD231PD  Z3, Z1, Z6
+	VANDPD.BCST  numbers<>+3008(SB), Z5, Z3
+	VCMPPD.BCST  $0x15, numbers<>+6304(SB), Z3, K2
+	VBROADCASTSD numbers<>+608(SB), K2, Z6
+
+	// e to the power of p and the rest
+	// min(max(x, low), high)
+	VBROADCASTSD      numbers<>+2528(SB), Z3
+	VBROADCASTSD      numbers<>+2560(SB), Z4
+	VMAXPD            Z5, Z3, Z3
+	VMINPD            Z3, Z4, Z3
+	VBROADCASTSD      numbers<>+2592(SB), Z4
+	VFMADD231PD.BCST  numbers<>+2624(SB), Z3, Z4
+	VRNDSCALEPD       $0x08, Z4, Z4
+	VFNMADD231PD.BCST numbers<>+2656(SB), Z4, Z3
+	VFNMADD231PD.BCST numbers<>+2688(SB), Z4, Z6
+	VADDPD            Z6, Z3, Z3
+
+	// a polynomial, by Horner's rule
+	VBROADCASTSD     numbers<>+2720(SB), Z5
+	VFMADD213PD.BCST numbers<>+2752(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2784(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2816(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2848(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2880(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2912(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2944(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2432(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2464(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2496(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2496(SB), Z3, Z5
+
+	// p * 2**n
+	VSCALEFPD Z4, Z5, Z3
+
+	// signs, NaN, and what is 1 for all others
+	VCMPPD.BCST  $0x00, numbers<>+2496(SB), Z2, K2
+	VBROADCASTSD numbers<>+2496(SB), K2, Z3
+	VRNDSCALEPD  $0x08, Z1, Z4
+	VCMPPD       $0x04, Z1, Z4, K2
+	VMULPD.BCST  numbers<>+2976(SB), Z1, Z4
+	VRNDSCALEPD  $0x08, Z4, Z5
+	VCMPPD       $0x04, Z4, Z5, K3
+	VANDPD.BCST  numbers<>+3712(SB), Z0, Z4
+	KANDNW       K3, K2, K3
+	VXORPD       Z4, Z3, K3, Z3
+	VCMPPD.BCST  $0x11, numbers<>+608(SB), Z0, K3
+	VCMPPD.BCST  $0x11, numbers<>+3104(SB), Z2, K4
+	KANDW        K3, K4, K3
+	KANDW        K3, K2, K2
+	VBROADCASTSD numbers<>+3168(SB), Z2
+	VMOVAPD      Z2, K2, Z3
+	VCMPPD.BCST  $0x00, numbers<>+608(SB), Z1, K2
+	VBROADCASTSD numbers<>+2496(SB), K2, Z3
+	VCMPPD.BCST  $0x00, numbers<>+2496(SB), Z0, K2
+	VBROADCASTSD numbers<>+2496(SB), K2, Z3
+	VMOVDQU64    Z3, K1, (AX)(DX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+constants:
+	JMP begin
+
+// func powFloat64FirstAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
+TEXT ·powFloat64FirstAVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ n+40(FP), CX
+
+	// i := 0
+	XORQ         DX, DX
+	MOVQ         s+32(FP), BX
+	VMOVQ        BX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         y+16(FP), BX
+	JMP          constants
+
+begin:
+	// for ; i <= n-8; i += 8: 1 vectors
+	LEAQ -8(CX), SI
+	JMP  test1
+
+loop1:
+	VMOVUPS     (BX)(DX*8), Z1
+	VANDPD.BCST numbers<>+3008(SB), Z0, Z2
+	VMOVAPS     Z2, Z3
+	VMULPD.BCST numbers<>+3200(SB), Z2, Z4
+	VCMPPD.BCST $0x11, numbers<>+3232(SB), Z2, K1
+	VMOVAPD     Z4, K1, Z3
+
+	// e, f: x = 2**e * (1+f)
+	VPADDQ.BCST numbers<>+3264(SB), Z3, Z3
+	VPSRLQ      $0x34, Z3, Z4
+	VPADDQ.BCST numbers<>+3200(SB), Z4, Z4
+	VSUBPD.BCST numbers<>+3296(SB), Z4, Z4
+	VANDPD.BCST numbers<>+3328(SB), Z3, Z3
+	VPADDQ.BCST numbers<>+3360(SB), Z3, Z3
+	VSUBPD.BCST numbers<>+2496(SB), Z3, Z3
+	VSUBPD.BCST numbers<>+3392(SB), Z4, Z5
+	VCMPPD.BCST $0x11, numbers<>+3232(SB), Z2, K1
+	VMOVAPD     Z5, K1, Z4
+
+	// s and s1: f/(2+f)
+	VADDPD.BCST  numbers<>+3424(SB), Z3, Z5
+	VSUBPD.BCST  numbers<>+3424(SB), Z5, Z6
+	VSUBPD       Z6, Z3, Z6
+	VBROADCASTSD numbers<>+2496(SB), Z7
+	VDIVPD       Z5, Z7, Z7
+	VMULPD       Z7, Z3, Z8
+	VFNMADD231PD Z5, Z8, Z3
+	VFNMADD231PD Z6, Z8, Z3
+	VMULPD       Z7, Z3, Z3
+
+	// z and z1: its square
+	VMULPD      Z8, Z8, Z5
+	VXORPD.BCST numbers<>+3712(SB), Z5, Z6
+	VFMADD231PD Z8, Z8, Z6
+	VADDPD      Z8, Z8, Z7
+	VFMADD231PD Z3, Z7, Z6
+
+	// t and t1: the polynomial
+	// a polynomial, by Horner's rule
+	VBROADCASTSD     numbers<>+5920(SB), Z7
+	VFMADD213PD.BCST numbers<>+5952(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+5984(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+6016(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+6048(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+6080(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+6112(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+6144(SB), Z5, Z7
+	VMULPD           Z5, Z7, Z7
+	VADDPD.BCST      numbers<>+6176(SB), Z7, Z9
+	VBROADCASTSD     numbers<>+6176(SB), Z10
+	VSUBPD           Z9, Z10, Z10
+	VADDPD           Z7, Z10, Z7
+	VADDPD.BCST      numbers<>+6208(SB), Z7, Z7
+
+	// u and u1: that, times z
+	VMULPD      Z9, Z5, Z10
+	VXORPD.BCST numbers<>+3712(SB), Z10, Z11
+	VFMADD231PD Z9, Z5, Z11
+	VFMADD231PD Z7, Z5, Z11
+	VFMADD231PD Z9, Z6, Z11
+
+	// w and w1: that, times s
+	VMULPD      Z10, Z8, Z5
+	VXORPD.BCST numbers<>+3712(SB), Z5, Z6
+	VFMADD231PD Z10, Z8, Z6
+	VFMADD231PD Z11, Z8, Z6
+	VFMADD231PD Z10, Z3, Z6
+
+	// the logarithm of 1+f
+	VADDPD Z8, Z8, Z7
+	VADDPD Z5, Z7, Z8
+	VSUBPD Z8, Z7, Z7
+	VADDPD Z5, Z7, Z5
+	VADDPD Z3, Z3, Z3
+	VADDPD Z3, Z6, Z3
+	VADDPD Z3, Z5, Z3
+
+	// and e*ln2
+	VMULPD.BCST      numbers<>+6240(SB), Z4, Z5
+	VADDPD           Z8, Z5, Z6
+	VSUBPD           Z6, Z5, Z5
+	VADDPD           Z8, Z5, Z5
+	VFMADD231PD.BCST numbers<>+6272(SB), Z4, Z3
+	VADDPD           Z3, Z5, Z3
+	VADDPD           Z3, Z6, Z4
+	VSUBPD           Z4, Z6, Z5
+	VADDPD           Z3, Z5, Z3
+
+	// where the logarithm is infinite or NaN
+	VCMPPD.BCST  $0x00, numbers<>+3104(SB), Z2, K1
+	VMOVAPD      Z2, K1, Z4
+	VCMPPD.BCST  $0x00, numbers<>+608(SB), Z2, K1
+	VBROADCASTSD numbers<>+3136(SB), K1, Z4
+	VCMPPD.BCST  $0x19, numbers<>+608(SB), Z2, K1
+	VBROADCASTSD numbers<>+3168(SB), K1, Z4
+
+	// p and the rest of it: y times the logarithm
+	VMULPD       Z4, Z1, Z5
+	VXORPD.BCST  numbers<>+3712(SB), Z5, Z6
+	VFMADD231PD  Z4, Z1, Z6
+	VFMADD231PD  Z3, Z1, Z6
+	VANDPD.BCST  numbers<>+3008(SB), Z5, Z3
+	VCMPPD.BCST  $0x15, numbers<>+6304(SB), Z3, K1
+	VBROADCASTSD numbers<>+608(SB), K1, Z6
+
+	// e to the power of p and the rest
+	// min(max(x, low), high)
+	VBROADCASTSD      numbers<>+2528(SB), Z3
+	VBROADCASTSD      numbers<>+2560(SB), Z4
+	VMAXPD            Z5, Z3, Z3
+	VMINPD            Z3, Z4, Z3
+	VBROADCASTSD      numbers<>+2592(SB), Z4
+	VFMADD231PD.BCST  numbers<>+2624(SB), Z3, Z4
+	VRNDSCALEPD       $0x08, Z4, Z4
+	VFNMADD231PD.BCST numbers<>+2656(SB), Z4, Z3
+	VFNMADD231PD.BCST numbers<>+2688(SB), Z4, Z6
+	VADDPD            Z6, Z3, Z3
+
+	// a polynomial, by Horner's rule
+	VBROADCASTSD     numbers<>+2720(SB), Z5
+	VFMADD213PD.BCST numbers<>+2752(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2784(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2816(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2848(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2880(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2912(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2944(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2432(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2464(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2496(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2496(SB), Z3, Z5
+
+	// p * 2**n
+	VSCALEFPD Z4, Z5, Z3
+
+	// signs, NaN, and what is 1 for all others
+	VCMPPD.BCST  $0x00, numbers<>+2496(SB), Z2, K1
+	VBROADCASTSD numbers<>+2496(SB), K1, Z3
+	VRNDSCALEPD  $0x08, Z1, Z4
+	VCMPPD       $0x04, Z1, Z4, K1
+	VMULPD.BCST  numbers<>+2976(SB), Z1, Z4
+	VRNDSCALEPD  $0x08, Z4, Z5
+	VCMPPD       $0x04, Z4, Z5, K2
+	VANDPD.BCST  numbers<>+3712(SB), Z0, Z4
+	KANDNW       K2, K1, K2
+	VXORPD       Z4, Z3, K2, Z3
+	VCMPPD.BCST  $0x11, numbers<>+608(SB), Z0, K2
+	VCMPPD.BCST  $0x11, numbers<>+3104(SB), Z2, K3
+	KANDW        K2, K3, K2
+	KANDW        K2, K1, K1
+	VBROADCASTSD numbers<>+3168(SB), Z2
+	VMOVAPD      Z2, K1, Z3
+	VCMPPD.BCST  $0x00, numbers<>+608(SB), Z1, K1
+	VBROADCASTSD numbers<>+2496(SB), K1, Z3
+	VCMPPD.BCST  $0x00, numbers<>+2496(SB), Z0, K1
+	VBROADCASTSD numbers<>+2496(SB), K1, Z3
+	VMOVUPS      Z3, (AX)(DX*8)
+	ADDQ         $0x00000008, DX
+
+test1:
+	CMPQ DX, SI
+	JLE  loop1
+
+	// if i < n: the rest, masked
+	SUBQ        DX, CX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       CX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (BX)(DX*8), K1, Z1
+	VANDPD.BCST numbers<>+3008(SB), Z0, Z2
+	VMOVAPS     Z2, Z3
+	VMULPD.BCST numbers<>+3200(SB), Z2, Z4
+	VCMPPD.BCST $0x11, numbers<>+3232(SB), Z2, K2
+	VMOVAPD     Z4, K2, Z3
+
+	// e, f: x = 2**e * (1+f)
+	VPADDQ.BCST numbers<>+3264(SB), Z3, Z3
+	VPSRLQ      $0x34, Z3, Z4
+	VPADDQ.BCST numbers<>+3200(SB), Z4, Z4
+	VSUBPD.BCST numbers<>+3296(SB), Z4, Z4
+	VANDPD.BCST numbers<>+3328(SB), Z3, Z3
+	VPADDQ.BCST numbers<>+3360(SB), Z3, Z3
+	VSUBPD.BCST numbers<>+2496(SB), Z3, Z3
+	VSUBPD.BCST numbers<>+3392(SB), Z4, Z5
+	VCMPPD.BCST $0x11, numbers<>+3232(SB), Z2, K2
+	VMOVAPD     Z5, K2, Z4
+
+	// s and s1: f/(2+f)
+	VADDPD.BCST  numbers<>+3424(SB), Z3, Z5
+	VSUBPD.BCST  numbers<>+3424(SB), Z5, Z6
+	VSUBPD       Z6, Z3, Z6
+	VBROADCASTSD numbers<>+2496(SB), Z7
+	VDIVPD       Z5, Z7, Z7
+	VMULPD       Z7, Z3, Z8
+	VFNMADD231PD Z5, Z8, Z3
+	VFNMADD231PD Z6, Z8, Z3
+	VMULPD       Z7, Z3, Z3
+
+	// z and z1: its square
+	VMULPD      Z8, Z8, Z5
+	VXORPD.BCST numbers<>+3712(SB), Z5, Z6
+	VFMADD231PD Z8, Z8, Z6
+	VADDPD      Z8, Z8, Z7
+	VFMADD231PD Z3, Z7, Z6
+
+	// t and t1: the polynomial
+	// a polynomial, by Horner's rule
+	VBROADCASTSD     numbers<>+5920(SB), Z7
+	VFMADD213PD.BCST numbers<>+5952(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+5984(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+6016(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+6048(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+6080(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+6112(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+6144(SB), Z5, Z7
+	VMULPD           Z5, Z7, Z7
+	VADDPD.BCST      numbers<>+6176(SB), Z7, Z9
+	VBROADCASTSD     numbers<>+6176(SB), Z10
+	VSUBPD           Z9, Z10, Z10
+	VADDPD           Z7, Z10, Z7
+	VADDPD.BCST      numbers<>+6208(SB), Z7, Z7
+
+	// u and u1: that, times z
+	VMULPD      Z9, Z5, Z10
+	VXORPD.BCST numbers<>+3712(SB), Z10, Z11
+	VFMADD231PD Z9, Z5, Z11
+	VFMADD231PD Z7, Z5, Z11
+	VFMADD231PD Z9, Z6, Z11
+
+	// w and w1: that, times s
+	VMULPD      Z10, Z8, Z5
+	VXORPD.BCST numbers<>+3712(SB), Z5, Z6
+	VFMADD231PD Z10, Z8, Z6
+	VFMADD231PD Z11, Z8, Z6
+	VFMADD231PD Z10, Z3, Z6
+
+	// the logarithm of 1+f
+	VADDPD Z8, Z8, Z7
+	VADDPD Z5, Z7, Z8
+	VSUBPD Z8, Z7, Z7
+	VADDPD Z5, Z7, Z5
+	VADDPD Z3, Z3, Z3
+	VADDPD Z3, Z6, Z3
+	VADDPD Z3, Z5, Z3
+
+	// and e*ln2
+	VMULPD.BCST      numbers<>+6240(SB), Z4, Z5
+	VADDPD           Z8, Z5, Z6
+	VSUBPD           Z6, Z5, Z5
+	VADDPD           Z8, Z5, Z5
+	VFMADD231PD.BCST numbers<>+6272(SB), Z4, Z3
+	VADDPD           Z3, Z5, Z3
+	VADDPD           Z3, Z6, Z4
+	VSUBPD           Z4, Z6, Z5
+	VADDPD           Z3, Z5, Z3
+
+	// where the logarithm is infinite or NaN
+	VCMPPD.BCST  $0x00, numbers<>+3104(SB), Z2, K2
+	VMOVAPD      Z2, K2, Z4
+	VCMPPD.BCST  $0x00, numbers<>+608(SB), Z2, K2
+	VBROADCASTSD numbers<>+3136(SB), K2, Z4
+	VCMPPD.BCST  $0x19, numbers<>+608(SB), Z2, K2
+	VBROADCASTSD numbers<>+3168(SB), K2, Z4
+
+	// p and the rest of it: y times the logarithm
+	VMULPD       Z4, Z1, Z5
+	VXORPD.BCST  numbers<>+3712(SB), Z5, Z6
+	VFMADD231PD  Z4, Z1, Z6
+	VFMADD231PD  Z3, Z1, Z6
+	VANDPD.BCST  numbers<>+3008(SB), Z5, Z3
+	VCMPPD.BCST  $0x15, numbers<>+6304(SB), Z3, K2
+	VBROADCASTSD numbers<>+608(SB), K2, Z6
+
+	// e to the power of p and the rest
+	// min(max(x, low), high)
+	VBROADCASTSD      numbers<>+2528(SB), Z3
+	VBROADCASTSD      numbers<>+2560(SB), Z4
+	VMAXPD            Z5, Z3, Z3
+	VMINPD            Z3, Z4, Z3
+	VBROADCASTSD      numbers<>+2592(SB), Z4
+	VFMADD231PD.BCST  numbers<>+2624(SB), Z3, Z4
+	VRNDSCALEPD       $0x08, Z4, Z4
+	VFNMADD231PD.BCST numbers<>+2656(SB), Z4, Z3
+	VFNMADD231PD.BCST numbers<>+2688(SB), Z4, Z6
+	VADDPD            Z6, Z3, Z3
+
+	// a polynomial, by Horner's rule
+	VBROADCASTSD     numbers<>+2720(SB), Z5
+	VFMADD213PD.BCST numbers<>+2752(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2784(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2816(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2848(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2880(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2912(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2944(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2432(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2464(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2496(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2496(SB), Z3, Z5
+
+	// p * 2**n
+	VSCALEFPD Z4, Z5, Z3
+
+	// signs, NaN, and what is 1 for all others
+	VCMPPD.BCST  $0x00, numbers<>+2496(SB), Z2, K2
+	VBROADCASTSD numbers<>+2496(SB), K2, Z3
+	VRNDSCALEPD  $0x08, Z1, Z4
+	VCMPPD       $0x04, Z1, Z4, K2
+	VMULPD.BCST  numbers<>+2976(SB), Z1, Z4
+	VRNDSCALEPD  $0x08, Z4, Z5
+	VCMPPD       $0x04, Z4, Z5, K3
+	VANDPD.BCST  numbers<>+3712(SB), Z0, Z4
+	KANDNW       K3, K2, K3
+	VXORPD       Z4, Z3, K3, Z3
+	VCMPPD.BCST  $0x11, numbers<>+608(SB), Z0, K3
+	VCMPPD.BCST  $0x11, numbers<>+3104(SB), Z2, K4
+	KANDW        K3, K4, K3
+	KANDW        K3, K2, K2
+	VBROADCASTSD numbers<>+3168(SB), Z2
+	VMOVAPD      Z2, K2, Z3
+	VCMPPD.BCST  $0x00, numbers<>+608(SB), Z1, K2
+	VBROADCASTSD numbers<>+2496(SB), K2, Z3
+	VCMPPD.BCST  $0x00, numbers<>+2496(SB), Z0, K2
+	VBROADCASTSD numbers<>+2496(SB), K2, Z3
+	VMOVDQU64    Z3, K1, (AX)(DX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+constants:
+	JMP begin
+
+// func powFloat64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
+TEXT ·powFloat64SecondAVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ n+40(FP), CX
+
+	// i := 0
+	XORQ         DX, DX
+	MOVQ         x+8(FP), BX
+	MOVQ         s+32(FP), SI
+	VMOVQ        SI, X0
+	VPBROADCASTQ X0, Z0
+	JMP          constants
+
+begin:
+	// for ; i <= n-8; i += 8: 1 vectors
+	LEAQ -8(CX), SI
+	JMP  test1
+
+loop1:
+	VMOVUPS     (BX)(DX*8), Z1
+	VANDPD.BCST numbers<>+3008(SB), Z1, Z2
+	VMOVAPS     Z2, Z3
+	VMULPD.BCST numbers<>+3200(SB), Z2, Z4
+	VCMPPD.BCST $0x11, numbers<>+3232(SB), Z2, K1
+	VMOVAPD     Z4, K1, Z3
+
+	// e, f: x = 2**e * (1+f)
+	VPADDQ.BCST numbers<>+3264(SB), Z3, Z3
+	VPSRLQ      $0x34, Z3, Z4
+	VPADDQ.BCST numbers<>+3200(SB), Z4, Z4
+	VSUBPD.BCST numbers<>+3296(SB), Z4, Z4
+	VANDPD.BCST numbers<>+3328(SB), Z3, Z3
+	VPADDQ.BCST numbers<>+3360(SB), Z3, Z3
+	VSUBPD.BCST numbers<>+2496(SB), Z3, Z3
+	VSUBPD.BCST numbers<>+3392(SB), Z4, Z5
+	VCMPPD.BCST $0x11, numbers<>+3232(SB), Z2, K1
+	VMOVAPD     Z5, K1, Z4
+
+	// s and s1: f/(2+f)
+	VADDPD.BCST  numbers<>+3424(SB), Z3, Z5
+	VSUBPD.BCST  numbers<>+3424(SB), Z5, Z6
+	VSUBPD       Z6, Z3, Z6
+	VBROADCASTSD numbers<>+2496(SB), Z7
+	VDIVPD       Z5, Z7, Z7
+	VMULPD       Z7, Z3, Z8
+	VFNMADD231PD Z5, Z8, Z3
+	VFNMADD231PD Z6, Z8, Z3
+	VMULPD       Z7, Z3, Z3
+
+	// z and z1: its square
+	VMULPD      Z8, Z8, Z5
+	VXORPD.BCST numbers<>+3712(SB), Z5, Z6
+	VFMADD231PD Z8, Z8, Z6
+	VADDPD      Z8, Z8, Z7
+	VFMADD231PD Z3, Z7, Z6
+
+	// t and t1: the polynomial
+	// a polynomial, by Horner's rule
+	VBROADCASTSD     numbers<>+5920(SB), Z7
+	VFMADD213PD.BCST numbers<>+5952(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+5984(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+6016(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+6048(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+6080(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+6112(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+6144(SB), Z5, Z7
+	VMULPD           Z5, Z7, Z7
+	VADDPD.BCST      numbers<>+6176(SB), Z7, Z9
+	VBROADCASTSD     numbers<>+6176(SB), Z10
+	VSUBPD           Z9, Z10, Z10
+	VADDPD           Z7, Z10, Z7
+	VADDPD.BCST      numbers<>+6208(SB), Z7, Z7
+
+	// u and u1: that, times z
+	VMULPD      Z9, Z5, Z10
+	VXORPD.BCST numbers<>+3712(SB), Z10, Z11
+	VFMADD231PD Z9, Z5, Z11
+	VFMADD231PD Z7, Z5, Z11
+	VFMADD231PD Z9, Z6, Z11
+
+	// w and w1: that, times s
+	VMULPD      Z10, Z8, Z5
+	VXORPD.BCST numbers<>+3712(SB), Z5, Z6
+	VFMADD231PD Z10, Z8, Z6
+	VFMADD231PD Z11, Z8, Z6
+	VFMADD231PD Z10, Z3, Z6
+
+	// the logarithm of 1+f
+	VADDPD Z8, Z8, Z7
+	VADDPD Z5, Z7, Z8
+	VSUBPD Z8, Z7, Z7
+	VADDPD Z5, Z7, Z5
+	VADDPD Z3, Z3, Z3
+	VADDPD Z3, Z6, Z3
+	VADDPD Z3, Z5, Z3
+
+	// and e*ln2
+	VMULPD.BCST      numbers<>+6240(SB), Z4, Z5
+	VADDPD           Z8, Z5, Z6
+	VSUBPD           Z6, Z5, Z5
+	VADDPD           Z8, Z5, Z5
+	VFMADD231PD.BCST numbers<>+6272(SB), Z4, Z3
+	VADDPD           Z3, Z5, Z3
+	VADDPD           Z3, Z6, Z4
+	VSUBPD           Z4, Z6, Z5
+	VADDPD           Z3, Z5, Z3
+
+	// where the logarithm is infinite or NaN
+	VCMPPD.BCST  $0x00, numbers<>+3104(SB), Z2, K1
+	VMOVAPD      Z2, K1, Z4
+	VCMPPD.BCST  $0x00, numbers<>+608(SB), Z2, K1
+	VBROADCASTSD numbers<>+3136(SB), K1, Z4
+	VCMPPD.BCST  $0x19, numbers<>+608(SB), Z2, K1
+	VBROADCASTSD numbers<>+3168(SB), K1, Z4
+
+	// p and the rest of it: y times the logarithm
+	VMULPD       Z4, Z0, Z5
+	VXORPD.BCST  numbers<>+3712(SB), Z5, Z6
+	VFMADD231PD  Z4, Z0, Z6
+	VFMADD231PD  Z3, Z0, Z6
+	VANDPD.BCST  numbers<>+3008(SB), Z5, Z3
+	VCMPPD.BCST  $0x15, numbers<>+6304(SB), Z3, K1
+	VBROADCASTSD numbers<>+608(SB), K1, Z6
+
+	// e to the power of p and the rest
+	// min(max(x, low), high)
+	VBROADCASTSD      numbers<>+2528(SB), Z3
+	VBROADCASTSD      numbers<>+2560(SB), Z4
+	VMAXPD            Z5, Z3, Z3
+	VMINPD            Z3, Z4, Z3
+	VBROADCASTSD      numbers<>+2592(SB), Z4
+	VFMADD231PD.BCST  numbers<>+2624(SB), Z3, Z4
+	VRNDSCALEPD       $0x08, Z4, Z4
+	VFNMADD231PD.BCST numbers<>+2656(SB), Z4, Z3
+	VFNMADD231PD.BCST numbers<>+2688(SB), Z4, Z6
+	VADDPD            Z6, Z3, Z3
+
+	// a polynomial, by Horner's rule
+	VBROADCASTSD     numbers<>+2720(SB), Z5
+	VFMADD213PD.BCST numbers<>+2752(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2784(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2816(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2848(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2880(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2912(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2944(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2432(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2464(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2496(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2496(SB), Z3, Z5
+
+	// p * 2**n
+	VSCALEFPD Z4, Z5, Z3
+
+	// signs, NaN, and what is 1 for all others
+	VCMPPD.BCST  $0x00, numbers<>+2496(SB), Z2, K1
+	VBROADCASTSD numbers<>+2496(SB), K1, Z3
+	VRNDSCALEPD  $0x08, Z0, Z4
+	VCMPPD       $0x04, Z0, Z4, K1
+	VMULPD.BCST  numbers<>+2976(SB), Z0, Z4
+	VRNDSCALEPD  $0x08, Z4, Z5
+	VCMPPD       $0x04, Z4, Z5, K2
+	VANDPD.BCST  numbers<>+3712(SB), Z1, Z4
+	KANDNW       K2, K1, K2
+	VXORPD       Z4, Z3, K2, Z3
+	VCMPPD.BCST  $0x11, numbers<>+608(SB), Z1, K2
+	VCMPPD.BCST  $0x11, numbers<>+3104(SB), Z2, K3
+	KANDW        K2, K3, K2
+	KANDW        K2, K1, K1
+	VBROADCASTSD numbers<>+3168(SB), Z2
+	VMOVAPD      Z2, K1, Z3
+	VCMPPD.BCST  $0x00, numbers<>+608(SB), Z0, K1
+	VBROADCASTSD numbers<>+2496(SB), K1, Z3
+	VCMPPD.BCST  $0x00, numbers<>+2496(SB), Z1, K1
+	VBROADCASTSD numbers<>+2496(SB), K1, Z3
+	VMOVUPS      Z3, (AX)(DX*8)
+	ADDQ         $0x00000008, DX
+
+test1:
+	CMPQ DX, SI
+	JLE  loop1
+
+	// if i < n: the rest, masked
+	SUBQ        DX, CX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       CX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (BX)(DX*8), K1, Z1
+	VANDPD.BCST numbers<>+3008(SB), Z1, Z2
+	VMOVAPS     Z2, Z3
+	VMULPD.BCST numbers<>+3200(SB), Z2, Z4
+	VCMPPD.BCST $0x11, numbers<>+3232(SB), Z2, K2
+	VMOVAPD     Z4, K2, Z3
+
+	// e, f: x = 2**e * (1+f)
+	VPADDQ.BCST numbers<>+3264(SB), Z3, Z3
+	VPSRLQ      $0x34, Z3, Z4
+	VPADDQ.BCST numbers<>+3200(SB), Z4, Z4
+	VSUBPD.BCST numbers<>+3296(SB), Z4, Z4
+	VANDPD.BCST numbers<>+3328(SB), Z3, Z3
+	VPADDQ.BCST numbers<>+3360(SB), Z3, Z3
+	VSUBPD.BCST numbers<>+2496(SB), Z3, Z3
+	VSUBPD.BCST numbers<>+3392(SB), Z4, Z5
+	VCMPPD.BCST $0x11, numbers<>+3232(SB), Z2, K2
+	VMOVAPD     Z5, K2, Z4
+
+	// s and s1: f/(2+f)
+	VADDPD.BCST  numbers<>+3424(SB), Z3, Z5
+	VSUBPD.BCST  numbers<>+3424(SB), Z5, Z6
+	VSUBPD       Z6, Z3, Z6
+	VBROADCASTSD numbers<>+2496(SB), Z7
+	VDIVPD       Z5, Z7, Z7
+	VMULPD       Z7, Z3, Z8
+	VFNMADD231PD Z5, Z8, Z3
+	VFNMADD231PD Z6, Z8, Z3
+	VMULPD       Z7, Z3, Z3
+
+	// z and z1: its square
+	VMULPD      Z8, Z8, Z5
+	VXORPD.BCST numbers<>+3712(SB), Z5, Z6
+	VFMADD231PD Z8, Z8, Z6
+	VADDPD      Z8, Z8, Z7
+	VFMADD231PD Z3, Z7, Z6
+
+	// t and t1: the polynomial
+	// a polynomial, by Horner's rule
+	VBROADCASTSD     numbers<>+5920(SB), Z7
+	VFMADD213PD.BCST numbers<>+5952(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+5984(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+6016(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+6048(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+6080(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+6112(SB), Z5, Z7
+	VFMADD213PD.BCST numbers<>+6144(SB), Z5, Z7
+	VMULPD           Z5, Z7, Z7
+	VADDPD.BCST      numbers<>+6176(SB), Z7, Z9
+	VBROADCASTSD     numbers<>+6176(SB), Z10
+	VSUBPD           Z9, Z10, Z10
+	VADDPD           Z7, Z10, Z7
+	VADDPD.BCST      numbers<>+6208(SB), Z7, Z7
+
+	// u and u1: that, times z
+	VMULPD      Z9, Z5, Z10
+	VXORPD.BCST numbers<>+3712(SB), Z10, Z11
+	VFMADD231PD Z9, Z5, Z11
+	VFMADD231PD Z7, Z5, Z11
+	VFMADD231PD Z9, Z6, Z11
+
+	// w and w1: that, times s
+	VMULPD      Z10, Z8, Z5
+	VXORPD.BCST numbers<>+3712(SB), Z5, Z6
+	VFMADD231PD Z10, Z8, Z6
+	VFMADD231PD Z11, Z8, Z6
+	VFMADD231PD Z10, Z3, Z6
+
+	// the logarithm of 1+f
+	VADDPD Z8, Z8, Z7
+	VADDPD Z5, Z7, Z8
+	VSUBPD Z8, Z7, Z7
+	VADDPD Z5, Z7, Z5
+	VADDPD Z3, Z3, Z3
+	VADDPD Z3, Z6, Z3
+	VADDPD Z3, Z5, Z3
+
+	// and e*ln2
+	VMULPD.BCST      numbers<>+6240(SB), Z4, Z5
+	VADDPD           Z8, Z5, Z6
+	VSUBPD           Z6, Z5, Z5
+	VADDPD           Z8, Z5, Z5
+	VFMADD231PD.BCST numbers<>+6272(SB), Z4, Z3
+	VADDPD           Z3, Z5, Z3
+	VADDPD           Z3, Z6, Z4
+	VSUBPD           Z4, Z6, Z5
+	VADDPD           Z3, Z5, Z3
+
+	// where the logarithm is infinite or NaN
+	VCMPPD.BCST  $0x00, numbers<>+3104(SB), Z2, K2
+	VMOVAPD      Z2, K2, Z4
+	VCMPPD.BCST  $0x00, numbers<>+608(SB), Z2, K2
+	VBROADCASTSD numbers<>+3136(SB), K2, Z4
+	VCMPPD.BCST  $0x19, numbers<>+608(SB), Z2, K2
+	VBROADCASTSD numbers<>+3168(SB), K2, Z4
+
+	// p and the rest of it: y times the logarithm
+	VMULPD       Z4, Z0, Z5
+	VXORPD.BCST  numbers<>+3712(SB), Z5, Z6
+	VFMADD231PD  Z4, Z0, Z6
+	VFMADD231PD  Z3, Z0, Z6
+	VANDPD.BCST  numbers<>+3008(SB), Z5, Z3
+	VCMPPD.BCST  $0x15, numbers<>+6304(SB), Z3, K2
+	VBROADCASTSD numbers<>+608(SB), K2, Z6
+
+	// e to the power of p and the rest
+	// min(max(x, low), high)
+	VBROADCASTSD      numbers<>+2528(SB), Z3
+	VBROADCASTSD      numbers<>+2560(SB), Z4
+	VMAXPD            Z5, Z3, Z3
+	VMINPD            Z3, Z4, Z3
+	VBROADCASTSD      numbers<>+2592(SB), Z4
+	VFMADD231PD.BCST  numbers<>+2624(SB), Z3, Z4
+	VRNDSCALEPD       $0x08, Z4, Z4
+	VFNMADD231PD.BCST numbers<>+2656(SB), Z4, Z3
+	VFNMADD231PD.BCST numbers<>+2688(SB), Z4, Z6
+	VADDPD            Z6, Z3, Z3
+
+	// a polynomial, by Horner's rule
+	VBROADCASTSD     numbers<>+2720(SB), Z5
+	VFMADD213PD.BCST numbers<>+2752(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2784(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2816(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2848(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2880(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2912(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2944(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2432(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2464(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2496(SB), Z3, Z5
+	VFMADD213PD.BCST numbers<>+2496(SB), Z3, Z5
+
+	// p * 2**n
+	VSCALEFPD Z4, Z5, Z3
+
+	// signs, NaN, and what is 1 for all others
+	VCMPPD.BCST  $0x00, numbers<>+2496(SB), Z2, K2
+	VBROADCASTSD numbers<>+2496(SB), K2, Z3
+	VRNDSCALEPD  $0x08, Z0, Z4
+	VCMPPD       $0x04, Z0, Z4, K2
+	VMULPD.BCST  numbers<>+2976(SB), Z0, Z4
+	VRNDSCALEPD  $0x08, Z4, Z5
+	VCMPPD       $0x04, Z4, Z5, K3
+	VANDPD.BCST  numbers<>+3712(SB), Z1, Z4
+	KANDNW       K3, K2, K3
+	VXORPD       Z4, Z3, K3, Z3
+	VCMPPD.BCST  $0x11, numbers<>+608(SB), Z1, K3
+	VCMPPD.BCST  $0x11, numbers<>+3104(SB), Z2, K4
+	KANDW        K3, K4, K3
+	KANDW        K3, K2, K2
+	VBROADCASTSD numbers<>+3168(SB), Z2
+	VMOVAPD      Z2, K2, Z3
+	VCMPPD.BCST  $0x00, numbers<>+608(SB), Z0, K2
+	VBROADCASTSD numbers<>+2496(SB), K2, Z3
+	VCMPPD.BCST  $0x00, numbers<>+2496(SB), Z1, K2
+	VBROADCASTSD numbers<>+2496(SB), K2, Z3
+	VMOVDQU64    Z3, K1, (AX)(DX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+constants:
+	JMP begin
+
 // func powFloat32NoAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·powFloat32NoAVX2(SB), NOSPLIT, $0-48
@@ -10097,6 +11159,1158 @@ test1:
 	VBLENDVPD    Y0, numbers<>+2496(SB), Y4, Y4
 	VCVTPD2PSY   Y4, X0
 	VPMASKMOVD   X0, X1, (AX)(DX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+constants:
+	JMP begin
+
+// func powFloat64NoAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·powFloat64NoAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ n+40(FP), CX
+
+	// i := 0
+	XORQ DX, DX
+	MOVQ x+8(FP), BX
+	MOVQ y+16(FP), SI
+	JMP  constants
+
+begin:
+	// for ; i <= n-4; i += 4: 1 vectors
+	LEAQ -4(CX), DI
+	JMP  test1
+
+loop1:
+	VMOVUPS   (BX)(DX*8), Y0
+	VMOVUPS   (SI)(DX*8), Y1
+	VANDPD    numbers<>+3008(SB), Y0, Y2
+	VMOVAPS   Y2, Y3
+	VMULPD    numbers<>+3200(SB), Y2, Y4
+	VCMPPD    $0x11, numbers<>+3232(SB), Y2, Y5
+	VBLENDVPD Y5, Y4, Y3, Y3
+
+	// e, f: x = 2**e * (1+f)
+	VPADDQ    numbers<>+3264(SB), Y3, Y3
+	VPSRLQ    $0x34, Y3, Y4
+	VPADDQ    numbers<>+3200(SB), Y4, Y4
+	VSUBPD    numbers<>+3296(SB), Y4, Y4
+	VANDPD    numbers<>+3328(SB), Y3, Y3
+	VPADDQ    numbers<>+3360(SB), Y3, Y3
+	VSUBPD    numbers<>+2496(SB), Y3, Y3
+	VSUBPD    numbers<>+3392(SB), Y4, Y5
+	VCMPPD    $0x11, numbers<>+3232(SB), Y2, Y6
+	VBLENDVPD Y6, Y5, Y4, Y4
+
+	// s and s1: f/(2+f)
+	VADDPD       numbers<>+3424(SB), Y3, Y5
+	VSUBPD       numbers<>+3424(SB), Y5, Y6
+	VSUBPD       Y6, Y3, Y6
+	VBROADCASTSD numbers<>+2496(SB), Y7
+	VDIVPD       Y5, Y7, Y7
+	VMULPD       Y7, Y3, Y8
+	VFNMADD231PD Y5, Y8, Y3
+	VFNMADD231PD Y6, Y8, Y3
+	VMULPD       Y7, Y3, Y3
+
+	// z and z1: its square
+	VMULPD      Y8, Y8, Y5
+	VXORPD      numbers<>+3712(SB), Y5, Y6
+	VFMADD231PD Y8, Y8, Y6
+	VADDPD      Y8, Y8, Y7
+	VFMADD231PD Y3, Y7, Y6
+
+	// t and t1: the polynomial
+	// a polynomial, by Horner's rule
+	VBROADCASTSD numbers<>+5920(SB), Y7
+	VFMADD213PD  numbers<>+5952(SB), Y5, Y7
+	VFMADD213PD  numbers<>+5984(SB), Y5, Y7
+	VFMADD213PD  numbers<>+6016(SB), Y5, Y7
+	VFMADD213PD  numbers<>+6048(SB), Y5, Y7
+	VFMADD213PD  numbers<>+6080(SB), Y5, Y7
+	VFMADD213PD  numbers<>+6112(SB), Y5, Y7
+	VFMADD213PD  numbers<>+6144(SB), Y5, Y7
+	VMULPD       Y5, Y7, Y7
+	VADDPD       numbers<>+6176(SB), Y7, Y9
+	VBROADCASTSD numbers<>+6176(SB), Y10
+	VSUBPD       Y9, Y10, Y10
+	VADDPD       Y7, Y10, Y7
+	VADDPD       numbers<>+6208(SB), Y7, Y7
+
+	// u and u1: that, times z
+	VMULPD      Y9, Y5, Y10
+	VXORPD      numbers<>+3712(SB), Y10, Y11
+	VFMADD231PD Y9, Y5, Y11
+	VFMADD231PD Y7, Y5, Y11
+	VFMADD231PD Y9, Y6, Y11
+
+	// w and w1: that, times s
+	VMULPD      Y10, Y8, Y5
+	VXORPD      numbers<>+3712(SB), Y5, Y6
+	VFMADD231PD Y10, Y8, Y6
+	VFMADD231PD Y11, Y8, Y6
+	VFMADD231PD Y10, Y3, Y6
+
+	// the logarithm of 1+f
+	VADDPD Y8, Y8, Y7
+	VADDPD Y5, Y7, Y8
+	VSUBPD Y8, Y7, Y7
+	VADDPD Y5, Y7, Y5
+	VADDPD Y3, Y3, Y3
+	VADDPD Y3, Y6, Y3
+	VADDPD Y3, Y5, Y3
+
+	// and e*ln2
+	VMULPD      numbers<>+6240(SB), Y4, Y5
+	VADDPD      Y8, Y5, Y6
+	VSUBPD      Y6, Y5, Y5
+	VADDPD      Y8, Y5, Y5
+	VFMADD231PD numbers<>+6272(SB), Y4, Y3
+	VADDPD      Y3, Y5, Y3
+	VADDPD      Y3, Y6, Y4
+	VSUBPD      Y4, Y6, Y5
+	VADDPD      Y3, Y5, Y3
+
+	// where the logarithm is infinite or NaN
+	VCMPPD    $0x00, numbers<>+3104(SB), Y2, Y5
+	VBLENDVPD Y5, Y2, Y4, Y4
+	VCMPPD    $0x00, numbers<>+608(SB), Y2, Y5
+	VBLENDVPD Y5, numbers<>+3136(SB), Y4, Y4
+	VCMPPD    $0x19, numbers<>+608(SB), Y2, Y5
+	VBLENDVPD Y5, numbers<>+3168(SB), Y4, Y4
+
+	// p and the rest of it: y times the logarithm
+	VMULPD      Y4, Y1, Y5
+	VXORPD      numbers<>+3712(SB), Y5, Y6
+	VFMADD231PD Y4, Y1, Y6
+	VFMADD231PD Y3, Y1, Y6
+	VANDPD      numbers<>+3008(SB), Y5, Y3
+	VCMPPD      $0x15, numbers<>+6304(SB), Y3, Y3
+	VBLENDVPD   Y3, numbers<>+608(SB), Y6, Y6
+
+	// e to the power of p and the rest
+	// min(max(x, low), high)
+	VBROADCASTSD numbers<>+2528(SB), Y3
+	VBROADCASTSD numbers<>+2560(SB), Y4
+	VMAXPD       Y5, Y3, Y3
+	VMINPD       Y3, Y4, Y3
+	VBROADCASTSD numbers<>+2592(SB), Y4
+	VFMADD231PD  numbers<>+2624(SB), Y3, Y4
+	VROUNDPD     $0x08, Y4, Y4
+	VFNMADD231PD numbers<>+2656(SB), Y4, Y3
+	VFNMADD231PD numbers<>+2688(SB), Y4, Y6
+	VADDPD       Y6, Y3, Y3
+
+	// a polynomial, by Horner's rule
+	VBROADCASTSD numbers<>+2720(SB), Y5
+	VFMADD213PD  numbers<>+2752(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2784(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2816(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2848(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2880(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2912(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2944(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2432(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2464(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2496(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2496(SB), Y3, Y5
+
+	// p * 2**n
+	VMULPD   numbers<>+2976(SB), Y4, Y3
+	VROUNDPD $0x09, Y3, Y3
+
+	// a power of 2
+	VADDPD numbers<>+4096(SB), Y3, Y6
+	VPSLLQ $0x34, Y6, Y6
+	VPADDQ numbers<>+2496(SB), Y6, Y6
+	VMULPD Y6, Y5, Y5
+	VSUBPD Y3, Y4, Y3
+
+	// a power of 2
+	VADDPD numbers<>+4096(SB), Y3, Y3
+	VPSLLQ $0x34, Y3, Y3
+	VPADDQ numbers<>+2496(SB), Y3, Y3
+	VMULPD Y3, Y5, Y3
+
+	// signs, NaN, and what is 1 for all others
+	VCMPPD       $0x00, numbers<>+2496(SB), Y2, Y4
+	VBLENDVPD    Y4, numbers<>+2496(SB), Y3, Y3
+	VROUNDPD     $0x08, Y1, Y4
+	VCMPPD       $0x04, Y1, Y4, Y4
+	VMULPD       numbers<>+2976(SB), Y1, Y5
+	VROUNDPD     $0x08, Y5, Y6
+	VCMPPD       $0x04, Y5, Y6, Y5
+	VANDPD       numbers<>+3712(SB), Y0, Y6
+	VANDNPS      Y5, Y4, Y5
+	VANDPS       Y6, Y5, Y5
+	VXORPS       Y5, Y3, Y3
+	VCMPPD       $0x11, numbers<>+608(SB), Y0, Y5
+	VCMPPD       $0x11, numbers<>+3104(SB), Y2, Y2
+	VANDPS       Y5, Y2, Y2
+	VANDPS       Y2, Y4, Y2
+	VBROADCASTSD numbers<>+3168(SB), Y4
+	VBLENDVPD    Y2, Y4, Y3, Y3
+	VCMPPD       $0x00, numbers<>+608(SB), Y1, Y1
+	VBLENDVPD    Y1, numbers<>+2496(SB), Y3, Y3
+	VCMPPD       $0x00, numbers<>+2496(SB), Y0, Y0
+	VBLENDVPD    Y0, numbers<>+2496(SB), Y3, Y3
+	VMOVUPS      Y3, (AX)(DX*8)
+	ADDQ         $0x00000004, DX
+
+test1:
+	CMPQ DX, DI
+	JLE  loop1
+
+	// if i < n: the rest, masked
+	SUBQ       DX, CX
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       CX
+	VMOVDQU    32(DI)(CX*8), Y0
+	VPMASKMOVQ (BX)(DX*8), Y0, Y1
+	VPMASKMOVQ (SI)(DX*8), Y0, Y2
+	VANDPD     numbers<>+3008(SB), Y1, Y3
+	VMOVAPS    Y3, Y4
+	VMULPD     numbers<>+3200(SB), Y3, Y5
+	VCMPPD     $0x11, numbers<>+3232(SB), Y3, Y6
+	VBLENDVPD  Y6, Y5, Y4, Y4
+
+	// e, f: x = 2**e * (1+f)
+	VPADDQ    numbers<>+3264(SB), Y4, Y4
+	VPSRLQ    $0x34, Y4, Y5
+	VPADDQ    numbers<>+3200(SB), Y5, Y5
+	VSUBPD    numbers<>+3296(SB), Y5, Y5
+	VANDPD    numbers<>+3328(SB), Y4, Y4
+	VPADDQ    numbers<>+3360(SB), Y4, Y4
+	VSUBPD    numbers<>+2496(SB), Y4, Y4
+	VSUBPD    numbers<>+3392(SB), Y5, Y6
+	VCMPPD    $0x11, numbers<>+3232(SB), Y3, Y7
+	VBLENDVPD Y7, Y6, Y5, Y5
+
+	// s and s1: f/(2+f)
+	VADDPD       numbers<>+3424(SB), Y4, Y6
+	VSUBPD       numbers<>+3424(SB), Y6, Y7
+	VSUBPD       Y7, Y4, Y7
+	VBROADCASTSD numbers<>+2496(SB), Y8
+	VDIVPD       Y6, Y8, Y8
+	VMULPD       Y8, Y4, Y9
+	VFNMADD231PD Y6, Y9, Y4
+	VFNMADD231PD Y7, Y9, Y4
+	VMULPD       Y8, Y4, Y4
+
+	// z and z1: its square
+	VMULPD      Y9, Y9, Y6
+	VXORPD      numbers<>+3712(SB), Y6, Y7
+	VFMADD231PD Y9, Y9, Y7
+	VADDPD      Y9, Y9, Y8
+	VFMADD231PD Y4, Y8, Y7
+
+	// t and t1: the polynomial
+	// a polynomial, by Horner's rule
+	VBROADCASTSD numbers<>+5920(SB), Y8
+	VFMADD213PD  numbers<>+5952(SB), Y6, Y8
+	VFMADD213PD  numbers<>+5984(SB), Y6, Y8
+	VFMADD213PD  numbers<>+6016(SB), Y6, Y8
+	VFMADD213PD  numbers<>+6048(SB), Y6, Y8
+	VFMADD213PD  numbers<>+6080(SB), Y6, Y8
+	VFMADD213PD  numbers<>+6112(SB), Y6, Y8
+	VFMADD213PD  numbers<>+6144(SB), Y6, Y8
+	VMULPD       Y6, Y8, Y8
+	VADDPD       numbers<>+6176(SB), Y8, Y10
+	VBROADCASTSD numbers<>+6176(SB), Y11
+	VSUBPD       Y10, Y11, Y11
+	VADDPD       Y8, Y11, Y8
+	VADDPD       numbers<>+6208(SB), Y8, Y8
+
+	// u and u1: that, times z
+	VMULPD      Y10, Y6, Y11
+	VXORPD      numbers<>+3712(SB), Y11, Y12
+	VFMADD231PD Y10, Y6, Y12
+	VFMADD231PD Y8, Y6, Y12
+	VFMADD231PD Y10, Y7, Y12
+
+	// w and w1: that, times s
+	VMULPD      Y11, Y9, Y6
+	VXORPD      numbers<>+3712(SB), Y6, Y7
+	VFMADD231PD Y11, Y9, Y7
+	VFMADD231PD Y12, Y9, Y7
+	VFMADD231PD Y11, Y4, Y7
+
+	// the logarithm of 1+f
+	VADDPD Y9, Y9, Y8
+	VADDPD Y6, Y8, Y9
+	VSUBPD Y9, Y8, Y8
+	VADDPD Y6, Y8, Y6
+	VADDPD Y4, Y4, Y4
+	VADDPD Y4, Y7, Y4
+	VADDPD Y4, Y6, Y4
+
+	// and e*ln2
+	VMULPD      numbers<>+6240(SB), Y5, Y6
+	VADDPD      Y9, Y6, Y7
+	VSUBPD      Y7, Y6, Y6
+	VADDPD      Y9, Y6, Y6
+	VFMADD231PD numbers<>+6272(SB), Y5, Y4
+	VADDPD      Y4, Y6, Y4
+	VADDPD      Y4, Y7, Y5
+	VSUBPD      Y5, Y7, Y6
+	VADDPD      Y4, Y6, Y4
+
+	// where the logarithm is infinite or NaN
+	VCMPPD    $0x00, numbers<>+3104(SB), Y3, Y6
+	VBLENDVPD Y6, Y3, Y5, Y5
+	VCMPPD    $0x00, numbers<>+608(SB), Y3, Y6
+	VBLENDVPD Y6, numbers<>+3136(SB), Y5, Y5
+	VCMPPD    $0x19, numbers<>+608(SB), Y3, Y6
+	VBLENDVPD Y6, numbers<>+3168(SB), Y5, Y5
+
+	// p and the rest of it: y times the logarithm
+	VMULPD      Y5, Y2, Y6
+	VXORPD      numbers<>+3712(SB), Y6, Y7
+	VFMADD231PD Y5, Y2, Y7
+	VFMADD231PD Y4, Y2, Y7
+	VANDPD      numbers<>+3008(SB), Y6, Y4
+	VCMPPD      $0x15, numbers<>+6304(SB), Y4, Y4
+	VBLENDVPD   Y4, numbers<>+608(SB), Y7, Y7
+
+	// e to the power of p and the rest
+	// min(max(x, low), high)
+	VBROADCASTSD numbers<>+2528(SB), Y4
+	VBROADCASTSD numbers<>+2560(SB), Y5
+	VMAXPD       Y6, Y4, Y4
+	VMINPD       Y4, Y5, Y4
+	VBROADCASTSD numbers<>+2592(SB), Y5
+	VFMADD231PD  numbers<>+2624(SB), Y4, Y5
+	VROUNDPD     $0x08, Y5, Y5
+	VFNMADD231PD numbers<>+2656(SB), Y5, Y4
+	VFNMADD231PD numbers<>+2688(SB), Y5, Y7
+	VADDPD       Y7, Y4, Y4
+
+	// a polynomial, by Horner's rule
+	VBROADCASTSD numbers<>+2720(SB), Y6
+	VFMADD213PD  numbers<>+2752(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2784(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2816(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2848(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2880(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2912(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2944(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2432(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2464(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2496(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2496(SB), Y4, Y6
+
+	// p * 2**n
+	VMULPD   numbers<>+2976(SB), Y5, Y4
+	VROUNDPD $0x09, Y4, Y4
+
+	// a power of 2
+	VADDPD numbers<>+4096(SB), Y4, Y7
+	VPSLLQ $0x34, Y7, Y7
+	VPADDQ numbers<>+2496(SB), Y7, Y7
+	VMULPD Y7, Y6, Y6
+	VSUBPD Y4, Y5, Y4
+
+	// a power of 2
+	VADDPD numbers<>+4096(SB), Y4, Y4
+	VPSLLQ $0x34, Y4, Y4
+	VPADDQ numbers<>+2496(SB), Y4, Y4
+	VMULPD Y4, Y6, Y4
+
+	// signs, NaN, and what is 1 for all others
+	VCMPPD       $0x00, numbers<>+2496(SB), Y3, Y5
+	VBLENDVPD    Y5, numbers<>+2496(SB), Y4, Y4
+	VROUNDPD     $0x08, Y2, Y5
+	VCMPPD       $0x04, Y2, Y5, Y5
+	VMULPD       numbers<>+2976(SB), Y2, Y6
+	VROUNDPD     $0x08, Y6, Y7
+	VCMPPD       $0x04, Y6, Y7, Y6
+	VANDPD       numbers<>+3712(SB), Y1, Y7
+	VANDNPS      Y6, Y5, Y6
+	VANDPS       Y7, Y6, Y6
+	VXORPS       Y6, Y4, Y4
+	VCMPPD       $0x11, numbers<>+608(SB), Y1, Y6
+	VCMPPD       $0x11, numbers<>+3104(SB), Y3, Y3
+	VANDPS       Y6, Y3, Y3
+	VANDPS       Y3, Y5, Y3
+	VBROADCASTSD numbers<>+3168(SB), Y5
+	VBLENDVPD    Y3, Y5, Y4, Y4
+	VCMPPD       $0x00, numbers<>+608(SB), Y2, Y2
+	VBLENDVPD    Y2, numbers<>+2496(SB), Y4, Y4
+	VCMPPD       $0x00, numbers<>+2496(SB), Y1, Y1
+	VBLENDVPD    Y1, numbers<>+2496(SB), Y4, Y4
+	VPMASKMOVQ   Y4, Y0, (AX)(DX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+constants:
+	JMP begin
+
+// func powFloat64FirstAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·powFloat64FirstAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ n+40(FP), CX
+
+	// i := 0
+	XORQ         DX, DX
+	MOVQ         s+32(FP), BX
+	VMOVQ        BX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         y+16(FP), BX
+	JMP          constants
+
+begin:
+	// for ; i <= n-4; i += 4: 1 vectors
+	LEAQ -4(CX), SI
+	JMP  test1
+
+loop1:
+	VMOVUPS   (BX)(DX*8), Y1
+	VANDPD    numbers<>+3008(SB), Y0, Y2
+	VMOVAPS   Y2, Y3
+	VMULPD    numbers<>+3200(SB), Y2, Y4
+	VCMPPD    $0x11, numbers<>+3232(SB), Y2, Y5
+	VBLENDVPD Y5, Y4, Y3, Y3
+
+	// e, f: x = 2**e * (1+f)
+	VPADDQ    numbers<>+3264(SB), Y3, Y3
+	VPSRLQ    $0x34, Y3, Y4
+	VPADDQ    numbers<>+3200(SB), Y4, Y4
+	VSUBPD    numbers<>+3296(SB), Y4, Y4
+	VANDPD    numbers<>+3328(SB), Y3, Y3
+	VPADDQ    numbers<>+3360(SB), Y3, Y3
+	VSUBPD    numbers<>+2496(SB), Y3, Y3
+	VSUBPD    numbers<>+3392(SB), Y4, Y5
+	VCMPPD    $0x11, numbers<>+3232(SB), Y2, Y6
+	VBLENDVPD Y6, Y5, Y4, Y4
+
+	// s and s1: f/(2+f)
+	VADDPD       numbers<>+3424(SB), Y3, Y5
+	VSUBPD       numbers<>+3424(SB), Y5, Y6
+	VSUBPD       Y6, Y3, Y6
+	VBROADCASTSD numbers<>+2496(SB), Y7
+	VDIVPD       Y5, Y7, Y7
+	VMULPD       Y7, Y3, Y8
+	VFNMADD231PD Y5, Y8, Y3
+	VFNMADD231PD Y6, Y8, Y3
+	VMULPD       Y7, Y3, Y3
+
+	// z and z1: its square
+	VMULPD      Y8, Y8, Y5
+	VXORPD      numbers<>+3712(SB), Y5, Y6
+	VFMADD231PD Y8, Y8, Y6
+	VADDPD      Y8, Y8, Y7
+	VFMADD231PD Y3, Y7, Y6
+
+	// t and t1: the polynomial
+	// a polynomial, by Horner's rule
+	VBROADCASTSD numbers<>+5920(SB), Y7
+	VFMADD213PD  numbers<>+5952(SB), Y5, Y7
+	VFMADD213PD  numbers<>+5984(SB), Y5, Y7
+	VFMADD213PD  numbers<>+6016(SB), Y5, Y7
+	VFMADD213PD  numbers<>+6048(SB), Y5, Y7
+	VFMADD213PD  numbers<>+6080(SB), Y5, Y7
+	VFMADD213PD  numbers<>+6112(SB), Y5, Y7
+	VFMADD213PD  numbers<>+6144(SB), Y5, Y7
+	VMULPD       Y5, Y7, Y7
+	VADDPD       numbers<>+6176(SB), Y7, Y9
+	VBROADCASTSD numbers<>+6176(SB), Y10
+	VSUBPD       Y9, Y10, Y10
+	VADDPD       Y7, Y10, Y7
+	VADDPD       numbers<>+6208(SB), Y7, Y7
+
+	// u and u1: that, times z
+	VMULPD      Y9, Y5, Y10
+	VXORPD      numbers<>+3712(SB), Y10, Y11
+	VFMADD231PD Y9, Y5, Y11
+	VFMADD231PD Y7, Y5, Y11
+	VFMADD231PD Y9, Y6, Y11
+
+	// w and w1: that, times s
+	VMULPD      Y10, Y8, Y5
+	VXORPD      numbers<>+3712(SB), Y5, Y6
+	VFMADD231PD Y10, Y8, Y6
+	VFMADD231PD Y11, Y8, Y6
+	VFMADD231PD Y10, Y3, Y6
+
+	// the logarithm of 1+f
+	VADDPD Y8, Y8, Y7
+	VADDPD Y5, Y7, Y8
+	VSUBPD Y8, Y7, Y7
+	VADDPD Y5, Y7, Y5
+	VADDPD Y3, Y3, Y3
+	VADDPD Y3, Y6, Y3
+	VADDPD Y3, Y5, Y3
+
+	// and e*ln2
+	VMULPD      numbers<>+6240(SB), Y4, Y5
+	VADDPD      Y8, Y5, Y6
+	VSUBPD      Y6, Y5, Y5
+	VADDPD      Y8, Y5, Y5
+	VFMADD231PD numbers<>+6272(SB), Y4, Y3
+	VADDPD      Y3, Y5, Y3
+	VADDPD      Y3, Y6, Y4
+	VSUBPD      Y4, Y6, Y5
+	VADDPD      Y3, Y5, Y3
+
+	// where the logarithm is infinite or NaN
+	VCMPPD    $0x00, numbers<>+3104(SB), Y2, Y5
+	VBLENDVPD Y5, Y2, Y4, Y4
+	VCMPPD    $0x00, numbers<>+608(SB), Y2, Y5
+	VBLENDVPD Y5, numbers<>+3136(SB), Y4, Y4
+	VCMPPD    $0x19, numbers<>+608(SB), Y2, Y5
+	VBLENDVPD Y5, numbers<>+3168(SB), Y4, Y4
+
+	// p and the rest of it: y times the logarithm
+	VMULPD      Y4, Y1, Y5
+	VXORPD      numbers<>+3712(SB), Y5, Y6
+	VFMADD231PD Y4, Y1, Y6
+	VFMADD231PD Y3, Y1, Y6
+	VANDPD      numbers<>+3008(SB), Y5, Y3
+	VCMPPD      $0x15, numbers<>+6304(SB), Y3, Y3
+	VBLENDVPD   Y3, numbers<>+608(SB), Y6, Y6
+
+	// e to the power of p and the rest
+	// min(max(x, low), high)
+	VBROADCASTSD numbers<>+2528(SB), Y3
+	VBROADCASTSD numbers<>+2560(SB), Y4
+	VMAXPD       Y5, Y3, Y3
+	VMINPD       Y3, Y4, Y3
+	VBROADCASTSD numbers<>+2592(SB), Y4
+	VFMADD231PD  numbers<>+2624(SB), Y3, Y4
+	VROUNDPD     $0x08, Y4, Y4
+	VFNMADD231PD numbers<>+2656(SB), Y4, Y3
+	VFNMADD231PD numbers<>+2688(SB), Y4, Y6
+	VADDPD       Y6, Y3, Y3
+
+	// a polynomial, by Horner's rule
+	VBROADCASTSD numbers<>+2720(SB), Y5
+	VFMADD213PD  numbers<>+2752(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2784(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2816(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2848(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2880(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2912(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2944(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2432(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2464(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2496(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2496(SB), Y3, Y5
+
+	// p * 2**n
+	VMULPD   numbers<>+2976(SB), Y4, Y3
+	VROUNDPD $0x09, Y3, Y3
+
+	// a power of 2
+	VADDPD numbers<>+4096(SB), Y3, Y6
+	VPSLLQ $0x34, Y6, Y6
+	VPADDQ numbers<>+2496(SB), Y6, Y6
+	VMULPD Y6, Y5, Y5
+	VSUBPD Y3, Y4, Y3
+
+	// a power of 2
+	VADDPD numbers<>+4096(SB), Y3, Y3
+	VPSLLQ $0x34, Y3, Y3
+	VPADDQ numbers<>+2496(SB), Y3, Y3
+	VMULPD Y3, Y5, Y3
+
+	// signs, NaN, and what is 1 for all others
+	VCMPPD       $0x00, numbers<>+2496(SB), Y2, Y4
+	VBLENDVPD    Y4, numbers<>+2496(SB), Y3, Y3
+	VROUNDPD     $0x08, Y1, Y4
+	VCMPPD       $0x04, Y1, Y4, Y4
+	VMULPD       numbers<>+2976(SB), Y1, Y5
+	VROUNDPD     $0x08, Y5, Y6
+	VCMPPD       $0x04, Y5, Y6, Y5
+	VANDPD       numbers<>+3712(SB), Y0, Y6
+	VANDNPS      Y5, Y4, Y5
+	VANDPS       Y6, Y5, Y5
+	VXORPS       Y5, Y3, Y3
+	VCMPPD       $0x11, numbers<>+608(SB), Y0, Y5
+	VCMPPD       $0x11, numbers<>+3104(SB), Y2, Y2
+	VANDPS       Y5, Y2, Y2
+	VANDPS       Y2, Y4, Y2
+	VBROADCASTSD numbers<>+3168(SB), Y4
+	VBLENDVPD    Y2, Y4, Y3, Y3
+	VCMPPD       $0x00, numbers<>+608(SB), Y1, Y1
+	VBLENDVPD    Y1, numbers<>+2496(SB), Y3, Y3
+	VCMPPD       $0x00, numbers<>+2496(SB), Y0, Y1
+	VBLENDVPD    Y1, numbers<>+2496(SB), Y3, Y3
+	VMOVUPS      Y3, (AX)(DX*8)
+	ADDQ         $0x00000004, DX
+
+test1:
+	CMPQ DX, SI
+	JLE  loop1
+
+	// if i < n: the rest, masked
+	SUBQ       DX, CX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       CX
+	VMOVDQU    32(SI)(CX*8), Y1
+	VPMASKMOVQ (BX)(DX*8), Y1, Y2
+	VANDPD     numbers<>+3008(SB), Y0, Y3
+	VMOVAPS    Y3, Y4
+	VMULPD     numbers<>+3200(SB), Y3, Y5
+	VCMPPD     $0x11, numbers<>+3232(SB), Y3, Y6
+	VBLENDVPD  Y6, Y5, Y4, Y4
+
+	// e, f: x = 2**e * (1+f)
+	VPADDQ    numbers<>+3264(SB), Y4, Y4
+	VPSRLQ    $0x34, Y4, Y5
+	VPADDQ    numbers<>+3200(SB), Y5, Y5
+	VSUBPD    numbers<>+3296(SB), Y5, Y5
+	VANDPD    numbers<>+3328(SB), Y4, Y4
+	VPADDQ    numbers<>+3360(SB), Y4, Y4
+	VSUBPD    numbers<>+2496(SB), Y4, Y4
+	VSUBPD    numbers<>+3392(SB), Y5, Y6
+	VCMPPD    $0x11, numbers<>+3232(SB), Y3, Y7
+	VBLENDVPD Y7, Y6, Y5, Y5
+
+	// s and s1: f/(2+f)
+	VADDPD       numbers<>+3424(SB), Y4, Y6
+	VSUBPD       numbers<>+3424(SB), Y6, Y7
+	VSUBPD       Y7, Y4, Y7
+	VBROADCASTSD numbers<>+2496(SB), Y8
+	VDIVPD       Y6, Y8, Y8
+	VMULPD       Y8, Y4, Y9
+	VFNMADD231PD Y6, Y9, Y4
+	VFNMADD231PD Y7, Y9, Y4
+	VMULPD       Y8, Y4, Y4
+
+	// z and z1: its square
+	VMULPD      Y9, Y9, Y6
+	VXORPD      numbers<>+3712(SB), Y6, Y7
+	VFMADD231PD Y9, Y9, Y7
+	VADDPD      Y9, Y9, Y8
+	VFMADD231PD Y4, Y8, Y7
+
+	// t and t1: the polynomial
+	// a polynomial, by Horner's rule
+	VBROADCASTSD numbers<>+5920(SB), Y8
+	VFMADD213PD  numbers<>+5952(SB), Y6, Y8
+	VFMADD213PD  numbers<>+5984(SB), Y6, Y8
+	VFMADD213PD  numbers<>+6016(SB), Y6, Y8
+	VFMADD213PD  numbers<>+6048(SB), Y6, Y8
+	VFMADD213PD  numbers<>+6080(SB), Y6, Y8
+	VFMADD213PD  numbers<>+6112(SB), Y6, Y8
+	VFMADD213PD  numbers<>+6144(SB), Y6, Y8
+	VMULPD       Y6, Y8, Y8
+	VADDPD       numbers<>+6176(SB), Y8, Y10
+	VBROADCASTSD numbers<>+6176(SB), Y11
+	VSUBPD       Y10, Y11, Y11
+	VADDPD       Y8, Y11, Y8
+	VADDPD       numbers<>+6208(SB), Y8, Y8
+
+	// u and u1: that, times z
+	VMULPD      Y10, Y6, Y11
+	VXORPD      numbers<>+3712(SB), Y11, Y12
+	VFMADD231PD Y10, Y6, Y12
+	VFMADD231PD Y8, Y6, Y12
+	VFMADD231PD Y10, Y7, Y12
+
+	// w and w1: that, times s
+	VMULPD      Y11, Y9, Y6
+	VXORPD      numbers<>+3712(SB), Y6, Y7
+	VFMADD231PD Y11, Y9, Y7
+	VFMADD231PD Y12, Y9, Y7
+	VFMADD231PD Y11, Y4, Y7
+
+	// the logarithm of 1+f
+	VADDPD Y9, Y9, Y8
+	VADDPD Y6, Y8, Y9
+	VSUBPD Y9, Y8, Y8
+	VADDPD Y6, Y8, Y6
+	VADDPD Y4, Y4, Y4
+	VADDPD Y4, Y7, Y4
+	VADDPD Y4, Y6, Y4
+
+	// and e*ln2
+	VMULPD      numbers<>+6240(SB), Y5, Y6
+	VADDPD      Y9, Y6, Y7
+	VSUBPD      Y7, Y6, Y6
+	VADDPD      Y9, Y6, Y6
+	VFMADD231PD numbers<>+6272(SB), Y5, Y4
+	VADDPD      Y4, Y6, Y4
+	VADDPD      Y4, Y7, Y5
+	VSUBPD      Y5, Y7, Y6
+	VADDPD      Y4, Y6, Y4
+
+	// where the logarithm is infinite or NaN
+	VCMPPD    $0x00, numbers<>+3104(SB), Y3, Y6
+	VBLENDVPD Y6, Y3, Y5, Y5
+	VCMPPD    $0x00, numbers<>+608(SB), Y3, Y6
+	VBLENDVPD Y6, numbers<>+3136(SB), Y5, Y5
+	VCMPPD    $0x19, numbers<>+608(SB), Y3, Y6
+	VBLENDVPD Y6, numbers<>+3168(SB), Y5, Y5
+
+	// p and the rest of it: y times the logarithm
+	VMULPD      Y5, Y2, Y6
+	VXORPD      numbers<>+3712(SB), Y6, Y7
+	VFMADD231PD Y5, Y2, Y7
+	VFMADD231PD Y4, Y2, Y7
+	VANDPD      numbers<>+3008(SB), Y6, Y4
+	VCMPPD      $0x15, numbers<>+6304(SB), Y4, Y4
+	VBLENDVPD   Y4, numbers<>+608(SB), Y7, Y7
+
+	// e to the power of p and the rest
+	// min(max(x, low), high)
+	VBROADCASTSD numbers<>+2528(SB), Y4
+	VBROADCASTSD numbers<>+2560(SB), Y5
+	VMAXPD       Y6, Y4, Y4
+	VMINPD       Y4, Y5, Y4
+	VBROADCASTSD numbers<>+2592(SB), Y5
+	VFMADD231PD  numbers<>+2624(SB), Y4, Y5
+	VROUNDPD     $0x08, Y5, Y5
+	VFNMADD231PD numbers<>+2656(SB), Y5, Y4
+	VFNMADD231PD numbers<>+2688(SB), Y5, Y7
+	VADDPD       Y7, Y4, Y4
+
+	// a polynomial, by Horner's rule
+	VBROADCASTSD numbers<>+2720(SB), Y6
+	VFMADD213PD  numbers<>+2752(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2784(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2816(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2848(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2880(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2912(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2944(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2432(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2464(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2496(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2496(SB), Y4, Y6
+
+	// p * 2**n
+	VMULPD   numbers<>+2976(SB), Y5, Y4
+	VROUNDPD $0x09, Y4, Y4
+
+	// a power of 2
+	VADDPD numbers<>+4096(SB), Y4, Y7
+	VPSLLQ $0x34, Y7, Y7
+	VPADDQ numbers<>+2496(SB), Y7, Y7
+	VMULPD Y7, Y6, Y6
+	VSUBPD Y4, Y5, Y4
+
+	// a power of 2
+	VADDPD numbers<>+4096(SB), Y4, Y4
+	VPSLLQ $0x34, Y4, Y4
+	VPADDQ numbers<>+2496(SB), Y4, Y4
+	VMULPD Y4, Y6, Y4
+
+	// signs, NaN, and what is 1 for all others
+	VCMPPD       $0x00, numbers<>+2496(SB), Y3, Y5
+	VBLENDVPD    Y5, numbers<>+2496(SB), Y4, Y4
+	VROUNDPD     $0x08, Y2, Y5
+	VCMPPD       $0x04, Y2, Y5, Y5
+	VMULPD       numbers<>+2976(SB), Y2, Y6
+	VROUNDPD     $0x08, Y6, Y7
+	VCMPPD       $0x04, Y6, Y7, Y6
+	VANDPD       numbers<>+3712(SB), Y0, Y7
+	VANDNPS      Y6, Y5, Y6
+	VANDPS       Y7, Y6, Y6
+	VXORPS       Y6, Y4, Y4
+	VCMPPD       $0x11, numbers<>+608(SB), Y0, Y6
+	VCMPPD       $0x11, numbers<>+3104(SB), Y3, Y3
+	VANDPS       Y6, Y3, Y3
+	VANDPS       Y3, Y5, Y3
+	VBROADCASTSD numbers<>+3168(SB), Y5
+	VBLENDVPD    Y3, Y5, Y4, Y4
+	VCMPPD       $0x00, numbers<>+608(SB), Y2, Y2
+	VBLENDVPD    Y2, numbers<>+2496(SB), Y4, Y4
+	VCMPPD       $0x00, numbers<>+2496(SB), Y0, Y0
+	VBLENDVPD    Y0, numbers<>+2496(SB), Y4, Y4
+	VPMASKMOVQ   Y4, Y1, (AX)(DX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+constants:
+	JMP begin
+
+// func powFloat64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·powFloat64SecondAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ n+40(FP), CX
+
+	// i := 0
+	XORQ         DX, DX
+	MOVQ         x+8(FP), BX
+	MOVQ         s+32(FP), SI
+	VMOVQ        SI, X0
+	VPBROADCASTQ X0, Y0
+	JMP          constants
+
+begin:
+	// for ; i <= n-4; i += 4: 1 vectors
+	LEAQ -4(CX), SI
+	JMP  test1
+
+loop1:
+	VMOVUPS   (BX)(DX*8), Y1
+	VANDPD    numbers<>+3008(SB), Y1, Y2
+	VMOVAPS   Y2, Y3
+	VMULPD    numbers<>+3200(SB), Y2, Y4
+	VCMPPD    $0x11, numbers<>+3232(SB), Y2, Y5
+	VBLENDVPD Y5, Y4, Y3, Y3
+
+	// e, f: x = 2**e * (1+f)
+	VPADDQ    numbers<>+3264(SB), Y3, Y3
+	VPSRLQ    $0x34, Y3, Y4
+	VPADDQ    numbers<>+3200(SB), Y4, Y4
+	VSUBPD    numbers<>+3296(SB), Y4, Y4
+	VANDPD    numbers<>+3328(SB), Y3, Y3
+	VPADDQ    numbers<>+3360(SB), Y3, Y3
+	VSUBPD    numbers<>+2496(SB), Y3, Y3
+	VSUBPD    numbers<>+3392(SB), Y4, Y5
+	VCMPPD    $0x11, numbers<>+3232(SB), Y2, Y6
+	VBLENDVPD Y6, Y5, Y4, Y4
+
+	// s and s1: f/(2+f)
+	VADDPD       numbers<>+3424(SB), Y3, Y5
+	VSUBPD       numbers<>+3424(SB), Y5, Y6
+	VSUBPD       Y6, Y3, Y6
+	VBROADCASTSD numbers<>+2496(SB), Y7
+	VDIVPD       Y5, Y7, Y7
+	VMULPD       Y7, Y3, Y8
+	VFNMADD231PD Y5, Y8, Y3
+	VFNMADD231PD Y6, Y8, Y3
+	VMULPD       Y7, Y3, Y3
+
+	// z and z1: its square
+	VMULPD      Y8, Y8, Y5
+	VXORPD      numbers<>+3712(SB), Y5, Y6
+	VFMADD231PD Y8, Y8, Y6
+	VADDPD      Y8, Y8, Y7
+	VFMADD231PD Y3, Y7, Y6
+
+	// t and t1: the polynomial
+	// a polynomial, by Horner's rule
+	VBROADCASTSD numbers<>+5920(SB), Y7
+	VFMADD213PD  numbers<>+5952(SB), Y5, Y7
+	VFMADD213PD  numbers<>+5984(SB), Y5, Y7
+	VFMADD213PD  numbers<>+6016(SB), Y5, Y7
+	VFMADD213PD  numbers<>+6048(SB), Y5, Y7
+	VFMADD213PD  numbers<>+6080(SB), Y5, Y7
+	VFMADD213PD  numbers<>+6112(SB), Y5, Y7
+	VFMADD213PD  numbers<>+6144(SB), Y5, Y7
+	VMULPD       Y5, Y7, Y7
+	VADDPD       numbers<>+6176(SB), Y7, Y9
+	VBROADCASTSD numbers<>+6176(SB), Y10
+	VSUBPD       Y9, Y10, Y10
+	VADDPD       Y7, Y10, Y7
+	VADDPD       numbers<>+6208(SB), Y7, Y7
+
+	// u and u1: that, times z
+	VMULPD      Y9, Y5, Y10
+	VXORPD      numbers<>+3712(SB), Y10, Y11
+	VFMADD231PD Y9, Y5, Y11
+	VFMADD231PD Y7, Y5, Y11
+	VFMADD231PD Y9, Y6, Y11
+
+	// w and w1: that, times s
+	VMULPD      Y10, Y8, Y5
+	VXORPD      numbers<>+3712(SB), Y5, Y6
+	VFMADD231PD Y10, Y8, Y6
+	VFMADD231PD Y11, Y8, Y6
+	VFMADD231PD Y10, Y3, Y6
+
+	// the logarithm of 1+f
+	VADDPD Y8, Y8, Y7
+	VADDPD Y5, Y7, Y8
+	VSUBPD Y8, Y7, Y7
+	VADDPD Y5, Y7, Y5
+	VADDPD Y3, Y3, Y3
+	VADDPD Y3, Y6, Y3
+	VADDPD Y3, Y5, Y3
+
+	// and e*ln2
+	VMULPD      numbers<>+6240(SB), Y4, Y5
+	VADDPD      Y8, Y5, Y6
+	VSUBPD      Y6, Y5, Y5
+	VADDPD      Y8, Y5, Y5
+	VFMADD231PD numbers<>+6272(SB), Y4, Y3
+	VADDPD      Y3, Y5, Y3
+	VADDPD      Y3, Y6, Y4
+	VSUBPD      Y4, Y6, Y5
+	VADDPD      Y3, Y5, Y3
+
+	// where the logarithm is infinite or NaN
+	VCMPPD    $0x00, numbers<>+3104(SB), Y2, Y5
+	VBLENDVPD Y5, Y2, Y4, Y4
+	VCMPPD    $0x00, numbers<>+608(SB), Y2, Y5
+	VBLENDVPD Y5, numbers<>+3136(SB), Y4, Y4
+	VCMPPD    $0x19, numbers<>+608(SB), Y2, Y5
+	VBLENDVPD Y5, numbers<>+3168(SB), Y4, Y4
+
+	// p and the rest of it: y times the logarithm
+	VMULPD      Y4, Y0, Y5
+	VXORPD      numbers<>+3712(SB), Y5, Y6
+	VFMADD231PD Y4, Y0, Y6
+	VFMADD231PD Y3, Y0, Y6
+	VANDPD      numbers<>+3008(SB), Y5, Y3
+	VCMPPD      $0x15, numbers<>+6304(SB), Y3, Y3
+	VBLENDVPD   Y3, numbers<>+608(SB), Y6, Y6
+
+	// e to the power of p and the rest
+	// min(max(x, low), high)
+	VBROADCASTSD numbers<>+2528(SB), Y3
+	VBROADCASTSD numbers<>+2560(SB), Y4
+	VMAXPD       Y5, Y3, Y3
+	VMINPD       Y3, Y4, Y3
+	VBROADCASTSD numbers<>+2592(SB), Y4
+	VFMADD231PD  numbers<>+2624(SB), Y3, Y4
+	VROUNDPD     $0x08, Y4, Y4
+	VFNMADD231PD numbers<>+2656(SB), Y4, Y3
+	VFNMADD231PD numbers<>+2688(SB), Y4, Y6
+	VADDPD       Y6, Y3, Y3
+
+	// a polynomial, by Horner's rule
+	VBROADCASTSD numbers<>+2720(SB), Y5
+	VFMADD213PD  numbers<>+2752(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2784(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2816(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2848(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2880(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2912(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2944(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2432(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2464(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2496(SB), Y3, Y5
+	VFMADD213PD  numbers<>+2496(SB), Y3, Y5
+
+	// p * 2**n
+	VMULPD   numbers<>+2976(SB), Y4, Y3
+	VROUNDPD $0x09, Y3, Y3
+
+	// a power of 2
+	VADDPD numbers<>+4096(SB), Y3, Y6
+	VPSLLQ $0x34, Y6, Y6
+	VPADDQ numbers<>+2496(SB), Y6, Y6
+	VMULPD Y6, Y5, Y5
+	VSUBPD Y3, Y4, Y3
+
+	// a power of 2
+	VADDPD numbers<>+4096(SB), Y3, Y3
+	VPSLLQ $0x34, Y3, Y3
+	VPADDQ numbers<>+2496(SB), Y3, Y3
+	VMULPD Y3, Y5, Y3
+
+	// signs, NaN, and what is 1 for all others
+	VCMPPD       $0x00, numbers<>+2496(SB), Y2, Y4
+	VBLENDVPD    Y4, numbers<>+2496(SB), Y3, Y3
+	VROUNDPD     $0x08, Y0, Y4
+	VCMPPD       $0x04, Y0, Y4, Y4
+	VMULPD       numbers<>+2976(SB), Y0, Y5
+	VROUNDPD     $0x08, Y5, Y6
+	VCMPPD       $0x04, Y5, Y6, Y5
+	VANDPD       numbers<>+3712(SB), Y1, Y6
+	VANDNPS      Y5, Y4, Y5
+	VANDPS       Y6, Y5, Y5
+	VXORPS       Y5, Y3, Y3
+	VCMPPD       $0x11, numbers<>+608(SB), Y1, Y5
+	VCMPPD       $0x11, numbers<>+3104(SB), Y2, Y2
+	VANDPS       Y5, Y2, Y2
+	VANDPS       Y2, Y4, Y2
+	VBROADCASTSD numbers<>+3168(SB), Y4
+	VBLENDVPD    Y2, Y4, Y3, Y3
+	VCMPPD       $0x00, numbers<>+608(SB), Y0, Y2
+	VBLENDVPD    Y2, numbers<>+2496(SB), Y3, Y3
+	VCMPPD       $0x00, numbers<>+2496(SB), Y1, Y1
+	VBLENDVPD    Y1, numbers<>+2496(SB), Y3, Y3
+	VMOVUPS      Y3, (AX)(DX*8)
+	ADDQ         $0x00000004, DX
+
+test1:
+	CMPQ DX, SI
+	JLE  loop1
+
+	// if i < n: the rest, masked
+	SUBQ       DX, CX
+	JLE        done
+	LEAQ       window<>+0(SB), SI
+	NEGQ       CX
+	VMOVDQU    32(SI)(CX*8), Y1
+	VPMASKMOVQ (BX)(DX*8), Y1, Y2
+	VANDPD     numbers<>+3008(SB), Y2, Y3
+	VMOVAPS    Y3, Y4
+	VMULPD     numbers<>+3200(SB), Y3, Y5
+	VCMPPD     $0x11, numbers<>+3232(SB), Y3, Y6
+	VBLENDVPD  Y6, Y5, Y4, Y4
+
+	// e, f: x = 2**e * (1+f)
+	VPADDQ    numbers<>+3264(SB), Y4, Y4
+	VPSRLQ    $0x34, Y4, Y5
+	VPADDQ    numbers<>+3200(SB), Y5, Y5
+	VSUBPD    numbers<>+3296(SB), Y5, Y5
+	VANDPD    numbers<>+3328(SB), Y4, Y4
+	VPADDQ    numbers<>+3360(SB), Y4, Y4
+	VSUBPD    numbers<>+2496(SB), Y4, Y4
+	VSUBPD    numbers<>+3392(SB), Y5, Y6
+	VCMPPD    $0x11, numbers<>+3232(SB), Y3, Y7
+	VBLENDVPD Y7, Y6, Y5, Y5
+
+	// s and s1: f/(2+f)
+	VADDPD       numbers<>+3424(SB), Y4, Y6
+	VSUBPD       numbers<>+3424(SB), Y6, Y7
+	VSUBPD       Y7, Y4, Y7
+	VBROADCASTSD numbers<>+2496(SB), Y8
+	VDIVPD       Y6, Y8, Y8
+	VMULPD       Y8, Y4, Y9
+	VFNMADD231PD Y6, Y9, Y4
+	VFNMADD231PD Y7, Y9, Y4
+	VMULPD       Y8, Y4, Y4
+
+	// z and z1: its square
+	VMULPD      Y9, Y9, Y6
+	VXORPD      numbers<>+3712(SB), Y6, Y7
+	VFMADD231PD Y9, Y9, Y7
+	VADDPD      Y9, Y9, Y8
+	VFMADD231PD Y4, Y8, Y7
+
+	// t and t1: the polynomial
+	// a polynomial, by Horner's rule
+	VBROADCASTSD numbers<>+5920(SB), Y8
+	VFMADD213PD  numbers<>+5952(SB), Y6, Y8
+	VFMADD213PD  numbers<>+5984(SB), Y6, Y8
+	VFMADD213PD  numbers<>+6016(SB), Y6, Y8
+	VFMADD213PD  numbers<>+6048(SB), Y6, Y8
+	VFMADD213PD  numbers<>+6080(SB), Y6, Y8
+	VFMADD213PD  numbers<>+6112(SB), Y6, Y8
+	VFMADD213PD  numbers<>+6144(SB), Y6, Y8
+	VMULPD       Y6, Y8, Y8
+	VADDPD       numbers<>+6176(SB), Y8, Y10
+	VBROADCASTSD numbers<>+6176(SB), Y11
+	VSUBPD       Y10, Y11, Y11
+	VADDPD       Y8, Y11, Y8
+	VADDPD       numbers<>+6208(SB), Y8, Y8
+
+	// u and u1: that, times z
+	VMULPD      Y10, Y6, Y11
+	VXORPD      numbers<>+3712(SB), Y11, Y12
+	VFMADD231PD Y10, Y6, Y12
+	VFMADD231PD Y8, Y6, Y12
+	VFMADD231PD Y10, Y7, Y12
+
+	// w and w1: that, times s
+	VMULPD      Y11, Y9, Y6
+	VXORPD      numbers<>+3712(SB), Y6, Y7
+	VFMADD231PD Y11, Y9, Y7
+	VFMADD231PD Y12, Y9, Y7
+	VFMADD231PD Y11, Y4, Y7
+
+	// the logarithm of 1+f
+	VADDPD Y9, Y9, Y8
+	VADDPD Y6, Y8, Y9
+	VSUBPD Y9, Y8, Y8
+	VADDPD Y6, Y8, Y6
+	VADDPD Y4, Y4, Y4
+	VADDPD Y4, Y7, Y4
+	VADDPD Y4, Y6, Y4
+
+	// and e*ln2
+	VMULPD      numbers<>+6240(SB), Y5, Y6
+	VADDPD      Y9, Y6, Y7
+	VSUBPD      Y7, Y6, Y6
+	VADDPD      Y9, Y6, Y6
+	VFMADD231PD numbers<>+6272(SB), Y5, Y4
+	VADDPD      Y4, Y6, Y4
+	VADDPD      Y4, Y7, Y5
+	VSUBPD      Y5, Y7, Y6
+	VADDPD      Y4, Y6, Y4
+
+	// where the logarithm is infinite or NaN
+	VCMPPD    $0x00, numbers<>+3104(SB), Y3, Y6
+	VBLENDVPD Y6, Y3, Y5, Y5
+	VCMPPD    $0x00, numbers<>+608(SB), Y3, Y6
+	VBLENDVPD Y6, numbers<>+3136(SB), Y5, Y5
+	VCMPPD    $0x19, numbers<>+608(SB), Y3, Y6
+	VBLENDVPD Y6, numbers<>+3168(SB), Y5, Y5
+
+	// p and the rest of it: y times the logarithm
+	VMULPD      Y5, Y0, Y6
+	VXORPD      numbers<>+3712(SB), Y6, Y7
+	VFMADD231PD Y5, Y0, Y7
+	VFMADD231PD Y4, Y0, Y7
+	VANDPD      numbers<>+3008(SB), Y6, Y4
+	VCMPPD      $0x15, numbers<>+6304(SB), Y4, Y4
+	VBLENDVPD   Y4, numbers<>+608(SB), Y7, Y7
+
+	// e to the power of p and the rest
+	// min(max(x, low), high)
+	VBROADCASTSD numbers<>+2528(SB), Y4
+	VBROADCASTSD numbers<>+2560(SB), Y5
+	VMAXPD       Y6, Y4, Y4
+	VMINPD       Y4, Y5, Y4
+	VBROADCASTSD numbers<>+2592(SB), Y5
+	VFMADD231PD  numbers<>+2624(SB), Y4, Y5
+	VROUNDPD     $0x08, Y5, Y5
+	VFNMADD231PD numbers<>+2656(SB), Y5, Y4
+	VFNMADD231PD numbers<>+2688(SB), Y5, Y7
+	VADDPD       Y7, Y4, Y4
+
+	// a polynomial, by Horner's rule
+	VBROADCASTSD numbers<>+2720(SB), Y6
+	VFMADD213PD  numbers<>+2752(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2784(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2816(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2848(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2880(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2912(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2944(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2432(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2464(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2496(SB), Y4, Y6
+	VFMADD213PD  numbers<>+2496(SB), Y4, Y6
+
+	// p * 2**n
+	VMULPD   numbers<>+2976(SB), Y5, Y4
+	VROUNDPD $0x09, Y4, Y4
+
+	// a power of 2
+	VADDPD numbers<>+4096(SB), Y4, Y7
+	VPSLLQ $0x34, Y7, Y7
+	VPADDQ numbers<>+2496(SB), Y7, Y7
+	VMULPD Y7, Y6, Y6
+	VSUBPD Y4, Y5, Y4
+
+	// a power of 2
+	VADDPD numbers<>+4096(SB), Y4, Y4
+	VPSLLQ $0x34, Y4, Y4
+	VPADDQ numbers<>+2496(SB), Y4, Y4
+	VMULPD Y4, Y6, Y4
+
+	// signs, NaN, and what is 1 for all others
+	VCMPPD       $0x00, numbers<>+2496(SB), Y3, Y5
+	VBLENDVPD    Y5, numbers<>+2496(SB), Y4, Y4
+	VROUNDPD     $0x08, Y0, Y5
+	VCMPPD       $0x04, Y0, Y5, Y5
+	VMULPD       numbers<>+2976(SB), Y0, Y6
+	VROUNDPD     $0x08, Y6, Y7
+	VCMPPD       $0x04, Y6, Y7, Y6
+	VANDPD       numbers<>+3712(SB), Y2, Y7
+	VANDNPS      Y6, Y5, Y6
+	VANDPS       Y7, Y6, Y6
+	VXORPS       Y6, Y4, Y4
+	VCMPPD       $0x11, numbers<>+608(SB), Y2, Y6
+	VCMPPD       $0x11, numbers<>+3104(SB), Y3, Y3
+	VANDPS       Y6, Y3, Y3
+	VANDPS       Y3, Y5, Y3
+	VBROADCASTSD numbers<>+3168(SB), Y5
+	VBLENDVPD    Y3, Y5, Y4, Y4
+	VCMPPD       $0x00, numbers<>+608(SB), Y0, Y0
+	VBLENDVPD    Y0, numbers<>+2496(SB), Y4, Y4
+	VCMPPD       $0x00, numbers<>+2496(SB), Y2, Y0
+	VBLENDVPD    Y0, numbers<>+2496(SB), Y4, Y4
+	VPMASKMOVQ   Y4, Y1, (AX)(DX*8)
 
 done:
 	VZEROUPPER
@@ -10845,4 +13059,56 @@ DATA numbers<>+5888(SB)/8, $0x4062c00000000000
 DATA numbers<>+5896(SB)/8, $0x4062c00000000000
 DATA numbers<>+5904(SB)/8, $0x4062c00000000000
 DATA numbers<>+5912(SB)/8, $0x4062c00000000000
-GLOBL numbers<>(SB), RODATA|NOPTR, $5920
+DATA numbers<>+5920(SB)/8, $0x3fbe02e6fff27908
+DATA numbers<>+5928(SB)/8, $0x3fbe02e6fff27908
+DATA numbers<>+5936(SB)/8, $0x3fbe02e6fff27908
+DATA numbers<>+5944(SB)/8, $0x3fbe02e6fff27908
+DATA numbers<>+5952(SB)/8, $0x3fbdf7cc8e5fa539
+DATA numbers<>+5960(SB)/8, $0x3fbdf7cc8e5fa539
+DATA numbers<>+5968(SB)/8, $0x3fbdf7cc8e5fa539
+DATA numbers<>+5976(SB)/8, $0x3fbdf7cc8e5fa539
+DATA numbers<>+5984(SB)/8, $0x3fc1118c7e4b0917
+DATA numbers<>+5992(SB)/8, $0x3fc1118c7e4b0917
+DATA numbers<>+6000(SB)/8, $0x3fc1118c7e4b0917
+DATA numbers<>+6008(SB)/8, $0x3fc1118c7e4b0917
+DATA numbers<>+6016(SB)/8, $0x3fc3b1395d2190c1
+DATA numbers<>+6024(SB)/8, $0x3fc3b1395d2190c1
+DATA numbers<>+6032(SB)/8, $0x3fc3b1395d2190c1
+DATA numbers<>+6040(SB)/8, $0x3fc3b1395d2190c1
+DATA numbers<>+6048(SB)/8, $0x3fc745d177a96056
+DATA numbers<>+6056(SB)/8, $0x3fc745d177a96056
+DATA numbers<>+6064(SB)/8, $0x3fc745d177a96056
+DATA numbers<>+6072(SB)/8, $0x3fc745d177a96056
+DATA numbers<>+6080(SB)/8, $0x3fcc71c71c6eaa10
+DATA numbers<>+6088(SB)/8, $0x3fcc71c71c6eaa10
+DATA numbers<>+6096(SB)/8, $0x3fcc71c71c6eaa10
+DATA numbers<>+6104(SB)/8, $0x3fcc71c71c6eaa10
+DATA numbers<>+6112(SB)/8, $0x3fd2492492492521
+DATA numbers<>+6120(SB)/8, $0x3fd2492492492521
+DATA numbers<>+6128(SB)/8, $0x3fd2492492492521
+DATA numbers<>+6136(SB)/8, $0x3fd2492492492521
+DATA numbers<>+6144(SB)/8, $0x3fd999999999999a
+DATA numbers<>+6152(SB)/8, $0x3fd999999999999a
+DATA numbers<>+6160(SB)/8, $0x3fd999999999999a
+DATA numbers<>+6168(SB)/8, $0x3fd999999999999a
+DATA numbers<>+6176(SB)/8, $0x3fe5555555555555
+DATA numbers<>+6184(SB)/8, $0x3fe5555555555555
+DATA numbers<>+6192(SB)/8, $0x3fe5555555555555
+DATA numbers<>+6200(SB)/8, $0x3fe5555555555555
+DATA numbers<>+6208(SB)/8, $0x3c85555555555555
+DATA numbers<>+6216(SB)/8, $0x3c85555555555555
+DATA numbers<>+6224(SB)/8, $0x3c85555555555555
+DATA numbers<>+6232(SB)/8, $0x3c85555555555555
+DATA numbers<>+6240(SB)/8, $0x3fe62e42fefa3000
+DATA numbers<>+6248(SB)/8, $0x3fe62e42fefa3000
+DATA numbers<>+6256(SB)/8, $0x3fe62e42fefa3000
+DATA numbers<>+6264(SB)/8, $0x3fe62e42fefa3000
+DATA numbers<>+6272(SB)/8, $0x3d53de6af278ece6
+DATA numbers<>+6280(SB)/8, $0x3d53de6af278ece6
+DATA numbers<>+6288(SB)/8, $0x3d53de6af278ece6
+DATA numbers<>+6296(SB)/8, $0x3d53de6af278ece6
+DATA numbers<>+6304(SB)/8, $0x408f400000000000
+DATA numbers<>+6312(SB)/8, $0x408f400000000000
+DATA numbers<>+6320(SB)/8, $0x408f400000000000
+DATA numbers<>+6328(SB)/8, $0x408f400000000000
+GLOBL numbers<>(SB), RODATA|NOPTR, $6336

@@ -52,14 +52,16 @@ func functions() {
 		}
 	}
 	for _, m := range isas {
-		for _, form := range []string{"NoScalar", "FirstScalar", "SecondScalar"} {
-			a := &arithmetics{isa: m, element: float64s}
-			if m == avx512 {
-				a.holds = 12
+		for _, e := range []*element{float32s, float64s} {
+			for _, form := range []string{"NoScalar", "FirstScalar", "SecondScalar"} {
+				a := &arithmetics{isa: m, element: float64s}
+				if m == avx512 && e == float32s {
+					a.holds = 12
+				}
+				name := "pow" + e.name + strings.TrimSuffix(form, "Scalar") + m.name
+				enter("loops", m.name, "loopKey{kernel.PrimPow, device."+e.name+", "+form+"}", name)
+				a.powLoop(name, form, e)
 			}
-			name := "powFloat32" + strings.TrimSuffix(form, "Scalar") + m.name
-			enter("loops", m.name, "loopKey{kernel.PrimPow, device.Float32, "+form+"}", name)
-			a.powLoop(name, form)
 		}
 	}
 	writeNumbers()
@@ -385,6 +387,7 @@ const (
 	isNotAtLeast = 0x19 // true for NaN
 	isUnequal    = 0x04 // true for NaN
 	isGreater    = 0x1e // false for NaN
+	isNotLess    = 0x15 // true for NaN
 )
 
 // selectWhere makes y take the elements of other where x is in the given relation to bound.
@@ -749,10 +752,9 @@ func (a *arithmetics) erf(x lanes) lanes {
 	return a.copySign(a.selectWhere(y, m, isLess, pick(a, 0.9375, 1), near), x)
 }
 
-// powLoop writes a loop of pow for float32s, which are computed as float64s.
-func (a *arithmetics) powLoop(name, form string) {
-	const size = 4
-	perVector := a.bytes / a.size
+// powLoop writes a loop of pow for elements of type e. Float32s are computed as float64s.
+func (a *arithmetics) powLoop(name, form string, e *element) {
+	size, perVector := e.size, a.bytes/a.size
 	TEXT(name, attr.NOSPLIT, loopSignature)
 	Pragma("noescape")
 	dst, n := param("dst"), param("n")
@@ -760,9 +762,12 @@ func (a *arithmetics) powLoop(name, form string) {
 	Comment("i := 0")
 	XORQ(i, i)
 	at := func(p reg.Register, vector int) Mem {
-		return Mem{Base: p, Index: i, Scale: size, Disp: vector * perVector * size}
+		return Mem{Base: p, Index: i, Scale: uint8(size), Disp: vector * perVector * size}
 	}
 	wide := func(v vector) vector {
+		if e == float64s {
+			return v
+		}
 		w := a.new()
 		VCVTPS2PD(v, w)
 		return w
@@ -770,7 +775,10 @@ func (a *arithmetics) powLoop(name, form string) {
 	// operand is x or y as float64s, so many vectors from i on or the rest.
 	operand := func(name, scalarForm string) func(vectors int, rest *tail) lanes {
 		if form == scalarForm {
-			w := wide(half(a.spread(param("s"), size)))
+			w := a.spread(param("s"), size)
+			if e == float32s {
+				w = wide(half(w))
+			}
 			return func(vectors int, _ *tail) lanes { return slices.Repeat(lanes{w}, vectors) }
 		}
 		p := param(name)
@@ -790,6 +798,9 @@ func (a *arithmetics) powLoop(name, form string) {
 	JMP(LabelRef("constants"))
 	Label("begin")
 	power := func(vectors int, rest *tail) lanes {
+		if e == float64s {
+			return a.pow64(x(vectors, rest), y(vectors, rest))
+		}
 		v := a.pow(x(vectors, rest), y(vectors, rest))
 		for k := range v {
 			r := sized(perVector * size)
@@ -803,7 +814,7 @@ func (a *arithmetics) powLoop(name, form string) {
 		return v
 	}
 	rounds := []int{2, 1}
-	if a.isa == avx2 {
+	if a.isa == avx2 || e == float64s {
 		rounds = []int{1} // there are not enough registers for two vectors
 	}
 	for _, vectors := range rounds {
@@ -825,7 +836,7 @@ func (a *arithmetics) powLoop(name, form string) {
 	SUBQ(i, n)
 	JLE(LabelRef("done"))
 	t := a.first(n, size)
-	if a.isa == avx2 {
+	if a.isa == avx2 && e == float32s {
 		t.ones = t.ones.AsX().(vector)
 	}
 	a.storeTail(power(1, &t)[0], at(dst, 0), t, perVector, size)
@@ -843,7 +854,11 @@ func (a *arithmetics) pow(x, y lanes) lanes {
 	_, e, f := a.exponent(base) // no float32 is a denormal float64
 	product := a.mul(a.logEdges(a.logNear(e, f, nil), base, 0), y)
 	n, r := a.reduceExp(a.clamp(product, -150, 150), true) // beyond this float32s are 0 or infinite
-	v := a.mul(a.expPoly1(r), a.power(1, n))
+	return a.powEdges(a.mul(a.expPoly1(r), a.power(1, n)), x, y, base)
+}
+
+// powEdges makes v, which base to the power of y is, right for the sign of x, for NaN, and where it is 1 whatever the other operand is.
+func (a *arithmetics) powEdges(v, x, y, base lanes) lanes {
 	Comment("signs, NaN, and what is 1 for all others")
 	v = a.selectWhere(v, base, isEqual, 1, a.number(1))
 	broken := a.compareLanes(a.round(y, 0), y, isUnequal)
@@ -858,6 +873,64 @@ func (a *arithmetics) pow(x, y lanes) lanes {
 	v = a.selectWhere(v, y, isEqual, 0, a.number(1))
 	return a.selectWhere(v, x, isEqual, 1, a.number(1))
 }
+
+// pow64 is x to the power of y.
+func (a *arithmetics) pow64(x, y lanes) lanes {
+	base := a.abs(x)
+	high, low := a.logParts(base)
+	high = a.logEdges(high, base, 0)
+	Comment("p and the rest of it: y times the logarithm")
+	p := a.mul(y, high)
+	rest := a.addMul(a.addMul(a.negative(p), y, high), y, low)
+	rest = a.selectWhere(rest, a.abs(p), isNotLess, 1000, a.number(0))
+	Comment("e to the power of p and the rest")
+	p = a.clamp(p, -746, 710)
+	n := a.round(a.addMul(a.spreadNumbers(-expBias, p), p, a.number(math.Log2E)), 0)
+	r := a.subMul(p, n, a.number(0x1.62e42fefa39efp-1))
+	r = a.add(r, a.subMul(rest, n, a.number(0x1.abc9e3b39803fp-56)))
+	return a.powEdges(a.scale(a.expPoly1(r), n), x, y, base)
+}
+
+// logParts is the logarithm in two parts, see logParts64 in device/kernel.
+func (a *arithmetics) logParts(x lanes) (high, low lanes) {
+	normal := a.selectWhere(a.copy(x), x, isLess, 0x1p-1022, a.mul(x, a.number(0x1p52)))
+	_, e, f := a.exponent(normal)
+	e = a.selectWhere(e, x, isLess, 0x1p-1022, a.sub(e, a.number(52)))
+	Comment("s and s1: f/(2+f)")
+	d := a.add(f, a.number(2))
+	d1 := a.sub(f, a.sub(d, a.number(2)))
+	inverse := a.div(a.spreadNumbers(1, d), d)
+	s := a.mul(f, inverse)
+	s1 := a.mul(a.subMul(a.subMul(f, s, d), s, d1), inverse)
+	Comment("z and z1: its square")
+	z := a.mul(s, s)
+	z1 := a.addMul(a.addMul(a.negative(z), s, s), a.add(s, s), s1)
+	Comment("t and t1: the polynomial")
+	const twoThirds, thirdOfUnit = 0x1.5555555555555p-1, 0x1.5555555555555p-55
+	h := a.mul(a.poly(z, 0x1.999999999999ap-2, 0x1.2492492492521p-2, 0x1.c71c71c6eaa10p-3, 0x1.745d177a96056p-3, 0x1.3b1395d2190c1p-3,
+		0x1.1118c7e4b0917p-3, 0x1.df7cc8e5fa539p-4, 0x1.e02e6fff27908p-4), z)
+	t := a.add(h, a.number(twoThirds))
+	t1 := a.add(a.add(a.sub(a.spreadNumbers(twoThirds, t), t), h), a.number(thirdOfUnit))
+	Comment("u and u1: that, times z")
+	u := a.mul(z, t)
+	u1 := a.addMul(a.addMul(a.addMul(a.negative(u), z, t), z, t1), z1, t)
+	Comment("w and w1: that, times s")
+	w := a.mul(s, u)
+	w1 := a.addMul(a.addMul(a.addMul(a.negative(w), s, u), s, u1), s1, u)
+	Comment("the logarithm of 1+f")
+	twice := a.add(s, s)
+	l := a.add(twice, w)
+	l1 := a.add(a.add(a.sub(twice, l), w), a.add(w1, a.add(s1, s1)))
+	Comment("and e*ln2")
+	k := a.mul(e, a.number(0x1.62e42fefa3p-1))
+	sum := a.add(k, l)
+	rest := a.add(a.add(a.sub(k, sum), l), a.addMul(l1, e, a.number(0x1.3de6af278ece6p-42)))
+	high = a.add(sum, rest)
+	return high, a.add(a.sub(sum, high), rest)
+}
+
+// negative is -x.
+func (a *arithmetics) negative(x lanes) lanes { return a.xor(x, a.signs()) }
 
 // compareLanes is where x and y are in the given relation.
 func (a *arithmetics) compareLanes(x, y lanes, predicate uint64) []value {
