@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"runtime"
 	"sync"
 	"unsafe"
 
@@ -68,10 +69,11 @@ func matMul[T number](c *device.Command) error {
 	if !makeBatch(&s.aBatch, c, 1, m*k) || !makeBatch(&s.bBatch, c, 2, k*n) {
 		return errRank(c.Args.Shape)
 	}
-	if len(out)*k <= s.each*grain || m*n*k > s.each*grain {
-		s.run(0, batch)
-	} else {
+	areMany := batch >= 4*runtime.GOMAXPROCS(0) || !pool.Worth(m*n*k, s.each*grain) // else they are split one by one
+	if areMany && pool.Worth(batch*m*n*k, s.each*grain) {
 		s.split(batch)
+	} else {
+		s.run(0, batch)
 	}
 	return nil
 }
@@ -86,10 +88,10 @@ func product[T number](out []T, a, b matrix[T], m, n, k int) {
 	if n == 1 { // a column is a row of the transposed product
 		a, b, m, n = b.transposed(), a.transposed(), 1, m
 	}
-	if m*n*k <= productsPerOperation*grain {
-		multiplyAny(out, n, a, b, m, n, k)
-	} else {
+	if pool.Worth(m*n*k, productsPerOperation*grain) {
 		split(out, a, b, m, n, k)
+	} else {
+		multiplyAny(out, n, a, b, m, n, k)
 	}
 }
 

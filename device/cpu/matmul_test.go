@@ -5,7 +5,10 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"slices"
+	"sync/atomic"
 	"testing"
+	"unsafe"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -371,6 +374,48 @@ func TestLargeProduct(t *testing.T) {
 	rnd := newRand(t)
 	x := newProduct[float32](rnd, 300, 400, 3000)
 	x.bound(t, x.compute(t))
+}
+
+// TestPanelUnderWay: a panel of B that somebody else is copying is copied once more, and not waited for.
+func TestPanelUnderWay(t *testing.T) {
+	defer vec.Use(vec.Current())
+	rnd := newRand(t)
+	for isa := vec.AVX2; isa <= vec.Machine(); isa++ {
+		vec.Use(isa)
+		p := vec.ProductsOf(device.Float32)
+		k, n := 1+rnd.IntN(1000), 1+rnd.IntN(200)
+		values := device.HostBuffer(int64(4 * k * n))
+		b := device.Slice[float32](values, 0, k*n)
+		for i := range b {
+			b[i] = rnd.Float32()
+		}
+		x := tiled{Products: p, b: side{values.Ptr, 4 * n, 4}, m: 1, n: n, k: k}
+		part := blocking{tiled: x, copyB: true, to: k, depth: (4*k + blockBytes - 1) / blockBytes, cols: n, rows: 1, whole: 1}
+		part.panels = (n + 2*p.Lanes - 1) / (2 * p.Lanes)
+		part.copied = device.HostBuffer(int64(4*k*part.panels*2*p.Lanes + slack)).Ptr
+		part.states = make([]atomic.Uint32, part.depth*part.panels)
+		h := part.newHand()
+		for j := range part.panels {
+			for d := range part.depth {
+				state := &part.states[d*part.panels+j]
+				for _, s := range []uint32{underWay, missing, complete} {
+					state.Store(s)
+					got, step := part.panel(h, j, d)
+					if (got == h.panel) != (s == underWay) {
+						t.Fatalf("state %d: the copy is %p, the own one would be %p", s, got, h.panel)
+					}
+					lo, hi := part.block(d), part.block(d+1)
+					for q := lo; q < hi; q++ {
+						want := b[q*n+j*2*p.Lanes : q*n+min(n, (j+1)*2*p.Lanes)]
+						if row := slice[float32](unsafe.Add(got, (q-lo)*step), len(want)); !slices.Equal(row, want) {
+							t.Fatalf("%v, state %d, panel %d, row %d is %v, want %v", isa, s, j, q, row, want)
+						}
+					}
+				}
+			}
+		}
+		h.giveBack()
+	}
 }
 
 // TestOperandsBesideGuards reads operands and writes results at the ends of what can be touched.

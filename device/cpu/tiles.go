@@ -2,8 +2,10 @@ package cpu
 
 import (
 	"runtime"
+	"sync/atomic"
 	"unsafe"
 
+	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/cpu/internal/vec"
 	"github.com/asyncgen/asyncgen/device/pool"
 )
@@ -27,7 +29,9 @@ const (
 	mostDepth      = 16 << 10  // of the inner length at once, so that a block of B has some columns
 	slack          = 256       // bytes behind a copy that its last vector may reach
 	smallProduct   = 48 * 48 * 48
-	vectorProducts = 16       // how many products take as long as a simple operation, see grain
+	vectorProducts = 4        // how many products take as long as a simple operation, see grain
+	tasksEach      = 8        // of a product that several workers compute, for each of them
+	mostCopied     = 4        // so many blocks of A, of the inner length one after the other, a worker keeps
 	rowDepth       = 64       // rows of B that are read side by side
 	columnDepth    = 16 << 10 // elements of long rows at once
 )
@@ -69,13 +73,13 @@ func tiledProduct(p *vec.Products, out unsafe.Pointer, a, b side, m, n, k int) {
 // c is where element i,j of the product is.
 func (x *tiled) c(i, j int) unsafe.Pointer { return unsafe.Add(x.out, (i*x.n+j)*x.Size) }
 
-// panels is how many tiles are needed for so many rows, and cut where the i-th of them begins.
-func (x *tiled) panels(rows int) int { return (rows + x.Rows - 1) / x.Rows }
-func cut(length, parts, i int) int   { return length * i / parts }
+// tiles is how many tiles are needed for so many rows, and cut where the i-th of them begins.
+func (x *tiled) tiles(rows int) int { return (rows + x.Rows - 1) / x.Rows }
+func cut(length, parts, i int) int  { return length * i / parts }
 
 // direct computes a small product from where the operands are.
 func (x *tiled) direct() {
-	n, width := x.panels(x.m), 2*x.Lanes
+	n, width := x.tiles(x.m), 2*x.Lanes
 	for j := 0; j < x.n; j += width {
 		cols := min(width, x.n-j)
 		for p, i := 0, 0; p < n; p++ {
@@ -92,7 +96,7 @@ func (x *tiled) row() {
 	switch {
 	case x.b.col != x.Size && x.b.row != x.Size:
 		x.blocked()
-	case x.n*x.k > 2*productsPerOperation*grain:
+	case pool.Worth(x.n*x.k, grain):
 		x.splitRow()
 	default:
 		x.rowPart(0, x.n)
@@ -103,7 +107,7 @@ func (x *tiled) row() {
 func (x tiled) splitRow() {
 	unit := max(x.Wide[0]*x.Lanes, x.ColumnRows())
 	units := (x.n + unit - 1) / unit
-	pool.Run(units, grainOf(unit*x.k/productsPerOperation), func(lo, hi int) { x.rowPart(lo*unit, min(hi*unit, x.n)) })
+	pool.Run(units, grainOf(unit*x.k), func(lo, hi int) { x.rowPart(lo*unit, min(hi*unit, x.n)) })
 }
 
 // rowPart computes the elements from lo to hi-1.
@@ -162,17 +166,28 @@ func (x *tiled) columnPart(lo, hi int) {
 	}
 }
 
-// A blocking is how a large product is cut.
+// A blocking is how a large product is cut. Its tasks are to compute some rows of the
+// columns at hand, some columns each. Panels of B are copied by the first who needs them.
 type blocking struct {
 	tiled
-	copyB       bool           // or read it where it is
-	from, to    int            // the part of the inner length at hand
-	depth       int            // blocks of it
-	first, cols int            // the columns at hand
-	copied      unsafe.Pointer // B's part at hand, if it is copied: block by block, panel by panel
-	width       int            // of all panels together
-	parts       [2]int         // how many parts workers compute, of rows and of columns
+	copyB       bool            // or read it where it is
+	from, to    int             // the part of the inner length at hand
+	depth       int             // blocks of it
+	first, cols int             // the columns at hand
+	copied      unsafe.Pointer  // B's part at hand, if it is copied: block by block, panel by panel
+	states      []atomic.Uint32 // of these panels
+	panels      int             // of columns
+	rows        int             // blocks of rows
+	whole       int             // so many of them, the first, are one task each
+	parts       int             // the others are cut into so many tasks, of some columns each
 }
+
+// The states of a copied panel.
+const (
+	missing = iota
+	underWay
+	complete
+)
 
 func (x *tiled) blocked() {
 	b := blocking{tiled: *x, copyB: x.b.col != x.Size || x.m > 2*x.Rows}
@@ -187,8 +202,8 @@ func (x *tiled) blocked() {
 			wide = min(all, (all*panel*(b.to-b.from)*x.Size+blockOfB-1)/blockOfB)
 		}
 		for w := range wide {
-			lo, hi := cut(all, wide, w)*panel, cut(all, wide, w+1)*panel
-			b.first, b.width, b.cols = lo, hi-lo, min(hi, x.n)-lo
+			lo, hi := cut(all, wide, w), cut(all, wide, w+1)
+			b.first, b.panels, b.cols = lo*panel, hi-lo, min(hi*panel, x.n)-lo*panel
 			b.part()
 		}
 	}
@@ -196,44 +211,58 @@ func (x *tiled) blocked() {
 
 // part adds what the inner length at hand gives to the columns at hand.
 func (b *blocking) part() {
-	panels := b.width / (2 * b.Lanes)
 	k := b.to - b.from
-	isWhole := b.m*b.cols*k <= 2*vectorProducts*grain
 	if b.copyB {
-		mem := takeSpare(b.width*k*b.Size + slack)
+		copies, pieces := b.panels*2*b.Lanes*k*b.Size+slack, b.depth*b.panels
+		mem := takeSpare(copies + pieces*4)
 		defer giveSpare(mem)
 		b.copied = mem.Ptr
-		if pieces := b.depth * panels; isWhole {
-			b.copyPanels(0, pieces)
-		} else {
-			b.splitCopy(pieces)
+		b.states = slice[atomic.Uint32](unsafe.Add(mem.Ptr, copies&^3), pieces)
+		for i := range b.states {
+			b.states[i].Store(missing)
 		}
 	}
 	most := max(1, blockOfA/blockBytes/b.Rows) * b.Rows
-	rows, cols := (b.m+most-1)/most, 1
-	if isWhole {
-		b.parts = [2]int{rows, cols}
-		b.compute(0, rows)
+	b.rows = (b.m + most - 1) / most
+	b.whole, b.parts = b.rows, 1
+	work := b.m * b.cols * k
+	if workers := runtime.GOMAXPROCS(0); workers > 1 && pool.Worth(work, vectorProducts*grain) {
+		b.split(work, workers)
 		return
 	}
-	workers := runtime.GOMAXPROCS(0)
-	many := 4 * workers // some are slower than others
-	rows = max(rows, min(many, b.m/(4*b.Rows)))
-	if rows > workers {
-		rows = (rows + workers - 1) / workers * workers
+	h := b.newHand()
+	for t := range b.rows {
+		b.compute(h, t)
 	}
-	if rows < many {
-		cols = max(1, min((many+rows-1)/rows, panels/4))
-	}
-	b.parts = [2]int{rows, cols}
-	b.split()
+	h.giveBack()
 }
 
-func (b blocking) splitCopy(pieces int) {
-	pool.Run(pieces, grainOf(b.width*(b.to-b.from)/pieces), b.copyPanels)
+// split is part on several cores.
+func (b blocking) split(work, workers int) {
+	// The first blocks of rows are one task each: A is copied once, and the panels of B that are in the cache
+	// are met by many rows. At the end tasks are short, so that nobody waits long for the last one.
+	enough := tasksEach * workers
+	b.rows = max(b.rows, min((enough+b.panels-1)/b.panels, b.m/(2*b.Rows)))
+	b.whole = max(0, b.rows/workers-1) * workers
+	b.parts = min(b.panels, max(1, work/b.rows/(vectorProducts*grain)))
+	var next atomic.Int64
+	tasks := b.whole + (b.rows-b.whole)*b.parts
+	helpers := workers // that are awake
+	if work > vectorProducts*grain {
+		helpers = 1 // or are woken
+	}
+	pool.Run(workers, helpers, func(_, _ int) {
+		t := int(next.Add(1)) - 1
+		if t >= tasks {
+			return
+		}
+		h := b.newHand()
+		defer h.giveBack()
+		for ; t < tasks; t = int(next.Add(1)) - 1 {
+			b.compute(h, t)
+		}
+	})
 }
-
-func (b blocking) split() { pool.Run(b.parts[0]*b.parts[1], 1, b.compute) }
 
 // block is where a block of the inner length begins.
 func (b *blocking) block(i int) int {
@@ -243,20 +272,27 @@ func (b *blocking) block(i int) int {
 	return b.from + cut(b.to-b.from, b.depth, i)&^15
 }
 
-// panel is where the copy of the columns from j on is, of the block of the inner length from lo to hi.
-func (b *blocking) panel(j, lo, hi int) unsafe.Pointer {
-	return unsafe.Add(b.copied, ((lo-b.from)*b.width+j*(hi-lo))*b.Size)
-}
-
-// copyPanels copies some panels of B. They are numbered block by block.
-func (b *blocking) copyPanels(from, to int) {
-	panel := 2 * b.Lanes
-	each := b.width / panel
-	for i := from; i < to; i++ {
-		lo, hi := b.block(i/each), b.block(i/each+1)
-		j := i % each * panel
-		b.copyPanel(b.panel(j, lo, hi), b.b.from(lo, b.first+j), hi-lo, min(panel, b.cols-j))
+// panel is where panel j of B's columns at hand can be read, of the block d of the inner length, and how far apart its rows are.
+// If somebody else copies it just now, h gets a copy of its own: nobody waits.
+func (b *blocking) panel(h *hand, j, d int) (unsafe.Pointer, int) {
+	lo, hi := b.block(d), b.block(d+1)
+	first := j * 2 * b.Lanes
+	from := b.b.from(lo, b.first+first)
+	if !b.copyB {
+		return from.p, from.row
 	}
+	cols := min(2*b.Lanes, b.cols-first)
+	to := unsafe.Add(b.copied, ((lo-b.from)*b.panels+j*(hi-lo))*2*b.Lanes*b.Size)
+	switch state := &b.states[d*b.panels+j]; {
+	case state.Load() == complete:
+	case state.CompareAndSwap(missing, underWay):
+		b.copyPanel(to, from, hi-lo, cols)
+		state.Store(complete)
+	default:
+		to = h.panel
+		b.copyPanel(to, from, hi-lo, cols)
+	}
+	return to, b.stepOf(cols)
 }
 
 // stepOf is the distance of rows in the copy of a panel of B.
@@ -310,43 +346,86 @@ func (x *tiled) copyAny(dst unsafe.Pointer, src side, k, cols, step int) {
 	}
 }
 
-// compute computes some of the parts. They are numbered by columns, then by rows.
-func (b *blocking) compute(from, to int) {
-	mem := takeSpare(blockOfA + blockBytes*b.Rows + slack)
-	defer giveSpare(mem)
-	panels := b.width / (2 * b.Lanes)
-	for part := from; part < to; part++ {
-		i, j := part%b.parts[0], part/b.parts[0]
-		i0, i1 := cut(b.m, b.parts[0], i), cut(b.m, b.parts[0], i+1)
-		j0, j1 := cut(panels, b.parts[1], j)*2*b.Lanes, cut(panels, b.parts[1], j+1)*2*b.Lanes
-		for d := range b.depth {
-			b.add(mem.Ptr, i0, i1, j0, min(j1, b.cols), b.block(d), b.block(d+1))
+// A hand is the memory that a worker has for copies.
+type hand struct {
+	mem    *device.Buffer
+	copies [mostCopied]struct { // of rows of A, of a block of the inner length
+		p    unsafe.Pointer
+		i, d int // the block of rows and that of the inner length
+	}
+	rows  unsafe.Pointer // the one of the copies that is needed now
+	panel unsafe.Pointer // of B
+}
+
+func (b *blocking) newHand() *hand {
+	// Blocks of the inner length have equal lengths but for what makes these a multiple of 16.
+	depth := (b.to-b.from)/b.depth + 16
+	rows := ((b.m+b.rows-1)/b.rows*depth*b.Size + slack + 63) &^ 63
+	copies := 1
+	if b.whole < b.rows {
+		copies = min(b.depth, mostCopied)
+	}
+	h := &hand{mem: takeSpare(copies*rows + 2*b.Lanes*depth*b.Size + slack)}
+	for i := range copies {
+		h.copies[i].p, h.copies[i].d = unsafe.Add(h.mem.Ptr, i*rows), -1
+	}
+	h.panel = unsafe.Add(h.mem.Ptr, copies*rows)
+	return h
+}
+
+func (h *hand) giveBack() { giveSpare(h.mem) }
+
+// compute does task t.
+func (b *blocking) compute(h *hand, t int) {
+	i, lo, hi, copies := t, 0, b.panels, 1
+	if t >= b.whole {
+		t -= b.whole
+		i, t = b.whole+t/b.parts, t%b.parts
+		lo, hi = cut(b.panels, b.parts, t), cut(b.panels, b.parts, t+1)
+		copies = min(b.depth, mostCopied) // the next task may need the same
+	}
+	for d := range b.depth {
+		b.copyBlock(h, i, d, d%copies)
+		for j := lo; j < hi; j++ {
+			b.add(h, i, j, d, hi)
 		}
 	}
 }
 
-// add adds what the inner length from lo to hi gives to the rows from i0 to i1 of the columns at hand from j0 to j1. Mem is for A.
-func (b *blocking) add(mem unsafe.Pointer, i0, i1, j0, j1, lo, hi int) {
-	k, rows := hi-lo, i1-i0
-	panels := b.panels(rows)
-	for p := range panels {
-		from, to := cut(rows, panels, p), cut(rows, panels, p+1)
-		b.copyRows(unsafe.Add(mem, from*k*b.Size), b.a.from(i0+from, lo), to-from, k)
+// copyBlock has h hold the block i of A's rows, of the block d of the inner length, tile by tile, as the copy of the given number.
+func (b *blocking) copyBlock(h *hand, i, d, number int) {
+	c := &h.copies[number]
+	h.rows = c.p
+	if c.i == i && c.d == d {
+		return
 	}
-	for j := j0; j < j1; j += 2 * b.Lanes {
-		cols := min(2*b.Lanes, j1-j)
-		panel, step := b.b.at(lo, b.first+j), b.b.row
-		if b.copyB {
-			panel, step = b.panel(j, lo, hi), b.stepOf(cols)
-		}
-		for p := range panels {
-			from, to := cut(rows, panels, p), cut(rows, panels, p+1)
-			next := b.c(i0+to, b.first+j)
-			if p == panels-1 {
-				next = b.c(i0, b.first+min(j+2*b.Lanes, j1-1))
+	c.i, c.d = i, d
+	lo, k := b.block(d), b.block(d+1)-b.block(d)
+	first, rows := cut(b.m, b.rows, i), cut(b.m, b.rows, i+1)-cut(b.m, b.rows, i)
+	tiles := b.tiles(rows)
+	for p := range tiles {
+		from, to := cut(rows, tiles, p), cut(rows, tiles, p+1)
+		b.copyRows(unsafe.Add(h.rows, from*k*b.Size), b.a.from(first+from, lo), to-from, k)
+	}
+}
+
+// add adds what the block d of the inner length gives to the block i of the rows, which h holds, of panel j. The panel before end is the last.
+func (b *blocking) add(h *hand, i, j, d, end int) {
+	panel, step := b.panel(h, j, d)
+	k := b.block(d+1) - b.block(d)
+	first, rows := cut(b.m, b.rows, i), cut(b.m, b.rows, i+1)-cut(b.m, b.rows, i)
+	col, cols := b.first+j*2*b.Lanes, min(2*b.Lanes, b.cols-j*2*b.Lanes)
+	tiles := b.tiles(rows)
+	for p := range tiles {
+		from, to := cut(rows, tiles, p), cut(rows, tiles, p+1)
+		next := b.c(first+to, col)
+		if p == tiles-1 {
+			next = b.c(first, col)
+			if j+1 < end {
+				next = b.c(first, col+2*b.Lanes)
 			}
-			b.Tile(to-from, cols, k, unsafe.Add(mem, from*k*b.Size), b.Size, (to-from)*b.Size, panel, step,
-				b.c(i0+from, b.first+j), b.n*b.Size, lo > 0, next)
 		}
+		b.Tile(to-from, cols, k, unsafe.Add(h.rows, from*k*b.Size), b.Size, (to-from)*b.Size, panel, step,
+			b.c(first+from, col), b.n*b.Size, b.from+d > 0, next)
 	}
 }
