@@ -239,6 +239,8 @@ func sameValue[T float32 | float64](x, y T) bool {
 func sizesOfProducts(rnd *rand.Rand) (m, n, k int) {
 	m, n, k = 1+rnd.IntN(300), 1+rnd.IntN(300), 1+rnd.IntN(700)
 	switch rnd.IntN(8) {
+	case 6:
+		m, n = 1+rnd.IntN(500), 1+rnd.IntN(15)
 	case 0:
 		m = 1
 	case 1:
@@ -250,7 +252,7 @@ func sizesOfProducts(rnd *rand.Rand) (m, n, k int) {
 	case 4:
 		m, n, k = 1+rnd.IntN(30), 1+rnd.IntN(30), 1+rnd.IntN(3000)
 	case 5:
-		m, n, k = 1+rnd.IntN(2), 1+rnd.IntN(70), columnDepth+rnd.IntN(2*columnDepth)
+		m, n, k = 1+rnd.IntN(2), 1+rnd.IntN(70), 1+rnd.IntN(3*mostDepth)
 	}
 	return m, n, k
 }

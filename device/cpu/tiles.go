@@ -33,7 +33,9 @@ const (
 	tasksEach      = 8        // of a product that several workers compute, for each of them
 	mostCopied     = 4        // so many blocks of A, of the inner length one after the other, a worker keeps
 	rowDepth       = 64       // rows of B that are read side by side
-	columnDepth    = 16 << 10 // elements of long rows at once
+	turnDepth      = 64       // of rows that are turned into columns at once, for the first cache
+	columnDepth    = 16 << 10 // of rows of which a column is computed at once
+	leastTurned    = 64 * 64  // elements of a matrix that are worth it
 )
 
 // A side is an operand: element i,j is at p + i*row + j*col, in bytes.
@@ -58,11 +60,16 @@ type tiled struct {
 func tiledProduct(p *vec.Products, out unsafe.Pointer, a, b side, m, n, k int) {
 	x := tiled{p, out, a, b, m, n, k}
 	switch {
-	case n == 1: // a column is a row of the transposed product
+	case m == 1 && b.col == p.Size:
+		x.row()
+	case n == 1 && a.row == p.Size: // a column is a row of the transposed product
 		x.a, x.b, x.m, x.n = b.transposed(), a.transposed(), 1, m
 		x.row()
-	case m == 1:
-		x.row()
+	case m == 1 && b.row == p.Size:
+		x.a, x.b, x.m, x.n = b.transposed(), a.transposed(), n, 1
+		x.narrow()
+	case n == 1 && a.col == p.Size, n <= p.Rows && 2*n <= m && m*k >= leastTurned && (a.col == p.Size || a.row == p.Size):
+		x.narrow()
 	case m*n*k <= smallProduct && b.col == p.Size:
 		x.direct()
 	default:
@@ -91,31 +98,24 @@ func (x *tiled) direct() {
 	}
 }
 
-// row computes a product of one row.
+// row computes a product of one row. The rows of B are contiguous.
 func (x *tiled) row() {
-	switch {
-	case x.b.col != x.Size && x.b.row != x.Size:
-		x.blocked()
-	case pool.Worth(x.n*x.k, grain):
+	if pool.Worth(x.n*x.k, grain) {
 		x.splitRow()
-	default:
+	} else {
 		x.rowPart(0, x.n)
 	}
 }
 
 // splitRow is row on several cores. (It has an x of its own as that is shared: the others stay on the stack.)
 func (x tiled) splitRow() {
-	unit := max(x.Wide[0]*x.Lanes, x.ColumnRows())
+	unit := x.Wide[0] * x.Lanes
 	units := (x.n + unit - 1) / unit
 	pool.Run(units, grainOf(unit*x.k), func(lo, hi int) { x.rowPart(lo*unit, min(hi*unit, x.n)) })
 }
 
 // rowPart computes the elements from lo to hi-1.
 func (x *tiled) rowPart(lo, hi int) {
-	if x.b.col != x.Size {
-		x.columnPart(lo, hi)
-		return
-	}
 	for p := 0; p < x.k; p += rowDepth {
 		k := min(rowDepth, x.k-p)
 		for j := lo; j < hi; {
@@ -138,32 +138,102 @@ func (x *tiled) rowTile(j, n, p, k int) int {
 	return cols
 }
 
-// columnPart is rowPart for a B whose columns are contiguous, and not its rows.
-func (x *tiled) columnPart(lo, hi int) {
-	a := x.a.p
-	if x.a.col != x.Size {
-		mem := takeSpare(columnDepth * x.Size)
-		defer giveSpare(mem)
-		a = mem.Ptr
+// narrow computes a product of a few columns, at most Rows. The rows of A are contiguous, or its columns.
+// Tiles of some rows and a few columns would use little of their vectors, so these are tiles of the transposed product.
+func (x *tiled) narrow() {
+	each := x.k * (1 + x.n/4) // operations for a row: at first it has to be read
+	if pool.Worth(x.m, grainOf(each)) {
+		x.splitNarrow(each)
+	} else {
+		x.narrowPart(0, x.m)
 	}
-	for p := 0; p < x.k; p += columnDepth {
-		k := min(columnDepth, x.k-p)
-		if x.a.col != x.Size {
-			x.copyAny(a, x.a.from(0, p).transposed(), k, 1, x.Size)
+}
+
+func (x tiled) splitNarrow(each int) {
+	unit := x.stripRows()
+	units := (x.m + unit - 1) / unit
+	pool.Run(units, grainOf(unit*each), func(lo, hi int) { x.narrowPart(lo*unit, min(hi*unit, x.m)) })
+}
+
+// stripRows is how many rows of A narrow handles at a time: so many that there is more to do than to wait for the sums so far.
+func (x *tiled) stripRows() int {
+	if x.n == 1 {
+		return x.Wide[len(x.Wide)-1] * x.Lanes
+	}
+	return 2 * x.Lanes
+}
+
+// narrowPart computes the rows from lo to hi-1.
+func (x *tiled) narrowPart(lo, hi int) {
+	unit := x.stripRows()
+	mem := takeSpare((turnDepth + x.n) * unit * x.Size)
+	defer giveSpare(mem)
+	turned, sums := mem.Ptr, unsafe.Add(mem.Ptr, turnDepth*unit*x.Size)
+	if x.n == 1 && x.b.row == x.Size && x.a.col == x.Size && !x.rowsCollide() {
+		for ; lo+x.ColumnRows() <= hi; lo += x.ColumnRows() {
+			x.columns(lo)
+		}
+	}
+	for i := lo; i < hi; {
+		rows := min(unit, hi-i)
+		if rows < unit {
+			rows = min(2*x.Lanes, rows)
+		}
+		if x.n == 1 {
+			x.strip(i, rows, turned, x.c(i, 0))
 		} else {
-			a = x.a.at(0, p)
+			x.strip(i, rows, turned, sums)
+			x.turnBack(i, rows, sums)
 		}
-		j := lo
-		for ; j+x.ColumnRows() <= hi; j += x.ColumnRows() {
-			if p == 0 {
-				clear(slice[byte](x.c(0, j), x.ColumnRows()*x.Size))
+		i += rows
+	}
+}
+
+// rowsCollide reports whether there is room for few of A's rows in the first cache side by side, so that it is
+// better to read some more of each at once. Beyond the caches it is not.
+func (x *tiled) rowsCollide() bool { return x.a.row%(4<<10) == 0 && x.m*x.a.row < vec.LastCache()/2 }
+
+// columns computes ColumnRows elements of the only column, from i on.
+func (x *tiled) columns(i int) {
+	clear(slice[byte](x.c(i, 0), x.ColumnRows()*x.Size))
+	for p := 0; p < x.k; p += columnDepth {
+		x.Columns(min(columnDepth, x.k-p), x.a.at(i, p), x.a.row, x.b.at(p, 0), x.c(i, 0))
+	}
+}
+
+// strip computes the columns of so many rows from i on as rows of sums. Turned is memory for some of these rows of A as columns.
+func (x *tiled) strip(i, rows int, turned, sums unsafe.Pointer) {
+	unit := x.stripRows() * x.Size
+	for p := 0; p < x.k; p += turnDepth {
+		k := min(turnDepth, x.k-p)
+		from, step := turned, unit
+		if x.a.row == x.Size {
+			from, step = x.a.at(i, p), x.a.col
+		} else {
+			for r := 0; r < rows; r += vec.TurnRows {
+				x.Turn(k, x.a.at(i+r, p), x.a.row, min(vec.TurnRows, rows-r), unsafe.Add(turned, r*x.Size), unit)
 			}
-			x.Columns(k, x.b.at(p, j), x.b.col, a, x.c(0, j))
 		}
-		for ; j < hi; j += x.Rows { // the others: tiles of the transposed product
-			x.Tile(min(x.Rows, hi-j), 1, k, x.b.at(p, j), x.b.col, x.Size, a, x.Size, x.c(0, j), x.Size, p > 0, x.c(0, j))
+		if rows > 2*x.Lanes {
+			x.Row(len(x.Wide)-1, k, x.b.at(p, 0), x.b.row, from, step, sums, p > 0)
+		} else {
+			x.Tile(x.n, rows, k, x.b.at(p, 0), x.b.col, x.b.row, from, step, sums, unit, p > 0, sums)
 		}
 	}
+}
+
+// turnBack writes what strip has computed.
+func (x *tiled) turnBack(i, rows int, sums unsafe.Pointer) {
+	unit := x.stripRows() * x.Size
+	done := 0
+	if x.n <= vec.TurnRows {
+		// Turn writes beside each row, which the next ones overwrite.
+		beside := (vec.TurnRows - 1) / x.n
+		if done = max(0, rows-beside); done > 0 {
+			x.Turn(done, sums, unit, x.n, x.c(i, 0), x.n*x.Size)
+		}
+	}
+	x.copyAny(x.c(i+done, 0), side{unsafe.Add(sums, done*x.Size), x.Size, unit}, rows-done, x.n, x.n*x.Size)
 }
 
 // A blocking is how a large product is cut. Its tasks are to compute some rows of the

@@ -20,7 +20,7 @@ type Products struct {
 	wide    []tileFunc    // of one row, by the index in Wide
 	copies  [2]copyFunc   // by the vectors, less one
 	turn    turnFunc
-	columns columnsFunc
+	columns [2]columnsFunc // the second for rows that collide
 }
 
 type (
@@ -38,7 +38,7 @@ var (
 	tiles   table[tileKey, tileFunc]
 	copies  table[int, copyFunc]
 	turns   table[device.DType, turnFunc]
-	columns table[device.DType, columnsFunc]
+	columns [2]table[device.DType, columnsFunc]
 	peaks   table[int, func(k int)]
 )
 
@@ -67,7 +67,7 @@ var products = sync.OnceValue(func() (all [isas][2]*Products) {
 })
 
 func newProducts(a ISA, dt device.DType) *Products {
-	p := &Products{Size: dt.Size(), turn: turns[AVX2][dt], columns: columns[AVX2][dt]}
+	p := &Products{Size: dt.Size(), turn: turns[AVX2][dt], columns: [2]columnsFunc{columns[0][AVX2][dt], columns[1][AVX2][dt]}}
 	bytes := 32
 	if a == AVX512 {
 		bytes = 64
@@ -127,6 +127,10 @@ func bit(b bool) int {
 	return 0
 }
 
+// collide is how many bytes rows are apart, or a multiple of it, if there is room for few of them in the first
+// cache side by side: 4 KiB hold as many places as it has for lines, each for 8 or 12.
+const collide = 1 << 10
+
 // ColumnRows is how many rows Columns handles.
 func (p *Products) ColumnRows() int { return 128 / p.Size }
 
@@ -141,7 +145,11 @@ func (p *Products) ColumnRows() int { return 128 / p.Size }
 // where a[i,p] is at a + i*row + p*Size. It is for long rows: a tile of a
 // column would use one element of each vector.
 func (p *Products) Columns(k int, a unsafe.Pointer, row int, x, sums unsafe.Pointer) {
-	p.columns(k, a, row, x, sums)
+	which := 0
+	if row%collide == 0 {
+		which = 1
+	}
+	p.columns[which](k, a, row, x, sums)
 }
 
 // TurnRows is how many rows Turn handles at most.

@@ -118,6 +118,9 @@ func testColumns[T float](t *testing.T, p *Products, rnd *rand.Rand) {
 	aa, xa, sa := newArena(t, 1<<16), newArena(t, 1<<12), newArena(t, 1<<12)
 	for k := 1; k <= 70; k++ {
 		row := k + rnd.IntN(4)
+		if rnd.IntN(3) == 0 {
+			row = collide / p.Size
+		}
 		a := some(rnd, take[T](aa, rnd, (p.ColumnRows()-1)*row+k))
 		x := some(rnd, take[T](xa, rnd, k))
 		sums := some(rnd, take[T](sa, rnd, p.ColumnRows()))

@@ -19,7 +19,8 @@ func gemm() {
 				tile(m, e, s)
 			}
 		}
-		columns(e)
+		columns(e, 1)
+		columns(e, 2)
 		turn(e)
 	}
 	for _, m := range isas {
@@ -258,11 +259,12 @@ func storeTile(m *isa, e *element, sums [][]vector, t *tail) {
 const columnVectors = 4
 
 // columns writes sums of rows times a column. The rows are turned into columns in
-// registers, so that each sum adds its products in order. A cache line of each row is read at
-// once: it may be gone when the same lines of many other rows have been.
-func columns(e *element) {
-	name := "columns" + e.name
-	enter("columns", "AVX2", "device."+e.name, name)
+// registers, so that each sum adds its products in order. So many squares of each row are read before the next rows: one is
+// best for the sums, and with two whole cache lines are read at once, which is for rows that collide: until
+// the others have been, the rest of a line would be gone.
+func columns(e *element, squares int) {
+	name := fmt.Sprintf("columns%sBy%d", e.name, squares)
+	enter(fmt.Sprintf("columns[%d]", squares-1), "AVX2", "device."+e.name, name)
 	TEXT(name, attr.NOSPLIT, "func(k int, a *byte, row int, x, sums *byte)")
 	Pragma("noescape")
 	lanes := 32 / e.size
@@ -274,24 +276,20 @@ func columns(e *element) {
 		sums[v] = YMM()
 		VMOVUPS(Mem{Base: to, Disp: 32 * v}, sums[v])
 	}
-	element := func(c int) vector {
-		v := YMM()
-		e.broadcast(Mem{Base: x, Disp: c * e.size}, v)
-		return v
-	}
-	// block writes the handling of so many bytes of each row, while there are as many.
-	block := func(label string, bytes int) {
+	// block writes the handling of so many bytes of each row, while there are as many. Vector by vector: the
+	// additions to one sum wait for each other, and processors look ahead as far as the next vectors.
+	block := func(label string, bytes int, turned func(row func(r int) Mem, use func(c int, column vector))) {
 		cols := bytes / e.size
 		SUBQ(Imm(uint64(cols)), n)
 		JLT(LabelRef(label + "Done"))
 		Label(label)
 		Commentf("for ; k >= %d; k -= %d: so many columns of all rows", cols, cols)
 		for v, sum := range sums {
-			for at := 0; at < bytes; at += 16 {
-				for c, column := range turned(e, func(r int) Mem { return a.at(v*lanes + r).Offset(at) }) {
-					e.multiplyAdd(column, element(at/e.size+c), sum)
-				}
-			}
+			turned(func(r int) Mem { return a.at(v*lanes + r) }, func(c int, column vector) {
+				factor := YMM()
+				e.broadcast(Mem{Base: x, Disp: c * e.size}, factor)
+				e.multiplyAdd(column, factor, sum)
+			})
 		}
 		a.move(Imm(uint64(bytes)))
 		ADDQ(Imm(uint64(bytes)), x)
@@ -300,14 +298,26 @@ func columns(e *element) {
 		Label(label + "Done")
 		ADDQ(Imm(uint64(cols)), n)
 	}
-	block("lines", 64)
-	block("parts", 16)
+	block("squares", 32*squares, func(row func(r int) Mem, use func(c int, column vector)) {
+		for at := range squares {
+			for c, column := range square(e, func(r int) Mem { return row(r).Offset(32 * at) }) {
+				use(at*lanes+c, column)
+			}
+		}
+	})
+	block("parts", 16, func(row func(r int) Mem, use func(c int, column vector)) {
+		for c, column := range oblong(e, row) {
+			use(c, column)
+		}
+	})
 	TESTQ(n, n)
 	JZ(LabelRef("done"))
 	Label("elements")
 	Comment("for ; k > 0; k--: one column")
 	for v, sum := range sums {
-		e.multiplyAdd(single(e, func(r int) Mem { return a.at(v*lanes + r) }), element(0), sum)
+		factor := YMM()
+		e.broadcast(Mem{Base: x}, factor)
+		e.multiplyAdd(single(e, func(r int) Mem { return a.at(v*lanes + r) }), factor, sum)
 	}
 	a.move(Imm(uint64(e.size)))
 	ADDQ(Imm(uint64(e.size)), x)
@@ -345,9 +355,31 @@ func single(e *element, row func(r int) Mem) vector {
 	return column
 }
 
-// turned returns the first columns, 16 bytes' worth of each, of as many rows as a vector of AVX2 has elements.
-// Blends take the place of shuffles where they can, as processors have more units for them.
-func turned(e *element, row func(r int) Mem) []vector {
+// square returns the first columns, 32 bytes' worth of each row, of as many rows as a vector of AVX2 has
+// elements. It reads 32 bytes at a time: smaller pieces are read one by one where they lie in the same place of
+// their cache lines.
+func square(e *element, row func(r int) Mem) (columns []vector) {
+	half := func(first int) []vector { // half of the columns of half of the rows, and the other half of them above
+		rows := make([]vector, 16/e.size)
+		for r := range rows {
+			rows[r] = YMM()
+			VMOVUPS(row(first+r), rows[r])
+		}
+		return interleaved(e, rows)
+	}
+	low, high := half(0), half(16/e.size)
+	for _, selection := range []uint64{0x20, 0x31} {
+		for c := range low {
+			column := YMM()
+			VPERM2F128(Imm(selection), high[c], low[c], column)
+			columns = append(columns, column)
+		}
+	}
+	return columns
+}
+
+// oblong is square for 16 bytes' worth of each row of as many rows as a vector of AVX2 has elements.
+func oblong(e *element, row func(r int) Mem) []vector {
 	// Each vector gets two rows, so that the ones below are in its upper half.
 	lanes := 32 / e.size
 	rows := make([]vector, lanes/2)
@@ -356,6 +388,11 @@ func turned(e *element, row func(r int) Mem) []vector {
 		VBROADCASTF128(row(r), rows[r])
 		VINSERTF128(Imm(1), row(r+lanes/2), rows[r], rows[r])
 	}
+	return interleaved(e, rows)
+}
+
+// interleaved returns, in the lower half of vectors and in the upper one, the columns of 4 rows of float32, or 2 of float64.
+func interleaved(e *element, rows []vector) []vector {
 	if e.size == 8 {
 		return halves(rows[0], rows[1])
 	}
@@ -370,10 +407,9 @@ func turned(e *element, row func(r int) Mem) []vector {
 
 // halves returns the first halves of all 16 bytes of x and y, and the second ones.
 func halves(x, y vector) []vector {
-	middle, first, second := YMM(), YMM(), YMM()
-	VSHUFPD(Imm(5), y, x, middle) // x's second and y's first
-	VBLENDPD(Imm(10), middle, x, first)
-	VBLENDPD(Imm(10), y, middle, second)
+	first, second := YMM(), YMM()
+	VUNPCKLPD(y, x, first)
+	VUNPCKHPD(y, x, second)
 	return []vector{first, second}
 }
 
@@ -401,27 +437,35 @@ func turn(e *element) {
 	dst, step, n := param("dst"), param("step"), param("k")
 	i := GP64()
 	XORQ(i, i)
-	lanes, block := 32/e.size, 16/e.size
-	SUBQ(Imm(uint64(block)), n)
-	JLT(LabelRef("rest"))
-	Label("loop")
-	Commentf("for ; k >= %d; k -= %d", block, block)
-	var vectors [][]vector
-	for first := 0; first < turnedRows; first += lanes {
-		vectors = append(vectors, turned(e, func(r int) Mem { return Mem{Base: row[first+r], Index: i, Scale: 1} }))
-	}
-	for c := range block {
-		for v := range vectors {
-			VMOVUPS(vectors[v][c], Mem{Base: dst, Disp: 32 * v})
+	lanes := 32 / e.size
+	// loop writes the copy of so many bytes of each row, while there are as many.
+	loop := func(label string, bytes int, turned func(e *element, row func(r int) Mem) []vector) {
+		block := bytes / e.size
+		SUBQ(Imm(uint64(block)), n)
+		JLT(LabelRef(label + "Done"))
+		Label(label)
+		Commentf("for ; k >= %d; k -= %d", block, block)
+		columns := make([][]vector, block)
+		for first := 0; first < turnedRows; first += lanes {
+			for c, column := range turned(e, func(r int) Mem { return Mem{Base: row[first+r], Index: i, Scale: 1} }) {
+				columns[c] = append(columns[c], column)
+			}
 		}
-		ADDQ(step, dst)
+		for _, column := range columns {
+			for v := range column {
+				VMOVUPS(column[v], Mem{Base: dst, Disp: 32 * v})
+			}
+			ADDQ(step, dst)
+		}
+		ADDQ(Imm(uint64(bytes)), i)
+		SUBQ(Imm(uint64(block)), n)
+		JGE(LabelRef(label))
+		Label(label + "Done")
+		ADDQ(Imm(uint64(block)), n)
 	}
-	ADDQ(Imm(16), i)
-	SUBQ(Imm(uint64(block)), n)
-	JGE(LabelRef("loop"))
-
-	Label("rest")
-	ADDQ(Imm(uint64(block)), n)
+	loop("squares", 32, square)
+	loop("parts", 16, oblong)
+	TESTQ(n, n)
 	JZ(LabelRef("done"))
 	x := GP64()
 	Label("restLoop")
