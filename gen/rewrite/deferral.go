@@ -452,15 +452,15 @@ func (a *attempt) stay(u *plan.Unit, r refuse) {
 	}
 }
 
-// follows reports why v must be put off if u is.
-func (a *attempt) follows(u, v *plan.Unit) (plan.Conflict, bool) {
+// follows reports why v, which does all, must be put off if u is.
+func (a *attempt) follows(u, v *plan.Unit, all *plan.Effects) (plan.Conflict, bool) {
 	if a.stays(v) || a.exits(v.Stmt) {
 		return plan.Conflict{}, false // everything before it is done first
 	}
 	if u.Whole && cuts(u.Stmt) && isSkipped(u.Stmt, v) {
 		return plan.Conflict{Why: plan.Cause{Pos: v.Stmt.Node.Pos(), Text: "runs only if the iteration has not ended before"}}, true
 	}
-	found := plan.Overtakes(u.Effects, v.All(), v, func(obj types.Object) bool {
+	found := plan.Overtakes(u.Effects, all, v, func(obj types.Object) bool {
 		return a.f.CanCopy(obj) && !a.onlyFor(v, obj)
 	})
 	if len(found) == 0 {

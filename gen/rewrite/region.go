@@ -166,7 +166,7 @@ func (a *attempt) movable(s *plan.Stmt, e *plan.Effects) bool {
 			}
 			continue
 		}
-		if _, conflict := a.follows(whole, u); conflict {
+		if _, conflict := a.follows(whole, u, u.All()); conflict {
 			return false
 		}
 	}

@@ -113,18 +113,19 @@ type Graph struct {
 }
 
 // NewGraph returns the graph with an edge from u to v wherever follows finds a
-// reason why v must be put off if u is.
-func NewGraph(units []*Unit, follows func(u, v *Unit) (Conflict, bool)) *Graph {
+// reason why v, which does all, must be put off if u is.
+func NewGraph(units []*Unit, follows func(u, v *Unit, all *Effects) (Conflict, bool)) *Graph {
 	d := &Graph{units: units, g: simple.NewDirectedGraph(), whys: make(map[[2]int64]Conflict)}
 	for _, u := range units {
 		d.g.AddNode(u)
 	}
-	for _, u := range units {
-		for _, v := range units {
+	for _, v := range units {
+		all := v.All() // once: most of the work for long loops
+		for _, u := range units {
 			if u == v {
 				continue
 			}
-			if c, ok := follows(u, v); ok {
+			if c, ok := follows(u, v, all); ok {
 				d.g.SetEdge(d.g.NewEdge(u, v))
 				d.whys[[2]int64{u.index, v.index}] = c
 			}
