@@ -237,14 +237,14 @@ func run(t *testing.T, folder string, cases map[string][3]any, window *int) {
 }
 `)
 	write(t, filepath.Join(dir, "user_test.go"), test.Bytes())
-	runTests(t, dir)
+	runTests(t, dir, "-vet=off") // it would look through every package for facts, and judge only the file above
 }
 
-// runTests builds the test binary of the module and runs it on every device.
-func runTests(t *testing.T, dir string) {
+// runTests builds the test binary of the module, without what debuggers need, and runs it on every device.
+func runTests(t *testing.T, dir string, flags ...string) {
 	t.Helper()
 	binary := filepath.Join(dir, "user.test")
-	build := exec.Command("go", "test", "-c", "-o", binary, ".")
+	build := exec.Command("go", slices.Concat([]string{"test", "-c", "-ldflags=-s -w", "-o", binary}, flags, []string{"."})...)
 	build.Dir = dir
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go test -c: %v\n%s", err, out)

@@ -3,7 +3,6 @@ package gen_test
 import (
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -55,12 +54,5 @@ func TestNewcomer(t *testing.T) {
 	if share := float64(rewritten) / float64(len(applied)); !(share >= newcomerShare) {
 		t.Errorf("%.0f %% are rewritten, want %.0f %% at least", 100*share, 100*newcomerShare)
 	}
-	for _, device := range []string{"cpu", "sim:0"} {
-		cmd := exec.Command("go", "test", ".")
-		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "ASYNCGEN_DEVICE="+device, "ASYNCGEN_SIM=latency=1us,launch=0us,copy=0us")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("on %s: %v\n%s", device, err, out)
-		}
-	}
+	runTests(t, dir)
 }

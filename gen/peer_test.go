@@ -203,7 +203,7 @@ func TestPeer(t *testing.T) {
 		t.Fatal(err)
 	}
 	binary := filepath.Join(dir, "peer")
-	build := exec.Command("go", "build", "-o", binary, ".")
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", binary, ".") // without what debuggers need
 	build.Dir = dir
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
