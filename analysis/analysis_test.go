@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -28,6 +29,7 @@ func TestMain(m *testing.M) {
 	if analysis.IsUnit(os.Args[1:]) {
 		analysis.Unit()
 	}
+	debug.SetGCPercent(400) // types and syntax live as long as a test does
 	os.Exit(m.Run())
 }
 

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +18,12 @@ import (
 	"github.com/asyncgen/asyncgen/gen"
 	"github.com/asyncgen/asyncgen/gen/overlay"
 )
+
+// Syntax and types live as long as a test does: looking for what does not would take a third of the time.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	m.Run()
+}
 
 const kernelSource = `package p
 

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -23,6 +24,12 @@ var (
 	acceptFlag   = flag.Bool("accept", true, "hold how much is rewritten above a floor, and what the programs do within bounds")
 	shrinkFlag   = flag.Bool("shrink", false, "leave out what is not needed of programs that differ")
 )
+
+// The syntax and the types of a batch live as long as it does: looking for what does not would take a third of the time.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	m.Run()
+}
 
 func seed() uint64 {
 	if *seedFlag == 0 {
