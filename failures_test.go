@@ -442,7 +442,7 @@ func buildOverlaid(t *testing.T, files map[string][]byte, pkg string) (bin strin
 	}
 	defer o.Close()
 	bin = filepath.Join(t.TempDir(), "program"+exeSuffix())
-	if out, err := overlay.Command(t.Context(), "build", "-buildvcs=false", o.Flag(), "-o", bin, pkg).CombinedOutput(); err != nil {
+	if out, err := overlay.Command(t.Context(), "build", "-buildvcs=false", stripped, o.Flag(), "-o", bin, pkg).CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	return bin

@@ -38,10 +38,10 @@ func TestFixes(t *testing.T) {
 		}
 		return string(out)
 	}
-	command(".", "go", "build", "-buildvcs=false", "-o", tool, "./cmd/asyncgen")
+	command(".", "go", "build", "-buildvcs=false", stripped, "-o", tool, "./cmd/asyncgen")
 
 	before, after := filepath.Join(temp, "before"+exeSuffix()), filepath.Join(temp, "after"+exeSuffix())
-	command(dir, "go", "build", "-o", before, ".")
+	command(dir, "go", "build", stripped, "-o", before, ".")
 	main, bench := readText(t, filepath.Join(dir, "main.go")), readText(t, filepath.Join(dir, "main_test.go"))
 	command(dir, tool, "vet", "-fix", ".")
 	fixed, fixedBench := readText(t, filepath.Join(dir, "main.go")), readText(t, filepath.Join(dir, "main_test.go"))
@@ -52,7 +52,7 @@ func TestFixes(t *testing.T) {
 	if main == fixed || bench == fixedBench {
 		t.Fatal("nothing is fixed")
 	}
-	command(dir, "go", "build", "-o", after, ".")
+	command(dir, "go", "build", stripped, "-o", after, ".")
 	command(dir, "go", "test", "-run=^$", "-bench=.", "-benchtime=1x", ".")
 	command(dir, tool, "vet", "-fix", "-diff", ".") // fails if there is a difference
 	if unformatted := command(dir, "gofmt", "-l", "."); unformatted != "" {

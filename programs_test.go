@@ -20,6 +20,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
+// stripped leaves out of a program what only debuggers need: half of what linking costs.
+const stripped = "-ldflags=-s -w"
+
 // TestPrograms runs every example program at its small size on every device and
 // in every mode of the engine: its standard output is its golden file. A
 // program prints nothing there that may differ: how long something takes goes
@@ -30,7 +33,7 @@ func TestPrograms(t *testing.T) {
 		t.Fatalf("no programs: %v", err)
 	}
 	bin := t.TempDir() + string(filepath.Separator)
-	args := []string{"build", "-buildvcs=false", "-o", bin}
+	args := []string{"build", "-buildvcs=false", stripped, "-o", bin}
 	for _, dir := range dirs {
 		args = append(args, "./"+filepath.ToSlash(dir))
 	}
@@ -80,7 +83,7 @@ func TestOracles(t *testing.T) {
 func TestServer(t *testing.T) {
 	const dir = "testdata/programs/server"
 	bin := filepath.Join(t.TempDir(), "server"+exeSuffix())
-	if out, err := exec.Command("go", "build", "-race", "-buildvcs=false", "-o", bin, "./"+dir).CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-race", "-buildvcs=false", stripped, "-o", bin, "./"+dir).CombinedOutput(); err != nil {
 		t.Skipf("no race detector here: %v\n%s", err, out)
 	}
 	golden, err := os.ReadFile(filepath.Join(dir, "small.golden"))

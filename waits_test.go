@@ -42,7 +42,7 @@ var noFindings = map[string]string{
 func testWaits(t *testing.T, bin string, dirs []string) {
 	temp := t.TempDir()
 	tool := filepath.Join(temp, "asyncgen"+exeSuffix())
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", tool, "./cmd/asyncgen").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-buildvcs=false", stripped, "-o", tool, "./cmd/asyncgen").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	args := []string{"vet", "-json", "-severity=info"}
