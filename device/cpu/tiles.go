@@ -28,14 +28,15 @@ const (
 	blockOfB       = 8 << 20   // bytes of B that are copied at once, for the third
 	mostDepth      = 16 << 10  // of the inner length at once, so that a block of B has some columns
 	slack          = 256       // bytes behind a copy that its last vector may reach
-	smallProduct   = 48 * 48 * 48
-	vectorProducts = 4        // how many products take as long as a simple operation, see grain
-	tasksEach      = 8        // of a product that several workers compute, for each of them
-	mostCopied     = 4        // so many blocks of A, of the inner length one after the other, a worker keeps
-	rowDepth       = 64       // rows of B that are read side by side
-	turnDepth      = 64       // of rows that are turned into columns at once, for the first cache
-	columnDepth    = 16 << 10 // of rows of which a column is computed at once
-	leastTurned    = 64 * 64  // elements of a matrix that are worth it
+	smallProduct   = 128 * 128 * 128
+	smallColliding = 48 * 48 * 48 // with rows that collide
+	vectorProducts = 4            // how many products take as long as a simple operation, see grain
+	tasksEach      = 8            // of a product that several workers compute, for each of them
+	mostCopied     = 4            // so many blocks of A, of the inner length one after the other, a worker keeps
+	rowDepth       = 64           // rows of B that are read side by side
+	turnDepth      = 64           // of rows that are turned into columns at once, for the first cache
+	columnDepth    = 16 << 10     // of rows of which a column is computed at once
+	leastTurned    = 64 * 64      // elements of a matrix that are worth it
 )
 
 // A side is an operand: element i,j is at p + i*row + j*col, in bytes.
@@ -47,6 +48,10 @@ type side struct {
 func (s side) at(i, j int) unsafe.Pointer { return unsafe.Add(s.p, i*s.row+j*s.col) }
 func (s side) from(i, j int) side         { return side{s.at(i, j), s.row, s.col} }
 func (s side) transposed() side           { return side{s.p, s.col, s.row} }
+
+// rowsCollide reports whether there is room for few rows in the first cache side by side: 4 KiB have as many lines as it
+// has places for lines, and there is room for 8 or 12 in each.
+func (s side) rowsCollide() bool { return s.row%(4<<10) == 0 }
 
 // A tiled is one product, by the loops of an instruction set.
 type tiled struct {
@@ -70,7 +75,7 @@ func tiledProduct(p *vec.Products, out unsafe.Pointer, a, b side, m, n, k int) {
 		x.narrow()
 	case n == 1 && a.col == p.Size, n <= p.Rows && 2*n <= m && m*k >= leastTurned && (a.col == p.Size || a.row == p.Size):
 		x.narrow()
-	case m*n*k <= smallProduct && b.col == p.Size:
+	case b.col == p.Size && (m*n*k <= smallColliding || m*n*k <= smallProduct && !a.rowsCollide() && !b.rowsCollide()):
 		x.direct()
 	default:
 		x.blocked()
@@ -84,16 +89,33 @@ func (x *tiled) c(i, j int) unsafe.Pointer { return unsafe.Add(x.out, (i*x.n+j)*
 func (x *tiled) tiles(rows int) int { return (rows + x.Rows - 1) / x.Rows }
 func cut(length, parts, i int) int  { return length * i / parts }
 
+// tilesAcross is how many tiles are needed for the columns.
+func (x *tiled) tilesAcross() int { return (x.n + 2*x.Lanes - 1) / (2 * x.Lanes) }
+
 // direct computes a small product from where the operands are.
 func (x *tiled) direct() {
+	if pool.Worth(x.m*x.n*x.k, vectorProducts*grain) {
+		x.splitDirect()
+	} else {
+		x.directPart(0, x.tiles(x.m)*x.tilesAcross())
+	}
+}
+
+func (x tiled) splitDirect() {
+	tiles := x.tiles(x.m) * x.tilesAcross()
+	pool.Run(tiles, grainOf(x.m*x.n*x.k/tiles/vectorProducts), x.directPart)
+}
+
+// directPart computes some tiles. They are numbered panel by panel.
+func (x *tiled) directPart(lo, hi int) {
 	n, width := x.tiles(x.m), 2*x.Lanes
-	for j := 0; j < x.n; j += width {
-		cols := min(width, x.n-j)
-		for p, i := 0, 0; p < n; p++ {
-			end := cut(x.m, n, p+1)
-			c := x.c(i, j)
-			x.Tile(end-i, cols, x.k, x.a.at(i, 0), x.a.row, x.a.col, x.b.at(0, j), x.b.row, c, x.n*x.Size, false, c)
-			i = end
+	j, p := lo/n*width, lo%n
+	for range hi - lo {
+		i, end := cut(x.m, n, p), cut(x.m, n, p+1)
+		c := x.c(i, j)
+		x.Tile(end-i, min(width, x.n-j), x.k, x.a.at(i, 0), x.a.row, x.a.col, x.b.at(0, j), x.b.row, c, x.n*x.Size, false, c)
+		if p++; p == n {
+			j, p = j+width, 0
 		}
 	}
 }
@@ -169,7 +191,7 @@ func (x *tiled) narrowPart(lo, hi int) {
 	mem := takeSpare((turnDepth + x.n) * unit * x.Size)
 	defer giveSpare(mem)
 	turned, sums := mem.Ptr, unsafe.Add(mem.Ptr, turnDepth*unit*x.Size)
-	if x.n == 1 && x.b.row == x.Size && x.a.col == x.Size && !x.rowsCollide() {
+	if x.n == 1 && x.b.row == x.Size && x.a.col == x.Size && !x.isScattered() {
 		for ; lo+x.ColumnRows() <= hi; lo += x.ColumnRows() {
 			x.columns(lo)
 		}
@@ -189,9 +211,8 @@ func (x *tiled) narrowPart(lo, hi int) {
 	}
 }
 
-// rowsCollide reports whether there is room for few of A's rows in the first cache side by side, so that it is
-// better to read some more of each at once. Beyond the caches it is not.
-func (x *tiled) rowsCollide() bool { return x.a.row%(4<<10) == 0 && x.m*x.a.row < vec.LastCache()/2 }
+// isScattered reports whether A's rows collide, so that it is better to read some more of each at once. Beyond the caches it is not.
+func (x *tiled) isScattered() bool { return x.a.rowsCollide() && x.m*x.a.row < vec.LastCache()/2 }
 
 // columns computes ColumnRows elements of the only column, from i on.
 func (x *tiled) columns(i int) {
@@ -266,7 +287,7 @@ func (x *tiled) blocked() {
 	for d := range deep {
 		b.from, b.to = cut(x.k, deep, d), cut(x.k, deep, d+1)
 		b.depth = ((b.to-b.from)*x.Size + blockBytes - 1) / blockBytes
-		all := (x.n + panel - 1) / panel // panels, of which so many parts are copied at once
+		all := x.tilesAcross() // of which so many parts are copied at once
 		wide := 1
 		if b.copyB {
 			wide = min(all, (all*panel*(b.to-b.from)*x.Size+blockOfB-1)/blockOfB)
