@@ -113,3 +113,37 @@ func testFusedIsUnfused(t *testing.T) {
 		}
 	}
 }
+
+// TestFoldsOfManyBlocks folds rows of several blocks, some blocks by each worker. The results are those of the definition.
+func TestFoldsOfManyBlocks(t *testing.T) {
+	rnd := newRand(t)
+	for _, workers := range []int{1, 2, 7} {
+		t.Run(fmt.Sprint(workers, " workers"), func(t *testing.T) {
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(workers))
+			defer func(g int) { grain = g }(grain)
+			for _, grain = range []int{1 << 18, 8} {
+				for _, r := range []kernel.Reducer{kernel.ReduceSum, kernel.ReduceMax} {
+					k := device.NewKernel(r.String(), device.Reduce, r, device.Float32, device.Float32)
+					for _, shape := range []device.Shape{{3, kernel.Block + 1}, {2, 3*kernel.Block + 70}, {9 * kernel.Block}} {
+						c := device.Command{Kernel: k, N: shape[:len(shape)-1].Size(), Args: &device.Args{Shape: shape, Kept: len(shape) - 1}}
+						c.Off[0], c.Off[1] = rnd.IntN(3), rnd.IntN(3)
+						c.Buf[0], c.Buf[1] = device.HostBuffer(int64(4*(c.N+3))), device.HostBuffer(int64(4*(shape.Size()+3)))
+						x := device.Slice[float32](c.Buf[1], c.Off[1], shape.Size())
+						for i := range x {
+							x[i] = float32(rnd.NormFloat64())
+						}
+						if err := Run(&c); err != nil {
+							t.Fatal(err)
+						}
+						n := shape[len(shape)-1]
+						for i, got := range device.Slice[float32](c.Buf[0], c.Off[0], c.N) {
+							if want := kernel.Fold(r, x[i*n:][:n]); got != want {
+								t.Errorf("%v of row %d of %v is %v, want %v (grain %d)", r, i, shape, got, want, grain)
+							}
+						}
+					}
+				}
+			}
+		})
+	}
+}

@@ -411,7 +411,7 @@ func (s *scratch) compute(dst unsafe.Pointer, start, n int, past bool) {
 		case pattern:
 			if phase := start % x.length; x.phase != phase {
 				x.phase = phase
-				gatherBits(s.at[i], min(s.chunk, c.N-start), p.sizes[i], c, i, &x.view, start)
+				s.repeatRow(i, start, min(s.chunk, c.N-start))
 			}
 		case gathered:
 			gatherBits(s.at[i], n, p.sizes[i], c, i, &x.view, start)
@@ -424,6 +424,17 @@ func (s *scratch) compute(dst unsafe.Pointer, start, n int, past bool) {
 			loop = call.past
 		}
 		loop(s.at[st.dst], s.at[st.in[0]], s.at[st.in[1]], s.at[st.in[2]], call.bits, n)
+	}
+}
+
+// repeatRow gathers n elements of input i, which is a pattern, from start on: one row, and that again and again.
+func (s *scratch) repeatRow(i, start, n int) {
+	x, size := &s.sources[i], s.program.sizes[i]
+	done := min(n, x.length)
+	gatherBits(s.at[i], done, size, s.command, i, &x.view, start)
+	all := slice[byte](s.at[i], n*size)
+	for done *= size; done < len(all); {
+		done += copy(all[done:], all[:done])
 	}
 }
 

@@ -36,6 +36,7 @@ type folder[T device.Element] struct {
 	block    vec.Fold
 	rows     vec.RowFold
 	combine  func(dst, x, y []T) // element by element
+	pair     func(x, y T) T      // of one pair
 }
 
 func newFolder[T device.Element](r kernel.Reducer) *folder[T] {
@@ -44,7 +45,8 @@ func newFolder[T device.Element](r kernel.Reducer) *folder[T] {
 	combine := func(dst, x, y []T) {
 		loop(start(dst), start(x), start(y), nil, 0, len(dst))
 	}
-	return &folder[T]{kernel.Value[T](r.Identity(dt)), vec.FoldOf(r.Prim(), dt), vec.RowFoldOf(r.Prim(), dt), combine}
+	pair := r.Prim().Func(dt).(func(x, y T) T)
+	return &folder[T]{kernel.Value[T](r.Identity(dt)), vec.FoldOf(r.Prim(), dt), vec.RowFoldOf(r.Prim(), dt), combine, pair}
 }
 
 // start is where the elements of x lie.
@@ -83,11 +85,88 @@ func (f *folder[T]) run(c *device.Command) error {
 	if c.N <= 0 {
 		return nil
 	}
-	shape := c.Args.Shape
-	strides := c.Args.Strides[1]
-	if strides == nil {
-		strides = shape.Strides()
+	if c.Args.Strides[1] == nil {
+		f.inOrder(c)
+		return nil
 	}
+	return f.inAnyOrder(c)
+}
+
+// inOrder runs a command whose operand is contiguous, so that a result is made of neighbours.
+func (f *folder[T]) inOrder(c *device.Command) {
+	n := c.Args.Shape[c.Args.Kept:].Size()
+	out, src := operand[T](c, 0, c.N), operand[T](c, 1, c.N*n)
+	switch {
+	case n == 0:
+		fillSlice(out, f.identity)
+	case n > kernel.Block:
+		blocks := blocksOf(n)
+		s := foldScratches.Get().(*foldScratch)
+		if words := c.N * blocks; len(s.results) < words {
+			s.results = make([]uint64, words)
+		}
+		results := slice[T](start(s.results), c.N*blocks)
+		if pool.Worth(len(results), grainOf(kernel.Block)) {
+			f.splitBlocks(results, src, n)
+		} else {
+			f.foldBlocks(results, src, n, 0)
+		}
+		for i := range out {
+			out[i] = f.tree(results[i*blocks:][:blocks])
+		}
+		foldScratches.Put(s)
+	case pool.Worth(c.N, grainOf(n)):
+		f.splitRows(out, src, n)
+	default:
+		f.foldRows(out, src, n)
+	}
+}
+
+func (f *folder[T]) splitRows(out, src []T, n int) {
+	pool.Run(len(out), grainOf(n), func(lo, hi int) { f.foldRows(out[lo:hi], src[lo*n:hi*n], n) })
+}
+
+func (f *folder[T]) splitBlocks(results, src []T, n int) {
+	pool.Run(len(results), grainOf(kernel.Block), func(lo, hi int) { f.foldBlocks(results[lo:hi], src, n, lo) })
+}
+
+// foldRows folds rows of n elements, at most kernel.Block.
+func (f *folder[T]) foldRows(out, src []T, n int) {
+	identity := kernel.Bits(f.identity)
+	for i := range out {
+		out[i] = kernel.Value[T](f.block(start(src[i*n:][:n]), n, identity))
+	}
+}
+
+// foldBlocks folds the blocks of rows of n elements, from the given one on.
+func (f *folder[T]) foldBlocks(results, src []T, n, from int) {
+	identity, blocks := kernel.Bits(f.identity), blocksOf(n)
+	for i := range results {
+		row, first := (from+i)/blocks*n, (from+i)%blocks*kernel.Block
+		m := min(kernel.Block, n-first)
+		results[i] = kernel.Value[T](f.block(start(src[row+first:][:m]), m, identity))
+	}
+}
+
+// tree combines the results of blocks, which it overwrites, in neighbouring pairs.
+func (f *folder[T]) tree(x []T) T {
+	for len(x) > 1 {
+		n := len(x) / 2
+		for i := range n {
+			x[i] = f.pair(x[2*i], x[2*i+1])
+		}
+		if len(x)%2 == 1 {
+			x[n] = x[len(x)-1]
+			n++
+		}
+		x = x[:n]
+	}
+	return x[0]
+}
+
+// inAnyOrder runs a command whose operand is a view.
+func (f *folder[T]) inAnyOrder(c *device.Command) error {
+	shape, strides := c.Args.Shape, c.Args.Strides[1]
 	var kept, reduced view
 	if !makeView(&kept, shape[:c.Args.Kept], strides[:c.Args.Kept]) || !makeView(&reduced, shape[c.Args.Kept:], strides[c.Args.Kept:]) {
 		return errRank(shape)
@@ -176,7 +255,7 @@ func (r *reduction[T]) foldColumns(s *foldScratch, lo, hi int) {
 			width := kernel.LanesFor(m)
 			lanes := slice[T](start(s.lanes), width*w)
 			repeat(lanes, f.identity)
-			r.foldRows(lanes, at, first, m, width, w)
+			r.addRows(lanes, at, first, m, width, w)
 			for half := width / 2; half > 0; half /= 2 {
 				f.combine(lanes[:half*w], lanes[:half*w], lanes[half*w:2*half*w])
 			}
@@ -187,8 +266,8 @@ func (r *reduction[T]) foldColumns(s *foldScratch, lo, hi int) {
 	}
 }
 
-// foldRows gives the w elements of each of m rows, which follow the first ones of those that begin at at, to lanes.
-func (r *reduction[T]) foldRows(lanes []T, at, first, m, width, w int) {
+// addRows gives the w elements of each of m rows, which follow the first ones of those that begin at at, to lanes.
+func (r *reduction[T]) addRows(lanes []T, at, first, m, width, w int) {
 	if w%vec.Columns == 0 && r.reduced.rank == 1 {
 		from, stride := at+first*r.reduced.strides[0], r.reduced.strides[0]
 		to := from + (m-1)*stride
