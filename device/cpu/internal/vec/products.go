@@ -16,11 +16,12 @@ type Products struct {
 	Rows  int // of the largest tile, which has two vectors of columns
 	Wide  []int
 
-	tiles   [2][]tileFunc // by the vectors and the rows, less one
-	wide    []tileFunc    // of one row, by the index in Wide
-	copies  [2]copyFunc   // by the vectors, less one
-	turn    turnFunc
-	columns [2]columnsFunc // the second for rows that collide
+	tiles    [2][]tileFunc  // by the vectors and the rows, less one
+	wide     []tileFunc     // of one row, by the index in Wide
+	copies   [2]copyFunc    // by the vectors, less one
+	collects [2]collectFunc // likewise
+	turn     turnFunc
+	columns  [2]columnsFunc // the second for rows that collide
 }
 
 type (
@@ -75,6 +76,7 @@ func newProducts(a ISA, dt device.DType) *Products {
 	p.Lanes = bytes / p.Size
 	for v := range p.tiles {
 		p.copies[v] = copies[a][v+1]
+		p.collects[v] = collects[a][v+1]
 		for r := 1; ; r++ {
 			f, ok := tiles[a][tileKey{dt, r, v + 1}]
 			if !ok {

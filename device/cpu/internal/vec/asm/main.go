@@ -33,6 +33,7 @@ var families = []struct {
 	{"memory", memory},
 	{"philox", philox},
 	{"gemm", gemm},
+	{"planes", planes},
 	{"functions", functions},
 }
 

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/attr"
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// planes writes what convolutions and pooling are made of: copies of rows that lie anywhere, and sums and maxima
+// of shifted rows.
+func planes() {
+	for _, m := range isas {
+		for vectors := 1; vectors <= 2; vectors++ {
+			collect(m, vectors)
+		}
+		for _, e := range []*element{float32s, float64s} {
+			for _, t := range tapKinds {
+				taps(m, e, t)
+			}
+		}
+	}
+}
+
+// collect writes the copy of so many vectors from each of several places. The last vector has fewer elements, to read and to write.
+func collect(m *isa, vectors int) {
+	name := fmt.Sprintf("collect%s%d", m.name, vectors)
+	enter("collects", m.name, fmt.Sprint(vectors), name)
+	TEXT(name, attr.NOSPLIT, "func(k int, at, src, dst *byte, step, last int)")
+	Pragma("noescape")
+	last := param("last")
+	t := m.first(last, 4)
+	at, src, dst, step, n := param("at"), param("src"), param("dst"), param("step"), param("k")
+	// loop writes the loop and the end; the last vector has a tail or is a whole one.
+	loop := func(label string, isMasked bool) {
+		Label(label)
+		Comment("for _, from := range at[:k]: copy(dst, src[from:]); dst += step")
+		from := GP64()
+		MOVQ(Mem{Base: at}, from)
+		for v := range vectors {
+			x := m.new()
+			in, out := Mem{Base: src, Index: from, Scale: 1, Disp: v * m.bytes}, Mem{Base: dst, Disp: v * m.bytes}
+			if v < vectors-1 || !isMasked {
+				VMOVUPS(in, x)
+				VMOVUPS(x, out)
+			} else {
+				m.loadTailTo(in, t, 4, x)
+				m.storeTail(x, out, t, m.bytes/4, 4)
+			}
+		}
+		ADDQ(Imm(8), at)
+		ADDQ(step, dst)
+		DECQ(n)
+		JNZ(LabelRef(label))
+		VZEROUPPER()
+		RET()
+	}
+	CMPQ(last, Imm(uint64(m.bytes/4)))
+	JNE(LabelRef("masked"))
+	loop("whole", false)
+	loop("masked", true)
+}
+
+// A tapKind is how rows are combined.
+type tapKind struct {
+	name, text string
+	hasWeights bool
+}
+
+var tapKinds = []tapKind{
+	{"MulAdd", "fma(w[p], x, sum)", true},
+	{"Sum", "sum + x", false},
+	{"Max", "max(sum, x)", false},
+}
+
+// tapVectors is how many vectors of a row are computed together.
+const tapVectors = 4
+
+// A tapWriter writes a function of taps.
+type tapWriter struct {
+	m              *isa
+	e              *element
+	kind           tapKind
+	k, w, at       reg.GPVirtual
+	from, to, cols reg.GPVirtual // of what is left of the row
+	begin          vector
+	tail           tail // of the last vector of a row
+}
+
+// taps writes the combination of shifted rows.
+func taps(m *isa, e *element, kind tapKind) {
+	name := fmt.Sprintf("taps%s%s%s", kind.name, e.name, m.name)
+	enter("taps", m.name, fmt.Sprintf("tapKey{Tap%s, device.%s}", kind.name, e.name), name)
+	TEXT(name, attr.NOSPLIT, "func(k int, w, at, src, dst *byte, cols, rows, down, ld int)")
+	Pragma("noescape")
+	t := tapWriter{m: m, e: e, kind: kind, k: param("k"), w: param("w"), at: param("at"), from: GP64(), to: GP64(), cols: GP64()}
+	bits := uint64(0)
+	switch {
+	case kind.name == "Max" && e.size == 4:
+		bits = 0xff800000
+	case kind.name == "Max":
+		bits = 0xfff0000000000000
+	}
+	t.begin = m.constant(bits, e.size)
+	lanes := m.bytes / e.size
+	src, dst, rows := param("src"), param("dst"), param("rows")
+
+	Comment("the last vector of a row has (cols-1)%lanes + 1 elements")
+	last := param("cols")
+	DECQ(last)
+	ANDQ(Imm(uint64(lanes-1)), last)
+	INCQ(last)
+	t.tail = m.first(last, e.size)
+
+	Label("row")
+	MOVQ(src, t.from)
+	MOVQ(dst, t.to)
+	Load(Param("cols"), t.cols)
+	JMP(LabelRef("manyTest"))
+	Label("many")
+	t.block("Many", tapVectors, false)
+	ADDQ(U32(uint32(tapVectors*m.bytes)), t.from)
+	ADDQ(U32(uint32(tapVectors*m.bytes)), t.to)
+	SUBQ(U32(uint32(tapVectors*lanes)), t.cols)
+	Label("manyTest")
+	CMPQ(t.cols, U32(uint32(tapVectors*lanes)))
+	JGT(LabelRef("many"))
+	for v := 1; v < tapVectors; v++ {
+		CMPQ(t.cols, U32(uint32(v*lanes)))
+		JLE(LabelRef(fmt.Sprintf("rest%d", v)))
+	}
+	for v := tapVectors; v > 0; v-- {
+		Label(fmt.Sprintf("rest%d", v))
+		t.block(fmt.Sprint(v), v, true)
+		if v > 1 {
+			JMP(LabelRef("next"))
+		}
+	}
+	Label("next")
+	step := param("down")
+	ADDQ(step, src)
+	Load(Param("ld"), step)
+	ADDQ(step, dst)
+	DECQ(rows)
+	JNZ(LabelRef("row"))
+	VZEROUPPER()
+	RET()
+}
+
+// block writes the combination for some vectors, of which the last has a tail or is a whole one.
+func (t *tapWriter) block(label string, vectors int, isMasked bool) {
+	sums := make([]vector, vectors)
+	for v := range sums {
+		sums[v] = t.m.new()
+		VMOVUPS(t.begin, sums[v])
+	}
+	p, from := GP64(), GP64()
+	XORQ(p, p)
+	Label("taps" + label)
+	Comment("for p := range k: x := src[at[p]:]; sum = " + t.kind.text)
+	MOVQ(Mem{Base: t.at, Index: p, Scale: 8}, from)
+	ADDQ(t.from, from)
+	weight := t.m.new()
+	if t.kind.hasWeights {
+		t.e.broadcast(Mem{Base: t.w, Index: p, Scale: uint8(t.e.size)}, weight)
+	}
+	for v, sum := range sums {
+		x := t.m.new()
+		in := Mem{Base: from, Disp: v * t.m.bytes}
+		if isMasked && v == vectors-1 {
+			t.m.loadTailTo(in, t.tail, t.e.size, x)
+		} else {
+			VMOVUPS(in, x)
+		}
+		switch t.kind.name {
+		case "MulAdd":
+			t.e.multiplyAdd(x, weight, sum)
+		case "Sum":
+			pair(t.e, VADDPS, VADDPD)(x, sum, sum)
+		default:
+			r := t.m.new()
+			extreme(t.m, t.e, true, sum, x, r)
+			VMOVUPS(r, sum)
+		}
+	}
+	INCQ(p)
+	CMPQ(p, t.k)
+	JLT(LabelRef("taps" + label))
+	for v, sum := range sums {
+		if to := (Mem{Base: t.to, Disp: v * t.m.bytes}); isMasked && v == vectors-1 {
+			t.m.storeTail(sum, to, t.tail, t.m.bytes/t.e.size, t.e.size)
+		} else {
+			VMOVUPS(sum, to)
+		}
+	}
+}
