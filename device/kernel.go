@@ -47,6 +47,24 @@ const (
 	// Args.Shape is not empty, there is such a product for each index into
 	// it, and the strides over it stand before those of rows and columns.
 	MatMul
+	// Conv is, for the planes n,g,o and their elements i,j,
+	//
+	//	Out[n,g,o,i,j] = sum over c, k and l of A[n,g,c,y,x] * B[g,o,c,k,l]
+	//
+	// where y and x are what Args.Window[0] has at place i for k, and Args.Window[1] at place
+	// j for l: there is no summand where the windows have nothing, and 0 stands for elements outside of A. The sum
+	// is accumulated from 0 over c, k and l in row-major order, as those of MatMul. Args.Shape is n, g and o, Args.Ints how many c there
+	// are. Args.Strides[1] are those of A over n, g, c, rows and columns, Args.Strides[2] those of B over g, o, c, k and l, Args.Strides[0] those of the
+	// planes of Out, each of which is contiguous, over n, g and o; nil: contiguous.
+	Conv
+	// Pool folds parts of planes by Kernel.Body, the reducer sum or max: element i,j of a plane of Out is
+	// that of the elements of the same plane of In[0] at y,x, as Conv has them, one after the other over k and l, without those outside of it: a sum
+	// begins with 0, the greatest of nothing is -Inf. Args.Shape numbers the planes, Args.Strides[1] are In[0]'s over it, rows and columns.
+	// The output is contiguous.
+	Pool
+	// ArgPool finds where the element is that Pool by the reducer max gives: its int64 index in the
+	// plane, in row-major order, that of the first of equals, or of the first NaN; -1 in nothing. Arguments as for Pool.
+	ArgPool
 	// Gather takes elements of In[0] at the int64 indices In[1]: at each index
 	// into Args.Shape, the output has the element of In[0] that its strides lead
 	// to, moved on by Args.Ints[1] elements times the element of In[1] there.
@@ -92,6 +110,9 @@ var codes = [...]string{
 	Scan:       "scan",
 	ArgSort:    "argsort",
 	MatMul:     "matmul",
+	Conv:       "conv",
+	Pool:       "pool",
+	ArgPool:    "argpool",
 	Gather:     "gather",
 	ScatterAdd: "scatteradd",
 	Copy:       "copy",
@@ -156,7 +177,25 @@ type Args struct {
 	Shape   Shape              // the space that is iterated over
 	Kept    int                // see Reduce
 	Strides [MaxOperands][]int // of each operand over Shape, in elements; nil: contiguous
-	Ints    []int              // see Scan, ArgSort, MatMul, Gather and Random
+	Ints    []int              // see Scan, ArgSort, MatMul, Conv, Gather and Random
+	Window  *[2]Window         // see Conv and Pool: along rows and along columns
+}
+
+// A Window says which elements of an axis are looked at together, see [Conv]: for place i of the result and place k of the
+// window the one with the index (i*Stride - Pad + k*Step) / Holes, or nothing where that is not an integer.
+type Window struct {
+	In, Out, Size int // how many elements, places of the result, and places of the window there are
+	Stride        int // at least 1
+	Pad, Step     int // may be negative
+	Holes         int // at least 1
+}
+
+// At is the index of the element for place i of the result and place k of the window: perhaps outside of
+// the axis. It reports false where there is nothing.
+func (w *Window) At(i, k int) (index int, ok bool) {
+	at := i*w.Stride - w.Pad + k*w.Step
+	index = at / w.Holes
+	return index, at == index*w.Holes
 }
 
 // An IndexError is how a command fails whose indices are values.

@@ -173,6 +173,12 @@ func newRunner(k *device.Kernel) runner {
 		run = newArgSort
 	case device.MatMul:
 		run = newMatMul
+	case device.Conv:
+		run = newConv
+	case device.Pool:
+		run = newPool
+	case device.ArgPool:
+		run = newArgPool
 	case device.Gather:
 		run = newGather
 	case device.ScatterAdd:

@@ -62,6 +62,8 @@ func TestBackend(t *testing.T, b device.Backend, o Options) {
 		{"Scan", testScan},
 		{"ArgSort", testArgSort},
 		{"BatchedMatMul", testBatchedMatMul},
+		{"Conv", testConv},
+		{"Pool", testPool},
 		{"Gather", testGather},
 		{"ScatterAdd", testScatterAdd},
 		{"BatchInvariance", testBatchInvariance},

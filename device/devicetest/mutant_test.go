@@ -118,6 +118,36 @@ var mutants = []mutant{
 		}
 		run(c)
 	})},
+	{"what lies around planes is their edge", "Conv", onCPU(func(c *device.Command, run func(*device.Command)) {
+		if c.Kernel.Code == device.Conv && c.N > 0 && c.Args.Window[0].Holes == 1 && c.Args.Window[0].Pad > 0 {
+			args, w := *c.Args, *c.Args.Window
+			w[0].Pad-- // the first row once more
+			args.Window = &w
+			c.Args = &args
+		}
+		run(c)
+	})},
+	{"planes of a group are those of the first", "Conv", onCPU(func(c *device.Command, run func(*device.Command)) {
+		if c.Kernel.Code == device.Conv && c.Args.Strides[1] != nil {
+			args := *c.Args
+			args.Strides[1] = append([]int{}, args.Strides[1]...)
+			args.Strides[1][1] = 0
+			c.Args = &args
+		}
+		run(c)
+	})},
+	{"the last of equals is the greatest of a window", "Pool", after(func(c *device.Command) {
+		if c.Kernel.Code == device.ArgPool && c.Kernel.In[0] == device.Float32 && c.Args.Strides[1] == nil && c.N > 0 && c.Args.Window[1].Holes == 1 {
+			x, w := rest(c, 1), c.Args.Window
+			for i, place := range out[int64](c) {
+				next := int(place) + 1
+				from := i / (w[0].Out * w[1].Out) * w[0].In * w[1].In
+				if place >= 0 && next%w[1].In != 0 && x[from+next] == x[from+int(place)] {
+					out[int64](c)[i] = int64(next)
+				}
+			}
+		}
+	})},
 	{"negative indices count from the start", "Gather", onCPU(func(c *device.Command, run func(*device.Command)) {
 		if c.Kernel.Code == device.Gather {
 			indices := device.Slice[int64](c.Buf[2], 0, int(c.Buf[2].Bytes/8))

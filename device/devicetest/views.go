@@ -234,6 +234,8 @@ func testEmpty(s *suite) {
 		none(kernelFor(device.MatMul, device.Float32), &device.Args{Ints: []int{0, 3, 4}}),
 		none(kernelFor(device.MatMul, device.Float32), &device.Args{Ints: []int{3, 0, 4}}),
 		none(kernelFor(device.MatMul, device.Float32), &device.Args{Shape: device.Shape{0}, Ints: []int{3, 2, 4}, Strides: [4][]int{1: {12, 4, 1}, 2: {0, 2, 1}}}),
+		none(convKernel[float32](), &device.Args{Shape: device.Shape{0, 1, 2}, Ints: []int{3}, Window: &[2]device.Window{}}),
+		none(device.NewKernel("pool", device.Pool, kernel.ReduceSum, device.Float32, device.Float32), &device.Args{Shape: device.Shape{0}, Window: &[2]device.Window{}}),
 		none(device.NewKernel("scan", device.Scan, kernel.ReduceSum, device.Float32, device.Float32), &device.Args{Shape: device.Shape{3, 0}, Kept: 1, Ints: []int{0}}),
 		none(device.NewKernel("argsort", device.ArgSort, nil, device.Int64, device.Float32), &device.Args{Shape: device.Shape{3, 5}, Kept: 1, Ints: []int{0, 0}}),
 		none(device.NewKernel("argsort", device.ArgSort, nil, device.Int64, device.Float32), &device.Args{Shape: device.Shape{0, 5}, Kept: 1, Ints: []int{2, 1}}),
