@@ -117,6 +117,43 @@ func interpret(p *op.Plan, x []op.Value) op.Value {
 				}
 			}
 		}
+	case device.Conv:
+		out.data = make([]float64, p.Cmd.N)
+		weights, w := x[1].(*array), args.Window
+		to := args.Strides[0]
+		if to == nil {
+			to = append(slices.Clone(args.Shape), w[0].Out*w[1].Out).Strides()
+		}
+		for _, index := range indices(append(slices.Clone(args.Shape), args.Ints[0])) {
+			n, g, o, c := index[0], index[1], index[2], index[3]
+			walkWindows(w, func(i, j, k, l, row, column int) {
+				out.data[dot(to, n, g, o)+i*w[1].Out+j] += in.data[dot(args.Strides[1], n, g, c, row, column)] * weights.data[dot(args.Strides[2], g, o, c, k, l)]
+			})
+		}
+	case device.Pool, device.ArgPool:
+		w := args.Window
+		n := args.Shape.Size()
+		planes := in.gather(op.View{Shape: append(slices.Clone(args.Shape), w[0].In, w[1].In), Strides: args.Strides[1]}).data
+		for p := range n {
+			plane := planes[p*w[0].In*w[1].In:][:w[0].In*w[1].In]
+			best := make([]float64, w[0].Out*w[1].Out)
+			sums, places := slices.Clone(best), slices.Repeat([]float64{-1}, len(best))
+			walkWindows(w, func(i, j, _, _, row, column int) {
+				at, from := i*w[1].Out+j, row*w[1].In+column
+				sums[at] += plane[from]
+				if places[at] < 0 || plane[from] > best[at] {
+					best[at], places[at] = plane[from], float64(from)
+				}
+			})
+			switch {
+			case k.Code == device.ArgPool:
+				out.data = append(out.data, places...)
+			case k.Body.(kernel.Reducer) == kernel.ReduceMax:
+				out.data = append(out.data, best...)
+			default:
+				out.data = append(out.data, sums...)
+			}
+		}
 	case device.Gather:
 		for _, at := range selected(args, 1, x[1].(*array)) {
 			out.data = append(out.data, in.data[at])
@@ -171,6 +208,40 @@ func at(data []float64, places []int) (x []float64) {
 		x = append(x, data[i])
 	}
 	return x
+}
+
+// walkWindows calls f for each place of the result and each place of the window that meet an element of the plane, and for that.
+func walkWindows(w *[2]device.Window, f func(i, j, k, l, row, column int)) {
+	for _, index := range indices(device.Shape{w[0].Out, w[1].Out, w[0].Size, w[1].Size}) {
+		row, ok := w[0].At(index[0], index[2])
+		column, isToo := w[1].At(index[1], index[3])
+		if ok && isToo && 0 <= row && row < w[0].In && 0 <= column && column < w[1].In {
+			f(index[0], index[1], index[2], index[3], row, column)
+		}
+	}
+}
+
+// indices lists all indices into a shape, in row-major order.
+func indices(shape device.Shape) [][]int {
+	all := [][]int{{}}
+	for _, n := range shape {
+		var longer [][]int
+		for _, index := range all {
+			for i := range n {
+				longer = append(longer, append(slices.Clone(index), i))
+			}
+		}
+		all = longer
+	}
+	return all
+}
+
+// dot is where the element with the given index is.
+func dot(strides []int, index ...int) (at int) {
+	for i, k := range index {
+		at += k * strides[i]
+	}
+	return at
 }
 
 // selected lists the places, in the operand with the given number, that the indices select.
@@ -228,6 +299,9 @@ func TestStructuralGradients(t *testing.T) {
 	withZero := some(2, 3)
 	withZero.data[1], withZero.data[3], withZero.data[4] = 0, 0, 0
 	indices := func(shape device.Shape, data ...float64) *array { return &array{shape, device.Int64, data} }
+	one := &op.Window{Stride: [2]int{1, 1}, Dilation: [2]int{1, 1}, Groups: 1}
+	strange := &op.Window{Stride: [2]int{2, 2}, Pad: [2]int{1, 1}, Dilation: [2]int{1, 2}, Groups: 2}
+	pool := &op.Window{Size: [2]int{3, 2}, Stride: [2]int{2, 1}, Pad: [2]int{1, 0}, Dilation: [2]int{1, 1}}
 	tied := &array{device.Shape{2, 2}, device.Float64, []float64{1, 2, 3, 4}}
 	for _, c := range []struct {
 		d  *op.Def
@@ -249,6 +323,13 @@ func TestStructuralGradients(t *testing.T) {
 		{op.Gather, op.Attr{Axis: 2, Shared: 1}, []*array{some(2, 2, 3), indices(device.Shape{2, 2}, 2, 0, 1, 1)}},
 		{op.ScatterAdd, op.Attr{Axis: 0, Shape: device.Shape{3, 2}}, []*array{some(4, 2), indices(device.Shape{4}, 0, 2, -1, 0)}},
 		{op.ScatterAdd, op.Attr{Axis: 1, Shared: 1, Shape: device.Shape{2, 4}}, []*array{some(2), indices(device.Shape{2}, 3, 1)}},
+		{op.Conv2D, op.Attr{Window: one}, []*array{some(2, 3, 4, 5), some(2, 3, 2, 3)}},
+		{op.Conv2D, op.Attr{Window: strange}, []*array{some(4, 6, 5), some(6, 2, 3, 2)}},
+		{op.ConvInput, op.Attr{Window: strange, Shape: device.Shape{2, 4, 6, 5}}, []*array{some(2, 6, 3, 3), some(6, 2, 3, 2)}},
+		{op.ConvKernel, op.Attr{Window: strange, Shape: device.Shape{6, 2, 3, 2}}, []*array{some(2, 4, 6, 5), some(2, 6, 3, 3)}},
+		{op.MaxPool2D, op.Attr{Window: pool}, []*array{some(2, 2, 5, 4)}},
+		{op.SumPool2D, op.Attr{Window: pool}, []*array{some(3, 5, 4)}},
+		{op.SpreadPool2D, op.Attr{Window: pool, Shape: device.Shape{5, 4}}, []*array{some(3, 3)}},
 		{op.CumSum, op.Attr{}, []*array{some(2, 3)}},
 		{op.CumSum, op.Attr{Axis: 1}, []*array{some(2, 3)}},
 		{op.CumSum, op.Attr{Back: true}, []*array{some(4)}},
@@ -352,5 +433,60 @@ func TestPullElementwise(t *testing.T) {
 	third := op.Call{Def: op.ProdShare, In: [op.MaxInputs]op.Value{y, y, &array{y.shape, y.dtype, make([]float64, 3)}}}
 	if got := op.Pull(interpreter{}, &third, 1, y).(*array); !slices.Equal(got.data, []float64{1, 1, 1}) {
 		t.Errorf("with three operands the product is apart: %v", got)
+	}
+}
+
+// The batching rules that nobody can get at through rows: what they give for all examples is what the operation gives each.
+func TestBatchedGradients(t *testing.T) {
+	r := newRand(t)
+	some := func(shape ...int) *array {
+		a := &array{shape, device.Float64, nil}
+		for range device.Shape(shape).Size() {
+			a.data = append(a.data, float64(r.IntN(9)-4)) // so that sums are exact
+		}
+		return a
+	}
+	window := &op.Window{Stride: [2]int{2, 2}, Pad: [2]int{1, 1}, Dilation: [2]int{1, 2}, Groups: 2}
+	pool := &op.Window{Size: [2]int{3, 2}, Stride: [2]int{2, 1}, Pad: [2]int{1, 0}, Dilation: [2]int{1, 1}}
+	for _, c := range []struct {
+		d      *op.Def
+		a      op.Attr
+		shapes []device.Shape
+	}{
+		{op.Conv2D, op.Attr{Window: window}, []device.Shape{{2, 4, 6, 5}, {6, 2, 3, 2}}},
+		{op.ConvInput, op.Attr{Window: window, Shape: device.Shape{2, 4, 6, 5}}, []device.Shape{{2, 6, 3, 3}, {6, 2, 3, 2}}},
+		{op.ConvInput, op.Attr{Window: window, Shape: device.Shape{4, 6, 5}}, []device.Shape{{6, 3, 3}, {6, 2, 3, 2}}},
+		{op.ConvKernel, op.Attr{Window: window, Shape: device.Shape{6, 2, 3, 2}}, []device.Shape{{2, 4, 6, 5}, {2, 6, 3, 3}}},
+		{op.ConvKernel, op.Attr{Window: window, Shape: device.Shape{6, 2, 3, 2}}, []device.Shape{{4, 6, 5}, {6, 3, 3}}},
+		{op.ArgMaxPool2D, op.Attr{Window: pool}, []device.Shape{{2, 5, 4}}},
+		{op.SpreadPool2D, op.Attr{Window: pool, Shape: device.Shape{2, 5, 4}}, []device.Shape{{2, 3, 3}}},
+	} {
+		const n = 3
+		for has := uint8(1); has < 1<<len(c.shapes); has++ {
+			batch := &op.Batch{Def: c.d, Attr: c.a, Has: has, N: n}
+			for i, shape := range c.shapes {
+				if has>>i&1 != 0 {
+					shape = append(device.Shape{n}, shape...)
+				}
+				batch.In = append(batch.In, some(shape...))
+			}
+			got := op.Batched(interpreter{}, batch).(*array)
+			var want array
+			for example := range n {
+				var in []op.Value
+				for i, x := range batch.In {
+					if a := x.(*array); has>>i&1 != 0 {
+						size := c.shapes[i].Size()
+						x = &array{c.shapes[i], a.dtype, a.data[example*size:][:size]}
+					}
+					in = append(in, x)
+				}
+				one := interpreter{}.Structural(c.d, c.a, in...).(*array)
+				want.shape, want.data = append(device.Shape{n}, one.shape...), append(want.data, one.data...)
+			}
+			if !got.shape.Equal(want.shape) || !slices.Equal(got.data, want.data) {
+				t.Errorf("%v, operands %b of %v: %v %v, want %v %v", c.d, has, c.shapes, got.shape, got.data, want.shape, want.data)
+			}
+		}
 	}
 }

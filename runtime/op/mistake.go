@@ -23,6 +23,8 @@ const (
 	MistakeType        = "element type not supported"
 	MistakeMatMul      = "inner lengths differ"
 	MistakeRank        = "wrong rank"
+	MistakeChannels    = "channels do not fit"
+	MistakeWindow      = "impossible window"
 	MistakeAxis        = "axis out of range"
 	MistakeTwice       = "axis named twice"
 	MistakeReshape     = "number of elements differs"

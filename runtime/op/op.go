@@ -131,12 +131,13 @@ type Attr struct {
 	Scalars [2]float64      // of elementwise operations
 	Axes    []int           // reductions, Transpose
 	Keep    bool            // reductions keep the reduced axes, with length 1
-	Shape   device.Shape    // Reshape, BroadcastTo, ScatterAdd, and what creates tensors
+	Shape   device.Shape    // Reshape, BroadcastTo, ScatterAdd, gradients, and what creates tensors
 	DType   device.DType    // As, and what creates tensors
 	Axis    int             // Slice, Scatter, Gather, ScatterAdd, Concat, CumSum, ArgSort
 	From    int             // Slice, Scatter, Concat
 	To      int             // Slice: the end; Scatter: the length of the axis; ArgSort: how many
 	Shared  int             // Gather, ScatterAdd: how many leading axes operand and indices have in common
+	Window  *Window         // Conv2D, pooling and their gradients
 	Back    bool            // CumSum: from the last element to the first; ArgSort: from the greatest
 	Func    kernel.MathFunc // HostMath
 	Key     uint64          // random draws

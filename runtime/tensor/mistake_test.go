@@ -115,6 +115,26 @@ func TestMistakes(t *testing.T) {
 		{func() { x.RowAt(i) }, "RowAt: " + op.MistakeItem},
 		{func() { x.Pick(b) }, "Pick: " + op.MistakeIndices},
 		{func() { x.Pick(i) }, "Pick: " + op.MistakeBroadcast},
+		{func() { x.Conv2D(nil, tensor.Conv{}) }, "Conv2D: " + op.MistakeNil + ": float32[2 3]"},
+		{func() { x.Conv2D(x, tensor.Conv{}) }, "Conv2D: " + op.MistakeRank + " (it takes images [N C H W], or one [C H W], and a kernel [O C/groups KH KW]): float32[2 3], float32[2 3]"},
+		{func() { x.Reshape(2, 1, 3).Conv2D(d.Reshape(1, 1, 1, 3), tensor.Conv{}) }, "Conv2D: " + op.MistakeDTypes},
+		{func() { x.Reshape(2, 1, 3).Conv2D(y.Reshape(1, 1, 1, 3), tensor.Conv{}) }, "Conv2D: " + op.MistakeDevices},
+		{func() { i.Reshape(1, 1, 3).Conv2D(i.Reshape(1, 1, 1, 3), tensor.Conv{}) }, "Conv2D: " + op.MistakeType},
+		{func() { x.Reshape(2, 1, 3).Conv2D(x.Reshape(1, 1, 2, 3), tensor.Conv{}) }, "Conv2D: " + op.MistakeChannels},
+		{func() { x.Reshape(2, 1, 3).Conv2D(x.Reshape(3, 1, 1, 2), tensor.Conv{Groups: 2}) }, "Conv2D: " + op.MistakeChannels},
+		{func() { x.Reshape(2, 1, 3).Conv2D(x.Reshape(3, 2, 1, 1), tensor.Conv{Groups: -1}) }, "Conv2D: " + op.MistakeChannels},
+		{func() { x.Reshape(1, 2, 3).Conv2D(x.Reshape(1, 1, 3, 2), tensor.Conv{}) }, "Conv2D: " + op.MistakeWindow + ": larger than the image with its padding, or empty: float32[1 2 3], float32[1 1 3 2]"},
+		{func() { x.Reshape(1, 2, 3).Conv2D(x.Reshape(1, 1, 2, 3), tensor.Conv{Dilation: tensor.Both(2)}) }, "Conv2D: " + op.MistakeWindow},
+		{func() { x.Reshape(1, 2, 3).Conv2D(tensor.Zeros(1, 1, 0, 1), tensor.Conv{}) }, "Conv2D: " + op.MistakeWindow},
+		{func() { x.Reshape(1, 2, 3).Conv2D(x.Reshape(1, 1, 2, 3), tensor.Conv{Padding: tensor.Pair{0, -1}}) }, "Conv2D: " + op.MistakeWindow + ": strides and dilations are at least 1, paddings at least 0"},
+		{func() { x.MaxPool2D(tensor.Pool{}) }, "MaxPool2D: " + op.MistakeWindow + ": windows and strides are at least 1, paddings at least 0 and below the window: float32[2 3]"},
+		{func() { x.MaxPool2D(tensor.Pool{Window: tensor.Both(3)}) }, "MaxPool2D: " + op.MistakeWindow + ": larger than the plane with its padding: float32[2 3]"},
+		{func() { x.MaxPool2D(tensor.Pool{Window: tensor.Both(2), Padding: tensor.Pair{0, 2}}) }, "MaxPool2D: " + op.MistakeWindow},
+		{func() { x.Row(0).MaxPool2D(tensor.Pool{Window: tensor.Both(1)}) }, "MaxPool2D: " + op.MistakeRank},
+		{func() { i.Reshape(1, 3).MaxPool2D(tensor.Pool{Window: tensor.Both(1)}) }, "MaxPool2D: " + op.MistakeType},
+		{func() { tensor.Zeros(0, 1).MaxPool2D(tensor.Pool{Window: tensor.Both(2), Padding: tensor.Both(1)}) }, "MaxPool2D: " + op.MistakeEmpty},
+		{func() { i.Reshape(1, 3).AvgPool2D(tensor.Pool{Window: tensor.Both(1)}) }, "AvgPool2D: " + op.MistakeType},
+		{func() { x.AvgPool2D(tensor.Pool{Window: tensor.Both(2), Stride: tensor.Both(-1)}) }, "AvgPool2D: " + op.MistakeWindow},
 		{func() { g.Set(nil) }, "Set: " + op.MistakeNil},
 		{func() { g.Set(d) }, "Set: " + op.MistakeShape},
 		{func() { i.Track() }, "Track: " + op.MistakeType},
@@ -130,7 +150,7 @@ func TestMistakes(t *testing.T) {
 		t.Error("a draw that panicked has advanced the generator")
 	}
 	// x.Sum, x.Track().Exp and the like are operands of what is wrong, and were enqueued.
-	if got := e.Stats().Enqueued - enqueued; got > 9 {
+	if got := e.Stats().Enqueued - enqueued; got > 11 {
 		t.Errorf("%d operations were enqueued", got)
 	}
 }

@@ -207,8 +207,9 @@ func TestVMapOperations(t *testing.T) {
 }
 
 // inner are operations that only others are made of, which are tested above, and
-// the gradients of Slice and Sort, that nobody can call for a row.
-var inner = []*op.Def{op.Finite, op.Root, op.Scale, op.ProdShare, op.MathMax, op.MathMin, op.Contiguous, op.Scatter, op.AlongAdd}
+// gradients, that nobody can call for a row: package op tests their rules.
+var inner = []*op.Def{op.Finite, op.Root, op.Scale, op.ProdShare, op.MathMax, op.MathMin, op.Contiguous, op.Scatter, op.AlongAdd,
+	op.ConvInput, op.ConvKernel, op.ArgMaxPool2D, op.SpreadPool2D}
 
 type structuralCall struct {
 	what    string
@@ -264,6 +265,17 @@ func structuralCalls(on device.Device) []structuralCall {
 			return x[0].MulF64(x[0].Sum().F64().Sin().Hypot(x[1].F64())).AddF64(x[1].F64().Exp())
 		}},
 		{"constants", nil, op.Floats, [][]int{{2}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return tensor.On(on).Ones(3) }},
+	}
+	for _, c := range convCases {
+		calls = append(calls, structuralCall{c.String(), []*op.Def{op.Conv2D}, op.Floats, [][]int{c.image, c.kernel}, false,
+			func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Conv2D(x[1], c.Conv) }})
+	}
+	for _, c := range poolCases {
+		calls = append(calls,
+			structuralCall{fmt.Sprintf("MaxPool2D %v", c), []*op.Def{op.MaxPool2D}, op.Floats, [][]int{c.shape}, false,
+				func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].MaxPool2D(c.Pool) }},
+			structuralCall{fmt.Sprintf("AvgPool2D %v", c), []*op.Def{op.SumPool2D}, op.Floats, [][]int{c.shape}, false,
+				func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].AvgPool2D(c.Pool) }})
 	}
 	for _, shapes := range [][][]int{
 		{{3}, {3, 2}}, {{2, 3}, {3}}, {{2, 3}, {3, 4}}, {{1, 3}, {3, 1}}, {{4, 2, 3}, {3, 2}}, {{2, 3}, {4, 3, 2}}, {{4, 1, 3}, {4, 3, 2}},

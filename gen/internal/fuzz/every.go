@@ -84,6 +84,31 @@ func makeOthers() (all, unrounded []*operation) {
 			m := mean(mul(d, d), -1)
 			return mul(m, scalar(m, 0.5))
 		}, tOne, tMat, tMat),
+		shapedIn("$0.Reshape(1, {r}, {c}).Conv2D($1.Slice(0, 0, 1).Reshape(1, 1, 1, {c}), tensor.Conv{Padding: tensor.Pair{0, {c} - 1}})"+
+			".Slice(2, 0, {c}).Reshape({r}, {c})", 1, func(m *machine, a []*value) *value {
+			product := m.product(part(a[1], 0, 1, a[1].shape[1]), unfolded(a[0]))
+			return reshape(product, a[0].shape...)
+		}, tMat, tMat, tMat),
+		shaped("$0.MaxPool2D(tensor.Pool{Window: tensor.Both(2), Stride: tensor.Both(1), Padding: tensor.Both(1)}).Slice(0, 0, {r}).Slice(1, 0, {c})", 1,
+			func(a []*value) *value {
+				return windows(a[0], func(x []float64) float64 {
+					most := x[0]
+					for _, v := range x {
+						most = max(most, v)
+					}
+					return most
+				})
+			}, tMat, tMat),
+		shaped("$0.AvgPool2D(tensor.Pool{Window: tensor.Both(2), Stride: tensor.Both(1), Padding: tensor.Both(1)}).Slice(0, 0, {r}).Slice(1, 0, {c})", 1,
+			func(a []*value) *value {
+				return windows(a[0], func(x []float64) float64 {
+					total := 0.0
+					for _, v := range x {
+						total = round(a[0].dtype, total+v)
+					}
+					return total / float64(len(x))
+				})
+			}, tMat, tMat),
 		shaped("$0.CumSum(0)", 1, func(a []*value) *value { return cumulated(a[0], 0) }, tMat, tMat),
 		shaped("$0.CumSum(-1)", 1, func(a []*value) *value { return cumulated(a[0], 1) }, tMat, tMat),
 		shaped("$0.CumSum(0)", 1, func(a []*value) *value { return cumulated(a[0], 0) }, tVec, tVec),
@@ -434,6 +459,45 @@ func cumulated(x *value, axis int) *value {
 			z.floats[at] = total
 		}
 	})
+	return z
+}
+
+// unfolded is what a kernel of one row, as long as those of x, meets as it moves from beyond the left end of x's rows to where it lies
+// on them: a column for each element of x, with zeros outside.
+func unfolded(x *value) *value {
+	rows, cols := x.shape[0], x.shape[1]
+	shape := []int{cols, rows * cols}
+	if s := spoiled(x.dtype, shape, x); s != nil {
+		return s
+	}
+	z := newValue(x.dtype, shape)
+	for k := range cols {
+		for i := range rows {
+			for j := range cols {
+				if at := j - (cols - 1) + k; at >= 0 {
+					z.floats[(k*rows+i)*cols+j] = x.floats[i*cols+at]
+				}
+			}
+		}
+	}
+	return z
+}
+
+// windows gives each element of x what f gives of those of x, in order, that are there of itself and those to the left, above, and above to the left.
+func windows(x *value, f func(x []float64) float64) *value {
+	if s := spoiled(x.dtype, x.shape, x); s != nil {
+		return s
+	}
+	z := newValue(x.dtype, x.shape)
+	for i := range x.shape[0] {
+		for j := range x.shape[1] {
+			var in []float64
+			for y := max(0, i-1); y <= i; y++ {
+				in = append(in, x.floats[y*x.shape[1]+max(0, j-1):y*x.shape[1]+j+1]...)
+			}
+			z.floats[i*x.shape[1]+j] = round(x.dtype, f(in))
+		}
+	}
 	return z
 }
 
