@@ -1,0 +1,139 @@
+package nn
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+// Conv2D returns a layer that computes x.Conv2D(W, c) + b: images with out channels, from a kernel of so many rows and columns, as
+// [tensor.Tensor.Conv2D] does. The channels of the input are those of the first one that Forward gets: [N C H W], or [C H W], which is
+// one image. W, of shape (out, C/groups, rows, columns), is then drawn from the default generator, on the device and in the element
+// type of the input, uniformly from -r to r with r = sqrt(6/(in+out)) (Glorot and Bengio 2010), where in and out are how many elements
+// each element of the result is made of, and how many results each element of the input goes into: channels of a group times
+// rows times columns. b, of shape (out, 1, 1), is 0.
+//
+//asyncgen:api pure
+func Conv2D(out int, size tensor.Pair, c tensor.Conv) Module {
+	if out < 0 || size[0] < 1 || size[1] < 1 {
+		panic(fmt.Sprintf("nn: Conv2D: %d channels, a kernel of %d rows and %d columns", out, size[0], size[1]))
+	}
+	return &conv2D{out: out, size: size, conv: c, weight: NewParam(nil), bias: NewParam(nil)}
+}
+
+type conv2D struct {
+	out          int
+	size         tensor.Pair
+	conv         tensor.Conv
+	weight, bias *Param
+}
+
+// Forward implements Module.
+//
+//go:noinline
+func (l *conv2D) Forward(x *tensor.Tensor) *tensor.Tensor {
+	if !l.weight.IsSet() {
+		l.init(x)
+	}
+	w, b := l.weight.Value(), l.bias.Value()
+	sums := x.Conv2D(w, l.conv)
+	y := sums.Add(b)
+	tensor.Dead(w, b, sums)
+	return y
+}
+
+func (l *conv2D) isDiscreet() bool { return true }
+
+// init draws the weights for inputs like x.
+func (l *conv2D) init(x *tensor.Tensor) {
+	groups := max(l.conv.Groups, 1)
+	if x.Rank() < 3 || x.Rank() > 4 || x.Dim(-3)%groups != 0 || l.out%groups != 0 {
+		panic(fmt.Sprintf("nn: Conv2D: the input has shape %v, want images [N C H W], or one [C H W], and channels in %d groups, as are the layer's %d",
+			x.Shape(), groups, l.out))
+	}
+	in, on := x.Dim(-3)/groups, tensor.On(x.Device().Unscoped()).As(x.DType())
+	area := l.size[0] * l.size[1]
+	r := math.Sqrt(6 / float64(max((in+l.out/groups)*area, 1)))
+	w, b := on.Uniform(-r, r, l.out, in, l.size[0], l.size[1]), on.Zeros(l.out, 1, 1)
+	l.weight.Set(w)
+	l.bias.Set(b)
+	tensor.Dead(w, b)
+}
+
+// Params implements Module.
+func (l *conv2D) Params() []*Param { return []*Param{l.weight, l.bias} }
+
+// Freeze implements [Freezer].
+func (l *conv2D) Freeze() Module {
+	return &conv2D{out: l.out, size: l.size, conv: l.conv, weight: l.weight.Frozen(), bias: l.bias.Frozen()}
+}
+
+// MaxPool2D returns a layer without parameters that replaces each plane by the greatest elements of its windows, see
+// [tensor.Tensor.MaxPool2D].
+//
+//asyncgen:api pure
+func MaxPool2D(p tensor.Pool) Module { return maxPool2D{p} }
+
+type maxPool2D struct{ tensor.Pool }
+
+// Forward implements Module.
+//
+//go:noinline
+func (l maxPool2D) Forward(x *tensor.Tensor) *tensor.Tensor { return x.MaxPool2D(l.Pool) }
+
+func (maxPool2D) isDiscreet() bool { return true }
+
+// Params implements Module.
+func (maxPool2D) Params() []*Param { return nil }
+
+// Freeze implements [Freezer].
+func (l maxPool2D) Freeze() Module { return l }
+
+// AvgPool2D returns a layer without parameters that replaces each plane by the means of its windows, without what lies
+// outside, see [tensor.Tensor.AvgPool2D].
+//
+//asyncgen:api pure
+func AvgPool2D(p tensor.Pool) Module { return avgPool2D{p} }
+
+type avgPool2D struct{ tensor.Pool }
+
+// Forward implements Module.
+//
+//go:noinline
+func (l avgPool2D) Forward(x *tensor.Tensor) *tensor.Tensor { return x.AvgPool2D(l.Pool) }
+
+func (avgPool2D) isDiscreet() bool { return true }
+
+// Params implements Module.
+func (avgPool2D) Params() []*Param { return nil }
+
+// Freeze implements [Freezer].
+func (l avgPool2D) Freeze() Module { return l }
+
+// Flatten returns a layer without parameters that gives each sample of a batch, whatever its shape is, as a row of a matrix.
+// It panics if the input has no axes.
+//
+//asyncgen:api pure
+func Flatten() Module { return flatten{} }
+
+type flatten struct{}
+
+// Forward implements Module.
+//
+//go:noinline
+func (flatten) Forward(x *tensor.Tensor) *tensor.Tensor {
+	shape := x.Shape()
+	if len(shape) == 0 {
+		panic("nn: Flatten: the input has no axes, want one that numbers the samples")
+	}
+	return x.Reshape(shape[0], shape[1:].Size())
+}
+
+func (flatten) isDiscreet() bool { return true }
+
+// Params implements Module.
+func (flatten) Params() []*Param { return nil }
+
+// Freeze implements [Freezer].
+func (l flatten) Freeze() Module { return l }
