@@ -171,15 +171,17 @@ func (x *conv) shifted(s *scene) {
 
 // copyWeights copies the elements of b that window o of group g has for the scene's taps.
 func (x *conv) copyWeights(s *scene, dst unsafe.Pointer, g, o int) {
+	step := s.cols.tapStep * x.bs[4] * x.size
+	row := 0
 	for c := range x.c {
-		for t := range s.taps {
-			from := unsafe.Add(x.b, x.weight(s, g, o, c, t)*x.size)
+		for t := range s.rows.taps {
+			from := unsafe.Add(x.b, x.weight(s, g, o, c, t*s.cols.taps)*x.size)
 			if x.size == 4 {
-				*(*uint32)(dst) = *(*uint32)(from)
+				takeApart[uint32](unsafe.Add(dst, row), from, step, s.cols.taps)
 			} else {
-				*(*uint64)(dst) = *(*uint64)(from)
+				takeApart[uint64](unsafe.Add(dst, row), from, step, s.cols.taps)
 			}
-			dst = unsafe.Add(dst, x.size)
+			row += s.cols.taps * x.size
 		}
 	}
 }

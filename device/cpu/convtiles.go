@@ -260,8 +260,12 @@ func putApart[T any](dst, src unsafe.Pointer, step, n int) {
 
 // takeApart is the way back.
 func takeApart[T any](dst, src unsafe.Pointer, step, n int) {
-	for i := range slice[T](dst, n) {
-		*(*T)(unsafe.Add(dst, i*int(unsafe.Sizeof(*new(T))))) = *(*T)(unsafe.Add(src, i*step))
+	if to := slice[T](dst, n); step == int(unsafe.Sizeof(to[0])) {
+		copy(to, slice[T](src, n))
+	} else {
+		for i := range to {
+			to[i] = *(*T)(unsafe.Add(src, i*step))
+		}
 	}
 }
 

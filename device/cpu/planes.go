@@ -119,11 +119,11 @@ func newScene(w *[2]device.Window, rows, cols lattice, rowStride, stride int, is
 	rowOf, colOf := func(t int) int { return t * rows.across * rowStride }, func(t int) int { return t * cols.across * stride }
 	s.down, s.base = rows.down*rowStride, rows.base*rowStride+cols.base*stride
 	place := func(u, v int) int { return u*s.down + v*cols.down*stride }
-	next := cols.down
+	next, n := cols.down, cols.count
 	if isTurned {
-		next = cols.across
+		next, n = cols.across, cols.taps
 	}
-	isDirect := rows.isInside(s.height) && cols.isInside(s.width) && next*stride == 1
+	isDirect := rows.isInside(s.height) && cols.isInside(s.width) && (next*stride == 1 || n == 1)
 	if !isDirect {
 		s.base = 0
 		s.rowLine = newLine(rows.base, rows.down, rows.count, rows.across, rows.taps)
@@ -219,8 +219,7 @@ func copyPart[T uint32 | uint64](dst []T, src unsafe.Pointer, p linePart, n, str
 		return
 	}
 	for i := range dst {
-		dst[i] = *(*T)(from)
-		from = unsafe.Add(from, step*size)
+		dst[i] = *(*T)(unsafe.Add(from, i*step*size))
 	}
 }
 

@@ -98,16 +98,135 @@ TEXT ·tapsMulAddFloat32AVX512(SB), NOSPLIT, $0-72
 	MOVQ         src+24(FP), R8
 	MOVQ         dst+32(FP), R9
 	MOVQ         rows+48(FP), R10
+	MOVQ         down+56(FP), R11
+	LEAQ         (R11)(R11*2), BX
 
 	// the last vector of a row has (cols-1)%lanes + 1 elements
-	MOVQ  cols+40(FP), BX
-	DECQ  BX
-	ANDQ  $0x0f, BX
-	INCQ  BX
-	MOVQ  $-1, SI
-	BZHIQ BX, SI, SI
-	KMOVQ SI, K1
+	MOVQ  cols+40(FP), SI
+	DECQ  SI
+	ANDQ  $0x0f, SI
+	INCQ  SI
+	MOVQ  $-1, DI
+	BZHIQ SI, DI, DI
+	KMOVQ DI, K1
 
+	// if cols <= lanes: several rows at once, as one would wait for its sum so far
+	MOVQ cols+40(FP), DI
+	CMPQ DI, $0x00000010
+	JG   row
+
+narrow:
+	CMPQ    R10, $0x04
+	JL      narrow3
+	VMOVUPS Z0, Z1
+	VMOVUPS Z0, Z2
+	VMOVUPS Z0, Z3
+	VMOVUPS Z0, Z4
+	XORQ    SI, SI
+
+tapsOfRows4:
+	// for p := range k: x := src[at[p]:]; sum = fma(w[p], x, sum)
+	MOVQ         (DX)(SI*8), DI
+	ADDQ         R8, DI
+	VBROADCASTSS (CX)(SI*4), Z5
+	VMOVUPS.Z    (DI), K1, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VMOVUPS.Z    (DI)(R11*1), K1, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VMOVUPS.Z    (DI)(R11*2), K1, Z6
+	VFMADD231PS  Z6, Z5, Z3
+	VMOVUPS.Z    (DI)(BX*1), K1, Z6
+	VFMADD231PS  Z6, Z5, Z4
+	INCQ         SI
+	CMPQ         SI, AX
+	JLT          tapsOfRows4
+	MOVQ         ld+64(FP), SI
+	VMOVDQU32    Z1, K1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VMOVDQU32    Z2, K1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VMOVDQU32    Z3, K1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VMOVDQU32    Z4, K1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	SUBQ         $0x04, R10
+	JNZ          narrow
+	VZEROUPPER
+	RET
+
+narrow3:
+	CMPQ    R10, $0x03
+	JL      narrow2
+	VMOVUPS Z0, Z1
+	VMOVUPS Z0, Z2
+	VMOVUPS Z0, Z3
+	XORQ    SI, SI
+
+tapsOfRows3:
+	// for p := range k: x := src[at[p]:]; sum = fma(w[p], x, sum)
+	MOVQ         (DX)(SI*8), DI
+	ADDQ         R8, DI
+	VBROADCASTSS (CX)(SI*4), Z4
+	VMOVUPS.Z    (DI), K1, Z5
+	VFMADD231PS  Z5, Z4, Z1
+	VMOVUPS.Z    (DI)(R11*1), K1, Z5
+	VFMADD231PS  Z5, Z4, Z2
+	VMOVUPS.Z    (DI)(R11*2), K1, Z5
+	VFMADD231PS  Z5, Z4, Z3
+	INCQ         SI
+	CMPQ         SI, AX
+	JLT          tapsOfRows3
+	MOVQ         ld+64(FP), SI
+	VMOVDQU32    Z1, K1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VMOVDQU32    Z2, K1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VMOVDQU32    Z3, K1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	SUBQ         $0x03, R10
+	JNZ          narrow
+	VZEROUPPER
+	RET
+
+narrow2:
+	CMPQ    R10, $0x02
+	JL      narrow1
+	VMOVUPS Z0, Z1
+	VMOVUPS Z0, Z2
+	XORQ    SI, SI
+
+tapsOfRows2:
+	// for p := range k: x := src[at[p]:]; sum = fma(w[p], x, sum)
+	MOVQ         (DX)(SI*8), DI
+	ADDQ         R8, DI
+	VBROADCASTSS (CX)(SI*4), Z3
+	VMOVUPS.Z    (DI), K1, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VMOVUPS.Z    (DI)(R11*1), K1, Z4
+	VFMADD231PS  Z4, Z3, Z2
+	INCQ         SI
+	CMPQ         SI, AX
+	JLT          tapsOfRows2
+	MOVQ         ld+64(FP), SI
+	VMOVDQU32    Z1, K1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VMOVDQU32    Z2, K1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	SUBQ         $0x02, R10
+	JNZ          narrow
+	VZEROUPPER
+	RET
+
+narrow1:
 row:
 	MOVQ R8, BX
 	MOVQ R9, SI
@@ -119,23 +238,23 @@ many:
 	VMOVUPS Z0, Z2
 	VMOVUPS Z0, Z3
 	VMOVUPS Z0, Z4
-	XORQ    R11, R11
+	XORQ    R12, R12
 
 tapsMany:
 	// for p := range k: x := src[at[p]:]; sum = fma(w[p], x, sum)
-	MOVQ         (DX)(R11*8), R12
-	ADDQ         BX, R12
-	VBROADCASTSS (CX)(R11*4), Z5
-	VMOVUPS      (R12), Z6
+	MOVQ         (DX)(R12*8), R13
+	ADDQ         BX, R13
+	VBROADCASTSS (CX)(R12*4), Z5
+	VMOVUPS      (R13), Z6
 	VFMADD231PS  Z6, Z5, Z1
-	VMOVUPS      64(R12), Z6
+	VMOVUPS      64(R13), Z6
 	VFMADD231PS  Z6, Z5, Z2
-	VMOVUPS      128(R12), Z6
+	VMOVUPS      128(R13), Z6
 	VFMADD231PS  Z6, Z5, Z3
-	VMOVUPS      192(R12), Z6
+	VMOVUPS      192(R13), Z6
 	VFMADD231PS  Z6, Z5, Z4
-	INCQ         R11
-	CMPQ         R11, AX
+	INCQ         R12
+	CMPQ         R12, AX
 	JLT          tapsMany
 	VMOVUPS      Z1, (SI)
 	VMOVUPS      Z2, 64(SI)
@@ -162,16 +281,16 @@ manyTest:
 
 taps4:
 	// for p := range k: x := src[at[p]:]; sum = fma(w[p], x, sum)
-	MOVQ         (DX)(DI*8), R11
-	ADDQ         BX, R11
+	MOVQ         (DX)(DI*8), R12
+	ADDQ         BX, R12
 	VBROADCASTSS (CX)(DI*4), Z5
-	VMOVUPS      (R11), Z6
+	VMOVUPS      (R12), Z6
 	VFMADD231PS  Z6, Z5, Z1
-	VMOVUPS      64(R11), Z6
+	VMOVUPS      64(R12), Z6
 	VFMADD231PS  Z6, Z5, Z2
-	VMOVUPS      128(R11), Z6
+	VMOVUPS      128(R12), Z6
 	VFMADD231PS  Z6, Z5, Z3
-	VMOVUPS.Z    192(R11), K1, Z6
+	VMOVUPS.Z    192(R12), K1, Z6
 	VFMADD231PS  Z6, Z5, Z4
 	INCQ         DI
 	CMPQ         DI, AX
@@ -190,14 +309,14 @@ rest3:
 
 taps3:
 	// for p := range k: x := src[at[p]:]; sum = fma(w[p], x, sum)
-	MOVQ         (DX)(DI*8), R11
-	ADDQ         BX, R11
+	MOVQ         (DX)(DI*8), R12
+	ADDQ         BX, R12
 	VBROADCASTSS (CX)(DI*4), Z4
-	VMOVUPS      (R11), Z5
+	VMOVUPS      (R12), Z5
 	VFMADD231PS  Z5, Z4, Z1
-	VMOVUPS      64(R11), Z5
+	VMOVUPS      64(R12), Z5
 	VFMADD231PS  Z5, Z4, Z2
-	VMOVUPS.Z    128(R11), K1, Z5
+	VMOVUPS.Z    128(R12), K1, Z5
 	VFMADD231PS  Z5, Z4, Z3
 	INCQ         DI
 	CMPQ         DI, AX
@@ -214,12 +333,12 @@ rest2:
 
 taps2:
 	// for p := range k: x := src[at[p]:]; sum = fma(w[p], x, sum)
-	MOVQ         (DX)(DI*8), R11
-	ADDQ         BX, R11
+	MOVQ         (DX)(DI*8), R12
+	ADDQ         BX, R12
 	VBROADCASTSS (CX)(DI*4), Z3
-	VMOVUPS      (R11), Z4
+	VMOVUPS      (R12), Z4
 	VFMADD231PS  Z4, Z3, Z1
-	VMOVUPS.Z    64(R11), K1, Z4
+	VMOVUPS.Z    64(R12), K1, Z4
 	VFMADD231PS  Z4, Z3, Z2
 	INCQ         DI
 	CMPQ         DI, AX
@@ -234,10 +353,10 @@ rest1:
 
 taps1:
 	// for p := range k: x := src[at[p]:]; sum = fma(w[p], x, sum)
-	MOVQ         (DX)(DI*8), R11
-	ADDQ         BX, R11
+	MOVQ         (DX)(DI*8), R12
+	ADDQ         BX, R12
 	VBROADCASTSS (CX)(DI*4), Z2
-	VMOVUPS.Z    (R11), K1, Z3
+	VMOVUPS.Z    (R12), K1, Z3
 	VFMADD231PS  Z3, Z2, Z1
 	INCQ         DI
 	CMPQ         DI, AX
@@ -245,8 +364,7 @@ taps1:
 	VMOVDQU32    Z1, K1, (SI)
 
 next:
-	MOVQ down+56(FP), BX
-	ADDQ BX, R8
+	ADDQ R11, R8
 	MOVQ ld+64(FP), BX
 	ADDQ BX, R9
 	DECQ R10
@@ -266,16 +384,132 @@ TEXT ·tapsSumFloat32AVX512(SB), NOSPLIT, $0-72
 	MOVQ         src+24(FP), DI
 	MOVQ         dst+32(FP), R8
 	MOVQ         rows+48(FP), R9
+	MOVQ         down+56(FP), R10
+	LEAQ         (R10)(R10*2), DX
 
 	// the last vector of a row has (cols-1)%lanes + 1 elements
-	MOVQ  cols+40(FP), DX
-	DECQ  DX
-	ANDQ  $0x0f, DX
-	INCQ  DX
-	MOVQ  $-1, BX
-	BZHIQ DX, BX, BX
-	KMOVQ BX, K1
+	MOVQ  cols+40(FP), BX
+	DECQ  BX
+	ANDQ  $0x0f, BX
+	INCQ  BX
+	MOVQ  $-1, SI
+	BZHIQ BX, SI, SI
+	KMOVQ SI, K1
 
+	// if cols <= lanes: several rows at once, as one would wait for its sum so far
+	MOVQ cols+40(FP), SI
+	CMPQ SI, $0x00000010
+	JG   row
+
+narrow:
+	CMPQ    R9, $0x04
+	JL      narrow3
+	VMOVUPS Z0, Z1
+	VMOVUPS Z0, Z2
+	VMOVUPS Z0, Z3
+	VMOVUPS Z0, Z4
+	XORQ    BX, BX
+
+tapsOfRows4:
+	// for p := range k: x := src[at[p]:]; sum = sum + x
+	MOVQ      (CX)(BX*8), SI
+	ADDQ      DI, SI
+	VMOVUPS.Z (SI), K1, Z5
+	VADDPS    Z5, Z1, Z1
+	VMOVUPS.Z (SI)(R10*1), K1, Z5
+	VADDPS    Z5, Z2, Z2
+	VMOVUPS.Z (SI)(R10*2), K1, Z5
+	VADDPS    Z5, Z3, Z3
+	VMOVUPS.Z (SI)(DX*1), K1, Z5
+	VADDPS    Z5, Z4, Z4
+	INCQ      BX
+	CMPQ      BX, AX
+	JLT       tapsOfRows4
+	MOVQ      ld+64(FP), BX
+	VMOVDQU32 Z1, K1, (R8)
+	ADDQ      BX, R8
+	ADDQ      R10, DI
+	VMOVDQU32 Z2, K1, (R8)
+	ADDQ      BX, R8
+	ADDQ      R10, DI
+	VMOVDQU32 Z3, K1, (R8)
+	ADDQ      BX, R8
+	ADDQ      R10, DI
+	VMOVDQU32 Z4, K1, (R8)
+	ADDQ      BX, R8
+	ADDQ      R10, DI
+	SUBQ      $0x04, R9
+	JNZ       narrow
+	VZEROUPPER
+	RET
+
+narrow3:
+	CMPQ    R9, $0x03
+	JL      narrow2
+	VMOVUPS Z0, Z1
+	VMOVUPS Z0, Z2
+	VMOVUPS Z0, Z3
+	XORQ    BX, BX
+
+tapsOfRows3:
+	// for p := range k: x := src[at[p]:]; sum = sum + x
+	MOVQ      (CX)(BX*8), SI
+	ADDQ      DI, SI
+	VMOVUPS.Z (SI), K1, Z4
+	VADDPS    Z4, Z1, Z1
+	VMOVUPS.Z (SI)(R10*1), K1, Z4
+	VADDPS    Z4, Z2, Z2
+	VMOVUPS.Z (SI)(R10*2), K1, Z4
+	VADDPS    Z4, Z3, Z3
+	INCQ      BX
+	CMPQ      BX, AX
+	JLT       tapsOfRows3
+	MOVQ      ld+64(FP), BX
+	VMOVDQU32 Z1, K1, (R8)
+	ADDQ      BX, R8
+	ADDQ      R10, DI
+	VMOVDQU32 Z2, K1, (R8)
+	ADDQ      BX, R8
+	ADDQ      R10, DI
+	VMOVDQU32 Z3, K1, (R8)
+	ADDQ      BX, R8
+	ADDQ      R10, DI
+	SUBQ      $0x03, R9
+	JNZ       narrow
+	VZEROUPPER
+	RET
+
+narrow2:
+	CMPQ    R9, $0x02
+	JL      narrow1
+	VMOVUPS Z0, Z1
+	VMOVUPS Z0, Z2
+	XORQ    BX, BX
+
+tapsOfRows2:
+	// for p := range k: x := src[at[p]:]; sum = sum + x
+	MOVQ      (CX)(BX*8), SI
+	ADDQ      DI, SI
+	VMOVUPS.Z (SI), K1, Z3
+	VADDPS    Z3, Z1, Z1
+	VMOVUPS.Z (SI)(R10*1), K1, Z3
+	VADDPS    Z3, Z2, Z2
+	INCQ      BX
+	CMPQ      BX, AX
+	JLT       tapsOfRows2
+	MOVQ      ld+64(FP), BX
+	VMOVDQU32 Z1, K1, (R8)
+	ADDQ      BX, R8
+	ADDQ      R10, DI
+	VMOVDQU32 Z2, K1, (R8)
+	ADDQ      BX, R8
+	ADDQ      R10, DI
+	SUBQ      $0x02, R9
+	JNZ       narrow
+	VZEROUPPER
+	RET
+
+narrow1:
 row:
 	MOVQ DI, DX
 	MOVQ R8, BX
@@ -287,22 +521,22 @@ many:
 	VMOVUPS Z0, Z2
 	VMOVUPS Z0, Z3
 	VMOVUPS Z0, Z4
-	XORQ    R10, R10
+	XORQ    R11, R11
 
 tapsMany:
 	// for p := range k: x := src[at[p]:]; sum = sum + x
-	MOVQ    (CX)(R10*8), R11
-	ADDQ    DX, R11
-	VMOVUPS (R11), Z5
+	MOVQ    (CX)(R11*8), R12
+	ADDQ    DX, R12
+	VMOVUPS (R12), Z5
 	VADDPS  Z5, Z1, Z1
-	VMOVUPS 64(R11), Z5
+	VMOVUPS 64(R12), Z5
 	VADDPS  Z5, Z2, Z2
-	VMOVUPS 128(R11), Z5
+	VMOVUPS 128(R12), Z5
 	VADDPS  Z5, Z3, Z3
-	VMOVUPS 192(R11), Z5
+	VMOVUPS 192(R12), Z5
 	VADDPS  Z5, Z4, Z4
-	INCQ    R10
-	CMPQ    R10, AX
+	INCQ    R11
+	CMPQ    R11, AX
 	JLT     tapsMany
 	VMOVUPS Z1, (BX)
 	VMOVUPS Z2, 64(BX)
@@ -329,15 +563,15 @@ manyTest:
 
 taps4:
 	// for p := range k: x := src[at[p]:]; sum = sum + x
-	MOVQ      (CX)(SI*8), R10
-	ADDQ      DX, R10
-	VMOVUPS   (R10), Z5
+	MOVQ      (CX)(SI*8), R11
+	ADDQ      DX, R11
+	VMOVUPS   (R11), Z5
 	VADDPS    Z5, Z1, Z1
-	VMOVUPS   64(R10), Z5
+	VMOVUPS   64(R11), Z5
 	VADDPS    Z5, Z2, Z2
-	VMOVUPS   128(R10), Z5
+	VMOVUPS   128(R11), Z5
 	VADDPS    Z5, Z3, Z3
-	VMOVUPS.Z 192(R10), K1, Z5
+	VMOVUPS.Z 192(R11), K1, Z5
 	VADDPS    Z5, Z4, Z4
 	INCQ      SI
 	CMPQ      SI, AX
@@ -356,13 +590,13 @@ rest3:
 
 taps3:
 	// for p := range k: x := src[at[p]:]; sum = sum + x
-	MOVQ      (CX)(SI*8), R10
-	ADDQ      DX, R10
-	VMOVUPS   (R10), Z4
+	MOVQ      (CX)(SI*8), R11
+	ADDQ      DX, R11
+	VMOVUPS   (R11), Z4
 	VADDPS    Z4, Z1, Z1
-	VMOVUPS   64(R10), Z4
+	VMOVUPS   64(R11), Z4
 	VADDPS    Z4, Z2, Z2
-	VMOVUPS.Z 128(R10), K1, Z4
+	VMOVUPS.Z 128(R11), K1, Z4
 	VADDPS    Z4, Z3, Z3
 	INCQ      SI
 	CMPQ      SI, AX
@@ -379,11 +613,11 @@ rest2:
 
 taps2:
 	// for p := range k: x := src[at[p]:]; sum = sum + x
-	MOVQ      (CX)(SI*8), R10
-	ADDQ      DX, R10
-	VMOVUPS   (R10), Z3
+	MOVQ      (CX)(SI*8), R11
+	ADDQ      DX, R11
+	VMOVUPS   (R11), Z3
 	VADDPS    Z3, Z1, Z1
-	VMOVUPS.Z 64(R10), K1, Z3
+	VMOVUPS.Z 64(R11), K1, Z3
 	VADDPS    Z3, Z2, Z2
 	INCQ      SI
 	CMPQ      SI, AX
@@ -398,9 +632,9 @@ rest1:
 
 taps1:
 	// for p := range k: x := src[at[p]:]; sum = sum + x
-	MOVQ      (CX)(SI*8), R10
-	ADDQ      DX, R10
-	VMOVUPS.Z (R10), K1, Z2
+	MOVQ      (CX)(SI*8), R11
+	ADDQ      DX, R11
+	VMOVUPS.Z (R11), K1, Z2
 	VADDPS    Z2, Z1, Z1
 	INCQ      SI
 	CMPQ      SI, AX
@@ -408,8 +642,7 @@ taps1:
 	VMOVDQU32 Z1, K1, (BX)
 
 next:
-	MOVQ down+56(FP), DX
-	ADDQ DX, DI
+	ADDQ R10, DI
 	MOVQ ld+64(FP), DX
 	ADDQ DX, R8
 	DECQ R9
@@ -429,16 +662,159 @@ TEXT ·tapsMaxFloat32AVX512(SB), NOSPLIT, $0-72
 	MOVQ         src+24(FP), DI
 	MOVQ         dst+32(FP), R8
 	MOVQ         rows+48(FP), R9
+	MOVQ         down+56(FP), R10
+	LEAQ         (R10)(R10*2), DX
 
 	// the last vector of a row has (cols-1)%lanes + 1 elements
-	MOVQ  cols+40(FP), DX
-	DECQ  DX
-	ANDQ  $0x0f, DX
-	INCQ  DX
-	MOVQ  $-1, BX
-	BZHIQ DX, BX, BX
-	KMOVQ BX, K1
+	MOVQ  cols+40(FP), BX
+	DECQ  BX
+	ANDQ  $0x0f, BX
+	INCQ  BX
+	MOVQ  $-1, SI
+	BZHIQ BX, SI, SI
+	KMOVQ SI, K1
 
+	// if cols <= lanes: several rows at once, as one would wait for its sum so far
+	MOVQ cols+40(FP), SI
+	CMPQ SI, $0x00000010
+	JG   row
+
+narrow:
+	CMPQ    R9, $0x04
+	JL      narrow3
+	VMOVUPS Z0, Z1
+	VMOVUPS Z0, Z2
+	VMOVUPS Z0, Z3
+	VMOVUPS Z0, Z4
+	XORQ    BX, BX
+
+tapsOfRows4:
+	// for p := range k: x := src[at[p]:]; sum = max(sum, x)
+	MOVQ      (CX)(BX*8), SI
+	ADDQ      DI, SI
+	VMOVUPS.Z (SI), K1, Z5
+	VRANGEPS  $0x05, Z5, Z1, Z6
+	VCMPPS    $0x03, Z5, Z1, K2
+	VADDPS    Z5, Z1, K2, Z6
+	VMOVUPS   Z6, Z1
+	VMOVUPS.Z (SI)(R10*1), K1, Z5
+	VRANGEPS  $0x05, Z5, Z2, Z6
+	VCMPPS    $0x03, Z5, Z2, K2
+	VADDPS    Z5, Z2, K2, Z6
+	VMOVUPS   Z6, Z2
+	VMOVUPS.Z (SI)(R10*2), K1, Z5
+	VRANGEPS  $0x05, Z5, Z3, Z6
+	VCMPPS    $0x03, Z5, Z3, K2
+	VADDPS    Z5, Z3, K2, Z6
+	VMOVUPS   Z6, Z3
+	VMOVUPS.Z (SI)(DX*1), K1, Z5
+	VRANGEPS  $0x05, Z5, Z4, Z6
+	VCMPPS    $0x03, Z5, Z4, K2
+	VADDPS    Z5, Z4, K2, Z6
+	VMOVUPS   Z6, Z4
+	INCQ      BX
+	CMPQ      BX, AX
+	JLT       tapsOfRows4
+	MOVQ      ld+64(FP), BX
+	VMOVDQU32 Z1, K1, (R8)
+	ADDQ      BX, R8
+	ADDQ      R10, DI
+	VMOVDQU32 Z2, K1, (R8)
+	ADDQ      BX, R8
+	ADDQ      R10, DI
+	VMOVDQU32 Z3, K1, (R8)
+	ADDQ      BX, R8
+	ADDQ      R10, DI
+	VMOVDQU32 Z4, K1, (R8)
+	ADDQ      BX, R8
+	ADDQ      R10, DI
+	SUBQ      $0x04, R9
+	JNZ       narrow
+	VZEROUPPER
+	RET
+
+narrow3:
+	CMPQ    R9, $0x03
+	JL      narrow2
+	VMOVUPS Z0, Z1
+	VMOVUPS Z0, Z2
+	VMOVUPS Z0, Z3
+	XORQ    BX, BX
+
+tapsOfRows3:
+	// for p := range k: x := src[at[p]:]; sum = max(sum, x)
+	MOVQ      (CX)(BX*8), SI
+	ADDQ      DI, SI
+	VMOVUPS.Z (SI), K1, Z4
+	VRANGEPS  $0x05, Z4, Z1, Z5
+	VCMPPS    $0x03, Z4, Z1, K2
+	VADDPS    Z4, Z1, K2, Z5
+	VMOVUPS   Z5, Z1
+	VMOVUPS.Z (SI)(R10*1), K1, Z4
+	VRANGEPS  $0x05, Z4, Z2, Z5
+	VCMPPS    $0x03, Z4, Z2, K2
+	VADDPS    Z4, Z2, K2, Z5
+	VMOVUPS   Z5, Z2
+	VMOVUPS.Z (SI)(R10*2), K1, Z4
+	VRANGEPS  $0x05, Z4, Z3, Z5
+	VCMPPS    $0x03, Z4, Z3, K2
+	VADDPS    Z4, Z3, K2, Z5
+	VMOVUPS   Z5, Z3
+	INCQ      BX
+	CMPQ      BX, AX
+	JLT       tapsOfRows3
+	MOVQ      ld+64(FP), BX
+	VMOVDQU32 Z1, K1, (R8)
+	ADDQ      BX, R8
+	ADDQ      R10, DI
+	VMOVDQU32 Z2, K1, (R8)
+	ADDQ      BX, R8
+	ADDQ      R10, DI
+	VMOVDQU32 Z3, K1, (R8)
+	ADDQ      BX, R8
+	ADDQ      R10, DI
+	SUBQ      $0x03, R9
+	JNZ       narrow
+	VZEROUPPER
+	RET
+
+narrow2:
+	CMPQ    R9, $0x02
+	JL      narrow1
+	VMOVUPS Z0, Z1
+	VMOVUPS Z0, Z2
+	XORQ    BX, BX
+
+tapsOfRows2:
+	// for p := range k: x := src[at[p]:]; sum = max(sum, x)
+	MOVQ      (CX)(BX*8), SI
+	ADDQ      DI, SI
+	VMOVUPS.Z (SI), K1, Z3
+	VRANGEPS  $0x05, Z3, Z1, Z4
+	VCMPPS    $0x03, Z3, Z1, K2
+	VADDPS    Z3, Z1, K2, Z4
+	VMOVUPS   Z4, Z1
+	VMOVUPS.Z (SI)(R10*1), K1, Z3
+	VRANGEPS  $0x05, Z3, Z2, Z4
+	VCMPPS    $0x03, Z3, Z2, K2
+	VADDPS    Z3, Z2, K2, Z4
+	VMOVUPS   Z4, Z2
+	INCQ      BX
+	CMPQ      BX, AX
+	JLT       tapsOfRows2
+	MOVQ      ld+64(FP), BX
+	VMOVDQU32 Z1, K1, (R8)
+	ADDQ      BX, R8
+	ADDQ      R10, DI
+	VMOVDQU32 Z2, K1, (R8)
+	ADDQ      BX, R8
+	ADDQ      R10, DI
+	SUBQ      $0x02, R9
+	JNZ       narrow
+	VZEROUPPER
+	RET
+
+narrow1:
 row:
 	MOVQ DI, DX
 	MOVQ R8, BX
@@ -450,34 +826,34 @@ many:
 	VMOVUPS Z0, Z2
 	VMOVUPS Z0, Z3
 	VMOVUPS Z0, Z4
-	XORQ    R10, R10
+	XORQ    R11, R11
 
 tapsMany:
 	// for p := range k: x := src[at[p]:]; sum = max(sum, x)
-	MOVQ     (CX)(R10*8), R11
-	ADDQ     DX, R11
-	VMOVUPS  (R11), Z5
+	MOVQ     (CX)(R11*8), R12
+	ADDQ     DX, R12
+	VMOVUPS  (R12), Z5
 	VRANGEPS $0x05, Z5, Z1, Z6
 	VCMPPS   $0x03, Z5, Z1, K2
 	VADDPS   Z5, Z1, K2, Z6
 	VMOVUPS  Z6, Z1
-	VMOVUPS  64(R11), Z5
+	VMOVUPS  64(R12), Z5
 	VRANGEPS $0x05, Z5, Z2, Z6
 	VCMPPS   $0x03, Z5, Z2, K2
 	VADDPS   Z5, Z2, K2, Z6
 	VMOVUPS  Z6, Z2
-	VMOVUPS  128(R11), Z5
+	VMOVUPS  128(R12), Z5
 	VRANGEPS $0x05, Z5, Z3, Z6
 	VCMPPS   $0x03, Z5, Z3, K2
 	VADDPS   Z5, Z3, K2, Z6
 	VMOVUPS  Z6, Z3
-	VMOVUPS  192(R11), Z5
+	VMOVUPS  192(R12), Z5
 	VRANGEPS $0x05, Z5, Z4, Z6
 	VCMPPS   $0x03, Z5, Z4, K2
 	VADDPS   Z5, Z4, K2, Z6
 	VMOVUPS  Z6, Z4
-	INCQ     R10
-	CMPQ     R10, AX
+	INCQ     R11
+	CMPQ     R11, AX
 	JLT      tapsMany
 	VMOVUPS  Z1, (BX)
 	VMOVUPS  Z2, 64(BX)
@@ -504,24 +880,24 @@ manyTest:
 
 taps4:
 	// for p := range k: x := src[at[p]:]; sum = max(sum, x)
-	MOVQ      (CX)(SI*8), R10
-	ADDQ      DX, R10
-	VMOVUPS   (R10), Z5
+	MOVQ      (CX)(SI*8), R11
+	ADDQ      DX, R11
+	VMOVUPS   (R11), Z5
 	VRANGEPS  $0x05, Z5, Z1, Z6
 	VCMPPS    $0x03, Z5, Z1, K2
 	VADDPS    Z5, Z1, K2, Z6
 	VMOVUPS   Z6, Z1
-	VMOVUPS   64(R10), Z5
+	VMOVUPS   64(R11), Z5
 	VRANGEPS  $0x05, Z5, Z2, Z6
 	VCMPPS    $0x03, Z5, Z2, K2
 	VADDPS    Z5, Z2, K2, Z6
 	VMOVUPS   Z6, Z2
-	VMOVUPS   128(R10), Z5
+	VMOVUPS   128(R11), Z5
 	VRANGEPS  $0x05, Z5, Z3, Z6
 	VCMPPS    $0x03, Z5, Z3, K2
 	VADDPS    Z5, Z3, K2, Z6
 	VMOVUPS   Z6, Z3
-	VMOVUPS.Z 192(R10), K1, Z5
+	VMOVUPS.Z 192(R11), K1, Z5
 	VRANGEPS  $0x05, Z5, Z4, Z6
 	VCMPPS    $0x03, Z5, Z4, K2
 	VADDPS    Z5, Z4, K2, Z6
@@ -543,19 +919,19 @@ rest3:
 
 taps3:
 	// for p := range k: x := src[at[p]:]; sum = max(sum, x)
-	MOVQ      (CX)(SI*8), R10
-	ADDQ      DX, R10
-	VMOVUPS   (R10), Z4
+	MOVQ      (CX)(SI*8), R11
+	ADDQ      DX, R11
+	VMOVUPS   (R11), Z4
 	VRANGEPS  $0x05, Z4, Z1, Z5
 	VCMPPS    $0x03, Z4, Z1, K2
 	VADDPS    Z4, Z1, K2, Z5
 	VMOVUPS   Z5, Z1
-	VMOVUPS   64(R10), Z4
+	VMOVUPS   64(R11), Z4
 	VRANGEPS  $0x05, Z4, Z2, Z5
 	VCMPPS    $0x03, Z4, Z2, K2
 	VADDPS    Z4, Z2, K2, Z5
 	VMOVUPS   Z5, Z2
-	VMOVUPS.Z 128(R10), K1, Z4
+	VMOVUPS.Z 128(R11), K1, Z4
 	VRANGEPS  $0x05, Z4, Z3, Z5
 	VCMPPS    $0x03, Z4, Z3, K2
 	VADDPS    Z4, Z3, K2, Z5
@@ -575,14 +951,14 @@ rest2:
 
 taps2:
 	// for p := range k: x := src[at[p]:]; sum = max(sum, x)
-	MOVQ      (CX)(SI*8), R10
-	ADDQ      DX, R10
-	VMOVUPS   (R10), Z3
+	MOVQ      (CX)(SI*8), R11
+	ADDQ      DX, R11
+	VMOVUPS   (R11), Z3
 	VRANGEPS  $0x05, Z3, Z1, Z4
 	VCMPPS    $0x03, Z3, Z1, K2
 	VADDPS    Z3, Z1, K2, Z4
 	VMOVUPS   Z4, Z1
-	VMOVUPS.Z 64(R10), K1, Z3
+	VMOVUPS.Z 64(R11), K1, Z3
 	VRANGEPS  $0x05, Z3, Z2, Z4
 	VCMPPS    $0x03, Z3, Z2, K2
 	VADDPS    Z3, Z2, K2, Z4
@@ -600,9 +976,9 @@ rest1:
 
 taps1:
 	// for p := range k: x := src[at[p]:]; sum = max(sum, x)
-	MOVQ      (CX)(SI*8), R10
-	ADDQ      DX, R10
-	VMOVUPS.Z (R10), K1, Z2
+	MOVQ      (CX)(SI*8), R11
+	ADDQ      DX, R11
+	VMOVUPS.Z (R11), K1, Z2
 	VRANGEPS  $0x05, Z2, Z1, Z3
 	VCMPPS    $0x03, Z2, Z1, K2
 	VADDPS    Z2, Z1, K2, Z3
@@ -613,8 +989,7 @@ taps1:
 	VMOVDQU32 Z1, K1, (BX)
 
 next:
-	MOVQ down+56(FP), DX
-	ADDQ DX, DI
+	ADDQ R10, DI
 	MOVQ ld+64(FP), DX
 	ADDQ DX, R8
 	DECQ R9
@@ -634,16 +1009,135 @@ TEXT ·tapsMulAddFloat64AVX512(SB), NOSPLIT, $0-72
 	MOVQ         src+24(FP), R8
 	MOVQ         dst+32(FP), R9
 	MOVQ         rows+48(FP), R10
+	MOVQ         down+56(FP), R11
+	LEAQ         (R11)(R11*2), BX
 
 	// the last vector of a row has (cols-1)%lanes + 1 elements
-	MOVQ  cols+40(FP), BX
-	DECQ  BX
-	ANDQ  $0x07, BX
-	INCQ  BX
-	MOVQ  $-1, SI
-	BZHIQ BX, SI, SI
-	KMOVQ SI, K1
+	MOVQ  cols+40(FP), SI
+	DECQ  SI
+	ANDQ  $0x07, SI
+	INCQ  SI
+	MOVQ  $-1, DI
+	BZHIQ SI, DI, DI
+	KMOVQ DI, K1
 
+	// if cols <= lanes: several rows at once, as one would wait for its sum so far
+	MOVQ cols+40(FP), DI
+	CMPQ DI, $0x00000008
+	JG   row
+
+narrow:
+	CMPQ    R10, $0x04
+	JL      narrow3
+	VMOVUPS Z0, Z1
+	VMOVUPS Z0, Z2
+	VMOVUPS Z0, Z3
+	VMOVUPS Z0, Z4
+	XORQ    SI, SI
+
+tapsOfRows4:
+	// for p := range k: x := src[at[p]:]; sum = fma(w[p], x, sum)
+	MOVQ         (DX)(SI*8), DI
+	ADDQ         R8, DI
+	VBROADCASTSD (CX)(SI*8), Z5
+	VMOVUPD.Z    (DI), K1, Z6
+	VFMADD231PD  Z6, Z5, Z1
+	VMOVUPD.Z    (DI)(R11*1), K1, Z6
+	VFMADD231PD  Z6, Z5, Z2
+	VMOVUPD.Z    (DI)(R11*2), K1, Z6
+	VFMADD231PD  Z6, Z5, Z3
+	VMOVUPD.Z    (DI)(BX*1), K1, Z6
+	VFMADD231PD  Z6, Z5, Z4
+	INCQ         SI
+	CMPQ         SI, AX
+	JLT          tapsOfRows4
+	MOVQ         ld+64(FP), SI
+	VMOVDQU64    Z1, K1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VMOVDQU64    Z2, K1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VMOVDQU64    Z3, K1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VMOVDQU64    Z4, K1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	SUBQ         $0x04, R10
+	JNZ          narrow
+	VZEROUPPER
+	RET
+
+narrow3:
+	CMPQ    R10, $0x03
+	JL      narrow2
+	VMOVUPS Z0, Z1
+	VMOVUPS Z0, Z2
+	VMOVUPS Z0, Z3
+	XORQ    SI, SI
+
+tapsOfRows3:
+	// for p := range k: x := src[at[p]:]; sum = fma(w[p], x, sum)
+	MOVQ         (DX)(SI*8), DI
+	ADDQ         R8, DI
+	VBROADCASTSD (CX)(SI*8), Z4
+	VMOVUPD.Z    (DI), K1, Z5
+	VFMADD231PD  Z5, Z4, Z1
+	VMOVUPD.Z    (DI)(R11*1), K1, Z5
+	VFMADD231PD  Z5, Z4, Z2
+	VMOVUPD.Z    (DI)(R11*2), K1, Z5
+	VFMADD231PD  Z5, Z4, Z3
+	INCQ         SI
+	CMPQ         SI, AX
+	JLT          tapsOfRows3
+	MOVQ         ld+64(FP), SI
+	VMOVDQU64    Z1, K1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VMOVDQU64    Z2, K1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VMOVDQU64    Z3, K1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	SUBQ         $0x03, R10
+	JNZ          narrow
+	VZEROUPPER
+	RET
+
+narrow2:
+	CMPQ    R10, $0x02
+	JL      narrow1
+	VMOVUPS Z0, Z1
+	VMOVUPS Z0, Z2
+	XORQ    SI, SI
+
+tapsOfRows2:
+	// for p := range k: x := src[at[p]:]; sum = fma(w[p], x, sum)
+	MOVQ         (DX)(SI*8), DI
+	ADDQ         R8, DI
+	VBROADCASTSD (CX)(SI*8), Z3
+	VMOVUPD.Z    (DI), K1, Z4
+	VFMADD231PD  Z4, Z3, Z1
+	VMOVUPD.Z    (DI)(R11*1), K1, Z4
+	VFMADD231PD  Z4, Z3, Z2
+	INCQ         SI
+	CMPQ         SI, AX
+	JLT          tapsOfRows2
+	MOVQ         ld+64(FP), SI
+	VMOVDQU64    Z1, K1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VMOVDQU64    Z2, K1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	SUBQ         $0x02, R10
+	JNZ          narrow
+	VZEROUPPER
+	RET
+
+narrow1:
 row:
 	MOVQ R8, BX
 	MOVQ R9, SI
@@ -655,23 +1149,23 @@ many:
 	VMOVUPS Z0, Z2
 	VMOVUPS Z0, Z3
 	VMOVUPS Z0, Z4
-	XORQ    R11, R11
+	XORQ    R12, R12
 
 tapsMany:
 	// for p := range k: x := src[at[p]:]; sum = fma(w[p], x, sum)
-	MOVQ         (DX)(R11*8), R12
-	ADDQ         BX, R12
-	VBROADCASTSD (CX)(R11*8), Z5
-	VMOVUPS      (R12), Z6
+	MOVQ         (DX)(R12*8), R13
+	ADDQ         BX, R13
+	VBROADCASTSD (CX)(R12*8), Z5
+	VMOVUPS      (R13), Z6
 	VFMADD231PD  Z6, Z5, Z1
-	VMOVUPS      64(R12), Z6
+	VMOVUPS      64(R13), Z6
 	VFMADD231PD  Z6, Z5, Z2
-	VMOVUPS      128(R12), Z6
+	VMOVUPS      128(R13), Z6
 	VFMADD231PD  Z6, Z5, Z3
-	VMOVUPS      192(R12), Z6
+	VMOVUPS      192(R13), Z6
 	VFMADD231PD  Z6, Z5, Z4
-	INCQ         R11
-	CMPQ         R11, AX
+	INCQ         R12
+	CMPQ         R12, AX
 	JLT          tapsMany
 	VMOVUPS      Z1, (SI)
 	VMOVUPS      Z2, 64(SI)
@@ -698,16 +1192,16 @@ manyTest:
 
 taps4:
 	// for p := range k: x := src[at[p]:]; sum = fma(w[p], x, sum)
-	MOVQ         (DX)(DI*8), R11
-	ADDQ         BX, R11
+	MOVQ         (DX)(DI*8), R12
+	ADDQ         BX, R12
 	VBROADCASTSD (CX)(DI*8), Z5
-	VMOVUPS      (R11), Z6
+	VMOVUPS      (R12), Z6
 	VFMADD231PD  Z6, Z5, Z1
-	VMOVUPS      64(R11), Z6
+	VMOVUPS      64(R12), Z6
 	VFMADD231PD  Z6, Z5, Z2
-	VMOVUPS      128(R11), Z6
+	VMOVUPS      128(R12), Z6
 	VFMADD231PD  Z6, Z5, Z3
-	VMOVUPD.Z    192(R11), K1, Z6
+	VMOVUPD.Z    192(R12), K1, Z6
 	VFMADD231PD  Z6, Z5, Z4
 	INCQ         DI
 	CMPQ         DI, AX
@@ -726,14 +1220,14 @@ rest3:
 
 taps3:
 	// for p := range k: x := src[at[p]:]; sum = fma(w[p], x, sum)
-	MOVQ         (DX)(DI*8), R11
-	ADDQ         BX, R11
+	MOVQ         (DX)(DI*8), R12
+	ADDQ         BX, R12
 	VBROADCASTSD (CX)(DI*8), Z4
-	VMOVUPS      (R11), Z5
+	VMOVUPS      (R12), Z5
 	VFMADD231PD  Z5, Z4, Z1
-	VMOVUPS      64(R11), Z5
+	VMOVUPS      64(R12), Z5
 	VFMADD231PD  Z5, Z4, Z2
-	VMOVUPD.Z    128(R11), K1, Z5
+	VMOVUPD.Z    128(R12), K1, Z5
 	VFMADD231PD  Z5, Z4, Z3
 	INCQ         DI
 	CMPQ         DI, AX
@@ -750,12 +1244,12 @@ rest2:
 
 taps2:
 	// for p := range k: x := src[at[p]:]; sum = fma(w[p], x, sum)
-	MOVQ         (DX)(DI*8), R11
-	ADDQ         BX, R11
+	MOVQ         (DX)(DI*8), R12
+	ADDQ         BX, R12
 	VBROADCASTSD (CX)(DI*8), Z3
-	VMOVUPS      (R11), Z4
+	VMOVUPS      (R12), Z4
 	VFMADD231PD  Z4, Z3, Z1
-	VMOVUPD.Z    64(R11), K1, Z4
+	VMOVUPD.Z    64(R12), K1, Z4
 	VFMADD231PD  Z4, Z3, Z2
 	INCQ         DI
 	CMPQ         DI, AX
@@ -770,10 +1264,10 @@ rest1:
 
 taps1:
 	// for p := range k: x := src[at[p]:]; sum = fma(w[p], x, sum)
-	MOVQ         (DX)(DI*8), R11
-	ADDQ         BX, R11
+	MOVQ         (DX)(DI*8), R12
+	ADDQ         BX, R12
 	VBROADCASTSD (CX)(DI*8), Z2
-	VMOVUPD.Z    (R11), K1, Z3
+	VMOVUPD.Z    (R12), K1, Z3
 	VFMADD231PD  Z3, Z2, Z1
 	INCQ         DI
 	CMPQ         DI, AX
@@ -781,8 +1275,7 @@ taps1:
 	VMOVDQU64    Z1, K1, (SI)
 
 next:
-	MOVQ down+56(FP), BX
-	ADDQ BX, R8
+	ADDQ R11, R8
 	MOVQ ld+64(FP), BX
 	ADDQ BX, R9
 	DECQ R10
@@ -802,16 +1295,132 @@ TEXT ·tapsSumFloat64AVX512(SB), NOSPLIT, $0-72
 	MOVQ         src+24(FP), DI
 	MOVQ         dst+32(FP), R8
 	MOVQ         rows+48(FP), R9
+	MOVQ         down+56(FP), R10
+	LEAQ         (R10)(R10*2), DX
 
 	// the last vector of a row has (cols-1)%lanes + 1 elements
-	MOVQ  cols+40(FP), DX
-	DECQ  DX
-	ANDQ  $0x07, DX
-	INCQ  DX
-	MOVQ  $-1, BX
-	BZHIQ DX, BX, BX
-	KMOVQ BX, K1
+	MOVQ  cols+40(FP), BX
+	DECQ  BX
+	ANDQ  $0x07, BX
+	INCQ  BX
+	MOVQ  $-1, SI
+	BZHIQ BX, SI, SI
+	KMOVQ SI, K1
 
+	// if cols <= lanes: several rows at once, as one would wait for its sum so far
+	MOVQ cols+40(FP), SI
+	CMPQ SI, $0x00000008
+	JG   row
+
+narrow:
+	CMPQ    R9, $0x04
+	JL      narrow3
+	VMOVUPS Z0, Z1
+	VMOVUPS Z0, Z2
+	VMOVUPS Z0, Z3
+	VMOVUPS Z0, Z4
+	XORQ    BX, BX
+
+tapsOfRows4:
+	// for p := range k: x := src[at[p]:]; sum = sum + x
+	MOVQ      (CX)(BX*8), SI
+	ADDQ      DI, SI
+	VMOVUPD.Z (SI), K1, Z5
+	VADDPD    Z5, Z1, Z1
+	VMOVUPD.Z (SI)(R10*1), K1, Z5
+	VADDPD    Z5, Z2, Z2
+	VMOVUPD.Z (SI)(R10*2), K1, Z5
+	VADDPD    Z5, Z3, Z3
+	VMOVUPD.Z (SI)(DX*1), K1, Z5
+	VADDPD    Z5, Z4, Z4
+	INCQ      BX
+	CMPQ      BX, AX
+	JLT       tapsOfRows4
+	MOVQ      ld+64(FP), BX
+	VMOVDQU64 Z1, K1, (R8)
+	ADDQ      BX, R8
+	ADDQ      R10, DI
+	VMOVDQU64 Z2, K1, (R8)
+	ADDQ      BX, R8
+	ADDQ      R10, DI
+	VMOVDQU64 Z3, K1, (R8)
+	ADDQ      BX, R8
+	ADDQ      R10, DI
+	VMOVDQU64 Z4, K1, (R8)
+	ADDQ      BX, R8
+	ADDQ      R10, DI
+	SUBQ      $0x04, R9
+	JNZ       narrow
+	VZEROUPPER
+	RET
+
+narrow3:
+	CMPQ    R9, $0x03
+	JL      narrow2
+	VMOVUPS Z0, Z1
+	VMOVUPS Z0, Z2
+	VMOVUPS Z0, Z3
+	XORQ    BX, BX
+
+tapsOfRows3:
+	// for p := range k: x := src[at[p]:]; sum = sum + x
+	MOVQ      (CX)(BX*8), SI
+	ADDQ      DI, SI
+	VMOVUPD.Z (SI), K1, Z4
+	VADDPD    Z4, Z1, Z1
+	VMOVUPD.Z (SI)(R10*1), K1, Z4
+	VADDPD    Z4, Z2, Z2
+	VMOVUPD.Z (SI)(R10*2), K1, Z4
+	VADDPD    Z4, Z3, Z3
+	INCQ      BX
+	CMPQ      BX, AX
+	JLT       tapsOfRows3
+	MOVQ      ld+64(FP), BX
+	VMOVDQU64 Z1, K1, (R8)
+	ADDQ      BX, R8
+	ADDQ      R10, DI
+	VMOVDQU64 Z2, K1, (R8)
+	ADDQ      BX, R8
+	ADDQ      R10, DI
+	VMOVDQU64 Z3, K1, (R8)
+	ADDQ      BX, R8
+	ADDQ      R10, DI
+	SUBQ      $0x03, R9
+	JNZ       narrow
+	VZEROUPPER
+	RET
+
+narrow2:
+	CMPQ    R9, $0x02
+	JL      narrow1
+	VMOVUPS Z0, Z1
+	VMOVUPS Z0, Z2
+	XORQ    BX, BX
+
+tapsOfRows2:
+	// for p := range k: x := src[at[p]:]; sum = sum + x
+	MOVQ      (CX)(BX*8), SI
+	ADDQ      DI, SI
+	VMOVUPD.Z (SI), K1, Z3
+	VADDPD    Z3, Z1, Z1
+	VMOVUPD.Z (SI)(R10*1), K1, Z3
+	VADDPD    Z3, Z2, Z2
+	INCQ      BX
+	CMPQ      BX, AX
+	JLT       tapsOfRows2
+	MOVQ      ld+64(FP), BX
+	VMOVDQU64 Z1, K1, (R8)
+	ADDQ      BX, R8
+	ADDQ      R10, DI
+	VMOVDQU64 Z2, K1, (R8)
+	ADDQ      BX, R8
+	ADDQ      R10, DI
+	SUBQ      $0x02, R9
+	JNZ       narrow
+	VZEROUPPER
+	RET
+
+narrow1:
 row:
 	MOVQ DI, DX
 	MOVQ R8, BX
@@ -823,22 +1432,22 @@ many:
 	VMOVUPS Z0, Z2
 	VMOVUPS Z0, Z3
 	VMOVUPS Z0, Z4
-	XORQ    R10, R10
+	XORQ    R11, R11
 
 tapsMany:
 	// for p := range k: x := src[at[p]:]; sum = sum + x
-	MOVQ    (CX)(R10*8), R11
-	ADDQ    DX, R11
-	VMOVUPS (R11), Z5
+	MOVQ    (CX)(R11*8), R12
+	ADDQ    DX, R12
+	VMOVUPS (R12), Z5
 	VADDPD  Z5, Z1, Z1
-	VMOVUPS 64(R11), Z5
+	VMOVUPS 64(R12), Z5
 	VADDPD  Z5, Z2, Z2
-	VMOVUPS 128(R11), Z5
+	VMOVUPS 128(R12), Z5
 	VADDPD  Z5, Z3, Z3
-	VMOVUPS 192(R11), Z5
+	VMOVUPS 192(R12), Z5
 	VADDPD  Z5, Z4, Z4
-	INCQ    R10
-	CMPQ    R10, AX
+	INCQ    R11
+	CMPQ    R11, AX
 	JLT     tapsMany
 	VMOVUPS Z1, (BX)
 	VMOVUPS Z2, 64(BX)
@@ -865,15 +1474,15 @@ manyTest:
 
 taps4:
 	// for p := range k: x := src[at[p]:]; sum = sum + x
-	MOVQ      (CX)(SI*8), R10
-	ADDQ      DX, R10
-	VMOVUPS   (R10), Z5
+	MOVQ      (CX)(SI*8), R11
+	ADDQ      DX, R11
+	VMOVUPS   (R11), Z5
 	VADDPD    Z5, Z1, Z1
-	VMOVUPS   64(R10), Z5
+	VMOVUPS   64(R11), Z5
 	VADDPD    Z5, Z2, Z2
-	VMOVUPS   128(R10), Z5
+	VMOVUPS   128(R11), Z5
 	VADDPD    Z5, Z3, Z3
-	VMOVUPD.Z 192(R10), K1, Z5
+	VMOVUPD.Z 192(R11), K1, Z5
 	VADDPD    Z5, Z4, Z4
 	INCQ      SI
 	CMPQ      SI, AX
@@ -892,13 +1501,13 @@ rest3:
 
 taps3:
 	// for p := range k: x := src[at[p]:]; sum = sum + x
-	MOVQ      (CX)(SI*8), R10
-	ADDQ      DX, R10
-	VMOVUPS   (R10), Z4
+	MOVQ      (CX)(SI*8), R11
+	ADDQ      DX, R11
+	VMOVUPS   (R11), Z4
 	VADDPD    Z4, Z1, Z1
-	VMOVUPS   64(R10), Z4
+	VMOVUPS   64(R11), Z4
 	VADDPD    Z4, Z2, Z2
-	VMOVUPD.Z 128(R10), K1, Z4
+	VMOVUPD.Z 128(R11), K1, Z4
 	VADDPD    Z4, Z3, Z3
 	INCQ      SI
 	CMPQ      SI, AX
@@ -915,11 +1524,11 @@ rest2:
 
 taps2:
 	// for p := range k: x := src[at[p]:]; sum = sum + x
-	MOVQ      (CX)(SI*8), R10
-	ADDQ      DX, R10
-	VMOVUPS   (R10), Z3
+	MOVQ      (CX)(SI*8), R11
+	ADDQ      DX, R11
+	VMOVUPS   (R11), Z3
 	VADDPD    Z3, Z1, Z1
-	VMOVUPD.Z 64(R10), K1, Z3
+	VMOVUPD.Z 64(R11), K1, Z3
 	VADDPD    Z3, Z2, Z2
 	INCQ      SI
 	CMPQ      SI, AX
@@ -934,9 +1543,9 @@ rest1:
 
 taps1:
 	// for p := range k: x := src[at[p]:]; sum = sum + x
-	MOVQ      (CX)(SI*8), R10
-	ADDQ      DX, R10
-	VMOVUPD.Z (R10), K1, Z2
+	MOVQ      (CX)(SI*8), R11
+	ADDQ      DX, R11
+	VMOVUPD.Z (R11), K1, Z2
 	VADDPD    Z2, Z1, Z1
 	INCQ      SI
 	CMPQ      SI, AX
@@ -944,8 +1553,7 @@ taps1:
 	VMOVDQU64 Z1, K1, (BX)
 
 next:
-	MOVQ down+56(FP), DX
-	ADDQ DX, DI
+	ADDQ R10, DI
 	MOVQ ld+64(FP), DX
 	ADDQ DX, R8
 	DECQ R9
@@ -965,16 +1573,159 @@ TEXT ·tapsMaxFloat64AVX512(SB), NOSPLIT, $0-72
 	MOVQ         src+24(FP), DI
 	MOVQ         dst+32(FP), R8
 	MOVQ         rows+48(FP), R9
+	MOVQ         down+56(FP), R10
+	LEAQ         (R10)(R10*2), DX
 
 	// the last vector of a row has (cols-1)%lanes + 1 elements
-	MOVQ  cols+40(FP), DX
-	DECQ  DX
-	ANDQ  $0x07, DX
-	INCQ  DX
-	MOVQ  $-1, BX
-	BZHIQ DX, BX, BX
-	KMOVQ BX, K1
+	MOVQ  cols+40(FP), BX
+	DECQ  BX
+	ANDQ  $0x07, BX
+	INCQ  BX
+	MOVQ  $-1, SI
+	BZHIQ BX, SI, SI
+	KMOVQ SI, K1
 
+	// if cols <= lanes: several rows at once, as one would wait for its sum so far
+	MOVQ cols+40(FP), SI
+	CMPQ SI, $0x00000008
+	JG   row
+
+narrow:
+	CMPQ    R9, $0x04
+	JL      narrow3
+	VMOVUPS Z0, Z1
+	VMOVUPS Z0, Z2
+	VMOVUPS Z0, Z3
+	VMOVUPS Z0, Z4
+	XORQ    BX, BX
+
+tapsOfRows4:
+	// for p := range k: x := src[at[p]:]; sum = max(sum, x)
+	MOVQ      (CX)(BX*8), SI
+	ADDQ      DI, SI
+	VMOVUPD.Z (SI), K1, Z5
+	VRANGEPD  $0x05, Z5, Z1, Z6
+	VCMPPD    $0x03, Z5, Z1, K2
+	VADDPD    Z5, Z1, K2, Z6
+	VMOVUPS   Z6, Z1
+	VMOVUPD.Z (SI)(R10*1), K1, Z5
+	VRANGEPD  $0x05, Z5, Z2, Z6
+	VCMPPD    $0x03, Z5, Z2, K2
+	VADDPD    Z5, Z2, K2, Z6
+	VMOVUPS   Z6, Z2
+	VMOVUPD.Z (SI)(R10*2), K1, Z5
+	VRANGEPD  $0x05, Z5, Z3, Z6
+	VCMPPD    $0x03, Z5, Z3, K2
+	VADDPD    Z5, Z3, K2, Z6
+	VMOVUPS   Z6, Z3
+	VMOVUPD.Z (SI)(DX*1), K1, Z5
+	VRANGEPD  $0x05, Z5, Z4, Z6
+	VCMPPD    $0x03, Z5, Z4, K2
+	VADDPD    Z5, Z4, K2, Z6
+	VMOVUPS   Z6, Z4
+	INCQ      BX
+	CMPQ      BX, AX
+	JLT       tapsOfRows4
+	MOVQ      ld+64(FP), BX
+	VMOVDQU64 Z1, K1, (R8)
+	ADDQ      BX, R8
+	ADDQ      R10, DI
+	VMOVDQU64 Z2, K1, (R8)
+	ADDQ      BX, R8
+	ADDQ      R10, DI
+	VMOVDQU64 Z3, K1, (R8)
+	ADDQ      BX, R8
+	ADDQ      R10, DI
+	VMOVDQU64 Z4, K1, (R8)
+	ADDQ      BX, R8
+	ADDQ      R10, DI
+	SUBQ      $0x04, R9
+	JNZ       narrow
+	VZEROUPPER
+	RET
+
+narrow3:
+	CMPQ    R9, $0x03
+	JL      narrow2
+	VMOVUPS Z0, Z1
+	VMOVUPS Z0, Z2
+	VMOVUPS Z0, Z3
+	XORQ    BX, BX
+
+tapsOfRows3:
+	// for p := range k: x := src[at[p]:]; sum = max(sum, x)
+	MOVQ      (CX)(BX*8), SI
+	ADDQ      DI, SI
+	VMOVUPD.Z (SI), K1, Z4
+	VRANGEPD  $0x05, Z4, Z1, Z5
+	VCMPPD    $0x03, Z4, Z1, K2
+	VADDPD    Z4, Z1, K2, Z5
+	VMOVUPS   Z5, Z1
+	VMOVUPD.Z (SI)(R10*1), K1, Z4
+	VRANGEPD  $0x05, Z4, Z2, Z5
+	VCMPPD    $0x03, Z4, Z2, K2
+	VADDPD    Z4, Z2, K2, Z5
+	VMOVUPS   Z5, Z2
+	VMOVUPD.Z (SI)(R10*2), K1, Z4
+	VRANGEPD  $0x05, Z4, Z3, Z5
+	VCMPPD    $0x03, Z4, Z3, K2
+	VADDPD    Z4, Z3, K2, Z5
+	VMOVUPS   Z5, Z3
+	INCQ      BX
+	CMPQ      BX, AX
+	JLT       tapsOfRows3
+	MOVQ      ld+64(FP), BX
+	VMOVDQU64 Z1, K1, (R8)
+	ADDQ      BX, R8
+	ADDQ      R10, DI
+	VMOVDQU64 Z2, K1, (R8)
+	ADDQ      BX, R8
+	ADDQ      R10, DI
+	VMOVDQU64 Z3, K1, (R8)
+	ADDQ      BX, R8
+	ADDQ      R10, DI
+	SUBQ      $0x03, R9
+	JNZ       narrow
+	VZEROUPPER
+	RET
+
+narrow2:
+	CMPQ    R9, $0x02
+	JL      narrow1
+	VMOVUPS Z0, Z1
+	VMOVUPS Z0, Z2
+	XORQ    BX, BX
+
+tapsOfRows2:
+	// for p := range k: x := src[at[p]:]; sum = max(sum, x)
+	MOVQ      (CX)(BX*8), SI
+	ADDQ      DI, SI
+	VMOVUPD.Z (SI), K1, Z3
+	VRANGEPD  $0x05, Z3, Z1, Z4
+	VCMPPD    $0x03, Z3, Z1, K2
+	VADDPD    Z3, Z1, K2, Z4
+	VMOVUPS   Z4, Z1
+	VMOVUPD.Z (SI)(R10*1), K1, Z3
+	VRANGEPD  $0x05, Z3, Z2, Z4
+	VCMPPD    $0x03, Z3, Z2, K2
+	VADDPD    Z3, Z2, K2, Z4
+	VMOVUPS   Z4, Z2
+	INCQ      BX
+	CMPQ      BX, AX
+	JLT       tapsOfRows2
+	MOVQ      ld+64(FP), BX
+	VMOVDQU64 Z1, K1, (R8)
+	ADDQ      BX, R8
+	ADDQ      R10, DI
+	VMOVDQU64 Z2, K1, (R8)
+	ADDQ      BX, R8
+	ADDQ      R10, DI
+	SUBQ      $0x02, R9
+	JNZ       narrow
+	VZEROUPPER
+	RET
+
+narrow1:
 row:
 	MOVQ DI, DX
 	MOVQ R8, BX
@@ -986,34 +1737,34 @@ many:
 	VMOVUPS Z0, Z2
 	VMOVUPS Z0, Z3
 	VMOVUPS Z0, Z4
-	XORQ    R10, R10
+	XORQ    R11, R11
 
 tapsMany:
 	// for p := range k: x := src[at[p]:]; sum = max(sum, x)
-	MOVQ     (CX)(R10*8), R11
-	ADDQ     DX, R11
-	VMOVUPS  (R11), Z5
+	MOVQ     (CX)(R11*8), R12
+	ADDQ     DX, R12
+	VMOVUPS  (R12), Z5
 	VRANGEPD $0x05, Z5, Z1, Z6
 	VCMPPD   $0x03, Z5, Z1, K2
 	VADDPD   Z5, Z1, K2, Z6
 	VMOVUPS  Z6, Z1
-	VMOVUPS  64(R11), Z5
+	VMOVUPS  64(R12), Z5
 	VRANGEPD $0x05, Z5, Z2, Z6
 	VCMPPD   $0x03, Z5, Z2, K2
 	VADDPD   Z5, Z2, K2, Z6
 	VMOVUPS  Z6, Z2
-	VMOVUPS  128(R11), Z5
+	VMOVUPS  128(R12), Z5
 	VRANGEPD $0x05, Z5, Z3, Z6
 	VCMPPD   $0x03, Z5, Z3, K2
 	VADDPD   Z5, Z3, K2, Z6
 	VMOVUPS  Z6, Z3
-	VMOVUPS  192(R11), Z5
+	VMOVUPS  192(R12), Z5
 	VRANGEPD $0x05, Z5, Z4, Z6
 	VCMPPD   $0x03, Z5, Z4, K2
 	VADDPD   Z5, Z4, K2, Z6
 	VMOVUPS  Z6, Z4
-	INCQ     R10
-	CMPQ     R10, AX
+	INCQ     R11
+	CMPQ     R11, AX
 	JLT      tapsMany
 	VMOVUPS  Z1, (BX)
 	VMOVUPS  Z2, 64(BX)
@@ -1040,24 +1791,24 @@ manyTest:
 
 taps4:
 	// for p := range k: x := src[at[p]:]; sum = max(sum, x)
-	MOVQ      (CX)(SI*8), R10
-	ADDQ      DX, R10
-	VMOVUPS   (R10), Z5
+	MOVQ      (CX)(SI*8), R11
+	ADDQ      DX, R11
+	VMOVUPS   (R11), Z5
 	VRANGEPD  $0x05, Z5, Z1, Z6
 	VCMPPD    $0x03, Z5, Z1, K2
 	VADDPD    Z5, Z1, K2, Z6
 	VMOVUPS   Z6, Z1
-	VMOVUPS   64(R10), Z5
+	VMOVUPS   64(R11), Z5
 	VRANGEPD  $0x05, Z5, Z2, Z6
 	VCMPPD    $0x03, Z5, Z2, K2
 	VADDPD    Z5, Z2, K2, Z6
 	VMOVUPS   Z6, Z2
-	VMOVUPS   128(R10), Z5
+	VMOVUPS   128(R11), Z5
 	VRANGEPD  $0x05, Z5, Z3, Z6
 	VCMPPD    $0x03, Z5, Z3, K2
 	VADDPD    Z5, Z3, K2, Z6
 	VMOVUPS   Z6, Z3
-	VMOVUPD.Z 192(R10), K1, Z5
+	VMOVUPD.Z 192(R11), K1, Z5
 	VRANGEPD  $0x05, Z5, Z4, Z6
 	VCMPPD    $0x03, Z5, Z4, K2
 	VADDPD    Z5, Z4, K2, Z6
@@ -1079,19 +1830,19 @@ rest3:
 
 taps3:
 	// for p := range k: x := src[at[p]:]; sum = max(sum, x)
-	MOVQ      (CX)(SI*8), R10
-	ADDQ      DX, R10
-	VMOVUPS   (R10), Z4
+	MOVQ      (CX)(SI*8), R11
+	ADDQ      DX, R11
+	VMOVUPS   (R11), Z4
 	VRANGEPD  $0x05, Z4, Z1, Z5
 	VCMPPD    $0x03, Z4, Z1, K2
 	VADDPD    Z4, Z1, K2, Z5
 	VMOVUPS   Z5, Z1
-	VMOVUPS   64(R10), Z4
+	VMOVUPS   64(R11), Z4
 	VRANGEPD  $0x05, Z4, Z2, Z5
 	VCMPPD    $0x03, Z4, Z2, K2
 	VADDPD    Z4, Z2, K2, Z5
 	VMOVUPS   Z5, Z2
-	VMOVUPD.Z 128(R10), K1, Z4
+	VMOVUPD.Z 128(R11), K1, Z4
 	VRANGEPD  $0x05, Z4, Z3, Z5
 	VCMPPD    $0x03, Z4, Z3, K2
 	VADDPD    Z4, Z3, K2, Z5
@@ -1111,14 +1862,14 @@ rest2:
 
 taps2:
 	// for p := range k: x := src[at[p]:]; sum = max(sum, x)
-	MOVQ      (CX)(SI*8), R10
-	ADDQ      DX, R10
-	VMOVUPS   (R10), Z3
+	MOVQ      (CX)(SI*8), R11
+	ADDQ      DX, R11
+	VMOVUPS   (R11), Z3
 	VRANGEPD  $0x05, Z3, Z1, Z4
 	VCMPPD    $0x03, Z3, Z1, K2
 	VADDPD    Z3, Z1, K2, Z4
 	VMOVUPS   Z4, Z1
-	VMOVUPD.Z 64(R10), K1, Z3
+	VMOVUPD.Z 64(R11), K1, Z3
 	VRANGEPD  $0x05, Z3, Z2, Z4
 	VCMPPD    $0x03, Z3, Z2, K2
 	VADDPD    Z3, Z2, K2, Z4
@@ -1136,9 +1887,9 @@ rest1:
 
 taps1:
 	// for p := range k: x := src[at[p]:]; sum = max(sum, x)
-	MOVQ      (CX)(SI*8), R10
-	ADDQ      DX, R10
-	VMOVUPD.Z (R10), K1, Z2
+	MOVQ      (CX)(SI*8), R11
+	ADDQ      DX, R11
+	VMOVUPD.Z (R11), K1, Z2
 	VRANGEPD  $0x05, Z2, Z1, Z3
 	VCMPPD    $0x03, Z2, Z1, K2
 	VADDPD    Z2, Z1, K2, Z3
@@ -1149,8 +1900,7 @@ taps1:
 	VMOVDQU64 Z1, K1, (BX)
 
 next:
-	MOVQ down+56(FP), DX
-	ADDQ DX, DI
+	ADDQ R10, DI
 	MOVQ ld+64(FP), DX
 	ADDQ DX, R8
 	DECQ R9
@@ -1264,16 +2014,135 @@ TEXT ·tapsMulAddFloat32AVX2(SB), NOSPLIT, $0-72
 	MOVQ         src+24(FP), R8
 	MOVQ         dst+32(FP), R9
 	MOVQ         rows+48(FP), R10
+	MOVQ         down+56(FP), R11
+	LEAQ         (R11)(R11*2), BX
 
 	// the last vector of a row has (cols-1)%lanes + 1 elements
-	MOVQ    cols+40(FP), BX
-	DECQ    BX
-	ANDQ    $0x07, BX
-	INCQ    BX
-	LEAQ    window<>+0(SB), SI
-	NEGQ    BX
-	VMOVDQU 32(SI)(BX*4), Y1
+	MOVQ    cols+40(FP), SI
+	DECQ    SI
+	ANDQ    $0x07, SI
+	INCQ    SI
+	LEAQ    window<>+0(SB), DI
+	NEGQ    SI
+	VMOVDQU 32(DI)(SI*4), Y1
 
+	// if cols <= lanes: several rows at once, as one would wait for its sum so far
+	MOVQ cols+40(FP), DI
+	CMPQ DI, $0x00000008
+	JG   row
+
+narrow:
+	CMPQ    R10, $0x04
+	JL      narrow3
+	VMOVUPS Y0, Y2
+	VMOVUPS Y0, Y3
+	VMOVUPS Y0, Y4
+	VMOVUPS Y0, Y5
+	XORQ    SI, SI
+
+tapsOfRows4:
+	// for p := range k: x := src[at[p]:]; sum = fma(w[p], x, sum)
+	MOVQ         (DX)(SI*8), DI
+	ADDQ         R8, DI
+	VBROADCASTSS (CX)(SI*4), Y6
+	VMASKMOVPS   (DI), Y1, Y7
+	VFMADD231PS  Y7, Y6, Y2
+	VMASKMOVPS   (DI)(R11*1), Y1, Y7
+	VFMADD231PS  Y7, Y6, Y3
+	VMASKMOVPS   (DI)(R11*2), Y1, Y7
+	VFMADD231PS  Y7, Y6, Y4
+	VMASKMOVPS   (DI)(BX*1), Y1, Y7
+	VFMADD231PS  Y7, Y6, Y5
+	INCQ         SI
+	CMPQ         SI, AX
+	JLT          tapsOfRows4
+	MOVQ         ld+64(FP), SI
+	VPMASKMOVD   Y2, Y1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VPMASKMOVD   Y3, Y1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VPMASKMOVD   Y4, Y1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VPMASKMOVD   Y5, Y1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	SUBQ         $0x04, R10
+	JNZ          narrow
+	VZEROUPPER
+	RET
+
+narrow3:
+	CMPQ    R10, $0x03
+	JL      narrow2
+	VMOVUPS Y0, Y2
+	VMOVUPS Y0, Y3
+	VMOVUPS Y0, Y4
+	XORQ    SI, SI
+
+tapsOfRows3:
+	// for p := range k: x := src[at[p]:]; sum = fma(w[p], x, sum)
+	MOVQ         (DX)(SI*8), DI
+	ADDQ         R8, DI
+	VBROADCASTSS (CX)(SI*4), Y5
+	VMASKMOVPS   (DI), Y1, Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VMASKMOVPS   (DI)(R11*1), Y1, Y6
+	VFMADD231PS  Y6, Y5, Y3
+	VMASKMOVPS   (DI)(R11*2), Y1, Y6
+	VFMADD231PS  Y6, Y5, Y4
+	INCQ         SI
+	CMPQ         SI, AX
+	JLT          tapsOfRows3
+	MOVQ         ld+64(FP), SI
+	VPMASKMOVD   Y2, Y1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VPMASKMOVD   Y3, Y1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VPMASKMOVD   Y4, Y1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	SUBQ         $0x03, R10
+	JNZ          narrow
+	VZEROUPPER
+	RET
+
+narrow2:
+	CMPQ    R10, $0x02
+	JL      narrow1
+	VMOVUPS Y0, Y2
+	VMOVUPS Y0, Y3
+	XORQ    SI, SI
+
+tapsOfRows2:
+	// for p := range k: x := src[at[p]:]; sum = fma(w[p], x, sum)
+	MOVQ         (DX)(SI*8), DI
+	ADDQ         R8, DI
+	VBROADCASTSS (CX)(SI*4), Y4
+	VMASKMOVPS   (DI), Y1, Y5
+	VFMADD231PS  Y5, Y4, Y2
+	VMASKMOVPS   (DI)(R11*1), Y1, Y5
+	VFMADD231PS  Y5, Y4, Y3
+	INCQ         SI
+	CMPQ         SI, AX
+	JLT          tapsOfRows2
+	MOVQ         ld+64(FP), SI
+	VPMASKMOVD   Y2, Y1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VPMASKMOVD   Y3, Y1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	SUBQ         $0x02, R10
+	JNZ          narrow
+	VZEROUPPER
+	RET
+
+narrow1:
 row:
 	MOVQ R8, BX
 	MOVQ R9, SI
@@ -1285,23 +2154,23 @@ many:
 	VMOVUPS Y0, Y3
 	VMOVUPS Y0, Y4
 	VMOVUPS Y0, Y5
-	XORQ    R11, R11
+	XORQ    R12, R12
 
 tapsMany:
 	// for p := range k: x := src[at[p]:]; sum = fma(w[p], x, sum)
-	MOVQ         (DX)(R11*8), R12
-	ADDQ         BX, R12
-	VBROADCASTSS (CX)(R11*4), Y6
-	VMOVUPS      (R12), Y7
+	MOVQ         (DX)(R12*8), R13
+	ADDQ         BX, R13
+	VBROADCASTSS (CX)(R12*4), Y6
+	VMOVUPS      (R13), Y7
 	VFMADD231PS  Y7, Y6, Y2
-	VMOVUPS      32(R12), Y7
+	VMOVUPS      32(R13), Y7
 	VFMADD231PS  Y7, Y6, Y3
-	VMOVUPS      64(R12), Y7
+	VMOVUPS      64(R13), Y7
 	VFMADD231PS  Y7, Y6, Y4
-	VMOVUPS      96(R12), Y7
+	VMOVUPS      96(R13), Y7
 	VFMADD231PS  Y7, Y6, Y5
-	INCQ         R11
-	CMPQ         R11, AX
+	INCQ         R12
+	CMPQ         R12, AX
 	JLT          tapsMany
 	VMOVUPS      Y2, (SI)
 	VMOVUPS      Y3, 32(SI)
@@ -1328,16 +2197,16 @@ manyTest:
 
 taps4:
 	// for p := range k: x := src[at[p]:]; sum = fma(w[p], x, sum)
-	MOVQ         (DX)(DI*8), R11
-	ADDQ         BX, R11
+	MOVQ         (DX)(DI*8), R12
+	ADDQ         BX, R12
 	VBROADCASTSS (CX)(DI*4), Y6
-	VMOVUPS      (R11), Y7
+	VMOVUPS      (R12), Y7
 	VFMADD231PS  Y7, Y6, Y2
-	VMOVUPS      32(R11), Y7
+	VMOVUPS      32(R12), Y7
 	VFMADD231PS  Y7, Y6, Y3
-	VMOVUPS      64(R11), Y7
+	VMOVUPS      64(R12), Y7
 	VFMADD231PS  Y7, Y6, Y4
-	VMASKMOVPS   96(R11), Y1, Y7
+	VMASKMOVPS   96(R12), Y1, Y7
 	VFMADD231PS  Y7, Y6, Y5
 	INCQ         DI
 	CMPQ         DI, AX
@@ -1356,14 +2225,14 @@ rest3:
 
 taps3:
 	// for p := range k: x := src[at[p]:]; sum = fma(w[p], x, sum)
-	MOVQ         (DX)(DI*8), R11
-	ADDQ         BX, R11
+	MOVQ         (DX)(DI*8), R12
+	ADDQ         BX, R12
 	VBROADCASTSS (CX)(DI*4), Y5
-	VMOVUPS      (R11), Y6
+	VMOVUPS      (R12), Y6
 	VFMADD231PS  Y6, Y5, Y2
-	VMOVUPS      32(R11), Y6
+	VMOVUPS      32(R12), Y6
 	VFMADD231PS  Y6, Y5, Y3
-	VMASKMOVPS   64(R11), Y1, Y6
+	VMASKMOVPS   64(R12), Y1, Y6
 	VFMADD231PS  Y6, Y5, Y4
 	INCQ         DI
 	CMPQ         DI, AX
@@ -1380,12 +2249,12 @@ rest2:
 
 taps2:
 	// for p := range k: x := src[at[p]:]; sum = fma(w[p], x, sum)
-	MOVQ         (DX)(DI*8), R11
-	ADDQ         BX, R11
+	MOVQ         (DX)(DI*8), R12
+	ADDQ         BX, R12
 	VBROADCASTSS (CX)(DI*4), Y4
-	VMOVUPS      (R11), Y5
+	VMOVUPS      (R12), Y5
 	VFMADD231PS  Y5, Y4, Y2
-	VMASKMOVPS   32(R11), Y1, Y5
+	VMASKMOVPS   32(R12), Y1, Y5
 	VFMADD231PS  Y5, Y4, Y3
 	INCQ         DI
 	CMPQ         DI, AX
@@ -1400,10 +2269,10 @@ rest1:
 
 taps1:
 	// for p := range k: x := src[at[p]:]; sum = fma(w[p], x, sum)
-	MOVQ         (DX)(DI*8), R11
-	ADDQ         BX, R11
+	MOVQ         (DX)(DI*8), R12
+	ADDQ         BX, R12
 	VBROADCASTSS (CX)(DI*4), Y3
-	VMASKMOVPS   (R11), Y1, Y4
+	VMASKMOVPS   (R12), Y1, Y4
 	VFMADD231PS  Y4, Y3, Y2
 	INCQ         DI
 	CMPQ         DI, AX
@@ -1411,8 +2280,7 @@ taps1:
 	VPMASKMOVD   Y2, Y1, (SI)
 
 next:
-	MOVQ down+56(FP), BX
-	ADDQ BX, R8
+	ADDQ R11, R8
 	MOVQ ld+64(FP), BX
 	ADDQ BX, R9
 	DECQ R10
@@ -1432,16 +2300,132 @@ TEXT ·tapsSumFloat32AVX2(SB), NOSPLIT, $0-72
 	MOVQ         src+24(FP), DI
 	MOVQ         dst+32(FP), R8
 	MOVQ         rows+48(FP), R9
+	MOVQ         down+56(FP), R10
+	LEAQ         (R10)(R10*2), DX
 
 	// the last vector of a row has (cols-1)%lanes + 1 elements
-	MOVQ    cols+40(FP), DX
-	DECQ    DX
-	ANDQ    $0x07, DX
-	INCQ    DX
-	LEAQ    window<>+0(SB), BX
-	NEGQ    DX
-	VMOVDQU 32(BX)(DX*4), Y1
+	MOVQ    cols+40(FP), BX
+	DECQ    BX
+	ANDQ    $0x07, BX
+	INCQ    BX
+	LEAQ    window<>+0(SB), SI
+	NEGQ    BX
+	VMOVDQU 32(SI)(BX*4), Y1
 
+	// if cols <= lanes: several rows at once, as one would wait for its sum so far
+	MOVQ cols+40(FP), SI
+	CMPQ SI, $0x00000008
+	JG   row
+
+narrow:
+	CMPQ    R9, $0x04
+	JL      narrow3
+	VMOVUPS Y0, Y2
+	VMOVUPS Y0, Y3
+	VMOVUPS Y0, Y4
+	VMOVUPS Y0, Y5
+	XORQ    BX, BX
+
+tapsOfRows4:
+	// for p := range k: x := src[at[p]:]; sum = sum + x
+	MOVQ       (CX)(BX*8), SI
+	ADDQ       DI, SI
+	VMASKMOVPS (SI), Y1, Y6
+	VADDPS     Y6, Y2, Y2
+	VMASKMOVPS (SI)(R10*1), Y1, Y6
+	VADDPS     Y6, Y3, Y3
+	VMASKMOVPS (SI)(R10*2), Y1, Y6
+	VADDPS     Y6, Y4, Y4
+	VMASKMOVPS (SI)(DX*1), Y1, Y6
+	VADDPS     Y6, Y5, Y5
+	INCQ       BX
+	CMPQ       BX, AX
+	JLT        tapsOfRows4
+	MOVQ       ld+64(FP), BX
+	VPMASKMOVD Y2, Y1, (R8)
+	ADDQ       BX, R8
+	ADDQ       R10, DI
+	VPMASKMOVD Y3, Y1, (R8)
+	ADDQ       BX, R8
+	ADDQ       R10, DI
+	VPMASKMOVD Y4, Y1, (R8)
+	ADDQ       BX, R8
+	ADDQ       R10, DI
+	VPMASKMOVD Y5, Y1, (R8)
+	ADDQ       BX, R8
+	ADDQ       R10, DI
+	SUBQ       $0x04, R9
+	JNZ        narrow
+	VZEROUPPER
+	RET
+
+narrow3:
+	CMPQ    R9, $0x03
+	JL      narrow2
+	VMOVUPS Y0, Y2
+	VMOVUPS Y0, Y3
+	VMOVUPS Y0, Y4
+	XORQ    BX, BX
+
+tapsOfRows3:
+	// for p := range k: x := src[at[p]:]; sum = sum + x
+	MOVQ       (CX)(BX*8), SI
+	ADDQ       DI, SI
+	VMASKMOVPS (SI), Y1, Y5
+	VADDPS     Y5, Y2, Y2
+	VMASKMOVPS (SI)(R10*1), Y1, Y5
+	VADDPS     Y5, Y3, Y3
+	VMASKMOVPS (SI)(R10*2), Y1, Y5
+	VADDPS     Y5, Y4, Y4
+	INCQ       BX
+	CMPQ       BX, AX
+	JLT        tapsOfRows3
+	MOVQ       ld+64(FP), BX
+	VPMASKMOVD Y2, Y1, (R8)
+	ADDQ       BX, R8
+	ADDQ       R10, DI
+	VPMASKMOVD Y3, Y1, (R8)
+	ADDQ       BX, R8
+	ADDQ       R10, DI
+	VPMASKMOVD Y4, Y1, (R8)
+	ADDQ       BX, R8
+	ADDQ       R10, DI
+	SUBQ       $0x03, R9
+	JNZ        narrow
+	VZEROUPPER
+	RET
+
+narrow2:
+	CMPQ    R9, $0x02
+	JL      narrow1
+	VMOVUPS Y0, Y2
+	VMOVUPS Y0, Y3
+	XORQ    BX, BX
+
+tapsOfRows2:
+	// for p := range k: x := src[at[p]:]; sum = sum + x
+	MOVQ       (CX)(BX*8), SI
+	ADDQ       DI, SI
+	VMASKMOVPS (SI), Y1, Y4
+	VADDPS     Y4, Y2, Y2
+	VMASKMOVPS (SI)(R10*1), Y1, Y4
+	VADDPS     Y4, Y3, Y3
+	INCQ       BX
+	CMPQ       BX, AX
+	JLT        tapsOfRows2
+	MOVQ       ld+64(FP), BX
+	VPMASKMOVD Y2, Y1, (R8)
+	ADDQ       BX, R8
+	ADDQ       R10, DI
+	VPMASKMOVD Y3, Y1, (R8)
+	ADDQ       BX, R8
+	ADDQ       R10, DI
+	SUBQ       $0x02, R9
+	JNZ        narrow
+	VZEROUPPER
+	RET
+
+narrow1:
 row:
 	MOVQ DI, DX
 	MOVQ R8, BX
@@ -1453,22 +2437,22 @@ many:
 	VMOVUPS Y0, Y3
 	VMOVUPS Y0, Y4
 	VMOVUPS Y0, Y5
-	XORQ    R10, R10
+	XORQ    R11, R11
 
 tapsMany:
 	// for p := range k: x := src[at[p]:]; sum = sum + x
-	MOVQ    (CX)(R10*8), R11
-	ADDQ    DX, R11
-	VMOVUPS (R11), Y6
+	MOVQ    (CX)(R11*8), R12
+	ADDQ    DX, R12
+	VMOVUPS (R12), Y6
 	VADDPS  Y6, Y2, Y2
-	VMOVUPS 32(R11), Y6
+	VMOVUPS 32(R12), Y6
 	VADDPS  Y6, Y3, Y3
-	VMOVUPS 64(R11), Y6
+	VMOVUPS 64(R12), Y6
 	VADDPS  Y6, Y4, Y4
-	VMOVUPS 96(R11), Y6
+	VMOVUPS 96(R12), Y6
 	VADDPS  Y6, Y5, Y5
-	INCQ    R10
-	CMPQ    R10, AX
+	INCQ    R11
+	CMPQ    R11, AX
 	JLT     tapsMany
 	VMOVUPS Y2, (BX)
 	VMOVUPS Y3, 32(BX)
@@ -1495,15 +2479,15 @@ manyTest:
 
 taps4:
 	// for p := range k: x := src[at[p]:]; sum = sum + x
-	MOVQ       (CX)(SI*8), R10
-	ADDQ       DX, R10
-	VMOVUPS    (R10), Y6
+	MOVQ       (CX)(SI*8), R11
+	ADDQ       DX, R11
+	VMOVUPS    (R11), Y6
 	VADDPS     Y6, Y2, Y2
-	VMOVUPS    32(R10), Y6
+	VMOVUPS    32(R11), Y6
 	VADDPS     Y6, Y3, Y3
-	VMOVUPS    64(R10), Y6
+	VMOVUPS    64(R11), Y6
 	VADDPS     Y6, Y4, Y4
-	VMASKMOVPS 96(R10), Y1, Y6
+	VMASKMOVPS 96(R11), Y1, Y6
 	VADDPS     Y6, Y5, Y5
 	INCQ       SI
 	CMPQ       SI, AX
@@ -1522,13 +2506,13 @@ rest3:
 
 taps3:
 	// for p := range k: x := src[at[p]:]; sum = sum + x
-	MOVQ       (CX)(SI*8), R10
-	ADDQ       DX, R10
-	VMOVUPS    (R10), Y5
+	MOVQ       (CX)(SI*8), R11
+	ADDQ       DX, R11
+	VMOVUPS    (R11), Y5
 	VADDPS     Y5, Y2, Y2
-	VMOVUPS    32(R10), Y5
+	VMOVUPS    32(R11), Y5
 	VADDPS     Y5, Y3, Y3
-	VMASKMOVPS 64(R10), Y1, Y5
+	VMASKMOVPS 64(R11), Y1, Y5
 	VADDPS     Y5, Y4, Y4
 	INCQ       SI
 	CMPQ       SI, AX
@@ -1545,11 +2529,11 @@ rest2:
 
 taps2:
 	// for p := range k: x := src[at[p]:]; sum = sum + x
-	MOVQ       (CX)(SI*8), R10
-	ADDQ       DX, R10
-	VMOVUPS    (R10), Y4
+	MOVQ       (CX)(SI*8), R11
+	ADDQ       DX, R11
+	VMOVUPS    (R11), Y4
 	VADDPS     Y4, Y2, Y2
-	VMASKMOVPS 32(R10), Y1, Y4
+	VMASKMOVPS 32(R11), Y1, Y4
 	VADDPS     Y4, Y3, Y3
 	INCQ       SI
 	CMPQ       SI, AX
@@ -1564,9 +2548,9 @@ rest1:
 
 taps1:
 	// for p := range k: x := src[at[p]:]; sum = sum + x
-	MOVQ       (CX)(SI*8), R10
-	ADDQ       DX, R10
-	VMASKMOVPS (R10), Y1, Y3
+	MOVQ       (CX)(SI*8), R11
+	ADDQ       DX, R11
+	VMASKMOVPS (R11), Y1, Y3
 	VADDPS     Y3, Y2, Y2
 	INCQ       SI
 	CMPQ       SI, AX
@@ -1574,8 +2558,7 @@ taps1:
 	VPMASKMOVD Y2, Y1, (BX)
 
 next:
-	MOVQ down+56(FP), DX
-	ADDQ DX, DI
+	ADDQ R10, DI
 	MOVQ ld+64(FP), DX
 	ADDQ DX, R8
 	DECQ R9
@@ -1595,16 +2578,177 @@ TEXT ·tapsMaxFloat32AVX2(SB), NOSPLIT, $0-72
 	MOVQ         src+24(FP), DI
 	MOVQ         dst+32(FP), R8
 	MOVQ         rows+48(FP), R9
+	MOVQ         down+56(FP), R10
+	LEAQ         (R10)(R10*2), DX
 
 	// the last vector of a row has (cols-1)%lanes + 1 elements
-	MOVQ    cols+40(FP), DX
-	DECQ    DX
-	ANDQ    $0x07, DX
-	INCQ    DX
-	LEAQ    window<>+0(SB), BX
-	NEGQ    DX
-	VMOVDQU 32(BX)(DX*4), Y1
+	MOVQ    cols+40(FP), BX
+	DECQ    BX
+	ANDQ    $0x07, BX
+	INCQ    BX
+	LEAQ    window<>+0(SB), SI
+	NEGQ    BX
+	VMOVDQU 32(SI)(BX*4), Y1
 
+	// if cols <= lanes: several rows at once, as one would wait for its sum so far
+	MOVQ cols+40(FP), SI
+	CMPQ SI, $0x00000008
+	JG   row
+
+narrow:
+	CMPQ    R9, $0x04
+	JL      narrow3
+	VMOVUPS Y0, Y2
+	VMOVUPS Y0, Y3
+	VMOVUPS Y0, Y4
+	VMOVUPS Y0, Y5
+	XORQ    BX, BX
+
+tapsOfRows4:
+	// for p := range k: x := src[at[p]:]; sum = max(sum, x)
+	MOVQ       (CX)(BX*8), SI
+	ADDQ       DI, SI
+	VMASKMOVPS (SI), Y1, Y6
+	VMAXPS     Y2, Y6, Y8
+	VMAXPS     Y6, Y2, Y7
+	VANDPS     Y8, Y7, Y7
+	VCMPPS     $0x03, Y6, Y2, Y2
+	VORPS      Y2, Y7, Y7
+	VMOVUPS    Y7, Y2
+	VMASKMOVPS (SI)(R10*1), Y1, Y6
+	VMAXPS     Y3, Y6, Y8
+	VMAXPS     Y6, Y3, Y7
+	VANDPS     Y8, Y7, Y7
+	VCMPPS     $0x03, Y6, Y3, Y3
+	VORPS      Y3, Y7, Y7
+	VMOVUPS    Y7, Y3
+	VMASKMOVPS (SI)(R10*2), Y1, Y6
+	VMAXPS     Y4, Y6, Y8
+	VMAXPS     Y6, Y4, Y7
+	VANDPS     Y8, Y7, Y7
+	VCMPPS     $0x03, Y6, Y4, Y4
+	VORPS      Y4, Y7, Y7
+	VMOVUPS    Y7, Y4
+	VMASKMOVPS (SI)(DX*1), Y1, Y6
+	VMAXPS     Y5, Y6, Y8
+	VMAXPS     Y6, Y5, Y7
+	VANDPS     Y8, Y7, Y7
+	VCMPPS     $0x03, Y6, Y5, Y5
+	VORPS      Y5, Y7, Y7
+	VMOVUPS    Y7, Y5
+	INCQ       BX
+	CMPQ       BX, AX
+	JLT        tapsOfRows4
+	MOVQ       ld+64(FP), BX
+	VPMASKMOVD Y2, Y1, (R8)
+	ADDQ       BX, R8
+	ADDQ       R10, DI
+	VPMASKMOVD Y3, Y1, (R8)
+	ADDQ       BX, R8
+	ADDQ       R10, DI
+	VPMASKMOVD Y4, Y1, (R8)
+	ADDQ       BX, R8
+	ADDQ       R10, DI
+	VPMASKMOVD Y5, Y1, (R8)
+	ADDQ       BX, R8
+	ADDQ       R10, DI
+	SUBQ       $0x04, R9
+	JNZ        narrow
+	VZEROUPPER
+	RET
+
+narrow3:
+	CMPQ    R9, $0x03
+	JL      narrow2
+	VMOVUPS Y0, Y2
+	VMOVUPS Y0, Y3
+	VMOVUPS Y0, Y4
+	XORQ    BX, BX
+
+tapsOfRows3:
+	// for p := range k: x := src[at[p]:]; sum = max(sum, x)
+	MOVQ       (CX)(BX*8), SI
+	ADDQ       DI, SI
+	VMASKMOVPS (SI), Y1, Y5
+	VMAXPS     Y2, Y5, Y7
+	VMAXPS     Y5, Y2, Y6
+	VANDPS     Y7, Y6, Y6
+	VCMPPS     $0x03, Y5, Y2, Y2
+	VORPS      Y2, Y6, Y6
+	VMOVUPS    Y6, Y2
+	VMASKMOVPS (SI)(R10*1), Y1, Y5
+	VMAXPS     Y3, Y5, Y7
+	VMAXPS     Y5, Y3, Y6
+	VANDPS     Y7, Y6, Y6
+	VCMPPS     $0x03, Y5, Y3, Y3
+	VORPS      Y3, Y6, Y6
+	VMOVUPS    Y6, Y3
+	VMASKMOVPS (SI)(R10*2), Y1, Y5
+	VMAXPS     Y4, Y5, Y7
+	VMAXPS     Y5, Y4, Y6
+	VANDPS     Y7, Y6, Y6
+	VCMPPS     $0x03, Y5, Y4, Y4
+	VORPS      Y4, Y6, Y6
+	VMOVUPS    Y6, Y4
+	INCQ       BX
+	CMPQ       BX, AX
+	JLT        tapsOfRows3
+	MOVQ       ld+64(FP), BX
+	VPMASKMOVD Y2, Y1, (R8)
+	ADDQ       BX, R8
+	ADDQ       R10, DI
+	VPMASKMOVD Y3, Y1, (R8)
+	ADDQ       BX, R8
+	ADDQ       R10, DI
+	VPMASKMOVD Y4, Y1, (R8)
+	ADDQ       BX, R8
+	ADDQ       R10, DI
+	SUBQ       $0x03, R9
+	JNZ        narrow
+	VZEROUPPER
+	RET
+
+narrow2:
+	CMPQ    R9, $0x02
+	JL      narrow1
+	VMOVUPS Y0, Y2
+	VMOVUPS Y0, Y3
+	XORQ    BX, BX
+
+tapsOfRows2:
+	// for p := range k: x := src[at[p]:]; sum = max(sum, x)
+	MOVQ       (CX)(BX*8), SI
+	ADDQ       DI, SI
+	VMASKMOVPS (SI), Y1, Y4
+	VMAXPS     Y2, Y4, Y6
+	VMAXPS     Y4, Y2, Y5
+	VANDPS     Y6, Y5, Y5
+	VCMPPS     $0x03, Y4, Y2, Y2
+	VORPS      Y2, Y5, Y5
+	VMOVUPS    Y5, Y2
+	VMASKMOVPS (SI)(R10*1), Y1, Y4
+	VMAXPS     Y3, Y4, Y6
+	VMAXPS     Y4, Y3, Y5
+	VANDPS     Y6, Y5, Y5
+	VCMPPS     $0x03, Y4, Y3, Y3
+	VORPS      Y3, Y5, Y5
+	VMOVUPS    Y5, Y3
+	INCQ       BX
+	CMPQ       BX, AX
+	JLT        tapsOfRows2
+	MOVQ       ld+64(FP), BX
+	VPMASKMOVD Y2, Y1, (R8)
+	ADDQ       BX, R8
+	ADDQ       R10, DI
+	VPMASKMOVD Y3, Y1, (R8)
+	ADDQ       BX, R8
+	ADDQ       R10, DI
+	SUBQ       $0x02, R9
+	JNZ        narrow
+	VZEROUPPER
+	RET
+
+narrow1:
 row:
 	MOVQ DI, DX
 	MOVQ R8, BX
@@ -1616,42 +2760,42 @@ many:
 	VMOVUPS Y0, Y3
 	VMOVUPS Y0, Y4
 	VMOVUPS Y0, Y5
-	XORQ    R10, R10
+	XORQ    R11, R11
 
 tapsMany:
 	// for p := range k: x := src[at[p]:]; sum = max(sum, x)
-	MOVQ    (CX)(R10*8), R11
-	ADDQ    DX, R11
-	VMOVUPS (R11), Y6
+	MOVQ    (CX)(R11*8), R12
+	ADDQ    DX, R12
+	VMOVUPS (R12), Y6
 	VMAXPS  Y2, Y6, Y8
 	VMAXPS  Y6, Y2, Y7
 	VANDPS  Y8, Y7, Y7
 	VCMPPS  $0x03, Y6, Y2, Y2
 	VORPS   Y2, Y7, Y7
 	VMOVUPS Y7, Y2
-	VMOVUPS 32(R11), Y6
+	VMOVUPS 32(R12), Y6
 	VMAXPS  Y3, Y6, Y8
 	VMAXPS  Y6, Y3, Y7
 	VANDPS  Y8, Y7, Y7
 	VCMPPS  $0x03, Y6, Y3, Y3
 	VORPS   Y3, Y7, Y7
 	VMOVUPS Y7, Y3
-	VMOVUPS 64(R11), Y6
+	VMOVUPS 64(R12), Y6
 	VMAXPS  Y4, Y6, Y8
 	VMAXPS  Y6, Y4, Y7
 	VANDPS  Y8, Y7, Y7
 	VCMPPS  $0x03, Y6, Y4, Y4
 	VORPS   Y4, Y7, Y7
 	VMOVUPS Y7, Y4
-	VMOVUPS 96(R11), Y6
+	VMOVUPS 96(R12), Y6
 	VMAXPS  Y5, Y6, Y8
 	VMAXPS  Y6, Y5, Y7
 	VANDPS  Y8, Y7, Y7
 	VCMPPS  $0x03, Y6, Y5, Y5
 	VORPS   Y5, Y7, Y7
 	VMOVUPS Y7, Y5
-	INCQ    R10
-	CMPQ    R10, AX
+	INCQ    R11
+	CMPQ    R11, AX
 	JLT     tapsMany
 	VMOVUPS Y2, (BX)
 	VMOVUPS Y3, 32(BX)
@@ -1678,30 +2822,30 @@ manyTest:
 
 taps4:
 	// for p := range k: x := src[at[p]:]; sum = max(sum, x)
-	MOVQ       (CX)(SI*8), R10
-	ADDQ       DX, R10
-	VMOVUPS    (R10), Y6
+	MOVQ       (CX)(SI*8), R11
+	ADDQ       DX, R11
+	VMOVUPS    (R11), Y6
 	VMAXPS     Y2, Y6, Y8
 	VMAXPS     Y6, Y2, Y7
 	VANDPS     Y8, Y7, Y7
 	VCMPPS     $0x03, Y6, Y2, Y2
 	VORPS      Y2, Y7, Y7
 	VMOVUPS    Y7, Y2
-	VMOVUPS    32(R10), Y6
+	VMOVUPS    32(R11), Y6
 	VMAXPS     Y3, Y6, Y8
 	VMAXPS     Y6, Y3, Y7
 	VANDPS     Y8, Y7, Y7
 	VCMPPS     $0x03, Y6, Y3, Y3
 	VORPS      Y3, Y7, Y7
 	VMOVUPS    Y7, Y3
-	VMOVUPS    64(R10), Y6
+	VMOVUPS    64(R11), Y6
 	VMAXPS     Y4, Y6, Y8
 	VMAXPS     Y6, Y4, Y7
 	VANDPS     Y8, Y7, Y7
 	VCMPPS     $0x03, Y6, Y4, Y4
 	VORPS      Y4, Y7, Y7
 	VMOVUPS    Y7, Y4
-	VMASKMOVPS 96(R10), Y1, Y6
+	VMASKMOVPS 96(R11), Y1, Y6
 	VMAXPS     Y5, Y6, Y8
 	VMAXPS     Y6, Y5, Y7
 	VANDPS     Y8, Y7, Y7
@@ -1725,23 +2869,23 @@ rest3:
 
 taps3:
 	// for p := range k: x := src[at[p]:]; sum = max(sum, x)
-	MOVQ       (CX)(SI*8), R10
-	ADDQ       DX, R10
-	VMOVUPS    (R10), Y5
+	MOVQ       (CX)(SI*8), R11
+	ADDQ       DX, R11
+	VMOVUPS    (R11), Y5
 	VMAXPS     Y2, Y5, Y7
 	VMAXPS     Y5, Y2, Y6
 	VANDPS     Y7, Y6, Y6
 	VCMPPS     $0x03, Y5, Y2, Y2
 	VORPS      Y2, Y6, Y6
 	VMOVUPS    Y6, Y2
-	VMOVUPS    32(R10), Y5
+	VMOVUPS    32(R11), Y5
 	VMAXPS     Y3, Y5, Y7
 	VMAXPS     Y5, Y3, Y6
 	VANDPS     Y7, Y6, Y6
 	VCMPPS     $0x03, Y5, Y3, Y3
 	VORPS      Y3, Y6, Y6
 	VMOVUPS    Y6, Y3
-	VMASKMOVPS 64(R10), Y1, Y5
+	VMASKMOVPS 64(R11), Y1, Y5
 	VMAXPS     Y4, Y5, Y7
 	VMAXPS     Y5, Y4, Y6
 	VANDPS     Y7, Y6, Y6
@@ -1763,16 +2907,16 @@ rest2:
 
 taps2:
 	// for p := range k: x := src[at[p]:]; sum = max(sum, x)
-	MOVQ       (CX)(SI*8), R10
-	ADDQ       DX, R10
-	VMOVUPS    (R10), Y4
+	MOVQ       (CX)(SI*8), R11
+	ADDQ       DX, R11
+	VMOVUPS    (R11), Y4
 	VMAXPS     Y2, Y4, Y6
 	VMAXPS     Y4, Y2, Y5
 	VANDPS     Y6, Y5, Y5
 	VCMPPS     $0x03, Y4, Y2, Y2
 	VORPS      Y2, Y5, Y5
 	VMOVUPS    Y5, Y2
-	VMASKMOVPS 32(R10), Y1, Y4
+	VMASKMOVPS 32(R11), Y1, Y4
 	VMAXPS     Y3, Y4, Y6
 	VMAXPS     Y4, Y3, Y5
 	VANDPS     Y6, Y5, Y5
@@ -1792,9 +2936,9 @@ rest1:
 
 taps1:
 	// for p := range k: x := src[at[p]:]; sum = max(sum, x)
-	MOVQ       (CX)(SI*8), R10
-	ADDQ       DX, R10
-	VMASKMOVPS (R10), Y1, Y3
+	MOVQ       (CX)(SI*8), R11
+	ADDQ       DX, R11
+	VMASKMOVPS (R11), Y1, Y3
 	VMAXPS     Y2, Y3, Y5
 	VMAXPS     Y3, Y2, Y4
 	VANDPS     Y5, Y4, Y4
@@ -1807,8 +2951,7 @@ taps1:
 	VPMASKMOVD Y2, Y1, (BX)
 
 next:
-	MOVQ down+56(FP), DX
-	ADDQ DX, DI
+	ADDQ R10, DI
 	MOVQ ld+64(FP), DX
 	ADDQ DX, R8
 	DECQ R9
@@ -1828,16 +2971,135 @@ TEXT ·tapsMulAddFloat64AVX2(SB), NOSPLIT, $0-72
 	MOVQ         src+24(FP), R8
 	MOVQ         dst+32(FP), R9
 	MOVQ         rows+48(FP), R10
+	MOVQ         down+56(FP), R11
+	LEAQ         (R11)(R11*2), BX
 
 	// the last vector of a row has (cols-1)%lanes + 1 elements
-	MOVQ    cols+40(FP), BX
-	DECQ    BX
-	ANDQ    $0x03, BX
-	INCQ    BX
-	LEAQ    window<>+0(SB), SI
-	NEGQ    BX
-	VMOVDQU 32(SI)(BX*8), Y1
+	MOVQ    cols+40(FP), SI
+	DECQ    SI
+	ANDQ    $0x03, SI
+	INCQ    SI
+	LEAQ    window<>+0(SB), DI
+	NEGQ    SI
+	VMOVDQU 32(DI)(SI*8), Y1
 
+	// if cols <= lanes: several rows at once, as one would wait for its sum so far
+	MOVQ cols+40(FP), DI
+	CMPQ DI, $0x00000004
+	JG   row
+
+narrow:
+	CMPQ    R10, $0x04
+	JL      narrow3
+	VMOVUPS Y0, Y2
+	VMOVUPS Y0, Y3
+	VMOVUPS Y0, Y4
+	VMOVUPS Y0, Y5
+	XORQ    SI, SI
+
+tapsOfRows4:
+	// for p := range k: x := src[at[p]:]; sum = fma(w[p], x, sum)
+	MOVQ         (DX)(SI*8), DI
+	ADDQ         R8, DI
+	VBROADCASTSD (CX)(SI*8), Y6
+	VMASKMOVPD   (DI), Y1, Y7
+	VFMADD231PD  Y7, Y6, Y2
+	VMASKMOVPD   (DI)(R11*1), Y1, Y7
+	VFMADD231PD  Y7, Y6, Y3
+	VMASKMOVPD   (DI)(R11*2), Y1, Y7
+	VFMADD231PD  Y7, Y6, Y4
+	VMASKMOVPD   (DI)(BX*1), Y1, Y7
+	VFMADD231PD  Y7, Y6, Y5
+	INCQ         SI
+	CMPQ         SI, AX
+	JLT          tapsOfRows4
+	MOVQ         ld+64(FP), SI
+	VPMASKMOVQ   Y2, Y1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VPMASKMOVQ   Y3, Y1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VPMASKMOVQ   Y4, Y1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VPMASKMOVQ   Y5, Y1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	SUBQ         $0x04, R10
+	JNZ          narrow
+	VZEROUPPER
+	RET
+
+narrow3:
+	CMPQ    R10, $0x03
+	JL      narrow2
+	VMOVUPS Y0, Y2
+	VMOVUPS Y0, Y3
+	VMOVUPS Y0, Y4
+	XORQ    SI, SI
+
+tapsOfRows3:
+	// for p := range k: x := src[at[p]:]; sum = fma(w[p], x, sum)
+	MOVQ         (DX)(SI*8), DI
+	ADDQ         R8, DI
+	VBROADCASTSD (CX)(SI*8), Y5
+	VMASKMOVPD   (DI), Y1, Y6
+	VFMADD231PD  Y6, Y5, Y2
+	VMASKMOVPD   (DI)(R11*1), Y1, Y6
+	VFMADD231PD  Y6, Y5, Y3
+	VMASKMOVPD   (DI)(R11*2), Y1, Y6
+	VFMADD231PD  Y6, Y5, Y4
+	INCQ         SI
+	CMPQ         SI, AX
+	JLT          tapsOfRows3
+	MOVQ         ld+64(FP), SI
+	VPMASKMOVQ   Y2, Y1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VPMASKMOVQ   Y3, Y1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VPMASKMOVQ   Y4, Y1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	SUBQ         $0x03, R10
+	JNZ          narrow
+	VZEROUPPER
+	RET
+
+narrow2:
+	CMPQ    R10, $0x02
+	JL      narrow1
+	VMOVUPS Y0, Y2
+	VMOVUPS Y0, Y3
+	XORQ    SI, SI
+
+tapsOfRows2:
+	// for p := range k: x := src[at[p]:]; sum = fma(w[p], x, sum)
+	MOVQ         (DX)(SI*8), DI
+	ADDQ         R8, DI
+	VBROADCASTSD (CX)(SI*8), Y4
+	VMASKMOVPD   (DI), Y1, Y5
+	VFMADD231PD  Y5, Y4, Y2
+	VMASKMOVPD   (DI)(R11*1), Y1, Y5
+	VFMADD231PD  Y5, Y4, Y3
+	INCQ         SI
+	CMPQ         SI, AX
+	JLT          tapsOfRows2
+	MOVQ         ld+64(FP), SI
+	VPMASKMOVQ   Y2, Y1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VPMASKMOVQ   Y3, Y1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	SUBQ         $0x02, R10
+	JNZ          narrow
+	VZEROUPPER
+	RET
+
+narrow1:
 row:
 	MOVQ R8, BX
 	MOVQ R9, SI
@@ -1849,23 +3111,23 @@ many:
 	VMOVUPS Y0, Y3
 	VMOVUPS Y0, Y4
 	VMOVUPS Y0, Y5
-	XORQ    R11, R11
+	XORQ    R12, R12
 
 tapsMany:
 	// for p := range k: x := src[at[p]:]; sum = fma(w[p], x, sum)
-	MOVQ         (DX)(R11*8), R12
-	ADDQ         BX, R12
-	VBROADCASTSD (CX)(R11*8), Y6
-	VMOVUPS      (R12), Y7
+	MOVQ         (DX)(R12*8), R13
+	ADDQ         BX, R13
+	VBROADCASTSD (CX)(R12*8), Y6
+	VMOVUPS      (R13), Y7
 	VFMADD231PD  Y7, Y6, Y2
-	VMOVUPS      32(R12), Y7
+	VMOVUPS      32(R13), Y7
 	VFMADD231PD  Y7, Y6, Y3
-	VMOVUPS      64(R12), Y7
+	VMOVUPS      64(R13), Y7
 	VFMADD231PD  Y7, Y6, Y4
-	VMOVUPS      96(R12), Y7
+	VMOVUPS      96(R13), Y7
 	VFMADD231PD  Y7, Y6, Y5
-	INCQ         R11
-	CMPQ         R11, AX
+	INCQ         R12
+	CMPQ         R12, AX
 	JLT          tapsMany
 	VMOVUPS      Y2, (SI)
 	VMOVUPS      Y3, 32(SI)
@@ -1892,16 +3154,16 @@ manyTest:
 
 taps4:
 	// for p := range k: x := src[at[p]:]; sum = fma(w[p], x, sum)
-	MOVQ         (DX)(DI*8), R11
-	ADDQ         BX, R11
+	MOVQ         (DX)(DI*8), R12
+	ADDQ         BX, R12
 	VBROADCASTSD (CX)(DI*8), Y6
-	VMOVUPS      (R11), Y7
+	VMOVUPS      (R12), Y7
 	VFMADD231PD  Y7, Y6, Y2
-	VMOVUPS      32(R11), Y7
+	VMOVUPS      32(R12), Y7
 	VFMADD231PD  Y7, Y6, Y3
-	VMOVUPS      64(R11), Y7
+	VMOVUPS      64(R12), Y7
 	VFMADD231PD  Y7, Y6, Y4
-	VMASKMOVPD   96(R11), Y1, Y7
+	VMASKMOVPD   96(R12), Y1, Y7
 	VFMADD231PD  Y7, Y6, Y5
 	INCQ         DI
 	CMPQ         DI, AX
@@ -1920,14 +3182,14 @@ rest3:
 
 taps3:
 	// for p := range k: x := src[at[p]:]; sum = fma(w[p], x, sum)
-	MOVQ         (DX)(DI*8), R11
-	ADDQ         BX, R11
+	MOVQ         (DX)(DI*8), R12
+	ADDQ         BX, R12
 	VBROADCASTSD (CX)(DI*8), Y5
-	VMOVUPS      (R11), Y6
+	VMOVUPS      (R12), Y6
 	VFMADD231PD  Y6, Y5, Y2
-	VMOVUPS      32(R11), Y6
+	VMOVUPS      32(R12), Y6
 	VFMADD231PD  Y6, Y5, Y3
-	VMASKMOVPD   64(R11), Y1, Y6
+	VMASKMOVPD   64(R12), Y1, Y6
 	VFMADD231PD  Y6, Y5, Y4
 	INCQ         DI
 	CMPQ         DI, AX
@@ -1944,12 +3206,12 @@ rest2:
 
 taps2:
 	// for p := range k: x := src[at[p]:]; sum = fma(w[p], x, sum)
-	MOVQ         (DX)(DI*8), R11
-	ADDQ         BX, R11
+	MOVQ         (DX)(DI*8), R12
+	ADDQ         BX, R12
 	VBROADCASTSD (CX)(DI*8), Y4
-	VMOVUPS      (R11), Y5
+	VMOVUPS      (R12), Y5
 	VFMADD231PD  Y5, Y4, Y2
-	VMASKMOVPD   32(R11), Y1, Y5
+	VMASKMOVPD   32(R12), Y1, Y5
 	VFMADD231PD  Y5, Y4, Y3
 	INCQ         DI
 	CMPQ         DI, AX
@@ -1964,10 +3226,10 @@ rest1:
 
 taps1:
 	// for p := range k: x := src[at[p]:]; sum = fma(w[p], x, sum)
-	MOVQ         (DX)(DI*8), R11
-	ADDQ         BX, R11
+	MOVQ         (DX)(DI*8), R12
+	ADDQ         BX, R12
 	VBROADCASTSD (CX)(DI*8), Y3
-	VMASKMOVPD   (R11), Y1, Y4
+	VMASKMOVPD   (R12), Y1, Y4
 	VFMADD231PD  Y4, Y3, Y2
 	INCQ         DI
 	CMPQ         DI, AX
@@ -1975,8 +3237,7 @@ taps1:
 	VPMASKMOVQ   Y2, Y1, (SI)
 
 next:
-	MOVQ down+56(FP), BX
-	ADDQ BX, R8
+	ADDQ R11, R8
 	MOVQ ld+64(FP), BX
 	ADDQ BX, R9
 	DECQ R10
@@ -1996,16 +3257,132 @@ TEXT ·tapsSumFloat64AVX2(SB), NOSPLIT, $0-72
 	MOVQ         src+24(FP), DI
 	MOVQ         dst+32(FP), R8
 	MOVQ         rows+48(FP), R9
+	MOVQ         down+56(FP), R10
+	LEAQ         (R10)(R10*2), DX
 
 	// the last vector of a row has (cols-1)%lanes + 1 elements
-	MOVQ    cols+40(FP), DX
-	DECQ    DX
-	ANDQ    $0x03, DX
-	INCQ    DX
-	LEAQ    window<>+0(SB), BX
-	NEGQ    DX
-	VMOVDQU 32(BX)(DX*8), Y1
+	MOVQ    cols+40(FP), BX
+	DECQ    BX
+	ANDQ    $0x03, BX
+	INCQ    BX
+	LEAQ    window<>+0(SB), SI
+	NEGQ    BX
+	VMOVDQU 32(SI)(BX*8), Y1
 
+	// if cols <= lanes: several rows at once, as one would wait for its sum so far
+	MOVQ cols+40(FP), SI
+	CMPQ SI, $0x00000004
+	JG   row
+
+narrow:
+	CMPQ    R9, $0x04
+	JL      narrow3
+	VMOVUPS Y0, Y2
+	VMOVUPS Y0, Y3
+	VMOVUPS Y0, Y4
+	VMOVUPS Y0, Y5
+	XORQ    BX, BX
+
+tapsOfRows4:
+	// for p := range k: x := src[at[p]:]; sum = sum + x
+	MOVQ       (CX)(BX*8), SI
+	ADDQ       DI, SI
+	VMASKMOVPD (SI), Y1, Y6
+	VADDPD     Y6, Y2, Y2
+	VMASKMOVPD (SI)(R10*1), Y1, Y6
+	VADDPD     Y6, Y3, Y3
+	VMASKMOVPD (SI)(R10*2), Y1, Y6
+	VADDPD     Y6, Y4, Y4
+	VMASKMOVPD (SI)(DX*1), Y1, Y6
+	VADDPD     Y6, Y5, Y5
+	INCQ       BX
+	CMPQ       BX, AX
+	JLT        tapsOfRows4
+	MOVQ       ld+64(FP), BX
+	VPMASKMOVQ Y2, Y1, (R8)
+	ADDQ       BX, R8
+	ADDQ       R10, DI
+	VPMASKMOVQ Y3, Y1, (R8)
+	ADDQ       BX, R8
+	ADDQ       R10, DI
+	VPMASKMOVQ Y4, Y1, (R8)
+	ADDQ       BX, R8
+	ADDQ       R10, DI
+	VPMASKMOVQ Y5, Y1, (R8)
+	ADDQ       BX, R8
+	ADDQ       R10, DI
+	SUBQ       $0x04, R9
+	JNZ        narrow
+	VZEROUPPER
+	RET
+
+narrow3:
+	CMPQ    R9, $0x03
+	JL      narrow2
+	VMOVUPS Y0, Y2
+	VMOVUPS Y0, Y3
+	VMOVUPS Y0, Y4
+	XORQ    BX, BX
+
+tapsOfRows3:
+	// for p := range k: x := src[at[p]:]; sum = sum + x
+	MOVQ       (CX)(BX*8), SI
+	ADDQ       DI, SI
+	VMASKMOVPD (SI), Y1, Y5
+	VADDPD     Y5, Y2, Y2
+	VMASKMOVPD (SI)(R10*1), Y1, Y5
+	VADDPD     Y5, Y3, Y3
+	VMASKMOVPD (SI)(R10*2), Y1, Y5
+	VADDPD     Y5, Y4, Y4
+	INCQ       BX
+	CMPQ       BX, AX
+	JLT        tapsOfRows3
+	MOVQ       ld+64(FP), BX
+	VPMASKMOVQ Y2, Y1, (R8)
+	ADDQ       BX, R8
+	ADDQ       R10, DI
+	VPMASKMOVQ Y3, Y1, (R8)
+	ADDQ       BX, R8
+	ADDQ       R10, DI
+	VPMASKMOVQ Y4, Y1, (R8)
+	ADDQ       BX, R8
+	ADDQ       R10, DI
+	SUBQ       $0x03, R9
+	JNZ        narrow
+	VZEROUPPER
+	RET
+
+narrow2:
+	CMPQ    R9, $0x02
+	JL      narrow1
+	VMOVUPS Y0, Y2
+	VMOVUPS Y0, Y3
+	XORQ    BX, BX
+
+tapsOfRows2:
+	// for p := range k: x := src[at[p]:]; sum = sum + x
+	MOVQ       (CX)(BX*8), SI
+	ADDQ       DI, SI
+	VMASKMOVPD (SI), Y1, Y4
+	VADDPD     Y4, Y2, Y2
+	VMASKMOVPD (SI)(R10*1), Y1, Y4
+	VADDPD     Y4, Y3, Y3
+	INCQ       BX
+	CMPQ       BX, AX
+	JLT        tapsOfRows2
+	MOVQ       ld+64(FP), BX
+	VPMASKMOVQ Y2, Y1, (R8)
+	ADDQ       BX, R8
+	ADDQ       R10, DI
+	VPMASKMOVQ Y3, Y1, (R8)
+	ADDQ       BX, R8
+	ADDQ       R10, DI
+	SUBQ       $0x02, R9
+	JNZ        narrow
+	VZEROUPPER
+	RET
+
+narrow1:
 row:
 	MOVQ DI, DX
 	MOVQ R8, BX
@@ -2017,22 +3394,22 @@ many:
 	VMOVUPS Y0, Y3
 	VMOVUPS Y0, Y4
 	VMOVUPS Y0, Y5
-	XORQ    R10, R10
+	XORQ    R11, R11
 
 tapsMany:
 	// for p := range k: x := src[at[p]:]; sum = sum + x
-	MOVQ    (CX)(R10*8), R11
-	ADDQ    DX, R11
-	VMOVUPS (R11), Y6
+	MOVQ    (CX)(R11*8), R12
+	ADDQ    DX, R12
+	VMOVUPS (R12), Y6
 	VADDPD  Y6, Y2, Y2
-	VMOVUPS 32(R11), Y6
+	VMOVUPS 32(R12), Y6
 	VADDPD  Y6, Y3, Y3
-	VMOVUPS 64(R11), Y6
+	VMOVUPS 64(R12), Y6
 	VADDPD  Y6, Y4, Y4
-	VMOVUPS 96(R11), Y6
+	VMOVUPS 96(R12), Y6
 	VADDPD  Y6, Y5, Y5
-	INCQ    R10
-	CMPQ    R10, AX
+	INCQ    R11
+	CMPQ    R11, AX
 	JLT     tapsMany
 	VMOVUPS Y2, (BX)
 	VMOVUPS Y3, 32(BX)
@@ -2059,15 +3436,15 @@ manyTest:
 
 taps4:
 	// for p := range k: x := src[at[p]:]; sum = sum + x
-	MOVQ       (CX)(SI*8), R10
-	ADDQ       DX, R10
-	VMOVUPS    (R10), Y6
+	MOVQ       (CX)(SI*8), R11
+	ADDQ       DX, R11
+	VMOVUPS    (R11), Y6
 	VADDPD     Y6, Y2, Y2
-	VMOVUPS    32(R10), Y6
+	VMOVUPS    32(R11), Y6
 	VADDPD     Y6, Y3, Y3
-	VMOVUPS    64(R10), Y6
+	VMOVUPS    64(R11), Y6
 	VADDPD     Y6, Y4, Y4
-	VMASKMOVPD 96(R10), Y1, Y6
+	VMASKMOVPD 96(R11), Y1, Y6
 	VADDPD     Y6, Y5, Y5
 	INCQ       SI
 	CMPQ       SI, AX
@@ -2086,13 +3463,13 @@ rest3:
 
 taps3:
 	// for p := range k: x := src[at[p]:]; sum = sum + x
-	MOVQ       (CX)(SI*8), R10
-	ADDQ       DX, R10
-	VMOVUPS    (R10), Y5
+	MOVQ       (CX)(SI*8), R11
+	ADDQ       DX, R11
+	VMOVUPS    (R11), Y5
 	VADDPD     Y5, Y2, Y2
-	VMOVUPS    32(R10), Y5
+	VMOVUPS    32(R11), Y5
 	VADDPD     Y5, Y3, Y3
-	VMASKMOVPD 64(R10), Y1, Y5
+	VMASKMOVPD 64(R11), Y1, Y5
 	VADDPD     Y5, Y4, Y4
 	INCQ       SI
 	CMPQ       SI, AX
@@ -2109,11 +3486,11 @@ rest2:
 
 taps2:
 	// for p := range k: x := src[at[p]:]; sum = sum + x
-	MOVQ       (CX)(SI*8), R10
-	ADDQ       DX, R10
-	VMOVUPS    (R10), Y4
+	MOVQ       (CX)(SI*8), R11
+	ADDQ       DX, R11
+	VMOVUPS    (R11), Y4
 	VADDPD     Y4, Y2, Y2
-	VMASKMOVPD 32(R10), Y1, Y4
+	VMASKMOVPD 32(R11), Y1, Y4
 	VADDPD     Y4, Y3, Y3
 	INCQ       SI
 	CMPQ       SI, AX
@@ -2128,9 +3505,9 @@ rest1:
 
 taps1:
 	// for p := range k: x := src[at[p]:]; sum = sum + x
-	MOVQ       (CX)(SI*8), R10
-	ADDQ       DX, R10
-	VMASKMOVPD (R10), Y1, Y3
+	MOVQ       (CX)(SI*8), R11
+	ADDQ       DX, R11
+	VMASKMOVPD (R11), Y1, Y3
 	VADDPD     Y3, Y2, Y2
 	INCQ       SI
 	CMPQ       SI, AX
@@ -2138,8 +3515,7 @@ taps1:
 	VPMASKMOVQ Y2, Y1, (BX)
 
 next:
-	MOVQ down+56(FP), DX
-	ADDQ DX, DI
+	ADDQ R10, DI
 	MOVQ ld+64(FP), DX
 	ADDQ DX, R8
 	DECQ R9
@@ -2159,16 +3535,177 @@ TEXT ·tapsMaxFloat64AVX2(SB), NOSPLIT, $0-72
 	MOVQ         src+24(FP), DI
 	MOVQ         dst+32(FP), R8
 	MOVQ         rows+48(FP), R9
+	MOVQ         down+56(FP), R10
+	LEAQ         (R10)(R10*2), DX
 
 	// the last vector of a row has (cols-1)%lanes + 1 elements
-	MOVQ    cols+40(FP), DX
-	DECQ    DX
-	ANDQ    $0x03, DX
-	INCQ    DX
-	LEAQ    window<>+0(SB), BX
-	NEGQ    DX
-	VMOVDQU 32(BX)(DX*8), Y1
+	MOVQ    cols+40(FP), BX
+	DECQ    BX
+	ANDQ    $0x03, BX
+	INCQ    BX
+	LEAQ    window<>+0(SB), SI
+	NEGQ    BX
+	VMOVDQU 32(SI)(BX*8), Y1
 
+	// if cols <= lanes: several rows at once, as one would wait for its sum so far
+	MOVQ cols+40(FP), SI
+	CMPQ SI, $0x00000004
+	JG   row
+
+narrow:
+	CMPQ    R9, $0x04
+	JL      narrow3
+	VMOVUPS Y0, Y2
+	VMOVUPS Y0, Y3
+	VMOVUPS Y0, Y4
+	VMOVUPS Y0, Y5
+	XORQ    BX, BX
+
+tapsOfRows4:
+	// for p := range k: x := src[at[p]:]; sum = max(sum, x)
+	MOVQ       (CX)(BX*8), SI
+	ADDQ       DI, SI
+	VMASKMOVPD (SI), Y1, Y6
+	VMAXPD     Y2, Y6, Y8
+	VMAXPD     Y6, Y2, Y7
+	VANDPD     Y8, Y7, Y7
+	VCMPPD     $0x03, Y6, Y2, Y2
+	VORPD      Y2, Y7, Y7
+	VMOVUPS    Y7, Y2
+	VMASKMOVPD (SI)(R10*1), Y1, Y6
+	VMAXPD     Y3, Y6, Y8
+	VMAXPD     Y6, Y3, Y7
+	VANDPD     Y8, Y7, Y7
+	VCMPPD     $0x03, Y6, Y3, Y3
+	VORPD      Y3, Y7, Y7
+	VMOVUPS    Y7, Y3
+	VMASKMOVPD (SI)(R10*2), Y1, Y6
+	VMAXPD     Y4, Y6, Y8
+	VMAXPD     Y6, Y4, Y7
+	VANDPD     Y8, Y7, Y7
+	VCMPPD     $0x03, Y6, Y4, Y4
+	VORPD      Y4, Y7, Y7
+	VMOVUPS    Y7, Y4
+	VMASKMOVPD (SI)(DX*1), Y1, Y6
+	VMAXPD     Y5, Y6, Y8
+	VMAXPD     Y6, Y5, Y7
+	VANDPD     Y8, Y7, Y7
+	VCMPPD     $0x03, Y6, Y5, Y5
+	VORPD      Y5, Y7, Y7
+	VMOVUPS    Y7, Y5
+	INCQ       BX
+	CMPQ       BX, AX
+	JLT        tapsOfRows4
+	MOVQ       ld+64(FP), BX
+	VPMASKMOVQ Y2, Y1, (R8)
+	ADDQ       BX, R8
+	ADDQ       R10, DI
+	VPMASKMOVQ Y3, Y1, (R8)
+	ADDQ       BX, R8
+	ADDQ       R10, DI
+	VPMASKMOVQ Y4, Y1, (R8)
+	ADDQ       BX, R8
+	ADDQ       R10, DI
+	VPMASKMOVQ Y5, Y1, (R8)
+	ADDQ       BX, R8
+	ADDQ       R10, DI
+	SUBQ       $0x04, R9
+	JNZ        narrow
+	VZEROUPPER
+	RET
+
+narrow3:
+	CMPQ    R9, $0x03
+	JL      narrow2
+	VMOVUPS Y0, Y2
+	VMOVUPS Y0, Y3
+	VMOVUPS Y0, Y4
+	XORQ    BX, BX
+
+tapsOfRows3:
+	// for p := range k: x := src[at[p]:]; sum = max(sum, x)
+	MOVQ       (CX)(BX*8), SI
+	ADDQ       DI, SI
+	VMASKMOVPD (SI), Y1, Y5
+	VMAXPD     Y2, Y5, Y7
+	VMAXPD     Y5, Y2, Y6
+	VANDPD     Y7, Y6, Y6
+	VCMPPD     $0x03, Y5, Y2, Y2
+	VORPD      Y2, Y6, Y6
+	VMOVUPS    Y6, Y2
+	VMASKMOVPD (SI)(R10*1), Y1, Y5
+	VMAXPD     Y3, Y5, Y7
+	VMAXPD     Y5, Y3, Y6
+	VANDPD     Y7, Y6, Y6
+	VCMPPD     $0x03, Y5, Y3, Y3
+	VORPD      Y3, Y6, Y6
+	VMOVUPS    Y6, Y3
+	VMASKMOVPD (SI)(R10*2), Y1, Y5
+	VMAXPD     Y4, Y5, Y7
+	VMAXPD     Y5, Y4, Y6
+	VANDPD     Y7, Y6, Y6
+	VCMPPD     $0x03, Y5, Y4, Y4
+	VORPD      Y4, Y6, Y6
+	VMOVUPS    Y6, Y4
+	INCQ       BX
+	CMPQ       BX, AX
+	JLT        tapsOfRows3
+	MOVQ       ld+64(FP), BX
+	VPMASKMOVQ Y2, Y1, (R8)
+	ADDQ       BX, R8
+	ADDQ       R10, DI
+	VPMASKMOVQ Y3, Y1, (R8)
+	ADDQ       BX, R8
+	ADDQ       R10, DI
+	VPMASKMOVQ Y4, Y1, (R8)
+	ADDQ       BX, R8
+	ADDQ       R10, DI
+	SUBQ       $0x03, R9
+	JNZ        narrow
+	VZEROUPPER
+	RET
+
+narrow2:
+	CMPQ    R9, $0x02
+	JL      narrow1
+	VMOVUPS Y0, Y2
+	VMOVUPS Y0, Y3
+	XORQ    BX, BX
+
+tapsOfRows2:
+	// for p := range k: x := src[at[p]:]; sum = max(sum, x)
+	MOVQ       (CX)(BX*8), SI
+	ADDQ       DI, SI
+	VMASKMOVPD (SI), Y1, Y4
+	VMAXPD     Y2, Y4, Y6
+	VMAXPD     Y4, Y2, Y5
+	VANDPD     Y6, Y5, Y5
+	VCMPPD     $0x03, Y4, Y2, Y2
+	VORPD      Y2, Y5, Y5
+	VMOVUPS    Y5, Y2
+	VMASKMOVPD (SI)(R10*1), Y1, Y4
+	VMAXPD     Y3, Y4, Y6
+	VMAXPD     Y4, Y3, Y5
+	VANDPD     Y6, Y5, Y5
+	VCMPPD     $0x03, Y4, Y3, Y3
+	VORPD      Y3, Y5, Y5
+	VMOVUPS    Y5, Y3
+	INCQ       BX
+	CMPQ       BX, AX
+	JLT        tapsOfRows2
+	MOVQ       ld+64(FP), BX
+	VPMASKMOVQ Y2, Y1, (R8)
+	ADDQ       BX, R8
+	ADDQ       R10, DI
+	VPMASKMOVQ Y3, Y1, (R8)
+	ADDQ       BX, R8
+	ADDQ       R10, DI
+	SUBQ       $0x02, R9
+	JNZ        narrow
+	VZEROUPPER
+	RET
+
+narrow1:
 row:
 	MOVQ DI, DX
 	MOVQ R8, BX
@@ -2180,42 +3717,42 @@ many:
 	VMOVUPS Y0, Y3
 	VMOVUPS Y0, Y4
 	VMOVUPS Y0, Y5
-	XORQ    R10, R10
+	XORQ    R11, R11
 
 tapsMany:
 	// for p := range k: x := src[at[p]:]; sum = max(sum, x)
-	MOVQ    (CX)(R10*8), R11
-	ADDQ    DX, R11
-	VMOVUPS (R11), Y6
+	MOVQ    (CX)(R11*8), R12
+	ADDQ    DX, R12
+	VMOVUPS (R12), Y6
 	VMAXPD  Y2, Y6, Y8
 	VMAXPD  Y6, Y2, Y7
 	VANDPD  Y8, Y7, Y7
 	VCMPPD  $0x03, Y6, Y2, Y2
 	VORPD   Y2, Y7, Y7
 	VMOVUPS Y7, Y2
-	VMOVUPS 32(R11), Y6
+	VMOVUPS 32(R12), Y6
 	VMAXPD  Y3, Y6, Y8
 	VMAXPD  Y6, Y3, Y7
 	VANDPD  Y8, Y7, Y7
 	VCMPPD  $0x03, Y6, Y3, Y3
 	VORPD   Y3, Y7, Y7
 	VMOVUPS Y7, Y3
-	VMOVUPS 64(R11), Y6
+	VMOVUPS 64(R12), Y6
 	VMAXPD  Y4, Y6, Y8
 	VMAXPD  Y6, Y4, Y7
 	VANDPD  Y8, Y7, Y7
 	VCMPPD  $0x03, Y6, Y4, Y4
 	VORPD   Y4, Y7, Y7
 	VMOVUPS Y7, Y4
-	VMOVUPS 96(R11), Y6
+	VMOVUPS 96(R12), Y6
 	VMAXPD  Y5, Y6, Y8
 	VMAXPD  Y6, Y5, Y7
 	VANDPD  Y8, Y7, Y7
 	VCMPPD  $0x03, Y6, Y5, Y5
 	VORPD   Y5, Y7, Y7
 	VMOVUPS Y7, Y5
-	INCQ    R10
-	CMPQ    R10, AX
+	INCQ    R11
+	CMPQ    R11, AX
 	JLT     tapsMany
 	VMOVUPS Y2, (BX)
 	VMOVUPS Y3, 32(BX)
@@ -2242,30 +3779,30 @@ manyTest:
 
 taps4:
 	// for p := range k: x := src[at[p]:]; sum = max(sum, x)
-	MOVQ       (CX)(SI*8), R10
-	ADDQ       DX, R10
-	VMOVUPS    (R10), Y6
+	MOVQ       (CX)(SI*8), R11
+	ADDQ       DX, R11
+	VMOVUPS    (R11), Y6
 	VMAXPD     Y2, Y6, Y8
 	VMAXPD     Y6, Y2, Y7
 	VANDPD     Y8, Y7, Y7
 	VCMPPD     $0x03, Y6, Y2, Y2
 	VORPD      Y2, Y7, Y7
 	VMOVUPS    Y7, Y2
-	VMOVUPS    32(R10), Y6
+	VMOVUPS    32(R11), Y6
 	VMAXPD     Y3, Y6, Y8
 	VMAXPD     Y6, Y3, Y7
 	VANDPD     Y8, Y7, Y7
 	VCMPPD     $0x03, Y6, Y3, Y3
 	VORPD      Y3, Y7, Y7
 	VMOVUPS    Y7, Y3
-	VMOVUPS    64(R10), Y6
+	VMOVUPS    64(R11), Y6
 	VMAXPD     Y4, Y6, Y8
 	VMAXPD     Y6, Y4, Y7
 	VANDPD     Y8, Y7, Y7
 	VCMPPD     $0x03, Y6, Y4, Y4
 	VORPD      Y4, Y7, Y7
 	VMOVUPS    Y7, Y4
-	VMASKMOVPD 96(R10), Y1, Y6
+	VMASKMOVPD 96(R11), Y1, Y6
 	VMAXPD     Y5, Y6, Y8
 	VMAXPD     Y6, Y5, Y7
 	VANDPD     Y8, Y7, Y7
@@ -2289,23 +3826,23 @@ rest3:
 
 taps3:
 	// for p := range k: x := src[at[p]:]; sum = max(sum, x)
-	MOVQ       (CX)(SI*8), R10
-	ADDQ       DX, R10
-	VMOVUPS    (R10), Y5
+	MOVQ       (CX)(SI*8), R11
+	ADDQ       DX, R11
+	VMOVUPS    (R11), Y5
 	VMAXPD     Y2, Y5, Y7
 	VMAXPD     Y5, Y2, Y6
 	VANDPD     Y7, Y6, Y6
 	VCMPPD     $0x03, Y5, Y2, Y2
 	VORPD      Y2, Y6, Y6
 	VMOVUPS    Y6, Y2
-	VMOVUPS    32(R10), Y5
+	VMOVUPS    32(R11), Y5
 	VMAXPD     Y3, Y5, Y7
 	VMAXPD     Y5, Y3, Y6
 	VANDPD     Y7, Y6, Y6
 	VCMPPD     $0x03, Y5, Y3, Y3
 	VORPD      Y3, Y6, Y6
 	VMOVUPS    Y6, Y3
-	VMASKMOVPD 64(R10), Y1, Y5
+	VMASKMOVPD 64(R11), Y1, Y5
 	VMAXPD     Y4, Y5, Y7
 	VMAXPD     Y5, Y4, Y6
 	VANDPD     Y7, Y6, Y6
@@ -2327,16 +3864,16 @@ rest2:
 
 taps2:
 	// for p := range k: x := src[at[p]:]; sum = max(sum, x)
-	MOVQ       (CX)(SI*8), R10
-	ADDQ       DX, R10
-	VMOVUPS    (R10), Y4
+	MOVQ       (CX)(SI*8), R11
+	ADDQ       DX, R11
+	VMOVUPS    (R11), Y4
 	VMAXPD     Y2, Y4, Y6
 	VMAXPD     Y4, Y2, Y5
 	VANDPD     Y6, Y5, Y5
 	VCMPPD     $0x03, Y4, Y2, Y2
 	VORPD      Y2, Y5, Y5
 	VMOVUPS    Y5, Y2
-	VMASKMOVPD 32(R10), Y1, Y4
+	VMASKMOVPD 32(R11), Y1, Y4
 	VMAXPD     Y3, Y4, Y6
 	VMAXPD     Y4, Y3, Y5
 	VANDPD     Y6, Y5, Y5
@@ -2356,9 +3893,9 @@ rest1:
 
 taps1:
 	// for p := range k: x := src[at[p]:]; sum = max(sum, x)
-	MOVQ       (CX)(SI*8), R10
-	ADDQ       DX, R10
-	VMASKMOVPD (R10), Y1, Y3
+	MOVQ       (CX)(SI*8), R11
+	ADDQ       DX, R11
+	VMASKMOVPD (R11), Y1, Y3
 	VMAXPD     Y2, Y3, Y5
 	VMAXPD     Y3, Y2, Y4
 	VANDPD     Y5, Y4, Y4
@@ -2371,8 +3908,7 @@ taps1:
 	VPMASKMOVQ Y2, Y1, (BX)
 
 next:
-	MOVQ down+56(FP), DX
-	ADDQ DX, DI
+	ADDQ R10, DI
 	MOVQ ld+64(FP), DX
 	ADDQ DX, R8
 	DECQ R9

@@ -106,6 +106,8 @@ func taps(m *isa, e *element, kind tapKind) {
 	t.begin = m.constant(bits, e.size)
 	lanes := m.bytes / e.size
 	src, dst, rows := param("src"), param("dst"), param("rows")
+	down, down3 := param("down"), GP64()
+	LEAQ(Mem{Base: down, Index: down, Scale: 2}, down3)
 
 	Comment("the last vector of a row has (cols-1)%lanes + 1 elements")
 	last := param("cols")
@@ -113,6 +115,25 @@ func taps(m *isa, e *element, kind tapKind) {
 	ANDQ(Imm(uint64(lanes-1)), last)
 	INCQ(last)
 	t.tail = m.first(last, e.size)
+
+	Comment("if cols <= lanes: several rows at once, as one would wait for its sum so far")
+	Load(Param("cols"), t.cols)
+	CMPQ(t.cols, U32(uint32(lanes)))
+	JG(LabelRef("row"))
+	Label("narrow")
+	for n := tapVectors; n > 1; n-- {
+		if n < tapVectors {
+			Label(fmt.Sprintf("narrow%d", n))
+		}
+		CMPQ(rows, Imm(uint64(n)))
+		JL(LabelRef(fmt.Sprintf("narrow%d", n-1)))
+		t.rows(n, src, dst, down, down3)
+		SUBQ(Imm(uint64(n)), rows)
+		JNZ(LabelRef("narrow"))
+		VZEROUPPER()
+		RET()
+	}
+	Label("narrow1")
 
 	Label("row")
 	MOVQ(src, t.from)
@@ -139,14 +160,74 @@ func taps(m *isa, e *element, kind tapKind) {
 		}
 	}
 	Label("next")
-	step := param("down")
-	ADDQ(step, src)
-	Load(Param("ld"), step)
+	ADDQ(down, src)
+	step := param("ld")
 	ADDQ(step, dst)
 	DECQ(rows)
 	JNZ(LabelRef("row"))
 	VZEROUPPER()
 	RET()
+}
+
+// rows writes the combination for some rows of one vector, or a part of one, and moves on by them.
+func (t *tapWriter) rows(n int, src, dst, down, down3 reg.GPVirtual) {
+	sums := make([]vector, n)
+	for i := range sums {
+		sums[i] = t.m.new()
+		VMOVUPS(t.begin, sums[i])
+	}
+	p, from := GP64(), GP64()
+	XORQ(p, p)
+	label := fmt.Sprintf("tapsOfRows%d", n)
+	Label(label)
+	Comment("for p := range k: x := src[at[p]:]; sum = " + t.kind.text)
+	MOVQ(Mem{Base: t.at, Index: p, Scale: 8}, from)
+	ADDQ(src, from)
+	weight := t.weight(p)
+	for i, sum := range sums {
+		in := Mem{Base: from}
+		switch i {
+		case 1, 2:
+			in.Index, in.Scale = down, uint8(i)
+		case 3:
+			in.Index, in.Scale = down3, 1
+		}
+		x := t.m.new()
+		t.m.loadTailTo(in, t.tail, t.e.size, x)
+		t.combine(x, weight, sum)
+	}
+	INCQ(p)
+	CMPQ(p, t.k)
+	JLT(LabelRef(label))
+	step := param("ld")
+	for _, sum := range sums {
+		t.m.storeTail(sum, Mem{Base: dst}, t.tail, t.m.bytes/t.e.size, t.e.size)
+		ADDQ(step, dst)
+		ADDQ(down, src)
+	}
+}
+
+// weight reads the weight of tap p, if there are weights.
+func (t *tapWriter) weight(p reg.GPVirtual) vector {
+	weight := t.m.new()
+	if t.kind.hasWeights {
+		t.e.broadcast(Mem{Base: t.w, Index: p, Scale: uint8(t.e.size)}, weight)
+	}
+	return weight
+}
+
+// combine writes sum = combine(sum, weight, x).
+func (t *tapWriter) combine(x, weight, sum vector) {
+	switch t.kind.name {
+	case "MulAdd":
+		t.e.multiplyAdd(x, weight, sum)
+	case "Sum":
+		pair(t.e, VADDPS, VADDPD)(x, sum, sum)
+	default:
+		r := t.m.new()
+		extreme(t.m, t.e, true, sum, x, r)
+		VMOVUPS(r, sum)
+	}
 }
 
 // block writes the combination for some vectors, of which the last has a tail or is a whole one.
@@ -162,10 +243,7 @@ func (t *tapWriter) block(label string, vectors int, isMasked bool) {
 	Comment("for p := range k: x := src[at[p]:]; sum = " + t.kind.text)
 	MOVQ(Mem{Base: t.at, Index: p, Scale: 8}, from)
 	ADDQ(t.from, from)
-	weight := t.m.new()
-	if t.kind.hasWeights {
-		t.e.broadcast(Mem{Base: t.w, Index: p, Scale: uint8(t.e.size)}, weight)
-	}
+	weight := t.weight(p)
 	for v, sum := range sums {
 		x := t.m.new()
 		in := Mem{Base: from, Disp: v * t.m.bytes}
@@ -174,16 +252,7 @@ func (t *tapWriter) block(label string, vectors int, isMasked bool) {
 		} else {
 			VMOVUPS(in, x)
 		}
-		switch t.kind.name {
-		case "MulAdd":
-			t.e.multiplyAdd(x, weight, sum)
-		case "Sum":
-			pair(t.e, VADDPS, VADDPD)(x, sum, sum)
-		default:
-			r := t.m.new()
-			extreme(t.m, t.e, true, sum, x, r)
-			VMOVUPS(r, sum)
-		}
+		t.combine(x, weight, sum)
 	}
 	INCQ(p)
 	CMPQ(p, t.k)
