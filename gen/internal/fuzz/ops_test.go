@@ -57,7 +57,7 @@ func TestEveryFunctionIsMade(t *testing.T) {
 	}
 	found(header)
 	for seed := uint64(1); len(missing) > 0; seed++ {
-		if seed == 3000 {
+		if seed == 10000 {
 			t.Fatalf("%d programs have no calls of %v", seed, missing)
 		}
 		found(newProgram(seed, "K").source(""))
