@@ -23,6 +23,19 @@ func oursFor(q question) func() {
 		c := device.Command{Kernel: device.NewKernel("matmul", device.MatMul, nil, f32, f32, f32), N: m * n, Args: &device.Args{Ints: []int{m, n, k}}}
 		c.Buf = [device.MaxOperands]*device.Buffer{buffer(m * n), normal(m * k), normal(k * n)}
 		return command(c)
+	case "conv":
+		s := q.Sizes
+		x, w := tensor.Randn(s[0], s[1], s[2], s[2]), tensor.Randn(s[5], s[1]/s[6], s[3], s[3])
+		how := tensor.Conv{Stride: tensor.Both(s[4]), Padding: tensor.Both(s[3] / 2), Groups: s[6]}
+		return fresh(func() *tensor.Tensor { return x.Conv2D(w, how) })
+	case "pool":
+		s := q.Sizes
+		x := tensor.Randn(s[0], s[1], s[2], s[2])
+		how := tensor.Pool{Window: tensor.Both(s[3]), Stride: tensor.Both(s[4]), Padding: tensor.Both(s[3] / 2)}
+		if q.Op == "max" {
+			return fresh(func() *tensor.Tensor { return x.MaxPool2D(how) })
+		}
+		return fresh(func() *tensor.Tensor { return x.AvgPool2D(how) })
 	case "map":
 		if q.Fresh {
 			return freshMap(q.Op, q.Sizes[0])
@@ -67,11 +80,15 @@ func oursFor(q question) func() {
 
 func freshMap(op string, n int) func() {
 	x, y, z := tensor.Randn(n), tensor.Randn(n), tensor.Randn(n)
-	f := map[string]func() *tensor.Tensor{
+	return fresh(map[string]func() *tensor.Tensor{
 		"add":    func() *tensor.Tensor { return x.Add(y) },
 		"muladd": func() *tensor.Tensor { return x.Mul(y).Add(z) },
 		"relu":   x.ReLU, "exp": x.Exp, "tanh": x.Tanh,
-	}[op]
+	}[op])
+}
+
+// fresh computes f, waits and lets the memory go.
+func fresh(f func() *tensor.Tensor) func() {
 	return func() {
 		r := f()
 		wait(r)

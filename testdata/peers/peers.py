@@ -112,6 +112,16 @@ def torch_peer():
             m, n, k = sizes
             x, y, out = torch.randn(m, k), torch.randn(k, n), torch.empty(m, n)
             return lambda: torch.mm(x, y, out=out)
+        if kind == "conv":
+            n, c, side, k, stride, o, groups = sizes
+            x, w = torch.randn(n, c, side, side), torch.randn(o, c // groups, k, k)
+            return lambda: torch.nn.functional.conv2d(x, w, None, stride, k // 2, 1, groups)
+        if kind == "pool":
+            n, c, side, k, stride = sizes
+            x = torch.randn(n, c, side, side)
+            if q["Op"] == "max":
+                return lambda: torch.nn.functional.max_pool2d(x, k, stride, k // 2)
+            return lambda: torch.nn.functional.avg_pool2d(x, k, stride, k // 2, count_include_pad=False)
         if kind == "map":
             x, y, z = (torch.randn(sizes[0]) for _ in range(3))
             out = None if q["Fresh"] else torch.empty_like(x)

@@ -5,10 +5,10 @@ import "fmt"
 // A workload is something that all peers can do, in float32.
 type workload struct {
 	Name  string
-	Work  string // matmul, map, randn, warmup, step, chain or tiny
-	Op    string // of map: add, muladd, relu, exp, tanh
+	Work  string // matmul, conv, pool, map, randn, warmup, step, chain or tiny
+	Op    string // of map: add, muladd, relu, exp, tanh; of pool: max, avg
 	Fresh bool   // of map: the result is in memory of its own, not in some that exists
-	Sizes []int  // m, n and k of matmul; else the number of elements
+	Sizes []int  // m, n and k of matmul; of conv and pool see there; else the number of elements
 	Flops float64
 	Bytes float64
 }
@@ -29,6 +29,7 @@ func allWorkloads() []workload {
 	matmul(2048, 512, 1024)
 	matmul(1, 512, 2048) // row times matrix
 	matmul(1024, 1, 512) // matrix times column
+	all = append(all, planes()...)
 	for _, op := range []struct {
 		name     string
 		operands float64
@@ -56,6 +57,26 @@ func allWorkloads() []workload {
 	)
 }
 
+// planes are convolutions and pooling as residual networks have them, with half the window as padding. Their Sizes are images, channels, side,
+// side of the window, stride, and of convolutions channels of the result and groups.
+func planes() []workload {
+	var all []workload
+	for _, s := range [][]int{{8, 3, 224, 7, 2, 64, 1}, {8, 64, 56, 3, 1, 64, 1}, {8, 64, 56, 1, 1, 256, 1}, {8, 256, 14, 3, 1, 256, 1}, {8, 144, 56, 3, 1, 144, 144}} {
+		out := (s[2]+s[3]/2*2-s[3])/s[4] + 1
+		name := fmt.Sprintf("conv %dx%dx%dx%d to %d by %dx%d", s[0], s[1], s[2], s[2], s[5], s[3], s[3])
+		if s[6] > 1 {
+			name += ", depthwise"
+		}
+		all = append(all, workload{Name: name, Work: "conv", Fresh: true, Sizes: s,
+			Flops: 2 * float64(s[0]*s[5]*out*out) * float64(s[1]/s[6]*s[3]*s[3])})
+	}
+	for _, op := range []string{"max", "avg"} {
+		all = append(all, workload{Name: op + " pool 8x64x112x112 by 3x3", Work: "pool", Op: op, Fresh: true, Sizes: []int{8, 64, 112, 3, 2},
+			Bytes: 4 * 8 * 64 * (112*112 + 56*56)})
+	}
+	return all
+}
+
 // stepFlops is that of a step of a perceptron of 512-2048-512-1 on a batch of 1024: for each layer a product going forward, and one
 // for the gradient of the weights; and one for the gradient of what went in, but for the first.
 const stepFlops = 2 * 1024 * (3*2048*512 + 3*512 + 2*512*2048)
@@ -70,7 +91,7 @@ func count(n int) string {
 // limit is the question about the machine that w is compared with.
 func (w *workload) limit() string {
 	switch {
-	case w.Work == "matmul" && w.Sizes[0] > 1 && w.Sizes[1] > 1, w.Work == "warmup", w.Work == "step":
+	case w.Work == "matmul" && w.Sizes[0] > 1 && w.Sizes[1] > 1, w.Work == "warmup", w.Work == "step", w.Work == "conv":
 		return "peak"
 	case w.Bytes > 0 && w.Op != "exp" && w.Op != "tanh" && w.Work != "randn":
 		return "triad"
