@@ -33,6 +33,9 @@ type state struct {
 	wrapped bool   // made by Wrap: Open does not know it
 	scope   *Scope // nil: none
 	base    *state // in a scope: the device without it
+
+	asked sync.Once // caps are known; of those that are in no scope
+	caps  Caps
 }
 
 // A Kind tells what a device is made of.
@@ -258,3 +261,14 @@ func (d Device) Kind() Kind { return d.state().kind }
 
 // Backend runs the device's commands.
 func (d Device) Backend() Backend { return d.state().backend }
+
+// Caps says what the device promises, as its Backend does, which is asked once: a read of a number
+// asks for them, and putting a Description together takes longer than the rest of it.
+func (d Device) Caps() Caps {
+	s := d.state()
+	if s.base != nil {
+		s = s.base
+	}
+	s.asked.Do(func() { s.caps = s.backend.Caps() })
+	return s.caps
+}

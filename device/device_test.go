@@ -9,10 +9,17 @@ import (
 	"unsafe"
 )
 
-// fakeBackend is told apart by its address; nothing of it is called.
+// fakeBackend is told apart by its address; nothing of it is called but Caps.
 type fakeBackend struct {
 	Backend
 	number int
+	caps   Caps
+	asked  int // for them
+}
+
+func (b *fakeBackend) Caps() Caps {
+	b.asked++
+	return b.caps
 }
 
 // withDrivers runs a test with a registry of its own.
@@ -267,5 +274,19 @@ func TestOpenDoesNotFindWrapped(t *testing.T) {
 	w := Wrap("cpu", KindCPU, &fakeBackend{number: 7})
 	if d := mustOpen(t, "cpu"); d == w || d.Backend().(*fakeBackend).number != 0 {
 		t.Errorf("Open returns what Wrap has made: %+v", d.Backend())
+	}
+}
+
+// A device knows what its backend promises, in a scope and without, and asks it once.
+func TestCaps(t *testing.T) {
+	b := &fakeBackend{caps: Caps{HostMemory: true, Workers: 3}}
+	d := Wrap("caps", KindCPU, b)
+	for _, d := range []Device{d, WithContext(t.Context(), d), d} {
+		if got := d.Caps(); got != b.caps {
+			t.Errorf("%+v", got)
+		}
+	}
+	if b.asked != 1 {
+		t.Errorf("the backend was asked %d times", b.asked)
 	}
 }

@@ -82,10 +82,17 @@ func (l *Later[S]) BreakIf(cond func() bool, state S, cells ...tensor.Cell) (S, 
 		x.bytes += g.guess.SavedBytes()
 		x.guess = nil
 	}
+	l.hasten()
+	l.runReady()
+	if x.taken != nil {
+		return l.report()
+	}
+	if l.pending() == 0 && len(l.places) == 0 && areReady(l.reads) {
+		return l.testNow(cond, state)
+	}
 	t := &test[S]{cond: cond, state: state}
 	x.tests++
 	l.queue(entry[S]{test: t})
-	l.hasten()
 	l.runReady()
 	if x.tests == 0 {
 		return l.report()
@@ -107,7 +114,32 @@ func (l *Later[S]) BreakIf(cond func() bool, state S, cells ...tensor.Cell) (S, 
 	return l.report()
 }
 
-// hasten computes what the backlog needs, if this goroutine can do so in a moment: nothing is to be gained then
+// testNow is BreakIf if nothing is queued and the values are there, and there are no places for Undo: there is nothing to run
+// ahead of.
+func (l *Later[S]) testNow(cond func() bool, state S) (S, bool) {
+	reads := l.reads
+	l.reads, l.inside = nil, true
+	returned := false
+	defer func() {
+		l.inside = false
+		if !returned {
+			l.abandon(entry[S]{}, nil)
+		}
+	}()
+	isExit := cond()
+	returned = true
+	l.recycle(reads)
+	l.reads = nil
+	if !isExit {
+		l.exits.passed++
+		var none S
+		return none, false
+	}
+	l.exits.taken = &test[S]{state: state}
+	return l.report()
+}
+
+// hasten computes what the backlog, and a test after it, need, if this goroutine can do so in a moment: nothing is to be gained then
 // from running ahead. It tries less often where it was in vain.
 func (l *Later[S]) hasten() {
 	x := &l.exits
@@ -116,15 +148,31 @@ func (l *Later[S]) hasten() {
 		return
 	}
 	for _, e := range l.backlog[l.head:] {
-		for _, r := range e.reads {
-			if !r.t.Soon() {
-				x.vainly = min(2*x.vainly+1, 15)
-				x.untried = x.vainly
-				return
-			}
+		if !areSoon(e.reads) {
+			x.miss()
+			return
 		}
 	}
+	if !areSoon(l.reads) {
+		x.miss()
+		return
+	}
 	x.vainly = 0
+}
+
+// miss notes that hasten was in vain.
+func (x *exits[S]) miss() {
+	x.vainly = min(2*x.vainly+1, 15)
+	x.untried = x.vainly
+}
+
+func areSoon(reads []Read) bool {
+	for _, r := range reads {
+		if !r.t.Soon() {
+			return false
+		}
+	}
+	return true
 }
 
 // runTests waits, if there are too many tests in the backlog, until enough have run: once for several, if there are many, and

@@ -140,7 +140,17 @@ func (p *exitProgram) loop(later *asyncrt.Later[place], stream uint64) (place, b
 				}, p.x)
 			case 7:
 				sum := p.x.Sum()
-				test := func(v float64) bool { p.say("test", i, step, v); return v > limit }
+				bad, queues := r.IntN(150), r.IntN(4) == 0
+				test := func(v float64) bool {
+					p.say("test", i, step, v)
+					if queues && v <= limit { // what the test of an exit queues runs at the next Do
+						do(func(read func() string) { p.say("in a test", read()) }, sum)
+					}
+					if bad == 0 {
+						panic("planned")
+					}
+					return v > limit
+				}
 				if later == nil {
 					if test(sum.Item()) {
 						return place{p.x, i, step}, true
@@ -755,6 +765,23 @@ func TestExitAtOnce(t *testing.T) {
 	}
 	if exact < 5 {
 		t.Errorf("%d of %d loops did not run past their end", exact, loops)
+	}
+}
+
+// A test that runs at once costs no memory but what the program needs for it.
+func TestExitAtOnceAllocates(t *testing.T) {
+	later := asyncrt.NewLater[place](64)
+	defer later.Close()
+	x := tensor.Ones(2)
+	one := x.Sum()
+	one.Item()
+	goesOn, state := func() bool { return false }, place{x: x}
+	read := testing.AllocsPerRun(100, func() { one.Detach() })
+	if n := testing.AllocsPerRun(1000, func() {
+		later.Read(one)
+		later.BreakIf(goesOn, state)
+	}); n > read {
+		t.Errorf("%v allocations, of which %v are the Read", n, read)
 	}
 }
 

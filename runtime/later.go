@@ -46,6 +46,7 @@ type Later[S any] struct {
 	backlog []entry[S]
 	head    int    // the first entry of backlog that has not run
 	reads   []Read // since the last entry: what the next one needs
+	spare   []Read // empty: its memory is for reads
 	inside  bool   // a function of the backlog is running
 	exits   exits[S]
 
@@ -108,8 +109,11 @@ func (l *Later[S]) Read(t *tensor.Tensor) Read {
 		return Read{}
 	}
 	r := Read{t: t.Detach()}
-	if !t.Device().Backend().Caps().HostMemory {
+	if !t.Device().Caps().HostMemory {
 		r.t = r.t.To(device.CPU())
+	}
+	if l.reads == nil {
+		l.reads, l.spare = l.spare, nil
 	}
 	l.reads = append(l.reads, r)
 	return r
@@ -269,6 +273,7 @@ func (l *Later[S]) runNext() {
 	}()
 	isExit := l.run(e, inside)
 	returned = true
+	l.recycle(e.reads)
 	if isExit {
 		l.take(e.test, rest[head:])
 		return
@@ -276,10 +281,19 @@ func (l *Later[S]) runNext() {
 	if l.pending() > 0 {
 		rest, head = slices.Concat(l.backlog[l.head:], rest[head:]), 0
 	}
-	if head > l.window { // keep the slice short
+	switch {
+	case head == len(rest):
+		rest, head = rest[:0], 0
+	case head > l.window: // keep the slice short
 		rest, head = slices.Delete(rest, 0, head), 0
 	}
 	l.backlog, l.head, l.reads = rest, head, reads
+}
+
+// recycle keeps the memory of reads, which nothing uses any more, for others.
+func (l *Later[S]) recycle(reads []Read) {
+	clear(reads)
+	l.spare = reads[:0]
 }
 
 // run calls the function of e, inside another or not, and reports whether it is the test of an exit, which
@@ -305,8 +319,10 @@ func (l *Later[S]) run(e entry[S], inside bool) (isExit bool) {
 }
 
 // isReady reports whether all values of the entry have arrived.
-func (e entry[S]) isReady() bool {
-	for _, r := range e.reads {
+func (e entry[S]) isReady() bool { return areReady(e.reads) }
+
+func areReady(reads []Read) bool {
+	for _, r := range reads {
 		if !r.t.Ready() {
 			return false
 		}

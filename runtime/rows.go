@@ -189,7 +189,7 @@ func (r *Rows) start(k int) {
 	}()
 	t := tensor.VMapRows(from, to, func(row func(*tensor.Tensor) *tensor.Tensor) *tensor.Tensor {
 		return r.of(func(x *tensor.Tensor) *tensor.Tensor {
-			if !x.Device().Backend().Caps().BatchInvariant {
+			if !x.Device().Caps().BatchInvariant {
 				panic("rows computed together would have other bits")
 			}
 			if most := mostRows(x); most < r.size && k == 0 {
@@ -210,7 +210,7 @@ func mostRows(x *tensor.Tensor) int {
 
 // onHost returns t, or starts a copy that the host can reach.
 func onHost(t *tensor.Tensor) *tensor.Tensor {
-	if t.Device().Backend().Caps().HostMemory {
+	if t.Device().Caps().HostMemory {
 		return t
 	}
 	return t.To(device.CPU())

@@ -67,7 +67,7 @@ func (t *Tensor) F64() F64 {
 //go:noinline
 func (t *Tensor) ItemF64() F64 {
 	t.single("Item")
-	if t.dead == 0 && t.storage.Device().Backend().Caps().HostMemory && t.storage.Hasten() && t.storage.Err() == nil {
+	if t.dead == 0 && t.storage.Device().Caps().HostMemory && t.storage.Hasten() && t.storage.Err() == nil {
 		return F64{v: number(t.element(t.off), t.dtype)}
 	}
 	return t.F64()

@@ -234,7 +234,7 @@ func (t *Tensor) doneWith(h *Tensor) {
 
 // toHost returns t, or starts a copy that the host can reach.
 func (t *Tensor) toHost() *Tensor {
-	if t.storage.Device().Backend().Caps().HostMemory {
+	if t.storage.Device().Caps().HostMemory {
 		return t
 	}
 	return t.copyTo(device.CPU()) // in no scope: what has been computed can be read
@@ -261,7 +261,7 @@ func (t *Tensor) item(name string) uint64 {
 func (t *Tensor) load(ctx context.Context, name string, at int) (uint64, error) {
 	t.mustLive(name)
 	h := t
-	if !t.storage.Device().Backend().Caps().HostMemory {
+	if !t.storage.Device().Caps().HostMemory {
 		// Just this one element is copied.
 		s := eng().Copy(t.storage, at, 1, t.dtype, device.CPU())
 		h, at = &Tensor{storage: s, size: 1, dtype: t.dtype}, 0

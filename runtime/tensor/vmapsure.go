@@ -61,7 +61,7 @@ func (v *vmap) check(s *op.Batch, tracking bool) bool {
 
 func (v *vmap) checkOperand(name string, x *Tensor, tracking bool) {
 	switch {
-	case !x.storage.Device().Backend().Caps().BatchInvariant:
+	case !x.storage.Device().Caps().BatchInvariant:
 		v.unsure(0, "rows computed together might have other bits")
 	case x.node != nil && tracking && !v.sure.detach:
 		v.unsure(0, "%s is tracked", name)
@@ -100,7 +100,7 @@ func isSafe(s *op.Batch) bool {
 
 // isBelow reports whether t's elements, integers, are known to be from 0 to below n.
 func (t *Tensor) isBelow(n int64) bool {
-	if t.dead != 0 || !t.storage.Device().Backend().Caps().HostMemory || !t.storage.Ready() || t.storage.Err() != nil {
+	if t.dead != 0 || !t.storage.Device().Caps().HostMemory || !t.storage.Ready() || t.storage.Err() != nil {
 		return false
 	}
 	below := true
