@@ -167,7 +167,7 @@ func tryAll(ctx context.Context, c Config, programs []*program) (*Report, error)
 		var bad *brokenError
 		if errors.As(err, &bad) && len(out) < maxBroken {
 			p := bad.program
-			out = append(out, Difference{Seed: p.seed, Variant: bad.step, Source: p.source(""), Text: bad.text, program: p})
+			out = append(out, Difference{Seed: p.seed, Variant: bad.step, Source: p.listing(), Text: bad.text, program: p})
 			programs = slices.DeleteFunc(slices.Clone(programs), func(q *program) bool { return q == p })
 			if len(programs) > 0 {
 				continue
@@ -296,6 +296,10 @@ func newRewritten(ctx context.Context, root string, programs []*program) (b *bat
 		"main.go": mainFile,
 
 		"help/help.go": helpFile,
+		"away/away.go": awayHead,
+	}
+	for _, p := range programs {
+		files["away/away.go"] += p.away()
 	}
 	if err := b.write(files); err != nil {
 		return nil, err
@@ -527,7 +531,7 @@ func (b *batch) run(ctx context.Context, seed uint64) (*Report, error) {
 			differs[a.Name] = true
 			p := byName[a.Name]
 			r.Different = append(r.Different, Difference{
-				Seed: p.seed, Variant: fmt.Sprintf("%s, %s, input %d", a.Variant, s.name, a.Input), Source: p.source(""),
+				Seed: p.seed, Variant: fmt.Sprintf("%s, %s, input %d", a.Variant, s.name, a.Input), Source: p.listing(),
 				Text: differences(wanted, a.Text), program: p,
 			})
 		}
@@ -619,7 +623,7 @@ func (r *Report) count(b *batch) {
 		case m.Code >= "AG900":
 			for _, p := range b.programs {
 				if p.name == m.Function {
-					r.Different = append(r.Different, Difference{Seed: p.seed, Variant: "the generator's own check", Source: p.source(""), Text: m.String(), program: p})
+					r.Different = append(r.Different, Difference{Seed: p.seed, Variant: "the generator's own check", Source: p.listing(), Text: m.String(), program: p})
 				}
 			}
 		case m.Verdict == gen.Applied && m.Rule != "":

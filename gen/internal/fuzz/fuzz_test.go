@@ -192,7 +192,7 @@ func TestNoLibrary(t *testing.T) {
 func TestProgramsAreValid(t *testing.T) {
 	for seed := range uint64(1000) {
 		if p := newProgram(seed, "K"); !p.isValid() {
-			t.Fatalf("seed %d is not valid:\n%s", seed, p.source(""))
+			t.Fatalf("seed %d is not valid:\n%s", seed, p.listing())
 		}
 	}
 }
@@ -201,7 +201,7 @@ func TestProgramsAreValid(t *testing.T) {
 func TestSmaller(t *testing.T) {
 	for seed := range uint64(20) {
 		p := newProgram(seed, "K")
-		before := p.source("")
+		before := p.listing()
 		for _, q := range smaller(p) {
 			if q.statements() >= p.statements() {
 				t.Fatalf("seed %d: %d statements of %d", seed, q.statements(), p.statements())
@@ -210,7 +210,7 @@ func TestSmaller(t *testing.T) {
 				*list = nil
 			}
 		}
-		if p.source("") != before {
+		if p.listing() != before {
 			t.Fatalf("seed %d: making smaller ones has changed it", seed)
 		}
 	}
@@ -225,7 +225,7 @@ func FuzzProgram(f *testing.F) {
 	f.Fuzz(func(t *testing.T, decisions []byte) {
 		p := makeProgram(fromBytes(decisions), 1, "K")
 		if !p.isValid() {
-			t.Fatalf("not valid:\n%s", p.source(""))
+			t.Fatalf("not valid:\n%s", p.listing())
 		}
 		if !isFuzzing || !p.ends() {
 			return

@@ -60,7 +60,7 @@ func TestEveryFunctionIsMade(t *testing.T) {
 		if seed == 10000 {
 			t.Fatalf("%d programs have no calls of %v", seed, missing)
 		}
-		found(newProgram(seed, "K").source(""))
+		found(newProgram(seed, "K").listing())
 	}
 }
 

@@ -149,6 +149,7 @@ type function struct {
 	also   kind // of the second result, if there is one
 	body   []*stmt
 	doc    string // a directive
+	isAway bool   // in another package
 }
 
 // A program is one kernel and its helpers.
@@ -172,6 +173,7 @@ type program struct {
 // A kept program is what is left of one, or what somebody has written.
 type kept struct {
 	source string   // with one directive, and no options
+	away   string   // functions of the package away
 	want   []string // for each input; none if only its forms are compared with each other
 }
 

@@ -467,7 +467,7 @@ func init() { // not an initialiser: they contain blocks
 		{2, forDevice, (*maker).divided},
 		{2, forDevice, (*maker).selection},
 		{1, forDevice, (*maker).solver},
-		{5, anywhere, (*maker).rows},
+		{7, anywhere, (*maker).rows},
 		{4, forDevice, (*maker).keptRows},
 		{2, anywhere, (*maker).help},
 		{6, anywhere, (*maker).overtake},
@@ -673,6 +673,7 @@ func init() { // not an initialiser: they contain blocks
 			return one(assign(&expr{form: eIndex, kind: tFloat, args: []*expr{x, at}}, g.pick("=", "+="), g.number()))
 		}},
 		{3, spoils, (*maker).calls},
+		{8, forDevice, (*maker).helperCalls},
 		{3, anywhere, (*maker).literal},
 		{3, anywhere, (*maker).requests},
 		{1, forDevice, (*maker).checkpoint},
@@ -1047,17 +1048,32 @@ func (g *maker) calls() []*stmt {
 	if len(vs)+len(fns) == 0 || g.noJumps {
 		return nil
 	}
-	var x *expr
 	if at := g.choose(len(vs) + len(fns)); at < len(vs) {
-		x = g.callOf(vs[at])
-	} else if g.noCells {
-		return nil
-	} else {
-		x = &expr{form: eCall, kind: fns[at-len(vs)].result, fn: fns[at-len(vs)]}
-		for _, p := range x.fn.params {
-			x.args = append(x.args, g.argument(p.kind))
-		}
+		return g.result(g.callOf(vs[at]))
+	} else if !g.noCells {
+		return g.result(g.callOfHelper(fns[at-len(vs)]))
 	}
+	return nil
+}
+
+// helperCalls makes a call of a helper.
+func (g *maker) helperCalls() []*stmt {
+	if len(g.p.helpers) == 0 || g.noJumps || g.noCells {
+		return nil
+	}
+	return g.result(g.callOfHelper(g.p.helpers[g.choose(len(g.p.helpers))]))
+}
+
+func (g *maker) callOfHelper(fn *function) *expr {
+	x := &expr{form: eCall, kind: fn.result, fn: fn}
+	for _, p := range fn.params {
+		x.args = append(x.args, g.argument(p.kind))
+	}
+	return x
+}
+
+// result makes a statement of x, a call.
+func (g *maker) result(x *expr) []*stmt {
 	if x.fn.also != none {
 		return one(g.both(x))
 	}
@@ -1117,9 +1133,20 @@ func (g *maker) function(fn *function, here, statements int) {
 
 // helper makes a function beside the kernel.
 func (g *maker) helper() {
-	g.count++
-	fn := &function{name: fmt.Sprintf("Help%d", g.count), result: []kind{tFloat, tMat, none}[g.choose(3)]}
+	if g.chance(2) {
+		g.awayHelper()
+		return
+	}
+	fn := &function{result: []kind{tFloat, tMat, none}[g.choose(3)]}
 	fn.params = []*variable{{name: "s", kind: tStatPtr}, {name: "x", kind: tMat}, {name: "v", kind: tFloat}}
+	g.helperOf(fn)
+}
+
+// helperOf makes the body of fn, one of whose parameters is a tensor and the last one a number, and its name.
+func (g *maker) helperOf(fn *function) {
+	g.count++
+	fn.name = fmt.Sprintf("Help%d", g.count)
+	x := fn.params[slices.IndexFunc(fn.params, func(v *variable) bool { return v.kind == tMat })]
 	scope := g.scope
 	g.scope = nil
 	g.left = 6
@@ -1136,7 +1163,7 @@ func (g *maker) helper() {
 	}
 	list := &variable{name: "list", kind: tFloats}
 	one := &variable{name: "total", kind: tOne}
-	local = append(local, &stmt{form: sDeclare, vars: []*variable{list}, stays: true}, &stmt{form: sDeclare, vars: []*variable{one}, rhs: []*expr{apply(operationOf("$0.Sum()", tOne), of(fn.params[1]))}, stays: true})
+	local = append(local, &stmt{form: sDeclare, vars: []*variable{list}, stays: true}, &stmt{form: sDeclare, vars: []*variable{one}, rhs: []*expr{apply(operationOf("$0.Sum()", tOne), of(x))}, stays: true})
 	g.declare(list)
 	g.declare(one)
 	n := g.choose(3)
@@ -1144,6 +1171,10 @@ func (g *maker) helper() {
 		n += 2
 	}
 	g.function(fn, 0, n)
+	if v := fn.params[len(fn.params)-1]; g.chance(2) {
+		looks := apply(operationOf("$0.Item()", tFloat), apply(operationOf("$0.Sum()", tOne), of(x)))
+		local = append(local, assign(of(v), g.pick("+=", "-=", "="), looks))
+	}
 	fn.body = append(local, fn.body...)
 	g.scope = scope
 	g.p.helpers = append(g.p.helpers, fn)

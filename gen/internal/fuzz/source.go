@@ -25,6 +25,7 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/optim"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 
+	"example.com/fuzz/away"
 	"example.com/fuzz/help"
 )
 
@@ -102,6 +103,7 @@ var (
 	_ = sort.Float64s
 	_ = nn.L2Loss
 	_ = help.Most
+	_ = away.None
 	_ context.Context
 )
 
@@ -141,24 +143,11 @@ func (p *program) source(options string) string {
 	if p.kept != nil {
 		return strings.Replace(p.kept.source, directive+"\n", directive+options+"\n", 1)
 	}
-	w := &printer{p: p, used: make(map[*variable]bool), called: make(map[string]bool), jump: make(map[string]bool)}
-	for _, list := range p.lists() {
-		for _, s := range *list {
-			for _, x := range s.exprs() {
-				w.use(x)
-			}
-			if s.form == sBreak || s.form == sContinue {
-				w.jump[s.text] = true
-			}
-		}
-	}
+	w := p.newPrinter()
 	for _, h := range p.helpers {
-		if !w.called[h.name] {
-			continue
+		if w.called[h.name] && !h.isAway {
+			w.b.WriteString(w.function(h))
 		}
-		w.line("func %s(out, errs io.Writer, m *model%s) %s {", w.helper(h), w.params(h.params), h.results())
-		w.block(h.body)
-		w.line("}\n")
 	}
 	w.line(directive+"%s", options)
 	receiver, params := "", "m *model, "
@@ -182,6 +171,35 @@ func (p *program) source(options string) string {
 	return w.b.String()
 }
 
+// newPrinter returns a printer that knows what p uses.
+func (p *program) newPrinter() *printer {
+	w := &printer{p: p, used: make(map[*variable]bool), called: make(map[string]bool), jump: make(map[string]bool)}
+	for _, list := range p.lists() {
+		for _, s := range *list {
+			for _, x := range s.exprs() {
+				w.use(x)
+			}
+			if s.form == sBreak || s.form == sContinue {
+				w.jump[s.text] = true
+			}
+		}
+	}
+	return w
+}
+
+// function is a helper as source.
+func (w *printer) function(h *function) string {
+	f := &printer{p: w.p, used: w.used, called: w.called, jump: w.jump}
+	model := ", m *model"
+	if h.isAway {
+		model = ""
+	}
+	f.line("func %s(out, errs io.Writer%s%s) %s {", f.helper(h), model, f.params(h.params), h.results())
+	f.block(h.body)
+	f.line("}\n")
+	return f.b.String()
+}
+
 // exprs are the expressions of s itself, those that are assigned to only as
 // far as they are evaluated.
 func (s *stmt) exprs() []*expr {
@@ -200,7 +218,12 @@ func (s *stmt) exprs() []*expr {
 }
 
 // helper is the name of a helper, which no other program of the package has.
-func (w *printer) helper(fn *function) string { return strings.ToLower(w.p.name) + fn.name }
+func (w *printer) helper(fn *function) string {
+	if fn.isAway {
+		return w.p.name + fn.name
+	}
+	return strings.ToLower(w.p.name) + fn.name
+}
 
 func (w *printer) use(x *expr) {
 	if x.v != nil {
@@ -419,6 +442,9 @@ func (w *printer) expr(x *expr, operand bool) string {
 	case eCall:
 		if x.v != nil {
 			return x.v.name + "(" + w.list(x.args) + ")"
+		}
+		if x.fn.isAway {
+			return "away." + w.helper(x.fn) + "(out, errs, " + w.list(x.args) + ")"
 		}
 		return w.helper(x.fn) + "(out, errs, m, " + w.list(x.args) + ")"
 	}

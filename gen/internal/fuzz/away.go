@@ -1,0 +1,82 @@
+package fuzz
+
+import (
+	"fmt"
+	"regexp"
+)
+
+// Helpers that stand in a package of their own, away from the kernels: what is made of them there must not need
+// anything of that package that only it can name.
+
+// awayHead begins the file of that package.
+const awayHead = `// Package away has functions that kernels of other packages call.
+package away
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"sort"
+	"strings"
+
+	"github.com/asyncgen/asyncgen/runtime/nn"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+
+	"example.com/fuzz/help"
+)
+
+// What functions need, perhaps.
+var (
+	_ = fmt.Sprint
+	_ io.Writer
+	_ = math.Abs
+	_ = sort.Float64s
+	_ = strings.ToUpper
+	_ = nn.L2Loss
+	_ *tensor.Tensor
+	_ = help.Most
+	_ context.Context
+)
+
+// None does nothing.
+func None() {}
+`
+
+// ofKernels finds what only the package of the kernels has.
+var ofKernels = regexp.MustCompile(`\b(m\.|in\b|stat\b|(mix|slope|perRow|encoded|size|choose|report|tally|ask|each)\()`)
+
+// awayHelper makes a function of the package away, if it happens to need nothing of that of the kernel; else it stands there.
+func (g *maker) awayHelper() {
+	fn := &function{result: []kind{tFloat, tMat, none}[g.choose(3)], params: []*variable{{name: "x", kind: tMat}, {name: "v", kind: tFloat}}}
+	g.second(fn)
+	noCells := g.noCells
+	g.noCells = true
+	g.helperOf(fn)
+	g.noCells = noCells
+	fn.isAway = !ofKernels.MatchString(g.p.newPrinter().function(fn))
+}
+
+// away are the functions of p that stand in the package away, as source.
+func (p *program) away() string {
+	if p.kept != nil {
+		return p.kept.away
+	}
+	w := p.newPrinter()
+	text := ""
+	for _, h := range p.helpers {
+		if h.isAway && w.called[h.name] {
+			text += fmt.Sprintf("\n// %s is called by kernels.\n%s", w.helper(h), w.function(h))
+		}
+	}
+	return text
+}
+
+// listing is all of the source of p.
+func (p *program) listing() string {
+	text := p.source("")
+	if away := p.away(); away != "" {
+		text += "// In the package away:\n" + away
+	}
+	return text
+}
