@@ -676,7 +676,7 @@ func init() { // not an initialiser: they contain blocks
 		{8, forDevice, (*maker).helperCalls},
 		{3, anywhere, (*maker).literal},
 		{3, anywhere, (*maker).requests},
-		{1, forDevice, (*maker).checkpoint},
+		{3, forDevice, (*maker).checkpoint},
 		{4, anywhere, (*maker).onlySometimes},
 		{1, anywhere, func(g *maker) []*stmt { // a value and an error
 			x := g.variable(tOne)
