@@ -69,6 +69,8 @@ const (
 	either      = "runtime/tensor/either.go"
 	numbersFile = "runtime/tensor/f64.go"
 	iterate     = "runtime/iterate.go"
+	undoes      = "gen/rewrite/undo.go"
+	giveBack    = "runtime/undo.go"
 
 	outputOnly = "nothing that it looks at is wrong"
 )
@@ -206,6 +208,25 @@ var mutants = []mutant{
 	{name: "what rows are kept with stays the same", by: "kept-change", file: "gen/rewrite/keep.go", old: " && !uses.Needs(k.outer) && ", new: " && "},
 	{name: "no row fails alone", by: "kept-fails", file: "runtime/tensor/vmapsure.go", old: "\tif s.Def.Fails && !isSafe(s) {\n", new: "\tif s.Def.Fails && !isSafe(s) && v.n < 0 {\n"},
 
+	// What a loop changes ahead of values, and gives back.
+	{name: "what places held is not given back after a panic", by: "gives-back", file: breakIf, old: "\trestorePlaces(e.held)\n", new: ""},
+	{name: "what places held is not given back after an exit", by: "gives-back-at-exits", file: breakIf, old: "\trestorePlaces(t.held)\n", new: ""},
+	{name: "a variable held what it holds", by: "gives-back", file: giveBack, old: "{ *h.p = h.value }", new: "{ h.value = *h.p }"},
+	{name: "elements held what they hold", by: "gives-back-elements", file: giveBack, old: "{e.s, slices.Clone(e.s)}", new: "{e.s, e.s}"},
+	{name: "all slices are one place", by: "gives-back-elements", file: giveBack, old: "ok && len(p.s) == len(e.s) && (len(e.s) == 0 || &p.s[0] == &e.s[0])", new: "ok && (len(p.s) >= 0 || len(e.s) >= 0)"},
+	{name: "what an entry queues belongs to no place of the program", file: giveBack, old: "\tif l.inside {\n\t\treturn l.holding\n\t}\n", new: "\tif l.inside {\n\t\treturn nil\n\t}\n",
+		unit: "./runtime", by: "^TestUndoInside$", why: "entries queue entries where they call functions that were rewritten, which kernels don't"},
+	{name: "what places hold is for nothing", file: giveBack, old: "limit > 0 && l.bytes > limit", new: "limit > 0 && l.bytes < 0",
+		unit: "./runtime", by: "^TestUndoKeepsLittle$", why: "no limit is set for them"},
+	{name: "places are for good", by: "gives-back-inner", file: giveBack, old: "\t\tl.places = nil\n", new: "\t\t_ = l.places\n"},
+	{name: "places of the loop before stay", by: "gives-back-inner", file: "gen/internal/emit/undo.go", old: "len(l.Regions) > 1 || r.Loop.Node != l.Anchor", new: "len(l.Regions) < 0"},
+	{name: "every pointer leads somewhere", by: "gives-back", file: undoes, old: "\tif isPointer(f.Info.TypeOf(e.X)) {\n\t\tp.guard", new: "\tif false {\n\t\tp.guard"},
+	{name: "what callees change need not be given back", by: "gives-back", file: undoes, old: "\t\tc.in(inner, body.Decl.Body, c.standFor(f, call, body.Decl, inner, as), depth+1)\n", new: "\t\t_ = inner\n"},
+	{name: "what reads are of changes nothing", by: "gives-back-steps", file: undoes, old: "\t\t\tnodes = append(nodes, r.Operand)\n", new: "\t\t\tcontinue\n"},
+	{name: "increments need not be given back", by: "gives-back", file: undoes, old: "\t\t\tc.change(f, m.X, as)\n", new: "\t\t\t_ = m\n"},
+	{name: "pointers on the way lead to the same for good", by: "gives-back-far", file: undoes, old: "e.Barrier != nil || e.Touches(field) {", new: "e.Barrier != nil && e.Touches(field) {"},
+	{name: "nothing has to be given back", file: "gen/verifyundo.go", old: "!told[at] && text == \"\"", new: "told[at] && text == \"\"", unit: "./gen", by: "^TestChecksNotice$", why: outputOnly},
+
 	// The second look at the output, which sees mistakes that the generator does not make.
 	{name: "entries may use what changes", file: checks, old: "\t\t\tif used[v] && e.after(v, at) {\n", new: "\t\t\tif used[v] && false {\n", unit: "./gen", by: "^TestChecksNotice$", why: outputOnly},
 	{name: "what an entry changes may be used", file: checks, old: "v != nil && changed[v] && used[v]", new: "v != nil && false", unit: "./gen", by: "^TestChecksNotice$", why: outputOnly},
@@ -240,6 +261,8 @@ var mutants = []mutant{
 	{name: "cells keep what they got before a panic", file: breakIf,
 		old: "\tl.restore()\n\tl.exits = ", new: "\tl.exits = ",
 		by: "^TestExitPanics$", unit: "./runtime", why: "programs do not look at cells after a panic"},
+	{name: "a test that can run at once ends no loop", by: "exits", file: breakIf, old: "\tif !isExit {\n", new: "\tif true || !isExit {\n"},
+	{name: "a test that can run at once has no state", by: "exits", file: breakIf, old: "\tl.exits.taken = &test[S]{state: state}\n", new: "\tl.exits.taken = &test[S]{}\n"},
 	{name: "an exit is not reported", by: "exits", file: breakIf,
 		old: "\tif l.exits.taken != nil {\n\t\treturn l.report()\n\t}\n", new: "\tif l.exits.taken != nil {\n\t\tl.exits = exits[S]{}\n\t}\n"},
 
