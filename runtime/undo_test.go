@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/asyncgen/asyncgen/device"
 	asyncrt "github.com/asyncgen/asyncgen/runtime"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
@@ -117,24 +118,28 @@ func TestUndoForgets(t *testing.T) {
 	}
 }
 
-// TestUndoInside: entries that an entry queues belong to the place of that.
+// TestUndoInside: entries that an entry queues belong to the place of that, also if they run when it has returned.
 func TestUndoInside(t *testing.T) {
-	n := 1
+	devices(t, func(t *testing.T, on device.Device) {
+		n := 1
+		later := asyncrt.NewLater[struct{}](64)
+		later.Undo(asyncrt.Var(&n))
+		func() {
+			defer func() { _ = recover() }()
+			x := later.Read(tensor.On(on).Ones(400, 400).MatMul(tensor.On(on).Ones(400, 400)).Sum())
+			later.Do(func() {
+				_ = x.Item()
+				y := later.Read(tensor.On(on).Ones(2).Sum()) // has to come from the device, if that has memory of its own
+				later.Do(func() { panic(y.Item()) })
+			})
+			n = 2
+			later.Flush()
+		}()
+		if n != 1 {
+			t.Errorf("n is %d", n)
+		}
+	})
 	later := asyncrt.NewLater[struct{}](64)
-	later.Undo(asyncrt.Var(&n))
-	func() {
-		defer func() { _ = recover() }()
-		x := later.Read(tensor.Ones(400, 400).MatMul(tensor.Ones(400, 400)).Sum())
-		later.Do(func() {
-			_ = x.Item()
-			later.Do(func() { panic("now") })
-		})
-		n = 2
-		later.Flush()
-	}()
-	if n != 1 {
-		t.Errorf("n is %d", n)
-	}
 	defer func() {
 		if v := recover(); v != "asyncrt: Undo in a function of the backlog" {
 			t.Errorf("panic: %v", v)
