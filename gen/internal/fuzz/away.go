@@ -3,6 +3,7 @@ package fuzz
 import (
 	"fmt"
 	"regexp"
+	"strings"
 )
 
 // Helpers that stand in a package of their own, away from the kernels: what is made of them there must not need
@@ -43,8 +44,14 @@ var (
 func None() {}
 `
 
-// ofKernels finds what only the package of the kernels has.
-var ofKernels = regexp.MustCompile(`\b(m\.|in\b|stat\b|(mix|slope|perRow|encoded|size|choose|report|tally|ask|each)\()`)
+// ofKernels finds what only the package of the kernels has: what is handed to kernels, types, and the functions of the header.
+var ofKernels = func() *regexp.Regexp {
+	var functions []string
+	for _, m := range regexp.MustCompile(`(?m)^func (\w+)`).FindAllStringSubmatch(header, -1) {
+		functions = append(functions, m[1])
+	}
+	return regexp.MustCompile(`\b(m\.|in\b|stat\b|(` + strings.Join(functions, "|") + `)[(\[])`)
+}()
 
 // awayHelper makes a function of the package away, if it happens to need nothing of that of the kernel; else it stands there.
 func (g *maker) awayHelper() {
