@@ -110,8 +110,10 @@ func TestUndoForgets(t *testing.T) {
 	later.Undo()
 	func() {
 		defer func() { _ = recover() }()
-		later.Do(func() { n = 1 })
-		later.Do(func() { panic("now") })
+		later.Do(func() {
+			n = 1
+			panic("now")
+		})
 	}()
 	if n != 1 {
 		t.Errorf("n is %d", n)
