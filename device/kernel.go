@@ -40,6 +40,11 @@ const (
 	// From the least on or, where Args.Ints[1] is 1 instead of 0, from the greatest. Arguments as for Reduce; the output has
 	// the kept axes and then one of length Args.Ints[0], in the order that Args.Strides[0] says; nil: row-major.
 	ArgSort
+	// Rows computes, of the elements along the trailing axes of In[0], as many others by Kernel.Body, a function of
+	// rows (package device/kernel). Arguments as for Reduce; the output is as that of Scan. A function that takes eps has
+	// it in Imm[0], the Bits of an element, and may have a gain in In[1] and a bias in In[2], which are the same for all rows:
+	// Args.Strides[2] and [3] are theirs over the trailing axes alone.
+	Rows
 	// MatMul is Out[i,j] = sum over k of A[i,k] * B[k,j], accumulated from 0 over k
 	// in increasing order by steps that round once (package device/kernel,
 	// MulAdd), or all of them twice. Args.Ints is m, n, k; Args.Strides[1] and [2] are
@@ -77,8 +82,9 @@ const (
 	// as 0, and each element of In[0] over Args.Shape is added to the one that
 	// Args.Strides[0] and the index from In[1] lead to, in row-major order.
 	ScatterAdd
-	// Copy copies In[0], a view, to the contiguous output. N elements;
-	// Args.Shape and Args.Strides[1] where the view is not contiguous.
+	// Copy copies In[0], a view, to the output. N elements;
+	// Args.Shape and Args.Strides[1] where the view is not contiguous, and Args.Strides[0] where the
+	// output is not: then the elements in between keep their values.
 	Copy
 	// Fill sets N elements to Imm[0], the bits of one element.
 	Fill
@@ -109,6 +115,7 @@ var codes = [...]string{
 	ArgReduce:  "argreduce",
 	Scan:       "scan",
 	ArgSort:    "argsort",
+	Rows:       "rows",
 	MatMul:     "matmul",
 	Conv:       "conv",
 	Pool:       "pool",

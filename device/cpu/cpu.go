@@ -171,6 +171,8 @@ func newRunner(k *device.Kernel) runner {
 		run = newScan
 	case device.ArgSort:
 		run = newArgSort
+	case device.Rows:
+		run = newRowFunc
 	case device.MatMul:
 		run = newMatMul
 	case device.Conv:

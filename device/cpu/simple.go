@@ -10,40 +10,6 @@ import (
 	"github.com/asyncgen/asyncgen/device/pool"
 )
 
-func newCopy(k *device.Kernel) (runner, error) {
-	if len(k.In) != 1 || k.In[0] != k.Out {
-		return nil, unsupported(k)
-	}
-	size := k.Out.Size()
-	return func(c *device.Command) error {
-		if c.N <= 0 {
-			return nil
-		}
-		dst := pointer(c, 0, size, c.N)
-		strides := stridesOf(c, 1)
-		if strides == nil {
-			move(c, size)
-			return nil
-		}
-		var v view
-		if !makeView(&v, c.Args.Shape, strides) {
-			return errRank(c.Args.Shape)
-		}
-		if !pool.Worth(c.N, grain) {
-			gatherBits(dst, c.N, size, c, 1, &v, 0)
-		} else {
-			splitGather(dst, size, c, v)
-		}
-		return nil
-	}, nil
-}
-
-// splitGather is gatherBits of all of operand 1, split over the cores.
-func splitGather(dst unsafe.Pointer, size int, c *device.Command, v view) {
-	command := *c // c itself must not escape: most commands are small
-	pool.Run(c.N, grain, func(lo, hi int) { gatherBits(unsafe.Add(dst, lo*size), hi-lo, size, &command, 1, &v, lo) })
-}
-
 // newTransfer copies between buffers of the device and the host, which are the same here.
 func newTransfer(k *device.Kernel) (runner, error) {
 	if len(k.In) != 1 || k.In[0] != k.Out {

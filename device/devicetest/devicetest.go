@@ -61,6 +61,8 @@ func TestBackend(t *testing.T, b device.Backend, o Options) {
 		{"ArgReduce", testArgReduce},
 		{"Scan", testScan},
 		{"ArgSort", testArgSort},
+		{"Rows", testRows},
+		{"CopyTo", testCopyTo},
 		{"BatchedMatMul", testBatchedMatMul},
 		{"Conv", testConv},
 		{"Pool", testPool},

@@ -110,6 +110,29 @@ var mutants = []mutant{
 			}
 		}
 	})},
+	{"means are of one element less", "Rows", onCPU(func(c *device.Command, run func(*device.Command)) {
+		run(c)
+		if c.Kernel.Code == device.Rows && c.Kernel.Body == kernel.LayerNorm && c.Kernel.Out == device.Float32 && c.N > 0 {
+			for i := range out[float32](c) {
+				n := float64(c.Args.Shape[c.Args.Kept:].Size())
+				out[float32](c)[i] *= float32(math.Sqrt((n - 1) / n))
+			}
+		}
+	})},
+	{"what lies between the rows of an output is cleared", "CopyTo", after(func(c *device.Command) {
+		if c.Kernel.Code == device.Copy && c.Args != nil && c.Args.Strides[0] != nil && c.N > 0 && c.Kernel.Out == device.Float32 {
+			isWritten := map[int]bool{}
+			all := places(c.Args.Shape, c.Args.Strides[0])
+			for _, at := range all {
+				isWritten[at] = true
+			}
+			for at := range all[len(all)-1] {
+				if !isWritten[at] {
+					device.Slice[float32](c.Buf[0], c.Off[0]+at, 1)[0] = 0
+				}
+			}
+		}
+	})},
 	{"all products of a batch have the same right operand", "BatchedMatMul", onCPU(func(c *device.Command, run func(*device.Command)) {
 		if c.Kernel.Code == device.MatMul && len(c.Args.Shape) > 0 && c.Args.Strides[2] != nil {
 			args := *c.Args

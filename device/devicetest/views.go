@@ -239,6 +239,8 @@ func testEmpty(s *suite) {
 		none(device.NewKernel("scan", device.Scan, kernel.ReduceSum, device.Float32, device.Float32), &device.Args{Shape: device.Shape{3, 0}, Kept: 1, Ints: []int{0}}),
 		none(device.NewKernel("argsort", device.ArgSort, nil, device.Int64, device.Float32), &device.Args{Shape: device.Shape{3, 5}, Kept: 1, Ints: []int{0, 0}}),
 		none(device.NewKernel("argsort", device.ArgSort, nil, device.Int64, device.Float32), &device.Args{Shape: device.Shape{0, 5}, Kept: 1, Ints: []int{2, 1}}),
+		none(device.NewKernel("softmax", device.Rows, kernel.Softmax, device.Float32, device.Float32), &device.Args{Shape: device.Shape{3, 0}, Kept: 1}),
+		none(device.NewKernel("layernorm", device.Rows, kernel.LayerNorm, device.Float32, device.Float32), &device.Args{Shape: device.Shape{0, 4}, Kept: 1, Strides: [4][]int{{1, 0}, {1, 0}}}),
 		none(device.NewKernel("gather", device.Gather, nil, device.Float32, device.Float32, device.Int64),
 			&device.Args{Shape: device.Shape{0, 2}, Ints: []int{0, 2}, Strides: [4][]int{1: {0, 1}, 2: {1, 0}}}),
 		none(device.NewKernel("scatteradd", device.ScatterAdd, nil, device.Float32, device.Float32, device.Int64),

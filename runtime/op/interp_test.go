@@ -173,6 +173,20 @@ func interpret(p *op.Plan, x []op.Value) op.Value {
 				out.data[to[i]] = v
 			}
 		})
+	case device.Rows:
+		n := args.Shape[args.Kept]
+		vectors := [2][]float64{}
+		for i, v := range x[1:] {
+			vectors[i] = v.(*array).data
+		}
+		out.data = slices.Clone(in.data)
+		eachRow(args, n, func(from, to []int) {
+			row := make([]float64, n)
+			kernel.Row(k.Body.(kernel.RowFunc), row, at(in.data, from), kernel.Value[float64](p.Cmd.Imm[0]), vectors[0], vectors[1])
+			for i, v := range row {
+				out.data[to[i]] = v
+			}
+		})
 	case device.ArgSort:
 		out.data = make([]float64, p.Cmd.N)
 		eachRow(args, args.Ints[0], func(from, to []int) {
@@ -337,6 +351,13 @@ func TestStructuralGradients(t *testing.T) {
 		{op.Along, op.Attr{Axis: 1}, []*array{some(2, 3), indices(device.Shape{2, 2}, 2, 0, 1, 1)}},
 		{op.Along, op.Attr{Axis: 0}, []*array{some(3, 2), indices(device.Shape{2, 2}, 2, 0, 1, 2)}},
 		{op.AlongAdd, op.Attr{Axis: 1, Shape: device.Shape{2, 3}}, []*array{some(2, 2), indices(device.Shape{2, 2}, 2, 0, 1, 1)}},
+		{op.Softmax, op.Attr{Axis: 1}, []*array{some(2, 3)}},
+		{op.LogSoftmax, op.Attr{Axis: 0}, []*array{some(2, 3)}},
+		{op.LayerNorm, op.Attr{Axis: 1, Scalars: [2]float64{0.1}}, []*array{some(2, 3)}},
+		{op.LayerNorm, op.Attr{Axis: 0, Scalars: [2]float64{0.1}}, []*array{some(3, 2), some(3)}},
+		{op.LayerNorm, op.Attr{Axis: 1, Scalars: [2]float64{0.1}}, []*array{some(2, 3, 2), some(3), some(3)}},
+		{op.RMSNorm, op.Attr{Axis: 0, Scalars: [2]float64{0.1}}, []*array{some(3)}},
+		{op.RMSNorm, op.Attr{Axis: 1, Scalars: [2]float64{0.1}}, []*array{some(2, 3), some(3)}},
 		{op.Concat, op.Attr{Axis: 0}, []*array{some(2, 2)}},
 		{op.Sum, op.Attr{Axes: []int{0, 2}}, []*array{some(2, 3, 2)}},
 		{op.Sum, op.Attr{Axes: []int{1}, Keep: true}, []*array{some(2, 3)}},

@@ -128,12 +128,12 @@ func (s Types) String() string {
 // An Attr holds what an operation needs besides tensors. Each operation reads
 // only the fields that its definition names.
 type Attr struct {
-	Scalars [2]float64      // of elementwise operations
+	Scalars [2]float64      // of elementwise operations, LayerNorm, RMSNorm
 	Axes    []int           // reductions, Transpose
 	Keep    bool            // reductions keep the reduced axes, with length 1
 	Shape   device.Shape    // Reshape, BroadcastTo, ScatterAdd, gradients, and what creates tensors
 	DType   device.DType    // As, and what creates tensors
-	Axis    int             // Slice, Scatter, Gather, ScatterAdd, Concat, CumSum, ArgSort
+	Axis    int             // Slice, Scatter, Gather, ScatterAdd, Concat, CumSum, ArgSort, functions of rows
 	From    int             // Slice, Scatter, Concat
 	To      int             // Slice: the end; Scatter: the length of the axis; ArgSort: how many
 	Shared  int             // Gather, ScatterAdd: how many leading axes operand and indices have in common

@@ -123,7 +123,7 @@ func structural(d *op.Def, a op.Attr, in operands, tracking bool) *Tensor {
 
 // planned is structural for the library, which may use handles that the program won't.
 func planned(d *op.Def, a op.Attr, in operands, tracking bool) *Tensor {
-	tracking = tracking && (in[0].node != nil || in[1] != nil && in[1].node != nil)
+	tracking = tracking && slices.ContainsFunc(in[:], func(x *Tensor) bool { return x != nil && x.node != nil })
 	var out *Tensor
 	switch {
 	case d.View != nil:
@@ -219,26 +219,36 @@ func contiguous(x *Tensor, dev device.Device) *Tensor {
 	return out
 }
 
-// scatter is op.Scatter: zeros, and then a copy to a part of them. The part is
-// in one piece when its axis is the first, so it is put there meanwhile.
+// scatter is op.Scatter: zeros, and then a copy to a part of them.
 func scatter(a op.Attr, x *Tensor) *Tensor {
-	front, back := toFront(len(x.shape), a.Axis)
-	part := viewOf(op.Transpose, &op.Attr{Axes: front}, x)
-	shape := part.Shape()
-	shape[0] = a.To
+	shape := x.Shape()
+	shape[a.Axis] = a.To
 	whole := create(op.Fill, op.Attr{Shape: shape, DType: x.dtype}, x.storage.Device())
+	put(op.Contiguous, whole, x, a.Axis, a.From, true)
+	return whole
+}
 
-	p := op.Plan{In: [op.MaxInputs]op.View{part.view()}, Types: [op.MaxInputs]device.DType{x.dtype}}
-	op.Contiguous.Run(&p)
+// put copies x, by the command of d, to whole, from the index from of an axis on. What was in whole before stays, an error included, if keeps is set.
+func put(d *op.Def, whole, x *Tensor, axis, from int, keeps bool) {
+	p := op.Plan{In: [op.MaxInputs]op.View{x.view()}, Types: [op.MaxInputs]device.DType{x.dtype}}
+	d.Run(&p)
 	o := engine.Op{Cmd: p.Cmd, Cost: p.Cost}
-	// Whole is read as well: what was in it before stays, an error included.
-	o.Operands = [device.MaxOperands]*engine.Storage{whole.storage, part.storage, whole.storage}
-	o.Shapes = [device.MaxOperands]*device.Shape{&whole.shape, &part.shape}
-	o.Cmd.Off[0], o.Cmd.Off[1] = a.From*shape[1:].Size(), part.off
+	o.Operands = [device.MaxOperands]*engine.Storage{whole.storage, x.storage}
+	o.Shapes = [device.MaxOperands]*device.Shape{&whole.shape, &x.shape}
+	if keeps {
+		o.Operands[2] = whole.storage
+	}
+	steps := whole.shape.Strides()
+	o.Cmd.Off[0], o.Cmd.Off[1] = from*steps[axis], x.off
+	if x.shape[:axis].Size() > 1 { // else it is in one piece there
+		args := device.Args{Shape: x.shape}
+		if o.Cmd.Args != nil {
+			args = *o.Cmd.Args
+		}
+		args.Strides[0] = steps
+		o.Cmd.Args = &args
+	}
 	eng().Enqueue(&o)
-	part.letGo()
-	defer whole.letGo()
-	return viewOf(op.Transpose, &op.Attr{Axes: back}, whole)
 }
 
 // move returns t's elements on another device, or in more scopes.

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/asyncgen/asyncgen/device"
-	"github.com/asyncgen/asyncgen/runtime/internal/engine"
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
 
@@ -225,48 +224,20 @@ func concat(name string, axis int, ts []*Tensor) *Tensor {
 	return out
 }
 
-// join puts ts one after the other into a tensor of the given shape. Each is in
-// one piece there when the axis is the first, so it is meanwhile.
+// join puts ts one after the other into a tensor of the given shape.
 func join(dev device.Device, axis int, shape device.Shape, ts []*Tensor) *Tensor {
-	front, back := toFront(len(shape), axis)
-	ordered := slices.Concat(shape[axis:axis+1], shape[:axis], shape[axis+1:])
 	if shape.Size() == 0 {
 		return create(op.Fill, op.Attr{Shape: shape, DType: ts[0].dtype}, dev)
 	}
-	whole := newResult(dev, ts[0].dtype, ordered, false)
-	at, row := 0, ordered[1:].Size()
+	whole := newResult(dev, ts[0].dtype, shape, false)
+	at := 0
 	for _, t := range ts {
-		if t.size == 0 {
-			continue
+		if t.size > 0 {
+			put(op.Concat, whole, t, axis, at, at > 0)
 		}
-		part := viewOf(op.Transpose, &op.Attr{Axes: front}, t)
-		p := op.Plan{In: [op.MaxInputs]op.View{part.view()}, Types: [op.MaxInputs]device.DType{t.dtype}}
-		op.Concat.Run(&p)
-		o := engine.Op{Cmd: p.Cmd, Cost: p.Cost}
-		o.Operands = [device.MaxOperands]*engine.Storage{whole.storage, part.storage}
-		o.Shapes = [device.MaxOperands]*device.Shape{&whole.shape, &part.shape}
-		if at > 0 { // what was in it before stays, an error included
-			o.Operands[2] = whole.storage
-		}
-		o.Cmd.Off[0], o.Cmd.Off[1] = at*row, part.off
-		eng().Enqueue(&o)
-		part.letGo()
 		at += t.shape[axis]
 	}
-	defer whole.letGo()
-	return viewOf(op.Transpose, &op.Attr{Axes: back}, whole)
-}
-
-// toFront is the order of axes in which the given one is the first, and the way back.
-func toFront(rank, axis int) (front, back []int) {
-	front, back = append(make([]int, 0, rank), axis), make([]int, rank)
-	for i := range rank {
-		if i != axis {
-			back[i] = len(front)
-			front = append(front, i)
-		}
-	}
-	return front, back
+	return whole
 }
 
 // recordParts makes out tracked: the concatenation of ts along axis. There is a

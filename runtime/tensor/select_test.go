@@ -319,6 +319,10 @@ func TestSelectionGradients(t *testing.T) {
 			{"MatMul of a matrix by a batch", func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].MatMul(x[1]) }, []array{some(2, 2), some(2, 2, 1)}},
 			{"MatMul of a vector by a batch", func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].MatMul(x[1]) }, []array{some(2), some(2, 2, 2)}},
 			{"Softmax", func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Softmax(-1) }, []array{some(2, 3)}},
+			{"Softmax of columns", func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Softmax(0).Square() }, []array{some(3, 2)}},
+			{"LayerNorm", func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].LayerNorm(0, 0.1) }, []array{some(3, 2)}},
+			{"LayerNorm with gain and bias", func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].LayerNorm(1, 0.1, x[1], x[2]).Square() }, []array{some(2, 3, 2), some(3), some(3)}},
+			{"RMSNorm", func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].RMSNorm(-1, 0.1, x[1]) }, []array{some(2, 3), some(3)}},
 			{"LogSoftmax", func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].LogSoftmax(0) }, []array{some(3, 2)}},
 			{"LogSumExp", func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].LogSumExp(1) }, []array{some(2, 3)}},
 			{"LogSumExp of all", func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].LogSumExp() }, []array{some(2, 2)}},
@@ -383,6 +387,53 @@ func TestSoftmax(t *testing.T) {
 	})
 }
 
+// Norms in float64, by the definition, and softmax bit for bit by operations that there were before.
+func TestNorms(t *testing.T) {
+	everywhere(t, func(t *testing.T, on device.Device) {
+		r := newRand(t)
+		for _, dt := range []device.DType{tensor.Float32, tensor.Float64} {
+			for _, shape := range [][]int{{5}, {3, 4}, {2, 3, 70}, {70, 3}, {2, 0}, {0, 2}, {1}} {
+				for axis, n := range shape {
+					a := random(r, dt, shape, op.Interval{Lo: -3, Hi: 5})
+					gain, bias := random(r, dt, []int{n}, op.Interval{Lo: -2, Hi: 2}), random(r, dt, []int{n}, op.Interval{Lo: -2, Hi: 2})
+					layer, rms := array{dt, shape, nil}, array{dt, shape, nil}
+					for _, at := range indices(shape) {
+						i := slices.Clone(at)
+						mean, square, variance := 0.0, 0.0, 0.0
+						for k := range n {
+							i[axis] = k
+							mean += a.at(i) / float64(n)
+							square += a.at(i) * a.at(i) / float64(n)
+						}
+						for k := range n {
+							i[axis] = k
+							variance += (a.at(i) - mean) * (a.at(i) - mean) / float64(n)
+						}
+						y := (a.at(at) - mean) / math.Sqrt(variance+0.1)
+						layer.data = append(layer.data, y*gain.data[at[axis]]+bias.data[at[axis]])
+						rms.data = append(rms.data, a.at(at)/math.Sqrt(square+0.1)*gain.data[at[axis]])
+					}
+					what := fmt.Sprintf("%v%v axis %d", dt, shape, axis)
+					x := asView(r, a, on)
+					g, b := asView(r, gain, on), asView(r, bias, on)
+					near(t, "LayerNorm "+what, x.LayerNorm(axis, 0.1, g, b), layer)
+					near(t, "RMSNorm "+what, x.RMSNorm(axis-len(shape), 0.1, g), rms)
+					along := make([]int, len(shape))
+					for i := range along {
+						along[i] = 1
+					}
+					along[axis] = n
+					sameBits(t, "LayerNorm without gain, "+what, x.LayerNorm(axis, 0.1).Mul(g.Reshape(along...)).Add(b.Reshape(along...)), x.LayerNorm(axis, 0.1, g, b))
+					if n > 0 {
+						powers := x.Sub(x.MaxKeep(axis)).Exp()
+						sameBits(t, "Softmax "+what, x.Softmax(axis), powers.Div(powers.SumKeep(axis)))
+					}
+				}
+			}
+		}
+	})
+}
+
 // near checks results whose error counts beside the greatest operand, not beside themselves.
 func near(t *testing.T, what string, x *tensor.Tensor, want array) {
 	t.Helper()
@@ -425,37 +476,44 @@ func TestSelectionMistakes(t *testing.T) {
 		f    func()
 		text string
 	}{
-		"Take by numbers":        {func() { x.Take(0, tensor.Zeros(2)) }, op.MistakeIndices},
-		"Take of nil":            {func() { x.Take(0, nil) }, op.MistakeNil},
-		"Take along no axis":     {func() { x.Take(2, i) }, op.MistakeAxis},
-		"RowAt two":              {func() { x.RowAt(i) }, op.MistakeItem},
-		"RowAt of a number":      {func() { tensor.Scalar(1).RowAt(i.Row(0)) }, op.MistakeRank},
-		"RowAt of nil":           {func() { x.RowAt(nil) }, op.MistakeNil},
-		"Pick too many":          {func() { x.Pick(tensor.From([]int64{0, 1, 2})) }, op.MistakeBroadcast},
-		"Pick of a number":       {func() { tensor.Scalar(1).Pick(i) }, op.MistakeRank},
-		"Pick of nil":            {func() { x.Pick(nil) }, op.MistakeNil},
-		"OneHot of floats":       {func() { x.OneHot(3) }, op.MistakeIndices},
-		"OneHot of -1":           {func() { i.OneHot(-1) }, op.MistakeShape},
-		"CumSum along no axis":   {func() { x.CumSum(-3) }, op.MistakeAxis},
-		"CumSum of bools":        {func() { tensor.From([]bool{true}).CumSum(0) }, op.MistakeType},
-		"Concat of nothing":      {func() { tensor.Concat(0) }, op.MistakeNothing},
-		"Concat of nil":          {func() { tensor.Concat(0, x, nil) }, op.MistakeNil},
-		"Concat, nil first":      {func() { tensor.Concat(0, nil, x) }, op.MistakeNil},
-		"Concat of types":        {func() { tensor.Concat(0, x, x.As(tensor.Float64)) }, op.MistakeDTypes},
-		"Concat of shapes":       {func() { tensor.Concat(0, x, x.T()) }, op.MistakeBroadcast},
-		"Concat of ranks":        {func() { tensor.Concat(0, x, x.Row(0)) }, op.MistakeBroadcast},
-		"Concat of numbers":      {func() { tensor.Concat(0, tensor.Scalar(1)) }, op.MistakeAxis},
-		"Stack of shapes":        {func() { tensor.Stack(0, x, x.T()) }, op.MistakeBroadcast},
-		"Stack of nil":           {func() { tensor.Stack(0, nil) }, op.MistakeNil},
-		"Stack of nothing":       {func() { tensor.Stack(0) }, op.MistakeNothing},
-		"Stack along no axis":    {func() { tensor.Stack(3, x) }, op.MistakeAxis},
-		"MatMul of batches":      {func() { tensor.Zeros(2, 1, 1).MatMul(tensor.Zeros(3, 1, 1)) }, op.MistakeBroadcast},
-		"MatMul of lengths":      {func() { tensor.Zeros(2, 1, 2).MatMul(tensor.Zeros(2, 1, 1)) }, op.MistakeMatMul},
-		"MatMul of vectors":      {func() { tensor.Zeros(2).MatMul(tensor.Zeros(2)) }, op.MistakeRank},
-		"Softmax of integers":    {func() { i.Softmax(0) }, op.MistakeType},
-		"LogSoftmax of integers": {func() { i.LogSoftmax(0) }, op.MistakeType},
-		"LogSumExp of integers":  {func() { i.LogSumExp() }, op.MistakeType},
-		"Softmax along no axis":  {func() { x.Softmax(2) }, op.MistakeAxis},
+		"Take by numbers":         {func() { x.Take(0, tensor.Zeros(2)) }, op.MistakeIndices},
+		"Take of nil":             {func() { x.Take(0, nil) }, op.MistakeNil},
+		"Take along no axis":      {func() { x.Take(2, i) }, op.MistakeAxis},
+		"RowAt two":               {func() { x.RowAt(i) }, op.MistakeItem},
+		"RowAt of a number":       {func() { tensor.Scalar(1).RowAt(i.Row(0)) }, op.MistakeRank},
+		"RowAt of nil":            {func() { x.RowAt(nil) }, op.MistakeNil},
+		"Pick too many":           {func() { x.Pick(tensor.From([]int64{0, 1, 2})) }, op.MistakeBroadcast},
+		"Pick of a number":        {func() { tensor.Scalar(1).Pick(i) }, op.MistakeRank},
+		"Pick of nil":             {func() { x.Pick(nil) }, op.MistakeNil},
+		"OneHot of floats":        {func() { x.OneHot(3) }, op.MistakeIndices},
+		"OneHot of -1":            {func() { i.OneHot(-1) }, op.MistakeShape},
+		"CumSum along no axis":    {func() { x.CumSum(-3) }, op.MistakeAxis},
+		"CumSum of bools":         {func() { tensor.From([]bool{true}).CumSum(0) }, op.MistakeType},
+		"Concat of nothing":       {func() { tensor.Concat(0) }, op.MistakeNothing},
+		"Concat of nil":           {func() { tensor.Concat(0, x, nil) }, op.MistakeNil},
+		"Concat, nil first":       {func() { tensor.Concat(0, nil, x) }, op.MistakeNil},
+		"Concat of types":         {func() { tensor.Concat(0, x, x.As(tensor.Float64)) }, op.MistakeDTypes},
+		"Concat of shapes":        {func() { tensor.Concat(0, x, x.T()) }, op.MistakeBroadcast},
+		"Concat of ranks":         {func() { tensor.Concat(0, x, x.Row(0)) }, op.MistakeBroadcast},
+		"Concat of numbers":       {func() { tensor.Concat(0, tensor.Scalar(1)) }, op.MistakeAxis},
+		"Stack of shapes":         {func() { tensor.Stack(0, x, x.T()) }, op.MistakeBroadcast},
+		"Stack of nil":            {func() { tensor.Stack(0, nil) }, op.MistakeNil},
+		"Stack of nothing":        {func() { tensor.Stack(0) }, op.MistakeNothing},
+		"Stack along no axis":     {func() { tensor.Stack(3, x) }, op.MistakeAxis},
+		"MatMul of batches":       {func() { tensor.Zeros(2, 1, 1).MatMul(tensor.Zeros(3, 1, 1)) }, op.MistakeBroadcast},
+		"MatMul of lengths":       {func() { tensor.Zeros(2, 1, 2).MatMul(tensor.Zeros(2, 1, 1)) }, op.MistakeMatMul},
+		"MatMul of vectors":       {func() { tensor.Zeros(2).MatMul(tensor.Zeros(2)) }, op.MistakeRank},
+		"LayerNorm of integers":   {func() { i.LayerNorm(0, 1) }, op.MistakeType},
+		"LayerNorm along no axis": {func() { x.LayerNorm(2, 1) }, op.MistakeAxis},
+		"LayerNorm, short gain":   {func() { x.LayerNorm(1, 1, tensor.Ones(2)) }, op.MistakeVector},
+		"LayerNorm by a number":   {func() { x.LayerNorm(1, 1, tensor.Scalar(1)) }, op.MistakeVector},
+		"LayerNorm of types":      {func() { x.LayerNorm(1, 1, tensor.Ones(3).As(tensor.Float64)) }, op.MistakeDTypes},
+		"LayerNorm by nil":        {func() { x.LayerNorm(1, 1, nil) }, op.MistakeNil},
+		"RMSNorm with a bias":     {func() { x.RMSNorm(1, 1, tensor.Ones(3), tensor.Ones(3)) }, op.MistakeVector},
+		"Softmax of integers":     {func() { i.Softmax(0) }, op.MistakeType},
+		"LogSoftmax of integers":  {func() { i.LogSoftmax(0) }, op.MistakeType},
+		"LogSumExp of integers":   {func() { i.LogSumExp() }, op.MistakeType},
+		"Softmax along no axis":   {func() { x.Softmax(2) }, op.MistakeAxis},
 	} {
 		if m := mistake(c.f); m == nil || len(m.Text) < len(c.text) || m.Text[:len(c.text)] != c.text {
 			t.Errorf("%s: %v, want %s", what, m, c.text)

@@ -15,11 +15,7 @@ import (
 //go:noinline
 func (t *Tensor) Softmax(axis int) *Tensor {
 	t.floats("Softmax")
-	axes := []int{t.axis("Softmax", axis)}
-	powers, shifted := t.powers(axes)
-	sums := sumKeep(powers, axes)
-	defer letGo(powers, shifted, sums)
-	return elementwise(op.Div, [2]float64{}, operands{powers, sums}, true)
+	return structural(op.Softmax, op.Attr{Axis: t.axis("Softmax", axis)}, operands{t}, true)
 }
 
 // LogSoftmax returns the natural logarithm of the Softmax along axis, also where
@@ -29,12 +25,7 @@ func (t *Tensor) Softmax(axis int) *Tensor {
 //go:noinline
 func (t *Tensor) LogSoftmax(axis int) *Tensor {
 	t.floats("LogSoftmax")
-	axes := []int{t.axis("LogSoftmax", axis)}
-	powers, shifted := t.powers(axes)
-	sums := sumKeep(powers, axes)
-	logs := elementwise(op.Log, [2]float64{}, operands{sums}, true)
-	defer letGo(powers, shifted, sums, logs)
-	return elementwise(op.Sub, [2]float64{}, operands{shifted, logs}, true)
+	return structural(op.LogSoftmax, op.Attr{Axis: t.axis("LogSoftmax", axis)}, operands{t}, true)
 }
 
 // LogSumExp returns the natural logarithm of the sum of e to the power of the
@@ -45,10 +36,10 @@ func (t *Tensor) LogSoftmax(axis int) *Tensor {
 func (t *Tensor) LogSumExp(axes ...int) *Tensor {
 	t.floats("LogSumExp")
 	list := t.axes("LogSumExp", axes)
-	powers, shifted := t.powers(list)
+	powers := t.powers(list)
 	sums := structural(op.Sum, op.Attr{Axes: list}, operands{powers}, true)
 	logs := elementwise(op.Log, [2]float64{}, operands{sums}, true)
-	defer letGo(powers, shifted, sums)
+	defer letGo(powers, sums)
 	if t.reducesNothing(list) {
 		return logs
 	}
@@ -58,17 +49,15 @@ func (t *Tensor) LogSumExp(axes ...int) *Tensor {
 	return elementwise(op.Add, [2]float64{}, operands{logs, shift}, true)
 }
 
-// powers returns e to the power of t, less the greatest element along axes, and
-// what it is the power of.
-func (t *Tensor) powers(axes []int) (powers, shifted *Tensor) {
-	if t.reducesNothing(axes) {
-		shifted = t.reshape(t.shape)
-	} else {
+// powers returns e to the power of t, less the greatest element along axes.
+func (t *Tensor) powers(axes []int) *Tensor {
+	shifted := t
+	if !t.reducesNothing(axes) {
 		shift := t.shift(axes)
-		defer shift.letGo()
 		shifted = elementwise(op.Sub, [2]float64{}, operands{t, shift}, true)
+		defer letGo(shift, shifted)
 	}
-	return elementwise(op.Exp, [2]float64{}, operands{shifted}, true), shifted
+	return elementwise(op.Exp, [2]float64{}, operands{shifted}, true)
 }
 
 // letGo drops handles that the library has for itself.
@@ -92,10 +81,6 @@ func (t *Tensor) reducesNothing(axes []int) bool {
 		lengths = append(lengths, t.shape[axis])
 	}
 	return lengths.Size() == 0
-}
-
-func sumKeep(x *Tensor, axes []int) *Tensor {
-	return structural(op.Sum, op.Attr{Axes: axes, Keep: true}, operands{x}, true)
 }
 
 // floats panics, about the operation with the given name, if t's elements are no floating-point numbers or t is dead.

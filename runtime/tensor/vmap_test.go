@@ -254,8 +254,12 @@ func structuralCalls(on device.Device) []structuralCall {
 		{"Dot", nil, op.Floats, [][]int{{200}, {200}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Dot(x[1]) }},
 		{"Norm", nil, op.Floats, [][]int{{70}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Norm() }},
 		{"Mean", nil, op.Floats, [][]int{{3, 5}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Mean(-1) }},
-		{"Softmax", nil, op.Floats, [][]int{{5, 3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Softmax(0) }},
-		{"LogSoftmax", nil, op.Floats, [][]int{{7}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].LogSoftmax(-1) }},
+		{"LayerNorm", []*op.Def{op.LayerNorm}, op.Floats, [][]int{{5, 3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].LayerNorm(0, 0.1) }},
+		{"LayerNorm with a gain", nil, op.Floats, [][]int{{5, 3}, {3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].LayerNorm(1, 0.1, x[1]) }},
+		{"LayerNorm with gain and bias", nil, op.Floats, [][]int{{2, 4, 3}, {4}, {4}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].LayerNorm(1, 0.1, x[1], x[2]) }},
+		{"RMSNorm", []*op.Def{op.RMSNorm}, op.Floats, [][]int{{80}, {80}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].RMSNorm(0, 0.1, x[1]) }},
+		{"Softmax", []*op.Def{op.Softmax}, op.Floats, [][]int{{5, 3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Softmax(0) }},
+		{"LogSoftmax", []*op.Def{op.LogSoftmax}, op.Floats, [][]int{{7}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].LogSoftmax(-1) }},
 		{"LogSumExp", nil, op.Floats, [][]int{{2, 3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].LogSumExp() }},
 		{"numbers", nil, op.Floats, [][]int{{2}, {1}}, false, func(x ...*tensor.Tensor) *tensor.Tensor {
 			c := x[0].Sum().F64().Add(tensor.Const(1)).Div(x[1].F64()).Sqrt()

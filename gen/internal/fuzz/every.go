@@ -75,6 +75,18 @@ func makeOthers() (all, unrounded []*operation) {
 	near(nearly("$0.LogSoftmax(0)", 1, func(a []*value) *value { return logSoftmax(a[0], 0) }, tMat, tMat))
 	near(nearly("$0.LogSumExp()", 1, func(a []*value) *value { return logSumExp(a[0], -1) }, tOne, tMat))
 	near(nearly("$0.LogSumExp(0)", 1, func(a []*value) *value { return logSumExp(a[0], 0) }, tVec, tMat))
+	near(nearly("$0.LayerNorm(1, 0.5)", 1, func(a []*value) *value { return normed(a[0], 1, true) }, tMat, tMat))
+	near(nearly("$0.LayerNorm(1, 0.5, $1, $2)", 1, func(a []*value) *value {
+		x := normed(a[0], 1, true)
+		if s := spoiled(x.dtype, x.shape, x, a[1], a[2]); s != nil {
+			return s
+		}
+		for i, y := range x.floats {
+			x.floats[i] = y*a[1].floats[i%x.shape[1]] + a[2].floats[i%x.shape[1]]
+		}
+		return x
+	}, tMat, tMat, tVec, tVec))
+	near(nearly("$0.RMSNorm(0, 0.5)", 1, func(a []*value) *value { return normed(a[0], 0, false) }, tVec, tVec))
 	near(nearly("nn.CrossEntropy($0, $1.ArgMax(1))", 2, func(a []*value) *value {
 		return each(mean(pick(logSoftmax(a[0], 1), extreme(a[1], 1, false)), -1), func(x float64) float64 { return -x }, nil)
 	}, tOne, tMat, tMat))
@@ -421,6 +433,31 @@ func logSoftmax(x *value, axis int) *value {
 		total, shift := sumExp(x, places)
 		for _, at := range places {
 			z.floats[at] = x.floats[at] - shift - math.Log(total)
+		}
+	})
+	return z
+}
+
+// normed divides by the square root of the mean of the squares plus a half, of the differences to the mean if centred. It does not round.
+func normed(x *value, axis int, centred bool) *value {
+	if s := spoiled(x.dtype, x.shape, x); s != nil {
+		return s
+	}
+	z := newValue(x.dtype, x.shape)
+	lines(x.shape, axis, func(places []int) {
+		mean, variance, n := 0.0, 0.0, float64(len(places))
+		if centred {
+			for _, at := range places {
+				mean += x.floats[at]
+			}
+			mean /= n
+		}
+		for _, at := range places {
+			z.floats[at] = x.floats[at] - mean
+			variance += z.floats[at] * z.floats[at]
+		}
+		for _, at := range places {
+			z.floats[at] /= math.Sqrt(variance/n + 0.5)
 		}
 	})
 	return z

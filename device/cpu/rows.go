@@ -1,0 +1,395 @@
+package cpu
+
+import (
+	"math"
+	"math/bits"
+	"unsafe"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/cpu/internal/vec"
+	"github.com/asyncgen/asyncgen/device/kernel"
+	"github.com/asyncgen/asyncgen/device/pool"
+)
+
+// Functions of rows. A row stays in the caches from its first reading to its last, so that it comes from
+// memory once. Columns, whose neighbours are neighbours in memory, are computed some at a time.
+
+func newRowFunc(k *device.Kernel) (runner, error) {
+	f, ok := k.Body.(kernel.RowFunc)
+	most := 1
+	if ok && f.Norms() {
+		most = 3
+	}
+	if !ok || len(k.In) < 1 || len(k.In) > most {
+		return nil, unsupported(k)
+	}
+	for _, dt := range k.In {
+		if dt != k.Out {
+			return nil, unsupported(k)
+		}
+	}
+	switch k.Out {
+	case device.Float32:
+		return newRowLoops[float32](f, len(k.In)).command, nil
+	case device.Float64:
+		return newRowLoops[float64](f, len(k.In)).command, nil
+	}
+	return nil, unsupported(k)
+}
+
+type float interface{ float32 | float64 }
+
+// rowLoops is a compiled function of rows, of so many inputs.
+type rowLoops[T float] struct {
+	f        kernel.RowFunc
+	inputs   int
+	cost     int // of an element, in simple operations
+	max, sum *folder[T]
+
+	// Of two rows, and of a row and a number.
+	add, sub, mul, div      loopOf[T]
+	plus, lessBy, times, by loopOf[T]
+	exp                     loopOf[T]
+	log                     func(T) T
+}
+
+func newRowLoops[T float](f kernel.RowFunc, inputs int) *rowLoops[T] {
+	dt := device.DTypeOf[T]()
+	loop := func(p kernel.Prim, form vec.Form) loopOf[T] { return loopOf[T]{vec.PrimLoop(p, dt, form)} }
+	l := &rowLoops[T]{
+		f: f, inputs: inputs, cost: 8, max: newFolder[T](kernel.ReduceMax), sum: newFolder[T](kernel.ReduceSum),
+		add: loop(kernel.PrimAdd, vec.NoScalar), sub: loop(kernel.PrimSub, vec.NoScalar), mul: loop(kernel.PrimMul, vec.NoScalar), div: loop(kernel.PrimDiv, vec.NoScalar),
+		plus: loop(kernel.PrimAdd, vec.SecondScalar), lessBy: loop(kernel.PrimSub, vec.SecondScalar), times: loop(kernel.PrimMul, vec.SecondScalar), by: loop(kernel.PrimDiv, vec.SecondScalar),
+		exp: loop(kernel.PrimExp, vec.NoScalar), log: kernel.PrimLog.Func(dt).(func(T) T),
+	}
+	if !f.Norms() {
+		l.cost += vec.Cost(kernel.PrimExp, dt)
+	}
+	return l
+}
+
+// A loopOf is a loop on slices that are as long as dst, in parts that are not too long.
+type loopOf[T float] struct{ loop vec.Loop }
+
+// run is for operands that are slices; y is nil where there is but one.
+func (l loopOf[T]) run(dst, x, y []T) {
+	for i := 0; i < len(dst); i += long {
+		var second unsafe.Pointer
+		if y != nil {
+			second = start(y[i:])
+		}
+		l.loop(start(dst[i:]), start(x[i:]), second, nil, 0, min(long, len(dst)-i))
+	}
+}
+
+// with is for a second operand that is a number.
+func (l loopOf[T]) with(dst, x []T, y T) {
+	for i := 0; i < len(dst); i += long {
+		l.loop(start(dst[i:]), start(x[i:]), nil, nil, kernel.Bits(y), min(long, len(dst)-i))
+	}
+}
+
+// command runs a Rows command.
+func (l *rowLoops[T]) command(c *device.Command) error {
+	if c.N <= 0 {
+		return nil
+	}
+	x, err := newRows[T](c)
+	if err != nil {
+		return err
+	}
+	out, err := rowsOf[T](c, 0, c.Args.Shape)
+	if err != nil {
+		return err
+	}
+	r := rowCommand[T]{rowLoops: l, rows: x, out: out, eps: kernel.Value[T](c.Imm[0])}
+	if l.inputs > 1 {
+		if r.gain, err = vectorOf[T](c, 2); err != nil {
+			return err
+		}
+	}
+	if l.inputs > 2 {
+		if r.bias, err = vectorOf[T](c, 3); err != nil {
+			return err
+		}
+	}
+	if n := c.N / x.n; !pool.Worth(n, grainOf(l.cost*x.n)) {
+		r.run(0, n)
+	} else {
+		r.split(n)
+	}
+	return nil
+}
+
+// vectorOf is operand i of c over the reduced axes: the same for all rows.
+func vectorOf[T float](c *device.Command, i int) ([]T, error) {
+	shape := c.Args.Shape[c.Args.Kept:]
+	if c.Args.Strides[i] == nil {
+		return operand[T](c, i, shape.Size()), nil
+	}
+	var v view
+	if !makeView(&v, shape, c.Args.Strides[i]) {
+		return nil, errRank(shape)
+	}
+	list := make([]T, shape.Size())
+	gather(list, whole[T](c, i), c.Off[i], &v, 0)
+	return list, nil
+}
+
+// A rowCommand is one Rows command.
+type rowCommand[T float] struct {
+	*rowLoops[T]
+	rows[T]
+	out        rows[T]
+	eps        T
+	gain, bias []T // nil if there is none
+}
+
+func (r rowCommand[T]) split(n int) { pool.Run(n, grainOf(r.cost*r.n), r.run) }
+
+// run computes the rows from lo to hi-1.
+func (r *rowCommand[T]) run(lo, hi int) {
+	s := foldScratches.Get().(*foldScratch)
+	defer foldScratches.Put(s)
+	s.grow(1, blocksOf(r.n))
+	if r.areColumns() && r.out.areColumns() {
+		r.columns(s, lo, hi)
+		return
+	}
+	var row, copied []T
+	if !r.out.reduced.isContiguous() {
+		row = make([]T, r.n)
+	}
+	if !r.reduced.isContiguous() {
+		copied = make([]T, r.n)
+	}
+	for i := lo; i < hi; i++ {
+		x := copied
+		if x == nil {
+			x = r.row(i)
+		} else {
+			r.read(x, i)
+		}
+		if r.out.reduced.isContiguous() {
+			row = r.out.row(i)
+		}
+		if r.f.Norms() {
+			r.norm(s, row, x)
+		} else {
+			r.softmax(s, row, x)
+		}
+		if !r.out.reduced.isContiguous() {
+			r.out.write(row, i)
+		}
+	}
+}
+
+// softmax is kernel.Row of Softmax and LogSoftmax.
+func (r *rowCommand[T]) softmax(s *foldScratch, dst, x []T) {
+	shift := finite(r.max.foldRow(s, x, nil))
+	if r.f == kernel.LogSoftmax {
+		powers := slice[T](unsafe.Pointer(&s.block), kernel.Block)
+		sum := r.sum.foldRow(s, x, func(lo, hi int) []T {
+			r.lessBy.with(dst[lo:hi], x[lo:hi], shift)
+			r.exp.run(powers[:hi-lo], dst[lo:hi], nil)
+			return powers[:hi-lo]
+		})
+		r.lessBy.with(dst, dst, r.log(sum))
+		return
+	}
+	sum := r.sum.foldRow(s, x, func(lo, hi int) []T {
+		part := dst[lo:hi]
+		r.lessBy.with(part, x[lo:hi], shift)
+		r.exp.run(part, part, nil)
+		return part
+	})
+	r.by.with(dst, dst, sum)
+}
+
+// finite is x, or 0 where that is infinite or NaN.
+func finite[T float](x T) T {
+	if x-x != 0 {
+		return 0
+	}
+	return x
+}
+
+// norm is kernel.Row of LayerNorm and RMSNorm.
+func (r *rowCommand[T]) norm(s *foldScratch, dst, x []T) {
+	n := T(len(x))
+	squares := slice[T](unsafe.Pointer(&s.block), kernel.Block)
+	var sum T
+	if r.f == kernel.LayerNorm {
+		mean := r.sum.foldRow(s, x, nil) / n
+		sum = r.sum.foldRow(s, x, func(lo, hi int) []T {
+			part := dst[lo:hi]
+			r.lessBy.with(part, x[lo:hi], mean)
+			r.mul.run(squares[:hi-lo], part, part)
+			return squares[:hi-lo]
+		})
+		x = dst
+	} else {
+		sum = r.sum.foldRow(s, x, func(lo, hi int) []T {
+			r.mul.run(squares[:hi-lo], x[lo:hi], x[lo:hi])
+			return squares[:hi-lo]
+		})
+	}
+	scale := r.scale(sum, n)
+	for lo := 0; lo < len(dst); lo += kernel.Block { // parts stay in the innermost cache
+		hi := min(lo+kernel.Block, len(dst))
+		r.times.with(dst[lo:hi], x[lo:hi], scale)
+		if r.gain != nil {
+			r.mul.run(dst[lo:hi], dst[lo:hi], r.gain[lo:hi])
+		}
+		if r.bias != nil {
+			r.add.run(dst[lo:hi], dst[lo:hi], r.bias[lo:hi])
+		}
+	}
+}
+
+// scale is what a row is multiplied by whose squares have the given sum.
+func (r *rowCommand[T]) scale(sum, n T) T {
+	return 1 / T(math.Sqrt(float64(T(sum/n)+r.eps)))
+}
+
+// foldRow reduces what part makes of the elements of x, block by block, or x itself if that is nil. S has room for the blocks.
+func (f *folder[T]) foldRow(s *foldScratch, x []T, part func(lo, hi int) []T) T {
+	t := tree[T]{folder: f, results: slice[T](start(s.results), len(s.results)), width: 1}
+	var result [1]T
+	for lo := 0; lo < len(x); lo += kernel.Block {
+		hi := min(lo+kernel.Block, len(x))
+		block := x[lo:hi]
+		if part != nil {
+			block = part(lo, hi)
+		}
+		result[0] = kernel.Value[T](f.block(start(block), len(block), kernel.Bits(f.identity)))
+		if len(x) <= kernel.Block {
+			return result[0]
+		}
+		t.push(result[:])
+	}
+	return t.finish()[0]
+}
+
+// panelBytes is what of some neighbouring columns is worked on together, if they are not too long: it stays in the second cache.
+const panelBytes = 256 << 10
+
+// columns is run where neighbouring rows are neighbours in memory, in both operands.
+func (r *rowCommand[T]) columns(s *foldScratch, lo, hi int) {
+	var zero T
+	size := int(unsafe.Sizeof(zero))
+	most := max(vec.Columns, min(columns, panelBytes/(r.n*size)/vec.Columns*vec.Columns))
+	rows := min(r.n, kernel.Block)
+	blocks := bits.Len(uint(blocksOf(r.n))) + 1
+	mem := takeSpare((2 + rows + blocks) * most * size)
+	defer giveSpare(mem)
+	all := slice[T](mem.Ptr, (2+rows+blocks)*most)
+	p := panel[T]{rowCommand: r, s: s, first: all[:most], second: all[most : 2*most], made: all[2*most : (2+rows)*most], results: all[(2+rows)*most:]}
+	for i := lo; i < hi; i += p.w {
+		p.w = min(r.neighbours(i, hi-i), r.out.neighbours(i, most))
+		p.from, p.to = r.at(i), r.out.at(i)
+		if r.f.Norms() {
+			p.norm()
+		} else {
+			p.softmax()
+		}
+	}
+}
+
+// A panel is some neighbouring columns of a command.
+type panel[T float] struct {
+	*rowCommand[T]
+	s             *foldScratch
+	w             int // how many columns
+	from, to      int // where they begin
+	first, second []T // a number for each
+	made          []T // rows that are added up
+	results       []T // of a tree
+}
+
+// in and result are row k of the operand and of the result.
+func (p *panel[T]) in(k int) []T { return p.src[p.from+p.reduced.offset(k):][:p.w] }
+
+func (p *panel[T]) result(k int) []T { return p.out.src[p.to+p.out.reduced.offset(k):][:p.w] }
+
+// foldIn reduces the columns of the operand to dst.
+func (p *panel[T]) foldIn(f *folder[T], dst []T) {
+	x := reduction[T]{folder: f, out: dst, src: p.src, off: p.from, reduced: p.reduced, n: p.n}
+	x.kept.rank, x.kept.dims[0], x.kept.strides[0] = 1, p.w, 1
+	x.foldColumns(p.s, 0, p.w)
+}
+
+// addUp adds up, to dst, columns of which row gives one row after the other.
+func (p *panel[T]) addUp(dst []T, row func(k int, to []T)) {
+	t := tree[T]{folder: p.sum, results: p.results, width: p.w}
+	for lo := 0; lo < p.n; lo += kernel.Block {
+		m := min(kernel.Block, p.n-lo)
+		for k := range m {
+			row(lo+k, p.made[k*p.w:][:p.w])
+		}
+		x := reduction[T]{folder: p.sum, out: dst, src: p.made, n: m}
+		x.kept.rank, x.kept.dims[0], x.kept.strides[0] = 1, p.w, 1
+		x.reduced.rank, x.reduced.dims[0], x.reduced.strides[0] = 1, m, p.w
+		x.foldColumns(p.s, 0, p.w)
+		t.push(dst)
+	}
+	copy(dst, t.finish())
+}
+
+func (p *panel[T]) softmax() {
+	shift, sums := p.first[:p.w], p.second[:p.w]
+	p.foldIn(p.max, shift)
+	for j, v := range shift {
+		shift[j] = finite(v)
+	}
+	isLog := p.f == kernel.LogSoftmax
+	p.addUp(sums, func(k int, to []T) {
+		y := p.result(k)
+		p.sub.run(y, p.in(k), shift)
+		p.exp.run(to, y, nil)
+		if !isLog {
+			copy(y, to)
+		}
+	})
+	last := p.div
+	if isLog {
+		last = p.sub
+		for j, v := range sums {
+			sums[j] = p.log(v)
+		}
+	}
+	for k := range p.n {
+		last.run(p.result(k), p.result(k), sums)
+	}
+}
+
+func (p *panel[T]) norm() {
+	n, mean, scale := T(p.n), p.first[:p.w], p.second[:p.w]
+	x := p.in
+	if p.f == kernel.LayerNorm {
+		p.foldIn(p.sum, mean)
+		for j, v := range mean {
+			mean[j] = v / n
+		}
+		x = p.result
+	}
+	p.addUp(scale, func(k int, to []T) {
+		if p.f == kernel.LayerNorm {
+			p.sub.run(x(k), p.in(k), mean)
+		}
+		p.mul.run(to, x(k), x(k))
+	})
+	for j, v := range scale {
+		scale[j] = p.scale(v, n)
+	}
+	for k := range p.n {
+		y := p.result(k)
+		p.mul.run(y, x(k), scale)
+		if p.gain != nil {
+			p.times.with(y, y, p.gain[k])
+		}
+		if p.bias != nil {
+			p.plus.with(y, y, p.bias[k])
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package op
+
+import (
+	"slices"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/kernel"
+)
+
+// Functions of the elements along Attr.Axis together, in one command each.
+var (
+	Softmax = define(&Def{
+		Name: "Softmax", Types: Floats, Unlisted: true,
+		Run: rowFunc("Softmax", kernel.Softmax), Batch: batchAxis,
+		Saves: SavesResult,
+		VJP: func(b Builder, c *Call, _ int, g Value) Value {
+			product := b.Elementwise(Mul, [2]float64{}, g, c.Out)
+			sum := b.Structural(Sum, Attr{Axes: []int{c.Attr.Axis}, Keep: true}, product)
+			return b.Elementwise(Sub, [2]float64{}, product, b.Elementwise(Mul, [2]float64{}, c.Out, sum))
+		},
+	})
+	LogSoftmax = define(&Def{
+		Name: "LogSoftmax", Types: Floats, Unlisted: true,
+		Run: rowFunc("LogSoftmax", kernel.LogSoftmax), Batch: batchAxis,
+		Saves: SavesResult,
+		VJP: func(b Builder, c *Call, _ int, g Value) Value {
+			sum := b.Structural(Sum, Attr{Axes: []int{c.Attr.Axis}, Keep: true}, g)
+			share := b.Elementwise(Exp, [2]float64{}, c.Out)
+			return b.Elementwise(Sub, [2]float64{}, g, b.Elementwise(Mul, [2]float64{}, share, sum))
+		},
+	})
+	// LayerNorm reads Attr.Axis and Attr.Scalars[0], which is added to the variance. The second operand, if
+	// there is one, is a vector that the results along the axis are multiplied by; the third one is added.
+	LayerNorm = define(&Def{Name: "LayerNorm", Types: Floats, Unlisted: true, Run: rowFunc("LayerNorm", kernel.LayerNorm), Saves: 1<<0 | 1<<1, Batch: batchNorm})
+	// RMSNorm is LayerNorm that does not subtract the mean.
+	RMSNorm = define(&Def{Name: "RMSNorm", Types: Floats, Unlisted: true, Run: rowFunc("RMSNorm", kernel.RMSNorm), Saves: 1<<0 | 1<<1, Batch: batchNorm})
+)
+
+func init() { // not in the literals: the gradients of gains use the operations
+	LayerNorm.VJP, RMSNorm.VJP = normVJP, normVJP
+}
+
+// rowFunc is Def.Run of the function f of rows.
+func rowFunc(name string, f kernel.RowFunc) func(*Plan) {
+	var kernels [MaxInputs]kernelsByType
+	return func(p *Plan) {
+		x, axis, inputs := p.In[0], p.Attr.Axis, 1
+		p.Shape, p.DType = x.Shape, p.Types[0]
+		args := x.along(axis, x.Shape[axis])
+		for ; inputs < MaxInputs && p.In[inputs].Shape != nil; inputs++ {
+			if v := p.In[inputs]; len(v.Shape) != 1 || v.Shape[0] != x.Shape[axis] {
+				p.wrong(name, MistakeVector, inputs+1)
+			}
+			args.Strides[inputs+1] = p.In[inputs].Strides
+		}
+		in := []device.DType{p.DType, p.DType, p.DType}[:inputs]
+		p.Cmd = device.Command{Kernel: kernels[inputs-1].of(p.DType, func() *device.Kernel {
+			return device.NewKernel(name, device.Rows, f, p.DType, in...)
+		}), N: x.Shape.Size(), Args: args}
+		p.Cmd.Imm[0] = kernel.BitsOf(p.Attr.Scalars[0], p.DType)
+		p.Cost = 2 * int64(p.Cmd.N)
+	}
+}
+
+// batchNorm multiplies and adds apart where there is a vector for each example.
+func batchNorm(b Builder, s *Batch) Value {
+	a := s.Attr
+	if s.Has == 1 {
+		a.Axis++
+		return b.Structural(s.Def, a, s.In...)
+	}
+	rank := s.rank(0)
+	if s.has(0) {
+		a.Axis++
+	}
+	y := b.Structural(s.Def, a, s.In[0])
+	for i, d := range []*Def{Mul, Add}[:len(s.In)-1] {
+		v := s.In[i+1]
+		shape := slices.Clone(v.Shape()) // and axes of length 1 behind it, up to the last
+		for range rank - 1 - s.Attr.Axis {
+			shape = append(shape, 1)
+		}
+		v = b.Structural(Reshape, Attr{Shape: shape}, v)
+		if s.has(i + 1) {
+			v = leading(b, v, rank)
+		}
+		y = b.Elementwise(d, [2]float64{}, y, v)
+	}
+	return y
+}
+
+// normVJP is the gradient of LayerNorm and RMSNorm.
+func normVJP(b Builder, c *Call, i int, g Value) Value {
+	x, axis := c.In[0], c.Attr.Axis
+	rank := len(x.Shape())
+	var others []int
+	for k := range rank {
+		if k != axis {
+			others = append(others, k)
+		}
+	}
+	plain := func() Value { return b.Structural(c.Def, Attr{Axis: axis, Scalars: c.Attr.Scalars}, x) }
+	switch i {
+	case 1:
+		return b.Structural(Sum, Attr{Axes: others}, b.Elementwise(Mul, [2]float64{}, g, plain()))
+	case 2:
+		return b.Structural(Sum, Attr{Axes: others}, g)
+	}
+	if c.In[1] != nil {
+		shape := make(device.Shape, rank)
+		for k := range shape {
+			shape[k] = 1
+		}
+		shape[axis] = x.Shape()[axis]
+		g = b.Elementwise(Mul, [2]float64{}, g, b.Structural(Reshape, Attr{Shape: shape}, c.In[1]))
+	}
+	n := [2]float64{float64(x.Shape()[axis])}
+	mean := func(v Value) Value {
+		return b.Elementwise(DivScalar, n, b.Structural(Sum, Attr{Axes: []int{axis}, Keep: true}, v))
+	}
+	if c.Def == LayerNorm {
+		x = b.Elementwise(Sub, [2]float64{}, x, mean(x))
+	}
+	variance := mean(b.Elementwise(Square, [2]float64{}, x))
+	deviation := b.Elementwise(Sqrt, [2]float64{}, b.Elementwise(AddScalar, c.Attr.Scalars, variance))
+	y := b.Elementwise(Div, [2]float64{}, x, deviation)
+	g = b.Elementwise(Sub, [2]float64{}, g, b.Elementwise(Mul, [2]float64{}, y, mean(b.Elementwise(Mul, [2]float64{}, g, y))))
+	if c.Def == LayerNorm {
+		g = b.Elementwise(Sub, [2]float64{}, g, mean(g))
+	}
+	return b.Elementwise(Div, [2]float64{}, g, deviation)
+}
