@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"sync"
 	"unsafe"
 
 	"github.com/asyncgen/asyncgen/device"
@@ -177,10 +178,13 @@ func (t *transfer) planes(axis, next int, dst, src unsafe.Pointer, n int) {
 // rows that are a power of two apart have few places there.
 const block = 64
 
+var blocks = sync.Pool{New: func() any { return new([block * block]uint64) }}
+
 // plane transposes: element i,j is at dst + i*to + j*size, and at src + i*size + j*from, for i < n and j < m.
 func (t *transfer) plane(dst, src unsafe.Pointer, n, m, to, from int) {
-	var mem [block * block]uint64
-	turned := unsafe.Pointer(&mem)
+	mem := blocks.Get().(*[block * block]uint64)
+	defer blocks.Put(mem)
+	turned := unsafe.Pointer(mem)
 	for i := 0; i < n; i += block {
 		for j := 0; j < m; j += block {
 			rows, cols := min(block, n-i), min(block, m-j)

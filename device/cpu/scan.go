@@ -229,7 +229,7 @@ func newScan(k *device.Kernel) (runner, error) {
 }
 
 // scan is the runner for r; sums is sumRows for the type.
-func scan[T device.Element](r kernel.Reducer, sums func(dst [][]T, back bool)) runner {
+func scan[T device.Element](r kernel.Reducer, sums func(a, b, c, d []T, back bool)) runner {
 	dt := device.DTypeOf[T]()
 	loop, identity := vec.PrimLoop(r.Prim(), dt, vec.NoScalar), kernel.Value[T](r.Identity(dt))
 	if r != kernel.ReduceSum {
@@ -267,7 +267,7 @@ type runningFold[T device.Element] struct {
 	r        kernel.Reducer
 	back     bool
 	loop     vec.Loop // combines
-	sums     func(dst [][]T, back bool)
+	sums     func(a, b, c, d []T, back bool)
 	identity T
 }
 
@@ -286,7 +286,7 @@ func (s *runningFold[T]) run(lo, hi int) {
 				list[i] = s.out.row(lo + i)
 				s.read(list[i], lo+i)
 			}
-			s.sums(list[:], s.back)
+			s.sums(list[0], list[1], list[2], list[3], s.back)
 		}
 	}
 	var row []T
@@ -330,8 +330,7 @@ func (s *runningFold[T]) columns(lo, hi int) {
 const rowsAbreast = 4
 
 // sumRows replaces the elements of each of four rows, all of the same length, by the sums up to them.
-func sumRows[T number](rows [][]T, back bool) {
-	a, b, c, d := rows[0], rows[1], rows[2], rows[3]
+func sumRows[T number](a, b, c, d []T, back bool) {
 	b, c, d = b[:len(a)], c[:len(a)], d[:len(a)]
 	var s0, s1, s2, s3 T
 	for i := range a {

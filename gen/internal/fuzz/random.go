@@ -347,7 +347,11 @@ func (g *maker) checkpoint() []*stmt {
 	case g.noCells:
 		return nil
 	case kept == nil:
-		return one(declaration(g.declare(g.fresh(tState)), apply(opSnapshot)))
+		list := one(declaration(g.declare(g.fresh(tState)), apply(opSnapshot)))
+		if kept := g.variable(tState); kept != nil && g.chance(2) { // few programs come here twice
+			list = append(list, g.changeCells(), call(apply(opRestore, kept)))
+		}
+		return list
 	case g.chance(2):
 		return one(call(apply(opRestore, kept)))
 	}
