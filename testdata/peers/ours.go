@@ -71,6 +71,8 @@ func oursFor(q question) func() {
 				wait(p.Value())
 			}
 		}
+	case "matrix":
+		return matrixWork(q.Op, q.Sizes[0], q.Sizes[1])
 	case "tiny":
 		x := tensor.Randn(2)
 		return func() { wait(x.AddScalar(1)) }
@@ -89,6 +91,67 @@ func freshMap(op string, n int) func() {
 
 // fresh computes f, waits and lets the memory go.
 func fresh(f func() *tensor.Tensor) func() {
+	return func() {
+		r := f()
+		wait(r)
+		tensor.Dead(r)
+	}
+}
+
+// matrixWork does what matrixOps says, in memory that the library finds.
+func matrixWork(op string, n, m int) func() {
+	x := tensor.Randn(n, m)
+	const indices = 8192
+	at := tensor.RandInt(0, n, indices)
+	f := map[string]func() *tensor.Tensor{
+		"softmax":        func() *tensor.Tensor { return x.Softmax(1) },
+		"softmaxColumns": func() *tensor.Tensor { return x.Softmax(0) },
+		"logsoftmax":     func() *tensor.Tensor { return x.LogSoftmax(1) },
+		"cumsum":         func() *tensor.Tensor { return x.CumSum(1) },
+		"cumsumColumns":  func() *tensor.Tensor { return x.CumSum(0) },
+		"sumColumns":     func() *tensor.Tensor { return x.Sum(0) },
+		"argmax":         func() *tensor.Tensor { return x.ArgMax(1) },
+		"argmaxColumns":  func() *tensor.Tensor { return x.ArgMax(0) },
+		"transpose":      func() *tensor.Tensor { return x.T().Reshape(-1) },
+		"embedding":      func() *tensor.Tensor { return x.Take(0, at) },
+	}[op]
+	switch op {
+	case "layernorm":
+		gain, bias := tensor.Ones(m), tensor.Zeros(m)
+		f = func() *tensor.Tensor { return x.LayerNorm(1, 1e-5, gain, bias) }
+	case "sort", "topk":
+		k := m
+		if op == "topk" {
+			k = 10
+		}
+		return func() {
+			values, indices := x.TopK(k, 1, tensor.Descending)
+			wait(values)
+			tensor.Dead(values, indices)
+		}
+	case "sumMiddle":
+		parts := x.Reshape(4, n/4, m)
+		f = func() *tensor.Tensor { return parts.Sum(1) }
+	case "pick":
+		labels := tensor.RandInt(0, m, n)
+		f = func() *tensor.Tensor { return x.Pick(labels) }
+	case "embeddingGradient":
+		table := x.Track()
+		loss := table.Take(0, at).Mul(tensor.Randn(indices, m)).Sum()
+		f = func() *tensor.Tensor { return tensor.Grad(loss, table)[0] }
+	case "concat":
+		y := tensor.Randn(n, m)
+		f = func() *tensor.Tensor { return tensor.Concat(1, x, y) }
+	case "stack":
+		rows := make([]*tensor.Tensor, n)
+		for i := range rows {
+			rows[i] = tensor.Randn(m)
+		}
+		f = func() *tensor.Tensor { return tensor.Stack(0, rows...) }
+	case "onehot":
+		labels := tensor.RandInt(0, m, n)
+		f = func() *tensor.Tensor { return labels.OneHot(m) }
+	}
 	return func() {
 		r := f()
 		wait(r)

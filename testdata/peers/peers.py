@@ -100,6 +100,63 @@ def numpy_peer():
     return f"{np.__version__}, {blas['name']} {blas['version']}, {isa}", work
 
 
+def torch_matrix(torch, op, n, m):
+    x, indices = torch.randn(n, m), 8192
+    long = lambda *shape: torch.empty(*shape, dtype=torch.long)
+    if op in ("softmax", "logsoftmax", "softmaxColumns", "cumsum", "cumsumColumns"):
+        out = torch.empty(n, m)
+        return {
+            "softmax": lambda: torch.softmax(x, 1, out=out),
+            "softmaxColumns": lambda: torch.softmax(x, 0, out=out),
+            "logsoftmax": lambda: torch.log_softmax(x, 1, out=out),
+            "cumsum": lambda: torch.cumsum(x, 1, out=out),
+            "cumsumColumns": lambda: torch.cumsum(x, 0, out=out),
+        }[op]
+    if op == "layernorm":
+        gain, bias = torch.ones(m), torch.zeros(m)
+        return lambda: torch.nn.functional.layer_norm(x, (m,), gain, bias)
+    if op == "sort":
+        out = torch.empty(n, m), long(n, m)
+        return lambda: torch.sort(x, stable=True, dim=1, descending=True, out=out)
+    if op == "topk":
+        out = torch.empty(n, 10), long(n, 10)
+        return lambda: torch.topk(x, 10, 1, out=out)
+    if op == "sumColumns":
+        out = torch.empty(m)
+        return lambda: torch.sum(x, 0, out=out)
+    if op == "sumMiddle":
+        parts = x.view(4, n // 4, m)
+        out = parts.sum(1)
+        return lambda: torch.sum(parts, 1, out=out)
+    if op == "argmax":
+        out = long(n)
+        return lambda: torch.argmax(x, 1, out=out)
+    if op == "argmaxColumns":
+        out = long(m)
+        return lambda: torch.argmax(x, 0, out=out)
+    if op == "transpose":
+        out = torch.empty(m, n)
+        return lambda: out.copy_(x.T)
+    if op == "embedding":
+        at, out = torch.randint(0, n, (indices,)), torch.empty(indices, m)
+        return lambda: torch.index_select(x, 0, at, out=out)
+    if op == "embeddingGradient":
+        at, g = torch.randint(0, n, (indices,)), torch.randn(indices, m)
+        return lambda: torch.ops.aten.embedding_dense_backward(g, at, n, -1, False)
+    if op == "pick":
+        labels, out = torch.randint(0, m, (n, 1)), torch.empty(n, 1)
+        return lambda: torch.gather(x, 1, labels, out=out)
+    if op == "concat":
+        y, out = torch.randn(n, m), torch.empty(n, 2 * m)
+        return lambda: torch.cat((x, y), 1, out=out)
+    if op == "stack":
+        rows, out = [torch.randn(m) for _ in range(n)], torch.empty(n, m)
+        return lambda: torch.stack(rows, out=out)
+    if op == "onehot":
+        labels, out = torch.randint(0, m, (n, 1)), torch.empty(n, m)
+        return lambda: out.zero_().scatter_(1, labels, 1.0)
+
+
 def torch_peer():
     import torch
 
@@ -158,6 +215,8 @@ def torch_peer():
                 torch.sub(out, y, out=out)
                 torch.mul(out, z, out=out)
             return run
+        if kind == "matrix":
+            return torch_matrix(torch, q["Op"], *sizes)
         if kind == "tiny":
             x = torch.randn(2)
             return lambda: x + 1

@@ -5,8 +5,8 @@ import "fmt"
 // A workload is something that all peers can do, in float32.
 type workload struct {
 	Name  string
-	Work  string // matmul, conv, pool, map, randn, warmup, step, chain or tiny
-	Op    string // of map: add, muladd, relu, exp, tanh; of pool: max, avg
+	Work  string // matmul, conv, pool, map, matrix, randn, warmup, step, chain or tiny
+	Op    string // of map: add, muladd, relu, exp, tanh; of pool: max, avg; of matrix: see matrixOps
 	Fresh bool   // of map: the result is in memory of its own, not in some that exists
 	Sizes []int  // m, n and k of matmul; of conv and pool see there; else the number of elements
 	Flops float64
@@ -47,6 +47,11 @@ func allWorkloads() []workload {
 			}
 		}
 	}
+	for _, op := range matrixOps {
+		for _, n := range op.sizes {
+			all = append(all, workload{Name: fmt.Sprintf("%s %d x %d", op.name, n[0], n[1]), Work: "matrix", Op: op.op, Sizes: n[:], Bytes: 4 * op.passes * float64(n[0]*n[1])})
+		}
+	}
 	const million = 1 << 20
 	return append(all,
 		workload{Name: "randn 1M", Work: "randn", Sizes: []int{million}, Bytes: 4 * million},
@@ -75,6 +80,34 @@ func planes() []workload {
 			Bytes: 4 * 8 * 64 * (112*112 + 56*56)})
 	}
 	return all
+}
+
+// matrixOps are what is done with a matrix of random numbers. Passes is how many numbers have to be read and written at least
+// for each of its elements; 0 where that is not what takes the time.
+var matrixOps = []struct {
+	op, name string
+	passes   float64
+	sizes    [][2]int
+}{
+	{"softmax", "softmax of rows,", 0, [][2]int{{1024, 10}, {1024, 1024}}},
+	{"softmaxColumns", "softmax of columns,", 0, [][2]int{{1024, 1024}}},
+	{"logsoftmax", "log-softmax of rows,", 0, [][2]int{{1024, 1024}}},
+	{"layernorm", "layer norm of rows, with gain and bias,", 0, [][2]int{{1024, 1024}, {4096, 64}}},
+	{"sort", "sorted rows, with indices,", 0, [][2]int{{1024, 1024}, {1, 1 << 20}}},
+	{"topk", "greatest 10 of each row,", 0, [][2]int{{1024, 1024}}},
+	{"cumsum", "cumulative sums of rows,", 0, [][2]int{{1024, 1024}}},
+	{"cumsumColumns", "cumulative sums of columns,", 2, [][2]int{{1024, 1024}}},
+	{"sumColumns", "sums of columns,", 1, [][2]int{{1024, 1024}}},
+	{"sumMiddle", "sums over the middle of 4 x n/4 x m,", 1, [][2]int{{1024, 1024}}},
+	{"argmax", "argmax of rows,", 1, [][2]int{{1024, 1024}}},
+	{"argmaxColumns", "argmax of columns,", 1, [][2]int{{1024, 1024}}},
+	{"transpose", "transposed copy,", 2, [][2]int{{1000, 1000}, {1024, 1024}, {4096, 4096}}},
+	{"embedding", "embedding, 8192 of", 0, [][2]int{{32000, 256}}},
+	{"pick", "one element of each row,", 0, [][2]int{{8192, 1024}}},
+	{"embeddingGradient", "gradient of an embedding, 8192 of", 0, [][2]int{{32000, 256}}},
+	{"concat", "two matrices side by side,", 4, [][2]int{{1024, 1024}}},
+	{"stack", "rows of a matrix, stacked,", 2, [][2]int{{256, 256}}},
+	{"onehot", "one-hot,", 1, [][2]int{{1024, 1000}}},
 }
 
 // stepFlops is that of a step of a perceptron of 512-2048-512-1 on a batch of 1024: for each layer a product going forward, and one
