@@ -53,17 +53,34 @@ func rowsOf[T float32 | float64](s *suite, f kernel.RowFunc, values func(*suite,
 	for _, x := range elements {
 		want := make([]T, n)
 		kernel.Row(f, want, x, eps, vectors[0], vectors[1])
+		most := spread(x)
 		for i, v := range rowInFloat64(f, x, float64(eps), vectors[0], vectors[1]) {
 			if !same(got[i], want[i]) {
 				s.Fatalf("%v of %v, %d elements of shape %v, strides %v to %v: element %d is %v, want %v", f, dt, n, c.Args.Shape, c.Args.Strides[1], c.Args.Strides[0], i, got[i], want[i])
 			}
-			// Differences to the greatest, or to the mean, are rounded before they are used.
-			if bound := 40 * epsilon[T]() * (1 + math.Abs(v)) * (1 + float64(n)/16); spread(x) < 20 && math.Abs(float64(got[i])-v) > bound {
+			if bound := rowBound(f, x, most, float64(eps), i, v, vectors[0], vectors[1]); most < 20 && math.Abs(float64(got[i])-v) > bound {
 				s.Fatalf("%v of %v: element %d of %d is %v, want %v within %v", f, dt, i, n, got[i], v, bound)
 			}
 		}
 		got = got[n:]
 	}
+}
+
+// rowBound is how far element i of f of x, whose spread is most, may be from v, its value in float64.
+func rowBound[T float32 | float64](f kernel.RowFunc, x []T, most, eps float64, i int, v float64, gain, bias []T) float64 {
+	bound := 40 * epsilon[T]() * (1 + math.Abs(v)) * (1 + float64(len(x))/16)
+	if !f.Norms() {
+		return bound
+	}
+	// The mean, the differences to it and their squares are rounded by a part of the greatest element, before they are divided by eps's root at least.
+	factor := 1.0
+	if gain != nil {
+		factor += math.Abs(float64(gain[i]))
+	}
+	if bias != nil {
+		factor += math.Abs(float64(bias[i]))
+	}
+	return bound * factor * (1 + most/math.Sqrt(eps))
 }
 
 // spread is how far the elements of x are from 0, NaN if one is no number.
