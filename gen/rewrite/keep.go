@@ -134,7 +134,7 @@ func (k *keeper) find() []*plan.Keep {
 	for _, r := range reads {
 		total.Add(k.f.Effects(r.Operand))
 	}
-	if total.Barrier != nil {
+	if total.Barrier != nil || k.f.Effects(k.count).Needs(k.changes) { // there would be so many rows only once what is put off has run
 		return nil
 	}
 	k.outer = total.Without(func(l plan.Loc) bool { return k.isOwn(l) })
