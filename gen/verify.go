@@ -148,20 +148,12 @@ func key(fn *ast.FuncDecl) string {
 func (u *undoer) difference(got, want side, dots map[string]bool) string {
 	numbers := mentionsNumbers(got.FuncDecl)
 	got.FuncDecl, want.FuncDecl = normal(u.undo(got.FuncDecl), dots), normal(want.FuncDecl, dots)
-	text, wrong := sameText(plain(got.FuncDecl), plain(want.FuncDecl)), ""
+	text := sameText(plain(got.FuncDecl), plain(want.FuncDecl))
 	if text != "" && numbers {
 		f, original := newNumberForm(), newNumberForm()
 		got.FuncDecl, want.FuncDecl = f.of(got.FuncDecl), original.of(want.FuncDecl)
 		u.together(got.FuncDecl, want.FuncDecl)
-		wrong = f.unchecked()
-		text = cmp.Or(sameText(plain(got.FuncDecl), plain(want.FuncDecl)), wrong)
-	}
-	if text != "" {
-		nestIfs(got.FuncDecl)
-		nestIfs(want.FuncDecl)
-		if sameText(plain(got.FuncDecl), plain(want.FuncDecl)) == "" {
-			text = wrong
-		}
+		text = cmp.Or(sameText(plain(got.FuncDecl), plain(want.FuncDecl)), f.unchecked())
 	}
 	if text == "" {
 		text = otherMeaning(got, want, u.rowVars())
@@ -264,29 +256,6 @@ func normal(fn *ast.FuncDecl, dots map[string]bool) *ast.FuncDecl {
 		}
 		return true
 	}).(*ast.FuncDecl)
-}
-
-// nestIfs makes each if without else in fn, the condition of which has &&, one if in another: that says the same.
-func nestIfs(fn *ast.FuncDecl) {
-	ast.Inspect(fn, func(n ast.Node) bool {
-		if n, ok := n.(*ast.IfStmt); ok {
-			nestIf(n)
-		}
-		return true
-	})
-}
-
-// nestIf is nestIfs for n.
-func nestIf(n *ast.IfStmt) {
-	n.Cond = ast.Unparen(n.Cond)
-	b, ok := n.Cond.(*ast.BinaryExpr)
-	if !ok || b.Op != token.LAND || n.Else != nil {
-		return
-	}
-	inner := &ast.IfStmt{Cond: b.Y, Body: n.Body}
-	n.Cond, n.Body = b.X, &ast.BlockStmt{List: []ast.Stmt{inner}}
-	nestIf(inner)
-	nestIf(n)
 }
 
 // isNothing reports whether s only says that a variable is used: _ = x.

@@ -28,11 +28,6 @@ func Function(f *plan.Function, kernel *load.Kernel) (*plan.Deferral, []plan.Rem
 			f, d, remarks = again, better, fewer
 		}
 	}
-	if divided := nested(f); divided != nil {
-		if better, fewer := deferred(divided, kernel); better != nil && waits(fewer) < waits(remarks) {
-			d, remarks = better, fewer
-		}
-	}
 	restated, applied, refused := roundTrips(f, kernel)
 	if restated != nil {
 		if better, fewer := deferred(restated, kernel); better != nil && waits(fewer) < waits(remarks) {

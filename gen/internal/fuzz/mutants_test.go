@@ -141,9 +141,6 @@ var mutants = []mutant{
 	{name: "a Read serves in the next iteration", by: "goes-on", file: namer,
 		old: "\t\t\tif s.Within(l) {\n\t\t\t\treturn false\n\t\t\t}\n", new: "\t\t\t_ = l\n"},
 
-	{name: "what is on the right of || is nested, too", by: "either-way", file: "gen/rewrite/conditions.go", old: "b.Op == token.LAND", new: "(b.Op == token.LAND || b.Op == token.LOR)"},
-	{name: "an else belongs to the left of &&", by: "otherwise", file: "gen/rewrite/conditions.go", old: "n.Else == nil && ", new: ""},
-
 	// Loops that values end, values that stay the same, functions that wait.
 	{name: "variables are not given back after a break", by: "exits", file: exits,
 		old: "\t\t\tif a.liveAfter(v) {\n", new: "\t\t\tif false {\n"},
