@@ -151,14 +151,13 @@ func copySteps[T any](dst, src []T, n, to, from int) {
 
 // neighbours copies so many bytes.
 func (t *transfer) neighbours(dst, src unsafe.Pointer, bytes int) {
-	for ; bytes > 0; bytes -= part {
-		n := min(bytes, part)
+	for at := 0; at < bytes; at += part {
+		n, to, from := min(bytes-at, part), unsafe.Add(dst, at), unsafe.Add(src, at)
 		if t.past {
-			vec.Stream(dst, src, n)
+			vec.Stream(to, from, n)
 		} else {
-			copy(slice[byte](dst, n), slice[byte](src, n))
+			copy(slice[byte](to, n), slice[byte](from, n))
 		}
-		dst, src = unsafe.Add(dst, n), unsafe.Add(src, n)
 	}
 }
 
