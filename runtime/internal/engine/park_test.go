@@ -154,12 +154,42 @@ func TestFewThreadsSleepInTheKernel(t *testing.T) {
 	}
 }
 
+// Who looks for a worker that is on its way to sleep finds it.
+func TestClaimOnTheWayToSleep(t *testing.T) {
+	w := &worker{}
+	w.parker.init(new(threads))
+	f := &flow{workers: []*worker{w}}
+	var wg sync.WaitGroup
+	for i := range 100_000 {
+		w.parker.announce()
+		var begins atomic.Bool
+		wg.Go(func() {
+			begins.Store(true)
+			w.parker.wait(i%3*100, nil)
+		})
+		for !begins.Load() {
+			runtime.Gosched()
+		}
+		for range i % 50 {
+			pause(1)
+		}
+		claimed, state := f.claimWorker(anyWay)
+		if claimed == nil {
+			w.parker.wake()
+			wg.Wait()
+			t.Fatalf("nobody is there, in round %d", i)
+		}
+		w.parker.rouse(state)
+		wg.Wait()
+	}
+}
+
 // An idle worker helps with a loop, and then with operations; a busy one does not.
 func TestIdleWorkersLendAHand(t *testing.T) {
 	e, dev := newEngine(t, Options{}), newCPU(1)
 	f := e.stream(dev).exec.(*flow)
 	idle := func() {
-		for f.parked.Load() == 0 {
+		for f.workers[0].parker.state.Load() == awake || f.parked.Load() == 0 {
 			runtime.Gosched()
 		}
 	}

@@ -73,7 +73,11 @@ func (w *worker) idle() bool {
 }
 
 // wakeWorker wakes a parked worker, if there is one.
-func (f *flow) wakeWorker() bool { return f.send(nil, spinning, looking, inKernel, onChannel) }
+func (f *flow) wakeWorker() bool { return f.send(nil, anyWay...) }
+
+// anyWay are all ways of being parked: those who are awake first, and then in the order in which a worker gets from one to the next, or
+// else one could pass by who looks for it.
+var anyWay = []uint32{spinning, looking, spinning, inKernel, onChannel}
 
 // A loan is a flow whose workers help the pool when they are idle.
 type loan flow
@@ -81,7 +85,7 @@ type loan flow
 // Ask implements [pool.Lender].
 func (l *loan) Ask(help func(), wake bool) bool {
 	if wake {
-		return (*flow)(l).send(help, spinning, looking, inKernel, onChannel)
+		return (*flow)(l).send(help, anyWay...)
 	}
 	return (*flow)(l).send(help, spinning)
 }
