@@ -12,6 +12,8 @@
 //	device/cpu/internal/vec  its loops, in assembly and in Go, and the choice between them
 //	device/cpu               the CPU backend
 //	device/sim               a pretend accelerator with a latency model
+//	device/internal/dl       opens the libraries of drivers at run time
+//	device/internal/ffi      calls their functions without cgo, many in one crossing
 //	device/fault             makes chosen calls of any backend go wrong, for tests
 //	device/devicetest        what every backend must pass
 //	runtime/internal/engine  the queue: dependencies, workers, bounds, errors; the one place that waits

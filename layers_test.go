@@ -31,6 +31,9 @@ device/kernel:     device
 # The primitives' Go functions say what the loops compute.
 device/cpu/internal/vec: device device/kernel golang.org/x/sys/cpu
 device/cpu:        device device/kernel device/pool device/cpu/internal/vec
+# purego sets a process up for C without cgo. It makes programs dynamic, so only what opens drivers may reach it, which users import on purpose.
+device/internal/dl:  github.com/ebitengine/purego golang.org/x/sys/windows
+device/internal/ffi: github.com/ebitengine/purego
 device/sim:        device device/kernel device/cpu
 device/fault:      device
 device/devicetest: device device/kernel
@@ -75,6 +78,8 @@ runtime/internal/engine -> runtime/tensor runtime/op
 runtime/op              -> runtime/internal/engine
 analysis/...            -> runtime/... device device/kernel device/cpu device/sim
 gen/...                 -> runtime/... device device/kernel device/cpu device/sim
+runtime/...             -> github.com/ebitengine/purego
+cmd/...                 -> github.com/ebitengine/purego
 `
 
 // TestLayers holds the imports of every package against policy and never.
