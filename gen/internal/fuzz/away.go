@@ -44,13 +44,13 @@ var (
 func None() {}
 `
 
-// ofKernels finds what only the package of the kernels has: what is handed to kernels, types, and the functions of the header.
+// ofKernels finds what only the package of the kernels has: what is handed to kernels, types, and the functions and variables of the header.
 var ofKernels = func() *regexp.Regexp {
-	var functions []string
-	for _, m := range regexp.MustCompile(`(?m)^func (\w+)`).FindAllStringSubmatch(header, -1) {
-		functions = append(functions, m[1])
+	var names []string
+	for _, m := range regexp.MustCompile(`(?m)^(?:func|var) (\w+)`).FindAllStringSubmatch(header, -1) {
+		names = append(names, m[1])
 	}
-	return regexp.MustCompile(`\b(m\.|in\b|stat\b|(` + strings.Join(functions, "|") + `)[(\[])`)
+	return regexp.MustCompile(`\b(m\.|in\b|stat\b|(` + strings.Join(names, "|") + `)[(\[.])`)
 }()
 
 // awayHelper makes a function of the package away, if it happens to need nothing of that of the kernel; else it stands there.

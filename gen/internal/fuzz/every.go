@@ -184,6 +184,8 @@ func makeOthers() (all, unrounded []*operation) {
 		&operation{source: "$0.AddScaled($1, $2)", result: tMat, args: []kind{tMat, tMat, tFloat}, weight: 1, device: true, eval: func(_ *machine, a []any) any {
 			return add(val(a[0]), mul(val(a[1]), scalar(val(a[1]), a[2].(float64))))
 		}},
+		shaped("apart.Of($0, $1)", 1, func(a []*value) *value { return mul(sub(a[0], a[1]), a[1]) }, tMat, tMat, tMat),
+		shaped("apart.Of($0, $1)", 1, func(a []*value) *value { return mul(sub(a[0], a[1]), a[1]) }, tVec, tVec, tVec),
 		shaped("$0.To($0.Device())", 1, func(a []*value) *value { return a[0] }, tMat, tMat),
 		shaped("$0.Track()", 1, func(a []*value) *value { return a[0] }, tMat, tMat),
 		shaped("slope($0)", 1, func(a []*value) *value { return add(a[0], a[0]) }, tMat, tMat),
@@ -266,6 +268,34 @@ func makeOthers() (all, unrounded []*operation) {
 	)
 	put(helped()...)
 	return all, unrounded
+}
+
+// takeTurn begins the last loop of the kernel with a statement that uses o, so that of as many programs in a row as there are
+// operations each has another one, however many these are. It comes before the loop if that is one that values end, which it might keep
+// from running past its end.
+func (g *maker) takeTurn(o *operation) {
+	g.scope, g.noCells = g.before, true
+	args := make([]*expr, len(o.args))
+	for i, k := range o.args {
+		if args[i] = g.variable(k); args[i] == nil {
+			args[i] = g.expr(k, 1) // without cells: it may be there twice
+		}
+	}
+	s := &stmt{form: sPrint, text: outWriter, rhs: []*expr{apply(o, args...)}}
+	if o.result == tMat && g.chance(2) {
+		s = assign(of(g.local(tMat)), "=", s.rhs[0])
+	}
+	for i, loop := range slices.Backward(g.p.body) {
+		switch {
+		case !loop.isLoop():
+			continue
+		case g.p.leaves:
+			g.p.body = slices.Insert(g.p.body, i, s)
+		default:
+			loop.body = slices.Insert(loop.body, 0, s)
+		}
+		return
+	}
 }
 
 // The operations of certain statements.

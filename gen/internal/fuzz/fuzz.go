@@ -383,7 +383,7 @@ func (b *batch) rewrite(ctx context.Context, pkg string, options map[string]stri
 		rewritten = string(text)
 	}
 	for _, list := range [][2]string{{"originals", ""}, {"rewritten", "Async"}} {
-		kernels += "\nvar " + list[0] + " = map[string]kernel{\n"
+		kernels += "\nvar " + list[0] + " = map[string]callable{\n"
 		for _, p := range b.programs {
 			if _, ok := forms[p.name]; ok {
 				kernels += fmt.Sprintf("\t%q: %s,\n", p.name, p.adapter(list[1]))

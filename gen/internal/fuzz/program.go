@@ -199,6 +199,8 @@ type Input struct {
 	Lines []string // what the peer answers
 }
 
+func (s *stmt) isLoop() bool { return sRange <= s.form && s.form <= sSequence }
+
 // blocks are the lists of statements in s.
 func (s *stmt) blocks() []*[]*stmt {
 	list := []*[]*stmt{&s.body, &s.other}

@@ -26,6 +26,7 @@ type maker struct {
 	total     *variable   // what the pointer called at points to
 	clock     *variable   // in a loop that values end: a tensor that counts down
 	outer     int         // how many loops there are up to that one
+	before    []*variable // that the last loop of the kernel can see
 	protected map[*variable]bool
 
 	statements []statement // that stmt makes
@@ -106,6 +107,7 @@ func makeProgram(choose func(int) int, seed uint64, name string) *program {
 	if seed%4 == 3 {
 		g.share() // last, so that other programs stay what they are
 	}
+	g.takeTurn(operations[seed%uint64(len(operations))])
 	return p
 }
 
@@ -1281,6 +1283,7 @@ func (g *maker) kernel() {
 	}
 	for range 1 + g.choose(2) {
 		p.body = append(p.body, loop(g)...)
+		g.before = slices.Clone(g.scope)
 		if g.chance(3) {
 			p.body = append(p.body, g.stmt()...)
 		}

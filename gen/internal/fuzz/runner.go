@@ -33,7 +33,7 @@ type Input struct {
 	Lines             []string
 }
 
-type kernel = func(m *model, out, errs io.Writer, in *bufio.Reader, s *stat, rates []float64, w *tensor.Tensor, xs []*tensor.Tensor, flag bool, count int) (*tensor.Tensor, float64, []float64)
+type callable = func(m *model, out, errs io.Writer, in *bufio.Reader, s *stat, rates []float64, w *tensor.Tensor, xs []*tensor.Tensor, flag bool, count int) (*tensor.Tensor, float64, []float64)
 
 type journal struct {
 	strings.Builder

@@ -68,13 +68,12 @@ func (p *program) inLoops() (all []*[]*stmt) {
 			all = append(all, list)
 		}
 		for _, s := range *list {
-			isLoop := sRange <= s.form && s.form <= sSequence
 			if s.form == sFunc || s.form == sDefer {
 				continue
 			}
 			for _, block := range s.blocks() {
 				if len(*block) > 0 {
-					visit(block, inside || isLoop)
+					visit(block, inside || s.isLoop())
 				}
 			}
 		}

@@ -21,6 +21,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/asyncgen/asyncgen/device/kernel"
 	"github.com/asyncgen/asyncgen/runtime/nn"
 	"github.com/asyncgen/asyncgen/runtime/optim"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
@@ -61,6 +62,10 @@ func (m *model) learn(x *tensor.Tensor) {
 }
 
 func mix(x, y *tensor.Tensor) *tensor.Tensor { return x.Maximum(y).MulScalar(0.5) }
+
+var apart = tensor.Fuse("apart", 2, func(x ...*kernel.Expr) *kernel.Expr {
+	return kernel.Mul(kernel.Sub(x[0], x[1]), x[1])
+})
 
 func slope(x *tensor.Tensor) *tensor.Tensor {
 	t := x.Detach().Track()
@@ -295,7 +300,7 @@ func (w *printer) simple(s *stmt) string {
 }
 
 func (w *printer) stmt(s *stmt) {
-	if s.text != "" && w.jump[s.text] && sRange <= s.form && s.form <= sSequence {
+	if s.text != "" && w.jump[s.text] && s.isLoop() {
 		w.line("%s:", s.text)
 	}
 	switch s.form {
