@@ -14,6 +14,7 @@
 //	device/sim               a pretend accelerator with a latency model
 //	device/internal/dl       opens the libraries of drivers at run time
 //	device/internal/ffi      calls their functions without cgo, many in one crossing
+//	device/internal/cl       the functions, objects and codes of OpenCL
 //	device/fault             makes chosen calls of any backend go wrong, for tests
 //	device/devicetest        what every backend must pass
 //	runtime/internal/engine  the queue: dependencies, workers, bounds, errors; the one place that waits

@@ -34,6 +34,7 @@ device/cpu:        device device/kernel device/pool device/cpu/internal/vec
 # purego sets a process up for C without cgo. It makes programs dynamic, so only what opens drivers may reach it, which users import on purpose.
 device/internal/dl:  github.com/ebitengine/purego golang.org/x/sys/windows
 device/internal/ffi: github.com/ebitengine/purego
+device/internal/cl:  device device/internal/dl device/internal/ffi
 device/sim:        device device/kernel device/cpu
 device/fault:      device
 device/devicetest: device device/kernel

@@ -2,6 +2,7 @@ package ffi_test
 
 import (
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"unsafe"
@@ -44,16 +45,54 @@ func TestEveryArgumentArrives(t *testing.T) {
 		t.Skip("variadic functions have conventions of their own here")
 	}
 	snprintf := function(t, "snprintf")
-	out := make([]byte, 200)
-	format := []byte("%ld %ld %ld %ld %ld %ld %ld %ld %ld\x00")
-	n := ffi.Do(snprintf, address(out), uintptr(len(out)), address(format), 11, 22, 33, 44, 55, 66, 77, 88, 99)
-	runtime.KeepAlive(format)
+	a := new(ffi.Arena)
+	out, address := a.Bytes(200)
+	n := ffi.Do(snprintf, address, uintptr(len(out)), a.String("%ld %ld %ld %ld %ld %ld %ld %ld %ld"), 11, 22, 33, 44, 55, 66, 77, 88, 99)
+	runtime.KeepAlive(a)
 	if got, want := string(out[:n]), "11 22 33 44 55 66 77 88 99"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
-func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
+func TestArena(t *testing.T) {
+	strlen := function(t, "strlen")
+	a := new(ffi.Arena)
+	for range 3 {
+		var all [][]uint64
+		for n := range 200 {
+			words, address := a.Words(n)
+			if len(words) != n || n > 0 && uintptr(unsafe.Pointer(&words[0])) != address {
+				t.Fatalf("%d words of %d", len(words), n)
+			}
+			for i, w := range words {
+				if w != 0 {
+					t.Fatalf("word %d of %d is %d", i, n, w)
+				}
+				words[i] = uint64(n)
+			}
+			all = append(all, words)
+			text := strings.Repeat("x", n)
+			if got := ffi.Do(strlen, a.String(text)); got != uintptr(n) {
+				t.Fatalf("a string of %d bytes has %d", n, got)
+			}
+		}
+		big, _ := a.Words(5000)
+		if len(big) != 5000 {
+			t.Fatalf("%d words of 5000", len(big))
+		}
+		for n, words := range all {
+			for _, w := range words {
+				if w != uint64(n) {
+					t.Fatalf("words overlap: %d where %d was written", w, n)
+				}
+			}
+		}
+		a.Reset()
+	}
+	if n := testing.AllocsPerRun(20, func() { a.Words(900); a.Words(900); a.Reset() }); n > 0 {
+		t.Errorf("it allocates %v times after Reset", n)
+	}
+}
 
 func TestListStopsAtAFailure(t *testing.T) {
 	abs := function(t, "abs")
