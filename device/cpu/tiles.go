@@ -187,15 +187,22 @@ func (x *tiled) stripRows() int {
 
 // narrowPart computes the rows from lo to hi-1.
 func (x *tiled) narrowPart(lo, hi int) {
-	unit := x.stripRows()
-	mem := takeSpare((turnDepth + x.n) * unit * x.Size)
-	defer giveSpare(mem)
-	turned, sums := mem.Ptr, unsafe.Add(mem.Ptr, turnDepth*unit*x.Size)
 	if x.n == 1 && x.b.row == x.Size && x.a.col == x.Size && !x.isScattered() {
 		for ; lo+x.ColumnRows() <= hi; lo += x.ColumnRows() {
 			x.columns(lo)
 		}
 	}
+	if lo < hi {
+		x.strips(lo, hi)
+	}
+}
+
+// strips is narrowPart by strips of rows.
+func (x *tiled) strips(lo, hi int) {
+	unit := x.stripRows()
+	mem := takeSpare((turnDepth + x.n) * unit * x.Size)
+	defer giveSpare(mem)
+	turned, sums := mem.Ptr, unsafe.Add(mem.Ptr, turnDepth*unit*x.Size)
 	for i := lo; i < hi; {
 		rows := min(unit, hi-i)
 		if rows < unit {

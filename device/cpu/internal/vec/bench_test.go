@@ -109,3 +109,34 @@ func sumLoop() Loop {
 		}
 	}
 }
+
+// BenchmarkColumns tells how fast the rows of a matrix are read for its product with a column, in each level of the memory: the best of
+// many windows. Rows that are a multiple of 1 KiB apart collide.
+func BenchmarkColumns(b *testing.B) {
+	mem := make([]byte, 40<<20)
+	for len(mem) > 0 && uintptr(unsafe.Pointer(&mem[0]))%4096 != 0 {
+		mem = mem[1:]
+	}
+	clear(mem)
+	p := ProductsOf(device.Float32)
+	for _, s := range [][3]int{{32, 128, 128}, {32, 128, 256}, {256, 512, 512}, {256, 512, 528}, {1024, 1024, 1024}, {1024, 1024, 1040}} {
+		rows, k, stride := s[0], s[1], s[2]
+		b.Run(fmt.Sprintf("%dx%d/stride=%d", rows, k, stride), func(b *testing.B) {
+			x := make([]float32, k)
+			sums := make([]float32, rows)
+			best := time.Duration(math.MaxInt64)
+			calls := max(1, 1_000_000/(rows*k))
+			for b.Loop() {
+				begin := time.Now()
+				for range calls {
+					for i := 0; i < rows; i += p.ColumnRows() {
+						p.Columns(k, unsafe.Pointer(&mem[i*stride*4]), stride*4, unsafe.Pointer(&x[0]), unsafe.Pointer(&sums[i]))
+					}
+				}
+				best = min(best, time.Since(begin))
+			}
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(float64(rows*k*4*calls)/best.Seconds()/1e9, "GB/s")
+		})
+	}
+}

@@ -146,10 +146,10 @@ func tileFloat32AVX21x8(k int, a unsafe.Pointer, row int, col int, b unsafe.Poin
 func tileFloat32AVX21x12(k int, a unsafe.Pointer, row int, col int, b unsafe.Pointer, step int, c unsafe.Pointer, ld int, more int, last int, next unsafe.Pointer)
 
 //go:noescape
-func columnsFloat32By1(k int, a unsafe.Pointer, row int, x unsafe.Pointer, sums unsafe.Pointer)
+func columnsFloat32(k int, a unsafe.Pointer, row int, x unsafe.Pointer, sums unsafe.Pointer)
 
 //go:noescape
-func columnsFloat32By2(k int, a unsafe.Pointer, row int, x unsafe.Pointer, sums unsafe.Pointer)
+func columnsFloat32ByLine(k int, a unsafe.Pointer, row int, x unsafe.Pointer, sums unsafe.Pointer)
 
 //go:noescape
 func turnFloat32(k int, src unsafe.Pointer, row int, rows int, dst unsafe.Pointer, step int)
@@ -293,10 +293,10 @@ func tileFloat64AVX21x8(k int, a unsafe.Pointer, row int, col int, b unsafe.Poin
 func tileFloat64AVX21x12(k int, a unsafe.Pointer, row int, col int, b unsafe.Pointer, step int, c unsafe.Pointer, ld int, more int, last int, next unsafe.Pointer)
 
 //go:noescape
-func columnsFloat64By1(k int, a unsafe.Pointer, row int, x unsafe.Pointer, sums unsafe.Pointer)
+func columnsFloat64(k int, a unsafe.Pointer, row int, x unsafe.Pointer, sums unsafe.Pointer)
 
 //go:noescape
-func columnsFloat64By2(k int, a unsafe.Pointer, row int, x unsafe.Pointer, sums unsafe.Pointer)
+func columnsFloat64ByLine(k int, a unsafe.Pointer, row int, x unsafe.Pointer, sums unsafe.Pointer)
 
 //go:noescape
 func turnFloat64(k int, src unsafe.Pointer, row int, rows int, dst unsafe.Pointer, step int)
@@ -364,8 +364,8 @@ func init() {
 	tiles.set(AVX2, tileKey{device.Float32, 1, 4}, tileFloat32AVX21x4)
 	tiles.set(AVX2, tileKey{device.Float32, 1, 8}, tileFloat32AVX21x8)
 	tiles.set(AVX2, tileKey{device.Float32, 1, 12}, tileFloat32AVX21x12)
-	columns[0].set(AVX2, device.Float32, columnsFloat32By1)
-	columns[1].set(AVX2, device.Float32, columnsFloat32By2)
+	columns[0].set(AVX2, device.Float32, columnsFloat32)
+	columns[1].set(AVX2, device.Float32, columnsFloat32ByLine)
 	turns.set(AVX2, device.Float32, turnFloat32)
 	tiles.set(AVX512, tileKey{device.Float64, 1, 1}, tileFloat64AVX5121x1)
 	tiles.set(AVX512, tileKey{device.Float64, 1, 2}, tileFloat64AVX5121x2)
@@ -413,8 +413,8 @@ func init() {
 	tiles.set(AVX2, tileKey{device.Float64, 1, 4}, tileFloat64AVX21x4)
 	tiles.set(AVX2, tileKey{device.Float64, 1, 8}, tileFloat64AVX21x8)
 	tiles.set(AVX2, tileKey{device.Float64, 1, 12}, tileFloat64AVX21x12)
-	columns[0].set(AVX2, device.Float64, columnsFloat64By1)
-	columns[1].set(AVX2, device.Float64, columnsFloat64By2)
+	columns[0].set(AVX2, device.Float64, columnsFloat64)
+	columns[1].set(AVX2, device.Float64, columnsFloat64ByLine)
 	turns.set(AVX2, device.Float64, turnFloat64)
 	copies.set(AVX512, 1, copyRowsAVX5121)
 	copies.set(AVX512, 2, copyRowsAVX5122)

@@ -19,8 +19,8 @@ func gemm() {
 				tile(m, e, s)
 			}
 		}
-		columns(e, 1)
-		columns(e, 2)
+		columns(e, false)
+		columns(e, true)
 		turn(e)
 	}
 	for _, m := range isas {
@@ -259,12 +259,15 @@ func storeTile(m *isa, e *element, sums [][]vector, t *tail) {
 const columnVectors = 4
 
 // columns writes sums of rows times a column. The rows are turned into columns in
-// registers, so that each sum adds its products in order. So many squares of each row are read before the next rows: one is
-// best for the sums, and with two whole cache lines are read at once, which is for rows that collide: until
-// the others have been, the rest of a line would be gone.
-func columns(e *element, squares int) {
-	name := fmt.Sprintf("columns%sBy%d", e.name, squares)
-	enter(fmt.Sprintf("columns[%d]", squares-1), "AVX2", "device."+e.name, name)
+// registers, so that each sum adds its products in order. Of most rows 16 bytes are read at a time, of two vectors of them before
+// anything is added: the elements of x are then read half as often, and loads are what takes the time. Of rows that collide
+// two whole squares are read before the next rows, which is a cache line: until the others have been, the rest of it would be gone.
+func columns(e *element, doCollide bool) {
+	name, list := "columns"+e.name, 0
+	if doCollide {
+		name, list = "columns"+e.name+"ByLine", 1
+	}
+	enter(fmt.Sprintf("columns[%d]", list), "AVX2", "device."+e.name, name)
 	TEXT(name, attr.NOSPLIT, "func(k int, a *byte, row int, x, sums *byte)")
 	Pragma("noescape")
 	lanes := 32 / e.size
@@ -276,21 +279,22 @@ func columns(e *element, squares int) {
 		sums[v] = YMM()
 		VMOVUPS(Mem{Base: to, Disp: 32 * v}, sums[v])
 	}
-	// block writes the handling of so many bytes of each row, while there are as many. Vector by vector: the
-	// additions to one sum wait for each other, and processors look ahead as far as the next vectors.
-	block := func(label string, bytes int, turned func(row func(r int) Mem, use func(c int, column vector))) {
+	rows := func(v, at int) func(r int) Mem { // those of sums[v], from so many bytes on
+		return func(r int) Mem { return a.at(v*lanes + r).Offset(at) }
+	}
+	factor := func(at int) vector {
+		f := YMM()
+		e.broadcast(Mem{Base: x, Disp: at}, f)
+		return f
+	}
+	// block writes the handling of so many bytes of each row, while there are as many.
+	block := func(label string, bytes int, add func()) {
 		cols := bytes / e.size
 		SUBQ(Imm(uint64(cols)), n)
 		JLT(LabelRef(label + "Done"))
 		Label(label)
 		Commentf("for ; k >= %d; k -= %d: so many columns of all rows", cols, cols)
-		for v, sum := range sums {
-			turned(func(r int) Mem { return a.at(v*lanes + r) }, func(c int, column vector) {
-				factor := YMM()
-				e.broadcast(Mem{Base: x, Disp: c * e.size}, factor)
-				e.multiplyAdd(column, factor, sum)
-			})
-		}
+		add()
 		a.move(Imm(uint64(bytes)))
 		ADDQ(Imm(uint64(bytes)), x)
 		SUBQ(Imm(uint64(cols)), n)
@@ -298,26 +302,37 @@ func columns(e *element, squares int) {
 		Label(label + "Done")
 		ADDQ(Imm(uint64(cols)), n)
 	}
-	block("squares", 32*squares, func(row func(r int) Mem, use func(c int, column vector)) {
-		for at := range squares {
-			for c, column := range square(e, func(r int) Mem { return row(r).Offset(32 * at) }) {
-				use(at*lanes+c, column)
+	pieces := func(at int) { // 16 bytes of each row
+		for v := 0; v < columnVectors; v += 2 {
+			first, second := oblong(e, rows(v, at)), oblong(e, rows(v+1, at))
+			for c := range first {
+				f := factor(at + c*e.size)
+				e.multiplyAdd(first[c], f, sums[v])
+				e.multiplyAdd(second[c], f, sums[v+1])
 			}
 		}
-	})
-	block("parts", 16, func(row func(r int) Mem, use func(c int, column vector)) {
-		for c, column := range oblong(e, row) {
-			use(c, column)
-		}
-	})
+	}
+	if doCollide {
+		block("lines", 64, func() {
+			// Vector by vector: the additions to one sum wait for each other, and processors look ahead as far as the next vectors.
+			for v, sum := range sums {
+				for at := 0; at < 64; at += 32 {
+					for c, column := range square(e, rows(v, at)) {
+						e.multiplyAdd(column, factor(at+c*e.size), sum)
+					}
+				}
+			}
+		})
+	} else {
+		block("pairs", 32, func() { pieces(0); pieces(16) })
+	}
+	block("parts", 16, func() { pieces(0) })
 	TESTQ(n, n)
 	JZ(LabelRef("done"))
 	Label("elements")
 	Comment("for ; k > 0; k--: one column")
 	for v, sum := range sums {
-		factor := YMM()
-		e.broadcast(Mem{Base: x}, factor)
-		e.multiplyAdd(single(e, func(r int) Mem { return a.at(v*lanes + r) }), factor, sum)
+		e.multiplyAdd(single(e, rows(v, 0)), factor(0), sum)
 	}
 	a.move(Imm(uint64(e.size)))
 	ADDQ(Imm(uint64(e.size)), x)
