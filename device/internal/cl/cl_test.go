@@ -11,8 +11,8 @@ import (
 	"unsafe"
 
 	"github.com/asyncgen/asyncgen/device"
-	"github.com/asyncgen/asyncgen/device/internal/ffi"
 	"github.com/asyncgen/asyncgen/device/internal/cl"
+	"github.com/asyncgen/asyncgen/device/internal/ffi"
 )
 
 const source = `
