@@ -3,6 +3,7 @@ package cpu
 import (
 	"encoding/binary"
 	"math"
+	"math/bits"
 	"slices"
 	"sync"
 
@@ -125,6 +126,7 @@ type sortScratch struct {
 	words, moreWords []uint64
 	pairs, morePairs []pair
 	indices          []int64
+	lanes, keys      []uint64 // see orderer.bound
 	isBefore         [tile]bool
 }
 
@@ -138,19 +140,19 @@ func resize[T any](p *[]T, n int) []T {
 	return (*p)[:n]
 }
 
-// An orderer makes keys, and finds elements that come before others.
+// An orderer makes keys, and finds elements that come early.
 type orderer[T number] struct {
-	flip   uint64   // all ones to sort from the greatest to the least
-	before vec.Loop // whether elements come before a scalar that is a number
+	flip     uint64      // all ones to sort from the greatest to the least
+	notAfter vec.Loop    // whether elements don't come behind a scalar that is a number
+	first    vec.RowFold // of two elements the one that comes first, or NaN
 }
 
 func newOrderer[T number](descending bool) *orderer[T] {
-	o := &orderer[T]{before: vec.PrimLoop(kernel.PrimLt, device.DTypeOf[T](), vec.SecondScalar)}
+	dt := device.DTypeOf[T]()
 	if descending {
-		o.flip = math.MaxUint64
-		o.before = vec.PrimLoop(kernel.PrimLt, device.DTypeOf[T](), vec.FirstScalar)
+		return &orderer[T]{math.MaxUint64, vec.PrimLoop(kernel.PrimLe, dt, vec.FirstScalar), vec.RowFoldOf(kernel.PrimMax, dt)}
 	}
-	return o
+	return &orderer[T]{0, vec.PrimLoop(kernel.PrimLe, dt, vec.SecondScalar), vec.RowFoldOf(kernel.PrimMin, dt)}
 }
 
 // key is the key of x. That of NaN is that of no number, and the greatest.
@@ -178,10 +180,41 @@ func key32(x float32, flip uint32) uint32 {
 	return b ^ (uint32(int32(b)>>31) | 1<<31) ^ flip
 }
 
-// candidates sets isBefore to which of the elements of x, a tile of them at most, come before limit, a number.
-func candidates[T number](o *orderer[T], isBefore *[tile]bool, x []T, limit T) []bool {
-	o.before(start(isBefore[:]), start(x), start(x), nil, kernel.Bits(limit), len(x))
-	return isBefore[:len(x)]
+// candidates sets list to which of the elements of x, a tile of them at most, don't come behind limit, a number.
+func (o *orderer[T]) candidates(list *[tile]bool, x []T, limit T) []bool {
+	o.notAfter(start(list[:]), start(x), start(x), nil, kernel.Bits(limit), len(x))
+	return list[:len(x)]
+}
+
+// bound returns a number that k elements of x at least don't come behind, and not many more if they lie anywhere. It does not always know one.
+func (o *orderer[T]) bound(s *sortScratch, x []T, k int) (limit T, ok bool) {
+	// The elements whose places leave the same rest, divided by some number of lanes, have a first one each: k lanes at
+	// least have one among the first k of these.
+	lanes := (2*k + vec.Columns - 1) / vec.Columns * vec.Columns
+	rows := len(x) / lanes
+	if rows < 2 {
+		return 0, false
+	}
+	firsts := slice[T](start(resize(&s.lanes, lanes)), lanes)
+	copy(firsts, x)
+	size, most := device.DTypeOf[T]().Size(), 4*vec.Columns
+	for at := 0; at < lanes; at += most {
+		n := min(most, lanes-at)
+		for row := 1; row < rows; row += rowsAtATime {
+			o.first(start(firsts[at:]), start(x[row*lanes+at:]), min(rowsAtATime, rows-row), lanes*size, 1, n/vec.Columns)
+		}
+	}
+	keys := resize(&s.keys, lanes)
+	for i, v := range firsts {
+		keys[i] = o.key(v)
+	}
+	keepFirst(keys, k, func(p, q uint64) bool { return p < q })
+	for _, v := range firsts {
+		if o.key(v) == keys[k-1] {
+			return v, v == v
+		}
+	}
+	return 0, false
 }
 
 // next is the first place from i on with true, or the length of the list.
@@ -197,13 +230,16 @@ func next(list []bool, i int) int {
 
 // sortShort sets out to the indices of the first elements of x, in order.
 func (s *sortScratch) sortShort(o *orderer[float32], x []float32, out []int64, selects bool) {
+	word := func(i int) uint64 { return uint64(key32(x[i], uint32(o.flip)))<<32 | uint64(uint32(i)) }
 	var words []uint64
 	if selects {
-		words = s.selectShort(o, x, len(out))
+		first := newSelecting(&s.words, len(out), func(p, q uint64) bool { return p < q }, word, func(w uint64) int { return int(uint32(w)) })
+		words = selectFirst(&first, o, s, x)
+		slices.Sort(words)
 	} else {
 		words = resize(&s.words, len(x))
-		for i, v := range x {
-			words[i] = uint64(key32(v, uint32(o.flip)))<<32 | uint64(uint32(i))
+		for i := range words {
+			words[i] = word(i)
 		}
 		words = sortWords(words, resize(&s.moreWords, len(x)))
 	}
@@ -212,53 +248,19 @@ func (s *sortScratch) sortShort(o *orderer[float32], x []float32, out []int64, s
 	}
 }
 
-// selectShort returns the words of the first k elements of x, in order.
-func (s *sortScratch) selectShort(o *orderer[float32], x []float32, k int) []uint64 {
-	most := max(2*k, 64)
-	words := resize(&s.words, most)[:0]
-	shrink := func() { // keeps the first k
-		slices.Sort(words)
-		words = words[:k]
-	}
-	take := func(i int) {
-		if len(words) == most {
-			shrink()
-		}
-		words = append(words, uint64(key32(x[i], uint32(o.flip)))<<32|uint64(uint32(i)))
-	}
-	first := min(most, len(x))
-	for i := range first {
-		take(i)
-	}
-	for first < len(x) {
-		shrink()
-		limit := words[k-1]
-		part := x[first:min(first+tile, len(x))]
-		if uint32(limit>>32) == math.MaxUint32 { // NaN
-			for i := range part {
-				take(first + i)
-			}
-		} else {
-			list := candidates(o, &s.isBefore, part, x[uint32(limit)])
-			for i := next(list, 0); i < len(list); i = next(list, i+1) {
-				take(first + i)
-			}
-		}
-		first += len(part)
-	}
-	shrink()
-	return words
-}
-
 // sortLong is sortShort for elements of 64 bits.
 func sortLong[T number](s *sortScratch, o *orderer[T], x []T, out []int64, selects bool) {
+	pairOf := func(i int) pair { return pair{o.key(x[i]), uint64(i)} }
 	var pairs []pair
 	if selects {
-		pairs = selectLong(s, o, x, len(out))
+		isLess := func(p, q pair) bool { return p.key < q.key || p.key == q.key && p.index < q.index }
+		first := newSelecting(&s.pairs, len(out), isLess, pairOf, func(p pair) int { return int(p.index) })
+		pairs = selectFirst(&first, o, s, x)
+		slices.SortFunc(pairs, comparePairs)
 	} else {
 		pairs = resize(&s.pairs, len(x))
-		for i, v := range x {
-			pairs[i] = pair{o.key(v), uint64(i)}
+		for i := range pairs {
+			pairs[i] = pairOf(i)
 		}
 		pairs = sortPairs(pairs, resize(&s.morePairs, len(x)))
 	}
@@ -267,42 +269,118 @@ func sortLong[T number](s *sortScratch, o *orderer[T], x []T, out []int64, selec
 	}
 }
 
-// selectLong is selectShort for elements of 64 bits.
-func selectLong[T number](s *sortScratch, o *orderer[T], x []T, k int) []pair {
-	most := max(2*k, 64)
-	pairs := resize(&s.pairs, most)[:0]
-	shrink := func() { // keeps the first k
-		slices.SortFunc(pairs, comparePairs)
-		pairs = pairs[:k]
-	}
-	take := func(i int) {
-		if len(pairs) == most {
-			shrink()
+// A selecting is a search for the first k of some elements. P is what they are sorted as, words or pairs.
+type selecting[P any] struct {
+	k      int
+	room   int // of list, at least twice k
+	list   []P // candidates, fewer than there is room for: the first k so far are among them
+	isLess func(p, q P) bool
+	of     func(i int) P // element i
+	index  func(p P) int // which element p is
+	isFull bool          // there were k candidates at least, of which limit was the k-th
+	limit  P
+}
+
+// leastRoom is how many candidates are kept at least before it is decided which of them are the first.
+const leastRoom = 64
+
+func newSelecting[P any](memory *[]P, k int, isLess func(p, q P) bool, of func(i int) P, index func(p P) int) selecting[P] {
+	room := max(2*k, leastRoom)
+	return selecting[P]{k: k, room: room, list: resize(memory, room)[:0], isLess: isLess, of: of, index: index}
+}
+
+// selectFirst returns the first k of the elements of x, of which there are more, in any order. It looks closely only at those
+// that don't come behind a limit, all of a part at a time: at first one that bound knows, or else all until there are
+// candidates enough.
+func selectFirst[P any, T number](s *selecting[P], o *orderer[T], mem *sortScratch, x []T) []P {
+	limit, ok := o.bound(mem, x, s.k)
+	for from, n := 0, leastRoom; from < len(x); from, n = from+n, min(2*n, tile) {
+		if ok {
+			n = tile
 		}
-		pairs = append(pairs, pair{o.key(x[i]), uint64(i)})
-	}
-	first := min(most, len(x))
-	for i := range first {
-		take(i)
-	}
-	for first < len(x) {
-		shrink()
-		limit := x[pairs[k-1].index]
-		part := x[first:min(first+tile, len(x))]
-		if limit != limit {
-			for i := range part {
-				take(first + i)
-			}
-		} else {
-			list := candidates(o, &s.isBefore, part, limit)
-			for i := next(list, 0); i < len(list); i = next(list, i+1) {
-				take(first + i)
-			}
+		n = min(n, len(x)-from)
+		if s.isFull {
+			limit = x[s.index(s.limit)]
+			ok = limit == limit // NaN comes behind all that are not
 		}
-		first += len(part)
+		if !ok {
+			for i := range n {
+				s.take(from + i)
+			}
+			continue
+		}
+		list := o.candidates(&mem.isBefore, x[from:from+n], limit)
+		for i := next(list, 0); i < n; i = next(list, i+1) {
+			s.take(from + i)
+		}
 	}
-	shrink()
-	return pairs
+	s.shrink()
+	return s.list
+}
+
+// take makes element i a candidate.
+func (s *selecting[P]) take(i int) {
+	p := s.of(i)
+	if s.isFull && !s.isLess(p, s.limit) {
+		return
+	}
+	if s.list = append(s.list, p); len(s.list) == s.room {
+		s.shrink()
+	}
+}
+
+// shrink leaves k candidates.
+func (s *selecting[P]) shrink() {
+	keepFirst(s.list, s.k, s.isLess)
+	s.list = s.list[:s.k]
+	s.limit, s.isFull = s.list[s.k-1], true
+}
+
+// keepFirst moves the first k elements of list to its beginning, and the k-th to its place, by Hoare's
+// algorithm FIND, or by sorting where that makes no headway.
+func keepFirst[P any](list []P, k int, isLess func(p, q P) bool) {
+	for tries := 2 * bits.Len(uint(len(list))); len(list) > 1; tries-- {
+		if tries == 0 {
+			slices.SortFunc(list, func(p, q P) int {
+				switch {
+				case isLess(p, q):
+					return -1
+				case isLess(q, p):
+					return 1
+				}
+				return 0
+			})
+			return
+		}
+		at := partition(list, isLess)
+		switch {
+		case at == k-1:
+			return
+		case at > k-1:
+			list = list[:at]
+		default:
+			list, k = list[at+1:], k-at-1
+		}
+	}
+}
+
+// partition moves what is less than one of the elements before it, and the others behind it, and returns where that is then.
+func partition[P any](list []P, isLess func(p, q P) bool) int {
+	last := len(list) - 1
+	for _, pair := range [...][2]int{{last / 2, 0}, {last, 0}, {last / 2, last}} { // the median of these three to the end
+		if i, j := pair[0], pair[1]; isLess(list[i], list[j]) {
+			list[i], list[j] = list[j], list[i]
+		}
+	}
+	at, middle := 0, list[last]
+	for i, p := range list[:last] {
+		if isLess(p, middle) {
+			list[i], list[at] = list[at], p
+			at++
+		}
+	}
+	list[at], list[last] = list[last], list[at]
+	return at
 }
 
 // fewest is how many elements are worth counting digits for, each of which takes longer than a comparison.
