@@ -45,9 +45,11 @@ type rowLoops[T float] struct {
 	inputs   int
 	cost     int // of an element, in simple operations
 	max, sum *folder[T]
+	squares  vec.Squares
+	rescaled vec.Norm
 
 	// Of two rows, and of a row and a number.
-	add, sub, mul, div      loopOf[T]
+	sub, mul, div           loopOf[T]
 	plus, lessBy, times, by loopOf[T]
 	exp                     loopOf[T]
 	log                     func(T) T
@@ -58,7 +60,8 @@ func newRowLoops[T float](f kernel.RowFunc, inputs int) *rowLoops[T] {
 	loop := func(p kernel.Prim, form vec.Form) loopOf[T] { return loopOf[T]{vec.PrimLoop(p, dt, form)} }
 	l := &rowLoops[T]{
 		f: f, inputs: inputs, cost: 8, max: newFolder[T](kernel.ReduceMax), sum: newFolder[T](kernel.ReduceSum),
-		add: loop(kernel.PrimAdd, vec.NoScalar), sub: loop(kernel.PrimSub, vec.NoScalar), mul: loop(kernel.PrimMul, vec.NoScalar), div: loop(kernel.PrimDiv, vec.NoScalar),
+		squares: vec.SquaresOf(dt), rescaled: vec.NormOf(dt, inputs-1),
+		sub: loop(kernel.PrimSub, vec.NoScalar), mul: loop(kernel.PrimMul, vec.NoScalar), div: loop(kernel.PrimDiv, vec.NoScalar),
 		plus: loop(kernel.PrimAdd, vec.SecondScalar), lessBy: loop(kernel.PrimSub, vec.SecondScalar), times: loop(kernel.PrimMul, vec.SecondScalar), by: loop(kernel.PrimDiv, vec.SecondScalar),
 		exp: loop(kernel.PrimExp, vec.NoScalar), log: kernel.PrimLog.Func(dt).(func(T) T),
 	}
@@ -156,6 +159,10 @@ func (r *rowCommand[T]) run(lo, hi int) {
 		r.columns(s, lo, hi)
 		return
 	}
+	if r.f.Norms() && r.reduced.isContiguous() && r.out.reduced.isContiguous() {
+		r.norms(s, lo, hi)
+		return
+	}
 	var row, copied []T
 	if !r.out.reduced.isContiguous() {
 		row = make([]T, r.n)
@@ -214,36 +221,62 @@ func finite[T float](x T) T {
 	return x
 }
 
+// abreast is how many short rows are normed at a time: what is done with one waits for what was done with it, but not for others.
+const abreast = 8
+
+// norms is run where the elements of a row are neighbours, in both operands, of LayerNorm and RMSNorm.
+func (r *rowCommand[T]) norms(s *foldScratch, lo, hi int) {
+	var means, scales [abreast]T
+	for lo < hi {
+		w := min(hi-lo, abreast, max(1, kernel.Block/r.n))
+		for j := range w {
+			means[j] = r.mean(s, r.row(lo+j))
+		}
+		for j := range w {
+			scales[j] = r.scaleOf(s, r.row(lo+j), means[j])
+		}
+		for j := range w {
+			r.rescale(r.out.row(lo+j), r.row(lo+j), means[j], scales[j])
+		}
+		lo += w
+	}
+}
+
 // norm is kernel.Row of LayerNorm and RMSNorm.
 func (r *rowCommand[T]) norm(s *foldScratch, dst, x []T) {
-	n := T(len(x))
-	squares := slice[T](unsafe.Pointer(&s.block), kernel.Block)
-	var sum T
-	if r.f == kernel.LayerNorm {
-		mean := r.sum.foldRow(s, x, nil) / n
-		sum = r.sum.foldRow(s, x, func(lo, hi int) []T {
-			part := dst[lo:hi]
-			r.lessBy.with(part, x[lo:hi], mean)
-			r.mul.run(squares[:hi-lo], part, part)
-			return squares[:hi-lo]
-		})
-		x = dst
-	} else {
-		sum = r.sum.foldRow(s, x, func(lo, hi int) []T {
-			r.mul.run(squares[:hi-lo], x[lo:hi], x[lo:hi])
-			return squares[:hi-lo]
-		})
+	mean := r.mean(s, x)
+	r.rescale(dst, x, mean, r.scaleOf(s, x, mean))
+}
+
+// mean is what is subtracted from the elements of x.
+func (r *rowCommand[T]) mean(s *foldScratch, x []T) T {
+	if r.f != kernel.LayerNorm {
+		return 0
 	}
-	scale := r.scale(sum, n)
-	for lo := 0; lo < len(dst); lo += kernel.Block { // parts stay in the innermost cache
-		hi := min(lo+kernel.Block, len(dst))
-		r.times.with(dst[lo:hi], x[lo:hi], scale)
+	return r.sum.foldRow(s, x, nil) / T(len(x))
+}
+
+// scaleOf is what the elements of x less their mean are multiplied by.
+func (r *rowCommand[T]) scaleOf(s *foldScratch, x []T, mean T) T {
+	if len(x) <= kernel.Block {
+		return r.scale(kernel.Value[T](r.squares(start(x), len(x), kernel.Bits(mean))), T(len(x)))
+	}
+	return r.scale(r.sum.foldParts(s, len(x), func(lo, hi int) T {
+		return kernel.Value[T](r.squares(start(x[lo:hi]), hi-lo, kernel.Bits(mean)))
+	}), T(len(x)))
+}
+
+// rescale sets dst to x less the mean, multiplied by scale and the gain, plus the bias.
+func (r *rowCommand[T]) rescale(dst, x []T, mean, scale T) {
+	for lo := 0; lo < len(dst); lo += long {
+		var gain, bias unsafe.Pointer
 		if r.gain != nil {
-			r.mul.run(dst[lo:hi], dst[lo:hi], r.gain[lo:hi])
+			gain = start(r.gain[lo:])
 		}
 		if r.bias != nil {
-			r.add.run(dst[lo:hi], dst[lo:hi], r.bias[lo:hi])
+			bias = start(r.bias[lo:])
 		}
+		r.rescaled(start(dst[lo:]), start(x[lo:]), gain, bias, kernel.Bits(mean), kernel.Bits(scale), min(long, len(dst)-lo))
 	}
 }
 
@@ -254,19 +287,26 @@ func (r *rowCommand[T]) scale(sum, n T) T {
 
 // foldRow reduces what part makes of the elements of x, block by block, or x itself if that is nil. S has room for the blocks.
 func (f *folder[T]) foldRow(s *foldScratch, x []T, part func(lo, hi int) []T) T {
-	t := tree[T]{folder: f, results: slice[T](start(s.results), len(s.results)), width: 1}
-	var result [1]T
-	for lo := 0; lo < len(x); lo += kernel.Block {
-		hi := min(lo+kernel.Block, len(x))
+	if part == nil && len(x) <= kernel.Block {
+		return kernel.Value[T](f.block(start(x), len(x), kernel.Bits(f.identity)))
+	}
+	return f.foldParts(s, len(x), func(lo, hi int) T {
 		block := x[lo:hi]
 		if part != nil {
 			block = part(lo, hi)
 		}
-		result[0] = kernel.Value[T](f.block(start(block), len(block), kernel.Bits(f.identity)))
-		if len(x) <= kernel.Block {
-			return result[0]
-		}
-		t.push(result[:])
+		return kernel.Value[T](f.block(start(block), len(block), kernel.Bits(f.identity)))
+	})
+}
+
+// foldParts combines the results that fold has for the blocks of a row of n elements. S has room for them.
+func (f *folder[T]) foldParts(s *foldScratch, n int, fold func(lo, hi int) T) T {
+	if n <= kernel.Block {
+		return fold(0, n)
+	}
+	t := tree[T]{folder: f, results: slice[T](start(s.results), len(s.results)), width: 1}
+	for lo := 0; lo < n; lo += kernel.Block {
+		t.push([]T{fold(lo, min(lo+kernel.Block, n))})
 	}
 	return t.finish()[0]
 }

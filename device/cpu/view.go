@@ -57,6 +57,9 @@ func (v *view) isScalar() bool {
 
 // offset is where element i in row-major order lies, relative to the first.
 func (v *view) offset(i int) int {
+	if v.rank == 1 {
+		return i * v.strides[0]
+	}
 	at := 0
 	for axis := v.rank - 1; axis >= 0; axis-- {
 		at += i % v.dims[axis] * v.strides[axis]

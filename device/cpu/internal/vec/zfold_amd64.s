@@ -7,11 +7,11 @@
 // func foldAddFloat32AVX512(x *byte, n int, identity uint64) uint64
 // Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·foldAddFloat32AVX512(SB), NOSPLIT, $0-32
+	MOVQ         identity+16(FP), AX
+	VMOVQ        AX, X0
+	VPBROADCASTD X0, Z0
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
-	MOVQ         identity+16(FP), DX
-	VMOVQ        DX, X0
-	VPBROADCASTD X0, Z0
 
 	// lanes 0 to 63
 	MOVQ      CX, CX
@@ -142,11 +142,11 @@ test:
 // func foldMulFloat32AVX512(x *byte, n int, identity uint64) uint64
 // Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·foldMulFloat32AVX512(SB), NOSPLIT, $0-32
+	MOVQ         identity+16(FP), AX
+	VMOVQ        AX, X0
+	VPBROADCASTD X0, Z0
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
-	MOVQ         identity+16(FP), DX
-	VMOVQ        DX, X0
-	VPBROADCASTD X0, Z0
 
 	// lanes 0 to 63
 	MOVQ      CX, CX
@@ -277,11 +277,11 @@ test:
 // func foldMaxFloat32AVX512(x *byte, n int, identity uint64) uint64
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2
 TEXT ·foldMaxFloat32AVX512(SB), NOSPLIT, $0-32
+	MOVQ         identity+16(FP), AX
+	VMOVQ        AX, X0
+	VPBROADCASTD X0, Z0
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
-	MOVQ         identity+16(FP), DX
-	VMOVQ        DX, X0
-	VPBROADCASTD X0, Z0
 
 	// lanes 0 to 63
 	MOVQ      CX, CX
@@ -469,11 +469,11 @@ test:
 // func foldMinFloat32AVX512(x *byte, n int, identity uint64) uint64
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2
 TEXT ·foldMinFloat32AVX512(SB), NOSPLIT, $0-32
+	MOVQ         identity+16(FP), AX
+	VMOVQ        AX, X0
+	VPBROADCASTD X0, Z0
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
-	MOVQ         identity+16(FP), DX
-	VMOVQ        DX, X0
-	VPBROADCASTD X0, Z0
 
 	// lanes 0 to 63
 	MOVQ      CX, CX
@@ -720,11 +720,11 @@ none:
 // func foldAddFloat64AVX512(x *byte, n int, identity uint64) uint64
 // Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·foldAddFloat64AVX512(SB), NOSPLIT, $0-32
+	MOVQ         identity+16(FP), AX
+	VMOVQ        AX, X0
+	VPBROADCASTQ X0, Z0
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
-	MOVQ         identity+16(FP), DX
-	VMOVQ        DX, X0
-	VPBROADCASTQ X0, Z0
 
 	// lanes 0 to 63
 	MOVQ      CX, CX
@@ -907,11 +907,11 @@ test:
 // func foldMulFloat64AVX512(x *byte, n int, identity uint64) uint64
 // Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·foldMulFloat64AVX512(SB), NOSPLIT, $0-32
+	MOVQ         identity+16(FP), AX
+	VMOVQ        AX, X0
+	VPBROADCASTQ X0, Z0
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
-	MOVQ         identity+16(FP), DX
-	VMOVQ        DX, X0
-	VPBROADCASTQ X0, Z0
 
 	// lanes 0 to 63
 	MOVQ      CX, CX
@@ -1094,11 +1094,11 @@ test:
 // func foldMaxFloat64AVX512(x *byte, n int, identity uint64) uint64
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2
 TEXT ·foldMaxFloat64AVX512(SB), NOSPLIT, $0-32
+	MOVQ         identity+16(FP), AX
+	VMOVQ        AX, X0
+	VPBROADCASTQ X0, Z0
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
-	MOVQ         identity+16(FP), DX
-	VMOVQ        DX, X0
-	VPBROADCASTQ X0, Z0
 
 	// lanes 0 to 63
 	MOVQ      CX, CX
@@ -1383,11 +1383,11 @@ test:
 // func foldMinFloat64AVX512(x *byte, n int, identity uint64) uint64
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2
 TEXT ·foldMinFloat64AVX512(SB), NOSPLIT, $0-32
+	MOVQ         identity+16(FP), AX
+	VMOVQ        AX, X0
+	VPBROADCASTQ X0, Z0
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
-	MOVQ         identity+16(FP), DX
-	VMOVQ        DX, X0
-	VPBROADCASTQ X0, Z0
 
 	// lanes 0 to 63
 	MOVQ      CX, CX
@@ -1731,11 +1731,11 @@ none:
 // func foldAddInt64AVX512(x *byte, n int, identity uint64) uint64
 // Requires: AVX, AVX2, AVX512BW, AVX512F, BMI2
 TEXT ·foldAddInt64AVX512(SB), NOSPLIT, $0-32
+	MOVQ         identity+16(FP), AX
+	VMOVQ        AX, X0
+	VPBROADCASTQ X0, Z0
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
-	MOVQ         identity+16(FP), DX
-	VMOVQ        DX, X0
-	VPBROADCASTQ X0, Z0
 
 	// lanes 0 to 63
 	MOVQ      CX, CX
@@ -1918,11 +1918,11 @@ test:
 // func foldMulInt64AVX512(x *byte, n int, identity uint64) uint64
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2
 TEXT ·foldMulInt64AVX512(SB), NOSPLIT, $0-32
+	MOVQ         identity+16(FP), AX
+	VMOVQ        AX, X0
+	VPBROADCASTQ X0, Z0
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
-	MOVQ         identity+16(FP), DX
-	VMOVQ        DX, X0
-	VPBROADCASTQ X0, Z0
 
 	// lanes 0 to 63
 	MOVQ      CX, CX
@@ -2105,11 +2105,11 @@ test:
 // func foldMaxInt64AVX512(x *byte, n int, identity uint64) uint64
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·foldMaxInt64AVX512(SB), NOSPLIT, $0-32
+	MOVQ         identity+16(FP), AX
+	VMOVQ        AX, X0
+	VPBROADCASTQ X0, Z0
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
-	MOVQ         identity+16(FP), DX
-	VMOVQ        DX, X0
-	VPBROADCASTQ X0, Z0
 
 	// lanes 0 to 63
 	MOVQ      CX, CX
@@ -2292,11 +2292,11 @@ test:
 // func foldMinInt64AVX512(x *byte, n int, identity uint64) uint64
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·foldMinInt64AVX512(SB), NOSPLIT, $0-32
+	MOVQ         identity+16(FP), AX
+	VMOVQ        AX, X0
+	VPBROADCASTQ X0, Z0
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
-	MOVQ         identity+16(FP), DX
-	VMOVQ        DX, X0
-	VPBROADCASTQ X0, Z0
 
 	// lanes 0 to 63
 	MOVQ      CX, CX
@@ -2534,11 +2534,11 @@ none:
 // func foldAddFloat32AVX2(x *byte, n int, identity uint64) uint64
 // Requires: AVX, AVX2, CMOV
 TEXT ·foldAddFloat32AVX2(SB), NOSPLIT, $0-32
+	MOVQ         identity+16(FP), AX
+	VMOVQ        AX, X0
+	VPBROADCASTD X0, Y0
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
-	MOVQ         identity+16(FP), DX
-	VMOVQ        DX, X0
-	VPBROADCASTD X0, Y0
 
 	// lanes 0 to 63
 	MOVQ    CX, CX
@@ -2777,11 +2777,11 @@ test:
 // func foldMulFloat32AVX2(x *byte, n int, identity uint64) uint64
 // Requires: AVX, AVX2, CMOV
 TEXT ·foldMulFloat32AVX2(SB), NOSPLIT, $0-32
+	MOVQ         identity+16(FP), AX
+	VMOVQ        AX, X0
+	VPBROADCASTD X0, Y0
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
-	MOVQ         identity+16(FP), DX
-	VMOVQ        DX, X0
-	VPBROADCASTD X0, Y0
 
 	// lanes 0 to 63
 	MOVQ    CX, CX
@@ -3010,11 +3010,11 @@ test:
 // func foldMaxFloat32AVX2(x *byte, n int, identity uint64) uint64
 // Requires: AVX, AVX2, CMOV
 TEXT ·foldMaxFloat32AVX2(SB), NOSPLIT, $0-32
+	MOVQ         identity+16(FP), AX
+	VMOVQ        AX, X0
+	VPBROADCASTD X0, Y0
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
-	MOVQ         identity+16(FP), DX
-	VMOVQ        DX, X0
-	VPBROADCASTD X0, Y0
 
 	// lanes 0 to 63
 	MOVQ    CX, CX
@@ -3413,11 +3413,11 @@ test:
 // func foldMinFloat32AVX2(x *byte, n int, identity uint64) uint64
 // Requires: AVX, AVX2, CMOV
 TEXT ·foldMinFloat32AVX2(SB), NOSPLIT, $0-32
+	MOVQ         identity+16(FP), AX
+	VMOVQ        AX, X0
+	VPBROADCASTD X0, Y0
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
-	MOVQ         identity+16(FP), DX
-	VMOVQ        DX, X0
-	VPBROADCASTD X0, Y0
 
 	// lanes 0 to 63
 	MOVQ    CX, CX
@@ -3876,11 +3876,11 @@ none:
 // func foldAddFloat64AVX2(x *byte, n int, identity uint64) uint64
 // Requires: AVX, AVX2, CMOV
 TEXT ·foldAddFloat64AVX2(SB), NOSPLIT, $256-32
+	MOVQ         identity+16(FP), AX
+	VMOVQ        AX, X0
+	VPBROADCASTQ X0, Y0
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
-	MOVQ         identity+16(FP), DX
-	VMOVQ        DX, X0
-	VPBROADCASTQ X0, Y0
 
 	// lanes 0 to 31
 	MOVQ    AX, DX
@@ -4296,11 +4296,11 @@ test:
 // func foldMulFloat64AVX2(x *byte, n int, identity uint64) uint64
 // Requires: AVX, AVX2, CMOV
 TEXT ·foldMulFloat64AVX2(SB), NOSPLIT, $256-32
+	MOVQ         identity+16(FP), AX
+	VMOVQ        AX, X0
+	VPBROADCASTQ X0, Y0
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
-	MOVQ         identity+16(FP), DX
-	VMOVQ        DX, X0
-	VPBROADCASTQ X0, Y0
 
 	// lanes 0 to 31
 	MOVQ    AX, DX
@@ -4716,11 +4716,11 @@ test:
 // func foldMaxFloat64AVX2(x *byte, n int, identity uint64) uint64
 // Requires: AVX, AVX2, CMOV
 TEXT ·foldMaxFloat64AVX2(SB), NOSPLIT, $256-32
+	MOVQ         identity+16(FP), AX
+	VMOVQ        AX, X0
+	VPBROADCASTQ X0, Y0
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
-	MOVQ         identity+16(FP), DX
-	VMOVQ        DX, X0
-	VPBROADCASTQ X0, Y0
 
 	// lanes 0 to 31
 	MOVQ    AX, DX
@@ -5461,11 +5461,11 @@ test:
 // func foldMinFloat64AVX2(x *byte, n int, identity uint64) uint64
 // Requires: AVX, AVX2, CMOV
 TEXT ·foldMinFloat64AVX2(SB), NOSPLIT, $256-32
+	MOVQ         identity+16(FP), AX
+	VMOVQ        AX, X0
+	VPBROADCASTQ X0, Y0
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
-	MOVQ         identity+16(FP), DX
-	VMOVQ        DX, X0
-	VPBROADCASTQ X0, Y0
 
 	// lanes 0 to 31
 	MOVQ    AX, DX
@@ -6266,11 +6266,11 @@ none:
 // func foldAddInt64AVX2(x *byte, n int, identity uint64) uint64
 // Requires: AVX, AVX2, CMOV
 TEXT ·foldAddInt64AVX2(SB), NOSPLIT, $256-32
+	MOVQ         identity+16(FP), AX
+	VMOVQ        AX, X0
+	VPBROADCASTQ X0, Y0
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
-	MOVQ         identity+16(FP), DX
-	VMOVQ        DX, X0
-	VPBROADCASTQ X0, Y0
 
 	// lanes 0 to 31
 	MOVQ    AX, DX
@@ -6686,11 +6686,11 @@ test:
 // func foldMaxInt64AVX2(x *byte, n int, identity uint64) uint64
 // Requires: AVX, AVX2, CMOV
 TEXT ·foldMaxInt64AVX2(SB), NOSPLIT, $256-32
+	MOVQ         identity+16(FP), AX
+	VMOVQ        AX, X0
+	VPBROADCASTQ X0, Y0
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
-	MOVQ         identity+16(FP), DX
-	VMOVQ        DX, X0
-	VPBROADCASTQ X0, Y0
 
 	// lanes 0 to 31
 	MOVQ    AX, DX
@@ -7171,11 +7171,11 @@ test:
 // func foldMinInt64AVX2(x *byte, n int, identity uint64) uint64
 // Requires: AVX, AVX2, CMOV
 TEXT ·foldMinInt64AVX2(SB), NOSPLIT, $256-32
+	MOVQ         identity+16(FP), AX
+	VMOVQ        AX, X0
+	VPBROADCASTQ X0, Y0
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
-	MOVQ         identity+16(FP), DX
-	VMOVQ        DX, X0
-	VPBROADCASTQ X0, Y0
 
 	// lanes 0 to 31
 	MOVQ    AX, DX

@@ -69,17 +69,20 @@ func move(from, to vector) {
 	}
 }
 
-// foldBlock writes a function that folds at most kernel.Block elements by the tree of
-// kernel.Fold, with all the lanes in registers, some of them after the others where there
-// are too few registers.
+// foldBlock writes a function that folds at most kernel.Block elements.
 func foldBlock(m *isa, e *element, c combiner) {
 	name := "fold" + c.prim + e.name + m.name
 	enter("folds", m.name, "foldKey{kernel.Prim"+c.prim+", device."+e.name+"}", name)
 	TEXT(name, attr.NOSPLIT, "func(x *byte, n int, identity uint64) uint64")
 	Doc(name + " is the fold of n elements at x, at most kernel.Block of them.")
 	Pragma("noescape")
+	foldTree(m, e, c, m.spread(param("identity"), e.size), nil)
+}
+
+// foldTree writes what folds the n elements at x by the tree of kernel.Fold, with all the lanes in registers, some of them
+// after the others where there are too few registers; or what the function of, unless it is nil, makes of the elements, in their registers.
+func foldTree(m *isa, e *element, c combiner, identity vector, of func(v vector)) {
 	x, n := param("x"), param("n")
-	identity := m.spread(param("identity"), e.size)
 	perVector := m.bytes / e.size
 	vectors := foldLanes / perVector
 	inGroup := min(vectors, 8)
@@ -103,7 +106,11 @@ func foldBlock(m *isa, e *element, c combiner) {
 		JMP(LabelRef(label + "Test"))
 		Label(label)
 		for j := range acc {
-			c.apply(acc[j], load(place(j), perVector, e.size), acc[j])
+			v := load(place(j), perVector, e.size)
+			if of != nil {
+				of(v)
+			}
+			c.apply(acc[j], v, acc[j])
 		}
 		ADDQ(U32(uint32(foldLanes*e.size)), at)
 		SUBQ(Imm(foldLanes), left)
@@ -113,7 +120,7 @@ func foldBlock(m *isa, e *element, c combiner) {
 		TESTQ(left, left)
 		JZ(LabelRef(label + "Done"))
 		Comment("the last row, of fewer than all lanes")
-		rest(m, e, c, acc, identity, left, g*inGroup, place)
+		rest(m, e, c, acc, identity, of, left, g*inGroup, place)
 		Label(label + "Done")
 		if g < groups-1 {
 			for j := range acc {
@@ -191,8 +198,8 @@ func foldRows(m *isa, e *element, c combiner) {
 	RET()
 }
 
-// rest takes the left elements of the last row. The lanes of acc begin with the given vector of the row.
-func rest(m *isa, e *element, c combiner, acc []vector, identity vector, left reg.GPVirtual, begin int, place func(int) Mem) {
+// rest takes the left elements of the last row, or what of, unless it is nil, makes of them. The lanes of acc begin with the given vector of the row.
+func rest(m *isa, e *element, c combiner, acc []vector, identity vector, of func(v vector), left reg.GPVirtual, begin int, place func(int) Mem) {
 	perVector := m.bytes / e.size
 	if m == avx512 {
 		bits := GP64()
@@ -203,10 +210,16 @@ func rest(m *isa, e *element, c combiner, acc []vector, identity vector, left re
 			KMOVQ(bits, k)
 			SHRQ(Imm(uint64(perVector)), bits)
 			move(identity, v)
+			var from Op = place(j)
+			if of != nil {
+				x := m.loadTail(place(j), tail{mask: k}, perVector, e.size)
+				of(x)
+				from = x
+			}
 			if e.size == 4 {
-				VMOVDQU32(place(j), k, v)
+				VMOVDQU32(from, k, v)
 			} else {
-				VMOVDQU64(place(j), k, v)
+				VMOVDQU64(from, k, v)
 			}
 			c.apply(acc[j], v, acc[j])
 		}
@@ -224,6 +237,9 @@ func rest(m *isa, e *element, c combiner, acc []vector, identity vector, left re
 		CMOVQGT(most, count)
 		t := m.first(count, e.size)
 		v := m.loadTail(place(j), t, perVector, e.size)
+		if of != nil {
+			of(v)
+		}
 		VPBLENDVB(t.ones, v, identity, v)
 		c.apply(acc[j], v, acc[j])
 	}

@@ -30,6 +30,7 @@ var families = []struct {
 }{
 	{"elementwise", elementwise},
 	{"fold", fold},
+	{"rows", rows},
 	{"memory", memory},
 	{"philox", philox},
 	{"gemm", gemm},
