@@ -86,6 +86,9 @@ const (
 	// Args.Shape and Args.Strides[1] where the view is not contiguous, and Args.Strides[0] where the
 	// output is not: then the elements in between keep their values.
 	Copy
+	// Concat puts the elements of Args.Parts side by side: the output is Args.Shape[0] rows, and each
+	// consists of so many elements of each part as that says, in order. N elements; a part has as many rows, without gaps. The kernel has no In.
+	Concat
 	// Fill sets N elements to Imm[0], the bits of one element.
 	Fill
 	// Iota sets element i to Imm[0] + i*Imm[1], in the arithmetic of the
@@ -123,6 +126,7 @@ var codes = [...]string{
 	Gather:     "gather",
 	ScatterAdd: "scatteradd",
 	Copy:       "copy",
+	Concat:     "concat",
 	Fill:       "fill",
 	Iota:       "iota",
 	Random:     "random",
@@ -186,6 +190,14 @@ type Args struct {
 	Strides [MaxOperands][]int // of each operand over Shape, in elements; nil: contiguous
 	Ints    []int              // see Scan, ArgSort, MatMul, Conv, Gather and Random
 	Window  *[2]Window         // see Conv and Pool: along rows and along columns
+	Parts   []Part             // see Concat
+}
+
+// A Part is an input of Concat, of which there may be any number.
+type Part struct {
+	Buf *Buffer
+	Off int // where it begins in its buffer, in elements
+	N   int // elements of a row
 }
 
 // A Window says which elements of an axis are looked at together, see [Conv]: for place i of the result and place k of the

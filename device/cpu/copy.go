@@ -150,16 +150,7 @@ func copySteps[T any](dst, src []T, n, to, from int) {
 }
 
 // neighbours copies so many bytes.
-func (t *transfer) neighbours(dst, src unsafe.Pointer, bytes int) {
-	for at := 0; at < bytes; at += part {
-		n, to, from := min(bytes-at, part), unsafe.Add(dst, at), unsafe.Add(src, at)
-		if t.past {
-			vec.Stream(to, from, n)
-		} else {
-			copy(slice[byte](to, n), slice[byte](from, n))
-		}
-	}
-}
+func (t *transfer) neighbours(dst, src unsafe.Pointer, bytes int) { copyPast(dst, src, bytes, t.past) }
 
 // planes copies n elements along an axis along which src's elements are neighbours, as dst's are along the last. The axes from
 // next to that are walked one by one.

@@ -187,6 +187,8 @@ func newRunner(k *device.Kernel) runner {
 		run = newScatterAdd
 	case device.Copy:
 		run = newCopy
+	case device.Concat:
+		run = newConcat
 	case device.Fill:
 		run = newFill
 	case device.Iota:

@@ -63,6 +63,7 @@ func TestBackend(t *testing.T, b device.Backend, o Options) {
 		{"ArgSort", testArgSort},
 		{"Rows", testRows},
 		{"CopyTo", testCopyTo},
+		{"Concat", testConcat},
 		{"BatchedMatMul", testBatchedMatMul},
 		{"Conv", testConv},
 		{"Pool", testPool},

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -132,6 +133,17 @@ var mutants = []mutant{
 				}
 			}
 		}
+	})},
+	{"parts are put one after the other, whole", "Concat", onCPU(func(c *device.Command, run func(*device.Command)) {
+		if c.Kernel.Code == device.Concat {
+			args := *c.Args
+			args.Shape, args.Parts = device.Shape{1}, slices.Clone(args.Parts)
+			for i := range args.Parts {
+				args.Parts[i].N *= c.Args.Shape[0]
+			}
+			c.Args = &args
+		}
+		run(c)
 	})},
 	{"all products of a batch have the same right operand", "BatchedMatMul", onCPU(func(c *device.Command, run func(*device.Command)) {
 		if c.Kernel.Code == device.MatMul && len(c.Args.Shape) > 0 && c.Args.Strides[2] != nil {

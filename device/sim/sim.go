@@ -269,6 +269,18 @@ func (b *Backend) run(c *device.Command) (err error) {
 		}
 		local.Buf[i] = m.host
 	}
+	if c.Kernel.Code == device.Concat {
+		args := *c.Args
+		args.Parts = slices.Clone(args.Parts)
+		for i, part := range args.Parts {
+			m := memoryOf(part.Buf)
+			if m == nil || m.owner != b {
+				return fmt.Errorf("sim: kernel %s: part %d is not memory of this device", c.Kernel.Name, i)
+			}
+			args.Parts[i].Buf = m.host
+		}
+		local.Args = &args
+	}
 	return cpu.Run(&local)
 }
 
@@ -296,6 +308,13 @@ func (b *Backend) finish(e *entry, took time.Duration) time.Duration {
 	for _, buf := range c.Buf {
 		if m := memoryOf(buf); m != nil {
 			start = max(start, m.copied)
+		}
+	}
+	if c.Args != nil {
+		for _, part := range c.Args.Parts {
+			if m := memoryOf(part.Buf); m != nil {
+				start = max(start, m.copied)
+			}
 		}
 	}
 	b.computed = start + max(b.options.Launch, took)

@@ -7,7 +7,7 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
-var gathers, scatters, concats, cumSums, argSorts kernelsByType
+var gathers, scatters, concats, joinings, cumSums, argSorts kernelsByType
 
 // Selection by indices that are values, and what is done along one axis.
 var (
@@ -158,6 +158,11 @@ var (
 		},
 	})
 )
+
+// Joining returns the kernel that puts tensors of type dt one after the other, which stand in Args.Parts.
+func Joining(dt device.DType) *device.Kernel {
+	return joinings.of(dt, func() *device.Kernel { return device.NewKernel("Concat", device.Concat, nil, dt) })
+}
 
 func newGather(dt device.DType) *device.Kernel {
 	return device.NewKernel("Gather", device.Gather, nil, dt, dt, device.Int64)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/runtime/internal/engine"
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
 
@@ -120,6 +121,9 @@ func Stack(axis int, ts ...*Tensor) *Tensor {
 			return stackBlocks(blocks)
 		}
 	}
+	if out := stackAtOnce(axis, ts); out != nil {
+		return out
+	}
 	rows := make([]*Tensor, len(ts))
 	for i, t := range ts {
 		if t == nil {
@@ -185,6 +189,47 @@ func stackBlocks(blocks []*Tensor) *Tensor {
 	return concat("Stack", 0, blocks)
 }
 
+// stackAtOnce is Stack of tensors about which there is nothing to say: without gaps or gradients, and alike. It returns nil for others.
+func stackAtOnce(axis int, ts []*Tensor) *Tensor {
+	if len(ts) == 0 || ts[0] == nil {
+		return nil
+	}
+	first := ts[0]
+	if axis < 0 {
+		axis += len(first.shape) + 1
+	}
+	if axis < 0 || axis > len(first.shape) || first.size == 0 || first.dead != 0 || !areWhole(ts) {
+		return nil
+	}
+	dev := first.storage.Device()
+	for _, t := range ts {
+		if t.dead != 0 || t.node != nil || t.dtype != first.dtype || t.storage.Device() != dev || !slices.Equal(t.shape, first.shape) {
+			return nil
+		}
+	}
+	shape := slices.Insert(first.Shape(), axis, len(ts))
+	return joinWhole(dev, shape, first.shape[:axis].Size(), ts)
+}
+
+// areWhole reports whether none of ts has gaps.
+func areWhole(ts []*Tensor) bool {
+	return !slices.ContainsFunc(ts, func(t *Tensor) bool { return t == nil || t.strides != nil })
+}
+
+// joinWhole puts ts, which have no gaps, side by side into a tensor of the given shape, which is not empty: each has so many rows.
+func joinWhole(dev device.Device, shape device.Shape, rows int, ts []*Tensor) *Tensor {
+	out := newResult(dev, ts[0].dtype, shape, false)
+	parts, reads := make([]device.Part, len(ts)), make([]*engine.Storage, len(ts))
+	for i, t := range ts {
+		parts[i], reads[i] = device.Part{Off: t.off, N: t.size / rows}, t.storage
+	}
+	o := engine.Op{Reads: reads, Cost: int64(out.size)}
+	o.Cmd = device.Command{Kernel: op.Joining(out.dtype), N: out.size, Args: &device.Args{Shape: device.Shape{rows}, Parts: parts}}
+	o.Operands[0], o.Shapes[0] = out.storage, &out.shape
+	eng().Enqueue(&o)
+	return out
+}
+
 func concat(name string, axis int, ts []*Tensor) *Tensor {
 	if len(ts) == 0 {
 		wrong(name, op.MistakeNothing)
@@ -228,6 +273,9 @@ func concat(name string, axis int, ts []*Tensor) *Tensor {
 func join(dev device.Device, axis int, shape device.Shape, ts []*Tensor) *Tensor {
 	if shape.Size() == 0 {
 		return create(op.Fill, op.Attr{Shape: shape, DType: ts[0].dtype}, dev)
+	}
+	if areWhole(ts) {
+		return joinWhole(dev, shape, shape[:axis].Size(), ts)
 	}
 	whole := newResult(dev, ts[0].dtype, shape, false)
 	at := 0

@@ -180,6 +180,9 @@ type Op struct {
 	// Writes has bit i set if Operands[i] is written, and written as a whole; 0 means
 	// just the first. What is not written is read.
 	Writes uint8
+	// Reads are more storages that Cmd reads, on the same device: those of Cmd.Args.Parts, whose Buf the engine sets when Cmd is
+	// about to run. None of them is written. They belong to the engine from now on.
+	Reads []*Storage
 	// The operation belongs to the scope that Operands[0] was made in, if any: when that ends, it does not begin any more.
 
 	// Cost is a guess of the nanoseconds it takes. It decides when workers are woken, nothing else.
@@ -207,6 +210,11 @@ func (e *Engine) Enqueue(op *Op) {
 	}
 	for _, s := range op.Operands {
 		if s != nil && s.st != st {
+			panic(mixedDevices)
+		}
+	}
+	for _, s := range op.Reads {
+		if s.st != st {
 			panic(mixedDevices)
 		}
 	}

@@ -28,8 +28,9 @@ func fakeKernel(name string, inputs int, f func(c *device.Command) error) *devic
 }
 
 // vals views operand i of a command whose buffers the fakes have allocated.
-func vals(c *device.Command, i int) []float64 {
-	b := c.Buf[i]
+func vals(c *device.Command, i int) []float64 { return valsOf(c.Buf[i]) }
+
+func valsOf(b *device.Buffer) []float64 {
 	p := b.Ptr
 	if p == nil {
 		p = b.Handle.(*device.Buffer).Ptr

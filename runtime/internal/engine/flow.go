@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/pool"
 )
 
@@ -163,10 +164,13 @@ func (f *flow) scheduleNext() {
 			w := f.st.at(s.writer)
 			k := w.writeOf(s)
 			r.chain[i] = w.chain[k]
-			w.chain[k] = chained(self)<<operandBits | chained(i)
+			w.chain[k] = chainOf(self, i)
 			w.count[k]++
 			r.waits++
 		}
+	}
+	if r.more != nil {
+		f.scheduleMore(r, self)
 	}
 	if r.link != nil && !r.isGate && !r.link.granted.Load() {
 		r.linked = true
@@ -174,6 +178,23 @@ func (f *flow) scheduleNext() {
 	}
 	if r.waits == 0 {
 		f.ready(self)
+	}
+}
+
+// scheduleMore finds out what r, the record at self, waits for to read more.
+func (f *flow) scheduleMore(r *record, self ref) {
+	r.chains = make([]chained, len(r.more))
+	for i, s := range r.more {
+		if s.writer == 0 {
+			s.readers++
+			continue
+		}
+		w := f.st.at(s.writer)
+		k := w.writeOf(s)
+		r.chains[i] = w.chain[k]
+		w.chain[k] = chainOf(self, device.MaxOperands+i)
+		w.count[k]++
+		r.waits++
 	}
 }
 
@@ -312,8 +333,8 @@ func (f *flow) finish(x ref) {
 		switch {
 		case r.orders>>i&1 != 0:
 			for c := r.chain[i]; c != 0; {
-				reader := ref(c >> operandBits)
-				c = f.st.at(reader).chain[c&(1<<operandBits-1)]
+				reader := c.ref()
+				c = *c.link(f.st.at(reader))
 				f.release(reader)
 			}
 			s.readers = r.count[i]
@@ -328,12 +349,11 @@ func (f *flow) finish(x ref) {
 				}
 			}
 		case r.reads>>i&1 != 0:
-			s.readers--
-			if heir := s.heir; s.readers == 0 && heir != 0 {
-				s.heir = 0
-				f.release(heir)
-			}
+			f.finishRead(s)
 		}
+	}
+	for _, s := range r.more {
+		f.finishRead(s)
 	}
 	switch {
 	case r.isGate, r.isRelease():
@@ -360,6 +380,15 @@ func (f *flow) finish(x ref) {
 		f.settleLocked()
 	}
 	f.rouse = f.rouse || stalled
+}
+
+// finishRead notes that a reader of s has finished.
+func (f *flow) finishRead(s *Storage) {
+	s.readers--
+	if heir := s.heir; s.readers == 0 && heir != 0 {
+		s.heir = 0
+		f.release(heir)
+	}
 }
 
 // seqOf returns the place of the record at x, which is in use.

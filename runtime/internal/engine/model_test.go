@@ -23,6 +23,7 @@ const (
 	kSum            // out[i] = i + all elements of a, b and d
 	kShift          // out[i] = a[i] + b[i+1], where b is read with an offset, and its first element comes last
 	kTurn           // out[i] = a[i] + b[-i], where b is read with a stride, and its first element comes first
+	kMany           // out[i] = i + all elements of any number of inputs, which stand in Op.Reads
 	kFail           // fails, having written rubbish
 	kPanic          // panics, having written rubbish
 	kFailIf         // out = a, or fails if the first element of a is positive
@@ -114,7 +115,7 @@ func compute(kind int, out, out2 *modelVar, in []*modelVar, c float64) bool {
 		for i := range res2 {
 			res2[i] = at(in[0].vals, i) - c
 		}
-	case kSum:
+	case kSum, kMany:
 		var sum float64
 		for _, v := range in {
 			for _, x := range v.vals {
@@ -209,8 +210,13 @@ func kernelOf(kind, inputs int) *device.Kernel {
 			for i := range out2 {
 				out2[i] = at(in[0], i) - k
 			}
-		case kSum:
+		case kSum, kMany:
 			out[0] = math.NaN() // which nobody is to read
+			if kind == kMany {
+				for _, part := range c.Args.Parts {
+					in = append(in, valsOf(part.Buf))
+				}
+			}
 			sum := 0.0
 			for _, v := range in {
 				for _, x := range v {
@@ -247,14 +253,14 @@ func kernelOf(kind, inputs int) *device.Kernel {
 		}
 		return nil
 	})
-	if kind == kSum {
+	if kind == kSum || kind == kMany {
 		kernel.Code = device.Reduce
 	}
 	return kernel
 }
 
 var kernelsOf = func() (k [kinds]*device.Kernel) {
-	for kind, inputs := range []int{kFill: 0, kMix: 2, kInPlace: 2, kTwo: 1, kSum: 3, kShift: 2, kTurn: 2, kFail: 1, kPanic: 1, kFailIf: 1} {
+	for kind, inputs := range []int{kFill: 0, kMix: 2, kInPlace: 2, kTwo: 1, kSum: 3, kMany: 0, kShift: 2, kTurn: 2, kFail: 1, kPanic: 1, kFailIf: 1} {
 		k[kind] = kernelOf(kind, inputs)
 	}
 	return k

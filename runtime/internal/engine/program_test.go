@@ -299,12 +299,19 @@ func (p *program) enqueue(kind, out, out2 int, in []int) {
 		if p.vars[i] == p.vars[out] || out2 >= 0 && p.vars[i] == p.vars[out2] {
 			op.Cmd.Imm[1] |= overlaps
 		}
-		op.Operands[k] = p.vars[i]
-		k++
+		if kind == kMany {
+			op.Reads = append(op.Reads, p.vars[i])
+		} else {
+			op.Operands[k] = p.vars[i]
+			k++
+		}
 		inputs = append(inputs, v)
 		if cause == nil {
 			cause, why = v.cause, why.and(v.chance)
 		}
+	}
+	if kind == kMany {
+		op.Cmd.Args = &device.Args{Parts: make([]device.Part, len(in))}
 	}
 	spoiled, cancelled := cause != nil, false
 	if cause == nil {
@@ -380,6 +387,15 @@ func (p *program) another(i int) int {
 	return i
 }
 
+// several are variables on the device of variable i, perhaps some more than once, perhaps that itself.
+func (p *program) several(i int) []int {
+	list := make([]int, p.rng.IntN(9))
+	for k := range list {
+		list[k] = p.another(i)
+	}
+	return list
+}
+
 func (p *program) step() error {
 	if len(p.held) < 2 && p.rng.IntN(40) == 0 {
 		return p.speculate()
@@ -445,6 +461,8 @@ func (p *program) operate(i int) {
 		}
 	case kSum:
 		p.enqueue(kind, i, -1, []int{a, b, d})
+	case kMany:
+		p.enqueue(kind, i, -1, slices.DeleteFunc(p.several(i), func(j int) bool { return p.vars[j] == p.vars[i] }))
 	default:
 		if p.fail && p.rng.IntN(4) == 0 {
 			p.enqueue(kind, i, -1, []int{a})
@@ -521,6 +539,10 @@ func (p *program) operateAhead(i, j int) {
 			y = p.makeNew(m, kShift, other, x)
 		case 3:
 			y = p.makeNew(m, kSum, x, other, third)
+			if p.rng.IntN(2) == 0 {
+				some := slices.DeleteFunc(p.several(i), func(j int) bool { return j >= n }) // others may have been given back
+				also = append(also, p.makeNew(m, kMany, append(some, x)...))
+			}
 		case 4:
 			y = p.makeNew(m, kTurn, x, other)
 		case 5:
@@ -1086,6 +1108,7 @@ func (p *program) sameEvents(events []Event) error {
 				operands = append(operands, s)
 			}
 		}
+		operands = append(operands, op.Reads...)
 		if !slices.Equal(ev.Operands, operands) || ev.Writes != max(op.Writes, 1) || ev.Op != op.Cmd.Kernel.Name ||
 			ev.Shapes[0][0] != o.number || ev.Line != o.line || ev.Device != o.scope.on[o.dev] || len(ev.DTypes) != 1+len(op.Cmd.Kernel.In) {
 			return fmt.Errorf("operation %d was recorded as %+v", o.number, ev)

@@ -176,6 +176,9 @@ func (r *record) countUses(st *stream, n int) {
 			s.readers += uint32(n)
 		}
 	}
+	for _, s := range r.more {
+		s.readers += uint32(n)
+	}
 }
 
 // finishSubmitted waits for what was submitted: that may be all that refers to some memory. q.submitting is held.

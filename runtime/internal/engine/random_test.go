@@ -256,7 +256,7 @@ func leftIn(e *Engine) error {
 		for i := range st.ring {
 			r := &st.ring[i]
 			if r.operands != [device.MaxOperands]*Storage{} || r.shapes != [device.MaxOperands]*device.Shape{} ||
-				r.args != nil || r.scope != nil || r.link != nil || r.guess != nil || r.refused != nil || r.fail != nil {
+				r.args != nil || r.more != nil || r.chains != nil || r.scope != nil || r.link != nil || r.guess != nil || r.refused != nil || r.fail != nil {
 				return fmt.Errorf("in place %d of %d of device %v: %+v", i, len(st.ring), st.dev, r)
 			}
 		}

@@ -201,6 +201,7 @@ func (w *watcher) tell(op *Op, writes uint8, pc uintptr) {
 			ev.Shapes = append(ev.Shapes, *op.Shapes[i])
 		}
 	}
+	ev.Operands = append(ev.Operands, op.Reads...)
 	if at := siteOf(pc); at != nil {
 		ev.File, ev.Line = at.file, at.line
 	}

@@ -107,6 +107,7 @@ type record struct {
 	off      [device.MaxOperands]int
 	imm      [2]uint64
 	operands [device.MaxOperands]*Storage
+	more     []*Storage // see Op.Reads
 	shapes   [device.MaxOperands]*device.Shape
 	scope    *device.Scope // that it belongs to, or nil
 	link     *link         // the other end, if it touches another stream
@@ -130,6 +131,7 @@ type record struct {
 	next      ref    // in the list of ready operations
 	prev      ref
 	chain     [device.MaxOperands]chained // of a written operand: the readers that wait for it; of a read one: the next such reader
+	chains    []chained                   // the same of more
 	count     [device.MaxOperands]uint32  // of a written operand: how many readers that are
 	heir      [device.MaxOperands]ref     // of a written operand: the next writer
 	ticket    device.Ticket               // of a queue
@@ -140,10 +142,22 @@ type record struct {
 // A ref is the index of a record in its ring plus one; 0 is none.
 type ref uint32
 
-// chained is a ref and, in the low bits, which of its operands.
-type chained uint32
+// chained is a ref and, in the lower half, which of its operands; those in more come after the others.
+type chained uint64
 
-const operandBits = 2 // device.MaxOperands is 4
+// chainOf is operand i of the record at x.
+func chainOf(x ref, i int) chained { return chained(x)<<32 | chained(i) }
+
+func (c chained) ref() ref { return ref(c >> 32) }
+
+// link is where a record notes which reader of the operand of c, that is its own, comes next.
+func (c chained) link(r *record) *chained {
+	i := int(uint32(c))
+	if i < device.MaxOperands {
+		return &r.chain[i]
+	}
+	return &r.chains[i-device.MaxOperands]
+}
 
 // newStream makes the stream of d. Engine.mu is held.
 func newStream(e *Engine, d device.Device, b device.Backend) *stream {
@@ -237,6 +251,9 @@ func (st *stream) push(op *Op, writes uint8, pc uintptr, bytes int64, l *link, g
 func (r *record) fill(op *Op, writes uint8, pc uintptr) {
 	r.kernel, r.args, r.n, r.off, r.imm = op.Cmd.Kernel, op.Cmd.Args, op.Cmd.N, op.Cmd.Off, op.Cmd.Imm
 	r.operands, r.shapes, r.scope = op.Operands, op.Shapes, op.Operands[0].in.Scope()
+	if op.Reads != nil { // else there are none since clear
+		r.more = op.Reads
+	}
 	r.pc, r.cost, r.writes = pc, uint32(min(max(op.Cost, 1), 1<<31)), writes
 }
 
@@ -245,6 +262,9 @@ func (r *record) clear() {
 	r.operands = [device.MaxOperands]*Storage{}
 	r.shapes = [device.MaxOperands]*device.Shape{}
 	r.withdrawn = false
+	if r.more != nil {
+		r.more, r.chains = nil, nil
+	}
 	r.args, r.scope, r.link, r.guess, r.refused, r.fail = nil, nil, nil, nil, nil, nil
 }
 
@@ -292,6 +312,12 @@ func (r *record) command(c *device.Command) error {
 		}
 		c.Buf[i] = s.buf
 	}
+	for i, s := range r.more {
+		if s.buf == nil {
+			return s.lack()
+		}
+		c.Args.Parts[i].Buf = s.buf
+	}
 	if r.donor != 0 && c.Buf[0] == nil {
 		r.operands[0].takeOver(r.operands[r.donor], r.pc)
 		c.Buf[0] = r.operands[0].buf
@@ -306,6 +332,11 @@ func (r *record) spoiled() *OpError {
 			if err := s.err.Load(); err != nil {
 				return err
 			}
+		}
+	}
+	for _, s := range r.more {
+		if err := s.err.Load(); err != nil {
+			return err
 		}
 	}
 	return nil

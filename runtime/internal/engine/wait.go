@@ -298,6 +298,9 @@ func (f *flow) markOperands(r *record) {
 			s.mark = f.marks
 		}
 	}
+	for _, s := range r.more {
+		s.mark = max(s.mark, f.marks)
+	}
 }
 
 // isMarked reports whether r must finish before an operation whose operands are marked.
@@ -307,7 +310,7 @@ func (f *flow) isMarked(r *record) bool {
 			return true
 		}
 	}
-	return false
+	return slices.ContainsFunc(r.more, func(s *Storage) bool { return s.mark == f.marks+1 })
 }
 
 // wait waits for a goal on st. It and drain are where a program waits for results, and count that.
