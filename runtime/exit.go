@@ -62,7 +62,8 @@ type test[S any] struct {
 // in cells and in the tensors of states than [SetLimit] allows to be in flight; otherwise BreakIf waits. It
 // waits, too, when the loop is as far ahead as the device needs it to be to have something to do all the time, going by how long
 // iterations have taken; and a value that the CPU has to compute, which takes a moment only, is computed at once, and
-// tested: see [tensor.Tensor.Soon].
+// tested: see [tensor.Tensor.Soon]. If values of CPUs take longer, it runs ahead of one test to find out whether that
+// is of use, and, where it isn't, of none.
 //
 // From BreakIf to Flush or Close, the loop has to stay on one goroutine. Operations
 // that others enqueue are not touched. BreakIf panics in a function of the backlog.
@@ -82,13 +83,18 @@ func (l *Later[S]) BreakIf(cond func() bool, state S, cells ...tensor.Cell) (S, 
 		x.bytes += g.guess.SavedBytes()
 		x.guess = nil
 	}
-	l.hasten()
-	l.runReady()
+	isAlone := x.tests == 0
+	l.arrive()
 	if x.taken != nil {
 		return l.report()
 	}
-	if l.pending() == 0 && len(l.places) == 0 && areReady(l.reads) {
-		return l.testNow(cond, state)
+	if l.pending() == 0 && areReady(l.reads) {
+		if isAlone {
+			x.pace.atOnce(time.Since(start))
+		}
+		if len(l.places) == 0 {
+			return l.testNow(cond, state)
+		}
 	}
 	t := &test[S]{cond: cond, state: state}
 	x.tests++
@@ -137,6 +143,17 @@ func (l *Later[S]) testNow(cond func() bool, state S) (S, bool) {
 	}
 	l.exits.taken = &test[S]{state: state}
 	return l.report()
+}
+
+// arrive runs the backlog as far as its values are there. If the loop is not to run ahead, it waits for them, and for those of a test
+// after it, as the program would that does not know of a Later.
+func (l *Later[S]) arrive() {
+	if l.most() > 0 {
+		l.hasten()
+	} else {
+		await(pendingValues(l.backlog[l.head:], l.reads))
+	}
+	l.runReady()
 }
 
 // hasten computes what the backlog, and a test after it, need, if this goroutine can do so in a moment: nothing is to be gained then

@@ -109,6 +109,9 @@ func (l *Later[S]) Read(t *tensor.Tensor) Read {
 		return Read{}
 	}
 	r := Read{t: t.Detach()}
+	if t.Device().Kind() != device.KindCPU {
+		l.exits.pace.isAway = true
+	}
 	if !t.Device().Caps().HostMemory {
 		r.t = r.t.To(device.CPU())
 	}
@@ -241,19 +244,36 @@ func (l *Later[S]) runMiddle() {
 // runUntil waits, once, for the entries before the last keep ones, and runs them.
 func (l *Later[S]) runUntil(keep int) {
 	for l.pending() > keep { // once, unless functions queue more in front
-		var values []*tensor.Tensor
 		first := l.backlog[l.head : len(l.backlog)-keep]
-		for _, e := range first {
-			for _, r := range e.reads {
-				values = append(values, r.t)
-			}
-		}
-		engine.AllowSync(func() {
-			_ = tensor.Wait(values...) // errors are raised where values are used
-		})
+		await(pendingValues(first, nil))
 		for n := len(first); n > 0 && l.pending() > keep && l.backlog[l.head].isReady(); n-- {
 			l.runNext()
 		}
+	}
+}
+
+// pendingValues are the values of entries, and of further reads, that have not arrived.
+func pendingValues[S any](entries []entry[S], reads []Read) (values []*tensor.Tensor) {
+	add := func(reads []Read) {
+		for _, r := range reads {
+			if !r.t.Ready() {
+				values = append(values, r.t)
+			}
+		}
+	}
+	for _, e := range entries {
+		add(e.reads)
+	}
+	add(reads)
+	return values
+}
+
+// await waits, once, for values.
+func await(values []*tensor.Tensor) {
+	if len(values) > 0 {
+		engine.AllowSync(func() {
+			_ = tensor.Wait(values...) // errors are raised where values are used
+		})
 	}
 }
 

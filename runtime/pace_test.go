@@ -9,8 +9,9 @@ import (
 // what it has computed needs a while to get to the host.
 type model struct{ host, device, latency time.Duration }
 
-// run returns how long a loop of n iterations takes which runs ahead as a pace says, or as far as most, and how far it ran ahead in the end.
-func (m model) run(n int, p *pace, most int) (took time.Duration, ahead int) {
+// run returns how long a loop of n iterations takes which runs ahead as a pace says, or as far as most, and how far it ran ahead in the end
+// and at most.
+func (m model) run(n int, p *pace, most int) (took time.Duration, ahead, furthest int) {
 	var now, busy time.Duration
 	var pending []time.Duration // when the values of tests arrive
 	passed := 0
@@ -40,12 +41,13 @@ func (m model) run(n int, p *pace, most int) (took time.Duration, ahead int) {
 			pending = pending[1:]
 			passed++
 		}
+		furthest = max(furthest, len(pending))
 	}
-	return max(now, busy+m.latency), len(pending)
+	return max(now, busy+m.latency), len(pending), furthest
 }
 
 // Whatever the device is like, a loop runs ahead so far that it is nearly as fast as with any bound, also while it finds out, and not much further
-// than with the least bound of which that can be said.
+// than with the least bound of which that can be said: on a CPU never, and not at all if that takes hardly longer.
 func TestPace(t *testing.T) {
 	const us = time.Microsecond
 	for _, host := range []time.Duration{us, 10 * us, 100 * us} {
@@ -55,7 +57,7 @@ func TestPace(t *testing.T) {
 				const n = 400
 				best, least := time.Duration(0), 0
 				for most := n; most > 0; most-- {
-					took, _ := m.run(n, nil, most)
+					took, _, _ := m.run(n, nil, most)
 					if best == 0 {
 						best = took
 					}
@@ -63,9 +65,17 @@ func TestPace(t *testing.T) {
 						least = most
 					}
 				}
-				took, ahead := m.run(n, &pace{}, 0)
+				took, ahead, _ := m.run(n, &pace{isAway: true}, 0)
 				if took > best+best/4 || ahead > 2*least+2 {
 					t.Errorf("%+v: %v, %d ahead in the end; %v is possible, with %d", m, took, ahead, best, least)
+				}
+				if latency > 0 { // not of a CPU
+					continue
+				}
+				took, ahead, furthest := m.run(n, &pace{}, 0)
+				atOnce, _, _ := m.run(n, nil, 0)
+				if took > best+best/4 || furthest > 2*least+2 || atOnce < best+best/5 && (ahead > 0 || furthest > 1) {
+					t.Errorf("%+v, on a CPU: %v, %d ahead in the end and %d at most; %v is possible, with %d, and %v with none", m, took, ahead, furthest, best, least, atOnce)
 				}
 			}
 		}
