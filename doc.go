@@ -9,6 +9,7 @@
 //	device/report            the format in which a run reports its waits
 //	device/pool              the workers that one big operation is split over
 //	device/kernel            scalar expressions: primitives, evaluation, derivatives
+//	device/kernel/clc        all that commands compute as kernels in OpenCL C
 //	device/cpu/internal/vec  its loops, in assembly and in Go, and the choice between them
 //	device/cpu               the CPU backend
 //	device/sim               a pretend accelerator with a latency model

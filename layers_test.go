@@ -28,6 +28,7 @@ device:
 device/report:
 device/pool:
 device/kernel:     device
+device/kernel/clc: device device/kernel
 # The primitives' Go functions say what the loops compute.
 device/cpu/internal/vec: device device/kernel golang.org/x/sys/cpu
 device/cpu:        device device/kernel device/pool device/cpu/internal/vec

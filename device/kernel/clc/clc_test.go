@@ -1,0 +1,92 @@
+package clc_test
+
+import (
+	"flag"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/devicetest"
+	"github.com/asyncgen/asyncgen/device/kernel"
+)
+
+var (
+	all  = flag.Bool("all", false, "run all of devicetest: with PoCL minutes, in which it compiles")
+	seed = flag.Uint64("seed", 0, "of random numbers; 0: another one each time")
+)
+
+// The kernels pass what backends have to pass, with nothing of a backend around them.
+func TestConformance(t *testing.T) {
+	if !*all {
+		t.Skip("compiling takes minutes: -all")
+	}
+	devicetest.TestBackend(t, newRunner(t), devicetest.Options{Seed: *seed})
+}
+
+// The functions that are not correctly rounded have the bits of package kernel's.
+func TestBits(t *testing.T) {
+	r := newRunner(t)
+	if *seed == 0 {
+		*seed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("-seed=%d tests the same again", *seed)
+	rnd := rand.New(rand.NewPCG(*seed, 0))
+	bits(t, r, rnd, math.Float32frombits, func(v float32) uint64 { return uint64(math.Float32bits(v)) }, rnd.Uint32)
+	bits(t, r, rnd, math.Float64frombits, math.Float64bits, rnd.Uint64)
+}
+
+var functions = []kernel.Prim{kernel.PrimExp, kernel.PrimExpm1, kernel.PrimLog, kernel.PrimLog1p, kernel.PrimSin, kernel.PrimCos, kernel.PrimTanh, kernel.PrimErf, kernel.PrimPow, kernel.PrimSqrt, kernel.PrimDiv}
+
+// bits compares the functions for numbers of any bits and for ordinary ones. They are all in one expression, of which an immediate chooses one: compiling
+// them takes less time so.
+func bits[T float32 | float64, B uint32 | uint64](t *testing.T, r *runner, rnd *rand.Rand, from func(B) T, to func(T) uint64, any func() B) {
+	const n = 4000
+	dt := device.DTypeOf[T]()
+	x, y := make([]T, n), make([]T, n)
+	for i := range n {
+		x[i], y[i] = from(any()), from(any())
+		switch i % 4 {
+		case 0:
+			x[i], y[i] = T(rnd.NormFloat64()), T(rnd.NormFloat64())
+		case 1:
+			x[i], y[i] = T(rnd.ExpFloat64()*100), T(rnd.NormFloat64()*10)
+		}
+	}
+	e := kernel.Arg(0, dt)
+	for i, p := range functions {
+		args := []*kernel.Expr{kernel.Arg(0, dt), kernel.Arg(1, dt)}[:p.Arity()]
+		e = kernel.Where(kernel.Eq(kernel.Imm(0, device.Int64), constant(i)), kernel.Apply(p, args...), e)
+	}
+	k := device.NewKernel("functions", device.Map, e, dt, dt, dt)
+	c := device.Command{Kernel: k, N: n, Buf: [4]*device.Buffer{put(t, r, make([]T, n)), put(t, r, x), put(t, r, y)}}
+	got := make([]T, n)
+	for i, p := range functions {
+		c.Imm[0] = uint64(i)
+		if err := r.run(&c); err != nil {
+			t.Fatal(err)
+		}
+		get(t, r, c.Buf[0], got)
+		wrong := 0
+		for j := range n {
+			var want T
+			switch f := p.Func(dt).(type) {
+			case func(T) T:
+				want = f(x[j])
+			case func(T, T) T:
+				want = f(x[j], y[j])
+			}
+			if to(got[j]) != to(want) && (got[j] == got[j] || want == want) {
+				if wrong++; wrong < 5 {
+					t.Errorf("%v of %v, %v is %v (%#x), want %v (%#x)", p, x[j], y[j], got[j], to(got[j]), want, to(want))
+				}
+			}
+		}
+		if wrong > 0 {
+			t.Errorf("%v of %v: %d of %d are wrong", p, dt, wrong, n)
+		}
+	}
+}
+
+func constant(i int) *kernel.Expr { return kernel.Const(float64(i), device.Int64) }

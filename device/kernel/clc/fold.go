@@ -1,0 +1,302 @@
+package clc
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/kernel"
+)
+
+var (
+	outIn        = []Operand{{Buf, 0}, {Buf, 1}}
+	outInIn      = []Operand{{Buf, 0}, {Buf, 1}, {Buf, 2}}
+	scratchIn    = []Operand{{Scratch, 0}, {Buf, 1}}
+	outScratches = []Operand{{Buf, 0}, {Scratch, 0}, {Scratch, 1}}
+)
+
+// split merges the kept axes of c and the others by themselves, with the strides of the input and, if there are any, those of the output.
+func (l *Lowering) split(c *device.Command, withOut bool) (kept, folded *axes, err error) {
+	kept, folded = &l.axes[0], &l.axes[1]
+	shape, n := c.Args.Shape, c.Args.Kept
+	in, out := c.Args.Strides[1], c.Args.Strides[0]
+	if in == nil {
+		in = shape.Strides()
+	}
+	if !withOut {
+		if err := kept.merge(shape[:n], in[:n]); err != nil {
+			return nil, nil, err
+		}
+		return kept, folded, folded.merge(shape[n:], in[n:])
+	}
+	if out == nil {
+		out = shape.Strides()
+	}
+	if err := kept.merge(shape[:n], in[:n], out[:n]); err != nil {
+		return nil, nil, err
+	}
+	return kept, folded, folded.merge(shape[n:], in[n:], out[n:])
+}
+
+// foldForm is the form of a kernel with these two views.
+func foldForm(kept, folded *axes) form {
+	return form{rank: printed(kept, folded), flags: wide(max(kept.size(), folded.size()))}
+}
+
+// areColumns reports whether neighbouring results are made of neighbours in memory, and the elements of one are not.
+func areColumns(kept, folded *axes) bool {
+	return kept.rank > 0 && kept.strides[0][0] == 1 && !(folded.rank > 0 && folded.strides[0][0] == 1)
+}
+
+// columns is how many results, neighbours in memory, a group folds together at least.
+const columns = 16
+
+func (l *Lowering) lowerReduce(c *device.Command) error {
+	kept, folded, err := l.split(c, false)
+	if err != nil {
+		return err
+	}
+	size, n := c.Kernel.Out.Size(), folded.size()
+	blocks := (n + kernel.Block - 1) / kernel.Block
+	width := kernel.LanesFor(max(n, 1))
+	together, byColumns := items/width, uint64(0)
+	if areColumns(kept, folded) && c.N >= columns {
+		together, byColumns = max(together, columns), 1
+	}
+	results := c.N * max(blocks, 1)
+	f := foldForm(kept, folded)
+	s, err := l.source(c.Kernel, f, printReduce)
+	if err != nil {
+		return err
+	}
+	l.push(uint64(results), uint64(n), uint64(max(blocks, 1)), uint64(width), uint64(together), byColumns)
+	if blocks <= 1 {
+		l.off(c, 0, size)
+	} else {
+		l.push(0)
+	}
+	l.off(c, 1, size)
+	l.view(kept, f.rank)
+	l.view(folded, f.rank)
+	args := outIn
+	if blocks > 1 {
+		args = scratchIn
+	}
+	l.launch(s, args, (results+together-1)/together, items)
+	if blocks <= 1 {
+		return nil
+	}
+	if s, err = l.source(c.Kernel, form{part: partTree}, printTree); err != nil {
+		return err
+	}
+	l.scratch(results * size)
+	l.scratch(c.N * ((blocks + 1) / 2) * size)
+	l.push(uint64(blocks))
+	l.off(c, 0, size)
+	l.launch(s, outScratches, c.N, items)
+	return nil
+}
+
+// reducerOf is the reducer that k folds elements of type dt by.
+func reducerOf(k *device.Kernel, dt device.DType) (kernel.Reducer, error) {
+	r, ok := k.Body.(kernel.Reducer)
+	if !ok || len(k.In) != 1 || r.Prim().Func(dt) == nil {
+		return 0, unsupported(k)
+	}
+	return r, nil
+}
+
+// reducer adds the macros of a reducer of elements of type dt.
+func (p *program) reducer(r kernel.Reducer, dt device.DType) {
+	p.define("T", ctype(dt))
+	p.define("OP(x, y)", reducerText(r, dt))
+	p.define("IDENTITY", value(dt, fmt.Sprintf("%#xUL", r.Identity(dt))))
+}
+
+func printReduce(p *program, k *device.Kernel, f form) error {
+	r, err := reducerOf(k, k.Out)
+	if err != nil || k.In[0] != k.Out {
+		return unsupported(k)
+	}
+	p.reducer(r, k.Out)
+	p.define("ITEMS", items)
+	p.define("MOST", max(items, columns*kernel.Lanes))
+	p.params("N", "LEN", "BLOCKS", "WIDTH", "TOGETHER", "COLUMNS", "OUT", "IN")
+	p.view("kept", f.rank, 1)
+	p.view("folded", f.rank, 1)
+	p.kernel("reduce")
+	return nil
+}
+
+func printTree(p *program, k *device.Kernel, _ form) error {
+	p.reducer(k.Body.(kernel.Reducer), k.Out)
+	p.params("BLOCKS", "OUT")
+	p.kernel("tree")
+	return nil
+}
+
+func (l *Lowering) lowerArgReduce(c *device.Command) error {
+	kept, folded, err := l.split(c, false)
+	if err != nil {
+		return err
+	}
+	f, n, groups := foldForm(kept, folded), folded.size(), c.N
+	if n < items || areColumns(kept, folded) && c.N >= items {
+		f.flags |= isAlone
+		groups = (c.N + items - 1) / items
+	}
+	s, err := l.source(c.Kernel, f, printArgReduce)
+	if err != nil {
+		return err
+	}
+	l.push(uint64(c.N), uint64(n))
+	l.off(c, 0, c.Kernel.Out.Size())
+	l.off(c, 1, c.Kernel.In[0].Size())
+	l.view(kept, f.rank)
+	l.view(folded, f.rank)
+	l.launch(s, outIn, groups, items)
+	return nil
+}
+
+// better adds the macro BETTER of the reducers max and min of elements of type dt.
+func (p *program) better(r kernel.Reducer, dt device.DType) {
+	than := ">"
+	if r == kernel.ReduceMin {
+		than = "<"
+	}
+	text := "((x) " + than + " (y))"
+	if dt.IsFloat() {
+		text = "((y) == (y) && ((x) != (x) || " + text + "))"
+	}
+	p.define("BETTER(x, y)", text)
+}
+
+// isArg reports whether k finds the place of an extreme number.
+func isArg(k *device.Kernel) bool {
+	r, ok := k.Body.(kernel.Reducer)
+	return ok && (r == kernel.ReduceMax || r == kernel.ReduceMin) && len(k.In) == 1 && k.In[0] != device.Bool && k.Out == device.Int64
+}
+
+func printArgReduce(p *program, k *device.Kernel, f form) error {
+	if !isArg(k) {
+		return unsupported(k)
+	}
+	p.define("T", ctype(k.In[0]))
+	p.better(k.Body.(kernel.Reducer), k.In[0])
+	p.defineIf("ALONE", f.flags&isAlone != 0)
+	p.params("N", "LEN", "OUT", "IN")
+	p.view("kept", f.rank, 1)
+	p.view("folded", f.rank, 1)
+	p.kernel("argreduce")
+	return nil
+}
+
+func (l *Lowering) lowerScan(c *device.Command) error {
+	kept, folded, err := l.split(c, true)
+	if err != nil {
+		return err
+	}
+	f := foldForm(kept, folded)
+	s, err := l.source(c.Kernel, f, printScan)
+	if err != nil {
+		return err
+	}
+	rows := kept.size()
+	l.push(uint64(rows), uint64(folded.size()), uint64(c.Args.Ints[0]))
+	l.off(c, 0, c.Kernel.Out.Size())
+	l.off(c, 1, c.Kernel.Out.Size())
+	l.view(kept, f.rank)
+	l.view(folded, f.rank)
+	l.launch(s, outIn, groupsFor(rows), items)
+	return nil
+}
+
+func printScan(p *program, k *device.Kernel, f form) error {
+	r, err := reducerOf(k, k.Out)
+	if err != nil || k.In[0] != k.Out {
+		return unsupported(k)
+	}
+	p.reducer(r, k.Out)
+	p.params("N", "LEN", "BACK", "OUT", "IN")
+	p.view("kept", f.rank, 2)
+	p.view("folded", f.rank, 2)
+	p.kernel("scan")
+	return nil
+}
+
+// rowBlocks is how many blocks of a long row are folded at a time.
+const rowBlocks = 4
+
+// rowArgs are the arguments of a kernel with so many inputs; those that are missing are not used.
+var rowArgs = [...][]Operand{
+	1: {{Buf, 0}, {Buf, 1}, {Buf, 1}, {Buf, 1}},
+	2: {{Buf, 0}, {Buf, 1}, {Buf, 2}, {Buf, 1}},
+	3: {{Buf, 0}, {Buf, 1}, {Buf, 2}, {Buf, 3}},
+}
+
+func (l *Lowering) lowerRows(c *device.Command) error {
+	kept, row, err := l.split(c, true)
+	if err != nil {
+		return err
+	}
+	k, shape, n := c.Kernel, c.Args.Shape, c.Args.Kept
+	in, out := c.Args.Strides[1], c.Args.Strides[0]
+	if in == nil {
+		in = shape.Strides()
+	}
+	if out == nil {
+		out = shape.Strides()
+	}
+	if err := row.merge(shape[n:], in[n:], out[n:], c.Args.Strides[2], c.Args.Strides[3]); err != nil {
+		return err
+	}
+	f := foldForm(kept, row)
+	f.rank = printed(kept, row)
+	lanes := kernel.Lanes
+	if row.size() > kernel.Block {
+		lanes *= rowBlocks
+	}
+	s, err := l.source(k, f, printRows)
+	if err != nil {
+		return err
+	}
+	size := k.Out.Size()
+	l.push(uint64(row.size()), c.Imm[0], uint64(len(k.In)))
+	for i := range device.MaxOperands {
+		l.off(c, i, size)
+	}
+	l.view(kept, f.rank)
+	l.view(row, f.rank)
+	l.launch(s, rowArgs[len(k.In)], kept.size(), lanes)
+	return nil
+}
+
+func printRows(p *program, k *device.Kernel, f form) error {
+	r, ok := k.Body.(kernel.RowFunc)
+	if !ok || len(k.In) < 1 || len(k.In) > 3 || !k.Out.IsFloat() || len(k.In) > 1 && !r.Norms() {
+		return unsupported(k)
+	}
+	for _, dt := range k.In {
+		if dt != k.Out {
+			return unsupported(k)
+		}
+	}
+	dt := k.Out
+	p.define("T", ctype(dt))
+	for _, other := range kernel.RowFuncs() {
+		p.defineIf(map[kernel.RowFunc]string{kernel.Softmax: "SOFTMAX", kernel.LogSoftmax: "LOGSOFTMAX", kernel.LayerNorm: "LAYERNORM", kernel.RMSNorm: "RMSNORM"}[other], r == other)
+	}
+	p.define("MOST", kernel.Lanes*rowBlocks)
+	p.define("ADD(x, y)", "((x) + (y))")
+	for _, macro := range [][2]string{{"MAX(x, y)", "ag_max_((x), (y))"}, {"ABS(x)", "ag_abs_(x)"}, {"EXP(x)", "ag_exp_(x)"}, {"LOG(x)", "ag_log_(x)"}, {"SQRT(x)", "AG_SQRT#(x)"}} {
+		p.define(macro[0], expand(macro[1], dt, [3]string{"x", "y", "z"}))
+	}
+	p.define("LEAST", value(dt, fmt.Sprintf("%#xUL", kernel.BitsOf(math.Inf(-1), dt))))
+	p.define("INFINITE", value(dt, fmt.Sprintf("%#xUL", kernel.BitsOf(math.Inf(1), dt))))
+	p.define("EPS", value(dt, "P_EPS"))
+	p.params("LEN", "EPS", "INPUTS", "OUT", "IN", "GAIN", "BIAS")
+	p.view("kept", f.rank, 2)
+	p.view("row", f.rank, 4)
+	p.kernel("rows")
+	return nil
+}

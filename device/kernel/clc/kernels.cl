@@ -1,0 +1,544 @@
+// The kernels of all codes but Map. Each begins at its //// line. What differs from one use to the next are macros that stand before it:
+//
+//	T, I          the type of elements, and that of numbers of elements: uint where it is enough
+//	P_NAME        a word of the parameters
+//	OP, IDENTITY  a reducer
+//
+// ag_locate_NAME(i, &p, &x, ...) moves each x by what element i of a view of that name is away from the view's first.
+
+//// reduce
+// Results are folds of the BLOCKS blocks of rows of LEN elements, all of the row being the only one. A group of ITEMS items computes TOGETHER results, with WIDTH
+// lanes each, of which some at a time are worked on. Neighbouring items have neighbouring results if COLUMNS, else neighbouring lanes.
+AG_KERNEL AG_SIZE(ITEMS) void ag_reduce(AG_GLOBAL T *out, AG_GLOBAL const T *in, ag_params p)
+{
+	AG_LOCAL T lanes[MOST];
+	const uint t = AG_LOCAL_ID, together = (uint)P_TOGETHER, width = (uint)P_WIDTH, spread = ITEMS / together;
+	const uint mine = P_COLUMNS ? t % together : t / spread, lane = P_COLUMNS ? t / together : t % spread;
+	const ulong i = AG_GROUP * together + mine;
+	if (i < P_N) {
+		const ulong row = i / P_BLOCKS, begin = P_BLOCKS > 1 ? i % P_BLOCKS * 4096 : 0;
+		const ulong end = P_LEN - begin < 4096 ? P_LEN : begin + 4096;
+		long base = P_IN;
+		ag_locate_kept((I)row, &p, &base);
+		for (uint l = lane; l < width; l += spread) {
+			T acc = IDENTITY;
+			for (ulong k = begin + l; k < end; k += width) {
+				long at = base;
+				ag_locate_folded((I)k, &p, &at);
+				acc = OP(acc, in[at]);
+			}
+			lanes[l * together + mine] = acc;
+		}
+	}
+	AG_BARRIER;
+	for (uint halved = width / 2; halved > 0; halved /= 2) {
+		if (i < P_N)
+			for (uint l = lane; l < halved; l += spread)
+				lanes[l * together + mine] = OP(lanes[l * together + mine], lanes[(l + halved) * together + mine]);
+		AG_BARRIER;
+	}
+	if (lane == 0 && i < P_N) out[P_OUT + i] = lanes[mine];
+}
+
+//// tree
+// The results of the BLOCKS blocks of each row are combined in pairs, from one scratch buffer to the other and back.
+AG_KERNEL AG_SIZE(256) void ag_tree(AG_GLOBAL T *out, AG_GLOBAL T *blocks, AG_GLOBAL T *others, ag_params p)
+{
+	const uint t = AG_LOCAL_ID;
+	AG_GLOBAL T *from = blocks + AG_GROUP * P_BLOCKS, *to = others + AG_GROUP * ((P_BLOCKS + 1) / 2);
+	for (ulong n = P_BLOCKS; n > 1; n = (n + 1) / 2) {
+		for (ulong j = t; j < n / 2; j += 256) to[j] = OP(from[2 * j], from[2 * j + 1]);
+		if (t == 0 && n % 2 == 1) to[n / 2] = from[n - 1];
+		AG_GLOBAL T *next = from;
+		from = to;
+		to = next;
+		AG_BARRIER_GLOBAL;
+	}
+	if (t == 0) out[P_OUT + AG_GROUP] = from[0];
+}
+
+//// argreduce
+// BETTER(x, y) says whether x replaces y as the best so far, which stands before it.
+AG_KERNEL AG_SIZE(256) void ag_argreduce(AG_GLOBAL long *out, AG_GLOBAL const T *in, ag_params p)
+{
+	const uint t = AG_LOCAL_ID;
+#if ALONE
+	const ulong i = AG_GROUP * 256 + t;
+	if (i >= P_N) return;
+	const ulong begin = 0, step = 1;
+#else
+	AG_LOCAL T values[256];
+	AG_LOCAL long places[256];
+	const ulong i = AG_GROUP, begin = t, step = 256;
+#endif
+	long base = P_IN, place = -1;
+	ag_locate_kept((I)i, &p, &base);
+	T best = 0;
+	for (ulong k = begin; k < P_LEN; k += step) {
+		long at = base;
+		ag_locate_folded((I)k, &p, &at);
+		const T x = in[at];
+		if (place < 0 || BETTER(x, best)) {
+			best = x;
+			place = (long)k;
+		}
+	}
+#if !ALONE
+	values[t] = best;
+	places[t] = place;
+	AG_BARRIER;
+	for (uint halved = 128; halved > 0; halved /= 2) {
+		if (t < halved) {
+			const T x = values[t + halved];
+			const long at = places[t + halved];
+			if (at >= 0 && (place < 0 || BETTER(x, best) || (at < place && !BETTER(best, x)))) {
+				best = values[t] = x;
+				place = places[t] = at;
+			}
+		}
+		AG_BARRIER;
+	}
+	if (t > 0) return;
+#endif
+	out[P_OUT + i] = place;
+}
+
+//// scan
+AG_KERNEL AG_SIZE(256) void ag_scan(AG_GLOBAL T *out, AG_GLOBAL const T *in, ag_params p)
+{
+	for (ulong i = AG_GLOBAL_ID; i < P_N; i += AG_GLOBAL_SIZE) {
+		long from = P_IN, to = P_OUT;
+		ag_locate_kept((I)i, &p, &from, &to);
+		T acc = IDENTITY;
+		for (ulong j = 0; j < P_LEN; j++) {
+			long at = from, there = to;
+			ag_locate_folded((I)(P_BACK ? P_LEN - 1 - j : j), &p, &at, &there);
+			acc = OP(acc, in[at]);
+			out[there] = acc;
+		}
+	}
+}
+
+//// rows
+// A group has a row, and 64 lanes for each of some blocks of 4096 elements that it folds at a time. FOLD sets RESULT to the fold of VALUE, which may use x, the
+// element k of the row. The results of blocks wait in held until they have a neighbour of the same size, as the digits of a binary number do.
+#define FOLD(RESULT, OP, IDENTITY, VALUE)                                                    \
+	for (ulong first = 0, count = 0; first < P_LEN; first += 4096 * blocks) {                \
+		const ulong begin = first + t / 64 * 4096, end = begin + 4096 < P_LEN ? begin + 4096 : P_LEN; \
+		T acc = IDENTITY;                                                                    \
+		for (ulong k = begin + t % 64; k < end; k += 64) {                                   \
+			long at = from;                                                                  \
+			ag_locate_row((I)k, &p, &at, &nowhere, &nowhere, &nowhere);                      \
+			const T x = in[at];                                                              \
+			acc = OP(acc, VALUE);                                                            \
+		}                                                                                    \
+		lanes[t] = acc;                                                                      \
+		AG_BARRIER;                                                                          \
+		for (uint halved = 32; halved > 0; halved /= 2) {                                          \
+			if (t % 64 < halved) lanes[t] = OP(lanes[t], lanes[t + halved]);                     \
+			AG_BARRIER;                                                                      \
+		}                                                                                    \
+		if (t == 0) {                                                                        \
+			for (uint b = 0; b < blocks && first + b * 4096 < P_LEN; b++) {                  \
+				held[height++] = lanes[64 * b];                                              \
+				for (ulong n = ++count; n % 2 == 0; n /= 2) {                                \
+					height--;                                                                \
+					held[height - 1] = OP(held[height - 1], held[height]);                   \
+				}                                                                            \
+			}                                                                                \
+		}                                                                                    \
+		AG_BARRIER;                                                                          \
+	}                                                                                        \
+	if (t == 0) {                                                                            \
+		for (; height > 1; height--) held[height - 2] = OP(held[height - 2], held[height - 1]); \
+		height = 0;                                                                          \
+	}                                                                                        \
+	AG_BARRIER;                                                                              \
+	const T RESULT = held[0];                                                                \
+	AG_BARRIER;
+
+AG_KERNEL void ag_rows(AG_GLOBAL T *out, AG_GLOBAL const T *in, AG_GLOBAL const T *gain, AG_GLOBAL const T *bias, ag_params p)
+{
+	AG_LOCAL T lanes[MOST];
+	AG_LOCAL T held[64];
+	const uint t = AG_LOCAL_ID, size = AG_LOCAL_SIZE, blocks = size / 64;
+	uint height = 0;
+	long from = P_IN, to = P_OUT, nowhere = 0;
+	ag_locate_kept((I)AG_GROUP, &p, &from, &to);
+#if SOFTMAX || LOGSOFTMAX
+	FOLD(greatest, MAX, LEAST, x)
+	const T shift = ABS(greatest) < INFINITE ? greatest : (T)0;
+	FOLD(sum, ADD, (T)0, EXP(x - shift))
+#if LOGSOFTMAX
+	const T logOfSum = LOG(sum);
+#define RESULT(x) ((x - shift) - logOfSum)
+#else
+#define RESULT(x) (EXP(x - shift) / sum)
+#endif
+#else
+#if LAYERNORM
+	FOLD(total, ADD, (T)0, x)
+	const T mean = total / (T)P_LEN;
+#define CENTRED(x) (x - mean)
+#else
+#define CENTRED(x) x
+#endif
+	FOLD(squares, ADD, (T)0, CENTRED(x) * CENTRED(x))
+	const T average = squares / (T)P_LEN;
+	const T scale = (T)1 / SQRT(average + EPS);
+#define RESULT(x) (CENTRED(x) * scale)
+#endif
+	for (ulong k = t; k < P_LEN; k += size) {
+		long at = from, there = to, g = P_GAIN, b = P_BIAS;
+		ag_locate_row((I)k, &p, &at, &there, &g, &b);
+		const T x = in[at];
+		T y = RESULT(x);
+		if (P_INPUTS > 1) y = y * gain[g];
+		if (P_INPUTS > 2) y = y + bias[b];
+		out[there] = y;
+	}
+}
+
+//// matmul
+// A group has a tile of TILE x TILE elements, an item TILE/16 x TILE/16 of them. What is neighbours in memory is loaded by neighbouring items. DEPTH of the k at a time are in local memory; the sums go on
+// from one to the next, and take nothing beyond the last k.
+AG_KERNEL AG_SIZE(256) void ag_matmul(AG_GLOBAL T *out, AG_GLOBAL const T *a, AG_GLOBAL const T *b, ag_params p)
+{
+	AG_LOCAL T as[DEPTH][TILE + 1];
+	AG_LOCAL T bs[DEPTH][TILE + 1];
+	const uint t = AG_LOCAL_ID, tx = t % 16, ty = t / 16;
+	const ulong batch = AG_GROUP / P_TILES;
+	const ulong row = AG_GROUP % P_TILES / P_ACROSS * TILE, col = AG_GROUP % P_TILES % P_ACROSS * TILE;
+	long pa = P_A, pb = P_B;
+	ag_locate_batch((I)batch, &p, &pa, &pb);
+	T acc[TILE / 16][TILE / 16];
+	for (uint i = 0; i < TILE / 16; i++)
+		for (uint j = 0; j < TILE / 16; j++) acc[i][j] = 0;
+	for (ulong k0 = 0; k0 < P_K; k0 += DEPTH) {
+		for (uint e = t; e < DEPTH * TILE; e += 256) {
+			const uint k = P_A_COL == 1 ? e % DEPTH : e / TILE, r = P_A_COL == 1 ? e / DEPTH : e % TILE;
+			as[k][r] = row + r < P_M && k0 + k < P_K ? a[pa + (long)(row + r) * (long)P_A_ROW + (long)(k0 + k) * (long)P_A_COL] : (T)0;
+		}
+		for (uint e = t; e < DEPTH * TILE; e += 256) {
+			const uint k = P_B_COL == 1 ? e / TILE : e % DEPTH, c = P_B_COL == 1 ? e % TILE : e / DEPTH;
+			bs[k][c] = col + c < P_N && k0 + k < P_K ? b[pb + (long)(k0 + k) * (long)P_B_ROW + (long)(col + c) * (long)P_B_COL] : (T)0;
+		}
+		AG_BARRIER;
+		const uint depth = P_K - k0 < DEPTH ? (uint)(P_K - k0) : DEPTH;
+		for (uint k = 0; k < depth; k++) {
+			T x[TILE / 16], y[TILE / 16];
+			for (uint i = 0; i < TILE / 16; i++) x[i] = as[k][ty + 16 * i];
+			for (uint j = 0; j < TILE / 16; j++) y[j] = bs[k][tx + 16 * j];
+			for (uint i = 0; i < TILE / 16; i++)
+				for (uint j = 0; j < TILE / 16; j++) acc[i][j] = MULADD(x[i], y[j], acc[i][j]);
+		}
+		AG_BARRIER;
+	}
+	for (uint i = 0; i < TILE / 16; i++)
+		for (uint j = 0; j < TILE / 16; j++) {
+			const ulong r = row + ty + 16 * i, c = col + tx + 16 * j;
+			if (r < P_M && c < P_N) out[P_OUT + (batch * P_M + r) * P_N + c] = acc[i][j];
+		}
+}
+
+//// conv
+AG_KERNEL AG_SIZE(256) void ag_conv(AG_GLOBAL T *out, AG_GLOBAL const T *a, AG_GLOBAL const T *b, ag_params p)
+{
+	for (ulong i = AG_GLOBAL_ID; i < P_N; i += AG_GLOBAL_SIZE) {
+		ulong r = i;
+		const long col = r % P_OUT1;
+		r /= P_OUT1;
+		const long row = r % P_OUT0;
+		r /= P_OUT0;
+		const long o = r % P_CHANNELS_OUT;
+		r /= P_CHANNELS_OUT;
+		const long g = r % P_GROUPS, n = r / P_GROUPS;
+		T acc = 0;
+		for (long c = 0; c < (long)P_CHANNELS; c++)
+			for (long k = 0; k < (long)P_SIZE0; k++) {
+				long y = row * (long)P_STRIDE0 - (long)P_PAD0 + k * (long)P_STEP0;
+				if (P_HOLES0 > 1) {
+					if (y % (long)P_HOLES0 != 0) continue;
+					y /= (long)P_HOLES0;
+				}
+				for (long l = 0; l < (long)P_SIZE1; l++) {
+					long x = col * (long)P_STRIDE1 - (long)P_PAD1 + l * (long)P_STEP1;
+					if (P_HOLES1 > 1) {
+						if (x % (long)P_HOLES1 != 0) continue;
+						x /= (long)P_HOLES1;
+					}
+					const bool isInside = y >= 0 && y < (long)P_IN0 && x >= 0 && x < (long)P_IN1;
+					const T v = isInside ? a[P_A + n * P_AN + g * P_AG + c * P_AC + y * P_AY + x * P_AX] : (T)0;
+					acc = MULADD(v, b[P_B + g * P_BG + o * P_BO + c * P_BC + k * P_BK + l * P_BL], acc);
+				}
+			}
+		out[P_OUT + n * P_ON + g * P_OG + o * P_OO + row * P_OUT1 + col] = acc;
+	}
+}
+
+//// pool
+// Of the greatest element ARG gives the place instead.
+AG_KERNEL AG_SIZE(256) void ag_pool(AG_GLOBAL O *out, AG_GLOBAL const T *in, ag_params p)
+{
+	for (ulong i = AG_GLOBAL_ID; i < P_N; i += AG_GLOBAL_SIZE) {
+		const long col = i % P_OUT1, row = i / P_OUT1 % P_OUT0;
+		long base = P_IN;
+		ag_locate_planes((I)(i / P_OUT1 / P_OUT0), &p, &base);
+		T acc = IDENTITY;
+		long place = -1;
+		for (long k = 0; k < (long)P_SIZE0; k++) {
+			long y = row * (long)P_STRIDE0 - (long)P_PAD0 + k * (long)P_STEP0;
+			if (P_HOLES0 > 1) {
+				if (y % (long)P_HOLES0 != 0) continue;
+				y /= (long)P_HOLES0;
+			}
+			if (y < 0 || y >= (long)P_IN0) continue;
+			for (long l = 0; l < (long)P_SIZE1; l++) {
+				long x = col * (long)P_STRIDE1 - (long)P_PAD1 + l * (long)P_STEP1;
+				if (P_HOLES1 > 1) {
+					if (x % (long)P_HOLES1 != 0) continue;
+					x /= (long)P_HOLES1;
+				}
+				if (x < 0 || x >= (long)P_IN1) continue;
+				const T v = in[base + y * (long)P_ROW + x * (long)P_COL];
+#if ARG
+				if (place < 0 || BETTER(v, acc)) {
+					acc = v;
+					place = y * (long)P_IN1 + x;
+				}
+#else
+				acc = OP(acc, v);
+#endif
+			}
+		}
+#if ARG
+		out[P_OUT + i] = place;
+#else
+		out[P_OUT + i] = acc;
+#endif
+	}
+}
+
+//// gather
+// A wrong index is noted, and the kernel settle finds the first one.
+AG_KERNEL AG_SIZE(256) void ag_gather(AG_GLOBAL T *out, AG_GLOBAL const T *in, AG_GLOBAL const long *index, AG_GLOBAL ulong *fault, ag_params p)
+{
+	for (I i = AG_GLOBAL_ID; i < P_N; i += AG_GLOBAL_SIZE) {
+		long from = P_IN, at = P_INDEX;
+		ag_locate_space(i, &p, &from, &at);
+		long k = index[at];
+		T v = 0;
+		if (k < -(long)P_LENGTH || k >= (long)P_LENGTH) {
+			fault[P_SLOT] = 1;
+		} else {
+			if (k < 0) k += (long)P_LENGTH;
+			v = in[from + k * (long)P_STEP];
+		}
+		out[P_OUT + i] = v;
+	}
+}
+
+//// settle
+// Where an index was wrong, one group looks for the first such in row-major order.
+AG_KERNEL AG_SIZE(256) void ag_settle(AG_GLOBAL const long *index, AG_GLOBAL ulong *fault, ag_params p)
+{
+	AG_LOCAL ulong first[256];
+	const uint t = AG_LOCAL_ID;
+	if (fault[P_SLOT] != 0) {
+		first[t] = P_N;
+		for (ulong i = t; i < P_N; i += 256) {
+			long at = P_INDEX;
+			ag_locate_space((I)i, &p, &at);
+			const long k = index[at];
+			if (k < -(long)P_LENGTH || k >= (long)P_LENGTH) {
+				first[t] = i;
+				break;
+			}
+		}
+		AG_BARRIER;
+		for (uint halved = 128; halved > 0; halved /= 2) {
+			if (t < halved && first[t + halved] < first[t]) first[t] = first[t + halved];
+			AG_BARRIER;
+		}
+		if (t == 0) {
+			long at = P_INDEX;
+			ag_locate_space((I)first[0], &p, &at);
+			fault[P_SLOT + 1] = first[0];
+			fault[P_SLOT + 2] = (ulong)index[at];
+			fault[P_SLOT + 3] = P_LENGTH;
+		}
+	}
+}
+
+//// chunks
+// A group sorts CHUNK elements of a row by their keys, equal ones by their places, with a bitonic network. What is behind the end
+// of the row has the greatest key and comes last. The first KEPT of a row that is one chunk are the result; else keys and places go on to merge.
+AG_KERNEL AG_SIZE(SIZE) void ag_chunks(
+#if LAST
+	AG_GLOBAL long *out,
+#else
+	AG_GLOBAL ulong *keys, AG_GLOBAL ulong *order,
+#endif
+#if PLACES
+	AG_GLOBAL ulong *fault,
+#endif
+	AG_GLOBAL const T *in, ag_params p)
+{
+	AG_LOCAL ulong key[CHUNK];
+	AG_LOCAL uint place[CHUNK];
+	const uint t = AG_LOCAL_ID;
+	const ulong row = AG_GROUP / P_CHUNKS, begin = AG_GROUP % P_CHUNKS * CHUNK;
+	long from = P_IN, to = P_OUT;
+	ag_locate_kept((I)row, &p, &from, &to);
+	for (uint e = t; e < CHUNK; e += SIZE) {
+		ulong k = 0xffffffffffffffffUL;
+		if (begin + e < P_LEN) {
+			long at = from, target = 0;
+			ag_locate_folded((I)(begin + e), &p, &at, &target);
+			const T x = in[at];
+#if PLACES
+			const long i = x < 0 ? x + (long)P_LENGTH : x;
+			if (i < 0 || i >= (long)P_LENGTH || x < -(long)P_LENGTH)
+				fault[P_SLOT] = 1;
+			else
+				k = (ulong)(target + i * (long)P_STEP);
+#else
+			const bool isNaN = ISNAN(x);
+			k = KEY(x);
+			if (P_DESCENDING) k = isNaN ? k : ~k;
+#endif
+		}
+		key[e] = k;
+		place[e] = e;
+	}
+	AG_BARRIER;
+	for (uint size = 2; size <= CHUNK; size *= 2)
+		for (uint step = size / 2; step > 0; step /= 2) {
+			for (uint e = t; e < CHUNK / 2; e += SIZE) {
+				const uint i = e / step * step * 2 + e % step, j = i + step;
+				const bool isAfter = key[i] > key[j] || (key[i] == key[j] && place[i] > place[j]);
+				if (isAfter == ((i & size) == 0)) {
+					const ulong k = key[i];
+					const uint l = place[i];
+					key[i] = key[j];
+					place[i] = place[j];
+					key[j] = k;
+					place[j] = l;
+				}
+			}
+			AG_BARRIER;
+		}
+	for (uint e = t; e < CHUNK; e += SIZE) {
+#if LAST
+		if (e < P_KEPT) {
+			long nowhere = 0, there = to;
+			ag_locate_first((I)e, &p, &nowhere, &there);
+			out[there] = place[e];
+		}
+#else
+		if (begin + e < P_LEN) {
+			keys[row * P_LEN + begin + e] = key[e];
+			order[row * P_LEN + begin + e] = begin + place[e];
+		}
+#endif
+	}
+}
+
+//// merge
+// Neighbouring runs of RUN elements become one: an element moves by how many of the other run come before it.
+AG_KERNEL AG_SIZE(256) void ag_merge(AG_GLOBAL const ulong *keys, AG_GLOBAL const ulong *order,
+#if LAST
+	AG_GLOBAL long *out,
+#else
+	AG_GLOBAL ulong *keysOut, AG_GLOBAL ulong *orderOut,
+#endif
+	ag_params p)
+{
+	for (ulong i = AG_GLOBAL_ID; i < P_N; i += AG_GLOBAL_SIZE) {
+		const ulong row = i / P_LEN, e = i % P_LEN, run = e / P_RUN, start = row * P_LEN;
+		const ulong key = keys[i], place = order[i];
+		ulong low = (run ^ 1) * P_RUN, high = low + P_RUN;
+		if (low > P_LEN) low = P_LEN;
+		if (high > P_LEN) high = P_LEN;
+		const ulong first = low;
+		while (low < high) {
+			const ulong middle = (low + high) / 2, k = keys[start + middle];
+			if (k < key || (k == key && order[start + middle] < place))
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		const ulong to = run / 2 * 2 * P_RUN + e % P_RUN + (low - first);
+#if LAST
+		if (to < P_KEPT) {
+			long nowhere = 0, there = P_OUT;
+			ag_locate_kept((I)row, &p, &nowhere, &there);
+			ag_locate_first((I)to, &p, &nowhere, &there);
+			out[there] = (long)place;
+		}
+#else
+		keysOut[start + to] = key;
+		orderOut[start + to] = place;
+#endif
+	}
+}
+
+//// sums
+// The elements with the same key stand side by side, in the order in which they are added up. Each of them has WIDTH elements, of which an item has one.
+AG_KERNEL AG_SIZE(256) void ag_sums(AG_GLOBAL T *out, AG_GLOBAL const T *in, AG_GLOBAL const ulong *keys, AG_GLOBAL const ulong *order, ag_params p)
+{
+	for (ulong i = AG_GLOBAL_ID; i < P_N * P_WIDTH; i += AG_GLOBAL_SIZE) {
+		const ulong first = i / P_WIDTH, key = keys[first];
+		if (key == 0xffffffffffffffffUL || (first > 0 && keys[first - 1] == key)) continue;
+		long from = P_IN, to = P_OUT + (long)key;
+		ag_locate_inner((I)(i % P_WIDTH), &p, &from, &to);
+		T acc = 0;
+		for (ulong j = first; j < P_N && keys[j] == key; j++) {
+			long at = from;
+			ag_locate_outer((I)order[j], &p, &at);
+			acc = ADD(acc, in[at]);
+		}
+		out[to] = acc;
+	}
+}
+
+//// copy
+AG_KERNEL AG_SIZE(256) void ag_copy(AG_GLOBAL T *out, AG_GLOBAL const T *in, ag_params p)
+{
+	for (I i = AG_GLOBAL_ID; i < P_N; i += AG_GLOBAL_SIZE) {
+		long to = P_OUT, from = P_IN;
+		ag_locate_space(i, &p, &to, &from);
+		out[to] = in[from];
+	}
+}
+
+//// fill
+AG_KERNEL AG_SIZE(256) void ag_fill(AG_GLOBAL T *out, ag_params p)
+{
+	for (I i = AG_GLOBAL_ID; i < P_N; i += AG_GLOBAL_SIZE) out[P_OUT + i] = (T)P_VALUE;
+}
+
+//// iota
+AG_KERNEL AG_SIZE(256) void ag_iota(AG_GLOBAL T *out, ag_params p)
+{
+	const T start = START, step = STEP;
+	for (I i = AG_GLOBAL_ID; i < P_N; i += AG_GLOBAL_SIZE) out[P_OUT + i] = ADD(start, MUL((T)(long)i, step));
+}
+
+//// random
+// An item has a block of PER elements; the first block and the last may be drawn in part.
+AG_KERNEL AG_SIZE(256) void ag_random(AG_GLOBAL T *out, ag_params p)
+{
+	const ulong first = P_POS / PER, begin = P_POS % PER, blocks = (begin + P_N + PER - 1) / PER;
+	for (ulong i = AG_GLOBAL_ID; i < blocks; i += AG_GLOBAL_SIZE) {
+		const ulong block = first + i;
+		uint w[4] = {(uint)block, (uint)(block >> 32), P_TAG, 0};
+		ag_philox(w, (uint)P_KEY, (uint)(P_KEY >> 32));
+		T x[PER];
+		DRAW(w, x, (long)P_LO, P_SPAN);
+		for (uint j = 0; j < PER; j++) {
+			const ulong at = i * PER + j - begin;
+			if (at < P_N) out[P_OUT + at] = x[j];
+		}
+	}
+}

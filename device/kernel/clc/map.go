@@ -1,0 +1,244 @@
+package clc
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/kernel"
+)
+
+// mapArgs are the arguments of a kernel with so many inputs; mapFaultArgs with the fault slots.
+var mapArgs, mapFaultArgs [device.MaxOperands][]Operand
+
+func init() {
+	for inputs := range device.MaxOperands {
+		for i := range inputs + 1 {
+			mapArgs[inputs] = append(mapArgs[inputs], Operand{Buf, i})
+		}
+		mapFaultArgs[inputs] = append(mapArgs[inputs][:inputs+1:inputs+1], Operand{Kind: Fault})
+	}
+}
+
+func (l *Lowering) lowerMap(c *device.Command) error {
+	k := c.Kernel
+	f := form{flags: wide(c.N)}
+	space := &l.axes[0]
+	if c.Args != nil && (c.Args.Strides[1] != nil || c.Args.Strides[2] != nil || c.Args.Strides[3] != nil) {
+		operands := c.Args.Strides[1 : 1+len(k.In)]
+		if err := space.merge(c.Args.Shape, operands...); err != nil {
+			return err
+		}
+		if !space.isContiguous() {
+			f.flags |= isView
+			f.rank = printed(space)
+		}
+	}
+	s, err := l.source(k, f, printMap)
+	if err != nil {
+		return err
+	}
+	args := mapArgs[len(k.In)]
+	l.push(uint64(c.N), c.Imm[0], c.Imm[1])
+	l.off(c, 0, k.Out.Size())
+	for i, dt := range k.In {
+		l.off(c, i+1, dt.Size())
+	}
+	if s.canFail {
+		l.slot()
+		args = mapFaultArgs[len(k.In)]
+	}
+	if f.flags&isView != 0 {
+		l.view(space, f.rank)
+	}
+	l.launch(s, args, groupsFor(c.N), items)
+	return nil
+}
+
+// dividesInts reports whether e is an operation that fails for some integers.
+func dividesInts(e *kernel.Expr) bool {
+	return e.Kind() == kernel.Application && (e.Prim() == kernel.PrimDiv || e.Prim() == kernel.PrimPow) && e.DType() == device.Int64
+}
+
+func printMap(p *program, k *device.Kernel, f form) error {
+	e, ok := k.Body.(*kernel.Expr)
+	if !ok || e.DType() != k.Out || e.Args() > len(k.In) || len(k.In) >= device.MaxOperands {
+		return unsupported(k)
+	}
+	for _, x := range e.Nodes() {
+		if x.Kind() == kernel.Operand && x.DType() != k.In[x.Index()] {
+			return unsupported(k)
+		}
+	}
+	p.name = "ag_map"
+	p.params("N", "IMM0", "IMM1", "OUT")
+	for i := range k.In {
+		p.params(fmt.Sprintf("IN%d", i))
+	}
+	fails := slices.ContainsFunc(e.Nodes(), dividesInts)
+	if p.canFail = fails; fails {
+		p.params("SLOT")
+	}
+	isView := f.flags&isView != 0
+	if isView {
+		p.view("space", f.rank, len(k.In))
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "AG_KERNEL AG_SIZE(%d) void ag_map(AG_GLOBAL %s *out", items, ctype(k.Out))
+	for i, dt := range k.In {
+		fmt.Fprintf(&b, ", AG_GLOBAL const %s *in%d", ctype(dt), i)
+	}
+	if fails {
+		b.WriteString(", AG_GLOBAL ulong *fault")
+	}
+	b.WriteString(", ag_params p)\n{\n\tfor (I i = AG_GLOBAL_ID; i < P_N; i += AG_GLOBAL_SIZE) {\n")
+	at := func(i int) string { return fmt.Sprintf("P_IN%d + i", i) }
+	if isView {
+		names := ""
+		for i := range k.In {
+			fmt.Fprintf(&b, "\t\tlong at%d = P_IN%[1]d;\n", i)
+			names += fmt.Sprintf(", &at%d", i)
+		}
+		fmt.Fprintf(&b, "\t\tag_locate_space(i, &p%s);\n", names)
+		at = func(i int) string { return fmt.Sprintf("at%d", i) }
+	}
+	if fails {
+		b.WriteString("\t\tint wrong = 0;\n")
+	}
+	result := printExpr(&b, e, at)
+	if fails {
+		fmt.Fprintf(&b, "\t\tif (wrong) fault[P_SLOT] = %d;\n", zeroDivision)
+	}
+	fmt.Fprintf(&b, "\t\tout[P_OUT + i] = %s;\n\t}\n}\n", result)
+	p.body = b.String()
+	return nil
+}
+
+// printExpr prints a statement for each node of e and returns the name of its value.
+func printExpr(b *strings.Builder, e *kernel.Expr, at func(i int) string) string {
+	names := map[*kernel.Expr]string{}
+	for i, x := range e.Nodes() {
+		var text string
+		switch x.Kind() {
+		case kernel.Operand:
+			text = fmt.Sprintf("in%d[%s]", x.Index(), at(x.Index()))
+		case kernel.Immediate:
+			text = value(x.DType(), fmt.Sprintf("P_IMM%d", x.Index()))
+		case kernel.Constant:
+			text = value(x.DType(), fmt.Sprintf("%#xUL", x.Bits()))
+		case kernel.Application:
+			var operands [3]string
+			for i, in := range x.In() {
+				operands[i] = names[in]
+			}
+			text = primitive(x, operands)
+		}
+		names[x] = fmt.Sprintf("v%d", i)
+		fmt.Fprintf(b, "\t\tconst %s v%d = %s;\n", ctype(x.DType()), i, text)
+	}
+	return names[e]
+}
+
+// primitives are the texts for floats; _ is the suffix of the type, # its bits.
+var primitives = map[kernel.Prim]string{
+	kernel.PrimNeg:   "-x",
+	kernel.PrimAbs:   "ag_abs_(x)",
+	kernel.PrimAdd:   "x + y",
+	kernel.PrimSub:   "x - y",
+	kernel.PrimMul:   "x * y",
+	kernel.PrimDiv:   "x / y",
+	kernel.PrimMax:   "ag_max_(x, y)",
+	kernel.PrimMin:   "ag_min_(x, y)",
+	kernel.PrimPow:   "ag_pow_(x, y)",
+	kernel.PrimSqrt:  "AG_SQRT#(x)",
+	kernel.PrimExp:   "ag_exp_(x)",
+	kernel.PrimExpm1: "ag_expm1_(x)",
+	kernel.PrimLog:   "ag_log_(x)",
+	kernel.PrimLog1p: "ag_log1p_(x)",
+	kernel.PrimSin:   "ag_sin_(x)",
+	kernel.PrimCos:   "ag_cos_(x)",
+	kernel.PrimTanh:  "ag_tanh_(x)",
+	kernel.PrimErf:   "ag_erf_(x)",
+	kernel.PrimFloor: "AG_FLOOR#(x)",
+	kernel.PrimCeil:  "AG_CEIL#(x)",
+	kernel.PrimRound: "AG_RINT#(x)",
+	kernel.PrimEq:    "x == y",
+	kernel.PrimNe:    "x != y",
+	kernel.PrimLt:    "x < y",
+	kernel.PrimLe:    "x <= y",
+	kernel.PrimAnd:   "x & y",
+	kernel.PrimOr:    "x | y",
+	kernel.PrimNot:   "x ^ 1",
+	kernel.PrimWhere: "x ? y : z",
+}
+
+// intPrimitives are those that differ for int64.
+var intPrimitives = map[kernel.Prim]string{
+	kernel.PrimNeg: "ag_neg_(x)",
+	kernel.PrimAdd: "ag_add_(x, y)",
+	kernel.PrimSub: "ag_sub_(x, y)",
+	kernel.PrimMul: "ag_mul_(x, y)",
+	kernel.PrimDiv: "ag_div_(x, y, &wrong)",
+	kernel.PrimPow: "ag_pow_(x, y, &wrong)",
+}
+
+// primitive is the text of an application to the named operands.
+func primitive(e *kernel.Expr, operands [3]string) string {
+	if e.Prim() == kernel.PrimCast {
+		return cast(operands[0], e.In()[0].DType(), e.DType())
+	}
+	of := e.In()[len(e.In())-1].DType()
+	text := primitives[e.Prim()]
+	if special, ok := intPrimitives[e.Prim()]; ok && of == device.Int64 {
+		text = special
+	}
+	return expand(text, of, operands)
+}
+
+// expand replaces the words x, y, z and the marks _ and # of a text.
+func expand(text string, of device.DType, operands [3]string) string {
+	bits := "32"
+	if of == device.Float64 {
+		bits = "64"
+	}
+	var b strings.Builder
+	isLetter := func(i int) bool {
+		return i >= 0 && i < len(text) && (text[i] >= 'a' && text[i] <= 'z' || text[i] == '_')
+	}
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == '#':
+			b.WriteString(bits)
+		case c == '_' && i+1 < len(text) && text[i+1] == '(':
+			b.WriteString(suffix(of))
+		case c >= 'x' && c <= 'z' && !isLetter(i-1) && !isLetter(i+1):
+			b.WriteString(operands[c-'x'])
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// cast converts x as kernel.Cast does.
+func cast(x string, from, to device.DType) string {
+	switch {
+	case from == to:
+		return x
+	case to == device.Bool:
+		return x + " != 0"
+	case to == device.Int64 && from.IsFloat():
+		return "ag_long" + suffix(from) + "(" + x + ")"
+	}
+	return "(" + ctype(to) + ")" + x
+}
+
+// reducerText is the text of a reducer as a macro of x and y.
+func reducerText(r kernel.Reducer, dt device.DType) string {
+	text := primitives[r.Prim()]
+	if special, ok := intPrimitives[r.Prim()]; ok && dt == device.Int64 {
+		text = special
+	}
+	return "(" + expand(text, dt, [3]string{"(x)", "(y)", ""}) + ")"
+}

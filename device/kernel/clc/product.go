@@ -1,0 +1,307 @@
+package clc
+
+import (
+	"fmt"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/kernel"
+)
+
+// arithmetic adds the macros of numbers of type dt.
+func (p *program) arithmetic(dt device.DType) {
+	p.define("T", ctype(dt))
+	names := [3]string{"(x)", "(y)", "(z)"}
+	if dt == device.Int64 {
+		p.define("ADD(x, y)", expand("ag_add_(x, y)", dt, names))
+		p.define("MUL(x, y)", expand("ag_mul_(x, y)", dt, names))
+		p.define("MULADD(x, y, z)", "ADD(MUL(x, y), z)")
+		return
+	}
+	p.define("ADD(x, y)", "((x) + (y))")
+	p.define("MUL(x, y)", "((x) * (y))")
+	p.define("MULADD(x, y, z)", expand("AG_FMA#(x, y, z)", dt, names))
+}
+
+// isProduct reports whether k multiplies numbers of one type.
+func isProduct(k *device.Kernel) bool {
+	return k.Body == nil && len(k.In) == 2 && k.In[0] == k.Out && k.In[1] == k.Out && k.Out != device.Bool
+}
+
+// A group computes a square tile of a product of matrices: a narrow one where one side of that is at most as long.
+const (
+	narrowTile = 16
+	wideTile   = 64
+	tileDepth  = 16
+)
+
+func (l *Lowering) lowerMatMul(c *device.Command) error {
+	if !isProduct(c.Kernel) {
+		return unsupported(c.Kernel)
+	}
+	shape, rank := c.Args.Shape, len(c.Args.Shape)
+	m, n, k := c.Args.Ints[0], c.Args.Ints[1], c.Args.Ints[2]
+	a, b := c.Args.Strides[1], c.Args.Strides[2]
+	if a == nil {
+		a = append(shape[:rank:rank], m, k).Strides()
+	}
+	if b == nil {
+		b = append(shape[:rank:rank], k, n).Strides()
+	}
+	batch := &l.axes[0]
+	if err := batch.merge(shape, a[:rank], b[:rank]); err != nil {
+		return err
+	}
+	tile := narrowTile
+	if min(m, n) > narrowTile {
+		tile = wideTile
+	}
+	f := form{rank: printed(batch), size: uint16(tile), flags: wide(batch.size())}
+	s, err := l.source(c.Kernel, f, printMatMul)
+	if err != nil {
+		return err
+	}
+	down, across := (m+tile-1)/tile, (n+tile-1)/tile
+	size := c.Kernel.Out.Size()
+	l.push(uint64(m), uint64(n), uint64(k), uint64(down*across), uint64(across), uint64(a[rank]), uint64(a[rank+1]), uint64(b[rank]), uint64(b[rank+1]))
+	for i := range 3 {
+		l.off(c, i, size)
+	}
+	l.view(batch, f.rank)
+	l.launch(s, outInIn, batch.size()*down*across, items)
+	return nil
+}
+
+func printMatMul(p *program, k *device.Kernel, f form) error {
+	p.arithmetic(k.Out)
+	p.define("TILE", f.size)
+	p.define("DEPTH", tileDepth)
+	p.params("M", "N", "K", "TILES", "ACROSS", "A_ROW", "A_COL", "B_ROW", "B_COL", "OUT", "A", "B")
+	p.view("batch", f.rank, 2)
+	p.kernel("matmul")
+	return nil
+}
+
+// windowNames are the parameters that window pushes.
+var windowNames = []string{
+	"IN0", "OUT0", "SIZE0", "STRIDE0", "PAD0", "STEP0", "HOLES0",
+	"IN1", "OUT1", "SIZE1", "STRIDE1", "PAD1", "STEP1", "HOLES1",
+}
+
+func (l *Lowering) windows(ws *[2]device.Window) {
+	for _, w := range ws {
+		l.push(uint64(w.In), uint64(w.Out), uint64(w.Size), uint64(w.Stride), uint64(w.Pad), uint64(w.Step), uint64(w.Holes))
+	}
+}
+
+// pushInts pushes strides and lengths.
+func (l *Lowering) pushInts(values []int) {
+	for _, v := range values {
+		l.push(uint64(v))
+	}
+}
+
+func (l *Lowering) lowerConv(c *device.Command) error {
+	if !isProduct(c.Kernel) {
+		return unsupported(c.Kernel)
+	}
+	s, err := l.source(c.Kernel, form{}, printConv)
+	if err != nil {
+		return err
+	}
+	ws, channels, shape := c.Args.Window, c.Args.Ints[0], c.Args.Shape
+	n, g, o := shape[0], shape[1], shape[2]
+	plane := ws[0].Out * ws[1].Out
+	out, a, b := c.Args.Strides[0], c.Args.Strides[1], c.Args.Strides[2]
+	if out == nil {
+		out = []int{g * o * plane, o * plane, plane}
+	}
+	if a == nil {
+		a = device.Shape{n, g, channels, ws[0].In, ws[1].In}.Strides()
+	}
+	if b == nil {
+		b = device.Shape{g, o, channels, ws[0].Size, ws[1].Size}.Strides()
+	}
+	l.push(uint64(n*g*o*plane), uint64(g), uint64(o), uint64(channels))
+	l.windows(ws)
+	for i := range 3 {
+		l.off(c, i, c.Kernel.Out.Size())
+	}
+	l.pushInts(out)
+	l.pushInts(a)
+	l.pushInts(b)
+	l.launch(s, outInIn, groupsFor(n*g*o*plane), items)
+	return nil
+}
+
+func printConv(p *program, k *device.Kernel, _ form) error {
+	p.arithmetic(k.Out)
+	p.params("N", "GROUPS", "CHANNELS_OUT", "CHANNELS")
+	p.params(windowNames...)
+	p.params("OUT", "A", "B", "ON", "OG", "OO", "AN", "AG", "AC", "AY", "AX", "BG", "BO", "BC", "BK", "BL")
+	p.kernel("conv")
+	return nil
+}
+
+func (l *Lowering) lowerPool(c *device.Command) error {
+	k, ws, shape := c.Kernel, c.Args.Window, c.Args.Shape
+	in, rank := c.Args.Strides[1], len(c.Args.Shape)
+	if in == nil {
+		in = append(shape[:rank:rank], ws[0].In, ws[1].In).Strides()
+	}
+	planes := &l.axes[0]
+	if err := planes.merge(shape, in[:rank]); err != nil {
+		return err
+	}
+	n := planes.size() * ws[0].Out * ws[1].Out
+	f := form{rank: printed(planes), flags: wide(n)}
+	s, err := l.source(k, f, printPool)
+	if err != nil {
+		return err
+	}
+	l.push(uint64(n))
+	l.windows(ws)
+	l.off(c, 0, k.Out.Size())
+	l.off(c, 1, k.In[0].Size())
+	l.pushInts(in[rank:])
+	l.view(planes, f.rank)
+	l.launch(s, outIn, groupsFor(n), items)
+	return nil
+}
+
+func printPool(p *program, k *device.Kernel, f form) error {
+	arg := k.Code == device.ArgPool
+	r, ok := k.Body.(kernel.Reducer)
+	switch {
+	case !ok || len(k.In) != 1 || k.In[0] == device.Bool:
+		return unsupported(k)
+	case arg && (!isArg(k) || r != kernel.ReduceMax):
+		return unsupported(k)
+	case !arg && (k.In[0] != k.Out || r != kernel.ReduceMax && r != kernel.ReduceSum):
+		return unsupported(k)
+	}
+	p.reducer(r, k.In[0])
+	p.better(kernel.ReduceMax, k.In[0])
+	p.define("O", ctype(k.Out))
+	p.defineIf("ARG", arg)
+	p.params("N")
+	p.params(windowNames...)
+	p.params("OUT", "IN", "ROW", "COL")
+	p.view("planes", f.rank, 1)
+	p.kernel("pool")
+	return nil
+}
+
+func (l *Lowering) lowerCopy(c *device.Command) error {
+	k := c.Kernel
+	if k.Body != nil || len(k.In) != 1 || k.In[0] != k.Out {
+		return unsupported(k)
+	}
+	space := &l.axes[0]
+	shape := device.Shape{c.N}
+	if c.Args != nil && (c.Args.Strides[0] != nil || c.Args.Strides[1] != nil) {
+		shape = c.Args.Shape
+	}
+	if err := space.merge(shape, stridesOf(c, 0), stridesOf(c, 1)); err != nil {
+		return err
+	}
+	f := form{rank: printed(space), flags: wide(c.N)}
+	s, err := l.source(k, f, printCopy)
+	if err != nil {
+		return err
+	}
+	l.push(uint64(c.N))
+	l.off(c, 0, k.Out.Size())
+	l.off(c, 1, k.Out.Size())
+	l.view(space, f.rank)
+	l.launch(s, outIn, groupsFor(c.N), items)
+	return nil
+}
+
+func printCopy(p *program, k *device.Kernel, f form) error {
+	p.define("T", ofSize(k.Out.Size()))
+	p.params("N", "OUT", "IN")
+	p.view("space", f.rank, 2)
+	p.kernel("copy")
+	return nil
+}
+
+func (l *Lowering) lowerFill(c *device.Command) error { return l.fill(c, form{}, c.Imm[0]) }
+
+// zero appends the launch that sets the output to 0.
+func (l *Lowering) zero(c *device.Command) error { return l.fill(c, form{part: partZero}, 0) }
+
+func (l *Lowering) fill(c *device.Command, f form, bits uint64) error {
+	f.flags = wide(c.N)
+	s, err := l.source(c.Kernel, f, printFill)
+	if err != nil {
+		return err
+	}
+	l.push(uint64(c.N), bits)
+	l.off(c, 0, c.Kernel.Out.Size())
+	l.launch(s, outOnly, groupsFor(c.N), items)
+	return nil
+}
+
+func printFill(p *program, k *device.Kernel, _ form) error {
+	p.define("T", ofSize(k.Out.Size()))
+	p.params("N", "VALUE", "OUT")
+	p.kernel("fill")
+	return nil
+}
+
+func (l *Lowering) lowerIota(c *device.Command) error {
+	if c.Kernel.Out == device.Bool {
+		return unsupported(c.Kernel)
+	}
+	s, err := l.source(c.Kernel, form{flags: wide(c.N)}, printIota)
+	if err != nil {
+		return err
+	}
+	l.push(uint64(c.N), c.Imm[0], c.Imm[1])
+	l.off(c, 0, c.Kernel.Out.Size())
+	l.launch(s, outOnly, groupsFor(c.N), items)
+	return nil
+}
+
+func printIota(p *program, k *device.Kernel, _ form) error {
+	p.arithmetic(k.Out)
+	p.define("START", value(k.Out, "P_IMM0"))
+	p.define("STEP", value(k.Out, "P_IMM1"))
+	p.params("N", "IMM0", "IMM1", "OUT")
+	p.kernel("iota")
+	return nil
+}
+
+func (l *Lowering) lowerRandom(c *device.Command) error {
+	s, err := l.source(c.Kernel, form{}, printRandom)
+	if err != nil {
+		return err
+	}
+	var lo, span uint64
+	if c.Kernel.Body == kernel.Ints {
+		lo = uint64(c.Args.Ints[0])
+		span = uint64(c.Args.Ints[1]) - lo
+	}
+	l.push(uint64(c.N), c.Imm[0], c.Imm[1], lo, span)
+	l.off(c, 0, c.Kernel.Out.Size())
+	l.launch(s, outOnly, groupsFor((c.N+3)/2), items)
+	return nil
+}
+
+func printRandom(p *program, k *device.Kernel, _ form) error {
+	d, ok := k.Body.(kernel.Distribution)
+	if !ok || len(k.In) != 0 || (d == kernel.Ints) != (k.Out == device.Int64) || k.Out == device.Bool {
+		return unsupported(k)
+	}
+	per := 2
+	if k.Out == device.Float32 {
+		per = 4
+	}
+	p.define("T", ctype(k.Out))
+	p.define("PER", per)
+	p.define("P_TAG", fmt.Sprintf("%du", d.Tag(k.Out)))
+	p.define("DRAW", "ag_"+d.String()+suffix(k.Out))
+	p.params("N", "KEY", "POS", "LO", "SPAN", "OUT")
+	p.kernel("random")
+	return nil
+}

@@ -1,0 +1,155 @@
+package clc
+
+import (
+	"github.com/asyncgen/asyncgen/device"
+)
+
+// Sorting is by chunks that fit into a group's memory, which are then merged two by two.
+const (
+	smallChunk = 64
+	largeChunk = 1024
+)
+
+// chunkFor is the length of a chunk for rows of n elements.
+func chunkFor(n int) int {
+	if n <= smallChunk {
+		return smallChunk
+	}
+	return largeChunk
+}
+
+var (
+	sortArgs   = []Operand{{Buf, 0}, {Buf, 1}}                                  // all of it in chunks
+	chunkArgs  = []Operand{{Scratch, 0}, {Scratch, 1}, {Buf, 1}}                // keys and places to go on with
+	placeArgs  = []Operand{{Scratch, 0}, {Scratch, 1}, {Kind: Fault}, {Buf, 2}} // those of indices
+	mergeArgs  = [2][]Operand{{{Scratch, 0}, {Scratch, 1}, {Scratch, 2}, {Scratch, 3}}, {{Scratch, 2}, {Scratch, 3}, {Scratch, 0}, {Scratch, 1}}}
+	mergedArgs = [2][]Operand{{{Scratch, 0}, {Scratch, 1}, {Buf, 0}}, {{Scratch, 2}, {Scratch, 3}, {Buf, 0}}}
+)
+
+func (l *Lowering) lowerArgSort(c *device.Command) error {
+	k := c.Kernel
+	if k.Body != nil || len(k.In) != 1 || k.In[0] == device.Bool || k.Out != device.Int64 {
+		return unsupported(k)
+	}
+	kept, folded, first := &l.axes[0], &l.axes[1], &l.axes[2]
+	shape, n, most := c.Args.Shape, c.Args.Kept, c.Args.Ints[0]
+	in, out := c.Args.Strides[1], c.Args.Strides[0]
+	if in == nil {
+		in = shape.Strides()
+	}
+	if out == nil {
+		out = append(shape[:n:n], most).Strides()
+	}
+	if err := kept.merge(shape[:n], in[:n], out[:n]); err != nil {
+		return err
+	}
+	zero := make([]int, len(shape)-n)
+	if err := folded.merge(shape[n:], in[n:], zero); err != nil {
+		return err
+	}
+	if err := first.merge(device.Shape{most}, []int{0}, out[n:]); err != nil {
+		return err
+	}
+	return l.sort(c, kept, folded, first, most)
+}
+
+// sort lowers the command of ArgSort.
+func (l *Lowering) sort(c *device.Command, kept, folded, first *axes, most int) error {
+	k, rows, length := c.Kernel, kept.size(), folded.size()
+	chunk := chunkFor(length)
+	chunks := (length + chunk - 1) / chunk
+	f := form{part: partChunks, rank: printed(kept, folded, first), flags: wide(max(length, rows)), size: uint16(chunk)}
+	args := chunkArgs
+	if chunks == 1 {
+		f.flags |= isLast
+		args = sortArgs
+	}
+	s, err := l.source(k, f, printChunks)
+	if err != nil {
+		return err
+	}
+	l.push(uint64(chunks), uint64(length), uint64(most), uint64(c.Args.Ints[1]))
+	l.off(c, 1, k.In[0].Size())
+	l.off(c, 0, k.Out.Size())
+	l.view(kept, f.rank)
+	l.view(folded, f.rank)
+	l.view(first, f.rank)
+	l.launch(s, args, rows*chunks, min(chunk/2, items))
+	if chunks == 1 {
+		return nil
+	}
+	return l.merge(c, kept, first, rows, length, most)
+}
+
+// merge appends the launches that merge chunks, in scratch buffers 0 and 1, until one is left, of which the first elements are the result.
+func (l *Lowering) merge(c *device.Command, kept, first *axes, rows, length, most int) error {
+	for range 4 {
+		l.scratch(rows * length * 8)
+	}
+	from := 0
+	for run := largeChunk; run < length; run *= 2 {
+		f := form{part: partMerge, flags: wide(rows * length)}
+		args := mergeArgs[from]
+		if run*2 >= length {
+			f.flags |= isLast
+			f.rank = printed(kept, first)
+			args = mergedArgs[from]
+		}
+		s, err := l.source(c.Kernel, f, printMerge)
+		if err != nil {
+			return err
+		}
+		l.push(uint64(rows*length), uint64(length), uint64(run), uint64(most))
+		if run*2 >= length {
+			l.off(c, 0, c.Kernel.Out.Size())
+			l.view(kept, f.rank)
+			l.view(first, f.rank)
+		}
+		l.launch(s, args, groupsFor(rows*length), items)
+		from = 1 - from
+	}
+	return nil
+}
+
+// keys are the texts of ulong keys of numbers, which are as the numbers are; 0 and -0 have the same, and NaN the greatest.
+var keys = [...]string{
+	device.Float32: "(ISNAN(x) ? 0xffffffffffffffffUL : (ulong)((x) == 0 ? 0x80000000u : AG_BITS32(x) >> 31 ? ~AG_BITS32(x) : AG_BITS32(x) | 0x80000000u))",
+	device.Float64: "(ISNAN(x) ? 0xffffffffffffffffUL : (x) == 0 ? 0x8000000000000000UL : AG_BITS64(x) >> 63 ? ~AG_BITS64(x) : AG_BITS64(x) | 0x8000000000000000UL)",
+	device.Int64:   "((ulong)(x) ^ 0x8000000000000000UL)",
+}
+
+var isNaN = map[bool]string{true: "((x) != (x))", false: "0"}
+
+func printChunks(p *program, k *device.Kernel, f form) error {
+	p.define("T", ctype(k.In[0]))
+	p.define("KEY(x)", keys[k.In[0]])
+	p.define("ISNAN(x)", isNaN[k.In[0].IsFloat()])
+	p.chunks(f, false)
+	p.params("CHUNKS", "LEN", "KEPT", "DESCENDING", "IN", "OUT")
+	p.view("kept", f.rank, 2)
+	p.view("folded", f.rank, 2)
+	p.view("first", f.rank, 2)
+	p.kernel("chunks")
+	return nil
+}
+
+// chunks adds the macros of sorting chunks, of places or of numbers.
+func (p *program) chunks(f form, ofPlaces bool) {
+	p.define("CHUNK", f.size)
+	p.define("SIZE", min(f.size/2, items))
+	p.defineIf("LAST", f.flags&isLast != 0)
+	p.defineIf("PLACES", ofPlaces)
+}
+
+func printMerge(p *program, _ *device.Kernel, f form) error {
+	isLast := f.flags&isLast != 0
+	p.defineIf("LAST", isLast)
+	p.params("N", "LEN", "RUN", "KEPT")
+	if isLast {
+		p.params("OUT")
+		p.view("kept", f.rank, 2)
+		p.view("first", f.rank, 2)
+	}
+	p.kernel("merge")
+	return nil
+}

@@ -1,0 +1,350 @@
+package clc_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/kernel"
+	"github.com/asyncgen/asyncgen/device/kernel/clc"
+)
+
+var plenty = clc.Limits{FP64: true, GroupSize: 1024, LocalBytes: 48 << 10}
+
+// command is one of k with so many inputs, all in the same buffer.
+func command(k *device.Kernel, n int, args *device.Args) device.Command {
+	b := &device.Buffer{Bytes: 1 << 40}
+	c := device.Command{Kernel: k, N: n, Args: args}
+	for i := range len(k.In) + 1 {
+		c.Buf[i] = b
+	}
+	return c
+}
+
+// numbers are the types that are no bool.
+var numbers = []device.DType{device.Float32, device.Float64, device.Int64}
+
+// everyCommand lists commands for each text that there is: all codes, types, primitives, reducers, functions and distributions, in all forms.
+func everyCommand() (all []device.Command) {
+	add := func(k *device.Kernel, n int, args *device.Args) { all = append(all, command(k, n, args)) }
+	for _, e := range everyPrimitive() {
+		in := make([]device.DType, e.Args())
+		for _, x := range e.Nodes() {
+			if x.Kind() == kernel.Operand {
+				in[x.Index()] = x.DType()
+			}
+		}
+		add(device.NewKernel(e.String(), device.Map, e, e.DType(), in...), 100, nil)
+	}
+	x, y, z := kernel.Arg(0, device.Int64), kernel.Arg(1, device.Float32), kernel.Arg(2, device.Bool)
+	e := kernel.Where(z, kernel.Cast(kernel.Div(x, kernel.Imm(1, device.Int64)), device.Float32), y)
+	mixed := device.NewKernel(e.String(), device.Map, e, device.Float32, device.Int64, device.Float32, device.Bool)
+	many := device.Shape{2, 2, 2, 2, 2, 2}
+	odd := []int{64, 2, 16, 1, 8, 4}
+	for _, args := range []*device.Args{
+		nil,
+		{Shape: device.Shape{10, 10}, Strides: [4][]int{1: {0, 1}, 2: {1, 0}}},
+		{Shape: many, Strides: [4][]int{3: odd}},
+	} {
+		add(mixed, 64, args)
+		add(mixed, 1<<31, args)
+	}
+	// Folds of many blocks and of few elements, of rows, columns and other views.
+	folds := []*device.Args{
+		{Shape: device.Shape{3, 10000}, Kept: 1, Ints: []int{0, 0}},
+		{Shape: device.Shape{300, 20}, Kept: 1, Ints: []int{1, 1}, Strides: [4][]int{1: {1, 300}}},
+		{Shape: many, Kept: 3, Ints: []int{0, 1}, Strides: [4][]int{1: odd}},
+		{Shape: append(many, many...), Kept: 6, Ints: []int{0, 1}, Strides: [4][]int{1: append(odd, odd...)}},
+	}
+	for _, dt := range device.DTypes() {
+		for _, args := range folds {
+			kept := args.Shape[:args.Kept].Size()
+			for _, r := range kernel.Reducers() {
+				if r.Prim().Func(dt) == nil {
+					continue
+				}
+				add(device.NewKernel(r.String(), device.Reduce, r, dt, dt), kept, args)
+				add(device.NewKernel(r.String(), device.Scan, r, dt, dt), args.Shape.Size(), args)
+				if dt != device.Bool && (r == kernel.ReduceMax || r == kernel.ReduceMin) {
+					add(device.NewKernel("arg"+r.String(), device.ArgReduce, r, device.Int64, dt), kept, args)
+				}
+			}
+			if dt.IsFloat() {
+				for _, f := range kernel.RowFuncs() {
+					in := []device.DType{dt, dt, dt}
+					add(device.NewKernel(f.String(), device.Rows, f, dt, in[:1]...), args.Shape.Size(), args)
+					if f.Norms() {
+						add(device.NewKernel(f.String(), device.Rows, f, dt, in...), args.Shape.Size(), args)
+					}
+				}
+			}
+			if dt == device.Bool {
+				continue
+			}
+			sorts := *args
+			sorts.Ints = []int{2, args.Ints[1]}
+			if args.Strides[1] != nil {
+				sorts.Strides[0] = append(slices.Clone(args.Strides[1][:args.Kept]), 1)
+			}
+			add(device.NewKernel("argsort", device.ArgSort, nil, device.Int64, dt), kept*2, &sorts)
+		}
+		add(device.NewKernel("copy", device.Copy, nil, dt, dt), 100, nil)
+		add(device.NewKernel("copy", device.Copy, nil, dt, dt), 64, &device.Args{Shape: many, Strides: [4][]int{odd, odd}})
+		add(device.NewKernel("fill", device.Fill, nil, dt), 100, nil)
+		for _, n := range []int{2, 3000} {
+			args := &device.Args{Shape: device.Shape{n, 5}, Ints: []int{7, 5}, Strides: [4][]int{{0, 1}, {0, 1}, {1, 0}}}
+			add(device.NewKernel("gather", device.Gather, nil, dt, dt, device.Int64), n*5, args)
+			if dt != device.Bool {
+				add(device.NewKernel("scatteradd", device.ScatterAdd, nil, dt, dt, device.Int64), 35, args)
+			}
+		}
+	}
+	w := device.Window{In: 8, Out: 8, Size: 3, Stride: 1, Pad: 1, Step: 1, Holes: 1}
+	for _, dt := range numbers {
+		add(device.NewKernel("iota", device.Iota, nil, dt), 100, nil)
+		for _, n := range []int{10, 100} {
+			add(device.NewKernel("matmul", device.MatMul, nil, dt, dt, dt), n*n, &device.Args{Ints: []int{n, n, 50}})
+		}
+		add(device.NewKernel("conv", device.Conv, nil, dt, dt, dt), 64, &device.Args{Shape: device.Shape{1, 1, 1}, Ints: []int{1}, Window: &[2]device.Window{w, w}})
+		planes := &device.Args{Shape: device.Shape{2}, Window: &[2]device.Window{w, w}}
+		add(device.NewKernel("pool", device.Pool, kernel.ReduceMax, dt, dt), 128, planes)
+		add(device.NewKernel("pool", device.Pool, kernel.ReduceSum, dt, dt), 128, planes)
+		add(device.NewKernel("argpool", device.ArgPool, kernel.ReduceMax, device.Int64, dt), 128, planes)
+	}
+	for _, dt := range []device.DType{device.Float32, device.Float64} {
+		add(device.NewKernel("uniform", device.Random, kernel.Uniform, dt), 100, nil)
+		add(device.NewKernel("normal", device.Random, kernel.Normal, dt), 100, nil)
+	}
+	add(device.NewKernel("ints", device.Random, kernel.Ints, device.Int64), 100, &device.Args{Ints: []int{-3, 5}})
+	return all
+}
+
+// everyPrimitive lists an expression for each primitive and type.
+func everyPrimitive() (all []*kernel.Expr) {
+	for _, p := range kernel.Prims() {
+		for _, dt := range device.DTypes() {
+			if p == kernel.PrimCast {
+				for _, to := range device.DTypes() {
+					all = append(all, kernel.Cast(kernel.Arg(0, dt), to))
+				}
+				continue
+			}
+			if p.Func(dt) == nil {
+				continue
+			}
+			args := []*kernel.Expr{kernel.Arg(0, dt), kernel.Arg(1, dt), kernel.Arg(2, dt)}[:p.Arity()]
+			if p == kernel.PrimWhere {
+				args[0] = kernel.Arg(0, device.Bool)
+			}
+			all = append(all, kernel.Apply(p, args...))
+		}
+	}
+	return all
+}
+
+// lowerAll lowers every command.
+func lowerAll(t *testing.T) {
+	t.Helper()
+	l := clc.Lowering{Limits: plenty}
+	for _, c := range everyCommand() {
+		before := len(l.Launches)
+		if err := l.Lower(&c, &clc.Place{}); err != nil {
+			t.Fatalf("%v %s of %v: %v", c.Kernel.Code, c.Kernel.Name, c.Kernel.In, err)
+		}
+		if len(l.Launches) == before {
+			t.Errorf("%v %s: no launch", c.Kernel.Code, c.Kernel.Name)
+		}
+		for _, launch := range l.Launches[before:] {
+			if launch.Groups < 1 || launch.Local < 1 || launch.Local > plenty.GroupSize {
+				t.Errorf("%v %s: %d groups of %d", c.Kernel.Code, c.Kernel.Name, launch.Groups, launch.Local)
+			}
+			if size := 8 * (len(launch.Params) + len(launch.Args)); size > 1024 {
+				t.Errorf("%v %s: %d bytes of arguments, more than what every device takes", c.Kernel.Code, c.Kernel.Name, size)
+			}
+			if want := fmt.Sprintf("ulong w[%d];", max(len(launch.Params), 1)); !strings.Contains(launch.Source.Text, want) {
+				t.Errorf("%v %s: %d parameters, but the text has other ones", c.Kernel.Code, c.Kernel.Name, len(launch.Params))
+			}
+			for _, arg := range launch.Args {
+				if arg.Kind == clc.Scratch && arg.Index >= len(l.Scratch) || arg.Kind == clc.Fault && !l.CanFail {
+					t.Errorf("%v %s: no memory for operand %v", c.Kernel.Code, c.Kernel.Name, arg)
+				}
+			}
+		}
+	}
+}
+
+// Every kernel and every function of the library is used, and all texts are what clang takes for OpenCL C and for PTX.
+func TestTextsCompile(t *testing.T) {
+	lowerAll(t)
+	var all strings.Builder
+	for _, s := range clc.Sources() {
+		all.WriteString(s.Text)
+	}
+	for _, name := range append(clc.Paragraphs(), clc.Kernels()...) {
+		if !strings.Contains(all.String(), strings.TrimPrefix(name, "ag_")+"(") && !strings.Contains(all.String(), name) {
+			t.Errorf("nothing uses %s", name)
+		}
+	}
+	clang := lookClang(t)
+	file := filepath.Join(t.TempDir(), "all.cl")
+	if err := os.WriteFile(file, []byte(together(clc.Sources())), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	common := []string{"-x", "cl", "-cl-std=CL1.2", "-fsyntax-only", "-Werror", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-unused-function", "-Wno-sign-compare", "-Wno-unused-variable"}
+	for name, args := range map[string][]string{
+		"PTX":    {"--target=nvptx64-nvidia-cuda"},
+		"OpenCL": {"--target=spir64-unknown-unknown", "-Xclang", "-fdeclare-opencl-builtins", "-Xclang", "-finclude-default-header"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			command := exec.Command(clang, append(append(slices.Clone(common), args...), file)...)
+			if out, err := command.CombinedOutput(); err != nil {
+				t.Errorf("%v: %v\n%.4000s", command, err, out)
+			}
+		})
+	}
+}
+
+// together is all sources as one text, in which names end with the source's number: a compiler is called once, as starting it takes longer than
+// most texts do.
+func together(sources []*clc.Source) string {
+	head, _, _ := strings.Cut(sources[0].Text, "#define AG_FLOAT64")
+	names, macros := regexp.MustCompile(`\b(ag_\w+|I)\b`), regexp.MustCompile(`(?m)^#define (\w+)`)
+	var b strings.Builder
+	b.WriteString(head)
+	for _, s := range sources {
+		_, body, _ := strings.Cut(s.Text, "#define AG_FLOAT64")
+		body = "#define AG_FLOAT64" + names.ReplaceAllString(body, fmt.Sprintf("${1}_%d", s.ID))
+		b.WriteString(body)
+		for _, m := range macros.FindAllStringSubmatch(body, -1) {
+			b.WriteString("#undef " + m[1] + "\n")
+		}
+	}
+	return b.String()
+}
+
+// lookClang finds a clang, which may have a version in its name, or skips the test.
+func lookClang(t *testing.T) string {
+	t.Helper()
+	names := []string{"clang"}
+	for version := 25; version >= 14; version-- {
+		names = append(names, fmt.Sprintf("clang-%d", version))
+	}
+	for _, name := range names {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Skip("no clang: nothing has compiled the texts")
+	return ""
+}
+
+// Equal work is the same source, whichever kernel asks for it.
+func TestSourcesAreShared(t *testing.T) {
+	l := clc.Lowering{Limits: plenty}
+	x := kernel.Arg(0, device.Float32)
+	for range 2 {
+		c := command(device.NewKernel("twice", device.Map, kernel.Add(x, x), device.Float32, device.Float32), 10, nil)
+		if err := l.Lower(&c, &clc.Place{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if l.Launches[0].Source != l.Launches[1].Source {
+		t.Error("kernels that compute the same have two sources")
+	}
+	seen := map[string]bool{}
+	for i, s := range clc.Sources() {
+		if s == nil || s.ID != i || seen[s.Text] {
+			t.Errorf("source %d: %v", i, s)
+		}
+		seen[s.Text] = true
+	}
+}
+
+// nonsense is a Body that nobody knows.
+type nonsense struct{}
+
+func (nonsense) Key() string { return "nonsense" }
+
+func TestUnsupported(t *testing.T) {
+	f32, f64, i64, b := device.Float32, device.Float64, device.Int64, device.Bool
+	x32, x64 := kernel.Arg(0, f32), kernel.Arg(0, f64)
+	few := plenty
+	few.FP64 = false
+	small := plenty
+	small.GroupSize = 128
+	rows := &device.Args{Shape: device.Shape{4, 4}, Kept: 1, Ints: []int{0, 0}}
+	for _, test := range []struct {
+		name   string
+		limits clc.Limits
+		kernel *device.Kernel
+		args   *device.Args
+	}{
+		{"unknown body", plenty, device.NewKernel("", device.Map, nonsense{}, f32, f32), nil},
+		{"other types", plenty, device.NewKernel("", device.Map, x32, f32, f64), nil},
+		{"math", plenty, device.NewKernel("", device.Math, kernel.MathExp, f64, f64), nil},
+		{"upload", plenty, device.NewKernel("", device.Upload, nil, f32, f32), nil},
+		{"code", plenty, device.NewKernel("", device.Code(200), nil, f32, f32), nil},
+		{"float64", few, device.NewKernel("", device.Map, kernel.Neg(x64), f64, f64), nil},
+		{"power", few, device.NewKernel("", device.Map, kernel.Pow(x32, x32), f32, f32), nil},
+		{"small groups", small, device.NewKernel("", device.Map, kernel.Neg(x32), f32, f32), nil},
+		{"sum of bools", plenty, device.NewKernel("", device.Reduce, kernel.ReduceSum, b, b), rows},
+		{"place of sum", plenty, device.NewKernel("", device.ArgReduce, kernel.ReduceSum, i64, f32), rows},
+		{"sorted bools", plenty, device.NewKernel("", device.ArgSort, nil, i64, b), rows},
+		{"softmax of ints", plenty, device.NewKernel("", device.Rows, kernel.Softmax, i64, i64), rows},
+		{"normal ints", plenty, device.NewKernel("", device.Random, kernel.Normal, i64), nil},
+	} {
+		l := clc.Lowering{Limits: test.limits}
+		c := command(test.kernel, 4, test.args)
+		if err := l.Lower(&c, &clc.Place{}); !errors.Is(err, device.ErrUnsupported) || len(l.Launches) > 0 {
+			t.Errorf("%s: error %v, %d launches", test.name, err, len(l.Launches))
+		}
+	}
+	l := clc.Lowering{Limits: few}
+	c := command(device.NewKernel("", device.Map, kernel.Exp(x32), f32, f32), 4, nil)
+	if err := l.Lower(&c, &clc.Place{}); err != nil {
+		t.Errorf("exp of float32 without float64: %v", err)
+	}
+}
+
+// What lies where is in the parameters, and an element-wise command costs no memory.
+func TestPlaces(t *testing.T) {
+	x := kernel.Arg(0, device.Float32)
+	c := command(device.NewKernel("negative", device.Map, kernel.Neg(x), device.Float32, device.Float32), 1000, nil)
+	c.Off = [4]int{5, 7}
+	l := &clc.Lowering{Limits: plenty}
+	place := &clc.Place{Base: [4]int64{64, 128}}
+	if err := l.Lower(&c, place); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := l.Launches[0].Params, []uint64{1000, 0, 0, 64/4 + 5, 128/4 + 7}; !slices.Equal(got, want) {
+		t.Errorf("parameters %v, want %v", got, want)
+	}
+	if n := testing.AllocsPerRun(100, func() {
+		l.Reset()
+		if err := l.Lower(&c, place); err != nil {
+			t.Fatal(err)
+		}
+	}); n > 0 {
+		t.Errorf("an element-wise command costs %v allocations", n)
+	}
+}
+
+func TestFailure(t *testing.T) {
+	var index *device.IndexError
+	if err := clc.Failure([]int64{0, 5, 6, 7}); err != nil {
+		t.Errorf("a command that did not fail: %v", err)
+	}
+	if err := clc.Failure([]int64{1, 5, -6, 3}); !errors.As(err, &index) || index.Index != -6 || index.Length != 3 {
+		t.Errorf("a wrong index: %v", err)
+	}
+	if err := clc.Failure([]int64{2, 0, 0, 0}); err == nil {
+		t.Error("a division by zero did not fail")
+	}
+}
