@@ -5,6 +5,8 @@ import (
 	"unsafe"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/cpu/internal/vec"
+	"github.com/asyncgen/asyncgen/device/kernel"
 	"github.com/asyncgen/asyncgen/device/pool"
 )
 
@@ -27,11 +29,11 @@ func newScatterAdd(k *device.Kernel) (runner, error) {
 	}
 	switch k.Out {
 	case device.Float32:
-		return scatterAdd[float32], nil
+		return scatterAdd[float32](), nil
 	case device.Float64:
-		return scatterAdd[float64], nil
+		return scatterAdd[float64](), nil
 	case device.Int64:
-		return scatterAdd[int64], nil
+		return scatterAdd[int64](), nil
 	}
 	return nil, unsupported(k)
 }
@@ -144,31 +146,99 @@ func (t *taking[T]) run(lo, hi int) {
 	}
 }
 
-// scatterAdd runs ScatterAdd. An element of the output may be added to often, in
-// an order that is defined, so this is not split over the cores.
-func scatterAdd[T number](c *device.Command) error {
-	if c.N <= 0 {
+// scatterAdd is the runner of ScatterAdd.
+func scatterAdd[T number]() runner {
+	add := vec.PrimLoop(kernel.PrimAdd, device.DTypeOf[T](), vec.NoScalar)
+	return func(c *device.Command) error {
+		if c.N <= 0 {
+			return nil
+		}
+		out := operand[T](c, 0, c.N)
+		s, err := newSelection(c, c.Args.Strides[0], c.Args.Strides[1])
+		if err == nil {
+			defer selections.Put(s)
+		}
+		if pool.Worth(c.N, grainOf(1)) {
+			clearAll(out)
+		} else {
+			clear(out)
+		}
+		if err != nil {
+			return err
+		}
+		(&scattering[T]{selection: s, out: out, src: whole[T](c, 1), off: c.Off[1], add: add}).run()
 		return nil
 	}
-	out := operand[T](c, 0, c.N)
-	clear(out)
-	s, err := newSelection(c, c.Args.Strides[0], c.Args.Strides[1])
-	if err != nil {
-		return err
+}
+
+func clearAll[T number](x []T) {
+	pool.Run(len(x), grainOf(1), func(lo, hi int) { repeat(x[lo:hi], 0) })
+}
+
+// A scattering is one ScatterAdd command, whose output is zeros so far. An element of that may be added to often, in an order that
+// is defined: where it is split over the cores, each goes through all indices, and has a part of what each of them selects.
+type scattering[T number] struct {
+	*selection
+	out, src []T
+	off      int
+	add      vec.Loop
+}
+
+const (
+	scatterCost = 2  // how many simple operations an element is worth
+	shortestAdd = 8  // how many neighbours are worth a loop of package vec
+	narrowest   = 64 // and how many are worth to be left to another core
+)
+
+func (s *scattering[T]) run() {
+	switch {
+	case !s.inner.isContiguous() || !s.within.isContiguous():
+		s.oneByOne()
+	case s.width < shortestAdd:
+		s.few()
+	case s.width >= 2*narrowest && pool.Worth(len(s.places)*s.width, grainOf(scatterCost)):
+		s.split()
+	default:
+		s.neighbours(0, s.width)
 	}
-	defer selections.Put(s)
-	src := whole[T](c, 1)
+}
+
+func (s scattering[T]) split() {
+	n := (s.width + narrowest - 1) / narrowest
+	pool.Run(n, grainOf(scatterCost*len(s.places)*narrowest), func(lo, hi int) { s.neighbours(lo*narrowest, min(hi*narrowest, s.width)) })
+}
+
+// neighbours adds the elements from lo to hi-1 of what each index selects.
+func (s *scattering[T]) neighbours(lo, hi int) {
 	for i, place := range s.places {
-		at := c.Off[1] + s.with.offset(i)
-		if s.inner.isContiguous() && s.within.isContiguous() {
-			for j, v := range src[at:][:s.width] {
-				out[place+j] += v
-			}
-			continue
-		}
-		for j := range s.width {
-			out[place+s.inner.offset(j)] += src[at+s.within.offset(j)]
+		out, src := s.out[place:][lo:hi], s.src[s.off+s.with.offset(i):][lo:hi]
+		for at := 0; at < len(out); at += long {
+			s.add(start(out[at:]), start(out[at:]), start(src[at:]), nil, 0, min(long, len(out)-at))
 		}
 	}
-	return nil
+}
+
+// few adds neighbours that are too few for loops of their own.
+func (s *scattering[T]) few() {
+	if s.width == 1 {
+		for i, place := range s.places {
+			s.out[place] += s.src[s.off+s.with.offset(i)]
+		}
+		return
+	}
+	for i, place := range s.places {
+		out := s.out[place:]
+		for j, v := range s.src[s.off+s.with.offset(i):][:s.width] {
+			out[j] += v
+		}
+	}
+}
+
+func (s *scattering[T]) oneByOne() {
+	for i, place := range s.places {
+		at := s.off + s.with.offset(i)
+		for j := range s.width {
+			s.out[place+s.inner.offset(j)] += s.src[at+s.within.offset(j)]
+		}
+	}
 }
