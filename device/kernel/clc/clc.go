@@ -50,6 +50,7 @@ const (
 	Buf     OperandKind = iota // Index says which of Command.Buf
 	Scratch                    // Index says which of Lowering.Scratch
 	Fault                      // the buffer of all fault slots
+	Part                       // Index says which of the Parts of Command.Args
 )
 
 // An Operand is a pointer argument of a kernel.
@@ -71,6 +72,8 @@ type Launch struct {
 type Place struct {
 	// Base is how many bytes before each buffer begins the memory that the kernel is given for it: a multiple of 8.
 	Base [device.MaxOperands]int64
+	// Parts is the same for each of Args.Parts; nil if it is 0 for all.
+	Parts []int64
 	// Fault is the number of the command's slot, FaultWords long, in the buffer of fault slots.
 	Fault int64
 }
@@ -133,6 +136,7 @@ var lowerings = [...]func(*Lowering, *device.Command) error{
 	device.Gather:     (*Lowering).lowerGather,
 	device.ScatterAdd: (*Lowering).lowerScatterAdd,
 	device.Copy:       (*Lowering).lowerCopy,
+	device.Concat:     (*Lowering).lowerConcat,
 	device.Fill:       (*Lowering).lowerFill,
 	device.Iota:       (*Lowering).lowerIota,
 	device.Random:     (*Lowering).lowerRandom,
@@ -167,10 +171,13 @@ func Failure(slot []int64) error {
 // push appends words to the parameters of the next launch.
 func (l *Lowering) push(words ...uint64) { l.words = append(l.words, words...) }
 
-// off pushes where operand i of c begins, in elements of the given size.
-func (l *Lowering) off(c *device.Command, i, size int) {
-	l.push(uint64(l.place.Base[i])/uint64(size) + uint64(c.Off[i]))
+// offset is where operand i of c begins, in elements of the given size.
+func (l *Lowering) offset(c *device.Command, i, size int) uint64 {
+	return uint64(l.place.Base[i])/uint64(size) + uint64(c.Off[i])
 }
+
+// off pushes it.
+func (l *Lowering) off(c *device.Command, i, size int) { l.push(l.offset(c, i, size)) }
 
 // slot pushes where the command's fault slot begins.
 func (l *Lowering) slot() {

@@ -225,6 +225,37 @@ func printCopy(p *program, k *device.Kernel, f form) error {
 	return nil
 }
 
+// lowerConcat copies one part after the other.
+func (l *Lowering) lowerConcat(c *device.Command) error {
+	k, rows, at, space := c.Kernel, c.Args.Shape[0], 0, &l.axes[0]
+	if k.Body != nil || len(k.In) != 0 {
+		return unsupported(k)
+	}
+	width, size := c.N/rows, k.Out.Size()
+	for i, part := range c.Args.Parts {
+		if part.N == 0 {
+			continue
+		}
+		if err := space.merge(device.Shape{rows, part.N}, []int{width, 1}, nil); err != nil {
+			return err
+		}
+		f := form{rank: printed(space), flags: wide(c.N)}
+		s, err := l.source(k, f, printCopy)
+		if err != nil {
+			return err
+		}
+		base := 0
+		if l.place.Parts != nil {
+			base = int(l.place.Parts[i]) / size
+		}
+		l.push(uint64(rows*part.N), l.offset(c, 0, size)+uint64(at), uint64(base+part.Off))
+		l.view(space, f.rank)
+		l.launch(s, []Operand{{Buf, 0}, {Part, i}}, groupsFor(rows*part.N), items)
+		at += part.N
+	}
+	return nil
+}
+
 func (l *Lowering) lowerFill(c *device.Command) error { return l.fill(c, form{}, c.Imm[0]) }
 
 // zero appends the launch that sets the output to 0.

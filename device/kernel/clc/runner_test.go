@@ -149,6 +149,11 @@ func (r *runner) run(c *device.Command) error {
 	l := &r.lowering
 	l.Reset()
 	place := clc.Place{Base: [device.MaxOperands]int64{skew, skew, skew, skew}, Fault: 1}
+	if c.Args != nil {
+		for range c.Args.Parts {
+			place.Parts = append(place.Parts, skew)
+		}
+	}
 	if err := l.Lower(c, &place); err != nil {
 		return err
 	}
@@ -180,6 +185,8 @@ func (r *runner) run(c *device.Command) error {
 				at = memAt + uintptr(8*(1+arg.Index))
 			case clc.Fault:
 				at = memAt
+			case clc.Part:
+				word[0] = uint64(c.Args.Parts[arg.Index].Buf.Handle.(cl.Mem))
 			}
 			b.Add(cl.SetKernelArg, uintptr(k), uintptr(i), 8, at)
 		}

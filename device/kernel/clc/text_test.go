@@ -97,6 +97,7 @@ func everyCommand() (all []device.Command) {
 		}
 		add(device.NewKernel("copy", device.Copy, nil, dt, dt), 100, nil)
 		add(device.NewKernel("copy", device.Copy, nil, dt, dt), 64, &device.Args{Shape: many, Strides: [4][]int{odd, odd}})
+		add(device.NewKernel("concat", device.Concat, nil, dt), 30, &device.Args{Shape: device.Shape{3}, Parts: []device.Part{{N: 4}, {N: 0}, {N: 6}}})
 		add(device.NewKernel("fill", device.Fill, nil, dt), 100, nil)
 		for _, n := range []int{2, 3000} {
 			args := &device.Args{Shape: device.Shape{n, 5}, Ints: []int{7, 5}, Strides: [4][]int{{0, 1}, {0, 1}, {1, 0}}}
