@@ -90,3 +90,61 @@ func bits[T float32 | float64, B uint32 | uint64](t *testing.T, r *runner, rnd *
 }
 
 func constant(i int) *kernel.Expr { return kernel.Const(float64(i), device.Int64) }
+
+// Convolutions of more channels and places than a tile has are what their definition says, to the last bit.
+func TestConvolutions(t *testing.T) {
+	r := newRunner(t)
+	convolve(t, r, [3]int{2, 2, 5}, 3, [2]device.Window{
+		{In: 6, Out: 6, Size: 3, Stride: 1, Pad: 1, Step: 1, Holes: 1},
+		{In: 9, Out: 4, Size: 2, Stride: 2, Pad: 0, Step: 2, Holes: 1}})
+	convolve(t, r, [3]int{3, 1, 70}, 7, [2]device.Window{
+		{In: 5, Out: 5, Size: 3, Stride: 1, Pad: 1, Step: 1, Holes: 1},
+		{In: 8, Out: 4, Size: 4, Stride: 2, Pad: 1, Step: 1, Holes: 1}})
+	convolve(t, r, [3]int{1, 1, 20}, 2, [2]device.Window{
+		{In: 3, Out: 5, Size: 3, Stride: 1, Pad: 1, Step: 1, Holes: 2},
+		{In: 4, Out: 4, Size: 1, Stride: 1, Pad: 0, Step: 1, Holes: 1}})
+}
+
+func convolve(t *testing.T, r *runner, shape [3]int, channels int, ws [2]device.Window) {
+	n, g, o := shape[0], shape[1], shape[2]
+	rnd := rand.New(rand.NewPCG(1, 2))
+	random := func(n int) []float32 {
+		x := make([]float32, n)
+		for i := range x {
+			x[i] = rnd.Float32() - 0.5
+		}
+		return x
+	}
+	a := random(n * g * channels * ws[0].In * ws[1].In)
+	b := random(g * o * channels * ws[0].Size * ws[1].Size)
+	plane := ws[0].Out * ws[1].Out
+	got := make([]float32, n*g*o*plane)
+	k := device.NewKernel("conv", device.Conv, nil, device.Float32, device.Float32, device.Float32)
+	c := device.Command{Kernel: k, N: len(got), Buf: [4]*device.Buffer{put(t, r, got), put(t, r, a), put(t, r, b)},
+		Args: &device.Args{Shape: device.Shape{n, g, o}, Ints: []int{channels}, Window: &ws}}
+	if err := r.run(&c); err != nil {
+		t.Fatal(err)
+	}
+	get(t, r, c.Buf[0], got)
+	for e, v := range got {
+		i, j := e%plane/ws[1].Out, e%ws[1].Out
+		image, group, channelOut := e/plane/o/g, e/plane/o%g, e/plane%o
+		want := float32(0)
+		for q := range channels * ws[0].Size * ws[1].Size {
+			c, k, l := q/ws[1].Size/ws[0].Size, q/ws[1].Size%ws[0].Size, q%ws[1].Size
+			y, isRow := ws[0].At(i, k)
+			x, isCol := ws[1].At(j, l)
+			if !isRow || !isCol {
+				continue
+			}
+			element := float32(0)
+			if y >= 0 && y < ws[0].In && x >= 0 && x < ws[1].In {
+				element = a[(((image*g+group)*channels+c)*ws[0].In+y)*ws[1].In+x]
+			}
+			want = kernel.MulAdd(element, b[(((group*o+channelOut)*channels+c)*ws[0].Size+k)*ws[1].Size+l], want)
+		}
+		if v != want {
+			t.Fatalf("%v, %d channels: element %d is %v, want %v", shape, channels, e, v, want)
+		}
+	}
+}

@@ -212,7 +212,9 @@ AG_KERNEL AG_SIZE(256) void ag_matmul(AG_GLOBAL T *out, AG_GLOBAL const T *a, AG
 	long pa = P_A, pb = P_B;
 	ag_locate_batch((I)batch, &p, &pa, &pb);
 	T acc[TILE / 16][TILE / 16];
+#pragma unroll
 	for (uint i = 0; i < TILE / 16; i++)
+#pragma unroll
 		for (uint j = 0; j < TILE / 16; j++) acc[i][j] = 0;
 	for (ulong k0 = 0; k0 < P_K; k0 += DEPTH) {
 		for (uint e = t; e < DEPTH * TILE; e += 256) {
@@ -227,14 +229,20 @@ AG_KERNEL AG_SIZE(256) void ag_matmul(AG_GLOBAL T *out, AG_GLOBAL const T *a, AG
 		const uint depth = P_K - k0 < DEPTH ? (uint)(P_K - k0) : DEPTH;
 		for (uint k = 0; k < depth; k++) {
 			T x[TILE / 16], y[TILE / 16];
+#pragma unroll
 			for (uint i = 0; i < TILE / 16; i++) x[i] = as[k][ty + 16 * i];
+#pragma unroll
 			for (uint j = 0; j < TILE / 16; j++) y[j] = bs[k][tx + 16 * j];
+#pragma unroll
 			for (uint i = 0; i < TILE / 16; i++)
+#pragma unroll
 				for (uint j = 0; j < TILE / 16; j++) acc[i][j] = MULADD(x[i], y[j], acc[i][j]);
 		}
 		AG_BARRIER;
 	}
+#pragma unroll
 	for (uint i = 0; i < TILE / 16; i++)
+#pragma unroll
 		for (uint j = 0; j < TILE / 16; j++) {
 			const ulong r = row + ty + 16 * i, c = col + tx + 16 * j;
 			if (r < P_M && c < P_N) out[P_OUT + (batch * P_M + r) * P_N + c] = acc[i][j];
@@ -242,6 +250,7 @@ AG_KERNEL AG_SIZE(256) void ag_matmul(AG_GLOBAL T *out, AG_GLOBAL const T *a, AG
 }
 
 //// conv
+// An item computes an element.
 AG_KERNEL AG_SIZE(256) void ag_conv(AG_GLOBAL T *out, AG_GLOBAL const T *a, AG_GLOBAL const T *b, ag_params p)
 {
 	for (ulong i = AG_GLOBAL_ID; i < P_N; i += AG_GLOBAL_SIZE) {
@@ -273,6 +282,60 @@ AG_KERNEL AG_SIZE(256) void ag_conv(AG_GLOBAL T *out, AG_GLOBAL const T *a, AG_G
 				}
 			}
 		out[P_OUT + n * P_ON + g * P_OG + o * P_OO + row * P_OUT1 + col] = acc;
+	}
+}
+
+//// convtiles
+// The same as a product of matrices for windows without holes: the rows are the CHANNELS_OUT, the columns the places of all images, and k goes over channels and
+// places of the window. An item loads elements of the same row and column, for every STEP-th k.
+#define STEP (256 / TILE)
+AG_KERNEL AG_SIZE(256) void ag_convtiles(AG_GLOBAL T *out, AG_GLOBAL const T *a, AG_GLOBAL const T *b, ag_params p)
+{
+	AG_LOCAL T as[DEPTH][TILE + 1];
+	AG_LOCAL T bs[DEPTH][TILE + 1];
+	const uint t = AG_LOCAL_ID, tx = t % 16, ty = t / 16, mine = t % TILE;
+	const ulong plane = P_OUT0 * P_OUT1, window = P_SIZE0 * P_SIZE1, depth = P_CHANNELS * window;
+	const ulong g = AG_GROUP / P_TILES, row = AG_GROUP % P_TILES / P_ACROSS * TILE, col = AG_GROUP % P_TILES % P_ACROSS * TILE;
+	const I at = (I)(col + mine), n = at / (I)plane, i = at % (I)plane / (I)P_OUT1, j = at % (I)P_OUT1;
+	const long y0 = (long)i * (long)P_STRIDE0 - (long)P_PAD0, x0 = (long)j * (long)P_STRIDE1 - (long)P_PAD1;
+	const long image = (long)(P_A + n * P_AN + g * P_AG), weights = (long)(P_B + g * P_BG + (row + mine) * P_BO);
+	const bool hasPlace = at < P_N, hasRow = row + mine < P_CHANNELS_OUT;
+	T acc[TILE / 16][TILE / 16];
+#pragma unroll
+	for (uint r = 0; r < TILE / 16; r++)
+#pragma unroll
+		for (uint c = 0; c < TILE / 16; c++) acc[r][c] = 0;
+	for (ulong k0 = 0; k0 < depth; k0 += DEPTH) {
+		for (uint e = t / TILE; e < DEPTH; e += STEP) {
+			const I q = (I)(k0 + e), c = q / (I)window, k = q % (I)window / (I)P_SIZE1, l = q % (I)P_SIZE1;
+			const long y = y0 + (long)k * (long)P_STEP0, x = x0 + (long)l * (long)P_STEP1;
+			const bool isInside = hasPlace && q < depth && y >= 0 && y < (long)P_IN0 && x >= 0 && x < (long)P_IN1;
+			as[e][mine] = hasRow && q < depth ? b[weights + (long)(c * P_BC + k * P_BK + l * P_BL)] : (T)0;
+			bs[e][mine] = isInside ? a[image + (long)(c * P_AC) + y * (long)P_AY + x * (long)P_AX] : (T)0;
+		}
+		AG_BARRIER;
+		const uint most = depth - k0 < DEPTH ? (uint)(depth - k0) : DEPTH;
+		for (uint k = 0; k < most; k++) {
+			T x[TILE / 16], y[TILE / 16];
+#pragma unroll
+			for (uint r = 0; r < TILE / 16; r++) x[r] = as[k][ty + 16 * r];
+#pragma unroll
+			for (uint c = 0; c < TILE / 16; c++) y[c] = bs[k][tx + 16 * c];
+#pragma unroll
+			for (uint r = 0; r < TILE / 16; r++)
+#pragma unroll
+				for (uint c = 0; c < TILE / 16; c++) acc[r][c] = MULADD(y[c], x[r], acc[r][c]);
+		}
+		AG_BARRIER;
+	}
+#pragma unroll
+	for (uint c = 0; c < TILE / 16; c++) {
+		const ulong place = col + tx + 16 * c;
+#pragma unroll
+		for (uint r = 0; r < TILE / 16; r++) {
+			const ulong o = row + ty + 16 * r;
+			if (o < P_CHANNELS_OUT && place < P_N) out[P_OUT + place / plane * P_ON + g * P_OG + o * P_OO + place % plane] = acc[r][c];
+		}
 	}
 }
 
@@ -510,6 +573,23 @@ AG_KERNEL AG_SIZE(256) void ag_copy(AG_GLOBAL T *out, AG_GLOBAL const T *in, ag_
 		ag_locate_space(i, &p, &to, &from);
 		out[to] = in[from];
 	}
+}
+
+//// copytiles
+// A group copies TILE x TILE elements, along the axis D1 whose neighbours are neighbours in the input and along D0 whose are in the output. It has them in
+// its memory in between, so that neighbouring items read and write neighbours.
+AG_KERNEL AG_SIZE(256) void ag_copytiles(AG_GLOBAL T *out, AG_GLOBAL const T *in, ag_params p)
+{
+	AG_LOCAL T tile[TILE][TILE + 1];
+	const uint tx = AG_LOCAL_ID % TILE, ty = AG_LOCAL_ID / TILE;
+	const ulong i0 = AG_GROUP % P_TILES / P_ACROSS * TILE, j0 = AG_GROUP % P_TILES % P_ACROSS * TILE;
+	long to = P_OUT, from = P_IN;
+	ag_locate_rest((I)(AG_GROUP / P_TILES), &p, &to, &from);
+	for (uint r = ty; r < TILE; r += 256 / TILE)
+		if (i0 + r < P_D0 && j0 + tx < P_D1) tile[r][tx] = in[from + (long)(i0 + r) * (long)P_STRIDE0 + (long)(j0 + tx)];
+	AG_BARRIER;
+	for (uint r = ty; r < TILE; r += 256 / TILE)
+		if (i0 + tx < P_D0 && j0 + r < P_D1) out[to + (long)(i0 + tx) + (long)(j0 + r) * (long)P_STRIDE1] = tile[tx][r];
 }
 
 //// fill

@@ -100,14 +100,44 @@ func (l *Lowering) pushInts(values []int) {
 	}
 }
 
+// fewChannels are as many of the result as each element of the input is better read for each of again than kept for all of.
+const fewChannels = 4
+
 func (l *Lowering) lowerConv(c *device.Command) error {
 	if !isProduct(c.Kernel) {
 		return unsupported(c.Kernel)
 	}
-	s, err := l.source(c.Kernel, form{}, printConv)
+	ws, n, g, o := c.Args.Window, c.Args.Shape[0], c.Args.Shape[1], c.Args.Shape[2]
+	places := n * ws[0].Out * ws[1].Out
+	if o <= fewChannels || places <= fewChannels || ws[0].Holes > 1 || ws[1].Holes > 1 {
+		s, err := l.source(c.Kernel, form{}, printConv)
+		if err != nil {
+			return err
+		}
+		l.push(uint64(g*o*places), uint64(g), uint64(o), uint64(c.Args.Ints[0]))
+		l.convOperands(c)
+		l.launch(s, outInIn, groupsFor(g*o*places), items)
+		return nil
+	}
+	tile := narrowTile
+	if min(o, places) > narrowTile {
+		tile = wideTile
+	}
+	f := form{part: partTiles, size: uint16(tile), flags: wide(max(places, c.Args.Ints[0]*ws[0].Size*ws[1].Size) + wideTile)}
+	s, err := l.source(c.Kernel, f, printConv)
 	if err != nil {
 		return err
 	}
+	down, across := (o+tile-1)/tile, (places+tile-1)/tile
+	l.push(uint64(places), uint64(g), uint64(o), uint64(c.Args.Ints[0]))
+	l.convOperands(c)
+	l.push(uint64(down*across), uint64(across))
+	l.launch(s, outInIn, g*down*across, items)
+	return nil
+}
+
+// convOperands pushes the windows of a convolution, and where its operands are.
+func (l *Lowering) convOperands(c *device.Command) {
 	ws, channels, shape := c.Args.Window, c.Args.Ints[0], c.Args.Shape
 	n, g, o := shape[0], shape[1], shape[2]
 	plane := ws[0].Out * ws[1].Out
@@ -121,7 +151,6 @@ func (l *Lowering) lowerConv(c *device.Command) error {
 	if b == nil {
 		b = device.Shape{g, o, channels, ws[0].Size, ws[1].Size}.Strides()
 	}
-	l.push(uint64(n*g*o*plane), uint64(g), uint64(o), uint64(channels))
 	l.windows(ws)
 	for i := range 3 {
 		l.off(c, i, c.Kernel.Out.Size())
@@ -129,16 +158,21 @@ func (l *Lowering) lowerConv(c *device.Command) error {
 	l.pushInts(out)
 	l.pushInts(a)
 	l.pushInts(b)
-	l.launch(s, outInIn, groupsFor(n*g*o*plane), items)
-	return nil
 }
 
-func printConv(p *program, k *device.Kernel, _ form) error {
+func printConv(p *program, k *device.Kernel, f form) error {
 	p.arithmetic(k.Out)
 	p.params("N", "GROUPS", "CHANNELS_OUT", "CHANNELS")
 	p.params(windowNames...)
 	p.params("OUT", "A", "B", "ON", "OG", "OO", "AN", "AG", "AC", "AY", "AX", "BG", "BO", "BC", "BK", "BL")
-	p.kernel("conv")
+	if f.part != partTiles {
+		p.kernel("conv")
+		return nil
+	}
+	p.params("TILES", "ACROSS")
+	p.define("TILE", f.size)
+	p.define("DEPTH", tileDepth)
+	p.kernel("convtiles")
 	return nil
 }
 
@@ -204,6 +238,9 @@ func (l *Lowering) lowerCopy(c *device.Command) error {
 	if err := space.merge(shape, stridesOf(c, 0), stridesOf(c, 1)); err != nil {
 		return err
 	}
+	if inner, outer, ok := space.turned(); ok {
+		return l.copyTiles(c, space, inner, outer)
+	}
 	f := form{rank: printed(space), flags: wide(c.N)}
 	s, err := l.source(k, f, printCopy)
 	if err != nil {
@@ -222,6 +259,63 @@ func printCopy(p *program, k *device.Kernel, f form) error {
 	p.params("N", "OUT", "IN")
 	p.view("space", f.rank, 2)
 	p.kernel("copy")
+	return nil
+}
+
+// copyTile is the side of the square that a group copies where the axes change places.
+const copyTile = 32
+
+// turned returns the axes whose neighbours are neighbours in the output, operand 0, and in the input, operand 1. It is ok if they are two, and
+// long enough to be worth tiles.
+func (a *axes) turned() (inOut, inIn int, ok bool) {
+	inOut, inIn = -1, -1
+	for axis := range a.rank {
+		if a.strides[0][axis] == 1 {
+			inOut = axis
+		}
+		if a.strides[1][axis] == 1 {
+			inIn = axis
+		}
+	}
+	return inOut, inIn, inOut >= 0 && inIn >= 0 && inOut != inIn && min(a.dims[inOut], a.dims[inIn]) >= copyTile/4
+}
+
+// remove takes an axis away.
+func (a *axes) remove(axis int) {
+	copy(a.dims[axis:], a.dims[axis+1:a.rank])
+	for o := range a.operands {
+		copy(a.strides[o][axis:], a.strides[o][axis+1:a.rank])
+	}
+	a.rank--
+}
+
+// copyTiles lowers a Copy that changes the places of two axes of the space.
+func (l *Lowering) copyTiles(c *device.Command, space *axes, inOut, inIn int) error {
+	k, rest := c.Kernel, &l.axes[1]
+	*rest = *space
+	rest.remove(max(inOut, inIn))
+	rest.remove(min(inOut, inIn))
+	f := form{part: partTiles, rank: printed(rest), flags: wide(rest.size())}
+	s, err := l.source(k, f, printCopyTiles)
+	if err != nil {
+		return err
+	}
+	d0, d1 := space.dims[inOut], space.dims[inIn]
+	down, across := (d0+copyTile-1)/copyTile, (d1+copyTile-1)/copyTile
+	l.push(uint64(d0), uint64(d1), uint64(space.strides[1][inOut]), uint64(space.strides[0][inIn]), uint64(down*across), uint64(across))
+	l.off(c, 0, k.Out.Size())
+	l.off(c, 1, k.Out.Size())
+	l.view(rest, f.rank)
+	l.launch(s, outIn, rest.size()*down*across, items)
+	return nil
+}
+
+func printCopyTiles(p *program, k *device.Kernel, f form) error {
+	p.define("T", ofSize(k.Out.Size()))
+	p.define("TILE", copyTile)
+	p.params("D0", "D1", "STRIDE0", "STRIDE1", "TILES", "ACROSS", "OUT", "IN")
+	p.view("rest", f.rank, 2)
+	p.kernel("copytiles")
 	return nil
 }
 

@@ -38,6 +38,7 @@ const (
 	partSums
 	partSettle
 	partZero
+	partTiles
 )
 
 // flags are choices of a form.

@@ -97,6 +97,7 @@ func everyCommand() (all []device.Command) {
 		}
 		add(device.NewKernel("copy", device.Copy, nil, dt, dt), 100, nil)
 		add(device.NewKernel("copy", device.Copy, nil, dt, dt), 64, &device.Args{Shape: many, Strides: [4][]int{odd, odd}})
+		add(device.NewKernel("copy", device.Copy, nil, dt, dt), 30000, &device.Args{Shape: device.Shape{3, 100, 100}, Strides: [4][]int{1: {10000, 1, 100}}})
 		add(device.NewKernel("concat", device.Concat, nil, dt), 30, &device.Args{Shape: device.Shape{3}, Parts: []device.Part{{N: 4}, {N: 0}, {N: 6}}})
 		add(device.NewKernel("fill", device.Fill, nil, dt), 100, nil)
 		for _, n := range []int{2, 3000} {
@@ -113,7 +114,9 @@ func everyCommand() (all []device.Command) {
 		for _, n := range []int{10, 100} {
 			add(device.NewKernel("matmul", device.MatMul, nil, dt, dt, dt), n*n, &device.Args{Ints: []int{n, n, 50}})
 		}
-		add(device.NewKernel("conv", device.Conv, nil, dt, dt, dt), 64, &device.Args{Shape: device.Shape{1, 1, 1}, Ints: []int{1}, Window: &[2]device.Window{w, w}})
+		for _, o := range []int{1, 10, 100} {
+			add(device.NewKernel("conv", device.Conv, nil, dt, dt, dt), 64*o, &device.Args{Shape: device.Shape{1, 1, o}, Ints: []int{1}, Window: &[2]device.Window{w, w}})
+		}
 		planes := &device.Args{Shape: device.Shape{2}, Window: &[2]device.Window{w, w}}
 		add(device.NewKernel("pool", device.Pool, kernel.ReduceMax, dt, dt), 128, planes)
 		add(device.NewKernel("pool", device.Pool, kernel.ReduceSum, dt, dt), 128, planes)
