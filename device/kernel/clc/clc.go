@@ -88,10 +88,11 @@ type Lowering struct {
 	// CanFail says that the last command writes to its fault slot if it fails; it must be zero before.
 	CanFail bool
 
-	words []uint64 // of Params
-	first int      // where those of the next launch begin
-	place *Place
-	axes  [4]axes
+	words   []uint64 // of Params
+	first   int      // where those of the next launch begin
+	place   *Place
+	axes    [4]axes
+	outside error // the first operand that reaches outside of its buffer
 }
 
 // Reset forgets the launches.
@@ -99,9 +100,9 @@ func (l *Lowering) Reset() {
 	l.Launches, l.words = l.Launches[:0], l.words[:0]
 }
 
-// Lower appends the launches of c, none if it has no elements. An error wraps
-// ErrUnsupported, and nothing was appended; Math, Upload and Download are such codes. When all source forms are known it allocates nothing
-// but the room for what it appends.
+// Lower appends the launches of c, none if it has no elements. With an error nothing was appended: it wraps
+// ErrUnsupported, as for the codes Math, Upload and Download, or says that an operand reaches outside of its buffer. An element-wise command
+// costs no memory but what is appended.
 func (l *Lowering) Lower(c *device.Command, at *Place) error {
 	l.Scratch, l.CanFail, l.place = l.Scratch[:0], false, at
 	if l.Limits.GroupSize < 256 || l.Limits.LocalBytes < 32<<10 {
@@ -115,7 +116,12 @@ func (l *Lowering) Lower(c *device.Command, at *Place) error {
 	}
 	launches, words := len(l.Launches), len(l.words)
 	l.first = words
-	if err := lowerings[c.Kernel.Code](l, c); err != nil {
+	l.outside = nil
+	err := lowerings[c.Kernel.Code](l, c)
+	if err == nil {
+		err = l.outside
+	}
+	if err != nil {
 		l.Launches, l.words = l.Launches[:launches], l.words[:words]
 		return err
 	}
@@ -166,6 +172,32 @@ func Failure(slot []int64) error {
 		return &device.IndexError{Index: slot[2], Length: int(slot[3])}
 	}
 	return errZeroDivision
+}
+
+// within notes that the elements of operand i of c from least to most, where it begins being 0, are used.
+func (l *Lowering) within(c *device.Command, i, least, most int) {
+	dt := c.Kernel.Out
+	if i > 0 {
+		dt = c.Kernel.In[i-1]
+	}
+	if l.outside == nil && (c.Off[i]+least < 0 || int64(c.Off[i]+most+1) > c.Buf[i].Bytes/int64(dt.Size())) {
+		l.outside = fmt.Errorf("opencl: kernel %s: operand %d reaches outside of its buffer", c.Kernel.Name, i)
+	}
+}
+
+// spans notes that operand i of c is used over all of these spaces together, in each of which it is operand o.
+func (l *Lowering) spans(c *device.Command, i, o int, spaces ...*axes) {
+	least, most := 0, 0
+	for _, a := range spaces {
+		for axis, d := range a.dims[:a.rank] {
+			if d == 0 {
+				return
+			}
+			span := (d - 1) * a.strides[o][axis]
+			least, most = least+min(span, 0), most+max(span, 0)
+		}
+	}
+	l.within(c, i, least, most)
 }
 
 // push appends words to the parameters of the next launch.

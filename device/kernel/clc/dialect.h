@@ -22,6 +22,10 @@ typedef unsigned long ulong;
 #define AG_SQRT64(x) __nvvm_sqrt_rn_d(x)
 #define AG_MUL_HIGH(x, y) __nvvm_mulhi_ull(x, y)
 #define AG_LEADING_ZEROS(x) ((uint)__builtin_clzl(x))
+#define AG_BITS32(x) __builtin_astype((float)(x), uint)
+#define AG_BITS64(x) __builtin_astype((double)(x), ulong)
+#define AG_FLOAT32(x) __builtin_astype((uint)(x), float)
+#define AG_FLOAT64(x) __builtin_astype((ulong)(x), double)
 #else
 #ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
@@ -44,6 +48,10 @@ typedef unsigned long ulong;
 #define AG_SQRT64(x) sqrt((double)(x))
 #define AG_MUL_HIGH(x, y) mul_hi((ulong)(x), (ulong)(y))
 #define AG_LEADING_ZEROS(x) ((uint)clz((ulong)(x)))
+#define AG_BITS32(x) as_uint((float)(x))
+#define AG_BITS64(x) as_ulong((double)(x))
+#define AG_FLOAT32(x) as_float((uint)(x))
+#define AG_FLOAT64(x) as_double((ulong)(x))
 #endif
 #pragma OPENCL FP_CONTRACT OFF
 #define AG_KERNEL __kernel
@@ -54,7 +62,3 @@ typedef unsigned long ulong;
 #define AG_CONSTANT __constant
 #define AG_GLOBAL_ID (AG_GROUP * AG_LOCAL_SIZE + AG_LOCAL_ID)
 #define AG_GLOBAL_SIZE (AG_GROUPS * AG_LOCAL_SIZE)
-#define AG_BITS32(x) __builtin_astype((float)(x), uint)
-#define AG_BITS64(x) __builtin_astype((double)(x), ulong)
-#define AG_FLOAT32(x) __builtin_astype((uint)(x), float)
-#define AG_FLOAT64(x) __builtin_astype((ulong)(x), double)

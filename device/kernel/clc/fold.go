@@ -58,6 +58,8 @@ func (l *Lowering) lowerReduce(c *device.Command) error {
 	}
 	size, n := c.Kernel.Out.Size(), folded.size()
 	blocks := (n + kernel.Block - 1) / kernel.Block
+	l.within(c, 0, 0, c.N-1)
+	l.spans(c, 1, 0, kept, folded)
 	width := kernel.LanesFor(max(n, 1))
 	together, byColumns := items/width, uint64(0)
 	if areColumns(kept, folded) && c.N >= columns {
@@ -140,6 +142,8 @@ func (l *Lowering) lowerArgReduce(c *device.Command) error {
 	if err != nil {
 		return err
 	}
+	l.within(c, 0, 0, c.N-1)
+	l.spans(c, 1, 0, kept, folded)
 	f, n, groups := foldForm(kept, folded), folded.size(), c.N
 	if n < items || areColumns(kept, folded) && c.N >= items {
 		f.flags |= isAlone
@@ -191,23 +195,34 @@ func printArgReduce(p *program, k *device.Kernel, f form) error {
 	return nil
 }
 
+// Rows of so many elements are scanned by a group each, if they are not more than what would keep a device busy with an item each.
+const (
+	longRow  = 128
+	manyRows = 1 << 12
+)
+
 func (l *Lowering) lowerScan(c *device.Command) error {
 	kept, folded, err := l.split(c, true)
 	if err != nil {
 		return err
 	}
-	f := foldForm(kept, folded)
+	l.spans(c, 0, 1, kept, folded)
+	l.spans(c, 1, 0, kept, folded)
+	f, rows, n := foldForm(kept, folded), kept.size(), folded.size()
+	groups := groupsFor(rows)
+	if n >= longRow && rows < manyRows {
+		f.part, groups = partLong, rows
+	}
 	s, err := l.source(c.Kernel, f, printScan)
 	if err != nil {
 		return err
 	}
-	rows := kept.size()
-	l.push(uint64(rows), uint64(folded.size()), uint64(c.Args.Ints[0]))
+	l.push(uint64(rows), uint64(n), uint64(c.Args.Ints[0]))
 	l.off(c, 0, c.Kernel.Out.Size())
 	l.off(c, 1, c.Kernel.Out.Size())
 	l.view(kept, f.rank)
 	l.view(folded, f.rank)
-	l.launch(s, outIn, groupsFor(rows), items)
+	l.launch(s, outIn, groups, items)
 	return nil
 }
 
@@ -220,6 +235,11 @@ func printScan(p *program, k *device.Kernel, f form) error {
 	p.params("N", "LEN", "BACK", "OUT", "IN")
 	p.view("kept", f.rank, 2)
 	p.view("folded", f.rank, 2)
+	if f.part == partLong {
+		p.define("CHUNK", 4*items)
+		p.kernel("scanrow")
+		return nil
+	}
 	p.kernel("scan")
 	return nil
 }
@@ -251,6 +271,11 @@ func (l *Lowering) lowerRows(c *device.Command) error {
 		return err
 	}
 	f := foldForm(kept, row)
+	l.spans(c, 0, 1, kept, row)
+	l.spans(c, 1, 0, kept, row)
+	for i := 2; i <= len(k.In); i++ {
+		l.spans(c, i, i, row)
+	}
 	f.rank = printed(kept, row)
 	lanes := kernel.Lanes
 	if row.size() > kernel.Block {

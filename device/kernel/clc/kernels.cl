@@ -119,6 +119,35 @@ AG_KERNEL AG_SIZE(256) void ag_scan(AG_GLOBAL T *out, AG_GLOBAL const T *in, ag_
 	}
 }
 
+//// scanrow
+// A group has a row, for few long ones: CHUNK elements at a time come into its memory, where one item goes through them in order.
+AG_KERNEL AG_SIZE(256) void ag_scanrow(AG_GLOBAL T *out, AG_GLOBAL const T *in, ag_params p)
+{
+	AG_LOCAL T chunk[CHUNK];
+	const uint t = AG_LOCAL_ID;
+	long from = P_IN, to = P_OUT;
+	ag_locate_kept((I)AG_GROUP, &p, &from, &to);
+	T acc = IDENTITY;
+	for (ulong first = 0; first < P_LEN; first += CHUNK) {
+		const uint n = P_LEN - first < CHUNK ? (uint)(P_LEN - first) : CHUNK;
+		for (uint e = t; e < n; e += 256) {
+			long at = from, there = to;
+			ag_locate_folded((I)(P_BACK ? P_LEN - 1 - first - e : first + e), &p, &at, &there);
+			chunk[e] = in[at];
+		}
+		AG_BARRIER;
+		if (t == 0)
+			for (uint e = 0; e < n; e++) chunk[e] = acc = OP(acc, chunk[e]);
+		AG_BARRIER;
+		for (uint e = t; e < n; e += 256) {
+			long at = from, there = to;
+			ag_locate_folded((I)(P_BACK ? P_LEN - 1 - first - e : first + e), &p, &at, &there);
+			out[there] = chunk[e];
+		}
+		AG_BARRIER;
+	}
+}
+
 //// rows
 // A group has a row, and 64 lanes for each of some blocks of 4096 elements that it folds at a time. FOLD sets RESULT to the fold of VALUE, which may use x, the
 // element k of the row. The results of blocks wait in held until they have a neighbour of the same size, as the digits of a binary number do.

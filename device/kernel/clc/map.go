@@ -39,6 +39,14 @@ func (l *Lowering) lowerMap(c *device.Command) error {
 	if err != nil {
 		return err
 	}
+	l.within(c, 0, 0, c.N-1)
+	for i := range k.In {
+		if f.flags&isView != 0 {
+			l.spans(c, i+1, i, space)
+		} else {
+			l.within(c, i+1, 0, c.N-1)
+		}
+	}
 	args := mapArgs[len(k.In)]
 	l.push(uint64(c.N), c.Imm[0], c.Imm[1])
 	l.off(c, 0, k.Out.Size())

@@ -60,6 +60,9 @@ func (l *Lowering) lowerMatMul(c *device.Command) error {
 	if err != nil {
 		return err
 	}
+	l.within(c, 0, 0, c.N-1)
+	l.spans(c, 1, 0, batch, l.matrix(m, k, a[rank:]))
+	l.spans(c, 2, 1, batch, l.matrix(k, n, b[rank:]))
 	down, across := (m+tile-1)/tile, (n+tile-1)/tile
 	size := c.Kernel.Out.Size()
 	l.push(uint64(m), uint64(n), uint64(k), uint64(down*across), uint64(across), uint64(a[rank]), uint64(a[rank+1]), uint64(b[rank]), uint64(b[rank+1]))
@@ -69,6 +72,16 @@ func (l *Lowering) lowerMatMul(c *device.Command) error {
 	l.view(batch, f.rank)
 	l.launch(s, outInIn, batch.size()*down*across, items)
 	return nil
+}
+
+// matrix is the space of a matrix, which is any operand of it.
+func (l *Lowering) matrix(rows, cols int, strides []int) *axes {
+	m := &l.axes[3]
+	m.rank, m.dims[0], m.dims[1] = 2, cols, rows
+	for o := range m.strides {
+		m.strides[o][0], m.strides[o][1] = strides[1], strides[0]
+	}
+	return m
 }
 
 func printMatMul(p *program, k *device.Kernel, f form) error {
@@ -151,6 +164,11 @@ func (l *Lowering) convOperands(c *device.Command) {
 	if b == nil {
 		b = device.Shape{g, o, channels, ws[0].Size, ws[1].Size}.Strides()
 	}
+	if channels > 0 {
+		l.box(c, 1, a, n, g, channels, ws[0].In, ws[1].In)
+		l.box(c, 2, b, g, o, channels, ws[0].Size, ws[1].Size)
+	}
+	l.box(c, 0, append(out[:3:3], 1), n, g, o, plane)
 	l.windows(ws)
 	for i := range 3 {
 		l.off(c, i, c.Kernel.Out.Size())
@@ -158,6 +176,15 @@ func (l *Lowering) convOperands(c *device.Command) {
 	l.pushInts(out)
 	l.pushInts(a)
 	l.pushInts(b)
+}
+
+// box notes that operand i of c is used over a space of these lengths.
+func (l *Lowering) box(c *device.Command, i int, strides []int, lengths ...int) {
+	a := &l.axes[3]
+	a.rank = len(lengths)
+	copy(a.dims[:], lengths)
+	copy(a.strides[0][:], strides)
+	l.spans(c, i, 0, a)
 }
 
 func printConv(p *program, k *device.Kernel, f form) error {
@@ -187,6 +214,8 @@ func (l *Lowering) lowerPool(c *device.Command) error {
 		return err
 	}
 	n := planes.size() * ws[0].Out * ws[1].Out
+	l.within(c, 0, 0, n-1)
+	l.spans(c, 1, 0, planes, l.matrix(ws[0].In, ws[1].In, in[rank:]))
 	f := form{rank: printed(planes), flags: wide(n)}
 	s, err := l.source(k, f, printPool)
 	if err != nil {
@@ -238,6 +267,8 @@ func (l *Lowering) lowerCopy(c *device.Command) error {
 	if err := space.merge(shape, stridesOf(c, 0), stridesOf(c, 1)); err != nil {
 		return err
 	}
+	l.spans(c, 0, 0, space)
+	l.spans(c, 1, 1, space)
 	if inner, outer, ok := space.turned(); ok {
 		return l.copyTiles(c, space, inner, outer)
 	}
@@ -325,8 +356,12 @@ func (l *Lowering) lowerConcat(c *device.Command) error {
 	if k.Body != nil || len(k.In) != 0 {
 		return unsupported(k)
 	}
+	l.within(c, 0, 0, c.N-1)
 	width, size := c.N/rows, k.Out.Size()
 	for i, part := range c.Args.Parts {
+		if l.outside == nil && (part.Off < 0 || part.N < 0 || at+part.N > width || int64(part.Off+rows*part.N) > part.Buf.Bytes/int64(size)) {
+			return fmt.Errorf("opencl: kernel %s: part %d reaches outside of its buffer or of the output", k.Name, i)
+		}
 		if part.N == 0 {
 			continue
 		}
@@ -361,6 +396,7 @@ func (l *Lowering) fill(c *device.Command, f form, bits uint64) error {
 	if err != nil {
 		return err
 	}
+	l.within(c, 0, 0, c.N-1)
 	l.push(uint64(c.N), bits)
 	l.off(c, 0, c.Kernel.Out.Size())
 	l.launch(s, outOnly, groupsFor(c.N), items)
@@ -382,6 +418,7 @@ func (l *Lowering) lowerIota(c *device.Command) error {
 	if err != nil {
 		return err
 	}
+	l.within(c, 0, 0, c.N-1)
 	l.push(uint64(c.N), c.Imm[0], c.Imm[1])
 	l.off(c, 0, c.Kernel.Out.Size())
 	l.launch(s, outOnly, groupsFor(c.N), items)
@@ -407,6 +444,7 @@ func (l *Lowering) lowerRandom(c *device.Command) error {
 		lo = uint64(c.Args.Ints[0])
 		span = uint64(c.Args.Ints[1]) - lo
 	}
+	l.within(c, 0, 0, c.N-1)
 	l.push(uint64(c.N), c.Imm[0], c.Imm[1], lo, span)
 	l.off(c, 0, c.Kernel.Out.Size())
 	l.launch(s, outOnly, groupsFor((c.N+3)/2), items)

@@ -1,6 +1,7 @@
 package clc
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/asyncgen/asyncgen/device"
@@ -26,6 +27,9 @@ func (l *Lowering) lowerGather(c *device.Command) error {
 	if err := space.merge(c.Args.Shape, c.Args.Strides[1], c.Args.Strides[2]); err != nil {
 		return err
 	}
+	l.within(c, 0, 0, c.N-1)
+	l.spans(c, 1, 0, space, l.along(c, 0))
+	l.spans(c, 2, 1, space)
 	f := form{rank: printed(space), flags: wide(c.N)}
 	s, err := l.source(k, f, printGather)
 	if err != nil {
@@ -43,6 +47,14 @@ func (l *Lowering) lowerGather(c *device.Command) error {
 		return err
 	}
 	return l.settle(c, outer)
+}
+
+// along is the axis that indices choose from, of operand o of a space.
+func (l *Lowering) along(c *device.Command, o int) *axes {
+	a := &l.axes[3]
+	a.rank, a.dims[0] = 1, c.Args.Ints[0]
+	a.strides[o][0] = c.Args.Ints[1]
+	return a
 }
 
 // width is how many of the axes an index varies along: those behind are what one index selects.
@@ -121,6 +133,7 @@ func (l *Lowering) lowerScatterAdd(c *device.Command) error {
 	if err := inner.merge(shape[split:], from[split:], to[split:]); err != nil {
 		return err
 	}
+	l.spans(c, 1, 0, outer, inner)
 	f := form{part: partSums, rank: printed(outer, inner), flags: wide(max(count, width))}
 	s, err := l.source(k, f, printSums)
 	if err != nil {
@@ -173,6 +186,8 @@ func (l *Lowering) sortPlaces(c *device.Command, to []int, split, count int) (me
 	if err := outer.merge(c.Args.Shape[:split], c.Args.Strides[2][:split], to[:split]); err != nil {
 		return 0, err
 	}
+	l.spans(c, 2, 0, outer)
+	l.reach(c, to)
 	chunk := chunkFor(count)
 	chunks := (count + chunk - 1) / chunk
 	f := form{part: partChunks, rank: printed(none, outer), flags: wide(count), size: uint16(chunk)}
@@ -203,6 +218,20 @@ func (l *Lowering) sortPlaces(c *device.Command, to []int, split, count int) (me
 		merged = 1 - merged
 	}
 	return merged, nil
+}
+
+// reach notes where in the output the indices of a ScatterAdd may lead.
+func (l *Lowering) reach(c *device.Command, to []int) {
+	least, most := 0, 0
+	for axis, d := range c.Args.Shape {
+		span := (d - 1) * to[axis]
+		least, most = least+min(span, 0), most+max(span, 0)
+	}
+	span := (max(c.Args.Ints[0], 1) - 1) * c.Args.Ints[1]
+	least, most = least+min(span, 0), most+max(span, 0)
+	if l.outside == nil && (least < 0 || most >= c.N) {
+		l.outside = fmt.Errorf("opencl: kernel %s: indices lead outside of the output", c.Kernel.Name)
+	}
 }
 
 func printPlaces(p *program, _ *device.Kernel, f form) error {

@@ -55,6 +55,8 @@ func (l *Lowering) lowerArgSort(c *device.Command) error {
 
 // sort lowers the command of ArgSort.
 func (l *Lowering) sort(c *device.Command, kept, folded, first *axes, most int) error {
+	l.spans(c, 0, 1, kept, first)
+	l.spans(c, 1, 0, kept, folded)
 	k, rows, length := c.Kernel, kept.size(), folded.size()
 	chunk := chunkFor(length)
 	chunks := (length + chunk - 1) / chunk

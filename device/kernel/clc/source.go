@@ -39,6 +39,7 @@ const (
 	partSettle
 	partZero
 	partTiles
+	partLong
 )
 
 // flags are choices of a form.

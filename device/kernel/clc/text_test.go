@@ -18,9 +18,11 @@ import (
 
 var plenty = clc.Limits{FP64: true, GroupSize: 1024, LocalBytes: 48 << 10}
 
+var plain = &device.Buffer{Bytes: 1 << 40}
+
 // command is one of k with so many inputs, all in the same buffer.
 func command(k *device.Kernel, n int, args *device.Args) device.Command {
-	b := &device.Buffer{Bytes: 1 << 40}
+	b := plain
 	c := device.Command{Kernel: k, N: n, Args: args}
 	for i := range len(k.In) + 1 {
 		c.Buf[i] = b
@@ -98,7 +100,7 @@ func everyCommand() (all []device.Command) {
 		add(device.NewKernel("copy", device.Copy, nil, dt, dt), 100, nil)
 		add(device.NewKernel("copy", device.Copy, nil, dt, dt), 64, &device.Args{Shape: many, Strides: [4][]int{odd, odd}})
 		add(device.NewKernel("copy", device.Copy, nil, dt, dt), 30000, &device.Args{Shape: device.Shape{3, 100, 100}, Strides: [4][]int{1: {10000, 1, 100}}})
-		add(device.NewKernel("concat", device.Concat, nil, dt), 30, &device.Args{Shape: device.Shape{3}, Parts: []device.Part{{N: 4}, {N: 0}, {N: 6}}})
+		add(device.NewKernel("concat", device.Concat, nil, dt), 30, &device.Args{Shape: device.Shape{3}, Parts: []device.Part{{Buf: plain, N: 4}, {Buf: plain, N: 0}, {Buf: plain, N: 6}}})
 		add(device.NewKernel("fill", device.Fill, nil, dt), 100, nil)
 		for _, n := range []int{2, 3000} {
 			args := &device.Args{Shape: device.Shape{n, 5}, Ints: []int{7, 5}, Strides: [4][]int{{0, 1}, {0, 1}, {1, 0}}}
@@ -215,16 +217,19 @@ func TestTextsCompile(t *testing.T) {
 	}
 }
 
+// headEnd is what the last line of what all texts have in common begins with.
+const headEnd = "#define AG_GLOBAL_SIZE"
+
 // together is all sources as one text, in which names end with the source's number: a compiler is called once, as starting it takes longer than
 // most texts do.
 func together(sources []*clc.Source) string {
-	head, _, _ := strings.Cut(sources[0].Text, "#define AG_FLOAT64")
+	head, _, _ := strings.Cut(sources[0].Text, headEnd)
 	names, macros := regexp.MustCompile(`\b(ag_\w+|I)\b`), regexp.MustCompile(`(?m)^#define (\w+)`)
 	var b strings.Builder
 	b.WriteString(head)
 	for _, s := range sources {
-		_, body, _ := strings.Cut(s.Text, "#define AG_FLOAT64")
-		body = "#define AG_FLOAT64" + names.ReplaceAllString(body, fmt.Sprintf("${1}_%d", s.ID))
+		_, body, _ := strings.Cut(s.Text, headEnd)
+		body = headEnd + names.ReplaceAllString(body, fmt.Sprintf("${1}_%d", s.ID))
 		b.WriteString(body)
 		for _, m := range macros.FindAllStringSubmatch(body, -1) {
 			b.WriteString("#undef " + m[1] + "\n")
@@ -350,5 +355,25 @@ func TestFailure(t *testing.T) {
 	}
 	if err := clc.Failure([]int64{2, 0, 0, 0}); err == nil {
 		t.Error("a division by zero did not fail")
+	}
+}
+
+// A command whose operand reaches outside of its buffer is not run; that others are is what the tests of backends see.
+func TestOutside(t *testing.T) {
+	l := clc.Lowering{Limits: plenty}
+	for _, c := range everyCommand() {
+		for i := range len(c.Kernel.In) + 1 {
+			for _, wrong := range []func(*device.Command){
+				func(c *device.Command) { c.Buf[i] = new(device.Buffer) },
+				func(c *device.Command) { c.Off[i] = -1 },
+				func(c *device.Command) { c.Off[i] = 1 << 50 },
+			} {
+				c := c
+				wrong(&c)
+				if err := l.Lower(&c, &clc.Place{}); err == nil || len(l.Launches) > 0 {
+					t.Fatalf("%v %s of %v: operand %d reaches outside, error %v", c.Kernel.Code, c.Kernel.Name, c.Kernel.In, i, err)
+				}
+			}
+		}
 	}
 }
