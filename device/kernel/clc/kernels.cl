@@ -463,26 +463,17 @@ AG_KERNEL AG_SIZE(256) void ag_settle(AG_GLOBAL const long *index, AG_GLOBAL ulo
 }
 
 //// chunks
-// A group sorts CHUNK elements of a row by their keys, equal ones by their places, with a bitonic network. What is behind the end
-// of the row has the greatest key and comes last. The first KEPT of a row that is one chunk are the result; else keys and places go on to merge.
-AG_KERNEL AG_SIZE(SIZE) void ag_chunks(
-#if LAST
-	AG_GLOBAL long *out,
-#else
-	AG_GLOBAL ulong *keys, AG_GLOBAL ulong *order,
-#endif
-#if PLACES
-	AG_GLOBAL ulong *fault,
-#endif
-	AG_GLOBAL const T *in, ag_params p)
+// A group sorts a chunk of a row, which has a power of two elements, by their keys, equal ones by their places, with a bitonic network. What is behind the end
+// of the row has the greatest key and comes last. If the chunk is LAST, the whole row, the first KEPT are the result; else keys and places go on to merge.
+AG_KERNEL void ag_chunks(AG_GLOBAL long *out, AG_GLOBAL ulong *keys, AG_GLOBAL ulong *order, AG_GLOBAL ulong *fault, AG_GLOBAL const T *in, ag_params p)
 {
-	AG_LOCAL ulong key[CHUNK];
-	AG_LOCAL uint place[CHUNK];
-	const uint t = AG_LOCAL_ID;
-	const ulong row = AG_GROUP / P_CHUNKS, begin = AG_GROUP % P_CHUNKS * CHUNK;
+	AG_LOCAL ulong key[MOST];
+	AG_LOCAL uint place[MOST];
+	const uint t = AG_LOCAL_ID, items = AG_LOCAL_SIZE, chunk = (uint)P_CHUNK;
+	const ulong row = AG_GROUP / P_CHUNKS, begin = AG_GROUP % P_CHUNKS * chunk;
 	long from = P_IN, to = P_OUT;
 	ag_locate_kept((I)row, &p, &from, &to);
-	for (uint e = t; e < CHUNK; e += SIZE) {
+	for (uint e = t; e < chunk; e += items) {
 		ulong k = 0xffffffffffffffffUL;
 		if (begin + e < P_LEN) {
 			long at = from, target = 0;
@@ -504,9 +495,9 @@ AG_KERNEL AG_SIZE(SIZE) void ag_chunks(
 		place[e] = e;
 	}
 	AG_BARRIER;
-	for (uint size = 2; size <= CHUNK; size *= 2)
+	for (uint size = 2; size <= chunk; size *= 2)
 		for (uint step = size / 2; step > 0; step /= 2) {
-			for (uint e = t; e < CHUNK / 2; e += SIZE) {
+			for (uint e = t; e < chunk / 2; e += items) {
 				const uint i = e / step * step * 2 + e % step, j = i + step;
 				const bool isAfter = key[i] > key[j] || (key[i] == key[j] && place[i] > place[j]);
 				if (isAfter == ((i & size) == 0)) {
@@ -520,31 +511,23 @@ AG_KERNEL AG_SIZE(SIZE) void ag_chunks(
 			}
 			AG_BARRIER;
 		}
-	for (uint e = t; e < CHUNK; e += SIZE) {
-#if LAST
-		if (e < P_KEPT) {
-			long nowhere = 0, there = to;
-			ag_locate_first((I)e, &p, &nowhere, &there);
-			out[there] = place[e];
-		}
-#else
-		if (begin + e < P_LEN) {
+	for (uint e = t; e < chunk; e += items) {
+		if (P_LAST) {
+			if (e < P_KEPT) {
+				long nowhere = 0, there = to;
+				ag_locate_first((I)e, &p, &nowhere, &there);
+				out[there] = place[e];
+			}
+		} else if (begin + e < P_LEN) {
 			keys[row * P_LEN + begin + e] = key[e];
 			order[row * P_LEN + begin + e] = begin + place[e];
 		}
-#endif
 	}
 }
 
 //// merge
-// Neighbouring runs of RUN elements become one: an element moves by how many of the other run come before it.
-AG_KERNEL AG_SIZE(256) void ag_merge(AG_GLOBAL const ulong *keys, AG_GLOBAL const ulong *order,
-#if LAST
-	AG_GLOBAL long *out,
-#else
-	AG_GLOBAL ulong *keysOut, AG_GLOBAL ulong *orderOut,
-#endif
-	ag_params p)
+// Neighbouring runs of RUN elements become one: an element moves by how many of the other run come before it. If it is LAST, the first KEPT of the row are the result.
+AG_KERNEL AG_SIZE(256) void ag_merge(AG_GLOBAL const ulong *keys, AG_GLOBAL const ulong *order, AG_GLOBAL ulong *keysOut, AG_GLOBAL ulong *orderOut, AG_GLOBAL long *out, ag_params p)
 {
 	for (ulong i = AG_GLOBAL_ID; i < P_N; i += AG_GLOBAL_SIZE) {
 		const ulong row = i / P_LEN, e = i % P_LEN, run = e / P_RUN, start = row * P_LEN;
@@ -561,17 +544,15 @@ AG_KERNEL AG_SIZE(256) void ag_merge(AG_GLOBAL const ulong *keys, AG_GLOBAL cons
 				high = middle;
 		}
 		const ulong to = run / 2 * 2 * P_RUN + e % P_RUN + (low - first);
-#if LAST
-		if (to < P_KEPT) {
+		if (!P_LAST) {
+			keysOut[start + to] = key;
+			orderOut[start + to] = place;
+		} else if (to < P_KEPT) {
 			long nowhere = 0, there = P_OUT;
 			ag_locate_kept((I)row, &p, &nowhere, &there);
 			ag_locate_first((I)to, &p, &nowhere, &there);
 			out[there] = (long)place;
 		}
-#else
-		keysOut[start + to] = key;
-		orderOut[start + to] = place;
-#endif
 	}
 }
 

@@ -190,34 +190,25 @@ func (l *Lowering) sortPlaces(c *device.Command, to []int, split, count int) (me
 	l.reach(c, to)
 	chunk := chunkFor(count)
 	chunks := (count + chunk - 1) / chunk
-	f := form{part: partChunks, rank: printed(none, outer), flags: wide(count), size: uint16(chunk)}
+	f := form{part: partChunks, rank: printed(none, outer), flags: wide(count)}
 	s, err := l.source(k, f, printPlaces)
 	if err != nil {
 		return 0, err
 	}
-	l.push(uint64(chunks), uint64(count), uint64(c.Args.Ints[0]), uint64(c.Args.Ints[1]))
+	l.push(uint64(chunk), uint64(chunks), uint64(count), 0, 0, uint64(c.Args.Ints[0]), uint64(c.Args.Ints[1]))
 	l.off(c, 2, 8)
 	l.push(0)
 	l.slot()
 	l.view(none, f.rank)
 	l.view(outer, f.rank)
+	l.view(none, f.rank)
 	l.launch(s, placeArgs, chunks, min(chunk/2, items))
-	l.scratch(count * 8)
-	l.scratch(count * 8)
-	if chunks == 1 {
-		return 0, nil
+	if chunks > 1 {
+		return l.merge(c, none, none, 1, count, 0)
 	}
 	l.scratch(count * 8)
 	l.scratch(count * 8)
-	if s, err = l.source(k, form{part: partMerge, flags: wide(count)}, printMerge); err != nil {
-		return 0, err
-	}
-	for run := largeChunk; run < count; run *= 2 {
-		l.push(uint64(count), uint64(count), uint64(run), 0)
-		l.launch(s, mergeArgs[merged], groupsFor(count), items)
-		merged = 1 - merged
-	}
-	return merged, nil
+	return 0, nil
 }
 
 // reach notes where in the output the indices of a ScatterAdd may lead.
@@ -236,10 +227,12 @@ func (l *Lowering) reach(c *device.Command, to []int) {
 
 func printPlaces(p *program, _ *device.Kernel, f form) error {
 	p.define("T", "long")
-	p.chunks(f, true)
-	p.params("CHUNKS", "LEN", "LENGTH", "STEP", "IN", "OUT", "SLOT")
+	p.define("MOST", largeChunk)
+	p.defineIf("PLACES", true)
+	p.params("CHUNK", "CHUNKS", "LEN", "LAST", "KEPT", "LENGTH", "STEP", "IN", "OUT", "SLOT")
 	p.view("kept", f.rank, 2)
 	p.view("folded", f.rank, 2)
+	p.view("first", f.rank, 2)
 	p.kernel("chunks")
 	return nil
 }

@@ -18,12 +18,12 @@ func chunkFor(n int) int {
 	return largeChunk
 }
 
+// The arguments of the kernels chunks and merge; a kernel does not touch what stands there in place of what there is not.
 var (
-	sortArgs   = []Operand{{Buf, 0}, {Buf, 1}}                                  // all of it in chunks
-	chunkArgs  = []Operand{{Scratch, 0}, {Scratch, 1}, {Buf, 1}}                // keys and places to go on with
-	placeArgs  = []Operand{{Scratch, 0}, {Scratch, 1}, {Kind: Fault}, {Buf, 2}} // those of indices
-	mergeArgs  = [2][]Operand{{{Scratch, 0}, {Scratch, 1}, {Scratch, 2}, {Scratch, 3}}, {{Scratch, 2}, {Scratch, 3}, {Scratch, 0}, {Scratch, 1}}}
-	mergedArgs = [2][]Operand{{{Scratch, 0}, {Scratch, 1}, {Buf, 0}}, {{Scratch, 2}, {Scratch, 3}, {Buf, 0}}}
+	sortArgs  = []Operand{{Buf, 0}, {Buf, 0}, {Buf, 0}, {Buf, 0}, {Buf, 1}}              // all of a row in a chunk
+	chunkArgs = []Operand{{Buf, 0}, {Scratch, 0}, {Scratch, 1}, {Buf, 0}, {Buf, 1}}      // keys and places to go on with
+	placeArgs = []Operand{{Buf, 0}, {Scratch, 0}, {Scratch, 1}, {Kind: Fault}, {Buf, 2}} // those of indices
+	mergeArgs = [2][]Operand{{{Scratch, 0}, {Scratch, 1}, {Scratch, 2}, {Scratch, 3}, {Buf, 0}}, {{Scratch, 2}, {Scratch, 3}, {Scratch, 0}, {Scratch, 1}, {Buf, 0}}}
 )
 
 func (l *Lowering) lowerArgSort(c *device.Command) error {
@@ -60,17 +60,16 @@ func (l *Lowering) sort(c *device.Command, kept, folded, first *axes, most int) 
 	k, rows, length := c.Kernel, kept.size(), folded.size()
 	chunk := chunkFor(length)
 	chunks := (length + chunk - 1) / chunk
-	f := form{part: partChunks, rank: printed(kept, folded, first), flags: wide(max(length, rows)), size: uint16(chunk)}
+	f := form{part: partChunks, rank: printed(kept, folded, first), flags: wide(max(length, rows))}
 	args := chunkArgs
 	if chunks == 1 {
-		f.flags |= isLast
 		args = sortArgs
 	}
 	s, err := l.source(k, f, printChunks)
 	if err != nil {
 		return err
 	}
-	l.push(uint64(chunks), uint64(length), uint64(most), uint64(c.Args.Ints[1]))
+	l.push(uint64(chunk), uint64(chunks), uint64(length), isSet(chunks == 1), uint64(most), uint64(c.Args.Ints[1]))
 	l.off(c, 1, k.In[0].Size())
 	l.off(c, 0, k.Out.Size())
 	l.view(kept, f.rank)
@@ -80,37 +79,38 @@ func (l *Lowering) sort(c *device.Command, kept, folded, first *axes, most int) 
 	if chunks == 1 {
 		return nil
 	}
-	return l.merge(c, kept, first, rows, length, most)
+	_, err = l.merge(c, kept, first, rows, length, most)
+	return err
 }
 
-// merge appends the launches that merge chunks, in scratch buffers 0 and 1, until one is left, of which the first elements are the result.
-func (l *Lowering) merge(c *device.Command, kept, first *axes, rows, length, most int) error {
+// isSet is a parameter that says yes or no.
+func isSet(is bool) uint64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// merge appends the launches that merge chunks, in scratch buffers 0 and 1, until one is left. Its first elements, if there are to be most, are the result; else
+// it returns which pair of scratch buffers has it.
+func (l *Lowering) merge(c *device.Command, kept, first *axes, rows, length, most int) (from int, err error) {
 	for range 4 {
 		l.scratch(rows * length * 8)
 	}
-	from := 0
+	f := form{part: partMerge, flags: wide(max(rows, length)), rank: printed(kept, first)}
+	s, err := l.source(c.Kernel, f, printMerge)
+	if err != nil {
+		return 0, err
+	}
 	for run := largeChunk; run < length; run *= 2 {
-		f := form{part: partMerge, flags: wide(rows * length)}
-		args := mergeArgs[from]
-		if run*2 >= length {
-			f.flags |= isLast
-			f.rank = printed(kept, first)
-			args = mergedArgs[from]
-		}
-		s, err := l.source(c.Kernel, f, printMerge)
-		if err != nil {
-			return err
-		}
-		l.push(uint64(rows*length), uint64(length), uint64(run), uint64(most))
-		if run*2 >= length {
-			l.off(c, 0, c.Kernel.Out.Size())
-			l.view(kept, f.rank)
-			l.view(first, f.rank)
-		}
-		l.launch(s, args, groupsFor(rows*length), items)
+		l.push(uint64(rows*length), uint64(length), uint64(run), isSet(run*2 >= length && most > 0), uint64(most))
+		l.off(c, 0, c.Kernel.Out.Size())
+		l.view(kept, f.rank)
+		l.view(first, f.rank)
+		l.launch(s, mergeArgs[from], groupsFor(rows*length), items)
 		from = 1 - from
 	}
-	return nil
+	return from, nil
 }
 
 // keys are the texts of ulong keys of numbers, which are as the numbers are; 0 and -0 have the same, and NaN the greatest.
@@ -126,8 +126,9 @@ func printChunks(p *program, k *device.Kernel, f form) error {
 	p.define("T", ctype(k.In[0]))
 	p.define("KEY(x)", keys[k.In[0]])
 	p.define("ISNAN(x)", isNaN[k.In[0].IsFloat()])
-	p.chunks(f, false)
-	p.params("CHUNKS", "LEN", "KEPT", "DESCENDING", "IN", "OUT")
+	p.define("MOST", largeChunk)
+	p.defineIf("PLACES", false)
+	p.params("CHUNK", "CHUNKS", "LEN", "LAST", "KEPT", "DESCENDING", "IN", "OUT")
 	p.view("kept", f.rank, 2)
 	p.view("folded", f.rank, 2)
 	p.view("first", f.rank, 2)
@@ -135,23 +136,10 @@ func printChunks(p *program, k *device.Kernel, f form) error {
 	return nil
 }
 
-// chunks adds the macros of sorting chunks, of places or of numbers.
-func (p *program) chunks(f form, ofPlaces bool) {
-	p.define("CHUNK", f.size)
-	p.define("SIZE", min(f.size/2, items))
-	p.defineIf("LAST", f.flags&isLast != 0)
-	p.defineIf("PLACES", ofPlaces)
-}
-
 func printMerge(p *program, _ *device.Kernel, f form) error {
-	isLast := f.flags&isLast != 0
-	p.defineIf("LAST", isLast)
-	p.params("N", "LEN", "RUN", "KEPT")
-	if isLast {
-		p.params("OUT")
-		p.view("kept", f.rank, 2)
-		p.view("first", f.rank, 2)
-	}
+	p.params("N", "LEN", "RUN", "LAST", "KEPT", "OUT")
+	p.view("kept", f.rank, 2)
+	p.view("first", f.rank, 2)
 	p.kernel("merge")
 	return nil
 }
