@@ -553,8 +553,11 @@ func (p *program) operateAhead(i, j int) {
 		default:
 			y = p.makeNew(m, kMix, other, x)
 		}
-		if p.rng.IntN(6) == 0 {
+		switch p.rng.IntN(10) {
+		case 0:
 			also = append(also, p.makeNew(m, kMix, x, other))
+		case 1:
+			also = append(also, p.makeNew(m, kMany, x))
 		}
 		if p.rng.IntN(4) > 0 {
 			p.e.Release(p.vars[x])
