@@ -19,7 +19,8 @@ const (
 	// and of elements of the same size.
 	Map Code = iota
 	// Reduce folds the trailing axes of In[0] by Kernel.Body, a reducer (package
-	// device/kernel). Args.Shape is the input's shape with the kept axes
+	// device/kernel); or, where that is a kernel.FoldOf, what an expression makes of the elements at the same place of all inputs, each with
+	// strides of its own. Args.Shape is the input's shape with the kept axes
 	// first, Args.Kept how many these are, Args.Strides[1] the input's
 	// strides in that order. The output is contiguous over the kept axes. The
 	// order of combination depends on the reduced length alone.

@@ -12,6 +12,9 @@ import (
 )
 
 func newReduce(k *device.Kernel) (runner, error) {
+	if f, ok := k.Body.(kernel.FoldOf); ok {
+		return newFoldOf(k, f)
+	}
 	r, ok := k.Body.(kernel.Reducer)
 	if !ok || len(k.In) != 1 || k.In[0] != k.Out || r.Prim().Func(k.Out) == nil {
 		return nil, unsupported(k)

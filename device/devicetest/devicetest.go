@@ -56,6 +56,7 @@ func TestBackend(t *testing.T, b device.Backend, o Options) {
 		{"InPlace", testInPlace},
 		{"Reduce", testReduce},
 		{"ReduceTree", testReduceTree},
+		{"ReduceOf", testReduceOf},
 		{"MatMul", testMatMul},
 		{"MatMulOrder", testMatMulOrder},
 		{"ArgReduce", testArgReduce},

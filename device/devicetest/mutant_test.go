@@ -78,6 +78,21 @@ var mutants = []mutant{
 			device.Slice[float32](c.Buf[0], c.Off[0], 1)[0] = sum
 		}
 	})},
+	{"a sum of products is rounded once", "ReduceOf", onCPU(func(c *device.Command, run func(*device.Command)) {
+		run(c)
+		f, ok := c.Kernel.Body.(kernel.FoldOf)
+		if ok && len(c.Kernel.In) == 2 && c.Kernel.Out == device.Float32 && c.N > 0 && f.Expr.String() == kernel.Mul(kernel.Arg(0, device.Float32), kernel.Arg(1, device.Float32)).String() {
+			from, to := places(c.Args.Shape, c.Args.Strides[1]), places(c.Args.Shape, c.Args.Strides[2])
+			n := len(from) / c.N
+			for i := range out[float32](c) {
+				sum := 0.0
+				for j := range n {
+					sum += float64(rest(c, 1)[from[i*n+j]]) * float64(rest(c, 2)[to[i*n+j]])
+				}
+				out[float32](c)[i] = float32(sum)
+			}
+		}
+	})},
 	{"the last of equals is the greatest", "ArgReduce", after(func(c *device.Command) {
 		if c.Kernel.Code == device.ArgReduce && c.Kernel.In[0] == device.Float32 && c.Kernel.Body == kernel.ReduceMax && c.Args.Strides[1] == nil {
 			x, n := rest(c, 1), c.Args.Shape[c.Args.Kept:].Size()

@@ -54,6 +54,16 @@ func (r Reducer) Prim() Prim { return reducers[r].prim }
 // Identity is the Bits of what the fold starts with; it is defined for the types that Prim is defined for.
 func (r Reducer) Identity(dt device.DType) uint64 { return reducers[r].identity(dt) }
 
+// A FoldOf is the Body of a Reduce kernel that folds, by By, what Expr makes of the elements at the same place of the
+// inputs: it has the bits that a Map kernel of Expr and a Reduce kernel of By give one after the other. Expr takes no immediates.
+type FoldOf struct {
+	By   Reducer
+	Expr *Expr
+}
+
+// Key implements [device.Body].
+func (f FoldOf) Key() string { return f.By.Key() + " of " + f.Expr.Key() }
+
 // The shape of the tree by which elements are combined; see [Fold].
 const (
 	Lanes = 64   // how many running results a block has

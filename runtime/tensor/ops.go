@@ -1,7 +1,10 @@
 package tensor
 
 import (
+	"slices"
+
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/runtime/internal/engine"
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
 
@@ -38,9 +41,33 @@ func (t *Tensor) Dot(y *Tensor) *Tensor {
 	if t.size != y.size {
 		wrong("Dot", op.MistakeMatMul, t, y)
 	}
+	if sum := sumOf("Dot", op.Mul, t, y); sum != nil {
+		return sum
+	}
 	product := elementwise(op.Mul, [2]float64{}, operands{t, y}, true)
 	defer product.letGo()
 	return structural(op.Sum, op.Attr{Axes: []int{0}}, operands{product}, true)
+}
+
+// sumOf returns the sum of what d makes of tensors of one shape, element by element, by one command: the bits of d and then
+// Sum. It returns nil if these have gradients, are rows of a batch, or don't go together.
+func sumOf(name string, d *op.Def, in ...*Tensor) *Tensor {
+	first := in[0]
+	dev := first.storage.Device()
+	args := &device.Args{Shape: first.shape}
+	o := engine.Op{Cost: 2 * int64(first.size)}
+	for i, x := range in {
+		if x.node != nil || x.dead != 0 || x.dtype != first.dtype || x.storage.Device() != dev || !slices.Equal(x.shape, first.shape) || !d.Types.Has(x.dtype) {
+			return nil
+		}
+		args.Strides[i+1] = x.strides
+		o.Operands[i+1], o.Shapes[i+1], o.Cmd.Off[i+1] = x.storage, &x.shape, x.off
+	}
+	out := newResult(dev, first.dtype, device.Shape{}, false)
+	o.Cmd.Kernel, o.Cmd.N, o.Cmd.Args = d.SumKernel(name, first.dtype), 1, args
+	o.Operands[0], o.Shapes[0] = out.storage, &out.shape
+	eng().Enqueue(&o)
+	return out
 }
 
 // Norm returns the 2-norm of all elements: the square root of the sum of their
@@ -50,6 +77,10 @@ func (t *Tensor) Dot(y *Tensor) *Tensor {
 //go:noinline
 func (t *Tensor) Norm() *Tensor {
 	t.floats("Norm")
+	if sum := sumOf("Norm", op.Square, t); sum != nil {
+		defer sum.letGo()
+		return elementwise(op.Root, [2]float64{}, operands{sum}, true)
+	}
 	squares := elementwise(op.Square, [2]float64{}, operands{t}, true)
 	defer squares.letGo()
 	sum := structural(op.Sum, op.Attr{Axes: squares.axes("Norm", nil)}, operands{squares}, true)

@@ -52,6 +52,9 @@ func areColumns(kept, folded *axes) bool {
 const columns = 16
 
 func (l *Lowering) lowerReduce(c *device.Command) error {
+	if f, ok := c.Kernel.Body.(kernel.FoldOf); ok {
+		return l.lowerReduceOf(c, f)
+	}
 	kept, folded, err := l.split(c, false)
 	if err != nil {
 		return err
