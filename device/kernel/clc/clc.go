@@ -108,7 +108,7 @@ func (l *Lowering) Lower(c *device.Command, at *Place) error {
 	if l.Limits.GroupSize < 256 || l.Limits.LocalBytes < 32<<10 {
 		return fmt.Errorf("opencl: work groups of %d items with %d bytes, 256 with %d are needed: %w", l.Limits.GroupSize, l.Limits.LocalBytes, 32<<10, device.ErrUnsupported)
 	}
-	if int(c.Kernel.Code) >= len(lowerings) || lowerings[c.Kernel.Code] == nil {
+	if int(c.Kernel.Code) >= len(lowerings) || lowerings[c.Kernel.Code] == nil || len(c.Kernel.In) >= device.MaxOperands {
 		return unsupported(c.Kernel)
 	}
 	if c.N <= 0 {

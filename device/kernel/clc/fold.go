@@ -3,6 +3,8 @@ package clc
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/kernel"
@@ -11,7 +13,6 @@ import (
 var (
 	outIn        = []Operand{{Buf, 0}, {Buf, 1}}
 	outInIn      = []Operand{{Buf, 0}, {Buf, 1}, {Buf, 2}}
-	scratchIn    = []Operand{{Scratch, 0}, {Buf, 1}}
 	outScratches = []Operand{{Buf, 0}, {Scratch, 0}, {Scratch, 1}}
 )
 
@@ -51,50 +52,107 @@ func areColumns(kept, folded *axes) bool {
 // columns is how many results, neighbours in memory, a group folds together at least.
 const columns = 16
 
-func (l *Lowering) lowerReduce(c *device.Command) error {
-	if f, ok := c.Kernel.Body.(kernel.FoldOf); ok {
-		return l.lowerReduceOf(c, f)
+// folding is what a Reduce kernel folds by, and what it makes of the elements of its inputs for that.
+func folding(k *device.Kernel) (kernel.Reducer, *kernel.Expr, error) {
+	var r kernel.Reducer
+	var e *kernel.Expr
+	switch body := k.Body.(type) {
+	case kernel.Reducer:
+		r, e = body, kernel.Arg(0, k.Out)
+	case kernel.FoldOf:
+		r, e = body.By, body.Expr
+	default:
+		return 0, nil, unsupported(k)
 	}
-	kept, folded, err := l.split(c, false)
-	if err != nil {
+	if err := isOf(k, e); err != nil || r.Prim().Func(k.Out) == nil || len(k.In) == 0 {
+		return 0, nil, unsupported(k)
+	}
+	return r, e, nil
+}
+
+func (l *Lowering) lowerReduce(c *device.Command) error {
+	kept, folded, inputs := &l.axes[0], &l.axes[1], len(c.Kernel.In)
+	if err := l.splitInputs(c, kept, folded); err != nil {
 		return err
 	}
 	size, n := c.Kernel.Out.Size(), folded.size()
-	blocks := (n + kernel.Block - 1) / kernel.Block
+	blocks := max((n+kernel.Block-1)/kernel.Block, 1)
 	l.within(c, 0, 0, c.N-1)
-	l.spans(c, 1, 0, kept, folded)
-	width := kernel.LanesFor(max(n, 1))
-	together, byColumns := items/width, uint64(0)
-	if areColumns(kept, folded) && c.N >= columns {
-		together, byColumns = max(together, columns), 1
+	for i := range inputs {
+		l.spans(c, i+1, i, kept, folded)
 	}
-	results := c.N * max(blocks, 1)
+	width := kernel.LanesFor(max(n, 1))
+	together, byColumns := items/width, areColumns(kept, folded) && c.N >= columns
+	if byColumns {
+		together = max(together, columns)
+	}
 	f := foldForm(kept, folded)
 	s, err := l.source(c.Kernel, f, printReduce)
 	if err != nil {
 		return err
 	}
-	l.push(uint64(results), uint64(n), uint64(max(blocks, 1)), uint64(width), uint64(together), byColumns)
-	if blocks <= 1 {
-		l.off(c, 0, size)
-	} else {
+	args := mapArgs[inputs]
+	l.push(uint64(c.N*blocks), uint64(n), uint64(blocks), uint64(width), uint64(together), isSet(byColumns))
+	if blocks > 1 {
+		args = blockArgs[inputs]
 		l.push(0)
+	} else {
+		l.off(c, 0, size)
 	}
-	l.off(c, 1, size)
+	for i, dt := range c.Kernel.In {
+		l.off(c, i+1, dt.Size())
+	}
+	if s.canFail {
+		l.slot()
+		args = append(args[:len(args):len(args)], Operand{Kind: Fault})
+	}
 	l.view(kept, f.rank)
 	l.view(folded, f.rank)
-	args := outIn
-	if blocks > 1 {
-		args = scratchIn
-	}
-	l.launch(s, args, (results+together-1)/together, items)
-	if blocks <= 1 {
+	l.launch(s, args, (c.N*blocks+together-1)/together, items)
+	if blocks == 1 {
 		return nil
 	}
-	if s, err = l.source(c.Kernel, form{part: partTree}, printTree); err != nil {
+	return l.combine(c, blocks)
+}
+
+// splitInputs merges the kept axes of c and the others, with the strides of all inputs.
+func (l *Lowering) splitInputs(c *device.Command, kept, folded *axes) error {
+	shape, n := c.Args.Shape, c.Args.Kept
+	var outer, inner [device.MaxOperands][]int
+	for i := range c.Kernel.In {
+		in := c.Args.Strides[i+1]
+		if in == nil {
+			in = shape.Strides()
+		}
+		outer[i], inner[i] = in[:n], in[n:]
+	}
+	inputs := len(c.Kernel.In)
+	if err := kept.merge(shape[:n], outer[:inputs]...); err != nil {
 		return err
 	}
-	l.scratch(results * size)
+	return folded.merge(shape[n:], inner[:inputs]...)
+}
+
+// blockArgs are the arguments of a kernel with so many inputs that folds blocks.
+var blockArgs [device.MaxOperands][]Operand
+
+func init() {
+	for inputs := range device.MaxOperands {
+		blockArgs[inputs] = append(blockArgs[inputs], Operand{Scratch, 0})
+		for i := range inputs {
+			blockArgs[inputs] = append(blockArgs[inputs], Operand{Buf, i + 1})
+		}
+	}
+}
+
+// combine appends the launch that combines the results of the blocks of each row.
+func (l *Lowering) combine(c *device.Command, blocks int) error {
+	s, err := l.source(c.Kernel, form{part: partTree}, printTree)
+	if err != nil {
+		return err
+	}
+	size := c.Kernel.Out.Size()
+	l.scratch(c.N * blocks * size)
 	l.scratch(c.N * ((blocks + 1) / 2) * size)
 	l.push(uint64(blocks))
 	l.off(c, 0, size)
@@ -119,22 +177,49 @@ func (p *program) reducer(r kernel.Reducer, dt device.DType) {
 }
 
 func printReduce(p *program, k *device.Kernel, f form) error {
-	r, err := reducerOf(k, k.Out)
-	if err != nil || k.In[0] != k.Out {
-		return unsupported(k)
+	r, e, err := folding(k)
+	if err != nil {
+		return err
 	}
+	p.canFail = slices.ContainsFunc(e.Nodes(), dividesInts)
 	p.reducer(r, k.Out)
 	p.define("ITEMS", items)
 	p.define("MOST", max(items, columns*kernel.Lanes))
-	p.params("N", "LEN", "BLOCKS", "WIDTH", "TOGETHER", "COLUMNS", "OUT", "IN")
-	p.view("kept", f.rank, 1)
-	p.view("folded", f.rank, 1)
+	p.params("N", "LEN", "BLOCKS", "WIDTH", "TOGETHER", "COLUMNS", "OUT")
+	var inputs, begin, locate, bases, places string
+	for i, dt := range k.In {
+		p.params(fmt.Sprintf("IN%d", i))
+		inputs += fmt.Sprintf(", AG_GLOBAL const %s *in%d", ctype(dt), i)
+		begin += fmt.Sprintf("long base%d = P_IN%[1]d; ", i)
+		locate += fmt.Sprintf("long at%d = base%[1]d; ", i)
+		bases += fmt.Sprintf(", &base%d", i)
+		places += fmt.Sprintf(", &at%d", i)
+	}
+	var take strings.Builder
+	result := printExpr(&take, e, func(i int) string { return fmt.Sprintf("at%d", i) })
+	if p.canFail {
+		p.params("SLOT")
+		inputs += ", AG_GLOBAL ulong *fault"
+		locate += "int wrong = 0; "
+		fmt.Fprintf(&take, "\t\tif (wrong) fault[P_SLOT] = %d;\n", zeroDivision)
+	}
+	fmt.Fprintf(&take, "\t\tacc = OP(acc, %s);", result)
+	p.define("INPUTS", inputs[2:])
+	p.define("BEGIN", begin+"ag_locate_kept((I)row, &p"+bases+");")
+	p.define("LOCATE", locate+"ag_locate_folded((I)k, &p"+places+");")
+	p.define("TAKE(acc)", "\\\n"+strings.ReplaceAll(take.String(), "\n", " \\\n"))
+	p.view("kept", f.rank, len(k.In))
+	p.view("folded", f.rank, len(k.In))
 	p.kernel("reduce")
 	return nil
 }
 
 func printTree(p *program, k *device.Kernel, _ form) error {
-	p.reducer(k.Body.(kernel.Reducer), k.Out)
+	r, _, err := folding(k)
+	if err != nil {
+		return err
+	}
+	p.reducer(r, k.Out)
 	p.params("BLOCKS", "OUT")
 	p.kernel("tree")
 	return nil

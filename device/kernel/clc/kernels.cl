@@ -8,8 +8,9 @@
 
 //// reduce
 // Results are folds of the BLOCKS blocks of rows of LEN elements, all of the row being the only one. A group of ITEMS items computes TOGETHER results, with WIDTH
-// lanes each, of which some at a time are worked on. Neighbouring items have neighbouring results if COLUMNS, else neighbouring lanes.
-AG_KERNEL AG_SIZE(ITEMS) void ag_reduce(AG_GLOBAL T *out, AG_GLOBAL const T *in, ag_params p)
+// lanes each, of which some at a time are worked on. Neighbouring items have neighbouring results if COLUMNS, else neighbouring lanes. The macros BEGIN and LOCATE
+// say where the INPUTS are, and TAKE(acc) combines what is made of their elements with acc.
+AG_KERNEL AG_SIZE(ITEMS) void ag_reduce(AG_GLOBAL T *out, INPUTS, ag_params p)
 {
 	AG_LOCAL T lanes[MOST];
 	const uint t = AG_LOCAL_ID, together = (uint)P_TOGETHER, width = (uint)P_WIDTH, spread = ITEMS / together;
@@ -18,14 +19,12 @@ AG_KERNEL AG_SIZE(ITEMS) void ag_reduce(AG_GLOBAL T *out, AG_GLOBAL const T *in,
 	if (i < P_N) {
 		const ulong row = i / P_BLOCKS, begin = P_BLOCKS > 1 ? i % P_BLOCKS * 4096 : 0;
 		const ulong end = P_LEN - begin < 4096 ? P_LEN : begin + 4096;
-		long base = P_IN;
-		ag_locate_kept((I)row, &p, &base);
+		BEGIN
 		for (uint l = lane; l < width; l += spread) {
 			T acc = IDENTITY;
 			for (ulong k = begin + l; k < end; k += width) {
-				long at = base;
-				ag_locate_folded((I)k, &p, &at);
-				acc = OP(acc, in[at]);
+				LOCATE
+				TAKE(acc)
 			}
 			lanes[l * together + mine] = acc;
 		}

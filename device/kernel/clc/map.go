@@ -69,15 +69,26 @@ func dividesInts(e *kernel.Expr) bool {
 	return e.Kind() == kernel.Application && (e.Prim() == kernel.PrimDiv || e.Prim() == kernel.PrimPow) && e.DType() == device.Int64
 }
 
-func printMap(p *program, k *device.Kernel, f form) error {
-	e, ok := k.Body.(*kernel.Expr)
-	if !ok || e.DType() != k.Out || e.Args() > len(k.In) || len(k.In) >= device.MaxOperands {
+// isOf returns an error if e is no expression of k's inputs that has the type of its output.
+func isOf(k *device.Kernel, e *kernel.Expr) error {
+	if e == nil || e.DType() != k.Out || e.Args() > len(k.In) || len(k.In) >= device.MaxOperands {
 		return unsupported(k)
 	}
 	for _, x := range e.Nodes() {
 		if x.Kind() == kernel.Operand && x.DType() != k.In[x.Index()] {
 			return unsupported(k)
 		}
+	}
+	return nil
+}
+
+func printMap(p *program, k *device.Kernel, f form) error {
+	e, ok := k.Body.(*kernel.Expr)
+	if !ok {
+		return unsupported(k)
+	}
+	if err := isOf(k, e); err != nil {
+		return err
 	}
 	p.name = "ag_map"
 	p.params("N", "IMM0", "IMM1", "OUT")

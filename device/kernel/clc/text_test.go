@@ -68,6 +68,10 @@ func everyCommand() (all []device.Command) {
 	for _, dt := range device.DTypes() {
 		for _, args := range folds {
 			kept := args.Shape[:args.Kept].Size()
+			if dt == device.Int64 {
+				product := kernel.FoldOf{By: kernel.ReduceSum, Expr: kernel.Div(kernel.Mul(x, kernel.Cast(y, dt)), kernel.Const(3, dt))}
+				add(device.NewKernel("sum of products", device.Reduce, product, dt, dt, device.Float32), kept, args)
+			}
 			for _, r := range kernel.Reducers() {
 				if r.Prim().Func(dt) == nil {
 					continue
