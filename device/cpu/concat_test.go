@@ -73,3 +73,28 @@ func TestConcatOutside(t *testing.T) {
 		}()
 	}
 }
+
+// BenchmarkConcat compares what putting parts side by side moves with what copying as much moves, in one process and in turn.
+func BenchmarkConcat(b *testing.B) {
+	f32 := device.Float32
+	k, one := device.NewKernel("concat", device.Concat, nil, f32), device.NewKernel("copy", device.Copy, nil, f32, f32)
+	for _, s := range [][3]int{{1024, 2, 1024}, {1, 2, 1 << 20}, {1, 1000, 64}, {1 << 20, 2, 1}, {4096, 2, 4096}} {
+		rows, count, n := s[0], s[1], s[2]
+		b.Run(fmt.Sprintf("%d rows of %d parts of %d", rows, count, n), func(b *testing.B) {
+			all := rows * count * n
+			c := device.Command{Kernel: k, N: all, Args: &device.Args{Shape: device.Shape{rows}}}
+			for range count {
+				c.Args.Parts = append(c.Args.Parts, device.Part{Buf: device.HostBuffer(int64(4 * rows * n)), N: n})
+			}
+			c.Buf[0] = device.HostBuffer(int64(4 * all))
+			whole := device.Command{Kernel: one, N: all, Buf: [4]*device.Buffer{c.Buf[0], device.HostBuffer(int64(4 * all))}}
+			var got, want float64
+			for b.Loop() {
+				got, want = rates(func() { Run(&c) }, func() { Run(&whole) }, 8*all, 8*all)
+			}
+			b.ReportMetric(got/1e9, "GB/s")
+			b.ReportMetric(100*got/want, "%copy")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}

@@ -228,18 +228,23 @@ func next(list []bool, i int) int {
 	return i
 }
 
+// wordOf is what element i of a row is sorted as.
+func wordOf(x float32, i int, flip uint32) uint64 {
+	return uint64(key32(x, flip))<<32 | uint64(uint32(i))
+}
+
 // sortShort sets out to the indices of the first elements of x, in order.
 func (s *sortScratch) sortShort(o *orderer[float32], x []float32, out []int64, selects bool) {
-	word := func(i int) uint64 { return uint64(key32(x[i], uint32(o.flip)))<<32 | uint64(uint32(i)) }
 	var words []uint64
 	if selects {
+		word := func(i int) uint64 { return wordOf(x[i], i, uint32(o.flip)) }
 		first := newSelecting(&s.words, len(out), func(p, q uint64) bool { return p < q }, word, func(w uint64) int { return int(uint32(w)) })
 		words = selectFirst(&first, o, s, x)
 		slices.Sort(words)
 	} else {
 		words = resize(&s.words, len(x))
-		for i := range words {
-			words[i] = word(i)
+		for i, v := range x {
+			words[i] = wordOf(v, i, uint32(o.flip))
 		}
 		words = sortWords(words, resize(&s.moreWords, len(x)))
 	}
@@ -250,17 +255,17 @@ func (s *sortScratch) sortShort(o *orderer[float32], x []float32, out []int64, s
 
 // sortLong is sortShort for elements of 64 bits.
 func sortLong[T number](s *sortScratch, o *orderer[T], x []T, out []int64, selects bool) {
-	pairOf := func(i int) pair { return pair{o.key(x[i]), uint64(i)} }
 	var pairs []pair
 	if selects {
+		pairOf := func(i int) pair { return pair{o.key(x[i]), uint64(i)} }
 		isLess := func(p, q pair) bool { return p.key < q.key || p.key == q.key && p.index < q.index }
 		first := newSelecting(&s.pairs, len(out), isLess, pairOf, func(p pair) int { return int(p.index) })
 		pairs = selectFirst(&first, o, s, x)
 		slices.SortFunc(pairs, comparePairs)
 	} else {
 		pairs = resize(&s.pairs, len(x))
-		for i := range pairs {
-			pairs[i] = pairOf(i)
+		for i, v := range x {
+			pairs[i] = pair{o.key(v), uint64(i)}
 		}
 		pairs = sortPairs(pairs, resize(&s.morePairs, len(x)))
 	}
