@@ -94,3 +94,22 @@ func BenchmarkBackward(b *testing.B) {
 		b.Fatal(err)
 	}
 }
+
+// BenchmarkStack tells what it takes to put a thousand rows of 64 elements into one tensor, until it is there, for each row: the
+// best of many times, in nanoseconds.
+func BenchmarkStack(b *testing.B) {
+	rows := make([]*tensor.Tensor, 1000)
+	for i := range rows {
+		rows[i] = tensor.Randn(64)
+	}
+	best := time.Duration(math.MaxInt64)
+	b.ReportAllocs()
+	for b.Loop() {
+		start := time.Now()
+		if err := tensor.Stack(0, rows...).Wait(); err != nil {
+			b.Fatal(err)
+		}
+		best = min(best, time.Since(start))
+	}
+	b.ReportMetric(float64(best.Nanoseconds())/float64(len(rows)), "ns/row")
+}
