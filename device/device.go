@@ -55,6 +55,9 @@ type Driver struct {
 	Count func() (int, error)
 	// Open starts device i. It is called once for each device of a process.
 	Open func(i int) (Backend, error)
+	// Notes are lines for people who wonder why devices are used or not: what was looked for and where, what was
+	// found and not taken. nil: there is nothing to say.
+	Notes func() []string
 }
 
 var registry struct {
