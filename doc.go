@@ -16,6 +16,8 @@
 //	device/internal/dl       opens the libraries of drivers at run time
 //	device/internal/ffi      calls their functions without cgo, many in one crossing
 //	device/internal/cl       the functions, objects and codes of OpenCL
+//	device/opencl            the backend of GPUs that have a driver for OpenCL
+//	device/doctor            a command that says which devices there are, and why no others; asyncgen doctor runs it
 //	device/fault             makes chosen calls of any backend go wrong, for tests
 //	device/devicetest        what every backend must pass
 //	runtime/internal/engine  the queue: dependencies, workers, bounds, errors; the one place that waits

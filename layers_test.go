@@ -37,6 +37,9 @@ device/internal/dl:  github.com/ebitengine/purego golang.org/x/sys/windows
 device/internal/ffi: github.com/ebitengine/purego
 device/internal/cl:  device device/internal/dl device/internal/ffi
 device/sim:        device device/kernel device/cpu
+# Each backend of a GPU is imported by users, and by the program that says what there is.
+device/opencl:     device device/kernel/clc device/internal/cl device/internal/dl device/internal/ffi
+device/doctor:     device device/cpu device/sim device/opencl
 device/fault:      device
 device/devicetest: device device/kernel
 

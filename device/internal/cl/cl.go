@@ -5,6 +5,7 @@
 package cl
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -56,6 +57,9 @@ func Open() (*Driver, error) {
 }
 
 func open(libraries []string) (*Driver, error) {
+	if unsafe.Sizeof(uintptr(0)) != 8 {
+		return nil, errors.New("OpenCL is used by 64-bit programs only")
+	}
 	library, err := dl.Open(libraries...)
 	if err != nil {
 		return nil, err
@@ -123,6 +127,14 @@ func (b *Batch) Arg(call, i int) uintptr { return b.list.At(call).Args[i] }
 
 // Fn is the function of a call.
 func (b *Batch) Fn(call int) Fn { return b.fns[call] }
+
+// Set replaces a call.
+func (b *Batch) Set(call int, f Fn, args ...uintptr) {
+	c := b.list.At(call)
+	c.Fn = b.Driver.address[f]
+	clear(c.Args[copy(c.Args[:], args):])
+	b.fns[call] = f
+}
 
 // Reset removes all calls.
 func (b *Batch) Reset() {

@@ -1,0 +1,69 @@
+// Command doctor says which devices tensors can be computed on here, and why there are no others. The command asyncgen runs it, for
+// it imports all backends, those too that make a program depend on libraries of the system.
+//
+// Nothing of this project has been run on a GPU so far, and it says so.
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/asyncgen/asyncgen/device"
+	_ "github.com/asyncgen/asyncgen/device/cpu"
+	_ "github.com/asyncgen/asyncgen/device/opencl"
+	_ "github.com/asyncgen/asyncgen/device/sim"
+)
+
+func main() {
+	out := bufio.NewWriter(os.Stdout)
+	report(out, device.Diagnose())
+	if err := out.Flush(); err != nil {
+		fmt.Fprintln(os.Stderr, "doctor:", err)
+		os.Exit(2)
+	}
+}
+
+// report prints what was found, a paragraph for each backend.
+func report(w io.Writer, found []device.Diagnosis) {
+	fmt.Fprintf(w, "%s/%s, %s\n", runtime.GOOS, runtime.GOARCH, runtime.Version())
+	for _, d := range found {
+		fmt.Fprintf(w, "\n%s: %s\n", d.Driver, verdict(&d))
+		for _, line := range d.Devices {
+			fmt.Fprintln(w, "  "+line)
+		}
+		if d.Err != nil {
+			item(w, "why", d.Err.Error())
+		}
+		for _, note := range d.Notes {
+			item(w, "note", note)
+		}
+	}
+	fmt.Fprint(w, "\ncuda: there is no such backend yet\n")
+	fmt.Fprint(w, "\nPrograms use a GPU if they import its backend, as in\n\timport _ \"github.com/asyncgen/asyncgen/device/opencl\"\nand if ASYNCGEN_DEVICE or the program itself names it.\n")
+}
+
+// verdict is the short answer.
+func verdict(d *device.Diagnosis) string {
+	switch {
+	case len(d.Devices) == 0:
+		return "not used"
+	case d.Kind == device.KindSimulated:
+		return "used when named; it is a model, and says nothing about hardware"
+	case d.Kind == device.KindGPU:
+		return "used by programs that import device/" + d.Driver
+	}
+	return "used"
+}
+
+// item prints text under a heading, its lines below each other.
+func item(w io.Writer, heading, text string) {
+	heading = "  " + heading + ": "
+	for line := range strings.Lines(text) {
+		fmt.Fprintln(w, heading+strings.TrimRight(line, "\n"))
+		heading = strings.Repeat(" ", len(heading))
+	}
+}

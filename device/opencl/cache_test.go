@@ -1,0 +1,96 @@
+package opencl
+
+import (
+	"crypto/sha256"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func filesIn(t *testing.T, folder string) (files []string) {
+	t.Helper()
+	err := filepath.WalkDir(folder, func(file string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			files = append(files, file)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func damage(t *testing.T, file string, f func([]byte) []byte) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err == nil {
+		err = os.WriteFile(file, f(data), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func withSum(binary []byte) []byte {
+	sum := sha256.Sum256(binary)
+	return append(sum[:], binary...)
+}
+
+func TestStore(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a", "b", "program.bin")
+	if got := load(file); got != nil {
+		t.Errorf("what is not there is %q", got)
+	}
+	store(file, []byte("program"))
+	if got := load(file); string(got) != "program" {
+		t.Errorf("got %q", got)
+	}
+	store(file, []byte("another"))
+	if got := load(file); string(got) != "another" {
+		t.Errorf("got %q", got)
+	}
+	damage(t, file, func([]byte) []byte { return nil })
+	if got := load(file); got != nil {
+		t.Errorf("an empty file is %q", got)
+	}
+}
+
+// A folder that can't be made, or written to, is no error.
+func TestStoreWhereNothingCanBe(t *testing.T) {
+	inTheWay := filepath.Join(t.TempDir(), "asyncgen")
+	if err := os.WriteFile(inTheWay, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(inTheWay, "opencl", "program.bin")
+	store(file, []byte("program"))
+	if got := load(file); got != nil {
+		t.Errorf("got %q", got)
+	}
+	store("", []byte("program"))
+	if got := load(""); got != nil {
+		t.Errorf("got %q", got)
+	}
+}
+
+// Programs for different devices, drivers or options don't meet.
+func TestCacheKey(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	base := found{platform: "p", name: "n", version: "v", driverVersion: "d"}
+	files := map[string]bool{}
+	for _, change := range []func(f *found){
+		func(*found) {}, func(f *found) { f.platform = "q" }, func(f *found) { f.name = "m" }, func(f *found) { f.version = "w" },
+		func(f *found) { f.driverVersion = "e" }, func(f *found) { f.single = -1 },
+	} {
+		f := base
+		change(&f)
+		c := cacheFor(&f)
+		for _, source := range []string{"a", "b"} {
+			files[c.file(source)] = true
+		}
+	}
+	if len(files) != 12 {
+		t.Errorf("%d files, want 12", len(files))
+	}
+}

@@ -1,0 +1,191 @@
+package opencl
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/asyncgen/asyncgen/device/internal/cl"
+	"github.com/asyncgen/asyncgen/device/internal/dl"
+	"github.com/asyncgen/asyncgen/device/kernel/clc"
+)
+
+// found is a device of OpenCL, used or not.
+type found struct {
+	driver *cl.Driver
+	device cl.Device
+
+	platform, name, version, driverVersion string
+	kind                                   int64 // DeviceType bits
+	groupSize, local, memory, maxBlock     int64
+	single, double                         int64 // what its arithmetic can do
+	flaw                                   error // why it can't be used; nil: it can
+}
+
+var search struct {
+	mu      sync.Mutex // guards all
+	key     string     // of the settings that the rest was found by
+	driver  *cl.Driver
+	all     []found
+	trouble error
+}
+
+// find returns the devices that can be used, by what the environment says now, or why there are none.
+func find() ([]found, error) {
+	all, err := findAll()
+	if err != nil {
+		return nil, err
+	}
+	var usable []found
+	var flaws []string
+	for _, f := range all {
+		if f.flaw == nil {
+			usable = append(usable, f)
+		} else {
+			flaws = append(flaws, fmt.Sprintf("%s: %v", f.name, f.flaw))
+		}
+	}
+	if len(usable) == 0 {
+		return nil, errors.New("no device can be used: " + strings.Join(flaws, "; "))
+	}
+	return usable, nil
+}
+
+// findAll returns all devices. The library is opened once for each that the environment names.
+func findAll() ([]found, error) {
+	if os.Getenv("ASYNCGEN_OPENCL") == "off" {
+		return nil, errors.New("turned off by ASYNCGEN_OPENCL=off")
+	}
+	search.mu.Lock()
+	defer search.mu.Unlock()
+	key := strings.Join(cl.Libraries(), "\n") + "\n" + os.Getenv("ASYNCGEN_OPENCL_CPU")
+	if key != search.key {
+		search.key = key
+		search.all, search.trouble = nil, nil
+		if search.driver, search.trouble = cl.Open(); search.trouble == nil {
+			dl.KeepSignals(func() { search.all, search.trouble = ask(search.driver) })
+		}
+	}
+	return search.all, search.trouble
+}
+
+// ask returns all devices of all platforms. A platform that fails is left out, if there is another.
+func ask(d *cl.Driver) (all []found, err error) {
+	platforms, err := d.Platforms()
+	if e := (*cl.Error)(nil); errors.As(err, &e) && e.Code == cl.PlatformNotFound || err == nil && len(platforms) == 0 {
+		return nil, fmt.Errorf("%s was opened, but no driver is installed: %w", d.Name, errors.Join(err))
+	}
+	if err != nil {
+		return nil, err
+	}
+	var failed []error
+	for _, p := range platforms {
+		name, err := d.PlatformText(p, cl.PlatformName)
+		var devices []cl.Device
+		if err == nil {
+			devices, err = d.Devices(p)
+		}
+		for _, v := range devices {
+			f := found{driver: d, device: v, platform: name}
+			if err = f.describe(); err != nil {
+				break
+			}
+			all = append(all, f)
+		}
+		if err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", name, err))
+		}
+	}
+	if len(all) == 0 && len(failed) > 0 {
+		return nil, errors.Join(failed...)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%s was opened, but its %d drivers have no device", d.Name, len(platforms))
+	}
+	return all, nil
+}
+
+// describe asks for the device's properties.
+func (f *found) describe() error {
+	for _, p := range []struct {
+		to   *string
+		what uintptr
+	}{{&f.name, cl.DeviceName}, {&f.version, cl.DeviceVersion}, {&f.driverVersion, cl.DriverVersion}} {
+		var err error
+		if *p.to, err = f.driver.DeviceText(f.device, p.what); err != nil {
+			return err
+		}
+	}
+	var available, compiler, little int64
+	for _, p := range []struct {
+		to   *int64
+		what uintptr
+	}{
+		{&f.kind, cl.DeviceType}, {&f.groupSize, cl.DeviceMaxWorkGroupSize}, {&f.local, cl.DeviceLocalMemSize},
+		{&f.memory, cl.DeviceGlobalMemSize}, {&f.maxBlock, cl.DeviceMaxMemAllocSize}, {&f.single, cl.DeviceSingleFPConfig}, {&f.double, cl.DeviceDoubleFPConfig},
+		{&available, cl.DeviceAvailable}, {&compiler, cl.DeviceCompiler}, {&little, cl.DeviceEndianLittle},
+	} {
+		var err error
+		if *p.to, err = f.driver.DeviceNumber(f.device, p.what); err != nil {
+			return err
+		}
+	}
+	f.flaw = f.flawOf(available != 0, compiler != 0, little != 0)
+	return nil
+}
+
+const (
+	leastGroup = 256
+	leastLocal = 32 << 10
+)
+
+func (f *found) flawOf(available, compiler, little bool) error {
+	switch {
+	case f.isCPU() && !isSet("ASYNCGEN_OPENCL_CPU"):
+		return errors.New("it is a CPU, for which package device/cpu is better; ASYNCGEN_OPENCL_CPU=1 takes it all the same")
+	case !available:
+		return errors.New("it is not available")
+	case !compiler:
+		return errors.New("it has no compiler")
+	case !little:
+		return errors.New("it is big-endian")
+	case f.groupSize < leastGroup:
+		return fmt.Errorf("its work groups have %d items at most, %d are needed", f.groupSize, leastGroup)
+	case f.local < leastLocal:
+		return fmt.Errorf("its work groups have %d bytes of memory, %d are needed", f.local, leastLocal)
+	}
+	return nil
+}
+
+func (f *found) isCPU() bool { return f.kind&cl.DeviceTypeCPU != 0 }
+
+// description is for people.
+func (f *found) description() string {
+	text := fmt.Sprintf("%s, %s, %s, driver %s", f.name, f.platform, f.version, f.driverVersion)
+	if f.isCPU() {
+		text += ", which is a CPU"
+	}
+	return text
+}
+
+func (f *found) limits() clc.Limits {
+	return clc.Limits{FP64: f.double != 0, GroupSize: int(f.groupSize), LocalBytes: int(f.local)}
+}
+
+// memoryLimit is how much an Allocator may take: 0 leaves that to ASYNCGEN_MEMORY.
+func (f *found) memoryLimit() int64 {
+	if os.Getenv("ASYNCGEN_MEMORY") != "" {
+		return 0
+	}
+	return f.memory / 10 * 9
+}
+
+// options are what the device's programs are compiled with.
+func (f *found) options() string {
+	if f.single&cl.FPCorrectDivideSqrt != 0 {
+		return clc.Options + " -cl-fp32-correctly-rounded-divide-sqrt"
+	}
+	return clc.Options
+}

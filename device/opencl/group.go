@@ -1,0 +1,412 @@
+package opencl
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/internal/cl"
+	"github.com/asyncgen/asyncgen/device/internal/ffi"
+	"github.com/asyncgen/asyncgen/device/kernel/clc"
+)
+
+const (
+	maxCommands = 64 // of a group
+	maxGroups   = 64 // that are not done
+)
+
+// A group is commands that are handed to the driver in one crossing. It is used again when they are done.
+type group struct {
+	b        *Backend
+	first    uint64 // tickets; the last one is below first if all there is of the next command is a part of it
+	last     uint64
+	batch    cl.Batch
+	owners   []int // of each call, the command that fails with it, by its number in the group; ownerless: none
+	arena    ffi.Arena
+	lowering clc.Lowering
+
+	isUsed    [numQueues]bool // something was enqueued behind the last mark
+	isMarked  [numQueues]bool
+	marks     []queueMark
+	landings  []landing
+	taken     [numQueues]int // heads of the stagings
+	large     []pinned       // host memory of its own
+	faults    []byte         // where the fault slots are copied to; nil: no command can fail by itself
+	canFail   []int          // the commands that can
+	faultsErr error          // why the slots are not known
+	failed    []failure
+	retried   int  // the last call that was made again
+	isWaited  bool // by attend, which releases the marks
+	isRetired bool // it is done
+}
+
+const ownerless = -1
+
+// A landing is data that has been copied from the device to host memory, and goes on from there.
+type landing struct {
+	owner    int
+	to, from []byte
+}
+
+type failure struct {
+	ticket uint64
+	err    error
+}
+
+// newGroup returns an empty group for the tickets behind the last one.
+func (b *Backend) newGroup() *group {
+	var g *group
+	if n := len(b.spare); n > 0 {
+		g, b.spare = b.spare[n-1], b.spare[:n-1]
+	} else {
+		g = &group{b: b, lowering: clc.Lowering{Limits: b.limits}, batch: cl.Batch{Driver: b.driver}}
+	}
+	g.first, g.last, g.retried = b.submitted+1, b.submitted, -1
+	return g
+}
+
+// clear makes g ready to be used again.
+func (g *group) clear() {
+	g.batch.Reset()
+	g.arena.Reset()
+	g.lowering.Reset()
+	clear(g.landings)
+	clear(g.failed)
+	g.owners, g.marks, g.landings, g.large, g.canFail, g.failed = g.owners[:0], g.marks[:0], g.landings[:0], g.large[:0], g.canFail[:0], g.failed[:0]
+	g.isUsed, g.isMarked, g.faults, g.faultsErr, g.isWaited, g.isRetired = [numQueues]bool{}, [numQueues]bool{}, nil, nil, false, false
+}
+
+// size is how many commands there are.
+func (g *group) size() int { return int(g.last - g.first + 1) }
+
+// add appends a call for the command that is being added.
+func (g *group) add(f cl.Fn, args ...uintptr) {
+	g.batch.Add(f, args...)
+	g.owners = append(g.owners, g.size())
+}
+
+func (g *group) addOwnerless(f cl.Fn, args ...uintptr) {
+	g.batch.Add(f, args...)
+	g.owners = append(g.owners, ownerless)
+}
+
+// fail has a command of g fail, unless it has.
+func (g *group) fail(owner int, err error) {
+	if !g.hasFailed(owner) {
+		g.failed = append(g.failed, failure{g.first + uint64(owner), err})
+	}
+}
+
+func (g *group) hasFailed(owner int) bool {
+	for _, f := range g.failed {
+		if f.ticket == g.first+uint64(owner) {
+			return true
+		}
+	}
+	return false
+}
+
+// compute adds a command of the compute queue. If it returns an error, nothing was added.
+func (g *group) compute(c *device.Command) error {
+	b := g.b
+	var blocks [device.MaxOperands]*block
+	n := len(c.Kernel.In) + 1
+	place := clc.Place{Fault: int64(g.size())}
+	for i := range n {
+		var err error
+		if blocks[i], err = b.blockOf(c, i); err != nil {
+			return err
+		}
+		place.Base[i] = c.Buf[i].Offset()
+	}
+	if c.Args == nil {
+		if _, _, err := contiguous(c, 0, c.Kernel.Out); err != nil {
+			return err
+		}
+	}
+	from := len(g.lowering.Launches)
+	if err := g.lowering.Lower(c, &place); err != nil {
+		return err
+	}
+	launches := g.lowering.Launches[from:]
+	if len(launches) == 0 {
+		return nil
+	}
+	for _, l := range launches {
+		if _, err := b.kernel(l.Source); err != nil {
+			return fmt.Errorf("opencl: kernel %s: %w", c.Kernel.Name, err)
+		}
+	}
+	if err := g.provide(g.lowering.Scratch); err != nil {
+		return fmt.Errorf("opencl: kernel %s: %w", c.Kernel.Name, err)
+	}
+	if g.lowering.CanFail {
+		if err := g.provideFaults(); err != nil {
+			return err
+		}
+		g.canFail = append(g.canFail, g.size())
+	}
+	g.order(compute, len(launches), true, blocks[:n]...)
+	for i := range launches {
+		g.launch(&launches[i], &blocks)
+	}
+	return nil
+}
+
+// launch adds the calls of l.
+func (g *group) launch(l *clc.Launch, blocks *[device.MaxOperands]*block) {
+	const wordBytes = unsafe.Sizeof(cl.Mem(0))
+	b := g.b
+	kernel := uintptr(b.kernels[l.Source.ID])
+	for i, a := range l.Args {
+		var word uintptr
+		switch a.Kind {
+		case clc.Buf:
+			word = blocks[a.Index].slab.address
+		case clc.Scratch:
+			word = b.scratch[a.Index].address
+		case clc.Fault:
+			word = b.faults.address
+		}
+		g.add(cl.SetKernelArg, kernel, uintptr(i), wordBytes, word)
+	}
+	if len(l.Params) > 0 {
+		g.add(cl.SetKernelArg, kernel, uintptr(len(l.Args)), uintptr(8*len(l.Params)), uintptr(unsafe.Pointer(unsafe.SliceData(l.Params))))
+	}
+	sizes, address := g.arena.Words(2)
+	sizes[0], sizes[1] = uint64(l.Groups)*uint64(l.Local), uint64(l.Local)
+	queue := g.enter(compute)
+	g.add(cl.EnqueueNDRangeKernel, queue, kernel, 1, 0, address, address+8, 0, 0, 0)
+}
+
+// provide makes the scratch buffers at least as large as asked for.
+func (g *group) provide(sizes []int64) error {
+	b := g.b
+	for i, bytes := range sizes {
+		if i == len(b.scratch) {
+			b.scratch = append(b.scratch, scratch{slab: new(slab)})
+		}
+		s := &b.scratch[i]
+		if s.bytes >= bytes && s.mem != 0 {
+			continue
+		}
+		bytes = max(bytes+bytes/4, 1<<16)
+		larger := new(slab)
+		err := larger.create(b, bytes)
+		if errors.Is(err, device.ErrOutOfMemory) && b.memory.Trim() > 0 {
+			err = larger.create(b, bytes)
+		}
+		if err != nil {
+			return err
+		}
+		if s.mem != 0 {
+			// Launches that are not enqueued yet are given it. The driver keeps it while they use it.
+			g.addOwnerless(cl.ReleaseMemObject, uintptr(s.mem))
+		}
+		*s = scratch{larger, bytes}
+	}
+	return nil
+}
+
+// provideFaults sees to it that the fault slots of g are zero when it begins, and come back.
+func (g *group) provideFaults() error {
+	const bytes = maxCommands * clc.FaultWords * 8
+	if g.faults != nil {
+		return nil
+	}
+	if g.faults = g.b.stagings[down].take(bytes); g.faults == nil {
+		return errNoRoom
+	}
+	_, zero := g.arena.Words(1)
+	// The queue runs in order: the slots of the group before are on their way to the host.
+	g.addOwnerless(cl.EnqueueFillBuffer, g.enter(compute), uintptr(g.b.faults.mem), zero, 8, 0, bytes, 0, 0, 0)
+	return nil
+}
+
+// errNoRoom says that host memory for copies is in use. It comes back when groups are done.
+var errNoRoom = errors.New("no room for copies")
+
+// host returns n bytes of host memory that queue q can use, which is up or down, and which is g's until it is done.
+func (g *group) host(q queueKind, n int) ([]byte, error) {
+	b := g.b
+	if n <= stagingMost {
+		if p := b.stagings[q].take(n); p != nil {
+			return p, nil
+		}
+		return nil, errNoRoom
+	}
+	if b.pinned > 0 && b.pinned+int64(n) > pinnedMost {
+		return nil, errNoRoom
+	}
+	p, err := b.pin(int64(n))
+	if errors.Is(err, device.ErrOutOfMemory) && b.pinned > 0 {
+		return nil, errNoRoom
+	}
+	if err != nil {
+		return nil, err
+	}
+	b.pinned += int64(n)
+	g.large = append(g.large, p)
+	return p.bytes, nil
+}
+
+// upload adds an Upload.
+func (g *group) upload(c *device.Command) error {
+	m, at, bytes, err := g.b.deviceSide(c, 0)
+	if err != nil {
+		return err
+	}
+	from, err := hostBytes(c, 1, c.Kernel.Out)
+	if err != nil || bytes == 0 {
+		return err
+	}
+	if g.b.isLandingIn(g, from) {
+		return errLanding
+	}
+	staged, err := g.host(up, len(from))
+	if err != nil {
+		return err
+	}
+	copy(staged, from)
+	g.order(up, 1, true, m)
+	g.add(cl.EnqueueWriteBuffer, g.enter(up), uintptr(m.slab.mem), 0, uintptr(at), uintptr(bytes), addressOf(staged), 0, 0, 0)
+	return nil
+}
+
+// errLanding says that an Upload is of what a Download before it has not brought yet.
+var errLanding = errors.New("it is still being copied from the device")
+
+// isLandingIn reports whether a download that is not done, in g or before, goes to a part of p.
+func (b *Backend) isLandingIn(g *group, p []byte) bool {
+	overlaps := func(g *group) bool {
+		for _, l := range g.landings {
+			if addressOf(l.to) < addressOf(p)+uintptr(len(p)) && addressOf(p) < addressOf(l.to)+uintptr(len(l.to)) {
+				return true
+			}
+		}
+		return false
+	}
+	for _, earlier := range b.groups {
+		if overlaps(earlier) {
+			return true
+		}
+	}
+	return overlaps(g)
+}
+
+// download adds a Download.
+func (g *group) download(c *device.Command) error {
+	m, at, bytes, err := g.b.deviceSide(c, 1)
+	if err != nil {
+		return err
+	}
+	to, err := hostBytes(c, 0, c.Kernel.Out)
+	if err != nil || bytes == 0 {
+		return err
+	}
+	staged, err := g.host(down, len(to))
+	if err != nil {
+		return err
+	}
+	staged = staged[:len(to)]
+	g.landings = append(g.landings, landing{g.size(), to, staged})
+	g.order(down, 1, false, m)
+	g.add(cl.EnqueueReadBuffer, g.enter(down), uintptr(m.slab.mem), 0, uintptr(at), uintptr(bytes), addressOf(staged), 0, 0, 0)
+	return nil
+}
+
+// deviceSide is operand i of a copy: its block, where it begins in the memory object, and how many bytes it has.
+func (b *Backend) deviceSide(c *device.Command, i int) (m *block, at, bytes int64, err error) {
+	if m, err = b.blockOf(c, i); err != nil {
+		return nil, 0, 0, err
+	}
+	if at, bytes, err = contiguous(c, i, c.Kernel.Out); err != nil {
+		return nil, 0, 0, err
+	}
+	return m, at + c.Buf[i].Offset(), bytes, nil
+}
+
+// seal adds what comes behind the commands: the fault slots, marks and flushes.
+func (g *group) seal() {
+	if g.faults != nil {
+		queue := g.enter(compute)
+		g.addOwnerless(cl.EnqueueReadBuffer, queue, uintptr(g.b.faults.mem), 0, 0, uintptr(len(g.faults)), addressOf(g.faults), 0, 0, 0)
+	}
+	for q := range numQueues {
+		if g.isUsed[q] {
+			g.mark(q)
+		}
+	}
+	for q := range numQueues {
+		g.taken[q] = g.b.stagings[q].head
+		if g.isMarked[q] {
+			g.addOwnerless(cl.Flush, uintptr(g.b.queues[q].handle))
+		}
+	}
+}
+
+// run makes the calls. What fails is noted with the command that it belongs to. An error says that the device is lost.
+func (g *group) run() error {
+	for i := 0; i < g.batch.Len(); {
+		stopped, err := g.batch.Run(i)
+		if err == nil {
+			return nil
+		}
+		if errors.Is(err, device.ErrLost) {
+			return err
+		}
+		if i, err = g.mishap(stopped, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mishap is for a call that has failed. It returns the call to go on with, or an error that says that the device is lost.
+func (g *group) mishap(call int, err error) (next int, lost error) {
+	if errors.Is(err, device.ErrOutOfMemory) && g.retried != call {
+		g.retried = call
+		if g.b.memory.Trim() > 0 {
+			return call, nil
+		}
+	}
+	switch owner, f := g.owners[call], g.batch.Fn(call); {
+	case f == cl.EnqueueBarrierWithWaitList:
+		// The queue can't be told to wait for others, so we do: others rely on it that it has waited.
+		return call + 1, g.b.finish()
+	case owner != ownerless:
+		g.fail(owner, fmt.Errorf("opencl: %w", err))
+		for next = call + 1; next < len(g.owners) && g.owners[next] == owner; next++ {
+		}
+		return next, nil
+	case f == cl.EnqueueFillBuffer || f == cl.EnqueueReadBuffer:
+		g.faultsErr = fmt.Errorf("opencl: whether it has failed is not known: %w", err)
+	case f == cl.EnqueueMarkerWithWaitList:
+		// Instead of an event there is nothing to wait for.
+		g.skipWaits(call+1, g.batch.Arg(call, 3))
+		return call + 1, g.b.finish()
+	case f == cl.Flush:
+		return call + 1, g.b.finish()
+	}
+	return call + 1, nil
+}
+
+// finish waits until all queues are empty. An error says that the device is lost.
+func (b *Backend) finish() error {
+	for _, q := range b.queues {
+		if err := b.driver.Finish(q.handle); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// skipWaits replaces the calls from one on that wait for the event at address, which does not exist, by calls that do nothing.
+func (g *group) skipWaits(from int, address uintptr) {
+	for i := from; i < g.batch.Len(); i++ {
+		if g.batch.Fn(i) == cl.EnqueueBarrierWithWaitList && g.batch.Arg(i, 2) == address {
+			g.batch.Set(i, cl.Flush, g.batch.Arg(i, 0))
+		}
+	}
+}

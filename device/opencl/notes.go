@@ -1,0 +1,51 @@
+package opencl
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/asyncgen/asyncgen/device/internal/cl"
+)
+
+// notes say what find has found, for people.
+func notes() []string {
+	lines := []string{"this backend has been run with PoCL, on CPUs; it has never been run on a GPU"}
+	if os.Getenv("ASYNCGEN_OPENCL") == "off" {
+		return lines
+	}
+	lines = append(lines, "library looked for: "+strings.Join(cl.Libraries(), ", then ")+"; ASYNCGEN_LIBOPENCL names another")
+	all, err := findAll()
+	if err != nil {
+		return lines
+	}
+	lines = append(lines, "library used: "+all[0].driver.Name)
+	for _, f := range all {
+		use := "used"
+		if f.flaw != nil {
+			use = "not used: " + f.flaw.Error()
+		}
+		lines = append(lines, fmt.Sprintf("%s: %s", f.description(), use))
+		if f.flaw == nil {
+			lines = append(lines, f.shortcomings()...)
+		}
+	}
+	return lines
+}
+
+// shortcomings are what a device that is used can't do as the CPU does it.
+func (f *found) shortcomings() (lines []string) {
+	if f.double == 0 {
+		lines = append(lines, f.name+" has no float64: operations on it fail")
+	}
+	if f.single&cl.FPCorrectDivideSqrt == 0 {
+		lines = append(lines, f.name+" does not round quotients and square roots of float32 as IEEE 754 says: their last bits may differ from the CPU's")
+	}
+	if f.single&cl.FPDenorm == 0 {
+		lines = append(lines, f.name+" may take float32 numbers below 1.2e-38 for 0")
+	}
+	if f.single&cl.FPFMA == 0 {
+		lines = append(lines, f.name+" may be slow at products of matrices: it has no fused multiply-add for float32")
+	}
+	return lines
+}

@@ -1,0 +1,232 @@
+// Package opencl is the backend of GPUs that have a driver for OpenCL 1.2: devices "opencl:0", "opencl:1", ... A
+// program has them when it imports
+//
+//	import _ "github.com/asyncgen/asyncgen/device/opencl"
+//
+// It is built as before, by plain go build, without cgo. The library of OpenCL is looked for when a GPU is asked for; where there is none,
+// device.GPU says what was tried. But the import makes the program a dynamically linked one.
+//
+//	ASYNCGEN_OPENCL=off            there are no such devices
+//	ASYNCGEN_OPENCL_CPU=1          drivers that compute on the CPU count as well, such as PoCL: for tests
+//	ASYNCGEN_LIBOPENCL=/path       the library to open instead of the system's
+//
+// What a command computes is printed by package device/kernel/clc, compiled by the driver when it is needed first, and kept on
+// disk, in the user's folder for such files ($XDG_CACHE_HOME/asyncgen).
+//
+// A device has a queue for what it computes and one for copies in each direction, which run beside it. A command waits for those in other
+// queues that use one of its buffers. All calls for up to 64 commands are made in one crossing into C. One goroutine waits for
+// the device while it works; it is the only one that is blocked in C.
+package opencl
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/internal/cl"
+	"github.com/asyncgen/asyncgen/device/internal/dl"
+	"github.com/asyncgen/asyncgen/device/kernel/clc"
+)
+
+func init() {
+	device.Register(device.Driver{
+		Name: "opencl",
+		Kind: device.KindGPU,
+		Count: func() (int, error) {
+			found, err := find()
+			return len(found), err
+		},
+		Notes: notes,
+		Open: func(i int) (device.Backend, error) {
+			found, err := find()
+			if err != nil {
+				return nil, err
+			}
+			return open(found[i])
+		},
+	})
+}
+
+// Backend implements [device.Backend]. A buffer's Ptr is nil: the host reaches the device's memory by Upload and Download only.
+type Backend struct {
+	found
+	context cl.Context
+	limits  clc.Limits
+	memory  *device.Allocator
+	cache   cache
+
+	done     atomic.Uint64 // all tickets up to this one are done
+	failures atomic.Int64  // how many commands have failed
+
+	// A group is up to maxCommands commands that were handed to the driver together. They are done together. groups are those that are
+	// not done, the oldest first; the tickets of each follow those of the one before.
+	mu         sync.Mutex // guards the rest, and blocks
+	queues     [numQueues]queue
+	mapping    cl.Queue // always empty, so that to map memory waits for nothing
+	kernels    []cl.Kernel
+	stagings   [numQueues]staging // of up and down
+	pinned     int64              // bytes of host memory of groups with so much to copy that staging is too small
+	scratch    []scratch
+	faults     slab // the fault slots of a group
+	groups     []*group
+	spare      []*group
+	wrecked    []*group // that were not done when the device was lost
+	submitted  uint64
+	attended   bool      // the goroutine that waits for the device exists
+	waiters    []waiter  // for tickets
+	failed     []failure // by ticket
+	lost       error     // why the device is; nil: it is there
+	lostFrom   uint64    // the first ticket that was not done then
+	troubles   int       // how often in a row the driver did not say how far it is
+	closed     bool
+	released   bool      // nothing is left but the memory of live blocks
+	isTaken    bool      // somebody is in Submit or Close: batches stay together
+	left       sync.Cond // isTaken has become false
+	retired    sync.Cond // a group is done, or the device lost
+	rested     time.Time // when the last group was done
+	isIdleEver bool      // rested is set
+	attendants sync.WaitGroup
+}
+
+// open starts a device.
+func open(f found) (b *Backend, err error) {
+	dl.KeepSignals(func() { b, err = start(f) })
+	return b, err
+}
+
+func start(f found) (*Backend, error) {
+	b := &Backend{found: f, limits: f.limits(), cache: cacheFor(&f)}
+	b.left.L, b.retired.L = &b.mu, &b.mu
+	b.memory = device.NewAllocator((*source)(b), f.memoryLimit())
+	if err := b.make(); err != nil {
+		b.release()
+		return nil, fmt.Errorf("opencl: %s: %w", f.name, err)
+	}
+	return b, nil
+}
+
+// make makes what every device has. What it has made when it fails, release releases.
+func (b *Backend) make() (err error) {
+	if b.context, err = b.driver.CreateContext(b.device); err != nil {
+		return err
+	}
+	for i := range b.queues {
+		if b.queues[i].handle, err = b.driver.CreateQueue(b.context, b.device); err != nil {
+			return err
+		}
+	}
+	if b.mapping, err = b.driver.CreateQueue(b.context, b.device); err != nil {
+		return err
+	}
+	for _, q := range []queueKind{up, down} {
+		if b.stagings[q].pinned, err = b.pin(stagingBytes); err != nil {
+			return err
+		}
+	}
+	return b.faults.create(b, maxCommands*clc.FaultWords*8)
+}
+
+// release gives up what make has made, kernels and scratch memory. Nothing is running. Memory that is in blocks stays until these are freed.
+func (b *Backend) release() {
+	d := b.driver
+	for _, q := range b.queues {
+		if len(b.wrecked) > 0 {
+			d.Finish(q.handle) // a driver that says that the device is lost may still use our memory
+		}
+	}
+	for _, g := range b.wrecked {
+		b.freeLocked(g)
+	}
+	b.memory.Trim()
+	for _, s := range b.scratch {
+		s.release(b)
+	}
+	b.faults.release(b)
+	for i := range b.stagings {
+		b.stagings[i].pinned.release(b)
+	}
+	for _, k := range b.kernels {
+		if k != 0 {
+			k.Release(d)
+		}
+	}
+	for i := range b.queues {
+		if q := b.queues[i].handle; q != 0 {
+			q.Release(d)
+		}
+	}
+	if b.mapping != 0 {
+		b.mapping.Release(d)
+	}
+	if b.context != 0 {
+		b.context.Release(d)
+	}
+	b.released = true
+}
+
+// Caps says what the device promises.
+func (b *Backend) Caps() device.Caps {
+	return device.Caps{BatchInvariant: true, Description: b.description()}
+}
+
+// Memory is where Alloc takes it from.
+func (b *Backend) Memory() *device.Allocator { return b.memory }
+
+// Alloc returns memory of the device, with undefined contents. Each device has as much
+// as ASYNCGEN_MEMORY says, or else nine tenths of its memory.
+func (b *Backend) Alloc(bytes int64) (*device.Buffer, error) {
+	b.mu.Lock()
+	err := b.goneLocked()
+	b.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	memory, err := b.memory.Alloc(bytes)
+	if err != nil {
+		return nil, fmt.Errorf("opencl: %w", err)
+	}
+	buf := *memory
+	buf.Handle = &block{owner: b, slab: memory.Handle.(*slab)}
+	return &buf, nil
+}
+
+// Free gives buf back. It works after Close, too.
+func (b *Backend) Free(buf *device.Buffer) {
+	b.memory.Free(buf)
+	b.mu.Lock()
+	released := b.released
+	b.mu.Unlock()
+	if released {
+		b.memory.Trim()
+	}
+}
+
+// goneLocked is why the device takes nothing any more, or nil.
+func (b *Backend) goneLocked() error {
+	if b.lost != nil {
+		return b.lost
+	}
+	if b.closed {
+		return fmt.Errorf("opencl: %w", device.ErrClosed)
+	}
+	return nil
+}
+
+// Idle returns how long nothing has been running, though something has.
+func (b *Backend) Idle() (time.Duration, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.groups) > 0 || !b.isIdleEver {
+		return 0, true
+	}
+	return time.Since(b.rested), true
+}
+
+// isSet reports whether a variable of the environment says yes.
+func isSet(name string) bool {
+	v := os.Getenv(name)
+	return v != "" && v != "0" && v != "off"
+}

@@ -1,0 +1,124 @@
+package opencl
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/asyncgen/asyncgen/device/internal/cl"
+	"github.com/asyncgen/asyncgen/device/kernel/clc"
+)
+
+// kernel returns the kernel of s, which is compiled if it is new.
+func (b *Backend) kernel(s *clc.Source) (cl.Kernel, error) {
+	for len(b.kernels) <= s.ID {
+		b.kernels = append(b.kernels, 0)
+	}
+	if b.kernels[s.ID] != 0 {
+		return b.kernels[s.ID], nil
+	}
+	p, err := b.program(s)
+	if err != nil {
+		return 0, err
+	}
+	k, err := b.driver.CreateKernel(p, s.Name)
+	p.Release(b.driver) // the kernel keeps it
+	if err != nil {
+		return 0, err
+	}
+	b.kernels[s.ID] = k
+	return k, nil
+}
+
+// program returns the program of s, built.
+func (b *Backend) program(s *clc.Source) (cl.Program, error) {
+	file := b.cache.file(s.Text)
+	if binary := load(file); binary != nil {
+		if p, err := b.driver.CreateProgramFrom(b.context, b.device, binary); err == nil {
+			if _, err := b.driver.Build(p, b.device, b.options()); err == nil {
+				return p, nil
+			}
+			p.Release(b.driver)
+		}
+	}
+	p, err := b.driver.CreateProgram(b.context, s.Text)
+	if err != nil {
+		return 0, err
+	}
+	if log, err := b.driver.Build(p, b.device, b.options()); err != nil {
+		p.Release(b.driver)
+		return 0, fmt.Errorf("%w\n%s", err, log)
+	}
+	if file != "" {
+		if binary, err := b.driver.Binary(p); err == nil {
+			store(file, binary)
+		}
+	}
+	return p, nil
+}
+
+// A cache is where on disk what was compiled for a device is kept. What can't be read or written there is compiled.
+type cache struct {
+	folder string // "": there is none
+	key    string // of the device and its driver
+}
+
+// cacheFor is the cache of what is compiled for f.
+func cacheFor(f *found) cache {
+	folder, err := os.UserCacheDir()
+	if err != nil {
+		return cache{}
+	}
+	return cache{filepath.Join(folder, "asyncgen", "opencl"), strings.Join([]string{f.platform, f.name, f.version, f.driverVersion, f.options()}, "\n")}
+}
+
+// file is where the program of a source is.
+func (c *cache) file(source string) string {
+	if c.folder == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(c.key + "\n\n" + source))
+	return filepath.Join(c.folder, hex.EncodeToString(sum[:])+".bin")
+}
+
+// load returns what store has written, or nil. A file is the checksum of the rest, and that.
+func load(file string) []byte {
+	if file == "" {
+		return nil
+	}
+	data, err := os.ReadFile(file)
+	if err != nil || len(data) <= sha256.Size {
+		return nil
+	}
+	binary := data[sha256.Size:]
+	if sha256.Sum256(binary) != [sha256.Size]byte(data) {
+		return nil
+	}
+	return binary
+}
+
+// store writes binary to file, at once or not at all: several processes may do so.
+func store(file string, binary []byte) {
+	folder := filepath.Dir(file)
+	if os.MkdirAll(folder, 0o700) != nil {
+		return
+	}
+	temp, err := os.CreateTemp(folder, "new-*")
+	if err != nil {
+		return
+	}
+	sum := sha256.Sum256(binary)
+	_, err = temp.Write(append(sum[:], binary...))
+	if closed := temp.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(temp.Name(), file)
+	}
+	if err != nil {
+		os.Remove(temp.Name())
+	}
+}

@@ -1,0 +1,148 @@
+package opencl
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/asyncgen/asyncgen/device"
+)
+
+// Submit queues the commands. It waits while too many are in the queue, or too much host memory is in use for copies, and for
+// the compiler if a kernel is new.
+func (b *Backend) Submit(cmds []device.Command) (device.Ticket, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.takeLocked()
+	defer b.leaveLocked()
+	if err := b.goneLocked(); err != nil {
+		return 0, err
+	}
+	end := b.submitted + uint64(len(cmds))
+	var g *group
+	for i := range cmds {
+		// When a download is there, it should not wait for what was submitted behind it.
+		if g != nil && (g.size() == maxCommands || isDownload(&cmds[i-1]) && !isDownload(&cmds[i])) {
+			b.launchLocked(g)
+			g = nil
+		}
+		if b.lost == nil {
+			g = b.enqueueLocked(g, &cmds[i])
+		}
+	}
+	if g != nil && b.lost == nil {
+		b.launchLocked(g)
+	}
+	if b.lost != nil {
+		b.submitted = end // they fail like those before them
+		b.done.Store(end)
+	}
+	return device.Ticket(end), nil
+}
+
+func isDownload(c *device.Command) bool { return c.Kernel.Code == device.Download }
+
+// enqueueLocked adds c to g, or to a new group if there is none, and returns that. If it has to wait for room, g is launched first.
+func (b *Backend) enqueueLocked(g *group, c *device.Command) *group {
+	for {
+		if g == nil {
+			for len(b.groups) >= maxGroups && b.lost == nil {
+				b.waitForOldestLocked()
+			}
+			g = b.newGroup()
+		}
+		err := g.enqueue(c)
+		if err == errNoRoom || err == errLanding {
+			// What holds it up is in groups that are on their way, or in this one.
+			b.launchLocked(g)
+			if g = nil; b.lost == nil && len(b.groups) > 0 {
+				b.waitForOldestLocked()
+			}
+			if b.lost != nil {
+				return nil
+			}
+			continue
+		}
+		if err != nil {
+			g.fail(g.size(), err)
+		}
+		b.submitted++
+		g.last = b.submitted
+		return g
+	}
+}
+
+func (g *group) enqueue(c *device.Command) error {
+	switch c.Kernel.Code {
+	case device.Upload:
+		return g.upload(c)
+	case device.Download:
+		return g.download(c)
+	}
+	return g.compute(c)
+}
+
+// launchLocked hands g to the driver.
+func (b *Backend) launchLocked(g *group) {
+	if g.batch.Len() == 0 && g.size() == 0 {
+		b.spare = append(b.spare, g)
+		return
+	}
+	g.seal()
+	b.groups = append(b.groups, g)
+	if err := g.run(); err != nil {
+		b.loseLocked(err)
+		return
+	}
+	if !b.attended {
+		b.attended = true
+		b.attendants.Go(b.attend)
+	}
+}
+
+// waitForOldestLocked returns when the oldest group is done, or the device lost. b.mu is not held meanwhile.
+func (b *Backend) waitForOldestLocked() {
+	oldest := b.groups[0]
+	for b.lost == nil && len(b.groups) > 0 && b.groups[0] == oldest {
+		b.retired.Wait()
+	}
+}
+
+// takeLocked waits until nobody else is in Submit or Close.
+func (b *Backend) takeLocked() {
+	for b.isTaken {
+		b.left.Wait()
+	}
+	b.isTaken = true
+}
+
+func (b *Backend) leaveLocked() {
+	b.isTaken = false
+	b.left.Signal()
+}
+
+// Close waits for what was submitted; later calls of Alloc and Submit fail.
+func (b *Backend) Close() error {
+	b.mu.Lock()
+	b.takeLocked()
+	wasClosed := b.closed
+	b.closed = true
+	last := b.submitted
+	b.leaveLocked()
+	b.mu.Unlock()
+	if err := b.Wait(context.Background(), device.Ticket(last)); err != nil && b.isThere() {
+		return fmt.Errorf("opencl: close: %w", err)
+	}
+	b.attendants.Wait()
+	if !wasClosed {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.release()
+	}
+	return nil
+}
+
+func (b *Backend) isThere() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.lost == nil
+}
