@@ -51,6 +51,7 @@ func commands() []command {
 		{"build", "[go flags] [packages]", "go build, with rewritten sources", overlaid("build")},
 		{"test", "[go flags] [packages]", "go test, with rewritten sources", overlaid("test")},
 		{"explain", "[CODE]", "what a rule or a remark means, with examples", explain},
+		{"doctor", "", "devices that tensors can be computed on here, and why there are no others", doctor},
 		{"help", "[COMMAND]", "list the commands, or explain one", help},
 		{"version", "", "print the version of asyncgen and of Go", version},
 	}
