@@ -25,6 +25,7 @@ type group struct {
 	owners   []int // of each call, the command that fails with it, by its number in the group; ownerless: none
 	arena    ffi.Arena
 	lowering clc.Lowering
+	place    clc.Place // of the command that is being added
 
 	isUsed    [numQueues]bool // something was enqueued behind the last mark
 	isMarked  [numQueues]bool
@@ -112,7 +113,8 @@ func (g *group) compute(c *device.Command) error {
 	b := g.b
 	var blocks [device.MaxOperands]*block
 	n := len(c.Kernel.In) + 1
-	place := clc.Place{Fault: int64(g.size())}
+	place := &g.place
+	*place = clc.Place{Fault: int64(g.size())}
 	for i := range n {
 		var err error
 		if blocks[i], err = b.blockOf(c, i); err != nil {
@@ -126,7 +128,7 @@ func (g *group) compute(c *device.Command) error {
 		}
 	}
 	from := len(g.lowering.Launches)
-	if err := g.lowering.Lower(c, &place); err != nil {
+	if err := g.lowering.Lower(c, place); err != nil {
 		return err
 	}
 	launches := g.lowering.Launches[from:]
