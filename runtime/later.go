@@ -109,7 +109,7 @@ func (l *Later[S]) Read(t *tensor.Tensor) Read {
 		return Read{}
 	}
 	r := Read{t: t.Detach()}
-	if t.Device().Kind() != device.KindCPU {
+	if t.Device().Kind() != device.KindCPU || engine.Default().Mode() == engine.Shuffle { // there it runs ahead to be tried, whether that pays or not
 		l.exits.pace.isAway = true
 	}
 	if !t.Device().Caps().HostMemory {

@@ -169,6 +169,9 @@ var theDefault = sync.OnceValue(func() *Engine {
 // Default returns the engine of the process, made at the first call. It writes a report if ASYNCGEN_REPORT names a file.
 func Default() *Engine { return theDefault() }
 
+// Mode is the one that e is in.
+func (e *Engine) Mode() Mode { return e.mode }
+
 // An Op is a request to run a command. Enqueue copies it.
 type Op struct {
 	// Cmd is what to run. Buf is ignored: the engine knows the buffers from Operands.
