@@ -269,12 +269,17 @@ var kindsOfFault = []string{
 	"call=Alloc", "call=Alloc,kind=panic", "call=Submit", "call=Wait",
 }
 
+// endings are the programs with loops that values end. Rewritten, they run past their end where values take time to arrive: how far depends
+// on that, and the commands there count, so that later another operation fails than in the program as written. Those of numbers that the
+// device keeps have other names, too.
+var endings = []string{"solve", "pagerank", "kmeans", "generate"}
+
 // TestFaults lets calls of the devices of the example programs go wrong, as these are written and as they are rewritten.
 // Whatever it is, a program ends; what it printed is what it prints without the fault, up to where a read has panicked,
 // except that it may say of a value that it has failed; the panic names operation, shapes and line of
 // the program; and no goroutine and no memory of a device is left.
 //
-// Where the order of commands is that of the program, and the same operation fails, the program as written and the program
+// Where the order of commands is that of the program, and there are no others, and the same operation fails, the program as written and the program
 // rewritten print the same and end with the same panic.
 func TestFaults(t *testing.T) {
 	bin, programs := buildFaulty(t)
@@ -297,6 +302,9 @@ func TestFaults(t *testing.T) {
 			continue
 		}
 		for _, env := range [][]string{{"ASYNCGEN_DEVICE=sim:0"}, {"ASYNCGEN_DEVICE=cpu", "ASYNCGEN_ENGINE=naive"}} { // where commands come in order
+			if env[0] != "ASYNCGEN_DEVICE=cpu" && slices.Contains(endings, original) {
+				continue
+			}
 			t.Run(original+" and rewritten/"+env[0], func(t *testing.T) {
 				t.Parallel()
 				a, b := &sweep{bin: bin, program: original, env: env}, &sweep{bin: bin, program: program, env: env}
