@@ -55,6 +55,7 @@ type Caps struct {
 	HostMemory     bool   // Buffer.Ptr is set: the host may read and write results in place
 	Simulated      bool   // its times come from a model and say nothing about hardware
 	BatchInvariant bool   // an element's bits do not depend on how many are computed with it
+	Epilogues      bool   // kernels of MatMul may have a Body
 	Description    string // for people: "AMD EPYC, 2 workers"
 	Workers        int    // of a synchronous backend: how many commands it is worth running at once
 }

@@ -52,6 +52,10 @@ const (
 	// the row and column strides of A and B. Out is contiguous. Where
 	// Args.Shape is not empty, there is such a product for each index into
 	// it, and the strides over it stand before those of rows and columns.
+	//
+	// Where Kernel.Body is not nil, it is an expression (package device/kernel) of the elements that Out has in the end: operand 0 is
+	// the sum, and operand 1 the element of In[2], a vector, for its column, if there is an In[2]. Args.Strides[3] is one stride, that of the
+	// vector; immediates are Command.Imm. The bits are those of a Map of the product. See Caps.Epilogues.
 	MatMul
 	// Conv is, for the planes n,g,o and their elements i,j,
 	//

@@ -106,6 +106,7 @@ func (b *Backend) Caps() device.Caps {
 		Synchronous:    true,
 		HostMemory:     true,
 		BatchInvariant: true,
+		Epilogues:      true,
 		Description:    fmt.Sprintf("%s, kernels: %v, workers: %d", runtime.GOARCH, vec.Current(), workers),
 		Workers:        workers,
 	}

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"runtime"
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -11,18 +12,41 @@ import (
 )
 
 func newMatMul(k *device.Kernel) (runner, error) {
-	if len(k.In) != 2 || k.In[0] != k.Out || k.In[1] != k.Out {
+	isOther := func(dt device.DType) bool { return dt != k.Out }
+	if slices.ContainsFunc(k.In, isOther) || k.Body == nil && len(k.In) != 2 {
 		return nil, unsupported(k)
+	}
+	e, err := newEpilogue(k)
+	if err != nil {
+		return nil, err
 	}
 	switch k.Out {
 	case device.Float32:
-		return matMul[float32], nil
+		return matMulWith[float32](e), nil
 	case device.Float64:
-		return matMul[float64], nil
+		return matMulWith[float64](e), nil
 	case device.Int64:
-		return matMul[int64], nil
+		return matMulWith[int64](e), nil
 	}
 	return nil, unsupported(k)
+}
+
+// matMulWith returns matMul, followed by e unless it is nil.
+func matMulWith[T number](e *epilogue) runner {
+	if e == nil {
+		return func(c *device.Command) error { return matMul[T](c, nil) }
+	}
+	return func(c *device.Command) error {
+		f := e.of(c, c.Args.Ints[1])
+		if c.N > 0 && f.hasVector { // what is wrong with the command is found before anything is written
+			v := whole[T](c, 3)
+			_, _ = v[c.Off[3]], v[c.Off[3]+(f.n-1)*f.step]
+		}
+		if err := matMul[T](c, f); err != nil || f.done {
+			return err
+		}
+		return f.all()
+	}
 }
 
 // Every element is 0 + a0*b0 + a1*b1 + ..., from the left and each product
@@ -49,7 +73,8 @@ type packed [blockK * blockCols]uint64
 
 var packPool = sync.Pool{New: func() any { return new(packed) }}
 
-func matMul[T number](c *device.Command) error {
+// matMul computes products. It may do what f says with them, and says so there.
+func matMul[T number](c *device.Command, f *finish) error {
 	m, n, k := c.Args.Ints[0], c.Args.Ints[1], c.Args.Ints[2]
 	batch := c.Args.Shape.Size()
 	out := operand[T](c, 0, batch*m*n)
@@ -59,7 +84,7 @@ func matMul[T number](c *device.Command) error {
 	}
 	a, b := newMatrix[T](c, 1, k), newMatrix[T](c, 2, n)
 	if batch == 1 {
-		product(out, a, b, m, n, k)
+		product(out, a, b, m, n, k, f)
 		return nil
 	}
 	s := series[T]{out: out, a: a, b: b, m: m, n: n, k: k, each: productsPerOperation}
@@ -78,10 +103,10 @@ func matMul[T number](c *device.Command) error {
 	return nil
 }
 
-// product sets out to a times b.
-func product[T number](out []T, a, b matrix[T], m, n, k int) {
+// product sets out to a times b. It may do what f says with it, and says so there.
+func product[T number](out []T, a, b matrix[T], m, n, k int, f *finish) {
 	if p := vec.ProductsOf(device.DTypeOf[T]()); p != nil {
-		tiledProduct(p, unsafe.Pointer(&out[0]), a.side(m, k), b.side(k, n), m, n, k)
+		tiledProduct(p, unsafe.Pointer(&out[0]), a.side(m, k), b.side(k, n), m, n, k, f)
 		return
 	}
 	clear(out)
@@ -124,7 +149,7 @@ func (s *series[T]) run(lo, hi int) {
 		a, b := s.a, s.b
 		a.off += s.aBatch.offset(i)
 		b.off += s.bBatch.offset(i)
-		product(s.out[i*s.m*s.n:][:s.m*s.n], a, b, s.m, s.n, s.k)
+		product(s.out[i*s.m*s.n:][:s.m*s.n], a, b, s.m, s.n, s.k, nil)
 	}
 }
 

@@ -37,6 +37,7 @@ const (
 	turnDepth      = 64           // of rows that are turned into columns at once, for the first cache
 	columnDepth    = 16 << 10     // of rows of which a column is computed at once
 	leastTurned    = 64 * 64      // elements of a matrix that are worth it
+	finished       = 8            // panels of the product that are finished at once, in the second cache
 )
 
 // A side is an operand: element i,j is at p + i*row + j*col, in bytes.
@@ -61,8 +62,8 @@ type tiled struct {
 	m, n, k int // none is 0
 }
 
-// tiledProduct computes a times b. Out is not empty.
-func tiledProduct(p *vec.Products, out unsafe.Pointer, a, b side, m, n, k int) {
+// tiledProduct computes a times b. Out is not empty. It may do what f says with it, and says so there.
+func tiledProduct(p *vec.Products, out unsafe.Pointer, a, b side, m, n, k int, f *finish) {
 	x := tiled{p, out, a, b, m, n, k}
 	switch {
 	case m == 1 && b.col == p.Size:
@@ -78,7 +79,7 @@ func tiledProduct(p *vec.Products, out unsafe.Pointer, a, b side, m, n, k int) {
 	case b.col == p.Size && (m*n*k <= smallColliding || m*n*k <= smallProduct && !a.rowsCollide() && !b.rowsCollide()):
 		x.direct()
 	default:
-		x.blocked()
+		x.blocked(f)
 	}
 }
 
@@ -268,6 +269,7 @@ func (x *tiled) turnBack(i, rows int, sums unsafe.Pointer) {
 // columns at hand, some columns each. Panels of B are copied by the first who needs them.
 type blocking struct {
 	tiled
+	finish      *finish         // of parts of the product while they are in a cache, or nil
 	copyB       bool            // or read it where it is
 	from, to    int             // the part of the inner length at hand
 	depth       int             // blocks of it
@@ -287,8 +289,11 @@ const (
 	complete
 )
 
-func (x *tiled) blocked() {
+func (x *tiled) blocked(f *finish) {
 	b := blocking{tiled: *x, copyB: x.b.col != x.Size || x.m > 2*x.Rows}
+	if f.inParts() {
+		b.finish, f.done = f, true
+	}
 	panel := 2 * x.Lanes
 	deep := (x.k + mostDepth - 1) / mostDepth
 	for d := range deep {
@@ -451,8 +456,9 @@ type hand struct {
 		p    unsafe.Pointer
 		i, d int // the block of rows and that of the inner length
 	}
-	rows  unsafe.Pointer // the one of the copies that is needed now
-	panel unsafe.Pointer // of B
+	rows   unsafe.Pointer // the one of the copies that is needed now
+	panel  unsafe.Pointer // of B
+	finish device.Command // see finishPart
 }
 
 func (b *blocking) newHand() *hand {
@@ -484,10 +490,22 @@ func (b *blocking) compute(h *hand, t int) {
 	}
 	for d := range b.depth {
 		b.copyBlock(h, i, d, d%copies)
+		from := lo // the panels from here on are not finished
 		for j := lo; j < hi; j++ {
 			b.add(h, i, j, d, hi)
+			if isLast := d == b.depth-1 && b.to == b.k; isLast && b.finish != nil && (j+1 == from+finished || j+1 == hi) {
+				b.finishPart(h, i, from, j+1)
+				from = j + 1
+			}
 		}
 	}
+}
+
+// finishPart finishes the block i of the rows, of the panels from lo to hi-1.
+func (b *blocking) finishPart(h *hand, i, lo, hi int) {
+	width := 2 * b.Lanes
+	row, col := cut(b.m, b.rows, i), b.first+lo*width
+	b.finish.part(&h.finish, row, cut(b.m, b.rows, i+1)-row, col, min(hi*width, b.cols)-lo*width)
 }
 
 // copyBlock has h hold the block i of A's rows, of the block d of the inner length, tile by tile, as the copy of the given number.

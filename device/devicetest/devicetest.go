@@ -66,6 +66,7 @@ func TestBackend(t *testing.T, b device.Backend, o Options) {
 		{"CopyTo", testCopyTo},
 		{"Concat", testConcat},
 		{"BatchedMatMul", testBatchedMatMul},
+		{"Epilogues", testEpilogues},
 		{"Conv", testConv},
 		{"Pool", testPool},
 		{"Gather", testGather},

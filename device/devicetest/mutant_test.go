@@ -168,6 +168,19 @@ var mutants = []mutant{
 		}
 		run(c)
 	})},
+	{"what becomes of a product knows one element of the vector alone", "Epilogues", onCPU(func(c *device.Command, run func(*device.Command)) {
+		if c.Kernel.Code == device.MatMul && c.Buf[3] != nil {
+			args := *c.Args
+			args.Strides[3] = []int{0}
+			c.Args = &args
+		}
+		run(c)
+	})},
+	{"nothing becomes of a product over nothing", "Epilogues", after(func(c *device.Command) {
+		if c.Kernel.Code == device.MatMul && c.Kernel.Body != nil && c.Args.Ints[2] == 0 && c.Kernel.Out == device.Float32 {
+			clear(out[float32](c))
+		}
+	})},
 	{"what lies around planes is their edge", "Conv", onCPU(func(c *device.Command, run func(*device.Command)) {
 		if c.Kernel.Code == device.Conv && c.N > 0 && c.Args.Window[0].Holes == 1 && c.Args.Window[0].Pad > 0 {
 			args, w := *c.Args, *c.Args.Window

@@ -134,6 +134,7 @@ func (b *Backend) Caps() device.Caps {
 	return device.Caps{
 		Simulated:      true,
 		BatchInvariant: true,
+		Epilogues:      true,
 		Description:    fmt.Sprintf("simulated accelerator: %v a launch, %v latency, %v a copy, %s", b.options.Launch, b.options.Latency, b.options.Copy, formatBandwidth(b.options.Bandwidth)),
 	}
 }

@@ -1,0 +1,83 @@
+package cpu
+
+import (
+	"github.com/asyncgen/asyncgen/device"
+)
+
+// An epilogue computes what the Body of a MatMul kernel makes of the elements of a product, in their place: it
+// is a Map of these and of a vector.
+type epilogue struct {
+	kernel *device.Kernel
+	run    runner
+}
+
+// newEpilogue returns that of k, or nil if k has none.
+func newEpilogue(k *device.Kernel) (*epilogue, error) {
+	if k.Body == nil {
+		return nil, nil
+	}
+	if len(k.In) < 2 {
+		return nil, unsupported(k)
+	}
+	as := &device.Kernel{Name: k.Name, Code: device.Map, Body: k.Body, Out: k.Out, In: k.In[1:]} // the product, and what follows the operands
+	run, err := newMap(as)
+	if err != nil {
+		return nil, err
+	}
+	return &epilogue{as, run}, nil
+}
+
+// of is e for one command, whose products have rows of n elements.
+func (e *epilogue) of(c *device.Command, n int) *finish {
+	f := &finish{run: e.run, n: n, step: 1}
+	f.c = device.Command{Kernel: e.kernel, N: c.N, Imm: c.Imm}
+	f.c.Buf[0], f.c.Off[0] = c.Buf[0], c.Off[0]
+	f.c.Buf[1], f.c.Off[1] = c.Buf[0], c.Off[0]
+	if len(e.kernel.In) > 1 {
+		f.c.Buf[2], f.c.Off[2] = c.Buf[3], c.Off[3]
+		f.hasVector = true
+		if s := c.Args.Strides[3]; s != nil {
+			f.step = s[0]
+		}
+	}
+	return f
+}
+
+// A finish is an epilogue of one command.
+type finish struct {
+	run       runner
+	c         device.Command // the Map of all elements, without its Args
+	n         int            // columns
+	hasVector bool
+	step      int  // of the vector
+	done      bool // by parts
+}
+
+// all does it for all elements.
+func (f *finish) all() error {
+	if f.hasVector && f.c.N > 0 {
+		f.c.Args = &device.Args{Shape: device.Shape{f.c.N / f.n, f.n}}
+		f.c.Args.Strides[2] = []int{0, f.step}
+	}
+	return f.run(&f.c)
+}
+
+// inParts reports whether part can be called.
+func (f *finish) inParts() bool { return f != nil && (!f.hasVector || f.step == 1) }
+
+// part does it for some columns of some rows of a product that is the only one. C is memory for a command.
+func (f *finish) part(c *device.Command, row, rows, col, cols int) {
+	*c = f.c
+	c.N = cols
+	for i := range c.Off[:2] {
+		c.Off[i] += row*f.n + col
+	}
+	c.Off[2] += col
+	for range rows {
+		if err := f.run(c); err != nil {
+			panic(err)
+		}
+		c.Off[0] += f.n
+		c.Off[1] += f.n
+	}
+}
