@@ -115,6 +115,8 @@ var api = []Func{
 	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Tensor).ItemInt", Read, Recv, Never, Alone, "", "I64"},
 	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Tensor).LayerNorm", Op, None, Never, Batched, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Tensor).Le", Op, None, Never, Batched, "", ""},
+	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Tensor).Linear", Op, None, Never, Batched, "", ""},
+	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Tensor).LinearReLU", Op, None, Never, Batched, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Tensor).Log", Op, None, Never, Batched, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Tensor).Log1p", Op, None, Never, Batched, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Tensor).LogSoftmax", Op, None, Never, Batched, "", ""},

@@ -525,7 +525,7 @@ func (r *restater) isLookedAt(e ast.Expr, v *types.Var, s ast.Stmt) bool {
 var mayDivide = set("Div DivScalar DivF64")
 
 // costly are operations that are not done in vain.
-var costly = set("MatMul Conv2D CrossEntropy Forward Concat Stack")
+var costly = set("MatMul Linear LinearReLU Conv2D CrossEntropy Forward Concat Stack")
 
 // costsLittle returns why computing e can't be in vain, or nil.
 func (r *restater) costsLittle(e ast.Expr) (why *misfit) {

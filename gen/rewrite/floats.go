@@ -16,7 +16,7 @@ import (
 // keepsFloats are methods whose result has floating-point numbers if the receiver has.
 var keepsFloats = set(`
 	Abs Add AddScalar AddScaled AvgPool2D BroadcastTo Ceil Conv2D Cos CumSum Detach Div DivScalar Dot Erf Exp Expm1 Flatten Floor GELU Log Log1p
-	LayerNorm LogSoftmax LogSumExp MatMul Max MaxKeep MaxPool2D Maximum Mean MeanKeep Min MinKeep Minimum Mul MulScalar Neg Norm Pow Prod ProdKeep RMSNorm ReLU
+	LayerNorm Linear LinearReLU LogSoftmax LogSumExp MatMul Max MaxKeep MaxPool2D Maximum Mean MeanKeep Min MinKeep Minimum Mul MulScalar Neg Norm Pow Prod ProdKeep RMSNorm ReLU
 	Reciprocal Reshape Round Row SiLU Sigmoid Sign Sin Slice Softmax Sort Sqrt Square Squeeze Sub SubScalar Sum SumKeep T Take Tanh To
 	Track Transpose Unsqueeze`)
 

@@ -73,6 +73,7 @@ func Dense(out int) Module {
 type dense struct {
 	out          int
 	weight, bias *Param
+	relu         bool // negative numbers of the result are replaced by 0
 }
 
 // Forward implements Module.
@@ -83,9 +84,12 @@ func (d *dense) Forward(x *tensor.Tensor) *tensor.Tensor {
 		d.init(x)
 	}
 	w, b := d.weight.Value(), d.bias.Value()
-	product := x.MatMul(w)
-	y := product.Add(b)
-	tensor.Dead(w, b, product)
+	linear := x.Linear
+	if d.relu {
+		linear = x.LinearReLU
+	}
+	y := linear(w, b)
+	tensor.Dead(w, b)
 	return y
 }
 
@@ -109,7 +113,7 @@ func (d *dense) Params() []*Param { return []*Param{d.weight, d.bias} }
 
 // Freeze implements [Freezer].
 func (d *dense) Freeze() Module {
-	return &dense{out: d.out, weight: d.weight.Frozen(), bias: d.bias.Frozen()}
+	return &dense{out: d.out, weight: d.weight.Frozen(), bias: d.bias.Frozen(), relu: d.relu}
 }
 
 // ReLU returns a layer without parameters that replaces negative numbers by 0.
@@ -184,11 +188,19 @@ func (s sequential) Cells() []tensor.Cell {
 	return all
 }
 
-// Freeze implements [Freezer].
+// Freeze implements [Freezer]. A frozen dense layer does what the ReLU after it did: nothing needs to know what
+// it was before, as no gradients are asked for.
 func (s sequential) Freeze() Module {
-	frozen := make(sequential, len(s))
-	for i, m := range s {
-		frozen[i] = Frozen(m)
+	frozen := make(sequential, 0, len(s))
+	for _, m := range s {
+		m = Frozen(m)
+		if _, ok := m.(relu); ok && len(frozen) > 0 {
+			if d, ok := frozen[len(frozen)-1].(*dense); ok {
+				d.relu = true
+				continue
+			}
+		}
+		frozen = append(frozen, m)
 	}
 	return frozen
 }

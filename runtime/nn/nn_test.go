@@ -97,3 +97,26 @@ func TestSequentialCopies(t *testing.T) {
 		t.Error("NewParam lost its value")
 	}
 }
+
+// A frozen model has the bits of the model, whose layers are several operations each. A frozen one may have fewer.
+func TestFrozenReLU(t *testing.T) {
+	tensor.Seed(1)
+	x := tensor.Randn(7, 20)
+	net := nn.Sequential(nn.Dense(33), nn.ReLU(), nn.ReLU(), nn.Sequential(nn.Dense(5), nn.ReLU()), nn.Dense(4))
+	want := net.Forward(x)
+	p := net.Params()
+	layer := func(x *tensor.Tensor, i int) *tensor.Tensor { return x.MatMul(p[i].Value()).Add(p[i+1].Value()) }
+	single := layer(layer(layer(x, 0).ReLU(), 2).ReLU(), 4)
+	frozen := nn.Frozen(net)
+	for name, y := range map[string]*tensor.Tensor{"operations": single, "frozen": frozen.Forward(x), "frozen twice": nn.Frozen(frozen).Forward(x)} {
+		if !slices.Equal(y.Float32s(), want.Float32s()) {
+			t.Errorf("%s: %v, the model gives %v", name, y, want)
+		}
+	}
+	if got := len(frozen.Params()); got != len(p) {
+		t.Errorf("the frozen model has %d parameters, the model %d", got, len(p))
+	}
+	if alone := nn.Frozen(nn.ReLU()).Forward(tensor.From([]float32{-1, 2}, 2)).Float32s(); !slices.Equal(alone, []float32{0, 2}) {
+		t.Errorf("a frozen ReLU by itself gives %v", alone)
+	}
+}

@@ -106,12 +106,16 @@ func interpret(p *op.Plan, x []op.Value) op.Value {
 		first := placesOf(op.View{Shape: args.Shape, Strides: args.Strides[1][:batch]})
 		second := placesOf(op.View{Shape: args.Shape, Strides: args.Strides[2][:batch]})
 		a, b := args.Strides[1][batch:], args.Strides[2][batch:]
-		for k := range first {
+		for p := range first {
 			for i := range m {
 				for j := range n {
 					sum := 0.0
 					for l := range inner {
-						sum += in.data[first[k]+i*a[0]+l*a[1]] * x[1].(*array).data[second[k]+l*b[0]+j*b[1]]
+						sum += in.data[first[p]+i*a[0]+l*a[1]] * x[1].(*array).data[second[p]+l*b[0]+j*b[1]]
+					}
+					if e, ok := k.Body.(*kernel.Expr); ok {
+						vector := x[2].(*array).data
+						sum = kernel.Value[float64](e.Eval([]uint64{kernel.Bits(sum), kernel.Bits(vector[j])}, nil))
 					}
 					out.data = append(out.data, sum)
 				}
@@ -358,6 +362,9 @@ func TestStructuralGradients(t *testing.T) {
 		{op.LayerNorm, op.Attr{Axis: 1, Scalars: [2]float64{0.1}}, []*array{some(2, 3, 2), some(3), some(3)}},
 		{op.RMSNorm, op.Attr{Axis: 0, Scalars: [2]float64{0.1}}, []*array{some(3)}},
 		{op.RMSNorm, op.Attr{Axis: 1, Scalars: [2]float64{0.1}}, []*array{some(2, 3), some(3)}},
+		{op.Linear, op.Attr{}, []*array{some(2, 3), some(3, 2), some(2)}},
+		{op.Linear, op.Attr{}, []*array{some(3), some(3, 2), some(2)}},
+		{op.LinearReLU, op.Attr{}, []*array{some(2, 2, 3), some(3, 4), some(4)}},
 		{op.Concat, op.Attr{Axis: 0}, []*array{some(2, 2)}},
 		{op.Sum, op.Attr{Axes: []int{0, 2}}, []*array{some(2, 3, 2)}},
 		{op.Sum, op.Attr{Axes: []int{1}, Keep: true}, []*array{some(2, 3)}},

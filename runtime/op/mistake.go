@@ -34,6 +34,7 @@ const (
 	MistakeNothing     = "no operands"
 	MistakeOperands    = "wrong number of operands"
 	MistakeEmpty       = "no elements to choose from"
+	MistakeBias        = "the bias is a vector as long as the rows of the product"
 	MistakeVector      = "gain and bias are vectors as long as the axis"
 	MistakeScalar      = "constant is not an int64"
 	MistakeLength      = "data does not fill the shape"

@@ -15,40 +15,10 @@ var MatMul = define(&Def{
 		"Each element is accumulated over the inner length in increasing order. " +
 		"Axes before the last two number matrices, and are broadcast: there is a product for each.",
 	Run: func(p *Plan) {
-		a, b := p.In[0], p.In[1]
-		if len(a.Shape) < 1 || len(b.Shape) < 1 || len(a.Shape)+len(b.Shape) < 3 {
-			p.wrong("MatMul", MistakeRank+" (of two vectors there is Dot)", 2)
-		}
-		if a.Shape[len(a.Shape)-1] != b.Shape[max(len(b.Shape)-2, 0)] {
-			p.wrong("MatMul", MistakeMatMul, 2)
-		}
-		x, y := a.matrices(0), b.matrices(1)
-		batch, ok := Broadcast(x.Shape[:len(x.Shape)-2], y.Shape[:len(y.Shape)-2])
-		if !ok {
-			p.wrong("MatMul", MistakeBroadcast, 2)
-		}
-		m, k, n := x.rows(), x.columns(), y.columns()
-		p.Shape = batch
-		if len(a.Shape) > 1 {
-			p.Shape = append(p.Shape, m)
-		}
-		if len(b.Shape) > 1 {
-			p.Shape = append(p.Shape, n)
-		}
-		if len(y.Shape) == 2 && len(batch) > 0 {
-			// All rows meet the same matrix: one product, if they lie in order.
-			rows := device.Shape{m * batch.Size(), k}
-			if strides, ok := x.reshape(rows); ok {
-				x, batch, m = View{Shape: rows, Strides: strides}, nil, rows[0]
-			}
-		}
-		args := &device.Args{Shape: slices.Clone(batch), Ints: []int{m, n, k}}
-		args.Strides[1], args.Strides[2] = x.productStrides(batch), y.productStrides(batch)
-		p.DType = p.Types[0]
-		p.Cmd = device.Command{Kernel: matMul.of(p.DType, func() *device.Kernel {
+		p.product("MatMul")
+		p.Cmd.Kernel = matMul.of(p.DType, func() *device.Kernel {
 			return device.NewKernel("MatMul", device.MatMul, nil, p.DType, p.DType, p.DType)
-		}), N: p.Shape.Size(), Args: args}
-		p.Cost = int64(p.Cmd.N) * int64(k) / 4
+		})
 	},
 	Saves: 1<<0 | 1<<1,
 	VJP: func(b Builder, c *Call, i int, g Value) Value {
@@ -114,6 +84,42 @@ var MatMul = define(&Def{
 		return b.Structural(Reshape, Attr{Shape: shape}, product)
 	},
 })
+
+// product plans the product of the first two operands, all but the kernel.
+func (p *Plan) product(name string) {
+	a, b := p.In[0], p.In[1]
+	if len(a.Shape) < 1 || len(b.Shape) < 1 || len(a.Shape)+len(b.Shape) < 3 {
+		p.wrong(name, MistakeRank+" (of two vectors there is Dot)", 2)
+	}
+	if a.Shape[len(a.Shape)-1] != b.Shape[max(len(b.Shape)-2, 0)] {
+		p.wrong(name, MistakeMatMul, 2)
+	}
+	x, y := a.matrices(0), b.matrices(1)
+	batch, ok := Broadcast(x.Shape[:len(x.Shape)-2], y.Shape[:len(y.Shape)-2])
+	if !ok {
+		p.wrong(name, MistakeBroadcast, 2)
+	}
+	m, k, n := x.rows(), x.columns(), y.columns()
+	p.Shape = batch
+	if len(a.Shape) > 1 {
+		p.Shape = append(p.Shape, m)
+	}
+	if len(b.Shape) > 1 {
+		p.Shape = append(p.Shape, n)
+	}
+	if len(y.Shape) == 2 && len(batch) > 0 {
+		// All rows meet the same matrix: one product, if they lie in order.
+		rows := device.Shape{m * batch.Size(), k}
+		if strides, ok := x.reshape(rows); ok {
+			x, batch, m = View{Shape: rows, Strides: strides}, nil, rows[0]
+		}
+	}
+	args := &device.Args{Shape: slices.Clone(batch), Ints: []int{m, n, k}}
+	args.Strides[1], args.Strides[2] = x.productStrides(batch), y.productStrides(batch)
+	p.DType = p.Types[0]
+	p.Cmd = device.Command{N: p.Shape.Size(), Args: args}
+	p.Cost = int64(p.Cmd.N) * int64(k) / 4
+}
 
 // matrices is v with at least two axes: a vector gets another one, before (0) or after (1) its own.
 func (v View) matrices(at int) View {

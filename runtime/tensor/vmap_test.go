@@ -288,6 +288,13 @@ func structuralCalls(on device.Device) []structuralCall {
 		calls = append(calls, structuralCall{"MatMul", []*op.Def{op.MatMul}, op.Floats, shapes, false,
 			func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].MatMul(x[1]) }})
 	}
+	for _, shapes := range [][][]int{{{3}, {3, 2}, {2}}, {{4, 3}, {3, 5}, {5}}, {{2, 2, 3}, {3, 70}, {70}}, {{2, 0}, {0, 3}, {3}}} {
+		calls = append(calls,
+			structuralCall{"Linear", []*op.Def{op.Linear}, op.Floats, shapes, false,
+				func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Linear(x[1], x[2]) }},
+			structuralCall{"LinearReLU", []*op.Def{op.LinearReLU}, op.Floats, shapes, false,
+				func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].LinearReLU(x[1], x[2]) }})
+	}
 	return calls
 }
 

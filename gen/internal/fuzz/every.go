@@ -90,7 +90,15 @@ func makeOthers() (all, unrounded []*operation) {
 	near(nearly("nn.CrossEntropy($0, $1.ArgMax(1))", 2, func(a []*value) *value {
 		return each(mean(pick(logSoftmax(a[0], 1), extreme(a[1], 1, false)), -1), func(x float64) float64 { return -x }, nil)
 	}, tOne, tMat, tMat))
+	linear := func(m *machine, a []*value) *value {
+		return add(m.product(m.product(a[0], transpose(a[1])), a[0]), a[2])
+	}
 	put(
+		shapedIn("$0.MatMul($1.T()).Linear($0, $2)", 1, linear, tMat, tMat, tMat, tVec),
+		shapedIn("$0.MatMul($1.T()).LinearReLU($0, $2)", 1, func(m *machine, a []*value) *value {
+			sum := linear(m, a)
+			return greater(sum, scalar(sum, 0))
+		}, tMat, tMat, tMat, tVec),
 		shaped("nn.L2Loss($0, $1)", 2, func(a []*value) *value {
 			d := sub(a[0], a[1])
 			m := mean(mul(d, d), -1)

@@ -1,0 +1,43 @@
+package tensor
+
+import "github.com/asyncgen/asyncgen/runtime/op"
+
+// Linear returns t·w + b, where w is a matrix and b a vector as long as its rows: the MatMul of t and w, and b added to each of
+// its rows, bit for bit, in one command where the device can. It panics if the inner lengths differ, or b has another length.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) Linear(w, b *Tensor) *Tensor { return t.linear(op.Linear, w, b) }
+
+// LinearReLU returns the ReLU of the Linear of w and b, bit for bit, in one command where the device can. Where gradients
+// are asked for, Linear and ReLU by themselves take less: the derivative is computed for each operand.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) LinearReLU(w, b *Tensor) *Tensor { return t.linear(op.LinearReLU, w, b) }
+
+func (t *Tensor) linear(d *op.Def, w, b *Tensor) *Tensor {
+	if w == nil || b == nil {
+		wrong(d.Name, op.MistakeNil, t)
+	}
+	if len(t.shape) == 0 || len(w.shape) != 2 {
+		wrong(d.Name, op.MistakeRank, t, w, b)
+	}
+	if t.shape[len(t.shape)-1] != w.shape[0] {
+		wrong(d.Name, op.MistakeMatMul, t, w, b)
+	}
+	if len(b.shape) != 1 || b.shape[0] != w.shape[1] {
+		wrong(d.Name, op.MistakeBias, t, w, b)
+	}
+	if t.storage.Device().Caps().Epilogues {
+		return structural(d, op.Attr{}, operands{t, w, b}, true)
+	}
+	product := structural(op.MatMul, op.Attr{}, operands{t, w}, true)
+	sum := elementwise(op.Add, [2]float64{}, operands{product, b}, true)
+	defer product.letGo()
+	if d == op.Linear {
+		return sum
+	}
+	defer sum.letGo()
+	return elementwise(op.ReLU, [2]float64{}, operands{sum}, true)
+}
