@@ -26,6 +26,7 @@ type group struct {
 	arena    ffi.Arena
 	lowering clc.Lowering
 	place    clc.Place // of the command that is being added
+	parts    []*block  // Args.Parts of that
 
 	isUsed    [numQueues]bool // something was enqueued behind the last mark
 	isMarked  [numQueues]bool
@@ -114,7 +115,8 @@ func (g *group) compute(c *device.Command) error {
 	var blocks [device.MaxOperands]*block
 	n := len(c.Kernel.In) + 1
 	place := &g.place
-	*place = clc.Place{Fault: int64(g.size())}
+	*place = clc.Place{Fault: int64(g.size()), Parts: place.Parts[:0]}
+	defer g.forgetParts()
 	for i := range n {
 		var err error
 		if blocks[i], err = b.blockOf(c, i); err != nil {
@@ -126,6 +128,8 @@ func (g *group) compute(c *device.Command) error {
 		if _, _, err := contiguous(c, 0, c.Kernel.Out); err != nil {
 			return err
 		}
+	} else if err := g.findParts(c); err != nil {
+		return err
 	}
 	from := len(g.lowering.Launches)
 	if err := g.lowering.Lower(c, place); err != nil {
@@ -149,11 +153,28 @@ func (g *group) compute(c *device.Command) error {
 		}
 		g.canFail = append(g.canFail, g.size())
 	}
-	g.order(compute, len(launches), true, blocks[:n]...)
+	g.order(compute, len(launches), true, append(blocks[:n:n], g.parts...)...)
 	for i := range launches {
 		g.launch(&launches[i], &blocks)
 	}
 	return nil
+}
+
+// findParts finds the blocks of c.Args.Parts.
+func (g *group) findParts(c *device.Command) error {
+	for i, p := range c.Args.Parts {
+		m, err := g.b.blockIn(c, p.Buf, i)
+		if err != nil {
+			return err
+		}
+		g.parts, g.place.Parts = append(g.parts, m), append(g.place.Parts, p.Buf.Offset())
+	}
+	return nil
+}
+
+func (g *group) forgetParts() {
+	clear(g.parts)
+	g.parts = g.parts[:0]
 }
 
 // launch adds the calls of l.
@@ -168,6 +189,8 @@ func (g *group) launch(l *clc.Launch, blocks *[device.MaxOperands]*block) {
 			word = blocks[a.Index].slab.address
 		case clc.Scratch:
 			word = b.scratch[a.Index].address
+		case clc.Part:
+			word = g.parts[a.Index].slab.address
 		case clc.Fault:
 			word = b.faults.address
 		}

@@ -147,9 +147,12 @@ var (
 )
 
 // blockOf is the block of operand i.
-func (b *Backend) blockOf(c *device.Command, i int) (*block, error) {
-	if c.Buf[i] != nil {
-		if m, ok := c.Buf[i].Handle.(*block); ok && m.owner == b {
+func (b *Backend) blockOf(c *device.Command, i int) (*block, error) { return b.blockIn(c, c.Buf[i], i) }
+
+// blockIn is the block of buf, which is operand or part i of c.
+func (b *Backend) blockIn(c *device.Command, buf *device.Buffer, i int) (*block, error) {
+	if buf != nil {
+		if m, ok := buf.Handle.(*block); ok && m.owner == b {
 			return m, nil
 		}
 	}
