@@ -13,6 +13,7 @@
 package device
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -188,16 +189,19 @@ func CPU() Device {
 }
 
 // GPU returns the i-th GPU that a backend in this program has found, or an
-// error that says why there is none. A simulated device is no GPU.
+// error that says why there is none, for each backend. A simulated device is no GPU.
 func GPU(i int) (Device, error) {
-	gpus := GPUs()
+	gpus, why := findGPUs()
 	if i >= 0 && i < len(gpus) {
 		return gpus[i], nil
 	}
-	if len(gpus) == 0 {
-		return Device{}, fmt.Errorf("device: no GPU %d: no backend in this program has found a GPU", i)
+	if len(gpus) > 0 {
+		return Device{}, fmt.Errorf("device: no GPU %d, there are %d", i, len(gpus))
 	}
-	return Device{}, fmt.Errorf("device: no GPU %d, there are %d", i, len(gpus))
+	if why != nil {
+		return Device{}, fmt.Errorf("device: no GPU %d: no backend in this program has found a GPU: %w", i, why)
+	}
+	return Device{}, fmt.Errorf("device: no GPU %d: no backend in this program has found a GPU", i)
 }
 
 // TryGPU returns GPU(i) or else the CPU.
@@ -210,24 +214,33 @@ func TryGPU(i int) Device {
 
 // GPUs lists the GPUs that the backends in this program have found.
 func GPUs() []Device {
+	found, _ := findGPUs()
+	return found
+}
+
+// findGPUs returns the GPUs, and why there are no more: an error for each backend that has none, or can't open one.
+func findGPUs() (found []Device, why error) {
 	registry.mu.Lock()
 	defer registry.mu.Unlock()
-	var found []Device
 	for _, drv := range registry.drivers {
 		if drv.Kind != KindGPU {
 			continue
 		}
 		n, err := drv.Count()
 		if err != nil {
+			why = errors.Join(why, fmt.Errorf("%s: %w", drv.Name, err))
 			continue
 		}
 		for i := range n {
-			if d, err := openLocked(fmt.Sprintf("%s:%d", drv.Name, i)); err == nil {
-				found = append(found, Device{d})
+			d, err := openLocked(fmt.Sprintf("%s:%d", drv.Name, i))
+			if err != nil {
+				why = errors.Join(why, err)
+				continue
 			}
+			found = append(found, Device{d})
 		}
 	}
-	return found
+	return found, why
 }
 
 // Wrap returns a device of its own that runs on b, under a name that need not be

@@ -157,7 +157,7 @@ func TestGPUs(t *testing.T) {
 	sick := driver("sick", KindGPU, 0)
 	sick.Count = func() (int, error) { return 0, errors.New("no library") }
 	withDrivers(t, driver("cpu", KindCPU, 1), driver("sim", KindSimulated, 1), sick)
-	if _, err := GPU(0); err == nil || !strings.Contains(err.Error(), "no backend in this program has found a GPU") {
+	if _, err := GPU(0); err == nil || !strings.Contains(err.Error(), "no backend in this program has found a GPU: sick: no library") {
 		t.Errorf("GPU(0): %v", err)
 	}
 	if d := TryGPU(0); d.Name() != "cpu" {

@@ -50,7 +50,7 @@ func newTest(t testing.TB) *Backend {
 func TestConformance(t *testing.T) {
 	f := first(t)
 	if f.isCPU() && !*conformance {
-		t.Skipf("%s is a CPU: go test -conformance", f.name)
+		t.Skipf("%s is a CPU: go test ./device/opencl -conformance", f.name)
 	}
 	devicetest.TestBackend(t, newTest(t), devicetest.Options{})
 }
@@ -253,6 +253,9 @@ func TestLibrariesThatAreNone(t *testing.T) {
 		_, err := device.Open("opencl:0")
 		if err == nil || !strings.Contains(err.Error(), test[1]) {
 			t.Errorf("ASYNCGEN_LIBOPENCL=%s: error %v does not say %q", test[0], err, test[1])
+		}
+		if _, err := device.GPU(0); err == nil || !strings.Contains(err.Error(), test[1]) {
+			t.Errorf("ASYNCGEN_LIBOPENCL=%s: GPU(0): error %v does not say %q", test[0], err, test[1])
 		}
 		if d := device.TryGPU(0); d != device.CPU() {
 			t.Errorf("ASYNCGEN_LIBOPENCL=%s: TryGPU gives %v", test[0], d)
