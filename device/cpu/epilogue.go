@@ -1,6 +1,8 @@
 package cpu
 
 import (
+	"sync"
+
 	"github.com/asyncgen/asyncgen/device"
 )
 
@@ -29,7 +31,8 @@ func newEpilogue(k *device.Kernel) (*epilogue, error) {
 
 // of is e for one command, whose products have rows of n elements.
 func (e *epilogue) of(c *device.Command, n int) *finish {
-	f := &finish{run: e.run, n: n, step: 1}
+	f := finishes.Get().(*finish)
+	f.run, f.n, f.step = e.run, n, 1
 	f.c = device.Command{Kernel: e.kernel, N: c.N, Imm: c.Imm}
 	f.c.Buf[0], f.c.Off[0] = c.Buf[0], c.Off[0]
 	f.c.Buf[1], f.c.Off[1] = c.Buf[0], c.Off[0]
@@ -51,13 +54,26 @@ type finish struct {
 	hasVector bool
 	step      int  // of the vector
 	done      bool // by parts
+
+	args    device.Args // of c where it needs any
+	shape   [2]int
+	strides [2]int
+}
+
+var finishes = sync.Pool{New: func() any { return new(finish) }}
+
+// giveBack ends the use of f.
+func (f *finish) giveBack() {
+	*f = finish{}
+	finishes.Put(f)
 }
 
 // all does it for all elements.
 func (f *finish) all() error {
 	if f.hasVector && f.c.N > 0 {
-		f.c.Args = &device.Args{Shape: device.Shape{f.c.N / f.n, f.n}}
-		f.c.Args.Strides[2] = []int{0, f.step}
+		f.shape, f.strides = [2]int{f.c.N / f.n, f.n}, [2]int{0, f.step}
+		f.args.Shape, f.args.Strides[2] = f.shape[:], f.strides[:]
+		f.c.Args = &f.args
 	}
 	return f.run(&f.c)
 }

@@ -127,3 +127,42 @@ func TestNoEpilogue(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkEpilogue compares a product with bias and ReLU in one command with three commands, in one process and in turn: the best of many windows.
+func BenchmarkEpilogue(b *testing.B) {
+	f := device.Float32
+	x, y := kernel.Arg(0, f), kernel.Arg(1, f)
+	fused := device.NewKernel("fused", device.MatMul, epilogues(f)["bias and relu"], f, f, f, f)
+	add, relu := f32Map("add", kernel.Add(x, y), 2), f32Map("max", kernel.Max(x, kernel.Const(0, f)), 1)
+	for _, s := range [][3]int{{8, 16, 16}, {64, 64, 64}, {1024, 512, 64}, {1024, 2048, 512}} {
+		m, n, k := s[0], s[1], s[2]
+		b.Run(fmt.Sprintf("%dx%dx%d", m, n, k), func(b *testing.B) {
+			one := device.Command{Kernel: fused, N: m * n, Args: &device.Args{Ints: s[:]}}
+			for i, length := range []int{m * n, m * k, k * n, n} {
+				one.Buf[i] = device.HostBuffer(int64(4 * length))
+			}
+			product, sum, after := one, one, one
+			product.Kernel, product.Buf[3] = productKernels[f], nil
+			out, bias := one.Buf[0], one.Buf[3]
+			sum.Kernel, sum.Buf = add, [device.MaxOperands]*device.Buffer{out, out, bias}
+			sum.Args = &device.Args{Shape: device.Shape{m, n}, Strides: [device.MaxOperands][]int{2: {0, 1}}}
+			after.Kernel, after.Args, after.Buf = relu, nil, [device.MaxOperands]*device.Buffer{out, out}
+			run := func(cmds ...device.Command) func() {
+				return func() {
+					for i := range cmds {
+						if err := Run(&cmds[i]); err != nil {
+							b.Fatal(err)
+						}
+					}
+				}
+			}
+			var got, want float64
+			for b.Loop() {
+				got, want = rates(run(one), run(product, sum, after), m*n, m*n)
+			}
+			b.ReportMetric(1e9/got*float64(m*n), "ns/fused")
+			b.ReportMetric(got/want, "x")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}

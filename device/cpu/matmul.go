@@ -38,6 +38,7 @@ func matMulWith[T number](e *epilogue) runner {
 	}
 	return func(c *device.Command) error {
 		f := e.of(c, c.Args.Ints[1])
+		defer f.giveBack()
 		if c.N > 0 && f.hasVector { // what is wrong with the command is found before anything is written
 			v := whole[T](c, 3)
 			_, _ = v[c.Off[3]], v[c.Off[3]+(f.n-1)*f.step]

@@ -37,7 +37,7 @@ const (
 	turnDepth      = 64           // of rows that are turned into columns at once, for the first cache
 	columnDepth    = 16 << 10     // of rows of which a column is computed at once
 	leastTurned    = 64 * 64      // elements of a matrix that are worth it
-	finished       = 8            // panels of the product that are finished at once, in the second cache
+	finished       = 32           // panels of the product that are finished at once: rows of them are as long as a tile of a Map
 )
 
 // A side is an operand: element i,j is at p + i*row + j*col, in bytes.
