@@ -148,3 +148,39 @@ func convolve(t *testing.T, r *runner, shape [3]int, channels int, ws [2]device.
 		}
 	}
 }
+
+// What an expression makes of a product and a vector in one kernel is what it makes of their elements.
+func TestMadeOfProducts(t *testing.T) {
+	r := newRunner(t)
+	const m, n, k, step = 20, 30, 40, 2
+	rnd := rand.New(rand.NewPCG(3, 4))
+	random := func(n int) []float32 {
+		x := make([]float32, n)
+		for i := range x {
+			x[i] = float32(rnd.NormFloat64())
+		}
+		return x
+	}
+	a, b, vector := random(m*k), random(k*n), random((n-1)*step+1)
+	dt := device.Float32
+	sum, v := kernel.Arg(0, dt), kernel.Arg(1, dt)
+	e := kernel.Max(kernel.Add(kernel.Mul(sum, kernel.Imm(1, dt)), v), kernel.Const(0, dt))
+	c := device.Command{Kernel: device.NewKernel("relu", device.MatMul, e, dt, dt, dt, dt), N: m * n, Imm: [2]uint64{0, kernel.Bits[float32](0.5)},
+		Args: &device.Args{Ints: []int{m, n, k}, Strides: [4][]int{3: {step}}}}
+	got := make([]float32, m*n)
+	c.Buf = [4]*device.Buffer{put(t, r, got), put(t, r, a), put(t, r, b), put(t, r, vector)}
+	if err := r.run(&c); err != nil {
+		t.Fatal(err)
+	}
+	get(t, r, c.Buf[0], got)
+	for i, g := range got {
+		product := float32(0)
+		for q := range k {
+			product = kernel.MulAdd(a[i/n*k+q], b[q*n+i%n], product)
+		}
+		product *= 0.5
+		if want := max(product+vector[i%n*step], 0); g != want {
+			t.Fatalf("element %d is %v, want %v", i, g, want)
+		}
+	}
+}

@@ -196,7 +196,7 @@ func printReduce(p *program, k *device.Kernel, f form) error {
 		places += fmt.Sprintf(", &at%d", i)
 	}
 	var take strings.Builder
-	result := printExpr(&take, e, func(i int) string { return fmt.Sprintf("at%d", i) })
+	result := printExpr(&take, e, func(i int) string { return fmt.Sprintf("in%d[at%[1]d]", i) })
 	if p.canFail {
 		p.params("SLOT")
 		inputs += ", AG_GLOBAL ulong *fault"
@@ -207,12 +207,15 @@ func printReduce(p *program, k *device.Kernel, f form) error {
 	p.define("INPUTS", inputs[2:])
 	p.define("BEGIN", begin+"ag_locate_kept((I)row, &p"+bases+");")
 	p.define("LOCATE", locate+"ag_locate_folded((I)k, &p"+places+");")
-	p.define("TAKE(acc)", "\\\n"+strings.ReplaceAll(take.String(), "\n", " \\\n"))
+	p.define("TAKE(acc)", lines(take.String()))
 	p.view("kept", f.rank, len(k.In))
 	p.view("folded", f.rank, len(k.In))
 	p.kernel("reduce")
 	return nil
 }
+
+// lines is the text of a macro that has several lines.
+func lines(text string) string { return "\\\n" + strings.ReplaceAll(text, "\n", " \\\n") }
 
 func printTree(p *program, k *device.Kernel, _ form) error {
 	r, _, err := folding(k)

@@ -228,9 +228,10 @@ AG_KERNEL void ag_rows(AG_GLOBAL T *out, AG_GLOBAL const T *in, AG_GLOBAL const 
 }
 
 //// matmul
-// A group has a tile of TILE x TILE elements, an item TILE/16 x TILE/16 of them. What is neighbours in memory is loaded by neighbouring items. DEPTH of the k at a time are in local memory; the sums go on
-// from one to the next, and take nothing beyond the last k.
-AG_KERNEL AG_SIZE(256) void ag_matmul(AG_GLOBAL T *out, AG_GLOBAL const T *a, AG_GLOBAL const T *b, ag_params p)
+// A group has a tile of TILE x TILE elements, an item TILE/16 x TILE/16 of them. What is neighbours in memory is loaded by neighbouring items.
+// DEPTH of the k at a time are in local memory; the sums go on
+// from one to the next, and take nothing beyond the last k. STORE makes what is stored of them.
+AG_KERNEL AG_SIZE(256) void ag_matmul(AG_GLOBAL O *out, AG_GLOBAL const T *a, AG_GLOBAL const T *b, MORE ag_params p)
 {
 	AG_LOCAL T as[DEPTH][TILE + 1];
 	AG_LOCAL T bs[DEPTH][TILE + 1];
@@ -273,7 +274,7 @@ AG_KERNEL AG_SIZE(256) void ag_matmul(AG_GLOBAL T *out, AG_GLOBAL const T *a, AG
 #pragma unroll
 		for (uint j = 0; j < TILE / 16; j++) {
 			const ulong r = row + ty + 16 * i, c = col + tx + 16 * j;
-			if (r < P_M && c < P_N) out[P_OUT + (batch * P_M + r) * P_N + c] = acc[i][j];
+			if (r < P_M && c < P_N) STORE(P_OUT + (batch * P_M + r) * P_N + c, acc[i][j], c)
 		}
 }
 

@@ -112,7 +112,7 @@ func printMap(p *program, k *device.Kernel, f form) error {
 		b.WriteString(", AG_GLOBAL ulong *fault")
 	}
 	b.WriteString(", ag_params p)\n{\n\tfor (I i = AG_GLOBAL_ID; i < P_N; i += AG_GLOBAL_SIZE) {\n")
-	at := func(i int) string { return fmt.Sprintf("P_IN%d + i", i) }
+	operand := func(i int) string { return fmt.Sprintf("in%d[P_IN%[1]d + i]", i) }
 	if isView {
 		names := ""
 		for i := range k.In {
@@ -120,12 +120,12 @@ func printMap(p *program, k *device.Kernel, f form) error {
 			names += fmt.Sprintf(", &at%d", i)
 		}
 		fmt.Fprintf(&b, "\t\tag_locate_space(i, &p%s);\n", names)
-		at = func(i int) string { return fmt.Sprintf("at%d", i) }
+		operand = func(i int) string { return fmt.Sprintf("in%d[at%[1]d]", i) }
 	}
 	if fails {
 		b.WriteString("\t\tint wrong = 0;\n")
 	}
-	result := printExpr(&b, e, at)
+	result := printExpr(&b, e, operand)
 	if fails {
 		fmt.Fprintf(&b, "\t\tif (wrong) fault[P_SLOT] = %d;\n", zeroDivision)
 	}
@@ -134,14 +134,14 @@ func printMap(p *program, k *device.Kernel, f form) error {
 	return nil
 }
 
-// printExpr prints a statement for each node of e and returns the name of its value.
-func printExpr(b *strings.Builder, e *kernel.Expr, at func(i int) string) string {
+// printExpr prints a statement for each node of e and returns the name of its value. Operands are what operand says.
+func printExpr(b *strings.Builder, e *kernel.Expr, operand func(i int) string) string {
 	names := map[*kernel.Expr]string{}
 	for i, x := range e.Nodes() {
 		var text string
 		switch x.Kind() {
 		case kernel.Operand:
-			text = fmt.Sprintf("in%d[%s]", x.Index(), at(x.Index()))
+			text = operand(x.Index())
 		case kernel.Immediate:
 			text = value(x.DType(), fmt.Sprintf("P_IMM%d", x.Index()))
 		case kernel.Constant:

@@ -2,6 +2,8 @@ package clc
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/kernel"
@@ -35,9 +37,6 @@ const (
 )
 
 func (l *Lowering) lowerMatMul(c *device.Command) error {
-	if !isProduct(c.Kernel) {
-		return unsupported(c.Kernel)
-	}
 	shape, rank := c.Args.Shape, len(c.Args.Shape)
 	m, n, k := c.Args.Ints[0], c.Args.Ints[1], c.Args.Ints[2]
 	a, b := c.Args.Strides[1], c.Args.Strides[2]
@@ -64,13 +63,27 @@ func (l *Lowering) lowerMatMul(c *device.Command) error {
 	l.spans(c, 1, 0, batch, l.matrix(m, k, a[rank:]))
 	l.spans(c, 2, 1, batch, l.matrix(k, n, b[rank:]))
 	down, across := (m+tile-1)/tile, (n+tile-1)/tile
-	size := c.Kernel.Out.Size()
 	l.push(uint64(m), uint64(n), uint64(k), uint64(down*across), uint64(across), uint64(a[rank]), uint64(a[rank+1]), uint64(b[rank]), uint64(b[rank+1]))
-	for i := range 3 {
-		l.off(c, i, size)
+	l.off(c, 0, c.Kernel.Out.Size())
+	l.off(c, 1, c.Kernel.In[0].Size())
+	l.off(c, 2, c.Kernel.In[1].Size())
+	l.push(c.Imm[0], c.Imm[1])
+	args := mapArgs[len(c.Kernel.In)]
+	if len(c.Kernel.In) == 3 {
+		step := 1
+		if c.Args.Strides[3] != nil {
+			step = c.Args.Strides[3][0]
+		}
+		l.within(c, 3, min((n-1)*step, 0), max((n-1)*step, 0))
+		l.off(c, 3, c.Kernel.In[2].Size())
+		l.push(uint64(step))
+	}
+	if s.canFail {
+		l.slot()
+		args = mapFaultArgs[len(c.Kernel.In)]
 	}
 	l.view(batch, f.rank)
-	l.launch(s, outInIn, batch.size()*down*across, items)
+	l.launch(s, args, batch.size()*down*across, items)
 	return nil
 }
 
@@ -84,14 +97,51 @@ func (l *Lowering) matrix(rows, cols int, strides []int) *axes {
 	return m
 }
 
+// printMatMul prints products and what an expression makes of their elements, operand 0, and of a vector's, operand 1.
 func printMatMul(p *program, k *device.Kernel, f form) error {
-	p.arithmetic(k.Out)
+	e := kernel.Arg(0, k.Out)
+	if k.Body != nil {
+		e, _ = k.Body.(*kernel.Expr)
+	}
+	if len(k.In) < 2 || k.In[0] != k.In[1] || k.In[0] == device.Bool || k.Body == nil && len(k.In) != 2 {
+		return unsupported(k)
+	}
+	made := device.Kernel{Name: k.Name, Code: k.Code, Out: k.Out, In: append([]device.DType{k.In[0]}, k.In[2:]...)}
+	if err := isOf(&made, e); err != nil {
+		return unsupported(k)
+	}
+	p.arithmetic(k.In[0])
+	p.define("O", ctype(k.Out))
 	p.define("TILE", f.size)
 	p.define("DEPTH", tileDepth)
-	p.params("M", "N", "K", "TILES", "ACROSS", "A_ROW", "A_COL", "B_ROW", "B_COL", "OUT", "A", "B")
+	p.params("M", "N", "K", "TILES", "ACROSS", "A_ROW", "A_COL", "B_ROW", "B_COL", "OUT", "A", "B", "IMM0", "IMM1")
+	p.store(e, k.In[2:])
 	p.view("batch", f.rank, 2)
 	p.kernel("matmul")
 	return nil
+}
+
+// store adds the macro STORE, which stores what e makes of an element of a product, and MORE, the arguments that this needs: a vector, perhaps.
+func (p *program) store(e *kernel.Expr, vector []device.DType) {
+	var b strings.Builder
+	more := ""
+	for _, dt := range vector {
+		p.params("VECTOR", "VECTOR_STEP")
+		more = fmt.Sprintf("AG_GLOBAL const %s *vector, ", ctype(dt))
+	}
+	if p.canFail = slices.ContainsFunc(e.Nodes(), dividesInts); p.canFail {
+		p.params("SLOT")
+		more += "AG_GLOBAL ulong *fault, "
+		b.WriteString("\t\tint wrong = 0;\n")
+	}
+	result := printExpr(&b, e, func(i int) string {
+		return [...]string{"(sum)", "vector[P_VECTOR + (long)(column) * (long)P_VECTOR_STEP]"}[i]
+	})
+	if p.canFail {
+		fmt.Fprintf(&b, "\t\tif (wrong) fault[P_SLOT] = %d;\n", zeroDivision)
+	}
+	p.define("MORE", more)
+	p.define("STORE(at, sum, column)", lines("{\n"+b.String()+"\t\tout[at] = "+result+";\n\t}"))
 }
 
 // windowNames are the parameters that window pushes.

@@ -118,7 +118,12 @@ func everyCommand() (all []device.Command) {
 	for _, dt := range numbers {
 		add(device.NewKernel("iota", device.Iota, nil, dt), 100, nil)
 		for _, n := range []int{10, 100} {
-			add(device.NewKernel("matmul", device.MatMul, nil, dt, dt, dt), n*n, &device.Args{Ints: []int{n, n, 50}})
+			args := &device.Args{Ints: []int{n, n, 50}}
+			add(device.NewKernel("matmul", device.MatMul, nil, dt, dt, dt), n*n, args)
+			sum, vector := kernel.Arg(0, dt), kernel.Arg(1, dt)
+			biased := kernel.Max(kernel.Add(kernel.Div(sum, kernel.Imm(1, dt)), vector), kernel.Const(0, dt))
+			add(device.NewKernel("biased", device.MatMul, biased, dt, dt, dt, dt), n*n, args)
+			add(device.NewKernel("less", device.MatMul, kernel.Lt(sum, sum), device.Bool, dt, dt), n*n, args)
 		}
 		for _, o := range []int{1, 10, 100} {
 			add(device.NewKernel("conv", device.Conv, nil, dt, dt, dt), 64*o, &device.Args{Shape: device.Shape{1, 1, o}, Ints: []int{1}, Window: &[2]device.Window{w, w}})
