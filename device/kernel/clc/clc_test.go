@@ -1,6 +1,7 @@
 package clc_test
 
 import (
+	"context"
 	"flag"
 	"math"
 	"math/rand/v2"
@@ -8,40 +9,79 @@ import (
 	"time"
 
 	"github.com/asyncgen/asyncgen/device"
-	"github.com/asyncgen/asyncgen/device/devicetest"
 	"github.com/asyncgen/asyncgen/device/kernel"
+	_ "github.com/asyncgen/asyncgen/device/opencl"
 )
 
-var (
-	all  = flag.Bool("all", false, "run all of devicetest: with PoCL minutes, in which it compiles")
-	seed = flag.Uint64("seed", 0, "of random numbers; 0: another one each time")
-)
+var seed = flag.Uint64("seed", 0, "of random numbers; 0: another one each time")
 
-// The kernels pass what backends have to pass, with nothing of a backend around them.
-func TestConformance(t *testing.T) {
-	if !*all {
-		t.Skip("compiling takes minutes: -all")
+// openCL returns a device of OpenCL of any kind, or skips the test. All that a backend promises is tested by package device/opencl.
+func openCL(t *testing.T) device.Backend {
+	t.Helper()
+	t.Setenv("ASYNCGEN_OPENCL_CPU", "1")
+	d, err := device.Open("opencl:0")
+	if err != nil {
+		t.Skipf("no device of OpenCL: %v", err)
 	}
-	devicetest.TestBackend(t, newRunner(t), devicetest.Options{Seed: *seed})
+	return d.Backend()
+}
+
+// run runs a command that must not fail.
+func run(t *testing.T, b device.Backend, c device.Command) {
+	t.Helper()
+	ticket, err := b.Submit([]device.Command{c})
+	if err == nil {
+		err = b.Wait(context.Background(), ticket)
+	}
+	if err == nil {
+		err = b.Failure(ticket)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", c.Kernel.Name, err)
+	}
+}
+
+// put returns memory of the device with these contents, until the test ends.
+func put[T device.Element](t *testing.T, b device.Backend, values []T) *device.Buffer {
+	t.Helper()
+	dt := device.DTypeOf[T]()
+	host := device.HostBuffer(int64(len(values) * dt.Size()))
+	copy(device.Slice[T](host, 0, len(values)), values)
+	buf, err := b.Alloc(host.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Free(buf) })
+	run(t, b, device.Command{Kernel: device.NewKernel("upload", device.Upload, nil, dt, dt), N: len(values), Buf: [4]*device.Buffer{buf, host}})
+	return buf
+}
+
+// get sets values to what the buffer holds.
+func get[T device.Element](t *testing.T, b device.Backend, buf *device.Buffer, values []T) {
+	t.Helper()
+	dt := device.DTypeOf[T]()
+	host := device.HostBuffer(int64(len(values) * dt.Size()))
+	run(t, b, device.Command{Kernel: device.NewKernel("download", device.Download, nil, dt, dt), N: len(values), Buf: [4]*device.Buffer{host, buf}})
+	copy(values, device.Slice[T](host, 0, len(values)))
 }
 
 // The functions that are not correctly rounded have the bits of package kernel's.
 func TestBits(t *testing.T) {
-	r := newRunner(t)
+	dev := openCL(t)
 	if *seed == 0 {
 		*seed = uint64(time.Now().UnixNano())
 	}
 	t.Logf("-seed=%d tests the same again", *seed)
 	rnd := rand.New(rand.NewPCG(*seed, 0))
-	bits(t, r, rnd, math.Float32frombits, func(v float32) uint64 { return uint64(math.Float32bits(v)) }, rnd.Uint32)
-	bits(t, r, rnd, math.Float64frombits, math.Float64bits, rnd.Uint64)
+	bits(t, dev, rnd, math.Float32frombits, func(v float32) uint64 { return uint64(math.Float32bits(v)) }, rnd.Uint32)
+	bits(t, dev, rnd, math.Float64frombits, math.Float64bits, rnd.Uint64)
 }
 
 var functions = []kernel.Prim{kernel.PrimExp, kernel.PrimExpm1, kernel.PrimLog, kernel.PrimLog1p, kernel.PrimSin, kernel.PrimCos, kernel.PrimTanh, kernel.PrimErf, kernel.PrimPow, kernel.PrimSqrt, kernel.PrimDiv}
 
 // bits compares the functions for numbers of any bits and for ordinary ones. They are all in one expression, of which an immediate chooses one: compiling
 // them takes less time so.
-func bits[T float32 | float64, B uint32 | uint64](t *testing.T, r *runner, rnd *rand.Rand, from func(B) T, to func(T) uint64, any func() B) {
+func bits[T float32 | float64, B uint32 | uint64](t *testing.T, dev device.Backend, rnd *rand.Rand, from func(B) T, to func(T) uint64, any func() B) {
 	const n = 4000
 	dt := device.DTypeOf[T]()
 	x, y := make([]T, n), make([]T, n)
@@ -60,14 +100,12 @@ func bits[T float32 | float64, B uint32 | uint64](t *testing.T, r *runner, rnd *
 		e = kernel.Where(kernel.Eq(kernel.Imm(0, device.Int64), constant(i)), kernel.Apply(p, args...), e)
 	}
 	k := device.NewKernel("functions", device.Map, e, dt, dt, dt)
-	c := device.Command{Kernel: k, N: n, Buf: [4]*device.Buffer{put(t, r, make([]T, n)), put(t, r, x), put(t, r, y)}}
+	c := device.Command{Kernel: k, N: n, Buf: [4]*device.Buffer{put(t, dev, make([]T, n)), put(t, dev, x), put(t, dev, y)}}
 	got := make([]T, n)
 	for i, p := range functions {
 		c.Imm[0] = uint64(i)
-		if err := r.run(&c); err != nil {
-			t.Fatal(err)
-		}
-		get(t, r, c.Buf[0], got)
+		run(t, dev, c)
+		get(t, dev, c.Buf[0], got)
 		wrong := 0
 		for j := range n {
 			var want T
@@ -93,19 +131,19 @@ func constant(i int) *kernel.Expr { return kernel.Const(float64(i), device.Int64
 
 // Convolutions of more channels and places than a tile has are what their definition says, to the last bit.
 func TestConvolutions(t *testing.T) {
-	r := newRunner(t)
-	convolve(t, r, [3]int{2, 2, 5}, 3, [2]device.Window{
+	dev := openCL(t)
+	convolve(t, dev, [3]int{2, 2, 5}, 3, [2]device.Window{
 		{In: 6, Out: 6, Size: 3, Stride: 1, Pad: 1, Step: 1, Holes: 1},
 		{In: 9, Out: 4, Size: 2, Stride: 2, Pad: 0, Step: 2, Holes: 1}})
-	convolve(t, r, [3]int{3, 1, 70}, 7, [2]device.Window{
+	convolve(t, dev, [3]int{3, 1, 70}, 7, [2]device.Window{
 		{In: 5, Out: 5, Size: 3, Stride: 1, Pad: 1, Step: 1, Holes: 1},
 		{In: 8, Out: 4, Size: 4, Stride: 2, Pad: 1, Step: 1, Holes: 1}})
-	convolve(t, r, [3]int{1, 1, 20}, 2, [2]device.Window{
+	convolve(t, dev, [3]int{1, 1, 20}, 2, [2]device.Window{
 		{In: 3, Out: 5, Size: 3, Stride: 1, Pad: 1, Step: 1, Holes: 2},
 		{In: 4, Out: 4, Size: 1, Stride: 1, Pad: 0, Step: 1, Holes: 1}})
 }
 
-func convolve(t *testing.T, r *runner, shape [3]int, channels int, ws [2]device.Window) {
+func convolve(t *testing.T, dev device.Backend, shape [3]int, channels int, ws [2]device.Window) {
 	n, g, o := shape[0], shape[1], shape[2]
 	rnd := rand.New(rand.NewPCG(1, 2))
 	random := func(n int) []float32 {
@@ -120,12 +158,10 @@ func convolve(t *testing.T, r *runner, shape [3]int, channels int, ws [2]device.
 	plane := ws[0].Out * ws[1].Out
 	got := make([]float32, n*g*o*plane)
 	k := device.NewKernel("conv", device.Conv, nil, device.Float32, device.Float32, device.Float32)
-	c := device.Command{Kernel: k, N: len(got), Buf: [4]*device.Buffer{put(t, r, got), put(t, r, a), put(t, r, b)},
+	c := device.Command{Kernel: k, N: len(got), Buf: [4]*device.Buffer{put(t, dev, got), put(t, dev, a), put(t, dev, b)},
 		Args: &device.Args{Shape: device.Shape{n, g, o}, Ints: []int{channels}, Window: &ws}}
-	if err := r.run(&c); err != nil {
-		t.Fatal(err)
-	}
-	get(t, r, c.Buf[0], got)
+	run(t, dev, c)
+	get(t, dev, c.Buf[0], got)
 	for e, v := range got {
 		i, j := e%plane/ws[1].Out, e%ws[1].Out
 		image, group, channelOut := e/plane/o/g, e/plane/o%g, e/plane%o
@@ -151,7 +187,7 @@ func convolve(t *testing.T, r *runner, shape [3]int, channels int, ws [2]device.
 
 // What an expression makes of a product and a vector in one kernel is what it makes of their elements.
 func TestMadeOfProducts(t *testing.T) {
-	r := newRunner(t)
+	dev := openCL(t)
 	const m, n, k, step = 20, 30, 40, 2
 	rnd := rand.New(rand.NewPCG(3, 4))
 	random := func(n int) []float32 {
@@ -168,11 +204,9 @@ func TestMadeOfProducts(t *testing.T) {
 	c := device.Command{Kernel: device.NewKernel("relu", device.MatMul, e, dt, dt, dt, dt), N: m * n, Imm: [2]uint64{0, kernel.Bits[float32](0.5)},
 		Args: &device.Args{Ints: []int{m, n, k}, Strides: [4][]int{3: {step}}}}
 	got := make([]float32, m*n)
-	c.Buf = [4]*device.Buffer{put(t, r, got), put(t, r, a), put(t, r, b), put(t, r, vector)}
-	if err := r.run(&c); err != nil {
-		t.Fatal(err)
-	}
-	get(t, r, c.Buf[0], got)
+	c.Buf = [4]*device.Buffer{put(t, dev, got), put(t, dev, a), put(t, dev, b), put(t, dev, vector)}
+	run(t, dev, c)
+	get(t, dev, c.Buf[0], got)
 	for i, g := range got {
 		product := float32(0)
 		for q := range k {
