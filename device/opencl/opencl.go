@@ -169,7 +169,7 @@ func (b *Backend) release() {
 
 // Caps says what the device promises.
 func (b *Backend) Caps() device.Caps {
-	return device.Caps{BatchInvariant: true, Description: b.description()}
+	return device.Caps{BatchInvariant: true, Epilogues: true, Description: b.description()}
 }
 
 // Memory is where Alloc takes it from.
