@@ -2,6 +2,7 @@ package main
 
 import (
 	"runtime"
+	"sync"
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/cpu"
@@ -182,10 +183,14 @@ func arg(i int) *kernel.Expr { return kernel.Arg(i, device.Float32) }
 
 func relu(x *kernel.Expr) *kernel.Expr { return kernel.Max(x, kernel.Const(0, device.Float32)) }
 
-// backend is the one for commands. The workers of the engine help it if they are awake, as they would an operation.
+// backend is the one for commands. The workers of the engine help it, as they would an operation.
 var backend = cpu.New()
 
+// withWorkers sees to it that the engine has some: its first operation starts them.
+var withWorkers = sync.OnceFunc(func() { wait(tensor.Ones(1).AddScalar(1)) })
+
 func command(c device.Command) func() {
+	withWorkers()
 	commands := []device.Command{c}
 	return func() {
 		if _, err := backend.Submit(commands); err != nil {
