@@ -6,7 +6,7 @@
 // helps with. A helper is a goroutine that somebody lends (see [Lend]) or
 // one that exists while it helps. One that is awake begins within a fraction of a microsecond. One that has
 // to be woken or started begins after some microseconds, which also cost the caller some. So
-// short loops are shared with those only that are awake.
+// short loops are shared with those only that are awake. One that has become idle joins a long loop (see [Help]).
 package pool
 
 import (
@@ -56,11 +56,46 @@ func Run(n, grain int, f func(lo, hi int)) {
 	chunks := (n + chunk - 1) / chunk
 	for range min(most, chunks) - 1 {
 		if !l.engage(most-1, n > grain) {
+			if n > grain && !inBubble() {
+				defer l.advertise()()
+			}
 			break
 		}
 	}
 	l.work()
 	l.join()
+}
+
+// open are loops that have found fewer helpers than they want.
+var open [8]atomic.Pointer[loop]
+
+// advertise has Help find l, if there is room for it, until end is called.
+func (l *loop) advertise() (end func()) {
+	for i := range open {
+		if open[i].CompareAndSwap(nil, l) {
+			return func() { open[i].Store(nil) }
+		}
+	}
+	return func() {}
+}
+
+// Help takes part in a loop that found too few helpers when it began, if there is one that has ranges left, and reports whether it has
+// done so. Goroutines that are idle now and then call it before they sleep: all may have been busy when a long loop began.
+// It must not be called in a bubble of testing/synctest.
+func Help() bool {
+	for i := range open {
+		l := open[i].Load()
+		if l == nil || l.next.Load() >= int64(l.n) {
+			continue
+		}
+		if helpers.Add(1) > int64(runtime.GOMAXPROCS(0)-1) {
+			helpers.Add(-1)
+			return false
+		}
+		l.help()
+		return true
+	}
+	return false
 }
 
 // engage finds a helper, if fewer than the given number help now. It reports false if there is none. If wake
@@ -78,7 +113,11 @@ func (l *loop) engage(most int, wake bool) bool {
 		return true
 	}
 	if wake {
-		go help()
+		go func() {
+			help()
+			for !inBubble() && Help() {
+			}
+		}()
 		return true
 	}
 	helpers.Add(-1)

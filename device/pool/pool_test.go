@@ -74,6 +74,47 @@ func TestNobodyWaitsForHelp(t *testing.T) {
 	}
 }
 
+// A loop that finds nobody when it begins has its second range run by who becomes idle later; Help has nothing to do when no range is left.
+func TestHelpLater(t *testing.T) {
+	withProcs(t, 2)
+	waitForHelpers() // of the test before
+	if Help() {
+		t.Fatal("there is nothing to help with")
+	}
+	helpers.Add(1) // somebody is busy with another loop
+	began, other := make(chan struct{}), make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		var first atomic.Bool
+		Run(2, 1, func(lo, hi int) {
+			if first.CompareAndSwap(false, true) {
+				close(began)
+				<-other
+			} else {
+				close(other)
+			}
+		})
+	})
+	<-began
+	if Help() {
+		t.Error("more help than there are processors")
+	}
+	helpers.Add(-1)
+	if !Help() {
+		t.Error("nobody helps")
+		close(other)
+	}
+	wg.Wait()
+	if Help() {
+		t.Error("there is nothing to help with any more")
+	}
+	for i := range open {
+		if open[i].Load() != nil {
+			t.Errorf("loop %d is held", i)
+		}
+	}
+}
+
 func TestPanicsReachTheCaller(t *testing.T) {
 	withProcs(t, 3)
 	cause := errors.New("cause")

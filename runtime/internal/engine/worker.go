@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/pool"
 )
 
 // cheapCost is nanoseconds of ready work that a worker leaves to those who wait: two who pass a chain of
@@ -32,6 +33,9 @@ func (w *worker) work() {
 		f.settleLocked()
 		f.unlock()
 		c[0] = device.Command{}
+		if !f.st.e.onChannels() && pool.Help() {
+			continue
+		}
 		if !w.idle() {
 			return
 		}
