@@ -5,6 +5,7 @@ package engine
 import (
 	"sync/atomic"
 	"syscall"
+	"time"
 	"unsafe"
 )
 
@@ -17,9 +18,10 @@ const (
 	futexWakePrivate = 1 | 128
 )
 
-// futexWait sleeps until somebody calls futexWake, if *word is v. It may return early.
-func futexWait(word *atomic.Uint32, v uint32) {
-	syscall.Syscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWaitPrivate, uintptr(v), 0, 0, 0)
+// futexWait sleeps until somebody calls futexWake, if *word is v, but no longer than given. It may return early.
+func futexWait(word *atomic.Uint32, v uint32, atMost time.Duration) {
+	t := syscall.NsecToTimespec(int64(atMost))
+	syscall.Syscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWaitPrivate, uintptr(v), uintptr(unsafe.Pointer(&t)), 0, 0)
 }
 
 // futexWake wakes who sleeps in futexWait.

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // A thread that sleeps in the kernel and has nothing else to do: what the machine needs at least.
@@ -18,7 +19,7 @@ var systemWakers = []waker{{"thread", func(b *testing.B, f func()) (wake, stop f
 		defer close(done)
 		for {
 			for word.Load() == asleep {
-				futexWait(&word, asleep)
+				futexWait(&word, asleep, time.Hour)
 			}
 			if word.Load() == over {
 				return

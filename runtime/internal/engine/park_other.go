@@ -2,9 +2,12 @@
 
 package engine
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+	"time"
+)
 
 const futexes = false
 
-func futexWait(*atomic.Uint32, uint32) {}
-func futexWake(*atomic.Uint32)         {}
+func futexWait(*atomic.Uint32, uint32, time.Duration) {}
+func futexWake(*atomic.Uint32)                        {}

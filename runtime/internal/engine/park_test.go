@@ -154,6 +154,28 @@ func TestFewThreadsSleepInTheKernel(t *testing.T) {
 	}
 }
 
+// A worker that nobody wakes soon gives its place in the kernel, and its processor, to others, and can still be woken.
+func TestSleepInTheKernelEnds(t *testing.T) {
+	if !futexes || runtime.GOMAXPROCS(0) < 2 {
+		t.Skip("nobody sleeps in the kernel here")
+	}
+	var ts threads
+	var p parker
+	p.init(&ts)
+	p.announce()
+	done := make(chan bool)
+	go func() { done <- p.wait(0, nil) }()
+	for p.state.Load() != onChannel {
+		runtime.Gosched()
+	}
+	if n := ts.n.Load(); n != 0 {
+		t.Errorf("%d threads in the kernel", n)
+	}
+	if !p.wake() || !<-done {
+		t.Error("not woken")
+	}
+}
+
 // Who looks for a worker that is on its way to sleep finds it.
 func TestClaimOnTheWayToSleep(t *testing.T) {
 	w := &worker{}
