@@ -53,12 +53,15 @@ func oursFor(q question) func() {
 		return command(c)
 	case "warmup":
 		return func() {
-			var last *tensor.Tensor
-			for range 10 {
+			var products [10]*tensor.Tensor
+			for i := range products {
 				x := tensor.Randn(1000, 1000)
-				last = x.MatMul(x)
+				products[i] = x.MatMul(x)
 			}
-			wait(last)
+			for _, x := range products {
+				wait(x)
+			}
+			tensor.Dead(products[:]...)
 		}
 	case "step":
 		net := nn.Sequential(nn.Dense(2048), nn.ReLU(), nn.Dense(512), nn.ReLU(), nn.Dense(1))
