@@ -21,6 +21,15 @@ import (
 
 var conformance = flag.Bool("conformance", false, "test all that a backend promises also on a device that is a CPU; its compiler takes minutes")
 
+// TestMain keeps what PoCL has compiled in the user's cache. In a program with cgo the driver sees the environment, and a test that has its own
+// XDG_CACHE_HOME would give it a folder that ends with the test, for the rest of the process.
+func TestMain(m *testing.M) {
+	if dir, err := os.UserCacheDir(); err == nil && os.Getenv("POCL_CACHE_DIR") == "" {
+		os.Setenv("POCL_CACHE_DIR", filepath.Join(dir, "pocl", "kcache"))
+	}
+	os.Exit(m.Run())
+}
+
 // first returns the first device, whatever it is made of, or skips the test with the reason.
 func first(t testing.TB) found {
 	t.Helper()
