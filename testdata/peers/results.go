@@ -157,7 +157,7 @@ func (r *row) isBest(p string) bool {
 
 // The chart has a line for each row, and on it a dot for each peer: to the right those that are faster than we are.
 const (
-	labelWidth = 300
+	labelWidth = 380
 	plotWidth  = 520
 	lineHeight = 18
 	top        = 74
