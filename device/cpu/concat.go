@@ -68,11 +68,12 @@ func (j *joining) run(lo, hi int) {
 	}
 	most := max(1, joinBytes/(j.width*j.size))
 	for ; lo < hi; lo += most {
-		n, to := min(most, hi-lo), unsafe.Add(j.dst, lo*j.width*j.size)
+		n, to := min(most, hi-lo), lo*j.width
 		for i := range j.parts {
-			p := &j.parts[i]
-			j.put(to, j.at(p, lo), n, p.N)
-			to = unsafe.Add(to, p.N*j.size)
+			if p := &j.parts[i]; p.N > 0 { // or else it may be where its buffer ends, and no pointer may
+				j.put(unsafe.Add(j.dst, to*j.size), j.at(p, lo), n, p.N)
+				to += p.N
+			}
 		}
 	}
 }
@@ -111,6 +112,9 @@ func (j joining) splitRow() {
 		for i := sort.SearchInts(ends, lo+1); lo < hi; i++ {
 			p := &j.parts[i]
 			n, done := min(hi, ends[i])-lo, lo-(ends[i]-p.N)
+			if n == 0 {
+				continue
+			}
 			copyPast(unsafe.Add(j.dst, lo*j.size), unsafe.Add(p.Buf.Ptr, (p.Off+done)*j.size), n*j.size, j.past)
 			lo += n
 		}
