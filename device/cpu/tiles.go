@@ -266,7 +266,7 @@ func (x *tiled) turnBack(i, rows int, sums unsafe.Pointer) {
 }
 
 // A blocking is how a large product is cut. Its tasks are to compute some rows of the
-// columns at hand, some columns each. Panels of B are copied by the first who needs them.
+// columns at hand, all or some of these columns. Panels of B are copied by the first who needs them.
 type blocking struct {
 	tiled
 	finish      *finish         // of parts of the product while they are in a cache, or nil
@@ -280,6 +280,7 @@ type blocking struct {
 	rows        int             // blocks of rows
 	whole       int             // so many of them, the first, are one task each
 	parts       int             // the others are cut into so many tasks, of some columns each
+	workers     int             // that begin with different columns, so that each copies panels for the others
 }
 
 // The states of a copied panel.
@@ -327,7 +328,7 @@ func (b *blocking) part() {
 	}
 	most := max(1, blockOfA/blockBytes/b.Rows) * b.Rows
 	b.rows = (b.m + most - 1) / most
-	b.whole, b.parts = b.rows, 1
+	b.whole, b.parts, b.workers = b.rows, 1, 1
 	work := b.m * b.cols * k
 	if workers := runtime.GOMAXPROCS(0); workers > 1 && pool.Worth(work, vectorProducts*grain) {
 		b.split(work, workers)
@@ -335,7 +336,7 @@ func (b *blocking) part() {
 	}
 	h := b.newHand()
 	for t := range b.rows {
-		b.compute(h, t)
+		b.compute(h, t, 0, 0, b.panels, 1)
 	}
 	h.giveBack()
 }
@@ -343,28 +344,70 @@ func (b *blocking) part() {
 // split is part on several cores.
 func (b blocking) split(work, workers int) {
 	// The first blocks of rows are one task each: A is copied once, and the panels of B that are in the cache
-	// are met by many rows. At the end tasks are short, so that nobody waits long for the last one.
+	// are met by many rows. The last blocks, one for each worker or two, are cut, for whoever is ready first.
 	enough := tasksEach * workers
 	b.rows = max(b.rows, min((enough+b.panels-1)/b.panels, b.m/(2*b.Rows)))
+	if even := (b.rows + workers - 1) / workers * workers; even <= b.m/(2*b.Rows) {
+		b.rows = even
+	}
+	b.workers = workers
 	b.whole = max(0, b.rows/workers-1) * workers
 	b.parts = min(b.panels, max(1, work/b.rows/(vectorProducts*grain)))
-	var next atomic.Int64
-	tasks := b.whole + (b.rows-b.whole)*b.parts
+	s := sharing{blocking: b, taken: make([]atomic.Int64, b.rows-b.whole)}
 	helpers := workers // that are awake
 	if work > vectorProducts*grain {
 		helpers = 1 // or are woken
 	}
-	pool.Run(workers, helpers, func(_, _ int) {
-		t := int(next.Add(1)) - 1
-		if t >= tasks {
-			return
+	pool.Run(workers, helpers, func(_, _ int) { s.work() })
+}
+
+// A sharing is a blocking and what is left of it to do.
+type sharing struct {
+	blocking
+	begun atomic.Int64   // blocks of rows that somebody has begun
+	taken []atomic.Int64 // of each of the blocks that are cut: how many tasks somebody has begun
+}
+
+// work does tasks until none is left: blocks that nobody has begun, and then what is left of the others.
+func (s *sharing) work() {
+	i := int(s.begun.Add(1)) - 1
+	if i >= s.rows && !s.isLeft() {
+		return
+	}
+	h := s.newHand()
+	defer h.giveBack()
+	for ; i < s.rows; i = int(s.begun.Add(1)) - 1 {
+		if i < s.whole {
+			s.compute(h, i, 0, cut(s.panels, s.workers, i%s.workers), s.panels, 1)
+		} else {
+			s.finishBlock(h, i)
 		}
-		h := b.newHand()
-		defer h.giveBack()
-		for ; t < tasks; t = int(next.Add(1)) - 1 {
-			b.compute(h, t)
+	}
+	for i := s.whole; i < s.rows; i++ {
+		s.finishBlock(h, i)
+	}
+}
+
+// isLeft reports whether a block that is cut has tasks that nobody has begun.
+func (s *sharing) isLeft() bool {
+	for i := range s.taken {
+		if int(s.taken[i].Load()) < s.parts {
+			return true
 		}
-	})
+	}
+	return false
+}
+
+// finishBlock does the tasks of block i that nobody has begun.
+func (s *sharing) finishBlock(h *hand, i int) {
+	taken := &s.taken[i-s.whole]
+	copies := min(s.depth, mostCopied) // the next task may need the same
+	first := cut(s.parts, s.workers, i%s.workers)
+	for t := int(taken.Add(1)) - 1; t < s.parts; t = int(taken.Add(1)) - 1 {
+		t = (first + t) % s.parts
+		lo, hi := cut(s.panels, s.parts, t), cut(s.panels, s.parts, t+1)
+		s.compute(h, i, lo, lo, hi, copies)
+	}
 }
 
 // block is where a block of the inner length begins.
@@ -479,24 +522,24 @@ func (b *blocking) newHand() *hand {
 
 func (h *hand) giveBack() { giveSpare(h.mem) }
 
-// compute does task t.
-func (b *blocking) compute(h *hand, t int) {
-	i, lo, hi, copies := t, 0, b.panels, 1
-	if t >= b.whole {
-		t -= b.whole
-		i, t = b.whole+t/b.parts, t%b.parts
-		lo, hi = cut(b.panels, b.parts, t), cut(b.panels, b.parts, t+1)
-		copies = min(b.depth, mostCopied) // the next task may need the same
-	}
+// compute computes the block i of the rows, of the panels from lo to hi-1, beginning with the given one. h keeps so many copies of A.
+func (b *blocking) compute(h *hand, i, lo, first, hi, copies int) {
 	for d := range b.depth {
 		b.copyBlock(h, i, d, d%copies)
-		from := lo // the panels from here on are not finished
-		for j := lo; j < hi; j++ {
-			b.add(h, i, j, d, hi)
-			if isLast := d == b.depth-1 && b.to == b.k; isLast && b.finish != nil && (j+1 == from+finished || j+1 == hi) {
-				b.finishPart(h, i, from, j+1)
-				from = j + 1
-			}
+		b.addAll(h, i, d, first, hi)
+		b.addAll(h, i, d, lo, first)
+	}
+}
+
+// addAll is add for the panels from lo to hi-1.
+func (b *blocking) addAll(h *hand, i, d, lo, hi int) {
+	isLast := b.finish != nil && d == b.depth-1 && b.to == b.k
+	from := lo // the panels from here on are not finished
+	for j := lo; j < hi; j++ {
+		b.add(h, i, j, d, hi)
+		if isLast && (j+1 == from+finished || j+1 == hi) {
+			b.finishPart(h, i, from, j+1)
+			from = j + 1
 		}
 	}
 }
