@@ -38,6 +38,11 @@
 // An operation reads its operands from memory and writes its result there. [Fuse] makes one operation
 // of a chain of elementwise ones, with the same bits and a gradient, that does so once.
 //
+// # Several devices
+//
+// Tensors and parameters live on any devices of a program, side by side. [Tensor.To] copies from one to another, and [AllReduce] adds up what
+// several have, with bits that don't depend on how many there are.
+//
 // # Errors
 //
 // A mistake in the program, such as shapes that do not fit, panics with a

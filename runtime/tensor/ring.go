@@ -1,0 +1,209 @@
+package tensor
+
+import (
+	"slices"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/runtime/op"
+)
+
+// AllReduce returns the sum of ts, tensors of one shape and element type on any devices, on each of their devices: result i is on
+// that of ts[i]. Tensors on one device get handles of one result. It enqueues the work and does not wait.
+//
+// The bits of the sum depend on ts in their order, and not on where they are: elements of the first half, in row-major order, are
+// added from ts[0] on, one after the other; those of the second half from ts[len(ts)/2] on, around the end. So a sum of eight
+// tensors is the same on one device, on two, four and eight.
+//
+// The devices are a ring, in the order in which ts name them first. Each sum travels around it, to collect what each device has to add, and
+// then on, to tell the result; it does so in pieces, so that the links are busy at once, and the second half of the tensor begins half a ring
+// away from the first. Where neighbours in ts are on one device, a link carries 2 halves if there are 2 devices, and 3 if there are 4: no
+// all-reduce by ring takes less. With more it carries 4 at most, where one of n devices that adds in an order of its own, which depends on n, takes 4(n-1)/n.
+//
+// If one of the tensors has failed, or a device is lost, so have all results, with that cause. AllReduce panics with a [*Mistake] if there are no
+// tensors, if they differ in shape or type, and on bools. If they are tracked, so are the results.
+//
+//asyncgen:api op
+//go:noinline
+func AllReduce(ts ...*Tensor) []*Tensor {
+	if len(ts) == 0 {
+		wrong("AllReduce", op.MistakeNothing)
+	}
+	for _, t := range ts {
+		if t == nil {
+			wrong("AllReduce", op.MistakeNil)
+		}
+		t.mustLive("AllReduce")
+		if t.dtype != ts[0].dtype {
+			wrong("AllReduce", op.MistakeDTypes, ts[0], t)
+		}
+		if !slices.Equal(t.shape, ts[0].shape) {
+			wrong("AllReduce", op.MistakeBroadcast+": shapes differ", ts[0], t)
+		}
+	}
+	if !op.Add.Types.Has(ts[0].dtype) {
+		wrong("AllReduce", op.MistakeType+" (it takes "+op.Add.Types.String()+")", ts...)
+	}
+	r := newReduction(ts)
+	for r.advance() {
+	}
+	return r.results()
+}
+
+// A reduction is an AllReduce under way. Each advance lets all its sums go on by one device.
+type reduction struct {
+	shape  device.Shape
+	terms  []*Tensor // flat, of our own
+	places []int     // by term: the place of its device in ring
+	ring   []device.Device
+	sums   []*partialSum
+	wholes []*Tensor // by place in the ring, when all sums are there
+}
+
+// A partialSum is a piece of the result that travels around the ring.
+type partialSum struct {
+	from, to int   // elements
+	order    []int // of the terms; those that are not added yet
+	acc      *Tensor
+	home     []*Tensor // by place: the whole sum, where it has got to; nil: it is not whole yet
+	at       int       // the place that it has got to last
+	left     int       // how many it has not got to
+}
+
+// Constants of how a reduction is cut. The first is part of what results are, as it decides what the second half is.
+const (
+	halvedBytes = 32 << 10 // tensors with fewer bytes are not halved: one sum instead of two is half the commands
+	pieceBytes  = 2 << 20  // pieces of halves have so many at least, in which what a copy costs beside its bytes does not count for much
+	maxPieces   = 8
+)
+
+// newReduction prepares the reduction of ts, of which there is one at least. Nothing is enqueued yet but for copies of views that have gaps.
+func newReduction(ts []*Tensor) *reduction {
+	r := &reduction{shape: ts[0].Shape(), terms: make([]*Tensor, len(ts)), places: make([]int, len(ts))}
+	for i, t := range ts {
+		r.terms[i] = planned(op.Reshape, op.Attr{Shape: device.Shape{t.size}}, operands{t}, true)
+		dev := t.storage.Device()
+		place := slices.IndexFunc(r.ring, func(d device.Device) bool { return d.Unscoped() == dev.Unscoped() })
+		if place < 0 {
+			place = len(r.ring)
+			r.ring = append(r.ring, dev)
+		}
+		r.ring[place] = r.ring[place].Within(dev)
+		r.places[i] = place
+	}
+	size, bytes := ts[0].size, ts[0].size*ts[0].dtype.Size()
+	order := make([]int, len(ts))
+	for i := range order {
+		order[i] = i
+	}
+	if bytes < halvedBytes {
+		r.cut(0, size, order)
+		return r
+	}
+	middle := len(order) / 2
+	r.cut(0, size-size/2, order)
+	r.cut(size-size/2, size, append(slices.Clone(order[middle:]), order[:middle]...))
+	return r
+}
+
+// cut makes the sums of the elements from a number to below another, whose terms are added in the given order.
+func (r *reduction) cut(from, to int, order []int) {
+	n := 1
+	if len(r.ring) > 1 {
+		n = min(max((to-from)*r.terms[0].dtype.Size()/pieceBytes, 1), maxPieces)
+	}
+	for i := range n {
+		r.sums = append(r.sums, &partialSum{from: from + i*(to-from)/n, to: from + (i+1)*(to-from)/n, order: order, left: len(r.ring)})
+	}
+}
+
+// advance enqueues what comes next for each sum. It reports whether there was something.
+func (r *reduction) advance() bool {
+	if r.wholes != nil {
+		return false
+	}
+	arrived := true
+	for _, s := range r.sums {
+		if s.left > 0 {
+			arrived = false
+			r.step(s)
+		}
+	}
+	if arrived {
+		r.assemble()
+	}
+	return true
+}
+
+// step lets s, which is where its next term is, collect all that the device has for it, and go to the next; or, when it is whole, tell the next
+// device. So what one step computes does not have to wait for a copy, if the device has had enough to do between it and the step before.
+func (r *reduction) step(s *partialSum) {
+	if s.home != nil {
+		next := (s.at + 1) % len(r.ring)
+		s.home[next] = r.moved(s.home[s.at], next)
+		s.at = next
+		s.left--
+		return
+	}
+	place := r.places[s.order[0]]
+	for len(s.order) > 0 && r.places[s.order[0]] == place {
+		s.add(planned(op.Slice, op.Attr{From: s.from, To: s.to}, operands{r.terms[s.order[0]]}, true))
+		s.order = s.order[1:]
+	}
+	if len(s.order) > 0 {
+		before := s.acc
+		s.acc = r.moved(before, r.places[s.order[0]])
+		before.letGo()
+		return
+	}
+	s.home = make([]*Tensor, len(r.ring))
+	s.home[place], s.acc, s.at = s.acc, nil, place
+	s.left--
+}
+
+// add adds x, which is for s alone.
+func (s *partialSum) add(x *Tensor) {
+	if s.acc == nil {
+		s.acc = x
+		return
+	}
+	sum := mapped(op.Add, [2]float64{}, operands{s.acc, x}, true)
+	letGo(s.acc, x)
+	s.acc = sum
+}
+
+// moved returns x on the device at a place.
+func (r *reduction) moved(x *Tensor, place int) *Tensor {
+	from := x.storage.Device()
+	return planned(op.To, op.Attr{Device: r.ring[place].Within(from), Origin: from}, operands{x}, true)
+}
+
+// assemble puts the sums together on each device, and lets go of all else.
+func (r *reduction) assemble() {
+	r.wholes = make([]*Tensor, len(r.ring))
+	for place := range r.ring {
+		parts := make([]*Tensor, len(r.sums))
+		for i, s := range r.sums {
+			parts[i] = s.home[place]
+		}
+		flat := parts[0]
+		if len(parts) > 1 {
+			flat = concat("AllReduce", 0, parts)
+			letGo(parts...)
+		}
+		r.wholes[place] = planned(op.Reshape, op.Attr{Shape: r.shape}, operands{flat}, true)
+		flat.letGo()
+	}
+	letGo(r.terms...)
+	r.terms, r.sums = nil, nil
+}
+
+// results returns what has become of each term, and lets go of the rest. The reduction has come to its end.
+func (r *reduction) results() []*Tensor {
+	results := make([]*Tensor, len(r.places))
+	for i, place := range r.places {
+		results[i] = r.wholes[place].another()
+	}
+	letGo(r.wholes...)
+	r.wholes = nil
+	return results
+}

@@ -1,0 +1,223 @@
+package tensor_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/devicetest"
+	"github.com/asyncgen/asyncgen/device/fault"
+	"github.com/asyncgen/asyncgen/device/sim"
+	"github.com/asyncgen/asyncgen/runtime/internal/engine"
+	"github.com/asyncgen/asyncgen/runtime/op"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+func ExampleAllReduce() {
+	a, b := tensor.From([]float32{1, 2}), tensor.From([]float32{10, 20})
+	sums := tensor.AllReduce(a, b) // each of them may be on a device of its own
+	fmt.Println(sums[0], sums[1])
+	// Output: [11. 22.] [11. 22.]
+}
+
+// simulated returns n devices that cost nothing.
+func simulated(n int) []device.Device {
+	devs := make([]device.Device, n)
+	for i := range devs {
+		devs[i] = device.Wrap(fmt.Sprintf("sim:%d", i), device.KindSimulated, sim.New(sim.Options{}))
+	}
+	return devs
+}
+
+// summed is AllReduce in plain Go, step by step in the type of the terms, and which of two halves an element is in.
+func summed(terms []array) array {
+	sum := array{terms[0].dtype, terms[0].shape, make([]float64, terms[0].size())}
+	n := len(sum.data)
+	isHalved := n*terms[0].dtype.Size() >= 32<<10
+	for i := range sum.data {
+		first := 0
+		if isHalved && i >= n-n/2 {
+			first = len(terms) / 2
+		}
+		acc := terms[first].data[i]
+		for k := 1; k < len(terms); k++ {
+			acc += terms[(first+k)%len(terms)].data[i]
+			if sum.dtype == tensor.Float32 {
+				acc = float64(float32(acc))
+			}
+		}
+		sum.data[i] = acc
+	}
+	return sum
+}
+
+// AllReduce gives the bits that adding in its order gives in plain Go, on any number of devices, however the terms are shared among them.
+func TestAllReduce(t *testing.T) {
+	r := newRand(t)
+	devs := append(simulated(7), device.CPU())
+	for _, mode := range []engine.Mode{engine.Async, engine.Naive, engine.Shuffle} {
+		e := engine.New(engine.Options{Mode: mode, Workers: 2, Seed: *seed})
+		restore := tensor.SetEngine(e)
+		for _, shape := range [][]int{{}, {0}, {3}, {2, 3, 1}, {4095, 2}, {8193}, {70, 130}, {23, 1000, 100}} {
+			for _, dt := range []device.DType{tensor.Float32, tensor.Float64, tensor.Int64} {
+				for _, terms := range []int{1, 2, 3, 4, 7, 8, 12} {
+					isLarge := device.Shape(shape).Size() > 1e6 // in more than one piece
+					if (isLarge || mode != engine.Async) && (dt != tensor.Float32 || terms != 8) || isLarge && mode != engine.Async {
+						continue
+					}
+					list := make([]array, terms)
+					for i := range list {
+						list[i] = random(r, dt, shape, op.Interval{Lo: -100, Hi: 100})
+					}
+					want := summed(list)
+					for _, n := range []int{1, 2, 3, 4, 7, 8} {
+						of := func(i int) device.Device { return devs[i*n/terms] }
+						if n == 8 {
+							of = func(i int) device.Device { return devs[r.IntN(len(devs))] }
+						}
+						if n < 8 && terms%n != 0 || isLarge && n != 4 {
+							continue
+						}
+						var ts []*tensor.Tensor
+						for i, a := range list {
+							ts = append(ts, a.tensor(of(i)))
+						}
+						sums := tensor.AllReduce(ts...)
+						for i, sum := range sums {
+							if isLarge && i%2 != 0 {
+								continue // a handle of the result before
+							}
+							what := fmt.Sprintf("mode %v, %v%v, %d terms on %d devices, result %d", mode, dt, shape, terms, n, i)
+							check(t, what, sum, want, 0)
+							if sum.Device() != ts[i].Device() {
+								t.Errorf("%s: on %v, want %v", what, sum.Device(), ts[i].Device())
+							}
+							if t.Failed() {
+								t.FailNow()
+							}
+						}
+					}
+				}
+			}
+		}
+		restore()
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Terms may be views, and are not changed or let go of.
+func TestAllReduceOfViews(t *testing.T) {
+	devs := simulated(2)
+	x := tensor.On(devs[0]).Arange(0, 20000, 1).Reshape(100, 200)
+	y := tensor.On(devs[1]).Ones(200, 100)
+	sums := tensor.AllReduce(x.T(), y, x.T())
+	want := x.T().MulScalar(2).AddScalar(1).Float32s()
+	for i, sum := range sums {
+		if !slices.Equal(sum.Float32s(), want) {
+			t.Errorf("result %d is %v", i, sum)
+		}
+	}
+	alone := tensor.AllReduce(x)
+	tensor.Dead(alone...)
+	if x.Float32s()[19999] != 19999 {
+		t.Error("the term has gone with the result")
+	}
+}
+
+// The gradient of each term is the sum of those of the results.
+func TestAllReduceGradient(t *testing.T) {
+	devs := simulated(2)
+	var xs []*tensor.Tensor
+	for i := range 4 {
+		xs = append(xs, tensor.On(devs[i/2]).Full(float64(i), 90, 100).Track())
+	}
+	sums := tensor.AllReduce(xs...)
+	loss := sums[0].MulScalar(2).Sum().Add(sums[3].MulScalar(5).Sum().To(devs[0]))
+	for i, g := range tensor.Grad(loss, xs...) {
+		if v := g.Float32s(); g.Device() != devs[i/2] || slices.Min(v) != 7 || slices.Max(v) != 7 {
+			t.Errorf("gradient %d is %v on %v", i, g, g.Device())
+		}
+	}
+}
+
+func TestAllReduceMistakes(t *testing.T) {
+	x := tensor.Ones(2, 3)
+	dead := tensor.Ones(2, 3)
+	tensor.Dead(dead)
+	for want, ts := range map[string][]*tensor.Tensor{
+		op.MistakeNothing:             {},
+		op.MistakeNil:                 {x, nil},
+		op.MistakeDTypes:              {x, tensor.Ones(2, 3).As(tensor.Float64)},
+		op.MistakeBroadcast:           {x, tensor.Ones(3, 2)},
+		op.MistakeType + " (it takes": {tensor.From([]bool{true}), tensor.From([]bool{true})},
+		op.MistakeDead:                {x, dead},
+	} {
+		m := mistake(func() { tensor.AllReduce(ts...) })
+		if m == nil || m.Op != "AllReduce" || !strings.HasPrefix(m.Text, want) {
+			t.Errorf("got %v, want AllReduce: %s", m, want)
+		}
+	}
+}
+
+// When a device is lost at its first, its second, ... command, until an all-reduce gets through, every result fails with that cause or
+// has come to its end before; the other devices go on, and no memory stays behind.
+func TestAllReduceLostDevice(t *testing.T) {
+	for n := int64(1); ; n++ {
+		backends := make([]*fault.Backend, 4)
+		devs := make([]device.Device, 4)
+		for i := range devs {
+			backends[i] = fault.New(sim.New(sim.Options{}))
+			devs[i] = device.Wrap(fmt.Sprintf("sim:%d", i), device.KindSimulated, backends[i])
+		}
+		e := engine.New(engine.Options{Workers: 2})
+		restore := tensor.SetEngine(e)
+		backends[2].Arm(fault.Faults{Call: fault.Command, Kind: fault.Lose, N: n})
+		var ts []*tensor.Tensor
+		for i := range 8 {
+			ts = append(ts, tensor.On(devs[i/2]).Full(float64(i), 100, 100))
+		}
+		sums := tensor.AllReduce(ts...)
+		fails := 0
+		for i, sum := range sums {
+			if err := sum.Wait(); err != nil {
+				fails++
+				if !errors.Is(err, device.ErrLost) || !errors.Is(err, fault.ErrInjected) {
+					t.Errorf("command %d: result %d: %+v", n, i, err)
+				}
+			}
+		}
+		fired := backends[2].Fired() > 0 // and not by a read
+		if fired != (fails > 0) {
+			t.Errorf("command %d: the device was lost: %v, results that failed: %d", n, fired, fails)
+		}
+		for i, sum := range sums {
+			if i/2 != 2 && sum.Wait() == nil && (slices.Min(sum.Float32s()) != 28 || slices.Max(sum.Float32s()) != 28) {
+				t.Errorf("command %d: result %d is %v", n, i, sum)
+			}
+		}
+		for i, dev := range devs {
+			if i != 2 && tensor.On(dev).Ones(3).Sum().Item() != 3 {
+				t.Errorf("command %d: %v does not go on", n, dev)
+			}
+		}
+		tensor.Dead(append(ts, sums...)...)
+		e.Close()
+		restore()
+		for i, b := range backends {
+			if left := devicetest.Live(b, 0); left != 0 {
+				t.Errorf("command %d: %d bytes are lost on device %d", n, left, i)
+			}
+		}
+		if !fired {
+			return
+		}
+		if t.Failed() {
+			t.FailNow()
+		}
+	}
+}
