@@ -93,4 +93,8 @@ func TestCacheKey(t *testing.T) {
 	if len(files) != 12 {
 		t.Errorf("%d files, want 12", len(files))
 	}
+	base.platform = pocl
+	if c := cacheFor(&base); c.file("a") != "" {
+		t.Errorf("what PoCL keeps itself is kept in %s", c.file("a"))
+	}
 }

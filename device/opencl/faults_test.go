@@ -71,12 +71,13 @@ func (c *counter) check(t *testing.T) {
 	}
 }
 
-// hooked returns a device whose calls c sees.
+// hooked returns a device whose calls c sees. Its programs are kept on disk, as those of most platforms are.
 func hooked(t *testing.T, c *counter) found {
 	f := first(t)
 	d := *f.driver
 	d.Hook = c
 	f.driver = &d
+	f.platform = "test"
 	return f
 }
 

@@ -66,8 +66,15 @@ type cache struct {
 	key    string // of the device and its driver
 }
 
+// pocl is a platform that keeps what it has compiled by itself. Before it gives a binary it compiles each kernel once more, for groups of any
+// size, which takes as long as the first time.
+const pocl = "Portable Computing Language"
+
 // cacheFor is the cache of what is compiled for f.
 func cacheFor(f *found) cache {
+	if f.platform == pocl {
+		return cache{}
+	}
 	folder, err := os.UserCacheDir()
 	if err != nil {
 		return cache{}
