@@ -23,6 +23,9 @@ With -bench it does so with the benchmarks of a package, of any package, that
 the pattern names, as go test -bench does: each runs its body the same number of times
 in both forms.
 
+The devices that -device names are values of ASYNCGEN_DEVICE; of opencl:0 both
+forms import the backend, whether the program does or not.
+
 The program as written runs twice first: what its output has that differs from
 run to run (a time, an address) has to be left out with -mask.
 

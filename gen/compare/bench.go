@@ -2,7 +2,6 @@ package compare
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"regexp"
 	"slices"
@@ -67,21 +66,4 @@ func median(times []time.Duration) time.Duration {
 	sorted := slices.Sorted(slices.Values(times))
 	n := len(sorted)
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
-}
-
-// checkTests returns the folder of cfg.Package, or an error if that is not one package with tests.
-func checkTests(ctx context.Context, cfg Config) (dir string, err error) {
-	out, err := goCommand(ctx, cfg, "list", "-f", "{{.Dir}}\t{{len .TestGoFiles}}{{len .XTestGoFiles}}", cfg.Package)
-	if err != nil {
-		return "", err
-	}
-	lines := strings.Split(strings.TrimSpace(out), "\n")
-	if len(lines) != 1 {
-		return "", fmt.Errorf("%s is %d packages, not one", cfg.Package, len(lines))
-	}
-	dir, files, _ := strings.Cut(lines[0], "\t")
-	if files == "00" {
-		return "", fmt.Errorf("%s has no tests, and so no benchmarks", cfg.Package)
-	}
-	return dir, nil
 }

@@ -20,22 +20,21 @@ type programs struct {
 	applied, refused    []string // what the generator has done and has not, a line each
 }
 
-// build builds both forms of cfg.Package into the folder temp.
+// build builds both forms of cfg.Package into the folder temp, with the backends of all devices.
 func build(ctx context.Context, cfg Config, temp string) (*programs, error) {
 	cfg.Progress("building " + cfg.Package)
 	command := []string{"build", "-buildvcs=false"}
-	testDir := ""
-	if cfg.Bench != "" {
-		var err error
-		if testDir, err = checkTests(ctx, cfg); err != nil {
-			return nil, err
-		}
-		command = []string{"test", "-buildvcs=false", "-vet=off", "-c"}
-	} else if err := checkMain(ctx, cfg); err != nil {
+	name, dir, err := packageOf(ctx, cfg)
+	if err != nil {
 		return nil, err
 	}
-	p := &programs{testDir: testDir, original: filepath.Join(temp, "original"+exe()), rewritten: filepath.Join(temp, "rewritten"+exe())}
-	if _, err := goCommand(ctx, cfg, slices.Concat(command, []string{"-o", p.original, cfg.Package})...); err != nil {
+	p := &programs{original: filepath.Join(temp, "original"+exe()), rewritten: filepath.Join(temp, "rewritten"+exe())}
+	if cfg.Bench != "" {
+		p.testDir = dir
+		command = []string{"test", "-buildvcs=false", "-vet=off", "-c"}
+	}
+	files := imports(cfg, name, dir)
+	if err := buildWith(ctx, cfg, files, command, p.original); err != nil {
 		return nil, err
 	}
 
@@ -52,30 +51,73 @@ func build(ctx context.Context, cfg Config, temp string) (*programs, error) {
 			p.refused = append(p.refused, m.Format(cfg.Dir))
 		}
 	}
-	o, err := overlay.Of(result)
-	if err != nil {
-		return nil, err
+	for _, f := range result.Files {
+		files[f.Path] = f.Text
 	}
-	defer o.Close()
 	cfg.Progress("building " + cfg.Package + ", rewritten")
-	_, err = goCommand(ctx, cfg, slices.Concat(command, []string{o.Flag(), "-o", p.rewritten, cfg.Package})...)
-	return p, err
+	return p, buildWith(ctx, cfg, files, command, p.rewritten)
 }
 
-// checkMain returns an error if cfg.Package is not one main package.
-func checkMain(ctx context.Context, cfg Config) error {
-	out, err := goCommand(ctx, cfg, "list", "-f", "{{.Name}} {{.ImportPath}}", cfg.Package)
+// buildWith builds cfg.Package to the file named to, with the given files in place of those on disk.
+func buildWith(ctx context.Context, cfg Config, files map[string][]byte, command []string, to string) error {
+	o, err := overlay.New(files)
 	if err != nil {
 		return err
 	}
+	defer o.Close()
+	_, err = goCommand(ctx, cfg, slices.Concat(command, []string{o.Flag(), "-o", to, cfg.Package})...)
+	return err
+}
+
+// imports is a file for the package of the given name and folder that imports the backends of the devices that need it; none if
+// there are no such.
+func imports(cfg Config, name, dir string) map[string][]byte {
+	var lines strings.Builder
+	for _, pkg := range backendPackages(cfg.Devices) {
+		fmt.Fprintf(&lines, "import _ %q\n", pkg)
+	}
+	files := map[string][]byte{}
+	switch {
+	case lines.Len() == 0:
+	case cfg.Bench != "":
+		// Tests in a package of their own may import what imports the package.
+		files[filepath.Join(dir, "asyncgen_backends_test.go")] = []byte("package " + name + "_test\n\n" + lines.String())
+	default:
+		files[filepath.Join(dir, "asyncgen_backends.go")] = []byte("package " + name + "\n\n" + lines.String())
+	}
+	return files
+}
+
+// backendPackages are the packages that a program has to import to have the devices.
+func backendPackages(devices []string) (pkgs []string) {
+	for _, d := range devices {
+		if pkg := backends[backendOf(d)].pkg; pkg != "" && !slices.Contains(pkgs, pkg) {
+			pkgs = append(pkgs, pkg)
+		}
+	}
+	return pkgs
+}
+
+// packageOf returns the name and the folder of cfg.Package, or an error if that is not one main package or, with cfg.Bench, one package
+// with tests.
+func packageOf(ctx context.Context, cfg Config) (name, dir string, err error) {
+	out, err := goCommand(ctx, cfg, "list", "-f", "{{.Name}}\t{{.Dir}}\t{{.ImportPath}}\t{{len .TestGoFiles}}{{len .XTestGoFiles}}", cfg.Package)
+	if err != nil {
+		return "", "", err
+	}
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	if len(lines) != 1 {
-		return fmt.Errorf("%s is %d packages, not one", cfg.Package, len(lines))
+		return "", "", fmt.Errorf("%s is %d packages, not one", cfg.Package, len(lines))
 	}
-	if name, path, _ := strings.Cut(lines[0], " "); name != "main" {
-		return fmt.Errorf("%s is no program: its package is called %s, not main", path, name)
+	words := strings.Split(lines[0], "\t")
+	name, dir, path, tests := words[0], words[1], words[2], words[3]
+	if cfg.Bench != "" && tests == "00" {
+		return "", "", fmt.Errorf("%s has no tests, and so no benchmarks", cfg.Package)
 	}
-	return nil
+	if cfg.Bench == "" && name != "main" {
+		return "", "", fmt.Errorf("%s is no program: its package is called %s, not main", path, name)
+	}
+	return name, dir, nil
 }
 
 // goCommand runs the go command and returns its standard output. The error

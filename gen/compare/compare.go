@@ -39,7 +39,7 @@ type Config struct {
 	Args    []string // the program's arguments
 	Bench   string   // a pattern, as for go test -bench: the benchmarks of Package are run, which need be no main package
 	Times   int      // how often each of them runs its body; 0: 20
-	Devices []string // values of ASYNCGEN_DEVICE; nil: cpu and sim:0
+	Devices []string // values of ASYNCGEN_DEVICE, whose backends Package need not import; nil: cpu and sim:0
 	Count   int      // timed runs of each program on each device; 0: 5
 	Timeout time.Duration
 	Masks   []*regexp.Regexp // text that is left out of the comparison of outputs
@@ -198,10 +198,14 @@ func (cfg Config) withDefaults() Config {
 	return cfg
 }
 
-// backends are the devices that a program has without importing them itself.
-var backends = map[string]struct{ simulated bool }{
-	"cpu": {},
-	"sim": {simulated: true},
+// backends are the devices that programs can be compared on. Those with a package are there in programs that import it.
+var backends = map[string]struct {
+	simulated bool
+	pkg       string
+}{
+	"cpu":    {},
+	"sim":    {simulated: true},
+	"opencl": {pkg: "github.com/asyncgen/asyncgen/device/opencl"},
 }
 
 // backendOf is the part of a device's name that says what runs it.
@@ -213,7 +217,7 @@ func backendOf(device string) string {
 func checkDevices(names []string) error {
 	for _, name := range names {
 		if _, ok := backends[backendOf(name)]; !ok {
-			return fmt.Errorf("unknown device %q: there are cpu and sim:0 (or more, with ASYNCGEN_SIM=n=2)", name)
+			return fmt.Errorf("unknown device %q: there are cpu, sim:0 (or more, with ASYNCGEN_SIM=n=2) and opencl:0", name)
 		}
 	}
 	return nil

@@ -1,6 +1,8 @@
 package compare
 
 import (
+	"bytes"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,6 +34,36 @@ func TestRun(t *testing.T) {
 	}
 	if left, err := filepath.Glob(filepath.Join(temp, "asyncgen-*")); err != nil || len(left) > 0 {
 		t.Errorf("temporary files are left behind: %v, %v", left, err)
+	}
+}
+
+// A program need not import the backend of the device that it is compared on.
+func TestRunImportsBackends(t *testing.T) {
+	t.Setenv("ASYNCGEN_LIBOPENCL", filepath.Join(t.TempDir(), "none.so"))
+	_, err := Run(t.Context(), Config{Dir: "../..", Package: "./testdata/programs/graph", Args: []string{"-small"}, Devices: []string{"opencl:0"}, Count: 1})
+	if err == nil || !strings.HasPrefix(err.Error(), "ASYNCGEN_DEVICE: ") || !strings.Contains(err.Error(), "none.so") {
+		t.Errorf("error %v, want that of the backend, which finds no library", err)
+	}
+}
+
+func TestImports(t *testing.T) {
+	const line = "\n\nimport _ \"github.com/asyncgen/asyncgen/device/opencl\"\n"
+	for _, c := range []struct {
+		cfg        Config
+		file, text string // "": none
+	}{
+		{Config{Devices: []string{"cpu", "sim:0"}}, "", ""},
+		{Config{Devices: []string{"opencl:0", "cpu", "opencl:1"}}, "asyncgen_backends.go", "package main" + line},
+		{Config{Devices: []string{"opencl:0"}, Bench: "."}, "asyncgen_backends_test.go", "package main_test" + line},
+	} {
+		got := imports(c.cfg, "main", "dir")
+		want := map[string][]byte{}
+		if c.file != "" {
+			want[filepath.Join("dir", c.file)] = []byte(c.text)
+		}
+		if !maps.EqualFunc(got, want, bytes.Equal) {
+			t.Errorf("%+v: got %q, want %q", c.cfg, got, want)
+		}
 	}
 }
 
