@@ -136,18 +136,24 @@ func (e *exprFold[T]) fold(results []T, from int) {
 		s.isOutSlotOut = e.program.slots > outSlot
 	}
 	block, identity := unsafe.Pointer(&mem.block), kernel.Bits(e.identity)
-	for i := range results {
-		first, m := (from+i)*e.n, e.n
+	rows := max(1, tile/e.n) // whole ones, that are computed at once
+	for i := 0; i < len(results); {
+		first, m, together := (from+i)*e.n, e.n, 1
 		if e.blocks > 1 {
 			row, at := (from+i)/e.blocks*e.n, (from+i)%e.blocks*kernel.Block
 			first, m = row+at, min(kernel.Block, e.n-at)
+		} else {
+			together = min(rows, len(results)-i)
 		}
 		if s == nil {
-			e.compute(block, first, m)
+			e.compute(block, first, m*together)
 		} else {
-			e.gather(s, block, first, m)
+			e.gather(s, block, first, m*together)
 		}
-		results[i] = kernel.Value[T](e.block(block, m, identity))
+		for k := range together {
+			results[i+k] = kernel.Value[T](e.block(unsafe.Add(block, k*m*e.program.sizes[0]), m, identity))
+		}
+		i += together
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/asyncgen/asyncgen/device/kernel"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
@@ -215,10 +216,13 @@ func L2Loss(pred, target *tensor.Tensor) *tensor.Tensor {
 	if p, t := pred.Shape(), target.Shape(); !p.Equal(t) {
 		panic(fmt.Sprintf("nn: L2Loss: predictions have shape %v, targets %v", p, t))
 	}
-	difference := pred.Sub(target)
-	square := difference.Square()
-	mean := square.Mean()
+	mean := squaredDifference.Mean(nil, pred, target)
 	half := mean.MulScalar(0.5)
-	tensor.Dead(difference, square, mean)
+	tensor.Dead(mean)
 	return half
 }
+
+var squaredDifference = tensor.Fuse("L2Loss", 2, func(x ...*kernel.Expr) *kernel.Expr {
+	difference := kernel.Sub(x[0], x[1])
+	return kernel.Mul(difference, difference)
+})

@@ -140,6 +140,9 @@ func isZero(e *kernel.Expr) bool {
 // Needed returns which values the gradient looks at, as Def.Saves does, when
 // the operands with a bit in tracked have one.
 func (d *Def) Needed(tracked uint8) uint8 {
+	if d.each != nil {
+		return d.neededOfEach(tracked)
+	}
 	if d.Expr == nil {
 		return d.Saves
 	}

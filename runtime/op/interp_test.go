@@ -88,6 +88,26 @@ func (b interpreter) Structural(d *op.Def, a op.Attr, x ...op.Value) op.Value {
 	return interpret(p, x)
 }
 
+// reduced returns what a Reduce kernel folds, all of it in the order of args, and by what.
+func reduced(k *device.Kernel, args *device.Args, x []op.Value) (by kernel.Reducer, all []float64) {
+	var in [][]float64
+	for i, v := range x {
+		in = append(in, v.(*array).gather(op.View{Shape: args.Shape, Strides: args.Strides[i+1]}).data)
+	}
+	f, ok := k.Body.(kernel.FoldOf)
+	if !ok {
+		return k.Body.(kernel.Reducer), in[0]
+	}
+	for i := range args.Shape.Size() {
+		var operands []uint64
+		for _, data := range in {
+			operands = append(operands, kernel.Bits(data[i]))
+		}
+		all = append(all, kernel.Value[float64](f.Expr.Eval(operands, nil)))
+	}
+	return f.By, all
+}
+
 // interpret carries out a planned command.
 func interpret(p *op.Plan, x []op.Value) op.Value {
 	in := x[0].(*array)
@@ -95,10 +115,10 @@ func interpret(p *op.Plan, x []op.Value) op.Value {
 	args := p.Cmd.Args
 	switch k := p.Cmd.Kernel; k.Code {
 	case device.Reduce:
-		all := in.gather(op.View{Shape: args.Shape, Strides: args.Strides[1]}).data
+		by, all := reduced(k, args, x)
 		n := args.Shape[args.Kept:].Size()
 		for i := range p.Cmd.N {
-			out.data = append(out.data, kernel.Fold(k.Body.(kernel.Reducer), all[i*n:(i+1)*n]))
+			out.data = append(out.data, kernel.Fold(by, all[i*n:(i+1)*n]))
 		}
 	case device.MatMul:
 		m, n, inner := args.Ints[0], args.Ints[1], args.Ints[2]

@@ -84,8 +84,8 @@ type Def struct {
 	Fails bool
 
 	kernels [numTypes]atomic.Pointer[device.Kernel]
-	sums    [numTypes]atomic.Pointer[device.Kernel] // see SumKernel
-	lifted  atomic.Pointer[Def]                     // see Lifted
+	lifted  atomic.Pointer[Def] // see Lifted
+	each    *Def                // of what SumOf has made: the operation whose results are added up
 	grads   [MaxInputs]atomic.Pointer[Gradient]
 }
 
@@ -238,18 +238,6 @@ func (d *Def) compile(dt device.DType) *device.Kernel {
 	}
 	d.kernels[dt].CompareAndSwap(nil, device.NewKernel(d.Name, device.Map, e, e.DType(), in...))
 	return d.kernels[dt].Load()
-}
-
-// SumKernel returns the kernel that adds up what an elementwise operation without constants makes of operands of type dt: it
-// has the bits of d and then Sum. Name is what it is called, at the first call. It may be called concurrently, and returns the same kernel every time.
-func (d *Def) SumKernel(name string, dt device.DType) *device.Kernel {
-	if k := d.sums[dt].Load(); k != nil {
-		return k
-	}
-	each := d.Kernel(dt)
-	body := kernel.FoldOf{By: kernel.ReduceSum, Expr: each.Body.(*kernel.Expr)}
-	d.sums[dt].CompareAndSwap(nil, device.NewKernel(name, device.Reduce, body, each.Out, each.In...))
-	return d.sums[dt].Load()
 }
 
 // operands returns the arguments of Expr for element type dt.

@@ -14,9 +14,7 @@ var (
 		Run: rowFunc("Softmax", kernel.Softmax), Batch: batchAxis,
 		Saves: SavesResult,
 		VJP: func(b Builder, c *Call, _ int, g Value) Value {
-			product := b.Elementwise(Mul, [2]float64{}, g, c.Out)
-			sum := b.Structural(Sum, Attr{Axes: []int{c.Attr.Axis}, Keep: true}, product)
-			return b.Elementwise(Sub, [2]float64{}, product, b.Elementwise(Mul, [2]float64{}, c.Out, sum))
+			return b.Elementwise(softmaxShare, [2]float64{}, g, c.Out, Dot.along(b, c.Attr.Axis, g, c.Out))
 		},
 	})
 	LogSoftmax = define(&Def{
@@ -25,8 +23,7 @@ var (
 		Saves: SavesResult,
 		VJP: func(b Builder, c *Call, _ int, g Value) Value {
 			sum := b.Structural(Sum, Attr{Axes: []int{c.Attr.Axis}, Keep: true}, g)
-			share := b.Elementwise(Exp, [2]float64{}, c.Out)
-			return b.Elementwise(Sub, [2]float64{}, g, b.Elementwise(Mul, [2]float64{}, share, sum))
+			return b.Elementwise(logSoftmaxShare, [2]float64{}, g, c.Out, sum)
 		},
 	})
 	// LayerNorm reads Attr.Axis and Attr.Scalars[0], which is added to the variance. The second operand, if
@@ -35,6 +32,30 @@ var (
 	// RMSNorm is LayerNorm that does not subtract the mean.
 	RMSNorm = define(&Def{Name: "RMSNorm", Types: Floats, Unlisted: true, Run: rowFunc("RMSNorm", kernel.RMSNorm), Saves: 1<<0 | 1<<1, Batch: batchNorm})
 )
+
+// What their gradients are made of, each of several steps in one command.
+var (
+	softmaxShare = formula("Softmax'", 3, func(x ...*kernel.Expr) *kernel.Expr { // gradient, result, sum of their products
+		return kernel.Sub(kernel.Mul(x[0], x[1]), kernel.Mul(x[1], x[2]))
+	})
+	logSoftmaxShare = formula("LogSoftmax'", 3, func(x ...*kernel.Expr) *kernel.Expr { // gradient, result, sum of the gradient
+		return kernel.Sub(x[0], kernel.Mul(kernel.Exp(x[1]), x[2]))
+	})
+	squaredDistance = SumOf("SquaredDistance", formula("SquaredDifference", 2, func(x ...*kernel.Expr) *kernel.Expr {
+		d := kernel.Sub(x[0], x[1])
+		return kernel.Mul(d, d)
+	}))
+	standardized = formula("Standardized", 3, func(x ...*kernel.Expr) *kernel.Expr { // numbers, mean, deviation
+		return kernel.Div(kernel.Sub(x[0], x[1]), x[2])
+	})
+	lessShare = formula("LessShare", 3, func(x ...*kernel.Expr) *kernel.Expr { // gradient, result, mean of their products
+		return kernel.Sub(x[0], kernel.Mul(x[1], x[2]))
+	})
+)
+
+func formula(name string, operands int, e func(x ...*kernel.Expr) *kernel.Expr) *Def {
+	return &Def{Name: name, Types: Floats, Tensors: operands, Unlisted: true, Expr: e}
+}
 
 func init() { // not in the literals: the gradients of gains use the operations
 	LayerNorm.VJP, RMSNorm.VJP = normVJP, normVJP
@@ -115,18 +136,20 @@ func normVJP(b Builder, c *Call, i int, g Value) Value {
 		g = b.Elementwise(Mul, [2]float64{}, g, b.Structural(Reshape, Attr{Shape: shape}, c.In[1]))
 	}
 	n := [2]float64{float64(x.Shape()[axis])}
-	mean := func(v Value) Value {
-		return b.Elementwise(DivScalar, n, b.Structural(Sum, Attr{Axes: []int{axis}, Keep: true}, v))
+	mean := func(sum Value) Value { return b.Elementwise(DivScalar, n, sum) }
+	sum := func(v Value) Value { return b.Structural(Sum, Attr{Axes: []int{axis}, Keep: true}, v) }
+	deviation := func(squares Value) Value {
+		return b.Elementwise(Sqrt, [2]float64{}, b.Elementwise(AddScalar, c.Attr.Scalars, mean(squares)))
 	}
-	if c.Def == LayerNorm {
-		x = b.Elementwise(Sub, [2]float64{}, x, mean(x))
+	if c.Def == RMSNorm {
+		d := deviation(SumSquares.along(b, axis, x))
+		y := b.Elementwise(Div, [2]float64{}, x, d)
+		g = b.Elementwise(lessShare, [2]float64{}, g, y, mean(Dot.along(b, axis, g, y)))
+		return b.Elementwise(Div, [2]float64{}, g, d)
 	}
-	variance := mean(b.Elementwise(Square, [2]float64{}, x))
-	deviation := b.Elementwise(Sqrt, [2]float64{}, b.Elementwise(AddScalar, c.Attr.Scalars, variance))
-	y := b.Elementwise(Div, [2]float64{}, x, deviation)
-	g = b.Elementwise(Sub, [2]float64{}, g, b.Elementwise(Mul, [2]float64{}, y, mean(b.Elementwise(Mul, [2]float64{}, g, y))))
-	if c.Def == LayerNorm {
-		g = b.Elementwise(Sub, [2]float64{}, g, mean(g))
-	}
-	return b.Elementwise(Div, [2]float64{}, g, deviation)
+	m := mean(sum(x))
+	d := deviation(squaredDistance.along(b, axis, x, m))
+	y := b.Elementwise(standardized, [2]float64{}, x, m, d)
+	g = b.Elementwise(lessShare, [2]float64{}, g, y, mean(Dot.along(b, axis, g, y)))
+	return b.Elementwise(standardized, [2]float64{}, g, mean(sum(g)), d)
 }

@@ -74,38 +74,7 @@ func reduction(name string, code device.Code, r kernel.Reducer) func(*Plan) {
 	kernels := &kernelsByType{}
 	return func(p *Plan) {
 		x := p.In[0]
-		rank := len(x.Shape)
-		steps := x.steps()
-		// The axes that are kept, then the others; in one piece of memory.
-		lists := make([]int, 4*rank)
-		order, strides := lists[:0:rank], lists[rank:rank:2*rank]
-		shape, result := lists[2*rank:2*rank:3*rank], lists[3*rank:3*rank]
-		for axis, n := range x.Shape {
-			switch {
-			case !slices.Contains(p.Attr.Axes, axis):
-				order = append(order, axis)
-				result = append(result, n)
-			case p.Attr.Keep:
-				result = append(result, 1)
-			}
-		}
-		args := &device.Args{Kept: len(order)}
-		order = append(order, p.Attr.Axes...)
-		length := 1
-		inOrder := x.Strides == nil
-		for i, axis := range order {
-			shape = append(shape, x.Shape[axis])
-			strides = append(strides, steps[axis])
-			inOrder = inOrder && i == axis
-			if i >= args.Kept {
-				length *= x.Shape[axis]
-			}
-		}
-		args.Shape, p.Shape = shape, result
-		if !inOrder {
-			args.Strides[1] = strides
-		}
-		n := args.Shape[:args.Kept].Size()
+		length := p.fold(x.Shape, 1)
 		if length == 0 && (r == kernel.ReduceMax || r == kernel.ReduceMin) {
 			p.wrong(name, MistakeEmpty, 1)
 		}
@@ -114,16 +83,68 @@ func reduction(name string, code device.Code, r kernel.Reducer) func(*Plan) {
 		if code == device.ArgReduce {
 			p.DType = device.Int64
 		}
-		p.Cmd = device.Command{Kernel: kernels.of(in, func() *device.Kernel {
+		p.Cmd.Kernel = kernels.of(in, func() *device.Kernel {
 			return device.NewKernel(name, code, r, p.DType, in)
-		}), N: n, Args: args}
+		})
 		p.Cost = int64(x.Shape.Size())
 	}
 }
 
+// fold plans the arguments of a fold over Attr.Axes of so many inputs, which are broadcast to shape. It returns how many elements
+// each result is made of.
+func (p *Plan) fold(shape device.Shape, inputs int) (length int) {
+	rank := len(shape)
+	// The axes that are kept, then the others; in one piece of memory.
+	lists := make([]int, (3+inputs)*rank)
+	order, ordered, result := lists[:0:rank], lists[rank:rank:2*rank], lists[2*rank:2*rank:3*rank]
+	for axis, n := range shape {
+		switch {
+		case !slices.Contains(p.Attr.Axes, axis):
+			order = append(order, axis)
+			result = append(result, n)
+		case p.Attr.Keep:
+			result = append(result, 1)
+		}
+	}
+	args := &device.Args{Kept: len(order)}
+	order = append(order, p.Attr.Axes...)
+	length = 1
+	isInOrder := true
+	for i, axis := range order {
+		ordered = append(ordered, shape[axis])
+		isInOrder = isInOrder && i == axis
+		if i >= args.Kept {
+			length *= shape[axis]
+		}
+	}
+	for i := range inputs {
+		x := &p.In[i]
+		steps := x.Strides
+		switch {
+		case !x.Shape.Equal(shape):
+			steps = x.BroadcastStrides(shape)
+		case steps != nil:
+		case isInOrder:
+			continue
+		default:
+			steps = shape.Strides()
+		}
+		strides := lists[(3+i)*rank:][:rank:rank]
+		for k, axis := range order {
+			strides[k] = steps[axis]
+		}
+		args.Strides[i+1] = strides
+	}
+	args.Shape, p.Shape = ordered, result
+	p.Cmd = device.Command{N: args.Shape[:args.Kept].Size(), Args: args}
+	return length
+}
+
 // spread gives the result of a reduction, or its gradient, the operand's shape.
-func spread(b Builder, c *Call, g Value) Value {
-	shape := c.In[0].Shape()
+func spread(b Builder, c *Call, g Value) Value { return spreadTo(b, c, g, c.In[0].Shape()) }
+
+// spreadTo is spread for operands that were broadcast to shape.
+func spreadTo(b Builder, c *Call, g Value, shape device.Shape) Value {
 	kept := make(device.Shape, len(shape))
 	copy(kept, shape)
 	for _, axis := range c.Attr.Axes {

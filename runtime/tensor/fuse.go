@@ -11,7 +11,7 @@ import (
 // A Fused is an elementwise operation that a program defines: an expression of
 // scalar primitives, computed in one pass over the operands. See [Fuse]. It never
 // changes, and may be used by several goroutines at once.
-type Fused struct{ def *op.Def }
+type Fused struct{ def, sum *op.Def }
 
 // Fuse returns the elementwise operation that computes f of the elements of so many
 // operands, of 1 to 3: what takes one operation of this package for each primitive, with results in
@@ -44,7 +44,7 @@ func Fuse(name string, operands int, f func(x ...*kernel.Expr) *kernel.Expr) *Fu
 	d.Bool = f(x...).DType() == device.Bool
 	d.Kernel(device.Float32) // what is wrong with f is found now
 	d.Kernel(device.Float64)
-	return &Fused{d}
+	return &Fused{d, op.SumOf(name, d)}
 }
 
 // Of enqueues the operation on as many tensors as it has operands, element by element, with
@@ -53,10 +53,73 @@ func Fuse(name string, operands int, f func(x ...*kernel.Expr) *kernel.Expr) *Fu
 //asyncgen:api op
 //go:noinline
 func (f *Fused) Of(x ...*Tensor) *Tensor {
+	return elementwise(f.def, [2]float64{}, f.operands(x), true)
+}
+
+// operands is x, if these are as many as f has.
+func (f *Fused) operands(x []*Tensor) (in operands) {
 	if len(x) != f.def.Tensors {
 		wrong(f.def.Name, fmt.Sprintf("%s: it takes %d, not %d", op.MistakeOperands, f.def.Tensors, len(x)))
 	}
-	var in operands
 	copy(in[:], x)
-	return elementwise(f.def, [2]float64{}, in, true)
+	return in
+}
+
+// Sum enqueues the sum, over the given axes of what [Fused.Of] returns, or over all if there are none. It has the bits of f.Of(x...).Sum(axes...),
+// and so have its gradients, but what is added up is made on the way, and never in memory, if the axes are the last ones. It panics as
+// these do.
+//
+//asyncgen:api op
+//go:noinline
+func (f *Fused) Sum(axes []int, x ...*Tensor) *Tensor {
+	sum, _, _ := f.add(axes, x)
+	return sum
+}
+
+// Mean is [Fused.Sum], divided by how many elements each sum is made of: it has the bits of f.Of(x...).Mean(axes...).
+//
+//asyncgen:api op
+//go:noinline
+func (f *Fused) Mean(axes []int, x ...*Tensor) *Tensor {
+	sum, shape, list := f.add(axes, x)
+	return sum.over(shape, list)
+}
+
+// add returns the sums, the shape of what is added up, and the axes.
+func (f *Fused) add(axes []int, x []*Tensor) (sum *Tensor, shape device.Shape, list []int) {
+	in, name := f.operands(x), f.def.Name
+	for i, t := range x {
+		if t == nil {
+			wrong(name, op.MistakeNil)
+		}
+		t.isRow(name)
+		if !t.dtype.IsFloat() || f.def.Bool {
+			wrong(name, op.MistakeType+" (it takes "+op.Floats.String()+")", x...)
+		}
+		var ok bool
+		if shape, ok = op.Broadcast(shape, t.shape); !ok {
+			wrong(name, op.MistakeBroadcast, x[:i+1]...)
+		}
+	}
+	list = (&Tensor{shape: shape, dtype: x[0].dtype}).axes(name, axes)
+	a := op.Attr{Axes: list}
+	if areLast(shape, list) {
+		return structural(f.sum, a, in, true), shape, list
+	}
+	each := elementwise(f.def, [2]float64{}, in, true)
+	defer each.letGo()
+	return structural(op.Sum, a, operands{each}, true), shape, list
+}
+
+// areLast reports whether there are no other axes behind the given ones, which are sorted, but for those of length 1: what is added up
+// lies together, and not in columns, of which many are added up at the same time.
+func areLast(shape device.Shape, axes []int) bool {
+	for axis := len(shape) - 1; axis >= 0; axis-- {
+		if n := len(axes); n > 0 && axes[n-1] == axis {
+			axes = axes[:n-1]
+		} else if shape[axis] != 1 {
+			return len(axes) == 0
+		}
+	}
+	return true
 }

@@ -1,10 +1,7 @@
 package tensor
 
 import (
-	"slices"
-
 	"github.com/asyncgen/asyncgen/device"
-	"github.com/asyncgen/asyncgen/runtime/internal/engine"
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
 
@@ -41,33 +38,7 @@ func (t *Tensor) Dot(y *Tensor) *Tensor {
 	if t.size != y.size {
 		wrong("Dot", op.MistakeMatMul, t, y)
 	}
-	if sum := sumOf("Dot", op.Mul, t, y); sum != nil {
-		return sum
-	}
-	product := elementwise(op.Mul, [2]float64{}, operands{t, y}, true)
-	defer product.letGo()
-	return structural(op.Sum, op.Attr{Axes: []int{0}}, operands{product}, true)
-}
-
-// sumOf returns the sum of what d makes of tensors of one shape, element by element, by one command: the bits of d and then
-// Sum. It returns nil if these have gradients, are rows of a batch, or don't go together.
-func sumOf(name string, d *op.Def, in ...*Tensor) *Tensor {
-	first := in[0]
-	dev := first.storage.Device()
-	args := &device.Args{Shape: first.shape}
-	o := engine.Op{Cost: 2 * int64(first.size)}
-	for i, x := range in {
-		if x.node != nil || x.dead != 0 || x.dtype != first.dtype || x.storage.Device() != dev || !slices.Equal(x.shape, first.shape) || !d.Types.Has(x.dtype) {
-			return nil
-		}
-		args.Strides[i+1] = x.strides
-		o.Operands[i+1], o.Shapes[i+1], o.Cmd.Off[i+1] = x.storage, &x.shape, x.off
-	}
-	out := newResult(dev, first.dtype, device.Shape{}, false)
-	o.Cmd.Kernel, o.Cmd.N, o.Cmd.Args = d.SumKernel(name, first.dtype), 1, args
-	o.Operands[0], o.Shapes[0] = out.storage, &out.shape
-	eng().Enqueue(&o)
-	return out
+	return structural(op.Dot, op.Attr{Axes: []int{0}}, operands{t, y}, true)
 }
 
 // Norm returns the 2-norm of all elements: the square root of the sum of their
@@ -77,13 +48,7 @@ func sumOf(name string, d *op.Def, in ...*Tensor) *Tensor {
 //go:noinline
 func (t *Tensor) Norm() *Tensor {
 	t.floats("Norm")
-	if sum := sumOf("Norm", op.Square, t); sum != nil {
-		defer sum.letGo()
-		return elementwise(op.Root, [2]float64{}, operands{sum}, true)
-	}
-	squares := elementwise(op.Square, [2]float64{}, operands{t}, true)
-	defer squares.letGo()
-	sum := structural(op.Sum, op.Attr{Axes: squares.axes("Norm", nil)}, operands{squares}, true)
+	sum := structural(op.SumSquares, op.Attr{Axes: t.axes("Norm", nil)}, operands{t}, true)
 	defer sum.letGo()
 	return elementwise(op.Root, [2]float64{}, operands{sum}, true)
 }
@@ -104,13 +69,17 @@ func (t *Tensor) MeanKeep(axes ...int) *Tensor { return t.mean("MeanKeep", axes,
 func (t *Tensor) mean(name string, axes []int, keep bool) *Tensor {
 	t.floats(name)
 	list := t.axes(name, axes)
+	return structural(op.Sum, op.Attr{Axes: list, Keep: keep}, operands{t}, true).over(t.shape, list)
+}
+
+// over returns t, a sum over the axes of shape, divided by how many elements each sum is made of. T is the library's own.
+func (t *Tensor) over(shape device.Shape, axes []int) *Tensor {
 	n := 1
-	for _, axis := range list {
-		n *= t.shape[axis]
+	for _, axis := range axes {
+		n *= shape[axis]
 	}
-	sum := structural(op.Sum, op.Attr{Axes: list, Keep: keep}, operands{t}, true)
-	defer sum.letGo()
-	return elementwise(op.DivScalar, [2]float64{float64(n)}, operands{sum}, true)
+	defer t.letGo()
+	return elementwise(op.DivScalar, [2]float64{float64(n)}, operands{t}, true)
 }
 
 // As returns t's elements converted to dtype: rounded to the nearest, ties to

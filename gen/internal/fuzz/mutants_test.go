@@ -284,7 +284,7 @@ var mutants = []mutant{
 		by: "^Test", unit: "./device/cpu", why: "programs add few rows, most of them exactly"},
 	{name: "sums are in another order", by: "operations", file: "device/cpu/internal/vec/fold.go",
 		old: "\tfor half := width / 2; half > 0; half /= 2 {\n\t\tcombine(lanes, lanes, unsafe.Add(lanes, half*size), nil, 0, half)\n", new: "\tfor i := 1; i < width; i++ {\n\t\tcombine(lanes, lanes, unsafe.Add(lanes, i*size), nil, 0, 1)\n"},
-	{name: "means divide by the number of elements", by: "operations", file: tensorOps, old: "\t\tn *= t.shape[axis]\n\t}\n\tsum := ", new: "\t\tn = t.size * t.shape[axis] / t.shape[axis]\n\t}\n\tsum := "},
+	{name: "means divide by the number of elements", by: "operations", file: tensorOps, old: "\t\tn *= shape[axis]\n\t}\n\tdefer", new: "\t\tn = shape.Size() * shape[axis] / shape[axis]\n\t}\n\tdefer"},
 	{name: "the last row is the first", by: "operations", file: viewsFile, old: "Off: in.Off + a.From*steps[0]}.tidy()", new: "Off: in.Off}.tidy()"},
 	{name: "tensors print a digit less", by: "operations", file: formats, old: "maxDigits = 8", new: "maxDigits = 1"},
 }

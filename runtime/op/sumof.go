@@ -1,0 +1,87 @@
+package op
+
+import (
+	"slices"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/kernel"
+)
+
+// Sums of what elementwise operations make.
+var (
+	Dot        = SumOf("Dot", Mul)
+	SumSquares = SumOf("Norm", Square)
+)
+
+// SumOf returns the operation that adds up, over Attr.Axes, what d, an elementwise operation without constants, makes of its operands: it
+// has the bits of d and then Sum, and so have its gradients, but what d makes of the elements is never in memory.
+func SumOf(name string, d *Def) *Def {
+	return &Def{
+		Name: name, Types: d.Types & Numbers, Tensors: d.Tensors, Unlisted: true, Reduces: true, Fails: d.Fails, each: d,
+		Run: sumOf(name, d), VJP: sumOfVJP, Batch: sumOfBatch,
+	}
+}
+
+func sumOf(name string, d *Def) func(*Plan) {
+	kernels := &kernelsByType{}
+	return func(p *Plan) {
+		shape := p.In[0].Shape
+		for _, x := range p.In[1:d.Tensors] {
+			var ok bool
+			if shape, ok = Broadcast(shape, x.Shape); !ok {
+				p.wrong(name, MistakeBroadcast, d.Tensors)
+			}
+		}
+		p.fold(shape, d.Tensors)
+		p.DType = p.Types[0]
+		p.Cmd.Kernel = kernels.of(p.DType, func() *device.Kernel {
+			each := d.Kernel(p.Types[0])
+			return device.NewKernel(name, device.Reduce, kernel.FoldOf{By: kernel.ReduceSum, Expr: each.Body.(*kernel.Expr)}, each.Out, each.In...)
+		})
+		p.Cost = 2 * int64(shape.Size())
+	}
+}
+
+// sumOfVJP is the gradient of what is added up. Where that looks at the result for each element, it is computed once more.
+func sumOfVJP(b Builder, c *Call, i int, g Value) Value {
+	d := c.Def.each
+	shape := c.In[0].Shape()
+	for _, x := range c.In[1:d.Tensors] {
+		shape, _ = Broadcast(shape, x.Shape())
+	}
+	each := Call{Def: d, In: c.In}
+	if d.Needed(1<<i)&SavesResult != 0 {
+		each.Out = b.Elementwise(d, [2]float64{}, c.In[:d.Tensors]...)
+	}
+	return Pull(b, &each, i, spreadTo(b, c, g, shape))
+}
+
+// neededOfEach is Needed of a sum: the operands, also where each of the results is looked at.
+func (d *Def) neededOfEach(tracked uint8) uint8 {
+	needed := d.each.Needed(tracked)
+	if needed&SavesResult != 0 {
+		return 1<<d.Tensors - 1
+	}
+	return needed
+}
+
+// sumOfBatch computes the elements, and adds them up.
+func sumOfBatch(b Builder, s *Batch) Value {
+	each := Batched(b, &Batch{Def: s.Def.each, In: s.In, Has: s.Has, N: s.N})
+	a := s.Attr
+	a.Axes = slices.Clone(a.Axes)
+	for i := range a.Axes {
+		a.Axes[i]++
+	}
+	return b.Structural(Sum, a, each)
+}
+
+// along is the sum along one axis, which it keeps, of what a sum's operation makes of x. What is not together is added up by the columns,
+// from memory.
+func (d *Def) along(b Builder, axis int, x ...Value) Value {
+	a := Attr{Axes: []int{axis}, Keep: true}
+	if axis == len(x[0].Shape())-1 {
+		return b.Structural(d, a, x...)
+	}
+	return b.Structural(Sum, a, b.Elementwise(d.each, [2]float64{}, x...))
+}

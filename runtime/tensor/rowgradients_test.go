@@ -1,0 +1,116 @@
+package tensor_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+// The gradients of functions of rows have the bits of these operations, one after the other.
+var rowGradients = map[string]struct {
+	f    func(x *tensor.Tensor, axis int) *tensor.Tensor
+	grad func(x, y, g *tensor.Tensor, axis int) *tensor.Tensor // y is f(x)
+}{
+	"Softmax": {(*tensor.Tensor).Softmax, func(x, y, g *tensor.Tensor, axis int) *tensor.Tensor {
+		product := g.Mul(y)
+		sum := product.SumKeep(axis)
+		share := y.Mul(sum)
+		defer tensor.Dead(product, sum, share)
+		return product.Sub(share)
+	}},
+	"LogSoftmax": {(*tensor.Tensor).LogSoftmax, func(x, y, g *tensor.Tensor, axis int) *tensor.Tensor {
+		sum, power := g.SumKeep(axis), y.Exp()
+		share := power.Mul(sum)
+		defer tensor.Dead(sum, power, share)
+		return g.Sub(share)
+	}},
+	"LayerNorm": {func(x *tensor.Tensor, axis int) *tensor.Tensor { return x.LayerNorm(axis, 0.25) }, func(x, y, g *tensor.Tensor, axis int) *tensor.Tensor {
+		mean := x.MeanKeep(axis)
+		x = x.Sub(mean)
+		defer tensor.Dead(mean, x)
+		gradient := normGradient(x, g, axis)
+		defer tensor.Dead(gradient)
+		square := x.Square()
+		variance := square.MeanKeep(axis)
+		least, deviation := gradient.MeanKeep(axis), variance.AddScalar(0.25).Sqrt()
+		less := gradient.Sub(least)
+		defer tensor.Dead(square, variance, least, deviation, less)
+		return less.Div(deviation)
+	}},
+	"RMSNorm": {func(x *tensor.Tensor, axis int) *tensor.Tensor { return x.RMSNorm(axis, 0.25) }, func(x, y, g *tensor.Tensor, axis int) *tensor.Tensor {
+		return normGradient(x, g, axis).Div(x.Square().MeanKeep(axis).AddScalar(0.25).Sqrt())
+	}},
+}
+
+// normGradient is g less its share in the direction of what x is when it has been divided.
+func normGradient(x, g *tensor.Tensor, axis int) *tensor.Tensor {
+	square := x.Square()
+	variance := square.MeanKeep(axis)
+	deviation := variance.AddScalar(0.25).Sqrt()
+	y := x.Div(deviation)
+	product := g.Mul(y)
+	mean := product.MeanKeep(axis)
+	share := y.Mul(mean)
+	defer tensor.Dead(square, variance, deviation, y, product, mean, share)
+	return g.Sub(share)
+}
+
+func TestRowGradientsHaveTheBitsOfTheirSteps(t *testing.T) {
+	seed := rand.Uint64()
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	for name, r := range rowGradients {
+		for _, shape := range [][]int{{5}, {0, 3}, {3, 1}, {7, 600}, {4, 5, 6}} {
+			for axis := range shape {
+				for _, dt := range []tensor.DType{tensor.Float32, tensor.Float64} {
+					x, g := randomOperand(rnd, dt, shape, false, false), randomOperand(rnd, dt, shape, false, rnd.IntN(4) == 0)
+					tracked := x.Track()
+					got := tensor.Grad(r.f(tracked, axis).Mul(g).Sum(), tracked)[0]
+					sameElements(t, fmt.Sprintf("seed %d: %s of %v%v along %d", seed, name, dt, shape, axis), got, r.grad(x, r.f(x, axis), g, axis))
+				}
+			}
+		}
+	}
+}
+
+// BenchmarkRowGradients compares them with the operations, in one process and in turn.
+func BenchmarkRowGradients(b *testing.B) {
+	for name, r := range rowGradients {
+		for _, shape := range [][]int{{64, 64}, {1024, 1024}} {
+			b.Run(fmt.Sprint(name, shape), func(b *testing.B) {
+				x, g := tensor.Randn(shape...), tensor.Randn(shape...)
+				tracked := x.Track()
+				y := r.f(tracked, 1)
+				loss := y.Mul(g).Sum()
+				plain := y.Detach()
+				got, want := 0.0, 0.0
+				for b.Loop() {
+					for _, side := range []struct {
+						best *float64
+						f    func() *tensor.Tensor
+					}{
+						{&got, func() *tensor.Tensor { return tensor.Grad(loss, tracked)[0] }},
+						{&want, func() *tensor.Tensor {
+							product := g.MulScalar(1) // as the gradient of the loss
+							defer tensor.Dead(product)
+							return r.grad(x, plain, product, 1)
+						}},
+					} {
+						begin := time.Now()
+						result := side.f()
+						result.Wait()
+						if s := time.Since(begin).Seconds(); *side.best == 0 || s < *side.best {
+							*side.best = s
+						}
+						tensor.Dead(result)
+					}
+				}
+				b.ReportMetric(got*1e6, "µs/gradient")
+				b.ReportMetric(got/want, "x")
+				b.ReportMetric(0, "ns/op")
+			})
+		}
+	}
+}
