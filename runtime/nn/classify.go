@@ -50,6 +50,11 @@ func (e *embedding) Freeze() Module {
 	return &embedding{n: e.n, out: e.out, weight: e.weight.Frozen()}
 }
 
+// Clone implements [Cloner].
+func (e *embedding) Clone(c *Cloning) Module {
+	return &embedding{n: e.n, out: e.out, weight: c.Param(e.weight)}
+}
+
 // CrossEntropy returns the mean of the negative logarithms of the probabilities
 // that scores give the right classes, as a tensor without axes: the
 // probabilities of a sample are the Softmax of its scores, a vector along the last

@@ -69,6 +69,11 @@ func (l *conv2D) Freeze() Module {
 	return &conv2D{out: l.out, size: l.size, conv: l.conv, weight: l.weight.Frozen(), bias: l.bias.Frozen()}
 }
 
+// Clone implements [Cloner].
+func (l *conv2D) Clone(c *Cloning) Module {
+	return &conv2D{out: l.out, size: l.size, conv: l.conv, weight: c.Param(l.weight), bias: c.Param(l.bias)}
+}
+
 // MaxPool2D returns a layer without parameters that replaces each plane by the greatest elements of its windows, see
 // [tensor.Tensor.MaxPool2D].
 //
@@ -90,6 +95,9 @@ func (maxPool2D) Params() []*Param { return nil }
 // Freeze implements [Freezer].
 func (l maxPool2D) Freeze() Module { return l }
 
+// Clone implements [Cloner].
+func (l maxPool2D) Clone(*Cloning) Module { return l }
+
 // AvgPool2D returns a layer without parameters that replaces each plane by the means of its windows, without what lies
 // outside, see [tensor.Tensor.AvgPool2D].
 //
@@ -110,6 +118,9 @@ func (avgPool2D) Params() []*Param { return nil }
 
 // Freeze implements [Freezer].
 func (l avgPool2D) Freeze() Module { return l }
+
+// Clone implements [Cloner].
+func (l avgPool2D) Clone(*Cloning) Module { return l }
 
 // Flatten returns a layer without parameters that gives each sample of a batch, whatever its shape is, as a row of a matrix.
 // It panics if the input has no axes.
@@ -137,3 +148,6 @@ func (flatten) Params() []*Param { return nil }
 
 // Freeze implements [Freezer].
 func (l flatten) Freeze() Module { return l }
+
+// Clone implements [Cloner].
+func (l flatten) Clone(*Cloning) Module { return l }

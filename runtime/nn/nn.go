@@ -15,6 +15,8 @@
 // model, its optimiser and generators hold, to go back to it. Both cost a few
 // handles, as tensors never change.
 //
+// [DataParallel] trains one model on several devices at once, with results that don't depend on how many these are.
+//
 // Nothing in this package waits.
 package nn
 
@@ -117,6 +119,11 @@ func (d *dense) Freeze() Module {
 	return &dense{out: d.out, weight: d.weight.Frozen(), bias: d.bias.Frozen(), relu: d.relu}
 }
 
+// Clone implements [Cloner].
+func (d *dense) Clone(c *Cloning) Module {
+	return &dense{out: d.out, weight: c.Param(d.weight), bias: c.Param(d.bias), relu: d.relu}
+}
+
 // ReLU returns a layer without parameters that replaces negative numbers by 0.
 //
 //asyncgen:api pure
@@ -136,6 +143,9 @@ func (relu) Params() []*Param { return nil }
 
 // Freeze implements [Freezer].
 func (r relu) Freeze() Module { return r }
+
+// Clone implements [Cloner].
+func (r relu) Clone(*Cloning) Module { return r }
 
 // Sequential returns a Module in which each of ms gets the output of the one before.
 //
@@ -204,6 +214,15 @@ func (s sequential) Freeze() Module {
 		frozen = append(frozen, m)
 	}
 	return frozen
+}
+
+// Clone implements [Cloner].
+func (s sequential) Clone(c *Cloning) Module {
+	clones := make(sequential, len(s))
+	for i, m := range s {
+		clones[i] = c.Module(m)
+	}
+	return clones
 }
 
 // L2Loss returns half the mean of the squared differences, as a tensor without

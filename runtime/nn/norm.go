@@ -40,6 +40,9 @@ func (l *layerNorm) Params() []*Param { return []*Param{l.gain, l.bias} }
 // Freeze implements [Freezer].
 func (l *layerNorm) Freeze() Module { return &layerNorm{l.gain.Frozen(), l.bias.Frozen()} }
 
+// Clone implements [Cloner].
+func (l *layerNorm) Clone(c *Cloning) Module { return &layerNorm{c.Param(l.gain), c.Param(l.bias)} }
+
 // RMSNorm returns a layer that divides its input by the root of the mean of the squares along the last axis, of each sample
 // alone: see [tensor.Tensor.RMSNorm], with an eps of 1e-5. The gain, 1 at first, is a parameter like that of [LayerNorm].
 //
@@ -68,6 +71,9 @@ func (l *rmsNorm) Params() []*Param { return []*Param{l.gain} }
 
 // Freeze implements [Freezer].
 func (l *rmsNorm) Freeze() Module { return &rmsNorm{l.gain.Frozen()} }
+
+// Clone implements [Cloner].
+func (l *rmsNorm) Clone(c *Cloning) Module { return &rmsNorm{c.Param(l.gain)} }
 
 // setOnes gives p ones for the last axis of x.
 func setOnes(name string, p *Param, x *tensor.Tensor) {

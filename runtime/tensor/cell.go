@@ -78,6 +78,11 @@ func (b *Buffer) Set(t *Tensor) {
 	old.letGo()
 }
 
+// Clone returns a Buffer of its own that holds the value that b holds now, if any.
+//
+//asyncgen:api value
+func (b *Buffer) Clone() *Buffer { return &Buffer{value: b.value.another()} }
+
 // Frozen returns a Buffer that holds the value that b holds now, for ever: it
 // can't be Set. Any number of goroutines may use it, also while b changes. It
 // panics if b has no value.
@@ -153,6 +158,7 @@ func (s State) restore() {
 			if !c.frozen { // else it holds it still, and may be in use
 				value, grad := c.value, c.grad
 				c.value, c.grad = k.value.another(), k.grad.another()
+				c.sets++
 				value.letGo()
 				grad.letGo()
 			}

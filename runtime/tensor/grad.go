@@ -16,6 +16,8 @@ type Param struct {
 	value  *Tensor // tracked, with the Param as its leaf, unless frozen
 	grad   *Tensor
 	frozen bool
+	sets   uint64    // how often it was given a value
+	shard  tape.Leaf // instead of the Param, while a shard is computed, see Reducer; nil: none is
 }
 
 // NewParam returns a Param that holds t's elements, or nothing yet if t is nil.
@@ -62,10 +64,35 @@ func (p *Param) Set(t *Tensor) {
 	}
 	t.mustLive("Set")
 	Changing(p)
+	p.hold(t)
+	p.sets++
+}
+
+// hold gives p another handle of t as its value.
+func (p *Param) hold(t *Tensor) {
 	v, old := t.another(), p.value
-	v.node = tape.NewLeaf(leaf{p})
+	v.node = tape.NewLeaf(p.leaf())
 	p.value = v
 	old.letGo()
+}
+
+// leaf is where gradients for the value arrive.
+func (p *Param) leaf() tape.Leaf {
+	if p.shard != nil {
+		return p.shard
+	}
+	return leaf{p}
+}
+
+// Clone returns a Param of its own that holds the value that p holds now, if any, and no gradient.
+//
+//asyncgen:api value
+func (p *Param) Clone() *Param {
+	c := &Param{}
+	if p.value != nil {
+		c.hold(p.value)
+	}
+	return c
 }
 
 // Frozen returns a Param that holds the value that p holds now, untracked, and
@@ -100,14 +127,17 @@ func (p *Param) ZeroGrad() {
 // leaf is where gradients for a Param arrive.
 type leaf struct{ p *Param }
 
-func (l leaf) Accumulate(g op.Value) {
-	Changing(l.p)
-	old, more := l.p.grad, g.(*Tensor)
+func (l leaf) Accumulate(g op.Value) { l.p.addGrad(g.(*Tensor)) }
+
+// addGrad adds g to the gradient of p.
+func (p *Param) addGrad(g *Tensor) {
+	Changing(p)
+	old := p.grad
 	if old == nil {
-		l.p.grad = more.another()
+		p.grad = g.another()
 		return
 	}
-	l.p.grad = mapped(op.Add, [2]float64{}, operands{old, more}, false)
+	p.grad = mapped(op.Add, [2]float64{}, operands{old, g}, false)
 	old.letGo()
 }
 

@@ -31,6 +31,16 @@ type Leaf interface {
 	Accumulate(g op.Value)
 }
 
+// An Eager leaf takes up its gradient while Backward goes on.
+type Eager interface {
+	Leaf
+	// Expect says, before anything else happens, that a node of the leaf is in the graph of a Backward. Accumulate follows as soon as
+	// that node's gradient is complete, also if there is none: g is nil then.
+	Expect()
+	// Finish says that Backward has come to its end. It is called once for each Expect.
+	Finish()
+}
+
 // NewLeaf returns a Node where tracking begins. l may be nil.
 func NewLeaf(l Leaf) *Node { return &Node{leaf: l} }
 
@@ -97,8 +107,18 @@ func Trace(root *Node) (Graph, bool) {
 
 // Backward adds to each leaf the gradient of the root, whose own is seed, and
 // lets go of what the nodes held, and of seed. Leaves take up their gradients in an order
-// that depends on the graph alone.
+// that depends on the graph alone: at the end, unless they are [Eager].
+//
+// If some are, the graph is walked by distance from the root, so that parts of it that are alike, such as the passes of several
+// devices through one model, are walked side by side. Copies between devices and concatenations are no distance.
 func (g Graph) Backward(b Builder, seed op.Value) {
+	eager := g.eager()
+	if len(eager) > 0 {
+		g.nodes = byDistance(g.nodes)
+	}
+	for _, l := range eager {
+		l.Expect()
+	}
 	grads := g.pull(b, seed, nil, true)
 	for _, n := range g.nodes {
 		if grad := grads[n]; grad != nil {
@@ -109,6 +129,40 @@ func (g Graph) Backward(b Builder, seed op.Value) {
 		}
 		n.release(b)
 	}
+	for _, l := range eager {
+		l.Finish()
+	}
+}
+
+// eager lists the Eager leaves.
+func (g Graph) eager() []Eager {
+	var list []Eager
+	for _, n := range g.nodes {
+		if l, ok := n.leaf.(Eager); ok {
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
+// byDistance returns nodes, in which operands are before what uses them and the root is last, in the order of their longest way to the
+// root; of equals the first stay first, so that operands are before what uses them again.
+func byDistance(nodes []*Node) []*Node {
+	distance := make(map[*Node]int, len(nodes))
+	for _, n := range slices.Backward(nodes) {
+		d := distance[n]
+		if n.call.Def != op.To && n.call.Def != op.Concat {
+			d++
+		}
+		for _, p := range n.parents {
+			if p != nil {
+				distance[p] = max(distance[p], d)
+			}
+		}
+	}
+	nodes = slices.Clone(nodes)
+	slices.SortStableFunc(nodes, func(a, b *Node) int { return distance[b] - distance[a] })
+	return nodes
 }
 
 // Gradients returns the gradients of the root, whose own is seed, with respect
@@ -135,12 +189,20 @@ func (g Graph) Gradients(b Builder, seed op.Value, of []*Node) []op.Value {
 }
 
 // pull walks backwards and returns the gradients of the leaves and of the kept
-// nodes. Those of the others are let go of as soon as they have been passed on, and if that is said,
-// so is what the nodes hold.
+// nodes. Those of the others are let go of as soon as they have been passed on, and if release is set, as it is in Backward,
+// so is what the nodes hold, and Eager leaves take up theirs.
 func (g Graph) pull(b Builder, seed op.Value, kept map[*Node]bool, release bool) map[*Node]op.Value {
 	grads := map[*Node]op.Value{g.nodes[len(g.nodes)-1]: seed}
 	for _, n := range slices.Backward(g.nodes) {
 		grad := grads[n]
+		if l, ok := n.leaf.(Eager); ok && release {
+			l.Accumulate(grad)
+			if grad != nil {
+				delete(grads, n)
+				b.LetGo(grad)
+			}
+			continue
+		}
 		if grad == nil || n.call.Def == nil {
 			continue
 		}

@@ -1,6 +1,7 @@
 package tape_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -113,5 +114,46 @@ func TestSharedWork(t *testing.T) {
 	b := &numbers{}
 	if got := g.Gradients(b, number(1), []*tape.Node{x.node}); got[0] != number(1<<40) || b.ops > 4*40 {
 		t.Errorf("the gradient is %v, after %d operations", got[0], b.ops)
+	}
+}
+
+// An eager leaf writes down what happens to it.
+type eager struct {
+	name string
+	log  *[]string
+}
+
+func (l eager) Expect()               { *l.log = append(*l.log, "expect "+l.name) }
+func (l eager) Accumulate(g op.Value) { *l.log = append(*l.log, fmt.Sprintf("%s %v", l.name, g)) }
+func (l eager) Finish()               { *l.log = append(*l.log, "finish "+l.name) }
+
+// Eager leaves are told before and after, get their gradients on the way, those of the last operations first and those of alike parts
+// side by side, and hear of it when they get none.
+func TestEagerLeaves(t *testing.T) {
+	var log []string
+	leaf := func(name string, v number) tracked { return tracked{v, tape.NewLeaf(eager{name, &log})} }
+	chain := func(name string) tracked {
+		x := call(op.Mul, 0, leaf(name+"1", 3), tracked{v: 2})
+		x = call(op.Mul, 0, x, leaf(name+"2", 5))
+		return call(op.Mul, 0, x, leaf(name+"3", 7))
+	}
+	plain := &sum{}
+	y := call(op.Add, 0, chain("a"), chain("b"))
+	y = call(op.Add, 0, y, call(op.Floor, 0, leaf("none", 1)))
+	y = call(op.Add, 0, y, tracked{1, tape.NewLeaf(plain)})
+	g, ok := tape.Trace(y.node)
+	if !ok {
+		t.Fatal("the graph was released")
+	}
+	g.Backward(new(numbers), number(1))
+	slices.Sort(log[:7])
+	slices.Sort(log[14:])
+	want := []string{
+		"expect a1", "expect a2", "expect a3", "expect b1", "expect b2", "expect b3", "expect none",
+		"none <nil>", "b3 30", "a3 30", "b2 42", "a2 42", "b1 70", "a1 70",
+		"finish a1", "finish a2", "finish a3", "finish b1", "finish b2", "finish b3", "finish none",
+	}
+	if !slices.Equal(log, want) {
+		t.Errorf("got  %q\nwant %q", log, want)
 	}
 }

@@ -1,0 +1,73 @@
+package nn
+
+import (
+	"fmt"
+	"reflect"
+)
+
+// A Cloner is a module that can be cloned. All modules of this package can, and one of the program's own clones its parts,
+// parameters and buffers by what it is given:
+//
+//	func (n *net) Clone(c *nn.Cloning) nn.Module {
+//		return &net{body: c.Module(n.body), scale: c.Param(n.scale)}
+//	}
+//
+// A generator is shared by the clones.
+type Cloner interface {
+	Module
+	// Clone returns what the function Clone is to return.
+	//
+	//asyncgen:api value
+	Clone(c *Cloning) Module
+}
+
+// Clone returns another m: a module like it with parameters and buffers of its own, which hold the values that those of m hold
+// now, or nothing yet, as those do. No element is copied, as tensors never change; and it does not wait. It panics if m, or a part of it, is no [Cloner].
+//
+//asyncgen:api value 0
+func Clone(m Module) Module { return new(Cloning).Module(m) }
+
+// A Cloning is one call of [Clone]. What has two places in a module, such as a weight that two layers share, has them in
+// its clone as well.
+type Cloning struct {
+	params  map[*Param]*Param
+	buffers map[*Buffer]*Buffer
+	modules map[Module]Module // those that are pointers
+}
+
+// Module returns the clone of a part of the module.
+//
+//asyncgen:api value 0
+func (c *Cloning) Module(m Module) Module {
+	cloner, ok := m.(Cloner)
+	if !ok {
+		panic(fmt.Sprintf("nn: Clone: %T has no method Clone(*nn.Cloning) nn.Module", m))
+	}
+	if reflect.TypeOf(m).Kind() != reflect.Pointer {
+		return cloner.Clone(c)
+	}
+	return once(&c.modules, m, func() Module { return cloner.Clone(c) })
+}
+
+// Param returns the clone of a parameter.
+//
+//asyncgen:api value 0
+func (c *Cloning) Param(p *Param) *Param { return once(&c.params, p, p.Clone) }
+
+// Buffer returns the clone of a buffer.
+//
+//asyncgen:api value 0
+func (c *Cloning) Buffer(b *Buffer) *Buffer { return once(&c.buffers, b, b.Clone) }
+
+// once returns what clone has returned when it was called for x.
+func once[T comparable](clones *map[T]T, x T, clone func() T) T {
+	if have, ok := (*clones)[x]; ok {
+		return have
+	}
+	if *clones == nil {
+		*clones = map[T]T{}
+	}
+	y := clone()
+	(*clones)[x] = y
+	return y
+}

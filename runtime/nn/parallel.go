@@ -1,0 +1,304 @@
+package nn
+
+import (
+	"fmt"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+// A Parallel says how [DataParallel] divides the work.
+type Parallel struct {
+	// Devices are where there is a replica each; a ring, for [tensor.AllReduce]. None: the default device alone.
+	Devices []device.Device
+	// Shards is how many parts a batch is cut into: a multiple of the number of devices. It decides on the bits of gradients, and
+	// the devices don't. 0: 8.
+	Shards int
+}
+
+// defaultShards serves 1, 2, 4 and 8 devices.
+const defaultShards = 8
+
+// DataParallel returns a module that does what m does, each batch on several devices at once: each has a replica of m, and
+// computes some of the shards that the batch is cut into. It is used as m would be:
+//
+//	net := nn.DataParallel(model, nn.Parallel{Devices: device.GPUs()})
+//	opt := optim.SGD(net.Params(), 0.005)
+//	for _, b := range batches {
+//		opt.Minimize(nn.L2Loss(net.Forward(b.X), b.Y))
+//	}
+//
+// Training gives the same bits with any devices, and those that it gives within rounding with m alone: a batch is cut into the same shards whatever the
+// devices are, the gradients of shards are added in their order by [tensor.AllReduce], and so all replicas take the same steps. The gradients of the last layers
+// travel while those of the layers before are computed. Nothing waits.
+//
+// M itself becomes the replica of the first device, and its parameters and buffers are moved there. The others are clones, so m has to be a [Cloner]. Weights that m
+// does not have yet are drawn by the first shard that needs them, and copied to the other replicas. DataParallel panics if m can't be cloned,
+// and if the shards can't be shared equally by the devices.
+//
+// A generator that m draws from should be one for all replicas, as it is by default: shards are enqueued in their order on any devices.
+//
+//asyncgen:api value 0
+func DataParallel(m Module, how Parallel) *Replicas {
+	devices, shards := how.Devices, how.Shards
+	if len(devices) == 0 {
+		devices = []device.Device{device.Default()}
+	}
+	if shards == 0 {
+		shards = defaultShards
+	}
+	if shards < 0 || shards%len(devices) != 0 {
+		panic(fmt.Sprintf("nn: DataParallel: %d shards can't be shared equally by %d devices: set Parallel.Shards to a multiple", shards, len(devices)))
+	}
+	r := &Replicas{devices: append([]device.Device(nil), devices...), shards: shards}
+	var params [][]*Param
+	for i := range devices {
+		replica := m
+		if i > 0 {
+			replica = Clone(m)
+		}
+		r.modules = append(r.modules, replica)
+		params = append(params, replica.Params())
+		r.buffers = append(r.buffers, buffers(replica))
+		if len(params[i]) != len(params[0]) || len(r.buffers[i]) != len(r.buffers[0]) {
+			panic(fmt.Sprintf("nn: DataParallel: %T has %d parameters and %d buffers, and its clone %d and %d", m, len(params[0]), len(r.buffers[0]), len(params[i]), len(r.buffers[i])))
+		}
+	}
+	r.params = params
+	r.grads = tensor.NewReducer(shards, params...)
+	r.Sync()
+	return r
+}
+
+func buffers(m Module) (list []*Buffer) {
+	for _, c := range Cells(m) {
+		if b, ok := c.(*Buffer); ok {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// Replicas are a module that is computed on several devices at once, see [DataParallel]. It is for one goroutine at a time.
+type Replicas struct {
+	modules []Module // by device
+	devices []device.Device
+	params  [][]*Param
+	buffers [][]*Buffer
+	shards  int
+	grads   *tensor.Reducer
+	isWhole bool // no parameter is without a value
+}
+
+// Forward implements [Module]. It cuts x along its first axis into shards of the same length, or lengths that differ by one, lets each replica compute its
+// shards, and returns their results one after the other, on the device of x. Shards of which nothing is left are not computed.
+//
+// What a module does to its buffers counts for the first shard: that is what all replicas have afterwards, and no shard sees what another has done.
+//
+// It panics if an optimiser, or who else sets parameters, has set some of one replica and not of the others.
+//
+//asyncgen:api op
+//go:noinline
+func (r *Replicas) Forward(x *tensor.Tensor) *tensor.Tensor {
+	var outs []*tensor.Tensor
+	r.each("Forward", x, func(m Module, dev device.Device, from, to int) {
+		in := part(x, dev, from, to)
+		y := m.Forward(in)
+		outs = append(outs, y.To(x.Device()))
+		if isDiscreet(m) {
+			tensor.Dead(in, y)
+		}
+	})
+	y := tensor.Concat(0, outs...)
+	tensor.Dead(outs...)
+	return y
+}
+
+// Loss returns the mean over the samples of what loss says about predictions for x and their targets y, of which there is one for each
+// sample: a mean itself, such as [L2Loss] or [CrossEntropy]. It is loss(r.Forward(x), y) within rounding, on the device of x, and
+// each device computes loss for its own shards, so that predictions need not travel.
+//
+//asyncgen:api call 0 loop
+//go:noinline
+func (r *Replicas) Loss(loss func(pred, target *tensor.Tensor) *tensor.Tensor, x, y *tensor.Tensor) *tensor.Tensor {
+	if x.Rank() > 0 && (y.Rank() == 0 || y.Dim(0) != x.Dim(0)) {
+		panic(fmt.Sprintf("nn: DataParallel: Loss: targets have shape %v, want one for each of %d samples", y.Shape(), x.Dim(0)))
+	}
+	var losses []*tensor.Tensor
+	var weights []float64
+	r.each("Loss", x, func(m Module, dev device.Device, from, to int) {
+		in, target := part(x, dev, from, to), part(y, dev, from, to)
+		l := loss(m.Forward(in), target)
+		if l.Size() != 1 {
+			panic(fmt.Sprintf("nn: DataParallel: Loss: the loss has shape %v, want one number", l.Shape()))
+		}
+		flat := l.Reshape(1)
+		losses = append(losses, flat.To(x.Device()))
+		weights = append(weights, float64(to-from)/float64(max(x.Dim(0), 1)))
+		tensor.Dead(flat)
+	})
+	all := tensor.Concat(0, losses...)
+	w := tensor.FromOn(x.Device().Unscoped(), weights).As(all.DType())
+	weighted := all.Mul(w)
+	mean := weighted.Sum()
+	tensor.Dead(losses...)
+	tensor.Dead(all, w, weighted)
+	return mean
+}
+
+// part returns the samples of x from a number to below another, on a device.
+func part(x *tensor.Tensor, dev device.Device, from, to int) *tensor.Tensor {
+	rows := x.Slice(0, from, to)
+	y := rows.To(dev)
+	tensor.Dead(rows)
+	return y
+}
+
+// each calls f for each shard of x with its replica.
+func (r *Replicas) each(name string, x *tensor.Tensor, f func(m Module, dev device.Device, from, to int)) {
+	if x.Rank() == 0 {
+		panic("nn: DataParallel: " + name + ": the input has no axes, want one that numbers the samples")
+	}
+	if p, ok := r.grads.InStep(); !ok {
+		panic(fmt.Sprintf("nn: DataParallel: %s: parameter %d was set in some replicas only: give the Params of what DataParallel has returned to optimisers, or call Sync", name, p))
+	}
+	rows, first := x.Dim(0), -1
+	before := make([]tensor.State, len(r.devices))
+	for d := range before {
+		before[d] = r.remember(d)
+	}
+	var after tensor.State
+	for i := range r.shards {
+		from, to := i*rows/r.shards, (i+1)*rows/r.shards
+		if from == to && (rows > 0 || i > 0) {
+			continue
+		}
+		d := i * len(r.devices) / r.shards
+		before[d].Restore()
+		r.grads.Shard(i, func() { f(r.modules[d], r.devices[d], from, to) })
+		r.complete(d)
+		if first < 0 {
+			first, after = d, r.remember(d)
+		}
+	}
+	after.Restore()
+	r.copyBuffers(first)
+	for _, s := range append(before, after) {
+		forget(s)
+	}
+}
+
+// remember returns what the buffers of replica d hold.
+func (r *Replicas) remember(d int) tensor.State {
+	cells := make([]tensor.Cell, len(r.buffers[d]))
+	for i, b := range r.buffers[d] {
+		cells[i] = b
+	}
+	return tensor.Snapshot(cells...)
+}
+
+func forget(s tensor.State) {
+	for _, t := range s.Tensors() {
+		if t != nil {
+			tensor.Dead(t)
+		}
+	}
+}
+
+// complete gives parameters that replica d alone has drawn to the others.
+func (r *Replicas) complete(d int) {
+	if r.isWhole {
+		return
+	}
+	r.isWhole = true
+	for j, p := range r.params[d] {
+		if !p.IsSet() {
+			r.isWhole = false
+			continue
+		}
+		for e, params := range r.params {
+			if !params[j].IsSet() {
+				copyCell(params[j], p, r.devices[e])
+			}
+		}
+	}
+	r.grads.InStep()
+}
+
+// copyBuffers gives all replicas the buffers of replica d.
+func (r *Replicas) copyBuffers(d int) {
+	for i, b := range r.buffers[d] {
+		for e := range r.devices {
+			if b.IsSet() && e != d {
+				copyCell(r.buffers[e][i], b, r.devices[e])
+			}
+		}
+	}
+}
+
+// copyCell gives to what from holds, on a device.
+func copyCell(to, from tensor.Cell, dev device.Device) {
+	v := from.Value()
+	x := v.Detach()
+	y := x.To(dev)
+	to.Set(y)
+	tensor.Dead(v, x, y)
+}
+
+// Sync gives all replicas the parameters and buffers that the first one has, the module that was given to [DataParallel]: after these have been
+// set, or restored from a [Snapshot] of that module. Gradients are left as they are.
+//
+//asyncgen:api mutate
+func (r *Replicas) Sync() {
+	r.isWhole = true
+	for j, p := range r.params[0] {
+		if !p.IsSet() {
+			r.isWhole = false
+			continue
+		}
+		for e := range r.devices {
+			copyCell(r.params[e][j], p, r.devices[e])
+		}
+	}
+	for _, b := range r.buffers[0] {
+		if b.IsSet() {
+			copyCell(b, b, r.devices[0])
+		}
+	}
+	r.copyBuffers(0)
+	r.grads.InStep()
+}
+
+// Params implements [Module]: those of all replicas, one replica after the other. An optimiser needs them all. Who computes something of the gradients of
+// all parameters, such as their norm, takes those of one replica: they are the same in all.
+//
+//asyncgen:api meta
+func (r *Replicas) Params() []*Param {
+	var all []*Param
+	for _, params := range r.params {
+		all = append(all, params...)
+	}
+	return all
+}
+
+// Cells implements [Stateful]: those of all replicas. A [Snapshot] of one replica, such as the module that was given to [DataParallel], is restored
+// with Sync after it.
+//
+//asyncgen:api meta
+func (r *Replicas) Cells() []tensor.Cell {
+	var all []tensor.Cell
+	for _, m := range r.modules {
+		all = append(all, Cells(m)...)
+	}
+	return all
+}
+
+// Replica returns the module of the i-th device; 0 is the module that was given to [DataParallel].
+//
+//asyncgen:api value
+func (r *Replicas) Replica(i int) Module { return r.modules[i] }
+
+// Freeze implements [Freezer]: the first replica, frozen.
+//
+//asyncgen:api value
+func (r *Replicas) Freeze() Module { return Frozen(r.modules[0]) }
