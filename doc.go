@@ -17,6 +17,7 @@
 //	device/internal/ffi      calls their functions without cgo, many in one crossing
 //	device/internal/cl       the functions, objects and codes of OpenCL
 //	device/opencl            the backend of GPUs that have a driver for OpenCL
+//	device/opencl/clfault    makes chosen calls of its driver go wrong, for tests
 //	device/doctor            a command that says which devices there are, and why no others; asyncgen doctor runs it
 //	device/fault             makes chosen calls of any backend go wrong, for tests
 //	device/devicetest        what every backend must pass

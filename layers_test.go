@@ -39,6 +39,7 @@ device/internal/cl:  device device/internal/dl device/internal/ffi
 device/sim:        device device/kernel device/cpu
 # Each backend of a GPU is imported by users, and by the program that says what there is.
 device/opencl:     device device/kernel/clc device/internal/cl device/internal/dl device/internal/ffi
+device/opencl/clfault: device/internal/cl device/internal/ffi
 device/doctor:     device device/cpu device/sim device/opencl
 device/fault:      device
 device/devicetest: device device/kernel

@@ -53,6 +53,25 @@ func find() ([]found, error) {
 	return usable, nil
 }
 
+// New starts device i of those that can be used, beside the one that [device.Open] gives. A hook, which is for tests, sees all that
+// is asked of its driver; nil: there is none.
+func New(i int, hook cl.Hook) (*Backend, error) {
+	all, err := find()
+	if err != nil {
+		return nil, fmt.Errorf("opencl: %w", err)
+	}
+	if i < 0 || i >= len(all) {
+		return nil, fmt.Errorf("opencl: no device %d, there are %d", i, len(all))
+	}
+	f := all[i]
+	if hook != nil {
+		hooked := *f.driver
+		hooked.Hook = hook
+		f.driver = &hooked
+	}
+	return open(f)
+}
+
 // findAll returns all devices. The library is opened once for each that the environment names.
 func findAll() ([]found, error) {
 	if os.Getenv("ASYNCGEN_OPENCL") == "off" {
