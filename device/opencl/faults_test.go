@@ -82,8 +82,8 @@ func hooked(t *testing.T, c *counter) found {
 }
 
 // program runs copies and kernels on a fresh device that may go wrong anywhere. It returns what is wrong with what came out: the injected
-// error where it was to be, and right results where it was not.
-func program(t *testing.T, f found, injected error) (err error) {
+// error where it was to be, and right results where it was not. What is done with the device before is set's affair.
+func program(t *testing.T, f found, injected error, set func(*Backend) *Backend) (err error) {
 	const n = 200 << 10 // 1.6 MB: more than passes through the ring
 	b, err := open(f)
 	if err != nil {
@@ -94,6 +94,7 @@ func program(t *testing.T, f found, injected error) (err error) {
 			err = closed
 		}
 	}()
+	set(b)
 	var bufs []*device.Buffer
 	defer func() {
 		for _, buf := range bufs {
@@ -179,11 +180,15 @@ func program(t *testing.T, f found, injected error) (err error) {
 // Whichever call of the driver fails, its cause comes out or makes no difference, what does not depend on it is right, nothing
 // hangs, and nothing is left.
 func testEachCall(t *testing.T, code cl.Code, cause error) {
+	testEachCallWith(t, code, cause, func(b *Backend) *Backend { return b })
+}
+
+func testEachCallWith(t *testing.T, code cl.Code, cause error, set func(*Backend) *Backend) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	for n := 0; ; n++ { // 0 fills the cache
 		c := newCounter(n, code)
 		f := hooked(t, c)
-		err := program(t, f, cause)
+		err := program(t, f, cause, set)
 		c.check(t)
 		if err != nil && !errors.Is(err, cause) {
 			t.Errorf("call %d, %v: error %v", n, c.hit, err)

@@ -28,15 +28,15 @@ type group struct {
 	place    clc.Place // of the command that is being added
 	parts    []*block  // Args.Parts of that
 
-	isUsed    [numQueues]bool // something was enqueued behind the last mark
-	isMarked  [numQueues]bool
+	isUsed    [maxQueues]bool // something was enqueued behind the last mark
+	isMarked  [maxQueues]bool
 	marks     []queueMark
 	landings  []landing
-	taken     [numQueues]int // heads of the stagings
-	large     []pinned       // host memory of its own
-	faults    []byte         // where the fault slots are copied to; nil: no command can fail by itself
-	canFail   []int          // the commands that can
-	faultsErr error          // why the slots are not known
+	taken     [compute]int      // heads of the stagings
+	large     []pinned          // host memory of its own
+	faults    [maxQueues][]byte // where the fault slots of each queue are copied to; nil: no command there can fail by itself
+	canFail   []suspect
+	faultsErr error // why the slots are not known
 	failed    []failure
 	retried   int  // the last call that was made again
 	isWaited  bool // by attend, which releases the marks
@@ -49,6 +49,12 @@ const ownerless = -1
 type landing struct {
 	owner    int
 	to, from []byte
+}
+
+// A suspect is a command that can fail by itself.
+type suspect struct {
+	owner int
+	queue queueIndex
 }
 
 type failure struct {
@@ -76,7 +82,7 @@ func (g *group) clear() {
 	clear(g.landings)
 	clear(g.failed)
 	g.owners, g.marks, g.landings, g.large, g.canFail, g.failed = g.owners[:0], g.marks[:0], g.landings[:0], g.large[:0], g.canFail[:0], g.failed[:0]
-	g.isUsed, g.isMarked, g.faults, g.faultsErr, g.isWaited, g.isRetired = [numQueues]bool{}, [numQueues]bool{}, nil, nil, false, false
+	g.isUsed, g.isMarked, g.faults, g.faultsErr, g.isWaited, g.isRetired = [maxQueues]bool{}, [maxQueues]bool{}, [maxQueues][]byte{}, nil, false, false
 }
 
 // size is how many commands there are.
@@ -109,7 +115,7 @@ func (g *group) hasFailed(owner int) bool {
 	return false
 }
 
-// compute adds a command of the compute queue. If it returns an error, nothing was added.
+// compute adds a command of a compute queue. If it returns an error, nothing was added.
 func (g *group) compute(c *device.Command) error {
 	b := g.b
 	var blocks [device.MaxOperands]*block
@@ -139,24 +145,31 @@ func (g *group) compute(c *device.Command) error {
 	if len(launches) == 0 {
 		return nil
 	}
+	used := append(blocks[:n:n], g.parts...)
+	before := b.needsOf(true, used...)
+	q := b.choose(&before)
 	for _, l := range launches {
-		if _, err := b.kernel(l.Source); err != nil {
+		if _, err := b.kernel(l.Source, q); err != nil {
 			return fmt.Errorf("opencl: kernel %s: %w", c.Kernel.Name, err)
 		}
 	}
-	if err := g.provide(g.lowering.Scratch); err != nil {
+	if err := g.provide(q, g.lowering.Scratch); err != nil {
 		return fmt.Errorf("opencl: kernel %s: %w", c.Kernel.Name, err)
 	}
 	if g.lowering.CanFail {
-		if err := g.provideFaults(); err != nil {
+		if err := g.provideFaults(q); err != nil {
 			return err
 		}
-		g.canFail = append(g.canFail, g.size())
+		g.canFail = append(g.canFail, suspect{g.size(), q})
 	}
-	g.order(compute, len(launches), true, append(blocks[:n:n], g.parts...)...)
+	g.order(q, len(launches), workOf(c, len(launches)), &before, true, used...)
 	for i := range launches {
-		g.launch(&launches[i], &blocks)
+		g.launch(q, &launches[i], &blocks)
 	}
+	if of := &b.queues[q]; of.work-of.marked >= b.crossing {
+		g.mark(q) // who needs this need not wait for what comes behind it
+	}
+	b.latest = q
 	return nil
 }
 
@@ -177,22 +190,22 @@ func (g *group) forgetParts() {
 	g.parts = g.parts[:0]
 }
 
-// launch adds the calls of l.
-func (g *group) launch(l *clc.Launch, blocks *[device.MaxOperands]*block) {
+// launch adds the calls of l to queue q.
+func (g *group) launch(q queueIndex, l *clc.Launch, blocks *[device.MaxOperands]*block) {
 	const wordBytes = unsafe.Sizeof(cl.Mem(0))
 	b := g.b
-	kernel := uintptr(b.kernels[l.Source.ID])
+	kernel, of := uintptr(b.kernels[l.Source.ID].of[q]), &b.queues[q]
 	for i, a := range l.Args {
 		var word uintptr
 		switch a.Kind {
 		case clc.Buf:
 			word = blocks[a.Index].slab.address
 		case clc.Scratch:
-			word = b.scratch[a.Index].address
+			word = of.scratch[a.Index].address
 		case clc.Part:
 			word = g.parts[a.Index].slab.address
 		case clc.Fault:
-			word = b.faults.address
+			word = of.faults.address
 		}
 		g.add(cl.SetKernelArg, kernel, uintptr(i), wordBytes, word)
 	}
@@ -201,18 +214,18 @@ func (g *group) launch(l *clc.Launch, blocks *[device.MaxOperands]*block) {
 	}
 	sizes, address := g.arena.Words(2)
 	sizes[0], sizes[1] = uint64(l.Groups)*uint64(l.Local), uint64(l.Local)
-	queue := g.enter(compute)
-	g.add(cl.EnqueueNDRangeKernel, queue, kernel, 1, 0, address, address+8, 0, 0, 0)
+	g.add(cl.EnqueueNDRangeKernel, g.enter(q), kernel, 1, 0, address, address+8, 0, 0, 0)
 }
 
-// provide makes the scratch buffers at least as large as asked for.
-func (g *group) provide(sizes []int64) error {
+// provide makes the scratch buffers of queue q at least as large as asked for.
+func (g *group) provide(q queueIndex, sizes []int64) error {
 	b := g.b
+	of := &b.queues[q]
 	for i, bytes := range sizes {
-		if i == len(b.scratch) {
-			b.scratch = append(b.scratch, scratch{slab: new(slab)})
+		if i == len(of.scratch) {
+			of.scratch = append(of.scratch, scratch{slab: new(slab)})
 		}
-		s := &b.scratch[i]
+		s := &of.scratch[i]
 		if s.bytes >= bytes && s.mem != 0 {
 			continue
 		}
@@ -234,18 +247,18 @@ func (g *group) provide(sizes []int64) error {
 	return nil
 }
 
-// provideFaults sees to it that the fault slots of g are zero when it begins, and come back.
-func (g *group) provideFaults() error {
+// provideFaults sees to it that the fault slots of g in queue q are zero when it begins, and come back.
+func (g *group) provideFaults(q queueIndex) error {
 	const bytes = maxCommands * clc.FaultWords * 8
-	if g.faults != nil {
+	if g.faults[q] != nil {
 		return nil
 	}
-	if g.faults = g.b.stagings[down].take(bytes); g.faults == nil {
+	if g.faults[q] = g.b.stagings[down].take(bytes); g.faults[q] == nil {
 		return errNoRoom
 	}
 	_, zero := g.arena.Words(1)
 	// The queue runs in order: the slots of the group before are on their way to the host.
-	g.addOwnerless(cl.EnqueueFillBuffer, g.enter(compute), uintptr(g.b.faults.mem), zero, 8, 0, bytes, 0, 0, 0)
+	g.addOwnerless(cl.EnqueueFillBuffer, g.enter(q), uintptr(g.b.queues[q].faults.mem), zero, 8, 0, bytes, 0, 0, 0)
 	return nil
 }
 
@@ -253,7 +266,7 @@ func (g *group) provideFaults() error {
 var errNoRoom = errors.New("no room for copies")
 
 // host returns n bytes of host memory that queue q can use, which is up or down, and which is g's until it is done.
-func (g *group) host(q queueKind, n int) ([]byte, error) {
+func (g *group) host(q queueIndex, n int) ([]byte, error) {
 	b := g.b
 	if n <= stagingMost {
 		if p := b.stagings[q].take(n); p != nil {
@@ -294,7 +307,8 @@ func (g *group) upload(c *device.Command) error {
 		return err
 	}
 	copy(staged, from)
-	g.order(up, 1, true, m)
+	before := g.b.needsOf(true, m)
+	g.order(up, 1, workOf(c, 1), &before, true, m)
 	g.add(cl.EnqueueWriteBuffer, g.enter(up), uintptr(m.slab.mem), 0, uintptr(at), uintptr(bytes), addressOf(staged), 0, 0, 0)
 	return nil
 }
@@ -336,7 +350,8 @@ func (g *group) download(c *device.Command) error {
 	}
 	staged = staged[:len(to)]
 	g.landings = append(g.landings, landing{g.size(), to, staged})
-	g.order(down, 1, false, m)
+	before := g.b.needsOf(false, m)
+	g.order(down, 1, workOf(c, 1), &before, false, m)
 	g.add(cl.EnqueueReadBuffer, g.enter(down), uintptr(m.slab.mem), 0, uintptr(at), uintptr(bytes), addressOf(staged), 0, 0, 0)
 	return nil
 }
@@ -354,20 +369,24 @@ func (b *Backend) deviceSide(c *device.Command, i int) (m *block, at, bytes int6
 
 // seal adds what comes behind the commands: the fault slots, marks and flushes.
 func (g *group) seal() {
-	if g.faults != nil {
-		queue := g.enter(compute)
-		g.addOwnerless(cl.EnqueueReadBuffer, queue, uintptr(g.b.faults.mem), 0, 0, uintptr(len(g.faults)), addressOf(g.faults), 0, 0, 0)
-	}
-	for q := range numQueues {
-		if g.isUsed[q] {
-			g.mark(q)
+	for i, slots := range g.faults {
+		if slots != nil {
+			q := queueIndex(i)
+			g.addOwnerless(cl.EnqueueReadBuffer, g.enter(q), uintptr(g.b.queues[q].faults.mem), 0, 0, uintptr(len(slots)), addressOf(slots), 0, 0, 0)
 		}
 	}
-	for q := range numQueues {
-		g.taken[q] = g.b.stagings[q].head
+	for q := range g.b.queues {
+		if g.isUsed[q] {
+			g.mark(queueIndex(q))
+		}
+	}
+	for q := range g.b.queues {
 		if g.isMarked[q] {
 			g.addOwnerless(cl.Flush, uintptr(g.b.queues[q].handle))
 		}
+	}
+	for i := range g.taken {
+		g.taken[i] = g.b.stagings[i].head
 	}
 }
 
@@ -417,10 +436,17 @@ func (g *group) mishap(call int, err error) (next int, lost error) {
 	return call + 1, nil
 }
 
-// finish waits until all queues are empty. An error says that the device is lost.
+// finish waits until all queues are empty. An error says that the device is lost. Of b, it reads only what never changes: attend
+// does not hold b.mu.
 func (b *Backend) finish() error {
-	for _, q := range b.queues {
-		if err := b.driver.Finish(q.handle); err != nil {
+	for i := range b.queues {
+		// One may wait for another.
+		if err := b.driver.Flush(b.queues[i].handle); err != nil {
+			return err
+		}
+	}
+	for i := range b.queues {
+		if err := b.driver.Finish(b.queues[i].handle); err != nil {
 			return err
 		}
 	}

@@ -14,7 +14,12 @@ import (
 type block struct {
 	owner *Backend
 	slab  *slab
-	used  [numQueues]uint64 // position of the last command in each queue that uses it
+
+	// Commands that use it have these points in their queues.
+	writer  queueIndex // of the last that changes it
+	written point      // at 0: none has
+	readers uint32     // of those that read it since, bit by bit
+	read    [maxQueues]point
 }
 
 // A slab is a memory object of OpenCL.

@@ -9,12 +9,13 @@
 //	ASYNCGEN_OPENCL=off            there are no such devices
 //	ASYNCGEN_OPENCL_CPU=1          drivers that compute on the CPU count as well, such as PoCL: for tests
 //	ASYNCGEN_LIBOPENCL=/path       the library to open instead of the system's
+//	ASYNCGEN_OPENCL_QUEUES=n       how many queues compute: 1 to 8, or else 4
 //
 // What a command computes is printed by package device/kernel/clc, compiled by the driver when it is needed first, and kept on
 // disk, in the user's folder for such files ($XDG_CACHE_HOME/asyncgen).
 //
-// A device has a queue for what it computes and one for copies in each direction, which run beside it. A command waits for those in other
-// queues that use one of its buffers. All calls for up to 64 commands are made in one crossing into C. One goroutine waits for
+// A device has several queues for what it computes, and one for copies in each direction. They run beside each other; a command waits for those in other
+// queues that use one of its buffers. Commands that depend on each other, and small ones, share a queue. All calls for up to 64 commands are made in one crossing into C. One goroutine waits for
 // the device while it works; it is the only one that is blocked in C.
 package opencl
 
@@ -53,10 +54,11 @@ func init() {
 // Backend implements [device.Backend]. A buffer's Ptr is nil: the host reaches the device's memory by Upload and Download only.
 type Backend struct {
 	found
-	context cl.Context
-	limits  clc.Limits
-	memory  *device.Allocator
-	cache   cache
+	context  cl.Context
+	limits   clc.Limits
+	memory   *device.Allocator
+	cache    cache
+	crossing uint64 // what an event takes, in work; tests have it be less
 
 	done     atomic.Uint64 // all tickets up to this one are done
 	failures atomic.Int64  // how many commands have failed
@@ -64,13 +66,12 @@ type Backend struct {
 	// A group is up to maxCommands commands that were handed to the driver together. They are done together. groups are those that are
 	// not done, the oldest first; the tickets of each follow those of the one before.
 	mu         sync.Mutex // guards the rest, and blocks
-	queues     [numQueues]queue
-	mapping    cl.Queue // always empty, so that to map memory waits for nothing
-	kernels    []cl.Kernel
-	stagings   [numQueues]staging // of up and down
-	pinned     int64              // bytes of host memory of groups with so much to copy that staging is too small
-	scratch    []scratch
-	faults     slab // the fault slots of a group
+	queues     []queue
+	latest     queueIndex // where the last command to be computed was put
+	mapping    cl.Queue   // always empty, so that to map memory waits for nothing
+	kernels    []kernels  // by the number of their source
+	stagings   [compute]staging
+	pinned     int64 // bytes of host memory of groups with so much to copy that staging is too small
 	groups     []*group
 	spare      []*group
 	wrecked    []*group // that were not done when the device was lost
@@ -98,7 +99,11 @@ func open(f found) (b *Backend, err error) {
 }
 
 func start(f found) (*Backend, error) {
-	b := &Backend{found: f, limits: f.limits(), cache: cacheFor(&f)}
+	queues, err := computeQueues()
+	if err != nil {
+		return nil, fmt.Errorf("opencl: %w", err)
+	}
+	b := &Backend{found: f, limits: f.limits(), cache: cacheFor(&f), queues: make([]queue, int(compute)+queues), latest: compute, crossing: crossing}
 	b.left.L, b.retired.L = &b.mu, &b.mu
 	b.memory = device.NewAllocator((*source)(b), f.memoryLimit())
 	if err := b.make(); err != nil {
@@ -121,42 +126,39 @@ func (b *Backend) make() (err error) {
 	if b.mapping, err = b.driver.CreateQueue(b.context, b.device); err != nil {
 		return err
 	}
-	for _, q := range []queueKind{up, down} {
-		if b.stagings[q].pinned, err = b.pin(stagingBytes); err != nil {
+	for i := range b.stagings {
+		if b.stagings[i].pinned, err = b.pin(stagingBytes); err != nil {
 			return err
 		}
 	}
-	return b.faults.create(b, maxCommands*clc.FaultWords*8)
+	for i := range b.queues[compute:] {
+		if err := b.queues[int(compute)+i].faults.create(b, maxCommands*clc.FaultWords*8); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // release gives up what make has made, kernels and scratch memory. Nothing is running. Memory that is in blocks stays until these are freed.
 func (b *Backend) release() {
 	d := b.driver
-	for _, q := range b.queues {
-		if len(b.wrecked) > 0 {
-			d.Finish(q.handle) // a driver that says that the device is lost may still use our memory
+	if len(b.wrecked) > 0 {
+		for i := range b.queues {
+			d.Finish(b.queues[i].handle) // a driver that says that the device is lost may still use our memory
 		}
 	}
 	for _, g := range b.wrecked {
 		b.freeLocked(g)
 	}
 	b.memory.Trim()
-	for _, s := range b.scratch {
-		s.release(b)
-	}
-	b.faults.release(b)
 	for i := range b.stagings {
 		b.stagings[i].pinned.release(b)
 	}
-	for _, k := range b.kernels {
-		if k != 0 {
-			k.Release(d)
-		}
+	for i := range b.kernels {
+		b.kernels[i].release(d)
 	}
 	for i := range b.queues {
-		if q := b.queues[i].handle; q != 0 {
-			q.Release(d)
-		}
+		b.queues[i].release(b)
 	}
 	if b.mapping != 0 {
 		b.mapping.Release(d)

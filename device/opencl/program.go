@@ -12,25 +12,41 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel/clc"
 )
 
-// kernel returns the kernel of s, which is compiled if it is new.
-func (b *Backend) kernel(s *clc.Source) (cl.Kernel, error) {
+// kernels are what was made of a source. A kernel holds the arguments of its next launch: each queue has one of its own.
+type kernels struct {
+	program cl.Program
+	of      [maxQueues]cl.Kernel
+}
+
+// kernel returns the kernel of s for queue q. The source is compiled if it is new.
+func (b *Backend) kernel(s *clc.Source, q queueIndex) (cl.Kernel, error) {
 	for len(b.kernels) <= s.ID {
-		b.kernels = append(b.kernels, 0)
+		b.kernels = append(b.kernels, kernels{})
 	}
-	if b.kernels[s.ID] != 0 {
-		return b.kernels[s.ID], nil
+	k := &b.kernels[s.ID]
+	if k.of[q] != 0 {
+		return k.of[q], nil
 	}
-	p, err := b.program(s)
-	if err != nil {
-		return 0, err
+	var err error
+	if k.program == 0 {
+		if k.program, err = b.program(s); err != nil {
+			return 0, err
+		}
 	}
-	k, err := b.driver.CreateKernel(p, s.Name)
-	p.Release(b.driver) // the kernel keeps it
-	if err != nil {
-		return 0, err
+	k.of[q], err = b.driver.CreateKernel(k.program, s.Name)
+	return k.of[q], err
+}
+
+// release gives up what there is.
+func (k *kernels) release(d *cl.Driver) {
+	for _, of := range k.of {
+		if of != 0 {
+			of.Release(d)
+		}
 	}
-	b.kernels[s.ID] = k
-	return k, nil
+	if k.program != 0 {
+		k.program.Release(d)
+	}
 }
 
 // program returns the program of s, built.

@@ -119,7 +119,7 @@ func (b *Backend) pollLocked() {
 	for len(b.groups) > 0 && b.lost == nil {
 		g := b.groups[0]
 		failed := cl.Success
-		for _, m := range g.marks {
+		for _, m := range slices.Backward(g.marks) { // the last ones of all queues come first
 			if m.event[0] == 0 {
 				continue
 			}
@@ -160,7 +160,7 @@ func (b *Backend) retireLocked(g *group, status cl.Code) {
 	}
 	for _, m := range g.marks {
 		of := &b.queues[m.queue]
-		of.completed = max(of.completed, m.position)
+		of.completed, of.worked = max(of.completed, m.position), max(of.worked, m.work)
 	}
 	for i := range b.queues {
 		of := &b.queues[i]
@@ -181,14 +181,14 @@ func (b *Backend) retireLocked(g *group, status cl.Code) {
 
 // judge looks at the fault slots, which have come back.
 func (g *group) judge() {
-	for _, owner := range g.canFail {
+	for _, s := range g.canFail {
 		if g.faultsErr != nil {
-			g.fail(owner, g.faultsErr)
+			g.fail(s.owner, g.faultsErr)
 			continue
 		}
 		const bytes = clc.FaultWords * 8
-		if err := clc.Failure(words(g.faults[owner*bytes : (owner+1)*bytes])); err != nil {
-			g.fail(owner, err)
+		if err := clc.Failure(words(g.faults[s.queue][s.owner*bytes : (s.owner+1)*bytes])); err != nil {
+			g.fail(s.owner, err)
 		}
 	}
 }
