@@ -36,7 +36,7 @@ func first(t testing.TB) found {
 	t.Setenv("ASYNCGEN_OPENCL_CPU", "1")
 	all, err := find()
 	if err != nil {
-		t.Skipf("no device of OpenCL: %v", err)
+		devicetest.NoOpenCL(t, err)
 	}
 	return all[0]
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/devicetest"
 	"github.com/asyncgen/asyncgen/runtime/nn"
 	"github.com/asyncgen/asyncgen/runtime/optim"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
@@ -36,7 +37,7 @@ func ExampleConv2D() {
 
 // Conv2D draws its kernel when it sees the first images.
 func TestConv2D(t *testing.T) {
-	for _, name := range []string{"cpu", "sim:0"} {
+	for _, name := range devicetest.Names(t) {
 		on, err := device.Open(name)
 		if err != nil {
 			t.Fatal(err)

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/devicetest"
+	_ "github.com/asyncgen/asyncgen/device/opencl"
 	"github.com/asyncgen/asyncgen/runtime/nn"
 	"github.com/asyncgen/asyncgen/runtime/optim"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
@@ -35,7 +37,7 @@ step 24 loss 0.7320
 step 32 loss 0.2257
 122 of 128 right
 `
-	for _, name := range []string{"cpu", "sim:0"} {
+	for _, name := range devicetest.Names(t) {
 		on, err := device.Open(name)
 		if err != nil {
 			t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/devicetest"
 	"github.com/asyncgen/asyncgen/runtime/nn"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
@@ -28,7 +29,7 @@ func ExampleSequential() {
 
 // Dense multiplies by weights that it draws when it sees the first input.
 func TestDense(t *testing.T) {
-	for _, name := range []string{"cpu", "sim:0"} {
+	for _, name := range devicetest.Names(t) {
 		on, err := device.Open(name)
 		if err != nil {
 			t.Fatal(err)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/devicetest"
+	_ "github.com/asyncgen/asyncgen/device/opencl"
 	asyncrt "github.com/asyncgen/asyncgen/runtime"
 	"github.com/asyncgen/asyncgen/runtime/nn"
 	"github.com/asyncgen/asyncgen/runtime/optim"
@@ -25,7 +27,7 @@ func ExampleSGD() {
 
 // Training a small network gives what the same computation gives in plain Go, step by step.
 func TestAgainstPlainGo(t *testing.T) {
-	for _, name := range []string{"cpu", "sim:0"} {
+	for _, name := range devicetest.Names(t) {
 		t.Run(name, func(t *testing.T) {
 			on, err := device.Open(name)
 			if err != nil {

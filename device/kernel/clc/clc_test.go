@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/devicetest"
 	"github.com/asyncgen/asyncgen/device/kernel"
 	_ "github.com/asyncgen/asyncgen/device/opencl"
 )
@@ -21,7 +22,7 @@ func openCL(t *testing.T) device.Backend {
 	t.Setenv("ASYNCGEN_OPENCL_CPU", "1")
 	d, err := device.Open("opencl:0")
 	if err != nil {
-		t.Skipf("no device of OpenCL: %v", err)
+		devicetest.NoOpenCL(t, err)
 	}
 	return d.Backend()
 }

@@ -142,7 +142,7 @@ func again(seed uint64) string {
 func TestRandomPrograms(t *testing.T) {
 	t.Setenv("ASYNCGEN_OPENCL_CPU", "1")
 	if b, err := opencl.New(0, nil); err != nil {
-		t.Skipf("no device of OpenCL: %v", err)
+		devicetest.NoOpenCL(t, err)
 	} else if err := b.Close(); err != nil {
 		t.Fatal(err)
 	}
