@@ -16,8 +16,8 @@ backend, and says why there are no others: which libraries were tried, what
 they lack, which code a driver gave, which devices were found and not taken.
 
 It builds and runs a program that has all backends, with the module of the
-folder where it is called or, if that does not have asyncgen, with the release that
-this command is of. This command itself has none: with one it would need libraries
+folder where it is called, whose files stay as they are, or, if that does not have asyncgen, with
+the release that this command is of. This command itself has none: with one it would need libraries
 of the system.
 `
 
@@ -53,15 +53,23 @@ func doctor(ctx context.Context, e *env, args []string) int {
 	return exitOK
 }
 
-// buildDoctor builds the program in a folder, and returns its file. The error is that of the first try.
+// buildDoctor builds the program in a folder, and returns its file. It tries the module of the current folder, as it is and with what its go.sum
+// lacks, and then the release that this command is of.
 func buildDoctor(ctx context.Context, folder string) (program string, err error) {
+	if _, err := exec.LookPath("go"); err != nil {
+		return "", fmt.Errorf("it builds a program that has all backends, and for that needs the go command: %w", err)
+	}
 	program = filepath.Join(folder, "doctor.exe")
 	if err = goCommand(ctx, "", "build", "-o", program, doctorPackage); err == nil {
 		return program, nil
 	}
+	if modfile, ok := copyModule(ctx, folder); ok && goCommand(ctx, "", "build", "-mod=mod", "-modfile="+modfile, "-o", program, doctorPackage) == nil {
+		return program, nil
+	}
 	v := ownVersion()
-	if !strings.HasPrefix(v, "v") {
-		return "", err
+	if !strings.HasPrefix(v, "v") || strings.HasSuffix(v, "+dirty") {
+		return "", fmt.Errorf("the module of this folder does not have what it takes, and this command (%s) is of no release that could be had instead: "+
+			"call it where a go.mod requires github.com/asyncgen/asyncgen\n%w", v, err)
 	}
 	install := goCommand(ctx, "GOBIN="+folder, "install", doctorPackage+"@"+v)
 	if install != nil {
@@ -72,6 +80,26 @@ func buildDoctor(ctx context.Context, folder string) (program string, err error)
 		return "", err
 	}
 	return installed[0], nil
+}
+
+// copyModule copies go.mod and go.sum of the current folder's module to folder, where the go command may add to them. A module that uses asyncgen need not
+// know the checksums of what GPU backends import.
+func copyModule(ctx context.Context, folder string) (modfile string, ok bool) {
+	out, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
+	from := strings.TrimSpace(string(out))
+	if err != nil || filepath.Base(from) != "go.mod" {
+		return "", false
+	}
+	for _, name := range []string{"go.mod", "go.sum"} {
+		text, err := os.ReadFile(filepath.Join(filepath.Dir(from), name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(folder, name), text, 0o600)
+		}
+		if err != nil {
+			return "", false
+		}
+	}
+	return filepath.Join(folder, "go.mod"), true
 }
 
 // goCommand runs the go command. The error has what it printed.
