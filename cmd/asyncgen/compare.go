@@ -24,7 +24,9 @@ the pattern names, as go test -bench does: each runs its body the same number of
 in both forms.
 
 The devices that -device names are values of ASYNCGEN_DEVICE; of opencl:0 both
-forms import the backend, whether the program does or not.
+forms import the backend, whether the program does or not. If the program as
+written prints something else on one of them than on the first, a note says so: that
+is no difference of what was rewritten.
 
 The program as written runs twice first: what its output has that differs from
 run to run (a time, an address) has to be left out with -mask.

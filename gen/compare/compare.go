@@ -175,10 +175,16 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 		Rewritten: programs.applied,
 		Refused:   programs.refused,
 	}
-	for _, name := range cfg.Devices {
-		d, err := compareOn(ctx, cfg, temp, programs, name)
+	var first []byte
+	for i, name := range cfg.Devices {
+		d, stdout, err := compareOn(ctx, cfg, temp, programs, name)
 		if err != nil {
 			return nil, err
+		}
+		if i == 0 {
+			first = stdout
+		} else if cfg.Bench == "" {
+			d.Notes = append(d.Notes, besides(first, stdout, cfg.Devices[0])...)
 		}
 		result.Devices = append(result.Devices, d)
 	}
@@ -225,12 +231,12 @@ func checkDevices(names []string) error {
 
 // compareOn runs the two programs on one device: the original twice, to see
 // that it does the same every time; both in turn, for time; and each once
-// more with a report of its waits and an eye on its memory, which costs a little time.
-func compareOn(ctx context.Context, cfg Config, temp string, p *programs, name string) (*Device, error) {
+// more with a report of its waits and an eye on its memory, which costs a little time. It returns what the original prints, too.
+func compareOn(ctx context.Context, cfg Config, temp string, p *programs, name string) (*Device, []byte, error) {
 	r := runner{ctx: ctx, cfg: cfg, device: name, original: p.original, rewritten: p.rewritten, testDir: p.testDir, temp: temp}
 	want, err := r.stable()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	d := &Device{
 		Name:      name,
@@ -238,13 +244,13 @@ func compareOn(ctx context.Context, cfg Config, temp string, p *programs, name s
 		Lines:     strings.Count(string(want.stdout), "\n"),
 	}
 	if err := r.timed(d, want); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := r.reported(d); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	d.Notes = notes(d, p)
-	return d, nil
+	return d, want.stdout, nil
 }
 
 // A runner runs the two programs on one device.

@@ -3,6 +3,7 @@ package compare
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -39,6 +40,23 @@ func notes(d *Device, p *programs) []string {
 		result += fmt.Sprintf("it is blocked for %s instead of %s, but the host has as much to do as before", duration(w.blocked()), duration(o.blocked()))
 	}
 	return []string{result}
+}
+
+// besides says how what the program prints on a device, got, differs from what it prints on the first, if it does. It may: devices
+// need not round in the same way.
+func besides(want, got []byte, first string) []string {
+	lines, total := diffLines(want, got, 1)
+	if total == 0 {
+		return nil
+	}
+	side := func(s *string) string {
+		if s == nil {
+			return "nothing"
+		}
+		return strconv.Quote(*s)
+	}
+	return []string{fmt.Sprintf("as written, stdout differs from that on %s in %s: line %d is %s there, %s here", first, plural(total, "line"),
+		lines[0].Line, side(lines[0].Want), side(lines[0].Got))}
 }
 
 // quartiles returns a time that a quarter of the runs undercut and one that a

@@ -113,6 +113,18 @@ func madeUp() *Result {
 }
 
 // TestText compares the text for a made-up result with a golden file.
+func TestBesides(t *testing.T) {
+	for _, c := range []struct{ want, got, note string }{
+		{"a\nb\n", "a\nb\n", ""},
+		{"a\nb\nc\n", "a\nB\nC\n", `as written, stdout differs from that on cpu in 2 lines: line 2 is "b\n" there, "B\n" here`},
+		{"a\n", "a\nb\n", `as written, stdout differs from that on cpu in 1 line: line 2 is nothing there, "b\n" here`},
+	} {
+		if got := strings.Join(besides([]byte(c.want), []byte(c.got), "cpu"), "; "); got != c.note {
+			t.Errorf("%q and %q: %q, want %q", c.want, c.got, got, c.note)
+		}
+	}
+}
+
 func TestText(t *testing.T) {
 	r := madeUp()
 	var b strings.Builder
