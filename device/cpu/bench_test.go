@@ -233,6 +233,7 @@ func BenchmarkTiny(b *testing.B) {
 	x, y, z := kernel.Arg(0, device.Float32), kernel.Arg(1, device.Float32), kernel.Arg(2, device.Float32)
 	zero := kernel.Const(0, device.Float32)
 	sum := device.NewKernel("sum", device.Reduce, kernel.ReduceSum, device.Float32, device.Float32)
+	dot := device.NewKernel("dot", device.Reduce, kernel.FoldOf{By: kernel.ReduceSum, Expr: kernel.Mul(x, y)}, device.Float32, device.Float32, device.Float32)
 	fill := device.NewKernel("fill", device.Fill, nil, device.Float32)
 	for _, test := range []struct {
 		name string
@@ -244,7 +245,12 @@ func BenchmarkTiny(b *testing.B) {
 		{"exp", f32Map("exp", kernel.Exp(x), 1)},
 		{"relu", f32Map("relu", kernel.Where(kernel.Le(x, zero), zero, x), 1)},
 		{"muladd", f32Map("muladd", kernel.Add(kernel.Mul(x, y), z), 3)},
+		{"addColumn", f32Map("add", kernel.Add(x, y), 2)},
+		{"addOne", f32Map("add", kernel.Add(x, y), 2)},
+		{"addMatrix", f32Map("add", kernel.Add(x, y), 2)},
 		{"sum", sum},
+		{"sumColumns", sum},
+		{"dot", dot},
 		{"fill", fill},
 	} {
 		for _, n := range []int{2, 16} {
@@ -254,8 +260,16 @@ func BenchmarkTiny(b *testing.B) {
 					c.Buf[i] = device.HostBuffer(int64(4 * n))
 				}
 				switch test.name {
-				case "sum":
+				case "sum", "dot":
 					c.N, c.Args = 1, &device.Args{Shape: device.Shape{n}}
+				case "sumColumns":
+					c.N, c.Args = n/2, &device.Args{Shape: device.Shape{n / 2, 2}, Kept: 1, Strides: [device.MaxOperands][]int{1: {1, n / 2}}}
+				case "addColumn":
+					c.Args = &device.Args{Shape: device.Shape{2, n / 2}, Strides: [device.MaxOperands][]int{2: {1, 0}}}
+				case "addOne":
+					c.Args = &device.Args{Shape: device.Shape{n}, Strides: [device.MaxOperands][]int{2: {0}}}
+				case "addMatrix":
+					c.Args = &device.Args{Shape: device.Shape{2, n / 2}, Strides: [device.MaxOperands][]int{2: {1, 2}}}
 				case "addRow":
 					c.Args = &device.Args{Shape: device.Shape{2, n / 2}, Strides: [device.MaxOperands][]int{2: {0, 1}}}
 				}

@@ -36,6 +36,9 @@ func (p *program) stepRunner() runner {
 	loop, x, y, z := s.forms[0].loop, s.in[0]&3, s.in[1]&3, s.in[2]&3
 	return func(c *device.Command) error {
 		if !p.isShort(c) {
+			if p.isFew(c) && p.runRows(c) {
+				return nil
+			}
 			return p.run(c)
 		}
 		var at [device.MaxOperands]unsafe.Pointer
@@ -75,6 +78,90 @@ func (p *program) runShort(c *device.Command) error {
 	p.runSteps(c, s.at)
 	s.release()
 	return nil
+}
+
+// handful is how many elements are not worth a thought about how they are found.
+const handful = 32
+
+// isFew reports whether c, which is not short, is so for its operands alone, some of which are views.
+func (p *program) isFew(c *device.Command) bool {
+	return c.Args != nil && uint(c.N-1) < handful
+}
+
+// runRows runs a program of one step, row by row where the operands lie: a call of its loop takes less than gathering them. It reports false, and
+// has done nothing, if the elements of a row are not one after the other, or equal where that is a form of the loop.
+func (p *program) runRows(c *device.Command) bool {
+	rows, length, rank := 1, 1, len(c.Args.Shape)
+	switch rank {
+	case 0:
+	case 1:
+		length = c.Args.Shape[0]
+	case 2:
+		rows, length = c.Args.Shape[0], c.Args.Shape[1]
+	default:
+		return false
+	}
+	var at [device.MaxOperands]unsafe.Pointer
+	var down [device.MaxOperands]int // from row to row, in bytes
+	equal := 0                       // the input of which a row is one element
+	s := &p.steps[0]
+	for i := 1; i <= p.inputs; i++ {
+		size, strides := p.sizes[i], c.Args.Strides[i]
+		if strides == nil {
+			at[i], down[i] = pointer(c, i, size, c.N), length*size
+			continue
+		}
+		across, step := 1, 0
+		if rank > 0 {
+			across = strides[rank-1]
+		}
+		if rank > 1 {
+			step = strides[0]
+		}
+		if length > 1 && across != 1 {
+			if across != 0 || equal != 0 || s.hasScalar {
+				return false
+			}
+			equal = i
+		}
+		least, most := c.Off[i]+min(0, (rows-1)*step), c.Off[i]+max(0, (rows-1)*step)+(length-1)*across
+		if least < 0 || int64(most+1)*int64(size) > c.Buf[i].Bytes {
+			outside(c, i, c.N)
+		}
+		at[i], down[i] = unsafe.Add(c.Buf[i].Ptr, c.Off[i]*size), step*size
+	}
+	loop := s.forms[0].loop
+	if equal != 0 {
+		if loop = s.loopOf(equal); loop == nil {
+			return false
+		}
+	}
+	at[0], down[0] = pointer(c, 0, p.sizes[0], c.N), length*p.sizes[0]
+	x, y, z := s.in[0]&3, s.in[1]&3, s.in[2]&3
+	var bits uint64
+	if s.hasScalar {
+		bits = s.scalar.value(c)
+	}
+	for r := range rows {
+		if equal != 0 {
+			bits = loadBits(unsafe.Add(at[equal], r*down[equal]), p.sizes[equal])
+		}
+		loop(unsafe.Add(at[0], r*down[0]), unsafe.Add(at[x], r*down[x]), unsafe.Add(at[y], r*down[y]), unsafe.Add(at[z], r*down[z]), bits, length)
+	}
+	return true
+}
+
+// loopOf is the loop for an input whose elements are equal, which the step reads once, or nil.
+func (s *step) loopOf(input int) (loop vec.Loop) {
+	for k, slot := range s.in {
+		switch {
+		case slot == input && loop != nil:
+			return nil
+		case slot == input:
+			loop = s.forms[k+1].loop
+		}
+	}
+	return loop
 }
 
 // runSteps runs all steps on contiguous operands, with intermediate results where at says, or in the place of the output.

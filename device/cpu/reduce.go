@@ -122,7 +122,7 @@ func (f *folder[T]) inOrder(c *device.Command) {
 			out[i] = f.tree(results[i*blocks:][:blocks])
 		}
 		foldScratches.Put(s)
-	case pool.Worth(c.N, grainOf(n)):
+	case c.N*n > grain/finest && pool.Worth(c.N, grainOf(n)):
 		f.splitRows(out, src, n)
 	default:
 		f.foldRows(out, src, n)
