@@ -4,75 +4,30 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"unsafe"
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/internal/cl"
-	"github.com/asyncgen/asyncgen/device/internal/ffi"
+	"github.com/asyncgen/asyncgen/device/opencl/clfault"
 )
 
-// A counter has one call fail, and counts what is made and not released.
-type counter struct {
-	mu    sync.Mutex
-	fail  int // this call, from 1; 0: none
-	code  cl.Code
-	calls int
-	hit   cl.Fn // the one that has failed
-	isHit bool
-	by    map[cl.Fn]int
-	made  map[uintptr]int
+// failing returns calls of which the n-th, from 1, fails; with 0 none does.
+func failing(n int, code cl.Code) *clfault.Calls {
+	c := clfault.New()
+	c.Fail(n, code)
+	return c
 }
 
-func newCounter(fail int, code cl.Code) *counter {
-	return &counter{fail: fail, code: code, by: map[cl.Fn]int{}, made: map[uintptr]int{}}
-}
-
-func (c *counter) Before(f cl.Fn) cl.Code {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.by[f]++
-	if strings.HasPrefix(f.String(), "clRelease") || f == cl.EnqueueUnmapMemObject {
-		return cl.Success // nothing can be done about it
-	}
-	if c.calls++; c.calls == c.fail {
-		c.hit, c.isHit = f, true
-		return c.code
-	}
-	return cl.Success
-}
-
-func (c *counter) After(f cl.Fn, args *[ffi.MaxArgs]uintptr, result uintptr) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case strings.HasPrefix(f.String(), "clCreate") || f == cl.EnqueueMapBuffer:
-		if result != 0 {
-			c.made[result]++
-		}
-	case strings.HasPrefix(f.String(), "clRelease"):
-		c.made[args[0]]--
-	case f == cl.EnqueueUnmapMemObject:
-		c.made[args[2]]--
-	case f == cl.EnqueueMarkerWithWaitList && result == 0:
-		word := args[3]
-		c.made[**(**uintptr)(unsafe.Pointer(&word))]++
-	}
-}
-
-// check fails the test if something is left.
-func (c *counter) check(t *testing.T) {
+// nothingIsLeft fails the test if something was not released.
+func nothingIsLeft(t *testing.T, c *clfault.Calls) {
 	t.Helper()
-	for handle, n := range c.made {
-		if n != 0 {
-			t.Errorf("handle %#x is left %d times", handle, n)
-		}
+	if n := c.Left(); n > 0 {
+		t.Errorf("%d objects of the driver are left", n)
 	}
 }
 
 // hooked returns a device whose calls c sees. Its programs are kept on disk, as those of most platforms are.
-func hooked(t *testing.T, c *counter) found {
+func hooked(t *testing.T, c *clfault.Calls) found {
 	f := first(t)
 	d := *f.driver
 	d.Hook = c
@@ -186,20 +141,20 @@ func testEachCall(t *testing.T, code cl.Code, cause error) {
 func testEachCallWith(t *testing.T, code cl.Code, cause error, set func(*Backend) *Backend) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	for n := 0; ; n++ { // 0 fills the cache
-		c := newCounter(n, code)
+		c := failing(n, code)
 		f := hooked(t, c)
 		err := program(t, f, cause, set)
-		c.check(t)
+		nothingIsLeft(t, c)
 		if err != nil && !errors.Is(err, cause) {
-			t.Errorf("call %d, %v: error %v", n, c.hit, err)
+			t.Errorf("call %d, %v: error %v", n, c.Failed(), err)
 		}
-		if err != nil && !c.isHit {
+		if err != nil && len(c.Failed()) == 0 {
 			t.Errorf("no call failed, and yet: %v", err)
 		}
 		if t.Failed() {
-			t.Fatalf("it was call %d, %v, that failed", n, c.hit)
+			t.Fatalf("it was call %d, %v, that failed", n, c.Failed())
 		}
-		if n > 0 && !c.isHit {
+		if n > 0 && len(c.Failed()) == 0 {
 			t.Logf("%d calls, each of which has failed once", n-1)
 			return
 		}
@@ -215,7 +170,7 @@ func TestEachCallLosesTheDevice(t *testing.T) {
 
 // A device that was lost stays so, whoever asks, and Close still gives everything back.
 func TestLost(t *testing.T) {
-	c := newCounter(0, cl.DeviceNotAvailable)
+	c := clfault.New()
 	b, err := open(hooked(t, c))
 	if err != nil {
 		t.Fatal(err)
@@ -231,9 +186,7 @@ func TestLost(t *testing.T) {
 	if err := b.Wait(t.Context(), good); err != nil {
 		t.Fatal(err)
 	}
-	c.mu.Lock()
-	c.fail = c.calls + 1
-	c.mu.Unlock()
+	c.Fail(1, cl.DeviceNotAvailable)
 	last, err := b.Submit([]device.Command{command(fill, 1, x), command(fill, 1, x)})
 	if err != nil {
 		t.Fatal(err)
@@ -262,7 +215,7 @@ func TestLost(t *testing.T) {
 		t.Errorf("Close: %v", err)
 	}
 	b.Free(x)
-	c.check(t)
+	nothingIsLeft(t, c)
 }
 
 // What was compiled is kept on disk, for the next device; what is there and can't be used is compiled again.
@@ -271,7 +224,7 @@ func TestCacheOnDisk(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", folder)
 	compile := func() (sources, binaries int) {
 		t.Helper()
-		c := newCounter(0, 0)
+		c := clfault.New()
 		b, err := open(hooked(t, c))
 		if err != nil {
 			t.Fatal(err)
@@ -287,8 +240,8 @@ func TestCacheOnDisk(t *testing.T) {
 		}
 		b.Free(x)
 		b.Close()
-		c.check(t)
-		return c.by[cl.CreateProgramWithSource], c.by[cl.CreateProgramWithBinary]
+		nothingIsLeft(t, c)
+		return c.Count(cl.CreateProgramWithSource), c.Count(cl.CreateProgramWithBinary)
 	}
 	expect := func(when string, wantSources, wantBinaries int) {
 		t.Helper()

@@ -19,6 +19,7 @@ import (
 	"github.com/asyncgen/asyncgen/device/internal/dl"
 	"github.com/asyncgen/asyncgen/device/internal/ffi"
 	"github.com/asyncgen/asyncgen/device/kernel"
+	"github.com/asyncgen/asyncgen/device/opencl/clfault"
 )
 
 var (
@@ -176,7 +177,7 @@ func TestBlockedQueue(t *testing.T) {
 
 // Small commands that depend on each other share a queue, and few have an event behind them.
 func TestSmallCommandsShareAQueue(t *testing.T) {
-	c := newCounter(0, 0)
+	c := clfault.New()
 	b, err := open(hooked(t, c))
 	if err != nil {
 		t.Fatal(err)
@@ -191,16 +192,12 @@ func TestSmallCommandsShareAQueue(t *testing.T) {
 			cmds[i] = command(sum, 8, y, x, x)
 		}
 	}
-	c.mu.Lock()
-	before := c.by[cl.EnqueueMarkerWithWaitList]
-	c.mu.Unlock()
+	before := c.Count(cl.EnqueueMarkerWithWaitList)
 	mustDo(t, b, cmds...)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if n := c.by[cl.EnqueueBarrierWithWaitList]; n != 0 {
+	if n := c.Count(cl.EnqueueBarrierWithWaitList); n != 0 {
 		t.Errorf("%d waits of a queue for another one", n)
 	}
-	if n := c.by[cl.EnqueueMarkerWithWaitList] - before; n > len(cmds)/maxCommands+len(cmds)*(launchWork+8)/crossing+1 {
+	if n := c.Count(cl.EnqueueMarkerWithWaitList) - before; n > len(cmds)/maxCommands+len(cmds)*(launchWork+8)/crossing+1 {
 		t.Errorf("%d events for %d commands", n, len(cmds))
 	}
 }
@@ -208,7 +205,7 @@ func TestSmallCommandsShareAQueue(t *testing.T) {
 // Large commands that do not depend on each other are in different queues, each with kernels of its own; what depends on all of them comes after.
 func TestLargeCommandsSpread(t *testing.T) {
 	t.Setenv("ASYNCGEN_OPENCL_QUEUES", "3")
-	c := newCounter(0, 0)
+	c := clfault.New()
 	b, err := open(hooked(t, c))
 	if err != nil {
 		t.Fatal(err)
@@ -226,15 +223,11 @@ func TestLargeCommandsSpread(t *testing.T) {
 		cmds = append(cmds, command(double, n, parts[i], x))
 	}
 	cmds = append(cmds, command(sum, n, parts[0], parts[0], parts[1]), command(sum, n, parts[0], parts[0], parts[2]))
-	c.mu.Lock()
-	before := c.by[cl.CreateKernel]
-	c.mu.Unlock()
+	before := c.Count(cl.CreateKernel)
 	mustDo(t, b, cmds...)
-	c.mu.Lock()
-	if made := c.by[cl.CreateKernel] - before; made != 3+1 {
+	if made := c.Count(cl.CreateKernel) - before; made != 3+1 {
 		t.Errorf("%d kernels were made, want %d", made, 3+1)
 	}
-	c.mu.Unlock()
 	seen := map[queueIndex]bool{}
 	for _, part := range parts {
 		seen[part.Handle.(*block).writer] = true
@@ -481,7 +474,7 @@ func TestHazards(t *testing.T) {
 	for _, queues := range []string{"1", "2", "4", "8"} {
 		t.Run(queues, func(t *testing.T) {
 			t.Setenv("ASYNCGEN_OPENCL_QUEUES", queues)
-			c := newCounter(0, 0)
+			c := clfault.New()
 			b, err := open(hooked(t, c))
 			if err != nil {
 				t.Fatal(err)
@@ -490,7 +483,7 @@ func TestHazards(t *testing.T) {
 				if err := b.Close(); err != nil {
 					t.Error(err)
 				}
-				c.check(t)
+				nothingIsLeft(t, c)
 			})
 			h := &hazards{t: t, b: b, cpu: device.CPU().Backend(), rnd: rand.New(rand.NewPCG(seed, uint64(len(b.queues))))}
 			if h.rnd.IntN(4) > 0 {
@@ -523,7 +516,7 @@ func TestEachCallOfManyQueuesLosesTheDevice(t *testing.T) {
 
 // A kernel that another queue uses already is made for each that needs it; if that fails, the command fails and the rest does not.
 func TestKernelOfAnotherQueueFails(t *testing.T) {
-	c := newCounter(0, cl.OutOfHostMemory)
+	c := clfault.New()
 	b, err := open(hooked(t, c))
 	if err != nil {
 		t.Fatal(err)
@@ -532,15 +525,13 @@ func TestKernelOfAnotherQueueFails(t *testing.T) {
 	defer b.Close()
 	x, y, z := alloc(t, b, 2), alloc(t, b, 2), alloc(t, b, 2)
 	mustDo(t, b, command(fill, 2, x))
-	c.mu.Lock()
-	c.fail = c.calls + 1 // the kernel of the second command
-	c.mu.Unlock()
+	c.Fail(1, cl.OutOfHostMemory) // the kernel of the second command
 	failed, err := do(b, command(fill, 2, x), command(fill, 2, y), command(fill, 2, z))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.hit != cl.CreateKernel || !errors.Is(failed[1], device.ErrOutOfMemory) || failed[0] != nil || failed[2] != nil {
-		t.Errorf("%v has failed, errors %v", c.hit, failed)
+	if !slices.Equal(c.Failed(), []string{cl.CreateKernel.String()}) || !errors.Is(failed[1], device.ErrOutOfMemory) || failed[0] != nil || failed[2] != nil {
+		t.Errorf("%v has failed, errors %v", c.Failed(), failed)
 	}
 }
 

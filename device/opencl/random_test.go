@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/opencl/clfault"
 )
 
 // A model is what a random program computes with, beside the device: the same numbers in Go slices.
@@ -116,7 +117,7 @@ func TestRandomPrograms(t *testing.T) {
 		seed = uint64(time.Now().UnixNano())
 	}
 	t.Logf("seed %d: DEVICETEST_SEED=%[1]d tests the same again", seed)
-	c := newCounter(0, 0)
+	c := clfault.New()
 	b, err := open(hooked(t, c))
 	if err != nil {
 		t.Fatal(err)
@@ -125,7 +126,7 @@ func TestRandomPrograms(t *testing.T) {
 		if err := b.Close(); err != nil {
 			t.Error(err)
 		}
-		c.check(t)
+		nothingIsLeft(t, c)
 	})
 	m := &model{t: t, b: b, rnd: rand.New(rand.NewPCG(seed, 0))}
 	for _, n := range []int{1, 7, 300, 5000, 70_000, 150_000} {

@@ -26,6 +26,7 @@ const (
 // Calls are the calls of one device. They may be made by several goroutines.
 type Calls struct {
 	mu   sync.Mutex // guards the rest
+	by   map[cl.Fn]int
 	made map[uintptr]int
 	next int // the number of the next call that can fail, from 1
 	fail int // the one that does; 0: none
@@ -34,7 +35,7 @@ type Calls struct {
 }
 
 // New returns calls of which none fails.
-func New() *Calls { return &Calls{made: map[uintptr]int{}, next: 1} }
+func New() *Calls { return &Calls{by: map[cl.Fn]int{}, made: map[uintptr]int{}, next: 1} }
 
 // Fail has the n-th call from now on, from 1, fail with a code. Calls that release something are not counted and don't fail: nobody could do
 // anything about it. With 0 none fails any more.
@@ -52,6 +53,13 @@ func (c *Calls) Failed() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.hit
+}
+
+// Count is how many calls of f there were.
+func (c *Calls) Count(f cl.Fn) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.by[f]
 }
 
 // Left is how many objects were made, or kept, and not released.
@@ -72,6 +80,7 @@ func releases(f cl.Fn) bool {
 func (c *Calls) Before(f cl.Fn) cl.Code {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.by[f]++
 	if releases(f) {
 		return cl.Success
 	}
