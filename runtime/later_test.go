@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/devicetest"
+	_ "github.com/asyncgen/asyncgen/device/opencl"
 	asyncrt "github.com/asyncgen/asyncgen/runtime"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
@@ -45,9 +47,9 @@ func gated() (device.Device, *gate) {
 	return device.Wrap("gated", device.KindSimulated, g), g
 }
 
-// devices runs f on the CPU and on a simulated accelerator.
+// devices runs f on the CPU, on a simulated accelerator and, if there is a driver, on a device of OpenCL.
 func devices(t *testing.T, f func(t *testing.T, on device.Device)) {
-	for _, name := range []string{"cpu", "sim:0"} {
+	for _, name := range devicetest.Names(t) {
 		t.Run(name, func(t *testing.T) {
 			on, err := device.Open(name)
 			if err != nil {
