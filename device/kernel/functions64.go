@@ -314,7 +314,7 @@ func logParts64(x float64) (high, low float64) {
 	d := 2 + f
 	d1 := f - (d - 2)
 	inverse := 1 / d
-	s := f * inverse
+	s := float64(f * inverse) // rounded, as s + s and s*u + x would else be fused
 	s1 := float64(math.FMA(-s, d1, math.FMA(-s, d, f)) * inverse)
 	z := s * s
 	z1 := math.FMA(s+s, s1, math.FMA(s, s, -z))
@@ -325,7 +325,7 @@ func logParts64(x float64) (high, low float64) {
 	// that, times z and times s
 	u := z * t
 	u1 := math.FMA(z1, t, math.FMA(z, t1, math.FMA(z, t, -u)))
-	w := s * u
+	w := float64(s * u)
 	w1 := math.FMA(s1, u, math.FMA(s, u1, math.FMA(s, u, -w)))
 	// 2*s and that
 	a := (s + s) + w
