@@ -186,6 +186,7 @@ type Command struct {
 	Off    [MaxOperands]int     // where each operand begins in its buffer, in elements
 	Imm    [2]uint64            // immediates, as the kernel's Code says
 	Args   *Args                // nil where the fields above say all
+	Stamp  *Stamp               // its times by a VirtualClock; nil: nobody wants to know
 }
 
 // Args are the parts of a Command that most commands do not have.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 )
 
 // A Scope is the part of a program's work that ends with a context, or with any of several. See [WithContext].
@@ -18,6 +20,7 @@ type Scope struct {
 type member struct {
 	number int
 	ctx    context.Context
+	noted  atomic.Int64 // see Note
 }
 
 var scopes struct {
@@ -38,7 +41,7 @@ var scopes struct {
 func WithContext(ctx context.Context, dev Device) Device {
 	scopes.mu.Lock()
 	scopes.made++
-	m := &member{scopes.made, ctx}
+	m := &member{number: scopes.made, ctx: ctx}
 	scopes.mu.Unlock()
 	d := dev.state()
 	s := &Scope{members: []*member{m}}
@@ -116,6 +119,23 @@ func (s *Scope) Err() error {
 		}
 	}
 	return nil
+}
+
+// Note notes that something that belongs to s was not finished before t, by a [VirtualClock].
+func (s *Scope) Note(t time.Duration) {
+	for _, m := range s.members {
+		for at := m.noted.Load(); int64(t) > at && !m.noted.CompareAndSwap(at, int64(t)); at = m.noted.Load() {
+		}
+	}
+}
+
+// Noted is the latest time noted for what belongs to s. What belongs to several scopes that s is made of, but not to all, may make it later.
+func (s *Scope) Noted() time.Duration {
+	noted := s.members[0].noted.Load()
+	for _, m := range s.members {
+		noted = min(noted, m.noted.Load())
+	}
+	return time.Duration(noted)
 }
 
 // Within reports whether all that belongs to s belongs to t.

@@ -136,6 +136,9 @@ func (b *Backend) Memory() *device.Allocator { return device.MemoryOf(b.Backend)
 // Idle is that of the backend that b stands in front of.
 func (b *Backend) Idle() (time.Duration, bool) { return device.IdleOf(b.Backend) }
 
+// Virtual is that of the backend that b stands in front of.
+func (b *Backend) Virtual() (*device.VirtualClock, time.Duration) { return device.VirtualOf(b.Backend) }
+
 // draw counts a call. If it is to go wrong, it returns the error to fail with.
 func (b *Backend) draw(c Call, kernel string, size int64) (Kind, error) {
 	b.mu.Lock()

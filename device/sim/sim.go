@@ -6,23 +6,46 @@
 //
 // Commands are really computed, by the kernels of device/cpu, on a goroutine of
 // the device that exists while there is work. The bits of all results are those
-// of the CPU. When a command is finished, as far as the program can see, the model tells:
+// of the CPU. When a command is finished, as far as the program can see, the model tells. Each
+// device has four queues, as a GPU has: one computes, one is for Upload, one for Download, and one, its link, for copies to other
+// devices.
 //
-//   - The compute queue runs everything but Upload and Download, one after the
-//     other. A command starts when it was submitted, the one before it has
-//     ended, and the copies of buffers that it uses have ended. It takes
-//     Launch, or as long as it really took if that is more.
-//   - The copy queue runs Upload and Download, one after the other. A copy starts
-//     when it was submitted, the copy before it has ended, and the compute commands
-//     submitted before it have ended. It takes Copy and the time that
-//     its bytes take at Bandwidth. It holds up no compute command but those
-//     that use its buffer.
+//   - The commands of a queue run one after the other. One starts when it was issued, the one before it in its
+//     queue has ended, and so has what wrote its inputs.
+//   - A compute command takes Launch, or as long as it really took if that is more.
+//   - A copy takes Copy and the time that its bytes take at Bandwidth, or over the link at Link.
 //   - A command is seen to be finished Latency after its end, after those
 //     that were submitted before it, and not before its result is there.
 //
+// By the system's clock, a command is issued when it is submitted, and one that overwrites memory waits for those before it that read that.
+//
+// # Virtual time
+//
+// With clock=virtual nothing waits for the model, and how fast this machine is has no influence on it: what is told depends on the
+// program alone, to the nanosecond, if one goroutine of it uses simulated devices. There is one clock, the program's
+// ([device.VirtualClock]), which [Now] tells. What the program does itself takes no time, nor do operations on the CPU, but:
+//
+//   - Enqueueing an operation takes Host.
+//   - Who waits for a value, or for all, goes on when that is seen to be finished. Looking whether a value is
+//     ready takes a little; to be able to tell, it is really computed first.
+//   - As many operations of a device as the engine's ring has are enqueued and not finished at most. The bound on bytes in flight is none of the
+//     model's business: the program may really wait there, in no time.
+//
+// The program runs ahead, so the model can't ask the clock when a command is submitted, which is some time after the program has enqueued
+// it, in a batch of a size that depends on what else goes on. Instead each operation is stamped by the engine with the time at which it was
+// enqueued, later by no more than what it waits for on other devices and on the CPU, and that is when it is issued; since each queue then handles its
+// commands in the order of the program, nothing else has to be known. A compute command takes Launch, or as long as its operations
+// take at Flops or its bytes at Memory if that is more (package device/kernel, [kernel.WorkOf], says how they are counted). Nothing waits because memory is reused,
+// as which memory a result has depends on the collector: there is plenty. A link of another device is never what holds a copy up.
+//
+// # Settings
+//
 // ASYNCGEN_SIM sets how many devices there are and the costs, each with its default:
 //
-//	ASYNCGEN_SIM=n=1,launch=5us,latency=50us,copy=20us,bandwidth=16GB/s
+//	ASYNCGEN_SIM=n=1,launch=5us,latency=50us,copy=20us,bandwidth=16GB/s,link=50GB/s
+//	ASYNCGEN_SIM=clock=virtual,flops=10T,memory=1TB/s,host=1us (and those above)
+//
+// flops are operations a second, in M, G or T; memory is what its memory gives and takes.
 package sim
 
 import (
@@ -84,14 +107,15 @@ type Backend struct {
 	isTaken   bool      // somebody is in Submit or Close: batches stay together
 	left      sync.Cond // isTaken has become false; who waits for that is asleep as testing/synctest wants it
 
+	timeline // advanced by the goroutine of the device
+
 	goroutine sync.WaitGroup // the device's
-	timeline                 // of the goroutine of the device
 }
 
 type entry struct {
 	command   device.Command
 	submitted time.Duration
-	visible   time.Duration // when it is seen to be finished, once executed
+	visible   time.Duration // when Done may say so, once executed
 }
 
 // A waiter has reached closed when the command has been executed.
@@ -108,13 +132,6 @@ type failure struct {
 // maxFailures bounds the failures that are remembered; the oldest are forgotten.
 const maxFailures = 1 << 16
 
-// memory is what a Buffer's Handle points to.
-type memory struct {
-	owner  *Backend
-	host   *device.Buffer
-	copied time.Duration // end of the last copy to or from it; for the timeline
-}
-
 // New returns a device with the given costs. Programs use those that
 // device.Open("sim:0") finds.
 func New(options Options) *Backend {
@@ -123,7 +140,10 @@ func New(options Options) *Backend {
 	}
 	b := &Backend{options: options, clock: options.Clock, memory: device.NewAllocator(device.HostMemory, 0), entries: make([]entry, options.Queue)}
 	b.left.L = &b.mu
-	if b.clock == nil {
+	switch {
+	case options.Virtual:
+		b.clock = virtualClock{}
+	case b.clock == nil:
 		b.clock = systemClock{time.Now()}
 	}
 	return b
@@ -135,7 +155,7 @@ func (b *Backend) Caps() device.Caps {
 		Simulated:      true,
 		BatchInvariant: true,
 		Epilogues:      true,
-		Description:    fmt.Sprintf("simulated accelerator: %v a launch, %v latency, %v a copy, %s", b.options.Launch, b.options.Latency, b.options.Copy, formatBandwidth(b.options.Bandwidth)),
+		Description:    b.options.String(),
 	}
 }
 
@@ -217,10 +237,9 @@ func (b *Backend) execute() {
 		begin := b.clock.Now()
 		err := b.run(&e.command)
 		end := b.clock.Now()
-		e.visible = max(b.finish(e, end-begin)+b.options.Latency, end, b.last)
-		b.last = e.visible
-		e.command = device.Command{} // holds no buffer longer than needed
 		b.mu.Lock()
+		e.visible = b.finish(e, end-begin, end)
+		e.command = device.Command{} // holds no buffer longer than needed
 		if err != nil {
 			b.failLocked(ticket, err)
 		}
@@ -285,60 +304,16 @@ func (b *Backend) run(c *device.Command) (err error) {
 	return cpu.Run(&local)
 }
 
-// A timeline is the state of the model: when its queues are free.
-type timeline struct {
-	computed time.Duration // end of the last command of the compute queue
-	copied   time.Duration // end of the last one of the copy queue
-	last     time.Duration // when the last command is seen to be finished
-}
-
-// finish returns the end of e, which took the given time to compute.
-func (b *Backend) finish(e *entry, took time.Duration) time.Duration {
-	c := &e.command
-	if c.Kernel.Code == device.Upload || c.Kernel.Code == device.Download {
-		start := max(e.submitted, b.copied, b.computed)
-		b.copied = start + b.options.Copy + b.options.transfer(int64(c.N)*int64(c.Kernel.Out.Size()))
-		for _, buf := range c.Buf {
-			if m := memoryOf(buf); m != nil {
-				m.copied = b.copied
-			}
-		}
-		return b.copied
-	}
-	start := max(e.submitted, b.computed)
-	for _, buf := range c.Buf {
-		if m := memoryOf(buf); m != nil {
-			start = max(start, m.copied)
-		}
-	}
-	if c.Args != nil {
-		for _, part := range c.Args.Parts {
-			if m := memoryOf(part.Buf); m != nil {
-				start = max(start, m.copied)
-			}
-		}
-	}
-	b.computed = start + max(b.options.Launch, took)
-	return b.computed
-}
-
 // Idle returns how long the compute queue has been empty, by the model, though something has been computed; a copy is none of its
 // business.
 func (b *Backend) Idle() (time.Duration, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.executed.Load() < b.submitted || b.computed == 0 {
+	computed := b.free[computeQueue]
+	if b.executed.Load() < b.submitted || computed == 0 {
 		return 0, true
 	}
-	return max(b.clock.Now()-b.computed, 0), true
-}
-
-func memoryOf(buf *device.Buffer) *memory {
-	if buf == nil {
-		return nil
-	}
-	m, _ := buf.Handle.(*memory)
-	return m
+	return max(b.clock.Now()-computed, 0), true
 }
 
 // Done reports whether the command with ticket t and all before it are seen to be finished.

@@ -140,7 +140,7 @@ func TestModel(t *testing.T) {
 		{"launches follow each other", func(x, y, host *device.Buffer) []device.Command {
 			return []device.Command{command(fill, n, x), command(increase, n, y, x), command(fill, n, x)}
 		}, []time.Duration{55 * us, 60 * us, 65 * us}},
-		{"a download waits for what was submitted before and holds up nothing else", func(x, y, host *device.Buffer) []device.Command {
+		{"a download waits for what it reads and holds up nothing else", func(x, y, host *device.Buffer) []device.Command {
 			return []device.Command{command(fill, n, x), command(download, n, host, x), command(fill, n, y), command(fill, n, y)}
 		}, []time.Duration{55 * us, 79 * us, 79 * us, 79 * us}}, // compute ends at 5, 10, 15, the copy at 29
 		{"whoever overwrites what is downloaded waits", func(x, y, host *device.Buffer) []device.Command {
@@ -149,9 +149,9 @@ func TestModel(t *testing.T) {
 		{"whoever reads what is uploaded waits", func(x, y, host *device.Buffer) []device.Command {
 			return []device.Command{command(upload, n, x, host), command(increase, n, y, x)}
 		}, []time.Duration{74 * us, 79 * us}},
-		{"copies follow each other", func(x, y, host *device.Buffer) []device.Command {
-			return []device.Command{command(upload, n, x, host), command(upload, n, y, host), command(download, n, host, x)}
-		}, []time.Duration{74 * us, 98 * us, 122 * us}},
+		{"copies in one direction follow each other", func(x, y, host *device.Buffer) []device.Command {
+			return []device.Command{command(upload, n, x, host), command(upload, n, y, host), command(download, n, host, x), command(download, n, host, x)}
+		}, []time.Duration{74 * us, 98 * us, 98 * us, 122 * us}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b, clock := newTest(t, nil)
@@ -378,9 +378,13 @@ func TestParse(t *testing.T) {
 		want     Options
 	}{
 		{"", 1, Defaults()},
+		{"clock=real", 1, Defaults()},
+		{"clock=virtual", 1, VirtualDefaults()},
+		{"n=4,flops=1.5G,memory=3TB/s,host=2us,launch=5us,latency=50us,clock=virtual,copy=0s,bandwidth=1GB/s,link=300GB/s", 4, Options{Launch: 5 * us, Latency: 50 * us, Bandwidth: 1e9,
+			Link: 300e9, Virtual: true, Flops: 1.5e9, Memory: 3e12, Host: 2 * us}},
 		{"n=3", 3, Defaults()},
-		{"n=2, launch=0s,latency=1ms,copy=7us,bandwidth=2.5MB/s", 2, Options{Latency: time.Millisecond, Copy: 7 * us, Bandwidth: 2.5e6}},
-		{"bandwidth=100B/s", 1, Options{Launch: 5 * us, Latency: 50 * us, Copy: 20 * us, Bandwidth: 100}},
+		{"n=2, launch=0s,latency=1ms,copy=7us,bandwidth=2.5MB/s", 2, Options{Latency: time.Millisecond, Copy: 7 * us, Bandwidth: 2.5e6, Link: 50e9}},
+		{"bandwidth=100B/s", 1, Options{Launch: 5 * us, Latency: 50 * us, Copy: 20 * us, Bandwidth: 100, Link: 50e9}},
 	} {
 		n, o, err := Parse(test.settings)
 		if n != test.n || o != test.want || err != nil {
@@ -388,13 +392,17 @@ func TestParse(t *testing.T) {
 		}
 	}
 	for settings, want := range map[string]string{
-		"lunch=5us":      `ASYNCGEN_SIM: "lunch=5us": there are n, launch, latency, copy and bandwidth`,
+		"lunch=5us":      `ASYNCGEN_SIM: "lunch=5us": there are n, launch, latency, copy, bandwidth, link and clock, and with clock=virtual flops, memory and host`,
 		"n=0":            `ASYNCGEN_SIM: "n=0": not a number from 1`,
 		"n":              `ASYNCGEN_SIM: "n": not a number from 1`,
 		"launch=5":       `ASYNCGEN_SIM: "launch=5": not a duration such as 50us`,
 		"latency=-1us":   `ASYNCGEN_SIM: "latency=-1us": not a duration such as 50us`,
-		"n=1,":           `ASYNCGEN_SIM: "": there are n, launch, latency, copy and bandwidth`,
+		"n=1,":           `ASYNCGEN_SIM: "": there are n, launch, latency, copy, bandwidth, link and clock, and with clock=virtual flops, memory and host`,
 		"bandwidth=16GB": `ASYNCGEN_SIM: "bandwidth=16GB": not a bandwidth such as 16GB/s`,
+		"clock=wall":     `ASYNCGEN_SIM: "clock=wall": not real or virtual`,
+		"n=2,flops=1T":   `ASYNCGEN_SIM: "flops=1T": this has a meaning with clock=virtual alone`,
+		"flops=1TB":      `ASYNCGEN_SIM: "flops=1TB": not a rate such as 10T`,
+		"memory=1T":      `ASYNCGEN_SIM: "memory=1T": not a bandwidth such as 16GB/s`,
 		"bandwidth=0B/s": `ASYNCGEN_SIM: "bandwidth=0B/s": not a bandwidth such as 16GB/s`,
 	} {
 		if _, _, err := Parse(settings); err == nil || err.Error() != want {
@@ -412,7 +420,7 @@ func TestDriver(t *testing.T) {
 	if d.Kind() != device.KindSimulated || !d.Backend().Caps().Simulated {
 		t.Errorf("%v is not simulated", d)
 	}
-	if got, want := d.Backend().Caps().Description, "simulated accelerator: 5µs a launch, 3µs latency, 20µs a copy, 16 GB/s"; got != want {
+	if got, want := d.Backend().Caps().Description, "simulated accelerator: 5µs a launch, 3µs latency, 20µs a copy, 16 GB/s, 50 GB/s between devices"; got != want {
 		t.Errorf("described as %q, want %q", got, want)
 	}
 	if _, err := device.Open("sim:2"); err == nil || !strings.Contains(err.Error(), "there are 2") {
@@ -515,4 +523,42 @@ func TestInABubble(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// In virtual time a command begins when its stamp says that it was issued, and takes what the model says, however long it took.
+func TestVirtualTime(t *testing.T) {
+	o := VirtualDefaults()
+	o.Flops, o.Memory = 1e9, 8e9 // 1,000 operations or 8,000 bytes a microsecond
+	b := New(o)
+	defer b.Close()
+	const n = 16000
+	x, y, host := alloc(t, b, 4*n), alloc(t, b, 4*n), device.HostBuffer(4*n)
+	begin := Now()
+	var stamps [6]device.Stamp
+	cmds := []device.Command{command(upload, n, x, host), command(increase, n, y, x), command(download, n, host, y), command(fill, 1, x), command(fill, 1, x), command(upload, n, x, host)}
+	for i := range cmds {
+		stamps[i].Issued = begin + time.Duration(i)*us
+		cmds[i].Stamp = &stamps[i]
+	}
+	stamps[4].Issued += 100 * us
+	last := submit(t, b, cmds...)
+	if err := b.Wait(t.Context(), last); err != nil {
+		t.Fatal(err)
+	}
+	if Now() != begin {
+		t.Error("the device has moved the program's clock")
+	}
+	// The first copy ends at 24; 128,000 bytes take 16 more, as do 16,000 operations; the copy back ends at 64. A command that overwrites what others read does not wait
+	// for them: it ends at 45, the one issued at 104 at 109, and the copy at 48.
+	for i, want := range []time.Duration{74, 90, 114, 114, 159, 159} {
+		if got := stamps[i].Finished() - begin; got != want*us {
+			t.Errorf("command %d is finished at %v, want %v", i, got, want*us)
+		}
+	}
+	if got, want := b.Busy(), (Busy{Compute: 26 * us, Upload: 48 * us, Download: 24 * us}); got != want {
+		t.Errorf("busy: %+v, want %+v", got, want)
+	}
+	if idle, ok := device.IdleOf(b); idle != 0 || !ok {
+		t.Errorf("idle for %v, though the program is not where the device is", idle)
+	}
 }
