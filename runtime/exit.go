@@ -3,7 +3,6 @@ package asyncrt
 import (
 	"reflect"
 	"slices"
-	"time"
 
 	"github.com/asyncgen/asyncgen/runtime/internal/engine"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
@@ -90,7 +89,7 @@ func (l *Later[S]) BreakIf(cond func() bool, state S, cells ...tensor.Cell) (S, 
 	}
 	if l.pending() == 0 && areReady(l.reads) {
 		if isAlone {
-			x.pace.atOnce(time.Since(start))
+			x.pace.atOnce(engine.Default().Now())
 		}
 		if len(l.places) == 0 {
 			return l.testNow(cond, state)
@@ -116,7 +115,7 @@ func (l *Later[S]) BreakIf(cond func() bool, state S, cells ...tensor.Cell) (S, 
 		t.guess = x.ahead.Guess()
 		x.guess = t
 	}
-	x.pace.begin(time.Since(start), x.tests)
+	x.pace.begin(engine.Default().Now(), x.tests)
 	return l.report()
 }
 
@@ -211,7 +210,7 @@ func (l *Later[S]) runTests() {
 		}
 		l.runUntil(keep)
 		if isAlone {
-			x.pace.waited(time.Since(start))
+			x.pace.waited(engine.Default().Now())
 		}
 		l.runReady()
 	}

@@ -21,9 +21,6 @@ type pace struct {
 	each   time.Duration // how long iterations take in a round, at best and on average; 0: not known
 }
 
-// start is what time is measured from.
-var start = time.Now()
-
 // begin notes that an iteration begins now, and that it runs ahead of so many tests.
 func (p *pace) begin(now time.Duration, tests int) {
 	isFurther := tests > p.tests // it did not wait as long as it will have to

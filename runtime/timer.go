@@ -26,11 +26,13 @@ import (
 // other goroutines enqueue on the same devices meanwhile is part of it. A device with a queue of
 // its own may have finished somewhat earlier than the runtime notices when nobody waits for it.
 //
+// The times are those of simulated devices in virtual time if the program has used one before (package device/sim).
+//
 // A Timer is for one goroutine at a time.
 type Timer struct {
 	devices     []device.Device
-	start, stop time.Time // of the calls; a zero stop: not yet
-	from, to    *engine.Mark
+	start, stop time.Duration // of the calls
+	from, to    *engine.Mark  // to is nil before Stop
 }
 
 // StartTimer starts a Timer of the given devices, or of all. It does not wait.
@@ -42,7 +44,7 @@ func StartTimer(devices ...device.Device) *Timer {
 	for _, d := range devices {
 		t.devices = append(t.devices, d.Or())
 	}
-	t.start = time.Now()
+	t.start = engine.Default().Now()
 	t.from = engine.Default().Mark(t.devices...)
 	return t
 }
@@ -52,7 +54,7 @@ func StartTimer(devices ...device.Device) *Timer {
 //asyncgen:api poll
 //go:noinline
 func (t *Timer) Stop() {
-	t.stop = time.Now()
+	t.stop = engine.Default().Now()
 	t.to = engine.Default().Mark(t.devices...)
 }
 
@@ -61,10 +63,10 @@ func (t *Timer) Stop() {
 //
 //asyncgen:api poll
 func (t *Timer) Enqueued() time.Duration {
-	if t.stop.IsZero() {
-		return time.Since(t.start)
+	if t.to == nil {
+		return engine.Default().Now() - t.start
 	}
-	return t.stop.Sub(t.start)
+	return t.stop - t.start
 }
 
 // Elapsed returns how long the devices took, and whether they have finished: if not, or if the Timer

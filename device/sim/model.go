@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/asyncgen/asyncgen/device"
@@ -132,7 +133,7 @@ func at(rate float64, amount int64) time.Duration {
 	if rate == 0 {
 		return 0
 	}
-	return time.Duration(float64(amount) / rate * float64(time.Second))
+	return time.Duration(math.Round(float64(amount) / rate * float64(time.Second)))
 }
 
 // clock is the virtual time of this process.

@@ -51,6 +51,10 @@ func (e *Engine) stallFor(st *stream, bytes int64, k *device.Kernel, pc uintptr)
 	if e.hasRoom(st, bytes) {
 		return // the books were behind
 	}
+	if e.virtual.Load() != nil { // see stamp
+		e.awaitRoom(st, bytes)
+		return
+	}
 	start := now()
 	h := e.awaitRoom(st, bytes)
 	e.countStall(k.Name, pc, now()-start, h)

@@ -14,7 +14,7 @@
 // the rest (scope.go). Memory is allocated when an operation runs, and given back
 // when the collector finds that nothing refers to it (memory.go); what is to be given back may become the next result's (donate.go). What was waited for, and on which
 // source line, is counted (stats.go, site.go), and may be forbidden (sync.go); when
-// things had finished, marks know (mark.go). For tests there are modes without
+// things had finished, marks know (mark.go). Devices may have the clock of a model (virtual.go). For tests there are modes without
 // parallelism: one executes at the call (naive.go), one in a random order (shuffle.go).
 //
 // The results, and the errors at each point of observation, depend on the
@@ -68,8 +68,9 @@ type Engine struct {
 	mode    Mode
 	workers int
 	ring    int
-	looks   int      // see looksOf
-	threads *threads // see parker
+	looks   int                                 // see looksOf
+	threads *threads                            // see parker
+	virtual atomic.Pointer[device.VirtualClock] // of the first device that has one; nil: times are real
 
 	streams  atomic.Pointer[[]*stream] // by device.Device.Index; entries may be nil
 	host     atomic.Pointer[stream]    // where staging memory of copies lives; runs nothing

@@ -328,6 +328,9 @@ func (f *flow) lookAhead() {
 func (f *flow) finish(x ref) {
 	f.moved = true
 	r := f.st.at(x)
+	if f.st.e.virtual.Load() != nil {
+		r.stamp.Finish(r.arrivesOnHost())
+	}
 	f.st.publish(r, f.seqOf(x))
 	for i, s := range r.operands {
 		switch {
@@ -363,6 +366,7 @@ func (f *flow) finish(x ref) {
 		f.counted.run(r)
 	}
 	if r.link != nil && !r.isGate {
+		r.link.at = r.stamp.Finished()
 		r.link.fail = r.fail
 		f.outbox = append(f.outbox, linkNotice{l: r.link})
 	}
@@ -373,8 +377,12 @@ func (f *flow) finish(x ref) {
 	for f.head < f.scheduled && f.st.seq(f.head).state == finished {
 		f.head++
 		f.early -= f.st.seq(f.head - 1).taken()
+		if f.st.e.virtual.Load() != nil {
+			f.st.latest.note(f.st.seq(f.head - 1).stamp.Finished())
+			f.marked.reach(f.head, f.st)
+		}
 	}
-	f.marked.reach(f.head)
+	f.marked.reach(f.head, f.st)
 	stalled := f.st.e.stalled.n.Load() > 0
 	if stalled || f.freed >= freedBatch || f.head-f.st.done.Load() >= f.lag {
 		f.settleLocked()

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"sync/atomic"
+	"time"
 
 	"github.com/asyncgen/asyncgen/device"
 )
@@ -18,7 +19,8 @@ type link struct {
 	opSeq   atomic.Uint64 // plus one; 0: not yet enqueued
 	granted atomic.Bool
 	scope   *device.Scope // that the operation belongs to, or nil
-	fail    *OpError      // how the operation ended; written before the gate is told
+	fail    *OpError      // how the operation ended; written before the gate is told, as is
+	at      time.Duration // when it had, by the clock of a model
 }
 
 // A linkNotice tells the other end of a link that its gate has opened, or that its operation has finished.

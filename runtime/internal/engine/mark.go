@@ -22,7 +22,7 @@ type Mark struct {
 
 // Mark marks this place of the program for the given devices, or for all there are. It does not wait.
 func (e *Engine) Mark(devices ...device.Device) *Mark {
-	m := &Mark{e: e, at: now()}
+	m := &Mark{e: e, at: e.now()}
 	if m.streams = e.streamsOf(devices); len(devices) == 0 {
 		m.streams = slices.Clone(e.allStreams())
 	}
@@ -36,9 +36,20 @@ func (e *Engine) Mark(devices ...device.Device) *Mark {
 	return m
 }
 
-// Reached returns the time, since the program started, at which the last of the operations had finished, with or without
+// Reached returns the time, by Engine.Now, at which the last of the operations had finished, with or without
 // success, as far as the engine has noticed; that of the mark itself if there were none left. It reports false if there still are. It does not wait.
+//
+// By the clock of a model it does wait, which takes no time there, and reports false if they have not finished by now.
 func (m *Mark) Reached() (at time.Duration, ok bool) {
+	if clock := m.e.virtual.Load(); clock != nil {
+		_, err := m.e.finishReally(context.Background(), m.streams, m.ends)
+		at = m.time()
+		if err != nil || at > clock.Now() {
+			clock.Spend(aLook)
+			return at, false
+		}
+		return at, true
+	}
 	m.e.poll()
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -48,22 +59,40 @@ func (m *Mark) Reached() (at time.Duration, ok bool) {
 // Wait waits until Reached, helping to execute. It returns the error of ctx if that ends first; those of
 // operations are left to WaitAll. name says how the program waits.
 func (m *Mark) Wait(ctx context.Context, name string) error {
+	if clock := m.e.virtual.Load(); clock != nil {
+		ops, err := m.e.finishReally(ctx, m.streams, m.ends)
+		if err != nil {
+			return err
+		}
+		return m.e.reach(clock, m.time(), name, callerPC(), ops)
+	}
 	return m.e.finish(ctx, m.streams, m.ends, name, callerPC())
 }
 
-// arrive notes that one more stream has finished its operations now.
-func (m *Mark) arrive() {
+// time is when the last of the streams so far had finished its operations.
+func (m *Mark) time() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.left--
-	m.at = now()
+	return m.at
 }
 
-// skip notes that one more stream had finished its operations when the mark was made.
-func (m *Mark) skip() {
+// arrive notes that one more stream has finished its operations.
+func (m *Mark) arrive(at time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.left--
+	m.at = max(m.at, at)
+}
+
+// skip notes that one more stream had really finished its operations when the mark was made, and when that was by the clock of a model, if there
+// is one.
+func (m *Mark) skip(at time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.left--
+	if m.e.virtual.Load() != nil {
+		m.at = max(m.at, at)
+	}
 }
 
 // marks are the marks that a stream has not reached. The lock of the executor guards them.
@@ -73,28 +102,32 @@ type marks struct {
 	ends []uint64 // of each, after how many operations it is reached
 }
 
-// add adds a mark that is reached after end operations, of which done have finished.
-func (s *marks) add(m *Mark, end, done uint64) {
+// add adds a mark that is reached after end operations of st, of which done have finished.
+func (s *marks) add(m *Mark, end, done uint64, st *stream) {
 	if end <= done {
-		m.skip()
+		m.skip(st.latest.get())
 		return
 	}
 	s.list, s.ends = append(s.list, m), append(s.ends, end)
 	s.next = slices.Min(s.ends)
 }
 
-// reach is called when done operations have finished.
-func (s *marks) reach(done uint64) {
+// reach is called when done operations of st have finished.
+func (s *marks) reach(done uint64, st *stream) {
 	if s.next == 0 || done < s.next {
 		return
+	}
+	at := now()
+	if st.e.virtual.Load() != nil {
+		at = st.latest.get()
 	}
 	list, ends := s.list, s.ends
 	s.list, s.ends, s.next = nil, nil, 0
 	for i, m := range list {
 		if ends[i] <= done {
-			m.arrive()
+			m.arrive(at)
 		} else {
-			s.add(m, ends[i], done)
+			s.add(m, ends[i], done, st)
 		}
 	}
 }
@@ -102,11 +135,11 @@ func (s *marks) reach(done uint64) {
 func (f *flow) mark(m *Mark, end uint64) {
 	f.lock.lock()
 	defer f.unlock()
-	f.marked.add(m, end, f.head)
+	f.marked.add(m, end, f.head, f.st)
 }
 
 func (q *queue) mark(m *Mark, end uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.marked.add(m, end, q.st.done.Load())
+	q.marked.add(m, end, q.st.done.Load(), q.st)
 }

@@ -19,6 +19,11 @@ func (st *stream) runNow(op *Op, writes uint8, pc uintptr) {
 	r := new(record)
 	r.fill(op, writes, pc)
 	r.order, r.guess = e.order(st), e.guess()
+	clock := e.virtual.Load()
+	if clock != nil {
+		st.stamp(clock, r)
+		r.stamp.Issued = r.arrivesOnHost()
+	}
 	if r.fail = st.skips(r); r.fail == nil && st.lost.Load() != nil {
 		r.fail = st.lose(r, seq, nil)
 		e.skippedNow.Add(1)
@@ -35,6 +40,9 @@ func (st *stream) runNow(op *Op, writes uint8, pc uintptr) {
 			s.err.Store(r.fail)
 		}
 	}
+	if clock != nil {
+		clock.Reach(max(r.stamp.Finished(), r.stamp.Issued))
+	}
 }
 
 // complete runs r from beginning to end.
@@ -42,6 +50,9 @@ func (st *stream) complete(r *record) error {
 	var c [1]device.Command
 	if err := r.command(&c[0]); err != nil {
 		return err
+	}
+	if st.e.virtual.Load() != nil {
+		c[0].Stamp = &r.stamp
 	}
 	t, err := submit(st.backend, c[:])
 	if err != nil || st.backend.Caps().Synchronous {

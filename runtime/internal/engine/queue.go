@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/asyncgen/asyncgen/device"
 )
@@ -23,7 +24,8 @@ type queue struct {
 
 	submitting turn // held while commands are submitted; taken before mu. It guards what follows
 	batch      []device.Command
-	looked     uint64 // the users of storages among all operations before have been counted, see look
+	looked     uint64        // the users of storages among all operations before have been counted, see look
+	issued     time.Duration // when the last command was, by the clock of a model
 
 	mu        sync.Mutex    // guards everything up to the next blank line
 	submitted uint64        // advanced by who holds submitting as well
@@ -105,6 +107,7 @@ func (q *queue) submitSome(most int) bool {
 	q.look(min(enqueued, end+lookBeyond))
 	q.batch = q.batch[:0]
 	taken := int64(0)
+	virtual := q.st.e.virtual.Load() != nil
 	for ; next < end; next++ {
 		r := q.st.seq(next)
 		if l := r.link; l != nil {
@@ -122,6 +125,10 @@ func (q *queue) submitSome(most int) bool {
 			continue
 		}
 		var c device.Command
+		if virtual {
+			q.issued = max(q.issued, r.arrives(q.st))
+			r.stamp.Issued, c.Stamp = q.issued, &r.stamp
+		}
 		q.st.findDonor(r)
 		if r.refused = r.cancelled(); r.refused != nil {
 			r.withdrawn = true
@@ -261,6 +268,7 @@ func (q *queue) retire(end uint64) bool {
 	}
 	seq := first
 	var freed int64
+	virtual := q.st.e.virtual.Load() != nil
 retiring:
 	for ; seq < end; seq++ {
 		r := q.st.seq(seq)
@@ -275,7 +283,13 @@ retiring:
 				break retiring
 			}
 		}
+		if virtual {
+			q.clock(r)
+		}
 		q.conclude(r, seq)
+		if virtual {
+			q.marked.reach(seq+1, q.st)
+		}
 		freed += r.bytes
 		q.ahead -= r.taken()
 		r.clear()
@@ -284,13 +298,21 @@ retiring:
 		return false
 	}
 	q.st.done.Store(seq)
-	q.marked.reach(seq)
+	q.marked.reach(seq, q.st)
 	if freed != 0 {
 		q.st.e.inFlight.Add(-freed)
 		q.st.retired.Add(freed)
 	}
 	q.rouse = true
 	return true
+}
+
+// clock finds out when r had finished by the clock of a model.
+func (q *queue) clock(r *record) {
+	if r.stamp.Finished() == 0 && !r.isRelease() { // it was never run
+		r.stamp.Finish(r.arrivesOnHost())
+	}
+	q.st.latest.note(r.stamp.Finished())
 }
 
 // conclude decides how the operation at seq has ended.
@@ -319,6 +341,7 @@ func (q *queue) conclude(r *record, seq uint64) {
 	}
 	q.st.publish(r, seq)
 	if r.link != nil {
+		r.link.at = r.stamp.Finished()
 		r.link.fail = r.fail
 		q.outbox = append(q.outbox, linkNotice{l: r.link})
 	}

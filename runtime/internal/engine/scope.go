@@ -27,6 +27,9 @@ func (e *Engine) drainScope(ctx context.Context, s *device.Scope, name string, p
 
 // finishScope is finish for the operations that belong to s.
 func (e *Engine) finishScope(ctx context.Context, s *device.Scope, streams []*stream, ends []uint64, name string, pc uintptr) (err error) {
+	if clock := e.virtual.Load(); clock != nil {
+		return e.finishScopeVirtually(ctx, clock, s, streams, ends, name, pc)
+	}
 	var start time.Duration
 	var h help
 	for i, st := range streams {

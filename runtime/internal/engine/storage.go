@@ -103,7 +103,12 @@ func (s *Storage) Device() device.Device {
 }
 
 // Ready reports whether all operations enqueued before that write s have finished, with or without success. It never waits.
+//
+// By the clock of a model it reports whether they have finished by now. Then it does wait, which takes no time there, and if they have not, a little of that passes.
 func (s *Storage) Ready() bool {
+	if clock := s.st.e.virtual.Load(); clock != nil {
+		return s.isReadyBy(clock)
+	}
 	if s.fin.Load() >= s.last.Load() {
 		return true
 	}
@@ -126,6 +131,9 @@ func (s *Storage) Err() error {
 // All reading of results passes through here. name says how the program reads, for the report and for what SetSyncPolicy
 // has set: "Item". If waiting is forbidden, Wait does not wait and returns a *SyncError.
 func (s *Storage) Wait(ctx context.Context, name string) error {
+	if clock := s.st.e.virtual.Load(); clock != nil {
+		return s.waitVirtually(ctx, clock, name, callerPC())
+	}
 	want := s.last.Load()
 	if s.fin.Load() < want {
 		s.st.e.poll()
@@ -142,6 +150,11 @@ func (s *Storage) Wait(ctx context.Context, name string) error {
 // error of the first that is spoiled.
 func WaitEach(ctx context.Context, name string, ss []*Storage) error {
 	pc := callerPC()
+	if len(ss) > 0 {
+		if clock := ss[0].st.e.virtual.Load(); clock != nil {
+			return waitEachVirtually(ctx, clock, name, ss, pc)
+		}
+	}
 	start := now()
 	var h help
 	var waited *Engine

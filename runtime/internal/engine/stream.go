@@ -35,8 +35,9 @@ type stream struct {
 	backend device.Backend
 	onHost  bool // the host reads and writes its memory, and operations may wait for each other (synchronous)
 	exec    executor
-	launch  int64   // nanoseconds that an operation costs beside what it says
-	spares  *spares // of a queue
+	launch  int64         // nanoseconds that an operation costs beside what it says
+	host    time.Duration // that enqueueing one costs the program by the clock of a model
+	spares  *spares       // of a queue
 	ring    []record
 	mask    uint64
 
@@ -50,6 +51,8 @@ type stream struct {
 	_       [24]byte
 	done    atomic.Uint64 // operations retired; may lag behind until somebody settles
 	retired atomic.Int64  // the bytes of those of pushed that were taken from Engine.inFlight
+	latest  timing        // when all up to done had finished, by the clock of a model
+	times   times         // of each, by the same
 
 	instant uint64 // operations executed in mode Naive, where the ring stays empty; guarded by Engine.naive
 
@@ -115,6 +118,7 @@ type record struct {
 	pc       uintptr       // of the user's call
 	order    uint64        // see Engine.order
 	bytes    int64         // written
+	stamp    device.Stamp  // by the clock of a model. Who executes the operation finishes it
 	cost     uint32
 	writes   uint8 // bit i: operands[i] is written
 	isGate   bool  // it stands for the operation at link.op and runs nothing
@@ -165,6 +169,12 @@ func newStream(e *Engine, d device.Device, b device.Backend) *stream {
 	st := &stream{e: e, id: e.made, dev: d, backend: b,
 		ring: make([]record, e.ring), mask: uint64(e.ring - 1)}
 	st.flush.st = st
+	if b != nil {
+		var clock *device.VirtualClock
+		if clock, st.host = device.VirtualOf(b); clock != nil {
+			e.virtual.CompareAndSwap(nil, clock)
+		}
+	}
 	synchronous := b == nil || b.Caps().Synchronous
 	st.onHost = b == nil || synchronous && b.Caps().HostMemory
 	switch {
@@ -228,6 +238,9 @@ func (st *stream) push(op *Op, writes uint8, pc uintptr, bytes int64, l *link, g
 			l.gateSeq = seq
 		} else if l != nil {
 			l.opSeq.Store(seq + 1)
+		}
+		if clock := st.e.virtual.Load(); clock != nil {
+			st.stamp(clock, r)
 		}
 		for i, s := range op.Operands {
 			if s != nil && writes>>i&1 != 0 && s.st == st {
@@ -344,6 +357,9 @@ func (r *record) spoiled() *OpError {
 
 // publish makes the outcome of the operation at seq visible in what it wrote.
 func (st *stream) publish(r *record, seq uint64) {
+	if st.e.virtual.Load() != nil {
+		st.pass(r, seq)
+	}
 	for i, s := range r.operands {
 		if s != nil && r.writes>>i&1 != 0 && s.st == st {
 			s.finished(seq, r.fail)

@@ -339,6 +339,9 @@ func (e *Engine) drain(ctx context.Context, streams []*stream, name string, pc u
 // finish waits until each of the streams has finished as many operations as ends says. It is
 // one wait, if there is something to wait for.
 func (e *Engine) finish(ctx context.Context, streams []*stream, ends []uint64, name string, pc uintptr) (err error) {
+	if clock := e.virtual.Load(); clock != nil {
+		return e.finishVirtually(ctx, clock, streams, ends, name, pc)
+	}
 	var start time.Duration
 	var h help
 	for i, st := range streams {
