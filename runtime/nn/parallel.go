@@ -14,6 +14,8 @@ type Parallel struct {
 	// Shards is how many parts a batch is cut into: a multiple of the number of devices. It decides on the bits of gradients, and
 	// the devices don't. 0: 8.
 	Shards int
+	// Bucket is how many bytes of gradients travel together, see [tensor.NewReducer]: fewer begin earlier, and are more copies. It decides on bits, too. 0: 1 MiB.
+	Bucket int
 }
 
 // defaultShards serves 1, 2, 4 and 8 devices.
@@ -65,7 +67,7 @@ func DataParallel(m Module, how Parallel) *Replicas {
 		}
 	}
 	r.params = params
-	r.grads = tensor.NewReducer(shards, params...)
+	r.grads = tensor.NewReducer(shards, how.Bucket, params...)
 	r.Sync()
 	return r
 }

@@ -126,9 +126,9 @@ func TestDataParallelBits(t *testing.T) {
 			}
 		}
 	}
-	want := train(t, nn.Parallel{Devices: devs[:1], Shards: 21}, 63, true)
+	want := train(t, nn.Parallel{Devices: devs[:1], Shards: 21, Bucket: 500}, 63, true)
 	for _, n := range []int{3, 7} {
-		if got := train(t, nn.Parallel{Devices: devs[:n], Shards: 21}, 63, true); !got.equal(want) {
+		if got := train(t, nn.Parallel{Devices: devs[:n], Shards: 21, Bucket: 500}, 63, true); !got.equal(want) {
 			t.Errorf("21 shards on %d devices: %v, want %v", n, got, want)
 		}
 	}

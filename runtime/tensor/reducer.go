@@ -20,15 +20,21 @@ import (
 type Reducer struct {
 	copies [][]*Param // by device
 	shards int
+	bucket int        // in bytes
 	seen   [][]uint64 // how often parameters had been set at the last InStep
 	sweep  *sweep     // the Backward under way, or nil
 }
 
-// NewReducer returns a Reducer of copies of a model, of which each has a list of parameters in one order, for so many shards. It panics if the lists differ in
+// NewReducer returns a Reducer of copies of a model, of which each has a list of parameters in one order, for so many shards. Gradients with at least bucket
+// bytes travel alone; smaller ones wait for each other until they have as many together, or until Backward ends. That decides on bits too, as AllReduce
+// halves what travels; 0 is 1 MiB. NewReducer panics if the lists differ in
 // length, and if there are not as many shards for each copy as for the others.
 //
 //asyncgen:api pure
-func NewReducer(shards int, copies ...[]*Param) *Reducer {
+func NewReducer(shards, bucket int, copies ...[]*Param) *Reducer {
+	if bucket <= 0 {
+		bucket = defaultBucket
+	}
 	if len(copies) == 0 || shards < 1 || shards%len(copies) != 0 {
 		panic(fmt.Sprintf("tensor: NewReducer: %d shards can't be shared by %d copies", shards, len(copies)))
 	}
@@ -37,7 +43,7 @@ func NewReducer(shards int, copies ...[]*Param) *Reducer {
 			panic(fmt.Sprintf("tensor: NewReducer: copies with %d and %d parameters", len(copies[0]), len(c)))
 		}
 	}
-	r := &Reducer{copies: copies, shards: shards, seen: make([][]uint64, len(copies))}
+	r := &Reducer{copies: copies, shards: shards, bucket: bucket, seen: make([][]uint64, len(copies))}
 	for c := range copies {
 		r.seen[c] = make([]uint64, len(copies[c]))
 	}
@@ -144,9 +150,8 @@ type transport struct {
 	shapes []device.Shape
 }
 
-// togetherBytes is how many bytes gradients have that travel together, but for the last ones, and from how many on one travels alone. It decides on
-// halves, as AllReduce has them, and so on bits.
-const togetherBytes = 1 << 20
+// defaultBucket has so many bytes that a copy takes no longer for its own sake than for theirs, where one begins in 20 µs and goes on with 50 GB/s.
+const defaultBucket = 1 << 20
 
 func newSweep(r *Reducer) *sweep {
 	s := &sweep{r: r, grads: make([][]*Tensor, len(r.copies[0])), pending: make([]int, len(r.copies[0]))}
@@ -182,7 +187,7 @@ func (s *sweep) complete(param int) {
 		return // no shard has one
 	}
 	bytes := g.size * g.dtype.Size()
-	if bytes >= togetherBytes {
+	if bytes >= s.r.bucket {
 		s.send([]int{param})
 		return
 	}
@@ -190,7 +195,7 @@ func (s *sweep) complete(param int) {
 		s.sendOpen()
 	}
 	s.open = append(s.open, param)
-	if s.bytes += bytes; s.bytes >= togetherBytes {
+	if s.bytes += bytes; s.bytes >= s.r.bucket {
 		s.sendOpen()
 	}
 }
