@@ -26,7 +26,7 @@
 //	runtime/op/opgen         writes what derives from these definitions
 //	runtime/internal/tape    reverse-mode differentiation over them
 //	runtime/tensor           Tensor: creation, operations, views, reads, gradients
-//	runtime/nn               layers and losses
+//	runtime/nn               layers and losses, on one device or on several
 //	runtime/optim            optimisers
 //	runtime                  package asyncrt: control of the engine, and Later, which generated code calls
 //	runtime/asynctest        what generated equality tests call

@@ -1383,7 +1383,11 @@ func (w *walker) library(api tensorapi.Func, fn *types.Func, call *ast.CallExpr)
 		return
 	}
 	w.operands(call)
-	switch api.Kind {
+	kind := api.Kind
+	if kind == tensorapi.Call && w.callsOp(api, call) {
+		kind = tensorapi.Op
+	}
+	switch kind {
 	case tensorapi.Pure, tensorapi.Meta:
 	case tensorapi.Value:
 		if w.held != nil && w.f.takes(fn, call) {
@@ -1407,6 +1411,28 @@ func (w *walker) library(api tensorapi.Func, fn *types.Func, call *ast.CallExpr)
 	default: // Poll, Control, Call
 		note(&w.e.Barrier, cause(call, "calls %s", name(fn)).as(Blocks))
 	}
+}
+
+// callsOp reports whether the function that call calls is an operation of the library, named as such: then so is the call.
+func (w *walker) callsOp(api tensorapi.Func, call *ast.CallExpr) bool {
+	if api.Arg < 0 || api.Arg >= len(call.Args) || api.Calls == tensorapi.Later {
+		return false
+	}
+	var id *ast.Ident
+	switch e := ast.Unparen(call.Args[api.Arg]).(type) {
+	case *ast.Ident:
+		id = e
+	case *ast.SelectorExpr:
+		id = e.Sel
+	default:
+		return false
+	}
+	fn, ok := w.f.Info.Uses[id].(*types.Func)
+	if !ok || fn.Signature().Recv() != nil {
+		return false
+	}
+	called, ok := w.f.Analysis.API.Lookup(fn)
+	return ok && called.Kind == tensorapi.Op
 }
 
 // takes reports whether call does no more than take what the cells of variables hold now, so that it may as well be
