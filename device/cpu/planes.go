@@ -250,6 +250,17 @@ func (s *scene) planeTaps(f vec.Taps, w, offsets unsafe.Pointer, k int, src, dst
 	}
 }
 
+// denseTaps calls f for a plane whose element for the first tap of the first place is at src. What f gives at the scene's places is side by side
+// in dst.
+func (s *scene) denseTaps(f vec.Taps, w unsafe.Pointer, offsets []int, src, dst unsafe.Pointer, size int) {
+	cols := s.cols.count
+	rows := max(1, mostTaps/(len(offsets)*cols))
+	for u := 0; u < s.rows.count; u += rows {
+		n := min(rows, s.rows.count-u)
+		f(len(offsets), w, unsafe.Pointer(&offsets[0]), unsafe.Add(src, u*s.down*size), unsafe.Add(dst, u*cols*size), cols, n, s.down*size, cols*size)
+	}
+}
+
 // mostTaps is how much of vec.Taps is done at once, which can't be interrupted: some 50 µs of its slowest kind.
 const mostTaps = 1 << 18
 

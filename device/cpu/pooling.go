@@ -123,22 +123,108 @@ func argPool[T float32 | float64](c *device.Command) error {
 	if err := newPooling(c, &x); err != nil {
 		return err
 	}
-	w := x.window
-	rows, cols := indices(&w[0]), indices(&w[1])
-	count := w[0].Out * w[1].Out
-	out := slice[int64](x.out, c.N)
-	pool.Run(x.n*w[0].Out, grainOf(4*w[1].Out*w[0].Size*w[1].Size), func(lo, hi int) {
-		for r := lo; r < hi; r++ {
-			plane, i := r/w[0].Out, r%w[0].Out
-			src := x.plane(plane)
-			ys := rows[i*w[0].Size:][:w[0].Size]
-			row := out[plane*count+i*w[1].Out:][:w[1].Out]
-			for j := range row {
-				row[j] = greatest[T](&x, src, ys, cols[j*w[1].Size:][:w[1].Size])
+	p := placing[T]{pooling: &x, out: slice[int64](x.out, c.N), rows: indices(&x.window[0]), cols: indices(&x.window[1])}
+	dt := c.Kernel.In[0]
+	p.max, p.where, p.find = vec.TapsOf(vec.TapMax, dt), vec.TapsOf(vec.TapWhere, dt), vec.FindOf(dt)
+	for _, rows := range latticesOf(&x.window[0]) {
+		for _, cols := range latticesOf(&x.window[1]) {
+			p.run(newScene(x.window, rows, cols, x.stride[0], x.stride[1], false))
+		}
+	}
+	return nil
+}
+
+// A placing is an ArgPool command: the greatest element is found first, and then the first one that is equal to it.
+type placing[T float32 | float64] struct {
+	*pooling
+	out        []int64
+	rows, cols []int // see indices
+	max, where vec.Taps
+	find       vec.Find
+}
+
+// fewPlaces is how many places a row has at least that is worth loops of package vec, which look at each window twice.
+const fewPlaces = 4
+
+// run finds the places for the scene's places.
+func (p *placing[T]) run(s *scene) {
+	k, count, all := len(s.taps), s.count(), s.outRows*s.outColumn
+	if k == 0 {
+		for i := range p.n {
+			s.setPlaces(unsafe.Pointer(&p.out[i*all]), 8, math.MaxUint64)
+		}
+		return
+	}
+	if s.cols.count < fewPlaces || s.height*s.width > math.MaxInt32 {
+		pool.Run(p.n, grainOf(16*count*k), func(lo, hi int) {
+			for i := lo; i < hi; i++ {
+				p.oneByOne(s, p.out[i*all:][:all], p.plane(i))
 			}
+		})
+		return
+	}
+	// From the last tap to the first: the loop leaves the last of equals.
+	offsets, indices := make([]int, k), make([]uint64, k)
+	for t, at := range s.taps {
+		offsets[k-1-t] = at * p.size
+		index := t/s.cols.taps*s.rows.across*s.width + t%s.cols.taps*s.cols.across // relative to that of the first tap
+		if p.size == 4 {
+			slice[int32](start(indices), k)[k-1-t] = int32(index)
+		} else {
+			indices[k-1-t] = uint64(index)
+		}
+	}
+	pool.Run(p.n, grainOf((2*s.plane+3*count*k)/2), func(lo, hi int) {
+		mem := takeSpare((count + s.plane) * p.size)
+		defer giveSpare(mem)
+		copied := unsafe.Add(mem.Ptr, count*p.size)
+		for i := lo; i < hi; i++ {
+			src, found := p.plane(i), slice[T](mem.Ptr, count)
+			if s.plane > 0 {
+				s.copyPlane(copied, src, p.size, kernel.Bits(T(math.Inf(-1))))
+				src = copied
+			}
+			src = unsafe.Add(src, s.base*p.size)
+			s.denseTaps(p.max, nil, offsets, src, mem.Ptr, p.size)
+			out := p.out[i*all:][:all]
+			if s.plane > 0 && p.find(mem.Ptr, count, kernel.Bits(T(math.Inf(-1)))) < count {
+				p.oneByOne(s, out, p.plane(i)) // as what stands for elements outside is equal to -Inf
+				continue
+			}
+			s.denseTaps(p.where, start(indices), offsets, src, mem.Ptr, p.size)
+			p.number(s, out, found)
 		}
 	})
-	return nil
+}
+
+// number writes the indices, in an operand's plane, of what was found relative to the first taps.
+func (p *placing[T]) number(s *scene, out []int64, found []T) {
+	cols := s.cols.count
+	for u := range s.rows.count {
+		at, index := s.placeOf(u, 0), int64((s.rows.base+u*s.rows.down)*s.width+s.cols.base)
+		if p.size == 4 {
+			for _, i := range slice[int32](start(found[u*cols:]), cols) {
+				out[at] = index + int64(i)
+				at, index = at+s.cols.step, index+int64(s.cols.down)
+			}
+			continue
+		}
+		for _, i := range slice[int64](start(found[u*cols:]), cols) {
+			out[at] = index + i
+			at, index = at+s.cols.step, index+int64(s.cols.down)
+		}
+	}
+}
+
+// oneByOne looks at each element of the windows.
+func (p *placing[T]) oneByOne(s *scene, out []int64, src unsafe.Pointer) {
+	h, w := p.window[0].Size, p.window[1].Size
+	for u := range s.rows.count {
+		for v := range s.cols.count {
+			ys, xs := p.rows[(s.rows.first+u*s.rows.step)*h:][:h], p.cols[(s.cols.first+v*s.cols.step)*w:][:w]
+			out[s.placeOf(u, v)] = greatest[T](p.pooling, src, ys, xs)
+		}
+	}
 }
 
 // indices lists the indices of a window's elements for each place of the result: -1 where there is none.

@@ -14,6 +14,7 @@ const (
 	TapMulAdd Tap = iota // 0, then the sum so far plus the row times a weight, rounded as in products of matrices
 	TapSum               // 0, then the sum so far plus the row
 	TapMax               // -Inf, then the greater one; NaN if one is NaN
+	TapWhere             // 0, then the bits of the weight where the row is equal to what dst was before, or NaN
 )
 
 // Taps combines k > 0 rows into each of some rows, the same way in each: it is
@@ -28,7 +29,8 @@ const (
 //		}
 //	}
 //
-// where at, down and ld are in bytes, and cols and rows are above 0. It reads no w but for TapMulAdd.
+// where at, down and ld are in bytes, and cols and rows are above 0. It reads no w but for TapMulAdd
+// and TapWhere, and no dst but for that.
 type Taps func(k int, w, at, src, dst unsafe.Pointer, cols, rows, down, ld int)
 
 type (
@@ -72,6 +74,8 @@ func tapsTwin[T float32 | float64](t Tap) Taps {
 						row[j] += v
 					}
 				}
+			case TapWhere:
+				whereTaps(row, unsafe.Slice((*T)(w), k), offsets, from)
 			default:
 				for j := range row {
 					row[j] = T(math.Inf(-1))
@@ -81,6 +85,20 @@ func tapsTwin[T float32 | float64](t Tap) Taps {
 						row[j] = max(row[j], v)
 					}
 				}
+			}
+		}
+	}
+}
+
+// whereTaps replaces each m of row by the weight of the last of the rows at the offsets from a place that have m there, or NaN.
+func whereTaps[T float32 | float64](row, w []T, offsets []int, from unsafe.Pointer) {
+	for j, m := range row {
+		row[j] = 0
+		for p := len(offsets) - 1; p >= 0; p-- {
+			x := *(*T)(unsafe.Add(from, offsets[p]+j*int(unsafe.Sizeof(m))))
+			if x == m || x != x {
+				row[j] = w[p]
+				break
 			}
 		}
 	}

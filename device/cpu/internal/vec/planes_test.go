@@ -39,7 +39,13 @@ func testTaps[T float](t *testing.T) {
 		for p := range at {
 			offsets[p] = at[p] * size
 		}
-		tap := Tap(round % 3)
+		tap := Tap(round % 4)
+		for i := range dst {
+			if r, j := i/ld, i%ld; tap == TapWhere && j < cols && rnd.IntN(8) > 0 { // or else there is hardly anything like it
+				dst[i] = src[at[rnd.IntN(k)]+r*down+j]
+				before[i] = dst[i]
+			}
+		}
 		TapsOf(tap, dt)(k, unsafe.Pointer(&w[0]), unsafe.Pointer(&offsets[0]), unsafe.Pointer(&src[0]), unsafe.Pointer(&dst[0]), cols, rows, down*size, ld*size)
 		for i, got := range dst {
 			r, j := i/ld, i%ld
@@ -50,6 +56,10 @@ func testTaps[T float](t *testing.T) {
 					switch x := src[at[p]+r*down+j]; {
 					case tap == TapMax:
 						want = max(want, x)
+					case tap == TapWhere:
+						if x == before[i] || x != x {
+							want = w[p]
+						}
 					case tap == TapSum:
 						want += x
 					case ProductsOf(dt) != nil:

@@ -23,6 +23,9 @@ func tapsSumFloat32AVX512(k int, w unsafe.Pointer, at unsafe.Pointer, src unsafe
 func tapsMaxFloat32AVX512(k int, w unsafe.Pointer, at unsafe.Pointer, src unsafe.Pointer, dst unsafe.Pointer, cols int, rows int, down int, ld int)
 
 //go:noescape
+func tapsWhereFloat32AVX512(k int, w unsafe.Pointer, at unsafe.Pointer, src unsafe.Pointer, dst unsafe.Pointer, cols int, rows int, down int, ld int)
+
+//go:noescape
 func tapsMulAddFloat64AVX512(k int, w unsafe.Pointer, at unsafe.Pointer, src unsafe.Pointer, dst unsafe.Pointer, cols int, rows int, down int, ld int)
 
 //go:noescape
@@ -30,6 +33,9 @@ func tapsSumFloat64AVX512(k int, w unsafe.Pointer, at unsafe.Pointer, src unsafe
 
 //go:noescape
 func tapsMaxFloat64AVX512(k int, w unsafe.Pointer, at unsafe.Pointer, src unsafe.Pointer, dst unsafe.Pointer, cols int, rows int, down int, ld int)
+
+//go:noescape
+func tapsWhereFloat64AVX512(k int, w unsafe.Pointer, at unsafe.Pointer, src unsafe.Pointer, dst unsafe.Pointer, cols int, rows int, down int, ld int)
 
 //go:noescape
 func collectAVX21(k int, at unsafe.Pointer, src unsafe.Pointer, dst unsafe.Pointer, step int, last int)
@@ -47,6 +53,9 @@ func tapsSumFloat32AVX2(k int, w unsafe.Pointer, at unsafe.Pointer, src unsafe.P
 func tapsMaxFloat32AVX2(k int, w unsafe.Pointer, at unsafe.Pointer, src unsafe.Pointer, dst unsafe.Pointer, cols int, rows int, down int, ld int)
 
 //go:noescape
+func tapsWhereFloat32AVX2(k int, w unsafe.Pointer, at unsafe.Pointer, src unsafe.Pointer, dst unsafe.Pointer, cols int, rows int, down int, ld int)
+
+//go:noescape
 func tapsMulAddFloat64AVX2(k int, w unsafe.Pointer, at unsafe.Pointer, src unsafe.Pointer, dst unsafe.Pointer, cols int, rows int, down int, ld int)
 
 //go:noescape
@@ -55,21 +64,28 @@ func tapsSumFloat64AVX2(k int, w unsafe.Pointer, at unsafe.Pointer, src unsafe.P
 //go:noescape
 func tapsMaxFloat64AVX2(k int, w unsafe.Pointer, at unsafe.Pointer, src unsafe.Pointer, dst unsafe.Pointer, cols int, rows int, down int, ld int)
 
+//go:noescape
+func tapsWhereFloat64AVX2(k int, w unsafe.Pointer, at unsafe.Pointer, src unsafe.Pointer, dst unsafe.Pointer, cols int, rows int, down int, ld int)
+
 func init() {
 	collects.set(AVX512, 1, collectAVX5121)
 	collects.set(AVX512, 2, collectAVX5122)
 	taps.set(AVX512, tapKey{TapMulAdd, device.Float32}, tapsMulAddFloat32AVX512)
 	taps.set(AVX512, tapKey{TapSum, device.Float32}, tapsSumFloat32AVX512)
 	taps.set(AVX512, tapKey{TapMax, device.Float32}, tapsMaxFloat32AVX512)
+	taps.set(AVX512, tapKey{TapWhere, device.Float32}, tapsWhereFloat32AVX512)
 	taps.set(AVX512, tapKey{TapMulAdd, device.Float64}, tapsMulAddFloat64AVX512)
 	taps.set(AVX512, tapKey{TapSum, device.Float64}, tapsSumFloat64AVX512)
 	taps.set(AVX512, tapKey{TapMax, device.Float64}, tapsMaxFloat64AVX512)
+	taps.set(AVX512, tapKey{TapWhere, device.Float64}, tapsWhereFloat64AVX512)
 	collects.set(AVX2, 1, collectAVX21)
 	collects.set(AVX2, 2, collectAVX22)
 	taps.set(AVX2, tapKey{TapMulAdd, device.Float32}, tapsMulAddFloat32AVX2)
 	taps.set(AVX2, tapKey{TapSum, device.Float32}, tapsSumFloat32AVX2)
 	taps.set(AVX2, tapKey{TapMax, device.Float32}, tapsMaxFloat32AVX2)
+	taps.set(AVX2, tapKey{TapWhere, device.Float32}, tapsWhereFloat32AVX2)
 	taps.set(AVX2, tapKey{TapMulAdd, device.Float64}, tapsMulAddFloat64AVX2)
 	taps.set(AVX2, tapKey{TapSum, device.Float64}, tapsSumFloat64AVX2)
 	taps.set(AVX2, tapKey{TapMax, device.Float64}, tapsMaxFloat64AVX2)
+	taps.set(AVX2, tapKey{TapWhere, device.Float64}, tapsWhereFloat64AVX2)
 }

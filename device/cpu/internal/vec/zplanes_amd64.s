@@ -118,6 +118,7 @@ TEXT ·tapsMulAddFloat32AVX512(SB), NOSPLIT, $0-72
 narrow:
 	CMPQ    R10, $0x04
 	JL      narrow3
+	MOVQ    R9, SI
 	VMOVUPS Z0, Z1
 	VMOVUPS Z0, Z2
 	VMOVUPS Z0, Z3
@@ -161,6 +162,7 @@ tapsOfRows4:
 narrow3:
 	CMPQ    R10, $0x03
 	JL      narrow2
+	MOVQ    R9, SI
 	VMOVUPS Z0, Z1
 	VMOVUPS Z0, Z2
 	VMOVUPS Z0, Z3
@@ -198,6 +200,7 @@ tapsOfRows3:
 narrow2:
 	CMPQ    R10, $0x02
 	JL      narrow1
+	MOVQ    R9, SI
 	VMOVUPS Z0, Z1
 	VMOVUPS Z0, Z2
 	XORQ    SI, SI
@@ -404,6 +407,7 @@ TEXT ·tapsSumFloat32AVX512(SB), NOSPLIT, $0-72
 narrow:
 	CMPQ    R9, $0x04
 	JL      narrow3
+	MOVQ    R8, BX
 	VMOVUPS Z0, Z1
 	VMOVUPS Z0, Z2
 	VMOVUPS Z0, Z3
@@ -446,6 +450,7 @@ tapsOfRows4:
 narrow3:
 	CMPQ    R9, $0x03
 	JL      narrow2
+	MOVQ    R8, BX
 	VMOVUPS Z0, Z1
 	VMOVUPS Z0, Z2
 	VMOVUPS Z0, Z3
@@ -482,6 +487,7 @@ tapsOfRows3:
 narrow2:
 	CMPQ    R9, $0x02
 	JL      narrow1
+	MOVQ    R8, BX
 	VMOVUPS Z0, Z1
 	VMOVUPS Z0, Z2
 	XORQ    BX, BX
@@ -682,6 +688,7 @@ TEXT ·tapsMaxFloat32AVX512(SB), NOSPLIT, $0-72
 narrow:
 	CMPQ    R9, $0x04
 	JL      narrow3
+	MOVQ    R8, BX
 	VMOVUPS Z0, Z1
 	VMOVUPS Z0, Z2
 	VMOVUPS Z0, Z3
@@ -736,6 +743,7 @@ tapsOfRows4:
 narrow3:
 	CMPQ    R9, $0x03
 	JL      narrow2
+	MOVQ    R8, BX
 	VMOVUPS Z0, Z1
 	VMOVUPS Z0, Z2
 	VMOVUPS Z0, Z3
@@ -781,6 +789,7 @@ tapsOfRows3:
 narrow2:
 	CMPQ    R9, $0x02
 	JL      narrow1
+	MOVQ    R8, BX
 	VMOVUPS Z0, Z1
 	VMOVUPS Z0, Z2
 	XORQ    BX, BX
@@ -997,6 +1006,399 @@ next:
 	VZEROUPPER
 	RET
 
+// func tapsWhereFloat32AVX512(k int, w *byte, at *byte, src *byte, dst *byte, cols int, rows int, down int, ld int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·tapsWhereFloat32AVX512(SB), NOSPLIT, $0-72
+	MOVQ         k+0(FP), AX
+	MOVQ         w+8(FP), CX
+	MOVQ         at+16(FP), DX
+	MOVQ         $0x0000000000000000, BX
+	VMOVQ        BX, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         src+24(FP), R8
+	MOVQ         dst+32(FP), R9
+	MOVQ         rows+48(FP), R10
+	MOVQ         down+56(FP), R11
+	LEAQ         (R11)(R11*2), BX
+
+	// the last vector of a row has (cols-1)%lanes + 1 elements
+	MOVQ  cols+40(FP), SI
+	DECQ  SI
+	ANDQ  $0x0f, SI
+	INCQ  SI
+	MOVQ  $-1, DI
+	BZHIQ SI, DI, DI
+	KMOVQ DI, K1
+
+	// if cols <= lanes: several rows at once, as one would wait for its sum so far
+	MOVQ cols+40(FP), DI
+	CMPQ DI, $0x00000010
+	JG   row
+
+narrow:
+	CMPQ      R10, $0x04
+	JL        narrow3
+	MOVQ      R9, SI
+	VMOVUPS   Z0, Z1
+	VMOVUPS.Z (SI), K1, Z2
+	MOVQ      ld+64(FP), DI
+	ADDQ      DI, SI
+	VMOVUPS   Z0, Z3
+	VMOVUPS.Z (SI), K1, Z4
+	MOVQ      ld+64(FP), DI
+	ADDQ      DI, SI
+	VMOVUPS   Z0, Z5
+	VMOVUPS.Z (SI), K1, Z6
+	MOVQ      ld+64(FP), DI
+	ADDQ      DI, SI
+	VMOVUPS   Z0, Z7
+	VMOVUPS.Z (SI), K1, Z8
+	XORQ      SI, SI
+
+tapsOfRows4:
+	// for p := range k: x := src[at[p]:]; sum = if x == m || x != x { sum = w[p] }
+	MOVQ         (DX)(SI*8), DI
+	ADDQ         R8, DI
+	VBROADCASTSS (CX)(SI*4), Z9
+	VMOVUPS.Z    (DI), K1, Z10
+	VCMPPS       $0x00, Z2, Z10, K2
+	VCMPPS       $0x03, Z10, Z10, K3
+	KORW         K3, K2, K2
+	VMOVAPS      Z9, K2, Z1
+	VMOVUPS.Z    (DI)(R11*1), K1, Z10
+	VCMPPS       $0x00, Z4, Z10, K2
+	VCMPPS       $0x03, Z10, Z10, K3
+	KORW         K3, K2, K2
+	VMOVAPS      Z9, K2, Z3
+	VMOVUPS.Z    (DI)(R11*2), K1, Z10
+	VCMPPS       $0x00, Z6, Z10, K2
+	VCMPPS       $0x03, Z10, Z10, K3
+	KORW         K3, K2, K2
+	VMOVAPS      Z9, K2, Z5
+	VMOVUPS.Z    (DI)(BX*1), K1, Z10
+	VCMPPS       $0x00, Z8, Z10, K2
+	VCMPPS       $0x03, Z10, Z10, K3
+	KORW         K3, K2, K2
+	VMOVAPS      Z9, K2, Z7
+	INCQ         SI
+	CMPQ         SI, AX
+	JLT          tapsOfRows4
+	MOVQ         ld+64(FP), SI
+	VMOVDQU32    Z1, K1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VMOVDQU32    Z3, K1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VMOVDQU32    Z5, K1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VMOVDQU32    Z7, K1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	SUBQ         $0x04, R10
+	JNZ          narrow
+	VZEROUPPER
+	RET
+
+narrow3:
+	CMPQ      R10, $0x03
+	JL        narrow2
+	MOVQ      R9, SI
+	VMOVUPS   Z0, Z1
+	VMOVUPS.Z (SI), K1, Z2
+	MOVQ      ld+64(FP), DI
+	ADDQ      DI, SI
+	VMOVUPS   Z0, Z3
+	VMOVUPS.Z (SI), K1, Z4
+	MOVQ      ld+64(FP), DI
+	ADDQ      DI, SI
+	VMOVUPS   Z0, Z5
+	VMOVUPS.Z (SI), K1, Z6
+	XORQ      SI, SI
+
+tapsOfRows3:
+	// for p := range k: x := src[at[p]:]; sum = if x == m || x != x { sum = w[p] }
+	MOVQ         (DX)(SI*8), DI
+	ADDQ         R8, DI
+	VBROADCASTSS (CX)(SI*4), Z7
+	VMOVUPS.Z    (DI), K1, Z8
+	VCMPPS       $0x00, Z2, Z8, K2
+	VCMPPS       $0x03, Z8, Z8, K3
+	KORW         K3, K2, K2
+	VMOVAPS      Z7, K2, Z1
+	VMOVUPS.Z    (DI)(R11*1), K1, Z8
+	VCMPPS       $0x00, Z4, Z8, K2
+	VCMPPS       $0x03, Z8, Z8, K3
+	KORW         K3, K2, K2
+	VMOVAPS      Z7, K2, Z3
+	VMOVUPS.Z    (DI)(R11*2), K1, Z8
+	VCMPPS       $0x00, Z6, Z8, K2
+	VCMPPS       $0x03, Z8, Z8, K3
+	KORW         K3, K2, K2
+	VMOVAPS      Z7, K2, Z5
+	INCQ         SI
+	CMPQ         SI, AX
+	JLT          tapsOfRows3
+	MOVQ         ld+64(FP), SI
+	VMOVDQU32    Z1, K1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VMOVDQU32    Z3, K1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VMOVDQU32    Z5, K1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	SUBQ         $0x03, R10
+	JNZ          narrow
+	VZEROUPPER
+	RET
+
+narrow2:
+	CMPQ      R10, $0x02
+	JL        narrow1
+	MOVQ      R9, SI
+	VMOVUPS   Z0, Z1
+	VMOVUPS.Z (SI), K1, Z2
+	MOVQ      ld+64(FP), DI
+	ADDQ      DI, SI
+	VMOVUPS   Z0, Z3
+	VMOVUPS.Z (SI), K1, Z4
+	XORQ      SI, SI
+
+tapsOfRows2:
+	// for p := range k: x := src[at[p]:]; sum = if x == m || x != x { sum = w[p] }
+	MOVQ         (DX)(SI*8), DI
+	ADDQ         R8, DI
+	VBROADCASTSS (CX)(SI*4), Z5
+	VMOVUPS.Z    (DI), K1, Z6
+	VCMPPS       $0x00, Z2, Z6, K2
+	VCMPPS       $0x03, Z6, Z6, K3
+	KORW         K3, K2, K2
+	VMOVAPS      Z5, K2, Z1
+	VMOVUPS.Z    (DI)(R11*1), K1, Z6
+	VCMPPS       $0x00, Z4, Z6, K2
+	VCMPPS       $0x03, Z6, Z6, K3
+	KORW         K3, K2, K2
+	VMOVAPS      Z5, K2, Z3
+	INCQ         SI
+	CMPQ         SI, AX
+	JLT          tapsOfRows2
+	MOVQ         ld+64(FP), SI
+	VMOVDQU32    Z1, K1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VMOVDQU32    Z3, K1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	SUBQ         $0x02, R10
+	JNZ          narrow
+	VZEROUPPER
+	RET
+
+narrow1:
+row:
+	MOVQ R8, BX
+	MOVQ R9, SI
+	MOVQ cols+40(FP), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS Z0, Z1
+	VMOVUPS (SI), Z2
+	VMOVUPS Z0, Z3
+	VMOVUPS 64(SI), Z4
+	VMOVUPS Z0, Z5
+	VMOVUPS 128(SI), Z6
+	VMOVUPS Z0, Z7
+	VMOVUPS 192(SI), Z8
+	XORQ    R12, R12
+
+tapsMany:
+	// for p := range k: x := src[at[p]:]; sum = if x == m || x != x { sum = w[p] }
+	MOVQ         (DX)(R12*8), R13
+	ADDQ         BX, R13
+	VBROADCASTSS (CX)(R12*4), Z9
+	VMOVUPS      (R13), Z10
+	VCMPPS       $0x00, Z2, Z10, K2
+	VCMPPS       $0x03, Z10, Z10, K3
+	KORW         K3, K2, K2
+	VMOVAPS      Z9, K2, Z1
+	VMOVUPS      64(R13), Z10
+	VCMPPS       $0x00, Z4, Z10, K2
+	VCMPPS       $0x03, Z10, Z10, K3
+	KORW         K3, K2, K2
+	VMOVAPS      Z9, K2, Z3
+	VMOVUPS      128(R13), Z10
+	VCMPPS       $0x00, Z6, Z10, K2
+	VCMPPS       $0x03, Z10, Z10, K3
+	KORW         K3, K2, K2
+	VMOVAPS      Z9, K2, Z5
+	VMOVUPS      192(R13), Z10
+	VCMPPS       $0x00, Z8, Z10, K2
+	VCMPPS       $0x03, Z10, Z10, K3
+	KORW         K3, K2, K2
+	VMOVAPS      Z9, K2, Z7
+	INCQ         R12
+	CMPQ         R12, AX
+	JLT          tapsMany
+	VMOVUPS      Z1, (SI)
+	VMOVUPS      Z3, 64(SI)
+	VMOVUPS      Z5, 128(SI)
+	VMOVUPS      Z7, 192(SI)
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x00000100, SI
+	SUBQ         $0x00000040, DI
+
+manyTest:
+	CMPQ      DI, $0x00000040
+	JGT       many
+	CMPQ      DI, $0x00000010
+	JLE       rest1
+	CMPQ      DI, $0x00000020
+	JLE       rest2
+	CMPQ      DI, $0x00000030
+	JLE       rest3
+	VMOVUPS   Z0, Z1
+	VMOVUPS   (SI), Z2
+	VMOVUPS   Z0, Z3
+	VMOVUPS   64(SI), Z4
+	VMOVUPS   Z0, Z5
+	VMOVUPS   128(SI), Z6
+	VMOVUPS   Z0, Z7
+	VMOVUPS.Z 192(SI), K1, Z8
+	XORQ      DI, DI
+
+taps4:
+	// for p := range k: x := src[at[p]:]; sum = if x == m || x != x { sum = w[p] }
+	MOVQ         (DX)(DI*8), R12
+	ADDQ         BX, R12
+	VBROADCASTSS (CX)(DI*4), Z9
+	VMOVUPS      (R12), Z10
+	VCMPPS       $0x00, Z2, Z10, K2
+	VCMPPS       $0x03, Z10, Z10, K3
+	KORW         K3, K2, K2
+	VMOVAPS      Z9, K2, Z1
+	VMOVUPS      64(R12), Z10
+	VCMPPS       $0x00, Z4, Z10, K2
+	VCMPPS       $0x03, Z10, Z10, K3
+	KORW         K3, K2, K2
+	VMOVAPS      Z9, K2, Z3
+	VMOVUPS      128(R12), Z10
+	VCMPPS       $0x00, Z6, Z10, K2
+	VCMPPS       $0x03, Z10, Z10, K3
+	KORW         K3, K2, K2
+	VMOVAPS      Z9, K2, Z5
+	VMOVUPS.Z    192(R12), K1, Z10
+	VCMPPS       $0x00, Z8, Z10, K2
+	VCMPPS       $0x03, Z10, Z10, K3
+	KORW         K3, K2, K2
+	VMOVAPS      Z9, K2, Z7
+	INCQ         DI
+	CMPQ         DI, AX
+	JLT          taps4
+	VMOVUPS      Z1, (SI)
+	VMOVUPS      Z3, 64(SI)
+	VMOVUPS      Z5, 128(SI)
+	VMOVDQU32    Z7, K1, 192(SI)
+	JMP          next
+
+rest3:
+	VMOVUPS   Z0, Z1
+	VMOVUPS   (SI), Z2
+	VMOVUPS   Z0, Z3
+	VMOVUPS   64(SI), Z4
+	VMOVUPS   Z0, Z5
+	VMOVUPS.Z 128(SI), K1, Z6
+	XORQ      DI, DI
+
+taps3:
+	// for p := range k: x := src[at[p]:]; sum = if x == m || x != x { sum = w[p] }
+	MOVQ         (DX)(DI*8), R12
+	ADDQ         BX, R12
+	VBROADCASTSS (CX)(DI*4), Z7
+	VMOVUPS      (R12), Z8
+	VCMPPS       $0x00, Z2, Z8, K2
+	VCMPPS       $0x03, Z8, Z8, K3
+	KORW         K3, K2, K2
+	VMOVAPS      Z7, K2, Z1
+	VMOVUPS      64(R12), Z8
+	VCMPPS       $0x00, Z4, Z8, K2
+	VCMPPS       $0x03, Z8, Z8, K3
+	KORW         K3, K2, K2
+	VMOVAPS      Z7, K2, Z3
+	VMOVUPS.Z    128(R12), K1, Z8
+	VCMPPS       $0x00, Z6, Z8, K2
+	VCMPPS       $0x03, Z8, Z8, K3
+	KORW         K3, K2, K2
+	VMOVAPS      Z7, K2, Z5
+	INCQ         DI
+	CMPQ         DI, AX
+	JLT          taps3
+	VMOVUPS      Z1, (SI)
+	VMOVUPS      Z3, 64(SI)
+	VMOVDQU32    Z5, K1, 128(SI)
+	JMP          next
+
+rest2:
+	VMOVUPS   Z0, Z1
+	VMOVUPS   (SI), Z2
+	VMOVUPS   Z0, Z3
+	VMOVUPS.Z 64(SI), K1, Z4
+	XORQ      DI, DI
+
+taps2:
+	// for p := range k: x := src[at[p]:]; sum = if x == m || x != x { sum = w[p] }
+	MOVQ         (DX)(DI*8), R12
+	ADDQ         BX, R12
+	VBROADCASTSS (CX)(DI*4), Z5
+	VMOVUPS      (R12), Z6
+	VCMPPS       $0x00, Z2, Z6, K2
+	VCMPPS       $0x03, Z6, Z6, K3
+	KORW         K3, K2, K2
+	VMOVAPS      Z5, K2, Z1
+	VMOVUPS.Z    64(R12), K1, Z6
+	VCMPPS       $0x00, Z4, Z6, K2
+	VCMPPS       $0x03, Z6, Z6, K3
+	KORW         K3, K2, K2
+	VMOVAPS      Z5, K2, Z3
+	INCQ         DI
+	CMPQ         DI, AX
+	JLT          taps2
+	VMOVUPS      Z1, (SI)
+	VMOVDQU32    Z3, K1, 64(SI)
+	JMP          next
+
+rest1:
+	VMOVUPS   Z0, Z1
+	VMOVUPS.Z (SI), K1, Z2
+	XORQ      DI, DI
+
+taps1:
+	// for p := range k: x := src[at[p]:]; sum = if x == m || x != x { sum = w[p] }
+	MOVQ         (DX)(DI*8), R12
+	ADDQ         BX, R12
+	VBROADCASTSS (CX)(DI*4), Z3
+	VMOVUPS.Z    (R12), K1, Z4
+	VCMPPS       $0x00, Z2, Z4, K2
+	VCMPPS       $0x03, Z4, Z4, K3
+	KORW         K3, K2, K2
+	VMOVAPS      Z3, K2, Z1
+	INCQ         DI
+	CMPQ         DI, AX
+	JLT          taps1
+	VMOVDQU32    Z1, K1, (SI)
+
+next:
+	ADDQ R11, R8
+	MOVQ ld+64(FP), BX
+	ADDQ BX, R9
+	DECQ R10
+	JNZ  row
+	VZEROUPPER
+	RET
+
 // func tapsMulAddFloat64AVX512(k int, w *byte, at *byte, src *byte, dst *byte, cols int, rows int, down int, ld int)
 // Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·tapsMulAddFloat64AVX512(SB), NOSPLIT, $0-72
@@ -1029,6 +1431,7 @@ TEXT ·tapsMulAddFloat64AVX512(SB), NOSPLIT, $0-72
 narrow:
 	CMPQ    R10, $0x04
 	JL      narrow3
+	MOVQ    R9, SI
 	VMOVUPS Z0, Z1
 	VMOVUPS Z0, Z2
 	VMOVUPS Z0, Z3
@@ -1072,6 +1475,7 @@ tapsOfRows4:
 narrow3:
 	CMPQ    R10, $0x03
 	JL      narrow2
+	MOVQ    R9, SI
 	VMOVUPS Z0, Z1
 	VMOVUPS Z0, Z2
 	VMOVUPS Z0, Z3
@@ -1109,6 +1513,7 @@ tapsOfRows3:
 narrow2:
 	CMPQ    R10, $0x02
 	JL      narrow1
+	MOVQ    R9, SI
 	VMOVUPS Z0, Z1
 	VMOVUPS Z0, Z2
 	XORQ    SI, SI
@@ -1315,6 +1720,7 @@ TEXT ·tapsSumFloat64AVX512(SB), NOSPLIT, $0-72
 narrow:
 	CMPQ    R9, $0x04
 	JL      narrow3
+	MOVQ    R8, BX
 	VMOVUPS Z0, Z1
 	VMOVUPS Z0, Z2
 	VMOVUPS Z0, Z3
@@ -1357,6 +1763,7 @@ tapsOfRows4:
 narrow3:
 	CMPQ    R9, $0x03
 	JL      narrow2
+	MOVQ    R8, BX
 	VMOVUPS Z0, Z1
 	VMOVUPS Z0, Z2
 	VMOVUPS Z0, Z3
@@ -1393,6 +1800,7 @@ tapsOfRows3:
 narrow2:
 	CMPQ    R9, $0x02
 	JL      narrow1
+	MOVQ    R8, BX
 	VMOVUPS Z0, Z1
 	VMOVUPS Z0, Z2
 	XORQ    BX, BX
@@ -1593,6 +2001,7 @@ TEXT ·tapsMaxFloat64AVX512(SB), NOSPLIT, $0-72
 narrow:
 	CMPQ    R9, $0x04
 	JL      narrow3
+	MOVQ    R8, BX
 	VMOVUPS Z0, Z1
 	VMOVUPS Z0, Z2
 	VMOVUPS Z0, Z3
@@ -1647,6 +2056,7 @@ tapsOfRows4:
 narrow3:
 	CMPQ    R9, $0x03
 	JL      narrow2
+	MOVQ    R8, BX
 	VMOVUPS Z0, Z1
 	VMOVUPS Z0, Z2
 	VMOVUPS Z0, Z3
@@ -1692,6 +2102,7 @@ tapsOfRows3:
 narrow2:
 	CMPQ    R9, $0x02
 	JL      narrow1
+	MOVQ    R8, BX
 	VMOVUPS Z0, Z1
 	VMOVUPS Z0, Z2
 	XORQ    BX, BX
@@ -1908,6 +2319,399 @@ next:
 	VZEROUPPER
 	RET
 
+// func tapsWhereFloat64AVX512(k int, w *byte, at *byte, src *byte, dst *byte, cols int, rows int, down int, ld int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·tapsWhereFloat64AVX512(SB), NOSPLIT, $0-72
+	MOVQ         k+0(FP), AX
+	MOVQ         w+8(FP), CX
+	MOVQ         at+16(FP), DX
+	MOVQ         $0x0000000000000000, BX
+	VMOVQ        BX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         src+24(FP), R8
+	MOVQ         dst+32(FP), R9
+	MOVQ         rows+48(FP), R10
+	MOVQ         down+56(FP), R11
+	LEAQ         (R11)(R11*2), BX
+
+	// the last vector of a row has (cols-1)%lanes + 1 elements
+	MOVQ  cols+40(FP), SI
+	DECQ  SI
+	ANDQ  $0x07, SI
+	INCQ  SI
+	MOVQ  $-1, DI
+	BZHIQ SI, DI, DI
+	KMOVQ DI, K1
+
+	// if cols <= lanes: several rows at once, as one would wait for its sum so far
+	MOVQ cols+40(FP), DI
+	CMPQ DI, $0x00000008
+	JG   row
+
+narrow:
+	CMPQ      R10, $0x04
+	JL        narrow3
+	MOVQ      R9, SI
+	VMOVUPS   Z0, Z1
+	VMOVUPD.Z (SI), K1, Z2
+	MOVQ      ld+64(FP), DI
+	ADDQ      DI, SI
+	VMOVUPS   Z0, Z3
+	VMOVUPD.Z (SI), K1, Z4
+	MOVQ      ld+64(FP), DI
+	ADDQ      DI, SI
+	VMOVUPS   Z0, Z5
+	VMOVUPD.Z (SI), K1, Z6
+	MOVQ      ld+64(FP), DI
+	ADDQ      DI, SI
+	VMOVUPS   Z0, Z7
+	VMOVUPD.Z (SI), K1, Z8
+	XORQ      SI, SI
+
+tapsOfRows4:
+	// for p := range k: x := src[at[p]:]; sum = if x == m || x != x { sum = w[p] }
+	MOVQ         (DX)(SI*8), DI
+	ADDQ         R8, DI
+	VBROADCASTSD (CX)(SI*8), Z9
+	VMOVUPD.Z    (DI), K1, Z10
+	VCMPPD       $0x00, Z2, Z10, K2
+	VCMPPD       $0x03, Z10, Z10, K3
+	KORW         K3, K2, K2
+	VMOVAPD      Z9, K2, Z1
+	VMOVUPD.Z    (DI)(R11*1), K1, Z10
+	VCMPPD       $0x00, Z4, Z10, K2
+	VCMPPD       $0x03, Z10, Z10, K3
+	KORW         K3, K2, K2
+	VMOVAPD      Z9, K2, Z3
+	VMOVUPD.Z    (DI)(R11*2), K1, Z10
+	VCMPPD       $0x00, Z6, Z10, K2
+	VCMPPD       $0x03, Z10, Z10, K3
+	KORW         K3, K2, K2
+	VMOVAPD      Z9, K2, Z5
+	VMOVUPD.Z    (DI)(BX*1), K1, Z10
+	VCMPPD       $0x00, Z8, Z10, K2
+	VCMPPD       $0x03, Z10, Z10, K3
+	KORW         K3, K2, K2
+	VMOVAPD      Z9, K2, Z7
+	INCQ         SI
+	CMPQ         SI, AX
+	JLT          tapsOfRows4
+	MOVQ         ld+64(FP), SI
+	VMOVDQU64    Z1, K1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VMOVDQU64    Z3, K1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VMOVDQU64    Z5, K1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VMOVDQU64    Z7, K1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	SUBQ         $0x04, R10
+	JNZ          narrow
+	VZEROUPPER
+	RET
+
+narrow3:
+	CMPQ      R10, $0x03
+	JL        narrow2
+	MOVQ      R9, SI
+	VMOVUPS   Z0, Z1
+	VMOVUPD.Z (SI), K1, Z2
+	MOVQ      ld+64(FP), DI
+	ADDQ      DI, SI
+	VMOVUPS   Z0, Z3
+	VMOVUPD.Z (SI), K1, Z4
+	MOVQ      ld+64(FP), DI
+	ADDQ      DI, SI
+	VMOVUPS   Z0, Z5
+	VMOVUPD.Z (SI), K1, Z6
+	XORQ      SI, SI
+
+tapsOfRows3:
+	// for p := range k: x := src[at[p]:]; sum = if x == m || x != x { sum = w[p] }
+	MOVQ         (DX)(SI*8), DI
+	ADDQ         R8, DI
+	VBROADCASTSD (CX)(SI*8), Z7
+	VMOVUPD.Z    (DI), K1, Z8
+	VCMPPD       $0x00, Z2, Z8, K2
+	VCMPPD       $0x03, Z8, Z8, K3
+	KORW         K3, K2, K2
+	VMOVAPD      Z7, K2, Z1
+	VMOVUPD.Z    (DI)(R11*1), K1, Z8
+	VCMPPD       $0x00, Z4, Z8, K2
+	VCMPPD       $0x03, Z8, Z8, K3
+	KORW         K3, K2, K2
+	VMOVAPD      Z7, K2, Z3
+	VMOVUPD.Z    (DI)(R11*2), K1, Z8
+	VCMPPD       $0x00, Z6, Z8, K2
+	VCMPPD       $0x03, Z8, Z8, K3
+	KORW         K3, K2, K2
+	VMOVAPD      Z7, K2, Z5
+	INCQ         SI
+	CMPQ         SI, AX
+	JLT          tapsOfRows3
+	MOVQ         ld+64(FP), SI
+	VMOVDQU64    Z1, K1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VMOVDQU64    Z3, K1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VMOVDQU64    Z5, K1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	SUBQ         $0x03, R10
+	JNZ          narrow
+	VZEROUPPER
+	RET
+
+narrow2:
+	CMPQ      R10, $0x02
+	JL        narrow1
+	MOVQ      R9, SI
+	VMOVUPS   Z0, Z1
+	VMOVUPD.Z (SI), K1, Z2
+	MOVQ      ld+64(FP), DI
+	ADDQ      DI, SI
+	VMOVUPS   Z0, Z3
+	VMOVUPD.Z (SI), K1, Z4
+	XORQ      SI, SI
+
+tapsOfRows2:
+	// for p := range k: x := src[at[p]:]; sum = if x == m || x != x { sum = w[p] }
+	MOVQ         (DX)(SI*8), DI
+	ADDQ         R8, DI
+	VBROADCASTSD (CX)(SI*8), Z5
+	VMOVUPD.Z    (DI), K1, Z6
+	VCMPPD       $0x00, Z2, Z6, K2
+	VCMPPD       $0x03, Z6, Z6, K3
+	KORW         K3, K2, K2
+	VMOVAPD      Z5, K2, Z1
+	VMOVUPD.Z    (DI)(R11*1), K1, Z6
+	VCMPPD       $0x00, Z4, Z6, K2
+	VCMPPD       $0x03, Z6, Z6, K3
+	KORW         K3, K2, K2
+	VMOVAPD      Z5, K2, Z3
+	INCQ         SI
+	CMPQ         SI, AX
+	JLT          tapsOfRows2
+	MOVQ         ld+64(FP), SI
+	VMOVDQU64    Z1, K1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VMOVDQU64    Z3, K1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	SUBQ         $0x02, R10
+	JNZ          narrow
+	VZEROUPPER
+	RET
+
+narrow1:
+row:
+	MOVQ R8, BX
+	MOVQ R9, SI
+	MOVQ cols+40(FP), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS Z0, Z1
+	VMOVUPS (SI), Z2
+	VMOVUPS Z0, Z3
+	VMOVUPS 64(SI), Z4
+	VMOVUPS Z0, Z5
+	VMOVUPS 128(SI), Z6
+	VMOVUPS Z0, Z7
+	VMOVUPS 192(SI), Z8
+	XORQ    R12, R12
+
+tapsMany:
+	// for p := range k: x := src[at[p]:]; sum = if x == m || x != x { sum = w[p] }
+	MOVQ         (DX)(R12*8), R13
+	ADDQ         BX, R13
+	VBROADCASTSD (CX)(R12*8), Z9
+	VMOVUPS      (R13), Z10
+	VCMPPD       $0x00, Z2, Z10, K2
+	VCMPPD       $0x03, Z10, Z10, K3
+	KORW         K3, K2, K2
+	VMOVAPD      Z9, K2, Z1
+	VMOVUPS      64(R13), Z10
+	VCMPPD       $0x00, Z4, Z10, K2
+	VCMPPD       $0x03, Z10, Z10, K3
+	KORW         K3, K2, K2
+	VMOVAPD      Z9, K2, Z3
+	VMOVUPS      128(R13), Z10
+	VCMPPD       $0x00, Z6, Z10, K2
+	VCMPPD       $0x03, Z10, Z10, K3
+	KORW         K3, K2, K2
+	VMOVAPD      Z9, K2, Z5
+	VMOVUPS      192(R13), Z10
+	VCMPPD       $0x00, Z8, Z10, K2
+	VCMPPD       $0x03, Z10, Z10, K3
+	KORW         K3, K2, K2
+	VMOVAPD      Z9, K2, Z7
+	INCQ         R12
+	CMPQ         R12, AX
+	JLT          tapsMany
+	VMOVUPS      Z1, (SI)
+	VMOVUPS      Z3, 64(SI)
+	VMOVUPS      Z5, 128(SI)
+	VMOVUPS      Z7, 192(SI)
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x00000100, SI
+	SUBQ         $0x00000020, DI
+
+manyTest:
+	CMPQ      DI, $0x00000020
+	JGT       many
+	CMPQ      DI, $0x00000008
+	JLE       rest1
+	CMPQ      DI, $0x00000010
+	JLE       rest2
+	CMPQ      DI, $0x00000018
+	JLE       rest3
+	VMOVUPS   Z0, Z1
+	VMOVUPS   (SI), Z2
+	VMOVUPS   Z0, Z3
+	VMOVUPS   64(SI), Z4
+	VMOVUPS   Z0, Z5
+	VMOVUPS   128(SI), Z6
+	VMOVUPS   Z0, Z7
+	VMOVUPD.Z 192(SI), K1, Z8
+	XORQ      DI, DI
+
+taps4:
+	// for p := range k: x := src[at[p]:]; sum = if x == m || x != x { sum = w[p] }
+	MOVQ         (DX)(DI*8), R12
+	ADDQ         BX, R12
+	VBROADCASTSD (CX)(DI*8), Z9
+	VMOVUPS      (R12), Z10
+	VCMPPD       $0x00, Z2, Z10, K2
+	VCMPPD       $0x03, Z10, Z10, K3
+	KORW         K3, K2, K2
+	VMOVAPD      Z9, K2, Z1
+	VMOVUPS      64(R12), Z10
+	VCMPPD       $0x00, Z4, Z10, K2
+	VCMPPD       $0x03, Z10, Z10, K3
+	KORW         K3, K2, K2
+	VMOVAPD      Z9, K2, Z3
+	VMOVUPS      128(R12), Z10
+	VCMPPD       $0x00, Z6, Z10, K2
+	VCMPPD       $0x03, Z10, Z10, K3
+	KORW         K3, K2, K2
+	VMOVAPD      Z9, K2, Z5
+	VMOVUPD.Z    192(R12), K1, Z10
+	VCMPPD       $0x00, Z8, Z10, K2
+	VCMPPD       $0x03, Z10, Z10, K3
+	KORW         K3, K2, K2
+	VMOVAPD      Z9, K2, Z7
+	INCQ         DI
+	CMPQ         DI, AX
+	JLT          taps4
+	VMOVUPS      Z1, (SI)
+	VMOVUPS      Z3, 64(SI)
+	VMOVUPS      Z5, 128(SI)
+	VMOVDQU64    Z7, K1, 192(SI)
+	JMP          next
+
+rest3:
+	VMOVUPS   Z0, Z1
+	VMOVUPS   (SI), Z2
+	VMOVUPS   Z0, Z3
+	VMOVUPS   64(SI), Z4
+	VMOVUPS   Z0, Z5
+	VMOVUPD.Z 128(SI), K1, Z6
+	XORQ      DI, DI
+
+taps3:
+	// for p := range k: x := src[at[p]:]; sum = if x == m || x != x { sum = w[p] }
+	MOVQ         (DX)(DI*8), R12
+	ADDQ         BX, R12
+	VBROADCASTSD (CX)(DI*8), Z7
+	VMOVUPS      (R12), Z8
+	VCMPPD       $0x00, Z2, Z8, K2
+	VCMPPD       $0x03, Z8, Z8, K3
+	KORW         K3, K2, K2
+	VMOVAPD      Z7, K2, Z1
+	VMOVUPS      64(R12), Z8
+	VCMPPD       $0x00, Z4, Z8, K2
+	VCMPPD       $0x03, Z8, Z8, K3
+	KORW         K3, K2, K2
+	VMOVAPD      Z7, K2, Z3
+	VMOVUPD.Z    128(R12), K1, Z8
+	VCMPPD       $0x00, Z6, Z8, K2
+	VCMPPD       $0x03, Z8, Z8, K3
+	KORW         K3, K2, K2
+	VMOVAPD      Z7, K2, Z5
+	INCQ         DI
+	CMPQ         DI, AX
+	JLT          taps3
+	VMOVUPS      Z1, (SI)
+	VMOVUPS      Z3, 64(SI)
+	VMOVDQU64    Z5, K1, 128(SI)
+	JMP          next
+
+rest2:
+	VMOVUPS   Z0, Z1
+	VMOVUPS   (SI), Z2
+	VMOVUPS   Z0, Z3
+	VMOVUPD.Z 64(SI), K1, Z4
+	XORQ      DI, DI
+
+taps2:
+	// for p := range k: x := src[at[p]:]; sum = if x == m || x != x { sum = w[p] }
+	MOVQ         (DX)(DI*8), R12
+	ADDQ         BX, R12
+	VBROADCASTSD (CX)(DI*8), Z5
+	VMOVUPS      (R12), Z6
+	VCMPPD       $0x00, Z2, Z6, K2
+	VCMPPD       $0x03, Z6, Z6, K3
+	KORW         K3, K2, K2
+	VMOVAPD      Z5, K2, Z1
+	VMOVUPD.Z    64(R12), K1, Z6
+	VCMPPD       $0x00, Z4, Z6, K2
+	VCMPPD       $0x03, Z6, Z6, K3
+	KORW         K3, K2, K2
+	VMOVAPD      Z5, K2, Z3
+	INCQ         DI
+	CMPQ         DI, AX
+	JLT          taps2
+	VMOVUPS      Z1, (SI)
+	VMOVDQU64    Z3, K1, 64(SI)
+	JMP          next
+
+rest1:
+	VMOVUPS   Z0, Z1
+	VMOVUPD.Z (SI), K1, Z2
+	XORQ      DI, DI
+
+taps1:
+	// for p := range k: x := src[at[p]:]; sum = if x == m || x != x { sum = w[p] }
+	MOVQ         (DX)(DI*8), R12
+	ADDQ         BX, R12
+	VBROADCASTSD (CX)(DI*8), Z3
+	VMOVUPD.Z    (R12), K1, Z4
+	VCMPPD       $0x00, Z2, Z4, K2
+	VCMPPD       $0x03, Z4, Z4, K3
+	KORW         K3, K2, K2
+	VMOVAPD      Z3, K2, Z1
+	INCQ         DI
+	CMPQ         DI, AX
+	JLT          taps1
+	VMOVDQU64    Z1, K1, (SI)
+
+next:
+	ADDQ R11, R8
+	MOVQ ld+64(FP), BX
+	ADDQ BX, R9
+	DECQ R10
+	JNZ  row
+	VZEROUPPER
+	RET
+
 // func collectAVX21(k int, at *byte, src *byte, dst *byte, step int, last int)
 // Requires: AVX, AVX2
 TEXT ·collectAVX21(SB), NOSPLIT, $0-48
@@ -2034,6 +2838,7 @@ TEXT ·tapsMulAddFloat32AVX2(SB), NOSPLIT, $0-72
 narrow:
 	CMPQ    R10, $0x04
 	JL      narrow3
+	MOVQ    R9, SI
 	VMOVUPS Y0, Y2
 	VMOVUPS Y0, Y3
 	VMOVUPS Y0, Y4
@@ -2077,6 +2882,7 @@ tapsOfRows4:
 narrow3:
 	CMPQ    R10, $0x03
 	JL      narrow2
+	MOVQ    R9, SI
 	VMOVUPS Y0, Y2
 	VMOVUPS Y0, Y3
 	VMOVUPS Y0, Y4
@@ -2114,6 +2920,7 @@ tapsOfRows3:
 narrow2:
 	CMPQ    R10, $0x02
 	JL      narrow1
+	MOVQ    R9, SI
 	VMOVUPS Y0, Y2
 	VMOVUPS Y0, Y3
 	XORQ    SI, SI
@@ -2320,6 +3127,7 @@ TEXT ·tapsSumFloat32AVX2(SB), NOSPLIT, $0-72
 narrow:
 	CMPQ    R9, $0x04
 	JL      narrow3
+	MOVQ    R8, BX
 	VMOVUPS Y0, Y2
 	VMOVUPS Y0, Y3
 	VMOVUPS Y0, Y4
@@ -2362,6 +3170,7 @@ tapsOfRows4:
 narrow3:
 	CMPQ    R9, $0x03
 	JL      narrow2
+	MOVQ    R8, BX
 	VMOVUPS Y0, Y2
 	VMOVUPS Y0, Y3
 	VMOVUPS Y0, Y4
@@ -2398,6 +3207,7 @@ tapsOfRows3:
 narrow2:
 	CMPQ    R9, $0x02
 	JL      narrow1
+	MOVQ    R8, BX
 	VMOVUPS Y0, Y2
 	VMOVUPS Y0, Y3
 	XORQ    BX, BX
@@ -2598,6 +3408,7 @@ TEXT ·tapsMaxFloat32AVX2(SB), NOSPLIT, $0-72
 narrow:
 	CMPQ    R9, $0x04
 	JL      narrow3
+	MOVQ    R8, BX
 	VMOVUPS Y0, Y2
 	VMOVUPS Y0, Y3
 	VMOVUPS Y0, Y4
@@ -2660,6 +3471,7 @@ tapsOfRows4:
 narrow3:
 	CMPQ    R9, $0x03
 	JL      narrow2
+	MOVQ    R8, BX
 	VMOVUPS Y0, Y2
 	VMOVUPS Y0, Y3
 	VMOVUPS Y0, Y4
@@ -2711,6 +3523,7 @@ tapsOfRows3:
 narrow2:
 	CMPQ    R9, $0x02
 	JL      narrow1
+	MOVQ    R8, BX
 	VMOVUPS Y0, Y2
 	VMOVUPS Y0, Y3
 	XORQ    BX, BX
@@ -2959,6 +3772,399 @@ next:
 	VZEROUPPER
 	RET
 
+// func tapsWhereFloat32AVX2(k int, w *byte, at *byte, src *byte, dst *byte, cols int, rows int, down int, ld int)
+// Requires: AVX, AVX2
+TEXT ·tapsWhereFloat32AVX2(SB), NOSPLIT, $0-72
+	MOVQ         k+0(FP), AX
+	MOVQ         w+8(FP), CX
+	MOVQ         at+16(FP), DX
+	MOVQ         $0x0000000000000000, BX
+	VMOVQ        BX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         src+24(FP), R8
+	MOVQ         dst+32(FP), R9
+	MOVQ         rows+48(FP), R10
+	MOVQ         down+56(FP), R11
+	LEAQ         (R11)(R11*2), BX
+
+	// the last vector of a row has (cols-1)%lanes + 1 elements
+	MOVQ    cols+40(FP), SI
+	DECQ    SI
+	ANDQ    $0x07, SI
+	INCQ    SI
+	LEAQ    window<>+0(SB), DI
+	NEGQ    SI
+	VMOVDQU 32(DI)(SI*4), Y1
+
+	// if cols <= lanes: several rows at once, as one would wait for its sum so far
+	MOVQ cols+40(FP), DI
+	CMPQ DI, $0x00000008
+	JG   row
+
+narrow:
+	CMPQ       R10, $0x04
+	JL         narrow3
+	MOVQ       R9, SI
+	VMOVUPS    Y0, Y2
+	VMASKMOVPS (SI), Y1, Y3
+	MOVQ       ld+64(FP), DI
+	ADDQ       DI, SI
+	VMOVUPS    Y0, Y4
+	VMASKMOVPS (SI), Y1, Y5
+	MOVQ       ld+64(FP), DI
+	ADDQ       DI, SI
+	VMOVUPS    Y0, Y6
+	VMASKMOVPS (SI), Y1, Y7
+	MOVQ       ld+64(FP), DI
+	ADDQ       DI, SI
+	VMOVUPS    Y0, Y8
+	VMASKMOVPS (SI), Y1, Y9
+	XORQ       SI, SI
+
+tapsOfRows4:
+	// for p := range k: x := src[at[p]:]; sum = if x == m || x != x { sum = w[p] }
+	MOVQ         (DX)(SI*8), DI
+	ADDQ         R8, DI
+	VBROADCASTSS (CX)(SI*4), Y10
+	VMASKMOVPS   (DI), Y1, Y11
+	VCMPPS       $0x00, Y3, Y11, Y12
+	VCMPPS       $0x03, Y11, Y11, Y11
+	VORPS        Y11, Y12, Y12
+	VBLENDVPS    Y12, Y10, Y2, Y2
+	VMASKMOVPS   (DI)(R11*1), Y1, Y11
+	VCMPPS       $0x00, Y5, Y11, Y12
+	VCMPPS       $0x03, Y11, Y11, Y11
+	VORPS        Y11, Y12, Y12
+	VBLENDVPS    Y12, Y10, Y4, Y4
+	VMASKMOVPS   (DI)(R11*2), Y1, Y11
+	VCMPPS       $0x00, Y7, Y11, Y12
+	VCMPPS       $0x03, Y11, Y11, Y11
+	VORPS        Y11, Y12, Y12
+	VBLENDVPS    Y12, Y10, Y6, Y6
+	VMASKMOVPS   (DI)(BX*1), Y1, Y11
+	VCMPPS       $0x00, Y9, Y11, Y12
+	VCMPPS       $0x03, Y11, Y11, Y11
+	VORPS        Y11, Y12, Y12
+	VBLENDVPS    Y12, Y10, Y8, Y8
+	INCQ         SI
+	CMPQ         SI, AX
+	JLT          tapsOfRows4
+	MOVQ         ld+64(FP), SI
+	VPMASKMOVD   Y2, Y1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VPMASKMOVD   Y4, Y1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VPMASKMOVD   Y6, Y1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VPMASKMOVD   Y8, Y1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	SUBQ         $0x04, R10
+	JNZ          narrow
+	VZEROUPPER
+	RET
+
+narrow3:
+	CMPQ       R10, $0x03
+	JL         narrow2
+	MOVQ       R9, SI
+	VMOVUPS    Y0, Y2
+	VMASKMOVPS (SI), Y1, Y3
+	MOVQ       ld+64(FP), DI
+	ADDQ       DI, SI
+	VMOVUPS    Y0, Y4
+	VMASKMOVPS (SI), Y1, Y5
+	MOVQ       ld+64(FP), DI
+	ADDQ       DI, SI
+	VMOVUPS    Y0, Y6
+	VMASKMOVPS (SI), Y1, Y7
+	XORQ       SI, SI
+
+tapsOfRows3:
+	// for p := range k: x := src[at[p]:]; sum = if x == m || x != x { sum = w[p] }
+	MOVQ         (DX)(SI*8), DI
+	ADDQ         R8, DI
+	VBROADCASTSS (CX)(SI*4), Y8
+	VMASKMOVPS   (DI), Y1, Y9
+	VCMPPS       $0x00, Y3, Y9, Y10
+	VCMPPS       $0x03, Y9, Y9, Y9
+	VORPS        Y9, Y10, Y10
+	VBLENDVPS    Y10, Y8, Y2, Y2
+	VMASKMOVPS   (DI)(R11*1), Y1, Y9
+	VCMPPS       $0x00, Y5, Y9, Y10
+	VCMPPS       $0x03, Y9, Y9, Y9
+	VORPS        Y9, Y10, Y10
+	VBLENDVPS    Y10, Y8, Y4, Y4
+	VMASKMOVPS   (DI)(R11*2), Y1, Y9
+	VCMPPS       $0x00, Y7, Y9, Y10
+	VCMPPS       $0x03, Y9, Y9, Y9
+	VORPS        Y9, Y10, Y10
+	VBLENDVPS    Y10, Y8, Y6, Y6
+	INCQ         SI
+	CMPQ         SI, AX
+	JLT          tapsOfRows3
+	MOVQ         ld+64(FP), SI
+	VPMASKMOVD   Y2, Y1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VPMASKMOVD   Y4, Y1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VPMASKMOVD   Y6, Y1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	SUBQ         $0x03, R10
+	JNZ          narrow
+	VZEROUPPER
+	RET
+
+narrow2:
+	CMPQ       R10, $0x02
+	JL         narrow1
+	MOVQ       R9, SI
+	VMOVUPS    Y0, Y2
+	VMASKMOVPS (SI), Y1, Y3
+	MOVQ       ld+64(FP), DI
+	ADDQ       DI, SI
+	VMOVUPS    Y0, Y4
+	VMASKMOVPS (SI), Y1, Y5
+	XORQ       SI, SI
+
+tapsOfRows2:
+	// for p := range k: x := src[at[p]:]; sum = if x == m || x != x { sum = w[p] }
+	MOVQ         (DX)(SI*8), DI
+	ADDQ         R8, DI
+	VBROADCASTSS (CX)(SI*4), Y6
+	VMASKMOVPS   (DI), Y1, Y7
+	VCMPPS       $0x00, Y3, Y7, Y8
+	VCMPPS       $0x03, Y7, Y7, Y7
+	VORPS        Y7, Y8, Y8
+	VBLENDVPS    Y8, Y6, Y2, Y2
+	VMASKMOVPS   (DI)(R11*1), Y1, Y7
+	VCMPPS       $0x00, Y5, Y7, Y8
+	VCMPPS       $0x03, Y7, Y7, Y7
+	VORPS        Y7, Y8, Y8
+	VBLENDVPS    Y8, Y6, Y4, Y4
+	INCQ         SI
+	CMPQ         SI, AX
+	JLT          tapsOfRows2
+	MOVQ         ld+64(FP), SI
+	VPMASKMOVD   Y2, Y1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VPMASKMOVD   Y4, Y1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	SUBQ         $0x02, R10
+	JNZ          narrow
+	VZEROUPPER
+	RET
+
+narrow1:
+row:
+	MOVQ R8, BX
+	MOVQ R9, SI
+	MOVQ cols+40(FP), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS Y0, Y2
+	VMOVUPS (SI), Y3
+	VMOVUPS Y0, Y4
+	VMOVUPS 32(SI), Y5
+	VMOVUPS Y0, Y6
+	VMOVUPS 64(SI), Y7
+	VMOVUPS Y0, Y8
+	VMOVUPS 96(SI), Y9
+	XORQ    R12, R12
+
+tapsMany:
+	// for p := range k: x := src[at[p]:]; sum = if x == m || x != x { sum = w[p] }
+	MOVQ         (DX)(R12*8), R13
+	ADDQ         BX, R13
+	VBROADCASTSS (CX)(R12*4), Y10
+	VMOVUPS      (R13), Y11
+	VCMPPS       $0x00, Y3, Y11, Y12
+	VCMPPS       $0x03, Y11, Y11, Y11
+	VORPS        Y11, Y12, Y12
+	VBLENDVPS    Y12, Y10, Y2, Y2
+	VMOVUPS      32(R13), Y11
+	VCMPPS       $0x00, Y5, Y11, Y12
+	VCMPPS       $0x03, Y11, Y11, Y11
+	VORPS        Y11, Y12, Y12
+	VBLENDVPS    Y12, Y10, Y4, Y4
+	VMOVUPS      64(R13), Y11
+	VCMPPS       $0x00, Y7, Y11, Y12
+	VCMPPS       $0x03, Y11, Y11, Y11
+	VORPS        Y11, Y12, Y12
+	VBLENDVPS    Y12, Y10, Y6, Y6
+	VMOVUPS      96(R13), Y11
+	VCMPPS       $0x00, Y9, Y11, Y12
+	VCMPPS       $0x03, Y11, Y11, Y11
+	VORPS        Y11, Y12, Y12
+	VBLENDVPS    Y12, Y10, Y8, Y8
+	INCQ         R12
+	CMPQ         R12, AX
+	JLT          tapsMany
+	VMOVUPS      Y2, (SI)
+	VMOVUPS      Y4, 32(SI)
+	VMOVUPS      Y6, 64(SI)
+	VMOVUPS      Y8, 96(SI)
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x00000080, SI
+	SUBQ         $0x00000020, DI
+
+manyTest:
+	CMPQ       DI, $0x00000020
+	JGT        many
+	CMPQ       DI, $0x00000008
+	JLE        rest1
+	CMPQ       DI, $0x00000010
+	JLE        rest2
+	CMPQ       DI, $0x00000018
+	JLE        rest3
+	VMOVUPS    Y0, Y2
+	VMOVUPS    (SI), Y3
+	VMOVUPS    Y0, Y4
+	VMOVUPS    32(SI), Y5
+	VMOVUPS    Y0, Y6
+	VMOVUPS    64(SI), Y7
+	VMOVUPS    Y0, Y8
+	VMASKMOVPS 96(SI), Y1, Y9
+	XORQ       DI, DI
+
+taps4:
+	// for p := range k: x := src[at[p]:]; sum = if x == m || x != x { sum = w[p] }
+	MOVQ         (DX)(DI*8), R12
+	ADDQ         BX, R12
+	VBROADCASTSS (CX)(DI*4), Y10
+	VMOVUPS      (R12), Y11
+	VCMPPS       $0x00, Y3, Y11, Y12
+	VCMPPS       $0x03, Y11, Y11, Y11
+	VORPS        Y11, Y12, Y12
+	VBLENDVPS    Y12, Y10, Y2, Y2
+	VMOVUPS      32(R12), Y11
+	VCMPPS       $0x00, Y5, Y11, Y12
+	VCMPPS       $0x03, Y11, Y11, Y11
+	VORPS        Y11, Y12, Y12
+	VBLENDVPS    Y12, Y10, Y4, Y4
+	VMOVUPS      64(R12), Y11
+	VCMPPS       $0x00, Y7, Y11, Y12
+	VCMPPS       $0x03, Y11, Y11, Y11
+	VORPS        Y11, Y12, Y12
+	VBLENDVPS    Y12, Y10, Y6, Y6
+	VMASKMOVPS   96(R12), Y1, Y11
+	VCMPPS       $0x00, Y9, Y11, Y12
+	VCMPPS       $0x03, Y11, Y11, Y11
+	VORPS        Y11, Y12, Y12
+	VBLENDVPS    Y12, Y10, Y8, Y8
+	INCQ         DI
+	CMPQ         DI, AX
+	JLT          taps4
+	VMOVUPS      Y2, (SI)
+	VMOVUPS      Y4, 32(SI)
+	VMOVUPS      Y6, 64(SI)
+	VPMASKMOVD   Y8, Y1, 96(SI)
+	JMP          next
+
+rest3:
+	VMOVUPS    Y0, Y2
+	VMOVUPS    (SI), Y3
+	VMOVUPS    Y0, Y4
+	VMOVUPS    32(SI), Y5
+	VMOVUPS    Y0, Y6
+	VMASKMOVPS 64(SI), Y1, Y7
+	XORQ       DI, DI
+
+taps3:
+	// for p := range k: x := src[at[p]:]; sum = if x == m || x != x { sum = w[p] }
+	MOVQ         (DX)(DI*8), R12
+	ADDQ         BX, R12
+	VBROADCASTSS (CX)(DI*4), Y8
+	VMOVUPS      (R12), Y9
+	VCMPPS       $0x00, Y3, Y9, Y10
+	VCMPPS       $0x03, Y9, Y9, Y9
+	VORPS        Y9, Y10, Y10
+	VBLENDVPS    Y10, Y8, Y2, Y2
+	VMOVUPS      32(R12), Y9
+	VCMPPS       $0x00, Y5, Y9, Y10
+	VCMPPS       $0x03, Y9, Y9, Y9
+	VORPS        Y9, Y10, Y10
+	VBLENDVPS    Y10, Y8, Y4, Y4
+	VMASKMOVPS   64(R12), Y1, Y9
+	VCMPPS       $0x00, Y7, Y9, Y10
+	VCMPPS       $0x03, Y9, Y9, Y9
+	VORPS        Y9, Y10, Y10
+	VBLENDVPS    Y10, Y8, Y6, Y6
+	INCQ         DI
+	CMPQ         DI, AX
+	JLT          taps3
+	VMOVUPS      Y2, (SI)
+	VMOVUPS      Y4, 32(SI)
+	VPMASKMOVD   Y6, Y1, 64(SI)
+	JMP          next
+
+rest2:
+	VMOVUPS    Y0, Y2
+	VMOVUPS    (SI), Y3
+	VMOVUPS    Y0, Y4
+	VMASKMOVPS 32(SI), Y1, Y5
+	XORQ       DI, DI
+
+taps2:
+	// for p := range k: x := src[at[p]:]; sum = if x == m || x != x { sum = w[p] }
+	MOVQ         (DX)(DI*8), R12
+	ADDQ         BX, R12
+	VBROADCASTSS (CX)(DI*4), Y6
+	VMOVUPS      (R12), Y7
+	VCMPPS       $0x00, Y3, Y7, Y8
+	VCMPPS       $0x03, Y7, Y7, Y7
+	VORPS        Y7, Y8, Y8
+	VBLENDVPS    Y8, Y6, Y2, Y2
+	VMASKMOVPS   32(R12), Y1, Y7
+	VCMPPS       $0x00, Y5, Y7, Y8
+	VCMPPS       $0x03, Y7, Y7, Y7
+	VORPS        Y7, Y8, Y8
+	VBLENDVPS    Y8, Y6, Y4, Y4
+	INCQ         DI
+	CMPQ         DI, AX
+	JLT          taps2
+	VMOVUPS      Y2, (SI)
+	VPMASKMOVD   Y4, Y1, 32(SI)
+	JMP          next
+
+rest1:
+	VMOVUPS    Y0, Y2
+	VMASKMOVPS (SI), Y1, Y3
+	XORQ       DI, DI
+
+taps1:
+	// for p := range k: x := src[at[p]:]; sum = if x == m || x != x { sum = w[p] }
+	MOVQ         (DX)(DI*8), R12
+	ADDQ         BX, R12
+	VBROADCASTSS (CX)(DI*4), Y4
+	VMASKMOVPS   (R12), Y1, Y5
+	VCMPPS       $0x00, Y3, Y5, Y6
+	VCMPPS       $0x03, Y5, Y5, Y5
+	VORPS        Y5, Y6, Y6
+	VBLENDVPS    Y6, Y4, Y2, Y2
+	INCQ         DI
+	CMPQ         DI, AX
+	JLT          taps1
+	VPMASKMOVD   Y2, Y1, (SI)
+
+next:
+	ADDQ R11, R8
+	MOVQ ld+64(FP), BX
+	ADDQ BX, R9
+	DECQ R10
+	JNZ  row
+	VZEROUPPER
+	RET
+
 // func tapsMulAddFloat64AVX2(k int, w *byte, at *byte, src *byte, dst *byte, cols int, rows int, down int, ld int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·tapsMulAddFloat64AVX2(SB), NOSPLIT, $0-72
@@ -2991,6 +4197,7 @@ TEXT ·tapsMulAddFloat64AVX2(SB), NOSPLIT, $0-72
 narrow:
 	CMPQ    R10, $0x04
 	JL      narrow3
+	MOVQ    R9, SI
 	VMOVUPS Y0, Y2
 	VMOVUPS Y0, Y3
 	VMOVUPS Y0, Y4
@@ -3034,6 +4241,7 @@ tapsOfRows4:
 narrow3:
 	CMPQ    R10, $0x03
 	JL      narrow2
+	MOVQ    R9, SI
 	VMOVUPS Y0, Y2
 	VMOVUPS Y0, Y3
 	VMOVUPS Y0, Y4
@@ -3071,6 +4279,7 @@ tapsOfRows3:
 narrow2:
 	CMPQ    R10, $0x02
 	JL      narrow1
+	MOVQ    R9, SI
 	VMOVUPS Y0, Y2
 	VMOVUPS Y0, Y3
 	XORQ    SI, SI
@@ -3277,6 +4486,7 @@ TEXT ·tapsSumFloat64AVX2(SB), NOSPLIT, $0-72
 narrow:
 	CMPQ    R9, $0x04
 	JL      narrow3
+	MOVQ    R8, BX
 	VMOVUPS Y0, Y2
 	VMOVUPS Y0, Y3
 	VMOVUPS Y0, Y4
@@ -3319,6 +4529,7 @@ tapsOfRows4:
 narrow3:
 	CMPQ    R9, $0x03
 	JL      narrow2
+	MOVQ    R8, BX
 	VMOVUPS Y0, Y2
 	VMOVUPS Y0, Y3
 	VMOVUPS Y0, Y4
@@ -3355,6 +4566,7 @@ tapsOfRows3:
 narrow2:
 	CMPQ    R9, $0x02
 	JL      narrow1
+	MOVQ    R8, BX
 	VMOVUPS Y0, Y2
 	VMOVUPS Y0, Y3
 	XORQ    BX, BX
@@ -3555,6 +4767,7 @@ TEXT ·tapsMaxFloat64AVX2(SB), NOSPLIT, $0-72
 narrow:
 	CMPQ    R9, $0x04
 	JL      narrow3
+	MOVQ    R8, BX
 	VMOVUPS Y0, Y2
 	VMOVUPS Y0, Y3
 	VMOVUPS Y0, Y4
@@ -3617,6 +4830,7 @@ tapsOfRows4:
 narrow3:
 	CMPQ    R9, $0x03
 	JL      narrow2
+	MOVQ    R8, BX
 	VMOVUPS Y0, Y2
 	VMOVUPS Y0, Y3
 	VMOVUPS Y0, Y4
@@ -3668,6 +4882,7 @@ tapsOfRows3:
 narrow2:
 	CMPQ    R9, $0x02
 	JL      narrow1
+	MOVQ    R8, BX
 	VMOVUPS Y0, Y2
 	VMOVUPS Y0, Y3
 	XORQ    BX, BX
@@ -3912,6 +5127,399 @@ next:
 	MOVQ ld+64(FP), DX
 	ADDQ DX, R8
 	DECQ R9
+	JNZ  row
+	VZEROUPPER
+	RET
+
+// func tapsWhereFloat64AVX2(k int, w *byte, at *byte, src *byte, dst *byte, cols int, rows int, down int, ld int)
+// Requires: AVX, AVX2
+TEXT ·tapsWhereFloat64AVX2(SB), NOSPLIT, $0-72
+	MOVQ         k+0(FP), AX
+	MOVQ         w+8(FP), CX
+	MOVQ         at+16(FP), DX
+	MOVQ         $0x0000000000000000, BX
+	VMOVQ        BX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         src+24(FP), R8
+	MOVQ         dst+32(FP), R9
+	MOVQ         rows+48(FP), R10
+	MOVQ         down+56(FP), R11
+	LEAQ         (R11)(R11*2), BX
+
+	// the last vector of a row has (cols-1)%lanes + 1 elements
+	MOVQ    cols+40(FP), SI
+	DECQ    SI
+	ANDQ    $0x03, SI
+	INCQ    SI
+	LEAQ    window<>+0(SB), DI
+	NEGQ    SI
+	VMOVDQU 32(DI)(SI*8), Y1
+
+	// if cols <= lanes: several rows at once, as one would wait for its sum so far
+	MOVQ cols+40(FP), DI
+	CMPQ DI, $0x00000004
+	JG   row
+
+narrow:
+	CMPQ       R10, $0x04
+	JL         narrow3
+	MOVQ       R9, SI
+	VMOVUPS    Y0, Y2
+	VMASKMOVPD (SI), Y1, Y3
+	MOVQ       ld+64(FP), DI
+	ADDQ       DI, SI
+	VMOVUPS    Y0, Y4
+	VMASKMOVPD (SI), Y1, Y5
+	MOVQ       ld+64(FP), DI
+	ADDQ       DI, SI
+	VMOVUPS    Y0, Y6
+	VMASKMOVPD (SI), Y1, Y7
+	MOVQ       ld+64(FP), DI
+	ADDQ       DI, SI
+	VMOVUPS    Y0, Y8
+	VMASKMOVPD (SI), Y1, Y9
+	XORQ       SI, SI
+
+tapsOfRows4:
+	// for p := range k: x := src[at[p]:]; sum = if x == m || x != x { sum = w[p] }
+	MOVQ         (DX)(SI*8), DI
+	ADDQ         R8, DI
+	VBROADCASTSD (CX)(SI*8), Y10
+	VMASKMOVPD   (DI), Y1, Y11
+	VCMPPD       $0x00, Y3, Y11, Y12
+	VCMPPD       $0x03, Y11, Y11, Y11
+	VORPS        Y11, Y12, Y12
+	VBLENDVPD    Y12, Y10, Y2, Y2
+	VMASKMOVPD   (DI)(R11*1), Y1, Y11
+	VCMPPD       $0x00, Y5, Y11, Y12
+	VCMPPD       $0x03, Y11, Y11, Y11
+	VORPS        Y11, Y12, Y12
+	VBLENDVPD    Y12, Y10, Y4, Y4
+	VMASKMOVPD   (DI)(R11*2), Y1, Y11
+	VCMPPD       $0x00, Y7, Y11, Y12
+	VCMPPD       $0x03, Y11, Y11, Y11
+	VORPS        Y11, Y12, Y12
+	VBLENDVPD    Y12, Y10, Y6, Y6
+	VMASKMOVPD   (DI)(BX*1), Y1, Y11
+	VCMPPD       $0x00, Y9, Y11, Y12
+	VCMPPD       $0x03, Y11, Y11, Y11
+	VORPS        Y11, Y12, Y12
+	VBLENDVPD    Y12, Y10, Y8, Y8
+	INCQ         SI
+	CMPQ         SI, AX
+	JLT          tapsOfRows4
+	MOVQ         ld+64(FP), SI
+	VPMASKMOVQ   Y2, Y1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VPMASKMOVQ   Y4, Y1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VPMASKMOVQ   Y6, Y1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VPMASKMOVQ   Y8, Y1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	SUBQ         $0x04, R10
+	JNZ          narrow
+	VZEROUPPER
+	RET
+
+narrow3:
+	CMPQ       R10, $0x03
+	JL         narrow2
+	MOVQ       R9, SI
+	VMOVUPS    Y0, Y2
+	VMASKMOVPD (SI), Y1, Y3
+	MOVQ       ld+64(FP), DI
+	ADDQ       DI, SI
+	VMOVUPS    Y0, Y4
+	VMASKMOVPD (SI), Y1, Y5
+	MOVQ       ld+64(FP), DI
+	ADDQ       DI, SI
+	VMOVUPS    Y0, Y6
+	VMASKMOVPD (SI), Y1, Y7
+	XORQ       SI, SI
+
+tapsOfRows3:
+	// for p := range k: x := src[at[p]:]; sum = if x == m || x != x { sum = w[p] }
+	MOVQ         (DX)(SI*8), DI
+	ADDQ         R8, DI
+	VBROADCASTSD (CX)(SI*8), Y8
+	VMASKMOVPD   (DI), Y1, Y9
+	VCMPPD       $0x00, Y3, Y9, Y10
+	VCMPPD       $0x03, Y9, Y9, Y9
+	VORPS        Y9, Y10, Y10
+	VBLENDVPD    Y10, Y8, Y2, Y2
+	VMASKMOVPD   (DI)(R11*1), Y1, Y9
+	VCMPPD       $0x00, Y5, Y9, Y10
+	VCMPPD       $0x03, Y9, Y9, Y9
+	VORPS        Y9, Y10, Y10
+	VBLENDVPD    Y10, Y8, Y4, Y4
+	VMASKMOVPD   (DI)(R11*2), Y1, Y9
+	VCMPPD       $0x00, Y7, Y9, Y10
+	VCMPPD       $0x03, Y9, Y9, Y9
+	VORPS        Y9, Y10, Y10
+	VBLENDVPD    Y10, Y8, Y6, Y6
+	INCQ         SI
+	CMPQ         SI, AX
+	JLT          tapsOfRows3
+	MOVQ         ld+64(FP), SI
+	VPMASKMOVQ   Y2, Y1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VPMASKMOVQ   Y4, Y1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VPMASKMOVQ   Y6, Y1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	SUBQ         $0x03, R10
+	JNZ          narrow
+	VZEROUPPER
+	RET
+
+narrow2:
+	CMPQ       R10, $0x02
+	JL         narrow1
+	MOVQ       R9, SI
+	VMOVUPS    Y0, Y2
+	VMASKMOVPD (SI), Y1, Y3
+	MOVQ       ld+64(FP), DI
+	ADDQ       DI, SI
+	VMOVUPS    Y0, Y4
+	VMASKMOVPD (SI), Y1, Y5
+	XORQ       SI, SI
+
+tapsOfRows2:
+	// for p := range k: x := src[at[p]:]; sum = if x == m || x != x { sum = w[p] }
+	MOVQ         (DX)(SI*8), DI
+	ADDQ         R8, DI
+	VBROADCASTSD (CX)(SI*8), Y6
+	VMASKMOVPD   (DI), Y1, Y7
+	VCMPPD       $0x00, Y3, Y7, Y8
+	VCMPPD       $0x03, Y7, Y7, Y7
+	VORPS        Y7, Y8, Y8
+	VBLENDVPD    Y8, Y6, Y2, Y2
+	VMASKMOVPD   (DI)(R11*1), Y1, Y7
+	VCMPPD       $0x00, Y5, Y7, Y8
+	VCMPPD       $0x03, Y7, Y7, Y7
+	VORPS        Y7, Y8, Y8
+	VBLENDVPD    Y8, Y6, Y4, Y4
+	INCQ         SI
+	CMPQ         SI, AX
+	JLT          tapsOfRows2
+	MOVQ         ld+64(FP), SI
+	VPMASKMOVQ   Y2, Y1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	VPMASKMOVQ   Y4, Y1, (R9)
+	ADDQ         SI, R9
+	ADDQ         R11, R8
+	SUBQ         $0x02, R10
+	JNZ          narrow
+	VZEROUPPER
+	RET
+
+narrow1:
+row:
+	MOVQ R8, BX
+	MOVQ R9, SI
+	MOVQ cols+40(FP), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS Y0, Y2
+	VMOVUPS (SI), Y3
+	VMOVUPS Y0, Y4
+	VMOVUPS 32(SI), Y5
+	VMOVUPS Y0, Y6
+	VMOVUPS 64(SI), Y7
+	VMOVUPS Y0, Y8
+	VMOVUPS 96(SI), Y9
+	XORQ    R12, R12
+
+tapsMany:
+	// for p := range k: x := src[at[p]:]; sum = if x == m || x != x { sum = w[p] }
+	MOVQ         (DX)(R12*8), R13
+	ADDQ         BX, R13
+	VBROADCASTSD (CX)(R12*8), Y10
+	VMOVUPS      (R13), Y11
+	VCMPPD       $0x00, Y3, Y11, Y12
+	VCMPPD       $0x03, Y11, Y11, Y11
+	VORPS        Y11, Y12, Y12
+	VBLENDVPD    Y12, Y10, Y2, Y2
+	VMOVUPS      32(R13), Y11
+	VCMPPD       $0x00, Y5, Y11, Y12
+	VCMPPD       $0x03, Y11, Y11, Y11
+	VORPS        Y11, Y12, Y12
+	VBLENDVPD    Y12, Y10, Y4, Y4
+	VMOVUPS      64(R13), Y11
+	VCMPPD       $0x00, Y7, Y11, Y12
+	VCMPPD       $0x03, Y11, Y11, Y11
+	VORPS        Y11, Y12, Y12
+	VBLENDVPD    Y12, Y10, Y6, Y6
+	VMOVUPS      96(R13), Y11
+	VCMPPD       $0x00, Y9, Y11, Y12
+	VCMPPD       $0x03, Y11, Y11, Y11
+	VORPS        Y11, Y12, Y12
+	VBLENDVPD    Y12, Y10, Y8, Y8
+	INCQ         R12
+	CMPQ         R12, AX
+	JLT          tapsMany
+	VMOVUPS      Y2, (SI)
+	VMOVUPS      Y4, 32(SI)
+	VMOVUPS      Y6, 64(SI)
+	VMOVUPS      Y8, 96(SI)
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x00000080, SI
+	SUBQ         $0x00000010, DI
+
+manyTest:
+	CMPQ       DI, $0x00000010
+	JGT        many
+	CMPQ       DI, $0x00000004
+	JLE        rest1
+	CMPQ       DI, $0x00000008
+	JLE        rest2
+	CMPQ       DI, $0x0000000c
+	JLE        rest3
+	VMOVUPS    Y0, Y2
+	VMOVUPS    (SI), Y3
+	VMOVUPS    Y0, Y4
+	VMOVUPS    32(SI), Y5
+	VMOVUPS    Y0, Y6
+	VMOVUPS    64(SI), Y7
+	VMOVUPS    Y0, Y8
+	VMASKMOVPD 96(SI), Y1, Y9
+	XORQ       DI, DI
+
+taps4:
+	// for p := range k: x := src[at[p]:]; sum = if x == m || x != x { sum = w[p] }
+	MOVQ         (DX)(DI*8), R12
+	ADDQ         BX, R12
+	VBROADCASTSD (CX)(DI*8), Y10
+	VMOVUPS      (R12), Y11
+	VCMPPD       $0x00, Y3, Y11, Y12
+	VCMPPD       $0x03, Y11, Y11, Y11
+	VORPS        Y11, Y12, Y12
+	VBLENDVPD    Y12, Y10, Y2, Y2
+	VMOVUPS      32(R12), Y11
+	VCMPPD       $0x00, Y5, Y11, Y12
+	VCMPPD       $0x03, Y11, Y11, Y11
+	VORPS        Y11, Y12, Y12
+	VBLENDVPD    Y12, Y10, Y4, Y4
+	VMOVUPS      64(R12), Y11
+	VCMPPD       $0x00, Y7, Y11, Y12
+	VCMPPD       $0x03, Y11, Y11, Y11
+	VORPS        Y11, Y12, Y12
+	VBLENDVPD    Y12, Y10, Y6, Y6
+	VMASKMOVPD   96(R12), Y1, Y11
+	VCMPPD       $0x00, Y9, Y11, Y12
+	VCMPPD       $0x03, Y11, Y11, Y11
+	VORPS        Y11, Y12, Y12
+	VBLENDVPD    Y12, Y10, Y8, Y8
+	INCQ         DI
+	CMPQ         DI, AX
+	JLT          taps4
+	VMOVUPS      Y2, (SI)
+	VMOVUPS      Y4, 32(SI)
+	VMOVUPS      Y6, 64(SI)
+	VPMASKMOVQ   Y8, Y1, 96(SI)
+	JMP          next
+
+rest3:
+	VMOVUPS    Y0, Y2
+	VMOVUPS    (SI), Y3
+	VMOVUPS    Y0, Y4
+	VMOVUPS    32(SI), Y5
+	VMOVUPS    Y0, Y6
+	VMASKMOVPD 64(SI), Y1, Y7
+	XORQ       DI, DI
+
+taps3:
+	// for p := range k: x := src[at[p]:]; sum = if x == m || x != x { sum = w[p] }
+	MOVQ         (DX)(DI*8), R12
+	ADDQ         BX, R12
+	VBROADCASTSD (CX)(DI*8), Y8
+	VMOVUPS      (R12), Y9
+	VCMPPD       $0x00, Y3, Y9, Y10
+	VCMPPD       $0x03, Y9, Y9, Y9
+	VORPS        Y9, Y10, Y10
+	VBLENDVPD    Y10, Y8, Y2, Y2
+	VMOVUPS      32(R12), Y9
+	VCMPPD       $0x00, Y5, Y9, Y10
+	VCMPPD       $0x03, Y9, Y9, Y9
+	VORPS        Y9, Y10, Y10
+	VBLENDVPD    Y10, Y8, Y4, Y4
+	VMASKMOVPD   64(R12), Y1, Y9
+	VCMPPD       $0x00, Y7, Y9, Y10
+	VCMPPD       $0x03, Y9, Y9, Y9
+	VORPS        Y9, Y10, Y10
+	VBLENDVPD    Y10, Y8, Y6, Y6
+	INCQ         DI
+	CMPQ         DI, AX
+	JLT          taps3
+	VMOVUPS      Y2, (SI)
+	VMOVUPS      Y4, 32(SI)
+	VPMASKMOVQ   Y6, Y1, 64(SI)
+	JMP          next
+
+rest2:
+	VMOVUPS    Y0, Y2
+	VMOVUPS    (SI), Y3
+	VMOVUPS    Y0, Y4
+	VMASKMOVPD 32(SI), Y1, Y5
+	XORQ       DI, DI
+
+taps2:
+	// for p := range k: x := src[at[p]:]; sum = if x == m || x != x { sum = w[p] }
+	MOVQ         (DX)(DI*8), R12
+	ADDQ         BX, R12
+	VBROADCASTSD (CX)(DI*8), Y6
+	VMOVUPS      (R12), Y7
+	VCMPPD       $0x00, Y3, Y7, Y8
+	VCMPPD       $0x03, Y7, Y7, Y7
+	VORPS        Y7, Y8, Y8
+	VBLENDVPD    Y8, Y6, Y2, Y2
+	VMASKMOVPD   32(R12), Y1, Y7
+	VCMPPD       $0x00, Y5, Y7, Y8
+	VCMPPD       $0x03, Y7, Y7, Y7
+	VORPS        Y7, Y8, Y8
+	VBLENDVPD    Y8, Y6, Y4, Y4
+	INCQ         DI
+	CMPQ         DI, AX
+	JLT          taps2
+	VMOVUPS      Y2, (SI)
+	VPMASKMOVQ   Y4, Y1, 32(SI)
+	JMP          next
+
+rest1:
+	VMOVUPS    Y0, Y2
+	VMASKMOVPD (SI), Y1, Y3
+	XORQ       DI, DI
+
+taps1:
+	// for p := range k: x := src[at[p]:]; sum = if x == m || x != x { sum = w[p] }
+	MOVQ         (DX)(DI*8), R12
+	ADDQ         BX, R12
+	VBROADCASTSD (CX)(DI*8), Y4
+	VMASKMOVPD   (R12), Y1, Y5
+	VCMPPD       $0x00, Y3, Y5, Y6
+	VCMPPD       $0x03, Y5, Y5, Y5
+	VORPS        Y5, Y6, Y6
+	VBLENDVPD    Y6, Y4, Y2, Y2
+	INCQ         DI
+	CMPQ         DI, AX
+	JLT          taps1
+	VPMASKMOVQ   Y2, Y1, (SI)
+
+next:
+	ADDQ R11, R8
+	MOVQ ld+64(FP), BX
+	ADDQ BX, R9
+	DECQ R10
 	JNZ  row
 	VZEROUPPER
 	RET

@@ -73,6 +73,7 @@ var tapKinds = []tapKind{
 	{"MulAdd", "fma(w[p], x, sum)", true},
 	{"Sum", "sum + x", false},
 	{"Max", "max(sum, x)", false},
+	{"Where", "if x == m || x != x { sum = w[p] }", true},
 }
 
 // tapVectors is how many vectors of a row are computed together.
@@ -172,9 +173,20 @@ func taps(m *isa, e *element, kind tapKind) {
 // rows writes the combination for some rows of one vector, or a part of one, and moves on by them.
 func (t *tapWriter) rows(n int, src, dst, down, down3 reg.GPVirtual) {
 	sums := make([]vector, n)
+	greatest := make([]vector, n)
+	at := GP64()
+	MOVQ(dst, at)
 	for i := range sums {
 		sums[i] = t.m.new()
 		VMOVUPS(t.begin, sums[i])
+		if t.isWhere() {
+			greatest[i] = t.m.new()
+			t.m.loadTailTo(Mem{Base: at}, t.tail, t.e.size, greatest[i])
+			if i < n-1 {
+				step := param("ld")
+				ADDQ(step, at)
+			}
+		}
 	}
 	p, from := GP64(), GP64()
 	XORQ(p, p)
@@ -194,7 +206,7 @@ func (t *tapWriter) rows(n int, src, dst, down, down3 reg.GPVirtual) {
 		}
 		x := t.m.new()
 		t.m.loadTailTo(in, t.tail, t.e.size, x)
-		t.combine(x, weight, sum)
+		t.combine(x, weight, sum, greatest[i])
 	}
 	INCQ(p)
 	CMPQ(p, t.k)
@@ -216,13 +228,18 @@ func (t *tapWriter) weight(p reg.GPVirtual) vector {
 	return weight
 }
 
+// isWhere reports whether what is there before is what x is compared with.
+func (t *tapWriter) isWhere() bool { return t.kind.name == "Where" }
+
 // combine writes sum = combine(sum, weight, x).
-func (t *tapWriter) combine(x, weight, sum vector) {
+func (t *tapWriter) combine(x, weight, sum, greatest vector) {
 	switch t.kind.name {
 	case "MulAdd":
 		t.e.multiplyAdd(x, weight, sum)
 	case "Sum":
 		pair(t.e, VADDPS, VADDPD)(x, sum, sum)
+	case "Where":
+		t.choose(x, weight, sum, greatest)
 	default:
 		r := t.m.new()
 		extreme(t.m, t.e, true, sum, x, r)
@@ -230,12 +247,43 @@ func (t *tapWriter) combine(x, weight, sum vector) {
 	}
 }
 
+// choose writes if x == greatest || x != x { sum = weight }.
+func (t *tapWriter) choose(x, weight, sum, greatest vector) {
+	compare := pair(t.e, VCMPPS, VCMPPD)
+	if t.m == avx512 {
+		equal, nan := K(), K()
+		compare(Imm(0), greatest, x, equal)
+		compare(Imm(3), x, x, nan)
+		KORW(nan, equal, equal)
+		pair(t.e, VMOVAPS, VMOVAPD)(weight, equal, sum)
+		return
+	}
+	equal, nan := YMM(), YMM()
+	compare(Imm(0), greatest, x, equal)
+	compare(Imm(3), x, x, nan)
+	VORPS(nan, equal, equal)
+	if t.e == float32s {
+		VBLENDVPS(equal, weight, sum, sum)
+	} else {
+		VBLENDVPD(equal, weight, sum, sum)
+	}
+}
+
 // block writes the combination for some vectors, of which the last has a tail or is a whole one.
 func (t *tapWriter) block(label string, vectors int, isMasked bool) {
-	sums := make([]vector, vectors)
+	sums, greatest := make([]vector, vectors), make([]vector, vectors)
 	for v := range sums {
 		sums[v] = t.m.new()
 		VMOVUPS(t.begin, sums[v])
+		if !t.isWhere() {
+			continue
+		}
+		greatest[v] = t.m.new()
+		if to := (Mem{Base: t.to, Disp: v * t.m.bytes}); isMasked && v == vectors-1 {
+			t.m.loadTailTo(to, t.tail, t.e.size, greatest[v])
+		} else {
+			VMOVUPS(to, greatest[v])
+		}
 	}
 	p, from := GP64(), GP64()
 	XORQ(p, p)
@@ -252,7 +300,7 @@ func (t *tapWriter) block(label string, vectors int, isMasked bool) {
 		} else {
 			VMOVUPS(in, x)
 		}
-		t.combine(x, weight, sum)
+		t.combine(x, weight, sum, greatest[v])
 	}
 	INCQ(p)
 	CMPQ(p, t.k)
