@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -82,18 +83,56 @@ func (s *selection) find(c *device.Command) error {
 	if s.width == 0 {
 		return nil
 	}
+	s.places = slices.Grow(s.places, s.count)[:s.count]
+	if s.index.rank <= 1 && s.outer.rank <= 1 {
+		return s.findInLine(c)
+	}
 	length, step, indices := c.Args.Ints[0], c.Args.Ints[1], whole[int64](c, 2)
-	for i := range s.count {
-		at := indices[c.Off[2]+s.index.offset(i)]
-		if at < -int64(length) || at >= int64(length) {
-			return &device.IndexError{Index: at, Length: length}
+	for i := range s.places {
+		at, err := indexIn(length, indices[c.Off[2]+s.index.offset(i)])
+		if err != nil {
+			return err
 		}
-		if at < 0 {
-			at += int64(length)
-		}
-		s.places = append(s.places, s.outer.offset(i)+int(at)*step)
+		s.places[i] = s.outer.offset(i) + at*step
 	}
 	return nil
+}
+
+// findInLine is find for indices, and what is selected from, that lie equally far apart.
+func (s *selection) findInLine(c *device.Command) error {
+	length, step, indices := c.Args.Ints[0], c.Args.Ints[1], whole[int64](c, 2)
+	from, each := c.Off[2], 0
+	if s.index.rank > 0 {
+		each = s.index.strides[0]
+	}
+	outer, more := 0, 0
+	if s.outer.rank > 0 {
+		more = s.outer.strides[0]
+	}
+	for i := range s.places {
+		at := indices[from]
+		if uint64(at) >= uint64(length) { // or else it is as it should be
+			k, err := indexIn(length, at)
+			if err != nil {
+				return err
+			}
+			at = int64(k)
+		}
+		s.places[i] = outer + int(at)*step
+		from, outer = from+each, outer+more
+	}
+	return nil
+}
+
+// indexIn is an index of an axis of the given length, counted from its end if it is negative.
+func indexIn(length int, at int64) (int, error) {
+	if at < -int64(length) || at >= int64(length) {
+		return 0, &device.IndexError{Index: at, Length: length}
+	}
+	if at < 0 {
+		at += int64(length)
+	}
+	return int(at), nil
 }
 
 // takeRows runs Gather for elements of the size of T.
