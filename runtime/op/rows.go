@@ -53,6 +53,9 @@ var (
 	})
 )
 
+// SumPowers adds up e to the power of the first operand, less the second.
+var SumPowers = SumOf("LogSumExp", formula("Power", 2, func(x ...*kernel.Expr) *kernel.Expr { return kernel.Exp(kernel.Sub(x[0], x[1])) }))
+
 func formula(name string, operands int, e func(x ...*kernel.Expr) *kernel.Expr) *Def {
 	return &Def{Name: name, Types: Floats, Tensors: operands, Unlisted: true, Expr: e}
 }

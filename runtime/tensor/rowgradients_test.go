@@ -114,3 +114,56 @@ func BenchmarkRowGradients(b *testing.B) {
 		}
 	}
 }
+
+// logSumExp is LogSumExp, one operation after the other.
+func logSumExp(x *tensor.Tensor, axis int) *tensor.Tensor {
+	greatest := x.Detach().MaxKeep(axis)
+	shifted := x.Sub(greatest)
+	powers := shifted.Exp()
+	sums := powers.Sum(axis)
+	logs, flat := sums.Log(), greatest.Reshape(sums.Shape()...)
+	defer tensor.Dead(greatest, shifted, powers, sums, logs, flat)
+	return logs.Add(flat)
+}
+
+func TestLogSumExpHasTheBitsOfItsSteps(t *testing.T) {
+	seed := rand.Uint64()
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	for _, shape := range [][]int{{5}, {3, 1}, {7, 600}, {4, 5, 6}} {
+		for axis := range shape {
+			for _, dt := range []tensor.DType{tensor.Float32, tensor.Float64} {
+				what := fmt.Sprintf("seed %d: of %v%v along %d", seed, dt, shape, axis)
+				x := randomOperand(rnd, dt, shape, false, false).Track()
+				got, want := x.LogSumExp(axis), logSumExp(x, axis)
+				sameElements(t, what, got, want)
+				sameElements(t, what+" without gradients", x.Detach().LogSumExp(axis), want)
+				g := randomOperand(rnd, dt, got.Shape(), false, false)
+				sameElements(t, what+": gradient", tensor.Grad(got.Mul(g).Sum(), x)[0], tensor.Grad(want.Mul(g).Sum(), x)[0])
+			}
+		}
+	}
+}
+
+// BenchmarkLogSumExp compares it with its steps, in one process and in turn.
+func BenchmarkLogSumExp(b *testing.B) {
+	for _, n := range []int{64, 1024} {
+		b.Run(fmt.Sprint(n, " rows of ", n), func(b *testing.B) {
+			x := tensor.Randn(n, n)
+			var best [2]float64
+			for b.Loop() {
+				for i, f := range []func(*tensor.Tensor, int) *tensor.Tensor{func(x *tensor.Tensor, axis int) *tensor.Tensor { return x.LogSumExp(axis) }, logSumExp} {
+					begin := time.Now()
+					y := f(x, 1)
+					y.Wait()
+					if s := time.Since(begin).Seconds(); best[i] == 0 || s < best[i] {
+						best[i] = s
+					}
+					tensor.Dead(y)
+				}
+			}
+			b.ReportMetric(best[0]*1e6, "µs")
+			b.ReportMetric(best[0]/best[1], "x")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}

@@ -36,28 +36,29 @@ func (t *Tensor) LogSoftmax(axis int) *Tensor {
 func (t *Tensor) LogSumExp(axes ...int) *Tensor {
 	t.floats("LogSumExp")
 	list := t.axes("LogSumExp", axes)
-	powers := t.powers(list)
-	sums := structural(op.Sum, op.Attr{Axes: list}, operands{powers}, true)
-	logs := elementwise(op.Log, [2]float64{}, operands{sums}, true)
-	defer letGo(powers, sums)
 	if t.reducesNothing(list) {
-		return logs
+		sums := structural(op.Sum, op.Attr{Axes: list}, operands{t}, true)
+		defer sums.letGo()
+		return elementwise(op.Log, [2]float64{}, operands{sums}, true)
 	}
-	kept := t.shift(list)
-	shift := structural(op.Reshape, op.Attr{Shape: logs.Shape()}, operands{kept}, false)
-	defer letGo(logs, kept, shift)
-	return elementwise(op.Add, [2]float64{}, operands{logs, shift}, true)
+	shift := t.shift(list)
+	sums := t.sumPowers(list, shift)
+	logs := elementwise(op.Log, [2]float64{}, operands{sums}, true)
+	shifts := structural(op.Reshape, op.Attr{Shape: logs.Shape()}, operands{shift}, false)
+	defer letGo(shift, sums, logs, shifts)
+	return elementwise(op.Add, [2]float64{}, operands{logs, shifts}, true)
 }
 
-// powers returns e to the power of t, less the greatest element along axes.
-func (t *Tensor) powers(axes []int) *Tensor {
-	shifted := t
-	if !t.reducesNothing(axes) {
-		shift := t.shift(axes)
-		shifted = elementwise(op.Sub, [2]float64{}, operands{t, shift}, true)
-		defer letGo(shift, shifted)
+// sumPowers returns the sums over axes of e to the power of t, less shift.
+func (t *Tensor) sumPowers(axes []int, shift *Tensor) *Tensor {
+	a := op.Attr{Axes: axes}
+	if areLast(t.shape, axes) {
+		return structural(op.SumPowers, a, operands{t, shift}, true)
 	}
-	return elementwise(op.Exp, [2]float64{}, operands{shifted}, true)
+	shifted := elementwise(op.Sub, [2]float64{}, operands{t, shift}, true)
+	powers := elementwise(op.Exp, [2]float64{}, operands{shifted}, true)
+	defer letGo(shifted, powers)
+	return structural(op.Sum, a, operands{powers}, true)
 }
 
 // letGo drops handles that the library has for itself.
