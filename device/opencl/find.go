@@ -20,6 +20,7 @@ type found struct {
 	platform, name, version, driverVersion string
 	kind                                   int64 // DeviceType bits
 	groupSize, local, memory, maxBlock     int64
+	units                                  int64
 	single, double                         int64 // what its arithmetic can do
 	flaw                                   error // why it can't be used; nil: it can
 }
@@ -143,7 +144,7 @@ func (f *found) describe() error {
 		what uintptr
 	}{
 		{&f.kind, cl.DeviceType}, {&f.groupSize, cl.DeviceMaxWorkGroupSize}, {&f.local, cl.DeviceLocalMemSize},
-		{&f.memory, cl.DeviceGlobalMemSize}, {&f.maxBlock, cl.DeviceMaxMemAllocSize}, {&f.single, cl.DeviceSingleFPConfig}, {&f.double, cl.DeviceDoubleFPConfig},
+		{&f.units, cl.DeviceMaxComputeUnits}, {&f.memory, cl.DeviceGlobalMemSize}, {&f.maxBlock, cl.DeviceMaxMemAllocSize}, {&f.single, cl.DeviceSingleFPConfig}, {&f.double, cl.DeviceDoubleFPConfig},
 		{&available, cl.DeviceAvailable}, {&compiler, cl.DeviceCompiler}, {&little, cl.DeviceEndianLittle},
 	} {
 		var err error
@@ -190,7 +191,7 @@ func (f *found) description() string {
 }
 
 func (f *found) limits() clc.Limits {
-	return clc.Limits{FP64: f.double != 0, GroupSize: int(f.groupSize), LocalBytes: int(f.local)}
+	return clc.Limits{FP64: f.double != 0, GroupSize: int(f.groupSize), LocalBytes: int(f.local), Units: int(f.units)}
 }
 
 // memoryLimit is how much an Allocator may take: 0 leaves that to ASYNCGEN_MEMORY.

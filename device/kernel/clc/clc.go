@@ -31,6 +31,7 @@ type Limits struct {
 	FP64       bool // it has float64; without, commands that need it fail with ErrUnsupported, among them sin, cos and pow of float32
 	GroupSize  int  // items of a work group: 256 are needed
 	LocalBytes int  // memory of a work group: 32 KiB are needed
+	Units      int  // work groups that run side by side, about
 }
 
 // A Source is the text of one program, with one kernel. Equal texts are the same Source.

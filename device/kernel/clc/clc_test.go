@@ -219,3 +219,78 @@ func TestMadeOfProducts(t *testing.T) {
 		}
 	}
 }
+
+// Products have the bits of sums in order, whatever the layout and the tiles, and so have some of their rows alone, which are of smaller tiles.
+func TestLargeProducts(t *testing.T) {
+	dev := openCL(t)
+	dt := device.Float32
+	sum, v := kernel.Arg(0, dt), kernel.Arg(1, dt)
+	relu := device.NewKernel("relu", device.MatMul, kernel.Max(kernel.Add(sum, v), kernel.Const(0, dt)), dt, dt, dt, dt)
+	plain := device.NewKernel("matmul", device.MatMul, nil, dt, dt, dt)
+	for _, test := range []struct {
+		name           string
+		kernel         *device.Kernel
+		batch, m, n, k int
+		a, b           [3]int // strides of batch, rows and columns
+		offA, offB     int
+	}{
+		{"contiguous", plain, 34, 250, 252, 12, [3]int{3000, 12, 1}, [3]int{3024, 252, 1}, 0, 0},
+		{"odd lengths", plain, 2, 251, 255, 21, [3]int{251 * 21, 21, 1}, [3]int{255 * 21, 255, 1}, 0, 0},
+		{"both transposed", plain, 1, 256, 248, 9, [3]int{0, 1, 256}, [3]int{0, 1, 12}, 4, 8},
+		{"not aligned", plain, 1, 256, 256, 16, [3]int{0, 16, 1}, [3]int{0, 256, 1}, 3, 6},
+		{"one for all of the batch", plain, 2, 128, 256, 8, [3]int{1024, 8, 1}, [3]int{0, 256, 1}, 0, 4},
+		{"batch that is not aligned", plain, 2, 128, 256, 8, [3]int{1025, 8, 1}, [3]int{2049, 256, 1}, 0, 0},
+		{"no neighbours", plain, 1, 256, 250, 5, [3]int{0, 11, 2}, [3]int{0, 500, 2}, 1, 0},
+		{"backwards", plain, 1, 256, 256, 12, [3]int{0, 12, 1}, [3]int{0, -256, 1}, 0, 11 * 256},
+		{"nothing to add", plain, 1, 256, 256, 0, [3]int{0, 1, 1}, [3]int{0, 256, 1}, 0, 0},
+		{"tiles of 64", plain, 2, 70, 131, 37, [3]int{70 * 37, 37, 1}, [3]int{132 * 37, 132, 1}, 0, 0},
+		{"tiles of 64, transposed", plain, 1, 132, 68, 35, [3]int{0, 1, 132}, [3]int{0, 1, 36}, 0, 0},
+		{"with a vector", relu, 1, 250, 250, 30, [3]int{0, 30, 1}, [3]int{0, 250, 1}, 0, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			batch, m, n, k := test.batch, test.m, test.n, test.k
+			rnd := rand.New(rand.NewPCG(5, 6))
+			random := func(n int) []float32 {
+				x := make([]float32, n)
+				for i := range x {
+					x[i] = float32(rnd.NormFloat64())
+				}
+				return x
+			}
+			length := func(off int, rows, cols int, strides [3]int) int {
+				return off + 1 + max(strides[0], 0)*(batch-1) + max(strides[1], 0)*max(rows-1, 0) + max(strides[2], 0)*max(cols-1, 0)
+			}
+			a, b, vector := random(length(test.offA, m, k, test.a)), random(length(test.offB, k, n, test.b)), random(n)
+			compute := func(m int) []float32 {
+				got := make([]float32, batch*m*n)
+				c := device.Command{Kernel: test.kernel, N: len(got), Off: [4]int{0, test.offA, test.offB},
+					Args: &device.Args{Shape: device.Shape{batch}, Ints: []int{m, n, k}, Strides: [4][]int{1: test.a[:], 2: test.b[:]}}}
+				c.Buf = [4]*device.Buffer{put(t, dev, got), put(t, dev, a), put(t, dev, b), put(t, dev, vector)}
+				if test.kernel == plain {
+					c.Buf[3] = nil
+				}
+				run(t, dev, c)
+				get(t, dev, c.Buf[0], got)
+				return got
+			}
+			few := min(m, 13)
+			got, some := compute(m), compute(few)
+			for i, g := range got {
+				x, r, c := i/n/m, i/n%m, i%n
+				want := float32(0)
+				for q := range k {
+					want = kernel.MulAdd(a[test.offA+x*test.a[0]+r*test.a[1]+q*test.a[2]], b[test.offB+x*test.b[0]+q*test.b[1]+c*test.b[2]], want)
+				}
+				if test.kernel == relu {
+					want = max(want+vector[c], 0)
+				}
+				if math.Float32bits(g) != math.Float32bits(want) {
+					t.Fatalf("element %d, %d, %d is %v, want %v", x, r, c, g, want)
+				}
+				if r < few && some[(x*few+r)*n+c] != want {
+					t.Fatalf("element %d, %d, %d is %v, want %v, if there are fewer rows", x, r, c, some[(x*few+r)*n+c], want)
+				}
+			}
+		})
+	}
+}

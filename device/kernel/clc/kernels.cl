@@ -278,6 +278,75 @@ AG_KERNEL AG_SIZE(256) void ag_matmul(AG_GLOBAL O *out, AG_GLOBAL const T *a, AG
 		}
 }
 
+//// matmulfloat
+// As matmul for float32, with vectors of four. An item has TILE/16 x TILE/16 elements: four neighbours along each side, and four at 64 from these if the tile is that
+// long. FETCH loads an item's four elements of an operand, along k if P_m_ALONG and else along the side; KEEP puts them into local memory, where those along the
+// side are neighbours. There are two such tiles: one is loaded while the other is worked on.
+#define FETCH(v, in, m, begin, sides, first)                                                                         \
+	if (P_##m##_ALONG) {                                                                                             \
+		const ulong i = begin + t / (DEPTH / 4), k = first + t % (DEPTH / 4) * 4;                                    \
+		ag_fetch(&v, in, p##m + (long)i * (long)P_##m##_SIDE + (long)k * (long)P_##m##_K, (long)P_##m##_K, i < sides ? (long)P_K - (long)k : 0, (uint)P_##m##_VECTOR); \
+	} else {                                                                                                         \
+		const ulong i = begin + t % (TILE / 4) * 4, k = first + t / (TILE / 4);                                      \
+		ag_fetch(&v, in, p##m + (long)i * (long)P_##m##_SIDE + (long)k * (long)P_##m##_K, (long)P_##m##_SIDE, k < P_K ? (long)sides - (long)i : 0, (uint)P_##m##_VECTOR); \
+	}
+#define KEEP(tile, m, v)                                                                                             \
+	if (P_##m##_ALONG) {                                                                                             \
+		const uint i = t / (DEPTH / 4), k = t % (DEPTH / 4) * 4;                                                     \
+		((AG_LOCAL float *)tile[k])[i] = v.x;                                                                        \
+		((AG_LOCAL float *)tile[k + 1])[i] = v.y;                                                                    \
+		((AG_LOCAL float *)tile[k + 2])[i] = v.z;                                                                    \
+		((AG_LOCAL float *)tile[k + 3])[i] = v.w;                                                                    \
+	} else                                                                                                           \
+		tile[t / (TILE / 4)][t % (TILE / 4)] = v;
+#if TILE == 128
+#define VECTOR(v, u) {v.x, v.y, v.z, v.w, u.x, u.y, u.z, u.w}
+#else
+#define VECTOR(v, u) {v.x, v.y, v.z, v.w}
+#endif
+AG_KERNEL AG_SIZE(256) void ag_matmulfloat(AG_GLOBAL O *out, AG_GLOBAL const T *a, AG_GLOBAL const T *b, MORE ag_params p)
+{
+	AG_LOCAL ag_float4 as[2][DEPTH][TILE / 4 + 1], bs[2][DEPTH][TILE / 4 + 1];
+	const uint t = AG_LOCAL_ID, tx = t % 16, ty = t / 16;
+	const ulong batch = AG_GROUP / P_TILES;
+	const ulong row = AG_GROUP % P_TILES / P_ACROSS * TILE, col = AG_GROUP % P_TILES % P_ACROSS * TILE;
+	long pA = P_A, pB = P_B;
+	ag_locate_batch((I)batch, &p, &pA, &pB);
+	T acc[TILE / 16][TILE / 16];
+#pragma unroll
+	for (uint i = 0; i < TILE / 16; i++)
+#pragma unroll
+		for (uint j = 0; j < TILE / 16; j++) acc[i][j] = 0;
+	ag_float4 nextA, nextB;
+	FETCH(nextA, a, A, row, P_M, 0)
+	FETCH(nextB, b, B, col, P_N, 0)
+	uint stage = 0;
+	for (ulong k0 = 0; k0 < P_K; k0 += DEPTH, stage ^= 1) {
+		KEEP(as[stage], A, nextA)
+		KEEP(bs[stage], B, nextB)
+		AG_BARRIER;
+		FETCH(nextA, a, A, row, P_M, k0 + DEPTH)
+		FETCH(nextB, b, B, col, P_N, k0 + DEPTH)
+#pragma unroll
+		for (uint k = 0; k < DEPTH; k++) {
+			if (k >= P_K - k0) break;
+			const ag_float4 x0 = as[stage][k][ty], x1 = as[stage][k][ty + TILE / 4 - 16], y0 = bs[stage][k][tx], y1 = bs[stage][k][tx + TILE / 4 - 16];
+			const T x[TILE / 16] = VECTOR(x0, x1), y[TILE / 16] = VECTOR(y0, y1);
+#pragma unroll
+			for (uint i = 0; i < TILE / 16; i++)
+#pragma unroll
+				for (uint j = 0; j < TILE / 16; j++) acc[i][j] = MULADD(x[i], y[j], acc[i][j]);
+		}
+	}
+#pragma unroll
+	for (uint i = 0; i < TILE / 16; i++)
+#pragma unroll
+		for (uint j = 0; j < TILE / 16; j++) {
+			const ulong r = row + i / 4 * 64 + ty * 4 + i % 4, c = col + j / 4 * 64 + tx * 4 + j % 4;
+			if (r < P_M && c < P_N) STORE(P_OUT + (batch * P_M + r) * P_N + c, acc[i][j], c)
+		}
+}
+
 //// conv
 // An item computes an element.
 AG_KERNEL AG_SIZE(256) void ag_conv(AG_GLOBAL T *out, AG_GLOBAL const T *a, AG_GLOBAL const T *b, ag_params p)

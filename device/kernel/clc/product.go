@@ -33,8 +33,20 @@ func isProduct(k *device.Kernel) bool {
 const (
 	narrowTile = 16
 	wideTile   = 64
+	largeTile  = 128 // of float32
 	tileDepth  = 16
 )
+
+// floatTile is the tile for the product of batch pairs of matrices of float32, m x n: a large one if there are enough of these to keep all units busy,
+// and hardly more of them is outside of the product than of wide ones.
+func (l *Lowering) floatTile(batch, m, n int) int {
+	up := func(n, tile int) int { return (n + tile - 1) / tile }
+	large, wide := up(m, largeTile)*up(n, largeTile), up(m, wideTile)*up(n, wideTile)
+	if batch*large < l.Limits.Units || 16*large > 5*wide {
+		return wideTile
+	}
+	return largeTile
+}
 
 func (l *Lowering) lowerMatMul(c *device.Command) error {
 	shape, rank := c.Args.Shape, len(c.Args.Shape)
@@ -50,11 +62,15 @@ func (l *Lowering) lowerMatMul(c *device.Command) error {
 	if err := batch.merge(shape, a[:rank], b[:rank]); err != nil {
 		return err
 	}
-	tile := narrowTile
+	tile, f := narrowTile, form{rank: printed(batch), flags: wide(batch.size())}
 	if min(m, n) > narrowTile {
 		tile = wideTile
+		if c.Kernel.In[0] == device.Float32 {
+			f.part = partFloat
+			tile = l.floatTile(batch.size(), m, n)
+		}
 	}
-	f := form{rank: printed(batch), size: uint16(tile), flags: wide(batch.size())}
+	f.size = uint16(tile)
 	s, err := l.source(c.Kernel, f, printMatMul)
 	if err != nil {
 		return err
@@ -63,7 +79,13 @@ func (l *Lowering) lowerMatMul(c *device.Command) error {
 	l.spans(c, 1, 0, batch, l.matrix(m, k, a[rank:]))
 	l.spans(c, 2, 1, batch, l.matrix(k, n, b[rank:]))
 	down, across := (m+tile-1)/tile, (n+tile-1)/tile
-	l.push(uint64(m), uint64(n), uint64(k), uint64(down*across), uint64(across), uint64(a[rank]), uint64(a[rank+1]), uint64(b[rank]), uint64(b[rank+1]))
+	l.push(uint64(m), uint64(n), uint64(k), uint64(down*across), uint64(across))
+	if f.part == partFloat {
+		l.side(c, 1, batch, a[rank], a[rank+1])
+		l.side(c, 2, batch, b[rank+1], b[rank])
+	} else {
+		l.push(uint64(a[rank]), uint64(a[rank+1]), uint64(b[rank]), uint64(b[rank+1]))
+	}
 	l.off(c, 0, c.Kernel.Out.Size())
 	l.off(c, 1, c.Kernel.In[0].Size())
 	l.off(c, 2, c.Kernel.In[1].Size())
@@ -85,6 +107,30 @@ func (l *Lowering) lowerMatMul(c *device.Command) error {
 	l.view(batch, f.rank)
 	l.launch(s, args, batch.size()*down*across, items)
 	return nil
+}
+
+// side pushes how operand i of c, of float32, is read: its strides along the side of the product and along k, whether four neighbours along k are
+// loaded together or else along the side, and whether they are a vector in memory.
+func (l *Lowering) side(c *device.Command, i int, batch *axes, side, k int) {
+	const lanes = 4
+	isAlong := k == 1 || side != 1
+	step, other := side, k
+	if isAlong {
+		step, other = k, side
+	}
+	isVector := step == 1 && other%lanes == 0 && l.offset(c, i, 4)%lanes == 0
+	for _, stride := range batch.strides[i-1][:batch.rank] {
+		isVector = isVector && stride%lanes == 0
+	}
+	l.push(uint64(side), uint64(k), truth(isAlong), truth(isVector))
+}
+
+// truth is 1 or 0.
+func truth(is bool) uint64 {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 // matrix is the space of a matrix, which is any operand of it.
@@ -113,11 +159,19 @@ func printMatMul(p *program, k *device.Kernel, f form) error {
 	p.arithmetic(k.In[0])
 	p.define("O", ctype(k.Out))
 	p.define("TILE", f.size)
-	p.define("DEPTH", tileDepth)
-	p.params("M", "N", "K", "TILES", "ACROSS", "A_ROW", "A_COL", "B_ROW", "B_COL", "OUT", "A", "B", "IMM0", "IMM1")
+	p.params("M", "N", "K", "TILES", "ACROSS")
+	name, depth := "matmul", tileDepth
+	if f.part == partFloat {
+		name, depth = "matmulfloat", 4*items/int(f.size) // an item loads four elements of each operand
+		p.params("A_SIDE", "A_K", "A_ALONG", "A_VECTOR", "B_SIDE", "B_K", "B_ALONG", "B_VECTOR")
+	} else {
+		p.params("A_ROW", "A_COL", "B_ROW", "B_COL")
+	}
+	p.define("DEPTH", depth)
+	p.params("OUT", "A", "B", "IMM0", "IMM1")
 	p.store(e, k.In[2:])
 	p.view("batch", f.rank, 2)
-	p.kernel("matmul")
+	p.kernel(name)
 	return nil
 }
 

@@ -40,6 +40,7 @@ const (
 	partZero
 	partTiles
 	partLong
+	partFloat
 )
 
 // flags are choices of a form.

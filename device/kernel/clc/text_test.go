@@ -117,7 +117,7 @@ func everyCommand() (all []device.Command) {
 	w := device.Window{In: 8, Out: 8, Size: 3, Stride: 1, Pad: 1, Step: 1, Holes: 1}
 	for _, dt := range numbers {
 		add(device.NewKernel("iota", device.Iota, nil, dt), 100, nil)
-		for _, n := range []int{10, 100} {
+		for _, n := range []int{10, 100, 1024} {
 			args := &device.Args{Ints: []int{n, n, 50}}
 			add(device.NewKernel("matmul", device.MatMul, nil, dt, dt, dt), n*n, args)
 			sum, vector := kernel.Arg(0, dt), kernel.Arg(1, dt)
@@ -383,6 +383,39 @@ func TestOutside(t *testing.T) {
 					t.Fatalf("%v %s of %v: operand %d reaches outside, error %v", c.Kernel.Code, c.Kernel.Name, c.Kernel.In, i, err)
 				}
 			}
+		}
+	}
+}
+
+// Large tiles are for products of float32 that have enough of them, and do not waste them.
+func TestTiles(t *testing.T) {
+	for _, test := range []struct {
+		dt                 device.DType
+		batch, m, n, units int
+		kernel             string
+		tile               int
+	}{
+		{device.Float32, 1, 1024, 1024, 64, "ag_matmulfloat", 128},
+		{device.Float32, 1, 1024, 1024, 65, "ag_matmulfloat", 64},
+		{device.Float32, 2, 1024, 1024, 65, "ag_matmulfloat", 128},
+		{device.Float32, 1, 128, 128, 1, "ag_matmulfloat", 128},
+		{device.Float32, 1, 128, 64, 1, "ag_matmulfloat", 64},
+		{device.Float32, 1, 129, 1024, 1, "ag_matmulfloat", 64},
+		{device.Float32, 1, 1000, 1000, 0, "ag_matmulfloat", 128},
+		{device.Float32, 1, 1000, 16, 1, "ag_matmul", 16},
+		{device.Float64, 1, 1024, 1024, 1, "ag_matmul", 64},
+		{device.Int64, 1, 1024, 1024, 1, "ag_matmul", 64},
+	} {
+		l := clc.Lowering{Limits: plenty}
+		l.Limits.Units = test.units
+		c := command(device.NewKernel("matmul", device.MatMul, nil, test.dt, test.dt, test.dt), test.batch*test.m*test.n,
+			&device.Args{Shape: device.Shape{test.batch}, Ints: []int{test.m, test.n, 10}})
+		if err := l.Lower(&c, &clc.Place{}); err != nil {
+			t.Fatal(err)
+		}
+		s := l.Launches[0].Source
+		if s.Name != test.kernel || !strings.Contains(s.Text, fmt.Sprintf("#define TILE %d\n", test.tile)) {
+			t.Errorf("%d products of %dx%d of %v on %d units: %s, want %s with tiles of %d", test.batch, test.m, test.n, test.dt, test.units, s.Name, test.kernel, test.tile)
 		}
 	}
 }
