@@ -101,6 +101,17 @@ func MemoryOf(b Backend) *Allocator {
 	return nil
 }
 
+// Reaches reports whether commands of b may write to memory of other: a Copy without Args whose output is a buffer of that. It
+// begins when b comes to it; whoever uses the buffer on the other device waits until it is Done. It is optional for a Backend to have a method
+//
+//	Reaches(other Backend) bool
+func Reaches(b, other Backend) bool {
+	if b, ok := b.(interface{ Reaches(Backend) bool }); ok {
+		return b.Reaches(other)
+	}
+	return false
+}
+
 // IdleOf returns how long b has had nothing to compute: 0 if it computes, or has never computed anything. It is not ok if b does not
 // tell: it is optional for a Backend to have a method
 //

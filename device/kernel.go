@@ -89,7 +89,7 @@ const (
 	ScatterAdd
 	// Copy copies In[0], a view, to the output. N elements;
 	// Args.Shape and Args.Strides[1] where the view is not contiguous, and Args.Strides[0] where the
-	// output is not: then the elements in between keep their values.
+	// output is not: then the elements in between keep their values. Without Args the output may be memory of another device, see [Reaches].
 	Copy
 	// Concat puts the elements of Args.Parts side by side: the output is Args.Shape[0] rows, and each
 	// consists of so many elements of each part as that says, in order. N elements; a part has as many rows, without gaps. The kernel has no In.

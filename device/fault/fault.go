@@ -139,6 +139,14 @@ func (b *Backend) Idle() (time.Duration, bool) { return device.IdleOf(b.Backend)
 // Virtual is that of the backend that b stands in front of.
 func (b *Backend) Virtual() (*device.VirtualClock, time.Duration) { return device.VirtualOf(b.Backend) }
 
+// Reaches is that of the backends that b and other, if it is one of this package, stand in front of.
+func (b *Backend) Reaches(other device.Backend) bool {
+	if o, ok := other.(*Backend); ok {
+		other = o.Backend
+	}
+	return device.Reaches(b.Backend, other)
+}
+
 // draw counts a call. If it is to go wrong, it returns the error to fail with.
 func (b *Backend) draw(c Call, kernel string, size int64) (Kind, error) {
 	b.mu.Lock()

@@ -20,15 +20,28 @@ const (
 	queues
 )
 
-// queueOf is the queue that commands with a code go to.
-func queueOf(c device.Code) queue {
-	switch c {
+// queueOf is the queue that c goes to.
+func (b *Backend) queueOf(c *device.Command) queue {
+	switch c.Kernel.Code {
 	case device.Upload:
 		return uploadQueue
 	case device.Download:
 		return downloadQueue
+	case device.Copy:
+		if m := memoryOf(c.Buf[0]); m != nil && m.owner != b {
+			return linkQueue
+		}
 	}
 	return computeQueue
+}
+
+// isPlainCopy reports whether c may write to another device.
+func isPlainCopy(c *device.Command) bool { return c.Kernel.Code == device.Copy && c.Args == nil }
+
+// Reaches is what [device.Reaches] returns: any other simulated device.
+func (b *Backend) Reaches(other device.Backend) bool {
+	o, ok := other.(*Backend)
+	return ok && o != b
 }
 
 // A timeline is the state of the model.
@@ -57,8 +70,8 @@ func memoryOf(buf *device.Buffer) *memory {
 // finish notes in the timeline what becomes of e, which has been computed, has taken so long and ended then. It returns when Done may say so.
 func (b *Backend) finish(e *entry, took, ended time.Duration) time.Duration {
 	c := &e.command
-	q := queueOf(c.Kernel.Code)
-	start, takes := max(b.start(e), b.free[q]), b.options.takes(c, took)
+	q := b.queueOf(c)
+	start, takes := max(b.start(e), b.free[q]), b.options.takes(c, q, took)
 	end := start + takes
 	b.free[q] = end
 	b.busy[q] += takes
@@ -113,9 +126,9 @@ func keepsSome(c *device.Command) bool {
 	return c.Kernel.Code == device.Copy && c.Args != nil && c.Args.Strides[0] != nil
 }
 
-// takes is how long c keeps its queue busy if it has really taken so long.
-func (o *Options) takes(c *device.Command, took time.Duration) time.Duration {
-	switch bytes := int64(c.N) * int64(c.Kernel.Out.Size()); queueOf(c.Kernel.Code) {
+// takes is how long c keeps q, its queue, busy if it has really taken so long.
+func (o *Options) takes(c *device.Command, q queue, took time.Duration) time.Duration {
+	switch bytes := int64(c.N) * int64(c.Kernel.Out.Size()); q {
 	case uploadQueue, downloadQueue:
 		return o.Copy + at(o.Bandwidth, bytes)
 	case linkQueue:

@@ -284,7 +284,7 @@ func (b *Backend) run(c *device.Command) (err error) {
 			continue
 		}
 		m, ok := c.Buf[i].Handle.(*memory)
-		if !ok || m.owner != b {
+		if !ok || m.owner != b && (i > 0 || !isPlainCopy(c)) {
 			return fmt.Errorf("sim: kernel %s: operand %d is not memory of this device", c.Kernel.Name, i)
 		}
 		local.Buf[i] = m.host

@@ -562,3 +562,32 @@ func TestVirtualTime(t *testing.T) {
 		t.Errorf("idle for %v, though the program is not where the device is", idle)
 	}
 }
+
+// A copy to another device goes over the link, and holds up nothing else; commands of other kinds stay on their device.
+func TestCopyToAnotherDevice(t *testing.T) {
+	const n = 16000 // 64,000 bytes: 2 us at 32 GB/s
+	b, _ := newTest(t, func(o *Options) { o.Link = 32e9 })
+	other, _ := newTest(t, nil)
+	x, there := alloc(t, b, 4*n), alloc(t, other, 4*n)
+	duplicate := device.NewKernel("copy", device.Copy, nil, device.Float32, device.Float32)
+	ones := command(fill, n, x)
+	ones.Imm[0] = kernel.BitsOf(1, device.Float32)
+	last := submit(t, b, ones, command(duplicate, n, there, x), command(duplicate, n, x, there), command(increase, n, there, x))
+	if got, want := fmt.Sprint(visible(t, b)[:2]), fmt.Sprint([]time.Duration{55 * us, 77 * us}); got != want {
+		t.Errorf("finished at %s, want %s", got, want) // the first ends at 5, and the copy takes 20 and 2
+	}
+	if err := b.Wait(t.Context(), last); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []bool{true, true, false, false} {
+		if err := b.Failure(device.Ticket(i + 1)); (err == nil) != want {
+			t.Errorf("command %d: error %v", i+1, err)
+		}
+	}
+	if got := device.Slice[float32](there.Handle.(*memory).host, 0, n); got[0] != 1 || got[n-1] != 1 {
+		t.Errorf("%v and %v have arrived", got[0], got[n-1])
+	}
+	if !device.Reaches(b, other) || device.Reaches(b, b) || device.Reaches(b, device.CPU().Backend()) || device.Reaches(device.CPU().Backend(), b) {
+		t.Error("who reaches whom is wrong")
+	}
+}

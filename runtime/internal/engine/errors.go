@@ -105,7 +105,11 @@ func caught(err *error) {
 
 // failed notes that the operation at seq has failed and returns what its outputs will carry.
 func (st *stream) failed(r *record, seq uint64, err error) *OpError {
-	if errors.Is(err, device.ErrLost) {
+	var peer *lostPeer
+	switch {
+	case errors.As(err, &peer):
+		return peer.st.lose(r, seq, peer.err)
+	case errors.Is(err, device.ErrLost):
 		return st.lose(r, seq, err)
 	}
 	e := st.opError(r, err)

@@ -12,12 +12,17 @@ import (
 // operation with that access. When its turn comes, the gate opens and the operation may run; when the
 // operation has finished, so has the gate. The two ends of all links are enqueued under
 // one lock, so that they are in the same order on all streams, and no circle can arise.
+//
+// A copy from one device with a queue to another that it reaches (device.Reaches) is an operation of the first one. The gate
+// is on the second, a queue. It stands for the writing of a storage that nothing has used, in memory of its own, so the copy need not wait for it; but
+// the gate holds up those behind it until the copy has finished.
 type link struct {
 	gate    *stream
 	gateSeq uint64
 	op      *stream
 	opSeq   atomic.Uint64 // plus one; 0: not yet enqueued
 	granted atomic.Bool
+	ended   atomic.Bool   // the operation has, if the gate is on a queue
 	scope   *device.Scope // that the operation belongs to, or nil
 	fail    *OpError      // how the operation ended; written before the gate is told, as is
 	at      time.Duration // when it had, by the clock of a model
@@ -53,8 +58,25 @@ func (f *flow) granted(l *link) {
 	}
 }
 
-// A gatekeeper is an executor of a synchronous device: where gates are.
+// A gatekeeper is an executor on which there are gates: all but for naive engines.
 type gatekeeper interface{ endGate(l *link) }
+
+// endGate lets the gate of l pass, whose operation has finished.
+func (q *queue) endGate(l *link) {
+	l.ended.Store(true)
+	q.granted(l)
+}
+
+// isHeld reports whether r, which is next in a queue, has to wait for the other end of its link.
+func (r *record) isHeld() bool {
+	switch {
+	case r.link == nil:
+		return false
+	case r.isGate:
+		return !r.link.ended.Load()
+	}
+	return !r.link.granted.Load()
+}
 
 // endGate finishes the gate of l, whose operation has finished.
 func (f *flow) endGate(l *link) {
@@ -92,6 +114,9 @@ func (e *Engine) Copy(s *Storage, off, n int, dt device.DType, to device.Device)
 	case to.onHost:
 		op.Cmd.Kernel = downloads.of(dt)
 		e.enqueueLinked(from, &op, dst, 1, pc)
+	case device.Reaches(from.backend, to.backend):
+		op.Cmd.Kernel = copies.of(dt)
+		e.enqueueLinked(from, &op, dst, 1, pc)
 	default:
 		staging := adopt(e.hostStream(), device.HostBuffer(size), dst.in)
 		down := op
@@ -125,6 +150,7 @@ func (e *Engine) enqueueLinked(st *stream, op *Op, foreign *Storage, access uint
 	e.admit(bytes, op, pc)
 	gate := Op{Cmd: device.Command{Kernel: op.Cmd.Kernel}, Operands: [device.MaxOperands]*Storage{foreign}}
 	l := &link{gate: foreign.st, op: st, scope: op.Operands[0].in.Scope()}
+	l.granted.Store(!foreign.st.isSynchronous)
 	e.gates.Add(1)
 	e.crossing.lock()
 	foreign.st.push(&gate, access, pc, 0, l, nil)

@@ -27,6 +27,17 @@ func (st *stream) setLost(r *record, err error) {
 	}
 }
 
+// A lostPeer is the error of an operation that was to write to another device, which is lost; its own is there.
+type lostPeer struct {
+	st  *stream // of the other device
+	err error
+}
+
+func (e *lostPeer) Error() string { return e.err.Error() }
+
+// Unwrap returns the loss.
+func (e *lostPeer) Unwrap() error { return e.err }
+
 // lose notes, if err says so, that the device is lost: nothing that has not finished by now ever will. It reports whether err does.
 func (q *queue) lose(err error) bool {
 	if !errors.Is(err, device.ErrLost) {

@@ -16,18 +16,21 @@ import (
 // handed to a device with a queue. So what the program is ahead costs no memory, however far that is.
 
 // allocate gives s the memory that an operation enqueued at pc is going to write. The caller executes that
-// operation, so nobody else looks at s.buf.
-func (s *Storage) allocate(pc uintptr) error {
+// operation, so nobody else looks at s.buf. If it is an operation of another stream, isForeign, what operations of s's own may still use is not for it.
+func (s *Storage) allocate(pc uintptr, isForeign bool) error {
 	if s.own.Handle == errUsed {
 		return errUsed
 	}
-	if s.st.spares != nil && s.st.spares.take(s) {
+	if s.st.spares != nil && !isForeign && s.st.spares.take(s) {
 		s.tookOver(pc)
 		return nil
 	}
 	buf, err := s.st.alloc(s.own.Bytes)
 	if err != nil {
 		s.own.Handle = err
+		if isForeign && errors.Is(err, device.ErrLost) {
+			return &lostPeer{s.st, err}
+		}
 		return err
 	}
 	s.buf = buf

@@ -131,8 +131,16 @@ var mutants = []mutant{
 	// Streams and copies.
 	{"an operation does not wait for its gate", "flow.go",
 		"if r.link != nil && !r.isGate && !r.link.granted.Load() {", "if false {"},
-	{"a queue does not wait for a gate", "queue.go",
-		"\t\t\tif !l.granted.Load() {\n\t\t\t\tbreak\n\t\t\t}\n", ""},
+	{"a queue does not wait for a gate", "link.go",
+		"return !r.link.granted.Load()", "return false"},
+	{"a gate on a queue does not wait for the copy", "link.go",
+		"return !r.link.ended.Load()", "return false"},
+	{"a gate on a queue forgets how the copy has ended", "queue.go",
+		"r.fail = r.link.fail", "_ = r"},
+	{"a copy to another device takes memory that this may still use", "memory.go",
+		"&& !isForeign && s.st.spares.take(s)", "&& s.st.spares.take(s)"},
+	{"the loss of the other device is one's own", "errors.go",
+		"return peer.st.lose(r, seq, peer.err)", "return st.lose(r, seq, peer.err)"},
 	{"a gate lets whoever is in the place go", "link.go",
 		"if r := f.st.seq(at - 1); r.linked && r.link == l {", "if r := f.st.seq(at - 1); r.waits > 0 {"},
 	{"a gate forgets how the operation has ended", "link.go",
@@ -249,7 +257,7 @@ var mutants = []mutant{
 	{"a queue overlooks who writes an input", "queue.go",
 		"for _, s := range r.operands {\n\t\tif s != nil && s.st == st {", "for i, s := range r.operands {\n\t\tif s != nil && s.st == st && r.writes>>i&1 == 0 {"},
 	{"a queue overlooks whom it has counted", "queue.go",
-		"r.countUses(q.st, -1)", "_ = r"},
+		"taken += r.taken()\n\t\tr.countUses(q.st, -1)", "taken += r.taken()"},
 
 	// Modes.
 	{"naive: a failure does not spoil what depends on it", "naive.go",

@@ -48,7 +48,7 @@ func (st *stream) runNow(op *Op, writes uint8, pc uintptr) {
 // complete runs r from beginning to end.
 func (st *stream) complete(r *record) error {
 	var c [1]device.Command
-	if err := r.command(&c[0]); err != nil {
+	if err := r.command(st, &c[0]); err != nil {
 		return err
 	}
 	if st.e.virtual.Load() != nil {

@@ -112,10 +112,16 @@ func (q *queue) submitSome(most int) bool {
 		r := q.st.seq(next)
 		if l := r.link; l != nil {
 			q.heldAt.Store(l)
-			if !l.granted.Load() {
+			if r.isHeld() {
 				break
 			}
 			q.heldAt.Store(nil)
+		}
+		if r.isGate {
+			q.issued = max(q.issued, r.link.at)
+			r.skipped = true
+			r.countUses(q.st, -1)
+			continue
 		}
 		if r.isRelease() {
 			r.operands[0].heir = 0 // its record will soon be another's
@@ -134,12 +140,12 @@ func (q *queue) submitSome(most int) bool {
 			r.withdrawn = true
 		} else if lost := q.st.lost.Load(); lost != nil {
 			r.refused = lost
-		} else if r.refused = r.command(&c); r.refused != nil && errors.Is(r.refused, device.ErrOutOfMemory) {
+		} else if r.refused = r.command(q.st, &c); r.refused != nil && errors.Is(r.refused, device.ErrOutOfMemory) {
 			if next > first {
 				break // it gets another chance when those before it are on their way
 			}
 			q.finishSubmitted()
-			r.refused = r.command(&c)
+			r.refused = r.command(q.st, &c)
 		}
 		r.skipped = r.refused != nil || r.link != nil && r.foreignSpoiled(q.st)
 		if !r.skipped {
@@ -319,6 +325,8 @@ func (q *queue) clock(r *record) {
 func (q *queue) conclude(r *record, seq uint64) {
 	r.fail = r.spoiled()
 	switch {
+	case r.isGate:
+		r.fail = r.link.fail
 	case r.isRelease():
 		q.st.spares.giveBack(int64(r.n), seq)
 		r.fail = errReleased
@@ -329,7 +337,7 @@ func (q *queue) conclude(r *record, seq uint64) {
 		r.fail = q.st.opError(r, r.refused)
 	case r.refused != nil && errors.Is(r.refused, device.ErrLost):
 		q.counted.skipped++
-		r.fail = q.st.lose(r, seq, r.refused)
+		r.fail = q.st.failed(r, seq, r.refused)
 	case r.refused != nil:
 		q.counted.run(r)
 		r.fail = q.st.failed(r, seq, r.refused)
@@ -340,7 +348,7 @@ func (q *queue) conclude(r *record, seq uint64) {
 		}
 	}
 	q.st.publish(r, seq)
-	if r.link != nil {
+	if r.link != nil && !r.isGate {
 		r.link.at = r.stamp.Finished()
 		r.link.fail = r.fail
 		q.outbox = append(q.outbox, linkNotice{l: r.link})
@@ -388,10 +396,19 @@ func (q *queue) await(ctx context.Context, g goal) (h help, err error) {
 				return h, err
 			}
 		} else if l := q.heldAt.Load(); l != nil {
-			to := goal{seq: l.gateSeq, link: l}
-			gate.comesTo(l.gate, to)
+			at, to := l.gate, goal{seq: l.gateSeq, link: l}
+			if at == q.st { // the gate is here
+				seq := l.opSeq.Load()
+				if seq == 0 {
+					backoff(tries) // the producer is about to publish it
+					tries++
+					continue
+				}
+				at, to = l.op, goal{seq: seq - 1}
+			}
+			gate.comesTo(at, to)
 			var there help
-			there, err = l.gate.exec.await(ctx, to)
+			there, err = at.exec.await(ctx, to)
 			h.add(there)
 		} else {
 			backoff(tries) // the producer is about to publish it, or feed to submit it

@@ -208,7 +208,7 @@ func (q *shuffledQueue) choices() (submit, finish int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if end := q.st.enqueued(); q.submitted < end {
-		if l := q.st.seq(q.submitted).link; l == nil || l.granted.Load() {
+		if !q.st.seq(q.submitted).isHeld() {
 			submit = int(min(end-q.submitted, submitBatch))
 		}
 	}

@@ -29,17 +29,18 @@ const (
 // the executor gives it back by moving done past it. What executors note in a record is in
 // its second half and guarded as they say.
 type stream struct {
-	e       *Engine
-	id      uint16 // in Engine.order
-	dev     device.Device
-	backend device.Backend
-	onHost  bool // the host reads and writes its memory, and operations may wait for each other (synchronous)
-	exec    executor
-	launch  int64         // nanoseconds that an operation costs beside what it says
-	host    time.Duration // that enqueueing one costs the program by the clock of a model
-	spares  *spares       // of a queue
-	ring    []record
-	mask    uint64
+	e             *Engine
+	id            uint16 // in Engine.order
+	dev           device.Device
+	backend       device.Backend
+	isSynchronous bool // its executor is a flow
+	onHost        bool // the host reads and writes its memory, and operations may wait for each other (synchronous)
+	exec          executor
+	launch        int64         // nanoseconds that an operation costs beside what it says
+	host          time.Duration // that enqueueing one costs the program by the clock of a model
+	spares        *spares       // of a queue
+	ring          []record
+	mask          uint64
 
 	_    [64]byte
 	tail atomic.Uint64 // operations enqueued, shifted left by one; bit 0 is the producers' lock
@@ -176,6 +177,7 @@ func newStream(e *Engine, d device.Device, b device.Backend) *stream {
 		}
 	}
 	synchronous := b == nil || b.Caps().Synchronous
+	st.isSynchronous = synchronous
 	st.onHost = b == nil || synchronous && b.Caps().HostMemory
 	switch {
 	case e.mode == Shuffle:
@@ -303,8 +305,8 @@ func (r *record) cancelled() error {
 	return r.scope.Err()
 }
 
-// command fills c from r, which is about to be executed. It returns an error if a buffer is missing, or can't be allocated.
-func (r *record) command(c *device.Command) error {
+// command fills c from r, which st is about to execute. It returns an error if a buffer is missing, or can't be allocated.
+func (r *record) command(st *stream, c *device.Command) error {
 	c.Kernel, c.Args, c.N, c.Off, c.Imm = r.kernel, r.args, r.n, r.off, r.imm
 	for i, s := range r.operands {
 		c.Buf[i] = nil
@@ -319,7 +321,7 @@ func (r *record) command(c *device.Command) error {
 			if i == 0 && r.donor != 0 {
 				continue // when nothing can fail any more
 			}
-			if err := s.allocate(r.pc); err != nil {
+			if err := s.allocate(r.pc, s.st != st); err != nil {
 				return err
 			}
 		}

@@ -198,8 +198,7 @@ func burn(n int) (stop func()) {
 	}
 }
 
-// A simulated is what runVirtually and the model of it know: devices 0 and 1 are simulated, 2 is the CPU, and 3 the memory of copies
-// between the first two.
+// A simulated is what runVirtually and the model of it know: devices 0 and 1 are simulated, 2 is the CPU.
 type simulated struct {
 	e       *engine.Engine
 	devices []device.Device
@@ -212,7 +211,7 @@ type simulated struct {
 	free  [2][4]time.Duration // queues: compute, up, down, link
 	last  [2]time.Duration    // seen
 	issue [2]time.Duration
-	ends  [4][]time.Duration // of all records of a stream
+	ends  [3][]time.Duration // of all records of a stream
 }
 
 // A virtualValue is a storage and what the model knows of it.
@@ -302,7 +301,7 @@ func (p *simulated) step(t *testing.T, rng *rand.Rand) {
 		if err := p.e.WaitAll(t.Context()); err != nil {
 			t.Error(err)
 		}
-		for _, ends := range p.ends[:3] {
+		for _, ends := range p.ends {
 			for _, end := range ends {
 				p.now = max(p.now, end)
 			}
@@ -366,12 +365,10 @@ func (p *simulated) copy(v *virtualValue, to int) {
 		gate := p.enter(2)
 		out.written, out.finished = p.run(v.dev, 2, transfer, v.written, 0)
 		p.ends[2] = append(gate, out.finished)
-	default:
-		gate := p.enter(3)
-		_, staged := p.run(v.dev, 2, transfer, v.written, 0)
-		p.ends[3] = append(gate, staged)
-		gate = p.enter(3)
-		out.written, out.finished = p.run(to, 1, transfer, 0, staged)
-		p.ends[3] = append(gate, out.finished)
+	default: // and what the other device does next is issued when that has been seen to be finished
+		gate := p.enter(to)
+		out.written, out.finished = p.run(v.dev, 3, 20*us+bytes*us/2, v.written, 0)
+		p.ends[to] = append(gate, out.finished)
+		p.issue[to] = max(p.issue[to], out.finished)
 	}
 }

@@ -229,10 +229,10 @@ func (f *flow) run(x ref, c *scratch) {
 		r.fail = f.st.lose(r, f.seqOfRunning(x), nil)
 		return
 	}
-	err := r.command(&c[0])
+	err := r.command(f.st, &c[0])
 	if err != nil && errors.Is(err, device.ErrOutOfMemory) {
 		f.finishReady()
-		err = r.command(&c[0])
+		err = r.command(f.st, &c[0])
 	}
 	if err == nil {
 		_, err = submit(f.st.backend, c[:])
