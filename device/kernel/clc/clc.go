@@ -42,6 +42,7 @@ type Source struct {
 
 	usesFP64 bool
 	canFail  bool // takes the fault slots
+	lanes    int  // elements that an item of a Map has at a time
 }
 
 // An OperandKind tells what memory an Operand is.

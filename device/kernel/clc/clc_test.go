@@ -220,6 +220,36 @@ func TestMadeOfProducts(t *testing.T) {
 	}
 }
 
+// What is computed by vectors, where operands are aligned, has the bits of what is not, and of package kernel's functions.
+func TestBitsOfVectors(t *testing.T) {
+	dev := openCL(t)
+	const n = 1<<17 + 3
+	rnd := rand.New(rand.NewPCG(7, 8))
+	x, y, chosen := make([]float32, n+1), make([]float64, n+1), make([]bool, n+1)
+	for i := range x {
+		x[i], y[i], chosen[i] = math.Float32frombits(rnd.Uint32()), rnd.NormFloat64(), rnd.IntN(2) == 0
+	}
+	f32, f64, b := device.Float32, device.Float64, device.Bool
+	e := kernel.Where(kernel.Arg(2, b), kernel.Div(kernel.Cast(kernel.Arg(0, f32), f64), kernel.Imm(0, f64)), kernel.Mul(kernel.Arg(1, f64), kernel.Imm(1, f64)))
+	c := device.Command{Kernel: device.NewKernel("chosen", device.Map, e, f64, f32, f64, b), N: n, Imm: [2]uint64{kernel.Bits(3.0), kernel.Bits(0.1)}}
+	c.Buf = [4]*device.Buffer{put(t, dev, make([]float64, n+1)), put(t, dev, x), put(t, dev, y), put(t, dev, chosen)}
+	for off := range 2 {
+		c.Off = [4]int{off, off, off, off}
+		run(t, dev, c)
+		got := make([]float64, n+1)
+		get(t, dev, c.Buf[0], got)
+		for i, g := range got[off : off+n] {
+			want := y[off+i] * 0.1
+			if chosen[off+i] {
+				want = float64(x[off+i]) / 3
+			}
+			if math.Float64bits(g) != math.Float64bits(want) && (g == g || want == want) {
+				t.Fatalf("from %d: element %d is %v, want %v", off, i, g, want)
+			}
+		}
+	}
+}
+
 // Products have the bits of sums in order, whatever the layout and the tiles, and so have some of their rows alone, which are of smaller tiles.
 func TestLargeProducts(t *testing.T) {
 	dev := openCL(t)

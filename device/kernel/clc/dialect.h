@@ -4,6 +4,10 @@
 typedef unsigned char uchar;
 typedef unsigned int uint;
 typedef unsigned long ulong;
+typedef uchar uchar4 __attribute__((ext_vector_type(4)));
+typedef long long4 __attribute__((ext_vector_type(4)));
+typedef float float4 __attribute__((ext_vector_type(4)));
+typedef double double4 __attribute__((ext_vector_type(4)));
 #define AG_LOCAL_ID ((uint)__nvvm_read_ptx_sreg_tid_x())
 #define AG_LOCAL_SIZE ((uint)__nvvm_read_ptx_sreg_ntid_x())
 #define AG_GROUP ((ulong)(uint)__nvvm_read_ptx_sreg_ctaid_x())

@@ -306,7 +306,7 @@ AG_KERNEL AG_SIZE(256) void ag_matmul(AG_GLOBAL O *out, AG_GLOBAL const T *a, AG
 #endif
 AG_KERNEL AG_SIZE(256) void ag_matmulfloat(AG_GLOBAL O *out, AG_GLOBAL const T *a, AG_GLOBAL const T *b, MORE ag_params p)
 {
-	AG_LOCAL ag_float4 as[2][DEPTH][TILE / 4 + 1], bs[2][DEPTH][TILE / 4 + 1];
+	AG_LOCAL float4 as[2][DEPTH][TILE / 4 + 1], bs[2][DEPTH][TILE / 4 + 1];
 	const uint t = AG_LOCAL_ID, tx = t % 16, ty = t / 16;
 	const ulong batch = AG_GROUP / P_TILES;
 	const ulong row = AG_GROUP % P_TILES / P_ACROSS * TILE, col = AG_GROUP % P_TILES % P_ACROSS * TILE;
@@ -317,7 +317,7 @@ AG_KERNEL AG_SIZE(256) void ag_matmulfloat(AG_GLOBAL O *out, AG_GLOBAL const T *
 	for (uint i = 0; i < TILE / 16; i++)
 #pragma unroll
 		for (uint j = 0; j < TILE / 16; j++) acc[i][j] = 0;
-	ag_float4 nextA, nextB;
+	float4 nextA, nextB;
 	FETCH(nextA, a, A, row, P_M, 0)
 	FETCH(nextB, b, B, col, P_N, 0)
 	uint stage = 0;
@@ -330,7 +330,7 @@ AG_KERNEL AG_SIZE(256) void ag_matmulfloat(AG_GLOBAL O *out, AG_GLOBAL const T *
 #pragma unroll
 		for (uint k = 0; k < DEPTH; k++) {
 			if (k >= P_K - k0) break;
-			const ag_float4 x0 = as[stage][k][ty], x1 = as[stage][k][ty + TILE / 4 - 16], y0 = bs[stage][k][tx], y1 = bs[stage][k][tx + TILE / 4 - 16];
+			const float4 x0 = as[stage][k][ty], x1 = as[stage][k][ty + TILE / 4 - 16], y0 = bs[stage][k][tx], y1 = bs[stage][k][tx + TILE / 4 - 16];
 			const T x[TILE / 16] = VECTOR(x0, x1), y[TILE / 16] = VECTOR(y0, y1);
 #pragma unroll
 			for (uint i = 0; i < TILE / 16; i++)

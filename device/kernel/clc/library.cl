@@ -749,17 +749,11 @@ void ag_normal_f64(const uint *w, double *x, long lo, ulong span) {
 	x[1] = radius * (quarter >= 2 ? -other : other);
 }
 
-#ifdef __NVPTX__
-typedef float ag_float4 __attribute__((ext_vector_type(4)));
-#else
-typedef float4 ag_float4;
-#endif
-
 // Four elements, of which the first n are there, each so far from the one before. If they are neighbours at a multiple of 16 bytes, isVector says so.
-AG_INLINE void ag_fetch(ag_float4 *v, AG_GLOBAL const float *in, long at, long step, long n, uint isVector)
+AG_INLINE void ag_fetch(float4 *v, AG_GLOBAL const float *in, long at, long step, long n, uint isVector)
 {
 	if (isVector && n >= 4) {
-		*v = *(AG_GLOBAL const ag_float4 *)(in + at);
+		*v = *(AG_GLOBAL const float4 *)(in + at);
 		return;
 	}
 	v->x = n > 0 ? in[at] : 0;

@@ -35,6 +35,9 @@ func (l *Lowering) lowerMap(c *device.Command) error {
 			f.rank = printed(space)
 		}
 	}
+	if f.flags&isView == 0 && c.N >= vectorsFrom && l.isAligned(c) {
+		f.flags |= isVector
+	}
 	s, err := l.source(k, f, printMap)
 	if err != nil {
 		return err
@@ -60,8 +63,38 @@ func (l *Lowering) lowerMap(c *device.Command) error {
 	if f.flags&isView != 0 {
 		l.view(space, f.rank)
 	}
-	l.launch(s, args, groupsFor(c.N), items)
+	l.launch(s, args, groupsFor((c.N+s.lanes-1)/s.lanes), items)
 	return nil
+}
+
+const (
+	lanes       = 4       // of a vector
+	vectorsFrom = 1 << 16 // elements for which vectors are worth a kernel of their own
+	vectorNodes = 12      // of the expressions that are so simple that memory is what takes the time
+)
+
+// isAligned reports whether all operands of c, which are contiguous, begin where a vector may. Memory that a kernel is given does.
+func (l *Lowering) isAligned(c *device.Command) bool {
+	isAligned := l.offset(c, 0, c.Kernel.Out.Size())%lanes == 0
+	for i, dt := range c.Kernel.In {
+		isAligned = isAligned && l.offset(c, i+1, dt.Size())%lanes == 0
+	}
+	return isAligned
+}
+
+// isSimple reports whether e takes less time than its operands do to come from memory.
+func isSimple(e *kernel.Expr) bool {
+	nodes := e.Nodes()
+	return len(nodes) <= vectorNodes && !slices.ContainsFunc(nodes, func(x *kernel.Expr) bool {
+		if x.Kind() != kernel.Application {
+			return false
+		}
+		switch x.Prim() {
+		case kernel.PrimPow, kernel.PrimExp, kernel.PrimExpm1, kernel.PrimLog, kernel.PrimLog1p, kernel.PrimSin, kernel.PrimCos, kernel.PrimTanh, kernel.PrimErf:
+			return true
+		}
+		return dividesInts(x)
+	})
 }
 
 // dividesInts reports whether e is an operation that fails for some integers.
@@ -111,7 +144,14 @@ func printMap(p *program, k *device.Kernel, f form) error {
 	if fails {
 		b.WriteString(", AG_GLOBAL ulong *fault")
 	}
-	b.WriteString(", ag_params p)\n{\n\tfor (I i = AG_GLOBAL_ID; i < P_N; i += AG_GLOBAL_SIZE) {\n")
+	b.WriteString(", ag_params p)\n{\n")
+	begin := "AG_GLOBAL_ID"
+	if f.flags&isVector != 0 && isSimple(e) {
+		p.lanes = lanes
+		printVectors(&b, k, e)
+		begin += " + P_N / 4 * 4" // the rest, one by one
+	}
+	fmt.Fprintf(&b, "\tfor (I i = %s; i < P_N; i += AG_GLOBAL_SIZE) {\n", begin)
 	operand := func(i int) string { return fmt.Sprintf("in%d[P_IN%[1]d + i]", i) }
 	if isView {
 		names := ""
@@ -132,6 +172,21 @@ func printMap(p *program, k *device.Kernel, f form) error {
 	fmt.Fprintf(&b, "\t\tout[P_OUT + i] = %s;\n\t}\n}\n", result)
 	p.body = b.String()
 	return nil
+}
+
+// printVectors prints what has an item compute four neighbours at a time.
+func printVectors(b *strings.Builder, k *device.Kernel, e *kernel.Expr) {
+	b.WriteString("\tfor (I i = AG_GLOBAL_ID; i < P_N / 4; i += AG_GLOBAL_SIZE) {\n")
+	for i, dt := range k.In {
+		fmt.Fprintf(b, "\t\tconst %s4 x%d = ((AG_GLOBAL const %[1]s4 *)(in%[2]d + P_IN%[2]d))[i];\n", ctype(dt), i)
+	}
+	fmt.Fprintf(b, "\t\t%s4 y;\n", ctype(k.Out))
+	for _, lane := range []string{"x", "y", "z", "w"} {
+		b.WriteString("\t\t{\n")
+		result := printExpr(b, e, func(i int) string { return fmt.Sprintf("x%d.%s", i, lane) })
+		fmt.Fprintf(b, "\t\ty.%s = %s;\n\t\t}\n", lane, result)
+	}
+	fmt.Fprintf(b, "\t\t((AG_GLOBAL %s4 *)(out + P_OUT))[i] = y;\n\t}\n", ctype(k.Out))
 }
 
 // printExpr prints a statement for each node of e and returns the name of its value. Operands are what operand says.

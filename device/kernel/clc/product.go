@@ -112,7 +112,6 @@ func (l *Lowering) lowerMatMul(c *device.Command) error {
 // side pushes how operand i of c, of float32, is read: its strides along the side of the product and along k, whether four neighbours along k are
 // loaded together or else along the side, and whether they are a vector in memory.
 func (l *Lowering) side(c *device.Command, i int, batch *axes, side, k int) {
-	const lanes = 4
 	isAlong := k == 1 || side != 1
 	step, other := side, k
 	if isAlong {

@@ -47,10 +47,11 @@ const (
 type flags uint16
 
 const (
-	isWide  flags = 1 << iota // numbers of elements need 64 bits
-	isView                    // operands are not contiguous
-	isAlone                   // an item computes a result
-	isLast                    // the last part
+	isWide   flags = 1 << iota // numbers of elements need 64 bits
+	isView                     // operands are not contiguous
+	isAlone                    // an item computes a result
+	isLast                     // the last part
+	isVector                   // operands begin where vectors do
 )
 
 // sources holds what was printed: by kernel and form, and by text.
@@ -85,7 +86,7 @@ func sourceOf(k *device.Kernel, f form, make func(*program, *device.Kernel, form
 	}
 	s = sources.byText[text]
 	if s == nil {
-		s = &Source{ID: len(sources.byText), Name: p.name, Text: text, usesFP64: strings.Contains(text[len(dialect):], "double"), canFail: p.canFail}
+		s = &Source{ID: len(sources.byText), Name: p.name, Text: text, usesFP64: strings.Contains(text[len(dialect):], "double"), canFail: p.canFail, lanes: max(p.lanes, 1)}
 		sources.byText[text] = s
 	}
 	sources.byForm[key] = s
@@ -97,6 +98,7 @@ type program struct {
 	name    string
 	canFail bool
 	isWide  bool
+	lanes   int             // see Source
 	defines strings.Builder // macros and views
 	words   int             // of the parameters so far
 	body    string          // the kernel

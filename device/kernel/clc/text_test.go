@@ -58,6 +58,13 @@ func everyCommand() (all []device.Command) {
 		add(mixed, 64, args)
 		add(mixed, 1<<31, args)
 	}
+	// Simple expressions of many elements, and one that is not.
+	for _, dt := range device.DTypes() {
+		x := kernel.Arg(1, dt)
+		add(device.NewKernel("chosen", device.Map, kernel.Where(kernel.Arg(0, device.Bool), x, kernel.Imm(0, dt)), dt, device.Bool, dt), 1<<20+1, nil)
+		add(device.NewKernel("equal", device.Map, kernel.Eq(x, kernel.Cast(kernel.Arg(0, device.Int64), dt)), device.Bool, device.Int64, dt), 1<<32, nil)
+	}
+	add(device.NewKernel("exp", device.Map, kernel.Exp(kernel.Arg(0, device.Float32)), device.Float32, device.Float32), 1<<20, nil)
 	// Folds of many blocks and of few elements, of rows, columns and other views.
 	folds := []*device.Args{
 		{Shape: device.Shape{3, 10000}, Kept: 1, Ints: []int{0, 0}},
@@ -351,6 +358,52 @@ func TestPlaces(t *testing.T) {
 		}
 	}); n > 0 {
 		t.Errorf("an element-wise command costs %v allocations", n)
+	}
+}
+
+// Simple expressions of many elements that begin where vectors may are computed by vectors.
+func TestVectors(t *testing.T) {
+	x, y := kernel.Arg(0, device.Float32), kernel.Arg(1, device.Int64)
+	simple := device.NewKernel("simple", device.Map, kernel.Add(x, kernel.Cast(y, device.Float32)), device.Float32, device.Float32, device.Int64)
+	slow := device.NewKernel("slow", device.Map, kernel.Add(kernel.Exp(x), kernel.Cast(y, device.Float32)), device.Float32, device.Float32, device.Int64)
+	fails := device.NewKernel("fails", device.Map, kernel.Div(y, y), device.Int64, device.Float32, device.Int64)
+	shape := &device.Args{Shape: device.Shape{1 << 10, 1 << 10}, Strides: [4][]int{1: {1, 1 << 10}}}
+	for _, test := range []struct {
+		kernel *device.Kernel
+		n      int
+		off    [4]int
+		base   [4]int64
+		args   *device.Args
+		want   bool
+	}{
+		{simple, 1 << 20, [4]int{}, [4]int64{}, nil, true},
+		{simple, 1<<20 + 3, [4]int{4, 8, 12}, [4]int64{16, 32, 64}, nil, true},
+		{simple, 1 << 20, [4]int{1, 2, 0}, [4]int64{12, 8, 0}, nil, true},
+		{simple, 1 << 20, [4]int{1}, [4]int64{}, nil, false},
+		{simple, 1 << 20, [4]int{0, 0, 2}, [4]int64{}, nil, false},
+		{simple, 1 << 20, [4]int{}, [4]int64{0, 8}, nil, false},
+		{simple, 1 << 20, [4]int{}, [4]int64{0, 0, 16}, nil, false},
+		{simple, 1 << 15, [4]int{}, [4]int64{}, nil, false},
+		{simple, 1 << 20, [4]int{}, [4]int64{}, shape, false},
+		{slow, 1 << 20, [4]int{}, [4]int64{}, nil, false},
+		{fails, 1 << 20, [4]int{}, [4]int64{}, nil, false},
+	} {
+		l := clc.Lowering{Limits: plenty}
+		c := command(test.kernel, test.n, test.args)
+		c.Off = test.off
+		if err := l.Lower(&c, &clc.Place{Base: test.base}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(l.Launches[0].Source.Text, "((AG_GLOBAL float4 *)"); got != test.want {
+			t.Errorf("%s of %d elements at %v and %v: vectors: %v, want %v", test.kernel.Name, test.n, test.off, test.base, got, test.want)
+		}
+		per := 1
+		if test.want {
+			per = 4
+		}
+		if got, want := l.Launches[0].Groups, (test.n/per+255)/256; got < want || got > want+1 {
+			t.Errorf("%s of %d elements: %d groups, want %d", test.kernel.Name, test.n, got, want)
+		}
 	}
 }
 
