@@ -211,7 +211,7 @@ func workOf(c *device.Command, launches int) uint64 {
 	return uint64(n + launches*launchWork)
 }
 
-// choose returns the queue for a command to be computed behind the given points: where it should begin first. It stays where the point is that
+// choose returns the queue, of those that compute, for a command that comes behind the given points: where it should begin first. It stays where the point is that
 // is reached last, or else where the last command was put, unless it gains more elsewhere than an event takes. So commands of which each depends on the one before,
 // and small ones, share a queue and need no events.
 func (b *Backend) choose(before *needs) queueIndex {
