@@ -124,9 +124,9 @@ func (r *reduction) advance() bool {
 	arrived := true
 	for _, s := range r.sums {
 		if s.left > 0 {
-			arrived = false
 			r.step(s)
 		}
+		arrived = arrived && s.left == 0
 	}
 	if arrived {
 		r.assemble()
@@ -134,8 +134,9 @@ func (r *reduction) advance() bool {
 	return true
 }
 
-// step lets s, which is where its next term is, collect all that the device has for it, and go to the next; or, when it is whole, tell the next
-// device. So what one step computes does not have to wait for a copy, if the device has had enough to do between it and the step before.
+// step lets s go to where its next term is, and collect all that the device has for it; or, when it is whole, tells the next device. The copy
+// is enqueued no earlier than what needs it: a device comes to nothing that is enqueued behind a copy to it before that has arrived. What has been enqueued between two
+// steps is what it does meanwhile, as the other device begins with the copy when it has what is copied.
 func (r *reduction) step(s *partialSum) {
 	if s.home != nil {
 		next := (s.at + 1) % len(r.ring)
@@ -145,19 +146,20 @@ func (r *reduction) step(s *partialSum) {
 		return
 	}
 	place := r.places[s.order[0]]
+	if s.acc != nil {
+		before := s.acc
+		s.acc = r.moved(before, place)
+		before.letGo()
+	}
 	for len(s.order) > 0 && r.places[s.order[0]] == place {
 		s.add(planned(op.Slice, op.Attr{From: s.from, To: s.to}, operands{r.terms[s.order[0]]}, true))
 		s.order = s.order[1:]
 	}
-	if len(s.order) > 0 {
-		before := s.acc
-		s.acc = r.moved(before, r.places[s.order[0]])
-		before.letGo()
-		return
+	if len(s.order) == 0 {
+		s.home = make([]*Tensor, len(r.ring))
+		s.home[place], s.acc, s.at = s.acc, nil, place
+		s.left--
 	}
-	s.home = make([]*Tensor, len(r.ring))
-	s.home[place], s.acc, s.at = s.acc, nil, place
-	s.left--
 }
 
 // add adds x, which is for s alone.

@@ -1,0 +1,143 @@
+// Command parallel trains a perceptron on one, two and four simulated accelerators, and shows that their number decides on
+// nothing but time.
+//
+// A batch is cut into eight shards whatever the devices are, and so the losses and the weights have the same bits on any. The gradients of a layer
+// travel around the ring of devices while those of the layers before it are computed. How long a step takes is what the simulator's model
+// says, in virtual time: it does not depend on the machine, and nobody waits for it.
+//
+// With -on it trains on devices that there are instead, the first, the first two, and so on, by the clock of the system. What they have printed is
+// to be compared with each other, and not with what others print: a GPU may round exponentials otherwise.
+//
+// Results go to standard output, times to standard error.
+//
+//	go run ./testdata/programs/parallel [-small] [-steps N] [-on cpu,sim:0]
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/sim"
+	asyncrt "github.com/asyncgen/asyncgen/runtime"
+	"github.com/asyncgen/asyncgen/runtime/nn"
+	"github.com/asyncgen/asyncgen/runtime/optim"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+// A config is the size of the experiment.
+type config struct {
+	inputs, width, layers int
+	batchSize, steps      int
+	bucket                int // bytes of gradients that travel together
+	accelerator           sim.Options
+}
+
+func main() {
+	small := flag.Bool("small", false, "a model that is trained in a moment, and slower accelerators")
+	steps := flag.Int("steps", 4, "how many steps to train")
+	on := flag.String("on", "", "train on these devices, separated by commas")
+	flag.Parse()
+	if *steps < 1 {
+		fmt.Fprintln(os.Stderr, "parallel: -steps must be positive")
+		os.Exit(2)
+	}
+	c := config{inputs: 512, width: 1024, layers: 6, batchSize: 4096, steps: *steps, accelerator: sim.VirtualDefaults()}
+	c.accelerator.Flops, c.accelerator.Memory = 1e12, 200e9
+	if *small {
+		c.inputs, c.width, c.layers, c.batchSize, c.bucket = 64, 128, 4, 1024, 32<<10
+		c.accelerator.Flops, c.accelerator.Memory = 2e9, 5e9
+	}
+	devices, clock := simulated(c.accelerator), sim.Now
+	if *on != "" {
+		begin := time.Now()
+		devices, clock = open(*on), func() time.Duration { return time.Since(begin) }
+	}
+	fmt.Fprintf(os.Stderr, "%s\n\ndevices   a step   speed-up\n", devices[0].Caps().Description)
+
+	var runs []run
+	for n := 1; n <= len(devices); n *= 2 {
+		r := train(c, devices[:n], clock)
+		runs = append(runs, r)
+		speedUp := runs[0].step.Seconds() / r.step.Seconds()
+		fmt.Fprintf(os.Stderr, "%4d %11.3f ms %6.2f, %.1f %%\n", n, r.step.Seconds()*1e3, speedUp, 100*speedUp/float64(n))
+	}
+	for i, l := range runs[0].losses {
+		fmt.Printf("step %d loss %.6f\n", i, l)
+	}
+	for i, r := range runs[1:] {
+		fmt.Printf("%d devices: losses equal: %t, weights equal: %t\n", 2<<i, slices.Equal(r.losses, runs[0].losses), slices.Equal(r.weights, runs[0].weights))
+	}
+}
+
+// simulated returns four accelerators.
+func simulated(o sim.Options) []device.Device {
+	devices := make([]device.Device, 4)
+	for i := range devices {
+		devices[i] = device.Wrap(fmt.Sprintf("sim:%d", i), device.KindSimulated, sim.New(o))
+	}
+	return devices
+}
+
+// open returns the devices in a list.
+func open(list string) []device.Device {
+	var devices []device.Device
+	for _, name := range strings.Split(list, ",") {
+		d, err := device.Open(name)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "parallel:", err)
+			os.Exit(2)
+		}
+		devices = append(devices, d)
+	}
+	return devices
+}
+
+// A run is what a training has given.
+type run struct {
+	losses  []float32
+	weights []float32
+	step    time.Duration
+}
+
+// train trains a new model on devices. The first step, in which the weights are drawn and copied, does not count for the time.
+func train(c config, devices []device.Device, clock func() time.Duration) run {
+	tensor.Seed(1)
+	var layers []nn.Module
+	for range c.layers {
+		layers = append(layers, nn.Dense(c.width), nn.ReLU())
+	}
+	model := nn.Sequential(append(layers, nn.Dense(1))...)
+	net := nn.DataParallel(model, nn.Parallel{Devices: devices, Bucket: c.bucket})
+	opt := optim.SGD(net.Params(), 0.01)
+
+	losses := []*tensor.Tensor{step(c, net, opt)}
+	asyncrt.WaitAll()
+	start := clock()
+	for range c.steps {
+		losses = append(losses, step(c, net, opt))
+	}
+	asyncrt.WaitAll()
+	took := clock() - start
+
+	var weights []*tensor.Tensor
+	for _, p := range model.Params() {
+		weights = append(weights, p.Value().Flatten())
+	}
+	allLosses, allWeights := tensor.Stack(0, losses...), tensor.Concat(0, weights...).To(device.CPU())
+	asyncrt.WaitAll()
+	return run{allLosses.Float32s(), allWeights.Float32s(), took / time.Duration(c.steps)}
+}
+
+// step trains net with one batch, which is drawn on the CPU, and returns the loss.
+func step(c config, net *nn.Replicas, opt *optim.Optimizer) *tensor.Tensor {
+	host := tensor.On(device.CPU())
+	x, y := host.Randn(c.batchSize, c.inputs), host.Ones(c.batchSize, 1)
+	loss := net.Loss(nn.L2Loss, x, y)
+	opt.Minimize(loss)
+	return loss.Detach()
+}
