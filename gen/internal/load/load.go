@@ -161,8 +161,7 @@ func (p *Program) Effects(obj types.Object) (Effects, bool) {
 
 const (
 	shallow = packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedDeps | packages.NeedModule
-	deep    = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
-		packages.NeedModule | packages.NeedTypes | packages.NeedTypesSizes | packages.NeedSyntax | packages.NeedTypesInfo
+	deep    = shallow | packages.NeedCompiledGoFiles | packages.NeedTypesSizes | packages.NeedExportFile
 )
 
 // Load loads the packages that c names and, to know what their functions
@@ -200,6 +199,13 @@ func Load(ctx context.Context, c Config) (*Program, error) {
 	loaded, err := packages.Load(pc, append(paths, RuntimePath)...)
 	if err != nil {
 		return nil, fmt.Errorf("load %s: %w", strings.Join(c.Patterns, " "), goError(err))
+	}
+	want := make(map[string]bool)
+	for _, path := range paths {
+		want[path] = true
+	}
+	if err := check(pc, loaded, want); err != nil {
+		return nil, fmt.Errorf("load %s: %w", strings.Join(c.Patterns, " "), err)
 	}
 	prog, err := assemble(pc, loaded, roots, all)
 	if err := errors.Join(append(wrong, err)...); err != nil {
