@@ -10,6 +10,7 @@ package asynctest
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"reflect"
@@ -45,11 +46,16 @@ func Same(t testing.TB, original, generated, args any) {
 	if want, got := reflect.TypeOf(original), reflect.TypeOf(generated); want != got {
 		t.Fatalf("asynctest: the original is a %v, the generated function a %v", want, got)
 	}
+	c, err := newCapture()
+	if err != nil {
+		t.Fatalf("asynctest: %v", err)
+	}
+	defer c.close()
 	finished := 0
 	for seed := range uint64(Runs) {
 		faults := 1
 		for fault := 0; fault < faults; fault++ {
-			m := &maker{args: args, seed: seed, fault: fault}
+			m := &maker{args: args, seed: seed, fault: fault, capture: c}
 			a, err := m.run(original)
 			if err != nil {
 				t.Fatalf("asynctest: %v", err)
@@ -102,7 +108,7 @@ func (m *maker) run(f any) (o outcome, err error) {
 	var in, results []reflect.Value
 	var failure string
 	var argErr error
-	printed, err := captured(func() {
+	printed, err := m.capture.of(func() {
 		if in, argErr = m.arguments(fn.Type()); argErr != nil {
 			return
 		}
@@ -140,19 +146,45 @@ func (m *maker) run(f any) (o outcome, err error) {
 	return o, nil
 }
 
-// captured returns what f writes to os.Stdout and os.Stderr.
-func captured(f func()) (string, error) {
+// A capture is a file that stands for os.Stdout and os.Stderr, one for all runs: to make and remove a file takes longer than most of them.
+type capture struct{ file *os.File }
+
+func newCapture() (*capture, error) {
 	file, err := os.CreateTemp("", "asynctest-")
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	defer os.Remove(file.Name())
-	defer file.Close()
+	return &capture{file}, nil
+}
+
+func (c *capture) close() {
+	c.file.Close()
+	os.Remove(c.file.Name())
+}
+
+// of returns what f writes to os.Stdout and os.Stderr.
+func (c *capture) of(f func()) (string, error) {
 	out, errs := os.Stdout, os.Stderr
-	os.Stdout, os.Stderr = file, file
+	os.Stdout, os.Stderr = c.file, c.file
 	defer func() { os.Stdout, os.Stderr = out, errs }()
 	f()
-	text, err := os.ReadFile(file.Name())
+	return c.take()
+}
+
+// take empties the file.
+func (c *capture) take() (string, error) {
+	info, err := c.file.Stat()
+	if err != nil || info.Size() == 0 {
+		return "", err
+	}
+	text := make([]byte, info.Size())
+	if _, err := c.file.ReadAt(text, 0); err != nil {
+		return "", err
+	}
+	if err := c.file.Truncate(0); err != nil {
+		return "", err
+	}
+	_, err = c.file.Seek(0, io.SeekStart)
 	return string(text), err
 }
 

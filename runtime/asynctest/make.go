@@ -14,9 +14,10 @@ import (
 
 // A maker makes arguments. The same seed gives the same ones.
 type maker struct {
-	args  any
-	seed  uint64
-	fault int // which tensor fails, from 1; 0 for none
+	args    any
+	seed    uint64
+	fault   int // which tensor fails, from 1; 0 for none
+	capture *capture
 
 	rand    *rand.Rand
 	tensors int // made or found so far
