@@ -241,7 +241,8 @@ func run(t *testing.T, folder string, cases map[string][3]any, window *int) {
 }
 `)
 	write(t, filepath.Join(dir, "user_test.go"), test.Bytes())
-	runTests(t, dir, "-vet=off") // it would look through every package for facts, and judge only the file above
+	// Vet would look through every package for facts, and judge only the file above. What runs for seconds is compiled in the quickest way.
+	runTests(t, dir, "-vet=off", "-gcflags=example.com/user/...=-N -l")
 }
 
 // runTests builds the test binary of the module, without what debuggers need, and runs it on every device.
