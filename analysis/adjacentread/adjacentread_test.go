@@ -1,15 +1,12 @@
 package adjacentread_test
 
 import (
-	"path/filepath"
 	"testing"
 
 	"github.com/asyncgen/asyncgen/analysis/adjacentread"
-	"github.com/asyncgen/asyncgen/analysis/blocking"
-	"golang.org/x/tools/go/analysis/analysistest"
+	"github.com/asyncgen/asyncgen/analysis/internal/ruletest"
 )
 
 func Test(t *testing.T) {
-	blocking.Analyzer.Flags.Set("severity", "info")
-	analysistest.Run(t, filepath.Join(analysistest.TestData(), "../../testdata"), adjacentread.Analyzer, "adjacentread")
+	ruletest.Run(t, adjacentread.Analyzer, "adjacentread")
 }

@@ -1,15 +1,12 @@
 package benchmark_test
 
 import (
-	"path/filepath"
 	"testing"
 
 	"github.com/asyncgen/asyncgen/analysis/benchmark"
-	"github.com/asyncgen/asyncgen/analysis/blocking"
-	"golang.org/x/tools/go/analysis/analysistest"
+	"github.com/asyncgen/asyncgen/analysis/internal/ruletest"
 )
 
 func Test(t *testing.T) {
-	blocking.Analyzer.Flags.Set("severity", "info")
-	analysistest.RunWithSuggestedFixes(t, filepath.Join(analysistest.TestData(), "../../testdata"), benchmark.Analyzer, "benchmark")
+	ruletest.RunWithFixes(t, benchmark.Analyzer, "benchmark")
 }

@@ -1,15 +1,12 @@
 package deferredread_test
 
 import (
-	"path/filepath"
 	"testing"
 
-	"github.com/asyncgen/asyncgen/analysis/blocking"
 	"github.com/asyncgen/asyncgen/analysis/deferredread"
-	"golang.org/x/tools/go/analysis/analysistest"
+	"github.com/asyncgen/asyncgen/analysis/internal/ruletest"
 )
 
 func Test(t *testing.T) {
-	blocking.Analyzer.Flags.Set("severity", "info")
-	analysistest.Run(t, filepath.Join(analysistest.TestData(), "../../testdata"), deferredread.Analyzer, "deferredread")
+	ruletest.Run(t, deferredread.Analyzer, "deferredread")
 }

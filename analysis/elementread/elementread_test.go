@@ -1,15 +1,12 @@
 package elementread_test
 
 import (
-	"path/filepath"
 	"testing"
 
-	"github.com/asyncgen/asyncgen/analysis/blocking"
 	"github.com/asyncgen/asyncgen/analysis/elementread"
-	"golang.org/x/tools/go/analysis/analysistest"
+	"github.com/asyncgen/asyncgen/analysis/internal/ruletest"
 )
 
 func Test(t *testing.T) {
-	blocking.Analyzer.Flags.Set("severity", "info")
-	analysistest.RunWithSuggestedFixes(t, filepath.Join(analysistest.TestData(), "../../testdata"), elementread.Analyzer, "elementread")
+	ruletest.RunWithFixes(t, elementread.Analyzer, "elementread")
 }

@@ -1,15 +1,12 @@
 package goroutineread_test
 
 import (
-	"path/filepath"
 	"testing"
 
-	"github.com/asyncgen/asyncgen/analysis/blocking"
 	"github.com/asyncgen/asyncgen/analysis/goroutineread"
-	"golang.org/x/tools/go/analysis/analysistest"
+	"github.com/asyncgen/asyncgen/analysis/internal/ruletest"
 )
 
 func Test(t *testing.T) {
-	blocking.Analyzer.Flags.Set("severity", "info")
-	analysistest.Run(t, filepath.Join(analysistest.TestData(), "../../testdata"), goroutineread.Analyzer, "goroutineread")
+	ruletest.Run(t, goroutineread.Analyzer, "goroutineread")
 }

@@ -1,15 +1,12 @@
 package hiddenloop_test
 
 import (
-	"path/filepath"
 	"testing"
 
-	"github.com/asyncgen/asyncgen/analysis/blocking"
 	"github.com/asyncgen/asyncgen/analysis/hiddenloop"
-	"golang.org/x/tools/go/analysis/analysistest"
+	"github.com/asyncgen/asyncgen/analysis/internal/ruletest"
 )
 
 func Test(t *testing.T) {
-	blocking.Analyzer.Flags.Set("severity", "info")
-	analysistest.Run(t, filepath.Join(analysistest.TestData(), "../../testdata"), hiddenloop.Analyzer, "hiddenloop")
+	ruletest.Run(t, hiddenloop.Analyzer, "hiddenloop")
 }

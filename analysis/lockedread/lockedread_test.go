@@ -1,15 +1,12 @@
 package lockedread_test
 
 import (
-	"path/filepath"
 	"testing"
 
-	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/internal/ruletest"
 	"github.com/asyncgen/asyncgen/analysis/lockedread"
-	"golang.org/x/tools/go/analysis/analysistest"
 )
 
 func Test(t *testing.T) {
-	blocking.Analyzer.Flags.Set("severity", "info")
-	analysistest.Run(t, filepath.Join(analysistest.TestData(), "../../testdata"), lockedread.Analyzer, "lockedread")
+	ruletest.Run(t, lockedread.Analyzer, "lockedread")
 }

@@ -1,15 +1,12 @@
 package loopcall_test
 
 import (
-	"path/filepath"
 	"testing"
 
-	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/internal/ruletest"
 	"github.com/asyncgen/asyncgen/analysis/loopcall"
-	"golang.org/x/tools/go/analysis/analysistest"
 )
 
 func Test(t *testing.T) {
-	blocking.Analyzer.Flags.Set("severity", "info")
-	analysistest.Run(t, filepath.Join(analysistest.TestData(), "../../testdata"), loopcall.Analyzer, "loopcall")
+	ruletest.Run(t, loopcall.Analyzer, "loopcall")
 }

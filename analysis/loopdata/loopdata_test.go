@@ -1,15 +1,12 @@
 package loopdata_test
 
 import (
-	"path/filepath"
 	"testing"
 
-	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/internal/ruletest"
 	"github.com/asyncgen/asyncgen/analysis/loopdata"
-	"golang.org/x/tools/go/analysis/analysistest"
 )
 
 func Test(t *testing.T) {
-	blocking.Analyzer.Flags.Set("severity", "info")
-	analysistest.Run(t, filepath.Join(analysistest.TestData(), "../../testdata"), loopdata.Analyzer, "loopdata")
+	ruletest.Run(t, loopdata.Analyzer, "loopdata")
 }

@@ -1,15 +1,12 @@
 package sametensor_test
 
 import (
-	"path/filepath"
 	"testing"
 
-	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/internal/ruletest"
 	"github.com/asyncgen/asyncgen/analysis/sametensor"
-	"golang.org/x/tools/go/analysis/analysistest"
 )
 
 func Test(t *testing.T) {
-	blocking.Analyzer.Flags.Set("severity", "info")
-	analysistest.Run(t, filepath.Join(analysistest.TestData(), "../../testdata"), sametensor.Analyzer, "sametensor")
+	ruletest.Run(t, sametensor.Analyzer, "sametensor")
 }

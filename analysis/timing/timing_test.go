@@ -1,15 +1,12 @@
 package timing_test
 
 import (
-	"path/filepath"
 	"testing"
 
-	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/internal/ruletest"
 	"github.com/asyncgen/asyncgen/analysis/timing"
-	"golang.org/x/tools/go/analysis/analysistest"
 )
 
 func Test(t *testing.T) {
-	blocking.Analyzer.Flags.Set("severity", "info")
-	analysistest.RunWithSuggestedFixes(t, filepath.Join(analysistest.TestData(), "../../testdata"), timing.Analyzer, "timing")
+	ruletest.RunWithFixes(t, timing.Analyzer, "timing")
 }
