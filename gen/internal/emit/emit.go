@@ -4,6 +4,7 @@
 package emit
 
 import (
+	"bytes"
 	"fmt"
 	"go/ast"
 	"go/token"
@@ -141,9 +142,10 @@ func (p *printer) end(s ast.Stmt) token.Pos {
 	if !p.spread() {
 		return s.End()
 	}
+	line := p.fset.PositionFor(s.End(), false).Line
 	for _, c := range p.comments {
-		if c.Pos() >= s.End() && strings.TrimSpace(string(p.src[p.offset(s.End()):p.offset(c.Pos())])) == "" &&
-			p.fset.PositionFor(c.Pos(), false).Line == p.fset.PositionFor(s.End(), false).Line {
+		if c.Pos() >= s.End() && p.fset.PositionFor(c.Pos(), false).Line == line &&
+			len(bytes.TrimSpace(p.src[p.offset(s.End()):p.offset(c.Pos())])) == 0 {
 			return c.End()
 		}
 	}
