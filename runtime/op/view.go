@@ -122,15 +122,16 @@ func (v View) BroadcastStrides(shape device.Shape) []int {
 	return strides
 }
 
-// tidy drops strides that say nothing: those of elements in order without gaps.
+// tidy drops strides that say nothing: those of elements in order without gaps. A view without elements begins where its memory does, as
+// the place that slices lead to may lie behind its end.
 func (v View) tidy() View {
+	if v.Shape.Size() == 0 {
+		return View{Shape: v.Shape}
+	}
 	n := 1
 	for axis := len(v.Shape) - 1; axis >= 0; axis-- {
 		if length := v.Shape[axis]; length != 1 {
 			if v.Strides != nil && v.Strides[axis] != n {
-				if v.Shape.Size() == 0 {
-					break
-				}
 				return v
 			}
 			n *= length

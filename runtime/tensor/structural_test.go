@@ -287,6 +287,21 @@ func factors(r *rand.Rand, n int) []int {
 	}
 }
 
+// Of a view without elements, the place that slices lead to may lie behind the end of the memory.
+func TestViewsWithoutElementsBehindTheEnd(t *testing.T) {
+	everywhere(t, func(t *testing.T, on device.Device) {
+		x := tensor.On(on).Ones(3, 4)
+		for what, v := range map[string]*tensor.Tensor{
+			"rows, then columns": x.Slice(0, 3, 3).Slice(1, 1, 4), "columns, then rows": x.Slice(1, 4, 4).Slice(0, 2, 3),
+			"a row of nothing": tensor.On(on).Ones(0, 3).T().Row(2), "none of the last row": x.Slice(0, 3, 3).T().Row(2),
+		} {
+			check(t, what+": sum", v.Sum(), array{tensor.Float32, []int{}, []float64{0}}, 0)
+			check(t, what+": product", v.Prod(), array{tensor.Float32, []int{}, []float64{1}}, 0)
+			check(t, what+": both", tensor.Concat(0, v, v).Add(v.Mean()).Sum(), array{tensor.Float32, []int{}, []float64{0}}, 0)
+		}
+	})
+}
+
 // Views share memory, except for a Reshape that can't.
 func TestViewsShare(t *testing.T) {
 	x := tensor.Arange(0, 12, 1).Reshape(3, 4)
