@@ -149,6 +149,7 @@ func makeOthers() (all, unrounded []*operation) {
 		}, tOne, tMat, tMat),
 		shaped("tensor.Stack(0, $0, $1).Row(1)", 1, func(a []*value) *value { return depends(a[1], a[0]) }, tMat, tMat, tMat),
 		shaped("tensor.Stack(1, $0, $1).Sum(0).Row(0)", 1, func(a []*value) *value { return sum(depends(a[0], a[1]), -1) }, tOne, tVec, tVec),
+		shaped("tensor.AllReduce($0, $1)[1]", 1, func(a []*value) *value { return add(a[0], a[1]) }, tMat, tMat, tMat),
 		shaped("$0.ArgMax()", 2, func(a []*value) *value { return extreme(reshape(a[0], size(a[0].shape)), 0, false) }, tIOne, tMat),
 		shaped("$0.ArgMin()", 1, func(a []*value) *value { return extreme(a[0], 0, true) }, tIOne, tVec),
 		shaped("$0.ArgMin(0).Sum()", 1, func(a []*value) *value { return sum(extreme(a[0], 0, true), -1) }, tIOne, tMat),
