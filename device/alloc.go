@@ -83,7 +83,10 @@ type SizeStats struct {
 // It panics if ASYNCGEN_MEMORY is no number.
 func NewAllocator(src Source, limit int64) *Allocator {
 	if limit <= 0 {
-		limit = limitFromEnv()
+		var err error
+		if limit, err = limitFromEnv(); err != nil {
+			panic("device: " + err.Error())
+		}
 	}
 	a := &Allocator{src: src, limit: limit}
 	for i := range a.classes {
@@ -94,16 +97,16 @@ func NewAllocator(src Source, limit int64) *Allocator {
 	return a
 }
 
-func limitFromEnv() int64 {
+func limitFromEnv() (int64, error) {
 	v := os.Getenv("ASYNCGEN_MEMORY")
 	if v == "" {
-		return hostMemory() / 8 * 7
+		return hostMemory() / 8 * 7, nil
 	}
 	n, err := strconv.ParseInt(v, 10, 64)
 	if err != nil || n <= 0 {
-		panic(fmt.Sprintf("device: ASYNCGEN_MEMORY=%s: want a number of bytes", v))
+		return 0, fmt.Errorf("ASYNCGEN_MEMORY=%s: want a number of bytes", v)
 	}
-	return n
+	return n, nil
 }
 
 // Alloc returns a buffer of the given size, or an error that wraps ErrOutOfMemory. The block

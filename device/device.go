@@ -133,7 +133,7 @@ func openLocked(name string) (*state, error) {
 				return d, nil
 			}
 		}
-		b, err := drv.Open(i)
+		b, err := drv.start(i)
 		for _, f := range registry.onOpen {
 			if err == nil {
 				b, err = f(full, b)
@@ -151,6 +151,14 @@ func openLocked(name string) (*state, error) {
 		names = append(names, drv.Name)
 	}
 	return nil, fmt.Errorf("device: unknown device %q: this program has %s", name, strings.Join(names, ", "))
+}
+
+// start opens device i, if the environment says nothing senseless about its memory.
+func (drv *Driver) start(i int) (Backend, error) {
+	if _, err := limitFromEnv(); err != nil {
+		return nil, err
+	}
+	return drv.Open(i)
 }
 
 func defaultLocked() (*state, error) {

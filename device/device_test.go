@@ -126,6 +126,23 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
+// Backends make an Allocator when they are opened, and that panics.
+func TestOpenWithAMemoryThatIsNoNumber(t *testing.T) {
+	thrifty := driver("thrifty", KindGPU, 1)
+	thrifty.Open = func(int) (Backend, error) {
+		NewAllocator(&fakeSource{}, 0)
+		return &fakeBackend{}, nil
+	}
+	withDrivers(t, thrifty)
+	t.Setenv("ASYNCGEN_MEMORY", "3GB")
+	const want = "device: open thrifty:0: ASYNCGEN_MEMORY=3GB: want a number of bytes"
+	if _, err := Open("thrifty:0"); err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	t.Setenv("ASYNCGEN_MEMORY", "3000000000")
+	mustOpen(t, "thrifty:0")
+}
+
 func TestDefault(t *testing.T) {
 	withDrivers(t, driver("sim", KindSimulated, 1), driver("cpu", KindCPU, 1))
 	t.Setenv("ASYNCGEN_DEVICE", "")
