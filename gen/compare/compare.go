@@ -63,8 +63,11 @@ type Result struct {
 type Device struct {
 	Name      string `json:"name"`
 	Simulated bool   `json:"simulated"` // its times come from a model, not from hardware
-	Original  Side   `json:"original"`
-	Rewritten Side   `json:"rewritten"`
+	// Virtual is set if the waits of the programs are by the clock of that model, and their times by that of the machine: the two have
+	// nothing to do with each other.
+	Virtual   bool `json:"virtual,omitempty"`
+	Original  Side `json:"original"`
+	Rewritten Side `json:"rewritten"`
 	// Differences is what the two programs did differently; empty is what it should be.
 	Differences []Difference `json:"differences,omitempty"`
 	Lines       int          `json:"lines"` // of standard output
@@ -81,6 +84,11 @@ type Side struct {
 	// Of a run more, whose time does not count.
 	Sync report.Counts `json:"sync"`
 	Peak int64         `json:"peak_bytes"` // 0 where the system does not tell
+}
+
+// virtualClock reports whether the settings of simulated devices say that these have a virtual clock.
+func virtualClock(settings string) bool {
+	return slices.ContainsFunc(strings.Split(settings, ","), func(s string) bool { return strings.TrimSpace(s) == "clock=virtual" })
 }
 
 // Time is the median of the timed runs.
@@ -241,6 +249,7 @@ func compareOn(ctx context.Context, cfg Config, temp string, p *programs, name s
 	d := &Device{
 		Name:      name,
 		Simulated: backends[backendOf(name)].simulated,
+		Virtual:   backends[backendOf(name)].simulated && virtualClock(os.Getenv("ASYNCGEN_SIM")),
 		Lines:     strings.Count(string(want.stdout), "\n"),
 	}
 	if err := r.timed(d, want); err != nil {

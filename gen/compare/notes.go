@@ -13,6 +13,9 @@ func notes(d *Device, p *programs) []string {
 	if len(d.Differences) > 0 {
 		return nil
 	}
+	if d.Virtual {
+		return []string{"waits are by the clock of the model, and the time is what the machine takes to compute them: it says nothing about the device"}
+	}
 	o, w := &d.Original, &d.Rewritten
 	oFast, oSlow := quartiles(o.Times)
 	wFast, wSlow := quartiles(w.Times)

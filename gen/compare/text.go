@@ -76,7 +76,10 @@ func (d *Device) writeText(b *bufio.Writer) {
 }
 
 func (d *Device) title() string {
-	if d.Simulated {
+	switch {
+	case d.Virtual:
+		return d.Name + " (simulated, in virtual time)"
+	case d.Simulated:
 		return d.Name + " (simulated)"
 	}
 	return d.Name
@@ -101,7 +104,7 @@ func (d *Device) rows() []row {
 		{"blocked", duration(o.blocked()), duration(w.blocked()), "all of these"},
 	}
 	if o.Sync.IdleNS > 0 || w.Sync.IdleNS > 0 {
-		rows = append(rows, row{"idle", share(o.Sync.IdleNS, o.Time()), share(w.Sync.IdleNS, w.Time()), "the device had nothing to compute while the program waited"})
+		rows = append(rows, row{"idle", d.share(o.Sync.IdleNS, o.Time()), d.share(w.Sync.IdleNS, w.Time()), "the device had nothing to compute while the program waited"})
 	}
 	for _, b := range d.Benchmarks {
 		was, is := median(b.Original), median(b.Rewritten)
@@ -178,9 +181,9 @@ func events(n, ns int64) string {
 	return grouped(n) + " in " + duration(time.Duration(ns))
 }
 
-// share is how long something took, and how much of all that is.
-func share(ns int64, all time.Duration) string {
-	if all == 0 || ns == 0 {
+// share is how long something took, and how much of all that is, if both are by one clock.
+func (d *Device) share(ns int64, all time.Duration) string {
+	if all == 0 || ns == 0 || d.Virtual {
 		return duration(time.Duration(ns))
 	}
 	return fmt.Sprintf("%s, %.0f %%", duration(time.Duration(ns)), 100*float64(ns)/float64(all))

@@ -86,6 +86,33 @@ func TestNotes(t *testing.T) {
 	}
 }
 
+// In virtual time, waits may be longer than the program ran.
+func TestVirtualTime(t *testing.T) {
+	for settings, want := range map[string]bool{"": false, "n=2,launch=5us": false, "clock=virtual": true, "n=2, clock=virtual": true, "clock=virtually": false} {
+		if got := virtualClock(settings); got != want {
+			t.Errorf("ASYNCGEN_SIM=%s: %v, want %v", settings, got, want)
+		}
+	}
+	original, rewritten := side(2048, 29), side(64, 10)
+	original.Sync.IdleNS, rewritten.Sync.IdleNS = 108e6, 90e3
+	d := &Device{Name: "sim:0", Simulated: true, Virtual: true, Original: original, Rewritten: rewritten}
+	var idle row
+	for _, r := range d.rows() {
+		if r.Label == "idle" {
+			idle = r
+		}
+	}
+	if idle.Original != "108 ms" || idle.Rewritten != "90 µs" {
+		t.Errorf("the device is idle for %q and %q, which are no shares of the machine's time", idle.Original, idle.Rewritten)
+	}
+	if got := notes(d, &programs{}); len(got) != 1 || !strings.Contains(got[0], "by the clock of the model") {
+		t.Errorf("notes %q", got)
+	}
+	if got, want := d.title(), "sim:0 (simulated, in virtual time)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // madeUp is a result with something of everything.
 func madeUp() *Result {
 	text := func(s string) *string { return &s }
