@@ -1,6 +1,7 @@
 package op
 
 import (
+	"math"
 	"slices"
 
 	"github.com/asyncgen/asyncgen/device"
@@ -155,10 +156,16 @@ func (p *Plan) convolution(name string, x, w View) (c convolution) {
 	return c
 }
 
+// longest bounds what a window adds to an axis, so that lengths can be added up. No memory has as many elements.
+const longest = math.MaxInt / 4
+
 // windowOf is a window of the given size along an axis. It fails if it is nothing, or does not fit.
 func windowOf(o *Window, axis, in, size int) (w device.Window, ok bool) {
+	if size < 1 || o.Pad[axis] > longest || size-1 > longest/o.Dilation[axis] {
+		return w, false
+	}
 	left := in + 2*o.Pad[axis] - (size-1)*o.Dilation[axis] - 1
-	if size < 1 || left < 0 {
+	if left < 0 {
 		return w, false
 	}
 	return device.Window{In: in, Out: left/o.Stride[axis] + 1, Size: size, Stride: o.Stride[axis], Pad: o.Pad[axis], Step: o.Dilation[axis], Holes: 1}, true

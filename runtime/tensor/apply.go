@@ -59,6 +59,9 @@ func mapped(d *op.Def, scalars [2]float64, in operands, tracking bool) *Tensor {
 			if shape, ok = op.Broadcast(shape, x.shape); !ok {
 				wrong(d.Name, op.MistakeBroadcast, in[:n]...)
 			}
+			if _, ok = sizeOf(shape); !ok {
+				panic(impossible(d.Name, shape))
+			}
 		}
 	}
 
@@ -174,6 +177,9 @@ func run(d *op.Def, a op.Attr, dev device.Device, in operands, tracked bool) *Te
 		wrong(d.Name, op.MistakeType+" (it takes "+d.Types.String()+")", in[:n]...)
 	}
 	d.Run(p)
+	if _, ok := sizeOf(p.Shape); !ok {
+		panic(impossible(d.Name, p.Shape))
+	}
 
 	out := newResult(dev, p.DType, p.Shape, tracked)
 	o := engine.Op{Cmd: p.Cmd, Cost: p.Cost}

@@ -26,6 +26,8 @@ func TestMistakes(t *testing.T) {
 	}
 	y := tensor.FromOn(far, []float32{1, 2, 3})
 	g := tensor.NewGenerator(1)
+	one, plane, square := tensor.Ones(1, 1), tensor.Ones(1, 1, 4, 4), tensor.Ones(1, 1, 3, 3)
+	const many = math.MaxInt / 64 // elements, but not its square
 	if err := e.WaitAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -103,6 +105,11 @@ func TestMistakes(t *testing.T) {
 		{func() { g.Rand(-1) }, "Rand: " + op.MistakeShape},
 		{func() { g.RandInt(3, 3) }, "RandInt: " + op.MistakeRange},
 		{func() { tensor.On(far).As(tensor.Int64).Rand(2) }, "Rand: " + op.MistakeType},
+		{func() { plane.Conv2D(square, tensor.Conv{Dilation: tensor.Both(math.MaxInt)}) }, "Conv2D: " + op.MistakeWindow},
+		{func() { plane.Conv2D(square, tensor.Conv{Padding: tensor.Both(math.MaxInt)}) }, "Conv2D: " + op.MistakeWindow},
+		{func() { plane.Conv2D(square, tensor.Conv{Padding: tensor.Both(many)}) }, "Conv2D: " + op.MistakeShape},
+		{func() { one.BroadcastTo(many, 1).Add(one.BroadcastTo(1, many)) }, "Add: " + op.MistakeShape},
+		{func() { one.Slice(1, 0, 0).BroadcastTo(many, 0).MatMul(one.Slice(0, 0, 0).BroadcastTo(0, many)) }, "MatMul: " + op.MistakeShape},
 		{func() { x.Sum().Backward() }, "Backward: " + op.MistakeGradient},
 		{func() { x.Track().Exp().Backward() }, "Backward: " + op.MistakeItem},
 		{func() { tensor.Grad(x.Track().Sum(), x) }, "Grad: " + op.MistakeGradient},
