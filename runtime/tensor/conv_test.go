@@ -5,9 +5,11 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/runtime/internal/engine"
 	"github.com/asyncgen/asyncgen/runtime/op"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
@@ -209,6 +211,20 @@ func (c poolCase) pooled(x array) (greatest, mean array) {
 		}
 	}
 	return greatest, mean
+}
+
+// The image with its padding takes more memory than there is, and the result has 36 elements.
+func TestConv2DOfTooMuchPadding(t *testing.T) {
+	defer tensor.SetEngine(engine.New(engine.Options{}))()
+	const n = 1 << 20
+	x := tensor.On(device.CPU()).Ones(1, 1, 4, 4)
+	y := x.Conv2D(tensor.On(device.CPU()).Ones(1, 1, 3, 3), tensor.Conv{Padding: tensor.Both(n), Dilation: tensor.Both(n)})
+	if err := y.Wait(); err == nil || !strings.Contains(err.Error(), "out of device memory") {
+		t.Errorf("the error is %v", err)
+	}
+	if got := x.Sum().Item(); got != 16 {
+		t.Errorf("the sum of 16 ones is %v afterwards", got)
+	}
 }
 
 func TestPooling(t *testing.T) {
