@@ -75,8 +75,8 @@ func New(i int, hook cl.Hook) (*Backend, error) {
 
 // findAll returns all devices. The library is opened once for each that the environment names.
 func findAll() ([]found, error) {
-	if os.Getenv("ASYNCGEN_OPENCL") == "off" {
-		return nil, errors.New("turned off by ASYNCGEN_OPENCL=off")
+	if err := checkSettings(); err != nil {
+		return nil, err
 	}
 	search.mu.Lock()
 	defer search.mu.Unlock()
@@ -89,6 +89,21 @@ func findAll() ([]found, error) {
 		}
 	}
 	return search.all, search.trouble
+}
+
+// checkSettings returns that there are to be no devices, or which setting is wrong.
+func checkSettings() error {
+	switch v := os.Getenv("ASYNCGEN_OPENCL"); v {
+	case "":
+	case "off":
+		return errors.New("turned off by ASYNCGEN_OPENCL=off")
+	default:
+		return fmt.Errorf("ASYNCGEN_OPENCL=%s: there is off", v)
+	}
+	if v := os.Getenv("ASYNCGEN_OPENCL_CPU"); v != "" && v != "0" && v != "1" {
+		return fmt.Errorf("ASYNCGEN_OPENCL_CPU=%s: there are 0 and 1", v)
+	}
+	return nil
 }
 
 // ask returns all devices of all platforms. A platform that fails is left out, if there is another.
@@ -163,7 +178,7 @@ const (
 
 func (f *found) flawOf(available, compiler, little bool) error {
 	switch {
-	case f.isCPU() && !isSet("ASYNCGEN_OPENCL_CPU"):
+	case f.isCPU() && os.Getenv("ASYNCGEN_OPENCL_CPU") != "1":
 		return errors.New("it is a CPU, for which package device/cpu is better; ASYNCGEN_OPENCL_CPU=1 takes it all the same")
 	case !available:
 		return errors.New("it is not available")

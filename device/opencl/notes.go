@@ -2,7 +2,6 @@ package opencl
 
 import (
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/asyncgen/asyncgen/device/internal/cl"
@@ -11,7 +10,7 @@ import (
 // notes say what find has found, for people.
 func notes() []string {
 	lines := []string{"this backend has been run with PoCL, on CPUs; it has never been run on a GPU"}
-	if os.Getenv("ASYNCGEN_OPENCL") == "off" {
+	if checkSettings() != nil {
 		return lines
 	}
 	lines = append(lines, "library looked for: "+strings.Join(cl.Libraries(), ", then ")+"; ASYNCGEN_LIBOPENCL names another")

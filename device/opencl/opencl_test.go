@@ -240,6 +240,14 @@ func TestSettings(t *testing.T) {
 			t.Errorf("a CPU is not taken: error %v", err)
 		}
 	}
+	for _, wrong := range [][2]string{{"ASYNCGEN_OPENCL", "yes"}, {"ASYNCGEN_OPENCL_CPU", "true"}} {
+		old := os.Getenv(wrong[0])
+		t.Setenv(wrong[0], wrong[1])
+		if _, err := device.Open("opencl:0"); err == nil || !strings.Contains(err.Error(), wrong[0]+"="+wrong[1]) {
+			t.Errorf("%s=%s: error %v", wrong[0], wrong[1], err)
+		}
+		t.Setenv(wrong[0], old)
+	}
 	t.Setenv("ASYNCGEN_OPENCL", "off")
 	if _, err := device.Open("opencl:0"); err == nil || !strings.Contains(err.Error(), "ASYNCGEN_OPENCL=off") {
 		t.Errorf("turned off: error %v", err)

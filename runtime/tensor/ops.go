@@ -99,7 +99,8 @@ func (t *Tensor) As(dtype DType) *Tensor {
 }
 
 // To returns t's elements on another device: a view of t if they are there. The
-// copy is enqueued like any operation; To does not wait. It belongs to the scopes of t and of dev.
+// copy is enqueued like any operation; To does not wait. It belongs to the scopes of t and of dev. What is enqueued on dev after it
+// begins when the copy is there, even if it does not need it: so enqueue what does not need it before.
 //
 //asyncgen:api op batch
 //go:noinline
