@@ -31,6 +31,7 @@ func TestReport(t *testing.T) {
 		libraries["libm.so.6"] = "libm.so.6 is no library of OpenCL 1.2"
 		libraries["libnosuchthing.so.7"] = "open libnosuchthing.so.7"
 	}
+	t.Setenv("ASYNCGEN_OPENCL", "")
 	for library, want := range libraries {
 		t.Setenv("ASYNCGEN_LIBOPENCL", library)
 		got := diagnosed(t)
