@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -466,25 +464,11 @@ func (h *hazards) look() {
 
 // What commands read and write in several queues is what they would one after the other: as on the CPU, and as the numbers are.
 func TestHazards(t *testing.T) {
-	seed, _ := strconv.ParseUint(os.Getenv("DEVICETEST_SEED"), 10, 64)
-	if seed == 0 {
-		seed = uint64(time.Now().UnixNano())
-	}
-	t.Logf("seed %d: DEVICETEST_SEED=%[1]d tests the same again", seed)
+	seed := seedOf(t)
 	for _, queues := range []string{"1", "2", "4", "8"} {
 		t.Run(queues, func(t *testing.T) {
 			t.Setenv("ASYNCGEN_OPENCL_QUEUES", queues)
-			c := clfault.New()
-			b, err := open(hooked(t, c))
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() {
-				if err := b.Close(); err != nil {
-					t.Error(err)
-				}
-				nothingIsLeft(t, c)
-			})
+			b := counted(t)
 			h := &hazards{t: t, b: b, cpu: device.CPU().Backend(), rnd: rand.New(rand.NewPCG(seed, uint64(len(b.queues))))}
 			if h.rnd.IntN(4) > 0 {
 				spread(b)

@@ -112,22 +112,8 @@ func (m *model) look() {
 
 // Random programs of copies, kernels and failures, in batches of any size, give what the same commands give in Go, one after the other.
 func TestRandomPrograms(t *testing.T) {
-	seed, _ := strconv.ParseUint(os.Getenv("DEVICETEST_SEED"), 10, 64)
-	if seed == 0 {
-		seed = uint64(time.Now().UnixNano())
-	}
-	t.Logf("seed %d: DEVICETEST_SEED=%[1]d tests the same again", seed)
-	c := clfault.New()
-	b, err := open(hooked(t, c))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
-		nothingIsLeft(t, c)
-	})
+	seed := seedOf(t)
+	b := counted(t)
 	m := &model{t: t, b: b, rnd: rand.New(rand.NewPCG(seed, 0))}
 	for _, n := range []int{1, 7, 300, 5000, 70_000, 150_000} {
 		m.buffers = append(m.buffers, modelBuffer{alloc(t, b, n), make([]int64, n)})
@@ -145,4 +131,30 @@ func TestRandomPrograms(t *testing.T) {
 	for len(m.tickets) > 0 {
 		m.look()
 	}
+}
+
+// seedOf returns the seed of a random test, which it logs.
+func seedOf(t *testing.T) uint64 {
+	seed, _ := strconv.ParseUint(os.Getenv("DEVICETEST_SEED"), 10, 64)
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("seed %d: DEVICETEST_SEED=%[1]d tests the same again", seed)
+	return seed
+}
+
+// counted opens the first device, and sees to it that nothing of it is left when the test has ended.
+func counted(t *testing.T) *Backend {
+	c := clfault.New()
+	b, err := open(hooked(t, c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+		nothingIsLeft(t, c)
+	})
+	return b
 }
