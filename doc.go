@@ -32,7 +32,6 @@
 //	runtime/asynctest        what generated equality tests call
 //	analysis/tensorapi       what the tools know about tensor libraries, as data
 //	analysis/blocking        which functions wait, and for what
-//	analysis/internal/ruletest  what the tests of rules call
 //	analysis/loopread        AT001: a read in a loop
 //	analysis/lastread        AT002: a read of a value that the next iteration overwrites
 //	analysis/roundtrip       AT003: a value read to be given back to the device

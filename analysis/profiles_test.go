@@ -1,6 +1,7 @@
 package analysis_test
 
 import (
+	"go/types"
 	"maps"
 	"testing"
 
@@ -39,33 +40,39 @@ func setSeverity(t *testing.T, s blocking.Severity) {
 }
 
 // whole is all rules of the suite in one, so that a test sees what each finds.
-var whole = &xanalysis.Analyzer{
-	Name:     "asyncgen",
-	Doc:      "all rules",
-	Requires: []*xanalysis.Analyzer{blocking.Analyzer},
-	Run: func(pass *xanalysis.Pass) (any, error) {
-		results := maps.Clone(pass.ResultOf)
-		var run func(a *xanalysis.Analyzer) error
-		run = func(a *xanalysis.Analyzer) error {
-			if _, done := results[a]; done {
-				return nil
-			}
-			for _, b := range a.Requires {
-				if err := run(b); err != nil {
-					return err
+var whole = oneOf(func(*types.Package) []*xanalysis.Analyzer { return analysis.Suite })
+
+// oneOf makes one analyzer of the rules that rulesFor names for a package, so that a test sees what these find, and nothing else.
+func oneOf(rulesFor func(*types.Package) []*xanalysis.Analyzer) *xanalysis.Analyzer {
+	return &xanalysis.Analyzer{
+		Name:     "asyncgen",
+		Doc:      "some rules",
+		Requires: []*xanalysis.Analyzer{blocking.Analyzer},
+		Run: func(pass *xanalysis.Pass) (any, error) {
+			results := maps.Clone(pass.ResultOf)
+			for _, rule := range rulesFor(pass.Pkg) {
+				if err := apply(rule, pass, results); err != nil {
+					return nil, err
 				}
 			}
-			p := *pass
-			p.Analyzer, p.ResultOf = a, results
-			res, err := a.Run(&p)
-			results[a] = res
+			return nil, nil
+		},
+	}
+}
+
+// apply adds the result of a, after those that it requires, unless results has it.
+func apply(a *xanalysis.Analyzer, pass *xanalysis.Pass, results map[*xanalysis.Analyzer]any) error {
+	if _, done := results[a]; done {
+		return nil
+	}
+	for _, b := range a.Requires {
+		if err := apply(b, pass, results); err != nil {
 			return err
 		}
-		for _, a := range analysis.Suite {
-			if err := run(a); err != nil {
-				return nil, err
-			}
-		}
-		return nil, nil
-	},
+	}
+	p := *pass
+	p.Analyzer, p.ResultOf = a, results
+	res, err := a.Run(&p)
+	results[a] = res
+	return err
 }
