@@ -139,6 +139,11 @@ func testEachCall(t *testing.T, code cl.Code, cause error) {
 }
 
 func testEachCallWith(t *testing.T, code cl.Code, cause error, set func(*Backend) *Backend) {
+	testEachCallOf(program, t, code, cause, set)
+}
+
+// testEachCallOf is testEachCall of another program.
+func testEachCallOf(program func(*testing.T, found, error, func(*Backend) *Backend) error, t *testing.T, code cl.Code, cause error, set func(*Backend) *Backend) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	for n := 0; ; n++ { // 0 fills the cache
 		c := failing(n, code)

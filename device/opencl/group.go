@@ -22,7 +22,8 @@ type group struct {
 	first    uint64 // tickets; the last one is below first if all there is of the next command is a part of it
 	last     uint64
 	batch    cl.Batch
-	owners   []int // of each call, the command that fails with it, by its number in the group; ownerless: none
+	owner    int   // of the calls that are being added
+	owners   []int // of each call, the command that fails with it, by its number in the group; ownerless: none; see also jointly
 	arena    ffi.Arena
 	lowering clc.Lowering
 	place    clc.Place // of the command that is being added
@@ -32,6 +33,7 @@ type group struct {
 	isMarked  [maxQueues]bool
 	marks     []queueMark
 	landings  []landing
+	reads     reads
 	taken     [compute]int      // heads of the stagings
 	large     []pinned          // host memory of its own
 	faults    [maxQueues][]byte // where the fault slots of each queue are copied to; nil: no command there can fail by itself
@@ -81,6 +83,7 @@ func (g *group) clear() {
 	g.lowering.Reset()
 	clear(g.landings)
 	clear(g.failed)
+	g.reads.clear()
 	g.owners, g.marks, g.landings, g.large, g.canFail, g.failed = g.owners[:0], g.marks[:0], g.landings[:0], g.large[:0], g.canFail[:0], g.failed[:0]
 	g.isUsed, g.isMarked, g.faults, g.faultsErr, g.isWaited, g.isRetired = [maxQueues]bool{}, [maxQueues]bool{}, [maxQueues][]byte{}, nil, false, false
 }
@@ -88,10 +91,10 @@ func (g *group) clear() {
 // size is how many commands there are.
 func (g *group) size() int { return int(g.last - g.first + 1) }
 
-// add appends a call for the command that is being added.
+// add appends a call for the command that is being added, or for what g.owner is.
 func (g *group) add(f cl.Fn, args ...uintptr) {
 	g.batch.Add(f, args...)
-	g.owners = append(g.owners, g.size())
+	g.owners = append(g.owners, g.owner)
 }
 
 func (g *group) addOwnerless(f cl.Fn, args ...uintptr) {
@@ -137,6 +140,7 @@ func (g *group) compute(c *device.Command) error {
 	} else if err := g.findParts(c); err != nil {
 		return err
 	}
+	g.save(blocks[0])
 	from := len(g.lowering.Launches)
 	if err := g.lowering.Lower(c, place); err != nil {
 		return err
@@ -231,11 +235,7 @@ func (g *group) provide(q queueIndex, sizes []int64) error {
 		}
 		bytes = max(bytes+bytes/4, 1<<16)
 		larger := new(slab)
-		err := larger.create(b, bytes)
-		if errors.Is(err, device.ErrOutOfMemory) && b.memory.Trim() > 0 {
-			err = larger.create(b, bytes)
-		}
-		if err != nil {
+		if err := larger.createOrTrim(b, bytes); err != nil {
 			return err
 		}
 		if s.mem != 0 {
@@ -307,6 +307,7 @@ func (g *group) upload(c *device.Command) error {
 		return err
 	}
 	copy(staged, from)
+	g.save(m)
 	before := g.b.needsOf(true, m)
 	g.order(up, 1, workOf(c, 1), &before, true, m)
 	g.add(cl.EnqueueWriteBuffer, g.enter(up), uintptr(m.slab.mem), 0, uintptr(at), uintptr(bytes), addressOf(staged), 0, 0, 0)
@@ -334,28 +335,6 @@ func (b *Backend) isLandingIn(g *group, p []byte) bool {
 	return overlaps(g)
 }
 
-// download adds a Download.
-func (g *group) download(c *device.Command) error {
-	m, at, bytes, err := g.b.deviceSide(c, 1)
-	if err != nil {
-		return err
-	}
-	to, err := hostBytes(c, 0, c.Kernel.Out)
-	if err != nil || bytes == 0 {
-		return err
-	}
-	staged, err := g.host(down, len(to))
-	if err != nil {
-		return err
-	}
-	staged = staged[:len(to)]
-	g.landings = append(g.landings, landing{g.size(), to, staged})
-	before := g.b.needsOf(false, m)
-	g.order(down, 1, workOf(c, 1), &before, false, m)
-	g.add(cl.EnqueueReadBuffer, g.enter(down), uintptr(m.slab.mem), 0, uintptr(at), uintptr(bytes), addressOf(staged), 0, 0, 0)
-	return nil
-}
-
 // deviceSide is operand i of a copy: its block, where it begins in the memory object, and how many bytes it has.
 func (b *Backend) deviceSide(c *device.Command, i int) (m *block, at, bytes int64, err error) {
 	if m, err = b.blockOf(c, i); err != nil {
@@ -367,8 +346,9 @@ func (b *Backend) deviceSide(c *device.Command, i int) (m *block, at, bytes int6
 	return m, at + c.Buf[i].Offset(), bytes, nil
 }
 
-// seal adds what comes behind the commands: the fault slots, marks and flushes.
+// seal adds what comes behind the commands: reads, the fault slots, marks and flushes.
 func (g *group) seal() {
+	g.finishReads()
 	for i, slots := range g.faults {
 		if slots != nil {
 			q := queueIndex(i)
@@ -419,11 +399,11 @@ func (g *group) mishap(call int, err error) (next int, lost error) {
 	case f == cl.EnqueueBarrierWithWaitList:
 		// The queue can't be told to wait for others, so we do: others rely on it that it has waited.
 		return call + 1, g.b.finish()
+	case owner <= jointly:
+		return g.behind(call), g.readInstead(&g.reads.joint[jointly-owner])
 	case owner != ownerless:
 		g.fail(owner, fmt.Errorf("opencl: %w", err))
-		for next = call + 1; next < len(g.owners) && g.owners[next] == owner; next++ {
-		}
-		return next, nil
+		return g.behind(call), nil
 	case f == cl.EnqueueFillBuffer || f == cl.EnqueueReadBuffer:
 		g.faultsErr = fmt.Errorf("opencl: whether it has failed is not known: %w", err)
 	case f == cl.EnqueueMarkerWithWaitList:
@@ -434,6 +414,13 @@ func (g *group) mishap(call int, err error) (next int, lost error) {
 		return call + 1, g.b.finish()
 	}
 	return call + 1, nil
+}
+
+// behind is the first call behind the given one that belongs to something else.
+func (g *group) behind(call int) (next int) {
+	for next = call + 1; next < len(g.owners) && g.owners[next] == g.owners[call]; next++ {
+	}
+	return next
 }
 
 // finish waits until all queues are empty. An error says that the device is lost. Of b, it reads only what never changes: attend

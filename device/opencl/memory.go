@@ -39,6 +39,15 @@ func (s *slab) create(b *Backend, bytes int64) (err error) {
 	return nil
 }
 
+// createOrTrim is create, with the memory that the device's allocator has in reserve if there is no other.
+func (s *slab) createOrTrim(b *Backend, bytes int64) error {
+	err := s.create(b, bytes)
+	if errors.Is(err, device.ErrOutOfMemory) && b.memory.Trim() > 0 {
+		err = s.create(b, bytes)
+	}
+	return err
+}
+
 // release gives s up, if it is something.
 func (s *slab) release(b *Backend) {
 	if s.mem != 0 {

@@ -15,7 +15,8 @@
 // disk, in the user's folder for such files ($XDG_CACHE_HOME/asyncgen). PoCL keeps them itself ($POCL_CACHE_DIR).
 //
 // A device has several queues for what it computes, and one for copies in each direction. They run beside each other; a command waits for those in other
-// queues that use one of its buffers. Commands that depend on each other, and small ones, share a queue. All calls for up to 64 commands are made in one crossing into C. One goroutine waits for
+// queues that use one of its buffers. Commands that depend on each other, and small ones, share a queue. All calls for up to 64 commands are made in one crossing into C, and what
+// several of them read, if it is little, comes to the host in one copy. One goroutine waits for
 // the device while it works; it is the only one that is blocked in C.
 package opencl
 
@@ -71,6 +72,9 @@ type Backend struct {
 	kernels    []kernels  // by the number of their source
 	stagings   [compute]staging
 	pinned     int64 // bytes of host memory of groups with so much to copy that staging is too small
+	packs      [packsMost]*block
+	packed     int  // how often one was used
+	packFails  bool // the kernel for them can't be had
 	groups     []*group
 	spare      []*group
 	wrecked    []*group // that were not done when the device was lost
@@ -152,6 +156,11 @@ func (b *Backend) release() {
 	b.memory.Trim()
 	for i := range b.stagings {
 		b.stagings[i].pinned.release(b)
+	}
+	for _, p := range b.packs {
+		if p != nil {
+			p.slab.release(b)
+		}
 	}
 	for i := range b.kernels {
 		b.kernels[i].release(d)

@@ -20,8 +20,8 @@ func (b *Backend) Submit(cmds []device.Command) (device.Ticket, error) {
 	end := b.submitted + uint64(len(cmds))
 	var g *group
 	for i := range cmds {
-		// When a download is there, it should not wait for what was submitted behind it.
-		if g != nil && (g.size() == maxCommands || isDownload(&cmds[i-1]) && !isDownload(&cmds[i])) {
+		// When a download is there, it should not wait for what was submitted behind it, unless there is little before the next one.
+		if g != nil && (g.size() == maxCommands || isDownload(&cmds[i-1]) && !isDownload(&cmds[i]) && !g.goesOn(cmds[i:])) {
 			b.launchLocked(g)
 			g = nil
 		}
@@ -72,6 +72,7 @@ func (b *Backend) enqueueLocked(g *group, c *device.Command) *group {
 }
 
 func (g *group) enqueue(c *device.Command) error {
+	g.owner = g.size()
 	switch c.Kernel.Code {
 	case device.Upload:
 		return g.upload(c)

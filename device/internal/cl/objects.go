@@ -195,6 +195,12 @@ func (d *Driver) Unmap(q Queue, m Mem, p unsafe.Pointer) error {
 	return d.status(EnqueueUnmapMemObject, uintptr(q), uintptr(m), uintptr(p), 0, 0, 0)
 }
 
+// Read reads bytes of m, from the given one on, to an address. It waits for them and for what is in the queue.
+func (d *Driver) Read(q Queue, m Mem, at, bytes int64, to uintptr) error {
+	const blocking = 1
+	return d.status(EnqueueReadBuffer, uintptr(q), uintptr(m), blocking, uintptr(at), uintptr(bytes), to, 0, 0, 0)
+}
+
 // Provide enqueues that m has memory, which drivers else look for when it is used first.
 func (d *Driver) Provide(q Queue, m Mem) (err error) {
 	with(func(a *ffi.Arena) {

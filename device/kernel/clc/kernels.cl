@@ -671,6 +671,25 @@ AG_KERNEL AG_SIZE(256) void ag_copytiles(AG_GLOBAL T *out, AG_GLOBAL const T *in
 		if (i0 + tx < P_D0 && j0 + r < P_D1) out[to + (long)(i0 + tx) + (long)(j0 + r) * (long)P_STRIDE1] = tile[tx][r];
 }
 
+//// pack
+// A group copies one of PIECES pieces: n bytes of the input, from anywhere in it, to where the output is to have them. The parameters are a word for where each begins,
+// and then half a word for where it goes, in units of 64 bytes, and its size.
+AG_KERNEL AG_SIZE(64) void ag_pack(AG_GLOBAL uchar *out, AG_GLOBAL const uchar *in, ag_params p)
+{
+	const uint piece = (uint)AG_GROUP;
+	const ulong from = p.w[piece];
+	const uint place = (uint)(p.w[PIECES + piece / 2] >> piece % 2 * 32);
+	const uint to = place >> 16 << 6, n = place & 0xffff;
+	uint done = 0;
+	if (from % 4 == 0) {
+		AG_GLOBAL uint *y = (AG_GLOBAL uint *)(out + to);
+		AG_GLOBAL const uint *x = (AG_GLOBAL const uint *)(in + from);
+		for (uint i = AG_LOCAL_ID; i < n / 4; i += 64) y[i] = x[i];
+		done = n / 4 * 4;
+	}
+	for (uint i = done + AG_LOCAL_ID; i < n; i += 64) out[to + i] = in[from + i];
+}
+
 //// fill
 AG_KERNEL AG_SIZE(256) void ag_fill(AG_GLOBAL T *out, ag_params p)
 {

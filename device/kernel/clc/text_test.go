@@ -183,20 +183,31 @@ func lowerAll(t *testing.T) {
 		if len(l.Launches) == before {
 			t.Errorf("%v %s: no launch", c.Kernel.Code, c.Kernel.Name)
 		}
-		for _, launch := range l.Launches[before:] {
-			if launch.Groups < 1 || launch.Local < 1 || launch.Local > plenty.GroupSize {
-				t.Errorf("%v %s: %d groups of %d", c.Kernel.Code, c.Kernel.Name, launch.Groups, launch.Local)
-			}
-			if size := 8 * (len(launch.Params) + len(launch.Args)); size > 1024 {
-				t.Errorf("%v %s: %d bytes of arguments, more than what every device takes", c.Kernel.Code, c.Kernel.Name, size)
-			}
-			if want := fmt.Sprintf("ulong w[%d];", max(len(launch.Params), 1)); !strings.Contains(launch.Source.Text, want) {
-				t.Errorf("%v %s: %d parameters, but the text has other ones", c.Kernel.Code, c.Kernel.Name, len(launch.Params))
-			}
-			for _, arg := range launch.Args {
-				if arg.Kind == clc.Scratch && arg.Index >= len(l.Scratch) || arg.Kind == clc.Fault && !l.CanFail {
-					t.Errorf("%v %s: no memory for operand %v", c.Kernel.Code, c.Kernel.Name, arg)
-				}
+		checkLaunches(t, &l, fmt.Sprintf("%v %s", c.Kernel.Code, c.Kernel.Name), before)
+	}
+	before := len(l.Launches)
+	if err := l.Pack([]clc.Piece{{From: 5, To: 64, Bytes: 3}}); err != nil {
+		t.Fatal(err)
+	}
+	checkLaunches(t, &l, "pack", before)
+}
+
+// checkLaunches checks the launches from the first on, which are those of what.
+func checkLaunches(t *testing.T, l *clc.Lowering, what string, first int) {
+	t.Helper()
+	for _, launch := range l.Launches[first:] {
+		if launch.Groups < 1 || launch.Local < 1 || launch.Local > plenty.GroupSize {
+			t.Errorf("%s: %d groups of %d", what, launch.Groups, launch.Local)
+		}
+		if size := 8 * (len(launch.Params) + len(launch.Args)); size > 1024 {
+			t.Errorf("%s: %d bytes of arguments, more than what every device takes", what, size)
+		}
+		if want := fmt.Sprintf("ulong w[%d];", max(len(launch.Params), 1)); !strings.Contains(launch.Source.Text, want) {
+			t.Errorf("%s: %d parameters, but the text has other ones", what, len(launch.Params))
+		}
+		for _, arg := range launch.Args {
+			if arg.Kind == clc.Scratch && arg.Index >= len(l.Scratch) || arg.Kind == clc.Fault && !l.CanFail {
+				t.Errorf("%s: no memory for operand %v", what, arg)
 			}
 		}
 	}
