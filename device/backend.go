@@ -102,7 +102,10 @@ func MemoryOf(b Backend) *Allocator {
 }
 
 // Reaches reports whether commands of b may write to memory of other: a Copy without Args whose output is a buffer of that. It
-// begins when b comes to it; whoever uses the buffer on the other device waits until it is Done. It is optional for a Backend to have a method
+// begins when b comes to it, whatever other does meanwhile: no command for that buffer was submitted before. Once Submit has returned, commands that
+// other is given may use the buffer: the devices see to it that these come after the copy, wherever they read or write it. The
+// copy is Done, and may fail, on b alone; other does not know how it has ended, and runs on what is in the buffer then. The buffer is freed when both have done
+// with it, even if one of them is lost. It is optional for a Backend to have a method
 //
 //	Reaches(other Backend) bool
 func Reaches(b, other Backend) bool {

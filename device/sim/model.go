@@ -57,6 +57,36 @@ type memory struct {
 	host  *device.Buffer
 	// For the timeline: when the last command ends that writes it, and the last one that uses it.
 	written, used time.Duration
+	// What another device copies to here; nil: nothing, or it is there. It is set by Submit over there, and then belongs to the goroutine of the owner.
+	incoming *incoming
+}
+
+// incoming is a command of another device.
+type incoming struct {
+	from   *Backend
+	ticket uint64
+}
+
+// receive waits for what other devices copy to the memory that c uses: really, as the model knows when that ends once it is there. They were
+// told before b was told to run c, and wait for nothing that they have been told later.
+func (b *Backend) receive(c *device.Command) {
+	for _, buf := range c.Buf {
+		b.receiveInto(buf)
+	}
+	if c.Args != nil {
+		for _, part := range c.Args.Parts {
+			b.receiveInto(part.Buf)
+		}
+	}
+}
+
+func (b *Backend) receiveInto(buf *device.Buffer) {
+	m := memoryOf(buf)
+	if m == nil || m.owner != b || m.incoming == nil {
+		return
+	}
+	m.incoming.from.waitExecuted(context.Background(), m.incoming.ticket) // no context: no error
+	m.incoming = nil
 }
 
 func memoryOf(buf *device.Buffer) *memory {

@@ -11,7 +11,7 @@
 // devices.
 //
 //   - The commands of a queue run one after the other. One starts when it was issued, the one before it in its
-//     queue has ended, and so has what wrote its inputs.
+//     queue has ended, and so has what wrote its inputs, be that a copy from another device.
 //   - A compute command takes Launch, or as long as it really took if that is more.
 //   - A copy takes Copy and the time that its bytes take at Bandwidth, or over the link at Link.
 //   - A command is seen to be finished Latency after its end, after those
@@ -33,8 +33,8 @@
 //
 // The program runs ahead, so the model can't ask the clock when a command is submitted, which is some time after the program has enqueued
 // it, in a batch of a size that depends on what else goes on. Instead each operation is stamped by the engine with the time at which it was
-// enqueued, later by no more than what it waits for on other devices and on the CPU, and that is when it is issued; since each queue then handles its
-// commands in the order of the program, nothing else has to be known. A compute command takes Launch, or as long as its operations
+// enqueued, later by no more than what it waits for on the CPU and on devices of other kinds, and that is when it is issued; since each queue then handles its
+// commands in the order of the program, and knows of copies from other simulated devices when they end, nothing else has to be known. A compute command takes Launch, or as long as its operations
 // take at Flops or its bytes at Memory if that is more (package device/kernel, [kernel.WorkOf], says how they are counted). Nothing waits because memory is reused,
 // as which memory a result has depends on the collector: there is plenty. A link of another device is never what holds a copy up.
 //
@@ -203,6 +203,9 @@ func (b *Backend) Submit(cmds []device.Command) (device.Ticket, error) {
 		}
 		b.submitted++
 		*b.entry(b.submitted) = entry{command: cmds[i], submitted: now}
+		if b.queueOf(&cmds[i]) == linkQueue {
+			memoryOf(cmds[i].Buf[0]).incoming = &incoming{b, b.submitted}
+		}
 		if !b.running {
 			b.running = true
 			b.goroutine.Go(b.execute)
@@ -234,6 +237,7 @@ func (b *Backend) execute() {
 		ticket := b.executed.Load() + 1
 		e := b.entry(ticket)
 		b.mu.Unlock()
+		b.receive(&e.command)
 		begin := b.clock.Now()
 		err := b.run(&e.command)
 		end := b.clock.Now()

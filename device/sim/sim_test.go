@@ -563,6 +563,73 @@ func TestVirtualTime(t *testing.T) {
 	}
 }
 
+// Who uses what another device was told to copy before, by reading or by overwriting it, waits for the copy, really and by the model; who does not, does not.
+func TestCopyFromAnotherDevice(t *testing.T) {
+	const n = 16000 // 64,000 bytes: 2 us at 32 GB/s
+	duplicate := device.NewKernel("copy", device.Copy, nil, device.Float32, device.Float32)
+	concat := device.NewKernel("concat", device.Concat, nil, device.Float32)
+	for _, test := range []struct {
+		name string
+		use  func(there, y *device.Buffer) device.Command // its output is what want is about
+		want float32
+	}{
+		{"reads it", func(there, y *device.Buffer) device.Command { return command(increase, n, y, there) }, 2},
+		{"reads it among parts", func(there, y *device.Buffer) device.Command {
+			c := command(concat, n, y)
+			c.Args = &device.Args{Shape: device.Shape{1}, Parts: []device.Part{{Buf: there, N: n}}}
+			return c
+		}, 1},
+		{"overwrites it", func(there, y *device.Buffer) device.Command { return command(fill, n, there) }, 0},
+	} {
+		b, _ := newTest(t, func(o *Options) { o.Link = 32e9 })
+		other, _ := newTest(t, nil)
+		x, there, y, z := alloc(t, b, 4*n), alloc(t, other, 4*n), alloc(t, other, 4*n), alloc(t, other, 4*n)
+		ones := command(fill, n, x)
+		ones.Imm[0] = kernel.BitsOf(1, device.Float32)
+		submit(t, b, ones, command(duplicate, n, there, x)) // it ends at 27
+		c := test.use(there, y)
+		submit(t, other, command(increase, n, z, z), c, command(increase, n, z, z))
+		want := []time.Duration{55 * us, 82 * us, 87 * us} // the copy is seen on b later than what follows it here ends
+		if got := visible(t, other); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s: finished at %v, want %v", test.name, got, want)
+		}
+		for i := range 3 {
+			if err := other.Failure(device.Ticket(i + 1)); err != nil {
+				t.Errorf("%s: %v", test.name, err)
+			}
+		}
+		if got := device.Slice[float32](c.Buf[0].Handle.(*memory).host, 0, n); got[0] != test.want || got[n-1] != test.want {
+			t.Errorf("%s: got %v and %v, want %v", test.name, got[0], got[n-1], test.want)
+		}
+	}
+}
+
+// Devices that copy to each other round and round, with queues that have room for one or two commands.
+func TestCopiesInARing(t *testing.T) {
+	duplicate := device.NewKernel("copy", device.Copy, nil, device.Float32, device.Float32)
+	ring := make([]*Backend, 3)
+	for i := range ring {
+		ring[i] = New(Options{Queue: 1 + i%2})
+		defer ring[i].Close()
+	}
+	x := alloc(t, ring[0], 4)
+	const rounds = 300
+	for i := range rounds {
+		from, to := ring[i%3], ring[(i+1)%3]
+		there := alloc(t, to, 4)
+		submit(t, from, command(increase, 1, x, x), command(duplicate, 1, there, x))
+		x = there
+	}
+	out := device.HostBuffer(4)
+	last := ring[rounds%3]
+	if err := last.Wait(t.Context(), submit(t, last, command(download, 1, out, x))); err != nil {
+		t.Fatal(err)
+	}
+	if got := device.Slice[float32](out, 0, 1)[0]; got != rounds {
+		t.Errorf("got %v, want %v", got, rounds)
+	}
+}
+
 // A copy to another device goes over the link, and holds up nothing else; commands of other kinds stay on their device.
 func TestCopyToAnotherDevice(t *testing.T) {
 	const n = 16000 // 64,000 bytes: 2 us at 32 GB/s

@@ -99,8 +99,10 @@ func (t *Tensor) As(dtype DType) *Tensor {
 }
 
 // To returns t's elements on another device: a view of t if they are there. The
-// copy is enqueued like any operation; To does not wait. It belongs to the scopes of t and of dev. What is enqueued on dev after it
-// begins when the copy is there, even if it does not need it: so enqueue what does not need it before.
+// copy is enqueued like any operation; To does not wait. It belongs to the scopes of t and of dev. Between devices that reach each
+// other's memory it is a command of t's device alone, and they see to it by themselves that what needs the copy on dev comes after it; what is enqueued on
+// dev between the two is computed meanwhile. Other copies between devices with queues pass through the host's memory, and what is enqueued on dev after one
+// begins when it is on its way there.
 //
 //asyncgen:api op batch
 //go:noinline

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -178,6 +180,8 @@ type fakeGPU struct {
 	fakeCPU
 	refuse bool // Submit refuses commands that would fail
 	room   int  // Submit waits while so many commands are queued; 0: it does not wait
+	links  *fakeLinks
+	number int // among those of links
 
 	mu       sync.Mutex
 	cond     sync.Cond
@@ -219,6 +223,7 @@ func (g *fakeGPU) work() {
 		if g.room > 0 {
 			g.cond.Broadcast()
 		}
+		ticket := g.done + 1
 		g.mu.Unlock()
 		err := func() (err error) {
 			defer func() {
@@ -226,8 +231,14 @@ func (g *fakeGPU) work() {
 					err = &PanicError{v}
 				}
 			}()
+			if g.links != nil {
+				g.links.receive(g, &c, ticket)
+			}
 			return runCommand(&c)
 		}()
+		if g.links != nil {
+			g.links.arrived(g, &c)
+		}
 		g.mu.Lock()
 		g.done++
 		if err != nil {
@@ -237,7 +248,121 @@ func (g *fakeGPU) work() {
 	}
 }
 
-func (g *fakeGPU) Alloc(bytes int64) (*device.Buffer, error) { return g.alloc(bytes, true) }
+func (g *fakeGPU) Alloc(bytes int64) (*device.Buffer, error) {
+	b, err := g.alloc(bytes, true)
+	if err == nil && g.links != nil {
+		g.links.made(g, b)
+	}
+	return b, err
+}
+
+// Free is that of the memory, which no other device must be about to write.
+func (g *fakeGPU) Free(b *device.Buffer) {
+	if g.links != nil {
+		g.links.freed(b)
+	}
+	g.fakeCPU.Free(b)
+}
+
+// Reaches is what [device.Reaches] returns: the devices of one world reach each other, but not all both ways.
+func (g *fakeGPU) Reaches(other device.Backend) bool {
+	o, ok := other.(*fakeGPU)
+	return ok && g.links != nil && o.links == g.links && (g.number < o.number || g.number == fakeDevices-1 && o.number == 0)
+}
+
+// fakeDevices is how many devices have common links. The first reaches both others, the second the third, and that the first.
+const fakeDevices = 3
+
+// fakeLinks are what several fakeGPUs know of each other's memory. They see to it that it is used as [device.Reaches] says.
+type fakeLinks struct {
+	mu       sync.Mutex
+	owner    map[any]*fakeGPU // by Buffer.Handle
+	used     map[any]bool     // it is that of a command which was submitted
+	incoming map[any]incomingCopy
+}
+
+// An incomingCopy is a command that writes to the memory of another device.
+type incomingCopy struct {
+	from   *fakeGPU
+	ticket device.Ticket
+}
+
+func newFakeLinks() *fakeLinks {
+	return &fakeLinks{owner: map[any]*fakeGPU{}, used: map[any]bool{}, incoming: map[any]incomingCopy{}}
+}
+
+func (l *fakeLinks) made(g *fakeGPU, b *device.Buffer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.owner[b.Handle] = g
+}
+
+func (l *fakeLinks) freed(b *device.Buffer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, pending := l.incoming[b.Handle]; pending {
+		panic("memory is freed that a copy is about to write")
+	}
+	delete(l.owner, b.Handle)
+	delete(l.used, b.Handle)
+}
+
+// submitted notes what a command of g does to memory of others.
+func (l *fakeLinks) submitted(g *fakeGPU, c *device.Command, t device.Ticket) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, b := range c.Buf {
+		if b == nil || l.owner[b.Handle] == nil {
+			continue
+		}
+		if i == 0 && l.owner[b.Handle] != g {
+			if l.used[b.Handle] {
+				panic("a copy writes memory that is in use")
+			}
+			l.incoming[b.Handle] = incomingCopy{g, t}
+		}
+		l.used[b.Handle] = true
+	}
+}
+
+// receive waits for what other devices were told to copy to the memory that a command of g uses.
+func (l *fakeLinks) receive(g *fakeGPU, c *device.Command, t device.Ticket) {
+	bufs := c.Buf[:]
+	if c.Args != nil {
+		bufs = slices.Clone(bufs)
+		for _, part := range c.Args.Parts {
+			bufs = append(bufs, part.Buf)
+		}
+	}
+	for i, b := range bufs {
+		if b == nil {
+			continue
+		}
+		l.mu.Lock()
+		in, pending := l.incoming[b.Handle]
+		l.mu.Unlock()
+		switch {
+		case pending && in.from != g:
+			in.from.Wait(bg, in.ticket)
+		case pending && i == 0: // the copy itself takes its time
+			for range t % 8 * 8 {
+				runtime.Gosched()
+			}
+		}
+	}
+}
+
+// arrived notes that a command of g has ended.
+func (l *fakeLinks) arrived(g *fakeGPU, c *device.Command) {
+	if c.Buf[0] == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.incoming[c.Buf[0].Handle].from == g {
+		delete(l.incoming, c.Buf[0].Handle)
+	}
+}
 
 func (g *fakeGPU) Submit(cmds []device.Command) (device.Ticket, error) {
 	g.mu.Lock()
@@ -252,8 +377,13 @@ func (g *fakeGPU) Submit(cmds []device.Command) (device.Ticket, error) {
 	for g.room > 0 && len(g.queue) >= g.room {
 		g.cond.Wait()
 	}
-	g.queue = append(g.queue, cmds...)
-	g.sent += device.Ticket(len(cmds))
+	for i := range cmds {
+		g.queue = append(g.queue, cmds[i])
+		g.sent++
+		if g.links != nil {
+			g.links.submitted(g, &cmds[i], g.sent)
+		}
+	}
 	g.cond.Broadcast()
 	return g.sent, nil
 }

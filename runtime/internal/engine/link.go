@@ -14,17 +14,29 @@ import (
 // one lock, so that they are in the same order on all streams, and no circle can arise.
 //
 // A copy from one device with a queue to another that it reaches (device.Reaches) is an operation of the first one. The gate
-// is on the second, a queue. It stands for the writing of a storage that nothing has used, in memory of its own, so the copy need not wait for it; but
-// the gate holds up those behind it until the copy has finished.
+// is on the second, a queue. It stands for the writing of a storage that nothing has used, in memory of its own, so the copy need not wait for it. The
+// gate is in the way of those behind it twice:
+//
+//   - They are not handed over before the copy has been handed over, or is known never to be: then the devices
+//     see to it that who uses the memory comes after the copy, and the host has nothing to do with it.
+//   - They do not retire before the copy has. So how it has ended is known first, as of all that they may read; what they have made of the memory
+//     counts for nothing if there is no copy in it. And no memory over there is given back, as releases retire too, that a copy may still write, even if
+//     the device there is lost.
+//
+// None of this runs in a circle. The copies between queues are in one order, that of crossing, and each queue has its ends of them in that order. So what
+// keeps the operation of one from being handed over, or from retiring, is before it on its own queue, gates of earlier copies among that; the
+// earliest waits for no gate. And a device waits for what has been handed over before, to itself or to another device: the
+// first of all commands that have not finished waits for nothing.
 type link struct {
 	gate    *stream
 	gateSeq uint64
 	op      *stream
 	opSeq   atomic.Uint64 // plus one; 0: not yet enqueued
 	granted atomic.Bool
-	ended   atomic.Bool   // the operation has, if the gate is on a queue
+	handed  atomic.Bool   // the operation has been handed to its device, or never will be
+	ended   atomic.Bool   // it has retired, if the gate is on a queue
 	scope   *device.Scope // that the operation belongs to, or nil
-	fail    *OpError      // how the operation ended; written before the gate is told, as is
+	fail    *OpError      // how the operation ended; written before the gate may see it, as is
 	at      time.Duration // when it had, by the clock of a model
 }
 
@@ -61,22 +73,34 @@ func (f *flow) granted(l *link) {
 // A gatekeeper is an executor on which there are gates: all but for naive engines.
 type gatekeeper interface{ endGate(l *link) }
 
-// endGate lets the gate of l pass, whose operation has finished.
-func (q *queue) endGate(l *link) {
-	l.ended.Store(true)
-	q.granted(l)
+// endGate sees to it that the gate of l retires, whose operation has, if somebody is stalled. Who waits for something behind it does so himself.
+func (q *queue) endGate(*link) {
+	if q.st.e.stalled.n.Load() > 0 {
+		q.reaper.ring()
+	}
 }
 
-// isHeld reports whether r, which is next in a queue, has to wait for the other end of its link.
+// handedOver says that the operation of l has been handed to its device, or never will be.
+func (l *link) handedOver() {
+	l.handed.Store(true)
+	if !l.gate.isSynchronous {
+		l.gate.exec.granted(l)
+	}
+}
+
+// isHeld reports whether r, which is next in a queue, has to wait for the other end of its link before it is handed over.
 func (r *record) isHeld() bool {
 	switch {
 	case r.link == nil:
 		return false
 	case r.isGate:
-		return !r.link.ended.Load()
+		return !r.link.handed.Load()
 	}
 	return !r.link.granted.Load()
 }
+
+// isOpen reports whether r, which is next in a queue, is a gate whose operation has not retired.
+func (r *record) isOpen() bool { return r.isGate && !r.link.ended.Load() }
 
 // endGate finishes the gate of l, whose operation has finished.
 func (f *flow) endGate(l *link) {

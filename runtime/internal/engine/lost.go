@@ -46,9 +46,12 @@ func (q *queue) lose(err error) bool {
 	q.mu.Lock()
 	defer q.unlock()
 	q.retire(q.submitted) // what had finished before
-	if done := q.st.done.Load(); done < q.submitted {
-		q.st.setLost(q.st.seq(done), err)
-		q.retire(q.submitted)
+	for seq := q.st.done.Load(); seq < q.submitted; seq++ {
+		if r := q.st.seq(seq); !r.skipped && !q.st.backend.Done(r.ticket) {
+			q.st.setLost(r, err)
+			q.retire(q.submitted)
+			break
+		}
 	}
 	return true
 }

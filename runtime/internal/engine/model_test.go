@@ -287,14 +287,20 @@ func newWorld() *world {
 		w.stop = append(w.stop, b.Close)
 	}
 	cpu, cpu2, hidden := &fakeCPU{}, &fakeCPU{}, &fakeCPU{noHost: true}
-	gpu, gpu2 := newFakeGPU(), newFakeGPU()
+	links := newFakeLinks()
+	for i := range fakeDevices {
+		g := newFakeGPU()
+		g.links, g.number = links, i
+		w.gpus = append(w.gpus, g)
+	}
+	gpu, gpu2, gpu3 := w.gpus[0], w.gpus[1], w.gpus[2]
 	gpu2.refuse, gpu2.room = true, 5
-	w.gpus = append(w.gpus, gpu, gpu2)
 	add("cpu", device.KindCPU, cpu, cpu)
 	add("gpu:0", device.KindGPU, gpu, &gpu.fakeCPU)
 	add("numa", device.KindCPU, cpu2, cpu2)
 	add("gpu:1", device.KindGPU, gpu2, &gpu2.fakeCPU)
 	add("dsp", device.KindCPU, hidden, hidden)
+	add("gpu:2", device.KindGPU, gpu3, &gpu3.fakeCPU)
 	return w
 }
 

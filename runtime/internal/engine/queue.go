@@ -18,7 +18,8 @@ import (
 //
 // Records before submitted belong to who holds mu, those after it to who holds submitting, so that what
 // is done can be retired while a Submit waits for room in the device.
-// An operation that touches another stream holds up those behind it until that is ready for it.
+// An operation that touches another stream holds up those behind it until that is ready for it. What is copied to here from another queue is in the way of
+// retiring, too (link.go).
 type queue struct {
 	st *stream
 
@@ -90,13 +91,9 @@ func (q *queue) submitLocked() bool {
 func (q *queue) pace() {
 	q.mu.Lock()
 	isFar := q.submitted-q.st.done.Load() >= 2*submitBatch && q.st.isMuch(q.ahead)
-	var ticket device.Ticket
-	if isFar {
-		ticket = q.st.seq(q.submitted - submitBatch).ticket
-	}
 	q.mu.Unlock()
 	if isFar {
-		q.finishUpTo(ticket)
+		q.finishThrough(q.submitted - submitBatch)
 	}
 }
 
@@ -118,7 +115,6 @@ func (q *queue) submitSome(most int) bool {
 			q.heldAt.Store(nil)
 		}
 		if r.isGate {
-			q.issued = max(q.issued, r.link.at)
 			r.skipped = true
 			r.countUses(q.st, -1)
 			continue
@@ -159,6 +155,11 @@ func (q *queue) submitSome(most int) bool {
 	}
 	last := q.handOver(first, next)
 	clear(q.batch)
+	for seq := first; seq < next; seq++ {
+		if r := q.st.seq(seq); r.link != nil && !r.isGate {
+			r.link.handedOver()
+		}
+	}
 	q.mu.Lock()
 	q.submitted, q.ticket = next, last
 	q.ahead += taken
@@ -195,18 +196,60 @@ func (r *record) countUses(st *stream, n int) {
 }
 
 // finishSubmitted waits for what was submitted: that may be all that refers to some memory. q.submitting is held.
-func (q *queue) finishSubmitted() { q.finishUpTo(q.ticket) }
-
-// finishUpTo waits for what was submitted up to a ticket. q.submitting is held.
-func (q *queue) finishUpTo(t device.Ticket) {
-	if err := await(context.Background(), q.st.backend, t); err != nil {
-		q.lose(err)
-		return // those who wait will hear of it
+func (q *queue) finishSubmitted() {
+	if q.submitted > 0 {
+		q.finishThrough(q.submitted - 1)
 	}
-	q.mu.Lock()
-	q.retire(q.submitted)
-	q.unlock()
 }
+
+// finishThrough waits until the operation at seq, which was submitted, has retired. It submits nothing. If a device can't be waited for, those
+// who wait for a result will hear of it.
+func (q *queue) finishThrough(seq uint64) (ok bool) {
+	for {
+		q.mu.Lock()
+		q.retire(q.submitted)
+		done := q.st.done.Load() > seq
+		var ticket device.Ticket
+		if !done {
+			ticket = q.st.seq(seq).ticket
+		}
+		gate := q.openGate()
+		q.unlock()
+		switch {
+		case done:
+			return true
+		case gate != nil && q.isOver(ticket):
+			if !gate.op.queue().finishThrough(gate.opSeq.Load() - 1) {
+				return false
+			}
+			continue
+		}
+		if err := await(context.Background(), q.st.backend, ticket); err != nil && !q.lose(err) {
+			return false
+		}
+	}
+}
+
+// queue is st's executor, which feeds a device with a queue.
+func (st *stream) queue() *queue {
+	if s, ok := st.exec.(*shuffledQueue); ok {
+		return s.queue
+	}
+	return st.exec.(*queue)
+}
+
+// openGate returns the link of the gate that nothing behind can retire before; nil: none is the next. q.mu is held.
+func (q *queue) openGate() *link {
+	if done := q.st.done.Load(); done < q.submitted {
+		if r := q.st.seq(done); r.isOpen() {
+			return r.link
+		}
+	}
+	return nil
+}
+
+// isOver reports whether there is nothing in a command to wait for any more.
+func (q *queue) isOver(t device.Ticket) bool { return q.st.lost.Load() != nil || q.st.backend.Done(t) }
 
 // handOver submits the batch, which was made of the operations from first to end, gives each its ticket, and
 // returns the last.
@@ -278,6 +321,9 @@ func (q *queue) retire(end uint64) bool {
 retiring:
 	for ; seq < end; seq++ {
 		r := q.st.seq(seq)
+		if r.isOpen() {
+			break
+		}
 		if r.ticket > q.known {
 			lost := q.st.lost.Load()
 			switch {
@@ -351,6 +397,7 @@ func (q *queue) conclude(r *record, seq uint64) {
 	if r.link != nil && !r.isGate {
 		r.link.at = r.stamp.Finished()
 		r.link.fail = r.fail
+		r.link.ended.Store(true)
 		q.outbox = append(q.outbox, linkNotice{l: r.link})
 	}
 }
@@ -365,6 +412,10 @@ func (q *queue) await(ctx context.Context, g goal) (h help, err error) {
 		q.retire(q.submitted)
 		done := q.st.done.Load()
 		reached, arrived, isBusy := done > g.seq, q.submitted > g.seq, done < q.submitted
+		if g.link != nil {
+			reached = g.link.handed.Load()
+		}
+		ahead := q.openGate()
 		var ticket device.Ticket // of the operation, or of one before it
 		if arrived && !reached {
 			ticket = q.st.seq(g.seq).ticket
@@ -382,7 +433,10 @@ func (q *queue) await(ctx context.Context, g goal) (h help, err error) {
 			tries = 0
 			continue
 		}
-		if arrived || canStop && isBusy {
+		isSubmitted := g.link == nil && (arrived || canStop && isBusy) // what there is to wait for
+		if isSubmitted && ahead != nil && q.isOver(ticket) {
+			err = q.awaitThere(ctx, ahead.op, goal{seq: ahead.opSeq.Load() - 1}, &gate, &h)
+		} else if isSubmitted {
 			h.look()
 			err = await(ctx, q.st.backend, ticket)
 			h.rest()
@@ -404,12 +458,9 @@ func (q *queue) await(ctx context.Context, g goal) (h help, err error) {
 					tries++
 					continue
 				}
-				at, to = l.op, goal{seq: seq - 1}
+				at, to = l.op, goal{seq: seq - 1, link: l}
 			}
-			gate.comesTo(at, to)
-			var there help
-			there, err = at.exec.await(ctx, to)
-			h.add(there)
+			err = q.awaitThere(ctx, at, to, &gate, &h)
 		} else {
 			backoff(tries) // the producer is about to publish it, or feed to submit it
 			tries++
@@ -418,6 +469,14 @@ func (q *queue) await(ctx context.Context, g goal) (h help, err error) {
 			return h, err
 		}
 	}
+}
+
+// awaitThere waits for a goal at another stream.
+func (q *queue) awaitThere(ctx context.Context, at *stream, g goal, last *elsewhere, h *help) error {
+	last.comesTo(at, g)
+	there, err := at.exec.await(ctx, g)
+	h.add(there)
+	return err
 }
 
 // notDone is the error of a wait for the operation at seq that the device has ended with err; nil if the operation
@@ -459,15 +518,33 @@ func (q *queue) helpSome() (ops int64, some bool) {
 }
 
 func (q *queue) settle() {
-	q.mu.Lock()
-	q.retire(q.submitted)
-	q.unlock()
+	for {
+		q.mu.Lock()
+		q.retire(q.submitted)
+		gate := q.openGate()
+		q.unlock()
+		if gate == nil {
+			return
+		}
+		gate.op.exec.settle() // the operations of such gates, one after the other, are ever earlier ones
+		if !gate.ended.Load() {
+			return
+		}
+	}
 }
 
 func (q *queue) poll() {
-	if q.mu.TryLock() {
+	for q.mu.TryLock() {
 		q.retire(q.submitted)
+		gate := q.openGate()
 		q.unlock()
+		if gate == nil {
+			return
+		}
+		gate.op.exec.poll()
+		if !gate.ended.Load() {
+			return
+		}
 	}
 }
 
@@ -508,7 +585,7 @@ func (q *queue) reap() {
 		q.mu.Lock()
 		q.retire(q.submitted)
 		var oldest device.Ticket
-		if done := q.st.done.Load(); done < q.submitted {
+		if done := q.st.done.Load(); done < q.submitted && q.openGate() == nil { // else endGate rings
 			oldest = q.st.seq(done).ticket
 		}
 		q.unlock()

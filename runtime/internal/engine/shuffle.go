@@ -212,7 +212,10 @@ func (q *shuffledQueue) choices() (submit, finish int) {
 			submit = int(min(end-q.submitted, submitBatch))
 		}
 	}
-	return submit, int(q.submitted - q.st.done.Load())
+	if q.openGate() == nil {
+		finish = int(q.submitted - q.st.done.Load())
+	}
+	return submit, finish
 }
 
 func (q *shuffledQueue) move(ctx context.Context, k int, h *help) error {
@@ -226,7 +229,10 @@ func (q *shuffledQueue) move(ctx context.Context, k int, h *help) error {
 	}
 	q.mu.Lock()
 	done := q.st.done.Load()
-	end := min(done+uint64(k)+1, q.submitted)
+	end := done + 1
+	for end < min(done+uint64(k)+1, q.submitted) && !q.st.seq(end).isOpen() {
+		end++
+	}
 	ticket := q.st.seq(end - 1).ticket
 	last := end // behind the operation that has the ticket
 	for last > done && q.st.seq(last-1).skipped {

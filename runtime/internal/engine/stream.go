@@ -82,7 +82,7 @@ type executor interface {
 	hurry()
 	// poll notices what has finished, if that takes no waiting.
 	poll()
-	// granted tells that the gate of an operation has opened.
+	// granted tells that what has kept the operation, or the gate, of l from being executed, or handed over, does so no more.
 	granted(l *link)
 	// nextOf returns the first operation from place from on, before end, that belongs to s and has not finished.
 	nextOf(s *device.Scope, from, end uint64) (seq uint64, ok bool)
@@ -95,11 +95,11 @@ type executor interface {
 }
 
 // A goal is what a waiter waits for: that operation seq of a stream has
-// finished, that its link was granted, or that all operations up to it have finished.
+// finished, that its link was granted, or the operation of that handed over, or that all operations up to it have finished.
 type goal struct {
 	seq  uint64
 	all  bool
-	link *link // not nil: seq is the link's gate
+	link *link // not nil: seq is the link's gate, on a flow, or its operation, on a queue
 }
 
 // A record is one operation in the ring.

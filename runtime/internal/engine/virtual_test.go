@@ -365,10 +365,9 @@ func (p *simulated) copy(v *virtualValue, to int) {
 		gate := p.enter(2)
 		out.written, out.finished = p.run(v.dev, 2, transfer, v.written, 0)
 		p.ends[2] = append(gate, out.finished)
-	default: // and what the other device does next is issued when that has been seen to be finished
+	default: // and what uses it on the other device starts when it ends there
 		gate := p.enter(to)
 		out.written, out.finished = p.run(v.dev, 3, 20*us+bytes*us/2, v.written, 0)
 		p.ends[to] = append(gate, out.finished)
-		p.issue[to] = max(p.issue[to], out.finished)
 	}
 }
