@@ -245,7 +245,9 @@ func put(d *op.Def, whole, x *Tensor, axis, from int, keeps bool) {
 		o.Operands[2] = whole.storage
 	}
 	steps := whole.shape.Strides()
-	o.Cmd.Off[0], o.Cmd.Off[1] = from*steps[axis], x.off
+	if x.size > 0 { // else that place may lie behind the end of whole
+		o.Cmd.Off[0], o.Cmd.Off[1] = from*steps[axis], x.off
+	}
 	if x.shape[:axis].Size() > 1 { // else it is in one piece there
 		args := device.Args{Shape: x.shape}
 		if o.Cmd.Args != nil {
