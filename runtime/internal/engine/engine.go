@@ -72,6 +72,8 @@ type Engine struct {
 	threads *threads                            // see parker
 	virtual atomic.Pointer[device.VirtualClock] // of the first device that has one; nil: times are real
 
+	relayBytes int64 // of a part of a copy through host memory; tests have it be less
+
 	streams  atomic.Pointer[[]*stream] // by device.Device.Index; entries may be nil
 	host     atomic.Pointer[stream]    // where staging memory of copies lives; runs nothing
 	all      atomic.Pointer[[]*stream] // those there are
@@ -102,7 +104,7 @@ type Engine struct {
 // New returns an engine without work. Unknown values in the environment panic. A
 // report that can't be written is a message on stderr.
 func New(o Options) *Engine {
-	e := &Engine{mode: o.Mode, workers: o.Workers, ring: 1, looks: looksOf(runtime.GOMAXPROCS(0))}
+	e := &Engine{mode: o.Mode, workers: o.Workers, ring: 1, looks: looksOf(runtime.GOMAXPROCS(0)), relayBytes: relayBytes}
 	if e.mode == 0 {
 		e.mode, o.Seed = modeFromEnv()
 	}

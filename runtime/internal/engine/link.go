@@ -131,25 +131,18 @@ func (e *Engine) Copy(s *Storage, off, n int, dt device.DType, to device.Device)
 		e.enqueueOn(to, &op, 1, pc)
 	case from.onHost && to.onHost:
 		op.Cmd.Kernel = copies.of(dt)
-		e.enqueueLinked(to, &op, s, 0, pc)
+		e.enqueueLinked(to, &op, s, 0, size, pc)
 	case from.onHost:
 		op.Cmd.Kernel = uploads.of(dt)
-		e.enqueueLinked(to, &op, s, 0, pc)
+		e.enqueueLinked(to, &op, s, 0, size, pc)
 	case to.onHost:
 		op.Cmd.Kernel = downloads.of(dt)
-		e.enqueueLinked(from, &op, dst, 1, pc)
+		e.enqueueLinked(from, &op, dst, 1, size, pc)
 	case device.Reaches(from.backend, to.backend):
 		op.Cmd.Kernel = copies.of(dt)
-		e.enqueueLinked(from, &op, dst, 1, pc)
+		e.enqueueLinked(from, &op, dst, 1, size, pc)
 	default:
-		staging := adopt(e.hostStream(), device.HostBuffer(size), dst.in)
-		down := op
-		down.Cmd.Kernel = downloads.of(dt)
-		down.Operands[0] = staging
-		e.enqueueLinked(from, &down, staging, 1, pc)
-		op.Cmd.Kernel, op.Cmd.Off = uploads.of(dt), [device.MaxOperands]int{}
-		op.Operands[1] = staging
-		e.enqueueLinked(to, &op, staging, 0, pc)
+		e.relay(&op, dt, pc)
 	}
 	return dst
 }
@@ -158,8 +151,8 @@ func (e *Engine) Copy(s *Storage, off, n int, dt device.DType, to device.Device)
 func copyCost(bytes int64) int64 { return 100 + bytes/8 }
 
 // enqueueLinked enqueues op, which writes its first operand, on st. foreign is the operand that lives
-// on another stream; access is 1 if it is the one written.
-func (e *Engine) enqueueLinked(st *stream, op *Op, foreign *Storage, access uint8, pc uintptr) {
+// on another stream; access is 1 if it is the one written. bytes are how many more are in use when op has run.
+func (e *Engine) enqueueLinked(st *stream, op *Op, foreign *Storage, access uint8, bytes int64, pc uintptr) {
 	if e.mode == Naive {
 		e.enqueueOn(st, op, 1, pc)
 		return
@@ -170,7 +163,6 @@ func (e *Engine) enqueueLinked(st *stream, op *Op, foreign *Storage, access uint
 	if e.watcher.on.Load() {
 		e.watcher.tell(op, 1, pc)
 	}
-	bytes := op.written(1)
 	e.admit(bytes, op, pc)
 	gate := Op{Cmd: device.Command{Kernel: op.Cmd.Kernel}, Operands: [device.MaxOperands]*Storage{foreign}}
 	l := &link{gate: foreign.st, op: st, scope: op.Operands[0].in.Scope()}

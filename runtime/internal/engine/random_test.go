@@ -52,6 +52,7 @@ func runProgram(w *world, seed uint64, bubble bool) (err error) {
 	o := someOptions(rng)
 	o.Channels = rng.IntN(8) == 0 || bubble
 	e := New(o)
+	e.relayBytes = 16 << rng.IntN(6)
 	if rng.IntN(3) == 0 {
 		e.looks = 0 // whoever has nothing to do parks at once
 	}
