@@ -43,7 +43,7 @@ func (h *pageHeap) guarded(bytes int64) (*span, error) {
 		for _, guard := range []int64{0, page + data} {
 			if err := src.Protect(unsafe.Add(mem.Ptr, guard), page); err != nil {
 				h.taken--
-				h.unmapLocked(s.region)
+				h.unmapLocked(s)
 				return nil, err
 			}
 		}

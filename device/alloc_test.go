@@ -230,7 +230,7 @@ func checkFill(t *testing.T, b *Buffer, mark byte) {
 func checkHeap(t *testing.T, a *Allocator) {
 	t.Helper()
 	h := &a.heap
-	binned := map[*span]bool{}
+	binned, numbered := map[*span]bool{}, map[int32]bool{}
 	for bin, s := range h.bins {
 		if (s != nil) != (h.nonempty[bin/64]>>(bin%64)&1 != 0) {
 			t.Fatalf("bit of bin %d is wrong", bin)
@@ -242,11 +242,22 @@ func checkHeap(t *testing.T, a *Allocator) {
 			binned[s] = true
 		}
 	}
+	for _, number := range h.numbers {
+		if h.spans[number] != nil {
+			t.Fatalf("number %d is free, and that of %+v", number, h.spans[number])
+		}
+		numbered[number] = true
+	}
+	for number, s := range h.spans {
+		if s == nil && !numbered[int32(number)] || s != nil && s.number != int32(number) {
+			t.Fatalf("number %d is lost: it is that of %+v", number, s)
+		}
+	}
 	for _, r := range h.regions {
 		last := false
 		for page := int32(0); int(page) < len(r.at); {
-			s := r.at[page]
-			if s == nil || s.first != page || r.at[page+s.n-1] != s {
+			s := r.spanAt(page)
+			if s == nil || s.first != page || r.spanAt(page+s.n-1) != s {
 				t.Fatalf("page %d of %d belongs to %+v", page, len(r.at), s)
 			}
 			if s.free != binned[s] || s.free && last {
@@ -568,6 +579,27 @@ func BenchmarkAllocatorParallel(b *testing.B) {
 			a.Free(&buf)
 		}
 	})
+}
+
+// BenchmarkCollect is what a collection costs beside so much memory that is mapped.
+func BenchmarkCollect(b *testing.B) {
+	for _, gib := range []int64{0, 1, 8} {
+		b.Run(fmt.Sprintf("%dGiB", gib), func(b *testing.B) {
+			a := NewAllocator(&fakeSource{}, 1<<40)
+			var held []*Buffer
+			for range gib * 16 {
+				buf, err := a.Alloc(64 << 20)
+				if err != nil {
+					b.Fatal(err)
+				}
+				held = append(held, buf)
+			}
+			for b.Loop() {
+				Collect()
+			}
+			runtime.KeepAlive(held)
+		})
+	}
 }
 
 // BenchmarkCleanup is what a handle costs that the collector gives back.
