@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"runtime"
 	"slices"
 	"sync"
 	"unsafe"
@@ -47,6 +48,7 @@ type selection struct {
 	with, within view // those of the other, where it is not contiguous
 	count, width int  // how many indices, how many elements each selects
 	places       []int
+	ends, order  []int // see sort
 }
 
 var selections = sync.Pool{New: func() any { return new(selection) }}
@@ -197,12 +199,8 @@ func scatterAdd[T number]() runner {
 		if err == nil {
 			defer selections.Put(s)
 		}
-		if pool.Worth(c.N, grainOf(1)) {
-			clearAll(out)
-		} else {
-			clear(out)
-		}
 		if err != nil {
+			clearAll(out)
 			return err
 		}
 		(&scattering[T]{selection: s, out: out, src: whole[T](c, 1), off: c.Off[1], add: add}).run()
@@ -211,11 +209,15 @@ func scatterAdd[T number]() runner {
 }
 
 func clearAll[T number](x []T) {
+	if !pool.Worth(len(x), grainOf(1)) {
+		clear(x)
+		return
+	}
 	pool.Run(len(x), grainOf(1), func(lo, hi int) { repeat(x[lo:hi], 0) })
 }
 
-// A scattering is one ScatterAdd command, whose output is zeros so far. An element of that may be added to often, in an order that
-// is defined: where it is split over the cores, each goes through all indices, and has a part of what each of them selects.
+// A scattering is one ScatterAdd command. An element of the output may be added to often, in an order that
+// is defined: that of the indices.
 type scattering[T number] struct {
 	*selection
 	out, src []T
@@ -224,36 +226,74 @@ type scattering[T number] struct {
 }
 
 const (
-	scatterCost = 2  // how many simple operations an element is worth
-	shortestAdd = 8  // how many neighbours are worth a loop of package vec
-	narrowest   = 64 // and how many are worth to be left to another core
+	scatterCost  = 2         // how many simple operations an element is worth
+	shortestAdd  = 8         // how many neighbours are worth a loop of package vec
+	scatterBytes = 256 << 10 // of the output stay in the second cache while they are added to
 )
 
 func (s *scattering[T]) run() {
+	isPlain := s.inner.isContiguous() && s.within.isContiguous()
+	if isPlain && s.width >= shortestAdd && runtime.GOMAXPROCS(0) > 1 && pool.Worth(len(s.out)+scatterCost*s.count*s.width, grainOf(1)) {
+		s.inParts()
+		return
+	}
+	clearAll(s.out)
 	switch {
-	case !s.inner.isContiguous() || !s.within.isContiguous():
+	case !isPlain:
 		s.oneByOne()
 	case s.width < shortestAdd:
 		s.few()
-	case s.width >= 2*narrowest && pool.Worth(len(s.places)*s.width, grainOf(scatterCost)):
-		s.split()
 	default:
-		s.neighbours(0, s.width)
+		for i, place := range s.places {
+			s.neighbours(i, place)
+		}
 	}
 }
 
-func (s scattering[T]) split() {
-	n := (s.width + narrowest - 1) / narrowest
-	pool.Run(n, grainOf(scatterCost*len(s.places)*narrowest), func(lo, hi int) { s.neighbours(lo*narrowest, min(hi*narrowest, s.width)) })
+// inParts has one core make one part of the output, zeros first and then the sums, which finds them in a cache: by whole rows, so that one element is added to in
+// the order of the indices. (Where each core had some columns of all rows, two took longer than one.)
+func (s scattering[T]) inParts() {
+	var zero T
+	each := max(1, min(scatterBytes/(s.width*int(unsafe.Sizeof(zero))), len(s.out)/s.width/maxParts)) * s.width
+	parts := (len(s.out) + each - 1) / each
+	s.sort(each, parts)
+	pool.Run(parts, grainOf(each+scatterCost*s.count*s.width/parts), func(lo, hi int) {
+		for part := lo; part < hi; part++ {
+			clear(s.out[part*each : min((part+1)*each, len(s.out))])
+			for _, i := range s.order[s.ends[part]:s.ends[part+1]] {
+				s.neighbours(i, s.places[i])
+			}
+		}
+	})
 }
 
-// neighbours adds the elements from lo to hi-1 of what each index selects.
-func (s *scattering[T]) neighbours(lo, hi int) {
+// maxParts is how many parts a small output has: enough for all cores, one of which may have more to do than others.
+const maxParts = 64
+
+// sort finds out which indices select from each part of so many elements, of which there are so many: those of part p are in order, in their own
+// order, from ends[p] to ends[p+1]. What one index selects is in one part: both begin where a multiple of its length does.
+func (s *selection) sort(each, parts int) {
+	s.ends = slices.Grow(s.ends[:0], parts+2)[:parts+2]
+	clear(s.ends)
+	s.order = slices.Grow(s.order[:0], len(s.places))[:len(s.places)]
+	for _, place := range s.places {
+		s.ends[place/each+2]++
+	}
+	for part := range parts {
+		s.ends[part+2] += s.ends[part+1] // where the next one goes of the part after it, for now
+	}
 	for i, place := range s.places {
-		out, src := s.out[place:][lo:hi], s.src[s.off+s.with.offset(i):][lo:hi]
-		for at := 0; at < len(out); at += long {
-			s.add(start(out[at:]), start(out[at:]), start(src[at:]), nil, 0, min(long, len(out)-at))
-		}
+		next := &s.ends[place/each+1]
+		s.order[*next] = i
+		*next++
+	}
+}
+
+// neighbours adds what index i selects to what begins at place.
+func (s *scattering[T]) neighbours(i, place int) {
+	out, src := s.out[place:][:s.width], s.src[s.off+s.with.offset(i):][:s.width]
+	for at := 0; at < len(out); at += long {
+		s.add(start(out[at:]), start(out[at:]), start(src[at:]), nil, 0, min(long, len(out)-at))
 	}
 }
 
