@@ -68,6 +68,9 @@ func runPool(c *device.Command) error {
 	if err := newPooling(c, &x); err != nil {
 		return err
 	}
+	if x.runClipped(c) {
+		return nil
+	}
 	dt := c.Kernel.Out
 	begin, tap := 0.0, vec.TapSum
 	if c.Kernel.Body.(kernel.Reducer) == kernel.ReduceMax {
@@ -122,6 +125,9 @@ func argPool[T float32 | float64](c *device.Command) error {
 	var x pooling
 	if err := newPooling(c, &x); err != nil {
 		return err
+	}
+	if x.runClipped(c) {
+		return nil
 	}
 	p := placing[T]{pooling: &x, out: slice[int64](x.out, c.N), rows: indices(&x.window[0]), cols: indices(&x.window[1])}
 	dt := c.Kernel.In[0]
