@@ -139,8 +139,6 @@ var mutants = []mutant{
 		"\tq.look(min(enqueued, end+lookBeyond))\n", "\tq.look(min(enqueued, end+lookBeyond))\n\tfor seq := first; seq < end; seq++ {\n\t\tif r := q.st.seq(seq); r.link != nil && !r.isGate {\n\t\t\tr.link.handedOver()\n\t\t}\n\t}\n"},
 	{"a copy that is withdrawn keeps what is behind its gate for ever", "queue.go",
 		"if r := q.st.seq(seq); r.link != nil && !r.isGate {", "if r := q.st.seq(seq); r.link != nil && !r.isGate && !r.skipped {"},
-	{"who waits behind a gate does not hear of its being handed over", "link.go",
-		"\t\tl.gate.exec.granted(l)\n", ""},
 	{"a gate on a queue retires before the copy", "link.go",
 		"return r.isGate && !r.link.ended.Load()", "return false"},
 	{"a gate retires before the copy if its device is lost", "link.go",
