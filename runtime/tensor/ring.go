@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"math"
 	"slices"
 
 	"github.com/asyncgen/asyncgen/device"
@@ -18,6 +19,7 @@ import (
 // then on, to tell the result; it does so in pieces, so that the links are busy at once, and the second half of the tensor begins half a ring
 // away from the first. Where neighbours in ts are on one device, a link carries 2 halves if there are 2 devices, and 3 if there are 4: no
 // all-reduce by ring takes less. With more it carries 4 at most, where one of n devices that adds in an order of its own, which depends on n, takes 4(n-1)/n.
+// That it begins at two devices alone costs a piece's way more on 4 devices, as the others have nothing to send at first.
 //
 // If one of the tensors has failed, or a device is lost, so have all results, with that cause. AllReduce panics with a [*Mistake] if there are no
 // tensors, if they differ in shape or type, and on bools. If they are tracked, so are the results.
@@ -56,7 +58,8 @@ type reduction struct {
 	places []int     // by term: the place of its device in ring
 	ring   []device.Device
 	sums   []*partialSum
-	wholes []*Tensor // by place in the ring, when all sums are there
+	wholes []*Tensor // by place in the ring: all sums, one after the other; nil: none is there, or all are to be put there at once
+	isOver bool
 }
 
 // A partialSum is a piece of the result that travels around the ring.
@@ -72,8 +75,7 @@ type partialSum struct {
 // Constants of how a reduction is cut. The first is part of what results are, as it decides what the second half is.
 const (
 	halvedBytes = 32 << 10 // tensors with fewer bytes are not halved: one sum instead of two is half the commands
-	pieceBytes  = 2 << 20  // pieces of halves have so many at least, in which what a copy costs beside its bytes does not count for much
-	maxPieces   = 8
+	startBytes  = 1 << 20  // a copy takes as long for its own sake, 20 µs, as for so many at 50 GB/s
 )
 
 // newReduction prepares the reduction of ts, of which there is one at least. Nothing is enqueued yet but for copies of views that have gaps.
@@ -105,12 +107,24 @@ func newReduction(ts []*Tensor) *reduction {
 	return r
 }
 
+// pieces is how many sums it is best to have for so many bytes, a half, of which no other is on its way at the time. If all links
+// are busy, each carries 4-4/n pieces of n devices for each of them, and starts later by some of n/2 pieces; if
+// there are few pieces, the last one is on its way 2(n-1) times behind the others. Each takes as long as its bytes, and a start.
+func (r *reduction) pieces(bytes int) (best int) {
+	d := float64(len(r.ring))
+	least := math.Inf(1)
+	for n := 1; n == 1 || d > 1 && n <= bytes/(2*startBytes); n++ {
+		steps := max((4-4/d)*float64(n)+d/2, float64(n)+2*d-3)
+		if takes := steps * (float64(bytes)/float64(n) + startBytes); takes < least {
+			best, least = n, takes
+		}
+	}
+	return best
+}
+
 // cut makes the sums of the elements from a number to below another, whose terms are added in the given order.
 func (r *reduction) cut(from, to int, order []int) {
-	n := 1
-	if len(r.ring) > 1 {
-		n = min(max((to-from)*r.terms[0].dtype.Size()/pieceBytes, 1), maxPieces)
-	}
+	n := r.pieces((to - from) * r.terms[0].dtype.Size())
 	for i := range n {
 		r.sums = append(r.sums, &partialSum{from: from + i*(to-from)/n, to: from + (i+1)*(to-from)/n, order: order, left: len(r.ring)})
 	}
@@ -118,7 +132,7 @@ func (r *reduction) cut(from, to int, order []int) {
 
 // advance enqueues what comes next for each sum. It reports whether there was something.
 func (r *reduction) advance() bool {
-	if r.wholes != nil {
+	if r.isOver {
 		return false
 	}
 	arrived := true
@@ -134,15 +148,16 @@ func (r *reduction) advance() bool {
 	return true
 }
 
-// step lets s go to where its next term is, and collect all that the device has for it; or, when it is whole, tells the next device. The copy
-// is enqueued no earlier than what needs it: a device comes to nothing that is enqueued behind a copy to it before that has arrived. What has been enqueued between two
-// steps is what it does meanwhile, as the other device begins with the copy when it has what is copied.
+// step lets s go to where its next term is, and collect all that the device has for it; or, when it is whole, tells the next device. A device
+// computes in the order in which things are enqueued, so one that has come to what needs a copy waits for that. What has been enqueued between two
+// steps is what it does meanwhile.
 func (r *reduction) step(s *partialSum) {
 	if s.home != nil {
 		next := (s.at + 1) % len(r.ring)
 		s.home[next] = r.moved(s.home[s.at], next)
 		s.at = next
 		s.left--
+		r.place(s)
 		return
 	}
 	place := r.places[s.order[0]]
@@ -159,7 +174,23 @@ func (r *reduction) step(s *partialSum) {
 		s.home = make([]*Tensor, len(r.ring))
 		s.home[place], s.acc, s.at = s.acc, nil, place
 		s.left--
+		r.place(s)
 	}
+}
+
+// place puts s, which is whole, into the result of the device that it has got to, if it is one of many: those that are there need not wait for the last.
+func (r *reduction) place(s *partialSum) {
+	if len(r.sums) <= 2 {
+		return // one command for both is less work
+	}
+	if r.wholes == nil {
+		r.wholes = make([]*Tensor, len(r.ring))
+	}
+	x, isFirst := s.home[s.at], r.wholes[s.at] == nil
+	if isFirst {
+		r.wholes[s.at] = newResult(x.storage.Device(), x.dtype, device.Shape{r.terms[0].size}, x.node != nil)
+	}
+	put(op.Concat, r.wholes[s.at], x, 0, s.from, !isFirst)
 }
 
 // add adds x, which is for s alone.
@@ -181,6 +212,8 @@ func (r *reduction) moved(x *Tensor, place int) *Tensor {
 
 // assemble puts the sums together on each device, and lets go of all else.
 func (r *reduction) assemble() {
+	r.isOver = true
+	placed := r.wholes
 	r.wholes = make([]*Tensor, len(r.ring))
 	for place := range r.ring {
 		parts := make([]*Tensor, len(r.sums))
@@ -188,7 +221,12 @@ func (r *reduction) assemble() {
 			parts[i] = s.home[place]
 		}
 		flat := parts[0]
-		if len(parts) > 1 {
+		switch {
+		case placed != nil:
+			flat = placed[place]
+			recordParts(flat, 0, parts)
+			letGo(parts...)
+		case len(parts) > 1:
 			flat = concat("AllReduce", 0, parts)
 			letGo(parts...)
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/devicetest"
@@ -61,7 +62,7 @@ func TestAllReduce(t *testing.T) {
 	for _, mode := range []engine.Mode{engine.Async, engine.Naive, engine.Shuffle} {
 		e := engine.New(engine.Options{Mode: mode, Workers: 2, Seed: *seed})
 		restore := tensor.SetEngine(e)
-		for _, shape := range [][]int{{}, {0}, {3}, {2, 3, 1}, {4095, 2}, {8193}, {70, 130}, {600, 500}, {23, 1000, 100}} {
+		for _, shape := range [][]int{{}, {0}, {3}, {2, 3, 1}, {4095, 2}, {8193}, {70, 130}, {600, 500}, {36, 1000, 100}} {
 			for _, dt := range []device.DType{tensor.Float32, tensor.Float64, tensor.Int64} {
 				for _, terms := range []int{1, 2, 3, 4, 7, 8, 12} {
 					isLarge := device.Shape(shape).Size() > 1e6 // in more than one piece
@@ -113,6 +114,54 @@ func TestAllReduce(t *testing.T) {
 	}
 }
 
+// The devices go on without the host: by the simulator's model, the links are busy for most of the time that an all-reduce takes.
+func TestAllReduceKeepsLinksBusy(t *testing.T) {
+	for _, test := range []struct {
+		devices int
+		copies  int     // for each device
+		most    float64 // of the time that a link is busy
+	}{
+		{2, 4, 1.2},
+		{4, 6, 1.35}, // one device has nothing to send before it has a piece of another one, and six copies follow each other to the end
+	} {
+		e := engine.New(engine.Options{Workers: 2})
+		restore := tensor.SetEngine(e)
+		var terms []*tensor.Tensor
+		var devs []device.Device
+		for i := range test.devices {
+			d := device.Wrap(fmt.Sprintf("sim:%d", i), device.KindSimulated, sim.New(sim.VirtualDefaults()))
+			devs, terms = append(devs, d), append(terms, tensor.On(d).Ones(4<<20))
+		}
+		if err := e.WaitAll(t.Context()); err != nil {
+			t.Error(err)
+		}
+		begin := sim.Now()
+		sums := tensor.AllReduce(terms...)
+		if err := e.WaitAll(t.Context()); err != nil {
+			t.Error(err)
+		}
+		took := sim.Now() - begin
+		o := sim.VirtualDefaults()
+		bytes := 2 * float64(test.devices-1) / float64(test.devices) * (16 << 20)
+		want := time.Duration(test.copies)*o.Copy + time.Duration(bytes/o.Link*1e9)
+		for i, d := range devs {
+			busy, _ := sim.BusyOf(d)
+			if (busy.Link - want).Abs() > time.Microsecond {
+				t.Errorf("%d devices: link %d was busy for %v, want %v", test.devices, i, busy.Link, want)
+			}
+			if took.Seconds() > test.most*busy.Link.Seconds() {
+				t.Errorf("%d devices: it took %v, and link %d was busy for %v", test.devices, took, i, busy.Link)
+			}
+		}
+		tensor.Dead(append(terms, sums...)...)
+		e.Close()
+		restore()
+		for _, d := range devs {
+			d.Backend().Close()
+		}
+	}
+}
+
 // Terms may be views, and are not changed or let go of.
 func TestAllReduceOfViews(t *testing.T) {
 	devs := simulated(2)
@@ -132,19 +181,53 @@ func TestAllReduceOfViews(t *testing.T) {
 	}
 }
 
-// The gradient of each term is the sum of those of the results.
+// The gradient of each term is the sum of those of the results, also if they travel in pieces.
 func TestAllReduceGradient(t *testing.T) {
 	devs := simulated(2)
-	var xs []*tensor.Tensor
-	for i := range 4 {
-		xs = append(xs, tensor.On(devs[i/2]).Full(float64(i), 90, 100).Track())
-	}
-	sums := tensor.AllReduce(xs...)
-	loss := sums[0].MulScalar(2).Sum().Add(sums[3].MulScalar(5).Sum().To(devs[0]))
-	for i, g := range tensor.Grad(loss, xs...) {
-		if v := g.Float32s(); g.Device() != devs[i/2] || slices.Min(v) != 7 || slices.Max(v) != 7 {
-			t.Errorf("gradient %d is %v on %v", i, g, g.Device())
+	for _, rows := range []int{90, 1 << 15} {
+		var xs []*tensor.Tensor
+		for i := range 4 {
+			xs = append(xs, tensor.On(devs[i/2]).Full(float64(i), rows, 128).Track())
 		}
+		sums := tensor.AllReduce(xs...)
+		loss := sums[0].MulScalar(2).Sum().Add(sums[3].MulScalar(5).Sum().To(devs[0]))
+		for i, g := range tensor.Grad(loss, xs...) {
+			if v := g.Float32s(); g.Device() != devs[i/2] || slices.Min(v) != 7 || slices.Max(v) != 7 {
+				t.Errorf("gradient %d is %v on %v", i, g, g.Device())
+			}
+		}
+	}
+}
+
+// A copy of one of many pieces fails: so has each result that needs it.
+func TestAllReduceOfPiecesFails(t *testing.T) {
+	for n := int64(1); n <= 4; n++ {
+		b := fault.New(sim.New(sim.Options{}))
+		devs := []device.Device{device.Wrap("sim:0", device.KindSimulated, b), simulated(1)[0]}
+		e := engine.New(engine.Options{Workers: 2})
+		restore := tensor.SetEngine(e)
+		terms := []*tensor.Tensor{tensor.On(devs[0]).Full(1, 4<<20), tensor.On(devs[1]).Full(2, 4<<20)}
+		if err := e.WaitAll(t.Context()); err != nil {
+			t.Error(err)
+		}
+		b.Arm(fault.Faults{Call: fault.Command, Kernel: "copy", N: n})
+		sums := tensor.AllReduce(terms...)
+		fails := 0
+		for i, sum := range sums {
+			if err := sum.Wait(); errors.Is(err, fault.ErrInjected) {
+				fails++
+			} else if err != nil {
+				t.Errorf("copy %d: result %d: %v", n, i, err)
+			} else if v := sum.Float32s(); slices.Min(v) != 3 || slices.Max(v) != 3 {
+				t.Errorf("copy %d: result %d is %v", n, i, sum)
+			}
+		}
+		if fails == 0 || b.Fired() != 1 {
+			t.Errorf("copy %d: %d faults, and %d results have failed", n, b.Fired(), fails)
+		}
+		tensor.Dead(append(terms, sums...)...)
+		e.Close()
+		restore()
 	}
 }
 

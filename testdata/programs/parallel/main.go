@@ -10,7 +10,7 @@
 //
 // Results go to standard output, times to standard error.
 //
-//	go run ./testdata/programs/parallel [-small] [-steps N] [-on cpu,sim:0]
+//	go run ./testdata/programs/parallel [-small | -fast] [-steps N] [-on cpu,sim:0]
 package main
 
 import (
@@ -39,6 +39,7 @@ type config struct {
 
 func main() {
 	small := flag.Bool("small", false, "a model that is trained in a moment, and slower accelerators")
+	fast := flag.Bool("fast", false, "accelerators with ten times the arithmetic and five times the memory bandwidth, and links no faster")
 	steps := flag.Int("steps", 4, "how many steps to train")
 	on := flag.String("on", "", "train on these devices, separated by commas")
 	flag.Parse()
@@ -47,7 +48,9 @@ func main() {
 		os.Exit(2)
 	}
 	c := config{inputs: 512, width: 1024, layers: 6, batchSize: 4096, steps: *steps, accelerator: sim.VirtualDefaults()}
-	c.accelerator.Flops, c.accelerator.Memory = 1e12, 200e9
+	if !*fast {
+		c.accelerator.Flops, c.accelerator.Memory = 1e12, 200e9
+	}
 	if *small {
 		c.inputs, c.width, c.layers, c.batchSize, c.bucket = 64, 128, 4, 1024, 32<<10
 		c.accelerator.Flops, c.accelerator.Memory = 2e9, 5e9
