@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/kernel"
@@ -170,7 +171,7 @@ func (s *session) step() error {
 		{8, s.unary}, {10, s.binary}, {4, s.scalar}, {3, s.compare}, {2, s.logic}, {2, s.where}, {4, s.convert},
 		{8, s.fold}, {3, s.argFold}, {2, s.boolFold}, {2, s.scan}, {3, s.sort}, {3, s.rows}, {5, s.matmul}, {2, s.linear},
 		{3, s.conv}, {2, s.pool}, {4, s.take}, {2, s.pickOne}, {2, s.oneHot}, {2, s.rowAt}, {12, s.view}, {4, s.join}, {3, s.random},
-		{3, s.made}, {4, s.numbers}, {3, s.fused}, {3, s.vmap}, {1, s.there},
+		{3, s.made}, {4, s.numbers}, {3, s.fused}, {3, s.vmap}, {2, s.there}, {1, s.allReduce},
 	}
 	total := 0
 	for _, k := range kinds {
@@ -650,7 +651,12 @@ func (s *session) join() ([]*twin, error) {
 	}, false, from...)
 }
 
+// draws are those of one session at a time, as all have one generator.
+var draws sync.Mutex
+
 func (s *session) random() ([]*twin, error) {
+	draws.Lock()
+	defer draws.Unlock()
 	g := tensor.DefaultGenerator()
 	g.Set(tensor.FromOn(device.CPU(), []int64{s.rnd.Int64(), s.rnd.Int64N(1000)}))
 	shape := s.shape()
@@ -828,10 +834,38 @@ func (s *session) vmap() ([]*twin, error) {
 	}), false, x)
 }
 
-// there takes a tensor to the other device and back.
+// there takes a tensor to other devices and back.
 func (s *session) there() ([]*twin, error) {
 	x := s.any()
-	return s.do("To and back", func(on device.Device, x []*tensor.Tensor) []*tensor.Tensor {
-		return []*tensor.Tensor{x[0].To(s.other).To(s.host).To(on)}
+	var way []device.Device
+	for range 1 + s.rnd.IntN(4) {
+		way = append(way, draw(s, s.all))
+	}
+	return s.do(fmt.Sprintf("To %v and back", way), func(on device.Device, x []*tensor.Tensor) []*tensor.Tensor {
+		t := x[0]
+		for _, d := range way {
+			t = t.To(d)
+		}
+		return []*tensor.Tensor{t.To(on)}
+	}, 0, x.mayFail, x)
+}
+
+// allReduce adds up what several devices have.
+func (s *session) allReduce() ([]*twin, error) {
+	x := s.number()
+	var devs []device.Device
+	for range 1 + s.rnd.IntN(6) {
+		devs = append(devs, draw(s, s.all))
+	}
+	return s.do(fmt.Sprintf("AllReduce on %v", devs), func(on device.Device, x []*tensor.Tensor) []*tensor.Tensor {
+		var parts []*tensor.Tensor
+		for i, d := range devs {
+			if on == s.host {
+				d = s.host
+			}
+			parts = append(parts, x[0].To(d).MulScalar(float64(i+1)/2))
+		}
+		sums := tensor.AllReduce(parts...)
+		return []*tensor.Tensor{sums[0].To(on), sums[len(sums)-1].To(on)}
 	}, 0, x.mayFail, x)
 }

@@ -11,6 +11,8 @@ import (
 	"runtime/pprof"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,7 +25,8 @@ import (
 
 var (
 	tensorPrograms = flag.Int("tensors", 150, "number of random programs of tensors")
-	tensorDevice   = flag.String("on", "sim:0", "the device that random programs of tensors run on, beside the CPU; for a driver, compiling takes minutes")
+	tensorDevice   = flag.String("on", "sim:0", "the devices, with commas between them, of which random programs of tensors run on one, beside the CPU; for a driver, compiling takes minutes")
+	atOnce         = flag.Int("at-once", 2, "how many random programs of tensors run at the same time")
 	slackFlag      = flag.Float64("slack", 4, "how many units of the last place functions that are not correctly rounded may differ by; 0 on PoCL")
 )
 
@@ -41,7 +44,8 @@ type session struct {
 	rnd   *rand.Rand
 	host  device.Device
 	other device.Device
-	dims  []int // lengths of axes that tensors have in common
+	all   []device.Device // that tensors may come by
+	dims  []int           // lengths of axes that tensors have in common
 	twins []*twin
 	calls int
 	trace []string // the calls
@@ -329,35 +333,51 @@ func (s *session) int(style int) int64 {
 // the same causes; functions that are not rounded correctly may differ by some units of the last place.
 func TestTensors(t *testing.T) {
 	t.Setenv("ASYNCGEN_OPENCL_CPU", "1")
-	other, err := device.Open(*tensorDevice)
-	if err != nil {
-		devicetest.NoOpenCL(t, err)
+	all := []device.Device{device.CPU()}
+	for name := range strings.SplitSeq(*tensorDevice, ",") {
+		d, err := device.Open(name)
+		if err != nil {
+			devicetest.NoOpenCL(t, err)
+		}
+		all = append(all, d)
 	}
 	first := *seed
 	if first == 0 {
 		first = uint64(time.Now().UnixNano())
 	}
 	t.Logf("seed %d", first)
-	calls, begin, told := 0, time.Now(), time.Now()
-	for i := range uint64(*tensorPrograms) {
-		s := &session{rnd: rand.New(rand.NewPCG(first+i, 5)), host: device.CPU(), other: other}
-		hangs := time.AfterFunc(*hang, func() {
-			pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
-			panic(fmt.Sprintf("program %d hangs; seed %d", i, first+i))
+	var programs, calls atomic.Int64
+	var workers sync.WaitGroup
+	begin := time.Now()
+	for range *atOnce {
+		workers.Go(func() {
+			for {
+				i := programs.Add(1) - 1
+				if i >= int64(*tensorPrograms) {
+					return
+				}
+				rnd := rand.New(rand.NewPCG(first+uint64(i), 5))
+				s := &session{rnd: rnd, host: all[0], other: all[1+rnd.IntN(len(all)-1)], all: all}
+				again := fmt.Sprintf("to run it alone: go test ./runtime/internal/opencltest -run TestTensors -tensors 1 -on %s -seed %d", *tensorDevice, first+uint64(i))
+				hangs := time.AfterFunc(*hang, func() {
+					pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
+					panic(fmt.Sprintf("program %d hangs; %s", i, again))
+				})
+				err := s.run()
+				hangs.Stop()
+				calls.Add(int64(s.calls))
+				if err != nil {
+					t.Errorf("program %d, on %v: %v\n\t%s\n\t%s", i, s.other, err, again, strings.Join(s.trace, "\n\t"))
+				}
+				if i%1000 == 999 {
+					fmt.Fprintf(os.Stderr, "%d random programs of tensors, %d calls, in %v\n", i+1, calls.Load(), time.Since(begin).Round(time.Second))
+				}
+			}
 		})
-		err := s.run()
-		hangs.Stop()
-		calls += s.calls
-		if err != nil {
-			t.Errorf("program %d: %v\n\tto run it alone: go test ./runtime/internal/opencltest -run TestTensors -tensors 1 -on %s -seed %d\n\t%s", i, err, *tensorDevice, first+i, strings.Join(s.trace, "\n\t"))
-		}
-		if time.Since(told) > 30*time.Second {
-			told = time.Now()
-			fmt.Fprintf(os.Stderr, "%d random programs of tensors, %d calls, in %v; the next seed is %d\n", i+1, calls, time.Since(begin).Round(time.Second), first+i+1)
-		}
-		asyncrt.WaitAll()
 	}
-	t.Logf("%d programs, %d calls", *tensorPrograms, calls)
+	workers.Wait()
+	asyncrt.WaitAll() // of the failures that there were
+	t.Logf("%d programs, %d calls", *tensorPrograms, calls.Load())
 }
 
 // What is copied to a part of a tensor that has no elements may begin behind its end.
