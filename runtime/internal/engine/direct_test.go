@@ -10,6 +10,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/cpu"
+	"github.com/asyncgen/asyncgen/device/devicetest"
 	"github.com/asyncgen/asyncgen/device/fault"
 	"github.com/asyncgen/asyncgen/device/sim"
 	"github.com/asyncgen/asyncgen/runtime/internal/engine"
@@ -158,6 +159,48 @@ func TestDirectCopyFromALostDevice(t *testing.T) {
 			t.Errorf("mode %v: error %+v", mode, err)
 		}
 		p.want(t, chain(p.e, p.devices[1], kept, 1, 1), 8)
+	}
+}
+
+// The n-th allocation, submission, wait or command on one of three devices fails, or loses the device, for n = 1, 2, ... until none does: values that
+// go round and round are right, or have failed with that cause; nothing hangs, and no memory stays behind.
+func TestDirectCopiesRoundAndRoundFail(t *testing.T) {
+	for _, call := range []fault.Call{fault.Alloc, fault.Submit, fault.Wait, fault.Command} {
+		for _, kind := range []fault.Kind{fault.Fail, fault.Lose} {
+			for n := int64(1); ; n++ {
+				p := newPeers(t, 3, engine.Options{Ring: 8}, sim.Options{Queue: 2})
+				p.faults[1].Arm(fault.Faults{Call: call, Kind: kind, N: n})
+				values := []*engine.Storage{p.from(p.devices[0], 1, 2), p.from(p.devices[2], 5, 6)}
+				for i := range 7 {
+					for k, x := range values {
+						to := p.devices[(2*k+i+1)%3]
+						values[k] = chain(p.e, to, p.copy(x, to), 2, 1)
+						p.e.Release(x)
+					}
+				}
+				for k, x := range values {
+					got, err := p.read(x)
+					want := []float32{float32(8 + 4*k), float32(9 + 4*k)}
+					if err == nil && !slices.Equal(got, want) || err != nil && !errors.Is(err, fault.ErrInjected) {
+						t.Errorf("%v %d, %v: value %d is %v, error %v, want %v", call, n, kind, k, got, err, want)
+					}
+				}
+				fired := p.faults[1].Fired() > 0
+				p.e.Release(values...)
+				p.e.Close()
+				for i, b := range p.faults {
+					if left := devicetest.Live(b, 0); left != 0 {
+						t.Errorf("%v %d, %v: %d bytes are lost on device %d", call, n, kind, left, i)
+					}
+				}
+				if t.Failed() {
+					return
+				}
+				if !fired {
+					break
+				}
+			}
+		}
 	}
 }
 

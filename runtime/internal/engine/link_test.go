@@ -149,3 +149,56 @@ func TestLossOfWhereACopyGoes(t *testing.T) {
 		s.want(next(e, x), 3)
 	}
 }
+
+// smallGPU has room for a number of buffers.
+type smallGPU struct {
+	*fakeGPU
+	most    int
+	refused chan struct{} // has room
+}
+
+func (g *smallGPU) Alloc(bytes int64) (*device.Buffer, error) {
+	if made, freed, _ := g.counts(); made-freed >= g.most {
+		g.refused <- struct{}{}
+		return nil, device.ErrOutOfMemory
+	}
+	return g.fakeGPU.Alloc(bytes)
+}
+
+// Memory may be short until what has been released behind a copy to there is given back: then who needs some waits for the copy.
+func TestMemoryReleasedBehindACopy(t *testing.T) {
+	gpus, _ := linked(t)
+	from := device.Wrap("from", device.KindGPU, reaching{gpus[0]})
+	small := &smallGPU{gpus[1], 2, make(chan struct{}, 100)}
+	to := device.Wrap("to", device.KindGPU, small)
+	e := newEngine(t, Options{Mode: Async, MaxBytes: -1})
+	z := fromFloats(e, to, 1, 2) // of another size than the result
+	k, started, open := blocking()
+	defer open()
+	x := unary(e, k, e.NewStorage(from, 8), fromFloats(e, from, 1))
+	if err := z.Wait(bg, "test"); err != nil {
+		t.Fatal(err)
+	}
+	y := copyOf(e, x, to)
+	e.Release(z)
+	<-started
+	for q, i := e.stream(to).queue(), 0; ; i++ { // the gate and the release are handed over
+		q.mu.Lock()
+		submitted := q.submitted
+		q.mu.Unlock()
+		if submitted == 3 {
+			break
+		}
+		backoff(i)
+	}
+	w := next(e, y)
+	waited := make(chan error)
+	go func() { waited <- w.Wait(bg, "test") }()
+	<-small.refused
+	open()
+	if err := <-waited; err != nil {
+		t.Errorf("error %v", err)
+	}
+	s := &setup{T: t, e: e, dev: to, host: newCPU(1)}
+	s.want(w, 3)
+}
