@@ -38,7 +38,8 @@ var allFunctions = []function{
 
 // TestFunctions32 compares the functions of float32 with those of package math,
 // and where these are not exact enough, with sine and cosine of what is left of a
-// multiple of pi/2. go test -run Functions32 -every 1 -timeout 1h takes all of float32, which is ten minutes on two idle processors.
+// multiple of pi/2. go test -run Functions32 -every 1 -timeout 2h takes all of float32: for each function some seven minutes of a
+// processor.
 func TestFunctions32(t *testing.T) {
 	for _, f := range allFunctions {
 		t.Run(f.prim.String(), func(t *testing.T) {
