@@ -27,21 +27,19 @@ func ExampleTensor_TopK() {
 
 // sorted returns what the first k elements of a along axis are when it is sorted, and where they were. NaNs are last.
 func sorted(a array, axis, k int, order tensor.Order) (values, places array) {
-	shape := slices.Clone(a.shape)
-	shape[axis] = k
-	values, places = array{a.dtype, shape, nil}, array{tensor.Int64, shape, nil}
-	for _, at := range indices(shape) {
-		along := func(i int) float64 {
-			from := slices.Clone(at)
-			from[axis] = i
-			return a.at(from)
-		}
-		list := make([]int, a.shape[axis])
-		for i := range list {
-			list[i] = i
+	shape, heads := slices.Clone(a.shape), slices.Clone(a.shape)
+	shape[axis], heads[axis] = k, 1
+	n := device.Shape(shape).Size()
+	values, places = array{a.dtype, shape, make([]float64, n)}, array{tensor.Int64, shape, make([]float64, n)}
+	for _, at := range indices(heads) {
+		line := make([]float64, a.shape[axis])
+		list := make([]int, len(line))
+		for i := range line {
+			at[axis] = i
+			line[i], list[i] = a.at(at), i
 		}
 		slices.SortStableFunc(list, func(i, j int) int {
-			x, y := along(i), along(j)
+			x, y := line[i], line[j]
 			switch {
 			case x != x || y != y:
 				return -cmp.Compare(x, y) // which puts NaN first
@@ -52,8 +50,10 @@ func sorted(a array, axis, k int, order tensor.Order) (values, places array) {
 			}
 			return cmp.Compare(x, y)
 		})
-		i := list[at[axis]]
-		values.data, places.data = append(values.data, along(i)), append(places.data, float64(i))
+		for i, from := range list[:k] {
+			at[axis] = i
+			values.data[values.place(at)], places.data[places.place(at)] = line[from], float64(from)
+		}
 	}
 	return values, places
 }

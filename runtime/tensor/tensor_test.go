@@ -98,7 +98,10 @@ func random(r *rand.Rand, dt device.DType, shape []int, in op.Interval) array {
 
 // at returns the element of a that stands at an index of a shape that a is
 // broadcast to.
-func (a array) at(index []int) float64 {
+func (a array) at(index []int) float64 { return a.data[a.place(index)] }
+
+// place is where that element is in a's data.
+func (a array) place(index []int) int {
 	index = index[len(index)-len(a.shape):]
 	at := 0
 	for axis, n := range a.shape {
@@ -108,7 +111,7 @@ func (a array) at(index []int) float64 {
 		}
 		at = at*n + i
 	}
-	return a.data[at]
+	return at
 }
 
 // indices lists all indices of a shape in row-major order.
