@@ -31,7 +31,8 @@ type Options struct {
 // that results do not depend on what is computed together, where the
 // backend says so; tickets, order, failures, memory. It needs b for itself and closes it.
 //
-// A backend passes or it is not one: there is nothing to opt out of.
+// A backend passes or it is not one: there is nothing to opt out of. Only with -short, which is for runs with the race detector, is left out what
+// a Code computes: such commands are submitted and waited for one after the other, as those of a few others are.
 func TestBackend(t *testing.T, b device.Backend, o Options) {
 	if o.Seed == 0 {
 		o.Seed, _ = strconv.ParseUint(os.Getenv("DEVICETEST_SEED"), 10, 64)
@@ -41,52 +42,64 @@ func TestBackend(t *testing.T, b device.Backend, o Options) {
 	}
 	t.Logf("seed %d: DEVICETEST_SEED=%[1]d tests the same again", o.Seed)
 	for _, test := range []struct {
-		name string
-		run  func(*suite)
+		name  string
+		run   func(*suite)
+		about subject
 	}{
-		{"Caps", testCaps},
-		{"Memory", testMemory},
-		{"Transfer", testTransfer},
-		{"FillIota", testFillIota},
-		{"Primitives", testPrimitives},
-		{"Cast", testCast},
-		{"Expressions", testExpressions},
-		{"Math", testMath},
-		{"Views", testViews},
-		{"InPlace", testInPlace},
-		{"Reduce", testReduce},
-		{"ReduceTree", testReduceTree},
-		{"ReduceOf", testReduceOf},
-		{"MatMul", testMatMul},
-		{"MatMulOrder", testMatMulOrder},
-		{"ArgReduce", testArgReduce},
-		{"Scan", testScan},
-		{"ArgSort", testArgSort},
-		{"Rows", testRows},
-		{"CopyTo", testCopyTo},
-		{"Concat", testConcat},
-		{"BatchedMatMul", testBatchedMatMul},
-		{"Epilogues", testEpilogues},
-		{"Conv", testConv},
-		{"Pool", testPool},
-		{"Gather", testGather},
-		{"ScatterAdd", testScatterAdd},
-		{"BatchInvariance", testBatchInvariance},
-		{"Random", testRandom},
-		{"Empty", testEmpty},
-		{"Tickets", testTickets},
-		{"Order", testOrder},
-		{"Wait", testWait},
-		{"Failures", testFailures},
-		{"IndexErrors", testIndexErrors},
-		{"Concurrency", testConcurrency},
-		{"Close", testClose},
+		{"Caps", testCaps, queue},
+		{"Memory", testMemory, queue},
+		{"Transfer", testTransfer, queue},
+		{"FillIota", testFillIota, queue},
+		{"Primitives", testPrimitives, values},
+		{"Cast", testCast, values},
+		{"Expressions", testExpressions, values},
+		{"Math", testMath, values},
+		{"Views", testViews, values},
+		{"InPlace", testInPlace, values},
+		{"Reduce", testReduce, values},
+		{"ReduceTree", testReduceTree, values},
+		{"ReduceOf", testReduceOf, values},
+		{"MatMul", testMatMul, values},
+		{"MatMulOrder", testMatMulOrder, values},
+		{"ArgReduce", testArgReduce, values},
+		{"Scan", testScan, values},
+		{"ArgSort", testArgSort, values},
+		{"Rows", testRows, values},
+		{"CopyTo", testCopyTo, queue},
+		{"Concat", testConcat, values},
+		{"BatchedMatMul", testBatchedMatMul, values},
+		{"Epilogues", testEpilogues, values},
+		{"Conv", testConv, values},
+		{"Pool", testPool, values},
+		{"Gather", testGather, values},
+		{"ScatterAdd", testScatterAdd, values},
+		{"BatchInvariance", testBatchInvariance, queue},
+		{"Random", testRandom, values},
+		{"Empty", testEmpty, queue},
+		{"Tickets", testTickets, queue},
+		{"Order", testOrder, queue},
+		{"Wait", testWait, queue},
+		{"Failures", testFailures, queue},
+		{"IndexErrors", testIndexErrors, queue},
+		{"Concurrency", testConcurrency, queue},
+		{"Close", testClose, queue},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			if test.about == values && testing.Short() {
+				t.Skip("values, one command after the other")
+			}
 			test.run(&suite{T: t, b: b, rnd: rand.New(rand.NewPCG(o.Seed, 0))})
 		})
 	}
 }
+
+// A subject is what a test is about.
+type subject bool
+
+const (
+	values subject = true  // what one command computes
+	queue  subject = false // memory, copies, order, failures
+)
 
 // A suite is one test with the backend that it tests.
 type suite struct {

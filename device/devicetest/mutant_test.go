@@ -455,6 +455,9 @@ func TestMutants(t *testing.T) {
 	if os.Getenv(mutantVariable) != "" {
 		t.Skip("this process runs a mutant")
 	}
+	if testing.Short() {
+		t.Skip("a process for each mutant")
+	}
 	for _, m := range mutants {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
