@@ -131,7 +131,7 @@ func indices(shape []int) [][]int {
 
 // values returns the elements of x as float64s.
 func values(x *tensor.Tensor) []float64 {
-	var all []float64
+	all := make([]float64, 0, x.Size())
 	switch x.DType() {
 	case tensor.Float32:
 		for _, v := range x.Float32s() {
