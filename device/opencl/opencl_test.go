@@ -156,7 +156,7 @@ func TestFailuresStayWithTheirCommand(t *testing.T) {
 	}
 	for i, want := range []string{"", "", "index -5 is out of range of an axis of length 4", "opencl: kernel fill: operand 0: not memory of this device",
 		"opencl: kernel upload: operand 1: not host memory", "opencl: kernel download: operand 0: not host memory",
-		"opencl: kernel upload: operand 0: it reaches outside of its buffer", "", "integer division by zero", ""} {
+		"opencl: kernel upload: operand 0: it reaches outside of its buffer", "", "kernel panicked: runtime error: integer divide by zero", ""} {
 		if got := failed[i]; (got == nil) != (want == "") || got != nil && !strings.Contains(got.Error(), want) {
 			t.Errorf("command %d, %s: error %v, want %q", i, cmds[i].Kernel.Name, got, want)
 		}

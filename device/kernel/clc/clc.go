@@ -16,7 +16,6 @@
 package clc
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/asyncgen/asyncgen/device"
@@ -163,7 +162,12 @@ const (
 	zeroDivision = 2
 )
 
-var errZeroDivision = errors.New("integer division by zero")
+// errZeroDivision is the error of the CPU, whose kernels panic as Go does: a program says the same wherever it computes.
+var errZeroDivision = func() (err error) {
+	defer func() { err = fmt.Errorf("kernel panicked: %w", recover().(error)) }()
+	zero := 0
+	return fmt.Errorf("no panic: %d", 1/zero)
+}()
 
 // Failure is the error of a command that has run, of which this is the fault slot.
 func Failure(slot []int64) error {
