@@ -6,6 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/internal/cl"
+	"github.com/asyncgen/asyncgen/device/internal/ffi"
 )
 
 func filesIn(t *testing.T, folder string) (files []string) {
@@ -96,5 +100,55 @@ func TestCacheKey(t *testing.T) {
 	base.platform = pocl
 	if c := cacheFor(&base); c.file("a") != "" {
 		t.Errorf("what PoCL keeps itself is kept in %s", c.file("a"))
+	}
+}
+
+// withoutKernels is a driver that takes binaries, and builds them, but finds no kernel in them.
+type withoutKernels struct {
+	isBinary bool
+	binaries int
+}
+
+func (w *withoutKernels) Before(f cl.Fn) cl.Code {
+	if f == cl.CreateKernel && w.isBinary {
+		return -46 // CL_INVALID_KERNEL_NAME
+	}
+	return cl.Success
+}
+
+func (w *withoutKernels) After(f cl.Fn, _ *[ffi.MaxArgs]uintptr, _ uintptr) {
+	switch f {
+	case cl.CreateProgramWithBinary:
+		w.isBinary = true
+		w.binaries++
+	case cl.CreateProgramWithSource:
+		w.isBinary = false
+	}
+}
+
+// A binary in which the driver does not find the kernel is compiled again.
+func TestBinaryWithoutKernel(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	driver := new(withoutKernels)
+	for range 2 {
+		f := first(t)
+		d := *f.driver
+		d.Hook = driver
+		f.driver, f.platform = &d, "test"
+		b, err := open(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, out := alloc(t, b, 2), hostOf(0, 0)
+		mustDo(t, b, command(upload, 2, x, hostOf(3, 4)), command(double, 2, x, x), command(download, 2, out, x))
+		if got := device.Slice[int64](out, 0, 2); got[0] != 6 || got[1] != 8 {
+			t.Errorf("got %v", got)
+		}
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if driver.isBinary || driver.binaries != 1 {
+		t.Errorf("%d binaries, want one, and its source after it", driver.binaries)
 	}
 }

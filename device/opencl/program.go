@@ -29,9 +29,11 @@ func (b *Backend) kernel(s *clc.Source, q queueIndex) (cl.Kernel, error) {
 	}
 	var err error
 	if k.program == 0 {
-		if k.program, err = b.program(s); err != nil {
-			return 0, err
+		made, err := b.program(s, q)
+		if err == nil {
+			*k = made
 		}
+		return made.of[q], err
 	}
 	k.of[q], err = b.driver.CreateKernel(k.program, s.Name)
 	return k.of[q], err
@@ -49,31 +51,45 @@ func (k *kernels) release(d *cl.Driver) {
 	}
 }
 
-// program returns the program of s, built.
-func (b *Backend) program(s *clc.Source) (cl.Program, error) {
+// program returns the program of s, built, with its kernel for queue q.
+func (b *Backend) program(s *clc.Source, q queueIndex) (kernels, error) {
 	file := b.cache.file(s.Text)
 	if binary := load(file); binary != nil {
 		if p, err := b.driver.CreateProgramFrom(b.context, b.device, binary); err == nil {
-			if _, err := b.driver.Build(p, b.device, b.options()); err == nil {
-				return p, nil
+			if k, _, err := b.built(p, s, q); err == nil {
+				return k, nil
 			}
-			p.Release(b.driver)
 		}
 	}
 	p, err := b.driver.CreateProgram(b.context, s.Text)
 	if err != nil {
-		return 0, err
+		return kernels{}, err
 	}
-	if log, err := b.driver.Build(p, b.device, b.options()); err != nil {
-		p.Release(b.driver)
-		return 0, fmt.Errorf("%w\n%s", err, log)
+	k, log, err := b.built(p, s, q)
+	if err != nil && log != "" {
+		return kernels{}, fmt.Errorf("%w\n%s", err, log)
+	}
+	if err != nil {
+		return kernels{}, err
 	}
 	if file != "" {
 		if binary, err := b.driver.Binary(p); err == nil {
 			store(file, binary)
 		}
 	}
-	return p, nil
+	return k, nil
+}
+
+// built builds p and makes its kernel for queue q, or else releases it. Some drivers build binaries that lack the kernel.
+func (b *Backend) built(p cl.Program, s *clc.Source, q queueIndex) (k kernels, log string, err error) {
+	k.program = p
+	if log, err = b.driver.Build(p, b.device, b.options()); err == nil {
+		k.of[q], err = b.driver.CreateKernel(p, s.Name)
+	}
+	if err != nil {
+		p.Release(b.driver)
+	}
+	return k, log, err
 }
 
 // A cache is where on disk what was compiled for a device is kept. What can't be read or written there is compiled.
