@@ -56,6 +56,7 @@ type Caps struct {
 	Simulated      bool   // its times come from a model and say nothing about hardware
 	BatchInvariant bool   // an element's bits do not depend on how many are computed with it
 	Epilogues      bool   // kernels of MatMul may have a Body
+	NoFloat64      bool   // what computes with float64, or compares it, fails with ErrUnsupported; Upload, Download, Copy, Fill, Concat and Gather work
 	Description    string // for people: "AMD EPYC, 2 workers"
 	Workers        int    // of a synchronous backend: how many commands it is worth running at once
 }

@@ -27,7 +27,7 @@ const Options = "-cl-std=CL1.2"
 
 // Limits are what a device can do.
 type Limits struct {
-	FP64       bool // it has float64; without, commands that need it fail with ErrUnsupported, among them sin, cos and pow of float32
+	FP64       bool // it has float64; without, commands that need it fail with ErrUnsupported
 	GroupSize  int  // items of a work group: 256 are needed
 	LocalBytes int  // memory of a work group: 32 KiB are needed
 	Units      int  // work groups that run side by side, about
@@ -235,6 +235,10 @@ func (l *Lowering) scratch(bytes int) { l.Scratch = append(l.Scratch, int64(byte
 // source is the Source of a form of k, from the table or made by make.
 func (l *Lowering) source(k *device.Kernel, f form, make func(*program, *device.Kernel, form) error) (*Source, error) {
 	s, err := sourceOf(k, f, make)
+	if err == nil && s.usesFP64 && !l.Limits.FP64 {
+		f.flags |= isSoft
+		s, err = sourceOf(k, f, make)
+	}
 	if err == nil && s.usesFP64 && !l.Limits.FP64 {
 		return nil, fmt.Errorf("opencl: kernel %s needs float64, which the device has not: %w", k.Name, device.ErrUnsupported)
 	}

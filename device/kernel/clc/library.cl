@@ -109,10 +109,9 @@ AG_CONSTANT ulong ag_two_over_pi[21] = {
 	0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7, 0x4f463f669e5fea2d, 0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08,
 	0x56033046fc7b6bab, 0xf0cfbc209af4361d};
 
-double ag_quarters(double x, ulong *q) {
-	ulong b = AG_BITS64(x);
-	ulong m = (b & 0xfffffffffffffUL) | 0x10000000000000UL;
-	int e = (int)(b >> 52) - 1075;
+// ag_quarters multiplies m * 2**e by 2/pi: q is how many quarters of a circle there are, and what is left is (high + rest * 2**-64) * 2**(-62-n) quarters
+// less or, if it says so, that below q.
+bool ag_quarters(ulong m, int e, ulong *q, ulong *high, ulong *rest, uint *n) {
 	uint skip = (uint)(e + 62);
 	uint at = skip / 64, shift = skip % 64;
 	ulong w[3];
@@ -133,19 +132,27 @@ double ag_quarters(double x, ulong *q) {
 		mid = 0 - mid - borrow;
 		top = 0 - top - next;
 	}
-	uint n;
 	if (top == 0) {
 		top = mid;
 		mid = low2;
-		n = AG_LEADING_ZEROS(top);
-		top = (top << n) | ((mid >> 1) >> (63 - n));
-		mid <<= n;
-		n += 64;
+		*n = AG_LEADING_ZEROS(top);
+		top = (top << *n) | ((mid >> 1) >> (63 - *n));
+		mid <<= *n;
+		*n += 64;
 	} else {
-		n = AG_LEADING_ZEROS(top);
-		top = (top << n) | ((mid >> 1) >> (63 - n));
-		mid = (mid << n) | ((low2 >> 1) >> (63 - n));
+		*n = AG_LEADING_ZEROS(top);
+		top = (top << *n) | ((mid >> 1) >> (63 - *n));
+		mid = (mid << *n) | ((low2 >> 1) >> (63 - *n));
 	}
+	*high = top;
+	*rest = mid;
+	return negative;
+}
+
+double ag_quarters_f64(double x, ulong *q) {
+	ulong b = AG_BITS64(x), top, mid;
+	uint n;
+	bool negative = ag_quarters((b & 0xfffffffffffffUL) | 0x10000000000000UL, (int)(b >> 52) - 1075, q, &top, &mid, &n);
 	double scale = AG_FLOAT64((ulong)(1023 - 62 - (int)n) << 52);
 	double high = (double)(top >> 11) * 0x1p11 * scale;
 	double low = (double)(((top & 0x7ffUL) << 53) | (mid >> 11)) * 0x1p-53 * scale;
@@ -154,14 +161,35 @@ double ag_quarters(double x, ulong *q) {
 	return negative ? -r : r;
 }
 
+// ag_quarters_f32 rounds as if by way of float64, which a device need not have.
+float ag_quarters_f32(float x, uint *q) {
+	ulong quarters, top, mid;
+	uint b = AG_BITS32(x), n;
+	bool negative = ag_quarters((ulong)((b & 0x7fffffu) | 0x800000u) << 29, (int)(b >> 23) - 179, &quarters, &top, &mid, &n);
+	*q = (uint)quarters;
+	ulong high = AG_MUL_HIGH(top, 0xc90fdaa22168c234UL), low = top * 0xc90fdaa22168c234UL;
+	ulong more = AG_MUL_HIGH(mid, 0xc90fdaa22168c234UL);
+	low += more;
+	high += low < more ? 1 : 0;
+	more = AG_MUL_HIGH(top, 0xc4c6628b80dc1cd1UL);
+	low += more;
+	high += low < more ? 1 : 0;
+	if ((high >> 63) == 0) {
+		high = (high << 1) | (low >> 63);
+		low <<= 1;
+		n++;
+	}
+	ulong rest = high & 0x7ffUL, r53 = high >> 11;
+	if (rest > 0x400UL || (rest == 0x400UL && (low != 0 || (r53 & 1) != 0))) r53++;
+	float r = (float)r53 * AG_FLOAT32((127u - 50u - n) << 23);
+	return negative ? -r : r;
+}
+
 float ag_circle_f32(float x, uint *q) {
 	if (!(x <= 131072.0f)) {
 		*q = 0;
 		if (!(x <= 0x1.fffffep127f)) return AG_FLOAT32(0x7fc00000u);
-		ulong quarters;
-		float r = (float)ag_quarters((double)x, &quarters);
-		*q = (uint)quarters;
-		return r;
+		return ag_quarters_f32(x, q);
 	}
 	float n = AG_RINT32(x * 0.636619772367581343075535053490057448f);
 	*q = (uint)n;
@@ -247,6 +275,171 @@ float ag_pow_f32(float x, float y) {
 	if (x < 0.0f && !isInteger && base <= 0x1.fffffep127) return AG_FLOAT32(0x7fc00000u);
 	if (isInteger && AG_RINT64(0.5 * power) != 0.5 * power) v = ag_copysign_f64(v, (double)x);
 	return (float)v;
+}
+
+// ag_soft_fma is AG_FMA64 of numbers that are 0 or normal, as their bits, for devices without float64; and so are the functions after it what they are called.
+ulong ag_soft_fma(ulong x, ulong y, ulong z) {
+	ulong sign = (x ^ y) & 0x8000000000000000UL, signZ = z & 0x8000000000000000UL;
+	int ex = (int)(x >> 52) & 0x7ff, ey = (int)(y >> 52) & 0x7ff, ez = (int)(z >> 52) & 0x7ff;
+	if (ex == 0 || ey == 0) return z;
+	ulong mx = ((x & 0xfffffffffffffUL) | 0x10000000000000UL) << 10, my = ((y & 0xfffffffffffffUL) | 0x10000000000000UL) << 10;
+	ulong high = AG_MUL_HIGH(mx, my), low = mx * my;
+	int e = ex + ey - 2170;
+	if (ez != 0) {
+		ulong highZ = ((z & 0xfffffffffffffUL) | 0x10000000000000UL) << 8, lowZ = 0;
+		int d = e - (ez - 1147);
+		if (d < 0) {
+			ag_soft_shift(&high, &low, (uint)-d);
+			e -= d;
+		} else {
+			ag_soft_shift(&highZ, &lowZ, (uint)d);
+		}
+		if (sign == signZ) {
+			low += lowZ;
+			high += highZ + (low < lowZ ? 1 : 0);
+		} else {
+			ulong borrow = low < lowZ ? 1 : 0;
+			low -= lowZ;
+			high -= highZ + borrow;
+			if ((long)high < 0) {
+				sign = signZ;
+				low = 0 - low;
+				high = ~high + (low == 0 ? 1 : 0);
+			}
+		}
+	}
+	if (high == 0) {
+		if (low == 0) return 0;
+		high = low;
+		low = 0;
+		e -= 64;
+	}
+	uint n = AG_LEADING_ZEROS(high);
+	high = (high << n) | ((low >> 1) >> (63 - n));
+	low <<= n;
+	ulong m = high >> 11, rest = high & 0x7ffUL;
+	if (rest > 0x400UL || (rest == 0x400UL && (low != 0 || (m & 1) != 0))) m++;
+	return sign | (((ulong)(e - (int)n + 1150) << 52) + (m - 0x10000000000000UL));
+}
+
+void ag_soft_shift(ulong *high, ulong *low, uint n) {
+	if (n > 127) n = 127;
+	ulong lost = 0;
+	if (n > 63) {
+		lost = *low;
+		*low = *high;
+		*high = 0;
+		n -= 64;
+	}
+	if (n > 0) {
+		lost |= *low << (64 - n);
+		*low = (*low >> n) | (*high << (64 - n));
+		*high >>= n;
+	}
+	if (lost != 0) *low |= 1;
+}
+
+ulong ag_soft_add(ulong x, ulong y) { return ag_soft_fma(x, 0x3ff0000000000000UL, y); }
+
+ulong ag_soft_mul(ulong x, ulong y) { return ag_soft_fma(x, y, 0); }
+
+ulong ag_soft_div(ulong x, ulong y) {
+	int e = (int)(x >> 52 & 0x7ff) - (int)(y >> 52 & 0x7ff) + 1023;
+	if ((x << 1) == 0) return 0;
+	ulong r = (x & 0xfffffffffffffUL) | 0x10000000000000UL, by = (y & 0xfffffffffffffUL) | 0x10000000000000UL;
+	if (r < by) {
+		r <<= 1;
+		e--;
+	}
+	ulong m = 1;
+	r -= by;
+	for (int i = 0; i < 5; i++) {
+		r <<= 11;
+		m = (m << 11) | (r / by);
+		r %= by;
+	}
+	ulong rest = m & 7;
+	m >>= 3;
+	if (rest > 4 || (rest == 4 && (r != 0 || (m & 1) != 0))) m++;
+	return ((x ^ y) & 0x8000000000000000UL) | (((ulong)e << 52) + (m - 0x10000000000000UL));
+}
+
+// ag_soft_wide is x, which is finite, as a float64.
+ulong ag_soft_wide(float x) {
+	uint b = AG_BITS32(x) & 0x7fffffffu;
+	if (b == 0) return 0;
+	ulong e = b >> 23, m = b & 0x7fffffu;
+	if (e == 0) {
+		uint n = AG_LEADING_ZEROS(m) - 40;
+		m = (m << n) & 0x7fffffUL;
+		e = 1 - (ulong)n;
+	}
+	return ((ulong)(AG_BITS32(x) >> 31) << 63) | ((e + 896) << 52) | (m << 29);
+}
+
+// ag_soft_narrow is m * 2**(e-52) as a float32, m being from 2**52 to 2**53.
+float ag_soft_narrow(ulong m, int e) {
+	if (e > 127) return AG_FLOAT32(0x7f800000u);
+	uint shift = e < -126 ? (uint)(29 - 126 - e) : 29u;
+	if (shift > 60) return 0.0f;
+	ulong k = m >> shift, rest = m & ((1UL << shift) - 1), halved = 1UL << (shift - 1);
+	if (rest > halved || (rest == halved && (k & 1) != 0)) k++;
+	return AG_FLOAT32((e < -126 ? 0 : (uint)(e + 126) << 23) + (uint)k);
+}
+
+AG_CONSTANT ulong ag_soft_log_poly[7] = {
+	0x3fc2f045bc410d25UL, 0x3fc39a1da7b86a02UL, 0x3fc74663d68a1012UL, 0x3fcc71c52125e893UL,
+	0x3fd24924941e325dUL, 0x3fd999999997ff06UL, 0x3fe5555555555592UL};
+
+AG_CONSTANT ulong ag_soft_exp_poly[12] = {
+	0x3e5d827737a6954cUL, 0x3e92766ef050841eUL, 0x3ec71d2ce0897a36UL, 0x3efa01a7b175d889UL, 0x3f2a01a03981ca33UL, 0x3f56c16c14d28954UL,
+	0x3f811111110f6c76UL, 0x3fa555555555b7afUL, 0x3fc5555555555554UL, 0x3fdfffffffffffe7UL, 0x3ff0000000000000UL, 0x3ff0000000000000UL};
+
+ulong ag_soft_horner(AG_CONSTANT const ulong *factors, int n, ulong x) {
+	ulong h = factors[0];
+	for (int i = 1; i < n; i++) h = ag_soft_fma(h, x, factors[i]);
+	return h;
+}
+
+// ag_soft_log is the logarithm of a positive number.
+ulong ag_soft_log(ulong x) {
+	ulong b = x + (0x3ff0000000000000UL - 0x3fe6a09e667f3bcdUL);
+	ulong e = ag_soft_wide((float)((int)(b >> 52) - 1023));
+	ulong f = ag_soft_add((b & 0xfffffffffffffUL) + 0x3fe6a09e667f3bcdUL, 0xbff0000000000000UL);
+	ulong s = ag_soft_div(f, ag_soft_add(0x4000000000000000UL, f));
+	ulong z = ag_soft_mul(s, s);
+	ulong halved = ag_soft_mul(ag_soft_mul(0x3fe0000000000000UL, f), f);
+	ulong h = ag_soft_fma(ag_soft_horner(ag_soft_log_poly, 7, z), z, halved);
+	ulong v = ag_soft_fma(s, h, ag_soft_mul(e, 0x3c7abc9e3b39803fUL));
+	v = ag_soft_add(halved, v ^ 0x8000000000000000UL);
+	return ag_soft_fma(e, 0x3fe62e42fefa39efUL, ag_soft_add(f, v ^ 0x8000000000000000UL));
+}
+
+// ag_soft_exp is the exponential function as a float32.
+float ag_soft_exp(ulong x) {
+	if ((x & 0x7fffffffffffffffUL) > 0x4069000000000000UL) return (x >> 63) != 0 ? 0.0f : AG_FLOAT32(0x7f800000u);
+	const ulong whole = 0x4338000000000000UL;
+	ulong shifted = ag_soft_add(ag_soft_fma(x, 0x3ff71547652b82feUL, 0xbfc1d7dbf487fcb9UL), whole);
+	ulong n = ag_soft_add(shifted, whole | 0x8000000000000000UL);
+	ulong r = ag_soft_fma(n, 0xbfe62e42fefa39efUL, x);
+	r = ag_soft_fma(n, 0xbc7abc9e3b39803fUL, r);
+	ulong p = ag_soft_horner(ag_soft_exp_poly, 12, r);
+	return ag_soft_narrow((p & 0xfffffffffffffUL) | 0x10000000000000UL, (int)(p >> 52) - 1023 + (int)(shifted - whole));
+}
+
+// ag_soft_pow is pow of float32, whose numbers in between are float64.
+float ag_soft_pow(float x, float y) {
+	if (y == 0.0f || x == 1.0f) return 1.0f;
+	if (x != x || y != y) return AG_FLOAT32(0x7fc00000u);
+	float base = ag_abs_f32(x), v = 1.0f;
+	bool isInteger = AG_RINT32(y) == y;
+	if (x < 0.0f && !isInteger && base <= 0x1.fffffep127f) return AG_FLOAT32(0x7fc00000u);
+	if ((AG_BITS32(base) == 0) || !(base <= 0x1.fffffep127f) || !(ag_abs_f32(y) <= 0x1.fffffep127f))
+		v = base == 1.0f ? 1.0f : (base < 1.0f) == (y < 0.0f) ? AG_FLOAT32(0x7f800000u) : 0.0f;
+	else if (base != 1.0f)
+		v = ag_soft_exp(ag_soft_mul(ag_soft_wide(y), ag_soft_log(ag_soft_wide(base))));
+	bool isOdd = isInteger && AG_RINT32(0.5f * y) != 0.5f * y;
+	return isOdd && (AG_BITS32(x) >> 31) != 0 ? -v : v;
 }
 
 double ag_power_f64(double n) { return AG_FLOAT64((ulong)((long)n + 1023) << 52); }
@@ -360,7 +553,7 @@ double ag_circle_f64(double x, ulong *q) {
 	if (!(x <= 1073741824.0)) {
 		*q = 0;
 		if (!(x <= 0x1.fffffffffffffp1023)) return AG_FLOAT64(0x7ff8000000000001UL);
-		return ag_quarters(x, q);
+		return ag_quarters_f64(x, q);
 	}
 	double n = AG_RINT64(x * 0.636619772367581343075535053490057448);
 	*q = (ulong)n;

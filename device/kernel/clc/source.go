@@ -52,6 +52,7 @@ const (
 	isAlone                    // an item computes a result
 	isLast                     // the last part
 	isVector                   // operands begin where vectors do
+	isSoft                     // for a device without float64
 )
 
 // sources holds what was printed: by kernel and form, and by text.
@@ -74,7 +75,7 @@ func sourceOf(k *device.Kernel, f form, make func(*program, *device.Kernel, form
 	if s != nil {
 		return s, nil
 	}
-	p := &program{isWide: f.flags&isWide != 0}
+	p := &program{isWide: f.flags&isWide != 0, isSoft: f.flags&isSoft != 0}
 	if err := make(p, k, f); err != nil {
 		return nil, err
 	}
@@ -98,6 +99,7 @@ type program struct {
 	name    string
 	canFail bool
 	isWide  bool
+	isSoft  bool
 	lanes   int             // see Source
 	defines strings.Builder // macros and views
 	words   int             // of the parameters so far
@@ -163,6 +165,9 @@ func (p *program) text() string {
 		index = "ulong"
 	}
 	own := p.defines.String() + p.body
+	if p.isSoft {
+		own = strings.ReplaceAll(own, "ag_pow_f32(", "ag_soft_pow(")
+	}
 	var b strings.Builder
 	b.WriteString(dialect)
 	for _, paragraph := range needed(own) {
