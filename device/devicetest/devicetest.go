@@ -80,6 +80,7 @@ func TestBackend(t *testing.T, b device.Backend, o Options) {
 		{"Order", testOrder, queue},
 		{"Wait", testWait, queue},
 		{"Failures", testFailures, queue},
+		{"NoFloat64", testNoFloat64, queue},
 		{"IndexErrors", testIndexErrors, queue},
 		{"Concurrency", testConcurrency, queue},
 		{"Close", testClose, queue},

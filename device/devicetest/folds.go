@@ -59,6 +59,9 @@ func testReduce(s *suite) {
 }
 
 func reduceFloats[T float32 | float64](s *suite) {
+	if lacks[T](s) {
+		return
+	}
 	inf := T(math.Inf(1))
 	exactly(s, kernel.ReduceMax, ordinary[T], -inf, func(x, y T) T { return max(x, y) })
 	exactly(s, kernel.ReduceMin, ordinary[T], inf, func(x, y T) T { return min(x, y) })
@@ -123,6 +126,9 @@ func testReduceTree(s *suite) {
 }
 
 func tree[T float32 | float64](s *suite) {
+	if lacks[T](s) {
+		return
+	}
 	for _, r := range []kernel.Reducer{kernel.ReduceSum, kernel.ReduceProd} {
 		k := reducer[T](r)
 		for _, n := range []int{1, 3, 60, 200, kernel.Block, 3*kernel.Block + 100} {
@@ -216,6 +222,9 @@ func (s *suite) sizes() (m, n, k int) {
 }
 
 func multiply[T number](s *suite, rounding *roundings) {
+	if lacks[T](s) {
+		return
+	}
 	m, n, k := s.sizes()
 	p := newProduct(s, m, n, k, ordinary[T])
 	for i, got := range compute[T](s, p.Command) {
@@ -304,6 +313,9 @@ func testBatchInvariance(s *suite) {
 
 // productsAlone computes rows, columns and elements of a product by themselves.
 func productsAlone[T number](s *suite) {
+	if lacks[T](s) {
+		return
+	}
 	m, n, k := s.sizes()
 	p := newProduct(s, m, n, k, ordinary[T])
 	full := compute[T](s, p.Command)
@@ -330,6 +342,9 @@ func productsAlone[T number](s *suite) {
 
 // rowsAlone reduces rows together, as columns of the transposed matrix, and one by one.
 func rowsAlone[T float32 | float64](s *suite) {
+	if lacks[T](s) {
+		return
+	}
 	rows, length := 1+s.rnd.IntN(70), 1+s.rnd.IntN(300)
 	if s.rnd.IntN(4) == 0 {
 		rows, length = 3, kernel.Block+s.rnd.IntN(kernel.Block)
@@ -363,6 +378,9 @@ func rowsAlone[T float32 | float64](s *suite) {
 
 // piecesAlone computes pieces of an element-wise operation.
 func piecesAlone[T float32 | float64](s *suite) {
+	if lacks[T](s) {
+		return
+	}
 	dt := device.DTypeOf[T]()
 	x, y := kernel.Arg(0, dt), kernel.Arg(1, dt)
 	k := mapKernel(kernel.Tanh(kernel.Add(kernel.Exp(x), kernel.Mul(kernel.Sin(y), kernel.Erf(x)))))

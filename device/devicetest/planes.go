@@ -83,6 +83,9 @@ func convKernel[T number]() *device.Kernel {
 }
 
 func convolve[T float32 | float64](s *suite, rounding *roundings) {
+	if lacks[T](s) {
+		return
+	}
 	w := &[2]device.Window{s.window(8), s.window(20)}
 	n, g, o, channels := 1+s.rnd.IntN(3), 1+s.rnd.IntN(3), 1+s.rnd.IntN(8), 1+s.rnd.IntN(4)
 	if s.rnd.IntN(4) == 0 {
@@ -151,6 +154,9 @@ func testPool(s *suite) {
 
 // pool compares Pool and ArgPool with loops, on few values, NaN among them.
 func pool[T float32 | float64](s *suite) {
+	if lacks[T](s) {
+		return
+	}
 	w := &[2]device.Window{s.window(8), s.window(20)}
 	shape := device.Shape{1 + s.rnd.IntN(3), 1 + s.rnd.IntN(3)}
 	dt := device.DTypeOf[T]()

@@ -162,8 +162,8 @@ func testOrder(s *suite) {
 }
 
 func testWait(s *suite) {
-	x := put(s, make([]float64, 1<<16))
-	c := device.Command{Kernel: mapKernel(kernel.Exp(kernel.Arg(0, device.Float64))), N: 1 << 16, Buf: [4]*device.Buffer{x, x}}
+	x := put(s, make([]float32, 1<<16))
+	c := device.Command{Kernel: mapKernel(kernel.Exp(kernel.Arg(0, device.Float32))), N: 1 << 16, Buf: [4]*device.Buffer{x, x}}
 	last, err := s.b.Submit([]device.Command{c, c, c})
 	if err != nil {
 		s.Fatal(err)

@@ -21,6 +21,9 @@ func testRows(s *suite) {
 // rowsOf compares the rows of a random command with package kernel's, bit for bit, and those of ordinary numbers
 // with the definition in float64.
 func rowsOf[T float32 | float64](s *suite, f kernel.RowFunc, values func(*suite, int) []T) {
+	if lacks[T](s) {
+		return
+	}
 	dt := device.DTypeOf[T]()
 	c, elements := reduction(s, values)
 	kept := c.Args.Kept

@@ -111,6 +111,9 @@ func testViews(s *suite) {
 }
 
 func mapViews[T number](s *suite) {
+	if lacks[T](s) {
+		return
+	}
 	dt := device.DTypeOf[T]()
 	shape := s.shape()
 	c := device.Command{Kernel: mapKernel(kernel.Sub(kernel.Arg(0, dt), kernel.Arg(1, dt))), N: shape.Size(), Args: &device.Args{Shape: shape}}
@@ -208,6 +211,9 @@ func fillWith[T device.Element](s *suite, v T) {
 }
 
 func ramp[T number](s *suite, start, step T) {
+	if lacks[T](s) {
+		return
+	}
 	c := device.Command{Kernel: kernelFor(device.Iota, device.DTypeOf[T]()), N: 2000, Imm: [2]uint64{kernel.Bits(start), kernel.Bits(step)}}
 	for i, got := range compute[T](s, c) {
 		product := T(i) * step

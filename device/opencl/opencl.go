@@ -179,7 +179,7 @@ func (b *Backend) release() {
 
 // Caps says what the device promises.
 func (b *Backend) Caps() device.Caps {
-	return device.Caps{BatchInvariant: true, Epilogues: true, Description: b.description()}
+	return device.Caps{BatchInvariant: true, Epilogues: true, NoFloat64: !b.limits.FP64, Description: b.description()}
 }
 
 // Memory is where Alloc takes it from.
