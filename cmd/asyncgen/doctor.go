@@ -7,7 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"github.com/asyncgen/asyncgen/gen/overlay"
 )
 
 const doctorAbout = `
@@ -63,7 +66,7 @@ func buildDoctor(ctx context.Context, folder string) (program string, err error)
 	if err = goCommand(ctx, "", "build", "-o", program, doctorPackage); err == nil {
 		return program, nil
 	}
-	if modfile, ok := copyModule(ctx, folder); ok && goCommand(ctx, "", "build", "-mod=mod", "-modfile="+modfile, "-o", program, doctorPackage) == nil {
+	if flags, ok := overlay.ModuleFlags(ctx, "", folder); ok && goCommand(ctx, "", slices.Concat([]string{"build"}, flags, []string{"-o", program, doctorPackage})...) == nil {
 		return program, nil
 	}
 	v := ownVersion()
@@ -80,26 +83,6 @@ func buildDoctor(ctx context.Context, folder string) (program string, err error)
 		return "", err
 	}
 	return installed[0], nil
-}
-
-// copyModule copies go.mod and go.sum of the current folder's module to folder, where the go command may add to them. A module that uses asyncgen need not
-// know the checksums of what GPU backends import.
-func copyModule(ctx context.Context, folder string) (modfile string, ok bool) {
-	out, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
-	from := strings.TrimSpace(string(out))
-	if err != nil || filepath.Base(from) != "go.mod" {
-		return "", false
-	}
-	for _, name := range []string{"go.mod", "go.sum"} {
-		text, err := os.ReadFile(filepath.Join(filepath.Dir(from), name))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(folder, name), text, 0o600)
-		}
-		if err != nil {
-			return "", false
-		}
-	}
-	return filepath.Join(folder, "go.mod"), true
 }
 
 // goCommand runs the go command. The error has what it printed.

@@ -20,7 +20,7 @@ type programs struct {
 	applied, refused    []string // what the generator has done and has not, a line each
 }
 
-// build builds both forms of cfg.Package into the folder temp, with the backends of all devices.
+// build builds both forms of cfg.Package into the folder temp, with the backends of all devices, whether its module has what these import or not.
 func build(ctx context.Context, cfg Config, temp string) (*programs, error) {
 	cfg.Progress("building " + cfg.Package)
 	command := []string{"build", "-buildvcs=false"}
@@ -34,7 +34,14 @@ func build(ctx context.Context, cfg Config, temp string) (*programs, error) {
 		command = []string{"test", "-buildvcs=false", "-vet=off", "-c"}
 	}
 	files := imports(cfg, name, dir)
-	if err := buildWith(ctx, cfg, files, command, p.original); err != nil {
+	err = buildWith(ctx, cfg, files, command, p.original)
+	if err != nil && len(files) > 0 {
+		if flags, ok := overlay.ModuleFlags(ctx, cfg.Dir, temp); ok {
+			command = append(command, flags...)
+			err = buildWith(ctx, cfg, files, command, p.original)
+		}
+	}
+	if err != nil {
 		return nil, err
 	}
 

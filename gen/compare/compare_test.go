@@ -2,9 +2,11 @@ package compare
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -43,6 +45,41 @@ func TestRunImportsBackends(t *testing.T) {
 	_, err := Run(t.Context(), Config{Dir: "../..", Package: "./testdata/programs/graph", Args: []string{"-small"}, Devices: []string{"opencl:0"}, Count: 1})
 	if err == nil || !strings.HasPrefix(err.Error(), "ASYNCGEN_DEVICE: ") || !strings.Contains(err.Error(), "none.so") {
 		t.Errorf("error %v, want that of the backend, which finds no library", err)
+	}
+}
+
+// Nor need its module know of what the backend imports, and it stays as it is.
+func TestRunInAModuleWithoutBackends(t *testing.T) {
+	t.Setenv("ASYNCGEN_LIBOPENCL", filepath.Join(t.TempDir(), "none.so"))
+	t.Setenv("GOPROXY", "off") // it is all here
+	t.Setenv("GONOSUMDB", "*")
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{
+		"go.sum":  regexp.MustCompile(`(?m)^github.com/ebitengine/purego .*\n`).ReplaceAllString(string(sum), ""),
+		"go.mod":  fmt.Sprintf("module example.com/add\n\ngo 1.26\n\nrequire (\n\tgithub.com/asyncgen/asyncgen v0.0.0\n\tgolang.org/x/sys v0.47.0 // indirect\n\tgonum.org/v1/gonum v0.17.0 // indirect\n)\n\nreplace github.com/asyncgen/asyncgen => %s\n", root),
+		"main.go": "package main\n\nimport \"github.com/asyncgen/asyncgen/runtime/tensor\"\n\nfunc main() { println(tensor.Ones(2).Sum().Item()) }\n",
+	}
+	dir := t.TempDir()
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err = Run(t.Context(), Config{Dir: dir, Package: ".", Devices: []string{"opencl:0"}, Count: 1})
+	if err == nil || !strings.HasPrefix(err.Error(), "ASYNCGEN_DEVICE: ") || !strings.Contains(err.Error(), "none.so") {
+		t.Errorf("error %v, want that of the backend, which finds no library", err)
+	}
+	for name, text := range files {
+		if now, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(now) != text {
+			t.Errorf("%s has become %q, %v", name, now, err)
+		}
 	}
 }
 
