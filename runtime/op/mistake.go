@@ -13,11 +13,14 @@ type Mistake struct {
 	Text   string // one of the constants below, or a text that begins with one
 	Shapes []device.Shape
 	DTypes []device.DType
+	// Devices are where the operands are, if that is the mistake.
+	Devices []device.Device
 }
 
 // The texts of mistakes.
 const (
 	MistakeBroadcast   = "operands cannot be broadcast together"
+	MistakeShapes      = "operands differ in shape"
 	MistakeDTypes      = "operands differ in element type: convert one with As"
 	MistakeDevices     = "operands are on different devices: move one with To"
 	MistakeType        = "element type not supported"
@@ -65,6 +68,9 @@ func (m *Mistake) Error() string {
 		}
 		b.WriteString(m.DTypes[i].String())
 		b.WriteString(s.String())
+		if i < len(m.Devices) {
+			b.WriteString(" on " + m.Devices[i].Name())
+		}
 	}
 	return b.String()
 }

@@ -12,8 +12,8 @@ import (
 // that of ts[i]. Tensors on one device get handles of one result. It enqueues the work and does not wait.
 //
 // The bits of the sum depend on ts in their order, and not on where they are: elements of the first half, in row-major order, are
-// added from ts[0] on, one after the other; those of the second half from ts[len(ts)/2] on, around the end. So a sum of eight
-// tensors is the same on one device, on two, four and eight.
+// added from ts[0] on, one after the other; those of the second half from ts[len(ts)/2] on, around the end. Tensors of less than 32 KiB are not halved: all
+// of their elements are added from ts[0] on. So a sum of eight tensors is the same on one device, on two, four and eight.
 //
 // The devices are a ring, in the order in which ts name them first. Each sum travels around it, to collect what each device has to add, and
 // then on, to tell the result; it does so in pieces, so that the links are busy at once, and the second half of the tensor begins half a ring
@@ -39,7 +39,7 @@ func AllReduce(ts ...*Tensor) []*Tensor {
 			wrong("AllReduce", op.MistakeDTypes, ts[0], t)
 		}
 		if !slices.Equal(t.shape, ts[0].shape) {
-			wrong("AllReduce", op.MistakeBroadcast+": shapes differ", ts[0], t)
+			wrong("AllReduce", op.MistakeShapes, ts[0], t)
 		}
 	}
 	if !op.Add.Types.Has(ts[0].dtype) {

@@ -239,7 +239,7 @@ func TestAllReduceMistakes(t *testing.T) {
 		op.MistakeNothing:             {},
 		op.MistakeNil:                 {x, nil},
 		op.MistakeDTypes:              {x, tensor.Ones(2, 3).As(tensor.Float64)},
-		op.MistakeBroadcast:           {x, tensor.Ones(3, 2)},
+		op.MistakeShapes:              {x, tensor.Ones(3, 2)},
 		op.MistakeType + " (it takes": {tensor.From([]bool{true}), tensor.From([]bool{true})},
 		op.MistakeDead:                {x, dead},
 	} {

@@ -130,7 +130,7 @@ func Stack(axis int, ts ...*Tensor) *Tensor {
 			wrong("Stack", op.MistakeNil)
 		}
 		if !slices.Equal(t.shape, ts[0].shape) {
-			wrong("Stack", op.MistakeBroadcast+": shapes differ", ts[0], t)
+			wrong("Stack", op.MistakeShapes, ts[0], t)
 		}
 		rows[i] = t.unsqueeze("Stack", axis)
 		defer rows[i].letGo()

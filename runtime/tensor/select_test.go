@@ -496,7 +496,7 @@ func TestSelectionMistakes(t *testing.T) {
 		"Concat of shapes":        {func() { tensor.Concat(0, x, x.T()) }, op.MistakeBroadcast},
 		"Concat of ranks":         {func() { tensor.Concat(0, x, x.Row(0)) }, op.MistakeBroadcast},
 		"Concat of numbers":       {func() { tensor.Concat(0, tensor.Scalar(1)) }, op.MistakeAxis},
-		"Stack of shapes":         {func() { tensor.Stack(0, x, x.T()) }, op.MistakeBroadcast},
+		"Stack of shapes":         {func() { tensor.Stack(0, x, x.T()) }, op.MistakeShapes},
 		"Stack of nil":            {func() { tensor.Stack(0, nil) }, op.MistakeNil},
 		"Stack of nothing":        {func() { tensor.Stack(0) }, op.MistakeNothing},
 		"Stack along no axis":     {func() { tensor.Stack(3, x) }, op.MistakeAxis},

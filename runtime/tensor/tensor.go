@@ -200,12 +200,15 @@ func (t *Tensor) view() op.View {
 	return op.View{Shape: t.shape, Strides: t.strides, Off: t.off}
 }
 
-// wrong panics with a Mistake about the given tensors.
+// wrong panics with a Mistake about the given tensors, which says where they are if that is it.
 func wrong(name, text string, about ...*Tensor) {
 	m := &Mistake{Op: name, Text: text}
 	for _, t := range about {
 		m.Shapes = append(m.Shapes, t.Shape())
 		m.DTypes = append(m.DTypes, t.dtype)
+		if text == op.MistakeDevices {
+			m.Devices = append(m.Devices, t.storage.Device())
+		}
 	}
 	panic(m)
 }
