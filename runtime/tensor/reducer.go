@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/runtime/internal/tape"
@@ -28,7 +29,8 @@ type Reducer struct {
 // NewReducer returns a Reducer of copies of a model, of which each has a list of parameters in one order, for so many shards. Gradients with at least bucket
 // bytes travel alone; smaller ones wait for each other until they have as many together, or until Backward ends. That decides on bits too, as AllReduce
 // halves what travels; 0 is 1 MiB. NewReducer panics if the lists differ in
-// length, and if there are not as many shards for each copy as for the others.
+// length, and if there are not as many shards for each copy as for the others. Backward panics with a [*Mistake] if the gradients that the copies have of a
+// parameter differ in shape or type.
 //
 //asyncgen:api pure
 func NewReducer(shards, bucket int, copies ...[]*Param) *Reducer {
@@ -186,6 +188,7 @@ func (s *sweep) complete(param int) {
 	if g == nil {
 		return // no shard has one
 	}
+	s.mustBeAlike(param)
 	bytes := g.size * g.dtype.Size()
 	if bytes >= s.r.bucket {
 		s.send([]int{param})
@@ -208,6 +211,25 @@ func (s *sweep) first(param int) *Tensor {
 		}
 	}
 	return nil
+}
+
+// mustBeAlike panics if shards have gradients of other shapes or types of a parameter, as the copies have parameters that are not copies of each
+// other. That ends the sweep.
+func (s *sweep) mustBeAlike(param int) {
+	first := s.first(param)
+	for _, g := range s.grads[param] {
+		if g == nil {
+			continue
+		}
+		switch {
+		case g.dtype != first.dtype:
+			s.r.sweep = nil
+			wrong("Backward", op.MistakeDTypes, first, g)
+		case !slices.Equal(g.shape, first.shape):
+			s.r.sweep = nil
+			wrong("Backward", op.MistakeShapes, first, g)
+		}
+	}
 }
 
 // alike reports whether the same shards have gradients of both parameters, of one type.
