@@ -58,6 +58,7 @@ type Backend struct {
 	limits   clc.Limits
 	memory   *device.Allocator
 	cache    cache
+	packing  *clc.Source
 	crossing uint64 // what an event takes, in work; tests have it be less
 
 	done     atomic.Uint64 // all tickets up to this one are done
@@ -106,7 +107,7 @@ func start(f found) (*Backend, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opencl: %w", err)
 	}
-	b := &Backend{found: f, limits: f.limits(), cache: cacheFor(&f), queues: make([]queue, int(compute)+queues), latest: compute, crossing: crossing}
+	b := &Backend{found: f, limits: f.limits(), cache: cacheFor(&f), packing: clc.PackSource(), queues: make([]queue, int(compute)+queues), latest: compute, crossing: crossing}
 	b.left.L, b.retired.L = &b.mu, &b.mu
 	b.memory = device.NewAllocator((*source)(b), f.memoryLimit())
 	if err := b.make(); err != nil {

@@ -18,25 +18,47 @@ type kernels struct {
 	of      [maxQueues]cl.Kernel
 }
 
-// kernel returns the kernel of s for queue q. The source is compiled if it is new.
+// A newSource is what an error says when a source has to be compiled before a command can be added that needs it in a queue.
+type newSource struct {
+	*clc.Source
+	queue queueIndex
+}
+
+func (*newSource) Error() string { return "it is not compiled yet" }
+
+// isCompiled reports whether the program of s is there.
+func (b *Backend) isCompiled(s *clc.Source) bool {
+	return s.ID < len(b.kernels) && b.kernels[s.ID].program != 0
+}
+
+// kernel returns the kernel of s for queue q, or a newSource.
 func (b *Backend) kernel(s *clc.Source, q queueIndex) (cl.Kernel, error) {
-	for len(b.kernels) <= s.ID {
-		b.kernels = append(b.kernels, kernels{})
+	if !b.isCompiled(s) {
+		return 0, &newSource{s, q}
 	}
 	k := &b.kernels[s.ID]
 	if k.of[q] != 0 {
 		return k.of[q], nil
 	}
 	var err error
-	if k.program == 0 {
-		made, err := b.program(s, q)
-		if err == nil {
-			*k = made
-		}
-		return made.of[q], err
-	}
 	k.of[q], err = b.driver.CreateKernel(k.program, s.Name)
 	return k.of[q], err
+}
+
+// compileLocked compiles a source. b.mu is not held meanwhile: what is done before the compiler is, which may take a second, can be waited for and read.
+// Who calls it has b taken.
+func (b *Backend) compileLocked(s *newSource) error {
+	b.mu.Unlock()
+	k, err := b.program(s.Source, s.queue)
+	b.mu.Lock()
+	if err != nil {
+		return err
+	}
+	for len(b.kernels) <= s.ID {
+		b.kernels = append(b.kernels, kernels{})
+	}
+	b.kernels[s.ID] = k
+	return nil
 }
 
 // release gives up what there is.
@@ -51,7 +73,7 @@ func (k *kernels) release(d *cl.Driver) {
 	}
 }
 
-// program returns the program of s, built, with its kernel for queue q.
+// program returns the program of s, built, with its kernel for queue q. Of b, it reads only what never changes.
 func (b *Backend) program(s *clc.Source, q queueIndex) (kernels, error) {
 	file := b.cache.file(s.Text)
 	if binary := load(file); binary != nil {

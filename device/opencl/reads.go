@@ -72,6 +72,9 @@ func (g *group) download(c *device.Command) error {
 	if err != nil || bytes == 0 {
 		return err
 	}
+	if bytes <= clc.PieceMost && len(g.reads.pieces) >= packLeast-1 && !g.b.packFails && !g.b.isCompiled(g.b.packing) {
+		return &newSource{g.b.packing, down}
+	}
 	staged, err := g.host(down, len(to))
 	if err != nil {
 		return err
@@ -163,7 +166,9 @@ func (g *group) pack(where queueIndex) {
 	if r.pending == len(r.pieces) {
 		return
 	}
-	if err := g.tryPack(where); err != nil {
+	if !g.b.isCompiled(g.b.packing) {
+		g.readSingly()
+	} else if err := g.tryPack(where); err != nil {
 		g.b.packFails = !errors.Is(err, device.ErrOutOfMemory) // or else again and again
 		g.readPack()
 		g.readSingly()
@@ -204,9 +209,7 @@ func (g *group) tryPack(q queueIndex) (err error) {
 			}
 		}
 		r.next, sources[n] = next, m
-		if err := g.lowering.Pack(next); err != nil {
-			return err
-		}
+		g.lowering.Pack(next)
 	}
 	launches := g.lowering.Launches[from:]
 	if _, err := b.kernel(launches[0].Source, q); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/internal/cl"
+	"github.com/asyncgen/asyncgen/device/internal/ffi"
 	"github.com/asyncgen/asyncgen/device/opencl/clfault"
 )
 
@@ -36,13 +37,22 @@ func callsOf(c *clfault.Calls, do func(), of ...cl.Fn) []int {
 	return counts
 }
 
-// watched is a device whose calls are counted.
+// withPacking compiles what packs reads on b, which nobody uses yet, if possible.
+func withPacking(b *Backend) *Backend {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.compileLocked(&newSource{b.packing, compute})
+	return b
+}
+
+// watched is a device whose calls are counted. What packs reads is compiled.
 func watched(t *testing.T) (*Backend, *clfault.Calls) {
 	c := clfault.New()
 	b, err := open(hooked(t, c))
 	if err != nil {
 		t.Fatal(err)
 	}
+	withPacking(b)
 	t.Cleanup(func() {
 		b.Close()
 		nothingIsLeft(t, c)
@@ -253,12 +263,68 @@ func TestEachCallOfReadsRunsOutOfMemory(t *testing.T) {
 }
 
 func TestEachCallOfReadsInManyQueuesRunsOutOfMemory(t *testing.T) {
-	testEachCallOf(readProgram, t, cl.OutOfHostMemory, device.ErrOutOfMemory, spread)
+	testEachCallOf(readProgram, t, cl.OutOfHostMemory, device.ErrOutOfMemory, func(b *Backend) *Backend { return spread(withPacking(b)) })
 }
 
 func TestEachCallOfReadsLosesTheDevice(t *testing.T) {
-	testEachCallOf(readProgram, t, cl.DeviceNotAvailable, device.ErrLost, spread)
+	testEachCallOf(readProgram, t, cl.DeviceNotAvailable, device.ErrLost, func(b *Backend) *Backend { return spread(withPacking(b)) })
 }
+
+// readsOf reads the number in x, as often as is packed.
+func readsOf(x *device.Buffer) (cmds []device.Command) {
+	for range packLeast {
+		cmds = append(cmds, command(download, 1, hostOf(0), x))
+	}
+	return cmds
+}
+
+// Where what packs reads can't be compiled, nobody fails.
+func TestReadsWithoutPacking(t *testing.T) {
+	const invalid = cl.Code(-30) // an error of no kind
+	for _, fail := range []cl.Fn{cl.CreateProgramWithSource, cl.BuildProgram, cl.CreateKernel} {
+		t.Setenv("XDG_CACHE_HOME", t.TempDir())
+		f, refusal := first(t), &refusing{fail, invalid}
+		driver := *f.driver
+		driver.Hook = refusal
+		f.driver = &driver
+		b, err := open(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := alloc(t, b, 1)
+		mustDo(t, b, command(upload, 1, x, hostOf(1)))
+		for range 2 {
+			cmds := readsOf(x)
+			mustDo(t, b, cmds...)
+			for i := range cmds {
+				if got := device.Slice[int64](cmds[i].Buf[0], 0, 1)[0]; got != 1 {
+					t.Errorf("without %v: read %d is %d", fail, i, got)
+				}
+			}
+		}
+		if !b.packFails {
+			t.Errorf("without %v, it was compiled", fail)
+		}
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A refusing driver fails all calls of a function.
+type refusing struct {
+	fn   cl.Fn
+	code cl.Code
+}
+
+func (r *refusing) Before(f cl.Fn) cl.Code {
+	if f == r.fn {
+		return r.code
+	}
+	return cl.Success
+}
+
+func (r *refusing) After(cl.Fn, *[ffi.MaxArgs]uintptr, uintptr) {}
 
 // Where the calls that pack reads, or the one that brings them, can't be made, nobody fails.
 func TestReadsThatCannotBePacked(t *testing.T) {
@@ -269,12 +335,7 @@ func TestReadsThatCannotBePacked(t *testing.T) {
 		x := alloc(t, b, 1)
 		mustDo(t, b, command(upload, 1, x, hostOf(1)))
 		b.attendants.Wait() // it has no more calls to make
-		var cmds []device.Command
-		var outs []*device.Buffer
-		for range packLeast {
-			out := hostOf(0)
-			cmds, outs = append(cmds, command(download, 1, out, x)), append(outs, out)
-		}
+		cmds := readsOf(x)
 		c.Fail(n, invalid)
 		failed, err := do(b, cmds...)
 		if err != nil {
@@ -283,8 +344,8 @@ func TestReadsThatCannotBePacked(t *testing.T) {
 		for _, f := range c.Failed() {
 			seen[f] = true
 		}
-		for i, out := range outs {
-			if got := device.Slice[int64](out, 0, 1)[0]; failed[i] != nil || got != 1 {
+		for i := range cmds {
+			if got := device.Slice[int64](cmds[i].Buf[0], 0, 1)[0]; failed[i] != nil || got != 1 {
 				t.Errorf("call %d, %v, has failed: read %d is %d, error %v", n, c.Failed(), i, got, failed[i])
 			}
 		}

@@ -2,13 +2,14 @@ package opencl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/asyncgen/asyncgen/device"
 )
 
 // Submit queues the commands. It waits while too many are in the queue, or too much host memory is in use for copies, and for
-// the compiler if a kernel is new.
+// the compiler if a kernel is new, when those before it are on their way. Nobody else waits for the compiler but who submits or closes.
 func (b *Backend) Submit(cmds []device.Command) (device.Ticket, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -41,16 +42,29 @@ func (b *Backend) Submit(cmds []device.Command) (device.Ticket, error) {
 
 func isDownload(c *device.Command) bool { return c.Kernel.Code == device.Download }
 
-// enqueueLocked adds c to g, or to a new group if there is none, and returns that. If it has to wait for room, g is launched first.
+// enqueueLocked adds c to g, or to a new group if there is none, and returns that. If it has to wait for room or for the compiler, g is launched first.
 func (b *Backend) enqueueLocked(g *group, c *device.Command) *group {
-	for {
+	for failed := error(nil); ; {
 		if g == nil {
 			for len(b.groups) >= maxGroups && b.lost == nil {
 				b.waitForOldestLocked()
 			}
 			g = b.newGroup()
 		}
-		err := g.enqueue(c)
+		err := failed
+		if err == nil {
+			err = g.enqueue(c)
+		}
+		if s := (*newSource)(nil); errors.As(err, &s) {
+			b.launchLocked(g) // what it waits for may be done, and its events given up, while b.mu is not held
+			if g = nil; b.lost == nil {
+				failed = b.missed(c, b.compileLocked(s))
+			}
+			if b.lost != nil {
+				return nil
+			}
+			continue
+		}
 		if err == errNoRoom || err == errLanding {
 			// What holds it up is in groups that are on their way, or in this one.
 			b.launchLocked(g)
@@ -71,6 +85,18 @@ func (b *Backend) enqueueLocked(g *group, c *device.Command) *group {
 	}
 }
 
+// missed is the error of c, which a kernel was compiled for. A Download can do without.
+func (b *Backend) missed(c *device.Command, err error) error {
+	if err == nil {
+		return nil
+	}
+	if isDownload(c) {
+		b.packFails = !errors.Is(err, device.ErrOutOfMemory) // or else again and again
+		return nil
+	}
+	return fmt.Errorf("opencl: kernel %s: %w", c.Kernel.Name, err)
+}
+
 func (g *group) enqueue(c *device.Command) error {
 	g.owner = g.size()
 	switch c.Kernel.Code {
@@ -85,6 +111,7 @@ func (g *group) enqueue(c *device.Command) error {
 // launchLocked hands g to the driver.
 func (b *Backend) launchLocked(g *group) {
 	if g.batch.Len() == 0 && g.size() == 0 {
+		g.clear()
 		b.spare = append(b.spare, g)
 		return
 	}

@@ -24,12 +24,17 @@ var (
 	packArgs = []Operand{{Buf, 0}, {Buf, 1}}
 )
 
-// Pack appends a launch that copies pieces, PackMost at most, of memory that is its operand 1 to operand 0.
-func (l *Lowering) Pack(pieces []Piece) error {
-	s, err := l.source(packing, form{}, printPack)
+// PackSource is the source of the launches of Pack.
+func PackSource() *Source {
+	s, err := sourceOf(packing, form{}, printPack)
 	if err != nil {
-		return err
+		panic(err) // printPack returns none
 	}
+	return s
+}
+
+// Pack appends a launch that copies pieces, PackMost at most, of memory that is its operand 1 to operand 0.
+func (l *Lowering) Pack(pieces []Piece) {
 	l.first = len(l.words)
 	for i := range PackMost {
 		from := uint64(0)
@@ -41,8 +46,7 @@ func (l *Lowering) Pack(pieces []Piece) error {
 	for i := 0; i < PackMost; i += 2 {
 		l.push(placeOf(pieces, i) | placeOf(pieces, i+1)<<32)
 	}
-	l.launch(s, packArgs, len(pieces), packItems)
-	return nil
+	l.launch(PackSource(), packArgs, len(pieces), packItems)
 }
 
 // placeOf is where a piece goes, and its size, as the text has it.
