@@ -36,6 +36,9 @@ func notes(d *Device, p *programs) []string {
 		result += "the rewritten program waits as often as the program as written"
 	case o.blocked() < o.Time()/4:
 		result += fmt.Sprintf("waiting is not where the time goes: as written, it is %s of %s", duration(o.blocked()), duration(o.Time()))
+	case w.blocked() >= o.blocked()/2 && time.Duration(w.Sync.IdleNS) >= w.blocked()/2:
+		result += fmt.Sprintf("it waits %s times instead of %s, and is blocked for %s instead of %s, for most of which the device has nothing to do: "+
+			"most waits are in what was not rewritten, or can't come later", grouped(w.Sync.Waits), grouped(o.Sync.Waits), duration(w.blocked()), duration(o.blocked()))
 	case w.blocked() >= o.blocked()/2:
 		result += fmt.Sprintf("it waits %s times instead of %s, but the device is busy all the time (compute-bound)",
 			grouped(w.Sync.Waits), grouped(o.Sync.Waits))

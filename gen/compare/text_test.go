@@ -49,6 +49,12 @@ func side(waits int64, times ...int) Side {
 	return s
 }
 
+// idle returns s on a device that had nothing to do for so many milliseconds while the program waited.
+func idle(s Side, ms int64) Side {
+	s.Sync.IdleNS = ms * 1e6
+	return s
+}
+
 func TestMedian(t *testing.T) {
 	odd, even := side(0, 9, 1, 5), side(0, 9, 1, 5, 6)
 	if odd.Time() != 5*time.Millisecond || even.Time() != 5500*time.Microsecond {
@@ -71,6 +77,10 @@ func TestNotes(t *testing.T) {
 		{"same waits", side(10, 50, 52), side(10, 51, 53), some, "no gain beyond what runs differ by: the rewritten program waits as often"},
 		{"compute-bound", side(4000, 50, 52), Side{Times: []time.Duration{51e6}, Sync: report.Counts{Waits: 30, HelpNS: 39_000_000}}, some,
 			"no gain beyond what runs differ by: it waits 30 times instead of 4,000, but the device is busy all the time"},
+		{"bound by waits that are left", idle(side(4000, 50, 52), 30), idle(side(3900, 50, 52), 31), some,
+			"no gain beyond what runs differ by: it waits 3,900 times instead of 4,000, and is blocked for 39 ms instead of 40 ms, for most of which the device has nothing to do"},
+		{"compute-bound, hardly ever idle", idle(side(4000, 50, 52), 30), idle(side(3900, 50, 52), 1), some,
+			"no gain beyond what runs differ by: it waits 3,900 times instead of 4,000, but the device is busy all the time"},
 		{"elsewhere", side(100, 50, 52), side(2, 51, 51), some, "no gain beyond what runs differ by: waiting is not where the time goes: as written, it is 1 ms of 51 ms"},
 		{"host-bound", side(4000, 50, 52), side(30, 51, 51), some, "no gain beyond what runs differ by: it is blocked for 300 µs instead of 40 ms"},
 		{"slower", side(10, 50, 52), side(10, 61, 63), some, "slower: "},
