@@ -21,6 +21,7 @@ import (
 func main() {
 	out := bufio.NewWriter(os.Stdout)
 	report(out, device.Diagnose())
+	reportDefault(out)
 	if err := out.Flush(); err != nil {
 		fmt.Fprintln(os.Stderr, "doctor:", err)
 		os.Exit(2)
@@ -44,6 +45,16 @@ func report(w io.Writer, found []device.Diagnosis) {
 	}
 	fmt.Fprint(w, "\ncuda: there is no such backend yet\n")
 	fmt.Fprint(w, "\nPrograms use a GPU if they import its backend, as in\n\timport _ \"github.com/asyncgen/asyncgen/device/opencl\"\nand if ASYNCGEN_DEVICE or the program itself names it.\n")
+}
+
+// reportDefault prints which device is the default one of a program with all backends.
+func reportDefault(w io.Writer) {
+	if d, err := device.Open(""); err != nil {
+		fmt.Fprintf(w, "\nby default: programs end with an error\n")
+		item(w, "why", err.Error())
+	} else {
+		fmt.Fprintf(w, "\nby default: %s\n", d.Name())
+	}
 }
 
 // verdict is the short answer.

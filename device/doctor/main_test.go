@@ -54,3 +54,13 @@ func TestLinesStandBelowEachOther(t *testing.T) {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}
 }
+
+// A default that can't be opened is no default, so that this does not depend on the tests before.
+func TestReportDefault(t *testing.T) {
+	t.Setenv("ASYNCGEN_DEVICE", "gpu")
+	var out strings.Builder
+	reportDefault(&out)
+	if got, want := out.String(), "\nby default: programs end with an error\n  why: ASYNCGEN_DEVICE: device: unknown device \"gpu\": this program has cpu, "; !strings.HasPrefix(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
