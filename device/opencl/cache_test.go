@@ -1,11 +1,16 @@
 package opencl
 
 import (
+	"bytes"
 	"crypto/sha256"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/internal/cl"
@@ -75,6 +80,103 @@ func TestStoreWhereNothingCanBe(t *testing.T) {
 	store("", []byte("program"))
 	if got := load(""); got != nil {
 		t.Errorf("got %q", got)
+	}
+}
+
+// A file with a wrong bit anywhere, or without its end, is not there.
+func TestDamagedFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "program.bin")
+	whole := withSum([]byte("a program of some bytes"))
+	look := func(what string, at int, data []byte) {
+		t.Helper()
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := load(file); got != nil {
+			t.Errorf("%s %d: got %q", what, at, got)
+		}
+	}
+	for i := range whole {
+		for bit := range 8 {
+			data := slices.Clone(whole)
+			data[i] ^= 1 << bit
+			look("a wrong bit in byte", i, data)
+		}
+		look("cut off at byte", i, whole[:i])
+	}
+}
+
+// What several write at once is what one of them has written, whenever it is read, and no other file is left.
+func TestStoreAtOnce(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "program.bin")
+	var work sync.WaitGroup
+	for i := range 4 {
+		binary := bytes.Repeat([]byte{byte(i)}, 5000*(i+1))
+		work.Go(func() {
+			for range 50 {
+				store(file, binary)
+				got := load(file)
+				if len(got) == 0 || len(got) != 5000*(int(got[0])+1) {
+					t.Errorf("%d bytes are there", len(got))
+				}
+			}
+		})
+	}
+	work.Wait()
+	if got := filesIn(t, filepath.Dir(file)); !slices.Equal(got, []string{file}) {
+		t.Errorf("files %v", got)
+	}
+}
+
+// What was used last is kept, as much as is asked for, and what somebody may be writing.
+func TestTidy(t *testing.T) {
+	folder := t.TempDir()
+	name := func(file string) string { return filepath.Join(folder, file) }
+	add := func(file string, age time.Duration) {
+		store(name("new"), make([]byte, 100-sha256.Size))
+		at := time.Now().Add(-age)
+		if err := errors.Join(os.Rename(name("new"), name(file)), os.Chtimes(name(file), at, at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add("oldest.bin", 100*time.Hour)
+	add("older.bin", 99*time.Hour)
+	add("old.bin", 98*time.Hour)
+	add("young.bin", time.Hour)
+	add("new-1", 2*abandoned)
+	add("new-2", 0)
+	if err := os.Mkdir(name("folder"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if load(name("oldest.bin")) == nil {
+		t.Error("a file is not read")
+	}
+	expect := func(most int64, files ...string) {
+		t.Helper()
+		tidy(folder, most)
+		for i := range files {
+			files[i] = name(files[i])
+		}
+		if got := filesIn(t, folder); !slices.Equal(got, files) {
+			t.Errorf("of %d bytes there are %v, want %v", most, got, files)
+		}
+	}
+	expect(1000, "new-2", "old.bin", "older.bin", "oldest.bin", "young.bin")
+	expect(300, "new-2", "old.bin", "oldest.bin", "young.bin")
+	expect(299, "new-2", "oldest.bin", "young.bin")
+	expect(0, "new-2")
+	if _, err := os.Stat(name("folder")); err != nil {
+		t.Error(err)
+	}
+	tidy(name("nowhere"), 0)
+
+	add("new-3", 2*abandoned)
+	tidied = sync.Once{}
+	store(name("first.bin"), []byte("program"))
+	add("new-4", 2*abandoned)
+	store(name("second.bin"), []byte("program"))
+	if got, want := filesIn(t, folder), []string{name("first.bin"), name("new-2"), name("new-4"), name("second.bin")}; !slices.Equal(got, want) {
+		t.Errorf("after two files: %v, want %v", got, want)
 	}
 }
 

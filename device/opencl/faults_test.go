@@ -2,6 +2,7 @@ package opencl
 
 import (
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -269,5 +270,14 @@ func TestCacheOnDisk(t *testing.T) {
 	expect("not a program", 1, 1)
 	if got := filesIn(t, folder); !slices.Equal(got, files) {
 		t.Errorf("files %v, want %v", got, files)
+	}
+	for _, file := range files {
+		if err := errors.Join(os.Remove(file), os.Mkdir(file, 0o700)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect("a folder in its place", 1, 0)
+	if got := filesIn(t, folder); len(got) != 0 {
+		t.Errorf("files %v beside the folder", got)
 	}
 }

@@ -1,12 +1,7 @@
 package opencl
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/asyncgen/asyncgen/device/internal/cl"
 	"github.com/asyncgen/asyncgen/device/kernel/clc"
@@ -112,74 +107,4 @@ func (b *Backend) built(p cl.Program, s *clc.Source, q queueIndex) (k kernels, l
 		p.Release(b.driver)
 	}
 	return k, log, err
-}
-
-// A cache is where on disk what was compiled for a device is kept. What can't be read or written there is compiled.
-type cache struct {
-	folder string // "": there is none
-	key    string // of the device and its driver
-}
-
-// pocl is a platform that keeps what it has compiled by itself. Before it gives a binary it compiles each kernel once more, for groups of any
-// size, which takes as long as the first time.
-const pocl = "Portable Computing Language"
-
-// cacheFor is the cache of what is compiled for f.
-func cacheFor(f *found) cache {
-	if f.platform == pocl {
-		return cache{}
-	}
-	folder, err := os.UserCacheDir()
-	if err != nil {
-		return cache{}
-	}
-	return cache{filepath.Join(folder, "asyncgen", "opencl"), strings.Join([]string{f.platform, f.name, f.version, f.driverVersion, f.options()}, "\n")}
-}
-
-// file is where the program of a source is.
-func (c *cache) file(source string) string {
-	if c.folder == "" {
-		return ""
-	}
-	sum := sha256.Sum256([]byte(c.key + "\n\n" + source))
-	return filepath.Join(c.folder, hex.EncodeToString(sum[:])+".bin")
-}
-
-// load returns what store has written, or nil. A file is the checksum of the rest, and that.
-func load(file string) []byte {
-	if file == "" {
-		return nil
-	}
-	data, err := os.ReadFile(file)
-	if err != nil || len(data) <= sha256.Size {
-		return nil
-	}
-	binary := data[sha256.Size:]
-	if sha256.Sum256(binary) != [sha256.Size]byte(data) {
-		return nil
-	}
-	return binary
-}
-
-// store writes binary to file, at once or not at all: several processes may do so.
-func store(file string, binary []byte) {
-	folder := filepath.Dir(file)
-	if os.MkdirAll(folder, 0o700) != nil {
-		return
-	}
-	temp, err := os.CreateTemp(folder, "new-*")
-	if err != nil {
-		return
-	}
-	sum := sha256.Sum256(binary)
-	_, err = temp.Write(append(sum[:], binary...))
-	if closed := temp.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(temp.Name(), file)
-	}
-	if err != nil {
-		os.Remove(temp.Name())
-	}
 }

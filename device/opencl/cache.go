@@ -1,0 +1,126 @@
+package opencl
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A cache is where on disk what was compiled for a device is kept. What can't be read or written there is compiled. The first that a process adds
+// makes room: so much is kept as was used last, and what a process has left that ended while it wrote is removed.
+type cache struct {
+	folder string // "": there is none
+	key    string // of the device and its driver
+}
+
+// pocl is a platform that keeps what it has compiled by itself. Before it gives a binary it compiles each kernel once more, for groups of any
+// size, which takes as long as the first time.
+const pocl = "Portable Computing Language"
+
+// cacheFor is the cache of what is compiled for f.
+func cacheFor(f *found) cache {
+	if f.platform == pocl {
+		return cache{}
+	}
+	folder, err := os.UserCacheDir()
+	if err != nil {
+		return cache{}
+	}
+	return cache{filepath.Join(folder, "asyncgen", "opencl"), strings.Join([]string{f.platform, f.name, f.version, f.driverVersion, f.options()}, "\n")}
+}
+
+// file is where the program of a source is.
+func (c *cache) file(source string) string {
+	if c.folder == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(c.key + "\n\n" + source))
+	return filepath.Join(c.folder, hex.EncodeToString(sum[:])+".bin")
+}
+
+// load returns what store has written, or nil. A file is the checksum of the rest, and that.
+func load(file string) []byte {
+	if file == "" {
+		return nil
+	}
+	data, err := os.ReadFile(file)
+	if err != nil || len(data) <= sha256.Size {
+		return nil
+	}
+	binary := data[sha256.Size:]
+	if sha256.Sum256(binary) != [sha256.Size]byte(data) {
+		return nil
+	}
+	if info, err := os.Stat(file); err == nil && time.Since(info.ModTime()) > usedAgain {
+		now := time.Now()
+		os.Chtimes(file, now, now)
+	}
+	return binary
+}
+
+// store writes binary to file, at once or not at all: several processes may do so.
+func store(file string, binary []byte) {
+	folder := filepath.Dir(file)
+	if os.MkdirAll(folder, 0o700) != nil {
+		return
+	}
+	tidied.Do(func() { tidy(folder, cacheMost) })
+	temp, err := os.CreateTemp(folder, unfinished+"*")
+	if err != nil {
+		return
+	}
+	sum := sha256.Sum256(binary)
+	_, err = temp.Write(append(sum[:], binary...))
+	if closed := temp.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(temp.Name(), file)
+	}
+	if err != nil {
+		os.Remove(temp.Name())
+	}
+}
+
+const (
+	cacheMost  = 256 << 20      // bytes that are kept; a kernel has about 10 to 100 KiB
+	usedAgain  = 24 * time.Hour // after so long, the time of a file is when it was used again
+	unfinished = "new-"         // how the name of a file begins that is being written
+	abandoned  = time.Hour      // nobody writes a file for so long
+)
+
+var tidied sync.Once
+
+// tidy removes from a folder what was being written by a process that is no more, and, of the rest, what was not used for the longest time, so that most bytes are kept.
+// Several processes may do so.
+func tidy(folder string, most int64) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return
+	}
+	var kept []fs.FileInfo
+	for _, entry := range entries {
+		file, err := entry.Info()
+		switch {
+		case err != nil || !file.Mode().IsRegular():
+		case strings.HasPrefix(file.Name(), unfinished):
+			if time.Since(file.ModTime()) > abandoned {
+				os.Remove(filepath.Join(folder, file.Name()))
+			}
+		default:
+			kept = append(kept, file)
+		}
+	}
+	slices.SortFunc(kept, func(x, y fs.FileInfo) int { return y.ModTime().Compare(x.ModTime()) })
+	for _, file := range kept {
+		if most -= file.Size(); most < 0 {
+			os.Remove(filepath.Join(folder, file.Name()))
+		}
+	}
+}
