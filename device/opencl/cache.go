@@ -44,6 +44,11 @@ func (c *cache) file(source string) string {
 	return filepath.Join(c.folder, hex.EncodeToString(sum[:])+".bin")
 }
 
+// sumOf is a checksum of binary and of the name of its file: under another name it is not what is looked for.
+func sumOf(file string, binary []byte) [sha256.Size]byte {
+	return sha256.Sum256(append([]byte(filepath.Base(file)+"\n"), binary...))
+}
+
 // load returns what store has written, or nil. A file is the checksum of the rest, and that.
 func load(file string) []byte {
 	if file == "" {
@@ -54,7 +59,7 @@ func load(file string) []byte {
 		return nil
 	}
 	binary := data[sha256.Size:]
-	if sha256.Sum256(binary) != [sha256.Size]byte(data) {
+	if sumOf(file, binary) != [sha256.Size]byte(data) {
 		return nil
 	}
 	if info, err := os.Stat(file); err == nil && time.Since(info.ModTime()) > usedAgain {
@@ -75,7 +80,7 @@ func store(file string, binary []byte) {
 	if err != nil {
 		return
 	}
-	sum := sha256.Sum256(binary)
+	sum := sumOf(file, binary)
 	_, err = temp.Write(append(sum[:], binary...))
 	if closed := temp.Close(); err == nil {
 		err = closed

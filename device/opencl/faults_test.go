@@ -266,7 +266,7 @@ func TestCacheOnDisk(t *testing.T) {
 	expect("after that", 0, 1)
 	damage(t, files[0], func(data []byte) []byte { data[len(data)-1] ^= 1; return data })
 	expect("a wrong bit", 1, 0)
-	damage(t, files[0], func([]byte) []byte { return withSum([]byte("no program")) })
+	damage(t, files[0], func([]byte) []byte { return withSum(files[0], []byte("no program")) })
 	expect("not a program", 1, 1)
 	if got := filesIn(t, folder); !slices.Equal(got, files) {
 		t.Errorf("files %v, want %v", got, files)
