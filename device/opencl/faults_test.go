@@ -99,7 +99,7 @@ func program(t *testing.T, f found, injected error, set func(*Backend) *Backend)
 	for i := range cmds {
 		failed[i] = b.Failure(last - device.Ticket(len(cmds)-1-i))
 		var e *device.IndexError
-		if isWrong := i == 7 && errors.As(failed[i], &e); failed[i] != nil && !isWrong && !errors.Is(failed[i], injected) {
+		if isWrong := (i == 7 || i == 3 && failed[1] != nil) && errors.As(failed[i], &e); failed[i] != nil && !isWrong && !errors.Is(failed[i], injected) {
 			t.Errorf("command %d fails with %v", i, failed[i])
 		}
 	}

@@ -223,8 +223,9 @@ func TestLargeCommandsSpread(t *testing.T) {
 	cmds = append(cmds, command(sum, n, parts[0], parts[0], parts[1]), command(sum, n, parts[0], parts[0], parts[2]))
 	before := c.Count(cl.CreateKernel)
 	mustDo(t, b, cmds...)
-	if made := c.Count(cl.CreateKernel) - before; made != 3+1 {
-		t.Errorf("%d kernels were made, want %d", made, 3+1)
+	mustDo(t, b, cmds...)
+	if made := c.Count(cl.CreateKernel) - before; made < 3 || made > 2*3 { // for 10 launches; in which queues, depends on when the compiler is ready
+		t.Errorf("%d kernels were made, want one of each source for each queue that it is in", made)
 	}
 	seen := map[queueIndex]bool{}
 	for _, part := range parts {
