@@ -378,10 +378,26 @@ func TestDataParallelLostDevice(t *testing.T) {
 	}
 }
 
-// By the model of the simulator, training on two and on four devices is at least 0.9 times as much faster as there are devices.
+// By the model of the simulator, training on two and on four devices is at least 0.9 times as much faster as there are devices. If these are so fast
+// that links are what takes long, sums go on between the shards of a layer.
 func TestDataParallelScales(t *testing.T) {
-	o := sim.VirtualDefaults()
-	o.Flops, o.Memory = 2e9, 5e9 // so that a small model takes as long as others do on GPUs
+	slow := sim.VirtualDefaults()
+	slow.Flops, slow.Memory = 2e9, 5e9 // so that a small model takes as long as others do on GPUs
+	fast := sim.VirtualDefaults()
+	fast.Flops, fast.Memory, fast.Link = 40e9, 100e9, 0.8e9 // a layer's gradients take long to travel, for what there is to compute
+	for _, test := range []struct {
+		name  string
+		o     sim.Options
+		least map[int]float64 // by the number of devices
+	}{
+		{"slow", slow, map[int]float64{1: 1, 2: 0.9, 4: 0.9}},
+		{"fast", fast, map[int]float64{1: 1, 2: 0.96, 4: 0.785}}, // a step of each sum in each layer, not in each shard of it, would be 0.945 and 0.776
+	} {
+		t.Run(test.name, func(t *testing.T) { testScaling(t, test.o, test.least) })
+	}
+}
+
+func testScaling(t *testing.T, o sim.Options, least map[int]float64) {
 	took := map[int]time.Duration{}
 	for _, n := range []int{1, 2, 4} {
 		devs := make([]device.Device, n)
@@ -409,8 +425,8 @@ func TestDataParallelScales(t *testing.T) {
 		took[n] = finish() - begin
 		efficiency := took[1].Seconds() / took[n].Seconds() / float64(n)
 		t.Logf("%d devices: %v a step, %.1f %%", n, took[n]/2, 100*efficiency)
-		if !(efficiency >= 0.9) {
-			t.Errorf("%d devices take %v for what one does in %v: %.1f %%, want 90 %% at least", n, took[n], took[1], 100*efficiency)
+		if !(efficiency >= least[n]) {
+			t.Errorf("%d devices take %v for what one does in %v: %.1f %%, want %.1f %% at least", n, took[n], took[1], 100*efficiency, 100*least[n])
 		}
 	}
 }

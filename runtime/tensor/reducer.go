@@ -121,6 +121,9 @@ func (l shardLeaf) Expect() {
 	l.r.sweep.expect(l.param)
 }
 
+// Share implements tape.Eager.
+func (l shardLeaf) Share() { l.r.sweep.beatOf(l.param, l.shard) }
+
 // Accumulate implements tape.Leaf.
 func (l shardLeaf) Accumulate(g op.Value) {
 	t, _ := g.(*Tensor)
@@ -143,7 +146,11 @@ type sweep struct {
 	open    []int       // the parameters of small gradients that wait for company
 	bytes   int         // of a shard's gradients of these
 	moving  []*transport
+	paces   map[device.Device]*pace
 }
+
+// A pace is how far a device has come with a sweep: how much of gradients it has been told to compute since the last beat, and how many beats there were.
+type pace struct{ bytes, beats int }
 
 // A transport is the reduction of some gradients, which travel as one.
 type transport struct {
@@ -156,7 +163,7 @@ type transport struct {
 const defaultBucket = 1 << 20
 
 func newSweep(r *Reducer) *sweep {
-	s := &sweep{r: r, grads: make([][]*Tensor, len(r.copies[0])), pending: make([]int, len(r.copies[0]))}
+	s := &sweep{r: r, grads: make([][]*Tensor, len(r.copies[0])), pending: make([]int, len(r.copies[0])), paces: map[device.Device]*pace{}}
 	for j := range s.grads {
 		s.grads[j] = make([]*Tensor, r.shards)
 	}
@@ -164,6 +171,28 @@ func newSweep(r *Reducer) *sweep {
 }
 
 func (s *sweep) expect(param int) { s.pending[param]++ }
+
+// beatOf notes that a shard's gradient of a parameter has been enqueued. With each bucket of these, its device has a beat: the sums under way that come to it next
+// are added there, after what has been enqueued. So they get around the ring in fewer layers than there are devices, if each of these has
+// several shards.
+func (s *sweep) beatOf(param, shard int) {
+	v := s.r.copies[shard*len(s.r.copies)/s.r.shards][param].value
+	dev := v.storage.Device()
+	p := s.paces[dev.Unscoped()]
+	if p == nil {
+		p = &pace{}
+		s.paces[dev.Unscoped()] = p
+	}
+	if p.bytes += v.size * v.dtype.Size(); p.bytes < s.r.bucket {
+		return
+	}
+	p.bytes = 0
+	p.beats++
+	for _, t := range s.moving {
+		t.advanceOn(dev, p.beats)
+	}
+	s.deliverArrived()
+}
 
 // arrive takes up a gradient; nil is none.
 func (s *sweep) arrive(param, shard int, g *Tensor) {
@@ -252,9 +281,8 @@ func (s *sweep) sendOpen() {
 	}
 }
 
-// send lets those that are under way go on, and sends the gradients of more parameters after them.
+// send sends the gradients of some parameters on their way.
 func (s *sweep) send(params []int) {
-	s.advance()
 	t := &transport{params: params}
 	for _, j := range params {
 		t.shapes = append(t.shapes, s.first(j).shape)
@@ -268,6 +296,9 @@ func (s *sweep) send(params []int) {
 	t.reduction = newReduction(terms)
 	letGo(terms...)
 	t.reduction.advance()
+	for _, sum := range t.sums {
+		sum.beat = s.latestBeat()
+	}
 	s.moving = append(s.moving, t)
 }
 
@@ -292,9 +323,25 @@ func (s *sweep) together(params []int, shard int) *Tensor {
 
 // advance lets all that is under way go on by one step. It reports whether something is left.
 func (s *sweep) advance() bool {
+	for _, t := range s.moving {
+		t.reduction.advance()
+	}
+	return s.deliverArrived()
+}
+
+// latestBeat is that of the device that has come farthest.
+func (s *sweep) latestBeat() (beat int) {
+	for _, p := range s.paces {
+		beat = max(beat, p.beats)
+	}
+	return beat
+}
+
+// deliverArrived delivers what has arrived. It reports whether something is left.
+func (s *sweep) deliverArrived() bool {
 	left := s.moving[:0]
 	for _, t := range s.moving {
-		if t.reduction.advance() {
+		if !t.isOver {
 			left = append(left, t)
 		} else {
 			s.deliver(t)

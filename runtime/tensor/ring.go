@@ -70,6 +70,7 @@ type partialSum struct {
 	home     []*Tensor // by place: the whole sum, where it has got to; nil: it is not whole yet
 	at       int       // the place that it has got to last
 	left     int       // how many it has not got to
+	beat     int       // of the device where it has been last, see advanceOn
 }
 
 // Constants of how a reduction is cut. The first is part of what results are, as it decides what the second half is.
@@ -135,17 +136,47 @@ func (r *reduction) advance() bool {
 	if r.isOver {
 		return false
 	}
-	arrived := true
 	for _, s := range r.sums {
 		if s.left > 0 {
 			r.step(s)
 		}
-		arrived = arrived && s.left == 0
 	}
-	if arrived {
-		r.assemble()
-	}
+	r.settle()
 	return true
+}
+
+// settle assembles the results if all sums have arrived everywhere.
+func (r *reduction) settle() {
+	for _, s := range r.sums {
+		if s.left > 0 {
+			return
+		}
+	}
+	r.assemble()
+}
+
+// advanceOn lets those sums go on that come to dev next. Work of a device is divided by beats, which are numbered, and which all devices have at about the same
+// time. Beat is the number of that which has just been on dev. A sum that has been somewhere else in the same beat is not there yet, and not taken: what is
+// enqueued for one beat is what a device has to do while a sum comes to it. So each goes on by one device in each beat.
+func (r *reduction) advanceOn(dev device.Device, beat int) {
+	if r.isOver {
+		return
+	}
+	for _, s := range r.sums {
+		if s.left > 0 && s.beat < beat && r.ring[r.next(s)].Unscoped() == dev.Unscoped() {
+			s.beat = beat
+			r.step(s)
+		}
+	}
+	r.settle()
+}
+
+// next is the place that s comes to next, of those that are left.
+func (r *reduction) next(s *partialSum) int {
+	if s.home != nil {
+		return (s.at + 1) % len(r.ring)
+	}
+	return r.places[s.order[0]]
 }
 
 // step lets s go to where its next term is, and collect all that the device has for it; or, when it is whole, tells the next device. A device

@@ -37,6 +37,9 @@ type Eager interface {
 	// Expect says, before anything else happens, that a node of the leaf is in the graph of a Backward. Accumulate follows as soon as
 	// that node's gradient is complete, also if there is none: g is nil then.
 	Expect()
+	// Share says that a share of the gradient has been built, of which there are as many as operations that use the leaf. More of them may
+	// follow, and so will what else is built at the same distance, before Accumulate.
+	Share()
 	// Finish says that Backward has come to its end. It is called once for each Expect.
 	Finish()
 }
@@ -222,6 +225,9 @@ func (g Graph) pull(b Builder, seed op.Value, kept map[*Node]bool, release bool)
 				b.LetGo(before)
 				b.LetGo(share)
 				grads[p] = sum
+			}
+			if l, ok := p.leaf.(Eager); ok && release && share != nil {
+				l.Share()
 			}
 		}
 		if !kept[n] {

@@ -3,6 +3,7 @@ package tape_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/asyncgen/asyncgen/device"
@@ -124,6 +125,7 @@ type eager struct {
 }
 
 func (l eager) Expect()               { *l.log = append(*l.log, "expect "+l.name) }
+func (l eager) Share()                { *l.log = append(*l.log, "share "+l.name) }
 func (l eager) Accumulate(g op.Value) { *l.log = append(*l.log, fmt.Sprintf("%s %v", l.name, g)) }
 func (l eager) Finish()               { *l.log = append(*l.log, "finish "+l.name) }
 
@@ -146,6 +148,14 @@ func TestEagerLeaves(t *testing.T) {
 		t.Fatal("the graph was released")
 	}
 	g.Backward(new(numbers), number(1))
+	for _, gradient := range []string{"a1 70", "a2 42", "a3 30", "b1 70", "b2 42", "b3 30", "none <nil>"} {
+		name, _, _ := strings.Cut(gradient, " ")
+		share, is := slices.Index(log, "share "+name), name != "none"
+		if share >= 0 != is || share > slices.Index(log, gradient) {
+			t.Errorf("%s: a share of it: %t, want %t, and before it: %q", gradient, share >= 0, is, log)
+		}
+	}
+	log = slices.DeleteFunc(log, func(s string) bool { return strings.HasPrefix(s, "share ") })
 	slices.Sort(log[:7])
 	slices.Sort(log[14:])
 	want := []string{
