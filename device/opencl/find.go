@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 
@@ -137,9 +138,22 @@ func ask(d *cl.Driver) (all []found, err error) {
 		return nil, errors.Join(failed...)
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("%s was opened, but its %d drivers have no device", d.Name, len(platforms))
+		return nil, errNoDevice(d.Name, len(platforms))
 	}
 	return all, nil
+}
+
+// errNoDevice is for a library with so many drivers that have none.
+func errNoDevice(library string, drivers int) error {
+	which := "its driver has"
+	if drivers > 1 {
+		which = fmt.Sprintf("its %d drivers have", drivers)
+	}
+	hint := ""
+	if os.Getenv("HOME") == "" && runtime.GOOS != "windows" {
+		hint = "; HOME is not set, without which some drivers find none"
+	}
+	return fmt.Errorf("%s was opened, but %s no device%s", library, which, hint)
 }
 
 // describe asks for the device's properties.

@@ -9,7 +9,7 @@ import (
 
 // notes say what find has found, for people.
 func notes() []string {
-	lines := []string{"this backend has been run with PoCL, on CPUs; it has never been run on a GPU"}
+	lines := []string{"this backend has been run with drivers for CPUs: PoCL, Intel's CPU runtime, rusticl on llvmpipe and, in parts, Oclgrind; it has never been run on a GPU"}
 	if checkSettings() != nil {
 		return lines
 	}
