@@ -1,0 +1,81 @@
+package opencl
+
+import (
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/internal/cl"
+	"github.com/asyncgen/asyncgen/device/opencl/clfault"
+)
+
+// Several goroutines use a device with little memory while a call of its driver fails, and it is closed at any moment: what comes out is right or has a cause, nobody hangs,
+// and nothing is left.
+func TestManyWhileItFailsAndCloses(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("ASYNCGEN_MEMORY", "1048576")
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	codes := []cl.Code{clfault.OutOfMemory, clfault.Invalid, clfault.Lost}
+	for round := range 60 {
+		c := clfault.New()
+		b, err := open(hooked(t, c))
+		if err != nil {
+			t.Fatal(err)
+		}
+		code := codes[rnd.IntN(len(codes))]
+		if round%4 > 0 {
+			c.Fail(1+rnd.IntN(1<<rnd.IntN(11)), code)
+		}
+		var work sync.WaitGroup
+		for worker := range 4 {
+			times := 1 + rnd.IntN(30)
+			work.Go(func() {
+				for i := range times {
+					if err := doubleOn(b, int64(100*worker+i)); err != nil && !isExpected(err) {
+						t.Errorf("round %d, %v: %v", round, c.Failed(), err)
+					}
+				}
+				if worker == 0 {
+					if err := b.Close(); err != nil && !isExpected(err) {
+						t.Errorf("round %d, %v: Close: %v", round, c.Failed(), err)
+					}
+				}
+			})
+		}
+		work.Wait()
+		b.attendants.Wait()
+		nothingIsLeft(t, c)
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// isExpected reports whether it is the cause of a call that was made to fail, of too little memory, or of Close.
+func isExpected(err error) bool {
+	return errors.Is(err, device.ErrOutOfMemory) || errors.Is(err, device.ErrLost) || errors.Is(err, device.ErrClosed) || strings.Contains(err.Error(), "CL_INVALID_VALUE")
+}
+
+// doubleOn doubles a number on b. What it returns is why that was not possible, or that the result is wrong.
+func doubleOn(b *Backend, value int64) error {
+	x, err := b.Alloc(100 << 10)
+	if err != nil {
+		return err
+	}
+	defer b.Free(x)
+	out := hostOf(0)
+	failed, err := do(b, command(upload, 1, x, hostOf(value)), command(double, 1, x, x), command(download, 1, out, x))
+	if err = errors.Join(append(failed, err)...); err != nil {
+		return err
+	}
+	if got := device.Slice[int64](out, 0, 1)[0]; got != 2*value {
+		return errors.New("a wrong result")
+	}
+	return nil
+}
