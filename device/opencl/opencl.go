@@ -94,6 +94,7 @@ type Backend struct {
 	rested     time.Time // when the last group was done
 	isIdleEver bool      // rested is set
 	attendants sync.WaitGroup
+	allocs     sync.WaitGroup // calls of Alloc, which use the driver; none begins when closed is set
 }
 
 // open starts a device.
@@ -191,6 +192,10 @@ func (b *Backend) Memory() *device.Allocator { return b.memory }
 func (b *Backend) Alloc(bytes int64) (*device.Buffer, error) {
 	b.mu.Lock()
 	err := b.goneLocked()
+	if err == nil {
+		b.allocs.Add(1)
+		defer b.allocs.Done()
+	}
 	b.mu.Unlock()
 	if err != nil {
 		return nil, err

@@ -161,6 +161,7 @@ func (b *Backend) Close() error {
 		return fmt.Errorf("opencl: close: %w", err)
 	}
 	b.attendants.Wait()
+	b.allocs.Wait()
 	if !wasClosed {
 		b.mu.Lock()
 		defer b.mu.Unlock()
