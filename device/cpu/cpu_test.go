@@ -689,7 +689,8 @@ func TestISAFromEnvironment(t *testing.T) {
 		{"go", "run: <nil>"},
 	} {
 		cmd := exec.Command(os.Args[0], "-test.run", "TestISAFromEnvironment$", "-test.v")
-		cmd.Env = append(os.Environ(), "ASYNCGEN_ISA="+test.word, "CPU_TEST_ISA="+test.word)
+		cmd.Env = append(os.Environ(), "ASYNCGEN_ISA="+test.word, "CPU_TEST_ISA="+test.word,
+			"GORACE=atexit_sleep_ms=0") // with the race detector each would wait for a second at its end
 		out, err := cmd.CombinedOutput()
 		if err != nil || !strings.Contains(string(out), test.want) {
 			t.Errorf("ASYNCGEN_ISA=%s: %v, and\n%swithout %q", test.word, err, out, test.want)
