@@ -41,16 +41,7 @@ func BenchmarkGather(b *testing.B) {
 			clear(device.Slice[float32](src, 0, size))
 			c := device.Command{Kernel: k, N: s.count * s.width, Args: &s.args}
 			c.Buf = [4]*device.Buffer{device.HostBuffer(int64(4 * s.count * s.width)), src, bufferOf(indices)}
-			best := time.Duration(1 << 62)
-			for b.Loop() {
-				begin := time.Now()
-				if err := Run(&c); err != nil {
-					b.Fatal(err)
-				}
-				best = min(best, time.Since(begin))
-			}
-			b.ReportMetric(float64(best.Nanoseconds())/float64(s.count), "ns/index")
-			b.ReportMetric(0, "ns/op")
+			reportBest(b, &c, s.count, "ns/index")
 		})
 	}
 }
@@ -70,16 +61,21 @@ func BenchmarkScatterAdd(b *testing.B) {
 			c := device.Command{Kernel: k, N: rows * width, Args: &device.Args{Shape: device.Shape{count, width}, Ints: []int{rows, width}}}
 			c.Args.Strides[0], c.Args.Strides[2] = []int{0, 1}, []int{1, 0}
 			c.Buf = [4]*device.Buffer{device.HostBuffer(int64(4 * c.N)), randomBuffer(rnd, device.Float32, count*width), bufferOf(indices)}
-			best := time.Duration(1 << 62)
-			for b.Loop() {
-				begin := time.Now()
-				if err := Run(&c); err != nil {
-					b.Fatal(err)
-				}
-				best = min(best, time.Since(begin))
-			}
-			b.ReportMetric(float64(best.Nanoseconds())/float64(count*width), "ns/element")
-			b.ReportMetric(0, "ns/op")
+			reportBest(b, &c, count*width, "ns/element")
 		})
 	}
+}
+
+// reportBest reports the best time of c, of so many parts, for each.
+func reportBest(b *testing.B, c *device.Command, parts int, unit string) {
+	best := time.Duration(1 << 62)
+	for b.Loop() {
+		begin := time.Now()
+		if err := Run(c); err != nil {
+			b.Fatal(err)
+		}
+		best = min(best, time.Since(begin))
+	}
+	b.ReportMetric(float64(best.Nanoseconds())/float64(parts), unit)
+	b.ReportMetric(0, "ns/op")
 }

@@ -391,7 +391,7 @@ func TestDataParallelScales(t *testing.T) {
 		least map[int]float64 // by the number of devices
 	}{
 		{"slow", slow, map[int]float64{1: 1, 2: 0.9, 4: 0.9}},
-		{"fast", fast, map[int]float64{1: 1, 2: 0.96, 4: 0.785}}, // a step of each sum in each layer, not in each shard of it, would be 0.945 and 0.776
+		{"fast", fast, map[int]float64{1: 1, 2: 0.96, 4: 0.785}}, // if sums went on once a layer, and not once a shard of it, it would be 0.945 and 0.776
 	} {
 		t.Run(test.name, func(t *testing.T) { testScaling(t, test.o, test.least) })
 	}
