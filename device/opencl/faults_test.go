@@ -38,19 +38,9 @@ func hooked(t *testing.T, c *clfault.Calls) found {
 }
 
 // program runs copies and kernels on a fresh device that may go wrong anywhere. It returns what is wrong with what came out: the injected
-// error where it was to be, and right results where it was not. What is done with the device before is set's affair.
-func program(t *testing.T, f found, injected error, set func(*Backend) *Backend) (err error) {
+// error where it was to be, and right results where it was not.
+func program(t *testing.T, b *Backend, injected error) error {
 	const n = 200 << 10 // 1.6 MB: more than passes through the ring
-	b, err := open(f)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if closed := b.Close(); err == nil {
-			err = closed
-		}
-	}()
-	set(b)
 	var bufs []*device.Buffer
 	defer func() {
 		for _, buf := range bufs {
@@ -143,13 +133,28 @@ func testEachCallWith(t *testing.T, code cl.Code, cause error, set func(*Backend
 	testEachCallOf(program, t, code, cause, set)
 }
 
+// onFresh has use work with a device that is opened for it, and that set does something with before.
+func onFresh(f found, set func(*Backend) *Backend, use func(*Backend) error) (err error) {
+	b, err := open(f)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closed := b.Close(); err == nil {
+			err = closed
+		}
+	}()
+	set(b)
+	return use(b)
+}
+
 // testEachCallOf is testEachCall of another program.
-func testEachCallOf(program func(*testing.T, found, error, func(*Backend) *Backend) error, t *testing.T, code cl.Code, cause error, set func(*Backend) *Backend) {
+func testEachCallOf(program func(*testing.T, *Backend, error) error, t *testing.T, code cl.Code, cause error, set func(*Backend) *Backend) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	for n := 0; ; n++ { // 0 fills the cache
 		c := failing(n, code)
 		f := hooked(t, c)
-		err := program(t, f, cause, set)
+		err := onFresh(f, set, func(b *Backend) error { return program(t, b, cause) })
 		nothingIsLeft(t, c)
 		if err != nil && !errors.Is(err, cause) {
 			t.Errorf("call %d, %v: error %v", n, c.Failed(), err)

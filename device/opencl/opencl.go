@@ -12,7 +12,8 @@
 //	ASYNCGEN_OPENCL_QUEUES=n       how many queues compute: 1 to 8, or else 4
 //
 // What a command computes is printed by package device/kernel/clc, compiled by the driver when it is needed first, and kept on
-// disk, in the user's folder for such files ($XDG_CACHE_HOME/asyncgen), 256 MiB at most, what was used last. PoCL keeps them itself ($POCL_CACHE_DIR).
+// disk, in the user's folder for such files ($XDG_CACHE_HOME/asyncgen). A process
+// that is the first time about to add to them removes those that were used longest ago, until 256 MiB are left. PoCL keeps them itself ($POCL_CACHE_DIR).
 //
 // A device has several queues for what it computes, and one for copies in each direction. They run beside each other; a command waits for those in other
 // queues that use one of its buffers. Commands that depend on each other, and small ones, share a queue. All calls for up to 64 commands are made in one crossing into C, and what

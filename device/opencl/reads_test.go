@@ -189,17 +189,7 @@ func TestReadsOfALoop(t *testing.T) {
 }
 
 // readProgram is a program for testEachCallOf: reads that are packed at once, and as what they read is overwritten.
-func readProgram(t *testing.T, f found, injected error, set func(*Backend) *Backend) (err error) {
-	b, err := open(f)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if closed := b.Close(); err == nil {
-			err = closed
-		}
-	}()
-	set(b)
+func readProgram(t *testing.T, b *Backend, injected error) error {
 	x, err := b.Alloc(8)
 	if err != nil {
 		return err
