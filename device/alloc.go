@@ -79,7 +79,7 @@ type SizeStats struct {
 }
 
 // NewAllocator returns an allocator whose regions take no more than limit bytes
-// together. If limit is 0, it is what ASYNCGEN_MEMORY says, or else seven eighths of the machine's memory.
+// together. If limit is 0, it is what ASYNCGEN_MEMORY says, or else seven eighths of what the process may have (HostMemoryLimit).
 // It panics if ASYNCGEN_MEMORY is no number.
 func NewAllocator(src Source, limit int64) *Allocator {
 	if limit <= 0 {
@@ -274,6 +274,9 @@ func (a *Allocator) Limit() int64 { return a.limit }
 // Live is how many bytes are in blocks that were handed out and not put back.
 func (a *Allocator) Live() int64 { return a.allocated.Load() - a.freed.Load() }
 
+// Peak is the largest Live so far.
+func (a *Allocator) Peak() int64 { return a.peak.Load() }
+
 // Trim gives back to the Source all regions without a live block. It returns how many bytes these were.
 func (a *Allocator) Trim() int64 {
 	for i := range a.classes {
@@ -284,7 +287,7 @@ func (a *Allocator) Trim() int64 {
 
 // Stats returns the numbers as of now.
 func (a *Allocator) Stats() MemoryStats {
-	s := MemoryStats{Live: a.Live(), Peak: a.peak.Load(), Limit: a.limit}
+	s := MemoryStats{Live: a.Live(), Peak: a.Peak(), Limit: a.limit}
 	large := SizeStats{}
 	for i := range a.classes {
 		size, slabs := a.classes[i].stats()

@@ -41,9 +41,22 @@ type Backend interface {
 	Failure(t Ticket) error
 	// Caps says what the device promises. It never changes.
 	Caps() Caps
-	// Close waits for what was submitted and gives the device up: from then on Alloc and Submit return errors that wrap
-	// ErrClosed. What was computed is as good as before. Closing again does nothing.
+	// Close waits for what was submitted and gives the device up: from then on it computes nothing, and Submit queues nothing and
+	// returns an error that wraps ErrClosed, unless all commands are reads (see OnlyReads). What was computed is as good as before: as long as
+	// a buffer of the device was not freed, Alloc and Submit work for reads; afterwards they may return such errors too, and all
+	// that the device has taken from the system is given back. Closing again does nothing.
 	Close() error
+}
+
+// OnlyReads reports whether all that cmds do is to bring what was computed to another place, in the device's memory or the host's: Download and
+// Copy. Copies are among them because what a view sees is collected on the device before it comes to the host.
+func OnlyReads(cmds []Command) bool {
+	for i := range cmds {
+		if code := cmds[i].Kernel.Code; code != Download && code != Copy {
+			return false
+		}
+	}
+	return true
 }
 
 // A Ticket numbers the commands of one backend, from 1, in order of submission. Ticket 0 is always done.
@@ -114,6 +127,20 @@ func Reaches(b, other Backend) bool {
 		return b.Reaches(other)
 	}
 	return false
+}
+
+// TinyOf returns a function that runs a command on the calling goroutine, with the outcome of Submit but without a ticket, or nil if b has none. It is
+// for commands of a few elements, which cost less than to hand them over: whoever asks for one may run it at once. It is optional for a
+// synchronous Backend with host memory to have a method
+//
+//	RunTiny(c *Command) error
+//
+// A backend that wraps another one, and wants to see all commands, has none.
+func TinyOf(b Backend) func(c *Command) error {
+	if b, ok := b.(interface{ RunTiny(c *Command) error }); ok {
+		return b.RunTiny
+	}
+	return nil
 }
 
 // IdleOf returns how long b has had nothing to compute: 0 if it computes, or has never computed anything. It is not ok if b does not

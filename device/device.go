@@ -20,6 +20,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/asyncgen/asyncgen/internal/bubble"
 )
 
 // A Device is one place where tensors live and operations run. Devices are
@@ -150,7 +152,11 @@ func openLocked(name string) (*state, error) {
 	for _, drv := range registry.drivers {
 		names = append(names, drv.Name)
 	}
-	return nil, fmt.Errorf("device: unknown device %q: this program has %s", name, strings.Join(names, ", "))
+	hint := ""
+	if driverName == "opencl" {
+		hint = `; import _ "github.com/asyncgen/asyncgen/device/opencl" for that`
+	}
+	return nil, fmt.Errorf("device: unknown device %q: this program has %s%s", name, strings.Join(names, ", "), hint)
 }
 
 // start opens device i, if the environment says nothing senseless about its memory.
@@ -158,7 +164,10 @@ func (drv *Driver) start(i int) (Backend, error) {
 	if _, err := limitFromEnv(); err != nil {
 		return nil, err
 	}
-	return drv.Open(i)
+	var b Backend
+	var err error
+	bubble.Outside(func() { b, err = drv.Open(i) }) // it may begin to tell the time, or start something
+	return b, err
 }
 
 func defaultLocked() (*state, error) {
@@ -177,24 +186,35 @@ func defaultLocked() (*state, error) {
 	return d, nil
 }
 
-// Default returns the device that ASYNCGEN_DEVICE names, or else the CPU. It
-// panics when that device does not exist; Open("") returns the error instead.
+// Default returns the device that ASYNCGEN_DEVICE names, or else the CPU. If that can't be opened, the settings
+// are wrong, and the program ends as by [Misconfigured]; Open("") returns the error instead.
 func Default() Device {
 	d, err := Open("")
 	if err != nil {
-		panic(err)
+		Misconfigured(err)
 	}
 	return d
 }
 
-// CPU returns the device made of the program's own threads.
+// CPU returns the device made of the program's own threads. If the settings are wrong, the program ends as by [Misconfigured].
 func CPU() Device {
 	d, err := Open("cpu")
 	if err != nil {
-		panic(err)
+		Misconfigured(err)
 	}
 	return d
 }
+
+// Misconfigured ends the program, with status 2, because of an error in its settings, the environment variables ASYNCGEN_*: it says so in one line on
+// standard error. That is nobody's bug, so there is no stack.
+func Misconfigured(err error) {
+	fmt.Fprintf(os.Stderr, "asyncgen: %s\n", strings.ReplaceAll(err.Error(), "\n", " "))
+	os.Exit(2)
+}
+
+// HostMemoryLimit is how much memory the process may have, in bytes, or a bound where the system does not tell: what the machine has or, on Linux, its
+// control groups allow.
+func HostMemoryLimit() int64 { return hostMemory() }
 
 // GPU returns the i-th GPU that a backend in this program has found, or an
 // error that says why there is none, for each backend. A simulated device is no GPU.

@@ -78,8 +78,8 @@ const (
 	// Gather takes elements of In[0] at the int64 indices In[1]: at each index
 	// into Args.Shape, the output has the element of In[0] that its strides lead
 	// to, moved on by Args.Ints[1] elements times the element of In[1] there.
-	// An index is at least -Args.Ints[0], where negative ones count from
-	// Args.Ints[0], and below it, or else the command fails with an
+	// An index is at least [Args.LeastIndex], where negative ones count from
+	// Args.Ints[0], and below Args.Ints[0], or else the command fails with an
 	// [IndexError] about the first, in row-major order, that is not. N elements;
 	// the output is contiguous.
 	Gather
@@ -193,10 +193,19 @@ type Command struct {
 type Args struct {
 	Shape   Shape              // the space that is iterated over
 	Kept    int                // see Reduce
-	Strides [MaxOperands][]int // of each operand over Shape, in elements; nil: contiguous
+	Strides [MaxOperands][]int // of each operand over Shape, in elements, 0 or more; nil: contiguous
 	Ints    []int              // see Scan, ArgSort, MatMul, Conv, Gather and Random
 	Window  *[2]Window         // see Conv and Pool: along rows and along columns
 	Parts   []Part             // see Concat
+}
+
+// LeastIndex is the least index that Gather and ScatterAdd take: -Ints[0], or 0 where there is an Ints[2] that is 1, as
+// there is for numbers of classes, which don't count from the end.
+func (a *Args) LeastIndex() int64 {
+	if len(a.Ints) > 2 && a.Ints[2] == 1 {
+		return 0
+	}
+	return -int64(a.Ints[0])
 }
 
 // A Part is an input of Concat, of which there may be any number.

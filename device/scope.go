@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/asyncgen/asyncgen/internal/bubble"
 )
 
 // A Scope is the part of a program's work that ends with a context, or with any of several. See [WithContext].
@@ -21,6 +23,30 @@ type member struct {
 	number int
 	ctx    context.Context
 	noted  atomic.Int64 // see Note
+
+	inBubble bool                  // ctx may be one of a bubble of testing/synctest, which nobody outside may ask
+	ended    atomic.Pointer[error] // then, its cause, as far as it is known that it has ended
+}
+
+// err is the cause of the end of m's context, or nil.
+func (m *member) err() error {
+	switch {
+	case !m.inBubble && m.ctx.Err() != nil:
+		return context.Cause(m.ctx)
+	case m.inBubble:
+		if bubble.In() && m.ctx.Err() != nil {
+			m.end()
+		}
+		if err := m.ended.Load(); err != nil {
+			return *err
+		}
+	}
+	return nil
+}
+
+func (m *member) end() {
+	err := context.Cause(m.ctx)
+	m.ended.CompareAndSwap(nil, &err)
 }
 
 var scopes struct {
@@ -41,8 +67,11 @@ var scopes struct {
 func WithContext(ctx context.Context, dev Device) Device {
 	scopes.mu.Lock()
 	scopes.made++
-	m := &member{number: scopes.made, ctx: ctx}
+	m := &member{number: scopes.made, ctx: ctx, inBubble: bubble.In()}
 	scopes.mu.Unlock()
+	if m.inBubble {
+		context.AfterFunc(ctx, m.end)
+	}
 	d := dev.state()
 	s := &Scope{members: []*member{m}}
 	if d.scope != nil {
@@ -114,8 +143,8 @@ func (s *Scope) on(d *state) Device {
 // Err returns the cause of the end of the first of the scope's contexts that has ended, or nil.
 func (s *Scope) Err() error {
 	for _, m := range s.members {
-		if m.ctx.Err() != nil {
-			return context.Cause(m.ctx)
+		if err := m.err(); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -19,9 +19,10 @@ func ExampleTry() {
 	err := asyncrt.Try(func() {
 		fmt.Println(x.Div(zero).ItemInt())
 	})
-	fmt.Println(err)
+	failed, _ := errors.AsType[*asyncrt.OpError](err) // whose text has the file and the line as well
+	fmt.Println(failed.Op, failed.Shapes, failed.Err)
 	asyncrt.WaitAll() // reports it, too
-	// Output: asyncgen: kernel panicked: runtime error: integer divide by zero
+	// Output: Div [[1] [1] [1]] an integer is divided by zero
 }
 
 func ExampleGraph() {
@@ -32,8 +33,8 @@ func ExampleGraph() {
 	// Output:
 	// 1  tensor     float32[1 2]
 	// 2  tensor     float32[1 2]
-	// 3  Mul        float32[1 2]  reads 1 2  asyncrt_test.go:30
-	// 4  AddScalar  float32[1 2]  reads 3    asyncrt_test.go:30
+	// 3  Mul        float32[1 2]  reads 1 2  asyncrt_test.go:31
+	// 4  AddScalar  float32[1 2]  reads 3    asyncrt_test.go:31
 }
 
 func ExampleLater() {

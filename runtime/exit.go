@@ -64,8 +64,8 @@ type test[S any] struct {
 // tested: see [tensor.Tensor.Soon]. If values of CPUs take longer, it runs ahead of one test to find out whether that
 // is of use, and, where it isn't, of none.
 //
-// From BreakIf to Flush or Close, the loop has to stay on one goroutine. Operations
-// that others enqueue are not touched. BreakIf panics in a function of the backlog.
+// From BreakIf to Flush or Close, the loop has to stay on one goroutine, which must not end before: else WaitAll returns a
+// [*LeftError] with the line of BreakIf. Operations that others enqueue are not touched. BreakIf panics in a function of the backlog.
 //
 //asyncgen:api call 0 later
 //go:noinline
@@ -108,6 +108,7 @@ func (l *Later[S]) BreakIf(cond func() bool, state S, cells ...tensor.Cell) (S, 
 	if l.pending() > l.window {
 		l.runMiddle()
 	}
+	l.makeRoom()
 	if x.tests > 0 { // this one, at least
 		if x.ahead == nil {
 			x.ahead = engine.Default().Speculate()
@@ -150,7 +151,7 @@ func (l *Later[S]) arrive() {
 	if l.most() > 0 {
 		l.hasten()
 	} else {
-		await(pendingValues(l.backlog[l.head:], l.reads))
+		l.await(pendingValues(l.backlog[l.head:], l.reads))
 	}
 	l.runReady()
 }
@@ -356,6 +357,7 @@ func (l *Later[S]) end() (state S, exited bool) {
 		l.compared, l.unlike = false, false
 	}
 	l.asked = false
+	l.made = engine.Default().Written(l.made)
 	return state, exited
 }
 

@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -324,6 +327,69 @@ func TestExitWhileQueueing(t *testing.T) {
 	}
 	if err := asyncrt.WaitAll(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A goroutine that ends in the middle of a loop, without Close, is an error with the line of BreakIf. It takes nobody else into it.
+func TestLoopsLeftWithoutClose(t *testing.T) {
+	dev, err := device.Open("sim:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := asyncrt.WaitAll(); err != nil {
+		t.Fatal(err)
+	}
+	var kept []*asyncrt.Later[int]
+	line := make(chan int, 1)
+	ways := []func(){func() {}, func() { panic("ouch") }, runtime.Goexit}
+	for i, leave := range ways {
+		go func() {
+			defer func() { _ = recover() }()
+			later := asyncrt.NewLater[int](8)
+			kept = append(kept, later) // the functions of the backlog are not lost
+			later.RunFar()
+			x := tensor.On(dev).Ones(1)
+			for range 3 {
+				x = x.Exp()
+				at := later.Read(x)
+				_, _, here, _ := runtime.Caller(0)
+				if _, ok := later.BreakIf(func() bool { return at.Item() < 0 }, i); ok {
+					t.Error("the loop has ended")
+				}
+				select {
+				case line <- here + 1:
+				default:
+				}
+			}
+			leave()
+		}()
+		var left *asyncrt.LeftError
+		for err = nil; err == nil; err = asyncrt.WaitAll() {
+			runtime.Gosched()
+		}
+		if want := <-line; !errors.As(err, &left) || left.Line != want || filepath.Base(left.File) != "exit_test.go" {
+			t.Errorf("way %d: WaitAll returns %v, not about line %d", i, err, want)
+		}
+		if err := asyncrt.WaitAll(); err != nil {
+			t.Errorf("way %d: WaitAll again: %v", i, err)
+		}
+		var wg sync.WaitGroup
+		for range 20 {
+			wg.Go(func() { tensor.From([]int64{1}).Div(tensor.From([]int64{0})) })
+		}
+		wg.Wait()
+		if err, _ := asyncrt.WaitAll().(interface{ Unwrap() []error }); err == nil || len(err.Unwrap()) != 20 {
+			t.Errorf("way %d: not all failures of other goroutines are there: %v", i, err)
+		}
+	}
+	runtime.KeepAlive(kept)
+
+	// Now nothing refers to what was put off any more. It is told here, so that no other test gets to hear of it.
+	for told := 0; told < len(ways); {
+		runtime.GC()
+		if err, ok := asyncrt.WaitAll().(interface{ Unwrap() []error }); ok {
+			told += len(err.Unwrap())
+		}
 	}
 }
 

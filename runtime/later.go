@@ -29,6 +29,15 @@ import (
 // all, or else what has arrived is kept until the next Do. When more entries than the window are queued, Do waits
 // once, until the one in the middle can run.
 //
+// What is queued may keep tensors, and so memory, that the loop would have dropped. It is taken for all that has been
+// enqueued since, by anyone. If that is more than 32 MiB and an eighth of the memory in use on the device, or more than [SetLimit] allows to be
+// in flight, Do and BreakIf wait for all but the newest entry, in halves. If it is more than a quarter of what is left of
+// the device's memory (ASYNCGEN_MEMORY says how much that has), they wait for all: the program
+// then goes on as if it had not been rewritten.
+// If there is no memory for an
+// operation all the same, it waits until those who have backlogs have run them, which they do when they next call Do, BreakIf, Flush or Poll, or
+// at once where they wait in one of these.
+//
 // A function of the backlog may use the Later that it runs from: while it runs
 // the backlog is empty, and what it queues comes before what was queued after
 // it. If it panics, what was queued after it never runs. An error of a value is
@@ -49,6 +58,9 @@ type Later[S any] struct {
 	spare   []Read // empty: its memory is for reads
 	inside  bool   // a function of the backlog is running
 	exits   exits[S]
+	made    engine.Written  // when the last entry was queued, or the loop began
+	known   *engine.Backlog // this backlog, as the engine knows it; nil: it is empty
+	isShort bool            // the backlog is being run because memory is short
 
 	// Of Undo.
 	places  []changeable
@@ -70,9 +82,10 @@ type Later[S any] struct {
 type entry[S any] struct {
 	reads []Read
 	do    func()
-	test  *test[S] // nil: do
-	held  []held   // see Undo
-	bytes int64    // of what is kept for it, if it is no test, and not for the one before
+	test  *test[S]       // nil: do
+	made  engine.Written // when the entry before was queued: what was made later it may keep
+	held  []held         // see Undo
+	bytes int64          // of what is kept for it, if it is no test, and not for the one before
 }
 
 // NewLater returns a Later that lets at most window entries wait. It panics if
@@ -83,7 +96,7 @@ func NewLater[S any](window int) *Later[S] {
 	if window <= 0 {
 		panic(fmt.Sprintf("asyncrt: NewLater: window %d is not positive", window))
 	}
-	return &Later[S]{window: window}
+	return &Later[S]{window: window, made: engine.Default().Written(nil)}
 }
 
 // Ahead bounds by n how many tests a loop runs ahead of, see BreakIf, and returns l. It panics if n is not positive.
@@ -150,13 +163,11 @@ func (l *Later[S]) Do(f func()) {
 	if l.pending() > l.window {
 		l.runMiddle()
 	}
-	for l.holdsMuch() && l.pending() > 0 {
-		l.runMiddle()
-	}
+	l.makeRoom()
 }
 
-// Poll runs the entries at the front whose values have arrived, as Do does, and never
-// waits. It costs a comparison if nothing is queued (0.5 ns on an AMD EPYC), and a look at the values
+// Poll runs the entries at the front whose values have arrived, as Do does, and does not
+// wait unless memory is short. It costs a comparison if nothing is queued (0.5 ns on an AMD EPYC), and a look at the values
 // of the first entry if they have not arrived (10 ns).
 //
 //	for i := 0; ; i++ {
@@ -201,11 +212,16 @@ func (l *Later[S]) Close() {
 	}()
 	l.runAll()
 	l.end()
+	if l.known != nil && l.pending() == 0 && !l.inside {
+		l.known.End()
+		l.known = nil
+	}
 }
 
 // queue appends e, which gets the reads since the last entry, unless the loop has ended.
 func (l *Later[S]) queue(e entry[S]) {
 	e.reads, l.reads = l.reads, nil
+	e.made, l.made = l.made, engine.Default().Written(l.made)
 	if l.exits.taken == nil {
 		if e.held = l.holds(); e.test != nil {
 			e.test.held = e.held
@@ -213,6 +229,26 @@ func (l *Later[S]) queue(e entry[S]) {
 			l.keepHeld(&e)
 		}
 		l.backlog = append(l.backlog, e)
+		if l.known == nil {
+			l.known = engine.Default().NewBacklog()
+		}
+		l.known.Add(1)
+	}
+}
+
+// makeRoom runs entries while they may keep more than there is room for: all of them if memory could be short, or else
+// all but the last one or two, which a loop has to be ahead of for the device to have something to do.
+func (l *Later[S]) makeRoom() {
+	for l.pending() > 0 {
+		room := engine.Default().RoomSince(l.backlog[l.head].made)
+		switch {
+		case room == engine.None:
+			l.runUntil(0)
+		case room == engine.Little && l.pending() > 1, l.holdsMuch():
+			l.runMiddle()
+		default:
+			return
+		}
 	}
 }
 
@@ -223,6 +259,22 @@ func (l *Later[S]) pending() int { return len(l.backlog) - l.head }
 func (l *Later[S]) runReady() {
 	for l.pending() > 0 && l.backlog[l.head].isReady() {
 		l.runNext()
+	}
+	l.relieve()
+}
+
+// relieve runs all entries, one after the other, if an operation waits for the memory that they keep.
+func (l *Later[S]) relieve() {
+	if l.isShort || !engine.Default().IsShort() {
+		return
+	}
+	l.isShort = true
+	defer func() {
+		l.isShort = false
+		engine.Default().Relieve()
+	}()
+	for l.pending() > 0 {
+		l.runUntil(l.pending() - 1)
 	}
 }
 
@@ -245,10 +297,11 @@ func (l *Later[S]) runMiddle() {
 func (l *Later[S]) runUntil(keep int) {
 	for l.pending() > keep { // once, unless functions queue more in front
 		first := l.backlog[l.head : len(l.backlog)-keep]
-		await(pendingValues(first, nil))
+		l.await(pendingValues(first, nil))
 		for n := len(first); n > 0 && l.pending() > keep && l.backlog[l.head].isReady(); n-- {
 			l.runNext()
 		}
+		l.relieve()
 	}
 }
 
@@ -268,13 +321,21 @@ func pendingValues[S any](entries []entry[S], reads []Read) (values []*tensor.Te
 	return values
 }
 
-// await waits, once, for values.
-func await(values []*tensor.Tensor) {
-	if len(values) > 0 {
-		engine.AllowSync(func() {
-			_ = tensor.Wait(values...) // errors are raised where values are used
-		})
+// await waits, once, for values, or until memory is short.
+func (l *Later[S]) await(values []*tensor.Tensor) {
+	if len(values) == 0 {
+		return
 	}
+	wait := func() {
+		_ = tensor.Wait(values...) // errors are raised where values are used
+	}
+	engine.AllowSync(func() {
+		if l.known == nil || l.isShort {
+			wait()
+		} else {
+			l.known.Yield(wait)
+		}
+	})
 }
 
 // runNext runs the entry at the front, which is ready, on an empty backlog.
@@ -287,6 +348,10 @@ func (l *Later[S]) runNext() {
 	returned := false
 	defer func() {
 		l.inside, l.holding = inside, holding
+		l.known.Add(-1)
+		if !returned {
+			l.known.Add(head - len(rest))
+		}
 		if !returned && !inside {
 			l.abandon(e, rest[head:])
 		}
@@ -296,6 +361,7 @@ func (l *Later[S]) runNext() {
 	l.recycle(e.reads)
 	if isExit {
 		l.take(e.test, rest[head:])
+		l.known.Add(head - len(rest))
 		return
 	}
 	if l.pending() > 0 {

@@ -162,7 +162,7 @@ func (m *MappedRows) together(from, to int) (part *tensor.Tensor, lacks *MappedR
 		guess.Discard()
 		guess.Restore() // a layer may have drawn its weights
 	}()
-	part = tensor.VMapSure(0, to-from, partBytes, m.detach, func(row func(*tensor.Tensor) *tensor.Tensor) *tensor.Tensor {
+	part = tensor.VMapSure(0, to-from, int64(engine.Default().Part(partBytes)), m.detach, func(row func(*tensor.Tensor) *tensor.Tensor) *tensor.Tensor {
 		defer m.loop.enter(from, to, row)()
 		return m.of(func(x *tensor.Tensor) *tensor.Tensor {
 			if most := mostRows(x); most < to-from {

@@ -48,6 +48,12 @@ func (r Read) ItemInt() int64 { return r.tensor().ItemInt() }
 //go:noinline
 func (r Read) At(index ...int) float64 { return r.tensor().At(index...) }
 
+// AtInt is [tensor.Tensor.AtInt].
+//
+//asyncgen:api read
+//go:noinline
+func (r Read) AtInt(index ...int) int64 { return r.tensor().AtInt(index...) }
+
 // Float32s is [tensor.Tensor.Float32s].
 //
 //asyncgen:api read

@@ -40,7 +40,7 @@ const (
 
 const (
 	partRows  = 1 << 14 // rows in a part, at most
-	partBytes = 8 << 20 // bytes of one operand's rows in a part, at most, unless it is one row
+	partBytes = 8 << 20 // bytes of one operand's rows in a part, at most, unless it is one row; less where memory is little
 )
 
 // Rows computes of(row) for the rows 0 to n-1 of the tensors that it asks for: row(x) is x.Row(j). Each
@@ -205,7 +205,7 @@ func (r *Rows) start(k int) {
 // mostRows is how many rows of x may be in a part.
 func mostRows(x *tensor.Tensor) int {
 	bytes := x.Size() / max(x.Dim(0), 1) * x.DType().Size()
-	return max(partBytes/max(bytes, 1), 1)
+	return max(engine.Default().Part(partBytes)/max(bytes, 1), 1)
 }
 
 // onHost returns t, or starts a copy that the host can reach.

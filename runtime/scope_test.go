@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -22,11 +23,11 @@ func ExampleSynchronize_scope() {
 	y := x.MatMul(weights) // belongs to the request, as x does
 	fmt.Println(y, asyncrt.Synchronize(request))
 	cancel()
-	fmt.Println(y.AddScalar(1).Wait())
+	fmt.Println(errors.Unwrap(y.AddScalar(1).Wait()))
 	fmt.Println(asyncrt.Synchronize(request))
 	// Output:
 	// [[3. 3.]] <nil>
-	// asyncgen: context canceled
+	// context canceled
 	// context canceled
 }
 
@@ -105,7 +106,7 @@ func TestReadsAfterTheEnd(t *testing.T) {
 		if err := z.Wait(); !errors.Is(err, gone) {
 			t.Errorf("what was not: %v", err)
 		}
-		if text := z.String(); text != "<failed: the client is gone>" {
+		if text := z.String(); !strings.HasSuffix(text, ": the client is gone>") {
 			t.Errorf("what was not prints as %s", text)
 		}
 		if err := asyncrt.Synchronize(request); !errors.Is(err, gone) {

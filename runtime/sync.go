@@ -22,10 +22,12 @@ const (
 // names the call and the line. The tensor is as good as before.
 type SyncError = engine.SyncError
 
-// SyncMode says what becomes of calls that have to wait, on all goroutines and
+// SyncMode says what becomes of calls that have to wait, on all goroutines of the process and
 // from now on, and returns what it was before:
 //
 //	defer asyncrt.SyncMode(asyncrt.SyncMode(asyncrt.Error))
+//
+// Two goroutines that do so at the same time disturb each other; [ForbidSync] is of one goroutine.
 //
 // With Error, reads such as Item panic with a [*SyncError], Wait, WaitAll and the
 // forms with a context return it, and String and Format print it. A call has to wait if
@@ -46,3 +48,12 @@ func SyncMode(p SyncPolicy) (old SyncPolicy) { return engine.Default().SetSyncPo
 //asyncgen:api call 0 once
 //go:noinline
 func AllowSync(f func()) { engine.AllowSync(f) }
+
+// ForbidSync calls f, whose calls that have to wait fail with a [*SyncError], as with [SyncMode] Error, whatever that says: those of f and of what it
+// calls, directly or not, on this goroutine, until f returns or its panic is recovered. Goroutines that f starts are not included,
+// and others that run at the same time are not affected: a handler of requests can forbid its own waits. Of an [AllowSync] and a ForbidSync, one in
+// the other, the inner one counts.
+//
+//asyncgen:api call 0 once
+//go:noinline
+func ForbidSync(f func()) { engine.ForbidSync(f) }

@@ -57,9 +57,6 @@ const smallest = 2048
 
 // Alloc returns memory with undefined contents.
 func (b *Backend) Alloc(bytes int64) (*device.Buffer, error) {
-	if b.closed.Load() {
-		return nil, fmt.Errorf("cpu: %w", device.ErrClosed)
-	}
 	if 0 <= bytes && bytes <= smallest {
 		return device.HostBuffer(bytes), nil
 	}
@@ -71,14 +68,19 @@ func (b *Backend) Alloc(bytes int64) (*device.Buffer, error) {
 }
 
 // Free gives b back. It works after Close, too.
-func (b *Backend) Free(buf *device.Buffer) { b.memory.Free(buf) }
+func (b *Backend) Free(buf *device.Buffer) {
+	b.memory.Free(buf)
+	if b.closed.Load() && b.memory.Live() == 0 {
+		b.memory.Trim()
+	}
+}
 
 // Memory is where Alloc takes what is not small from.
 func (b *Backend) Memory() *device.Allocator { return b.memory }
 
 // Submit runs the commands, in order, up to the first that fails.
 func (b *Backend) Submit(cmds []device.Command) (device.Ticket, error) {
-	if b.closed.Load() {
+	if b.closed.Load() && !device.OnlyReads(cmds) {
 		return 0, fmt.Errorf("cpu: %w", device.ErrClosed)
 	}
 	last := b.tickets.Add(uint64(len(cmds)))
@@ -88,6 +90,14 @@ func (b *Backend) Submit(cmds []device.Command) (device.Ticket, error) {
 		}
 	}
 	return device.Ticket(last), nil
+}
+
+// RunTiny runs a command of a few elements, see [device.TinyOf].
+func (b *Backend) RunTiny(c *device.Command) error {
+	if b.closed.Load() && c.Kernel.Code != device.Copy {
+		return fmt.Errorf("cpu: %w", device.ErrClosed)
+	}
+	return Run(c)
 }
 
 // Done reports whether Submit gave t out, as it does so when the command has run.
@@ -112,7 +122,7 @@ func (b *Backend) Caps() device.Caps {
 	}
 }
 
-// Close makes later calls of Alloc and Submit fail, and gives memory back that is not in use.
+// Close makes later calls of Submit fail, but for reads, and gives memory back that is not in use.
 func (b *Backend) Close() error {
 	b.closed.Store(true)
 	b.memory.Trim()

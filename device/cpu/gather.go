@@ -89,9 +89,9 @@ func (s *selection) find(c *device.Command) error {
 	if s.index.rank <= 1 && s.outer.rank <= 1 {
 		return s.findInLine(c)
 	}
-	length, step, indices := c.Args.Ints[0], c.Args.Ints[1], whole[int64](c, 2)
+	least, length, step, indices := c.Args.LeastIndex(), c.Args.Ints[0], c.Args.Ints[1], whole[int64](c, 2)
 	for i := range s.places {
-		at, err := indexIn(length, indices[c.Off[2]+s.index.offset(i)])
+		at, err := indexIn(least, length, indices[c.Off[2]+s.index.offset(i)])
 		if err != nil {
 			return err
 		}
@@ -102,7 +102,7 @@ func (s *selection) find(c *device.Command) error {
 
 // findInLine is find for indices, and what is selected from, that lie equally far apart.
 func (s *selection) findInLine(c *device.Command) error {
-	length, step, indices := c.Args.Ints[0], c.Args.Ints[1], whole[int64](c, 2)
+	least, length, step, indices := c.Args.LeastIndex(), c.Args.Ints[0], c.Args.Ints[1], whole[int64](c, 2)
 	from, each := c.Off[2], 0
 	if s.index.rank > 0 {
 		each = s.index.strides[0]
@@ -114,7 +114,7 @@ func (s *selection) findInLine(c *device.Command) error {
 	for i := range s.places {
 		at := indices[from]
 		if uint64(at) >= uint64(length) { // or else it is as it should be
-			k, err := indexIn(length, at)
+			k, err := indexIn(least, length, at)
 			if err != nil {
 				return err
 			}
@@ -126,9 +126,9 @@ func (s *selection) findInLine(c *device.Command) error {
 	return nil
 }
 
-// indexIn is an index of an axis of the given length, counted from its end if it is negative.
-func indexIn(length int, at int64) (int, error) {
-	if at < -int64(length) || at >= int64(length) {
+// indexIn is an index of an axis of the given length, counted from its end if it is negative. It fails if that is below least.
+func indexIn(least int64, length int, at int64) (int, error) {
+	if at < least || at >= int64(length) {
 		return 0, &device.IndexError{Index: at, Length: length}
 	}
 	if at < 0 {

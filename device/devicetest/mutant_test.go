@@ -220,6 +220,14 @@ var mutants = []mutant{
 		}
 		run(c)
 	})},
+	{"numbers of classes count from the end", "IndexErrors", onCPU(func(c *device.Command, run func(*device.Command)) {
+		if c.Kernel.Code == device.Gather {
+			args := *c.Args
+			args.Ints = args.Ints[:2]
+			c.Args = &args
+		}
+		run(c)
+	})},
 	{"an element of the output is added to once", "ScatterAdd", onCPU(func(c *device.Command, run func(*device.Command)) {
 		if c.Kernel.Code == device.ScatterAdd && len(c.Args.Shape) > 0 {
 			args := *c.Args
@@ -356,6 +364,15 @@ var mutants = []mutant{
 				err = nil
 			}
 			return last, err
+		}
+	})},
+	{"what a closed device has computed is gone", "Close", onSim(func(b *wrapped) {
+		b.submit = func(cmds []device.Command) (device.Ticket, error) {
+			fill := device.Command{Kernel: device.NewKernel("fill", device.Fill, nil, device.Int64)}
+			if _, err := b.Backend.Submit([]device.Command{fill}); err != nil {
+				return 0, err
+			}
+			return b.Backend.Submit(cmds)
 		}
 	})},
 }

@@ -3,6 +3,7 @@ package devicetest
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/asyncgen/asyncgen/device"
@@ -264,9 +265,15 @@ func testConcurrency(s *suite) {
 	}
 }
 
+// A closed device computes nothing, but gives what it has computed: as a whole, and as a view, which is collected on the device first.
 func testClose(s *suite) {
-	x := put(s, []int64{0})
-	c := device.Command{Kernel: increment(), N: 1, Buf: [4]*device.Buffer{x, x}}
+	s.Cleanup(func() { // when all is freed
+		if m := device.MemoryOf(s.b); m != nil && m.Live() == 0 && m.Stats().Cached != 0 {
+			s.Errorf("a closed device keeps %d bytes that nobody uses", m.Stats().Cached)
+		}
+	})
+	x, y := put(s, []int64{0, 10, 20, 30}), s.alloc(4*8)
+	c := device.Command{Kernel: increment(), N: 4, Buf: [4]*device.Buffer{x, x}}
 	last, err := s.b.Submit([]device.Command{c, c, c})
 	if err != nil {
 		s.Fatal(err)
@@ -277,13 +284,42 @@ func testClose(s *suite) {
 	if !s.b.Done(last) || s.b.Wait(context.Background(), last) != nil {
 		s.Error("Close has not waited for what was submitted")
 	}
-	if _, err := s.b.Submit([]device.Command{c}); !errors.Is(err, device.ErrClosed) {
-		s.Errorf("Submit after Close: error %v does not wrap ErrClosed", err)
+	refuses := func(when string) {
+		s.Helper()
+		copied := device.Command{Kernel: kernelFor(device.Copy, device.Int64), N: 4, Buf: [4]*device.Buffer{y, x}}
+		for _, cmds := range [][]device.Command{
+			{c},
+			{{Kernel: kernelFor(device.Fill, device.Int64), N: 4, Buf: [4]*device.Buffer{x}}},
+			{{Kernel: kernelFor(device.Upload, device.Int64), N: 4, Buf: [4]*device.Buffer{x, host([]int64{7, 7, 7, 7})}}},
+			{c, copied},
+		} {
+			if _, err := s.b.Submit(cmds); !errors.Is(err, device.ErrClosed) {
+				s.Errorf("Submit of %s %s: error %v does not wrap ErrClosed", cmds[0].Kernel.Name, when, err)
+			}
+		}
 	}
-	if _, err := s.b.Alloc(8); !errors.Is(err, device.ErrClosed) {
-		s.Errorf("Alloc after Close: error %v does not wrap ErrClosed", err)
+	reads := func(when string) {
+		s.Helper()
+		if got, want := get[int64](s, x, 4), []int64{3, 13, 23, 33}; !slices.Equal(got, want) {
+			s.Errorf("read %s: got %v, want %v", when, got, want)
+		}
+		view := s.alloc(3 * 8) // elements 1 and 3, behind one that nobody writes
+		s.do(device.Command{Kernel: kernelFor(device.Copy, device.Int64), N: 2, Buf: [4]*device.Buffer{view, x}, Off: [4]int{1, 1},
+			Args: &device.Args{Shape: device.Shape{2}, Strides: [4][]int{nil, {2}}}})
+		if got := get[int64](s, view, 3)[1:]; !slices.Equal(got, []int64{13, 33}) {
+			s.Errorf("a view read %s: got %v, want 13 and 33", when, got)
+		}
+		s.do(device.Command{Kernel: kernelFor(device.Copy, device.Int64), N: 4, Buf: [4]*device.Buffer{y, x}})
+		if got, want := get[int64](s, y, 4), []int64{3, 13, 23, 33}; !slices.Equal(got, want) {
+			s.Errorf("a copy read %s: got %v, want %v", when, got, want)
+		}
 	}
+	reads("after Close")
+	refuses("after Close")
+	reads("after what was refused")
 	if err := s.b.Close(); err != nil {
 		s.Errorf("Close again: %v", err)
 	}
+	reads("after another Close")
+	refuses("after another Close")
 }

@@ -296,11 +296,13 @@ func choose[T device.Element](s *suite, values func(*suite, int) []T) chosen[T] 
 		clear(indexStrides[split:])
 	}
 	c.indices = make([]int64, c.Off[2]+indexSpan)
+	c.Args.Ints = []int{c.length, c.step, s.rnd.IntN(2)}
+	least := c.Args.LeastIndex()
 	for i := range c.indices {
-		c.indices[i] = int64(s.rnd.IntN(2*c.length) - c.length)
+		c.indices[i] = least + s.rnd.Int64N(int64(c.length)-least)
 	}
 	c.Buf[1], c.Buf[2] = put(s, c.data), put(s, c.indices)
-	c.Args.Strides[1], c.Args.Strides[2], c.Args.Ints = c.strides, indexStrides, []int{c.length, c.step}
+	c.Args.Strides[1], c.Args.Strides[2] = c.strides, indexStrides
 	return c
 }
 
@@ -376,16 +378,23 @@ func testIndexErrors(s *suite) {
 	const length = 3
 	for _, code := range []device.Code{device.Gather, device.ScatterAdd} {
 		k := device.NewKernel(code.String(), code, nil, device.Float32, device.Float32, device.Int64)
-		for _, bad := range []int64{length, -length - 1, math.MaxInt64, math.MinInt64} {
-			c := device.Command{Kernel: k, N: 4 * 2, Args: &device.Args{Shape: device.Shape{4, 2}, Ints: []int{length, 2}}}
+		for _, test := range []struct {
+			bad, good int64
+			classes   int
+		}{
+			{length, -length, 0}, {-length - 1, -1, 0}, {math.MaxInt64, -length, 0}, {math.MinInt64, length - 1, 0},
+			{-1, 0, 1}, {-length, length - 1, 1}, {length, 0, 1}, {math.MinInt64, 0, 1},
+		} {
+			bad := test.bad
+			c := device.Command{Kernel: k, N: 4 * 2, Args: &device.Args{Shape: device.Shape{4, 2}, Ints: []int{length, 2, test.classes}}}
 			c.Args.Strides = [4][]int{{0, 1}, {0, 1}, {1, 0}}
 			if code == device.ScatterAdd {
 				c.N, c.Args.Strides[1] = length*2, nil
 			}
-			c.Buf = [4]*device.Buffer{s.alloc(4 * 8), put(s, make([]float32, 8)), put(s, []int64{0, -length, bad, bad - 1})}
+			c.Buf = [4]*device.Buffer{s.alloc(4 * 8), put(s, make([]float32, 8)), put(s, []int64{0, test.good, bad, bad - 1})}
 			var at *device.IndexError
 			if err := s.try(c); !errors.As(err, &at) || at.Index != bad || at.Length != length {
-				s.Errorf("%v with index %d: error %v", code, bad, err)
+				s.Errorf("%v with index %d, Args.Ints %v: error %v", code, bad, c.Args.Ints, err)
 			} else if want := fmt.Sprintf("index %d is out of range of an axis of length %d", bad, length); at.Error() != want {
 				s.Errorf("the error is %q, want %q", at, want)
 			}

@@ -179,9 +179,11 @@ func sign(x *Expr) *Expr {
 }
 
 // winner is the derivative of Max with respect to its operand b, a being the
-// other one: ties share it. That of Min is the same with a and b exchanged.
+// other one: ties share it, and where either is NaN, and so is the maximum, both
+// have it, so that a gradient that is NaN does not vanish. That of Min is the
+// same with a and b exchanged.
 func winner(a, b *Expr) *Expr {
-	return Where(Lt(a, b), like(a, 1), Where(Eq(a, b), like(a, 0.5), like(a, 0)))
+	return Where(Lt(b, a), like(a, 0), Where(Eq(a, b), like(a, 0.5), like(a, 1)))
 }
 
 // partialPow is finite where the derivative is, although its factors are not:

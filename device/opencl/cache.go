@@ -3,6 +3,9 @@ package opencl
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,6 +17,7 @@ import (
 
 // A cache is where on disk what was compiled for a device is kept. What can't be read or written there is compiled. The first that a process adds
 // makes room: so much is kept as was used last, and what a process has left that ended while it wrote is removed.
+// A driver runs what is kept, so only what nobody else can have written counts: see usable.
 type cache struct {
 	folder string // "": there is none
 	key    string // of the device and its driver
@@ -49,20 +53,76 @@ func sumOf(file string, binary []byte) [sha256.Size]byte {
 	return sha256.Sum256(append([]byte(filepath.Base(file)+"\n"), binary...))
 }
 
+// usable returns why what is kept in folder may not be used, or nil: it or the folder around it, which is asyncgen's as well, is a symbolic link
+// or something else than a folder, or others own it or may write to it; or both stand in a folder of another user. Systems
+// where files have no owners have no such folders. What is not there yet is no obstacle.
+func usable(folder string) error {
+	around := filepath.Dir(folder)
+	if info, err := os.Stat(filepath.Dir(around)); err == nil {
+		if own, _ := ownership(info); !own && !isRoots(info) {
+			return fmt.Errorf("%s belongs to another user", filepath.Dir(around))
+		}
+	}
+	for _, dir := range []string{around, folder} {
+		info, err := os.Lstat(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		own, shared := ownership(info)
+		switch {
+		case !info.IsDir():
+			return fmt.Errorf("%s is no folder", dir)
+		case !own:
+			return fmt.Errorf("%s belongs to another user", dir)
+		case shared:
+			return fmt.Errorf("others may write to %s", dir)
+		}
+	}
+	return nil
+}
+
+// read returns what is in a file that nobody else can have written, and when it was written; or nil.
+func read(file string) ([]byte, time.Time) {
+	link, err := os.Lstat(file)
+	if err != nil || !link.Mode().IsRegular() || usable(filepath.Dir(file)) != nil {
+		return nil, time.Time{}
+	}
+	f, err := os.OpenFile(file, os.O_RDONLY|noFollow, 0)
+	if err != nil {
+		return nil, time.Time{}
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, time.Time{}
+	}
+	if own, shared := ownership(info); !own || shared {
+		return nil, time.Time{}
+	}
+	data, err := io.ReadAll(f)
+	if err != nil {
+		return nil, time.Time{}
+	}
+	return data, info.ModTime()
+}
+
 // load returns what store has written, or nil. A file is the checksum of the rest, and that.
 func load(file string) []byte {
 	if file == "" {
 		return nil
 	}
-	data, err := os.ReadFile(file)
-	if err != nil || len(data) <= sha256.Size {
+	data, written := read(file)
+	if len(data) <= sha256.Size {
 		return nil
 	}
 	binary := data[sha256.Size:]
 	if sumOf(file, binary) != [sha256.Size]byte(data) {
 		return nil
 	}
-	if info, err := os.Stat(file); err == nil && time.Since(info.ModTime()) > usedAgain {
+	if time.Since(written) > usedAgain {
 		now := time.Now()
 		os.Chtimes(file, now, now)
 	}
@@ -72,7 +132,7 @@ func load(file string) []byte {
 // store writes binary to file, at once or not at all: several processes may do so.
 func store(file string, binary []byte) {
 	folder := filepath.Dir(file)
-	if os.MkdirAll(folder, 0o700) != nil {
+	if usable(folder) != nil || os.MkdirAll(folder, 0o700) != nil || usable(folder) != nil {
 		return
 	}
 	tidied.Do(func() { tidy(folder, cacheMost) })

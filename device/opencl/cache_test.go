@@ -3,10 +3,13 @@ package opencl
 import (
 	"bytes"
 	"crypto/sha256"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -46,6 +49,16 @@ func withSum(file string, binary []byte) []byte {
 	return append(sum[:], binary...)
 }
 
+// private makes a folder to which nobody else may write.
+func private(t *testing.T) string {
+	t.Helper()
+	folder := filepath.Join(t.TempDir(), "asyncgen", "opencl")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
 func TestStore(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a", "b", "program.bin")
 	if got := load(file); got != nil {
@@ -82,9 +95,80 @@ func TestStoreWhereNothingCanBe(t *testing.T) {
 	}
 }
 
+// What others may have written is neither read nor written, be it a file or a folder, or what a symbolic link leads to.
+func TestForeignKernels(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("files have lists of who may write to them")
+	}
+	chmod := func(mode fs.FileMode, path ...string) func(folder string) error {
+		return func(folder string) error { return os.Chmod(filepath.Join(append([]string{folder}, path...)...), mode) }
+	}
+	chown := func(path ...string) func(folder string) error {
+		return func(folder string) error {
+			if os.Geteuid() != 0 {
+				return fs.ErrPermission // only root gives files away
+			}
+			return os.Lchown(filepath.Join(append([]string{folder}, path...)...), 1, -1)
+		}
+	}
+	link := func(path ...string) func(folder string) error {
+		return func(folder string) error {
+			at := filepath.Join(append([]string{folder}, path...)...)
+			if err := os.Rename(at, at+"-elsewhere"); err != nil {
+				return err
+			}
+			return os.Symlink(at+"-elsewhere", at)
+		}
+	}
+	for what, c := range map[string]struct {
+		spoil   func(folder string) error
+		mended  bool // the next to store puts a file of its own there
+		isNotes bool // the notes say why
+	}{
+		"a folder of a group":          {chmod(0o770), false, true},
+		"a folder of all":              {chmod(0o707), false, true},
+		"a folder around of a group":   {chmod(0o720, ".."), false, true},
+		"a folder of another":          {chown(), false, true},
+		"a folder around of another":   {chown(".."), false, true},
+		"a cache of another":           {chown("..", ".."), false, true},
+		"a folder behind a link":       {link(), false, true},
+		"a folder around, behind one":  {link(".."), false, true},
+		"a file of a group":            {chmod(0o660, "program.bin"), true, false},
+		"a file of all":                {chmod(0o602, "program.bin"), true, false},
+		"a file of another":            {chown("program.bin"), true, false},
+		"a file behind a link":         {link("program.bin"), true, false},
+		"a file that others may read":  {chmod(0o644, "program.bin"), true, false},
+		"a folder that others may see": {chmod(0o755), true, false},
+	} {
+		folder := private(t)
+		file := filepath.Join(folder, "program.bin")
+		store(file, []byte("program"))
+		if err := c.spoil(folder); errors.Is(err, fs.ErrPermission) {
+			continue
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if got := load(file); got != nil != strings.Contains(what, " that others may ") {
+			t.Errorf("%s: load returns %q", what, got)
+		}
+		if err := usable(folder); (err != nil) != c.isNotes {
+			t.Errorf("%s: %v", what, err)
+		}
+		before, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		store(file, []byte("another"))
+		got := load(file)
+		if after, err := os.ReadFile(file); err != nil || c.mended != (string(got) == "another") || !c.mended && !bytes.Equal(before, after) {
+			t.Errorf("%s: after store, load returns %q, and the file changed from %q to %q, %v", what, got, before, after, err)
+		}
+	}
+}
+
 // A file with a wrong bit anywhere, or without its end, is not there.
 func TestDamagedFile(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "program.bin")
+	file := filepath.Join(private(t), "program.bin")
 	whole := withSum(file, []byte("a program of some bytes"))
 	look := func(what string, at int, data []byte) {
 		t.Helper()
@@ -108,7 +192,7 @@ func TestDamagedFile(t *testing.T) {
 
 // What several write at once is what one of them has written, whenever it is read, and no other file is left.
 func TestStoreAtOnce(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "program.bin")
+	file := filepath.Join(private(t), "program.bin")
 	var work sync.WaitGroup
 	for i := range 4 {
 		binary := bytes.Repeat([]byte{byte(i)}, 5000*(i+1))
@@ -130,7 +214,7 @@ func TestStoreAtOnce(t *testing.T) {
 
 // What was used last is kept, as much as is asked for, and what somebody may be writing.
 func TestTidy(t *testing.T) {
-	folder := t.TempDir()
+	folder := private(t)
 	name := func(file string) string { return filepath.Join(folder, file) }
 	add := func(file string, age time.Duration) {
 		store(name(file), make([]byte, 100-sha256.Size))

@@ -79,3 +79,52 @@ func doubleOn(b *Backend, value int64) error {
 	}
 	return nil
 }
+
+// What the driver has made stays as long as a block of a closed device was not freed, so that this can be read, and not longer; whatever comes first,
+// or fails.
+func TestReadWhenClosed(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	duplicate := device.NewKernel("copy", device.Copy, nil, device.Int64, device.Int64)
+	for n := 0; ; n++ {
+		c := clfault.New()
+		b, err := open(hooked(t, c))
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := b.Alloc(24)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if failed, err := do(b, command(upload, 3, x, hostOf(1, 2, 3)), command(double, 3, x, x)); errors.Join(append(failed, err)...) != nil {
+			t.Fatal(failed, err)
+		}
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+		c.Fail(n, clfault.Lost)
+		out := hostOf(0, 0)
+		y, err := b.Alloc(16)
+		if err == nil {
+			strided := command(duplicate, 2, y, x)
+			strided.Args = &device.Args{Shape: device.Shape{2}, Strides: [device.MaxOperands][]int{nil, {2}}}
+			var failed []error
+			failed, err = do(b, strided, command(download, 2, out, y))
+			err = errors.Join(append(failed, err)...)
+			b.Free(y)
+		}
+		if got := device.Slice[int64](out, 0, 2); err == nil && (got[0] != 2 || got[1] != 6) || err != nil && !isExpected(err) || n == 0 && err != nil {
+			t.Errorf("call %d, %v: read %v, %v", n, c.Failed(), got, err)
+		}
+		if n == 0 && c.Left() == 0 {
+			t.Error("nothing is left of the driver's, though a block is")
+		}
+		b.Free(x)
+		if _, err := b.Alloc(8); !isExpected(err) {
+			t.Errorf("call %d: Alloc when all is freed: %v", n, err)
+		}
+		nothingIsLeft(t, c)
+		if t.Failed() || n > 0 && len(c.Failed()) == 0 {
+			return
+		}
+	}
+}

@@ -27,6 +27,11 @@ func notes() []string {
 		lines = append(lines, fmt.Sprintf("%s: %s", f.description(), use))
 		if f.flaw == nil {
 			lines = append(lines, f.shortcomings()...)
+			if c := cacheFor(&f); c.folder != "" {
+				if err := usable(c.folder); err != nil {
+					lines = append(lines, "kernels are not kept from one run to the next: "+err.Error())
+				}
+			}
 		}
 	}
 	return lines

@@ -89,13 +89,14 @@ type Backend struct {
 	troubles   int       // how often in a row the driver did not say how far it is
 	closed     bool
 	released   bool      // nothing is left but the memory of live blocks
+	live       int       // blocks, and calls of Alloc that have not returned
 	isTaken    bool      // somebody is in Submit or Close: batches stay together
 	left       sync.Cond // isTaken has become false
 	retired    sync.Cond // a group is done, or the device lost
 	rested     time.Time // when the last group was done
 	isIdleEver bool      // rested is set
 	attendants sync.WaitGroup
-	allocs     sync.WaitGroup // calls of Alloc, which use the driver; none begins when closed is set
+	allocs     sync.WaitGroup // calls of Alloc, which use the driver; none begins when the device is closed and lost
 }
 
 // open starts a device.
@@ -192,17 +193,19 @@ func (b *Backend) Memory() *device.Allocator { return b.memory }
 // as ASYNCGEN_MEMORY says, or else nine tenths of its memory.
 func (b *Backend) Alloc(bytes int64) (*device.Buffer, error) {
 	b.mu.Lock()
-	err := b.goneLocked()
+	err := b.goneLocked(b.live > 0)
 	if err == nil {
+		b.live++
 		b.allocs.Add(1)
-		defer b.allocs.Done()
 	}
 	b.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
 	memory, err := b.memory.Alloc(bytes)
+	b.allocs.Done()
 	if err != nil {
+		b.drop()
 		return nil, fmt.Errorf("opencl: %w", err)
 	}
 	buf := *memory
@@ -213,20 +216,29 @@ func (b *Backend) Alloc(bytes int64) (*device.Buffer, error) {
 // Free gives buf back. It works after Close, too.
 func (b *Backend) Free(buf *device.Buffer) {
 	b.memory.Free(buf)
+	b.drop()
+}
+
+// drop is for a block that is not in use any more. The last one of a closed device takes with it what that has of the driver.
+func (b *Backend) drop() {
 	b.mu.Lock()
-	released := b.released
+	b.live--
+	released, isLast := b.released, b.closed && b.live == 0
 	b.mu.Unlock()
-	if released {
+	switch {
+	case released:
 		b.memory.Trim()
+	case isLast:
+		b.releaseUnused()
 	}
 }
 
-// goneLocked is why the device takes nothing any more, or nil.
-func (b *Backend) goneLocked() error {
+// goneLocked is why the device takes nothing any more, or nil. canRead is set if it would take it from a closed device whose memory is in use.
+func (b *Backend) goneLocked(canRead bool) error {
 	if b.lost != nil {
 		return b.lost
 	}
-	if b.closed {
+	if b.closed && (!canRead || b.released) {
 		return fmt.Errorf("opencl: %w", device.ErrClosed)
 	}
 	return nil

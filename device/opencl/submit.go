@@ -15,7 +15,7 @@ func (b *Backend) Submit(cmds []device.Command) (device.Ticket, error) {
 	defer b.mu.Unlock()
 	b.takeLocked()
 	defer b.leaveLocked()
-	if err := b.goneLocked(); err != nil {
+	if err := b.goneLocked(b.live > 0 && device.OnlyReads(cmds)); err != nil {
 		return 0, err
 	}
 	end := b.submitted + uint64(len(cmds))
@@ -148,11 +148,11 @@ func (b *Backend) leaveLocked() {
 	b.left.Signal()
 }
 
-// Close waits for what was submitted; later calls of Alloc and Submit fail.
+// Close waits for what was submitted. Later calls of Submit fail, but for reads. What the device has of the driver is given up when the last block was freed,
+// or now if the device is lost.
 func (b *Backend) Close() error {
 	b.mu.Lock()
 	b.takeLocked()
-	wasClosed := b.closed
 	b.closed = true
 	last := b.submitted
 	b.leaveLocked()
@@ -160,14 +160,26 @@ func (b *Backend) Close() error {
 	if err := b.Wait(context.Background(), device.Ticket(last)); err != nil && b.isThere() {
 		return fmt.Errorf("opencl: close: %w", err)
 	}
+	b.releaseUnused()
+	return nil
+}
+
+// releaseUnused gives up what a closed device has of the driver, unless it has been, or something can still be read.
+func (b *Backend) releaseUnused() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.takeLocked()
+	defer b.leaveLocked()
+	if b.lost == nil && b.live > 0 {
+		return
+	}
+	b.mu.Unlock()
 	b.attendants.Wait()
-	b.allocs.Wait()
-	if !wasClosed {
-		b.mu.Lock()
-		defer b.mu.Unlock()
+	b.allocs.Wait() // none begins: the device is lost, or no block is there
+	b.mu.Lock()
+	if !b.released {
 		b.release()
 	}
-	return nil
 }
 
 func (b *Backend) isThere() bool {

@@ -14,7 +14,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
+
+	"github.com/asyncgen/asyncgen/internal/bubble"
 )
 
 // finest is how many times less than what is worth waking a helper a range has at least: half a microsecond's work. A helper
@@ -56,7 +57,7 @@ func Run(n, grain int, f func(lo, hi int)) {
 	chunks := (n + chunk - 1) / chunk
 	for range min(most, chunks) - 1 {
 		if !l.engage(most-1, n > grain) {
-			if n > grain && !inBubble() {
+			if n > grain && !bubble.In() {
 				defer l.advertise()()
 			}
 			break
@@ -115,7 +116,7 @@ func (l *loop) engage(most int, wake bool) bool {
 	if wake {
 		go func() {
 			help()
-			for !inBubble() && Help() {
+			for !bubble.In() && Help() {
 			}
 		}()
 		return true
@@ -172,17 +173,10 @@ func anyAwake() bool {
 // borrow has a goroutine of somebody else call help. It reports false if there is none.
 func borrow(help func(), wake bool) bool {
 	all := allLenders()
-	if len(all) == 0 || inBubble() {
+	if len(all) == 0 || bubble.In() {
 		return false
 	}
 	return slices.ContainsFunc(all, func(l Lender) bool { return l.Ask(help, wake) })
-}
-
-// inBubble reports whether the caller is in a bubble of testing/synctest, where goroutines can't wait for those
-// outside. The clock gives it away: its readings have no monotonic part there.
-func inBubble() bool {
-	now := time.Now()
-	return now == now.Round(0)
 }
 
 // A loop is one call of Run.

@@ -3,32 +3,40 @@
 // one when ASYNCGEN_REPORT names a file; the linter and the comparison of programs read it.
 // The package counts nothing itself.
 //
-// A report is JSON Lines: a header, the totals, and a record for each source line and kind of read.
+// A report is JSON Lines: of each process a header, its totals, and a record for each source line and kind of read.
 //
-//	{"asyncgen":"report","version":1}
-//	{"total":true,"waits":                  12,"wait_ns": ...}
-//	{"file":"/src/train.go","line":41,"func":"main.train","op":"Item","waits":                  12,"wait_ns": ...}
+//	{"asyncgen":"report","version":2,"run":"9f1c","program":"example.com/train","pid":4711,"turn":1}
+//	{"run":"9f1c","total":true,"waits":                  12,"wait_ns": ...}
+//	{"run":"9f1c","file":"/src/train.go","line":41,"func":"main.train","op":"Item","waits":                  12,"wait_ns": ...}
 //
 // The numbers have a fixed width, so that a record is rewritten in place whenever
 // it changes: the file is exact at any time, also if the program ends without notice.
 // Paths are as the compiler recorded them.
+//
+// Several processes may write to one file, at the same time or one after the other, as those that go test starts: each adds lines
+// at the end, and changes its own alone. A reader adds up what they tell. Of one program that was run several times only
+// the last turn counts: the processes that ran at the same time as the last. The next process of the program drops the others, if nobody
+// writes to the file then.
 package report
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"math"
+	"math/rand/v2"
 	"os"
+	"path/filepath"
+	"runtime/debug"
 	"slices"
-	"strconv"
 	"sync"
 )
 
 // Version is the version of the format that this package writes.
-const Version = 1
+const Version = 2
 
 // Counts are what happened on a line, or in a whole run. The times do not overlap: their sum is
 // how long the program was blocked, except for IdleNS, which is a part of them.
@@ -40,6 +48,10 @@ type Counts struct {
 	Helps   int64 `json:"helps"`    // operations that the blocked goroutine executed itself
 	HelpNS  int64 `json:"help_ns"`  // spent on that
 	IdleNS  int64 `json:"idle_ns"`  // of the waits, in which the accelerators had nothing to compute
+
+	// PeakBytes is the most memory that results took at once, when the last of these ended: that of each device, together. Results below
+	// some KiB are not in it on the CPU.
+	PeakBytes int64 `json:"peak_bytes"`
 }
 
 // Add adds d to c.
@@ -51,6 +63,7 @@ func (c *Counts) Add(d Counts) {
 	c.Helps += d.Helps
 	c.HelpNS += d.HelpNS
 	c.IdleNS += d.IdleNS
+	c.PeakBytes = max(c.PeakBytes, d.PeakBytes)
 }
 
 // BlockedNS is how long the program was blocked.
@@ -65,7 +78,7 @@ func (c Counts) appendFields(b []byte) []byte {
 		{"waits", c.Waits}, {"wait_ns", c.WaitNS},
 		{"stalls", c.Stalls}, {"stall_ns", c.StallNS},
 		{"helps", c.Helps}, {"help_ns", c.HelpNS},
-		{"idle_ns", c.IdleNS},
+		{"idle_ns", c.IdleNS}, {"peak_bytes", c.PeakBytes},
 	} {
 		b = fmt.Appendf(b, `,%q:%20d`, f.name, f.n)
 	}
@@ -129,57 +142,103 @@ func ReadFile(path string) (*Report, error) {
 	return r, nil
 }
 
-// entry is any line of a report.
-type entry struct {
+// A header is the first line of what a process writes.
+type header struct {
 	Asyncgen string `json:"asyncgen"`
 	Version  int    `json:"version"`
-	Total    bool   `json:"total"`
+	Run      string `json:"run"`     // by which its lines are known
+	Program  string `json:"program"` // the import path of its main package
+	PID      int    `json:"pid"`
+	Turn     int    `json:"turn"`
+}
+
+// entry is any line of a report.
+type entry struct {
+	header
+	Total bool `json:"total"`
 	Record
 }
 
-// Read reads a report. It ignores a last line that is not complete, as
-// a program leaves it that was killed while it appended a record.
+// Read reads a report. It ignores lines that are not complete: the last, as
+// a program leaves it that was killed while it appended a record, and others that a failing disk has cut off.
 func Read(r io.Reader) (*Report, error) {
-	rep := new(Report)
-	in := bufio.NewReader(r)
-	for n := 1; ; n++ {
-		line, err := in.ReadBytes('\n')
-		if err != nil && err != io.EOF {
-			return nil, fmt.Errorf("report: %w", err)
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	entries, err := parse(data)
+	if err != nil {
+		return nil, err
+	}
+	turns := make(map[string]int) // the last of each program
+	runs := make(map[string]header)
+	for _, e := range entries {
+		if e.Asyncgen != "" {
+			runs[e.Run] = e.header
+			turns[e.Program] = max(turns[e.Program], e.Turn)
 		}
-		if err == io.EOF { // what is left is empty or torn
-			if n == 1 {
-				return nil, fmt.Errorf("report: no header")
+	}
+	rep := new(Report)
+	at := make(map[Place]int)
+	for _, e := range entries {
+		run, known := runs[e.Run]
+		switch {
+		case e.Asyncgen != "" || !known || run.Turn < turns[run.Program]:
+		case e.Total:
+			rep.Total.Add(e.Counts)
+		default:
+			i, seen := at[e.Place]
+			if !seen {
+				i = len(rep.Records)
+				at[e.Place] = i
+				rep.Records = append(rep.Records, Record{Place: e.Place})
 			}
-			return rep, nil
+			rep.Records[i].Add(e.Counts)
+		}
+	}
+	return rep, nil
+}
+
+// parse returns the lines of a report that are complete.
+func parse(data []byte) ([]entry, error) {
+	var entries []entry
+	n := 0
+	for line := range bytes.Lines(data) {
+		n++
+		line, whole := bytes.CutSuffix(line, []byte("\n"))
+		if line = bytes.Trim(line, "\x00"); !whole || len(line) == 0 {
+			continue
 		}
 		var e entry
 		if err := json.Unmarshal(line, &e); err != nil {
-			if _, peek := in.Peek(1); peek == io.EOF && n > 1 {
-				return rep, nil
+			if len(entries) > 0 && line[0] == '{' && errors.As(err, new(*json.SyntaxError)) {
+				continue
 			}
 			return nil, fmt.Errorf("report: line %d: %w", n, err)
 		}
 		switch {
-		case n == 1 && e.Asyncgen != "report":
+		case e.Asyncgen != "report" && (e.Asyncgen != "" || len(entries) == 0):
 			return nil, fmt.Errorf("report: not a synchronisation report")
-		case n == 1 && e.Version != Version:
+		case e.Asyncgen != "" && e.Version != Version:
 			return nil, fmt.Errorf("report: version %d, want %d", e.Version, Version)
-		case n == 1:
-		case e.Total:
-			rep.Total = e.Counts
-		default:
-			rep.Records = append(rep.Records, e.Record)
 		}
+		entries = append(entries, e)
 	}
+	if len(entries) == 0 {
+		return nil, errEmpty
+	}
+	return entries, nil
 }
 
-// A Writer writes a report. Its methods may be called from several goroutines.
+var errEmpty = errors.New("report: no header")
+
+// A Writer writes what one process tells. Its methods may be called from several goroutines.
 type Writer struct {
 	mu      sync.Mutex // guards all
-	f       *os.File
-	end     int64 // where the next record goes
-	total   line
+	f       *os.File   // for what changes; it is locked, shared with others that write, for as long as it is open
+	end     *os.File   // the same file, for what is added
+	run     string
+	total   *line
 	records map[Place]*line
 	err     error // the first error; nothing is written after it
 }
@@ -191,22 +250,193 @@ type line struct {
 	counts Counts
 }
 
-// Create starts a report in a file, whose former contents are lost.
+// Create starts what this process tells in a file. If other processes write to it, or have written to it, that stays, but for what former runs of
+// this program have left. It is an error if the file has something else in it than a report.
 func Create(path string) (*Writer, error) {
-	f, err := os.Create(path)
+	w, err := create(path, program())
 	if err != nil {
 		return nil, fmt.Errorf("report: %w", err)
 	}
-	w := &Writer{f: f, records: map[Place]*line{}}
-	header := []byte(`{"asyncgen":"report","version":` + strconv.Itoa(Version) + "}\n")
-	w.total = line{at: int64(len(header)), prefix: []byte(`{"total":true`)}
-	total := w.total.bytes()
-	w.end = w.total.at + int64(len(total))
-	if _, err := f.WriteAt(append(header, total...), 0); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("report: %w", err)
-	}
 	return w, nil
+}
+
+// program is the import path of the main package of this process, or if it has none the name of its file.
+func program() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Path != "" && info.Path != "command-line-arguments" {
+		return info.Path
+	}
+	return filepath.Base(os.Args[0])
+}
+
+func create(path, program string) (w *Writer, err error) {
+	f, err := open(path, program)
+	if err != nil {
+		return nil, err
+	}
+	w = &Writer{f: f, run: fmt.Sprintf("%016x", rand.Uint64()), records: map[Place]*line{}}
+	defer func() {
+		if err != nil {
+			w.Close()
+		}
+	}()
+	if w.end, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0); err != nil {
+		return nil, err
+	}
+	turn, err := turnOf(f, program)
+	if err != nil {
+		return nil, err
+	}
+	first, err := json.Marshal(header{"report", Version, w.run, program, os.Getpid(), turn})
+	if err != nil {
+		return nil, err
+	}
+	first = append(first, '\n')
+	w.total = &line{prefix: []byte(`{"run":"` + w.run + `","total":true`)}
+	at, err := w.append(append(first, w.total.bytes()...))
+	w.total.at = at + int64(len(first))
+	return w, err
+}
+
+// open opens the file at path, and locks it together with others that write to it. If there are none, what former runs of program have left is dropped.
+func open(path, program string) (*os.File, error) {
+	for {
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+		if err != nil {
+			return nil, err
+		}
+		err = mayWrite(f)
+		if err == nil && lockAlone(f) {
+			err = forget(f, path, program)
+			unlock(f)
+		}
+		if err == nil {
+			err = lockShared(f)
+		}
+		if err != nil {
+			f.Close()
+			return nil, err
+		}
+		now, err := os.Stat(path)
+		info, cause := f.Stat()
+		if err == nil && cause == nil && os.SameFile(now, info) {
+			return f, nil
+		}
+		f.Close() // somebody has put another in its place, and so dropped what nobody needs
+	}
+}
+
+// mayWrite returns why there can be no report in f: there is something else in it.
+func mayWrite(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file", f.Name())
+	}
+	start := make([]byte, len(mark))
+	n, err := f.ReadAt(start, 0)
+	if err != nil && err != io.EOF {
+		return err
+	}
+	if !bytes.HasPrefix([]byte(mark), bytes.Trim(start[:n], "\x00")) {
+		return fmt.Errorf("%s has something else in it than a report, and stays as it is", f.Name())
+	}
+	return nil
+}
+
+// mark is how a report begins.
+const mark = `{"asyncgen":"report",`
+
+// forget drops what runs of program have left in f, to which nobody writes.
+func forget(f *os.File, path, program string) error {
+	data, err := io.ReadAll(io.NewSectionReader(f, 0, math.MaxInt64))
+	if err != nil {
+		return err
+	}
+	stays := make(map[string]bool)
+	var kept []byte
+	for l := range bytes.Lines(data) {
+		var e entry
+		if json.Unmarshal(l, &e) != nil {
+			continue
+		}
+		if e.Asyncgen != "" {
+			stays[e.Run] = e.Program != program && e.Version == Version
+		}
+		if stays[e.Run] {
+			kept = append(kept, l...)
+		}
+	}
+	switch {
+	case len(kept) == len(data):
+		return nil
+	case len(kept) == 0:
+		return f.Truncate(0)
+	}
+	temp, err := os.CreateTemp(filepath.Dir(path), ".report-*")
+	if err != nil {
+		return nil // readers know what counts
+	}
+	_, err = temp.Write(kept)
+	if info, cause := f.Stat(); cause == nil {
+		temp.Chmod(info.Mode().Perm())
+	}
+	if closed := temp.Close(); err == nil && closed == nil {
+		err = os.Rename(temp.Name(), path) // not on Windows, where f is in use
+	}
+	if err != nil {
+		os.Remove(temp.Name())
+	}
+	return nil
+}
+
+// turnOf is the turn of a process of program that begins now to write to f: that of others of its program that are alive, or one more.
+func turnOf(f *os.File, program string) (turn int, err error) {
+	data, err := io.ReadAll(io.NewSectionReader(f, 0, math.MaxInt64))
+	if err != nil {
+		return 0, err
+	}
+	entries, err := parse(data)
+	if err != nil && !errors.Is(err, errEmpty) {
+		return 0, err
+	}
+	runs := false
+	for _, e := range entries {
+		switch {
+		case e.Asyncgen == "" || e.Program != program || e.Turn < turn:
+		case e.Turn > turn:
+			turn, runs = e.Turn, isAlive(e.PID)
+		default:
+			runs = runs || isAlive(e.PID)
+		}
+	}
+	if !runs {
+		turn++
+	}
+	return turn, nil
+}
+
+// append adds text to the file, and returns where it stands.
+func (w *Writer) append(text []byte) (at int64, err error) {
+	if _, err := w.end.Write(text); err != nil {
+		return 0, err
+	}
+	if end, err := w.end.Seek(0, io.SeekCurrent); err == nil {
+		there := make([]byte, len(text))
+		if _, err := w.f.ReadAt(there, end-int64(len(text))); err == nil && bytes.Equal(there, text) {
+			return end - int64(len(text)), nil
+		}
+	}
+	// Not all systems say where they have added something.
+	data, err := io.ReadAll(io.NewSectionReader(w.f, 0, math.MaxInt64))
+	if err != nil {
+		return 0, err
+	}
+	if at = int64(bytes.LastIndex(data, text)); at < 0 {
+		return 0, errors.New("what was added is gone")
+	}
+	return at, nil
 }
 
 func (l *line) bytes() []byte {
@@ -223,21 +453,28 @@ func (w *Writer) Add(p Place, c Counts) error {
 		return w.err
 	}
 	l := w.records[p]
-	if l == nil {
-		prefix, err := json.Marshal(p)
+	isNew := l == nil
+	if isNew {
+		place, err := json.Marshal(p)
 		if err != nil {
 			return w.failLocked(err)
 		}
-		l = &line{at: w.end, prefix: prefix[:len(prefix)-1]}
+		l = &line{prefix: append([]byte(`{"run":"`+w.run+`",`), place[1:len(place)-1]...)}
 		w.records[p] = l
-		w.end += int64(len(l.bytes()))
 	}
 	l.counts.Add(c)
 	w.total.counts.Add(c)
-	for _, l := range []*line{l, &w.total} {
-		if _, err := w.f.WriteAt(l.bytes(), l.at); err != nil {
-			return w.failLocked(err)
-		}
+	var err error
+	if isNew {
+		l.at, err = w.append(l.bytes())
+	} else {
+		_, err = w.f.WriteAt(l.bytes(), l.at)
+	}
+	if err == nil {
+		_, err = w.f.WriteAt(w.total.bytes(), w.total.at)
+	}
+	if err != nil {
+		return w.failLocked(err)
 	}
 	return nil
 }
@@ -254,5 +491,9 @@ func (w *Writer) Close() error {
 	if w.err == nil {
 		w.err = os.ErrClosed
 	}
-	return w.f.Close()
+	err := w.f.Close()
+	if w.end != nil {
+		err = errors.Join(err, w.end.Close())
+	}
+	return err
 }

@@ -162,10 +162,7 @@ func (b *Backend) Caps() device.Caps {
 // Alloc returns memory of the device, with undefined contents. Each device has as much
 // as ASYNCGEN_MEMORY says, or else nearly all that the machine has.
 func (b *Backend) Alloc(bytes int64) (*device.Buffer, error) {
-	b.mu.Lock()
-	closed := b.closed
-	b.mu.Unlock()
-	if closed {
+	if b.isUnused() {
 		return nil, fmt.Errorf("sim: %w", device.ErrClosed)
 	}
 	host, err := b.memory.Alloc(bytes)
@@ -178,7 +175,19 @@ func (b *Backend) Alloc(bytes int64) (*device.Buffer, error) {
 }
 
 // Free gives buf back. It works after Close, too.
-func (b *Backend) Free(buf *device.Buffer) { b.memory.Free(buf) }
+func (b *Backend) Free(buf *device.Buffer) {
+	b.memory.Free(buf)
+	if b.isUnused() {
+		b.memory.Trim()
+	}
+}
+
+// isUnused reports whether b is closed and none of its memory is in use.
+func (b *Backend) isUnused() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.closed && b.memory.Live() == 0
+}
 
 // Memory is where Alloc takes it from.
 func (b *Backend) Memory() *device.Allocator { return b.memory }
@@ -190,7 +199,7 @@ func (b *Backend) Submit(cmds []device.Command) (device.Ticket, error) {
 	b.takeLocked()
 	defer b.leaveLocked()
 	now := b.clock.Now()
-	if b.closed {
+	if b.closed && !device.OnlyReads(cmds) {
 		return 0, fmt.Errorf("sim: %w", device.ErrClosed)
 	}
 	for i := range cmds {
@@ -411,7 +420,7 @@ func (b *Backend) Failure(t device.Ticket) error {
 	return nil
 }
 
-// Close waits for what was submitted; later calls of Alloc and Submit fail.
+// Close waits for what was submitted. Later calls of Submit fail, but for reads.
 func (b *Backend) Close() error {
 	b.mu.Lock()
 	b.takeLocked()

@@ -307,9 +307,10 @@ func TestClose(t *testing.T) {
 	if !b.Done(last) {
 		t.Error("Close has not waited")
 	}
-	if _, err := b.Submit(nil); !errors.Is(err, device.ErrClosed) {
+	if _, err := b.Submit([]device.Command{command(fill, 1, x)}); !errors.Is(err, device.ErrClosed) {
 		t.Errorf("Submit: %v", err)
 	}
+	b.Free(x)
 	if _, err := b.Alloc(8); !errors.Is(err, device.ErrClosed) {
 		t.Errorf("Alloc: %v", err)
 	}

@@ -1,7 +1,6 @@
 package nn
 
 import (
-	"fmt"
 	"reflect"
 )
 
@@ -41,7 +40,7 @@ type Cloning struct {
 func (c *Cloning) Module(m Module) Module {
 	cloner, ok := m.(Cloner)
 	if !ok {
-		panic(fmt.Sprintf("nn: Clone: %T has no method Clone(*nn.Cloning) nn.Module", m))
+		wrong("Clone", "%T has no method Clone(*nn.Cloning) nn.Module", m)
 	}
 	if reflect.TypeOf(m).Kind() != reflect.Pointer {
 		return cloner.Clone(c)

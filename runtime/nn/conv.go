@@ -17,7 +17,7 @@ import (
 //asyncgen:api pure
 func Conv2D(out int, size tensor.Pair, c tensor.Conv) Module {
 	if out < 0 || size[0] < 1 || size[1] < 1 {
-		panic(fmt.Sprintf("nn: Conv2D: %d channels, a kernel of %d rows and %d columns", out, size[0], size[1]))
+		wrong("Conv2D", "%d channels, a kernel of %d rows and %d columns", out, size[0], size[1])
 	}
 	return &conv2D{out: out, size: size, conv: c, weight: NewParam(nil), bias: NewParam(nil)}
 }
@@ -43,14 +43,17 @@ func (l *conv2D) Forward(x *tensor.Tensor) *tensor.Tensor {
 	return y
 }
 
+// String is the call that makes such a layer.
+func (l *conv2D) String() string { return fmt.Sprintf("Conv2D(%d, %v, %+v)", l.out, l.size, l.conv) }
+
 func (l *conv2D) isDiscreet() bool { return true }
 
 // init draws the weights for inputs like x.
 func (l *conv2D) init(x *tensor.Tensor) {
 	groups := max(l.conv.Groups, 1)
 	if x.Rank() < 3 || x.Rank() > 4 || x.Dim(-3)%groups != 0 || l.out%groups != 0 {
-		panic(fmt.Sprintf("nn: Conv2D: the input has shape %v, want images [N C H W], or one [C H W], and channels in %d groups, as are the layer's %d",
-			x.Shape(), groups, l.out))
+		wrong("Conv2D", "the input has shape %v, want images [N C H W], or one [C H W], and channels in %d groups, as are the layer's %d",
+			x.Shape(), groups, l.out)
 	}
 	in, on := x.Dim(-3)/groups, tensor.On(x.Device().Unscoped()).As(x.DType())
 	area := l.size[0] * l.size[1]
@@ -87,6 +90,9 @@ type maxPool2D struct{ tensor.Pool }
 //go:noinline
 func (l maxPool2D) Forward(x *tensor.Tensor) *tensor.Tensor { return x.MaxPool2D(l.Pool) }
 
+// String is the call that makes such a layer.
+func (l maxPool2D) String() string { return fmt.Sprintf("MaxPool2D(%+v)", l.Pool) }
+
 func (maxPool2D) isDiscreet() bool { return true }
 
 // Params implements Module.
@@ -110,6 +116,9 @@ type avgPool2D struct{ tensor.Pool }
 //
 //go:noinline
 func (l avgPool2D) Forward(x *tensor.Tensor) *tensor.Tensor { return x.AvgPool2D(l.Pool) }
+
+// String is the call that makes such a layer.
+func (l avgPool2D) String() string { return fmt.Sprintf("AvgPool2D(%+v)", l.Pool) }
 
 func (avgPool2D) isDiscreet() bool { return true }
 
@@ -136,10 +145,13 @@ type flatten struct{}
 func (flatten) Forward(x *tensor.Tensor) *tensor.Tensor {
 	shape := x.Shape()
 	if len(shape) == 0 {
-		panic("nn: Flatten: the input has no axes, want one that numbers the samples")
+		wrong("Flatten", "the input has no axes, want one that numbers the samples")
 	}
 	return x.Reshape(shape[0], shape[1:].Size())
 }
+
+// String is the call that makes such a layer.
+func (flatten) String() string { return "Flatten()" }
 
 func (flatten) isDiscreet() bool { return true }
 

@@ -103,7 +103,7 @@ func TestPoolingLayers(t *testing.T) {
 }
 
 func TestConvMistakes(t *testing.T) {
-	for want, f := range map[string]func(){
+	mistaken(t, map[string]func(){
 		"nn: Conv2D: -1 channels, a kernel of 3 rows and 3 columns": func() { nn.Conv2D(-1, tensor.Both(3), tensor.Conv{}) },
 		"nn: Conv2D: 1 channels, a kernel of 0 rows and 3 columns":  func() { nn.Conv2D(1, tensor.Pair{0, 3}, tensor.Conv{}) },
 		"nn: Conv2D: the input has shape [3 3], want images [N C H W], or one [C H W], and channels in 1 groups, as are the layer's 2": func() {
@@ -113,14 +113,5 @@ func TestConvMistakes(t *testing.T) {
 			nn.Conv2D(2, tensor.Both(1), tensor.Conv{Groups: 2}).Forward(tensor.Ones(3, 4, 4))
 		},
 		"nn: Flatten: the input has no axes, want one that numbers the samples": func() { nn.Flatten().Forward(tensor.Scalar(1)) },
-	} {
-		func() {
-			defer func() {
-				if got := recover(); got != want {
-					t.Errorf("got %v, want %s", got, want)
-				}
-			}()
-			f()
-		}()
-	}
+	})
 }

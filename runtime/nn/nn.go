@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/asyncgen/asyncgen/device/kernel"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
@@ -68,7 +69,7 @@ func NewBuffer(t *tensor.Tensor) *Buffer { return tensor.NewBuffer(t) }
 //asyncgen:api pure
 func Dense(out int) Module {
 	if out < 0 {
-		panic(fmt.Sprintf("nn: Dense: %d outputs", out))
+		wrong("Dense", "%d outputs", out)
 	}
 	return &dense{out: out, weight: NewParam(nil), bias: NewParam(nil)}
 }
@@ -96,12 +97,15 @@ func (d *dense) Forward(x *tensor.Tensor) *tensor.Tensor {
 	return y
 }
 
+// String is the call that makes such a layer.
+func (d *dense) String() string { return fmt.Sprintf("Dense(%d)", d.out) }
+
 func (d *dense) isDiscreet() bool { return true }
 
 // init draws the weights for inputs like x.
 func (d *dense) init(x *tensor.Tensor) {
 	if x.Rank() != 2 {
-		panic(fmt.Sprintf("nn: Dense: the input has shape %v, want a matrix with a row for each sample", x.Shape()))
+		wrong("Dense", "the input has shape %v, want a matrix with a row for each sample", x.Shape())
 	}
 	in, on := x.Dim(1), tensor.On(x.Device().Unscoped()).As(x.DType())
 	r := math.Sqrt(6 / float64(max(in+d.out, 1)))
@@ -136,6 +140,9 @@ type relu struct{}
 //go:noinline
 func (relu) Forward(x *tensor.Tensor) *tensor.Tensor { return x.ReLU() }
 
+// String is the call that makes such a layer.
+func (relu) String() string { return "ReLU()" }
+
 func (relu) isDiscreet() bool { return true }
 
 // Params implements Module.
@@ -147,7 +154,8 @@ func (r relu) Freeze() Module { return r }
 // Clone implements [Cloner].
 func (r relu) Clone(*Cloning) Module { return r }
 
-// Sequential returns a Module in which each of ms gets the output of the one before.
+// Sequential returns a Module in which each of ms gets the output of the one before. A mistake of one of them names it
+// by its number, from 0.
 //
 //asyncgen:api pure
 func Sequential(ms ...Module) Module { return sequential(append([]Module(nil), ms...)) }
@@ -159,7 +167,10 @@ type sequential []Module
 //go:noinline
 func (s sequential) Forward(x *tensor.Tensor) *tensor.Tensor {
 	isOurs := false // nobody else has x
-	for _, m := range s {
+	at := 0
+	defer named(s, &at)
+	for i, m := range s {
+		at = i
 		y := m.Forward(x)
 		isPrivate := isDiscreet(m)
 		if isOurs && isPrivate {
@@ -168,6 +179,15 @@ func (s sequential) Forward(x *tensor.Tensor) *tensor.Tensor {
 		x, isOurs = y, isPrivate
 	}
 	return x
+}
+
+// String is the call that makes such a module.
+func (s sequential) String() string {
+	layers := make([]string, len(s))
+	for i, m := range s {
+		layers[i] = describe(m)
+	}
+	return "Sequential(" + strings.Join(layers, ", ") + ")"
 }
 
 func (s sequential) isDiscreet() bool {
@@ -233,7 +253,7 @@ func (s sequential) Clone(c *Cloning) Module {
 //go:noinline
 func L2Loss(pred, target *tensor.Tensor) *tensor.Tensor {
 	if p, t := pred.Shape(), target.Shape(); !p.Equal(t) {
-		panic(fmt.Sprintf("nn: L2Loss: predictions have shape %v, targets %v", p, t))
+		wrong("L2Loss", "predictions have shape %v, targets %v", p, t)
 	}
 	mean := squaredDifference.Mean(nil, pred, target)
 	half := mean.MulScalar(0.5)

@@ -67,22 +67,74 @@ func TestL2Loss(t *testing.T) {
 	}
 }
 
+// mistaken checks that each function panics with the mistake that has its text.
+func mistaken(t *testing.T, calls map[string]func()) {
+	t.Helper()
+	for want, f := range calls {
+		func() {
+			defer func() {
+				p := recover()
+				if m, ok := p.(*tensor.Mistake); !ok || m.Error() != want {
+					t.Errorf("got  %v\nwant %s", p, want)
+				}
+			}()
+			f()
+		}()
+	}
+}
+
 func TestMistakes(t *testing.T) {
-	for want, f := range map[string]func(){
+	scores := tensor.Ones(2, 3)
+	mistaken(t, map[string]func(){
 		"nn: L2Loss: predictions have shape [2 1], targets [2]": func() { nn.L2Loss(tensor.Ones(2, 1), tensor.Ones(2)) },
 		"nn: Dense: -1 outputs":                                 func() { nn.Dense(-1) },
 		"nn: Dense: the input has shape [3], want a matrix with a row for each sample": func() {
 			nn.Dense(1).Forward(tensor.Ones(3))
 		},
-	} {
-		func() {
-			defer func() {
-				if got := recover(); got != want {
-					t.Errorf("got %v, want %s", got, want)
-				}
-			}()
-			f()
-		}()
+		"nn: CrossEntropy: the labels are float32[2 3], as the scores, want the number of a class for each sample, int64[2]: of one-hot rows that is ArgMax(-1)": func() {
+			nn.CrossEntropy(scores, tensor.Eye(3).Slice(0, 0, 2))
+		},
+		"nn: CrossEntropy: the labels are float32, want int64: convert with As": func() { nn.CrossEntropy(scores, tensor.Ones(2)) },
+		"nn: CrossEntropy: the scores have shape [2 3] and the labels [3], want a label for each vector of scores along the last axis": func() {
+			nn.CrossEntropy(scores, tensor.From([]int{0, 1, 2}))
+		},
+		"nn: CrossEntropy: the scores have shape [] and the labels [], want a label for each vector of scores along the last axis": func() {
+			nn.CrossEntropy(tensor.Scalar(1), tensor.FullInt(1))
+		},
+		"nn: Embedding: the input is float32[2], want the numbers of classes, int64: convert with As": func() {
+			nn.Embedding(3, 2).Forward(tensor.Ones(2))
+		},
+		"nn: Dense: the input has shape [2 3 3], want a matrix with a row for each sample (layer 1, layer 2, Dense(4))": func() {
+			nn.Sequential(nn.ReLU(), nn.Sequential(nn.ReLU(), nn.ReLU(), nn.Dense(4))).Forward(tensor.Ones(2, 3, 3))
+		},
+		"tensor: MaxPool2D: wrong rank (it takes planes: their rows and columns are the last two axes): float32[3] (layer 0, MaxPool2D({Window:[2 2] Stride:[0 0] Padding:[0 0]}))": func() {
+			nn.Sequential(nn.MaxPool2D(tensor.Pool{Window: tensor.Both(2)})).Forward(tensor.Ones(3))
+		},
+	})
+}
+
+// What a part of a Sequential panics with that is no mistake is handed on.
+func TestSequentialPanics(t *testing.T) {
+	defer func() {
+		if p := recover(); p != "broken" {
+			t.Errorf("got %v", p)
+		}
+	}()
+	nn.Sequential(nn.ReLU(), broken{}).Forward(tensor.Ones(1))
+}
+
+type broken struct{ nn.Module }
+
+func (broken) Forward(*tensor.Tensor) *tensor.Tensor { panic("broken") }
+
+// Modules say what they are.
+func TestStrings(t *testing.T) {
+	net := nn.Sequential(nn.Dense(5), nn.ReLU(), nn.Embedding(3, 2), nn.Conv2D(1, tensor.Both(3), tensor.Conv{Groups: 2}), nn.Flatten(),
+		nn.AvgPool2D(tensor.Pool{Window: tensor.Both(2)}), nn.LayerNorm(), nn.RMSNorm(), nn.Sequential(), broken{})
+	want := "Sequential(Dense(5), ReLU(), Embedding(3, 2), Conv2D(1, [3 3], {Stride:[0 0] Padding:[0 0] Dilation:[0 0] Groups:2}), Flatten(), " +
+		"AvgPool2D({Window:[2 2] Stride:[0 0] Padding:[0 0]}), LayerNorm(), RMSNorm(), Sequential(), nn_test.broken)"
+	if got := fmt.Sprint(net); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
 

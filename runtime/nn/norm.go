@@ -1,8 +1,6 @@
 package nn
 
 import (
-	"fmt"
-
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
@@ -31,6 +29,9 @@ func (l *layerNorm) Forward(x *tensor.Tensor) *tensor.Tensor {
 	tensor.Dead(gain, bias)
 	return y
 }
+
+// String is the call that makes such a layer.
+func (*layerNorm) String() string { return "LayerNorm()" }
 
 func (l *layerNorm) isDiscreet() bool { return true }
 
@@ -64,6 +65,9 @@ func (l *rmsNorm) Forward(x *tensor.Tensor) *tensor.Tensor {
 	return y
 }
 
+// String is the call that makes such a layer.
+func (*rmsNorm) String() string { return "RMSNorm()" }
+
 func (l *rmsNorm) isDiscreet() bool { return true }
 
 // Params implements Module.
@@ -78,7 +82,7 @@ func (l *rmsNorm) Clone(c *Cloning) Module { return &rmsNorm{c.Param(l.gain)} }
 // setOnes gives p ones for the last axis of x.
 func setOnes(name string, p *Param, x *tensor.Tensor) {
 	if x.Rank() == 0 {
-		panic(fmt.Sprintf("nn: %s: the input is a number, want a vector for each sample", name))
+		wrong(name, "the input is a number, want a vector for each sample")
 	}
 	p.Set(tensor.On(x.Device().Unscoped()).As(x.DType()).Ones(x.Dim(-1)))
 }

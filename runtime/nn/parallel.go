@@ -1,8 +1,6 @@
 package nn
 
 import (
-	"fmt"
-
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
@@ -50,7 +48,7 @@ func DataParallel(m Module, how Parallel) *Replicas {
 		shards = defaultShards
 	}
 	if shards < 0 || shards%len(devices) != 0 {
-		panic(fmt.Sprintf("nn: DataParallel: %d shards can't be shared equally by %d devices: set Parallel.Shards to a multiple", shards, len(devices)))
+		wrong("DataParallel", "%d shards can't be shared equally by %d devices: set Parallel.Shards to a multiple", shards, len(devices))
 	}
 	r := &Replicas{devices: append([]device.Device(nil), devices...), shards: shards}
 	var params [][]*Param
@@ -63,7 +61,7 @@ func DataParallel(m Module, how Parallel) *Replicas {
 		params = append(params, replica.Params())
 		r.buffers = append(r.buffers, buffers(replica))
 		if len(params[i]) != len(params[0]) || len(r.buffers[i]) != len(r.buffers[0]) {
-			panic(fmt.Sprintf("nn: DataParallel: %T has %d parameters and %d buffers, and its clone %d and %d", m, len(params[0]), len(r.buffers[0]), len(params[i]), len(r.buffers[i])))
+			wrong("DataParallel", "%T has %d parameters and %d buffers, and its clone %d and %d", m, len(params[0]), len(r.buffers[0]), len(params[i]), len(r.buffers[i]))
 		}
 	}
 	r.params = params
@@ -124,7 +122,7 @@ func (r *Replicas) Forward(x *tensor.Tensor) *tensor.Tensor {
 //go:noinline
 func (r *Replicas) Loss(loss func(pred, target *tensor.Tensor) *tensor.Tensor, x, y *tensor.Tensor) *tensor.Tensor {
 	if x.Rank() > 0 && (y.Rank() == 0 || y.Dim(0) != x.Dim(0)) {
-		panic(fmt.Sprintf("nn: DataParallel: Loss: targets have shape %v, want one for each of %d samples", y.Shape(), x.Dim(0)))
+		wrong("DataParallel", "Loss: targets have shape %v, want one for each of %d samples", y.Shape(), x.Dim(0))
 	}
 	var losses []*tensor.Tensor
 	var weights []float64
@@ -132,7 +130,7 @@ func (r *Replicas) Loss(loss func(pred, target *tensor.Tensor) *tensor.Tensor, x
 		in, target := part(x, dev, from, to), part(y, dev, from, to)
 		l := loss(m.Forward(in), target)
 		if l.Size() != 1 {
-			panic(fmt.Sprintf("nn: DataParallel: Loss: the loss has shape %v, want one number", l.Shape()))
+			wrong("DataParallel", "Loss: the loss has shape %v, want one number", l.Shape())
 		}
 		flat := l.Reshape(1)
 		losses = append(losses, flat.To(x.Device()))
@@ -159,10 +157,10 @@ func part(x *tensor.Tensor, dev device.Device, from, to int) *tensor.Tensor {
 // each calls f for each shard of x with its replica.
 func (r *Replicas) each(name string, x *tensor.Tensor, f func(m Module, dev device.Device, from, to int)) {
 	if x.Rank() == 0 {
-		panic("nn: DataParallel: " + name + ": the input has no axes, want one that numbers the samples")
+		wrong("DataParallel: "+name, "the input has no axes, want one that numbers the samples")
 	}
 	if p, ok := r.grads.InStep(); !ok {
-		panic(fmt.Sprintf("nn: DataParallel: %s: parameter %d was set in some replicas only: give the Params of what DataParallel has returned to optimisers, or call Sync", name, p))
+		wrong("DataParallel: "+name, "parameter %d was set in some replicas only: give the Params of what DataParallel has returned to optimisers, or call Sync", p)
 	}
 	rows, first := x.Dim(0), -1
 	before := make([]tensor.State, len(r.devices))

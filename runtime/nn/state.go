@@ -1,8 +1,6 @@
 package nn
 
 import (
-	"fmt"
-
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
@@ -71,6 +69,15 @@ type Freezer interface {
 // behave differently in training don't. Any number of goroutines may use it,
 // also while m is trained further. It costs a few handles, and does not wait.
 //
+// To use m itself while another goroutine trains it is a data race: Set of a parameter beside its Value. So the goroutine that trains m makes the
+// frozen one, and hands it to those that use it:
+//
+//	var serving atomic.Pointer[nn.Module] // read by handlers of requests
+//	...
+//	opt.Minimize(loss)
+//	now := nn.Frozen(net)
+//	serving.Store(&now)
+//
 // It panics if m, or a part of it, is no [Freezer], or has a parameter without a
 // value: call Forward once before.
 //
@@ -78,7 +85,7 @@ type Freezer interface {
 func Frozen(m Module) Module {
 	f, ok := m.(Freezer)
 	if !ok {
-		panic(fmt.Sprintf("nn: Frozen: %T has no method Freeze() nn.Module", m))
+		wrong("Frozen", "%T has no method Freeze() nn.Module", m)
 	}
 	return f.Freeze()
 }

@@ -46,7 +46,7 @@ var (
 	})
 	Maximum = define(&Def{
 		Name: "Maximum", Tensors: 2, Types: Numbers,
-		Doc:  "returns the greater of t and y, element by element, with broadcasting. It is NaN where either is. Where they are equal, the gradient is shared between them.",
+		Doc:  "returns the greater of t and y, element by element, with broadcasting. It is NaN where either is. Where they are equal, the gradient is shared between them; where either is NaN, both have it.",
 		Expr: func(x ...*k.Expr) *k.Expr { return k.Max(x[0], x[1]) },
 		Ref: func(x ...float64) float64 {
 			if x[0] > x[1] || x[0] != x[0] {
@@ -57,7 +57,7 @@ var (
 	})
 	Minimum = define(&Def{
 		Name: "Minimum", Tensors: 2, Types: Numbers,
-		Doc:  "returns the lesser of t and y, element by element, with broadcasting. It is NaN where either is. Where they are equal, the gradient is shared between them.",
+		Doc:  "returns the lesser of t and y, element by element, with broadcasting. It is NaN where either is. Where they are equal, the gradient is shared between them; where either is NaN, both have it.",
 		Expr: func(x ...*k.Expr) *k.Expr { return k.Min(x[0], x[1]) },
 		Ref: func(x ...float64) float64 {
 			if x[0] < x[1] || x[0] != x[0] {
@@ -202,11 +202,11 @@ var (
 	})
 	ReLU = define(&Def{
 		Name: "ReLU", Tensors: 1, Types: Numbers,
-		Doc:  "returns t where it is positive and 0 elsewhere; NaN stays NaN. The derivative at 0 is 0.",
+		Doc:  "returns t where it is positive and 0 elsewhere; NaN stays NaN. The derivative at 0 is 0, and that at NaN is 1: a gradient passes there.",
 		Expr: func(x ...*k.Expr) *k.Expr { return k.Max(x[0], like(0, x[0])) },
 		Grad: func(_ int, x ...*k.Expr) *k.Expr {
-			y := k.Max(x[0], like(0, x[0])) // positive where x is
-			return k.Where(k.Gt(y, like(0, x[0])), like(1, x[0]), like(0, x[0]))
+			y := k.Max(x[0], like(0, x[0])) // positive where x is, and NaN
+			return k.Where(k.Le(y, like(0, x[0])), like(0, x[0]), like(1, x[0]))
 		},
 		Why: "the derivative at 0 is 0 by definition, where that of the maximum is shared",
 		Ref: func(x ...float64) float64 { return (x[0] + math.Abs(x[0])) / 2 },
@@ -343,6 +343,46 @@ var (
 	})
 )
 
+// Comparisons with a constant.
+var (
+	EqScalar = define(&Def{
+		Name: "EqScalar", Tensors: 1, Scalars: 1, Types: Numbers, Bool: true,
+		Doc:  "reports where t == c, as a bool tensor, where c is first converted to t's element type.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Eq(x[0], x[1]) },
+		Ref:  func(x ...float64) float64 { return truth(x[0] == x[1]) },
+	})
+	NeScalar = define(&Def{
+		Name: "NeScalar", Tensors: 1, Scalars: 1, Types: Numbers, Bool: true,
+		Doc:  "reports where t != c, as a bool tensor, where c is first converted to t's element type.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Ne(x[0], x[1]) },
+		Ref:  func(x ...float64) float64 { return truth(x[0] != x[1]) },
+	})
+	LtScalar = define(&Def{
+		Name: "LtScalar", Tensors: 1, Scalars: 1, Types: Numbers, Bool: true,
+		Doc:  "reports where t < c, as a bool tensor, where c is first converted to t's element type.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Lt(x[0], x[1]) },
+		Ref:  func(x ...float64) float64 { return truth(x[0] < x[1]) },
+	})
+	LeScalar = define(&Def{
+		Name: "LeScalar", Tensors: 1, Scalars: 1, Types: Numbers, Bool: true,
+		Doc:  "reports where t <= c, as a bool tensor, where c is first converted to t's element type.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Le(x[0], x[1]) },
+		Ref:  func(x ...float64) float64 { return truth(x[0] <= x[1]) },
+	})
+	GtScalar = define(&Def{
+		Name: "GtScalar", Tensors: 1, Scalars: 1, Types: Numbers, Bool: true,
+		Doc:  "reports where t > c, as a bool tensor, where c is first converted to t's element type.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Gt(x[0], x[1]) },
+		Ref:  func(x ...float64) float64 { return truth(x[0] > x[1]) },
+	})
+	GeScalar = define(&Def{
+		Name: "GeScalar", Tensors: 1, Scalars: 1, Types: Numbers, Bool: true,
+		Doc:  "reports where t >= c, as a bool tensor, where c is first converted to t's element type.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Ge(x[0], x[1]) },
+		Ref:  func(x ...float64) float64 { return truth(x[0] >= x[1]) },
+	})
+)
+
 // Parts of other operations.
 var (
 	// Scale maps [0,1) onto an interval: x*c0 + c1.
@@ -388,6 +428,13 @@ var (
 		Why:    "a norm has 0 among its subgradients at 0, where the chain rule gives Inf*0",
 		Ref:    func(x ...float64) float64 { return math.Sqrt(x[0]) },
 		Domain: []Interval{{0.01, 100}},
+	})
+	// Wins reports where x is its second operand, the greatest or the least of the elements that x is one of:
+	// where it is equal, and where it is NaN, as that one then is NaN as well.
+	Wins = define(&Def{
+		Name: "Wins", Tensors: 2, Types: Numbers, Bool: true, Unlisted: true,
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Or(k.Eq(x[0], x[1]), k.Ne(x[0], x[0])) },
+		Ref:  func(x ...float64) float64 { return truth(x[0] == x[1] || math.IsNaN(x[0])) },
 	})
 	// ProdShare is the derivative of a product by one of its factors x, given
 	// p, the product of the factors that are not 0, and n, how many are 0.

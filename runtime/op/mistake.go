@@ -1,6 +1,7 @@
 package op
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/asyncgen/asyncgen/device"
@@ -9,12 +10,16 @@ import (
 // A Mistake is what operations panic with when a program asks for something
 // that has no answer, before anything is enqueued.
 type Mistake struct {
-	Op     string // "Add"
-	Text   string // one of the constants below, or a text that begins with one
-	Shapes []device.Shape
-	DTypes []device.DType
+	// Package is that of the function, "nn"; "" is tensor.
+	Package string
+	Op      string // the function: "Add"
+	Text    string // in package tensor one of the constants below, or a text that begins with one
+	Shapes  []device.Shape
+	DTypes  []device.DType
 	// Devices are where the operands are, if that is the mistake.
 	Devices []device.Device
+	// Layer says which part of a model made the call: "layer 2 of Sequential, Dense(10)".
+	Layer string
 }
 
 // The texts of mistakes.
@@ -40,6 +45,8 @@ const (
 	MistakeBias        = "the bias is a vector as long as the rows of the product"
 	MistakeVector      = "gain and bias are vectors as long as the axis"
 	MistakeScalar      = "constant is not an int64"
+	MistakeExact       = "from 2^53 on a float64 does not hold every integer"
+	MistakeCondition   = "the condition is a bool tensor: compare (GtScalar and the like), or convert with As"
 	MistakeLength      = "data does not fill the shape"
 	MistakeItem        = "not a one-element tensor"
 	MistakeNil         = "nil tensor"
@@ -56,7 +63,8 @@ const (
 // Error is "tensor: Add: operands cannot be broadcast together: float32[2 3], float32[4]".
 func (m *Mistake) Error() string {
 	var b strings.Builder
-	b.WriteString("tensor: ")
+	b.WriteString(cmp.Or(m.Package, "tensor"))
+	b.WriteString(": ")
 	b.WriteString(m.Op)
 	b.WriteString(": ")
 	b.WriteString(m.Text)
@@ -72,7 +80,15 @@ func (m *Mistake) Error() string {
 			b.WriteString(" on " + m.Devices[i].Name())
 		}
 	}
+	if m.Layer != "" {
+		b.WriteString(" (" + m.Layer + ")")
+	}
 	return b.String()
+}
+
+// Unsupported is the text of the mistake that operands are not of the given types.
+func Unsupported(types Types) string {
+	return MistakeType + " (it takes " + types.String() + ": convert with As)"
 }
 
 // wrong panics with a Mistake about the plan's operands.

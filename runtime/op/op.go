@@ -64,7 +64,8 @@ type Def struct {
 	Unlisted bool
 
 	// View gives the result's view of the operand's elements, and whether there
-	// is one: else it needs an operand without gaps.
+	// is one: else it needs an operand without gaps. No stride is negative: what
+	// goes through elements backwards copies them.
 	View func(a *Attr, in View) (View, bool)
 	// Run plans a command from the operands. It panics with a *Mistake.
 	Run func(p *Plan)
@@ -137,11 +138,12 @@ type Attr struct {
 	Axis    int             // Slice, Scatter, Gather, ScatterAdd, Concat, CumSum, ArgSort, functions of rows
 	From    int             // Slice, Scatter, Concat
 	To      int             // Slice: the end; Scatter: the length of the axis; ArgSort: how many
+	Classes bool            // Gather, ScatterAdd: indices number classes, and negative ones are out of range
 	Shared  int             // Gather, ScatterAdd: how many leading axes operand and indices have in common
 	Window  *Window         // Conv2D, pooling and their gradients
 	Back    bool            // CumSum: from the last element to the first; ArgSort: from the greatest
 	Func    kernel.MathFunc // HostMath
-	Key     uint64          // random draws
+	Key     uint64          // random draws; Fill: the bits of an element
 	Pos     uint64          // random draws
 	Device  device.Device   // To
 	Origin  device.Device   // To: where the operand is
@@ -188,7 +190,7 @@ type Builder interface {
 // A View says where the elements of a tensor lie in its buffer.
 type View struct {
 	Shape   device.Shape
-	Strides []int // in elements; nil: row-major without gaps
+	Strides []int // in elements, 0 or more; nil: row-major without gaps
 	Off     int   // of the first element
 }
 
@@ -259,7 +261,7 @@ func (d *Def) Lifted(name string) *Def {
 	if l := d.lifted.Load(); l != nil {
 		return l
 	}
-	d.lifted.CompareAndSwap(nil, &Def{Name: name, Types: d.Types & Floats, Tensors: d.Tensors + 1, Unlisted: true, Expr: d.Expr})
+	d.lifted.CompareAndSwap(nil, &Def{Name: name, Types: d.Types & Floats, Tensors: d.Tensors + 1, Bool: d.Bool, Unlisted: true, Expr: d.Expr})
 	return d.lifted.Load()
 }
 

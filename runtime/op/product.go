@@ -10,9 +10,9 @@ var matMul kernelsByType
 
 // Products.
 var MatMul = define(&Def{
-	Name: "MatMul", Types: Floats,
+	Name: "MatMul", Types: Numbers,
 	Doc: "returns the product of two matrices, of a matrix and a vector, or of a vector and a matrix. " +
-		"Each element is accumulated over the inner length in increasing order. " +
+		"Each element is accumulated over the inner length in increasing order; integers wrap around. " +
 		"Axes before the last two number matrices, and are broadcast: there is a product for each.",
 	Run: func(p *Plan) {
 		p.product("MatMul")

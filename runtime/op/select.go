@@ -11,7 +11,7 @@ var gathers, scatters, concats, joinings, cumSums, argSorts kernelsByType
 
 // Selection by indices that are values, and what is done along one axis.
 var (
-	// Gather reads Attr.Axis and Attr.Shared. Operand and indices have the first
+	// Gather reads Attr.Axis, Attr.Shared and Attr.Classes. Operand and indices have the first
 	// Shared axes in common, all before Axis; the other axes of the indices take
 	// the place of Axis, and each index selects along it.
 	Gather = define(&Def{
@@ -24,7 +24,7 @@ var (
 			}
 			space, at := selection(x, index, axis, shared)
 			p.Shape, p.DType = space, p.Types[0]
-			args := &device.Args{Shape: space, Ints: []int{x.Shape[axis], x.steps()[axis]}}
+			args := &device.Args{Shape: space, Ints: []int{x.Shape[axis], x.steps()[axis], bit(p.Attr.Classes)}}
 			args.Strides[1], args.Strides[2] = at, indexStrides(index, space, axis, shared)
 			p.Cmd = device.Command{Kernel: gathers.of(p.DType, func() *device.Kernel { return newGather(p.DType) }), N: space.Size(), Args: args}
 			p.Cost = int64(p.Cmd.N)
@@ -49,7 +49,7 @@ var (
 			return b.Structural(s.Def, a, s.full(b, 0), s.full(b, 1))
 		},
 	})
-	// ScatterAdd reads Attr.Axis, Attr.Shared and Attr.Shape. It adds to zeros of
+	// ScatterAdd reads Attr.Axis, Attr.Shared, Attr.Classes and Attr.Shape. It adds to zeros of
 	// that Shape the first operand, at the places where Gather would take its
 	// elements from, in row-major order. It is the gradient of Gather.
 	ScatterAdd = define(&Def{
@@ -60,7 +60,7 @@ var (
 			whole := View{Shape: p.Attr.Shape}
 			space, at := selection(whole, index, axis, shared)
 			p.Shape, p.DType = p.Attr.Shape, p.Types[0]
-			args := &device.Args{Shape: space, Ints: []int{whole.Shape[axis], whole.steps()[axis]}}
+			args := &device.Args{Shape: space, Ints: []int{whole.Shape[axis], whole.steps()[axis], bit(p.Attr.Classes)}}
 			args.Strides = [device.MaxOperands][]int{at, g.Strides, indexStrides(index, space, axis, shared)}
 			p.Cmd = device.Command{Kernel: scatters.of(p.DType, func() *device.Kernel { return newScatterAdd(p.DType) }), N: whole.Shape.Size(), Args: args}
 			p.Cost = int64(p.Cmd.N) + 2*int64(space.Size())
@@ -198,11 +198,11 @@ func init() { // not in the literals: of two, each is the other's gradient
 		return b.Structural(Along, Attr{Axis: c.Attr.Axis}, g, c.In[1])
 	}
 	Gather.VJP = func(b Builder, c *Call, _ int, g Value) Value {
-		a := Attr{Axis: c.Attr.Axis, Shared: c.Attr.Shared, Shape: c.In[0].Shape()}
+		a := Attr{Axis: c.Attr.Axis, Shared: c.Attr.Shared, Classes: c.Attr.Classes, Shape: c.In[0].Shape()}
 		return b.Structural(ScatterAdd, a, g, c.In[1])
 	}
 	ScatterAdd.VJP = func(b Builder, c *Call, _ int, g Value) Value {
-		return b.Structural(Gather, Attr{Axis: c.Attr.Axis, Shared: c.Attr.Shared}, g, c.In[1])
+		return b.Structural(Gather, Attr{Axis: c.Attr.Axis, Shared: c.Attr.Shared, Classes: c.Attr.Classes}, g, c.In[1])
 	}
 }
 

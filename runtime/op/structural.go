@@ -33,14 +33,14 @@ var (
 	})
 	Max = define(&Def{
 		Name: "Max", Types: Numbers, Reduces: true, Batch: batchAxes,
-		Doc:   "returns the greatest element along the given axes, or of all: NaN if there is one. Of nothing there is none, and Max panics. The gradient is shared equally by the elements that are the greatest.",
+		Doc:   "returns the greatest element along the given axes, or of all: NaN if there is one. Of nothing there is none, and Max panics. The gradient is shared equally by the elements that are the greatest, or by those that are NaN.",
 		Run:   reduction("Max", device.Reduce, kernel.ReduceMax),
 		Saves: 1<<0 | SavesResult,
 		VJP:   extremum,
 	})
 	Min = define(&Def{
 		Name: "Min", Types: Numbers, Reduces: true, Batch: batchAxes,
-		Doc:   "returns the least element along the given axes, or of all: NaN if there is one. Of nothing there is none, and Min panics. The gradient is shared equally by the elements that are the least.",
+		Doc:   "returns the least element along the given axes, or of all: NaN if there is one. Of nothing there is none, and Min panics. The gradient is shared equally by the elements that are the least, or by those that are NaN.",
 		Run:   reduction("Min", device.Reduce, kernel.ReduceMin),
 		Saves: 1<<0 | SavesResult,
 		VJP:   extremum,
@@ -159,7 +159,7 @@ func spreadTo(b Builder, c *Call, g Value, shape device.Shape) Value {
 // extremum is the VJP of Max and Min.
 func extremum(b Builder, c *Call, _ int, g Value) Value {
 	x := c.In[0]
-	isExtreme := b.Elementwise(Eq, [2]float64{}, x, spread(b, c, c.Out))
+	isExtreme := b.Elementwise(Wins, [2]float64{}, x, spread(b, c, c.Out))
 	share := b.Structural(As, Attr{DType: x.DType()}, isExtreme)
 	count := b.Structural(Sum, c.Attr, share)
 	g = b.Elementwise(Div, [2]float64{}, g, count)
@@ -212,14 +212,14 @@ func (v View) elementwise(k *device.Kernel) device.Command {
 
 // Creation. Attr.Shape, Attr.DType.
 var (
-	// Fill sets every element to Attr.Scalars[0].
+	// Fill sets every element to the one with the bits Attr.Key.
 	Fill = define(&Def{
 		Name: "Fill", Types: All, Unlisted: true,
 		Run: func(p *Plan) {
 			p.create(fills.of(p.Attr.DType, func() *device.Kernel {
 				return device.NewKernel("Fill", device.Fill, nil, p.Attr.DType)
 			}))
-			p.Cmd.Imm[0] = kernel.BitsOf(p.Attr.Scalars[0], p.DType)
+			p.Cmd.Imm[0] = p.Attr.Key
 		},
 	})
 	// Iota sets element i to Attr.Scalars[0] + i*Attr.Scalars[1].

@@ -5,6 +5,8 @@
 package optim
 
 import (
+	"fmt"
+	"math"
 	"slices"
 
 	"github.com/asyncgen/asyncgen/device"
@@ -22,10 +24,11 @@ type Optimizer struct {
 var _ nn.Stateful = (*Optimizer)(nil)
 
 // SGD returns an optimiser that does stochastic gradient descent: each step
-// subtracts rate times the gradient from the parameters.
+// subtracts rate times the gradient from the parameters. It panics with a [tensor.Mistake] if the rate is negative, infinite or NaN.
 //
 //asyncgen:api pure
 func SGD(params []*nn.Param, rate float64) *Optimizer {
+	mustRate("SGD", rate)
 	return &Optimizer{params: slices.Clone(params), rate: rate}
 }
 
@@ -34,10 +37,19 @@ func SGD(params []*nn.Param, rate float64) *Optimizer {
 //asyncgen:api value
 func (o *Optimizer) Rate() float64 { return o.rate }
 
-// SetRate gives the optimiser another learning rate, from the next Step on.
+// mustRate panics unless parameters can move against their gradients by rate.
+func mustRate(name string, rate float64) {
+	if !(rate >= 0) || math.IsInf(rate, 1) {
+		panic(&tensor.Mistake{Package: "optim", Op: name, Text: fmt.Sprintf("the learning rate is %v, want a number from 0 on", rate)})
+	}
+}
+
+// SetRate gives the optimiser another learning rate, from the next Step on. It panics with a [tensor.Mistake] if that is
+// negative, infinite or NaN.
 //
 //asyncgen:api mutate
 func (o *Optimizer) SetRate(to float64) {
+	mustRate("SetRate", to)
 	tensor.Changing(rate{o})
 	o.rate = to
 }

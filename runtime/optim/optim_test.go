@@ -147,3 +147,24 @@ func TestNoWaits(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Parameters move against their gradients, or not at all.
+func TestRates(t *testing.T) {
+	opt := optim.SGD(nil, 0)
+	for _, rate := range []float64{-0.1, math.NaN(), math.Inf(1), math.Inf(-1)} {
+		for name, f := range map[string]func(){"SGD": func() { optim.SGD(nil, rate) }, "SetRate": func() { opt.SetRate(rate) }} {
+			func() {
+				defer func() {
+					want := fmt.Sprintf("optim: %s: the learning rate is %v, want a number from 0 on", name, rate)
+					if m, ok := recover().(*tensor.Mistake); !ok || m.Error() != want {
+						t.Errorf("got  %v\nwant %s", m, want)
+					}
+				}()
+				f()
+			}()
+		}
+	}
+	if opt.Rate() != 0 {
+		t.Errorf("a rate that was refused is set: %v", opt.Rate())
+	}
+}

@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"sync"
@@ -36,7 +37,7 @@ func mapped(d *op.Def, scalars [2]float64, in operands, tracking bool) *Tensor {
 	n := d.Tensors
 	first, dt := in[0], in[n-1].dtype
 	if !d.Types.Has(dt) {
-		wrong(d.Name, op.MistakeType+" (it takes "+d.Types.String()+")", in[:n]...)
+		wrong(d.Name, op.Unsupported(d.Types), in[:n]...)
 	}
 	shape, dev, plain, tracked := first.shape, first.storage.Device(), true, false
 	for i, x := range in[:n] {
@@ -45,6 +46,9 @@ func mapped(d *op.Def, scalars [2]float64, in operands, tracking bool) *Tensor {
 			want = device.Bool
 		}
 		if x.dtype != want {
+			if want == device.Bool {
+				wrong(d.Name, op.MistakeCondition, in[:n]...)
+			}
 			wrong(d.Name, op.MistakeDTypes, in[:n]...)
 		}
 		same := true
@@ -105,11 +109,22 @@ func immediate(d *op.Def, c float64, in []*Tensor) uint64 {
 	case device.Float64:
 		return math.Float64bits(c)
 	default:
-		if c != math.Trunc(c) || c < math.MinInt64 || c >= -math.MinInt64 {
-			wrong(d.Name, op.MistakeScalar, in...)
+		if text := notInt(c); text != "" {
+			wrong(d.Name, text, in...)
 		}
 		return kernel.Bits(int64(c))
 	}
+}
+
+// notInt says what keeps c from being an int64 of a program: "" if nothing does. From 2^53 on nobody knows which integer was meant.
+func notInt(c float64) string {
+	switch {
+	case c != math.Trunc(c) || c < math.MinInt64 || c >= -math.MinInt64:
+		return op.MistakeScalar
+	case math.Abs(c) >= 1<<53:
+		return op.MistakeExact + ": FullInt, AddInt and the like take an int64"
+	}
+	return ""
 }
 
 // structural enqueues d, or makes the view that d is. Only if tracking is the result tracked.
@@ -174,7 +189,7 @@ func run(d *op.Def, a op.Attr, dev device.Device, in operands, tracked bool) *Te
 		}
 	}
 	if n > 0 && !d.Types.Has(in[0].dtype) {
-		wrong(d.Name, op.MistakeType+" (it takes "+d.Types.String()+")", in[:n]...)
+		wrong(d.Name, op.Unsupported(d.Types), in[:n]...)
 	}
 	d.Run(p)
 	if _, ok := sizeOf(p.Shape); !ok {
@@ -205,6 +220,11 @@ func viewOf(d *op.Def, a *op.Attr, x *Tensor) *Tensor {
 	} else {
 		x = contiguous(x, x.storage.Device()) // and the view is its only handle
 		v, _ = d.View(a, x.view())
+	}
+	for _, step := range v.Strides {
+		if step < 0 {
+			panic(fmt.Sprintf("op: %s has a view with strides %v, want none below 0: Run can copy instead", d.Name, v.Strides))
+		}
 	}
 	return &Tensor{storage: x.storage, shape: v.Shape, strides: v.Strides, off: v.Off, size: v.Shape.Size(), dtype: x.dtype}
 }

@@ -12,7 +12,8 @@ type Cell interface {
 	//
 	//asyncgen:api value
 	Value() *Tensor
-	// Set makes the cell hold t.
+	// Set makes the cell hold t. Nobody may call Value or Set at the same time: that is a data race, as with a variable. What uses the
+	// values while they change gets a Frozen cell, or a frozen model (nn.Frozen), before.
 	//
 	//asyncgen:api mutate
 	Set(t *Tensor)
@@ -28,7 +29,8 @@ var (
 // running statistics. Its value is never tracked, so gradients end there, and
 // optimisers know nothing of it.
 //
-// A Buffer may be read by several goroutines; Set is for one at a time.
+// A Buffer may be read by several goroutines. Set beside Value or another Set is a data race, as with a variable: a goroutine that uses the
+// value while another one sets it takes it from a [Buffer.Frozen].
 type Buffer struct {
 	value  *Tensor // untracked
 	frozen bool

@@ -112,7 +112,7 @@ func (t *Tensor) AvgPool2D(p Pool) *Tensor {
 		return elementwise(op.DivScalar, [2]float64{float64(w.Size[0] * w.Size[1])}, operands{sums}, true)
 	}
 	plane := device.Shape(t.shape[len(t.shape)-2:])
-	ones := create(op.Fill, op.Attr{Shape: plane, DType: t.dtype, Scalars: [2]float64{1}}, t.storage.Device())
+	ones := filled(1, plane, t.dtype, t.storage.Device())
 	defer ones.letGo()
 	counts := structural(op.SumPool2D, op.Attr{Window: w}, operands{ones}, false)
 	defer counts.letGo()

@@ -8,17 +8,24 @@ import (
 	"unsafe"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/kernel"
 	"github.com/asyncgen/asyncgen/runtime/op"
 	"gonum.org/v1/gonum/mat"
 )
 
+// A Source is a Go type of which [From] takes elements: that of an element type, or an integer type, whose elements
+// become int64.
+type Source interface {
+	device.Element | int | int8 | int16 | int32 | uint8 | uint16 | uint32
+}
+
 // From returns a tensor with the given elements, in row-major order, on the
-// default device. Without a shape it has one axis. It copies data. It panics with
-// a *Mistake if data does not fill the shape.
+// default device. Without a shape it has one axis. Its element type is that of data, int64 for
+// all integers. It copies data. It panics with a *Mistake if data does not fill the shape.
 //
 //asyncgen:api host
 //go:noinline
-func From[T device.Element](data []T, shape ...int) *Tensor {
+func From[T Source](data []T, shape ...int) *Tensor {
 	return from("From", device.Device{}, data, shape)
 }
 
@@ -26,7 +33,7 @@ func From[T device.Element](data []T, shape ...int) *Tensor {
 //
 //asyncgen:api host
 //go:noinline
-func FromOn[T device.Element](dev device.Device, data []T, shape ...int) *Tensor {
+func FromOn[T Source](dev device.Device, data []T, shape ...int) *Tensor {
 	return from("FromOn", dev, data, shape)
 }
 
@@ -35,24 +42,75 @@ func FromOn[T device.Element](dev device.Device, data []T, shape ...int) *Tensor
 //
 //asyncgen:api host
 //go:noinline
-func TryFrom[T device.Element](data []T, shape ...int) (*Tensor, error) {
+func TryFrom[T Source](data []T, shape ...int) (*Tensor, error) {
 	shape, m := shapeOf("TryFrom", data, shape)
 	if m != nil {
 		return nil, m
 	}
-	return upload(device.Device{}, slices.Clone(data), shape), nil
+	return uploadFrom(device.Device{}, data, shape), nil
 }
 
-func from[T device.Element](name string, dev device.Device, data []T, shape []int) *Tensor {
+func from[T Source](name string, dev device.Device, data []T, shape []int) *Tensor {
 	s, m := shapeOf(name, data, shape)
 	if m != nil {
 		panic(m)
 	}
-	return upload(dev, slices.Clone(data), s)
+	return uploadFrom(dev, data, s)
+}
+
+// uploadFrom is upload of a copy of data.
+func uploadFrom[T Source](dev device.Device, data []T, shape device.Shape) *Tensor {
+	switch data := any(data).(type) {
+	case []float32:
+		return upload(dev, slices.Clone(data), shape)
+	case []float64:
+		return upload(dev, slices.Clone(data), shape)
+	case []bool:
+		return upload(dev, slices.Clone(data), shape)
+	case []int64:
+		return upload(dev, slices.Clone(data), shape)
+	case []int:
+		return upload(dev, widened(data), shape)
+	case []int8:
+		return upload(dev, widened(data), shape)
+	case []int16:
+		return upload(dev, widened(data), shape)
+	case []int32:
+		return upload(dev, widened(data), shape)
+	case []uint8:
+		return upload(dev, widened(data), shape)
+	case []uint16:
+		return upload(dev, widened(data), shape)
+	default:
+		return upload(dev, widened(any(data).([]uint32)), shape)
+	}
+}
+
+// widened returns the integers of data as int64.
+func widened[T int | int8 | int16 | int32 | uint8 | uint16 | uint32](data []T) []int64 {
+	wide := make([]int64, len(data))
+	for i, v := range data {
+		wide[i] = int64(v)
+	}
+	return wide
+}
+
+// dtypeFrom is the element type of a tensor made from Ts.
+func dtypeFrom[T Source]() DType {
+	var zero T
+	switch any(zero).(type) {
+	case float32:
+		return Float32
+	case float64:
+		return Float64
+	case bool:
+		return Bool
+	}
+	return Int64
 }
 
 // shapeOf checks that data fills shape, and returns the shape.
-func shapeOf[T device.Element](name string, data []T, shape []int) (device.Shape, *Mistake) {
+func shapeOf[T Source](name string, data []T, shape []int) (device.Shape, *Mistake) {
 	if len(shape) == 0 {
 		return device.Shape{len(data)}, nil
 	}
@@ -62,7 +120,7 @@ func shapeOf[T device.Element](name string, data []T, shape []int) (device.Shape
 	}
 	if size != len(data) {
 		return nil, &Mistake{Op: name, Text: fmt.Sprintf("%s: %d elements, want %d", op.MistakeLength, len(data), size),
-			Shapes: []device.Shape{slices.Clone(shape)}, DTypes: []DType{device.DTypeOf[T]()}}
+			Shapes: []device.Shape{slices.Clone(shape)}, DTypes: []DType{dtypeFrom[T]()}}
 	}
 	return slices.Clone(shape), nil
 }
@@ -150,22 +208,48 @@ func (m Maker) Zeros(shape ...int) *Tensor { return m.fill("Zeros", 0, shape) }
 //go:noinline
 func (m Maker) Ones(shape ...int) *Tensor { return m.fill("Ones", 1, shape) }
 
-// Full returns a tensor whose elements are all v.
+// Full returns a tensor whose elements are all v. It panics with a *Mistake if these are int64 and v is no integer, or
+// one from 2^53 on, where a float64 does not hold every integer: see FullInt.
 //
 //asyncgen:api host
 //go:noinline
 func (m Maker) Full(v float64, shape ...int) *Tensor { return m.fill("Full", v, shape) }
 
-// Scalar returns a tensor without axes.
+// Scalar returns a tensor without axes. See Full about int64.
 //
 //asyncgen:api host
 //go:noinline
 func (m Maker) Scalar(v float64) *Tensor { return m.fill("Scalar", v, nil) }
 
 func (m Maker) fill(name string, v float64, shape []int) *Tensor {
-	a := op.Attr{Shape: checked(name, shape), DType: m.dtype}
-	a.Scalars[0] = v
-	return create(op.Fill, a, m.dev)
+	s := checked(name, shape)
+	m.exact(name, v)
+	return filled(v, s, m.dtype, m.dev)
+}
+
+// exact panics unless the Maker's element type has the numbers vs: an int64 must be an integer that a float64 can say.
+func (m Maker) exact(name string, vs ...float64) {
+	if m.dtype != Int64 {
+		return
+	}
+	for _, v := range vs {
+		if text := notInt(v); text != "" {
+			panic(&Mistake{Op: name, Text: fmt.Sprintf("%s: %v", text, v)})
+		}
+	}
+}
+
+// filled returns a tensor whose elements are all v, rounded to their type.
+func filled(v float64, shape device.Shape, dt DType, dev device.Device) *Tensor {
+	return create(op.Fill, op.Attr{Shape: shape, DType: dt, Key: kernel.BitsOf(v, dt)}, dev)
+}
+
+// FullInt returns an int64 tensor whose elements are all v, whatever the Maker's element type is.
+//
+//asyncgen:api host
+//go:noinline
+func (m Maker) FullInt(v int64, shape ...int) *Tensor {
+	return create(op.Fill, op.Attr{Shape: checked("FullInt", shape), DType: Int64, Key: kernel.Bits(v)}, m.dev)
 }
 
 // Eye returns the n×n identity matrix.
@@ -183,7 +267,8 @@ func (m Maker) Eye(n int) *Tensor {
 }
 
 // Arange returns start, start+step, start+2*step, ... up to but not including
-// stop, each computed in float64 and rounded once. It panics if step is 0.
+// stop, each computed in float64 and rounded once, to int64 towards 0. It panics if step is 0, and
+// where int64 numbers reach 2^53, from which on a float64 does not hold every integer.
 //
 //asyncgen:api host
 //go:noinline
@@ -192,17 +277,19 @@ func (m Maker) Arange(start, stop, step float64) *Tensor {
 	if step == 0 || math.IsNaN(n) || n > maxSize {
 		panic(&Mistake{Op: "Arange", Text: fmt.Sprintf("%s: from %v to %v by %v", op.MistakeRange, start, stop, step)})
 	}
+	m.exact("Arange", math.Trunc(start), math.Trunc(stop))
 	a := op.Attr{Shape: device.Shape{max(int(n), 0)}, DType: Float64, Scalars: [2]float64{start, step}}
 	return m.convert(create(op.Iota, a, m.dev))
 }
 
 // Linspace returns n numbers at equal distances from lo to hi, both included,
-// each computed in float64 and rounded once.
+// each computed in float64 and rounded once. See Arange about int64.
 //
 //asyncgen:api host
 //go:noinline
 func (m Maker) Linspace(lo, hi float64, n int) *Tensor {
 	checked("Linspace", []int{n})
+	m.exact("Linspace", math.Trunc(lo), math.Trunc(hi))
 	data := make([]float64, n)
 	for i := range data {
 		data[i] = lo + float64(float64(i)*(hi-lo))/float64(n-1)
@@ -241,6 +328,12 @@ func Ones(shape ...int) *Tensor { return here().fill("Ones", 1, shape) }
 //asyncgen:api host
 //go:noinline
 func Full(v float64, shape ...int) *Tensor { return here().fill("Full", v, shape) }
+
+// FullInt returns an int64 tensor on the default device whose elements are all v.
+//
+//asyncgen:api host
+//go:noinline
+func FullInt(v int64, shape ...int) *Tensor { return here().FullInt(v, shape...) }
 
 // Scalar returns a float32 tensor without axes on the default device.
 //

@@ -18,6 +18,9 @@ import (
 // one of the handles again, also in another call of Dead, panics with a [*Mistake] that names the line of the call. Shape,
 // DType and what else is known without the elements can still be asked.
 //
+// To declare a handle dead while another goroutine uses it is a data race, as to assign to a variable is: that goroutine gets a handle of its own
+// before, from Detach, or from a frozen model (nn.Frozen).
+//
 // Other handles of the same elements are not touched, and keep the memory: views, what [Tensor.Detach] returns,
 // the value of a [Param] that was Set to it, a [State]. So does a gradient that needs the elements, until Backward.
 //

@@ -103,7 +103,7 @@ func values(vars []any) []any {
 		case *I64:
 			vs[i] = *v
 		default:
-			panic(fmt.Sprintf("tensor: Either: %s: %T", op.MistakeType, v))
+			panic(&Mistake{Op: "Either", Text: fmt.Sprintf("%s: %T", op.MistakeType, v)})
 		}
 	}
 	return vs

@@ -1,8 +1,10 @@
 package tensor_test
 
 import (
+	"errors"
 	"fmt"
 
+	asyncrt "github.com/asyncgen/asyncgen/runtime"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
@@ -52,12 +54,10 @@ func ExampleGrad() {
 
 func ExampleTensor_Wait() {
 	x, zero := tensor.From([]int64{1}), tensor.From([]int64{0})
-	y := x.Div(zero).AddScalar(1) // returns, and so does whatever is computed from y
-	fmt.Println(y.Wait())
-	fmt.Println(y)
-	// Output:
-	// asyncgen: kernel panicked: runtime error: integer divide by zero
-	// <failed: kernel panicked: runtime error: integer divide by zero>
+	y := x.Div(zero).AddScalar(1)                          // returns, and so does whatever is computed from y
+	failed, _ := errors.AsType[*asyncrt.OpError](y.Wait()) // whose text has the file and the line as well
+	fmt.Println(failed.Op, failed.Shapes, failed.Err)
+	// Output: Div [[1] [1] [1]] an integer is divided by zero
 }
 
 func ExampleWhere() {

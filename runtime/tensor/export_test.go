@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/asyncgen/asyncgen/runtime/internal/engine"
+	"github.com/asyncgen/asyncgen/runtime/op"
 )
 
 // SetEngine makes everything run on e until restore is called.
@@ -28,3 +29,6 @@ func Rows() int {
 
 // SameStorage reports whether x and y are in the same memory.
 func SameStorage(x, y *Tensor) bool { return x.storage == y.storage }
+
+// ViewOf is the view d of x.
+func ViewOf(d *op.Def, x *Tensor) *Tensor { return viewOf(d, &op.Attr{}, x) }

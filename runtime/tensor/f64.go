@@ -438,7 +438,7 @@ func (x F64) on(dev device.Device) *Tensor {
 	if x.t != nil {
 		return x.t.near(dev)
 	}
-	return create(op.Fill, op.Attr{DType: Float64, Scalars: [2]float64{x.v}}, dev)
+	return filled(x.v, nil, Float64, dev)
 }
 
 // on returns a handle of c as a tensor on dev.
@@ -450,7 +450,7 @@ func (c Cond) on(dev device.Device) *Tensor {
 	if c.v {
 		truth = 1
 	}
-	return create(op.Fill, op.Attr{DType: Bool, Scalars: [2]float64{truth}}, dev)
+	return filled(truth, nil, Bool, dev)
 }
 
 // near returns another handle of t, or a copy, as something that can be an operand beside what is on dev.

@@ -2,14 +2,11 @@ package tensor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math"
 	"strconv"
 	"strings"
-
-	"github.com/asyncgen/asyncgen/runtime/internal/engine"
 )
 
 // How tensors print: as NumPy prints arrays, numbers that are no numbers as Go does.
@@ -22,14 +19,14 @@ const (
 // String returns the elements in nested brackets, aligned; above 1,000
 // elements, the middle of long axes is left out. The element of a tensor
 // without axes is printed as Go prints it. It waits. If t failed, it returns
-// "<failed: cause>".
+// "<failed: ...>" with what the error says.
 //
 //asyncgen:api print
 //go:noinline
 func (t *Tensor) String() string { return t.text("String", element{}) }
 
 // Format implements [fmt.Formatter]. It waits, except for %i. It never panics:
-// a tensor that failed prints as "<failed: cause>", with %+v as the whole error.
+// a tensor that failed prints as String returns it.
 //
 //	%v %s   as String; with a width or a precision, each element has it
 //	%.3f    each element so formatted, aligned; so with all verbs, flags and precisions
@@ -51,7 +48,6 @@ func (t *Tensor) Format(s fmt.State, verb rune) {
 	if verb != 'v' || hasWidth || hasPrecision {
 		e.format = fmt.FormatString(s, verb)
 	}
-	e.wholeError = s.Flag('+')
 	fmt.Fprint(s, t.text("Format", e))
 }
 
@@ -69,25 +65,19 @@ func (t *Tensor) LogValue() slog.Value {
 	}
 	bits, err := t.load(context.Background(), "LogValue", t.off)
 	if err != nil {
-		return slog.StringValue(element{}.failure(err))
+		return slog.StringValue(failure(err))
 	}
 	return slog.AnyValue(value(bits, t.dtype))
 }
 
 // An element says how one is printed.
 type element struct {
-	format     string // of package fmt; empty: as short as possible
-	wholeError bool
+	format string // of package fmt; empty: as short as possible
 }
 
-func (e element) failure(err error) string {
-	if e.wholeError {
-		return fmt.Sprintf("<failed: %+v>", err)
-	}
-	if op, ok := errors.AsType[*engine.OpError](err); ok {
-		err = op.Err
-	}
-	return "<failed: " + err.Error() + ">"
+// failure is what a tensor with the given error prints as.
+func failure(err error) string {
+	return "<failed: " + strings.TrimPrefix(err.Error(), "asyncgen: ") + ">"
 }
 
 // text is what t prints as.
@@ -95,7 +85,7 @@ func (t *Tensor) text(name string, e element) string {
 	h, err := t.onHost(context.Background(), name)
 	defer t.doneWith(h)
 	if err != nil {
-		return e.failure(err)
+		return failure(err)
 	}
 	p := printer{t: h, elided: t.size > elideAbove}
 	p.strides = h.strides

@@ -29,12 +29,12 @@ type Fused struct{ def, sum *op.Def }
 // The result has the bits of the primitives done one after the other, and the derivative of the expression
 // is the gradient. What Fuse makes is kept for ever, so a program does it once, in a variable of the package.
 //
-// Fuse panics if there are no or too many operands, or if f applies a primitive to types that it is not defined for.
+// Fuse panics with a [*Mistake] if there are no or too many operands, and if f applies a primitive to types that it is not defined for.
 //
 //asyncgen:api call 2 once
 func Fuse(name string, operands int, f func(x ...*kernel.Expr) *kernel.Expr) *Fused {
 	if operands < 1 || operands > op.MaxInputs {
-		panic(fmt.Sprintf("tensor: Fuse %s: %d operands, want 1 to %d", name, operands, op.MaxInputs))
+		panic(&Mistake{Op: "Fuse", Text: fmt.Sprintf("%s: %s with %d operands, want 1 to %d", op.MistakeOperands, name, operands, op.MaxInputs)})
 	}
 	d := &op.Def{Name: name, Types: op.Floats, Tensors: operands, Expr: f, Unlisted: true}
 	x := make([]*kernel.Expr, operands)
@@ -94,7 +94,7 @@ func (f *Fused) add(axes []int, x []*Tensor) (sum *Tensor, shape device.Shape, l
 		}
 		t.isRow(name)
 		if !t.dtype.IsFloat() || f.def.Bool {
-			wrong(name, op.MistakeType+" (it takes "+op.Floats.String()+")", x...)
+			wrong(name, op.Unsupported(op.Floats), x...)
 		}
 		var ok bool
 		if shape, ok = op.Broadcast(shape, t.shape); !ok {

@@ -49,7 +49,8 @@ func (p *Param) Value() *Tensor {
 
 // Set gives the Param the elements of t as its value. Tensors that were
 // computed from the old value keep it, and their gradients still go to p. It
-// panics if the Param is frozen.
+// panics if the Param is frozen. To Set a Param while another goroutine calls Value, Forward of a model among that, is a data
+// race: see [Cell].
 //
 //asyncgen:api mutate
 func (p *Param) Set(t *Tensor) {
@@ -60,7 +61,7 @@ func (p *Param) Set(t *Tensor) {
 		wrong("Set", op.MistakeFrozen, t)
 	}
 	if !t.dtype.IsFloat() {
-		wrong("Set", op.MistakeType+" (it takes "+op.Floats.String()+")", t)
+		wrong("Set", op.Unsupported(op.Floats), t)
 	}
 	t.mustLive("Set")
 	Changing(p)
@@ -147,7 +148,7 @@ func (p *Param) addGrad(g *Tensor) {
 //asyncgen:api view
 func (t *Tensor) Track() *Tensor {
 	if !t.dtype.IsFloat() {
-		wrong("Track", op.MistakeType+" (it takes "+op.Floats.String()+")", t)
+		wrong("Track", op.Unsupported(op.Floats), t)
 	}
 	t.mustLive("Track")
 	v := t.another()
@@ -220,6 +221,5 @@ func (t *Tensor) trace(name string) tape.Graph {
 
 // seed is the gradient of t with respect to itself.
 func (t *Tensor) seed() *Tensor {
-	a := op.Attr{Shape: t.shape, DType: t.dtype, Scalars: [2]float64{1}}
-	return create(op.Fill, a, t.storage.Device())
+	return filled(1, t.shape, t.dtype, t.storage.Device())
 }

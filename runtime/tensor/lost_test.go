@@ -105,12 +105,13 @@ func loseDevice(t *testing.T, name string, b *fault.Backend, mode engine.Mode, f
 	return fmt.Sprintf("%+v", first), struck
 }
 
-// A backend that is closed keeps what was computed, if the host can reach it, and fails whatever is asked of it, each operation
+// A backend that is closed keeps what was computed, which can be read in every way, and fails whatever it is to compute, each operation
 // by itself and at its line. It waits for what was submitted, and does not mind being closed again.
 func TestClosedDevice(t *testing.T) {
 	for name, open := range map[string]func() device.Backend{
-		"cpu": func() device.Backend { return cpu.New() },
-		"sim": func() device.Backend { return sim.New(sim.Options{}) },
+		"cpu":          func() device.Backend { return cpu.New() },
+		"sim":          func() device.Backend { return sim.New(sim.Options{}) },
+		"sim, wrapped": func() device.Backend { return fault.New(sim.New(sim.Options{Queue: 2})) },
 	} {
 		for _, mode := range []engine.Mode{engine.Naive, engine.Async, engine.Shuffle} {
 			t.Run(fmt.Sprint(name, "/", mode), func(t *testing.T) {
@@ -119,10 +120,12 @@ func TestClosedDevice(t *testing.T) {
 				e := engine.New(engine.Options{Mode: mode, Seed: 1})
 				defer tensor.SetEngine(e)()
 				x := tensor.On(on).Ones(3).AddScalar(1)
+				large := tensor.On(on).Arange(0, 5000, 1).Reshape(50, 100)
 				host := x.To(device.CPU())
-				if err := host.Wait(); err != nil {
+				if err := tensor.Wait(host, large); err != nil {
 					t.Fatal(err)
 				}
+				before := readings(large)
 				pending := x
 				for range 100 {
 					pending = pending.AddScalar(1)
@@ -138,6 +141,9 @@ func TestClosedDevice(t *testing.T) {
 				}
 				if host.Sum().Item() != 6 {
 					t.Error("what was computed is lost")
+				}
+				if after := readings(large); after != before {
+					t.Errorf("read before Close:\n%s\nand after it:\n%s", before, after)
 				}
 				if err := e.WaitAll(context.Background()); err != nil && !errors.Is(err, device.ErrClosed) {
 					t.Errorf("WaitAll: %v", err)
@@ -160,4 +166,13 @@ func TestClosedDevice(t *testing.T) {
 			})
 		}
 	}
+}
+
+// readings is what comes to the host of x, which has two axes, read as it is and through views.
+func readings(x *tensor.Tensor) string {
+	rows, columns := x.Dim(0), x.Dim(1)
+	json, err := x.Transpose().MarshalJSON()
+	there := x.Slice(1, 1, columns-1).To(device.CPU())
+	return fmt.Sprintln(x, x.At(rows-1, columns-1), x.Slice(0, 3, 4).Slice(1, 7, 8).Item(), x.Transpose().Float32s(), x.Slice(1, 2, 5).Float32s(),
+		x.Row(1).Float32s(), x.Slice(0, 1, 2).Unsqueeze(0).Float32s(), string(json), err, there.Transpose().AddScalar(1).Float32s(), there.Device())
 }

@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/kernel"
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
 
@@ -10,7 +11,7 @@ import (
 
 // MatMul returns the product of two matrices, of a matrix and a vector, or of
 // a vector and a matrix. Each element is accumulated over the inner length in
-// increasing order. Axes before the last two number matrices, and are broadcast:
+// increasing order; int64 products and sums wrap around. Axes before the last two number matrices, and are broadcast:
 // there is a product for each. It panics if the inner lengths differ.
 //
 //asyncgen:api op batch
@@ -116,4 +117,42 @@ func (t *Tensor) To(dev device.Device) *Tensor {
 // reduce enqueues the reduction d over axes of t.
 func (t *Tensor) reduce(d *op.Def, name string, axes []int, keep bool) *Tensor {
 	return structural(d, op.Attr{Axes: t.axes(name, axes), Keep: keep}, operands{t}, true)
+}
+
+// AddInt returns t + c, for an int64 tensor t and any int64 c, where AddScalar takes numbers below 2^53. It panics with a
+// *Mistake if t has another element type.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) AddInt(c int64) *Tensor { return t.withInt("AddInt", op.Add, c) }
+
+// SubInt returns t - c, for an int64 tensor t and any int64 c, where SubScalar takes numbers below 2^53. It panics with a
+// *Mistake if t has another element type.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) SubInt(c int64) *Tensor { return t.withInt("SubInt", op.Sub, c) }
+
+// MulInt returns t * c, for an int64 tensor t and any int64 c, where MulScalar takes numbers below 2^53. It panics with a
+// *Mistake if t has another element type.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) MulInt(c int64) *Tensor { return t.withInt("MulInt", op.Mul, c) }
+
+// DivInt returns t / c, rounded towards zero; an integer divided by zero is an error that travels with the result, for an int64 tensor t and any int64 c, where DivScalar takes numbers below 2^53. It panics with a
+// *Mistake if t has another element type.
+//
+//asyncgen:api op batch fails
+//go:noinline
+func (t *Tensor) DivInt(c int64) *Tensor { return t.withInt("DivInt", op.Div, c) }
+
+// withInt is d of t and c.
+func (t *Tensor) withInt(name string, d *op.Def, c int64) *Tensor {
+	if t.dtype != Int64 {
+		wrong(name, op.Unsupported(1<<device.Int64), t)
+	}
+	y := create(op.Fill, op.Attr{DType: Int64, Key: kernel.Bits(c)}, t.storage.Device())
+	defer y.letGo()
+	return elementwise(d, [2]float64{}, operands{t, y}, true)
 }

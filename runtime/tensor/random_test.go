@@ -750,11 +750,16 @@ func (d *tensorDevices) run(seed uint64, o engine.Options, f fault.Faults) (seen
 	defer tensor.SetEngine(e)()
 	d.arm(f)
 	p := newTensorProgram(seed, d.devs, e, drawn)
-	kernels = p.kernels(func() {
+	steps := func() {
 		for range 60 {
 			p.step()
 		}
-	})
+	}
+	if o.Tiny == engine.TinyAll { // else it would be the same as without
+		steps()
+	} else {
+		kernels = p.kernels(steps)
+	}
 	p.seen = append(p.seen, "at last: "+listOf(e.WaitAll(context.Background())))
 	d.arm(fault.Faults{}) // else reading would fail too
 	for _, v := range p.all {
@@ -792,7 +797,7 @@ func TestRandomTensors(t *testing.T) {
 		}
 		for _, o := range []engine.Options{
 			{Mode: engine.Async, Workers: 1 + rng.IntN(4), Ring: 2 << rng.IntN(8)},
-			{Mode: engine.Async, Workers: 2, MaxBytes: int64(1 + rng.IntN(500))},
+			{Mode: engine.Async, Workers: 2, MaxBytes: int64(1 + rng.IntN(500)), Tiny: engine.TinyAll},
 			{Mode: engine.Shuffle, Seed: rng.Uint64()},
 		} {
 			got, _, err := d.run(at, o, f)

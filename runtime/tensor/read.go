@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
+	"time"
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/kernel"
@@ -46,7 +48,8 @@ func Wait(ts ...*Tensor) error {
 }
 
 // WaitContext is Wait, or the context's error when that ends first; it ends
-// the waiting, not the computation.
+// the waiting, at once and whatever that is about, not the computation. What has been computed is
+// returned all the same.
 //
 //asyncgen:api wait
 //go:noinline
@@ -55,14 +58,16 @@ func (t *Tensor) WaitContext(ctx context.Context) error {
 	return t.storage.Wait(ctx, "WaitContext")
 }
 
-// Item returns the value of a one-element tensor as a float64: true is 1. It
-// panics if t has more elements or none.
+// Item returns the value of a one-element tensor as a float64: true is 1, and an int64 is rounded as Go's conversion
+// does, which from 2^53 on is not exact: see ItemInt. It panics if t has more elements or none.
 //
 //asyncgen:api read f64=ItemF64
 //go:noinline
 func (t *Tensor) Item() float64 { return number(t.item("Item"), t.dtype) }
 
 // ItemContext is Item that returns errors: t's own, or the context's when that ends before t is computed.
+// What has been computed is returned all the same; from a device whose memory the host can't reach, if a copy, which may be
+// behind other work there, comes within 5 ms.
 //
 //asyncgen:api read
 //go:noinline
@@ -105,13 +110,33 @@ func ItemOf[T device.Element](t *Tensor) T {
 
 // At returns the element with the given index, one number for each axis, as a
 // float64: true is 1. Negative numbers count from the end. It panics if the
-// index is out of range.
+// index is out of range, and with a *Mistake about an int64 that a float64 does not hold: see AtInt.
 //
 //asyncgen:api read
 //go:noinline
 func (t *Tensor) At(index ...int) float64 {
+	bits := t.at("At", index)
+	v := number(bits, t.dtype)
+	if t.dtype == Int64 && (v >= -math.MinInt64 || int64(v) != int64(bits)) {
+		wrong("At", fmt.Sprintf("%s, such as %d: AtInt returns an int64", op.MistakeExact, int64(bits)), t)
+	}
+	return v
+}
+
+// AtInt returns the element of an int64 or bool tensor with the given index, see At: true is 1. It panics if t has
+// another type, or the index is out of range.
+//
+//asyncgen:api read
+//go:noinline
+func (t *Tensor) AtInt(index ...int) int64 {
+	t.whole("AtInt")
+	return int64(t.at("AtInt", index))
+}
+
+// at waits for t and returns the bits of the element with the given index.
+func (t *Tensor) at(name string, index []int) uint64 {
 	if len(index) != len(t.shape) {
-		wrong("At", fmt.Sprintf("%s: index %v", op.MistakeRank, index), t)
+		wrong(name, fmt.Sprintf("%s: index %v", op.MistakeRank, index), t)
 	}
 	at := t.off
 	strides := t.strides
@@ -119,13 +144,13 @@ func (t *Tensor) At(index ...int) float64 {
 		strides = t.shape.Strides()
 	}
 	for axis, i := range index {
-		at += strides[axis] * t.index("At", i, t.shape[axis], t.shape[axis])
+		at += strides[axis] * t.index(name, i, t.shape[axis], t.shape[axis])
 	}
-	bits, err := t.load(context.Background(), "At", at)
+	bits, err := t.load(context.Background(), name, at)
 	if err != nil {
 		panic(err)
 	}
-	return number(bits, t.dtype)
+	return bits
 }
 
 // Float32s returns a copy of the elements of a float32 tensor, in row-major
@@ -135,7 +160,8 @@ func (t *Tensor) At(index ...int) float64 {
 //go:noinline
 func (t *Tensor) Float32s() []float32 { return slice[float32](t, "Float32s") }
 
-// Float32sContext is Float32s that returns errors: t's own, or the context's when that ends before t is computed.
+// Float32sContext is Float32s that returns errors: t's own, or the context's when that ends before t is computed
+// and copied. Of a tensor with up to 65,536 elements, what has been computed is returned all the same, as by ItemContext.
 //
 //asyncgen:api read
 //go:noinline
@@ -181,7 +207,7 @@ func (t *Tensor) Dense() *mat.Dense {
 		wrong("Dense", op.MistakeRank, t)
 	}
 	if !t.dtype.IsFloat() {
-		wrong("Dense", op.MistakeType+" (it takes "+op.Floats.String()+")", t)
+		wrong("Dense", op.Unsupported(op.Floats), t)
 	}
 	if t.size == 0 {
 		wrong("Dense", op.MistakeEmpty, t)
@@ -221,8 +247,35 @@ func (t *Tensor) MarshalJSON() ([]byte, error) {
 // onHost waits for t and returns it, or a copy that the host can reach. The caller is to say when it is done with that.
 func (t *Tensor) onHost(ctx context.Context, name string) (*Tensor, error) {
 	t.mustLive(name)
-	h := t.toHost()
+	if t.storage.Device().Caps().HostMemory {
+		return t, t.storage.Wait(ctx, name)
+	}
+	// In no scope: what has been computed can be read.
+	h, err := t.copyWithin(ctx, func(t *Tensor) *Tensor { return t.copyTo(device.CPU()) })
+	if err != nil {
+		return nil, err
+	}
 	return h, h.storage.Wait(ctx, name)
+}
+
+// copyWithin returns what from makes of t, or the error of ctx if that ends first: a copy waits where there is no room for it. From is given
+// a handle of its own, as it may go on when the caller, and with it the program, does as well.
+func (t *Tensor) copyWithin(ctx context.Context, from func(*Tensor) *Tensor) (h *Tensor, err error) {
+	if ctx.Done() == nil {
+		return from(t), nil
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	own := t.another()
+	var made *Tensor
+	if err := eng().Within(ctx, func() {
+		defer own.letGo()
+		made = from(own)
+	}); err != nil {
+		return nil, err
+	}
+	return made, nil
 }
 
 // doneWith lets go of h, which onHost has returned for t.
@@ -230,14 +283,6 @@ func (t *Tensor) doneWith(h *Tensor) {
 	if h != t {
 		h.letGo()
 	}
-}
-
-// toHost returns t, or starts a copy that the host can reach.
-func (t *Tensor) toHost() *Tensor {
-	if t.storage.Device().Caps().HostMemory {
-		return t
-	}
-	return t.copyTo(device.CPU()) // in no scope: what has been computed can be read
 }
 
 // single panics unless t has one element.
@@ -259,12 +304,46 @@ func (t *Tensor) item(name string) uint64 {
 
 // load waits for t and returns the bits of the element at a place of its storage.
 func (t *Tensor) load(ctx context.Context, name string, at int) (uint64, error) {
+	if ctx.Done() == nil {
+		return t.loadOnce(ctx, name, at)
+	}
+	return evenIfEnded(ctx, t, func(ctx context.Context) (uint64, error) { return t.loadOnce(ctx, name, at) })
+}
+
+// grace is how long the copy of what has been computed may take when a context has ended. Idle devices need a tenth of a millisecond.
+const grace = 5 * time.Millisecond
+
+// evenIfEnded returns what get returns, which reads t, given ctx. If that has ended it is tried again, for a moment, where only a copy
+// to the host was missing: what has been computed can be had whichever the device is.
+func evenIfEnded[T any](ctx context.Context, t *Tensor, get func(context.Context) (T, error)) (T, error) {
+	v, err := get(ctx)
+	if err == nil || !errors.Is(err, ctx.Err()) || t.storage.Device().Caps().HostMemory || !t.storage.Ready() {
+		return v, err
+	}
+	if err := t.storage.Err(); err != nil {
+		return v, err
+	}
+	soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	if copied, failed := get(soon); failed == nil {
+		return copied, nil
+	}
+	return v, err
+}
+
+func (t *Tensor) loadOnce(ctx context.Context, name string, at int) (uint64, error) {
 	t.mustLive(name)
 	h := t
 	if !t.storage.Device().Caps().HostMemory {
 		// Just this one element is copied.
-		s := eng().Copy(t.storage, at, 1, t.dtype, device.CPU())
-		h, at = &Tensor{storage: s, size: 1, dtype: t.dtype}, 0
+		var err error
+		h, err = t.copyWithin(ctx, func(t *Tensor) *Tensor {
+			return &Tensor{storage: eng().Copy(t.storage, at, 1, t.dtype, device.CPU()), size: 1, dtype: t.dtype}
+		})
+		if err != nil {
+			return 0, err
+		}
+		at = 0
 	}
 	if err := h.storage.Wait(ctx, name); err != nil {
 		return 0, err
@@ -331,23 +410,53 @@ func slice[T device.Element](t *Tensor, name string) []T {
 
 func sliceContext[T device.Element](ctx context.Context, t *Tensor, name string) ([]T, error) {
 	is[T](t, name)
+	if ctx.Done() == nil || t.size > copied {
+		return sliceOnce[T](ctx, t, name)
+	}
+	return evenIfEnded(ctx, t, func(ctx context.Context) ([]T, error) { return sliceOnce[T](ctx, t, name) })
+}
+
+func sliceOnce[T device.Element](ctx context.Context, t *Tensor, name string) ([]T, error) {
 	h, err := t.onHost(ctx, name)
 	defer t.doneWith(h)
 	if err != nil {
 		return nil, err
 	}
-	return gather[T](h), nil
+	if h.size <= copied || ctx.Done() == nil {
+		return gather[T](context.Background(), h), nil
+	}
+	var data []T
+	own := h.another()
+	if err := eng().Within(ctx, func() {
+		defer own.letGo()
+		data = gather[T](ctx, own)
+	}); err != nil {
+		return nil, err
+	}
+	if data == nil {
+		return nil, ctx.Err()
+	}
+	return data, nil
 }
 
-// gather returns a copy of t's elements, which are of type T, ready and in host memory.
-func gather[T device.Element](t *Tensor) []T {
+// copied is how many elements are copied in one go, which nothing can interrupt: a tenth of a millisecond's work, or one, if the memory is new.
+const copied = 1 << 16
+
+// gather returns a copy of t's elements, which are of type T, ready and in host memory; nil if ctx ends meanwhile.
+func gather[T device.Element](ctx context.Context, t *Tensor) []T {
 	data := make([]T, t.size)
 	if t.size == 0 {
 		return data
 	}
 	b := t.storage.Buffer()
 	if t.strides == nil {
-		copy(data, device.Slice[T](b, t.off, t.size))
+		from := device.Slice[T](b, t.off, t.size)
+		for at := 0; at < t.size; at += copied {
+			if ctx.Err() != nil {
+				return nil
+			}
+			copyPart(data[at:min(at+copied, t.size)], from[at:])
+		}
 	} else {
 		all := device.Slice[T](b, 0, int(b.Bytes)/t.dtype.Size())
 		i := 0
@@ -356,6 +465,12 @@ func gather[T device.Element](t *Tensor) []T {
 	runtime.KeepAlive(b) // see element
 	return data
 }
+
+// copyPart copies what dst has room for. It is a call of its own since the scheduler can stop a goroutine between calls, but not within a copy: a collection
+// that begins meanwhile stops everybody until the goroutine stops, those too whose context ends.
+//
+//go:noinline
+func copyPart[T device.Element](dst, src []T) { copy(dst, src) }
 
 // numbers waits for t and returns its elements as float64s.
 func (t *Tensor) numbers(name string) []float64 {

@@ -38,11 +38,11 @@ func NewReducer(shards, bucket int, copies ...[]*Param) *Reducer {
 		bucket = defaultBucket
 	}
 	if len(copies) == 0 || shards < 1 || shards%len(copies) != 0 {
-		panic(fmt.Sprintf("tensor: NewReducer: %d shards can't be shared by %d copies", shards, len(copies)))
+		panic(&Mistake{Op: "NewReducer", Text: fmt.Sprintf("%d shards can't be shared by %d copies", shards, len(copies))})
 	}
 	for _, c := range copies {
 		if len(c) != len(copies[0]) {
-			panic(fmt.Sprintf("tensor: NewReducer: copies with %d and %d parameters", len(copies[0]), len(c)))
+			panic(&Mistake{Op: "NewReducer", Text: fmt.Sprintf("copies with %d and %d parameters", len(copies[0]), len(c))})
 		}
 	}
 	r := &Reducer{copies: copies, shards: shards, bucket: bucket, seen: make([][]uint64, len(copies))}
@@ -82,7 +82,7 @@ func (r *Reducer) InStep() (param int, ok bool) {
 //asyncgen:api call 1 once
 func (r *Reducer) Shard(i int, f func()) {
 	if i < 0 || i >= r.shards {
-		panic(fmt.Sprintf("tensor: Reducer.Shard: %d of %d", i, r.shards))
+		panic(&Mistake{Op: "Reducer.Shard", Text: fmt.Sprintf("%s: %d of %d", op.MistakeRange, i, r.shards)})
 	}
 	params := r.copies[i*len(r.copies)/r.shards]
 	defer func() {

@@ -46,17 +46,36 @@ func (t *Tensor) RowAt(i *Tensor) *Tensor {
 //
 //asyncgen:api op batch fails
 //go:noinline
-func (t *Tensor) Pick(index *Tensor) *Tensor {
-	t.mustTake("Pick", index)
+func (t *Tensor) Pick(index *Tensor) *Tensor { return t.pick("Pick", index, false) }
+
+func (t *Tensor) pick(name string, index *Tensor, classes bool) *Tensor {
+	t.mustTake(name, index)
 	last := len(t.shape) - 1
 	if last < 0 {
-		wrong("Pick", op.MistakeRank, t)
+		wrong(name, op.MistakeRank, t)
 	}
 	if !slices.Equal(t.shape[:last], index.shape) {
-		wrong("Pick", op.MistakeBroadcast+": the indices have all axes but the last", t, index)
+		wrong(name, op.MistakeBroadcast+": the indices have all axes but the last", t, index)
 	}
-	return structural(op.Gather, op.Attr{Axis: last, Shared: last}, operands{t, index}, true)
+	return structural(op.Gather, op.Attr{Axis: last, Shared: last, Classes: classes}, operands{t, index}, true)
 }
+
+// TakeClasses is [Tensor.Take] with indices that number classes: a negative one is out of range, and so an error that
+// travels with the result.
+//
+//asyncgen:api op batch fails
+//go:noinline
+func (t *Tensor) TakeClasses(axis int, classes *Tensor) *Tensor {
+	t.mustTake("TakeClasses", classes)
+	return structural(op.Gather, op.Attr{Axis: t.axis("TakeClasses", axis), Classes: true}, operands{t, classes}, true)
+}
+
+// PickClasses is [Tensor.Pick] with indices that number classes, such as labels: a negative one is out of range, and so
+// an error that travels with the result.
+//
+//asyncgen:api op batch fails
+//go:noinline
+func (t *Tensor) PickClasses(classes *Tensor) *Tensor { return t.pick("PickClasses", classes, true) }
 
 // mustTake panics, about the operation with the given name, if index can't be one of t whatever the shapes are.
 func (t *Tensor) mustTake(name string, index *Tensor) {
@@ -74,7 +93,8 @@ func (t *Tensor) mustTake(name string, index *Tensor) {
 }
 
 // OneHot returns, for each element i of t, an int64 tensor, a vector of n zeros
-// but for a 1 at index i, along a new last axis, in float32.
+// but for a 1 at index i, along a new last axis, in float32. An i that is negative, or n or more, is an error that
+// travels with the result.
 //
 //asyncgen:api op batch fails
 //go:noinline
@@ -84,11 +104,11 @@ func (t *Tensor) OneHot(n int) *Tensor {
 		wrong("OneHot", op.MistakeIndices, t)
 	}
 	rank := len(t.shape)
-	one := create(op.Fill, op.Attr{DType: Float32, Scalars: [2]float64{1}}, t.storage.Device())
+	one := filled(1, nil, Float32, t.storage.Device())
 	defer one.letGo()
 	ones := structural(op.BroadcastTo, op.Attr{Shape: t.Shape()}, operands{one}, false)
 	defer ones.letGo()
-	a := op.Attr{Axis: rank, Shared: rank, Shape: append(t.Shape(), n)}
+	a := op.Attr{Axis: rank, Shared: rank, Classes: true, Shape: append(t.Shape(), n)}
 	return structural(op.ScatterAdd, a, operands{ones, t}, false)
 }
 

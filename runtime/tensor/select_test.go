@@ -80,7 +80,11 @@ func TestPickAndOneHot(t *testing.T) {
 				}
 			}
 			check(t, fmt.Sprintf("Pick of %v", shape), asView(r, a, on).Pick(asView(r, i, on)), picked, 0)
+			for k, at := range i.data {
+				i.data[k] = float64(fromEnd(at, shape[last])) // classes don't count from the end
+			}
 			check(t, fmt.Sprintf("OneHot of %v", shape), asView(r, i, on).OneHot(shape[last]), hot, 0)
+			check(t, fmt.Sprintf("PickClasses of %v", shape), asView(r, a, on).PickClasses(asView(r, i, on)), picked, 0)
 		}
 	})
 }

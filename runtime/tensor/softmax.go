@@ -88,6 +88,6 @@ func (t *Tensor) reducesNothing(axes []int) bool {
 func (t *Tensor) floats(name string) {
 	t.isRow(name)
 	if !t.dtype.IsFloat() {
-		wrong(name, op.MistakeType+" (it takes "+op.Floats.String()+")", t)
+		wrong(name, op.Unsupported(op.Floats), t)
 	}
 }

@@ -3,6 +3,7 @@
 // A call puts work on the queue of a device and returns: what it returns is a
 // handle of a result that may not exist yet, and can be used at once as an
 // operand of more work. The program waits only where it looks at a value.
+// (A result of a few numbers, made of what is there, is computed by the call, as that takes less than to put it on a queue.)
 //
 //	x := tensor.Randn(1000, 1000)
 //	y := x.MatMul(x).Tanh().Sum() // returns at once

@@ -208,8 +208,13 @@ func TestVMapOperations(t *testing.T) {
 
 // inner are operations that only others are made of, which are tested above, and
 // gradients, that nobody can call for a row: package op tests their rules.
-var inner = []*op.Def{op.Finite, op.Root, op.Scale, op.ProdShare, op.MathMax, op.MathMin, op.Contiguous, op.Scatter, op.AlongAdd,
+var inner = []*op.Def{op.Finite, op.Root, op.Scale, op.ProdShare, op.Wins, op.MathMax, op.MathMin, op.Contiguous, op.Scatter, op.AlongAdd,
 	op.ConvInput, op.ConvKernel, op.ArgMaxPool2D, op.SpreadPool2D}
+
+// fromStart is indices of an axis of length 3 as numbers from 0.
+func fromStart(index *tensor.Tensor) *tensor.Tensor {
+	return tensor.Where(index.LtScalar(0), index.AddInt(3), index)
+}
 
 type structuralCall struct {
 	what    string
@@ -229,7 +234,9 @@ func structuralCalls(on device.Device) []structuralCall {
 		{"RowAt", nil, op.All, [][]int{{3}, {1}}, true, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].RowAt(x[1]) }},
 		{"Pick", nil, op.All, [][]int{{2, 3}, {2}}, true, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Pick(x[1]) }},
 		{"Pick from a vector", nil, op.All, [][]int{{3}, {}}, true, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Pick(x[1]) }},
-		{"OneHot", []*op.Def{op.ScatterAdd}, 1 << tensor.Int64, [][]int{{2, 2}}, true, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].OneHot(3) }},
+		{"PickClasses", nil, op.All, [][]int{{2, 3}, {2}}, true, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].PickClasses(fromStart(x[1])) }},
+		{"TakeClasses", nil, op.All, [][]int{{3, 2}, {2}}, true, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].TakeClasses(0, fromStart(x[1])) }},
+		{"OneHot", []*op.Def{op.ScatterAdd}, 1 << tensor.Int64, [][]int{{2, 2}}, true, func(x ...*tensor.Tensor) *tensor.Tensor { return fromStart(x[0]).OneHot(3) }},
 		{"CumSum", []*op.Def{op.CumSum}, op.Numbers, [][]int{{3, 4}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].CumSum(0) }},
 		{"Sort", []*op.Def{op.ArgSort, op.Along}, op.Numbers, [][]int{{3, 4}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Sort(0, tensor.Ascending) }},
 		{"ArgSort", nil, op.Numbers, [][]int{{7}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].ArgSort(0, tensor.Descending) }},

@@ -24,7 +24,7 @@ func VMapRows(from, to int, f func(row func(*Tensor) *Tensor) *Tensor) *Tensor {
 // vmapRows is VMapRows, or VMapSure if something has to be sure.
 func vmapRows(name string, from, to int, sure *sure, f func(row func(*Tensor) *Tensor) *Tensor) *Tensor {
 	if from < 0 || from > to {
-		panic(fmt.Sprintf("tensor: %s: %s: from %d to %d", name, op.MistakeRange, from, to))
+		panic(&Mistake{Op: name, Text: fmt.Sprintf("%s: from %d to %d", op.MistakeRange, from, to)})
 	}
 	v := newVMap(to - from)
 	v.sure = sure

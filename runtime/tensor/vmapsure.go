@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/asyncgen/asyncgen/device"
@@ -104,7 +105,7 @@ func (t *Tensor) isBelow(n int64) bool {
 		return false
 	}
 	below := true
-	for _, i := range gather[int64](t) {
+	for _, i := range gather[int64](context.Background(), t) {
 		below = below && 0 <= i && i < n
 	}
 	return below

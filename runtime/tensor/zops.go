@@ -54,7 +54,7 @@ func (t *Tensor) Pow(y *Tensor) *Tensor {
 
 // Maximum returns the greater of t and y, element by element, with
 // broadcasting. It is NaN where either is. Where they are equal, the gradient
-// is shared between them.
+// is shared between them; where either is NaN, both have it.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -64,7 +64,7 @@ func (t *Tensor) Maximum(y *Tensor) *Tensor {
 
 // Minimum returns the lesser of t and y, element by element, with broadcasting.
 // It is NaN where either is. Where they are equal, the gradient is shared
-// between them.
+// between them; where either is NaN, both have it.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -254,7 +254,7 @@ func (t *Tensor) Sigmoid() *Tensor {
 }
 
 // ReLU returns t where it is positive and 0 elsewhere; NaN stays NaN. The
-// derivative at 0 is 0.
+// derivative at 0 is 0, and that at NaN is 1: a gradient passes there.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -408,6 +408,108 @@ func Where(cond, x, y *Tensor) *Tensor {
 	return elementwise(op.Where, [2]float64{}, operands{cond, x, y}, true)
 }
 
+// EqScalar reports where t == c, as a bool tensor, where c is first converted
+// to t's element type.
+//
+//asyncgen:api op batch f64=EqF64
+//go:noinline
+func (t *Tensor) EqScalar(c float64) *Tensor {
+	return elementwise(op.EqScalar, [2]float64{c}, operands{t}, true)
+}
+
+// EqF64 is EqScalar of a c that may not have been computed yet. With integers it waits for c.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) EqF64(c F64) *Tensor {
+	return withF64(op.EqScalar, "EqF64", c, operands{t})
+}
+
+// NeScalar reports where t != c, as a bool tensor, where c is first converted
+// to t's element type.
+//
+//asyncgen:api op batch f64=NeF64
+//go:noinline
+func (t *Tensor) NeScalar(c float64) *Tensor {
+	return elementwise(op.NeScalar, [2]float64{c}, operands{t}, true)
+}
+
+// NeF64 is NeScalar of a c that may not have been computed yet. With integers it waits for c.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) NeF64(c F64) *Tensor {
+	return withF64(op.NeScalar, "NeF64", c, operands{t})
+}
+
+// LtScalar reports where t < c, as a bool tensor, where c is first converted to
+// t's element type.
+//
+//asyncgen:api op batch f64=LtF64
+//go:noinline
+func (t *Tensor) LtScalar(c float64) *Tensor {
+	return elementwise(op.LtScalar, [2]float64{c}, operands{t}, true)
+}
+
+// LtF64 is LtScalar of a c that may not have been computed yet. With integers it waits for c.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) LtF64(c F64) *Tensor {
+	return withF64(op.LtScalar, "LtF64", c, operands{t})
+}
+
+// LeScalar reports where t <= c, as a bool tensor, where c is first converted
+// to t's element type.
+//
+//asyncgen:api op batch f64=LeF64
+//go:noinline
+func (t *Tensor) LeScalar(c float64) *Tensor {
+	return elementwise(op.LeScalar, [2]float64{c}, operands{t}, true)
+}
+
+// LeF64 is LeScalar of a c that may not have been computed yet. With integers it waits for c.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) LeF64(c F64) *Tensor {
+	return withF64(op.LeScalar, "LeF64", c, operands{t})
+}
+
+// GtScalar reports where t > c, as a bool tensor, where c is first converted to
+// t's element type.
+//
+//asyncgen:api op batch f64=GtF64
+//go:noinline
+func (t *Tensor) GtScalar(c float64) *Tensor {
+	return elementwise(op.GtScalar, [2]float64{c}, operands{t}, true)
+}
+
+// GtF64 is GtScalar of a c that may not have been computed yet. With integers it waits for c.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) GtF64(c F64) *Tensor {
+	return withF64(op.GtScalar, "GtF64", c, operands{t})
+}
+
+// GeScalar reports where t >= c, as a bool tensor, where c is first converted
+// to t's element type.
+//
+//asyncgen:api op batch f64=GeF64
+//go:noinline
+func (t *Tensor) GeScalar(c float64) *Tensor {
+	return elementwise(op.GeScalar, [2]float64{c}, operands{t}, true)
+}
+
+// GeF64 is GeScalar of a c that may not have been computed yet. With integers it waits for c.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) GeF64(c F64) *Tensor {
+	return withF64(op.GeScalar, "GeF64", c, operands{t})
+}
+
 // All reports whether all elements along the given axes, or of the whole
 // tensor, are true. Of nothing they are.
 //
@@ -496,7 +598,8 @@ func (t *Tensor) ProdKeep(axes ...int) *Tensor { return t.reduce(op.Prod, "ProdK
 
 // Max returns the greatest element along the given axes, or of all: NaN if
 // there is one. Of nothing there is none, and Max panics. The gradient is
-// shared equally by the elements that are the greatest.
+// shared equally by the elements that are the greatest, or by those that are
+// NaN.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -510,7 +613,7 @@ func (t *Tensor) MaxKeep(axes ...int) *Tensor { return t.reduce(op.Max, "MaxKeep
 
 // Min returns the least element along the given axes, or of all: NaN if there
 // is one. Of nothing there is none, and Min panics. The gradient is shared
-// equally by the elements that are the least.
+// equally by the elements that are the least, or by those that are NaN.
 //
 //asyncgen:api op batch
 //go:noinline

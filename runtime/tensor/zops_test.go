@@ -57,6 +57,12 @@ var elementwiseOps = []struct {
 	{op.Or, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].Or(x[1]) }},
 	{op.Not, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].Not() }},
 	{op.Where, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return tensor.Where(x[0], x[1], x[2]) }},
+	{op.EqScalar, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].EqScalar(c) }},
+	{op.NeScalar, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].NeScalar(c) }},
+	{op.LtScalar, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].LtScalar(c) }},
+	{op.LeScalar, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].LeScalar(c) }},
+	{op.GtScalar, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].GtScalar(c) }},
+	{op.GeScalar, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].GeScalar(c) }},
 }
 
 // f64Ops is every operation with a constant that can be an F64, with both.
@@ -70,6 +76,12 @@ var f64Ops = []struct {
 	{op.SubScalar, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].SubScalar(c) }, func(c tensor.F64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].SubF64(c) }},
 	{op.MulScalar, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].MulScalar(c) }, func(c tensor.F64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].MulF64(c) }},
 	{op.DivScalar, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].DivScalar(c) }, func(c tensor.F64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].DivF64(c) }},
+	{op.EqScalar, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].EqScalar(c) }, func(c tensor.F64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].EqF64(c) }},
+	{op.NeScalar, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].NeScalar(c) }, func(c tensor.F64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].NeF64(c) }},
+	{op.LtScalar, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].LtScalar(c) }, func(c tensor.F64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].LtF64(c) }},
+	{op.LeScalar, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].LeScalar(c) }, func(c tensor.F64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].LeF64(c) }},
+	{op.GtScalar, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].GtScalar(c) }, func(c tensor.F64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].GtF64(c) }},
+	{op.GeScalar, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].GeScalar(c) }, func(c tensor.F64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].GeF64(c) }},
 }
 
 // mathMethods are the methods of F64 for functions of package math.

@@ -489,7 +489,7 @@ AG_KERNEL AG_SIZE(256) void ag_gather(AG_GLOBAL T *out, AG_GLOBAL const T *in, A
 		ag_locate_space(i, &p, &from, &at);
 		long k = index[at];
 		T v = 0;
-		if (k < -(long)P_LENGTH || k >= (long)P_LENGTH) {
+		if (k < (long)P_LEAST || k >= (long)P_LENGTH) {
 			fault[P_SLOT] = 1;
 		} else {
 			if (k < 0) k += (long)P_LENGTH;
@@ -511,7 +511,7 @@ AG_KERNEL AG_SIZE(256) void ag_settle(AG_GLOBAL const long *index, AG_GLOBAL ulo
 			long at = P_INDEX;
 			ag_locate_space((I)i, &p, &at);
 			const long k = index[at];
-			if (k < -(long)P_LENGTH || k >= (long)P_LENGTH) {
+			if (k < (long)P_LEAST || k >= (long)P_LENGTH) {
 				first[t] = i;
 				break;
 			}
@@ -550,7 +550,7 @@ AG_KERNEL void ag_chunks(AG_GLOBAL long *out, AG_GLOBAL ulong *keys, AG_GLOBAL u
 			const T x = in[at];
 #if PLACES
 			const long i = x < 0 ? x + (long)P_LENGTH : x;
-			if (i < 0 || i >= (long)P_LENGTH || x < -(long)P_LENGTH)
+			if (i < 0 || i >= (long)P_LENGTH || x < (long)P_LEAST)
 				fault[P_SLOT] = 1;
 			else
 				k = (ulong)(target + i * (long)P_STEP);

@@ -35,7 +35,7 @@ func (l *Lowering) lowerGather(c *device.Command) error {
 	if err != nil {
 		return err
 	}
-	l.push(uint64(c.N), uint64(c.Args.Ints[0]), uint64(c.Args.Ints[1]))
+	l.push(uint64(c.N), uint64(c.Args.LeastIndex()), uint64(c.Args.Ints[0]), uint64(c.Args.Ints[1]))
 	l.off(c, 0, k.Out.Size())
 	l.off(c, 1, k.Out.Size())
 	l.off(c, 2, 8)
@@ -74,7 +74,7 @@ func (l *Lowering) settle(c *device.Command, outer *axes) error {
 	if err != nil {
 		return err
 	}
-	l.push(uint64(n), uint64(c.Args.Ints[0]))
+	l.push(uint64(n), uint64(c.Args.LeastIndex()), uint64(c.Args.Ints[0]))
 	l.off(c, 2, 8)
 	l.slot()
 	l.view(outer, f.rank)
@@ -84,14 +84,14 @@ func (l *Lowering) settle(c *device.Command, outer *axes) error {
 
 func printGather(p *program, k *device.Kernel, f form) error {
 	p.define("T", ofSize(k.Out.Size()))
-	p.params("N", "LENGTH", "STEP", "OUT", "IN", "INDEX", "SLOT")
+	p.params("N", "LEAST", "LENGTH", "STEP", "OUT", "IN", "INDEX", "SLOT")
 	p.view("space", f.rank, 2)
 	p.kernel("gather")
 	return nil
 }
 
 func printSettle(p *program, _ *device.Kernel, f form) error {
-	p.params("N", "LENGTH", "INDEX", "SLOT")
+	p.params("N", "LEAST", "LENGTH", "INDEX", "SLOT")
 	p.view("space", f.rank, 1)
 	p.kernel("settle")
 	return nil
@@ -195,7 +195,7 @@ func (l *Lowering) sortPlaces(c *device.Command, to []int, split, count int) (me
 	if err != nil {
 		return 0, err
 	}
-	l.push(uint64(chunk), uint64(chunks), uint64(count), 0, 0, uint64(c.Args.Ints[0]), uint64(c.Args.Ints[1]))
+	l.push(uint64(chunk), uint64(chunks), uint64(count), 0, 0, uint64(c.Args.LeastIndex()), uint64(c.Args.Ints[0]), uint64(c.Args.Ints[1]))
 	l.off(c, 2, 8)
 	l.push(0)
 	l.slot()
@@ -229,7 +229,7 @@ func printPlaces(p *program, _ *device.Kernel, f form) error {
 	p.define("T", "long")
 	p.define("MOST", largeChunk)
 	p.defineIf("PLACES", true)
-	p.params("CHUNK", "CHUNKS", "LEN", "LAST", "KEPT", "LENGTH", "STEP", "IN", "OUT", "SLOT")
+	p.params("CHUNK", "CHUNKS", "LEN", "LAST", "KEPT", "LEAST", "LENGTH", "STEP", "IN", "OUT", "SLOT")
 	p.view("kept", f.rank, 2)
 	p.view("folded", f.rank, 2)
 	p.view("first", f.rank, 2)

@@ -38,13 +38,13 @@ func TestRunningAheadTakesLittle(t *testing.T) {
 	}
 	f := e.stream(dev).exec.(*flow)
 	for some := true; some || ran.Load() < 100; {
-		_, some = f.helpSome()
+		_, some = f.helpSome(forAll)
 	}
 	for range 100 {
 		source(each)
 	}
 	for some := true; some; { // what a worker may have begun ends before it finds more
-		_, some = f.helpSome()
+		_, some = f.helpSome(forAll)
 	}
 	var early int64
 	for begun := int64(0); begun != ran.Load(); { // until no worker runs one
@@ -156,8 +156,16 @@ func (s *stopped) Wait(_ context.Context, until time.Duration) error {
 // A device with a queue gets no more operations than keep it busy if their results take memory, and all there
 // are if they don't.
 func TestQueuesOfMemoryAreShort(t *testing.T) {
-	const n = 1000
-	for _, bytes := range []int64{64 << 10, 64} {
+	for _, c := range []struct {
+		bytes       int64
+		n           int
+		least, most int
+	}{
+		{64, 1000, 500, 1000},
+		{64 << 10, 1000, submitBatch, 3 * submitBatch},
+		{8 << 20, 40, 2, 13}, // bytes count before operations
+	} {
+		n, bytes := c.n, c.bytes
 		b := &patient{Backend: sim.New(sim.Options{Queue: 2 * n, Launch: time.Second, Clock: new(stopped)})}
 		e := New(Options{Mode: Async, MaxBytes: -1})
 		d := device.Wrap("sim", device.KindSimulated, b)
@@ -173,7 +181,7 @@ func TestQueuesOfMemoryAreShort(t *testing.T) {
 		if err := e.Close(); err != nil {
 			t.Error(err)
 		}
-		if most := int(b.most); bytes == 64 && most < n/2 || bytes > 64 && (most < submitBatch || most > 3*submitBatch) {
+		if most := int(b.most); most < c.least || most > c.most {
 			t.Errorf("the device had %d operations of %d bytes at most", most, bytes)
 		}
 	}

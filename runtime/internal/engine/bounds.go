@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 
@@ -52,21 +53,27 @@ func (e *Engine) stallFor(st *stream, bytes int64, k *device.Kernel, pc uintptr)
 		return // the books were behind
 	}
 	if e.virtual.Load() != nil { // see stamp
-		e.awaitRoom(st, bytes)
+		e.outside(func() { e.awaitRoom(st, bytes) })
 		return
 	}
 	start := now()
-	h := e.awaitRoom(st, bytes)
+	var h help
+	e.outside(func() { h = e.awaitRoom(st, bytes) })
 	e.countStall(k.Name, pc, now()-start, h)
 }
 
 // awaitRoom is stallFor where there is no room yet.
 func (e *Engine) awaitRoom(st *stream, bytes int64) (h help) {
+	p := forOthers
 	for looks := 0; !e.hasRoom(st, bytes); looks++ {
-		if ops, some := e.helpAnywhere(); some {
+		if ops, some := e.helpAnywhere(p); some {
 			h.rest()
 			h.ops += ops
-			looks = 0
+			p, looks = forOthers, 0
+			continue
+		}
+		if e.IsShort() {
+			p, _ = e.relief.await(context.Background(), forOthers)
 			continue
 		}
 		h.look()
@@ -110,9 +117,9 @@ func (e *Engine) hasRoom(st *stream, bytes int64) bool {
 	return limit == 0 || used == 0 || used+bytes <= limit
 }
 
-func (e *Engine) helpAnywhere() (ops int64, some bool) {
+func (e *Engine) helpAnywhere(p patience) (ops int64, some bool) {
 	for _, st := range e.allStreams() {
-		n, did := st.exec.helpSome()
+		n, did := st.exec.helpSome(p)
 		ops += n
 		some = some || did
 	}

@@ -1,6 +1,7 @@
 // Package engine is the asynchronous execution engine: it takes operations in
 // program order, returns at once, and runs them when what they read is there.
 // It knows buffers, devices and errors; it knows no tensors and no gradients.
+// Operations on a few numbers that are there are run by the call itself, which is cheaper than to take them in (tiny.go).
 //
 // Operations of one device form a stream, a ring of records (stream.go). What
 // happens to them depends on the device. On one that is made of the program's
@@ -33,13 +34,14 @@ import (
 	"sync/atomic"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/internal/bubble"
 )
 
 // A Mode says when operations run.
 type Mode uint8
 
 const (
-	// Async runs them when their inputs are there. Enqueue returns at once.
+	// Async runs them when their inputs are there. Enqueue returns at once; what takes less than that, it may run itself (tiny.go).
 	Async Mode = iota + 1
 	// Naive runs each before Enqueue returns, for debugging: same results, same errors.
 	Naive
@@ -52,13 +54,14 @@ const (
 
 // Options configure an Engine. The zero Options are the defaults.
 type Options struct {
-	Mode     Mode   // 0: as ASYNCGEN_ENGINE says ("async", "naive" or "shuffle:SEED", which sets Seed), or else Async
-	Seed     uint64 // of mode Shuffle
-	Workers  int    // for each synchronous device; 0: as its Caps say, or else GOMAXPROCS
-	Ring     int    // operations enqueued and not yet retired, for each device, rounded up to a power of two; 0: 4096
-	Report   string // file to write a report of waits to, see device/report; "": none
-	MaxBytes int64  // see SetLimit; 0: as ASYNCGEN_LIMIT says, or else a fraction of the memory; negative: unbounded
-	Channels bool   // who waits is blocked on a channel of the engine and never in the kernel, as testing/synctest wants it, see parker
+	Mode     Mode       // 0: as ASYNCGEN_ENGINE says ("async", "naive" or "shuffle:SEED", which sets Seed), or else Async
+	Seed     uint64     // of mode Shuffle
+	Workers  int        // for each synchronous device; 0: as its Caps say, or else GOMAXPROCS
+	Ring     int        // operations enqueued and not yet retired, for each device, rounded up to a power of two; 0: 4096
+	Report   string     // file to write a report of waits to, see device/report; "": none
+	MaxBytes int64      // see SetLimit; 0: as ASYNCGEN_LIMIT says, or else a fraction of the memory; negative: unbounded
+	Tiny     TinyPolicy // which operations are run by Enqueue in mode Async
+	Channels bool       // who waits is blocked on a channel of the engine and never in the kernel, as testing/synctest wants it, see parker
 }
 
 // An Engine executes operations on any number of devices. Its methods may be
@@ -71,6 +74,8 @@ type Engine struct {
 	looks   int                                 // see looksOf
 	threads *threads                            // see parker
 	virtual atomic.Pointer[device.VirtualClock] // of the first device that has one; nil: times are real
+
+	tiny TinyPolicy
 
 	relayBytes int64 // of a part of a copy through host memory; tests have it be less
 
@@ -89,6 +94,7 @@ type Engine struct {
 	peak     atomic.Int64  // largest inFlight so far
 	epoch    atomic.Uint64 // see order
 	stalled  stalled
+	relief   relief
 	bulks    atomic.Int32 // calls of Bulk that have not returned
 
 	totals     totals
@@ -99,12 +105,13 @@ type Engine struct {
 	syncs      syncs
 	watcher    watcher
 	guesses    guesses
+	leaving    leaving
 }
 
 // New returns an engine without work. Unknown values in the environment panic. A
 // report that can't be written is a message on stderr.
 func New(o Options) *Engine {
-	e := &Engine{mode: o.Mode, workers: o.Workers, ring: 1, looks: looksOf(runtime.GOMAXPROCS(0)), relayBytes: relayBytes}
+	e := &Engine{mode: o.Mode, tiny: o.Tiny, workers: o.Workers, ring: 1, looks: looksOf(runtime.GOMAXPROCS(0)), relayBytes: relayBytes}
 	if e.mode == 0 {
 		e.mode, o.Seed = modeFromEnv()
 	}
@@ -137,6 +144,11 @@ func New(o Options) *Engine {
 	return e
 }
 
+// A settingError is what New panics with if the environment is wrong.
+type settingError string
+
+func (e settingError) Error() string { return "engine: " + string(e) }
+
 func modeFromEnv() (m Mode, seed uint64) {
 	switch v := os.Getenv("ASYNCGEN_ENGINE"); v {
 	case "", "async":
@@ -147,7 +159,7 @@ func modeFromEnv() (m Mode, seed uint64) {
 		digits, ok := strings.CutPrefix(v, "shuffle:")
 		seed, err := strconv.ParseUint(digits, 10, 64)
 		if !ok || err != nil {
-			panic(fmt.Sprintf("engine: ASYNCGEN_ENGINE=%s: want async, naive or shuffle:SEED, where SEED is a number", v))
+			panic(settingError(fmt.Sprintf("ASYNCGEN_ENGINE=%q: want async, naive or shuffle:SEED, where SEED is a number", v)))
 		}
 		return Shuffle, seed
 	}
@@ -160,17 +172,34 @@ func limitFromEnv() int64 {
 	}
 	n, err := strconv.ParseInt(v, 10, 64)
 	if err != nil || n < 0 {
-		panic(fmt.Sprintf("engine: ASYNCGEN_LIMIT=%s: want a number of bytes, 0 for no bound", v))
+		panic(settingError(fmt.Sprintf("ASYNCGEN_LIMIT=%q: want a number of bytes, 0 for no bound", v)))
 	}
 	return n
 }
 
-var theDefault = sync.OnceValue(func() *Engine {
-	return New(Options{Report: os.Getenv("ASYNCGEN_REPORT")})
+var theDefault atomic.Pointer[Engine] // nil: not made yet
+
+var makeDefault = sync.OnceFunc(func() {
+	defer func() {
+		switch v := recover().(type) {
+		case nil:
+		case settingError:
+			device.Misconfigured(v)
+		default:
+			panic(v)
+		}
+	}()
+	theDefault.Store(New(Options{Report: os.Getenv("ASYNCGEN_REPORT")}))
 })
 
 // Default returns the engine of the process, made at the first call. It writes a report if ASYNCGEN_REPORT names a file.
-func Default() *Engine { return theDefault() }
+func Default() *Engine {
+	if e := theDefault.Load(); e != nil { // which takes a nanosecond; each operation asks twice
+		return e
+	}
+	makeDefault()
+	return theDefault.Load()
+}
 
 // Mode is the one that e is in.
 func (e *Engine) Mode() Mode { return e.mode }
@@ -206,10 +235,14 @@ const (
 // Enqueue puts op behind everything enqueued so far and returns. It never waits for
 // the execution of anything except when a bound is full (see Options.Ring and SetLimit); then it
 // helps to execute until there is room. The operation runs as if at this place of the program:
-// it sees what earlier operations have written and nothing of later ones.
+// it sees what earlier operations have written and nothing of later ones. It is up to those who share a storage that no
+// goroutine enqueues an operation that writes it while another one enqueues one that uses it.
 func (e *Engine) Enqueue(op *Op) {
-	pc := callerPC()
 	st := op.Operands[0].st
+	if st.computes(op) {
+		return
+	}
+	pc := callerPC()
 	writes := op.Writes
 	if writes == 0 {
 		writes = 1
@@ -236,12 +269,26 @@ func (e *Engine) enqueueOn(st *stream, op *Op, writes uint8, pc uintptr) {
 		st.runNow(op, writes, pc)
 		return
 	}
+	if s := op.Operands[0].in.Scope(); s != nil {
+		s.Err() // who executes may not be able to ask, see device.WithContext
+	}
 	bytes := op.written(writes)
+	st.count(bytes)
 	e.admit(bytes, op, pc)
 	st.push(op, writes, pc, bytes, nil, e.guess())
 	if e.mode == Shuffle {
-		e.shuffler.enqueued()
+		e.outside(e.shuffler.enqueued)
 	}
+}
+
+// outside calls f outside of any bubble of testing/synctest, and returns when f has: what the engine starts, waits for and times must belong to none.
+// But an engine for bubbles is all in one.
+func (e *Engine) outside(f func()) {
+	if e.onChannels() {
+		f()
+		return
+	}
+	bubble.Outside(f)
 }
 
 // written is how many bytes op writes.
@@ -258,9 +305,10 @@ func (op *Op) written(writes uint8) int64 {
 // WaitAll waits until all operations enqueued before have finished, helping to execute them. It returns the
 // errors of those that failed since the last WaitAll, whether a Wait has seen them or not, joined in program
 // order: of 1,024 and, if there were more, how many more. Operations that were skipped because an input was
-// spoiled are no failures of their own. If ctx ends first, WaitAll returns its error and forgets nothing.
+// spoiled are no failures of their own. After them come a *LeftError for each speculation, and each backlog, that nobody can end any more. If ctx ends
+// first, WaitAll returns its error and forgets nothing.
 func (e *Engine) WaitAll(ctx context.Context) error {
-	return e.drain(ctx, e.allStreams(), "WaitAll", callerPC())
+	return e.drain(ctx, e.allStreams(), "WaitAll", callerPC(), e.takeLeft)
 }
 
 // Synchronize is WaitAll for the operations of one device or, if d is in a scope, for those that belong to
@@ -269,7 +317,7 @@ func (e *Engine) Synchronize(ctx context.Context, d device.Device) error {
 	if s := d.Scope(); s != nil {
 		return e.drainScope(ctx, s, "Synchronize", callerPC())
 	}
-	return e.drain(ctx, e.streamsOf([]device.Device{d}), "Synchronize", callerPC())
+	return e.drain(ctx, e.streamsOf([]device.Device{d}), "Synchronize", callerPC(), nil)
 }
 
 // SetLimit bounds the bytes that operations in flight, enqueued and not yet finished, write: Enqueue waits before
@@ -283,9 +331,10 @@ func (e *Engine) SetLimit(bytes int64) {
 // Limit returns what SetLimit has set.
 func (e *Engine) Limit() int64 { return e.limit.Load() }
 
-// Close waits for all work and stops the workers. Errors that no WaitAll has returned are returned. Storages keep
+// Close waits for all work, that of waits that a context has ended too, and stops the workers. Errors that no WaitAll has returned are returned. Storages keep
 // their contents, and errors, and can be read and released; enqueueing anything panics. Closing again does nothing.
 func (e *Engine) Close() error {
+	e.outside(e.leaving.await)
 	var err error
 	AllowSync(func() { err = e.WaitAll(context.Background()) })
 	e.mu.Lock()
@@ -294,9 +343,11 @@ func (e *Engine) Close() error {
 		return err
 	}
 	e.closed.Store(true)
-	for _, st := range e.allStreams() {
-		st.close()
-	}
+	e.outside(func() {
+		for _, st := range e.allStreams() {
+			st.close()
+		}
+	})
 	e.report.close()
 	return err
 }
@@ -326,7 +377,7 @@ func (e *Engine) makeStream(d device.Device) *stream {
 	}
 	all := make([]*stream, max(len(old), i+1))
 	copy(all, old)
-	all[i] = e.addLocked(newStream(e, d.Unscoped(), d.Backend()))
+	e.outside(func() { all[i] = e.addLocked(newStream(e, d.Unscoped(), d.Backend())) })
 	e.streams.Store(&all)
 	return all[i]
 }
@@ -357,9 +408,15 @@ func (e *Engine) streamsOf(devices []device.Device) (streams []*stream) {
 
 // poll notices what devices with queues have finished. (A copy from one of them is awaited on the stream that it writes to.)
 func (e *Engine) poll() {
-	for _, st := range e.allStreams() {
-		st.exec.poll()
+	isQueue := func(st *stream) bool { return !st.isSynchronous }
+	if e.mode != Shuffle && !slices.ContainsFunc(e.allStreams(), isQueue) {
+		return
 	}
+	e.outside(func() {
+		for _, st := range e.allStreams() {
+			st.exec.poll()
+		}
+	})
 }
 
 // addLocked appends st to the list of all streams.

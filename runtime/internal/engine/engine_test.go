@@ -437,7 +437,7 @@ func TestEnvironment(t *testing.T) {
 		t.Helper()
 		t.Setenv(name, value)
 		defer func() {
-			if v := fmt.Sprint(recover()); !strings.Contains(v, name+"="+value) {
+			if v := fmt.Sprint(recover()); !strings.Contains(v, fmt.Sprintf("%s=%q", name, value)) {
 				t.Errorf("%s=%s: got %q", name, value, v)
 			}
 		}()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -15,9 +16,6 @@ import (
 
 // An OpError says which operation failed, where the program asked for it, and
 // why. Everything computed from its result carries the same *OpError.
-//
-// Error gives the cause alone, so that programs that differ only in how they are compiled print the same; %+v
-// gives the rest as well.
 type OpError struct {
 	Op     string         // what the kernel is called: "add"
 	Shapes []device.Shape // of the operands, output first, as far as the caller gave them
@@ -28,17 +26,19 @@ type OpError struct {
 	Err    error
 }
 
-// Error returns the cause.
-func (e *OpError) Error() string { return "asyncgen: " + e.Err.Error() }
+// Error says all of that, in the form that [report.Where] matches:
+//
+//	asyncgen: Add float32[2 3] from float32[2 3] float32[3] on cpu, enqueued at /home/me/train.go:57: out of device memory
+func (e *OpError) Error() string { return "asyncgen: " + e.text("%v") }
 
 // Unwrap returns the cause.
 func (e *OpError) Unwrap() error { return e.Err }
 
-// Format prints e. %+v adds the operation, its operands, the device and the source line.
+// Format prints e: %+v gives what %+v gives of the cause.
 func (e *OpError) Format(f fmt.State, verb rune) {
 	switch {
 	case verb == 'v' && f.Flag('+'):
-		io.WriteString(f, e.detail())
+		io.WriteString(f, "asyncgen: "+e.text("%+v"))
 	case verb == 'q':
 		fmt.Fprintf(f, "%q", e.Error())
 	default:
@@ -46,9 +46,10 @@ func (e *OpError) Format(f fmt.State, verb rune) {
 	}
 }
 
-func (e *OpError) detail() string {
+// text is what e says, of the cause in the given format.
+func (e *OpError) text(cause string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "asyncgen: %s", e.Op)
+	b.WriteString(e.Op)
 	for i, dt := range e.DTypes {
 		if i == 1 {
 			b.WriteString(" from")
@@ -62,8 +63,24 @@ func (e *OpError) detail() string {
 	if e.File != "" {
 		fmt.Fprintf(&b, ", enqueued at %s:%d", e.File, e.Line)
 	}
-	fmt.Fprintf(&b, ": %+v", e.Err)
+	fmt.Fprintf(&b, ": "+cause, e.Err)
 	return b.String()
+}
+
+// A zeroDivision is the Err of an operation that has divided an integer by zero, and err how its device has put that.
+type zeroDivision struct{ err error }
+
+func (e *zeroDivision) Error() string { return "an integer is divided by zero" }
+
+// Unwrap returns what the device has said: Go's runtime error, whatever the device.
+func (e *zeroDivision) Unwrap() error { return e.err }
+
+// plain returns err, or, if that is what Go says of a mistake of the program's, the same as one of the program's.
+func plain(err error) error {
+	if e, ok := errors.AsType[runtime.Error](err); ok && strings.HasSuffix(e.Error(), "integer divide by zero") {
+		return &zeroDivision{err}
+	}
+	return err
 }
 
 // A PanicError is the Err of an OpError whose kernel panicked.
@@ -119,7 +136,7 @@ func (st *stream) failed(r *record, seq uint64, err error) *OpError {
 
 // opError is err with what is known about the operation that it is about: it has failed, or was not to begin.
 func (st *stream) opError(r *record, err error) *OpError {
-	e := &OpError{Op: r.kernel.Name, Device: st.dev, Err: err}
+	e := &OpError{Op: r.kernel.Name, Device: st.dev, Err: plain(err)}
 	e.DTypes = append([]device.DType{r.kernel.Out}, r.kernel.In...)
 	for _, s := range r.shapes {
 		if s == nil {
@@ -240,8 +257,8 @@ func (r *roots) take(s *device.Scope) (list []root, more int) {
 }
 
 // joinRoots takes the failures of streams and joins them in program order: all, or, if s is not nil, those of that scope,
-// and the cause of its end.
-func joinRoots(streams []*stream, s *device.Scope) error {
+// and the cause of its end. Other errors come after them.
+func joinRoots(streams []*stream, s *device.Scope, others ...error) error {
 	var all []root
 	more := 0
 	for _, st := range streams {
@@ -270,5 +287,51 @@ func joinRoots(streams []*stream, s *device.Scope) error {
 	if s != nil {
 		errs = append(errs, s.Err())
 	}
-	return errors.Join(errs...)
+	return join(append(errs, others...))
+}
+
+// join is errors.Join whose result forwards %+v.
+func join(errs []error) error {
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	if len(errs) == 0 {
+		return nil
+	}
+	return &joinedError{errs}
+}
+
+// shownErrors is how many errors the text of joined ones has: a log is of no use if it is full of the same failure.
+const shownErrors = 16
+
+type joinedError struct{ errs []error }
+
+// Error is a line or more for each of the first shownErrors errors, and how many there are besides.
+func (e *joinedError) Error() string { return e.text("%v", min(len(e.errs), shownErrors)) }
+
+// Unwrap returns all of them.
+func (e *joinedError) Unwrap() []error { return e.errs }
+
+// Format prints e: %+v is %+v of each error, of all there are.
+func (e *joinedError) Format(f fmt.State, verb rune) {
+	switch {
+	case verb == 'v' && f.Flag('+'):
+		io.WriteString(f, e.text("%+v", len(e.errs)))
+	case verb == 'q':
+		fmt.Fprintf(f, "%q", e.Error())
+	default:
+		io.WriteString(f, e.Error())
+	}
+}
+
+func (e *joinedError) text(format string, most int) string {
+	var b strings.Builder
+	for i, err := range e.errs[:most] {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, format, err)
+	}
+	if more := len(e.errs) - most; more > 0 {
+		fmt.Fprintf(&b, "\nasyncgen: and %d more, which %%+v shows", more)
+	}
+	return b.String()
 }

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/report"
 )
 
 // binary enqueues out = k(a, b) with shapes for messages.
@@ -91,13 +94,56 @@ func TestOpError(t *testing.T) {
 			s.Errorf("got %+v", oe)
 		}
 		_ = line // binary is the caller; it is in a test, so it counts as the user's
-		if got, want := fmt.Sprintf("%v|%s|%q", oe, oe, oe), `asyncgen: another|asyncgen: another|"asyncgen: another"`; got != want {
-			s.Errorf("got %s, want %s", got, want)
+		want := fmt.Sprintf("asyncgen: failing2 float64[1] from float64[1] float64[1] on %s, enqueued at %s:%d: another", s.dev.Name(), oe.File, oe.Line)
+		all := s.e.WaitAll(bg)
+		for _, format := range []string{"%v", "%s", "%+v", "%q"} {
+			want := want
+			if format == "%q" {
+				want = strconv.Quote(want)
+			}
+			if got := fmt.Sprintf(format, oe); got != want {
+				s.Errorf("%s is %s, want %s", format, got, want)
+			}
+			if got := fmt.Sprintf(format, all); got != want {
+				s.Errorf("%s of WaitAll is %s, want %s", format, got, want)
+			}
 		}
-		got := fmt.Sprintf("%+v", oe)
-		for _, part := range []string{"failing2 float64[1] from float64[1] float64[1] on " + s.dev.Name(), fmt.Sprintf("errors_test.go:%d: another", oe.Line)} {
-			if !strings.Contains(got, part) {
-				s.Errorf("%q is not in %q", part, got)
+		if got := regexp.MustCompile(report.Where).ReplaceAllString(want, ""); got != "asyncgen: another" {
+			s.Errorf("without where it was, the text is %q", got)
+		}
+	})
+}
+
+// The text of what WaitAll returns ends after some errors; %+v has them all, each with %+v of its cause.
+func TestManyErrors(t *testing.T) {
+	onAll(t, func(s *setup) {
+		for range shownErrors + 5 {
+			s.apply(failing, s.from(1))
+		}
+		err := s.e.WaitAll(bg)
+		short, long := err.Error(), fmt.Sprintf("%+v", err)
+		if n := strings.Count(short, "engine_test.go:"); n != shownErrors || !strings.HasSuffix(short, "\nasyncgen: and 5 more, which %+v shows") {
+			s.Errorf("of %d errors: %s", n, short)
+		}
+		if n := strings.Count(long, "engine_test.go:"); n != shownErrors+5 || strings.Contains(long, "more") {
+			s.Errorf("%%+v has %d errors: %s", n, long)
+		}
+	})
+}
+
+// An integer division by zero is a mistake of the program's, and the error says so on all devices alike.
+func TestZeroDivision(t *testing.T) {
+	zero := 0
+	divide := fakeKernel("divide", 1, func(*device.Command) error { zero = 1 / zero; return nil })
+	wrapping := fakeKernel("wrapping", 1, func(*device.Command) (err error) {
+		defer func() { err = fmt.Errorf("elsewhere: %w", recover().(error)) }()
+		return runCommand(&device.Command{Kernel: divide})
+	})
+	onAll(t, func(s *setup) {
+		for _, k := range []*device.Kernel{divide, wrapping} {
+			err := s.apply(k, s.from(1)).Wait(bg, "read")
+			if _, isRuntime := errors.AsType[runtime.Error](err); !isRuntime || errors.Unwrap(err).Error() != "an integer is divided by zero" {
+				s.Errorf("%s: %v", k.Name, err)
 			}
 		}
 	})

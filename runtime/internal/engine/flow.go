@@ -79,12 +79,10 @@ func newFlow(st *stream, workers int) *flow {
 	for i := range f.workers {
 		w := &worker{f: f}
 		w.parker.init(st.e.threads)
+		w.parker.rest(w.start)
 		f.workers[i] = w
 	}
-	f.wg.Add(workers)
-	for _, w := range f.workers {
-		go w.work()
-	}
+	f.parked.Store(int32(workers))
 	if workers > 0 && !st.e.onChannels() {
 		f.endLoan = pool.Lend((*loan)(f))
 	}

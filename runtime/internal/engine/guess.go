@@ -2,8 +2,12 @@ package engine
 
 import (
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"weak"
 
 	"github.com/asyncgen/asyncgen/device"
 )
@@ -14,12 +18,12 @@ import (
 // long as nobody speculates.
 
 // A Speculation is what one goroutine does while it runs ahead of its tests: one Guess after the other. It
-// is for that goroutine alone, and must be ended before the goroutine ends.
+// is for that goroutine alone, and must be ended before the goroutine ends. If it is not, or is forgotten before it is ended, WaitAll
+// returns a *LeftError, and what the goroutine enqueues after that does not belong to it.
 type Speculation struct {
 	e     *Engine
 	owner uintptr
-	outer *Guess // what the goroutine guessed when the speculation began
-	last  *Guess // what it has guessed since
+	last  guessing
 }
 
 // A Guess is operations that may turn out not to be wanted. They run like others, in any order that
@@ -55,26 +59,45 @@ var ErrDiscarded = errors.New("computed past the end of the loop, and so never c
 type guesses struct {
 	n  atomic.Int32 // how many goroutines
 	mu sync.RWMutex // guards of
-	of map[uintptr]*Guess
+	of map[uintptr]guessing
+}
+
+// guessing is what one goroutine guesses now.
+type guessing struct {
+	g      *Guess                    // nil: nothing
+	by     weak.Pointer[Speculation] // of no Speculation if the goroutine is a deputy
+	record uintptr                   // of the goroutine, see hasEnded
+	pc     uintptr                   // of the call that has begun the speculation
+	outer  *guessing                 // what the goroutine guessed then; nil: nothing
 }
 
 // Speculate begins a speculation of the calling goroutine. It can be part of another one.
 func (e *Engine) Speculate() *Speculation {
 	s := &Speculation{e: e, owner: self()}
-	s.outer = e.guesses.get(s.owner)
+	s.last = guessing{by: weak.Make(s), record: goroutine(), pc: callerPC()}
+	if outer := e.guesses.get(s.owner); outer.g != nil {
+		s.last.outer = &outer
+	}
 	return s
 }
 
 // Guess returns a new Guess: what the goroutine enqueues from now on belongs to it, until the next one or End.
 func (s *Speculation) Guess() *Guess {
-	s.last = &Guess{outer: s.outer, began: s.e.beginnings()}
+	s.last.g = &Guess{outer: s.outer().g, began: s.e.beginnings()}
 	s.Resume()
-	return s.last
+	return s.last.g
+}
+
+func (s *Speculation) outer() guessing {
+	if s.last.outer == nil {
+		return guessing{}
+	}
+	return *s.last.outer
 }
 
 // End ends the speculation: what the goroutine enqueues from now on is wanted if what it guessed
 // before is. Its guesses may be decided later.
-func (s *Speculation) End() { s.e.guesses.set(s.owner, s.outer) }
+func (s *Speculation) End() { s.e.guesses.set(s.owner, s.outer()) }
 
 // Resume takes End back: what the goroutine enqueues from now on belongs to its last Guess again.
 func (s *Speculation) Resume() { s.e.guesses.set(s.owner, s.last) }
@@ -84,27 +107,85 @@ func (e *Engine) guess() *Guess {
 	if e.guesses.n.Load() == 0 {
 		return nil
 	}
-	return e.guesses.get(self())
+	return e.guesses.get(self()).g
 }
 
-func (gs *guesses) get(owner uintptr) *Guess {
+func (gs *guesses) get(owner uintptr) guessing {
 	gs.mu.RLock()
 	defer gs.mu.RUnlock()
 	return gs.of[owner]
 }
 
-func (gs *guesses) set(owner uintptr, g *Guess) {
+func (gs *guesses) set(owner uintptr, x guessing) {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
+	gs.setLocked(owner, x)
+}
+
+func (gs *guesses) setLocked(owner uintptr, x guessing) {
 	switch {
-	case g == nil:
+	case x.g == nil:
 		delete(gs.of, owner)
 	case gs.of == nil:
-		gs.of = map[uintptr]*Guess{owner: g}
+		gs.of = map[uintptr]guessing{owner: x}
 	default:
-		gs.of[owner] = g
+		gs.of[owner] = x
 	}
 	gs.n.Store(int32(len(gs.of)))
+}
+
+// takeLeft ends the speculations that nobody will end any more, and returns an error for each.
+func (gs *guesses) takeLeft() (left []error) {
+	if gs.n.Load() == 0 {
+		return nil
+	}
+	gs.mu.Lock()
+	defer gs.mu.Unlock()
+	for owner, x := range gs.of {
+		if x.by == (weak.Pointer[Speculation]{}) {
+			continue
+		}
+		ended := hasEnded(owner, x.record)
+		last := &x
+		for last != nil && (ended || last.by.Value() == nil) {
+			left = append(left, leftAt(last.pc, "has run ahead of a test, and was never ended"))
+			last = last.outer
+		}
+		if last == nil {
+			last = &guessing{}
+		}
+		gs.setLocked(owner, *last)
+	}
+	return left
+}
+
+// A LeftError says that a goroutine has begun what nobody can end any more, as the goroutine has ended or nothing refers to it: it has run ahead of a
+// test, or put off functions, and returned, panicked or left without having said what becomes of that. WaitAll returns it, once.
+type LeftError struct {
+	What string
+	File string // of the first caller outside the library; "" if there is none
+	Line int
+}
+
+func (e *LeftError) Error() string {
+	where := ""
+	if e.File != "" {
+		where = fmt.Sprintf(" at %s:%d", e.File, e.Line)
+	}
+	return fmt.Sprintf("asyncgen: a loop%s %s: its function has to call Flush or Close of its Later on every way out, as with defer", where, e.What)
+}
+
+func leftAt(pc uintptr, what string) error {
+	err := &LeftError{What: what}
+	err.File, err.Line = Line(pc)
+	return err
+}
+
+// takeLeft returns an error for each speculation, and for each backlog, that was left behind since the last call. It costs two loads if there is none.
+func (e *Engine) takeLeft() []error {
+	left := append(e.guesses.takeLeft(), e.relief.takeLeft()...)
+	slices.SortFunc(left, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return left
 }
 
 // Keep says that the operations of g are wanted, as far as those are that g is a part of.

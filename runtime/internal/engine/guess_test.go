@@ -2,6 +2,8 @@ package engine
 
 import (
 	"errors"
+	"path/filepath"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -150,9 +152,109 @@ func TestLateFailuresOfGuesses(t *testing.T) {
 	})
 }
 
-// Goroutines differ from each other, and stay the same while their stacks grow.
+// A goroutine that ends, or goes on, without having ended its speculation is WaitAll's error with the line, once for each; the engine is none the
+// worse for it: no other goroutine has part in it, and the same one hasn't either from then on.
+func TestLeftSpeculations(t *testing.T) {
+	onAll(t, func(s *setup) {
+		lines := make(chan int, 10)
+		begin := func() *Speculation {
+			_, _, line, _ := runtime.Caller(0)
+			lines <- line + 2
+			sp := s.e.Speculate()
+			sp.Guess()
+			s.apply(failing, s.from(1))
+			return sp
+		}
+		var kept *Speculation
+		ways := map[string]func(){
+			"returns":                   func() { begin() },
+			"returns, and keeps it":     func() { kept = begin() },
+			"panics":                    func() { begin(); panic("ouch") },
+			"leaves":                    func() { begin(); runtime.Goexit() },
+			"leaves one within another": func() { begin(); begin() },
+		}
+		for name, way := range ways {
+			var id, record uintptr
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				defer func() { _ = recover() }()
+				id, record = self(), goroutine()
+				way()
+			})
+			wg.Wait()
+			for !hasEnded(id, record) || !hasNoTrace(id) {
+				runtime.Gosched()
+			}
+			wantLeft(s, name, lines)
+			for range 50 { // some of them get the record
+				wg.Go(func() {
+					if s.e.guess() != nil {
+						s.Errorf("%s: another goroutine has the Guess of one that has ended", name)
+					}
+				})
+			}
+			wg.Wait()
+		}
+		runtime.KeepAlive(kept)
+		func() { begin() }()
+		runtime.GC()
+		wantLeft(s, "forgotten", lines)
+		outer := begin()
+		<-lines
+		func() { begin() }()
+		runtime.GC()
+		wantLeft(s, "forgotten within another", lines)
+		if s.e.guess() != outer.last.g {
+			s.Error("forgotten within another: the other one is gone, too")
+		}
+		outer.last.g.Discard()
+		outer.End()
+		func() {
+			_, _, line, _ := runtime.Caller(0)
+			lines <- line + 2
+			s.e.NewBacklog().Add(3)
+			s.e.NewBacklog()
+		}()
+		runtime.GC()
+		wantLeft(s, "functions that were put off", lines)
+	})
+}
+
+// wantLeft checks that WaitAll returns a LeftError for each of the lines, and then nothing.
+func wantLeft(s *setup, name string, lines chan int) {
+	s.Helper()
+	left := map[int]bool{}
+	var got []error
+	if err := s.e.WaitAll(bg); err != nil {
+		got = err.(interface{ Unwrap() []error }).Unwrap()
+	}
+	n := len(lines)
+	for range n {
+		left[<-lines] = true
+	}
+	if len(got) != n {
+		s.Errorf("%s: WaitAll returns %d errors, not %d: %v", name, len(got), n, got)
+	}
+	for _, err := range got {
+		var l *LeftError
+		if !errors.As(err, &l) || !left[l.Line] || filepath.Base(l.File) != "guess_test.go" {
+			s.Errorf("%s: WaitAll returns %v, and not about one of the lines %v", name, err, left)
+		}
+	}
+	if err := s.e.WaitAll(bg); err != nil {
+		s.Errorf("%s: WaitAll again: %v", name, err)
+	}
+}
+
+// Goroutines differ from each other and from those that there were, whichever way their numbers are found, and stay the same while their stacks grow.
 func TestSelf(t *testing.T) {
 	me := self()
+	if other := idByTrace(); other != me || hasEnded(me, goroutine()) || hasNoTrace(me) || !hasNoTrace(me+1<<40) {
+		t.Errorf("goroutine %d is %d by its trace, or one of the two is not there", me, other)
+	}
+	if runtime.GOARCH == "amd64" && idAt == 0 {
+		t.Errorf("where records have numbers was not found")
+	}
 	var deep func(n int) uintptr
 	deep = func(n int) uintptr {
 		var pad [512]byte

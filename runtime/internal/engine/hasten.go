@@ -68,7 +68,9 @@ func (f *flow) catchUp(w *waiter) (ops int64) {
 		}
 		f.start(x)
 		f.notify()
-		f.step(x, &w.scratch)
+		if f.step(x, &w.scratch, forAll) {
+			break
+		}
 	}
 	return ops
 }
@@ -91,7 +93,9 @@ func (f *flow) helpOnce(w *waiter) (ops int64, done bool) {
 	for looks := 0; !f.reached(w); {
 		if x := f.next(w); x != 0 {
 			f.notify()
-			f.step(x, &w.scratch)
+			if f.step(x, &w.scratch, forAll) {
+				return ops, false
+			}
 			ops++
 			looks = 0
 			continue

@@ -163,6 +163,10 @@ func (e *Engine) enqueueLinked(st *stream, op *Op, foreign *Storage, access uint
 	if e.watcher.on.Load() {
 		e.watcher.tell(op, 1, pc)
 	}
+	op.Operands[0].st.count(bytes)
+	if s := op.Operands[0].in.Scope(); s != nil {
+		s.Err() // as in enqueueOn
+	}
 	e.admit(bytes, op, pc)
 	gate := Op{Cmd: device.Command{Kernel: op.Cmd.Kernel}, Operands: [device.MaxOperands]*Storage{foreign}}
 	l := &link{gate: foreign.st, op: st, scope: op.Operands[0].in.Scope()}
@@ -174,7 +178,7 @@ func (e *Engine) enqueueLinked(st *stream, op *Op, foreign *Storage, access uint
 	e.crossing.unlock()
 	foreign.st.exec.flush()
 	if e.mode == Shuffle {
-		e.shuffler.enqueued()
+		e.outside(e.shuffler.enqueued)
 	}
 }
 

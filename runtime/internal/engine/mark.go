@@ -117,7 +117,7 @@ func (s *marks) reach(done uint64, st *stream) {
 	if s.next == 0 || done < s.next {
 		return
 	}
-	at := now()
+	at := st.e.now()
 	if st.e.virtual.Load() != nil {
 		at = st.latest.get()
 	}

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/asyncgen/asyncgen/device"
 )
@@ -162,6 +163,9 @@ const (
 	overlaps  = 1 << 9 // the program has it write what it reads
 )
 
+// begun says that a command has begun that must not: its panic alone may go by unnoticed.
+var begun atomic.Bool
+
 // kernelOf makes the kernel of a kind with a number of inputs.
 func kernelOf(kind, inputs int) *device.Kernel {
 	at := func(v []float64, i int) float64 { return v[i%len(v)] }
@@ -176,6 +180,7 @@ func kernelOf(kind, inputs int) *device.Kernel {
 	kernel := fakeKernel(name, inputs, func(c *device.Command) error {
 		k := math.Float64frombits(c.Imm[0])
 		if c.Imm[1]&forbidden != 0 {
+			begun.Store(true)
 			panic("begun although that was forbidden")
 		}
 		for range c.Imm[1] & (forbidden - 1) {
@@ -274,6 +279,7 @@ type world struct {
 	stop []func() error
 
 	flowInPlace, queueInPlace uint64 // operations that have taken the memory of an input
+	byCalls                   uint64 // operations that calls have computed
 }
 
 const numa = 2 // in world.devs

@@ -28,7 +28,9 @@ func (st *stream) runNow(op *Op, writes uint8, pc uintptr) {
 		r.fail = st.lose(r, seq, nil)
 		e.skippedNow.Add(1)
 	} else if r.fail == nil {
-		if err := st.complete(r); err != nil {
+		var err error
+		e.outside(func() { err = st.complete(r) })
+		if err != nil {
 			r.fail = st.failed(r, seq, err)
 		}
 		e.ranNow.Add(1)

@@ -29,10 +29,16 @@ import (
 //	  +--wait, withdraw--woken <---------wake-----------+-------------------+
 //
 // From inKernel it goes on to onChannel, too.
+//
+// An owner that can be started (see rest) is asleep on a channel for restAfter at most. Then it ends, and who wakes it starts another one:
+//
+//	onChannel --end--> dormant --wake--> woken --begin--> awake
 type parker struct {
 	state   atomic.Uint32
 	threads *threads      // nil: never asleep in the kernel
-	c       chan struct{} // has a token when the owner was woken from it
+	c       chan struct{} // has a token when the owner was woken from it; made when the owner first sleeps there
+	start   func()        // starts an owner; nil: there is one until it is told to end
+	timer   *time.Timer   // of an owner that can be started; made when one first sleeps on a channel
 }
 
 const (
@@ -42,15 +48,41 @@ const (
 	inKernel
 	onChannel
 	woken
+	dormant // nobody is the owner
 )
 
 // shortSleep is how long a worker sleeps in the kernel. A step of training with products of 10 to 20 ms took 77 ms if there was no end to it, 63 to 65 with
 // 0.5 to 2.5 ms (BenchmarkPerceptronStep of package optim, on two cores).
 const shortSleep = 2500 * time.Microsecond
 
+// restAfter is how long a goroutine without work exists. A program that is through with tensors has none of ours soon, before those who
+// look for goroutines that are left behind give up (goleak does after half a second); one that goes on starts one in the time in which it would wake it.
+const restAfter = 50 * time.Millisecond
+
 func (p *parker) init(t *threads) {
 	p.threads = t
-	p.c = make(chan struct{}, 1)
+}
+
+// rest makes p that of an owner who is started when somebody wakes it, and ends when it has been asleep for long.
+func (p *parker) rest(start func()) {
+	p.start = start
+	p.state.Store(dormant)
+}
+
+// begin is what an owner that was started does first.
+func (p *parker) begin() { p.state.Store(awake) }
+
+// tired returns what tells an owner that can be started that it has slept for long.
+func (p *parker) tired() <-chan time.Time {
+	switch {
+	case p.start == nil:
+		return nil
+	case p.timer == nil:
+		p.timer = time.NewTimer(restAfter)
+	default:
+		p.timer.Reset(restAfter)
+	}
+	return p.timer.C
 }
 
 // announce is the first step of the owner on its way to sleep. From now on wake wakes it.
@@ -63,7 +95,7 @@ func (p *parker) withdraw() bool {
 	return ok
 }
 
-// wait returns when the owner, who has announced it, is woken, or done is closed. It reports which. The owner looks so many times before it
+// wait returns when the owner, who has announced it, is woken, or done is closed, or the owner has to end: then p may be another's. It reports whether it is woken. The owner looks so many times before it
 // sleeps; first it lets those run who wait for its processor, maybe because it has woken them.
 func (p *parker) wait(looks int, done <-chan struct{}) (wasWoken bool) {
 	runtime.Gosched()
@@ -87,6 +119,9 @@ func (p *parker) wait(looks int, done <-chan struct{}) (wasWoken bool) {
 		}
 		p.threads.leave()
 	}
+	if p.c == nil {
+		p.c = make(chan struct{}, 1)
+	}
 	if p.state.CompareAndSwap(from, onChannel) {
 		select {
 		case <-p.c:
@@ -95,6 +130,14 @@ func (p *parker) wait(looks int, done <-chan struct{}) (wasWoken bool) {
 				return false
 			}
 			<-p.c // it was just woken
+		case <-p.tired():
+			if p.state.CompareAndSwap(onChannel, dormant) {
+				return false
+			}
+			<-p.c
+		}
+		if p.timer != nil {
+			p.timer.Stop()
 		}
 	}
 	p.state.Store(awake)
@@ -126,6 +169,8 @@ func (p *parker) rouse(s uint32) {
 	case onChannel:
 		p.c <- struct{}{} // there is room: who is woken takes the token before it announces anything again
 		kick()
+	case dormant:
+		p.start()
 	}
 }
 

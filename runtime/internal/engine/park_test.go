@@ -2,10 +2,13 @@ package engine
 
 import (
 	"context"
+	"math/rand/v2"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // parkers are the ways to be asleep.
@@ -257,6 +260,11 @@ func TestAwakeWorkers(t *testing.T) {
 				}
 			}
 		}
+		started := make(chan struct{})
+		if !l.Ask(func() { close(started) }, true) {
+			t.Fatal("nobody was started")
+		}
+		<-started
 		for range 20 {
 			idle()
 			if got := l.Awake(); got != isAwake {
@@ -272,4 +280,42 @@ func TestAwakeWorkers(t *testing.T) {
 			<-done
 		}
 	}
+}
+
+// A goroutine that nobody wakes for long ends, and is started again when somebody does, at whatever moment: nothing is missed.
+func TestRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		seed := uint64(rand.Int64())
+		t.Logf("seed %d", seed)
+		rnd := rand.New(rand.NewPCG(seed, 0))
+		var b bell
+		var asked, served, starts atomic.Int64
+		b.parker.rest(func() {
+			starts.Add(1)
+			go func() {
+				b.begin()
+				for served.Store(asked.Load()); b.wait(); {
+					served.Store(asked.Load())
+				}
+			}()
+		})
+		const rounds = 2000
+		for range rounds {
+			time.Sleep([]time.Duration{0, 1, restAfter - 1, restAfter, restAfter + 1, 3 * restAfter}[rnd.IntN(6)])
+			asked.Add(1)
+			b.ring()
+			if rnd.IntN(2) == 0 {
+				asked.Add(1)
+				b.ring()
+			}
+			synctest.Wait()
+			if asked.Load() != served.Load() {
+				t.Fatalf("asked %d times, and heard until %d", asked.Load(), served.Load())
+			}
+		}
+		if n := starts.Load(); n < rounds/10 || n > rounds {
+			t.Errorf("%d goroutines were started in %d rounds", n, rounds)
+		}
+		time.Sleep(2 * restAfter) // or the bubble says that a goroutine is left
+	})
 }

@@ -36,6 +36,7 @@ type program struct {
 	alone     bool
 	taken     *taken // what WaitAll and Synchronize have returned, of all programs
 	fail      bool   // operations that fail are drawn
+	small     bool   // most variables are tiny ones of the host, and many are made of what is there
 	limit     int64  // the largest bound on bytes so far; 0: none
 	log       []string
 
@@ -213,6 +214,9 @@ func (p *program) newVar(i int) {
 	n := 1 + p.rng.IntN(4)
 	if p.rng.IntN(60) == 0 {
 		n = worthReleasing / 8
+	}
+	if p.small && p.rng.IntN(8) > 0 {
+		dev, n = 0, 1+p.rng.IntN(2)
 	}
 	if p.rng.IntN(3) == 0 { // undefined until it is written; the model writes it at once
 		m, bytes := p.fresh(dev, n, scope)
@@ -408,7 +412,19 @@ func (p *program) step() error {
 		p.newVar(i)
 		return nil
 	}
-	switch r := p.rng.IntN(1000); {
+	r := p.rng.IntN(1000)
+	switch {
+	case p.small && r < 300:
+		if p.rng.IntN(2) == 0 {
+			for k := range p.vars {
+				if err := p.read(k); err != nil {
+					return err
+				}
+			}
+		}
+		for range 1 + p.rng.IntN(4) {
+			p.operateAhead(p.rng.IntN(len(p.vars)), p.rng.IntN(p.own))
+		}
 	case r < 560:
 		p.operate(i)
 	case r < 640:

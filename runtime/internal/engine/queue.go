@@ -38,11 +38,13 @@ type queue struct {
 	marked    marks
 	counted   counts
 
-	heldAt  atomic.Pointer[link] // what holds up the submission
-	feeder  bell                 // wakes feed
-	reaper  bell                 // wakes reap
-	closed  atomic.Bool
-	workers sync.WaitGroup
+	heldAt   atomic.Pointer[link] // what holds up the submission
+	held     atomic.Bool          // or the next operation waits for memory, see relief
+	feeder   bell                 // wakes feed
+	reaper   bell                 // wakes reap
+	starting sync.Mutex           // held while one of them is started, and while closed is set
+	closed   atomic.Bool
+	workers  sync.WaitGroup
 }
 
 // submitBatch is how many commands a device gets at once, at most.
@@ -52,16 +54,22 @@ func newQueue(st *stream) *queue {
 	st.spares = new(spares)
 	q := &queue{st: st, batch: make([]device.Command, 0, submitBatch)}
 	q.submitting.init(st.e.onChannels())
-	q.feeder.init()
-	q.reaper.init()
 	return q
 }
 
-// start starts the goroutines that submit and retire.
+// start has goroutines submit and retire, each while it is needed.
 func (q *queue) start() {
-	q.workers.Add(2)
-	go q.feed()
-	go q.reap()
+	q.feeder.parker.rest(func() { q.st.e.outside(func() { q.startOne(q.feed) }) })
+	q.reaper.parker.rest(func() { q.st.e.outside(func() { q.startOne(q.reap) }) })
+}
+
+func (q *queue) startOne(work func()) {
+	q.starting.Lock()
+	defer q.starting.Unlock()
+	if !q.closed.Load() {
+		q.workers.Add(1)
+		go work()
+	}
 }
 
 func (q *queue) unlock() {
@@ -78,9 +86,9 @@ func (q *queue) unlock() {
 
 // submitLocked hands over everything that nothing holds up. It reports whether there was something. It
 // waits when the device's queue is full. q.submitting is held.
-func (q *queue) submitLocked() bool {
+func (q *queue) submitLocked(p patience) bool {
 	some := false
-	for q.pace(); q.submitSome(submitBatch); q.pace() {
+	for q.pace(); q.submitSome(submitBatch, p); q.pace() {
 		some = true
 	}
 	return some
@@ -90,22 +98,47 @@ func (q *queue) submitLocked() bool {
 // needs none yet. It is left enough to be busy with.
 func (q *queue) pace() {
 	q.mu.Lock()
-	isFar := q.submitted-q.st.done.Load() >= 2*submitBatch && q.st.isMuch(q.ahead)
+	left := q.enough()
 	q.mu.Unlock()
-	if isFar {
-		q.finishThrough(q.submitted - submitBatch)
+	if left > 0 {
+		q.finishThrough(q.submitted - left)
 	}
 }
 
+// What operations that were handed over and are not done take at most is aheadBytes, whatever their number, but for fewOps of them; half of
+// that at once.
+const (
+	aheadBytes = 64 << 20
+	fewOps     = 4
+)
+
+// enough returns how many of the operations that were handed over the device is to be left with before it gets more. 0: it may get more now. q.mu is held.
+func (q *queue) enough() (left uint64) {
+	n := q.submitted - q.st.done.Load()
+	switch {
+	case n <= fewOps || !q.st.isMuch(q.ahead):
+		return 0
+	case q.ahead > aheadBytes:
+		for bytes := int64(0); left < n && left < submitBatch && (left < fewOps/2 || bytes < aheadBytes/2); left++ {
+			bytes += q.st.seq(q.submitted - 1 - left).taken()
+		}
+		return left
+	case n >= 2*submitBatch:
+		return submitBatch
+	}
+	return 0
+}
+
 // submitSome hands over one batch, of most operations at most. It reports false if there is nothing, or the next operation is held up.
-func (q *queue) submitSome(most int) bool {
+func (q *queue) submitSome(most int, p patience) bool {
+	q.held.Store(false)
 	first, enqueued := q.submitted, q.st.enqueued()
 	next, end := first, min(enqueued, first+uint64(most))
 	q.look(min(enqueued, end+lookBeyond))
 	q.batch = q.batch[:0]
 	taken := int64(0)
 	virtual := q.st.e.virtual.Load() != nil
-	for ; next < end; next++ {
+	for ; next < end && taken < aheadBytes/2; next++ {
 		r := q.st.seq(next)
 		if l := r.link; l != nil {
 			q.heldAt.Store(l)
@@ -141,7 +174,12 @@ func (q *queue) submitSome(most int) bool {
 				break // it gets another chance when those before it are on their way
 			}
 			q.finishSubmitted()
-			r.refused = r.command(q.st, &c)
+			held := false
+			if held, r.refused = q.st.e.relief.retry(p, func() error { return r.command(q.st, &c) }); held {
+				r.refused = nil
+				q.held.Store(true)
+				break
+			}
 		}
 		r.skipped = r.refused != nil || r.link != nil && r.foreignSpoiled(q.st)
 		if !r.skipped {
@@ -406,6 +444,11 @@ func (q *queue) conclude(r *record, seq uint64) {
 // submits only when the device has nothing to do, and leaves it to feed otherwise.
 func (q *queue) await(ctx context.Context, g goal) (h help, err error) {
 	canStop := ctx.Done() != nil
+	own := forOthers
+	if ctx == untilShort {
+		own = forAll
+	}
+	p := own
 	var gate elsewhere
 	for tries := 0; ; {
 		q.mu.Lock()
@@ -429,8 +472,11 @@ func (q *queue) await(ctx context.Context, g goal) (h help, err error) {
 		if err := ctx.Err(); err != nil {
 			return h, err
 		}
-		if !arrived && q.submitFor(canStop, isBusy) {
-			tries = 0
+		if ctx == untilShort && q.st.e.IsShort() {
+			return h, errShort
+		}
+		if !arrived && q.submitFor(canStop, isBusy, p) {
+			p, tries = own, 0
 			continue
 		}
 		isSubmitted := g.link == nil && (arrived || canStop && isBusy) // what there is to wait for
@@ -461,6 +507,8 @@ func (q *queue) await(ctx context.Context, g goal) (h help, err error) {
 				at, to = l.op, goal{seq: seq - 1, link: l}
 			}
 			err = q.awaitThere(ctx, at, to, &gate, &h)
+		} else if q.held.Load() && ctx != untilShort {
+			p, err = q.st.e.relief.await(ctx, p)
 		} else {
 			backoff(tries) // the producer is about to publish it, or feed to submit it
 			tries++
@@ -492,23 +540,23 @@ func (q *queue) notDone(seq uint64, err error) error {
 }
 
 // submitFor submits for a waiter what there is. It reports whether there was something.
-func (q *queue) submitFor(canStop, isBusy bool) bool {
+func (q *queue) submitFor(canStop, isBusy bool, p patience) bool {
 	switch {
 	case !canStop:
 		q.submitting.lock()
 		defer q.submitting.unlock()
-		return q.submitLocked()
+		return q.submitLocked(p)
 	case !isBusy && q.submitting.tryLock():
 		defer q.submitting.unlock()
-		return q.submitSome(submitBatch)
+		return q.submitSome(submitBatch, p)
 	}
 	q.feeder.ring()
 	return false
 }
 
-func (q *queue) helpSome() (ops int64, some bool) {
+func (q *queue) helpSome(p patience) (ops int64, some bool) {
 	if q.submitting.tryLock() {
-		some = q.submitLocked()
+		some = q.submitLocked(p)
 		q.submitting.unlock()
 	}
 	q.mu.Lock()
@@ -569,11 +617,18 @@ func (q *queue) granted(l *link) {
 // feed is the goroutine that submits.
 func (q *queue) feed() {
 	defer q.workers.Done()
-	for !q.closed.Load() {
+	q.feeder.begin()
+	for p := forAll; !q.closed.Load(); {
 		q.submitting.lock()
-		q.submitLocked()
+		q.submitLocked(p)
 		q.submitting.unlock()
-		q.feeder.wait()
+		if p = forAll; q.held.Load() {
+			p, _ = q.st.e.relief.await(context.Background(), p)
+			continue
+		}
+		if !q.feeder.wait() {
+			return
+		}
 	}
 }
 
@@ -581,6 +636,7 @@ func (q *queue) feed() {
 // Otherwise those who wait do it, or the timer: waiting for a device may keep a processor busy.
 func (q *queue) reap() {
 	defer q.workers.Done()
+	q.reaper.begin()
 	for !q.closed.Load() {
 		q.mu.Lock()
 		q.retire(q.submitted)
@@ -594,12 +650,16 @@ func (q *queue) reap() {
 				continue
 			}
 		}
-		q.reaper.wait()
+		if !q.reaper.wait() {
+			return
+		}
 	}
 }
 
 func (q *queue) close() {
+	q.starting.Lock()
 	q.closed.Store(true)
+	q.starting.Unlock()
 	q.feeder.ring()
 	q.reaper.ring()
 	q.workers.Wait()
@@ -611,18 +671,26 @@ type bell struct {
 	parker parker
 }
 
-func (b *bell) init() { b.parker.init(nil) }
-
 func (b *bell) ring() {
 	if !b.rung.Load() && b.rung.CompareAndSwap(false, true) {
 		b.parker.wake()
 	}
 }
 
-func (b *bell) wait() {
+// begin is what a goroutine does first that was started because the bell was rung.
+func (b *bell) begin() {
+	b.parker.begin()
+	b.rung.Store(false)
+}
+
+// wait returns when the bell is rung. It reports false if that is for another goroutine, which will be started: this one has to end.
+func (b *bell) wait() bool {
 	b.parker.announce()
 	if !b.rung.Load() || !b.parker.withdraw() {
-		b.parker.wait(0, nil)
+		if !b.parker.wait(0, nil) {
+			return false
+		}
 	}
 	b.rung.Store(false)
+	return true
 }

@@ -30,7 +30,10 @@ var (
 
 // someOptions draws the options of an engine.
 func someOptions(rng *rand.Rand) Options {
-	o := Options{Mode: Async, Workers: 1 + rng.IntN(4), Ring: 2 << rng.IntN(8), MaxBytes: -1}
+	o := Options{Mode: Async, Workers: 1 + rng.IntN(4), Ring: 2 << rng.IntN(8), MaxBytes: -1, Tiny: TinyNone}
+	if rng.IntN(2) == 0 {
+		o.Tiny = TinyAll
+	}
 	if rng.IntN(100) == 0 {
 		o.Ring = 4096
 	}
@@ -61,6 +64,7 @@ func runProgram(w *world, seed uint64, bubble bool) (err error) {
 		producers += rng.IntN(4)
 	}
 	fail := rng.IntN(2) == 0
+	small := rng.IntN(3) == 0
 	steps := 1 << rng.IntN(9)
 	readsAll := rng.IntN(4) > 0 // else Close comes when there is work left
 	all := make([]*program, producers)
@@ -68,7 +72,7 @@ func runProgram(w *world, seed uint64, bubble bool) (err error) {
 	failures := &taken{seen: map[int]error{}}
 	for k := range all {
 		p := &program{w: w, e: e, o: o, rng: rand.New(rand.NewPCG(seed, uint64(2+k))), id: k * 1_000_000,
-			alone: producers == 1, fail: fail, limit: max(o.MaxBytes, 0), taken: failures}
+			alone: producers == 1, fail: fail, small: small, limit: max(o.MaxBytes, 0), taken: failures}
 		p.enter()
 		p.own = 2 + p.rng.IntN(8)
 		p.vars, p.model = make([]*Storage, p.own), make([]*modelVar, p.own)
@@ -180,6 +184,7 @@ func runProgram(w *world, seed uint64, bubble bool) (err error) {
 	}
 	inPlace := s.InPlace
 	for _, st := range e.allStreams() {
+		w.byCalls += st.computed()
 		if c := st.exec.counts(); st.spares != nil {
 			w.queueInPlace += c.inPlace
 			inPlace -= c.inPlace
@@ -191,6 +196,9 @@ func runProgram(w *world, seed uint64, bubble bool) (err error) {
 	}
 	if o.Mode == Naive && s.Waits+s.Stalls+s.Helped != 0 {
 		return fmt.Errorf("%+v: waits without need: %+v", o, s)
+	}
+	if begun.Load() {
+		return fmt.Errorf("%+v: in this program, or in one beside it, something has begun that must not", o)
 	}
 	if err := leftIn(e); err != nil {
 		return fmt.Errorf("%+v: left over: %w", o, err)
@@ -439,13 +447,15 @@ func TestRandomPrograms(t *testing.T) {
 			fmt.Fprintf(os.Stderr, "%d random programs in %v, no difference; the next seed is %d\n", i+some, time.Since(begin).Round(time.Second), first+i+some)
 		}
 	}
-	flows, queues := uint64(0), uint64(0)
+	flows, queues, calls := uint64(0), uint64(0), uint64(0)
 	for _, w := range f.worlds {
 		flows += w.flowInPlace
 		queues += w.queueInPlace
+		calls += w.byCalls
 	}
+	t.Logf("operations that calls have computed: %d", calls)
 	t.Logf("operations that took the memory of an input: %d on devices without a queue, %d on those with one", flows, queues)
-	if n := uint64(*programs); n >= 1000 && (flows < n/8 || queues < n/8) {
+	if n := uint64(*programs); n >= 1000 && (flows < n/8 || queues < n/8 || calls < n) {
 		t.Error("these are too few to say that it works")
 	}
 }

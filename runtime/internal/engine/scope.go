@@ -42,7 +42,7 @@ func (e *Engine) finishScope(ctx context.Context, s *device.Scope, streams []*st
 				start = now()
 			}
 			var there help
-			there, err = st.exec.await(ctx, goal{seq: seq})
+			there, err = st.await(ctx, goal{seq: seq})
 			h.add(there)
 			seq, ok = st.exec.nextOf(s, seq+1, ends[i])
 		}

@@ -48,7 +48,7 @@ type shuffled interface {
 	// moves returns how many moves there are now.
 	moves() int
 	// move makes one of them: number k, where there is something to choose. The error is the context's, or the device's.
-	move(ctx context.Context, k int, h *help) error
+	move(ctx context.Context, k int, p patience, h *help) error
 	// has reports whether a goal has been reached.
 	has(g goal) bool
 }
@@ -68,7 +68,7 @@ func (s *shuffler) shuffle(st *stream, synchronous bool) executor {
 }
 
 // move makes a move, if there is one.
-func (s *shuffler) move(ctx context.Context, h *help) (bool, error) {
+func (s *shuffler) move(ctx context.Context, p patience, h *help) (bool, error) {
 	s.turn.lock()
 	defer s.turn.unlock()
 	streams := s.e.allStreams()
@@ -104,7 +104,7 @@ func (s *shuffler) move(ctx context.Context, h *help) (bool, error) {
 	case newest:
 		k = n - 1
 	}
-	return true, chosen.move(ctx, k, h)
+	return true, chosen.move(ctx, k, p, h)
 }
 
 // enqueued is called when something has been enqueued.
@@ -117,7 +117,7 @@ func (s *shuffler) enqueued() {
 	s.turn.unlock()
 	var h help
 	for ; n > 0; n-- {
-		if moved, err := s.move(context.Background(), &h); !moved || err != nil {
+		if moved, err := s.move(context.Background(), forAll, &h); !moved || err != nil {
 			return
 		}
 	}
@@ -125,11 +125,23 @@ func (s *shuffler) enqueued() {
 
 // await is that of an executor.
 func (s *shuffler) await(ctx context.Context, x shuffled, g goal) (h help, err error) {
+	p := forOthers
+	if ctx == untilShort {
+		p = forAll
+	}
 	for i := 0; !x.has(g); i++ {
 		if err := ctx.Err(); err != nil {
 			return h, err
 		}
-		moved, err := s.move(ctx, &h)
+		if ctx == untilShort && s.e.IsShort() {
+			return h, errShort
+		}
+		moved, err := s.move(ctx, p, &h)
+		if err == errShort && ctx != untilShort {
+			p, err = s.e.relief.await(ctx, p)
+		} else if p = forOthers; ctx == untilShort {
+			p = forAll
+		}
 		if err != nil {
 			return h, err
 		}
@@ -145,9 +157,9 @@ func (s *shuffler) await(ctx context.Context, x shuffled, g goal) (h help, err e
 }
 
 // helpSome is that of an executor.
-func (s *shuffler) helpSome() (ops int64, some bool) {
+func (s *shuffler) helpSome(p patience) (ops int64, some bool) {
 	var h help
-	moved, err := s.move(context.Background(), &h)
+	moved, err := s.move(context.Background(), p, &h)
 	return h.ops, moved && err == nil
 }
 
@@ -165,7 +177,7 @@ func (f *shuffledFlow) moves() int {
 	return f.nready
 }
 
-func (f *shuffledFlow) move(_ context.Context, k int, h *help) error {
+func (f *shuffledFlow) move(_ context.Context, k int, p patience, h *help) error {
 	f.lock.lock()
 	defer f.unlock()
 	x := f.first
@@ -173,9 +185,12 @@ func (f *shuffledFlow) move(_ context.Context, k int, h *help) error {
 		x = f.st.at(x).next
 	}
 	f.start(x)
-	f.step(x, &f.scratch)
+	held := f.step(x, &f.scratch, p)
 	f.scratch[0] = device.Command{}
 	f.settleLocked()
+	if held {
+		return errShort
+	}
 	h.ops++
 	return nil
 }
@@ -188,8 +203,8 @@ func (f *shuffledFlow) has(g goal) bool {
 }
 
 func (f *shuffledFlow) await(ctx context.Context, g goal) (help, error) { return f.s.await(ctx, f, g) }
-func (f *shuffledFlow) helpSome() (int64, bool)                         { return f.s.helpSome() }
-func (f *shuffledFlow) poll()                                           { f.s.helpSome() }
+func (f *shuffledFlow) helpSome(p patience) (int64, bool)               { return f.s.helpSome(p) }
+func (f *shuffledFlow) poll()                                           { f.s.helpSome(forAll) }
 
 // A shuffledQueue is a queue without goroutines. What its device has finished shows when the shuffler looks.
 type shuffledQueue struct {
@@ -218,11 +233,14 @@ func (q *shuffledQueue) choices() (submit, finish int) {
 	return submit, finish
 }
 
-func (q *shuffledQueue) move(ctx context.Context, k int, h *help) error {
+func (q *shuffledQueue) move(ctx context.Context, k int, p patience, h *help) error {
 	if submit, _ := q.choices(); k < submit {
 		q.submitting.lock()
-		q.submitSome(k + 1)
+		q.submitSome(k+1, p)
 		q.submitting.unlock()
+		if q.held.Load() {
+			return errShort
+		}
 		return nil
 	} else {
 		k -= submit
@@ -261,6 +279,6 @@ func (q *shuffledQueue) move(ctx context.Context, k int, h *help) error {
 func (q *shuffledQueue) has(g goal) bool { return q.st.done.Load() > g.seq }
 
 func (q *shuffledQueue) await(ctx context.Context, g goal) (help, error) { return q.s.await(ctx, q, g) }
-func (q *shuffledQueue) helpSome() (int64, bool)                         { return q.s.helpSome() }
-func (q *shuffledQueue) poll()                                           { q.s.helpSome() }
+func (q *shuffledQueue) helpSome(p patience) (int64, bool)               { return q.s.helpSome(p) }
+func (q *shuffledQueue) poll()                                           { q.s.helpSome(forAll) }
 func (q *shuffledQueue) settle()                                         {}

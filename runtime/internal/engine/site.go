@@ -29,7 +29,7 @@ func Line(caller uintptr) (file string, line int) {
 	return "", 0
 }
 
-// callerPC returns the return address in the first frame outside the library, or 0.
+// callerPC returns the return address in the first frame outside the library, or 0. A deputy's is that of who it acts for.
 func callerPC() uintptr {
 	var pcs [8]uintptr
 	for skip := 0; ; skip += len(pcs) {
@@ -40,7 +40,7 @@ func callerPC() uintptr {
 			}
 		}
 		if n < len(pcs) {
-			return 0
+			return deputyPC()
 		}
 	}
 }
@@ -157,7 +157,7 @@ func isOurs(fn, file string) bool {
 	path := dir + pkg
 	if rest, ok := strings.CutPrefix(path, module); ok {
 		top, _, _ := strings.Cut(rest, "/")
-		return top == "runtime" || top == "device"
+		return top == "runtime" || top == "device" || top == "internal"
 	}
 	top, _, _ := strings.Cut(path, "/")
 	return callers[top]

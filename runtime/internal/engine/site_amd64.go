@@ -7,10 +7,16 @@ package engine
 //go:noescape
 func framePCs(pcs *[8]uintptr, skip int) int
 
-// self identifies the calling goroutine among those that there are now.
+// goroutine returns where the runtime's record of the calling goroutine is. Records are never freed: when a goroutine has ended, its
+// becomes another's.
 //
 //go:noescape
-func self() uintptr
+func goroutine() uintptr
+
+// word returns the word at an address in such a record.
+//
+//go:noescape
+func word(at uintptr) uintptr
 
 // pause tells the processor n times that it waits for another.
 //

@@ -27,10 +27,17 @@ done:
 	MOVQ CX, ret+16(FP)
 	RET
 
-// func self() uintptr
-TEXT ·self(SB), NOSPLIT|NOFRAME, $0-8
+// func goroutine() uintptr
+TEXT ·goroutine(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ (TLS), AX          // the runtime's record of the goroutine
 	MOVQ AX, ret+0(FP)
+	RET
+
+// func word(at uintptr) uintptr
+TEXT ·word(SB), NOSPLIT|NOFRAME, $0-16
+	MOVQ at+0(FP), AX
+	MOVQ (AX), AX
+	MOVQ AX, ret+8(FP)
 	RET
 
 // func pause(n int)

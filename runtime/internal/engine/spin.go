@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"sync/atomic"
 	"time"
+
+	"github.com/asyncgen/asyncgen/internal/bubble"
 )
 
 // How a goroutine looks for work, or for room, before it parks: a number of times, each after a
@@ -26,7 +28,7 @@ func backoff(i int) {
 	switch {
 	case i < 100:
 		pause(4)
-	case i < 200:
+	case i < 200, i < 2000 && bubble.In(): // there, to sleep is to have time pass
 		runtime.Gosched()
 	default: // whoever is to do it has no processor: leave it ours
 		time.Sleep(20 * time.Microsecond)

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -62,7 +60,9 @@ func (e *Engine) Stats() Stats {
 		s.Executed += c.ran
 		s.Skipped += c.skipped
 		s.InPlace += c.inPlace
-		s.Enqueued += st.enqueued()
+		computed := st.computed()
+		s.Executed += computed
+		s.Enqueued += st.enqueued() + computed
 	}
 	s.Enqueued += e.ranNow.Load() + e.skippedNow.Load() - e.gates.Load()
 	t := &e.totals
@@ -81,8 +81,21 @@ func (e *Engine) countWait(name string, pc uintptr, took time.Duration, h help) 
 	e.totals.helped.Add(h.ops)
 	e.totals.helpTime.Add(int64(h.busy(took)))
 	if e.report.on() {
-		e.report.add(name, pc, report.Counts{Waits: 1, WaitNS: int64(h.idle), Helps: h.ops, HelpNS: int64(h.busy(took)), IdleNS: int64(e.idle(took))})
+		e.report.add(name, pc, report.Counts{Waits: 1, WaitNS: int64(h.idle), Helps: h.ops, HelpNS: int64(h.busy(took)), IdleNS: int64(e.idle(took)), PeakBytes: e.peakBytes()})
 	}
+}
+
+// peakBytes is the most memory that results have taken so far, on each device, together.
+func (e *Engine) peakBytes() (n int64) {
+	for _, st := range e.allStreams() {
+		if st.backend == nil {
+			continue
+		}
+		if a := device.MemoryOf(st.backend); a != nil {
+			n += a.Peak()
+		}
+	}
+	return n
 }
 
 // idle returns for how much of a wait that has taken so long, and ends now, all devices that tell had nothing to compute: the
@@ -110,7 +123,7 @@ func (e *Engine) countStall(name string, pc uintptr, took time.Duration, h help)
 	e.totals.helped.Add(h.ops)
 	e.totals.helpTime.Add(int64(h.busy(took)))
 	if e.report.on() {
-		e.report.add(name, pc, report.Counts{Stalls: 1, StallNS: int64(h.idle), Helps: h.ops, HelpNS: int64(h.busy(took))})
+		e.report.add(name, pc, report.Counts{Stalls: 1, StallNS: int64(h.idle), Helps: h.ops, HelpNS: int64(h.busy(took)), PeakBytes: e.peakBytes()})
 	}
 }
 
@@ -212,19 +225,5 @@ func (w *watcher) tell(op *Op, writes uint8, pc uintptr) {
 	}
 }
 
-// defaultLimit is a quarter of the machine's memory, at most 2 GiB.
-func defaultLimit() int64 {
-	const most = 2 << 30
-	info, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		return most
-	}
-	for line := range strings.Lines(string(info)) {
-		if f := strings.Fields(line); len(f) >= 2 && f[0] == "MemTotal:" {
-			if kib, err := strconv.ParseInt(f[1], 10, 64); err == nil {
-				return min(kib<<10/4, most)
-			}
-		}
-	}
-	return most
-}
+// defaultLimit is a quarter of the memory that the process may have, at most 2 GiB.
+func defaultLimit() int64 { return min(device.HostMemoryLimit()/4, 2<<30) }

@@ -62,6 +62,7 @@ func (s *Storage) Init(e *Engine, d device.Device, bytes int64) {
 func (e *Engine) FromHost(d device.Device, data *device.Buffer) *Storage {
 	st := e.stream(d)
 	if st.onHost {
+		st.count(data.Bytes)
 		return adopt(st, data, scopedOnly(d))
 	}
 	s := e.NewStorage(d, data.Bytes)
@@ -126,7 +127,8 @@ func (s *Storage) Err() error {
 
 // Wait waits until all operations enqueued before that write s have finished. While
 // it waits it helps to execute the operations that they depend on, and no others. It returns
-// the *OpError that spoiled s, or nil; or the error of ctx if that ended first, which ends nothing but the waiting.
+// the *OpError that spoiled s, or nil; or the error of ctx if that ended first, which ends nothing but the waiting, and ends that
+// at once, whatever it was about. What is Ready is returned all the same.
 //
 // All reading of results passes through here. name says how the program reads, for the report and for what SetSyncPolicy
 // has set: "Item". If waiting is forbidden, Wait does not wait and returns a *SyncError.
@@ -135,11 +137,12 @@ func (s *Storage) Wait(ctx context.Context, name string) error {
 		return s.waitVirtually(ctx, clock, name, callerPC())
 	}
 	want := s.last.Load()
-	if s.fin.Load() < want {
+	if s.fin.Load() < want && (ctx.Done() == nil || s.st.e.mode != Shuffle) { // there, to poll is to execute
 		s.st.e.poll()
 	}
 	if s.fin.Load() < want {
-		if err := s.st.e.wait(ctx, s.st, goal{seq: want - 1}, name, callerPC()); err != nil {
+		err := s.st.e.wait(ctx, s.st, goal{seq: want - 1}, name, callerPC())
+		if err != nil && s.fin.Load() < want {
 			return err
 		}
 	}
@@ -168,12 +171,13 @@ func WaitEach(ctx context.Context, name string, ss []*Storage) error {
 			}
 			waited = s.st.e
 			var more help
-			more, err = s.st.exec.await(ctx, goal{seq: want - 1})
+			more, err = s.st.await(ctx, goal{seq: want - 1})
 			h.ops += more.ops
 			h.idle += more.idle
-			if err != nil {
+			if err != nil && s.fin.Load() < want {
 				break
 			}
+			err = nil
 		}
 	}
 	if waited != nil {

@@ -52,8 +52,13 @@ type stream struct {
 	_       [24]byte
 	done    atomic.Uint64 // operations retired; may lag behind until somebody settles
 	retired atomic.Int64  // the bytes of those of pushed that were taken from Engine.inFlight
+	written atomic.Int64  // see Written
 	latest  timing        // when all up to done had finished, by the clock of a model
 	times   times         // of each, by the same
+
+	costOfTiny int64                       // up to which calls compute operations; less than 0: they compute none
+	runTiny    func(*device.Command) error // by which they do so
+	desks      []desk                      // where they do so; the length is a power of two
 
 	instant uint64 // operations executed in mode Naive, where the ring stays empty; guarded by Engine.naive
 
@@ -73,8 +78,9 @@ type executor interface {
 	// hasten executes what the operation at seq needs, if that takes a moment; see Storage.Hasten. It reports how many operations it
 	// has executed, and whether that one has finished.
 	hasten(seq uint64) (ops int64, done bool)
-	// helpSome does a little of any work there is. It reports how many operations it has executed, and whether it did something.
-	helpSome() (ops int64, some bool)
+	// helpSome does a little of any work there is, and none that has to wait, for want of memory, as p says. It reports how many
+	// operations it has executed, and whether it did something.
+	helpSome(p patience) (ops int64, some bool)
 	// settle publishes what has finished: done and Engine.inFlight are exact after it, and the memory is back that
 	// finished releases were for.
 	settle()
@@ -179,6 +185,7 @@ func newStream(e *Engine, d device.Device, b device.Backend) *stream {
 	synchronous := b == nil || b.Caps().Synchronous
 	st.isSynchronous = synchronous
 	st.onHost = b == nil || synchronous && b.Caps().HostMemory
+	st.setTiny()
 	switch {
 	case e.mode == Shuffle:
 		st.flush.armed.Store(true) // that is, never: who makes moves is not to depend on time
@@ -254,7 +261,7 @@ func (st *stream) push(op *Op, writes uint8, pc uintptr, bytes int64, l *link, g
 		wake := st.isDue()
 		st.tail.Store(t + 2)
 		if !st.flush.armed.Load() {
-			st.flush.arm()
+			st.e.outside(st.flush.arm)
 		}
 		if wake {
 			st.exec.nudge()

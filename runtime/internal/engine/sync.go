@@ -46,7 +46,7 @@ type syncs struct {
 	out  io.Writer // nil: standard error
 }
 
-// SetSyncPolicy sets what becomes of calls that have to wait from now on, on all goroutines, and returns what did so far. Setting
+// SetSyncPolicy sets what becomes of calls that have to wait from now on, on all goroutines of the process, and returns what did so far. Setting
 // Log forgets which lines have been told.
 func (e *Engine) SetSyncPolicy(p SyncPolicy) (old SyncPolicy) {
 	s := &e.syncs
@@ -63,10 +63,32 @@ func (e *Engine) SetSyncPolicy(p SyncPolicy) (old SyncPolicy) {
 //go:noinline
 func AllowSync(f func()) { f() }
 
+// ForbidSync calls f, in which waiting is forbidden, as by the policy Error: to f and what it calls, directly or not, on the same goroutine, but for what
+// is in an AllowSync within it. Goroutines that f starts are not included, others not affected.
+//
+//go:noinline
+func ForbidSync(f func()) {
+	forbidding.Add(1)
+	defer forbidding.Add(-1)
+	f()
+}
+
+// forbidding is how many calls of ForbidSync there are on all goroutines.
+var forbidding atomic.Int32
+
 // allow decides about a call that has to wait.
 func (e *Engine) allow(name string, pc uintptr) error {
 	p := SyncPolicy(e.syncs.policy.Load())
-	if p == Allow || inAllowSync() {
+	if p == Allow && forbidding.Load() == 0 {
+		return nil
+	}
+	switch innermostSync() {
+	case allowSyncName:
+		return nil
+	case forbidSyncName:
+		p = Error
+	}
+	if p == Allow {
 		return nil
 	}
 	err := &SyncError{Call: name}
@@ -98,8 +120,8 @@ func (s *syncs) tell(line site, err *SyncError) {
 	fmt.Fprintf(out, "asyncgen: %s\n", err.text())
 }
 
-// inAllowSync reports whether this goroutine is in a call of AllowSync.
-func inAllowSync() bool {
+// innermostSync returns the name of AllowSync or ForbidSync, whichever of the two this goroutine was called by last and is still in; "" if it is in neither.
+func innermostSync() string {
 	pcs := make([]uintptr, 64)
 	n := runtime.Callers(0, pcs)
 	for n == len(pcs) {
@@ -109,13 +131,16 @@ func inAllowSync() bool {
 	frames := runtime.CallersFrames(pcs[:n])
 	for {
 		f, more := frames.Next()
-		if f.Function == allowSyncName {
-			return true
+		if f.Function == allowSyncName || f.Function == forbidSyncName {
+			return f.Function
 		}
 		if !more {
-			return false
+			return ""
 		}
 	}
 }
 
-const allowSyncName = module + "runtime/internal/engine.AllowSync"
+const (
+	allowSyncName  = module + "runtime/internal/engine.AllowSync"
+	forbidSyncName = module + "runtime/internal/engine.ForbidSync"
+)

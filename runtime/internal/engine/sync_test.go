@@ -131,3 +131,54 @@ func TestLoggedWaits(t *testing.T) {
 		}
 	})
 }
+
+// ForbidSync is of one goroutine and of what it calls; of it and AllowSync, the inner one counts, and SyncMode's policy where there is neither.
+func TestForbidSync(t *testing.T) {
+	onDevices(t, func(s *setup) {
+		k, _, open := blocking()
+		defer open()
+		x := s.fetch(s.apply(k, s.from(1)))
+		cancelled, cancel := context.WithCancel(bg)
+		cancel()
+		mayWait := func() bool { return errors.Is(x.Wait(cancelled, "Item"), context.Canceled) }
+		expect := func(what string, want bool) {
+			s.Helper()
+			if mayWait() != want {
+				s.Errorf("%s: it may wait: %v", what, !want)
+			}
+		}
+		expect("before", true)
+		ForbidSync(func() {
+			expect("in ForbidSync", false)
+			s.wantsSyncError(x.Wait(bg, "Item"), "Item", here(0))
+			s.wantsSyncError(s.e.WaitAll(bg), "WaitAll", here(0))
+			var other bool
+			var wg sync.WaitGroup
+			wg.Go(func() { other = mayWait() })
+			wg.Wait()
+			if !other {
+				s.Error("another goroutine may not wait")
+			}
+			AllowSync(func() {
+				expect("in AllowSync in it", true)
+				ForbidSync(func() { expect("in ForbidSync in that", false) })
+				expect("behind that", true)
+			})
+			expect("behind AllowSync", false)
+		})
+		expect("behind it", true)
+		func() {
+			defer func() { recover() }()
+			ForbidSync(func() { panic("over") })
+		}()
+		expect("after a panic", true)
+		if n := forbidding.Load(); n != 0 {
+			s.Errorf("%d calls are left", n)
+		}
+		s.e.SetSyncPolicy(Log)
+		ForbidSync(func() { expect("with Log", false) })
+		s.e.SetSyncPolicy(Error)
+		expect("with Error", false)
+		ForbidSync(func() { AllowSync(func() { expect("with Error, in AllowSync", true) }) })
+	})
+}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/internal/bubble"
 )
 
 // Devices may tell times by a clock of a model, which moves when the program does something (device.VirtualClock). What
@@ -44,7 +45,12 @@ func (e *Engine) now() time.Duration {
 	if clock := e.virtual.Load(); clock != nil {
 		return clock.Now()
 	}
-	return now()
+	if t := time.Now(); e.onChannels() || !bubble.Told(t) {
+		return t.Sub(epoch)
+	}
+	var at time.Duration
+	bubble.Outside(func() { at = now() })
+	return at
 }
 
 // Now is the time since some moment by the clock that e's devices have: that of a model, or else the system's.
@@ -174,14 +180,14 @@ func (s *Storage) waitVirtually(ctx context.Context, clock *device.VirtualClock,
 // finish really waits for s, which takes no time of the model.
 func (s *Storage) finish(ctx context.Context) (h help, err error) {
 	if want := s.last.Load(); s.fin.Load() < want {
-		h, err = s.st.exec.await(ctx, goal{seq: want - 1})
+		h, err = s.st.await(ctx, goal{seq: want - 1})
 	}
 	return h, err
 }
 
 // isReadyBy is Ready by the clock of a model.
 func (s *Storage) isReadyBy(clock *device.VirtualClock) bool {
-	if _, err := s.finish(context.Background()); err == nil && s.at() <= clock.Now() {
+	if _, err := s.finish(untilShort); err == nil && s.at() <= clock.Now() {
 		return true
 	}
 	clock.Spend(aLook)
@@ -232,7 +238,7 @@ func (e *Engine) finishReally(ctx context.Context, streams []*stream, ends []uin
 		if ends[i] == 0 {
 			continue
 		}
-		h, err := st.exec.await(ctx, goal{seq: ends[i] - 1, all: true})
+		h, err := st.await(ctx, goal{seq: ends[i] - 1, all: true})
 		ops += h.ops
 		if err != nil {
 			return ops, err
@@ -247,7 +253,7 @@ func (e *Engine) finishScopeVirtually(ctx context.Context, clock *device.Virtual
 	var ops int64
 	for i, st := range streams {
 		for seq, ok := st.exec.nextOf(s, 0, ends[i]); ok; seq, ok = st.exec.nextOf(s, seq+1, ends[i]) {
-			h, err := st.exec.await(ctx, goal{seq: seq})
+			h, err := st.await(ctx, goal{seq: seq})
 			if err != nil {
 				return err
 			}

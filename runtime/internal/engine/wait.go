@@ -13,8 +13,17 @@ type waiter struct {
 	goal    goal
 	need    []uint64 // the operations that lead to the goal, in order; not used if goal.all
 	pos     int      // those before need[pos] have finished
+	yields  bool     // it ends when memory is short
 	scratch scratch
 	parker  parker
+}
+
+// patience is that of w for what it executes.
+func (w *waiter) patience() patience {
+	if w.yields {
+		return forAll
+	}
+	return forOthers
 }
 
 // help is what one wait amounts to.
@@ -71,6 +80,8 @@ func (f *flow) help(ctx context.Context, w *waiter) (h help, err error) {
 		f.closure(w)
 	}
 	var there elsewhere
+	w.yields = ctx == untilShort
+	p := w.patience()
 	for looks := 0; ; looks++ {
 		if f.reached(w) {
 			f.settleLocked()
@@ -79,10 +90,26 @@ func (f *flow) help(ctx context.Context, w *waiter) (h help, err error) {
 		if ctx.Done() != nil && ctx.Err() != nil {
 			return h, ctx.Err()
 		}
+		if w.yields && f.st.e.IsShort() {
+			return h, errShort
+		}
 		if x := f.next(w); x != 0 {
 			h.rest()
 			f.notify()
-			f.step(x, &w.scratch)
+			if f.step(x, &w.scratch, p) {
+				if w.yields {
+					return h, errShort
+				}
+				f.notify()
+				f.unlock()
+				p, err = f.st.e.relief.await(ctx, p)
+				f.lock.lock()
+				if err != nil {
+					return h, err
+				}
+				continue
+			}
+			p = w.patience()
 			h.ops++
 			looks = 0
 			continue
@@ -158,7 +185,7 @@ func (f *flow) notify() {
 	for i := 0; i < len(f.waiters); {
 		w := f.waiters[i]
 		_, _, away := f.elsewhere(w)
-		if away || f.reached(w) || f.needed(w) != 0 {
+		if away || f.reached(w) || f.needed(w) != 0 || w.yields && f.st.e.IsShort() {
 			f.waiters = append(f.waiters[:i], f.waiters[i+1:]...)
 			w.parker.wake()
 			continue
@@ -246,7 +273,7 @@ func (f *flow) newWaiter(g goal) *waiter {
 		w = &waiter{}
 		w.parker.init(nil)
 	}
-	w.goal = g
+	w.goal, w.yields = g, false
 	return w
 }
 
@@ -319,13 +346,13 @@ func (e *Engine) wait(ctx context.Context, st *stream, g goal, name string, pc u
 		return err
 	}
 	start := now()
-	h, err := st.exec.await(ctx, g)
+	h, err := st.await(ctx, g)
 	e.countWait(name, pc, now()-start, h)
 	return err
 }
 
-// drain waits for everything that was enqueued on the streams before, and takes the failures.
-func (e *Engine) drain(ctx context.Context, streams []*stream, name string, pc uintptr) error {
+// drain waits for everything that was enqueued on the streams before, and takes the failures, and what more returns if it is not nil.
+func (e *Engine) drain(ctx context.Context, streams []*stream, name string, pc uintptr, more func() []error) error {
 	ends := make([]uint64, len(streams))
 	for i, st := range streams {
 		ends[i] = st.enqueued()
@@ -333,7 +360,11 @@ func (e *Engine) drain(ctx context.Context, streams []*stream, name string, pc u
 	if err := e.finish(ctx, streams, ends, name, pc); err != nil {
 		return err
 	}
-	return joinRoots(streams, nil)
+	var others []error
+	if more != nil {
+		others = more()
+	}
+	return joinRoots(streams, nil, others...)
 }
 
 // finish waits until each of the streams has finished as many operations as ends says. It is
@@ -359,11 +390,12 @@ func (e *Engine) finish(ctx context.Context, streams []*stream, ends []uint64, n
 			start = now()
 		}
 		var there help
-		there, err = st.exec.await(ctx, goal{seq: ends[i] - 1, all: true})
+		there, err = st.await(ctx, goal{seq: ends[i] - 1, all: true})
 		h.add(there)
-		if err != nil {
+		if err != nil && st.done.Load() < ends[i] {
 			break
 		}
+		err = nil
 		st.exec.settle()
 	}
 	if start != 0 {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 
 	"github.com/asyncgen/asyncgen/device"
@@ -11,28 +12,59 @@ import (
 // small operations to and fro are slower than one.
 const cheapCost = 2000
 
-// A worker is a goroutine that executes whatever is ready.
+// A worker executes whatever is ready. It is a goroutine as long as there is work now and then.
 type worker struct {
 	f      *flow
 	parker parker
 	errand func() // what it was woken for, if not for operations; guarded by the flow's lock
 }
 
+// start starts the goroutine of w, unless the flow is closed.
+func (w *worker) start() { w.f.st.e.outside(w.startHere) }
+
+func (w *worker) startHere() {
+	f := w.f
+	f.lock.lock()
+	closed := f.closed.Load()
+	if !closed {
+		f.wg.Add(1)
+	}
+	f.lock.unlock()
+	if closed {
+		w.heed()
+		return
+	}
+	go w.work()
+}
+
 func (w *worker) work() {
 	f := w.f
 	defer f.wg.Done()
+	w.parker.begin()
+	if !w.heed() {
+		return
+	}
 	var c scratch
+	var held bool
+	var p patience
 	for {
 		f.lock.lock()
 		for f.hasWork() {
 			x := f.take()
 			f.notify()
-			f.step(x, &c)
+			if held = f.step(x, &c, p); held {
+				break
+			}
 		}
 		f.notify()
 		f.settleLocked()
 		f.unlock()
 		c[0] = device.Command{}
+		if p = forAll; held {
+			held = false
+			p, _ = f.st.e.relief.await(context.Background(), p)
+			continue
+		}
 		if !f.st.e.onChannels() && pool.Help() {
 			continue
 		}
@@ -52,7 +84,7 @@ func (f *flow) hasWork() bool {
 }
 
 // idle waits until somebody wakes this worker. It reports false when the flow is
-// closed. A worker does not look for work by itself: it would snatch a few nanoseconds' worth away from the
+// closed, or nobody has for long: then another goroutine may be w. A worker does not look for work by itself: it would snatch a few nanoseconds' worth away from the
 // core that has just enqueued it and is about to wait for it.
 func (w *worker) idle() bool {
 	f := w.f
@@ -65,7 +97,12 @@ func (w *worker) idle() bool {
 		f.parked.Add(-1)
 		return !f.closed.Load()
 	}
-	w.parker.wait(f.st.e.looks, nil)
+	return w.parker.wait(f.st.e.looks, nil) && w.heed()
+}
+
+// heed does what w was woken for. It reports false if the flow is closed.
+func (w *worker) heed() bool {
+	f := w.f
 	f.lock.lock()
 	errand := w.errand
 	w.errand = nil
@@ -81,7 +118,7 @@ func (f *flow) wakeWorker() bool { return f.send(nil, anyWay...) }
 
 // anyWay are all ways of being parked: those who are awake first, and then in the order in which a worker gets from one to the next, or
 // else one could pass by who looks for it.
-var anyWay = []uint32{spinning, looking, spinning, inKernel, onChannel}
+var anyWay = []uint32{spinning, looking, spinning, inKernel, onChannel, dormant}
 
 // A loan is a flow whose workers help the pool when they are idle.
 type loan flow
@@ -181,7 +218,9 @@ func (f *flow) close() {
 	if f.endLoan != nil {
 		f.endLoan()
 	}
-	f.closed.Store(true)
+	f.lock.lock()
+	f.closed.Store(true) // no goroutine is started any more
+	f.lock.unlock()
 	for _, w := range f.workers {
 		w.parker.wake()
 	}
@@ -189,7 +228,7 @@ func (f *flow) close() {
 }
 
 // helpSome runs operations of its choice for about wakeCost, one at least if there is one.
-func (f *flow) helpSome() (ops int64, some bool) {
+func (f *flow) helpSome(p patience) (ops int64, some bool) {
 	f.lock.lock()
 	w := f.newWaiter(goal{})
 	for cost := int64(0); cost < wakeCost; ops++ {
@@ -199,7 +238,9 @@ func (f *flow) helpSome() (ops int64, some bool) {
 		}
 		cost += int64(f.st.at(x).cost)
 		f.notify()
-		f.step(x, &w.scratch)
+		if f.step(x, &w.scratch, p) {
+			break
+		}
 	}
 	f.notify()
 	f.settleLocked()
@@ -212,27 +253,30 @@ func (f *flow) helpSome() (ops int64, some bool) {
 // command, but the compiler can't know.
 type scratch [1]device.Command
 
-// run executes the operation at x, which has been started. The lock is not held.
-func (f *flow) run(x ref, c *scratch) {
+// run executes the operation at x, which has been started. The lock is not held. It reports true if it has not, for want of memory
+// that a backlog may give back.
+func (f *flow) run(x ref, c *scratch, p patience) (held bool) {
 	r := f.st.at(x)
 	if r.isRelease() {
 		r.operands[0].drop()
 		r.fail = errReleased
-		return
+		return false
 	}
 	if r.fail = f.st.skips(r); r.fail != nil {
 		r.skipped = true
-		return
+		return false
 	}
 	if f.st.lost.Load() != nil {
 		r.skipped = true
 		r.fail = f.st.lose(r, f.seqOfRunning(x), nil)
-		return
+		return false
 	}
 	err := r.command(f.st, &c[0])
 	if err != nil && errors.Is(err, device.ErrOutOfMemory) {
 		f.finishReady()
-		err = r.command(f.st, &c[0])
+		if held, err = f.st.e.relief.retry(p, func() error { return r.command(f.st, &c[0]) }); held {
+			return true
+		}
 	}
 	if err == nil {
 		_, err = submit(f.st.backend, c[:])
@@ -241,6 +285,7 @@ func (f *flow) run(x ref, c *scratch) {
 	if err != nil {
 		r.fail = f.st.failed(r, f.seqOfRunning(x), err)
 	}
+	return false
 }
 
 // finishReady executes what is ready: that may be all that refers to some memory.
@@ -251,7 +296,7 @@ func (f *flow) finishReady() {
 	defer f.scarce.Store(false)
 	for n, some := int64(0), true; some && n < int64(len(f.st.ring)); {
 		var ops int64
-		ops, some = f.helpSome()
+		ops, some = f.helpSome(forAll)
 		n += ops
 	}
 }
@@ -263,15 +308,32 @@ func (f *flow) seqOfRunning(x ref) uint64 {
 	return f.seqOf(x)
 }
 
-// step runs and finishes the operation at x, which has been started. The lock is held before and after, not between.
-func (f *flow) step(x ref, c *scratch) {
+// step runs and finishes the operation at x, which has been started. The lock is held before and after, not between. It reports true
+// if the operation is as before step and start, as run does.
+func (f *flow) step(x ref, c *scratch, p patience) (held bool) {
 	f.st.findDonor(f.st.at(x))
 	wake := f.readyCost >= wakeCost && f.parked.Load() > 0 && f.startable() != 0
 	f.unlock()
 	if wake {
 		f.wakeWorker()
 	}
-	f.run(x, c)
+	held = f.run(x, c, p)
 	f.lock.lock()
-	f.finish(x)
+	if held {
+		f.putBack(x)
+	} else {
+		f.finish(x)
+	}
+	return held
+}
+
+// putBack takes back that the operation at x was started.
+func (f *flow) putBack(x ref) {
+	r := f.st.at(x)
+	r.state = ready
+	f.insert(x)
+	f.nready++
+	f.readyCost += int64(r.cost)
+	f.moved = true
+	f.rouse = f.st.e.stalled.n.Load() > 0
 }

@@ -504,13 +504,23 @@ func (s *session) pool() ([]*twin, error) {
 
 // indices makes indices of an axis of length n; perhaps one is out of range.
 func (s *session) indices(n int, shape device.Shape) (t *twin, isBad bool) {
+	return s.from(-n, n, shape)
+}
+
+// classes makes numbers of n classes; perhaps one is out of range.
+func (s *session) classes(n int, shape device.Shape) (t *twin, isBad bool) {
+	return s.from(0, n, shape)
+}
+
+// from makes indices from least to below n; perhaps one is out of range.
+func (s *session) from(least, n int, shape device.Shape) (t *twin, isBad bool) {
 	isBad = n == 0 && shape.Size() > 0
 	t = leafOf(s, shape, func() int64 {
 		if s.rnd.IntN(400) == 0 {
 			isBad = true
-			return draw(s, []int64{int64(n), int64(n) + 7, -int64(n) - 1, math.MaxInt64, math.MinInt64})
+			return draw(s, []int64{int64(n), int64(n) + 7, int64(least) - 1, math.MaxInt64, math.MinInt64})
 		}
-		return s.rnd.Int64N(int64(2*max(n, 1))) - int64(n)
+		return int64(least) + s.rnd.Int64N(int64(max(n-least, 1)))
 	})
 	t.mayFail = isBad
 	return t, isBad
@@ -550,7 +560,7 @@ func (s *session) pickOne() ([]*twin, error) {
 
 func (s *session) oneHot() ([]*twin, error) {
 	n := s.rnd.IntN(9)
-	index, isBad := s.indices(n, device.Shape{s.dims[0] % 100, s.rnd.IntN(4)})
+	index, isBad := s.classes(n, device.Shape{s.dims[0] % 100, s.rnd.IntN(4)})
 	return s.do(fmt.Sprintf("OneHot(%d)", n), apply(func(t *tensor.Tensor) *tensor.Tensor { return t.OneHot(n) }), 0, isBad, index)
 }
 

@@ -446,7 +446,7 @@ func (p *program) check(v *value, err error) error {
 // isPlanned reports whether err is what operations fail with by themselves.
 func isPlanned(err error) bool {
 	_, ok := errors.AsType[*device.IndexError](err)
-	return ok || strings.Contains(err.Error(), "integer divide by zero")
+	return ok || strings.Contains(err.Error(), "an integer is divided by zero")
 }
 
 // checkAll compares what WaitAll returns with what has failed.

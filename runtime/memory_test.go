@@ -1,0 +1,227 @@
+package asyncrt_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/cpu"
+	"github.com/asyncgen/asyncgen/device/sim"
+	asyncrt "github.com/asyncgen/asyncgen/runtime"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+// scarce runs f on devices of their own that have so many bytes.
+func scarce(t *testing.T, bytes int, f func(t *testing.T, on device.Device)) {
+	for name, open := range map[string]func() device.Backend{
+		"cpu": func() device.Backend { return cpu.New() },
+		"sim": func() device.Backend { return sim.New(sim.Options{}) },
+	} {
+		t.Run(fmt.Sprintf("%s/%d MiB", name, bytes>>20), func(t *testing.T) {
+			t.Setenv("ASYNCGEN_MEMORY", fmt.Sprint(bytes))
+			f(t, device.Wrap(name, device.KindSimulated, open()))
+		})
+	}
+}
+
+// memoryLoops are loops over tensors of a MiB, as written and as the generator rewrites them. They return what they have seen, and need
+// five tensors at once, at most, beside w.
+var memoryLoops = []struct {
+	name               string
+	written, rewritten func(w *tensor.Tensor) string
+}{
+	{"best", func(w *tensor.Tensor) string {
+		least := math.Inf(1)
+		var best *tensor.Tensor
+		for i := range memorySteps {
+			y := w.MulScalar(1 / float64(i+1)).AddScalar(float64(i % 7))
+			if s := y.Sum().Item(); s < least {
+				least, best = s, y
+			}
+		}
+		return fmt.Sprint(least, best.Sum().Item())
+	}, func(w *tensor.Tensor) string {
+		least := math.Inf(1)
+		var best *tensor.Tensor
+		later := asyncrt.NewLater[struct{}](64)
+		defer later.Close()
+		for i := range memorySteps {
+			y := w.MulScalar(1 / float64(i+1)).AddScalar(float64(i % 7))
+			sumAt := later.Read(y.Sum())
+			later.Do(func() {
+				if s := sumAt.Item(); s < least {
+					least, best = s, y
+				}
+			})
+		}
+		later.Flush()
+		return fmt.Sprint(least, best.Sum().Item())
+	}},
+	{"print", func(w *tensor.Tensor) (out string) {
+		for i := range memorySteps {
+			out += fmt.Sprintln(w.MulScalar(1 / float64(i+1)))
+		}
+		return out
+	}, func(w *tensor.Tensor) (out string) {
+		later := asyncrt.NewLater[struct{}](64)
+		defer later.Close()
+		for i := range memorySteps {
+			at := later.Read(w.MulScalar(1 / float64(i+1)))
+			later.Do(func() { out += fmt.Sprintln(at) })
+		}
+		later.Flush()
+		return out
+	}},
+	{"slice", func(w *tensor.Tensor) string {
+		sum := float32(0)
+		for i := range memorySteps {
+			sum += w.MulScalar(1 / float64(i+1)).Float32s()[i]
+		}
+		return fmt.Sprint(sum)
+	}, func(w *tensor.Tensor) string {
+		sum := float32(0)
+		later := asyncrt.NewLater[struct{}](64)
+		defer later.Close()
+		for i := range memorySteps {
+			at := later.Read(w.MulScalar(1 / float64(i+1)))
+			later.Do(func() { sum += at.Float32s()[i] })
+		}
+		later.Flush()
+		return fmt.Sprint(sum)
+	}},
+	{"exit", func(w *tensor.Tensor) string {
+		p := tensor.NewBuffer(w)
+		for i := range memorySteps {
+			x := p.Value().MulScalar(0.9)
+			p.Set(x)
+			if x.Mean().Item() < 0.01 {
+				return fmt.Sprint(i, p.Value().Sum().Item())
+			}
+		}
+		return "none"
+	}, func(w *tensor.Tensor) string {
+		p := tensor.NewBuffer(w)
+		later := asyncrt.NewLater[*tensor.Tensor](64)
+		later.RunFar()
+		defer later.Close()
+		i := 0
+		for ; i < memorySteps; i++ {
+			x := p.Value().MulScalar(0.9)
+			p.Set(x)
+			at, step := later.Read(x.Mean()), i
+			if _, ok := later.BreakIf(func() bool { i = step; return at.Item() < 0.01 }, x, p); ok {
+				return fmt.Sprint(i, p.Value().Sum().Item())
+			}
+			i = step
+		}
+		if _, ok := later.Flush(); ok {
+			return fmt.Sprint(i, p.Value().Sum().Item())
+		}
+		return "none"
+	}},
+	{"surge", func(w *tensor.Tensor) string { // one step in ten needs as much again as all others
+		sum := 0.0
+		var best *tensor.Tensor
+		for i := range memorySteps {
+			y := w.MulScalar(float64(i))
+			if i%10 == 9 {
+				z := tensor.Concat(0, y, w).AddScalar(1)
+				y = z.Slice(0, 0, y.Dim(0)).Add(y)
+			}
+			if s := y.Sum().Item(); s > sum {
+				sum, best = s, y
+			}
+		}
+		return fmt.Sprint(sum, best.Sum().Item())
+	}, func(w *tensor.Tensor) string {
+		sum := 0.0
+		var best *tensor.Tensor
+		later := asyncrt.NewLater[struct{}](64)
+		defer later.Close()
+		for i := range memorySteps {
+			y := w.MulScalar(float64(i))
+			if i%10 == 9 {
+				z := tensor.Concat(0, y, w).AddScalar(1)
+				y = z.Slice(0, 0, y.Dim(0)).Add(y)
+			}
+			at := later.Read(y.Sum())
+			later.Do(func() {
+				if s := at.Item(); s > sum {
+					sum, best = s, y
+				}
+			})
+		}
+		later.Flush()
+		return fmt.Sprint(sum, best.Sum().Item())
+	}},
+}
+
+const memorySteps = 40
+
+// TestLaterMemory: a loop that runs behind its reads lives with as little memory as it does otherwise.
+func TestLaterMemory(t *testing.T) {
+	for _, l := range memoryLoops {
+		t.Run(l.name, func(t *testing.T) {
+			for _, limit := range []int{12 << 20, 40 << 20} {
+				scarce(t, limit, func(t *testing.T, on device.Device) {
+					w := tensor.On(on).Full(0.5, 1<<18)
+					if got, want := l.rewritten(w), l.written(w); got != want {
+						t.Errorf("got %s, want %s", got, want)
+					}
+				})
+			}
+		})
+	}
+}
+
+// Memory is that of the device behind g.
+func (g *gate) Memory() *device.Allocator { return device.MemoryOf(g.Backend) }
+
+// TestLaterGivesBack: where there is no memory for an operation because of what a backlog keeps, it waits until that has run.
+func TestLaterGivesBack(t *testing.T) {
+	const elems = 1 << 19 // of 2 MiB
+	t.Setenv("ASYNCGEN_MEMORY", fmt.Sprint(64<<20))
+	g := &gate{cpu.New(), make(chan struct{}, 1000)}
+	on := device.Wrap("gated", device.KindSimulated, g)
+	w := tensor.On(on).Full(0.5, elems)
+	for range 3 {
+		device.Collect() // else the loop would not run ahead, and the gate is closed
+		later := asyncrt.NewLater[struct{}](64)
+		var best *tensor.Tensor
+		var all []*tensor.Tensor
+		sum, ran, waiting := 0.0, 0, 0
+		for i := range 6 {
+			y := w.Tanh()
+			if i == 5 {
+				waiting = i - ran
+				for range 26 {
+					all = append(all, y.MulScalar(2))
+				}
+				for _, x := range all {
+					y = y.Add(x)
+				}
+				g.let(6)
+			}
+			at := later.Read(y.Sum())
+			later.Do(func() {
+				if s := at.Item(); s >= sum {
+					sum, best = s, y
+				}
+				ran++
+			})
+		}
+		later.Close()
+		for _, x := range all {
+			if err := x.Wait(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if waiting < 5 {
+			t.Fatalf("%d entries waited: what is tested here?", waiting)
+		}
+		if got := best.Sum().Item(); got != sum {
+			t.Errorf("got %v, want %v", got, sum)
+		}
+	}
+}

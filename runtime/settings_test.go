@@ -1,0 +1,39 @@
+package asyncrt_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// A program with a wrong setting ends with one line on standard error that names the variable.
+func TestSettings(t *testing.T) {
+	const sim, long = "ASYNCGEN_DEVICE=sim:0 ", "99999999999999999999"
+	for _, env := range []string{
+		"ASYNCGEN_DEVICE=gpu", "ASYNCGEN_DEVICE=cpu:1", "ASYNCGEN_DEVICE=sim:x", "ASYNCGEN_DEVICE=sim:-1", "ASYNCGEN_DEVICE=sim:9", "ASYNCGEN_DEVICE=opencl:0", "ASYNCGEN_DEVICE=a\nb",
+		"ASYNCGEN_ENGINE=sync", "ASYNCGEN_ENGINE=shuffle", "ASYNCGEN_ENGINE=shuffle:x", "ASYNCGEN_ENGINE=shuffle:" + long, "ASYNCGEN_ENGINE=a\nb",
+		"ASYNCGEN_LIMIT=2GB", "ASYNCGEN_LIMIT=-1", "ASYNCGEN_LIMIT=" + long, "ASYNCGEN_LIMIT=\n",
+		"ASYNCGEN_MEMORY=0", "ASYNCGEN_MEMORY=-1", "ASYNCGEN_MEMORY=1.5", "ASYNCGEN_MEMORY=" + long, "ASYNCGEN_MEMORY=1\n2",
+		"ASYNCGEN_ISA=sse", "ASYNCGEN_ISA=\n",
+		sim + "ASYNCGEN_SIM=n=-1", sim + "ASYNCGEN_SIM=launch", sim + "ASYNCGEN_SIM=launch=-5us", sim + "ASYNCGEN_SIM=x=1", sim + "ASYNCGEN_SIM=bandwidth=0", sim + "ASYNCGEN_SIM=clock=\nx",
+		"ASYNCGEN_FAULT=call=Wait,kind=x", "ASYNCGEN_FAULT=x", "ASYNCGEN_FAULT=call=Wait,n=-1,\nx",
+	} {
+		cmd := exec.Command(os.Args[0], "-test.run=^ExampleTry$", "-test.timeout=60s")
+		cmd.Env = os.Environ()
+		name := ""
+		if rest, ok := strings.CutPrefix(env, sim); ok {
+			cmd.Env, env = append(cmd.Env, strings.TrimSpace(sim)), rest
+		}
+		name, _, _ = strings.Cut(env, "=")
+		cmd.Env = append(cmd.Env, env)
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		err := cmd.Run()
+		text := stderr.String()
+		if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != 2 || strings.Count(text, "\n") != 1 || !strings.HasPrefix(text, "asyncgen: ") || !strings.Contains(text, name) {
+			t.Errorf("%q: %v, want exit status 2 and one line about it, got\n%.600s", env, err, text)
+		}
+	}
+}
