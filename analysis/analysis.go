@@ -10,6 +10,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/analysis/adjacentread"
 	"github.com/asyncgen/asyncgen/analysis/benchmark"
+	"github.com/asyncgen/asyncgen/analysis/blocking"
 	"github.com/asyncgen/asyncgen/analysis/deferredread"
 	"github.com/asyncgen/asyncgen/analysis/directives"
 	"github.com/asyncgen/asyncgen/analysis/droppedresult"
@@ -74,12 +75,4 @@ var rules = []*analysis.Analyzer{
 }
 
 // FixSuite is the rules whose fixes are safe to apply without looking at them.
-var FixSuite = []*analysis.Analyzer{
-	lastread.Analyzer,
-	elementread.Analyzer,
-	extrawait.Analyzer,
-	guardedread.Analyzer,
-	timing.Analyzer,
-	benchmark.Analyzer,
-	unusedread.Analyzer,
-}
+var FixSuite = slices.DeleteFunc(slices.Clone(Suite), func(a *analysis.Analyzer) bool { return !blocking.RuleOf(a.Name).Fixes })

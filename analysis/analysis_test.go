@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/asyncgen/asyncgen/analysis"
+	"github.com/asyncgen/asyncgen/analysis/blocking"
 	xanalysis "golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/unitchecker"
 )
@@ -41,7 +42,7 @@ func TestSuite(t *testing.T) {
 		if i > 0 && analysis.Suite[i-1].Name >= a.Name {
 			t.Errorf("%s is not in order", a.Name)
 		}
-		source, err := parser.ParseFile(token.NewFileSet(), filepath.Join(filepath.Base(a.URL), "doc.go"), nil, parser.PackageClauseOnly|parser.ParseComments)
+		source, err := parser.ParseFile(token.NewFileSet(), filepath.Join(blocking.RuleOf(a.Name).Package, "doc.go"), nil, parser.PackageClauseOnly|parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,16 +58,8 @@ func TestSuite(t *testing.T) {
 				t.Errorf("%s: the page does not say %q", a.Name, strings.TrimSpace(part))
 			}
 		}
-		if !strings.HasSuffix(a.URL, "/analysis/"+filepath.Base(a.URL)) {
-			t.Errorf("%s: URL is %s", a.Name, a.URL)
-		}
-		if _, err := os.Stat(filepath.Base(a.URL)); err != nil {
-			t.Errorf("%s: URL %s names no folder", a.Name, a.URL)
-		}
-	}
-	for _, a := range analysis.FixSuite {
-		if !slices.Contains(analysis.Suite, a) {
-			t.Errorf("%s is in FixSuite but not in Suite", a.Name)
+		if fixes := !strings.Contains(page, "\nFix: none."); fixes != blocking.RuleOf(a.Name).Fixes || fixes != slices.Contains(analysis.FixSuite, a) {
+			t.Errorf("%s: the page says that it has fixes: %v; the rule and FixSuite do not agree", a.Name, fixes)
 		}
 	}
 }
@@ -339,6 +332,43 @@ func TestVetTrouble(t *testing.T) {
 	cancel()
 	if _, err := analysis.Vet(ctx, analysis.Config{Dir: dir}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// What does not compile is trouble also where no tensor can be reached: in a package
+// that nobody imports, in its tests, in a function that nobody calls.
+func TestBrokenWithoutTensors(t *testing.T) {
+	files := make(map[string]string)
+	broken := []struct{ file, text, want string }{
+		{"p.go", "func f() { undefined() }", "undefined: undefined"},
+		{"p.go", "func f() { x := 1 }", "declared and not used"},
+		{"p.go", "func f( {", "expected ')'"},
+		{"p_test.go", `var x int = ""`, "cannot use"},
+		{"x_test.go", `import "fmt"`, "imported and not used"},
+		{"p.go", "func f() int {}", "missing return"},
+		{"p.go", "func p() {}\n\nvar p int", "p redeclared"},
+		{"p.go", "func g[T any]() {}\n\nfunc f() { g() }", "cannot infer T"},
+	}
+	for i, b := range broken {
+		pkg := fmt.Sprintf("p%d", i)
+		files[pkg+"/fine.go"] = "package " + pkg + "\n"
+		if b.file == "x_test.go" {
+			pkg += "_test"
+		}
+		files[fmt.Sprintf("p%d/%s", i, b.file)] = "package " + pkg + "\n\n" + b.text + "\n"
+	}
+	var stderr bytes.Buffer
+	findings, err := analysis.Vet(t.Context(), analysis.Config{Dir: module(t, files), Patterns: []string{"./..."}, Stderr: &stderr})
+	if err == nil || len(findings) > 0 {
+		t.Errorf("findings %v, error %v", findings, err)
+	}
+	for i, b := range broken {
+		place := filepath.Join(fmt.Sprintf("p%d", i), b.file)
+		if !slices.ContainsFunc(strings.Split(stderr.String(), "\n"), func(line string) bool {
+			return strings.Contains(line, place) && strings.Contains(line, b.want)
+		}) {
+			t.Errorf("stderr is\n%s\nwant a line about %s with %q", &stderr, place, b.want)
+		}
 	}
 }
 

@@ -88,6 +88,11 @@ func (b *Baseline) Write() (err error) {
 	if err != nil {
 		return fmt.Errorf("vet: baseline: %w", err)
 	}
+	if old, err := os.ReadFile(b.path); err == nil && len(old) > 0 {
+		if _, err := ReadBaseline(b.path); err != nil {
+			return fmt.Errorf("%w: it has something else in it than a baseline, and stays as it is", err)
+		}
+	}
 	temp, err := os.CreateTemp(filepath.Dir(b.path), ".baseline-*")
 	if err != nil {
 		return fmt.Errorf("vet: baseline: %w", err)

@@ -137,6 +137,10 @@ func TestBaseline(t *testing.T) {
 		if _, err := analysis.ReadBaseline(base); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("baseline %s: error %v, want one with %q", text, err, want)
 		}
+		before, _ := os.ReadFile(base)
+		if err := known.Write(); len(before) > 0 && err == nil {
+			t.Errorf("%q is written over", before)
+		}
 	}
 }
 

@@ -2,11 +2,14 @@ package analysis
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
@@ -15,10 +18,9 @@ import (
 
 // The go command runs its tool once for each package and keeps what came of it
 // until the package, the tool or the flags change. It knows nothing of files with
-// profiles. So [Vet] names them in a flag and gives their digest in another; and
-// a tool that go vet runs by itself, which uses the file that it finds above a
-// package, makes the digest of the one above the current folder a part of its
-// version.
+// settings and profiles. So the digest of those called asyncgen.json, and of what they
+// name, is a part of the tool's version; and [Vet] names the files with profiles in a
+// flag and gives their digest in another.
 
 const (
 	profileFlag = "-profile="
@@ -37,6 +39,9 @@ func profileFlags(cfg Config) ([]string, error) {
 	if found := tensorapi.Find(dir); found != "" {
 		profiles, err := tensorapi.Load(found, nil)
 		if err != nil {
+			return nil, err
+		}
+		if _, err := blocking.SettingsAbove(dir); err != nil {
 			return nil, err
 		}
 		if len(profiles) > 0 {
@@ -101,20 +106,14 @@ func useProfiles(args []string, dir func() string) error {
 }
 
 // printVersion prints what go vet takes for the version of its tool, and reports
-// whether it did: unitchecker does it as well where there are no profiles.
+// whether it did: unitchecker does it as well where there are no files of settings.
 func printVersion(w io.Writer, dir string) bool {
-	file := tensorapi.Find(dir)
-	if file == "" {
+	config := ConfigDigest(dir)
+	if config == "" {
 		return false
 	}
 	h := sha256.New()
-	if profiles, err := tensorapi.Load(file, h); err != nil {
-		// Units say what is wrong, also after the next change.
-		text, _ := os.ReadFile(file)
-		h.Write(text)
-	} else if len(profiles) == 0 {
-		return false
-	}
+	io.WriteString(h, config)
 	self, err := os.Executable()
 	if err != nil {
 		return false
@@ -129,4 +128,67 @@ func printVersion(w io.Writer, dir string) bool {
 	}
 	_, err = fmt.Fprintf(w, "%s version devel buildID=%x\n", filepath.Base(self), h.Sum(nil))
 	return err == nil
+}
+
+// ConfigDigest changes with the files called asyncgen.json that packages may have which
+// are analysed from the folder dir, with what these name, and with the profiles. It is
+// empty if there are none. What keeps findings from one run for the next has to ask.
+func ConfigDigest(dir string, profiles ...string) string {
+	files := append(configFiles(dir), profiles...)
+	if len(files) == 0 {
+		return ""
+	}
+	h := sha256.New()
+	for _, file := range files {
+		fmt.Fprintln(h, file)
+		if _, err := tensorapi.Load(file, h); err != nil {
+			// Others say what is wrong, also after the next change.
+			text, _ := os.ReadFile(file)
+			h.Write(text)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// configFiles lists the files of settings that packages may have which the go command
+// is asked for in dir: those in dir and above, and all in the module or workspace.
+func configFiles(dir string) []string {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil
+	}
+	var files []string
+	root := ""
+	exists := func(dir, name string) bool {
+		info, err := os.Stat(filepath.Join(dir, name))
+		return err == nil && info.Mode().IsRegular()
+	}
+	for up := dir; ; up = filepath.Dir(up) {
+		if exists(up, tensorapi.ConfigName) {
+			files = append(files, filepath.Join(up, tensorapi.ConfigName))
+		}
+		if root == "" && exists(up, "go.mod") || exists(up, "go.work") {
+			root = up
+		}
+		if up == filepath.Dir(up) {
+			break
+		}
+	}
+	if work := os.Getenv("GOWORK"); filepath.IsAbs(work) {
+		root = filepath.Dir(work)
+	}
+	if root == "" {
+		return files
+	}
+	filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch name := filepath.Base(path); {
+		case err != nil: // nor will the go command read it
+		case d.IsDir() && path != root && (name[0] == '.' || name[0] == '_' || name == "node_modules"):
+			return filepath.SkipDir
+		case name == tensorapi.ConfigName && d.Type().IsRegular() && !slices.Contains(files, path):
+			files = append(files, path)
+		}
+		return nil
+	})
+	return files
 }

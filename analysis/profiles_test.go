@@ -16,7 +16,7 @@ import (
 func TestProfiles(t *testing.T) {
 	setSeverity(t, blocking.Warning)
 	analysistest.Run(t, analysistest.TestData(), whole,
-		"profiles/gomlx", "profiles/gomlxnext", "profiles/gotch", "profiles/born", "profiles/gotorch", "profiles/mixed")
+		"profiles/gomlx", "profiles/gomlxnext", "profiles/gotch", "profiles/born", "profiles/gotorch", "profiles/mixed", "profiles/ours")
 	for _, res := range analysistest.Run(silent{}, analysistest.TestData(), whole, "profiles/synchronous") {
 		for _, d := range res.Diagnostics {
 			t.Errorf("nobody asked for infos: %v: %s", res.Pass.Fset.Position(d.Pos), d.Message)

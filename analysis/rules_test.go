@@ -2,7 +2,6 @@ package analysis_test
 
 import (
 	"go/types"
-	"path"
 	"strings"
 	"testing"
 
@@ -18,7 +17,7 @@ import (
 func TestRules(t *testing.T) {
 	var folders []string
 	for _, rule := range analysis.Suite {
-		folder := path.Base(rule.URL)
+		folder := blocking.RuleOf(rule.Name).Package
 		if folder == "directives" {
 			// It needs what the others ignore, not what they find; and a directive is no less of use if it ignores what nobody asked for.
 			analysistest.Run(t, analysistest.TestData(), rule, folder)
@@ -27,13 +26,32 @@ func TestRules(t *testing.T) {
 		folders = append(folders, folder)
 	}
 	setSeverity(t, blocking.Info)
-	analysistest.RunWithSuggestedFixes(t, analysistest.TestData(), named, folders...)
+	gravest := map[string]blocking.Severity{"AT031": blocking.Warning}
+	fixes := make(map[string]bool)
+	for _, res := range analysistest.RunWithSuggestedFixes(t, analysistest.TestData(), named, folders...) {
+		for _, d := range res.Diagnostics {
+			id, _, _ := strings.Cut(d.Category, "-")
+			if s := blocking.SeverityOf(d.Category); s.Reaches(gravest[id]) {
+				gravest[id] = s
+			}
+			fixes[id] = fixes[id] || len(d.SuggestedFixes) > 0
+		}
+	}
+	for _, a := range analysis.Suite {
+		r := blocking.RuleOf(a.Name)
+		if r.Severity != gravest[r.ID] {
+			t.Errorf("%s: the gravest finding is of severity %s, the rule says %s", r.ID, gravest[r.ID], r.Severity)
+		}
+		if fixes[r.ID] && !r.Fixes {
+			t.Errorf("%s: a finding has a fix, the rule says that there is none", r.ID)
+		}
+	}
 }
 
 // named is, in each package, the rule that is named like it.
 var named = oneOf(func(p *types.Package) []*xanalysis.Analyzer {
 	for _, rule := range analysis.Suite {
-		if path.Base(rule.URL) == strings.TrimSuffix(p.Path(), "_test") {
+		if blocking.RuleOf(rule.Name).Package == strings.TrimSuffix(p.Path(), "_test") {
 			return []*xanalysis.Analyzer{rule}
 		}
 	}

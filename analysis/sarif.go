@@ -69,13 +69,19 @@ type (
 		Rules          []sarifRule `json:"rules"`
 	}
 	sarifRule struct {
-		ID               string    `json:"id"`
-		ShortDescription sarifText `json:"shortDescription"`
-		Help             sarifText `json:"help"`
-		HelpURI          string    `json:"helpUri"`
+		ID               string          `json:"id"`
+		ShortDescription sarifText       `json:"shortDescription"`
+		Help             sarifText       `json:"help"`
+		HelpURI          string          `json:"helpUri"`
+		Default          sarifRuleConfig `json:"defaultConfiguration"`
+	}
+	sarifRuleConfig struct {
+		Enabled bool   `json:"enabled"`
+		Level   string `json:"level"`
 	}
 	sarifText struct {
-		Text string `json:"text"`
+		Text     string `json:"text"`
+		Markdown string `json:"markdown,omitempty"`
 	}
 	sarifResult struct {
 		RuleID       string            `json:"ruleId"`
@@ -128,9 +134,10 @@ func sarifRules() []sarifRule {
 		title, page, _ := strings.Cut(a.Doc, "\n\n")
 		list = append(list, sarifRule{
 			ID:               a.Name,
-			ShortDescription: sarifText{title},
-			Help:             sarifText{strings.TrimSpace(page)},
+			ShortDescription: sarifText{Text: title},
+			Help:             sarifText{strings.TrimSpace(page), strings.TrimSpace(markdown(page))},
 			HelpURI:          a.URL,
+			Default:          sarifRuleConfig{true, sarifLevel(blocking.RuleOf(a.Name).Severity)},
 		})
 	}
 	return list
@@ -143,10 +150,7 @@ type sarifWriter struct {
 }
 
 func (s *sarifWriter) result(f Finding) (sarifResult, error) {
-	r := sarifResult{RuleID: f.Rule, RuleIndex: ruleIndex(f.Rule), Level: "warning", Message: sarifText{f.Message}}
-	if f.Severity == blocking.Info {
-		r.Level = "note"
-	}
+	r := sarifResult{RuleID: f.Rule, RuleIndex: ruleIndex(f.Rule), Level: sarifLevel(f.Severity), Message: sarifText{Text: f.Message}}
 	at, err := s.location(f.Posn, f.End)
 	if err != nil {
 		return sarifResult{}, err
@@ -157,7 +161,7 @@ func (s *sarifWriter) result(f Finding) (sarifResult, error) {
 		if err != nil {
 			return sarifResult{}, err
 		}
-		at.ID, at.Message = i+1, &sarifText{rel.Message}
+		at.ID, at.Message = i+1, &sarifText{Text: rel.Message}
 		r.Related = append(r.Related, at)
 	}
 	for _, fix := range f.Fixes {
@@ -165,7 +169,7 @@ func (s *sarifWriter) result(f Finding) (sarifResult, error) {
 		if err != nil {
 			return sarifResult{}, err
 		}
-		r.Fixes = append(r.Fixes, sarifFix{sarifText{fix.Message}, changes})
+		r.Fixes = append(r.Fixes, sarifFix{sarifText{Text: fix.Message}, changes})
 	}
 	key, err := s.sources.key(s.root, f)
 	if err != nil {
@@ -173,6 +177,17 @@ func (s *sarifWriter) result(f Finding) (sarifResult, error) {
 	}
 	r.Fingerprints = map[string]string{"asyncgen/v1": key.hash()}
 	return r, nil
+}
+
+// sarifLevel is SARIF's word for a severity.
+func sarifLevel(s blocking.Severity) string {
+	switch s {
+	case blocking.Error:
+		return "error"
+	case blocking.Info:
+		return "note"
+	}
+	return "warning"
 }
 
 func ruleIndex(id string) int {
@@ -237,7 +252,7 @@ func (s *sarifWriter) changes(fix Fix) ([]sarifChange, error) {
 		r.Deleted.StartLine, r.Deleted.StartColumn = src.position(e.Start)
 		r.Deleted.EndLine, r.Deleted.EndColumn = src.position(e.End)
 		if e.New != "" {
-			r.Inserted = &sarifText{e.New}
+			r.Inserted = &sarifText{Text: e.New}
 		}
 		list[i].Replacements = append(list[i].Replacements, r)
 	}

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/asyncgen/asyncgen/analysis"
+	"github.com/asyncgen/asyncgen/analysis/blocking"
 )
 
 // TestSARIF holds what is written against the specification, and against the
@@ -61,6 +62,13 @@ func wide(x *tensor.Tensor) (s string) {
 		t.Fatalf("in\n%s", &out)
 	}
 
+	for i, a := range analysis.Suite {
+		rule := at(log, "runs", 0, "tool", "driver", "rules", i)
+		level := map[blocking.Severity]string{blocking.Warning: "warning", blocking.Info: "note"}[blocking.RuleOf(a.Name).Severity]
+		if at(rule, "id") != a.Name || at(rule, "helpUri") != a.URL || at(rule, "defaultConfiguration", "enabled") != true || at(rule, "defaultConfiguration", "level") != level {
+			t.Errorf("rule %s is %v", a.Name, rule)
+		}
+	}
 	results := at(log, "runs", 0, "results").([]any)
 	if len(results) != len(findings) || len(findings) < 6 {
 		t.Fatalf("%d results of %d findings", len(results), len(findings))
@@ -154,12 +162,13 @@ func TestSARIFCheck(t *testing.T) {
 // there; its type is an object, a list of them ([]), a map to them ({}), or a
 // word that checkSARIFValue knows.
 var sarifObjects = map[string]string{
-	"sarifLog":            "$schema:uri version!:=2.1.0 runs!:[]run",
-	"run":                 "tool!:tool columnKind:=utf16CodeUnits|unicodeCodePoints originalUriBaseIds:{}artifactLocation results:[]result language:text",
-	"tool":                "driver!:toolComponent extensions:[]toolComponent",
-	"toolComponent":       "name!:text version:text semanticVersion:text informationUri:uri rules:[]reportingDescriptor fullName:text organization:text",
-	"reportingDescriptor": "id!:text name:text shortDescription:multiformat fullDescription:multiformat help:multiformat helpUri:uri",
-	"multiformat":         "text!:text markdown:text",
+	"sarifLog":               "$schema:uri version!:=2.1.0 runs!:[]run",
+	"run":                    "tool!:tool columnKind:=utf16CodeUnits|unicodeCodePoints originalUriBaseIds:{}artifactLocation results:[]result language:text",
+	"tool":                   "driver!:toolComponent extensions:[]toolComponent",
+	"toolComponent":          "name!:text version:text semanticVersion:text informationUri:uri rules:[]reportingDescriptor fullName:text organization:text",
+	"reportingConfiguration": "enabled:bool level:=none|note|warning|error rank:number",
+	"reportingDescriptor":    "id!:text name:text shortDescription:multiformat fullDescription:multiformat help:multiformat helpUri:uri defaultConfiguration:reportingConfiguration",
+	"multiformat":            "text!:text markdown:text",
 	"result": "ruleId:text ruleIndex:index level:=none|note|warning|error message!:message locations:[]location relatedLocations:[]location " +
 		"fixes:[]fix partialFingerprints:{}text kind:text rank:number",
 	"message":          "text:text id:text markdown:text",
@@ -273,7 +282,7 @@ func checkSARIFValue(typ, where string, v any, problems *[]string) {
 		if !isText || !slices.Contains(strings.Split(typ[1:], "|"), text) {
 			complain("%v is none of %s", v, typ[1:])
 		}
-	case typ == "text" && !isText, typ == "number" && !isNumber, typ == "positive" && (!whole || number < 1), typ == "index" && (!whole || number < -1):
+	case typ == "bool" && v != true && v != false, typ == "text" && !isText, typ == "number" && !isNumber, typ == "positive" && (!whole || number < 1), typ == "index" && (!whole || number < -1):
 		complain("%v is no %s", v, typ)
 	case typ == "uri":
 		if _, err := url.Parse(text); !isText || err != nil {

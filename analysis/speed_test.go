@@ -22,8 +22,8 @@ var limits = []struct {
 	module string
 	most   float64
 }{
-	{"gonum.org/v1/gonum@v0.17.0", 0.2},
-	{"k8s.io/client-go@v0.37.1", 0.2},
+	{"gonum.org/v1/gonum@v0.17.0", 0.4},
+	{"k8s.io/client-go@v0.37.1", 0.4},
 	{"github.com/gomlx/gomlx@v0.26.0", 0.5},
 }
 

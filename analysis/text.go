@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
 // WriteText writes findings one a line, as compilers do: "file:line:column:
@@ -24,7 +25,7 @@ func WriteText(w io.Writer, dir string, findings []Finding) error {
 		if f.Measured != nil {
 			measured = fmt.Sprintf(" (blocked for %v, %d waits)", time.Duration(f.Measured.BlockedNS()).Round(time.Microsecond), f.Measured.Waits)
 		}
-		if _, err := fmt.Fprintf(w, "%s: %s%s\n", formatPosn(shortPath(dir, file), line, col), f.Message, measured); err != nil {
+		if _, err := fmt.Fprintf(w, "%s: %s%s\n", tensorapi.Visible(formatPosn(shortPath(dir, file), line, col)), tensorapi.VisibleLines(f.Message), measured); err != nil {
 			return err
 		}
 	}
@@ -39,14 +40,17 @@ func WriteGitHub(w io.Writer, root string, findings []Finding) error {
 		file, line, col := SplitPosn(f.Posn)
 		_, endLine, endCol := SplitPosn(f.End)
 		command := "warning"
-		if f.Severity == blocking.Info {
+		switch f.Severity {
+		case blocking.Error:
+			command = "error"
+		case blocking.Info:
 			command = "notice"
 		}
-		place := fmt.Sprintf("file=%s,line=%d,endLine=%d", inProperty(filepath.ToSlash(shortPath(root, file))), line, max(line, endLine))
+		place := fmt.Sprintf("file=%s,line=%d,endLine=%d", inProperty(tensorapi.Visible(filepath.ToSlash(shortPath(root, file)))), line, max(line, endLine))
 		if endLine == line { // columns make sense to it within a line only
 			place += fmt.Sprintf(",col=%d,endColumn=%d", col, endCol)
 		}
-		if _, err := fmt.Fprintf(w, "::%s %s,title=%s::%s\n", command, place, inProperty("asyncgen "+f.Rule), inMessage(f.Message)); err != nil {
+		if _, err := fmt.Fprintf(w, "::%s %s,title=%s::%s\n", command, place, inProperty("asyncgen "+f.Rule), inMessage(tensorapi.VisibleLines(f.Message))); err != nil {
 			return err
 		}
 	}

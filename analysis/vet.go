@@ -79,9 +79,9 @@ type Edit struct {
 // with this program as its tool, so [IsUnit] and [Unit] must be what main asks
 // first, and what did not change since the last time is not analysed again.
 //
-// Packages that can reach a tensor and don't compile are an error; what is
-// wrong with them has been written to Stderr, and the findings are those in the
-// other packages. Packages that don't compile because a library that is written
+// Packages that don't compile are an error, whether they can reach a tensor or not;
+// what is wrong with them has been written to Stderr, and the findings are those in
+// the other packages. Packages that don't compile because a library that is written
 // in C is not there are skipped instead, and Stderr says so.
 func Vet(ctx context.Context, cfg Config) ([]Finding, error) {
 	out, err := vet(ctx, cfg, "-json")

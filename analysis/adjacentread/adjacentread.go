@@ -13,7 +13,7 @@ var doc string
 // Analyzer is rule AT007.
 var Analyzer = rule.Analyzer()
 
-var rule = &blocking.Rule{ID: "AT007", Package: "adjacentread", Doc: doc, Values: true, Rewritten: true, Check: check}
+var rule = &blocking.Rule{ID: "AT007", Package: "adjacentread", Doc: doc, Severity: blocking.Info, Values: true, Rewritten: true, Check: check}
 
 func check(p *blocking.Pass) {
 	for _, r := range p.Repeats() {

@@ -15,7 +15,7 @@ var doc string
 // Analyzer is rule AT021.
 var Analyzer = rule.Analyzer()
 
-var rule = &blocking.Rule{ID: "AT021", Package: "benchmark", Doc: doc, InTests: true, Clocks: true, Check: check}
+var rule = &blocking.Rule{ID: "AT021", Package: "benchmark", Doc: doc, Fixes: true, InTests: true, Clocks: true, Check: check}
 
 func check(p *blocking.Pass) {
 	for _, f := range p.Funcs {

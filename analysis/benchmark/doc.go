@@ -6,7 +6,7 @@
 // calls them and never waits measures how fast the program can ask, until the
 // queue is full, and not how fast the device answers.
 //
-// The rule reports loops over b.N, and over pb.Next in a function that b.RunParallel
+// The rule reports loops over b.N, in whatever form, and over pb.Next in a function that b.RunParallel
 // is given, after which there is a way to b.StopTimer or
 // to the end of the function on which nothing waits, and loops with b.Loop in
 // which nothing waits: when b.Loop returns false it has stopped the clock, so a

@@ -24,6 +24,9 @@ type Barrier struct {
 	Read *ast.CallExpr
 	// Outside reports whether the loop also waits for the world outside.
 	Outside bool
+	// Trains reports whether the loop trains, and nothing else in it waits: such a wait bounds the queue, which the
+	// library does by itself.
+	Trains bool
 }
 
 // Barriers lists the waits that serialise a loop, and those that a read
@@ -40,6 +43,8 @@ func (r *Result) Barriers() []*Barrier {
 				b.Read = read.Expr
 			} else if l := f.a.serialised(c); l != nil {
 				b.Loop, b.Outside = l, f.a.any(l, isOutside)
+			} else if l := f.a.serialisedSteps(c); l != nil && !r.waitsAfter(c, l) {
+				b.Loop, b.Outside, b.Trains = l, f.a.any(l, isOutside), true
 			} else {
 				continue
 			}
@@ -55,6 +60,20 @@ func (r *Result) Barriers() []*Barrier {
 // whose queue such a wait bounds, another goroutine that gets to see what is
 // there, a question about how far the device has got.
 func (a *analyzer) serialised(c *Call) *Loop {
+	l := a.serialisedSteps(c)
+	if l != nil && a.any(l, (*Call).mutates) {
+		return nil
+	}
+	return l
+}
+
+// waitsAfter reports whether l has a finding about a read after c.
+func (r *Result) waitsAfter(c *Call, l *Loop) bool {
+	return slices.ContainsFunc(r.Sites, func(s *Site) bool { return s.Loop == l && s.Call.Pos() > c.Expr.Pos() })
+}
+
+// serialisedSteps is serialised, also of loops that train with a library that bounds its queue.
+func (a *analyzer) serialisedSteps(c *Call) *Loop {
 	if c.api.Kind == tensorapi.WaitAll && c.Callee.Signature().Recv() != nil {
 		return nil // it waits for something of its own, like a backlog
 	}
@@ -73,7 +92,7 @@ func (a *analyzer) serialised(c *Call) *Loop {
 		}) {
 			continue
 		}
-		if a.guardOf(c.in, c.Expr.Pos(), l) != always || a.any(l, (*Call).mutates) || a.any(l, isStreamed) || a.handsOver(l) {
+		if a.guardOf(c.in, c.Expr.Pos(), l) != always || c.lib != tensorapi.Ours() && a.any(l, (*Call).mutates) || a.any(l, isStreamed) || a.handsOver(l) {
 			return nil
 		}
 		return l

@@ -74,8 +74,9 @@ func (a *analyzer) isMeasured(l *Loop) (stops, ok bool) {
 	return false, false
 }
 
-// isBenchLoop recognises "for range b.N", "for i := 0; i < b.N; i++", "for
-// b.Loop()" and "for pb.Next()", and reports whether it is the third.
+// isBenchLoop recognises "for range b.N", "for i := 0; i < b.N; i++", "for n := b.N;
+// n > 0; n--", "for b.Loop()" and "for pb.Next()", and reports whether it is the last but
+// one. A variable may stand for b.N.
 func (f *Func) isBenchLoop(l *Loop, b *types.Var) (stops, ok bool) {
 	var over ast.Expr
 	switch s := l.Stmt.(type) {
@@ -88,6 +89,11 @@ func (f *Func) isBenchLoop(l *Loop, b *types.Var) (stops, ok bool) {
 		return false, false
 	}
 	ast.Inspect(over, func(n ast.Node) bool {
+		if id, isID := n.(*ast.Ident); isID {
+			v := f.a.local(id)
+			ok = ok || v != nil && slices.ContainsFunc(f.a.defs[v], func(d def) bool { return d.kind == defValue && f.a.isRounds(d.value, b) })
+			return !ok
+		}
 		sel, isSel := n.(*ast.SelectorExpr)
 		if !isSel {
 			return true
@@ -102,6 +108,12 @@ func (f *Func) isBenchLoop(l *Loop, b *types.Var) (stops, ok bool) {
 	return stops, ok
 }
 
+// isRounds recognises b.N.
+func (a *analyzer) isRounds(e ast.Expr, b *types.Var) bool {
+	sel, ok := ast.Unparen(e).(*ast.SelectorExpr)
+	return ok && sel.Sel.Name == "N" && b != nil && a.local(sel.X) == b
+}
+
 // leftUnfinished returns a call in l that enqueues work which nothing waits for
 // before the clock stops.
 func (f *Func) leftUnfinished(l *Loop, b *types.Var, stops bool) *Call {
@@ -111,7 +123,7 @@ func (f *Func) leftUnfinished(l *Loop, b *types.Var, stops bool) *Call {
 			if !f.a.in(l, g, c.Expr.Pos()) {
 				continue
 			}
-			if c.syncs(l.Pos) {
+			if c.syncs(l.Pos) && f.a.guardOf(g, c.Expr.Pos(), l) != rarely {
 				return nil
 			}
 			if c.enqueues() {

@@ -10,9 +10,10 @@
 // Whatever it cannot decide counts as harmless: tensors of unknown origin,
 // conditions of unknown frequency, calls of which nobody knows where they
 // lead. A method of an interface of the package itself, with up to three
-// implementations there, is what these agree on. Of other functions that are
-// not known, one is assumed: what is given a tensor and returns a tensor
-// enqueues the work that makes it.
+// implementations there, is what these agree on, as is a field of function type that
+// the package sets to up to three functions. Of other functions that are not known,
+// one is assumed: what returns a tensor enqueues the work that makes it, unless it
+// is called like what looks one up.
 package blocking
 
 import (
@@ -25,6 +26,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
@@ -220,6 +222,11 @@ func (f *Func) how() how {
 	switch {
 	case f.lit == nil || f.parent == nil:
 		return detached
+	case f.away == deferred && f.arg != nil && f.argNo < 0:
+		if h := f.parent.how(); h == once || h == looping {
+			return once // at the end of a literal that is called where it is written
+		}
+		return deferred
 	case f.arg == nil || f.away == deferred || f.away == callable:
 		return f.away
 	case f.argNo < 0:
@@ -378,7 +385,7 @@ func stdCalls(fn *types.Func) tensorapi.Calls {
 
 // enqueues reports whether the call may put work on the device's queue.
 func (c *Call) enqueues() bool {
-	if c.api.Enqueues() || c.sum().Enqueues || c.maps() {
+	if c.api.Enqueues() || c.sum().Enqueues || c.makes() {
 		return true
 	}
 	return c.anyArg(func(s *Summary) bool { return s.Enqueues }) || c.anyLit((*Call).enqueues)
@@ -392,33 +399,49 @@ func (c *Call) mutates() bool {
 	return c.anyArg(func(s *Summary) bool { return s.Mutates }) || c.anyLit((*Call).mutates)
 }
 
-// maps reports whether the callee is not known but is given tensors, what may hold
-// some, or floating-point numbers, and returns tensors: a layer, a loss function, a
-// function of a real number. It can hardly do that without enqueueing work; what
-// looks up a tensor is given an index or a name.
-func (c *Call) maps() bool {
-	a := c.in.a
-	if !c.dynamic || c.impls != nil {
+// makes reports whether the callee is not known, or calls a function that it is given,
+// and returns tensors: a step, a layer, a loss function. It can hardly do that without
+// enqueueing work, unless its name says that it looks the tensors up. One that returns
+// what holds tensors does if it is given some.
+func (c *Call) makes() bool {
+	if c.api.Kind != tensorapi.Call && (!c.dynamic || c.impls != nil || c.looksUp()) {
 		return false
 	}
-	sig, ok := a.info.TypeOf(c.Expr.Fun).Underlying().(*types.Signature)
+	sig, ok := c.in.a.info.TypeOf(c.Expr.Fun).Underlying().(*types.Signature)
 	if !ok {
 		return false
 	}
-	makes := false
 	for v := range sig.Results().Variables() {
-		makes = makes || isTensor(v.Type())
+		if isTensor(v.Type()) || c.in.a.holdsTensor(v.Type()) && c.takesTensor() {
+			return true
+		}
 	}
-	return makes && slices.ContainsFunc(c.Expr.Args, func(e ast.Expr) bool {
-		t := a.info.TypeOf(e)
+	return false
+}
+
+// takesTensor reports whether an argument is a tensor, or may hold some.
+func (c *Call) takesTensor() bool {
+	return slices.ContainsFunc(c.Expr.Args, func(e ast.Expr) bool {
+		t := c.in.a.info.TypeOf(e)
 		_, generic := types.Unalias(t).(*types.TypeParam) // which may stand for a batch
-		return generic || a.holdsTensor(t) || isFloat(t)
+		return generic || c.in.a.holdsTensor(t)
 	})
 }
 
-func isFloat(t types.Type) bool {
-	basic, ok := t.Underlying().(*types.Basic)
-	return ok && basic.Info()&types.IsFloat != 0
+// looksUp reports whether the callee is called like what takes something from a
+// collection or a stream, and is given no tensor.
+func (c *Call) looksUp() bool {
+	var name string
+	switch fun := ast.Unparen(c.Expr.Fun).(type) {
+	case *ast.Ident:
+		name = fun.Name
+	case *ast.SelectorExpr:
+		name = fun.Sel.Name
+	}
+	name = strings.ToLower(name)
+	return slices.ContainsFunc([]string{"get", "next", "load", "read", "fetch", "batch", "label", "target", "param", "weight"}, func(word string) bool {
+		return strings.HasPrefix(name, word)
+	}) && !c.takesTensor()
 }
 
 // anyArg reports whether a function that is passed by name, and called at

@@ -217,6 +217,9 @@ func (a *analyzer) resolveValue(c *Call) {
 			v := a.funcValue(c.Expr.Fun, 0)
 			c.target, c.summary, c.maker, c.recv = v.fn, v.sum, v.maker, v.recv
 			c.dynamic = !v.isKnown() && c.iter == nil && !a.resolveBound(c)
+			if c.dynamic {
+				c.impls = a.setTo(c.Expr.Fun)
+			}
 		}
 	}
 	if c.api.Kind != tensorapi.Unknown && c.api.Kind != tensorapi.Call {
@@ -396,6 +399,34 @@ func (a *analyzer) implementations(method *types.Func) []*Func {
 	}
 	if len(list) > maxImplementations {
 		return nil
+	}
+	return list
+}
+
+// setTo returns the functions that a field of function type is set to in this
+// package, or nil if there are none, more than a few, or others.
+func (a *analyzer) setTo(e ast.Expr) []*Func {
+	sel, ok := ast.Unparen(e).(*ast.SelectorExpr)
+	if !ok {
+		return nil
+	}
+	v := a.variable(sel)
+	if v == nil || !v.IsField() || len(a.defs[v]) > maxImplementations {
+		return nil
+	}
+	var list []*Func
+	for _, d := range a.defs[v] {
+		if d.kind == defValue && isNil(a.info, d.value) {
+			continue
+		}
+		if d.kind != defValue {
+			return nil
+		}
+		f := a.funcValue(d.value, 0)
+		if f.fn == nil || f.recv != nil {
+			return nil
+		}
+		list = append(list, f.fn)
 	}
 	return list
 }

@@ -2,8 +2,10 @@ package blocking
 
 import (
 	"go/ast"
+	"go/token"
 	"go/types"
 	"slices"
+	"strings"
 
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"golang.org/x/tools/go/ast/inspector"
@@ -51,7 +53,10 @@ func (a *analyzer) innermost(c *Call) *Loop {
 		return nil
 	}
 	for l := range a.loopsAround(c.in, c.Expr.Pos()) {
-		if l.small || l.blocks == nil && l.fn.how() != looping {
+		if l.small {
+			continue
+		}
+		if l.blocks == nil && l.fn.how() != looping {
 			return nil
 		}
 		return l
@@ -96,11 +101,38 @@ func (a *analyzer) settledPart(c *Call, l *Loop) (e ast.Expr, counted bool) {
 		args = args[1:]
 	}
 	counted, ok := a.counted(args, l)
-	if !ok {
+	if !ok || !c.lib.Values && !a.copiesAll(c, l) {
 		return nil, false
 	}
 	e, views := a.settledView(operands[0], l)
 	return e, e != nil && (counted || views)
+}
+
+// copiesAll reports whether c, of a library whose tensors may change, copies all
+// elements of a local tensor that l only ever reads.
+func (a *analyzer) copiesAll(c *Call, l *Loop) bool {
+	v := a.local(c.operand(c.api.Arg)[0])
+	if v == nil || c.api.Calls != tensorapi.Never {
+		return false
+	}
+	if _, basic := a.info.TypeOf(c.Expr).Underlying().(*types.Basic); basic {
+		return false
+	}
+	for use := range a.usesOf(v, c.in) {
+		f := a.funcAt(use)
+		if !a.in(l, f, use.Node().Pos()) {
+			continue
+		}
+		var around *Call
+		for cur := range use.Enclosing((*ast.CallExpr)(nil)) {
+			around = a.calls[cur.Node().(*ast.CallExpr)]
+			break
+		}
+		if around == nil || around.api.Kind != tensorapi.Meta && (around.api.Kind != tensorapi.Read || strings.Contains(around.Callee.Name(), "Mutable")) {
+			return false
+		}
+	}
+	return true
 }
 
 // settledView is the tensor that e is, or is a view of a part of, if it is the
@@ -108,7 +140,7 @@ func (a *analyzer) settledPart(c *Call, l *Loop) (e ast.Expr, counted bool) {
 // parts.
 func (a *analyzer) settledView(e ast.Expr, l *Loop) (tensor ast.Expr, counted bool) {
 	for {
-		view := a.calls[asCall(e)]
+		view := a.calls[asCall(a.viewIn(e, l))]
 		if view == nil {
 			break
 		}
@@ -122,10 +154,61 @@ func (a *analyzer) settledView(e ast.Expr, l *Loop) (tensor ast.Expr, counted bo
 		counted = counted || more
 		e = view.operand(tensorapi.Recv)[0]
 	}
-	if v := a.local(e); v == nil || !a.isSettled(v, l) || a.isHostMade(e) {
+	if !a.isSettledTensor(e, l) || a.isHostMade(e) {
 		return nil, false
 	}
 	return e, counted
+}
+
+// viewIn is the view that e, a variable of an iteration of l, is set to, or e.
+func (a *analyzer) viewIn(e ast.Expr, l *Loop) ast.Expr {
+	if d := a.defs[a.local(e)]; len(d) == 1 && d[0].kind == defValue && a.in(l, d[0].in, d[0].pos) {
+		if c := a.calls[asCall(d[0].value)]; c != nil && c.api.Kind == tensorapi.View {
+			return d[0].value
+		}
+	}
+	return e
+}
+
+// isSettledTensor reports whether e is a variable, a field of one or a package
+// variable that is the same in all iterations of l.
+func (a *analyzer) isSettledTensor(e ast.Expr, l *Loop) bool {
+	if v := a.local(e); v != nil {
+		return a.isSettled(v, l)
+	}
+	v := a.variable(e)
+	if v == nil || !isNamed(e) || a.mayAssign(l, v) {
+		return false
+	}
+	sel, ok := ast.Unparen(e).(*ast.SelectorExpr)
+	if !ok || !v.IsField() {
+		return true // of a package
+	}
+	base, ok := ast.Unparen(sel.X).(*ast.Ident)
+	return a.isSettledTensor(sel.X, l) || ok && a.local(base) != nil && a.isSettledBase(a.local(base), l)
+}
+
+// isNamed reports whether e is a name, of a package or a field of such.
+func isNamed(e ast.Expr) bool {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		return true
+	case *ast.SelectorExpr:
+		return isNamed(e.X)
+	}
+	return false
+}
+
+// mayAssign reports whether l, or what it calls, may assign a field or package
+// variable: as far as this package shows, if it is one of its own, or else if the
+// package that has it is called at all.
+func (a *analyzer) mayAssign(l *Loop, v *types.Var) bool {
+	if slices.ContainsFunc(a.defs[v], func(d def) bool { return d.kind == defOther || a.in(l, d.in, d.pos) || a.calledFrom(l, d.in) }) {
+		return true
+	}
+	return a.any(l, func(c *Call) bool {
+		return c.dynamic || v.Pkg() != a.pass.Pkg && c.lib == nil && c.Callee != nil && c.Callee.Pkg() == v.Pkg()
+	})
 }
 
 // counted reports whether one of the arguments counts iterations of l; ok is
@@ -135,14 +218,63 @@ func (a *analyzer) counted(args []ast.Expr, l *Loop) (counted, ok bool) {
 		if t := a.info.TypeOf(arg); isTensor(t) {
 			return false, false
 		}
-		switch {
-		case a.counts(arg, l):
-			counted = true
-		case a.varies(arg, l) || !isPlain(arg):
+		more, ok := a.countsIn(arg, l, 0)
+		if !ok {
 			return false, false
 		}
+		counted = counted || more
 	}
 	return counted, true
+}
+
+// countsIn reports whether e is computed from what counts iterations of l; ok is
+// false if e depends on something else that varies, or is looked up.
+func (a *analyzer) countsIn(e ast.Expr, l *Loop, depth int) (counted, ok bool) {
+	if depth > 8 {
+		return false, false
+	}
+	all := func(list ...ast.Expr) (counted, ok bool) {
+		for _, e := range list {
+			more, ok := a.countsIn(e, l, depth+1)
+			if !ok {
+				return false, false
+			}
+			counted = counted || more
+		}
+		return counted, true
+	}
+	switch {
+	case a.counts(e, l):
+		return true, true
+	case !a.varies(e, l) && isPlain(e):
+		return false, true
+	}
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		d := a.defs[a.local(e)]
+		if len(d) != 1 {
+			return false, false
+		}
+		if d[0].kind == defValue && d[0].index == 0 {
+			return all(d[0].value)
+		}
+	case *ast.BinaryExpr:
+		return all(e.X, e.Y)
+	case *ast.UnaryExpr:
+		if e.Op == token.SUB {
+			return all(e.X)
+		}
+	case *ast.CallExpr:
+		tv := a.info.Types[e.Fun]
+		c := a.calls[e]
+		switch {
+		case tv.IsType(), tv.IsBuiltin():
+			return all(e.Args...)
+		case c != nil && c.api.Kind == tensorapi.Meta && !a.varies(e, l):
+			return false, true
+		}
+	}
+	return false, false
 }
 
 // isPlain reports whether e is made of names and constants alone.
@@ -156,6 +288,20 @@ func isPlain(e ast.Expr) bool {
 		return plain
 	})
 	return plain
+}
+
+// isSettledBase is isSettled for a variable whose fields are meant: that its address
+// is taken changes nothing.
+func (a *analyzer) isSettledBase(v *types.Var, l *Loop) bool {
+	return !a.declaredIn(v, l) && !slices.ContainsFunc(a.defs[v], func(d def) bool { return d.kind != defOther && a.in(l, d.in, d.pos) })
+}
+
+// declaredIn reports whether each iteration of l has a v of its own.
+func (a *analyzer) declaredIn(v *types.Var, l *Loop) bool {
+	if l.Stmt != nil {
+		return l.Stmt.Pos() <= v.Pos() && v.Pos() < l.Stmt.End()
+	}
+	return l.fn.lit == nil || l.fn.lit.Pos() <= v.Pos() && v.Pos() < l.fn.lit.End()
 }
 
 // isSettled reports whether v holds the same tensor in all iterations of l.
@@ -180,6 +326,9 @@ func (a *analyzer) isSettled(v *types.Var, l *Loop) bool {
 // isHostMade reports whether e is made of host data alone: reading it back is
 // a copy.
 func (a *analyzer) isHostMade(e ast.Expr) bool {
+	if v := a.variable(e); v != nil && a.local(e) == nil {
+		return len(a.defs[v]) > 0 && !slices.ContainsFunc(a.defs[v], func(d def) bool { return d.kind != defValue || !a.isHostMade(d.value) })
+	}
 	calls, ok := a.madeBy(e, make(map[*types.Var]bool))
 	return ok && !slices.ContainsFunc(calls, func(call *ast.CallExpr) bool { return a.calls[call].api.Kind != tensorapi.Host })
 }
@@ -217,7 +366,7 @@ func (l *Loop) runs(info *types.Info) bool {
 	case *ast.ForStmt:
 		n = forTrips(info, s)
 	case *ast.RangeStmt:
-		n = rangeTrips(info, s)
+		n = rangeTrips(info, s.X)
 	}
 	return 0 < n && n < manyTrips
 }

@@ -212,7 +212,7 @@ func (f *flow) findLoops(info *types.Info, fn *Func) {
 			l := byHead[head.Index]
 			if l == nil {
 				l = &Loop{fn: fn, head: head.Index, blocks: map[int32]bool{head.Index: true}, Pos: fn.block.Pos()}
-				l.describe(info, head)
+				l.describe(fn.a, head)
 				byHead[head.Index] = l
 				f.loops = append(f.loops, l)
 			}
@@ -236,14 +236,15 @@ func (f *flow) extend(l *Loop, tail int32) {
 	}
 }
 
-func (l *Loop) describe(info *types.Info, head *cfg.Block) {
+func (l *Loop) describe(a *analyzer, head *cfg.Block) {
+	info := a.info
 	switch s := head.Stmt.(type) {
 	case *ast.ForStmt:
 		l.Stmt, l.Pos = s, s.Pos()
 		l.small = forTrips(info, s) <= maxTrips
 	case *ast.RangeStmt:
 		l.Stmt, l.Pos = s, s.Pos()
-		l.small = rangeTrips(info, s) <= maxTrips
+		l.small = min(rangeTrips(info, s.X), rangeTrips(info, a.onlyValue(s.X))) <= maxTrips
 	default:
 		if len(head.Nodes) > 0 {
 			l.Pos = head.Nodes[0].Pos()
@@ -281,10 +282,20 @@ func forTrips(info *types.Info, s *ast.ForStmt) int64 {
 	return n
 }
 
-// rangeTrips returns how often s runs if its operand's type or text says so.
-func rangeTrips(info *types.Info, s *ast.RangeStmt) int64 {
-	tv := info.Types[s.X]
-	if n, ok := intConst(info, s.X); ok {
+// onlyValue is the value of a local variable that is never given another, or e.
+func (a *analyzer) onlyValue(e ast.Expr) ast.Expr {
+	if v := a.local(e); v != nil && a.params[v].of == nil {
+		if d := a.defs[v]; len(d) == 1 && d[0].kind == defValue && d[0].index == 0 {
+			return d[0].value
+		}
+	}
+	return e
+}
+
+// rangeTrips returns how often a loop over x runs if its type or text says so.
+func rangeTrips(info *types.Info, x ast.Expr) int64 {
+	tv := info.Types[x]
+	if n, ok := intConst(info, x); ok {
 		return n
 	}
 	if tv.Value != nil && tv.Value.Kind() == constant.String {
@@ -297,7 +308,7 @@ func rangeTrips(info *types.Info, s *ast.RangeStmt) int64 {
 	if a, ok := t.(*types.Array); ok {
 		return a.Len()
 	}
-	if lit, ok := ast.Unparen(s.X).(*ast.CompositeLit); ok {
+	if lit, ok := ast.Unparen(x).(*ast.CompositeLit); ok {
 		if !slices.ContainsFunc(lit.Elts, isKeyed) || isMap(tv.Type) {
 			return int64(len(lit.Elts))
 		}

@@ -288,7 +288,7 @@ func (a *analyzer) classify(e ast.Expr, holds bool, f *Func, l *Loop, depth int)
 	if a.readsTime(e) {
 		return rarely
 	}
-	if a.readsTensor(e, depth) {
+	if a.readsTensorIn(l, e, depth) {
 		return byData
 	}
 	return always
@@ -744,7 +744,10 @@ func (a *analyzer) readsTime(e ast.Expr) bool {
 
 // readsTensor reports whether e depends on a value that was read from a
 // tensor, directly or by way of local variables.
-func (a *analyzer) readsTensor(e ast.Expr, depth int) bool {
+func (a *analyzer) readsTensor(e ast.Expr, depth int) bool { return a.readsTensorIn(nil, e, depth) }
+
+// readsTensorIn is readsTensor for what is read in l, if that is not nil.
+func (a *analyzer) readsTensorIn(l *Loop, e ast.Expr, depth int) bool {
 	found := false
 	ast.Inspect(e, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -758,8 +761,8 @@ func (a *analyzer) readsTensor(e ast.Expr, depth int) bool {
 			// An error says that something failed, which is no value.
 			if v, ok := a.info.Uses[n].(*types.Var); ok && depth < 4 && !v.IsField() && !isError(v.Type()) {
 				for _, d := range a.defs[v] {
-					if d.kind == defValue && d.value != nil && d.value != e {
-						found = found || a.readsTensor(d.value, depth+1)
+					if d.kind == defValue && d.value != nil && d.value != e && (l == nil || a.in(l, d.in, d.pos)) {
+						found = found || a.readsTensorIn(l, d.value, depth+1)
 					}
 				}
 			}

@@ -41,6 +41,9 @@ func (f *Func) Accumulations() []Accumulation {
 			if l.small || f.a.declaredInLoop(total, l) {
 				continue
 			}
+			if f.a.overParts(l) {
+				break // a model has so many
+			}
 			if part := f.a.partWithHistory(c, total, l); part != nil {
 				list = append(list, Accumulation{assign, total, part, l, f.a.differentiates(part, l)})
 			}
@@ -252,7 +255,7 @@ func (h *historian) call(c *Call, i int) lineage {
 		}
 		var l lineage
 		if forward {
-			l.yes = h.learner(c.operand(tensorapi.Recv)[0], make(map[*types.Var]bool)) == learning
+			l.yes = h.learner(c.operand(tensorapi.Recv)[0], make(map[*types.Var]bool)) != frozen
 		} else {
 			l = h.operand(c, tensorapi.Recv)
 		}
@@ -310,9 +313,9 @@ func isForward(c *Call) bool { return strings.HasSuffix(c.api.Name, "/nn.Module)
 type learner uint8
 
 const (
-	unknown  learner = iota
-	learning         // it has parameters, or somebody asks it for them
-	frozen           // in some place at least it holds today's weights only
+	unknown  learner = iota // it may have some
+	learning                // it has parameters, or somebody asks it for them
+	frozen                  // in some place at least it holds today's weights only
 )
 
 // learner says what e, a layer, is: what constructors and types tell that are its

@@ -121,7 +121,7 @@ func (a *analyzer) waitsLater(c *Call, lits []*Func, l *Loop) (*Call, wait, bool
 				continue
 			}
 			for _, d := range g.calls {
-				if d.away || a.loops(g, d) || a.afterLoop(g, d) || a.guardOf(g, d.Expr.Pos(), nil) != always {
+				if d.away || a.loops(g, d) || a.afterLoop(g, d) || a.beforeLoop(g, d) || a.guardOf(g, d.Expr.Pos(), nil) != always {
 					continue
 				}
 				for _, w := range a.waits(d) {

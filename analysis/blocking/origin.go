@@ -52,7 +52,8 @@ func (t *tracer) expr(e ast.Expr, i int, in *Func) Origin {
 	case *ast.SelectorExpr:
 		if v, ok := t.info.ObjectOf(e.Sel).(*types.Var); ok {
 			o := t.variable(v.Origin())
-			if v.IsField() && v.Pkg() != t.pass.Pkg && t.holdsTensor(v.Type()) {
+			returned := asCall(e.X) != nil && len(t.defs[v.Origin()]) == 0
+			if v.IsField() && (v.Pkg() != t.pass.Pkg || returned) && t.holdsTensor(v.Type()) {
 				// Others assign it: it comes from where the struct does.
 				o = o.union(t.expr(e.X, 0, in))
 			}
@@ -139,6 +140,8 @@ func (t *tracer) call(e *ast.CallExpr, i int, in *Func) Origin {
 		return t.operand(c, c.api.Arg)
 	case tensorapi.Op, tensorapi.Draw, tensorapi.Mutate, tensorapi.InPlace:
 		return Origin{Pending: true}
+	case tensorapi.Call:
+		return Origin{Pending: c.makes()}
 	case tensorapi.Value:
 		// A cell that the loop does not assign was settled before it.
 		return Origin{Pending: t.loop == nil || t.any(t.loop, (*Call).mutates)}
@@ -153,7 +156,7 @@ func (t *tracer) result(c *Call, i int) Origin {
 	switch {
 	case i < len(results):
 		return t.translate(results[i], c)
-	case c.maps():
+	case c.makes():
 		return Origin{Pending: true}
 	case isCollection(c.Callee):
 		var o Origin

@@ -36,7 +36,7 @@ func (s *Site) Pattern() Pattern { return s.pat() }
 func (a *analyzer) pattern(s *Site) Pattern {
 	used := s.Uses &^ Printed
 	switch {
-	case isDeferred(s.Cur):
+	case !s.at.away && isDeferred(s.Cur):
 		return Deferring
 	case s.Kind == CalleeSite:
 		return Calling

@@ -54,6 +54,9 @@ func (f *Func) In() iter.Seq[*Func] {
 	}
 }
 
+// Signature is that of f.
+func (f *Func) Signature() *types.Signature { return f.sig }
+
 // PassedTo is the call that f, a literal, is an operand of, or nil.
 func (f *Func) PassedTo() *Call {
 	if f.arg == nil || f.argNo < 0 {
@@ -92,8 +95,64 @@ func (c *Call) Operand(i int) []ast.Expr { return c.operand(i) }
 // IsAway reports whether go or defer stands before the call.
 func (c *Call) IsAway() bool { return c.away }
 
-// ReadsClock reports whether the call reads a clock.
-func (c *Call) ReadsClock() bool { return isClock(c) }
+// ReadsClock reports whether the call reads a clock, starts or stops what does, or
+// is of a function of the package that does: a stopwatch, a profiler, a timer of a
+// benchmark. The types tell it of stopwatches in packages without tensors, of whose
+// functions nothing is known.
+func (c *Call) ReadsClock() bool {
+	if tellsTime(c) || c.maker != nil && c.maker.ReadsClock() || c.sum().Clocks != 0 || c.sum().Timer {
+		return true
+	}
+	for v := range c.in.a.resultsOf(c).Variables() {
+		if isTimeLike(v.Type(), 0) {
+			return true
+		}
+	}
+	if c.Callee == nil || c.Callee.Pkg() == nil {
+		return false
+	}
+	switch c.Callee.Pkg().Path() {
+	case "runtime/pprof", "runtime/trace", "testing":
+		return true
+	}
+	recv := c.Callee.Signature().Recv()
+	return recv != nil && !c.in.a.holdsTensor(recv.Type()) && isTimeLike(recv.Type(), 0)
+}
+
+// resultsOf is what c returns.
+func (a *analyzer) resultsOf(c *Call) *types.Tuple {
+	if sig, ok := a.info.TypeOf(c.Expr.Fun).Underlying().(*types.Signature); ok {
+		return sig.Results()
+	}
+	return types.NewTuple()
+}
+
+// isTimeLike reports whether t is a time or a duration, or has a field that is one.
+func isTimeLike(t types.Type, depth int) bool {
+	if p, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	if n, ok := types.Unalias(t).(*types.Named); ok && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == "time" {
+		return true
+	}
+	s, ok := t.Underlying().(*types.Struct)
+	if !ok || depth > 1 {
+		return false
+	}
+	for f := range s.Fields() {
+		ft := f.Type()
+		switch u := types.Unalias(ft).Underlying().(type) {
+		case *types.Slice:
+			ft = u.Elem()
+		case *types.Map:
+			ft = u.Elem()
+		}
+		if isTimeLike(ft, depth+1) {
+			return true
+		}
+	}
+	return false
+}
 
 // Waits reports whether the call may wait for the device, for whatever.
 func (c *Call) Waits() bool { return c.api.Waits() || c.sum().Blocks }

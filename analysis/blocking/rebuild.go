@@ -48,25 +48,17 @@ func (f *Func) isConditional(c *Call, l *Loop) bool {
 // buildsSame reports whether what c builds, and for what, is the same in each
 // iteration.
 func (a *analyzer) buildsSame(c *Call, l *Loop) bool {
+	p := a.program()
 	for _, e := range c.plans() {
-		if a.varies(e, l) || !isSettledExpr(e) || a.capturesVarying(e, l) {
+		if a.varies(e, l) || !isSettledExpr(e) {
 			return false
 		}
+		p.read(e)
 	}
-	return c.target == nil || !c.target.asksVarying(l, 0)
-}
-
-// asksVarying reports whether f, which builds, or what it calls to build, asks for a
-// field that l, or what that calls, assigns.
-func (f *Func) asksVarying(l *Loop, depth int) bool {
-	for id := range f.cur.Preorder((*ast.Ident)(nil)) {
-		if v, ok := f.a.info.Uses[id.Node().(*ast.Ident)].(*types.Var); ok && v.IsField() && f.a.variesField(v.Origin(), l) {
-			return true
-		}
+	if c.target != nil {
+		p.enter(c.target)
 	}
-	return slices.ContainsFunc(f.calls, func(c *Call) bool {
-		return c.target != nil && c.sum().Builds && (depth > maxChain || c.target.asksVarying(l, depth+1))
-	})
+	return !p.differs(c, l)
 }
 
 // plans are the operands of c that say what to build: the fixed parameters of a
@@ -161,40 +153,4 @@ func isSettledExpr(e ast.Expr) bool {
 		return settled
 	})
 	return settled
-}
-
-// capturesVarying reports whether a literal in e mentions a variable that is the
-// loop's own, or that it may change by way of a field.
-func (a *analyzer) capturesVarying(e ast.Expr, l *Loop) bool {
-	found := false
-	ast.Inspect(e, func(n ast.Node) bool {
-		lit, ok := n.(*ast.FuncLit)
-		if !ok {
-			return !found
-		}
-		ast.Inspect(lit, func(n ast.Node) bool {
-			id, ok := n.(*ast.Ident)
-			if !ok {
-				return !found
-			}
-			v, ok := a.info.Uses[id].(*types.Var)
-			if !ok || lit.Pos() <= v.Pos() && v.Pos() < lit.End() {
-				return !found
-			}
-			found = found || a.declaredInLoop(v, l) && !v.IsField() || v.IsField() && a.variesField(v.Origin(), l)
-			return !found
-		})
-		return false
-	})
-	return found
-}
-
-// variesField reports whether l, or what it calls, assigns a field.
-func (a *analyzer) variesField(v *types.Var, l *Loop) bool {
-	for _, d := range a.defs[v] {
-		if a.in(l, d.in, d.pos) || a.calledFrom(l, d.in) {
-			return true
-		}
-	}
-	return false
 }

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"go/ast"
 	"go/token"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -18,20 +19,34 @@ import (
 // A Severity says how sure it is that a finding deserves a change.
 type Severity string
 
-// The severities.
+// The severities. Rules give the second and third, the first is for [Settings].
 const (
+	Error   Severity = "error"
 	Warning Severity = "warning"
 	Info    Severity = "info" // correct programs do it too; reported on request
+
+	off Severity = "off" // not reported at all
 )
 
-// infoSuffix follows the rule's id in the category of an Info: diagnostics have
-// no severity of their own.
-const infoSuffix = "-info"
+// Reaches reports whether s is at least as grave as least.
+func (s Severity) Reaches(least Severity) bool {
+	order := []Severity{off, Info, Warning, Error}
+	return slices.Index(order, s) >= slices.Index(order, least)
+}
 
-// SeverityOf is the severity of a diagnostic with the given category.
+// ParseSeverity is the severity that a flag names.
+func ParseSeverity(word string) (Severity, error) {
+	if s := Severity(word); s == Error || s == Warning || s == Info {
+		return s, nil
+	}
+	return "", errors.New("want error, warning or info")
+}
+
+// SeverityOf is the severity of a diagnostic with the given category: the rule's id,
+// and, as diagnostics have no severity of their own, that of all but warnings.
 func SeverityOf(category string) Severity {
-	if strings.HasSuffix(category, infoSuffix) {
-		return Info
+	if _, s, ok := strings.Cut(category, "-"); ok {
+		return Severity(s)
 	}
 	return Warning
 }
@@ -39,18 +54,15 @@ func SeverityOf(category string) Severity {
 // The flags of Analyzer hold for all rules: the drivers offer them by these
 // names.
 var (
-	severity = string(Warning)
+	severity = Warning
 	tests    bool
 )
 
 func flags() flag.FlagSet {
 	var fs flag.FlagSet
-	fs.Func("severity", "report findings of this severity and worse: warning or info (default warning)", func(s string) error {
-		if s != string(Warning) && s != string(Info) {
-			return errors.New("want warning or info")
-		}
-		severity = s
-		return nil
+	fs.Func("severity", "report findings of this severity and worse: error, warning or info (default warning)", func(s string) (err error) {
+		severity, err = ParseSeverity(s)
+		return err
 	})
 	fs.BoolVar(&tests, "tests", false, "report findings in test files and helpers, too; without it only wrong timings are")
 	fs.Func("profile", "the absolute names of `files` that describe other tensor libraries, with commas between them", func(list string) error {
@@ -74,6 +86,10 @@ type Rule struct {
 	// Doc is the text of the rule's doc.go. What follows its first heading
 	// is the rule's page.
 	Doc string
+	// Severity is the gravest of its findings, a warning unless it is set.
+	Severity Severity
+	// Fixes reports whether it has fixes, which are safe to apply unseen.
+	Fixes bool
 	// InTests reports whether the rule holds for test files by default.
 	InTests bool
 	// Rewritten reports whether the generator removes what the rule finds, or
@@ -97,6 +113,7 @@ type Pass struct {
 	*Result
 	rule *Rule
 	used Directives
+	set  *Settings
 
 	names map[newName]bool // that fixes have given
 }
@@ -107,13 +124,24 @@ type Directives map[token.Pos]bool
 
 // Analyzer makes the analyzer of a rule. Its result is a [Directives].
 func (rule *Rule) Analyzer() *analysis.Analyzer {
+	if rule.Severity == "" {
+		rule.Severity = Warning
+	}
+	rules[rule.ID] = rule
 	return &analysis.Analyzer{
 		Name:     rule.ID,
 		Doc:      page(rule.Doc),
-		URL:      "https://pkg.go.dev/github.com/asyncgen/asyncgen/analysis/" + rule.Package,
+		URL:      "https://github.com/asyncgen/asyncgen/blob/main/docs/linter/" + rule.ID + ".md",
 		Requires: []*analysis.Analyzer{Analyzer},
 		Run: func(pass *analysis.Pass) (any, error) {
-			p := &Pass{pass, pass.ResultOf[Analyzer].(*Result), rule, make(Directives), make(map[newName]bool)}
+			p := &Pass{pass, pass.ResultOf[Analyzer].(*Result), rule, make(Directives), new(Settings), make(map[newName]bool)}
+			if len(p.Funcs) == 0 {
+				return p.used, nil
+			}
+			var err error
+			if p.set, err = knownSettings(p.dir()); err != nil {
+				return nil, err
+			}
 			rule.Check(p)
 			return p.used, nil
 		},
@@ -152,7 +180,8 @@ func page(src string) string {
 //	//asyncgen:ignore AT001,AT004 reason
 //	//nolint:asyncgen
 //
-// on the line of the finding or of its statement, or on the line above either.
+// on the line of the finding or of its statement, or on the line above either. The
+// package's [Settings] say of what severity it is, or that it is not to be reported.
 // Report sets the diagnostic's category, from which [SeverityOf] tells the
 // severity, and appends the rule's id to the message.
 func (p *Pass) Report(s Severity, d analysis.Diagnostic) {
@@ -162,7 +191,7 @@ func (p *Pass) Report(s Severity, d analysis.Diagnostic) {
 	}
 	// First of all: a directive is of use also if nobody asks for the finding.
 	ignored, hint := p.ignored(file, d.Pos)
-	if ignored || s == Info && severity != string(Info) {
+	if ignored {
 		return
 	}
 	if !p.rule.InTests && !tests && (strings.HasSuffix(p.Fset.File(d.Pos).Name(), "_test.go") || p.inTest(d.Pos)) {
@@ -177,11 +206,11 @@ func (p *Pass) Report(s Severity, d analysis.Diagnostic) {
 		return
 	}
 	if every(libs, func(l *tensorapi.Profile) bool { return l.Async == tensorapi.Sync }) {
-		if severity != string(Info) {
-			return
-		}
 		s = Info
 		hint += " (what " + libs[0].Name + " is asked for is done when the call returns: little is lost)"
+	}
+	if s = p.set.severity(p.rule.ID, p.fileName(d.Pos), s); s == off || !s.Reaches(severity) {
+		return
 	}
 	if !every(libs, func(l *tensorapi.Profile) bool { return l == tensorapi.Ours() }) {
 		d.SuggestedFixes = nil // they rely on how our tensors behave
@@ -190,11 +219,30 @@ func (p *Pass) Report(s Severity, d analysis.Diagnostic) {
 		d.SuggestedFixes = nil // the text here is not what the user has written
 	}
 	d.Category = p.rule.ID
-	if s == Info {
-		d.Category += infoSuffix
+	if s != Warning {
+		d.Category += "-" + string(s)
 	}
 	d.Message += hint + " [" + p.rule.ID + "]"
 	p.Pass.Report(d)
+}
+
+// fileName is the file with pos as the user knows it, whatever cgo makes of it.
+func (p *Pass) fileName(pos token.Pos) string {
+	if name := p.Fset.Position(pos).Filename; filepath.IsAbs(name) {
+		return name
+	}
+	return p.Fset.File(pos).Name()
+}
+
+// dir is the folder of the package.
+func (p *Pass) dir() string {
+	for _, f := range p.Files {
+		// The file of declarations that cgo adds is somewhere else.
+		if name := p.fileName(f.Package); !strings.HasPrefix(filepath.Base(name), "_cgo_") {
+			return filepath.Dir(name)
+		}
+	}
+	return "."
 }
 
 // inTest reports whether pos is in a function that helps tests.
@@ -291,8 +339,8 @@ var (
 	nolintDirective = regexp.MustCompile(`^//nolint(?::([\w,-]+))?(?:\s|$)`)
 )
 
-// ignored reports whether a directive suppresses the rule at pos. A directive
-// without a reason does not, and the hint says so.
+// ignored reports whether a directive suppresses the rule at pos. One without a reason
+// that needs one does not, and the hint says so.
 func (p *Pass) ignored(file *ast.File, pos token.Pos) (yes bool, hint string) {
 	on, above := p.linesOf(file, pos)
 	for _, group := range file.Comments {
@@ -303,16 +351,21 @@ func (p *Pass) ignored(file *ast.File, pos token.Pos) (yes bool, hint string) {
 			}
 			if m := nolintDirective.FindStringSubmatch(c.Text); m != nil {
 				names := strings.Split(m[1], ",")
-				if m[1] == "" || slices.Contains(names, "asyncgen") || slices.Contains(names, "all") {
+				if m[1] != "" && !slices.Contains(names, "asyncgen") && !slices.Contains(names, "all") {
+					continue
+				}
+				if p.set.reasons != "required" || strings.Trim(c.Text[len(m[0]):], "/ \t") != "" {
 					return true, ""
 				}
+				hint = " (a nolint comment needs a reason: //nolint:asyncgen // why)"
+				continue
 			}
 			rules, reason, ok := IgnoreDirective(c.Text)
 			if !ok || !slices.Contains(rules, p.rule.ID) {
 				continue
 			}
 			p.used[c.Pos()] = true
-			if reason != "" {
+			if reason != "" || !p.NeedsReason() {
 				return true, ""
 			}
 			hint = " (an ignore directive needs a reason)"
@@ -320,6 +373,9 @@ func (p *Pass) ignored(file *ast.File, pos token.Pos) (yes bool, hint string) {
 	}
 	return false, hint
 }
+
+// NeedsReason reports whether a directive without a reason suppresses nothing.
+func (p *Pass) NeedsReason() bool { return p.set.reasons != "optional" }
 
 // linesOf lists the lines on which a directive covers pos: those of pos and of
 // the statement around it; and the lines above these.

@@ -40,6 +40,11 @@ type Site struct {
 	// Timed reports whether clocks are read in the function, or by what it
 	// calls, so that moving the wait changes what they measure.
 	Timed bool
+	// Alarms reports whether all that the value decides is whether to give up: it
+	// should never be what is asked for.
+	Alarms bool
+	// Ends reports whether the value decides when the loop ends, which many correct algorithms do.
+	Ends bool
 
 	in  *Func
 	at  *Call
@@ -188,17 +193,18 @@ func (a *analyzer) looped(c *Call) *Site {
 // sites finds the package's sites.
 func (a *analyzer) sites() []*Site {
 	var list []*Site
-	// One finding for each function called in a loop is enough, unless only
-	// one of two calls decides what the loop does.
+	// One finding for the calls of a function on a line is enough, unless
+	// only one of them decides what the loop does.
 	type key struct {
 		loop    *Loop
 		callee  *types.Func
+		line    string
 		decides bool
 	}
 	reported := make(map[key]bool)
 	for _, f := range a.funcs {
 		for _, c := range f.calls {
-			if c.away {
+			if c.away && !c.runsAtEnd() {
 				continue
 			}
 			s := a.site(c)
@@ -209,7 +215,7 @@ func (a *analyzer) sites() []*Site {
 				continue
 			}
 			if s.Kind == CalleeSite && c.Callee != nil {
-				k := key{s.Loop, c.Callee, s.Uses&Decides != 0}
+				k := key{s.Loop, c.Callee, a.posOf(s.Call.Pos()), s.Uses&Decides != 0}
 				if reported[k] {
 					continue
 				}
@@ -247,7 +253,10 @@ func (a *analyzer) site(c *Call) *Site {
 			s.Callee = a.callName(c, w)
 		}
 		if w.kind != PrintSite {
+			s.Alarms = true
 			for _, p := range a.uses(c, l) {
+				s.Alarms = s.Alarms && (p.use != Decides || p.alarm)
+				s.Ends = s.Ends || p.ends && !p.alarm
 				if _, ok := p.cur.Parent().Node().(*ast.SendStmt); ok && a.receives(l) {
 					s.Outside = true // a client waits for the answer
 				}
@@ -284,186 +293,6 @@ func (a *analyzer) hotLoop(c *Call, w wait) *Loop {
 		}
 	}
 	return nil
-}
-
-// isOuter reports whether l is a slow outer loop as seen from c, like one
-// over epochs: in most iterations the work is enqueued by a loop inside it
-// that c is not in, or by a call that trains.
-func (a *analyzer) isOuter(l *Loop, c *Call) bool {
-	for f := range l.fn.tree() {
-		inner := f.flow().loops
-		if f.how() == looping {
-			inner = append(slices.Clip(inner), f.wholeLoop())
-		}
-		for _, m := range inner {
-			if m != l && !m.small && !a.overLayers(m) && !a.isSearch(m) && a.encloses(l, m, f) && !a.in(m, c.in, c.Expr.Pos()) &&
-				a.any(m, func(d *Call) bool { return d.enqueues() && !d.recurs(l) }) && a.guardUnder(f.flow().conditions(m.head), f, l) != rarely {
-				return true
-			}
-		}
-	}
-	return a.any(l, func(d *Call) bool {
-		return d != c && d.Expr != l.fn.arg && d.sum().Trains && a.guardOf(d.in, d.Expr.Pos(), l) != rarely
-	})
-}
-
-// recurs reports whether the call is what makes the whole body of a function a
-// loop: the work that it leads to is that of other iterations.
-func (c *Call) recurs(l *Loop) bool {
-	return l.blocks == nil && l.fn.how() != looping && c.target != nil && c.target.scc == l.fn.scc
-}
-
-// isSearch reports whether l looks for a number, as a line search does: a value
-// that it reads ends it, and all that it carries from one iteration to the next
-// is numbers that it steps. Such a loop is part of a step, and short.
-func (a *analyzer) isSearch(l *Loop) bool {
-	s, ok := l.Stmt.(*ast.ForStmt)
-	if !ok || a.any(l, (*Call).mutates) || !a.endsByValue(l) {
-		return false
-	}
-	for v, defs := range a.defs {
-		if s.Pos() <= v.Pos() && v.Pos() < s.End() && (s.Init == nil || v.Pos() >= s.Init.End()) {
-			continue // each iteration has its own
-		}
-		for _, d := range defs {
-			steps := isNumeric(v.Type()) && (d.kind != defValue || !a.readsTensor(d.value, 0))
-			if !steps && a.in(l, d.in, d.pos) && a.carries(l, d, v) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// endsByValue reports whether a comparison with a value that was read ends l.
-func (a *analyzer) endsByValue(l *Loop) bool {
-	fl := l.fn.flow()
-	for b := range l.blocks {
-		blk := fl.blocks[b]
-		if len(blk.Succs) != 2 || len(blk.Nodes) == 0 || l.blocks[blk.Succs[0].Index] && l.blocks[blk.Succs[1].Index] {
-			continue
-		}
-		if e, ok := blk.Nodes[len(blk.Nodes)-1].(ast.Expr); ok && a.comparesValue(e) {
-			return true
-		}
-	}
-	return false
-}
-
-// comparesValue reports whether a condition compares numbers of which one was read.
-func (a *analyzer) comparesValue(e ast.Expr) bool {
-	b, ok := ast.Unparen(e).(*ast.BinaryExpr)
-	if !ok {
-		return false
-	}
-	if b.Op == token.LAND || b.Op == token.LOR {
-		return a.comparesValue(b.X) || a.comparesValue(b.Y)
-	}
-	return isNumeric(a.info.TypeOf(b.X)) && a.readsTensor(b, 0)
-}
-
-// carries reports whether d, an assignment to v in l, depends on what an earlier
-// one in l has assigned to v.
-func (a *analyzer) carries(l *Loop, d def, v *types.Var) bool {
-	seen := make(map[*types.Var]bool)
-	var depends func(e ast.Expr) bool
-	depends = func(e ast.Expr) bool {
-		found := false
-		ast.Inspect(e, func(n ast.Node) bool {
-			id, ok := n.(*ast.Ident)
-			if !ok || found {
-				return !found
-			}
-			u, ok := a.info.Uses[id].(*types.Var)
-			if found = ok && u == v; !ok || found || seen[u] {
-				return !found
-			}
-			seen[u] = true
-			for _, d := range a.defs[u] {
-				found = found || d.value != nil && a.in(l, d.in, d.pos) && depends(d.value)
-			}
-			return !found
-		})
-		return found
-	}
-	return d.kind != defValue || depends(d.value)
-}
-
-// overLayers reports whether l goes through the parts of a model, whose layers
-// are things that compute: functions, things with methods that map tensors to
-// tensors, cells and things with parameters. Such a loop is one computation.
-// Training a part at a time is not.
-func (a *analyzer) overLayers(l *Loop) bool {
-	s, ok := l.Stmt.(*ast.RangeStmt)
-	if !ok {
-		return false
-	}
-	var elem types.Type
-	switch t := a.info.TypeOf(s.X).Underlying().(type) {
-	case *types.Slice:
-		elem = t.Elem()
-	case *types.Array:
-		elem = t.Elem()
-	default:
-		return false
-	}
-	return a.computes(elem) && !a.any(l, (*Call).mutates)
-}
-
-// computes reports whether values of a type map tensors to tensors, or hold
-// parameters.
-func (a *analyzer) computes(t types.Type) bool {
-	if sig, ok := t.Underlying().(*types.Signature); ok {
-		return mapsTensors(sig)
-	}
-	if isTensor(t) {
-		return false
-	}
-	methods := types.NewMethodSet(t)
-	if _, isPointer := t.(*types.Pointer); !isPointer && !types.IsInterface(t) {
-		methods = types.NewMethodSet(types.NewPointer(t))
-	}
-	for i := range methods.Len() {
-		if sig, ok := methods.At(i).Type().(*types.Signature); ok && mapsTensors(sig) {
-			return true
-		}
-		if fn, ok := methods.At(i).Obj().(*types.Func); ok {
-			if api, ok := lookup(fn); ok && api.Kind == tensorapi.Value {
-				return true // a parameter
-			}
-		}
-	}
-	return false
-}
-
-func mapsTensors(sig *types.Signature) bool {
-	takes, makes := false, false
-	for v := range sig.Params().Variables() {
-		takes = takes || isTensor(v.Type())
-	}
-	for v := range sig.Results().Variables() {
-		makes = makes || isTensor(v.Type())
-	}
-	return takes && makes
-}
-
-// encloses reports whether the loop m of f is inside l.
-func (a *analyzer) encloses(l, m *Loop, f *Func) bool {
-	if f != l.fn {
-		return a.in(l, f, token.NoPos)
-	}
-	if l.blocks == nil {
-		return m.blocks != nil
-	}
-	if m.blocks == nil || len(m.blocks) >= len(l.blocks) {
-		return false
-	}
-	for b := range m.blocks {
-		if !l.blocks[b] {
-			return false
-		}
-	}
-	return true
 }
 
 // loopsAround yields the loops in which the syntax at pos in f runs, inner
@@ -522,6 +351,14 @@ func (a *analyzer) recurs(f *Func, b int32) bool {
 
 func never(int32) bool { return false }
 
+// runsAtEnd reports whether the call is deferred in a literal that is called where it
+// is written, at whose end it runs.
+func (c *Call) runsAtEnd() bool {
+	_, ok := c.cur.Parent().Node().(*ast.DeferStmt)
+	h := c.in.how()
+	return ok && (h == once || h == looping)
+}
+
 // waitedBefore reports whether the iteration has waited for the same tensor
 // already: reading it again waits no more.
 func (a *analyzer) waitedBefore(c *Call, operand ast.Expr, l *Loop) bool {
@@ -536,7 +373,7 @@ func (a *analyzer) waitedBefore(c *Call, operand ast.Expr, l *Loop) bool {
 	fl := c.in.flow()
 	here := fl.blockAt(c.Expr.Pos())
 	for _, d := range c.in.calls {
-		if d == c || d.Expr.Pos() >= c.Expr.Pos() || !a.waitsFor(d, v) || !a.in(l, d.in, d.Expr.Pos()) {
+		if d == c || d.Expr.Pos() >= c.Expr.Pos() || !a.waitsFor(d, v) || !a.in(l, d.in, d.Expr.Pos()) || a.isSilentWait(d) {
 			continue
 		}
 		if there := fl.blockAt(d.Expr.Pos()); !fl.dominates(there, here) || len(a.shortCircuits(d.Expr.Pos())) > 0 {
@@ -548,6 +385,13 @@ func (a *analyzer) waitedBefore(c *Call, operand ast.Expr, l *Loop) bool {
 		}
 	}
 	return false
+}
+
+// isSilentWait reports whether d only waits, and is no finding itself: as in a loop
+// that trains, where a wait for each step may be what bounds the queue. If a read
+// follows, that is the finding.
+func (a *analyzer) isSilentWait(d *Call) bool {
+	return (d.api.Kind == tensorapi.Wait || d.api.Kind == tensorapi.WaitAll) && a.serialised(d) == nil
 }
 
 func orNil(e ast.Expr) ast.Expr {
@@ -598,7 +442,10 @@ func calleeName(c *Call) string {
 	if c.Callee != nil {
 		return c.Callee.Name()
 	}
-	return c.target.name
+	if c.target != nil {
+		return c.target.name
+	}
+	return "the function"
 }
 
 // isOutside recognises calls that wait for the world outside the process.

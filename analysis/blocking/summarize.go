@@ -93,10 +93,25 @@ func (a *analyzer) addCall(s *Summary, f, g *Func, c *Call) {
 	for _, w := range a.waits(c) {
 		a.addWait(s, f, g, c, w)
 	}
-	// Where an operation is all that a graph computes, a loop of them takes as
-	// long as training does.
-	long := c.mutates() || c.lib != nil && c.lib.Finishes && c.api.Enqueues()
-	s.Trains = s.Trains || c.sum().Trains || long && a.loops(g, c)
+	s.Steps = s.Steps || c.steps()
+	s.Trains = s.Trains || c.sum().Trains || a.trainsInLoop(f, g, c)
+}
+
+// trainsInLoop reports whether c takes a step of training in a loop of f that goes
+// through data. g is a part of f. Where an operation is all that a graph computes,
+// any loop of them takes as long.
+func (a *analyzer) trainsInLoop(f, g *Func, c *Call) bool {
+	if c.lib != nil && c.lib.Finishes && c.api.Enqueues() {
+		return a.loops(g, c)
+	}
+	if c.steps() {
+		for l := range a.loopsAround(g, c.Expr.Pos()) {
+			if !(l.blocks == nil && l.fn == f) && a.isPass(l, f.wholeLoop()) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func isGo(c *Call) bool { _, ok := c.cur.Parent().Node().(*ast.GoStmt); return ok }
@@ -115,7 +130,7 @@ func (a *analyzer) addWait(s *Summary, f, g *Func, c *Call, w wait) {
 	}
 	entry := Wait{
 		Guarded: a.guardOf(g, c.Expr.Pos(), nil) != always,
-		InLoop:  a.loops(g, c) || a.afterLoop(g, c),
+		InLoop:  a.loops(g, c) || a.afterLoop(g, c) || a.beforeLoop(g, c),
 		Chain:   []Link{{a.posOf(c.Expr.Pos()), a.callName(c, w)}},
 	}
 	if w.via != nil {
@@ -146,13 +161,13 @@ func (a *analyzer) loops(g *Func, c *Call) bool {
 	return false
 }
 
-// afterLoop reports whether g has a loop of its own that enqueues, before c:
-// then calls of g are few and long.
+// afterLoop reports whether g passes through data before c: then calls of g are few
+// and long.
 func (a *analyzer) afterLoop(g *Func, c *Call) bool {
 	fl := g.flow()
 	here := fl.blockAt(c.Expr.Pos())
 	for _, l := range fl.loops {
-		if l.small || l.blocks[here] || a.overLayers(l) || !a.any(l, (*Call).enqueues) {
+		if l.blocks[here] || !a.isPass(l, g.owner().wholeLoop()) {
 			continue
 		}
 		for b := range l.blocks {
@@ -160,6 +175,22 @@ func (a *analyzer) afterLoop(g *Func, c *Call) bool {
 				return true
 			}
 		}
+	}
+	return false
+}
+
+// beforeLoop reports whether g goes on after c with a loop of its own that enqueues,
+// be it over data or not, as one does that runs as often as c says: calls of g are long.
+// An update of the parameters is no such loop, nor is any in a step of training.
+func (a *analyzer) beforeLoop(g *Func, c *Call) bool {
+	fl := g.flow()
+	here := fl.blockAt(c.Expr.Pos())
+	for _, l := range fl.loops {
+		if l.small || l.blocks[here] || !fl.reaches(here, l.head, never) || a.overParts(l) ||
+			!a.any(l, (*Call).enqueues) || a.stepsItself(g.owner().wholeLoop()) {
+			continue
+		}
+		return true
 	}
 	return false
 }

@@ -53,6 +53,8 @@ type Summary struct {
 	Enqueues bool
 	// Mutates reports whether a call may assign cells: train.
 	Mutates bool
+	// Steps reports whether a call may take a step of training.
+	Steps bool
 	// Trains reports whether the function trains in a loop of its own, so
 	// that a loop around it is an outer, slow one.
 	Trains bool
@@ -65,8 +67,8 @@ func (*Summary) AFact() {}
 type Wait struct {
 	// Operand is the operand waited for, or Own.
 	Operand int
-	// InLoop reports whether it waits in a loop of its own, or after one:
-	// a loop around the call adds little.
+	// InLoop reports whether it waits in a loop of its own, or before or after
+	// one: a loop around the call adds little.
 	InLoop bool
 	// Guarded reports whether it waits only rarely: every hundredth call,
 	// when something failed.
@@ -169,6 +171,7 @@ func agreement(fs []*Func) *Summary {
 		s.Blocks = s.Blocks || f.sum.Blocks
 		s.Enqueues = s.Enqueues && f.sum.Enqueues
 		s.Mutates = s.Mutates || f.sum.Mutates
+		s.Steps = s.Steps || f.sum.Steps
 		s.Trains = s.Trains || f.sum.Trains
 	}
 	return &s
@@ -197,7 +200,7 @@ func (s *Summary) wait(operand int) *Wait {
 }
 
 func (s *Summary) isZero() bool {
-	return len(s.Waits) == 0 && s.Results == nil && len(s.Calls) == 0 && s.Func == nil && s.Prints == nil && !s.Builds && s.Clocks == 0 && !s.Timer && !s.Blocks && !s.Enqueues && !s.Mutates && !s.Trains
+	return len(s.Waits) == 0 && s.Results == nil && len(s.Calls) == 0 && s.Func == nil && s.Prints == nil && !s.Builds && s.Clocks == 0 && !s.Timer && !s.Blocks && !s.Enqueues && !s.Mutates && !s.Steps && !s.Trains
 }
 
 func (s *Summary) equal(t *Summary) bool { return s.String() == t.String() }
@@ -312,7 +315,7 @@ func (s *Summary) String() string {
 	for _, p := range []struct {
 		holds bool
 		word  string
-	}{{s.Timer, "timer"}, {s.Blocks, "blocks"}, {s.Enqueues, "enqueues"}, {s.Mutates, "mutates"}, {s.Trains, "trains"}} {
+	}{{s.Timer, "timer"}, {s.Blocks, "blocks"}, {s.Enqueues, "enqueues"}, {s.Mutates, "mutates"}, {s.Steps, "steps"}, {s.Trains, "trains"}} {
 		if p.holds {
 			words = append(words, p.word)
 		}

@@ -27,10 +27,12 @@ const (
 
 // A place is one use of a value.
 type place struct {
-	use Use
-	in  *Func
-	pos token.Pos
-	cur inspector.Cursor
+	use   Use
+	in    *Func
+	pos   token.Pos
+	cur   inspector.Cursor
+	alarm bool // what it decides is whether to give up
+	ends  bool // what it decides is whether the loop ends
 }
 
 // A follower finds what becomes of the value of a call in a loop.
@@ -77,7 +79,7 @@ func (w *follower) handedOn(c *Call) {
 }
 
 func (w *follower) add(use Use, cur inspector.Cursor, f *Func) {
-	w.places = append(w.places, place{use, f, cur.Node().Pos(), cur})
+	w.places = append(w.places, place{use: use, in: f, pos: cur.Node().Pos(), cur: cur})
 }
 
 // value follows the value of the expression at cur upwards.
@@ -286,6 +288,7 @@ func (a *analyzer) funcAt(cur inspector.Cursor) *Func {
 func (w *follower) condition(stmt, cur inspector.Cursor, f *Func) {
 	if _, ok := stmt.Node().(*ast.ForStmt); ok {
 		w.add(Decides, cur, f)
+		w.places[len(w.places)-1].ends = true
 		return
 	}
 	var body token.Pos // the condition's own calls don't count
@@ -295,7 +298,7 @@ func (w *follower) condition(stmt, cur inspector.Cursor, f *Func) {
 	case *ast.SwitchStmt:
 		body = n.Body.Pos()
 	}
-	decides, acts := false, false
+	decides, ends, acts := false, false, false
 	for c := range stmt.Preorder((*ast.BranchStmt)(nil), (*ast.ReturnStmt)(nil), (*ast.CallExpr)(nil)) {
 		if c.Node().Pos() < body {
 			continue
@@ -303,23 +306,66 @@ func (w *follower) condition(stmt, cur inspector.Cursor, f *Func) {
 		switch n := c.Node().(type) {
 		case *ast.BranchStmt:
 			_, inSwitch := stmt.Node().(*ast.SwitchStmt)
-			decides = decides || !(inSwitch && n.Label == nil && n.Tok == token.BREAK) && n.Tok != token.FALLTHROUGH
+			isJump := !(inSwitch && n.Label == nil && n.Tok == token.BREAK) && n.Tok != token.FALLTHROUGH
+			decides = decides || isJump
+			ends = ends || isJump && n.Tok != token.CONTINUE
 		case *ast.ReturnStmt:
-			decides = true
+			decides, ends = true, true
 		case *ast.CallExpr:
 			call := w.calls[n]
-			decides = decides || neverReturns(w.info, n) || call != nil && (call.enqueues() || call.mutates())
+			ends = ends || neverReturns(w.info, n)
+			decides = decides || ends || call != nil && (call.enqueues() || call.mutates())
 			acts = acts || call != nil && !isArithmetic(call.Callee)
 		}
 	}
+	leads, toEnd := w.leadsToDecision(stmt, body, cur, f)
 	switch {
-	case decides || w.leadsToDecision(stmt, body, cur, f):
+	case decides || leads:
 		w.add(Decides, cur, f)
+		at := &w.places[len(w.places)-1]
+		at.alarm, at.ends = w.isAlarm(stmt), ends || toEnd
 	case acts:
 		w.add(Passed, cur, f) // it picks what the host does: what is printed, who is told
 	default:
 		w.add(Kept, cur, f)
 	}
+}
+
+// isAlarm reports whether an if statement looks for what should not be: it asks for
+// NaN or an infinity, or all that it does is to end in an error.
+func (w *follower) isAlarm(stmt inspector.Cursor) bool {
+	n, ok := stmt.Node().(*ast.IfStmt)
+	if !ok {
+		return false
+	}
+	asks := false
+	ast.Inspect(n.Cond, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok && w.calls[call] != nil {
+			fn := w.calls[call].Callee
+			asks = asks || isFullName(fn, "math.IsNaN") || isFullName(fn, "math.IsInf")
+		}
+		return !asks
+	})
+	return asks || n.Else == nil && len(n.Body.List) > 0 && w.complains(n.Body.List[len(n.Body.List)-1])
+}
+
+// complains reports whether a statement returns an error that is not nil, or never
+// returns.
+func (w *follower) complains(stmt ast.Stmt) bool {
+	switch stmt := stmt.(type) {
+	case *ast.ReturnStmt:
+		return slices.ContainsFunc(stmt.Results, func(e ast.Expr) bool { return !isNil(w.info, e) && w.makesError(e) })
+	case *ast.ExprStmt:
+		call := asCall(stmt.X)
+		return call != nil && neverReturns(w.info, call)
+	}
+	return false
+}
+
+// makesError reports whether e is, by its type, an error of some kind.
+func (w *follower) makesError(e ast.Expr) bool {
+	t := w.info.TypeOf(e)
+	return t != nil && types.Implements(t, types.Universe.Lookup("error").Type().Underlying().(*types.Interface))
 }
 
 // isArithmetic recognises functions that only compute: what is given to them is
@@ -337,8 +383,8 @@ func isArithmetic(fn *types.Func) bool {
 
 // leadsToDecision reports whether the branches of a statement, which begin at
 // body, assign a variable that decides what the loop does next: a count of the
-// steps without progress.
-func (w *follower) leadsToDecision(stmt inspector.Cursor, body token.Pos, cur inspector.Cursor, f *Func) bool {
+// steps without progress. It also reports whether what is decided then is the end of the loop.
+func (w *follower) leadsToDecision(stmt inspector.Cursor, body token.Pos, cur inspector.Cursor, f *Func) (leads, toEnd bool) {
 	for c := range stmt.Preorder((*ast.AssignStmt)(nil), (*ast.IncDecStmt)(nil)) {
 		if c.Node().Pos() < body {
 			continue
@@ -351,12 +397,12 @@ func (w *follower) leadsToDecision(stmt inspector.Cursor, body token.Pos, cur in
 			lhs = []ast.Expr{n.X}
 		}
 		for _, e := range lhs {
-			if w.decidedBy(e, cur, f) || w.isComputedWith(e) {
-				return true
-			}
+			decides, ends := w.decidedBy(e, cur, f)
+			leads = leads || decides || w.isComputedWith(e)
+			toEnd = toEnd || ends
 		}
 	}
-	return false
+	return leads, toEnd
 }
 
 // isComputedWith reports whether e is a variable or field whose tensors are
@@ -369,12 +415,15 @@ func (w *follower) isComputedWith(e ast.Expr) bool {
 }
 
 // decidedBy reports whether what is assigned to a variable decides what the
-// loop does next.
-func (w *follower) decidedBy(e ast.Expr, cur inspector.Cursor, f *Func) bool {
+// loop does next, and whether that is to end.
+func (w *follower) decidedBy(e ast.Expr, cur inspector.Cursor, f *Func) (decides, ends bool) {
 	if w.local(e) == nil || w.depth > 2 {
-		return false
+		return false, false
 	}
 	further := follower{analyzer: w.analyzer, loop: w.loop, seen: maps.Clone(w.seen), depth: w.depth + 1}
 	further.variable(e, cur, f)
-	return slices.ContainsFunc(further.places, func(p place) bool { return p.use == Decides })
+	for _, p := range further.places {
+		decides, ends = decides || p.use == Decides, ends || p.ends
+	}
+	return decides, ends
 }

@@ -29,8 +29,8 @@
 //		losses = append(losses, step(b))
 //	}
 //
-// Silent: what AT001 is silent about; deferred calls in a function literal,
-// which run when that returns; calls that are deferred under a condition that
+// Silent: what AT001 is silent about; what runs when a function literal returns that
+// is called in the loop at once, which AT001 and AT004 are for; calls that are deferred under a condition that
 // holds rarely.
 //
 // Missed: deferred calls of function values.

@@ -61,7 +61,7 @@ func wrong(p *blocking.Pass, pos token.Pos, ids []string, reason, own string, ru
 	switch {
 	case len(unused) > 0:
 		return "directive has no finding of " + strings.Join(unused, ", ") + " to ignore; remove it"
-	case reason == "" && slices.Contains(ids, own):
+	case reason == "" && p.NeedsReason() && slices.Contains(ids, own):
 		return "directive gives no reason" // there is no finding that says it
 	}
 	return ""

@@ -19,9 +19,9 @@
 //	x = x.Reshape(2, 3)
 //
 // Silent: results that are assigned to the blank identifier; functions that
-// read a clock, wait for all work, take a testing.B, or are passed to one that
-// takes their time, where work may be enqueued for its own sake, as to warm up a
-// device; function literals passed to asyncrt.Try, which want to see how a call
+// read a clock, use a stopwatch or a profiler, wait for all work, take a
+// testing.B, or are passed to one that takes their time, where work may be
+// enqueued for its own sake, as to warm up a device; function literals passed to asyncrt.Try, which want to see how a call
 // panics; methods of interfaces
 // and functions of users, which may do more than return a tensor; random
 // numbers, which advance their generator. In test files the rule applies with

@@ -13,7 +13,7 @@ var doc string
 // Analyzer is rule AT024.
 var Analyzer = rule.Analyzer()
 
-var rule = &blocking.Rule{ID: "AT024", Package: "earlyread", Doc: doc, Rewritten: true, Check: check}
+var rule = &blocking.Rule{ID: "AT024", Package: "earlyread", Doc: doc, Severity: blocking.Info, Rewritten: true, Check: check}
 
 func check(p *blocking.Pass) {
 	for _, e := range p.Early() {

@@ -7,9 +7,10 @@
 // tensor over and over, pays for that many times to get what one read before the
 // loop gives.
 //
-// The rule reports reads in a loop of a local tensor that the loop does not
-// assign, when the indices, if there are any, count the iterations; and prints of
-// rows and elements that do.
+// The rule reports reads in a loop of a tensor that the loop does not assign, in a
+// local variable, a field or a package variable, when the indices, if there are any,
+// are computed from what counts the iterations; and prints of rows and elements that
+// do.
 //
 // WRONG
 //
@@ -24,10 +25,11 @@
 //	}
 //
 // Silent: loops over at most four things; indices that are looked up, which
-// may be few; tensors made of host data, whose elements the program has anyway;
+// may be few; tensors made of host data, whose elements the program has anyway, also in fields;
 // reads under a condition that holds rarely.
 //
-// Missed: tensors in fields and elements of slices; indices that are computed.
+// Missed: tensors in elements of slices; fields and package variables where the loop
+// calls a function that is not known, which may assign them.
 //
 // Fix: moves reads of single numbers, as by Item, out of the loop, to variables
 // before it; all of a loop at once. It is offered when the loop certainly runs and comes

@@ -18,7 +18,7 @@ var doc string
 // Analyzer is rule AT006.
 var Analyzer = rule.Analyzer()
 
-var rule = &blocking.Rule{ID: "AT006", Package: "elementread", Doc: doc, Values: true, Check: check}
+var rule = &blocking.Rule{ID: "AT006", Package: "elementread", Doc: doc, Fixes: true, Check: check}
 
 func check(p *blocking.Pass) {
 	reads := p.ElementReads()
@@ -71,7 +71,7 @@ func hoist(p *blocking.Pass, loop ast.Stmt, reads []*blocking.ElementRead) []ana
 			continue
 		}
 		if values[text] == "" {
-			values[text] = p.NewName(types.ExprString(e.Tensor)+"Value", loop)
+			values[text] = p.NewName(nameOf(e.Tensor)+"Value", loop)
 			before.WriteString(values[text] + " := " + text + "\n" + indent)
 		}
 		edits = append(edits, analysis.TextEdit{Pos: e.Call.Pos(), End: e.Call.End(), NewText: []byte(values[text])})
@@ -81,6 +81,14 @@ func hoist(p *blocking.Pass, loop ast.Stmt, reads []*blocking.ElementRead) []ana
 	}
 	edits = append(edits, analysis.TextEdit{Pos: at, End: at, NewText: []byte(before.String())})
 	return []analysis.SuggestedFix{{Message: "Read before the loop", TextEdits: edits}}
+}
+
+// nameOf is the last part of a name.
+func nameOf(e ast.Expr) string {
+	if sel, ok := ast.Unparen(e).(*ast.SelectorExpr); ok {
+		return sel.Sel.Name
+	}
+	return types.ExprString(e)
 }
 
 // canHoist reports whether a read is the same, and as sure to come, before the

@@ -24,7 +24,8 @@
 //	}
 //	y.Wait() // t1 is hidden, t3 paid once
 //
-// Silent: loops that train, where a wait for each step is a way to bound the
+// Silent: loops that train and read a value after the wait, which is reported
+// instead, and with libraries other than ours, where a wait for each step is a way to bound the
 // queue; functions that read a clock, and the loops of benchmarks; loops that hand something to another
 // goroutine or ask how far the device has got; waits for what an earlier
 // iteration enqueued, after this one has enqueued its own work; and what AT001 is

@@ -13,7 +13,7 @@ var doc string
 // Analyzer is rule AT009.
 var Analyzer = rule.Analyzer()
 
-var rule = &blocking.Rule{ID: "AT009", Package: "extrawait", Doc: doc, Check: check}
+var rule = &blocking.Rule{ID: "AT009", Package: "extrawait", Doc: doc, Fixes: true, Check: check}
 
 func check(p *blocking.Pass) {
 	for _, b := range p.Barriers() {
@@ -34,7 +34,7 @@ func check(p *blocking.Pass) {
 		p.Report(severity, analysis.Diagnostic{
 			Pos:     b.Call.Pos(),
 			End:     b.Call.End(),
-			Message: "wait in loop: " + b.Name + " waits for the device in each iteration; wait once after the loop",
+			Message: "wait in loop: " + b.Name + " waits for the device in each iteration; wait once after the loop" + bound(b),
 			Related: b.Loop.Related(),
 		})
 	}
@@ -51,4 +51,12 @@ func remove(p *blocking.Pass, b *blocking.Barrier) []analysis.SuggestedFix {
 		Message:   "Remove the wait",
 		TextEdits: []analysis.TextEdit{{Pos: start, End: end}},
 	}}
+}
+
+// bound says what makes a wait for each step superfluous.
+func bound(b *blocking.Barrier) string {
+	if b.Trains {
+		return ", as the runtime bounds how far it runs ahead"
+	}
+	return ""
 }

@@ -26,7 +26,7 @@
 //	      asyncgen:
 //	        type: module
 //	        settings:
-//	          severity: warning     # or info, for findings of that severity as well
+//	          severity: warning     # or info, for findings of that severity as well, or error
 //	          rules: [AT001, AT010] # these only
 //	          tests: false          # whether to report all findings in test files
 //	          profiles: [acme.json] # other tensor libraries, see tensorapi.Parse
@@ -34,10 +34,10 @@
 //	  uniq-by-line: false
 //	  max-same-issues: 0
 //
-// Findings, their fixes and the directives that suppress them are those of asyncgen
-// vet. The file asyncgen.json in the current folder, or the nearest above that has
-// one, may name profiles, too; after changing a profile, run "golangci-lint cache
-// clean", as golangci-lint doesn't know of these files.
+// Findings, their fixes, the directives that suppress them and what the files
+// asyncgen.json say about rules are those of asyncgen vet. The file in the current
+// folder, or the nearest above that has one, may name profiles, too. Findings that
+// golangci-lint has kept are forgotten when such a file or a profile changes.
 package golangci
 
 import (
@@ -59,8 +59,8 @@ func init() { register.Plugin("asyncgen", New) }
 
 // Settings are what .golangci.yml may say. Unknown ones are an error.
 type Settings struct {
-	// Severity is the least that is reported, "warning" or "info"; empty means
-	// warning.
+	// Severity is the least that is reported, "error", "warning" or "info"; empty
+	// means warning.
 	Severity string `json:"severity"`
 	// Rules are the ids of the rules to apply; none means all.
 	Rules []string `json:"rules"`
@@ -80,6 +80,9 @@ func New(settings any) (register.LinterPlugin, error) {
 	}
 	dir, err := os.Getwd()
 	if err != nil {
+		return nil, fmt.Errorf("asyncgen: %w", err)
+	}
+	if _, err := blocking.SettingsAbove(dir); err != nil {
 		return nil, fmt.Errorf("asyncgen: %w", err)
 	}
 	if found := tensorapi.Find(dir); found != "" {
@@ -114,16 +117,26 @@ func (p plugin) BuildAnalyzers() ([]*analysis.Analyzer, error) {
 		}
 	}
 	withoutRelated()
-	if len(p.Rules) == 0 {
-		return suite.Suite, nil
+	list := slices.Clone(suite.Suite)
+	if len(p.Rules) > 0 {
+		list = nil
 	}
-	var list []*analysis.Analyzer
 	for _, id := range p.Rules {
 		i := slices.IndexFunc(suite.Suite, func(a *analysis.Analyzer) bool { return a.Name == id })
 		if i < 0 {
 			return nil, fmt.Errorf("asyncgen: unknown rule %q", id)
 		}
+		blocking.Ask(id)
 		list = append(list, suite.Suite[i])
+	}
+	if digest := suite.ConfigDigest(".", p.Profiles...); digest != "" {
+		// golangci-lint keeps findings and facts under the names of analyzers.
+		blocking.Analyzer.Name = "blocking_" + digest
+		list = append(list, &analysis.Analyzer{
+			Name: "asyncgen_" + digest,
+			Doc:  "tell that settings have changed\n\nIt reports nothing.",
+			Run:  func(*analysis.Pass) (any, error) { return nil, nil },
+		})
 	}
 	return list, nil
 }

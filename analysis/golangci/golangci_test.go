@@ -14,6 +14,7 @@ import (
 	suite "github.com/asyncgen/asyncgen/analysis"
 	"github.com/asyncgen/asyncgen/analysis/blocking"
 	"github.com/golangci/plugin-module-register/register"
+	"golang.org/x/tools/go/analysis"
 )
 
 var version = flag.String("golangci-lint", "", "build this version of golangci-lint with the plugin, as TestGolangciLint says")
@@ -30,7 +31,7 @@ func TestSettings(t *testing.T) {
 		{map[string]any{"rules": []any{"AT010", "AT001"}, "severity": "warning"}, "", 2},
 		{map[string]any{"rules": "AT010"}, "rules", 0},
 		{map[string]any{"rules": []any{"AT999"}}, `unknown rule "AT999"`, 0},
-		{map[string]any{"severity": "loud"}, `severity "loud": want warning or info`, 0},
+		{map[string]any{"severity": "loud"}, `severity "loud": want error, warning or info`, 0},
 		{map[string]any{"level": "info"}, "level", 0},
 		{map[string]any{"profiles": []any{"nowhere.json"}}, "nowhere.json", 0},
 	} {
@@ -69,6 +70,32 @@ func TestProfiles(t *testing.T) {
 	}
 	if _, err := p.BuildAnalyzers(); err != nil {
 		t.Fatal(err)
+	}
+	// What golangci-lint has kept is forgotten when a file changes.
+	names := func() string {
+		t.Helper()
+		list, err := p.BuildAnalyzers()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := analysis.Validate(list); err != nil {
+			t.Error(err)
+		}
+		return list[len(list)-1].Name + " " + blocking.Analyzer.Name
+	}
+	before := names()
+	if again := names(); again != before {
+		t.Errorf("the names change by themselves: %s, %s", before, again)
+	}
+	write(t, filepath.Join(dir, "acme.json"), `{"name": "acme", "async": false, "core": ["example.com/acme"], "tensors": ["example.com/acme.T"]}`)
+	profile := names()
+	write(t, filepath.Join(dir, "asyncgen.json"), `{"profiles": ["acme.json"], "rules": {"AT001": "off"}}`)
+	if rules := names(); profile == before || rules == profile {
+		t.Errorf("the names don't change with the files: %s, %s, %s", before, profile, rules)
+	}
+	write(t, filepath.Join(dir, "asyncgen.json"), `{"rules": {"AT1": "off"}}`)
+	if _, err := New(nil); err == nil || !strings.Contains(err.Error(), `there is no rule "AT1"`) {
+		t.Errorf("wrong settings: %v", err)
 	}
 	if !blocking.IsLibrary("example.com/acme") {
 		t.Error("the library of a profile is not known")

@@ -13,7 +13,7 @@ var doc string
 // Analyzer is rule AT013.
 var Analyzer = rule.Analyzer()
 
-var rule = &blocking.Rule{ID: "AT013", Package: "goroutineread", Doc: doc, Check: check}
+var rule = &blocking.Rule{ID: "AT013", Package: "goroutineread", Doc: doc, Severity: blocking.Info, Check: check}
 
 func check(p *blocking.Pass) {
 	for _, g := range p.Goroutines() {

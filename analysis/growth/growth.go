@@ -14,7 +14,7 @@ var doc string
 // Analyzer is rule AT022.
 var Analyzer = rule.Analyzer()
 
-var rule = &blocking.Rule{ID: "AT022", Package: "growth", Doc: doc, Check: check}
+var rule = &blocking.Rule{ID: "AT022", Package: "growth", Doc: doc, Severity: blocking.Info, Check: check}
 
 func check(p *blocking.Pass) {
 	for _, g := range p.Growing() {

@@ -19,7 +19,7 @@ var doc string
 // Analyzer is rule AT008.
 var Analyzer = rule.Analyzer()
 
-var rule = &blocking.Rule{ID: "AT008", Package: "guardedread", Doc: doc, Rewritten: true, Check: check}
+var rule = &blocking.Rule{ID: "AT008", Package: "guardedread", Doc: doc, Fixes: true, Rewritten: true, Check: check}
 
 func check(p *blocking.Pass) {
 	moves := make(map[*blocking.Loop][]move)

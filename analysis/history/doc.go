@@ -38,9 +38,9 @@
 // accumulation of gradients and in networks that unroll a loop; results of
 // comparisons, of arg max and other operations that no gradient passes.
 //
-// A layer that is known as an nn.Module only has parameters if the package makes
-// it, asks it for them, or passes such a one, and never a Frozen one, to the
-// function.
+// A layer that is known as an nn.Module only has parameters, unless the package makes
+// it Frozen or passes such a one to the function. Sums over the parts of a model, which
+// are few, are silent.
 //
 // Missed: functions of other packages and layers that these pass, tensors in
 // fields and containers.

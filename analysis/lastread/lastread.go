@@ -19,7 +19,7 @@ var doc string
 // Analyzer is rule AT002.
 var Analyzer = rule.Analyzer()
 
-var rule = &blocking.Rule{ID: "AT002", Package: "lastread", Doc: doc, Rewritten: true, Check: check}
+var rule = &blocking.Rule{ID: "AT002", Package: "lastread", Doc: doc, Fixes: true, Rewritten: true, Check: check}
 
 func check(p *blocking.Pass) {
 	moved := make(map[*blocking.Loop][]move)

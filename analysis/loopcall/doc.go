@@ -39,8 +39,9 @@
 // anyway, the finding is of severity info.
 //
 // Silent: what AT001 is silent about, in the caller and in the callee;
-// functions that read in or after a loop of their own, as one epoch of
-// training does, but not after one over the parameters or layers of a model;
+// functions that read in a loop of their own, or before or after one that passes
+// through data, as one epoch of training does, but not beside one over the parameters
+// or layers of a model or the steps of a sequence;
 // functions of tensor libraries.
 //
 // Missed: calls through function values that may be one of several, and

@@ -22,7 +22,7 @@ func check(p *blocking.Pass) {
 			continue
 		}
 		severity := s.Severity()
-		if s.Uses&blocking.Decides != 0 {
+		if s.Ends {
 			severity = blocking.Info
 		}
 		var chain []string

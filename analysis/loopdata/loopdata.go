@@ -14,7 +14,7 @@ var doc string
 // Analyzer is rule AT025.
 var Analyzer = rule.Analyzer()
 
-var rule = &blocking.Rule{ID: "AT025", Package: "loopdata", Doc: doc, Values: true, Check: check}
+var rule = &blocking.Rule{ID: "AT025", Package: "loopdata", Doc: doc, Severity: blocking.Info, Values: true, Check: check}
 
 func check(p *blocking.Pass) {
 	for _, f := range p.Funcs {

@@ -8,9 +8,11 @@
 //
 // The rule reports reads in a loop whose value reaches a condition that ends
 // the iteration or the loop, or that chooses what is enqueued, also by a variable
-// that later iterations compute with. Many correct
-// algorithms do this, so findings are of severity info: they are shown with
-// -severity=info.
+// that later iterations compute with. Many correct algorithms end when a value is
+// small enough, so where the value decides that, findings are of severity info: they
+// are shown with -severity=info. A loop that chooses by a value what it enqueues is a
+// warning. So is one that only asks whether to give up, for NaN and infinities or to
+// return an error: it waits each time for what hardly ever happens.
 //
 // WRONG
 //

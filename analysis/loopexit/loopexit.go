@@ -20,10 +20,17 @@ func check(p *blocking.Pass) {
 		if s.Pattern() != blocking.Steering {
 			continue
 		}
-		p.Report(blocking.Info, analysis.Diagnostic{
+		severity, advice := s.Severity(), "decide every so many iterations, or one iteration late"
+		switch {
+		case s.Alarms:
+			advice = "look every so many iterations, or after the loop"
+		case s.Ends:
+			severity = blocking.Info
+		}
+		p.Report(severity, analysis.Diagnostic{
 			Pos:     s.Call.Pos(),
 			End:     s.Call.End(),
-			Message: "value decides in loop: " + s.Name + " is waited for in each iteration before more can be enqueued; decide every so many iterations, or one iteration late",
+			Message: "value decides in loop: " + s.Name + " is waited for in each iteration before more can be enqueued; " + advice,
 			Related: s.Loop.Related(),
 		})
 	}

@@ -37,16 +37,21 @@
 // condition that holds rarely (every third or hundredth iteration, chosen ones,
 // once a second, the first or the last iteration, on errors, when verbose), and
 // of what is Ready; reads that depend on a value read before, which is the finding
-// then; loops over at most four things; loops around loops, as over
-// epochs; loops that leave after the read; reads of what an earlier iteration
+// then; loops over at most four things; loops each iteration of which passes through
+// data or trains in a loop of its own, as over epochs (a loop inside it over
+// parameters, the steps of a sequence or parts of a batch is none of that); loops
+// that leave after the read; reads of what an earlier iteration
 // enqueued, after the iteration has enqueued work of its own, or of what is
 // several iterations old; loops that a ticker paces; loops that send each value to a client at once, with
 // http.Flusher or on a net.Conn; functions marked //asyncgen:kernel, about which
 // the generator speaks.
 //
-// Missed: tensors that come from channels, from functions that are not known
-// and are given neither tensors nor floating-point numbers, or from methods of interfaces on whose few
-// implementations, in the same package, nothing is agreed; loops that run in
+// A function that is not known, behind a variable, a field or an interface, is taken
+// to enqueue the tensors that it returns, unless its name says that it gets, loads or
+// reads them.
+//
+// Missed: tensors that come from channels, or from functions or methods of interfaces
+// of which the package has a few, on which nothing is agreed; loops that run in
 // another function than the read, unless AT010 sees them.
 //
 // Fix: none. Where a value goes decides what is right.

@@ -23,9 +23,10 @@
 //		ys = append(ys, exec.MustExec1(x))
 //	}
 //
-// Silent: functions to build that are made in the loop, or mention what the
-// loop makes or changes; calls under a condition, which may fill a cache; loops
-// around loops, as over models.
+// Silent: functions to build that are made in the loop, or that mention what the
+// loop makes or changes, by themselves or through functions of the package, or
+// ask for random numbers or the time; graphs to which the loop may add; calls
+// under a condition, which may fill a cache; loops around loops, as over models.
 //
 // Missed: functions that call others to say what to build. The runtime of this
 // module has nothing to compile; the rule is for other libraries.

@@ -1,15 +1,12 @@
 package tensorapi
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -19,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/asyncgen/asyncgen/analysis/internal/jsonfile"
 )
 
 // Parse reads a profile; name is what errors call the file. They have the form
@@ -83,10 +82,10 @@ import (
 //     a name that ends in f by a format.
 //   - rebuild: builds or compiles a graph or plan, which is slow.
 func Parse(name string, text []byte) (*Profile, error) {
-	r := newReader(name, text)
-	p := r.profile()
-	r.end()
-	return p, errors.Join(r.errs...)
+	r := jsonfile.NewReader(name, text)
+	p := readProfile(r)
+	r.End()
+	return p, r.Err()
 }
 
 // ConfigName is the file of a user's module that has, among other things, the
@@ -96,6 +95,10 @@ func Parse(name string, text []byte) (*Profile, error) {
 //
 // The names are those of files, relative to the folder of this one.
 const ConfigName = "asyncgen.json"
+
+// ConfigKeys are all the keys that the file called [ConfigName] may have, whoever reads
+// them: the generator the effects of functions, the analyzers the rest.
+var ConfigKeys = []string{"effects", "profiles", "rules", "paths", "reasons"}
 
 // Load reads the profiles of the file at path: all those in a file called
 // [ConfigName], else the one that the file is. What is written to digest, if
@@ -112,19 +115,22 @@ func Load(path string, digest hash.Hash) ([]*Profile, error) {
 		p, err := Parse(path, text)
 		return []*Profile{p}, err
 	}
-	r := newReader(path, text)
+	r := jsonfile.NewReader(path, text)
 	var list []*Profile
-	r.object("the file", func(key string) {
+	r.Object("the file", func(key string) {
 		if key != "profiles" {
-			r.skip() // what others look for
+			if !slices.Contains(ConfigKeys, key) {
+				r.Errorf("there is no setting %q%s", key, jsonfile.DidYouMean(key, ConfigKeys))
+			}
+			r.Skip() // what others look for
 			return
 		}
-		r.array(`"profiles"`, func() {
-			if r.next() == '{' {
-				list = append(list, r.profile())
+		r.Array(`"profiles"`, func() {
+			if r.Next() == '{' {
+				list = append(list, readProfile(r))
 				return
 			}
-			file, ok := r.string("a profile, or the name of its file")
+			file, ok := r.String("a profile, or the name of its file")
 			if !ok {
 				return
 			}
@@ -132,22 +138,22 @@ func Load(path string, digest hash.Hash) ([]*Profile, error) {
 				file = filepath.Join(filepath.Dir(path), filepath.FromSlash(file))
 			}
 			if filepath.Base(file) == ConfigName {
-				r.errorf("the file of a profile can't be called %s", ConfigName)
+				r.Errorf("the file of a profile can't be called %s", ConfigName)
 				return
 			}
 			more, err := Load(file, digest)
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
-				r.errorf("there is no file %s", file)
+				r.Errorf("there is no file %s", file)
 			case err != nil:
-				r.errs = append(r.errs, err)
+				r.Add(err)
 			default:
 				list = append(list, more...)
 			}
 		})
 	})
-	r.end()
-	return list, errors.Join(r.errs...)
+	r.End()
+	return list, r.Err()
 }
 
 // Digest returns the digest of what [Load] reads for each of the paths.
@@ -198,145 +204,6 @@ func Shipped() []*Profile {
 	return list
 }
 
-// A reader goes through a file token by token, so that it knows where each
-// stands.
-type reader struct {
-	name string
-	text []byte
-	d    *json.Decoder
-	last int64 // where the last token ends, or the last thing of interest begins
-	errs []error
-	dead bool // the text is not JSON from here on
-}
-
-func newReader(name string, text []byte) *reader {
-	return &reader{name: name, text: text, d: json.NewDecoder(bytes.NewReader(text))}
-}
-
-func (r *reader) errorf(format string, args ...any) {
-	r.errorAt(r.last, format, args...)
-}
-
-func (r *reader) errorAt(offset int64, format string, args ...any) {
-	if r.dead {
-		return
-	}
-	at := int(offset)
-	for at < len(r.text) && strings.IndexByte(" \t\r\n,:", r.text[at]) >= 0 {
-		at++
-	}
-	line := 1 + bytes.Count(r.text[:at], []byte("\n"))
-	column := at - bytes.LastIndexByte(r.text[:at], '\n')
-	r.errs = append(r.errs, fmt.Errorf("%s:%d:%d: %s", r.name, line, column, fmt.Sprintf(format, args...)))
-}
-
-func (r *reader) token() json.Token {
-	r.last = r.d.InputOffset()
-	tok, err := r.d.Token()
-	if err != nil {
-		if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
-			r.last = max(0, syntax.Offset-1)
-		}
-		if err == io.EOF {
-			err = io.ErrUnexpectedEOF
-		}
-		r.errorf("%s", strings.TrimPrefix(err.Error(), "json: "))
-		r.dead = true
-	}
-	return tok
-}
-
-// next is the first byte of the next value.
-func (r *reader) next() byte {
-	rest := bytes.TrimLeft(r.text[r.d.InputOffset():], " \t\r\n,:")
-	if len(rest) == 0 {
-		return 0
-	}
-	return rest[0]
-}
-
-func (r *reader) more() bool { return !r.dead && r.d.More() }
-
-// skip passes over a value.
-func (r *reader) skip() {
-	depth := 0
-	for !r.dead {
-		switch r.token() {
-		case json.Delim('{'), json.Delim('['):
-			depth++
-		case json.Delim('}'), json.Delim(']'):
-			depth--
-		}
-		if depth == 0 {
-			return
-		}
-	}
-}
-
-// object calls each for the keys of an object; each reads the value.
-func (r *reader) object(what string, each func(key string)) {
-	if r.next() != '{' {
-		r.last = r.d.InputOffset()
-		r.errorf("%s is an object", what)
-		r.skip()
-		return
-	}
-	r.token()
-	seen := make(map[string]bool)
-	for r.more() {
-		key, _ := r.token().(string)
-		if r.dead {
-			return
-		}
-		if seen[key] {
-			r.errorf("%q is there twice", key)
-		}
-		seen[key] = true
-		each(key)
-	}
-	if !r.dead {
-		r.token()
-	}
-}
-
-// array calls each for the elements of an array; each reads one.
-func (r *reader) array(what string, each func()) {
-	if r.next() != '[' {
-		r.last = r.d.InputOffset()
-		r.errorf("%s is a list", what)
-		r.skip()
-		return
-	}
-	r.token()
-	for r.more() {
-		each()
-	}
-	if !r.dead {
-		r.token()
-	}
-}
-
-func (r *reader) string(what string) (string, bool) {
-	if r.next() != '"' {
-		r.last = r.d.InputOffset()
-		r.errorf("want %s, a string", what)
-		r.skip()
-		return "", false
-	}
-	s, ok := r.token().(string)
-	return s, ok
-}
-
-func (r *reader) end() {
-	if r.dead {
-		return
-	}
-	if _, err := r.d.Token(); err != io.EOF {
-		r.last = r.d.InputOffset()
-		r.errorf("there is something after the end")
-	}
-}
-
 // words are the keys for what functions do.
 var words = map[string]Kind{
 	"read": Read, "wait": Wait, "waitall": WaitAll, "transfer": Transfer, "print": Print,
@@ -351,7 +218,7 @@ var otherKeys = []string{"name", "async", "paths", "core", "tensors", "cells", "
 
 // A builder makes a profile of what a reader reads.
 type builder struct {
-	*reader
+	*jsonfile.Reader
 	p     *Profile
 	paths map[string][]string
 	later []func() // what needs the paths, which may come last
@@ -359,19 +226,19 @@ type builder struct {
 	kinds map[string]string
 }
 
-func (r *reader) profile() *Profile {
+func readProfile(r *jsonfile.Reader) *Profile {
 	b := &builder{
-		reader: r, paths: make(map[string][]string), kinds: make(map[string]string),
+		Reader: r, paths: make(map[string][]string), kinds: make(map[string]string),
 		p: &Profile{Funcs: make(map[string]Func), Printers: make(map[string]bool), Rebuilds: make(map[string]bool)},
 	}
-	start, seen := r.d.InputOffset(), make(map[string]bool)
-	r.object("a profile", func(key string) {
+	start, seen := r.Offset(), make(map[string]bool)
+	r.Object("a profile", func(key string) {
 		seen[key] = true
 		b.key(key)
 	})
 	for _, key := range []string{"name", "async", "tensors"} {
 		if !seen[key] {
-			r.errorAt(start, "the profile lacks %q", key)
+			r.ErrorAt(start, "the profile lacks %q", key)
 		}
 	}
 	for _, do := range append(b.later, b.calls...) {
@@ -383,24 +250,24 @@ func (r *reader) profile() *Profile {
 func (b *builder) key(key string) {
 	switch key {
 	case "name":
-		if b.p.Name, _ = b.string("the name of the library"); b.p.Name == "" {
-			b.errorf("the name is empty")
+		if b.p.Name, _ = b.String("the name of the library"); b.p.Name == "" {
+			b.Errorf("the name is empty")
 		}
 	case "async":
 		b.async()
 	case "values":
-		b.p.Values = b.bool(key)
+		b.p.Values = b.Bool(key)
 	case "finishes":
-		b.p.Finishes = b.bool(key)
+		b.p.Finishes = b.Bool(key)
 	case "paths":
-		b.object(`"paths"`, func(name string) {
+		b.Object(`"paths"`, func(name string) {
 			if !pathName().MatchString(name) {
-				b.errorf("%q can't be the name of a path: letters only", name)
+				b.Errorf("%q can't be the name of a path: letters only", name)
 			}
-			b.array(strconv.Quote(name), func() {
-				if s, ok := b.string("an import path"); ok {
+			b.Array(strconv.Quote(name), func() {
+				if s, ok := b.String("an import path"); ok {
 					if !importPath().MatchString(s) {
-						b.errorf("%q is no import path", s)
+						b.Errorf("%q is no import path", s)
 						return
 					}
 					b.paths[name] = append(b.paths[name], s)
@@ -410,7 +277,7 @@ func (b *builder) key(key string) {
 	case "core":
 		b.names(key, "an import path", func(s string) {
 			if !importPath().MatchString(strings.TrimSuffix(s, "/...")) {
-				b.errorf("%q is no import path", s)
+				b.Errorf("%q is no import path", s)
 			}
 			b.p.Packages = append(b.p.Packages, s)
 		})
@@ -421,7 +288,7 @@ func (b *builder) key(key string) {
 		}
 		b.names(key, "the name of a type", func(s string) {
 			if !typeName().MatchString(s) {
-				b.errorf("%q is not the name of a type: want path.Name", s)
+				b.Errorf("%q is not the name of a type: want path.Name", s)
 			}
 			*list = append(*list, s)
 		})
@@ -436,18 +303,18 @@ func (b *builder) key(key string) {
 			}
 		})
 	case "callsArg":
-		b.object(`"callsArg"`, func(word string) {
+		b.Object(`"callsArg"`, func(word string) {
 			when, ok := callWords[word]
 			if !ok {
-				b.errorf("functions are called once, loop or later, not %q", word)
+				b.Errorf("functions are called once, loop or later, not %q", word)
 			}
 			b.collect(&b.calls, word, "the name of a function", func(s string) { b.callsArg(s, when) })
 		})
 	default:
 		kind, ok := words[key]
 		if !ok {
-			b.errorf("there is no setting %q%s", key, similar(key))
-			b.skip()
+			b.Errorf("there is no setting %q%s", key, jsonfile.DidYouMean(key, append(slices.Sorted(maps.Keys(words)), otherKeys...)))
+			b.Skip()
 			return
 		}
 		b.names(key, "the name of a function", func(s string) { b.add(key, kind, s) })
@@ -455,33 +322,22 @@ func (b *builder) key(key string) {
 }
 
 func (b *builder) async() {
-	switch b.next() {
+	switch b.Next() {
 	case 't', 'f':
-		if tok := b.token(); tok == true {
+		if tok := b.Token(); tok == true {
 			b.p.Async = Async
 		}
 		return
 	case '"':
-		if b.token() == "gpu" {
+		if b.Token() == "gpu" {
 			b.p.Async = OnGPU
 			return
 		}
 	default:
-		b.last = b.d.InputOffset()
-		defer b.skip()
+		b.Point()
+		defer b.Skip()
 	}
-	b.errorf(`"async" is true, "gpu" or false`)
-}
-
-func (b *builder) bool(key string) bool {
-	if c := b.next(); c != 't' && c != 'f' {
-		b.last = b.d.InputOffset()
-		b.errorf("%q is true or false", key)
-		b.skip()
-		return false
-	}
-	v, _ := b.token().(bool)
-	return v
+	b.Errorf(`"async" is true, "gpu" or false`)
 }
 
 // names calls each for the strings of a list with paths and braces expanded,
@@ -489,17 +345,17 @@ func (b *builder) bool(key string) bool {
 func (b *builder) names(key, what string, each func(s string)) { b.collect(&b.later, key, what, each) }
 
 func (b *builder) collect(todo *[]func(), key, what string, each func(s string)) {
-	b.array(strconv.Quote(key), func() {
-		s, ok := b.string(what)
+	b.Array(strconv.Quote(key), func() {
+		s, ok := b.String(what)
 		if !ok {
 			return
 		}
-		at := b.last
+		at := b.Last
 		*todo = append(*todo, func() {
-			b.last = at
+			b.Last = at
 			list := b.expand(s)
 			if len(list) > mostNames {
-				b.errorf("this stands for more than %d names", mostNames)
+				b.Errorf("this stands for more than %d names", mostNames)
 				return
 			}
 			for _, s := range list {
@@ -541,7 +397,7 @@ func (b *builder) expand(s string) []string {
 		name := s[m[0]+1 : m[1]]
 		paths, ok := b.paths[name]
 		if !ok {
-			b.errorf("there is no path %q", name)
+			b.Errorf("there is no path %q", name)
 		}
 		for _, path := range paths {
 			add(s[:m[0]] + path + s[m[1]:])
@@ -572,7 +428,7 @@ func (b *builder) function(s string) (full string, arg int, ok bool) {
 	}
 	full = bare(full)
 	if !fullName().MatchString(full) {
-		b.errorf("%q is not the name of a function: want path.Func, (path.Type).Method or (*path.Type).Method", s)
+		b.Errorf("%q is not the name of a function: want path.Func, (path.Type).Method or (*path.Type).Method", s)
 		return "", 0, false
 	}
 	return full, arg, true
@@ -591,7 +447,7 @@ func (b *builder) add(word string, kind Kind, s string) {
 		arg = kind.operand(full[0] == '(')
 	}
 	if other, ok := b.kinds[full]; ok && other != word {
-		b.errorf("%s is under %q, too", full, other)
+		b.Errorf("%s is under %q, too", full, other)
 		return
 	}
 	b.kinds[full] = word
@@ -642,16 +498,6 @@ func (b *builder) callsArg(s string, when Calls) {
 	}
 	f.Calls = when
 	b.put(full, f)
-}
-
-// similar suggests the key that was meant.
-func similar(key string) string {
-	for _, known := range append(slices.Sorted(maps.Keys(words)), otherKeys...) {
-		if strings.EqualFold(key, known) || strings.EqualFold(strings.TrimSuffix(key, "s"), known) || strings.EqualFold(key+"s", known) {
-			return fmt.Sprintf("; did you mean %q?", known)
-		}
-	}
-	return ""
 }
 
 // Find returns the path of the file called [ConfigName] in dir or the nearest

@@ -236,3 +236,22 @@ func _(t *alias, w wrapper, o other) {
 		}
 	}
 }
+
+func TestVisible(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                             "",
+		"/home/me/a b/größe.go":        "/home/me/a b/größe.go",
+		`C:\new\train.go`:              `C:\new\train.go`,
+		"\x1b[31mred\n::error::\r\x00": `\x1b[31mred\n::error::\r\x00`,
+		"a\u202egpj.go\u009b\x7f":      `a\u202egpj.go\u009b\x7f`,
+		"\xff\ufffd":                   `\xff` + "\ufffd",
+		"tab\t":                        `tab\t`,
+	} {
+		if got := tensorapi.Visible(in); got != want {
+			t.Errorf("Visible(%q) = %q, want %q", in, got, want)
+		}
+	}
+	if got := tensorapi.VisibleLines("a\n\tb\x1b\n"); got != "a\n\tb\\x1b\n" {
+		t.Errorf("VisibleLines: %q", got)
+	}
+}

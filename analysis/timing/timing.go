@@ -15,7 +15,7 @@ var doc string
 // Analyzer is rule AT020.
 var Analyzer = rule.Analyzer()
 
-var rule = &blocking.Rule{ID: "AT020", Package: "timing", Doc: doc, InTests: true, Clocks: true, Check: check}
+var rule = &blocking.Rule{ID: "AT020", Package: "timing", Doc: doc, Fixes: true, InTests: true, Clocks: true, Check: check}
 
 func check(p *blocking.Pass) {
 	for _, f := range p.Funcs {

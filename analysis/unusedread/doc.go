@@ -27,9 +27,11 @@
 //
 // Missed: values that are stored and never loaded; Strings that are dropped.
 //
-// Fix: waits for the tensor without the copy, and panics with the same error as
-// the read if the computation failed. A read that is a mistake in itself, Item
-// of a tensor with many elements, panics for that before and no longer does
-// after. No fix is offered if a comment is in the way, or for reads with
+// Fix: waits for the tensor without the copy. If the computation failed, the read
+// panicked; the fix returns the error where the function returns one as its last
+// result, and in a package main it panics as before. Elsewhere none is offered: a
+// library has to say by itself what becomes of the error. A read that is a mistake
+// in itself, Item of a tensor with many elements, panics for that before and no
+// longer does after. No fix is offered if a comment is in the way, or for reads with
 // arguments of their own.
 package unusedread

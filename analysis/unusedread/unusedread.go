@@ -18,7 +18,7 @@ var doc string
 // Analyzer is rule AT030.
 var Analyzer = rule.Analyzer()
 
-var rule = &blocking.Rule{ID: "AT030", Package: "unusedread", Doc: doc, Values: true, Check: check}
+var rule = &blocking.Rule{ID: "AT030", Package: "unusedread", Doc: doc, Fixes: true, Check: check}
 
 func check(p *blocking.Pass) {
 	for _, f := range p.Funcs {
@@ -166,7 +166,7 @@ func wait(p *blocking.Pass, c *blocking.Call) []analysis.SuggestedFix {
 	case method == "WaitContext":
 		text, ok = waitContext(p, c, tensor)
 	case len(c.Expr.Args) == 0, c.API().Arg >= 0 && len(c.Expr.Args) == 1:
-		text, ok = waitOrPanic(p, c, tensor)
+		text, ok = waitOrFail(p, c, tensor)
 	default:
 		return nil // operands of its own
 	}
@@ -199,9 +199,10 @@ func waitContext(p *blocking.Pass, c *blocking.Call, tensor string) (string, boo
 	return "", false
 }
 
-// waitOrPanic is a call of Wait, and a panic as that of the read, instead of the
-// statement around c.
-func waitOrPanic(p *blocking.Pass, c *blocking.Call, tensor string) (string, bool) {
+// waitOrFail is a call of Wait instead of the statement around c, and what hands the
+// error on: a return of it where the function returns an error, and in a program, as
+// the read did, a panic. A library has to say by itself what it does with an error.
+func waitOrFail(p *blocking.Pass, c *blocking.Call, tensor string) (string, bool) {
 	stmt, ok := blocking.Statement(c.Cursor())
 	if !ok || stmt != c.Value().Parent() {
 		return "", false
@@ -212,6 +213,64 @@ func waitOrPanic(p *blocking.Pass, c *blocking.Call, tensor string) (string, boo
 	if _, ok := stmt.Node().(*ast.DeclStmt); ok {
 		return "", false
 	}
+	fail, ok := returnError(p, c)
+	if !ok {
+		if p.Pkg.Name() != "main" {
+			return "", false
+		}
+		fail = "panic(err)"
+	}
 	indent, alone := p.Indentation(stmt.Node().Pos())
-	return "if err := " + tensor + ".Wait(); err != nil {\n" + indent + "\tpanic(err)\n" + indent + "}", alone
+	return "if err := " + tensor + ".Wait(); err != nil {\n" + indent + "\t" + fail + "\n" + indent + "}", alone
+}
+
+// returnError is a return statement for the function around c: zeros, and err last. It reports
+// false if the last result is no error, or the zeros are not easily written.
+func returnError(p *blocking.Pass, c *blocking.Call) (string, bool) {
+	sig := c.Func().Signature()
+	n := sig.Results().Len()
+	if n == 0 || !types.Identical(sig.Results().At(n-1).Type(), types.Universe.Lookup("error").Type()) {
+		return "", false
+	}
+	text := "return "
+	for i := range n - 1 {
+		zero, ok := zeroOf(p, sig.Results().At(i), c.Expr.Pos())
+		if !ok {
+			return "", false
+		}
+		text += zero + ", "
+	}
+	return text + "err", true
+}
+
+// zeroOf is what a failing function returns for a result: what it has been set to, if
+// it has a name that means it at pos, else the zero value.
+func zeroOf(p *blocking.Pass, result *types.Var, pos token.Pos) (string, bool) {
+	if name := result.Name(); name != "" && name != "_" {
+		_, obj := p.Pkg.Scope().Innermost(pos).LookupParent(name, pos)
+		return name, obj == result && name != "err"
+	}
+	switch u := result.Type().Underlying().(type) {
+	case *types.Pointer, *types.Slice, *types.Map, *types.Chan, *types.Signature:
+		return "nil", true
+	case *types.Interface:
+		_, generic := types.Unalias(result.Type()).(*types.TypeParam)
+		return "nil", !generic
+	case *types.Basic:
+		switch {
+		case u.Info()&types.IsNumeric != 0:
+			return "0", true
+		case u.Info()&types.IsString != 0:
+			return `""`, true
+		case u.Info()&types.IsBoolean != 0:
+			return "false", true
+		}
+		return "nil", u.Kind() == types.UnsafePointer
+	case *types.Struct:
+		named, ok := types.Unalias(result.Type()).(*types.Named)
+		if ok && named.Obj().Pkg() == p.Pkg && named.Obj().Parent() == p.Pkg.Scope() && named.TypeArgs().Len() == 0 {
+			return named.Obj().Name() + "{}", true
+		}
+	}
+	return "", false
 }

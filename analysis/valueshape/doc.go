@@ -29,8 +29,10 @@
 // A size that is large enough for all iterations, and a mask over what counts,
 // let the loop run ahead.
 //
-// Silent: what AT001 is silent about; how many values were read; the index of a row, which is no size, and
-// for which there is RowAt.
+// Silent: what AT001 is silent about; how many values were read; where a part
+// begins that always has as many elements, Slice(0, n, n+8), and other operands
+// that are places and not sizes, as the names of the parameters tell: axes,
+// bounds of random numbers, the index of a row, for which there is RowAt.
 //
 // Missed: what AT001 misses; sizes that are computed by other functions.
 //

@@ -145,3 +145,8 @@ func Map(f func(*tensor.Tensor) *tensor.Tensor, t *tensor.Tensor) *tensor.Tensor
 
 // Logf prints its arguments.
 func Logf(format string, args ...any) { fmt.Printf(format, args...) } // want Logf:`^prints\(1... by 0\)$`
+
+// Model has a field that its method assigns.
+type Model struct{ Mean *tensor.Tensor }
+
+func (m *Model) Update(b Batch) { m.Mean = m.Mean.Add(b.X) } // want Update:`^enqueues$`

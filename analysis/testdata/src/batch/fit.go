@@ -20,12 +20,12 @@ func AfterError(a, b *tensor.Tensor) (float64, error) { // want AfterError:`^wai
 }
 
 // Fit trains, and so does what calls it.
-func Fit(opt *optim.Optimizer, w *tensor.Tensor, data []Batch) { // want Fit:`^enqueues mutates trains$`
+func Fit(opt *optim.Optimizer, w *tensor.Tensor, data []Batch) { // want Fit:`^enqueues mutates steps trains$`
 	for _, b := range data {
 		opt.Minimize(Loss(w, b))
 	}
 }
 
-func Refit(opt *optim.Optimizer, w *tensor.Tensor, data []Batch) { // want Refit:`^enqueues mutates trains$`
+func Refit(opt *optim.Optimizer, w *tensor.Tensor, data []Batch) { // want Refit:`^enqueues mutates steps trains$`
 	Fit(opt, w, data)
 }

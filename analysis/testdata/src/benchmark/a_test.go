@@ -181,3 +181,35 @@ func BenchmarkParallelWaits(b *testing.B) {
 	})
 	asyncrt.WaitAll()
 }
+
+func BenchmarkDown(b *testing.B) {
+	y := x
+	for n := b.N; n > 0; n-- { // want `clock stops before`
+		y = y.MatMul(w)
+	}
+}
+
+func BenchmarkVariable(b *testing.B) {
+	y, n := x, b.N
+	for i := 0; i < n; i++ { // want `clock stops before`
+		y = y.MatMul(w)
+	}
+}
+
+// One iteration that waits does not do for the others.
+func BenchmarkLogsOnce(b *testing.B) {
+	for i := range b.N { // want `clock stops before`
+		y := x.MatMul(w)
+		if i == 0 {
+			b.Log(y)
+		}
+	}
+}
+
+func BenchmarkDownWaits(b *testing.B) {
+	y := x
+	for n := b.N; n > 0; n-- {
+		y = y.MatMul(w)
+	}
+	y.Wait()
+}

@@ -47,7 +47,7 @@ func others(data []Batch, x *tensor.Tensor) (total float64) {
 		defer fmt.Println(x)
 		defer func() { fmt.Println(total) }()
 		func() {
-			defer fmt.Println(loss) // when this one returns
+			defer fmt.Println(loss) // AT004: when this one returns, in each iteration
 		}()
 	}
 	for range 3 {

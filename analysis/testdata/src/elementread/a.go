@@ -24,7 +24,7 @@ func elements(t *tensor.Tensor, n int) (total float64) {
 	}
 	for i := range n {
 		row := t.Row(i)
-		total += row.Item()
+		total += row.Item()                      // want `row.Item\(\) reads one part of t`
 		total += t.Row(i).Item()                 // want `t.Row\(i\).Item\(\) reads one part of t`
 		total += float64(t.Row(i).Float32s()[0]) // want `AT006`
 		total += t.Row(n - 1).Reshape(1).Item()  // want `reads the same in each iteration; read it once before the loop \[`
@@ -40,7 +40,7 @@ func computed(data []Batch) (total float64) {
 		}
 	}
 	batch.Each(len(data), func(i int) {
-		total += tensor.ItemOf[float64](w)
+		total += tensor.ItemOf[float64](w) // want `reads the same`
 	})
 	all := w.MatMul(w)
 	batch.Each(len(data), func(i int) {
@@ -158,8 +158,6 @@ func others(m *model, t *tensor.Tensor, at []int, data []Batch, values []float32
 	for i, k := range at {
 		total += t.At(k)     // few of many, perhaps
 		total += t.At(at[i]) // likewise
-		total += m.w.At(i)   // may be another one each time
-		total += w.At(i)     // likewise
 		if i%100 == 0 {
 			total += t.At(i)
 		}

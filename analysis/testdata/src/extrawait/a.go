@@ -67,6 +67,32 @@ func keptComment(y *tensor.Tensor) float64 {
 	return y.Item()
 }
 
+// The runtime bounds how far a loop runs ahead, also one that trains.
+func trained(data []Batch, opt *optim.Optimizer) (total float64, err error) {
+	for _, b := range data {
+		loss := batch.Loss(w, b)
+		opt.Minimize(loss)
+		if err := loss.Wait(); err != nil { // want `wait once after the loop, as the runtime bounds how far it runs ahead`
+			return 0, err
+		}
+	}
+	for _, b := range data {
+		opt.Minimize(batch.Loss(w, b))
+		if err := asyncrt.WaitAll(); err != nil { // want `AT009`
+			return 0, err
+		}
+	}
+	for _, b := range data { // the read is the finding
+		loss := batch.Loss(w, b)
+		opt.Minimize(loss)
+		if err := loss.Wait(); err != nil {
+			return 0, err
+		}
+		total += loss.Item()
+	}
+	return total, nil
+}
+
 // Silent.
 
 func others(data []Batch, opt *optim.Optimizer, x *tensor.Tensor, out chan *tensor.Tensor) (total float64, err error) {

@@ -44,7 +44,7 @@ func show(t *tensor.Tensor) { fmt.Println("loss:", t) }
 func local(data []Batch, opt *optim.Optimizer) (total float64) {
 	for _, b := range data {
 		total += step(b, opt) // want `step waits for the device in each iteration \(loss.Item\(\) at a.go:39\)`
-		total += step(b, opt) // once for each loop and callee
+		total += step(b, opt) // want `step waits`
 	}
 	for _, b := range data {
 		show(batch.Loss(w, b)) // want `show waits .*\(fmt.Println at a.go:42\)`
@@ -192,6 +192,15 @@ func rare(data []Batch, opt *optim.Optimizer, quiet bool) (total float64) {
 		total += batch.Value(batch.Origin().AddScalar(1)) // want `batch.Value waits`
 		total += batch.Value(batch.Origin())
 		total += batch.Sum(losses)
+	}
+	return total
+}
+
+func eachCall(xs []*tensor.Tensor) (total float64) {
+	for _, x := range xs {
+		y := x.MatMul(w)
+		total += batch.Value(y)           // want `batch.Value waits`
+		total += batch.Value(y.MatMul(y)) // want `batch.Value waits`
 	}
 	return total
 }

@@ -128,3 +128,21 @@ func complaints(data []batch.Batch) (list []error) {
 	}
 	return
 }
+
+func atTheEndOfLiterals(data []Batch, w *tensor.Tensor) (total float64) {
+	for _, b := range data {
+		func() {
+			loss := batch.Loss(w, b)
+			defer fmt.Println(loss) // want `AT004`
+		}()
+		func() {
+			loss := batch.Loss(w, b)
+			defer func() { fmt.Println(loss.Item()) }() // want `AT004`
+		}()
+		func() {
+			loss := batch.Loss(w, b)
+			defer func() { total += loss.Item() }() // AT001
+		}()
+	}
+	return total
+}

@@ -39,8 +39,8 @@ func functions(r runner, f lossFunc, l layer, data []Batch, layers []layer) (tot
 			y = l.Forward(y)
 		}
 		total += y.Item()           // want `only kept`
-		total += l.Size().Item()    // may have been there all the time
-		total += r.last().Item()    // likewise
+		total += l.Size().Item()    // want `only kept`
+		total += r.last().Item()    // want `only kept`
 		total += lookUp(b.X).Item() // known: it returns w
 	}
 	return

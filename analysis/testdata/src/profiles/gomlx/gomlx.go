@@ -96,3 +96,29 @@ func copied(exec *graph.Exec, x *tensors.Tensor) {
 		}
 	}
 }
+
+// What is read and dropped, or read over and over, is copied for nothing.
+func dropped(exec *graph.Exec, x *tensors.Tensor, n int) (sum float32) {
+	_ = exec.MustExec1(x).Value() // want `value of exec.MustExec1\(x\).Value\(\) is not used.*AT030`
+	for range 1000 {
+		x = exec.MustExec1(x)
+		_ = x.Value() // want `AT030`
+	}
+	y := exec.MustExec1(x)
+	for k := range n {
+		sum += tensors.MustCopyFlatData[float32](y)[k] // want `reads the same in each iteration; read it once before the loop .*AT006`
+	}
+	for range n {
+		sum += tensors.ToScalar[float32](y)
+		tensors.MustConstFlatData(y, func(flat []float32) { sum += flat[0] })
+	}
+	for k := range n {
+		tensors.MustMutableFlatData(y, func(flat []float32) { flat[k]++ })
+		sum += tensors.MustCopyFlatData[float32](y)[k]
+	}
+	for k := range n {
+		y.Value()                                      // want `AT030` `AT006`
+		sum += tensors.MustCopyFlatData[float32](x)[k] // want `AT006`
+	}
+	return sum
+}

@@ -20,7 +20,7 @@ func spago(w mat.Tensor, xs []mat.Tensor) (total float64) {
 }
 
 func gorgonias(cost *gorgonia.Node) (total float64) {
-	m := gorgonia.NewTapeMachine()
+	m := gorgonia.NewTapeMachine(gorgonia.NewGraph())
 	for range 1000 {
 		if err := m.RunAll(); err != nil {
 			return 0

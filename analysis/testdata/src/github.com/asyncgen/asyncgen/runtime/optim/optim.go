@@ -9,3 +9,4 @@ func (o *Optimizer) Rate() float64      { return 0 }
 func (o *Optimizer) SetRate(to float64) {}
 
 func (o *Optimizer) Minimize(loss *tensor.Tensor) {}
+func (o *Optimizer) Step()                        {}

@@ -19,13 +19,20 @@ type Param struct{ _ int }
 func (p *Param) Value() *Tensor { return nil }
 func (p *Param) Set(t *Tensor)  {}
 
-func From[T device.Element](data []T, shape ...int) *Tensor { return nil }
-func Zeros(shape ...int) *Tensor                            { return nil }
-func Ones(shape ...int) *Tensor                             { return nil }
-func Randn(shape ...int) *Tensor                            { return nil }
-func Where(cond, x, y *Tensor) *Tensor                      { return nil }
-func ItemOf[T device.Element](t *Tensor) T                  { var zero T; return zero }
-func SliceOf[T device.Element](t *Tensor) []T               { return nil }
+type Source interface{ device.Element | int }
+
+func From[T Source](data []T, shape ...int) *Tensor               { return nil }
+func Zeros(shape ...int) *Tensor                                  { return nil }
+func Ones(shape ...int) *Tensor                                   { return nil }
+func Randn(shape ...int) *Tensor                                  { return nil }
+func Where(cond, x, y *Tensor) *Tensor                            { return nil }
+func VMap(f func(rows ...*Tensor) *Tensor, xs ...*Tensor) *Tensor { return nil }
+func ItemOf[T device.Element](t *Tensor) T                        { var zero T; return zero }
+func SliceOf[T device.Element](t *Tensor) []T                     { return nil }
+func RandInt(lo, hi int, shape ...int) *Tensor                    { return nil }
+
+func (t *Tensor) Transpose(axes ...int) *Tensor { return nil }
+func (t *Tensor) Unsqueeze(axis int) *Tensor    { return nil }
 
 func (t *Tensor) Add(u *Tensor) *Tensor                        { return nil }
 func (t *Tensor) Sub(u *Tensor) *Tensor                        { return nil }
@@ -38,6 +45,7 @@ func (t *Tensor) Norm() *Tensor                                { return nil }
 func (t *Tensor) Sum(axes ...int) *Tensor                      { return nil }
 func (t *Tensor) Mean(axes ...int) *Tensor                     { return nil }
 func (t *Tensor) Row(i int) *Tensor                            { return nil }
+func (t *Tensor) Slice(axis, from, to int) *Tensor             { return nil }
 func (t *Tensor) Reshape(shape ...int) *Tensor                 { return nil }
 func (t *Tensor) Dim(i int) int                                { return 0 }
 func (t *Tensor) Ready() bool                                  { return false }

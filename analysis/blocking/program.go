@@ -1,0 +1,219 @@
+package blocking
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+)
+
+// A program is what may decide what a call builds: the expressions that say so and
+// the functions that they name, with what these call in the package.
+type program struct {
+	a      *analyzer
+	bodies []*Func             // that are part of it
+	vars   map[*types.Var]bool // that it mentions; true: as a whole, not a field of it only
+	random bool                // it asks for what nobody sets: random numbers, the time, a file
+}
+
+func (a *analyzer) program() *program {
+	return &program{a: a, vars: make(map[*types.Var]bool)}
+}
+
+// read adds an expression.
+func (p *program) read(e ast.Node) {
+	info := p.a.info
+	part := make(map[*ast.Ident]bool) // of which a field is asked for
+	ast.Inspect(e, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncLit:
+			if f := p.a.lits[n]; f != nil {
+				p.enter(f)
+				return false
+			}
+		case *ast.SelectorExpr:
+			if id, ok := ast.Unparen(n.X).(*ast.Ident); ok {
+				if sel := info.Selections[n]; sel != nil && (sel.Kind() == types.FieldVal || p.a.funcValue(n, 0).isKnown()) {
+					part[id] = true
+				}
+			}
+		case *ast.Ident:
+			switch obj := info.Uses[n].(type) {
+			case *types.Var:
+				p.mention(obj, !part[n])
+			case *types.Func:
+				p.call(obj)
+			}
+		}
+		return true
+	})
+}
+
+// mention adds a variable, and the functions that it may stand for.
+func (p *program) mention(v *types.Var, whole bool) {
+	if v.IsField() {
+		v = v.Origin()
+	}
+	known, seen := p.vars[v]
+	p.vars[v] = known || whole
+	if seen || !isFunc(v.Type()) {
+		return
+	}
+	for _, d := range p.a.defs[v] {
+		if d.value != nil {
+			p.read(d.value)
+		}
+	}
+}
+
+// call adds a function that is mentioned.
+func (p *program) call(fn *types.Func) {
+	if f := p.a.decls[fn.Origin()]; f != nil {
+		p.enter(f)
+		return
+	}
+	if fn.Pkg() != nil {
+		switch fn.Pkg().Path() {
+		case "math/rand", "math/rand/v2", "crypto/rand", "time", "os":
+			p.random = true
+		}
+	}
+}
+
+// enter adds the body of a function.
+func (p *program) enter(f *Func) {
+	if !slices.Contains(p.bodies, f) {
+		p.bodies = append(p.bodies, f)
+		p.read(f.block)
+	}
+}
+
+// differs reports whether an iteration of l, where c builds p, may change what the
+// next one builds.
+func (p *program) differs(c *Call, l *Loop) bool {
+	if p.random {
+		return true
+	}
+	for v, whole := range p.vars {
+		if !p.declares(v) && (p.assigns(v, l) || whole && p.a.changes(v, c, l)) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(c.plans(), func(e ast.Expr) bool { return p.a.grows(e, c, l) })
+}
+
+// declares reports whether v is a variable of a function in p. Each run of the
+// function has its own.
+func (p *program) declares(v *types.Var) bool {
+	return !v.IsField() && slices.ContainsFunc(p.bodies, func(f *Func) bool {
+		n := f.cur.Node()
+		return n.Pos() <= v.Pos() && v.Pos() < n.End()
+	})
+}
+
+// assigns reports whether l, what it calls, or p itself assigns v, or an element of it.
+func (p *program) assigns(v *types.Var, l *Loop) bool {
+	if p.a.isOperand(v, l) {
+		return true
+	}
+	for _, d := range p.a.defs[v] {
+		if p.a.in(l, d.in, d.pos) || p.a.calledFrom(l, d.in) || slices.Contains(p.bodies, d.in) {
+			return true
+		}
+	}
+	return false
+}
+
+// changes reports whether l may change what v refers to: it assigns a part of it,
+// calls a method of it for its effect, or hands it to a function that does not build.
+func (a *analyzer) changes(v *types.Var, c *Call, l *Loop) bool {
+	if v.IsField() {
+		return false // a field of which value nobody knows here
+	}
+	switch v.Type().Underlying().(type) {
+	case *types.Basic, *types.Signature:
+		return false
+	}
+	_, isInterface := v.Type().Underlying().(*types.Interface)
+	for use := range a.usesOf(v, l.fn) {
+		if f := a.funcAt(use); f == nil || !a.in(l, f, use.Node().Pos()) {
+			continue
+		}
+		cur := use
+		for cur.Parent().Node() != nil {
+			up := cur.Parent()
+			switch n := up.Node().(type) {
+			case *ast.ParenExpr, *ast.StarExpr, *ast.SelectorExpr:
+				cur = up
+				continue
+			case *ast.UnaryExpr:
+				if n.Op == token.AND {
+					cur = up
+					continue
+				}
+			case *ast.IndexExpr:
+				if n.X == cur.Node() {
+					cur = up
+					continue
+				}
+			case *ast.AssignStmt:
+				if slices.ContainsFunc(n.Lhs, func(e ast.Expr) bool { return e == cur.Node() }) {
+					return true
+				}
+			case *ast.IncDecStmt:
+				return true
+			case *ast.CallExpr:
+				d := a.calls[n]
+				switch {
+				case d == nil || d == c || libraries().Rebuilds(d.Callee) || d.sum().Builds:
+				case n.Fun == cur.Node(): // a method of it
+					_, isStmt := up.Parent().Node().(*ast.ExprStmt)
+					if isStmt && d.target == nil {
+						return true
+					}
+				case !isInterface && d.target == nil && cur == use:
+					return true
+				}
+			}
+			break
+		}
+	}
+	return false
+}
+
+// grows reports whether e is a graph of a library, and l calls functions of the
+// library that make parts of graphs, and so may add to it.
+func (a *analyzer) grows(e ast.Expr, c *Call, l *Loop) bool {
+	lib := pointsInto(a.info.TypeOf(e))
+	sig, ok := a.info.TypeOf(c.Expr.Fun).Underlying().(*types.Signature)
+	if lib == nil || !ok {
+		return false
+	}
+	built := sig.Results()
+	return a.any(l, func(d *Call) bool {
+		if d.Callee == nil || d.Callee.Pkg() == nil || !lib.Owns(d.Callee.Pkg().Path()) || libraries().Rebuilds(d.Callee) {
+			return false
+		}
+		for v := range d.Callee.Signature().Results().Variables() {
+			if t := v.Type(); pointsInto(t) == lib && !isTensor(t) && (built.Len() == 0 || !types.Identical(t, built.At(0).Type())) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// pointsInto returns the library that t is a pointer to a type of, or nil.
+func pointsInto(t types.Type) *tensorapi.Profile {
+	ptr, ok := types.Unalias(t).(*types.Pointer)
+	if !ok {
+		return nil
+	}
+	named, ok := types.Unalias(ptr.Elem()).(*types.Named)
+	if !ok || named.Obj().Pkg() == nil {
+		return nil
+	}
+	return libraries().Owner(named.Obj().Pkg().Path())
+}
