@@ -289,11 +289,12 @@ func FAsync(xs []*tensor.Tensor) {
 	later.Flush()
 }`,
 	}, {
-		plan.LaterPoll, "a context is asked while results are still on their way",
+		plan.LaterPoll, "a state outside is looked at while results are still on their way",
 		`
-The loop asks the context before it enqueues, as written; results of earlier
+The loop asks a context, a ticker or an atomic variable where it stands, as written; results of earlier
 iterations may not have arrived then. When a cancellation is noticed is no part
-of what is kept the same.`,
+of what is kept the same. A select statement only asks if it has a default, and receives from channels of contexts, tickers and
+timers alone; nobody learns of that. If the loop ends there, what comes before it in the program has happened.`,
 		`
 func F(ctx context.Context, xs []*tensor.Tensor) (total float64) {
 	for _, x := range xs {
@@ -676,7 +677,9 @@ func F(n Notes, xs []*tensor.Tensor) {
 		`
 Before a channel, a lock, a pause or input, everything must have happened that
 happens before it in the program. In every iteration that leaves nothing to
-gain.`,
+gain. That holds for a select statement with a default as well: the goroutine at the other end of the channel may go on, and look
+at what the loop has done. To be told to stop, ask a context (ctx.Err(), or select with ctx.Done() and a default) or an
+atomic variable: nobody learns of that.`,
 		`
 func F(xs []*tensor.Tensor) (total float64) {
 	for _, x := range xs {
@@ -701,7 +704,7 @@ A statement that enqueues work also changes something outside the function, or
 a result that a deferred call can see. If a value panics, the caller would find
 it further than in the original. Fields and tensors in slices that can be named before the loop are given back what they
 held; what is in a map, or behind a pointer that the loop sets, is not. Keep such state in local variables until the
-loop is done.`,
+loop is done. A function that uses package unsafe, or calls one that does, is left as it is: any memory may be any other there.`,
 		`
 func F(sums map[string]*tensor.Tensor, xs []*tensor.Tensor) (total float64) {
 	for _, x := range xs {
@@ -914,7 +917,8 @@ How often the loop runs, or what it runs over, is known only when a value is tha
 the loop computes. What a loop reads once, before its first iteration, is in the
 way of a loop around it only. The condition of a for statement can be decided later,
 see AG120, but not what its iterations hand to each other in a variable that the
-for statement itself declares: declare it before the loop.`,
+for statement itself declares: declare it before the loop. What the loop ranges over may also be memory into which a value is put: the slices in a map
+that the caller made, or the elements of another slice, of the same type or of a type parameter. A copy is not.`,
 		`
 func F(x *tensor.Tensor) *tensor.Tensor {
 	for moved := 1.0; moved > 1e-6; {
@@ -980,6 +984,12 @@ func F(xs []*tensor.Tensor) (sum float64, w *tensor.Tensor) {
 	}
 	return sum, w
 }`,
+	}, {
+		plan.InTest, "functions in test files stay as they are",
+		`
+What is generated stands beside the function in the same package, and is built without its tests: it could not use what these declare.
+Move the function to another file; the test may call it there.`,
+		"", "",
 	}, {
 		plan.NoNumber, "the device has no form of what the host computes",
 		`

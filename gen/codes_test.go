@@ -15,7 +15,7 @@ import (
 
 // imports are the packages that examples use, by name.
 var imports = map[string]string{
-	"asyncrt": "github.com/asyncgen/asyncgen/runtime", "context": "context", "fmt": "fmt", "log": "log", "rand": "math/rand/v2", "time": "time",
+	"asyncrt": "github.com/asyncgen/asyncgen/runtime", "context": "context", "fmt": "fmt", "log": "log", "rand": "math/rand/v2", "slices": "slices", "time": "time",
 	"nn": "github.com/asyncgen/asyncgen/runtime/nn", "optim": "github.com/asyncgen/asyncgen/runtime/optim", "tensor": "github.com/asyncgen/asyncgen/runtime/tensor",
 }
 
@@ -34,6 +34,113 @@ func exampleFile(code string) []byte {
 	}
 	b.WriteString(code)
 	return []byte(b.String())
+}
+
+// hinted are functions that are refused, what the remark says to write instead, and the function with that.
+var hinted = []struct{ code, hint, wrong, right string }{
+	{"AG206", `write mine := sums["all"] before the loop, mine in its place in the loop, and sums["all"] = mine after it`, `
+func F(sums map[string]*tensor.Tensor, xs []*tensor.Tensor) (total float64) {
+	for _, x := range xs {
+		sums["all"] = sums["all"].Add(x)
+		total += sums["all"].Sum().Item()
+	}
+	return total
+}`, `
+func F(sums map[string]*tensor.Tensor, xs []*tensor.Tensor) (total float64) {
+	mine := sums["all"]
+	for _, x := range xs {
+		mine = mine.Add(x)
+		total += mine.Sum().Item()
+	}
+	sums["all"] = mine
+	return total
+}`},
+	{"AG206", "make the generator in the function, with r := rand.New(rand.NewPCG(1, 2)), or draw before the loop", `
+func F(r *rand.Rand, xs []*tensor.Tensor) (total float64) {
+	for range 9 {
+		total += xs[r.IntN(len(xs))].Sum().Item()
+	}
+	return total
+}`, `
+func F(xs []*tensor.Tensor) (total float64) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 9 {
+		total += xs[r.IntN(len(xs))].Sum().Item()
+	}
+	return total
+}`},
+	{"AG212", "write grad := p.Grad() before the statement that looks at a value, and grad in it", `
+func F(p *nn.Param, xs []*tensor.Tensor) (steepest *tensor.Tensor) {
+	most := 0.0
+	for _, x := range xs {
+		p.ZeroGrad()
+		loss := x.Sub(p.Value()).Square().Sum()
+		loss.Backward()
+		if l := loss.Item(); l > most {
+			most, steepest = l, p.Grad()
+		}
+	}
+	return steepest
+}`, `
+func F(p *nn.Param, xs []*tensor.Tensor) (steepest *tensor.Tensor) {
+	most := 0.0
+	for _, x := range xs {
+		p.ZeroGrad()
+		loss := x.Sub(p.Value()).Square().Sum()
+		loss.Backward()
+		grad := p.Grad()
+		if l := loss.Item(); l > most {
+			most, steepest = l, grad
+		}
+	}
+	return steepest
+}`},
+	{"AG230", "let the loop range over sizes, or test the value in few iterations, as with if i%8 == 7 && ...", `
+func F(x *tensor.Tensor, sizes []int) int {
+	for i := 0; ; i++ {
+		x = x.Add(tensor.Ones(sizes[i]).Sum())
+		if x.Norm().Item() > 100 {
+			return i
+		}
+	}
+}`, ""},
+	{"AG230", "call tensor.Ones before the loop, for all iterations, or test", `
+func F(x *tensor.Tensor, sizes []int) int {
+	for i, size := range sizes {
+		x = x.Add(tensor.Ones(size).Sum())
+		if x.Norm().Item() > 100 {
+			return i
+		}
+	}
+	return -1
+}`, `
+func F(x *tensor.Tensor, sizes []int) int {
+	ones := make([]*tensor.Tensor, len(sizes))
+	for i, size := range sizes {
+		ones[i] = tensor.Ones(size).Sum()
+	}
+	for i := range sizes {
+		x = x.Add(ones[i])
+		if x.Norm().Item() > 100 {
+			return i
+		}
+	}
+	return -1
+}`},
+	{"AG215", "before the loop, mine := slices.Clone(keys), and range over mine", `
+func F(groups map[float64][]float64, keys []float64, x *tensor.Tensor) {
+	for _, k := range keys {
+		x = x.AddScalar(1)
+		groups[k] = append(groups[k], x.Sum().Item())
+	}
+}`, `
+func F(groups map[float64][]float64, keys []float64, x *tensor.Tensor) {
+	mine := slices.Clone(keys)
+	for _, k := range mine {
+		x = x.AddScalar(1)
+		groups[k] = append(groups[k], x.Sum().Item())
+	}
+}`},
 }
 
 // TestExplain: every code in the source has an explanation; the first example
@@ -70,6 +177,12 @@ func TestExplain(t *testing.T) {
 			write(t, filepath.Join(dir, code, "right", "p.go"), exampleFile(e.Right))
 		}
 	}
+	for i, h := range hinted {
+		write(t, filepath.Join(dir, fmt.Sprintf("hint%d", i), "wrong", "p.go"), exampleFile(h.wrong))
+		if h.right != "" {
+			write(t, filepath.Join(dir, fmt.Sprintf("hint%d", i), "right", "p.go"), exampleFile(h.right))
+		}
+	}
 	if _, ok := gen.Explain("AG000"); ok {
 		t.Error("AG000 is explained")
 	}
@@ -81,6 +194,17 @@ func TestExplain(t *testing.T) {
 	for _, r := range result.Remarks {
 		folder := filepath.Dir(r.Pos.Filename)
 		got[folder] = append(got[folder], string(r.Code))
+	}
+	for i, h := range hinted {
+		wrong, right := filepath.Join(dir, fmt.Sprintf("hint%d", i), "wrong"), filepath.Join(dir, fmt.Sprintf("hint%d", i), "right")
+		if !slices.ContainsFunc(result.Remarks, func(r gen.Remark) bool {
+			return filepath.Dir(r.Pos.Filename) == wrong && string(r.Code) == h.code && strings.Contains(r.Hint, h.hint)
+		}) {
+			t.Errorf("no %s with the hint %q, but %v", h.code, h.hint, got[wrong])
+		}
+		if h.right != "" && (!slices.Contains(got[right], "AG116") || slices.Contains(got[right], h.code)) {
+			t.Errorf("with the hint of %s, %q, it gets %v", h.code, h.hint, got[right])
+		}
 	}
 	for _, code := range codes {
 		e, _ := gen.Explain(code)

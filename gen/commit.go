@@ -13,7 +13,7 @@ import (
 
 // Commit writes the files that differ from those on disk, and removes files
 // of ours that have no reason any more. It overwrites only files that begin
-// with [Header] and follows no symbolic link. Before it changes anything it
+// with [Header] and follows no symbolic link, not even one that stands for a folder below that of the module. Before it changes anything it
 // has checked that it may change everything, so that a folder which is
 // read-only leaves nothing half-written.
 func (r *Result) Commit() error {
@@ -58,14 +58,43 @@ func (r *Result) Commit() error {
 }
 
 // MayCommit returns why Commit would refuse to replace a file: because it is
-// not ours. It changes nothing.
+// not ours, or behind a symbolic link. It changes nothing.
 func (r *Result) MayCommit() error {
 	for _, f := range r.Stale() {
-		if err := mayReplace(f.Path); err != nil {
+		dir := filepath.Dir(f.Path)
+		link, err := linkBelow(r.modules[dir], dir)
+		if err == nil && link != "" {
+			err = fmt.Errorf("%s is a symbolic link, and what it leads to may be somebody else's: generate where that folder belongs", link)
+		}
+		if err == nil {
+			err = mayReplace(f.Path)
+		}
+		if err != nil {
 			return fmt.Errorf("commit: %w", err)
 		}
 	}
 	return nil
+}
+
+// linkBelow returns the first folder on the way up from dir to root, without root, that is no folder but a link to one; "" if none is. Where root is
+// not above dir, the way is dir alone.
+func linkBelow(root, dir string) (string, error) {
+	rel, err := filepath.Rel(root, dir)
+	above := err == nil && root != "" && filepath.IsLocal(rel)
+	for rel != "." || !above {
+		info, err := os.Lstat(dir)
+		if err != nil {
+			return "", err
+		}
+		if !info.IsDir() {
+			return dir, nil
+		}
+		if !above {
+			break
+		}
+		dir, rel = filepath.Dir(dir), filepath.Dir(rel)
+	}
+	return "", nil
 }
 
 // mayReplace reports why the file at path is not ours to write, if it isn't.

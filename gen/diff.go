@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
 // around is how many unchanged lines a diff shows around changes.
@@ -44,7 +46,7 @@ func from(name string, text []byte) string {
 	if text == nil {
 		return "/dev/null"
 	}
-	return name
+	return tensorapi.Visible(name)
 }
 
 func lines(text []byte) []string {

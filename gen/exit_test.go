@@ -15,14 +15,12 @@ import (
 // What is rewritten in place compiles, stands the checks of the output, and keeps the lines of the original, so
 // that positions are those of the user.
 func TestGoldenInPlace(t *testing.T) {
-	dir := newModule(t)
+	dir := newGoldenModule(t)
 	sources := make(map[string][]byte)
 	for _, g := range readGoldens(t) {
-		path := filepath.Join(dir, g.name, "in.go")
-		sources[path] = g.section("in.go")
-		write(t, path, g.section("in.go"))
+		sources[filepath.Join(dir, "w64", g.name, "in.go")] = g.section("in.go")
 	}
-	result, err := gen.Generate(context.Background(), gen.Config{Dir: dir, Patterns: []string{"./..."}, All: true})
+	result, err := gen.Generate(context.Background(), gen.Config{Dir: dir, Patterns: []string{"./w64/..."}, All: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,8 +68,12 @@ type Result struct {
 	Files   []File   // sorted by path
 	Remarks []Remark // sorted by position
 
-	all    bool
-	strict map[string]bool // functions that may not wait in loops
+	// Siblings are the generated functions that are on disk. Config.All leaves them as they are.
+	Siblings []Sibling
+
+	all     bool
+	strict  map[string]bool   // functions that may not wait in loops
+	modules map[string]string // the folders of modules, by those of their packages
 }
 
 // A File is one generated file.
@@ -82,6 +86,10 @@ type File struct {
 // ErrNoKernel is the error of Generate when no function is marked.
 var ErrNoKernel = errors.New("no function is marked with //asyncgen:kernel")
 
+// NoPackage says why word can't name packages to the go command, or "": it is empty, looks like a flag, or has characters that
+// do not print.
+func NoPackage(word string) string { return load.NoPackage(word) }
+
 // Generate rewrites what c names, in memory. Its error joins all that is
 // wrong with the packages or their directives; that something can't be
 // rewritten is a remark.
@@ -90,7 +98,7 @@ func Generate(ctx context.Context, c Config) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &generator{Config: c, known: known(prog), analysis: plan.New(prog, rewrite.Divide), result: &Result{all: c.All, strict: make(map[string]bool)}}
+	g := &generator{Config: c, known: known(prog), analysis: plan.New(prog, rewrite.Divide), result: &Result{all: c.All, strict: make(map[string]bool), modules: make(map[string]string)}}
 	g.analysis.InPlace = c.All
 	marked := false
 	for _, pkg := range prog.Roots {
@@ -99,13 +107,19 @@ func Generate(ctx context.Context, c Config) (*Result, error) {
 			return nil, err
 		}
 	}
-	if !marked && !c.All {
-		if len(g.result.Files) == 0 {
-			return nil, ErrNoKernel
-		}
+	if !marked && !c.All && len(g.result.Files) == 0 {
+		return nil, cmp.Or(load.InTests(prog.Tests), ErrNoKernel)
+	}
+	for _, k := range prog.Tests {
+		g.result.strict[k.Pos.Filename+":"+k.Name] = k.Strict || c.Strict
+		g.result.Remarks = append(g.result.Remarks, Remark{Code: plan.InTest, Verdict: Refused, Class: plan.InTest.Class(), Pos: k.Pos, Function: k.Name,
+			Message: k.Name + " stays as it is: functions in test files can't be rewritten", Hint: "move " + k.Name + " to another file"})
 	}
 	slices.SortFunc(g.result.Files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
 	g.result.Remarks = plan.SortRemarks(g.result.Remarks)
+	if c.All {
+		g.result.Siblings = siblings(prog)
+	}
 	return g.result, nil
 }
 
@@ -130,6 +144,9 @@ type job struct {
 func (g *generator) generate(pkg *load.Package) error {
 	if g.All && g.analysis.API.Owns(pkg.PkgPath) {
 		return nil // the runtime itself: what generated code calls
+	}
+	if pkg.Module != nil {
+		g.result.modules[pkg.Dir] = pkg.Module.Dir
 	}
 	var units []*unit
 	for _, file := range pkg.Syntax {

@@ -19,10 +19,22 @@ import (
 	"github.com/asyncgen/asyncgen/gen/overlay"
 )
 
-// Syntax and types live as long as a test does: looking for what does not would take a third of the time.
+// temp is a folder for what several tests use.
+var temp string
+
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(400)
-	m.Run()
+	debug.SetGCPercent(400) // syntax and types live as long as a test does: looking for what does not would take a third of the time
+	os.Exit(runIn(m))
+}
+
+// runIn runs the tests while there is temp.
+func runIn(m *testing.M) int {
+	var err error
+	if temp, err = os.MkdirTemp("", "asyncgen-test"); err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(temp)
+	return m.Run()
 }
 
 const kernelSource = `package p
@@ -318,6 +330,25 @@ func TestBadInput(t *testing.T) {
 			t.Errorf("%s: %v; want %q", pattern, err, want)
 		}
 	}
+
+	// Beside others they are no reason to stop.
+	write(t, filepath.Join(dir, "other", "p.go"), []byte(kernelSource))
+	write(t, filepath.Join(dir, "tests", "p_test.go"), []byte(strings.ReplaceAll(kernelSource, "//asyncgen:kernel", "//asyncgen:kernel strict")))
+	r, err := generate(t, dir, "./...")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, m := range r.Remarks {
+		if m.Code == "AG218" {
+			got = append(got, m.Format(dir))
+		}
+	}
+	want := []string{"marked/p_test.go:6:6: AG218 refused: Sum stays as it is: functions in test files can't be rewritten\n\thint: move Sum to another file",
+		"tests/p_test.go:6:6: AG218 refused: Sum stays as it is: functions in test files can't be rewritten\n\thint: move Sum to another file"}
+	if !slices.Equal(got, want) || len(r.Files) == 0 || len(r.Waits()) != 1 {
+		t.Errorf("remarks %q, want %q; %d files, %v", got, want, len(r.Files), r.Waits())
+	}
 }
 
 // A file of somebody else in the way of the output, and a missing go.mod, came
@@ -600,7 +631,7 @@ func asyncgenModelEvalArgs(*rand.Rand) (*Model, []*tensor.Tensor) {
 // TestOddFiles: what else a file may say, and how it may be written, makes no
 // difference to either form of output.
 func TestOddFiles(t *testing.T) {
-	const source = `package main
+	const source = `package odd
 
 import (
 	"fmt"
@@ -620,7 +651,7 @@ func Watch(x *tensor.Tensor, n int) (total float64) {
 	return total
 }
 
-func main() { fmt.Println(Watch(tensor.Ones(2, 2), 3)) }
+func Main() { fmt.Println(Watch(tensor.Ones(2, 2), 3)) }
 `
 	const want = "0 8 8\n1 12 12\n2 16 16\n36\n"
 	replace := func(oldnew ...string) string { return strings.NewReplacer(oldnew...).Replace(source) }
@@ -633,19 +664,23 @@ func main() { fmt.Println(Watch(tensor.Ones(2, 2), 3)) }
 		"renamed":    replace(`"github.com`, `asyncrt "github.com`, "tensor.", "asyncrt."),
 		"global":     source + "\nfunc asyncrt() {}\n\nvar later, lossAt, watchWindow, lossAt2 int\n",
 		"local":      replace("loss := ", "asyncrt, later := 1, 2\n\t\t_, _ = asyncrt, later\n\t\tloss := "),
-		"shadowed":   replace("import (", "import (\n\trt \"github.com/asyncgen/asyncgen/runtime\"", "func main() {", "func main() {\n\t_ = rt.WaitAll\n\t", "loss := ", "for rt := range 1 {\n\t\t\t_ = rt\n\t\t}\n\t\tloss := "),
+		"shadowed":   replace("import (", "import (\n\trt \"github.com/asyncgen/asyncgen/runtime\"", "func Main() {", "func Main() {\n\t_ = rt.WaitAll\n\t", "loss := ", "for rt := range 1 {\n\t\t\t_ = rt\n\t\t}\n\t\tloss := "),
 		"imported":   replace("import (", "import (\n\trt \"github.com/asyncgen/asyncgen/runtime\"", "loss := ", "_ = rt.WaitAll\n\t\tloss := "),
-		"commented":  replace("package main\n", "/* a */ package main // b\n", "total += loss.Item()", "total /* c */ += loss.Item() /* d */ // e"),
-		"one-liners": replace("package main\n", "package main;", "{\n\t\tx = x", "{ x = x", "\n\t\tloss :=", "; loss :=", "\n\t\ttotal", "\n\t\t;total"),
+		"commented":  replace("package odd\n", "/* a */ package odd // b\n", "total += loss.Item()", "total /* c */ += loss.Item() /* d */ // e"),
+		"one-liners": replace("package odd\n", "package odd;", "{\n\t\tx = x", "{ x = x", "\n\t\tloss :=", "; loss :=", "\n\t\ttotal", "\n\t\t;total"),
 	}
 	dir := newModule(t)
-	for name, text := range cases {
-		write(t, filepath.Join(dir, name, "main.go"), []byte(text))
-	}
 	// What cgo makes of a file was to be removed from its cache, as generated for nothing.
 	cases["cgo"] = source
-	write(t, filepath.Join(dir, "cgo", "main.go"), []byte(source))
-	write(t, filepath.Join(dir, "cgo", "c.go"), []byte("package main\n\n// static int one(void) { return 1; }\nimport \"C\"\n\nfunc one() int { return int(C.one()) }\n"))
+	write(t, filepath.Join(dir, "cgo", "c.go"), []byte("package odd\n\n// static int one(void) { return 1; }\nimport \"C\"\n\nfunc one() int { return int(C.one()) }\n"))
+	imports, calls, printed := "", "", ""
+	for i, name := range slices.Sorted(maps.Keys(cases)) {
+		write(t, filepath.Join(dir, name, "odd.go"), []byte(cases[name]))
+		imports += fmt.Sprintf("import p%d %q\n", i, "example.com/user/"+name)
+		calls += fmt.Sprintf("\tfmt.Println(%q)\n\tp%d.Main()\n", name, i)
+		printed += name + "\n" + want
+	}
+	write(t, filepath.Join(dir, "main.go"), []byte("package main\n\nimport \"fmt\"\n"+imports+"\nfunc main() {\n"+calls+"}\n"))
 	for _, all := range []bool{true, false} {
 		r, err := gen.Generate(context.Background(), gen.Config{Dir: dir, Patterns: []string{"./..."}, All: all})
 		if err != nil {
@@ -670,12 +705,10 @@ func main() { fmt.Println(Watch(tensor.Ones(2, 2), 3)) }
 			t.Fatal(err)
 		}
 		defer o.Close()
-		for name := range cases {
-			cmd := exec.Command("go", "run", o.Flag(), "./"+name)
-			cmd.Dir = dir
-			if out, err := cmd.CombinedOutput(); err != nil || string(out) != want {
-				t.Errorf("%s: %v\n%s\nwant\n%s", name, err, out, want)
-			}
+		cmd := exec.Command("go", "run", "-ldflags=-s -w", o.Flag(), ".")
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil || string(out) != printed {
+			t.Errorf("%v\n%s\nwant\n%s", err, out, printed)
 		}
 	}
 }

@@ -8,12 +8,14 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/asyncgen/asyncgen/gen"
@@ -85,6 +87,13 @@ func root(t testing.TB) string {
 // newModule makes a module that requires this one, in a new folder.
 func newModule(t testing.TB) string {
 	dir := t.TempDir()
+	newModuleIn(t, dir)
+	return dir
+}
+
+// newModuleIn makes a module that requires this one, in dir.
+func newModuleIn(t testing.TB, dir string) {
+	t.Helper()
 	write(t, filepath.Join(dir, "go.mod"), []byte(fmt.Sprintf(`module example.com/user
 
 go 1.26
@@ -103,7 +112,6 @@ replace github.com/asyncgen/asyncgen => %s
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, "go.sum"), sum)
-	return dir
 }
 
 func write(t testing.TB, path string, data []byte) {
@@ -116,20 +124,36 @@ func write(t testing.TB, path string, data []byte) {
 	}
 }
 
+// goldenModule is a module with the sources of all golden files, in w64. Nothing is written to it: what the go command has
+// compiled for one test is there for the next.
+var goldenModule = struct {
+	sync.Mutex
+	dir string
+}{}
+
+// newGoldenModule makes goldenModule, if no test has, and returns its folder.
+func newGoldenModule(t *testing.T) string {
+	goldenModule.Lock()
+	defer goldenModule.Unlock()
+	if goldenModule.dir == "" {
+		dir := filepath.Join(temp, "goldens")
+		newModuleIn(t, dir)
+		for _, g := range readGoldens(t) {
+			write(t, filepath.Join(dir, "w64", g.name, "in.go"), g.section("in.go"))
+		}
+		goldenModule.dir = dir
+	}
+	return goldenModule.dir
+}
+
 func TestGolden(t *testing.T) {
 	goldens := readGoldens(t)
-	dir := newModule(t)
-	for _, g := range goldens {
-		write(t, filepath.Join(dir, "w64", g.name, "in.go"), g.section("in.go"))
-	}
+	dir := newGoldenModule(t)
 	result, err := gen.Generate(context.Background(), gen.Config{Dir: dir, Patterns: []string{"./w64/..."}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := result.Commit(); err != nil {
-		t.Fatal(err)
-	}
-	runKernels(t, dir, goldens)
+	runKernels(t, newModule(t), goldens, result)
 	if t.Failed() {
 		return // what runs otherwise is not recorded
 	}
@@ -138,13 +162,23 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// generatedFile is what is generated for a golden's source.
+func generatedFile(t *testing.T, g *golden, result *gen.Result) []byte {
+	t.Helper()
+	at := filepath.Join("w64", g.name, "in_async.go")
+	for _, f := range result.Files {
+		if strings.HasSuffix(f.Path, string(filepath.Separator)+at) {
+			return f.Text
+		}
+	}
+	t.Fatalf("%s: nothing is generated", g.path)
+	return nil
+}
+
 // compareGolden holds the output for g against its archive, or records it.
 func compareGolden(t *testing.T, g *golden, dir string, result *gen.Result) {
 	folder := filepath.Join(dir, "w64", g.name)
-	text, err := os.ReadFile(filepath.Join(folder, "in_async.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := generatedFile(t, g, result)
 	var remarks bytes.Buffer
 	for _, r := range result.Remarks {
 		if r.Code >= "AG900" {
@@ -194,19 +228,14 @@ func kernels(t testing.TB, source []byte) (names [][2]string) {
 	return names
 }
 
-// runKernels builds and runs all kernels of the module in dir, in one test
-// binary.
-func runKernels(t *testing.T, dir string, goldens []*golden) {
+// runKernels builds and runs all kernels, as written and as generated, in one test
+// binary of the module in dir, to which it adds what that needs.
+func runKernels(t *testing.T, dir string, goldens []*golden, result *gen.Result) {
 	var test bytes.Buffer
 	fmt.Fprint(&test, "package user\n\nimport (\n\t\"fmt\"\n\t\"os\"\n\t\"testing\"\n\t\"github.com/asyncgen/asyncgen/runtime/asynctest\"\n")
 	var body bytes.Buffer
 	for i, g := range goldens {
-		folder := filepath.Join(dir, "w64", g.name)
-		in := g.section("in.go")
-		out, err := os.ReadFile(filepath.Join(folder, "in_async.go"))
-		if err != nil {
-			t.Fatalf("%s: %v", g.path, err)
-		}
+		in, out := g.section("in.go"), generatedFile(t, g, result)
 		list := "package p\n\n// Window is how much the functions put off before they wait.\nvar Window int\n\n// Cases are original, generated function and the function that makes arguments.\nvar Cases = map[string][3]any{\n"
 		for _, k := range kernels(t, in) {
 			args := "nil"
@@ -245,23 +274,43 @@ func run(t *testing.T, folder string, cases map[string][3]any, window *int) {
 	runTests(t, dir, "-vet=off", "-gcflags=example.com/user/...=-N -l")
 }
 
-// runTests builds the test binary of the module, without what debuggers need, and runs it on every device.
+// runTests builds the test binary of the module in dir, without what debuggers need, and runs it on every device.
+// The go command takes the module for one in testdata, wherever it is, and so has compiled before what has not changed.
 func runTests(t *testing.T, dir string, flags ...string) {
 	t.Helper()
-	binary := filepath.Join(dir, "user.test")
-	build := exec.Command("go", slices.Concat([]string{"test", "-c", "-ldflags=-s -w", "-o", binary}, flags, []string{"."})...)
-	build.Dir = dir
+	home := filepath.Join(root(t), "gen", "testdata")
+	replaced := make(map[string]string)
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(dir, path)
+		replaced[filepath.Join(home, rel)] = path
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	temp := t.TempDir()
+	overlay, binary := filepath.Join(temp, "overlay.json"), filepath.Join(temp, "user.test")
+	write(t, overlay, []byte(jsonOf(t, map[string]map[string]string{"Replace": replaced})))
+	build := exec.Command("go", slices.Concat([]string{"test", "-c", "-ldflags=-s -w", "-overlay=" + overlay, "-o", binary}, flags, []string{"."})...)
+	build.Dir = home
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go test -c: %v\n%s", err, out)
 	}
+	var wg sync.WaitGroup
 	for _, device := range []string{"cpu", "sim:0"} {
-		run := exec.Command(binary)
-		run.Dir = dir
-		run.Env = slices.Concat(os.Environ(), []string{"ASYNCGEN_DEVICE=" + device, "ASYNCGEN_SIM=n=1,launch=0us,latency=1us,copy=1us"})
-		if out, err := run.CombinedOutput(); err != nil {
-			t.Errorf("on %s: %v\n%s", device, err, out)
-		}
+		wg.Go(func() {
+			run := exec.Command(binary)
+			run.Dir = dir
+			run.Env = slices.Concat(os.Environ(), []string{"ASYNCGEN_DEVICE=" + device, "ASYNCGEN_SIM=n=1,launch=0us,latency=1us,copy=1us", "GOGC=400"})
+			if out, err := run.CombinedOutput(); err != nil {
+				t.Errorf("on %s: %v\n%s", device, err, out)
+			}
+		})
 	}
+	wg.Wait()
 }
 
 func archive(name string, data []byte) *txtar.Archive {

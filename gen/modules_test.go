@@ -51,7 +51,7 @@ func TestModules(t *testing.T) {
 	if err := result.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	runKernels(t, dir, []*golden{g})
+	runKernels(t, dir, []*golden{g}, result)
 	if !t.Failed() {
 		compareGolden(t, g, dir, result)
 	}
@@ -82,7 +82,7 @@ func TestPackages(t *testing.T) {
 	if err := result.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	runKernels(t, dir, []*golden{g})
+	runKernels(t, dir, []*golden{g}, result)
 	if !t.Failed() {
 		compareGolden(t, g, dir, result)
 	}
@@ -147,7 +147,7 @@ func TestConfigMistakes(t *testing.T) {
 			}
 		}
 	}
-	write(t, filepath.Join(dir, "asyncgen.json"), []byte("{\"profiles\": [\"acme.json\", {}], \"effects\": {\"(*example.com/user.set).*\": \"none\", \"example.com/elsewhere.F\": \"none\"}}\n"))
+	write(t, filepath.Join(dir, "asyncgen.json"), []byte("{\"profiles\": [\"acme.json\", {}], \"rules\": {\"AT001\": \"off\"}, \"paths\": {}, \"reasons\": 3, \"effects\": {\"(*example.com/user.set).*\": \"none\", \"example.com/elsewhere.F\": \"none\"}}\n"))
 	if _, err := generate(t, dir); err != nil {
 		t.Error(err)
 	}

@@ -123,7 +123,7 @@ func (u *undoer) isRow(call *ast.CallExpr) *rowsOf {
 		return nil
 	}
 	switch s.Sel.Name {
-	case "Item", "ItemInt", "At":
+	case "Item", "ItemInt", "At", "AtInt":
 		if !u.rows[id.Name].kept {
 			return u.rows[id.Name]
 		}

@@ -3,6 +3,9 @@ package compare
 import (
 	"context"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -18,13 +21,14 @@ type programs struct {
 	original, rewritten string   // paths of the executables
 	testDir             string   // of the package, if they are its test binaries
 	applied, refused    []string // what the generator has done and has not, a line each
+	notes               []string // what is the same in both forms
 }
 
 // build builds both forms of cfg.Package into the folder temp, with the backends of all devices, whether its module has what these import or not.
 func build(ctx context.Context, cfg Config, temp string) (*programs, error) {
 	cfg.Progress("building " + cfg.Package)
 	command := []string{"build", "-buildvcs=false"}
-	name, dir, err := packageOf(ctx, cfg)
+	name, dir, tests, err := packageOf(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -50,6 +54,9 @@ func build(ctx context.Context, cfg Config, temp string) (*programs, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.notes, err = generatedForms(cfg, dir, tests, result); err != nil {
+		return nil, err
+	}
 	for _, m := range result.Remarks {
 		switch m.Verdict {
 		case gen.Applied:
@@ -63,6 +70,59 @@ func build(ctx context.Context, cfg Config, temp string) (*programs, error) {
 	}
 	cfg.Progress("building " + cfg.Package + ", rewritten")
 	return p, buildWith(ctx, cfg, files, command, p.rewritten)
+}
+
+// generatedForms returns notes on generated functions that the program calls itself, or its tests do, of the given names, if benchmarks are to be
+// run. It is an error if one is called, and what it was generated from is not: then both forms of the program would be one.
+func generatedForms(cfg Config, dir string, tests []string, result *gen.Result) (notes []string, err error) {
+	named := make(map[string]token.Position)
+	if cfg.Bench != "" {
+		named = namesIn(dir, tests)
+	}
+	for _, s := range result.Siblings {
+		at := s.Used
+		if at.Line == 0 {
+			at = named[s.Name]
+		}
+		_, both := named[s.Original]
+		switch {
+		case at.Line == 0:
+		case s.Both || both:
+			notes = append(notes, fmt.Sprintf("%s is generated, and called at %s: there, both programs do the same", s.Name, place(cfg.Dir, at)))
+		case s.Original == "":
+			return nil, fmt.Errorf("%s calls %s at %s, which is generated: both forms of the program would do the same there", cfg.Package, s.Name, place(cfg.Dir, at))
+		default:
+			return nil, fmt.Errorf("%s calls %s at %s, which is generated: both forms of the program would do the same there; call %s, and compare rewrites it",
+				cfg.Package, s.Name, place(cfg.Dir, at), s.Original)
+		}
+	}
+	return notes, nil
+}
+
+// place is pos as a user would write it.
+func place(dir string, pos token.Position) string {
+	if rel, err := filepath.Rel(dir, pos.Filename); err == nil && filepath.IsLocal(rel) {
+		pos.Filename = rel
+	}
+	return fmt.Sprintf("%s:%d", pos.Filename, pos.Line)
+}
+
+// namesIn returns where the names in files that are not generated stand first.
+func namesIn(dir string, files []string) map[string]token.Position {
+	fset, named := token.NewFileSet(), make(map[string]token.Position)
+	for _, name := range files {
+		file, err := parser.ParseFile(fset, filepath.Join(dir, name), nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil || ast.IsGenerated(file) {
+			continue
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok && named[id.Name].Line == 0 {
+				named[id.Name] = fset.Position(id.Pos())
+			}
+			return true
+		})
+	}
+	return named
 }
 
 // buildWith builds cfg.Package to the file named to, with the given files in place of those on disk.
@@ -105,26 +165,27 @@ func backendPackages(devices []string) (pkgs []string) {
 	return pkgs
 }
 
-// packageOf returns the name and the folder of cfg.Package, or an error if that is not one main package or, with cfg.Bench, one package
+// packageOf returns the name, the folder and the test files of cfg.Package, or an error if that is not one main package or, with cfg.Bench, one package
 // with tests.
-func packageOf(ctx context.Context, cfg Config) (name, dir string, err error) {
-	out, err := goCommand(ctx, cfg, "list", "-f", "{{.Name}}\t{{.Dir}}\t{{.ImportPath}}\t{{len .TestGoFiles}}{{len .XTestGoFiles}}", cfg.Package)
+func packageOf(ctx context.Context, cfg Config) (name, dir string, tests []string, err error) {
+	out, err := goCommand(ctx, cfg, "list", "-f", `{{.Name}}	{{.Dir}}	{{.ImportPath}}	{{join .TestGoFiles "/"}}/{{join .XTestGoFiles "/"}}`, cfg.Package)
 	if err != nil {
-		return "", "", err
+		return "", "", nil, err
 	}
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	if len(lines) != 1 {
-		return "", "", fmt.Errorf("%s is %d packages, not one", cfg.Package, len(lines))
+		return "", "", nil, fmt.Errorf("%s is %d packages, not one", cfg.Package, len(lines))
 	}
 	words := strings.Split(lines[0], "\t")
-	name, dir, path, tests := words[0], words[1], words[2], words[3]
-	if cfg.Bench != "" && tests == "00" {
-		return "", "", fmt.Errorf("%s has no tests, and so no benchmarks", cfg.Package)
+	name, dir = words[0], words[1]
+	tests = strings.FieldsFunc(words[3], func(r rune) bool { return r == '/' })
+	if cfg.Bench != "" && len(tests) == 0 {
+		return "", "", nil, fmt.Errorf("%s has no tests, and so no benchmarks", cfg.Package)
 	}
 	if cfg.Bench == "" && name != "main" {
-		return "", "", fmt.Errorf("%s is no program: its package is called %s, not main", path, name)
+		return "", "", nil, fmt.Errorf("%s is no program: its package is called %s, not main", words[2], name)
 	}
-	return name, dir, nil
+	return name, dir, tests, nil
 }
 
 // goCommand runs the go command and returns its standard output. The error

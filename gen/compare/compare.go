@@ -30,6 +30,7 @@ import (
 	"time"
 
 	"github.com/asyncgen/asyncgen/device/report"
+	"github.com/asyncgen/asyncgen/gen"
 )
 
 // A Config says what to compare and how. Only Package has no default.
@@ -157,6 +158,9 @@ const (
 // No process and no temporary file is left behind.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	cfg = cfg.withDefaults()
+	if why := gen.NoPackage(cfg.Package); why != "" {
+		return nil, errors.New(why)
+	}
 	var err error
 	if cfg.Dir, err = filepath.Abs(cfg.Dir); err != nil {
 		return nil, err
@@ -292,10 +296,10 @@ func (r *runner) run(path, step, reportTo string) (*process, error) {
 		}
 		return nil, fmt.Errorf("%s on %s: %w", who, r.device, err)
 	}
-	masks := r.cfg.Masks
+	masks := append(slices.Clip(r.cfg.Masks), where)
 	if r.cfg.Bench != "" {
 		p.benchmarks = benchmarks(p.stdout)
-		masks = append(slices.Clip(masks), measured)
+		masks = append(masks, measured)
 	}
 	p.stdout = masked(p.stdout, masks)
 	return p, nil

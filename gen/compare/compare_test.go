@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/asyncgen/asyncgen/gen"
 )
 
 // TestRun compares a real program, built twice. It has no loop, so that
@@ -48,11 +50,9 @@ func TestRunImportsBackends(t *testing.T) {
 	}
 }
 
-// Nor need its module know of what the backend imports, and it stays as it is.
-func TestRunInAModuleWithoutBackends(t *testing.T) {
-	t.Setenv("ASYNCGEN_LIBOPENCL", filepath.Join(t.TempDir(), "none.so"))
-	t.Setenv("GOPROXY", "off") // it is all here
-	t.Setenv("GONOSUMDB", "*")
+// moduleOf makes a module that requires this one, without what backends import. It adds its go.mod and go.sum to files.
+func moduleOf(t *testing.T, files map[string]string) (dir string) {
+	t.Helper()
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
@@ -61,18 +61,25 @@ func TestRunInAModuleWithoutBackends(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := map[string]string{
-		"go.sum":  regexp.MustCompile(`(?m)^github.com/ebitengine/purego .*\n`).ReplaceAllString(string(sum), ""),
-		"go.mod":  fmt.Sprintf("module example.com/add\n\ngo 1.26\n\nrequire (\n\tgithub.com/asyncgen/asyncgen v0.0.0\n\tgolang.org/x/sys v0.47.0 // indirect\n\tgonum.org/v1/gonum v0.17.0 // indirect\n)\n\nreplace github.com/asyncgen/asyncgen => %s\n", root),
-		"main.go": "package main\n\nimport \"github.com/asyncgen/asyncgen/runtime/tensor\"\n\nfunc main() { println(tensor.Ones(2).Sum().Item()) }\n",
-	}
-	dir := t.TempDir()
+	files["go.sum"] = regexp.MustCompile(`(?m)^github.com/ebitengine/purego .*\n`).ReplaceAllString(string(sum), "")
+	files["go.mod"] = fmt.Sprintf("module example.com/user\n\ngo 1.26\n\nrequire (\n\tgithub.com/asyncgen/asyncgen v0.0.0\n\tgolang.org/x/sys v0.47.0 // indirect\n\tgonum.org/v1/gonum v0.17.0 // indirect\n)\n\nreplace github.com/asyncgen/asyncgen => %s\n", root)
+	dir = t.TempDir()
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
 	}
-	_, err = Run(t.Context(), Config{Dir: dir, Package: ".", Devices: []string{"opencl:0"}, Count: 1})
+	return dir
+}
+
+// Nor need its module know of what the backend imports, and it stays as it is.
+func TestRunInAModuleWithoutBackends(t *testing.T) {
+	t.Setenv("ASYNCGEN_LIBOPENCL", filepath.Join(t.TempDir(), "none.so"))
+	t.Setenv("GOPROXY", "off") // it is all here
+	t.Setenv("GONOSUMDB", "*")
+	files := map[string]string{"main.go": "package main\n\nimport \"github.com/asyncgen/asyncgen/runtime/tensor\"\n\nfunc main() { println(tensor.Ones(2).Sum().Item()) }\n"}
+	dir := moduleOf(t, files)
+	_, err := Run(t.Context(), Config{Dir: dir, Package: ".", Devices: []string{"opencl:0"}, Count: 1})
 	if err == nil || !strings.HasPrefix(err.Error(), "ASYNCGEN_DEVICE: ") || !strings.Contains(err.Error(), "none.so") {
 		t.Errorf("error %v, want that of the backend, which finds no library", err)
 	}
@@ -127,6 +134,61 @@ func TestRunTrouble(t *testing.T) {
 	} {
 		if r, err := Run(t.Context(), c.cfg); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, %v; want an error with %q", c.cfg, r, err, c.want)
+		}
+	}
+}
+
+// A program that calls the generated form itself was timed against itself.
+func TestRunOfGeneratedForms(t *testing.T) {
+	dir := moduleOf(t, map[string]string{
+		"train.go": `package main
+
+import (
+	"fmt"
+
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+//asyncgen:kernel
+func train(xs []*tensor.Tensor) (total float64) {
+	for _, x := range xs {
+		total += x.Sum().Item()
+	}
+	return total
+}
+
+func main() { fmt.Println(run([]*tensor.Tensor{tensor.Ones(2), tensor.Ones(3)})) }
+`,
+		"run.go":    "package main\n\nvar run = train\n",
+		"x_test.go": "package main\n\nimport \"testing\"\n\nfunc BenchmarkX(b *testing.B) {\n\tfor b.Loop() {\n\t\ttrainAsync(nil)\n\t}\n}\n",
+	})
+	result, err := gen.Generate(t.Context(), gen.Config{Dir: dir})
+	if err == nil {
+		err = result.Commit()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := Config{Dir: dir, Package: ".", Devices: []string{"cpu"}, Count: 1}
+	for _, c := range []struct{ run, bench, note, failure string }{
+		{"package main\n\nvar run = trainAsync\n", "", "", ". calls trainAsync at run.go:3, which is generated: both forms of the program would do the same there; call train,"},
+		{"package main\n\nvar run, other = train, trainAsync\n", "", "trainAsync is generated, and called at run.go:3", ""},
+		{"package main\n\nvar run = func(...any) int { return 0 }\n", "X", "", ". calls trainAsync at x_test.go:7,"},
+	} {
+		if err := os.WriteFile(filepath.Join(dir, "run.go"), []byte(c.run), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		cfg.Bench = c.bench
+		r, err := Run(t.Context(), cfg)
+		switch {
+		case c.failure != "":
+			if err == nil || !strings.Contains(err.Error(), c.failure) {
+				t.Errorf("%s: error %v, want one with %q", c.run, err, c.failure)
+			}
+		case err != nil:
+			t.Errorf("%s: %v", c.run, err)
+		case len(r.Rewritten) == 0 || len(r.Devices[0].Notes) == 0 || !strings.HasPrefix(r.Devices[0].Notes[0], c.note):
+			t.Errorf("%s: %+v", c.run, r)
 		}
 	}
 }

@@ -3,6 +3,8 @@ package compare
 import (
 	"bytes"
 	"regexp"
+
+	"github.com/asyncgen/asyncgen/device/report"
 )
 
 // A LineDiff is a line at which two outputs differ: the first of them has Want,
@@ -63,16 +65,21 @@ func diffLines(want, got []byte, limit int) (diffs []LineDiff, total int) {
 }
 
 // failure returns the line of a program's standard error that says why the Go
-// runtime ended it, or "". Addresses in it, and the goroutines that follow
+// runtime ended it, or "". Addresses in it, where an operation failed, and the goroutines that follow
 // it, differ between two programs by nature and are left out.
 func failure(stderr []byte) string {
 	for line := range bytes.Lines(stderr) {
 		if bytes.HasPrefix(line, []byte("panic: ")) || bytes.HasPrefix(line, []byte("fatal error: ")) {
 			line = bytes.TrimSuffix(line, []byte{'\n'})
+			line = where.ReplaceAll(line, []byte(maskedBy))
 			return string(address.ReplaceAll(line, []byte("0x"+maskedBy)))
 		}
 	}
 	return ""
 }
+
+// where is which operation failed and the line of the program that enqueued it: the two programs have lines of their own, and one may
+// compute at once what the other does in several steps.
+var where = regexp.MustCompile(report.Where)
 
 var address = regexp.MustCompile("0x[0-9a-f]+")

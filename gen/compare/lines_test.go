@@ -43,9 +43,10 @@ func TestFailure(t *testing.T) {
 	for stderr, want := range map[string]string{
 		"":          "",
 		"loading\n": "",
-		"note\npanic: boom\n\ngoroutine 1 [running]:\n":      "panic: boom",
-		"fatal error: all goroutines are asleep - deadlock!": "fatal error: all goroutines are asleep - deadlock!",
-		"panic: (*main.T) 0xc000012345\n":                    "panic: (*main.T) 0x…",
+		"note\npanic: boom\n\ngoroutine 1 [running]:\n":                                                "panic: boom",
+		"fatal error: all goroutines are asleep - deadlock!":                                           "fatal error: all goroutines are asleep - deadlock!",
+		"panic: (*main.T) 0xc000012345\n":                                                              "panic: (*main.T) 0x…",
+		"panic: asyncgen: Fill float32[2] on cpu, enqueued at /src/a b.go:7: out of memory: 5 bytes\n": "panic: asyncgen: …out of memory: 5 bytes",
 	} {
 		if got := failure([]byte(stderr)); got != want {
 			t.Errorf("failure(%q) = %q, want %q", stderr, got, want)

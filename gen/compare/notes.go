@@ -13,6 +13,11 @@ func notes(d *Device, p *programs) []string {
 	if len(d.Differences) > 0 {
 		return nil
 	}
+	return append(slices.Clone(p.notes), gain(d, p)...)
+}
+
+// gain says what d gains, or why nothing, where its figures do not say so.
+func gain(d *Device, p *programs) []string {
 	if d.Virtual {
 		return []string{"waits are by the clock of the model, and the time is what the machine takes to compute them: it says nothing about the device"}
 	}

@@ -49,6 +49,14 @@ func act(name string, args []string) {
 		panic("on purpose")
 	case "panic-differently":
 		panic(name)
+	case "fail", "fail-differently": // an operation of each program on a line of its own
+		err := fmt.Sprintf("asyncgen: Div int64[3] from int64[3] int64[] on sim:0, enqueued at /src/%s.go:%d: ", name, len(name))
+		cause := "an integer is divided by zero"
+		if os.Args[1] == "fail-differently" {
+			cause = name
+		}
+		fmt.Printf("<failed: %s>\n", err+"as in both")
+		panic(err + cause)
 	case "wait":
 		if file := os.Getenv("ASYNCGEN_REPORT"); file != "" {
 			w, err := report.Create(file)
@@ -185,6 +193,8 @@ func TestDifferences(t *testing.T) {
 		{[]string{"differ"}, "stdout:2"},
 		{[]string{"exit"}, "end"},
 		{[]string{"panic-differently"}, "failure"},
+		{[]string{"fail"}, ""},
+		{[]string{"fail-differently"}, "failure"},
 	} {
 		d, err := compareFake(fakePrograms(t, c.args...))
 		if err != nil {

@@ -8,15 +8,22 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
 // shownStderr is how many lines of each program's standard error are shown.
 const shownStderr = 12
 
+// shownResults is from how many bytes on the memory of results is told, which is a part of the rest where the device has none of its own.
+const shownResults = 32 << 20
+
 // WriteText writes the result for people: what was rewritten, and for each
-// device a table with absolute figures, the ratios beside them.
+// device a table with absolute figures, the ratios beside them. What does not print, in names or in what the programs print, is
+// shown as in string literals of Go.
 func (r *Result) WriteText(w io.Writer) error {
-	b := bufio.NewWriter(w)
+	var text strings.Builder
+	b := bufio.NewWriter(&text)
 	fmt.Fprintln(b, r.program())
 	fmt.Fprintf(b, "%s; median time of %s\n", r.Machine, plural(r.Count, "run"))
 	writeList(b, "\nrewritten:", r.Rewritten)
@@ -25,7 +32,9 @@ func (r *Result) WriteText(w io.Writer) error {
 		d.writeText(b)
 	}
 	fmt.Fprintf(b, "\n%s\n", r.verdict())
-	return b.Flush()
+	b.Flush() // a Builder takes all
+	_, err := io.WriteString(w, tensorapi.VisibleLines(text.String()))
+	return err
 }
 
 func (r *Result) verdict() string {
@@ -112,6 +121,9 @@ func (d *Device) rows() []row {
 	}
 	if o.Peak > 0 {
 		rows = append(rows, row{"peak memory", megabytes(o.Peak), megabytes(w.Peak), ""})
+	}
+	if most := max(o.Sync.PeakBytes, w.Sync.PeakBytes); most >= shownResults {
+		rows = append(rows, row{"of results", megabytes(o.Sync.PeakBytes), megabytes(w.Sync.PeakBytes), "on all devices"})
 	}
 	return append(rows,
 		row{"stdout", plural(d.Lines, "line"), "identical", ""},

@@ -42,7 +42,7 @@ func TestFigures(t *testing.T) {
 
 // side returns a program that took these times, in milliseconds, and waited so often, 10 µs each time.
 func side(waits int64, times ...int) Side {
-	s := Side{Status: "exit status 0", Peak: 20e6, Sync: report.Counts{Waits: waits, WaitNS: waits * 10_000}}
+	s := Side{Status: "exit status 0", Peak: 20e6, Sync: report.Counts{PeakBytes: 34e6 + waits, Waits: waits, WaitNS: waits * 10_000}}
 	for _, ms := range times {
 		s.Times = append(s.Times, time.Duration(ms)*time.Millisecond)
 	}

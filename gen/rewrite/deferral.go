@@ -302,6 +302,9 @@ func (a *attempt) impossible() *refuse {
 	if g := a.f.Goto(); g != nil {
 		return &refuse{Reason: plan.Reason{Code: plan.Jumps, Cause: *g, Hint: "use loops and labelled break or continue"}}
 	}
+	if u := a.f.Unsafe(); u != nil {
+		return &refuse{Reason: plan.Reason{Code: plan.SharedMemory, Cause: *u, Hint: "leave what needs package unsafe to the callers of the function"}}
+	}
 	if r := a.timing(); r != nil {
 		return r
 	}
@@ -313,7 +316,7 @@ func (a *attempt) impossible() *refuse {
 	}
 	for s := range a.loop.All {
 		if a.kernel.Strict {
-			for _, c := range []*plan.Cause{s.Head.Stamps, s.Head.Polls, s.Head.Clock} {
+			for _, c := range []*plan.Cause{s.Head.Stamps, polls(s), s.Head.Clock} {
 				if c != nil {
 					return &refuse{Reason: plan.Reason{Code: plan.Exempt, Cause: *c, Hint: "without strict, the difference in time is accepted"}}
 				}
@@ -321,6 +324,15 @@ func (a *attempt) impossible() *refuse {
 		}
 	}
 	return nil
+}
+
+// polls returns where s looks at a state outside the program, or nil: itself, or in a function that is called in two parts.
+func polls(s *plan.Stmt) *plan.Cause {
+	c := s.Head.Polls
+	for _, r := range s.Reads {
+		c = firstOf(c, r.Effects.Polls)
+	}
+	return c
 }
 
 // round finds what must run later, and reports whether that showed that a
@@ -352,9 +364,9 @@ func (a *attempt) round() (changed bool) {
 					return true
 				}
 				a.valued = changedBy(slices.DeleteFunc(slices.Clone(reached), func(w *plan.Unit) bool { return w == u }))
-				r := plan.Reason{Code: plan.LoopHeader, Cause: plan.Cause{Pos: u.Stmt.Node.Pos(), Text: "decides whether the loop goes on"}}
+				r := plan.Reason{Code: plan.LoopHeader, Cause: plan.Cause{Pos: u.Stmt.Node.Pos(), Text: "decides whether the loop goes on"}, Hint: a.ranged(u)}
 				if v := a.seenCounter(u); v != nil {
-					r = plan.Reason{Code: plan.SharedMemory, Cause: *v, Hint: "count in a local variable"}
+					r = plan.Reason{Code: plan.SharedMemory, Cause: *v, Hint: keepLocal(*v)}
 				}
 				a.now[u.Stmt] = a.explain(u, r)
 				return false
@@ -372,7 +384,8 @@ func (a *attempt) round() (changed bool) {
 						return true
 					}
 					// What that shows is the reason, not what this feeds; and if it runs in some iterations only, it is what runs now.
-					why := refuse{Reason: plan.Reason{Code: plan.SharedMemory, Cause: shown(a, root.Effects), Hint: "keep it in a local variable"}}
+					c := shown(a, root.Effects)
+					why := refuse{Reason: plan.Reason{Code: plan.SharedMemory, Cause: c, Hint: keepLocal(c)}}
 					if a.staySeldom(root, why) {
 						return true
 					}
@@ -387,6 +400,25 @@ func (a *attempt) round() (changed bool) {
 		}
 	}
 	return changed || a.operands() || a.complete()
+}
+
+// ranged returns what to write where the head of the loop, u, ranges over memory that may be what a value is put into, or "".
+func (a *attempt) ranged(u *plan.Unit) string {
+	n, ok := u.Stmt.Inner().(*ast.RangeStmt)
+	step := a.by[u]
+	if !ok || !step.First.IsMemory() || !step.Second.IsMemory() || a.f.Variable(n.X) == nil {
+		return ""
+	}
+	pkg := ""
+	switch a.f.Info.TypeOf(n.X).Underlying().(type) {
+	case *types.Slice:
+		pkg = "slices"
+	case *types.Map:
+		pkg = "maps"
+	default:
+		return ""
+	}
+	return fmt.Sprintf("both may be the same memory: before the loop, mine := %s.Clone(%s), and range over mine", pkg, types.ExprString(n.X))
 }
 
 // passes reports whether u can be put off, so that what follows it has to be as well.
@@ -581,12 +613,12 @@ func (a *attempt) obstacle(u *plan.Unit) *plan.Reason {
 	for _, e := range u.Held {
 		if !a.isThere(u, e) {
 			return &plan.Reason{Code: plan.ReadsCell, Cause: plan.Cause{Pos: e.Pos(), Text: "takes " + types.ExprString(e) + ", and it is not known before whether that can be done"},
-				Hint: "take its value in a variable, before"}
+				Hint: takeBefore(e, types.ExprString(e))}
 		}
 	}
 	for _, set := range []map[plan.Loc]plan.Cause{e.Reads, e.Writes} {
 		if c, ok := set[plan.Loc{Kind: plan.Cells}]; ok {
-			return &plan.Reason{Code: plan.ReadsCell, Cause: c, Hint: "take its value in a variable, before"}
+			return &plan.Reason{Code: plan.ReadsCell, Cause: c, Hint: a.takeNow(u, c)}
 		}
 	}
 	if r := a.carried(u); r != nil {
@@ -598,6 +630,23 @@ func (a *attempt) obstacle(u *plan.Unit) *plan.Reason {
 		}
 	}
 	return a.entangled(u)
+}
+
+// takeNow says how to take what c, in u, asks a cell for.
+func (a *attempt) takeNow(u *plan.Unit, c plan.Cause) string {
+	var call *ast.CallExpr // the innermost there that asks
+	ast.Inspect(u.Stmt.Node, func(n ast.Node) bool {
+		if n, ok := n.(*ast.CallExpr); ok && n.Pos() == c.Pos {
+			if _, asks := a.f.Effects(n).Reads[plan.Loc{Kind: plan.Cells}]; asks {
+				call = n
+			}
+		}
+		return true
+	})
+	if call == nil {
+		return "take its value in a variable, before the statement that looks at a value"
+	}
+	return takeBefore(call, types.ExprString(call))
 }
 
 // carried returns why u can't set what it sets later, or nil: of a variable that
@@ -772,11 +821,8 @@ func (a *attempt) operands() (changed bool) {
 			continue
 		}
 		if a.shows(u.Ahead, u.Stmt) {
-			r := plan.Reason{Code: plan.SharedMemory, Cause: shown(a, u.Ahead), Hint: "keep it in a local variable"}
-			if _, out := u.Ahead.Writes[plan.Loc{Kind: plan.World}]; out {
-				r.Hint = ""
-			}
-			a.stay(u, a.explain(u, r))
+			c := shown(a, u.Ahead)
+			a.stay(u, a.explain(u, plan.Reason{Code: plan.SharedMemory, Cause: c, Hint: keepLocal(c)}))
 			changed = true
 			continue
 		}

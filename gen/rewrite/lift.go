@@ -36,6 +36,9 @@ func Divide(f *plan.Function) (*plan.Lift, *plan.Cause) {
 	if g := f.Goto(); g != nil {
 		return nil, g
 	}
+	if u := f.Unsafe(); u != nil {
+		return nil, u
+	}
 	if f.IsLiteral() && f.Counts {
 		if l, why := divide(f, true); why == nil {
 			return l, nil
@@ -158,7 +161,7 @@ func (a *attempt) undivided() *plan.Cause {
 			}
 			return &c
 		}
-		if c := firstOf(u.Effects.Waits, u.Effects.Clock, u.Effects.Polls, u.Ahead.Clock, u.Ahead.Polls); c != nil {
+		if c := firstOf(u.Effects.Waits, u.Effects.Clock, u.Ahead.Clock); c != nil {
 			return c
 		}
 	}

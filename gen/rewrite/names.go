@@ -321,7 +321,7 @@ func isRaisedBy(o, r *plan.Read) bool {
 	if o.Func != nil || r.Func != nil {
 		return o.Func != nil && r.Func != nil && types.ExprString(o.Func) == types.ExprString(r.Func)
 	}
-	return o.Method == r.Method && r.Method != "At"
+	return o.Method == r.Method && r.Method != "At" && r.Method != "AtInt"
 }
 
 // comesBefore reports whether a stands before b in one list of statements, or before one that b is in.

@@ -207,6 +207,10 @@ func (a *attempt) inPlace(u *plan.Unit) (nodes []ast.Node) {
 		}
 	case *ast.TypeSwitchStmt:
 		add(n.Init, n.Assign)
+	case *ast.SelectStmt:
+		for _, c := range n.Body.List {
+			add(c.(*ast.CommClause).Comm)
+		}
 	}
 	return nodes
 }
@@ -282,8 +286,9 @@ func (p *past) of(u *plan.Unit) *plan.Reason {
 }
 
 func (p *past) fails(c plan.Cause) *plan.Reason {
+	hint := sooner(c)
 	c.Text += ", and the loop runs past its end until the value is there"
-	return &plan.Reason{Code: plan.PastFails, Cause: c, Hint: "do it before the loop, or test the value every so many iterations"}
+	return &plan.Reason{Code: plan.PastFails, Cause: c, Hint: hint}
 }
 
 // fixed reports whether e has the same value in every iteration.

@@ -53,7 +53,7 @@ func (a *attempt) spoils(u *plan.Unit, loop *plan.Stmt) bool {
 func isConditional(s, loop *plan.Stmt) bool {
 	for s = s.Parent; s != nil && s != loop; s = s.Parent {
 		switch s.Inner().(type) {
-		case *ast.IfStmt, *ast.SwitchStmt, *ast.TypeSwitchStmt:
+		case *ast.IfStmt, *ast.SwitchStmt, *ast.TypeSwitchStmt, *ast.SelectStmt:
 			return true
 		}
 	}

@@ -186,8 +186,8 @@ func (a *attempt) applied(window int) []plan.Remark {
 		}
 	}
 	for s := range a.loop.All {
-		if c := s.Head.Polls; c != nil {
-			add(plan.LaterPoll, "", c.Pos, "the context is asked while results are still on their way")
+		if c := polls(s); c != nil {
+			add(plan.LaterPoll, "", c.Pos, "a state outside the program is looked at while results are still on their way")
 		}
 	}
 	return rs

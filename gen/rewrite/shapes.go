@@ -346,7 +346,7 @@ func (p *past) pointer(sel *ast.SelectorExpr) (*types.Var, plan.Loc) {
 	if !p.a.leadsBefore(v) && (body[0].IsTest || body[0].IsCompound() || !p.a.followsFirst(v, body[0].Node)) {
 		return nil, plan.Loc{}
 	}
-	return v, plan.FieldLoc(p.a.f.Info.Selections[sel].Obj().(*types.Var))
+	return v, plan.FieldLoc(p.a.f.Info.Selections[sel])
 }
 
 // rootOf is [rootOf], or the pointer that e, a field, is behind.

@@ -92,7 +92,7 @@ func (a *attempt) plainFields(by *plan.Unit, e ast.Expr) (fields []ast.Expr) {
 		if _, plain := s.Type().Underlying().(*types.Basic); !plain || len(s.Index()) != 1 {
 			return true
 		}
-		at := plan.FieldLoc(s.Obj().(*types.Var))
+		at := plan.FieldLoc(s)
 		if !by.All().Touches(at) && slices.ContainsFunc(a.units, func(u *plan.Unit) bool {
 			return u.Ahead.Touches(at) || len(u.Reads) == 0 && u.Effects.Touches(at)
 		}) {

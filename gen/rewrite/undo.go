@@ -303,7 +303,7 @@ func (c *changes) path(f *plan.Function, e ast.Expr, as map[types.Object]path) (
 		if !ok {
 			return path{}, false
 		}
-		field := plan.FieldLoc(f.Info.Selections[e].Obj().(*types.Var))
+		field := plan.FieldLoc(f.Info.Selections[e])
 		for _, u := range c.a.units {
 			if e := u.All(); e.Barrier != nil || e.Touches(field) {
 				return path{}, false

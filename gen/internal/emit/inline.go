@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"github.com/asyncgen/asyncgen/gen/internal/load"
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 )
@@ -87,7 +88,7 @@ func Inline(pkg *load.Package, file *ast.File, ds []*plan.Deferral, lifts []*pla
 	var variants strings.Builder
 	for _, l := range lifts {
 		at := pkg.Fset.PositionFor(l.Function.Decl.Pos(), false)
-		fmt.Fprintf(&variants, "\n//line %s:%d\n%s\n", at.Filename, at.Line, variant(l, marked(l, s), s))
+		fmt.Fprintf(&variants, "\n//line %s:%d\n%s\n", tensorapi.Visible(at.Filename), at.Line, variant(l, marked(l, s), s))
 	}
 	all := e.between(0, len(src.Text)) + variants.String()
 	for _, imp := range s.added {
@@ -124,7 +125,7 @@ func Inline(pkg *load.Package, file *ast.File, ds []*plan.Deferral, lifts []*pla
 	for _, use := range slices.Compact(s.unused) {
 		text += "\nvar _ = " + use + "\n"
 	}
-	return fmt.Appendf(nil, "//line %s:1\n%s", src.Path, strings.TrimPrefix(text, byteOrderMark))
+	return fmt.Appendf(nil, "//line %s:1\n%s", tensorapi.Visible(src.Path), strings.TrimPrefix(text, byteOrderMark))
 }
 
 // lostImports returns functions that the function of r was written with and is not restated with, one of each

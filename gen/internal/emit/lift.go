@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"github.com/asyncgen/asyncgen/gen/internal/load"
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 )
@@ -223,7 +224,7 @@ func (p *printer) another(text string, s ast.Stmt) string {
 		return "\n" + text
 	}
 	from, to := p.fset.PositionFor(s.Pos(), false), p.fset.PositionFor(s.End(), false)
-	return fmt.Sprintf("\n//line %s:%d\n%s\n//line %[1]s:%[4]d\n", from.Filename, from.Line, text, to.Line)
+	return fmt.Sprintf("\n//line %s:%d\n%s\n//line %[1]s:%[4]d\n", tensorapi.Visible(from.Filename), from.Line, text, to.Line)
 }
 
 // closure makes a variant of a function literal.

@@ -167,6 +167,10 @@ func makeOthers() (all, unrounded []*operation) {
 			return most(taken(transpose(a[0]), extreme(a[0], 1, true)), -1)
 		}, tOne, tMat),
 		shaped("$0.Pick($1.ArgMax(1)).Sum()", 2, func(a []*value) *value { return sum(pick(a[0], extreme(a[1], 1, false)), -1) }, tOne, tMat, tMat),
+		shaped("$0.TakeClasses(0, $1.ArgMax(0).Slice(0, 0, 1)).Reshape({c})", 1, func(a []*value) *value {
+			return reshape(taken(a[0], part(extreme(a[1], 0, false), 0, 1)), a[0].shape[1])
+		}, tVec, tMat, tMat),
+		shaped("$0.PickClasses($1.ArgMax(1)).Sum()", 1, func(a []*value) *value { return sum(pick(a[0], extreme(a[1], 1, false)), -1) }, tOne, tMat, tMat),
 		shapedIn("$0.ArgMin(1).OneHot({c}).As(tensor.{T})", 1, func(m *machine, a []*value) *value {
 			return as(oneHot(extreme(a[0], 1, true), a[0].shape[1]), m.p.dtype)
 		}, tMat, tMat),
@@ -187,6 +191,10 @@ func makeOthers() (all, unrounded []*operation) {
 		shaped("$0.SubF64($1.ItemF64())", 1, func(a []*value) *value { return sub(a[0], a[1]) }, tMat, tMat, tOne),
 		shaped("$0.DivF64($1.F64())", 1, func(a []*value) *value { return div(a[0], a[1]) }, tMat, tMat, tOne),
 		shaped("$0.AddScaledF64($1, $2.F64())", 1, func(a []*value) *value { return add(a[0], mul(a[1], a[2])) }, tMat, tMat, tMat, tOne),
+		shaped("$0.AddInt(3)", 1, func(a []*value) *value { return add(a[0], scalar(a[0], 3)) }, tIMat, tIMat),
+		shaped("$0.SubInt(2)", 1, func(a []*value) *value { return sub(a[0], scalar(a[0], 2)) }, tIMat, tIMat),
+		shaped("$0.MulInt(-2)", 1, func(a []*value) *value { return mul(a[0], scalar(a[0], -2)) }, tIMat, tIMat),
+		shaped("$0.DivInt(3)", 1, func(a []*value) *value { return div(a[0], scalar(a[0], 3)) }, tIMat, tIMat),
 		&operation{source: "$0.AddF64(tensor.Const($1))", result: tMat, args: []kind{tMat, tFloat}, weight: 1, device: true, eval: func(_ *machine, a []any) any {
 			return add(val(a[0]), scalar(val(a[0]), a[1].(float64)))
 		}},
@@ -248,6 +256,7 @@ func makeOthers() (all, unrounded []*operation) {
 		// Reads.
 		read("float64($0.As(tensor.Float32).Float32s()[0])", tFloat, 1, func(_ *machine, a []any) any { return first(as(ok(a[0]), f32)) }, tVec),
 		read("int($0.Int64s()[0] % 5)", tInt, 1, func(_ *machine, a []any) any { return int(ok(a[0]).ints[0] % 5) }, tIMat),
+		read("int($0.AtInt(0, {c}-1) % 5)", tInt, 1, func(_ *machine, a []any) any { return int(ok(a[0]).ints[val(a[0]).shape[1]-1] % 5) }, tIMat),
 		read("float64(tensor.SliceOf[{t}]($0)[0])", tFloat, 1, func(_ *machine, a []any) any { return first(ok(a[0])) }, tVec),
 		read("$0.Dense().At(0, {c}-1)", tFloat, 1, func(_ *machine, a []any) any { return ok(a[0]).floats[val(a[0]).shape[1]-1] }, tMat),
 		read("$0.WaitContext(context.Background())", tError, 1, waited, tOne),
@@ -275,6 +284,18 @@ func makeOthers() (all, unrounded []*operation) {
 		host("max($0, $1)", tInt, 1, func(a []any) any { return max(a[0].(int), a[1].(int)) }, tInt, tInt),
 		host("strings.ToUpper($0)", tString, 1, func(a []any) any { return strings.ToUpper(a[0].(string)) }, tString),
 	)
+	for _, c := range []struct {
+		name string
+		is   func(x, y float64) bool
+	}{
+		{"Eq", func(x, y float64) bool { return x == y }}, {"Ne", func(x, y float64) bool { return x != y }},
+		{"Lt", func(x, y float64) bool { return x < y }}, {"Le", func(x, y float64) bool { return x <= y }},
+		{"Gt", func(x, y float64) bool { return x > y }}, {"Ge", func(x, y float64) bool { return x >= y }},
+	} {
+		put(&operation{source: "$0." + c.name + "Scalar($1)", result: tBMat, args: []kind{tMat, tFloat}, weight: 1, device: true, eval: func(_ *machine, a []any) any {
+			return compare(val(a[0]), scalar(val(a[0]), a[1].(float64)), c.is)
+		}}, shaped("$0."+c.name+"F64($1.F64())", 1, func(a []*value) *value { return compare(a[0], a[1], c.is) }, tBMat, tMat, tOne))
+	}
 	put(helped()...)
 	return all, unrounded
 }
@@ -325,7 +346,14 @@ var (
 	}, tMat)
 	opSnapshot = cell("tensor.Snapshot(m.P, m.B, m.G)", tState, 0, func(m *machine, _ []any) any { return m.cells })
 	opRestore  = cell("$0.Restore()", none, 0, func(m *machine, a []any) any { m.cells = a[0].(cells); return nil }, tState)
-	opSetRate  = cell("m.O.SetRate($0)", none, 0, func(m *machine, a []any) any { m.rate = a[0].(float64); return nil }, tFloat)
+	opSetRate  = cell("m.O.SetRate($0)", none, 0, func(m *machine, a []any) any {
+		rate := a[0].(float64)
+		if !(rate >= 0 && rate <= math.MaxFloat64) {
+			panic(raised{"*op.Mistake: SetRate"})
+		}
+		m.rate = rate
+		return nil
+	}, tFloat)
 
 	opItemContext = read("$0.ItemContext(context.Background())", tFloat, 0, func(m *machine, a []any) any {
 		if err := waited(m, a); err != nil {
@@ -684,9 +712,13 @@ func pointed(index int64, length int) (at int, failed string) {
 		at += length
 	}
 	if at < 0 || at >= length {
-		return 0, fmt.Sprintf("index %d is out of range of an axis of length %d", index, length)
+		return 0, outOfRange(index, length)
 	}
 	return at, ""
+}
+
+func outOfRange(index int64, length int) string {
+	return fmt.Sprintf("index %d is out of range of an axis of length %d", index, length)
 }
 
 // taken is the rows of a matrix with the given indices.
@@ -732,6 +764,9 @@ func oneHot(index *value, n int) *value {
 	z := newValue(f32, shape)
 	for i, k := range index.ints {
 		at, failed := pointed(k, n)
+		if k < 0 { // a class is no index that counts from the end
+			failed = outOfRange(k, n)
+		}
 		if failed != "" {
 			return &value{dtype: f32, shape: shape, failed: failed}
 		}

@@ -6,6 +6,8 @@
 //
 //	report, err := fuzz.Run(ctx, fuzz.Config{Root: root, Seed: seed, Programs: 300})
 //
+// A third of them runs with large matrices, too, where there is hardly more memory than it needs as written: the rewritten form has to do the same.
+//
 // A program that differs is shrunk by leaving out statements and reported as
 // source, with its seed. What is not promised is not compared: see the README about
 // "identical"; and there is no third judge where a value has two right answers.
@@ -48,6 +50,7 @@ type Config struct {
 	Programs int
 	Shrink   bool     // programs that differ
 	Except   []string // seeds that are left out
+	Also     []uint64 // more seeds
 }
 
 // A Report is what came of it.
@@ -56,6 +59,7 @@ type Report struct {
 	Pairs     int            // of an original and a rewritten kernel: with all rewrites, and with some
 	Changed   int            // pairs in which something was rewritten
 	Runs      int            // of a kernel on an input, compared with another
+	Tight     int            // programs compared where there is little memory
 	Judged    int            // inputs of which the interpreter knew the outcome
 	Inputs    int            // all
 	Panics    int            // inputs on which the program fails
@@ -75,6 +79,7 @@ func (r *Report) add(o *Report) {
 	r.Pairs += o.Pairs
 	r.Changed += o.Changed
 	r.Runs += o.Runs
+	r.Tight += o.Tight
 	r.Judged += o.Judged
 	r.Inputs += o.Inputs
 	r.Panics += o.Panics
@@ -145,6 +150,9 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 			continue
 		}
 		programs = append(programs, newProgram(c.Seed+uint64(i), fmt.Sprintf("K%03d", i)))
+	}
+	for _, seed := range c.Also {
+		programs = append(programs, newProgram(seed, fmt.Sprintf("A%03d", len(programs))))
 	}
 	r, err := tryAll(ctx, c, programs)
 	if err != nil || !c.Shrink {
@@ -338,7 +346,9 @@ func (b *batch) build(ctx context.Context) error {
 	}
 	options := make(map[string]string)
 	for _, p := range b.programs {
-		if off := p.off(made[p.name]); off != nil {
+		if p.isTight() {
+			options[p.name] = ""
+		} else if off := p.off(made[p.name]); off != nil {
 			options[p.name] = " off=" + strings.Join(off, ",")
 		}
 	}
@@ -359,6 +369,9 @@ func (b *batch) rewrite(ctx context.Context, pkg string, options map[string]stri
 	forms := make(map[string]bool)
 	for _, p := range b.programs {
 		if o, ok := options[p.name]; ok {
+			if pkg == "some" && p.isTight() {
+				p = p.large()
+			}
 			source += p.source(o)
 			forms[p.name] = false
 		}
@@ -536,48 +549,79 @@ func (b *batch) run(ctx context.Context, seed uint64) (*Report, error) {
 			})
 		}
 	}
+	for _, p := range b.programs {
+		if !p.isTight() || differs[p.name] || !b.forms["some"][p.name] {
+			continue
+		}
+		d, tried, err := b.tight(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		if tried {
+			r.Tight++
+		}
+		if d != nil {
+			r.Different = append(r.Different, *d)
+		}
+	}
 	return r, nil
 }
 
 // maxRun is how long the programs of a batch may take: seconds, unless one never ends.
 const maxRun = 5 * time.Minute
 
-// answers runs the binary.
+// A job is one program for the binary.
+type job struct {
+	Name     string
+	Variants []string
+	Inputs   []sent
+}
+
+// sent is an input as the binary gets it.
+type sent struct {
+	DType, Rows, Cols int
+	Input
+}
+
+// job is p, for the binary, in the given variants.
+func (p *program) job(variants ...string) job {
+	j := job{Name: p.name, Variants: variants}
+	for _, in := range p.inputs {
+		j.Inputs = append(j.Inputs, sent{int(p.dtype), p.rows, p.cols, *in})
+	}
+	return j
+}
+
+// answers runs the binary with all programs.
 func (b *batch) answers(ctx context.Context, s setting) ([]answer, error) {
-	type sent struct {
-		DType, Rows, Cols int
-		Input
-	}
-	type job struct {
-		Name     string
-		Variants []string
-		Inputs   []sent
-	}
 	var jobs []job
 	for _, p := range b.programs {
-		j := job{Name: p.name, Variants: []string{"as written", "window 64"}}
+		variants := []string{"as written", "window 64"}
 		if b.forms["all"][p.name] {
-			j.Variants = append(j.Variants, "window 1", "window 2")
+			variants = append(variants, "window 1", "window 2")
 		}
-		if b.forms["some"][p.name] {
-			j.Variants = append(j.Variants, "window 2, some rewrites")
+		if b.forms["some"][p.name] && !p.isTight() {
+			variants = append(variants, "window 2, some rewrites")
 		}
-		for _, in := range p.inputs {
-			j.Inputs = append(j.Inputs, sent{int(p.dtype), p.rows, p.cols, *in})
-		}
-		jobs = append(jobs, j)
+		jobs = append(jobs, p.job(variants...))
 	}
+	ctx, cancel := context.WithTimeout(ctx, maxRun)
+	defer cancel()
+	return b.exec(ctx, s, jobs)
+}
+
+// exec runs the binary, with more in its environment.
+func (b *batch) exec(ctx context.Context, s setting, jobs []job, more ...string) ([]answer, error) {
 	text, err := json.Marshal(jobs)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, maxRun)
-	defer cancel()
 	cmd := exec.CommandContext(ctx, b.binary())
 	cmd.Stdin = bytes.NewReader(text)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	cmd.Env = append(os.Environ(), "ASYNCGEN_ENGINE="+s.engine, "ASYNCGEN_DEVICE="+s.device, "ASYNCGEN_SIM=n=1,launch=0us,latency=1us,copy=1us", "ASYNCGEN_REPORT=")
+	cmd.Env = append(cmd.Env, more...)
 	if s.isa != "" {
 		cmd.Env = append(cmd.Env, "ASYNCGEN_ISA="+s.isa)
 	}

@@ -38,12 +38,15 @@ func seed() uint64 {
 	return *seedFlag
 }
 
+// keepsMuch is the seed of a program that dies with little memory if what a backlog keeps is not bounded.
+const keepsMuch = 3039
+
 // TestPrograms tries a few programs. The seed is fixed, so that a change is
 // judged by what it does; TestLong tries others.
 func TestPrograms(t *testing.T) {
 	s := seed()
 	t.Logf("seed %d", s)
-	if r := run(t, moduleRoot(t), s, *programsFlag); r != nil {
+	if r := run(t, moduleRoot(t), s, *programsFlag, keepsMuch); r != nil {
 		accept(t, r)
 	}
 }
@@ -52,7 +55,7 @@ func TestPrograms(t *testing.T) {
 // while the other runs. What the programs are built with is what the library is when it begins, whatever becomes of that.
 func TestLong(t *testing.T) {
 	if *longFlag == 0 {
-		t.Skip("takes a minute per thousand pairs, or more: -pairs N tries N")
+		t.Skip("takes four minutes per thousand pairs, or more: -pairs N tries N")
 	}
 	type part struct {
 		seed uint64
@@ -107,10 +110,10 @@ func TestLong(t *testing.T) {
 }
 
 // run tries n programs with the library in the module at root, and fails for each that differs. It returns nil if they can't be tried.
-func run(t *testing.T, root string, seed uint64, n int) *Report {
+func run(t *testing.T, root string, seed uint64, n int, also ...uint64) *Report {
 	t.Helper()
 	command := fmt.Sprintf("go test ./gen/internal/fuzz -run TestPrograms -accept=false -shrink -seed %d -programs %d", seed, n)
-	r, err := Run(t.Context(), Config{Root: root, Seed: seed, Programs: n, Shrink: *shrinkFlag, Except: strings.Split(*exceptFlag, ",")})
+	r, err := Run(t.Context(), Config{Root: root, Seed: seed, Programs: n, Also: also, Shrink: *shrinkFlag, Except: strings.Split(*exceptFlag, ",")})
 	if err != nil {
 		t.Errorf("%v\n%s", err, command)
 		return nil
@@ -133,7 +136,7 @@ func libraryCopy(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"device", "runtime"} {
+	for _, name := range []string{"device", "internal", "runtime"} {
 		if err := os.CopyFS(filepath.Join(to, name), os.DirFS(filepath.Join(from, name))); err != nil {
 			t.Fatal(err)
 		}
@@ -161,8 +164,8 @@ func accept(t *testing.T, r *Report) {
 		fmt.Fprintf(&table, "%-6s refused %5d\n", code, r.Refused[code])
 		refused += r.Refused[code]
 	}
-	t.Logf("%d programs, %d pairs of which %d were rewritten, %d inputs of which %d end in a panic, %d judged by the interpreter, %d runs compared; %d waits as written, %d rewritten\n%d of %d reads put off\n%s",
-		r.Programs, r.Pairs, r.Changed, r.Inputs, r.Panics, r.Judged, r.Runs, r.Waits[0], r.Waits[1], applied, applied+refused, table.String())
+	t.Logf("%d programs, %d pairs of which %d were rewritten, %d inputs of which %d end in a panic, %d judged by the interpreter, %d runs compared, %d programs with little memory; %d waits as written, %d rewritten\n%d of %d reads put off\n%s",
+		r.Programs, r.Pairs, r.Changed, r.Inputs, r.Panics, r.Judged, r.Runs, r.Tight, r.Waits[0], r.Waits[1], applied, applied+refused, table.String())
 	if !*acceptFlag {
 		return
 	}

@@ -13,6 +13,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
 // ConfigName is the file, in the folder of a module's go.mod, that says what
@@ -34,9 +36,9 @@ import (
 // before what comes with the generator.
 const ConfigName = "asyncgen.json"
 
-// modulesJSON says the same of modules that many programs use. Beside the
+// modulesJSON says the same of modules that many programs use, of each function for itself. Beside the
 // effects of each stand its path and the versions of which the names were taken;
-// of other versions what is named there still holds, what is not is unknown.
+// of other versions what is named there still holds, what is not is unknown. What writes may call the methods in wraps.
 //
 //go:embed modules.json
 var modulesJSON []byte
@@ -62,8 +64,8 @@ func bare(full string) string { return typeParams.ReplaceAllString(full, ")") }
 // shipped is the table of modulesJSON.
 func shipped() (table, error) {
 	var modules []struct {
-		Path, Versions string
-		Effects        map[string]string
+		Path, Versions, Wraps string
+		Effects               map[string]string
 	}
 	d := json.NewDecoder(bytes.NewReader(modulesJSON))
 	d.DisallowUnknownFields()
@@ -74,8 +76,11 @@ func shipped() (table, error) {
 	for _, m := range modules {
 		for name, text := range m.Effects {
 			e, err := parseEffects(text)
-			if err == nil && !fullName.MatchString(name) {
+			if err == nil && (!fullName.MatchString(name) || strings.HasSuffix(name, "*")) {
 				err = errors.New("not the name of a function")
+			}
+			if e.Output {
+				e.Wraps = m.Wraps
 			}
 			if err != nil {
 				return nil, fmt.Errorf("load: modules.json: %s: %w", name, err)
@@ -178,12 +183,10 @@ func (c *configReader) object(what string, each func(key string) error) error {
 
 func (c *configReader) read() error {
 	err := c.object("the file", func(key string) error {
-		if key == "profiles" { // for the linter
-			var skip json.RawMessage
-			return c.d.Decode(&skip)
-		}
 		if key != "effects" {
-			c.errorf("there is no setting %q%s", key, didYouMean(key, []string{"effects", "profiles"}))
+			if !slices.Contains(tensorapi.ConfigKeys, key) { // else it is for the linter
+				c.errorf("there is no setting %q%s", key, didYouMean(key, tensorapi.ConfigKeys))
+			}
 			var skip json.RawMessage
 			return c.d.Decode(&skip)
 		}

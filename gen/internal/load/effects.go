@@ -19,6 +19,10 @@ type Effects struct {
 	Builds  bool // changes a text in the making that a later call puts out: the fields of a line of a log
 	Formats bool // makes text of its arguments as package fmt does, so that it calls their methods
 	Changes bool // changes what its arguments, or its receiver, lead to
+
+	// Wraps are methods that it may call of what was once handed to its package: a writer, a hook. Only what comes with the
+	// generator says so.
+	Wraps string
 }
 
 // A word names one effect.

@@ -24,6 +24,7 @@ import (
 	"strings"
 
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+	"golang.org/x/tools/go/ast/inspector"
 	"golang.org/x/tools/go/packages"
 )
 
@@ -52,6 +53,7 @@ type Program struct {
 	Fset    *token.FileSet
 	Roots   []*Package // what was asked for, sorted by import path
 	Runtime *types.Package
+	Tests   []TestKernel // in the folders that the patterns name
 
 	packages map[string]*Package // all that have syntax, by import path
 	bodies   map[*types.Func]*Body
@@ -99,22 +101,43 @@ func (p *Program) Body(fn *types.Func) (*Body, bool) {
 // packages of the module that it needs declare, sorted. What else was loaded
 // does not matter, so that the answer is the same for every choice of packages.
 func (p *Program) Methods(pkg *Package, name string) []*types.Func {
-	seen := make(map[string]bool)
 	var found []*types.Func
+	for _, pkg := range p.needs(pkg) {
+		found = append(found, pkg.methods[name]...)
+	}
+	slices.SortFunc(found, func(a, b *types.Func) int { return cmp.Compare(a.FullName(), b.FullName()) })
+	return found
+}
+
+// needs returns pkg and the packages of its module that it imports, directly or not.
+func (p *Program) needs(pkg *Package) (found []*Package) {
+	seen := make(map[string]bool)
 	var visit func(pkg *Package)
 	visit = func(pkg *Package) {
 		if pkg == nil || seen[pkg.PkgPath] {
 			return
 		}
 		seen[pkg.PkgPath] = true
-		found = append(found, pkg.methods[name]...)
+		found = append(found, pkg)
 		for path := range pkg.Imports {
 			visit(p.packages[path])
 		}
 	}
 	visit(pkg)
-	slices.SortFunc(found, func(a, b *types.Func) int { return cmp.Compare(a.FullName(), b.FullName()) })
 	return found
+}
+
+// Contains reports whether pkg, or a package of its module that it needs, has a call like that which found looks for. Beside the
+// call that gets the node around it.
+func (p *Program) Contains(pkg *Package, found func(info *types.Info, call *ast.CallExpr, parent ast.Node) bool) bool {
+	for _, pkg := range p.needs(pkg) {
+		for c := range inspector.New(pkg.Syntax).Root().Preorder((*ast.CallExpr)(nil)) {
+			if found(pkg.TypesInfo, c.Node().(*ast.CallExpr), c.Parent().Node()) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Calls reports whether a package of the program mentions the function with the given full name.
@@ -172,15 +195,26 @@ func Load(ctx context.Context, c Config) (*Program, error) {
 	if len(c.Patterns) == 0 {
 		c.Patterns = []string{"."}
 	}
+	for _, p := range c.Patterns {
+		if why := NoPackage(p); why != "" {
+			return nil, fmt.Errorf("load: %s", why)
+		}
+	}
 	c.Patterns = folders(c.Patterns)
 	pc := &packages.Config{Context: ctx, Mode: shallow, Dir: c.Dir, Env: c.Env, BuildFlags: c.BuildFlags}
 	found, err := packages.Load(pc, c.Patterns...)
 	if err != nil {
 		return nil, fmt.Errorf("load %s: %w", strings.Join(c.Patterns, " "), goError(err))
 	}
+	var tests []TestKernel
+	for _, p := range found {
+		if !c.Deps {
+			tests = append(tests, testKernels(p.Dir)...)
+		}
+	}
 	roots, all, err := choose(c, found)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(InTests(tests), err)
 	}
 
 	pc.Mode, pc.Fset = deep, token.NewFileSet()
@@ -211,7 +245,21 @@ func Load(ctx context.Context, c Config) (*Program, error) {
 	if err := errors.Join(append(wrong, err)...); err != nil {
 		return nil, err
 	}
+	prog.Tests = tests
 	return prog, nil
+}
+
+// NoPackage says why word can't name packages to the go command, or "".
+func NoPackage(word string) string {
+	switch {
+	case word == "":
+		return "an empty word names no package"
+	case strings.HasPrefix(word, "-"):
+		return fmt.Sprintf("%q names no package: flags come before the packages, and a folder of that name is %q", word, "./"+word)
+	case tensorapi.Visible(word) != word:
+		return fmt.Sprintf("%q names no package: it has characters that do not print", word)
+	}
+	return ""
 }
 
 // folders replaces files in patterns by the packages that they belong to: a
@@ -377,14 +425,12 @@ func problems(p *packages.Package) (errs []error) {
 
 // relative shortens a position to what a user would type.
 func relative(pos string) string {
-	wd, err := os.Getwd()
-	if err != nil {
-		return pos
+	if wd, err := os.Getwd(); err == nil {
+		if rel, err := filepath.Rel(wd, pos); err == nil && !strings.HasPrefix(rel, "..") {
+			pos = rel
+		}
 	}
-	if rel, err := filepath.Rel(wd, pos); err == nil && !strings.HasPrefix(rel, "..") {
-		return rel
-	}
-	return pos
+	return tensorapi.Visible(pos)
 }
 
 // add indexes one package.

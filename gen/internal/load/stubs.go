@@ -2,6 +2,7 @@ package load
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -23,8 +24,7 @@ import (
 // those that are still to be written, with stubs: functions of the right
 // signature and without a body worth the name. Files that do not parse are
 // left to the type checker, which reports them. What can't be written, because
-// the package has functions of those names, or the originals are in tests, is
-// in wrong, and has no stub.
+// the package has functions of those names, is in wrong, and has no stub.
 func addStubs(overlay map[string][]byte, p *packages.Package) (wrong []error, err error) {
 	files := slices.Concat(p.GoFiles, p.OtherFiles)
 	if len(p.GoFiles) == 0 {
@@ -37,10 +37,7 @@ func addStubs(overlay map[string][]byte, p *packages.Package) (wrong []error, er
 	}
 	for _, e := range entries {
 		name := e.Name()
-		switch {
-		case strings.HasSuffix(name, "_test.go"):
-			wrong = append(wrong, inTest(filepath.Join(dir, name))...)
-		case strings.HasSuffix(name, ".go"):
+		if strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") {
 			files = append(files, filepath.Join(dir, name))
 		}
 	}
@@ -85,26 +82,48 @@ func addStubs(overlay map[string][]byte, p *packages.Package) (wrong []error, er
 	return wrong, nil
 }
 
-// inTest returns an error for each function that is marked in a test file.
-func inTest(path string) (wrong []error) {
-	text, err := os.ReadFile(path)
-	if err != nil || !bytes.Contains(text, []byte("//asyncgen:kernel")) {
-		return nil
+// A TestKernel is a function that is marked in a test file, where nothing is generated.
+type TestKernel struct {
+	Pos    token.Position
+	Name   string
+	Strict bool
+}
+
+// InTests is an error that says that nothing but functions in test files is marked, or nil.
+func InTests(kernels []TestKernel) error {
+	var errs []error
+	for _, k := range kernels {
+		errs = append(errs, fmt.Errorf("%s: functions in test files can't be rewritten: move %s to another file", relative(k.Pos.String()), k.Name))
 	}
-	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, path, text, parser.ParseComments|parser.SkipObjectResolution)
-	if err != nil {
-		return nil
-	}
-	d := &directives{kernels: make(map[*ast.FuncDecl]*Kernel), effects: make(map[*ast.Ident]Effects)}
-	d.scan(file)
-	for _, decl := range file.Decls {
-		if fn, ok := decl.(*ast.FuncDecl); ok && d.kernels[fn] != nil {
-			wrong = append(wrong, fmt.Errorf("%s: functions in test files can't be rewritten: move %s to another file",
-				relative(fset.Position(fn.Name.Pos()).String()), fn.Name.Name))
+	return errors.Join(errs...)
+}
+
+// testKernels returns the functions that are marked in the test files of a folder, built or not. What can't be read has none.
+func testKernels(dir string) (found []TestKernel) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if !strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		if err != nil || !bytes.Contains(text, []byte("//asyncgen:kernel")) {
+			continue
+		}
+		fset := token.NewFileSet()
+		file, err := parser.ParseFile(fset, path, text, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			continue // nobody asks for its functions
+		}
+		d := &directives{kernels: make(map[*ast.FuncDecl]*Kernel), effects: make(map[*ast.Ident]Effects)}
+		d.scan(file)
+		for _, decl := range file.Decls {
+			if fn, ok := decl.(*ast.FuncDecl); ok && d.kernels[fn] != nil {
+				found = append(found, TestKernel{fset.Position(fn.Name.Pos()), fn.Name.Name, d.kernels[fn].Strict})
+			}
 		}
 	}
-	return wrong
+	return found
 }
 
 // names are the functions that the files of a package declare, and those that

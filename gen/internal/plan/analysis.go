@@ -27,13 +27,14 @@ type Analysis struct {
 	lifts     map[functionForm]lifting
 	idents    map[*load.Package]map[string]bool // all identifiers in a package
 	variants  map[*load.Package]map[string]bool // the names of the variants that stand there
+	buffers   map[*load.Package]bool            // see sharesBuffers
 }
 
 // New returns an analysis of prog. How a function is divided is up to divide: see [Analysis.Lift].
 func New(prog *load.Program, divide func(*Function) (*Lift, *Cause)) *Analysis {
 	return &Analysis{Program: prog, API: tensorapi.Ours(), divide: divide, summaries: make(map[calledFrom]*Effects),
 		making: make(map[calledFrom]int), partial: make(map[calledFrom]partial), lifts: make(map[functionForm]lifting), idents: make(map[*load.Package]map[string]bool),
-		variants: make(map[*load.Package]map[string]bool)}
+		variants: make(map[*load.Package]map[string]bool), buffers: make(map[*load.Package]bool)}
 }
 
 // A calledFrom is a function, and the package that it is called from, if what it does differs with that.
@@ -112,6 +113,9 @@ func (a *Analysis) summarise(fn *types.Func, home *load.Package) *Effects {
 		return declared(d, fn.Pos())
 	}
 	body, ok := a.Program.Body(fn)
+	if text := waitsFor(fn); !ok && text != "" {
+		return &Effects{Barrier: &Cause{Pos: fn.Pos(), Text: text, Code: Blocks}}
+	}
 	if !ok {
 		return unknown(fn, "has effects that are unknown")
 	}
@@ -121,6 +125,9 @@ func (a *Analysis) summarise(fn *types.Func, home *load.Package) *Effects {
 	f := a.Function(body.Pkg, body.Decl)
 	f.summarised, f.Home = true, home
 	e := f.walk(body.Decl.Body, nil)
+	if f.unsafe != nil {
+		e.Unsafe = f.unsafe
+	}
 	return f.Outside(e)
 }
 

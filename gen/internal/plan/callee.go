@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+	"github.com/asyncgen/asyncgen/gen/internal/facts"
 	"golang.org/x/tools/go/types/typeutil"
 )
 
@@ -24,9 +25,6 @@ const (
 	CallsFunction        // of the program, with a body
 )
 
-// totalPackages are packages whose functions work for all arguments.
-var totalPackages = map[string]bool{"math": true, "math/cmplx": true, "unicode": true, "cmp": true, "errors": true, "strconv": true}
-
 // Callee returns what call calls: nil if that is not known before the program runs.
 func (f *Function) Callee(call *ast.CallExpr) (*types.Func, tensorapi.Func, Callee) {
 	if f.builtin(call) != "" {
@@ -39,14 +37,11 @@ func (f *Function) Callee(call *ast.CallExpr) (*types.Func, tensorapi.Func, Call
 	if api, ok := f.Analysis.API.Lookup(fn); ok {
 		return fn, api, CallsLibrary
 	}
-	switch kind := stdlib(fn); kind {
-	case stdUnknown:
-	case stdPrints, stdStamps, stdFormats, stdClock, stdPolls:
+	switch fact := facts.Of(fn); {
+	case fact == nil, takesFunc(fact, fn):
+	case fact.Has(facts.Total | facts.Clock):
 		return fn, tensorapi.Func{}, CallsTotal
 	default:
-		if totalPackages[fn.Pkg().Path()] {
-			return fn, tensorapi.Func{}, CallsTotal
-		}
 		return fn, tensorapi.Func{}, CallsStandard
 	}
 	if _, ok := f.Analysis.Program.Body(fn); ok {
@@ -108,7 +103,9 @@ func (f *Function) Sets(v *types.Var) (n int) {
 		case *ast.IncDecStmt:
 			n++
 		case *ast.UnaryExpr:
-			n += 2 // its address
+			if p.Op == token.AND {
+				n += 2
+			}
 		}
 		return true
 	})

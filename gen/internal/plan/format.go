@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/types"
 
+	"github.com/asyncgen/asyncgen/gen/internal/facts"
 	"golang.org/x/tools/go/types/typeutil"
 )
 
@@ -88,66 +89,44 @@ func (w *walker) attributes(e ast.Expr, faithful bool) bool {
 		w.formatted(call.Args[0], faithful)
 		return true
 	}
-	if stdlib(fn) != stdPure || fn.Signature().Recv() != nil {
+	if fact := facts.Of(fn); fact == nil || fact.Does != 0 || fn.Signature().Recv() != nil {
 		return false
 	}
 	w.exprs(call.Args) // slog.Int and the like
 	return true
 }
 
-// encoded walks a call that formats all its arguments, as encoding/json does.
-func (w *walker) encoded(fn *types.Func, call *ast.CallExpr) {
-	if recv := w.f.receiver(call); recv != nil {
-		w.expr(recv)
-	}
-	faithful := fn.Pkg().Path() == "encoding/json"
-	for i, arg := range call.Args {
-		p := fn.Signature().Params().At(i).Type()
-		switch {
-		case isWriter(p):
-			w.expr(arg)
-			w.writes(w.f.Info.TypeOf(arg), call)
-		case isInterface(p):
-			w.formatted(arg, faithful)
-		default:
-			w.expr(arg)
-		}
-	}
-	w.wrapped(fn, call)
-}
+// textMethods are the methods that making text of a value may call.
+var textMethods = []string{"Format", "GoString", "Error", "String", "LogValue", "IsZero", "MarshalText", "MarshalJSON"}
 
-// drives adds what a function does that is given something with methods to call:
-// sort.Sort, heap.Push.
-func (w *walker) drives(fn *types.Func, call *ast.CallExpr) {
-	iface, ok := fn.Signature().Params().At(0).Type().Underlying().(*types.Interface)
-	t := w.f.Info.TypeOf(call.Args[0])
-	if !ok {
-		return
+// formatsItself reports whether making text of a value of type t may call a method of the program, which may see what the value
+// leads to.
+func formatsItself(t types.Type, seen map[types.Type]bool) bool {
+	if seen[t] {
+		return false
 	}
-	for m := range iface.Methods() {
-		if isInterface(t) {
-			w.behind(t, m.Name(), call)
-			if !w.f.Analysis.knows(t) {
-				note(&w.e.Barrier, cause(call, "calls %s of %s, whose type is not known before the program runs", m.Name(), text(call.Args[0])).as(UnknownEffects))
+	seen[t] = true
+	if named, ok := derefNamed(t); ok && named.Obj().Pkg() != nil {
+		for _, m := range textMethods {
+			obj, _, _ := types.LookupFieldOrMethod(t, true, named.Obj().Pkg(), m)
+			if fn, ok := obj.(*types.Func); ok && facts.Of(fn) == nil {
+				return true
 			}
-			continue
-		}
-		obj, _, _ := types.LookupFieldOrMethod(t, true, w.f.Pkg.Types, m.Name())
-		if method, ok := obj.(*types.Func); ok && stdlib(method) != stdPure {
-			w.e.addCall(w.f.Analysis.Summary(method, w.f.Home), call.Pos(), name(method))
 		}
 	}
-	w.deep(t, call.Args[0], true)
-}
-
-// knows reports whether all types behind the interface t are seen: it has a method
-// that no package but those of the program can declare.
-func (a *Analysis) knows(t types.Type) bool {
-	iface := t.Underlying().(*types.Interface)
-	for m := range iface.Methods() {
-		if !m.Exported() {
-			return true
+	switch u := t.Underlying().(type) {
+	case *types.Interface:
+		return true
+	case *types.Struct:
+		for f := range u.Fields() {
+			if formatsItself(f.Type(), seen) {
+				return true
+			}
 		}
+	case *types.Map:
+		return formatsItself(u.Key(), seen) || formatsItself(u.Elem(), seen)
+	case interface{ Elem() types.Type }:
+		return formatsItself(u.Elem(), seen)
 	}
 	return false
 }

@@ -5,9 +5,9 @@ import (
 	"go/token"
 	"go/types"
 	"slices"
-	"strings"
 
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+	"github.com/asyncgen/asyncgen/gen/internal/facts"
 	"github.com/asyncgen/asyncgen/gen/internal/load"
 	"golang.org/x/tools/go/types/typeutil"
 )
@@ -38,6 +38,8 @@ type Function struct {
 	summarised bool                        // what it does is told to its callers
 	hasDefer   bool
 	goTo       *Cause // the first goto
+	unsafe     *Cause // the first use of package unsafe
+	looked     bool   // for it in functions that are called
 	inProgress map[*ast.FuncLit]bool
 	lifted     map[literalForm]lifting
 	yield      *types.Var // what an iterator calls for each element: the body of a loop
@@ -47,6 +49,7 @@ type Function struct {
 type varFacts struct {
 	address  bool // its address is taken
 	own      bool // memory that it leads to is led to by nothing else, before handed
+	rows     bool // nor is that of the slices in it
 	private  bool // it is a text or a random generator that is only used by its methods
 	escapes  bool // a function literal that others may call uses it
 	inDefer  bool // a deferred call uses it
@@ -234,6 +237,10 @@ func (f *Function) startsElsewhere(call *ast.CallExpr) bool {
 func (f *Function) findUses() {
 	ast.Inspect(f.Decl.Body, func(n ast.Node) bool {
 		switch n := n.(type) {
+		case *ast.Ident:
+			if f.unsafe == nil && isUnsafe(f.Info.ObjectOf(n)) {
+				f.unsafe = &Cause{Pos: n.Pos(), Text: "uses package unsafe, so that any memory may be reached as any other", Code: SharedMemory}
+			}
 		case *ast.UnaryExpr:
 			if call, ok := f.parents[n].(*ast.CallExpr); n.Op == token.AND && !(ok && f.IsChoice(call)) {
 				f.takeAddress(n.X)
@@ -338,7 +345,7 @@ func (f *Function) isTame(lit *ast.FuncLit) bool {
 		if f.startsElsewhere(p) {
 			return false
 		}
-		return p.Fun == n || f.isHigherOrder(p)
+		return p.Fun == n || f.isHigherOrder(p, lit)
 	case *ast.AssignStmt, *ast.ValueSpec:
 		for _, l := range f.closures {
 			if l == lit {
@@ -349,16 +356,29 @@ func (f *Function) isTame(lit *ast.FuncLit) bool {
 	return false
 }
 
-func (f *Function) isHigherOrder(call *ast.CallExpr) bool {
+// isHigherOrder reports whether call calls its argument lit only before it returns.
+func (f *Function) isHigherOrder(call *ast.CallExpr, lit *ast.FuncLit) bool {
 	if f.IsChoice(call) {
 		return true
 	}
 	fn := typeutil.StaticCallee(f.Info, call)
-	if fn == nil {
+	if fn == nil || facts.Of(fn) == nil {
 		return false
 	}
-	_, ok := higherOrder[fn.Origin().FullName()]
-	return ok
+	s := f.slotOf(call, fn, lit)
+	return s.Has(facts.Calls) && !s.Has(facts.Keeps)
+}
+
+// slotOf returns what is known of the slot of fn that call hands e to.
+func (f *Function) slotOf(call *ast.CallExpr, fn *types.Func, e ast.Expr) facts.Slot {
+	_, slots := facts.Of(fn).Slots(fn.Origin().Signature())
+	_, args := f.receiverOf(call)
+	for i, arg := range args {
+		if ast.Unparen(arg) == e && len(slots) > 0 {
+			return slots[min(i, len(slots)-1)]
+		}
+	}
+	return facts.Slot{}
 }
 
 // findOwners finds the local variables whose memory nothing else leads to:
@@ -400,7 +420,7 @@ func (f *Function) findOwners() {
 	}
 	for v, own := range ok {
 		if own {
-			f.fact(v).own, f.fact(v).handed = true, handed[v]
+			f.fact(v).own, f.fact(v).handed, f.fact(v).rows = true, handed[v], handed[v] == nil && f.ownsRows(v)
 		}
 	}
 }
@@ -525,15 +545,15 @@ func (f *Function) isNew(e ast.Expr, v *types.Var) bool {
 			return f.isNew(e.Args[0], v)
 		}
 		if fn := typeutil.StaticCallee(f.Info, e); fn != nil {
-			_, ok := fresh[fn.Origin().FullName()]
-			return ok
+			fact := facts.Of(fn)
+			return fact != nil && fact.Has(facts.Fresh)
 		}
 	}
 	return false
 }
 
 // onlyLooks reports whether a call that is given v does not keep it.
-func (f *Function) onlyLooks(call *ast.CallExpr, id *ast.Ident, v *types.Var) bool {
+func (f *Function) onlyLooks(call *ast.CallExpr, id ast.Expr, v *types.Var) bool {
 	switch f.builtin(call) {
 	case "len", "cap", "copy", "delete", "clear":
 		return true
@@ -547,21 +567,11 @@ func (f *Function) onlyLooks(call *ast.CallExpr, id *ast.Ident, v *types.Var) bo
 	if _, ok := f.Analysis.API.Lookup(fn); ok {
 		return true // tensors copy what they are made of
 	}
-	if _, ok := fresh[fn.Origin().FullName()]; ok {
-		return true
+	if fact := facts.Of(fn); fact == nil || fact.Has(facts.Blocks|facts.Lazy) {
+		return false
 	}
-	kind := stdlib(fn)
-	if kind == stdUnknown {
-		kind = higherOrder[fn.Origin().FullName()]
-	}
-	switch kind {
-	case stdPrints, stdStamps, stdFormats, stdEncodes, stdEmits:
-		return true
-	case stdPure, stdMutates, stdFills:
-		t := f.Info.TypeOf(call)
-		return t != nil && !leads(t) && !isFunc(t) && !isInterface(t)
-	}
-	return false
+	s := f.slotOf(call, fn, id)
+	return s.Word != 0 && !s.Has(facts.Keeps|facts.Returns|facts.Fills|facts.Calls) && !(s.Has(facts.Formats) && formatsItself(v.Type(), make(map[types.Type]bool)))
 }
 
 func isFunc(t types.Type) bool      { _, ok := t.Underlying().(*types.Signature); return ok }
@@ -663,8 +673,33 @@ func (f *Function) Sees(pos token.Pos, obj types.Object) bool {
 	return found == obj
 }
 
+// isUnsafe reports whether obj leads to memory under another type than its own: a function of package unsafe whose result is no
+// constant, or what holds an unsafe.Pointer.
+func isUnsafe(obj types.Object) bool {
+	if obj == nil {
+		return false
+	}
+	if obj.Pkg() == types.Unsafe {
+		return obj.Name() != "Sizeof" && obj.Name() != "Alignof" && obj.Name() != "Offsetof"
+	}
+	b, ok := obj.Type().Underlying().(*types.Basic)
+	return ok && b.Kind() == types.UnsafePointer
+}
+
 // Goto returns the first goto of f.
 func (f *Function) Goto() *Cause { return f.goTo }
+
+// Unsafe returns the first use of package unsafe in f or in a function that it calls, in a loop or not. What is found out about
+// the memory that statements share is nothing then.
+func (f *Function) Unsafe() *Cause {
+	for f.outer != nil {
+		f = f.outer
+	}
+	if f.unsafe == nil && !f.looked {
+		f.unsafe, f.looked = f.walk(f.Decl.Body, nil).Unsafe, true
+	}
+	return f.unsafe
+}
 
 // Effects returns what evaluating e does, reads included.
 func (f *Function) Effects(e ast.Expr) *Effects { return f.walk(e, nil) }
@@ -678,13 +713,8 @@ func (f *Function) NeverReturns(call *ast.CallExpr) bool {
 	if fn == nil {
 		return false
 	}
-	switch stdlib(fn) {
-	case stdExits:
-		return true
-	case stdPrints, stdStamps:
-		return strings.HasPrefix(fn.Name(), "Fatal") || strings.HasPrefix(fn.Name(), "Panic") || strings.HasPrefix(fn.Name(), "Skip") || fn.Name() == "FailNow"
-	}
-	return false
+	fact := facts.Of(fn)
+	return fact != nil && fact.Has(facts.Ends|facts.Exits)
 }
 
 // AlwaysFirst reports whether e, an expression in s, is evaluated once whenever
@@ -736,5 +766,5 @@ func (f *Function) Library(call *ast.CallExpr) (*types.Func, tensorapi.Func, boo
 // IsStandard reports whether call calls a function of the standard library of which the effects are known.
 func (f *Function) IsStandard(call *ast.CallExpr) bool {
 	fn := typeutil.StaticCallee(f.Info, call)
-	return fn != nil && stdlib(fn) != stdUnknown
+	return fn != nil && facts.Of(fn) != nil && !takesFunc(facts.Of(fn), fn)
 }

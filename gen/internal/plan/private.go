@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"go/types"
 
+	"github.com/asyncgen/asyncgen/gen/internal/facts"
 	"golang.org/x/tools/go/types/typeutil"
 )
 
@@ -58,11 +59,12 @@ func (f *Function) keepsPrivate(id *ast.Ident, v *types.Var) bool {
 		if fn == nil {
 			return false
 		}
-		kind := stdlib(fn)
-		if kind == stdUnknown {
-			kind = higherOrder[fn.FullName()]
+		fact := facts.Of(fn)
+		if fact == nil {
+			return false
 		}
-		return kind == stdStream || kind == stdSource
+		recv, _ := fact.Slots(fn.Signature())
+		return fact.Has(facts.Stream|facts.Source) && !fact.Has(facts.Blocks) && !recv.Has(facts.Keeps|facts.Returns)
 	case *ast.UnaryExpr:
 		call, ok := f.parents[p].(*ast.CallExpr)
 		return ok && p.Op == token.AND && f.isWrittenTo(call, p)
@@ -97,7 +99,7 @@ func (f *Function) literalAround(n ast.Node) *ast.FuncLit {
 // isWrittenTo reports whether call prints to its argument e.
 func (f *Function) isWrittenTo(call *ast.CallExpr, e ast.Expr) bool {
 	fn := typeutil.StaticCallee(f.Info, call)
-	if fn == nil || stdlib(fn) != stdPrints || len(call.Args) == 0 || call.Args[0] != e || f.startsElsewhere(call) {
+	if fn == nil || facts.Of(fn) == nil || !facts.Of(fn).Has(facts.Prints) || len(call.Args) == 0 || call.Args[0] != e || f.startsElsewhere(call) {
 		return false
 	}
 	params := fn.Signature().Params()
@@ -134,6 +136,9 @@ func (f *Function) makesPrivate(e ast.Expr) bool {
 
 // private returns the variable that e is, or whose address it is, if that is private.
 func (w *walker) private(e ast.Expr) (*types.Var, bool) {
+	if e == nil {
+		return nil, false
+	}
 	e = ast.Unparen(e)
 	if u, ok := e.(*ast.UnaryExpr); ok && u.Op == token.AND {
 		e = ast.Unparen(u.X)

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
 // A Code identifies a kind of remark: AG1xx for what was done, AG2xx for what
@@ -52,6 +54,7 @@ const (
 	LoopHeader     Code = "AG215"
 	Exempt         Code = "AG216"
 	Hidden         Code = "AG217"
+	InTest         Code = "AG218"
 	NoNumber       Code = "AG221"
 	OneRounding    Code = "AG222"
 	PastFails      Code = "AG230"
@@ -120,6 +123,7 @@ var classes = map[Code]Class{
 	PastRandom:     UserFixable,
 	ExitForm:       UserFixable,
 	Hidden:         UserFixable,
+	InTest:         UserFixable,
 	NoNumber:       UserFixable,
 	OneRounding:    UserFixable,
 	Diverged:       Mistake,
@@ -157,12 +161,12 @@ func (r Remark) Format(dir string) string {
 	if r.Rule != "" {
 		fmt.Fprintf(&b, " %s", r.Rule)
 	}
-	fmt.Fprintf(&b, ": %s", r.Message)
+	fmt.Fprintf(&b, ": %s", tensorapi.Visible(r.Message))
 	for _, why := range r.Because {
-		fmt.Fprintf(&b, "\n\t%s: %s", place(dir, why.Pos), why.Text)
+		fmt.Fprintf(&b, "\n\t%s: %s", place(dir, why.Pos), tensorapi.Visible(why.Text))
 	}
 	if r.Hint != "" {
-		fmt.Fprintf(&b, "\n\thint: %s", r.Hint)
+		fmt.Fprintf(&b, "\n\thint: %s", tensorapi.Visible(r.Hint))
 	}
 	return b.String()
 }
@@ -173,7 +177,7 @@ func place(dir string, pos token.Position) string {
 			pos.Filename = rel
 		}
 	}
-	return pos.String()
+	return tensorapi.Visible(pos.String())
 }
 
 // SortRemarks sorts by file, line, column and code, and drops repetitions.

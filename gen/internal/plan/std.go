@@ -1,225 +1,361 @@
 package plan
 
 import (
+	"go/ast"
 	"go/types"
-	"strings"
+	"slices"
+
+	"github.com/asyncgen/asyncgen/gen/internal/facts"
+	"github.com/asyncgen/asyncgen/gen/internal/load"
+	"golang.org/x/tools/go/types/typeutil"
 )
 
-// A stdKind is what the generator knows about a function of the standard
-// library.
-type stdKind uint8
-
-const (
-	stdUnknown stdKind = iota
-	stdPure            // reads its arguments and what they lead to
-	stdMutates         // also changes what its first argument leads to
-	stdChanges         // also changes what its receiver leads to
-	stdFills           // also changes what any of its arguments leads to
-	stdDrives          // calls the methods of its first argument that its parameter has, and changes what that leads to
-	stdErrors          // looks into a chain of errors; errors.As changes what its second argument leads to
-	stdPrints          // formats its arguments for the outside
-	stdStamps          // the same, with the time of the call
-	stdFormats         // formats its arguments
-	stdEncodes         // formats its arguments, those that are not variadic too
-	stdEmits           // the same for the outside
-	stdStream          // reads or writes a stream, its receiver, or a file
-	stdEnv             // asks the process: environment, working directory
-	stdSetenv          // changes the process
-	stdClock           // reads the clock
-	stdRandom          // draws from a random generator of the host that nobody seeded
-	stdSource          // draws from its receiver, a random generator
-	stdGlobal          // draws from a random generator that the program may have seeded
-	stdBlocks          // may wait for the outside
-	stdSync            // takes part in the synchronisation of goroutines
-	stdPolls           // asks a context
-	stdExits           // ends the process
-)
-
-// stdPackages says what every function and method of a package is, unless
-// stdFuncs knows better.
-var stdPackages = map[string]stdKind{
-	"cmp":           stdPure,
-	"math":          stdPure,
-	"math/bits":     stdPure,
-	"math/cmplx":    stdPure,
-	"regexp":        stdPure,
-	"strconv":       stdPure,
-	"unicode":       stdPure,
-	"unicode/utf8":  stdPure,
-	"unicode/utf16": stdPure,
-	"path":          stdPure,
-	"html":          stdPure,
-	"math/big":      stdChanges,
-	"database/sql":  stdBlocks,
-	"net":           stdBlocks,
-	"net/http":      stdBlocks,
-	"net/rpc":       stdBlocks,
-	"os/exec":       stdBlocks,
-	"os/signal":     stdBlocks,
-	"sync":          stdSync,
-	"sync/atomic":   stdSync,
+// standard walks a call of a function of the standard library, of which fact says what it does.
+func (w *walker) standard(fact *facts.Entry, fn *types.Func, call *ast.CallExpr) {
+	w.receiver(call)
+	if fact.Has(facts.Blocks) {
+		w.exprs(call.Args)
+		note(&w.e.Barrier, cause(call, "calls %s, which may wait for the outside", name(fn)).as(Blocks))
+		return
+	}
+	c := cause(call, "calls %s", name(fn))
+	sig := fn.Origin().Signature()
+	of, slots := fact.Slots(sig)
+	recv, args := w.f.receiverOf(call)
+	own, isPrivate := w.private(recv)
+	isPrivate = isPrivate && fact.Has(facts.Stream|facts.Source)
+	if recv != nil && sig.Recv() != nil && !isPrivate && !fact.Has(facts.Source) {
+		if of.Has(facts.Calls) && of.Methods == nil {
+			of.Methods = []string{fn.Name()} // of an interface
+		}
+		w.slot(of, recv, sig.Recv().Type(), call)
+	}
+	faithful := fn.Pkg().Path() == "encoding/json" || sig.Variadic() && w.faithfulVerbs(fn, call)
+	for i, arg := range args {
+		last := min(i, len(slots)-1)
+		s, param := slots[last], sig.Params().At(last).Type()
+		rest := sig.Variadic() && last == len(slots)-1
+		if rest && !call.Ellipsis.IsValid() {
+			param = param.(*types.Slice).Elem()
+		}
+		switch {
+		case !s.Has(facts.Formats):
+			w.expr(arg)
+		case rest && call.Ellipsis.IsValid():
+			w.expr(arg)
+			w.formattedRest(arg)
+		default:
+			w.formatted(arg, faithful)
+		}
+		if i == 0 && !isPrivate && w.f.isWrittenTo(call, arg) {
+			if own, isPrivate = w.private(arg); isPrivate {
+				continue
+			}
+		}
+		w.slot(s, arg, param, call)
+	}
+	if isPrivate {
+		w.e.read(Loc{Kind: Own, Obj: own}, c)
+		w.e.write(Loc{Kind: Own, Obj: own}, c)
+		return
+	}
+	w.does(fact, call, c)
 }
 
-// stdFuncs lists functions by their full names; in a name that ends in ".*"
-// the star stands for every function, or every method of a type, that no other name
-// lists and that takes no function. The names are those of the standard library, context.TODO too.
-var stdFuncs = table(map[stdKind]string{
-	stdPure: `
-		bytes.* errors.New errors.Join errors.Unwrap strings.*
-		bufio.NewReader bufio.NewScanner bufio.NewWriter bufio.NewWriterSize encoding/csv.NewReader encoding/csv.NewWriter
-		encoding/json.NewDecoder encoding/json.NewEncoder encoding/json.Valid text/tabwriter.NewWriter
-		encoding/hex.EncodeToString encoding/hex.DecodeString (*encoding/base64.Encoding).EncodeToString (*encoding/base64.Encoding).DecodeString
-		crypto/md5.Sum crypto/sha1.Sum crypto/sha256.Sum256 crypto/sha512.Sum512 hash/crc32.ChecksumIEEE hash/adler32.Checksum
-		maps.Clone maps.Equal maps.Keys maps.Values maps.All
-		path/filepath.Base path/filepath.Dir path/filepath.Ext path/filepath.Join path/filepath.Clean path/filepath.Split path/filepath.IsAbs
-		path/filepath.Rel path/filepath.Match path/filepath.ToSlash path/filepath.FromSlash path/filepath.VolumeName
-		slices.All slices.Values slices.Backward slices.Clone slices.Compare slices.Concat slices.Contains slices.Equal slices.Index slices.Max slices.Min
-		slices.Repeat slices.IsSorted slices.BinarySearch slices.Chunk
-		sort.SearchInts sort.SearchFloat64s sort.SearchStrings sort.Float64sAreSorted sort.IntsAreSorted sort.StringsAreSorted sort.Reverse
-		(*strings.Replacer).Replace (*strings.Reader).Len (*strings.Reader).Size (*bytes.Reader).Len (*bytes.Reader).Size
-		(*bufio.Scanner).Text (*bufio.Scanner).Bytes (*bufio.Scanner).Err
-		(time.Duration).* (time.Time).* (time.Month).* (time.Weekday).* (*time.Location).String
-		time.Date time.Unix time.UnixMilli time.UnixMicro time.ParseDuration time.Parse time.ParseInLocation time.FixedZone
-		(*testing.common).Helper (*testing.common).Name (*testing.common).Failed math/rand.NewSource math/rand.New math/rand/v2.New math/rand/v2.NewPCG math/rand/v2.NewChaCha8
-		log/slog.Int log/slog.Int64 log/slog.Uint64 log/slog.Float64 log/slog.String log/slog.Bool log/slog.Time log/slog.Duration
-		(log/slog.Level).String log/slog.Default log.Default log.New log/slog.New
-		image.Pt image.Rect (image.Point).* (image.Rectangle).*
-		image.NewAlpha image.NewCMYK image.NewGray image.NewGray16 image.NewNRGBA image.NewNRGBA64 image.NewPaletted image.NewRGBA image.NewRGBA64
-		net/url.PathEscape net/url.QueryEscape os.Getpid os.Getpagesize os.IsExist os.IsNotExist os.IsPermission os.IsTimeout runtime.NumCPU runtime.Version
-		context.Background context.TODO context.Cause`,
-	stdMutates: `
-		maps.Copy slices.Reverse slices.Sort slices.Insert slices.Delete slices.Replace slices.Grow slices.Compact slices.Clip
-		sort.Float64s sort.Ints sort.Strings
-		strconv.AppendBool strconv.AppendFloat strconv.AppendInt strconv.AppendUint strconv.AppendQuote strconv.AppendQuoteRune
-		strconv.AppendQuoteRuneToASCII strconv.AppendQuoteRuneToGraphic strconv.AppendQuoteToASCII strconv.AppendQuoteToGraphic
-		(time.Time).AppendFormat (time.Time).AppendText (time.Time).AppendBinary
-		(encoding/binary.littleEndian).* (encoding/binary.bigEndian).* encoding/binary.PutUvarint encoding/binary.PutVarint
-		encoding/binary.AppendUvarint encoding/binary.AppendVarint encoding/hex.Encode encoding/hex.AppendEncode
-		unicode/utf8.AppendRune unicode/utf8.EncodeRune unicode/utf16.AppendRune`,
-	stdChanges: `
-		(*container/list.List).* (*container/list.Element).* (*container/ring.Ring).* (net/http.Header).* (net/url.Values).*
-		(*image.Alpha).* (*image.CMYK).* (*image.Gray).* (*image.Gray16).* (*image.NRGBA).* (*image.NRGBA64).* (*image.Paletted).* (*image.RGBA).* (*image.RGBA64).*
-		(*regexp.Regexp).Longest (*bufio.Scanner).Buffer (*bufio.Scanner).Split`,
-	stdFills:  `fmt.Sscan fmt.Sscanf fmt.Sscanln encoding/json.Unmarshal encoding/json.Indent encoding/json.Compact encoding/hex.Decode`,
-	stdDrives: `container/heap.* sort.Sort sort.Stable sort.IsSorted`,
-	stdErrors: `errors.Is errors.As`,
-	stdPrints: `
-		fmt.Print fmt.Printf fmt.Println fmt.Fprint fmt.Fprintf fmt.Fprintln
-		(*testing.common).Log (*testing.common).Logf (*testing.common).Error (*testing.common).Errorf (*testing.common).Fatal (*testing.common).Fatalf
-		(*testing.common).Fail (*testing.common).FailNow (*testing.common).Skip (*testing.common).Skipf (*testing.common).SkipNow
-		(*testing.B).ReportMetric io.WriteString (io.Writer).Write (io.StringWriter).WriteString (io.ByteWriter).WriteByte
-		(*os.File).WriteString (*os.File).Write`,
-	stdStamps: `
-		log.Print log.Printf log.Println log.Fatal log.Fatalf log.Fatalln log.Panic log.Panicf log.Panicln log.Output
-		(*log.Logger).Print (*log.Logger).Printf (*log.Logger).Println (*log.Logger).Fatal (*log.Logger).Fatalf (*log.Logger).Fatalln
-		(*log.Logger).Panic (*log.Logger).Panicf (*log.Logger).Panicln (*log.Logger).Output
-		log/slog.Debug log/slog.Info log/slog.Warn log/slog.Error log/slog.Log log/slog.LogAttrs
-		log/slog.DebugContext log/slog.InfoContext log/slog.WarnContext log/slog.ErrorContext
-		(*log/slog.Logger).Debug (*log/slog.Logger).Info (*log/slog.Logger).Warn (*log/slog.Logger).Error (*log/slog.Logger).Log (*log/slog.Logger).LogAttrs
-		(*log/slog.Logger).DebugContext (*log/slog.Logger).InfoContext (*log/slog.Logger).WarnContext (*log/slog.Logger).ErrorContext`,
-	stdFormats: `fmt.Sprint fmt.Sprintf fmt.Sprintln fmt.Errorf fmt.Append fmt.Appendf fmt.Appendln`,
-	stdEncodes: `encoding/json.Marshal encoding/json.MarshalIndent`,
-	stdEmits:   `(*encoding/json.Encoder).Encode encoding/binary.Write`,
-	stdStream: `
-		(*strings.Builder).* (*strings.Reader).* (*bytes.Reader).*
-		(*bytes.Buffer).WriteString (*bytes.Buffer).WriteByte (*bytes.Buffer).WriteRune (*bytes.Buffer).Write (*bytes.Buffer).String (*bytes.Buffer).Len
-		(*bytes.Buffer).Reset (*bytes.Buffer).Truncate (*bytes.Buffer).Grow (*bytes.Buffer).Cap (*bytes.Buffer).Available
-		(*bytes.Buffer).ReadByte (*bytes.Buffer).ReadRune (*bytes.Buffer).ReadString (*bytes.Buffer).Read
-		(*bufio.Writer).WriteString (*bufio.Writer).WriteByte (*bufio.Writer).WriteRune (*bufio.Writer).Write (*bufio.Writer).Flush (*bufio.Writer).Buffered
-		(*bufio.Writer).Available (*bufio.Writer).Size (*text/tabwriter.Writer).Flush (*text/tabwriter.Writer).Write (*text/tabwriter.Writer).Init
-		(*encoding/json.Encoder).SetIndent (*encoding/json.Encoder).SetEscapeHTML
-		(*encoding/csv.Writer).Write (*encoding/csv.Writer).WriteAll (*encoding/csv.Writer).Flush (*encoding/csv.Writer).Error
-		(*compress/gzip.Writer).Write (*compress/gzip.Writer).Flush (*compress/gzip.Writer).Close
-		log.SetPrefix log.SetFlags log.SetOutput log.Prefix log.Flags log.Writer
-		(*log.Logger).SetPrefix (*log.Logger).SetFlags (*log.Logger).SetOutput (*log.Logger).Prefix (*log.Logger).Flags (*log.Logger).Writer
-		(net/http.Flusher).Flush (net/http.ResponseWriter).Write (net/http.ResponseWriter).WriteHeader (net/http.ResponseWriter).Header
-		(*net/http.ResponseController).Flush
-		(*os.File).Close (*os.File).Sync (*os.File).WriteAt (*os.File).Truncate (*os.File).Name
-		os.WriteFile os.Create os.CreateTemp os.Mkdir os.MkdirAll os.MkdirTemp os.Remove os.RemoveAll os.Rename os.Truncate os.Chmod os.Symlink os.Link`,
-	stdEnv:    `os.Getenv os.LookupEnv os.Environ os.ExpandEnv os.Getwd os.Hostname os.Executable os.TempDir os.UserHomeDir`,
-	stdSetenv: `os.Setenv os.Unsetenv os.Clearenv os.Chdir`,
-	stdClock:  `time.Now time.Since time.Until`,
-	stdRandom: `math/rand/v2.*`,
-	stdGlobal: `math/rand.*`,
-	stdSource: `(*math/rand.Rand).* (*math/rand/v2.Rand).*`,
-	stdBlocks: `
-		time.Sleep time.After time.AfterFunc time.Tick time.NewTimer time.NewTicker (*time.Timer).* (*time.Ticker).*
-		fmt.Scan fmt.Scanf fmt.Scanln fmt.Fscan fmt.Fscanf fmt.Fscanln
-		(*bufio.Scanner).* (*bufio.Reader).* (*os.File).Read (*os.File).ReadAt (*os.File).ReadFrom io.ReadAll io.Copy io.CopyN io.ReadFull (io.Reader).Read
-		(*encoding/json.Decoder).* (*encoding/csv.Reader).* (*encoding/gob.Decoder).*
-		os.Open os.OpenFile os.ReadFile os.ReadDir os.Stat net.* net/http.*
-		runtime.Gosched runtime.GC runtime/debug.FreeOSMemory`,
-	stdPolls: `(context.Context).Err`,
-	stdExits: `os.Exit runtime.Goexit`,
-})
+// receiverOf returns the receiver of a call, if it has one, and its arguments: that of a method expression is the first of them.
+func (f *Function) receiverOf(call *ast.CallExpr) (recv ast.Expr, args []ast.Expr) {
+	sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
+	if !ok || f.Info.Selections[sel] == nil {
+		return nil, call.Args
+	}
+	if f.Info.Selections[sel].Kind() == types.MethodExpr {
+		return call.Args[0], call.Args[1:]
+	}
+	return sel.X, call.Args
+}
 
-func table(byKind map[stdKind]string) map[string]stdKind {
-	m := make(map[string]stdKind)
-	for kind, names := range byKind {
-		for name := range strings.FieldsSeq(names) {
-			m[name] = kind
+// slot adds what is done with e, which is handed to a receiver or parameter of the type param.
+func (w *walker) slot(s facts.Slot, e ast.Expr, param types.Type, call *ast.CallExpr) {
+	t := w.f.Info.TypeOf(e)
+	changes := s.Has(facts.Changes | facts.State)
+	switch {
+	case s.Has(facts.Fills):
+		w.everything(t, e, true)
+		w.methodsCalled(call, s.Methods...)
+	case s.Has(facts.Changes):
+		w.deep(t, e, true)
+	case s.Has(facts.Looks | facts.State | facts.Keeps | facts.Returns):
+		w.deep(t, e, false)
+	}
+	if s.Has(facts.State) {
+		w.state(t, e)
+	}
+	if s.Has(facts.Looks|facts.Changes|facts.Returns) && isInterface(t) && !isTypeParam(t) {
+		w.touchMemory(e, changes)
+	}
+	if isPointer(param) && !isPointer(t) && isPlace(e) && s.Word != 0 && !s.Has(facts.Ignores) { // its address is taken
+		w.touch(w.place(e), e, w.e.read, "reads")
+		if changes {
+			w.change(ast.Unparen(e))
 		}
 	}
-	return m
-}
-
-// stdlib returns what is known of fn.
-func stdlib(fn *types.Func) stdKind {
-	fn = fn.Origin()
-	full := fn.FullName()
-	if k, ok := stdFuncs[full]; ok {
-		return k
-	}
-	kind := stdUnknown
-	if fn.Pkg() != nil {
-		kind = stdPackages[fn.Pkg().Path()]
-	}
-	if i := strings.LastIndexByte(full, '.'); i >= 0 {
-		if k, ok := stdFuncs[full[:i]+".*"]; ok {
-			kind = k
+	switch {
+	case !s.Has(facts.Calls):
+	case isFunc(param):
+		w.calls(e, call)
+	default:
+		names := s.Methods
+		if iface, ok := param.Underlying().(*types.Interface); ok && len(names) == 0 {
+			for m := range iface.Methods() {
+				names = append(names, m.Name())
+			}
+		}
+		for _, m := range names {
+			w.method(t, m, e, call)
 		}
 	}
-	if kind < stdBlocks && takesFunc(fn) {
-		return stdUnknown // it depends on the function, see higherOrder
-	}
-	return kind
 }
 
-// takesFunc reports whether fn has a parameter of function type.
-func takesFunc(fn *types.Func) bool {
-	for p := range fn.Signature().Params().Variables() {
-		if isFunc(p.Type()) {
+// touchMemory records that what is behind e, of which the type does not show, is read, or changed too.
+func (w *walker) touchMemory(e ast.Expr, changes bool) {
+	w.touch(Loc{Kind: Memory}, e, w.e.read, "reads what is behind")
+	if changes {
+		w.touch(Loc{Kind: Memory}, e, w.e.write, "changes what is behind")
+	}
+}
+
+// state adds that the memory of e changes that belongs to the package of its type: what pointers to types of that package lead to.
+func (w *walker) state(t types.Type, e ast.Expr) {
+	if v, ok := w.owner(e); ok {
+		w.touch(Loc{Kind: Own, Obj: v}, e, w.e.write, "changes what is behind")
+		return
+	}
+	seen := make(map[types.Type]bool)
+	var visit func(t types.Type, pkg *types.Package)
+	visit = func(t types.Type, pkg *types.Package) {
+		if n, ok := types.Unalias(t).(*types.Named); ok {
+			if seen[n] || pkg != nil && n.Obj().Pkg() != pkg {
+				return
+			}
+			seen[n], pkg = true, n.Obj().Pkg()
+		}
+		switch u := t.Underlying().(type) {
+		case *types.Pointer:
+			w.touch(Loc{Kind: Deref, Type: w.f.Analysis.types.of(u.Elem())}, e, w.e.write, "changes what is behind")
+			visit(u.Elem(), pkg)
+		case *types.Struct:
+			for f := range u.Fields() {
+				if _, named := types.Unalias(f.Type()).(*types.Basic); !named {
+					visit(f.Type(), pkg)
+				}
+			}
+		}
+	}
+	visit(t, nil)
+}
+
+// calls adds what the function e does, which call calls before it returns.
+func (w *walker) calls(e ast.Expr, call *ast.CallExpr) {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.FuncLit:
+		w.run(e, call, "a function literal")
+		return
+	case *ast.CallExpr:
+		if fn := typeutil.StaticCallee(w.f.Info, e); fn != nil {
+			if fact := facts.Of(fn); fact != nil && fact.Has(facts.Lazy) {
+				return // what it looks at has been added where it is called
+			}
+		}
+	default:
+		fn := w.f.named(e)
+		if fn == nil {
+			break
+		}
+		if fact := facts.Of(fn); fact == nil || !fact.OnlyLooks() {
+			w.e.addCall(w.f.Analysis.Summary(fn, w.f.Home), e.Pos(), name(fn))
+		}
+		return
+	}
+	note(&w.e.Barrier, cause(call, "calls %s with %s, a function value whose effects are unknown", text(call.Fun), text(e)).as(UnknownEffects))
+}
+
+// method adds what the method called name of e does, of the type t. That e may have none is no matter.
+func (w *walker) method(t types.Type, method string, e ast.Expr, call *ast.CallExpr) {
+	obj, _, _ := types.LookupFieldOrMethod(t, true, w.f.Pkg.Types, method)
+	fn, ok := obj.(*types.Func)
+	if isInterface(t) {
+		w.behind(t, method, call)
+	}
+	if !ok {
+		return
+	}
+	c := cause(call, "calls %s", name(fn))
+	fact := facts.Of(fn)
+	switch {
+	case fact == nil && isInterface(t):
+		if !w.f.Analysis.knows(t) {
+			note(&w.e.Barrier, cause(call, "calls %s of %s, whose type is not known before the program runs", method, text(e)).as(UnknownEffects))
+		}
+	case fact == nil:
+		w.e.addCall(w.f.Analysis.Summary(fn, w.f.Home), call.Pos(), name(fn))
+	case fact.Has(facts.Blocks):
+		note(&w.e.Barrier, cause(call, "calls %s, which may wait for the outside", name(fn)).as(Blocks))
+	default:
+		if isInterface(t) && fact.Has(facts.Prints|facts.Stream) && w.f.Analysis.sharesBuffers(w.f.Home) {
+			bytes := Loc{Kind: Elem, Type: w.f.Analysis.types.of(types.Typ[types.Uint8])}
+			w.touch(bytes, e, w.e.write, "changes the bytes behind")
+		}
+		if recv, _ := fact.Slots(fn.Signature()); !isInterface(t) {
+			recv.Word &^= facts.Calls
+			w.slot(recv, e, fn.Signature().Recv().Type(), call)
+		}
+		w.does(fact, call, c)
+	}
+}
+
+// does adds what a function does besides what it does with its slots.
+func (w *walker) does(fact *facts.Entry, call *ast.CallExpr, c Cause) {
+	both := func(kind LocKind, c Cause) {
+		w.e.read(Loc{Kind: kind}, c)
+		w.e.write(Loc{Kind: kind}, c)
+	}
+	if fact.Has(facts.Prints | facts.Stamps) {
+		w.e.write(Loc{Kind: World}, Cause{Pos: c.Pos, Text: "writes to the outside"})
+	}
+	if fact.Has(facts.Stamps) {
+		note(&w.e.Stamps, c)
+	}
+	if fact.Has(facts.Stream) {
+		both(World, c)
+	}
+	if fact.Has(facts.Env) {
+		w.e.read(Loc{Kind: Process}, c)
+	}
+	if fact.Has(facts.Setenv) {
+		w.e.write(Loc{Kind: Process}, c)
+		w.e.write(Loc{Kind: World}, c)
+	}
+	if fact.Has(facts.Clock) {
+		note(&w.e.Clock, Cause{Pos: c.Pos, Text: "reads the clock"})
+	}
+	if fact.Has(facts.Polls) {
+		note(&w.e.Polls, c)
+	}
+	if fact.Has(facts.Random | facts.Global) {
+		both(Random, Cause{Pos: c.Pos, Text: "draws random numbers"})
+	}
+	if fact.Has(facts.Source) || fact.Has(facts.Global) && w.f.Analysis.Program.Calls("math/rand.Seed") {
+		both(Memory, Cause{Pos: c.Pos, Text: "draws from a random generator that others may use"})
+	}
+	if fact.Has(facts.Exits) {
+		w.e.write(Loc{Kind: World}, Cause{Pos: c.Pos, Text: "ends the process or the goroutine"})
+	}
+	w.methodsCalled(call, fact.Wraps...)
+}
+
+// knows reports whether all types behind the interface t are seen: it has a method
+// that no package but those of the program can declare.
+func (a *Analysis) knows(t types.Type) bool {
+	iface := t.Underlying().(*types.Interface)
+	for m := range iface.Methods() {
+		if !m.Exported() {
 			return true
 		}
 	}
 	return false
 }
 
-// higherOrder are functions that call the functions they are given only
-// before they return; what they do besides is the value.
-var higherOrder = table(map[stdKind]string{
-	stdPure: `
-			slices.IndexFunc slices.ContainsFunc slices.MaxFunc slices.MinFunc slices.BinarySearchFunc slices.EqualFunc slices.CompareFunc slices.IsSortedFunc
-			slices.Collect slices.Sorted slices.SortedFunc maps.Collect maps.EqualFunc sort.Search sort.Find sort.SliceIsSorted
-			strings.Map strings.FieldsFunc strings.TrimFunc strings.TrimLeftFunc strings.TrimRightFunc strings.IndexFunc strings.LastIndexFunc strings.ContainsFunc
-			bytes.Map bytes.FieldsFunc bytes.TrimFunc bytes.TrimLeftFunc bytes.TrimRightFunc bytes.IndexFunc bytes.LastIndexFunc bytes.ContainsFunc`,
-	stdMutates: `
-			slices.SortFunc slices.SortStableFunc slices.DeleteFunc slices.CompactFunc slices.AppendSeq
-			maps.DeleteFunc maps.Insert sort.Slice sort.SliceStable`,
-	stdGlobal: `math/rand.Shuffle`,
-	stdRandom: `math/rand/v2.Shuffle`,
-	stdSource: `(*math/rand.Rand).Shuffle (*math/rand/v2.Rand).Shuffle`,
-})
+// sharesBuffers reports whether home, or a package of the module that it needs, gives a bytes.Buffer memory of its own, or holds what
+// one of them has given it: writing to any writer may change bytes then.
+func (a *Analysis) sharesBuffers(home *load.Package) bool {
+	a.byHome = true
+	shares, ok := a.buffers[home]
+	if !ok {
+		shares = a.Program.Contains(home, func(pkg *types.Info, call *ast.CallExpr, parent ast.Node) bool {
+			fn := typeutil.StaticCallee(pkg, call)
+			if fn == nil {
+				return false
+			}
+			switch fn.FullName() {
+			case "bytes.NewBuffer":
+				return !isNewMemory(pkg, call.Args[0])
+			case "(*bytes.Buffer).AvailableBuffer", "(*bytes.Buffer).Bytes", "(*bytes.Buffer).Next", "(*bytes.Buffer).Peek":
+				return !isConsumed(pkg, call, parent)
+			}
+			return false
+		})
+		a.buffers[home] = shares
+	}
+	return shares
+}
 
-// fresh are functions whose result is new memory.
-var fresh = table(map[stdKind]string{stdPure: `
-	bytes.Clone maps.Clone maps.Collect slices.Clone slices.Collect slices.Concat slices.Repeat slices.Sorted slices.SortedFunc
-	strings.Fields strings.FieldsFunc strings.Split strings.SplitN strings.SplitAfter`})
+// isNewMemory reports whether e leads to memory that nothing else leads to.
+func isNewMemory(info *types.Info, e ast.Expr) bool {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.CompositeLit:
+		return true
+	case *ast.Ident:
+		return info.Types[e].IsNil()
+	case *ast.CallExpr:
+		if info.Types[e.Fun].IsType() { // []byte(text), or a slice by another name
+			b, ok := info.TypeOf(e.Args[0]).Underlying().(*types.Basic)
+			return ok && b.Kind() != types.UnsafePointer
+		}
+		if id, ok := ast.Unparen(e.Fun).(*ast.Ident); ok && info.Uses[id] == types.Universe.Lookup("make") {
+			return true
+		}
+		fn := typeutil.StaticCallee(info, e)
+		return fn != nil && facts.Of(fn) != nil && facts.Of(fn).Has(facts.Fresh)
+	}
+	return false
+}
 
-// iterators are functions whose result can be ranged over without effects of
-// its own.
-var iterators = map[string]bool{
-	"slices.All": true, "slices.Values": true, "slices.Backward": true, "slices.Chunk": true,
-	"maps.All": true, "maps.Keys": true, "maps.Values": true,
-	"strings.Lines": true, "strings.SplitSeq": true, "strings.FieldsSeq": true,
+// isConsumed reports whether e, an argument of the call parent, leads nowhere any more when that returns.
+func isConsumed(info *types.Info, e ast.Expr, parent ast.Node) bool {
+	call, ok := parent.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	if tv := info.Types[call.Fun]; tv.IsType() {
+		_, isText := tv.Type.Underlying().(*types.Basic)
+		return isText
+	}
+	fn := typeutil.StaticCallee(info, call)
+	if fn == nil || facts.Of(fn) == nil || facts.Of(fn).Has(facts.Blocks) {
+		return false
+	}
+	_, slots := facts.Of(fn).Slots(fn.Origin().Signature())
+	i := slices.Index(call.Args, e)
+	return i >= 0 && !slots[min(i, len(slots)-1)].Has(facts.Keeps|facts.Returns)
+}
+
+// waitsFor completes "calls f, which ..." for functions of the standard library that nothing is known of, in packages that are for
+// waiting; it is "" for others.
+func waitsFor(fn *types.Func) string {
+	if fn.Pkg() == nil {
+		return ""
+	}
+	switch path := fn.Pkg().Path(); path {
+	case "sync", "sync/atomic":
+		return "other goroutines take part in"
+	case "database/sql", "net", "net/http", "net/rpc", "os/exec", "os/signal":
+		return "may wait for the outside"
+	}
+	return ""
+}
+
+func isWriter(t types.Type) bool {
+	n, ok := types.Unalias(t).(*types.Named)
+	return ok && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == "io" && n.Obj().Name() == "Writer"
+}
+
+// takesFunc reports whether fn calls a function that it is given.
+func takesFunc(fact *facts.Entry, fn *types.Func) bool {
+	_, slots := fact.Slots(fn.Origin().Signature())
+	for i, s := range slots {
+		if s.Has(facts.Calls) && isFunc(fn.Origin().Signature().Params().At(i).Type()) {
+			return true
+		}
+	}
+	return false
 }

@@ -199,6 +199,16 @@ func (f *Function) stmt(n ast.Stmt, parent *Stmt) *Stmt {
 		s.declare(n.Init)
 		s.declare(n.Assign)
 		s.clauses(w, n.Body)
+	case *ast.SelectStmt:
+		if !f.polls(n) {
+			w.stmt(n)
+			break
+		}
+		w.asks(n)
+		s.Bodies = [][]*Stmt{}
+		for _, c := range n.Body.List {
+			s.Bodies = append(s.Bodies, f.list(c.(*ast.CommClause).Body, s))
+		}
 	case *ast.ReturnStmt:
 		if f.Here != nil {
 			f.returns(w, s, n)

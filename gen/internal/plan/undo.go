@@ -42,9 +42,6 @@ func (e *Effects) Touches(l Loc) bool {
 	return false
 }
 
-// FieldLoc is the place of a field of structs behind pointers.
-func FieldLoc(field *types.Var) Loc { return Loc{Kind: Field, Obj: field.Origin()} }
-
 // Definition returns what the variable v of f is defined as, if it is so once, by v := e, and never gets another value.
 func (f *Function) Definition(v *types.Var) (e ast.Expr) {
 	if v.Pos() < f.Decl.Body.Pos() || f.Sets(v) != 1 {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+	"github.com/asyncgen/asyncgen/gen/internal/facts"
 	"github.com/asyncgen/asyncgen/gen/internal/load"
 	"golang.org/x/tools/go/types/typeutil"
 )
@@ -147,8 +148,14 @@ func (w *walker) stmt(s ast.Stmt) {
 	case *ast.LabeledStmt:
 		w.stmt(s.Stmt)
 	case *ast.SelectStmt:
-		note(&w.e.Barrier, cause(s, "waits for channels").as(Blocks))
-		w.outer().stmts(s.Body.List)
+		if !w.f.polls(s) {
+			w.unready(s)
+			break
+		}
+		w.asks(s)
+		for _, c := range s.Body.List {
+			w.stmts(c.(*ast.CommClause).Body)
+		}
 	case *ast.CommClause:
 		w.stmt(s.Comm)
 		w.stmts(s.Body)
@@ -229,7 +236,7 @@ func (w *walker) rangeSteps(s *ast.RangeStmt) {
 	case *types.Signature:
 		if call, ok := ast.Unparen(s.X).(*ast.CallExpr); ok {
 			if fn := typeutil.StaticCallee(w.f.Info, call); fn != nil {
-				if iterators[fn.Origin().FullName()] {
+				if fact := facts.Of(fn); fact != nil && fact.Has(facts.Lazy) {
 					for _, arg := range call.Args {
 						w.deep(w.f.Info.TypeOf(arg), arg, false)
 					}
@@ -465,14 +472,14 @@ func (w *walker) place(e ast.Expr) Loc {
 		if v, ok := w.owner(e.X); ok && len(sel.Index()) == 1 { // not promoted, perhaps through a pointer
 			return Loc{Kind: Own, Obj: v}
 		}
-		if field, ok := sel.Obj().(*types.Var); ok && (sel.Indirect() || isPointer(sel.Recv())) {
-			return Loc{Kind: Field, Obj: field.Origin()}
+		if _, ok := sel.Obj().(*types.Var); ok && (sel.Indirect() || isPointer(sel.Recv())) {
+			return FieldLoc(sel)
 		}
 		if l := w.place(e.X); l.Kind == Var || l.Kind == Own || l.Kind == MapElem {
 			return l
 		}
-		if field, ok := sel.Obj().(*types.Var); ok {
-			return Loc{Kind: Field, Obj: field.Origin()}
+		if _, ok := sel.Obj().(*types.Var); ok {
+			return FieldLoc(sel)
 		}
 	case *ast.IndexExpr:
 		if _, ok := info.TypeOf(e.X).Underlying().(*types.Array); ok {
@@ -514,14 +521,19 @@ func (w *walker) elementsOf(e ast.Expr) (Loc, bool) {
 	return Loc{Kind: Memory}, true
 }
 
-// owner returns the variable that e is, if nothing else leads to its memory.
+// owner returns the variable that e is, or of which e is one of the slices in it, if nothing else leads to its memory.
 func (w *walker) owner(e ast.Expr) (*types.Var, bool) {
-	id, ok := ast.Unparen(e).(*ast.Ident)
+	e = ast.Unparen(e)
+	ix, row := e.(*ast.IndexExpr)
+	if row {
+		e = ast.Unparen(ix.X)
+	}
+	id, ok := e.(*ast.Ident)
 	if !ok {
 		return nil, false
 	}
 	v := w.f.variable(id)
-	if v == nil || w.f.facts[v] == nil || !w.f.facts[v].own || w.f.facts[v].address {
+	if v == nil || w.f.facts[v] == nil || !w.f.facts[v].own || w.f.facts[v].address || row && !w.f.facts[v].rows {
 		return nil, false
 	}
 	return v, true
@@ -530,11 +542,11 @@ func (w *walker) owner(e ast.Expr) (*types.Var, bool) {
 // call walks a call, by what is called.
 func (w *walker) call(call *ast.CallExpr) {
 	info := w.f.Info
+	if info.Types[call].Value != nil {
+		return // a constant: len of an array, unsafe.Sizeof
+	}
 	if tv := info.Types[call.Fun]; tv.IsType() {
 		w.exprs(call.Args)
-		if isUnsafe(tv.Type) || len(call.Args) == 1 && isUnsafe(info.TypeOf(call.Args[0])) {
-			note(&w.e.Barrier, cause(call, "uses unsafe, so that effects are unknown").as(UnknownEffects))
-		}
 		return
 	}
 	if w.f.NeverReturns(call) {
@@ -590,19 +602,8 @@ func (w *walker) call(call *ast.CallExpr) {
 		}
 		return
 	}
-	if kind, ok := higherOrder[fn.Origin().FullName()]; ok && w.tameArgs(call) {
-		w.effectOf(kind, fn, call)
-		for _, arg := range call.Args {
-			if lit, ok := ast.Unparen(arg).(*ast.FuncLit); ok {
-				w.run(lit, call, "a function literal")
-			} else if fn := w.f.named(arg); fn != nil && stdlib(fn) != stdPure {
-				w.e.addCall(w.f.Analysis.Summary(fn, w.f.Home), arg.Pos(), name(fn))
-			}
-		}
-		return
-	}
-	if kind := stdlib(fn); kind != stdUnknown {
-		w.effectOf(kind, fn, call)
+	if fact := facts.Of(fn); fact != nil {
+		w.standard(fact, fn, call)
 		return
 	}
 	if recv := w.f.receiver(call); fn.FullName() == "(error).Error" && recv != nil {
@@ -663,10 +664,10 @@ func (w *walker) declaredCall(d load.Effects, callee types.Object, call *ast.Cal
 		w.operands(call)
 	}
 	for _, arg := range call.Args {
-		w.deep(w.f.Info.TypeOf(arg), arg, d.Changes)
+		w.reach(w.f.Info.TypeOf(arg), arg, d.Changes, !w.isDeclared(arg))
 	}
 	if recv != nil {
-		w.deep(w.f.Info.TypeOf(recv), recv, d.Changes)
+		w.reach(w.f.Info.TypeOf(recv), recv, d.Changes, !w.isDeclared(recv))
 		if isPlace(recv) && !isPointer(w.f.Info.TypeOf(recv)) {
 			w.load(ast.Unparen(recv))
 			if d.Changes {
@@ -674,7 +675,25 @@ func (w *walker) declaredCall(d load.Effects, callee types.Object, call *ast.Cal
 			}
 		}
 	}
+	if d.Wraps != "" {
+		w.methodsCalled(call, strings.Split(d.Wraps, ",")...)
+	}
 	w.e.addCall(declared(d, callee.Pos()), call.Pos(), calledName(callee, call))
+}
+
+// isDeclared reports whether e is a call of a function with declared effects: what is behind its result is what its arguments lead to,
+// which have been walked.
+func (w *walker) isDeclared(e ast.Expr) bool {
+	call, ok := ast.Unparen(e).(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	fn := typeutil.StaticCallee(w.f.Info, call)
+	if fn == nil {
+		return false
+	}
+	_, ok = w.f.Analysis.Program.Effects(fn)
+	return ok
 }
 
 // calledName is how messages call what a call calls.
@@ -683,11 +702,6 @@ func calledName(callee types.Object, call *ast.CallExpr) string {
 		return name(fn)
 	}
 	return text(call.Fun)
-}
-
-func isUnsafe(t types.Type) bool {
-	b, ok := t.Underlying().(*types.Basic)
-	return ok && b.Kind() == types.UnsafePointer
 }
 
 // name is how messages call a function: fmt.Println, (*Model).Loss.
@@ -752,31 +766,6 @@ func (w *walker) behind(t types.Type, method string, at ast.Node) {
 	}
 	for _, fn := range w.f.Analysis.Implementations(w.f.Home, iface, method) {
 		w.e.addCall(w.f.Analysis.Summary(fn, w.f.Home), at.Pos(), name(fn))
-	}
-}
-
-// writes adds the effects of writing to a writer of type t.
-func (w *walker) writes(t types.Type, at ast.Node) {
-	if isInterface(t) {
-		w.behind(t, "Write", at)
-		return
-	}
-	obj, _, _ := types.LookupFieldOrMethod(t, true, nil, "Write")
-	fn, ok := obj.(*types.Func)
-	switch {
-	case !ok:
-	case stdlib(fn) == stdUnknown:
-		w.e.addCall(w.f.Analysis.Summary(fn, w.f.Home), at.Pos(), name(fn))
-	default:
-		w.wrapped(fn, at)
-	}
-}
-
-// wrapped adds what a writer that hands on to another may do: a bufio.Writer.
-func (w *walker) wrapped(fn *types.Func, at ast.Node) {
-	switch fn.Pkg().Path() {
-	case "bufio", "text/tabwriter", "log", "encoding/json", "encoding/csv", "encoding/binary", "compress/gzip", "net/http":
-		w.methodsCalled(at, "Write")
 	}
 }
 
@@ -885,26 +874,6 @@ func copiedReceiver(sel *types.Selection) (types.Type, bool) {
 	return recv.Type(), sel.Indirect() || isPointer(sel.Recv())
 }
 
-func (w *walker) tameArgs(call *ast.CallExpr) bool {
-	for _, arg := range call.Args {
-		if !isFunc(w.f.Info.TypeOf(arg)) {
-			continue
-		}
-		switch arg := ast.Unparen(arg).(type) {
-		case *ast.FuncLit:
-		case *ast.CallExpr:
-			if fn := typeutil.StaticCallee(w.f.Info, arg); fn == nil || !iterators[fn.Origin().FullName()] {
-				return false
-			}
-		default:
-			if w.f.named(arg) == nil {
-				return false
-			}
-		}
-	}
-	return true
-}
-
 // named returns the function, not a method, that e is the name of, or nil.
 func (f *Function) named(e ast.Expr) *types.Func {
 	switch x := ast.Unparen(e).(type) {
@@ -1002,183 +971,6 @@ func (w *walker) builtin(name string, call *ast.CallExpr) {
 		note(&w.e.Barrier, cause(call, "calls %s", name).as(Blocks))
 	default: // make, new, panic, min, max, complex, real, imag and the like
 		w.exprs(call.Args)
-		if strings.HasPrefix(text(call.Fun), "unsafe.") {
-			note(&w.e.Barrier, cause(call, "uses unsafe").as(UnknownEffects))
-		}
-	}
-}
-
-// effectOf adds what a function of the standard library does.
-func (w *walker) effectOf(kind stdKind, fn *types.Func, call *ast.CallExpr) {
-	c := cause(call, "calls %s", name(fn))
-	switch kind {
-	case stdPrints, stdStamps, stdFormats:
-		w.format(fn, call)
-		if kind != stdFormats {
-			if v, ok := w.writtenTo(call); ok {
-				w.e.read(Loc{Kind: Own, Obj: v}, c)
-				w.e.write(Loc{Kind: Own, Obj: v}, c)
-				return
-			}
-			w.e.write(Loc{Kind: World}, Cause{Pos: c.Pos, Text: "writes to the outside"})
-			w.written(fn, call)
-		}
-		if kind == stdStamps {
-			note(&w.e.Stamps, c)
-		}
-		return
-	case stdEncodes, stdEmits:
-		w.encoded(fn, call)
-		if kind == stdEmits {
-			w.e.read(Loc{Kind: World}, c)
-			w.e.write(Loc{Kind: World}, Cause{Pos: c.Pos, Text: "writes to the outside"})
-		}
-		return
-	}
-	w.operands(call)
-	recv := w.f.receiver(call)
-	if v, ok := w.private(recv); recv != nil && ok && (kind == stdStream || kind == stdSource) {
-		for _, arg := range call.Args {
-			w.deep(w.f.Info.TypeOf(arg), arg, fn.Name() == "Read")
-		}
-		w.e.read(Loc{Kind: Own, Obj: v}, c)
-		w.e.write(Loc{Kind: Own, Obj: v}, c)
-		return
-	}
-	switch kind {
-	case stdPure, stdMutates:
-		for i, arg := range call.Args {
-			w.deep(w.f.Info.TypeOf(arg), arg, kind == stdMutates && i == 0)
-		}
-	case stdChanges, stdFills:
-		for _, arg := range call.Args {
-			w.deep(w.f.Info.TypeOf(arg), arg, kind == stdFills)
-		}
-		if recv != nil {
-			w.deep(w.f.Info.TypeOf(recv), recv, true)
-			if isPlace(recv) && !isPointer(w.f.Info.TypeOf(recv)) {
-				w.store(recv)
-			}
-		}
-		if fn.Pkg().Path() == "image" {
-			w.methodsCalled(call, "RGBA") // of the color
-		}
-		if kind == stdFills {
-			w.methodsCalled(call, "UnmarshalJSON", "UnmarshalText", "Scan")
-		}
-	case stdDrives:
-		w.drives(fn, call)
-	case stdErrors:
-		w.e.read(Loc{Kind: Memory}, c)
-		w.methodsCalled(call, "Is", "As", "Unwrap")
-		if fn.Name() == "As" {
-			w.deep(w.f.Info.TypeOf(call.Args[1]), call.Args[1], true)
-		}
-	case stdEnv:
-		w.e.read(Loc{Kind: Process}, c)
-	case stdSetenv:
-		w.e.write(Loc{Kind: Process}, c)
-		w.e.write(Loc{Kind: World}, c)
-	case stdStream:
-		for _, arg := range call.Args {
-			w.deep(w.f.Info.TypeOf(arg), arg, fn.Name() == "Read")
-		}
-		w.e.read(Loc{Kind: World}, c)
-		w.e.write(Loc{Kind: World}, c)
-		w.wrapped(fn, call)
-		if recv != nil && isInterface(w.f.Info.TypeOf(recv)) {
-			w.behind(w.f.Info.TypeOf(recv), fn.Name(), call)
-		}
-	case stdClock:
-		note(&w.e.Clock, Cause{Pos: c.Pos, Text: "reads the clock"})
-	case stdRandom:
-		w.e.read(Loc{Kind: Random}, Cause{Pos: c.Pos, Text: "draws random numbers"})
-		w.e.write(Loc{Kind: Random}, Cause{Pos: c.Pos, Text: "draws random numbers"})
-		for _, arg := range call.Args {
-			w.deep(w.f.Info.TypeOf(arg), arg, fn.Name() == "Read")
-		}
-	case stdGlobal:
-		if !w.f.Analysis.Program.Calls("math/rand.Seed") {
-			w.effectOf(stdRandom, fn, call)
-			return
-		}
-		w.draws(c)
-	case stdSource:
-		w.draws(c)
-		w.methodsCalled(call, "Int63", "Uint64")
-	case stdBlocks:
-		note(&w.e.Barrier, cause(call, "calls %s, which may wait for the outside", name(fn)).as(Blocks))
-	case stdSync:
-		note(&w.e.Barrier, cause(call, "calls %s, which other goroutines take part in", name(fn)).as(Blocks))
-	case stdPolls:
-		note(&w.e.Polls, c)
-	case stdExits:
-		w.e.write(Loc{Kind: World}, Cause{Pos: c.Pos, Text: "ends the process or the goroutine"})
-	}
-}
-
-// draws adds the effects of a draw from a random generator that the caller has, too.
-func (w *walker) draws(c Cause) {
-	c.Text = "draws from a random generator that others may use"
-	w.e.read(Loc{Kind: Memory}, c)
-	w.e.write(Loc{Kind: Memory}, c)
-}
-
-// writtenTo returns the private variable that a call prints to, if it does.
-func (w *walker) writtenTo(call *ast.CallExpr) (*types.Var, bool) {
-	if len(call.Args) == 0 || !w.f.isWrittenTo(call, call.Args[0]) {
-		return nil, false
-	}
-	return w.private(call.Args[0])
-}
-
-// written adds what the writer behind a printing function does.
-func (w *walker) written(fn *types.Func, call *ast.CallExpr) {
-	if params := fn.Signature().Params(); params.Len() > 0 && len(call.Args) > 0 && isWriter(params.At(0).Type()) {
-		w.writes(w.f.Info.TypeOf(call.Args[0]), call)
-		return
-	}
-	if recv := fn.Signature().Recv(); recv != nil && isInterface(recv.Type()) {
-		w.behind(w.f.Info.TypeOf(w.f.receiver(call)), fn.Name(), call)
-		return
-	}
-	if fn.Pkg().Path() == "log/slog" {
-		w.methodsCalled(call, "Write", "Handle", "Enabled")
-		return
-	}
-	w.wrapped(fn, call)
-}
-
-func isWriter(t types.Type) bool {
-	n, ok := types.Unalias(t).(*types.Named)
-	return ok && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == "io" && n.Obj().Name() == "Writer"
-}
-
-// format walks a call that formats its arguments as package fmt does.
-func (w *walker) format(fn *types.Func, call *ast.CallExpr) {
-	switch fun := ast.Unparen(call.Fun).(type) {
-	case *ast.SelectorExpr:
-		if w.f.Info.Selections[fun] != nil {
-			w.expr(fun.X)
-		}
-	}
-	faithful := w.faithfulVerbs(fn, call)
-	variadic := fn.Signature().Params().Len() - 1
-	if !fn.Signature().Variadic() {
-		variadic = len(call.Args)
-	}
-	for i, arg := range call.Args {
-		if i < variadic || call.Ellipsis.IsValid() {
-			w.expr(arg)
-			if i < variadic && !isInterface(fn.Signature().Params().At(i).Type()) {
-				w.deep(w.f.Info.TypeOf(arg), arg, strings.HasPrefix(fn.Name(), "Append"))
-			}
-			if i >= variadic {
-				w.formattedRest(arg)
-			}
-			continue
-		}
-		w.formatted(arg, faithful)
 	}
 }
 
@@ -1274,14 +1066,13 @@ func (w *walker) methods(t types.Type, at ast.Expr, seen map[types.Type]bool) {
 			}
 			return
 		}
-		for _, m := range []string{"Format", "GoString", "Error", "String", "LogValue", "MarshalText", "MarshalJSON"} {
+		for _, m := range textMethods {
 			obj, _, _ := types.LookupFieldOrMethod(t, true, named.Obj().Pkg(), m)
 			fn, ok := obj.(*types.Func)
 			if !ok || isInterface(t) {
 				continue
 			}
-			switch stdlib(fn) {
-			case stdPure, stdChanges, stdStream:
+			if fact := facts.Of(fn); fact != nil {
 				return // it makes text of what it is
 			}
 			w.e.addCall(w.f.Analysis.Summary(fn, w.f.Home), at.Pos(), name(fn))
@@ -1318,8 +1109,14 @@ func derefNamed(t types.Type) (*types.Named, bool) {
 	return n, ok
 }
 
-// deep adds reads, or writes, of all memory that a value of type t leads to.
-func (w *walker) deep(t types.Type, at ast.Expr, writes bool) {
+// deep adds reads, or writes, of all memory that a value of type t leads to, as far as types show: who looks behind an interface
+// needs its methods.
+func (w *walker) deep(t types.Type, at ast.Expr, writes bool) { w.reach(t, at, writes, false) }
+
+// everything is deep for those who look behind interfaces, too.
+func (w *walker) everything(t types.Type, at ast.Expr, writes bool) { w.reach(t, at, writes, true) }
+
+func (w *walker) reach(t types.Type, at ast.Expr, writes, behind bool) {
 	seen := make(map[types.Type]bool)
 	var visit func(t types.Type)
 	touch := func(l Loc) {
@@ -1352,8 +1149,16 @@ func (w *walker) deep(t types.Type, at ast.Expr, writes bool) {
 				visit(f.Type())
 			}
 		case *types.Interface:
-			if isTypeParam(t) || isError(t) {
+			switch {
+			case isTypeParam(t), isError(t), behind && u.NumMethods() == 0:
 				touch(Loc{Kind: Memory})
+			case behind:
+				for _, fn := range w.f.Analysis.Implementations(w.f.Home, u, u.Method(0).Name()) {
+					visit(fn.Signature().Recv().Type())
+					if !isPointer(fn.Signature().Recv().Type()) {
+						visit(types.NewPointer(fn.Signature().Recv().Type()))
+					}
+				}
 			}
 		}
 	}
@@ -1454,7 +1259,7 @@ func (f *Function) takes(fn *types.Func, call *ast.CallExpr) bool {
 // readMethods are the reads that asyncrt.Read offers too: the method of
 // Tensor, and what generated code calls in its place.
 var readMethods = map[string]string{
-	"Item": "Item", "ItemInt": "ItemInt", "At": "At", "Dense": "Dense", "MarshalJSON": "MarshalJSON",
+	"Item": "Item", "ItemInt": "ItemInt", "At": "At", "AtInt": "AtInt", "Dense": "Dense", "MarshalJSON": "MarshalJSON",
 	"Float32s": "Float32s", "Float64s": "Float64s", "Int64s": "Int64s", "Bools": "Bools",
 	"String": "String", "Wait": "Err",
 }
