@@ -28,6 +28,9 @@ forms import the backend, whether the program does or not. If the program as
 written prints something else on one of them than on the first, a note says so: that
 is no difference of what was rewritten.
 
+A program that calls a generated function itself, and not what that was generated from, is not
+compared: both forms would do the same.
+
 The program as written runs twice first: what its output has that differs from
 run to run (a time, an address) has to be left out with -mask.
 

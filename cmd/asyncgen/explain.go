@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/asyncgen/asyncgen/analysis"
 	"github.com/asyncgen/asyncgen/gen"
@@ -14,12 +15,25 @@ func explain(ctx context.Context, e *env, args []string) int {
 	fs := e.flags("explain", `Explain prints what a code means, with examples: AT001 of a finding of
 "asyncgen vet", AG201 of a remark of the generator. Without a code it lists
 them all.`)
+	all := fs.Bool("all", false, "print the pages of all rules and remarks")
 	if code, ok := e.parse(fs, args); !ok {
 		return code
 	}
+	if *all {
+		if fs.NArg() > 0 {
+			return e.trouble("explain: -all goes without a code")
+		}
+		for _, a := range analysis.Suite {
+			fmt.Fprintf(e.stdout, "%s: %s\n", a.Name, a.Doc)
+		}
+		for _, page := range gen.Explanations() {
+			fmt.Fprintln(e.stdout, page)
+		}
+		return exitOK
+	}
 	switch fs.NArg() {
 	case 0:
-		fmt.Fprintf(e.stdout, "Findings of \"asyncgen vet\":\n%s\nRemarks of the generator:\n", ruleList())
+		fmt.Fprintf(e.stdout, "Findings of \"asyncgen vet\":\n%s\nRemarks of the generator:\n", ruleTable())
 		for _, page := range gen.Explanations() {
 			fmt.Fprintf(e.stdout, "  %s  %s\n", page.Code, page.Title)
 		}
@@ -42,12 +56,22 @@ them all.`)
 	return e.trouble("explain: there is no code %q", code)
 }
 
-// ruleList is one line for each rule of vet: its code and its title.
-func ruleList() string {
+// ruleTable is one line for each rule of vet: its code, its severity, whether it has
+// fixes, and its title.
+func ruleTable() string {
+	return ruleTableWith(func(r analysis.RuleInfo) string { return string(r.Severity) })
+}
+
+func ruleTableWith(severity func(analysis.RuleInfo) string) string {
 	var b strings.Builder
-	for _, a := range analysis.Suite {
-		title, _, _ := strings.Cut(a.Doc, "\n")
-		fmt.Fprintf(&b, "  %s  %s\n", a.Name, strings.TrimPrefix(title, a.Name+": "))
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, r := range analysis.RuleTable() {
+		fix := ""
+		if r.Fixes {
+			fix = "-fix"
+		}
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", r.ID, severity(r), fix, r.Title)
 	}
+	w.Flush()
 	return b.String()
 }

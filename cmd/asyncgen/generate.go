@@ -32,7 +32,11 @@ The packages default to the one in the current folder. In a source file:
 	if code, ok := e.parse(fs, args); !ok {
 		return code
 	}
-	cfg := gen.Config{Patterns: fs.Args(), Strict: *strict}
+	patterns, ok := e.packages(fs)
+	if !ok {
+		return exitTrouble
+	}
+	cfg := gen.Config{Patterns: patterns, Strict: *strict}
 	if *tags != "" {
 		cfg.BuildFlags = []string{"-tags=" + *tags}
 	}
@@ -60,7 +64,7 @@ The packages default to the one in the current folder. In a source file:
 			return e.trouble("generate: %v", err)
 		}
 		if *check && len(changes) > 0 {
-			fmt.Fprintln(e.stderr, "asyncgen: generated files are out of date: run go generate")
+			e.message("generated files are out of date: run go generate")
 			return exitFindings
 		}
 	}

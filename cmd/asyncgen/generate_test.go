@@ -128,7 +128,7 @@ func TestGenerateTrouble(t *testing.T) {
 
 func TestOverlaid(t *testing.T) {
 	userModule(t, userSource)
-	if stdout, stderr, code := asyncgen(t, "run", "-trimpath", "."); code != exitOK || stdout != "5\n" {
+	if stdout, stderr, code := asyncgen(t, "run", "-modcacherw", "."); code != exitOK || stdout != "5\n" {
 		t.Errorf("run exits with %d:\n%s%s", code, stdout, stderr)
 	}
 	files, err := filepath.Glob("*.go")
@@ -186,7 +186,11 @@ func TestExplain(t *testing.T) {
 			t.Errorf("explain or help vet does not list %s:\n%s\n%s", a.Name, list, rules)
 		}
 	}
-	for _, args := range [][]string{{"explain", "AG000"}, {"explain", "AG201", "AG202"}} {
+	all, _, exit := asyncgen(t, "explain", "-all")
+	if pages := strings.Count(list, "\n  A"); exit != exitOK || strings.Count("\n"+all, "\nAT")+strings.Count(all, "\nAG") < pages {
+		t.Errorf("explain -all exits with %d and prints fewer than %d pages:\n%s", exit, pages, all)
+	}
+	for _, args := range [][]string{{"explain", "-all", "AT001"}, {"explain", "AG000"}, {"explain", "AG201", "AG202"}} {
 		oneLine(t, exitTrouble, args...)
 	}
 }

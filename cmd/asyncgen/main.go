@@ -23,6 +23,8 @@ import (
 	"syscall"
 
 	"github.com/asyncgen/asyncgen/analysis"
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+	"github.com/asyncgen/asyncgen/gen"
 )
 
 // The exit codes of every command.
@@ -106,10 +108,37 @@ func isMistyped(word string) bool {
 	return err != nil || !info.IsDir()
 }
 
-// trouble prints one line to standard error and returns exitTrouble.
+// trouble prints what is wrong to standard error and returns exitTrouble.
 func (e *env) trouble(format string, args ...any) int {
-	fmt.Fprintf(e.stderr, "asyncgen: %s\n", strings.TrimSpace(fmt.Sprintf(format, args...)))
+	e.message("%s", strings.TrimSpace(fmt.Sprintf(format, args...)))
 	return exitTrouble
+}
+
+// message prints to standard error, what does not print, as in names of files, as in string literals of Go.
+func (e *env) message(format string, args ...any) {
+	fmt.Fprintf(e.stderr, "asyncgen: %s\n", tensorapi.VisibleLines(fmt.Sprintf(format, args...)))
+}
+
+// A visible writer writes lines to w, what does not print in them as in string literals of Go. It is written to by whole characters.
+type visible struct{ w io.Writer }
+
+func (v visible) Write(p []byte) (int, error) {
+	if _, err := io.WriteString(v.w, tensorapi.VisibleLines(string(p))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// packages returns what follows the flags of a command, if these words may be packages. The go command would take some words
+// that can't for flags of its own, such as -toolexec, which names a program to run.
+func (e *env) packages(fs *flag.FlagSet) (words []string, ok bool) {
+	for _, word := range fs.Args() {
+		if why := gen.NoPackage(word); why != "" {
+			e.trouble("%s: %s", fs.Name(), why)
+			return nil, false
+		}
+	}
+	return fs.Args(), true
 }
 
 // flags returns an empty flag set for the command with the given name, whose
@@ -186,6 +215,9 @@ func version(ctx context.Context, e *env, args []string) int {
 	fs := e.flags("version", "Version prints the version of asyncgen and of the Go that built it.")
 	if code, ok := e.parse(fs, args); !ok {
 		return code
+	}
+	if fs.NArg() > 0 {
+		return e.trouble("version: there are no arguments")
 	}
 	goVersion := ""
 	if info, ok := debug.ReadBuildInfo(); ok {

@@ -1,21 +1,28 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/asyncgen/asyncgen/analysis"
+	"github.com/asyncgen/asyncgen/analysis/blocking"
 )
 
 // vetFlags are the flags of vet.
 type vetFlags struct {
-	json, sarif, github      bool
+	json, github, list       bool
 	fix, diff                bool
+	sarif                    string
 	rules, severity, tags    string
 	tests                    bool
 	newFrom, report          string
@@ -25,12 +32,13 @@ type vetFlags struct {
 
 func (v *vetFlags) register(fs *flag.FlagSet) {
 	fs.BoolVar(&v.json, "json", false, "print the findings as JSON")
-	fs.BoolVar(&v.sarif, "sarif", false, "print the findings as SARIF 2.1.0")
+	fs.BoolVar(&v.list, "list", false, "list the rules, with the severity of each and whether it has fixes, instead of applying them")
+	fs.StringVar(&v.sarif, "sarif", "", "write the findings to this `file` as SARIF 2.1.0, beside what is printed; - prints them so")
 	fs.BoolVar(&v.github, "github", false, "print the findings as annotations for GitHub's workflows")
 	fs.BoolVar(&v.fix, "fix", false, "apply the safe fixes instead of reporting")
 	fs.BoolVar(&v.diff, "diff", false, "with -fix, print what would change instead of changing it")
 	fs.StringVar(&v.rules, "rules", "", "apply only these `rules`: AT001,AT010")
-	fs.StringVar(&v.severity, "severity", "warning", "report findings of this `severity` and worse: warning or info")
+	fs.StringVar(&v.severity, "severity", "warning", "report findings of this `severity` and worse: error, warning or info. Errors are what\nasyncgen.json makes errors")
 	fs.BoolVar(&v.tests, "tests", false, "report all findings in test files and helpers, too; without it, wrong timings and directives only")
 	fs.StringVar(&v.tags, "tags", "", "build `tags`, as for the go command")
 	fs.Func("profile", "know the tensor library that this `file` describes, too; may be repeated. The file asyncgen.json of the\nmodule can hold profiles as well", func(file string) error {
@@ -46,43 +54,52 @@ func (v *vetFlags) register(fs *flag.FlagSet) {
 // problem says what is wrong with the flags, or nothing.
 func (v *vetFlags) problem() string {
 	forms := 0
-	for _, form := range []bool{v.json, v.sarif, v.github, v.writesBaseline != ""} {
+	for _, form := range []bool{v.json, v.sarif == "-", v.github, v.list, v.writesBaseline != ""} {
 		if form {
 			forms++
 		}
 	}
+	if _, err := blocking.ParseSeverity(v.severity); err != nil {
+		return fmt.Sprintf("severity %q: %v", v.severity, err)
+	}
 	switch {
-	case v.severity != "warning" && v.severity != "info":
-		return fmt.Sprintf("severity %q: want warning or info", v.severity)
 	case v.diff && !v.fix:
 		return "-diff needs -fix"
 	case v.fix && v.json:
 		return "-json lists findings with their fixes; it goes without -fix"
-	case v.fix && (forms > 0 || v.newFrom != "" || v.baseline != "" || v.report != ""):
+	case v.fix && (forms > 0 || v.sarif != "" || v.newFrom != "" || v.baseline != "" || v.report != ""):
 		return "-fix reports nothing; it goes with -rules, -tests and -tags only"
-	case forms > 1:
-		return "one of -json, -sarif, -github and -write-baseline at a time"
+	case forms > 1, v.writesBaseline != "" && v.sarif != "":
+		return "one of -json, -sarif=-, -github, -list and -write-baseline at a time"
+	case isPattern(v.sarif):
+		return fmt.Sprintf("-sarif=%s: want the name of a file, or - for standard output, before the packages", v.sarif)
 	}
 	for rule := range v.ruleIDs() {
 		if !isRule(rule) {
-			return fmt.Sprintf("unknown rule %q", rule)
+			return fmt.Sprintf("unknown rule %q; \"asyncgen vet -list\" lists them", rule)
 		}
 	}
 	return ""
 }
 
+// isPattern reports whether a word names packages, not a file to write to.
+func isPattern(word string) bool {
+	info, err := os.Stat(word)
+	return strings.Contains(word, "...") || err == nil && info.IsDir()
+}
+
 func (v *vetFlags) ruleIDs() func(func(string) bool) {
-	return strings.FieldsFuncSeq(v.rules, func(r rune) bool { return r == ',' })
+	return strings.FieldsFuncSeq(strings.ToUpper(v.rules), func(r rune) bool { return r == ',' || r == ' ' })
 }
 
 func (v *vetFlags) config(e *env, patterns []string) analysis.Config {
 	cfg := analysis.Config{
 		Patterns: patterns,
 		Rules:    slices.Collect(v.ruleIDs()),
-		Info:     v.severity == "info",
+		Info:     true, // what is not asked for is counted
 		Tests:    v.tests,
 		Profiles: v.profiles,
-		Stderr:   e.stderr,
+		Stderr:   visible{e.stderr},
 	}
 	if v.tags != "" {
 		cfg.BuildFlags = []string{"-tags=" + v.tags}
@@ -99,19 +116,32 @@ suppressed by a comment, on the line or the line above:
 	//asyncgen:ignore AT001 reason
 
 The same rules run as "go vet -vettool=$(which asyncgen)" and, with their
-safe fixes, as "go fix -fixtool=$(which asyncgen)".
+safe fixes, as "go fix -fixtool=$(which asyncgen)". What asyncgen.json, in the
+folder of the packages or above, says about rules holds for all of them:
+
+	{"rules": {"AT024": "off", "AT001": "error"}, "paths": {"internal/old": {"all": "off"}}}
 
 Rules:
-`+ruleList())
+`+ruleTable())
 	var v vetFlags
 	v.register(fs)
+	if n := len(args); n > 0 && (args[n-1] == "-rules" || args[n-1] == "--rules") {
+		args = append(args[:n-1:n-1], "-list") // which rules?
+	}
 	if code, ok := e.parse(fs, args); !ok {
 		return code
 	}
 	if problem := v.problem(); problem != "" {
 		return e.trouble("vet: %s", problem)
 	}
-	cfg := v.config(e, fs.Args())
+	if v.list {
+		return listRules(e)
+	}
+	patterns, ok := e.packages(fs)
+	if !ok {
+		return exitTrouble
+	}
+	cfg := v.config(e, patterns)
 	if v.fix {
 		changes, err := analysis.ApplyFixes(ctx, cfg, v.diff, e.stdout)
 		switch {
@@ -122,6 +152,11 @@ Rules:
 		}
 		return exitOK
 	}
+	sarif, err := openSARIF(v.sarif)
+	if err != nil {
+		return e.trouble("vet: %v", err)
+	}
+	defer sarif.close()
 	findings, err := v.find(ctx, e, cfg)
 	if err != nil && (len(findings) == 0 || v.writesBaseline != "") {
 		return e.trouble("%v", err)
@@ -132,7 +167,7 @@ Rules:
 		}
 		return exitOK
 	}
-	if failure := v.print(e, findings); failure != nil {
+	if failure := cmp.Or(v.print(e, findings), sarif.write(findings)); failure != nil {
 		return e.trouble("vet: %v", failure)
 	}
 	if err != nil {
@@ -175,16 +210,96 @@ func (v *vetFlags) find(ctx context.Context, e *env, cfg analysis.Config) ([]ana
 	if changed != nil {
 		findings = slices.DeleteFunc(findings, func(f analysis.Finding) bool { return !changed.Touch(f) })
 	}
+	findings = v.shown(e, findings)
 	if v.report != "" {
 		rest, err := analysis.Rank(ctx, cfg, v.report, findings)
 		if err != nil {
 			return nil, err
 		}
 		if ns := rest.BlockedNS(); ns > 0 {
-			fmt.Fprintf(e.stderr, "asyncgen: vet: the run was blocked for another %v on lines without a finding\n", time.Duration(ns).Round(time.Microsecond))
+			e.message("vet: the run was blocked for another %v on lines without a finding", time.Duration(ns).Round(time.Microsecond))
 		}
 	}
 	return findings, failure
+}
+
+// shown returns the findings of the severity that is asked for. If that hides all of
+// them, it says so.
+func (v *vetFlags) shown(e *env, findings []analysis.Finding) []analysis.Finding {
+	hidden := make(map[blocking.Severity]int)
+	shown := slices.DeleteFunc(findings, func(f analysis.Finding) bool {
+		hides := !f.Severity.Reaches(blocking.Severity(v.severity))
+		if hides {
+			hidden[f.Severity]++
+		}
+		return hides
+	})
+	if len(shown) > 0 {
+		return shown
+	}
+	for _, s := range []blocking.Severity{blocking.Warning, blocking.Info} {
+		if n := hidden[s]; n > 0 {
+			fmt.Fprintf(e.stderr, "asyncgen: vet: nothing of severity %s; -severity=%s shows %d of severity %s\n", v.severity, s, n, s)
+		}
+	}
+	return shown
+}
+
+// A sarifFile is written beside what is printed; nil is none.
+type sarifFile struct {
+	*os.File
+	isNew, written bool
+}
+
+// openSARIF opens the file before the long part. What is in it stays until it is
+// written.
+func openSARIF(name string) (*sarifFile, error) {
+	if name == "" || name == "-" {
+		return nil, nil
+	}
+	old, err := os.Stat(name)
+	isNew := errors.Is(err, fs.ErrNotExist)
+	if err == nil && old.Mode().IsRegular() && old.Size() > 0 {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		if !bytes.Contains(text[:min(len(text), 1000)], []byte("sarif")) {
+			return nil, fmt.Errorf("-sarif: %s has something else in it than SARIF, and stays as it is", name)
+		}
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	return &sarifFile{f, isNew, false}, nil
+}
+
+func (f *sarifFile) write(findings []analysis.Finding) error {
+	if f == nil {
+		return nil
+	}
+	root, err := analysis.Root(".")
+	if err != nil {
+		return err
+	}
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+		if err := f.Truncate(0); err != nil {
+			return err
+		}
+	}
+	f.written = true
+	return errors.Join(analysis.WriteSARIF(f, root, ownVersion(), findings), f.Close())
+}
+
+// close removes the file if it is new and nothing was written.
+func (f *sarifFile) close() {
+	if f != nil && !f.written {
+		f.Close()
+		if f.isNew {
+			os.Remove(f.Name())
+		}
+	}
 }
 
 func writeBaseline(path string, findings []analysis.Finding) error {
@@ -205,7 +320,7 @@ func (v *vetFlags) print(e *env, findings []analysis.Finding) error {
 		enc.SetIndent("", "\t")
 		return enc.Encode(findings)
 	}
-	if !v.sarif && !v.github {
+	if v.sarif != "-" && !v.github {
 		return analysis.WriteText(e.stdout, ".", findings)
 	}
 	root, err := analysis.Root(".")
@@ -218,11 +333,21 @@ func (v *vetFlags) print(e *env, findings []analysis.Finding) error {
 	return analysis.WriteSARIF(e.stdout, root, ownVersion(), findings)
 }
 
-func isRule(id string) bool {
-	for _, a := range analysis.Suite {
-		if a.Name == id {
-			return true
-		}
+func isRule(id string) bool { return blocking.RuleOf(id) != nil }
+
+// listRules prints the table of rules with what the settings for this folder make of
+// each.
+func listRules(e *env) int {
+	set, err := blocking.SettingsAbove(".")
+	if err != nil {
+		return e.trouble("vet: %v", err)
 	}
-	return false
+	fmt.Fprint(e.stdout, ruleTableWith(func(r analysis.RuleInfo) string {
+		s := string(set.Of(r.ID, r.Severity))
+		if s != string(r.Severity) {
+			s += " (asyncgen.json)"
+		}
+		return s
+	}))
+	return exitOK
 }

@@ -25,7 +25,12 @@ func TestVetUsage(t *testing.T) {
 		"-diff needs -fix":     "vet -diff",
 		"goes without -fix":    "vet -fix -json",
 		`unknown rule "AT999"`: "vet -rules=AT001,AT999",
-		"at a time":            "vet -json -sarif",
+		"at a time":            "vet -json -sarif=-",
+		"want the name of":     "vet -sarif ./...",
+		"want error, warning":  "vet -severity=worse",
+		"needs an argument":    "vet -sarif",
+		"no such file or":      "vet -sarif=nowhere/out.sarif",
+		"-list and":            "vet -list -github",
 		"-fix reports nothing": "vet -fix -baseline=x",
 		"no such file":         "vet -baseline=nowhere.json",
 		"nowhere":              "vet -new-from=nowhere",
@@ -49,6 +54,7 @@ func TestVet(t *testing.T) {
 		"asyncgen/go.mod": "module github.com/asyncgen/asyncgen\n\ngo 1.26\n",
 		"go.mod":          "module example.com/user\n\ngo 1.26\n\nrequire github.com/asyncgen/asyncgen v0.0.0\n\nreplace github.com/asyncgen/asyncgen => ./asyncgen\n",
 		"clean/clean.go":  "package clean\n",
+		"wrong/wrong.go":  "package wrong\n\nfunc f() { nothing() }\n",
 		"broken/broken.go": `package broken
 
 import "github.com/asyncgen/asyncgen/runtime/tensor"
@@ -104,6 +110,10 @@ func Sum(x *tensor.Tensor) (sum float64) {
 		t.Errorf("vet of a broken package exits with %d and prints\n%s%s", code, stdout, stderr)
 	}
 
+	if stdout, stderr, code = asyncgen(t, "vet", "./wrong"); code != exitTrouble || stdout != "" || !strings.Contains(stderr, "undefined: nothing") {
+		t.Errorf("vet of a broken package without tensors exits with %d and prints\n%s%s", code, stdout, stderr)
+	}
+
 	stdout, stderr, code = asyncgen(t, "vet", "./loop", "./broken")
 	if code != exitTrouble || !strings.HasPrefix(stdout, loop+":8:8: ") || !strings.Contains(stderr, "undefined: tensor.Nothing") || !strings.Contains(stderr, "could not analyse all packages") {
 		t.Errorf("vet beside a broken package exits with %d and prints\n%s%s", code, stdout, stderr)
@@ -122,18 +132,67 @@ func Sum(x *tensor.Tensor) (sum float64) {
 		t.Errorf("vet with a wrong profile exits with %d and prints\n%s%s", code, stdout, stderr)
 	}
 
-	for form, want := range map[string]string{"-sarif": `"ruleId": "AT008"`, "-github": "::warning file=loop/loop.go,line=8,"} {
+	for form, want := range map[string]string{"-sarif=-": `"ruleId": "AT008"`, "-github": "::warning file=loop/loop.go,line=8,"} {
 		if stdout, stderr, code = asyncgen(t, "vet", form, "./loop"); code != exitFindings || !strings.Contains(stdout, want) {
 			t.Errorf("vet %s exits with %d and prints\n%s%s", form, code, stdout, stderr)
 		}
 	}
+	stdout, stderr, code = asyncgen(t, "vet", "-github", "-sarif=out.sarif", "./loop")
+	if code != exitFindings || !strings.HasPrefix(stdout, "::warning ") || !strings.Contains(readText(t, "out.sarif"), `"ruleId": "AT008"`) {
+		t.Errorf("vet -github -sarif exits with %d and prints\n%s%s", code, stdout, stderr)
+	}
+	if stdout, stderr, code = asyncgen(t, "vet", "-sarif", "out.sarif", "./clean"); code != exitOK || stdout+stderr != "" || !strings.Contains(readText(t, "out.sarif"), `"results": []`) {
+		t.Errorf("vet -sarif of a clean package exits with %d and prints\n%s%s", code, stdout, stderr)
+	}
+	if _, stderr, code = asyncgen(t, "vet", "-sarif", loop, "./loop"); code != exitTrouble || !strings.Contains(stderr, "something else in it than SARIF") {
+		t.Errorf("vet -sarif over another file exits with %d and prints\n%s", code, stderr)
+	}
+	if _, stderr, code = asyncgen(t, "vet", "-sarif=new.sarif", "./broken"); code != exitTrouble {
+		t.Errorf("vet -sarif of a broken package exits with %d and prints\n%s", code, stderr)
+	} else if _, err := os.Stat("new.sarif"); err == nil {
+		t.Error("there is a file of findings although there are none")
+	}
+
+	// Settings, and what is said when they or the severity hide everything.
+	settings := func(text string) {
+		if err := os.WriteFile("asyncgen.json", []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	settings(`{"rules": {"AT008": "info"}}`)
+	if stdout, stderr, code = asyncgen(t, "vet", "./loop"); code != exitOK || stdout != "" || stderr != "asyncgen: vet: nothing of severity warning; -severity=info shows 1 of severity info\n" {
+		t.Errorf("vet without a warning exits with %d and prints\n%s%s", code, stdout, stderr)
+	}
+	if stdout, stderr, code = asyncgen(t, "vet", "-severity=info", "./loop"); code != exitFindings || stderr != "" {
+		t.Errorf("vet -severity=info exits with %d and prints\n%s%s", code, stdout, stderr)
+	}
+	settings(`{"rules": {"AT008": "error"}}`)
+	if stdout, stderr, code = asyncgen(t, "vet", "-severity=error", "-github", "./loop"); code != exitFindings || !strings.HasPrefix(stdout, "::error ") || stderr != "" {
+		t.Errorf("vet -severity=error exits with %d and prints\n%s%s", code, stdout, stderr)
+	}
+	if stdout, _, code = asyncgen(t, "vet", "-list"); code != exitOK || !strings.Contains(stdout, "  AT008  error (asyncgen.json)  -fix  ") || !strings.Contains(stdout, "  AT010  warning ") {
+		t.Errorf("vet -list exits with %d and prints\n%s", code, stdout)
+	}
+	settings(`{"rules": {"AT008": "off"}}`)
+	if stdout, stderr, code = asyncgen(t, "vet", "./loop"); code != exitOK || stdout+stderr != "" {
+		t.Errorf("vet without the rule exits with %d and prints\n%s%s", code, stdout, stderr)
+	}
+	if stdout, stderr, code = asyncgen(t, "vet", "-rules=AT010, at008", "./loop"); code != exitFindings {
+		t.Errorf("vet -rules of a rule that is off exits with %d and prints\n%s%s", code, stdout, stderr)
+	}
+	settings("{\n \"rule\": {}}")
+	if stdout, stderr, code = asyncgen(t, "vet", "./clean"); code != exitTrouble || stdout != "" || !strings.HasSuffix(stderr, `asyncgen.json:2:2: there is no setting "rule"; did you mean "rules"?`+"\n") {
+		t.Errorf("vet with wrong settings exits with %d and prints\n%s%s", code, stdout, stderr)
+	}
+	os.Remove("asyncgen.json")
+
 	if stdout, stderr, code = asyncgen(t, "vet", "-write-baseline=base.json", "./loop"); code != exitOK || stdout+stderr != "" {
 		t.Errorf("vet -write-baseline exits with %d and prints\n%s%s", code, stdout, stderr)
 	}
 	if stdout, stderr, code = asyncgen(t, "vet", "-baseline=base.json", "./loop"); code != exitOK || stdout+stderr != "" {
 		t.Errorf("vet -baseline exits with %d and prints\n%s%s", code, stdout, stderr)
 	}
-	measured := `{"asyncgen":"report","version":1}
+	measured := `{"asyncgen":"report","version":2}
 {"file":` + strconv.Quote(filepath.Join(dir, loop)) + `,"line":8,"func":"f","op":"Item","waits":3,"wait_ns":2000000}
 {"file":"/elsewhere.go","line":8,"func":"f","op":"Item","waits":1,"wait_ns":1000000}
 `
@@ -154,4 +213,13 @@ func Sum(x *tensor.Tensor) (sum float64) {
 	if stdout, stderr, code = asyncgen(t, "vet", "./loop"); code != exitOK || stdout+stderr != "" {
 		t.Errorf("vet of the fixed package exits with %d and prints\n%s%s", code, stdout, stderr)
 	}
+}
+
+func readText(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

@@ -8,8 +8,8 @@
 // slower side, n*t2 > (n-1)*t1. When it is not, the device idles between
 // operations and the program sets the pace, n*t1 + t2 + t3. The program
 // estimates the three from experiments of their own, and puts the predictions
-// beside what it measures. On the CPU the waiting program executes the
-// operation itself, and t3 is next to nothing.
+// beside what it measures. On the CPU the call itself computes so small a result
+// of what is there: that is t1, and there is no t2 and no t3.
 //
 // Results go to standard output, times to standard error.
 //
@@ -108,7 +108,8 @@ type costs struct{ t1, t2, t3 time.Duration }
 // The calls alone, while the device works beside them, take t1 each.
 // Increments of a result that takes long only have to be executed once it is
 // there: that takes t2 each. What a lone increment takes beyond the two, from
-// the call until Wait has returned, is t3.
+// the call until Wait has returned, is t3. Where the call itself computes, the
+// two are nothing.
 func estimate(dev device.Device, x *tensor.Tensor, burst int) costs {
 	const times = 7
 	enqueue := make([]time.Duration, times)
@@ -119,6 +120,9 @@ func estimate(dev device.Device, x *tensor.Tensor, burst int) costs {
 		}
 		enqueue[i] = time.Since(start) / time.Duration(burst)
 		asyncrt.WaitAll()
+	}
+	if x.AddScalar(1).Ready() {
+		return costs{t1: middle(enqueue)}
 	}
 
 	// The queue is held up by a chain of products, each too small for more than
