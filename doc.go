@@ -5,6 +5,7 @@
 // The packages, lowest first. What may import what is the policy in
 // layers_test.go.
 //
+//	internal/bubble          how a library is used in bubbles of testing/synctest and outside of them
 //	device                   element types, shapes, commands, the Backend interface, the registry
 //	device/report            the format in which a run reports its waits
 //	device/pool              the workers that one big operation is split over
@@ -30,6 +31,7 @@
 //	runtime/optim            optimisers
 //	runtime                  package asyncrt: control of the engine, and Later, which generated code calls
 //	runtime/asynctest        what generated equality tests call
+//	analysis/internal/jsonfile  reads files of settings, and says what is wrong with them
 //	analysis/tensorapi       what the tools know about tensor libraries, as data
 //	analysis/blocking        which functions wait, and for what
 //	analysis/loopread        AT001: a read in a loop
@@ -59,6 +61,8 @@
 //	analysis/sametensor      AT033: tensors compared by identity
 //	analysis/rebuilt         AT034: a graph or plan built in each iteration
 //	analysis                 the suite of rules, alone and as a tool of go vet and go fix
+//	gen/internal/facts       what functions of the standard library do
+//	analysis/internal/rulepages  writes the pages of the rules
 //	gen/internal/load        packages and types of the code to rewrite
 //	gen/internal/plan        a loop as effects and reads
 //	gen/internal/emit        printing what was planned

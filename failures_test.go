@@ -14,8 +14,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/asyncgen/asyncgen/gen/overlay"
 )
 
 var (
@@ -362,8 +360,8 @@ func run(b *fault.Backend, in []*tensor.Tensor, one *tensor.Tensor, f fault.Faul
 			s.DTypes = append(s.DTypes, dt.String())
 		}
 		want := fmt.Sprintf("%s:%d: ", op.File, op.Line)
-		if text := fmt.Sprintf("%+v", seen[0]); !contains(text, want) || !contains(text, op.Op) || !contains(text, fmt.Sprint(op.Shapes[0])) {
-			log.Fatalf("%%+v prints %s", text)
+		if text := seen[0].Error(); !contains(text, want) || !contains(text, op.Op) || !contains(text, fmt.Sprint(op.Shapes[0])) {
+			log.Fatalf("the text is %s", text)
 		}
 	}
 	return s
@@ -415,7 +413,8 @@ func injectFailures(t *testing.T, seed uint64) (injected int) {
 	for name, text := range w.files {
 		files[filepath.Join(w.dir, name)] = text.Bytes()
 	}
-	bin := buildOverlaid(t, files, "./testdata/programs/random")
+	bin := filepath.Join(t.TempDir(), "program"+exeSuffix())
+	buildOverlaid(t, files, bin, "./testdata/programs/random")
 	for _, device := range []string{"cpu", "sim"} {
 		for _, engine := range []string{"async", "naive", fmt.Sprintf("shuffle:%d", seed)} {
 			cmd := exec.Command(bin, "-sim="+fmt.Sprint(device == "sim"))
@@ -431,21 +430,6 @@ func injectFailures(t *testing.T, seed uint64) (injected int) {
 		}
 	}
 	return injected
-}
-
-// buildOverlaid builds a main package of which the given files may not exist.
-func buildOverlaid(t *testing.T, files map[string][]byte, pkg string) (bin string) {
-	t.Helper()
-	o, err := overlay.New(files)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer o.Close()
-	bin = filepath.Join(t.TempDir(), "program"+exeSuffix())
-	if out, err := overlay.Command(t.Context(), "build", "-buildvcs=false", stripped, o.Flag(), "-o", bin, pkg).CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	return bin
 }
 
 // judge compares what a process saw with what must be so, and returns how many failures that were.

@@ -20,183 +20,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asyncgen/asyncgen/gen"
+	"github.com/asyncgen/asyncgen/device/report"
 )
 
 var faults = flag.Int("faults", 1, "how many faults TestFaults injects into each program on each device; negative: of each kind the first, the second ... until nothing goes wrong")
-
-// faultyMain is the main function of a program that is all the example programs, as written and rewritten, on devices
-// that ASYNCGEN_FAULT makes fail. When one ends, except by os.Exit, it writes what is left to the file that FAULTS_REPORT names.
-const faultyMain = `package main
-
-import (
-	"encoding/json"
-	"errors"
-	"fmt"
-	"os"
-	"runtime"
-	"strconv"
-	"strings"
-	"time"
-
-	"github.com/asyncgen/asyncgen/device"
-	_ "github.com/asyncgen/asyncgen/device/fault"
-	asyncrt "github.com/asyncgen/asyncgen/runtime"
-)
-
-func main() {
-	f := programs[os.Args[1]]
-	os.Args = append(os.Args[:1], os.Args[2:]...)
-	v := recovered(f)
-	report(v)
-	if v != nil {
-		panic(v)
-	}
-}
-
-func recovered(f func()) (v any) {
-	defer func() { v = recover() }()
-	f()
-	return nil
-}
-
-type opError struct {
-	Op     string
-	Shapes []device.Shape
-	DTypes int
-	File   string
-	Line   int
-	Text   string
-}
-
-func errorOf(err error) (o opError) {
-	if op, ok := errors.AsType[*asyncrt.OpError](err); ok {
-		return opError{op.Op, op.Shapes, len(op.DTypes), op.File, op.Line, fmt.Sprintf("%+v", err)}
-	}
-	return opError{Text: fmt.Sprintf("%T: %v", err, err)}
-}
-
-// ours counts the goroutines that the library has started.
-func ours() int {
-	text := make([]byte, 1<<20)
-	text = text[:runtime.Stack(text, true)]
-	const by = "\ncreated by github.com/asyncgen/asyncgen/"
-	return strings.Count(string(text), by+"runtime") + strings.Count(string(text), by+"device")
-}
-
-func report(v any) {
-	var r struct {
-		Panic      *opError
-		WaitAll    []opError
-		Goroutines int
-		Live       int64
-	}
-	if err, ok := v.(error); ok {
-		r.Panic = new(errorOf(err))
-	} else if v != nil {
-		r.Panic = &opError{Text: fmt.Sprint(v)}
-	}
-	if joined, ok := asyncrt.WaitAll().(interface{ Unwrap() []error }); ok {
-		for _, err := range joined.Unwrap() {
-			r.WaitAll = append(r.WaitAll, errorOf(err))
-		}
-	}
-	for range 3 { // what is freed may have held something else
-		device.Collect()
-		r.Live = 0
-		for _, m := range asyncrt.Stats().Memory {
-			r.Live += m.Live + m.InFlight
-		}
-	}
-	most, _ := strconv.Atoi(os.Getenv("FAULTS_GOROUTINES"))
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); runtime.Gosched() { // what is about to end does
-		if r.Goroutines = ours(); most == 0 || r.Goroutines <= most {
-			break
-		}
-	}
-	text, err := json.Marshal(r)
-	if err == nil {
-		err = os.WriteFile(os.Getenv("FAULTS_REPORT"), text, 0o644)
-	}
-	if err != nil {
-		panic(err)
-	}
-}
-`
-
-// rewrittenSuffix is what the names of rewritten programs end in.
-const rewrittenSuffix = "-rewritten"
-
-// packageClause is what makes a file part of a program.
-var packageClause = regexp.MustCompile(`(?m)^package main\b`)
-
-// buildFaulty builds faultyMain with the example programs, and lists them.
-func buildFaulty(t *testing.T) (bin string, programs []string) {
-	t.Helper()
-	root, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := gen.Generate(t.Context(), gen.Config{Patterns: []string{"./testdata/programs/..."}, All: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	rewritten := map[string][]byte{}
-	for _, f := range result.Files {
-		rewritten[f.Path] = f.Text
-	}
-	sources, err := filepath.Glob(filepath.Join(root, "testdata", "programs", "*", "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := map[string][]byte{}
-	imports, table := "", ""
-	for _, path := range sources {
-		original, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		name := filepath.Base(filepath.Dir(path))
-		add := func(name, path string, text []byte) {
-			ident := strings.ReplaceAll(name, "-", "_")
-			text = packageClause.ReplaceAll(text, []byte("package "+ident))
-			exported := bytes.Replace(text, []byte("\nfunc main() {"), []byte("\nfunc Main() {"), 1)
-			if !bytes.Equal(exported, text) {
-				programs = append(programs, name)
-				dir, err := filepath.Rel(root, filepath.Dir(path))
-				if err != nil {
-					t.Fatal(err)
-				}
-				imports += fmt.Sprintf("import %s %q\n", ident, module+"/"+filepath.ToSlash(dir))
-				table += fmt.Sprintf("\t%q: %s.Main,\n", name, ident)
-			}
-			files[path] = exported
-		}
-		if strings.HasSuffix(path, "_test.go") {
-			files[path] = packageClause.ReplaceAll(original, []byte("package "+name)) // beside it is that package
-			continue
-		}
-		add(name, path, original)
-		text := rewritten[path]
-		if text == nil {
-			text = append(fmt.Appendf(nil, "//line %s:1\n", path), original...)
-		}
-		dir := filepath.Join(root, "testdata", "programs", "faulty", name)
-		if slices.ContainsFunc(result.Files, func(f gen.File) bool { return filepath.Dir(f.Path) == filepath.Dir(path) }) {
-			add(name+rewrittenSuffix, filepath.Join(dir, filepath.Base(path)), text)
-		}
-	}
-	dir := filepath.Join(root, "testdata", "programs", "faulty")
-	files[filepath.Join(dir, "main.go")] = []byte(faultyMain)
-	files[filepath.Join(dir, "programs.go")] = []byte("package main\n\n" + imports + "\nvar programs = map[string]func(){\n" + table + "}\n")
-	slices.Sort(programs)
-	for _, path := range sources {
-		if name := filepath.Base(filepath.Dir(path)); !slices.Contains(programs, name) {
-			t.Fatalf("%s: no file has the line \"func main() {\"", filepath.Dir(path))
-		}
-	}
-	return buildOverlaid(t, files, "./testdata/programs/faulty"), programs
-}
 
 // A left is what a program has written to FAULTS_REPORT.
 type left struct {
@@ -229,7 +56,7 @@ type sweep struct {
 	bin        string
 	program    string
 	env        []string
-	goroutines int // that a run without faults leaves; 0: not known
+	goroutines int // that a run without faults leaves; negative: not known
 }
 
 // run runs the program at its small size. fault is for ASYNCGEN_FAULT.
@@ -282,20 +109,20 @@ var endings = []string{"solve", "pagerank", "kmeans", "generate"}
 // Where the order of commands is that of the program, and there are no others, and the same operation fails, the program as written and the program
 // rewritten print the same and end with the same panic.
 func TestFaults(t *testing.T) {
-	bin, programs := buildFaulty(t)
-	for _, program := range programs {
+	all := buildPrograms(t)
+	for _, program := range all.names {
 		for i, device := range []string{"cpu", "sim:0"} {
 			t.Run(program+"/"+device, func(t *testing.T) {
 				t.Parallel()
-				s := &sweep{bin: bin, program: program, env: []string{"ASYNCGEN_DEVICE=" + device}}
-				s.inject(t, rand.New(rand.NewPCG(*seed, uint64(2*slices.Index(programs, program)+i))))
+				s := &sweep{bin: all.bin, program: program, env: []string{"ASYNCGEN_DEVICE=" + device}}
+				s.inject(t, rand.New(rand.NewPCG(*seed, uint64(2*slices.Index(all.names, program)+i))))
 			})
 		}
 		original, ok := strings.CutSuffix(program, rewrittenSuffix)
 		if original == "metrics" {
 			t.Run(program+"/killed", func(t *testing.T) {
 				t.Parallel()
-				(&sweep{bin: bin, program: program}).kill(t)
+				(&sweep{bin: all.bin, program: program}).kill(t)
 			})
 		}
 		if !ok || original == "server" { // whose requests come in any order
@@ -307,8 +134,8 @@ func TestFaults(t *testing.T) {
 			}
 			t.Run(original+" and rewritten/"+env[0], func(t *testing.T) {
 				t.Parallel()
-				a, b := &sweep{bin: bin, program: original, env: env}, &sweep{bin: bin, program: program, env: env}
-				compareFaults(t, a, b, rand.New(rand.NewPCG(*seed, uint64(slices.Index(programs, program)))))
+				a, b := &sweep{bin: all.bin, program: original, env: env}, &sweep{bin: all.bin, program: program, env: env}
+				compareFaults(t, a, b, rand.New(rand.NewPCG(*seed, uint64(slices.Index(all.names, program)))))
 			})
 		}
 	}
@@ -359,6 +186,7 @@ func (s *sweep) kill(t *testing.T) {
 
 // inject runs the program without a fault and with some.
 func (s *sweep) inject(t *testing.T, rng *rand.Rand) {
+	s.goroutines = -1
 	clean := s.run(t, "")
 	if clean.code != 0 || clean.left == nil || clean.left.Live != 0 || clean.left.Panic != nil || clean.left.WaitAll != nil {
 		t.Fatalf("without a fault: exit code %d, left %+v\n%s", clean.code, clean.left, clean.stderr)
@@ -403,6 +231,9 @@ func compareFaults(t *testing.T, a, b *sweep, rng *rand.Rand) {
 	}
 }
 
+// where is what the text of an error says of where the operation was.
+var where = regexp.MustCompile(report.Where)
+
 // problem says what is wrong with the way in which a program has ended, or "".
 func (s *sweep) problem(fault string, clean, e ending) string {
 	original := strings.TrimSuffix(s.program, rewrittenSuffix)
@@ -430,8 +261,9 @@ func (s *sweep) problem(fault string, clean, e ending) string {
 			return fmt.Sprintf("exit code %d", e.code)
 		}
 		errs = append(errs, *e.left.Panic)
-		if !strings.Contains(e.stderr, "panic: asyncgen: fault: ") && !strings.Contains(e.stderr, "panic: asyncgen: kernel panicked: fault: ") {
-			return "standard error does not tell the cause"
+		text := where.ReplaceAllString(e.stderr, "")
+		if text == e.stderr || !strings.Contains(text, "panic: asyncgen: fault: ") && !strings.Contains(text, "panic: asyncgen: kernel panicked: fault: ") {
+			return "standard error does not tell where it was and the cause"
 		}
 	}
 	for _, err := range errs {

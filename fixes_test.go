@@ -13,7 +13,7 @@ import (
 // fails in the same way. What is fixed is formatted, compiles, and has nothing left to fix.
 func TestFixes(t *testing.T) {
 	temp := t.TempDir()
-	tool := filepath.Join(temp, "asyncgen"+exeSuffix())
+	tool := buildTool(t)
 	dir := filepath.Join(temp, "fixes")
 	if err := os.CopyFS(dir, os.DirFS("testdata/fixes")); err != nil {
 		t.Fatal(err)
@@ -38,7 +38,6 @@ func TestFixes(t *testing.T) {
 		}
 		return string(out)
 	}
-	command(".", "go", "build", "-buildvcs=false", stripped, "-o", tool, "./cmd/asyncgen")
 
 	before, after := filepath.Join(temp, "before"+exeSuffix()), filepath.Join(temp, "after"+exeSuffix())
 	command(dir, "go", "build", stripped, "-o", before, ".")
@@ -60,8 +59,10 @@ func TestFixes(t *testing.T) {
 	}
 	for _, device := range []string{"cpu", "sim:0"} {
 		for _, engine := range []string{"async", "naive"} {
-			was := runProgram(t, before, nil, "ASYNCGEN_DEVICE="+device, "ASYNCGEN_ENGINE="+engine)
-			is := runProgram(t, after, nil, "ASYNCGEN_DEVICE="+device, "ASYNCGEN_ENGINE="+engine)
+			run := func(program string) []byte { // what it prints, but for the lines of errors, which a fix moves
+				return where.ReplaceAll(runProgram(t, []string{program}, "ASYNCGEN_DEVICE="+device, "ASYNCGEN_ENGINE="+engine), nil)
+			}
+			was, is := run(before), run(after)
 			if !bytes.Equal(was, is) {
 				t.Errorf("on %s, %s: as written it prints\n%sas fixed\n%s", device, engine, was, is)
 			}

@@ -23,10 +23,13 @@ const module = "github.com/asyncgen/asyncgen"
 const policy = `
 .:
 
+# All that is shared between goroutines may be used in bubbles of testing/synctest.
+internal/bubble:
+
 # Devices, lowest first. They know nothing of tensors.
-device:
+device:            internal/bubble
 device/report:
-device/pool:
+device/pool:       internal/bubble
 device/kernel:     device
 device/kernel/clc: device device/kernel
 # The primitives' Go functions say what the loops compute.
@@ -45,7 +48,7 @@ device/fault:      device
 device/devicetest: device device/kernel
 
 # The runtime. The engine knows no tensors; op knows no engine.
-runtime/internal/engine: device device/report device/pool
+runtime/internal/engine: device internal/bubble device/report device/pool
 runtime/op:              device device/kernel
 runtime/op/opgen:        device device/kernel runtime/op
 runtime/internal/tape:   device device/kernel runtime/op
@@ -57,23 +60,28 @@ runtime/nn:              device device/kernel runtime/tensor
 runtime/optim:           device runtime/tensor runtime/nn
 # A read of generated code gives what one of a tensor gives, a gonum matrix too.
 runtime:                 device runtime/internal/engine runtime/op runtime/tensor gonum.org/v1/gonum/mat
-runtime/asynctest:       device runtime runtime/tensor
+# What errors of two programs differ in.
+runtime/asynctest:       device device/report runtime runtime/tensor
 
 # The tools know the library as data (tensorapi) and import none of it.
-analysis/tensorapi:
-analysis/blocking: analysis/tensorapi golang.org/x/tools/...
+analysis/internal/jsonfile:
+analysis/tensorapi: analysis/internal/jsonfile
+analysis/blocking: analysis/tensorapi analysis/internal/jsonfile golang.org/x/tools/...
 analysis/RULE:     analysis/blocking analysis/tensorapi golang.org/x/tools/...
 analysis:          analysis/blocking analysis/tensorapi analysis/RULE device/report golang.org/x/tools/...
+# The pages of the rules are written by a program of their own.
+analysis/internal/rulepages: analysis
+gen/internal/facts:
 gen/internal/load: golang.org/x/tools/... analysis/tensorapi
-gen/internal/plan: gen/internal/load golang.org/x/tools/... analysis/blocking analysis/tensorapi gonum.org/v1/gonum/graph/...
+gen/internal/plan: gen/internal/facts gen/internal/load golang.org/x/tools/... analysis/blocking analysis/tensorapi gonum.org/v1/gonum/graph/...
 gen/internal/emit: gen/internal/load gen/internal/plan golang.org/x/tools/... analysis/tensorapi github.com/dave/jennifer/jen
 gen/rewrite:       gen/internal/load gen/internal/plan golang.org/x/tools/... analysis/tensorapi
 gen:               gen/internal/load gen/internal/plan gen/internal/emit gen/rewrite analysis/blocking analysis/tensorapi golang.org/x/tools/...
 # The interpreter among the judges has nothing to do with the library that it judges.
 gen/internal/fuzz: gen gen/internal/load
 gen/overlay:       gen
-gen/compare:       gen gen/overlay device/report
-cmd/asyncgen:      gen gen/compare gen/overlay analysis device
+gen/compare:       gen gen/overlay device/report analysis/tensorapi
+cmd/asyncgen:      gen gen/compare gen/overlay analysis analysis/blocking analysis/tensorapi device
 `
 
 // never lists what must not be reachable through any chain of imports, however

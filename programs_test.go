@@ -12,16 +12,17 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 )
 
-var update = flag.Bool("update", false, "rewrite golden files")
-
-// stripped leaves out of a program what only debuggers need: half of what linking costs.
-const stripped = "-ldflags=-s -w"
+var (
+	update = flag.Bool("update", false, "rewrite golden files")
+	server = flag.String("server", "", "the server that TestServer runs: testdata/programs/server, built with the race detector; without the flag it is built without")
+)
 
 // TestPrograms runs every example program at its small size on every device and
 // in every mode of the engine: its standard output is its golden file. A
@@ -32,14 +33,7 @@ func TestPrograms(t *testing.T) {
 	if err != nil || len(dirs) == 0 {
 		t.Fatalf("no programs: %v", err)
 	}
-	bin := t.TempDir() + string(filepath.Separator)
-	args := []string{"build", "-buildvcs=false", stripped, "-o", bin}
-	for _, dir := range dirs {
-		args = append(args, "./"+filepath.ToSlash(dir))
-	}
-	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
+	bin := buildPrograms(t).bin
 	t.Run("waits", func(t *testing.T) { testWaits(t, bin, dirs) })
 	for _, dir := range dirs {
 		name := filepath.Base(dir)
@@ -51,7 +45,11 @@ func TestPrograms(t *testing.T) {
 				if c.device != "cpu" || c.engine != "async" {
 					t.Parallel() // after the golden file is there
 				}
-				got := runProgram(t, bin+name+exeSuffix(), nil, "ASYNCGEN_DEVICE="+c.device, "ASYNCGEN_ENGINE="+c.engine)
+				env := []string{"ASYNCGEN_DEVICE=" + c.device, "ASYNCGEN_ENGINE=" + c.engine}
+				if c.engine != "async" {
+					env = append(env, "ASYNCGEN_SIM=launch=1us,latency=2us,copy=1us") // programs that wait for each operation take seconds with the usual latencies
+				}
+				got := runProgram(t, []string{bin, name, "-small"}, env...)
 				golden := filepath.Join(dir, "small.golden")
 				if *update && c.device == "cpu" && c.engine == "async" {
 					if err := os.WriteFile(golden, got, 0o644); err != nil {
@@ -78,13 +76,12 @@ func TestOracles(t *testing.T) {
 	}
 }
 
-// TestServer runs the server with the race detector: a thousand requests, a third of which are given up. Then it
-// interrupts one that is busy.
+// TestServer runs the server: a thousand requests, a third of which are given up. Then it interrupts one that is busy.
 func TestServer(t *testing.T) {
 	const dir = "testdata/programs/server"
-	bin := filepath.Join(t.TempDir(), "server"+exeSuffix())
-	if out, err := exec.Command("go", "build", "-race", "-buildvcs=false", stripped, "-o", bin, "./"+dir).CombinedOutput(); err != nil {
-		t.Skipf("no race detector here: %v\n%s", err, out)
+	command := []string{*server}
+	if *server == "" {
+		command = []string{buildPrograms(t).bin, "server"}
 	}
 	golden, err := os.ReadFile(filepath.Join(dir, "small.golden"))
 	if err != nil {
@@ -92,21 +89,21 @@ func TestServer(t *testing.T) {
 	}
 	want := bytes.Replace(golden, []byte(" 360 times"), []byte(" 1000 times"), 1)
 	for _, device := range []string{"cpu", "sim:0"} {
-		if got := runProgram(t, bin, []string{"-requests=1000"}, "ASYNCGEN_DEVICE="+device); !bytes.Equal(got, want) {
+		if got := runProgram(t, slices.Concat(command, []string{"-small", "-requests=1000"}), "ASYNCGEN_DEVICE="+device); !bytes.Equal(got, want) {
 			t.Errorf("on %s:\n%s\nwant\n%s", device, got, want)
 		}
 	}
 	if runtime.GOOS == "windows" {
 		t.Skip("no interrupts here")
 	}
-	interruptServer(t, bin)
+	interruptServer(t, command)
 }
 
 // interruptServer checks that an interrupt ends the server, after it has answered what it was asked.
-func interruptServer(t *testing.T, bin string) {
+func interruptServer(t *testing.T, command []string) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, bin, "-addr=127.0.0.1:0")
+	cmd := exec.CommandContext(ctx, command[0], slices.Concat(command[1:], []string{"-addr=127.0.0.1:0"})...)
 	var stdout bytes.Buffer
 	cmd.Stdout = &stdout
 	stderr, err := cmd.StderrPipe()
@@ -162,12 +159,12 @@ func interruptServer(t *testing.T, bin string) {
 	}
 }
 
-// runProgram runs a program at its small size and returns its standard output.
-func runProgram(t *testing.T, path string, args []string, env ...string) []byte {
+// runProgram runs a command and returns its standard output.
+func runProgram(t *testing.T, command []string, env ...string) []byte {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, path, append([]string{"-small"}, args...)...)
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Env = append(os.Environ(), env...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -175,11 +172,4 @@ func runProgram(t *testing.T, path string, args []string, env ...string) []byte 
 		t.Fatalf("%v: %v\n%s", cmd, err, stderr.Bytes())
 	}
 	return stdout.Bytes()
-}
-
-func exeSuffix() string {
-	if runtime.GOOS == "windows" {
-		return ".exe"
-	}
-	return ""
 }

@@ -23,12 +23,8 @@ const rewrittenShare = 0.94
 // what has become of it: it is rewritten, or it is refused, or the loop around it is. Each refusal says why. The test prints
 // the table, and holds the share that is rewritten.
 func TestReads(t *testing.T) {
-	const programs = "./testdata/programs/..."
-	result, err := gen.Generate(t.Context(), gen.Config{Patterns: []string{programs}, All: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	reads := readsInLoops(t, programs)
+	result := rewritePrograms(t)
+	reads := readsInLoops(t, "./testdata/programs/...")
 	table, rewritten := "", 0
 	for _, read := range reads {
 		answers := read.answers(result.Remarks)
