@@ -147,8 +147,8 @@ func makeOthers() (all, unrounded []*operation) {
 		shaped("tensor.Concat(1, $0, $1).Sum()", 1, func(a []*value) *value {
 			return sum(transpose(stacked(transpose(a[0]), transpose(a[1]))), -1)
 		}, tOne, tMat, tMat),
-		shaped("tensor.Stack(0, $0, $1).Row(1)", 1, func(a []*value) *value { return depends(a[1], a[0]) }, tMat, tMat, tMat),
-		shaped("tensor.Stack(1, $0, $1).Sum(0).Row(0)", 1, func(a []*value) *value { return sum(depends(a[0], a[1]), -1) }, tOne, tVec, tVec),
+		shaped("tensor.Stack(0, $0, $1).Row(1)", 1, func(a []*value) *value { return depends(a[1], a...) }, tMat, tMat, tMat),
+		shaped("tensor.Stack(1, $0, $1).Sum(0).Row(0)", 1, func(a []*value) *value { return sum(depends(a[0], a...), -1) }, tOne, tVec, tVec),
 		shaped("tensor.AllReduce($0, $1)[1]", 1, func(a []*value) *value { return add(a[0], a[1]) }, tMat, tMat, tMat),
 		shaped("$0.ArgMax()", 2, func(a []*value) *value { return extreme(reshape(a[0], size(a[0].shape)), 0, false) }, tIOne, tMat),
 		shaped("$0.ArgMin()", 1, func(a []*value) *value { return extreme(a[0], 0, true) }, tIOne, tVec),
@@ -697,9 +697,9 @@ func stacked(x, y *value) *value {
 	return z
 }
 
-// depends is x, which fails if y does.
-func depends(x, y *value) *value {
-	if s := spoiled(x.dtype, x.shape, y, x); s != nil {
+// depends is x, which fails as the first of the operands does that failed.
+func depends(x *value, operands ...*value) *value {
+	if s := spoiled(x.dtype, x.shape, operands...); s != nil {
 		return s
 	}
 	return x
