@@ -62,7 +62,6 @@
 //	analysis/rebuilt         AT034: a graph or plan built in each iteration
 //	analysis                 the suite of rules, alone and as a tool of go vet and go fix
 //	gen/internal/facts       what functions of the standard library do
-//	analysis/internal/rulepages  writes the pages of the rules
 //	gen/internal/load        packages and types of the code to rewrite
 //	gen/internal/plan        a loop as effects and reads
 //	gen/internal/emit        printing what was planned
@@ -71,6 +70,7 @@
 //	gen/internal/fuzz        random programs, as written, as rewritten and as an interpreter has them
 //	gen/overlay              rewritten sources for the go command
 //	gen/compare              a program as written against the same program rewritten
+//	internal/docpages        writes the pages of docs that are generated
 //	cmd/asyncgen             the command: flags and printing
 //
 // Programs to try it on are in testdata/programs, a user's own module in
@@ -80,3 +80,5 @@
 // beside others. This package itself holds only the
 // tests about the repository.
 package asyncgen
+
+//go:generate go run ./internal/docpages docs

@@ -69,8 +69,6 @@ analysis/tensorapi: analysis/internal/jsonfile
 analysis/blocking: analysis/tensorapi analysis/internal/jsonfile golang.org/x/tools/...
 analysis/RULE:     analysis/blocking analysis/tensorapi golang.org/x/tools/...
 analysis:          analysis/blocking analysis/tensorapi analysis/RULE device/report golang.org/x/tools/...
-# The pages of the rules are written by a program of their own.
-analysis/internal/rulepages: analysis
 gen/internal/facts:
 gen/internal/load: golang.org/x/tools/... analysis/tensorapi
 gen/internal/plan: gen/internal/facts gen/internal/load golang.org/x/tools/... analysis/blocking analysis/tensorapi gonum.org/v1/gonum/graph/...
@@ -81,6 +79,8 @@ gen:               gen/internal/load gen/internal/plan gen/internal/emit gen/rew
 gen/internal/fuzz: gen gen/internal/load
 gen/overlay:       gen
 gen/compare:       gen gen/overlay device/report analysis/tensorapi
+# The generated pages of the docs are written by a program of their own.
+internal/docpages: analysis gen
 cmd/asyncgen:      gen gen/compare gen/overlay analysis analysis/blocking analysis/tensorapi device
 `
 

@@ -29,8 +29,6 @@ gen/overlay/command.go exec.CommandContext        go: what run, build and test a
 # files
 analysis/baseline.go os.CreateTemp                beside the baseline, then renamed: a link is replaced, not followed
 analysis/baseline.go os.Rename                    over a baseline, or nothing
-analysis/internal/rulepages/main.go os.MkdirAll   docs/linter of this module
-analysis/internal/rulepages/main.go os.WriteFile  files of this module
 analysis/unit.go os.WriteFile                     where go vet wants what it asked for
 cmd/asyncgen/compare.go os.Create                 -html
 cmd/asyncgen/doctor.go os.MkdirTemp               a new folder
@@ -53,6 +51,8 @@ gen/internal/fuzz/fuzz.go os.WriteFile            in a new folder
 gen/overlay/module.go os.WriteFile                in a folder of its caller, which is new
 gen/overlay/overlay.go os.MkdirTemp               a new folder
 gen/overlay/overlay.go os.WriteFile               in that folder
+internal/docpages/main.go os.MkdirAll            docs of this module
+internal/docpages/main.go os.WriteFile           files of this module
 runtime/asynctest/asynctest.go os.CreateTemp      a new file
 runtime/op/opgen/main.go os.WriteFile             files of this module
 `

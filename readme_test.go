@@ -1,13 +1,16 @@
 package asyncgen_test
 
 import (
+	"io/fs"
 	"os"
+	"path"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 )
 
-// notRun are the commands of README that .ci/run does not have, with the
+// notRun are the commands of README and the docs that .ci/run does not have, with the
 // reason.
 var notRun = map[string]string{
 	"go mod init example.com/quickstart":                            "testdata/quickstart/go.mod is its result",
@@ -15,14 +18,15 @@ var notRun = map[string]string{
 }
 
 var (
-	fence = regexp.MustCompile("(?ms)^(?:<!-- (\\S+) -->\n)?```(\\w+)\n(.*?)^```$")
-	link  = regexp.MustCompile(`\]\(([^)#:]+)\)`)
+	fence   = regexp.MustCompile("(?ms)^(?:<!-- (\\S+) -->\n)?```(\\w*)\n(.*?)^```$")
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	notSlug = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// TestReadme holds README's code against the files that it is from, its
-// commands against .ci/run, and its links against the repository.
-func TestReadme(t *testing.T) {
-	readme := readText(t, "README.md")
+// TestDocs holds the code of README and the docs against the files that it is from, their
+// commands against .ci/run, and their links against the repository.
+func TestDocs(t *testing.T) {
 	ci := map[string]bool{}
 	for line := range strings.Lines(readText(t, ".ci/run")) {
 		line = strings.TrimSpace(line)
@@ -31,31 +35,95 @@ func TestReadme(t *testing.T) {
 		}
 		ci[strings.TrimPrefix(line, "clean_tree ")] = true
 	}
-	for _, m := range fence.FindAllStringSubmatch(readme, -1) {
-		file, language, text := m[1], m[2], m[3]
-		switch language {
-		case "go":
-			if file == "" {
-				t.Errorf("README: say above this code which file it is from, <!-- FILE -->:\n%s", text)
-			} else if !strings.Contains(readText(t, file), text) {
-				t.Errorf("README: this is not in %s:\n%s", file, text)
+	used := map[string]bool{}
+	for _, page := range pages(t) {
+		text := readText(t, page)
+		if !strings.HasPrefix(text, "<!-- Code generated ") { // the code of those is compiled where it is from
+			for _, m := range fence.FindAllStringSubmatch(text, -1) {
+				testFence(t, page, m[1], m[2], m[3], ci, used)
 			}
-		case "sh":
-			for command := range strings.Lines(text) {
-				command = strings.TrimSpace(command)
-				if !ci[command] && notRun[command] == "" {
-					t.Errorf("README: .ci/run does not run %q", command)
-				}
-			}
-		default:
-			t.Errorf("README: no check for code in %q", language)
+		}
+		testLinks(t, page, text)
+	}
+	for command := range notRun {
+		if !used[command] {
+			t.Errorf("no page has the command %q", command)
 		}
 	}
-	for _, m := range link.FindAllStringSubmatch(readme, -1) {
-		if _, err := os.Stat(m[1]); err != nil {
-			t.Errorf("README: dead link: %v", err)
+}
+
+// pages are README and the docs.
+func pages(t *testing.T) (list []string) {
+	t.Helper()
+	list, err := filepath.Glob("*.md")
+	if err == nil {
+		err = filepath.WalkDir("docs", func(file string, d fs.DirEntry, err error) error {
+			if path.Ext(file) == ".md" {
+				list = append(list, filepath.ToSlash(file))
+			}
+			return err
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// testFence checks the code between two fences, in a language, that is said to be from a file.
+func testFence(t *testing.T, page, file, language, text string, ci, used map[string]bool) {
+	switch language {
+	case "go":
+		if file == "" {
+			t.Errorf("%s: say above this code which file it is from, <!-- FILE -->:\n%s", page, text)
+		} else if !strings.Contains(readText(t, file), text) {
+			t.Errorf("%s: this is not in %s:\n%s", page, file, text)
+		}
+	case "sh":
+		for command := range strings.Lines(text) {
+			command = strings.TrimSpace(command)
+			used[command] = true
+			if !ci[command] && notRun[command] == "" {
+				t.Errorf("%s: .ci/run does not run %q", page, command)
+			}
+		}
+	case "text", "json", "yaml": // what programs print, and settings
+		if file != "" && !strings.Contains(readText(t, file), text) {
+			t.Errorf("%s: this is not in %s:\n%s", page, file, text)
+		}
+	default:
+		t.Errorf("%s: no check for code in %q", page, language)
+	}
+}
+
+// testLinks checks that the links of a page lead to files, and to headings where they name one.
+func testLinks(t *testing.T, page, text string) {
+	for _, m := range link.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
+		if strings.Contains(m[1], "://") {
+			continue
+		}
+		to, anchor, _ := strings.Cut(m[1], "#")
+		target := page
+		if to != "" {
+			target = path.Join(path.Dir(page), to)
+		}
+		if _, err := os.Stat(target); err != nil {
+			t.Errorf("%s: dead link: %v", page, err)
+		} else if anchor != "" && !hasHeading(readText(t, target), anchor) {
+			t.Errorf("%s: %s has no heading #%s", page, target, anchor)
 		}
 	}
+}
+
+// hasHeading reports whether a page has a heading with the anchor that GitHub gives it.
+func hasHeading(text, anchor string) bool {
+	for _, m := range heading.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
+		slug := strings.ReplaceAll(notSlug.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-")
+		if slug == anchor {
+			return true
+		}
+	}
+	return false
 }
 
 func readText(t *testing.T, file string) string {

@@ -8,8 +8,6 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/blocking"
 )
 
-//go:generate go run ./internal/rulepages ../docs/linter
-
 // Pages are the pages of the rules and the table of them in Markdown, by the names of
 // their files in docs/linter.
 func Pages() map[string]string {

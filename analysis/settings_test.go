@@ -306,7 +306,7 @@ func TestPages(t *testing.T) {
 	pages := analysis.Pages()
 	for name, want := range pages {
 		if got := readFile(t, filepath.Join(docs, name)); got != want {
-			t.Errorf("%s is not what go generate ./analysis writes", name)
+			t.Errorf("%s is not what go generate . writes", name)
 		}
 	}
 	entries, err := os.ReadDir(docs)

@@ -34,10 +34,7 @@ func Explanations() []Explanation { return slices.Clone(explanations) }
 
 // String is the page that a user reads.
 func (e Explanation) String() string {
-	first, second := "Refused:", "Rewritten:"
-	if e.Code < "AG200" {
-		first, second = "As written:", "As generated:"
-	}
+	first, second := e.captions()
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n\n%s\n", e.Code, e.Title, strings.TrimSpace(e.Text))
 	for _, part := range []struct{ title, code string }{{first, e.Wrong}, {second, e.Right}} {
@@ -46,6 +43,14 @@ func (e Explanation) String() string {
 		}
 	}
 	return b.String()
+}
+
+// captions are the titles of the two functions.
+func (e Explanation) captions() (first, second string) {
+	if e.Code < "AG200" {
+		return "As written:", "As generated:"
+	}
+	return "Refused:", "Rewritten:"
 }
 
 // explanations has one entry for each code, in order. The examples are

@@ -228,3 +228,14 @@ func TestExplain(t *testing.T) {
 		}
 	}
 }
+
+// TestCodesPage holds the page of the docs against the table that it is made of.
+func TestCodesPage(t *testing.T) {
+	got, err := os.ReadFile(filepath.Join("..", "docs", "generator", "codes.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != gen.CodesPage() {
+		t.Error("docs/generator/codes.md is not what go generate . writes")
+	}
+}

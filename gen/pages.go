@@ -1,0 +1,32 @@
+package gen
+
+import (
+	"fmt"
+	"strings"
+)
+
+// CodesPage is the page of the docs about all codes, in Markdown.
+func CodesPage() string {
+	var b strings.Builder
+	b.WriteString("<!-- Code generated from gen/codes.go by go generate; DO NOT EDIT. -->\n\n# Codes of the generator\n\n" +
+		"`asyncgen` prints one line for each decision: AG1xx for what it rewrote, AG2xx for what it refused. " +
+		"`asyncgen explain AG101` prints the entry of a code.\n")
+	for _, part := range []struct{ title, prefix string }{{"Rewrites", "AG1"}, {"Refusals", "AG2"}} {
+		fmt.Fprintf(&b, "\n| %s | |\n| --- | --- |\n", part.title)
+		for _, e := range explanations {
+			if strings.HasPrefix(string(e.Code), part.prefix) {
+				fmt.Fprintf(&b, "| [%s](#%s) | %s |\n", e.Code, strings.ToLower(string(e.Code)), e.Title)
+			}
+		}
+	}
+	for _, e := range explanations {
+		fmt.Fprintf(&b, "\n## %s\n\n**%s%s.** %s\n", e.Code, strings.ToUpper(e.Title[:1]), e.Title[1:], strings.TrimSpace(e.Text))
+		before, after := e.captions()
+		for _, example := range []struct{ caption, code string }{{before, e.Wrong}, {after, e.Right}} {
+			if example.code != "" {
+				fmt.Fprintf(&b, "\n%s\n\n```go\n%s\n```\n", example.caption, strings.ReplaceAll(strings.TrimSpace(example.code), "\t", "    "))
+			}
+		}
+	}
+	return b.String()
+}
