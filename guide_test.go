@@ -1,0 +1,87 @@
+package asyncgen_test
+
+import (
+	"go/types"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/go/packages"
+)
+
+// output is a fence of commands with, right behind it, one of what they print.
+var output = regexp.MustCompile("(?ms)^```sh\n(.*?)^```\n\n(?:```text\n(.*?)^```$)?")
+
+// TestGuide runs the commands of the guide, and holds what they print against what the guide says that they do. Files that
+// they write are in /tmp.
+func TestGuide(t *testing.T) {
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("the guide is for bash: ", err)
+	}
+	files := t.TempDir()
+	for _, page := range guidePages(t) {
+		for _, m := range output.FindAllStringSubmatch(readText(t, page), -1) {
+			commands := strings.ReplaceAll(m[1], "/tmp/", filepath.ToSlash(files)+"/")
+			cmd := exec.Command("bash", "-c", commands)
+			cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "ASYNCGEN_") })
+			out, err := cmd.CombinedOutput()
+			got := exitStatus.ReplaceAllString(string(out), "")
+			switch {
+			case m[2] != "" && got != m[2]:
+				t.Errorf("%s: these commands print\n%s\nwhere the page has\n%s\n%s", page, got, m[2], m[1])
+			case m[2] == "" && err != nil:
+				t.Errorf("%s: %v\n%s%s", page, err, m[1], out)
+			}
+		}
+	}
+}
+
+func guidePages(t *testing.T) []string {
+	t.Helper()
+	list, err := filepath.Glob("docs/guide/*.md")
+	if err != nil || len(list) == 0 {
+		t.Fatal("there is no guide: ", err)
+	}
+	return list
+}
+
+// exitStatus is what go run says of a program that ends with another status than 0.
+var exitStatus = regexp.MustCompile(`(?m)^exit status \d+\n`)
+
+// used is, in the text of a page, an exported name of a package, or a method of x, y or t, which are tensors.
+var used = regexp.MustCompile("`(device|tensor|nn|optim|asyncrt|asynctest|fault|x|y|t)\\.([A-Z]\\w*)")
+
+// TestGuideNames looks up the functions, types and methods that the guide names.
+func TestGuideNames(t *testing.T) {
+	paths := map[string]string{"device": "device", "tensor": "runtime/tensor", "nn": "runtime/nn", "optim": "runtime/optim",
+		"asyncrt": "runtime", "asynctest": "runtime/asynctest", "fault": "device/fault"}
+	var patterns []string
+	for _, path := range paths {
+		patterns = append(patterns, "./"+path)
+	}
+	loaded, err := packages.Load(&packages.Config{Mode: packages.NeedName | packages.NeedTypes}, patterns...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scopes := map[string]*types.Scope{}
+	for _, pkg := range loaded {
+		for short, path := range paths {
+			if pkg.PkgPath == module+"/"+path {
+				scopes[short] = pkg.Types.Scope()
+			}
+		}
+	}
+	methods := types.NewMethodSet(types.NewPointer(scopes["tensor"].Lookup("Tensor").Type()))
+	pkg := scopes["tensor"].Lookup("Tensor").Pkg()
+	for _, page := range guidePages(t) {
+		for _, m := range used.FindAllStringSubmatch(fence.ReplaceAllString(readText(t, page), ""), -1) {
+			if scope := scopes[m[1]]; scope == nil && methods.Lookup(pkg, m[2]) == nil || scope != nil && scope.Lookup(m[2]) == nil {
+				t.Errorf("%s: there is no %s.%s", page, m[1], m[2])
+			}
+		}
+	}
+}
