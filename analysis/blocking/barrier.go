@@ -22,6 +22,8 @@ type Barrier struct {
 	// Read, if there is no Loop, is the call right after this one that waits
 	// for the same.
 	Read *ast.CallExpr
+	// Chain leads from the function called to the wait, if it is in that.
+	Chain []Link
 	// Outside reports whether the loop also waits for the world outside.
 	Outside bool
 	// Trains reports whether the loop trains, and nothing else in it waits: such a wait bounds the queue, which the
@@ -35,51 +37,68 @@ func (r *Result) Barriers() []*Barrier {
 	var list []*Barrier
 	for _, f := range r.Funcs {
 		for _, c := range f.calls {
-			if c.away || c.api.Kind != tensorapi.Wait && c.api.Kind != tensorapi.WaitAll {
+			if c.away {
 				continue
 			}
-			b := &Barrier{Call: c.Expr, Cur: c.cur, Name: f.a.callName(c, wait{kind: ReadSite})}
-			if read := f.a.readAfter(c); read != nil {
-				b.Read = read.Expr
-			} else if l := f.a.serialised(c); l != nil {
-				b.Loop, b.Outside = l, f.a.any(l, isOutside)
-			} else if l := f.a.serialisedSteps(c); l != nil && !r.waitsAfter(c, l) {
-				b.Loop, b.Outside, b.Trains = l, f.a.any(l, isOutside), true
-			} else {
-				continue
+			if b := r.barrier(f.a, c); b != nil {
+				list = append(list, b)
 			}
-			list = append(list, b)
 		}
 	}
 	slices.SortStableFunc(list, func(x, y *Barrier) int { return int(x.Call.Pos() - y.Call.Pos()) })
 	return list
 }
 
-// serialised returns the loop that c makes wait for its own work in each
-// iteration, if nothing tells that this is wanted: a clock, a training step,
-// whose queue such a wait bounds, another goroutine that gets to see what is
-// there, a question about how far the device has got.
-func (a *analyzer) serialised(c *Call) *Loop {
-	l := a.serialisedSteps(c)
-	if l != nil && a.any(l, (*Call).mutates) {
+// barrier returns the one that c is, or nil.
+func (r *Result) barrier(a *analyzer, c *Call) *Barrier {
+	if read := a.readAfter(c); read != nil {
+		return &Barrier{Call: c.Expr, Cur: c.cur, Name: a.callName(c, wait{kind: ReadSite}), Read: read.Expr}
+	}
+	l, w := a.serialised(c)
+	if l == nil {
 		return nil
 	}
-	return l
+	b := &Barrier{
+		Call: c.Expr, Cur: c.cur, Loop: l, Name: a.callName(c, w),
+		Outside: a.any(l, isOutside),
+		Trains:  a.any(l, (*Call).mutates),
+	}
+	if w.via != nil {
+		b.Chain = w.via.Chain
+	}
+	if (b.Trains || w.via != nil) && r.waitsAfter(c, l) {
+		return nil // that is the finding
+	}
+	return b
 }
 
-// waitsAfter reports whether l has a finding about a read after c.
+// waitsAfter reports whether l has a finding about a read after c, or in it.
 func (r *Result) waitsAfter(c *Call, l *Loop) bool {
-	return slices.ContainsFunc(r.Sites, func(s *Site) bool { return s.Loop == l && s.Call.Pos() > c.Expr.Pos() })
+	return slices.ContainsFunc(r.Sites, func(s *Site) bool {
+		return s.Loop == l && s.Call.Pos() > c.Expr.Pos() || s.Call == c.Expr
+	})
 }
 
-// serialisedSteps is serialised, also of loops that train with a library that bounds its queue.
-func (a *analyzer) serialisedSteps(c *Call) *Loop {
-	if c.api.Kind == tensorapi.WaitAll && c.Callee.Signature().Recv() != nil {
-		return nil // it waits for something of its own, like a backlog
-	}
+// serialised returns the loop that c makes wait for its own work in each
+// iteration, and how, if nothing tells that this is wanted: a clock, another goroutine
+// that gets to see what is there, a question about how far the device has got; or,
+// with a library that does not bound its queue, a training step.
+func (a *analyzer) serialised(c *Call) (*Loop, wait) {
 	if c.in.outermost().contains(tellsTime) {
-		return nil
+		return nil, wait{}
 	}
+	for _, w := range a.barriers(c) {
+		if c.isOwnPace(w) {
+			continue
+		}
+		if l := a.serialisedBy(c, w); l != nil {
+			return l, w
+		}
+	}
+	return nil, wait{}
+}
+
+func (a *analyzer) serialisedBy(c *Call, w wait) *Loop {
 	for l := range a.loopsAround(c.in, c.Expr.Pos()) {
 		if l.small || !a.any(l, (*Call).enqueues) {
 			continue
@@ -87,17 +106,24 @@ func (a *analyzer) serialisedSteps(c *Call) *Loop {
 		if _, measured := a.isMeasured(l); measured || a.isOuter(l, c) {
 			return nil
 		}
-		if c.api.Kind == tensorapi.Wait && !slices.ContainsFunc(c.operand(c.api.Arg), func(e ast.Expr) bool {
-			return a.fresh(e, c.in, l) && !a.isDelayed(c, e, l)
-		}) {
+		if w.operand != nil && (!a.fresh(w.operand, c.in, l) || a.isDelayed(c, w.operand, l)) {
 			continue
 		}
-		if a.guardOf(c.in, c.Expr.Pos(), l) != always || c.lib != tensorapi.Ours() && a.any(l, (*Call).mutates) || a.any(l, isStreamed) || a.handsOver(l) {
+		if a.guardOf(c.in, c.Expr.Pos(), l) != always || !a.boundsQueue(c) && a.any(l, (*Call).mutates) || a.any(l, isStreamed) || a.handsOver(l) {
 			return nil
 		}
 		return l
 	}
 	return nil
+}
+
+// boundsQueue reports whether c is about a library that bounds by itself how far a
+// program runs ahead: ours.
+func (a *analyzer) boundsQueue(c *Call) bool {
+	if c.lib != nil {
+		return c.lib == tensorapi.Ours()
+	}
+	return len(a.res.libraries) == 1 && a.res.libraries[0] == tensorapi.Ours().Name
 }
 
 // handsOver reports whether something in l may want what was waited for: it

@@ -104,9 +104,33 @@ func (a *analyzer) waits(c *Call) []wait {
 	for _, e := range a.printed(c) {
 		list = append(list, wait{kind: PrintSite, operand: e})
 	}
-	s := c.sum()
-	for i := range s.Waits {
-		w := &s.Waits[i]
+	return append(list, c.calleeWaits(c.sum().Waits)...)
+}
+
+// barriers lists what a call waits for to know that it is done.
+func (a *analyzer) barriers(c *Call) []wait {
+	switch c.api.Kind {
+	case tensorapi.Wait:
+		var list []wait
+		for _, e := range c.operand(c.api.Arg) {
+			list = append(list, wait{operand: e})
+		}
+		return list
+	case tensorapi.WaitAll:
+		if c.Callee.Signature().Recv() == nil {
+			return []wait{{}}
+		}
+	case tensorapi.Unknown, tensorapi.Call:
+		return c.calleeWaits(c.sum().Barriers)
+	}
+	return nil // it waits for something of its own, like a backlog
+}
+
+// calleeWaits says what the waits of c's callee are where c is.
+func (c *Call) calleeWaits(of []Wait) []wait {
+	var list []wait
+	for i := range of {
+		w := &of[i]
 		if w.Operand == Own {
 			list = append(list, wait{kind: CalleeSite, via: w})
 			continue
@@ -116,6 +140,12 @@ func (a *analyzer) waits(c *Call) []wait {
 		}
 	}
 	return list
+}
+
+// isOwnPace reports whether w is a wait of c's callee that a loop around c adds little
+// to: a rare one, or one in or beside a loop of the callee's.
+func (c *Call) isOwnPace(w wait) bool {
+	return w.via != nil && (w.via.InLoop && (w.operand == nil || c.enqueues()) || w.via.Guarded || c.sum().Trains || c.target != nil && c.target.scc == c.in.owner().scc)
 }
 
 // handedWaits lists what a call waits for because of a function that it is
@@ -232,7 +262,7 @@ func (a *analyzer) sites() []*Site {
 // site returns the site that c is, or nil.
 func (a *analyzer) site(c *Call) *Site {
 	for _, w := range a.waits(c) {
-		if w.via != nil && (w.via.InLoop && (w.operand == nil || c.enqueues()) || w.via.Guarded || c.sum().Trains || c.target != nil && c.target.scc == c.in.owner().scc) {
+		if c.isOwnPace(w) {
 			continue
 		}
 		l := a.hotLoop(c, w)
@@ -391,7 +421,11 @@ func (a *analyzer) waitedBefore(c *Call, operand ast.Expr, l *Loop) bool {
 // that trains, where a wait for each step may be what bounds the queue. If a read
 // follows, that is the finding.
 func (a *analyzer) isSilentWait(d *Call) bool {
-	return (d.api.Kind == tensorapi.Wait || d.api.Kind == tensorapi.WaitAll) && a.serialised(d) == nil
+	if d.api.Kind != tensorapi.Wait && d.api.Kind != tensorapi.WaitAll {
+		return false
+	}
+	l, _ := a.serialised(d)
+	return l == nil || a.any(l, (*Call).mutates)
 }
 
 func orNil(e ast.Expr) ast.Expr {

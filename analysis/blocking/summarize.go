@@ -91,7 +91,13 @@ func (a *analyzer) addCall(s *Summary, f, g *Func, c *Call) {
 	}
 	s.Blocks = s.Blocks || c.api.Waits() || c.sum().Blocks || c.anyArg(func(s *Summary) bool { return s.Blocks })
 	for _, w := range a.waits(c) {
-		a.addWait(s, f, g, c, w)
+		s.Waits = a.addWait(s.Waits, g, c, w)
+		s.Blocks = true
+	}
+	if !f.outermost().contains(tellsTime) {
+		for _, w := range a.barriers(c) {
+			s.Barriers = a.addWait(s.Barriers, g, c, w)
+		}
 	}
 	s.Steps = s.Steps || c.steps()
 	s.Trains = s.Trains || c.sum().Trains || a.trainsInLoop(f, g, c)
@@ -116,11 +122,10 @@ func (a *analyzer) trainsInLoop(f, g *Func, c *Call) bool {
 
 func isGo(c *Call) bool { _, ok := c.cur.Parent().Node().(*ast.GoStmt); return ok }
 
-// addWait adds what f waits for in the call c.
-func (a *analyzer) addWait(s *Summary, f, g *Func, c *Call, w wait) {
-	fl := g.flow()
-	if fl.blockAt(c.Expr.Pos()) < 0 {
-		return // dead code
+// addWait adds to a list what the call c, in g, waits for.
+func (a *analyzer) addWait(list []Wait, g *Func, c *Call, w wait) []Wait {
+	if g.flow().blockAt(c.Expr.Pos()) < 0 {
+		return list // dead code
 	}
 	var o Origin
 	if w.operand == nil {
@@ -138,17 +143,17 @@ func (a *analyzer) addWait(s *Summary, f, g *Func, c *Call, w wait) {
 		entry.InLoop = entry.InLoop || w.via.InLoop || c.sum().Trains
 		entry.Chain = append(entry.Chain, w.via.Chain...)
 	}
-	s.Blocks = true
 	if o.Pending {
 		entry.Operand = Own
-		s.add(entry)
+		list = entry.addTo(list)
 	}
 	for op := tensorapi.Recv; op < 31; op++ {
 		if o.From.Has(op) {
 			entry.Operand = op
-			s.add(entry)
+			list = entry.addTo(list)
 		}
 	}
+	return list
 }
 
 // loops reports whether c runs in a loop of g, or of what g is part of.

@@ -23,6 +23,9 @@ type Summary struct {
 	// Waits says what the function waits for to learn a value: at most one
 	// wait for each operand, sorted by operand.
 	Waits []Wait
+	// Barriers says, likewise, what the function waits for to know that it is done. A function that reads a clock has
+	// none, as that is what it waits for.
+	Barriers []Wait
 	// Results says, for each result, where its tensors come from. It is nil
 	// if none of them is known to be pending.
 	Results []Origin
@@ -141,14 +144,11 @@ func (c *Callback) with(d Callback) {
 func agreement(fs []*Func) *Summary {
 	s := fs[0].sum
 	s.Waits = slices.Clone(s.Waits)
+	s.Barriers = slices.Clone(s.Barriers)
 	s.Results = slices.Clone(s.Results)
 	for _, f := range fs[1:] {
-		s.Waits = slices.DeleteFunc(s.Waits, func(w Wait) bool { return f.sum.wait(w.Operand) == nil })
-		for i := range s.Waits {
-			w := f.sum.wait(s.Waits[i].Operand)
-			s.Waits[i].InLoop = s.Waits[i].InLoop || w.InLoop
-			s.Waits[i].Guarded = s.Waits[i].Guarded || w.Guarded
-		}
+		s.Waits = commonWaits(s.Waits, f.sum.Waits)
+		s.Barriers = commonWaits(s.Barriers, f.sum.Barriers)
 		s.Results = commonOrigins(s.Results, f.sum.Results)
 		s.Calls = slices.DeleteFunc(slices.Clone(s.Calls), func(c Callback) bool {
 			d := f.sum.callback(c.Operand)
@@ -177,6 +177,17 @@ func agreement(fs []*Func) *Summary {
 	return &s
 }
 
+// commonWaits removes from a list what is not in the other.
+func commonWaits(list, other []Wait) []Wait {
+	list = slices.DeleteFunc(list, func(w Wait) bool { return waitOf(other, w.Operand) == nil })
+	for i := range list {
+		w := waitOf(other, list[i].Operand)
+		list[i].InLoop = list[i].InLoop || w.InLoop
+		list[i].Guarded = list[i].Guarded || w.Guarded
+	}
+	return list
+}
+
 func commonOrigins(list, other []Origin) []Origin {
 	if len(list) != len(other) {
 		return nil
@@ -189,18 +200,18 @@ func commonOrigins(list, other []Origin) []Origin {
 	return common
 }
 
-// wait returns the wait for an operand, or nil.
-func (s *Summary) wait(operand int) *Wait {
-	for i := range s.Waits {
-		if s.Waits[i].Operand == operand {
-			return &s.Waits[i]
+// waitOf returns the wait for an operand in a list, or nil.
+func waitOf(list []Wait, operand int) *Wait {
+	for i := range list {
+		if list[i].Operand == operand {
+			return &list[i]
 		}
 	}
 	return nil
 }
 
 func (s *Summary) isZero() bool {
-	return len(s.Waits) == 0 && s.Results == nil && len(s.Calls) == 0 && s.Func == nil && s.Prints == nil && !s.Builds && s.Clocks == 0 && !s.Timer && !s.Blocks && !s.Enqueues && !s.Mutates && !s.Steps && !s.Trains
+	return len(s.Waits) == 0 && len(s.Barriers) == 0 && s.Results == nil && len(s.Calls) == 0 && s.Func == nil && s.Prints == nil && !s.Builds && s.Clocks == 0 && !s.Timer && !s.Blocks && !s.Enqueues && !s.Mutates && !s.Steps && !s.Trains
 }
 
 func (s *Summary) equal(t *Summary) bool { return s.String() == t.String() }
@@ -215,22 +226,21 @@ func (s *Summary) callback(operand int) *Callback {
 	return nil
 }
 
-// add records a wait, if it says more than what is already known of the same
-// operand: a wait that matters to the caller beats one that does not, then
-// the shorter chain wins.
-func (s *Summary) add(w Wait) {
-	s.Blocks = true
+// addTo records a wait in a list of a summary, if it says more than what is already
+// known of the same operand: a wait that matters to the caller beats one that does
+// not, then the shorter chain wins.
+func (w Wait) addTo(list []Wait) []Wait {
 	if len(w.Chain) > maxChain {
-		return
+		return list
 	}
-	i, found := slices.BinarySearchFunc(s.Waits, w.Operand, func(w Wait, op int) int { return cmp.Compare(w.Operand, op) })
+	i, found := slices.BinarySearchFunc(list, w.Operand, func(w Wait, op int) int { return cmp.Compare(w.Operand, op) })
 	if !found {
-		s.Waits = slices.Insert(s.Waits, i, w)
-		return
+		return slices.Insert(list, i, w)
 	}
-	if w.rank() < s.Waits[i].rank() {
-		s.Waits[i] = w
+	if w.rank() < list[i].rank() {
+		list[i] = w
 	}
+	return list
 }
 
 func (w Wait) rank() int {
@@ -259,23 +269,8 @@ func (s *Summary) addCall(c Callback) {
 // String is what tests and -debug=f show: "waits(0 in loop: train.go:3 x.Item) enqueues".
 func (s *Summary) String() string {
 	var words []string
-	for _, w := range s.Waits {
-		var b strings.Builder
-		b.WriteString("waits(" + operandName(w.Operand))
-		if w.InLoop {
-			b.WriteString(" in loop")
-		}
-		if w.Guarded {
-			b.WriteString(" rarely")
-		}
-		sep := ": "
-		for _, l := range w.Chain {
-			b.WriteString(sep + l.Pos + " " + l.Call)
-			sep = ", "
-		}
-		b.WriteString(")")
-		words = append(words, b.String())
-	}
+	words = append(words, waitNames("waits", s.Waits)...)
+	words = append(words, waitNames("syncs", s.Barriers)...)
 	if s.Results != nil {
 		words = append(words, "returns("+originNames(s.Results)+")")
 	}
@@ -321,6 +316,27 @@ func (s *Summary) String() string {
 		}
 	}
 	return strings.Join(words, " ")
+}
+
+func waitNames(word string, list []Wait) (words []string) {
+	for _, w := range list {
+		var b strings.Builder
+		b.WriteString(word + "(" + operandName(w.Operand))
+		if w.InLoop {
+			b.WriteString(" in loop")
+		}
+		if w.Guarded {
+			b.WriteString(" rarely")
+		}
+		sep := ": "
+		for _, l := range w.Chain {
+			b.WriteString(sep + l.Pos + " " + l.Call)
+			sep = ", "
+		}
+		b.WriteString(")")
+		words = append(words, b.String())
+	}
+	return words
 }
 
 func (o Origin) String() string {

@@ -7,8 +7,9 @@
 // wait after the loop gives the same, errors included. A wait right before a
 // read of the same tensor does nothing that the read doesn't.
 //
-// The rule reports waits in a loop for what the same iteration enqueues, and
-// waits whose next statement begins with a read of the same tensor.
+// The rule reports waits in a loop for what the same iteration enqueues, also by
+// functions that the loop calls and by what they defer, and waits whose next
+// statement begins with a read of the same tensor.
 //
 // WRONG
 //
@@ -31,7 +32,7 @@
 // iteration enqueued, after this one has enqueued its own work; and what AT001 is
 // silent about.
 //
-// Missed: waits in functions that the loop calls.
+// Missed: what AT010 misses of functions that the loop calls.
 //
 // Fix: removes a wait that a read follows. The wait's error must have been
 // dropped; the read reports it by a panic, as it did before. A wait in a loop

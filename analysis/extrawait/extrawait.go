@@ -2,6 +2,7 @@ package extrawait
 
 import (
 	_ "embed"
+	"strings"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
 	"golang.org/x/tools/go/analysis"
@@ -34,7 +35,7 @@ func check(p *blocking.Pass) {
 		p.Report(severity, analysis.Diagnostic{
 			Pos:     b.Call.Pos(),
 			End:     b.Call.End(),
-			Message: "wait in loop: " + b.Name + " waits for the device in each iteration; wait once after the loop" + bound(b),
+			Message: "wait in loop: " + b.Name + " waits for the device in each iteration" + way(b.Chain) + "; wait once after the loop" + bound(b),
 			Related: b.Loop.Related(),
 		})
 	}
@@ -51,6 +52,18 @@ func remove(p *blocking.Pass, b *blocking.Barrier) []analysis.SuggestedFix {
 		Message:   "Remove the wait",
 		TextEdits: []analysis.TextEdit{{Pos: start, End: end}},
 	}}
+}
+
+// way says how a function comes to wait.
+func way(chain []blocking.Link) string {
+	if len(chain) == 0 {
+		return ""
+	}
+	var links []string
+	for _, l := range chain {
+		links = append(links, l.Call+" at "+l.Pos)
+	}
+	return " (" + strings.Join(links, ", then ") + ")"
 }
 
 // bound says what makes a wait for each step superfluous.
