@@ -268,6 +268,7 @@ type Call struct {
 	lib     *tensorapi.Profile // whose profile, nil if in none
 	target  *Func              // of this package, or nil
 	impls   []*Func            // what a method of an interface may be, or nil
+	each    []funcValue        // what is called if the callee is an element of a list, or nil
 	summary *Summary           // of another package, or nil
 	dynamic bool               // through an interface or an unknown function value
 	away    bool               // go or defer stands before it
@@ -286,6 +287,8 @@ func (c *Call) sum() *Summary {
 		return &c.target.sum
 	case c.summary != nil:
 		return c.summary
+	case c.each != nil:
+		return together(c.each)
 	case c.impls != nil:
 		return agreement(c.impls)
 	case c.maker != nil && c.maker.sum().Func != nil:
@@ -304,13 +307,27 @@ func (c *Call) calls(arg int) tensorapi.Calls {
 	case c.api.Kind != tensorapi.Unknown:
 		return tensorapi.Never
 	}
-	if cb := c.sum().callback(arg); cb != nil {
+	if cb := c.callback(arg); cb != nil {
 		return cb.When
 	}
 	if when := stdCalls(c.Callee); when != tensorapi.Never {
 		return when
 	}
 	return c.signatureCalls(arg)
+}
+
+// callback says when the callee calls its argument; nil: never. Of a function that is
+// called as one of a list in this package, eachOf knows.
+func (c *Call) callback(arg int) *Callback {
+	if sig, ok := c.in.a.info.TypeOf(c.Expr.Fun).Underlying().(*types.Signature); ok && sig.Variadic() && !c.Expr.Ellipsis.IsValid() {
+		if last := sig.Params().Len() - 1; arg >= last {
+			if c.target != nil {
+				return nil
+			}
+			arg = last
+		}
+	}
+	return c.sum().callback(arg)
 }
 
 // signatureCalls says what the signature of a function tells about when it

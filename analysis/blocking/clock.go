@@ -96,7 +96,7 @@ func (f *Func) measured(c *Call, starts map[*types.Var][]def) (op *Call, read to
 // function returns that c is given, and c tells how long that took; or nil.
 func (c *Call) timesUnfinished() *Call {
 	for i := range c.Expr.Args {
-		cb := c.sum().callback(i)
+		cb := c.callback(i)
 		if cb == nil || !cb.Timed {
 			continue
 		}
@@ -147,7 +147,7 @@ func (f *Func) IsTimed() bool {
 	if c == nil {
 		return false
 	}
-	cb := c.sum().callback(f.argNo)
+	cb := c.callback(f.argNo)
 	return cb != nil && cb.Timed
 }
 

@@ -40,6 +40,11 @@ func (a *analyzer) collect(root inspector.Cursor) {
 			a.resolveValue(c)
 		}
 	}
+	for _, f := range a.funcs {
+		for _, c := range f.calls {
+			c.each = a.eachOf(c)
+		}
+	}
 }
 
 var collected = []ast.Node{
@@ -339,6 +344,9 @@ func (a *analyzer) funcValue(e ast.Expr, depth int) funcValue {
 		}
 		return v
 	case *ast.CallExpr:
+		if a.info.Types[e.Fun].IsType() { // a conversion to a named type
+			return a.funcValue(e.Args[0], depth+1)
+		}
 		if c := a.calls[e]; c != nil && c.Callee != nil && c.api.Kind == tensorapi.Unknown && !c.dynamic {
 			return funcValue{maker: c}
 		}
@@ -388,17 +396,24 @@ func (a *analyzer) implementations(method *types.Func) []*Func {
 	if !ok || method.Pkg() != a.pass.Pkg {
 		return nil
 	}
+	list := a.implementing(it, method.Name())
+	if len(list) > maxImplementations {
+		return nil
+	}
+	return list
+}
+
+// implementing lists the methods of a name of the types of this package that implement an
+// interface.
+func (a *analyzer) implementing(it *types.Interface, name string) []*Func {
 	var list []*Func
 	for _, f := range a.funcs {
-		if f.lit != nil || f.name != method.Name() || f.sig.Recv() == nil || f.sig.RecvTypeParams().Len() > 0 {
+		if f.lit != nil || f.name != name || f.sig.Recv() == nil || f.sig.RecvTypeParams().Len() > 0 {
 			continue
 		}
 		if types.Implements(f.sig.Recv().Type(), it) {
 			list = append(list, f)
 		}
-	}
-	if len(list) > maxImplementations {
-		return nil
 	}
 	return list
 }
@@ -442,7 +457,11 @@ func (a *analyzer) assign(n *ast.AssignStmt, f *Func) {
 	switch n.Tok {
 	case token.ASSIGN, token.DEFINE:
 		for i, lhs := range n.Lhs {
-			a.define(lhs, valueOf(n.Rhs, i), f)
+			d := valueOf(n.Rhs, i)
+			if isReceive(d.value) {
+				d.pos = n.Lhs[0].Pos() // all of a select statement's case that is in the graph
+			}
+			a.define(lhs, d, f)
 		}
 	default:
 		kind := defOther
@@ -451,6 +470,12 @@ func (a *analyzer) assign(n *ast.AssignStmt, f *Func) {
 		}
 		a.define(n.Lhs[0], def{kind: kind, pos: n.Pos()}, f)
 	}
+}
+
+// isReceive recognises what takes a value from a channel.
+func isReceive(e ast.Expr) bool {
+	u, ok := ast.Unparen(e).(*ast.UnaryExpr)
+	return ok && u.Op == token.ARROW
 }
 
 // valueOf is the definition of the i-th variable by a list of values, which

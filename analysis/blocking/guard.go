@@ -200,7 +200,7 @@ func (f *flow) isOnlyExit(p, b, target int32) bool {
 }
 
 // takesWork reports whether a case of a select statement is what its loop is
-// about: it receives what it enqueues work for, and the loop does nothing until
+// about: it receives what it enqueues work for or reads, and the loop does nothing until
 // one of the cases is due. Others are ticks, requests to stop and the like.
 func (a *analyzer) takesWork(clause *ast.CommClause) bool {
 	received, ok := clause.Comm.(*ast.AssignStmt)
@@ -220,7 +220,7 @@ func (a *analyzer) takesWork(clause *ast.CommClause) bool {
 	takes := false
 	for _, s := range clause.Body {
 		ast.Inspect(s, func(n ast.Node) bool {
-			if call, ok := n.(*ast.CallExpr); ok && a.calls[call] != nil && a.calls[call].enqueues() {
+			if call, ok := n.(*ast.CallExpr); ok && a.calls[call] != nil && (a.calls[call].enqueues() || len(a.waits(a.calls[call])) > 0) {
 				takes = takes || v != nil && a.mentions(call, v)
 			}
 			return !takes

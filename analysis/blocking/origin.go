@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"go/types"
 	"maps"
+	"slices"
 
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
@@ -23,6 +24,8 @@ type tracer struct {
 	loop *Loop
 	fn   *Func // whose operands are meant, without a loop
 	seen map[*types.Var]bool
+
+	inputs bool // what the loop receives counts as pending
 }
 
 // origin says where the tensors that e stands for come from.
@@ -32,13 +35,20 @@ func (a *analyzer) origin(e ast.Expr, in *Func) Origin {
 
 // tracer returns one for the operands of the function that f is part of.
 func (a *analyzer) tracer(f *Func) *tracer {
-	return &tracer{a, nil, f.owner(), make(map[*types.Var]bool)}
+	return &tracer{analyzer: a, fn: f.owner(), seen: make(map[*types.Var]bool)}
 }
 
 // fresh reports whether e, evaluated in a loop, may stand for a tensor that is
 // pending because of what the loop enqueued.
 func (a *analyzer) fresh(e ast.Expr, in *Func, l *Loop) bool {
-	t := tracer{a, l, nil, make(map[*types.Var]bool)}
+	t := tracer{analyzer: a, loop: l, seen: make(map[*types.Var]bool)}
+	return t.expr(e, 0, in).Pending
+}
+
+// arrives reports whether e, evaluated in a loop, may stand for a tensor that the
+// loop has received.
+func (a *analyzer) arrives(e ast.Expr, in *Func, l *Loop) bool {
+	t := tracer{analyzer: a, loop: l, seen: make(map[*types.Var]bool), inputs: true}
 	return t.expr(e, 0, in).Pending
 }
 
@@ -53,7 +63,7 @@ func (t *tracer) expr(e ast.Expr, i int, in *Func) Origin {
 		if v, ok := t.info.ObjectOf(e.Sel).(*types.Var); ok {
 			o := t.variable(v.Origin())
 			returned := asCall(e.X) != nil && len(t.defs[v.Origin()]) == 0
-			if v.IsField() && (v.Pkg() != t.pass.Pkg || returned) && t.holdsTensor(v.Type()) {
+			if v.IsField() && (v.Pkg() != t.pass.Pkg || returned || t.inputs) && t.holdsTensor(v.Type()) {
 				// Others assign it: it comes from where the struct does.
 				o = o.union(t.expr(e.X, 0, in))
 			}
@@ -70,8 +80,11 @@ func (t *tracer) expr(e ast.Expr, i int, in *Func) Origin {
 	case *ast.TypeAssertExpr:
 		return t.expr(e.X, 0, in)
 	case *ast.UnaryExpr:
-		if e.Op == token.AND {
+		switch e.Op {
+		case token.AND:
 			return t.expr(e.X, 0, in)
+		case token.ARROW:
+			return t.received(e.X, in)
 		}
 	case *ast.CompositeLit:
 		var o Origin
@@ -111,7 +124,7 @@ func (t *tracer) variable(v *types.Var) Origin {
 			o = o.union(t.expr(d.value, d.index, d.in))
 		case shared && t.calledFrom(t.loop, d.in):
 			// A function called in the loop assigns it.
-			outside := tracer{t.analyzer, nil, nil, maps.Clone(t.seen)}
+			outside := tracer{analyzer: t.analyzer, seen: maps.Clone(t.seen)}
 			o.Pending = o.Pending || outside.expr(d.value, d.index, d.in).Pending
 		}
 	}
@@ -207,7 +220,7 @@ func (t *tracer) parameter(p param) Origin {
 		return Origin{}
 	}
 	c := t.calls[p.of.arg]
-	cb := c.sum().callback(p.of.argNo)
+	cb := c.callback(p.of.argNo)
 	if cb == nil || p.operand >= len(cb.Args) || p.operand < 0 {
 		return Origin{}
 	}
@@ -217,6 +230,9 @@ func (t *tracer) parameter(p param) Origin {
 // element is the origin of what a loop gets from an iterator: its variable
 // number i.
 func (t *tracer) element(x ast.Expr, i int, in *Func) Origin {
+	if isChan(t.info.TypeOf(x)) {
+		return t.received(x, in)
+	}
 	if !isFunc(t.info.TypeOf(x)) {
 		if i == 0 {
 			return Origin{} // an index
@@ -227,7 +243,7 @@ func (t *tracer) element(x ast.Expr, i int, in *Func) Origin {
 		if c.iter == nil || c.iter.X != x {
 			continue
 		}
-		if cb := c.sum().callback(0); cb != nil {
+		if cb := c.callback(0); cb != nil {
 			if i < len(cb.Args) {
 				return t.translate(cb.Args[i], c)
 			}
@@ -238,6 +254,57 @@ func (t *tracer) element(x ast.Expr, i int, in *Func) Origin {
 		}
 	}
 	return Origin{}
+}
+
+// received is the origin of what a loop receives from a channel.
+func (t *tracer) received(ch ast.Expr, in *Func) Origin {
+	return Origin{Pending: t.inputs && t.isInput(ch, in)}
+}
+
+// isInput reports whether tensors, or what holds some, come from the channel ch in such
+// a way that to receive and read one after the other keeps the device waiting: others
+// send them to the function, whoever that is, and it runs on no goroutine of its
+// own, where it would be the reader beside a loop that enqueues.
+func (a *analyzer) isInput(ch ast.Expr, in *Func) bool {
+	t := a.info.TypeOf(ch)
+	if !isChan(t) || !a.holdsTensor(t.Underlying().(*types.Chan).Elem()) {
+		return false
+	}
+	v := a.variable(ch)
+	if _, isParam := a.params[v]; v == nil || !isParam && !v.IsField() {
+		return false
+	}
+	return !a.isSpawned(in.owner(), 0)
+}
+
+func isChan(t types.Type) bool {
+	if t == nil {
+		return false
+	}
+	_, ok := t.Underlying().(*types.Chan)
+	return ok
+}
+
+// isSpawned reports whether f runs on a goroutine of its own, as the package shows, or
+// a function that it is called from does.
+func (a *analyzer) isSpawned(f *Func, depth int) bool {
+	if f.arg != nil {
+		if c := a.calls[f.arg]; c != nil && (isGo(c) || startsGoroutine(c.Callee)) {
+			return true
+		}
+	}
+	if f.parent != nil && a.isSpawned(f.parent, depth) {
+		return true
+	}
+	for _, g := range a.funcs {
+		for _, c := range g.calls {
+			handed := startsGoroutine(c.Callee) && slices.ContainsFunc(c.args, func(arg funcArg) bool { return arg.fn == f })
+			if handed || c.target == f && (isGo(c) || depth < 3 && g != f && a.isSpawned(g.owner(), depth+1)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (t *tracer) builtin(e *ast.CallExpr, in *Func) Origin {

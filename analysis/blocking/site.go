@@ -183,7 +183,7 @@ func (a *analyzer) handedOperand(c *Call, arg *funcArg, op int) (pending bool, e
 		}
 		return false, exprs
 	}
-	cb := c.sum().callback(arg.no)
+	cb := c.callback(arg.no)
 	if cb == nil || op >= len(cb.Args) {
 		return false, nil
 	}
@@ -306,7 +306,7 @@ func (a *analyzer) site(c *Call) *Site {
 // in each of many iterations.
 func (a *analyzer) hotLoop(c *Call, w wait) *Loop {
 	for l := range a.loopsAround(c.in, c.Expr.Pos()) {
-		if l.small || !a.any(l, (*Call).enqueues) {
+		if l.small || !a.any(l, (*Call).enqueues) && !a.takesInput(l) {
 			continue
 		}
 		if a.isOuter(l, c) {
@@ -315,7 +315,7 @@ func (a *analyzer) hotLoop(c *Call, w wait) *Loop {
 		if stops, _ := a.isMeasured(l); stops && w.kind != PrintSite {
 			return nil // it has to wait while the clock runs
 		}
-		if w.operand == nil || a.fresh(w.operand, c.in, l) {
+		if w.operand == nil && a.any(l, (*Call).enqueues) || w.operand != nil && (a.fresh(w.operand, c.in, l) || a.arrives(w.operand, c.in, l)) {
 			if a.isDelayed(c, w.operand, l) || a.any(l, isStreamed) || a.isPaced(l) {
 				return nil
 			}
@@ -501,20 +501,36 @@ func isOutside(c *Call) bool {
 	return false
 }
 
+// takesInput reports whether l receives tensors that others have enqueued the work for.
+func (a *analyzer) takesInput(l *Loop) bool {
+	if s, ok := l.Stmt.(*ast.RangeStmt); ok && isChan(a.info.TypeOf(s.X)) {
+		return a.isInput(s.X, l.fn)
+	}
+	return slices.ContainsFunc(a.receivesOf(l), func(e *ast.UnaryExpr) bool { return a.isInput(e.X, l.fn) })
+}
+
+// receivesOf lists the expressions that receive from channels in l.
+func (a *analyzer) receivesOf(l *Loop) []*ast.UnaryExpr {
+	var list []*ast.UnaryExpr
+	for cur := range l.fn.cur.Preorder((*ast.UnaryExpr)(nil)) {
+		n := cur.Node().(*ast.UnaryExpr)
+		pos := n.Pos()
+		if assign, ok := cur.Parent().Node().(*ast.AssignStmt); ok {
+			pos = assign.Lhs[0].Pos()
+		}
+		if f := a.funcAt(cur); n.Op == token.ARROW && f != nil && a.in(l, f, pos) {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
 // receives reports whether l takes what it works on from a channel.
 func (a *analyzer) receives(l *Loop) bool {
 	if s, ok := l.Stmt.(*ast.RangeStmt); ok {
-		_, ok := a.info.TypeOf(s.X).Underlying().(*types.Chan)
-		return ok
+		return isChan(a.info.TypeOf(s.X))
 	}
-	for cur := range l.fn.cur.Preorder((*ast.UnaryExpr)(nil)) {
-		if n := cur.Node().(*ast.UnaryExpr); n.Op == token.ARROW {
-			if f := a.funcAt(cur); f != nil && a.in(l, f, n.Pos()) {
-				return true
-			}
-		}
-	}
-	return false
+	return len(a.receivesOf(l)) > 0
 }
 
 // isPaced reports whether a clock says when the next iteration of l begins: it

@@ -208,12 +208,28 @@ func (a *analyzer) addCallbacks(s *Summary, f, g *Func, c *Call) {
 		}
 		s.addCall(Callback{op, when, timed || g.times(c), args})
 	}
-	if op, ok := a.funcParam(f, c.Expr.Fun); ok {
+	args := func() []Origin {
 		args := make([]Origin, len(c.Expr.Args))
 		for i, arg := range c.Expr.Args {
 			args[i] = a.origin(arg, g)
 		}
-		add(op, tensorapi.Once, false, args)
+		return args
+	}
+	if op, ok := a.funcParam(f, c.Expr.Fun); ok {
+		add(op, tensorapi.Once, false, args())
+	}
+	if list := a.listOf(c.Expr.Fun); list != nil {
+		v := a.local(list)
+		if p, ok := a.params[v]; ok && p.of == f {
+			when := tensorapi.Once
+			for l := range a.loopsAround(g, c.Expr.Pos()) {
+				s, ok := l.Stmt.(*ast.RangeStmt)
+				if !l.small && !(l.blocks == nil && l.fn == g.owner()) && !(ok && a.local(s.X) == v) {
+					when = tensorapi.Loop
+				}
+			}
+			s.addCall(Callback{p.operand, when, g.times(c), args()})
+		}
 	}
 	for i, arg := range c.Expr.Args {
 		op, ok := a.funcParam(f, arg)
@@ -221,7 +237,7 @@ func (a *analyzer) addCallbacks(s *Summary, f, g *Func, c *Call) {
 			continue
 		}
 		if when := c.calls(i); when == tensorapi.Once || when == tensorapi.Loop {
-			cb := c.sum().callback(i)
+			cb := c.callback(i)
 			add(op, when, cb != nil && cb.Timed, a.handed(c, i, a.tracer(g)))
 		}
 	}
@@ -230,7 +246,7 @@ func (a *analyzer) addCallbacks(s *Summary, f, g *Func, c *Call) {
 // handed says where the tensors come from that the callee of c hands to the
 // function that is its operand.
 func (a *analyzer) handed(c *Call, operand int, t *tracer) []Origin {
-	cb := c.sum().callback(operand)
+	cb := c.callback(operand)
 	if cb == nil {
 		return nil
 	}
@@ -350,6 +366,13 @@ func (a *analyzer) edges(f *Func) []*Func {
 			list = append(list, c.target)
 		}
 		list = append(list, c.impls...)
+		for _, v := range c.each {
+			if v.fn != nil {
+				list = append(list, v.fn)
+			} else if v.maker != nil && v.maker.target != nil {
+				list = append(list, v.maker.target)
+			}
+		}
 		for _, arg := range c.args {
 			if arg.fn != nil {
 				list = append(list, arg.fn)

@@ -44,10 +44,13 @@
 // or layers of a model or the steps of a sequence;
 // functions of tensor libraries.
 //
+// A loop over hooks or callbacks, in a list or map of functions or of interfaces, calls
+// all that the package puts there, so one that waits is enough.
+//
 // Missed: calls through function values that may be one of several, and
-// through interfaces of other packages or with more than three implementations;
-// reads more than three calls deep; reads of tensors in fields that no function
-// of their package sets.
+// through interfaces of other packages or with more than three implementations, but
+// of such lists; reads more than three calls deep; reads of tensors in fields that no
+// function of their package sets.
 //
 // Fix: none. The signature of a function is not a linter's to change.
 package loopcall

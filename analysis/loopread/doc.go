@@ -50,7 +50,10 @@
 // to enqueue the tensors that it returns, unless its name says that it gets, loads or
 // reads them.
 //
-// Missed: tensors that come from channels, or from functions or methods of interfaces
+// Tensors that come from a channel, a parameter or a field, count as pending, unless the function runs on a goroutine
+// beside what sends them, as far as the package shows: that is a good way to read.
+//
+// Missed: tensors that come from other channels, or from functions or methods of interfaces
 // of which the package has a few, on which nothing is agreed; loops that run in
 // another function than the read, unless AT010 sees them.
 //

@@ -1,0 +1,201 @@
+package loopcall
+
+import (
+	"fmt"
+	"maps"
+
+	"batch"
+
+	"github.com/asyncgen/asyncgen/runtime/optim"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+// A loop over hooks calls all of them.
+
+type hook func(step int, loss *tensor.Tensor)
+
+type recorder interface {
+	Record(step int, loss *tensor.Tensor)
+}
+
+type trainer struct {
+	hooks     []hook
+	named     map[string]hook
+	recorders []recorder
+	observers []batch.Observer
+	stages    []stage
+	losses    []float64
+	opt       *optim.Optimizer
+}
+
+type stage struct {
+	name string
+	done func(loss *tensor.Tensor)
+}
+
+type table struct{ rows []string }
+
+func (t *table) Record(step int, loss *tensor.Tensor) {
+	t.rows = append(t.rows, fmt.Sprint(step, loss.Item()))
+}
+func (t *table) Observe(loss *tensor.Tensor) { t.rows = append(t.rows, fmt.Sprint(loss)) }
+
+type silent struct{}
+
+func (silent) Record(step int, loss *tensor.Tensor) {}
+func (silent) Observe(loss *tensor.Tensor)          {}
+
+type seldomTable struct{}
+
+func (seldomTable) Record(step int, loss *tensor.Tensor) {
+	if step%100 == 0 {
+		fmt.Println(loss)
+	}
+}
+func (seldomTable) Observe(loss *tensor.Tensor) {}
+
+type other interface {
+	Record(step int, loss *tensor.Tensor)
+}
+
+func showStep(step int, loss *tensor.Tensor) { fmt.Println(step, loss) }
+
+func seldomStep(step int, loss *tensor.Tensor) {
+	if step%50 == 0 {
+		fmt.Println(loss)
+	}
+}
+
+func record(to *[]float64) hook {
+	return func(step int, loss *tensor.Tensor) { *to = append(*to, loss.Item()) }
+}
+
+func passed(data []Batch, hooks ...hook) {
+	for i, b := range data {
+		loss := batch.Loss(w, b)
+		for _, h := range hooks {
+			h(i, loss) // want `blocking call in loop: h waits for the device in each iteration \(fmt.Println at hooks.go:61\)`
+		}
+	}
+}
+
+func passedRare(data []Batch, hooks []hook) {
+	for i, b := range data {
+		loss := batch.Loss(w, b)
+		for _, h := range hooks {
+			h(i, loss)
+		}
+	}
+}
+
+func callers(data []Batch, t *trainer) {
+	passed(data, seldomStep, showStep)
+	passedRare(data, []hook{seldomStep})
+	t.add(func(step int, loss *tensor.Tensor) { t.losses = append(t.losses, loss.Item()) })
+	t.named = map[string]hook{"none": nil, "seldomStep": seldomStep}
+	t.named["all"] = record(&t.losses)
+	t.recorders = []recorder{silent{}, &table{}}
+	t.watch(&table{})
+	t.stages = append(t.stages, stage{"first", func(loss *tensor.Tensor) { fmt.Println(loss) }}, stage{name: "second"})
+}
+
+func (t *trainer) add(h hook)             { t.hooks = append(t.hooks, h) }
+func (t *trainer) watch(o batch.Observer) { t.observers = append(t.observers, o) }
+
+func (t *trainer) train(data []Batch) {
+	for i, b := range data {
+		loss := batch.Loss(w, b)
+		t.opt.Minimize(loss)
+		for _, h := range t.hooks {
+			h(i, loss) // want `h waits for the device in each iteration \(loss.Item\(\) at hooks.go:94\)`
+		}
+	}
+	for i, b := range data {
+		loss := batch.Loss(w, b)
+		for _, h := range t.named {
+			if h != nil {
+				h(i, loss) // want `h waits`
+			}
+		}
+		for name := range t.named {
+			t.named[name](i, loss) // want `t.named\[name\] waits`
+		}
+		for h := range maps.Values(t.named) {
+			h(i, loss) // want `h waits`
+		}
+	}
+	for i, b := range data {
+		loss := batch.Loss(w, b)
+		for _, r := range t.recorders {
+			r.Record(i, loss) // want `r.Record waits`
+		}
+		for j := range t.recorders {
+			t.recorders[j].Record(i, loss) // want `t.recorders\[j\].Record waits`
+		}
+	}
+	for _, b := range data {
+		loss := batch.Loss(w, b)
+		for _, o := range t.observers {
+			o.Observe(loss) // want `o.Observe waits`
+		}
+		for _, s := range t.stages {
+			if s.done != nil {
+				s.done(loss) // want `s.done waits`
+			}
+		}
+	}
+}
+
+func inLocal(data []Batch, losses *[]float64, given []other) {
+	hooks := []hook{seldomStep, record(losses)}
+	for i, b := range data {
+		loss := batch.Loss(w, b)
+		for _, h := range hooks {
+			h(i, loss) // want `h waits`
+		}
+	}
+	for i, b := range data {
+		loss := batch.Loss(w, b)
+		for _, r := range given {
+			r.Record(i, loss) // want `r.Record waits`
+		}
+	}
+}
+
+func quietHooks(data []Batch, losses *[]float64, pick string) {
+	hooks := []hook{seldomStep, seldomStep}
+	all := []recorder{silent{}, seldomTable{}}
+	for i, b := range data {
+		loss := batch.Loss(w, b)
+		for _, h := range hooks {
+			h(i, loss)
+		}
+		for _, r := range all {
+			r.Record(i, loss)
+		}
+		if i%10 == 0 {
+			for _, h := range []hook{showStep} {
+				h(i, loss)
+			}
+		}
+	}
+	kinds := map[string]hook{"showStep": showStep, "seldomStep": seldomStep}
+	for i, b := range data {
+		kinds[pick](i, batch.Loss(w, b)) // one of them, nobody knows which
+	}
+	for range 10 {
+		var last *tensor.Tensor
+		for _, b := range data {
+			last = batch.Loss(w, b)
+		}
+		for _, h := range []hook{showStep, record(losses)} {
+			h(0, last)
+		}
+	}
+}
+
+// What another package calls for each of its arguments.
+func elsewhere(data []Batch) {
+	batch.EachStep(w, data, seldomStep, showStep) // want `blocking call in loop: showStep waits`
+	batch.Last(w, data, seldomStep, showStep)
+}
