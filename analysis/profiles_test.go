@@ -76,3 +76,9 @@ func apply(a *xanalysis.Analyzer, pass *xanalysis.Pass, results map[*xanalysis.A
 	results[a] = res
 	return err
 }
+
+// What is worth a warning of what may as well be meant.
+func TestSeverities(t *testing.T) {
+	setSeverity(t, blocking.Warning)
+	analysistest.Run(t, analysistest.TestData(), whole, "severity")
+}

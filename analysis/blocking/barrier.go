@@ -60,7 +60,7 @@ func (r *Result) barrier(a *analyzer, c *Call) *Barrier {
 	}
 	b := &Barrier{
 		Call: c.Expr, Cur: c.cur, Loop: l, Name: a.callName(c, w),
-		Outside: a.any(l, isOutside),
+		Outside: a.any(l, isOutside) || isAllowed(c),
 		Trains:  a.any(l, (*Call).mutates),
 	}
 	if w.via != nil {

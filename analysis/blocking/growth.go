@@ -7,6 +7,7 @@ import (
 	"go/types"
 	"slices"
 
+	"golang.org/x/tools/go/ast/inspector"
 	"golang.org/x/tools/go/cfg"
 )
 
@@ -15,6 +16,9 @@ type Growth struct {
 	Call *ast.CallExpr
 	List ast.Expr
 	Loop *Loop
+	// Collected reports whether the list may be what the loop is for: something after it
+	// uses the list or, of one that is not local, the loop ends with its input.
+	Collected bool
 }
 
 // Growing lists the appends of tensors to lists that never get shorter, in loops
@@ -46,10 +50,43 @@ func (a *analyzer) growth(v *types.Var, d def) (Growth, bool) {
 	at := fl.blockAt(d.pos)
 	for _, l := range slices.Backward(fl.loops) { // inner ones first
 		if l.blocks[at] && d.in.isEndless(l) && a.growsTensors(call, d.in, l) && !a.isCut(v, l) {
-			return Growth{call, call.Args[0], l}, true
+			return Growth{call, call.Args[0], l, a.isCollected(v, d.in, l)}, true
 		}
 	}
 	return Growth{}, false
+}
+
+// isCollected reports whether v may be what l, in f, is for.
+func (a *analyzer) isCollected(v *types.Var, f *Func, l *Loop) bool {
+	if v.IsField() || v.Parent() == a.pass.Pkg.Scope() {
+		_, overChan := l.Stmt.(*ast.RangeStmt)
+		return overChan
+	}
+	for use := range a.usesOf(v, f) {
+		if g := a.funcAt(use); !a.in(l, g, use.Node().Pos()) && !isTarget(use) && !a.isAppended(use, v) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(f.rets, func(r *ast.ReturnStmt) bool { return len(r.Results) == 0 }) && a.isResult(v, f)
+}
+
+// isAppended reports whether the use of v is the list of an append to v itself.
+func (a *analyzer) isAppended(use inspector.Cursor, v *types.Var) bool {
+	call, ok := use.Parent().Node().(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	assign, ok := use.Parent().Parent().Node().(*ast.AssignStmt)
+	return ok && len(assign.Lhs) == 1 && a.variable(assign.Lhs[0]) == v && a.selfAppend(v, def{value: call}) != nil
+}
+
+func (a *analyzer) isResult(v *types.Var, f *Func) bool {
+	for i := range f.sig.Results().Len() {
+		if f.sig.Results().At(i) == v {
+			return true
+		}
+	}
+	return false
 }
 
 // selfAppend returns the call of "v = append(v, …)", if the definition is one.

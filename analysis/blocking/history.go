@@ -19,9 +19,6 @@ type Accumulation struct {
 	Total  *types.Var
 	Part   ast.Expr // what has the history
 	Loop   *Loop
-	// Differentiated reports whether the loop follows Part's history itself,
-	// which releases most of it.
-	Differentiated bool
 }
 
 // Accumulations lists those of f, literals in it included, whose total is only
@@ -45,7 +42,7 @@ func (f *Func) Accumulations() []Accumulation {
 				break // a model has so many
 			}
 			if part := f.a.partWithHistory(c, total, l); part != nil {
-				list = append(list, Accumulation{assign, total, part, l, f.a.differentiates(part, l)})
+				list = append(list, Accumulation{assign, total, part, l})
 			}
 			break
 		}
@@ -125,18 +122,6 @@ func (a *analyzer) dependsOn(e ast.Expr, v *types.Var, seen map[*types.Var]bool)
 		return !found
 	})
 	return found
-}
-
-// differentiates reports whether l calls Backward of e, or passes it to what
-// does.
-func (a *analyzer) differentiates(e ast.Expr, l *Loop) bool {
-	v := a.localTensor(e)
-	return v != nil && a.any(l, func(c *Call) bool {
-		if !c.mutates() {
-			return false
-		}
-		return slices.ContainsFunc(slices.Concat(c.operand(tensorapi.Recv), c.Expr.Args), func(e ast.Expr) bool { return a.localTensor(e) == v })
-	})
 }
 
 // onlyRead reports whether all that becomes of v is that it is added to and

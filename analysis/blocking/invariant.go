@@ -3,6 +3,7 @@ package blocking
 import (
 	"go/ast"
 	"go/types"
+	"slices"
 
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
@@ -12,6 +13,9 @@ import (
 type Remake struct {
 	Call *Call
 	Loop *Loop
+	// Small reports whether making it costs next to nothing: one number, or what a
+	// variable begins with that the loop then computes.
+	Small bool
 }
 
 // Remakes lists those of f, not of the literals in it.
@@ -24,12 +28,56 @@ func (f *Func) Remakes() []Remake {
 		for l := range f.a.loopsAround(f, c.Expr.Pos()) {
 			if l.blocks != nil && !l.small && f.a.any(l, (*Call).enqueues) && !f.a.isOuter(l, c) &&
 				f.a.guardOf(f, c.Expr.Pos(), l) == always && f.a.isSame(c.Expr, l) {
-				list = append(list, Remake{c, l})
+				list = append(list, Remake{c, l, f.a.isOneNumber(c) || f.a.isBeginning(c, l)})
 			}
 			break
 		}
 	}
 	return list
+}
+
+// isOneNumber reports whether the tensor that c makes has one element at most, as its
+// operands show.
+func (a *analyzer) isOneNumber(c *Call) bool {
+	if c.Callee.Name() == "Scalar" {
+		return true
+	}
+	sig := c.Callee.Origin().Signature()
+	last := sig.Params().Len() - 1
+	if !sig.Variadic() {
+		return false
+	}
+	if sizes := c.operand(last); len(sizes) > 0 || !isList(sig.Params().At(0).Type()) {
+		return !c.Expr.Ellipsis.IsValid() && !slices.ContainsFunc(sizes, func(e ast.Expr) bool {
+			n, constant := intConst(a.info, e)
+			return !constant || n > 1
+		})
+	}
+	lit, ok := ast.Unparen(c.Expr.Args[0]).(*ast.CompositeLit)
+	return ok && len(lit.Elts) <= 1
+}
+
+// isList reports whether t is a list of data, and not a list of sizes.
+func isList(t types.Type) bool {
+	s, ok := t.Underlying().(*types.Slice)
+	if !ok {
+		return false
+	}
+	basic, ok := s.Elem().Underlying().(*types.Basic)
+	return !ok || basic.Kind() != types.Int
+}
+
+// isBeginning reports whether c is what a variable begins with in each iteration of l,
+// and something else in it is assigned to the variable: a sum, the state of a network.
+func (a *analyzer) isBeginning(c *Call, l *Loop) bool {
+	for _, defs := range a.defs {
+		if slices.ContainsFunc(defs, func(d def) bool { return d.kind == defValue && ast.Unparen(d.value) == c.Expr }) {
+			return slices.ContainsFunc(defs, func(d def) bool {
+				return a.in(l, d.in, d.pos) && (d.kind != defValue || ast.Unparen(d.value) != c.Expr)
+			})
+		}
+	}
+	return false
 }
 
 // isSame reports whether e has the same value in each iteration of l.

@@ -2,6 +2,7 @@ package blocking
 
 import (
 	"go/ast"
+	"go/token"
 	"go/types"
 	"iter"
 	"slices"
@@ -301,6 +302,55 @@ func (r *Result) MadeBy(e ast.Expr) []*ast.CallExpr {
 	return calls
 }
 
+// alwaysMakes reports whether each call of f returns a tensor of its own.
+func (a *analyzer) alwaysMakes(f *Func, seen map[*types.Var]bool) bool {
+	if f == nil || f.cyclic || f.sig.Results().Len() != 1 || len(f.rets) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(f.rets, func(ret *ast.ReturnStmt) bool {
+		if len(ret.Results) != 1 || isNil(a.info, ret.Results[0]) {
+			return true
+		}
+		_, ok := a.madeBy(ret.Results[0], seen)
+		return !ok
+	})
+}
+
+// JustMade reports whether x is a variable that the statements before it, in the same
+// list, have made a tensor for, and y is a variable that is not assigned since: what it
+// holds is older.
+func (r *Result) JustMade(x, y ast.Expr) bool {
+	if len(r.Funcs) == 0 {
+		return false
+	}
+	a := r.Funcs[0].a
+	v, w := a.local(x), a.local(y)
+	if v == nil || w == nil || len(a.defs[v]) != 1 || a.defs[v][0].kind != defValue {
+		return false
+	}
+	made := a.defs[v][0]
+	if _, ok := a.madeBy(made.value, make(map[*types.Var]bool)); !ok || isIdent(made.value) || made.in == nil {
+		return false
+	}
+	cur, ok := r.Cursor(x.Pos())
+	if !ok || a.funcAt(cur) != made.in {
+		return false
+	}
+	fl := made.in.flow()
+	if !fl.dominates(fl.blockAt(made.pos), fl.blockAt(x.Pos())) {
+		return false
+	}
+	return !slices.ContainsFunc(a.defs[w], func(d def) bool {
+		return d.in != made.in || d.kind != defValue || made.pos <= d.pos && d.pos < x.Pos() || !a.sameLoop(made.in, made.pos, x.Pos())
+	})
+}
+
+// sameLoop reports whether two places of f are in the same loops.
+func (a *analyzer) sameLoop(f *Func, x, y token.Pos) bool {
+	fl := f.flow()
+	return !slices.ContainsFunc(fl.loops, func(l *Loop) bool { return l.blocks[fl.blockAt(x)] != l.blocks[fl.blockAt(y)] })
+}
+
 func (a *analyzer) madeBy(e ast.Expr, seen map[*types.Var]bool) (calls []*ast.CallExpr, ok bool) {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.CallExpr:
@@ -308,6 +358,10 @@ func (a *analyzer) madeBy(e ast.Expr, seen map[*types.Var]bool) (calls []*ast.Ca
 			switch c.api.Kind {
 			case tensorapi.Op, tensorapi.Draw, tensorapi.Host:
 				return []*ast.CallExpr{e}, true
+			case tensorapi.Unknown:
+				if a.alwaysMakes(c.target, seen) {
+					return []*ast.CallExpr{e}, true
+				}
 			}
 		}
 	case *ast.Ident:

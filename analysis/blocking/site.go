@@ -34,8 +34,9 @@ type Site struct {
 	Callee string
 	Chain  []Link
 	// Outside reports whether the loop also waits for the world outside:
-	// input, the network, time, or a channel from which it takes questions. It
-	// can't run far ahead then.
+	// input, the network, time, a channel from which it takes questions, or a function that
+	// makes tensors of the value. It can't run far ahead then. So does one in which
+	// somebody has allowed this wait.
 	Outside bool
 	// Timed reports whether clocks are read in the function, or by what it
 	// calls, so that moving the wait changes what they measure.
@@ -272,7 +273,7 @@ func (a *analyzer) site(c *Call) *Site {
 		s := &Site{
 			Call: c.Expr, Cur: c.cur, Kind: w.kind, Operand: w.operand, Loop: l, in: c.in, at: c,
 			Name:    a.callName(c, w),
-			Outside: a.any(l, isOutside),
+			Outside: a.any(l, isOutside) || isAllowed(c),
 			Timed:   c.in.outermost().contains(tellsTime),
 		}
 		if w.kind == PrintSite {
@@ -290,6 +291,7 @@ func (a *analyzer) site(c *Call) *Site {
 				if _, ok := p.cur.Parent().Node().(*ast.SendStmt); ok && a.receives(l) {
 					s.Outside = true // a client waits for the answer
 				}
+				s.Outside = s.Outside || a.isSimulated(p)
 				if a.guardOf(p.in, p.pos, l) == rarely {
 					s.Rare |= p.use
 				} else {
@@ -493,10 +495,67 @@ func isOutside(c *Call) bool {
 		return name == "Scan" || len(name) >= 4 && name[:4] == "Read"
 	case "fmt":
 		return slices.Contains([]string{"Scan", "Scanf", "Scanln", "Fscan", "Fscanf", "Fscanln"}, name)
-	case "net", "net/http", "os/exec":
+	case "net", "os/exec":
 		return true
+	case "net/http":
+		return !isAnswering(fn)
 	case "time":
 		return name == "Sleep"
+	}
+	return false
+}
+
+// isAnswering recognises what a handler does with a request that it has got and with its
+// answer: nothing that waits for others, so that a loop in a handler is like any.
+func isAnswering(fn *types.Func) bool {
+	switch name := fn.Name(); recvName(fn) {
+	case "ResponseWriter", "Header", "Request":
+		return true
+	case "":
+		return name == "Error" || name == "SetCookie" || name == "Redirect" || name == "NotFound" || name == "StatusText"
+	}
+	return false
+}
+
+// recvName is the name of the type that fn is a method of, or empty.
+func recvName(fn *types.Func) string {
+	t := recvType(fn)
+	if p, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	if named, ok := types.Unalias(t).(*types.Named); ok {
+		return named.Obj().Name()
+	}
+	return ""
+}
+
+// isAllowed reports whether c is in a function literal for asyncrt.AllowSync: somebody
+// has said that this wait is meant.
+func isAllowed(c *Call) bool {
+	for f := range c.in.In() {
+		if outer := f.PassedTo(); outer != nil && outer.IsFunc("AllowSync") {
+			return true
+		}
+	}
+	return false
+}
+
+// isSimulated reports whether the value at cur is given to a function that returns
+// tensors and is given none: an environment that needs an action, a collection that is
+// asked for an element. Nothing can be enqueued before it has answered.
+func (a *analyzer) isSimulated(p place) bool {
+	call, ok := p.cur.Parent().Node().(*ast.CallExpr)
+	if !ok || p.use != Passed {
+		return false
+	}
+	c := a.calls[call]
+	if c == nil || c.api.Kind != tensorapi.Unknown || c.takesTensor() {
+		return false
+	}
+	for v := range a.resultsOf(c).Variables() {
+		if a.holdsTensor(v.Type()) {
+			return true
+		}
 	}
 	return false
 }

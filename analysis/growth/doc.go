@@ -6,10 +6,13 @@
 // A tensor in a list keeps its memory on the device, and if it has a history,
 // all that its gradient would need.
 //
-// The rule reports, as severity info, appends of tensors that a loop computes
+// The rule reports appends of tensors that a loop computes
 // to a list that is never cut or made anew, when the loop has no end of its
 // own: for without a condition, or while a context is alive, or over a channel,
-// left only by a return from a select statement or after an error.
+// left only by a return from a select statement or after an error. A list that is used
+// after such a loop may be what the loop is for, as may a field that a loop over a
+// channel fills: then the finding is of severity info, shown with -severity=info. The
+// others fill the memory and serve nobody who waits for the end: warnings.
 //
 // WRONG
 //

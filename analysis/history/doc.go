@@ -10,9 +10,9 @@
 // The rule reports a sum, or another operation, in a loop that keeps a tensor
 // beyond the iteration, when the part that is added was computed in the loop
 // from the value of a parameter, and the program only ever reads values from
-// the sum. If the loop calls Backward or Minimize on the part, which releases
-// most of its history, the finding is of severity info: then a small record is
-// left of each iteration.
+// the sum. If the loop calls Backward or Minimize on the part, that releases
+// most of its history, and a small record is left of each iteration; that is reported
+// as well, as it grows for as long as the loop runs, and Detach costs nothing.
 //
 // WRONG
 //

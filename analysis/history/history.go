@@ -19,12 +19,8 @@ var rule = &blocking.Rule{ID: "AT023", Package: "history", Doc: doc, Values: tru
 func check(p *blocking.Pass) {
 	for _, f := range p.Funcs {
 		for _, s := range f.Accumulations() {
-			severity := blocking.Warning
-			if s.Differentiated {
-				severity = blocking.Info
-			}
 			part := types.ExprString(s.Part)
-			p.Report(severity, analysis.Diagnostic{
+			p.Report(blocking.Warning, analysis.Diagnostic{
 				Pos:     s.Assign.Pos(),
 				End:     s.Assign.End(),
 				Message: s.Total.Name() + " keeps the history of " + part + " of every iteration, and is only read; add " + part + ".Detach()",

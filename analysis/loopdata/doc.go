@@ -6,8 +6,12 @@
 // fills memory there. A tensor never changes, so one that is made of the same
 // data in each iteration of a loop can be made once.
 //
-// The rule reports, as severity info, constructors in a loop that enqueues work
-// whose operands are the same in each iteration.
+// The rule reports constructors in a loop that enqueues work whose operands are
+// the same in each iteration. One number costs next to nothing, and what a variable
+// begins with, to be added to or computed anew in the loop, is often clearest where it
+// is: about these, findings are of severity info, shown with -severity=info. The others
+// are copies or fills of memory in each iteration that one line before the loop saves,
+// whatever else the loop does: warnings.
 //
 // WRONG
 //

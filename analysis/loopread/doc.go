@@ -46,6 +46,13 @@
 // http.Flusher or on a net.Conn; functions marked //asyncgen:kernel, about which
 // the generator speaks.
 //
+// Where the loop can't run far ahead anyway, findings are of severity info, shown with
+// -severity=info: it waits for input or the network, answers a client that has asked, or
+// gives the value to what makes the next tensor of it, as a simulated world does of an
+// action. So are those in asyncrt.AllowSync, where somebody has said that the wait is
+// meant. What a handler of HTTP writes is no such wait: a read for each row of a request
+// is as slow as anywhere, and a warning.
+//
 // A function that is not known, behind a variable, a field or an interface, is taken
 // to enqueue the tensors that it returns, unless its name says that it gets, loads or
 // reads them.

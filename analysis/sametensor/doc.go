@@ -7,11 +7,13 @@
 // reflect.DeepEqual, which looks at how a tensor is kept and not at its value.
 //
 // The rule reports comparisons of two tensors that can't be the same one, as
-// both were just computed or made, or one was and the other passed in, and
+// both were just computed or made, also by a function that does nothing else, or one
+// was and the other is older: passed in, or of an earlier iteration; and
 // calls of reflect.DeepEqual with tensors, or with lists, maps or structs of
 // them. Other comparisons of two tensors may
-// ask whether they are one and the same on purpose; they are findings of
-// severity info.
+// ask whether they are one and the same on purpose, as a cache or a list does that looks
+// for a handle, and there is nothing in the code that tells the two apart; they are
+// findings of severity info.
 //
 // WRONG
 //

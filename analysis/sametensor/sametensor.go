@@ -40,7 +40,8 @@ func compare(p *blocking.Pass, n *ast.BinaryExpr) {
 	switch {
 	case p.IsCellValue(n.X) || p.IsCellValue(n.Y): // which changes when the cell is set
 		return
-	case disjoint(x, y) || p.MadeInside(x, n.Y) || p.MadeInside(y, n.X) || isCallOf(x, n.X) || isCallOf(y, n.Y):
+	case disjoint(x, y) || p.MadeInside(x, n.Y) || p.MadeInside(y, n.X) || isCallOf(x, n.X) || isCallOf(y, n.Y),
+		p.JustMade(n.X, n.Y) || p.JustMade(n.Y, n.X):
 		severity = blocking.Warning
 		says = "compares two tensors that are never the same one"
 	}
