@@ -100,7 +100,7 @@ func (a *analyzer) serialised(c *Call) (*Loop, wait) {
 
 func (a *analyzer) serialisedBy(c *Call, w wait) *Loop {
 	for l := range a.loopsAround(c.in, c.Expr.Pos()) {
-		if l.small || !a.any(l, (*Call).enqueues) {
+		if l.small || !a.any(l, (*Call).enqueues) || a.appliesList(c, l) {
 			continue
 		}
 		if _, measured := a.isMeasured(l); measured || a.isOuter(l, c) {

@@ -112,6 +112,31 @@ func (a *analyzer) listOf(e ast.Expr) ast.Expr {
 	return nil
 }
 
+// appliesList reports whether l does no more than to go through the list of which c calls
+// the elements, and not all of these wait: lists of functions, like options, are
+// short.
+func (a *analyzer) appliesList(c *Call, l *Loop) bool {
+	s, ok := l.Stmt.(*ast.RangeStmt)
+	if !ok || c.each == nil {
+		return false
+	}
+	if c.Callee != nil && !slices.ContainsFunc(c.each, func(v funcValue) bool { return len(v.summary().Waits) == 0 }) {
+		return false // things that all work and wait, like jobs
+	}
+	return a.mentionsRange(c.Expr.Fun, s)
+}
+
+// mentionsRange reports whether e mentions a variable of the loop s.
+func (a *analyzer) mentionsRange(e ast.Expr, s *ast.RangeStmt) bool {
+	vars := make(map[types.Object]bool)
+	for _, v := range []ast.Expr{s.Key, s.Value} {
+		if id, ok := v.(*ast.Ident); ok && id.Name != "_" {
+			vars[a.info.ObjectOf(id)] = true
+		}
+	}
+	return a.mentionsAny(e, vars)
+}
+
 // flow finds the expressions whose values e may stand for, or hold as elements, in
 // this package: it looks for what is assigned, appended and passed to what e names. It
 // shows each to leaf, which says whether that is one; if not, it looks on. It

@@ -308,7 +308,7 @@ func (a *analyzer) site(c *Call) *Site {
 // in each of many iterations.
 func (a *analyzer) hotLoop(c *Call, w wait) *Loop {
 	for l := range a.loopsAround(c.in, c.Expr.Pos()) {
-		if l.small || !a.any(l, (*Call).enqueues) && !a.takesInput(l) {
+		if l.small || !a.any(l, (*Call).enqueues) && !a.takesInput(l) || a.appliesList(c, l) {
 			continue
 		}
 		if a.isOuter(l, c) {

@@ -199,3 +199,38 @@ func elsewhere(data []Batch) {
 	batch.EachStep(w, data, seldomStep, showStep) // want `blocking call in loop: showStep waits`
 	batch.Last(w, data, seldomStep, showStep)
 }
+
+// Options are applied once.
+type option func(*trainer)
+
+func warm(x *tensor.Tensor) option {
+	return func(t *trainer) { t.losses = append(t.losses, x.Mean().Item()) }
+}
+
+func newTrainer(opts ...option) *trainer {
+	t := new(trainer)
+	for _, o := range opts {
+		o(t)
+	}
+	return t
+}
+
+func warmed() *trainer { return newTrainer(warm(w)) }
+
+// job is something that works and waits by itself, whichever it is.
+type job interface{ Run() float64 }
+
+type one struct{}
+
+func (one) Run() float64 { return w.AddScalar(1).Item() }
+
+type two struct{}
+
+func (two) Run() float64 { return w.AddScalar(2).Item() }
+
+func runJobs(jobs []job) (total float64) {
+	for _, j := range jobs {
+		total += j.Run() // want `j.Run waits`
+	}
+	return total
+}
