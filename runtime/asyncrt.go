@@ -90,8 +90,7 @@ func Try(f func()) (err error) {
 	return nil
 }
 
-// Dead says that the program will not use these tensors again: [tensor.Dead]. Generated code says so of
-// what a loop has made and needs no more.
+// Dead says that the program will not use these tensors again: [tensor.Dead].
 //
 //asyncgen:api control
 //go:noinline
