@@ -22,7 +22,7 @@ import (
 func TestGoroutinesEnd(t *testing.T) {
 	ignored := regexp.MustCompile(`goleak\.IgnoreAnyFunction\("([^"]+)"\)`)
 	var named []string
-	for _, file := range []string{"asyncrt.go", "../README.md"} {
+	for _, file := range []string{"asyncrt.go", "../docs/guide/testing.md"} {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
