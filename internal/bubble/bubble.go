@@ -39,6 +39,20 @@ func Outside(f func()) {
 	}
 }
 
+// Now is the time outside of any bubble.
+func Now() time.Time {
+	if now := time.Now(); !Told(now) {
+		return now
+	}
+	var now time.Time // which escapes
+	Outside(func() { now = time.Now() })
+	return now
+}
+
+// Sleep sleeps by the clock outside of any bubble. Who may hold a lock must not sleep by that of a bubble:
+// that stands still as long as anybody there waits for the lock.
+func Sleep(d time.Duration) { Outside(func() { time.Sleep(d) }) }
+
 type job struct {
 	f        func()
 	done     sync.Mutex // locked until f has returned
@@ -57,8 +71,8 @@ var jobs struct {
 	started  atomic.Bool
 }
 
-// start starts dispatch, if that has not been done before. A goroutine of a bubble can't start one that is outside; but what the collector calls when
-// it has found that something is gone is outside.
+// start starts dispatch, if that has not been done before. A goroutine of a bubble can't start one that is
+// outside; but what the collector calls when it has found that something is gone is outside.
 func start() {
 	if jobs.started.Load() {
 		return
@@ -69,23 +83,36 @@ func start() {
 		return
 	}
 	jobs.bell.Lock()
-	forget()
-	for !jobs.started.Load() {
+	escape(func() {
+		if jobs.started.CompareAndSwap(false, true) {
+			go dispatch()
+		}
+	})
+}
+
+// escape has the collector call f, and returns when it has, once or twice: by a cleanup and by a finalizer,
+// as one of the program's own may be in the way of the others of its kind, and wait for us.
+func escape(f func()) {
+	var called atomic.Bool
+	forget(func() {
+		f()
+		called.Store(true)
+	})
+	for !called.Load() {
 		runtime.GC()
 	}
 }
 
-// forget makes something and drops it. When the collector has noticed, dispatch begins.
+// forget makes two things and drops them. When the collector has noticed, it calls f for each.
 //
 //go:noinline
-func forget() {
-	gone := new([4]*int)
-	runtime.AddCleanup(gone, func(int) { go dispatch() }, 0)
+func forget(f func()) {
+	runtime.AddCleanup(new([4]*int), func(int) { f() }, 0)
+	runtime.SetFinalizer(new([4]*int), func(*[4]*int) { f() })
 }
 
 // dispatch is a goroutine that never ends.
 func dispatch() {
-	jobs.started.Store(true)
 	for {
 		jobs.bell.Lock()
 		jobs.mu.Lock()
