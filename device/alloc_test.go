@@ -9,8 +9,11 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unsafe"
+
+	"github.com/asyncgen/asyncgen/internal/bubble"
 )
 
 var allocSeed = flag.Uint64("alloc.seed", 0, "seed of the random tests of Allocator; 0: a new one each time")
@@ -548,6 +551,39 @@ func TestCollect(t *testing.T) {
 		t.Errorf("%d bytes are live", s.Live)
 	}
 }
+
+// In a bubble, where no time passes meanwhile, Collect does not wait either for a cleanup of the program's
+// that does not end.
+func TestCollectInABubble(t *testing.T) {
+	synctest.Test(t, func(*testing.T) { bubble.Outside(func() {}) }) // the first time needs a cleanup of its own
+	begun, end := make(chan bool), make(chan bool)
+	defer close(end)
+	dropWith(func() { begun <- true; <-end })
+	for isRunning := false; !isRunning; {
+		runtime.GC()
+		select {
+		case <-begun:
+			isRunning = true
+		default:
+			runtime.Gosched()
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		Collect()
+		if took := time.Since(began); took != 0 {
+			t.Errorf("%v have passed in the bubble", took)
+		}
+		if a := NewAllocator(HostMemory, 1<<30); bubble.Told(a.pressure.now()) {
+			t.Error("how much time collections take is told by the bubble")
+		}
+	})
+}
+
+// dropWith drops something of which the collector tells f.
+//
+//go:noinline
+func dropWith(f func()) { runtime.AddCleanup(new([64]*int), func(int) { f() }, 0) }
 
 func BenchmarkAllocator(b *testing.B) {
 	for _, bytes := range []int64{64, 4 << 10, 64 << 10, 1 << 20, 64 << 20} {

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/asyncgen/asyncgen/internal/bubble"
 )
 
 // Blocks are put back when the collector finds that nothing refers to their
@@ -35,7 +37,7 @@ type pressure struct {
 func (p *pressure) init() {
 	p.need = minPressure
 	p.due.Store(minPressure)
-	p.collect, p.now = Collect, time.Now
+	p.collect, p.now = Collect, bubble.Now
 }
 
 // handedOut is how many bytes somebody has got since the beginning.
@@ -112,7 +114,9 @@ func (a *Allocator) collectInstead(bytes int64) bool {
 // Collect finds the Buffers that nothing refers to any more, and returns when those from Allocators
 // of which the runtime knows have been freed: what an AddCleanup was to do that was due by then is done. It does not wait for
 // that longer than maxCleanup: some of the program's own may be slow, or wait for us.
-func Collect() {
+func Collect() { bubble.Outside(collect) } // where time passes
+
+func collect() {
 	runtime.GC()
 	cleanups := []metrics.Sample{{Name: "/gc/cleanups/queued:cleanups"}, {Name: "/gc/cleanups/executed:cleanups"}}
 	metrics.Read(cleanups)
