@@ -84,13 +84,13 @@ func (m *Mark) arrive(at time.Duration) {
 	m.at = max(m.at, at)
 }
 
-// skip notes that one more stream had really finished its operations when the mark was made, and when that was by the clock of a model, if there
-// is one.
+// skip notes that one more stream had really finished its operations when the mark was made, and not before
+// at, unless that is 0.
 func (m *Mark) skip(at time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.left--
-	if m.e.virtual.Load() != nil {
+	if at != 0 { // which is later than all times of a bubble
 		m.at = max(m.at, at)
 	}
 }
@@ -99,13 +99,19 @@ func (m *Mark) skip(at time.Duration) {
 type marks struct {
 	next uint64 // the least of places; 0: there are none
 	list []*Mark
-	ends []uint64 // of each, after how many operations it is reached
+	ends []uint64      // of each, after how many operations it is reached
+	last time.Duration // when one was reached last; 0: none was
 }
 
-// add adds a mark that is reached after end operations of st, of which done have finished.
+// add adds a mark that is reached after end operations of st, of which done have finished: maybe only since m
+// took the time, and then with an earlier mark, which must not be the later one.
 func (s *marks) add(m *Mark, end, done uint64, st *stream) {
 	if end <= done {
-		m.skip(st.latest.get())
+		if m.e.virtual.Load() != nil {
+			m.skip(st.latest.get())
+		} else {
+			m.skip(s.last)
+		}
 		return
 	}
 	s.list, s.ends = append(s.list, m), append(s.ends, end)
@@ -121,6 +127,7 @@ func (s *marks) reach(done uint64, st *stream) {
 	if st.e.virtual.Load() != nil {
 		at = st.latest.get()
 	}
+	s.last = at
 	list, ends := s.list, s.ends
 	s.list, s.ends, s.next = nil, nil, 0
 	for i, m := range list {

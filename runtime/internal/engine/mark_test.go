@@ -65,6 +65,22 @@ func TestMark(t *testing.T) {
 	})
 }
 
+// Of two marks the second is not reached before the first, though both are while the second is being made.
+func TestMarkIsNotReachedBeforeAnEarlierOne(t *testing.T) {
+	e := newEngine(t, Options{Mode: Async})
+	st := e.stream(newCPU(1))
+	first, second := &Mark{e: e, left: 1, at: 1}, &Mark{e: e, left: 1, at: 2}
+	var s marks
+	s.add(first, 1, 0, st)
+	s.reach(1, st)
+	s.add(second, 1, 1, st)
+	at, ok := first.Reached()
+	at2, ok2 := second.Reached()
+	if !ok || !ok2 || at <= 2 || at2 < at {
+		t.Errorf("reached %v %v at %v, %v", ok, ok2, at, at2)
+	}
+}
+
 // In a mode where operations run at the call, marks are reached there, and in one that shuffles, when they are waited for.
 func TestMarkInOtherModes(t *testing.T) {
 	for _, mode := range []Mode{Naive, Shuffle} {
