@@ -130,6 +130,7 @@ func TestFirstUseInABubble(t *testing.T) {
 	for _, env := range []string{
 		"ASYNCGEN_DEVICE=cpu", "ASYNCGEN_DEVICE=sim:0", "ASYNCGEN_DEVICE=sim:0 ASYNCGEN_SIM=clock=virtual",
 		"ASYNCGEN_ENGINE=naive", "ASYNCGEN_ENGINE=naive ASYNCGEN_DEVICE=sim:0",
+		"ASYNCGEN_ENGINE=shuffle:1", "ASYNCGEN_ENGINE=shuffle:1 ASYNCGEN_DEVICE=sim:0",
 	} {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestBubbles$", "-test.timeout=60s")
 		cmd.Env = append(os.Environ(), strings.Fields(env)...)

@@ -82,7 +82,7 @@ func (e *Engine) awaitRoom(st *stream, bytes int64) (h help) {
 			continue
 		}
 		if e.mode == Shuffle {
-			backoff(looks - e.looks) // what another goroutine is about to enqueue only those run who look for it
+			e.doze(looks - e.looks) // what another goroutine is about to enqueue only those run who look for it
 			continue
 		}
 		// From here on whoever finishes something publishes it and then broadcasts, so nothing is missed.

@@ -315,7 +315,15 @@ var mutants = []mutant{
 	{"shuffle: an operation of the flow runs twice", "shuffle.go",
 		"\theld := f.step(x, &f.scratch, p)\n", "\tf.run(x, &f.scratch, p)\n\theld := f.step(x, &f.scratch, p)\n"},
 
+	// Bubbles.
+	{"who looks for a lock in a bubble sleeps by its time", "spin.go",
+		"\t\tbubble.Sleep(backoffSleep)", "\t\tif bubble.In() {\n\t\t\ttime.Sleep(backoffSleep)\n\t\t}"},
+	{"who waits for somebody in the engine's own bubble keeps its time from passing", "spin.go",
+		"case i < looksToSleep || !e.onChannels():", "case true:"},
+
 	// Counts and waiting.
+	{"a mark is reached before an earlier one", "mark.go",
+		"\t\t\tm.skip(s.last)", "\t\t\tm.skip(0)"},
 	{"a release counts as an operation", "flow.go",
 		"case r.isGate, r.isRelease():", "case r.isGate:"},
 	{"a wait that is forbidden waits", "wait.go",

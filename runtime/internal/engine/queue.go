@@ -500,7 +500,7 @@ func (q *queue) await(ctx context.Context, g goal) (h help, err error) {
 			if at == q.st { // the gate is here
 				seq := l.opSeq.Load()
 				if seq == 0 {
-					backoff(tries) // the producer is about to publish it
+					q.st.e.doze(tries) // the producer is about to publish it
 					tries++
 					continue
 				}
@@ -510,7 +510,7 @@ func (q *queue) await(ctx context.Context, g goal) (h help, err error) {
 		} else if q.held.Load() && ctx != untilShort {
 			p, err = q.st.e.relief.await(ctx, p)
 		} else {
-			backoff(tries) // the producer is about to publish it, or feed to submit it
+			q.st.e.doze(tries) // the producer is about to publish it, or feed to submit it
 			tries++
 		}
 		if err != nil {

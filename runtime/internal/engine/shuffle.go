@@ -150,7 +150,7 @@ func (s *shuffler) await(ctx context.Context, x shuffled, g goal) (h help, err e
 			continue
 		}
 		h.look()
-		backoff(i) // another goroutine is about to enqueue what is missing
+		s.e.doze(i) // another goroutine is about to enqueue what is missing
 		h.rest()
 	}
 	return h, nil

@@ -23,15 +23,38 @@ func looksOf(processors int) int {
 	return maxLooks
 }
 
+// How often backoff is called in a row before it yields, and before it sleeps, and doze before it sleeps in a bubble.
+const (
+	looksToYield = 100
+	looksToSleep = 200
+	looksToDoze  = 2000 // there, to sleep is to have time pass
+)
+
+const backoffSleep = 20 * time.Microsecond
+
 // backoff is called for the i-th time in a row when something that takes nanoseconds has not yet happened.
+// The caller may hold locks, so no bubble's time passes meanwhile.
 func backoff(i int) {
 	switch {
-	case i < 100:
+	case i < looksToYield:
 		pause(4)
-	case i < 200, i < 2000 && bubble.In(): // there, to sleep is to have time pass
+	case i < looksToSleep:
 		runtime.Gosched()
 	default: // whoever is to do it has no processor: leave it ours
-		time.Sleep(20 * time.Microsecond)
+		bubble.Sleep(backoffSleep)
+	}
+}
+
+// doze is backoff for what somebody has to do who may be asleep himself. The caller holds no lock but turns.
+// If the engine has a bubble of its own, its time passes meanwhile.
+func (e *Engine) doze(i int) {
+	switch {
+	case i < looksToSleep || !e.onChannels():
+		backoff(i)
+	case i < looksToDoze:
+		runtime.Gosched()
+	default:
+		time.Sleep(backoffSleep)
 	}
 }
 

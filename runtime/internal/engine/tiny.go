@@ -102,7 +102,7 @@ func (st *stream) computed() (n uint64) {
 	for i := range st.desks {
 		d := &st.desks[i]
 		for tries := 0; !d.busy.CompareAndSwap(false, true); tries++ {
-			backoff(tries)
+			st.e.doze(tries)
 		}
 		n += d.computed
 		d.busy.Store(false)

@@ -45,12 +45,10 @@ func (e *Engine) now() time.Duration {
 	if clock := e.virtual.Load(); clock != nil {
 		return clock.Now()
 	}
-	if t := time.Now(); e.onChannels() || !bubble.Told(t) {
-		return t.Sub(epoch)
+	if e.onChannels() {
+		return now()
 	}
-	var at time.Duration
-	bubble.Outside(func() { at = now() })
-	return at
+	return bubble.Now().Sub(epoch)
 }
 
 // Now is the time since some moment by the clock that e's devices have: that of a model, or else the system's.
