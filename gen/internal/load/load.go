@@ -71,6 +71,8 @@ type Package struct {
 	Args    map[string]bool // functions in files and tests of the package that make arguments for tests
 	sources map[*ast.File]*Source
 	methods map[string][]*types.Func // that have bodies, by name
+
+	embedding []types.Type // see embedders; nil: not looked for yet
 }
 
 // A Source is one file of a package as it was read.
@@ -107,6 +109,51 @@ func (p *Program) Methods(pkg *Package, name string) []*types.Func {
 	}
 	slices.SortFunc(found, func(a, b *types.Func) int { return cmp.Compare(a.FullName(), b.FullName()) })
 	return found
+}
+
+// Embedders returns the types of structs with embedded fields, and those declared as such, in pkg and the packages of its module
+// that it needs.
+func (p *Program) Embedders(pkg *Package) (found []types.Type) {
+	for _, pkg := range p.needs(pkg) {
+		found = append(found, pkg.embedders()...)
+	}
+	return found
+}
+
+// embedders returns the types of structs with embedded fields that pkg has.
+func (pkg *Package) embedders() []types.Type {
+	if pkg.embedding == nil {
+		pkg.embedding = []types.Type{}
+		for c := range inspector.New(pkg.Syntax).Root().Preorder((*ast.TypeSpec)(nil), (*ast.StructType)(nil)) {
+			var t types.Type
+			switch n := c.Node().(type) {
+			case *ast.TypeSpec:
+				if obj := pkg.TypesInfo.Defs[n.Name]; obj != nil {
+					t = obj.Type()
+				}
+			case *ast.StructType:
+				t = pkg.TypesInfo.TypeOf(n)
+			}
+			if t != nil && hasEmbedded(t) {
+				pkg.embedding = append(pkg.embedding, t)
+			}
+		}
+	}
+	return pkg.embedding
+}
+
+// hasEmbedded reports whether t is a struct with embedded fields.
+func hasEmbedded(t types.Type) bool {
+	u, ok := t.Underlying().(*types.Struct)
+	if !ok {
+		return false
+	}
+	for f := range u.Fields() {
+		if f.Embedded() {
+			return true
+		}
+	}
+	return false
 }
 
 // needs returns pkg and the packages of its module that it imports, directly or not.

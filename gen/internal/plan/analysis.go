@@ -160,15 +160,45 @@ func declared(d load.Effects, pos token.Pos) *Effects {
 	return e
 }
 
-// Implementations returns the methods called name of types that satisfy iface,
+// Implementations returns the methods called name that a call through iface may reach,
 // among those that home and the packages of its module that it needs declare:
-// any of them may be behind a value of that type. Types of other modules are
-// not seen; what a library says of its interface holds for them.
+// those of types that satisfy iface, and those that such types get from what is embedded in them.
+// Types of other modules are not seen; what a library says of its interface holds for them.
 func (a *Analysis) Implementations(home *load.Package, iface *types.Interface, name string) []*types.Func {
 	return slices.DeleteFunc(a.methods(home, name), func(fn *types.Func) bool {
-		recv := fn.Signature().Recv().Type()
-		return !types.Implements(recv, iface) && !types.Implements(types.NewPointer(recv), iface)
+		return !satisfies(fn.Signature().Recv().Type(), iface) && !a.isPromoted(home, fn, iface)
 	})
+}
+
+// satisfies reports whether t, or a pointer to t, has the methods of iface. What a generic type has depends on its arguments.
+func satisfies(t types.Type, iface *types.Interface) bool {
+	return isGenericType(t) || types.Implements(t, iface) || types.Implements(types.NewPointer(t), iface)
+}
+
+// isPromoted reports whether fn may be the method of that name of a struct that satisfies iface, because its receiver, or an
+// interface that leads to it, is embedded there.
+func (a *Analysis) isPromoted(home *load.Package, fn *types.Func, iface *types.Interface) bool {
+	recv, _ := derefNamed(fn.Signature().Recv().Type())
+	return slices.ContainsFunc(a.Program.Embedders(home), func(t types.Type) bool {
+		if !satisfies(t, iface) {
+			return false
+		}
+		obj, _, _ := types.LookupFieldOrMethod(t, true, fn.Pkg(), fn.Name())
+		got, ok := obj.(*types.Func)
+		if !ok {
+			return false
+		}
+		if from, ok := got.Signature().Recv().Type().Underlying().(*types.Interface); ok {
+			return satisfies(recv, from)
+		}
+		return got.Origin() == fn.Origin()
+	})
+}
+
+// isGenericType reports whether t, or what it points to, has type parameters.
+func isGenericType(t types.Type) bool {
+	n, ok := derefNamed(t)
+	return ok && n.TypeParams().Len() > 0
 }
 
 // methods returns the methods called name that home and the packages of its module that it needs declare.

@@ -419,7 +419,7 @@ func (f *Function) findOwners() {
 		}
 	}
 	for v, own := range ok {
-		if own {
+		if own && (defs[v] != nil || f.fact(v).isResult) { // the variable of a clause of a type switch has what is switched over
 			f.fact(v).own, f.fact(v).handed, f.fact(v).rows = true, handed[v], handed[v] == nil && f.ownsRows(v)
 		}
 	}

@@ -19,7 +19,7 @@ var privateTypes = map[string]bool{
 // function builds, a random generator of its own. What happens to them is no
 // business of others, and needs no order among the outputs of the function.
 func (f *Function) findPrivate() {
-	private := make(map[*types.Var]bool)
+	private, defined := make(map[*types.Var]bool), make(map[*types.Var]bool)
 	ast.Inspect(f.Decl.Body, func(n ast.Node) bool {
 		id, ok := n.(*ast.Ident)
 		if !ok {
@@ -33,12 +33,13 @@ func (f *Function) findPrivate() {
 		if !ok || named.Obj().Pkg() == nil || !privateTypes[named.Obj().Pkg().Path()+"."+named.Obj().Name()] {
 			return true
 		}
+		defined[v] = defined[v] || f.Info.Defs[id] != nil
 		keeps, seen := private[v]
 		private[v] = (keeps || !seen) && f.keepsPrivate(id, v)
 		return true
 	})
 	for v, ok := range private {
-		if ok {
+		if ok && defined[v] { // by a statement of its own, unlike the variable of a clause of a type switch
 			f.fact(v).own, f.fact(v).private = true, true
 		}
 	}

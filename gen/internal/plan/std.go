@@ -189,6 +189,11 @@ func (w *walker) method(t types.Type, method string, e ast.Expr, call *ast.CallE
 	if !ok {
 		return
 	}
+	// What declares the method may be an interface that t embeds. A value of the standard library behind t may lead to any value with
+	// that one: an encoder is an io.WriteCloser, and writes to an io.Writer.
+	if from := fn.Signature().Recv().Type(); isInterface(from) && !types.Identical(from, t) {
+		w.behind(from, method, call)
+	}
 	c := cause(call, "calls %s", name(fn))
 	fact := facts.Of(fn)
 	switch {
