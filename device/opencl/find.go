@@ -104,7 +104,8 @@ func checkSettings() error {
 	if v := os.Getenv("ASYNCGEN_OPENCL_CPU"); v != "" && v != "0" && v != "1" {
 		return fmt.Errorf("ASYNCGEN_OPENCL_CPU=%s: there are 0 and 1", v)
 	}
-	return nil
+	_, err := computeQueues()
+	return err
 }
 
 // ask returns all devices of all platforms. A platform that fails is left out, if there is another.

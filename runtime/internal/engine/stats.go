@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -136,7 +137,7 @@ func (r *reporter) open(path string) {
 	}
 	w, err := report.Create(path)
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "asyncgen: no report of waits: %v\n", err)
+		fmt.Fprintf(os.Stderr, "asyncgen: no report of waits: %s\n", strings.ReplaceAll(err.Error(), "\n", " "))
 		return
 	}
 	r.w.Store(w)
