@@ -108,9 +108,9 @@ func exeSuffix() string {
 	return ""
 }
 
-// programsMain is the main function of a program that is all the example programs, as written and rewritten, on devices
-// that ASYNCGEN_FAULT makes fail. When one ends, except by os.Exit, it writes what is left to the file that FAULTS_REPORT names,
-// if it names one.
+// programsMain is the main function of a program that is all the example programs, as written and
+// rewritten, on devices that ASYNCGEN_FAULT makes fail. When one ends, except by os.Exit, it writes
+// what is left to the file that FAULTS_REPORT names, if it names one.
 const programsMain = `package main
 
 import (
@@ -218,8 +218,8 @@ const rewrittenSuffix = "-rewritten"
 // packageClause is what makes a file part of a program.
 var packageClause = regexp.MustCompile(`(?m)^package main\b`)
 
-// An everyProgram is all example programs in one binary. Its first argument is the name of one: that of the folder for a program as
-// written, with rewrittenSuffix for one that is rewritten.
+// An everyProgram is all example programs in one binary. Its first argument is the name of one:
+// that of the folder for a program as written, with rewrittenSuffix for one that is rewritten.
 type everyProgram struct {
 	bin   string
 	names []string

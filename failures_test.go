@@ -23,10 +23,11 @@ var (
 
 // TestFailures injects failures into random programs, and knows by number what each has to lead to.
 //
-// A program is Go source that is written here: statements with one operation each, on a line of its own, whose result has a size
-// that no other has. So an allocation or a command of the device tells the statement that it is for; on a device that
-// gets its commands in order the number of the command does so, too. The program is built, and run as a process that
-// lets the first, the second, the third ... call go wrong, in all modes of the engine, and tells what it saw. Then
+// A program is Go source that is written here: statements with one operation each, on a line of its
+// own, whose result has a size that no other has. So an allocation or a command of the device tells
+// the statement that it is for; on a device that gets its commands in order the number of the
+// command does so, too. The program is built, and run as a process that lets the first, the second,
+// the third ... call go wrong, in all modes of the engine, and tells what it saw. Then
 //
 //   - the error is the statement's: operation, shapes, types, file and line of the program;
 //   - every result that depends on it fails with the same error, whichever way it is read, and no other does;
@@ -96,7 +97,8 @@ func (w *writer) print(file, format string, args ...any) {
 	w.lines[file] += strings.Count(text, "\n")
 }
 
-// operand returns an expression of n elements, made of a result or an input without an operation, and what it is made of.
+// operand returns an expression of n elements, made of a result or an input without an operation,
+// and what it is made of.
 func (w *writer) operand(n int) (expr string, from int) {
 	for range 4 {
 		if i := w.rng.IntN(len(w.table) + inputs); i >= inputs && w.table[i-inputs].size >= n {
@@ -196,7 +198,8 @@ func (w *writer) dependents(s int) []bool {
 	return depends
 }
 
-// A sighting is what the process saw of one injected failure. Errors are numbers: 0 is none, and equal ones are one error.
+// A sighting is what the process saw of one injected failure. Errors are numbers: 0 is none, and
+// equal ones are one error.
 type sighting struct {
 	Call    string
 	N       int64

@@ -96,18 +96,21 @@ var kindsOfFault = []string{
 	"call=Alloc", "call=Alloc,kind=panic", "call=Submit", "call=Wait",
 }
 
-// endings are the programs with loops that values end. Rewritten, they run past their end where values take time to arrive: how far depends
-// on that, and the commands there count, so that later another operation fails than in the program as written. Those of numbers that the
-// device keeps have other names, too.
+// endings are the programs with loops that values end. Rewritten, they run past their end where
+// values take time to arrive: how far depends on that, and the commands there count, so that later
+// another operation fails than in the program as written. Those of numbers that the device keeps
+// have other names, too.
 var endings = []string{"solve", "pagerank", "kmeans", "generate"}
 
-// TestFaults lets calls of the devices of the example programs go wrong, as these are written and as they are rewritten.
-// Whatever it is, a program ends; what it printed is what it prints without the fault, up to where a read has panicked,
-// except that it may say of a value that it has failed; the panic names operation, shapes and line of
-// the program; and no goroutine and no memory of a device is left.
+// TestFaults lets calls of the devices of the example programs go wrong, as these are written and
+// as they are rewritten. Whatever it is, a program ends; what it printed is what it prints without
+// the fault, up to where a read has panicked, except that it may say of a value that it has failed;
+// the panic names operation, shapes and line of the program; and no goroutine and no memory of a
+// device is left.
 //
-// Where the order of commands is that of the program, and there are no others, and the same operation fails, the program as written and the program
-// rewritten print the same and end with the same panic.
+// Where the order of commands is that of the program, and there are no others, and the same
+// operation fails, the program as written and the program rewritten print the same and end with the
+// same panic.
 func TestFaults(t *testing.T) {
 	all := buildPrograms(t)
 	for _, program := range all.names {
@@ -128,7 +131,8 @@ func TestFaults(t *testing.T) {
 		if !ok || original == "server" { // whose requests come in any order
 			continue
 		}
-		for _, env := range [][]string{{"ASYNCGEN_DEVICE=sim:0"}, {"ASYNCGEN_DEVICE=cpu", "ASYNCGEN_ENGINE=naive"}} { // where commands come in order
+		// where commands come in order
+		for _, env := range [][]string{{"ASYNCGEN_DEVICE=sim:0"}, {"ASYNCGEN_DEVICE=cpu", "ASYNCGEN_ENGINE=naive"}} {
 			if env[0] != "ASYNCGEN_DEVICE=cpu" && slices.Contains(endings, original) {
 				continue
 			}
@@ -141,8 +145,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// kill interrupts the program while it prints, and breaks the pipe that it prints to. It ends as any Go program does, and what it
-// has printed is the beginning of what it prints.
+// kill interrupts the program while it prints, and breaks the pipe that it prints to. It ends as
+// any Go program does, and what it has printed is the beginning of what it prints.
 func (s *sweep) kill(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no signals here")
@@ -156,7 +160,8 @@ func (s *sweep) kill(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, s.bin, s.program, "-small")
-		cmd.Env = append(os.Environ(), s.env[0], "ASYNCGEN_SIM=launch=500us") // it has a second to go when the first line is there
+		// it has a second to go when the first line is there
+		cmd.Env = append(os.Environ(), s.env[0], "ASYNCGEN_SIM=launch=500us")
 		stdout, err := cmd.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -271,8 +276,8 @@ func (s *sweep) problem(fault string, clean, e ending) string {
 			return problem
 		}
 	}
-	// A failed wait says nothing about operations, a Submit is tried again for each of several, and a program may ask whether all went well
-	// and not care.
+	// A failed wait says nothing about operations, a Submit is tried again for each of several, and a
+	// program may ask whether all went well and not care.
 	certain := !strings.HasPrefix(fault, "call=Wait") && !strings.HasPrefix(fault, "call=Submit") && !drops(original)
 	if inBatches := original == "accuracy" && original != s.program; inBatches && e.code == 0 && e.stdout == clean.stdout {
 		certain = false // what is done for all rows at once, and fails, is done row by row
@@ -313,8 +318,8 @@ func drops(program string) bool {
 	return false
 }
 
-// compareLines says how what a program printed differs from what it prints without a fault, or "". A program whose requests may fail
-// counts those that did.
+// compareLines says how what a program printed differs from what it prints without a fault, or "".
+// A program whose requests may fail counts those that did.
 func compareLines(clean, got string, counts bool) string {
 	want, lines := strings.SplitAfter(clean, "\n"), strings.SplitAfter(got, "\n")
 	for i, line := range lines {

@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// TestFixes applies the linter's fixes to a program of a user and runs it as it was and as it is then: it prints the same and
-// fails in the same way. What is fixed is formatted, compiles, and has nothing left to fix.
+// TestFixes applies the linter's fixes to a program of a user and runs it as it was and as it is
+// then: it prints the same and fails in the same way. What is fixed is formatted, compiles, and has
+// nothing left to fix.
 func TestFixes(t *testing.T) {
 	temp := t.TempDir()
 	tool := buildTool(t)

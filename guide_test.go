@@ -16,8 +16,8 @@ import (
 // output is a fence of commands with, right behind it, one of what they print.
 var output = regexp.MustCompile("(?ms)^```sh\n(.*?)^```\n\n(?:```text\n(.*?)^```$)?")
 
-// TestGuide runs the commands of the guide, and holds what they print against what the guide says that they do. Files that
-// they write are in /tmp.
+// TestGuide runs the commands of the guide, and holds what they print against what the guide says
+// that they do. Files that they write are in /tmp.
 func TestGuide(t *testing.T) {
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("the guide is for bash: ", err)

@@ -13,8 +13,9 @@ import (
 	"testing"
 )
 
-// outside lists every place outside tests that starts a program, or makes, changes or replaces files, with what a user, or another
-// user of the machine, has a say in, and what keeps that from being more than it looks like.
+// outside lists every place outside tests that starts a program, or makes, changes or replaces
+// files, with what a user, or another user of the machine, has a say in, and what keeps that from
+// being more than it looks like.
 const outside = `
 # programs
 analysis/changed.go exec.CommandContext           git: a revision, after --end-of-options

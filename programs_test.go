@@ -47,7 +47,8 @@ func TestPrograms(t *testing.T) {
 				}
 				env := []string{"ASYNCGEN_DEVICE=" + c.device, "ASYNCGEN_ENGINE=" + c.engine}
 				if c.engine != "async" {
-					env = append(env, "ASYNCGEN_SIM=launch=1us,latency=2us,copy=1us") // programs that wait for each operation take seconds with the usual latencies
+					// programs that wait for each operation take seconds with the usual latencies
+					env = append(env, "ASYNCGEN_SIM=launch=1us,latency=2us,copy=1us")
 				}
 				got := runProgram(t, []string{bin, name, "-small"}, env...)
 				golden := filepath.Join(dir, "small.golden")

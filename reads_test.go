@@ -19,9 +19,10 @@ import (
 // rewrittenShare is what part of the reads in loops of the example programs is rewritten, at least.
 const rewrittenShare = 0.94
 
-// TestReads finds, by types alone, every call in a loop of the example programs that waits for a tensor, and asks the generator
-// what has become of it: it is rewritten, or it is refused, or the loop around it is. Each refusal says why. The test prints
-// the table, and holds the share that is rewritten.
+// TestReads finds, by types alone, every call in a loop of the example programs that waits for a
+// tensor, and asks the generator what has become of it: it is rewritten, or it is refused, or the
+// loop around it is. Each refusal says why. The test prints the table, and holds the share that is
+// rewritten.
 func TestReads(t *testing.T) {
 	result := rewritePrograms(t)
 	reads := readsInLoops(t, "./testdata/programs/...")
@@ -87,8 +88,8 @@ func (r loopRead) row(t *testing.T, answers []gen.Remark) string {
 	return row
 }
 
-// readsInLoops returns the calls in loops of the packages that wait for a tensor: to read it, or to print it. Calls that wait for
-// everything are not among them.
+// readsInLoops returns the calls in loops of the packages that wait for a tensor: to read it, or to
+// print it. Calls that wait for everything are not among them.
 func readsInLoops(t *testing.T, pattern string) []loopRead {
 	pkgs, err := packages.Load(&packages.Config{
 		Mode: packages.NeedName | packages.NeedFiles | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo,

@@ -40,8 +40,9 @@ var noFindings = map[string]string{
 	"server: learnt := func(r *release) float64 { return r.model.Forward(x).Sub(x.MatMul(s.truth)).Norm().Item() }": "twice, in no loop",
 }
 
-// testWaits holds the waits that the report of a run counts in loops against the findings about its program: there is one on the
-// line, or one that leads to it, or the line is in noFindings. A wait is in a loop if its line is, or if there were several.
+// testWaits holds the waits that the report of a run counts in loops against the findings about its
+// program: there is one on the line, or one that leads to it, or the line is in noFindings. A wait
+// is in a loop if its line is, or if there were several.
 func testWaits(t *testing.T, bin string, dirs []string) {
 	temp := t.TempDir()
 	args := []string{"vet", "-json", "-severity=info"}

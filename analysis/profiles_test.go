@@ -42,7 +42,8 @@ func setSeverity(t *testing.T, s blocking.Severity) {
 // whole is all rules of the suite in one, so that a test sees what each finds.
 var whole = oneOf(func(*types.Package) []*xanalysis.Analyzer { return analysis.Suite })
 
-// oneOf makes one analyzer of the rules that rulesFor names for a package, so that a test sees what these find, and nothing else.
+// oneOf makes one analyzer of the rules that rulesFor names for a package, so that a test sees what
+// these find, and nothing else.
 func oneOf(rulesFor func(*types.Package) []*xanalysis.Analyzer) *xanalysis.Analyzer {
 	return &xanalysis.Analyzer{
 		Name:     "asyncgen",

@@ -11,15 +11,17 @@ import (
 	"golang.org/x/tools/go/analysis/analysistest"
 )
 
-// TestRules holds what each rule finds, infos included, in the folder of testdata/src that is named like its package against the
-// // want comments there, and what its fixes make of the files against those called .golden. All folders are loaded at once: most of what
-// they are checked with, down to the standard library, is the same.
+// TestRules holds what each rule finds, infos included, in the folder of testdata/src that is named
+// like its package against the // want comments there, and what its fixes make of the files against
+// those called .golden. All folders are loaded at once: most of what they are checked with, down to
+// the standard library, is the same.
 func TestRules(t *testing.T) {
 	var folders []string
 	for _, rule := range analysis.Suite {
 		folder := blocking.RuleOf(rule.Name).Package
 		if folder == "directives" {
-			// It needs what the others ignore, not what they find; and a directive is no less of use if it ignores what nobody asked for.
+			// It needs what the others ignore, not what they find; and a directive is no less of use if
+			// it ignores what nobody asked for.
 			analysistest.Run(t, analysistest.TestData(), rule, folder)
 			continue
 		}

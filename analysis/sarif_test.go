@@ -195,14 +195,16 @@ func checkSARIF(log any) []string {
 		bases, _ := at(run, "originalUriBaseIds").(map[string]any)
 		for name, base := range bases {
 			if uri, _ := at(base, "uri").(string); !strings.HasSuffix(uri, "/") || !strings.Contains(uri, ":") {
-				problems = append(problems, fmt.Sprintf("base %s is %q: want an absolute URI of a folder", name, uri)) // 3.14.14
+				// 3.14.14
+				problems = append(problems, fmt.Sprintf("base %s is %q: want an absolute URI of a folder", name, uri))
 			}
 		}
 		results, _ := at(run, "results").([]any)
 		for i, r := range results {
 			index, ok := at(r, "ruleIndex").(float64)
 			if ok && (int(index) >= len(rules) || index >= 0 && at(rules[int(index)], "id") != at(r, "ruleId")) {
-				problems = append(problems, fmt.Sprintf("result %d: rule %v is not %v", i, index, at(r, "ruleId"))) // 3.27.6
+				// 3.27.6
+				problems = append(problems, fmt.Sprintf("result %d: rule %v is not %v", i, index, at(r, "ruleId")))
 			}
 			checkSARIFPlaces(fmt.Sprintf("result %d", i), r, bases, &problems)
 		}

@@ -78,9 +78,9 @@ type SizeStats struct {
 	Cached int64
 }
 
-// NewAllocator returns an allocator whose regions take no more than limit bytes
-// together. If limit is 0, it is what ASYNCGEN_MEMORY says, or else seven eighths of what the process may have (HostMemoryLimit).
-// It panics if ASYNCGEN_MEMORY is no number.
+// NewAllocator returns an allocator whose regions take no more than limit bytes together. If limit
+// is 0, it is what ASYNCGEN_MEMORY says, or else seven eighths of what the process may have
+// (HostMemoryLimit). It panics if ASYNCGEN_MEMORY is no number.
 func NewAllocator(src Source, limit int64) *Allocator {
 	if limit <= 0 {
 		var err error
@@ -258,8 +258,9 @@ func (a *Allocator) count(bytes int64) {
 	a.pressIfDue()
 }
 
-// Reused notes that the block of b has been given to somebody else without coming back here in between. For when the collector is called
-// that counts like a block that was put back and handed out again: who needs as much memory has made as much garbage beside it.
+// Reused notes that the block of b has been given to somebody else without coming back here in
+// between. For when the collector is called that counts like a block that was put back and handed
+// out again: who needs as much memory has made as much garbage beside it.
 func (a *Allocator) Reused(b *Buffer) {
 	if b.at.span == nil {
 		return // memory of the Go heap

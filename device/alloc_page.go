@@ -36,8 +36,8 @@ type pageHeap struct {
 type region struct {
 	Region
 	heap *pageHeap
-	// By page: the number of the span that begins or ends with it. Of pointers the collector would look at each: 0.5 ms for
-	// every GiB, each time.
+	// By page: the number of the span that begins or ends with it. Of pointers the collector would
+	// look at each: 0.5 ms for every GiB, each time.
 	at []int32
 }
 
@@ -111,7 +111,8 @@ func alignUp(x, align int32) int32 { return (x + align - 1) &^ (align - 1) }
 // maxLook bounds how many spans of one bin are looked at.
 const maxLook = 32
 
-// fitLocked returns the smallest free span in which n aligned pages have room, as far as maxLook lets it see. nil: there is none.
+// fitLocked returns the smallest free span in which n aligned pages have room, as far as maxLook
+// lets it see. nil: there is none.
 func (h *pageHeap) fitLocked(n, align int32) *span {
 	for bin := h.nextBin(binOf(n)); bin >= 0; bin = h.nextBin(bin + 1) {
 		var best *span
@@ -286,7 +287,8 @@ func (h *pageHeap) trim() int64 {
 	return before - h.mapped
 }
 
-// unmapLocked gives the region back that is s. If the Source can't take it, its memory is lost; no program can do anything about it.
+// unmapLocked gives the region back that is s. If the Source can't take it, its memory is lost; no
+// program can do anything about it.
 func (h *pageHeap) unmapLocked(s *span) {
 	r := s.region
 	h.spans[s.number] = nil

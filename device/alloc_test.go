@@ -122,8 +122,8 @@ func randomBytes(r *rand.Rand, most int) int64 {
 	return n + r.Int64N(n)
 }
 
-// TestAllocatorModel does what a list of all live blocks can check: no two overlap, each is aligned and large enough and
-// keeps what was written to it, and the statistics are right.
+// TestAllocatorModel does what a list of all live blocks can check: no two overlap, each is aligned
+// and large enough and keeps what was written to it, and the statistics are right.
 func TestAllocatorModel(t *testing.T) {
 	for name, src := range map[string]Source{"host": HostMemory, "device": &fakeSource{}} {
 		t.Run(name, func(t *testing.T) {
@@ -229,7 +229,8 @@ func checkFill(t *testing.T, b *Buffer, mark byte) {
 	})
 }
 
-// checkHeap checks that the spans of each region follow each other, that free ones are joined, and that they are in their bins.
+// checkHeap checks that the spans of each region follow each other, that free ones are joined, and
+// that they are in their bins.
 func checkHeap(t *testing.T, a *Allocator) {
 	t.Helper()
 	h := &a.heap

@@ -15,8 +15,9 @@ import (
 // several goroutines has seen to it that the commands do not depend on each
 // other.
 //
-// A device may be lost: it stays so. Then Alloc, Submit and Wait return errors that wrap ErrLost, Done
-// reports true, and Failure returns such an error for commands that had not finished. Nothing touches their buffers any more.
+// A device may be lost: it stays so. Then Alloc, Submit and Wait return errors that wrap ErrLost,
+// Done reports true, and Failure returns such an error for commands that had not finished. Nothing
+// touches their buffers any more.
 //
 // All methods may be called from several goroutines.
 type Backend interface {
@@ -41,15 +42,18 @@ type Backend interface {
 	Failure(t Ticket) error
 	// Caps says what the device promises. It never changes.
 	Caps() Caps
-	// Close waits for what was submitted and gives the device up: from then on it computes nothing, and Submit queues nothing and
-	// returns an error that wraps ErrClosed, unless all commands are reads (see OnlyReads). What was computed is as good as before: as long as
-	// a buffer of the device was not freed, Alloc and Submit work for reads; afterwards they may return such errors too, and all
-	// that the device has taken from the system is given back. Closing again does nothing.
+	// Close waits for what was submitted and gives the device up: from then on it computes nothing,
+	// and Submit queues nothing and returns an error that wraps ErrClosed, unless all commands are
+	// reads (see OnlyReads). What was computed is as good as before: as long as a buffer of the
+	// device was not freed, Alloc and Submit work for reads; afterwards they may return such errors
+	// too, and all that the device has taken from the system is given back. Closing again does
+	// nothing.
 	Close() error
 }
 
-// OnlyReads reports whether all that cmds do is to bring what was computed to another place, in the device's memory or the host's: Download and
-// Copy. Copies are among them because what a view sees is collected on the device before it comes to the host.
+// OnlyReads reports whether all that cmds do is to bring what was computed to another place, in the
+// device's memory or the host's: Download and Copy. Copies are among them because what a view sees
+// is collected on the device before it comes to the host.
 func OnlyReads(cmds []Command) bool {
 	for i := range cmds {
 		if code := cmds[i].Kernel.Code; code != Download && code != Copy {
@@ -64,14 +68,16 @@ type Ticket uint64
 
 // Caps are the properties of a device.
 type Caps struct {
-	Synchronous    bool   // Submit runs the commands before it returns
-	HostMemory     bool   // Buffer.Ptr is set: the host may read and write results in place
-	Simulated      bool   // its times come from a model and say nothing about hardware
-	BatchInvariant bool   // an element's bits do not depend on how many are computed with it
-	Epilogues      bool   // kernels of MatMul may have a Body
-	NoFloat64      bool   // what computes with float64, or compares it, fails with ErrUnsupported; Upload, Download, Copy, Fill, Concat and Gather work
-	Description    string // for people: "AMD EPYC, 2 workers"
-	Workers        int    // of a synchronous backend: how many commands it is worth running at once
+	Synchronous    bool // Submit runs the commands before it returns
+	HostMemory     bool // Buffer.Ptr is set: the host may read and write results in place
+	Simulated      bool // its times come from a model and say nothing about hardware
+	BatchInvariant bool // an element's bits do not depend on how many are computed with it
+	Epilogues      bool // kernels of MatMul may have a Body
+	// what computes with float64, or compares it, fails with ErrUnsupported; Upload, Download, Copy,
+	// Fill, Concat and Gather work
+	NoFloat64   bool
+	Description string // for people: "AMD EPYC, 2 workers"
+	Workers     int    // of a synchronous backend: how many commands it is worth running at once
 }
 
 // A Buffer is memory of one device, aligned to 8 bytes at least.
@@ -115,11 +121,13 @@ func MemoryOf(b Backend) *Allocator {
 	return nil
 }
 
-// Reaches reports whether commands of b may write to memory of other: a Copy without Args whose output is a buffer of that. It
-// begins when b comes to it, whatever other does meanwhile: no command for that buffer was submitted before. Once Submit has returned, commands that
-// other is given may use the buffer: the devices see to it that these come after the copy, wherever they read or write it. The
-// copy is Done, and may fail, on b alone; other does not know how it has ended, and runs on what is in the buffer then. The buffer is freed when both have done
-// with it, even if one of them is lost. It is optional for a Backend to have a method
+// Reaches reports whether commands of b may write to memory of other: a Copy without Args whose
+// output is a buffer of that. It begins when b comes to it, whatever other does meanwhile: no
+// command for that buffer was submitted before. Once Submit has returned, commands that other is
+// given may use the buffer: the devices see to it that these come after the copy, wherever they
+// read or write it. The copy is Done, and may fail, on b alone; other does not know how it has
+// ended, and runs on what is in the buffer then. The buffer is freed when both have done with it,
+// even if one of them is lost. It is optional for a Backend to have a method
 //
 //	Reaches(other Backend) bool
 func Reaches(b, other Backend) bool {
@@ -129,8 +137,9 @@ func Reaches(b, other Backend) bool {
 	return false
 }
 
-// TinyOf returns a function that runs a command on the calling goroutine, with the outcome of Submit but without a ticket, or nil if b has none. It is
-// for commands of a few elements, which cost less than to hand them over: whoever asks for one may run it at once. It is optional for a
+// TinyOf returns a function that runs a command on the calling goroutine, with the outcome of
+// Submit but without a ticket, or nil if b has none. It is for commands of a few elements, which
+// cost less than to hand them over: whoever asks for one may run it at once. It is optional for a
 // synchronous Backend with host memory to have a method
 //
 //	RunTiny(c *Command) error
@@ -143,8 +152,8 @@ func TinyOf(b Backend) func(c *Command) error {
 	return nil
 }
 
-// IdleOf returns how long b has had nothing to compute: 0 if it computes, or has never computed anything. It is not ok if b does not
-// tell: it is optional for a Backend to have a method
+// IdleOf returns how long b has had nothing to compute: 0 if it computes, or has never computed
+// anything. It is not ok if b does not tell: it is optional for a Backend to have a method
 //
 //	Idle() (time.Duration, bool)
 func IdleOf(b Backend) (idle time.Duration, ok bool) {

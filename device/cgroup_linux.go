@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// cgroupLimit is how much memory the control groups of the process allow it, in bytes, or most if that is less: its own and all above it, of
-// version 1, 2 or both. Root is the root of the file system.
+// cgroupLimit is how much memory the control groups of the process allow it, in bytes, or most if
+// that is less: its own and all above it, of version 1, 2 or both. Root is the root of the file
+// system.
 func cgroupLimit(root fs.FS, most int64) int64 {
 	groups, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {
@@ -40,8 +41,8 @@ func cgroupLimit(root fs.FS, most int64) int64 {
 	return most
 }
 
-// cgroupMount returns which control group the mount that a line of mountinfo is about shows, and where, if it is of the given kind and, of
-// version 1, about memory.
+// cgroupMount returns which control group the mount that a line of mountinfo is about shows, and
+// where, if it is of the given kind and, of version 1, about memory.
 func cgroupMount(line, kind string) (top, at string, ok bool) {
 	about, super, ok := strings.Cut(line, " - ")
 	f, s := strings.Fields(about), strings.Fields(super)
@@ -54,8 +55,8 @@ func cgroupMount(line, kind string) (top, at string, ok bool) {
 // unescape undoes what mountinfo does with some characters.
 var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
-// below returns where in a mount that shows the group top the group is. Of one that it does not show, it is the top that counts: so it is in most
-// containers.
+// below returns where in a mount that shows the group top the group is. Of one that it does not
+// show, it is the top that counts: so it is in most containers.
 func below(top, group string) string {
 	if top == "/" {
 		return path.Clean("/" + group)
@@ -72,7 +73,8 @@ func limitAlong(root fs.FS, at, group, file string) int64 {
 	for {
 		name := strings.TrimPrefix(path.Join(at, group, file), "/")
 		if text, err := fs.ReadFile(root, name); err == nil {
-			if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && n > 0 { // else it is "max"
+			// else it is "max"
+			if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && n > 0 {
 				least = min(least, n)
 			}
 		}

@@ -196,7 +196,8 @@ func Default() Device {
 	return d
 }
 
-// CPU returns the device made of the program's own threads. If the settings are wrong, the program ends as by [Misconfigured].
+// CPU returns the device made of the program's own threads. If the settings are wrong, the program
+// ends as by [Misconfigured].
 func CPU() Device {
 	d, err := Open("cpu")
 	if err != nil {
@@ -205,15 +206,16 @@ func CPU() Device {
 	return d
 }
 
-// Misconfigured ends the program, with status 2, because of an error in its settings, the environment variables ASYNCGEN_*: it says so in one line on
-// standard error. That is nobody's bug, so there is no stack.
+// Misconfigured ends the program, with status 2, because of an error in its settings, the
+// environment variables ASYNCGEN_*: it says so in one line on standard error. That is nobody's bug,
+// so there is no stack.
 func Misconfigured(err error) {
 	fmt.Fprintf(os.Stderr, "asyncgen: %s\n", strings.ReplaceAll(err.Error(), "\n", " "))
 	os.Exit(2)
 }
 
-// HostMemoryLimit is how much memory the process may have, in bytes, or a bound where the system does not tell: what the machine has or, on Linux, its
-// control groups allow.
+// HostMemoryLimit is how much memory the process may have, in bytes, or a bound where the system
+// does not tell: what the machine has or, on Linux, its control groups allow.
 func HostMemoryLimit() int64 { return hostMemory() }
 
 // GPU returns the i-th GPU that a backend in this program has found, or an

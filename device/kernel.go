@@ -18,12 +18,12 @@ const (
 	// is contiguous; it may be an input that is contiguous, at the same place
 	// and of elements of the same size.
 	Map Code = iota
-	// Reduce folds the trailing axes of In[0] by Kernel.Body, a reducer (package
-	// device/kernel); or, where that is a kernel.FoldOf, what an expression makes of the elements at the same place of all inputs, each with
-	// strides of its own. Args.Shape is the input's shape with the kept axes
-	// first, Args.Kept how many these are, Args.Strides[1] the input's
-	// strides in that order. The output is contiguous over the kept axes. The
-	// order of combination depends on the reduced length alone.
+	// Reduce folds the trailing axes of In[0] by Kernel.Body, a reducer (package device/kernel); or,
+	// where that is a kernel.FoldOf, what an expression makes of the elements at the same place of
+	// all inputs, each with strides of its own. Args.Shape is the input's shape with the kept axes
+	// first, Args.Kept how many these are, Args.Strides[1] the input's strides in that order. The
+	// output is contiguous over the kept axes. The order of combination depends on the reduced length
+	// alone.
 	Reduce
 	// ArgReduce finds where the trailing axes of In[0] have the element that
 	// Kernel.Body, the reducer max or min, folds them to: the int64 index of the
@@ -37,14 +37,16 @@ const (
 	// elements without gaps, in the order that Args.Strides[0], its strides over Args.Shape, says; nil: row-major.
 	Scan
 	// ArgSort finds the order of the elements along the trailing axes of In[0], by package kernel's
-	// ArgSort: the int64 indices of the first Args.Ints[0] of them, each an index of a row-major place in these axes.
-	// From the least on or, where Args.Ints[1] is 1 instead of 0, from the greatest. Arguments as for Reduce; the output has
-	// the kept axes and then one of length Args.Ints[0], in the order that Args.Strides[0] says; nil: row-major.
+	// ArgSort: the int64 indices of the first Args.Ints[0] of them, each an index of a row-major
+	// place in these axes. From the least on or, where Args.Ints[1] is 1 instead of 0, from the
+	// greatest. Arguments as for Reduce; the output has the kept axes and then one of length
+	// Args.Ints[0], in the order that Args.Strides[0] says; nil: row-major.
 	ArgSort
-	// Rows computes, of the elements along the trailing axes of In[0], as many others by Kernel.Body, a function of
-	// rows (package device/kernel). Arguments as for Reduce; the output is as that of Scan. A function that takes eps has
-	// it in Imm[0], the Bits of an element, and may have a gain in In[1] and a bias in In[2], which are the same for all rows:
-	// Args.Strides[2] and [3] are theirs over the trailing axes alone.
+	// Rows computes, of the elements along the trailing axes of In[0], as many others by Kernel.Body,
+	// a function of rows (package device/kernel). Arguments as for Reduce; the output is as that of
+	// Scan. A function that takes eps has it in Imm[0], the Bits of an element, and may have a gain
+	// in In[1] and a bias in In[2], which are the same for all rows: Args.Strides[2] and [3] are
+	// theirs over the trailing axes alone.
 	Rows
 	// MatMul is Out[i,j] = sum over k of A[i,k] * B[k,j], accumulated from 0 over k
 	// in increasing order by steps that round once (package device/kernel,
@@ -53,27 +55,31 @@ const (
 	// Args.Shape is not empty, there is such a product for each index into
 	// it, and the strides over it stand before those of rows and columns.
 	//
-	// Where Kernel.Body is not nil, it is an expression (package device/kernel) of the elements that Out has in the end: operand 0 is
-	// the sum, and operand 1 the element of In[2], a vector, for its column, if there is an In[2]. Args.Strides[3] is one stride, that of the
-	// vector; immediates are Command.Imm. The bits are those of a Map of the product. See Caps.Epilogues.
+	// Where Kernel.Body is not nil, it is an expression (package device/kernel) of the elements that
+	// Out has in the end: operand 0 is the sum, and operand 1 the element of In[2], a vector, for its
+	// column, if there is an In[2]. Args.Strides[3] is one stride, that of the vector; immediates are
+	// Command.Imm. The bits are those of a Map of the product. See Caps.Epilogues.
 	MatMul
 	// Conv is, for the planes n,g,o and their elements i,j,
 	//
 	//	Out[n,g,o,i,j] = sum over c, k and l of A[n,g,c,y,x] * B[g,o,c,k,l]
 	//
-	// where y and x are what Args.Window[0] has at place i for k, and Args.Window[1] at place
-	// j for l: there is no summand where the windows have nothing, and 0 stands for elements outside of A. The sum
-	// is accumulated from 0 over c, k and l in row-major order, as those of MatMul. Args.Shape is n, g and o, Args.Ints how many c there
-	// are. Args.Strides[1] are those of A over n, g, c, rows and columns, Args.Strides[2] those of B over g, o, c, k and l, Args.Strides[0] those of the
-	// planes of Out, each of which is contiguous, over n, g and o; nil: contiguous.
+	// where y and x are what Args.Window[0] has at place i for k, and Args.Window[1] at place j for
+	// l: there is no summand where the windows have nothing, and 0 stands for elements outside of A.
+	// The sum is accumulated from 0 over c, k and l in row-major order, as those of MatMul.
+	// Args.Shape is n, g and o, Args.Ints how many c there are. Args.Strides[1] are those of A over
+	// n, g, c, rows and columns, Args.Strides[2] those of B over g, o, c, k and l, Args.Strides[0]
+	// those of the planes of Out, each of which is contiguous, over n, g and o; nil: contiguous.
 	Conv
-	// Pool folds parts of planes by Kernel.Body, the reducer sum or max: element i,j of a plane of Out is
-	// that of the elements of the same plane of In[0] at y,x, as Conv has them, one after the other over k and l, without those outside of it: a sum
-	// begins with 0, the greatest of nothing is -Inf. Args.Shape numbers the planes, Args.Strides[1] are In[0]'s over it, rows and columns.
+	// Pool folds parts of planes by Kernel.Body, the reducer sum or max: element i,j of a plane of
+	// Out is that of the elements of the same plane of In[0] at y,x, as Conv has them, one after the
+	// other over k and l, without those outside of it: a sum begins with 0, the greatest of nothing
+	// is -Inf. Args.Shape numbers the planes, Args.Strides[1] are In[0]'s over it, rows and columns.
 	// The output is contiguous.
 	Pool
 	// ArgPool finds where the element is that Pool by the reducer max gives: its int64 index in the
-	// plane, in row-major order, that of the first of equals, or of the first NaN; -1 in nothing. Arguments as for Pool.
+	// plane, in row-major order, that of the first of equals, or of the first NaN; -1 in nothing.
+	// Arguments as for Pool.
 	ArgPool
 	// Gather takes elements of In[0] at the int64 indices In[1]: at each index
 	// into Args.Shape, the output has the element of In[0] that its strides lead
@@ -87,12 +93,14 @@ const (
 	// as 0, and each element of In[0] over Args.Shape is added to the one that
 	// Args.Strides[0] and the index from In[1] lead to, in row-major order.
 	ScatterAdd
-	// Copy copies In[0], a view, to the output. N elements;
-	// Args.Shape and Args.Strides[1] where the view is not contiguous, and Args.Strides[0] where the
-	// output is not: then the elements in between keep their values. Without Args the output may be memory of another device, see [Reaches].
+	// Copy copies In[0], a view, to the output. N elements; Args.Shape and Args.Strides[1] where the
+	// view is not contiguous, and Args.Strides[0] where the output is not: then the elements in
+	// between keep their values. Without Args the output may be memory of another device, see
+	// [Reaches].
 	Copy
 	// Concat puts the elements of Args.Parts side by side: the output is Args.Shape[0] rows, and each
-	// consists of so many elements of each part as that says, in order. N elements; a part has as many rows, without gaps. The kernel has no In.
+	// consists of so many elements of each part as that says, in order. N elements; a part has as
+	// many rows, without gaps. The kernel has no In.
 	Concat
 	// Fill sets N elements to Imm[0], the bits of one element.
 	Fill
@@ -215,8 +223,9 @@ type Part struct {
 	N   int // elements of a row
 }
 
-// A Window says which elements of an axis are looked at together, see [Conv]: for place i of the result and place k of the
-// window the one with the index (i*Stride - Pad + k*Step) / Holes, or nothing where that is not an integer.
+// A Window says which elements of an axis are looked at together, see [Conv]: for place i of the
+// result and place k of the window the one with the index (i*Stride - Pad + k*Step) / Holes, or
+// nothing where that is not an integer.
 type Window struct {
 	In, Out, Size int // how many elements, places of the result, and places of the window there are
 	Stride        int // at least 1

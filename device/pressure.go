@@ -82,13 +82,15 @@ func (a *Allocator) collectLocked(start time.Time) {
 	p.due.Store(p.earlier + p.need)
 }
 
-// touchRate is how many bytes of fresh memory are made usable in a nanosecond: the system has to find and clear them. Between
-// 0.2 (a busy virtual machine) and 12 (bare metal, huge pages) were measured.
+// touchRate is how many bytes of fresh memory are made usable in a nanosecond: the system has to
+// find and clear them. Between 0.2 (a busy virtual machine) and 12 (bare metal, huge pages) were
+// measured.
 const touchRate = 1
 
-// collectInstead calls the collector if there may be enough garbage to do without the region that a block of the given size
-// would else need, and if that is cheaper. It reports whether it has. A collection is cheaper than a region, but is needed again and again: so
-// beyond 5 % of the time no more is spent on them than half of what a region costs, and then the region is mapped.
+// collectInstead calls the collector if there may be enough garbage to do without the region that a
+// block of the given size would else need, and if that is cheaper. It reports whether it has. A
+// collection is cheaper than a region, but is needed again and again: so beyond 5 % of the time no
+// more is spent on them than half of what a region costs, and then the region is mapped.
 func (a *Allocator) collectInstead(bytes int64) bool {
 	p := &a.pressure
 	region := max(bytes, minRegion)
@@ -112,8 +114,9 @@ func (a *Allocator) collectInstead(bytes int64) bool {
 }
 
 // Collect finds the Buffers that nothing refers to any more, and returns when those from Allocators
-// of which the runtime knows have been freed: what an AddCleanup was to do that was due by then is done. It does not wait for
-// that longer than maxCleanup: some of the program's own may be slow, or wait for us.
+// of which the runtime knows have been freed: what an AddCleanup was to do that was due by then is
+// done. It does not wait for that longer than maxCleanup: some of the program's own may be slow, or
+// wait for us.
 func Collect() { bubble.Outside(collect) } // where time passes
 
 func collect() {

@@ -54,14 +54,16 @@ var scopes struct {
 	made int
 }
 
-// WithContext returns dev as a scope of its own: the same device, but what is made on it, and every result that depends on
-// something made on it, belongs to the scope. A result that depends on several scopes belongs to all of them. If dev is
-// a scope itself, what belongs to the new one belongs to dev, too.
+// WithContext returns dev as a scope of its own: the same device, but what is made on it, and every
+// result that depends on something made on it, belongs to the scope. A result that depends on
+// several scopes belongs to all of them. If dev is a scope itself, what belongs to the new one
+// belongs to dev, too.
 //
-// When ctx ends, operations that belong to the scope and have not begun fail with its cause, instead of running, and so does
-// what depends on them. They do so in their turn: a read that has to end with the context takes it (ItemContext). All others
-// are left alone, and what has been computed can be read. Waiting for the scope, asyncrt.Synchronize(dev), is
-// waiting for these operations alone. A scope needs no closing.
+// When ctx ends, operations that belong to the scope and have not begun fail with its cause,
+// instead of running, and so does what depends on them. They do so in their turn: a read that has
+// to end with the context takes it (ItemContext). All others are left alone, and what has been
+// computed can be read. Waiting for the scope, asyncrt.Synchronize(dev), is waiting for these
+// operations alone. A scope needs no closing.
 //
 // The result is another Device than dev; [Device.Unscoped] gives that back.
 func WithContext(ctx context.Context, dev Device) Device {
@@ -158,7 +160,8 @@ func (s *Scope) Note(t time.Duration) {
 	}
 }
 
-// Noted is the latest time noted for what belongs to s. What belongs to several scopes that s is made of, but not to all, may make it later.
+// Noted is the latest time noted for what belongs to s. What belongs to several scopes that s is
+// made of, but not to all, may make it later.
 func (s *Scope) Noted() time.Duration {
 	noted := s.members[0].noted.Load()
 	for _, m := range s.members {

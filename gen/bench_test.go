@@ -17,8 +17,8 @@ import (
 	"github.com/asyncgen/asyncgen/gen/internal/load"
 )
 
-// BenchmarkGenerate generates for a package with 50 kernels, those of testdata/newcomer two and a half times, and also reports what of
-// the shortest time is not loading: ms/beyond-loading.
+// BenchmarkGenerate generates for a package with 50 kernels, those of testdata/newcomer two and a
+// half times, and also reports what of the shortest time is not loading: ms/beyond-loading.
 func BenchmarkGenerate(b *testing.B) {
 	const directive, kernels = "//asyncgen:kernel\n", 50
 	text, err := os.ReadFile("testdata/newcomer/kernels.go")

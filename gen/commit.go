@@ -11,11 +11,11 @@ import (
 	"github.com/asyncgen/asyncgen/gen/internal/load"
 )
 
-// Commit writes the files that differ from those on disk, and removes files
-// of ours that have no reason any more. It overwrites only files that begin
-// with [Header] and follows no symbolic link, not even one that stands for a folder below that of the module. Before it changes anything it
-// has checked that it may change everything, so that a folder which is
-// read-only leaves nothing half-written.
+// Commit writes the files that differ from those on disk, and removes files of ours that have no
+// reason any more. It overwrites only files that begin with [Header] and follows no symbolic link,
+// not even one that stands for a folder below that of the module. Before it changes anything it has
+// checked that it may change everything, so that a folder which is read-only leaves nothing
+// half-written.
 func (r *Result) Commit() error {
 	if r.all {
 		return errors.New("commit: files that replace the user's are for an overlay")
@@ -76,8 +76,8 @@ func (r *Result) MayCommit() error {
 	return nil
 }
 
-// linkBelow returns the first folder on the way up from dir to root, without root, that is no folder but a link to one; "" if none is. Where root is
-// not above dir, the way is dir alone.
+// linkBelow returns the first folder on the way up from dir to root, without root, that is no
+// folder but a link to one; "" if none is. Where root is not above dir, the way is dir alone.
 func linkBelow(root, dir string) (string, error) {
 	rel, err := filepath.Rel(root, dir)
 	above := err == nil && root != "" && filepath.IsLocal(rel)

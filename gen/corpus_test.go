@@ -27,16 +27,18 @@ import (
 
 var corpusFlag = flag.String("corpus", "std/container std/encoding/hex std/text/template/parse", "the folders of the corpus that TestCorpus takes: of std, gonum and tools; \"all\" of those that are to be tried, minutes")
 
-// everything is what "all" stands for. Packages that need what they can't have outside the standard library are left out of them.
+// everything is what "all" stands for. Packages that need what they can't have outside the standard
+// library are left out of them.
 const everything = "std/container std/sort std/text std/encoding std/go std/regexp std/math std/image std/compress std/archive std/html std/index std/mime std/net/http" +
 	" std/net/netip std/net/url std/database std/log std/strings std/bytes std/bufio std/slices std/maps std/strconv std/unicode std/path std/io std/context std/flag std/fmt std/crypto" +
 	" gonum tools"
 
-// TestCorpus sends other people's code through the generator, every function as if it were to be rewritten: nothing panics, the
-// output has no mistakes of syntax and types, and what was generated once is not changed by generating again.
+// TestCorpus sends other people's code through the generator, every function as if it were to be
+// rewritten: nothing panics, the output has no mistakes of syntax and types, and what was generated
+// once is not changed by generating again.
 //
-// As that code knows no tensors, it gets some: each function that loops has one, and reads it in each iteration of each loop,
-// so that all its loops are candidates, with whatever is in them.
+// As that code knows no tensors, it gets some: each function that loops has one, and reads it in
+// each iteration of each loop, so that all its loops are candidates, with whatever is in them.
 func TestCorpus(t *testing.T) {
 	dir := t.TempDir()
 	c := &corpus{dir: dir, module: "corpus.example"}
@@ -297,8 +299,8 @@ func edited(text []byte, edits []textEdit) (out []byte) {
 	return append(out, text[done:]...)
 }
 
-// instead returns the path in the corpus of what is imported, if it has to be there: what it imports it does not find elsewhere, or
-// would be of other types.
+// instead returns the path in the corpus of what is imported, if it has to be there: what it
+// imports it does not find elsewhere, or would be of other types.
 func (c *corpus) instead(t *testing.T, path string) (string, bool) {
 	for from, to := range map[string]string{"gonum.org/v1/gonum": "gonum", "golang.org/x/tools": "tools"} {
 		if rest, ok := strings.CutPrefix(path, from); ok && (rest == "" || rest[0] == '/') {

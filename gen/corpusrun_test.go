@@ -27,10 +27,10 @@ var (
 	corpusPartFlag = flag.Uint64("corpuspart", 2, "TestCorpusRuns makes tensors of one in so many numbers")
 )
 
-// TestCorpusRuns makes tensors of numbers that other people's functions compute in loops: what is assigned or compared there
-// goes through a tensor and is read from it. So the reads are where programs need values, in control flow
-// that nobody has written for us. It generates, and calls the functions that it can make
-// arguments for, as they were and rewritten: both print the same.
+// TestCorpusRuns makes tensors of numbers that other people's functions compute in loops: what is
+// assigned or compared there goes through a tensor and is read from it. So the reads are where
+// programs need values, in control flow that nobody has written for us. It generates, and calls the
+// functions that it can make arguments for, as they were and rewritten: both print the same.
 func TestCorpusRuns(t *testing.T) {
 	t.Logf("go test ./gen -run TestCorpusRuns -corpusrun %q -corpusseed %d -corpuspart %d", *corpusRunFlag, *corpusSeedFlag, *corpusPartFlag)
 	c := &corpus{dir: t.TempDir(), module: "corpus.example", plain: true}

@@ -86,8 +86,8 @@ type File struct {
 // ErrNoKernel is the error of Generate when no function is marked.
 var ErrNoKernel = errors.New("no function is marked with //asyncgen:kernel")
 
-// NoPackage says why word can't name packages to the go command, or "": it is empty, looks like a flag, or has characters that
-// do not print.
+// NoPackage says why word can't name packages to the go command, or "": it is empty, looks like a
+// flag, or has characters that do not print.
 func NoPackage(word string) string { return load.NoPackage(word) }
 
 // Generate rewrites what c names, in memory. Its error joins all that is
@@ -416,7 +416,8 @@ func (g *generator) jobs(pkg *load.Package, file *ast.File) []job {
 	return jobs
 }
 
-// checkInstance returns what is wrong with the types for which fn is to be tested, or nil. They are types of the package, or known everywhere.
+// checkInstance returns what is wrong with the types for which fn is to be tested, or nil. They are
+// types of the package, or known everywhere.
 func checkInstance(pkg *load.Package, fn *ast.FuncDecl, k *load.Kernel) error {
 	if k.Test == "" {
 		return nil

@@ -23,7 +23,9 @@ import (
 var temp string
 
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(400) // syntax and types live as long as a test does: looking for what does not would take a third of the time
+	// syntax and types live as long as a test does: looking for what does not would take a third of
+	// the time
+	debug.SetGCPercent(400)
 	os.Exit(runIn(m))
 }
 

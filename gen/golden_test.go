@@ -124,8 +124,8 @@ func write(t testing.TB, path string, data []byte) {
 	}
 }
 
-// goldenModule is a module with the sources of all golden files, in w64. Nothing is written to it: what the go command has
-// compiled for one test is there for the next.
+// goldenModule is a module with the sources of all golden files, in w64. Nothing is written to it:
+// what the go command has compiled for one test is there for the next.
 var goldenModule = struct {
 	sync.Mutex
 	dir string
@@ -204,7 +204,8 @@ func compareGolden(t *testing.T, g *golden, dir string, result *gen.Result) {
 	}
 }
 
-// windowUse is where a generated function makes its backlog. The tests make all of one size, which they choose at run time.
+// windowUse is where a generated function makes its backlog. The tests make all of one size, which
+// they choose at run time.
 var windowUse = regexp.MustCompile(`(\.NewLater\[.*\]\()\w+Window\d*`)
 
 // kernels returns the names of the marked functions of a file, as Go
@@ -270,7 +271,8 @@ func run(t *testing.T, folder string, cases map[string][3]any, window *int) {
 }
 `)
 	write(t, filepath.Join(dir, "user_test.go"), test.Bytes())
-	// Vet would look through every package for facts, and judge only the file above. What runs for seconds is compiled in the quickest way.
+	// Vet would look through every package for facts, and judge only the file above. What runs for
+	// seconds is compiled in the quickest way.
 	runTests(t, dir, "-vet=off", "-gcflags=example.com/user/...=-N -l")
 }
 

@@ -12,8 +12,9 @@ import (
 // newcomerShare is what part of the functions in testdata/newcomer is rewritten, without a wait that is left in a loop.
 const newcomerShare = 0.8
 
-// TestNewcomer rewrites functions that were written without a thought of the generator, runs them as written and as rewritten,
-// and holds the share in whose loops nothing waits any more. It prints why the others do.
+// TestNewcomer rewrites functions that were written without a thought of the generator, runs them
+// as written and as rewritten, and holds the share in whose loops nothing waits any more. It prints
+// why the others do.
 func TestNewcomer(t *testing.T) {
 	const from = "testdata/newcomer"
 	dir := newModule(t)

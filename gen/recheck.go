@@ -171,8 +171,9 @@ type entry struct {
 	last  bool       // it is the last statement of the body of a loop
 }
 
-// outOfTurn returns how a statement of fn, which may be a variant, disturbs an entry, or "". lits are the function literals
-// that are called in two parts: what is in them counts where they are called.
+// outOfTurn returns how a statement of fn, which may be a variant, disturbs an entry, or "". lits
+// are the function literals that are called in two parts: what is in them counts where they are
+// called.
 func outOfTurn(fn *ast.FuncDecl, variant bool, info *types.Info, lits variants) string {
 	laters := make(map[types.Object]bool)
 	if variant {
@@ -271,7 +272,8 @@ func outOfTurn(fn *ast.FuncDecl, variant bool, info *types.Info, lits variants) 
 	return lost(fn, info, laters)
 }
 
-// returned are the functions that a variant with the given body returns. They run when its entries have, and nothing else of it does then.
+// returned are the functions that a variant with the given body returns. They run when its entries
+// have, and nothing else of it does then.
 func returned(body *ast.BlockStmt) (entries []entry) {
 	ast.Inspect(body, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -620,7 +622,8 @@ func (e entry) disturbed(fn *ast.FuncDecl, info *types.Info, entries []entry, fl
 	return text
 }
 
-// calledClosures are the function literals that nothing is done with but call them, by the variables that they are called by.
+// calledClosures are the function literals that nothing is done with but call them, by the
+// variables that they are called by.
 type calledClosures struct {
 	by   map[types.Object]*ast.FuncLit
 	lits variants
@@ -652,8 +655,8 @@ func closuresCalled(fn *ast.FuncDecl, info *types.Info, lits variants) calledClo
 	return calledClosures{m, lits}
 }
 
-// inspect calls f for the nodes in root in the order of [ast.Inspect], with those of functions of m not where they stand, but where they
-// are called: at is the call in root then, and n otherwise.
+// inspect calls f for the nodes in root in the order of [ast.Inspect], with those of functions of m
+// not where they stand, but where they are called: at is the call in root then, and n otherwise.
 func (m calledClosures) inspect(root ast.Node, info *types.Info, f func(n, at ast.Node) bool) {
 	lits, inside := make(map[*ast.FuncLit]bool), make(map[*ast.FuncLit]bool)
 	for _, lit := range m.by {

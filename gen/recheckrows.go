@@ -8,7 +8,8 @@ import (
 	"github.com/asyncgen/asyncgen/gen/internal/load"
 )
 
-// changedRows returns that what the function of one row of asyncrt.MapRows uses changes before the last row is asked for, in fn, or "".
+// changedRows returns that what the function of one row of asyncrt.MapRows uses changes before the
+// last row is asked for, in fn, or "".
 func changedRows(fn *ast.FuncDecl, info *types.Info) (text string) {
 	ast.Inspect(fn, func(n ast.Node) bool {
 		list := listOf(n)
@@ -43,8 +44,8 @@ func changedRows(fn *ast.FuncDecl, info *types.Info) (text string) {
 	return text
 }
 
-// changedIn returns the variables that s assigns to before control goes on behind it, or users are asked for a row: not what it
-// assigns on its way out of the list of statements that it is in.
+// changedIn returns the variables that s assigns to before control goes on behind it, or users are
+// asked for a row: not what it assigns on its way out of the list of statements that it is in.
 func changedIn(s ast.Stmt, users map[types.Object]bool, info *types.Info) (vs []types.Object) {
 	var literals int // around the node
 	var stack []ast.Node
@@ -96,7 +97,8 @@ func leaves(last, s ast.Stmt) bool {
 	return false
 }
 
-// mapped returns the variable of rows that s declares, by asyncrt.MapRows or others of its loop, and the function of one row; or nil.
+// mapped returns the variable of rows that s declares, by asyncrt.MapRows or others of its loop,
+// and the function of one row; or nil.
 func mapped(s ast.Stmt, info *types.Info) (rows types.Object, of ast.Expr) {
 	a, ok := s.(*ast.AssignStmt)
 	if !ok || a.Tok != token.DEFINE || len(a.Lhs) != 1 || len(a.Rhs) != 1 {

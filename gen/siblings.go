@@ -10,7 +10,8 @@ import (
 	"github.com/asyncgen/asyncgen/gen/internal/load"
 )
 
-// A Sibling is a generated function that is there already, and where the program itself uses it instead of what it was made from.
+// A Sibling is a generated function that is there already, and where the program itself uses it
+// instead of what it was made from.
 type Sibling struct {
 	Name     string
 	Original string         // "" if it is not there any more

@@ -48,8 +48,8 @@ func inPasses(look func(pass int) (found []mismatch, passes int)) []mismatch {
 	return nil
 }
 
-// undoneOf is undone for one form of each function literal that there are several of: see [undoer.closures]. It returns how
-// many passes over these there have to be.
+// undoneOf is undone for one form of each function literal that there are several of: see
+// [undoer.closures]. It returns how many passes over these there have to be.
 func undoneOf(text, source []byte, pairs map[string]string, variants callees, packages map[string]*types.Package, pass int) (found []mismatch, passes int) {
 	generated, err := parse(text, packages)
 	if err != nil {
@@ -202,11 +202,11 @@ func plain(fn *ast.FuncDecl) string {
 	return strings.Join(lines, "\n")
 }
 
-// normal brings a function into the form in which functions are compared:
-// var x = v is x := v, a read whose value is not used is nothing, the
-// package of ItemOf does not matter, nor whether a variable is said to be used, nor whether a loop ends by its condition or
-// by a test at its beginning, nor where a variable without a value is declared, if it is
-// before the first statement that names it. What dots has needs no qualifier.
+// normal brings a function into the form in which functions are compared: var x = v is x := v, a
+// read whose value is not used is nothing, the package of ItemOf does not matter, nor whether a
+// variable is said to be used, nor whether a loop ends by its condition or by a test at its
+// beginning, nor where a variable without a value is declared, if it is before the first statement
+// that names it. What dots has needs no qualifier.
 func normal(fn *ast.FuncDecl, dots map[string]bool) *ast.FuncDecl {
 	plainBreaks(fn.Body, "")
 	countContinues(fn.Body, nil)
@@ -562,7 +562,8 @@ func isOnce(call *ast.CallExpr) bool {
 	return ok && method && (id.Name == `"sync"` || id.Name == "sync")
 }
 
-// settle puts what is read once, numbers with a name of their own, and second halves of calls, into what names stand for.
+// settle puts what is read once, numbers with a name of their own, and second halves of calls, into
+// what names stand for.
 func (u *undoer) settle() {
 	for name, e := range u.stands {
 		whole := &ast.ParenExpr{X: e}

@@ -115,8 +115,8 @@ func cases(n *ast.SwitchStmt) ast.Stmt {
 	return first
 }
 
-// fallsOut reports whether body, of a case, has a jump out of the switch to what follows, or into the next case. The rewrite asks
-// the same in its own way: the check shares nothing with it.
+// fallsOut reports whether body, of a case, has a jump out of the switch to what follows, or into
+// the next case. The rewrite asks the same in its own way: the check shares nothing with it.
 func fallsOut(body *ast.BlockStmt) (found bool) {
 	ast.Inspect(body, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -153,8 +153,9 @@ func chainOf(n *ast.IfStmt) (c chain) {
 	}
 }
 
-// chainLike returns the chain of n as far as its conditions are those of want: an empty one if the first is another. What is done
-// if a condition of want does not hold, and nothing else, is an else as well.
+// chainLike returns the chain of n as far as its conditions are those of want: an empty one if the
+// first is another. What is done if a condition of want does not hold, and nothing else, is an else
+// as well.
 func chainLike(n *ast.IfStmt, want chain) (c chain) {
 	for _, cond := range want.conds {
 		var rest []ast.Stmt
@@ -194,8 +195,8 @@ func only(body *ast.BlockStmt) ast.Stmt {
 	return nil
 }
 
-// as returns c, a chain like want, with sides on which it does nothing, as many as want has. It is not ok if c does something on
-// other conditions.
+// as returns c, a chain like want, with sides on which it does nothing, as many as want has. It is
+// not ok if c does something on other conditions.
 func (c chain) as(want chain) (longer chain, ok bool) {
 	n := len(c.conds)
 	if n == 0 || n < len(want.conds) && len(c.arms[n]) > 0 {
@@ -213,8 +214,8 @@ func (c chain) doesNothing() bool {
 	return !slices.ContainsFunc(c.arms, func(arm []ast.Stmt) bool { return len(arm) > 0 })
 }
 
-// together puts together what the device chooses and what the host does on the same conditions, as the original has it, if
-// it does not matter that they have been taken apart.
+// together puts together what the device chooses and what the host does on the same conditions, as
+// the original has it, if it does not matter that they have been taken apart.
 func (u *undoer) together(got, want *ast.FuncDecl) {
 	var originals []*ast.IfStmt
 	ast.Inspect(want, func(n ast.Node) bool {
@@ -264,8 +265,8 @@ func (u *undoer) joinedAs(a, b *ast.IfStmt, originals []*ast.IfStmt) *ast.IfStmt
 	return nil
 }
 
-// joined returns the statement that does what first does and then what second does, in the order of original; nil if that is no such
-// statement, or the order matters.
+// joined returns the statement that does what first does and then what second does, in the order of
+// original; nil if that is no such statement, or the order matters.
 func (u *undoer) joined(first, second chain, original *ast.IfStmt) *ast.IfStmt {
 	want := chainOf(original)
 	first, ok := first.as(want)
@@ -322,8 +323,8 @@ func (u *undoer) mentionsNow(e ast.Expr, set map[string]bool) (found bool) {
 	return found
 }
 
-// interleaved returns the statements of first and second in the order that they have in want. It is not ok if want has others, or
-// if it matters that they are in another order now.
+// interleaved returns the statements of first and second in the order that they have in want. It is
+// not ok if want has others, or if it matters that they are in another order now.
 func interleaved(first, second, want []ast.Stmt) (list []ast.Stmt, ok bool) {
 	if len(first)+len(second) != len(want) {
 		return nil, false

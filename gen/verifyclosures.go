@@ -48,9 +48,10 @@ func literals(n ast.Node) (ids []*ast.Ident, lits []*ast.FuncLit) {
 	return ids, lits
 }
 
-// closures puts the function literals of g, which are called in two parts, together again: they have the names of those of o,
-// the original. Of a literal that is there in several forms, as written and as variants, only one stays, another one in each pass.
-// It returns how g differs from what can be put together, or "", and how many passes there are.
+// closures puts the function literals of g, which are called in two parts, together again: they
+// have the names of those of o, the original. Of a literal that is there in several forms, as
+// written and as variants, only one stays, another one in each pass. It returns how g differs from
+// what can be put together, or "", and how many passes there are.
 func (u *undoer) closures(g, o *ast.FuncDecl, pass int) (text string, passes int) {
 	c := &formChoice{undoer: u, pass: pass, passes: 1, weights: []int{1}, within: make(map[ast.Stmt]int), objs: make(map[*ast.Object]*ast.Object)}
 	ast.Inspect(g.Body, c.visit)
@@ -82,8 +83,9 @@ func (u *undoer) closures(g, o *ast.FuncDecl, pass int) (text string, passes int
 	return "", passes
 }
 
-// A formChoice leaves one form of each function literal that there are several of. So that each form that is in another one is
-// chosen together with each of that, the digits of pass are the choices, the last digit that of the outermost literals.
+// A formChoice leaves one form of each function literal that there are several of. So that each
+// form that is in another one is chosen together with each of that, the digits of pass are the
+// choices, the last digit that of the outermost literals.
 type formChoice struct {
 	*undoer
 	pass    int
@@ -156,8 +158,9 @@ func (c *formChoice) forms(list []ast.Stmt) (n int) {
 
 // variants are the function literals of a function that are called in two parts.
 type variants struct {
-	called map[types.Object]*ast.FuncLit   // by the variables that stand for them
-	rests  map[types.Object][]*ast.FuncLit // by the variables that stand for what they return: that may be one of several
+	called map[types.Object]*ast.FuncLit // by the variables that stand for them
+	// by the variables that stand for what they return: that may be one of several
+	rests map[types.Object][]*ast.FuncLit
 }
 
 // variantLiterals finds those of fn. names has the names of the variables of the originals by theirs.
@@ -188,7 +191,8 @@ func variantLiterals(fn *ast.FuncDecl, info *types.Info, names map[string]callee
 	return vs
 }
 
-// isVariant reports whether functions of type t are called with a backlog, and return a function, perhaps after other results.
+// isVariant reports whether functions of type t are called with a backlog, and return a function,
+// perhaps after other results.
 func isVariant(t *ast.FuncType) bool {
 	if len(t.Params.List) == 0 || len(t.Params.List[0].Names) != 1 || t.Results == nil || len(t.Results.List) == 0 {
 		return false
@@ -214,7 +218,8 @@ func (vs variants) inOrder() []*ast.FuncLit {
 	return slices.SortedFunc(maps.Values(vs.called), func(a, b *ast.FuncLit) int { return int(a.Pos() - b.Pos()) })
 }
 
-// declares reports whether a literal that fn may call, and that is not around it, declares v: each call has another one then.
+// declares reports whether a literal that fn may call, and that is not around it, declares v: each
+// call has another one then.
 func (vs variants) declares(v *types.Var, fn *ast.FuncDecl) bool {
 	return slices.ContainsFunc(vs.inOrder(), func(lit *ast.FuncLit) bool {
 		around := lit.Pos() <= fn.Body.Pos() && fn.Body.End() <= lit.End()

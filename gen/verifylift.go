@@ -311,7 +311,8 @@ func calleeOf(l *plan.Lift) callee {
 	return c
 }
 
-// moved makes g, the variant of c, which is of another package, what it would be in that package. It reports whether it can be that.
+// moved makes g, the variant of c, which is of another package, what it would be in that package.
+// It reports whether it can be that.
 func (c callee) moved(g *ast.FuncDecl) bool {
 	astutil.Apply(g, nil, func(at *astutil.Cursor) bool {
 		if sel, ok := at.Node().(*ast.SelectorExpr); ok && isName(sel.X, strconv.Quote(c.path)) {

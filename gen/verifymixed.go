@@ -9,8 +9,8 @@ import (
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 )
 
-// A callee is a function whose variant is called: its name, and which results the variant returns in their place, before the
-// function that makes the others. here is nil if it returns none so.
+// A callee is a function whose variant is called: its name, and which results the variant returns
+// in their place, before the function that makes the others. here is nil if it returns none so.
 type callee struct {
 	name string
 	here []bool

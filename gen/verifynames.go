@@ -98,7 +98,8 @@ func declaredLast(list []ast.Stmt) []ast.Stmt {
 	return append(out, open...)
 }
 
-// oneByOne makes each declaration of several variables declarations of one, as far as they are not given values together.
+// oneByOne makes each declaration of several variables declarations of one, as far as they are not
+// given values together.
 func oneByOne(fn *ast.FuncDecl) {
 	astutil.Apply(fn.Body, nil, func(c *astutil.Cursor) bool {
 		d, ok := c.Node().(*ast.DeclStmt)
@@ -134,8 +135,8 @@ type side struct {
 	free     map[*ast.Ident]bool // declared in no function
 }
 
-// meaning returns the variable, label or type of the function that id stands for; or that it stands for none, which is certain
-// only if known says so: what undoing has made has no meaning.
+// meaning returns the variable, label or type of the function that id stands for; or that it stands
+// for none, which is certain only if known says so: what undoing has made has no meaning.
 func (s side) meaning(id *ast.Ident) (obj *ast.Object, known bool) {
 	switch {
 	case id.Obj != nil && s.pos <= id.Obj.Pos() && id.Obj.Pos() < s.end:
@@ -161,8 +162,9 @@ func (s side) names() (ids []*ast.Ident) {
 	return ids
 }
 
-// otherMeaning returns how a name in got means something else than the same name in want, or "". The two are the same as text.
-// What is computed for all rows is declared once, however often it is asked for: own has these variables.
+// otherMeaning returns how a name in got means something else than the same name in want, or "".
+// The two are the same as text. What is computed for all rows is declared once, however often it is
+// asked for: own has these variables.
 func otherMeaning(got, want side, own map[*ast.Object]bool) string {
 	g, w := got.names(), want.names()
 	if len(g) != len(w) {

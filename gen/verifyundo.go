@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// isUndo reports whether s only tells a backlog which memory a loop changes ahead of values, perhaps if pointers on the way are not nil: that
-// evaluates nothing that could fail or have effects.
+// isUndo reports whether s only tells a backlog which memory a loop changes ahead of values,
+// perhaps if pointers on the way are not nil: that evaluates nothing that could fail or have
+// effects.
 func (u *undoer) isUndo(s ast.Stmt) bool {
 	switch s := s.(type) {
 	case *ast.ExprStmt:
@@ -55,7 +56,8 @@ func isPath(e ast.Expr) bool {
 	return false
 }
 
-// tellsPlaces reports whether the arguments of call are places: of fields behind pointers some of which are there, or of slices.
+// tellsPlaces reports whether the arguments of call are places: of fields behind pointers some of
+// which are there, or of slices.
 func tellsPlaces(call *ast.CallExpr, there map[string]bool) bool {
 	for _, arg := range call.Args {
 		place, ok := arg.(*ast.CallExpr)
@@ -100,7 +102,8 @@ func beginsThere(e ast.Expr, there map[string]bool) bool {
 	}
 }
 
-// notUndone returns which memory that a parameter of fn leads to a loop changes ahead of entries and does not give back, or "".
+// notUndone returns which memory that a parameter of fn leads to a loop changes ahead of entries
+// and does not give back, or "".
 func notUndone(fn *ast.FuncDecl, info *types.Info, entries []entry, flushed map[ast.Node]bool, laters map[types.Object]bool, lits variants) (text string) {
 	params, called := paramsOf(fn, info), closuresCalled(fn, info, lits)
 	for _, e := range entries {

@@ -39,8 +39,9 @@ func (f form) isOf(t *tensor.Tensor) bool {
 //			}
 //		}
 //
-// A nil tensor is like no other. The first call in a loop reports false. From a call that does until one that does not, BreakIf
-// waits: what has not been tried with such tensors is not tried past an end.
+// A nil tensor is like no other. The first call in a loop reports false. From a call that does
+// until one that does not, BreakIf waits: what has not been tried with such tensors is not tried
+// past an end.
 //
 //asyncgen:api meta none
 //go:noinline

@@ -10,13 +10,16 @@
 // [Later] is how the host side of a loop runs a few iterations behind its
 // device side; it is usually written by the generator.
 //
-// Tensors can be used in bubbles of testing/synctest, before, in and after, and for the first time in one. What executes operations is
-// outside of all bubbles; a goroutine that waits for a value is not durably blocked, so a bubble's time does not pass meanwhile: there, to compute
-// takes no time, and a deadline does not come before the value.
+// Tensors can be used in bubbles of testing/synctest, before, in and after, and for the first time
+// in one. What executes operations is outside of all bubbles; a goroutine that waits for a value is
+// not durably blocked, so a bubble's time does not pass meanwhile: there, to compute takes no time,
+// and a deadline does not come before the value.
 //
-// No goroutine of the library goes on for ever, and nothing has to be closed: those of a device, device.Wrap's too, end when they have had
-// nothing to do for 50 ms, and come back with work. The exception is one, for the whole process, which is asleep from the first use of tensors in a
-// bubble on. Tests that look for goroutines that were left behind with go.uber.org/goleak, and have such bubbles, pass it
+// No goroutine of the library goes on for ever, and nothing has to be closed: those of a device,
+// device.Wrap's too, end when they have had nothing to do for 50 ms, and come back with work. The
+// exception is one, for the whole process, which is asleep from the first use of tensors in a
+// bubble on. Tests that look for goroutines that were left behind with go.uber.org/goleak, and have
+// such bubbles, pass it
 //
 //	goleak.IgnoreAnyFunction("github.com/asyncgen/asyncgen/internal/bubble.dispatch")
 package asyncrt
@@ -29,24 +32,26 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// An OpError is the failure of an operation, and of everything computed from
-// its result. Its text, which a panic at a read shows as well, tells which operation it was, with the shapes of its operands, the
-// line that enqueued it, and the cause:
+// An OpError is the failure of an operation, and of everything computed from its result. Its text,
+// which a panic at a read shows as well, tells which operation it was, with the shapes of its
+// operands, the line that enqueued it, and the cause:
 //
 //	asyncgen: Div int64[3] from int64[3] int64[] on cpu, enqueued at /home/me/train.go:57: an integer is divided by zero
 //
-// A program and what the generator makes of it fail alike, with errors of one type and cause; the lines are those of each, and
-// so are the operands where one operation takes the place of several.
+// A program and what the generator makes of it fail alike, with errors of one type and cause; the
+// lines are those of each, and so are the operands where one operation takes the place of several.
 //
 // When a device is lost, all that has not finished on it, and all that is asked of it later, fails
 // with one OpError, which wraps [device.ErrLost]: that of the first operation to meet it. Other
 // devices go on. WaitAll returns it once for all of them, and again if more was asked since.
 type OpError = engine.OpError
 
-// A LeftError says that a goroutine has left a loop without Flush or Close of its [Later]: it ended, by return, by panic or otherwise, with
-// tests under way ([Later.BreakIf]), or nothing refers to a Later any more that has functions to run. Its line is that of the call that began it. What such a
-// loop has enqueued is there, but its failures are not among those of WaitAll; other goroutines are not affected. WaitAll
-// returns one as soon as the goroutine has ended or, where it has not, the garbage collector has found out.
+// A LeftError says that a goroutine has left a loop without Flush or Close of its [Later]: it
+// ended, by return, by panic or otherwise, with tests under way ([Later.BreakIf]), or nothing
+// refers to a Later any more that has functions to run. Its line is that of the call that began it.
+// What such a loop has enqueued is there, but its failures are not among those of WaitAll; other
+// goroutines are not affected. WaitAll returns one as soon as the goroutine has ended or, where it
+// has not, the garbage collector has found out.
 type LeftError = engine.LeftError
 
 // Statistics are counts since the program began, and the memory of each device as of now.

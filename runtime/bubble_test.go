@@ -17,7 +17,8 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// A program may use tensors in bubbles and outside, in any order, and for the first time in a bubble. To compute takes no time there.
+// A program may use tensors in bubbles and outside, in any order, and for the first time in a
+// bubble. To compute takes no time there.
 func TestBubbles(t *testing.T) {
 	defer asyncrt.SetLimit(asyncrt.Limit())
 	asyncrt.SetLimit(64)
@@ -46,7 +47,8 @@ func TestBubbles(t *testing.T) {
 	})
 }
 
-// useAll does with tensors all that may have to wait, or starts something. Before is what it has returned at another time.
+// useAll does with tensors all that may have to wait, or starts something. Before is what it has
+// returned at another time.
 func useAll(t *testing.T, before *tensor.Tensor) *tensor.Tensor {
 	on := device.Default()
 	x := tensor.FromOn(on, []float32{1, 2, 3, 4}, 2, 2)
@@ -125,7 +127,8 @@ func useAll(t *testing.T, before *tensor.Tensor) *tensor.Tensor {
 
 var errEnough = errors.New("enough")
 
-// The same holds in a process in which nothing was used before, on each kind of device, also where each operation is executed at the call.
+// The same holds in a process in which nothing was used before, on each kind of device, also where
+// each operation is executed at the call.
 func TestFirstUseInABubble(t *testing.T) {
 	for _, env := range []string{
 		"ASYNCGEN_DEVICE=cpu", "ASYNCGEN_DEVICE=sim:0", "ASYNCGEN_DEVICE=sim:0 ASYNCGEN_SIM=clock=virtual",

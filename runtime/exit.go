@@ -43,29 +43,31 @@ type test[S any] struct {
 //		return end.x, end.k
 //	}
 //
-// When cond turns out to be true, the exit is taken: what was queued after it
-// never runs, and operations that the goroutine has enqueued since are cancelled if they have
-// not begun; their failures are not among those of WaitAll. It is reported by
-// the next BreakIf, or else by Flush: both return the state given with that cond, and
-// true, and then the Later can be used for another loop. The program has
-// to leave the loop. Parameters with their gradients, buffers, generators and learning rates then hold again what
-// they held at the BreakIf whose exit was taken, whoever has changed them on this goroutine. So do
-// the given cells, for types of other packages that don't say when they change ([tensor.Changing]). Of several exits the
-// first in the program's order is taken, however early the values of others arrive.
+// When cond turns out to be true, the exit is taken: what was queued after it never runs, and
+// operations that the goroutine has enqueued since are cancelled if they have not begun; their
+// failures are not among those of WaitAll. It is reported by the next BreakIf, or else by Flush:
+// both return the state given with that cond, and true, and then the Later can be used for another
+// loop. The program has to leave the loop. Parameters with their gradients, buffers, generators and
+// learning rates then hold again what they held at the BreakIf whose exit was taken, whoever has
+// changed them on this goroutine. So do the given cells, for types of other packages that don't say
+// when they change ([tensor.Changing]). Of several exits the first in the program's order is taken,
+// however early the values of others arrive.
 //
-// So a loop may run past its end, and what it does there must do no harm but
-// change cells: in particular it must not panic, unless [Later.Iterate] runs it, and no tensor made there can be used
-// after the loop (computing with it, or reading it, may give an error). It
-// runs ahead of half as many tests as have been false before, at most, so
-// that no more than a third of the work is in vain, of no more than the window and [Later.Ahead] say, and keeps no more bytes
-// in cells and in the tensors of states than [SetLimit] allows to be in flight; otherwise BreakIf waits. It
-// waits, too, when the loop is as far ahead as the device needs it to be to have something to do all the time, going by how long
-// iterations have taken; and a value that the CPU has to compute, which takes a moment only, is computed at once, and
-// tested: see [tensor.Tensor.Soon]. If values of CPUs take longer, it runs ahead of one test to find out whether that
-// is of use, and, where it isn't, of none.
+// So a loop may run past its end, and what it does there must do no harm but change cells: in
+// particular it must not panic, unless [Later.Iterate] runs it, and no tensor made there can be
+// used after the loop (computing with it, or reading it, may give an error). It runs ahead of half
+// as many tests as have been false before, at most, so that no more than a third of the work is in
+// vain, of no more than the window and [Later.Ahead] say, and keeps no more bytes in cells and in
+// the tensors of states than [SetLimit] allows to be in flight; otherwise BreakIf waits. It waits,
+// too, when the loop is as far ahead as the device needs it to be to have something to do all the
+// time, going by how long iterations have taken; and a value that the CPU has to compute, which
+// takes a moment only, is computed at once, and tested: see [tensor.Tensor.Soon]. If values of CPUs
+// take longer, it runs ahead of one test to find out whether that is of use, and, where it isn't,
+// of none.
 //
-// From BreakIf to Flush or Close, the loop has to stay on one goroutine, which must not end before: else WaitAll returns a
-// [*LeftError] with the line of BreakIf. Operations that others enqueue are not touched. BreakIf panics in a function of the backlog.
+// From BreakIf to Flush or Close, the loop has to stay on one goroutine, which must not end before:
+// else WaitAll returns a [*LeftError] with the line of BreakIf. Operations that others enqueue are
+// not touched. BreakIf panics in a function of the backlog.
 //
 //asyncgen:api call 0 later
 //go:noinline
@@ -120,8 +122,8 @@ func (l *Later[S]) BreakIf(cond func() bool, state S, cells ...tensor.Cell) (S, 
 	return l.report()
 }
 
-// testNow is BreakIf if nothing is queued and the values are there, and there are no places for Undo: there is nothing to run
-// ahead of.
+// testNow is BreakIf if nothing is queued and the values are there, and there are no places for
+// Undo: there is nothing to run ahead of.
 func (l *Later[S]) testNow(cond func() bool, state S) (S, bool) {
 	reads := l.reads
 	l.reads, l.inside = nil, true
@@ -145,8 +147,8 @@ func (l *Later[S]) testNow(cond func() bool, state S) (S, bool) {
 	return l.report()
 }
 
-// arrive runs the backlog as far as its values are there. If the loop is not to run ahead, it waits for them, and for those of a test
-// after it, as the program would that does not know of a Later.
+// arrive runs the backlog as far as its values are there. If the loop is not to run ahead, it waits
+// for them, and for those of a test after it, as the program would that does not know of a Later.
 func (l *Later[S]) arrive() {
 	if l.most() > 0 {
 		l.hasten()
@@ -156,8 +158,9 @@ func (l *Later[S]) arrive() {
 	l.runReady()
 }
 
-// hasten computes what the backlog, and a test after it, need, if this goroutine can do so in a moment: nothing is to be gained then
-// from running ahead. It tries less often where it was in vain.
+// hasten computes what the backlog, and a test after it, need, if this goroutine can do so in a
+// moment: nothing is to be gained then from running ahead. It tries less often where it was in
+// vain.
 func (l *Later[S]) hasten() {
 	x := &l.exits
 	if x.untried > 0 {
@@ -192,8 +195,8 @@ func areSoon(reads []Read) bool {
 	return true
 }
 
-// runTests waits, if there are too many tests in the backlog, until enough have run: once for several, if there are many, and
-// never for all if some may be left.
+// runTests waits, if there are too many tests in the backlog, until enough have run: once for
+// several, if there are many, and never for all if some may be left.
 func (l *Later[S]) runTests() {
 	x := &l.exits
 	for x.tests > l.most() || x.isHeavy() {

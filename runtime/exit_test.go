@@ -330,7 +330,8 @@ func TestExitWhileQueueing(t *testing.T) {
 	}
 }
 
-// A goroutine that ends in the middle of a loop, without Close, is an error with the line of BreakIf. It takes nobody else into it.
+// A goroutine that ends in the middle of a loop, without Close, is an error with the line of
+// BreakIf. It takes nobody else into it.
 func TestLoopsLeftWithoutClose(t *testing.T) {
 	dev, err := device.Open("sim:0")
 	if err != nil {
@@ -527,8 +528,9 @@ func (c *ownCell) Set(t *tensor.Tensor) {
 	c.t = t
 }
 
-// What a loop changes past its end is given back although nobody has named it: gradients of parameters of which the loop
-// has a tensor, what a loop inside the loop keeps, and what changes after the exit was taken and before it is told.
+// What a loop changes past its end is given back although nobody has named it: gradients of
+// parameters of which the loop has a tensor, what a loop inside the loop keeps, and what changes
+// after the exit was taken and before it is told.
 func TestExitGivesBack(t *testing.T) {
 	on, g := gated()
 	p, q := tensor.NewParam(tensor.On(on).Ones(1)), tensor.NewParam(tensor.On(on).Ones(1))
@@ -674,9 +676,10 @@ func TestNestedExits(t *testing.T) {
 	}
 }
 
-// BenchmarkExit is a loop that a value ends after some steps, each of a product and a norm that it divides by: as written, where
-// both reads wait, and running ahead. The ratio of their best times, taken by turns, is what BreakIf and ItemF64 gain: with the
-// latencies of an accelerator, and on the CPU, where they may not cost anything.
+// BenchmarkExit is a loop that a value ends after some steps, each of a product and a norm that it
+// divides by: as written, where both reads wait, and running ahead. The ratio of their best times,
+// taken by turns, is what BreakIf and ItemF64 gain: with the latencies of an accelerator, and on
+// the CPU, where they may not cost anything.
 func BenchmarkExit(b *testing.B) {
 	for _, name := range []string{"sim:0", "cpu"} {
 		on, err := device.Open(name)

@@ -135,9 +135,10 @@ func outcomeOf(loop func(tensor.Maker, io.Writer, func(int), int) float64, on te
 	return o
 }
 
-// Whatever goes wrong in a loop, at its first, its second, its third ... occasion, the deferred form prints what the loop prints and
-// ends as it does: host code that panics in any way, a writer that breaks, an operation that fails. Nothing runs after it, no
-// failure is lost, and no goroutine is left.
+// Whatever goes wrong in a loop, at its first, its second, its third ... occasion, the deferred
+// form prints what the loop prints and ends as it does: host code that panics in any way, a writer
+// that breaks, an operation that fails. Nothing runs after it, no failure is lost, and no goroutine
+// is left.
 func TestLaterFaults(t *testing.T) {
 	eachFaulty(t, func(t *testing.T, b *fault.Backend, on tensor.Maker) {
 		want := outcomeOf(loopAsWritten, on, 0, &breakingWriter{n: 1000}, func(int) {})

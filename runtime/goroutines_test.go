@@ -18,7 +18,8 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// A program that has used tensors, and closed nothing, has no goroutines of ours soon, but for those that the documentation names.
+// A program that has used tensors, and closed nothing, has no goroutines of ours soon, but for
+// those that the documentation names.
 func TestGoroutinesEnd(t *testing.T) {
 	ignored := regexp.MustCompile(`goleak\.IgnoreAnyFunction\("([^"]+)"\)`)
 	var named []string

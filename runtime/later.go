@@ -29,14 +29,14 @@ import (
 // all, or else what has arrived is kept until the next Do. When more entries than the window are queued, Do waits
 // once, until the one in the middle can run.
 //
-// What is queued may keep tensors, and so memory, that the loop would have dropped. It is taken for all that has been
-// enqueued since, by anyone. If that is more than 32 MiB and an eighth of the memory in use on the device, or more than [SetLimit] allows to be
-// in flight, Do and BreakIf wait for all but the newest entry, in halves. If it is more than a quarter of what is left of
-// the device's memory (ASYNCGEN_MEMORY says how much that has), they wait for all: the program
-// then goes on as if it had not been rewritten.
-// If there is no memory for an
-// operation all the same, it waits until those who have backlogs have run them, which they do when they next call Do, BreakIf, Flush or Poll, or
-// at once where they wait in one of these.
+// What is queued may keep tensors, and so memory, that the loop would have dropped. It is taken for
+// all that has been enqueued since, by anyone. If that is more than 32 MiB and an eighth of the
+// memory in use on the device, or more than [SetLimit] allows to be in flight, Do and BreakIf wait
+// for all but the newest entry, in halves. If it is more than a quarter of what is left of the
+// device's memory (ASYNCGEN_MEMORY says how much that has), they wait for all: the program then
+// goes on as if it had not been rewritten. If there is no memory for an operation all the same, it
+// waits until those who have backlogs have run them, which they do when they next call Do, BreakIf,
+// Flush or Poll, or at once where they wait in one of these.
 //
 // A function of the backlog may use the Later that it runs from: while it runs
 // the backlog is empty, and what it queues comes before what was queued after
@@ -122,7 +122,8 @@ func (l *Later[S]) Read(t *tensor.Tensor) Read {
 		return Read{}
 	}
 	r := Read{t: t.Detach()}
-	if t.Device().Kind() != device.KindCPU || engine.Default().Mode() == engine.Shuffle { // there it runs ahead to be tried, whether that pays or not
+	// there it runs ahead to be tried, whether that pays or not
+	if t.Device().Kind() != device.KindCPU || engine.Default().Mode() == engine.Shuffle {
 		l.exits.pace.isAway = true
 	}
 	if !t.Device().Caps().HostMemory {
@@ -166,9 +167,9 @@ func (l *Later[S]) Do(f func()) {
 	l.makeRoom()
 }
 
-// Poll runs the entries at the front whose values have arrived, as Do does, and does not
-// wait unless memory is short. It costs a comparison if nothing is queued (0.5 ns on an AMD EPYC), and a look at the values
-// of the first entry if they have not arrived (10 ns).
+// Poll runs the entries at the front whose values have arrived, as Do does, and does not wait
+// unless memory is short. It costs a comparison if nothing is queued (0.5 ns on an AMD EPYC), and a
+// look at the values of the first entry if they have not arrived (10 ns).
 //
 //	for i := 0; ; i++ {
 //		later.Poll()

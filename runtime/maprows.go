@@ -38,10 +38,11 @@ type missing struct{ m *MappedRows }
 //		list = append(list, hidden.Row(i))
 //	}
 //
-// Nobody can tell the rows from those that of gives for one after the other, with x.Row(j). Where somebody could, or it can't be
-// done (see [tensor.VMapSure]; or a tensor has fewer rows, or of panics), they are computed like that. So of must only
-// compute, and while rows are asked for the variables that it uses must keep their values. Not covered is
-// a failure of the device itself, as for want of memory: it spoils all rows that are computed at once.
+// Nobody can tell the rows from those that of gives for one after the other, with x.Row(j). Where
+// somebody could, or it can't be done (see [tensor.VMapSure]; or a tensor has fewer rows, or of
+// panics), they are computed like that. So of must only compute, and while rows are asked for the
+// variables that it uses must keep their values. Not covered is a failure of the device itself, as
+// for want of memory: it spoils all rows that are computed at once.
 //
 // Rows are meant to be asked for in order. Many are computed some thousand at a time, or as many
 // as take some megabytes of any tensor in between.
@@ -66,8 +67,8 @@ func (m *MappedRows) Map(of func(row RowOf) *tensor.Tensor) *MappedRows {
 	return more
 }
 
-// Detach says that no gradients are asked for that go through the rows, so that tensors which are tracked are no reason to
-// compute them one after the other. It returns m.
+// Detach says that no gradients are asked for that go through the rows, so that tensors which are
+// tracked are no reason to compute them one after the other. It returns m.
 //
 //asyncgen:api control
 func (m *MappedRows) Detach() *MappedRows {
@@ -124,7 +125,8 @@ func (m *MappedRows) compute(j int) {
 	}
 }
 
-// cover computes some rows at once, unless they are there, or returns how many may be tried instead; else a negative number.
+// cover computes some rows at once, unless they are there, or returns how many may be tried
+// instead; else a negative number.
 func (m *MappedRows) cover(from, to int) (fit int) {
 	for m.from > from || m.to < to {
 		part, lacks, fit := m.together(from, to)
@@ -145,7 +147,8 @@ func (m *MappedRows) cover(from, to int) (fit int) {
 	return -1
 }
 
-// together computes some rows at once. If that fails, it returns what has to be computed before, or how many rows may be tried instead.
+// together computes some rows at once. If that fails, it returns what has to be computed before, or
+// how many rows may be tried instead.
 func (m *MappedRows) together(from, to int) (part *tensor.Tensor, lacks *MappedRows, fit int) {
 	ahead := engine.Default().Speculate()
 	defer ahead.End()

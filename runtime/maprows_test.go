@@ -69,7 +69,8 @@ func roots(err error) string {
 	return err.Error()
 }
 
-// MapRows is held against the loop, in what it returns, how it ends, what WaitAll returns afterwards, and the gradients.
+// MapRows is held against the loop, in what it returns, how it ends, what WaitAll returns
+// afterwards, and the gradients.
 func TestMapRows(t *testing.T) {
 	devices(t, func(t *testing.T, on device.Device) {
 		_ = asyncrt.WaitAll()

@@ -25,8 +25,8 @@ func scarce(t *testing.T, bytes int, f func(t *testing.T, on device.Device)) {
 	}
 }
 
-// memoryLoops are loops over tensors of a MiB, as written and as the generator rewrites them. They return what they have seen, and need
-// five tensors at once, at most, beside w.
+// memoryLoops are loops over tensors of a MiB, as written and as the generator rewrites them. They
+// return what they have seen, and need five tensors at once, at most, beside w.
 var memoryLoops = []struct {
 	name               string
 	written, rewritten func(w *tensor.Tensor) string
@@ -178,7 +178,8 @@ func TestLaterMemory(t *testing.T) {
 // Memory is that of the device behind g.
 func (g *gate) Memory() *device.Allocator { return device.MemoryOf(g.Backend) }
 
-// TestLaterGivesBack: where there is no memory for an operation because of what a backlog keeps, it waits until that has run.
+// TestLaterGivesBack: where there is no memory for an operation because of what a backlog keeps, it
+// waits until that has run.
 func TestLaterGivesBack(t *testing.T) {
 	const elems = 1 << 19 // of 2 MiB
 	t.Setenv("ASYNCGEN_MEMORY", fmt.Sprint(64<<20))

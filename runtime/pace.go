@@ -5,12 +5,14 @@ import (
 	"time"
 )
 
-// A pace finds out how far ahead of its tests a loop has to run for the device to have something to do all the time. Further is of no
-// use, and what is discarded in the end costs time. By Little's law it is how long one iteration takes from its beginning until its
-// test has run, as a multiple of how often iterations begin. The zero pace knows nothing yet.
+// A pace finds out how far ahead of its tests a loop has to run for the device to have something to
+// do all the time. Further is of no use, and what is discarded in the end costs time. By Little's
+// law it is how long one iteration takes from its beginning until its test has run, as a multiple
+// of how often iterations begin. The zero pace knows nothing yet.
 //
-// On a CPU the one who waits does the work, so that little is gained from running ahead, if anything. There a loop does so only if iterations
-// are found to take a fifth less time, and is ahead of one test meanwhile.
+// On a CPU the one who waits does the work, so that little is gained from running ahead, if
+// anything. There a loop does so only if iterations are found to take a fifth less time, and is
+// ahead of one test meanwhile.
 type pace struct {
 	isAway bool          // tests need values of other devices than CPUs
 	began  time.Duration // when the last iteration did; 0: not known
@@ -46,14 +48,15 @@ func (p *pace) waited(now time.Duration) {
 	}
 }
 
-// atOnce notes that the test of the last iteration is about to run, and that there are no others: the loop did not run ahead.
+// atOnce notes that the test of the last iteration is about to run, and that there are no others:
+// the loop did not run ahead.
 func (p *pace) atOnce(now time.Duration) {
 	p.waited(now)
 	p.begin(now, 0)
 }
 
-// most is how many tests are worth running ahead of, as far as is known. It is half as many again as those that the last rounds needed:
-// if they were too few, the next round shows it.
+// most is how many tests are worth running ahead of, as far as is known. It is half as many again
+// as those that the last rounds needed: if they were too few, the next round shows it.
 func (p *pace) most() int {
 	isKnown := p.alone > 0 && p.each > 0
 	switch {

@@ -39,8 +39,10 @@ const (
 )
 
 const (
-	partRows  = 1 << 14 // rows in a part, at most
-	partBytes = 8 << 20 // bytes of one operand's rows in a part, at most, unless it is one row; less where memory is little
+	partRows = 1 << 14 // rows in a part, at most
+	// bytes of one operand's rows in a part, at most, unless it is one row; less where memory is
+	// little
+	partBytes = 8 << 20
 )
 
 // Rows computes of(row) for the rows 0 to n-1 of the tensors that it asks for: row(x) is x.Row(j). Each
@@ -57,12 +59,12 @@ const (
 //		}
 //	})
 //
-// Whatever keeps rows from being computed together (a tensor has fewer rows, operands don't fit, the device does not
-// promise the same bits, an operation fails for one of them) shows when a row is asked for: then of is called for this row alone, with
-// x.Row(j), and what it does, and raises, is what it would have done in the
-// place of the call. So is what it does for a j that is not from 0 to n-1. So of may be called at
-// any time until the last row is asked for, any number of times: it must only
-// compute, and the variables that it uses must keep their values.
+// Whatever keeps rows from being computed together (a tensor has fewer rows, operands don't fit,
+// the device does not promise the same bits, an operation fails for one of them) shows when a row
+// is asked for: then of is called for this row alone, with x.Row(j), and what it does, and raises,
+// is what it would have done in the place of the call. So is what it does for a j that is not from
+// 0 to n-1. So of may be called at any time until the last row is asked for, any number of times:
+// it must only compute, and the variables that it uses must keep their values.
 //
 // Many rows are computed some thousand at a time, or as many as take some megabytes of an
 // operand, while those before them are used.
@@ -131,7 +133,8 @@ func (r *Rows) alone(j int) *tensor.Tensor {
 	return r.of(func(x *tensor.Tensor) *tensor.Tensor { return x.Row(j) })
 }
 
-// part returns the part that row j is in, which has arrived, and its place there, or nil if the row has to be computed alone.
+// part returns the part that row j is in, which has arrived, and its place there, or nil if the row
+// has to be computed alone.
 func (r *Rows) part(j int) (*part, int) {
 	if j < 0 || j >= r.n {
 		return nil, 0

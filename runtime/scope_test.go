@@ -31,7 +31,8 @@ func ExampleSynchronize_scope() {
 	// context canceled
 }
 
-// What is made on a scope, and what depends on that, belongs to it, with every operation there is, and nothing else does.
+// What is made on a scope, and what depends on that, belongs to it, with every operation there is,
+// and nothing else does.
 func TestResultsOfAScope(t *testing.T) {
 	devices(t, func(t *testing.T, on device.Device) {
 		plain := tensor.On(on).Ones(3, 3)

@@ -39,9 +39,9 @@ type SyncError = engine.SyncError
 //asyncgen:api control
 func SyncMode(p SyncPolicy) (old SyncPolicy) { return engine.Default().SetSyncPolicy(p) }
 
-// AllowSync calls f, whose waits are allowed whatever [SyncMode] says: those of f and of what it calls,
-// directly or not, on this goroutine, until f returns or its panic is recovered. Goroutines that f starts are not included,
-// and others that run at the same time are not affected.
+// AllowSync calls f, whose waits are allowed whatever [SyncMode] says: those of f and of what it
+// calls, directly or not, on this goroutine, until f returns or its panic is recovered. Goroutines
+// that f starts are not included, and others that run at the same time are not affected.
 //
 // It costs no more than the call, unless something has to wait while that is logged or forbidden.
 //
@@ -49,10 +49,11 @@ func SyncMode(p SyncPolicy) (old SyncPolicy) { return engine.Default().SetSyncPo
 //go:noinline
 func AllowSync(f func()) { engine.AllowSync(f) }
 
-// ForbidSync calls f, whose calls that have to wait fail with a [*SyncError], as with [SyncMode] Error, whatever that says: those of f and of what it
-// calls, directly or not, on this goroutine, until f returns or its panic is recovered. Goroutines that f starts are not included,
-// and others that run at the same time are not affected: a handler of requests can forbid its own waits. Of an [AllowSync] and a ForbidSync, one in
-// the other, the inner one counts.
+// ForbidSync calls f, whose calls that have to wait fail with a [*SyncError], as with [SyncMode]
+// Error, whatever that says: those of f and of what it calls, directly or not, on this goroutine,
+// until f returns or its panic is recovered. Goroutines that f starts are not included, and others
+// that run at the same time are not affected: a handler of requests can forbid its own waits. Of an
+// [AllowSync] and a ForbidSync, one in the other, the inner one counts.
 //
 //asyncgen:api call 0 once
 //go:noinline

@@ -94,8 +94,9 @@ func tensorsIn[T any](p *T, f func(*tensor.Tensor)) {
 // held when it was queued, before anything else of the program runs. So functions of the
 // backlog must not change them.
 //
-// Further calls add places; one without any forgets those that there are. No more bytes are kept in tensors of places than
-// [SetLimit] allows to be in flight: then Do waits. Undo panics in a function of the backlog.
+// Further calls add places; one without any forgets those that there are. No more bytes are kept in
+// tensors of places than [SetLimit] allows to be in flight: then Do waits. Undo panics in a
+// function of the backlog.
 //
 //asyncgen:api control
 func (l *Later[S]) Undo(places ...Place) {

@@ -13,7 +13,9 @@ import (
 
 // A sharedLoop changes what others can see ahead of values.
 type sharedLoop struct {
-	limit, end, host, spoiled, mistake int // where it ends: by its length, a value, what looks at one, an operation that fails, one that is wrong
+	// where it ends: by its length, a value, what looks at one, an operation that fails, one that is
+	// wrong
+	limit, end, host, spoiled, mistake int
 	n                                  int
 	pair                               [2]int
 	w                                  *tensor.Tensor
@@ -131,7 +133,8 @@ func TestUndoInside(t *testing.T) {
 			x := later.Read(tensor.On(on).Ones(400, 400).MatMul(tensor.On(on).Ones(400, 400)).Sum())
 			later.Do(func() {
 				_ = x.Item()
-				y := later.Read(tensor.On(on).Ones(2).Sum()) // has to come from the device, if that has memory of its own
+				// has to come from the device, if that has memory of its own
+				y := later.Read(tensor.On(on).Ones(2).Sum())
 				later.Do(func() { panic(y.Item()) })
 			})
 			n = 2

@@ -14,8 +14,9 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// In virtual time a program takes as long as the model says: to the nanosecond the same, whatever else the machine does and however many
-// processors it has. The program is this test in a process of its own, as a process has one clock.
+// In virtual time a program takes as long as the model says: to the nanosecond the same, whatever
+// else the machine does and however many processors it has. The program is this test in a process
+// of its own, as a process has one clock.
 func TestVirtualTime(t *testing.T) {
 	if os.Getenv("ASYNCGEN_TEST_VIRTUAL") != "" {
 		t.Log(trainVirtually())
@@ -49,7 +50,8 @@ func TestVirtualTime(t *testing.T) {
 	}
 }
 
-// trainVirtually fits weights on one simulated device and sums losses on another, some read at once, some later. It tells what that takes.
+// trainVirtually fits weights on one simulated device and sums losses on another, some read at
+// once, some later. It tells what that takes.
 func trainVirtually() string {
 	stop := make(chan bool)
 	defer close(stop)

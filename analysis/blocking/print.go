@@ -216,8 +216,8 @@ func (a *analyzer) unwrapped(e ast.Expr) []ast.Expr {
 	return args
 }
 
-// isListOf reports whether e is a literal of a slice, an array or a map with a value in it that shows a tensor, whatever the
-// type of its elements says: map[string]any{"loss": loss}.
+// isListOf reports whether e is a literal of a slice, an array or a map with a value in it that
+// shows a tensor, whatever the type of its elements says: map[string]any{"loss": loss}.
 func (a *analyzer) isListOf(e ast.Expr, json bool) bool {
 	e = ast.Unparen(e)
 	if u, ok := e.(*ast.UnaryExpr); ok && u.Op == token.AND {

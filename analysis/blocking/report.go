@@ -173,9 +173,9 @@ func page(src string) string {
 	return text.String()
 }
 
-// Report reports a finding, unless it is of a severity that was not
-// asked for or about a library that the rule is not for, in a file that is generated or a test, in a function that is
-// left to the generator, or suppressed there by
+// Report reports a finding, unless it is of a severity that was not asked for or about a library
+// that the rule is not for, in a file that is generated or a test, in a function that is left to
+// the generator, or suppressed there by
 //
 //	//asyncgen:ignore AT001,AT004 reason
 //	//nolint:asyncgen

@@ -18,14 +18,12 @@
 //	x = x.AddScalar(1)
 //	x = x.Reshape(2, 3)
 //
-// Silent: results that are assigned to the blank identifier; functions that
-// read a clock, use a stopwatch or a profiler, wait for all work, take a
-// testing.B, or are passed to one that takes their time, where work may be
-// enqueued for its own sake, as to warm up a device; function literals passed to asyncrt.Try, which want to see how a call
-// panics; methods of interfaces
-// and functions of users, which may do more than return a tensor; random
-// numbers, which advance their generator. In test files the rule applies with
-// -tests only.
+// Silent: results that are assigned to the blank identifier; functions that read a clock, use a
+// stopwatch or a profiler, wait for all work, take a testing.B, or are passed to one that takes
+// their time, where work may be enqueued for its own sake, as to warm up a device; function
+// literals passed to asyncrt.Try, which want to see how a call panics; methods of interfaces and
+// functions of users, which may do more than return a tensor; random numbers, which advance their
+// generator. In test files the rule applies with -tests only.
 //
 // Missed: calls after go and defer; results that are assigned and never used
 // for anything that has an effect; libraries whose tensors may change.

@@ -10,7 +10,8 @@ import (
 	"github.com/asyncgen/asyncgen/gen"
 )
 
-// Words after "--" reached the go command, which took -toolexec, the name of a program that it runs, for a flag of its own.
+// Words after "--" reached the go command, which took -toolexec, the name of a program that it
+// runs, for a flag of its own.
 func TestHostileArguments(t *testing.T) {
 	userModule(t, userSource)
 	dir, err := os.Getwd()

@@ -119,7 +119,8 @@ func (e *env) message(format string, args ...any) {
 	fmt.Fprintf(e.stderr, "asyncgen: %s\n", tensorapi.VisibleLines(fmt.Sprintf(format, args...)))
 }
 
-// A visible writer writes lines to w, what does not print in them as in string literals of Go. It is written to by whole characters.
+// A visible writer writes lines to w, what does not print in them as in string literals of Go. It
+// is written to by whole characters.
 type visible struct{ w io.Writer }
 
 func (v visible) Write(p []byte) (int, error) {
@@ -129,8 +130,9 @@ func (v visible) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// packages returns what follows the flags of a command, if these words may be packages. The go command would take some words
-// that can't for flags of its own, such as -toolexec, which names a program to run.
+// packages returns what follows the flags of a command, if these words may be packages. The go
+// command would take some words that can't for flags of its own, such as -toolexec, which names a
+// program to run.
 func (e *env) packages(fs *flag.FlagSet) (words []string, ok bool) {
 	for _, word := range fs.Args() {
 		if why := gen.NoPackage(word); why != "" {

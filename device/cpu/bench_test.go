@@ -60,8 +60,8 @@ func BenchmarkMap(b *testing.B) {
 	}
 }
 
-// BenchmarkMatMul tells what part of the processor's peak products take, on as many cores as there are: see -cpu. Both are measured
-// in turn, and the best of many windows counts.
+// BenchmarkMatMul tells what part of the processor's peak products take, on as many cores as there
+// are: see -cpu. Both are measured in turn, and the best of many windows counts.
 func BenchmarkMatMul(b *testing.B) {
 	for _, dt := range []device.DType{device.Float32, device.Float64} {
 		for _, s := range [][3]int{{4, 4, 4}, {16, 16, 16}, {64, 64, 64}, {128, 128, 128}, {256, 256, 256}, {512, 512, 512}, {1000, 1000, 1000}, {1024, 1024, 1024}, {2048, 2048, 2048},
@@ -155,8 +155,9 @@ func BenchmarkReduce(b *testing.B) {
 	}
 }
 
-// BenchmarkOfAdd compares what commands move a second with what the bare loop of add does on operands of the same size, in the
-// same process and in turn, the best of many windows of each. That loop has the bandwidth of triad: see the benchmark of package vec.
+// BenchmarkOfAdd compares what commands move a second with what the bare loop of add does on
+// operands of the same size, in the same process and in turn, the best of many windows of each.
+// That loop has the bandwidth of triad: see the benchmark of package vec.
 func BenchmarkOfAdd(b *testing.B) {
 	x, y := kernel.Arg(0, device.Float32), kernel.Arg(1, device.Float32)
 	zero := kernel.Const(0, device.Float32)
@@ -228,7 +229,8 @@ func rates(f, g func(), fBytes, gBytes int) (float64, float64) {
 	return float64(fBytes*calls) / best[0].Seconds(), float64(gBytes*calls) / best[1].Seconds()
 }
 
-// BenchmarkTiny tells what a command of few elements takes from Submit to its end: the best of many windows, in nanoseconds.
+// BenchmarkTiny tells what a command of few elements takes from Submit to its end: the best of many
+// windows, in nanoseconds.
 func BenchmarkTiny(b *testing.B) {
 	x, y, z := kernel.Arg(0, device.Float32), kernel.Arg(1, device.Float32), kernel.Arg(2, device.Float32)
 	zero := kernel.Const(0, device.Float32)
@@ -304,7 +306,8 @@ func chains() map[string]*kernel.Expr {
 	}
 }
 
-// BenchmarkFused compares an expression of several operations with a command for each of them, in one process and in turn.
+// BenchmarkFused compares an expression of several operations with a command for each of them, in
+// one process and in turn.
 func BenchmarkFused(b *testing.B) {
 	for _, name := range []string{"arithmetic", "scalars", "silu"} {
 		e := chains()[name]

@@ -9,18 +9,20 @@ import (
 	"github.com/asyncgen/asyncgen/device/pool"
 )
 
-// Windows of pooling may be much larger than planes are, with as much padding, or lie mostly beside them. To look at each of their places would take for
-// ever. So these look at what they have of the plane only, element by element.
+// Windows of pooling may be much larger than planes are, with as much padding, or lie mostly beside
+// them. To look at each of their places would take for ever. So these look at what they have of the
+// plane only, element by element.
 
-// mostlyOutside is how many places windows have for one that is inside of a plane from which on they are clipped. The loops that look at
-// all places do so for as many results at a time.
+// mostlyOutside is how many places windows have for one that is inside of a plane from which on
+// they are clipped. The loops that look at all places do so for as many results at a time.
 var mostlyOutside = 16.0
 
-// A stretch is the elements of one axis that a window has: n of them, from first on, the next one beside it in direction step.
+// A stretch is the elements of one axis that a window has: n of them, from first on, the next one
+// beside it in direction step.
 type stretch struct{ first, n, step int }
 
-// stretchesOf are those for all places of the result, in the order of the window's own places. Nothing is known of windows whose neighbouring
-// places are not those of neighbours.
+// stretchesOf are those for all places of the result, in the order of the window's own places.
+// Nothing is known of windows whose neighbouring places are not those of neighbours.
 func stretchesOf(w *device.Window) (all []stretch, ok bool) {
 	if w.Step != 1 && w.Step != -1 || w.Size < 1 {
 		return nil, false

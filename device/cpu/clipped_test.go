@@ -58,8 +58,10 @@ func TestClippedWindows(t *testing.T) {
 func TestHugeWindow(t *testing.T) {
 	const size = 1 << 20
 	w := &[2]device.Window{
-		{In: 3, Out: 2, Size: size, Stride: size - 1, Pad: size - 2, Step: 1, Holes: 1}, // what the first has ends behind 2, the second begins at 1
-		{In: 5, Out: 2, Size: size, Stride: size, Pad: size - 3, Step: 1, Holes: 1},     // the first has 3 elements, the second the other two
+		// what the first has ends behind 2, the second begins at 1
+		{In: 3, Out: 2, Size: size, Stride: size - 1, Pad: size - 2, Step: 1, Holes: 1},
+		// the first has 3 elements, the second the other two
+		{In: 5, Out: 2, Size: size, Stride: size, Pad: size - 3, Step: 1, Holes: 1},
 	}
 	in := []float32{
 		1, -2, 3, 4, 9,

@@ -8,7 +8,8 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// Parts that end where memory does, and begin where it does, are put side by side: nothing beside them is read or written.
+// Parts that end where memory does, and begin where it does, are put side by side: nothing beside
+// them is read or written.
 func TestConcat(t *testing.T) { everySplit(t, testConcat) }
 
 func testConcat(t *testing.T) {
@@ -74,7 +75,8 @@ func TestConcatOutside(t *testing.T) {
 	}
 }
 
-// BenchmarkConcat compares what putting parts side by side moves with what copying as much moves, in one process and in turn.
+// BenchmarkConcat compares what putting parts side by side moves with what copying as much moves,
+// in one process and in turn.
 func BenchmarkConcat(b *testing.B) {
 	f32 := device.Float32
 	k, one := device.NewKernel("concat", device.Concat, nil, f32), device.NewKernel("copy", device.Copy, nil, f32, f32)

@@ -17,9 +17,10 @@ func newConv(k *device.Kernel) (runner, error) {
 	return runConv, nil
 }
 
-// A conv is a Conv command: sums of products of elements of a, planes, and of b, windows. Each sum is
-// accumulated in the order and with the rounding of a product of matrices, namely of b as rows of c*rows*columns elements and a
-// matrix with the elements of a that meet them: the same bits come out, whichever of three ways leads to them.
+// A conv is a Conv command: sums of products of elements of a, planes, and of b, windows. Each sum
+// is accumulated in the order and with the rounding of a product of matrices, namely of b as rows
+// of c*rows*columns elements and a matrix with the elements of a that meet them: the same bits come
+// out, whichever of three ways leads to them.
 //
 //   - Tiles of such a product; the matrix is never there as a whole, see convtiles.go.
 //   - Sums of shifted rows of planes, where there are few windows for the same planes, or no tiles.
@@ -88,8 +89,8 @@ func (x *conv) part(rows, cols lattice) {
 	case products == nil || x.o <= fewWindows:
 		x.shifted(newScene(x.window, rows, cols, x.as[3], x.as[4], false))
 	default:
-		// Neighbours fill the vectors of tiles: places, or, where there are few of them, elements of several images. These are
-		// copied taps by taps.
+		// Neighbours fill the vectors of tiles: places, or, where there are few of them, elements of
+		// several images. These are copied taps by taps.
 		isTurned := cols.count < products.Lanes && x.n >= vec.TurnRows && cols.taps > cols.count && cols.across > 0
 		x.tiles(products, newScene(x.window, rows, cols, x.as[3], x.as[4], isTurned))
 	}

@@ -9,9 +9,10 @@ import (
 	"github.com/asyncgen/asyncgen/device/pool"
 )
 
-// Convolutions by tiles: a group's windows, as rows of a matrix, times a matrix that has a column for each
-// place of each image. Of the second matrix, which is many times as large as the images, there is never more than some panels of
-// columns for a block of the inner length, which the worker that needs them has copied from the images.
+// Convolutions by tiles: a group's windows, as rows of a matrix, times a matrix that has a column
+// for each place of each image. Of the second matrix, which is many times as large as the images,
+// there is never more than some panels of columns for a block of the inner length, which the worker
+// that needs them has copied from the images.
 const (
 	panelsBytes = 256 << 10 // of the second matrix at once, for the second cache
 	mostPanels  = 8
@@ -29,10 +30,11 @@ type convTiles struct {
 	tileWidth int
 
 	// The stage at hand: some images and some channels.
-	n0, n1, c0, c1        int
-	planes, panelsOfB     unsafe.Pointer // copies: of planes, by group, image and channel; of b, by group and panel of rows
-	image, group, channel int            // distances in elements of what is read, copies or not
-	groupOfB              int            // bytes of the copy of b for a group
+	n0, n1, c0, c1 int
+	// copies: of planes, by group, image and channel; of b, by group and panel of rows
+	planes, panelsOfB     unsafe.Pointer
+	image, group, channel int // distances in elements of what is read, copies or not
+	groupOfB              int // bytes of the copy of b for a group
 	rowPanels             int
 
 	columns, panels int // of a group's result

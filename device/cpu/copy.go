@@ -56,7 +56,8 @@ func copyView(c *device.Command, size int) error {
 	return nil
 }
 
-// makeViews is makeView of two operands, whose axes are merged where both can be walked as one. There is one axis at least.
+// makeViews is makeView of two operands, whose axes are merged where both can be walked as one.
+// There is one axis at least.
 func makeViews(v, w *view, shape, vStrides, wStrides []int) bool {
 	v.rank, v.dims[0], v.strides[0], w.strides[0] = 0, 1, 1, 1
 	for i, d := range shape {
@@ -152,8 +153,8 @@ func copySteps[T any](dst, src []T, n, to, from int) {
 // neighbours copies so many bytes.
 func (t *transfer) neighbours(dst, src unsafe.Pointer, bytes int) { copyPast(dst, src, bytes, t.past) }
 
-// planes copies n elements along an axis along which src's elements are neighbours, as dst's are along the last. The axes from
-// next to that are walked one by one.
+// planes copies n elements along an axis along which src's elements are neighbours, as dst's are
+// along the last. The axes from next to that are walked one by one.
 func (t *transfer) planes(axis, next int, dst, src unsafe.Pointer, n int) {
 	if last := t.to.rank - 1; next == last {
 		t.plane(dst, src, n, t.to.dims[last], t.to.strides[axis]*t.size, t.from.strides[last]*t.size)
@@ -164,8 +165,8 @@ func (t *transfer) planes(axis, next int, dst, src unsafe.Pointer, n int) {
 	}
 }
 
-// block is the side of what is transposed at a time, in the innermost cache: of each operand whole cache lines are used, though
-// rows that are a power of two apart have few places there.
+// block is the side of what is transposed at a time, in the innermost cache: of each operand whole
+// cache lines are used, though rows that are a power of two apart have few places there.
 const block = 64
 
 var blocks = sync.Pool{New: func() any { return new([block * block]uint64) }}

@@ -235,8 +235,8 @@ func unsupported(k *device.Kernel) error {
 	return fmt.Errorf("%s of %v to %v: %w", body, k.In, k.Out, device.ErrUnsupported)
 }
 
-// grain is how many simple operations, of some 0.06 to 0.1 ns each in loops of package vec, are worth waking a helper for:
-// about 20 µs of them, see pool.Run. Tests make it small.
+// grain is how many simple operations, of some 0.06 to 0.1 ns each in loops of package vec, are
+// worth waking a helper for: about 20 µs of them, see pool.Run. Tests make it small.
 var grain = 1 << 18
 
 // finest is how many times less than grain is worth asking whether a helper is awake; see pool.Run.

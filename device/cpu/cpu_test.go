@@ -665,7 +665,8 @@ func TestWrongOperandsPanicBeforeAnythingIsWritten(t *testing.T) {
 	}
 }
 
-// ASYNCGEN_ISA chooses the loops of a process, which says so; a word that is none fails when a device is opened, and each command.
+// ASYNCGEN_ISA chooses the loops of a process, which says so; a word that is none fails when a
+// device is opened, and each command.
 func TestISAFromEnvironment(t *testing.T) {
 	if word, ok := os.LookupEnv("CPU_TEST_ISA"); ok {
 		if _, err := device.Open("cpu"); err != nil {

@@ -21,7 +21,8 @@ func newEpilogue(k *device.Kernel) (*epilogue, error) {
 	if len(k.In) < 2 {
 		return nil, unsupported(k)
 	}
-	as := &device.Kernel{Name: k.Name, Code: device.Map, Body: k.Body, Out: k.Out, In: k.In[1:]} // the product, and what follows the operands
+	// the product, and what follows the operands
+	as := &device.Kernel{Name: k.Name, Code: device.Map, Body: k.Body, Out: k.Out, In: k.In[1:]}
 	run, err := newMap(as)
 	if err != nil {
 		return nil, err

@@ -24,7 +24,8 @@ func epilogues(dt device.DType) map[string]*kernel.Expr {
 	}
 }
 
-// TestEpilogues: a product and what becomes of it in one command have the bits of two, by every instruction set, on any number of workers.
+// TestEpilogues: a product and what becomes of it in one command have the bits of two, by every
+// instruction set, on any number of workers.
 func TestEpilogues(t *testing.T) {
 	everyISA(t, func(t *testing.T) {
 		testEpilogues[float32](t)
@@ -128,7 +129,8 @@ func TestNoEpilogue(t *testing.T) {
 	}
 }
 
-// BenchmarkEpilogue compares a product with bias and ReLU in one command with three commands, in one process and in turn: the best of many windows.
+// BenchmarkEpilogue compares a product with bias and ReLU in one command with three commands, in
+// one process and in turn: the best of many windows.
 func BenchmarkEpilogue(b *testing.B) {
 	f := device.Float32
 	x, y := kernel.Arg(0, f), kernel.Arg(1, f)

@@ -8,8 +8,8 @@ import (
 	"github.com/asyncgen/asyncgen/device/pool"
 )
 
-// Folds of expressions. What the expression makes of a block of elements is folded while it is in the innermost cache, and
-// never written to memory.
+// Folds of expressions. What the expression makes of a block of elements is folded while it is in
+// the innermost cache, and never written to memory.
 
 func newFoldOf(k *device.Kernel, f kernel.FoldOf) (runner, error) {
 	p := newProgram(f.Expr, k.In)
@@ -74,9 +74,10 @@ func (f *exprFolder[T]) run(c *device.Command) error {
 // An exprFold is one command.
 type exprFold[T device.Element] struct {
 	*exprFolder[T]
-	n, blocks int                                // how many elements a result is made of, and how many blocks these are
-	at        [device.MaxOperands]unsafe.Pointer // where the inputs begin, if all lie in order and nothing needs a tile of its own
-	command   *device.Command                    // else: of all elements, as of a Map
+	n, blocks int // how many elements a result is made of, and how many blocks these are
+	// where the inputs begin, if all lie in order and nothing needs a tile of its own
+	at      [device.MaxOperands]unsafe.Pointer
+	command *device.Command // else: of all elements, as of a Map
 }
 
 // place finds the inputs. It reports false if it takes more to read them.

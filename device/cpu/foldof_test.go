@@ -8,8 +8,8 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
-// The fold of an expression has the bits of the expression's elements in memory, folded, for all lengths up to some blocks, on views
-// that are used where they lie, repeated or gathered.
+// The fold of an expression has the bits of the expression's elements in memory, folded, for all
+// lengths up to some blocks, on views that are used where they lie, repeated or gathered.
 func TestFoldOf(t *testing.T) { everySplit(t, testFoldOf) }
 
 func testFoldOf(t *testing.T) {
@@ -50,7 +50,8 @@ func testFoldOf(t *testing.T) {
 	}
 }
 
-// BenchmarkFoldOf compares the inner product of two vectors in one command with that in two, in one process and in turn.
+// BenchmarkFoldOf compares the inner product of two vectors in one command with that in two, in one
+// process and in turn.
 func BenchmarkFoldOf(b *testing.B) {
 	f32 := device.Float32
 	product := kernel.Mul(kernel.Arg(0, f32), kernel.Arg(1, f32))

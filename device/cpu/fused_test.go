@@ -9,8 +9,8 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
-// unfused is a command for each application in e, the operands being those of c, with memory of its own for each result. That of
-// the last one is returned. E is an application of some.
+// unfused is a command for each application in e, the operands being those of c, with memory of its
+// own for each result. That of the last one is returned. E is an application of some.
 func unfused(e *kernel.Expr, c *device.Command) (cmds []device.Command, out *device.Buffer) {
 	results := map[*kernel.Expr]*device.Buffer{}
 	for _, x := range e.Nodes() {
@@ -54,8 +54,9 @@ func unfused(e *kernel.Expr, c *device.Command) (cmds []device.Command, out *dev
 	return cmds, results[e]
 }
 
-// TestFusedIsUnfused runs expressions of several primitives as one command and as one for each, with any number of workers. The
-// results have the same bits. TestMapIsEval compares with the definition.
+// TestFusedIsUnfused runs expressions of several primitives as one command and as one for each,
+// with any number of workers. The results have the same bits. TestMapIsEval compares with the
+// definition.
 func TestFusedIsUnfused(t *testing.T) {
 	for _, workers := range []int{1, 2, 7} {
 		t.Run(fmt.Sprint(workers, " workers"), func(t *testing.T) {
@@ -114,7 +115,8 @@ func testFusedIsUnfused(t *testing.T) {
 	}
 }
 
-// TestFoldsOfManyBlocks folds rows of several blocks, some blocks by each worker. The results are those of the definition.
+// TestFoldsOfManyBlocks folds rows of several blocks, some blocks by each worker. The results are
+// those of the definition.
 func TestFoldsOfManyBlocks(t *testing.T) {
 	rnd := newRand(t)
 	for _, workers := range []int{1, 2, 7} {

@@ -126,7 +126,8 @@ func (s *selection) findInLine(c *device.Command) error {
 	return nil
 }
 
-// indexIn is an index of an axis of the given length, counted from its end if it is negative. It fails if that is below least.
+// indexIn is an index of an axis of the given length, counted from its end if it is negative. It
+// fails if that is below least.
 func indexIn(least int64, length int, at int64) (int, error) {
 	if at < least || at >= int64(length) {
 		return 0, &device.IndexError{Index: at, Length: length}
@@ -161,8 +162,9 @@ func takeRows[T uint8 | uint32 | uint64](c *device.Command) error {
 	return nil
 }
 
-// indexCost is how many simple operations an index is worth, beside what it selects: that is rarely in the innermost cache. One
-// takes 1.4 ns where all is in the second (BenchmarkGather, AMD EPYC, Zen 4).
+// indexCost is how many simple operations an index is worth, beside what it selects: that is rarely
+// in the innermost cache. One takes 1.4 ns where all is in the second (BenchmarkGather, AMD EPYC,
+// Zen 4).
 const indexCost = 16
 
 // A taking is one Gather command.
@@ -177,8 +179,8 @@ func (t taking[T]) split() { pool.Run(t.count, grainOf(indexCost+t.width), t.run
 func (t *taking[T]) run(lo, hi int) {
 	switch {
 	case t.width == 1:
-		// The processor looks ahead so many instructions, and has all elements fetched at once that it sees: a loop of few has
-		// more of them.
+		// The processor looks ahead so many instructions, and has all elements fetched at once that it
+		// sees: a loop of few has more of them.
 		out, src, off := t.out[lo:hi], t.src, t.off
 		for i, place := range t.places[lo:hi] {
 			out[i] = src[off+place]
@@ -257,8 +259,9 @@ func (s *scattering[T]) run() {
 	}
 }
 
-// inParts has one core make one part of the output, zeros first and then the sums, which finds them in a cache: by whole rows, so that one element is added to in
-// the order of the indices. (Where each core had some columns of all rows, two took longer than one.)
+// inParts has one core make one part of the output, zeros first and then the sums, which finds them
+// in a cache: by whole rows, so that one element is added to in the order of the indices. (Where
+// each core had some columns of all rows, two took longer than one.)
 func (s scattering[T]) inParts() {
 	var zero T
 	each := max(1, min(scatterBytes/(s.width*int(unsafe.Sizeof(zero))), len(s.out)/s.width/maxParts)) * s.width
@@ -277,8 +280,9 @@ func (s scattering[T]) inParts() {
 // maxParts is how many parts a small output has: enough for all cores, one of which may have more to do than others.
 const maxParts = 64
 
-// sort finds out which indices select from each part of so many elements, of which there are so many: those of part p are in order, in their own
-// order, from ends[p] to ends[p+1]. What one index selects is in one part: both begin where a multiple of its length does.
+// sort finds out which indices select from each part of so many elements, of which there are so
+// many: those of part p are in order, in their own order, from ends[p] to ends[p+1]. What one index
+// selects is in one part: both begin where a multiple of its length does.
 func (s *selection) sort(each, parts int) {
 	s.ends = slices.Grow(s.ends[:0], parts+2)[:parts+2]
 	clear(s.ends)

@@ -9,8 +9,8 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// BenchmarkGather tells what it takes to select something, on as many cores as there are: the best of many windows, in nanoseconds for
-// an index.
+// BenchmarkGather tells what it takes to select something, on as many cores as there are: the best
+// of many windows, in nanoseconds for an index.
 func BenchmarkGather(b *testing.B) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	k := device.NewKernel("gather", device.Gather, nil, device.Float32, device.Float32, device.Int64)
@@ -46,8 +46,8 @@ func BenchmarkGather(b *testing.B) {
 	}
 }
 
-// BenchmarkScatterAdd tells what the gradient of an embedding takes for an element that is added, on as many cores as there
-// are: the best of many windows, in nanoseconds.
+// BenchmarkScatterAdd tells what the gradient of an embedding takes for an element that is added,
+// on as many cores as there are: the best of many windows, in nanoseconds.
 func BenchmarkScatterAdd(b *testing.B) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	k := device.NewKernel("scatteradd", device.ScatterAdd, nil, device.Float32, device.Float32, device.Int64)

@@ -8,8 +8,9 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
-// Operations of few elements have the bits of the expression at each place, on operands that are broadcast or turned in all ways and end
-// where memory does, also where the result takes the place of one.
+// Operations of few elements have the bits of the expression at each place, on operands that are
+// broadcast or turned in all ways and end where memory does, also where the result takes the place
+// of one.
 func TestHandfuls(t *testing.T) { everySplit(t, testHandfuls) }
 
 func testHandfuls(t *testing.T) {

@@ -18,10 +18,12 @@ const tile = 1024
 // calls of assembly, which can't be interrupted, below some tens of microseconds.
 const long = 8192
 
-// large is how many bytes the operands of a command have together from which on its output is written
-// past the caches. Beyond the last cache the add of such a loop was 1.3 to 1.7 times as fast as that of a plain one (Zen 4, 48 to 144 MB,
-// a busy machine), as the output isn't read before it is overwritten. An output that would stay in the cache has to be read from memory later
-// instead, which was not measured here. Others use this cache, too: that half of it is a command's share is a guess. Tests make it small.
+// large is how many bytes the operands of a command have together from which on its output is
+// written past the caches. Beyond the last cache the add of such a loop was 1.3 to 1.7 times as
+// fast as that of a plain one (Zen 4, 48 to 144 MB, a busy machine), as the output isn't read
+// before it is overwritten. An output that would stay in the cache has to be read from memory later
+// instead, which was not measured here. Others use this cache, too: that half of it is a command's
+// share is a guess. Tests make it small.
 var large = vec.LastCache() / 2
 
 const cacheLine = 64
@@ -88,8 +90,9 @@ func (p *program) isFew(c *device.Command) bool {
 	return c.Args != nil && uint(c.N-1) < handful
 }
 
-// runRows runs a program of one step, row by row where the operands lie: a call of its loop takes less than gathering them. It reports false, and
-// has done nothing, if the elements of a row are not one after the other, or equal where that is a form of the loop.
+// runRows runs a program of one step, row by row where the operands lie: a call of its loop takes
+// less than gathering them. It reports false, and has done nothing, if the elements of a row are
+// not one after the other, or equal where that is a form of the loop.
 func (p *program) runRows(c *device.Command) bool {
 	rows, length, rank := 1, 1, len(c.Args.Shape)
 	switch rank {
@@ -164,7 +167,8 @@ func (s *step) loopOf(input int) (loop vec.Loop) {
 	return loop
 }
 
-// runSteps runs all steps on contiguous operands, with intermediate results where at says, or in the place of the output.
+// runSteps runs all steps on contiguous operands, with intermediate results where at says, or in
+// the place of the output.
 func (p *program) runSteps(c *device.Command, at []unsafe.Pointer) {
 	p.place(c, at)
 	if p.slots > outSlot && at[outSlot] == nil {
@@ -180,7 +184,8 @@ func (p *program) runSteps(c *device.Command, at []unsafe.Pointer) {
 	}
 }
 
-// isShort reports whether c has so few elements, all of its operands being contiguous, that nobody need think about how to run it. It has some.
+// isShort reports whether c has so few elements, all of its operands being contiguous, that nobody
+// need think about how to run it. It has some.
 func (p *program) isShort(c *device.Command) bool {
 	return c.Args == nil && uint(c.N-1) < uint(p.tile) && c.N*p.cost <= grain/finest
 }
@@ -256,9 +261,9 @@ func (p *program) runRange(c *device.Command, lo, hi int) error {
 	return nil
 }
 
-// streams reports whether the output of c is written past the caches: when the operands together are
-// large, so that it would push out of the caches what is read soon and be gone itself before it is read, and when it takes the
-// place of no input, which would be in a cache already.
+// streams reports whether the output of c is written past the caches: when the operands together
+// are large, so that it would push out of the caches what is read soon and be gone itself before it
+// is read, and when it takes the place of no input, which would be in a cache already.
 func (p *program) streams(c *device.Command) bool {
 	if p.steps[len(p.steps)-1].forms[0].past == nil || c.N < large/(device.MaxOperands*8) {
 		return false
@@ -320,7 +325,8 @@ const shortestRow = 512
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// open prepares runs of p over at most n elements at a time, more where they lie in order. It panics if an operand reaches outside of its buffer.
+// open prepares runs of p over at most n elements at a time, more where they lie in order. It
+// panics if an operand reaches outside of its buffer.
 func (s *scratch) open(p *program, c *device.Command, n int) error {
 	s.program, s.command, s.chunk, s.isOutSlotOut = p, c, p.tile, false
 	pointer(c, 0, p.sizes[0], c.N)
@@ -405,7 +411,8 @@ func (s *scratch) choose(i int) {
 	}
 }
 
-// takesSingle reports whether all steps that read input i have a loop that takes it as a scalar, when earlier ones are what sources say.
+// takesSingle reports whether all steps that read input i have a loop that takes it as a scalar,
+// when earlier ones are what sources say.
 func (p *program) takesSingle(i int, sources *[device.MaxOperands]source) bool {
 	for k := range p.steps {
 		st := &p.steps[k]

@@ -60,10 +60,12 @@ type line struct {
 	starts []int // where the elements for each tap begin; for a line of taps, those for each place
 }
 
-// A linePart is the elements first, first + step, ... of an axis, perhaps outside of it; at is where they are on the line.
+// A linePart is the elements first, first + step, ... of an axis, perhaps outside of it; at is
+// where they are on the line.
 type linePart struct{ first, step, at, length int }
 
-// newLine is the line for n neighbours a step apart, of each of m a distance of other apart, from base on. Step is above 0.
+// newLine is the line for n neighbours a step apart, of each of m a distance of other apart, from
+// base on. Step is above 0.
 func newLine(base, step, n, other, m int) line {
 	type span struct{ rest, from, to int }
 	var spans []span
@@ -224,7 +226,8 @@ func copyPart[T uint32 | uint64](dst []T, src unsafe.Pointer, p linePart, n, str
 }
 
 // planeTaps calls f for a plane whose element for the first tap of the first place is at src. The
-// result, a plane that begins at dst, gets what f gives at the scene's places; row is memory for as many of these as there are.
+// result, a plane that begins at dst, gets what f gives at the scene's places; row is memory for as
+// many of these as there are.
 func (s *scene) planeTaps(f vec.Taps, w, offsets unsafe.Pointer, k int, src, dst, mem unsafe.Pointer, size int) {
 	cols, ld := s.cols.count, s.outColumn*size
 	to := unsafe.Add(dst, s.placeOf(0, 0)*size)
@@ -250,8 +253,8 @@ func (s *scene) planeTaps(f vec.Taps, w, offsets unsafe.Pointer, k int, src, dst
 	}
 }
 
-// denseTaps calls f for a plane whose element for the first tap of the first place is at src. What f gives at the scene's places is side by side
-// in dst.
+// denseTaps calls f for a plane whose element for the first tap of the first place is at src. What
+// f gives at the scene's places is side by side in dst.
 func (s *scene) denseTaps(f vec.Taps, w unsafe.Pointer, offsets []int, src, dst unsafe.Pointer, size int) {
 	cols := s.cols.count
 	rows := max(1, mostTaps/(len(offsets)*cols))

@@ -55,14 +55,17 @@ func newFolder[T device.Element](r kernel.Reducer) *folder[T] {
 // start is where the elements of x lie.
 func start[T any](x []T) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(x)) }
 
-// columns is how many neighbouring results are computed together: a row of them should be worth the way to another page.
+// columns is how many neighbouring results are computed together: a row of them should be worth the
+// way to another page.
 const columns = 4 * vec.Columns
 
-// rowsAtATime is how many rows of so many neighbours a loop gets: a multiple of kernel.Lanes that keeps calls of assembly short.
+// rowsAtATime is how many rows of so many neighbours a loop gets: a multiple of kernel.Lanes that
+// keeps calls of assembly short.
 const rowsAtATime = 2 * kernel.Lanes
 
-// blockCost is what a block of contiguous elements costs, in simple operations: half of what an addition of as many does, as
-// nothing is written (BenchmarkShare: 0.04 ns an element, and 0.08 to 0.15 for add, on a busy Zen 4).
+// blockCost is what a block of contiguous elements costs, in simple operations: half of what an
+// addition of as many does, as nothing is written (BenchmarkShare: 0.04 ns an element, and 0.08 to
+// 0.15 for add, on a busy Zen 4).
 const blockCost = kernel.Block / 2
 
 // blocksOf is how many blocks n elements make.

@@ -221,7 +221,8 @@ func finite[T float](x T) T {
 	return x
 }
 
-// abreast is how many short rows are normed at a time: what is done with one waits for what was done with it, but not for others.
+// abreast is how many short rows are normed at a time: what is done with one waits for what was
+// done with it, but not for others.
 const abreast = 8
 
 // norms is run where the elements of a row are neighbours, in both operands, of LayerNorm and RMSNorm.
@@ -285,7 +286,8 @@ func (r *rowCommand[T]) scale(sum, n T) T {
 	return 1 / T(math.Sqrt(float64(T(sum/n)+r.eps)))
 }
 
-// foldRow reduces what part makes of the elements of x, block by block, or x itself if that is nil. S has room for the blocks.
+// foldRow reduces what part makes of the elements of x, block by block, or x itself if that is nil.
+// S has room for the blocks.
 func (f *folder[T]) foldRow(s *foldScratch, x []T, part func(lo, hi int) []T) T {
 	if part == nil && len(x) <= kernel.Block {
 		return kernel.Value[T](f.block(start(x), len(x), kernel.Bits(f.identity)))
@@ -311,7 +313,8 @@ func (f *folder[T]) foldParts(s *foldScratch, n int, fold func(lo, hi int) T) T 
 	return t.finish()[0]
 }
 
-// panelBytes is what of some neighbouring columns is worked on together, if they are not too long: it stays in the second cache.
+// panelBytes is what of some neighbouring columns is worked on together, if they are not too long:
+// it stays in the second cache.
 const panelBytes = 256 << 10
 
 // columns is run where neighbouring rows are neighbours in memory, in both operands.

@@ -326,7 +326,8 @@ func (s *runningFold[T]) columns(lo, hi int) {
 	}
 }
 
-// rowsAbreast is how many rows sumRows adds up at a time: a sum waits for the one before it, but not for those of other rows.
+// rowsAbreast is how many rows sumRows adds up at a time: a sum waits for the one before it, but
+// not for those of other rows.
 const rowsAbreast = 4
 
 // sumRows replaces the elements of each of four rows, all of the same length, by the sums up to them.

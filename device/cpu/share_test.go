@@ -11,8 +11,9 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
-// BenchmarkShare compares commands on as many workers as there are with one worker, in one process and in turn: the best of many
-// windows of each. Nobody lends helpers here, so what is shared is what is worth starting one for (see grain).
+// BenchmarkShare compares commands on as many workers as there are with one worker, in one process
+// and in turn: the best of many windows of each. Nobody lends helpers here, so what is shared is
+// what is worth starting one for (see grain).
 func BenchmarkShare(b *testing.B) {
 	workers := runtime.GOMAXPROCS(0)
 	if workers == 1 {

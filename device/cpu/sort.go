@@ -186,7 +186,8 @@ func (o *orderer[T]) candidates(list *[tile]bool, x []T, limit T) []bool {
 	return list[:len(x)]
 }
 
-// bound returns a number that k elements of x at least don't come behind, and not many more if they lie anywhere. It does not always know one.
+// bound returns a number that k elements of x at least don't come behind, and not many more if they
+// lie anywhere. It does not always know one.
 func (o *orderer[T]) bound(s *sortScratch, x []T, k int) (limit T, ok bool) {
 	// The elements whose places leave the same rest, divided by some number of lanes, have a first one each: k lanes at
 	// least have one among the first k of these.
@@ -294,9 +295,9 @@ func newSelecting[P any](memory *[]P, k int, isLess func(p, q P) bool, of func(i
 	return selecting[P]{k: k, room: room, list: resize(memory, room)[:0], isLess: isLess, of: of, index: index}
 }
 
-// selectFirst returns the first k of the elements of x, of which there are more, in any order. It looks closely only at those
-// that don't come behind a limit, all of a part at a time: at first one that bound knows, or else all until there are
-// candidates enough.
+// selectFirst returns the first k of the elements of x, of which there are more, in any order. It
+// looks closely only at those that don't come behind a limit, all of a part at a time: at first one
+// that bound knows, or else all until there are candidates enough.
 func selectFirst[P any, T number](s *selecting[P], o *orderer[T], mem *sortScratch, x []T) []P {
 	limit, ok := o.bound(mem, x, s.k)
 	for from, n := 0, leastRoom; from < len(x); from, n = from+n, min(2*n, tile) {
@@ -369,10 +370,12 @@ func keepFirst[P any](list []P, k int, isLess func(p, q P) bool) {
 	}
 }
 
-// partition moves what is less than one of the elements before it, and the others behind it, and returns where that is then.
+// partition moves what is less than one of the elements before it, and the others behind it, and
+// returns where that is then.
 func partition[P any](list []P, isLess func(p, q P) bool) int {
 	last := len(list) - 1
-	for _, pair := range [...][2]int{{last / 2, 0}, {last, 0}, {last / 2, last}} { // the median of these three to the end
+	// the median of these three to the end
+	for _, pair := range [...][2]int{{last / 2, 0}, {last, 0}, {last / 2, last}} {
 		if i, j := pair[0], pair[1]; isLess(list[i], list[j]) {
 			list[i], list[j] = list[j], list[i]
 		}
@@ -391,7 +394,8 @@ func partition[P any](list []P, isLess func(p, q P) bool) int {
 // fewest is how many elements are worth counting digits for, each of which takes longer than a comparison.
 const fewest = 96
 
-// sortWords sorts words by their upper halves and then by their lower ones, in which they are sorted. The result is in words or in more.
+// sortWords sorts words by their upper halves and then by their lower ones, in which they are
+// sorted. The result is in words or in more.
 func sortWords(words, more []uint64) []uint64 {
 	if len(words) < fewest {
 		slices.Sort(words)
@@ -448,7 +452,8 @@ func sortPairs(pairs, more []pair) []pair {
 	return pairs
 }
 
-// begin turns how often each digit is there into where the first of it goes. It reports whether there are different ones among n.
+// begin turns how often each digit is there into where the first of it goes. It reports whether
+// there are different ones among n.
 func begin(counts *[256]int, n int) bool {
 	at := 0
 	for digit, count := range counts {

@@ -17,8 +17,8 @@ var spare struct {
 // spareMemory is where it is from. Products have no other way to be computed, so it has no limit of its own.
 var spareMemory = sync.OnceValue(func() *device.Allocator { return device.NewAllocator(device.HostMemory, 1<<40) })
 
-// takeSpare returns memory with any contents. It panics with an error where there is none, which is then how the command fails: Go's heap
-// would end the program.
+// takeSpare returns memory with any contents. It panics with an error where there is none, which is
+// then how the command fails: Go's heap would end the program.
 func takeSpare(bytes int) *device.Buffer {
 	spare.mu.Lock()
 	best := -1

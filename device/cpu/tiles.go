@@ -37,7 +37,8 @@ const (
 	turnDepth      = 64           // of rows that are turned into columns at once, for the first cache
 	columnDepth    = 16 << 10     // of rows of which a column is computed at once
 	leastTurned    = 64 * 64      // elements of a matrix that are worth it
-	finished       = 32           // panels of the product that are finished at once: rows of them are as long as a tile of a Map
+	// panels of the product that are finished at once: rows of them are as long as a tile of a Map
+	finished = 32
 )
 
 // A side is an operand: element i,j is at p + i*row + j*col, in bytes.
@@ -50,8 +51,8 @@ func (s side) at(i, j int) unsafe.Pointer { return unsafe.Add(s.p, i*s.row+j*s.c
 func (s side) from(i, j int) side         { return side{s.at(i, j), s.row, s.col} }
 func (s side) transposed() side           { return side{s.p, s.col, s.row} }
 
-// rowsCollide reports whether there is room for few rows in the first cache side by side: 4 KiB have as many lines as it
-// has places for lines, and there is room for 8 or 12 in each.
+// rowsCollide reports whether there is room for few rows in the first cache side by side: 4 KiB
+// have as many lines as it has places for lines, and there is room for 8 or 12 in each.
 func (s side) rowsCollide() bool { return s.row%(4<<10) == 0 }
 
 // A tiled is one product, by the loops of an instruction set.
@@ -147,7 +148,8 @@ func (x *tiled) rowPart(lo, hi int) {
 	}
 }
 
-// rowTile adds the products of k elements of the row from p on to some elements from j on, at most n. It returns how many.
+// rowTile adds the products of k elements of the row from p on to some elements from j on, at most
+// n. It returns how many.
 func (x *tiled) rowTile(j, n, p, k int) int {
 	c := x.c(0, j)
 	for i, vectors := range x.Wide {
@@ -178,7 +180,8 @@ func (x tiled) splitNarrow(each int) {
 	pool.Run(units, grainOf(unit*each), func(lo, hi int) { x.narrowPart(lo*unit, min(hi*unit, x.m)) })
 }
 
-// stripRows is how many rows of A narrow handles at a time: so many that there is more to do than to wait for the sums so far.
+// stripRows is how many rows of A narrow handles at a time: so many that there is more to do than
+// to wait for the sums so far.
 func (x *tiled) stripRows() int {
 	if x.n == 1 {
 		return x.Wide[len(x.Wide)-1] * x.Lanes
@@ -219,7 +222,8 @@ func (x *tiled) strips(lo, hi int) {
 	}
 }
 
-// isScattered reports whether A's rows collide, so that it is better to read some more of each at once. Beyond the caches it is not.
+// isScattered reports whether A's rows collide, so that it is better to read some more of each at
+// once. Beyond the caches it is not.
 func (x *tiled) isScattered() bool { return x.a.rowsCollide() && x.m*x.a.row < vec.LastCache()/2 }
 
 // columns computes ColumnRows elements of the only column, from i on.
@@ -230,7 +234,8 @@ func (x *tiled) columns(i int) {
 	}
 }
 
-// strip computes the columns of so many rows from i on as rows of sums. Turned is memory for some of these rows of A as columns.
+// strip computes the columns of so many rows from i on as rows of sums. Turned is memory for some
+// of these rows of A as columns.
 func (x *tiled) strip(i, rows int, turned, sums unsafe.Pointer) {
 	unit := x.stripRows() * x.Size
 	for p := 0; p < x.k; p += turnDepth {
@@ -418,8 +423,9 @@ func (b *blocking) block(i int) int {
 	return b.from + cut(b.to-b.from, b.depth, i)&^15
 }
 
-// panel is where panel j of B's columns at hand can be read, of the block d of the inner length, and how far apart its rows are.
-// If somebody else copies it just now, h gets a copy of its own: nobody waits.
+// panel is where panel j of B's columns at hand can be read, of the block d of the inner length,
+// and how far apart its rows are. If somebody else copies it just now, h gets a copy of its own:
+// nobody waits.
 func (b *blocking) panel(h *hand, j, d int) (unsafe.Pointer, int) {
 	lo, hi := b.block(d), b.block(d+1)
 	first := j * 2 * b.Lanes
@@ -522,7 +528,8 @@ func (b *blocking) newHand() *hand {
 
 func (h *hand) giveBack() { giveSpare(h.mem) }
 
-// compute computes the block i of the rows, of the panels from lo to hi-1, beginning with the given one. h keeps so many copies of A.
+// compute computes the block i of the rows, of the panels from lo to hi-1, beginning with the given
+// one. h keeps so many copies of A.
 func (b *blocking) compute(h *hand, i, lo, first, hi, copies int) {
 	for d := range b.depth {
 		b.copyBlock(h, i, d, d%copies)
@@ -551,7 +558,8 @@ func (b *blocking) finishPart(h *hand, i, lo, hi int) {
 	b.finish.part(&h.finish, row, cut(b.m, b.rows, i+1)-row, col, min(hi*width, b.cols)-lo*width)
 }
 
-// copyBlock has h hold the block i of A's rows, of the block d of the inner length, tile by tile, as the copy of the given number.
+// copyBlock has h hold the block i of A's rows, of the block d of the inner length, tile by tile,
+// as the copy of the given number.
 func (b *blocking) copyBlock(h *hand, i, d, number int) {
 	c := &h.copies[number]
 	h.rows = c.p
@@ -568,7 +576,8 @@ func (b *blocking) copyBlock(h *hand, i, d, number int) {
 	}
 }
 
-// add adds what the block d of the inner length gives to the block i of the rows, which h holds, of panel j. The panel before end is the last.
+// add adds what the block d of the inner length gives to the block i of the rows, which h holds, of
+// panel j. The panel before end is the last.
 func (b *blocking) add(h *hand, i, j, d, end int) {
 	panel, step := b.panel(h, j, d)
 	k := b.block(d+1) - b.block(d)

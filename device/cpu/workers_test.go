@@ -95,7 +95,8 @@ func sharedCommands(rnd *rand.Rand, dt device.DType) (all []device.Command) {
 			}
 		}
 	}
-	for _, s := range [][3]int{{300, 50, 200}, {5000, 20, 1}, {400, 10, 24}, {2000, 701, 9}} { // how many indices, of how many rows, how long
+	// how many indices, of how many rows, how long
+	for _, s := range [][3]int{{300, 50, 200}, {5000, 20, 1}, {400, 10, 24}, {2000, 701, 9}} {
 		count, rows, width := s[0], s[1], s[2]
 		indices := make([]int64, count)
 		for i := range indices {

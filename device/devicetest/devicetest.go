@@ -31,8 +31,9 @@ type Options struct {
 // that results do not depend on what is computed together, where the
 // backend says so; tickets, order, failures, memory. It needs b for itself and closes it.
 //
-// A backend passes or it is not one: there is nothing to opt out of. Only with -short, which is for runs with the race detector, is left out what
-// a Code computes: such commands are submitted and waited for one after the other, as those of a few others are.
+// A backend passes or it is not one: there is nothing to opt out of. Only with -short, which is for
+// runs with the race detector, is left out what a Code computes: such commands are submitted and
+// waited for one after the other, as those of a few others are.
 func TestBackend(t *testing.T, b device.Backend, o Options) {
 	if o.Seed == 0 {
 		o.Seed, _ = strconv.ParseUint(os.Getenv("DEVICETEST_SEED"), 10, 64)

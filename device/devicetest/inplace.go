@@ -7,8 +7,8 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
-// testInPlace computes each primitive, and random expressions, with the output where an input is, and expects the bits that
-// there are when it has memory of its own.
+// testInPlace computes each primitive, and random expressions, with the output where an input is,
+// and expects the bits that there are when it has memory of its own.
 func testInPlace(s *suite) {
 	for _, p := range kernel.Prims() {
 		for _, dt := range device.DTypes() {
@@ -87,7 +87,8 @@ func (s *suite) expression(types []device.DType, imm, dt device.DType, depth int
 		if dt == device.Bool {
 			of = s.someType()
 		}
-		if p.Func(of) == nil || of == device.Int64 && (p == kernel.PrimDiv || p == kernel.PrimPow) { // those fail for some integers
+		// those fail for some integers
+		if p.Func(of) == nil || of == device.Int64 && (p == kernel.PrimDiv || p == kernel.PrimPow) {
 			continue
 		}
 		in := make([]*kernel.Expr, p.Arity())
@@ -107,8 +108,8 @@ func (s *suite) expression(types []device.DType, imm, dt device.DType, depth int
 	}
 }
 
-// inPlace computes e over inputs of the given types: where each of them is that has elements of the right size, and where two
-// of them are. If there is a shape, the others are views.
+// inPlace computes e over inputs of the given types: where each of them is that has elements of the
+// right size, and where two of them are. If there is a shape, the others are views.
 func (s *suite) inPlace(e *kernel.Expr, types []device.DType, shape device.Shape) {
 	s.Helper()
 	if s.b.Caps().NoFloat64 && (usesFloat64(e) || slices.Contains(types, device.Float64)) {
@@ -156,7 +157,8 @@ func (s *suite) inPlace(e *kernel.Expr, types []device.DType, shape device.Shape
 	}
 }
 
-// sameInPlace runs c, which lacks its output, into memory of its own, and where input i is, of which the contents are given.
+// sameInPlace runs c, which lacks its output, into memory of its own, and where input i is, of
+// which the contents are given.
 func (s *suite) sameInPlace(c device.Command, i int, contents []int64) {
 	s.Helper()
 	var got [2][]int64

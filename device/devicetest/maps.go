@@ -128,8 +128,9 @@ func logarithm(x float64) float64 {
 	return math.Log(x)
 }
 
-// raised is x to the power of y by products and square roots of many digits: math.Pow is 30 ulp off for large results. It has
-// the right limits, but takes the logarithm of x unless y is an integer, see logarithm.
+// raised is x to the power of y by products and square roots of many digits: math.Pow is 30 ulp off
+// for large results. It has the right limits, but takes the logarithm of x unless y is an integer,
+// see logarithm.
 func raised(x, y float64) float64 {
 	host := math.Pow(x, y)
 	if isDenormal(x) && y != math.Trunc(y) {

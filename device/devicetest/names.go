@@ -7,8 +7,9 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// Names are the devices that tests of what is to run on any go through: cpu, sim:0 and, in a test that imports its backend, opencl:0,
-// for which a CPU with a driver is good enough. Where there is none it is left out, with the reason in the log, see also [NoOpenCL].
+// Names are the devices that tests of what is to run on any go through: cpu, sim:0 and, in a test
+// that imports its backend, opencl:0, for which a CPU with a driver is good enough. Where there is
+// none it is left out, with the reason in the log, see also [NoOpenCL].
 func Names(t testing.TB) []string {
 	t.Helper()
 	names := []string{"cpu", "sim:0"}
@@ -23,8 +24,8 @@ func Names(t testing.TB) []string {
 	return names
 }
 
-// NoOpenCL skips a test for which there is no device of OpenCL, which err is about. With ASYNCGEN_TEST_OPENCL in the environment, which says that
-// there has to be one, the test fails.
+// NoOpenCL skips a test for which there is no device of OpenCL, which err is about. With
+// ASYNCGEN_TEST_OPENCL in the environment, which says that there has to be one, the test fails.
 func NoOpenCL(t testing.TB, err error) {
 	t.Helper()
 	if isWanted() {

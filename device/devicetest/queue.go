@@ -265,7 +265,8 @@ func testConcurrency(s *suite) {
 	}
 }
 
-// A closed device computes nothing, but gives what it has computed: as a whole, and as a view, which is collected on the device first.
+// A closed device computes nothing, but gives what it has computed: as a whole, and as a view,
+// which is collected on the device first.
 func testClose(s *suite) {
 	s.Cleanup(func() { // when all is freed
 		if m := device.MemoryOf(s.b); m != nil && m.Live() == 0 && m.Stats().Cached != 0 {

@@ -75,7 +75,8 @@ func rowBound[T float32 | float64](f kernel.RowFunc, x []T, most, eps float64, i
 	if !f.Norms() {
 		return bound
 	}
-	// The mean, the differences to it and their squares are rounded by a part of the greatest element, before they are divided by eps's root at least.
+	// The mean, the differences to it and their squares are rounded by a part of the greatest
+	// element, before they are divided by eps's root at least.
 	factor := 1.0
 	if gain != nil {
 		factor += math.Abs(float64(gain[i]))

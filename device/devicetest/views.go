@@ -39,7 +39,8 @@ func (s *suite) view(shape device.Shape) (strides []int, span int) {
 	return strides, span
 }
 
-// order returns strides over shape without gaps, with axes in any order, and often those from kept on first; nil for row-major.
+// order returns strides over shape without gaps, with axes in any order, and often those from kept
+// on first; nil for row-major.
 func (s *suite) order(shape device.Shape, kept int) []int {
 	axes := s.rnd.Perm(len(shape)) // the innermost is the first
 	switch s.rnd.IntN(3) {

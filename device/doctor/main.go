@@ -1,5 +1,6 @@
-// Command doctor says which devices tensors can be computed on here, and why there are no others. The command asyncgen runs it, for
-// it imports all backends, those too that make a program depend on libraries of the system.
+// Command doctor says which devices tensors can be computed on here, and why there are no others.
+// The command asyncgen runs it, for it imports all backends, those too that make a program depend
+// on libraries of the system.
 //
 // Nothing of this project has been run on a GPU so far, and it says so.
 package main

@@ -91,8 +91,8 @@ func index(names []string, value string) (int, error) {
 	return i, nil
 }
 
-// note adds a line to the log: the device, the call, its number, the kernel and the size. A log that can't be written is
-// reason to end: who asked for it would take silence for success.
+// note adds a line to the log: the device, the call, its number, the kernel and the size. A log
+// that can't be written is reason to end: who asked for it would take silence for success.
 func note(log, name string, struck *Error) {
 	f, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err == nil {

@@ -53,10 +53,12 @@ func (c Call) String() string { return calls[c] }
 type Kind uint8
 
 const (
-	Fail  Kind = iota // it returns an error
-	Panic             // it panics with an error. A command of a device with a queue fails instead: it runs on no goroutine of ours
-	Delay             // it succeeds, after other goroutines had their turn
-	Lose              // it returns an error that wraps device.ErrLost, and from then on the device is lost
+	Fail Kind = iota // it returns an error
+	// it panics with an error. A command of a device with a queue fails instead: it runs on no
+	// goroutine of ours
+	Panic
+	Delay // it succeeds, after other goroutines had their turn
+	Lose  // it returns an error that wraps device.ErrLost, and from then on the device is lost
 )
 
 var kinds = [...]string{Fail: "fail", Panic: "panic", Delay: "delay", Lose: "lose"}

@@ -293,8 +293,8 @@ func pow64(x, y float64) float64 {
 	return v
 }
 
-// logParts64 is the logarithm of x > 0 in two parts, the second being the rest of the first and exact to 2**-65 of both. It
-// is NaN where the first is infinite.
+// logParts64 is the logarithm of x > 0 in two parts, the second being the rest of the first and
+// exact to 2**-65 of both. It is NaN where the first is infinite.
 func logParts64(x float64) (high, low float64) {
 	switch {
 	case x == 0:
@@ -338,8 +338,8 @@ func logParts64(x float64) (high, low float64) {
 	return high, (sum - high) + rest
 }
 
-// logParts64Poly is ((log((1+s)/(1-s)) - 2s) / s**3 - 2/3) / z in z = s**2 on [0, 0.1716**2], 2^-53.8: the polynomial that is exact at
-// the zeros of Chebyshev's of degree 8.
+// logParts64Poly is ((log((1+s)/(1-s)) - 2s) / s**3 - 2/3) / z in z = s**2 on [0, 0.1716**2],
+// 2^-53.8: the polynomial that is exact at the zeros of Chebyshev's of degree 8.
 func logParts64Poly(z float64) float64 {
 	h := math.FMA(0x1.e02e6fff27908p-4, z, 0x1.df7cc8e5fa539p-4)
 	h = math.FMA(h, z, 0x1.1118c7e4b0917p-3)
@@ -350,7 +350,8 @@ func logParts64Poly(z float64) float64 {
 	return math.FMA(h, z, 0x1.999999999999ap-2)
 }
 
-// expParts64 is e to the power of x + rest, where rest is below the last digits of x; it does not matter where x is large.
+// expParts64 is e to the power of x + rest, where rest is below the last digits of x; it does not
+// matter where x is large.
 func expParts64(x, rest float64) float64 {
 	if !(math.Abs(x) < powerLimit) {
 		rest = 0

@@ -36,9 +36,9 @@ var allFunctions = []function{
 	{PrimErf, 2, math.Erf, bigErf},
 }
 
-// TestFunctions32 compares the functions of float32 with those of package math,
-// and where these are not exact enough, with sine and cosine of what is left of a
-// multiple of pi/2. go test -run Functions32 -every 1 -timeout 2h takes all of float32: for each function some seven minutes of a
+// TestFunctions32 compares the functions of float32 with those of package math, and where these are
+// not exact enough, with sine and cosine of what is left of a multiple of pi/2. go test -run
+// Functions32 -every 1 -timeout 2h takes all of float32: for each function some seven minutes of a
 // processor.
 func TestFunctions32(t *testing.T) {
 	for _, f := range allFunctions {
@@ -103,8 +103,9 @@ func TestPow32(t *testing.T) {
 	t.Logf("at most %.4f ulp off", worst)
 }
 
-// TestFunctionBits: the results have the same bits on every architecture, also on those whose compiler fuses a product with
-// the sum that it goes into, where no conversion forbids that. TestFunctions32 and TestFunctions64 say that they are right.
+// TestFunctionBits: the results have the same bits on every architecture, also on those whose
+// compiler fuses a product with the sum that it goes into, where no conversion forbids that.
+// TestFunctions32 and TestFunctions64 say that they are right.
 func TestFunctionBits(t *testing.T) {
 	want := map[string]uint64{ // found on amd64
 		"exp of float32":   0x6cbb58ac6939fc,
@@ -213,8 +214,9 @@ func hostSine(f func(float64) float64, x float64) float64 {
 	return y
 }
 
-// quartersOf is x = rest + pi/2*(4n+k) for some n, with rest between -pi/4 and pi/4, for a float32 above 2**20. It does what circleOf does for
-// one number in ten thousand of the time: x is an integer of 24 bits times a power of two, and digitUnits has what that is in quarters of a circle.
+// quartersOf is x = rest + pi/2*(4n+k) for some n, with rest between -pi/4 and pi/4, for a float32
+// above 2**20. It does what circleOf does for one number in ten thousand of the time: x is an
+// integer of 24 bits times a power of two, and digitUnits has what that is in quarters of a circle.
 func quartersOf(x float64) (k uint, rest float64) {
 	m, e := math.Frexp(x)
 	n, unit := uint64(m*(1<<24)), digitUnits()[e-21]
@@ -235,7 +237,8 @@ func quartersOf(x float64) (k uint, rest float64) {
 // A fixed128 is a number below 4, with 126 digits behind the point.
 type fixed128 struct{ hi, lo uint64 }
 
-// digitUnits are 2**i / (pi/2), without multiples of 4, for the last digits of float32s from 2**20 on: their first one is 2**-3.
+// digitUnits are 2**i / (pi/2), without multiples of 4, for the last digits of float32s from 2**20
+// on: their first one is 2**-3.
 var digitUnits = sync.OnceValue(func() []fixed128 {
 	const digits = 400
 	all := make([]fixed128, 128-20)
@@ -352,27 +355,31 @@ func TestFunctions64(t *testing.T) {
 				}
 			}
 			for range *doublesFlag {
-				check(math.Float64frombits(rnd.Uint64()))                                        // of any magnitude
-				check(rnd.NormFloat64() * math.Exp2(float64(rnd.IntN(24)-12)))                   // of usual ones
-				check(rnd.Float64()*2 - 1)                                                       // around 0
-				check(1 + rnd.NormFloat64()*math.Exp2(float64(-rnd.IntN(50))))                   // around 1
-				check(float64(rnd.IntN(1<<22)) * math.Pi / 4 * (1 + 0x1p-52*rnd.NormFloat64()))  // around the zeros of sine and cosine
-				check(math.Exp2(float64(rnd.IntN(11))) * (rnd.Float64()*2 - 1))                  // as exp likes them
-				check(float64(rnd.IntN(2048)-1024) * math.Ln2 / 2 * (1 + rnd.NormFloat64()/500)) // around the ends of its reduction
+				check(math.Float64frombits(rnd.Uint64()))                      // of any magnitude
+				check(rnd.NormFloat64() * math.Exp2(float64(rnd.IntN(24)-12))) // of usual ones
+				check(rnd.Float64()*2 - 1)                                     // around 0
+				check(1 + rnd.NormFloat64()*math.Exp2(float64(-rnd.IntN(50)))) // around 1
+				// around the zeros of sine and cosine
+				check(float64(rnd.IntN(1<<22)) * math.Pi / 4 * (1 + 0x1p-52*rnd.NormFloat64()))
+				check(math.Exp2(float64(rnd.IntN(11))) * (rnd.Float64()*2 - 1)) // as exp likes them
+				// around the ends of its reduction
+				check(float64(rnd.IntN(2048)-1024) * math.Ln2 / 2 * (1 + rnd.NormFloat64()/500))
 			}
 			t.Logf("at most %.3f ulp off, at %v", worst, at)
 		})
 	}
 }
 
-// TestPow64 compares pow of float64 with the exponential of a product in 300 digits, and with math.Pow where there is none.
+// TestPow64 compares pow of float64 with the exponential of a product in 300 digits, and with
+// math.Pow where there is none.
 func TestPow64(t *testing.T) {
 	worst, of := 0.0, [2]float64{}
 	check := func(x, y float64) {
 		got, host := pow64(x, y), math.Pow(x, y)
 		isPlain := func(v float64) bool { return v != 0 && v-v == 0 }
 		if !isPlain(x) || !isPlain(y) || !isPlain(got) || math.Abs(x) == 1 {
-			// The limits of overflow and underflow are the host's, nearly; its logarithm of denormal numbers is wrong on amd64.
+			// The limits of overflow and underflow are the host's, nearly; its logarithm of denormal
+			// numbers is wrong on amd64.
 			isNear := math.Abs(host) < 0x1p-1073 && math.Abs(got) < 0x1p-1073 || math.Abs(host) >= math.MaxFloat64 && math.Abs(got) >= math.MaxFloat64
 			if isDenormal := isPlain(x) && math.Abs(x) < 0x1p-1022; !isDenormal && !same(got, host) && !(isNear && math.Signbit(got) == math.Signbit(host)) {
 				t.Errorf("%v to the power of %v is %v, want %v", x, y, got, host)

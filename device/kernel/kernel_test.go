@@ -104,7 +104,8 @@ func same[T float32 | float64](x, y T) bool {
 
 func TestFloatPrimitives(t *testing.T) {
 	unary := map[Prim]func(float64) float64{
-		PrimNeg: func(x float64) float64 { return -x }, PrimAbs: math.Abs, PrimSqrt: math.Sqrt, // exp and the like: see TestFunctions32
+		// exp and the like: see TestFunctions32
+		PrimNeg: func(x float64) float64 { return -x }, PrimAbs: math.Abs, PrimSqrt: math.Sqrt,
 		PrimFloor: math.Floor, PrimCeil: math.Ceil, PrimRound: math.RoundToEven,
 	}
 	binary := map[Prim]func(x, y float64) float64{
@@ -138,7 +139,8 @@ func TestFloatPrimitives(t *testing.T) {
 						want = math.NaN()
 					}
 					e := Apply(p, Arg(0, f64), Arg(1, f64))
-					if got := Value[float64](e.Eval([]uint64{Bits(x), Bits(y)}, nil)); p != PrimPow && !same(got, want) { // see TestPow64
+					// see TestPow64
+					if got := Value[float64](e.Eval([]uint64{Bits(x), Bits(y)}, nil)); p != PrimPow && !same(got, want) {
 						t.Errorf("%v of %v, %v = %v, want %v", p, x, y, got, want)
 					}
 					// One operation in float64, rounded to float32, is the float32 operation.

@@ -54,8 +54,9 @@ func (r Reducer) Prim() Prim { return reducers[r].prim }
 // Identity is the Bits of what the fold starts with; it is defined for the types that Prim is defined for.
 func (r Reducer) Identity(dt device.DType) uint64 { return reducers[r].identity(dt) }
 
-// A FoldOf is the Body of a Reduce kernel that folds, by By, what Expr makes of the elements at the same place of the
-// inputs: it has the bits that a Map kernel of Expr and a Reduce kernel of By give one after the other. Expr takes no immediates.
+// A FoldOf is the Body of a Reduce kernel that folds, by By, what Expr makes of the elements at the
+// same place of the inputs: it has the bits that a Map kernel of Expr and a Reduce kernel of By
+// give one after the other. Expr takes no immediates.
 type FoldOf struct {
 	By   Reducer
 	Expr *Expr

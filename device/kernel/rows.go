@@ -6,7 +6,8 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// A RowFunc is the Body of a Rows kernel: it makes of a row of floating-point numbers another one of the same length. See [Row].
+// A RowFunc is the Body of a Rows kernel: it makes of a row of floating-point numbers another one
+// of the same length. See [Row].
 type RowFunc uint8
 
 const (
@@ -36,13 +37,15 @@ func (f RowFunc) Key() string { return "row " + rowFuncs[f] }
 // Norms reports whether f takes a number eps, and operands that its result is multiplied by and that are added to it.
 func (f RowFunc) Norms() bool { return f == LayerNorm || f == RMSNorm }
 
-// Row sets dst to f of x, which may be dst. All operations are those of T, each rounded, and sums and maxima are by the tree of [Fold]:
+// Row sets dst to f of x, which may be dst. All operations are those of T, each rounded, and sums
+// and maxima are by the tree of [Fold]:
 //
 //   - Softmax and LogSoftmax subtract the greatest element first, or 0 where that is infinite or NaN. Softmax then
 //     divides the powers of e by their sum; LogSoftmax subtracts the sum's logarithm from what they are the powers of.
-//   - LayerNorm subtracts the sum divided by the length, and multiplies the differences by 1 divided by the square root of the
-//     sum of their squares divided by the length, plus eps. RMSNorm does the second alone. Gain, unless it is nil, then
-//     multiplies the results, and bias is added.
+//   - LayerNorm subtracts the sum divided by the length, and multiplies the differences by 1
+//     divided by the square root of the sum of their squares divided by the length, plus eps.
+//     RMSNorm does the second alone. Gain, unless it is nil, then multiplies the results, and bias
+//     is added.
 func Row[T float32 | float64](f RowFunc, dst, x []T, eps T, gain, bias []T) {
 	n := T(len(x))
 	switch f {

@@ -16,13 +16,16 @@ type Work struct {
 
 // WorkOf counts the work of c, by rules that any device would come close to:
 //
-//   - Operations are primitives applied to one element, all alike: an addition, exp, a comparison, a conversion. A step of a
-//     product of matrices or of a convolution is two, also where it is of the zeros around a plane. A fold is one for each element, and
-//     those of its expression. Sorting n elements takes each log2 n comparisons, rounded up. The rows of Rows take as many as [Row] has
-//     for an element; what is done once for a row does not count. A block of Philox is 80.
-//   - Bytes are those of each operand once: each element that is looked at, which one that is broadcast is once, and each element of the
-//     result. What is left of the result as it was, by Copy, is not touched. ScatterAdd clears its result before it adds to it, and so writes it twice.
-//     Gather reads as many elements as it writes.
+//   - Operations are primitives applied to one element, all alike: an addition, exp, a comparison,
+//     a conversion. A step of a product of matrices or of a convolution is two, also where it is of
+//     the zeros around a plane. A fold is one for each element, and those of its expression.
+//     Sorting n elements takes each log2 n comparisons, rounded up. The rows of Rows take as many
+//     as [Row] has for an element; what is done once for a row does not count. A block of Philox is
+//     80.
+//   - Bytes are those of each operand once: each element that is looked at, which one that is
+//     broadcast is once, and each element of the result. What is left of the result as it was, by
+//     Copy, is not touched. ScatterAdd clears its result before it adds to it, and so writes it
+//     twice. Gather reads as many elements as it writes.
 //
 // A command that moves elements alone has no operations.
 func WorkOf(c *device.Command) Work {
@@ -121,8 +124,8 @@ func randomOperations(k *device.Kernel) int64 {
 	return n + 2 // a shift, or half of a product, and what it is scaled by or added to
 }
 
-// windowed counts the places of a result and of its window, together, where w has something; if inside, then only what is not outside of
-// the axis.
+// windowed counts the places of a result and of its window, together, where w has something; if
+// inside, then only what is not outside of the axis.
 func windowed(w *device.Window, inside bool) (n int64) {
 	for i := range w.Out {
 		for k := range w.Size {
@@ -186,7 +189,8 @@ func planes(c *device.Command, i int) device.Shape {
 
 func size(s device.Shape) int64 { return int64(s.Size()) }
 
-// distinct is how many elements a walk over shape by strides, nil: those of a contiguous operand, comes to: what is repeated counts once.
+// distinct is how many elements a walk over shape by strides, nil: those of a contiguous operand,
+// comes to: what is repeated counts once.
 func distinct(shape device.Shape, strides []int) int64 {
 	n := int64(1)
 	for axis, length := range shape {

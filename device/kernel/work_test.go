@@ -50,7 +50,8 @@ func TestWorkOf(t *testing.T) {
 		{"matmul in batches with the same right side", command(device.MatMul, nil, 42, strided(device.Args{Shape: device.Shape{7}, Ints: []int{2, 3, 4}},
 			[]int{8, 4, 1}, []int{0, 3, 1}), f4, f4, f4), Work{42 * 8, 4 * (42 + 56 + 12)}},
 		{"matmul with an expression", command(device.MatMul, Max(Add(x, y), Const(0, f4)), 6, &device.Args{Ints: []int{2, 3, 4}}, f4, f4, f4, f4), Work{6 * 10, 4 * (6 + 8 + 12 + 3)}},
-		// Two images of 5 x 5 in two groups of two channels, and in each three of 3 x 3, padded by one and in steps of two: 3 x 3 results.
+		// Two images of 5 x 5 in two groups of two channels, and in each three of 3 x 3, padded by one
+		// and in steps of two: 3 x 3 results.
 		{"conv", command(device.Conv, nil, 2*2*3*9, &device.Args{Shape: device.Shape{2, 2, 3}, Ints: []int{2}, Window: &[2]device.Window{
 			{In: 5, Out: 3, Size: 3, Stride: 2, Pad: 1, Step: 1, Holes: 1}, {In: 5, Out: 3, Size: 3, Stride: 2, Pad: 1, Step: 1, Holes: 1}}}, f4, f4, f4),
 			Work{2 * (2 * 2 * 3 * 9) * 2 * 9, 4 * (2*2*3*9 + 2*2*2*25 + 2*3*2*9)}},

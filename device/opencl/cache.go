@@ -15,16 +15,17 @@ import (
 	"time"
 )
 
-// A cache is where on disk what was compiled for a device is kept. What can't be read or written there is compiled. The first that a process adds
-// makes room: so much is kept as was used last, and what a process has left that ended while it wrote is removed.
-// A driver runs what is kept, so only what nobody else can have written counts: see usable.
+// A cache is where on disk what was compiled for a device is kept. What can't be read or written
+// there is compiled. The first that a process adds makes room: so much is kept as was used last,
+// and what a process has left that ended while it wrote is removed. A driver runs what is kept, so
+// only what nobody else can have written counts: see usable.
 type cache struct {
 	folder string // "": there is none
 	key    string // of the device and its driver
 }
 
-// pocl is a platform that keeps what it has compiled by itself. Before it gives a binary it compiles each kernel once more, for groups of any
-// size, which takes as long as the first time.
+// pocl is a platform that keeps what it has compiled by itself. Before it gives a binary it
+// compiles each kernel once more, for groups of any size, which takes as long as the first time.
 const pocl = "Portable Computing Language"
 
 // cacheFor is the cache of what is compiled for f.
@@ -53,9 +54,10 @@ func sumOf(file string, binary []byte) [sha256.Size]byte {
 	return sha256.Sum256(append([]byte(filepath.Base(file)+"\n"), binary...))
 }
 
-// usable returns why what is kept in folder may not be used, or nil: it or the folder around it, which is asyncgen's as well, is a symbolic link
-// or something else than a folder, or others own it or may write to it; or both stand in a folder of another user. Systems
-// where files have no owners have no such folders. What is not there yet is no obstacle.
+// usable returns why what is kept in folder may not be used, or nil: it or the folder around it,
+// which is asyncgen's as well, is a symbolic link or something else than a folder, or others own it
+// or may write to it; or both stand in a folder of another user. Systems where files have no owners
+// have no such folders. What is not there yet is no obstacle.
 func usable(folder string) error {
 	around := filepath.Dir(folder)
 	if info, err := os.Stat(filepath.Dir(around)); err == nil {
@@ -162,8 +164,8 @@ const (
 
 var tidied sync.Once
 
-// tidy removes from a folder what was being written by a process that is no more, and, of the rest, what was not used for the longest time, so that most bytes are kept.
-// Several processes may do so.
+// tidy removes from a folder what was being written by a process that is no more, and, of the rest,
+// what was not used for the longest time, so that most bytes are kept. Several processes may do so.
 func tidy(folder string, most int64) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 // noFollow makes the opening of a symbolic link fail.
 const noFollow = syscall.O_NOFOLLOW
 
-// ownership reports whether a file or folder belongs to the user as whom this process runs, and whether others may write to it.
+// ownership reports whether a file or folder belongs to the user as whom this process runs, and
+// whether others may write to it.
 func ownership(info fs.FileInfo) (own, shared bool) {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(stat.Uid) == os.Geteuid(), info.Mode().Perm()&0o022 != 0

@@ -13,8 +13,8 @@ import (
 	"github.com/asyncgen/asyncgen/device/opencl/clfault"
 )
 
-// Several goroutines use a device with little memory while a call of its driver fails, and it is closed at any moment: what comes out is right or has a cause, nobody hangs,
-// and nothing is left.
+// Several goroutines use a device with little memory while a call of its driver fails, and it is
+// closed at any moment: what comes out is right or has a cause, nobody hangs, and nothing is left.
 func TestManyWhileItFailsAndCloses(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("ASYNCGEN_MEMORY", "1048576")
@@ -80,8 +80,8 @@ func doubleOn(b *Backend, value int64) error {
 	return nil
 }
 
-// What the driver has made stays as long as a block of a closed device was not freed, so that this can be read, and not longer; whatever comes first,
-// or fails.
+// What the driver has made stays as long as a block of a closed device was not freed, so that this
+// can be read, and not longer; whatever comes first, or fails.
 func TestReadWhenClosed(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	duplicate := device.NewKernel("copy", device.Copy, nil, device.Int64, device.Int64)

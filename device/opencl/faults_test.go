@@ -37,8 +37,9 @@ func hooked(t *testing.T, c *clfault.Calls) found {
 	return f
 }
 
-// program runs copies and kernels on a fresh device that may go wrong anywhere. It returns what is wrong with what came out: the injected
-// error where it was to be, and right results where it was not.
+// program runs copies and kernels on a fresh device that may go wrong anywhere. It returns what is
+// wrong with what came out: the injected error where it was to be, and right results where it was
+// not.
 func program(t *testing.T, b *Backend, injected error) error {
 	const n = 200 << 10 // 1.6 MB: more than passes through the ring
 	var bufs []*device.Buffer
@@ -123,8 +124,8 @@ func program(t *testing.T, b *Backend, injected error) error {
 	return nil
 }
 
-// Whichever call of the driver fails, its cause comes out or makes no difference, what does not depend on it is right, nothing
-// hangs, and nothing is left.
+// Whichever call of the driver fails, its cause comes out or makes no difference, what does not
+// depend on it is right, nothing hangs, and nothing is left.
 func testEachCall(t *testing.T, code cl.Code, cause error) {
 	testEachCallWith(t, code, cause, func(b *Backend) *Backend { return b })
 }

@@ -55,8 +55,8 @@ func find() ([]found, error) {
 	return usable, nil
 }
 
-// New starts device i of those that can be used, beside the one that [device.Open] gives. A hook, which is for tests, sees all that
-// is asked of its driver; nil: there is none.
+// New starts device i of those that can be used, beside the one that [device.Open] gives. A hook,
+// which is for tests, sees all that is asked of its driver; nil: there is none.
 func New(i int, hook cl.Hook) (*Backend, error) {
 	all, err := find()
 	if err != nil {

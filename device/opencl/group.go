@@ -18,25 +18,28 @@ const (
 
 // A group is commands that are handed to the driver in one crossing. It is used again when they are done.
 type group struct {
-	b        *Backend
-	first    uint64 // tickets; the last one is below first if all there is of the next command is a part of it
-	last     uint64
-	batch    cl.Batch
-	owner    int   // of the calls that are being added
-	owners   []int // of each call, the command that fails with it, by its number in the group; ownerless: none; see also jointly
+	b     *Backend
+	first uint64 // tickets; the last one is below first if all there is of the next command is a part of it
+	last  uint64
+	batch cl.Batch
+	owner int // of the calls that are being added
+	// of each call, the command that fails with it, by its number in the group; ownerless: none; see
+	// also jointly
+	owners   []int
 	arena    ffi.Arena
 	lowering clc.Lowering
 	place    clc.Place // of the command that is being added
 	parts    []*block  // Args.Parts of that
 
-	isUsed    [maxQueues]bool // something was enqueued behind the last mark
-	isMarked  [maxQueues]bool
-	marks     []queueMark
-	landings  []landing
-	reads     reads
-	taken     [compute]int      // heads of the stagings
-	large     []pinned          // host memory of its own
-	faults    [maxQueues][]byte // where the fault slots of each queue are copied to; nil: no command there can fail by itself
+	isUsed   [maxQueues]bool // something was enqueued behind the last mark
+	isMarked [maxQueues]bool
+	marks    []queueMark
+	landings []landing
+	reads    reads
+	taken    [compute]int // heads of the stagings
+	large    []pinned     // host memory of its own
+	// where the fault slots of each queue are copied to; nil: no command there can fail by itself
+	faults    [maxQueues][]byte
 	canFail   []suspect
 	faultsErr error // why the slots are not known
 	failed    []failure
@@ -387,7 +390,8 @@ func (g *group) run() error {
 	return nil
 }
 
-// mishap is for a call that has failed. It returns the call to go on with, or an error that says that the device is lost.
+// mishap is for a call that has failed. It returns the call to go on with, or an error that says
+// that the device is lost.
 func (g *group) mishap(call int, err error) (next int, lost error) {
 	if errors.Is(err, device.ErrOutOfMemory) && g.retried != call {
 		g.retried = call
@@ -423,8 +427,8 @@ func (g *group) behind(call int) (next int) {
 	return next
 }
 
-// finish waits until all queues are empty. An error says that the device is lost. Of b, it reads only what never changes: attend
-// does not hold b.mu.
+// finish waits until all queues are empty. An error says that the device is lost. Of b, it reads
+// only what never changes: attend does not hold b.mu.
 func (b *Backend) finish() error {
 	for i := range b.queues {
 		// One may wait for another.
@@ -440,7 +444,8 @@ func (b *Backend) finish() error {
 	return nil
 }
 
-// skipWaits replaces the calls from one on that wait for the event at address, which does not exist, by calls that do nothing.
+// skipWaits replaces the calls from one on that wait for the event at address, which does not
+// exist, by calls that do nothing.
 func (g *group) skipWaits(from int, address uintptr) {
 	for i := from; i < g.batch.Len(); i++ {
 		if g.batch.Fn(i) == cl.EnqueueBarrierWithWaitList && g.batch.Arg(i, 2) == address {

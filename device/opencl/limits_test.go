@@ -10,7 +10,8 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
-// leastDevice is the first device as if it could do no more than what one must: it has no float64, small groups, and little memory.
+// leastDevice is the first device as if it could do no more than what one must: it has no float64,
+// small groups, and little memory.
 func leastDevice(t *testing.T) found {
 	f := first(t)
 	f.groupSize, f.local, f.double, f.units = leastGroup, leastLocal, 0, 1

@@ -126,8 +126,8 @@ const (
 	pinnedMost   = 256 << 20        // bytes of such memory in use together, unless one alone needs more
 )
 
-// A staging is a ring of host memory through which what is copied passes. Parts are taken in order, and come back in that order, when
-// the groups that use them are done.
+// A staging is a ring of host memory through which what is copied passes. Parts are taken in order,
+// and come back in that order, when the groups that use them are done.
 //
 //	tail <= head <= tail+len(bytes)
 type staging struct {
@@ -173,7 +173,8 @@ func (b *Backend) blockIn(c *device.Command, buf *device.Buffer, i int) (*block,
 	return nil, fmt.Errorf("opencl: kernel %s: operand %d: %w", c.Kernel.Name, i, errForeign)
 }
 
-// contiguous returns where the c.N elements of operand i of the given type begin in its buffer, in bytes, and how many bytes they are.
+// contiguous returns where the c.N elements of operand i of the given type begin in its buffer, in
+// bytes, and how many bytes they are.
 func contiguous(c *device.Command, i int, dt device.DType) (at, bytes int64, err error) {
 	size := int64(dt.Size())
 	at, bytes = int64(c.Off[i])*size, int64(c.N)*size

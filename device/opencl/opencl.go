@@ -3,22 +3,26 @@
 //
 //	import _ "github.com/asyncgen/asyncgen/device/opencl"
 //
-// It is built as before, by plain go build, without cgo. The library of OpenCL is looked for when a GPU is asked for; where there is none,
-// device.GPU says what was tried. But the import makes the program a dynamically linked one.
+// It is built as before, by plain go build, without cgo. The library of OpenCL is looked for when a
+// GPU is asked for; where there is none, device.GPU says what was tried. But the import makes the
+// program a dynamically linked one.
 //
 //	ASYNCGEN_OPENCL=off            there are no such devices
 //	ASYNCGEN_OPENCL_CPU=1          drivers that compute on the CPU count as well, such as PoCL: for tests
 //	ASYNCGEN_LIBOPENCL=/path       the library to open instead of the system's
 //	ASYNCGEN_OPENCL_QUEUES=n       how many queues compute: 1 to 8, or else 4
 //
-// What a command computes is printed by package device/kernel/clc, compiled by the driver when it is needed first, and kept on
-// disk, in the user's folder for such files ($XDG_CACHE_HOME/asyncgen). A process
-// that is the first time about to add to them removes those that were used longest ago, until 256 MiB are left. PoCL keeps them itself ($POCL_CACHE_DIR).
+// What a command computes is printed by package device/kernel/clc, compiled by the driver when it
+// is needed first, and kept on disk, in the user's folder for such files
+// ($XDG_CACHE_HOME/asyncgen). A process that is the first time about to add to them removes those
+// that were used longest ago, until 256 MiB are left. PoCL keeps them itself ($POCL_CACHE_DIR).
 //
-// A device has several queues for what it computes, and one for copies in each direction. They run beside each other; a command waits for those in other
-// queues that use one of its buffers. Commands that depend on each other, and small ones, share a queue. All calls for up to 64 commands are made in one crossing into C, and what
-// several of them read, if it is little, comes to the host in one copy. One goroutine waits for
-// the device while it works; it is the only one that is blocked in C.
+// A device has several queues for what it computes, and one for copies in each direction. They run
+// beside each other; a command waits for those in other queues that use one of its buffers.
+// Commands that depend on each other, and small ones, share a queue. All calls for up to 64
+// commands are made in one crossing into C, and what several of them read, if it is little, comes
+// to the host in one copy. One goroutine waits for the device while it works; it is the only one
+// that is blocked in C.
 package opencl
 
 import (
@@ -52,7 +56,8 @@ func init() {
 	})
 }
 
-// Backend implements [device.Backend]. A buffer's Ptr is nil: the host reaches the device's memory by Upload and Download only.
+// Backend implements [device.Backend]. A buffer's Ptr is nil: the host reaches the device's memory
+// by Upload and Download only.
 type Backend struct {
 	found
 	context  cl.Context
@@ -65,8 +70,9 @@ type Backend struct {
 	done     atomic.Uint64 // all tickets up to this one are done
 	failures atomic.Int64  // how many commands have failed
 
-	// A group is up to maxCommands commands that were handed to the driver together. They are done together. groups are those that are
-	// not done, the oldest first; the tickets of each follow those of the one before.
+	// A group is up to maxCommands commands that were handed to the driver together. They are done
+	// together. groups are those that are not done, the oldest first; the tickets of each follow
+	// those of the one before.
 	mu         sync.Mutex // guards the rest, and blocks
 	queues     []queue
 	latest     queueIndex // where the last command to be computed was put
@@ -146,7 +152,8 @@ func (b *Backend) make() (err error) {
 	return nil
 }
 
-// release gives up what make has made, kernels and scratch memory. Nothing is running. Memory that is in blocks stays until these are freed.
+// release gives up what make has made, kernels and scratch memory. Nothing is running. Memory that
+// is in blocks stays until these are freed.
 func (b *Backend) release() {
 	d := b.driver
 	if len(b.wrecked) > 0 {
@@ -219,7 +226,8 @@ func (b *Backend) Free(buf *device.Buffer) {
 	b.drop()
 }
 
-// drop is for a block that is not in use any more. The last one of a closed device takes with it what that has of the driver.
+// drop is for a block that is not in use any more. The last one of a closed device takes with it
+// what that has of the driver.
 func (b *Backend) drop() {
 	b.mu.Lock()
 	b.live--
@@ -233,7 +241,8 @@ func (b *Backend) drop() {
 	}
 }
 
-// goneLocked is why the device takes nothing any more, or nil. canRead is set if it would take it from a closed device whose memory is in use.
+// goneLocked is why the device takes nothing any more, or nil. canRead is set if it would take it
+// from a closed device whose memory is in use.
 func (b *Backend) goneLocked(canRead bool) error {
 	if b.lost != nil {
 		return b.lost

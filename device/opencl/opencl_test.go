@@ -21,8 +21,9 @@ import (
 
 var conformance = flag.Bool("conformance", false, "test all that a backend promises also on a device that is a CPU; its compiler takes minutes")
 
-// TestMain keeps what PoCL has compiled in the user's cache. In a program with cgo the driver sees the environment, and a test that has its own
-// XDG_CACHE_HOME would give it a folder that ends with the test, for the rest of the process.
+// TestMain keeps what PoCL has compiled in the user's cache. In a program with cgo the driver sees
+// the environment, and a test that has its own XDG_CACHE_HOME would give it a folder that ends with
+// the test, for the rest of the process.
 func TestMain(m *testing.M) {
 	if dir, err := os.UserCacheDir(); err == nil && os.Getenv("POCL_CACHE_DIR") == "" {
 		os.Setenv("POCL_CACHE_DIR", filepath.Join(dir, "pocl", "kcache"))
@@ -254,7 +255,8 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// Without a library of OpenCL there are no devices, and the error says what was tried; with one that is something else, what it lacks.
+// Without a library of OpenCL there are no devices, and the error says what was tried; with one
+// that is something else, what it lacks.
 func TestLibrariesThatAreNone(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "libOpenCL.so.1")
 	decoy := filepath.Join(t.TempDir(), "decoy.so")

@@ -7,13 +7,15 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel/clc"
 )
 
-// kernels are what was made of a source. A kernel holds the arguments of its next launch: each queue has one of its own.
+// kernels are what was made of a source. A kernel holds the arguments of its next launch: each
+// queue has one of its own.
 type kernels struct {
 	program cl.Program
 	of      [maxQueues]cl.Kernel
 }
 
-// A newSource is what an error says when a source has to be compiled before a command can be added that needs it in a queue.
+// A newSource is what an error says when a source has to be compiled before a command can be added
+// that needs it in a queue.
 type newSource struct {
 	*clc.Source
 	queue queueIndex
@@ -40,8 +42,8 @@ func (b *Backend) kernel(s *clc.Source, q queueIndex) (cl.Kernel, error) {
 	return k.of[q], err
 }
 
-// compileLocked compiles a source. b.mu is not held meanwhile: what is done before the compiler is, which may take a second, can be waited for and read.
-// Who calls it has b taken.
+// compileLocked compiles a source. b.mu is not held meanwhile: what is done before the compiler is,
+// which may take a second, can be waited for and read. Who calls it has b taken.
 func (b *Backend) compileLocked(s *newSource) error {
 	b.mu.Unlock()
 	k, err := b.program(s.Source, s.queue)
@@ -97,7 +99,8 @@ func (b *Backend) program(s *clc.Source, q queueIndex) (kernels, error) {
 	return k, nil
 }
 
-// built builds p and makes its kernel for queue q, or else releases it. Some drivers build binaries that lack the kernel.
+// built builds p and makes its kernel for queue q, or else releases it. Some drivers build binaries
+// that lack the kernel.
 func (b *Backend) built(p cl.Program, s *clc.Source, q queueIndex) (k kernels, log string, err error) {
 	k.program = p
 	if log, err = b.driver.Build(p, b.device, b.options()); err == nil {

@@ -34,8 +34,9 @@ func (s *slowCompiler) After(cl.Fn, *[ffi.MaxArgs]uintptr, uintptr) {}
 
 func (s *slowCompiler) release() { s.once.Do(func() { close(s.released) }) }
 
-// While one goroutine waits for the compiler, what was submitted before can be waited for and read, and memory be had and given back; what is submitted meanwhile
-// comes behind. So it is for the kernel that packs reads, too.
+// While one goroutine waits for the compiler, what was submitted before can be waited for and read,
+// and memory be had and given back; what is submitted meanwhile comes behind. So it is for the
+// kernel that packs reads, too.
 func TestOthersDoNotWaitForTheCompiler(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	tripled := mapKernel("tripled", kernel.Mul(kernel.Arg(0, device.Int64), kernel.Const(3, device.Int64)))
@@ -94,7 +95,8 @@ func TestOthersDoNotWaitForTheCompiler(t *testing.T) {
 			if got := device.Slice[int64](known, 0, 1)[0]; got != 10 {
 				t.Errorf("got %d, want 10", got)
 			}
-			if err := b.Wait(t.Context(), mine+2); err != nil { // that is on its way, though its Submit has not returned
+			// that is on its way, though its Submit has not returned
+			if err := b.Wait(t.Context(), mine+2); err != nil {
 				t.Error(err)
 			}
 			if got := device.Slice[int64](early, 0, 1)[0]; got != 20 {

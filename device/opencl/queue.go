@@ -9,8 +9,8 @@ import (
 	"github.com/asyncgen/asyncgen/device/internal/cl"
 )
 
-// A queueIndex names one of a device's queues. Each runs what is in it in order; nothing but waits that are enqueued orders
-// what is in different ones.
+// A queueIndex names one of a device's queues. Each runs what is in it in order; nothing but waits
+// that are enqueued orders what is in different ones.
 type queueIndex int
 
 const (
@@ -20,7 +20,9 @@ const (
 )
 
 const (
-	defaultQueues = 4 // that compute. More were no faster for four kernels on two units (BenchmarkQueues), and fewer are too few for four units
+	// that compute. More were no faster for four kernels on two units (BenchmarkQueues), and fewer
+	// are too few for four units
+	defaultQueues = 4
 	mostQueues    = 8
 	maxQueues     = int(compute) + mostQueues
 )
@@ -129,8 +131,8 @@ func (n *needs) add(q queueIndex, p point) {
 	}
 }
 
-// needsOf collects what a command has to wait for that uses the blocks, of which it changes the first if isChanged says so: who has
-// changed them, and, if it changes one, who reads that.
+// needsOf collects what a command has to wait for that uses the blocks, of which it changes the
+// first if isChanged says so: who has changed them, and, if it changes one, who reads that.
 func (b *Backend) needsOf(isChanged bool, blocks ...*block) (n needs) {
 	for i, m := range blocks {
 		b.need(&n, m.writer, m.written)
@@ -153,8 +155,9 @@ func (b *Backend) need(n *needs, q queueIndex, p point) {
 	}
 }
 
-// order has the command that is about to take the next positions of queue q, so many, wait for those in other queues that it may not
-// overtake, and notes that it uses the blocks, of which it changes the first if isChanged says so.
+// order has the command that is about to take the next positions of queue q, so many, wait for
+// those in other queues that it may not overtake, and notes that it uses the blocks, of which it
+// changes the first if isChanged says so.
 func (g *group) order(q queueIndex, positions int, work uint64, before *needs, isChanged bool, blocks ...*block) {
 	for other := range g.b.queues {
 		if other := queueIndex(other); other != q && before.has(other) {
@@ -187,12 +190,14 @@ func (g *group) enter(q queueIndex) uintptr {
 	return uintptr(of.handle)
 }
 
-// Work is counted in elements of an elementwise command. How long these take differs from device to device; all that is decided by it is
-// in which queue a command waits.
+// Work is counted in elements of an elementwise command. How long these take differs from device to
+// device; all that is decided by it is in which queue a command waits.
 const (
 	launchWork = 1 << 16 // what a launch takes besides
-	crossing   = 1 << 20 // what a queue could do until it has noticed that another one has come to an event, and what the event takes
-	fmaWork    = 32      // multiplications that take as long as an element
+	// what a queue could do until it has noticed that another one has come to an event, and what the
+	// event takes
+	crossing = 1 << 20
+	fmaWork  = 32 // multiplications that take as long as an element
 )
 
 // workOf estimates the work of a command that is enqueued as so many.
@@ -211,9 +216,10 @@ func workOf(c *device.Command, launches int) uint64 {
 	return uint64(n + launches*launchWork)
 }
 
-// choose returns the queue, of those that compute, for a command that comes behind the given points: where it should begin first. It stays where the point is that
-// is reached last, or else where the last command was put, unless it gains more elsewhere than an event takes. So commands of which each depends on the one before,
-// and small ones, share a queue and need no events.
+// choose returns the queue, of those that compute, for a command that comes behind the given
+// points: where it should begin first. It stays where the point is that is reached last, or else
+// where the last command was put, unless it gains more elsewhere than an event takes. So commands
+// of which each depends on the one before, and small ones, share a queue and need no events.
 func (b *Backend) choose(before *needs) queueIndex {
 	if len(b.queues) == int(compute)+1 {
 		return compute

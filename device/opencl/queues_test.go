@@ -37,7 +37,8 @@ type gate struct {
 	open  func()
 }
 
-// newGate has what is enqueued from now on in queue q of b wait until the gate is opened, which it is at the end of the test at the latest.
+// newGate has what is enqueued from now on in queue q of b wait until the gate is opened, which it
+// is at the end of the test at the latest.
 func newGate(t *testing.T, b *Backend, q queueIndex) *gate {
 	t.Helper()
 	library, err := dl.Open(b.driver.Name)
@@ -75,7 +76,8 @@ func newGate(t *testing.T, b *Backend, q queueIndex) *gate {
 	return g
 }
 
-// behind is the event behind what has changed buf last, which is not done. It is put there behind each command of a device that is spread.
+// behind is the event behind what has changed buf last, which is not done. It is put there behind
+// each command of a device that is spread.
 func behind(t *testing.T, b *Backend, buf *device.Buffer) cl.Event {
 	t.Helper()
 	b.mu.Lock()
@@ -200,7 +202,8 @@ func TestSmallCommandsShareAQueue(t *testing.T) {
 	}
 }
 
-// Large commands that do not depend on each other are in different queues, each with kernels of its own; what depends on all of them comes after.
+// Large commands that do not depend on each other are in different queues, each with kernels of its
+// own; what depends on all of them comes after.
 func TestLargeCommandsSpread(t *testing.T) {
 	t.Setenv("ASYNCGEN_OPENCL_QUEUES", "3")
 	c := clfault.New()
@@ -224,7 +227,8 @@ func TestLargeCommandsSpread(t *testing.T) {
 	before := c.Count(cl.CreateKernel)
 	mustDo(t, b, cmds...)
 	mustDo(t, b, cmds...)
-	if made := c.Count(cl.CreateKernel) - before; made < 3 || made > 2*3 { // for 10 launches; in which queues, depends on when the compiler is ready
+	// for 10 launches; in which queues, depends on when the compiler is ready
+	if made := c.Count(cl.CreateKernel) - before; made < 3 || made > 2*3 {
 		t.Errorf("%d kernels were made, want one of each source for each queue that it is in", made)
 	}
 	seen := map[queueIndex]bool{}
@@ -463,7 +467,8 @@ func (h *hazards) look() {
 	}
 }
 
-// What commands read and write in several queues is what they would one after the other: as on the CPU, and as the numbers are.
+// What commands read and write in several queues is what they would one after the other: as on the
+// CPU, and as the numbers are.
 func TestHazards(t *testing.T) {
 	seed := seedOf(t)
 	for _, queues := range []string{"1", "2", "4", "8"} {
@@ -499,7 +504,8 @@ func TestEachCallOfManyQueuesLosesTheDevice(t *testing.T) {
 	testEachCallWith(t, cl.DeviceNotAvailable, device.ErrLost, spread)
 }
 
-// A kernel that another queue uses already is made for each that needs it; if that fails, the command fails and the rest does not.
+// A kernel that another queue uses already is made for each that needs it; if that fails, the
+// command fails and the rest does not.
 func TestKernelOfAnotherQueueFails(t *testing.T) {
 	c := clfault.New()
 	b, err := open(hooked(t, c))
@@ -520,7 +526,8 @@ func TestKernelOfAnotherQueueFails(t *testing.T) {
 	}
 }
 
-// BenchmarkQueues is four kernels of one group each, which a device of several units can run side by side; least-ns is the quickest round.
+// BenchmarkQueues is four kernels of one group each, which a device of several units can run side
+// by side; least-ns is the quickest round.
 func BenchmarkQueues(b *testing.B) {
 	f := first(b)
 	running := device.NewKernel("running", device.Scan, kernel.ReduceSum, device.Int64, device.Int64)

@@ -110,7 +110,8 @@ func (m *model) look() {
 	}
 }
 
-// Random programs of copies, kernels and failures, in batches of any size, give what the same commands give in Go, one after the other.
+// Random programs of copies, kernels and failures, in batches of any size, give what the same
+// commands give in Go, one after the other.
 func TestRandomPrograms(t *testing.T) {
 	seed := seedOf(t)
 	b := counted(t)

@@ -11,14 +11,17 @@ import (
 
 const (
 	packBytes = maxCommands * clc.PieceMost
-	packsMost = 4            // packs of a device, used in turn
-	packLeast = 4            // reads that are no slower packed than one by one (BenchmarkReads, PoCL: 64 take 16 µs instead of 32, 8 the same)
+	packsMost = 4 // packs of a device, used in turn
+	// reads that are no slower packed than one by one (BenchmarkReads, PoCL: 64 take 16 µs instead of
+	// 32, 8 the same)
+	packLeast = 4
 	readsWait = 2 * crossing // the work that the first read of a group waits for, that others may join it
 )
 
-// Reads are the small Downloads of a group, its pieces. To bring one to the host takes as long as to bring all of them, so they are packed: a kernel copies
-// them side by side into a pack, memory of the device, and that comes to the host in one read. Where they go in the
-// staging is one range, which looks like the pack:
+// Reads are the small Downloads of a group, its pieces. To bring one to the host takes as long as
+// to bring all of them, so they are packed: a kernel copies them side by side into a pack, memory
+// of the device, and that comes to the host in one read. Where they go in the staging is one range,
+// which looks like the pack:
 //
 //	pieces    0 ... open ... pending ... len
 //	          read  packed   waiting
@@ -104,8 +107,8 @@ func isSmall(c *device.Command) bool {
 	return int64(c.N) <= clc.PieceMost/int64(c.Kernel.Out.Size())
 }
 
-// goesOn reports whether the Downloads of g, the last command of which is one, should wait for what comes next, as there is another one not far behind,
-// to be read together with them.
+// goesOn reports whether the Downloads of g, the last command of which is one, should wait for what
+// comes next, as there is another one not far behind, to be read together with them.
 func (g *group) goesOn(next []device.Command) bool {
 	r := &g.reads
 	if len(r.pieces) == 0 || len(g.landings) != len(r.pieces) || g.b.packFails {
@@ -160,7 +163,8 @@ func (g *group) readSingly() {
 
 func (g *group) restoreOwner(owner int) { g.owner = owner }
 
-// pack adds the launches that pack the pieces that are waiting, to queue down or to one that computes. If that is not possible, it has them read by themselves.
+// pack adds the launches that pack the pieces that are waiting, to queue down or to one that
+// computes. If that is not possible, it has them read by themselves.
 func (g *group) pack(where queueIndex) {
 	r := &g.reads
 	if r.pending == len(r.pieces) {
@@ -265,8 +269,9 @@ func (b *Backend) nextPack() (*block, error) {
 	return b.packs[i], nil
 }
 
-// readInstead reads each piece of j by itself, as the calls of j can't be made: those before them are, and those behind them are not yet. It waits for
-// all that is enqueued, so that who overwrites a piece later need not. An error says that the device is lost.
+// readInstead reads each piece of j by itself, as the calls of j can't be made: those before them
+// are, and those behind them are not yet. It waits for all that is enqueued, so that who overwrites
+// a piece later need not. An error says that the device is lost.
 func (g *group) readInstead(j *joint) error {
 	b := g.b
 	if err := b.finish(); err != nil {

@@ -149,7 +149,8 @@ func TestReadsOfSeveralSlabs(t *testing.T) {
 	}
 }
 
-// The reads of a loop come together although what they read is overwritten in between; much work in between they don't wait for.
+// The reads of a loop come together although what they read is overwritten in between; much work in
+// between they don't wait for.
 func TestReadsOfALoop(t *testing.T) {
 	for _, queues := range []string{"1", "4"} {
 		for _, set := range []func(*Backend) *Backend{spread, func(b *Backend) *Backend { return b }} {

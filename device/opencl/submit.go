@@ -8,8 +8,9 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// Submit queues the commands. It waits while too many are in the queue, or too much host memory is in use for copies, and for
-// the compiler if a kernel is new, when those before it are on their way. Nobody else waits for the compiler but who submits or closes.
+// Submit queues the commands. It waits while too many are in the queue, or too much host memory is
+// in use for copies, and for the compiler if a kernel is new, when those before it are on their
+// way. Nobody else waits for the compiler but who submits or closes.
 func (b *Backend) Submit(cmds []device.Command) (device.Ticket, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -21,7 +22,8 @@ func (b *Backend) Submit(cmds []device.Command) (device.Ticket, error) {
 	end := b.submitted + uint64(len(cmds))
 	var g *group
 	for i := range cmds {
-		// When a download is there, it should not wait for what was submitted behind it, unless there is little before the next one.
+		// When a download is there, it should not wait for what was submitted behind it, unless there
+		// is little before the next one.
 		if g != nil && (g.size() == maxCommands || isDownload(&cmds[i-1]) && !isDownload(&cmds[i]) && !g.goesOn(cmds[i:])) {
 			b.launchLocked(g)
 			g = nil
@@ -42,7 +44,8 @@ func (b *Backend) Submit(cmds []device.Command) (device.Ticket, error) {
 
 func isDownload(c *device.Command) bool { return c.Kernel.Code == device.Download }
 
-// enqueueLocked adds c to g, or to a new group if there is none, and returns that. If it has to wait for room or for the compiler, g is launched first.
+// enqueueLocked adds c to g, or to a new group if there is none, and returns that. If it has to
+// wait for room or for the compiler, g is launched first.
 func (b *Backend) enqueueLocked(g *group, c *device.Command) *group {
 	for failed := error(nil); ; {
 		if g == nil {
@@ -148,8 +151,8 @@ func (b *Backend) leaveLocked() {
 	b.left.Signal()
 }
 
-// Close waits for what was submitted. Later calls of Submit fail, but for reads. What the device has of the driver is given up when the last block was freed,
-// or now if the device is lost.
+// Close waits for what was submitted. Later calls of Submit fail, but for reads. What the device
+// has of the driver is given up when the last block was freed, or now if the device is lost.
 func (b *Backend) Close() error {
 	b.mu.Lock()
 	b.takeLocked()

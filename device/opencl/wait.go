@@ -14,7 +14,8 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel/clc"
 )
 
-// Done reports whether command t has finished, and all before it. It does not call the driver: a goroutine that does notices.
+// Done reports whether command t has finished, and all before it. It does not call the driver: a
+// goroutine that does notices.
 func (b *Backend) Done(t device.Ticket) bool { return uint64(t) <= b.done.Load() }
 
 // patience is how long a waiter asks the driver itself, again and again: to be woken up takes about as long.
@@ -26,7 +27,8 @@ type waiter struct {
 	reached chan struct{}
 }
 
-// Wait returns when Done(t), or the context's error when that ends first. If the device is lost before, it returns that.
+// Wait returns when Done(t), or the context's error when that ends first. If the device is lost
+// before, it returns that.
 func (b *Backend) Wait(ctx context.Context, t device.Ticket) error {
 	if b.Done(t) {
 		return b.lostBefore(t)
@@ -144,8 +146,8 @@ func (b *Backend) pollLocked() {
 	}
 }
 
-// retireLocked is for the oldest group, when the driver is through with it. A status of it that is not 0 is how some of its commands have failed,
-// of which more is not known.
+// retireLocked is for the oldest group, when the driver is through with it. A status of it that is
+// not 0 is how some of its commands have failed, of which more is not known.
 func (b *Backend) retireLocked(g *group, status cl.Code) {
 	if status != cl.Success {
 		for i := range g.size() {

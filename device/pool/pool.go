@@ -1,12 +1,12 @@
 // Package pool lets several goroutines share the work of one loop whose
 // results do not depend on how it is cut.
 //
-// All loops of the process share the same few helpers, one less than
-// GOMAXPROCS, and no loop waits for one: whoever calls [Run] does what nobody
-// helps with. A helper is a goroutine that somebody lends (see [Lend]) or
-// one that exists while it helps. One that is awake begins within a fraction of a microsecond. One that has
-// to be woken or started begins after some microseconds, which also cost the caller some. So
-// short loops are shared with those only that are awake. One that has become idle joins a long loop (see [Help]).
+// All loops of the process share the same few helpers, one less than GOMAXPROCS, and no loop waits
+// for one: whoever calls [Run] does what nobody helps with. A helper is a goroutine that somebody
+// lends (see [Lend]) or one that exists while it helps. One that is awake begins within a fraction
+// of a microsecond. One that has to be woken or started begins after some microseconds, which also
+// cost the caller some. So short loops are shared with those only that are awake. One that has
+// become idle joins a long loop (see [Help]).
 package pool
 
 import (
@@ -18,9 +18,9 @@ import (
 	"github.com/asyncgen/asyncgen/internal/bubble"
 )
 
-// finest is how many times less than what is worth waking a helper a range has at least: half a microsecond's work. A helper
-// that is awake begins after 0.55 µs, and a loop of 1.6 µs took 1.2 (BenchmarkSharedLoop of the engine, on two busy cores of an
-// AMD EPYC, Zen 4).
+// finest is how many times less than what is worth waking a helper a range has at least: half a
+// microsecond's work. A helper that is awake begins after 0.55 µs, and a loop of 1.6 µs took 1.2
+// (BenchmarkSharedLoop of the engine, on two busy cores of an AMD EPYC, Zen 4).
 const finest = 32
 
 // helpers is how many goroutines help now, with any loop.
@@ -37,8 +37,9 @@ func leastRange(grain int) int { return max(1, grain/finest) }
 // Run calls f(lo, hi) for ranges that together are 0 to n, each once, at the
 // same time on the calling goroutine and on others. Run returns when all calls have.
 //
-// grain is how many elements are worth waking a helper for: 15 to 25 microseconds' work. A loop over more has helpers woken or started, one over fewer
-// is shared with those that are awake. A range has at least a 32nd of grain, but for the last.
+// grain is how many elements are worth waking a helper for: 15 to 25 microseconds' work. A loop
+// over more has helpers woken or started, one over fewer is shared with those that are awake. A
+// range has at least a 32nd of grain, but for the last.
 //
 // If a call panics, no further ranges are begun and Run panics with the same value: that
 // of the first range, should there be several.
@@ -80,9 +81,10 @@ func (l *loop) advertise() (end func()) {
 	return func() {}
 }
 
-// Help takes part in a loop that found too few helpers when it began, if there is one that has ranges left, and reports whether it has
-// done so. Goroutines that are idle now and then call it before they sleep: all may have been busy when a long loop began.
-// It must not be called in a bubble of testing/synctest.
+// Help takes part in a loop that found too few helpers when it began, if there is one that has
+// ranges left, and reports whether it has done so. Goroutines that are idle now and then call it
+// before they sleep: all may have been busy when a long loop began. It must not be called in a
+// bubble of testing/synctest.
 func Help() bool {
 	for i := range open {
 		l := open[i].Load()
@@ -248,7 +250,8 @@ func (l *loop) call(lo, hi int) {
 	isPanicking = false
 }
 
-// join waits for the helpers that have begun: awake for a while, as they are about to finish if they have a processor, and then asleep.
+// join waits for the helpers that have begun: awake for a while, as they are about to finish if
+// they have a processor, and then asleep.
 func (l *loop) join() {
 	l.state.Or(over)
 	for i := 0; l.state.Load() != over && i < looks; i++ {

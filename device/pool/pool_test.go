@@ -74,7 +74,8 @@ func TestNobodyWaitsForHelp(t *testing.T) {
 	}
 }
 
-// A loop that finds nobody when it begins has its second range run by who becomes idle later; Help has nothing to do when no range is left.
+// A loop that finds nobody when it begins has its second range run by who becomes idle later; Help
+// has nothing to do when no range is left.
 func TestHelpLater(t *testing.T) {
 	withProcs(t, 2)
 	waitForHelpers() // of the test before

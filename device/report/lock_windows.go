@@ -13,9 +13,11 @@ var (
 )
 
 const (
-	failAtOnce = 1       // LOCKFILE_FAIL_IMMEDIATELY
-	exclusive  = 2       // LOCKFILE_EXCLUSIVE_LOCK
-	lockedAt   = 1 << 30 // the upper half of where the one byte is that is locked: what is locked can't be written by others
+	failAtOnce = 1 // LOCKFILE_FAIL_IMMEDIATELY
+	exclusive  = 2 // LOCKFILE_EXCLUSIVE_LOCK
+	// the upper half of where the one byte is that is locked: what is locked can't be written by
+	// others
+	lockedAt = 1 << 30
 )
 
 // lockAlone locks f if nobody else has, and reports whether it did.

@@ -13,10 +13,11 @@
 // it changes: the file is exact at any time, also if the program ends without notice.
 // Paths are as the compiler recorded them.
 //
-// Several processes may write to one file, at the same time or one after the other, as those that go test starts: each adds lines
-// at the end, and changes its own alone. A reader adds up what they tell. Of one program that was run several times only
-// the last turn counts: the processes that ran at the same time as the last. The next process of the program drops the others, if nobody
-// writes to the file then.
+// Several processes may write to one file, at the same time or one after the other, as those that
+// go test starts: each adds lines at the end, and changes its own alone. A reader adds up what they
+// tell. Of one program that was run several times only the last turn counts: the processes that ran
+// at the same time as the last. The next process of the program drops the others, if nobody writes
+// to the file then.
 package report
 
 import (
@@ -49,8 +50,8 @@ type Counts struct {
 	HelpNS  int64 `json:"help_ns"`  // spent on that
 	IdleNS  int64 `json:"idle_ns"`  // of the waits, in which the accelerators had nothing to compute
 
-	// PeakBytes is the most memory that results took at once, when the last of these ended: that of each device, together. Results below
-	// some KiB are not in it on the CPU.
+	// PeakBytes is the most memory that results took at once, when the last of these ended: that of
+	// each device, together. Results below some KiB are not in it on the CPU.
 	PeakBytes int64 `json:"peak_bytes"`
 }
 
@@ -250,8 +251,9 @@ type line struct {
 	counts Counts
 }
 
-// Create starts what this process tells in a file. If other processes write to it, or have written to it, that stays, but for what former runs of
-// this program have left. It is an error if the file has something else in it than a report.
+// Create starts what this process tells in a file. If other processes write to it, or have written
+// to it, that stays, but for what former runs of this program have left. It is an error if the file
+// has something else in it than a report.
 func Create(path string) (*Writer, error) {
 	w, err := create(path, program())
 	if err != nil {
@@ -297,7 +299,8 @@ func create(path, program string) (w *Writer, err error) {
 	return w, err
 }
 
-// open opens the file at path, and locks it together with others that write to it. If there are none, what former runs of program have left is dropped.
+// open opens the file at path, and locks it together with others that write to it. If there are
+// none, what former runs of program have left is dropped.
 func open(path, program string) (*os.File, error) {
 	for {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
@@ -391,7 +394,8 @@ func forget(f *os.File, path, program string) error {
 	return nil
 }
 
-// turnOf is the turn of a process of program that begins now to write to f: that of others of its program that are alive, or one more.
+// turnOf is the turn of a process of program that begins now to write to f: that of others of its
+// program that are alive, or one more.
 func turnOf(f *os.File, program string) (turn int, err error) {
 	data, err := io.ReadAll(io.NewSectionReader(f, 0, math.MaxInt64))
 	if err != nil {

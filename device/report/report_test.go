@@ -55,7 +55,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// A report that is cut anywhere in its last line reads like one without that line; cut before, it is refused or shorter, never wrong.
+// A report that is cut anywhere in its last line reads like one without that line; cut before, it
+// is refused or shorter, never wrong.
 func TestTorn(t *testing.T) {
 	w, path := newReport(t)
 	for i := range 3 {
@@ -148,7 +149,8 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// Processes that write to one file at the same time, some of which are killed, spoil nothing: what each of them has told is there.
+// Processes that write to one file at the same time, some of which are killed, spoil nothing: what
+// each of them has told is there.
 func TestProcesses(t *testing.T) {
 	const processes, places, times = 6, 7, 40
 	if path := os.Getenv("REPORT_TEST_FILE"); path != "" {
@@ -274,7 +276,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// dead makes the report say that other processes than this one have told what it says of programs, none of which is alive.
+// dead makes the report say that other processes than this one have told what it says of programs,
+// none of which is alive.
 func dead(t *testing.T, path string, programs ...string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^$")

@@ -57,7 +57,8 @@ type memory struct {
 	host  *device.Buffer
 	// For the timeline: when the last command ends that writes it, and the last one that uses it.
 	written, used time.Duration
-	// What another device copies to here; nil: nothing, or it is there. It is set by Submit over there, and then belongs to the goroutine of the owner.
+	// What another device copies to here; nil: nothing, or it is there. It is set by Submit over
+	// there, and then belongs to the goroutine of the owner.
 	incoming *incoming
 }
 
@@ -67,8 +68,9 @@ type incoming struct {
 	ticket uint64
 }
 
-// receive waits for what other devices copy to the memory that c uses: really, as the model knows when that ends once it is there. They were
-// told before b was told to run c, and wait for nothing that they have been told later.
+// receive waits for what other devices copy to the memory that c uses: really, as the model knows
+// when that ends once it is there. They were told before b was told to run c, and wait for nothing
+// that they have been told later.
 func (b *Backend) receive(c *device.Command) {
 	for _, buf := range c.Buf {
 		b.receiveInto(buf)
@@ -97,7 +99,8 @@ func memoryOf(buf *device.Buffer) *memory {
 	return m
 }
 
-// finish notes in the timeline what becomes of e, which has been computed, has taken so long and ended then. It returns when Done may say so.
+// finish notes in the timeline what becomes of e, which has been computed, has taken so long and
+// ended then. It returns when Done may say so.
 func (b *Backend) finish(e *entry, took, ended time.Duration) time.Duration {
 	c := &e.command
 	q := b.queueOf(c)
@@ -200,7 +203,8 @@ func (b *Backend) Virtual() (*device.VirtualClock, time.Duration) {
 	return &theClock, b.options.Host
 }
 
-// Busy is how long each queue of a device has had a command to run. Divided by the time that has passed it is the queue's utilisation.
+// Busy is how long each queue of a device has had a command to run. Divided by the time that has
+// passed it is the queue's utilisation.
 type Busy struct{ Compute, Upload, Download, Link time.Duration }
 
 // Busy counts what has been computed so far: all that the program has enqueued if it has just waited for it.

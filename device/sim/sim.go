@@ -4,10 +4,10 @@
 // several devices. Their times come from a model and say nothing about any
 // hardware: Caps.Simulated says so, and whoever prints a figure repeats it.
 //
-// Commands are really computed, by the kernels of device/cpu, on a goroutine of
-// the device that exists while there is work. The bits of all results are those
-// of the CPU. When a command is finished, as far as the program can see, the model tells. Each
-// device has four queues, as a GPU has: one computes, one is for Upload, one for Download, and one, its link, for copies to other
+// Commands are really computed, by the kernels of device/cpu, on a goroutine of the device that
+// exists while there is work. The bits of all results are those of the CPU. When a command is
+// finished, as far as the program can see, the model tells. Each device has four queues, as a GPU
+// has: one computes, one is for Upload, one for Download, and one, its link, for copies to other
 // devices.
 //
 //   - The commands of a queue run one after the other. One starts when it was issued, the one before it in its
@@ -17,26 +17,33 @@
 //   - A command is seen to be finished Latency after its end, after those
 //     that were submitted before it, and not before its result is there.
 //
-// By the system's clock, a command is issued when it is submitted, and one that overwrites memory waits for those before it that read that.
+// By the system's clock, a command is issued when it is submitted, and one that overwrites memory
+// waits for those before it that read that.
 //
 // # Virtual time
 //
-// With clock=virtual nothing waits for the model, and how fast this machine is has no influence on it: what is told depends on the
-// program alone, to the nanosecond, if one goroutine of it uses simulated devices. There is one clock, the program's
-// ([device.VirtualClock]), which [Now] tells. What the program does itself takes no time, nor do operations on the CPU, but:
+// With clock=virtual nothing waits for the model, and how fast this machine is has no influence on
+// it: what is told depends on the program alone, to the nanosecond, if one goroutine of it uses
+// simulated devices. There is one clock, the program's ([device.VirtualClock]), which [Now] tells.
+// What the program does itself takes no time, nor do operations on the CPU, but:
 //
 //   - Enqueueing an operation takes Host.
 //   - Who waits for a value, or for all, goes on when that is seen to be finished. Looking whether a value is
 //     ready takes a little; to be able to tell, it is really computed first.
-//   - As many operations of a device as the engine's ring has are enqueued and not finished at most. The bound on bytes in flight is none of the
-//     model's business: the program may really wait there, in no time.
+//   - As many operations of a device as the engine's ring has are enqueued and not finished at
+//     most. The bound on bytes in flight is none of the model's business: the program may really
+//     wait there, in no time.
 //
-// The program runs ahead, so the model can't ask the clock when a command is submitted, which is some time after the program has enqueued
-// it, in a batch of a size that depends on what else goes on. Instead each operation is stamped by the engine with the time at which it was
-// enqueued, later by no more than what it waits for on the CPU and on devices of other kinds, and that is when it is issued; since each queue then handles its
-// commands in the order of the program, and knows of copies from other simulated devices when they end, nothing else has to be known. A compute command takes Launch, or as long as its operations
-// take at Flops or its bytes at Memory if that is more (package device/kernel, [kernel.WorkOf], says how they are counted). Nothing waits because memory is reused,
-// as which memory a result has depends on the collector: there is plenty. A link of another device is never what holds a copy up.
+// The program runs ahead, so the model can't ask the clock when a command is submitted, which is
+// some time after the program has enqueued it, in a batch of a size that depends on what else goes
+// on. Instead each operation is stamped by the engine with the time at which it was enqueued, later
+// by no more than what it waits for on the CPU and on devices of other kinds, and that is when it
+// is issued; since each queue then handles its commands in the order of the program, and knows of
+// copies from other simulated devices when they end, nothing else has to be known. A compute
+// command takes Launch, or as long as its operations take at Flops or its bytes at Memory if that
+// is more (package device/kernel, [kernel.WorkOf], says how they are counted). Nothing waits
+// because memory is reused, as which memory a result has depends on the collector: there is plenty.
+// A link of another device is never what holds a copy up.
 //
 // # Settings
 //
@@ -317,8 +324,8 @@ func (b *Backend) run(c *device.Command) (err error) {
 	return cpu.Run(&local)
 }
 
-// Idle returns how long the compute queue has been empty, by the model, though something has been computed; a copy is none of its
-// business.
+// Idle returns how long the compute queue has been empty, by the model, though something has been
+// computed; a copy is none of its business.
 func (b *Backend) Idle() (time.Duration, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -102,7 +102,8 @@ func visible(t *testing.T, b *Backend) (times []time.Duration) {
 	return times
 }
 
-// The compute queue is idle from the end of the last command of it on, whatever copies there are and whenever the end is seen.
+// The compute queue is idle from the end of the last command of it on, whatever copies there are
+// and whenever the end is seen.
 func TestIdle(t *testing.T) {
 	const n = 16000 // 64,000 bytes: 4 us at 16 GB/s
 	b, clock := newTest(t, nil)
@@ -465,8 +466,8 @@ func BenchmarkAsync(b *testing.B) {
 	}
 }
 
-// In a bubble of testing/synctest the model's time passes exactly, and takes none: who waits for the device, for room in its queue or for
-// somebody else who does, is asleep.
+// In a bubble of testing/synctest the model's time passes exactly, and takes none: who waits for
+// the device, for room in its queue or for somebody else who does, is asleep.
 func TestInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(Options{Launch: 5 * us, Latency: 50 * us, Queue: 4})
@@ -526,7 +527,8 @@ func TestInABubble(t *testing.T) {
 	})
 }
 
-// In virtual time a command begins when its stamp says that it was issued, and takes what the model says, however long it took.
+// In virtual time a command begins when its stamp says that it was issued, and takes what the model
+// says, however long it took.
 func TestVirtualTime(t *testing.T) {
 	o := VirtualDefaults()
 	o.Flops, o.Memory = 1e9, 8e9 // 1,000 operations or 8,000 bytes a microsecond
@@ -549,8 +551,9 @@ func TestVirtualTime(t *testing.T) {
 	if Now() != begin {
 		t.Error("the device has moved the program's clock")
 	}
-	// The first copy ends at 24; 128,000 bytes take 16 more, as do 16,000 operations; the copy back ends at 64. A command that overwrites what others read does not wait
-	// for them: it ends at 45, the one issued at 104 at 109, and the copy at 48.
+	// The first copy ends at 24; 128,000 bytes take 16 more, as do 16,000 operations; the copy back
+	// ends at 64. A command that overwrites what others read does not wait for them: it ends at 45,
+	// the one issued at 104 at 109, and the copy at 48.
 	for i, want := range []time.Duration{74, 90, 114, 114, 159, 159} {
 		if got := stamps[i].Finished() - begin; got != want*us {
 			t.Errorf("command %d is finished at %v, want %v", i, got, want*us)
@@ -564,7 +567,8 @@ func TestVirtualTime(t *testing.T) {
 	}
 }
 
-// Who uses what another device was told to copy before, by reading or by overwriting it, waits for the copy, really and by the model; who does not, does not.
+// Who uses what another device was told to copy before, by reading or by overwriting it, waits for
+// the copy, really and by the model; who does not, does not.
 func TestCopyFromAnotherDevice(t *testing.T) {
 	const n = 16000 // 64,000 bytes: 2 us at 32 GB/s
 	duplicate := device.NewKernel("copy", device.Copy, nil, device.Float32, device.Float32)

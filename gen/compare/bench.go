@@ -38,7 +38,8 @@ func benchmarks(stdout []byte) map[string]time.Duration {
 		if bytes.HasPrefix(line, []byte("Benchmark")) {
 			name = strings.Fields(string(line))[0]
 		}
-		if m := measured.FindSubmatch(line); m != nil { // perhaps on a line of its own, after what the benchmark has printed
+		// perhaps on a line of its own, after what the benchmark has printed
+		if m := measured.FindSubmatch(line); m != nil {
 			if ns, err := strconv.ParseFloat(string(m[1]), 64); err == nil {
 				took[name] = time.Duration(ns)
 			}

@@ -24,7 +24,8 @@ type programs struct {
 	notes               []string // what is the same in both forms
 }
 
-// build builds both forms of cfg.Package into the folder temp, with the backends of all devices, whether its module has what these import or not.
+// build builds both forms of cfg.Package into the folder temp, with the backends of all devices,
+// whether its module has what these import or not.
 func build(ctx context.Context, cfg Config, temp string) (*programs, error) {
 	cfg.Progress("building " + cfg.Package)
 	command := []string{"build", "-buildvcs=false"}
@@ -72,8 +73,9 @@ func build(ctx context.Context, cfg Config, temp string) (*programs, error) {
 	return p, buildWith(ctx, cfg, files, command, p.rewritten)
 }
 
-// generatedForms returns notes on generated functions that the program calls itself, or its tests do, of the given names, if benchmarks are to be
-// run. It is an error if one is called, and what it was generated from is not: then both forms of the program would be one.
+// generatedForms returns notes on generated functions that the program calls itself, or its tests
+// do, of the given names, if benchmarks are to be run. It is an error if one is called, and what it
+// was generated from is not: then both forms of the program would be one.
 func generatedForms(cfg Config, dir string, tests []string, result *gen.Result) (notes []string, err error) {
 	named := make(map[string]token.Position)
 	if cfg.Bench != "" {
@@ -136,8 +138,8 @@ func buildWith(ctx context.Context, cfg Config, files map[string][]byte, command
 	return err
 }
 
-// imports is a file for the package of the given name and folder that imports the backends of the devices that need it; none if
-// there are no such.
+// imports is a file for the package of the given name and folder that imports the backends of the
+// devices that need it; none if there are no such.
 func imports(cfg Config, name, dir string) map[string][]byte {
 	var lines strings.Builder
 	for _, pkg := range backendPackages(cfg.Devices) {
@@ -165,8 +167,8 @@ func backendPackages(devices []string) (pkgs []string) {
 	return pkgs
 }
 
-// packageOf returns the name, the folder and the test files of cfg.Package, or an error if that is not one main package or, with cfg.Bench, one package
-// with tests.
+// packageOf returns the name, the folder and the test files of cfg.Package, or an error if that is
+// not one main package or, with cfg.Bench, one package with tests.
 func packageOf(ctx context.Context, cfg Config) (name, dir string, tests []string, err error) {
 	out, err := goCommand(ctx, cfg, "list", "-f", `{{.Name}}	{{.Dir}}	{{.ImportPath}}	{{join .TestGoFiles "/"}}/{{join .XTestGoFiles "/"}}`, cfg.Package)
 	if err != nil {

@@ -38,7 +38,9 @@ type Config struct {
 	Dir     string   // where the go command and the program run; "" is the current folder
 	Package string   // a main package, as the go command knows it: "./train"
 	Args    []string // the program's arguments
-	Bench   string   // a pattern, as for go test -bench: the benchmarks of Package are run, which need be no main package
+	// a pattern, as for go test -bench: the benchmarks of Package are run, which need be no main
+	// package
+	Bench   string
 	Times   int      // how often each of them runs its body; 0: 20
 	Devices []string // values of ASYNCGEN_DEVICE, whose backends Package need not import; nil: cpu and sim:0
 	Count   int      // timed runs of each program on each device; 0: 5
@@ -64,8 +66,8 @@ type Result struct {
 type Device struct {
 	Name      string `json:"name"`
 	Simulated bool   `json:"simulated"` // its times come from a model, not from hardware
-	// Virtual is set if the waits of the programs are by the clock of that model, and their times by that of the machine: the two have
-	// nothing to do with each other.
+	// Virtual is set if the waits of the programs are by the clock of that model, and their times by
+	// that of the machine: the two have nothing to do with each other.
 	Virtual   bool `json:"virtual,omitempty"`
 	Original  Side `json:"original"`
 	Rewritten Side `json:"rewritten"`
@@ -241,9 +243,9 @@ func checkDevices(names []string) error {
 	return nil
 }
 
-// compareOn runs the two programs on one device: the original twice, to see
-// that it does the same every time; both in turn, for time; and each once
-// more with a report of its waits and an eye on its memory, which costs a little time. It returns what the original prints, too.
+// compareOn runs the two programs on one device: the original twice, to see that it does the same
+// every time; both in turn, for time; and each once more with a report of its waits and an eye on
+// its memory, which costs a little time. It returns what the original prints, too.
 func compareOn(ctx context.Context, cfg Config, temp string, p *programs, name string) (*Device, []byte, error) {
 	r := runner{ctx: ctx, cfg: cfg, device: name, original: p.original, rewritten: p.rewritten, testDir: p.testDir, temp: temp}
 	want, err := r.stable()

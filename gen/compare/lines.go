@@ -78,8 +78,8 @@ func failure(stderr []byte) string {
 	return ""
 }
 
-// where is which operation failed and the line of the program that enqueued it: the two programs have lines of their own, and one may
-// compute at once what the other does in several steps.
+// where is which operation failed and the line of the program that enqueued it: the two programs
+// have lines of their own, and one may compute at once what the other does in several steps.
 var where = regexp.MustCompile(report.Where)
 
 var address = regexp.MustCompile("0x[0-9a-f]+")

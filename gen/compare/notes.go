@@ -53,8 +53,8 @@ func gain(d *Device, p *programs) []string {
 	return []string{result}
 }
 
-// besides says how what the program prints on a device, got, differs from what it prints on the first, if it does. It may: devices
-// need not round in the same way.
+// besides says how what the program prints on a device, got, differs from what it prints on the
+// first, if it does. It may: devices need not round in the same way.
 func besides(want, got []byte, first string) []string {
 	lines, total := diffLines(want, got, 1)
 	if total == 0 {

@@ -15,12 +15,13 @@ import (
 // shownStderr is how many lines of each program's standard error are shown.
 const shownStderr = 12
 
-// shownResults is from how many bytes on the memory of results is told, which is a part of the rest where the device has none of its own.
+// shownResults is from how many bytes on the memory of results is told, which is a part of the rest
+// where the device has none of its own.
 const shownResults = 32 << 20
 
-// WriteText writes the result for people: what was rewritten, and for each
-// device a table with absolute figures, the ratios beside them. What does not print, in names or in what the programs print, is
-// shown as in string literals of Go.
+// WriteText writes the result for people: what was rewritten, and for each device a table with
+// absolute figures, the ratios beside them. What does not print, in names or in what the programs
+// print, is shown as in string literals of Go.
 func (r *Result) WriteText(w io.Writer) error {
 	var text strings.Builder
 	b := bufio.NewWriter(&text)

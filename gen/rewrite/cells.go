@@ -26,8 +26,9 @@ func (p *past) findCells() (why *plan.Reason) {
 	return why
 }
 
-// callsMutator reports whether n, in f, contains a call of a function of the library that changes state and has one of the
-// names, directly or through functions of the program that are not in seen.
+// callsMutator reports whether n, in f, contains a call of a function of the library that changes
+// state and has one of the names, directly or through functions of the program that are not in
+// seen.
 func (p *past) callsMutator(f *plan.Function, n ast.Node, names []string, seen map[*types.Func]bool) (found bool) {
 	ast.Inspect(n, func(m ast.Node) bool {
 		call, ok := m.(*ast.CallExpr)
@@ -49,8 +50,8 @@ func (p *past) callsMutator(f *plan.Function, n ast.Node, names []string, seen m
 	return found
 }
 
-// cellsIn finds the cells that n, in f, changes and that may not say so. as says what the parameters of f stand for, in the
-// function that is rewritten; nil if f is that.
+// cellsIn finds the cells that n, in f, changes and that may not say so. as says what the
+// parameters of f stand for, in the function that is rewritten; nil if f is that.
 func (p *past) cellsIn(f *plan.Function, n ast.Node, as map[types.Object]string, depth int) (why *plan.Reason) {
 	cannot := func(at ast.Node, what string) {
 		if why == nil {

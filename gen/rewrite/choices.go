@@ -22,10 +22,11 @@ import (
 //		g = g.MulScalar(limit/norm)     	g = g.MulF64(asyncrt.Const(limit).Div(norm))
 //	}                               }, nil, &g)
 //
-// It is a part of the round trips: the comparison is one of numbers, and so is what is assigned to them. What must not
-// show, because the program does not do it, is in the hands of Either: it waits where it would. What is left to prove is that
-// both sides only compute and assign, in ways that can't fail on values, and cost little. What else the sides do, the host does
-// in a statement of its own: see divided.go.
+// It is a part of the round trips: the comparison is one of numbers, and so is what is assigned to
+// them. What must not show, because the program does not do it, is in the hands of Either: it waits
+// where it would. What is left to prove is that both sides only compute and assign, in ways that
+// can't fail on values, and cost little. What else the sides do, the host does in a statement of
+// its own: see divided.go.
 var Choice = &Rewrite{
 	ID:   "R10",
 	Code: plan.ChosenThere,
@@ -95,7 +96,8 @@ func (r *restater) isLeftToHost(s ast.Stmt, c *choice) bool {
 	return false
 }
 
-// isTorn reports whether something that the head of a statement defines becomes a number, and the statement is no choice.
+// isTorn reports whether something that the head of a statement defines becomes a number, and the
+// statement is no choice.
 func (r *restater) isTorn() bool {
 	for a, s := range r.heads {
 		for _, lhs := range a.(*ast.AssignStmt).Lhs {
@@ -129,8 +131,9 @@ func (r *restater) choice(s ast.Stmt, all []side) {
 	}
 }
 
-// chooses returns how the device chooses in s, and which variables have to be numbers for that; or why it can't. With floats it
-// computes all float64s that s sets, else only those that are numbers already. The choice is nil if there is nothing to choose.
+// chooses returns how the device chooses in s, and which variables have to be numbers for that; or
+// why it can't. With floats it computes all float64s that s sets, else only those that are numbers
+// already. The choice is nil if there is nothing to choose.
 func (r *restater) chooses(s ast.Stmt, all []side, floats bool) (*choice, map[*types.Var]bool, *misfit) {
 	needs := make(map[*types.Var]bool)
 	c, why := r.divide(s, all, floats)
@@ -170,7 +173,8 @@ func (r *restater) chooses(s ast.Stmt, all []side, floats bool) (*choice, map[*t
 	return c, needs, why
 }
 
-// matters reports whether the device needs v: it is a tensor or a number, or an operation takes it, or what is made of it.
+// matters reports whether the device needs v: it is a tensor or a number, or an operation takes it,
+// or what is made of it.
 func (r *restater) matters(v *types.Var) bool {
 	return r.f.Analysis.API.IsTensor(v.Type()) || r.numbers[v] || r.feeds(v, make(map[*types.Var]bool))
 }
@@ -308,7 +312,8 @@ func (r *restater) compared(x, in ast.Expr, first bool, needs map[*types.Var]boo
 	return r.fits(x, needs)
 }
 
-// asks returns the operand of math.IsNaN or math.IsInf, a variable or a read, and what numbers have instead; or that e is neither.
+// asks returns the operand of math.IsNaN or math.IsInf, a variable or a read, and what numbers have
+// instead; or that e is neither.
 func (r *restater) asks(e *ast.CallExpr) (arg ast.Expr, form func(arg, pkg string) string, ok bool) {
 	sel, ok := ast.Unparen(e.Fun).(*ast.SelectorExpr)
 	if !ok || len(e.Args) == 0 {
@@ -389,7 +394,8 @@ func (r *restater) arm(list []ast.Stmt, c *choice, needs map[*types.Var]bool) *m
 // A failing tensor on the side that is not taken would spoil what the device chooses. So each must go into what every
 // side makes of a variable, or else its failure must have shown before: somebody has looked at what is made of it.
 
-// spoils returns which tensor may spoil what s makes of what is chosen though the program does not use it there, or nil.
+// spoils returns which tensor may spoil what s makes of what is chosen though the program does not
+// use it there, or nil.
 func (r *restater) spoils(s ast.Stmt, all []side, c *choice) *misfit {
 	var paths [][]ast.Stmt
 	for _, x := range all {
@@ -502,7 +508,8 @@ func identOf(e ast.Expr) *ast.Ident {
 	return id
 }
 
-// isLookedAt reports whether it is known at s that e, a variable, has not failed. What has no place in the source is v itself.
+// isLookedAt reports whether it is known at s that e, a variable, has not failed. What has no place
+// in the source is v itself.
 func (r *restater) isLookedAt(e ast.Expr, v *types.Var, s ast.Stmt) bool {
 	id, ok := e.(*ast.Ident)
 	if !ok {
@@ -520,8 +527,8 @@ func (r *restater) isLookedAt(e ast.Expr, v *types.Var, s ast.Stmt) bool {
 	return at != nil && at.fine && !r.inner[v] && r.f.CanCopy(v)
 }
 
-// mayDivide are operations that fail on values only if these are integers: then Either lets nothing run that the program
-// does not come to.
+// mayDivide are operations that fail on values only if these are integers: then Either lets nothing
+// run that the program does not come to.
 var mayDivide = set("Div DivScalar DivF64")
 
 // costly are operations that are not done in vain.

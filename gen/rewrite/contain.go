@@ -28,9 +28,10 @@ import (
 //	                                        	}
 //	                                        }
 //
-// What has to be proved is less then, but not nothing: what runs past the end must come to an end, and
-// must not take memory or time beyond measure. So tensors may only grow by as much each time, the numbers
-// that sizes are made of must not change, and of other tensors that come round Alike finds out whether they stay as they are.
+// What has to be proved is less then, but not nothing: what runs past the end must come to an end,
+// and must not take memory or time beyond measure. So tensors may only grow by as much each time,
+// the numbers that sizes are made of must not change, and of other tensors that come round Alike
+// finds out whether they stay as they are.
 
 // contain decides what becomes of the exits of a loop of which r is the harm past its end: its
 // iterations are run by Iterate, or the exits wait for their values.

@@ -326,7 +326,8 @@ func (a *attempt) impossible() *refuse {
 	return nil
 }
 
-// polls returns where s looks at a state outside the program, or nil: itself, or in a function that is called in two parts.
+// polls returns where s looks at a state outside the program, or nil: itself, or in a function that
+// is called in two parts.
 func polls(s *plan.Stmt) *plan.Cause {
 	c := s.Head.Polls
 	for _, r := range s.Reads {
@@ -383,7 +384,8 @@ func (a *attempt) round() (changed bool) {
 					if a.undo(root) {
 						return true
 					}
-					// What that shows is the reason, not what this feeds; and if it runs in some iterations only, it is what runs now.
+					// What that shows is the reason, not what this feeds; and if it runs in some iterations
+					// only, it is what runs now.
 					c := shown(a, root.Effects)
 					why := refuse{Reason: plan.Reason{Code: plan.SharedMemory, Cause: c, Hint: keepLocal(c)}}
 					if a.staySeldom(root, why) {
@@ -402,7 +404,8 @@ func (a *attempt) round() (changed bool) {
 	return changed || a.operands() || a.complete()
 }
 
-// ranged returns what to write where the head of the loop, u, ranges over memory that may be what a value is put into, or "".
+// ranged returns what to write where the head of the loop, u, ranges over memory that may be what a
+// value is put into, or "".
 func (a *attempt) ranged(u *plan.Unit) string {
 	n, ok := u.Stmt.Inner().(*ast.RangeStmt)
 	step := a.by[u]
@@ -426,8 +429,8 @@ func (a *attempt) passes(u *plan.Unit) bool {
 	return !a.stays(u) && !a.splits(u) && a.obstacle(u) == nil
 }
 
-// rootWithoutValue returns the unit because of which u would have to run later, if none on the way from there looks at a
-// value: what it changes can be seen. Otherwise it returns nil.
+// rootWithoutValue returns the unit because of which u would have to run later, if none on the way
+// from there looks at a value: what it changes can be seen. Otherwise it returns nil.
 func (a *attempt) rootWithoutValue(u *plan.Unit) *plan.Unit {
 	for {
 		step, ok := a.by[u]

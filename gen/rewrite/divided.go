@@ -11,8 +11,9 @@ import (
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 )
 
-// A choice of the device may have other work on its sides, which the host does in a statement of its own, later if need be. Of
-// the two the first is that of which the statements come first; where they are mixed, it must not matter.
+// A choice of the device may have other work on its sides, which the host does in a statement of
+// its own, later if need be. Of the two the first is that of which the statements come first; where
+// they are mixed, it must not matter.
 //
 //	if loss > best {                asyncrt.Either(loss.Gt(best), func() { rate = rate.Mul(asyncrt.Const(0.5)) }, nil, &rate)
 //		rate *= 0.5                 if loss.Item() > best.Item() {
@@ -30,7 +31,8 @@ type side struct {
 // otherwise reports whether x is what is done if no condition holds.
 func (x side) otherwise() bool { return x.when == nil }
 
-// sides returns the sides of an if or a switch. It is not ok if they are not done one or the other, on conditions alone.
+// sides returns the sides of an if or a switch. It is not ok if they are not done one or the other,
+// on conditions alone.
 func sides(s ast.Stmt) (all []side, ok bool) {
 	switch s := s.(type) {
 	case *ast.IfStmt:
@@ -63,7 +65,8 @@ func sides(s ast.Stmt) (all []side, ok bool) {
 	return nil, false
 }
 
-// leavesSwitch reports whether s, in a case of a switch, may leave the switch for what comes after it, or for the next case.
+// leavesSwitch reports whether s, in a case of a switch, may leave the switch for what comes after
+// it, or for the next case.
 func leavesSwitch(s ast.Stmt) (found bool) {
 	ast.Inspect(s, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -213,8 +216,8 @@ func (r *restater) assignedIn(s ast.Stmt) (vars []*types.Var) {
 	return vars
 }
 
-// inTurn decides whether the device's statements of s come before the host's or after them, and returns why neither will do; or nil.
-// needs are variables that become numbers.
+// inTurn decides whether the device's statements of s come before the host's or after them, and
+// returns why neither will do; or nil. needs are variables that become numbers.
 func (r *restater) inTurn(s ast.Stmt, all []side, c *choice, needs map[*types.Var]bool) *misfit {
 	if !c.host {
 		return nil
@@ -275,8 +278,8 @@ func (r *restater) apart(all []side, c *choice) *misfit {
 	return nil
 }
 
-// outOfTurn returns a statement that can't come after all of the others, if those of the device (or, unless first says so, those of the host) come first; nil if
-// there is none.
+// outOfTurn returns a statement that can't come after all of the others, if those of the device
+// (or, unless first says so, those of the host) come first; nil if there is none.
 func (r *restater) outOfTurn(all []side, c *choice, first bool) ast.Stmt {
 	for _, x := range all {
 		for i, s := range x.body {
@@ -290,8 +293,8 @@ func (r *restater) outOfTurn(all []side, c *choice, first bool) ast.Stmt {
 	return nil
 }
 
-// unsettling returns a statement of the host that changes what conds, the conditions of its choice, depend on: the device must have
-// looked at them by then. It is nil if there is none.
+// unsettling returns a statement of the host that changes what conds, the conditions of its choice,
+// depend on: the device must have looked at them by then. It is nil if there is none.
 func (r *restater) unsettling(all []side, c *choice, conds []ast.Expr) ast.Stmt {
 	for _, x := range all {
 		for _, s := range x.body {
@@ -307,7 +310,8 @@ func (r *restater) unsettling(all []side, c *choice, conds []ast.Expr) ast.Stmt 
 	return nil
 }
 
-// commute reports whether nobody can tell whether s, or t behind it, runs first: one is of the device and one of the host.
+// commute reports whether nobody can tell whether s, or t behind it, runs first: one is of the
+// device and one of the host.
 func (r *restater) commute(s, t ast.Stmt) bool {
 	if jumps(s) || jumps(t) || !r.cannotFail(s) && !r.cannotFail(t) {
 		return false
@@ -365,8 +369,8 @@ func (r *restater) cannotFail(n ast.Node) bool {
 	return ok
 }
 
-// restateDivided makes the edits for s, by which the device chooses as c says, and in which the host has other work. What comes before
-// it begins at begin with open, and shut is behind it.
+// restateDivided makes the edits for s, by which the device chooses as c says, and in which the
+// host has other work. What comes before it begins at begin with open, and shut is behind it.
 func (r *restater) restateDivided(s ast.Stmt, c *choice, begin token.Pos, open, shut string) {
 	all, _ := sides(s)
 	either := r.eitherText(s, all, c)
@@ -430,14 +434,16 @@ func (r *restater) left(e ast.Expr, c *choice) {
 	r.restate(e)
 }
 
-// dropEmpty drops the sides of s on which the host does nothing, at the end, or else at the beginning if there are but two.
+// dropEmpty drops the sides of s on which the host does nothing, at the end, or else at the
+// beginning if there are but two.
 func (r *restater) dropEmpty(s *ast.IfStmt, c *choice) {
 	isIdle := func(list []ast.Stmt) bool {
 		return !slices.ContainsFunc(list, func(s ast.Stmt) bool { return !c.device[s] })
 	}
 	if e, ok := s.Else.(*ast.BlockStmt); ok && isIdle(s.Body.List) && !isIdle(e.List) {
 		r.dropAll(s.Cond.End(), e.Lbrace)
-		r.edits = slices.Insert(r.edits, 0, load.Edit{Pos: s.Cond.Pos(), End: s.Cond.Pos(), Text: "!("}) // in front of what is there
+		// in front of what is there
+		r.edits = slices.Insert(r.edits, 0, load.Edit{Pos: s.Cond.Pos(), End: s.Cond.Pos(), Text: "!("})
 		r.replace(s.Cond.End(), e.Lbrace, ") ")
 		return
 	}

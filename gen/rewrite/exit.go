@@ -250,7 +250,8 @@ func (a *attempt) way(x *plan.Exits, g *plan.Group, jump ast.Stmt) (*plan.Way, *
 		}
 		if len(n.Results) == 0 || calls(n) {
 			for _, v := range a.past.written {
-				if len(n.Results) == 0 && a.f.IsResult(v) || a.f.IsCaptured(v) && a.past.carried(v) { // nothing outside the loop leads to others
+				// nothing outside the loop leads to others
+				if len(n.Results) == 0 && a.f.IsResult(v) || a.f.IsCaptured(v) && a.past.carried(v) {
 					w.Restore = append(w.Restore, slot(x, v))
 				}
 			}

@@ -8,13 +8,15 @@ import (
 	"slices"
 )
 
-// What the device chooses is spoiled by a tensor that has failed also if the program does not take the side that uses it. So it
-// has to be known that it has not: the program would have got no further. A failure shows where a value is read. A tensor has not failed
-// if another one that was read is made of it, or if it is one that has been read before: of copies such as the best weights so far,
-// that is found out by following what failures would lead to each other, round the loops.
+// What the device chooses is spoiled by a tensor that has failed also if the program does not take
+// the side that uses it. So it has to be known that it has not: the program would have got no
+// further. A failure shows where a value is read. A tensor has not failed if another one that was
+// read is made of it, or if it is one that has been read before: of copies such as the best weights
+// so far, that is found out by following what failures would lead to each other, round the loops.
 
-// fates says of local tensors, where something is known, which others have failed if the one has: all if it can't have, because
-// the program has looked. A nil fates is that of a place that is never reached.
+// fates says of local tensors, where something is known, which others have failed if the one has:
+// all if it can't have, because the program has looked. A nil fates is that of a place that is
+// never reached.
 type fates map[*types.Var]*fate
 
 type fate struct {
@@ -92,8 +94,8 @@ type follower struct {
 	nexts  []fates            // those that go on with the next iteration, of the loops around
 }
 
-// follow finds what is known at each statement by which the device may choose. It is nothing in functions in which control
-// takes ways that are not followed.
+// follow finds what is known at each statement by which the device may choose. It is nothing in
+// functions in which control takes ways that are not followed.
 func (r *restater) follow() map[ast.Stmt]fates {
 	f, followed := &follower{r: r, at: make(map[ast.Stmt]fates)}, true
 	ast.Inspect(r.f.Decl.Body, func(n ast.Node) bool {
@@ -194,7 +196,8 @@ func (f *follower) cases(s *ast.SwitchStmt, now fates) fates {
 	return after
 }
 
-// loop is stmt of a loop, of which iterate is one iteration from its condition to the end of the body, and post what follows.
+// loop is stmt of a loop, of which iterate is one iteration from its condition to the end of the
+// body, and post what follows.
 func (f *follower) loop(before fates, iterate func(fates) (body, end fates), post ast.Stmt) fates {
 	for head := before; ; {
 		f.breaks, f.nexts = append(f.breaks, nil), append(f.nexts, nil)
@@ -211,7 +214,8 @@ func (f *follower) loop(before fates, iterate func(fates) (body, end fates), pos
 	}
 }
 
-// look returns what is known after n has been evaluated, which reads values: of what has failed if they have, nothing has.
+// look returns what is known after n has been evaluated, which reads values: of what has failed if
+// they have, nothing has.
 func (f *follower) look(n ast.Node, now fates) fates {
 	for _, read := range f.r.itemsIn(n) {
 		if !f.r.f.AlwaysFirst(read, n) {

@@ -57,8 +57,8 @@ func (a *attempt) isHere(s *plan.Stmt, obj types.Object) bool {
 	return ok && slices.ContainsFunc(n.Lhs, func(e ast.Expr) bool { return s.IsHere(e) && a.f.Info.Defs[e.(*ast.Ident)] == obj })
 }
 
-// assignsToo reports whether s declares variables and, with the same :=, assigns to one that is declared before an entry which begins
-// at pos: in the entry it would declare another one.
+// assignsToo reports whether s declares variables and, with the same :=, assigns to one that is
+// declared before an entry which begins at pos: in the entry it would declare another one.
 func (a *attempt) assignsToo(s *plan.Stmt, pos token.Pos) bool {
 	n, ok := s.Inner().(*ast.AssignStmt)
 	return ok && n.Tok == token.DEFINE && slices.ContainsFunc(n.Lhs, func(e ast.Expr) bool {
@@ -127,8 +127,9 @@ func (a *attempt) namesakes(v *types.Var, stmts []*plan.Stmt) (ids []*ast.Ident)
 	return ids
 }
 
-// undeclarable finds a statement that declares a variable for others which can't be declared before it, and why: it uses another of
-// its name, of which it can have no copy, or its type can't be written.
+// undeclarable finds a statement that declares a variable for others which can't be declared before
+// it, and why: it uses another of its name, of which it can have no copy, or its type can't be
+// written.
 func (a *attempt) undeclarable(r *plan.Region) (s *plan.Stmt, why plan.Reason) {
 	for _, g := range r.Groups {
 		for _, v := range g.Hoists {

@@ -93,7 +93,8 @@ func (r *restater) selects(call *ast.CallExpr, s *sink) *misfit {
 	return nil
 }
 
-// receiversBefore returns the receivers, in s, of the methods that take what call gives, in the order in which they are evaluated.
+// receiversBefore returns the receivers, in s, of the methods that take what call gives, in the
+// order in which they are evaluated.
 func (r *restater) receiversBefore(call *ast.CallExpr, s ast.Stmt) (receivers []ast.Expr) {
 	for n := ast.Node(call); n != nil && n != s; n = r.f.Parent(n) {
 		outer, ok := r.f.Parent(n).(*ast.CallExpr)

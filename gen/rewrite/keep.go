@@ -12,8 +12,9 @@ import (
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 )
 
-// Kept is R15 where nobody looks at what a loop computes of one row after the other: it is kept, in a list, in a sum, or
-// for a read of something else that is made of it. The loop stays, and takes the rows of what is computed at once.
+// Kept is R15 where nobody looks at what a loop computes of one row after the other: it is kept, in
+// a list, in a sum, or for a read of something else that is made of it. The loop stays, and takes
+// the rows of what is computed at once.
 //
 //	for i := range n {                               hidden := asyncrt.MapRows(n, func(row asyncrt.RowOf) *tensor.Tensor {
 //		h := x.Row(i).MatMul(w)                      	h := row(x).MatMul(w)
@@ -24,9 +25,10 @@ import (
 //	                                                 }
 //	                                                 y := tensor.Stack(0, outs...)
 //
-// Whether rows can be computed together, and nobody can tell, the runtime decides, as it knows shapes, devices and what is
-// tracked: else it calls the function for each row where the loop asks for it. What has to be proved is that the
-// function only computes, and that what it uses stays the same while the loop runs.
+// Whether rows can be computed together, and nobody can tell, the runtime decides, as it knows
+// shapes, devices and what is tracked: else it calls the function for each row where the loop asks
+// for it. What has to be proved is that the function only computes, and that what it uses stays the
+// same while the loop runs.
 var Kept = &Rewrite{
 	ID:   Batched.ID,
 	Code: plan.KeptTogether,
@@ -73,8 +75,8 @@ func (p *planner) keeps() {
 	})
 }
 
-// put returns what reports whether a statement is put off, the reads whose tensors are computed in their places before that, and what
-// the statements that are put off do.
+// put returns what reports whether a statement is put off, the reads whose tensors are computed in
+// their places before that, and what the statements that are put off do.
 func (p *planner) put() (late func(ast.Stmt) bool, takes map[ast.Expr]bool, changes *plan.Effects) {
 	var stmts []ast.Stmt
 	takes, changes = make(map[ast.Expr]bool), &plan.Effects{}
@@ -134,7 +136,8 @@ func (k *keeper) find() []*plan.Keep {
 	for _, r := range reads {
 		total.Add(k.f.Effects(r.Operand))
 	}
-	if total.Barrier != nil || k.f.Effects(k.count).Needs(k.changes) { // there would be so many rows only once what is put off has run
+	// there would be so many rows only once what is put off has run
+	if total.Barrier != nil || k.f.Effects(k.count).Needs(k.changes) {
 		return nil
 	}
 	k.outer = total.Without(func(l plan.Loc) bool { return k.isOwn(l) })
@@ -258,7 +261,8 @@ func (k *keeper) largest(s *plan.Stmt, root ast.Expr) (found []*keepable) {
 	return found
 }
 
-// ofRows reports whether e uses the variables of the loop for nothing but x.Row(index), directly or through definitions.
+// ofRows reports whether e uses the variables of the loop for nothing but x.Row(index), directly or
+// through definitions.
 func (k *keeper) ofRows(m *match, e ast.Expr) (ok bool) {
 	ok = true
 	ast.Inspect(e, func(n ast.Node) bool {
@@ -316,7 +320,8 @@ func (k *keeper) callOfRows(m *match, call *ast.CallExpr) bool {
 	return true
 }
 
-// onlyComputes reports whether evaluating e, and what it is made of, does nothing else, and what that needs stays the same while the loop runs.
+// onlyComputes reports whether evaluating e, and what it is made of, does nothing else, and what
+// that needs stays the same while the loop runs.
 func (k *keeper) onlyComputes(m *match, e ast.Expr) bool {
 	uses := k.f.Effects(e)
 	for _, d := range m.defs {
@@ -332,8 +337,8 @@ func (k *keeper) onlyComputes(m *match, e ast.Expr) bool {
 	return !(takes && sets) && !uses.Needs(k.outer) && !uses.Needs(k.changes)
 }
 
-// unneeded returns the definitions that nothing but the functions of kept needs, and that may as well be there: the first one runs right
-// behind them.
+// unneeded returns the definitions that nothing but the functions of kept needs, and that may as
+// well be there: the first one runs right behind them.
 func (k *keeper) unneeded(kept []*keepable) (gone []*plan.Stmt) {
 	for _, c := range kept {
 		for _, d := range c.defs {
@@ -434,7 +439,8 @@ func (k *keeper) together(kept []*keepable, gone []*plan.Stmt) (keeps []*plan.Ke
 	return keeps
 }
 
-// share returns the definitions that are kept themselves and that others are made of, or that several are made of, and what is kept of each.
+// share returns the definitions that are kept themselves and that others are made of, or that
+// several are made of, and what is kept of each.
 func (k *keeper) share(kept []*keepable, gone []*plan.Stmt, places map[*keepable][]ast.Expr) map[*plan.Stmt]*keepable {
 	of, users := make(map[*plan.Stmt]*keepable), make(map[*plan.Stmt]int)
 	for _, c := range kept {

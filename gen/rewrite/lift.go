@@ -117,8 +117,9 @@ func computesHere(s *plan.Stmt) bool {
 	})
 }
 
-// mixedUp returns why what the function returns in its place can't be computed there, or nil: values decide whether it is
-// what is returned, or reads come before it, which the program would make first.
+// mixedUp returns why what the function returns in its place can't be computed there, or nil:
+// values decide whether it is what is returned, or reads come before it, which the program would
+// make first.
 func (a *attempt) mixedUp() *plan.Cause {
 	if a.f.Here == nil {
 		return nil
@@ -221,7 +222,8 @@ func (a *attempt) isCount(u *plan.Unit) bool {
 	return false
 }
 
-// results names what g, a return, computes in its place, if it computes the tensors of its reads as well: these come after it.
+// results names what g, a return, computes in its place, if it computes the tensors of its reads as
+// well: these come after it.
 func (n *namer) results(g *plan.Group) {
 	s := g.Stmts[len(g.Stmts)-1]
 	if _, ok := s.Inner().(*ast.ReturnStmt); !ok || s.Here == nil || !slices.ContainsFunc(s.Reads, func(r *plan.Read) bool { return r.Plain == nil }) {
@@ -268,7 +270,8 @@ func (a *attempt) ends(g *plan.Group) {
 	g.Returns = last == body[len(body)-1] && (a.f.Decl.Type.Results == nil || slices.ContainsFunc(g.Stmts, isTail))
 }
 
-// keeps reports whether the statements of g change variables of the function that they do not declare: then they must not run twice.
+// keeps reports whether the statements of g change variables of the function that they do not
+// declare: then they must not run twice.
 func keeps(g *plan.Group) bool {
 	for _, s := range g.Stmts {
 		e, _ := s.Total()
@@ -325,7 +328,8 @@ func restBefore(u *plan.Unit, r *plan.Read) *plan.Cause {
 	return nil
 }
 
-// overtaken returns what u evaluates before it calls the function of r and must not after what that puts into the backlog, or nil.
+// overtaken returns what u evaluates before it calls the function of r and must not after what that
+// puts into the backlog, or nil.
 func (a *attempt) overtaken(u *plan.Unit, r *plan.Read) (found *plan.Cause) {
 	if r.Lift == nil {
 		return nil

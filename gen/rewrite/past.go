@@ -34,9 +34,10 @@ type past struct {
 	given   []given
 	floats  []given // that must have floating-point numbers
 
-	shapes   map[types.Object]shape
-	fields   map[types.Object]*field
-	compared map[types.Object]bool // tensors from before the loop that each iteration compares with those of the one before
+	shapes map[types.Object]shape
+	fields map[types.Object]*field
+	// tensors from before the loop that each iteration compares with those of the one before
+	compared map[types.Object]bool
 }
 
 // A given is a tensor from outside, another one in each iteration, and the
@@ -581,7 +582,8 @@ func (p *past) bounded(v types.Object, x ast.Expr, at *ast.IndexExpr) bool {
 					continue
 				}
 				if id, ok := ast.Unparen(b.X).(*ast.Ident); ok && info.ObjectOf(id) == v {
-					return at.Pos() < n.Cond.Pos() || c.End() <= at.Pos() // in the condition, what comes later is bounded
+					// in the condition, what comes later is bounded
+					return at.Pos() < n.Cond.Pos() || c.End() <= at.Pos()
 				}
 			}
 		}

@@ -611,8 +611,9 @@ func (r *restater) isProductVariable(v *types.Var) bool {
 	})
 }
 
-// isMerged reports whether the use id of v, which is a product, is behind loops in which v has become one, if they had an
-// iteration, and else is what it was before: no compiler has a product there to round together with a sum.
+// isMerged reports whether the use id of v, which is a product, is behind loops in which v has
+// become one, if they had an iteration, and else is what it was before: no compiler has a product
+// there to round together with a sum.
 func (r *restater) isMerged(id *ast.Ident, v *types.Var) bool {
 	for _, d := range r.defs[v] {
 		if d.op != token.MUL && (d.op != token.ILLEGAL || d.value == nil || !r.isProduct(d.value, make(map[*types.Var]bool))) {

@@ -52,8 +52,8 @@ var Batched = &Rewrite{
 	Does: "is computed for all rows at once",
 }
 
-// batch finds the outermost loops of a.loop in which everything that is computed and read is of rows, and makes each one
-// unit. It returns them. Loops in apart are left alone.
+// batch finds the outermost loops of a.loop in which everything that is computed and read is of
+// rows, and makes each one unit. It returns them. Loops in apart are left alone.
 func (a *attempt) batch(apart map[ast.Stmt]bool) (loops []*plan.Stmt) {
 	var visit func(s *plan.Stmt)
 	visit = func(s *plan.Stmt) {
@@ -396,7 +396,8 @@ func (b *batcher) helper(m *match, call *ast.CallExpr, fn *types.Func) bool {
 	if firstOf(uses.Waits, uses.Barrier, uses.Clock, uses.Polls, uses.Stamps, uses.Leaves) != nil || len(uses.Writes) > 0 {
 		return false
 	}
-	uses = uses.ReadsBut(func(l plan.Loc) bool { return l.Kind == plan.Cells || b.isOwn(l) }) // operations are said to read cells
+	// operations are said to read cells
+	uses = uses.ReadsBut(func(l plan.Loc) bool { return l.Kind == plan.Cells || b.isOwn(l) })
 	if uses.Needs(b.total) {
 		return false
 	}
@@ -416,8 +417,9 @@ func (b *batcher) helper(m *match, call *ast.CallExpr, fn *types.Func) bool {
 	return true
 }
 
-// onlyOperates reports whether call, in f, calls a function of the program which, with those that it calls, makes tensors of tensors and does
-// nothing else on a device: it takes nothing from cells.
+// onlyOperates reports whether call, in f, calls a function of the program which, with those that
+// it calls, makes tensors of tensors and does nothing else on a device: it takes nothing from
+// cells.
 func (b *batcher) onlyOperates(call *ast.CallExpr, f *plan.Function, seen map[*types.Func]bool) bool {
 	fn, api, kind := f.Callee(call)
 	switch {

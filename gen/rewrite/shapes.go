@@ -335,8 +335,9 @@ func (p *past) field(e ast.Expr, root *types.Var) *types.Var {
 	return v
 }
 
-// pointer returns the variable that sel, a field behind it, begins with, and the place of the field: if the variable is the same and
-// not nil in all of the loop, which gives back what it changes there.
+// pointer returns the variable that sel, a field behind it, begins with, and the place of the
+// field: if the variable is the same and not nil in all of the loop, which gives back what it
+// changes there.
 func (p *past) pointer(sel *ast.SelectorExpr) (*types.Var, plan.Loc) {
 	v := p.a.f.Variable(sel.X)
 	body := p.a.loop.Bodies[0]
@@ -360,7 +361,8 @@ func (p *past) rootOf(e ast.Expr) *types.Var {
 	return nil
 }
 
-// path returns the names on the way from a variable to e, with dots between them. It is not exact if e may be a part of what is there.
+// path returns the names on the way from a variable to e, with dots between them. It is not exact
+// if e may be a part of what is there.
 func (p *past) path(e ast.Expr) (names string, exact bool) {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:

@@ -17,7 +17,8 @@ import (
 //	                                             lossAt := later.Read(loss)
 //	                                             later.Do(func() { fmt.Println(stepsAt, lossAt.Item()) })
 
-// take tries again with such fields; a is the attempt at the loop that has been refused. It returns nil if that is of no use.
+// take tries again with such fields; a is the attempt at the loop that has been refused. It returns
+// nil if that is of no use.
 func (p *planner) take(a *attempt, loop, outermost *plan.Stmt) (*attempt, *plan.Region) {
 	fields := a.fieldsInTheWay()
 	if len(fields) == 0 {
@@ -39,8 +40,8 @@ func (p *planner) take(a *attempt, loop, outermost *plan.Stmt) (*attempt, *plan.
 	return again, region
 }
 
-// fieldsInTheWay returns the uses of fields with plain values in statements that look at values or show something, if what
-// looks at no value changes these fields.
+// fieldsInTheWay returns the uses of fields with plain values in statements that look at values or
+// show something, if what looks at no value changes these fields.
 func (a *attempt) fieldsInTheWay() (fields []ast.Expr) {
 	for _, u := range a.units {
 		if u.Stmt.IsCompound() || len(u.Reads) == 0 && !a.shows(u.Effects, u.Stmt) || u.Effects.Enqueues != nil {
@@ -70,8 +71,9 @@ func (a *attempt) fieldsInTheWay() (fields []ast.Expr) {
 	return fields
 }
 
-// plainFields returns the fields in e, a part of by, that something in the loop changes that looks at no value. Which comes first in
-// one statement, a use of a field or a call that changes it, the language does not say.
+// plainFields returns the fields in e, a part of by, that something in the loop changes that looks
+// at no value. Which comes first in one statement, a use of a field or a call that changes it, the
+// language does not say.
 func (a *attempt) plainFields(by *plan.Unit, e ast.Expr) (fields []ast.Expr) {
 	ast.Inspect(e, func(n ast.Node) bool {
 		if _, ok := n.(*ast.FuncLit); ok {
@@ -127,7 +129,8 @@ func (a *attempt) leadsTo(v *types.Var, s *plan.Stmt) bool {
 	return false
 }
 
-// followsIn reports whether n, whenever it is evaluated, calls a function with the argument or receiver v that always follows it.
+// followsIn reports whether n, whenever it is evaluated, calls a function with the argument or
+// receiver v that always follows it.
 func followsIn(f *plan.Function, v *types.Var, n ast.Node, depth int) (found bool) {
 	if depth > 3 {
 		return false

@@ -32,7 +32,8 @@ var Undone = &Rewrite{
 	Does: "ahead of values: it is undone if they say that the program does not get there",
 }
 
-// undo makes the part of u that does not come later run ahead although it changes what others can see, and reports whether that can be.
+// undo makes the part of u that does not come later run ahead although it changes what others can
+// see, and reports whether that can be.
 func (a *attempt) undo(u *plan.Unit) bool {
 	if a.undone[u.Stmt] || slices.Contains(a.kernel.Off, Undone.ID) || len(u.Reads) == 0 && a.followsValue(u) {
 		return false
@@ -96,8 +97,8 @@ func (a *attempt) ahead(u *plan.Unit) *plan.Effects {
 	return u.All()
 }
 
-// changedBy returns the memory that others can see and that u changes in its place. It is not ok if some of that can't be named before the
-// loop, or is not memory.
+// changedBy returns the memory that others can see and that u changes in its place. It is not ok if
+// some of that can't be named before the loop, or is not memory.
 func (a *attempt) changedBy(u *plan.Unit) (places []plan.Place, ok bool) {
 	c := &changes{a: a, changed: &plan.Effects{}, ok: true}
 	for l, cause := range a.ahead(u).Writes {
@@ -162,7 +163,8 @@ func (c *changes) matters(e *plan.Effects) bool {
 	return false
 }
 
-// in looks for changes in n, which is in f. as says what the parameters of f stand for, in the function that is rewritten; nil if f is that.
+// in looks for changes in n, which is in f. as says what the parameters of f stand for, in the
+// function that is rewritten; nil if f is that.
 func (c *changes) in(f *plan.Function, n ast.Node, as map[types.Object]path, depth int) {
 	ast.Inspect(n, func(m ast.Node) bool {
 		if !c.ok {
@@ -314,7 +316,8 @@ func (c *changes) path(f *plan.Function, e ast.Expr, as map[types.Object]path) (
 	return path{}, false
 }
 
-// leadsBefore reports whether the program has followed the pointer v before it comes to the loop, or does so first of all there.
+// leadsBefore reports whether the program has followed the pointer v before it comes to the loop,
+// or does so first of all there.
 func (a *attempt) leadsBefore(v *types.Var) bool {
 	var heads []ast.Node
 	switch n := a.loop.Inner().(type) {

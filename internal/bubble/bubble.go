@@ -1,6 +1,7 @@
-// Package bubble is for a library that is used in bubbles of testing/synctest and outside of them in the same process. A bubble has its own
-// goroutines, timers and time; a goroutine of it must not wait on a WaitGroup that is used outside, nor leave a goroutine or a
-// channel to others. So what all share is made, and is waited for, outside of any bubble.
+// Package bubble is for a library that is used in bubbles of testing/synctest and outside of them
+// in the same process. A bubble has its own goroutines, timers and time; a goroutine of it must not
+// wait on a WaitGroup that is used outside, nor leave a goroutine or a channel to others. So what
+// all share is made, and is waited for, outside of any bubble.
 package bubble
 
 import (
@@ -16,8 +17,9 @@ func In() bool { return Told(time.Now()) }
 // Told reports whether now is a reading of the clock in a bubble, which has no monotonic part.
 func Told(now time.Time) bool { return now == now.Round(0) }
 
-// Outside calls f on a goroutine outside of any bubble, or here if the caller is outside. It returns, or panics, when f has. Meanwhile the bubble's time does not pass:
-// the caller is not durably blocked.
+// Outside calls f on a goroutine outside of any bubble, or here if the caller is outside. It
+// returns, or panics, when f has. Meanwhile the bubble's time does not pass: the caller is not
+// durably blocked.
 func Outside(f func()) {
 	if !In() {
 		f()

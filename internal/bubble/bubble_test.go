@@ -76,7 +76,8 @@ func TestEscape(t *testing.T) {
 	}
 }
 
-// What is called in a bubble runs outside, however many call it at once; a panic comes back; and no time passes meanwhile.
+// What is called in a bubble runs outside, however many call it at once; a panic comes back; and no
+// time passes meanwhile.
 func TestOutside(t *testing.T) {
 	if In() {
 		t.Error("the test is in a bubble")

@@ -1,4 +1,5 @@
-// Command docpages writes the generated pages of the docs: one for each rule of the linter, and one with all codes of the generator.
+// Command docpages writes the generated pages of the docs: one for each rule of the linter, and one
+// with all codes of the generator.
 //
 //	go run ./internal/docpages docs
 package main

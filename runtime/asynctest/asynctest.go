@@ -100,7 +100,8 @@ func differences(original, generated string) string {
 // where is what the errors of the two functions differ in.
 var where = regexp.MustCompile(report.Where)
 
-// same reports whether two outcomes are the same, but for where. It looks for that where they differ only, as looking takes longer than most runs.
+// same reports whether two outcomes are the same, but for where. It looks for that where they
+// differ only, as looking takes longer than most runs.
 func same(original, generated string) bool {
 	return original == generated || where.ReplaceAllString(original, "") == where.ReplaceAllString(generated, "")
 }
@@ -157,7 +158,8 @@ func (m *maker) run(f any) (o outcome, err error) {
 	return o, nil
 }
 
-// A capture is a file that stands for os.Stdout and os.Stderr, one for all runs: to make and remove a file takes longer than most of them.
+// A capture is a file that stands for os.Stdout and os.Stderr, one for all runs: to make and remove
+// a file takes longer than most of them.
 type capture struct{ file *os.File }
 
 func newCapture() (*capture, error) {

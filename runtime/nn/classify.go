@@ -61,12 +61,12 @@ func (e *embedding) Clone(c *Cloning) Module {
 	return &embedding{n: e.n, out: e.out, weight: c.Param(e.weight)}
 }
 
-// CrossEntropy returns the mean of the negative logarithms of the probabilities
-// that scores give the right classes, as a tensor without axes: the
-// probabilities of a sample are the Softmax of its scores, a vector along the last
-// axis; labels are int64, one for each sample. A label that is negative, or not below the number of scores, is
-// an error that travels with the result. It panics with a [tensor.Mistake] if labels are not int64, or have other axes
-// than the scores have before the last.
+// CrossEntropy returns the mean of the negative logarithms of the probabilities that scores give
+// the right classes, as a tensor without axes: the probabilities of a sample are the Softmax of its
+// scores, a vector along the last axis; labels are int64, one for each sample. A label that is
+// negative, or not below the number of scores, is an error that travels with the result. It panics
+// with a [tensor.Mistake] if labels are not int64, or have other axes than the scores have before
+// the last.
 //
 //asyncgen:api op batch fails
 //go:noinline

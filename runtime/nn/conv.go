@@ -7,12 +7,14 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// Conv2D returns a layer that computes x.Conv2D(W, c) + b: images with out channels, from a kernel of so many rows and columns, as
-// [tensor.Tensor.Conv2D] does. The channels of the input are those of the first one that Forward gets: [N C H W], or [C H W], which is
-// one image. W, of shape (out, C/groups, rows, columns), is then drawn from the default generator, on the device and in the element
-// type of the input, uniformly from -r to r with r = sqrt(6/(in+out)) (Glorot and Bengio 2010), where in and out are how many elements
-// each element of the result is made of, and how many results each element of the input goes into: channels of a group times
-// rows times columns. b, of shape (out, 1, 1), is 0.
+// Conv2D returns a layer that computes x.Conv2D(W, c) + b: images with out channels, from a kernel
+// of so many rows and columns, as [tensor.Tensor.Conv2D] does. The channels of the input are those
+// of the first one that Forward gets: [N C H W], or [C H W], which is one image. W, of shape (out,
+// C/groups, rows, columns), is then drawn from the default generator, on the device and in the
+// element type of the input, uniformly from -r to r with r = sqrt(6/(in+out)) (Glorot and Bengio
+// 2010), where in and out are how many elements each element of the result is made of, and how many
+// results each element of the input goes into: channels of a group times rows times columns. b, of
+// shape (out, 1, 1), is 0.
 //
 //asyncgen:api pure
 func Conv2D(out int, size tensor.Pair, c tensor.Conv) Module {
@@ -131,8 +133,8 @@ func (l avgPool2D) Freeze() Module { return l }
 // Clone implements [Cloner].
 func (l avgPool2D) Clone(*Cloning) Module { return l }
 
-// Flatten returns a layer without parameters that gives each sample of a batch, whatever its shape is, as a row of a matrix.
-// It panics if the input has no axes.
+// Flatten returns a layer without parameters that gives each sample of a batch, whatever its shape
+// is, as a row of a matrix. It panics if the input has no axes.
 //
 //asyncgen:api pure
 func Flatten() Module { return flatten{} }

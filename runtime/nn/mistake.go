@@ -11,8 +11,8 @@ func wrong(name, format string, args ...any) {
 	panic(&tensor.Mistake{Package: "nn", Op: name, Text: fmt.Sprintf(format, args...)})
 }
 
-// named is deferred by a module that calls its parts in turn: a [tensor.Mistake] says which of them panics with it. Other
-// panics go on as they are.
+// named is deferred by a module that calls its parts in turn: a [tensor.Mistake] says which of them
+// panics with it. Other panics go on as they are.
 func named(parts []Module, at *int) {
 	p := recover()
 	if p == nil {

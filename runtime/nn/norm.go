@@ -7,9 +7,10 @@ import (
 // normEps is what layers add to variances.
 const normEps = 1e-5
 
-// LayerNorm returns a layer that normalises its input along the last axis, of each sample alone: see
-// [tensor.Tensor.LayerNorm], with an eps of 1e-5. The gain, 1 at first, and the bias, 0 at first, are parameters: vectors as long as that
-// axis of the first input that Forward gets, on its device and in its element type.
+// LayerNorm returns a layer that normalises its input along the last axis, of each sample alone:
+// see [tensor.Tensor.LayerNorm], with an eps of 1e-5. The gain, 1 at first, and the bias, 0 at
+// first, are parameters: vectors as long as that axis of the first input that Forward gets, on its
+// device and in its element type.
 //
 //asyncgen:api pure
 func LayerNorm() Module { return &layerNorm{NewParam(nil), NewParam(nil)} }
@@ -44,8 +45,9 @@ func (l *layerNorm) Freeze() Module { return &layerNorm{l.gain.Frozen(), l.bias.
 // Clone implements [Cloner].
 func (l *layerNorm) Clone(c *Cloning) Module { return &layerNorm{c.Param(l.gain), c.Param(l.bias)} }
 
-// RMSNorm returns a layer that divides its input by the root of the mean of the squares along the last axis, of each sample
-// alone: see [tensor.Tensor.RMSNorm], with an eps of 1e-5. The gain, 1 at first, is a parameter like that of [LayerNorm].
+// RMSNorm returns a layer that divides its input by the root of the mean of the squares along the
+// last axis, of each sample alone: see [tensor.Tensor.RMSNorm], with an eps of 1e-5. The gain, 1 at
+// first, is a parameter like that of [LayerNorm].
 //
 //asyncgen:api pure
 func RMSNorm() Module { return &rmsNorm{NewParam(nil)} }

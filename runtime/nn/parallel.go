@@ -9,18 +9,20 @@ import (
 type Parallel struct {
 	// Devices are where there is a replica each; a ring, for [tensor.AllReduce]. None: the default device alone.
 	Devices []device.Device
-	// Shards is how many parts a batch is cut into: a multiple of the number of devices. It decides on the bits of gradients, and
-	// the devices don't. 0: 8.
+	// Shards is how many parts a batch is cut into: a multiple of the number of devices. It decides
+	// on the bits of gradients, and the devices don't. 0: 8.
 	Shards int
-	// Bucket is how many bytes of gradients travel together, see [tensor.NewReducer]: fewer begin earlier, and are more copies. It decides on bits, too. 0: 1 MiB.
+	// Bucket is how many bytes of gradients travel together, see [tensor.NewReducer]: fewer begin
+	// earlier, and are more copies. It decides on bits, too. 0: 1 MiB.
 	Bucket int
 }
 
 // defaultShards serves 1, 2, 4 and 8 devices.
 const defaultShards = 8
 
-// DataParallel returns a module that does what m does, each batch on several devices at once: each has a replica of m, and
-// computes some of the shards that the batch is cut into. It is used as m would be:
+// DataParallel returns a module that does what m does, each batch on several devices at once: each
+// has a replica of m, and computes some of the shards that the batch is cut into. It is used as m
+// would be:
 //
 //	net := nn.DataParallel(model, nn.Parallel{Devices: device.GPUs()})
 //	opt := optim.SGD(net.Params(), 0.005)
@@ -28,15 +30,18 @@ const defaultShards = 8
 //		opt.Minimize(nn.L2Loss(net.Forward(b.X), b.Y))
 //	}
 //
-// Training gives the same bits with any devices, and those that it gives within rounding with m alone: a batch is cut into the same shards whatever the
-// devices are, the gradients of shards are added in their order by [tensor.AllReduce], and so all replicas take the same steps. The gradients of the last layers
-// travel while those of the layers before are computed. Nothing waits.
+// Training gives the same bits with any devices, and those that it gives within rounding with m
+// alone: a batch is cut into the same shards whatever the devices are, the gradients of shards are
+// added in their order by [tensor.AllReduce], and so all replicas take the same steps. The
+// gradients of the last layers travel while those of the layers before are computed. Nothing waits.
 //
-// M itself becomes the replica of the first device, and its parameters and buffers are moved there. The others are clones, so m has to be a [Cloner]. Weights that m
-// does not have yet are drawn by the first shard that needs them, and copied to the other replicas. DataParallel panics if m can't be cloned,
-// and if the shards can't be shared equally by the devices.
+// M itself becomes the replica of the first device, and its parameters and buffers are moved there.
+// The others are clones, so m has to be a [Cloner]. Weights that m does not have yet are drawn by
+// the first shard that needs them, and copied to the other replicas. DataParallel panics if m can't
+// be cloned, and if the shards can't be shared equally by the devices.
 //
-// A generator that m draws from should be one for all replicas, as it is by default: shards are enqueued in their order on any devices.
+// A generator that m draws from should be one for all replicas, as it is by default: shards are
+// enqueued in their order on any devices.
 //
 //asyncgen:api value 0
 func DataParallel(m Module, how Parallel) *Replicas {
@@ -79,7 +84,8 @@ func buffers(m Module) (list []*Buffer) {
 	return list
 }
 
-// Replicas are a module that is computed on several devices at once, see [DataParallel]. It is for one goroutine at a time.
+// Replicas are a module that is computed on several devices at once, see [DataParallel]. It is for
+// one goroutine at a time.
 type Replicas struct {
 	modules []Module // by device
 	devices []device.Device
@@ -90,10 +96,12 @@ type Replicas struct {
 	isWhole bool // no parameter is without a value
 }
 
-// Forward implements [Module]. It cuts x along its first axis into shards of the same length, or lengths that differ by one, lets each replica compute its
-// shards, and returns their results one after the other, on the device of x. Shards of which nothing is left are not computed.
+// Forward implements [Module]. It cuts x along its first axis into shards of the same length, or
+// lengths that differ by one, lets each replica compute its shards, and returns their results one
+// after the other, on the device of x. Shards of which nothing is left are not computed.
 //
-// What a module does to its buffers counts for the first shard: that is what all replicas have afterwards, and no shard sees what another has done.
+// What a module does to its buffers counts for the first shard: that is what all replicas have
+// afterwards, and no shard sees what another has done.
 //
 // It panics if an optimiser, or who else sets parameters, has set some of one replica and not of the others.
 //
@@ -114,9 +122,10 @@ func (r *Replicas) Forward(x *tensor.Tensor) *tensor.Tensor {
 	return y
 }
 
-// Loss returns the mean over the samples of what loss says about predictions for x and their targets y, of which there is one for each
-// sample: a mean itself, such as [L2Loss] or [CrossEntropy]. It is loss(r.Forward(x), y) within rounding, on the device of x, and
-// each device computes loss for its own shards, so that predictions need not travel.
+// Loss returns the mean over the samples of what loss says about predictions for x and their
+// targets y, of which there is one for each sample: a mean itself, such as [L2Loss] or
+// [CrossEntropy]. It is loss(r.Forward(x), y) within rounding, on the device of x, and each device
+// computes loss for its own shards, so that predictions need not travel.
 //
 //asyncgen:api call 0 loop
 //go:noinline
@@ -245,8 +254,9 @@ func copyCell(to, from tensor.Cell, dev device.Device) {
 	tensor.Dead(v, x, y)
 }
 
-// Sync gives all replicas the parameters and buffers that the first one has, the module that was given to [DataParallel]: after these have been
-// set, or restored from a [Snapshot] of that module. Gradients are left as they are.
+// Sync gives all replicas the parameters and buffers that the first one has, the module that was
+// given to [DataParallel]: after these have been set, or restored from a [Snapshot] of that module.
+// Gradients are left as they are.
 //
 //asyncgen:api mutate
 func (r *Replicas) Sync() {
@@ -269,8 +279,9 @@ func (r *Replicas) Sync() {
 	r.grads.InStep()
 }
 
-// Params implements [Module]: those of all replicas, one replica after the other. An optimiser needs them all. Who computes something of the gradients of
-// all parameters, such as their norm, takes those of one replica: they are the same in all.
+// Params implements [Module]: those of all replicas, one replica after the other. An optimiser
+// needs them all. Who computes something of the gradients of all parameters, such as their norm,
+// takes those of one replica: they are the same in all.
 //
 //asyncgen:api meta
 func (r *Replicas) Params() []*Param {
@@ -281,8 +292,8 @@ func (r *Replicas) Params() []*Param {
 	return all
 }
 
-// Cells implements [Stateful]: those of all replicas. A [Snapshot] of one replica, such as the module that was given to [DataParallel], is restored
-// with Sync after it.
+// Cells implements [Stateful]: those of all replicas. A [Snapshot] of one replica, such as the
+// module that was given to [DataParallel], is restored with Sync after it.
 //
 //asyncgen:api meta
 func (r *Replicas) Cells() []tensor.Cell {

@@ -43,7 +43,8 @@ func (n *net) Clone(c *nn.Cloning) nn.Module {
 
 func ExampleDataParallel() {
 	model := nn.Sequential(nn.Dense(64), nn.ReLU(), nn.Dense(1))
-	net := nn.DataParallel(model, nn.Parallel{Devices: []device.Device{device.CPU()}}) // of a machine with GPUs: device.GPUs()
+	// of a machine with GPUs: device.GPUs()
+	net := nn.DataParallel(model, nn.Parallel{Devices: []device.Device{device.CPU()}})
 	opt := optim.SGD(net.Params(), 0.1)
 	x, y := tensor.Ones(16, 2), tensor.Zeros(16, 1)
 	for range 20 {
@@ -68,8 +69,8 @@ type training struct {
 	values [][]float32 // of parameters and buffers of the first replica
 }
 
-// train takes a few steps with a new model on some devices, by the loss of what Forward gives, or by Loss. It checks that all
-// replicas are equal after each.
+// train takes a few steps with a new model on some devices, by the loss of what Forward gives, or
+// by Loss. It checks that all replicas are equal after each.
 func train(t *testing.T, how nn.Parallel, rows int, byLoss bool) (got training) {
 	t.Helper()
 	tensor.Seed(7)
@@ -143,8 +144,8 @@ func alike() nn.Module {
 	)
 }
 
-// Training in parallel is training the module alone, within rounding, also where shards have different lengths. The module alone in float64 is
-// what both are held against.
+// Training in parallel is training the module alone, within rounding, also where shards have
+// different lengths. The module alone in float64 is what both are held against.
 func TestDataParallelIsTraining(t *testing.T) {
 	devs := simulated(4)
 	drawn := alike()
@@ -378,20 +379,23 @@ func TestDataParallelLostDevice(t *testing.T) {
 	}
 }
 
-// By the model of the simulator, training on two and on four devices is at least 0.9 times as much faster as there are devices. If these are so fast
-// that links are what takes long, sums go on between the shards of a layer.
+// By the model of the simulator, training on two and on four devices is at least 0.9 times as much
+// faster as there are devices. If these are so fast that links are what takes long, sums go on
+// between the shards of a layer.
 func TestDataParallelScales(t *testing.T) {
 	slow := sim.VirtualDefaults()
 	slow.Flops, slow.Memory = 2e9, 5e9 // so that a small model takes as long as others do on GPUs
 	fast := sim.VirtualDefaults()
-	fast.Flops, fast.Memory, fast.Link = 40e9, 100e9, 0.8e9 // a layer's gradients take long to travel, for what there is to compute
+	// a layer's gradients take long to travel, for what there is to compute
+	fast.Flops, fast.Memory, fast.Link = 40e9, 100e9, 0.8e9
 	for _, test := range []struct {
 		name  string
 		o     sim.Options
 		least map[int]float64 // by the number of devices
 	}{
 		{"slow", slow, map[int]float64{1: 1, 2: 0.9, 4: 0.9}},
-		{"fast", fast, map[int]float64{1: 1, 2: 0.96, 4: 0.785}}, // if sums went on once a layer, and not once a shard of it, it would be 0.945 and 0.776
+		// if sums went on once a layer, and not once a shard of it, it would be 0.945 and 0.776
+		{"fast", fast, map[int]float64{1: 1, 2: 0.96, 4: 0.785}},
 	} {
 		t.Run(test.name, func(t *testing.T) { testScaling(t, test.o, test.least) })
 	}

@@ -69,8 +69,8 @@ type Freezer interface {
 // behave differently in training don't. Any number of goroutines may use it,
 // also while m is trained further. It costs a few handles, and does not wait.
 //
-// To use m itself while another goroutine trains it is a data race: Set of a parameter beside its Value. So the goroutine that trains m makes the
-// frozen one, and hands it to those that use it:
+// To use m itself while another goroutine trains it is a data race: Set of a parameter beside its
+// Value. So the goroutine that trains m makes the frozen one, and hands it to those that use it:
 //
 //	var serving atomic.Pointer[nn.Module] // read by handlers of requests
 //	...

@@ -47,9 +47,10 @@ var (
 			return s.moreGroups(b, false)
 		},
 	})
-	// ConvInput is the gradient of Conv2D with respect to the images, which have Attr.Shape, from that
-	// with respect to the result, and from the kernel. Each element is accumulated over the kernels, rows and columns of the
-	// kernel that have met it, in this order; elements outside of the gradient are 0.
+	// ConvInput is the gradient of Conv2D with respect to the images, which have Attr.Shape, from
+	// that with respect to the result, and from the kernel. Each element is accumulated over the
+	// kernels, rows and columns of the kernel that have met it, in this order; elements outside of
+	// the gradient are 0.
 	ConvInput = define(&Def{
 		Name: "ConvInput", Types: Floats, Unlisted: true,
 		Run: func(p *Plan) {
@@ -71,8 +72,9 @@ var (
 			return s.moreGroups(b, false)
 		},
 	})
-	// ConvKernel is the gradient of Conv2D with respect to the kernel, which has Attr.Shape, from the images
-	// and the gradient with respect to the result. Each element is accumulated over the images, rows and columns of the result, in this order.
+	// ConvKernel is the gradient of Conv2D with respect to the kernel, which has Attr.Shape, from the
+	// images and the gradient with respect to the result. Each element is accumulated over the
+	// images, rows and columns of the result, in this order.
 	ConvKernel = define(&Def{
 		Name: "ConvKernel", Types: Floats, Unlisted: true,
 		Run: func(p *Plan) {

@@ -467,8 +467,9 @@ func infinityFirst(e, x, y *k.Expr, inf float64) *k.Expr {
 	return k.Where(k.Or(k.Eq(x, limit), k.Eq(y, limit)), limit, e)
 }
 
-// sigmoid takes the exponential of what is not positive: that of the opposite is infinite where the result is a denormal number
-// still. Below 0 it is e - e*e/(1+e), which unlike e/(1+e) does not lose another place where 1+e is rounded.
+// sigmoid takes the exponential of what is not positive: that of the opposite is infinite where the
+// result is a denormal number still. Below 0 it is e - e*e/(1+e), which unlike e/(1+e) does not
+// lose another place where 1+e is rounded.
 func sigmoid(x *k.Expr) *k.Expr {
 	isNegative := k.Lt(x, like(0, x))
 	e := k.Exp(k.Neg(k.Abs(x)))

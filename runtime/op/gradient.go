@@ -69,9 +69,9 @@ func (d *Def) deriveGradient(i int) *Gradient {
 	return g
 }
 
-// derivative is that of the result with respect to operand i, of elements of the given type. If it is a function of the result
-// alone, it is given as one, where that is one more operand: then nobody needs the operand itself, and need not compute
-// again what the result is.
+// derivative is that of the result with respect to operand i, of elements of the given type. If it
+// is a function of the result alone, it is given as one, where that is one more operand: then
+// nobody needs the operand itself, and need not compute again what the result is.
 func (d *Def) derivative(i int, dt device.DType) *kernel.Expr {
 	x := d.operands(dt)
 	result := d.Expr(x...)

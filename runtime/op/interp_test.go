@@ -248,7 +248,8 @@ func at(data []float64, places []int) (x []float64) {
 	return x
 }
 
-// walkWindows calls f for each place of the result and each place of the window that meet an element of the plane, and for that.
+// walkWindows calls f for each place of the result and each place of the window that meet an
+// element of the plane, and for that.
 func walkWindows(w *[2]device.Window, f func(i, j, k, l, row, column int)) {
 	for _, index := range indices(device.Shape{w[0].Out, w[1].Out, w[0].Size, w[1].Size}) {
 		row, ok := w[0].At(index[0], index[2])
@@ -484,7 +485,8 @@ func TestPullElementwise(t *testing.T) {
 	}
 }
 
-// The batching rules that nobody can get at through rows: what they give for all examples is what the operation gives each.
+// The batching rules that nobody can get at through rows: what they give for all examples is what
+// the operation gives each.
 func TestBatchedGradients(t *testing.T) {
 	r := newRand(t)
 	some := func(shape ...int) *array {

@@ -5,9 +5,9 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
-// Products of rows and a matrix, and what becomes of them in the same command. The operands are the rows, the matrix, and a vector
-// that is added to each row of the product. The bits are those of MatMul, Add and ReLU. They are for devices that
-// promise it, see device.Caps.Epilogues.
+// Products of rows and a matrix, and what becomes of them in the same command. The operands are the
+// rows, the matrix, and a vector that is added to each row of the product. The bits are those of
+// MatMul, Add and ReLU. They are for devices that promise it, see device.Caps.Epilogues.
 var (
 	Linear = define(&Def{Name: "Linear", Types: Floats, Unlisted: true, Saves: 1<<0 | 1<<1,
 		Run: linear("Linear", func(sum *kernel.Expr) *kernel.Expr { return sum }),

@@ -39,7 +39,8 @@ var (
 			return b.Structural(Reshape, Attr{Shape: shape}, b.Structural(ScatterAdd, a, flat(g), places))
 		},
 	})
-	// ArgMaxPool2D is where in its plane, counted row by row, the greatest element of each window is: the first of equals, or the first NaN.
+	// ArgMaxPool2D is where in its plane, counted row by row, the greatest element of each window is:
+	// the first of equals, or the first NaN.
 	ArgMaxPool2D = define(&Def{
 		Name: "ArgMaxPool2D", Types: Floats, Unlisted: true, Batch: batchAsIs,
 		Run: func(p *Plan) {
@@ -53,8 +54,8 @@ var (
 			p.pooling("AvgPool2D", device.Pool, kernel.ReduceSum, &sumPools, p.Types[0])
 		},
 	})
-	// SpreadPool2D is the gradient of SumPool2D of a tensor with Attr.Shape: for each of its elements, the sum of what the
-	// windows have that it is in, the last of them first.
+	// SpreadPool2D is the gradient of SumPool2D of a tensor with Attr.Shape: for each of its
+	// elements, the sum of what the windows have that it is in, the last of them first.
 	SpreadPool2D = define(&Def{
 		Name: "SpreadPool2D", Types: Floats, Unlisted: true,
 		Run: func(p *Plan) {

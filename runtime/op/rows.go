@@ -35,10 +35,12 @@ var (
 
 // What their gradients are made of, each of several steps in one command.
 var (
-	softmaxShare = formula("Softmax'", 3, func(x ...*kernel.Expr) *kernel.Expr { // gradient, result, sum of their products
+	// gradient, result, sum of their products
+	softmaxShare = formula("Softmax'", 3, func(x ...*kernel.Expr) *kernel.Expr {
 		return kernel.Sub(kernel.Mul(x[0], x[1]), kernel.Mul(x[1], x[2]))
 	})
-	logSoftmaxShare = formula("LogSoftmax'", 3, func(x ...*kernel.Expr) *kernel.Expr { // gradient, result, sum of the gradient
+	// gradient, result, sum of the gradient
+	logSoftmaxShare = formula("LogSoftmax'", 3, func(x ...*kernel.Expr) *kernel.Expr {
 		return kernel.Sub(x[0], kernel.Mul(kernel.Exp(x[1]), x[2]))
 	})
 	squaredDistance = SumOf("SquaredDistance", formula("SquaredDifference", 2, func(x ...*kernel.Expr) *kernel.Expr {
@@ -48,7 +50,8 @@ var (
 	standardized = formula("Standardized", 3, func(x ...*kernel.Expr) *kernel.Expr { // numbers, mean, deviation
 		return kernel.Div(kernel.Sub(x[0], x[1]), x[2])
 	})
-	lessShare = formula("LessShare", 3, func(x ...*kernel.Expr) *kernel.Expr { // gradient, result, mean of their products
+	// gradient, result, mean of their products
+	lessShare = formula("LessShare", 3, func(x ...*kernel.Expr) *kernel.Expr {
 		return kernel.Sub(x[0], kernel.Mul(x[1], x[2]))
 	})
 )

@@ -206,8 +206,8 @@ func init() { // not in the literals: of two, each is the other's gradient
 	}
 }
 
-// along are the arguments of a command along one axis of v: the space with that axis last, and the strides over it of v and
-// of a result in row-major order in which the axis has length n.
+// along are the arguments of a command along one axis of v: the space with that axis last, and the
+// strides over it of v and of a result in row-major order in which the axis has length n.
 func (v View) along(axis, n int) *device.Args {
 	last := func(list []int) []int {
 		return append(slices.Delete(slices.Clone(list), axis, axis+1), list[axis])

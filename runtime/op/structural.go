@@ -90,8 +90,8 @@ func reduction(name string, code device.Code, r kernel.Reducer) func(*Plan) {
 	}
 }
 
-// fold plans the arguments of a fold over Attr.Axes of so many inputs, which are broadcast to shape. It returns how many elements
-// each result is made of.
+// fold plans the arguments of a fold over Attr.Axes of so many inputs, which are broadcast to
+// shape. It returns how many elements each result is made of.
 func (p *Plan) fold(shape device.Shape, inputs int) (length int) {
 	rank := len(shape)
 	// The axes that are kept, then the others; in one piece of memory.

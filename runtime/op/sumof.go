@@ -13,8 +13,9 @@ var (
 	SumSquares = SumOf("Norm", Square)
 )
 
-// SumOf returns the operation that adds up, over Attr.Axes, what d, an elementwise operation without constants, makes of its operands: it
-// has the bits of d and then Sum, and so have its gradients, but what d makes of the elements is never in memory.
+// SumOf returns the operation that adds up, over Attr.Axes, what d, an elementwise operation
+// without constants, makes of its operands: it has the bits of d and then Sum, and so have its
+// gradients, but what d makes of the elements is never in memory.
 func SumOf(name string, d *Def) *Def {
 	return &Def{
 		Name: name, Types: d.Types & Numbers, Tensors: d.Tensors, Unlisted: true, Reduces: true, Fails: d.Fails, each: d,
@@ -42,7 +43,8 @@ func sumOf(name string, d *Def) func(*Plan) {
 	}
 }
 
-// sumOfVJP is the gradient of what is added up. Where that looks at the result for each element, it is computed once more.
+// sumOfVJP is the gradient of what is added up. Where that looks at the result for each element, it
+// is computed once more.
 func sumOfVJP(b Builder, c *Call, i int, g Value) Value {
 	d := c.Def.each
 	shape := c.In[0].Shape()
@@ -76,8 +78,8 @@ func sumOfBatch(b Builder, s *Batch) Value {
 	return b.Structural(Sum, a, each)
 }
 
-// along is the sum along one axis, which it keeps, of what a sum's operation makes of x. What is not together is added up by the columns,
-// from memory.
+// along is the sum along one axis, which it keeps, of what a sum's operation makes of x. What is
+// not together is added up by the columns, from memory.
 func (d *Def) along(b Builder, axis int, x ...Value) Value {
 	a := Attr{Axes: []int{axis}, Keep: true}
 	if axis == len(x[0].Shape())-1 {

@@ -122,8 +122,8 @@ func (v View) BroadcastStrides(shape device.Shape) []int {
 	return strides
 }
 
-// tidy drops strides that say nothing: those of elements in order without gaps. A view without elements begins where its memory does, as
-// the place that slices lead to may lie behind its end.
+// tidy drops strides that say nothing: those of elements in order without gaps. A view without
+// elements begins where its memory does, as the place that slices lead to may lie behind its end.
 func (v View) tidy() View {
 	if v.Shape.Size() == 0 {
 		return View{Shape: v.Shape}

@@ -23,7 +23,8 @@ func BenchmarkMLPStep(b *testing.B) {
 	}
 }
 
-// BenchmarkPerceptronStep is one step of training 512-2048-512-1 with batches of 1024, which the program waits for: 10.7 GFLOP in products.
+// BenchmarkPerceptronStep is one step of training 512-2048-512-1 with batches of 1024, which the
+// program waits for: 10.7 GFLOP in products.
 func BenchmarkPerceptronStep(b *testing.B) {
 	net := nn.Sequential(nn.Dense(2048), nn.ReLU(), nn.Dense(512), nn.ReLU(), nn.Dense(1))
 	opt := optim.SGD(net.Params(), 0.005)

@@ -14,8 +14,9 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// Training without reads takes little more memory than training that reads the loss of every batch, though the program is far
-// ahead: without the collector, which finds the same in both, and without a bound on what is in flight.
+// Training without reads takes little more memory than training that reads the loss of every batch,
+// though the program is far ahead: without the collector, which finds the same in both, and without
+// a bound on what is in flight.
 func TestMemoryWithoutReads(t *testing.T) {
 	probe := device.MemoryOf(cpu.New())
 	if _, err := probe.Alloc(1); err != nil || probe.Stats().Live > 4096 {

@@ -23,8 +23,9 @@ type Optimizer struct {
 
 var _ nn.Stateful = (*Optimizer)(nil)
 
-// SGD returns an optimiser that does stochastic gradient descent: each step
-// subtracts rate times the gradient from the parameters. It panics with a [tensor.Mistake] if the rate is negative, infinite or NaN.
+// SGD returns an optimiser that does stochastic gradient descent: each step subtracts rate times
+// the gradient from the parameters. It panics with a [tensor.Mistake] if the rate is negative,
+// infinite or NaN.
 //
 //asyncgen:api pure
 func SGD(params []*nn.Param, rate float64) *Optimizer {
@@ -44,8 +45,8 @@ func mustRate(name string, rate float64) {
 	}
 }
 
-// SetRate gives the optimiser another learning rate, from the next Step on. It panics with a [tensor.Mistake] if that is
-// negative, infinite or NaN.
+// SetRate gives the optimiser another learning rate, from the next Step on. It panics with a
+// [tensor.Mistake] if that is negative, infinite or NaN.
 //
 //asyncgen:api mutate
 func (o *Optimizer) SetRate(to float64) {

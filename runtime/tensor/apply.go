@@ -116,7 +116,8 @@ func immediate(d *op.Def, c float64, in []*Tensor) uint64 {
 	}
 }
 
-// notInt says what keeps c from being an int64 of a program: "" if nothing does. From 2^53 on nobody knows which integer was meant.
+// notInt says what keeps c from being an int64 of a program: "" if nothing does. From 2^53 on
+// nobody knows which integer was meant.
 func notInt(c float64) string {
 	switch {
 	case c != math.Trunc(c) || c < math.MinInt64 || c >= -math.MinInt64:
@@ -254,7 +255,8 @@ func scatter(a op.Attr, x *Tensor) *Tensor {
 	return whole
 }
 
-// put copies x, by the command of d, to whole, from the index from of an axis on. What was in whole before stays, an error included, if keeps is set.
+// put copies x, by the command of d, to whole, from the index from of an axis on. What was in whole
+// before stays, an error included, if keeps is set.
 func put(d *op.Def, whole, x *Tensor, axis, from int, keeps bool) {
 	p := op.Plan{In: [op.MaxInputs]op.View{x.view()}, Types: [op.MaxInputs]device.DType{x.dtype}}
 	d.Run(&p)

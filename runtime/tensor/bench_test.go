@@ -95,8 +95,8 @@ func BenchmarkBackward(b *testing.B) {
 	}
 }
 
-// BenchmarkStack tells what it takes to put a thousand rows of 64 elements into one tensor, until it is there, for each row: the
-// best of many times, in nanoseconds.
+// BenchmarkStack tells what it takes to put a thousand rows of 64 elements into one tensor, until
+// it is there, for each row: the best of many times, in nanoseconds.
 func BenchmarkStack(b *testing.B) {
 	rows := make([]*tensor.Tensor, 1000)
 	for i := range rows {

@@ -34,9 +34,10 @@ func (c *counting) Submit(cmds []device.Command) (device.Ticket, error) {
 
 func (c *counting) Memory() *device.Allocator { return device.MemoryOf(c.Backend) }
 
-// A context ends when the device gets the first, the second, the third ... command of a program, until the program gets
-// through. What belongs to it gives its value or fails with the cause, and names the operation and the line; what does not gives its
-// value; no failure is left for WaitAll, and no memory.
+// A context ends when the device gets the first, the second, the third ... command of a program,
+// until the program gets through. What belongs to it gives its value or fails with the cause, and
+// names the operation and the line; what does not gives its value; no failure is left for WaitAll,
+// and no memory.
 func TestCancelled(t *testing.T) {
 	gone := errors.New("the client is gone")
 	for name, open := range map[string]func() device.Backend{
@@ -85,7 +86,8 @@ func TestCancelled(t *testing.T) {
 						break
 					}
 				}
-				atOnce := name == "sim" && o.Mode == engine.Async && o.Ring == 0 // a queue may get all before any is run
+				// a queue may get all before any is run
+				atOnce := name == "sim" && o.Mode == engine.Async && o.Ring == 0
 				if failed == 0 && !atOnce {
 					t.Error("no context has ended in time")
 				}

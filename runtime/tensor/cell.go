@@ -12,8 +12,9 @@ type Cell interface {
 	//
 	//asyncgen:api value
 	Value() *Tensor
-	// Set makes the cell hold t. Nobody may call Value or Set at the same time: that is a data race, as with a variable. What uses the
-	// values while they change gets a Frozen cell, or a frozen model (nn.Frozen), before.
+	// Set makes the cell hold t. Nobody may call Value or Set at the same time: that is a data race,
+	// as with a variable. What uses the values while they change gets a Frozen cell, or a frozen
+	// model (nn.Frozen), before.
 	//
 	//asyncgen:api mutate
 	Set(t *Tensor)
@@ -29,8 +30,9 @@ var (
 // running statistics. Its value is never tracked, so gradients end there, and
 // optimisers know nothing of it.
 //
-// A Buffer may be read by several goroutines. Set beside Value or another Set is a data race, as with a variable: a goroutine that uses the
-// value while another one sets it takes it from a [Buffer.Frozen].
+// A Buffer may be read by several goroutines. Set beside Value or another Set is a data race, as
+// with a variable: a goroutine that uses the value while another one sets it takes it from a
+// [Buffer.Frozen].
 type Buffer struct {
 	value  *Tensor // untracked
 	frozen bool
@@ -198,9 +200,10 @@ func (s State) Tensors() []*Tensor {
 	return ts
 }
 
-// Changing says that c is about to be given another value. A loop that runs past its end then gives back to c what it holds
-// now (see asyncrt.Later.BreakIf). The cells of this library say so themselves. A type of one's own that is a Cell, and not made of
-// others, calls it first in Set; it has to be comparable. It costs a load if no loop runs past its end.
+// Changing says that c is about to be given another value. A loop that runs past its end then gives
+// back to c what it holds now (see asyncrt.Later.BreakIf). The cells of this library say so
+// themselves. A type of one's own that is a Cell, and not made of others, calls it first in Set; it
+// has to be comparable. It costs a load if no loop runs past its end.
 //
 //asyncgen:api mutate 0
 func Changing(c Cell) {

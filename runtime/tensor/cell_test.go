@@ -77,8 +77,8 @@ func (c *tidy) Set(t *tensor.Tensor) {
 	c.t = t
 }
 
-// A State is not changed by what cells do with the handles that they get from it, and can be restored as long as its own are
-// not declared dead.
+// A State is not changed by what cells do with the handles that they get from it, and can be
+// restored as long as its own are not declared dead.
 func TestSnapshotOfTidyCell(t *testing.T) {
 	c, w := &tidy{tensor.Full(1, 40, 40)}, tensor.NewParam(tensor.Full(2, 40, 40))
 	s := tensor.Snapshot(c, w)

@@ -45,18 +45,19 @@ func orOne(p Pair) Pair {
 //
 //	image[n, c, i*Stride[0]-Padding[0]+k*Dilation[0], j*Stride[1]-Padding[1]+l*Dilation[1]] * kernel[o, c, k, l]
 //
-// where elements outside of the image are 0. So the result has (H + 2*Padding[0] - Dilation[0]*(KH-1) - 1) / Stride[0] + 1
-// rows, rounded down, and likewise columns.
+// where elements outside of the image are 0. So the result has (H + 2*Padding[0] -
+// Dilation[0]*(KH-1) - 1) / Stride[0] + 1 rows, rounded down, and likewise columns.
 //
 // The sum is accumulated over c, then k, then l, in increasing order, exactly as
 // that of the MatMul of the kernel, as a matrix with a row for each o, and a matrix with the elements that it meets:
 // its bits don't depend on how many images there are.
 //
-// With G Groups, the kernel has the shape [O C/G KH KW]: the first O/G channels of the result are made of the first C/G of
-// the image, and so on. With as many groups as channels, each channel has a kernel of its own.
+// With G Groups, the kernel has the shape [O C/G KH KW]: the first O/G channels of the result are
+// made of the first C/G of the image, and so on. With as many groups as channels, each channel has
+// a kernel of its own.
 //
-// Conv2D panics if the channels don't fit, if the kernel has no elements or is larger than the image with its padding, and if a
-// field of c is below 0.
+// Conv2D panics if the channels don't fit, if the kernel has no elements or is larger than the
+// image with its padding, and if a field of c is below 0.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -84,13 +85,14 @@ func (p Pool) window() *op.Window {
 	return w
 }
 
-// MaxPool2D returns the greatest element of each window of each plane: NaN if there is one. The last two axes of t are planes, those
-// before number them. What lies outside of the plane does not count. There are
-// (H + 2*Padding[0] - Window[0]) / Stride[0] + 1 rows of windows, rounded down, and likewise columns. The gradient of a window goes to the
-// first element in row-major order that is the greatest, or to the first NaN.
+// MaxPool2D returns the greatest element of each window of each plane: NaN if there is one. The
+// last two axes of t are planes, those before number them. What lies outside of the plane does not
+// count. There are (H + 2*Padding[0] - Window[0]) / Stride[0] + 1 rows of windows, rounded down,
+// and likewise columns. The gradient of a window goes to the first element in row-major order that
+// is the greatest, or to the first NaN.
 //
-// It panics if a window has no elements or is larger than the plane with its padding, if the padding is not less than the window,
-// and if a field of p is below 0.
+// It panics if a window has no elements or is larger than the plane with its padding, if the
+// padding is not less than the window, and if a field of p is below 0.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -98,8 +100,9 @@ func (t *Tensor) MaxPool2D(p Pool) *Tensor {
 	return structural(op.MaxPool2D, op.Attr{Window: p.window()}, operands{t}, true)
 }
 
-// AvgPool2D returns the mean of each window of each plane, as MaxPool2D does the greatest element: that of the elements that
-// there are, without the padding. They are added one after the other in row-major order, and the sum is divided by their number.
+// AvgPool2D returns the mean of each window of each plane, as MaxPool2D does the greatest element:
+// that of the elements that there are, without the padding. They are added one after the other in
+// row-major order, and the sum is divided by their number.
 //
 //asyncgen:api op batch
 //go:noinline

@@ -29,10 +29,14 @@ var convCases = []convCase{
 	{[]int{1, 4, 8, 8}, []int{6, 2, 3, 3}, tensor.Conv{Dilation: tensor.Pair{2, 1}, Groups: 2, Padding: tensor.Both(2)}},
 	{[]int{2, 5, 6, 6}, []int{5, 1, 3, 3}, tensor.Conv{Groups: 5, Padding: tensor.Both(1)}},
 	{[]int{2, 3, 7, 7}, []int{6, 1, 2, 2}, tensor.Conv{Groups: 3, Stride: tensor.Both(2)}},
-	{[]int{1, 1, 7, 7}, []int{2, 1, 1, 1}, tensor.Conv{Stride: tensor.Both(4)}},                          // more than the kernel
-	{[]int{1, 1, 2, 2}, []int{2, 1, 5, 4}, tensor.Conv{Padding: tensor.Both(2)}},                         // larger than the image
-	{[]int{1, 1, 2, 2}, []int{1, 1, 2, 2}, tensor.Conv{Padding: tensor.Both(4), Stride: tensor.Both(3)}}, // some windows see nothing
-	{[]int{9, 2, 3, 3}, []int{6, 2, 3, 3}, tensor.Conv{Padding: tensor.Both(1)}},                         // several images in a vector
+	// more than the kernel
+	{[]int{1, 1, 7, 7}, []int{2, 1, 1, 1}, tensor.Conv{Stride: tensor.Both(4)}},
+	// larger than the image
+	{[]int{1, 1, 2, 2}, []int{2, 1, 5, 4}, tensor.Conv{Padding: tensor.Both(2)}},
+	// some windows see nothing
+	{[]int{1, 1, 2, 2}, []int{1, 1, 2, 2}, tensor.Conv{Padding: tensor.Both(4), Stride: tensor.Both(3)}},
+	// several images in a vector
+	{[]int{9, 2, 3, 3}, []int{6, 2, 3, 3}, tensor.Conv{Padding: tensor.Both(1)}},
 	{[]int{0, 2, 4, 4}, []int{3, 2, 2, 2}, tensor.Conv{}},
 	{[]int{2, 0, 4, 4}, []int{3, 0, 2, 2}, tensor.Conv{}},
 	{[]int{2, 2, 4, 4}, []int{0, 2, 2, 2}, tensor.Conv{}},
@@ -53,8 +57,8 @@ func (c convCase) full() tensor.Conv {
 	return f
 }
 
-// unfold is the matrix that the kernel of a group is multiplied with, for one image: what element k of the kernel meets at
-// place p is in row k and column p.
+// unfold is the matrix that the kernel of a group is multiplied with, for one image: what element k
+// of the kernel meets at place p is in row k and column p.
 func (c convCase) unfold(image array, n, group int) (columns array, rows, cols int) {
 	f := c.full()
 	shape := image.shape[len(image.shape)-3:]
@@ -250,7 +254,8 @@ func TestPooling(t *testing.T) {
 	})
 }
 
-// The gradient of a window goes to the first of its greatest elements, or to its first NaN; what lies outside is never chosen.
+// The gradient of a window goes to the first of its greatest elements, or to its first NaN; what
+// lies outside is never chosen.
 func TestMaxPool2DChoosesTheFirst(t *testing.T) {
 	everywhere(t, func(t *testing.T, on device.Device) {
 		nan, inf := math.NaN(), math.Inf(-1)

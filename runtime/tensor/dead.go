@@ -12,14 +12,15 @@ import (
 // only it has, and the program does by Dead; when nobody is left, the memory is given back behind the
 // operations that use it. A handle that is dropped without a word is left to the collector.
 
-// Dead says that the program will not use these handles again, so that their memory is given back as soon as the
-// operations enqueued so far that use it have run, and not when the collector finds out. It
-// does not wait. Nothing depends on it but how much memory is in use, and using
-// one of the handles again, also in another call of Dead, panics with a [*Mistake] that names the line of the call. Shape,
-// DType and what else is known without the elements can still be asked.
+// Dead says that the program will not use these handles again, so that their memory is given back
+// as soon as the operations enqueued so far that use it have run, and not when the collector finds
+// out. It does not wait. Nothing depends on it but how much memory is in use, and using one of the
+// handles again, also in another call of Dead, panics with a [*Mistake] that names the line of the
+// call. Shape, DType and what else is known without the elements can still be asked.
 //
-// To declare a handle dead while another goroutine uses it is a data race, as to assign to a variable is: that goroutine gets a handle of its own
-// before, from Detach, or from a frozen model (nn.Frozen).
+// To declare a handle dead while another goroutine uses it is a data race, as to assign to a
+// variable is: that goroutine gets a handle of its own before, from Detach, or from a frozen model
+// (nn.Frozen).
 //
 // Other handles of the same elements are not touched, and keep the memory: views, what [Tensor.Detach] returns,
 // the value of a [Param] that was Set to it, a [State]. So does a gradient that needs the elements, until Backward.
@@ -75,7 +76,8 @@ func (t *Tensor) letGo() {
 	}
 }
 
-// mustLive panics if the program has said that it does not use t any more, and uses it in name, or if t is the row of a VMap.
+// mustLive panics if the program has said that it does not use t any more, and uses it in name, or
+// if t is the row of a VMap.
 func (t *Tensor) mustLive(name string) {
 	if t.dead != 0 {
 		t.resurrected(name)

@@ -232,8 +232,8 @@ func TestDeadLeavesOthers(t *testing.T) {
 	})
 }
 
-// What a speculating goroutine declares dead stays if it turns out that the program does not get there, unless it was made there;
-// and is given back if the program does.
+// What a speculating goroutine declares dead stays if it turns out that the program does not get
+// there, unless it was made there; and is given back if the program does.
 func TestDeadInVain(t *testing.T) {
 	withoutCollector(t, func(t *testing.T, on tensor.Maker, live func() int64) {
 		one := on.Full(1, 64, 64)
@@ -286,8 +286,8 @@ func TestDeadInVain(t *testing.T) {
 	})
 }
 
-// TestRandomDeaths compares random programs that say which handles are dead with a plain interpreter, and gradients with the same
-// program that never says so.
+// TestRandomDeaths compares random programs that say which handles are dead with a plain
+// interpreter, and gradients with the same program that never says so.
 func TestRandomDeaths(t *testing.T) {
 	seed := uint64(rand.Uint32())
 	for n := range uint64(15) {

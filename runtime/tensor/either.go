@@ -16,11 +16,12 @@ import (
 //		g = g.DivF64(norm)
 //	}, nil, &g)
 //
-// The functions must do nothing but compute and assign to variables, and
-// what they compute must not fail: a failure on the side that is not taken spoils what is chosen. Either waits for c after all, and runs one
-// function alone, if one of them panics, if they leave tensors of different shapes, element types or devices, or
-// others than floating-point numbers, and if gradients go through what they compute. If c has failed, so
-// that no program gets here that has looked at it, it may run none.
+// The functions must do nothing but compute and assign to variables, and what they compute must not
+// fail: a failure on the side that is not taken spoils what is chosen. Either waits for c after
+// all, and runs one function alone, if one of them panics, if they leave tensors of different
+// shapes, element types or devices, or others than floating-point numbers, and if gradients go
+// through what they compute. If c has failed, so that no program gets here that has looked at it,
+// it may run none.
 //
 //asyncgen:api call 1 once
 //go:noinline

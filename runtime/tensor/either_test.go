@@ -10,8 +10,8 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// What Either chooses is what one side alone computes, whether the condition is known or not, and whatever the sides are: also where
-// they panic, differ in shape, or gradients go through them.
+// What Either chooses is what one side alone computes, whether the condition is known or not, and
+// whatever the sides are: also where they panic, differ in shape, or gradients go through them.
 func TestEither(t *testing.T) {
 	everywhere(t, func(t *testing.T, on device.Device) {
 		x := tensor.FromOn(on, []float64{1, math.Copysign(0, -1), math.NaN(), math.Inf(-1)})

@@ -172,8 +172,8 @@ func TestElementwiseEdges(t *testing.T) {
 	})
 }
 
-// TestSigmoidOfDenormals: below -88 sigmoid of a float32 is a denormal number, and 0 only where that is nearest. It is never
-// more than 2 ulp off.
+// TestSigmoidOfDenormals: below -88 sigmoid of a float32 is a denormal number, and 0 only where
+// that is nearest. It is never more than 2 ulp off.
 func TestSigmoidOfDenormals(t *testing.T) {
 	const n = 1 << 17
 	data := make([]float32, n)

@@ -276,7 +276,8 @@ func TestAsynchrony(t *testing.T) {
 			if _, err := y.Sum().ItemContext(ctx); !errors.Is(err, context.Canceled) {
 				t.Errorf("ItemContext with a cancelled context: %v", err)
 			}
-			// A context that ends during the wait ends it, too, although nobody but the waiter may be there to execute what blocks.
+			// A context that ends during the wait ends it, too, although nobody but the waiter may be
+			// there to execute what blocks.
 			wide := tensor.On(on).Ones(2, 3).Tanh()
 			for name, wait := range map[string]func(context.Context) error{
 				"ItemContext":     func(ctx context.Context) error { _, err := wide.Sum().ItemContext(ctx); return err },
@@ -339,7 +340,8 @@ func TestContextEndsCopy(t *testing.T) {
 	}
 }
 
-// What has been computed can be read with a context that has ended, wherever it is, and so can the error of what has failed.
+// What has been computed can be read with a context that has ended, wherever it is, and so can the
+// error of what has failed.
 func TestEndedContextReadsWhatIsThere(t *testing.T) {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -339,7 +339,8 @@ func failsAsF64(t *testing.T, bad tensor.F64) {
 	}()
 }
 
-// ItemF64 is a number that is known, if that takes a moment only, of what a tensor of any type has computed, and what F64 is else.
+// ItemF64 is a number that is known, if that takes a moment only, of what a tensor of any type has
+// computed, and what F64 is else.
 func TestItemF64(t *testing.T) {
 	sim, err := device.Open("sim:0")
 	if err != nil {

@@ -103,7 +103,8 @@ func TestFaults(t *testing.T) {
 				}
 			}
 		}
-		for i := 0; runtime.NumGoroutine() > goroutines+8 && i < 1000; i++ { // the workers of the device, and those of the collector
+		// the workers of the device, and those of the collector
+		for i := 0; runtime.NumGoroutine() > goroutines+8 && i < 1000; i++ {
 			runtime.Gosched()
 		}
 		if n := runtime.NumGoroutine(); n > goroutines+8 {

@@ -29,7 +29,8 @@ type Fused struct{ def, sum *op.Def }
 // The result has the bits of the primitives done one after the other, and the derivative of the expression
 // is the gradient. What Fuse makes is kept for ever, so a program does it once, in a variable of the package.
 //
-// Fuse panics with a [*Mistake] if there are no or too many operands, and if f applies a primitive to types that it is not defined for.
+// Fuse panics with a [*Mistake] if there are no or too many operands, and if f applies a primitive
+// to types that it is not defined for.
 //
 //asyncgen:api call 2 once
 func Fuse(name string, operands int, f func(x ...*kernel.Expr) *kernel.Expr) *Fused {
@@ -48,7 +49,8 @@ func Fuse(name string, operands int, f func(x ...*kernel.Expr) *kernel.Expr) *Fu
 }
 
 // Of enqueues the operation on as many tensors as it has operands, element by element, with
-// broadcasting. It panics with a [*Mistake] if they are more or fewer, if they differ in element type, or are neither float32 nor float64.
+// broadcasting. It panics with a [*Mistake] if they are more or fewer, if they differ in element
+// type, or are neither float32 nor float64.
 //
 //asyncgen:api op
 //go:noinline
@@ -65,9 +67,9 @@ func (f *Fused) operands(x []*Tensor) (in operands) {
 	return in
 }
 
-// Sum enqueues the sum, over the given axes of what [Fused.Of] returns, or over all if there are none. It has the bits of f.Of(x...).Sum(axes...),
-// and so have its gradients, but what is added up is made on the way, and never in memory, if the axes are the last ones. It panics as
-// these do.
+// Sum enqueues the sum, over the given axes of what [Fused.Of] returns, or over all if there are
+// none. It has the bits of f.Of(x...).Sum(axes...), and so have its gradients, but what is added up
+// is made on the way, and never in memory, if the axes are the last ones. It panics as these do.
 //
 //asyncgen:api op
 //go:noinline
@@ -111,8 +113,9 @@ func (f *Fused) add(axes []int, x []*Tensor) (sum *Tensor, shape device.Shape, l
 	return structural(op.Sum, a, operands{each}, true), shape, list
 }
 
-// areLast reports whether there are no other axes behind the given ones, which are sorted, but for those of length 1: what is added up
-// lies together, and not in columns, of which many are added up at the same time.
+// areLast reports whether there are no other axes behind the given ones, which are sorted, but for
+// those of length 1: what is added up lies together, and not in columns, of which many are added up
+// at the same time.
 func areLast(shape device.Shape, axes []int) bool {
 	for axis := len(shape) - 1; axis >= 0; axis-- {
 		if n := len(axes); n > 0 && axes[n-1] == axis {

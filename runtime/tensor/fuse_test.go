@@ -139,7 +139,8 @@ var fused = []struct {
 	{tensor.Fuse("squared difference", 2, func(v ...*kernel.Expr) *kernel.Expr { d := kernel.Sub(v[0], v[1]); return kernel.Mul(d, d) }),
 		func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Sub(x[1]).Square() },
 		func(x ...float64) float64 { return (x[0] - x[1]) * (x[0] - x[1]) }, 2, true},
-	{tensor.Fuse("tanh", 1, func(v ...*kernel.Expr) *kernel.Expr { return kernel.Tanh(v[0]) }), // whose gradient looks at the result
+	// whose gradient looks at the result
+	{tensor.Fuse("tanh", 1, func(v ...*kernel.Expr) *kernel.Expr { return kernel.Tanh(v[0]) }),
 		func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Tanh() }, func(x ...float64) float64 { return math.Tanh(x[0]) }, 1, true},
 	{tensor.Fuse("muladd", 3, func(v ...*kernel.Expr) *kernel.Expr { return kernel.Add(kernel.Mul(v[0], v[1]), v[2]) }),
 		func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Mul(x[1]).Add(x[2]) },
@@ -160,8 +161,9 @@ func sameElements(t *testing.T, what string, got, want *tensor.Tensor) {
 	}
 }
 
-// The sum of what a fused operation makes has the bits of the operation and then Sum, for any axes and operands that are broadcast, and is near to
-// the sum of the values in float64; its gradients have the bits of those of the two, also where they are differentiated again.
+// The sum of what a fused operation makes has the bits of the operation and then Sum, for any axes
+// and operands that are broadcast, and is near to the sum of the values in float64; its gradients
+// have the bits of those of the two, also where they are differentiated again.
 func TestSumsOfFused(t *testing.T) {
 	seed := rand.Uint64()
 	rnd := rand.New(rand.NewPCG(seed, 1))
@@ -298,7 +300,8 @@ func TestSumsOfFusedMistakes(t *testing.T) {
 	}
 }
 
-// BenchmarkMeanOf compares a squared loss and its gradients in one operation with that in three, in one process and in turn.
+// BenchmarkMeanOf compares a squared loss and its gradients in one operation with that in three, in
+// one process and in turn.
 func BenchmarkMeanOf(b *testing.B) {
 	for _, n := range []int{64, 1 << 14, 1 << 20} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

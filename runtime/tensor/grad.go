@@ -47,10 +47,9 @@ func (p *Param) Value() *Tensor {
 	return p.value.another()
 }
 
-// Set gives the Param the elements of t as its value. Tensors that were
-// computed from the old value keep it, and their gradients still go to p. It
-// panics if the Param is frozen. To Set a Param while another goroutine calls Value, Forward of a model among that, is a data
-// race: see [Cell].
+// Set gives the Param the elements of t as its value. Tensors that were computed from the old value
+// keep it, and their gradients still go to p. It panics if the Param is frozen. To Set a Param
+// while another goroutine calls Value, Forward of a model among that, is a data race: see [Cell].
 //
 //asyncgen:api mutate
 func (p *Param) Set(t *Tensor) {

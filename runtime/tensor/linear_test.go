@@ -28,8 +28,9 @@ func (b plainBackend) Submit(cmds []device.Command) (device.Ticket, error) {
 	return b.Backend.Submit(cmds)
 }
 
-// Linear and LinearReLU have the bits of the operations that they are said to be, and so have their gradients; on devices, too, that
-// have no such commands. TestVMapOperations compares rows of theirs, TestStructuralGradients the gradients with differences.
+// Linear and LinearReLU have the bits of the operations that they are said to be, and so have their
+// gradients; on devices, too, that have no such commands. TestVMapOperations compares rows of
+// theirs, TestStructuralGradients the gradients with differences.
 func TestLinear(t *testing.T) {
 	test := func(t *testing.T, on device.Device) {
 		r := newRand(t)

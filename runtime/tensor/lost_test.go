@@ -16,9 +16,9 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// A device is lost at its first, its second, its third ... call of each kind, until a program gets through. What has met
-// that fails, with one cause, in every mode the same; what is asked of the device afterwards fails at once; another device
-// goes on; and no memory stays behind.
+// A device is lost at its first, its second, its third ... call of each kind, until a program gets
+// through. What has met that fails, with one cause, in every mode the same; what is asked of the
+// device afterwards fails at once; another device goes on; and no memory stays behind.
 func TestLostDevice(t *testing.T) {
 	for name, open := range map[string]func() device.Backend{
 		"cpu": func() device.Backend { return cpu.New() },
@@ -35,7 +35,8 @@ func TestLostDevice(t *testing.T) {
 						ends = append(ends, end)
 						fired = fired || struck
 					}
-					// Which operation is the n-th command depends on the program alone where commands are submitted in order.
+					// Which operation is the n-th command depends on the program alone where commands are
+					// submitted in order.
 					if name == "sim" && call == fault.Command && (ends[0] != ends[1] || ends[0] != ends[2]) {
 						t.Errorf("%v %d: naive, async and shuffled:\n%s\n%s\n%s", call, n, ends[0], ends[1], ends[2])
 					}
@@ -49,8 +50,8 @@ func TestLostDevice(t *testing.T) {
 	}
 }
 
-// loseDevice runs the program on b, with the faults, and checks all that follows from a loss. It returns how the program
-// has ended, and whether b was lost.
+// loseDevice runs the program on b, with the faults, and checks all that follows from a loss. It
+// returns how the program has ended, and whether b was lost.
 func loseDevice(t *testing.T, name string, b *fault.Backend, mode engine.Mode, f fault.Faults) (end string, struck bool) {
 	where := fmt.Sprintf("mode %v, %v %d", mode, f.Call, f.N)
 	on := device.Wrap(name, device.KindSimulated, b)
@@ -105,8 +106,9 @@ func loseDevice(t *testing.T, name string, b *fault.Backend, mode engine.Mode, f
 	return fmt.Sprintf("%+v", first), struck
 }
 
-// A backend that is closed keeps what was computed, which can be read in every way, and fails whatever it is to compute, each operation
-// by itself and at its line. It waits for what was submitted, and does not mind being closed again.
+// A backend that is closed keeps what was computed, which can be read in every way, and fails
+// whatever it is to compute, each operation by itself and at its line. It waits for what was
+// submitted, and does not mind being closed again.
 func TestClosedDevice(t *testing.T) {
 	for name, open := range map[string]func() device.Backend{
 		"cpu":          func() device.Backend { return cpu.New() },

@@ -74,7 +74,8 @@ func TestMistakes(t *testing.T) {
 		{func() { x.MaxKeep(-3) }, "MaxKeep: " + op.MistakeAxis + ": -3"},
 		{func() { x.Sum(1, -1) }, "Sum: " + op.MistakeTwice + ": [1 -1]"},
 		{func() { tensor.Zeros(0, 2).Min(0) }, "Min: " + op.MistakeEmpty + ": float32[0 2]"},
-		{func() { tensor.Zeros(0, 0).Max(0) }, "Max: " + op.MistakeEmpty + ": float32[0 0]"}, // although there is no result
+		// although there is no result
+		{func() { tensor.Zeros(0, 0).Max(0) }, "Max: " + op.MistakeEmpty + ": float32[0 0]"},
 		{func() { x.MatMul(x) }, "MatMul: " + op.MistakeMatMul + ": float32[2 3], float32[2 3]"},
 		{func() { x.Row(0).MatMul(x.Row(1)) }, "MatMul: " + op.MistakeRank},
 		{func() { x.MatMul(d) }, "MatMul: " + op.MistakeDTypes},

@@ -73,7 +73,8 @@ func (t *Tensor) mean(name string, axes []int, keep bool) *Tensor {
 	return structural(op.Sum, op.Attr{Axes: list, Keep: keep}, operands{t}, true).over(t.shape, list)
 }
 
-// over returns t, a sum over the axes of shape, divided by how many elements each sum is made of. T is the library's own.
+// over returns t, a sum over the axes of shape, divided by how many elements each sum is made of. T
+// is the library's own.
 func (t *Tensor) over(shape device.Shape, axes []int) *Tensor {
 	n := 1
 	for _, axis := range axes {
@@ -99,11 +100,12 @@ func (t *Tensor) As(dtype DType) *Tensor {
 	return structural(op.As, op.Attr{DType: dtype}, operands{t}, true)
 }
 
-// To returns t's elements on another device: a view of t if they are there. The
-// copy is enqueued like any operation; To does not wait. It belongs to the scopes of t and of dev. Between devices that reach each
-// other's memory it is a command of t's device alone, and they see to it by themselves that what needs the copy on dev comes after it; what is enqueued on
-// dev between the two is computed meanwhile. Other copies between devices with queues pass through the host's memory, and what is enqueued on dev after one
-// begins when it is on its way there.
+// To returns t's elements on another device: a view of t if they are there. The copy is enqueued
+// like any operation; To does not wait. It belongs to the scopes of t and of dev. Between devices
+// that reach each other's memory it is a command of t's device alone, and they see to it by
+// themselves that what needs the copy on dev comes after it; what is enqueued on dev between the
+// two is computed meanwhile. Other copies between devices with queues pass through the host's
+// memory, and what is enqueued on dev after one begins when it is on its way there.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -119,29 +121,30 @@ func (t *Tensor) reduce(d *op.Def, name string, axes []int, keep bool) *Tensor {
 	return structural(d, op.Attr{Axes: t.axes(name, axes), Keep: keep}, operands{t}, true)
 }
 
-// AddInt returns t + c, for an int64 tensor t and any int64 c, where AddScalar takes numbers below 2^53. It panics with a
-// *Mistake if t has another element type.
+// AddInt returns t + c, for an int64 tensor t and any int64 c, where AddScalar takes numbers below
+// 2^53. It panics with a *Mistake if t has another element type.
 //
 //asyncgen:api op batch
 //go:noinline
 func (t *Tensor) AddInt(c int64) *Tensor { return t.withInt("AddInt", op.Add, c) }
 
-// SubInt returns t - c, for an int64 tensor t and any int64 c, where SubScalar takes numbers below 2^53. It panics with a
-// *Mistake if t has another element type.
+// SubInt returns t - c, for an int64 tensor t and any int64 c, where SubScalar takes numbers below
+// 2^53. It panics with a *Mistake if t has another element type.
 //
 //asyncgen:api op batch
 //go:noinline
 func (t *Tensor) SubInt(c int64) *Tensor { return t.withInt("SubInt", op.Sub, c) }
 
-// MulInt returns t * c, for an int64 tensor t and any int64 c, where MulScalar takes numbers below 2^53. It panics with a
-// *Mistake if t has another element type.
+// MulInt returns t * c, for an int64 tensor t and any int64 c, where MulScalar takes numbers below
+// 2^53. It panics with a *Mistake if t has another element type.
 //
 //asyncgen:api op batch
 //go:noinline
 func (t *Tensor) MulInt(c int64) *Tensor { return t.withInt("MulInt", op.Mul, c) }
 
-// DivInt returns t / c, rounded towards zero; an integer divided by zero is an error that travels with the result, for an int64 tensor t and any int64 c, where DivScalar takes numbers below 2^53. It panics with a
-// *Mistake if t has another element type.
+// DivInt returns t / c, rounded towards zero; an integer divided by zero is an error that travels
+// with the result, for an int64 tensor t and any int64 c, where DivScalar takes numbers below 2^53.
+// It panics with a *Mistake if t has another element type.
 //
 //asyncgen:api op batch fails
 //go:noinline

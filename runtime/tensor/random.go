@@ -75,8 +75,9 @@ func (g *Generator) Value() *Tensor {
 	return upload(device.CPU(), []int64{int64(key), int64(pos)}, device.Shape{2})
 }
 
-// Set restores a state that Value returned. It waits for t, which Value has computed at once. What a loop sets past its end, which would
-// be taken back, may never be computed: then Set does nothing.
+// Set restores a state that Value returned. It waits for t, which Value has computed at once. What
+// a loop sets past its end, which would be taken back, may never be computed: then Set does
+// nothing.
 //
 //asyncgen:api mutate
 //go:noinline

@@ -22,9 +22,10 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// Random programs of tensors. Each runs in all modes of the engine, with and without failures, beside an interpreter of
-// plain loops over float64s that knows neither. What the program sees, values and errors, must be the same in all modes; values
-// are what the interpreter says, and exactly what depends on a failure fails, with its first cause.
+// Random programs of tensors. Each runs in all modes of the engine, with and without failures,
+// beside an interpreter of plain loops over float64s that knows neither. What the program sees,
+// values and errors, must be the same in all modes; values are what the interpreter says, and
+// exactly what depends on a failure fails, with its first cause.
 //
 // Elements are integers small enough for sums in any order to be exact, so there is one right answer.
 
@@ -494,8 +495,9 @@ func (p *tensorProgram) quotient(v *variable) {
 	p.add(p.small(p.made(x, m, hundred, v)))
 }
 
-// gradient differentiates a random function that is quadratic in each element of a parameter, whose gradient is therefore half of the
-// difference between the values one to the right and one to the left of it.
+// gradient differentiates a random function that is quadratic in each element of a parameter, whose
+// gradient is therefore half of the difference between the values one to the right and one to the
+// left of it.
 func (p *tensorProgram) gradient() {
 	dev := p.IntN(len(p.devs))
 	on := p.devs[dev]

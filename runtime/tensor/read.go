@@ -65,9 +65,9 @@ func (t *Tensor) WaitContext(ctx context.Context) error {
 //go:noinline
 func (t *Tensor) Item() float64 { return number(t.item("Item"), t.dtype) }
 
-// ItemContext is Item that returns errors: t's own, or the context's when that ends before t is computed.
-// What has been computed is returned all the same; from a device whose memory the host can't reach, if a copy, which may be
-// behind other work there, comes within 5 ms.
+// ItemContext is Item that returns errors: t's own, or the context's when that ends before t is
+// computed. What has been computed is returned all the same; from a device whose memory the host
+// can't reach, if a copy, which may be behind other work there, comes within 5 ms.
 //
 //asyncgen:api read
 //go:noinline
@@ -160,8 +160,9 @@ func (t *Tensor) at(name string, index []int) uint64 {
 //go:noinline
 func (t *Tensor) Float32s() []float32 { return slice[float32](t, "Float32s") }
 
-// Float32sContext is Float32s that returns errors: t's own, or the context's when that ends before t is computed
-// and copied. Of a tensor with up to 65,536 elements, what has been computed is returned all the same, as by ItemContext.
+// Float32sContext is Float32s that returns errors: t's own, or the context's when that ends before
+// t is computed and copied. Of a tensor with up to 65,536 elements, what has been computed is
+// returned all the same, as by ItemContext.
 //
 //asyncgen:api read
 //go:noinline
@@ -258,8 +259,9 @@ func (t *Tensor) onHost(ctx context.Context, name string) (*Tensor, error) {
 	return h, h.storage.Wait(ctx, name)
 }
 
-// copyWithin returns what from makes of t, or the error of ctx if that ends first: a copy waits where there is no room for it. From is given
-// a handle of its own, as it may go on when the caller, and with it the program, does as well.
+// copyWithin returns what from makes of t, or the error of ctx if that ends first: a copy waits
+// where there is no room for it. From is given a handle of its own, as it may go on when the
+// caller, and with it the program, does as well.
 func (t *Tensor) copyWithin(ctx context.Context, from func(*Tensor) *Tensor) (h *Tensor, err error) {
 	if ctx.Done() == nil {
 		return from(t), nil
@@ -310,11 +312,13 @@ func (t *Tensor) load(ctx context.Context, name string, at int) (uint64, error) 
 	return evenIfEnded(ctx, t, func(ctx context.Context) (uint64, error) { return t.loadOnce(ctx, name, at) })
 }
 
-// grace is how long the copy of what has been computed may take when a context has ended. Idle devices need a tenth of a millisecond.
+// grace is how long the copy of what has been computed may take when a context has ended. Idle
+// devices need a tenth of a millisecond.
 const grace = 5 * time.Millisecond
 
-// evenIfEnded returns what get returns, which reads t, given ctx. If that has ended it is tried again, for a moment, where only a copy
-// to the host was missing: what has been computed can be had whichever the device is.
+// evenIfEnded returns what get returns, which reads t, given ctx. If that has ended it is tried
+// again, for a moment, where only a copy to the host was missing: what has been computed can be had
+// whichever the device is.
 func evenIfEnded[T any](ctx context.Context, t *Tensor, get func(context.Context) (T, error)) (T, error) {
 	v, err := get(ctx)
 	if err == nil || !errors.Is(err, ctx.Err()) || t.storage.Device().Caps().HostMemory || !t.storage.Ready() {
@@ -439,7 +443,8 @@ func sliceOnce[T device.Element](ctx context.Context, t *Tensor, name string) ([
 	return data, nil
 }
 
-// copied is how many elements are copied in one go, which nothing can interrupt: a tenth of a millisecond's work, or one, if the memory is new.
+// copied is how many elements are copied in one go, which nothing can interrupt: a tenth of a
+// millisecond's work, or one, if the memory is new.
 const copied = 1 << 16
 
 // gather returns a copy of t's elements, which are of type T, ready and in host memory; nil if ctx ends meanwhile.
@@ -466,8 +471,9 @@ func gather[T device.Element](ctx context.Context, t *Tensor) []T {
 	return data
 }
 
-// copyPart copies what dst has room for. It is a call of its own since the scheduler can stop a goroutine between calls, but not within a copy: a collection
-// that begins meanwhile stops everybody until the goroutine stops, those too whose context ends.
+// copyPart copies what dst has room for. It is a call of its own since the scheduler can stop a
+// goroutine between calls, but not within a copy: a collection that begins meanwhile stops
+// everybody until the goroutine stops, those too whose context ends.
 //
 //go:noinline
 func copyPart[T device.Element](dst, src []T) { copy(dst, src) }

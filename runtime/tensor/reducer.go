@@ -9,13 +9,16 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
 
-// A Reducer adds up the gradients of copies of a model, each on a device of its own, that compute parts of a batch, its shards. What
-// [Param.Value] gives while [Reducer.Shard] runs belongs to a shard; when Backward goes through what was computed from it, the gradients of all
-// shards are added in the order of the shards, by [AllReduce], and each copy's parameter gets the sum, added to its gradient. So the copies get the same bits, and
-// these depend on the shards, and not on how many devices there are.
+// A Reducer adds up the gradients of copies of a model, each on a device of its own, that compute
+// parts of a batch, its shards. What [Param.Value] gives while [Reducer.Shard] runs belongs to a
+// shard; when Backward goes through what was computed from it, the gradients of all shards are
+// added in the order of the shards, by [AllReduce], and each copy's parameter gets the sum, added
+// to its gradient. So the copies get the same bits, and these depend on the shards, and not on how
+// many devices there are.
 //
-// A gradient begins to travel as soon as all shards of the loss have it, while Backward goes on with the layers before; Backward goes through
-// all shards side by side. Small ones travel together. [Grad] knows nothing of shards.
+// A gradient begins to travel as soon as all shards of the loss have it, while Backward goes on
+// with the layers before; Backward goes through all shards side by side. Small ones travel
+// together. [Grad] knows nothing of shards.
 //
 // A Reducer is for one goroutine at a time. nn.DataParallel is made of it.
 type Reducer struct {
@@ -26,11 +29,12 @@ type Reducer struct {
 	sweep  *sweep     // the Backward under way, or nil
 }
 
-// NewReducer returns a Reducer of copies of a model, of which each has a list of parameters in one order, for so many shards. Gradients with at least bucket
-// bytes travel alone; smaller ones wait for each other until they have as many together, or until Backward ends. That decides on bits too, as AllReduce
-// halves what travels; 0 is 1 MiB. NewReducer panics if the lists differ in
-// length, and if there are not as many shards for each copy as for the others. Backward panics with a [*Mistake] if the gradients that the copies have of a
-// parameter differ in shape or type.
+// NewReducer returns a Reducer of copies of a model, of which each has a list of parameters in one
+// order, for so many shards. Gradients with at least bucket bytes travel alone; smaller ones wait
+// for each other until they have as many together, or until Backward ends. That decides on bits
+// too, as AllReduce halves what travels; 0 is 1 MiB. NewReducer panics if the lists differ in
+// length, and if there are not as many shards for each copy as for the others. Backward panics with
+// a [*Mistake] if the gradients that the copies have of a parameter differ in shape or type.
 //
 //asyncgen:api pure
 func NewReducer(shards, bucket int, copies ...[]*Param) *Reducer {
@@ -53,8 +57,9 @@ func NewReducer(shards, bucket int, copies ...[]*Param) *Reducer {
 	return r
 }
 
-// InStep reports whether each parameter has been given a value as often in one copy as in the others since the last InStep: whether nobody has
-// forgotten a copy. If not, param is the first of which this is not so.
+// InStep reports whether each parameter has been given a value as often in one copy as in the
+// others since the last InStep: whether nobody has forgotten a copy. If not, param is the first of
+// which this is not so.
 //
 //asyncgen:api value
 func (r *Reducer) InStep() (param int, ok bool) {
@@ -76,8 +81,8 @@ func (r *Reducer) InStep() (param int, ok bool) {
 	return param, ok
 }
 
-// Shard calls f, which computes shard i with copy i*copies/shards: the gradients of what it computes from the parameters of that copy are those
-// of the shard.
+// Shard calls f, which computes shard i with copy i*copies/shards: the gradients of what it
+// computes from the parameters of that copy are those of the shard.
 //
 //asyncgen:api call 1 once
 func (r *Reducer) Shard(i int, f func()) {
@@ -96,7 +101,8 @@ func (r *Reducer) Shard(i int, f func()) {
 	f()
 }
 
-// enter lets gradients of p arrive at l from now on, or at p itself if l is nil. What was computed before is not affected.
+// enter lets gradients of p arrive at l from now on, or at p itself if l is nil. What was computed
+// before is not affected.
 func (p *Param) enter(l tape.Leaf) {
 	p.shard = l
 	if p.value != nil && !p.frozen {
@@ -149,7 +155,8 @@ type sweep struct {
 	paces   map[device.Device]*pace
 }
 
-// A pace is how far a device has come with a sweep: how much of gradients it has been told to compute since the last beat, and how many beats there were.
+// A pace is how far a device has come with a sweep: how much of gradients it has been told to
+// compute since the last beat, and how many beats there were.
 type pace struct{ bytes, beats int }
 
 // A transport is the reduction of some gradients, which travel as one.
@@ -159,7 +166,8 @@ type transport struct {
 	shapes []device.Shape
 }
 
-// defaultBucket has so many bytes that a copy takes no longer for its own sake than for theirs, where one begins in 20 µs and goes on with 50 GB/s.
+// defaultBucket has so many bytes that a copy takes no longer for its own sake than for theirs,
+// where one begins in 20 µs and goes on with 50 GB/s.
 const defaultBucket = 1 << 20
 
 func newSweep(r *Reducer) *sweep {
@@ -172,9 +180,10 @@ func newSweep(r *Reducer) *sweep {
 
 func (s *sweep) expect(param int) { s.pending[param]++ }
 
-// beatOf notes that a shard's gradient of a parameter has been enqueued. With each bucket of these, its device has a beat: the sums under way that come to it next
-// are added there, after what has been enqueued. So they get around the ring in fewer layers than there are devices, if each of these has
-// several shards.
+// beatOf notes that a shard's gradient of a parameter has been enqueued. With each bucket of these,
+// its device has a beat: the sums under way that come to it next are added there, after what has
+// been enqueued. So they get around the ring in fewer layers than there are devices, if each of
+// these has several shards.
 func (s *sweep) beatOf(param, shard int) {
 	v := s.r.copies[shard*len(s.r.copies)/s.r.shards][param].value
 	dev := v.storage.Device()
@@ -242,8 +251,8 @@ func (s *sweep) first(param int) *Tensor {
 	return nil
 }
 
-// mustBeAlike panics if shards have gradients of other shapes or types of a parameter, as the copies have parameters that are not copies of each
-// other. That ends the sweep.
+// mustBeAlike panics if shards have gradients of other shapes or types of a parameter, as the
+// copies have parameters that are not copies of each other. That ends the sweep.
 func (s *sweep) mustBeAlike(param int) {
 	first := s.first(param)
 	for _, g := range s.grads[param] {

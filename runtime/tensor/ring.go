@@ -8,21 +8,28 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
 
-// AllReduce returns the sum of ts, tensors of one shape and element type on any devices, on each of their devices: result i is on
-// that of ts[i]. Tensors on one device get handles of one result. It enqueues the work and does not wait.
+// AllReduce returns the sum of ts, tensors of one shape and element type on any devices, on each of
+// their devices: result i is on that of ts[i]. Tensors on one device get handles of one result. It
+// enqueues the work and does not wait.
 //
-// The bits of the sum depend on ts in their order, and not on where they are: elements of the first half, in row-major order, are
-// added from ts[0] on, one after the other; those of the second half from ts[len(ts)/2] on, around the end. Tensors of less than 32 KiB are not halved: all
-// of their elements are added from ts[0] on. So a sum of eight tensors is the same on one device, on two, four and eight.
+// The bits of the sum depend on ts in their order, and not on where they are: elements of the first
+// half, in row-major order, are added from ts[0] on, one after the other; those of the second half
+// from ts[len(ts)/2] on, around the end. Tensors of less than 32 KiB are not halved: all of their
+// elements are added from ts[0] on. So a sum of eight tensors is the same on one device, on two,
+// four and eight.
 //
-// The devices are a ring, in the order in which ts name them first. Each sum travels around it, to collect what each device has to add, and
-// then on, to tell the result; it does so in pieces, so that the links are busy at once, and the second half of the tensor begins half a ring
-// away from the first. Where neighbours in ts are on one device, a link carries 2 halves if there are 2 devices, and 3 if there are 4: no
-// all-reduce by ring takes less. With more it carries 4 at most, where one of n devices that adds in an order of its own, which depends on n, takes 4(n-1)/n.
-// That it begins at two devices alone costs a piece's way more on 4 devices, as the others have nothing to send at first.
+// The devices are a ring, in the order in which ts name them first. Each sum travels around it, to
+// collect what each device has to add, and then on, to tell the result; it does so in pieces, so
+// that the links are busy at once, and the second half of the tensor begins half a ring away from
+// the first. Where neighbours in ts are on one device, a link carries 2 halves if there are 2
+// devices, and 3 if there are 4: no all-reduce by ring takes less. With more it carries 4 at most,
+// where one of n devices that adds in an order of its own, which depends on n, takes 4(n-1)/n. That
+// it begins at two devices alone costs a piece's way more on 4 devices, as the others have nothing
+// to send at first.
 //
-// If one of the tensors has failed, or a device is lost, so have all results, with that cause. AllReduce panics with a [*Mistake] if there are no
-// tensors, if they differ in shape or type, and on bools. If they are tracked, so are the results.
+// If one of the tensors has failed, or a device is lost, so have all results, with that cause.
+// AllReduce panics with a [*Mistake] if there are no tensors, if they differ in shape or type, and
+// on bools. If they are tracked, so are the results.
 //
 //asyncgen:api op
 //go:noinline
@@ -58,7 +65,9 @@ type reduction struct {
 	places []int     // by term: the place of its device in ring
 	ring   []device.Device
 	sums   []*partialSum
-	wholes []*Tensor // by place in the ring: all sums, one after the other; nil: none is there, or all are to be put there at once
+	// by place in the ring: all sums, one after the other; nil: none is there, or all are to be put
+	// there at once
+	wholes []*Tensor
 	isOver bool
 }
 
@@ -79,7 +88,8 @@ const (
 	startBytes  = 1 << 20  // a copy takes as long for its own sake, 20 µs, as for so many at 50 GB/s
 )
 
-// newReduction prepares the reduction of ts, of which there is one at least. Nothing is enqueued yet but for copies of views that have gaps.
+// newReduction prepares the reduction of ts, of which there is one at least. Nothing is enqueued
+// yet but for copies of views that have gaps.
 func newReduction(ts []*Tensor) *reduction {
 	r := &reduction{shape: ts[0].Shape(), terms: make([]*Tensor, len(ts)), places: make([]int, len(ts))}
 	for i, t := range ts {
@@ -108,9 +118,10 @@ func newReduction(ts []*Tensor) *reduction {
 	return r
 }
 
-// pieces is how many sums it is best to have for so many bytes, a half, of which no other is on its way at the time. If all links
-// are busy, each carries 4-4/n pieces of n devices for each of them, and starts later by some of n/2 pieces; if
-// there are few pieces, the last one is on its way 2(n-1) times behind the others. Each takes as long as its bytes, and a start.
+// pieces is how many sums it is best to have for so many bytes, a half, of which no other is on its
+// way at the time. If all links are busy, each carries 4-4/n pieces of n devices for each of them,
+// and starts later by some of n/2 pieces; if there are few pieces, the last one is on its way
+// 2(n-1) times behind the others. Each takes as long as its bytes, and a start.
 func (r *reduction) pieces(bytes int) (best int) {
 	d := float64(len(r.ring))
 	least := math.Inf(1)
@@ -155,9 +166,11 @@ func (r *reduction) settle() {
 	r.assemble()
 }
 
-// advanceOn lets those sums go on that come to dev next. Work of a device is divided by beats, which are numbered, and which all devices have at about the same
-// time. Beat is the number of that which has just been on dev. A sum that has been somewhere else in the same beat is not there yet, and not taken: what is
-// enqueued for one beat is what a device has to do while a sum comes to it. So each goes on by one device in each beat.
+// advanceOn lets those sums go on that come to dev next. Work of a device is divided by beats,
+// which are numbered, and which all devices have at about the same time. Beat is the number of that
+// which has just been on dev. A sum that has been somewhere else in the same beat is not there yet,
+// and not taken: what is enqueued for one beat is what a device has to do while a sum comes to it.
+// So each goes on by one device in each beat.
 func (r *reduction) advanceOn(dev device.Device, beat int) {
 	if r.isOver {
 		return
@@ -179,9 +192,10 @@ func (r *reduction) next(s *partialSum) int {
 	return r.places[s.order[0]]
 }
 
-// step lets s go to where its next term is, and collect all that the device has for it; or, when it is whole, tells the next device. A device
-// computes in the order in which things are enqueued, so one that has come to what needs a copy waits for that. What has been enqueued between two
-// steps is what it does meanwhile.
+// step lets s go to where its next term is, and collect all that the device has for it; or, when it
+// is whole, tells the next device. A device computes in the order in which things are enqueued, so
+// one that has come to what needs a copy waits for that. What has been enqueued between two steps
+// is what it does meanwhile.
 func (r *reduction) step(s *partialSum) {
 	if s.home != nil {
 		next := (s.at + 1) % len(r.ring)
@@ -209,7 +223,8 @@ func (r *reduction) step(s *partialSum) {
 	}
 }
 
-// place puts s, which is whole, into the result of the device that it has got to, if it is one of many: those that are there need not wait for the last.
+// place puts s, which is whole, into the result of the device that it has got to, if it is one of
+// many: those that are there need not wait for the last.
 func (r *reduction) place(s *partialSum) {
 	if len(r.sums) <= 2 {
 		return // one command for both is less work

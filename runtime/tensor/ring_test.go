@@ -55,7 +55,8 @@ func summed(terms []array) array {
 	return sum
 }
 
-// AllReduce gives the bits that adding in its order gives in plain Go, on any number of devices, however the terms are shared among them.
+// AllReduce gives the bits that adding in its order gives in plain Go, on any number of devices,
+// however the terms are shared among them.
 func TestAllReduce(t *testing.T) {
 	r := newRand(t)
 	devs := append(simulated(7), device.CPU())
@@ -117,7 +118,8 @@ func TestAllReduce(t *testing.T) {
 	}
 }
 
-// The devices go on without the host: by the simulator's model, the links are busy for most of the time that an all-reduce takes.
+// The devices go on without the host: by the simulator's model, the links are busy for most of the
+// time that an all-reduce takes.
 func TestAllReduceKeepsLinksBusy(t *testing.T) {
 	for _, test := range []struct {
 		devices int
@@ -125,7 +127,9 @@ func TestAllReduceKeepsLinksBusy(t *testing.T) {
 		most    float64 // of the time that a link is busy
 	}{
 		{2, 4, 1.2},
-		{4, 6, 1.35}, // one device has nothing to send before it has a piece of another one, and six copies follow each other to the end
+		// one device has nothing to send before it has a piece of another one, and six copies follow
+		// each other to the end
+		{4, 6, 1.35},
 	} {
 		e := engine.New(engine.Options{Workers: 2})
 		restore := tensor.SetEngine(e)
@@ -253,8 +257,9 @@ func TestAllReduceMistakes(t *testing.T) {
 	}
 }
 
-// When a device is lost at its first, its second, ... command, until an all-reduce gets through, every result fails with that cause or
-// has come to its end before; the other devices go on, and no memory stays behind.
+// When a device is lost at its first, its second, ... command, until an all-reduce gets through,
+// every result fails with that cause or has come to its end before; the other devices go on, and no
+// memory stays behind.
 func TestAllReduceLostDevice(t *testing.T) {
 	for n := int64(1); ; n++ {
 		backends := make([]*fault.Backend, 4)

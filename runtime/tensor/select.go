@@ -158,8 +158,9 @@ func Stack(axis int, ts ...*Tensor) *Tensor {
 	return concat("Stack", axis, rows)
 }
 
-// rowsTogether returns handles of tensors that have the rows ts, fewer than there are of these: neighbouring rows of one
-// tensor are one. It returns none if there are no neighbours, or if it does not come to the same.
+// rowsTogether returns handles of tensors that have the rows ts, fewer than there are of these:
+// neighbouring rows of one tensor are one. It returns none if there are no neighbours, or if it
+// does not come to the same.
 func rowsTogether(ts []*Tensor) (blocks []*Tensor) {
 	isRow := func(t *Tensor) bool {
 		return t != nil && t.dead == 0 && t.node == nil && t.dtype == ts[0].dtype && t.storage.Device() == ts[0].storage.Device() && slices.Equal(t.shape, ts[0].shape)
@@ -178,7 +179,8 @@ func rowsTogether(ts []*Tensor) (blocks []*Tensor) {
 	return blocks
 }
 
-// follows reports whether ts[i] is as far behind the row before it as the second one is behind the first, ts[from], in the same tensor.
+// follows reports whether ts[i] is as far behind the row before it as the second one is behind the
+// first, ts[from], in the same tensor.
 func follows(ts []*Tensor, i, from int) bool {
 	step := ts[from+1].off - ts[from].off
 	return step > 0 && ts[i].storage == ts[from].storage && ts[i].off-ts[i-1].off == step && slices.Equal(ts[i].strides, ts[from].strides)
@@ -200,7 +202,8 @@ func (t *Tensor) rows(n, step int) *Tensor {
 	return u
 }
 
-// stackBlocks returns the rows of blocks in one tensor: a view if there is but one, and it would not keep much more memory than it has elements.
+// stackBlocks returns the rows of blocks in one tensor: a view if there is but one, and it would
+// not keep much more memory than it has elements.
 func stackBlocks(blocks []*Tensor) *Tensor {
 	if b := blocks[0]; len(blocks) == 1 && 2*bytesFor(b.size, b.dtype) >= b.storage.Bytes() {
 		return b
@@ -209,7 +212,8 @@ func stackBlocks(blocks []*Tensor) *Tensor {
 	return concat("Stack", 0, blocks)
 }
 
-// stackAtOnce is Stack of tensors about which there is nothing to say: without gaps or gradients, and alike. It returns nil for others.
+// stackAtOnce is Stack of tensors about which there is nothing to say: without gaps or gradients,
+// and alike. It returns nil for others.
 func stackAtOnce(axis int, ts []*Tensor) *Tensor {
 	if len(ts) == 0 || ts[0] == nil {
 		return nil
@@ -236,7 +240,8 @@ func areWhole(ts []*Tensor) bool {
 	return !slices.ContainsFunc(ts, func(t *Tensor) bool { return t == nil || t.strides != nil })
 }
 
-// joinWhole puts ts, which have no gaps, side by side into a tensor of the given shape, which is not empty: each has so many rows.
+// joinWhole puts ts, which have no gaps, side by side into a tensor of the given shape, which is
+// not empty: each has so many rows.
 func joinWhole(dev device.Device, shape device.Shape, rows int, ts []*Tensor) *Tensor {
 	out := newResult(dev, ts[0].dtype, shape, false)
 	parts, reads := make([]device.Part, len(ts)), make([]*engine.Storage, len(ts))

@@ -9,7 +9,8 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// Rows that are neighbours in one tensor are stacked at once: in any order, number and form it is what [tensor.Concat] makes of them.
+// Rows that are neighbours in one tensor are stacked at once: in any order, number and form it is
+// what [tensor.Concat] makes of them.
 func TestStackRows(t *testing.T) {
 	everywhere(t, func(t *testing.T, on device.Device) {
 		r := newRand(t)

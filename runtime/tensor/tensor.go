@@ -1,9 +1,9 @@
 // Package tensor provides asynchronous tensors.
 //
-// A call puts work on the queue of a device and returns: what it returns is a
-// handle of a result that may not exist yet, and can be used at once as an
-// operand of more work. The program waits only where it looks at a value.
-// (A result of a few numbers, made of what is there, is computed by the call, as that takes less than to put it on a queue.)
+// A call puts work on the queue of a device and returns: what it returns is a handle of a result
+// that may not exist yet, and can be used at once as an operand of more work. The program waits
+// only where it looks at a value. (A result of a few numbers, made of what is there, is computed by
+// the call, as that takes less than to put it on a queue.)
 //
 //	x := tensor.Randn(1000, 1000)
 //	y := x.MatMul(x).Tanh().Sum() // returns at once
@@ -41,8 +41,9 @@
 //
 // # Several devices
 //
-// Tensors and parameters live on any devices of a program, side by side. [Tensor.To] copies from one to another, and [AllReduce] adds up what
-// several have, with bits that don't depend on how many there are.
+// Tensors and parameters live on any devices of a program, side by side. [Tensor.To] copies from
+// one to another, and [AllReduce] adds up what several have, with bits that don't depend on how
+// many there are.
 //
 // # Errors
 //
@@ -175,9 +176,9 @@ func (t *Tensor) Dim(axis int) int { return t.shape[t.axis("Dim", axis)] }
 //asyncgen:api meta
 func (t *Tensor) Device() device.Device { return t.storage.Device() }
 
-// Soon computes t if the caller can do that itself in a moment, and reports whether
-// t is [Tensor.Ready]. So it does not wait, but may take some 50 µs. For a device with processors of its own, such as a GPU, it
-// is the same as Ready.
+// Soon computes t if the caller can do that itself in a moment, and reports whether t is
+// [Tensor.Ready]. So it does not wait, but may take some 50 µs. For a device with processors of its
+// own, such as a GPU, it is the same as Ready.
 //
 //asyncgen:api poll
 //go:noinline

@@ -23,8 +23,9 @@ func newRand(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(*seed, 0))
 }
 
-// everywhere runs f on each device with each mode of the engine, or with -short only with that in which operations run beside each other. Results must
-// be the same; that is why f gets a Maker and nothing else to look at.
+// everywhere runs f on each device with each mode of the engine, or with -short only with that in
+// which operations run beside each other. Results must be the same; that is why f gets a Maker and
+// nothing else to look at.
 func everywhere(t *testing.T, f func(t *testing.T, on device.Device)) {
 	for _, name := range []string{"cpu", "sim:0"} {
 		for mode, modeName := range map[engine.Mode]string{engine.Async: "async", engine.Naive: "naive", engine.Shuffle: "shuffle"} {

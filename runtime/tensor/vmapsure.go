@@ -30,9 +30,10 @@ type sure struct {
 // so is what generated code calls. It panics with an [*Unsure], before it enqueues an operation
 //
 //   - on a device that does not promise the same bits;
-//   - that values of one row could make fail for all: with indices that are not known to exist, or a division of integers;
-//   - on a tensor that is tracked, because gradients would be added up in another order. But if detach says that nobody asks
-//     for gradients, nothing is tracked;
+//   - that values of one row could make fail for all: with indices that are not known to exist, or
+//     a division of integers;
+//   - on a tensor that is tracked, because gradients would be added up in another order. But if
+//     detach says that nobody asks for gradients, nothing is tracked;
 //   - that needs a tensor of more than the given bytes, and there are fewer rows for which it does not.
 //
 // What the device itself does is left out: if it fails, it fails for all rows.
@@ -49,7 +50,8 @@ func (v *vmap) unsure(rows int, format string, args ...any) {
 	panic(&Unsure{Why: fmt.Sprintf(format, args...), Rows: rows})
 }
 
-// check panics unless s may be done for all rows of v, which wants to be sure. It returns whether the result may be tracked.
+// check panics unless s may be done for all rows of v, which wants to be sure. It returns whether
+// the result may be tracked.
 func (v *vmap) check(s *op.Batch, tracking bool) bool {
 	for _, x := range s.In {
 		v.checkOperand(s.Def.Name, x.(*Tensor), tracking)

@@ -1,7 +1,9 @@
-// Package cl is the part of OpenCL 1.2 that the backend uses: its functions by name, the objects that they make as types, and
-// their codes as errors. It decides nothing: what is made, and in which order, is the backend's affair.
+// Package cl is the part of OpenCL 1.2 that the backend uses: its functions by name, the objects
+// that they make as types, and their codes as errors. It decides nothing: what is made, and in
+// which order, is the backend's affair.
 //
-// All calls go through a Driver, one by one or as a [Batch] in one crossing into C, and a test can look at each and have it fail, see [Hook].
+// All calls go through a Driver, one by one or as a [Batch] in one crossing into C, and a test can
+// look at each and have it fail, see [Hook].
 package cl
 
 import (

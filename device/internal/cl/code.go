@@ -76,8 +76,8 @@ func (e *Error) Error() string { return e.Fn.String() + ": " + e.Code.String() }
 // Unwrap returns what the code means to users of package device: ErrOutOfMemory, ErrLost or nil.
 func (e *Error) Unwrap() error { return e.Code.Cause() }
 
-// Cause is ErrOutOfMemory, ErrLost, or nil if the code is about something else. A device, context or queue that was valid and no longer is
-// has been lost, whatever was done with it.
+// Cause is ErrOutOfMemory, ErrLost, or nil if the code is about something else. A device, context
+// or queue that was valid and no longer is has been lost, whatever was done with it.
 func (c Code) Cause() error {
 	switch c {
 	case AllocationFailure, OutOfResources, OutOfHostMemory, InvalidBufferSize:

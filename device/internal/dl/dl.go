@@ -1,9 +1,9 @@
 // Package dl opens shared libraries of the system at run time: the drivers of
 // devices. It calls nothing in them, see package ffi.
 //
-// A library is named as the system's linker knows it ("libOpenCL.so.1") or by
-// an absolute path, never relative to where the program happens to run. What could not be opened, or lacks a symbol, is an
-// error that names every library tried.
+// A library is named as the system's linker knows it ("libOpenCL.so.1") or by an absolute path,
+// never relative to where the program happens to run. What could not be opened, or lacks a symbol,
+// is an error that names every library tried.
 //
 // A program that imports this package is linked dynamically, even without cgo.
 package dl

@@ -23,8 +23,9 @@ func open(name string) (uintptr, error) {
 
 func symbol(handle uintptr, name string) (uintptr, error) { return purego.Dlsym(handle, name) }
 
-// check returns what would end, or stop, the program if the system's linker met it: it opens anything that is named, and of a library that was cut
-// off it maps what is not there, and touches it. Anything else that is wrong with a file the linker itself says.
+// check returns what would end, or stop, the program if the system's linker met it: it opens
+// anything that is named, and of a library that was cut off it maps what is not there, and touches
+// it. Anything else that is wrong with a file the linker itself says.
 func check(name string) error {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -44,7 +45,8 @@ func check(name string) error {
 	return nil
 }
 
-// endOf is where what is loaded of an ELF file of this system ends, as its program headers say, or 0. See the System V ABI, chapter 5.
+// endOf is where what is loaded of an ELF file of this system ends, as its program headers say, or
+// 0. See the System V ABI, chapter 5.
 func endOf(f io.ReaderAt) (end uint64) {
 	const loaded = 1
 	var header [64]byte

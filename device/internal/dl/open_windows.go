@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// open looks for names in the system's folder alone: beside the program, or where it runs, anybody may have put something.
+// open looks for names in the system's folder alone: beside the program, or where it runs, anybody
+// may have put something.
 func open(name string) (uintptr, error) {
 	flags := uintptr(windows.LOAD_LIBRARY_SEARCH_SYSTEM32)
 	if filepath.IsAbs(name) {

@@ -16,9 +16,10 @@ const (
 	sigsetLen = 8
 )
 
-// KeepSignals calls f, and gives the signals whose handlers f has changed their handlers back. Some drivers
-// take signals over when they are initialised, which Go's runtime does not survive: it needs its own handlers, to interrupt goroutines and to
-// notice nil pointers, and any other that is not for a stack of its own ends the program at the next Ctrl-C.
+// KeepSignals calls f, and gives the signals whose handlers f has changed their handlers back. Some
+// drivers take signals over when they are initialised, which Go's runtime does not survive: it
+// needs its own handlers, to interrupt goroutines and to notice nil pointers, and any other that is
+// not for a stack of its own ends the program at the next Ctrl-C.
 //
 // What other goroutines do meanwhile about signals (package os/signal) stands: they set no handlers but Go's.
 func KeepSignals(f func()) {

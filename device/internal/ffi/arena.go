@@ -5,8 +5,9 @@ import "unsafe"
 // chunkWords is how many words an Arena gets at once, if they are enough.
 const chunkWords = 1024
 
-// An Arena hands out memory that C may be given the address of: it is on the heap, whatever the compiler knows, and
-// does not move. The zero Arena is ready. What it has handed out is good until Reset, as long as the Arena is reachable.
+// An Arena hands out memory that C may be given the address of: it is on the heap, whatever the
+// compiler knows, and does not move. The zero Arena is ready. What it has handed out is good until
+// Reset, as long as the Arena is reachable.
 type Arena struct {
 	chunks [][]uint64
 	chunk  int // the one in use

@@ -1,9 +1,10 @@
 // Package ffi calls C functions whose addresses are known, without cgo: a list of them in one crossing from Go
 // to C, which costs more than most calls themselves, and without allocating.
 //
-// It converts nothing. Arguments are machine words, integers or addresses, and so is the result; floating-point numbers can't be passed.
-// The memory that an address leads to is the caller's affair, as Go sees no pointer in a word: it must be on the heap, whose objects
-// do not move, or C's, and something must keep it alive (runtime.KeepAlive) until C does not use it any more.
+// It converts nothing. Arguments are machine words, integers or addresses, and so is the result;
+// floating-point numbers can't be passed. The memory that an address leads to is the caller's
+// affair, as Go sees no pointer in a word: it must be on the heap, whose objects do not move, or
+// C's, and something must keep it alive (runtime.KeepAlive) until C does not use it any more.
 //
 // On amd64, but for Windows, the calls are made by a piece of assembly of our own that Go's runtime runs on a stack
 // that is large enough for C. Elsewhere each call is a crossing.
@@ -24,7 +25,8 @@ type Call struct {
 // Status is the result of a function that returns a C int.
 func (c *Call) Status() int32 { return int32(c.Result) }
 
-// A List is calls to be made one after the other. The zero List is empty. A List must be on the heap; it is used by one goroutine at a time.
+// A List is calls to be made one after the other. The zero List is empty. A List must be on the
+// heap; it is used by one goroutine at a time.
 type List struct {
 	crossing crossing
 	calls    []Call
@@ -60,8 +62,8 @@ func (l *List) At(i int) *Call { return &l.calls[i] }
 // Reset removes all calls.
 func (l *List) Reset() { l.calls = l.calls[:0] }
 
-// Run makes the calls from the given one on. It stops when one has a Status other than 0, whose index it returns; Len means that
-// there is none.
+// Run makes the calls from the given one on. It stops when one has a Status other than 0, whose
+// index it returns; Len means that there is none.
 func (l *List) Run(from int) int {
 	if from == len(l.calls) {
 		return from

@@ -132,8 +132,8 @@ func TestStatusIsAnInt(t *testing.T) {
 	}
 }
 
-// Long lists, and C functions that use the stack and call back into nothing, while the stacks of goroutines grow and the
-// collector runs.
+// Long lists, and C functions that use the stack and call back into nothing, while the stacks of
+// goroutines grow and the collector runs.
 func TestManyGoroutines(t *testing.T) {
 	abs := function(t, "abs")
 	var wg sync.WaitGroup

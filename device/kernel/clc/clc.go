@@ -1,10 +1,13 @@
-// Package clc prints kernels in OpenCL C: it turns a command of package device into launches of kernels on a GPU, whose results are those that
-// package kernel defines.
+// Package clc prints kernels in OpenCL C: it turns a command of package device into launches of
+// kernels on a GPU, whose results are those that package kernel defines.
 //
-// The text is OpenCL C 1.2 with a layer of macros (dialect.h), so that clang can compile the same for NVIDIA's PTX. It computes with the
-// operations that IEEE 754 rounds correctly, fused multiply-adds and bits, contraction being off, and with the functions of package kernel made of these: on a device that
-// rounds so, and keeps denormal numbers, all results have the bits of the CPU's. An OpenCL device does so in float64, and in float32 where it
-// offers -cl-fp32-correctly-rounded-divide-sqrt; without that, quotients and square roots of float32 may be 3 ulp off.
+// The text is OpenCL C 1.2 with a layer of macros (dialect.h), so that clang can compile the same
+// for NVIDIA's PTX. It computes with the operations that IEEE 754 rounds correctly, fused
+// multiply-adds and bits, contraction being off, and with the functions of package kernel made of
+// these: on a device that rounds so, and keeps denormal numbers, all results have the bits of the
+// CPU's. An OpenCL device does so in float64, and in float32 where it offers
+// -cl-fp32-correctly-rounded-divide-sqrt; without that, quotients and square roots of float32 may
+// be 3 ulp off.
 //
 // The package knows no driver. It neither compiles the text nor runs anything: backends do.
 //
@@ -60,8 +63,8 @@ type Operand struct {
 	Index int
 }
 
-// A Launch runs the kernel of Source, in one dimension, over Groups work groups of Local items each. The kernel's arguments are
-// Args, in order, and then Params: one struct by value.
+// A Launch runs the kernel of Source, in one dimension, over Groups work groups of Local items
+// each. The kernel's arguments are Args, in order, and then Params: one struct by value.
 type Launch struct {
 	Source        *Source
 	Args          []Operand // not to be changed
@@ -84,7 +87,8 @@ type Lowering struct {
 	Limits Limits
 	// Launches of all commands since Reset, to be run in order. Their Params are good until the next Reset.
 	Launches []Launch
-	// Scratch are the bytes of the buffers that the launches of the last command need besides; their contents don't matter before.
+	// Scratch are the bytes of the buffers that the launches of the last command need besides; their
+	// contents don't matter before.
 	Scratch []int64
 	// CanFail says that the last command writes to its fault slot if it fails; it must be zero before.
 	CanFail bool
@@ -101,9 +105,9 @@ func (l *Lowering) Reset() {
 	l.Launches, l.words = l.Launches[:0], l.words[:0]
 }
 
-// Lower appends the launches of c, none if it has no elements. With an error nothing was appended: it wraps
-// ErrUnsupported, as for the codes Math, Upload and Download, or says that an operand reaches outside of its buffer. An element-wise command
-// costs no memory but what is appended.
+// Lower appends the launches of c, none if it has no elements. With an error nothing was appended:
+// it wraps ErrUnsupported, as for the codes Math, Upload and Download, or says that an operand
+// reaches outside of its buffer. An element-wise command costs no memory but what is appended.
 func (l *Lowering) Lower(c *device.Command, at *Place) error {
 	l.Scratch, l.CanFail, l.place = l.Scratch[:0], false, at
 	if l.Limits.GroupSize < 256 || l.Limits.LocalBytes < 32<<10 {
@@ -162,7 +166,8 @@ const (
 	zeroDivision = 2
 )
 
-// errZeroDivision is the error of the CPU, whose kernels panic as Go does: a program says the same wherever it computes.
+// errZeroDivision is the error of the CPU, whose kernels panic as Go does: a program says the same
+// wherever it computes.
 var errZeroDivision = func() (err error) {
 	defer func() { err = fmt.Errorf("kernel panicked: %w", recover().(error)) }()
 	zero := 0
@@ -223,7 +228,8 @@ func (l *Lowering) slot() {
 	l.push(uint64(l.place.Fault) * FaultWords)
 }
 
-// launch appends a launch with the words pushed since the last one. All of a command's launches ask for the same form of source first.
+// launch appends a launch with the words pushed since the last one. All of a command's launches ask
+// for the same form of source first.
 func (l *Lowering) launch(s *Source, args []Operand, groups, local int) {
 	l.Launches = append(l.Launches, Launch{Source: s, Args: args, Params: l.words[l.first:len(l.words):len(l.words)], Groups: groups, Local: local})
 	l.first = len(l.words)

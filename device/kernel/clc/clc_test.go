@@ -16,7 +16,8 @@ import (
 
 var seed = flag.Uint64("seed", 0, "of random numbers; 0: another one each time")
 
-// openCL returns a device of OpenCL of any kind, or skips the test. All that a backend promises is tested by package device/opencl.
+// openCL returns a device of OpenCL of any kind, or skips the test. All that a backend promises is
+// tested by package device/opencl.
 func openCL(t *testing.T) device.Backend {
 	t.Helper()
 	t.Setenv("ASYNCGEN_OPENCL_CPU", "1")
@@ -80,8 +81,8 @@ func TestBits(t *testing.T) {
 
 var functions = []kernel.Prim{kernel.PrimExp, kernel.PrimExpm1, kernel.PrimLog, kernel.PrimLog1p, kernel.PrimSin, kernel.PrimCos, kernel.PrimTanh, kernel.PrimErf, kernel.PrimPow, kernel.PrimSqrt, kernel.PrimDiv}
 
-// bits compares the functions for numbers of any bits and for ordinary ones. They are all in one expression, of which an immediate chooses one: compiling
-// them takes less time so.
+// bits compares the functions for numbers of any bits and for ordinary ones. They are all in one
+// expression, of which an immediate chooses one: compiling them takes less time so.
 func bits[T float32 | float64, B uint32 | uint64](t *testing.T, dev device.Backend, rnd *rand.Rand, from func(B) T, to func(T) uint64, any func() B) {
 	const n = 4000
 	dt := device.DTypeOf[T]()
@@ -220,7 +221,8 @@ func TestMadeOfProducts(t *testing.T) {
 	}
 }
 
-// What is computed by vectors, where operands are aligned, has the bits of what is not, and of package kernel's functions.
+// What is computed by vectors, where operands are aligned, has the bits of what is not, and of
+// package kernel's functions.
 func TestBitsOfVectors(t *testing.T) {
 	dev := openCL(t)
 	const n = 1<<17 + 3
@@ -250,7 +252,8 @@ func TestBitsOfVectors(t *testing.T) {
 	}
 }
 
-// Products have the bits of sums in order, whatever the layout and the tiles, and so have some of their rows alone, which are of smaller tiles.
+// Products have the bits of sums in order, whatever the layout and the tiles, and so have some of
+// their rows alone, which are of smaller tiles.
 func TestLargeProducts(t *testing.T) {
 	dev := openCL(t)
 	dt := device.Float32

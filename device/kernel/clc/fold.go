@@ -16,7 +16,8 @@ var (
 	outScratches = []Operand{{Buf, 0}, {Scratch, 0}, {Scratch, 1}}
 )
 
-// split merges the kept axes of c and the others by themselves, with the strides of the input and, if there are any, those of the output.
+// split merges the kept axes of c and the others by themselves, with the strides of the input and,
+// if there are any, those of the output.
 func (l *Lowering) split(c *device.Command, withOut bool) (kept, folded *axes, err error) {
 	kept, folded = &l.axes[0], &l.axes[1]
 	shape, n := c.Args.Shape, c.Args.Kept
@@ -286,7 +287,8 @@ func printArgReduce(p *program, k *device.Kernel, f form) error {
 	return nil
 }
 
-// Rows of so many elements are scanned by a group each, if they are not more than what would keep a device busy with an item each.
+// Rows of so many elements are scanned by a group each, if they are not more than what would keep a
+// device busy with an item each.
 const (
 	longRow  = 128
 	manyRows = 1 << 12

@@ -73,7 +73,8 @@ const (
 	vectorNodes = 12      // of the expressions that are so simple that memory is what takes the time
 )
 
-// isAligned reports whether all operands of c, which are contiguous, begin where a vector may. Memory that a kernel is given does.
+// isAligned reports whether all operands of c, which are contiguous, begin where a vector may.
+// Memory that a kernel is given does.
 func (l *Lowering) isAligned(c *device.Command) bool {
 	isAligned := l.offset(c, 0, c.Kernel.Out.Size())%lanes == 0
 	for i, dt := range c.Kernel.In {

@@ -37,8 +37,9 @@ const (
 	tileDepth  = 16
 )
 
-// floatTile is the tile for the product of batch pairs of matrices of float32, m x n: a large one if there are enough of these to keep all units busy,
-// and hardly more of them is outside of the product than of wide ones.
+// floatTile is the tile for the product of batch pairs of matrices of float32, m x n: a large one
+// if there are enough of these to keep all units busy, and hardly more of them is outside of the
+// product than of wide ones.
 func (l *Lowering) floatTile(batch, m, n int) int {
 	up := func(n, tile int) int { return (n + tile - 1) / tile }
 	large, wide := up(m, largeTile)*up(n, largeTile), up(m, wideTile)*up(n, wideTile)
@@ -109,8 +110,9 @@ func (l *Lowering) lowerMatMul(c *device.Command) error {
 	return nil
 }
 
-// side pushes how operand i of c, of float32, is read: its strides along the side of the product and along k, whether four neighbours along k are
-// loaded together or else along the side, and whether they are a vector in memory.
+// side pushes how operand i of c, of float32, is read: its strides along the side of the product
+// and along k, whether four neighbours along k are loaded together or else along the side, and
+// whether they are a vector in memory.
 func (l *Lowering) side(c *device.Command, i int, batch *axes, side, k int) {
 	isAlong := k == 1 || side != 1
 	step, other := side, k
@@ -174,7 +176,8 @@ func printMatMul(p *program, k *device.Kernel, f form) error {
 	return nil
 }
 
-// store adds the macro STORE, which stores what e makes of an element of a product, and MORE, the arguments that this needs: a vector, perhaps.
+// store adds the macro STORE, which stores what e makes of an element of a product, and MORE, the
+// arguments that this needs: a vector, perhaps.
 func (p *program) store(e *kernel.Expr, vector []device.DType) {
 	var b strings.Builder
 	more := ""
@@ -216,7 +219,8 @@ func (l *Lowering) pushInts(values []int) {
 	}
 }
 
-// fewChannels are as many of the result as each element of the input is better read for each of again than kept for all of.
+// fewChannels are as many of the result as each element of the input is better read for each of
+// again than kept for all of.
 const fewChannels = 4
 
 func (l *Lowering) lowerConv(c *device.Command) error {
@@ -399,8 +403,8 @@ func printCopy(p *program, k *device.Kernel, f form) error {
 // copyTile is the side of the square that a group copies where the axes change places.
 const copyTile = 32
 
-// turned returns the axes whose neighbours are neighbours in the output, operand 0, and in the input, operand 1. It is ok if they are two, and
-// long enough to be worth tiles.
+// turned returns the axes whose neighbours are neighbours in the output, operand 0, and in the
+// input, operand 1. It is ok if they are two, and long enough to be worth tiles.
 func (a *axes) turned() (inOut, inIn int, ok bool) {
 	inOut, inIn = -1, -1
 	for axis := range a.rank {

@@ -97,8 +97,8 @@ func printSettle(p *program, _ *device.Kernel, f form) error {
 	return nil
 }
 
-// lowerScatterAdd sorts the indices by where they lead to, so that what is added to one element stands together and in order, and
-// adds it up, an item for each such element.
+// lowerScatterAdd sorts the indices by where they lead to, so that what is added to one element
+// stands together and in order, and adds it up, an item for each such element.
 func (l *Lowering) lowerScatterAdd(c *device.Command) error {
 	k := c.Kernel
 	if !isSelection(k) || k.Out == device.Bool {
@@ -151,8 +151,9 @@ func (l *Lowering) lowerScatterAdd(c *device.Command) error {
 	return l.settle(c, outer)
 }
 
-// areApart reports whether what two indices select, over the axes from split on, either is the same or has nothing in common: it lies, each element at a
-// place of its own, within as many neighbours as all ways from one to another are multiples of.
+// areApart reports whether what two indices select, over the axes from split on, either is the same
+// or has nothing in common: it lies, each element at a place of its own, within as many neighbours
+// as all ways from one to another are multiples of.
 func areApart(shape device.Shape, strides []int, split, step int) bool {
 	var order []int
 	for axis := split; axis < len(shape); axis++ {
@@ -177,7 +178,8 @@ func areApart(shape device.Shape, strides []int, split, step int) bool {
 	return apart == 0 || apart >= span
 }
 
-// sortPlaces appends launches that sort the places to which indices lead. It returns which pair of scratch buffers has them in the end.
+// sortPlaces appends launches that sort the places to which indices lead. It returns which pair of
+// scratch buffers has them in the end.
 func (l *Lowering) sortPlaces(c *device.Command, to []int, split, count int) (merged int, err error) {
 	k, none, outer := c.Kernel, &l.axes[0], &l.axes[1]
 	if err := none.merge(nil, nil, nil); err != nil {

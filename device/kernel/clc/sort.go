@@ -18,10 +18,12 @@ func chunkFor(n int) int {
 	return largeChunk
 }
 
-// The arguments of the kernels chunks and merge; a kernel does not touch what stands there in place of what there is not.
+// The arguments of the kernels chunks and merge; a kernel does not touch what stands there in place
+// of what there is not.
 var (
-	sortArgs  = []Operand{{Buf, 0}, {Buf, 0}, {Buf, 0}, {Buf, 0}, {Buf, 1}}              // all of a row in a chunk
-	chunkArgs = []Operand{{Buf, 0}, {Scratch, 0}, {Scratch, 1}, {Buf, 0}, {Buf, 1}}      // keys and places to go on with
+	sortArgs = []Operand{{Buf, 0}, {Buf, 0}, {Buf, 0}, {Buf, 0}, {Buf, 1}} // all of a row in a chunk
+	// keys and places to go on with
+	chunkArgs = []Operand{{Buf, 0}, {Scratch, 0}, {Scratch, 1}, {Buf, 0}, {Buf, 1}}
 	placeArgs = []Operand{{Buf, 0}, {Scratch, 0}, {Scratch, 1}, {Kind: Fault}, {Buf, 2}} // those of indices
 	mergeArgs = [2][]Operand{{{Scratch, 0}, {Scratch, 1}, {Scratch, 2}, {Scratch, 3}, {Buf, 0}}, {{Scratch, 2}, {Scratch, 3}, {Scratch, 0}, {Scratch, 1}, {Buf, 0}}}
 )
@@ -91,8 +93,9 @@ func isSet(is bool) uint64 {
 	return 0
 }
 
-// merge appends the launches that merge chunks, in scratch buffers 0 and 1, until one is left. Its first elements, if there are to be most, are the result; else
-// it returns which pair of scratch buffers has it.
+// merge appends the launches that merge chunks, in scratch buffers 0 and 1, until one is left. Its
+// first elements, if there are to be most, are the result; else it returns which pair of scratch
+// buffers has it.
 func (l *Lowering) merge(c *device.Command, kept, first *axes, rows, length, most int) (from int, err error) {
 	for range 4 {
 		l.scratch(rows * length * 8)
@@ -113,7 +116,8 @@ func (l *Lowering) merge(c *device.Command, kept, first *axes, rows, length, mos
 	return from, nil
 }
 
-// keys are the texts of ulong keys of numbers, which are as the numbers are; 0 and -0 have the same, and NaN the greatest.
+// keys are the texts of ulong keys of numbers, which are as the numbers are; 0 and -0 have the
+// same, and NaN the greatest.
 var keys = [...]string{
 	device.Float32: "(ISNAN(x) ? 0xffffffffffffffffUL : (ulong)((x) == 0 ? 0x80000000u : AG_BITS32(x) >> 31 ? ~AG_BITS32(x) : AG_BITS32(x) | 0x80000000u))",
 	device.Float64: "(ISNAN(x) ? 0xffffffffffffffffUL : (x) == 0 ? 0x8000000000000000UL : AG_BITS64(x) >> 63 ? ~AG_BITS64(x) : AG_BITS64(x) | 0x8000000000000000UL)",

@@ -128,8 +128,9 @@ func (p *program) params(names ...string) {
 	}
 }
 
-// view adds the function ag_locate_NAME for a view of at most rank axes and the given number of operands, whose parameters are what
-// [Lowering.view] pushes. It ends after the last axis that there is, without a loop, for which the parameters would have to be memory.
+// view adds the function ag_locate_NAME for a view of at most rank axes and the given number of
+// operands, whose parameters are what [Lowering.view] pushes. It ends after the last axis that
+// there is, without a loop, for which the parameters would have to be memory.
 func (p *program) view(name string, rank uint8, operands int) {
 	first, dims := p.words, p.words+1
 	p.words += 1 + int(rank)*(1+operands)

@@ -34,7 +34,8 @@ func command(k *device.Kernel, n int, args *device.Args) device.Command {
 // numbers are the types that are no bool.
 var numbers = []device.DType{device.Float32, device.Float64, device.Int64}
 
-// everyCommand lists commands for each text that there is: all codes, types, primitives, reducers, functions and distributions, in all forms.
+// everyCommand lists commands for each text that there is: all codes, types, primitives, reducers,
+// functions and distributions, in all forms.
 func everyCommand() (all []device.Command) {
 	add := func(k *device.Kernel, n int, args *device.Args) { all = append(all, command(k, n, args)) }
 	for _, e := range everyPrimitive() {
@@ -175,7 +176,8 @@ func everyPrimitive() (all []*kernel.Expr) {
 // least is what a device has at least.
 var least = clc.Limits{GroupSize: 256, LocalBytes: 32 << 10}
 
-// lowerAll lowers every command, for a device that has plenty of everything and for the least one, which has to take what does not compute with float64.
+// lowerAll lowers every command, for a device that has plenty of everything and for the least one,
+// which has to take what does not compute with float64.
 func lowerAll(t *testing.T) {
 	t.Helper()
 	l := clc.Lowering{Limits: least}
@@ -267,8 +269,8 @@ func TestTextsCompile(t *testing.T) {
 // headEnd is what the last line of what all texts have in common begins with.
 const headEnd = "#define AG_GLOBAL_SIZE"
 
-// together is all sources as one text, in which names end with the source's number: a compiler is called once, as starting it takes longer than
-// most texts do.
+// together is all sources as one text, in which names end with the source's number: a compiler is
+// called once, as starting it takes longer than most texts do.
 func together(sources []*clc.Source) string {
 	head, _, _ := strings.Cut(sources[0].Text, headEnd)
 	names, macros := regexp.MustCompile(`\b(ag_\w+|I)\b`), regexp.MustCompile(`(?m)^#define (\w+)`)

@@ -9,7 +9,8 @@ import (
 // maxRank bounds the axes of a view, after those that can be walked as one were merged.
 const maxRank = 12
 
-// axes are a space, with as few axes as possible, and the strides of some operands over it. The innermost axis comes first.
+// axes are a space, with as few axes as possible, and the strides of some operands over it. The
+// innermost axis comes first.
 type axes struct {
 	rank     int
 	operands int
@@ -73,7 +74,8 @@ func (a *axes) size() int {
 // fewAxes are as many as nearly all views have.
 const fewAxes = 4
 
-// printed is for how many axes of each of these views a text is printed. There are two kinds of text only, as compiling takes long.
+// printed is for how many axes of each of these views a text is printed. There are two kinds of
+// text only, as compiling takes long.
 func printed(views ...*axes) uint8 {
 	for _, a := range views {
 		if a.rank > fewAxes {

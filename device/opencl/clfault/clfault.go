@@ -1,6 +1,7 @@
-// Package clfault lets tests see the calls that package opencl makes of a driver: it has chosen ones fail, without making them, and counts
-// what is made and not released. It does not know what a program does then; whoever uses it does. Where package
-// fault has whole commands fail, this is what is under them.
+// Package clfault lets tests see the calls that package opencl makes of a driver: it has chosen
+// ones fail, without making them, and counts what is made and not released. It does not know what a
+// program does then; whoever uses it does. Where package fault has whole commands fail, this is
+// what is under them.
 //
 //	calls := clfault.New()
 //	b, err := opencl.New(0, calls)
@@ -37,8 +38,8 @@ type Calls struct {
 // New returns calls of which none fails.
 func New() *Calls { return &Calls{by: map[cl.Fn]int{}, made: map[uintptr]int{}, next: 1} }
 
-// Fail has the n-th call from now on, from 1, fail with a code. Calls that release something are not counted and don't fail: nobody could do
-// anything about it. With 0 none fails any more.
+// Fail has the n-th call from now on, from 1, fail with a code. Calls that release something are
+// not counted and don't fail: nobody could do anything about it. With 0 none fails any more.
 func (c *Calls) Fail(n int, code cl.Code) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -85,7 +85,8 @@ func (p *printer) ofRow(param string, defs []string, result string) string {
 	return signature + "\n" + strings.Join(body, "\n") + "\n}"
 }
 
-// drop takes out the definitions that nothing but functions of one row needs. What has been inserted in front of them stays.
+// drop takes out the definitions that nothing but functions of one row needs. What has been
+// inserted in front of them stays.
 func (p *printer) drop() {
 	for _, s := range p.d.Gone {
 		from, to := p.line(s)

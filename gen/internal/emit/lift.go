@@ -142,8 +142,8 @@ func (p *printer) parts(l *plan.Lift) {
 	}
 }
 
-// closures makes variants of the function literals in the function n that regions, of n, call in two parts: in the place
-// of the literals, or after them if something else calls these as they are.
+// closures makes variants of the function literals in the function n that regions, of n, call in
+// two parts: in the place of the literals, or after them if something else calls these as they are.
 func (p *printer) closures(regions []*plan.Region, n ast.Node) {
 	calls := make(map[*plan.Lift]int)
 	add := func(regions []*plan.Region) {
@@ -189,7 +189,8 @@ func (p *printer) closures(regions []*plan.Region, n ast.Node) {
 	}
 }
 
-// lastForms returns the variants, among those in calls, of the function literal that stands last, in the order of their names.
+// lastForms returns the variants, among those in calls, of the function literal that stands last,
+// in the order of their names.
 func lastForms(calls map[*plan.Lift]int) (forms []*plan.Lift) {
 	var last *plan.Closure
 	for l := range calls {
@@ -315,8 +316,8 @@ func (p *printer) here(g *plan.Group) (here string) {
 	return here
 }
 
-// without drops those of list, in s, that are computed or assigned in their place. It reports whether anything else is left, other
-// than _, of which all go with them.
+// without drops those of list, in s, that are computed or assigned in their place. It reports
+// whether anything else is left, other than _, of which all go with them.
 func (p *printer) without(s *plan.Stmt, list []ast.Expr) bool {
 	var kept []ast.Expr
 	for _, e := range list {
@@ -341,8 +342,8 @@ func (p *printer) without(s *plan.Stmt, list []ast.Expr) bool {
 	return true
 }
 
-// assigned is what assigns the results of the variant that t calls: those that are assigned in their place, and the function
-// that makes the others.
+// assigned is what assigns the results of the variant that t calls: those that are assigned in
+// their place, and the function that makes the others.
 func (p *printer) assigned(t plan.Take) string {
 	s := t.Read.Assign
 	var lhs, later []string
@@ -449,8 +450,8 @@ func (p *printer) variantCall(l *plan.Lift, call *ast.CallExpr, later string) st
 	return e.expr(call)
 }
 
-// foreignName puts the name of the variant of l, of another package, in the place of what call calls: of a method as well. It
-// returns the receiver as an argument after the first, or "".
+// foreignName puts the name of the variant of l, of another package, in the place of what call
+// calls: of a method as well. It returns the receiver as an argument after the first, or "".
 func (p *printer) foreignName(e *editor, l *plan.Lift, call *ast.CallExpr) (receiver string) {
 	fun := operator(call.Fun)
 	if l.Function.Decl.Recv != nil {

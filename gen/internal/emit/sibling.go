@@ -89,9 +89,10 @@ func Sibling(pkg *load.Package, file *ast.File, kernels []Kernel, lifts []*plan.
 	return groupImports(b.Bytes()), nil
 }
 
-// imports tells out by which names the functions that are written call other packages: by one name each, that of file, or else of the
-// first file of a lift that has the package, and not by a dot if the file has a name, too. A name that means something else in
-// pkg or in one of these functions gets a number.
+// imports tells out by which names the functions that are written call other packages: by one name
+// each, that of file, or else of the first file of a lift that has the package, and not by a dot if
+// the file has a name, too. A name that means something else in pkg or in one of these functions
+// gets a number.
 func imports(out *jen.File, pkg *load.Package, file *ast.File, kernels []Kernel, lifts []*plan.Lift) {
 	known, taken := make(map[string]bool), make(map[string]bool)
 	for _, k := range kernels {

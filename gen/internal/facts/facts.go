@@ -1,9 +1,11 @@
-// Package facts says what functions of the standard library do, as far as it matters to code that runs earlier or later than it
-// did. It is a table, std.txt, with one entry for each function and method; what it does not list is unknown.
+// Package facts says what functions of the standard library do, as far as it matters to code that
+// runs earlier or later than it did. It is a table, std.txt, with one entry for each function and
+// method; what it does not list is unknown.
 //
-// An entry has words for what the function does, and one for each of its slots: the receiver and the parameters through which
-// memory can be reached. Nothing is left to be guessed: a test demands the word of every slot, and another calls the functions
-// with arguments that notice what happens to them.
+// An entry has words for what the function does, and one for each of its slots: the receiver and
+// the parameters through which memory can be reached. Nothing is left to be guessed: a test demands
+// the word of every slot, and another calls the functions with arguments that notice what happens
+// to them.
 package facts
 
 import (
@@ -56,7 +58,8 @@ const (
 	Returns                  // it reads what is behind; a result leads there
 	Formats                  // it makes text of it, as package fmt does: it calls methods of it, and of what is in it
 	Fills                    // it changes all that is behind by reflection, and calls the named methods of it
-	Calls                    // it calls the function, or the named methods of it, all of the type of the slot if none is named
+	// it calls the function, or the named methods of it, all of the type of the slot if none is named
+	Calls
 )
 
 var words = map[string]Word{
@@ -73,7 +76,9 @@ type Slot struct {
 // An Entry is what is known of a function.
 type Entry struct {
 	Does
-	Wraps []string // the methods that it may call of what was once handed to its receiver or its package: a writer, a handler
+	// the methods that it may call of what was once handed to its receiver or its package: a writer,
+	// a handler
+	Wraps []string
 	slots []Slot
 }
 
@@ -88,8 +93,8 @@ func (e *Entry) OnlyLooks() bool {
 	return !e.Has(^(Total | Fresh)) && len(e.Wraps) == 0 && !slices.ContainsFunc(e.slots, func(s Slot) bool { return s.Has(^(Ignores | Looks)) })
 }
 
-// Slots returns what the entry says of the receiver and of the parameters of its function, of which sig is the signature. It is
-// the zero Slot for what leads nowhere.
+// Slots returns what the entry says of the receiver and of the parameters of its function, of which
+// sig is the signature. It is the zero Slot for what leads nowhere.
 func (e *Entry) Slots(sig *types.Signature) (recv Slot, params []Slot) {
 	next := e.slots
 	take := func(v *types.Var) (s Slot) {

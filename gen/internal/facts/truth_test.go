@@ -56,9 +56,10 @@ func isCalled(name string, e *Entry) bool {
 	return !e.Has(Blocks|Exits|Ends|Setenv) && !uncalled.MatchString(name)
 }
 
-// TestTruth calls the functions of the table with arguments that notice what happens to them, and compares that with what the
-// table says: whose memory changed, which methods and functions of the caller were called, where results lead, whether the
-// same arguments give the same results, and whether it panicked.
+// TestTruth calls the functions of the table with arguments that notice what happens to them, and
+// compares that with what the table says: whose memory changed, which methods and functions of the
+// caller were called, where results lead, whether the same arguments give the same results, and
+// whether it panicked.
 func TestTruth(t *testing.T) {
 	t.Logf("go test ./gen/internal/facts -run TestTruth -seed %d", *seedFlag)
 	names, err := regexp.Compile(*only)

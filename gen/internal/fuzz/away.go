@@ -44,7 +44,8 @@ var (
 func None() {}
 `
 
-// ofKernels finds what only the package of the kernels has: what is handed to kernels, types, and the functions and variables of the header.
+// ofKernels finds what only the package of the kernels has: what is handed to kernels, types, and
+// the functions and variables of the header.
 var ofKernels = func() *regexp.Regexp {
 	var names []string
 	for _, m := range regexp.MustCompile(`(?m)^(?:func|var) (\w+)`).FindAllStringSubmatch(header, -1) {
@@ -53,7 +54,8 @@ var ofKernels = func() *regexp.Regexp {
 	return regexp.MustCompile(`\b(m\.|in\b|stat\b|(` + strings.Join(names, "|") + `)[(\[.])`)
 }()
 
-// awayHelper makes a function of the package away, if it happens to need nothing of that of the kernel; else it stands there.
+// awayHelper makes a function of the package away, if it happens to need nothing of that of the
+// kernel; else it stands there.
 func (g *maker) awayHelper() {
 	fn := &function{result: []kind{tFloat, tMat, none}[g.choose(3)], params: []*variable{{name: "x", kind: tMat}, {name: "v", kind: tFloat}}}
 	g.second(fn)

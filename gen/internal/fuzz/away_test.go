@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Enough programs call functions of another package, which look at values, and are told apart from those that stand beside the kernel.
+// Enough programs call functions of another package, which look at values, and are told apart from
+// those that stand beside the kernel.
 func TestAway(t *testing.T) {
 	away, looks, beside := 0, 0, 0
 	for seed := range uint64(1000) {

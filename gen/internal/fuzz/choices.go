@@ -1,6 +1,7 @@
 package fuzz
 
-// Programs in which the device is asked what becomes of tensors: by a comparison of values, or by an index that it finds.
+// Programs in which the device is asked what becomes of tensors: by a comparison of values, or by
+// an index that it finds.
 
 var (
 	opAddRow  = shaped("$0.Add($1)", 0, func(a []*value) *value { return add(a[0], a[1]) }, tMat, tMat, tVec)

@@ -1,7 +1,7 @@
 package fuzz
 
-// Programs in which values decide what becomes of tensors and what the host does besides, on the same side: the device chooses, and the
-// host does the rest later.
+// Programs in which values decide what becomes of tensors and what the host does besides, on the
+// same side: the device chooses, and the host does the rest later.
 
 // divided makes statements by which a value decides for the device as well as for the host.
 func (g *maker) divided() []*stmt {

@@ -159,7 +159,8 @@ func makeOthers() (all, unrounded []*operation) {
 		shaped("$0.ArgMinKeep(0).BroadcastTo({r}, {c})", 1, func(a []*value) *value {
 			return full(reshape(extreme(a[0], 0, true), 1, a[0].shape[1]), a[0].shape)
 		}, tIMat, tMat),
-		shaped("$0.RowAt($1)", 2, func(a []*value) *value { return reshape(taken(a[0], a[1]), a[0].shape[1]) }, tVec, tMat, tIOne), // perhaps there is no such row
+		// perhaps there is no such row
+		shaped("$0.RowAt($1)", 2, func(a []*value) *value { return reshape(taken(a[0], a[1]), a[0].shape[1]) }, tVec, tMat, tIOne),
 		shaped("$0.Take(0, $1.ArgMax(0).Slice(0, 0, 1)).Reshape({c})", 1, func(a []*value) *value {
 			return reshape(taken(a[0], part(extreme(a[1], 0, false), 0, 1)), a[0].shape[1])
 		}, tVec, tMat, tMat),
@@ -174,7 +175,8 @@ func makeOthers() (all, unrounded []*operation) {
 		shapedIn("$0.ArgMin(1).OneHot({c}).As(tensor.{T})", 1, func(m *machine, a []*value) *value {
 			return as(oneHot(extreme(a[0], 1, true), a[0].shape[1]), m.p.dtype)
 		}, tMat, tMat),
-		shapedIn("$0.OneHot({c}).Sum(0, 1).As(tensor.{T})", 1, func(m *machine, a []*value) *value { // fails for what is too big
+		// fails for what is too big
+		shapedIn("$0.OneHot({c}).Sum(0, 1).As(tensor.{T})", 1, func(m *machine, a []*value) *value {
 			x := reshape(a[0], size(a[0].shape))
 			return as(sum(oneHot(x, a[0].shape[1]), 0), m.p.dtype)
 		}, tVec, tIMat),
@@ -300,9 +302,9 @@ func makeOthers() (all, unrounded []*operation) {
 	return all, unrounded
 }
 
-// takeTurn begins the last loop of the kernel with a statement that uses o, so that of as many programs in a row as there are
-// operations each has another one, however many these are. It comes before the loop if that is one that values end, which it might keep
-// from running past its end.
+// takeTurn begins the last loop of the kernel with a statement that uses o, so that of as many
+// programs in a row as there are operations each has another one, however many these are. It comes
+// before the loop if that is one that values end, which it might keep from running past its end.
 func (g *maker) takeTurn(o *operation) {
 	g.scope, g.noCells = g.before, true
 	args := make([]*expr, len(o.args))
@@ -505,7 +507,8 @@ func logSoftmax(x *value, axis int) *value {
 	return z
 }
 
-// normed divides by the square root of the mean of the squares plus a half, of the differences to the mean if centred. It does not round.
+// normed divides by the square root of the mean of the squares plus a half, of the differences to
+// the mean if centred. It does not round.
 func normed(x *value, axis int, centred bool) *value {
 	if s := spoiled(x.dtype, x.shape, x); s != nil {
 		return s
@@ -566,8 +569,9 @@ func cumulated(x *value, axis int) *value {
 	return z
 }
 
-// unfolded is what a kernel of one row, as long as those of x, meets as it moves from beyond the left end of x's rows to where it lies
-// on them: a column for each element of x, with zeros outside.
+// unfolded is what a kernel of one row, as long as those of x, meets as it moves from beyond the
+// left end of x's rows to where it lies on them: a column for each element of x, with zeros
+// outside.
 func unfolded(x *value) *value {
 	rows, cols := x.shape[0], x.shape[1]
 	shape := []int{cols, rows * cols}
@@ -587,7 +591,8 @@ func unfolded(x *value) *value {
 	return z
 }
 
-// windows gives each element of x what f gives of those of x, in order, that are there of itself and those to the left, above, and above to the left.
+// windows gives each element of x what f gives of those of x, in order, that are there of itself
+// and those to the left, above, and above to the left.
 func windows(x *value, f func(x []float64) float64) *value {
 	if s := spoiled(x.dtype, x.shape, x); s != nil {
 		return s
@@ -632,7 +637,8 @@ func extreme(x *value, axis int, isMin bool) *value {
 	return z
 }
 
-// ordered is where the elements along an axis are, from the least to the greatest or from that to the least, and NaNs behind them.
+// ordered is where the elements along an axis are, from the least to the greatest or from that to
+// the least, and NaNs behind them.
 func ordered(x *value, axis int, descending bool) *value {
 	if s := spoiled(i64, x.shape, x); s != nil {
 		return s

@@ -6,7 +6,8 @@
 //
 //	report, err := fuzz.Run(ctx, fuzz.Config{Root: root, Seed: seed, Programs: 300})
 //
-// A third of them runs with large matrices, too, where there is hardly more memory than it needs as written: the rewritten form has to do the same.
+// A third of them runs with large matrices, too, where there is hardly more memory than it needs as
+// written: the rewritten form has to do the same.
 //
 // A program that differs is shrunk by leaving out statements and reported as
 // source, with its seed. What is not promised is not compared: see the README about
@@ -19,7 +20,8 @@
 //	go test ./gen/internal/fuzz -run TestPrograms -accept=false -shrink -seed 4711 -programs 1
 //	go test ./gen/internal/fuzz -run 'Mutants$' -v -mutants . -timeout 0 # are mistakes found?
 //
-// A program that has found a mistake is kept as text, in testdata/killers. Without a mistake all of them run in each go test.
+// A program that has found a mistake is kept as text, in testdata/killers. Without a mistake all of
+// them run in each go test.
 package fuzz
 
 import (
@@ -129,8 +131,8 @@ func (p *program) off(made []string) []string {
 	return slices.DeleteFunc(slices.Clone(rewrites), func(r string) bool { return r == one })
 }
 
-// A setting is one run of the program with all kernels. The loops of the CPU are those in Go if isa says so, and may have other
-// last places then: "" are those that suit the machine.
+// A setting is one run of the program with all kernels. The loops of the CPU are those in Go if isa
+// says so, and may have other last places then: "" are those that suit the machine.
 type setting struct{ name, engine, device, isa string }
 
 func settings(seed uint64) []setting {
@@ -257,7 +259,8 @@ type batch struct {
 	dir      string
 	programs []*program
 	remarks  []gen.Remark
-	forms    map[string]map[string]bool // of a package: the programs that it has, and whether something in them was rewritten
+	// of a package: the programs that it has, and whether something in them was rewritten
+	forms map[string]map[string]bool
 }
 
 func (b *batch) close() { os.RemoveAll(b.dir) }
@@ -355,7 +358,8 @@ func (b *batch) build(ctx context.Context) error {
 	if err := b.rewrite(ctx, "some", options); err != nil {
 		return err
 	}
-	build := exec.CommandContext(ctx, "go", "build", "-ldflags=-s -w", "-o", b.binary(), ".") // without what debuggers need
+	// without what debuggers need
+	build := exec.CommandContext(ctx, "go", "build", "-ldflags=-s -w", "-o", b.binary(), ".")
 	build.Dir = b.dir
 	if out, err := build.CombinedOutput(); err != nil {
 		return b.broken("go build", fmt.Sprintf("%v\n%s", err, out))

@@ -25,7 +25,8 @@ var (
 	shrinkFlag   = flag.Bool("shrink", false, "leave out what is not needed of programs that differ")
 )
 
-// The syntax and the types of a batch live as long as it does: looking for what does not would take a third of the time.
+// The syntax and the types of a batch live as long as it does: looking for what does not would take
+// a third of the time.
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400)
 	m.Run()
@@ -51,8 +52,8 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// TestLong tries as many as it is told, two batches at a time: one is built
-// while the other runs. What the programs are built with is what the library is when it begins, whatever becomes of that.
+// TestLong tries as many as it is told, two batches at a time: one is built while the other runs.
+// What the programs are built with is what the library is when it begins, whatever becomes of that.
 func TestLong(t *testing.T) {
 	if *longFlag == 0 {
 		t.Skip("takes four minutes per thousand pairs, or more: -pairs N tries N")
@@ -109,7 +110,8 @@ func TestLong(t *testing.T) {
 	accept(t, total)
 }
 
-// run tries n programs with the library in the module at root, and fails for each that differs. It returns nil if they can't be tried.
+// run tries n programs with the library in the module at root, and fails for each that differs. It
+// returns nil if they can't be tried.
 func run(t *testing.T, root string, seed uint64, n int, also ...uint64) *Report {
 	t.Helper()
 	command := fmt.Sprintf("go test ./gen/internal/fuzz -run TestPrograms -accept=false -shrink -seed %d -programs %d", seed, n)

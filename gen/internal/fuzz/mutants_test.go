@@ -27,7 +27,9 @@ type mutant struct {
 	file string
 	old  string
 	new  string
-	by   string // the program that finds it, or the names of tests as a regular expression; by default the program that is called like it
+	// the program that finds it, or the names of tests as a regular expression; by default the
+	// program that is called like it
+	by   string
 	unit string // a package whose own tests find it, if programs can't
 	why  string // programs can't
 }
@@ -398,8 +400,8 @@ func (m mutant) isOfTools() bool {
 // killer is the name of the program that finds m.
 func (m mutant) killer() string { return cmp.Or(m.by, killerName(m.name)) }
 
-// hunt looks for a program that finds m, and keeps it. Whether it does, and nothing else, is tried as often as it takes to
-// believe it.
+// hunt looks for a program that finds m, and keeps it. Whether it does, and nothing else, is tried
+// as often as it takes to believe it.
 func (m mutant) hunt(t *testing.T, baseline string) (how string, isKilled bool) {
 	path, err := filepath.Abs(filepath.Join(killers, m.killer()+".txtar"))
 	if err != nil {

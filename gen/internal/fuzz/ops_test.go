@@ -41,7 +41,8 @@ func TestEveryFunctionIsMade(t *testing.T) {
 	for name, f := range tensorapi.Ours().Funcs {
 		at := strings.LastIndexByte(name, '.')
 		short, of := name[at+1:], name[:at]
-		isNumber := strings.HasSuffix(of, "tensor.F64)") || strings.HasSuffix(of, "tensor.I64)") || strings.HasSuffix(of, "tensor.Cond)") // what the generator makes of numbers
+		// what the generator makes of numbers
+		isNumber := strings.HasSuffix(of, "tensor.F64)") || strings.HasSuffix(of, "tensor.I64)") || strings.HasSuffix(of, "tensor.Cond)")
 		isOurs := strings.Contains(of, "/runtime/tensor") || strings.HasSuffix(of, "/runtime/nn") || strings.Contains(of, "/runtime/optim")
 		switch f.Kind {
 		case tensorapi.View, tensorapi.Op, tensorapi.Draw, tensorapi.Value, tensorapi.Mutate, tensorapi.Read, tensorapi.Wait:

@@ -8,9 +8,10 @@ import (
 	"time"
 )
 
-// A third of the programs is tried, instead of with some rewrites, with large matrices where there is little memory: hardly more
-// than the program needs as written. It has to do there what it does otherwise, and so has the program as rewritten. Nobody else
-// judges that: the interpreter does not know in which order the library adds so many numbers.
+// A third of the programs is tried, instead of with some rewrites, with large matrices where there
+// is little memory: hardly more than the program needs as written. It has to do there what it does
+// otherwise, and so has the program as rewritten. Nobody else judges that: the interpreter does not
+// know in which order the library adds so many numbers.
 
 const (
 	largeCols = 1 << 15 // of a matrix of two rows in float32: 256 KiB
@@ -37,9 +38,10 @@ func (p *program) large() *program {
 // largeSettings are where these programs run: each on one of them.
 var largeSettings = []setting{{"large, on the CPU", "async", "cpu", ""}, {"large, on sim:0", "async", "sim:0", ""}}
 
-// tight compares the large form of p with itself as rewritten, within the memory that it needs and an eighth and two matrices: of
-// 400 programs that were measured one needed two matrices more when rewritten, three needed one, and the others none. What they need is known to
-// an eighth of what they get. It reports whether it could: a program may take too long, or live with no memory.
+// tight compares the large form of p with itself as rewritten, within the memory that it needs and
+// an eighth and two matrices: of 400 programs that were measured one needed two matrices more when
+// rewritten, three needed one, and the others none. What they need is known to an eighth of what
+// they get. It reports whether it could: a program may take too long, or live with no memory.
 func (b *batch) tight(ctx context.Context, p *program) (d *Difference, tried bool, err error) {
 	p = p.large()
 	s := largeSettings[p.seed/3%2]

@@ -96,7 +96,8 @@ func (k *checker) readExported() error {
 	return nil
 }
 
-// readExportedOf reads the types of p into its own package and those of read, which are there already or are not complete.
+// readExportedOf reads the types of p into its own package and those of read, which are there
+// already or are not complete.
 func (k *checker) readExportedOf(p *checked, read map[string]*types.Package) error {
 	file, err := os.Open(p.ExportFile)
 	if err != nil {

@@ -13,8 +13,9 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// TestCheck: what names mean in a package, one file of which is replaced and one added, is what go/packages says, which takes all
-// from source; also where what the compiler has written about a package can't be read.
+// TestCheck: what names mean in a package, one file of which is replaced and one added, is what
+// go/packages says, which takes all from source; also where what the compiler has written about a
+// package can't be read.
 func TestCheck(t *testing.T) {
 	dir, err := filepath.Abs("../../../testdata/programs/metrics")
 	if err != nil {

@@ -19,9 +19,11 @@ import (
 // An effect, or pure, says of the parameters that it names, which are functions, what calling them does, as
 // //asyncgen:effects says it of functions with a name.
 type Kernel struct {
-	Pos    token.Pos
-	Name   string   // of the rewritten function; "" means the default
-	Test   string   // the instance of a generic function, or of the type that it is a method of, that is tested: Trainer[*Net]
+	Pos  token.Pos
+	Name string // of the rewritten function; "" means the default
+	// the instance of a generic function, or of the type that it is a method of, that is tested:
+	// Trainer[*Net]
+	Test   string
 	Window int      // reads in flight; 0 means DefaultWindow
 	Ahead  int      // tests of values that a loop runs past; 0 means no bound of its own
 	Off    []string // rewrites that must not be made
@@ -164,7 +166,8 @@ func genericName(fn *ast.FuncDecl) string {
 	return fn.Name.Name
 }
 
-// isInstance reports whether text is the name of the generic function fn, or of the type that it is a method of, with type arguments.
+// isInstance reports whether text is the name of the generic function fn, or of the type that it is
+// a method of, with type arguments.
 func isInstance(text string, fn *ast.FuncDecl) bool {
 	e, err := parser.ParseExpr(text)
 	if err != nil {

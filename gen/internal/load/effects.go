@@ -20,8 +20,8 @@ type Effects struct {
 	Formats bool // makes text of its arguments as package fmt does, so that it calls their methods
 	Changes bool // changes what its arguments, or its receiver, lead to
 
-	// Wraps are methods that it may call of what was once handed to its package: a writer, a hook. Only what comes with the
-	// generator says so.
+	// Wraps are methods that it may call of what was once handed to its package: a writer, a hook.
+	// Only what comes with the generator says so.
 	Wraps string
 }
 

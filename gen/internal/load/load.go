@@ -111,8 +111,8 @@ func (p *Program) Methods(pkg *Package, name string) []*types.Func {
 	return found
 }
 
-// Embedders returns the types of structs with embedded fields, and those declared as such, in pkg and the packages of its module
-// that it needs.
+// Embedders returns the types of structs with embedded fields, and those declared as such, in pkg
+// and the packages of its module that it needs.
 func (p *Program) Embedders(pkg *Package) (found []types.Type) {
 	for _, pkg := range p.needs(pkg) {
 		found = append(found, pkg.embedders()...)
@@ -174,8 +174,8 @@ func (p *Program) needs(pkg *Package) (found []*Package) {
 	return found
 }
 
-// Contains reports whether pkg, or a package of its module that it needs, has a call like that which found looks for. Beside the
-// call that gets the node around it.
+// Contains reports whether pkg, or a package of its module that it needs, has a call like that
+// which found looks for. Beside the call that gets the node around it.
 func (p *Program) Contains(pkg *Package, found func(info *types.Info, call *ast.CallExpr, parent ast.Node) bool) bool {
 	for _, pkg := range p.needs(pkg) {
 		for c := range inspector.New(pkg.Syntax).Root().Preorder((*ast.CallExpr)(nil)) {

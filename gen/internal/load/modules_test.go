@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// TestShipped: every function of modules.json is one that its module declares, and its words fit its type. Who is given a function or a
-// channel has other goroutines take part, or calls it; who is given what shows no type makes text of it.
+// TestShipped: every function of modules.json is one that its module declares, and its words fit
+// its type. Who is given a function or a channel has other goroutines take part, or calls it; who
+// is given what shows no type makes text of it.
 func TestShipped(t *testing.T) {
 	table, err := shipped()
 	if err != nil {

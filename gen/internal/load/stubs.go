@@ -98,7 +98,8 @@ func InTests(kernels []TestKernel) error {
 	return errors.Join(errs...)
 }
 
-// testKernels returns the functions that are marked in the test files of a folder, built or not. What can't be read has none.
+// testKernels returns the functions that are marked in the test files of a folder, built or not.
+// What can't be read has none.
 func testKernels(dir string) (found []TestKernel) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {

@@ -170,13 +170,14 @@ func (a *Analysis) Implementations(home *load.Package, iface *types.Interface, n
 	})
 }
 
-// satisfies reports whether t, or a pointer to t, has the methods of iface. What a generic type has depends on its arguments.
+// satisfies reports whether t, or a pointer to t, has the methods of iface. What a generic type has
+// depends on its arguments.
 func satisfies(t types.Type, iface *types.Interface) bool {
 	return isGenericType(t) || types.Implements(t, iface) || types.Implements(types.NewPointer(t), iface)
 }
 
-// isPromoted reports whether fn may be the method of that name of a struct that satisfies iface, because its receiver, or an
-// interface that leads to it, is embedded there.
+// isPromoted reports whether fn may be the method of that name of a struct that satisfies iface,
+// because its receiver, or an interface that leads to it, is embedded there.
 func (a *Analysis) isPromoted(home *load.Package, fn *types.Func, iface *types.Interface) bool {
 	recv, _ := derefNamed(fn.Signature().Recv().Type())
 	return slices.ContainsFunc(a.Program.Embedders(home), func(t types.Type) bool {

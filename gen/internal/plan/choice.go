@@ -7,8 +7,9 @@ import (
 	"github.com/asyncgen/asyncgen/gen/internal/load"
 )
 
-// IsChoice reports whether call lets the device choose between what two functions compute: asyncrt.Either, as functions that
-// are restated have it, with two literals, or one and nil, and the variables that they assign to.
+// IsChoice reports whether call lets the device choose between what two functions compute:
+// asyncrt.Either, as functions that are restated have it, with two literals, or one and nil, and
+// the variables that they assign to.
 func (f *Function) IsChoice(call *ast.CallExpr) bool {
 	sel, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || sel.Sel.Name != "Either" {

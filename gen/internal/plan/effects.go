@@ -140,8 +140,8 @@ const (
 	Anti                     // the second writes what the first reads
 )
 
-// Independent reports whether it does not matter which of two pieces of code runs first, as far as what they read and write
-// goes.
+// Independent reports whether it does not matter which of two pieces of code runs first, as far as
+// what they read and write goes.
 func Independent(a, b *Effects) bool { return len(conflicts(a, b)) == 0 }
 
 // conflicts lists the ways in which second depends on first. Order and

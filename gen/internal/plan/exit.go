@@ -35,9 +35,11 @@ type Exits struct {
 	Labels bool   // a break of the loop needs a label
 	Label  string // for the loop; "" if it has one, or needs none
 	Which  string // the variable that tells several Ways apart
-	Ended  string // the variable that tells after the loop whether it has ended so; "" if that is dealt with in the loop
-	End    string // the variable with the state, and the one that tells whether there is one
-	OK     string
+	// the variable that tells after the loop whether it has ended so; "" if that is dealt with in the
+	// loop
+	Ended string
+	End   string // the variable with the state, and the one that tells whether there is one
+	OK    string
 }
 
 // Told is the variable that tells whether the loop has ended, where that is asked.

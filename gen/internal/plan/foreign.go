@@ -122,7 +122,8 @@ func isLabelOrLocal(obj types.Object) bool {
 	return obj.Parent() != nil && obj.Parent() != obj.Pkg().Scope()
 }
 
-// unexportedMember returns the name of a field or a method that t, a struct or an interface, keeps for its package, or "".
+// unexportedMember returns the name of a field or a method that t, a struct or an interface, keeps
+// for its package, or "".
 func unexportedMember(t types.Type) string {
 	switch t := t.Underlying().(type) {
 	case *types.Struct:
@@ -141,8 +142,9 @@ func unexportedMember(t types.Type) string {
 	return ""
 }
 
-// PlainUse returns a declaration that uses something of pkg, and does nothing, with %s for the name of pkg in front of it. It is ""
-// if all that pkg exports has type parameters. A file may have called pkg for nothing but a function whose variant it calls now.
+// PlainUse returns a declaration that uses something of pkg, and does nothing, with %s for the name
+// of pkg in front of it. It is "" if all that pkg exports has type parameters. A file may have
+// called pkg for nothing but a function whose variant it calls now.
 func PlainUse(pkg *types.Package) string {
 	for _, name := range pkg.Scope().Names() {
 		obj := pkg.Scope().Lookup(name)

@@ -99,8 +99,8 @@ func (w *walker) attributes(e ast.Expr, faithful bool) bool {
 // textMethods are the methods that making text of a value may call.
 var textMethods = []string{"Format", "GoString", "Error", "String", "LogValue", "IsZero", "MarshalText", "MarshalJSON"}
 
-// formatsItself reports whether making text of a value of type t may call a method of the program, which may see what the value
-// leads to.
+// formatsItself reports whether making text of a value of type t may call a method of the program,
+// which may see what the value leads to.
 func formatsItself(t types.Type, seen map[types.Type]bool) bool {
 	if seen[t] {
 		return false

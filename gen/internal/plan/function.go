@@ -25,7 +25,9 @@ type Function struct {
 	Restated *load.Restatement // nil if the function is as the user wrote it
 	Lifts    bool              // reads in functions that are called may be taken out of them
 	Takes    map[ast.Expr]bool // fields that are taken in their place for what comes later
-	Counts   bool              // what function literals change of it, of numbers and the like, comes later with what they look at
+	// what function literals change of it, of numbers and the like, comes later with what they look
+	// at
+	Counts bool
 
 	// Here says which results are returned in their place, when the function is divided. It is nil if none is.
 	Here []bool
@@ -419,7 +421,8 @@ func (f *Function) findOwners() {
 		}
 	}
 	for v, own := range ok {
-		if own && (defs[v] != nil || f.fact(v).isResult) { // the variable of a clause of a type switch has what is switched over
+		// the variable of a clause of a type switch has what is switched over
+		if own && (defs[v] != nil || f.fact(v).isResult) {
 			f.fact(v).own, f.fact(v).handed, f.fact(v).rows = true, handed[v], handed[v] == nil && f.ownsRows(v)
 		}
 	}
@@ -673,8 +676,8 @@ func (f *Function) Sees(pos token.Pos, obj types.Object) bool {
 	return found == obj
 }
 
-// isUnsafe reports whether obj leads to memory under another type than its own: a function of package unsafe whose result is no
-// constant, or what holds an unsafe.Pointer.
+// isUnsafe reports whether obj leads to memory under another type than its own: a function of
+// package unsafe whose result is no constant, or what holds an unsafe.Pointer.
 func isUnsafe(obj types.Object) bool {
 	if obj == nil {
 		return false
@@ -689,8 +692,8 @@ func isUnsafe(obj types.Object) bool {
 // Goto returns the first goto of f.
 func (f *Function) Goto() *Cause { return f.goTo }
 
-// Unsafe returns the first use of package unsafe in f or in a function that it calls, in a loop or not. What is found out about
-// the memory that statements share is nothing then.
+// Unsafe returns the first use of package unsafe in f or in a function that it calls, in a loop or
+// not. What is found out about the memory that statements share is nothing then.
 func (f *Function) Unsafe() *Cause {
 	for f.outer != nil {
 		f = f.outer

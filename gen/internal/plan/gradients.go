@@ -7,8 +7,8 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
-// NeverDifferentiates reports whether it is certain that no gradient ever goes through what f computes: it asks for none, and
-// no tensor that it makes gets out of it.
+// NeverDifferentiates reports whether it is certain that no gradient ever goes through what f
+// computes: it asks for none, and no tensor that it makes gets out of it.
 func (f *Function) NeverDifferentiates() bool {
 	if f.Obj == nil {
 		return false
@@ -43,7 +43,8 @@ func isPlain(t types.Type) bool {
 	return false
 }
 
-// keepsTensors reports whether f and what it calls neither ask for gradients nor store tensors where others may find them.
+// keepsTensors reports whether f and what it calls neither ask for gradients nor store tensors
+// where others may find them.
 func (f *Function) keepsTensors(seen map[*types.Func]bool) bool {
 	if seen[f.Obj] {
 		return true

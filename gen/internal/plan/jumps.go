@@ -74,7 +74,8 @@ func (s *Stmt) Deferred() (*Effects, []*Read) {
 	return e, reads
 }
 
-// Holds returns the expressions in s that take what a cell or a field holds, without those in what [Stmt.Deferred] leaves out.
+// Holds returns the expressions in s that take what a cell or a field holds, without those in what
+// [Stmt.Deferred] leaves out.
 func (s *Stmt) Holds() (list []ast.Expr) {
 	jumps := JumpsFrom(s.Node)
 	for c := range s.All {

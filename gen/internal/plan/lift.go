@@ -48,8 +48,8 @@ type Closure struct {
 	Stmt ast.Stmt // that declares Var, and nothing else
 }
 
-// A functionForm is a function in one of its forms: tensors among the results are returned in their place, or not. Each package
-// that calls its variant has one of its own.
+// A functionForm is a function in one of its forms: tensors among the results are returned in their
+// place, or not. Each package that calls its variant has one of its own.
 type functionForm struct {
 	fn   *types.Func
 	here bool
@@ -68,8 +68,9 @@ type lifting struct {
 	why  *Cause // why not, in the function; nil if it has no waits
 }
 
-// Lift divides fn. If it can't be, why says what in it is in the way; both
-// are nil if there is nothing to gain. The variant, which stands in the package home, returns tensors in their place if here says so.
+// Lift divides fn. If it can't be, why says what in it is in the way; both are nil if there is
+// nothing to gain. The variant, which stands in the package home, returns tensors in their place if
+// here says so.
 func (a *Analysis) Lift(fn *types.Func, here bool, home *load.Package) (l *Lift, why *Cause) {
 	form := functionForm{fn.Origin(), here, home}
 	if done, ok := a.lifts[form]; ok {
@@ -95,7 +96,8 @@ func (a *Analysis) Lift(fn *types.Func, here bool, home *load.Package) (l *Lift,
 	return l, why
 }
 
-// returnsHere sets f.Here, and reports whether that makes sense: some results are tensors, and each return says what it returns.
+// returnsHere sets f.Here, and reports whether that makes sense: some results are tensors, and each
+// return says what it returns.
 func (f *Function) returnsHere() bool {
 	if f.Decl.Type.Results == nil {
 		return false
@@ -133,8 +135,8 @@ func (f *Function) returns(w *walker, s *Stmt, n *ast.ReturnStmt) {
 	}
 }
 
-// mixed walks an assignment of the results of a function that can be divided, some of which are tensors: these are assigned in
-// their place. It reports whether s is one.
+// mixed walks an assignment of the results of a function that can be divided, some of which are
+// tensors: these are assigned in their place. It reports whether s is one.
 func (w *walker) mixed(s *ast.AssignStmt) bool {
 	if w.reads == nil || !w.f.Lifts || len(s.Rhs) != 1 || s.Tok != token.ASSIGN && s.Tok != token.DEFINE {
 		return false

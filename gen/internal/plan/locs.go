@@ -113,8 +113,8 @@ func FieldLoc(sel *types.Selection) Loc {
 // related reports whether a value of one type may be part of one of the other.
 func related(a, b types.Type) bool { return holds(a, b) || holds(b, a) }
 
-// alike reports whether memory may be of the type a as well as of the type b: a pointer to the one converts to a pointer to the
-// other, or they are so for some type arguments.
+// alike reports whether memory may be of the type a as well as of the type b: a pointer to the one
+// converts to a pointer to the other, or they are so for some type arguments.
 func alike(a, b types.Type) bool {
 	return identical(a, b) || identical(a.Underlying(), b.Underlying())
 }
@@ -196,7 +196,8 @@ func holds(t, part types.Type) bool {
 
 func isTypeParam(t types.Type) bool { _, ok := types.Unalias(t).(*types.TypeParam); return ok }
 
-// mayBe reports whether a and b, one of which is a type parameter or both, may stand for types with one underlying type.
+// mayBe reports whether a and b, one of which is a type parameter or both, may stand for types with
+// one underlying type.
 func mayBe(a, b types.Type) bool {
 	of := func(t types.Type) ([]types.BasicKind, bool) {
 		if !isTypeParam(t) {
@@ -222,8 +223,9 @@ func isBasic(t types.Type) bool {
 	return ok
 }
 
-// basics returns the kinds of the types that are underlying to those of the type set of t, or to t itself, if they are basic types and all known:
-// those of ~int | ~string are, those of comparable are not.
+// basics returns the kinds of the types that are underlying to those of the type set of t, or to t
+// itself, if they are basic types and all known: those of ~int | ~string are, those of comparable
+// are not.
 func basics(t types.Type) ([]types.BasicKind, bool) {
 	if b, ok := t.Underlying().(*types.Basic); ok {
 		return []types.BasicKind{b.Kind()}, true

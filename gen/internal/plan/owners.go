@@ -11,7 +11,8 @@ import (
 //
 //	groups[key] = append(groups[key], value)
 //
-// if that is a map which f has made. Each slice in it is new, or made of one in it, and no use hands one on before f returns.
+// if that is a map which f has made. Each slice in it is new, or made of one in it, and no use
+// hands one on before f returns.
 func (f *Function) ownsRows(v *types.Var) bool {
 	var elem types.Type
 	switch t := v.Type().Underlying().(type) {
@@ -66,7 +67,8 @@ func (f *Function) keepsRows(id *ast.Ident, v *types.Var) bool {
 	return false
 }
 
-// endsThere reports whether nothing that is in the slices among the arguments of call can be reached by its result, or by a function among its arguments.
+// endsThere reports whether nothing that is in the slices among the arguments of call can be
+// reached by its result, or by a function among its arguments.
 func (f *Function) endsThere(call *ast.CallExpr) bool {
 	if slices.ContainsFunc(call.Args, func(e ast.Expr) bool { return isFunc(f.Info.TypeOf(e)) }) {
 		return false

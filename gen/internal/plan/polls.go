@@ -9,9 +9,10 @@ import (
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-// polls reports whether s asks how far something outside the program is, and neither waits for that nor tells anybody: it has a
-// default, and receives from channels of contexts, tickers and timers alone. A receive from another channel may let the
-// goroutine go on that sends there, which may then look at what the statements before s have done.
+// polls reports whether s asks how far something outside the program is, and neither waits for that
+// nor tells anybody: it has a default, and receives from channels of contexts, tickers and timers
+// alone. A receive from another channel may let the goroutine go on that sends there, which may
+// then look at what the statements before s have done.
 func (f *Function) polls(s *ast.SelectStmt) bool {
 	hasDefault := false
 	for _, c := range s.Body.List {
@@ -39,7 +40,8 @@ func receives(comm ast.Stmt) ast.Expr {
 	return nil
 }
 
-// isSignal reports whether e is the channel of a context, a ticker or a timer, or a variable that is never anything else but nil.
+// isSignal reports whether e is the channel of a context, a ticker or a timer, or a variable that
+// is never anything else but nil.
 func (f *Function) isSignal(e ast.Expr) bool {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.CallExpr:

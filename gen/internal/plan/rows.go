@@ -27,15 +27,17 @@ type Keep struct {
 	Count ast.Expr   // how many rows there are, or what has as many elements
 	Len   bool       // the latter
 
-	Expr   ast.Expr        // what is computed
-	Gone   *ast.AssignStmt // the definition that Expr comes from, if nothing else needs it; or nil
-	Calls  []*ast.CallExpr // x.Row(index), in Expr and in Defs
-	Defs   []KeepDef       // what Expr is made of, in order
-	Places []ast.Expr      // where the loop takes a row of it: Expr, and what is the same; none if only others are made of it
-	First  *Keep           // what it is declared with, if it is made of others
-	Detach bool            // nobody asks for gradients that go through it
-	Name   string          // of the variable that holds the rows
-	Param  string          // the name for what gives rows, in the function of one row
+	Expr  ast.Expr        // what is computed
+	Gone  *ast.AssignStmt // the definition that Expr comes from, if nothing else needs it; or nil
+	Calls []*ast.CallExpr // x.Row(index), in Expr and in Defs
+	Defs  []KeepDef       // what Expr is made of, in order
+	// where the loop takes a row of it: Expr, and what is the same; none if only others are made of
+	// it
+	Places []ast.Expr
+	First  *Keep  // what it is declared with, if it is made of others
+	Detach bool   // nobody asks for gradients that go through it
+	Name   string // of the variable that holds the rows
+	Param  string // the name for what gives rows, in the function of one row
 }
 
 // A KeepDef defines something that the function of one row needs.

@@ -62,7 +62,8 @@ func (w *walker) standard(fact *facts.Entry, fn *types.Func, call *ast.CallExpr)
 	w.does(fact, call, c)
 }
 
-// receiverOf returns the receiver of a call, if it has one, and its arguments: that of a method expression is the first of them.
+// receiverOf returns the receiver of a call, if it has one, and its arguments: that of a method
+// expression is the first of them.
 func (f *Function) receiverOf(call *ast.CallExpr) (recv ast.Expr, args []ast.Expr) {
 	sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
 	if !ok || f.Info.Selections[sel] == nil {
@@ -124,7 +125,8 @@ func (w *walker) touchMemory(e ast.Expr, changes bool) {
 	}
 }
 
-// state adds that the memory of e changes that belongs to the package of its type: what pointers to types of that package lead to.
+// state adds that the memory of e changes that belongs to the package of its type: what pointers to
+// types of that package lead to.
 func (w *walker) state(t types.Type, e ast.Expr) {
 	if v, ok := w.owner(e); ok {
 		w.touch(Loc{Kind: Own, Obj: v}, e, w.e.write, "changes what is behind")
@@ -189,8 +191,9 @@ func (w *walker) method(t types.Type, method string, e ast.Expr, call *ast.CallE
 	if !ok {
 		return
 	}
-	// What declares the method may be an interface that t embeds. A value of the standard library behind t may lead to any value with
-	// that one: an encoder is an io.WriteCloser, and writes to an io.Writer.
+	// What declares the method may be an interface that t embeds. A value of the standard library
+	// behind t may lead to any value with that one: an encoder is an io.WriteCloser, and writes to an
+	// io.Writer.
 	if from := fn.Signature().Recv().Type(); isInterface(from) && !types.Identical(from, t) {
 		w.behind(from, method, call)
 	}
@@ -270,8 +273,9 @@ func (a *Analysis) knows(t types.Type) bool {
 	return false
 }
 
-// sharesBuffers reports whether home, or a package of the module that it needs, gives a bytes.Buffer memory of its own, or holds what
-// one of them has given it: writing to any writer may change bytes then.
+// sharesBuffers reports whether home, or a package of the module that it needs, gives a
+// bytes.Buffer memory of its own, or holds what one of them has given it: writing to any writer may
+// change bytes then.
 func (a *Analysis) sharesBuffers(home *load.Package) bool {
 	a.byHome = true
 	shares, ok := a.buffers[home]
@@ -334,8 +338,8 @@ func isConsumed(info *types.Info, e ast.Expr, parent ast.Node) bool {
 	return i >= 0 && !slots[min(i, len(slots)-1)].Has(facts.Keeps|facts.Returns)
 }
 
-// waitsFor completes "calls f, which ..." for functions of the standard library that nothing is known of, in packages that are for
-// waiting; it is "" for others.
+// waitsFor completes "calls f, which ..." for functions of the standard library that nothing is
+// known of, in packages that are for waiting; it is "" for others.
 func waitsFor(fn *types.Func) string {
 	if fn.Pkg() == nil {
 		return ""

@@ -17,16 +17,18 @@ import (
 
 // A Read is a place where the program looks at a tensor's values.
 type Read struct {
-	Expr    ast.Expr   // the whole read: loss.Item(), or the loss of fmt.Println(loss)
-	Operand ast.Expr   // what is read: loss
-	Method  string     // of asyncrt.Read: "Item"; "" where a Read stands for the tensor
-	Func    ast.Expr   // the generic function that is called: tensor.ItemOf[float32]; or nil
-	Effects *Effects   // of evaluating Operand
-	Number  string     // the method of a Later that reads Operand, if that is a number that may not have been computed yet
-	Plain   *types.Var // the local variable that Operand is, or nil
-	Rows    *Rows      // Operand is a row of what is computed for all iterations of a loop at once
-	Fixed   bool       // Operand is the same in all iterations of the loop around it that is one unit, and always there
-	Lift    *Lift      // Expr calls a function that does not wait in its variant; Operand is the call
+	Expr    ast.Expr // the whole read: loss.Item(), or the loss of fmt.Println(loss)
+	Operand ast.Expr // what is read: loss
+	Method  string   // of asyncrt.Read: "Item"; "" where a Read stands for the tensor
+	Func    ast.Expr // the generic function that is called: tensor.ItemOf[float32]; or nil
+	Effects *Effects // of evaluating Operand
+	// the method of a Later that reads Operand, if that is a number that may not have been computed
+	// yet
+	Number string
+	Plain  *types.Var // the local variable that Operand is, or nil
+	Rows   *Rows      // Operand is a row of what is computed for all iterations of a loop at once
+	Fixed  bool       // Operand is the same in all iterations of the loop around it that is one unit, and always there
+	Lift   *Lift      // Expr calls a function that does not wait in its variant; Operand is the call
 
 	// Assign, if Lift returns some results in their place, assigns them.
 	Assign *ast.AssignStmt
@@ -58,8 +60,10 @@ func text(e ast.Expr) string {
 type walker struct {
 	f     *Function
 	e     *Effects
-	reads *[]*Read    // where reads are put that can be put off; nil if none can
-	held  *[]ast.Expr // where expressions are put that only take what a cell or a field holds; nil if they count as effects
+	reads *[]*Read // where reads are put that can be put off; nil if none can
+	// where expressions are put that only take what a cell or a field holds; nil if they count as
+	// effects
+	held *[]ast.Expr
 }
 
 // walk returns the effects of n. Reads that can be put off are appended to
@@ -681,8 +685,8 @@ func (w *walker) declaredCall(d load.Effects, callee types.Object, call *ast.Cal
 	w.e.addCall(declared(d, callee.Pos()), call.Pos(), calledName(callee, call))
 }
 
-// isDeclared reports whether e is a call of a function with declared effects: what is behind its result is what its arguments lead to,
-// which have been walked.
+// isDeclared reports whether e is a call of a function with declared effects: what is behind its
+// result is what its arguments lead to, which have been walked.
 func (w *walker) isDeclared(e ast.Expr) bool {
 	call, ok := ast.Unparen(e).(*ast.CallExpr)
 	if !ok {
@@ -1109,8 +1113,8 @@ func derefNamed(t types.Type) (*types.Named, bool) {
 	return n, ok
 }
 
-// deep adds reads, or writes, of all memory that a value of type t leads to, as far as types show: who looks behind an interface
-// needs its methods.
+// deep adds reads, or writes, of all memory that a value of type t leads to, as far as types show:
+// who looks behind an interface needs its methods.
 func (w *walker) deep(t types.Type, at ast.Expr, writes bool) { w.reach(t, at, writes, false) }
 
 // everything is deep for those who look behind interfaces, too.
@@ -1218,7 +1222,8 @@ func (w *walker) library(api tensorapi.Func, fn *types.Func, call *ast.CallExpr)
 	}
 }
 
-// callsOp reports whether the function that call calls is an operation of the library, named as such: then so is the call.
+// callsOp reports whether the function that call calls is an operation of the library, named as
+// such: then so is the call.
 func (w *walker) callsOp(api tensorapi.Func, call *ast.CallExpr) bool {
 	if api.Arg < 0 || api.Arg >= len(call.Args) || api.Calls == tensorapi.Later {
 		return false

@@ -13,8 +13,8 @@ import (
 	"github.com/asyncgen/asyncgen/device/sim"
 )
 
-// Behind an operation that does not finish, a worker runs what needs nothing only as long as that takes little memory. What
-// releases more than it takes goes on.
+// Behind an operation that does not finish, a worker runs what needs nothing only as long as that
+// takes little memory. What releases more than it takes goes on.
 func TestRunningAheadTakesLittle(t *testing.T) {
 	e := newEngine(t, Options{Mode: Async, Workers: 2, MaxBytes: -1})
 	dev := newCPU(2)
@@ -128,7 +128,8 @@ func TestReleasedMemoryPassesOn(t *testing.T) {
 	}
 }
 
-// A patient backend is a sim whose time goes by only while somebody waits for it. It notes how many commands it had at most.
+// A patient backend is a sim whose time goes by only while somebody waits for it. It notes how many
+// commands it had at most.
 type patient struct {
 	*sim.Backend
 	most device.Ticket

@@ -51,8 +51,8 @@ func BenchmarkEnqueue(b *testing.B) {
 	}
 }
 
-// BenchmarkChain is 10,000 operations on one element, each of which reads what the one before has written, from the first
-// call to the end of the last.
+// BenchmarkChain is 10,000 operations on one element, each of which reads what the one before has
+// written, from the first call to the end of the last.
 func BenchmarkChain(b *testing.B) {
 	e, dev := newEngine(b, Options{}), newCPU(1)
 	x, y := fromFloats(e, dev, 1, 2), fromFloats(e, dev, 1, 2)
@@ -125,9 +125,10 @@ func BenchmarkCallerPC(b *testing.B) {
 	}
 }
 
-// BenchmarkWake is how long after an operation is enqueued it begins on a worker, when the engine has had nothing to do for
-// a while and the producer neither waits nor helps. What the wake-up itself takes is found by the same with a goroutine that
-// waits on a channel, and with threads and the kernel's own means where there are any.
+// BenchmarkWake is how long after an operation is enqueued it begins on a worker, when the engine
+// has had nothing to do for a while and the producer neither waits nor helps. What the wake-up
+// itself takes is found by the same with a goroutine that waits on a channel, and with threads and
+// the kernel's own means where there are any.
 func BenchmarkWake(b *testing.B) {
 	if runtime.GOMAXPROCS(0) < 2 {
 		b.Skip("one processor")
@@ -193,8 +194,8 @@ func wakeEngine(b *testing.B, o Options, f func()) (wake, stop func()) {
 	return func() { e.Enqueue(&op) }, func() {}
 }
 
-// BenchmarkSharedLoop is a loop of some length alone and shared with the engine's workers, which are awake, because there was a loop just before, or
-// asleep: the best of each, and their ratio.
+// BenchmarkSharedLoop is a loop of some length alone and shared with the engine's workers, which
+// are awake, because there was a loop just before, or asleep: the best of each, and their ratio.
 func BenchmarkSharedLoop(b *testing.B) {
 	if runtime.GOMAXPROCS(0) < 2 {
 		b.Skip("one processor")

@@ -272,7 +272,8 @@ func TestBuffersAreFreed(t *testing.T) {
 		x = unary(e, addOne, e.NewStorage(gpu, 24), x)
 	}
 	x.Wait(bg, "read")
-	for freed := 0; freed < 49; runtime.Gosched() { // all but what x holds, and what the device remembers of its last command
+	// all but what x holds, and what the device remembers of its last command
+	for freed := 0; freed < 49; runtime.Gosched() {
 		runtime.GC()
 		b.mu.Lock()
 		freed = b.freed

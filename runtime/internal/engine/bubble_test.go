@@ -19,9 +19,9 @@ import (
 
 var bubbles = flag.Int("bubbles", 300, "number of random programs that run in a bubble of their own")
 
-// In a bubble of testing/synctest the engine waits on channels, and for nothing else. So a program that hangs is found out as soon as
-// everybody sleeps, goroutines that are left when it has ended are a failure, and timers fire only when nobody has
-// anything else to do.
+// In a bubble of testing/synctest the engine waits on channels, and for nothing else. So a program
+// that hangs is found out as soon as everybody sleeps, goroutines that are left when it has ended
+// are a failure, and timers fire only when nobody has anything else to do.
 func TestRandomProgramsInBubbles(t *testing.T) {
 	first := *seed
 	if first == 0 {

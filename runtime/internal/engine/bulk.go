@@ -1,7 +1,8 @@
 package engine
 
-// Bulk calls f, and wakes nobody for what f enqueues until f has returned or panicked: then each worker or device that
-// has enough to do is woken once, for all of it. A device with a queue is handed as many operations at once as it takes.
+// Bulk calls f, and wakes nobody for what f enqueues until f has returned or panicked: then each
+// worker or device that has enough to do is woken once, for all of it. A device with a queue is
+// handed as many operations at once as it takes.
 //
 // Nothing depends on f's end: whoever waits, in f or elsewhere, and whoever is at a bound executes what is there,
 // and what has been enqueued starts after a while in any case (see flusher). So an operation that another goroutine
@@ -21,7 +22,8 @@ func (e *Engine) Bulk(f func()) {
 	f()
 }
 
-// isDue reports whether what has been enqueued since somebody was last woken is worth it, and counts from now. tail is held.
+// isDue reports whether what has been enqueued since somebody was last woken is worth it, and
+// counts from now. tail is held.
 func (st *stream) isDue() bool {
 	if st.owed < wakeCost || st.e.bulks.Load() > 0 {
 		return false

@@ -19,8 +19,9 @@ func (g *countingGPU) Submit(cmds []device.Command) (device.Ticket, error) {
 	return g.fakeGPU.Submit(cmds)
 }
 
-// What a bulk enqueues begins when it has ended, and reaches a device with a queue at once; how the bulk ends, and bulks in it,
-// make no difference. No time passes in the bubble while f runs, so that nothing but its end can begin anything.
+// What a bulk enqueues begins when it has ended, and reaches a device with a queue at once; how the
+// bulk ends, and bulks in it, make no difference. No time passes in the bubble while f runs, so
+// that nothing but its end can begin anything.
 func TestBulk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEngine(t, Options{Mode: Async, Channels: true})

@@ -108,7 +108,8 @@ func thereAndBack(t *testing.T, o engine.Options, costs sim.Options) {
 	}
 }
 
-// BenchmarkCPU is 10,000 dependent operations on two elements with the kernels of device/cpu, from the first call to the end of the last.
+// BenchmarkCPU is 10,000 dependent operations on two elements with the kernels of device/cpu, from
+// the first call to the end of the last.
 func BenchmarkCPU(b *testing.B) {
 	e := engine.New(engine.Options{})
 	defer e.Close()

@@ -162,8 +162,9 @@ func TestDirectCopyFromALostDevice(t *testing.T) {
 	}
 }
 
-// The n-th allocation, submission, wait or command on one of three devices fails, or loses the device, for n = 1, 2, ... until none does: values that
-// go round and round are right, or have failed with that cause; nothing hangs, and no memory stays behind.
+// The n-th allocation, submission, wait or command on one of three devices fails, or loses the
+// device, for n = 1, 2, ... until none does: values that go round and round are right, or have
+// failed with that cause; nothing hangs, and no memory stays behind.
 func TestDirectCopiesRoundAndRoundFail(t *testing.T) {
 	for _, call := range []fault.Call{fault.Alloc, fault.Submit, fault.Wait, fault.Command} {
 		for _, kind := range []fault.Kind{fault.Fail, fault.Lose} {
@@ -209,8 +210,9 @@ var (
 	directFirst = flag.Uint64("direct-seed", 0, "which of them is the first, if not a random one")
 )
 
-// Random programs on three devices that copy to each other, with memory that is given back at once and commands that fail:
-// values are those that the program would compute itself, and exactly those are missing that depend on a failure.
+// Random programs on three devices that copy to each other, with memory that is given back at once
+// and commands that fail: values are those that the program would compute itself, and exactly those
+// are missing that depend on a failure.
 func TestRandomDirectCopies(t *testing.T) {
 	first := *directFirst
 	if first == 0 {

@@ -2,14 +2,16 @@ package engine
 
 import "github.com/asyncgen/asyncgen/device"
 
-// An operation that makes each element of its result from those at the same place of its inputs can leave the result
-// where one of these was (see device.Map): it donates its memory. A chain of such operations takes the memory of one result, and
-// finds it in the caches.
+// An operation that makes each element of its result from those at the same place of its inputs can
+// leave the result where one of these was (see device.Map): it donates its memory. A chain of such
+// operations takes the memory of one result, and finds it in the caches.
 //
-// Nothing is guessed. An input that is to be released has no holder left: no handle, no cell, no gradient, nothing that an exit may
-// go back to. So a donor is an input whose Release has been enqueued when the operation is about to begin, or to be
-// handed to a device with a queue, if nothing else before the Release uses it that has not finished, or has not been handed over. The
-// operation may fail, or be a mistake of a discarded guess: nobody looks at the input any more. The Release finds nothing to give back.
+// Nothing is guessed. An input that is to be released has no holder left: no handle, no cell, no
+// gradient, nothing that an exit may go back to. So a donor is an input whose Release has been
+// enqueued when the operation is about to begin, or to be handed to a device with a queue, if
+// nothing else before the Release uses it that has not finished, or has not been handed over. The
+// operation may fail, or be a mistake of a discarded guess: nobody looks at the input any more. The
+// Release finds nothing to give back.
 
 // lookBeyond is how many operations are looked at beyond those that are about to run: a Release seldom comes later.
 const lookBeyond = 64
@@ -40,7 +42,8 @@ func (r *record) isLastUser(s *Storage) bool {
 	return readers == 0
 }
 
-// staysInPlace reports whether r reads s, element by element, where the output will have its elements if it is given the memory of s.
+// staysInPlace reports whether r reads s, element by element, where the output will have its
+// elements if it is given the memory of s.
 func (r *record) staysInPlace(s *Storage) bool {
 	if s.own.Bytes != r.operands[0].own.Bytes {
 		return false

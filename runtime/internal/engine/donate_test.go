@@ -175,7 +175,8 @@ func TestNotInPlace(t *testing.T) {
 			sp.End()
 			s.want(x, 0, 1, 2)
 		},
-		"narrower elements": func(s *donation, x *Storage) { // x holds 4096 bools, of which the first 1024 become a float32 each
+		// x holds 4096 bools, of which the first 1024 become a float32 each
+		"narrower elements": func(s *donation, x *Storage) {
 			s.apply(truth, 1024, x)
 			s.e.Release(x)
 			s.want(s.from(512, 7), 0, 7)
@@ -208,8 +209,8 @@ func TestFailureInPlace(t *testing.T) {
 	})
 }
 
-// Memory that goes from one result to the next without the allocator counts for when the collector is called: there may be as
-// much garbage beside it as else.
+// Memory that goes from one result to the next without the allocator counts for when the collector
+// is called: there may be as much garbage beside it as else.
 func TestCollectorIsCalledInPlace(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	donations(t, func(s *donation) {
@@ -230,7 +231,8 @@ func TestCollectorIsCalledInPlace(t *testing.T) {
 	})
 }
 
-// An operation on what was released, a mistake, looked whether the record of the Release still was one, which others were filling by then.
+// An operation on what was released, a mistake, looked whether the record of the Release still was
+// one, which others were filling by then.
 func TestReleaseIsForgotten(t *testing.T) {
 	donations(t, func(s *donation) {
 		x := s.from(512, 1)

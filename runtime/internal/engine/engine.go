@@ -1,21 +1,22 @@
-// Package engine is the asynchronous execution engine: it takes operations in
-// program order, returns at once, and runs them when what they read is there.
-// It knows buffers, devices and errors; it knows no tensors and no gradients.
-// Operations on a few numbers that are there are run by the call itself, which is cheaper than to take them in (tiny.go).
+// Package engine is the asynchronous execution engine: it takes operations in program order,
+// returns at once, and runs them when what they read is there. It knows buffers, devices and
+// errors; it knows no tensors and no gradients. Operations on a few numbers that are there are run
+// by the call itself, which is cheaper than to take them in (tiny.go).
 //
-// Operations of one device form a stream, a ring of records (stream.go). What
-// happens to them depends on the device. On one that is made of the program's
-// own threads the engine orders them by the buffers they read and write
-// (flow.go), and workers run in parallel what is independent (worker.go). One that has a queue of its
-// own gets them in order (queue.go). Those who have nothing to do sleep (park.go). Streams meet at copies (link.go). Whoever
-// waits helps to execute, but only what it waits for (wait.go); so does a producer when too much is in
-// flight (bounds.go). An operation that fails spoils what it writes; dependents are skipped and
-// carry the same first cause (errors.go); so is everything on a device that is lost (lost.go). Operations that a loop enqueues past a test can be
-// taken back (guess.go); one may belong to a scope, which can be waited for and can end without
-// the rest (scope.go). Memory is allocated when an operation runs, and given back
-// when the collector finds that nothing refers to it (memory.go); what is to be given back may become the next result's (donate.go). What was waited for, and on which
-// source line, is counted (stats.go, site.go), and may be forbidden (sync.go); when
-// things had finished, marks know (mark.go). Devices may have the clock of a model (virtual.go). For tests there are modes without
+// Operations of one device form a stream, a ring of records (stream.go). What happens to them
+// depends on the device. On one that is made of the program's own threads the engine orders them by
+// the buffers they read and write (flow.go), and workers run in parallel what is independent
+// (worker.go). One that has a queue of its own gets them in order (queue.go). Those who have
+// nothing to do sleep (park.go). Streams meet at copies (link.go). Whoever waits helps to execute,
+// but only what it waits for (wait.go); so does a producer when too much is in flight (bounds.go).
+// An operation that fails spoils what it writes; dependents are skipped and carry the same first
+// cause (errors.go); so is everything on a device that is lost (lost.go). Operations that a loop
+// enqueues past a test can be taken back (guess.go); one may belong to a scope, which can be waited
+// for and can end without the rest (scope.go). Memory is allocated when an operation runs, and
+// given back when the collector finds that nothing refers to it (memory.go); what is to be given
+// back may become the next result's (donate.go). What was waited for, and on which source line, is
+// counted (stats.go, site.go), and may be forbidden (sync.go); when things had finished, marks know
+// (mark.go). Devices may have the clock of a model (virtual.go). For tests there are modes without
 // parallelism: one executes at the call (naive.go), one in a random order (shuffle.go).
 //
 // The results, and the errors at each point of observation, depend on the
@@ -41,7 +42,8 @@ import (
 type Mode uint8
 
 const (
-	// Async runs them when their inputs are there. Enqueue returns at once; what takes less than that, it may run itself (tiny.go).
+	// Async runs them when their inputs are there. Enqueue returns at once; what takes less than
+	// that, it may run itself (tiny.go).
 	Async Mode = iota + 1
 	// Naive runs each before Enqueue returns, for debugging: same results, same errors.
 	Naive
@@ -54,14 +56,19 @@ const (
 
 // Options configure an Engine. The zero Options are the defaults.
 type Options struct {
-	Mode     Mode       // 0: as ASYNCGEN_ENGINE says ("async", "naive" or "shuffle:SEED", which sets Seed), or else Async
-	Seed     uint64     // of mode Shuffle
-	Workers  int        // for each synchronous device; 0: as its Caps say, or else GOMAXPROCS
-	Ring     int        // operations enqueued and not yet retired, for each device, rounded up to a power of two; 0: 4096
-	Report   string     // file to write a report of waits to, see device/report; "": none
-	MaxBytes int64      // see SetLimit; 0: as ASYNCGEN_LIMIT says, or else a fraction of the memory; negative: unbounded
+	// 0: as ASYNCGEN_ENGINE says ("async", "naive" or "shuffle:SEED", which sets Seed), or else Async
+	Mode    Mode
+	Seed    uint64 // of mode Shuffle
+	Workers int    // for each synchronous device; 0: as its Caps say, or else GOMAXPROCS
+	// operations enqueued and not yet retired, for each device, rounded up to a power of two; 0: 4096
+	Ring   int
+	Report string // file to write a report of waits to, see device/report; "": none
+	// see SetLimit; 0: as ASYNCGEN_LIMIT says, or else a fraction of the memory; negative: unbounded
+	MaxBytes int64
 	Tiny     TinyPolicy // which operations are run by Enqueue in mode Async
-	Channels bool       // who waits is blocked on a channel of the engine and never in the kernel, as testing/synctest wants it, see parker
+	// who waits is blocked on a channel of the engine and never in the kernel, as testing/synctest
+	// wants it, see parker
+	Channels bool
 }
 
 // An Engine executes operations on any number of devices. Its methods may be
@@ -192,7 +199,8 @@ var makeDefault = sync.OnceFunc(func() {
 	theDefault.Store(New(Options{Report: os.Getenv("ASYNCGEN_REPORT")}))
 })
 
-// Default returns the engine of the process, made at the first call. It writes a report if ASYNCGEN_REPORT names a file.
+// Default returns the engine of the process, made at the first call. It writes a report if
+// ASYNCGEN_REPORT names a file.
 func Default() *Engine {
 	if e := theDefault.Load(); e != nil { // which takes a nanosecond; each operation asks twice
 		return e
@@ -215,10 +223,12 @@ type Op struct {
 	// Writes has bit i set if Operands[i] is written, and written as a whole; 0 means
 	// just the first. What is not written is read.
 	Writes uint8
-	// Reads are more storages that Cmd reads, on the same device: those of Cmd.Args.Parts, whose Buf the engine sets when Cmd is
-	// about to run. None of them is written. They belong to the engine from now on.
+	// Reads are more storages that Cmd reads, on the same device: those of Cmd.Args.Parts, whose Buf
+	// the engine sets when Cmd is about to run. None of them is written. They belong to the engine
+	// from now on.
 	Reads []*Storage
-	// The operation belongs to the scope that Operands[0] was made in, if any: when that ends, it does not begin any more.
+	// The operation belongs to the scope that Operands[0] was made in, if any: when that ends, it
+	// does not begin any more.
 
 	// Cost is a guess of the nanoseconds it takes. It decides when workers are woken, nothing else.
 	Cost int64
@@ -281,8 +291,8 @@ func (e *Engine) enqueueOn(st *stream, op *Op, writes uint8, pc uintptr) {
 	}
 }
 
-// outside calls f outside of any bubble of testing/synctest, and returns when f has: what the engine starts, waits for and times must belong to none.
-// But an engine for bubbles is all in one.
+// outside calls f outside of any bubble of testing/synctest, and returns when f has: what the
+// engine starts, waits for and times must belong to none. But an engine for bubbles is all in one.
 func (e *Engine) outside(f func()) {
 	if e.onChannels() {
 		f()
@@ -302,10 +312,11 @@ func (op *Op) written(writes uint8) int64 {
 	return bytes
 }
 
-// WaitAll waits until all operations enqueued before have finished, helping to execute them. It returns the
-// errors of those that failed since the last WaitAll, whether a Wait has seen them or not, joined in program
-// order: of 1,024 and, if there were more, how many more. Operations that were skipped because an input was
-// spoiled are no failures of their own. After them come a *LeftError for each speculation, and each backlog, that nobody can end any more. If ctx ends
+// WaitAll waits until all operations enqueued before have finished, helping to execute them. It
+// returns the errors of those that failed since the last WaitAll, whether a Wait has seen them or
+// not, joined in program order: of 1,024 and, if there were more, how many more. Operations that
+// were skipped because an input was spoiled are no failures of their own. After them come a
+// *LeftError for each speculation, and each backlog, that nobody can end any more. If ctx ends
 // first, WaitAll returns its error and forgets nothing.
 func (e *Engine) WaitAll(ctx context.Context) error {
 	return e.drain(ctx, e.allStreams(), "WaitAll", callerPC(), e.takeLeft)
@@ -331,8 +342,9 @@ func (e *Engine) SetLimit(bytes int64) {
 // Limit returns what SetLimit has set.
 func (e *Engine) Limit() int64 { return e.limit.Load() }
 
-// Close waits for all work, that of waits that a context has ended too, and stops the workers. Errors that no WaitAll has returned are returned. Storages keep
-// their contents, and errors, and can be read and released; enqueueing anything panics. Closing again does nothing.
+// Close waits for all work, that of waits that a context has ended too, and stops the workers.
+// Errors that no WaitAll has returned are returned. Storages keep their contents, and errors, and
+// can be read and released; enqueueing anything panics. Closing again does nothing.
 func (e *Engine) Close() error {
 	e.outside(e.leaving.await)
 	var err error
@@ -406,7 +418,8 @@ func (e *Engine) streamsOf(devices []device.Device) (streams []*stream) {
 	return streams
 }
 
-// poll notices what devices with queues have finished. (A copy from one of them is awaited on the stream that it writes to.)
+// poll notices what devices with queues have finished. (A copy from one of them is awaited on the
+// stream that it writes to.)
 func (e *Engine) poll() {
 	isQueue := func(st *stream) bool { return !st.isSynchronous }
 	if e.mode != Shuffle && !slices.ContainsFunc(e.allStreams(), isQueue) {

@@ -194,7 +194,8 @@ func TestNaiveLeavesTheRingEmpty(t *testing.T) {
 	}
 }
 
-// With one operation blocked, a thousand more calls return, and results that do not depend on it can be read, if the device runs operations out of order.
+// With one operation blocked, a thousand more calls return, and results that do not depend on it
+// can be read, if the device runs operations out of order.
 func TestBlockedOperationBlocksNobodyElse(t *testing.T) {
 	onDevices(t, func(s *setup) {
 		k, started, open := blocking()

@@ -229,7 +229,8 @@ func (f *failures) add(list []root, more int) {
 	f.more += more
 }
 
-// replace takes out the failure that x repeats, unless that is the earlier one of the two. It reports whether x is to be added.
+// replace takes out the failure that x repeats, unless that is the earlier one of the two. It
+// reports whether x is to be added.
 func (f *failures) replace(x root) bool {
 	i := slices.IndexFunc(f.list, func(have root) bool { return have.err == x.err })
 	switch {
@@ -256,8 +257,8 @@ func (r *roots) take(s *device.Scope) (list []root, more int) {
 	return list, more
 }
 
-// joinRoots takes the failures of streams and joins them in program order: all, or, if s is not nil, those of that scope,
-// and the cause of its end. Other errors come after them.
+// joinRoots takes the failures of streams and joins them in program order: all, or, if s is not
+// nil, those of that scope, and the cause of its end. Other errors come after them.
 func joinRoots(streams []*stream, s *device.Scope, others ...error) error {
 	var all []root
 	more := 0

@@ -270,10 +270,12 @@ func (g *fakeGPU) Reaches(other device.Backend) bool {
 	return ok && g.links != nil && o.links == g.links && (g.number < o.number || g.number == fakeDevices-1 && o.number == 0)
 }
 
-// fakeDevices is how many devices have common links. The first reaches both others, the second the third, and that the first.
+// fakeDevices is how many devices have common links. The first reaches both others, the second the
+// third, and that the first.
 const fakeDevices = 3
 
-// fakeLinks are what several fakeGPUs know of each other's memory. They see to it that it is used as [device.Reaches] says.
+// fakeLinks are what several fakeGPUs know of each other's memory. They see to it that it is used
+// as [device.Reaches] says.
 type fakeLinks struct {
 	mu       sync.Mutex
 	owner    map[any]*fakeGPU // by Buffer.Handle

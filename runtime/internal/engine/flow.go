@@ -298,7 +298,8 @@ func (f *flow) start(x ref) {
 	f.readyCost -= int64(r.cost)
 }
 
-// take starts an operation: one that a parked waiter needs, or else the first of the ready ones. 0: there is none that may run now.
+// take starts an operation: one that a parked waiter needs, or else the first of the ready ones. 0:
+// there is none that may run now.
 func (f *flow) take() ref {
 	for _, w := range f.waiters {
 		if x := f.needed(w); x != 0 {

@@ -17,9 +17,10 @@ import (
 // so whose an operation is decides who enqueues it (self). All of this costs one load as
 // long as nobody speculates.
 
-// A Speculation is what one goroutine does while it runs ahead of its tests: one Guess after the other. It
-// is for that goroutine alone, and must be ended before the goroutine ends. If it is not, or is forgotten before it is ended, WaitAll
-// returns a *LeftError, and what the goroutine enqueues after that does not belong to it.
+// A Speculation is what one goroutine does while it runs ahead of its tests: one Guess after the
+// other. It is for that goroutine alone, and must be ended before the goroutine ends. If it is not,
+// or is forgotten before it is ended, WaitAll returns a *LeftError, and what the goroutine enqueues
+// after that does not belong to it.
 type Speculation struct {
 	e     *Engine
 	owner uintptr
@@ -159,8 +160,9 @@ func (gs *guesses) takeLeft() (left []error) {
 	return left
 }
 
-// A LeftError says that a goroutine has begun what nobody can end any more, as the goroutine has ended or nothing refers to it: it has run ahead of a
-// test, or put off functions, and returned, panicked or left without having said what becomes of that. WaitAll returns it, once.
+// A LeftError says that a goroutine has begun what nobody can end any more, as the goroutine has
+// ended or nothing refers to it: it has run ahead of a test, or put off functions, and returned,
+// panicked or left without having said what becomes of that. WaitAll returns it, once.
 type LeftError struct {
 	What string
 	File string // of the first caller outside the library; "" if there is none
@@ -181,7 +183,8 @@ func leftAt(pc uintptr, what string) error {
 	return err
 }
 
-// takeLeft returns an error for each speculation, and for each backlog, that was left behind since the last call. It costs two loads if there is none.
+// takeLeft returns an error for each speculation, and for each backlog, that was left behind since
+// the last call. It costs two loads if there is none.
 func (e *Engine) takeLeft() []error {
 	left := append(e.guesses.takeLeft(), e.relief.takeLeft()...)
 	slices.SortFunc(left, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
@@ -202,8 +205,9 @@ func (g *Guess) Keep() {
 	g.handOver()
 }
 
-// Discard says that the operations of g, those that are still to be enqueued too, are not wanted. Those that have not begun
-// never do, and what they were to write is spoiled by what has spoiled what they read, or else by ErrDiscarded. It does not wait.
+// Discard says that the operations of g, those that are still to be enqueued too, are not wanted.
+// Those that have not begun never do, and what they were to write is spoiled by what has spoiled
+// what they read, or else by ErrDiscarded. It does not wait.
 func (g *Guess) Discard() { g.decide(discarded) }
 
 // decide returns the failures so far, and what was let go.

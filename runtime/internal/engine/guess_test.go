@@ -152,8 +152,9 @@ func TestLateFailuresOfGuesses(t *testing.T) {
 	})
 }
 
-// A goroutine that ends, or goes on, without having ended its speculation is WaitAll's error with the line, once for each; the engine is none the
-// worse for it: no other goroutine has part in it, and the same one hasn't either from then on.
+// A goroutine that ends, or goes on, without having ended its speculation is WaitAll's error with
+// the line, once for each; the engine is none the worse for it: no other goroutine has part in it,
+// and the same one hasn't either from then on.
 func TestLeftSpeculations(t *testing.T) {
 	onAll(t, func(s *setup) {
 		lines := make(chan int, 10)
@@ -246,7 +247,8 @@ func wantLeft(s *setup, name string, lines chan int) {
 	}
 }
 
-// Goroutines differ from each other and from those that there were, whichever way their numbers are found, and stay the same while their stacks grow.
+// Goroutines differ from each other and from those that there were, whichever way their numbers are
+// found, and stay the same while their stacks grow.
 func TestSelf(t *testing.T) {
 	me := self()
 	if other := idByTrace(); other != me || hasEnded(me, goroutine()) || hasNoTrace(me) || !hasNoTrace(me+1<<40) {

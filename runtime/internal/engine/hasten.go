@@ -11,11 +11,12 @@ const (
 	momentLength = 64     // operations in flight: to find out which of more are needed would take a moment itself
 )
 
-// Hasten executes what s needs if the caller can do that itself and if, going by what operations say of their cost, it takes a
-// moment only. It reports whether s is Ready. If it is not, nothing has been waited for
-// but, for some microseconds, what others had begun.
+// Hasten executes what s needs if the caller can do that itself and if, going by what operations
+// say of their cost, it takes a moment only. It reports whether s is Ready. If it is not, nothing
+// has been waited for but, for some microseconds, what others had begun.
 //
-// It does nothing if s is not on a CPU, which other devices only look like, or if something needed is to come from another device.
+// It does nothing if s is not on a CPU, which other devices only look like, or if something needed
+// is to come from another device.
 func (s *Storage) Hasten() bool {
 	if s.Ready() {
 		return true
@@ -55,8 +56,8 @@ func (f *flow) hasten(seq uint64) (ops int64, done bool) {
 	return ops, done
 }
 
-// catchUp executes the oldest operations, needed or not, if many are in flight and these take a moment only: others have had the
-// time to do so, and did not.
+// catchUp executes the oldest operations, needed or not, if many are in flight and these take a
+// moment only: others have had the time to do so, and did not.
 func (f *flow) catchUp(w *waiter) (ops int64) {
 	for cost := int64(0); f.st.enqueued()-f.head > momentLength; ops++ {
 		x := f.startable()

@@ -13,20 +13,23 @@ import (
 // operation has finished, so has the gate. The two ends of all links are enqueued under
 // one lock, so that they are in the same order on all streams, and no circle can arise.
 //
-// A copy from one device with a queue to another that it reaches (device.Reaches) is an operation of the first one. The gate
-// is on the second, a queue. It stands for the writing of a storage that nothing has used, in memory of its own, so the copy need not wait for it. The
-// gate is in the way of those behind it twice:
+// A copy from one device with a queue to another that it reaches (device.Reaches) is an operation
+// of the first one. The gate is on the second, a queue. It stands for the writing of a storage that
+// nothing has used, in memory of its own, so the copy need not wait for it. The gate is in the way
+// of those behind it twice:
 //
 //   - They are not handed over before the copy has been handed over, or is known never to be: then the devices
 //     see to it that who uses the memory comes after the copy, and the host has nothing to do with it.
-//   - They do not retire before the copy has. So how it has ended is known first, as of all that they may read; what they have made of the memory
-//     counts for nothing if there is no copy in it. And no memory over there is given back, as releases retire too, that a copy may still write, even if
-//     the device there is lost.
+//   - They do not retire before the copy has. So how it has ended is known first, as of all that
+//     they may read; what they have made of the memory counts for nothing if there is no copy in
+//     it. And no memory over there is given back, as releases retire too, that a copy may still
+//     write, even if the device there is lost.
 //
-// None of this runs in a circle. The copies between queues are in one order, that of crossing, and each queue has its ends of them in that order. So what
-// keeps the operation of one from being handed over, or from retiring, is before it on its own queue, gates of earlier copies among that; the
-// earliest waits for no gate. And a device waits for what has been handed over before, to itself or to another device: the
-// first of all commands that have not finished waits for nothing.
+// None of this runs in a circle. The copies between queues are in one order, that of crossing, and
+// each queue has its ends of them in that order. So what keeps the operation of one from being
+// handed over, or from retiring, is before it on its own queue, gates of earlier copies among that;
+// the earliest waits for no gate. And a device waits for what has been handed over before, to
+// itself or to another device: the first of all commands that have not finished waits for nothing.
 type link struct {
 	gate    *stream
 	gateSeq uint64
@@ -73,7 +76,8 @@ func (f *flow) granted(l *link) {
 // A gatekeeper is an executor on which there are gates: all but for naive engines.
 type gatekeeper interface{ endGate(l *link) }
 
-// endGate sees to it that the gate of l retires, whose operation has, if somebody is stalled. Who waits for something behind it does so himself.
+// endGate sees to it that the gate of l retires, whose operation has, if somebody is stalled. Who
+// waits for something behind it does so himself.
 func (q *queue) endGate(*link) {
 	if q.st.e.stalled.n.Load() > 0 {
 		q.reaper.ring()
@@ -88,7 +92,8 @@ func (l *link) handedOver() {
 	}
 }
 
-// isHeld reports whether r, which is next in a queue, has to wait for the other end of its link before it is handed over.
+// isHeld reports whether r, which is next in a queue, has to wait for the other end of its link
+// before it is handed over.
 func (r *record) isHeld() bool {
 	switch {
 	case r.link == nil:

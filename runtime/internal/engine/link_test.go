@@ -44,7 +44,8 @@ func next(e *Engine, x *Storage) *Storage {
 	return unary(e, addOne, e.NewStorage(x.Device(), x.own.Bytes), x)
 }
 
-// What needs a copy from another device is handed over before the copy has even begun, along a whole ring of devices: the host is not asked.
+// What needs a copy from another device is handed over before the copy has even begun, along a
+// whole ring of devices: the host is not asked.
 func TestLinkedDevicesNeedNoHost(t *testing.T) {
 	gpus, devices := linked(t)
 	e := newEngine(t, Options{Mode: Async, MaxBytes: -1})
@@ -67,7 +68,8 @@ func TestLinkedDevicesNeedNoHost(t *testing.T) {
 	s.want(x, 2+2*fakeDevices, 3+2*fakeDevices, 4+2*fakeDevices)
 }
 
-// Operations of the other device that need no copy finish, but are known to have when the copies enqueued before them are.
+// Operations of the other device that need no copy finish, but are known to have when the copies
+// enqueued before them are.
 func TestLinkedDevicesRetireInOrder(t *testing.T) {
 	gpus, devices := linked(t)
 	e := newEngine(t, Options{Mode: Async, MaxBytes: -1})
@@ -165,7 +167,8 @@ func (g *smallGPU) Alloc(bytes int64) (*device.Buffer, error) {
 	return g.fakeGPU.Alloc(bytes)
 }
 
-// Memory may be short until what has been released behind a copy to there is given back: then who needs some waits for the copy.
+// Memory may be short until what has been released behind a copy to there is given back: then who
+// needs some waits for the copy.
 func TestMemoryReleasedBehindACopy(t *testing.T) {
 	gpus, _ := linked(t)
 	from := device.Wrap("from", device.KindGPU, reaching{gpus[0]})

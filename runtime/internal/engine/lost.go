@@ -38,7 +38,8 @@ func (e *lostPeer) Error() string { return e.err.Error() }
 // Unwrap returns the loss.
 func (e *lostPeer) Unwrap() error { return e.err }
 
-// lose notes, if err says so, that the device is lost: nothing that has not finished by now ever will. It reports whether err does.
+// lose notes, if err says so, that the device is lost: nothing that has not finished by now ever
+// will. It reports whether err does.
 func (q *queue) lose(err error) bool {
 	if !errors.Is(err, device.ErrLost) {
 		return false

@@ -36,8 +36,9 @@ func (e *Engine) Mark(devices ...device.Device) *Mark {
 	return m
 }
 
-// Reached returns the time, by Engine.Now, at which the last of the operations had finished, with or without
-// success, as far as the engine has noticed; that of the mark itself if there were none left. It reports false if there still are. It does not wait.
+// Reached returns the time, by Engine.Now, at which the last of the operations had finished, with
+// or without success, as far as the engine has noticed; that of the mark itself if there were none
+// left. It reports false if there still are. It does not wait.
 //
 // By the clock of a model it does wait, which takes no time there, and reports false if they have not finished by now.
 func (m *Mark) Reached() (at time.Duration, ok bool) {

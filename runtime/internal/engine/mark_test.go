@@ -81,7 +81,8 @@ func TestMarkIsNotReachedBeforeAnEarlierOne(t *testing.T) {
 	}
 }
 
-// In a mode where operations run at the call, marks are reached there, and in one that shuffles, when they are waited for.
+// In a mode where operations run at the call, marks are reached there, and in one that shuffles,
+// when they are waited for.
 func TestMarkInOtherModes(t *testing.T) {
 	for _, mode := range []Mode{Naive, Shuffle} {
 		for _, k := range kindsOfDevice {

@@ -15,8 +15,9 @@ import (
 // A Storage gets its memory when the first operation that writes it is about to run, or to be
 // handed to a device with a queue. So what the program is ahead costs no memory, however far that is.
 
-// allocate gives s the memory that an operation enqueued at pc is going to write. The caller executes that
-// operation, so nobody else looks at s.buf. If it is an operation of another stream, isForeign, what operations of s's own may still use is not for it.
+// allocate gives s the memory that an operation enqueued at pc is going to write. The caller
+// executes that operation, so nobody else looks at s.buf. If it is an operation of another stream,
+// isForeign, what operations of s's own may still use is not for it.
 func (s *Storage) allocate(pc uintptr, isForeign bool) error {
 	if s.own.Handle == errUsed {
 		return errUsed
@@ -93,9 +94,9 @@ func (b *block) free() {
 	}
 }
 
-// Release gives the memory of each storage back as soon as the operations enqueued so far that use it have finished. Nothing may be
-// enqueued on it any more, and nobody may read it: that is for a storage of which no handle has left the library. Whoever
-// does so all the same gets an error.
+// Release gives the memory of each storage back as soon as the operations enqueued so far that use
+// it have finished. Nothing may be enqueued on it any more, and nobody may read it: that is for a
+// storage of which no handle has left the library. Whoever does so all the same gets an error.
 func (e *Engine) Release(storages ...*Storage) {
 	for _, s := range storages {
 		if s.own.Ptr != nil {
@@ -114,8 +115,8 @@ func (e *Engine) Release(storages ...*Storage) {
 	}
 }
 
-// releases is the kernel of the records by which Release finds its place among the operations on a storage. It is never run. N is how
-// many bytes that is about.
+// releases is the kernel of the records by which Release finds its place among the operations on a
+// storage. It is never run. N is how many bytes that is about.
 var releases = device.NewKernel("release", device.Fill, nil, device.Bool)
 
 var (

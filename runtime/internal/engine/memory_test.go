@@ -79,7 +79,8 @@ func TestMemoryRunsOut(t *testing.T) {
 			held = append(held, ones(e, d, 2<<20))
 		}
 		other := ones(e, d, 1<<20)
-		if err := e.Synchronize(context.Background(), d); err != nil { // else it could have been too much for another one
+		// else it could have been too much for another one
+		if err := e.Synchronize(context.Background(), d); err != nil {
 			t.Fatal(err)
 		}
 		tooMuch := ones(e, d, 12<<20)
@@ -128,7 +129,8 @@ func TestMemoryInFlight(t *testing.T) {
 	}
 }
 
-// TestRelease checks that memory comes back without the collector, behind what uses it, and that use after that is seen.
+// TestRelease checks that memory comes back without the collector, behind what uses it, and that
+// use after that is seen.
 func TestRelease(t *testing.T) {
 	withMemory(t, func(t *testing.T, e *Engine, d device.Device) {
 		for range 64 { // four times what there is
@@ -158,8 +160,8 @@ func TestRelease(t *testing.T) {
 	})
 }
 
-// A worker gave memory back after those who wait for everything had been told that all is done, so that for a moment more seemed
-// to be in use than was.
+// A worker gave memory back after those who wait for everything had been told that all is done, so
+// that for a moment more seemed to be in use than was.
 func TestReleaseBeforeDone(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it gives memory back too
 	var taken, back atomic.Int32

@@ -45,8 +45,8 @@ type modelVar struct {
 	chance
 }
 
-// A chance is that the end of a scope, which came when operations were pending, has kept something from being computed. Nobody can know but
-// by looking.
+// A chance is that the end of a scope, which came when operations were pending, has kept something
+// from being computed. Nobody can know but by looking.
 type chance struct {
 	maybe bool   // it may be so
 	later uint64 // the contexts whose end may still make it so
@@ -326,7 +326,8 @@ func (w *world) open() {
 // onHost reports whether the host reaches the memory of a device.
 func onHost(dev int) bool { return dev == 0 || dev == numa }
 
-// inUse is how many buffers nobody has given back. Those of programs that have ended come back when the collector has run.
+// inUse is how many buffers nobody has given back. Those of programs that have ended come back when
+// the collector has run.
 func (w *world) inUse() (n int) {
 	for _, c := range w.cpus {
 		made, freed, twice := c.counts()

@@ -9,17 +9,19 @@ import (
 // A parker is where one goroutine, its owner, waits until another one wakes it. There are two ways to be
 // asleep, and who wakes need not know which one it is:
 //
-// On a channel, as goroutines do: the owner's thread and processor are free for others. The scheduler gives what becomes
-// runnable to the processor of who woke it, and keeps it from other processors while that may still take it itself: for 3 µs, it
-// says, which with Linux's timer slack are 60 to 70. So who wakes pushes it on into the queue that others may
-// take from at once (see kick). On a virtual machine where all was idle the owner then runs after 20 to 30 µs, and after 100 otherwise; where
-// another processor is awake and comes before the push, it is 70 all the same.
+// On a channel, as goroutines do: the owner's thread and processor are free for others. The
+// scheduler gives what becomes runnable to the processor of who woke it, and keeps it from other
+// processors while that may still take it itself: for 3 µs, it says, which with Linux's timer slack
+// are 60 to 70. So who wakes pushes it on into the queue that others may take from at once (see
+// kick). On a virtual machine where all was idle the owner then runs after 20 to 30 µs, and after
+// 100 otherwise; where another processor is awake and comes before the push, it is 70 all the same.
 //
-// In the kernel, where there is a way (see futexes): what the kernel needs to wake a thread, there 3 to 10 µs, or
-// 25 if the processor was halted. But the thread keeps its
-// processor until the runtime's monitor takes it away, after 20 µs to 20 ms, as in any system call, even if others wait for one. So only
-// workers sleep like that, no more of them than threads says, for shortSleep and then on the channel, and not where channels are asked for: testing/synctest
-// knows who is blocked on a channel, and nothing of the kernel.
+// In the kernel, where there is a way (see futexes): what the kernel needs to wake a thread, there
+// 3 to 10 µs, or 25 if the processor was halted. But the thread keeps its processor until the
+// runtime's monitor takes it away, after 20 µs to 20 ms, as in any system call, even if others wait
+// for one. So only workers sleep like that, no more of them than threads says, for shortSleep and
+// then on the channel, and not where channels are asked for: testing/synctest knows who is blocked
+// on a channel, and nothing of the kernel.
 //
 // The owner announces that it is about to wait, then looks once more whether it has to, and then waits; so nothing is
 // missed:
@@ -30,7 +32,8 @@ import (
 //
 // From inKernel it goes on to onChannel, too.
 //
-// An owner that can be started (see rest) is asleep on a channel for restAfter at most. Then it ends, and who wakes it starts another one:
+// An owner that can be started (see rest) is asleep on a channel for restAfter at most. Then it
+// ends, and who wakes it starts another one:
 //
 //	onChannel --end--> dormant --wake--> woken --begin--> awake
 type parker struct {
@@ -51,12 +54,14 @@ const (
 	dormant // nobody is the owner
 )
 
-// shortSleep is how long a worker sleeps in the kernel. A step of training with products of 10 to 20 ms took 77 ms if there was no end to it, 63 to 65 with
-// 0.5 to 2.5 ms (BenchmarkPerceptronStep of package optim, on two cores).
+// shortSleep is how long a worker sleeps in the kernel. A step of training with products of 10 to
+// 20 ms took 77 ms if there was no end to it, 63 to 65 with 0.5 to 2.5 ms (BenchmarkPerceptronStep
+// of package optim, on two cores).
 const shortSleep = 2500 * time.Microsecond
 
-// restAfter is how long a goroutine without work exists. A program that is through with tensors has none of ours soon, before those who
-// look for goroutines that are left behind give up (goleak does after half a second); one that goes on starts one in the time in which it would wake it.
+// restAfter is how long a goroutine without work exists. A program that is through with tensors has
+// none of ours soon, before those who look for goroutines that are left behind give up (goleak does
+// after half a second); one that goes on starts one in the time in which it would wake it.
 const restAfter = 50 * time.Millisecond
 
 func (p *parker) init(t *threads) {
@@ -95,15 +100,19 @@ func (p *parker) withdraw() bool {
 	return ok
 }
 
-// wait returns when the owner, who has announced it, is woken, or done is closed, or the owner has to end: then p may be another's. It reports whether it is woken. The owner looks so many times before it
-// sleeps; first it lets those run who wait for its processor, maybe because it has woken them.
+// wait returns when the owner, who has announced it, is woken, or done is closed, or the owner has
+// to end: then p may be another's. It reports whether it is woken. The owner looks so many times
+// before it sleeps; first it lets those run who wait for its processor, maybe because it has woken
+// them.
 func (p *parker) wait(looks int, done <-chan struct{}) (wasWoken bool) {
 	runtime.Gosched()
 	from := looking
 	if looks > 0 && p.state.CompareAndSwap(looking, spinning) {
 		from = spinning
 		for i := looks * pauses / 4; i > 0 && p.state.Load() == spinning; i-- {
-			pause(4) // shorter than elsewhere: this is one word, and loops of half a microsecond wait for help (see pool.Run)
+			// shorter than elsewhere: this is one word, and loops of half a microsecond wait for help
+			// (see pool.Run)
+			pause(4)
 		}
 	}
 	if done == nil && p.threads.enter() {
@@ -158,7 +167,8 @@ func (p *parker) wake() bool {
 	}
 }
 
-// claim is the first half of wake, for an owner in state s, which is not awake or woken. It reports false if it is not, or no longer.
+// claim is the first half of wake, for an owner in state s, which is not awake or woken. It reports
+// false if it is not, or no longer.
 func (p *parker) claim(s uint32) bool { return p.state.Load() == s && p.state.CompareAndSwap(s, woken) }
 
 // rouse is the second half, for who has claimed an owner that was in state s.

@@ -282,7 +282,8 @@ func TestAwakeWorkers(t *testing.T) {
 	}
 }
 
-// A goroutine that nobody wakes for long ends, and is started again when somebody does, at whatever moment: nothing is missed.
+// A goroutine that nobody wakes for long ends, and is started again when somebody does, at whatever
+// moment: nothing is missed.
 func TestRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seed := uint64(rand.Int64())

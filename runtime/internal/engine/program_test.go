@@ -238,7 +238,8 @@ func (p *program) newVar(i int) {
 	p.replace(i, p.from(scope.on[dev], m.vals...), m)
 }
 
-// replace makes s variable i. It often says that what that was is not needed any more; else the collector has to find out.
+// replace makes s variable i. It often says that what that was is not needed any more; else the
+// collector has to find out.
 func (p *program) replace(i int, s *Storage, m *modelVar) {
 	if old := p.vars[i]; old != nil && p.model[i].cause != released && !p.borrowed && p.rng.IntN(2) == 0 {
 		old.LetGo()
@@ -472,7 +473,8 @@ func (p *program) operate(i int) {
 	case kInPlace:
 		p.enqueue(kind, i, -1, []int{i, a})
 	case kTwo:
-		if a < p.own && p.model[a].cause != released && !p.model[a].shared { // also the same twice: the second result is the one that stays
+		// also the same twice: the second result is the one that stays
+		if a < p.own && p.model[a].cause != released && !p.model[a].shared {
 			p.enqueue(kind, i, a, []int{b})
 		}
 	case kSum:
@@ -528,8 +530,9 @@ func (p *program) stepAhead() error {
 	return nil
 }
 
-// operateAhead makes something new of variable i, and sometimes something else of that, and so on. What it needs no more it
-// gives back: the next result may take its place. The last result is variable j then.
+// operateAhead makes something new of variable i, and sometimes something else of that, and so on.
+// What it needs no more it gives back: the next result may take its place. The last result is
+// variable j then.
 func (p *program) operateAhead(i, j int) {
 	// The new ones get places of their own first, as the old variable j may be among the inputs.
 	n := len(p.vars)
@@ -556,7 +559,8 @@ func (p *program) operateAhead(i, j int) {
 		case 3:
 			y = p.makeNew(m, kSum, x, other, third)
 			if p.rng.IntN(2) == 0 {
-				some := slices.DeleteFunc(p.several(i), func(j int) bool { return j >= n }) // others may have been given back
+				// others may have been given back
+				some := slices.DeleteFunc(p.several(i), func(j int) bool { return j >= n })
 				also = append(also, p.makeNew(m, kMany, append(some, x)...))
 			}
 		case 4:
@@ -949,8 +953,8 @@ func joined(err error) []error {
 	return err.(interface{ Unwrap() []error }).Unwrap()
 }
 
-// sameRoots compares what WaitAll or Synchronize returned with those failures of the model that it takes. Other goroutines may take
-// what is ours; that nothing is lost shows at the end.
+// sameRoots compares what WaitAll or Synchronize returned with those failures of the model that it
+// takes. Other goroutines may take what is ours; that nothing is lost shows at the end.
 func (p *program) sameRoots(err error, takes func(*origin) bool) error {
 	if !p.alone {
 		return p.taken.add(err)
@@ -1115,7 +1119,8 @@ type expectation struct {
 
 // sameEvents compares what Engine.Record has told with what the program has enqueued.
 func (p *program) sameEvents(events []Event) error {
-	events = slices.DeleteFunc(events, func(ev Event) bool { return len(ev.Shapes) == 0 }) // copies, and what nobody wants
+	// copies, and what nobody wants
+	events = slices.DeleteFunc(events, func(ev Event) bool { return len(ev.Shapes) == 0 })
 	if len(events) != len(p.expected) {
 		return fmt.Errorf("%d operations were recorded, want %d", len(events), len(p.expected))
 	}

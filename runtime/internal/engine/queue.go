@@ -12,14 +12,15 @@ import (
 
 // A queue feeds a device that has a queue of its own. Operations are submitted in program order, in
 // batches, by a goroutine or by whoever waits, and retired in the same order when the device
-// reports them done; only then are failures known and passed on to those that read spoiled data, whose results count for nothing:
+// reports them done; only then are failures known and passed on to those that read spoiled data,
+// whose results count for nothing:
 //
 //	done ...... submitted ...... tail
 //
-// Records before submitted belong to who holds mu, those after it to who holds submitting, so that what
-// is done can be retired while a Submit waits for room in the device.
-// An operation that touches another stream holds up those behind it until that is ready for it. What is copied to here from another queue is in the way of
-// retiring, too (link.go).
+// Records before submitted belong to who holds mu, those after it to who holds submitting, so that
+// what is done can be retired while a Submit waits for room in the device. An operation that
+// touches another stream holds up those behind it until that is ready for it. What is copied to
+// here from another queue is in the way of retiring, too (link.go).
 type queue struct {
 	st *stream
 
@@ -94,8 +95,8 @@ func (q *queue) submitLocked(p patience) bool {
 	return some
 }
 
-// pace waits, if much has been submitted and takes much memory, until the device has got on with it: what it does much later
-// needs none yet. It is left enough to be busy with.
+// pace waits, if much has been submitted and takes much memory, until the device has got on with
+// it: what it does much later needs none yet. It is left enough to be busy with.
 func (q *queue) pace() {
 	q.mu.Lock()
 	left := q.enough()
@@ -105,14 +106,15 @@ func (q *queue) pace() {
 	}
 }
 
-// What operations that were handed over and are not done take at most is aheadBytes, whatever their number, but for fewOps of them; half of
-// that at once.
+// What operations that were handed over and are not done take at most is aheadBytes, whatever their
+// number, but for fewOps of them; half of that at once.
 const (
 	aheadBytes = 64 << 20
 	fewOps     = 4
 )
 
-// enough returns how many of the operations that were handed over the device is to be left with before it gets more. 0: it may get more now. q.mu is held.
+// enough returns how many of the operations that were handed over the device is to be left with
+// before it gets more. 0: it may get more now. q.mu is held.
 func (q *queue) enough() (left uint64) {
 	n := q.submitted - q.st.done.Load()
 	switch {
@@ -129,7 +131,8 @@ func (q *queue) enough() (left uint64) {
 	return 0
 }
 
-// submitSome hands over one batch, of most operations at most. It reports false if there is nothing, or the next operation is held up.
+// submitSome hands over one batch, of most operations at most. It reports false if there is
+// nothing, or the next operation is held up.
 func (q *queue) submitSome(most int, p patience) bool {
 	q.held.Store(false)
 	first, enqueued := q.submitted, q.st.enqueued()
@@ -208,8 +211,8 @@ func (q *queue) submitSome(most int, p patience) bool {
 	return true
 }
 
-// look counts, for findDonor, which storages the operations before end use, of those that were not handed over, and notes
-// which are to be released. q.submitting is held.
+// look counts, for findDonor, which storages the operations before end use, of those that were not
+// handed over, and notes which are to be released. q.submitting is held.
 func (q *queue) look(end uint64) {
 	for ; q.looked < end; q.looked++ {
 		r := q.st.seq(q.looked)
@@ -240,8 +243,8 @@ func (q *queue) finishSubmitted() {
 	}
 }
 
-// finishThrough waits until the operation at seq, which was submitted, has retired. It submits nothing. If a device can't be waited for, those
-// who wait for a result will hear of it.
+// finishThrough waits until the operation at seq, which was submitted, has retired. It submits
+// nothing. If a device can't be waited for, those who wait for a result will hear of it.
 func (q *queue) finishThrough(seq uint64) (ok bool) {
 	for {
 		q.mu.Lock()
@@ -683,7 +686,8 @@ func (b *bell) begin() {
 	b.rung.Store(false)
 }
 
-// wait returns when the bell is rung. It reports false if that is for another goroutine, which will be started: this one has to end.
+// wait returns when the bell is rung. It reports false if that is for another goroutine, which will
+// be started: this one has to end.
 func (b *bell) wait() bool {
 	b.parker.announce()
 	if !b.rung.Load() || !b.parker.withdraw() {

@@ -19,8 +19,9 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// Random programs: each draws its steps from a seeded generator, hands them to the engine and to a model
-// (model_test.go), and compares whatever it sees (program_test.go): values, errors, their causes, and what is left when it has ended.
+// Random programs: each draws its steps from a seeded generator, hands them to the engine and to a
+// model (model_test.go), and compares whatever it sees (program_test.go): values, errors, their
+// causes, and what is left when it has ended.
 
 var (
 	programs = flag.Int("programs", 1200, "number of random programs")

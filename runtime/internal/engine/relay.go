@@ -2,13 +2,16 @@ package engine
 
 import "github.com/asyncgen/asyncgen/device"
 
-// A copy between two devices that do not reach each other goes through host memory, in parts, so that one is brought to the host while the one before it goes on from there:
-// a large copy takes as long as the slower of the two ways, and not as both. Each part is two operations, a download on one device and an upload on the
-// other, with a piece of host memory between them that later parts use again. The source is held up by a destination that is
-// so many parts behind, and by nothing else.
+// A copy between two devices that do not reach each other goes through host memory, in parts, so
+// that one is brought to the host while the one before it goes on from there: a large copy takes as
+// long as the slower of the two ways, and not as both. Each part is two operations, a download on
+// one device and an upload on the other, with a piece of host memory between them that later parts
+// use again. The source is held up by a destination that is so many parts behind, and by nothing
+// else.
 const (
-	// relayBytes is the size of a part. 64 MiB between two devices of PoCL take 110 ms at once, 60 in parts of 4 MiB, 47 of 2 MiB and 29 of 1 MiB and less, which package
-	// opencl has pinned memory ready for (BenchmarkBetween in runtime/internal/opencltest).
+	// relayBytes is the size of a part. 64 MiB between two devices of PoCL take 110 ms at once, 60 in
+	// parts of 4 MiB, 47 of 2 MiB and 29 of 1 MiB and less, which package opencl has pinned memory
+	// ready for (BenchmarkBetween in runtime/internal/opencltest).
 	relayBytes = 1 << 20
 	relayParts = 32 // that are in host memory at once
 )

@@ -10,14 +10,16 @@ import (
 	"weak"
 )
 
-// There may be no memory for an operation only because the program looks at results later than it would (asyncrt.Later), and keeps
-// them until then. So such an operation does not fail as long as there is a backlog: it is put back among those that are ready, and
-// whoever was to execute it waits for the goroutines that have backlogs to run them. They do so where their
-// program says that they may, never in the middle of something else. Each finds out that memory is short when it comes there, or
-// when it waits there.
+// There may be no memory for an operation only because the program looks at results later than it
+// would (asyncrt.Later), and keeps them until then. So such an operation does not fail as long as
+// there is a backlog: it is put back among those that are ready, and whoever was to execute it
+// waits for the goroutines that have backlogs to run them. They do so where their program says that
+// they may, never in the middle of something else. Each finds out that memory is short when it
+// comes there, or when it waits there.
 //
-// A goroutine that waits elsewhere can't run its backlog. If it needs the operation itself, it comes to execute it, as all do
-// who wait; and then the operation fails, unless others have backlogs.
+// A goroutine that waits elsewhere can't run its backlog. If it needs the operation itself, it
+// comes to execute it, as all do who wait; and then the operation fails, unless others have
+// backlogs.
 
 // A Backlog is what one goroutine has put off. It is that goroutine's alone.
 type Backlog struct {

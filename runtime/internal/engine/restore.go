@@ -7,9 +7,10 @@ type Saved interface {
 	Bytes() int64 // of memory that is kept for it
 }
 
-// Changing returns the Guess of the calling goroutine that may have to take back what the goroutine is about to
-// change, or nil if it has been called with the same key before, or if there is no such Guess. The caller then has to Save what
-// the key stands for. It costs one load as long as nobody speculates.
+// Changing returns the Guess of the calling goroutine that may have to take back what the goroutine
+// is about to change, or nil if it has been called with the same key before, or if there is no such
+// Guess. The caller then has to Save what the key stands for. It costs one load as long as nobody
+// speculates.
 func (e *Engine) Changing(key any) *Guess {
 	g := e.guess().open()
 	if g == nil || g.saved[key] != nil {

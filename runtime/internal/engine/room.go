@@ -2,11 +2,13 @@ package engine
 
 import "github.com/asyncgen/asyncgen/device"
 
-// A program that looks at results later than it would (asyncrt.Later) keeps until then what it has not looked at. Nobody
-// knows what that is: functions hold it. But it is not more than the results since, whose sizes are known.
+// A program that looks at results later than it would (asyncrt.Later) keeps until then what it has
+// not looked at. Nobody knows what that is: functions hold it. But it is not more than the results
+// since, whose sizes are known.
 
-// Written is how many bytes the results have that were enqueued so far, of each stream in the order in which they were made; those of
-// less than worthReleasing bytes do not count. It is not changed any more.
+// Written is how many bytes the results have that were enqueued so far, of each stream in the order
+// in which they were made; those of less than worthReleasing bytes do not count. It is not changed
+// any more.
 type Written []int64
 
 func (w Written) of(stream int) int64 {
@@ -25,8 +27,9 @@ const (
 	None        // memory may be short before it has looked
 )
 
-// A program that runs behind its results takes at most littleRoom bytes and a part of what is live anyway for that, if it runs
-// behind by more than one look; and a part of what is left of the device's memory.
+// A program that runs behind its results takes at most littleRoom bytes and a part of what is live
+// anyway for that, if it runs behind by more than one look; and a part of what is left of the
+// device's memory.
 const (
 	littleRoom = 32 << 20
 	livePart   = 8
@@ -57,8 +60,8 @@ func (e *Engine) Written(before Written) Written {
 	return w
 }
 
-// RoomSince is the room that a program has which keeps results that were enqueued since Written returned w: on the device with the
-// least.
+// RoomSince is the room that a program has which keeps results that were enqueued since Written
+// returned w: on the device with the least.
 func (e *Engine) RoomSince(w Written) Room {
 	room := Ample
 	for i, st := range e.allStreams() {
@@ -69,7 +72,8 @@ func (e *Engine) RoomSince(w Written) Room {
 	return room
 }
 
-// partOfMemory is how much of a device what is computed at once may take of one operand, where it need not be computed at once.
+// partOfMemory is how much of a device what is computed at once may take of one operand, where it
+// need not be computed at once.
 const partOfMemory = 64
 
 // Part returns most, or less if a device has little memory: bytes of one operand.

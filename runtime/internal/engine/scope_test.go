@@ -127,8 +127,9 @@ func sameErrors(err error, want ...error) bool {
 	return true
 }
 
-// A copy to the host has finished when the host's stream has heard of it, so the place that the copy holds there belongs to the
-// scope as well: else Synchronize could return a moment before the copy was Ready.
+// A copy to the host has finished when the host's stream has heard of it, so the place that the
+// copy holds there belongs to the scope as well: else Synchronize could return a moment before the
+// copy was Ready.
 func TestSynchronizeScopeWaitsForWhatACopyHasWritten(t *testing.T) {
 	runOn(t, newGPU(t), Options{Mode: Async}, func(s *setup) {
 		hold, _, open := blocking()
@@ -164,8 +165,9 @@ func TestEndOfAScopeTakesNoMemory(t *testing.T) {
 	})
 }
 
-// A failure belongs to its scope and to its guess: Synchronize returns it when the guess has been kept, and then nobody does again.
-// What the end of a scope has kept from running is no failure of a guess either.
+// A failure belongs to its scope and to its guess: Synchronize returns it when the guess has been
+// kept, and then nobody does again. What the end of a scope has kept from running is no failure of
+// a guess either.
 func TestScopesInGuesses(t *testing.T) {
 	onDevices(t, func(s *setup) {
 		request, end := scoped(s.dev)

@@ -6,9 +6,10 @@ import (
 	"strconv"
 )
 
-// Goroutines are told apart by their numbers, which are never used again. Go gives them away in stack traces alone, which takes
-// a microsecond. Where the runtime's record of the calling goroutine can be had, the number is read from it: its place is found
-// by trying out, when the program begins, where several goroutines have theirs.
+// Goroutines are told apart by their numbers, which are never used again. Go gives them away in
+// stack traces alone, which takes a microsecond. Where the runtime's record of the calling
+// goroutine can be had, the number is read from it: its place is found by trying out, when the
+// program begins, where several goroutines have theirs.
 
 // idAt is where the number is in the record; 0: that is not known.
 var idAt = findID()

@@ -7,11 +7,12 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// A shuffler is the scheduler of mode Shuffle. It makes one move at a time, chosen by a seeded generator among
-// those that keep what programs can rely on: it runs an operation that is ready on a synchronous device, hands some operations to a
-// device with a queue, or waits for some of those. There are no workers and no timers. Moves are made where the program
-// waits or asks (Wait, WaitAll, Ready), where it is at a bound, and now and then where it
-// enqueues, by the goroutine that does so; so a program of one goroutine and a seed have one schedule.
+// A shuffler is the scheduler of mode Shuffle. It makes one move at a time, chosen by a seeded
+// generator among those that keep what programs can rely on: it runs an operation that is ready on
+// a synchronous device, hands some operations to a device with a queue, or waits for some of those.
+// There are no workers and no timers. Moves are made where the program waits or asks (Wait,
+// WaitAll, Ready), where it is at a bound, and now and then where it enqueues, by the goroutine
+// that does so; so a program of one goroutine and a seed have one schedule.
 //
 // Moves drawn one by one would seldom keep something back for long. So there is a mood, which lasts
 // for a while: which of the ready operations comes first, and which stream.
@@ -35,7 +36,8 @@ const (
 	places
 )
 
-// Moves made where the program enqueues: at one call in enqueueRarity, fewer than enqueueMoves. A mood lasts for at most moodMoves.
+// Moves made where the program enqueues: at one call in enqueueRarity, fewer than enqueueMoves. A
+// mood lasts for at most moodMoves.
 const (
 	enqueueRarity = 16
 	enqueueMoves  = 32
@@ -47,7 +49,8 @@ type shuffled interface {
 	executor
 	// moves returns how many moves there are now.
 	moves() int
-	// move makes one of them: number k, where there is something to choose. The error is the context's, or the device's.
+	// move makes one of them: number k, where there is something to choose. The error is the
+	// context's, or the device's.
 	move(ctx context.Context, k int, p patience, h *help) error
 	// has reports whether a goal has been reached.
 	has(g goal) bool

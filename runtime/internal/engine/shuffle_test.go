@@ -27,8 +27,9 @@ func (l *log) kernel() *device.Kernel {
 	})
 }
 
-// shuffledOrders runs 300 operations, on two synchronous devices and one with a queue, that are 30 chains with copies between
-// some of them, and returns the orders in which those of each device ran.
+// shuffledOrders runs 300 operations, on two synchronous devices and one with a queue, that are 30
+// chains with copies between some of them, and returns the orders in which those of each device
+// ran.
 func shuffledOrders(t *testing.T, seed uint64, channels bool) (orders [3][]int) {
 	e := newEngine(t, Options{Mode: Shuffle, Seed: seed, Channels: channels})
 	devs := [3]device.Device{newCPU(1), newCPU(1), newGPU(t)}
@@ -68,7 +69,8 @@ func shuffledOrders(t *testing.T, seed uint64, channels bool) (orders [3][]int) 
 	return orders
 }
 
-// The same seed is the same order of execution, in a bubble of testing/synctest, too, another one another; a device with a queue keeps program order.
+// The same seed is the same order of execution, in a bubble of testing/synctest, too, another one
+// another; a device with a queue keeps program order.
 func TestShuffleIsReproducible(t *testing.T) {
 	first := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", first)

@@ -29,7 +29,8 @@ func Line(caller uintptr) (file string, line int) {
 	return "", 0
 }
 
-// callerPC returns the return address in the first frame outside the library, or 0. A deputy's is that of who it acts for.
+// callerPC returns the return address in the first frame outside the library, or 0. A deputy's is
+// that of who it acts for.
 func callerPC() uintptr {
 	var pcs [8]uintptr
 	for skip := 0; ; skip += len(pcs) {

@@ -7,8 +7,8 @@ package engine
 //go:noescape
 func framePCs(pcs *[8]uintptr, skip int) int
 
-// goroutine returns where the runtime's record of the calling goroutine is. Records are never freed: when a goroutine has ended, its
-// becomes another's.
+// goroutine returns where the runtime's record of the calling goroutine is. Records are never
+// freed: when a goroutine has ended, its becomes another's.
 //
 //go:noescape
 func goroutine() uintptr

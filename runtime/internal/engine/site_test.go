@@ -79,7 +79,8 @@ func atDepth(t *testing.T, n int) {
 	}
 }
 
-// The line is that of the first caller outside the library, however deep in it (and in what calls on its behalf) we are.
+// The line is that of the first caller outside the library, however deep in it (and in what calls
+// on its behalf) we are.
 func TestCallerPC(t *testing.T) {
 	e := newEngine(t, Options{Mode: Async})
 	dev := newCPU(1)

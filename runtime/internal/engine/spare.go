@@ -6,10 +6,11 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// A device with a queue gets its operations long before it runs them, and so their memory. It runs them in order, so what a
-// Release gives back can be used by the operations behind it although those in front have not run: else the
-// results of all that was handed over would be live at once. A Buffer changes hands as it is: it is by the
-// Buffer that a backend knows which commands depend on each other.
+// A device with a queue gets its operations long before it runs them, and so their memory. It runs
+// them in order, so what a Release gives back can be used by the operations behind it although
+// those in front have not run: else the results of all that was handed over would be live at once.
+// A Buffer changes hands as it is: it is by the Buffer that a backend knows which commands depend
+// on each other.
 
 // spares are the buffers that a queue has released and that operations before the release may still use.
 type spares struct {

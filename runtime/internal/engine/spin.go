@@ -15,7 +15,8 @@ const (
 	maxLooks = 50
 )
 
-// looksOf is how often goroutines look before they park. With a single processor that would only keep others from working.
+// looksOf is how often goroutines look before they park. With a single processor that would only
+// keep others from working.
 func looksOf(processors int) int {
 	if processors == 1 {
 		return 0

@@ -99,8 +99,8 @@ func (e *Engine) peakBytes() (n int64) {
 	return n
 }
 
-// idle returns for how much of a wait that has taken so long, and ends now, all devices that tell had nothing to compute: the
-// program has not enqueued anything meanwhile.
+// idle returns for how much of a wait that has taken so long, and ends now, all devices that tell
+// had nothing to compute: the program has not enqueued anything meanwhile.
 func (e *Engine) idle(took time.Duration) time.Duration {
 	known := false
 	for _, st := range e.allStreams() {
@@ -197,7 +197,8 @@ func (e *Engine) Record(f func(Event)) (stop func()) {
 	return func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.funcs = slices.DeleteFunc(w.funcs, func(have *func(Event)) bool { return have == p }) // and what f holds with it
+		// and what f holds with it
+		w.funcs = slices.DeleteFunc(w.funcs, func(have *func(Event)) bool { return have == p })
 		w.on.Store(len(w.funcs) > 0)
 	}
 }

@@ -203,7 +203,8 @@ func TestReportIdle(t *testing.T) {
 }
 
 // wantReport compares a report with the records that it should have, but for the times. A record that is
-// there or not as the workers please (a wait for what they may have done already) is allowed to be missing, and help to be given by them.
+// there or not as the workers please (a wait for what they may have done already) is allowed to be
+// missing, and help to be given by them.
 func wantReport(t *testing.T, path string, want []report.Record) {
 	t.Helper()
 	r, err := report.ReadFile(path)

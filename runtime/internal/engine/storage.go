@@ -24,23 +24,25 @@ type Storage struct {
 	err   atomic.Pointer[OpError]
 	in    device.Device // the zero Device, or the device in the scope that operations belong to which write s
 
-	// How a flow orders the operations on it; guarded by the flow's lock. A queue, which needs them for findDonor alone, notes the Release in
-	// heir, and counts all users that were not handed over as readers; guarded by its submitting.
+	// How a flow orders the operations on it; guarded by the flow's lock. A queue, which needs them
+	// for findDonor alone, notes the Release in heir, and counts all users that were not handed over
+	// as readers; guarded by its submitting.
 	writer  ref          // the newest scheduled writer that has not finished
 	heir    ref          // the scheduled writer that waits for readers
 	readers uint32       // scheduled readers of the version in place that have not finished
 	more    atomic.Int32 // not among them: holders beside the first, see Hold
 	mark    uint64       // see flow.closure
 
-	// Bytes is how many there are. Ptr is set if the memory is in tiny, and buf points here. If buf is nil, Handle is the reason, if
-	// there is one.
+	// Bytes is how many there are. Ptr is set if the memory is in tiny, and buf points here. If buf
+	// is nil, Handle is the reason, if there is one.
 	own  device.Buffer
 	tiny [2]uint64
 }
 
-// NewStorage returns a storage of d, which has to be written before it is read. It gets its memory when it is written. If there
-// is none left even after the operations in flight have finished and the collector has found what was dropped, the operation
-// fails with the allocator's error, whose text tells what holds how much.
+// NewStorage returns a storage of d, which has to be written before it is read. It gets its memory
+// when it is written. If there is none left even after the operations in flight have finished and
+// the collector has found what was dropped, the operation fails with the allocator's error, whose
+// text tells what holds how much.
 func (e *Engine) NewStorage(d device.Device, bytes int64) *Storage {
 	s := new(Storage)
 	s.Init(e, d, bytes)
@@ -103,9 +105,11 @@ func (s *Storage) Device() device.Device {
 	return s.st.dev
 }
 
-// Ready reports whether all operations enqueued before that write s have finished, with or without success. It never waits.
+// Ready reports whether all operations enqueued before that write s have finished, with or without
+// success. It never waits.
 //
-// By the clock of a model it reports whether they have finished by now. Then it does wait, which takes no time there, and if they have not, a little of that passes.
+// By the clock of a model it reports whether they have finished by now. Then it does wait, which
+// takes no time there, and if they have not, a little of that passes.
 func (s *Storage) Ready() bool {
 	if clock := s.st.e.virtual.Load(); clock != nil {
 		return s.isReadyBy(clock)
@@ -125,13 +129,14 @@ func (s *Storage) Err() error {
 	return nil
 }
 
-// Wait waits until all operations enqueued before that write s have finished. While
-// it waits it helps to execute the operations that they depend on, and no others. It returns
-// the *OpError that spoiled s, or nil; or the error of ctx if that ended first, which ends nothing but the waiting, and ends that
-// at once, whatever it was about. What is Ready is returned all the same.
+// Wait waits until all operations enqueued before that write s have finished. While it waits it
+// helps to execute the operations that they depend on, and no others. It returns the *OpError that
+// spoiled s, or nil; or the error of ctx if that ended first, which ends nothing but the waiting,
+// and ends that at once, whatever it was about. What is Ready is returned all the same.
 //
-// All reading of results passes through here. name says how the program reads, for the report and for what SetSyncPolicy
-// has set: "Item". If waiting is forbidden, Wait does not wait and returns a *SyncError.
+// All reading of results passes through here. name says how the program reads, for the report and
+// for what SetSyncPolicy has set: "Item". If waiting is forbidden, Wait does not wait and returns a
+// *SyncError.
 func (s *Storage) Wait(ctx context.Context, name string) error {
 	if clock := s.st.e.virtual.Load(); clock != nil {
 		return s.waitVirtually(ctx, clock, name, callerPC())

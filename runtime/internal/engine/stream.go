@@ -9,9 +9,9 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// Constants of when somebody is woken. Waking a worker costs the one who wakes 5 to 10 µs on a virtual machine, and
-// reaches the other after 3 to 120 µs, depending on how that sleeps (see parker), so it pays for work that takes longer than that, or that
-// nobody else will do.
+// Constants of when somebody is woken. Waking a worker costs the one who wakes 5 to 10 µs on a
+// virtual machine, and reaches the other after 3 to 120 µs, depending on how that sleeps (see
+// parker), so it pays for work that takes longer than that, or that nobody else will do.
 const (
 	wakeCost   = 20_000                 // nanoseconds of enqueued work for which a worker is woken
 	launchCost = 1000                   // of a command for a device with a queue: it should get to work early
@@ -75,11 +75,11 @@ type executor interface {
 	flush()
 	// await returns nil when the goal is reached, after helping with what leads there, or the context's error.
 	await(ctx context.Context, g goal) (help, error)
-	// hasten executes what the operation at seq needs, if that takes a moment; see Storage.Hasten. It reports how many operations it
-	// has executed, and whether that one has finished.
+	// hasten executes what the operation at seq needs, if that takes a moment; see Storage.Hasten. It
+	// reports how many operations it has executed, and whether that one has finished.
 	hasten(seq uint64) (ops int64, done bool)
-	// helpSome does a little of any work there is, and none that has to wait, for want of memory, as p says. It reports how many
-	// operations it has executed, and whether it did something.
+	// helpSome does a little of any work there is, and none that has to wait, for want of memory, as
+	// p says. It reports how many operations it has executed, and whether it did something.
 	helpSome(p patience) (ops int64, some bool)
 	// settle publishes what has finished: done and Engine.inFlight are exact after it, and the memory is back that
 	// finished releases were for.
@@ -88,7 +88,8 @@ type executor interface {
 	hurry()
 	// poll notices what has finished, if that takes no waiting.
 	poll()
-	// granted tells that what has kept the operation, or the gate, of l from being executed, or handed over, does so no more.
+	// granted tells that what has kept the operation, or the gate, of l from being executed, or
+	// handed over, does so no more.
 	granted(l *link)
 	// nextOf returns the first operation from place from on, before end, that belongs to s and has not finished.
 	nextOf(s *device.Scope, from, end uint64) (seq uint64, ok bool)
@@ -100,8 +101,8 @@ type executor interface {
 	close()
 }
 
-// A goal is what a waiter waits for: that operation seq of a stream has
-// finished, that its link was granted, or the operation of that handed over, or that all operations up to it have finished.
+// A goal is what a waiter waits for: that operation seq of a stream has finished, that its link was
+// granted, or the operation of that handed over, or that all operations up to it have finished.
 type goal struct {
 	seq  uint64
 	all  bool
@@ -141,13 +142,14 @@ type record struct {
 	waits     uint32 // what must finish before it can run
 	next      ref    // in the list of ready operations
 	prev      ref
-	chain     [device.MaxOperands]chained // of a written operand: the readers that wait for it; of a read one: the next such reader
-	chains    []chained                   // the same of more
-	count     [device.MaxOperands]uint32  // of a written operand: how many readers that are
-	heir      [device.MaxOperands]ref     // of a written operand: the next writer
-	ticket    device.Ticket               // of a queue
-	refused   error                       // why a queue's device did not take it, or was not asked
-	fail      *OpError                    // why it has no result
+	// of a written operand: the readers that wait for it; of a read one: the next such reader
+	chain   [device.MaxOperands]chained
+	chains  []chained                  // the same of more
+	count   [device.MaxOperands]uint32 // of a written operand: how many readers that are
+	heir    [device.MaxOperands]ref    // of a written operand: the next writer
+	ticket  device.Ticket              // of a queue
+	refused error                      // why a queue's device did not take it, or was not asked
+	fail    *OpError                   // why it has no result
 }
 
 // A ref is the index of a record in its ring plus one; 0 is none.
@@ -312,7 +314,8 @@ func (r *record) cancelled() error {
 	return r.scope.Err()
 }
 
-// command fills c from r, which st is about to execute. It returns an error if a buffer is missing, or can't be allocated.
+// command fills c from r, which st is about to execute. It returns an error if a buffer is missing,
+// or can't be allocated.
 func (r *record) command(st *stream, c *device.Command) error {
 	c.Kernel, c.Args, c.N, c.Off, c.Imm = r.kernel, r.args, r.n, r.off, r.imm
 	for i, s := range r.operands {

@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 )
 
-// A SyncPolicy says what becomes of a call that has to wait: for a value that is not ready, or, in WaitAll and Synchronize, for
-// operations that have not finished.
+// A SyncPolicy says what becomes of a call that has to wait: for a value that is not ready, or, in
+// WaitAll and Synchronize, for operations that have not finished.
 type SyncPolicy uint8
 
 const (
@@ -46,8 +46,8 @@ type syncs struct {
 	out  io.Writer // nil: standard error
 }
 
-// SetSyncPolicy sets what becomes of calls that have to wait from now on, on all goroutines of the process, and returns what did so far. Setting
-// Log forgets which lines have been told.
+// SetSyncPolicy sets what becomes of calls that have to wait from now on, on all goroutines of the
+// process, and returns what did so far. Setting Log forgets which lines have been told.
 func (e *Engine) SetSyncPolicy(p SyncPolicy) (old SyncPolicy) {
 	s := &e.syncs
 	s.mu.Lock()
@@ -56,15 +56,16 @@ func (e *Engine) SetSyncPolicy(p SyncPolicy) (old SyncPolicy) {
 	return SyncPolicy(s.policy.Swap(uint32(p)))
 }
 
-// AllowSync calls f, in which waiting is allowed: to f and what it calls, directly or not, on the same goroutine. Goroutines that f starts
-// are not included, others not affected. It is found on the stack when a call has to wait and may not;
-// otherwise it costs nothing.
+// AllowSync calls f, in which waiting is allowed: to f and what it calls, directly or not, on the
+// same goroutine. Goroutines that f starts are not included, others not affected. It is found on
+// the stack when a call has to wait and may not; otherwise it costs nothing.
 //
 //go:noinline
 func AllowSync(f func()) { f() }
 
-// ForbidSync calls f, in which waiting is forbidden, as by the policy Error: to f and what it calls, directly or not, on the same goroutine, but for what
-// is in an AllowSync within it. Goroutines that f starts are not included, others not affected.
+// ForbidSync calls f, in which waiting is forbidden, as by the policy Error: to f and what it
+// calls, directly or not, on the same goroutine, but for what is in an AllowSync within it.
+// Goroutines that f starts are not included, others not affected.
 //
 //go:noinline
 func ForbidSync(f func()) {
@@ -120,7 +121,8 @@ func (s *syncs) tell(line site, err *SyncError) {
 	fmt.Fprintf(out, "asyncgen: %s\n", err.text())
 }
 
-// innermostSync returns the name of AllowSync or ForbidSync, whichever of the two this goroutine was called by last and is still in; "" if it is in neither.
+// innermostSync returns the name of AllowSync or ForbidSync, whichever of the two this goroutine
+// was called by last and is still in; "" if it is in neither.
 func innermostSync() string {
 	pcs := make([]uintptr, 64)
 	n := runtime.Callers(0, pcs)

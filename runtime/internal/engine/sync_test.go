@@ -132,7 +132,8 @@ func TestLoggedWaits(t *testing.T) {
 	})
 }
 
-// ForbidSync is of one goroutine and of what it calls; of it and AllowSync, the inner one counts, and SyncMode's policy where there is neither.
+// ForbidSync is of one goroutine and of what it calls; of it and AllowSync, the inner one counts,
+// and SyncMode's policy where there is neither.
 func TestForbidSync(t *testing.T) {
 	onDevices(t, func(s *setup) {
 		k, _, open := blocking()

@@ -9,35 +9,43 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// An operation on a few numbers costs less than the record of it. So the call computes it, where nobody can tell but by the clock:
+// An operation on a few numbers costs less than the record of it. So the call computes it, where
+// nobody can tell but by the clock:
 //
-//   - The device is made of the program's own threads and says that this is worth it (device.TinyOf), and the operation says that it
-//     takes a moment. So the call waits for nothing, and returns as soon as one that enqueues.
-//   - All that it reads is there and good: the writers enqueued before have finished, and none has failed. A writer that is enqueued later
-//     begins later; one that another goroutine enqueues at the same time is a mistake (see Enqueue). If something is still to be computed,
-//     the operation takes the way of all others, so that a thousand calls behind one that is blocked return.
-//   - Its result is new and lies in the Storage itself: nobody reads what was there before, and no memory has to be had, counted or given back, so
-//     that no bound is touched.
+//   - The device is made of the program's own threads and says that this is worth it
+//     (device.TinyOf), and the operation says that it takes a moment. So the call waits for
+//     nothing, and returns as soon as one that enqueues.
+//   - All that it reads is there and good: the writers enqueued before have finished, and none has
+//     failed. A writer that is enqueued later begins later; one that another goroutine enqueues at
+//     the same time is a mistake (see Enqueue). If something is still to be computed, the operation
+//     takes the way of all others, so that a thousand calls behind one that is blocked return.
+//   - Its result is new and lies in the Storage itself: nobody reads what was there before, and no
+//     memory has to be had, counted or given back, so that no bound is touched.
 //   - It would begin: its scope has not ended, and the engine is not closed.
-//   - Nobody speculates. What is enqueued past a test may be taken back, and is told from what was there before by its place in the stream, which
-//     a result that a call has computed does not have.
-//   - Nobody looks at where operations are and when: no Record, no report of waits, no policy that forbids them, no clock of a model. The modes
-//     that have an order of their own keep it, and devices that are to fail now and then (package fault) do so as if it were not for this.
+//   - Nobody speculates. What is enqueued past a test may be taken back, and is told from what was
+//     there before by its place in the stream, which a result that a call has computed does not
+//     have.
+//   - Nobody looks at where operations are and when: no Record, no report of waits, no policy that
+//     forbids them, no clock of a model. The modes that have an order of their own keep it, and
+//     devices that are to fail now and then (package fault) do so as if it were not for this.
 //
-// It leaves nothing behind but the result and a count. An operation that fails is enqueued, and fails again, as that is a
-// matter of its operands and of the device: so the error, its line, its place among the others and what it spoils are those of any operation. The line
-// is not looked up before.
+// It leaves nothing behind but the result and a count. An operation that fails is enqueued, and
+// fails again, as that is a matter of its operands and of the device: so the error, its line, its
+// place among the others and what it spoils are those of any operation. The line is not looked up
+// before.
 
 // tinyCost is the cost in nanoseconds up to which a call computes an operation: about that of the record.
 const tinyCost = 64
 
-// A TinyPolicy says which operations with tiny results are computed by the calls that enqueue them. The results and the errors are the same.
+// A TinyPolicy says which operations with tiny results are computed by the calls that enqueue them.
+// The results and the errors are the same.
 type TinyPolicy uint8
 
 const (
 	TinyCheap TinyPolicy = iota // those that say that they are cheap
-	TinyAll                     // all that can be, whatever they cost, on all devices made of the program's threads; for tests
-	TinyNone                    // none
+	// all that can be, whatever they cost, on all devices made of the program's threads; for tests
+	TinyAll
+	TinyNone // none
 )
 
 // setTiny decides which operations of st, which is about to be made, are computed by calls.
@@ -69,7 +77,8 @@ func (st *stream) setTiny() {
 	}
 }
 
-// computes computes op, which is about to be enqueued on st, if that may be done here and now, see above. It reports whether it has.
+// computes computes op, which is about to be enqueued on st, if that may be done here and now, see
+// above. It reports whether it has.
 func (st *stream) computes(op *Op) bool {
 	out := op.Operands[0]
 	if op.Cost > st.costOfTiny || !out.isNew() || op.Writes > 1 || op.Reads != nil || st.isWatched() {
@@ -148,7 +157,8 @@ func (d *desk) init() {
 	}
 }
 
-// run executes op, whose operands are there. It reports false if that has failed. The result is the first of d's numbers.
+// run executes op, whose operands are there. It reports false if that has failed. The result is the
+// first of d's numbers.
 func (d *desk) run(f func(*device.Command) error, op *Op) bool {
 	c := &d.cmd
 	if c.Kernel != op.Cmd.Kernel {

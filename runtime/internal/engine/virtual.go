@@ -13,16 +13,18 @@ import (
 // Devices may tell times by a clock of a model, which moves when the program does something (device.VirtualClock). What
 // the program does, the engine alone knows: that it enqueues something, and when; that it waits, and for what. So
 //
-//   - push stamps each record with the time, after it has added what enqueueing costs, and a queue passes that on, later
-//     by what the operation has waited for on other streams (issue);
+//   - push stamps each record with the time, after it has added what enqueueing costs, and a queue
+//     passes that on, later by what the operation has waited for on other streams (issue);
 //   - what has finished leaves its time for those who use what it has written (times), and passes it on across links;
 //   - who waits moves the clock to the time of what it has waited for (reach), whether or not it really had to: what
 //     is really there may not be there yet by the clock.
 //
-// An operation on a CPU takes no time: it is finished when what it reads is. With one goroutine in the program, all of these
-// times depend on the program alone. Without such a device all of this costs a load here and there.
+// An operation on a CPU takes no time: it is finished when what it reads is. With one goroutine in
+// the program, all of these times depend on the program alone. Without such a device all of this
+// costs a load here and there.
 
-// aLook is what it costs a program to look at a value that is not ready, so that one that looks until it is comes to an end.
+// aLook is what it costs a program to look at a value that is not ready, so that one that looks
+// until it is comes to an end.
 const aLook = 100 * time.Nanosecond
 
 // A timing is when something had finished by the clock of a model.
@@ -54,8 +56,9 @@ func (e *Engine) now() time.Duration {
 // Now is the time since some moment by the clock that e's devices have: that of a model, or else the system's.
 func (e *Engine) Now() time.Duration { return e.now() }
 
-// reach moves the clock, if there is one, to t, for a program that has waited until then by a call with the given name. It counts that as a wait, in
-// which ops operations were executed. If waiting is forbidden, and t has not come, it returns an error.
+// reach moves the clock, if there is one, to t, for a program that has waited until then by a call
+// with the given name. It counts that as a wait, in which ops operations were executed. If waiting
+// is forbidden, and t has not come, it returns an error.
 func (e *Engine) reach(clock *device.VirtualClock, t time.Duration, name string, pc uintptr, ops int64) error {
 	if clock.Now() >= t {
 		return nil
@@ -68,8 +71,8 @@ func (e *Engine) reach(clock *device.VirtualClock, t time.Duration, name string,
 	return nil
 }
 
-// stamp notes when the program enqueues r, at whose place in the ring something else has been: as far as the program is concerned that
-// has to be finished. tail is held.
+// stamp notes when the program enqueues r, at whose place in the ring something else has been: as
+// far as the program is concerned that has to be finished. tail is held.
 func (st *stream) stamp(clock *device.VirtualClock, r *record) {
 	if took := clock.Reach(r.stamp.Finished()); took > 0 {
 		st.e.countStall(r.kernel.Name, r.pc, took, help{idle: took})
@@ -131,7 +134,8 @@ func (s *Storage) at() time.Duration {
 	return 0 // it was there before, or the program has waited for it, see runNow
 }
 
-// times are those of all operations of a stream. A Storage has no room for its own: results are to fit into a size class of the allocator.
+// times are those of all operations of a stream. A Storage has no room for its own: results are to
+// fit into a size class of the allocator.
 type times struct {
 	mu     sync.RWMutex
 	chunks []*[timesChunk]time.Duration // nil where nothing was set

@@ -76,7 +76,8 @@ func TestVirtualTime(t *testing.T) {
 		}
 		want("operations on the CPU", 165*us)
 		before := e.Mark()
-		big := chain(e, d, e.FromHost(d, device.HostBuffer(400)), 100, 2) // 420 for the upload from 166 on, 100 for each sum
+		// 420 for the upload from 166 on, 100 for each sum
+		big := chain(e, d, e.FromHost(d, device.HostBuffer(400)), 100, 2)
 		after := e.Mark()
 		if _, ok := after.Reached(); ok {
 			t.Error("a mark is reached at once")
@@ -99,7 +100,8 @@ func TestVirtualTime(t *testing.T) {
 		if busy, _ := sim.BusyOf(d); busy != (sim.Busy{Compute: 215 * us, Upload: 444 * us, Download: 48 * us}) {
 			t.Errorf("queues were busy: %+v", busy)
 		}
-		if s := e.Stats(); s.Waits != 4 || s.WaitTime != (86+74+667+24)*us-200*time.Nanosecond { // the looks have taken 100 ns each
+		// the looks have taken 100 ns each
+		if s := e.Stats(); s.Waits != 4 || s.WaitTime != (86+74+667+24)*us-200*time.Nanosecond {
 
 			t.Errorf("%d waits of %v", s.Waits, s.WaitTime)
 		}
@@ -116,7 +118,9 @@ func TestVirtualTimeOfAFullRing(t *testing.T) {
 		want   time.Duration // until all is enqueued
 		stalls int64
 	}{
-		{engine.Async, (56 + 5*5 + 1) * us, 6}, // the ninth waits until the first is seen to be finished, at 56, the tenth for the next, 5 later
+		// the ninth waits until the first is seen to be finished, at 56, the tenth for the next, 5
+		// later
+		{engine.Async, (56 + 5*5 + 1) * us, 6},
 		{engine.Naive, 14 * 56 * us, 0},
 	} {
 		e := engine.New(engine.Options{Mode: test.mode, Ring: 8})
@@ -143,8 +147,8 @@ var (
 	firstOne = flag.Uint64("virtual-seed", 0, "which random program in virtual time is the first, if not a random one")
 )
 
-// Random programs of one goroutine: whatever the engine and the machine do meanwhile, the clock is after each step where a plain
-// simulation of the model says.
+// Random programs of one goroutine: whatever the engine and the machine do meanwhile, the clock is
+// after each step where a plain simulation of the model says.
 func TestVirtualTimeOfRandomPrograms(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	first := *firstOne
@@ -309,7 +313,8 @@ func (p *simulated) step(t *testing.T, rng *rand.Rand) {
 	}
 }
 
-// enter is what happens to the program when it enqueues something on a stream: the ring may be full. It returns the ends so far.
+// enter is what happens to the program when it enqueues something on a stream: the ring may be
+// full. It returns the ends so far.
 func (p *simulated) enter(stream int) []time.Duration {
 	if ends := p.ends[stream]; len(ends) >= p.ring {
 		p.now = max(p.now, ends[len(ends)-p.ring])
@@ -317,7 +322,8 @@ func (p *simulated) enter(stream int) []time.Duration {
 	return p.ends[stream]
 }
 
-// run is a command of a simulated device that takes so long and needs what is there on the device and on others at given times.
+// run is a command of a simulated device that takes so long and needs what is there on the device
+// and on others at given times.
 func (p *simulated) run(dev, queue int, takes, here, elsewhere time.Duration) (written, finished time.Duration) {
 	ends := p.enter(dev)
 	p.now += p.costs[dev].Host

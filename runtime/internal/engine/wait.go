@@ -152,8 +152,8 @@ type elsewhere struct {
 	times int // that it has come there in a row, before this one
 }
 
-// comesTo notes that the waiter is about to wait for g at another stream. If it has just done so, g is reached, and somebody
-// is about to say so here, who may need the processor.
+// comesTo notes that the waiter is about to wait for g at another stream. If it has just done so, g
+// is reached, and somebody is about to say so here, who may need the processor.
 func (e *elsewhere) comesTo(at *stream, g goal) {
 	if e.at != at || e.g != g {
 		*e = elsewhere{at: at, g: g}
@@ -351,7 +351,8 @@ func (e *Engine) wait(ctx context.Context, st *stream, g goal, name string, pc u
 	return err
 }
 
-// drain waits for everything that was enqueued on the streams before, and takes the failures, and what more returns if it is not nil.
+// drain waits for everything that was enqueued on the streams before, and takes the failures, and
+// what more returns if it is not nil.
 func (e *Engine) drain(ctx context.Context, streams []*stream, name string, pc uintptr, more func() []error) error {
 	ends := make([]uint64, len(streams))
 	for i, st := range streams {

@@ -8,12 +8,15 @@ import (
 	"github.com/asyncgen/asyncgen/internal/bubble"
 )
 
-// A context ends a wait whatever the wait has led to: an operation that the waiter executes, a call of a driver, a bound, a lock that somebody
-// holds meanwhile. None of these can be interrupted. So who waits with a context that can end has a deputy, a goroutine that does all this for it, and
-// itself waits for two things alone: the deputy and the context. That costs less than a microsecond, as the deputy gets the processor
-// that the waiter leaves; and it needs no worker to be awake.
+// A context ends a wait whatever the wait has led to: an operation that the waiter executes, a call
+// of a driver, a bound, a lock that somebody holds meanwhile. None of these can be interrupted. So
+// who waits with a context that can end has a deputy, a goroutine that does all this for it, and
+// itself waits for two things alone: the deputy and the context. That costs less than a
+// microsecond, as the deputy gets the processor that the waiter leaves; and it needs no worker to
+// be awake.
 //
-// What a deputy enqueues is enqueued by the line of the program, and belongs to the Guess, of the goroutine that it acts for.
+// What a deputy enqueues is enqueued by the line of the program, and belongs to the Guess, of the
+// goroutine that it acts for.
 var deputies struct {
 	n  atomic.Int32        // how many there are
 	mu sync.RWMutex        // guards pc
@@ -30,7 +33,8 @@ func deputyPC() uintptr {
 	return deputies.pc[self()]
 }
 
-// leaving is how an engine knows that it has no deputies any more: they may go on for a while when the context has ended the wait.
+// leaving is how an engine knows that it has no deputies any more: they may go on for a while when
+// the context has ended the wait.
 type leaving struct {
 	mu   sync.Mutex    // guards the rest
 	n    int           // deputies that have not ended
@@ -52,7 +56,8 @@ func (l *leaving) end() {
 	}
 }
 
-// await waits until there is none. In a bubble the bubble's time passes meanwhile, as deputies may sleep, if it is the engine's own bubble.
+// await waits until there is none. In a bubble the bubble's time passes meanwhile, as deputies may
+// sleep, if it is the engine's own bubble.
 func (l *leaving) await() {
 	l.mu.Lock()
 	if l.n > 0 && l.none == nil {
@@ -97,8 +102,9 @@ func (e *Engine) actFor(pc uintptr, g *Guess, f func()) (panicked any) {
 	return nil
 }
 
-// Within calls f, for the calling goroutine. It returns nil when f has returned, or the error of ctx if that ends first; f, which should end soon then,
-// goes on by itself, and Close waits for it. If f panics before, so does Within.
+// Within calls f, for the calling goroutine. It returns nil when f has returned, or the error of
+// ctx if that ends first; f, which should end soon then, goes on by itself, and Close waits for it.
+// If f panics before, so does Within.
 func (e *Engine) Within(ctx context.Context, f func()) error {
 	if ctx.Done() == nil {
 		f()

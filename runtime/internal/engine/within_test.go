@@ -8,8 +8,9 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// A context ends every form of waiting, also while the only operation in the way is in the hands of who waits, while the device's driver does
-// not answer, and in a mode in which there are no workers.
+// A context ends every form of waiting, also while the only operation in the way is in the hands of
+// who waits, while the device's driver does not answer, and in a mode in which there are no
+// workers.
 func TestContextEndsEveryWait(t *testing.T) {
 	f := func(s *setup) {
 		k, started, open := blocking()
@@ -49,7 +50,8 @@ func TestContextEndsEveryWait(t *testing.T) {
 	}
 }
 
-// The driver of a deafGPU is busy: it does not return from the calls in busy before open is closed, whatever the context.
+// The driver of a deafGPU is busy: it does not return from the calls in busy before open is closed,
+// whatever the context.
 type deafGPU struct {
 	*fakeGPU
 	call   string

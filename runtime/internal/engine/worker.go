@@ -83,9 +83,10 @@ func (f *flow) hasWork() bool {
 	return f.startable() != 0
 }
 
-// idle waits until somebody wakes this worker. It reports false when the flow is
-// closed, or nobody has for long: then another goroutine may be w. A worker does not look for work by itself: it would snatch a few nanoseconds' worth away from the
-// core that has just enqueued it and is about to wait for it.
+// idle waits until somebody wakes this worker. It reports false when the flow is closed, or nobody
+// has for long: then another goroutine may be w. A worker does not look for work by itself: it
+// would snatch a few nanoseconds' worth away from the core that has just enqueued it and is about
+// to wait for it.
 func (w *worker) idle() bool {
 	f := w.f
 	f.parked.Add(1)
@@ -116,8 +117,8 @@ func (w *worker) heed() bool {
 // wakeWorker wakes a parked worker, if there is one.
 func (f *flow) wakeWorker() bool { return f.send(nil, anyWay...) }
 
-// anyWay are all ways of being parked: those who are awake first, and then in the order in which a worker gets from one to the next, or
-// else one could pass by who looks for it.
+// anyWay are all ways of being parked: those who are awake first, and then in the order in which a
+// worker gets from one to the next, or else one could pass by who looks for it.
 var anyWay = []uint32{spinning, looking, spinning, inKernel, onChannel, dormant}
 
 // A loan is a flow whose workers help the pool when they are idle.
@@ -141,8 +142,8 @@ func (l *loan) Awake() bool {
 	return false
 }
 
-// send wakes a worker that is parked in one of these ways, the first if possible, to do an errand before it looks for operations, if that is
-// not nil. It reports false if there is none.
+// send wakes a worker that is parked in one of these ways, the first if possible, to do an errand
+// before it looks for operations, if that is not nil. It reports false if there is none.
 func (f *flow) send(errand func(), ways ...uint32) bool {
 	if f.parked.Load() == 0 {
 		return false
@@ -191,7 +192,8 @@ func (f *flow) nudge() {
 	f.wakeWorker()
 }
 
-// flush schedules what is new, so that gates open although nobody executes anything, and wakes a worker for what is ready.
+// flush schedules what is new, so that gates open although nobody executes anything, and wakes a
+// worker for what is ready.
 func (f *flow) flush() {
 	f.lock.lock()
 	f.schedule(f.st.enqueued(), len(f.st.ring)+1)
@@ -253,8 +255,8 @@ func (f *flow) helpSome(p patience) (ops int64, some bool) {
 // command, but the compiler can't know.
 type scratch [1]device.Command
 
-// run executes the operation at x, which has been started. The lock is not held. It reports true if it has not, for want of memory
-// that a backlog may give back.
+// run executes the operation at x, which has been started. The lock is not held. It reports true if
+// it has not, for want of memory that a backlog may give back.
 func (f *flow) run(x ref, c *scratch, p patience) (held bool) {
 	r := f.st.at(x)
 	if r.isRelease() {
@@ -308,8 +310,8 @@ func (f *flow) seqOfRunning(x ref) uint64 {
 	return f.seqOf(x)
 }
 
-// step runs and finishes the operation at x, which has been started. The lock is held before and after, not between. It reports true
-// if the operation is as before step and start, as run does.
+// step runs and finishes the operation at x, which has been started. The lock is held before and
+// after, not between. It reports true if the operation is as before step and start, as run does.
 func (f *flow) step(x ref, c *scratch, p patience) (held bool) {
 	f.st.findDonor(f.st.at(x))
 	wake := f.readyCost >= wakeCost && f.parked.Load() > 0 && f.startable() != 0

@@ -65,8 +65,8 @@ func TestBetween(t *testing.T) {
 	check(device.Float32, 4, 0)
 }
 
-// BenchmarkBetween copies between two devices of OpenCL: POCL_DEVICES="pthread basic". It reports the quickest of them, and of the two ways through
-// host memory.
+// BenchmarkBetween copies between two devices of OpenCL: POCL_DEVICES="pthread basic". It reports
+// the quickest of them, and of the two ways through host memory.
 func BenchmarkBetween(b *testing.B) {
 	devs := twoDevices(b, false)
 	const n = 64 << 20

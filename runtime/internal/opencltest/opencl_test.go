@@ -137,8 +137,9 @@ func again(seed uint64) string {
 	return fmt.Sprintf("to run it alone: go test ./runtime/internal/opencltest -programs 1 -seed %d", seed)
 }
 
-// TestRandomPrograms has a model compute what the engine has a device compute, while calls of its driver fail. What does not depend on such a call comes out as if
-// nothing had happened, what does has its cause, and nothing is left of either.
+// TestRandomPrograms has a model compute what the engine has a device compute, while calls of its
+// driver fail. What does not depend on such a call comes out as if nothing had happened, what does
+// has its cause, and nothing is left of either.
 func TestRandomPrograms(t *testing.T) {
 	t.Setenv("ASYNCGEN_OPENCL_CPU", "1")
 	if b, err := opencl.New(0, nil); err != nil {

@@ -13,8 +13,9 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// TestDataParallel trains on one device of OpenCL, on two and on one together with the CPU. The same device counts twice if there is but one. Devices of
-// one kind give the same bits, and with the CPU, whose exponential function is another, they are within rounding.
+// TestDataParallel trains on one device of OpenCL, on two and on one together with the CPU. The
+// same device counts twice if there is but one. Devices of one kind give the same bits, and with
+// the CPU, whose exponential function is another, they are within rounding.
 func TestDataParallel(t *testing.T) {
 	t.Setenv("ASYNCGEN_OPENCL_CPU", "1")
 	var devs []device.Device

@@ -30,7 +30,8 @@ func mapped(name string, e *kernel.Expr) *device.Kernel {
 	return device.NewKernel(name, device.Map, e, device.Int64, device.Int64, device.Int64)
 }
 
-// A value is what the model knows of what an operation has written. Values don't change: an operation in place makes another.
+// A value is what the model knows of what an operation has written. Values don't change: an
+// operation in place makes another.
 type value struct {
 	elements []int64 // computed at once, in program order; meaningless if isBad
 	from     []*value
@@ -51,7 +52,8 @@ type endOf int
 
 func (e endOf) Error() string { return fmt.Sprintf("scope %d has ended", int(e)) }
 
-// A program draws one operation after the other, hands it to the engine, computes it in Go, and compares whatever comes out.
+// A program draws one operation after the other, hands it to the engine, computes it in Go, and
+// compares whatever comes out.
 type program struct {
 	rnd   *rand.Rand
 	e     *engine.Engine
@@ -394,8 +396,9 @@ func (p *program) before(v *value) []*value {
 // struck reports whether a fault was injected.
 func (p *program) struck() bool { return len(p.calls.Failed()) > p.hits }
 
-// check compares how v has come out with what can be: the failures of the program itself and only these, but for faults that were injected
-// and scopes that have ended, which spoil what depends on the operations that they hit, and nothing else.
+// check compares how v has come out with what can be: the failures of the program itself and only
+// these, but for faults that were injected and scopes that have ended, which spoil what depends on
+// the operations that they hit, and nothing else.
 func (p *program) check(v *value, err error) error {
 	before := p.before(v)
 	if err == nil {

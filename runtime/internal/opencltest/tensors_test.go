@@ -80,7 +80,8 @@ func alike(text string) string {
 	return deviceName.ReplaceAllString(text, "DEVICE")
 }
 
-// do makes the call f on both devices. Results that may differ a little, by slack units of the last place, are compared at once, others at the end.
+// do makes the call f on both devices. Results that may differ a little, by slack units of the last
+// place, are compared at once, others at the end.
 func (s *session) do(name string, f call, slack float64, mayFail bool, from ...*twin) ([]*twin, error) {
 	s.calls++
 	cpu, dev := make([]*tensor.Tensor, len(from)), make([]*tensor.Tensor, len(from))
@@ -328,8 +329,9 @@ func (s *session) int(style int) int64 {
 	return []int64{0, 1, -1, 2, -7, 63, 64, math.MaxInt64, math.MinInt64, math.MaxInt64 - 1, 1 << 53, 1<<53 + 1, 1 << 62, -1 << 31, 1<<32 + 5}[s.rnd.IntN(15)]
 }
 
-// TestTensors runs random programs of the whole API of tensors on the CPU and on another device, that of -on. They give the same bits, and fail with
-// the same causes; functions that are not rounded correctly may differ by some units of the last place.
+// TestTensors runs random programs of the whole API of tensors on the CPU and on another device,
+// that of -on. They give the same bits, and fail with the same causes; functions that are not
+// rounded correctly may differ by some units of the last place.
 func TestTensors(t *testing.T) {
 	t.Setenv("ASYNCGEN_OPENCL_CPU", "1")
 	all := []device.Device{device.CPU()}

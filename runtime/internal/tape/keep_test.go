@@ -85,8 +85,9 @@ func (k *keep) Accumulate(g op.Value) {
 	k.got = append(k.got, g.(*box))
 }
 
-// Nothing is used after the last user has let go, and nobody but leaves and the caller is a user of anything in the end: in
-// random graphs, in which values are shared and gradients passed on as they are. Backward adds up what Gradients returns.
+// Nothing is used after the last user has let go, and nobody but leaves and the caller is a user of
+// anything in the end: in random graphs, in which values are shared and gradients passed on as they
+// are. Backward adds up what Gradients returns.
 func TestUsersAreCounted(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 1))

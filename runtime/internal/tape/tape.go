@@ -34,11 +34,13 @@ type Leaf interface {
 // An Eager leaf takes up its gradient while Backward goes on.
 type Eager interface {
 	Leaf
-	// Expect says, before anything else happens, that a node of the leaf is in the graph of a Backward. Accumulate follows as soon as
-	// that node's gradient is complete, also if there is none: g is nil then.
+	// Expect says, before anything else happens, that a node of the leaf is in the graph of a
+	// Backward. Accumulate follows as soon as that node's gradient is complete, also if there is
+	// none: g is nil then.
 	Expect()
-	// Share says that a share of the gradient has been built, of which there are as many as operations that use the leaf. More of them may
-	// follow, and so will what else is built at the same distance, before Accumulate.
+	// Share says that a share of the gradient has been built, of which there are as many as
+	// operations that use the leaf. More of them may follow, and so will what else is built at the
+	// same distance, before Accumulate.
 	Share()
 	// Finish says that Backward has come to its end. It is called once for each Expect.
 	Finish()
@@ -112,8 +114,9 @@ func Trace(root *Node) (Graph, bool) {
 // lets go of what the nodes held, and of seed. Leaves take up their gradients in an order
 // that depends on the graph alone: at the end, unless they are [Eager].
 //
-// If some are, the graph is walked by distance from the root, so that parts of it that are alike, such as the passes of several
-// devices through one model, are walked side by side. Copies between devices and concatenations are no distance.
+// If some are, the graph is walked by distance from the root, so that parts of it that are alike,
+// such as the passes of several devices through one model, are walked side by side. Copies between
+// devices and concatenations are no distance.
 func (g Graph) Backward(b Builder, seed op.Value) {
 	eager := g.eager()
 	if len(eager) > 0 {
@@ -148,8 +151,9 @@ func (g Graph) eager() []Eager {
 	return list
 }
 
-// byDistance returns nodes, in which operands are before what uses them and the root is last, in the order of their longest way to the
-// root; of equals the first stay first, so that operands are before what uses them again.
+// byDistance returns nodes, in which operands are before what uses them and the root is last, in
+// the order of their longest way to the root; of equals the first stay first, so that operands are
+// before what uses them again.
 func byDistance(nodes []*Node) []*Node {
 	distance := make(map[*Node]int, len(nodes))
 	for _, n := range slices.Backward(nodes) {
@@ -191,9 +195,9 @@ func (g Graph) Gradients(b Builder, seed op.Value, of []*Node) []op.Value {
 	return values
 }
 
-// pull walks backwards and returns the gradients of the leaves and of the kept
-// nodes. Those of the others are let go of as soon as they have been passed on, and if release is set, as it is in Backward,
-// so is what the nodes hold, and Eager leaves take up theirs.
+// pull walks backwards and returns the gradients of the leaves and of the kept nodes. Those of the
+// others are let go of as soon as they have been passed on, and if release is set, as it is in
+// Backward, so is what the nodes hold, and Eager leaves take up theirs.
 func (g Graph) pull(b Builder, seed op.Value, kept map[*Node]bool, release bool) map[*Node]op.Value {
 	grads := map[*Node]op.Value{g.nodes[len(g.nodes)-1]: seed}
 	for _, n := range slices.Backward(g.nodes) {

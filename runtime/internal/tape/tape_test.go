@@ -129,8 +129,8 @@ func (l eager) Share()                { *l.log = append(*l.log, "share "+l.name)
 func (l eager) Accumulate(g op.Value) { *l.log = append(*l.log, fmt.Sprintf("%s %v", l.name, g)) }
 func (l eager) Finish()               { *l.log = append(*l.log, "finish "+l.name) }
 
-// Eager leaves are told before and after, get their gradients on the way, those of the last operations first and those of alike parts
-// side by side, and hear of it when they get none.
+// Eager leaves are told before and after, get their gradients on the way, those of the last
+// operations first and those of alike parts side by side, and hear of it when they get none.
 func TestEagerLeaves(t *testing.T) {
 	var log []string
 	leaf := func(name string, v number) tracked { return tracked{v, tape.NewLeaf(eager{name, &log})} }

@@ -91,7 +91,8 @@ func (private) Exported() {}
 		`{"github.com/asyncgen/asyncgen/runtime.At", Read, 1, Never, BatchedFails, "", "AtIndex"},`,
 		`{"(*github.com/asyncgen/asyncgen/runtime/tensor.Tensor).Div", Op, None, Never, BatchedFails, "", ""},`,
 		`{"(*github.com/asyncgen/asyncgen/runtime/tensor.Tensor).MulScalar", Op, None, Never, Batched, "MulF64", ""},`,
-		`{"(*github.com/asyncgen/asyncgen/runtime/tensor.Tensor).Add", Op, None, Never, Batched, "", ""},`, // of zops.go, which was not there
+		// of zops.go, which was not there
+		`{"(*github.com/asyncgen/asyncgen/runtime/tensor.Tensor).Add", Op, None, Never, Batched, "", ""},`,
 	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no row %s in\n%s", want, text)

@@ -38,8 +38,8 @@ func bandwidth(f, g func(), fBytes, gBytes int) (float64, float64) {
 	return float64(fBytes*calls) / best[0].Seconds(), float64(gBytes*calls) / best[1].Seconds()
 }
 
-// BenchmarkOfTriad compares loops with the triad loop of the same ISA, in the same process and in turn. In memory beyond the
-// caches both write past these.
+// BenchmarkOfTriad compares loops with the triad loop of the same ISA, in the same process and in
+// turn. In memory beyond the caches both write past these.
 func BenchmarkOfTriad(b *testing.B) {
 	var memory [4][]byte
 	for i := range memory {
@@ -110,8 +110,9 @@ func sumLoop() Loop {
 	}
 }
 
-// BenchmarkColumns tells how fast the rows of a matrix are read for its product with a column, in each level of the memory: the best of
-// many windows. Rows that are a multiple of 1 KiB apart collide.
+// BenchmarkColumns tells how fast the rows of a matrix are read for its product with a column, in
+// each level of the memory: the best of many windows. Rows that are a multiple of 1 KiB apart
+// collide.
 func BenchmarkColumns(b *testing.B) {
 	mem := make([]byte, 40<<20)
 	for len(mem) > 0 && uintptr(unsafe.Pointer(&mem[0]))%4096 != 0 {

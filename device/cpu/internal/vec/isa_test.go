@@ -70,7 +70,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// The assembly needs nothing that Machine does not look for. Instructions of SSE would work, but are slow between those of AVX.
+// The assembly needs nothing that Machine does not look for. Instructions of SSE would work, but
+// are slow between those of AVX.
 func TestRequirements(t *testing.T) {
 	files, err := filepath.Glob("z*_amd64.s")
 	if err != nil || len(files) == 0 {

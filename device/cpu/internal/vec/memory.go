@@ -20,7 +20,8 @@ const someCache = 32 << 20
 // shortest is how many bytes the loops in assembly that move bytes move, at least.
 const shortest = 64
 
-// uninterrupted is how many bytes a function in assembly writes at a time, or twice as many: some ten microseconds' work.
+// uninterrupted is how many bytes a function in assembly writes at a time, or twice as many: some
+// ten microseconds' work.
 const uninterrupted = 64 << 10
 
 // Fill sets n elements at dst, of the given size, to the value with the Bits s.

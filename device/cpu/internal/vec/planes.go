@@ -90,7 +90,8 @@ func tapsTwin[T float32 | float64](t Tap) Taps {
 	}
 }
 
-// whereTaps replaces each m of row by the weight of the last of the rows at the offsets from a place that have m there, or NaN.
+// whereTaps replaces each m of row by the weight of the last of the rows at the offsets from a
+// place that have m there, or NaN.
 func whereTaps[T float32 | float64](row, w []T, offsets []int, from unsafe.Pointer) {
 	for j, m := range row {
 		row[j] = 0
@@ -104,7 +105,8 @@ func whereTaps[T float32 | float64](row, w []T, offsets []int, from unsafe.Point
 	}
 }
 
-// addTaps adds rows at the offsets from a place, times their weights, to row: four at once, which saves loads and stores of row.
+// addTaps adds rows at the offsets from a place, times their weights, to row: four at once, which
+// saves loads and stores of row.
 func addTaps[T float32 | float64](row, w []T, offsets []int, from unsafe.Pointer) {
 	at := func(p int) []T { return unsafe.Slice((*T)(unsafe.Add(from, offsets[p])), len(row)) }
 	p := 0
@@ -127,8 +129,8 @@ func addTaps[T float32 | float64](row, w []T, offsets []int, from unsafe.Pointer
 	}
 }
 
-// Collect copies 1 to 2*Lanes elements from each of the places src + at[p], for p < k, k > 0, to dst, dst + step and so on. It
-// writes nothing else.
+// Collect copies 1 to 2*Lanes elements from each of the places src + at[p], for p < k, k > 0, to
+// dst, dst + step and so on. It writes nothing else.
 func (p *Products) Collect(k, cols int, at *int, src, dst unsafe.Pointer, step int) {
 	v := 0
 	if cols > p.Lanes {

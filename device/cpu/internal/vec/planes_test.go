@@ -41,7 +41,8 @@ func testTaps[T float](t *testing.T) {
 		}
 		tap := Tap(round % 4)
 		for i := range dst {
-			if r, j := i/ld, i%ld; tap == TapWhere && j < cols && rnd.IntN(8) > 0 { // or else there is hardly anything like it
+			// or else there is hardly anything like it
+			if r, j := i/ld, i%ld; tap == TapWhere && j < cols && rnd.IntN(8) > 0 {
 				dst[i] = src[at[rnd.IntN(k)]+r*down+j]
 				before[i] = dst[i]
 			}

@@ -83,9 +83,9 @@ func drawSome[T device.Element](l drawLoop, s *drawScratch, tag uint32, key, pos
 	return copy(dst, unsafe.Slice((*T)(unsafe.Pointer(&s.blocks)), l.blocks*int(perBlock))[skip:])
 }
 
-// setKeys sets the keys of the ten rounds of kernel.Philox, the first key of a round, then its second. Word 1 of all counters is high,
-// word 2 is tag, and word 3 is 0, so that some products of the first rounds are the same for all; they are
-// among the keys of the next.
+// setKeys sets the keys of the ten rounds of kernel.Philox, the first key of a round, then its
+// second. Word 1 of all counters is high, word 2 is tag, and word 3 is 0, so that some products of
+// the first rounds are the same for all; they are among the keys of the next.
 func (s *drawScratch) setKeys(key uint64, tag, high uint32) {
 	const m0, m1, w0, w1 = 0xD2511F53, 0xCD9E8D57, 0x9E3779B9, 0xBB67AE85 // as in kernel.Philox
 	k0, k1 := uint32(key), uint32(key>>32)

@@ -21,8 +21,9 @@ func TestDrawers(t *testing.T) {
 	})
 }
 
-// checkDrawer compares a drawer with kernel.Draw: for every length, from places within and across blocks, where words of the counter
-// change and where the position begins anew, into memory flush against pages that can't be touched.
+// checkDrawer compares a drawer with kernel.Draw: for every length, from places within and across
+// blocks, where words of the counter change and where the position begins anew, into memory flush
+// against pages that can't be touched.
 func checkDrawer[T device.Element](t *testing.T, d kernel.Distribution) {
 	t.Run(fmt.Sprintf("%v/%v", d, device.DTypeOf[T]()), func(t *testing.T) {
 		rnd := newRand(t)

@@ -8,8 +8,9 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
-// Squares is the fold by addition, by the tree of kernel.Fold, of the squares of n elements at x, at most kernel.Block of
-// them, less shift; each difference and each square is rounded. Shift and the result are Bits.
+// Squares is the fold by addition, by the tree of kernel.Fold, of the squares of n elements at x,
+// at most kernel.Block of them, less shift; each difference and each square is rounded. Shift and
+// the result are Bits.
 type Squares func(x unsafe.Pointer, n int, shift uint64) uint64
 
 // A Norm sets n elements to those at x less shift, times scale, times those at gain, plus those at bias, each step
@@ -53,7 +54,8 @@ func squaresTwin[T float32 | float64](fold Fold) Squares {
 	}
 }
 
-// NormOf returns the loop for float32 or float64 with so many vectors: 0 for neither gain nor bias, 1 for a gain, 2 for both.
+// NormOf returns the loop for float32 or float64 with so many vectors: 0 for neither gain nor bias,
+// 1 for a gain, 2 for both.
 func NormOf(dt device.DType, vectors int) Norm {
 	if f, ok := norms.get(normKey{dt, vectors}); ok {
 		return f

@@ -43,7 +43,8 @@ func prim(m *isa, name, text string, in []*element, out *element, body func() fu
 	}
 }
 
-// hasForm reports whether there are loops of the given form, with a scalar: for either of two operands, and for what a choice is between.
+// hasForm reports whether there are loops of the given form, with a scalar: for either of two
+// operands, and for what a choice is between.
 func hasForm(in []*element, form string) bool {
 	switch len(in) {
 	case 2:
@@ -119,7 +120,8 @@ func floats(m *isa, e *element) {
 		if m == avx512 {
 			instruction = pair(e, VRNDSCALEPS, VRNDSCALEPD)
 		}
-		prim(m, op.name, op.text, one, e, plain(m, func(x, _, r vector) { instruction(Imm(8|op.mode), x, r) })) // 8: no exception if inexact
+		// 8: no exception if inexact
+		prim(m, op.name, op.text, one, e, plain(m, func(x, _, r vector) { instruction(Imm(8|op.mode), x, r) }))
 	}
 }
 
@@ -384,8 +386,8 @@ func fromIntsByParts() {
 	})
 }
 
-// doubles returns what makes float64s of int64s, rounded once: the upper half of x times 1<<32, whose bits stand in those of
-// 3<<67, and the lower half, whose bits stand in those of 1<<52.
+// doubles returns what makes float64s of int64s, rounded once: the upper half of x times 1<<32,
+// whose bits stand in those of 3<<67, and the lower half, whose bits stand in those of 1<<52.
 func doubles(m *isa) func(x vector) vector {
 	upper, lower, both, zero := m.constant(0x4438000000000000, 8), m.constant(0x4330000000000000, 8), m.constant(0x4438001000000000, 8), m.zero()
 	return func(x vector) vector {

@@ -79,8 +79,9 @@ func foldBlock(m *isa, e *element, c combiner) {
 	foldTree(m, e, c, m.spread(param("identity"), e.size), nil)
 }
 
-// foldTree writes what folds the n elements at x by the tree of kernel.Fold, with all the lanes in registers, some of them
-// after the others where there are too few registers; or what the function of, unless it is nil, makes of the elements, in their registers.
+// foldTree writes what folds the n elements at x by the tree of kernel.Fold, with all the lanes in
+// registers, some of them after the others where there are too few registers; or what the function
+// of, unless it is nil, makes of the elements, in their registers.
 func foldTree(m *isa, e *element, c combiner, identity vector, of func(v vector)) {
 	x, n := param("x"), param("n")
 	perVector := m.bytes / e.size
@@ -198,7 +199,8 @@ func foldRows(m *isa, e *element, c combiner) {
 	RET()
 }
 
-// rest takes the left elements of the last row, or what of, unless it is nil, makes of them. The lanes of acc begin with the given vector of the row.
+// rest takes the left elements of the last row, or what of, unless it is nil, makes of them. The
+// lanes of acc begin with the given vector of the row.
 func rest(m *isa, e *element, c combiner, acc []vector, identity vector, of func(v vector), left reg.GPVirtual, begin int, place func(int) Mem) {
 	perVector := m.bytes / e.size
 	if m == avx512 {

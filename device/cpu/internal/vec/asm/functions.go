@@ -857,7 +857,8 @@ func (a *arithmetics) pow(x, y lanes) lanes {
 	return a.powEdges(a.mul(a.expPoly1(r), a.power(1, n)), x, y, base)
 }
 
-// powEdges makes v, which base to the power of y is, right for the sign of x, for NaN, and where it is 1 whatever the other operand is.
+// powEdges makes v, which base to the power of y is, right for the sign of x, for NaN, and where it
+// is 1 whatever the other operand is.
 func (a *arithmetics) powEdges(v, x, y, base lanes) lanes {
 	Comment("signs, NaN, and what is 1 for all others")
 	v = a.selectWhere(v, base, isEqual, 1, a.number(1))

@@ -258,10 +258,11 @@ func storeTile(m *isa, e *element, sums [][]vector, t *tail) {
 // columnVectors is how many vectors of sums columns has: enough to hide the latency of an addition.
 const columnVectors = 4
 
-// columns writes sums of rows times a column. The rows are turned into columns in
-// registers, so that each sum adds its products in order. Of most rows 16 bytes are read at a time, of two vectors of them before
-// anything is added: the elements of x are then read half as often, and loads are what takes the time. Of rows that collide
-// two whole squares are read before the next rows, which is a cache line: until the others have been, the rest of it would be gone.
+// columns writes sums of rows times a column. The rows are turned into columns in registers, so
+// that each sum adds its products in order. Of most rows 16 bytes are read at a time, of two
+// vectors of them before anything is added: the elements of x are then read half as often, and
+// loads are what takes the time. Of rows that collide two whole squares are read before the next
+// rows, which is a cache line: until the others have been, the rest of it would be gone.
 func columns(e *element, doCollide bool) {
 	name, list := "columns"+e.name, 0
 	if doCollide {
@@ -314,7 +315,8 @@ func columns(e *element, doCollide bool) {
 	}
 	if doCollide {
 		block("lines", 64, func() {
-			// Vector by vector: the additions to one sum wait for each other, and processors look ahead as far as the next vectors.
+			// Vector by vector: the additions to one sum wait for each other, and processors look ahead
+			// as far as the next vectors.
 			for v, sum := range sums {
 				for at := 0; at < 64; at += 32 {
 					for c, column := range square(e, rows(v, at)) {
@@ -406,7 +408,8 @@ func oblong(e *element, row func(r int) Mem) []vector {
 	return interleaved(e, rows)
 }
 
-// interleaved returns, in the lower half of vectors and in the upper one, the columns of 4 rows of float32, or 2 of float64.
+// interleaved returns, in the lower half of vectors and in the upper one, the columns of 4 rows of
+// float32, or 2 of float64.
 func interleaved(e *element, rows []vector) []vector {
 	if e.size == 8 {
 		return halves(rows[0], rows[1])

@@ -10,13 +10,14 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// philox writes the loops that draw random numbers: for whole groups of blocks what kernel.Draw says, whose functions the
-// comments name. Every step rounds as it does there. A product is contracted with a
-// sum only where it is exact, as that of a power of two is.
+// philox writes the loops that draw random numbers: for whole groups of blocks what kernel.Draw
+// says, whose functions the comments name. Every step rounds as it does there. A product is
+// contracted with a sum only where it is exact, as that of a power of two is.
 //
-// A vector has a word of one block in the low half of each lane of 64 bits. What is in the high halves does not matter until
-// the words of a block are joined, as VPMULUDQ multiplies the low ones. Each 128 bits have block i and block i + half of
-// the group, so that interleaving two vectors within 128 bits gives the first half of the group in order, and then the second.
+// A vector has a word of one block in the low half of each lane of 64 bits. What is in the high
+// halves does not matter until the words of a block are joined, as VPMULUDQ multiplies the low
+// ones. Each 128 bits have block i and block i + half of the group, so that interleaving two
+// vectors within 128 bits gives the first half of the group in order, and then the second.
 func philox() {
 	for _, m := range isas {
 		d := draws{m}
@@ -42,7 +43,8 @@ const groupsAtOnce = 2
 // oddLanes are the odd ones of the lanes of 32 bits, with AVX-512.
 var oddLanes = reg.K1
 
-// function writes one loop. convert turns the words of a group of blocks into numbers: the first half of the group, then the second.
+// function writes one loop. convert turns the words of a group of blocks into numbers: the first
+// half of the group, then the second.
 func (d draws) function(name, distribution, dtype string, convert func(w [4]vector) (first, second vector)) {
 	name += d.name
 	blocks := d.bytes / 8
@@ -87,8 +89,9 @@ func (d draws) order() Mem {
 	return longs.at(0, 2, 1, 3)
 }
 
-// blocks is kernel.Philox for each group: the four words of a block, in the low halves of four vectors. Of the counter only word 0
-// differs from block to block. What follows from the others alone is in the keys of the first rounds (see roundKeys in package vec).
+// blocks is kernel.Philox for each group: the four words of a block, in the low halves of four
+// vectors. Of the counter only word 0 differs from block to block. What follows from the others
+// alone is in the keys of the first rounds (see roundKeys in package vec).
 func (d draws) blocks(counter vector, keys reg.Register, m0, m1 vector) [groupsAtOnce][4]vector {
 	var c [groupsAtOnce][4]vector
 	for round := range 10 {
@@ -471,8 +474,9 @@ func (d draws) toFloat64(x vector) {
 		VCVTQQ2PD(x, x)
 		return
 	}
-	// The bits of 2**52 + low half and of 2**84 + 2**63 + high half * 2**32 have these halves as they are. The second without
-	// the powers of two, and without that of the first, is exact; the sum is rounded.
+	// The bits of 2**52 + low half and of 2**84 + 2**63 + high half * 2**32 have these halves as they
+	// are. The second without the powers of two, and without that of the first, is exact; the sum is
+	// rounded.
 	low := YMM()
 	VBROADCASTSD(longs.float64(0x1p52), low)
 	VPBLENDD(Imm(0x55), x, low, low)
@@ -487,8 +491,8 @@ func and(o ...Op) { VPAND(o[0], o[1], o[2]) }
 func or(o ...Op)  { VPOR(o[0], o[1], o[2]) }
 func xor(o ...Op) { VPXOR(o[0], o[1], o[2]) }
 
-// withWords writes an instruction whose first operand is the same word in every lane: plain, on a register, or spread, which
-// reads the one word in memory.
+// withWords writes an instruction whose first operand is the same word in every lane: plain, on a
+// register, or spread, which reads the one word in memory.
 func (d draws) withWords(plain, spread func(...Op), word uint32, x, dst vector) {
 	if d.isWide() {
 		spread(words.at(uint64(word)), x, dst)

@@ -24,7 +24,8 @@ func planes() {
 	}
 }
 
-// collect writes the copy of so many vectors from each of several places. The last vector has fewer elements, to read and to write.
+// collect writes the copy of so many vectors from each of several places. The last vector has fewer
+// elements, to read and to write.
 func collect(m *isa, vectors int) {
 	name := fmt.Sprintf("collect%s%d", m.name, vectors)
 	enter("collects", m.name, fmt.Sprint(vectors), name)
