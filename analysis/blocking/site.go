@@ -44,8 +44,6 @@ type Site struct {
 	// Alarms reports whether all that the value decides is whether to give up: it
 	// should never be what is asked for.
 	Alarms bool
-	// Ends reports whether the value decides when the loop ends, which many correct algorithms do.
-	Ends bool
 
 	in  *Func
 	at  *Call
@@ -287,7 +285,6 @@ func (a *analyzer) site(c *Call) *Site {
 			s.Alarms = true
 			for _, p := range a.uses(c, l) {
 				s.Alarms = s.Alarms && (p.use != Decides || p.alarm)
-				s.Ends = s.Ends || p.ends && !p.alarm
 				if _, ok := p.cur.Parent().Node().(*ast.SendStmt); ok && a.receives(l) {
 					s.Outside = true // a client waits for the answer
 				}

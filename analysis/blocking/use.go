@@ -32,7 +32,6 @@ type place struct {
 	pos   token.Pos
 	cur   inspector.Cursor
 	alarm bool // what it decides is whether to give up
-	ends  bool // what it decides is whether the loop ends
 }
 
 // A follower finds what becomes of the value of a call in a loop.
@@ -288,7 +287,6 @@ func (a *analyzer) funcAt(cur inspector.Cursor) *Func {
 func (w *follower) condition(stmt, cur inspector.Cursor, f *Func) {
 	if _, ok := stmt.Node().(*ast.ForStmt); ok {
 		w.add(Decides, cur, f)
-		w.places[len(w.places)-1].ends = true
 		return
 	}
 	var body token.Pos // the condition's own calls don't count
@@ -298,7 +296,7 @@ func (w *follower) condition(stmt, cur inspector.Cursor, f *Func) {
 	case *ast.SwitchStmt:
 		body = n.Body.Pos()
 	}
-	decides, ends, acts := false, false, false
+	decides, acts := false, false
 	for c := range stmt.Preorder((*ast.BranchStmt)(nil), (*ast.ReturnStmt)(nil), (*ast.CallExpr)(nil)) {
 		if c.Node().Pos() < body {
 			continue
@@ -306,24 +304,20 @@ func (w *follower) condition(stmt, cur inspector.Cursor, f *Func) {
 		switch n := c.Node().(type) {
 		case *ast.BranchStmt:
 			_, inSwitch := stmt.Node().(*ast.SwitchStmt)
-			isJump := !(inSwitch && n.Label == nil && n.Tok == token.BREAK) && n.Tok != token.FALLTHROUGH
-			decides = decides || isJump
-			ends = ends || isJump && n.Tok != token.CONTINUE
+			isOfSwitch := inSwitch && n.Label == nil && n.Tok == token.BREAK
+			decides = decides || !isOfSwitch && n.Tok != token.FALLTHROUGH
 		case *ast.ReturnStmt:
-			decides, ends = true, true
+			decides = true
 		case *ast.CallExpr:
 			call := w.calls[n]
-			ends = ends || neverReturns(w.info, n)
-			decides = decides || ends || call != nil && (call.enqueues() || call.mutates())
+			decides = decides || neverReturns(w.info, n) || call != nil && (call.enqueues() || call.mutates())
 			acts = acts || call != nil && !isArithmetic(call.Callee)
 		}
 	}
-	leads, toEnd := w.leadsToDecision(stmt, body, cur, f)
 	switch {
-	case decides || leads:
+	case decides || w.leadsToDecision(stmt, body, cur, f):
 		w.add(Decides, cur, f)
-		at := &w.places[len(w.places)-1]
-		at.alarm, at.ends = w.isAlarm(stmt), ends || toEnd
+		w.places[len(w.places)-1].alarm = w.isAlarm(stmt)
 	case acts:
 		w.add(Passed, cur, f) // it picks what the host does: what is printed, who is told
 	default:
@@ -383,8 +377,8 @@ func isArithmetic(fn *types.Func) bool {
 
 // leadsToDecision reports whether the branches of a statement, which begin at
 // body, assign a variable that decides what the loop does next: a count of the
-// steps without progress. It also reports whether what is decided then is the end of the loop.
-func (w *follower) leadsToDecision(stmt inspector.Cursor, body token.Pos, cur inspector.Cursor, f *Func) (leads, toEnd bool) {
+// steps without progress.
+func (w *follower) leadsToDecision(stmt inspector.Cursor, body token.Pos, cur inspector.Cursor, f *Func) bool {
 	for c := range stmt.Preorder((*ast.AssignStmt)(nil), (*ast.IncDecStmt)(nil)) {
 		if c.Node().Pos() < body {
 			continue
@@ -397,12 +391,12 @@ func (w *follower) leadsToDecision(stmt inspector.Cursor, body token.Pos, cur in
 			lhs = []ast.Expr{n.X}
 		}
 		for _, e := range lhs {
-			decides, ends := w.decidedBy(e, cur, f)
-			leads = leads || decides || w.isComputedWith(e)
-			toEnd = toEnd || ends
+			if w.decides(e, cur, f) || w.isComputedWith(e) {
+				return true
+			}
 		}
 	}
-	return leads, toEnd
+	return false
 }
 
 // isComputedWith reports whether e is a variable or field whose tensors are
@@ -414,16 +408,13 @@ func (w *follower) isComputedWith(e ast.Expr) bool {
 		w.any(w.loop.outermost(), func(c *Call) bool { return c.enqueues() && w.mentions(c.Expr, v) })
 }
 
-// decidedBy reports whether what is assigned to a variable decides what the
-// loop does next, and whether that is to end.
-func (w *follower) decidedBy(e ast.Expr, cur inspector.Cursor, f *Func) (decides, ends bool) {
+// decides reports whether what is assigned to a variable decides what the
+// loop does next.
+func (w *follower) decides(e ast.Expr, cur inspector.Cursor, f *Func) bool {
 	if w.local(e) == nil || w.depth > 2 {
-		return false, false
+		return false
 	}
 	further := follower{analyzer: w.analyzer, loop: w.loop, seen: maps.Clone(w.seen), depth: w.depth + 1}
 	further.variable(e, cur, f)
-	for _, p := range further.places {
-		decides, ends = decides || p.use == Decides, ends || p.ends
-	}
-	return decides, ends
+	return slices.ContainsFunc(further.places, func(p place) bool { return p.use == Decides })
 }

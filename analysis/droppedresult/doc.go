@@ -6,7 +6,9 @@
 // new tensor and leave their operands as they are, so a call whose result is
 // dropped does nothing but work. Usually it was meant to change its operand.
 //
-// The rule reports operations and views that are statements of their own.
+// The rule reports operations and views that are statements of their own, and what returns
+// the state of a model and does no more: nn.Snapshot keeps nothing that is not assigned, and
+// nn.Frozen freezes only the model that it returns.
 //
 // WRONG
 //

@@ -39,7 +39,7 @@ func check(p *blocking.Pass) {
 // returnsOnly reports whether all that c does is to return something new.
 func returnsOnly(c *blocking.Call) bool {
 	kind := c.API().Kind
-	if kind != tensorapi.Op && kind != tensorapi.View {
+	if kind != tensorapi.Op && kind != tensorapi.View && kind != tensorapi.Value {
 		return false
 	}
 	recv := c.Callee.Signature().Recv()

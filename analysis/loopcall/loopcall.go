@@ -21,10 +21,6 @@ func check(p *blocking.Pass) {
 		if s.Pattern() != blocking.Calling {
 			continue
 		}
-		severity := s.Severity()
-		if s.Ends {
-			severity = blocking.Info
-		}
 		var chain []string
 		for _, l := range s.Chain {
 			chain = append(chain, l.Call+" at "+l.Pos)
@@ -33,7 +29,7 @@ func check(p *blocking.Pass) {
 		if s.Compares() {
 			each, remedy = "comparison", "read what is compared before, and sort by that"
 		}
-		p.Report(severity, analysis.Diagnostic{
+		p.Report(s.Severity(), analysis.Diagnostic{
 			Pos:     s.Call.Pos(),
 			End:     s.Call.End(),
 			Message: "blocking call in loop: " + s.Name + " waits for the device in each " + each + " (" + strings.Join(chain, ", then ") + "); " + remedy,

@@ -9,10 +9,9 @@
 // The rule reports reads in a loop whose value reaches a condition that ends
 // the iteration or the loop, or that chooses what is enqueued, also by a variable
 // that later iterations compute with. Many correct algorithms end when a value is
-// small enough, so where the value decides that, findings are of severity info: they
-// are shown with -severity=info. A loop that chooses by a value what it enqueues is a
-// warning. So is one that only asks whether to give up, for NaN and infinities or to
-// return an error: it waits each time for what hardly ever happens.
+// small enough; most may as well do so a few iterations late. A loop that only asks
+// whether to give up, for NaN and infinities or to return an error, waits each time
+// for what hardly ever happens.
 //
 // WRONG
 //

@@ -20,14 +20,11 @@ func check(p *blocking.Pass) {
 		if s.Pattern() != blocking.Steering {
 			continue
 		}
-		severity, advice := s.Severity(), "decide every so many iterations, or one iteration late"
-		switch {
-		case s.Alarms:
+		advice := "decide every so many iterations, or one iteration late"
+		if s.Alarms {
 			advice = "look every so many iterations, or after the loop"
-		case s.Ends:
-			severity = blocking.Info
 		}
-		p.Report(severity, analysis.Diagnostic{
+		p.Report(s.Severity(), analysis.Diagnostic{
 			Pos:     s.Call.Pos(),
 			End:     s.Call.End(),
 			Message: "value decides in loop: " + s.Name + " is waited for in each iteration before more can be enqueued; " + advice,

@@ -9,7 +9,7 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-func dropped(x, y *tensor.Tensor, p *tensor.Param) *tensor.Tensor {
+func dropped(x, y *tensor.Tensor, p *tensor.Param, l *layer) *tensor.Tensor {
 	x.AddScalar(1)         // want `result of x.AddScalar is thrown away; a tensor never changes, so assign what the method returns \[AT032\]`
 	x.Reshape(2, 3)        // want `result of x.Reshape is thrown away`
 	p.Value().MulScalar(2) // want `AT032`
@@ -17,6 +17,9 @@ func dropped(x, y *tensor.Tensor, p *tensor.Param) *tensor.Tensor {
 	tensor.Where(x, y, x)  // want `result of tensor.Where is thrown away; assign it \[AT032\]`
 	nn.L2Loss(x, y)        // want `AT032`
 	func() { y.Mul(x) }()  // want `AT032`
+	nn.Snapshot(l)         // want `result of nn.Snapshot is thrown away; assign it`
+	nn.Frozen(l)           // want `AT032`
+	p.Value()              // want `AT032`
 	for range 10 {
 		x.MulScalar(0.5) // want `AT032`
 	}

@@ -22,7 +22,7 @@ func alarm(x *tensor.Tensor) error {
 func converges(x *tensor.Tensor, eps float64) *tensor.Tensor {
 	for range 100 {
 		y := x.MatMul(x)
-		if y.Sub(x).Norm().Item() < eps {
+		if y.Sub(x).Norm().Item() < eps { // want `AT005`
 			return y
 		}
 		x = y
@@ -45,7 +45,7 @@ func patience(x *tensor.Tensor) *tensor.Tensor {
 	bad := 0
 	for range 100 {
 		x = x.MatMul(x)
-		if x.Norm().Item() > 1 { // leads to the end of the loop
+		if x.Norm().Item() > 1 { // want `AT005`
 			bad++
 		}
 		if bad > 5 {
