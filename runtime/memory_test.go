@@ -161,9 +161,6 @@ const memorySteps = 40
 
 // TestLaterMemory: a loop that runs behind its reads lives with as little memory as it does otherwise.
 func TestLaterMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes long with the race detector, and TestLaterGivesBack has what runs at once here")
-	}
 	for _, l := range memoryLoops {
 		t.Run(l.name, func(t *testing.T) {
 			for _, limit := range []int{12 << 20, 40 << 20} {

@@ -230,6 +230,9 @@ func (a *analyzer) resolveValue(c *Call) {
 	if c.api.Kind != tensorapi.Unknown && c.api.Kind != tensorapi.Call {
 		return
 	}
+	if c.Callee != nil && c.dynamic {
+		a.resolveConcrete(c)
+	}
 	if less, ok := a.lessMethod(c); ok {
 		c.args = append(c.args, less)
 	}
@@ -267,6 +270,32 @@ func (a *analyzer) resolveBound(c *Call) bool {
 	}
 	c.Callee, c.recv = fn, sel.X
 	return true
+}
+
+// resolveConcrete finds out which method c, a call through an interface, calls if that is in
+// a local variable that is assigned once, a value of another type: var m Meter = &average{}.
+func (a *analyzer) resolveConcrete(c *Call) {
+	sel, ok := ast.Unparen(c.Expr.Fun).(*ast.SelectorExpr)
+	if !ok {
+		return
+	}
+	v := a.local(sel.X)
+	d := a.defs[v]
+	if v == nil || len(d) != 1 || d[0].kind != defValue || a.params[v].of != nil {
+		return
+	}
+	t := a.info.TypeOf(orNil(d[0].value))
+	if _, isTuple := t.(*types.Tuple); t == nil || isTuple || types.IsInterface(t) {
+		return
+	}
+	obj, _, _ := types.LookupFieldOrMethod(t, true, c.Callee.Pkg(), c.Callee.Name())
+	fn, ok := obj.(*types.Func)
+	if !ok || types.IsInterface(recvType(fn)) {
+		return
+	}
+	if m := a.funcObject(fn, 0); m.isKnown() {
+		c.target, c.summary, c.impls, c.dynamic = m.fn, m.sum, nil, false
+	}
 }
 
 // lessMethod returns the method by which c, a call of sort.Sort or its like, compares

@@ -180,9 +180,6 @@ func TestScarceMemory(t *testing.T) {
 
 // TestFlatMemory trains for a while, without a read, and has no more in use at the end than near the beginning.
 func TestFlatMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("is about memory alone, and takes long with the race detector")
-	}
 	t.Setenv("ASYNCGEN_MEMORY", fmt.Sprint(8<<20))
 	eachBackend(t, func(t *testing.T, b *fault.Backend, on device.Device, e *engine.Engine) {
 		w := tensor.NewParam(tensor.On(on).Full(0.01, 100, 50))

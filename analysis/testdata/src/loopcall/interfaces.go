@@ -94,3 +94,35 @@ func many(r reader, data []Batch) (total float64) {
 	}
 	return
 }
+
+// A variable that is assigned once, a value of a type, says which it is.
+type lazy struct{ sum *tensor.Tensor }
+
+func (l *lazy) Read(t *tensor.Tensor) float64 { l.sum = t; return 0 }
+
+func oneReader(data []Batch) (total float64) {
+	var r reader = r1{}
+	for _, b := range data {
+		total += r.Read(batch.Loss(w, b)) // want `r.Read waits`
+	}
+	return
+}
+
+func oneLazyReader(data []Batch) (total float64) {
+	var r reader = &lazy{}
+	for _, b := range data {
+		total += r.Read(batch.Loss(w, b))
+	}
+	return
+}
+
+func oneReaderOfTwo(data []Batch, eager bool) (total float64) {
+	var r reader = &lazy{}
+	if eager {
+		r = r1{}
+	}
+	for _, b := range data {
+		total += r.Read(batch.Loss(w, b))
+	}
+	return
+}
