@@ -286,6 +286,9 @@ func (a *analyzer) classify(e ast.Expr, holds bool, f *Func, l *Loop, depth int)
 		return rarely
 	}
 	if a.readsTime(e) {
+		if !holds && a.asksForTimeOver(e) {
+			return always // until then
+		}
 		return rarely
 	}
 	if a.readsTensorIn(l, e, depth) {
@@ -740,6 +743,20 @@ func (a *analyzer) readsTime(e ast.Expr) bool {
 		return !found
 	})
 	return found
+}
+
+// asksForTimeOver reports whether e asks whether a time has come, by name or by
+// comparing how much has passed: now.After(end), time.Since(start) > limit. Until then
+// it has not.
+func (a *analyzer) asksForTimeOver(e ast.Expr) bool {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.CallExpr:
+		c := a.calls[e]
+		return c != nil && isFullName(c.Callee, "(time.Time).After")
+	case *ast.BinaryExpr:
+		return e.Op == token.GTR || e.Op == token.GEQ
+	}
+	return false
 }
 
 // readsTensor reports whether e depends on a value that was read from a

@@ -31,6 +31,10 @@ func (a *analyzer) isOuter(l *Loop, c *Call) bool {
 		}
 	}
 	return a.any(l, func(d *Call) bool {
+		if d.iter != nil && ast.Stmt(d.iter) == l.Stmt {
+			cb := d.callback(0) // the loop of the iterator is l itself
+			return cb == nil && d.sum().Trains || cb != nil && cb.Slow
+		}
 		return d != c && d.Expr != l.fn.arg && d.sum().Trains && a.guardOf(d.in, d.Expr.Pos(), l) != rarely
 	})
 }

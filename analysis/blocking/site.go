@@ -147,6 +147,21 @@ func (c *Call) isOwnPace(w wait) bool {
 	return w.via != nil && (w.via.InLoop && (w.operand == nil || c.enqueues()) || w.via.Guarded || c.sum().Trains || c.target != nil && c.target.scc == c.in.owner().scc)
 }
 
+// isBesideStep reports whether w is a wait of c's callee in, or after, a loop of its own
+// over data, and the loop around c takes a step of training in each iteration, with other
+// data: a model is evaluated after every step.
+func (a *analyzer) isBesideStep(c *Call, w wait) bool {
+	if w.via == nil || !w.via.InLoop || w.via.Guarded || w.operand != nil || c.sum().Steps || c.target != nil && c.target.scc == c.in.owner().scc {
+		return false
+	}
+	for l := range a.loopsAround(c.in, c.Expr.Pos()) {
+		if !l.small {
+			return l.blocks != nil && a.stepsItself(l) && !a.isOuter(l, c) && a.overData(l, l.fn.wholeLoop())
+		}
+	}
+	return false
+}
+
 // handedWaits lists what a call waits for because of a function that it is
 // handed and calls.
 func (a *analyzer) handedWaits(c *Call, arg *funcArg) []wait {
@@ -261,7 +276,7 @@ func (a *analyzer) sites() []*Site {
 // site returns the site that c is, or nil.
 func (a *analyzer) site(c *Call) *Site {
 	for _, w := range a.waits(c) {
-		if c.isOwnPace(w) {
+		if c.isOwnPace(w) && !a.isBesideStep(c, w) {
 			continue
 		}
 		l := a.hotLoop(c, w)

@@ -135,7 +135,7 @@ func (a *analyzer) addWait(list []Wait, g *Func, c *Call, w wait) []Wait {
 	}
 	entry := Wait{
 		Guarded: a.guardOf(g, c.Expr.Pos(), nil) != always,
-		InLoop:  a.loops(g, c) || a.afterLoop(g, c) || a.beforeLoop(g, c),
+		InLoop:  a.loopsOverData(g, c) || a.afterLoop(g, c) || a.beforeLoop(g, c),
 		Chain:   []Link{{a.posOf(c.Expr.Pos()), a.callName(c, w)}},
 	}
 	if w.via != nil {
@@ -160,6 +160,17 @@ func (a *analyzer) addWait(list []Wait, g *Func, c *Call, w wait) []Wait {
 func (a *analyzer) loops(g *Func, c *Call) bool {
 	for l := range a.loopsAround(g, c.Expr.Pos()) {
 		if !l.small && !(l.blocks == nil && l.fn == g.owner()) {
+			return true
+		}
+	}
+	return false
+}
+
+// loopsOverData is loops without those over the parts of a model, which are part of a
+// step like any computation.
+func (a *analyzer) loopsOverData(g *Func, c *Call) bool {
+	for l := range a.loopsAround(g, c.Expr.Pos()) {
+		if !l.small && !(l.blocks == nil && l.fn == g.owner()) && !a.overParts(l) {
 			return true
 		}
 	}
@@ -202,11 +213,11 @@ func (a *analyzer) beforeLoop(g *Func, c *Call) bool {
 
 // addCallbacks notes which of f's function operands c calls.
 func (a *analyzer) addCallbacks(s *Summary, f, g *Func, c *Call) {
-	add := func(op int, when tensorapi.Calls, timed bool, args []Origin) {
+	add := func(op int, when tensorapi.Calls, of Callback, args []Origin) {
 		if a.loops(g, c) {
 			when = tensorapi.Loop
 		}
-		s.addCall(Callback{op, when, timed || g.times(c), args})
+		s.addCall(Callback{op, when, of.Timed || g.times(c), of.Slow || a.isSlow(g, c), args})
 	}
 	args := func() []Origin {
 		args := make([]Origin, len(c.Expr.Args))
@@ -216,7 +227,7 @@ func (a *analyzer) addCallbacks(s *Summary, f, g *Func, c *Call) {
 		return args
 	}
 	if op, ok := a.funcParam(f, c.Expr.Fun); ok {
-		add(op, tensorapi.Once, false, args())
+		add(op, tensorapi.Once, Callback{}, args())
 	}
 	if list := a.listOf(c.Expr.Fun); list != nil {
 		v := a.local(list)
@@ -228,7 +239,7 @@ func (a *analyzer) addCallbacks(s *Summary, f, g *Func, c *Call) {
 					when = tensorapi.Loop
 				}
 			}
-			s.addCall(Callback{p.operand, when, g.times(c), args()})
+			s.addCall(Callback{p.operand, when, g.times(c), a.isSlow(g, c), args()})
 		}
 	}
 	for i, arg := range c.Expr.Args {
@@ -237,10 +248,23 @@ func (a *analyzer) addCallbacks(s *Summary, f, g *Func, c *Call) {
 			continue
 		}
 		if when := c.calls(i); when == tensorapi.Once || when == tensorapi.Loop {
-			cb := c.callback(i)
-			add(op, when, cb != nil && cb.Timed, a.handed(c, i, a.tracer(g)))
+			var of Callback
+			if cb := c.callback(i); cb != nil {
+				of = *cb
+			}
+			add(op, when, of, a.handed(c, i, a.tracer(g)))
 		}
 	}
+}
+
+// isSlow reports whether the innermost loop around c, in g, is an outer one.
+func (a *analyzer) isSlow(g *Func, c *Call) bool {
+	for l := range a.loopsAround(g, c.Expr.Pos()) {
+		if !l.small {
+			return a.isOuter(l, c)
+		}
+	}
+	return false
 }
 
 // handed says where the tensors come from that the callee of c hands to the

@@ -118,6 +118,9 @@ type Callback struct {
 	// Timed reports whether a clock is read before and after a call, and nothing
 	// waits in between.
 	Timed bool
+	// Slow reports whether each call comes after a pass over data, as at the end of
+	// an epoch.
+	Slow bool
 	// Args says, for each argument of these calls, where its tensors come
 	// from. It is nil if none of them is known.
 	Args []Origin
@@ -129,6 +132,7 @@ func (c *Callback) with(d Callback) {
 		c.When = d.When
 	}
 	c.Timed = c.Timed || d.Timed
+	c.Slow = c.Slow || d.Slow
 	for i, o := range d.Args {
 		if i == len(c.Args) {
 			c.Args = append(c.Args, o)
@@ -156,6 +160,7 @@ func agreement(fs []*Func) *Summary {
 		})
 		for i := range s.Calls {
 			s.Calls[i].Timed = s.Calls[i].Timed && f.sum.callback(s.Calls[i].Operand).Timed
+			s.Calls[i].Slow = s.Calls[i].Slow || f.sum.callback(s.Calls[i].Operand).Slow
 			s.Calls[i].Args = commonOrigins(s.Calls[i].Args, f.sum.callback(s.Calls[i].Operand).Args)
 		}
 		if s.Func != nil && (f.sum.Func == nil || !s.Func.equal(f.sum.Func)) {
@@ -294,6 +299,9 @@ func (s *Summary) String() string {
 		}
 		if c.Timed {
 			word = "times, " + word
+		}
+		if c.Slow {
+			word = "passes, " + word
 		}
 		word += "(" + operandName(c.Operand)
 		if c.Args != nil {

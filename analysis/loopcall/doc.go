@@ -40,8 +40,9 @@
 //
 // Silent: what AT001 is silent about, in the caller and in the callee;
 // functions that read in a loop of their own, or before or after one that passes
-// through data, as one epoch of training does, but not beside one over the parameters
-// or layers of a model or the steps of a sequence;
+// through data, as one epoch of training does, but not one over the parameters or layers of
+// a model or the steps of a sequence, nor where the loop takes a step of training in each
+// iteration itself, so that a model is evaluated after every step;
 // functions of tensor libraries.
 //
 // A loop over hooks or callbacks, in a list or map of functions or of interfaces, calls

@@ -11,6 +11,7 @@ import (
 	"lists"
 
 	asyncrt "github.com/asyncgen/asyncgen/runtime"
+	"github.com/asyncgen/asyncgen/runtime/optim"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
@@ -132,4 +133,44 @@ func signatures(data []Batch) (total float64, err error) {
 	}
 	lists.Every(10, func(i int) { total += step(data[i]).Item() })
 	return
+}
+
+// An iterator that trains between two values makes the loop over them one over steps; one that
+// passes through data before each makes it one over epochs.
+
+func losses(data []Batch, opt *optim.Optimizer) iter.Seq[*tensor.Tensor] {
+	return func(yield func(*tensor.Tensor) bool) {
+		for _, b := range data {
+			loss := step(b)
+			opt.Minimize(loss)
+			if !yield(loss) {
+				return
+			}
+		}
+	}
+}
+
+func epochs(data []Batch, opt *optim.Optimizer) iter.Seq[*tensor.Tensor] {
+	return func(yield func(*tensor.Tensor) bool) {
+		for range 100 {
+			var loss *tensor.Tensor
+			for _, b := range data {
+				loss = step(b)
+				opt.Minimize(loss)
+			}
+			if !yield(loss) {
+				return
+			}
+		}
+	}
+}
+
+func trains(data []Batch, opt *optim.Optimizer) (total float64) {
+	for loss := range losses(data, opt) {
+		total += loss.Item() // want `AT012`
+	}
+	for loss := range epochs(data, opt) {
+		total += loss.Item()
+	}
+	return total
 }

@@ -37,3 +37,43 @@ func clipped(data []Batch, params []*tensor.Param, opt *optim.Optimizer) {
 		println(total(data))
 	}
 }
+
+// slowNorm reads in its loop over the parameters, and is part of a step all the same.
+func slowNorm(params []*tensor.Param) (sum float64) {
+	for _, p := range params {
+		sum += p.Value().Norm().Item()
+	}
+	return sum
+}
+
+// validate reads after a loop over data: a loop over epochs may call it, but not one
+// that takes the steps.
+func validate(held []Batch) float64 { return total(held) }
+
+func beside(data, held []Batch, params []*tensor.Param, opt *optim.Optimizer) {
+	for _, b := range data {
+		if norm := slowNorm(params); norm > 10 { // want `slowNorm waits for the device in each iteration`
+			opt.SetRate(opt.Rate() / norm)
+		}
+		opt.Minimize(b.X.MatMul(params[0].Value()).Sum())
+		if v := validate(held); v < 1 { // want `validate waits for the device in each iteration`
+			println(v)
+		}
+	}
+	for i, b := range data {
+		opt.Minimize(b.X.MatMul(params[0].Value()).Sum())
+		if i%100 == 0 {
+			println(validate(held))
+		}
+	}
+	for range 100 {
+		for _, b := range data {
+			opt.Minimize(b.X.MatMul(params[0].Value()).Sum())
+		}
+		println(slowNorm(params), validate(held))
+	}
+	for range 100 {
+		opt.Minimize(data[0].X.MatMul(params[0].Value()).Sum()) // all data, a step an epoch
+		println(validate(held))
+	}
+}
