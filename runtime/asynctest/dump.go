@@ -7,6 +7,7 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"unsafe"
 
@@ -23,6 +24,7 @@ type dumper struct {
 
 func newDumper() *dumper { return &dumper{seen: make(map[unsafe.Pointer]int)} }
 
+// printf is for what is written seldom: it takes longer than the methods of Builder.
 func (d *dumper) printf(format string, args ...any) { fmt.Fprintf(&d.Builder, format, args...) }
 
 // value writes v and what it leads to.
@@ -61,9 +63,10 @@ func (d *dumper) value(v reflect.Value) {
 	case reflect.Struct:
 		d.printf("%v{", v.Type())
 		for i := range v.NumField() {
-			d.printf("%s:", v.Type().Field(i).Name)
+			d.WriteString(v.Type().Field(i).Name)
+			d.WriteByte(':')
 			d.value(v.Field(i))
-			d.printf(" ")
+			d.WriteByte(' ')
 		}
 		d.printf("}")
 	case reflect.Interface:
@@ -82,16 +85,20 @@ func (d *dumper) float(f float64) {
 		d.printf("NaN")
 		return
 	}
-	d.printf("%x(%v)", math.Float64bits(f), f)
+	var room [64]byte
+	text := strconv.AppendUint(room[:0], math.Float64bits(f), 16)
+	text = append(text, '(')
+	text = strconv.AppendFloat(text, f, 'g', -1, 64)
+	d.Write(append(text, ')'))
 }
 
 func (d *dumper) list(v reflect.Value) {
-	d.printf("[")
+	d.WriteByte('[')
 	for i := range v.Len() {
 		d.value(v.Index(i))
-		d.printf(" ")
+		d.WriteByte(' ')
 	}
-	d.printf("]")
+	d.WriteByte(']')
 }
 
 func (d *dumper) dict(v reflect.Value) {
