@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
@@ -44,6 +45,9 @@ func TestWorkers(t *testing.T) {
 // sameElements reports whether two results have the same bits, but for those of NaNs: which of two operands
 // a sum that is NaN has them of is up to the compiler.
 func sameElements(dt device.DType, x, y []byte) bool {
+	if bytes.Equal(x, y) {
+		return true
+	}
 	for at, size := 0, dt.Size(); at < len(x); at += size {
 		var a, b [8]byte
 		copy(a[:size], x[at:])
