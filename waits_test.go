@@ -30,8 +30,8 @@ var noFindings = map[string]string{
 	`increment: fmt.Printf("%d times y = x + 1, waiting once: %v\n", r.n, r.z)`:      "the loop enqueues nothing; the wait is for the copy of what has long been computed",
 
 	"mlp: nn.L2Loss(net.Forward(x), y).Wait() // the first use finds the input width and makes the weights": "once for each of three trainings, and a clock is read after it",
-	"parallel: asyncrt.WaitAll()":  "before and after what is timed and before what is read, once for each of three trainings",
-	"mlp: losses[i] = loss.Item()": "the loop enqueues nothing; everything was enqueued before it",
+	"mlp: for i, v := range tensor.Stack(0, pending...).Float32s() {":                                       "once for each of two trainings, after its loop",
+	"parallel: asyncrt.WaitAll()": "before and after what is timed and before what is read, once for each of three trainings",
 
 	"server: y, err := m.model.Forward(tensor.FromOn(request, question, 1, features)).ItemContext(r.Context())": "once for each request, which has its own goroutine and wants its answer",
 	"server: layers = append(layers, layer{p[0].Value().Float32s(), p[1].Value().Float32s()})":                  "the loop enqueues nothing; it copies the weights of a finished model",

@@ -2,6 +2,7 @@ package adjacentread
 
 import (
 	_ "embed"
+	"go/types"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
 	"golang.org/x/tools/go/analysis"
@@ -13,7 +14,7 @@ var doc string
 // Analyzer is rule AT007.
 var Analyzer = rule.Analyzer()
 
-var rule = &blocking.Rule{ID: "AT007", Package: "adjacentread", Doc: doc, Severity: blocking.Info, Values: true, Rewritten: true, Check: check}
+var rule = &blocking.Rule{ID: "AT007", Package: "adjacentread", Doc: doc, Values: true, Rewritten: true, Check: check}
 
 func check(p *blocking.Pass) {
 	for _, r := range p.Repeats() {
@@ -27,5 +28,16 @@ func check(p *blocking.Pass) {
 			Message: message,
 			Related: []analysis.RelatedInformation{{Pos: r.First.Pos(), End: r.First.End(), Message: "the first read"}},
 		})
+	}
+	for _, r := range p.ListReads() {
+		d := analysis.Diagnostic{
+			Pos:     r.Call.Pos(),
+			End:     r.Call.End(),
+			Message: "read after read: " + r.Name + " reads one tensor of " + types.ExprString(r.List) + " at a time; stack them and read once",
+		}
+		if r.Loop != nil {
+			d.Related = r.Loop.Related()
+		}
+		p.Report(blocking.Warning, d)
 	}
 }

@@ -240,7 +240,11 @@ func (a *analyzer) resolveValue(c *Call) {
 		if !isFunc(a.info.TypeOf(arg)) {
 			continue
 		}
-		if v := a.funcValue(arg, 0); v.isKnown() && (v.fn == nil || v.fn.lit != ast.Unparen(arg)) {
+		v := a.funcValue(arg, 0)
+		if !v.isKnown() {
+			v = a.methodValue(arg)
+		}
+		if v.isKnown() && (v.fn == nil || v.fn.lit != ast.Unparen(arg)) {
 			c.args = append(c.args, funcArg{i, arg, v})
 		}
 	}
@@ -322,6 +326,7 @@ type funcValue struct {
 	sum   *Summary
 	maker *Call
 	recv  ast.Expr // of a method value
+	first bool     // the receiver of fn is its first argument: a method expression
 }
 
 func (v funcValue) isKnown() bool { return v != funcValue{} }
@@ -329,6 +334,8 @@ func (v funcValue) isKnown() bool { return v != funcValue{} }
 // summary is what is known of the function; never nil.
 func (v funcValue) summary() *Summary {
 	switch {
+	case v.fn != nil && v.first:
+		return v.fn.sum.withFirst()
 	case v.fn != nil:
 		return &v.fn.sum
 	case v.sum != nil:
@@ -381,6 +388,57 @@ func (a *analyzer) funcValue(e ast.Expr, depth int) funcValue {
 		}
 	}
 	return funcValue{}
+}
+
+// methodValue finds out which function e is if that takes its receiver as its first
+// argument, or is a function or method of a library: (*T).M, loss.Item, tensor.ItemOf[int].
+func (a *analyzer) methodValue(e ast.Expr) funcValue {
+	e = ast.Unparen(e)
+	if x, ok := e.(*ast.IndexExpr); ok {
+		e = ast.Unparen(x.X)
+	}
+	sel, ok := e.(*ast.SelectorExpr)
+	if !ok {
+		return funcValue{}
+	}
+	fn, ok := a.info.Uses[sel.Sel].(*types.Func)
+	if !ok {
+		return funcValue{}
+	}
+	selection := a.info.Selections[sel]
+	isExpr := selection != nil && selection.Kind() == types.MethodExpr
+	api, isLibrary := lookup(fn)
+	if !isLibrary {
+		v := a.funcObject(fn, 0)
+		if !isExpr || !v.isKnown() {
+			return funcValue{}
+		}
+		if v.sum != nil {
+			return funcValue{sum: v.sum.withFirst()}
+		}
+		v.first = true
+		return v
+	}
+	v := funcValue{sum: a.librarySummary(api, sel)}
+	switch {
+	case v.sum.isZero():
+		return funcValue{}
+	case isExpr:
+		v.sum = v.sum.withFirst()
+	case selection != nil:
+		v.recv = sel.X
+	}
+	return v
+}
+
+// librarySummary is the summary of a function of a library that e names.
+func (a *analyzer) librarySummary(api tensorapi.Func, e ast.Expr) *Summary {
+	s := &Summary{Blocks: api.Waits(), Enqueues: api.Enqueues(), Mutates: api.Kind == tensorapi.Mutate}
+	switch api.Kind {
+	case tensorapi.Read, tensorapi.Transfer, tensorapi.Print:
+		s.Waits = []Wait{{Operand: api.Arg, Chain: []Link{{a.posOf(e.Pos()), types.ExprString(e)}}}}
+	}
+	return s
 }
 
 func (a *analyzer) funcObject(obj types.Object, depth int) funcValue {

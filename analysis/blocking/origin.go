@@ -100,7 +100,7 @@ func (t *tracer) expr(e ast.Expr, i int, in *Func) Origin {
 }
 
 func (t *tracer) variable(v *types.Var) Origin {
-	if t.seen[v] || !t.holdsTensor(v.Type()) {
+	if t.seen[v] || !t.holdsTensor(v.Type()) && !isOpen(v.Type()) {
 		return Origin{}
 	}
 	t.seen[v] = true

@@ -94,7 +94,7 @@ func (s *Site) Compares() bool {
 	if s.Loop.handed {
 		return isSorter(s.at.Callee)
 	}
-	return s.Loop.blocks == nil && s.Loop.fn.how() == looping && isSorter(s.in.a.calls[s.Loop.fn.arg].Callee)
+	return s.in.a.isComparison(s.Loop)
 }
 
 // isSorter recognises the functions of the standard library that compare elements

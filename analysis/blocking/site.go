@@ -78,6 +78,7 @@ type wait struct {
 	operand ast.Expr // nil: Own
 	via     *Wait    // of a callee
 	arg     *funcArg // the callee is not the function called but this one, which that one calls
+	open    bool     // by a method that the callee calls, and of which only the type of the operand tells
 }
 
 // waits lists what a call waits for to learn a value.
@@ -103,6 +104,7 @@ func (a *analyzer) waits(c *Call) []wait {
 	for _, e := range a.printed(c) {
 		list = append(list, wait{kind: PrintSite, operand: e})
 	}
+	list = append(list, a.methodWaits(c)...)
 	return append(list, c.calleeWaits(c.sum().Waits)...)
 }
 
@@ -176,10 +178,10 @@ func (a *analyzer) handedWaits(c *Call, arg *funcArg) []wait {
 		via.InLoop = via.InLoop || when == tensorapi.Loop
 		pending, exprs := a.handedOperand(c, arg, via.Operand)
 		if pending {
-			list = append(list, wait{CalleeSite, nil, &via, arg})
+			list = append(list, wait{kind: CalleeSite, via: &via, arg: arg})
 		}
 		for _, e := range exprs {
-			list = append(list, wait{CalleeSite, e, &via, arg})
+			list = append(list, wait{kind: CalleeSite, operand: e, via: &via, arg: arg})
 		}
 	}
 	return list
@@ -198,7 +200,10 @@ func (a *analyzer) handedOperand(c *Call, arg *funcArg, op int) (pending bool, e
 		return false, exprs
 	}
 	cb := c.callback(arg.no)
-	if cb == nil || op >= len(cb.Args) {
+	if cb == nil {
+		return false, a.elementsFor(c, arg, op)
+	}
+	if op >= len(cb.Args) {
 		return false, nil
 	}
 	for from := tensorapi.Recv; from < 31; from++ {
@@ -209,17 +214,31 @@ func (a *analyzer) handedOperand(c *Call, arg *funcArg, op int) (pending bool, e
 	return cb.Args[op].Pending, exprs
 }
 
+// elementsFor lists the operands of c, a call of a function without facts, whose elements are of
+// the type of an operand of the function that c is handed.
+func (a *analyzer) elementsFor(c *Call, arg *funcArg, op int) []ast.Expr {
+	sig, ok := a.info.TypeOf(arg.expr).Underlying().(*types.Signature)
+	if !ok || op < 0 || op >= sig.Params().Len() {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(c.Expr.Args), func(e ast.Expr) bool {
+		elem := elementType(a.info.TypeOf(e))
+		return elem == nil || !types.Identical(elem, sig.Params().At(op).Type())
+	})
+}
+
 // looped returns the site that c is because it calls, in a loop, a function
 // that it is handed and that waits for what the two enqueue; or nil.
 func (a *analyzer) looped(c *Call) *Site {
 	for i := range c.args {
 		arg := &c.args[i]
 		s := arg.summary()
-		if c.calls(arg.no) != tensorapi.Loop || !s.Enqueues && !c.sum().Enqueues || s.Trains {
+		compares := isSorter(c.Callee)
+		if c.calls(arg.no) != tensorapi.Loop || !s.Enqueues && !c.sum().Enqueues && !compares || s.Trains {
 			continue
 		}
 		for _, w := range s.Waits {
-			if pending, _ := a.handedOperand(c, arg, w.Operand); !pending || w.InLoop || w.Guarded {
+			if pending, _ := a.handedOperand(c, arg, w.Operand); !pending && !compares || w.InLoop || w.Guarded {
 				continue
 			}
 			name := types.ExprString(arg.expr)
@@ -320,6 +339,9 @@ func (a *analyzer) site(c *Call) *Site {
 // in each of many iterations.
 func (a *analyzer) hotLoop(c *Call, w wait) *Loop {
 	for l := range a.loopsAround(c.in, c.Expr.Pos()) {
+		if a.isComparison(l) && a.varies(c.Expr, l) && (w.operand == nil || !a.isHostList(w.operand)) {
+			return l
+		}
 		if l.small || !a.any(l, (*Call).enqueues) && !a.takesInput(l) || a.appliesList(c, l) {
 			continue
 		}
@@ -337,6 +359,12 @@ func (a *analyzer) hotLoop(c *Call, w wait) *Loop {
 		}
 	}
 	return nil
+}
+
+// isComparison reports whether l is a function literal by which something is sorted: what it
+// reads is read more than once for each element, whoever has enqueued it.
+func (a *analyzer) isComparison(l *Loop) bool {
+	return l.blocks == nil && l.fn.how() == looping && isSorter(a.calls[l.fn.arg].Callee)
 }
 
 // loopsAround yields the loops in which the syntax at pos in f runs, inner

@@ -94,6 +94,7 @@ func (a *analyzer) addCall(s *Summary, f, g *Func, c *Call) {
 		s.Waits = a.addWait(s.Waits, g, c, w)
 		s.Blocks = true
 	}
+	a.addMethod(s, g, c)
 	if !f.outermost().contains(tellsTime) {
 		for _, w := range a.barriers(c) {
 			s.Barriers = a.addWait(s.Barriers, g, c, w)

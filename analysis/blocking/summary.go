@@ -23,6 +23,10 @@ type Summary struct {
 	// Waits says what the function waits for to learn a value: at most one
 	// wait for each operand, sorted by operand.
 	Waits []Wait
+	// Methods says, likewise, which methods the function calls of operands, or of their
+	// elements, whose types its callers know: those of parameters that are of a type
+	// parameter or an interface.
+	Methods []Method
 	// Barriers says, likewise, what the function waits for to know that it is done. A function that reads a clock has
 	// none, as that is what it waits for.
 	Barriers []Wait
@@ -79,6 +83,12 @@ type Wait struct {
 	// Chain leads from the function to the read: the calls on the way, then
 	// the read. It has at least one link and at most three.
 	Chain []Link
+}
+
+// A Method is a method that a function calls, and the wait that this is if that reads its receiver.
+type Method struct {
+	Wait
+	Name string
 }
 
 // Own as the operand of a [Wait] means a tensor that the caller does not
@@ -153,6 +163,7 @@ func agreement(fs []*Func) *Summary {
 	for _, f := range fs[1:] {
 		s.Waits = commonWaits(s.Waits, f.sum.Waits)
 		s.Barriers = commonWaits(s.Barriers, f.sum.Barriers)
+		s.Methods = nil
 		s.Results = commonOrigins(s.Results, f.sum.Results)
 		s.Calls = slices.DeleteFunc(slices.Clone(s.Calls), func(c Callback) bool {
 			d := f.sum.callback(c.Operand)
@@ -215,8 +226,44 @@ func waitOf(list []Wait, operand int) *Wait {
 	return nil
 }
 
+// withFirst is the summary of the function that takes the receiver of s's as its first
+// argument.
+func (s *Summary) withFirst() *Summary {
+	t := *s
+	t.Waits, t.Barriers = slices.Clone(s.Waits), slices.Clone(s.Barriers)
+	for _, list := range [][]Wait{t.Waits, t.Barriers} {
+		for i := range list {
+			if list[i].Operand != Own {
+				list[i].Operand++
+			}
+		}
+	}
+	t.Methods = slices.Clone(s.Methods)
+	for i := range t.Methods {
+		t.Methods[i].Operand++
+	}
+	t.Calls = slices.Clone(s.Calls)
+	for i := range t.Calls {
+		t.Calls[i].Operand++
+		t.Calls[i].Args = firstOf(t.Calls[i].Args)
+	}
+	t.Results = firstOf(s.Results)
+	t.BuiltOf <<= 1
+	t.Clocks <<= 1
+	t.Prints = nil
+	return &t
+}
+
+func firstOf(list []Origin) []Origin {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].From <<= 1
+	}
+	return list
+}
+
 func (s *Summary) isZero() bool {
-	return len(s.Waits) == 0 && len(s.Barriers) == 0 && s.Results == nil && len(s.Calls) == 0 && s.Func == nil && s.Prints == nil && !s.Builds && s.Clocks == 0 && !s.Timer && !s.Blocks && !s.Enqueues && !s.Mutates && !s.Steps && !s.Trains
+	return len(s.Waits) == 0 && len(s.Methods) == 0 && len(s.Barriers) == 0 && s.Results == nil && len(s.Calls) == 0 && s.Func == nil && s.Prints == nil && !s.Builds && s.Clocks == 0 && !s.Timer && !s.Blocks && !s.Enqueues && !s.Mutates && !s.Steps && !s.Trains
 }
 
 func (s *Summary) equal(t *Summary) bool { return s.String() == t.String() }
@@ -276,6 +323,9 @@ func (s *Summary) String() string {
 	var words []string
 	words = append(words, waitNames("waits", s.Waits)...)
 	words = append(words, waitNames("syncs", s.Barriers)...)
+	for _, m := range s.Methods {
+		words = append(words, waitNames("asks "+m.Name, []Wait{m.Wait})...)
+	}
 	if s.Results != nil {
 		words = append(words, "returns("+originNames(s.Results)+")")
 	}

@@ -21,8 +21,8 @@
 //
 //	var losses []*tensor.Tensor
 //	defer func() {
-//		for _, loss := range losses {
-//			log.Println("loss", loss.Item())
+//		for _, v := range tensor.Stack(0, losses...).Float32s() {
+//			log.Println("loss", v)
 //		}
 //	}()
 //	for _, b := range batches {

@@ -24,9 +24,7 @@
 //	for i, b := range batches {
 //		losses[i] = step(b)
 //	}
-//	for i, loss := range losses {
-//		values[i] = loss.Item()
-//	}
+//	values := tensor.Stack(0, losses...).Float32s()
 //
 // Silent: loops over at most four things; groups with a limit; goroutines that
 // read in or after a loop of their own, as workers do; reads under a condition

@@ -14,8 +14,9 @@
 // functions loop is known of this and other packages, by facts, of the standard
 // library, and of packages that can't reach a tensor where their signatures
 // tell: a list and a function of its elements. A function that compares, for
-// package sort or slices, is called more often than there are elements: read what
-// is compared before, all at once, and sort by the values.
+// package sort or slices, is called more often than there are elements, so its reads are
+// reported whoever has enqueued the work: read what is compared before, all at once,
+// and sort by the values.
 //
 // WRONG
 //

@@ -26,8 +26,8 @@
 //	for _, b := range batches {
 //		losses = append(losses, step(b))
 //	}
-//	for _, loss := range losses {
-//		total += loss.Item() // everything is enqueued by now
+//	for _, v := range tensor.Stack(0, losses...).Float32s() {
+//		total += float64(v) // everything was enqueued, and came back in one read
 //	}
 //
 // The generator makes the same of the loop as it stands, with bounded memory:

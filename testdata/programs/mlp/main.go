@@ -115,8 +115,8 @@ func trainQueueing(c config, net nn.Module, opt *optim.Optimizer) []float64 {
 		pending = append(pending, loss.Detach())
 	}
 	losses := make([]float64, len(pending))
-	for i, loss := range pending {
-		losses[i] = loss.Item()
+	for i, v := range tensor.Stack(0, pending...).Float32s() {
+		losses[i] = float64(v)
 	}
 	return losses
 }

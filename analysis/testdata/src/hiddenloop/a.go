@@ -174,3 +174,28 @@ func trains(data []Batch, opt *optim.Optimizer) (total float64) {
 	}
 	return total
 }
+
+// What is compared need not have been enqueued by anybody near.
+
+type beam struct{ score *tensor.Tensor }
+
+func sorts(beams []beam, ts []*tensor.Tensor) *tensor.Tensor {
+	sort.Slice(beams, func(i, j int) bool {
+		return beams[i].score.Item() > beams[j].score.Item() // want `beams\[i\].score.Item\(\) waits for the device in each comparison` `beams\[j\]`
+	})
+	slices.SortFunc(ts, func(a, b *tensor.Tensor) int {
+		if a.Item() < b.Item() { // want `AT012` `AT012`
+			return -1
+		}
+		return 1
+	})
+	host := []*tensor.Tensor{tensor.From([]float64{1}), tensor.From([]float64{2})}
+	sort.Slice(host, func(i, j int) bool { return host[i].Item() > host[j].Item() })
+	bound := 0.0
+	return slices.MaxFunc(ts, func(a, b *tensor.Tensor) int {
+		if bound == 0 {
+			bound = w.Item() // another thing
+		}
+		return a.Dim(0) - b.Dim(0)
+	})
+}

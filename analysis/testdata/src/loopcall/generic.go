@@ -25,3 +25,26 @@ func meters(data []Batch, m *meter[Batch]) float64 {
 	}
 	return m.total
 }
+
+// What a method of a type parameter or an interface is, the arguments tell.
+
+type valuer interface{ Item() float64 }
+
+type number float64
+
+func (n number) Item() float64 { return float64(n) }
+
+func note[T valuer](x T) float64 { return x.Item() }
+
+func reveal(v valuer) { println(v.Item()) }
+
+func notes(data []Batch, given valuer) (total float64) {
+	for i, b := range data {
+		total += note(batch.Loss(w, b)) // want `note waits for the device in each iteration \(x.Item\(\) at generic.go:\d+\)`
+		total += note(number(i))
+		reveal(batch.Loss(w, b)) // want `reveal waits for the device in each iteration`
+		reveal(number(i))
+		reveal(given)
+	}
+	return total
+}

@@ -6,6 +6,8 @@ import (
 	"sort"
 
 	"batch"
+
+	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
 // By way of a function that compares.
@@ -36,4 +38,28 @@ func leaves(depth int, b Batch) float64 {
 		return value(b) // want `value waits for the device in each iteration`
 	}
 	return leaves(depth-1, b) + leaves(depth-1, b)
+}
+
+// By way of a method that reads a field.
+
+type trial struct{ loss *tensor.Tensor }
+
+func (t *trial) step(b Batch)   { t.loss = batch.Loss(w, b) }
+func (t *trial) score() float64 { return t.loss.Item() }
+
+func byScore(a, b *trial) int { return cmp.Compare(a.score(), b.score()) }
+
+func byLossOf(a, b *tensor.Tensor) int { return cmp.Compare(a.Item(), b.Item()) }
+
+func races(trials []*trial, ts []*tensor.Tensor, data []Batch) {
+	for _, b := range data {
+		for _, t := range trials {
+			t.step(b)
+		}
+		slices.SortFunc(trials, func(a, b *trial) int {
+			return cmp.Compare(a.score(), b.score()) // want `a.score waits for the device in each comparison`
+		})
+	}
+	slices.SortFunc(trials, byScore) // want `byScore waits for the device in each comparison`
+	slices.SortFunc(ts, byLossOf)    // want `byLossOf waits for the device in each comparison`
 }

@@ -27,6 +27,7 @@ func Ones(shape ...int) *Tensor                                   { return nil }
 func Randn(shape ...int) *Tensor                                  { return nil }
 func Where(cond, x, y *Tensor) *Tensor                            { return nil }
 func VMap(f func(rows ...*Tensor) *Tensor, xs ...*Tensor) *Tensor { return nil }
+func Wait(ts ...*Tensor) error                                    { return nil }
 func ItemOf[T device.Element](t *Tensor) T                        { var zero T; return zero }
 func SliceOf[T device.Element](t *Tensor) []T                     { return nil }
 func RandInt(lo, hi int, shape ...int) *Tensor                    { return nil }
