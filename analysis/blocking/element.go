@@ -224,7 +224,7 @@ func (a *analyzer) counted(args []ast.Expr, l *Loop) (counted, ok bool) {
 		}
 		counted = counted || more
 	}
-	return counted, true
+	return counted, counted || !slices.ContainsFunc(args, func(e ast.Expr) bool { return a.varies(e, l) })
 }
 
 // countsIn reports whether e is computed from what counts iterations of l; ok is
@@ -244,7 +244,7 @@ func (a *analyzer) countsIn(e ast.Expr, l *Loop, depth int) (counted, ok bool) {
 		return counted, true
 	}
 	switch {
-	case a.counts(e, l):
+	case a.counts(e, l) || a.adds(e, l) || a.isListed(e, l):
 		return true, true
 	case !a.varies(e, l) && isPlain(e):
 		return false, true
@@ -268,13 +268,69 @@ func (a *analyzer) countsIn(e ast.Expr, l *Loop, depth int) (counted, ok bool) {
 		tv := a.info.Types[e.Fun]
 		c := a.calls[e]
 		switch {
+		case isSize(e) && tv.IsBuiltin(), c != nil && c.api.Kind == tensorapi.Meta:
+			return false, true // of a part
 		case tv.IsType(), tv.IsBuiltin():
 			return all(e.Args...)
-		case c != nil && c.api.Kind == tensorapi.Meta && !a.varies(e, l):
-			return false, true
 		}
 	}
 	return false, false
+}
+
+// isSize recognises len(x) and cap(x).
+func isSize(call *ast.CallExpr) bool {
+	id, ok := ast.Unparen(call.Fun).(*ast.Ident)
+	return ok && (id.Name == "len" || id.Name == "cap")
+}
+
+// adds reports whether e is a whole number to which iterations of l add something, and do nothing
+// else with it: where the next part begins.
+func (a *analyzer) adds(e ast.Expr, l *Loop) bool {
+	v := a.local(e)
+	if v == nil || !isInteger(v.Type()) {
+		return false
+	}
+	found := false
+	for _, d := range a.defs[v] {
+		if !a.in(l, d.in, d.pos) {
+			continue
+		}
+		if d.kind != defOther || !a.isAdded(d.pos) {
+			return false
+		}
+		found = true
+	}
+	return found
+}
+
+// isAdded reports whether the statement at pos is v += something.
+func (a *analyzer) isAdded(pos token.Pos) bool {
+	cur, ok := a.res.Cursor(pos)
+	if !ok {
+		return false
+	}
+	for c := range cur.Enclosing((*ast.AssignStmt)(nil)) {
+		return c.Node().(*ast.AssignStmt).Tok == token.ADD_ASSIGN
+	}
+	return false
+}
+
+// isListed reports whether e is a number that l takes from a list, another one in each iteration: an
+// index, or what one is computed from.
+func (a *analyzer) isListed(e ast.Expr, l *Loop) bool {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		v := a.local(e)
+		s, ok := l.Stmt.(*ast.RangeStmt)
+		if v == nil || !ok || !isNumeric(v.Type()) || isFunc(a.info.TypeOf(s.X)) || isChan(a.info.TypeOf(s.X)) {
+			return false
+		}
+		d := a.defs[v]
+		return len(d) == 1 && d[0].kind == defElem && d[0].value == s.X
+	case *ast.IndexExpr:
+		return isNumeric(a.info.TypeOf(e)) && !a.varies(e.X, l) && a.counts(e.Index, l)
+	}
+	return false
 }
 
 // isPlain reports whether e is made of names and constants alone.

@@ -19,6 +19,8 @@ type Spawn struct {
 	Read *ast.CallExpr
 	Name string
 	Loop *Loop
+	// Ack is what receives, in the same iteration, what the goroutine sends, or nil.
+	Ack ast.Expr
 }
 
 // Deferred lists the calls in loops that are deferred and wait, when the
@@ -77,12 +79,43 @@ func (r *Result) spawns(literals func(*Call) []*Func, itself func(*Call) bool) [
 				continue
 			}
 			if d, w, ok := f.a.waitsLater(c, lits, l); ok {
-				list = append(list, &Spawn{Call: c.Expr, Cur: c.cur, Read: d.Expr, Name: f.a.callName(d, w), Loop: l})
+				list = append(list, &Spawn{Call: c.Expr, Cur: c.cur, Read: d.Expr, Name: f.a.callName(d, w), Loop: l, Ack: f.a.ackOf(c, lits, l)})
 			}
 		}
 	}
 	slices.SortStableFunc(list, func(x, y *Spawn) int { return int(x.Call.Pos() - y.Call.Pos()) })
 	return list
+}
+
+// ackOf returns the expression that receives in each iteration of l, after c has started a goroutine
+// with the literals, from a channel to which these send or which they close; or nil.
+func (a *analyzer) ackOf(c *Call, lits []*Func, l *Loop) ast.Expr {
+	sent := make(map[*types.Var]bool)
+	for _, lit := range lits {
+		for cur := range lit.cur.Preorder((*ast.SendStmt)(nil), (*ast.CallExpr)(nil)) {
+			switch n := cur.Node().(type) {
+			case *ast.SendStmt:
+				sent[a.variable(n.Chan)] = true
+			case *ast.CallExpr:
+				if id, ok := n.Fun.(*ast.Ident); ok && id.Name == "close" && a.info.Types[id].IsBuiltin() {
+					sent[a.variable(n.Args[0])] = true
+				}
+			}
+		}
+	}
+	for _, e := range a.receivesOf(l) {
+		v := a.variable(e.X)
+		if v != nil && sent[v] && e.Pos() > c.Expr.End() && a.isUnconditional(c.in, e.Pos(), l) {
+			return e
+		}
+	}
+	return nil
+}
+
+// isUnconditional reports whether all iterations of l but those that leave it come to pos, in f.
+func (a *analyzer) isUnconditional(f *Func, pos token.Pos, l *Loop) bool {
+	conditions := append(a.shortCircuits(pos), f.flow().conditions(f.flow().blockAt(pos))...)
+	return !slices.ContainsFunc(conditions, func(c condition) bool { return c.divides(l) })
 }
 
 // hotNatural returns the innermost loop of the function around c, unless that

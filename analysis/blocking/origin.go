@@ -155,11 +155,25 @@ func (t *tracer) call(e *ast.CallExpr, i int, in *Func) Origin {
 		return Origin{Pending: true}
 	case tensorapi.Call:
 		return Origin{Pending: c.makes()}
+	case tensorapi.Meta:
+		if isReadAhead(c) {
+			return t.operand(c, 0)
+		}
 	case tensorapi.Value:
 		// A cell that the loop does not assign was settled before it.
 		return Origin{Pending: t.loop == nil || t.any(t.loop, (*Call).mutates)}
 	}
 	return Origin{}
+}
+
+// isReadAhead recognises the methods of a backlog that take what its functions will
+// read. Outside of these, to read it waits.
+func isReadAhead(c *Call) bool {
+	switch c.Callee.Name() {
+	case "Read", "ReadF64", "ReadI64":
+		return c.lib == tensorapi.Ours() && len(c.Expr.Args) == 1 && recvName(c.Callee) != ""
+	}
+	return false
 }
 
 // result is the origin of what a user's function, or one of the standard

@@ -9,8 +9,9 @@
 //
 // The rule reports reads in a loop of a tensor that the loop does not assign, in a
 // local variable, a field or a package variable, when the indices, if there are any,
-// are computed from what counts the iterations; and prints of rows and elements that
-// do.
+// are computed from what counts the iterations, from a number to which each adds, or from the
+// elements of a list; and prints of rows and elements that do. Of a large tensor, Take gives
+// the elements that the loop needs, to be read at once.
 //
 // WRONG
 //
@@ -24,7 +25,7 @@
 //		fmt.Println(p)
 //	}
 //
-// Silent: loops over at most four things; indices that are looked up, which
+// Silent: loops over at most four things; indices that a function looks up, which
 // may be few; tensors made of host data, whose elements the program has anyway, also in fields;
 // reads under a condition that holds rarely.
 //

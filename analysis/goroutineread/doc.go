@@ -10,7 +10,8 @@
 // The rule reports go statements in a loop, and calls of the Go methods of
 // sync.WaitGroup and errgroup.Group, whose function reads what the loop or the
 // function enqueues. Sometimes that is what is wanted, so findings are of
-// severity info: they are shown with -severity=info.
+// severity info: they are shown with -severity=info. It is a warning where the iteration
+// receives what the goroutine sends, and so waits as if it read itself.
 //
 // WRONG
 //

@@ -45,7 +45,7 @@
 // generator speaks.
 //
 // Where the loop can't run far ahead anyway, findings are of severity info, shown with
-// -severity=info: it waits for input or the network, answers a client that has asked, or
+// -severity=info: it waits for input or the network, answers a client on a channel that came with the question, or
 // gives the value to what makes the next tensor of it, as a simulated world does of an
 // action. So are those in asyncrt.AllowSync, where somebody has said that the wait is
 // meant. What a handler of HTTP writes is no such wait: a read for each row of a request

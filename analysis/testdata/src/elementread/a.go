@@ -150,14 +150,45 @@ func timedElsewhere(x *tensor.Tensor, from time.Time) (total float64) {
 	return
 }
 
+func parts(t *tensor.Tensor, xs []*tensor.Tensor, quantiles []float64, sizes []int) (all [][]float32, total float64) {
+	from := 0
+	for i := range xs {
+		n := xs[i].Dim(0)
+		all = append(all, t.Slice(0, from, from+n).Float32s()) // want `reads one part of t`
+		from += n
+	}
+	from = 0
+	for _, n := range sizes {
+		all = append(all, t.Slice(0, from, from+n).Float32s()) // want `reads one part of t`
+		from += n
+	}
+	for _, q := range quantiles {
+		total += t.At(int(q * float64(t.Dim(0)-1))) // want `reads one part of t`
+	}
+	at := 0
+	for i := range xs { // a walk
+		at = find(sizes, at+i)
+		total += t.At(at)
+	}
+	for i := range xs {
+		at += i
+		at = min(at, 10)
+		total += t.At(at)
+	}
+	return all, total
+}
+
+func find(list []int, i int) int { return list[i] }
+
 // Silent.
 
 type model struct{ w *tensor.Tensor }
 
 func others(m *model, t *tensor.Tensor, at []int, data []Batch, values []float32) (total float64) {
 	for i, k := range at {
-		total += t.At(k)     // few of many, perhaps
-		total += t.At(at[i]) // likewise
+		total += t.At(k)           // want `t.At\(k\) reads one part of t`
+		total += t.At(at[i])       // want `AT006`
+		total += t.At(find(at, i)) // who knows how many there are
 		if i%100 == 0 {
 			total += t.At(i)
 		}

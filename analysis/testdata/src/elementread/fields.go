@@ -117,7 +117,7 @@ func indices(t *tensor.Tensor, n, wide int, at []int) (total float64) {
 		k := wide + i*t.Dim(0)
 		total += t.At(k)          // want `reads one part`
 		total += t.At(min(i, 30)) // want `reads one part`
-		total += t.At(at[i])      // few of many, perhaps
+		total += t.At(at[i])      // want `reads one part`
 		total += t.At(len(fmt.Sprint(i)))
 	}
 	for i, left := 0, n; left > 0; left-- {

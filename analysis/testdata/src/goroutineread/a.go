@@ -31,6 +31,31 @@ func each(data []Batch, values []float64) {
 	wg.Wait()
 }
 
+// The loop waits for what the goroutine tells it.
+func acknowledged(data []Batch, ack chan float64) (total float64) {
+	for _, b := range data {
+		loss := batch.Loss(w, b)
+		go func() { ack <- loss.Item() }()
+		total += <-ack // want `goroutine for each iteration: the loop waits here for one that waits in loss.Item\(\), as if it read itself; keep the tensors and read them after the loop`
+	}
+	for _, b := range data {
+		loss, done := batch.Loss(w, b), make(chan struct{})
+		go func() {
+			defer close(done)
+			total += loss.Item()
+		}()
+		<-done // want `the loop waits here`
+	}
+	for i, b := range data {
+		loss := batch.Loss(w, b)
+		go func() { ack <- loss.Item() }() // want `nothing bounds how many do`
+		if i >= 8 {
+			total += <-ack
+		}
+	}
+	return total
+}
+
 // Silent.
 
 func others(data []Batch, work chan Batch, values []float64, x *tensor.Tensor) {

@@ -12,6 +12,7 @@ import (
 	"batch"
 	"lists"
 
+	asyncrt "github.com/asyncgen/asyncgen/runtime"
 	"github.com/asyncgen/asyncgen/runtime/optim"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
@@ -491,17 +492,29 @@ func perhaps(data []Batch, more bool) (total float64) {
 	return
 }
 
+type question struct {
+	Batch
+	answer chan float64
+}
+
 // A client waits for each answer.
-func serve(questions chan Batch, answers chan float64) (total float64) {
+func serve(questions chan question) (total float64) {
 	for q := range questions {
-		answers <- step(q).Item() // info // want `read after the loop`
+		q.answer <- step(q.Batch).Item() // info // want `read after the loop`
 	}
 	for {
 		q, ok := <-questions
 		if !ok {
 			return
 		}
-		answers <- step(q).Item() // info // want `read after the loop`
+		q.answer <- step(q.Batch).Item() // info // want `read after the loop`
+	}
+}
+
+// A stage of a pipeline could send the tensor.
+func stage(in chan Batch, out chan float64) {
+	for b := range in {
+		out <- step(b).Item() // want `read after the loop`
 	}
 }
 
@@ -514,4 +527,23 @@ func wrapped(data []Batch) (total float64, err error) {
 		lists.Later(func() { total += step(b).Item() })
 	}
 	return
+}
+
+// What a backlog takes is there when its functions run, not before.
+func backlog(data []Batch) (total float64) {
+	later := asyncrt.NewLater[struct{}](16)
+	for _, b := range data {
+		lossAt := later.Read(step(b))
+		later.Do(func() { total += lossAt.Item() })
+	}
+	for _, b := range data {
+		lossAt := later.Read(step(b))
+		total += lossAt.Item() // want `only kept`
+	}
+	lossAt := later.Read(step(data[0]))
+	for _, b := range data {
+		step(b)
+		total += lossAt.Item() // AT006
+	}
+	return total
 }
