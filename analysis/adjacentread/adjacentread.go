@@ -30,10 +30,14 @@ func check(p *blocking.Pass) {
 		})
 	}
 	for _, r := range p.ListReads() {
+		remedy := "stack them and read once"
+		if r.Joined {
+			remedy = "concatenate them and read once"
+		}
 		d := analysis.Diagnostic{
 			Pos:     r.Call.Pos(),
 			End:     r.Call.End(),
-			Message: "read after read: " + r.Name + " reads one tensor of " + types.ExprString(r.List) + " at a time; stack them and read once",
+			Message: "read after read: " + r.Name + " reads one tensor of " + types.ExprString(r.List) + " at a time; " + remedy,
 		}
 		if r.Loop != nil {
 			d.Related = r.Loop.Related()

@@ -6,8 +6,8 @@
 // the other could come back in one, and what has been read already need not
 // be read again.
 //
-// The rule reports loops that read a number of each tensor of a list, slice, map or
-// iterator, and enqueue nothing: the first read waits for most of the work, but each is a
+// The rule reports loops that read a number of each tensor of a list, map or iterator, or append
+// all of its numbers to a list, and enqueue nothing: the first read waits for most of the work, but each is a
 // copy of a few bytes. It reports calls of functions with such a loop where only the call shows
 // what they do: they are given the method that reads, as in Map(losses, (*tensor.Tensor).Item),
 // or call a method of a type parameter.
@@ -43,7 +43,7 @@
 // are made of host data alone, or that a Wait before has waited for; reads of a list of which
 // one can end the loop, or that are on a goroutine of their own; tensors from channels.
 //
-// Missed: reads in different branches; more than numbers, as tensors of different
+// Missed: reads in different branches; other reads of more than a number, as tensors of different
 // shapes can't be stacked; lists that a loop with other work reads.
 //
 // Fix: none. Tensors of different types or devices can't be stacked.

@@ -273,6 +273,7 @@ type Call struct {
 	dynamic bool               // through an interface or an unknown function value
 	away    bool               // go or defer stands before it
 	lits    []*Func            // literals among the arguments, or the callee itself
+	bound   bool               // impls are methods with receivers of their own
 	maker   *Call              // that returned the function called, or nil
 	recv    ast.Expr           // of a method that is called through a variable, or nil
 	args    []funcArg          // functions among the arguments that are no literals
@@ -290,7 +291,12 @@ func (c *Call) sum() *Summary {
 	case c.each != nil:
 		return together(c.each)
 	case c.impls != nil:
-		return agreement(c.impls)
+		s := agreement(c.impls)
+		if c.bound {
+			s.Waits = slices.DeleteFunc(s.Waits, func(w Wait) bool { return w.Operand == tensorapi.Recv })
+			s.Barriers = slices.DeleteFunc(s.Barriers, func(w Wait) bool { return w.Operand == tensorapi.Recv })
+		}
+		return s
 	case c.maker != nil && c.maker.sum().Func != nil:
 		return c.maker.sum().Func
 	}

@@ -223,7 +223,7 @@ func (a *analyzer) resolveValue(c *Call) {
 			c.target, c.summary, c.maker, c.recv = v.fn, v.sum, v.maker, v.recv
 			c.dynamic = !v.isKnown() && c.iter == nil && !a.resolveBound(c)
 			if c.dynamic {
-				c.impls = a.setTo(c.Expr.Fun)
+				c.impls, c.bound = a.setTo(c.Expr.Fun)
 			}
 		}
 	}
@@ -506,31 +506,32 @@ func (a *analyzer) implementing(it *types.Interface, name string) []*Func {
 }
 
 // setTo returns the functions that a field of function type is set to in this
-// package, or nil if there are none, more than a few, or others.
-func (a *analyzer) setTo(e ast.Expr) []*Func {
+// package, or nil if there are none, more than a few, or others, and whether some are
+// methods with their receivers.
+func (a *analyzer) setTo(e ast.Expr) (list []*Func, bound bool) {
 	sel, ok := ast.Unparen(e).(*ast.SelectorExpr)
 	if !ok {
-		return nil
+		return nil, false
 	}
 	v := a.variable(sel)
 	if v == nil || !v.IsField() || len(a.defs[v]) > maxImplementations {
-		return nil
+		return nil, false
 	}
-	var list []*Func
 	for _, d := range a.defs[v] {
 		if d.kind == defValue && isNil(a.info, d.value) {
 			continue
 		}
 		if d.kind != defValue {
-			return nil
+			return nil, false
 		}
 		f := a.funcValue(d.value, 0)
-		if f.fn == nil || f.recv != nil {
-			return nil
+		if f.fn == nil {
+			return nil, false
 		}
+		bound = bound || f.recv != nil
 		list = append(list, f.fn)
 	}
-	return list
+	return list, bound
 }
 
 func recvType(fn *types.Func) types.Type {

@@ -19,7 +19,8 @@ type Spawn struct {
 	Read *ast.CallExpr
 	Name string
 	Loop *Loop
-	// Ack is what receives, in the same iteration, what the goroutine sends, or nil.
+	// Ack is what receives, in the same iteration, what the goroutine sends, or waits for its
+	// end; or nil.
 	Ack ast.Expr
 }
 
@@ -87,8 +88,9 @@ func (r *Result) spawns(literals func(*Call) []*Func, itself func(*Call) bool) [
 	return list
 }
 
-// ackOf returns the expression that receives in each iteration of l, after c has started a goroutine
-// with the literals, from a channel to which these send or which they close; or nil.
+// ackOf returns the expression that in each iteration of l, after c has started a goroutine with the
+// literals, waits for their group or receives from a channel to which they send or which they
+// close; or nil.
 func (a *analyzer) ackOf(c *Call, lits []*Func, l *Loop) ast.Expr {
 	sent := make(map[*types.Var]bool)
 	for _, lit := range lits {
@@ -103,6 +105,11 @@ func (a *analyzer) ackOf(c *Call, lits []*Func, l *Loop) ast.Expr {
 			}
 		}
 	}
+	for _, d := range c.in.calls {
+		if d.Expr.Pos() > c.Expr.End() && a.in(l, d.in, d.Expr.Pos()) && a.waitsForGroup(d, c, lits) && a.isUnconditional(c.in, d.Expr.Pos(), l) {
+			return d.Expr
+		}
+	}
 	for _, e := range a.receivesOf(l) {
 		v := a.variable(e.X)
 		if v != nil && sent[v] && e.Pos() > c.Expr.End() && a.isUnconditional(c.in, e.Pos(), l) {
@@ -110,6 +117,26 @@ func (a *analyzer) ackOf(c *Call, lits []*Func, l *Loop) ast.Expr {
 		}
 	}
 	return nil
+}
+
+// waitsForGroup reports whether d waits for the group of goroutines that c starts one of, or whose
+// literals tell the group that they are done.
+func (a *analyzer) waitsForGroup(d, c *Call, lits []*Func) bool {
+	if !isFullName(d.Callee, "(*sync.WaitGroup).Wait") && !isFullName(d.Callee, "(*golang.org/x/sync/errgroup.Group).Wait") {
+		return false
+	}
+	group := a.variable(d.operand(tensorapi.Recv)[0])
+	if group == nil {
+		return false
+	}
+	if startsGoroutine(c.Callee) {
+		return a.variable(c.operand(tensorapi.Recv)[0]) == group
+	}
+	return slices.ContainsFunc(lits, func(lit *Func) bool {
+		return lit.contains(func(e *Call) bool {
+			return isFullName(e.Callee, "(*sync.WaitGroup).Done") && a.variable(e.operand(tensorapi.Recv)[0]) == group
+		})
+	})
 }
 
 // isUnconditional reports whether all iterations of l but those that leave it come to pos, in f.

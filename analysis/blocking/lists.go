@@ -19,6 +19,8 @@ type ListRead struct {
 	// List is what holds the tensors.
 	List ast.Expr
 	Loop *Loop // nil: the loop is in the function called
+	// Joined reports whether all elements are read, and appended to those of the others.
+	Joined bool
 }
 
 // ListReads lists those in loops that enqueue nothing, in the order of the source.
@@ -48,7 +50,8 @@ func (a *analyzer) listRead(c *Call) *ListRead {
 		return e
 	}
 	l := a.innermost(c)
-	if l == nil || !isNumber(a.resultsOf(c)) {
+	joined := a.isJoined(c)
+	if l == nil || !joined && !isNumber(a.resultsOf(c)) {
 		return nil
 	}
 	for _, w := range a.waits(c) {
@@ -59,7 +62,7 @@ func (a *analyzer) listRead(c *Call) *ListRead {
 		if list == nil || a.isHostList(list) || a.isWaitedFor(list, c, l) || !a.readsAll(c, l) {
 			continue
 		}
-		return &ListRead{Call: c.Expr, Name: a.callName(c, w), List: list, Loop: l}
+		return &ListRead{Call: c.Expr, Name: a.callName(c, w), List: list, Loop: l, Joined: joined}
 	}
 	return nil
 }
@@ -112,6 +115,15 @@ func (a *analyzer) readsAll(c *Call, l *Loop) bool {
 	return len(places) > 0 && !slices.ContainsFunc(places, func(p place) bool { return p.use == Decides && !p.alarm })
 }
 
+// isJoined reports whether c reads a list that is appended to another: append(all, c...).
+func (a *analyzer) isJoined(c *Call) bool {
+	call, ok := c.Value().Parent().Node().(*ast.CallExpr)
+	if !ok || !call.Ellipsis.IsValid() || len(call.Args) != 2 || !a.info.Types[call.Fun].IsBuiltin() {
+		return false
+	}
+	return c.api.Kind == tensorapi.Read && ast.Unparen(call.Args[1]) == c.Expr
+}
+
 // listAround returns the list that e is an element of, another one in each iteration of l, or a
 // part of an element; or nil.
 func (a *analyzer) listAround(e ast.Expr, l *Loop, depth int) ast.Expr {
@@ -133,13 +145,23 @@ func (a *analyzer) listAround(e ast.Expr, l *Loop, depth int) ast.Expr {
 		if elementType(a.info.TypeOf(e.X)) == nil || a.varies(e.X, l) {
 			return nil
 		}
-		if counted, ok := a.countsIn(e.Index, l, 0); ok && counted || a.isOperand(a.local(e.Index), l) {
+		if counted, ok := a.countsIn(e.Index, l, 0); ok && counted || a.isOperand(a.local(e.Index), l) || a.isKeyOf(e, l) {
 			return e.X
 		}
 	case *ast.Ident:
 		return a.listOfVariable(e, l, depth)
 	}
 	return nil
+}
+
+// isKeyOf reports whether e is an element of a map, with a key that l ranges over.
+func (a *analyzer) isKeyOf(e *ast.IndexExpr, l *Loop) bool {
+	s, ok := l.Stmt.(*ast.RangeStmt)
+	if !ok || !isMap(a.info.TypeOf(e.X)) {
+		return false
+	}
+	d := a.defs[a.local(e.Index)]
+	return len(d) == 1 && (d[0].kind == defElem || d[0].kind == defKey) && d[0].value == s.X
 }
 
 func (a *analyzer) listOfVariable(e *ast.Ident, l *Loop, depth int) ast.Expr {
@@ -174,7 +196,7 @@ func (a *analyzer) iteratedBy(l *Loop, v *types.Var) ast.Expr {
 		return nil
 	}
 	for _, e := range c.Expr.Args {
-		if elem := elementType(a.info.TypeOf(e)); elem != nil && types.Identical(elem, v.Type()) {
+		if types.Identical(iterated(a.info.TypeOf(e)), v.Type()) {
 			return e
 		}
 	}

@@ -3,7 +3,9 @@ package adjacentread
 import (
 	"fmt"
 	"iter"
+	"maps"
 	"math"
+	"slices"
 	"sync"
 
 	"batch"
@@ -58,6 +60,9 @@ func oneByOne(ts []*tensor.Tensor, byName map[string]*tensor.Tensor, scores []sc
 			panic("not a number")
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		fmt.Println(name, byName[name].Item()) // want `reads one tensor of byName`
+	}
 	for _, t := range ts {
 		total += batch.Value(t) // want `batch.Value reads one tensor of ts`
 	}
@@ -67,6 +72,10 @@ func oneByOne(ts []*tensor.Tensor, byName map[string]*tensor.Tensor, scores []sc
 func (r *recorder) all(name string, values iter.Seq[*tensor.Tensor]) (out []float64) {
 	for _, t := range r.kept[name] {
 		out = append(out, t.Item()) // want `reads one tensor of r.kept\[name\]`
+	}
+	var joined []float32
+	for _, t := range r.kept[name] {
+		joined = append(joined, t.Float32s()...) // want `reads one tensor of r.kept\[name\] at a time; concatenate them and read once`
 	}
 	for t := range values {
 		out = append(out, t.Item()) // want `reads one tensor of values`
@@ -81,6 +90,13 @@ func each[T, U any](list []T, f func(T) U) (out []U) {
 		out = append(out, f(x))
 	}
 	return out
+}
+
+func fold[T, A any](seq iter.Seq[T], a A, f func(A, T) A) A {
+	for x := range seq {
+		a = f(a, x)
+	}
+	return a
 }
 
 type valuer interface{ Item() float64 }
@@ -114,6 +130,9 @@ func calls(ts []*tensor.Tensor, hosts []host, scores []scored, any []valuer) (to
 	each(ts, tensor.ItemOf[float64])                                 // want `tensor.ItemOf\[float64\] reads one tensor of ts`
 	each(ts, func(t *tensor.Tensor) float64 { return 2 * t.Item() }) // want `t.Item\(\) reads one tensor of ts`
 	each(ts, func(t *tensor.Tensor) *tensor.Tensor { return t.Norm() })
+	fold(slices.Values(ts), 0, func(sum float64, t *tensor.Tensor) float64 {
+		return sum + t.Item() // want `reads one tensor of slices.Values\(ts\)`
+	})
 	lists.Map(ts, (*tensor.Tensor).Item) // want `\(\*tensor.Tensor\).Item reads one tensor of ts`
 	each(ts, (*tensor.Tensor).Norm)
 	each(ts, (*tensor.Tensor).Float32s) // of any size

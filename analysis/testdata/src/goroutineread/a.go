@@ -46,6 +46,19 @@ func acknowledged(data []Batch, ack chan float64) (total float64) {
 		}()
 		<-done // want `the loop waits here`
 	}
+	var wg sync.WaitGroup
+	for _, b := range data {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			total += batch.Loss(w, b).Item()
+		}()
+		wg.Wait() // want `the loop waits here`
+	}
+	for _, b := range data {
+		wg.Go(func() { total += batch.Loss(w, b).Item() }) // want `nothing bounds how many do`
+	}
+	wg.Wait()
 	for i, b := range data {
 		loss := batch.Loss(w, b)
 		go func() { ack <- loss.Item() }() // want `nothing bounds how many do`
