@@ -87,6 +87,7 @@ func run(pass *analysis.Pass) (any, error) {
 		params:  make(map[*types.Var]param),
 		callees: make(map[*Func]map[*Func]bool),
 	}
+	a.callers = sync.OnceValue(a.callersOf)
 	a.asked = sync.OnceValue(a.parametersAsked)
 	a.collect(root)
 	a.summarize()
@@ -147,7 +148,9 @@ type analyzer struct {
 	params  map[*types.Var]param    // parameters and receivers
 	holders sync.Map                // cache of holdsTensor: types.Type to bool
 
-	asked func() map[*types.Var]bool // what parametersAsked says
+	keeps   map[*Func]Operands         // what keepers says
+	callers func() map[*Func][]*Call   // what callersOf says
+	asked   func() map[*types.Var]bool // what parametersAsked says
 
 	mu      sync.Mutex               // guards callees: rules ask at the same time
 	callees map[*Func]map[*Func]bool // cache of leadsTo

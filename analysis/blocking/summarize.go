@@ -15,6 +15,7 @@ const maxRounds = 8
 // summarize computes the summaries of all functions, callees first.
 func (a *analyzer) summarize() {
 	order := a.components()
+	a.keeps = a.keepers()
 	for range maxRounds {
 		changed := false
 		for _, f := range order {
@@ -52,6 +53,8 @@ func (a *analyzer) summary(f *Func) Summary {
 		g.addClocks(&s, f)
 	}
 	s.Results = a.results(f)
+	s.Histories = a.histories(f)
+	s.Keeps = a.keeps[f]
 	s.Func = a.returned(f)
 	return s
 }

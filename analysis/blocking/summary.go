@@ -33,6 +33,12 @@ type Summary struct {
 	// Results says, for each result, where its tensors come from. It is nil
 	// if none of them is known to be pending.
 	Results []Origin
+	// Histories says, for each result, whether it has a history. It is nil if none
+	// is known to have one.
+	Histories []Lineage
+	// Keeps are the operands that the function puts into a list or map that outlives
+	// the call.
+	Keeps Operands
 	// Calls says when the function calls the functions it is given, sorted
 	// by operand.
 	Calls []Callback
@@ -160,6 +166,7 @@ func agreement(fs []*Func) *Summary {
 	s.Waits = slices.Clone(s.Waits)
 	s.Barriers = slices.Clone(s.Barriers)
 	s.Results = slices.Clone(s.Results)
+	s.Histories = nil
 	for _, f := range fs[1:] {
 		s.Waits = commonWaits(s.Waits, f.sum.Waits)
 		s.Barriers = commonWaits(s.Barriers, f.sum.Barriers)
@@ -182,6 +189,7 @@ func agreement(fs []*Func) *Summary {
 		}
 		s.Builds = s.Builds && f.sum.Builds
 		s.BuiltOf |= f.sum.BuiltOf
+		s.Keeps &= f.sum.Keeps
 		s.Clocks &= f.sum.Clocks
 		s.Timer = s.Timer && f.sum.Timer
 		s.Blocks = s.Blocks || f.sum.Blocks
@@ -248,6 +256,11 @@ func (s *Summary) withFirst() *Summary {
 		t.Calls[i].Args = firstOf(t.Calls[i].Args)
 	}
 	t.Results = firstOf(s.Results)
+	t.Histories = slices.Clone(s.Histories)
+	for i := range t.Histories {
+		t.Histories[i].From <<= 1
+	}
+	t.Keeps <<= 1
 	t.BuiltOf <<= 1
 	t.Clocks <<= 1
 	t.Prints = nil
@@ -263,7 +276,7 @@ func firstOf(list []Origin) []Origin {
 }
 
 func (s *Summary) isZero() bool {
-	return len(s.Waits) == 0 && len(s.Methods) == 0 && len(s.Barriers) == 0 && s.Results == nil && len(s.Calls) == 0 && s.Func == nil && s.Prints == nil && !s.Builds && s.Clocks == 0 && !s.Timer && !s.Blocks && !s.Enqueues && !s.Mutates && !s.Steps && !s.Trains
+	return len(s.Waits) == 0 && len(s.Methods) == 0 && len(s.Barriers) == 0 && s.Results == nil && s.Histories == nil && s.Keeps == 0 && len(s.Calls) == 0 && s.Func == nil && s.Prints == nil && !s.Builds && s.Clocks == 0 && !s.Timer && !s.Blocks && !s.Enqueues && !s.Mutates && !s.Steps && !s.Trains
 }
 
 func (s *Summary) equal(t *Summary) bool { return s.String() == t.String() }
@@ -328,6 +341,16 @@ func (s *Summary) String() string {
 	}
 	if s.Results != nil {
 		words = append(words, "returns("+originNames(s.Results)+")")
+	}
+	if s.Histories != nil {
+		list := make([]Origin, len(s.Histories))
+		for i, l := range s.Histories {
+			list[i] = Origin{l.Yes, l.From}
+		}
+		words = append(words, "tracks("+strings.NewReplacer("pending", "yes", "host", "no").Replace(originNames(list))+")")
+	}
+	if s.Keeps != 0 {
+		words = append(words, "keeps("+Origin{From: s.Keeps}.String()+")")
 	}
 	if s.Func != nil {
 		words = append(words, "returns func{"+s.Func.String()+"}")

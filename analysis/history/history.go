@@ -17,15 +17,29 @@ var Analyzer = rule.Analyzer()
 var rule = &blocking.Rule{ID: "AT023", Package: "history", Doc: doc, Values: true, Check: check}
 
 func check(p *blocking.Pass) {
-	for _, f := range p.Funcs {
-		for _, s := range f.Accumulations() {
-			part := types.ExprString(s.Part)
-			p.Report(blocking.Warning, analysis.Diagnostic{
-				Pos:     s.Assign.Pos(),
-				End:     s.Assign.End(),
-				Message: s.Total.Name() + " keeps the history of " + part + " of every iteration, and is only read; add " + part + ".Detach()",
-				Related: s.Loop.Related(),
-			})
+	for _, k := range p.Keepings() {
+		d := analysis.Diagnostic{Pos: k.Pos, End: k.End, Message: message(k)}
+		if k.Loop != nil {
+			d.Related = k.Loop.Related()
 		}
+		p.Report(blocking.Warning, d)
 	}
+}
+
+func message(k blocking.Keeping) string {
+	part := types.ExprString(k.Part)
+	switch k.Kind {
+	case blocking.Averaged:
+		return k.Kept + " keeps the history of " + part + " of every iteration, although the loop trains; add " + part + ".Detach()"
+	case blocking.Carried:
+		return k.Kept + " keeps the history of every iteration before, and nothing is differentiated through it; assign " + part + ".Detach(), or compute it with frozen layers"
+	case blocking.Listed:
+		return k.Kept + " keeps the history of " + part + " of every iteration, and is only read; keep " + part + ".Detach(), or compute it with frozen layers"
+	case blocking.Held:
+		return k.Kept + " keeps the history of " + part + " of every iteration, and is only read; keep " + part + ".Detach(), or compute it with frozen layers"
+	}
+	if k.Loop == nil {
+		return k.Kept + " keeps the history of " + part + " of every call, and is only read; add " + part + ".Detach()"
+	}
+	return k.Kept + " keeps the history of " + part + " of every iteration, and is only read; add " + part + ".Detach()"
 }

@@ -10,7 +10,7 @@ import (
 type Batch struct{ X, Y *tensor.Tensor }
 
 // Loss does not wait.
-func Loss(w *tensor.Tensor, b Batch) *tensor.Tensor { // want Loss:`returns\(pending\) enqueues`
+func Loss(w *tensor.Tensor, b Batch) *tensor.Tensor { // want Loss:`returns\(pending\) tracks\(0\) enqueues`
 	return b.X.MatMul(w).Sub(b.Y).Mean()
 }
 
@@ -57,7 +57,7 @@ func Sum(ts []*tensor.Tensor) float64 { // want Sum:`waits\(0 in loop: `
 }
 
 // Same returns what it is given.
-func Same(t *tensor.Tensor) *tensor.Tensor { return t.Reshape(1) } // want Same:`^returns\(0\)$`
+func Same(t *tensor.Tensor) *tensor.Tensor { return t.Reshape(1) } // want Same:`^returns\(0\) tracks\(0\)$`
 
 // Origin makes tensors of host data.
 func Origin() *tensor.Tensor { return tensor.Zeros(1) }

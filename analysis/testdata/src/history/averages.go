@@ -20,7 +20,7 @@ func averages(m *model, opt *optim.Optimizer, data []batch.Batch) float64 {
 		cut = cut.MulScalar(0.9).Add(m.loss(b).Detach())
 	}
 	for _, b := range data {
-		state = state.MatMul(m.w.Value()).Add(m.forward(b.X))
+		state = state.MatMul(m.w.Value()).Add(m.forward(b.X)) // want `state keeps the history of every iteration before`
 	}
 	fmt.Println(state)
 	return avg.Item() + cut.Item()
