@@ -319,8 +319,8 @@ func (a *analyzer) site(c *Call) *Site {
 			s.Alarms = true
 			for _, p := range a.uses(c, l) {
 				s.Alarms = s.Alarms && (p.use != Decides || p.alarm)
-				if send, ok := p.cur.Parent().Node().(*ast.SendStmt); ok && a.receives(l) && a.varies(send.Chan, l) {
-					s.Outside = true // a client waits for the answer, on a channel of its own
+				if send, ok := p.cur.Parent().Node().(*ast.SendStmt); ok && a.receives(l) && (a.varies(send.Chan, l) || !a.any(l, (*Call).enqueues)) {
+					s.Outside = true // a client waits, with a channel of its own, or to read is all that the loop does
 				}
 				s.Outside = s.Outside || a.isSimulated(p)
 				if a.guardOf(p.in, p.pos, l) == rarely {

@@ -45,11 +45,11 @@
 // generator speaks.
 //
 // Where the loop can't run far ahead anyway, findings are of severity info, shown with
-// -severity=info: it waits for input or the network, answers a client on a channel that came with the question, or
-// gives the value to what makes the next tensor of it, as a simulated world does of an
-// action. So are those in asyncrt.AllowSync, where somebody has said that the wait is
-// meant. What a handler of HTTP writes is no such wait: a read for each row of a request
-// is as slow as anywhere, and a warning.
+// -severity=info: it waits for input or the network, answers a client on a channel that came with
+// the question, does nothing but read what it receives and send the value on, or gives the value
+// to what makes the next tensor of it, as a simulated world does of an action. So are those in
+// asyncrt.AllowSync, where somebody has said that the wait is meant. What a handler of HTTP
+// writes is no such wait: a read for each row of a request is as slow as anywhere, and a warning.
 //
 // A function that is not known, behind a variable, a field or an interface, is taken
 // to enqueue the tensors that it returns, unless its name says that it gets, loads or

@@ -97,3 +97,39 @@ func episode(e world, state *tensor.Tensor) (total float64) {
 		state = next
 	}
 }
+
+type question struct {
+	batch.Batch
+	answer chan float64
+}
+
+func answers(questions chan question) {
+	for q := range questions {
+		q.answer <- batch.Loss(w, q.Batch).Item() // the client waits
+	}
+}
+
+func reader(in chan *tensor.Tensor, out chan float64) {
+	for t := range in {
+		out <- t.Item() // all that it does
+	}
+}
+
+func stage(in chan batch.Batch, out chan float64) {
+	for b := range in {
+		out <- batch.Loss(w, b).Item() // want `AT001`
+	}
+}
+
+func lists(losses []*tensor.Tensor, data []batch.Batch, ack chan float64) (total float64) {
+	for _, loss := range losses {
+		total += loss.Item() // want `AT007`
+	}
+	for _, b := range data {
+		first, second := batch.Loss(w, b).Item(), batch.Loss(b.X, b).Item() // want `AT001` `AT001`
+		total += first + second
+		go func() { ack <- batch.Loss(w, b).Item() }()
+		total += <-ack // want `AT013`
+	}
+	return total
+}
