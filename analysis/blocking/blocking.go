@@ -91,6 +91,7 @@ func run(pass *analysis.Pass) (any, error) {
 	a.asked = sync.OnceValue(a.parametersAsked)
 	a.collect(root)
 	a.summarize()
+	a.addHoards()
 	for fn, f := range a.decls {
 		if !f.sum.isZero() {
 			pass.ExportObjectFact(fn, &f.sum)

@@ -25,12 +25,13 @@ type fortune struct {
 	*analyzer
 	of   *types.Var
 	seen map[*types.Var]bool
+	back map[*Func]bool // the functions whose callers are looked at
 }
 
 // fateOf is the fate of what is in v, a variable that f or a function around it knows,
 // or a field.
 func (a *analyzer) fateOf(v *types.Var, f *Func) fate {
-	t := &fortune{a, v, make(map[*types.Var]bool)}
+	t := &fortune{a, v, make(map[*types.Var]bool), make(map[*Func]bool)}
 	return t.variable(v, f)
 }
 
@@ -138,11 +139,46 @@ func (t *fortune) value(cur inspector.Cursor) fate {
 				return 0
 			}
 			return t.stored(n.Value, up)
+		case *ast.ReturnStmt:
+			return t.returned(n, index, up)
 		default:
 			return escapes
 		}
 		cur = up
 	}
+}
+
+// returned is the fate of a result of a function: what becomes of it where the function is
+// called, if nobody else can call it.
+func (t *fortune) returned(n *ast.ReturnStmt, index int, at inspector.Cursor) fate {
+	f := t.funcAt(at)
+	if f == nil || f.lit != nil || ast.IsExported(f.name) || f.sig.Recv() != nil || len(n.Results) != f.sig.Results().Len() || len(t.callers()[f]) == 0 {
+		return escapes
+	}
+	if t.back[f] {
+		return 0
+	}
+	t.back[f] = true
+	decl, _ := f.cur.Node().(*ast.FuncDecl)
+	var known fate
+	uses := 0
+	for c := range t.res.root.Preorder((*ast.Ident)(nil)) {
+		if fn, ok := t.info.Uses[c.Node().(*ast.Ident)].(*types.Func); ok && fn.Origin() == t.info.Defs[decl.Name] {
+			uses++
+		}
+	}
+	if uses != len(t.callers()[f]) {
+		return escapes // it is a value, too
+	}
+	for _, c := range t.callers()[f] {
+		assign, ok := c.Value().Parent().Node().(*ast.AssignStmt)
+		if ok && len(assign.Lhs) == f.sig.Results().Len() && len(assign.Rhs) == 1 {
+			known |= t.stored(assign.Lhs[index], c.Value().Parent())
+		} else {
+			known |= t.value(c.Value())
+		}
+	}
+	return known
 }
 
 // stored is the fate of what is assigned to lhs.

@@ -34,6 +34,7 @@ const (
 	Averaged                    // added, beside steps of training, to one that outlives the loop
 	Carried                     // each value is computed from the one of the iteration before
 	Listed                      // put into a list of tensors of which values are read
+	Given                       // given to a function that keeps it so
 	Held                        // put into a field of which values are read, of a struct that is kept
 )
 
@@ -52,14 +53,12 @@ func (r *Result) Keepings() []Keeping {
 		summed[k.Pos] = true
 	}
 	for v, defs := range a.defs {
-		if v.IsField() || v.Parent() == a.pass.Pkg.Scope() {
-			continue
-		}
 		for _, d := range defs {
 			if d.kind != defValue || d.in == nil {
 				continue
 			}
-			switch {
+			switch shared := v.IsField() || v.Parent() == a.pass.Pkg.Scope(); {
+			case isTensor(v.Type()) && shared:
 			case isTensor(v.Type()):
 				if k, ok := a.carried(v, d); ok && !slices.ContainsFunc(list, func(s Keeping) bool { return s.Pos <= k.Pos && k.Pos < s.End }) {
 					list = append(list, k)
@@ -70,6 +69,7 @@ func (r *Result) Keepings() []Keeping {
 		}
 	}
 	list = append(list, a.held()...)
+	list = append(list, a.given()...)
 	slices.SortFunc(list, func(k, m Keeping) int { return cmp.Compare(k.Pos, m.Pos) })
 	return list
 }
@@ -270,7 +270,7 @@ func (a *analyzer) listed(v *types.Var, d def) (list []Keeping) {
 			continue
 		}
 		for l := range a.loopsAround(d.in, d.pos) {
-			if l.small || a.declaredInLoop(v, l) {
+			if l.small || !v.IsField() && a.declaredInLoop(v, l) {
 				continue
 			}
 			if !a.overParts(l) && a.fresh(e, d.in, l) && a.history(e, d.in) && !a.isReleased(e, d.in) && a.fateOf(v, d.in) == 0 {
@@ -335,7 +335,7 @@ func (a *analyzer) structOf(lit *ast.CompositeLit) *types.Named {
 // read values. Of one that other packages see, it has to use another field at least: what
 // the structs are for is here, then.
 func (a *analyzer) onlyValues(field *types.Var, of *types.Named) bool {
-	t := &fortune{a, field, make(map[*types.Var]bool)}
+	t := &fortune{a, field, make(map[*types.Var]bool), make(map[*Func]bool)}
 	for use := range a.usesInPackage(field) {
 		if use.ParentEdgeKind() != edge.SelectorExpr_Sel || t.value(use.Parent()) != 0 {
 			return false
@@ -382,7 +382,7 @@ func (a *analyzer) outlives(cur inspector.Cursor, f *Func, l *Loop, seen bool, d
 				return !seen
 			}
 			if !a.declaredInLoop(v, l) {
-				return elementType(v.Type()) != nil && (!seen || a.onlyHere(v, f))
+				return elementType(v.Type()) != nil && (!seen || a.fateOf(v, f) == 0)
 			}
 			if depth < 3 {
 				for use := range a.usesOf(v, f) {
@@ -399,9 +399,83 @@ func (a *analyzer) outlives(cur inspector.Cursor, f *Func, l *Loop, seen bool, d
 	}
 }
 
-// onlyHere reports whether v, a list, is not returned, stored or passed on.
-func (a *analyzer) onlyHere(v *types.Var, f *Func) bool {
-	return a.fateOf(v, f) == 0
+// given lists the tensors with a history that loops give to functions which keep them.
+func (a *analyzer) given() (list []Keeping) {
+	for _, f := range a.funcs {
+		for _, c := range f.calls {
+			s := c.sum()
+			if c.Callee == nil || c.impls != nil || c.each != nil || c.away || s.Sums|s.Hoards == 0 {
+				continue
+			}
+			for i, e := range c.Expr.Args {
+				sums := s.Sums.Has(i) && c.target == nil // in this package the sum is what is reported
+				if sums || s.Hoards.Has(i) && !a.isLeaf(e) && !a.isReleased(e, f) {
+					if l := a.keptOver(c, e); l != nil {
+						list = append(list, Keeping{Given, e.Pos(), e.End(), types.ExprString(c.Expr.Fun), e, l})
+					}
+				}
+			}
+		}
+	}
+	return list
+}
+
+// keptOver returns the loop in whose iterations c gives e to the same receiver, if
+// e has a history there, or nil.
+func (a *analyzer) keptOver(c *Call, e ast.Expr) *Loop {
+	for l := range a.loopsAround(c.in, c.Expr.Pos()) {
+		if l.small || slices.ContainsFunc(c.operand(tensorapi.Recv), func(e ast.Expr) bool { return a.anotherIn(e, l, nil) }) {
+			continue
+		}
+		if !a.overParts(l) && a.fresh(e, c.in, l) && a.history(e, c.in) {
+			return l
+		}
+		break
+	}
+	return nil
+}
+
+// addHoards completes the summaries of functions that keep what they are given in fields
+// of which only values are read. What is known to have a history, is reported there.
+func (a *analyzer) addHoards() {
+	for v, defs := range a.defs {
+		if !v.IsField() || v.Exported() || !isTensors(v.Type()) {
+			continue
+		}
+		for _, d := range defs {
+			if d.kind != defValue || d.in == nil || d.in.lit != nil {
+				continue
+			}
+			if call := a.selfAppend(v, d); call != nil {
+				for _, e := range call.Args[1:] {
+					if op, ok := a.asPassed(e, d.in); ok && a.fateOf(v, d.in) == 0 {
+						d.in.sum.Hoards |= op
+					}
+				}
+			}
+			c := a.calls[asCall(d.value)]
+			if c == nil || c.api.Kind != tensorapi.Op {
+				continue
+			}
+			at := slices.IndexFunc(c.operandList(), func(e ast.Expr) bool { return a.variable(a.unscaled(e)) == v })
+			for i, e := range c.operandList() {
+				if op, ok := a.asPassed(e, d.in); ok && at >= 0 && i != at && !a.isLoss(e, d.in) && a.fateOf(v, d.in) == 0 {
+					d.in.sum.Sums |= op
+				}
+			}
+		}
+	}
+}
+
+// asPassed returns the operand that e is in f, as it was passed.
+func (a *analyzer) asPassed(e ast.Expr, f *Func) (Operands, bool) {
+	v := a.local(e)
+	p, ok := a.params[v]
+	if v == nil || !ok || p.of != f || !isTensor(v.Type()) {
+		return 0, false
+	}
+	assigned, _ := a.reaching(v, e.Pos(), f)
+	return operands(p.operand), len(assigned) == 0
 }
 
 // keepers says which of their operands functions put into lists and maps that outlive the
@@ -482,13 +556,10 @@ func (a *analyzer) partWithHistory(c *Call, at int, total *types.Var) ast.Expr {
 // isLoss reports whether e is a parameter called like what is differentiated, of an exported
 // method that the package does not call: others do, and have computed it.
 func (a *analyzer) isLoss(e ast.Expr, f *Func) bool {
-	v := a.local(e)
-	p, ok := a.params[v]
-	if v == nil || !ok || p.of != f || f.lit != nil || f.sig.Recv() == nil || !ast.IsExported(f.name) {
+	if _, ok := a.asPassed(e, f); !ok || f.lit != nil || f.sig.Recv() == nil || !ast.IsExported(f.name) {
 		return false
 	}
-	assigned, _ := a.reaching(v, e.Pos(), f)
-	return len(assigned) == 0 && len(a.callers()[f]) == 0 && strings.HasSuffix(strings.ToLower(v.Name()), "loss")
+	return len(a.callers()[f]) == 0 && strings.HasSuffix(strings.ToLower(a.local(e).Name()), "loss")
 }
 
 // unscaled returns what e is computed from with numbers alone: avg of

@@ -39,6 +39,9 @@ type Summary struct {
 	// Keeps are the operands that the function puts into a list or map that outlives
 	// the call.
 	Keeps Operands
+	// Sums are the operands that the function adds to a field of which only values are
+	// read, and Hoards those that it puts into a list of which only values are read.
+	Sums, Hoards Operands
 	// Calls says when the function calls the functions it is given, sorted
 	// by operand.
 	Calls []Callback
@@ -190,6 +193,8 @@ func agreement(fs []*Func) *Summary {
 		s.Builds = s.Builds && f.sum.Builds
 		s.BuiltOf |= f.sum.BuiltOf
 		s.Keeps &= f.sum.Keeps
+		s.Sums &= f.sum.Sums
+		s.Hoards &= f.sum.Hoards
 		s.Clocks &= f.sum.Clocks
 		s.Timer = s.Timer && f.sum.Timer
 		s.Blocks = s.Blocks || f.sum.Blocks
@@ -261,6 +266,8 @@ func (s *Summary) withFirst() *Summary {
 		t.Histories[i].From <<= 1
 	}
 	t.Keeps <<= 1
+	t.Sums <<= 1
+	t.Hoards <<= 1
 	t.BuiltOf <<= 1
 	t.Clocks <<= 1
 	t.Prints = nil
@@ -276,7 +283,7 @@ func firstOf(list []Origin) []Origin {
 }
 
 func (s *Summary) isZero() bool {
-	return len(s.Waits) == 0 && len(s.Methods) == 0 && len(s.Barriers) == 0 && s.Results == nil && s.Histories == nil && s.Keeps == 0 && len(s.Calls) == 0 && s.Func == nil && s.Prints == nil && !s.Builds && s.Clocks == 0 && !s.Timer && !s.Blocks && !s.Enqueues && !s.Mutates && !s.Steps && !s.Trains
+	return len(s.Waits) == 0 && len(s.Methods) == 0 && len(s.Barriers) == 0 && s.Results == nil && s.Histories == nil && s.Keeps == 0 && s.Sums == 0 && s.Hoards == 0 && len(s.Calls) == 0 && s.Func == nil && s.Prints == nil && !s.Builds && s.Clocks == 0 && !s.Timer && !s.Blocks && !s.Enqueues && !s.Mutates && !s.Steps && !s.Trains
 }
 
 func (s *Summary) equal(t *Summary) bool { return s.String() == t.String() }
@@ -349,8 +356,13 @@ func (s *Summary) String() string {
 		}
 		words = append(words, "tracks("+strings.NewReplacer("pending", "yes", "host", "no").Replace(originNames(list))+")")
 	}
-	if s.Keeps != 0 {
-		words = append(words, "keeps("+Origin{From: s.Keeps}.String()+")")
+	for _, kept := range []struct {
+		of   Operands
+		word string
+	}{{s.Keeps, "keeps"}, {s.Sums, "sums"}, {s.Hoards, "hoards"}} {
+		if kept.of != 0 {
+			words = append(words, kept.word+"("+Origin{From: kept.of}.String()+")")
+		}
 	}
 	if s.Func != nil {
 		words = append(words, "returns func{"+s.Func.String()+"}")

@@ -12,7 +12,8 @@
 // a sum, or another operation, in a loop that keeps a tensor beyond the iteration, when
 // the part that is added has a history; a tensor that each iteration computes from its
 // value before, as the state of a decoder; tensors that are put into a list, or into a
-// field of a struct that outlives the iteration; and sums in fields, which methods add to.
+// field of a struct that outlives the iteration; and sums and lists in fields, at the call of the
+// function that adds to them if that is given tensors by others.
 // In a loop that takes steps of training it reports averages of parameters in any list,
 // who reads that or not: the steps change what a gradient would be of.
 //
@@ -50,8 +51,8 @@
 // exported method is given, if nothing in the package calls it. Sums over the parts of a
 // model, which are few, are silent.
 //
-// Missed: interfaces of the user; a list or state that is returned; what a function that is
-// not known computes.
+// Missed: interfaces of the user; a list or state that an exported function returns; what a
+// function that is not known computes.
 //
 // Fix: none. Where to detach is for the author to say.
 package history

@@ -342,3 +342,74 @@ func Collect(policy nn.Module, obs []*tensor.Tensor) (steps []Rollout) {
 	}
 	return steps
 }
+
+// Lists of fields, functions that keep what they are given, results that callers read.
+
+type recorder struct {
+	outputs, kept []*tensor.Tensor
+	all           []*tensor.Tensor
+}
+
+func (r *recorder) run(net nn.Module, data []batch.Batch) {
+	for _, b := range data {
+		r.outputs = append(r.outputs, net.Forward(b.X)) // want `outputs keeps the history of net.Forward\(b.X\)`
+		r.all = append(r.all, net.Forward(b.X))
+		r.record(net.Forward(b.X)) // want `r.record keeps the history of net.Forward\(b.X\) of every iteration, of which only values are read; give it net.Forward\(b.X\).Detach\(\)`
+		r.record(net.Forward(b.X).Detach())
+		var mean batch.Mean
+		mean.Add(net.Forward(b.X))
+	}
+	for range 2 {
+		r.record(net.Forward(data[0].X))
+	}
+}
+
+func (r *recorder) record(y *tensor.Tensor) { r.kept = append(r.kept, y) }
+
+func (r *recorder) trained(net nn.Module, opt *optim.Optimizer, data []batch.Batch) {
+	for _, b := range data {
+		loss := nn.L2Loss(net.Forward(b.X), b.Y)
+		opt.Minimize(loss)
+		r.record(loss)
+	}
+}
+
+func (r *recorder) All() []*tensor.Tensor { return r.all }
+
+func (r *recorder) show() { fmt.Println(tensor.Stack(0, r.outputs...), tensor.Stack(0, r.kept...)) }
+
+func measured(net nn.Module, data []batch.Batch) float64 {
+	var mean batch.Mean
+	for _, b := range data {
+		mean.Add(nn.L2Loss(net.Forward(b.X), b.Y)) // want `mean.Add keeps the history of nn.L2Loss\(net.Forward\(b.X\), b.Y\)`
+		mean.Add(nn.L2Loss(nn.Frozen(net).Forward(b.X), b.Y))
+	}
+	return mean.Value()
+}
+
+func outputs(net nn.Module, data []batch.Batch) []*tensor.Tensor {
+	var list []*tensor.Tensor
+	for _, b := range data {
+		list = append(list, net.Forward(b.X)) // want `list keeps the history of net.Forward\(b.X\)`
+	}
+	return list
+}
+
+func outputsOf(net nn.Module, data []batch.Batch) []*tensor.Tensor {
+	var list []*tensor.Tensor
+	for _, b := range data {
+		list = append(list, net.Forward(b.X))
+	}
+	return list
+}
+
+func readsOutputs(net nn.Module, opt *optim.Optimizer, data []batch.Batch) []float32 {
+	for _, y := range outputs(net, data) {
+		fmt.Println(y.Item())
+	}
+	for _, y := range outputsOf(net, data) {
+		opt.Minimize(y.Mean())
+	}
+	list := outputs(net, data)
+	return tensor.Concat(0, list...).Float32s()
+}
