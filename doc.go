@@ -60,6 +60,7 @@
 //	analysis/droppedresult   AT032: a result that is thrown away
 //	analysis/sametensor      AT033: tensors compared by identity
 //	analysis/rebuilt         AT034: a graph or plan built in each iteration
+//	analysis/regrown         AT035: a tensor that is copied to grow in each iteration
 //	analysis                 the suite of rules, alone and as a tool of go vet and go fix
 //	gen/internal/facts       what functions of the standard library do
 //	gen/internal/load        packages and types of the code to rewrite

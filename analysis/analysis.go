@@ -30,6 +30,7 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/loopprint"
 	"github.com/asyncgen/asyncgen/analysis/loopread"
 	"github.com/asyncgen/asyncgen/analysis/rebuilt"
+	"github.com/asyncgen/asyncgen/analysis/regrown"
 	"github.com/asyncgen/asyncgen/analysis/roundtrip"
 	"github.com/asyncgen/asyncgen/analysis/sametensor"
 	"github.com/asyncgen/asyncgen/analysis/timing"
@@ -72,6 +73,7 @@ var rules = []*analysis.Analyzer{
 	droppedresult.Analyzer, // AT032
 	sametensor.Analyzer,    // AT033
 	rebuilt.Analyzer,       // AT034
+	regrown.Analyzer,       // AT035
 }
 
 // FixSuite is the rules whose fixes are safe to apply without looking at them.

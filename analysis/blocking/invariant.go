@@ -2,14 +2,15 @@ package blocking
 
 import (
 	"go/ast"
+	"go/token"
 	"go/types"
 	"slices"
 
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
-// A Remake is a call in a loop that makes the same tensor of host data in each
-// iteration.
+// A Remake is a call in a loop that makes the same tensor in each iteration: of host data, by
+// itself or as a function of the package, or by converting one that the loop doesn't change.
 type Remake struct {
 	Call *Call
 	Loop *Loop
@@ -22,18 +23,96 @@ type Remake struct {
 func (f *Func) Remakes() []Remake {
 	var list []Remake
 	for _, c := range f.calls {
-		if c.api.Kind != tensorapi.Host || c.away {
+		if c.away || c.api.Kind != tensorapi.Host && !f.a.converts(c) && !f.a.makes(c.target) {
 			continue
 		}
 		for l := range f.a.loopsAround(f, c.Expr.Pos()) {
 			if l.blocks != nil && !l.small && f.a.any(l, (*Call).enqueues) && !f.a.isOuter(l, c) &&
-				f.a.guardOf(f, c.Expr.Pos(), l) == always && f.a.isSame(c.Expr, l) {
-				list = append(list, Remake{c, l, f.a.isOneNumber(c) || f.a.isBeginning(c, l)})
+				f.a.guardOf(f, c.Expr.Pos(), l) == always && f.a.isSameWork(c, l) {
+				list = append(list, Remake{c, l, c.api.Kind == tensorapi.Host && f.a.isOneNumber(c) || f.a.isBeginning(c, l)})
 			}
 			break
 		}
 	}
 	return list
+}
+
+// converts reports whether c converts the tensor that a variable holds to another type.
+func (a *analyzer) converts(c *Call) bool {
+	if c.lib != tensorapi.Ours() || c.Callee.Name() != "As" || c.api.Kind != tensorapi.Op || len(c.operand(tensorapi.Recv)) == 0 {
+		return false
+	}
+	recv := c.operand(tensorapi.Recv)[0]
+	return a.local(recv) != nil && isTensor(a.info.TypeOf(recv))
+}
+
+// isSameWork reports whether c does the same in each iteration of l.
+func (a *analyzer) isSameWork(c *Call, l *Loop) bool {
+	if c.api.Kind == tensorapi.Op {
+		return a.isSame(c.operand(tensorapi.Recv)[0], l) && a.areSame(c.Expr.Args, l)
+	}
+	return a.isSame(c.Expr, l)
+}
+
+// makes reports whether f, a function of the package, returns nothing but a tensor that depends on its operands
+// alone, none of which is a tensor, and on what never changes.
+func (a *analyzer) makes(f *Func) bool {
+	if f == nil || f.sig.Results().Len() != 1 || !isTensor(f.sig.Results().At(0).Type()) || len(f.parts()) != 1 {
+		return false
+	}
+	for p := range f.sig.Params().Variables() {
+		if !isData(p.Type()) {
+			return false
+		}
+	}
+	if recv := f.sig.Recv(); recv != nil && !isStructOfBasics(recv.Type()) {
+		return false
+	}
+	hosts := false
+	for _, c := range f.calls {
+		switch {
+		case c.away || c.dynamic || c.target == f:
+			return false
+		case c.api.Kind == tensorapi.Host:
+			hosts = hosts || !a.isOneNumber(c)
+		case c.api.Kind == tensorapi.Op || c.api.Kind == tensorapi.View || c.api.Kind == tensorapi.Meta || c.api.Kind == tensorapi.Pure:
+		case c.Callee != nil && c.Callee.Pkg() != nil && c.Callee.Pkg().Path() == "math":
+		default:
+			return false
+		}
+	}
+	if !hosts {
+		return false
+	}
+	known := true
+	for cur := range f.cur.Preorder((*ast.Ident)(nil), (*ast.GoStmt)(nil), (*ast.SendStmt)(nil), (*ast.UnaryExpr)(nil)) {
+		switch n := cur.Node().(type) {
+		case *ast.Ident:
+			v, ok := a.info.Uses[n].(*types.Var)
+			if ok && !v.IsField() && v.Parent() == a.pass.Pkg.Scope() {
+				_, basic := v.Type().Underlying().(*types.Basic)
+				known = known && basic && !slices.ContainsFunc(a.defs[v], func(d def) bool { return d.in != nil })
+			}
+		case *ast.UnaryExpr:
+			known = known && n.Op != token.ARROW
+		default:
+			known = false
+		}
+	}
+	return known
+}
+
+// isData reports whether t is a basic type, or a list of some.
+func isData(t types.Type) bool {
+	switch t := t.Underlying().(type) {
+	case *types.Basic:
+		return true
+	case *types.Slice:
+		return isData(t.Elem())
+	case *types.Array:
+		return isData(t.Elem())
+	}
+	return false
 }
 
 // isOneNumber reports whether the tensor that c makes has one element at most, as its
@@ -127,7 +206,11 @@ func (a *analyzer) isSameCall(e *ast.CallExpr, l *Loop) bool {
 	switch {
 	case tv.IsType():
 	case tv.IsBuiltin():
-		if id, ok := ast.Unparen(e.Fun).(*ast.Ident); !ok || id.Name != "len" && id.Name != "min" && id.Name != "max" {
+		id, ok := ast.Unparen(e.Fun).(*ast.Ident)
+		switch {
+		case ok && id.Name == "len" && a.isSameHeader(e.Args[0], l):
+			return true
+		case !ok || id.Name != "len" && id.Name != "min" && id.Name != "max":
 			return false
 		}
 	default:
@@ -135,21 +218,66 @@ func (a *analyzer) isSameCall(e *ast.CallExpr, l *Loop) bool {
 		if c == nil {
 			return false
 		}
+		if got := a.got(c); got != nil {
+			return a.areSame(e.Args, l) && a.isSameHeader(c.operand(tensorapi.Recv)[0], l) && a.isSame(got, l)
+		}
 		switch c.api.Kind {
 		case tensorapi.Host, tensorapi.Meta, tensorapi.Pure:
 		default:
-			return false
+			if !a.makes(c.target) {
+				return false
+			}
 		}
 		if recv := c.Callee.Signature().Recv(); recv != nil && !a.isSame(c.operand(tensorapi.Recv)[0], l) {
 			return false
 		}
 	}
-	for _, arg := range e.Args {
-		if !a.isSame(arg, l) {
+	return a.areSame(e.Args, l)
+}
+
+// areSame reports whether each of es has the same value in each iteration of l.
+func (a *analyzer) areSame(es []ast.Expr, l *Loop) bool {
+	return !slices.ContainsFunc(es, func(e ast.Expr) bool { return !a.isSame(e, l) })
+}
+
+// got returns what c gets of its receiver, if that is all it does: c calls a method of the package that returns an
+// expression without calls but len, which is what this returns. It returns nil for all others.
+func (a *analyzer) got(c *Call) ast.Expr {
+	f := c.target
+	if f == nil || c.away || f.sig.Recv() == nil || f.sig.Params().Len() > 0 || f.block == nil || len(f.block.List) != 1 {
+		return nil
+	}
+	ret, ok := f.block.List[0].(*ast.ReturnStmt)
+	if !ok || len(ret.Results) != 1 {
+		return nil
+	}
+	return ret.Results[0]
+}
+
+// isSameHeader reports whether a variable, or a field of one, holds the same list, struct or pointer in each iteration
+// of l, whatever is in that.
+func (a *analyzer) isSameHeader(e ast.Expr, l *Loop) bool {
+	var v *types.Var
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		v, _ = a.info.Uses[e].(*types.Var)
+	case *ast.SelectorExpr:
+		v, _ = a.info.Uses[e.Sel].(*types.Var)
+		if v != nil && v.IsField() && !a.isSameHeader(e.X, l) {
 			return false
 		}
 	}
-	return true
+	if v == nil {
+		return false
+	}
+	v = v.Origin()
+	shared := v.IsField() || v.Parent() == a.pass.Pkg.Scope()
+	for _, d := range a.defs[v] {
+		if a.in(l, d.in, d.pos) || shared && a.calledFrom(l, d.in) {
+			return false
+		}
+	}
+	return !shared || !a.any(l, func(c *Call) bool { return c.dynamic })
 }
 
 // mayChange reports whether v, or what it refers to, may be changed in l.

@@ -4,15 +4,17 @@ import (
 	"go/ast"
 	"go/types"
 	"slices"
+	"strings"
 
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+	"golang.org/x/tools/go/ast/edge"
 )
 
 // A Rebuild is a call that builds or compiles the same graph or plan in each
 // iteration of a loop.
 type Rebuild struct {
 	Call *Call
-	Loop *Loop
+	Loop *Loop // nil: in each call of the function that it is in, for ever
 }
 
 // Rebuilds lists those of f, not of the literals in it.
@@ -20,6 +22,10 @@ func (f *Func) Rebuilds() []Rebuild {
 	var list []Rebuild
 	for _, c := range f.calls {
 		if c.away || !libraries().Rebuilds(c.Callee) && !c.sum().Builds {
+			continue
+		}
+		if f.a.definesForNobody(f, c) {
+			list = append(list, Rebuild{Call: c})
 			continue
 		}
 		for l := range f.a.loopsAround(f, c.Expr.Pos()) {
@@ -30,6 +36,50 @@ func (f *Func) Rebuilds() []Rebuild {
 		}
 	}
 	return list
+}
+
+// definesForNobody reports whether c, outside of loops, defines an operation of ours, which is kept for ever, that
+// f uses and nobody after it: the next call of f defines the same again. The program's first function and tests
+// run once.
+func (a *analyzer) definesForNobody(f *Func, c *Call) bool {
+	decl, ok := f.cur.Node().(*ast.FuncDecl)
+	if !ok || decl.Recv == nil && runsOnce(decl.Name.Name) || !tensorapi.Ours().Rebuilds[c.Callee.FullName()] || a.loops(f, c) {
+		return false
+	}
+	parent := c.cur.Parent()
+	if assign, ok := parent.Node().(*ast.AssignStmt); ok && len(assign.Lhs) == 1 {
+		id, ok := assign.Lhs[0].(*ast.Ident)
+		if !ok {
+			return false
+		}
+		v, ok := a.info.Defs[id].(*types.Var)
+		if !ok {
+			return false
+		}
+		for use := range a.usesOf(v, f) {
+			if use.ParentEdgeKind() != edge.SelectorExpr_X || use.Parent().ParentEdgeKind() != edge.CallExpr_Fun {
+				return false
+			}
+		}
+	} else if c.cur.ParentEdgeKind() != edge.SelectorExpr_X || parent.ParentEdgeKind() != edge.CallExpr_Fun {
+		return false
+	}
+	own := false // whether it is defined by what f was given
+	for _, e := range c.Expr.Args {
+		ast.Inspect(e, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok {
+				v, ok := a.info.Uses[id].(*types.Var)
+				own = own || ok && !v.IsField() && v.Parent() != a.pass.Pkg.Scope() && !(e.Pos() <= v.Pos() && v.Pos() < e.End())
+			}
+			return !own
+		})
+	}
+	return !own
+}
+
+// runsOnce reports whether a function of that name runs once in a program, or in a test.
+func runsOnce(name string) bool {
+	return name == "main" || name == "init" || strings.HasPrefix(name, "Test") || strings.HasPrefix(name, "Benchmark") || strings.HasPrefix(name, "Example")
 }
 
 // isConditional reports whether some iterations of l, which is in f, don't come

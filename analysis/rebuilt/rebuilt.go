@@ -19,12 +19,14 @@ var rule = &blocking.Rule{ID: "AT034", Package: "rebuilt", Doc: doc, Check: chec
 func check(p *blocking.Pass) {
 	for _, f := range p.Funcs {
 		for _, r := range f.Rebuilds() {
-			p.Report(blocking.Warning, analysis.Diagnostic{
-				Pos:     r.Call.Expr.Pos(),
-				End:     r.Call.Expr.End(),
-				Message: types.ExprString(r.Call.Expr.Fun) + " builds the same in each iteration; build it once, before the loop",
-				Related: r.Loop.Related(),
-			})
+			d := analysis.Diagnostic{Pos: r.Call.Expr.Pos(), End: r.Call.Expr.End(), Message: types.ExprString(r.Call.Expr.Fun)}
+			if r.Loop != nil {
+				d.Message += " builds the same in each iteration; build it once, before the loop"
+				d.Related = r.Loop.Related()
+			} else {
+				d.Message += " defines the same in each call, and what it defines is kept for ever; define it once, in a variable of the package"
+			}
+			p.Report(blocking.Warning, d)
 		}
 	}
 }

@@ -13,7 +13,10 @@
 //	}
 package tensorapi
 
-import "fmt"
+import (
+	"fmt"
+	"go/types"
+)
 
 // A Kind says what a call does, as far as the order and the time of things
 // depend on it. Every function has exactly one.
@@ -211,9 +214,15 @@ var ours = &Profile{
 		module + "/runtime/tensor.Generator",
 		module + "/runtime/tensor.Param",
 	},
-	Funcs:  index(api),
-	Values: true,
-	Async:  Async,
+	Funcs:    index(api),
+	Rebuilds: map[string]bool{module + "/runtime/tensor.Fuse": true},
+	Values:   true,
+	Async:    Async,
+}
+
+// Joins reports whether fn, a function of ours, copies all of the tensors it is given into one.
+func Joins(fn *types.Func) bool {
+	return fn != nil && fn.FullName() == module+"/runtime/tensor.Concat"
 }
 
 const module = "github.com/asyncgen/asyncgen"

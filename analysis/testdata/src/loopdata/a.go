@@ -28,7 +28,59 @@ func remade(xs []*tensor.Tensor, weights []float32, cfg config) (ys []*tensor.Te
 	return ys
 }
 
+// causal makes a mask of n by n.
+func causal(n int, low float32) *tensor.Tensor {
+	mask := make([]float32, n*n)
+	for i := range n {
+		for j := i + 1; j < n; j++ {
+			mask[i*n+j] = low
+		}
+	}
+	return tensor.From(mask, n, n)
+}
+
+type series struct {
+	name   string
+	values []float32
+}
+
+func (s series) size() int { return len(s.values) }
+
+func called(xs []*tensor.Tensor, w *tensor.Tensor, s series) (ys []*tensor.Tensor) {
+	for _, x := range xs {
+		y := x.Add(causal(w.Dim(0), -1e9))       // want `causal\(w.Dim\(0\), -1e9\) makes the same tensor`
+		y = y.Mul(w.As(tensor.Float64))          // want `w.As\(tensor.Float64\) makes the same tensor`
+		y = y.Add(tensor.Ones(s.size()))         // want `tensor.Ones\(s.size\(\)\) makes`
+		y = y.Add(tensor.Ones(len(s.values), 3)) // want `tensor.Ones\(len\(s.values\), 3\) makes`
+		ys = append(ys, y)
+	}
+	return ys
+}
+
 // Silent from here on.
+
+var seen float32
+
+// counted makes something else in each call.
+func counted(n int) *tensor.Tensor {
+	seen++
+	return tensor.From([]float32{seen, 1}, n)
+}
+
+func noise(n int) *tensor.Tensor { return tensor.Randn(n).Add(tensor.Ones(n)) }
+
+func given(x *tensor.Tensor, n int) *tensor.Tensor { return x.Add(tensor.Ones(n)) }
+
+func calledInVain(xs []*tensor.Tensor, w *tensor.Tensor, s series, n int) (ys []*tensor.Tensor) {
+	for i, x := range xs {
+		y := x.Add(causal(x.Dim(0), -1)).Add(causal(n, float32(i))).Add(counted(n)).Add(noise(n))
+		y = y.Mul(x.As(tensor.Float64)).Add(given(x, n)).Add(tensor.Ones(s.size()))
+		s.values = s.values[1:]
+		w = w.AddScalar(1)
+		ys = append(ys, y.Add(w.As(tensor.Float64)))
+	}
+	return ys
+}
 
 func fill(data []float32) {}
 

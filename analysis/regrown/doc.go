@@ -1,0 +1,33 @@
+// Package regrown is a rule of asyncgen vet.
+//
+// # AT035: tensor that is copied to grow in each iteration
+//
+// A tensor never changes. Concat makes a new one and copies all of its operands into it, so a tensor to
+// which a loop adds a piece in each iteration is copied as often as there are pieces: a thousand pieces of a
+// megabyte are copies of 500 gigabytes. The host has nothing to wait for, so no other rule notices.
+//
+// The rule reports calls of Concat in a loop whose result takes the place of one of the operands,
+// when the loop does nothing else with what it has so far.
+//
+// WRONG
+//
+//	all := tensor.Zeros(0, 8)
+//	for _, b := range batches {
+//		all = tensor.Concat(0, all, b)
+//	}
+//
+// RIGHT
+//
+//	var parts []*tensor.Tensor
+//	for _, b := range batches {
+//		parts = append(parts, b)
+//	}
+//	all := tensor.Concat(0, parts...)
+//
+// Silent: loops that use what there is so far, as a decoder does that looks at all earlier tokens, for anything but
+// its shape; loops of at most four iterations; calls under conditions that rarely hold.
+//
+// Missed: tensors in fields and elements; pieces that a function adds.
+//
+// Fix: none. Where the list comes from is for the author to say.
+package regrown

@@ -1,0 +1,5 @@
+package kernel
+
+type Expr struct{}
+
+func Mul(x, y *Expr) *Expr { return nil }

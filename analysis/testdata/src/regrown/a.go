@@ -1,0 +1,63 @@
+package regrown
+
+import "github.com/asyncgen/asyncgen/runtime/tensor"
+
+type batch struct{ x *tensor.Tensor }
+
+func collect(in <-chan batch) *tensor.Tensor {
+	all := (<-in).x
+	for b := range in {
+		all = tensor.Concat(0, all, b.x) // want `all is copied in each iteration to grow by a piece; collect the pieces in a list and concatenate once after the loop \[AT035\]`
+	}
+	return all
+}
+
+func rows(data [][][]float32) (all []*tensor.Tensor) {
+	for _, part := range data {
+		x := tensor.From(part[0])
+		for _, row := range part[1:] {
+			if x.Dim(0) > 1000 {
+				break
+			}
+			x = tensor.Concat(0, x, tensor.From(row)) // want `x is copied`
+		}
+		all = append(all, x)
+	}
+	return all
+}
+
+// Silent from here on.
+
+func decode(next func(*tensor.Tensor) *tensor.Tensor, x *tensor.Tensor, n int) *tensor.Tensor {
+	for range n {
+		x = tensor.Concat(0, x, next(x))
+	}
+	return x
+}
+
+func pairs(xs []*tensor.Tensor) (ys []*tensor.Tensor) {
+	for i, x := range xs {
+		y := tensor.Concat(0, x, xs[0])
+		if i%100 == 0 {
+			y = tensor.Concat(0, y, x)
+		}
+		ys = append(ys, y)
+	}
+	last := xs[0]
+	for range 3 {
+		last = tensor.Concat(0, last, xs[1])
+	}
+	window := xs[0]
+	for _, x := range xs {
+		window = tensor.Concat(0, window, x)
+		ys = append(ys, window)
+	}
+	rest := xs[0]
+	for i, x := range xs {
+		rest = tensor.Concat(0, rest, x)
+		if rest.Dim(0) > i {
+			rest = xs[0]
+		}
+	}
+	return append(ys, last, rest)
+}
