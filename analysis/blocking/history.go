@@ -34,6 +34,7 @@ const (
 	Averaged                    // added, beside steps of training, to one that outlives the loop
 	Carried                     // each value is computed from the one of the iteration before
 	Listed                      // put into a list of tensors of which values are read
+	Copied                      // computed by a network that nothing trains, and differentiated
 	Given                       // given to a function that keeps it so
 	Held                        // put into a field of which values are read, of a struct that is kept
 )
@@ -70,6 +71,7 @@ func (r *Result) Keepings() []Keeping {
 	}
 	list = append(list, a.held()...)
 	list = append(list, a.given()...)
+	list = append(list, a.differentiatedCopies()...)
 	slices.SortFunc(list, func(k, m Keeping) int { return cmp.Compare(k.Pos, m.Pos) })
 	return list
 }

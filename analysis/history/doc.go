@@ -17,6 +17,11 @@
 // In a loop that takes steps of training it reports averages of parameters in any list,
 // who reads that or not: the steps change what a gradient would be of.
 //
+// It also reports, where Backward or Minimize follows it, what a network computes whose
+// parameters the package sets to those of another network, or to averages of both, and gives
+// to no optimiser: nothing uses the gradients of such a network, as that of the targets in
+// reinforcement learning.
+//
 // If the loop calls Backward or Minimize on the part of a sum, that releases
 // most of its history, and a small record is left of each iteration; that is reported
 // as well, as it grows for as long as the loop runs, and Detach costs nothing. In a list it

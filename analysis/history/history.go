@@ -33,6 +33,8 @@ func message(k blocking.Keeping) string {
 		return k.Kept + " keeps the history of " + part + " of every iteration, although the loop trains; add " + part + ".Detach()"
 	case blocking.Carried:
 		return k.Kept + " keeps the history of every iteration before, and nothing is differentiated through it; assign " + part + ".Detach(), or compute it with frozen layers"
+	case blocking.Copied:
+		return "gradients go through " + part + ", but " + k.Kept + " only follows another network; use nn.Frozen(" + k.Kept + ")"
 	case blocking.Given:
 		return k.Kept + " keeps the history of " + part + " of every iteration, of which only values are read; give it " + part + ".Detach()"
 	case blocking.Listed, blocking.Held:

@@ -18,3 +18,4 @@ func (t *Tensor) Max(axes ...int) *Tensor                { return nil }
 func (t *Tensor) Int64s() []int64                        { return nil }
 
 func (p *Param) Frozen() *Param { return nil }
+func (p *Param) Grad() *Tensor  { return nil }
