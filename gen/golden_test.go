@@ -306,7 +306,7 @@ func runTests(t *testing.T, dir string, flags ...string) {
 		wg.Go(func() {
 			run := exec.Command(binary)
 			run.Dir = dir
-			run.Env = slices.Concat(os.Environ(), []string{"ASYNCGEN_DEVICE=" + device, "ASYNCGEN_SIM=n=1,launch=0us,latency=1us,copy=1us", "GOGC=400"})
+			run.Env = slices.Concat(os.Environ(), []string{"ASYNCGEN_DEVICE=" + device, "ASYNCGEN_SIM=n=1,launch=0us,latency=1us,copy=1us"})
 			if out, err := run.CombinedOutput(); err != nil {
 				t.Errorf("on %s: %v\n%s", device, err, out)
 			}
