@@ -151,11 +151,11 @@ func (f *Func) IsTimed() bool {
 	return cb != nil && cb.Timed
 }
 
-// times reports whether f reads a clock before and after the call c, and waits for
-// nothing in between.
+// times reports whether f reads a clock before and after the call c of a function that
+// it is given, and waits for nothing in between. If c returns tensors, f itself is wrong.
 func (f *Func) times(c *Call) bool {
 	starts := f.starts()
-	if len(starts) == 0 || c.away {
+	if len(starts) == 0 || c.away || c.unknownStep() {
 		return false
 	}
 	at := c.Expr.End() - 1
@@ -393,7 +393,7 @@ func (f *Func) inAny(loops []*Loop, pos token.Pos) bool {
 }
 
 // syncs reports whether the call may wait for work that was enqueued after
-// from. A call that nothing is known about may.
+// from. A call that nothing is known about may, unless it returns tensors.
 func (c *Call) syncs(from token.Pos) bool {
 	switch c.api.Kind {
 	case tensorapi.Unknown:
@@ -408,7 +408,7 @@ func (c *Call) syncs(from token.Pos) bool {
 	default:
 		return c.api.Kind == tensorapi.WaitAll
 	}
-	if c.dynamic || c.sum().Blocks {
+	if c.dynamic && !c.unknownStep() || c.sum().Blocks {
 		return true
 	}
 	for _, e := range c.in.a.printed(c) {
@@ -423,6 +423,9 @@ func (c *Call) syncs(from token.Pos) bool {
 	}
 	return false
 }
+
+// unknownStep reports whether c calls a function value that returns tensors: a step or a layer, which enqueues.
+func (c *Call) unknownStep() bool { return c.dynamic && c.api.Kind == tensorapi.Unknown && c.makes() }
 
 // isReturned reports whether e, in a deferred literal, is a result of the
 // function around it, which return statements assign.

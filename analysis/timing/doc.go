@@ -39,7 +39,7 @@
 //
 // Missed: clocks that are kept in fields, and those of functions in packages that
 // can't reach a tensor; work that is enqueued through interfaces and function
-// values that nothing is known about.
+// values that nothing is known about and that return no tensor.
 // Waiting for a tensor that was computed before the clock started counts for
 // nothing; waiting for any other counts for everything.
 //

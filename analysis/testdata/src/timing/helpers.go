@@ -19,11 +19,24 @@ func timed(name string, f func()) {
 
 func measure(f func() *tensor.Tensor) (took time.Duration) {
 	start := time.Now()
-	defer func() { took = time.Since(start) }()
+	defer func() { took = time.Since(start) }() // want `time.Since\(start\) is the time it took to enqueue the work`
 	for range 10 {
 		f()
 	}
 	return
+}
+
+func runs(f func() *tensor.Tensor, n int) (first, all time.Duration) {
+	start := time.Now()
+	f()
+	first = time.Since(start) // want `time.Since\(start\) is the time it took to enqueue the work`
+	var y *tensor.Tensor
+	start = time.Now()
+	for range n {
+		y = f()
+	}
+	y.Wait()
+	return first, time.Since(start)
 }
 
 func anew(name string, f func()) { timed(name+" anew", f) }
@@ -53,7 +66,7 @@ func handed(x *tensor.Tensor) (y *tensor.Tensor) {
 	timed("product", func() { y = x.MatMul(w) })           // want `timed tells the time it took to enqueue the work, not to do it; wait at the end of the function that it times \[AT020\]`
 	anew("product", func() { y = x.MatMul(w) })            // want `anew tells the time`
 	timed("product", product)                              // want `timed tells the time`
-	measure(func() *tensor.Tensor { return x.MatMul(w) })  // want `measure tells the time`
+	measure(func() *tensor.Tensor { return x.MatMul(w) })  // reported in measure
 	timed("product", func() { y = x.MatMul(w); y.Wait() }) // silent from here on
 	timed("shape", func() { fmt.Println(x.Dim(0)) })
 	timed("enqueue", func() { y = x.MatMul(w) })
