@@ -73,6 +73,7 @@
 //	gen/compare              a program as written against the same program rewritten
 //	internal/docpages        writes the pages of docs that are generated
 //	cmd/asyncgen             the command: flags and printing
+//	cmd/e2e                  the tests from end to end
 //
 // Programs to try it on are in testdata/programs, a user's own module in
 // testdata/quickstart, what to tell editors, hooks and workflows in

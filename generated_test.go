@@ -84,8 +84,8 @@ func TestGenerate(t *testing.T) {
 				continue
 			}
 		}
-		bin := filepath.Join(t.TempDir(), "program"+exeSuffix())
-		if out, err := exec.Command("go", "build", "-C", p[0], "-buildvcs=false", stripped, "-o", bin, p[1]).CombinedOutput(); err != nil {
+		bin := filepath.Join(t.TempDir(), "program.exe")
+		if out, err := exec.Command("go", "build", "-C", p[0], "-buildvcs=false", "-ldflags=-s -w", "-o", bin, p[1]).CombinedOutput(); err != nil {
 			t.Fatalf("go build: %v\n%s", err, out)
 		}
 		run := exec.Command(bin)

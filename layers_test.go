@@ -82,6 +82,7 @@ gen/compare:       gen gen/overlay device/report analysis/tensorapi
 # The generated pages of the docs are written by a program of their own.
 internal/docpages: analysis gen
 cmd/asyncgen:      gen gen/compare gen/overlay analysis analysis/blocking analysis/tensorapi device
+cmd/e2e:
 `
 
 // never lists what must not be reachable through any chain of imports, however

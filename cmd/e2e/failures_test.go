@@ -1,4 +1,4 @@
-package asyncgen_test
+package e2e_test
 
 import (
 	"bytes"
@@ -39,7 +39,7 @@ func TestFailures(t *testing.T) {
 	for s := *seed; injected < *failures; s++ {
 		injected += injectFailures(t, s)
 		if t.Failed() {
-			t.Fatalf("reproduce: go test . -run TestFailures -failures 1 -seed %d", s)
+			t.Fatalf("reproduce: go test ./cmd/e2e -run TestFailures -failures 1 -seed %d", s)
 		}
 	}
 	t.Logf("%d failures", injected)

@@ -1,4 +1,4 @@
-package asyncgen_test
+package e2e_test
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package asyncgen_test
+package e2e_test
 
 import (
 	"bytes"
@@ -17,6 +17,8 @@ import (
 	"github.com/asyncgen/asyncgen/gen/overlay"
 )
 
+const module = "github.com/asyncgen/asyncgen"
+
 // temp is a folder for what several tests use.
 var temp string
 
@@ -24,9 +26,12 @@ func TestMain(m *testing.M) {
 	os.Exit(runIn(m))
 }
 
-// runIn runs the tests while there is temp.
+// runIn runs the tests in the module's root folder, while there is temp.
 func runIn(m *testing.M) int {
-	var err error
+	err := os.Chdir(filepath.Join("..", ".."))
+	if err != nil {
+		panic(err)
+	}
 	if temp, err = os.MkdirTemp("", "asyncgen-test"); err != nil {
 		panic(err)
 	}
@@ -99,6 +104,15 @@ func buildOverlaid(t *testing.T, files map[string][]byte, bin, pkg string) {
 	if out, err := overlay.Command(t.Context(), "build", "-buildvcs=false", stripped, o.Flag(), "-o", bin, pkg).CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
+}
+
+func readText(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 func exeSuffix() string {
