@@ -46,7 +46,10 @@ func (l *conv2D) Forward(x *tensor.Tensor) *tensor.Tensor {
 }
 
 // String is the call that makes such a layer.
-func (l *conv2D) String() string { return fmt.Sprintf("Conv2D(%d, %v, %+v)", l.out, l.size, l.conv) }
+func (l *conv2D) String() string {
+	c := l.conv
+	return fmt.Sprintf("Conv2D(%d, %s%s)", l.out, pair(l.size), options("Stride", c.Stride, "Padding", c.Padding, "Dilation", c.Dilation, "Groups", c.Groups))
+}
 
 func (l *conv2D) isDiscreet() bool { return true }
 
@@ -93,7 +96,7 @@ type maxPool2D struct{ tensor.Pool }
 func (l maxPool2D) Forward(x *tensor.Tensor) *tensor.Tensor { return x.MaxPool2D(l.Pool) }
 
 // String is the call that makes such a layer.
-func (l maxPool2D) String() string { return fmt.Sprintf("MaxPool2D(%+v)", l.Pool) }
+func (l maxPool2D) String() string { return "MaxPool2D(" + pooled(l.Pool) + ")" }
 
 func (maxPool2D) isDiscreet() bool { return true }
 
@@ -105,6 +108,10 @@ func (l maxPool2D) Freeze() Module { return l }
 
 // Clone implements [Cloner].
 func (l maxPool2D) Clone(*Cloning) Module { return l }
+
+func pooled(p tensor.Pool) string {
+	return pair(p.Window) + options("Stride", p.Stride, "Padding", p.Padding)
+}
 
 // AvgPool2D returns a layer without parameters that replaces each plane by the means of its windows, without what lies
 // outside, see [tensor.Tensor.AvgPool2D].
@@ -120,7 +127,7 @@ type avgPool2D struct{ tensor.Pool }
 func (l avgPool2D) Forward(x *tensor.Tensor) *tensor.Tensor { return x.AvgPool2D(l.Pool) }
 
 // String is the call that makes such a layer.
-func (l avgPool2D) String() string { return fmt.Sprintf("AvgPool2D(%+v)", l.Pool) }
+func (l avgPool2D) String() string { return "AvgPool2D(" + pooled(l.Pool) + ")" }
 
 func (avgPool2D) isDiscreet() bool { return true }
 

@@ -20,18 +20,11 @@ func named(parts []Module, at *int) {
 	}
 	if m, ok := p.(*tensor.Mistake); ok {
 		if m.Layer == "" {
-			m.Layer = fmt.Sprintf("layer %d, %v", *at, describe(parts[*at]))
+			line, _ := describe(parts[*at])
+			m.Layer = fmt.Sprintf("layer %d, %s", *at, line)
 		} else {
 			m.Layer = fmt.Sprintf("layer %d, %s", *at, m.Layer) // it is a Sequential, which has named its own layer
 		}
 	}
 	panic(p)
-}
-
-// describe is what m says of itself, "Dense(10)", or its type.
-func describe(m Module) string {
-	if s, ok := m.(fmt.Stringer); ok {
-		return s.String()
-	}
-	return fmt.Sprintf("%T", m)
 }

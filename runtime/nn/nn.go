@@ -24,7 +24,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/asyncgen/asyncgen/device/kernel"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
@@ -155,7 +154,7 @@ func (r relu) Freeze() Module { return r }
 func (r relu) Clone(*Cloning) Module { return r }
 
 // Sequential returns a Module in which each of ms gets the output of the one before. A mistake of one of them names it
-// by its number, from 0.
+// by its number, from 0. Printed, it is a tree of its modules and of the shapes of their parameters.
 //
 //asyncgen:api pure
 func Sequential(ms ...Module) Module { return sequential(append([]Module(nil), ms...)) }
@@ -181,14 +180,10 @@ func (s sequential) Forward(x *tensor.Tensor) *tensor.Tensor {
 	return x
 }
 
-// String is the call that makes such a module.
-func (s sequential) String() string {
-	layers := make([]string, len(s))
-	for i, m := range s {
-		layers[i] = describe(m)
-	}
-	return "Sequential(" + strings.Join(layers, ", ") + ")"
-}
+// String draws the modules as a tree, with the shapes of their parameters, as far as they have values.
+func (s sequential) String() string { return tree(s) }
+
+func (s sequential) describe() (line string, parts []Module) { return "Sequential", s }
 
 func (s sequential) isDiscreet() bool {
 	return len(s) > 0 && !slices.ContainsFunc(s, func(m Module) bool { return !isDiscreet(m) })

@@ -16,15 +16,14 @@ func ExampleSequential() {
 	net := nn.Sequential(nn.Dense(512), nn.ReLU(), nn.Dense(1))
 	y := net.Forward(tensor.Ones(8, 20))
 	fmt.Println(y.Shape())
-	for _, p := range net.Params() {
-		fmt.Println(p.Value().Shape())
-	}
+	fmt.Println(net)
 	// Output:
 	// [8 1]
-	// [20 512]
-	// [512]
-	// [512 1]
-	// [1]
+	// Sequential
+	// ├─ 0 Dense(512)  [20 512] [512]
+	// ├─ 1 ReLU()
+	// └─ 2 Dense(1)  [512 1] [1]
+	// 11,265 weights
 }
 
 // Dense multiplies by weights that it draws when it sees the first input.
@@ -107,7 +106,7 @@ func TestMistakes(t *testing.T) {
 		"nn: Dense: the input has shape [2 3 3], want a matrix with a row for each sample (layer 1, layer 2, Dense(4))": func() {
 			nn.Sequential(nn.ReLU(), nn.Sequential(nn.ReLU(), nn.ReLU(), nn.Dense(4))).Forward(tensor.Ones(2, 3, 3))
 		},
-		"tensor: MaxPool2D: wrong rank (it takes planes: their rows and columns are the last two axes): float32[3] (layer 0, MaxPool2D({Window:[2 2] Stride:[0 0] Padding:[0 0]}))": func() {
+		"tensor: MaxPool2D: wrong rank (it takes planes: their rows and columns are the last two axes): float32[3] (layer 0, MaxPool2D(2x2))": func() {
 			nn.Sequential(nn.MaxPool2D(tensor.Pool{Window: tensor.Both(2)})).Forward(tensor.Ones(3))
 		},
 	})
@@ -130,13 +129,51 @@ func (broken) Forward(*tensor.Tensor) *tensor.Tensor { panic("broken") }
 // Modules say what they are.
 func TestStrings(t *testing.T) {
 	net := nn.Sequential(nn.Dense(5), nn.ReLU(), nn.Embedding(3, 2), nn.Conv2D(1, tensor.Both(3), tensor.Conv{Groups: 2}), nn.Flatten(),
-		nn.AvgPool2D(tensor.Pool{Window: tensor.Both(2)}), nn.LayerNorm(), nn.RMSNorm(), nn.Sequential(), broken{})
-	want := "Sequential(Dense(5), ReLU(), Embedding(3, 2), Conv2D(1, [3 3], {Stride:[0 0] Padding:[0 0] Dilation:[0 0] Groups:2}), Flatten(), " +
-		"AvgPool2D({Window:[2 2] Stride:[0 0] Padding:[0 0]}), LayerNorm(), RMSNorm(), Sequential(), nn_test.broken)"
+		nn.AvgPool2D(tensor.Pool{Window: tensor.Both(2), Stride: tensor.Pair{1, 2}}), nn.LayerNorm(), nn.RMSNorm(), nn.Sequential(), broken{nn.ReLU()})
+	want := `Sequential
+├─ 0 Dense(5)
+├─ 1 ReLU()
+├─ 2 Embedding(3, 2)
+├─ 3 Conv2D(1, 3x3, Groups 2)
+├─ 4 Flatten()
+├─ 5 AvgPool2D(2x2, Stride 1x2)
+├─ 6 LayerNorm()
+├─ 7 RMSNorm()
+├─ 8 Sequential
+└─ 9 nn_test.broken
+0 weights, and those that the first Forward makes`
 	if got := fmt.Sprint(net); got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+	net = nn.Sequential(nn.Dense(512), nn.Sequential(nn.ReLU(), drawn{nn.ReLU()}, nn.Dense(2)), nn.LayerNorm())
+	net.Forward(tensor.Ones(8, 20))
+	want = `Sequential
+├─ 0 Dense(512)  [20 512] [512]
+├─ 1 Sequential
+│  ├─ 0 ReLU()
+│  ├─ 1 a drawing
+│  │  of two lines
+│  └─ 2 Dense(2)  [512 2] [2]
+└─ 2 LayerNorm()  [2] [2]
+11,782 weights`
+	if got := fmt.Sprint(net); got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+	replicas := nn.DataParallel(nn.Sequential(nn.Dense(2)), nn.Parallel{Devices: []device.Device{device.CPU(), device.CPU()}})
+	replicas.Forward(tensor.Ones(8, 3))
+	want = `DataParallel on cpu, cpu
+└─ 0 Sequential
+   └─ 0 Dense(2)  [3 2] [2]
+8 weights`
+	if got := fmt.Sprint(replicas); got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}
 }
+
+// A drawn is a module that draws itself.
+type drawn struct{ nn.Module }
+
+func (drawn) String() string { return "a drawing\nof two lines" }
 
 // A Sequential keeps its own list of modules.
 func TestSequentialCopies(t *testing.T) {

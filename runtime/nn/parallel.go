@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"strings"
+
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
@@ -94,6 +96,17 @@ type Replicas struct {
 	shards  int
 	grads   *tensor.Reducer
 	isWhole bool // no parameter is without a value
+}
+
+// String draws the model as a tree, beneath a line with the devices.
+func (r *Replicas) String() string { return tree(r) }
+
+func (r *Replicas) describe() (line string, parts []Module) {
+	names := make([]string, len(r.devices))
+	for i, d := range r.devices {
+		names[i] = d.String()
+	}
+	return "DataParallel on " + strings.Join(names, ", "), r.modules[:1]
 }
 
 // Forward implements [Module]. It cuts x along its first axis into shards of the same length, or

@@ -1,0 +1,134 @@
+package nn
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+// A describer is a module that says what it is in a line, "Dense(10)", and lists its parts.
+type describer interface {
+	describe() (line string, parts []Module)
+}
+
+// describe returns what m says of itself, or its type, and its parts if it is a module of this package.
+func describe(m Module) (line string, parts []Module) {
+	switch m := m.(type) {
+	case describer:
+		return m.describe()
+	case fmt.Stringer:
+		return m.String(), nil
+	}
+	return strings.TrimPrefix(fmt.Sprintf("%T", m), "*"), nil
+}
+
+// tree draws m with its parts below it, each with its number and the shapes of its parameters, and says how many weights
+// there are in all.
+//
+//	Sequential
+//	├─ 0 Dense(512)  [784 512] [512]
+//	├─ 1 ReLU()
+//	└─ 2 Dense(10)  [512 10] [10]
+//	407,050 weights
+func tree(m Module) string {
+	var b strings.Builder
+	line, parts := describe(m)
+	b.WriteString(line + "\n")
+	branches(&b, "", parts)
+	weights, isWhole := count(m)
+	b.WriteString(thousands(weights) + " weights")
+	if !isWhole {
+		b.WriteString(", and those that the first Forward makes")
+	}
+	return b.String()
+}
+
+// count returns how many weights m and its parts have, and whether all parameters have values.
+func count(m Module) (weights int, isWhole bool) {
+	isWhole = true
+	if _, parts := describe(m); len(parts) > 0 {
+		for _, part := range parts {
+			n, whole := count(part)
+			weights, isWhole = weights+n, isWhole && whole
+		}
+		return weights, isWhole
+	}
+	for _, p := range m.Params() {
+		if p.IsSet() {
+			weights += shape(p).Size()
+		} else {
+			isWhole = false
+		}
+	}
+	return weights, isWhole
+}
+
+// branches draws modules, each line behind indent.
+func branches(b *strings.Builder, indent string, modules []Module) {
+	for i, m := range modules {
+		branch, below := "├─ ", "│  "
+		if i == len(modules)-1 {
+			branch, below = "└─ ", "   "
+		}
+		line, parts := describe(m)
+		lines := strings.Split(line, "\n")
+		fmt.Fprintf(b, "%s%s%d %s", indent, branch, i, lines[0])
+		if len(parts) == 0 && len(lines) == 1 {
+			shapes(b, m.Params())
+		}
+		b.WriteByte('\n')
+		for _, l := range lines[1:] {
+			b.WriteString(indent + below + l + "\n")
+		}
+		branches(b, indent+below, parts)
+	}
+}
+
+// shapes writes the shapes of parameters, as far as they are known.
+func shapes(b *strings.Builder, params []*Param) {
+	separator := "  "
+	for _, p := range params {
+		if p.IsSet() {
+			fmt.Fprintf(b, "%s%v", separator, shape(p))
+			separator = " "
+		}
+	}
+}
+
+func shape(p *Param) device.Shape {
+	v := p.Value()
+	defer tensor.Dead(v)
+	return v.Shape()
+}
+
+// thousands is n with a comma before each three digits.
+func thousands(n int) string {
+	text := fmt.Sprint(n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+// options lists what is set among the fields of a call, ", Stride 2x2", in the order given: a name, then a value.
+func options(fields ...any) string {
+	var b strings.Builder
+	for i := 0; i < len(fields); i += 2 {
+		switch v := fields[i+1].(type) {
+		case tensor.Pair:
+			if v != (tensor.Pair{}) {
+				fmt.Fprintf(&b, ", %s %s", fields[i], pair(v))
+			}
+		case int:
+			if v != 0 {
+				fmt.Fprintf(&b, ", %s %d", fields[i], v)
+			}
+		}
+	}
+	return b.String()
+}
+
+// pair is "3x3".
+func pair(p tensor.Pair) string { return fmt.Sprintf("%dx%d", p[0], p[1]) }
