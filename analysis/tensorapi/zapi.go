@@ -43,6 +43,7 @@ var api = []Func{
 	{"(*github.com/asyncgen/asyncgen/runtime/nn.Replicas).Loss", Call, 0, Loop, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/nn.Replicas).Params", Meta, Recv, Never, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/nn.Replicas).Replica", Value, Recv, Never, Alone, "", ""},
+	{"(*github.com/asyncgen/asyncgen/runtime/nn.Replicas).String", Meta, Recv, Never, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/nn.Replicas).Sync", Mutate, Recv, Never, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/optim.Optimizer).Cells", Meta, Recv, Never, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/optim.Optimizer).Minimize", Mutate, Recv, Never, Alone, "", ""},

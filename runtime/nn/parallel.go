@@ -98,7 +98,9 @@ type Replicas struct {
 	isWhole bool // no parameter is without a value
 }
 
-// String draws the model as a tree, beneath a line with the devices.
+// String draws the model as a tree, beneath a line with the devices. It does not wait.
+//
+//asyncgen:api meta
 func (r *Replicas) String() string { return tree(r) }
 
 func (r *Replicas) describe() (line string, parts []Module) {

@@ -24,8 +24,8 @@ func describe(m Module) (line string, parts []Module) {
 	return strings.TrimPrefix(fmt.Sprintf("%T", m), "*"), nil
 }
 
-// tree draws m with its parts below it, each with its number and the shapes of its parameters, and says how many weights
-// there are in all.
+// tree draws m with its parts below it, each with its number and the shapes of its parameters, and says how many
+// weights there are in all.
 //
 //	Sequential
 //	├─ 0 Dense(512)  [784 512] [512]
