@@ -267,7 +267,7 @@ func isUnusedRead(call *ast.CallExpr) bool {
 	switch f := call.Fun.(type) {
 	case *ast.SelectorExpr:
 		switch f.Sel.Name {
-		case "Item", "ItemInt", "At", "AtInt", "Float32s", "Float64s", "Int64s", "Bools", "Dense", "MarshalJSON":
+		case "Item", "ItemInt", "At", "AtInt", "Float32s", "Float64s", "Int64s", "Bools", "Matrix", "MarshalJSON":
 			return true
 		}
 	case *ast.IndexExpr:

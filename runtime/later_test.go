@@ -505,7 +505,7 @@ func TestRead(t *testing.T) {
 			"Bools":       {fmt.Sprint(read(b).Bools()), "[false false]"},
 			"ItemOf":      {asyncrt.ItemOf[int64](read(i)), int64(1 << 60)},
 			"SliceOf":     {fmt.Sprint(asyncrt.SliceOf[bool](read(b))), "[false false]"},
-			"Dense":       {read(d).Dense().At(0, 1), 2.5},
+			"Matrix":      {read(d).Matrix().At(0, 1), 2.5},
 			"MarshalJSON": {string(js), "[[1,2.5]]"},
 			"String":      {read(f).String(), "[[1.  2.5]]"},
 			"Format":      {fmt.Sprintf("%.2f", read(f)), "[[1.00 2.50]]"},

@@ -78,11 +78,11 @@ func (r Read) Int64s() []int64 { return r.tensor().Int64s() }
 //go:noinline
 func (r Read) Bools() []bool { return r.tensor().Bools() }
 
-// Dense is [tensor.Tensor.Dense].
+// Matrix is [tensor.Tensor.Matrix].
 //
 //asyncgen:api read
 //go:noinline
-func (r Read) Dense() *mat.Dense { return r.tensor().Dense() }
+func (r Read) Matrix() *mat.Dense { return r.tensor().Matrix() }
 
 // MarshalJSON is [tensor.Tensor.MarshalJSON].
 //

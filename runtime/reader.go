@@ -9,7 +9,7 @@ import "github.com/asyncgen/asyncgen/runtime/tensor"
 //	func lossLater(later asyncrt.Reader, net nn.Module, batches []Batch) func() float64 {
 //		total := 0.0
 //		for _, b := range batches {
-//			lossAt := later.Read(nn.L2Loss(net.Forward(b.X), b.Y))
+//			lossAt := later.Read(nn.MSELoss(net.Forward(b.X), b.Y))
 //			later.Do(func() { total += lossAt.Item() })
 //		}
 //		return func() float64 { return total / float64(len(batches)) }

@@ -21,7 +21,7 @@ var keepsFloats = set(`
 	Track Transpose Unsqueeze`)
 
 // makesFloats are functions whose result always has floating-point numbers.
-var makesFloats = set("Arange CrossEntropy Eye Full L2Loss Linspace Ones Rand Randn Scalar Uniform Zeros")
+var makesFloats = set("Arange CrossEntropy Eye Full MSELoss Linspace Ones Rand Randn Scalar Uniform Zeros")
 
 // anyElements are methods that work on elements of all types.
 var anyElements = set("DType Detach Flatten Rank Shape Size Value")

@@ -49,7 +49,7 @@ var keepsShape = set(`
 	Sign Sin Sqrt Square Sub SubF64 SubScalar SumKeep Tanh To Track Where`)
 
 // reductions without an axis have results without axes.
-var reductions = set("Sum Mean Max Min Prod All Any Norm Dot L2Loss")
+var reductions = set("Sum Mean Max Min Prod All Any Norm Dot MSELoss")
 
 func set(names string) map[string]bool {
 	m := make(map[string]bool)
@@ -504,7 +504,7 @@ func (p *past) result(call *ast.CallExpr, in *plan.Stmt) shape {
 			return steady // cells are given what has been computed of them
 		case api.Kind == tensorapi.Value:
 			return same
-		case reductions[fn.Name()] && (len(call.Args) == 0 || fn.Name() == "Dot" || fn.Name() == "L2Loss"):
+		case reductions[fn.Name()] && (len(call.Args) == 0 || fn.Name() == "Dot" || fn.Name() == "MSELoss"):
 			return same
 		case s == same || keepsShape[fn.Name()]:
 			return s

@@ -85,10 +85,10 @@ func TestEmbedding(t *testing.T) {
 func TestLossesInVMap(t *testing.T) {
 	x, y := tensor.Randn(3, 4, 5), tensor.RandInt(0, 5, 3, 4)
 	got := tensor.VMap(func(rows ...*tensor.Tensor) *tensor.Tensor {
-		return nn.CrossEntropy(rows[0], rows[1]).Add(nn.L2Loss(rows[0].Row(0), rows[0].Row(1)))
+		return nn.CrossEntropy(rows[0], rows[1]).Add(nn.MSELoss(rows[0].Row(0), rows[0].Row(1)))
 	}, x, y).Float32s()
 	for i, v := range got {
-		if want := nn.CrossEntropy(x.Row(i), y.Row(i)).Add(nn.L2Loss(x.Row(i).Row(0), x.Row(i).Row(1))); v != float32(want.Item()) {
+		if want := nn.CrossEntropy(x.Row(i), y.Row(i)).Add(nn.MSELoss(x.Row(i).Row(0), x.Row(i).Row(1))); v != float32(want.Item()) {
 			t.Errorf("row %d: %v, want %v", i, v, want)
 		}
 	}

@@ -7,7 +7,7 @@
 //	net := nn.Sequential(nn.Dense(512), nn.ReLU(), nn.Dense(1))
 //	opt := optim.SGD(net.Params(), 0.005)
 //	for _, b := range batches {
-//		opt.Minimize(nn.L2Loss(net.Forward(b.X), b.Y))
+//		opt.Minimize(nn.MSELoss(net.Forward(b.X), b.Y))
 //	}
 //
 // A model in use is a [Frozen] one: today's weights, no gradients, and safe for
@@ -240,23 +240,20 @@ func (s sequential) Clone(c *Cloning) Module {
 	return clones
 }
 
-// L2Loss returns half the mean of the squared differences, as a tensor without
+// MSELoss returns the mean of the squared differences, as a tensor without
 // axes. It panics if pred and target differ in shape: broadcasting one of them here
 // would be a mistake that trains quietly.
 //
 //asyncgen:api op batch
 //go:noinline
-func L2Loss(pred, target *tensor.Tensor) *tensor.Tensor {
+func MSELoss(pred, target *tensor.Tensor) *tensor.Tensor {
 	if p, t := pred.Shape(), target.Shape(); !p.Equal(t) {
-		wrong("L2Loss", "predictions have shape %v, targets %v", p, t)
+		wrong("MSELoss", "predictions have shape %v, targets %v", p, t)
 	}
-	mean := squaredDifference.Mean(nil, pred, target)
-	half := mean.MulScalar(0.5)
-	tensor.Dead(mean)
-	return half
+	return squaredDifference.Mean(nil, pred, target)
 }
 
-var squaredDifference = tensor.Fuse("L2Loss", 2, func(x ...*kernel.Expr) *kernel.Expr {
+var squaredDifference = tensor.Fuse("MSELoss", 2, func(x ...*kernel.Expr) *kernel.Expr {
 	difference := kernel.Sub(x[0], x[1])
 	return kernel.Mul(difference, difference)
 })

@@ -59,9 +59,9 @@ func TestDense(t *testing.T) {
 	}
 }
 
-func TestL2Loss(t *testing.T) {
+func TestMSELoss(t *testing.T) {
 	pred, target := tensor.From([]float32{1, 2, 3, 4}, 2, 2), tensor.From([]float32{1, 1, 1, 1}, 2, 2)
-	if got := nn.L2Loss(pred, target).Item(); got != (0+1+4+9)/8.0 {
+	if got := nn.MSELoss(pred, target).Item(); got != (0+1+4+9)/4.0 {
 		t.Errorf("the loss is %v", got)
 	}
 }
@@ -85,8 +85,8 @@ func mistaken(t *testing.T, calls map[string]func()) {
 func TestMistakes(t *testing.T) {
 	scores := tensor.Ones(2, 3)
 	mistaken(t, map[string]func(){
-		"nn: L2Loss: predictions have shape [2 1], targets [2]": func() { nn.L2Loss(tensor.Ones(2, 1), tensor.Ones(2)) },
-		"nn: Dense: -1 outputs":                                 func() { nn.Dense(-1) },
+		"nn: MSELoss: predictions have shape [2 1], targets [2]": func() { nn.MSELoss(tensor.Ones(2, 1), tensor.Ones(2)) },
+		"nn: Dense: -1 outputs":                                  func() { nn.Dense(-1) },
 		"nn: Dense: the input has shape [3], want a matrix with a row for each sample": func() {
 			nn.Dense(1).Forward(tensor.Ones(3))
 		},

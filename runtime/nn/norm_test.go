@@ -32,7 +32,7 @@ func TestNorms(t *testing.T) {
 		frozen := nn.Frozen(c.layer)
 		before := frozen.Forward(x).Float64s()
 		opt := optim.SGD(c.layer.Params(), 0.1)
-		opt.Minimize(nn.L2Loss(c.layer.Forward(x), tensor.On(x.Device()).As(tensor.Float64).Zeros(3, 2)))
+		opt.Minimize(nn.MSELoss(c.layer.Forward(x), tensor.On(x.Device()).As(tensor.Float64).Zeros(3, 2)))
 		if slices.Equal(c.layer.Forward(x).Float64s(), before) {
 			t.Errorf("%s learns nothing", name)
 		}

@@ -29,7 +29,7 @@ const defaultShards = 8
 //	net := nn.DataParallel(model, nn.Parallel{Devices: device.GPUs()})
 //	opt := optim.SGD(net.Params(), 0.005)
 //	for _, b := range batches {
-//		opt.Minimize(nn.L2Loss(net.Forward(b.X), b.Y))
+//		opt.Minimize(nn.MSELoss(net.Forward(b.X), b.Y))
 //	}
 //
 // Training gives the same bits with any devices, and those that it gives within rounding with m
@@ -138,7 +138,7 @@ func (r *Replicas) Forward(x *tensor.Tensor) *tensor.Tensor {
 }
 
 // Loss returns the mean over the samples of what loss says about predictions for x and their
-// targets y, of which there is one for each sample: a mean itself, such as [L2Loss] or
+// targets y, of which there is one for each sample: a mean itself, such as [MSELoss] or
 // [CrossEntropy]. It is loss(r.Forward(x), y) within rounding, on the device of x, and each device
 // computes loss for its own shards, so that predictions need not travel.
 //

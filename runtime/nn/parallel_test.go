@@ -48,7 +48,7 @@ func ExampleDataParallel() {
 	opt := optim.SGD(net.Params(), 0.1)
 	x, y := tensor.Ones(16, 2), tensor.Zeros(16, 1)
 	for range 20 {
-		opt.Minimize(nn.L2Loss(net.Forward(x), y))
+		opt.Minimize(nn.MSELoss(net.Forward(x), y))
 	}
 	fmt.Println(model.Forward(x).Abs().Max().Item() < 0.01)
 	// Output: true
@@ -82,9 +82,9 @@ func train(t *testing.T, how nn.Parallel, rows int, byLoss bool) (got training) 
 		x, y := data.Randn(rows, 12), data.Randn(rows, 5)
 		var loss *tensor.Tensor
 		if byLoss {
-			loss = par.Loss(nn.L2Loss, x, y)
+			loss = par.Loss(nn.MSELoss, x, y)
 		} else {
-			loss = nn.L2Loss(par.Forward(x), y)
+			loss = nn.MSELoss(par.Forward(x), y)
 		}
 		opt.Minimize(loss)
 		got.losses = append(got.losses, loss.Item())
@@ -251,7 +251,7 @@ func TestDataParallelSnapshot(t *testing.T) {
 	opt := optim.SGD(par.Params(), 0.1)
 	x, y := tensor.Randn(16, 12), tensor.Randn(16, 5)
 	step := func() float64 {
-		loss := par.Loss(nn.L2Loss, x, y)
+		loss := par.Loss(nn.MSELoss, x, y)
 		opt.Minimize(loss)
 		return loss.Item()
 	}
@@ -295,7 +295,7 @@ func TestDataParallelMistakes(t *testing.T) {
 		"nn: Clone: nn_test.uncloned has no method Clone":                 func() { nn.DataParallel(uncloned{nn.Dense(1)}, nn.Parallel{Devices: devs[:2]}) },
 		"nn: DataParallel: Forward: the input has no axes":                func() { dense().Forward(tensor.Scalar(1)) },
 		"nn: DataParallel: Loss: targets have shape [3], want one for each of 4 samples": func() {
-			dense().Loss(nn.L2Loss, tensor.Ones(4, 2), tensor.Ones(3))
+			dense().Loss(nn.MSELoss, tensor.Ones(4, 2), tensor.Ones(3))
 		},
 		"nn: DataParallel: Loss: the loss has shape [1 2], want one number": func() {
 			dense().Loss(func(p, y *tensor.Tensor) *tensor.Tensor { return p.Sub(y) }, tensor.Ones(8, 2), tensor.Ones(8, 2))
@@ -337,8 +337,8 @@ func TestDataParallelNeverWaits(t *testing.T) {
 	opt := optim.SGD(par.Params(), 0.1)
 	x, y := tensor.Randn(16, 12), tensor.Randn(16, 5)
 	for range 3 {
-		opt.Minimize(par.Loss(nn.L2Loss, x, y))
-		opt.Minimize(nn.L2Loss(par.Forward(x), y))
+		opt.Minimize(par.Loss(nn.MSELoss, x, y))
+		opt.Minimize(nn.MSELoss(par.Forward(x), y))
 	}
 }
 
@@ -350,14 +350,14 @@ func TestDataParallelLostDevice(t *testing.T) {
 	par := nn.DataParallel(nn.Sequential(nn.Dense(8), nn.ReLU(), nn.Dense(1)), nn.Parallel{Devices: devs})
 	opt := optim.SGD(par.Params(), 0.1)
 	x, y := tensor.Randn(16, 3), tensor.Randn(16, 1)
-	opt.Minimize(par.Loss(nn.L2Loss, x, y))
+	opt.Minimize(par.Loss(nn.MSELoss, x, y))
 	for _, dev := range devs {
 		if err := asyncrt.Synchronize(dev); err != nil {
 			t.Fatal(err)
 		}
 	}
 	lost.Arm(fault.Faults{Call: fault.Command, Kind: fault.Lose, N: 5})
-	loss := par.Loss(nn.L2Loss, x, y)
+	loss := par.Loss(nn.MSELoss, x, y)
 	opt.Minimize(loss)
 	if err := loss.Wait(); !errors.Is(err, device.ErrLost) {
 		t.Errorf("the loss: %v", err)
@@ -413,7 +413,7 @@ func testScaling(t *testing.T, o sim.Options, least map[int]float64) {
 		), nn.Parallel{Devices: devs, Bucket: 32 << 10})
 		opt := optim.SGD(net.Params(), 0.01)
 		x, y := tensor.On(device.CPU()).Ones(1024, 64), tensor.On(device.CPU()).Zeros(1024, 1)
-		step := func() { opt.Minimize(net.Loss(nn.L2Loss, x, y)) }
+		step := func() { opt.Minimize(net.Loss(nn.MSELoss, x, y)) }
 		finish := func() time.Duration {
 			for _, d := range devs {
 				if err := asyncrt.Synchronize(d); err != nil {

@@ -41,11 +41,11 @@ func ExampleFrozen() {
 	layer := nn.Dense(1)
 	opt := optim.SGD(layer.Params(), 0.1)
 	x, y := tensor.Ones(4, 2), tensor.Zeros(4, 1)
-	opt.Minimize(nn.L2Loss(layer.Forward(x), y))
+	opt.Minimize(nn.MSELoss(layer.Forward(x), y))
 
 	serving := nn.Frozen(layer)
 	was := layer.Forward(x).Float32s()
-	opt.Minimize(nn.L2Loss(layer.Forward(x), y))
+	opt.Minimize(nn.MSELoss(layer.Forward(x), y))
 	fmt.Println(slices.Equal(serving.Forward(x).Float32s(), was), slices.Equal(layer.Forward(x).Float32s(), was))
 	// Output: true false
 }
@@ -58,7 +58,7 @@ func ExampleSnapshot() {
 
 	before := nn.Snapshot(layer, opt)
 	for range 3 {
-		opt.Minimize(nn.L2Loss(layer.Forward(x), y))
+		opt.Minimize(nn.MSELoss(layer.Forward(x), y))
 		opt.SetRate(opt.Rate() / 2)
 	}
 	before.Restore()
@@ -77,7 +77,7 @@ func TestSnapshotRepeats(t *testing.T) {
 	opt := optim.SGD(net.Params(), 0.1)
 	run := func() (bits []float32) {
 		for range 5 {
-			nn.L2Loss(net.Forward(x.Add(noise.Randn(8, 3))), y).Backward() // without ZeroGrad: gradients add up
+			nn.MSELoss(net.Forward(x.Add(noise.Randn(8, 3))), y).Backward() // without ZeroGrad: gradients add up
 			opt.Step()
 			opt.SetRate(opt.Rate() * 0.9)
 		}
@@ -127,7 +127,7 @@ func TestFrozenWhileTraining(t *testing.T) {
 		})
 	}
 	for range 20 {
-		opt.Minimize(nn.L2Loss(net.Forward(x), y))
+		opt.Minimize(nn.MSELoss(net.Forward(x), y))
 	}
 	wg.Wait()
 	optim.SGD(frozen.Params(), math.MaxFloat64).Step() // nothing to learn

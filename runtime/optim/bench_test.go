@@ -16,7 +16,7 @@ func BenchmarkMLPStep(b *testing.B) {
 	x, y := tensor.Randn(16, 8), tensor.Randn(16, 1)
 	b.ReportAllocs()
 	for b.Loop() {
-		opt.Minimize(nn.L2Loss(net.Forward(x), y))
+		opt.Minimize(nn.MSELoss(net.Forward(x), y))
 	}
 	if err := asyncrt.WaitAll(); err != nil {
 		b.Fatal(err)
@@ -30,7 +30,7 @@ func BenchmarkPerceptronStep(b *testing.B) {
 	opt := optim.SGD(net.Params(), 0.005)
 	x, y := tensor.Randn(1024, 512), tensor.Ones(1024, 1)
 	step := func() {
-		opt.Minimize(nn.L2Loss(net.Forward(x), y))
+		opt.Minimize(nn.MSELoss(net.Forward(x), y))
 		if err := asyncrt.WaitAll(); err != nil {
 			b.Fatal(err)
 		}

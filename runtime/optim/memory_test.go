@@ -40,7 +40,7 @@ func TestMemoryWithoutReads(t *testing.T) {
 			for range batches {
 				x, y := on.Randn(rows, inputs), on.Ones(rows, 1)
 				pred := net.Forward(x)
-				loss := nn.L2Loss(pred, y)
+				loss := nn.MSELoss(pred, y)
 				if read {
 					loss.Item()
 				}

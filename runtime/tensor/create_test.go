@@ -90,8 +90,8 @@ func TestDense(t *testing.T) {
 		m := mat.NewDense(2, 3, []float64{1, 2, 3, 4, 5, 6})
 		x := tensor.FromDense(m.T()).To(on)
 		check(t, "FromDense", x, array{tensor.Float64, []int{3, 2}, []float64{1, 4, 2, 5, 3, 6}}, 0)
-		if got := x.T().As(tensor.Float32).Dense(); !mat.Equal(got, m) {
-			t.Errorf("Dense: %v", mat.Formatted(got))
+		if got := x.T().As(tensor.Float32).Matrix(); !mat.Equal(got, m) {
+			t.Errorf("Matrix: %v", mat.Formatted(got))
 		}
 	})
 }

@@ -87,7 +87,7 @@ func TestReadsKeepNothing(t *testing.T) {
 		for name, read := range map[string]func(){
 			"Float32s":    func() { x.Float32s() },
 			"a view":      func() { x.T().Float32s() },
-			"Dense":       func() { x.Dense() },
+			"Matrix":      func() { x.Matrix() },
 			"MarshalJSON": func() { x.MarshalJSON() },
 			"String":      func() { _ = x.String() },
 			"Format":      func() { _ = fmt.Sprintf("%.2f", x) },

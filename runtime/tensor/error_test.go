@@ -85,7 +85,7 @@ func testFailure(t *testing.T, on device.Device, e *engine.Engine) {
 		"At":              func() error { return raised(func() { bad.At(0) }) },
 		"Float32s":        func() error { return raised(func() { late.Float32s() }) },
 		"Int64s":          func() error { return raised(func() { bad.Int64s() }) },
-		"Dense":           func() error { return raised(func() { late.Reshape(1, 1).Dense() }) },
+		"Matrix":          func() error { return raised(func() { late.Reshape(1, 1).Matrix() }) },
 		"To":              func() error { return raised(func() { late.To(device.CPU()).Item() }) },
 	} {
 		if got := read(); got != error(op) {

@@ -198,22 +198,22 @@ func (t *Tensor) Bools() []bool { return slice[bool](t, "Bools") }
 //go:noinline
 func SliceOf[T device.Element](t *Tensor) []T { return slice[T](t, "SliceOf") }
 
-// Dense returns a copy of a floating-point matrix for gonum. It panics if t is no
+// Matrix returns a copy of a floating-point matrix for gonum. It panics if t is no
 // matrix, has another type, or no elements, which gonum does not allow.
 //
 //asyncgen:api read
 //go:noinline
-func (t *Tensor) Dense() *mat.Dense {
+func (t *Tensor) Matrix() *mat.Dense {
 	if len(t.shape) != 2 {
-		wrong("Dense", op.MistakeRank, t)
+		wrong("Matrix", op.MistakeRank, t)
 	}
 	if !t.dtype.IsFloat() {
-		wrong("Dense", op.Unsupported(op.Floats), t)
+		wrong("Matrix", op.Unsupported(op.Floats), t)
 	}
 	if t.size == 0 {
-		wrong("Dense", op.MistakeEmpty, t)
+		wrong("Matrix", op.MistakeEmpty, t)
 	}
-	return mat.NewDense(t.shape[0], t.shape[1], t.numbers("Dense"))
+	return mat.NewDense(t.shape[0], t.shape[1], t.numbers("Matrix"))
 }
 
 // MarshalJSON returns the elements as numbers or booleans in nested arrays. It

@@ -10,7 +10,7 @@
 //	fmt.Println(y.Item())         // waits
 //
 // What waits: Item, ItemInt, ItemOf, At, Float32s, Float64s, Int64s, Bools,
-// SliceOf, Dense, MarshalJSON, everything that prints (String, Format,
+// SliceOf, Matrix, MarshalJSON, everything that prints (String, Format,
 // LogValue), Wait, and the forms with a context (ItemContext, Float32sContext,
 // WaitContext), for that tensor; WaitAll and Synchronize of package asyncrt
 // for more. Nothing else does. Shapes and element types are known before

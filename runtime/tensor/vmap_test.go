@@ -416,7 +416,7 @@ func TestVMapMistakes(t *testing.T) {
 		"Item":                 {in(func(row *tensor.Tensor) { row.Sum().Item() }), op.MistakeRow},
 		"Float32s":             {in(func(row *tensor.Tensor) { row.Float32s() }), op.MistakeRow},
 		"At":                   {in(func(row *tensor.Tensor) { row.At(0) }), op.MistakeRow},
-		"Dense":                {in(func(row *tensor.Tensor) { row.Unsqueeze(0).Dense() }), op.MistakeRow},
+		"Matrix":               {in(func(row *tensor.Tensor) { row.Unsqueeze(0).Matrix() }), op.MistakeRow},
 		"String":               {in(func(row *tensor.Tensor) { _ = row.String() }), op.MistakeRow},
 		"Wait":                 {in(func(row *tensor.Tensor) { row.Wait() }), op.MistakeRow},
 		"Wait of two":          {in(func(row *tensor.Tensor) { tensor.Wait(x, row) }), op.MistakeRow},

@@ -94,7 +94,7 @@ func step(in []*Node) []*Node {
 			x = MaxScalar(x, float32(0))
 		}
 	}
-	loss := MulScalar(ReduceAllMean(Square(Sub(x, answers))), float32(0.5))
+	loss := ReduceAllMean(Square(Sub(x, answers)))
 	next := Gradient(loss, params...)
 	for i, p := range params {
 		next[i] = Sub(p, MulScalar(next[i], float32(0.005)))

@@ -66,10 +66,10 @@ func oursFor(q question) func() {
 	case "step":
 		net := nn.Sequential(nn.Dense(2048), nn.ReLU(), nn.Dense(512), nn.ReLU(), nn.Dense(1))
 		target := tensor.Ones(1024, 1)
-		nn.L2Loss(net.Forward(tensor.Randn(1024, 512)), target).Wait() // the first use finds the input width
+		nn.MSELoss(net.Forward(tensor.Randn(1024, 512)), target).Wait() // the first use finds the input width
 		opt := optim.SGD(net.Params(), 0.005)
 		return func() {
-			loss := nn.L2Loss(net.Forward(tensor.Randn(1024, 512)), target)
+			loss := nn.MSELoss(net.Forward(tensor.Randn(1024, 512)), target)
 			opt.Minimize(loss)
 			for _, p := range net.Params() {
 				wait(p.Value())

@@ -203,7 +203,7 @@ def torch_peer():
             @torch.enable_grad()
             def run():
                 opt.zero_grad()
-                (((net(torch.randn(1024, 512)) - target) ** 2).mean() / 2).backward()
+                ((net(torch.randn(1024, 512)) - target) ** 2).mean().backward()
                 opt.step()
             return run
         if kind == "chain":

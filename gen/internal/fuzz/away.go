@@ -34,7 +34,7 @@ var (
 	_ = math.Abs
 	_ = sort.Float64s
 	_ = strings.ToUpper
-	_ = nn.L2Loss
+	_ = nn.MSELoss
 	_ *tensor.Tensor
 	_ = help.Most
 	_ context.Context

@@ -99,10 +99,9 @@ func makeOthers() (all, unrounded []*operation) {
 			sum := linear(m, a)
 			return greater(sum, scalar(sum, 0))
 		}, tMat, tMat, tMat, tVec),
-		shaped("nn.L2Loss($0, $1)", 2, func(a []*value) *value {
+		shaped("nn.MSELoss($0, $1)", 2, func(a []*value) *value {
 			d := sub(a[0], a[1])
-			m := mean(mul(d, d), -1)
-			return mul(m, scalar(m, 0.5))
+			return mean(mul(d, d), -1)
 		}, tOne, tMat, tMat),
 		shapedIn("$0.Reshape(1, {r}, {c}).Conv2D($1.Slice(0, 0, 1).Reshape(1, 1, 1, {c}), tensor.Conv{Padding: tensor.Pair{0, {c} - 1}})"+
 			".Slice(2, 0, {c}).Reshape({r}, {c})", 1, func(m *machine, a []*value) *value {
@@ -260,7 +259,7 @@ func makeOthers() (all, unrounded []*operation) {
 		read("int($0.Int64s()[0] % 5)", tInt, 1, func(_ *machine, a []any) any { return int(ok(a[0]).ints[0] % 5) }, tIMat),
 		read("int($0.AtInt(0, {c}-1) % 5)", tInt, 1, func(_ *machine, a []any) any { return int(ok(a[0]).ints[val(a[0]).shape[1]-1] % 5) }, tIMat),
 		read("float64(tensor.SliceOf[{t}]($0)[0])", tFloat, 1, func(_ *machine, a []any) any { return first(ok(a[0])) }, tVec),
-		read("$0.Dense().At(0, {c}-1)", tFloat, 1, func(_ *machine, a []any) any { return ok(a[0]).floats[val(a[0]).shape[1]-1] }, tMat),
+		read("$0.Matrix().At(0, {c}-1)", tFloat, 1, func(_ *machine, a []any) any { return ok(a[0]).floats[val(a[0]).shape[1]-1] }, tMat),
 		read("$0.WaitContext(context.Background())", tError, 1, waited, tOne),
 		read("tensor.Wait($0, $1)", tError, 1, func(m *machine, a []any) any {
 			if err := waited(m, a[:1]); err != nil {
@@ -273,7 +272,7 @@ func makeOthers() (all, unrounded []*operation) {
 			x, y := first(ok(a[0])), first(ok(a[1]))
 			return float64(x*y) - 0.5
 		}, tOne, tOne),
-		read("tensor.FromDense($0.Dense()).As(tensor.{T})", tMat, 1, func(_ *machine, a []any) any { return ok(a[0]) }, tMat),
+		read("tensor.FromDense($0.Matrix()).As(tensor.{T})", tMat, 1, func(_ *machine, a []any) any { return ok(a[0]) }, tMat),
 		read("fmt.Sprintf(\"%.3v|%6.1f\", $0, $1)", tString, 1, func(_ *machine, a []any) any { return fmt.Sprintf("%.3v|%6.1f", a...) }, tOne, tVec),
 
 		// What is known without waiting.

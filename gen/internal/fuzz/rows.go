@@ -29,10 +29,9 @@ var (
 		x := val(a[0])
 		return sum(m.product(reshape(x, 1, x.shape[0]), transpose(val(a[1]))), -1)
 	}}
-	opCompare = &operation{source: "nn.L2Loss($0, $1)", result: tOne, args: []kind{tVec, tVec}, device: true, eval: func(_ *machine, a []any) any {
+	opCompare = &operation{source: "nn.MSELoss($0, $1)", result: tOne, args: []kind{tVec, tVec}, device: true, eval: func(_ *machine, a []any) any {
 		d := sub(val(a[0]), val(a[1]))
-		x := mean(mul(d, d), -1)
-		return mul(x, scalar(x, 0.5))
+		return mean(mul(d, d), -1)
 	}}
 	opBest     = shaped("$0.ArgMax()", 0, func(a []*value) *value { return extreme(a[0], 0, false) }, tIOne, tVec)
 	opKeepVec  = host("append($0, $1)", tVecs, 0, appended, tVecs, tVec)

@@ -106,7 +106,7 @@ func tally(w io.Writer, vs ...float64) {
 // What kernels need, perhaps.
 var (
 	_ = sort.Float64s
-	_ = nn.L2Loss
+	_ = nn.MSELoss
 	_ = help.Most
 	_ = away.None
 	_ context.Context

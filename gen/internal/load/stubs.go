@@ -296,7 +296,7 @@ func (s *Source) Constraint() string {
 // train_async_windows.go is tested in train_async_windows_test.go.
 func TestPath(path string) string { return strings.TrimSuffix(path, ".go") + "_test.go" }
 
-// Unexport returns name with a lower-case first letter: "L2Loss" becomes
+// Unexport returns name with a lower-case first letter: "MSELoss" becomes
 // "l2Loss".
 func Unexport(name string) string {
 	r, n := utf8.DecodeRuneInString(name)

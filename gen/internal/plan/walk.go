@@ -1264,7 +1264,7 @@ func (f *Function) takes(fn *types.Func, call *ast.CallExpr) bool {
 // readMethods are the reads that asyncrt.Read offers too: the method of
 // Tensor, and what generated code calls in its place.
 var readMethods = map[string]string{
-	"Item": "Item", "ItemInt": "ItemInt", "At": "At", "AtInt": "AtInt", "Dense": "Dense", "MarshalJSON": "MarshalJSON",
+	"Item": "Item", "ItemInt": "ItemInt", "At": "At", "AtInt": "AtInt", "Matrix": "Matrix", "MarshalJSON": "MarshalJSON",
 	"Float32s": "Float32s", "Float64s": "Float64s", "Int64s": "Int64s", "Bools": "Bools",
 	"String": "String", "Wait": "Err",
 }

@@ -36,7 +36,7 @@ func Linear(out io.Writer, w *tensor.Tensor, batches []Batch, rate float64) (*te
 func Network(net nn.Module, opt *optim.Optimizer, batches []Batch) []float64 {
 	var losses []float64
 	for _, b := range batches {
-		loss := nn.L2Loss(net.Forward(b.X), b.Y)
+		loss := nn.MSELoss(net.Forward(b.X), b.Y)
 		opt.Minimize(loss)
 		losses = append(losses, loss.Item())
 	}
@@ -48,13 +48,13 @@ func Epochs(out io.Writer, net nn.Module, opt *optim.Optimizer, train, test []Ba
 	for epoch := range 3 {
 		trainLoss := 0.0
 		for _, b := range train {
-			loss := nn.L2Loss(net.Forward(b.X), b.Y)
+			loss := nn.MSELoss(net.Forward(b.X), b.Y)
 			opt.Minimize(loss)
 			trainLoss += loss.Item()
 		}
 		testLoss := 0.0
 		for _, b := range test {
-			testLoss += nn.L2Loss(net.Forward(b.X), b.Y).Item()
+			testLoss += nn.MSELoss(net.Forward(b.X), b.Y).Item()
 		}
 		fmt.Fprintf(out, "epoch %d train %.4f test %.4f\n", epoch+1, trainLoss/float64(len(train)), testLoss/float64(len(test)))
 	}
@@ -93,7 +93,7 @@ func Mistakes(out io.Writer, net nn.Module, batches []Batch) int {
 func Patience(out io.Writer, net nn.Module, opt *optim.Optimizer, b Batch) (float64, int) {
 	best, waited := math.Inf(1), 0
 	for step := range 60 {
-		loss := nn.L2Loss(net.Forward(b.X), b.Y)
+		loss := nn.MSELoss(net.Forward(b.X), b.Y)
 		opt.Minimize(loss)
 		l := loss.Item()
 		if l < best-0.01 {
@@ -226,7 +226,7 @@ func Pi(samples int) float64 {
 func Smoothed(out io.Writer, net nn.Module, opt *optim.Optimizer, batches []Batch) float64 {
 	average := 0.0
 	for i, b := range batches {
-		loss := nn.L2Loss(net.Forward(b.X), b.Y)
+		loss := nn.MSELoss(net.Forward(b.X), b.Y)
 		opt.Minimize(loss)
 		if i == 0 {
 			average = loss.Item()
@@ -241,7 +241,7 @@ func Smoothed(out io.Writer, net nn.Module, opt *optim.Optimizer, batches []Batc
 //asyncgen:kernel
 func Checked(net nn.Module, opt *optim.Optimizer, batches []Batch) error {
 	for i, b := range batches {
-		loss := nn.L2Loss(net.Forward(b.X), b.Y)
+		loss := nn.MSELoss(net.Forward(b.X), b.Y)
 		if l := loss.Item(); math.IsNaN(l) || l > 1e6 {
 			return fmt.Errorf("batch %d: loss is %v", i, l)
 		}

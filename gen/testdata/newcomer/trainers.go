@@ -20,7 +20,7 @@ func evaluate(net nn.Module, set []Batch) (loss, accuracy float64) {
 	right, n := 0, 0
 	for _, b := range set {
 		scores := net.Forward(b.X)
-		loss += nn.L2Loss(scores, b.Y).Item()
+		loss += nn.MSELoss(scores, b.Y).Item()
 		right += int(scores.ArgMax(1).Eq(b.Y.ArgMax(1)).As(tensor.Int64).Sum().ItemInt())
 		n += b.X.Dim(0)
 	}
@@ -34,7 +34,7 @@ func Validation(out io.Writer, net nn.Module, opt *optim.Optimizer, train, valid
 	for epoch := 1; epoch <= 4; epoch++ {
 		running := 0.0
 		for _, b := range train {
-			loss := nn.L2Loss(net.Forward(b.X), b.Y)
+			loss := nn.MSELoss(net.Forward(b.X), b.Y)
 			opt.Minimize(loss)
 			running += loss.Item()
 		}
@@ -51,11 +51,11 @@ func EarlyStopping(out io.Writer, net nn.Module, opt *optim.Optimizer, train, va
 	epoch := 0
 	for ; epoch < 20; epoch++ {
 		for _, b := range train {
-			opt.Minimize(nn.L2Loss(net.Forward(b.X), b.Y))
+			opt.Minimize(nn.MSELoss(net.Forward(b.X), b.Y))
 		}
 		var total float64
 		for _, b := range valid {
-			total += nn.L2Loss(net.Forward(b.X), b.Y).Item()
+			total += nn.MSELoss(net.Forward(b.X), b.Y).Item()
 		}
 		fmt.Fprintf(out, "%d: %.5f\n", epoch, total)
 		if total < best {
@@ -158,7 +158,7 @@ func RunningAverages(out io.Writer, net nn.Module, opt *optim.Optimizer, batches
 	losses, errs := &Meter{}, &Meter{}
 	for step, b := range batches {
 		pred := net.Forward(b.X)
-		loss := nn.L2Loss(pred, b.Y)
+		loss := nn.MSELoss(pred, b.Y)
 		opt.Minimize(loss)
 		losses.Update(loss.Item(), b.X.Dim(0))
 		errs.Update(pred.Sub(b.Y).Abs().Max().Item(), 1)
@@ -175,7 +175,7 @@ func RunningAverages(out io.Writer, net nn.Module, opt *optim.Optimizer, batches
 func LogEachTenth(out io.Writer, net nn.Module, opt *optim.Optimizer, batches []Batch) {
 	log := slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{ReplaceAttr: noTime}))
 	for step, b := range batches {
-		loss := nn.L2Loss(net.Forward(b.X), b.Y)
+		loss := nn.MSELoss(net.Forward(b.X), b.Y)
 		opt.Minimize(loss)
 		if step%10 == 0 {
 			log.Info("trained", "step", step, slog.Float64("loss", loss.Item()))
@@ -303,7 +303,7 @@ func Sampled(out io.Writer, net nn.Module, opt *optim.Optimizer, batches []Batch
 	for step := range 20 {
 		k := rng.IntN(len(batches))
 		b := batches[k]
-		loss := nn.L2Loss(net.Forward(b.X), b.Y)
+		loss := nn.MSELoss(net.Forward(b.X), b.Y)
 		opt.Minimize(loss)
 		losses = append(losses, loss.Item())
 		if step%5 == 4 {
@@ -351,7 +351,7 @@ func Checkpoint(out io.Writer, net nn.Module, opt *optim.Optimizer, train, valid
 	state := nn.Snapshot(net)
 	for epoch := range 6 {
 		for _, b := range train {
-			opt.Minimize(nn.L2Loss(net.Forward(b.X), b.Y))
+			opt.Minimize(nn.MSELoss(net.Forward(b.X), b.Y))
 		}
 		loss, _ := evaluate(net, valid)
 		if loss < best {

@@ -140,7 +140,7 @@ func train(c config, devices []device.Device, clock func() time.Duration) run {
 func step(c config, net *nn.Replicas, opt *optim.Optimizer) *tensor.Tensor {
 	host := tensor.On(device.CPU())
 	x, y := host.Randn(c.batchSize, c.inputs), host.Ones(c.batchSize, 1)
-	loss := net.Loss(nn.L2Loss, x, y)
+	loss := net.Loss(nn.MSELoss, x, y)
 	opt.Minimize(loss)
 	return loss.Detach()
 }

@@ -149,7 +149,7 @@ func (s *server) serve(ctx context.Context, listener net.Listener) {
 func (s *server) train() *release {
 	for range 10 {
 		x := tensor.Randn(32, features)
-		s.opt.Minimize(nn.L2Loss(s.net.Forward(x), x.MatMul(s.truth)))
+		s.opt.Minimize(nn.MSELoss(s.net.Forward(x), x.MatMul(s.truth)))
 	}
 	next := &release{s.newest.Load().version + 1, nn.Frozen(s.net)}
 	s.newest.Store(next)

@@ -24,7 +24,7 @@ func TestSolve(t *testing.T) {
 		got := mat.NewVecDense(a.Dim(0), x.Float64s())
 		right := mat.NewVecDense(a.Dim(0), b.Float64s())
 
-		dense := a.Dense()
+		dense := a.Matrix()
 		var chol mat.Cholesky
 		if !chol.Factorize(symmetric(t, dense)) {
 			t.Fatalf("%s: not positive definite", name)

@@ -14,11 +14,11 @@ type agent struct {
 
 func (a *agent) learn(x, next *tensor.Tensor) {
 	y := a.target.Forward(next).Max(1) // want `gradients go through a.target.Forward\(next\), but a.target only follows another network; use nn.Frozen\(a.target\)`
-	a.opt.Minimize(nn.L2Loss(a.policy.Forward(x), y))
+	a.opt.Minimize(nn.MSELoss(a.policy.Forward(x), y))
 	y = nn.Frozen(a.target).Forward(next).Max(1)
-	a.opt.Minimize(nn.L2Loss(a.policy.Forward(x), y))
+	a.opt.Minimize(nn.MSELoss(a.policy.Forward(x), y))
 	y = a.target.Forward(next).Max(1).Detach()
-	a.opt.Minimize(nn.L2Loss(a.policy.Forward(x), y))
+	a.opt.Minimize(nn.MSELoss(a.policy.Forward(x), y))
 	println(a.target.Forward(x).Item())
 	a.opt.Minimize(a.twin.Forward(x))
 	a.opt.Minimize(a.best.Forward(x))

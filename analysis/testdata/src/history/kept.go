@@ -18,7 +18,7 @@ func embed(net nn.Module, data []batch.Batch) *tensor.Tensor {
 	var plain []*tensor.Tensor
 	for i, b := range data {
 		parts = append(parts, net.Forward(b.X)) // want `parts keeps the history of net.Forward\(b.X\) of every iteration, and is only read; keep net.Forward\(b.X\).Detach\(\), or compute it with frozen layers`
-		loss := nn.L2Loss(net.Forward(b.X), b.Y)
+		loss := nn.MSELoss(net.Forward(b.X), b.Y)
 		byIndex[i] = loss // want `byIndex keeps the history of loss`
 		loss = loss.Detach()
 		cut = append(cut, loss)
@@ -33,7 +33,7 @@ func embed(net nn.Module, data []batch.Batch) *tensor.Tensor {
 func lists(net nn.Module, opt *optim.Optimizer, data []batch.Batch) []*tensor.Tensor {
 	var losses, returned, later, released []*tensor.Tensor
 	for _, b := range data {
-		losses = append(losses, nn.L2Loss(net.Forward(b.X), b.Y))
+		losses = append(losses, nn.MSELoss(net.Forward(b.X), b.Y))
 		returned = append(returned, net.Forward(b.X))
 	}
 	opt.Minimize(tensor.Stack(0, losses...).Mean())
@@ -46,7 +46,7 @@ func lists(net nn.Module, opt *optim.Optimizer, data []batch.Batch) []*tensor.Te
 	}
 	sum.Backward()
 	for _, b := range data {
-		loss := nn.L2Loss(net.Forward(b.X), b.Y)
+		loss := nn.MSELoss(net.Forward(b.X), b.Y)
 		opt.Minimize(loss)
 		released = append(released, loss) // Minimize has released it
 	}
@@ -119,7 +119,7 @@ func (m *model) meters(data []batch.Batch, of *meter) {
 
 func average(net nn.Module, opt *optim.Optimizer, data []batch.Batch, ema, right []*tensor.Tensor) []*tensor.Tensor {
 	for _, b := range data {
-		opt.Minimize(nn.L2Loss(net.Forward(b.X), b.Y))
+		opt.Minimize(nn.MSELoss(net.Forward(b.X), b.Y))
 		for i, p := range net.Params() {
 			ema[i] = ema[i].MulScalar(0.99).AddScaled(p.Value(), 0.01) // want `ema\[i\] keeps the history of p.Value\(\) of every iteration, although the loop trains; add p.Value\(\).Detach\(\)`
 			right[i] = right[i].MulScalar(0.99).AddScaled(p.Value().Detach(), 0.01)
@@ -139,7 +139,7 @@ func penalty(net nn.Module, data []batch.Batch, parts []*tensor.Tensor) []*tenso
 
 func gathered(net nn.Module, opt *optim.Optimizer, data []batch.Batch, total []*tensor.Tensor) {
 	for i, b := range data {
-		total[0] = total[0].Add(nn.L2Loss(net.Forward(b.X), b.Y))
+		total[0] = total[0].Add(nn.MSELoss(net.Forward(b.X), b.Y))
 		if i%4 == 3 {
 			opt.Minimize(total[0])
 			total[0] = tensor.Zeros()
@@ -296,8 +296,8 @@ func search(data []batch.Batch, rates []float64, opt *optim.Optimizer) []trial {
 		net := build()
 		t := trial{
 			rate: r,
-			held: nn.L2Loss(net.Forward(data[0].X), data[0].Y), // want `trial.held keeps the history of nn.L2Loss\(net.Forward\(data\[0\].X\), data\[0\].Y\) of every iteration`
-			used: nn.L2Loss(net.Forward(data[0].X), data[0].Y),
+			held: nn.MSELoss(net.Forward(data[0].X), data[0].Y), // want `trial.held keeps the history of nn.MSELoss\(net.Forward\(data\[0\].X\), data\[0\].Y\) of every iteration`
+			used: nn.MSELoss(net.Forward(data[0].X), data[0].Y),
 		}
 		now := trial{held: net.Forward(data[0].X)}
 		best = now.held.Detach()
@@ -368,7 +368,7 @@ func (r *recorder) record(y *tensor.Tensor) { r.kept = append(r.kept, y) }
 
 func (r *recorder) trained(net nn.Module, opt *optim.Optimizer, data []batch.Batch) {
 	for _, b := range data {
-		loss := nn.L2Loss(net.Forward(b.X), b.Y)
+		loss := nn.MSELoss(net.Forward(b.X), b.Y)
 		opt.Minimize(loss)
 		r.record(loss)
 	}
@@ -381,8 +381,8 @@ func (r *recorder) show() { fmt.Println(tensor.Stack(0, r.outputs...), tensor.St
 func measured(net nn.Module, data []batch.Batch) float64 {
 	var mean batch.Mean
 	for _, b := range data {
-		mean.Add(nn.L2Loss(net.Forward(b.X), b.Y)) // want `mean.Add keeps the history of nn.L2Loss\(net.Forward\(b.X\), b.Y\)`
-		mean.Add(nn.L2Loss(nn.Frozen(net).Forward(b.X), b.Y))
+		mean.Add(nn.MSELoss(net.Forward(b.X), b.Y)) // want `mean.Add keeps the history of nn.MSELoss\(net.Forward\(b.X\), b.Y\)`
+		mean.Add(nn.MSELoss(nn.Frozen(net).Forward(b.X), b.Y))
 	}
 	return mean.Value()
 }

@@ -21,14 +21,14 @@ func newTrainer(net, unknown nn.Module) *trainer {
 
 func build() nn.Module { return nn.Sequential(nn.Dense(3), nn.ReLU()) }
 
-func (t *trainer) loss(b batch.Batch) *tensor.Tensor { return nn.L2Loss(t.net.Forward(b.X), b.Y) }
+func (t *trainer) loss(b batch.Batch) *tensor.Tensor { return nn.MSELoss(t.net.Forward(b.X), b.Y) }
 
 func (t *trainer) evaluate(data []batch.Batch) float64 {
 	total, now, other := tensor.Zeros(), tensor.Zeros(), tensor.Zeros()
 	for _, b := range data {
 		total = total.Add(t.loss(b)) // want `total keeps the history of t.loss\(b\)`
-		now = now.Add(nn.L2Loss(t.deployed.Forward(b.X), b.Y))
-		other = other.Add(nn.L2Loss(t.unknown.Forward(b.X), b.Y)) // want `AT023`
+		now = now.Add(nn.MSELoss(t.deployed.Forward(b.X), b.Y))
+		other = other.Add(nn.MSELoss(t.unknown.Forward(b.X), b.Y)) // want `AT023`
 	}
 	return total.Item() + now.Item() + other.Item()
 }
@@ -36,7 +36,7 @@ func (t *trainer) evaluate(data []batch.Batch) float64 {
 func sum(net nn.Module, data []batch.Batch) float64 {
 	total := tensor.Zeros()
 	for _, b := range data {
-		total = total.Add(nn.L2Loss(net.Forward(b.X), b.Y)) // want `total keeps the history`
+		total = total.Add(nn.MSELoss(net.Forward(b.X), b.Y)) // want `total keeps the history`
 	}
 	return total.Item()
 }
@@ -44,7 +44,7 @@ func sum(net nn.Module, data []batch.Batch) float64 {
 func sumFrozen(net nn.Module, data []batch.Batch) float64 {
 	total := tensor.Zeros()
 	for _, b := range data {
-		total = total.Add(nn.L2Loss(net.Forward(b.X), b.Y))
+		total = total.Add(nn.MSELoss(net.Forward(b.X), b.Y))
 	}
 	return total.Item()
 }
@@ -52,7 +52,7 @@ func sumFrozen(net nn.Module, data []batch.Batch) float64 {
 func Sum(net nn.Module, data []batch.Batch) float64 {
 	total := tensor.Zeros()
 	for _, b := range data {
-		total = total.Add(nn.L2Loss(net.Forward(b.X), b.Y)) // want `AT023`
+		total = total.Add(nn.MSELoss(net.Forward(b.X), b.Y)) // want `AT023`
 	}
 	return total.Item()
 }
@@ -69,7 +69,7 @@ func trains(net nn.Module, data []batch.Batch, weights func([]*nn.Param)) float6
 	weights(net.Params())
 	total := tensor.Zeros()
 	for _, b := range data {
-		total = total.Add(nn.L2Loss(net.Forward(b.X), b.Y)) // want `AT023`
+		total = total.Add(nn.MSELoss(net.Forward(b.X), b.Y)) // want `AT023`
 	}
 	return total.Item()
 }

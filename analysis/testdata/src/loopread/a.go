@@ -148,7 +148,7 @@ type trainer struct {
 }
 
 func (t *trainer) step(b Batch) {
-	t.loss = nn.L2Loss(t.net.Forward(b.X), b.Y)
+	t.loss = nn.MSELoss(t.net.Forward(b.X), b.Y)
 	t.opt.Minimize(t.loss)
 }
 

@@ -29,7 +29,7 @@ func (d *descent) update(p *nn.Param) { p.Set(p.Value().MulScalar(d.rate)) }
 
 func byHand(net nn.Module, d *descent, opts []*optim.Optimizer, data []Batch) (total float64) {
 	for _, b := range data {
-		loss := nn.L2Loss(net.Forward(b.X), b.Y)
+		loss := nn.MSELoss(net.Forward(b.X), b.Y)
 		loss.Backward()
 		for _, p := range net.Params() {
 			p.Set(p.Value().MulScalar(0.1))
@@ -37,19 +37,19 @@ func byHand(net nn.Module, d *descent, opts []*optim.Optimizer, data []Batch) (t
 		total += loss.Item() // want `only kept`
 	}
 	for _, b := range data {
-		loss := nn.L2Loss(net.Forward(b.X), b.Y)
+		loss := nn.MSELoss(net.Forward(b.X), b.Y)
 		loss.Backward()
 		d.step()
 		total += loss.Item() // want `only kept`
 	}
 	for _, b := range data {
-		loss := nn.L2Loss(net.Forward(b.X), b.Y)
+		loss := nn.MSELoss(net.Forward(b.X), b.Y)
 		loss.Backward()
 		d.stepByIndex()
 		total += loss.Item() // want `only kept`
 	}
 	for _, b := range data {
-		loss := nn.L2Loss(net.Forward(b.X), b.Y)
+		loss := nn.MSELoss(net.Forward(b.X), b.Y)
 		for _, o := range opts {
 			o.Minimize(loss)
 		}
@@ -128,7 +128,7 @@ func partsOfBatches(net nn.Module, opt, critic *optim.Optimizer, steps [][]Batch
 	for _, parts := range steps {
 		sum := tensor.Zeros()
 		for _, b := range parts {
-			loss := nn.L2Loss(net.Forward(b.X), b.Y)
+			loss := nn.MSELoss(net.Forward(b.X), b.Y)
 			loss.Backward()
 			sum = sum.Add(loss)
 		}
@@ -139,7 +139,7 @@ func partsOfBatches(net nn.Module, opt, critic *optim.Optimizer, steps [][]Batch
 		var loss *tensor.Tensor
 		for range n {
 			b := next()
-			loss = nn.L2Loss(net.Forward(b.X), b.Y)
+			loss = nn.MSELoss(net.Forward(b.X), b.Y)
 			loss.Backward()
 		}
 		opt.Step()
@@ -150,7 +150,7 @@ func partsOfBatches(net nn.Module, opt, critic *optim.Optimizer, steps [][]Batch
 		for range n {
 			critic.Minimize(net.Forward(b.X))
 		}
-		loss := nn.L2Loss(net.Forward(b.X), b.Y)
+		loss := nn.MSELoss(net.Forward(b.X), b.Y)
 		opt.Minimize(loss)
 		total += loss.Item() // want `only kept`
 	}
@@ -241,7 +241,7 @@ func passes(n, size int, net nn.Module, opt *optim.Optimizer, l *loader, x *tens
 		shuffled := append([]Batch(nil), l.data...)
 		loss := tensor.Zeros()
 		for _, b := range shuffled {
-			loss = nn.L2Loss(net.Forward(b.X), b.Y)
+			loss = nn.MSELoss(net.Forward(b.X), b.Y)
 			opt.Minimize(loss)
 		}
 		opt.SetRate(1 / float64(i))

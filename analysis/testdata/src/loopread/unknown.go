@@ -57,7 +57,7 @@ func (j *job) run(n int, step func(i int) *tensor.Tensor, h host, d interface{ L
 
 func several(net *nn.Replicas, opt *optim.Optimizer, data []Batch) (total float64) {
 	for _, b := range data {
-		loss := net.Loss(nn.L2Loss, b.X, b.Y)
+		loss := net.Loss(nn.MSELoss, b.X, b.Y)
 		opt.Minimize(loss)
 		total += loss.Item() // want `only kept`
 	}
@@ -85,7 +85,7 @@ func holders(run func(*tensor.Tensor) made, at func(int) Batch, all interface {
 
 func waitsFirst(net nn.Module, opt *optim.Optimizer, data []Batch) (total float64, err error) {
 	for _, b := range data {
-		loss := nn.L2Loss(net.Forward(b.X), b.Y)
+		loss := nn.MSELoss(net.Forward(b.X), b.Y)
 		opt.Minimize(loss)
 		if err := loss.Wait(); err != nil {
 			return 0, errors.New("failed")

@@ -21,7 +21,7 @@ type State = tensor.State
 
 func Snapshot(m Module, more ...Stateful) State { return State{} }
 
-func L2Loss(pred, target *tensor.Tensor) *tensor.Tensor { return nil }
+func MSELoss(pred, target *tensor.Tensor) *tensor.Tensor { return nil }
 
 func CrossEntropy(scores, labels *tensor.Tensor) *tensor.Tensor { return nil }
 
