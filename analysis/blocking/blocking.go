@@ -42,7 +42,7 @@ var Analyzer = &analysis.Analyzer{
 	Flags:      flags(),
 	Requires:   []*analysis.Analyzer{inspect.Analyzer},
 	Run:        run,
-	FactTypes:  []analysis.Fact{new(Summary), new(Reaches)},
+	FactTypes:  []analysis.Fact{new(Summary), new(Reaches), new(InLoop)},
 	ResultType: reflect.TypeFor[*Result](),
 }
 

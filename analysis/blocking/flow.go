@@ -195,6 +195,7 @@ type Loop struct {
 	blocks map[int32]bool // nil: the whole body
 	handed bool           // not the body of fn, but a function that a call in it is handed
 	small  bool           // runs at most maxTrips times
+	why    repeated       // the body of fn, which nothing in this package is seen to loop over
 }
 
 // findLoops finds the natural loops: those of the edges whose head dominates

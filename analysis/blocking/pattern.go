@@ -85,7 +85,7 @@ func (l *Loop) isHidden(info *types.Info) bool {
 	if s, ok := l.Stmt.(*ast.RangeStmt); ok {
 		return isFunc(info.TypeOf(s.X))
 	}
-	return l.blocks == nil && l.fn.lit != nil && l.fn.how() == looping
+	return l.why != 0 || l.blocks == nil && l.fn.lit != nil && l.fn.how() == looping
 }
 
 // Compares reports whether the site is, or is in, a function by which something is

@@ -265,14 +265,21 @@ func (a *analyzer) sites() []*Site {
 		decides bool
 	}
 	reported := make(map[key]bool)
+	repeated := a.repeatedFuncs()
 	for _, f := range a.funcs {
 		for _, c := range f.calls {
 			if c.away && !c.runsAtEnd() {
 				continue
 			}
-			s := a.site(c)
+			var s *Site
+			if len(a.divided(c)) == 0 {
+				s = a.site(c)
+			}
 			if s == nil {
 				s = a.looped(c)
+			}
+			if l := repeated[f.owner()]; s == nil && l != nil {
+				s = a.repeatedSite(c, l)
 			}
 			if s == nil {
 				continue
@@ -727,7 +734,12 @@ func (l *Loop) Related() []analysis.RelatedInformation {
 	what := "the loop"
 	if l.blocks == nil {
 		what = "called in a loop"
-		if !l.handed && l.fn.cyclic && l.fn.how() != looping {
+		switch {
+		case l.why == accumulating:
+			what = "this function adds to a field, as it is called again and again"
+		case l.why == stepping:
+			what = "this function takes a step of training, as it is called again and again"
+		case l.why == 0 && !l.handed && l.fn.cyclic && l.fn.how() != looping:
 			what = "this function calls itself"
 		}
 	}

@@ -476,3 +476,10 @@ type Reaches struct {
 func (*Reaches) AFact() {}
 
 func (r *Reaches) String() string { return "reaches " + strings.Join(r.Libraries, ", ") }
+
+// InLoop is the fact about a method of an interface that its package calls in each iteration of a loop, as it does
+// with hooks.
+type InLoop struct{}
+
+// AFact marks InLoop as a fact of package analysis.
+func (*InLoop) AFact() {}

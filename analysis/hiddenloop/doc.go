@@ -18,6 +18,15 @@
 // reported whoever has enqueued the work: read what is compared before, all at once,
 // and sort by the values.
 //
+// Some functions are called again and again although no loop names them, and reads
+// there are reported as well. A loop calls a method of an interface, a hook or a
+// function in a field: where some of the functions of the package that it may call
+// wait and others don't, the loop is right for the others, so the finding is at the
+// read. The same goes for methods of an interface that another package calls in its
+// loop. A method that adds what it reads to a field, like a meter, is reported if
+// nobody in its package calls it, and so is a function that takes one step of
+// training and prints the loss, or adds it to a field.
+//
 // WRONG
 //
 //	losses := func(yield func(float64) bool) {
@@ -39,10 +48,11 @@
 //	}
 //
 // Silent: what AT001 is silent about; literals that are called once, on another
-// goroutine, or by functions of which that is not known.
+// goroutine, or by functions of which that is not known; methods of meters that
+// keep the best value, return what they read, or are called for epochs and reports by
+// their names.
 //
-// Missed: functions that call a literal in a loop through an interface or a
-// field; iterators that can't be told from their type to be one function.
+// Missed: iterators that can't be told from their type to be one function.
 //
 // Fix: none. Where a value goes decides what is right.
 package hiddenloop

@@ -46,7 +46,8 @@
 // functions of tensor libraries.
 //
 // A loop over hooks or callbacks, in a list or map of functions or of interfaces, calls
-// all that the package puts there, so one that waits is enough.
+// all that the package puts there, so one that waits is enough. Where only some of the
+// functions that a call may lead to wait, the finding is in these, see AT012.
 //
 // Missed: calls through function values that may be one of several, and
 // through interfaces of other packages or with more than three implementations, but

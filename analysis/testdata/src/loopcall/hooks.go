@@ -127,10 +127,10 @@ func (t *trainer) train(data []Batch) {
 	for i, b := range data {
 		loss := batch.Loss(w, b)
 		for _, r := range t.recorders {
-			r.Record(i, loss) // want `r.Record waits`
+			r.Record(i, loss) // reported where it waits: not all do
 		}
 		for j := range t.recorders {
-			t.recorders[j].Record(i, loss) // want `t.recorders\[j\].Record waits`
+			t.recorders[j].Record(i, loss) // likewise
 		}
 	}
 	for _, b := range data {
@@ -157,7 +157,7 @@ func inLocal(data []Batch, losses *[]float64, given []other) {
 	for i, b := range data {
 		loss := batch.Loss(w, b)
 		for _, r := range given {
-			r.Record(i, loss) // want `r.Record waits`
+			r.Record(i, loss) // reported where it waits: not all do
 		}
 	}
 }
