@@ -204,7 +204,9 @@ func (a *analyzer) isMadeAs(f *Func, t types.Type) bool {
 }
 
 // isTest reports whether f is in a file of tests.
-func (a *analyzer) isTest(f *Func) bool { return strings.HasSuffix(a.pass.Fset.File(f.block.Pos()).Name(), "_test.go") }
+func (a *analyzer) isTest(f *Func) bool {
+	return strings.HasSuffix(a.pass.Fset.File(f.block.Pos()).Name(), "_test.go")
+}
 
 // repeatedSite returns the site that c, in a repeated function, is; or nil.
 func (a *analyzer) repeatedSite(c *Call, l *Loop) *Site {

@@ -30,7 +30,7 @@ var noFindings = map[string]string{
 	`increment: fmt.Printf("%d times y = x + 1, waiting once: %v\n", r.n, r.z)`:      "the loop enqueues nothing; the wait is for the copy of what has long been computed",
 
 	"mlp: l2Loss(net.Forward(x), y).Wait() // the first use finds the input width and makes the weights": "once for each of three trainings, and a clock is read after it",
-	"mlp: for i, v := range tensor.Stack(0, pending...).Float32s() {":                                       "once for each of two trainings, after its loop",
+	"mlp: for i, v := range tensor.Stack(0, pending...).Float32s() {":                                    "once for each of two trainings, after its loop",
 	"parallel: asyncrt.WaitAll()": "before and after what is timed and before what is read, once for each of three trainings",
 
 	"server: y, err := m.model.Forward(tensor.FromOn(request, question, 1, features)).ItemContext(r.Context())": "once for each request, which has its own goroutine and wants its answer",

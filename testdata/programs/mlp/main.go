@@ -94,7 +94,9 @@ func nextBatch(c config) (x, y *tensor.Tensor) {
 }
 
 // l2Loss is half the mean of the squared differences.
-func l2Loss(pred, target *tensor.Tensor) *tensor.Tensor { return nn.MSELoss(pred, target).MulScalar(0.5) }
+func l2Loss(pred, target *tensor.Tensor) *tensor.Tensor {
+	return nn.MSELoss(pred, target).MulScalar(0.5)
+}
 
 // trainReading reads every loss as soon as it has asked for it.
 func trainReading(c config, net nn.Module, opt *optim.Optimizer) []float64 {

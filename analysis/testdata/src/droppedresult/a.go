@@ -15,7 +15,7 @@ func dropped(x, y *tensor.Tensor, p *tensor.Param, l *layer) *tensor.Tensor {
 	p.Value().MulScalar(2) // want `AT032`
 	(x.Add(y))             // want `AT032`
 	tensor.Where(x, y, x)  // want `result of tensor.Where is thrown away; assign it \[AT032\]`
-	nn.MSELoss(x, y)        // want `AT032`
+	nn.MSELoss(x, y)       // want `AT032`
 	func() { y.Mul(x) }()  // want `AT032`
 	nn.Snapshot(l)         // want `result of nn.Snapshot is thrown away; assign it`
 	nn.Frozen(l)           // want `AT032`

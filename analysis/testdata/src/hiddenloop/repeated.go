@@ -21,8 +21,10 @@ type metric interface {
 
 type onDevice struct{ sum *tensor.Tensor }
 
-func (m *onDevice) update(pred, want *tensor.Tensor) { m.sum = m.sum.Add(pred.Sub(want).Square().Sum()) }
-func (m *onDevice) result() float64                  { return m.sum.Item() } // silent: when somebody asks
+func (m *onDevice) update(pred, want *tensor.Tensor) {
+	m.sum = m.sum.Add(pred.Sub(want).Square().Sum())
+}
+func (m *onDevice) result() float64 { return m.sum.Item() } // silent: when somebody asks
 
 type onHost struct{ sum float64 }
 
