@@ -509,7 +509,7 @@ func (a *analyzer) limits(c *Call) bool {
 			cur = up
 			continue
 		case *ast.IfStmt, *ast.ForStmt, *ast.CaseClause:
-			return true
+			return !a.isRace(c.cur, c.in)
 		case *ast.AssignStmt:
 			return len(n.Lhs) == 1 && a.onlyCompared(n.Lhs[0], c.in)
 		}
@@ -534,7 +534,7 @@ func (a *analyzer) onlyCompared(lhs ast.Expr, f *Func) bool {
 			}
 			switch cur.Node().(type) {
 			case *ast.IfStmt, *ast.ForStmt, *ast.CaseClause:
-				compared = true
+				compared = !a.isRace(use, f)
 			}
 			break
 		}
@@ -544,6 +544,51 @@ func (a *analyzer) onlyCompared(lhs ast.Expr, f *Func) bool {
 		uses++
 	}
 	return uses > 0
+}
+
+// isRace reports whether the elapsed time at cur is compared with another elapsed time, which
+// tells what of two is faster: such a time is no limit.
+func (a *analyzer) isRace(cur inspector.Cursor, f *Func) bool {
+	for up := cur.Parent(); ; up = up.Parent() {
+		e, ok := up.Node().(ast.Expr)
+		if !ok {
+			return false
+		}
+		if b, ok := e.(*ast.BinaryExpr); ok && negated[b.Op] != 0 {
+			other := b.X
+			if other.Pos() <= cur.Node().Pos() && cur.Node().Pos() < other.End() {
+				other = b.Y
+			}
+			return f.isElapsed(other)
+		}
+	}
+}
+
+// isElapsed reports whether e is made of an elapsed time, directly or by way of a variable.
+func (f *Func) isElapsed(e ast.Expr) bool {
+	found := false
+	ast.Inspect(e, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			found = found || f.readsElapsed(n)
+		case *ast.Ident:
+			v, ok := f.a.info.Uses[n].(*types.Var)
+			found = found || ok && !v.IsField() && slices.ContainsFunc(f.a.defs[v], func(d def) bool {
+				return d.kind == defValue && f.readsElapsed(asCall(d.value))
+			})
+		}
+		return !found
+	})
+	return found
+}
+
+func (f *Func) readsElapsed(call *ast.CallExpr) bool {
+	c := f.a.calls[call]
+	if c == nil {
+		return false
+	}
+	start, _ := f.elapsed(c)
+	return start != nil
 }
 
 // InLoop reports whether the syntax at pos in f runs in a loop.

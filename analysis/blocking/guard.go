@@ -38,10 +38,70 @@ func (a *analyzer) guardOf(f *Func, pos token.Pos, l *Loop) guard {
 	conditions := append(a.shortCircuits(pos), fl.conditions(fl.blockAt(pos))...)
 	conditions = append(conditions, a.pollingLoops(pos)...)
 	conditions = slices.DeleteFunc(conditions, func(c condition) bool { return a.isVerdict(c.expr, pos) })
+	if l != nil {
+		conditions = a.withoutStepping(conditions, l)
+	}
 	if a.isComplaint(pos) && slices.ContainsFunc(conditions, func(c condition) bool { return l == nil || f != l.fn || c.divides(l) }) {
 		return rarely
 	}
 	return a.guardUnder(conditions, f, l)
+}
+
+// withoutStepping removes the conditions under which l takes all its steps of training, as with
+// gradients that are accumulated over several iterations: what runs under these runs in each step.
+func (a *analyzer) withoutStepping(conditions []condition, l *Loop) []condition {
+	if !slices.ContainsFunc(conditions, func(c condition) bool { return c.expr != nil && c.divides(l) }) {
+		return conditions
+	}
+	optimises, guarded := false, conditions
+	elsewhere := a.any(l, func(d *Call) bool {
+		if !d.steps() {
+			return false
+		}
+		for m := range a.loopsAround(d.in, d.Expr.Pos()) {
+			if m != l || d.sum().Trains {
+				return true
+			}
+			break
+		}
+		optimises = optimises || d.api.Kind == tensorapi.Mutate && d.Callee.Name() != "Set"
+		guarded = common(guarded, a.conditionsOf(d, l))
+		return false
+	})
+	if elsewhere || !optimises || len(guarded) == 0 {
+		return conditions
+	}
+	return slices.DeleteFunc(conditions, func(c condition) bool { return c.isAmong(guarded) })
+}
+
+// conditionsOf lists the conditions under which l comes to the call c.
+func (a *analyzer) conditionsOf(c *Call, l *Loop) []condition {
+	var list []condition
+	f, pos := c.in, c.Expr.Pos()
+	for {
+		fl := f.flow()
+		list = append(list, fl.conditions(fl.blockAt(pos))...)
+		if f == l.fn || f.parent == nil {
+			return list
+		}
+		pos, f = f.lit.Pos(), f.parent
+	}
+}
+
+// common lists the conditions that are in both lists.
+func common(x, y []condition) []condition {
+	var list []condition
+	for _, c := range x {
+		if c.isAmong(y) {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// isAmong reports whether one of a list is the same expression, with the same outcome.
+func (c condition) isAmong(list []condition) bool {
+	return c.expr != nil && slices.ContainsFunc(list, func(d condition) bool { return d.block == c.block && d.expr == c.expr && d.holds == c.holds })
 }
 
 // isVerdict reports whether e asks a variable, or its opposite, that is true or
@@ -346,6 +406,9 @@ func (a *analyzer) isRare(e *ast.BinaryExpr, holds bool, f *Func, l *Loop) bool 
 		// Or when a percentage changes.
 		return isNil(a.info, y) && isError(a.info.TypeOf(x)) || l != nil && a.isThreshold(y, e, l) && a.isQuotient(x, l)
 	case token.EQL:
+		if isNil(a.info, y) && a.fills(x, e, l) {
+			return true
+		}
 		if a.isRemainder(x, 0) || a.isRemainder(y, 0) || a.isRandom(x) {
 			return true
 		}
@@ -552,6 +615,44 @@ func (a *analyzer) isThreshold(e ast.Expr, cond *ast.BinaryExpr, l *Loop) bool {
 			moves = true
 		}
 		return moves
+	}
+	return false
+}
+
+// fills reports whether the condition on x, that it is nil, is followed by making it what is kept
+// from then on: if t.table == nil { t.table = … }. What is kept by a variable of the function alone
+// is made anew in each call, and what the iterations of l keep in several places in each of these.
+func (a *analyzer) fills(x ast.Expr, cond *ast.BinaryExpr, l *Loop) bool {
+	v := a.variable(x)
+	cur, ok := a.res.Cursor(cond.Pos())
+	if v == nil || !ok {
+		return false
+	}
+	switch x := x.(type) {
+	case *ast.SelectorExpr:
+		if l != nil && v.IsField() && a.varies(x.X, l) {
+			return false
+		}
+	case *ast.Ident:
+		if l == nil && v.Parent() != a.pass.Pkg.Scope() {
+			return false
+		}
+	default:
+		return false
+	}
+	for c := range cur.Enclosing((*ast.IfStmt)(nil)) {
+		body, made := c.Node().(*ast.IfStmt).Body, false
+		for _, d := range a.defs[v] {
+			inside := body.Pos() <= d.pos && d.pos < body.End()
+			made = made || inside
+			if !inside && (l == nil || a.in(l, d.in, d.pos)) && isNil(a.info, orNil(d.value)) {
+				return false // and is made again after that
+			}
+			if !inside && l != nil && !v.IsField() && a.in(l, d.in, d.pos) {
+				return false
+			}
+		}
+		return made
 	}
 	return false
 }

@@ -34,15 +34,15 @@
 // mark the function //asyncgen:kernel.
 //
 // Silent: reads of tensors that the loop doesn't compute; reads under a condition that holds rarely
-// (every third or hundredth iteration, chosen ones, once a second, the first or the last iteration,
-// on errors, when verbose), and of what is Ready; reads that depend on a value read before, which
-// is the finding then; loops over at most four things; loops each iteration of which passes through
-// data or trains in a loop of its own, as over epochs (a loop inside it over parameters, the steps
-// of a sequence or parts of a batch is none of that); loops that leave after the read; reads of
-// what an earlier iteration enqueued, after the iteration has enqueued work of its own, or of what
-// is several iterations old; loops that a ticker paces; loops that send each value to a client at
-// once, with http.Flusher or on a net.Conn; functions marked //asyncgen:kernel, about which the
-// generator speaks.
+// (every third or hundredth iteration, chosen ones, once a second, the first or the last iteration, on
+// errors, when verbose), unless the loop takes all its steps of training under the same condition, and
+// of what is Ready; reads that depend on a value read before, which is the finding then; loops over at
+// most four things; loops each iteration of which passes through data or trains in a loop of its own,
+// as over epochs (a loop inside it over parameters, the steps of a sequence or parts of a batch is
+// none of that); loops that leave after the read; reads of what an earlier iteration enqueued, after
+// the iteration has enqueued work of its own, or of what is several iterations old; loops that a
+// ticker paces; loops that send each value to a client at once, with http.Flusher or on a net.Conn;
+// functions marked //asyncgen:kernel, about which the generator speaks.
 //
 // Where the loop can't run far ahead anyway, findings are of severity info, shown with
 // -severity=info: it waits for input or the network, answers a client on a channel that came with

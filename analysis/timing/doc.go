@@ -25,12 +25,12 @@
 //	}
 //	fmt.Println(time.Since(start)) // how long it took to do
 //
-// Silent: elapsed times that are only compared, as deadlines are; clocks that
-// are read a second time after a wait, which tell the two times apart; names
-// and texts beside the clock that speak of enqueueing, dispatching, launching,
-// submitting or issuing; loops that wait in each iteration, up to what the last
-// one leaves. A loop is taken to run at least once. A deferred function literal
-// reads the clock at every return, and is reported if its function waits nowhere.
+// Silent: elapsed times that are only compared, as deadlines are, but not with other elapsed times,
+// which says what is faster; clocks that are read a second time after a wait, which tell the two times
+// apart; names and texts beside the clock that speak of enqueueing, dispatching, launching, submitting
+// or issuing; loops that wait in each iteration, up to what the last one leaves. A loop is taken to
+// run at least once. A deferred function literal reads the clock at every return, and is reported if
+// its function waits nowhere.
 //
 // A function that is given the time at which a clock was started, or another
 // function whose time it takes, and one that a function which starts a clock

@@ -236,3 +236,38 @@ func deferredEnqueueing(x *tensor.Tensor) *tensor.Tensor {
 	defer func() { fmt.Println("enqueued in", time.Since(start)) }()
 	return x.MatMul(w)
 }
+
+// Which of two was faster is no question of a limit.
+func race(x *tensor.Tensor, limit time.Duration) string {
+	t0 := time.Now()
+	a := x.MatMul(w)
+	ta := time.Since(t0) // want `AT020`
+	t1 := time.Now()
+	b := x.MatMul(a)
+	b.Wait()
+	tb := time.Since(t1)
+	if ta < tb {
+		return "a"
+	}
+	return "b"
+}
+
+func slower(x *tensor.Tensor, limit time.Duration) bool {
+	t0 := time.Now()
+	x.MatMul(w).Wait()
+	first := time.Since(t0)
+	t1 := time.Now()
+	x.MatMul(w)
+	return time.Since(t1) > 2*first // want `AT020`
+}
+
+func stillLimits(x *tensor.Tensor, limit time.Duration) {
+	start := time.Now()
+	for {
+		x = x.MatMul(w)
+		spent := time.Since(start)
+		if allowed := limit / 2; spent > allowed {
+			break
+		}
+	}
+}
