@@ -29,6 +29,8 @@ type Barrier struct {
 	// Trains reports whether the loop trains, and nothing else in it waits: such a wait bounds the queue, which the
 	// library does by itself.
 	Trains bool
+	// Timer reports whether the call asks a Timer, which can be asked later.
+	Timer bool
 }
 
 // Barriers lists the waits that serialise a loop, and those that a read
@@ -62,6 +64,7 @@ func (r *Result) barrier(a *analyzer, c *Call) *Barrier {
 		Call: c.Expr, Cur: c.cur, Loop: l, Name: a.callName(c, w),
 		Outside: a.any(l, isOutside) || isAllowed(c),
 		Trains:  a.any(l, (*Call).mutates),
+		Timer:   isTimerWait(c),
 	}
 	if w.via != nil {
 		b.Chain = w.via.Chain
@@ -84,6 +87,9 @@ func (r *Result) waitsAfter(c *Call, l *Loop) bool {
 // that gets to see what is there, a question about how far the device has got; or,
 // with a library that does not bound its queue, a training step.
 func (a *analyzer) serialised(c *Call) (*Loop, wait) {
+	if l := a.timedStep(c); l != nil {
+		return l, wait{}
+	}
 	if c.in.outermost().contains(tellsTime) {
 		return nil, wait{}
 	}
@@ -109,12 +115,39 @@ func (a *analyzer) serialisedBy(c *Call, w wait) *Loop {
 		if w.operand != nil && (!a.fresh(w.operand, c.in, l) || a.isDelayed(c, w.operand, l)) {
 			continue
 		}
-		if a.guardOf(c.in, c.Expr.Pos(), l) != always || !a.boundsQueue(c) && a.any(l, (*Call).mutates) || a.any(l, isStreamed) || a.handsOver(l) {
+		if a.guardOf(c.in, c.Expr.Pos(), l) != always || !a.boundsQueue(c) && a.any(l, (*Call).mutates) || a.any(l, isStreamed) || a.handsOver(c, l) {
 			return nil
 		}
 		return l
 	}
 	return nil
+}
+
+// timedStep returns the loop over data that c, which asks a Timer for how long the device took, makes
+// wait for a step of training in each iteration; or nil. A Timer can be asked later for the same.
+func (a *analyzer) timedStep(c *Call) *Loop {
+	if !isTimerWait(c) {
+		return nil
+	}
+	for l := range a.loopsAround(c.in, c.Expr.Pos()) {
+		if l.small {
+			continue
+		}
+		if a.isOuter(l, c) || !a.stepsItself(l) || !a.overData(l, l.fn.wholeLoop()) || a.guardOf(c.in, c.Expr.Pos(), l) != always || a.any(l, isStreamed) || a.any(l, isClock) {
+			return nil
+		}
+		v := a.local(c.operand(tensorapi.Recv)[0])
+		if v == nil || !slices.ContainsFunc(a.defs[v], func(d def) bool { return a.in(l, d.in, d.pos) && a.calls[asCall(orNil(d.value))] != nil }) {
+			return nil
+		}
+		return l
+	}
+	return nil
+}
+
+// isTimerWait recognises the wait of a Timer.
+func isTimerWait(c *Call) bool {
+	return c.api.Kind == tensorapi.WaitAll && c.IsFunc("Timer.Wait")
 }
 
 // boundsQueue reports whether c is about a library that bounds by itself how far a
@@ -126,13 +159,19 @@ func (a *analyzer) boundsQueue(c *Call) bool {
 	return len(a.res.libraries) == 1 && a.res.libraries[0] == tensorapi.Ours().Name
 }
 
-// handsOver reports whether something in l may want what was waited for: it
-// sends on a channel, starts a goroutine, or asks how far the device has got.
-func (a *analyzer) handsOver(l *Loop) bool {
+// handsOver reports whether something in l may want what c has waited for: it tells another
+// goroutine, starts one, or asks how far the device has got. Who is sent tensors of ours on the
+// channel that gets all of them can wait by itself.
+func (a *analyzer) handsOver(c *Call, l *Loop) bool {
 	for cur := range l.fn.cur.Preorder((*ast.SendStmt)(nil), (*ast.GoStmt)(nil)) {
-		if f := a.funcAt(cur); f != nil && a.in(l, f, cur.Node().Pos()) {
-			return true
+		f := a.funcAt(cur)
+		if f == nil || !a.in(l, f, cur.Node().Pos()) {
+			continue
 		}
+		if send, ok := cur.Node().(*ast.SendStmt); ok && a.boundsQueue(c) && a.holdsTensor(a.info.TypeOf(send.Value)) && !a.varies(send.Chan, l) {
+			continue
+		}
+		return true
 	}
 	return a.any(l, func(c *Call) bool { return c.api.Kind == tensorapi.Poll || startsGoroutine(c.Callee) })
 }

@@ -183,6 +183,14 @@ func (t *tracer) result(c *Call, i int) Origin {
 	switch {
 	case i < len(results):
 		return t.translate(results[i], c)
+	case c.each != nil:
+		var o Origin
+		for _, v := range c.each {
+			if list := v.summary().Results; i < len(list) {
+				o = o.union(t.translate(list[i], c))
+			}
+		}
+		return o
 	case c.makes():
 		return Origin{Pending: true}
 	case isCollection(c.Callee):

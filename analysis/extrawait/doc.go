@@ -7,9 +7,9 @@
 // wait after the loop gives the same, errors included. A wait right before a
 // read of the same tensor does nothing that the read doesn't.
 //
-// The rule reports waits in a loop for what the same iteration enqueues, also by
-// functions that the loop calls and by what they defer, and waits whose next
-// statement begins with a read of the same tensor.
+// The rule reports waits in a loop for what the same iteration enqueues, also by functions that the loop calls and
+// by what they defer. It reports waits whose next statement begins with a read of the same tensor. And it reports
+// waits of a Timer in each step of training: timers can be kept, and asked after the loop.
 //
 // WRONG
 //
@@ -25,12 +25,11 @@
 //	}
 //	y.Wait() // t1 is hidden, t3 paid once
 //
-// Silent: loops that train and read a value after the wait, which is reported
-// instead, and with libraries other than ours, where a wait for each step is a way to bound the
-// queue; functions that read a clock, and the loops of benchmarks; loops that hand something to another
-// goroutine or ask how far the device has got; waits for what an earlier
-// iteration enqueued, after this one has enqueued its own work; and what AT001 is
-// silent about.
+// Silent: loops that train and read a value after the wait, which is reported instead; with libraries other than
+// ours, training loops, where a wait for each step is a way to bound the queue; functions that read a clock, and
+// the loops of benchmarks; loops that start a goroutine, send something on a channel (with ours: something other
+// than tensors) or ask how far the device has got; waits for what an earlier iteration enqueued, after this one has
+// enqueued its own work; and what AT001 is silent about.
 //
 // Missed: what AT010 misses of functions that the loop calls.
 //

@@ -35,7 +35,7 @@ func check(p *blocking.Pass) {
 		p.Report(severity, analysis.Diagnostic{
 			Pos:     b.Call.Pos(),
 			End:     b.Call.End(),
-			Message: "wait in loop: " + b.Name + " waits for the device in each iteration" + way(b.Chain) + "; wait once after the loop" + bound(b),
+			Message: "wait in loop: " + b.Name + " waits for the device in each iteration" + way(b.Chain) + remedy(b),
 			Related: b.Loop.Related(),
 		})
 	}
@@ -66,10 +66,13 @@ func way(chain []blocking.Link) string {
 	return " (" + strings.Join(links, ", then ") + ")"
 }
 
-// bound says what makes a wait for each step superfluous.
-func bound(b *blocking.Barrier) string {
-	if b.Trains {
-		return ", as the runtime bounds how far it runs ahead"
+// remedy says what to do instead, and what makes a wait for each step superfluous.
+func remedy(b *blocking.Barrier) string {
+	switch {
+	case b.Timer:
+		return "; keep the timers, and ask them after the loop"
+	case b.Trains:
+		return "; wait once after the loop, as the runtime bounds how far it runs ahead"
 	}
-	return ""
+	return "; wait once after the loop"
 }

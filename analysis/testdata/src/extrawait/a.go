@@ -93,9 +93,62 @@ func trained(data []Batch, opt *optim.Optimizer) (total float64, err error) {
 	return total, nil
 }
 
+func timers(data []Batch, opt *optim.Optimizer) (times []time.Duration) {
+	for _, b := range data {
+		t := asyncrt.StartTimer()
+		opt.Minimize(batch.Loss(w, b))
+		t.Stop()
+		fmt.Println(t.Wait()) // want `t.Wait\(\) waits for the device in each iteration; keep the timers, and ask them after the loop`
+	}
+	var kept []*asyncrt.Timer
+	for _, b := range data {
+		t := asyncrt.StartTimer()
+		opt.Minimize(batch.Loss(w, b))
+		t.Stop()
+		kept = append(kept, t)
+	}
+	for _, t := range kept {
+		times = append(times, t.Wait()) // silent: the loop enqueues nothing
+	}
+	whole := asyncrt.StartTimer()
+	for _, b := range data {
+		opt.Minimize(batch.Loss(w, b))
+	}
+	return append(times, whole.Wait()) // silent: once
+}
+
+func stage(in []Batch, out chan<- *tensor.Tensor) error {
+	for _, b := range in {
+		y := batch.Loss(w, b)
+		if err := y.Wait(); err != nil { // want `y.Wait\(\) waits for the device in each iteration; wait once`
+			return err
+		}
+		out <- y
+	}
+	return nil
+}
+
+type filter interface {
+	apply(x *tensor.Tensor) *tensor.Tensor
+}
+
+type scaled struct{ by float64 }
+
+func (s scaled) apply(x *tensor.Tensor) *tensor.Tensor { return x.MulScalar(s.by) }
+
+func filtered(x *tensor.Tensor, filters []filter) error {
+	for _, f := range filters {
+		x = f.apply(x)
+		if err := x.Wait(); err != nil { // want `x.Wait\(\) waits for the device in each iteration`
+			return err
+		}
+	}
+	return nil
+}
+
 // Silent.
 
-func others(data []Batch, opt *optim.Optimizer, x *tensor.Tensor, out chan *tensor.Tensor) (total float64, err error) {
+func others(data []Batch, opt *optim.Optimizer, x *tensor.Tensor, outs []chan *tensor.Tensor, done chan int) (total float64, err error) {
 	for i, b := range data {
 		loss := batch.Loss(w, b)
 		opt.Minimize(loss)
@@ -115,7 +168,8 @@ func others(data []Batch, opt *optim.Optimizer, x *tensor.Tensor, out chan *tens
 	for _, b := range data {
 		y := batch.Loss(w, b)
 		y.Wait()
-		out <- y
+		done <- y.Dim(0)
+		outs[y.Dim(0)] <- y
 	}
 	for _, b := range data {
 		y := batch.Loss(w, b)

@@ -1,12 +1,22 @@
 // Package asyncrt has the signatures of the real package that the tests need.
 package asyncrt
 
-import "github.com/asyncgen/asyncgen/runtime/tensor"
+import (
+	"time"
+
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
 
 func WaitAll() error     { return nil }
 func AllowSync(f func()) { f() }
 func WaitIdle()          {}
 func Try(f func()) error { return nil }
+
+type Timer struct{}
+
+func StartTimer() *Timer             { return nil }
+func (t *Timer) Stop()               {}
+func (t *Timer) Wait() time.Duration { return 0 }
 
 type Later[S any] struct{ _ S }
 
