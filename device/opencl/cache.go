@@ -15,20 +15,20 @@ import (
 	"time"
 )
 
-// A cache is where on disk what was compiled for a device is kept. What can't be read or written
-// there is compiled. The first that a process adds makes room: so much is kept as was used last,
-// and what a process has left that ended while it wrote is removed. A driver runs what is kept, so
-// only what nobody else can have written counts: see usable.
+// A cache keeps the compiled programs of one device on disk. A program that can't be read or
+// written there is compiled again. When a process is about to add its first program, it evicts the
+// least recently used ones and removes files that other processes left unfinished. The driver runs
+// what the cache holds, so only files that nobody else can have written are used: see usable.
 type cache struct {
-	folder string // "": there is none
-	key    string // of the device and its driver
+	folder string // "": there is no cache
+	key    string // identifies the device and its driver
 }
 
-// pocl is a platform that keeps what it has compiled by itself. Before it gives a binary it
-// compiles each kernel once more, for groups of any size, which takes as long as the first time.
+// pocl is a platform with a disk cache of its own. Asking it for a binary is slow: it compiles each
+// kernel once more, for any work group size, which takes as long as the first time.
 const pocl = "Portable Computing Language"
 
-// cacheFor is the cache of what is compiled for f.
+// cacheFor returns the cache of programs compiled for f.
 func cacheFor(f *found) cache {
 	if f.platform == pocl {
 		return cache{}
@@ -40,7 +40,7 @@ func cacheFor(f *found) cache {
 	return cache{filepath.Join(folder, "asyncgen", "opencl"), strings.Join([]string{f.platform, f.name, f.version, f.driverVersion, f.options()}, "\n")}
 }
 
-// file is where the program of a source is.
+// file returns the path of the program compiled from source, or "" without a cache.
 func (c *cache) file(source string) string {
 	if c.folder == "" {
 		return ""
@@ -49,15 +49,16 @@ func (c *cache) file(source string) string {
 	return filepath.Join(c.folder, hex.EncodeToString(sum[:])+".bin")
 }
 
-// sumOf is a checksum of binary and of the name of its file: under another name it is not what is looked for.
+// sumOf returns a checksum of binary and of the name of its file, so a renamed file is not taken
+// for another program.
 func sumOf(file string, binary []byte) [sha256.Size]byte {
 	return sha256.Sum256(append([]byte(filepath.Base(file)+"\n"), binary...))
 }
 
-// usable returns why what is kept in folder may not be used, or nil: it or the folder around it,
-// which is asyncgen's as well, is a symbolic link or something else than a folder, or others own it
-// or may write to it; or both stand in a folder of another user. Systems where files have no owners
-// have no such folders. What is not there yet is no obstacle.
+// usable returns why the files in folder may not be used, or nil. folder and its parent, which is
+// asyncgen's too, must be real folders (no symbolic links) that this user owns and only this user
+// can write to. The folder that holds the parent must belong to this user or to root. Folders that
+// don't exist yet are fine. On systems without file owners, the checks of owners pass.
 func usable(folder string) error {
 	around := filepath.Dir(folder)
 	if info, err := os.Stat(filepath.Dir(around)); err == nil {
@@ -86,7 +87,8 @@ func usable(folder string) error {
 	return nil
 }
 
-// read returns what is in a file that nobody else can have written, and when it was written; or nil.
+// read returns the contents of a file that nobody else can have written, and when it was written.
+// Otherwise it returns nil.
 func read(file string) ([]byte, time.Time) {
 	link, err := os.Lstat(file)
 	if err != nil || !link.Mode().IsRegular() || usable(filepath.Dir(file)) != nil {
@@ -111,7 +113,8 @@ func read(file string) ([]byte, time.Time) {
 	return data, info.ModTime()
 }
 
-// load returns what store has written, or nil. A file is the checksum of the rest, and that.
+// load returns the binary that store has written to file, or nil. A file holds a checksum, then the
+// binary.
 func load(file string) []byte {
 	if file == "" {
 		return nil
@@ -131,7 +134,7 @@ func load(file string) []byte {
 	return binary
 }
 
-// store writes binary to file, at once or not at all: several processes may do so.
+// store writes binary to file atomically, or not at all. Several processes may store the same file.
 func store(file string, binary []byte) {
 	folder := filepath.Dir(file)
 	if usable(folder) != nil || os.MkdirAll(folder, 0o700) != nil || usable(folder) != nil {
@@ -156,16 +159,16 @@ func store(file string, binary []byte) {
 }
 
 const (
-	cacheMost  = 256 << 20      // bytes that are kept; a kernel has about 10 to 100 KiB
-	usedAgain  = 24 * time.Hour // after so long, the time of a file is when it was used again
-	unfinished = "new-"         // how the name of a file begins that is being written
-	abandoned  = time.Hour      // nobody writes a file for so long
+	cacheMost  = 256 << 20      // bytes that tidy keeps; a kernel has about 10 to 100 KiB
+	usedAgain  = 24 * time.Hour // load refreshes the time of a file that is older
+	unfinished = "new-"         // prefix of the names of files that are being written
+	abandoned  = time.Hour      // an unfinished file that is older was left by a process that has ended
 )
 
 var tidied sync.Once
 
-// tidy removes from a folder what was being written by a process that is no more, and, of the rest,
-// what was not used for the longest time, so that most bytes are kept. Several processes may do so.
+// tidy removes abandoned unfinished files from folder. Then it removes the least recently used
+// files until the rest fits in most bytes. Several processes may do so at once.
 func tidy(folder string, most int64) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {

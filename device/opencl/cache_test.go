@@ -49,7 +49,7 @@ func withSum(file string, binary []byte) []byte {
 	return append(sum[:], binary...)
 }
 
-// private makes a folder to which nobody else may write.
+// private makes a folder that nobody else may write to.
 func private(t *testing.T) string {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "asyncgen", "opencl")
@@ -78,7 +78,7 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// A folder that can't be made, or written to, is no error.
+// A cache folder that can't be created or written to is no error.
 func TestStoreWhereNothingCanBe(t *testing.T) {
 	inTheWay := filepath.Join(t.TempDir(), "asyncgen")
 	if err := os.WriteFile(inTheWay, nil, 0o600); err != nil {
@@ -95,7 +95,8 @@ func TestStoreWhereNothingCanBe(t *testing.T) {
 	}
 }
 
-// What others may have written is neither read nor written, be it a file or a folder, or what a symbolic link leads to.
+// Files and folders that others may have written are neither read nor written, nor are symbolic
+// links followed.
 func TestForeignKernels(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("files have lists of who may write to them")
@@ -122,7 +123,7 @@ func TestForeignKernels(t *testing.T) {
 	}
 	for what, c := range map[string]struct {
 		spoil   func(folder string) error
-		mended  bool // the next to store puts a file of its own there
+		mended  bool // the next store replaces it by a file of its own
 		isNotes bool // the notes say why
 	}{
 		"a folder of a group":          {chmod(0o770), false, true},
@@ -166,7 +167,7 @@ func TestForeignKernels(t *testing.T) {
 	}
 }
 
-// A file with a wrong bit anywhere, or without its end, is not there.
+// A file with a flipped bit, or a truncated one, counts as missing.
 func TestDamagedFile(t *testing.T) {
 	file := filepath.Join(private(t), "program.bin")
 	whole := withSum(file, []byte("a program of some bytes"))
@@ -190,7 +191,8 @@ func TestDamagedFile(t *testing.T) {
 	look("of another name", 0, withSum("another.bin", []byte("a program of some bytes")))
 }
 
-// What several write at once is what one of them has written, whenever it is read, and no other file is left.
+// A file that several write at once is, whenever it is read, what one of them has written. No
+// unfinished file is left.
 func TestStoreAtOnce(t *testing.T) {
 	file := filepath.Join(private(t), "program.bin")
 	var work sync.WaitGroup
@@ -212,7 +214,8 @@ func TestStoreAtOnce(t *testing.T) {
 	}
 }
 
-// What was used last is kept, as much as is asked for, and what somebody may be writing.
+// tidy keeps the files that were used last, up to its limit, and unfinished ones that may still be
+// written.
 func TestTidy(t *testing.T) {
 	folder := private(t)
 	name := func(file string) string { return filepath.Join(folder, file) }
@@ -264,7 +267,7 @@ func TestTidy(t *testing.T) {
 	}
 }
 
-// Programs for different devices, drivers or options don't meet.
+// Programs for different devices, drivers or options have different files.
 func TestCacheKey(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	base := found{platform: "p", name: "n", version: "v", driverVersion: "d"}
@@ -289,7 +292,7 @@ func TestCacheKey(t *testing.T) {
 	}
 }
 
-// withoutKernels is a driver that takes binaries, and builds them, but finds no kernel in them.
+// withoutKernels is a driver that takes and builds binaries, but finds no kernel in them.
 type withoutKernels struct {
 	isBinary bool
 	binaries int

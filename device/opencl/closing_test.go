@@ -13,8 +13,9 @@ import (
 	"github.com/asyncgen/asyncgen/device/opencl/clfault"
 )
 
-// Several goroutines use a device with little memory while a call of its driver fails, and it is
-// closed at any moment: what comes out is right or has a cause, nobody hangs, and nothing is left.
+// Several goroutines use a device with little memory while a driver call fails, and the device is
+// closed at any moment. Each result is right or has an error with a cause, nothing hangs, and
+// nothing leaks.
 func TestManyWhileItFailsAndCloses(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("ASYNCGEN_MEMORY", "1048576")
@@ -57,12 +58,12 @@ func TestManyWhileItFailsAndCloses(t *testing.T) {
 	}
 }
 
-// isExpected reports whether it is the cause of a call that was made to fail, of too little memory, or of Close.
+// isExpected reports whether err is the injected failure, out of memory, or due to Close.
 func isExpected(err error) bool {
 	return errors.Is(err, device.ErrOutOfMemory) || errors.Is(err, device.ErrLost) || errors.Is(err, device.ErrClosed) || strings.Contains(err.Error(), "CL_INVALID_VALUE")
 }
 
-// doubleOn doubles a number on b. What it returns is why that was not possible, or that the result is wrong.
+// doubleOn doubles a number on b. It returns why that failed, or an error that the result is wrong.
 func doubleOn(b *Backend, value int64) error {
 	x, err := b.Alloc(100 << 10)
 	if err != nil {
@@ -80,8 +81,8 @@ func doubleOn(b *Backend, value int64) error {
 	return nil
 }
 
-// What the driver has made stays as long as a block of a closed device was not freed, so that this
-// can be read, and not longer; whatever comes first, or fails.
+// The driver's objects stay as long as a block of a closed device is not freed, so that the block
+// can be read, and no longer, in whatever order these things happen and whatever fails.
 func TestReadWhenClosed(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	duplicate := device.NewKernel("copy", device.Copy, nil, device.Int64, device.Int64)

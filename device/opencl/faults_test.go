@@ -12,7 +12,7 @@ import (
 	"github.com/asyncgen/asyncgen/device/opencl/clfault"
 )
 
-// failing returns calls of which the n-th, from 1, fails; with 0 none does.
+// failing returns calls whose n-th, from 1, fails; with 0 none does.
 func failing(n int, code cl.Code) *clfault.Calls {
 	c := clfault.New()
 	c.Fail(n, code)
@@ -27,7 +27,7 @@ func nothingIsLeft(t *testing.T, c *clfault.Calls) {
 	}
 }
 
-// hooked returns a device whose calls c sees. Its programs are kept on disk, as those of most platforms are.
+// hooked returns a device whose calls c sees. Its programs are kept on disk, as on most platforms.
 func hooked(t *testing.T, c *clfault.Calls) found {
 	f := first(t)
 	d := *f.driver
@@ -37,9 +37,8 @@ func hooked(t *testing.T, c *clfault.Calls) found {
 	return f
 }
 
-// program runs copies and kernels on a fresh device that may go wrong anywhere. It returns what is
-// wrong with what came out: the injected error where it was to be, and right results where it was
-// not.
+// program runs copies and kernels on a fresh device on which any call may fail. It returns what is
+// wrong: results must be right, or fail with the injected error if they depend on the failed call.
 func program(t *testing.T, b *Backend, injected error) error {
 	const n = 200 << 10 // 1.6 MB: more than passes through the ring
 	var bufs []*device.Buffer
@@ -124,8 +123,8 @@ func program(t *testing.T, b *Backend, injected error) error {
 	return nil
 }
 
-// Whichever call of the driver fails, its cause comes out or makes no difference, what does not
-// depend on it is right, nothing hangs, and nothing is left.
+// Whichever driver call fails, its error is reported or makes no difference, results that do not
+// depend on it are right, nothing hangs, and nothing leaks.
 func testEachCall(t *testing.T, code cl.Code, cause error) {
 	testEachCallWith(t, code, cause, func(b *Backend) *Backend { return b })
 }
@@ -134,7 +133,7 @@ func testEachCallWith(t *testing.T, code cl.Code, cause error, set func(*Backend
 	testEachCallOf(program, t, code, cause, set)
 }
 
-// onFresh has use work with a device that is opened for it, and that set does something with before.
+// onFresh opens a device, configures it with set, and calls use with it.
 func onFresh(f found, set func(*Backend) *Backend, use func(*Backend) error) (err error) {
 	b, err := open(f)
 	if err != nil {
@@ -149,7 +148,7 @@ func onFresh(f found, set func(*Backend) *Backend, use func(*Backend) error) (er
 	return use(b)
 }
 
-// testEachCallOf is testEachCall of another program.
+// testEachCallOf makes each driver call of a program fail, one at a time.
 func testEachCallOf(program func(*testing.T, *Backend, error) error, t *testing.T, code cl.Code, cause error, set func(*Backend) *Backend) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	for n := 0; ; n++ { // 0 fills the cache
@@ -180,7 +179,7 @@ func TestEachCallLosesTheDevice(t *testing.T) {
 	testEachCall(t, cl.DeviceNotAvailable, device.ErrLost)
 }
 
-// A device that was lost stays so, whoever asks, and Close still gives everything back.
+// A lost device stays lost for all its users, and Close still releases everything.
 func TestLost(t *testing.T) {
 	c := clfault.New()
 	b, err := open(hooked(t, c))
@@ -230,7 +229,8 @@ func TestLost(t *testing.T) {
 	nothingIsLeft(t, c)
 }
 
-// What was compiled is kept on disk, for the next device; what is there and can't be used is compiled again.
+// Compiled programs are kept on disk for the next device. A file that can't be used is compiled
+// again.
 func TestCacheOnDisk(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", folder)

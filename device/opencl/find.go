@@ -13,7 +13,7 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel/clc"
 )
 
-// found is a device of OpenCL, used or not.
+// found is one OpenCL device, usable or not.
 type found struct {
 	driver *cl.Driver
 	device cl.Device
@@ -22,19 +22,20 @@ type found struct {
 	kind                                   int64 // DeviceType bits
 	groupSize, local, memory, maxBlock     int64
 	units                                  int64
-	single, double                         int64 // what its arithmetic can do
-	flaw                                   error // why it can't be used; nil: it can
+	single, double                         int64 // bits of SingleFPConfig and DoubleFPConfig; double 0: no float64
+	flaw                                   error // why the device can't be used; nil: it can
 }
 
 var search struct {
 	mu      sync.Mutex // guards all
-	key     string     // of the settings that the rest was found by
+	key     string     // the settings for which the rest was found
 	driver  *cl.Driver
 	all     []found
 	trouble error
 }
 
-// find returns the devices that can be used, by what the environment says now, or why there are none.
+// find returns the usable devices, by the settings that the environment has now, or an error that
+// says why there are none.
 func find() ([]found, error) {
 	all, err := findAll()
 	if err != nil {
@@ -55,8 +56,8 @@ func find() ([]found, error) {
 	return usable, nil
 }
 
-// New starts device i of those that can be used, beside the one that [device.Open] gives. A hook,
-// which is for tests, sees all that is asked of its driver; nil: there is none.
+// New starts usable device i, independently of the one that [device.Open] returns. hook is for
+// tests: unless nil, it sees all calls of the driver.
 func New(i int, hook cl.Hook) (*Backend, error) {
 	all, err := find()
 	if err != nil {
@@ -74,7 +75,8 @@ func New(i int, hook cl.Hook) (*Backend, error) {
 	return open(f)
 }
 
-// findAll returns all devices. The library is opened once for each that the environment names.
+// findAll returns all devices, usable or not. It opens the library again only when the settings
+// have changed.
 func findAll() ([]found, error) {
 	if err := checkSettings(); err != nil {
 		return nil, err
@@ -92,7 +94,7 @@ func findAll() ([]found, error) {
 	return search.all, search.trouble
 }
 
-// checkSettings returns that there are to be no devices, or which setting is wrong.
+// checkSettings returns an error if the environment turns OpenCL off, or if a setting is invalid.
 func checkSettings() error {
 	switch v := os.Getenv("ASYNCGEN_OPENCL"); v {
 	case "":
@@ -108,7 +110,8 @@ func checkSettings() error {
 	return err
 }
 
-// ask returns all devices of all platforms. A platform that fails is left out, if there is another.
+// ask returns all devices of all platforms. A platform that fails is left out if another one has
+// devices.
 func ask(d *cl.Driver) (all []found, err error) {
 	platforms, err := d.Platforms()
 	if e := (*cl.Error)(nil); errors.As(err, &e) && e.Code == cl.PlatformNotFound || err == nil && len(platforms) == 0 {
@@ -144,7 +147,7 @@ func ask(d *cl.Driver) (all []found, err error) {
 	return all, nil
 }
 
-// errNoDevice is for a library with so many drivers that have none.
+// errNoDevice is the error for a library whose drivers, of the given number, have no device.
 func errNoDevice(library string, drivers int) error {
 	which := "its driver has"
 	if drivers > 1 {
@@ -157,7 +160,7 @@ func errNoDevice(library string, drivers int) error {
 	return fmt.Errorf("%s was opened, but %s no device%s", library, which, hint)
 }
 
-// describe asks for the device's properties.
+// describe asks the driver for the properties of f.
 func (f *found) describe() error {
 	for _, p := range []struct {
 		to   *string
@@ -187,10 +190,11 @@ func (f *found) describe() error {
 }
 
 const (
-	leastGroup = 256
-	leastLocal = 32 << 10
+	leastGroup = 256      // work items of a work group
+	leastLocal = 32 << 10 // bytes of local memory
 )
 
+// flawOf returns why f can't be used, or nil.
 func (f *found) flawOf(available, compiler, little bool) error {
 	switch {
 	case f.isCPU() && os.Getenv("ASYNCGEN_OPENCL_CPU") != "1":
@@ -211,7 +215,7 @@ func (f *found) flawOf(available, compiler, little bool) error {
 
 func (f *found) isCPU() bool { return f.kind&cl.DeviceTypeCPU != 0 }
 
-// description is for people.
+// description describes f for people.
 func (f *found) description() string {
 	text := fmt.Sprintf("%s, %s, %s, driver %s", f.name, f.platform, f.version, f.driverVersion)
 	if f.isCPU() {
@@ -224,7 +228,8 @@ func (f *found) limits() clc.Limits {
 	return clc.Limits{FP64: f.double != 0, GroupSize: int(f.groupSize), LocalBytes: int(f.local), Units: int(f.units)}
 }
 
-// memoryLimit is how much an Allocator may take: 0 leaves that to ASYNCGEN_MEMORY.
+// memoryLimit returns how many bytes the device's allocator may take: nine tenths of the device's
+// memory, or 0 if ASYNCGEN_MEMORY, which the allocator reads, sets the limit.
 func (f *found) memoryLimit() int64 {
 	if os.Getenv("ASYNCGEN_MEMORY") != "" {
 		return 0
@@ -232,7 +237,7 @@ func (f *found) memoryLimit() int64 {
 	return f.memory / 10 * 9
 }
 
-// options are what the device's programs are compiled with.
+// options returns the compiler options for the device's programs.
 func (f *found) options() string {
 	if f.single&cl.FPCorrectDivideSqrt != 0 {
 		return clc.Options + " -cl-fp32-correctly-rounded-divide-sqrt"

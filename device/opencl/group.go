@@ -13,50 +13,52 @@ import (
 
 const (
 	maxCommands = 64 // of a group
-	maxGroups   = 64 // that are not done
+	maxGroups   = 64 // in flight
 )
 
-// A group is commands that are handed to the driver in one crossing. It is used again when they are done.
+// A group is commands that are handed to the driver in one crossing. When they are done, the group
+// is cleared and used again.
 type group struct {
 	b     *Backend
-	first uint64 // tickets; the last one is below first if all there is of the next command is a part of it
+	first uint64 // tickets first to last; last < first: no command is complete yet
 	last  uint64
 	batch cl.Batch
 	owner int // of the calls that are being added
-	// of each call, the command that fails with it, by its number in the group; ownerless: none; see
-	// also jointly
+	// owners has, for each call, the command that fails if the call fails, by its number in the
+	// group. ownerless: no command. jointly and below: a joint of reads.
 	owners   []int
 	arena    ffi.Arena
 	lowering clc.Lowering
 	place    clc.Place // of the command that is being added
-	parts    []*block  // Args.Parts of that
+	parts    []*block  // the blocks of its Args.Parts
 
-	isUsed   [maxQueues]bool // something was enqueued behind the last mark
-	isMarked [maxQueues]bool
+	isUsed   [maxQueues]bool // by queue: something was enqueued behind the last mark
+	isMarked [maxQueues]bool // by queue: the group has a mark in it
 	marks    []queueMark
 	landings []landing
 	reads    reads
-	taken    [compute]int // heads of the stagings
-	large    []pinned     // host memory of its own
-	// where the fault slots of each queue are copied to; nil: no command there can fail by itself
+	taken    [compute]int // heads of the stagings when the group was sealed
+	large    []pinned     // pinned memory for copies too large for the stagings
+	// faults is, by queue, where the fault slots are copied to; nil: no command in that queue can
+	// fail by itself.
 	faults    [maxQueues][]byte
 	canFail   []suspect
-	faultsErr error // why the slots are not known
+	faultsErr error // why the contents of the slots are not known
 	failed    []failure
-	retried   int  // the last call that was made again
-	isWaited  bool // by attend, which releases the marks
-	isRetired bool // it is done
+	retried   int  // the last call that was made a second time; -1: none
+	isWaited  bool // attend uses the events of marks, and frees the group itself
+	isRetired bool // all commands are done
 }
 
 const ownerless = -1
 
-// A landing is data that has been copied from the device to host memory, and goes on from there.
+// A landing is data copied from the device to pinned memory, on its way to host memory.
 type landing struct {
 	owner    int
 	to, from []byte
 }
 
-// A suspect is a command that can fail by itself.
+// A suspect is a command that may report a failure in its fault slot.
 type suspect struct {
 	owner int
 	queue queueIndex
@@ -67,7 +69,7 @@ type failure struct {
 	err    error
 }
 
-// newGroup returns an empty group for the tickets behind the last one.
+// newGroup returns an empty group for the tickets after the last one.
 func (b *Backend) newGroup() *group {
 	var g *group
 	if n := len(b.spare); n > 0 {
@@ -79,7 +81,7 @@ func (b *Backend) newGroup() *group {
 	return g
 }
 
-// clear makes g ready to be used again.
+// clear empties g for its next use.
 func (g *group) clear() {
 	g.batch.Reset()
 	g.arena.Reset()
@@ -91,10 +93,10 @@ func (g *group) clear() {
 	g.isUsed, g.isMarked, g.faults, g.faultsErr, g.isWaited, g.isRetired = [maxQueues]bool{}, [maxQueues]bool{}, [maxQueues][]byte{}, nil, false, false
 }
 
-// size is how many commands there are.
+// size returns how many commands g has.
 func (g *group) size() int { return int(g.last - g.first + 1) }
 
-// add appends a call for the command that is being added, or for what g.owner is.
+// add appends a call that belongs to g.owner.
 func (g *group) add(f cl.Fn, args ...uintptr) {
 	g.batch.Add(f, args...)
 	g.owners = append(g.owners, g.owner)
@@ -105,7 +107,7 @@ func (g *group) addOwnerless(f cl.Fn, args ...uintptr) {
 	g.owners = append(g.owners, ownerless)
 }
 
-// fail has a command of g fail, unless it has.
+// fail notes that a command of g has failed. Only the first error of a command is kept.
 func (g *group) fail(owner int, err error) {
 	if !g.hasFailed(owner) {
 		g.failed = append(g.failed, failure{g.first + uint64(owner), err})
@@ -121,7 +123,8 @@ func (g *group) hasFailed(owner int) bool {
 	return false
 }
 
-// compute adds a command of a compute queue. If it returns an error, nothing was added.
+// compute adds a command to a compute queue. If it returns an error, none of the command's launches
+// was added.
 func (g *group) compute(c *device.Command) error {
 	b := g.b
 	var blocks [device.MaxOperands]*block
@@ -174,13 +177,13 @@ func (g *group) compute(c *device.Command) error {
 		g.launch(q, &launches[i], &blocks)
 	}
 	if of := &b.queues[q]; of.work-of.marked >= b.crossing {
-		g.mark(q) // who needs this need not wait for what comes behind it
+		g.mark(q) // commands that need this result need not wait for later commands of q
 	}
 	b.latest = q
 	return nil
 }
 
-// findParts finds the blocks of c.Args.Parts.
+// findParts looks up the blocks of c.Args.Parts.
 func (g *group) findParts(c *device.Command) error {
 	for i, p := range c.Args.Parts {
 		m, err := g.b.blockIn(c, p.Buf, i)
@@ -197,7 +200,7 @@ func (g *group) forgetParts() {
 	g.parts = g.parts[:0]
 }
 
-// launch adds the calls of l to queue q.
+// launch adds the calls that set the arguments of l and enqueue it in queue q.
 func (g *group) launch(q queueIndex, l *clc.Launch, blocks *[device.MaxOperands]*block) {
 	const wordBytes = unsafe.Sizeof(cl.Mem(0))
 	b := g.b
@@ -224,7 +227,7 @@ func (g *group) launch(q queueIndex, l *clc.Launch, blocks *[device.MaxOperands]
 	g.add(cl.EnqueueNDRangeKernel, g.enter(q), kernel, 1, 0, address, address+8, 0, 0, 0)
 }
 
-// provide makes the scratch buffers of queue q at least as large as asked for.
+// provide makes the scratch buffers of queue q at least as large as sizes, in bytes.
 func (g *group) provide(q queueIndex, sizes []int64) error {
 	b := g.b
 	of := &b.queues[q]
@@ -242,7 +245,8 @@ func (g *group) provide(q queueIndex, sizes []int64) error {
 			return err
 		}
 		if s.mem != 0 {
-			// Launches that are not enqueued yet are given it. The driver keeps it while they use it.
+			// Launches in the batch may still use s. The batch releases s behind them; the driver keeps
+			// it until they are done.
 			g.addOwnerless(cl.ReleaseMemObject, uintptr(s.mem))
 		}
 		*s = scratch{larger, bytes}
@@ -250,7 +254,8 @@ func (g *group) provide(q queueIndex, sizes []int64) error {
 	return nil
 }
 
-// provideFaults sees to it that the fault slots of g in queue q are zero when it begins, and come back.
+// provideFaults makes sure that the fault slots of g in queue q are zero when the group begins, and
+// that they are copied to the host when it ends.
 func (g *group) provideFaults(q queueIndex) error {
 	const bytes = maxCommands * clc.FaultWords * 8
 	if g.faults[q] != nil {
@@ -260,15 +265,16 @@ func (g *group) provideFaults(q queueIndex) error {
 		return errNoRoom
 	}
 	_, zero := g.arena.Words(1)
-	// The queue runs in order: the slots of the group before are on their way to the host.
+	// The queue runs in order: it reads the slots of the previous group before this fills them.
 	g.addOwnerless(cl.EnqueueFillBuffer, g.enter(q), uintptr(g.b.queues[q].faults.mem), zero, 8, 0, bytes, 0, 0, 0)
 	return nil
 }
 
-// errNoRoom says that host memory for copies is in use. It comes back when groups are done.
+// errNoRoom says that all host memory for copies is in use. Room comes back when groups are done.
 var errNoRoom = errors.New("no room for copies")
 
-// host returns n bytes of host memory that queue q can use, which is up or down, and which is g's until it is done.
+// host returns n bytes of pinned host memory for a copy in queue q, up or down. They are g's until
+// it is done.
 func (g *group) host(q queueIndex, n int) ([]byte, error) {
 	b := g.b
 	if n <= stagingMost {
@@ -317,10 +323,10 @@ func (g *group) upload(c *device.Command) error {
 	return nil
 }
 
-// errLanding says that an Upload is of what a Download before it has not brought yet.
+// errLanding says that an Upload reads host memory that an earlier Download has yet to fill.
 var errLanding = errors.New("it is still being copied from the device")
 
-// isLandingIn reports whether a download that is not done, in g or before, goes to a part of p.
+// isLandingIn reports whether a Download in flight, or in g, writes to a part of p.
 func (b *Backend) isLandingIn(g *group, p []byte) bool {
 	overlaps := func(g *group) bool {
 		for _, l := range g.landings {
@@ -338,7 +344,8 @@ func (b *Backend) isLandingIn(g *group, p []byte) bool {
 	return overlaps(g)
 }
 
-// deviceSide is operand i of a copy: its block, where it begins in the memory object, and how many bytes it has.
+// deviceSide returns the block of operand i of a copy, and where the operand begins in the block's
+// memory object and how long it is, in bytes.
 func (b *Backend) deviceSide(c *device.Command, i int) (m *block, at, bytes int64, err error) {
 	if m, err = b.blockOf(c, i); err != nil {
 		return nil, 0, 0, err
@@ -349,7 +356,7 @@ func (b *Backend) deviceSide(c *device.Command, i int) (m *block, at, bytes int6
 	return m, at + c.Buf[i].Offset(), bytes, nil
 }
 
-// seal adds what comes behind the commands: reads, the fault slots, marks and flushes.
+// seal adds the last calls of a group: pending reads, reads of the fault slots, marks and flushes.
 func (g *group) seal() {
 	g.finishReads()
 	for i, slots := range g.faults {
@@ -373,7 +380,8 @@ func (g *group) seal() {
 	}
 }
 
-// run makes the calls. What fails is noted with the command that it belongs to. An error says that the device is lost.
+// run makes the calls. A failed call fails the command that it belongs to. An error says that the
+// device is lost.
 func (g *group) run() error {
 	for i := 0; i < g.batch.Len(); {
 		stopped, err := g.batch.Run(i)
@@ -390,8 +398,8 @@ func (g *group) run() error {
 	return nil
 }
 
-// mishap is for a call that has failed. It returns the call to go on with, or an error that says
-// that the device is lost.
+// mishap handles a call that has failed. It returns the call to go on with, or an error if the
+// device is lost.
 func (g *group) mishap(call int, err error) (next int, lost error) {
 	if errors.Is(err, device.ErrOutOfMemory) && g.retried != call {
 		g.retried = call
@@ -401,7 +409,7 @@ func (g *group) mishap(call int, err error) (next int, lost error) {
 	}
 	switch owner, f := g.owners[call], g.batch.Fn(call); {
 	case f == cl.EnqueueBarrierWithWaitList:
-		// The queue can't be told to wait for others, so we do: others rely on it that it has waited.
+		// The queue can't wait for the other one, so we do: later commands rely on the wait.
 		return call + 1, g.b.finish()
 	case owner <= jointly:
 		return g.behind(call), g.readInstead(&g.reads.joint[jointly-owner])
@@ -411,7 +419,7 @@ func (g *group) mishap(call int, err error) (next int, lost error) {
 	case f == cl.EnqueueFillBuffer || f == cl.EnqueueReadBuffer:
 		g.faultsErr = fmt.Errorf("opencl: whether it has failed is not known: %w", err)
 	case f == cl.EnqueueMarkerWithWaitList:
-		// Instead of an event there is nothing to wait for.
+		// The event does not exist. Calls that would wait for it are skipped, as we wait here.
 		g.skipWaits(call+1, g.batch.Arg(call, 3))
 		return call + 1, g.b.finish()
 	case f == cl.Flush:
@@ -420,18 +428,18 @@ func (g *group) mishap(call int, err error) (next int, lost error) {
 	return call + 1, nil
 }
 
-// behind is the first call behind the given one that belongs to something else.
+// behind returns the next call that has another owner.
 func (g *group) behind(call int) (next int) {
 	for next = call + 1; next < len(g.owners) && g.owners[next] == g.owners[call]; next++ {
 	}
 	return next
 }
 
-// finish waits until all queues are empty. An error says that the device is lost. Of b, it reads
-// only what never changes: attend does not hold b.mu.
+// finish waits until all queues are empty. An error says that the device is lost. It reads only
+// fields of b that never change, since attend calls it without b.mu.
 func (b *Backend) finish() error {
 	for i := range b.queues {
-		// One may wait for another.
+		// A queue may wait for commands in a queue that is not flushed yet, so flush all first.
 		if err := b.driver.Flush(b.queues[i].handle); err != nil {
 			return err
 		}
@@ -444,8 +452,8 @@ func (b *Backend) finish() error {
 	return nil
 }
 
-// skipWaits replaces the calls from one on that wait for the event at address, which does not
-// exist, by calls that do nothing.
+// skipWaits replaces barriers that wait for the event at address by flushes. The event could not be
+// created. from is the first call to look at.
 func (g *group) skipWaits(from int, address uintptr) {
 	for i := from; i < g.batch.Len(); i++ {
 		if g.batch.Fn(i) == cl.EnqueueBarrierWithWaitList && g.batch.Arg(i, 2) == address {

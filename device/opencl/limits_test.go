@@ -10,8 +10,8 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
-// leastDevice is the first device as if it could do no more than what one must: it has no float64,
-// small groups, and little memory.
+// leastDevice is the first device, limited to the least that a device must have: no float64, small
+// work groups, and little memory.
 func leastDevice(t *testing.T) found {
 	f := first(t)
 	f.groupSize, f.local, f.double, f.units = leastGroup, leastLocal, 0, 1
@@ -19,7 +19,7 @@ func leastDevice(t *testing.T) found {
 	return f
 }
 
-// TestLeastDevice tests all that a backend promises on a device that can do little.
+// TestLeastDevice runs the conformance tests on a device with the least capabilities.
 func TestLeastDevice(t *testing.T) {
 	f := leastDevice(t)
 	if f.isCPU() && !*conformance {
@@ -32,7 +32,8 @@ func TestLeastDevice(t *testing.T) {
 	devicetest.TestBackend(t, b, devicetest.Options{})
 }
 
-// Functions of float32 that the CPU computes in float64 have the same bits on a device that has no float64.
+// Float32 functions that the CPU computes in float64 give the same bits on a device without
+// float64.
 func TestFunctionsWithoutFloat64(t *testing.T) {
 	b, err := open(leastDevice(t))
 	if err != nil {
@@ -51,7 +52,7 @@ func TestFunctionsWithoutFloat64(t *testing.T) {
 			xs[i], ys[i] = math.Float32frombits(rnd.Uint32()), math.Float32frombits(rnd.Uint32())
 		case 1:
 			xs[i], ys[i] = float32(rnd.ExpFloat64()*10), float32(rnd.NormFloat64()*20)
-		case 2: // results everywhere among the numbers that there are
+		case 2: // results in the whole range of numbers
 			xs[i] = float32(math.Exp(rnd.NormFloat64() * 20))
 			ys[i] = float32((rnd.Float64()*220 - 110) / math.Log(float64(xs[i])))
 		case 3:

@@ -10,26 +10,26 @@ import (
 	"github.com/asyncgen/asyncgen/device/internal/ffi"
 )
 
-// A block is what a Buffer's Handle points to.
+// A block is what the Handle of a device's Buffer points to: a part of a slab, and the commands
+// that used it last.
 type block struct {
 	owner *Backend
 	slab  *slab
 
-	// Commands that use it have these points in their queues.
-	writer  queueIndex // of the last that changes it
-	written point      // at 0: none has
-	readers uint32     // of those that read it since, bit by bit
-	read    [maxQueues]point
+	writer  queueIndex       // the queue of the last command that changes the block
+	written point            // that command's point; position 0: there is none
+	readers uint32           // a bit for each queue with commands that read the block since then
+	read    [maxQueues]point // the last such command of each of these queues
 }
 
-// A slab is a memory object of OpenCL.
+// A slab is an OpenCL memory object.
 type slab struct {
 	mem     cl.Mem
 	room    ffi.Arena
-	address uintptr // of a word that holds mem, for SetKernelArg
+	address uintptr // of a word that holds mem, as an argument of SetKernelArg
 }
 
-// create makes s a memory object of the given size.
+// create allocates a memory object of the given size for s.
 func (s *slab) create(b *Backend, bytes int64) (err error) {
 	if s.mem, err = b.driver.CreateBuffer(b.context, bytes); err != nil {
 		return err
@@ -39,7 +39,8 @@ func (s *slab) create(b *Backend, bytes int64) (err error) {
 	return nil
 }
 
-// createOrTrim is create, with the memory that the device's allocator has in reserve if there is no other.
+// createOrTrim is create, but if the device is out of memory, it first trims the device's allocator
+// and tries again.
 func (s *slab) createOrTrim(b *Backend, bytes int64) error {
 	err := s.create(b, bytes)
 	if errors.Is(err, device.ErrOutOfMemory) && b.memory.Trim() > 0 {
@@ -48,7 +49,7 @@ func (s *slab) createOrTrim(b *Backend, bytes int64) error {
 	return err
 }
 
-// release gives s up, if it is something.
+// release releases the memory object of s, if there is one.
 func (s *slab) release(b *Backend) {
 	if s.mem != 0 {
 		s.mem.Release(b.driver)
@@ -56,10 +57,10 @@ func (s *slab) release(b *Backend) {
 	}
 }
 
-// source is the device.Source of a Backend.
+// source implements [device.Source] for a Backend's allocator.
 type source Backend
 
-// Map returns a memory object, with memory behind it.
+// Map returns a new memory object, and makes the driver allocate its memory now.
 func (src *source) Map(bytes int64) (device.Region, error) {
 	b := (*Backend)(src)
 	if bytes > b.maxBlock {
@@ -69,7 +70,7 @@ func (src *source) Map(bytes int64) (device.Region, error) {
 	if err := s.create(b, bytes); err != nil {
 		return device.Region{}, err
 	}
-	// Without a queue of its own it would wait for what is computed; on this one there is nothing to wait for.
+	// On a queue with commands, this would wait for them. The mapping queue is always empty.
 	if err := b.driver.Provide(b.mapping, s.mem); err != nil {
 		s.release(b)
 		return device.Region{}, err
@@ -81,23 +82,25 @@ func (src *source) Map(bytes int64) (device.Region, error) {
 	return device.Region{Bytes: bytes, Handle: s}, nil
 }
 
-// Unmap gives it up.
+// Unmap releases the memory object.
 func (src *source) Unmap(r device.Region) error {
 	return r.Handle.(*slab).mem.Release(src.driver)
 }
 
-// A scratch is memory of the device that the launches of one command at a time use.
+// A scratch is device memory for intermediate results in one compute queue: the launches of one
+// command use it at a time.
 type scratch struct {
 	*slab
 	bytes int64
 }
 
-// A pinned is memory of the host that the device copies from and to without help.
+// A pinned is host memory that the device reads and writes directly.
 type pinned struct {
 	mem   cl.Mem
 	bytes []byte
 }
 
+// pin allocates pinned host memory and maps it.
 func (b *Backend) pin(bytes int64) (p pinned, err error) {
 	if p.mem, err = b.driver.CreatePinned(b.context, bytes); err != nil {
 		return pinned{}, err
@@ -122,20 +125,20 @@ func (p *pinned) release(b *Backend) {
 
 const (
 	stagingBytes = 8 << 20
-	stagingMost  = stagingBytes / 8 // more has memory of its own
-	pinnedMost   = 256 << 20        // bytes of such memory in use together, unless one alone needs more
+	stagingMost  = stagingBytes / 8 // bytes; larger copies get pinned memory of their own
+	pinnedMost   = 256 << 20        // bytes of such memory in use together, unless a single copy needs more
 )
 
-// A staging is a ring of host memory through which what is copied passes. Parts are taken in order,
-// and come back in that order, when the groups that use them are done.
+// A staging is a ring of pinned host memory that copies pass through. Parts are taken in order, and
+// come back in the same order when their groups are done.
 //
 //	tail <= head <= tail+len(bytes)
 type staging struct {
 	pinned
-	head, tail int // what is in use, counted from the beginning of time
+	head, tail int // the part in use, as offsets that never wrap
 }
 
-// take returns n bytes, or nil if there is no room now.
+// take returns n contiguous bytes, or nil if there is no room now.
 func (s *staging) take(n int) []byte {
 	n = (n + 63) &^ 63
 	size := len(s.bytes)
@@ -151,7 +154,7 @@ func (s *staging) take(n int) []byte {
 	return s.bytes[at : at+n]
 }
 
-// addressOf is where memory of the host is that is not on the Go heap.
+// addressOf returns the address of p, which is host memory outside of the Go heap.
 func addressOf(p []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(p))) }
 
 var (
@@ -160,10 +163,10 @@ var (
 	errBounds  = errors.New("it reaches outside of its buffer")
 )
 
-// blockOf is the block of operand i.
+// blockOf returns the block of operand i.
 func (b *Backend) blockOf(c *device.Command, i int) (*block, error) { return b.blockIn(c, c.Buf[i], i) }
 
-// blockIn is the block of buf, which is operand or part i of c.
+// blockIn returns the block of buf, which is operand or part i of c.
 func (b *Backend) blockIn(c *device.Command, buf *device.Buffer, i int) (*block, error) {
 	if buf != nil {
 		if m, ok := buf.Handle.(*block); ok && m.owner == b {
@@ -173,8 +176,8 @@ func (b *Backend) blockIn(c *device.Command, buf *device.Buffer, i int) (*block,
 	return nil, fmt.Errorf("opencl: kernel %s: operand %d: %w", c.Kernel.Name, i, errForeign)
 }
 
-// contiguous returns where the c.N elements of operand i of the given type begin in its buffer, in
-// bytes, and how many bytes they are.
+// contiguous returns where operand i begins in its buffer and how long it is, both in bytes: c.N
+// elements of type dt.
 func contiguous(c *device.Command, i int, dt device.DType) (at, bytes int64, err error) {
 	size := int64(dt.Size())
 	at, bytes = int64(c.Off[i])*size, int64(c.N)*size
@@ -184,7 +187,7 @@ func contiguous(c *device.Command, i int, dt device.DType) (at, bytes int64, err
 	return at, bytes, nil
 }
 
-// hostBytes is the operand of a copy that is memory of the host.
+// hostBytes returns the bytes of operand i, the host side of a copy.
 func hostBytes(c *device.Command, i int, dt device.DType) ([]byte, error) {
 	if c.Buf[i] == nil || c.Buf[i].Ptr == nil {
 		return nil, fmt.Errorf("opencl: kernel %s: operand %d: %w", c.Kernel.Name, i, errNotHost)
@@ -196,7 +199,7 @@ func hostBytes(c *device.Command, i int, dt device.DType) ([]byte, error) {
 	return unsafe.Slice((*byte)(c.Buf[i].Ptr), at+bytes)[at:], nil
 }
 
-// words is p, whose length and place are multiples of 8 bytes, as words.
+// words returns p as words. Its address and length are multiples of 8 bytes.
 func words(p []byte) []int64 {
 	return unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(p))), len(p)/8)
 }

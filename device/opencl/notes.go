@@ -7,7 +7,7 @@ import (
 	"github.com/asyncgen/asyncgen/device/internal/cl"
 )
 
-// notes say what find has found, for people.
+// notes describes, for people, what find looks for and what it has found.
 func notes() []string {
 	lines := []string{"this backend has been run with drivers for CPUs: PoCL, Intel's CPU runtime, rusticl on llvmpipe and, in parts, Oclgrind; it has never been run on a GPU"}
 	if checkSettings() != nil {
@@ -37,7 +37,7 @@ func notes() []string {
 	return lines
 }
 
-// shortcomings are what a device that is used can't do as the CPU does it.
+// shortcomings lists, for people, where results of f, a usable device, may differ from the CPU's.
 func (f *found) shortcomings() (lines []string) {
 	if f.double == 0 {
 		lines = append(lines, f.name+" has no float64: operations on it fail")

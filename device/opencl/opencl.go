@@ -1,28 +1,29 @@
-// Package opencl is the backend of GPUs that have a driver for OpenCL 1.2: devices "opencl:0", "opencl:1", ... A
-// program has them when it imports
+// Package opencl is the backend for GPUs with an OpenCL 1.2 driver: devices "opencl:0", "opencl:1"
+// and so on. A program gets them by importing
 //
 //	import _ "github.com/asyncgen/asyncgen/device/opencl"
 //
-// It is built as before, by plain go build, without cgo. The library of OpenCL is looked for when a
-// GPU is asked for; where there is none, device.GPU says what was tried. But the import makes the
-// program a dynamically linked one.
+// Plain go build is enough, without cgo; the import makes the program a dynamically linked one. The
+// OpenCL library is looked for when the program first asks for a GPU. Where there is none,
+// device.GPU says what was tried.
 //
 //	ASYNCGEN_OPENCL=off            there are no such devices
-//	ASYNCGEN_OPENCL_CPU=1          drivers that compute on the CPU count as well, such as PoCL: for tests
+//	ASYNCGEN_OPENCL_CPU=1          also use drivers that compute on the CPU, such as PoCL: for tests
 //	ASYNCGEN_LIBOPENCL=/path       the library to open instead of the system's
-//	ASYNCGEN_OPENCL_QUEUES=n       how many queues compute: 1 to 8, or else 4
+//	ASYNCGEN_OPENCL_QUEUES=n       how many compute queues a device has: 1 to 8; the default is 4
 //
-// What a command computes is printed by package device/kernel/clc, compiled by the driver when it
-// is needed first, and kept on disk, in the user's folder for such files
-// ($XDG_CACHE_HOME/asyncgen). A process that is the first time about to add to them removes those
-// that were used longest ago, until 256 MiB are left. PoCL keeps them itself ($POCL_CACHE_DIR).
+// Package device/kernel/clc prints the OpenCL C source of each command. The driver compiles a
+// source when it is first needed. Compiled programs are kept on disk, in the user's cache folder
+// ($XDG_CACHE_HOME/asyncgen). When a process is about to add its first program, it removes the
+// least recently used ones until at most 256 MiB are left. PoCL has a cache of its own
+// ($POCL_CACHE_DIR).
 //
-// A device has several queues for what it computes, and one for copies in each direction. They run
-// beside each other; a command waits for those in other queues that use one of its buffers.
-// Commands that depend on each other, and small ones, share a queue. All calls for up to 64
-// commands are made in one crossing into C, and what several of them read, if it is little, comes
-// to the host in one copy. One goroutine waits for the device while it works; it is the only one
-// that is blocked in C.
+// A device has several compute queues, and one queue for copies in each direction. Queues run
+// concurrently; a command waits for commands of other queues that use one of its buffers. Commands
+// that depend on each other, and small ones, share a queue. The driver calls for up to 64 commands
+// are made in one crossing into C. Several small reads come to the host in one copy. One goroutine
+// waits for the device while the device works; no other goroutine blocks in C unless a driver call
+// fails.
 package opencl
 
 import (
@@ -57,7 +58,7 @@ func init() {
 }
 
 // Backend implements [device.Backend]. A buffer's Ptr is nil: the host reaches the device's memory
-// by Upload and Download only.
+// only by Upload and Download.
 type Backend struct {
 	found
 	context  cl.Context
@@ -65,44 +66,45 @@ type Backend struct {
 	memory   *device.Allocator
 	cache    cache
 	packing  *clc.Source
-	crossing uint64 // what an event takes, in work; tests have it be less
+	crossing uint64 // what an event costs, in units of work (see workOf); tests make it smaller
 
 	done     atomic.Uint64 // all tickets up to this one are done
 	failures atomic.Int64  // how many commands have failed
 
-	// A group is up to maxCommands commands that were handed to the driver together. They are done
-	// together. groups are those that are not done, the oldest first; the tickets of each follow
-	// those of the one before.
+	// A group is up to maxCommands commands that are handed to the driver together and retired
+	// together. groups are those in flight, oldest first, in the order of their tickets.
 	mu         sync.Mutex // guards the rest, and blocks
 	queues     []queue
-	latest     queueIndex // where the last command to be computed was put
-	mapping    cl.Queue   // always empty, so that to map memory waits for nothing
-	kernels    []kernels  // by the number of their source
-	stagings   [compute]staging
-	pinned     int64 // bytes of host memory of groups with so much to copy that staging is too small
-	packs      [packsMost]*block
-	packed     int  // how often one was used
-	packFails  bool // the kernel for them can't be had
+	latest     queueIndex        // the compute queue of the last command
+	mapping    cl.Queue          // always empty, so mapping memory waits for nothing
+	kernels    []kernels         // by Source.ID
+	stagings   [compute]staging  // by queue: up and down
+	pinned     int64             // bytes of pinned memory in use besides the stagings, for large copies
+	packs      [packsMost]*block // used in turn
+	packed     int               // how often a pack was used
+	packFails  bool              // the pack kernel is not available
 	groups     []*group
-	spare      []*group
-	wrecked    []*group // that were not done when the device was lost
-	submitted  uint64
-	attended   bool      // the goroutine that waits for the device exists
-	waiters    []waiter  // for tickets
-	failed     []failure // by ticket
-	lost       error     // why the device is; nil: it is there
-	lostFrom   uint64    // the first ticket that was not done then
-	troubles   int       // how often in a row the driver did not say how far it is
+	spare      []*group // to be used again
+	wrecked    []*group // groups that were in flight when the device was lost
+	submitted  uint64   // the last ticket given out
+	attended   bool     // the goroutine attend runs
+	waiters    []waiter
+	failed     []failure // in the order of tickets
+	lost       error     // why the device is lost; nil: it is not
+	lostFrom   uint64    // the first ticket that was not done when the device was lost
+	troubles   int       // failed status queries in a row
 	closed     bool
-	released   bool      // nothing is left but the memory of live blocks
+	released   bool      // only the memory of live blocks is left
 	live       int       // blocks, and calls of Alloc that have not returned
-	isTaken    bool      // somebody is in Submit or Close: batches stay together
-	left       sync.Cond // isTaken has become false
-	retired    sync.Cond // a group is done, or the device lost
+	isTaken    bool      // a goroutine is in Submit, Close or releaseUnused; the tickets of a Submit stay consecutive
+	left       sync.Cond // signals that isTaken has become false
+	retired    sync.Cond // signals that a group is done, or that the device is lost
 	rested     time.Time // when the last group was done
 	isIdleEver bool      // rested is set
 	attendants sync.WaitGroup
-	allocs     sync.WaitGroup // calls of Alloc, which use the driver; none begins when the device is closed and lost
+	// allocs counts calls of Alloc that may use the driver. No call begins once releaseUnused waits
+	// for them.
+	allocs sync.WaitGroup
 }
 
 // open starts a device.
@@ -126,7 +128,8 @@ func start(f found) (*Backend, error) {
 	return b, nil
 }
 
-// make makes what every device has. What it has made when it fails, release releases.
+// make creates the context, the queues, the stagings and the fault slots. If it fails, release
+// releases what make has created.
 func (b *Backend) make() (err error) {
 	if b.context, err = b.driver.CreateContext(b.device); err != nil {
 		return err
@@ -152,13 +155,13 @@ func (b *Backend) make() (err error) {
 	return nil
 }
 
-// release gives up what make has made, kernels and scratch memory. Nothing is running. Memory that
-// is in blocks stays until these are freed.
+// release releases all driver objects of b except the memory of live blocks, which stays until they
+// are freed. No command is running.
 func (b *Backend) release() {
 	d := b.driver
 	if len(b.wrecked) > 0 {
 		for i := range b.queues {
-			d.Finish(b.queues[i].handle) // a driver that says that the device is lost may still use our memory
+			d.Finish(b.queues[i].handle) // a driver that reports a lost device may still use our memory
 		}
 	}
 	for _, g := range b.wrecked {
@@ -188,16 +191,15 @@ func (b *Backend) release() {
 	b.released = true
 }
 
-// Caps says what the device promises.
 func (b *Backend) Caps() device.Caps {
 	return device.Caps{BatchInvariant: true, Epilogues: true, NoFloat64: !b.limits.FP64, Description: b.description()}
 }
 
-// Memory is where Alloc takes it from.
+// Memory returns the allocator of the device's memory.
 func (b *Backend) Memory() *device.Allocator { return b.memory }
 
-// Alloc returns memory of the device, with undefined contents. Each device has as much
-// as ASYNCGEN_MEMORY says, or else nine tenths of its memory.
+// Alloc returns memory of the device, with undefined contents. The limit of each device is
+// ASYNCGEN_MEMORY, or by default nine tenths of its memory.
 func (b *Backend) Alloc(bytes int64) (*device.Buffer, error) {
 	b.mu.Lock()
 	err := b.goneLocked(b.live > 0)
@@ -220,14 +222,15 @@ func (b *Backend) Alloc(bytes int64) (*device.Buffer, error) {
 	return &buf, nil
 }
 
-// Free gives buf back. It works after Close, too.
+// Free gives buf back. It also works after Close.
 func (b *Backend) Free(buf *device.Buffer) {
 	b.memory.Free(buf)
 	b.drop()
 }
 
-// drop is for a block that is not in use any more. The last one of a closed device takes with it
-// what that has of the driver.
+// drop counts one block less. The last block of a closed device releases the device's driver
+// objects. If they are released already (the device was lost), drop only gives free memory back to
+// the driver.
 func (b *Backend) drop() {
 	b.mu.Lock()
 	b.live--
@@ -241,8 +244,8 @@ func (b *Backend) drop() {
 	}
 }
 
-// goneLocked is why the device takes nothing any more, or nil. canRead is set if it would take it
-// from a closed device whose memory is in use.
+// goneLocked returns why the device takes no more commands or allocations, or nil. With canRead, a
+// closed device still takes them until it is released.
 func (b *Backend) goneLocked(canRead bool) error {
 	if b.lost != nil {
 		return b.lost
@@ -253,7 +256,7 @@ func (b *Backend) goneLocked(canRead bool) error {
 	return nil
 }
 
-// Idle returns how long nothing has been running, though something has.
+// Idle implements the optional method of [device.IdleOf]. It reports 0 before the first command.
 func (b *Backend) Idle() (time.Duration, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

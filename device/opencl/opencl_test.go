@@ -21,9 +21,9 @@ import (
 
 var conformance = flag.Bool("conformance", false, "test all that a backend promises also on a device that is a CPU; its compiler takes minutes")
 
-// TestMain keeps what PoCL has compiled in the user's cache. In a program with cgo the driver sees
-// the environment, and a test that has its own XDG_CACHE_HOME would give it a folder that ends with
-// the test, for the rest of the process.
+// TestMain makes PoCL keep its programs in the user's cache. In a program with cgo the driver sees
+// the environment: in a test with an XDG_CACHE_HOME of its own, PoCL would use that folder, which
+// ends with the test, for the rest of the process.
 func TestMain(m *testing.M) {
 	if dir, err := os.UserCacheDir(); err == nil && os.Getenv("POCL_CACHE_DIR") == "" {
 		os.Setenv("POCL_CACHE_DIR", filepath.Join(dir, "pocl", "kcache"))
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// first returns the first device, whatever it is made of, or skips the test with the reason.
+// first returns the first device, of any kind, or skips the test with the reason.
 func first(t testing.TB) found {
 	t.Helper()
 	t.Setenv("ASYNCGEN_OPENCL_CPU", "1")
@@ -140,7 +140,7 @@ func TestFailuresStayWithTheirCommand(t *testing.T) {
 	cmds := []device.Command{
 		command(upload, 4, x, hostOf(10, 20, 30, 40)),
 		command(upload, 4, index, hostOf(3, -5, 9, 1)),
-		pick, // -5 is the first that is out of range
+		pick, // -5 is the first index out of range
 		command(fill, 4, foreign),
 		command(upload, 4, x, x),
 		command(download, 4, x, x),
@@ -171,7 +171,7 @@ func TestFailuresStayWithTheirCommand(t *testing.T) {
 	}
 }
 
-// An upload of what a download has brought is one of its result.
+// An Upload from memory that a Download fills uploads the result of the Download.
 func TestUploadOfWhatIsDownloaded(t *testing.T) {
 	b := newTest(t)
 	x, y := alloc(t, b, 3), alloc(t, b, 3)
@@ -191,7 +191,7 @@ func TestWaitForATicketThatNobodyHas(t *testing.T) {
 	}
 }
 
-// More commands than the queue holds, and more to copy than there is host memory for it at once.
+// More commands than fit in the queue, and more to copy than there is pinned memory.
 func TestFullQueue(t *testing.T) {
 	b := newTest(t)
 	const n = 1 << 16 // 512 KiB
@@ -255,8 +255,8 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// Without a library of OpenCL there are no devices, and the error says what was tried; with one
-// that is something else, what it lacks.
+// Without an OpenCL library there are no devices, and the error says what was tried. If the library
+// is something else, the error says what it lacks.
 func TestLibrariesThatAreNone(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "libOpenCL.so.1")
 	decoy := filepath.Join(t.TempDir(), "decoy.so")
@@ -304,7 +304,7 @@ func TestFlaws(t *testing.T) {
 	}
 }
 
-// BenchmarkLaunch is what the host does for one of 64 launches; the device has nothing else to do.
+// BenchmarkLaunch measures the host time of one of 64 launches on an otherwise idle device.
 func BenchmarkLaunch(b *testing.B) {
 	d := newTest(b)
 	x := alloc(b, d, 8)
@@ -326,7 +326,7 @@ func BenchmarkLaunch(b *testing.B) {
 	b.ReportMetric(float64(least.Nanoseconds())/float64(len(cmds)), "host-ns/launch")
 }
 
-// BenchmarkQueue is a launch that nobody waits for.
+// BenchmarkQueue measures a launch that nobody waits for.
 func BenchmarkQueue(b *testing.B) {
 	d := newTest(b)
 	x := alloc(b, d, 8)
@@ -342,7 +342,7 @@ func BenchmarkQueue(b *testing.B) {
 	d.Wait(context.Background(), last)
 }
 
-// BenchmarkWait is a launch and its completion.
+// BenchmarkWait measures a launch and the wait for it.
 func BenchmarkWait(b *testing.B) {
 	d := newTest(b)
 	x := alloc(b, d, 8)

@@ -7,15 +7,15 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel/clc"
 )
 
-// kernels are what was made of a source. A kernel holds the arguments of its next launch: each
-// queue has one of its own.
+// kernels are the program built from a source, and its kernel objects. A kernel object holds the
+// arguments of its next launch, so each queue has one of its own.
 type kernels struct {
 	program cl.Program
-	of      [maxQueues]cl.Kernel
+	of      [maxQueues]cl.Kernel // by queue; 0: not created yet
 }
 
-// A newSource is what an error says when a source has to be compiled before a command can be added
-// that needs it in a queue.
+// A newSource is the error of a command whose source must be compiled before it can be added to a
+// queue.
 type newSource struct {
 	*clc.Source
 	queue queueIndex
@@ -23,12 +23,12 @@ type newSource struct {
 
 func (*newSource) Error() string { return "it is not compiled yet" }
 
-// isCompiled reports whether the program of s is there.
+// isCompiled reports whether s is compiled.
 func (b *Backend) isCompiled(s *clc.Source) bool {
 	return s.ID < len(b.kernels) && b.kernels[s.ID].program != 0
 }
 
-// kernel returns the kernel of s for queue q, or a newSource.
+// kernel returns the kernel object of s for queue q, or a newSource.
 func (b *Backend) kernel(s *clc.Source, q queueIndex) (cl.Kernel, error) {
 	if !b.isCompiled(s) {
 		return 0, &newSource{s, q}
@@ -42,8 +42,8 @@ func (b *Backend) kernel(s *clc.Source, q queueIndex) (cl.Kernel, error) {
 	return k.of[q], err
 }
 
-// compileLocked compiles a source. b.mu is not held meanwhile: what is done before the compiler is,
-// which may take a second, can be waited for and read. Who calls it has b taken.
+// compileLocked compiles a source. It releases b.mu meanwhile: the compiler may take a second, and
+// commands in flight can be waited for and read during that time. The caller has taken b (isTaken).
 func (b *Backend) compileLocked(s *newSource) error {
 	b.mu.Unlock()
 	k, err := b.program(s.Source, s.queue)
@@ -58,7 +58,6 @@ func (b *Backend) compileLocked(s *newSource) error {
 	return nil
 }
 
-// release gives up what there is.
 func (k *kernels) release(d *cl.Driver) {
 	for _, of := range k.of {
 		if of != 0 {
@@ -70,7 +69,8 @@ func (k *kernels) release(d *cl.Driver) {
 	}
 }
 
-// program returns the program of s, built, with its kernel for queue q. Of b, it reads only what never changes.
+// program builds the program of s, from the cache if possible, and its kernel for queue q. It reads
+// only fields of b that never change.
 func (b *Backend) program(s *clc.Source, q queueIndex) (kernels, error) {
 	file := b.cache.file(s.Text)
 	if binary := load(file); binary != nil {
@@ -99,8 +99,8 @@ func (b *Backend) program(s *clc.Source, q queueIndex) (kernels, error) {
 	return k, nil
 }
 
-// built builds p and makes its kernel for queue q, or else releases it. Some drivers build binaries
-// that lack the kernel.
+// built builds p and creates its kernel for queue q. If that fails, it releases p: some drivers
+// build binaries that lack the kernel. log is the compiler's.
 func (b *Backend) built(p cl.Program, s *clc.Source, q queueIndex) (k kernels, log string, err error) {
 	k.program = p
 	if log, err = b.driver.Build(p, b.device, b.options()); err == nil {

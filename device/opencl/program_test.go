@@ -11,9 +11,9 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
-// A slowCompiler is a driver that compiles nothing, once it is told so, until it is released.
+// A slowCompiler is a driver whose compiler, once told so, blocks until it is released.
 type slowCompiler struct {
-	begun    chan struct{} // gets something when one begins to wait
+	begun    chan struct{} // receives a value when a compilation begins to block
 	released chan struct{}
 	once     sync.Once
 	isSlow   bool
@@ -34,9 +34,9 @@ func (s *slowCompiler) After(cl.Fn, *[ffi.MaxArgs]uintptr, uintptr) {}
 
 func (s *slowCompiler) release() { s.once.Do(func() { close(s.released) }) }
 
-// While one goroutine waits for the compiler, what was submitted before can be waited for and read,
-// and memory be had and given back; what is submitted meanwhile comes behind. So it is for the
-// kernel that packs reads, too.
+// While one goroutine waits for the compiler, earlier commands can be waited for and read, and
+// memory can be allocated and freed. Commands submitted meanwhile come after. The same holds for
+// the kernel that packs reads.
 func TestOthersDoNotWaitForTheCompiler(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	tripled := mapKernel("tripled", kernel.Mul(kernel.Arg(0, device.Int64), kernel.Const(3, device.Int64)))

@@ -9,25 +9,25 @@ import (
 	"github.com/asyncgen/asyncgen/device/internal/cl"
 )
 
-// A queueIndex names one of a device's queues. Each runs what is in it in order; nothing but waits
-// that are enqueued orders what is in different ones.
+// A queueIndex names one of a device's queues. Commands in a queue run in order. Commands in
+// different queues are ordered only by the waits that are enqueued.
 type queueIndex int
 
 const (
 	up      queueIndex = iota // Upload
 	down                      // Download
-	compute                   // all else, in this one and those behind it
+	compute                   // everything else, in this queue and those after it
 )
 
 const (
-	// that compute. More were no faster for four kernels on two units (BenchmarkQueues), and fewer
-	// are too few for four units
+	// The number of compute queues. More were no faster for four kernels on two units
+	// (BenchmarkQueues), and fewer are too few for four units.
 	defaultQueues = 4
 	mostQueues    = 8
 	maxQueues     = int(compute) + mostQueues
 )
 
-// computeQueues is how many queues for kernels the environment asks for.
+// computeQueues returns how many compute queues the environment asks for.
 func computeQueues() (int, error) {
 	text := os.Getenv("ASYNCGEN_OPENCL_QUEUES")
 	if text == "" {
@@ -40,21 +40,21 @@ func computeQueues() (int, error) {
 	return n, nil
 }
 
-// A queue counts what is in it: the position of a command is how many there are, up to it.
+// A queue counts the commands put into it, and their work (see workOf). The position of a command
+// is its number in the queue, from 1.
 type queue struct {
 	handle    cl.Queue
-	enqueued  uint64            // positions, also of what is still in the batch of a group
-	completed uint64            // up to here all have ended
-	work      uint64            // of what is enqueued, see workOf
-	worked    uint64            // of what has ended
-	marked    uint64            // of what is in front of the last mark
-	waits     [maxQueues]uint64 // for those up to here of other queues it waits already
-	marks     []mark            // behind positions that are not known to have ended, in order
-	scratch   []scratch         // of one that computes
-	faults    slab              // the slots of a group's commands in it
+	enqueued  uint64            // the last position, including commands still in the batch of a group
+	completed uint64            // all commands up to this position are known to have ended
+	work      uint64            // of all commands up to enqueued
+	worked    uint64            // of those known to have ended
+	marked    uint64            // of those in front of the last mark
+	waits     [maxQueues]uint64 // by other queue: the position there up to which this queue already waits
+	marks     []mark            // those not known to be reached, in order
+	scratch   []scratch         // of a compute queue
+	faults    slab              // of a compute queue: fault slots, one for each command of a group
 }
 
-// release gives up what q has. Nothing is running.
 func (q *queue) release(b *Backend) {
 	for _, s := range q.scratch {
 		s.release(b)
@@ -65,14 +65,14 @@ func (q *queue) release(b *Backend) {
 	}
 }
 
-// A point is a command in a queue: its position, and the work up to its end.
+// A point is the end of a command in a queue: its position, and the work of the queue up to it.
 type point struct{ position, work uint64 }
 
-// A mark is an event behind a point. The driver writes the event into a word when the batch runs,
-// where waits in the same batch read it.
+// A mark is an event behind a point. The driver writes the event to a word when the batch runs;
+// waits in the same batch read it from there.
 type mark struct {
 	point
-	event   []uint64 // the word; 0: it could not be made, and the queue was waited for instead
+	event   []uint64 // the word; 0: the event could not be created, and the queues were drained instead
 	address uintptr
 }
 
@@ -81,7 +81,7 @@ type queueMark struct {
 	mark
 }
 
-// after has queue q of g wait for position p of another one.
+// after makes queue q wait for position p of another queue.
 func (g *group) after(q, other queueIndex, p uint64) {
 	queues := g.b.queues
 	if p <= queues[q].waits[other] {
@@ -93,7 +93,8 @@ func (g *group) after(q, other queueIndex, p uint64) {
 	g.isUsed[q] = true
 }
 
-// markFor returns the first mark of queue q behind position p, which has not ended.
+// markFor returns the first mark of queue q at or behind position p, which has not ended. If there
+// is none, it adds one.
 func (g *group) markFor(q queueIndex, p uint64) mark {
 	for _, m := range g.b.queues[q].marks {
 		if m.position >= p {
@@ -103,7 +104,7 @@ func (g *group) markFor(q queueIndex, p uint64) mark {
 	return g.mark(q)
 }
 
-// mark puts a mark behind what is in queue q.
+// mark puts a mark behind the last command of queue q.
 func (g *group) mark(q queueIndex) mark {
 	of := &g.b.queues[q]
 	event, address := g.arena.Words(1)
@@ -115,15 +116,14 @@ func (g *group) mark(q queueIndex) mark {
 	return m
 }
 
-// needs are the last points of some queues that a command may not overtake.
+// needs are the points that a command must wait for: at most one in each queue, the last.
 type needs struct {
-	queues uint32 // bit by bit, those that there is a point of
+	queues uint32 // a bit for each queue that has a point
 	last   [maxQueues]point
 }
 
 func (n *needs) has(q queueIndex) bool { return n.queues>>q&1 != 0 }
 
-// add adds a point.
 func (n *needs) add(q queueIndex, p point) {
 	if !n.has(q) || n.last[q].position < p.position {
 		n.queues |= 1 << q
@@ -131,8 +131,8 @@ func (n *needs) add(q queueIndex, p point) {
 	}
 }
 
-// needsOf collects what a command has to wait for that uses the blocks, of which it changes the
-// first if isChanged says so: who has changed them, and, if it changes one, who reads that.
+// needsOf returns what a command that uses the blocks must wait for: their last writers and, if
+// isChanged is set, the readers of blocks[0], which the command overwrites.
 func (b *Backend) needsOf(isChanged bool, blocks ...*block) (n needs) {
 	for i, m := range blocks {
 		b.need(&n, m.writer, m.written)
@@ -148,16 +148,16 @@ func (b *Backend) needsOf(isChanged bool, blocks ...*block) (n needs) {
 	return n
 }
 
-// need adds a point, unless it is known to have ended.
+// need adds a point to n, unless it is known to have ended.
 func (b *Backend) need(n *needs, q queueIndex, p point) {
 	if p.position > b.queues[q].completed {
 		n.add(q, p)
 	}
 }
 
-// order has the command that is about to take the next positions of queue q, so many, wait for
-// those in other queues that it may not overtake, and notes that it uses the blocks, of which it
-// changes the first if isChanged says so.
+// order makes the command that takes the next positions (how many: positions) of queue q wait for
+// the points of before in other queues. It notes that the command uses the blocks, and overwrites
+// blocks[0] if isChanged is set.
 func (g *group) order(q queueIndex, positions int, work uint64, before *needs, isChanged bool, blocks ...*block) {
 	for other := range g.b.queues {
 		if other := queueIndex(other); other != q && before.has(other) {
@@ -166,7 +166,7 @@ func (g *group) order(q queueIndex, positions int, work uint64, before *needs, i
 	}
 	of := &g.b.queues[q]
 	if work >= g.b.crossing && g.isUsed[q] {
-		g.mark(q) // who needs what is in front of it need not wait for so much
+		g.mark(q) // commands that need earlier results need not wait for this large one
 	}
 	of.work += work
 	at := point{of.enqueued + uint64(positions), of.work}
@@ -182,7 +182,7 @@ func (g *group) order(q queueIndex, positions int, work uint64, before *needs, i
 	}
 }
 
-// enter counts one command more in queue q, and returns the queue.
+// enter counts one more command in queue q, and returns the queue's handle.
 func (g *group) enter(q queueIndex) uintptr {
 	of := &g.b.queues[q]
 	of.enqueued++
@@ -190,17 +190,17 @@ func (g *group) enter(q queueIndex) uintptr {
 	return uintptr(of.handle)
 }
 
-// Work is counted in elements of an elementwise command. How long these take differs from device to
-// device; all that is decided by it is in which queue a command waits.
+// Work is counted in elements of an elementwise command. The time of an element differs from device
+// to device, but work only decides in which queue a command waits.
 const (
-	launchWork = 1 << 16 // what a launch takes besides
-	// what a queue could do until it has noticed that another one has come to an event, and what the
-	// event takes
+	launchWork = 1 << 16 // what a launch costs in addition to its elements
+	// crossing is the cost of an event between queues: making it, and the time until the waiting
+	// queue notices it.
 	crossing = 1 << 20
-	fmaWork  = 32 // multiplications that take as long as an element
+	fmaWork  = 32 // so many multiplications cost as much as one element
 )
 
-// workOf estimates the work of a command that is enqueued as so many.
+// workOf estimates the work of a command that is made of the given number of launches.
 func workOf(c *device.Command, launches int) uint64 {
 	n := max(c.N, 0)
 	if args := c.Args; args != nil {
@@ -216,10 +216,10 @@ func workOf(c *device.Command, launches int) uint64 {
 	return uint64(n + launches*launchWork)
 }
 
-// choose returns the queue, of those that compute, for a command that comes behind the given
-// points: where it should begin first. It stays where the point is that is reached last, or else
-// where the last command was put, unless it gains more elsewhere than an event takes. So commands
-// of which each depends on the one before, and small ones, share a queue and need no events.
+// choose returns the compute queue in which a command with the given needs can begin first. By
+// default that is the queue of the need that is reached last, or b.latest if there are no needs.
+// Another queue is chosen only if the command begins there earlier by more than an event costs. So
+// chains of dependent commands, and small commands, share a queue and need no events.
 func (b *Backend) choose(before *needs) queueIndex {
 	if len(b.queues) == int(compute)+1 {
 		return compute
@@ -240,12 +240,12 @@ func (b *Backend) choose(before *needs) queueIndex {
 	return best
 }
 
-// until is the work of queue q, as far as is known, until it has done what is given.
+// until estimates the work that queue q still has to do until its total is work.
 func (b *Backend) until(work uint64, q queueIndex) uint64 {
 	return work - min(work, b.queues[q].worked)
 }
 
-// begin is the work until a command can begin in queue q.
+// begin estimates the work until a command with the given needs can begin in queue q.
 func (b *Backend) begin(q queueIndex, before *needs) uint64 {
 	at := b.until(b.queues[q].work, q)
 	for i := range b.queues {

@@ -25,7 +25,7 @@ var (
 	sorts = device.NewKernel("sorts", device.ArgSort, nil, device.Int64, device.Int64)
 )
 
-// spread has a device use all its queues, whatever that costs.
+// spread makes a device use all its queues: events cost nothing.
 func spread(b *Backend) *Backend {
 	b.crossing = 0
 	return b
@@ -37,8 +37,8 @@ type gate struct {
 	open  func()
 }
 
-// newGate has what is enqueued from now on in queue q of b wait until the gate is opened, which it
-// is at the end of the test at the latest.
+// newGate makes commands enqueued from now on in queue q of b wait until the gate is opened. The
+// end of the test opens it at the latest.
 func newGate(t *testing.T, b *Backend, q queueIndex) *gate {
 	t.Helper()
 	library, err := dl.Open(b.driver.Name)
@@ -76,8 +76,8 @@ func newGate(t *testing.T, b *Backend, q queueIndex) *gate {
 	return g
 }
 
-// behind is the event behind what has changed buf last, which is not done. It is put there behind
-// each command of a device that is spread.
+// behind returns the event behind the last command that changes buf. The command is not done. On a
+// spread device, each command has such an event.
 func behind(t *testing.T, b *Backend, buf *device.Buffer) cl.Event {
 	t.Helper()
 	b.mu.Lock()
@@ -92,7 +92,7 @@ func behind(t *testing.T, b *Backend, buf *device.Buffer) cl.Event {
 	return 0
 }
 
-// peek reads n elements of buf past all that is enqueued.
+// peek reads n elements of buf without waiting for commands that are enqueued.
 func peek(t *testing.T, b *Backend, buf *device.Buffer, n int) []int64 {
 	t.Helper()
 	q, err := b.driver.CreateQueue(b.context, b.device)
@@ -111,7 +111,7 @@ func peek(t *testing.T, b *Backend, buf *device.Buffer, n int) []int64 {
 	return slices.Clone(unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(values))), n))
 }
 
-// A queue that does not go on holds up what depends on what is in it, and nothing else.
+// A blocked queue holds up the commands that depend on its commands, and no others.
 func TestBlockedQueue(t *testing.T) {
 	b := spread(newTest(t))
 	var bufs [5]*device.Buffer
@@ -120,7 +120,7 @@ func TestBlockedQueue(t *testing.T) {
 		mustDo(t, b, command(fill, 2, bufs[i]))
 	}
 	x, y, z, v, w := bufs[0], bufs[1], bufs[2], bufs[3], bufs[4]
-	mustDo(t, b, command(sum, 2, w, x, y), command(double, 2, v, z)) // they are compiled
+	mustDo(t, b, command(sum, 2, w, x, y), command(double, 2, v, z)) // compiles them
 	filled := func(buf *device.Buffer, value uint64) device.Command {
 		c := command(fill, 2, buf)
 		c.Imm[0] = value
@@ -129,7 +129,7 @@ func TestBlockedQueue(t *testing.T) {
 	blocked := b.latest
 	g := newGate(t, b, blocked)
 	last, err := b.Submit([]device.Command{
-		filled(x, 7), // into the queue that is blocked, as all are empty
+		filled(x, 7), // goes into the blocked queue, as all are empty
 		filled(y, 5),
 		command(double, 2, z, y),
 		command(double, 2, v, z),
@@ -154,7 +154,7 @@ func TestBlockedQueue(t *testing.T) {
 			t.Errorf("command %d gives %d, want %d", i+1, got, want)
 		}
 	}
-	// Now nothing runs that could run.
+	// Now every command that can run has run.
 	for name, buf := range map[string]*device.Buffer{"the command that is blocked": x, "one that depends on it": w} {
 		if status, err := b.driver.Status(behind(t, b, buf)); err != nil || status <= 0 {
 			t.Errorf("%s has status %v, error %v", name, status, err)
@@ -202,8 +202,8 @@ func TestSmallCommandsShareAQueue(t *testing.T) {
 	}
 }
 
-// Large commands that do not depend on each other are in different queues, each with kernels of its
-// own; what depends on all of them comes after.
+// Large commands that do not depend on each other go to different queues, each with kernel objects
+// of its own. A command that depends on all of them comes after them.
 func TestLargeCommandsSpread(t *testing.T) {
 	t.Setenv("ASYNCGEN_OPENCL_QUEUES", "3")
 	c := clfault.New()
@@ -227,7 +227,7 @@ func TestLargeCommandsSpread(t *testing.T) {
 	before := c.Count(cl.CreateKernel)
 	mustDo(t, b, cmds...)
 	mustDo(t, b, cmds...)
-	// for 10 launches; in which queues, depends on when the compiler is ready
+	// 10 launches; which queues they use depends on when the compiler is ready
 	if made := c.Count(cl.CreateKernel) - before; made < 3 || made > 2*3 {
 		t.Errorf("%d kernels were made, want one of each source for each queue that it is in", made)
 	}
@@ -275,22 +275,23 @@ func TestQueuesSetting(t *testing.T) {
 	}
 }
 
-// A twin is a buffer in three places: on the device, on the CPU, and as the numbers that it should hold.
+// A twin is a buffer in three places: on the device, on the CPU, and as the expected numbers.
 type twin struct {
 	dev, cpu *device.Buffer
 	want     []int64
 }
 
-// hazards is a random program of commands that read what others write, and write what they read and write.
+// hazards is a random program whose commands read what others write, and overwrite what others read
+// and write.
 type hazards struct {
 	t     *testing.T
 	b     *Backend
 	cpu   device.Backend
 	rnd   *rand.Rand
 	twins []*twin
-	trash *twin // of commands that fail
+	trash *twin // output of commands that fail
 	batch []device.Command
-	fails []bool // of the batch: which are to fail
+	fails []bool // for each command of the batch: it is to fail
 	outs  []modelOut
 }
 
@@ -308,7 +309,8 @@ type span struct {
 
 func (s span) values() []int64 { return s.want[s.at : s.at+s.n] }
 
-// draw returns n elements somewhere. They overlap no span that is given, unless they are the same elements.
+// draw returns n elements somewhere. They overlap none of the given spans, except as exactly the
+// same elements.
 func (h *hazards) draw(n int, apart ...span) span {
 	for {
 		tw := h.twins[h.rnd.IntN(len(h.twins))]
@@ -324,7 +326,7 @@ func (h *hazards) draw(n int, apart ...span) span {
 	}
 }
 
-// apart is like draw, but the elements are not those of any span that is given.
+// apart is like draw, but the result is also not one of the given spans.
 func (h *hazards) apart(n int, spans ...span) span {
 	for {
 		s := h.draw(n, spans...)
@@ -398,7 +400,7 @@ func (h *hazards) step() {
 		values := slices.Clone(from.values())
 		slices.SortStableFunc(order, func(i, j int64) int { return cmp.Compare(values[i], values[j]) })
 		copy(to.values(), order)
-	case 4: // gather by the order of n, or beyond it
+	case 4: // gather by the sorted order, or out of range
 		from := h.draw(n)
 		index := h.apart(n, from)
 		to := h.apart(n, from, index)
@@ -467,8 +469,8 @@ func (h *hazards) look() {
 	}
 }
 
-// What commands read and write in several queues is what they would one after the other: as on the
-// CPU, and as the numbers are.
+// Commands in several queues read and write what they would one after the other: the same as the
+// CPU, and the expected numbers.
 func TestHazards(t *testing.T) {
 	seed := seedOf(t)
 	for _, queues := range []string{"1", "2", "4", "8"} {
@@ -493,7 +495,7 @@ func TestHazards(t *testing.T) {
 	}
 }
 
-// As TestEachCallRunsOutOfMemory and TestEachCallLosesTheDevice, with commands in all queues.
+// Like TestEachCallRunsOutOfMemory and TestEachCallLosesTheDevice, with commands in all queues.
 func TestEachCallOfManyQueuesRunsOutOfMemory(t *testing.T) {
 	t.Setenv("ASYNCGEN_OPENCL_QUEUES", "3")
 	testEachCallWith(t, cl.OutOfHostMemory, device.ErrOutOfMemory, spread)
@@ -504,8 +506,8 @@ func TestEachCallOfManyQueuesLosesTheDevice(t *testing.T) {
 	testEachCallWith(t, cl.DeviceNotAvailable, device.ErrLost, spread)
 }
 
-// A kernel that another queue uses already is made for each that needs it; if that fails, the
-// command fails and the rest does not.
+// Each queue gets a kernel object of its own. If it can't be created, the command that needs it
+// fails and no other.
 func TestKernelOfAnotherQueueFails(t *testing.T) {
 	c := clfault.New()
 	b, err := open(hooked(t, c))
@@ -516,7 +518,7 @@ func TestKernelOfAnotherQueueFails(t *testing.T) {
 	defer b.Close()
 	x, y, z := alloc(t, b, 2), alloc(t, b, 2), alloc(t, b, 2)
 	mustDo(t, b, command(fill, 2, x))
-	c.Fail(1, cl.OutOfHostMemory) // the kernel of the second command
+	c.Fail(1, cl.OutOfHostMemory) // creating the kernel object of the second command
 	failed, err := do(b, command(fill, 2, x), command(fill, 2, y), command(fill, 2, z))
 	if err != nil {
 		t.Fatal(err)
@@ -526,8 +528,8 @@ func TestKernelOfAnotherQueueFails(t *testing.T) {
 	}
 }
 
-// BenchmarkQueues is four kernels of one group each, which a device of several units can run side
-// by side; least-ns is the quickest round.
+// BenchmarkQueues runs four kernels of one work group each, which a device with several units can
+// run concurrently. least-ns is the fastest round.
 func BenchmarkQueues(b *testing.B) {
 	f := first(b)
 	running := device.NewKernel("running", device.Scan, kernel.ReduceSum, device.Int64, device.Int64)

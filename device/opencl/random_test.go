@@ -12,16 +12,16 @@ import (
 	"github.com/asyncgen/asyncgen/device/opencl/clfault"
 )
 
-// A model is what a random program computes with, beside the device: the same numbers in Go slices.
+// A model is the reference of a random program: the same numbers as on the device, in Go slices.
 type model struct {
 	t       *testing.T
 	b       *Backend
 	rnd     *rand.Rand
 	buffers []modelBuffer
 	batch   []device.Command
-	fails   []bool      // of the batch: which are to fail
+	fails   []bool      // for each command of the batch: it is to fail
 	outs    []modelOut  // of the batch
-	tickets []modelTick // of what was submitted and not looked at
+	tickets []modelTick // submitted batches that look has not checked
 }
 
 type modelBuffer struct {
@@ -89,7 +89,7 @@ func (m *model) submit() {
 	m.batch, m.fails, m.outs = nil, nil, nil
 }
 
-// look waits for the oldest batch that nobody has looked at, and compares.
+// look waits for the oldest batch that is not checked, and checks it.
 func (m *model) look() {
 	m.t.Helper()
 	batch := m.tickets[0]
@@ -134,7 +134,7 @@ func TestRandomPrograms(t *testing.T) {
 	}
 }
 
-// seedOf returns the seed of a random test, which it logs.
+// seedOf returns the seed of a random test and logs it.
 func seedOf(t *testing.T) uint64 {
 	seed, _ := strconv.ParseUint(os.Getenv("DEVICETEST_SEED"), 10, 64)
 	if seed == 0 {
@@ -144,7 +144,7 @@ func seedOf(t *testing.T) uint64 {
 	return seed
 }
 
-// counted opens the first device, and sees to it that nothing of it is left when the test has ended.
+// counted opens the first device, and checks at the end of the test that nothing leaks.
 func counted(t *testing.T) *Backend {
 	c := clfault.New()
 	b, err := open(hooked(t, c))

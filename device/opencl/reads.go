@@ -12,51 +12,53 @@ import (
 const (
 	packBytes = maxCommands * clc.PieceMost
 	packsMost = 4 // packs of a device, used in turn
-	// reads that are no slower packed than one by one (BenchmarkReads, PoCL: 64 take 16 µs instead of
-	// 32, 8 the same)
+	// Fewer reads than this are not packed. So many are no slower packed than one by one
+	// (BenchmarkReads on PoCL: 64 take 16 µs instead of 32, 8 take the same).
 	packLeast = 4
-	readsWait = 2 * crossing // the work that the first read of a group waits for, that others may join it
+	readsWait = 2 * crossing // work that the first read of a group waits for, so that others may join it
 )
 
-// Reads are the small Downloads of a group, its pieces. To bring one to the host takes as long as
-// to bring all of them, so they are packed: a kernel copies them side by side into a pack, memory
-// of the device, and that comes to the host in one read. Where they go in the staging is one range,
-// which looks like the pack:
+// Reads are the small Downloads of a group, its pieces. Bringing one piece to the host takes as
+// long as bringing all, so pieces are packed: a kernel copies them side by side into a pack, a
+// block of device memory, and one read brings the pack to the host. Their places in the staging are
+// one contiguous range with the same layout as the pack:
 //
 //	pieces    0 ... open ... pending ... len
 //	          read  packed   waiting
 //
-// They wait for each other until the group ends, or the piece of one is to be overwritten.
+// Waiting pieces are packed when a command is about to overwrite one of them, or when the group is
+// sealed.
 type reads struct {
 	pieces  []piece
-	open    int    // the first that no read brings yet
-	pending int    // the first that is not packed yet
-	into    *block // the pack of those that are open; nil: none is packed
+	open    int    // the first piece without a read
+	pending int    // the first piece that is not packed
+	into    *block // the pack of the pieces open to pending; nil: none is packed
 	joint   []joint
-	behind  uint64 // the work of commands behind the first piece
-	next    []clc.Piece
-	blocks  []*block
+	behind  uint64      // the work of commands after the first piece
+	next    []clc.Piece // reused by tryPack
+	blocks  []*block    // reused by tryPack
 }
 
 // A piece is a small Download.
 type piece struct {
 	owner   int
 	block   *block
-	at      int64  // where it begins in the memory object
-	bytes   int64  // how many it has
-	staged  []byte // where it goes, up to where the next piece may begin
-	landing int    // that it belongs to
+	at      int64 // where it begins in the memory object
+	bytes   int64
+	staged  []byte // its place in the staging, up to where the next piece may begin
+	landing int    // its index in the landings of the group
 	isAside bool   // it was read by itself, see readInstead
 }
 
-// A joint is some pieces that calls belong to: the launches that pack them, or the read of the pack.
+// A joint is the pieces from up to to, which share calls: the launches that pack them, or the read
+// of their pack.
 type joint struct {
 	from, to int
-	pack     *block // of the read
-	first    uintptr
+	pack     *block  // nil: the calls are launches
+	first    uintptr // the place in the staging of the first byte of the pack
 }
 
-// jointly is the owner of calls for the first joint; for those behind it, the numbers go down.
+// jointly is the owner of the calls of joint 0; that of joint i is jointly - i.
 const jointly = ownerless - 1
 
 func (r *reads) clear() {
@@ -95,20 +97,21 @@ func (g *group) download(c *device.Command) error {
 	return nil
 }
 
-// read adds the read of a block.
+// read adds a read of a part of a block.
 func (g *group) read(m *block, at, bytes int64, staged []byte) {
 	before := g.b.needsOf(false, m)
 	g.order(down, 1, uint64(bytes/8+launchWork), &before, false, m)
 	g.add(cl.EnqueueReadBuffer, g.enter(down), uintptr(m.slab.mem), 0, uintptr(at), uintptr(bytes), addressOf(staged), 0, 0, 0)
 }
 
-// isSmall reports whether c, a Download, is one of a piece.
+// isSmall reports whether c, a Download, is small enough to be a piece.
 func isSmall(c *device.Command) bool {
 	return int64(c.N) <= clc.PieceMost/int64(c.Kernel.Out.Size())
 }
 
-// goesOn reports whether the Downloads of g, the last command of which is one, should wait for what
-// comes next, as there is another one not far behind, to be read together with them.
+// goesOn reports whether the next commands should join g, whose last command is a Download. It is
+// so if they include another small Download with little work before it: both are then read
+// together.
 func (g *group) goesOn(next []device.Command) bool {
 	r := &g.reads
 	if len(r.pieces) == 0 || len(g.landings) != len(r.pieces) || g.b.packFails {
@@ -128,7 +131,7 @@ func (g *group) goesOn(next []device.Command) bool {
 	return false
 }
 
-// save sees to it that pieces of m, which is about to be changed, are not.
+// save packs the waiting pieces if m, which is about to be overwritten, has one of them.
 func (g *group) save(m *block) {
 	r := &g.reads
 	for i := range r.pieces[r.pending:] {
@@ -139,7 +142,7 @@ func (g *group) save(m *block) {
 	}
 }
 
-// finishReads adds what brings the pieces that are open.
+// finishReads adds the calls that bring all pieces without a read to the host.
 func (g *group) finishReads() {
 	r := &g.reads
 	if r.into == nil && (len(r.pieces)-r.open < packLeast || g.b.packFails) {
@@ -150,7 +153,7 @@ func (g *group) finishReads() {
 	g.readPack()
 }
 
-// readSingly adds a read for each piece that is waiting.
+// readSingly adds a read for each waiting piece.
 func (g *group) readSingly() {
 	r := &g.reads
 	defer g.restoreOwner(g.owner)
@@ -163,8 +166,8 @@ func (g *group) readSingly() {
 
 func (g *group) restoreOwner(owner int) { g.owner = owner }
 
-// pack adds the launches that pack the pieces that are waiting, to queue down or to one that
-// computes. If that is not possible, it has them read by themselves.
+// pack packs the waiting pieces, in queue down or, if where is compute, in a compute queue. If that
+// is not possible, it adds a read for each.
 func (g *group) pack(where queueIndex) {
 	r := &g.reads
 	if r.pending == len(r.pieces) {
@@ -173,13 +176,13 @@ func (g *group) pack(where queueIndex) {
 	if !g.b.isCompiled(g.b.packing) {
 		g.readSingly()
 	} else if err := g.tryPack(where); err != nil {
-		g.b.packFails = !errors.Is(err, device.ErrOutOfMemory) // or else again and again
+		g.b.packFails = !errors.Is(err, device.ErrOutOfMemory) // if out of memory, try again next time
 		g.readPack()
 		g.readSingly()
 	}
 }
 
-// tryPack is pack. If it returns an error, nothing was added.
+// tryPack is pack without the fallback. If it returns an error, no call was added.
 func (g *group) tryPack(q queueIndex) (err error) {
 	b, r := g.b, &g.reads
 	into := r.into
@@ -199,7 +202,7 @@ func (g *group) tryPack(q queueIndex) (err error) {
 		q = b.choose(&before)
 	}
 	from, first := len(g.lowering.Launches), addressOf(r.pieces[start].staged)
-	var sources [maxCommands]*block // of each launch, one in the memory object
+	var sources [maxCommands]*block // for each launch, a block of the memory object that it reads
 	for i := r.pending; i < len(r.pieces); i++ {
 		m := r.pieces[i].block
 		n := len(g.lowering.Launches) - from
@@ -240,7 +243,7 @@ func isOf(blocks []*block, s *slab) bool {
 	return false
 }
 
-// readPack adds the read that brings the pieces that are packed, if there are some.
+// readPack adds the read of the packed pieces, if there are any.
 func (g *group) readPack() {
 	r := &g.reads
 	if r.into == nil {
@@ -255,7 +258,7 @@ func (g *group) readPack() {
 	r.open, r.into = r.pending, nil
 }
 
-// nextPack is the pack whose turn it is.
+// nextPack returns the next pack in turn.
 func (b *Backend) nextPack() (*block, error) {
 	i := b.packed % packsMost
 	if b.packs[i] == nil {
@@ -269,9 +272,9 @@ func (b *Backend) nextPack() (*block, error) {
 	return b.packs[i], nil
 }
 
-// readInstead reads each piece of j by itself, as the calls of j can't be made: those before them
-// are, and those behind them are not yet. It waits for all that is enqueued, so that who overwrites
-// a piece later need not. An error says that the device is lost.
+// readInstead reads each piece of j by itself, because a call of j has failed. Calls before those
+// of j have been made, later ones have not. readInstead waits until all queues are empty, so later
+// calls may overwrite the pieces. An error says that the device is lost.
 func (g *group) readInstead(j *joint) error {
 	b := g.b
 	if err := b.finish(); err != nil {
@@ -294,7 +297,7 @@ func (g *group) readInstead(j *joint) error {
 		if err != nil {
 			g.fail(p.owner, fmt.Errorf("opencl: %w", err))
 		}
-		g.landings[p.landing].from, p.isAside = data, true // a pack that is read later has something else in its place
+		g.landings[p.landing].from, p.isAside = data, true // a later read of the pack does not contain this piece
 	}
 	return nil
 }

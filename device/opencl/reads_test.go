@@ -19,12 +19,12 @@ var (
 	downloadBytes = device.NewKernel("download", device.Download, nil, device.Bool, device.Bool)
 )
 
-// bytesOf is n bytes of buf, which is host memory.
+// bytesOf returns n bytes of buf, which is host memory.
 func bytesOf(buf *device.Buffer, at, n int) []byte {
 	return unsafe.Slice((*byte)(buf.Ptr), buf.Bytes)[at : at+n]
 }
 
-// callsOf returns how many calls of some functions do has made.
+// callsOf returns how many calls of the given functions do makes.
 func callsOf(c *clfault.Calls, do func(), of ...cl.Fn) []int {
 	counts := make([]int, len(of))
 	for i, f := range of {
@@ -37,7 +37,7 @@ func callsOf(c *clfault.Calls, do func(), of ...cl.Fn) []int {
 	return counts
 }
 
-// withPacking compiles what packs reads on b, which nobody uses yet, if possible.
+// withPacking compiles the pack kernel of b, if possible. No other goroutine uses b yet.
 func withPacking(b *Backend) *Backend {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -45,7 +45,7 @@ func withPacking(b *Backend) *Backend {
 	return b
 }
 
-// watched is a device whose calls are counted. What packs reads is compiled.
+// watched is a device whose calls are counted, with the pack kernel compiled.
 func watched(t *testing.T) (*Backend, *clfault.Calls) {
 	c := clfault.New()
 	b, err := open(hooked(t, c))
@@ -60,7 +60,8 @@ func watched(t *testing.T) (*Backend, *clfault.Calls) {
 	return b, c
 }
 
-// Small Downloads that are submitted together come to the host in one read, whatever their places and lengths are.
+// Small Downloads submitted together come to the host in one read, whatever their places and
+// lengths.
 func TestReadsArePacked(t *testing.T) {
 	b, c := watched(t)
 	const room = 5000
@@ -93,7 +94,7 @@ func TestReadsArePacked(t *testing.T) {
 		cmds, outs = append(cmds, x), append(outs, out)
 	}
 	do := func() { mustDo(t, b, cmds...) }
-	do() // it is compiled
+	do() // compiles the kernels
 	if got := callsOf(c, do, cl.EnqueueReadBuffer, cl.EnqueueNDRangeKernel); !slices.Equal(got, []int{1, 1}) {
 		t.Errorf("%d reads: %d of the driver and %d launches, want 1 and 1", len(cmds), got[0], got[1])
 	}
@@ -104,7 +105,7 @@ func TestReadsArePacked(t *testing.T) {
 			t.Errorf("read %d of %d elements of %d bytes from %d: %v, want %v", i, x.N, size, x.Off[1], got, want)
 		}
 	}
-	// Few are read by themselves, and so are large ones.
+	// A few Downloads are read one by one, and so are large ones.
 	for _, n := range []int{1, packLeast - 1} {
 		do := func() { mustDo(t, b, cmds[:n]...) }
 		if got := callsOf(c, do, cl.EnqueueReadBuffer, cl.EnqueueNDRangeKernel); !slices.Equal(got, []int{n, 0}) {
@@ -118,7 +119,7 @@ func TestReadsArePacked(t *testing.T) {
 	}
 }
 
-// Reads in different memory objects are packed by a launch for each.
+// Reads from different memory objects are packed by one launch for each object.
 func TestReadsOfSeveralSlabs(t *testing.T) {
 	b, c := watched(t)
 	var cmds []device.Command
@@ -149,8 +150,8 @@ func TestReadsOfSeveralSlabs(t *testing.T) {
 	}
 }
 
-// The reads of a loop come together although what they read is overwritten in between; much work in
-// between they don't wait for.
+// The reads of a loop come together although what they read is overwritten in between. They don't
+// wait for a lot of work in between.
 func TestReadsOfALoop(t *testing.T) {
 	for _, queues := range []string{"1", "4"} {
 		for _, set := range []func(*Backend) *Backend{spread, func(b *Backend) *Backend { return b }} {
@@ -189,7 +190,8 @@ func TestReadsOfALoop(t *testing.T) {
 	}
 }
 
-// readProgram is a program for testEachCallOf: reads that are packed at once, and as what they read is overwritten.
+// readProgram is a program for testEachCallOf: some reads are packed at once, some when their
+// source is overwritten.
 func readProgram(t *testing.T, b *Backend, injected error) error {
 	x, err := b.Alloc(8)
 	if err != nil {
@@ -261,7 +263,7 @@ func TestEachCallOfReadsLosesTheDevice(t *testing.T) {
 	testEachCallOf(readProgram, t, cl.DeviceNotAvailable, device.ErrLost, func(b *Backend) *Backend { return spread(withPacking(b)) })
 }
 
-// readsOf reads the number in x, as often as is packed.
+// readsOf reads the number in x often enough for packing.
 func readsOf(x *device.Buffer) (cmds []device.Command) {
 	for range packLeast {
 		cmds = append(cmds, command(download, 1, hostOf(0), x))
@@ -269,9 +271,9 @@ func readsOf(x *device.Buffer) (cmds []device.Command) {
 	return cmds
 }
 
-// Where what packs reads can't be compiled, nobody fails.
+// If the pack kernel can't be compiled, no command fails.
 func TestReadsWithoutPacking(t *testing.T) {
-	const invalid = cl.Code(-30) // an error of no kind
+	const invalid = cl.Code(-30) // CL_INVALID_VALUE: wraps no error of package device
 	for _, fail := range []cl.Fn{cl.CreateProgramWithSource, cl.BuildProgram, cl.CreateKernel} {
 		t.Setenv("XDG_CACHE_HOME", t.TempDir())
 		f, refusal := first(t), &refusing{fail, invalid}
@@ -302,7 +304,7 @@ func TestReadsWithoutPacking(t *testing.T) {
 	}
 }
 
-// A refusing driver fails all calls of a function.
+// A refusing driver fails all calls of one function.
 type refusing struct {
 	fn   cl.Fn
 	code cl.Code
@@ -317,15 +319,15 @@ func (r *refusing) Before(f cl.Fn) cl.Code {
 
 func (r *refusing) After(cl.Fn, *[ffi.MaxArgs]uintptr, uintptr) {}
 
-// Where the calls that pack reads, or the one that brings them, can't be made, nobody fails.
+// If the calls that pack reads, or the read of a pack, fail, no command fails.
 func TestReadsThatCannotBePacked(t *testing.T) {
-	const invalid = cl.Code(-30) // an error of no kind
+	const invalid = cl.Code(-30) // CL_INVALID_VALUE: wraps no error of package device
 	seen := map[string]bool{}
 	for n := 1; n <= 12; n++ {
 		b, c := watched(t)
 		x := alloc(t, b, 1)
 		mustDo(t, b, command(upload, 1, x, hostOf(1)))
-		b.attendants.Wait() // it has no more calls to make
+		b.attendants.Wait() // attend makes no more calls
 		cmds := readsOf(x)
 		c.Fail(n, invalid)
 		failed, err := do(b, cmds...)
@@ -348,7 +350,8 @@ func TestReadsThatCannotBePacked(t *testing.T) {
 	}
 }
 
-// BenchmarkReads is Downloads of one number each, all at once; least-ns is the quickest round, one by one and packed.
+// BenchmarkReads downloads one number at a time, all submitted at once, one by one and packed.
+// least-ns is the fastest round.
 func BenchmarkReads(b *testing.B) {
 	d := newTest(b)
 	for _, n := range []int{1, 2, 3, 4, 8, 64} {

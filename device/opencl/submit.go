@@ -8,9 +8,9 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// Submit queues the commands. It waits while too many are in the queue, or too much host memory is
-// in use for copies, and for the compiler if a kernel is new, when those before it are on their
-// way. Nobody else waits for the compiler but who submits or closes.
+// Submit queues the commands. It waits while too many groups are in flight, while host memory for
+// copies is used up, and for the compiler if a kernel is new. Before it waits, it launches the
+// commands that came first. The compiler blocks only other calls of Submit and Close.
 func (b *Backend) Submit(cmds []device.Command) (device.Ticket, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -22,8 +22,8 @@ func (b *Backend) Submit(cmds []device.Command) (device.Ticket, error) {
 	end := b.submitted + uint64(len(cmds))
 	var g *group
 	for i := range cmds {
-		// When a download is there, it should not wait for what was submitted behind it, unless there
-		// is little before the next one.
+		// A Download ends the group, so its data does not wait for later commands. But if another
+		// Download comes soon, both share a group.
 		if g != nil && (g.size() == maxCommands || isDownload(&cmds[i-1]) && !isDownload(&cmds[i]) && !g.goesOn(cmds[i:])) {
 			b.launchLocked(g)
 			g = nil
@@ -36,7 +36,7 @@ func (b *Backend) Submit(cmds []device.Command) (device.Ticket, error) {
 		b.launchLocked(g)
 	}
 	if b.lost != nil {
-		b.submitted = end // they fail like those before them
+		b.submitted = end // the commands fail like those in flight
 		b.done.Store(end)
 	}
 	return device.Ticket(end), nil
@@ -44,8 +44,8 @@ func (b *Backend) Submit(cmds []device.Command) (device.Ticket, error) {
 
 func isDownload(c *device.Command) bool { return c.Kernel.Code == device.Download }
 
-// enqueueLocked adds c to g, or to a new group if there is none, and returns that. If it has to
-// wait for room or for the compiler, g is launched first.
+// enqueueLocked adds c to g and returns g. It makes a new group if g is nil, or if it has to launch
+// g to wait for room or for the compiler. It returns nil if the device is lost.
 func (b *Backend) enqueueLocked(g *group, c *device.Command) *group {
 	for failed := error(nil); ; {
 		if g == nil {
@@ -59,7 +59,7 @@ func (b *Backend) enqueueLocked(g *group, c *device.Command) *group {
 			err = g.enqueue(c)
 		}
 		if s := (*newSource)(nil); errors.As(err, &s) {
-			b.launchLocked(g) // what it waits for may be done, and its events given up, while b.mu is not held
+			b.launchLocked(g) // while b.mu is released, commands that g waits for may end and their events be released
 			if g = nil; b.lost == nil {
 				failed = b.missed(c, b.compileLocked(s))
 			}
@@ -69,7 +69,7 @@ func (b *Backend) enqueueLocked(g *group, c *device.Command) *group {
 			continue
 		}
 		if err == errNoRoom || err == errLanding {
-			// What holds it up is in groups that are on their way, or in this one.
+			// The memory is in use by groups in flight, or by this one.
 			b.launchLocked(g)
 			if g = nil; b.lost == nil && len(b.groups) > 0 {
 				b.waitForOldestLocked()
@@ -88,13 +88,14 @@ func (b *Backend) enqueueLocked(g *group, c *device.Command) *group {
 	}
 }
 
-// missed is the error of c, which a kernel was compiled for. A Download can do without.
+// missed returns the error of c after its kernel was compiled: err, or nil for a Download, which
+// can do without packing.
 func (b *Backend) missed(c *device.Command, err error) error {
 	if err == nil {
 		return nil
 	}
 	if isDownload(c) {
-		b.packFails = !errors.Is(err, device.ErrOutOfMemory) // or else again and again
+		b.packFails = !errors.Is(err, device.ErrOutOfMemory) // if out of memory, try again next time
 		return nil
 	}
 	return fmt.Errorf("opencl: kernel %s: %w", c.Kernel.Name, err)
@@ -130,7 +131,8 @@ func (b *Backend) launchLocked(g *group) {
 	}
 }
 
-// waitForOldestLocked returns when the oldest group is done, or the device lost. b.mu is not held meanwhile.
+// waitForOldestLocked waits until the oldest group is done or the device is lost. It releases b.mu
+// meanwhile.
 func (b *Backend) waitForOldestLocked() {
 	oldest := b.groups[0]
 	for b.lost == nil && len(b.groups) > 0 && b.groups[0] == oldest {
@@ -138,7 +140,8 @@ func (b *Backend) waitForOldestLocked() {
 	}
 }
 
-// takeLocked waits until nobody else is in Submit or Close.
+// takeLocked waits until no other goroutine is in Submit, Close or releaseUnused, and takes its
+// place.
 func (b *Backend) takeLocked() {
 	for b.isTaken {
 		b.left.Wait()
@@ -151,8 +154,9 @@ func (b *Backend) leaveLocked() {
 	b.left.Signal()
 }
 
-// Close waits for what was submitted. Later calls of Submit fail, but for reads. What the device
-// has of the driver is given up when the last block was freed, or now if the device is lost.
+// Close waits for what was submitted. Later calls of Submit fail, unless they only read. The
+// driver's objects are released when the last block has been freed, or at once if the device is
+// lost.
 func (b *Backend) Close() error {
 	b.mu.Lock()
 	b.takeLocked()
@@ -167,7 +171,8 @@ func (b *Backend) Close() error {
 	return nil
 }
 
-// releaseUnused gives up what a closed device has of the driver, unless it has been, or something can still be read.
+// releaseUnused releases the driver's objects of a closed device, once. It does nothing while a
+// block can still be read.
 func (b *Backend) releaseUnused() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -178,7 +183,7 @@ func (b *Backend) releaseUnused() {
 	}
 	b.mu.Unlock()
 	b.attendants.Wait()
-	b.allocs.Wait() // none begins: the device is lost, or no block is there
+	b.allocs.Wait() // no call begins: the device is lost, or it is closed without blocks
 	b.mu.Lock()
 	if !b.released {
 		b.release()

@@ -14,21 +14,21 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel/clc"
 )
 
-// Done reports whether command t has finished, and all before it. It does not call the driver: a
-// goroutine that does notices.
+// Done reports whether command t and all before it have finished. It does not call the driver:
+// attend and waiters update b.done.
 func (b *Backend) Done(t device.Ticket) bool { return uint64(t) <= b.done.Load() }
 
-// patience is how long a waiter asks the driver itself, again and again: to be woken up takes about as long.
+// patience is how long Wait polls the driver before it sleeps. Being woken up takes about as long.
 const patience = 50 * time.Microsecond
 
-// A waiter has reached closed when the ticket is done.
+// A waiter waits for a ticket: reached is closed when the ticket is done.
 type waiter struct {
 	ticket  uint64
 	reached chan struct{}
 }
 
-// Wait returns when Done(t), or the context's error when that ends first. If the device is lost
-// before, it returns that.
+// Wait returns when Done(t), or the context's error if that ends first. If the device was lost
+// before t was done, it returns that error.
 func (b *Backend) Wait(ctx context.Context, t device.Ticket) error {
 	if b.Done(t) {
 		return b.lostBefore(t)
@@ -65,7 +65,7 @@ func (b *Backend) Wait(ctx context.Context, t device.Ticket) error {
 	}
 }
 
-// lostBefore is why the device is lost, if command t had not finished by then.
+// lostBefore returns why the device is lost if it was lost before command t was done, or else nil.
 func (b *Backend) lostBefore(t device.Ticket) error {
 	if b.failures.Load() == 0 {
 		return nil
@@ -78,7 +78,7 @@ func (b *Backend) lostBefore(t device.Ticket) error {
 	return nil
 }
 
-// attend is the goroutine that waits for the device. It runs until there is nothing to wait for.
+// attend is the goroutine that waits for the device. It ends when no group is in flight.
 func (b *Backend) attend() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -93,10 +93,10 @@ func (b *Backend) attend() {
 		}
 		var err error
 		if len(events) > 0 {
-			g.isWaited = true // its events are ours to release
+			g.isWaited = true // attend frees g, since Wait uses its events
 			b.mu.Unlock()
 			if err = b.driver.Wait(events); err != nil {
-				err = b.finish() // which needs nothing of the driver but to wait
+				err = b.finish() // needs no events
 			}
 			b.mu.Lock()
 			b.pollLocked()
@@ -113,15 +113,15 @@ func (b *Backend) attend() {
 	b.attended = false
 }
 
-// maxTroubles is how often in a row the driver may fail to say how far it is. Then it never will.
+// maxTroubles is how many status queries in a row may fail before the device counts as lost.
 const maxTroubles = 100
 
-// pollLocked asks the driver how far it is.
+// pollLocked asks the driver which groups are done, and retires them.
 func (b *Backend) pollLocked() {
 	for len(b.groups) > 0 && b.lost == nil {
 		g := b.groups[0]
 		failed := cl.Success
-		for _, m := range slices.Backward(g.marks) { // the last ones of all queues come first
+		for _, m := range slices.Backward(g.marks) { // seal put the last mark of each queue at the end
 			if m.event[0] == 0 {
 				continue
 			}
@@ -146,8 +146,9 @@ func (b *Backend) pollLocked() {
 	}
 }
 
-// retireLocked is for the oldest group, when the driver is through with it. A status of it that is
-// not 0 is how some of its commands have failed, of which more is not known.
+// retireLocked retires the oldest group, which is done. status is the worst of its events'
+// statuses; if it is not Success, all commands of the group fail, as it does not tell which ones
+// have.
 func (b *Backend) retireLocked(g *group, status cl.Code) {
 	if status != cl.Success {
 		for i := range g.size() {
@@ -181,7 +182,7 @@ func (b *Backend) retireLocked(g *group, status cl.Code) {
 	b.reachLocked(g.last)
 }
 
-// judge looks at the fault slots, which have come back.
+// judge fails the commands that have reported a failure in their fault slots.
 func (g *group) judge() {
 	for _, s := range g.canFail {
 		if g.faultsErr != nil {
@@ -195,7 +196,7 @@ func (g *group) judge() {
 	}
 }
 
-// freeLocked gives up what g has of the driver, and keeps it for the next.
+// freeLocked releases the driver's objects of g, and keeps g for its next use.
 func (b *Backend) freeLocked(g *group) {
 	for _, m := range g.marks {
 		if m.event[0] != 0 {
@@ -210,7 +211,7 @@ func (b *Backend) freeLocked(g *group) {
 	b.spare = append(b.spare, g)
 }
 
-// reachLocked says that all tickets up to one are done.
+// reachLocked notes that all tickets up to one are done, and wakes their waiters.
 func (b *Backend) reachLocked(ticket uint64) {
 	b.done.Store(ticket)
 	b.waiters = slices.DeleteFunc(b.waiters, func(w waiter) bool {
@@ -223,10 +224,10 @@ func (b *Backend) reachLocked(ticket uint64) {
 	b.retired.Broadcast()
 }
 
-// maxFailures bounds the failures that are remembered; the oldest are forgotten.
+// maxFailures bounds how many failures are kept; the oldest are dropped.
 const maxFailures = 1 << 16
 
-// noteLocked remembers failures, which are of later tickets than those before.
+// noteLocked keeps the failures of a group. Their tickets are later than those kept before.
 func (b *Backend) noteLocked(failed []failure) {
 	if len(failed) == 0 {
 		return
@@ -239,7 +240,7 @@ func (b *Backend) noteLocked(failed []failure) {
 	b.failures.Add(int64(len(failed)))
 }
 
-// loseLocked notes that the device is lost. What was not done has failed with it.
+// loseLocked notes that the device is lost. All commands that are not done fail with it.
 func (b *Backend) loseLocked(cause error) {
 	if b.lost != nil {
 		return
@@ -254,7 +255,7 @@ func (b *Backend) loseLocked(cause error) {
 	b.reachLocked(b.submitted)
 }
 
-// Failure is the error of command t. The 32,768 latest failures at least are remembered.
+// Failure returns the error of command t, or nil. At least the latest 32,768 failures are kept.
 func (b *Backend) Failure(t device.Ticket) error {
 	if b.failures.Load() == 0 {
 		return nil

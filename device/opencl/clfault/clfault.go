@@ -1,7 +1,7 @@
-// Package clfault lets tests see the calls that package opencl makes of a driver: it has chosen
-// ones fail, without making them, and counts what is made and not released. It does not know what a
-// program does then; whoever uses it does. Where package fault has whole commands fail, this is
-// what is under them.
+// Package clfault injects failures into the driver calls of package opencl, for tests. It makes
+// chosen calls fail without making them, and counts the objects that are created and not released.
+// It does not know what a program should do then; its users do. Package fault is one level higher:
+// it makes whole commands fail.
 //
 //	calls := clfault.New()
 //	b, err := opencl.New(0, calls)
@@ -21,25 +21,25 @@ import (
 const (
 	OutOfMemory = cl.OutOfHostMemory
 	Lost        = cl.DeviceNotAvailable
-	Invalid     = cl.Code(-30) // CL_INVALID_VALUE, with which a driver finds fault with the call
+	Invalid     = cl.Code(-30) // CL_INVALID_VALUE: the driver rejects an argument
 )
 
-// Calls are the calls of one device. They may be made by several goroutines.
+// Calls are the driver calls of one device. Several goroutines may make them.
 type Calls struct {
-	mu   sync.Mutex // guards the rest
-	by   map[cl.Fn]int
-	made map[uintptr]int
-	next int // the number of the next call that can fail, from 1
-	fail int // the one that does; 0: none
+	mu   sync.Mutex      // guards the rest
+	by   map[cl.Fn]int   // how many calls of a function there were
+	made map[uintptr]int // references to an object that are not released
+	next int             // the number of the next call that can fail, from 1
+	fail int             // the number of the call that fails; 0: none
 	code cl.Code
-	hit  []string
+	hit  []string // the functions that have failed
 }
 
-// New returns calls of which none fails.
+// New returns Calls that never fail.
 func New() *Calls { return &Calls{by: map[cl.Fn]int{}, made: map[uintptr]int{}, next: 1} }
 
-// Fail has the n-th call from now on, from 1, fail with a code. Calls that release something are
-// not counted and don't fail: nobody could do anything about it. With 0 none fails any more.
+// Fail makes the n-th call from now on, from 1, fail with code. With n = 0 no call fails. Calls
+// that release something are not counted and don't fail: the caller could do nothing about it.
 func (c *Calls) Fail(n int, code cl.Code) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,14 +56,15 @@ func (c *Calls) Failed() []string {
 	return c.hit
 }
 
-// Count is how many calls of f there were.
+// Count returns how many calls of f there were.
 func (c *Calls) Count(f cl.Fn) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.by[f]
 }
 
-// Left is how many objects were made, or kept, and not released.
+// Left returns how many references to objects were not released. One released too often counts as
+// well.
 func (c *Calls) Left() (n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
