@@ -1,15 +1,15 @@
-// Package clc prints kernels in OpenCL C: it turns a command of package device into launches of
-// kernels on a GPU, whose results are those that package kernel defines.
+// Package clc prints kernels in OpenCL C. It turns a command of package device into launches of
+// kernels on a GPU, with the results that package kernel defines.
 //
-// The text is OpenCL C 1.2 with a layer of macros (dialect.h), so that clang can compile the same
-// for NVIDIA's PTX. It computes with the operations that IEEE 754 rounds correctly, fused
-// multiply-adds and bits, contraction being off, and with the functions of package kernel made of
-// these: on a device that rounds so, and keeps denormal numbers, all results have the bits of the
-// CPU's. An OpenCL device does so in float64, and in float32 where it offers
-// -cl-fp32-correctly-rounded-divide-sqrt; without that, quotients and square roots of float32 may
-// be 3 ulp off.
+// The text is OpenCL C 1.2 behind a layer of macros (dialect.h), so clang can also compile it to
+// NVIDIA's PTX. It uses only correctly rounded IEEE 754 operations, fused multiply-adds and bit
+// operations, with contraction off; the functions of package kernel are made of these. So on a
+// device that rounds correctly and keeps denormal numbers, all results have the bits of the CPU's.
+// An OpenCL device does so in float64, and in float32 if it offers
+// -cl-fp32-correctly-rounded-divide-sqrt. Without that option, quotients and square roots of
+// float32 may be 3 ulp off.
 //
-// The package knows no driver. It neither compiles the text nor runs anything: backends do.
+// The package knows no driver: backends compile the text and run it.
 //
 //	l := clc.Lowering{Limits: limits}
 //	err := l.Lower(&command, &clc.Place{})
@@ -24,19 +24,19 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// Options are what a program is compiled with at least. Where the device has CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT,
-// -cl-fp32-correctly-rounded-divide-sqrt belongs to them.
+// Options are the least compiler options of a program. A device with
+// CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT also needs -cl-fp32-correctly-rounded-divide-sqrt.
 const Options = "-cl-std=CL1.2"
 
-// Limits are what a device can do.
+// Limits are the capabilities of a device.
 type Limits struct {
-	FP64       bool // it has float64; without, commands that need it fail with ErrUnsupported
-	GroupSize  int  // items of a work group: 256 are needed
-	LocalBytes int  // memory of a work group: 32 KiB are needed
-	Units      int  // work groups that run side by side, about
+	FP64       bool // it has float64; if not, commands that need it fail with ErrUnsupported
+	GroupSize  int  // work items of a work group: at least 256
+	LocalBytes int  // local memory of a work group: at least 32 KiB
+	Units      int  // roughly how many work groups run at once
 }
 
-// A Source is the text of one program, with one kernel. Equal texts are the same Source.
+// A Source is the text of a program with one kernel. Equal texts are the same Source.
 type Source struct {
 	ID   int // dense, from 0
 	Name string
@@ -44,17 +44,17 @@ type Source struct {
 
 	usesFP64 bool
 	canFail  bool // takes the fault slots
-	lanes    int  // elements that an item of a Map has at a time
+	lanes    int  // how many elements a work item of a Map computes at a time
 }
 
-// An OperandKind tells what memory an Operand is.
+// An OperandKind says which memory an Operand is.
 type OperandKind uint8
 
 const (
-	Buf     OperandKind = iota // Index says which of Command.Buf
-	Scratch                    // Index says which of Lowering.Scratch
+	Buf     OperandKind = iota // Command.Buf[Index]
+	Scratch                    // Lowering.Scratch[Index]
 	Fault                      // the buffer of all fault slots
-	Part                       // Index says which of the Parts of Command.Args
+	Part                       // the buffer of Command.Args.Parts[Index]
 )
 
 // An Operand is a pointer argument of a kernel.
@@ -63,41 +63,45 @@ type Operand struct {
 	Index int
 }
 
-// A Launch runs the kernel of Source, in one dimension, over Groups work groups of Local items
-// each. The kernel's arguments are Args, in order, and then Params: one struct by value.
+// A Launch runs the kernel of Source, in one dimension, with Groups work groups of Local items
+// each. The kernel's arguments are Args, in order, and then Params, one struct by value.
 type Launch struct {
 	Source        *Source
-	Args          []Operand // not to be changed
+	Args          []Operand // shared: callers do not change them
 	Params        []uint64
 	Groups, Local int
 }
 
-// A Place tells where the operands of a command are.
+// A Place says where the operands of a command are.
 type Place struct {
-	// Base is how many bytes before each buffer begins the memory that the kernel is given for it: a multiple of 8.
+	// Base is, for each operand, the offset of its buffer in the memory object that the kernel gets,
+	// in bytes. It is a multiple of 8.
 	Base [device.MaxOperands]int64
-	// Parts is the same for each of Args.Parts; nil if it is 0 for all.
+	// Parts is the same for each of Args.Parts; nil: all are 0.
 	Parts []int64
-	// Fault is the number of the command's slot, FaultWords long, in the buffer of fault slots.
+	// Fault is the number of the command's slot in the buffer of fault slots. A slot has FaultWords
+	// words.
 	Fault int64
 }
 
 // A Lowering turns commands into launches. It is reused, by one goroutine at a time.
 type Lowering struct {
 	Limits Limits
-	// Launches of all commands since Reset, to be run in order. Their Params are good until the next Reset.
+	// Launches are those of all commands since Reset, in the order to run them. Their Params are
+	// valid until the next Reset.
 	Launches []Launch
-	// Scratch are the bytes of the buffers that the launches of the last command need besides; their
-	// contents don't matter before.
+	// Scratch are the sizes, in bytes, of the scratch buffers that the last command's launches use.
+	// Their contents need not be initialised.
 	Scratch []int64
-	// CanFail says that the last command writes to its fault slot if it fails; it must be zero before.
+	// CanFail says that the last command may fail, and then writes to its fault slot. The slot must
+	// be zero before.
 	CanFail bool
 
 	words   []uint64 // of Params
-	first   int      // where those of the next launch begin
+	first   int      // where the next launch's words begin
 	place   *Place
 	axes    [4]axes
-	outside error // the first operand that reaches outside of its buffer
+	outside error // about the first operand that reaches outside of its buffer
 }
 
 // Reset forgets the launches.
@@ -105,9 +109,10 @@ func (l *Lowering) Reset() {
 	l.Launches, l.words = l.Launches[:0], l.words[:0]
 }
 
-// Lower appends the launches of c, none if it has no elements. With an error nothing was appended:
-// it wraps ErrUnsupported, as for the codes Math, Upload and Download, or says that an operand
-// reaches outside of its buffer. An element-wise command costs no memory but what is appended.
+// Lower appends the launches of c: none if c has no elements. If it returns an error, it has
+// appended nothing. The error wraps ErrUnsupported (always for the codes Math, Upload and
+// Download), or says that an operand reaches outside of its buffer. Lowering an element-wise
+// command allocates nothing but room for its launches.
 func (l *Lowering) Lower(c *device.Command, at *Place) error {
 	l.Scratch, l.CanFail, l.place = l.Scratch[:0], false, at
 	if l.Limits.GroupSize < 256 || l.Limits.LocalBytes < 32<<10 {
@@ -157,8 +162,8 @@ func unsupported(k *device.Kernel) error {
 	return fmt.Errorf("opencl: kernel %s, a %v of %v to %v: %w", k.Name, k.Code, k.In, k.Out, device.ErrUnsupported)
 }
 
-// FaultWords is how many words of 8 bytes a fault slot has: what went wrong (0: nothing), and for a wrong index its
-// place in row-major order, the index, and the length of the axis.
+// FaultWords is the length of a fault slot in words of 8 bytes: what went wrong (0: nothing) and,
+// for a wrong index, its row-major place, the index, and the length of the axis.
 const FaultWords = 4
 
 const (
@@ -166,15 +171,15 @@ const (
 	zeroDivision = 2
 )
 
-// errZeroDivision is the error of the CPU, whose kernels panic as Go does: a program says the same
-// wherever it computes.
+// errZeroDivision is the error that the CPU's kernels report, which panic as Go does. So a program
+// reports the same on all devices.
 var errZeroDivision = func() (err error) {
 	defer func() { err = fmt.Errorf("kernel panicked: %w", recover().(error)) }()
 	zero := 0
 	return fmt.Errorf("no panic: %d", 1/zero)
 }()
 
-// Failure is the error of a command that has run, of which this is the fault slot.
+// Failure returns the error in the fault slot of a command that has run, or nil.
 func Failure(slot []int64) error {
 	switch slot[0] {
 	case 0:
@@ -185,7 +190,8 @@ func Failure(slot []int64) error {
 	return errZeroDivision
 }
 
-// within notes that the elements of operand i of c from least to most, where it begins being 0, are used.
+// within notes that c uses the elements least to most of operand i, counted from where the operand
+// begins. If they reach outside of the buffer, Lower fails.
 func (l *Lowering) within(c *device.Command, i, least, most int) {
 	dt := c.Kernel.Out
 	if i > 0 {
@@ -196,7 +202,8 @@ func (l *Lowering) within(c *device.Command, i, least, most int) {
 	}
 }
 
-// spans notes that operand i of c is used over all of these spaces together, in each of which it is operand o.
+// spans notes that c uses operand i at every combination of places in the given spaces. In each
+// space the operand is number o.
 func (l *Lowering) spans(c *device.Command, i, o int, spaces ...*axes) {
 	least, most := 0, 0
 	for _, a := range spaces {
@@ -214,12 +221,12 @@ func (l *Lowering) spans(c *device.Command, i, o int, spaces ...*axes) {
 // push appends words to the parameters of the next launch.
 func (l *Lowering) push(words ...uint64) { l.words = append(l.words, words...) }
 
-// offset is where operand i of c begins, in elements of the given size.
+// offset returns where operand i of c begins in its memory object, in elements of the given size.
 func (l *Lowering) offset(c *device.Command, i, size int) uint64 {
 	return uint64(l.place.Base[i])/uint64(size) + uint64(c.Off[i])
 }
 
-// off pushes it.
+// off pushes the offset of operand i.
 func (l *Lowering) off(c *device.Command, i, size int) { l.push(l.offset(c, i, size)) }
 
 // slot pushes where the command's fault slot begins.
@@ -228,17 +235,17 @@ func (l *Lowering) slot() {
 	l.push(uint64(l.place.Fault) * FaultWords)
 }
 
-// launch appends a launch with the words pushed since the last one. All of a command's launches ask
-// for the same form of source first.
+// launch appends a launch of s with the words pushed since the last launch.
 func (l *Lowering) launch(s *Source, args []Operand, groups, local int) {
 	l.Launches = append(l.Launches, Launch{Source: s, Args: args, Params: l.words[l.first:len(l.words):len(l.words)], Groups: groups, Local: local})
 	l.first = len(l.words)
 }
 
-// scratch asks for a scratch buffer.
+// scratch adds a scratch buffer.
 func (l *Lowering) scratch(bytes int) { l.Scratch = append(l.Scratch, int64(bytes)) }
 
-// source is the Source of a form of k, from the table or made by make.
+// source returns the Source of form f of k; make prints it if it is new. On a device without
+// float64 it takes the soft form if the plain one needs float64.
 func (l *Lowering) source(k *device.Kernel, f form, make func(*program, *device.Kernel, form) error) (*Source, error) {
 	s, err := sourceOf(k, f, make)
 	if err == nil && s.usesFP64 && !l.Limits.FP64 {
@@ -252,9 +259,9 @@ func (l *Lowering) source(k *device.Kernel, f form, make func(*program, *device.
 }
 
 const (
-	items     = 256     // of a group
-	maxGroups = 1 << 16 // of a kernel that goes on behind what the groups together have worked on
+	items     = 256     // of a work group
+	maxGroups = 1 << 16 // work groups of a kernel whose items loop over the elements
 )
 
-// groupsFor is how many groups work on n elements, an item on one or more.
+// groupsFor returns how many work groups compute n elements, one or more for each item.
 func groupsFor(n int) int { return min((n+items-1)/items, maxGroups) }

@@ -16,8 +16,8 @@ import (
 
 var seed = flag.Uint64("seed", 0, "of random numbers; 0: another one each time")
 
-// openCL returns a device of OpenCL of any kind, or skips the test. All that a backend promises is
-// tested by package device/opencl.
+// openCL returns an OpenCL device of any kind, or skips the test. Package device/opencl tests
+// everything that a backend promises.
 func openCL(t *testing.T) device.Backend {
 	t.Helper()
 	t.Setenv("ASYNCGEN_OPENCL_CPU", "1")
@@ -43,7 +43,7 @@ func run(t *testing.T, b device.Backend, c device.Command) {
 	}
 }
 
-// put returns memory of the device with these contents, until the test ends.
+// put returns device memory with these contents, until the test ends.
 func put[T device.Element](t *testing.T, b device.Backend, values []T) *device.Buffer {
 	t.Helper()
 	dt := device.DTypeOf[T]()
@@ -58,7 +58,7 @@ func put[T device.Element](t *testing.T, b device.Backend, values []T) *device.B
 	return buf
 }
 
-// get sets values to what the buffer holds.
+// get reads the contents of a buffer into values.
 func get[T device.Element](t *testing.T, b device.Backend, buf *device.Buffer, values []T) {
 	t.Helper()
 	dt := device.DTypeOf[T]()
@@ -67,7 +67,7 @@ func get[T device.Element](t *testing.T, b device.Backend, buf *device.Buffer, v
 	copy(values, device.Slice[T](host, 0, len(values)))
 }
 
-// The functions that are not correctly rounded have the bits of package kernel's.
+// Functions that are not correctly rounded have the same bits as package kernel's.
 func TestBits(t *testing.T) {
 	dev := openCL(t)
 	if *seed == 0 {
@@ -81,8 +81,8 @@ func TestBits(t *testing.T) {
 
 var functions = []kernel.Prim{kernel.PrimExp, kernel.PrimExpm1, kernel.PrimLog, kernel.PrimLog1p, kernel.PrimSin, kernel.PrimCos, kernel.PrimTanh, kernel.PrimErf, kernel.PrimPow, kernel.PrimSqrt, kernel.PrimDiv}
 
-// bits compares the functions for numbers of any bits and for ordinary ones. They are all in one
-// expression, of which an immediate chooses one: compiling them takes less time so.
+// bits compares the functions on ordinary numbers and on random bits. All are in one expression, in
+// which an immediate chooses a function: that compiles faster.
 func bits[T float32 | float64, B uint32 | uint64](t *testing.T, dev device.Backend, rnd *rand.Rand, from func(B) T, to func(T) uint64, any func() B) {
 	const n = 4000
 	dt := device.DTypeOf[T]()
@@ -131,7 +131,7 @@ func bits[T float32 | float64, B uint32 | uint64](t *testing.T, dev device.Backe
 
 func constant(i int) *kernel.Expr { return kernel.Const(float64(i), device.Int64) }
 
-// Convolutions of more channels and places than a tile has are what their definition says, to the last bit.
+// Convolutions with more channels and places than a tile have the bits of their definition.
 func TestConvolutions(t *testing.T) {
 	dev := openCL(t)
 	convolve(t, dev, [3]int{2, 2, 5}, 3, [2]device.Window{
@@ -187,7 +187,8 @@ func convolve(t *testing.T, dev device.Backend, shape [3]int, channels int, ws [
 	}
 }
 
-// What an expression makes of a product and a vector in one kernel is what it makes of their elements.
+// A product with an expression in one kernel gives what the expression gives for the elements of
+// the product and the vector.
 func TestMadeOfProducts(t *testing.T) {
 	dev := openCL(t)
 	const m, n, k, step = 20, 30, 40, 2
@@ -221,8 +222,8 @@ func TestMadeOfProducts(t *testing.T) {
 	}
 }
 
-// What is computed by vectors, where operands are aligned, has the bits of what is not, and of
-// package kernel's functions.
+// Vector kernels for aligned operands give the same bits as scalar ones, and as package kernel's
+// functions.
 func TestBitsOfVectors(t *testing.T) {
 	dev := openCL(t)
 	const n = 1<<17 + 3
@@ -252,8 +253,8 @@ func TestBitsOfVectors(t *testing.T) {
 	}
 }
 
-// Products have the bits of sums in order, whatever the layout and the tiles, and so have some of
-// their rows alone, which are of smaller tiles.
+// Products have the bits of sums in order, whatever the layout and the tiles. So do a few of their
+// rows computed alone, with smaller tiles.
 func TestLargeProducts(t *testing.T) {
 	dev := openCL(t)
 	dt := device.Float32

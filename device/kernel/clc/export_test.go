@@ -1,6 +1,6 @@
 package clc
 
-// Sources are all that were printed so far.
+// Sources returns all sources printed so far, by ID.
 func Sources() []*Source {
 	sources.mu.RLock()
 	defer sources.mu.RUnlock()
@@ -11,7 +11,7 @@ func Sources() []*Source {
 	return all
 }
 
-// Paragraphs are the names in the library.
+// Paragraphs returns the names in library.cl.
 func Paragraphs() []string {
 	var names []string
 	for name := range library() {
@@ -20,7 +20,7 @@ func Paragraphs() []string {
 	return names
 }
 
-// Kernels are the names in kernels.cl.
+// Kernels returns the names in kernels.cl.
 func Kernels() []string {
 	var names []string
 	for name := range kernelTexts() {

@@ -16,8 +16,8 @@ var (
 	outScratches = []Operand{{Buf, 0}, {Scratch, 0}, {Scratch, 1}}
 )
 
-// split merges the kept axes of c and the others by themselves, with the strides of the input and,
-// if there are any, those of the output.
+// split merges the kept axes of c and its folded axes separately, with the strides of the input
+// and, if withOut is set, those of the output.
 func (l *Lowering) split(c *device.Command, withOut bool) (kept, folded *axes, err error) {
 	kept, folded = &l.axes[0], &l.axes[1]
 	shape, n := c.Args.Shape, c.Args.Kept
@@ -40,20 +40,22 @@ func (l *Lowering) split(c *device.Command, withOut bool) (kept, folded *axes, e
 	return kept, folded, folded.merge(shape[n:], in[n:], out[n:])
 }
 
-// foldForm is the form of a kernel with these two views.
+// foldForm returns the form of a kernel with these two views.
 func foldForm(kept, folded *axes) form {
 	return form{rank: printed(kept, folded), flags: wide(max(kept.size(), folded.size()))}
 }
 
-// areColumns reports whether neighbouring results are made of neighbours in memory, and the elements of one are not.
+// areColumns reports whether neighbouring results are folds of neighbours in memory, while the
+// elements of one result are not neighbours.
 func areColumns(kept, folded *axes) bool {
 	return kept.rank > 0 && kept.strides[0][0] == 1 && !(folded.rank > 0 && folded.strides[0][0] == 1)
 }
 
-// columns is how many results, neighbours in memory, a group folds together at least.
+// columns is the least number of neighbouring results that a work group folds together by columns.
 const columns = 16
 
-// folding is what a Reduce kernel folds by, and what it makes of the elements of its inputs for that.
+// folding returns what the Reduce kernel k folds by, and the expression of its inputs that it
+// folds.
 func folding(k *device.Kernel) (kernel.Reducer, *kernel.Expr, error) {
 	var r kernel.Reducer
 	var e *kernel.Expr
@@ -116,7 +118,8 @@ func (l *Lowering) lowerReduce(c *device.Command) error {
 	return l.combine(c, blocks)
 }
 
-// splitInputs merges the kept axes of c and the others, with the strides of all inputs.
+// splitInputs merges the kept axes of c and its folded axes separately, with the strides of all
+// inputs.
 func (l *Lowering) splitInputs(c *device.Command, kept, folded *axes) error {
 	shape, n := c.Args.Shape, c.Args.Kept
 	var outer, inner [device.MaxOperands][]int
@@ -134,7 +137,8 @@ func (l *Lowering) splitInputs(c *device.Command, kept, folded *axes) error {
 	return folded.merge(shape[n:], inner[:inputs]...)
 }
 
-// blockArgs are the arguments of a kernel with so many inputs that folds blocks.
+// blockArgs are the arguments of a kernel that folds blocks into scratch memory, by its number of
+// inputs.
 var blockArgs [device.MaxOperands][]Operand
 
 func init() {
@@ -161,7 +165,7 @@ func (l *Lowering) combine(c *device.Command, blocks int) error {
 	return nil
 }
 
-// reducerOf is the reducer that k folds elements of type dt by.
+// reducerOf returns the reducer by which k folds elements of type dt.
 func reducerOf(k *device.Kernel, dt device.DType) (kernel.Reducer, error) {
 	r, ok := k.Body.(kernel.Reducer)
 	if !ok || len(k.In) != 1 || r.Prim().Func(dt) == nil {
@@ -215,7 +219,7 @@ func printReduce(p *program, k *device.Kernel, f form) error {
 	return nil
 }
 
-// lines is the text of a macro that has several lines.
+// lines returns text as the body of a macro with several lines.
 func lines(text string) string { return "\\\n" + strings.ReplaceAll(text, "\n", " \\\n") }
 
 func printTree(p *program, k *device.Kernel, _ form) error {
@@ -254,7 +258,7 @@ func (l *Lowering) lowerArgReduce(c *device.Command) error {
 	return nil
 }
 
-// better adds the macro BETTER of the reducers max and min of elements of type dt.
+// better adds the macro BETTER for the reducer max or min of elements of type dt.
 func (p *program) better(r kernel.Reducer, dt device.DType) {
 	than := ">"
 	if r == kernel.ReduceMin {
@@ -267,7 +271,7 @@ func (p *program) better(r kernel.Reducer, dt device.DType) {
 	p.define("BETTER(x, y)", text)
 }
 
-// isArg reports whether k finds the place of an extreme number.
+// isArg reports whether k finds the index of a greatest or least element.
 func isArg(k *device.Kernel) bool {
 	r, ok := k.Body.(kernel.Reducer)
 	return ok && (r == kernel.ReduceMax || r == kernel.ReduceMin) && len(k.In) == 1 && k.In[0] != device.Bool && k.Out == device.Int64
@@ -287,8 +291,8 @@ func printArgReduce(p *program, k *device.Kernel, f form) error {
 	return nil
 }
 
-// Rows of so many elements are scanned by a group each, if they are not more than what would keep a
-// device busy with an item each.
+// Each row of at least longRow elements is scanned by a work group. If there are manyRows rows or
+// more, one item for each row is enough to keep a device busy.
 const (
 	longRow  = 128
 	manyRows = 1 << 12
@@ -337,10 +341,11 @@ func printScan(p *program, k *device.Kernel, f form) error {
 	return nil
 }
 
-// rowBlocks is how many blocks of a long row are folded at a time.
+// rowBlocks is how many blocks of a long row a work group folds at a time.
 const rowBlocks = 4
 
-// rowArgs are the arguments of a kernel with so many inputs; those that are missing are not used.
+// rowArgs are the arguments of the kernel rows, by its number of inputs. It does not access missing
+// inputs.
 var rowArgs = [...][]Operand{
 	1: {{Buf, 0}, {Buf, 1}, {Buf, 1}, {Buf, 1}},
 	2: {{Buf, 0}, {Buf, 1}, {Buf, 2}, {Buf, 1}},

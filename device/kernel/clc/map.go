@@ -9,7 +9,8 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
-// mapArgs are the arguments of a kernel with so many inputs; mapFaultArgs with the fault slots.
+// mapArgs are the arguments of a Map kernel, by its number of inputs. mapFaultArgs also have the
+// fault slots.
 var mapArgs, mapFaultArgs [device.MaxOperands][]Operand
 
 func init() {
@@ -69,12 +70,12 @@ func (l *Lowering) lowerMap(c *device.Command) error {
 
 const (
 	lanes       = 4       // of a vector
-	vectorsFrom = 1 << 16 // elements for which vectors are worth a kernel of their own
-	vectorNodes = 12      // of the expressions that are so simple that memory is what takes the time
+	vectorsFrom = 1 << 16 // elements that make vectors worth a kernel of their own
+	vectorNodes = 12      // of an expression that is limited by memory, not arithmetic
 )
 
-// isAligned reports whether all operands of c, which are contiguous, begin where a vector may.
-// Memory that a kernel is given does.
+// isAligned reports whether all operands of c, which are contiguous, are aligned for vectors. The
+// memory objects themselves are aligned.
 func (l *Lowering) isAligned(c *device.Command) bool {
 	isAligned := l.offset(c, 0, c.Kernel.Out.Size())%lanes == 0
 	for i, dt := range c.Kernel.In {
@@ -83,7 +84,7 @@ func (l *Lowering) isAligned(c *device.Command) bool {
 	return isAligned
 }
 
-// isSimple reports whether e takes less time than its operands do to come from memory.
+// isSimple reports whether computing e takes less time than loading its operands.
 func isSimple(e *kernel.Expr) bool {
 	nodes := e.Nodes()
 	return len(nodes) <= vectorNodes && !slices.ContainsFunc(nodes, func(x *kernel.Expr) bool {
@@ -103,7 +104,7 @@ func dividesInts(e *kernel.Expr) bool {
 	return e.Kind() == kernel.Application && (e.Prim() == kernel.PrimDiv || e.Prim() == kernel.PrimPow) && e.DType() == device.Int64
 }
 
-// isOf returns an error if e is no expression of k's inputs that has the type of its output.
+// isOf returns an error unless e is an expression of k's inputs that has the type of its output.
 func isOf(k *device.Kernel, e *kernel.Expr) error {
 	if e == nil || e.DType() != k.Out || e.Args() > len(k.In) || len(k.In) >= device.MaxOperands {
 		return unsupported(k)
@@ -175,7 +176,7 @@ func printMap(p *program, k *device.Kernel, f form) error {
 	return nil
 }
 
-// printVectors prints what has an item compute four neighbours at a time.
+// printVectors prints a loop in which an item computes four neighbouring elements at a time.
 func printVectors(b *strings.Builder, k *device.Kernel, e *kernel.Expr) {
 	b.WriteString("\tfor (I i = AG_GLOBAL_ID; i < P_N / 4; i += AG_GLOBAL_SIZE) {\n")
 	for i, dt := range k.In {
@@ -190,7 +191,8 @@ func printVectors(b *strings.Builder, k *device.Kernel, e *kernel.Expr) {
 	fmt.Fprintf(b, "\t\t((AG_GLOBAL %s4 *)(out + P_OUT))[i] = y;\n\t}\n", ctype(k.Out))
 }
 
-// printExpr prints a statement for each node of e and returns the name of its value. Operands are what operand says.
+// printExpr prints a statement for each node of e and returns the name of the result. operand
+// returns the text of an operand.
 func printExpr(b *strings.Builder, e *kernel.Expr, operand func(i int) string) string {
 	names := map[*kernel.Expr]string{}
 	for i, x := range e.Nodes() {
@@ -215,7 +217,7 @@ func printExpr(b *strings.Builder, e *kernel.Expr, operand func(i int) string) s
 	return names[e]
 }
 
-// primitives are the texts for floats; _ is the suffix of the type, # its bits.
+// primitives are the texts for floats. _ stands for the type's suffix, # for its bits.
 var primitives = map[kernel.Prim]string{
 	kernel.PrimNeg:   "-x",
 	kernel.PrimAbs:   "ag_abs_(x)",
@@ -248,7 +250,7 @@ var primitives = map[kernel.Prim]string{
 	kernel.PrimWhere: "x ? y : z",
 }
 
-// intPrimitives are those that differ for int64.
+// intPrimitives are the texts for int64 where they differ.
 var intPrimitives = map[kernel.Prim]string{
 	kernel.PrimNeg: "ag_neg_(x)",
 	kernel.PrimAdd: "ag_add_(x, y)",
@@ -258,7 +260,7 @@ var intPrimitives = map[kernel.Prim]string{
 	kernel.PrimPow: "ag_pow_(x, y, &wrong)",
 }
 
-// primitive is the text of an application to the named operands.
+// primitive returns the text of e, an application, to the named operands.
 func primitive(e *kernel.Expr, operands [3]string) string {
 	if e.Prim() == kernel.PrimCast {
 		return cast(operands[0], e.In()[0].DType(), e.DType())
@@ -271,7 +273,7 @@ func primitive(e *kernel.Expr, operands [3]string) string {
 	return expand(text, of, operands)
 }
 
-// expand replaces the words x, y, z and the marks _ and # of a text.
+// expand replaces the operands x, y and z and the marks _ and # in a text.
 func expand(text string, of device.DType, operands [3]string) string {
 	bits := "32"
 	if of == device.Float64 {
@@ -309,7 +311,7 @@ func cast(x string, from, to device.DType) string {
 	return "(" + ctype(to) + ")" + x
 }
 
-// reducerText is the text of a reducer as a macro of x and y.
+// reducerText returns a reducer as the body of a macro with operands x and y.
 func reducerText(r kernel.Reducer, dt device.DType) string {
 	text := primitives[r.Prim()]
 	if special, ok := intPrimitives[r.Prim()]; ok && dt == device.Int64 {

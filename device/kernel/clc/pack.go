@@ -2,21 +2,21 @@ package clc
 
 import "github.com/asyncgen/asyncgen/device"
 
-// packItems are the items of a group that copies a piece.
+// packItems is how many work items copy a piece.
 const packItems = 64
 
-// What one launch of Pack takes.
+// The limits of Pack.
 const (
-	PackMost   = 64   // pieces
+	PackMost   = 64   // pieces of a launch
 	PieceMost  = 4096 // bytes of a piece
-	PieceAlign = 64   // where a piece may begin in what they are packed into
+	PieceAlign = 64   // a piece is packed at a multiple of this
 )
 
-// A Piece is some bytes that are copied to be read together with others.
+// A Piece is some bytes that are packed together with others, so that one read brings all.
 type Piece struct {
-	From  int64 // where they begin, in the memory that the kernel is given
-	To    int64 // where they are copied to; a multiple of PieceAlign, less than 4 MiB
-	Bytes int   // how many: at most PieceMost
+	From  int64 // where they begin in operand 1
+	To    int64 // where they go in operand 0: a multiple of PieceAlign, less than 4 MiB
+	Bytes int   // at most PieceMost
 }
 
 var (
@@ -24,7 +24,7 @@ var (
 	packArgs = []Operand{{Buf, 0}, {Buf, 1}}
 )
 
-// PackSource is the source of the launches of Pack.
+// PackSource returns the Source of the launches of Pack.
 func PackSource() *Source {
 	s, err := sourceOf(packing, form{}, printPack)
 	if err != nil {
@@ -33,7 +33,7 @@ func PackSource() *Source {
 	return s
 }
 
-// Pack appends a launch that copies pieces, PackMost at most, of memory that is its operand 1 to operand 0.
+// Pack appends a launch that copies at most PackMost pieces from operand 1 to operand 0.
 func (l *Lowering) Pack(pieces []Piece) {
 	l.first = len(l.words)
 	for i := range PackMost {
@@ -49,7 +49,7 @@ func (l *Lowering) Pack(pieces []Piece) {
 	l.launch(PackSource(), packArgs, len(pieces), packItems)
 }
 
-// placeOf is where a piece goes, and its size, as the text has it.
+// placeOf returns, in 32 bits, where piece i goes and how long it is; 0 if there is no such piece.
 func placeOf(pieces []Piece, i int) uint64 {
 	if i >= len(pieces) {
 		return 0

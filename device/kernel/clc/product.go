@@ -9,7 +9,7 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
-// arithmetic adds the macros of numbers of type dt.
+// arithmetic adds the macros for numbers of type dt.
 func (p *program) arithmetic(dt device.DType) {
 	p.define("T", ctype(dt))
 	names := [3]string{"(x)", "(y)", "(z)"}
@@ -29,7 +29,8 @@ func isProduct(k *device.Kernel) bool {
 	return k.Body == nil && len(k.In) == 2 && k.In[0] == k.Out && k.In[1] == k.Out && k.Out != device.Bool
 }
 
-// A group computes a square tile of a product of matrices: a narrow one where one side of that is at most as long.
+// A work group computes a square tile of a product of matrices. The values are the sides of tiles:
+// a narrow one is for products with a side of at most narrowTile.
 const (
 	narrowTile = 16
 	wideTile   = 64
@@ -37,9 +38,9 @@ const (
 	tileDepth  = 16
 )
 
-// floatTile is the tile for the product of batch pairs of matrices of float32, m x n: a large one
-// if there are enough of these to keep all units busy, and hardly more of them is outside of the
-// product than of wide ones.
+// floatTile returns the tile for batch products of float32, m x n each. It is a large one if there
+// are enough large tiles to keep all units busy, and if they cover at most a quarter more than wide
+// ones do.
 func (l *Lowering) floatTile(batch, m, n int) int {
 	up := func(n, tile int) int { return (n + tile - 1) / tile }
 	large, wide := up(m, largeTile)*up(n, largeTile), up(m, wideTile)*up(n, wideTile)
@@ -110,9 +111,9 @@ func (l *Lowering) lowerMatMul(c *device.Command) error {
 	return nil
 }
 
-// side pushes how operand i of c, of float32, is read: its strides along the side of the product
-// and along k, whether four neighbours along k are loaded together or else along the side, and
-// whether they are a vector in memory.
+// side pushes how the kernel reads operand i of c, a float32 matrix: its strides along the side of
+// the product and along k; whether an item loads four neighbours along k (else along the side); and
+// whether these four are an aligned vector in memory.
 func (l *Lowering) side(c *device.Command, i int, batch *axes, side, k int) {
 	isAlong := k == 1 || side != 1
 	step, other := side, k
@@ -126,7 +127,7 @@ func (l *Lowering) side(c *device.Command, i int, batch *axes, side, k int) {
 	l.push(uint64(side), uint64(k), truth(isAlong), truth(isVector))
 }
 
-// truth is 1 or 0.
+// truth returns 1 or 0.
 func truth(is bool) uint64 {
 	if is {
 		return 1
@@ -134,7 +135,7 @@ func truth(is bool) uint64 {
 	return 0
 }
 
-// matrix is the space of a matrix, which is any operand of it.
+// matrix returns the space of a matrix with the given strides, the same for every operand number.
 func (l *Lowering) matrix(rows, cols int, strides []int) *axes {
 	m := &l.axes[3]
 	m.rank, m.dims[0], m.dims[1] = 2, cols, rows
@@ -144,7 +145,8 @@ func (l *Lowering) matrix(rows, cols int, strides []int) *axes {
 	return m
 }
 
-// printMatMul prints products and what an expression makes of their elements, operand 0, and of a vector's, operand 1.
+// printMatMul prints a product of matrices. The kernel's expression, if it has one, is applied to
+// each element of the product (operand 0) and the element of a vector for its column (operand 1).
 func printMatMul(p *program, k *device.Kernel, f form) error {
 	e := kernel.Arg(0, k.Out)
 	if k.Body != nil {
@@ -176,8 +178,8 @@ func printMatMul(p *program, k *device.Kernel, f form) error {
 	return nil
 }
 
-// store adds the macro STORE, which stores what e makes of an element of a product, and MORE, the
-// arguments that this needs: a vector, perhaps.
+// store adds the macro STORE, which stores e of an element of a product, and the macro MORE, the
+// kernel arguments that e needs, if any: a vector and the fault slots.
 func (p *program) store(e *kernel.Expr, vector []device.DType) {
 	var b strings.Builder
 	more := ""
@@ -200,7 +202,7 @@ func (p *program) store(e *kernel.Expr, vector []device.DType) {
 	p.define("STORE(at, sum, column)", lines("{\n"+b.String()+"\t\tout[at] = "+result+";\n\t}"))
 }
 
-// windowNames are the parameters that window pushes.
+// windowNames are the parameters that windows pushes.
 var windowNames = []string{
 	"IN0", "OUT0", "SIZE0", "STRIDE0", "PAD0", "STEP0", "HOLES0",
 	"IN1", "OUT1", "SIZE1", "STRIDE1", "PAD1", "STEP1", "HOLES1",
@@ -212,15 +214,14 @@ func (l *Lowering) windows(ws *[2]device.Window) {
 	}
 }
 
-// pushInts pushes strides and lengths.
 func (l *Lowering) pushInts(values []int) {
 	for _, v := range values {
 		l.push(uint64(v))
 	}
 }
 
-// fewChannels are as many of the result as each element of the input is better read for each of
-// again than kept for all of.
+// fewChannels bounds the output channels (or places) of a convolution without tiles. With so few,
+// reading the input again for each channel is faster than keeping a tile of it.
 const fewChannels = 4
 
 func (l *Lowering) lowerConv(c *device.Command) error {
@@ -256,7 +257,7 @@ func (l *Lowering) lowerConv(c *device.Command) error {
 	return nil
 }
 
-// convOperands pushes the windows of a convolution, and where its operands are.
+// convOperands pushes the windows, offsets and strides of a convolution.
 func (l *Lowering) convOperands(c *device.Command) {
 	ws, channels, shape := c.Args.Window, c.Args.Ints[0], c.Args.Shape
 	n, g, o := shape[0], shape[1], shape[2]
@@ -285,7 +286,7 @@ func (l *Lowering) convOperands(c *device.Command) {
 	l.pushInts(b)
 }
 
-// box notes that operand i of c is used over a space of these lengths.
+// box notes that c uses operand i over a space of these lengths.
 func (l *Lowering) box(c *device.Command, i int, strides []int, lengths ...int) {
 	a := &l.axes[3]
 	a.rank = len(lengths)
@@ -400,11 +401,11 @@ func printCopy(p *program, k *device.Kernel, f form) error {
 	return nil
 }
 
-// copyTile is the side of the square that a group copies where the axes change places.
+// copyTile is the side of the square that a work group copies in a transposing Copy.
 const copyTile = 32
 
-// turned returns the axes whose neighbours are neighbours in the output, operand 0, and in the
-// input, operand 1. It is ok if they are two, and long enough to be worth tiles.
+// turned returns the axes with stride 1 in the output (operand 0) and in the input (operand 1). It
+// is ok if these are two different axes, both long enough to be worth tiles.
 func (a *axes) turned() (inOut, inIn int, ok bool) {
 	inOut, inIn = -1, -1
 	for axis := range a.rank {
@@ -418,7 +419,7 @@ func (a *axes) turned() (inOut, inIn int, ok bool) {
 	return inOut, inIn, inOut >= 0 && inIn >= 0 && inOut != inIn && min(a.dims[inOut], a.dims[inIn]) >= copyTile/4
 }
 
-// remove takes an axis away.
+// remove removes an axis.
 func (a *axes) remove(axis int) {
 	copy(a.dims[axis:], a.dims[axis+1:a.rank])
 	for o := range a.operands {
@@ -427,7 +428,7 @@ func (a *axes) remove(axis int) {
 	a.rank--
 }
 
-// copyTiles lowers a Copy that changes the places of two axes of the space.
+// copyTiles lowers a Copy that transposes two axes of the space.
 func (l *Lowering) copyTiles(c *device.Command, space *axes, inOut, inIn int) error {
 	k, rest := c.Kernel, &l.axes[1]
 	*rest = *space
@@ -457,7 +458,7 @@ func printCopyTiles(p *program, k *device.Kernel, f form) error {
 	return nil
 }
 
-// lowerConcat copies one part after the other.
+// lowerConcat copies the parts one by one.
 func (l *Lowering) lowerConcat(c *device.Command) error {
 	k, rows, at, space := c.Kernel, c.Args.Shape[0], 0, &l.axes[0]
 	if k.Body != nil || len(k.In) != 0 {

@@ -49,7 +49,7 @@ func (l *Lowering) lowerGather(c *device.Command) error {
 	return l.settle(c, outer)
 }
 
-// along is the axis that indices choose from, of operand o of a space.
+// along returns the axis that indices choose from, as operand o of a space.
 func (l *Lowering) along(c *device.Command, o int) *axes {
 	a := &l.axes[3]
 	a.rank, a.dims[0] = 1, c.Args.Ints[0]
@@ -57,7 +57,8 @@ func (l *Lowering) along(c *device.Command, o int) *axes {
 	return a
 }
 
-// width is how many of the axes an index varies along: those behind are what one index selects.
+// width returns how many leading axes the indices vary over. Together, the axes behind them are the
+// slice that one index selects.
 func (l *Lowering) width(c *device.Command) int {
 	split := len(c.Args.Shape)
 	for split > 0 && (c.Args.Strides[2][split-1] == 0 || c.Args.Shape[split-1] == 1) {
@@ -66,7 +67,8 @@ func (l *Lowering) width(c *device.Command) int {
 	return split
 }
 
-// settle appends the launch that says which index was wrong, if one was, of those over the space of outer.
+// settle appends the launch that finds the first wrong index, if there is one. outer is the space
+// of the indices.
 func (l *Lowering) settle(c *device.Command, outer *axes) error {
 	n := outer.size()
 	f := form{part: partSettle, rank: printed(outer), flags: wide(n)}
@@ -97,8 +99,8 @@ func printSettle(p *program, _ *device.Kernel, f form) error {
 	return nil
 }
 
-// lowerScatterAdd sorts the indices by where they lead to, so that what is added to one element
-// stands together and in order, and adds it up, an item for each such element.
+// lowerScatterAdd sorts the indices by the output place they select. Then all summands of an output
+// element are neighbours, in their original order, and one item adds them up.
 func (l *Lowering) lowerScatterAdd(c *device.Command) error {
 	k := c.Kernel
 	if !isSelection(k) || k.Out == device.Bool {
@@ -151,9 +153,10 @@ func (l *Lowering) lowerScatterAdd(c *device.Command) error {
 	return l.settle(c, outer)
 }
 
-// areApart reports whether what two indices select, over the axes from split on, either is the same
-// or has nothing in common: it lies, each element at a place of its own, within as many neighbours
-// as all ways from one to another are multiples of.
+// areApart reports whether the slices of the output that two indices select are always identical or
+// disjoint. A slice covers the axes from split on. areApart checks that its elements have distinct
+// places, and that its span is no longer than the greatest common divisor of the distances between
+// slices.
 func areApart(shape device.Shape, strides []int, split, step int) bool {
 	var order []int
 	for axis := split; axis < len(shape); axis++ {
@@ -178,8 +181,8 @@ func areApart(shape device.Shape, strides []int, split, step int) bool {
 	return apart == 0 || apart >= span
 }
 
-// sortPlaces appends launches that sort the places to which indices lead. It returns which pair of
-// scratch buffers has them in the end.
+// sortPlaces appends launches that sort the indices by the output place they select. It returns
+// which pair of scratch buffers has the sorted keys and places: 0 or 1, see sumArgs.
 func (l *Lowering) sortPlaces(c *device.Command, to []int, split, count int) (merged int, err error) {
 	k, none, outer := c.Kernel, &l.axes[0], &l.axes[1]
 	if err := none.merge(nil, nil, nil); err != nil {
@@ -213,7 +216,7 @@ func (l *Lowering) sortPlaces(c *device.Command, to []int, split, count int) (me
 	return 0, nil
 }
 
-// reach notes where in the output the indices of a ScatterAdd may lead.
+// reach checks that all places that indices of a ScatterAdd can select are in the output.
 func (l *Lowering) reach(c *device.Command, to []int) {
 	least, most := 0, 0
 	for axis, d := range c.Args.Shape {

@@ -4,13 +4,14 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// Sorting is by chunks that fit into a group's memory, which are then merged two by two.
+// Rows are sorted in chunks that fit into the local memory of a work group. Sorted chunks are then
+// merged in pairs.
 const (
 	smallChunk = 64
 	largeChunk = 1024
 )
 
-// chunkFor is the length of a chunk for rows of n elements.
+// chunkFor returns the length of a chunk for rows of n elements.
 func chunkFor(n int) int {
 	if n <= smallChunk {
 		return smallChunk
@@ -18,13 +19,14 @@ func chunkFor(n int) int {
 	return largeChunk
 }
 
-// The arguments of the kernels chunks and merge; a kernel does not touch what stands there in place
-// of what there is not.
+// The arguments of the kernels chunks and merge. A launch that doesn't need an argument gets any
+// operand, and does not access it.
 var (
-	sortArgs = []Operand{{Buf, 0}, {Buf, 0}, {Buf, 0}, {Buf, 0}, {Buf, 1}} // all of a row in a chunk
-	// keys and places to go on with
+	sortArgs = []Operand{{Buf, 0}, {Buf, 0}, {Buf, 0}, {Buf, 0}, {Buf, 1}} // a row is one chunk
+	// Keys and places go to scratch memory, for merge.
 	chunkArgs = []Operand{{Buf, 0}, {Scratch, 0}, {Scratch, 1}, {Buf, 0}, {Buf, 1}}
-	placeArgs = []Operand{{Buf, 0}, {Scratch, 0}, {Scratch, 1}, {Kind: Fault}, {Buf, 2}} // those of indices
+	// The same for indices, which may be wrong.
+	placeArgs = []Operand{{Buf, 0}, {Scratch, 0}, {Scratch, 1}, {Kind: Fault}, {Buf, 2}}
 	mergeArgs = [2][]Operand{{{Scratch, 0}, {Scratch, 1}, {Scratch, 2}, {Scratch, 3}, {Buf, 0}}, {{Scratch, 2}, {Scratch, 3}, {Scratch, 0}, {Scratch, 1}, {Buf, 0}}}
 )
 
@@ -55,7 +57,7 @@ func (l *Lowering) lowerArgSort(c *device.Command) error {
 	return l.sort(c, kept, folded, first, most)
 }
 
-// sort lowers the command of ArgSort.
+// sort lowers an ArgSort.
 func (l *Lowering) sort(c *device.Command, kept, folded, first *axes, most int) error {
 	l.spans(c, 0, 1, kept, first)
 	l.spans(c, 1, 0, kept, folded)
@@ -85,7 +87,7 @@ func (l *Lowering) sort(c *device.Command, kept, folded, first *axes, most int) 
 	return err
 }
 
-// isSet is a parameter that says yes or no.
+// isSet returns a bool as a parameter.
 func isSet(is bool) uint64 {
 	if is {
 		return 1
@@ -93,9 +95,9 @@ func isSet(is bool) uint64 {
 	return 0
 }
 
-// merge appends the launches that merge chunks, in scratch buffers 0 and 1, until one is left. Its
-// first elements, if there are to be most, are the result; else it returns which pair of scratch
-// buffers has it.
+// merge appends the launches that merge sorted chunks, pair by pair, from scratch buffers 0 and 1
+// into 2 and 3 and back. If most is not 0, the last launch writes the first most elements of each
+// row to the output. Otherwise merge returns which pair of scratch buffers has the result, 0 or 1.
 func (l *Lowering) merge(c *device.Command, kept, first *axes, rows, length, most int) (from int, err error) {
 	for range 4 {
 		l.scratch(rows * length * 8)
@@ -116,8 +118,8 @@ func (l *Lowering) merge(c *device.Command, kept, first *axes, rows, length, mos
 	return from, nil
 }
 
-// keys are the texts of ulong keys of numbers, which are as the numbers are; 0 and -0 have the
-// same, and NaN the greatest.
+// keys are the texts of sort keys: numbers as ulong, in the same order. 0 and -0 have the same key,
+// and NaN has the greatest.
 var keys = [...]string{
 	device.Float32: "(ISNAN(x) ? 0xffffffffffffffffUL : (ulong)((x) == 0 ? 0x80000000u : AG_BITS32(x) >> 31 ? ~AG_BITS32(x) : AG_BITS32(x) | 0x80000000u))",
 	device.Float64: "(ISNAN(x) ? 0xffffffffffffffffUL : (x) == 0 ? 0x8000000000000000UL : AG_BITS64(x) >> 63 ? ~AG_BITS64(x) : AG_BITS64(x) | 0x8000000000000000UL)",

@@ -19,15 +19,15 @@ var libraryText string
 //go:embed kernels.cl
 var kernelsText string
 
-// A form is what the text of a kernel depends on besides the device.Kernel.
+// A form is a variant of a kernel: the text depends on the device.Kernel and its form.
 type form struct {
 	part  part
-	rank  uint8 // for how many axes its views are printed
+	rank  uint8 // how many axes its views have room for
 	flags flags
-	size  uint16 // that the text has as a constant
+	size  uint16 // the side of a tile, a constant in the text
 }
 
-// A part is one of the kernels that a command is made of.
+// A part is one of the kernels that a command consists of.
 type part uint8
 
 const (
@@ -43,19 +43,19 @@ const (
 	partFloat
 )
 
-// flags are choices of a form.
+// flags are the yes-or-no choices of a form.
 type flags uint16
 
 const (
-	isWide   flags = 1 << iota // numbers of elements need 64 bits
+	isWide   flags = 1 << iota // element counts need 64 bits
 	isView                     // operands are not contiguous
-	isAlone                    // an item computes a result
+	isAlone                    // each item computes a result by itself
 	isLast                     // the last part
-	isVector                   // operands begin where vectors do
+	isVector                   // operands are aligned for vectors
 	isSoft                     // for a device without float64
 )
 
-// sources holds what was printed: by kernel and form, and by text.
+// sources has all texts printed so far, by kernel and form, and by text.
 var sources struct {
 	mu     sync.RWMutex // guards what follows
 	byForm map[formKey]*Source
@@ -94,7 +94,7 @@ func sourceOf(k *device.Kernel, f form, make func(*program, *device.Kernel, form
 	return s, nil
 }
 
-// A program is a text that is being printed.
+// A program is a text being printed.
 type program struct {
 	name    string
 	canFail bool
@@ -106,7 +106,7 @@ type program struct {
 	body    string          // the kernel
 }
 
-// define adds a macro, perhaps one with operands.
+// define adds a macro. name may include its operands.
 func (p *program) define(name string, value any) {
 	fmt.Fprintf(&p.defines, "#define %s %v\n", name, value)
 }
@@ -120,7 +120,7 @@ func (p *program) defineIf(name string, is bool) {
 	p.define(name, value)
 }
 
-// params adds words of the parameters, as the macros P_NAME.
+// params adds words to the parameters, as macros P_NAME.
 func (p *program) params(names ...string) {
 	for _, name := range names {
 		p.define("P_"+name, fmt.Sprintf("p.w[%d]", p.words))
@@ -128,9 +128,10 @@ func (p *program) params(names ...string) {
 	}
 }
 
-// view adds the function ag_locate_NAME for a view of at most rank axes and the given number of
-// operands, whose parameters are what [Lowering.view] pushes. It ends after the last axis that
-// there is, without a loop, for which the parameters would have to be memory.
+// view adds the function ag_locate_NAME for a view with the given number of operands and room for
+// rank axes. Its parameters are the words that [Lowering.view] pushes. The text is unrolled and
+// returns after the view's last axis: with a loop, the compiler would have to keep the parameters
+// in memory.
 func (p *program) view(name string, rank uint8, operands int) {
 	first, dims := p.words, p.words+1
 	p.words += 1 + int(rank)*(1+operands)
@@ -156,10 +157,10 @@ func (p *program) view(name string, rank uint8, operands int) {
 	b.WriteString("}\n")
 }
 
-// kernel makes the kernel of this name from kernels.cl the program's.
+// kernel takes the kernel of this name from kernels.cl as the program's.
 func (p *program) kernel(name string) { p.name, p.body = "ag_"+name, kernelTexts()[name] }
 
-// text is the whole program.
+// text returns the whole program.
 func (p *program) text() string {
 	index := "uint"
 	if p.isWide {
@@ -189,7 +190,7 @@ var kernelTexts = sync.OnceValue(func() map[string]string {
 
 var word = regexp.MustCompile(`\bag_\w+`)
 
-// library are the paragraphs of library.cl, by the first name in each.
+// library has the paragraphs of library.cl, each under the first ag_ name in it.
 var library = sync.OnceValue(func() map[string]string {
 	paragraphs := map[string]string{}
 	for _, text := range strings.Split(libraryText, "\n\n")[1:] {
@@ -198,7 +199,7 @@ var library = sync.OnceValue(func() map[string]string {
 	return paragraphs
 })
 
-// needed lists the paragraphs of the library that a text needs, each after those that it needs itself.
+// needed lists the library paragraphs that a text needs, each after those that it needs itself.
 func needed(text string) (paragraphs []string) {
 	seen := map[string]bool{}
 	var visit func(text string)
@@ -215,21 +216,22 @@ func needed(text string) (paragraphs []string) {
 	return paragraphs
 }
 
-// ctype is the type in the text, and suffix how the library's functions for it end.
+// ctype returns the name of dt in the text.
 func ctype(dt device.DType) string {
 	return [...]string{device.Float32: "float", device.Float64: "double", device.Int64: "long", device.Bool: "uchar"}[dt]
 }
 
+// suffix returns the end of the names of the library's functions for dt.
 func suffix(dt device.DType) string {
 	return [...]string{device.Float32: "_f32", device.Float64: "_f64", device.Int64: "_i64", device.Bool: "_bool"}[dt]
 }
 
-// ofSize is an unsigned type of so many bytes, for what is only moved.
+// ofSize returns an unsigned type of the given size, for kernels that only move elements.
 func ofSize(bytes int) string {
 	return map[int]string{1: "uchar", 4: "uint", 8: "ulong"}[bytes]
 }
 
-// value is the text of a value of type dt with the given bits, an expression.
+// value returns an expression for the value of type dt with the given bits.
 func value(dt device.DType, bits string) string {
 	switch dt {
 	case device.Float32:

@@ -21,7 +21,7 @@ var plenty = clc.Limits{FP64: true, GroupSize: 1024, LocalBytes: 48 << 10}
 
 var plain = &device.Buffer{Bytes: 1 << 40}
 
-// command is one of k with so many inputs, all in the same buffer.
+// command returns a command of k whose operands are all in one buffer.
 func command(k *device.Kernel, n int, args *device.Args) device.Command {
 	b := plain
 	c := device.Command{Kernel: k, N: n, Args: args}
@@ -31,11 +31,10 @@ func command(k *device.Kernel, n int, args *device.Args) device.Command {
 	return c
 }
 
-// numbers are the types that are no bool.
 var numbers = []device.DType{device.Float32, device.Float64, device.Int64}
 
-// everyCommand lists commands for each text that there is: all codes, types, primitives, reducers,
-// functions and distributions, in all forms.
+// everyCommand lists commands for every text: all codes, types, primitives, reducers, functions and
+// distributions, in all forms.
 func everyCommand() (all []device.Command) {
 	add := func(k *device.Kernel, n int, args *device.Args) { all = append(all, command(k, n, args)) }
 	for _, e := range everyPrimitive() {
@@ -67,7 +66,7 @@ func everyCommand() (all []device.Command) {
 		add(device.NewKernel("equal", device.Map, kernel.Eq(x, kernel.Cast(kernel.Arg(0, device.Int64), dt)), device.Bool, device.Int64, dt), 1<<32, nil)
 	}
 	add(device.NewKernel("exp", device.Map, kernel.Exp(kernel.Arg(0, device.Float32)), device.Float32, device.Float32), 1<<20, nil)
-	// Folds of many blocks and of few elements, of rows, columns and other views.
+	// Folds of many blocks and of few elements; of rows, columns and other views.
 	folds := []*device.Args{
 		{Shape: device.Shape{3, 10000}, Kept: 1, Ints: []int{0, 0}},
 		{Shape: device.Shape{300, 20}, Kept: 1, Ints: []int{1, 1}, Strides: [4][]int{1: {1, 300}}},
@@ -173,11 +172,11 @@ func everyPrimitive() (all []*kernel.Expr) {
 	return all
 }
 
-// least is what a device has at least.
+// least are the least limits of a device.
 var least = clc.Limits{GroupSize: 256, LocalBytes: 32 << 10}
 
-// lowerAll lowers every command, for a device that has plenty of everything and for the least one,
-// which has to take what does not compute with float64.
+// lowerAll lowers every command, for a device with generous limits and for one with the least,
+// which must accept every command that does not compute with float64.
 func lowerAll(t *testing.T) {
 	t.Helper()
 	l := clc.Lowering{Limits: least}
@@ -209,7 +208,7 @@ func lowerAll(t *testing.T) {
 	checkLaunches(t, &l, "pack", before)
 }
 
-// checkLaunches checks the launches from the first on, which are those of what.
+// checkLaunches checks the launches of one command: those from index first on.
 func checkLaunches(t *testing.T, l *clc.Lowering, what string, first int) {
 	t.Helper()
 	for _, launch := range l.Launches[first:] {
@@ -230,12 +229,12 @@ func checkLaunches(t *testing.T, l *clc.Lowering, what string, first int) {
 	}
 }
 
-// hasFloat64 reports whether k has to do with it.
+// hasFloat64 reports whether k uses float64.
 func hasFloat64(k *device.Kernel) bool {
 	return k.Out == device.Float64 || slices.Contains(k.In, device.Float64) || k.Body != nil && strings.Contains(k.Body.Key(), "float64")
 }
 
-// Every kernel and every function of the library is used, and all texts are what clang takes for OpenCL C and for PTX.
+// Every kernel and library function is used, and clang accepts all texts as OpenCL C and for PTX.
 func TestTextsCompile(t *testing.T) {
 	lowerAll(t)
 	var all strings.Builder
@@ -266,11 +265,11 @@ func TestTextsCompile(t *testing.T) {
 	}
 }
 
-// headEnd is what the last line of what all texts have in common begins with.
+// headEnd is the beginning of the last line that all texts have in common.
 const headEnd = "#define AG_GLOBAL_SIZE"
 
-// together is all sources as one text, in which names end with the source's number: a compiler is
-// called once, as starting it takes longer than most texts do.
+// together returns all sources as one text. Names get the number of their source as a suffix. So
+// clang runs once: starting it takes longer than compiling most texts.
 func together(sources []*clc.Source) string {
 	head, _, _ := strings.Cut(sources[0].Text, headEnd)
 	names, macros := regexp.MustCompile(`\b(ag_\w+|I)\b`), regexp.MustCompile(`(?m)^#define (\w+)`)
@@ -287,7 +286,7 @@ func together(sources []*clc.Source) string {
 	return b.String()
 }
 
-// lookClang finds a clang, which may have a version in its name, or skips the test.
+// lookClang finds clang, with or without a version in its name, or skips the test.
 func lookClang(t *testing.T) string {
 	t.Helper()
 	names := []string{"clang"}
@@ -303,7 +302,7 @@ func lookClang(t *testing.T) string {
 	return ""
 }
 
-// Equal work is the same source, whichever kernel asks for it.
+// Kernels that compute the same share a source.
 func TestSourcesAreShared(t *testing.T) {
 	l := clc.Lowering{Limits: plenty}
 	x := kernel.Arg(0, device.Float32)
@@ -325,7 +324,7 @@ func TestSourcesAreShared(t *testing.T) {
 	}
 }
 
-// nonsense is a Body that nobody knows.
+// nonsense is an unknown Body.
 type nonsense struct{}
 
 func (nonsense) Key() string { return "nonsense" }
@@ -370,7 +369,7 @@ func TestUnsupported(t *testing.T) {
 	}
 }
 
-// What lies where is in the parameters, and an element-wise command costs no memory.
+// Offsets are parameters, not text, and lowering an element-wise command does not allocate.
 func TestPlaces(t *testing.T) {
 	x := kernel.Arg(0, device.Float32)
 	c := command(device.NewKernel("negative", device.Map, kernel.Neg(x), device.Float32, device.Float32), 1000, nil)
@@ -393,7 +392,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// Simple expressions of many elements that begin where vectors may are computed by vectors.
+// Simple expressions of many aligned elements are computed by vectors.
 func TestVectors(t *testing.T) {
 	x, y := kernel.Arg(0, device.Float32), kernel.Arg(1, device.Int64)
 	simple := device.NewKernel("simple", device.Map, kernel.Add(x, kernel.Cast(y, device.Float32)), device.Float32, device.Float32, device.Int64)
@@ -453,7 +452,8 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-// A command whose operand reaches outside of its buffer is not run; that others are is what the tests of backends see.
+// Lowering fails if an operand reaches outside of its buffer. The tests of backends see that it
+// succeeds otherwise.
 func TestOutside(t *testing.T) {
 	l := clc.Lowering{Limits: plenty}
 	for _, c := range everyCommand() {
@@ -473,7 +473,7 @@ func TestOutside(t *testing.T) {
 	}
 }
 
-// Large tiles are for products of float32 that have enough of them, and do not waste them.
+// Large tiles are for float32 products that have enough of them and waste little.
 func TestTiles(t *testing.T) {
 	for _, test := range []struct {
 		dt                 device.DType

@@ -6,11 +6,11 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// maxRank bounds the axes of a view, after those that can be walked as one were merged.
+// maxRank bounds the axes of a view after merging.
 const maxRank = 12
 
-// axes are a space, with as few axes as possible, and the strides of some operands over it. The
-// innermost axis comes first.
+// axes are an iteration space, merged into as few axes as possible, and the strides of some
+// operands over it. The innermost axis comes first.
 type axes struct {
 	rank     int
 	operands int
@@ -18,10 +18,12 @@ type axes struct {
 	strides  [device.MaxOperands][maxRank]int
 }
 
-// merge sets a to the axes of shape with the strides of operands, nil being those of something contiguous over it.
+// merge sets a to shape with the strides of operands. Neighbouring axes that all operands step
+// through as if they were one are merged. nil strides are those of an operand that is contiguous
+// over shape.
 func (a *axes) merge(shape device.Shape, operands ...[]int) error {
 	a.rank, a.operands = 0, len(operands)
-	inner := 1 // elements of the axes inside
+	inner := 1 // the number of elements of the axes further inside
 	for i := len(shape) - 1; i >= 0; i-- {
 		d := shape[i]
 		if d == 1 {
@@ -52,7 +54,7 @@ func (a *axes) merge(shape device.Shape, operands ...[]int) error {
 	return nil
 }
 
-// isContiguous reports whether all operands are.
+// isContiguous reports whether all operands are contiguous.
 func (a *axes) isContiguous() bool {
 	for o := range a.operands {
 		if a.rank > 1 || a.rank == 1 && a.strides[o][0] != 1 {
@@ -62,7 +64,7 @@ func (a *axes) isContiguous() bool {
 	return true
 }
 
-// size is how many elements the space has.
+// size returns how many elements the space has.
 func (a *axes) size() int {
 	n := 1
 	for _, d := range a.dims[:a.rank] {
@@ -71,11 +73,11 @@ func (a *axes) size() int {
 	return n
 }
 
-// fewAxes are as many as nearly all views have.
+// fewAxes is enough for nearly all views.
 const fewAxes = 4
 
-// printed is for how many axes of each of these views a text is printed. There are two kinds of
-// text only, as compiling takes long.
+// printed returns how many axes the text has room for in each of these views: fewAxes or maxRank.
+// There are only these two variants, as compiling takes long.
 func printed(views ...*axes) uint8 {
 	for _, a := range views {
 		if a.rank > fewAxes {
@@ -85,7 +87,7 @@ func printed(views ...*axes) uint8 {
 	return fewAxes
 }
 
-// view pushes what a view of these axes takes in a text for so many.
+// view pushes the rank, lengths and strides of a for a text with room for so many axes.
 func (l *Lowering) view(a *axes, printed uint8) {
 	rank := int(printed)
 	l.push(uint64(a.rank))
@@ -107,7 +109,7 @@ func (l *Lowering) view(a *axes, printed uint8) {
 	}
 }
 
-// wide is isWide if n elements need it.
+// wide returns isWide if counts up to n need 64 bits.
 func wide(n int) flags {
 	if n > 1<<31-1 {
 		return isWide
@@ -115,7 +117,7 @@ func wide(n int) flags {
 	return 0
 }
 
-// stridesOf are those of operand i of c, nil if it is contiguous.
+// stridesOf returns the strides of operand i of c; nil: it is contiguous.
 func stridesOf(c *device.Command, i int) []int {
 	if c.Args == nil {
 		return nil
