@@ -1,9 +1,9 @@
-// Package cl is the part of OpenCL 1.2 that the backend uses: its functions by name, the objects
-// that they make as types, and their codes as errors. It decides nothing: what is made, and in
-// which order, is the backend's affair.
+// Package cl is the part of OpenCL 1.2 that the backend uses: its functions by name, its objects as
+// types, and its codes as errors. It makes no decisions: the backend decides what is created, and
+// in which order.
 //
-// All calls go through a Driver, one by one or as a [Batch] in one crossing into C, and a test can
-// look at each and have it fail, see [Hook].
+// All calls go through a Driver, one by one or as a [Batch] in one crossing into C. A test can
+// watch each call and make it fail, see [Hook].
 package cl
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/asyncgen/asyncgen/device/internal/ffi"
 )
 
-// A Driver is a library of OpenCL that has been opened. It may be used by several goroutines.
+// A Driver is an OpenCL library that is open. Several goroutines may use it.
 type Driver struct {
 	Name    string // of the library
 	Hook    Hook   // nil: none; set before the first call
@@ -27,13 +27,15 @@ type Driver struct {
 
 // A Hook sees every call of a Driver. It is for tests.
 type Hook interface {
-	// Before may have a call of f fail with a code other than 0, which then is not made.
+	// Before sees each call of f first. If it returns a code other than 0, the call fails with it and
+	// is not made.
 	Before(f Fn) Code
 	// After sees the arguments and the result of a call that was made.
 	After(f Fn, args *[ffi.MaxArgs]uintptr, result uintptr)
 }
 
-// Libraries are what Open tries: what ASYNCGEN_LIBOPENCL names, or else what the library is called on this system.
+// Libraries lists the names that Open tries: ASYNCGEN_LIBOPENCL, or else the names of the library
+// on this system.
 func Libraries() []string {
 	if path := os.Getenv("ASYNCGEN_LIBOPENCL"); path != "" {
 		return []string{path}
@@ -49,8 +51,8 @@ func Libraries() []string {
 	return nil
 }
 
-// Open opens the first of Libraries that can be, and finds its functions. The error names all that was
-// tried, or the function that is missing.
+// Open opens the first of Libraries that it can, and finds its functions. The error names all
+// libraries tried, or the missing function.
 func Open() (*Driver, error) {
 	var d *Driver
 	var err error
@@ -88,7 +90,7 @@ func (d *Driver) status(f Fn, args ...uintptr) error {
 	return errorOf(f, Code(int32(d.do(f, args...))))
 }
 
-// watch makes a call that the hook sees.
+// watch makes a call under the eyes of the hook.
 func (d *Driver) watch(f Fn, args []uintptr) uintptr {
 	var all [ffi.MaxArgs]uintptr
 	copy(all[:], args)
@@ -104,11 +106,11 @@ func (d *Driver) watch(f Fn, args []uintptr) uintptr {
 	return result
 }
 
-// pointer is the address as a pointer: to memory of C, or of an Arena.
+// pointer converts an address in C memory or in an Arena to a pointer.
 func pointer(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
 
-// A Batch is calls of functions that return a code, made in one crossing. It must be on the heap, and is
-// used by one goroutine at a time.
+// A Batch is a list of calls that are made in one crossing. All are of functions that return a
+// code. A Batch must be on the heap. One goroutine at a time uses it.
 type Batch struct {
 	Driver *Driver
 	list   ffi.List
@@ -121,13 +123,13 @@ func (b *Batch) Add(f Fn, args ...uintptr) {
 	b.fns = append(b.fns, f)
 }
 
-// Len is how many calls there are.
+// Len returns how many calls there are.
 func (b *Batch) Len() int { return len(b.fns) }
 
-// Arg is argument i of a call.
+// Arg returns argument i of a call.
 func (b *Batch) Arg(call, i int) uintptr { return b.list.At(call).Args[i] }
 
-// Fn is the function of a call.
+// Fn returns the function of a call.
 func (b *Batch) Fn(call int) Fn { return b.fns[call] }
 
 // Set replaces a call.
@@ -144,8 +146,8 @@ func (b *Batch) Reset() {
 	b.fns = b.fns[:0]
 }
 
-// Run makes the calls from the given one on, up to the first that fails. It returns the index of that and
-// its error, or Len and nil.
+// Run makes the calls from the given one on, and stops at the first that fails. It returns the
+// index of that call and its error, or Len and nil.
 func (b *Batch) Run(from int) (int, error) {
 	if b.Driver.Hook != nil {
 		return b.runSingly(from)
@@ -166,10 +168,10 @@ func (b *Batch) runSingly(from int) (int, error) {
 	return len(b.fns), nil
 }
 
-// arenas are for the arguments of single calls.
+// arenas hold the arguments of single calls.
 var arenas = sync.Pool{New: func() any { return new(ffi.Arena) }}
 
-// with calls f with memory that C may be given, which is good until f returns.
+// with calls f with an arena for arguments to C. Its memory is valid until f returns.
 func with(f func(a *ffi.Arena)) {
 	a := arenas.Get().(*ffi.Arena)
 	f(a)

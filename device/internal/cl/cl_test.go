@@ -46,7 +46,8 @@ func first(t *testing.T) (*cl.Driver, cl.Device) {
 	return nil, 0
 }
 
-// increase adds 5 to each of 1,000 numbers on the device, twice in one batch. It returns the first error of a call.
+// increase adds 5 to each of 1,000 numbers on the device, twice in one batch. It returns the first
+// error of a call.
 func increase(d *cl.Driver, v cl.Device) (err error) {
 	const n, groups = 1000, 4
 	var undo []func() error
@@ -113,7 +114,7 @@ func increase(d *cl.Driver, v cl.Device) (err error) {
 		undo = append(undo, func() error { return done.Release(d) })
 	}
 	if err != nil {
-		d.Finish(queue) // what was enqueued still writes into our memory
+		d.Finish(queue) // commands in flight still write into our memory
 		return err
 	}
 	defer runtime.KeepAlive(a)
@@ -148,9 +149,9 @@ func TestBatchComputes(t *testing.T) {
 	}
 }
 
-// A counter has the n-th call fail, and counts what was made and not released.
+// A counter makes the n-th call fail, and counts objects that are created and not released.
 type counter struct {
-	fail  int // this call, from 1; 0: none
+	fail  int // the number of the call, from 1; 0: none
 	calls int
 	made  map[uintptr]int
 	hit   cl.Fn
@@ -176,7 +177,7 @@ func (c *counter) After(f cl.Fn, args *[ffi.MaxArgs]uintptr, result uintptr) {
 	}
 }
 
-// Whichever call fails, its error comes out, and everything that was made is released.
+// Whichever call fails, its error is returned, and all objects are released.
 func TestHookFailsEachCall(t *testing.T) {
 	d, v := first(t)
 	for n := 1; ; n++ {

@@ -6,7 +6,7 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// A Code is what a function returns, or the status of an event: 0 or, if it has failed, less.
+// A Code is the result of a function, or the status of an event. A failure is less than 0.
 type Code int32
 
 // The codes that mean something to the backend.
@@ -49,7 +49,7 @@ var codes = map[Code]string{
 	-68: "CL_INVALID_DEVICE_PARTITION_COUNT", -1001: "CL_PLATFORM_NOT_FOUND_KHR",
 }
 
-// String is the name of the code in C, if it has one, and its number.
+// String returns the name of the code in C, if it has one, and its number.
 func (c Code) String() string {
 	if name, ok := codes[c]; ok {
 		return fmt.Sprintf("%s (%d)", name, int32(c))
@@ -70,14 +70,13 @@ func errorOf(f Fn, c Code) error {
 	return &Error{f, c}
 }
 
-// Error names the function and the code.
 func (e *Error) Error() string { return e.Fn.String() + ": " + e.Code.String() }
 
 // Unwrap returns what the code means to users of package device: ErrOutOfMemory, ErrLost or nil.
 func (e *Error) Unwrap() error { return e.Code.Cause() }
 
-// Cause is ErrOutOfMemory, ErrLost, or nil if the code is about something else. A device, context
-// or queue that was valid and no longer is has been lost, whatever was done with it.
+// Cause returns ErrOutOfMemory, ErrLost, or nil for other codes. A device, context or queue that
+// has become invalid counts as lost, whatever the call was.
 func (c Code) Cause() error {
 	switch c {
 	case AllocationFailure, OutOfResources, OutOfHostMemory, InvalidBufferSize:

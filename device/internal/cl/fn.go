@@ -54,10 +54,10 @@ var fns = [numFns]string{
 	"clEnqueueMigrateMemObjects", "clFlush", "clFinish", "clWaitForEvents", "clGetEventInfo", "clRetainEvent", "clReleaseEvent",
 }
 
-// String is the function's name in C.
+// String returns the function's name in C.
 func (f Fn) String() string { return fns[f] }
 
-// makes reports whether f returns what it makes, and its code where its last argument says.
+// makes reports whether f returns a handle or an address, and writes its code to its last argument.
 func (f Fn) makes() bool {
 	switch f {
 	case CreateContext, CreateCommandQueue, CreateBuffer, CreateProgramWithSource, CreateProgramWithBinary, CreateKernel, EnqueueMapBuffer:

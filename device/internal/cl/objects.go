@@ -8,7 +8,7 @@ import (
 	"github.com/asyncgen/asyncgen/device/internal/ffi"
 )
 
-// What the functions make. 0 is none.
+// Handles of objects. 0 is no object.
 type (
 	Platform uintptr
 	Device   uintptr
@@ -64,16 +64,16 @@ const (
 
 	eventStatus = 0x11d3
 
-	// MigrateUndefined has memory be there, whatever is in it.
+	// MigrateUndefined migrates memory without its contents: it is allocated, and nothing is copied.
 	MigrateUndefined = 1 << 1
 )
 
-// Platforms returns all platforms: the drivers that a loader has found.
+// Platforms returns all platforms: the drivers that the OpenCL loader has found.
 func (d *Driver) Platforms() ([]Platform, error) {
 	return list[Platform](d, GetPlatformIDs)
 }
 
-// Devices returns the devices of a platform, of which there may be none.
+// Devices returns the devices of a platform. There may be none.
 func (d *Driver) Devices(p Platform) ([]Device, error) {
 	devices, err := list[Device](d, GetDeviceIDs, uintptr(p), deviceTypeAll)
 	if e, ok := err.(*Error); ok && e.Code == DeviceNotFound {
@@ -82,7 +82,7 @@ func (d *Driver) Devices(p Platform) ([]Device, error) {
 	return devices, err
 }
 
-// list calls f, which puts handles at an address, twice: to learn how many there are, and for them.
+// list calls f, which writes handles to an address, twice: for their number, and for the handles.
 func list[T ~uintptr](d *Driver, f Fn, args ...uintptr) (all []T, err error) {
 	with(func(a *ffi.Arena) {
 		count, address := a.Words(1)
@@ -100,7 +100,7 @@ func list[T ~uintptr](d *Driver, f Fn, args ...uintptr) (all []T, err error) {
 	return all, err
 }
 
-// info calls f, which puts what it knows at an address, twice: for the size, and for that.
+// info calls f, which writes data to an address, twice: for the size, and for the data.
 func (d *Driver) info(f Fn, args ...uintptr) (data []byte, err error) {
 	with(func(a *ffi.Arena) {
 		size, address := a.Words(1)
@@ -115,7 +115,7 @@ func (d *Driver) info(f Fn, args ...uintptr) (data []byte, err error) {
 	return data, err
 }
 
-// text is the part of a C string in front of the zero.
+// text returns the C string in data, without spaces around it.
 func text(data []byte) string {
 	data, _, _ = bytes.Cut(data, []byte{0})
 	return string(bytes.TrimSpace(data))
@@ -141,7 +141,8 @@ func (d *Driver) DeviceNumber(v Device, what uintptr) (int64, error) {
 	return int64(binary.LittleEndian.Uint64(word[:])), err
 }
 
-// made makes a call that returns a handle, and its code where the argument behind the given ones says.
+// made makes a call that returns a handle and writes its code to an address. args returns the
+// arguments except that address, which is the last one.
 func (d *Driver) made(f Fn, args func(a *ffi.Arena) []uintptr) (handle uintptr, err error) {
 	with(func(a *ffi.Arena) {
 		code, address := a.Words(1)
@@ -151,7 +152,7 @@ func (d *Driver) made(f Fn, args func(a *ffi.Arena) []uintptr) (handle uintptr, 
 	return handle, err
 }
 
-// CreateContext returns a context of one device.
+// CreateContext returns a context with one device.
 func (d *Driver) CreateContext(v Device) (Context, error) {
 	h, err := d.made(CreateContext, func(a *ffi.Arena) []uintptr {
 		devices, at := a.Words(1)
@@ -167,13 +168,13 @@ func (d *Driver) CreateQueue(c Context, v Device) (Queue, error) {
 	return Queue(h), err
 }
 
-// CreateBuffer returns memory of the device.
+// CreateBuffer returns device memory.
 func (d *Driver) CreateBuffer(c Context, bytes int64) (Mem, error) {
 	h, err := d.made(CreateBuffer, func(*ffi.Arena) []uintptr { return []uintptr{uintptr(c), memReadWrite, uintptr(bytes), 0} })
 	return Mem(h), err
 }
 
-// CreatePinned returns memory of the host from which the device copies without help.
+// CreatePinned returns pinned host memory: the device accesses it directly.
 func (d *Driver) CreatePinned(c Context, bytes int64) (Mem, error) {
 	h, err := d.made(CreateBuffer, func(*ffi.Arena) []uintptr {
 		return []uintptr{uintptr(c), memReadWrite | memAllocHostPtr, uintptr(bytes), 0}
@@ -181,7 +182,8 @@ func (d *Driver) CreatePinned(c Context, bytes int64) (Mem, error) {
 	return Mem(h), err
 }
 
-// Map returns the address of m for the host, to read and write, until Unmap. It waits for the queue.
+// Map returns the address at which the host can read and write m until Unmap. It waits until all
+// commands in q have ended.
 func (d *Driver) Map(q Queue, m Mem, bytes int64) (unsafe.Pointer, error) {
 	address, err := d.made(EnqueueMapBuffer, func(*ffi.Arena) []uintptr {
 		const blocking = 1
@@ -190,18 +192,19 @@ func (d *Driver) Map(q Queue, m Mem, bytes int64) (unsafe.Pointer, error) {
 	return pointer(address), err
 }
 
-// Unmap takes the address back.
+// Unmap ends the mapping of m at p. It is enqueued in q.
 func (d *Driver) Unmap(q Queue, m Mem, p unsafe.Pointer) error {
 	return d.status(EnqueueUnmapMemObject, uintptr(q), uintptr(m), uintptr(p), 0, 0, 0)
 }
 
-// Read reads bytes of m, from the given one on, to an address. It waits for them and for what is in the queue.
+// Read copies bytes of m, from offset at, to an address. It waits until they are there, after all
+// commands in q.
 func (d *Driver) Read(q Queue, m Mem, at, bytes int64, to uintptr) error {
 	const blocking = 1
 	return d.status(EnqueueReadBuffer, uintptr(q), uintptr(m), blocking, uintptr(at), uintptr(bytes), to, 0, 0, 0)
 }
 
-// Provide enqueues that m has memory, which drivers else look for when it is used first.
+// Provide enqueues the allocation of m's memory. Without it, drivers allocate at the first use.
 func (d *Driver) Provide(q Queue, m Mem) (err error) {
 	with(func(a *ffi.Arena) {
 		mem, at := a.Words(1)
@@ -211,7 +214,7 @@ func (d *Driver) Provide(q Queue, m Mem) (err error) {
 	return err
 }
 
-// CreateProgram returns a program of the given source. It is not built.
+// CreateProgram returns a program with the given source. It is not built yet.
 func (d *Driver) CreateProgram(c Context, source string) (Program, error) {
 	h, err := d.made(CreateProgramWithSource, func(a *ffi.Arena) []uintptr {
 		sources, at := a.Words(1)
@@ -221,7 +224,7 @@ func (d *Driver) CreateProgram(c Context, source string) (Program, error) {
 	return Program(h), err
 }
 
-// CreateProgramFrom returns a program of what Binary has returned. It is not built.
+// CreateProgramFrom returns a program made from a result of Binary. It is not built yet.
 func (d *Driver) CreateProgramFrom(c Context, v Device, binary []byte) (Program, error) {
 	h, err := d.made(CreateProgramWithBinary, func(a *ffi.Arena) []uintptr {
 		devices, devicesAt := a.Words(1)
@@ -235,7 +238,7 @@ func (d *Driver) CreateProgramFrom(c Context, v Device, binary []byte) (Program,
 	return Program(h), err
 }
 
-// Build compiles and links p. If that fails, log is what the compiler says.
+// Build compiles and links p. If that fails, log is the compiler's output.
 func (d *Driver) Build(p Program, v Device, options string) (log string, err error) {
 	with(func(a *ffi.Arena) {
 		devices, at := a.Words(1)
@@ -243,13 +246,14 @@ func (d *Driver) Build(p Program, v Device, options string) (log string, err err
 		err = d.status(BuildProgram, uintptr(p), 1, at, a.String(options), 0, 0)
 	})
 	if err != nil {
-		data, _ := d.info(GetProgramBuildInfo, uintptr(p), uintptr(v), programBuildLog) // without it, there is the code
+		// If this fails too, there is still the code of err.
+		data, _ := d.info(GetProgramBuildInfo, uintptr(p), uintptr(v), programBuildLog)
 		log = text(data)
 	}
 	return log, err
 }
 
-// Binary returns what p, which is built, was compiled to for its one device.
+// Binary returns the compiled form of p, which is built for one device.
 func (d *Driver) Binary(p Program) (binary []byte, err error) {
 	with(func(a *ffi.Arena) {
 		size, at := a.Words(1)
@@ -272,13 +276,13 @@ func (d *Driver) CreateKernel(p Program, name string) (Kernel, error) {
 	return Kernel(h), err
 }
 
-// Flush has the device begin with what is in q.
+// Flush makes the device begin with the commands in q.
 func (d *Driver) Flush(q Queue) error { return d.status(Flush, uintptr(q)) }
 
 // Finish waits until q is empty.
 func (d *Driver) Finish(q Queue) error { return d.status(Finish, uintptr(q)) }
 
-// Wait waits for all the events.
+// Wait waits for all events.
 func (d *Driver) Wait(events []Event) (err error) {
 	with(func(a *ffi.Arena) {
 		handles, at := a.Words(len(events))
@@ -290,7 +294,8 @@ func (d *Driver) Wait(events []Event) (err error) {
 	return err
 }
 
-// Status is how far the command of e has come: 0 when it is complete, less if it has failed.
+// Status returns the state of the command of e: 0 when it is complete, less than 0 if it has
+// failed, more than 0 before.
 func (d *Driver) Status(e Event) (status Code, err error) {
 	with(func(a *ffi.Arena) {
 		word, at := a.Words(1)
@@ -300,23 +305,23 @@ func (d *Driver) Status(e Event) (status Code, err error) {
 	return status, err
 }
 
-// Retain keeps e until one more Release.
+// Retain adds a reference to e.
 func (e Event) Retain(d *Driver) error { return d.status(RetainEvent, uintptr(e)) }
 
-// Release gives e up. What the methods of this name return is of use to nobody but tests.
+// Release drops a reference to e. Only tests have a use for the errors of the Release methods.
 func (e Event) Release(d *Driver) error { return d.status(ReleaseEvent, uintptr(e)) }
 
-// Release gives m up. The device keeps it while commands use it.
+// Release drops the reference to m. The driver keeps m while commands use it.
 func (m Mem) Release(d *Driver) error { return d.status(ReleaseMemObject, uintptr(m)) }
 
-// Release gives k up.
+// Release drops the reference to k.
 func (k Kernel) Release(d *Driver) error { return d.status(ReleaseKernel, uintptr(k)) }
 
-// Release gives p up, which its kernels keep.
+// Release drops the reference to p. Its kernels keep it alive.
 func (p Program) Release(d *Driver) error { return d.status(ReleaseProgram, uintptr(p)) }
 
-// Release gives q up.
+// Release drops the reference to q.
 func (q Queue) Release(d *Driver) error { return d.status(ReleaseCommandQueue, uintptr(q)) }
 
-// Release gives c up, which everything made in it keeps.
+// Release drops the reference to c. The objects created in it keep it alive.
 func (c Context) Release(d *Driver) error { return d.status(ReleaseContext, uintptr(c)) }

@@ -1,9 +1,9 @@
-// Package dl opens shared libraries of the system at run time: the drivers of
-// devices. It calls nothing in them, see package ffi.
+// Package dl opens shared libraries of the system at run time: the drivers of devices. It calls
+// nothing in them; package ffi does.
 //
-// A library is named as the system's linker knows it ("libOpenCL.so.1") or by an absolute path,
-// never relative to where the program happens to run. What could not be opened, or lacks a symbol,
-// is an error that names every library tried.
+// A library is given by a name that the system's linker knows ("libOpenCL.so.1") or by an absolute
+// path, never relative to the working directory. If no library can be opened, or a symbol is
+// missing, the error names every library tried.
 //
 // A program that imports this package is linked dynamically, even without cgo.
 package dl
@@ -15,13 +15,15 @@ import (
 	"strings"
 )
 
-// A Library is one that was opened. It stays so: drivers have threads of their own, which nobody can call back.
+// A Library is a shared library that is open. It is never closed, as drivers have threads of their
+// own.
 type Library struct {
-	Name   string // as Open was given it
+	Name   string // as given to Open
 	handle uintptr
 }
 
-// Open opens the first of the libraries that can be. The error has a line for each, and why it could not be.
+// Open opens the first of the libraries that it can. The error has a line for each, with the
+// reason.
 func Open(names ...string) (*Library, error) {
 	failed := errNoName
 	for _, name := range names {

@@ -10,7 +10,7 @@ import (
 	"github.com/asyncgen/asyncgen/device/internal/dl"
 )
 
-// libc is a library that each system has, and a function in it.
+// libc returns a library that every system has, and a function in it.
 func libc(t *testing.T) (name, function string) {
 	t.Helper()
 	switch runtime.GOOS {

@@ -23,9 +23,9 @@ func open(name string) (uintptr, error) {
 
 func symbol(handle uintptr, name string) (uintptr, error) { return purego.Dlsym(handle, name) }
 
-// check returns what would end, or stop, the program if the system's linker met it: it opens
-// anything that is named, and of a library that was cut off it maps what is not there, and touches
-// it. Anything else that is wrong with a file the linker itself says.
+// check returns an error for files that would crash or block the program in the system's linker.
+// The linker opens anything, even a pipe, and it maps and touches the missing end of a truncated
+// library. The linker itself reports other mistakes.
 func check(name string) error {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -45,8 +45,8 @@ func check(name string) error {
 	return nil
 }
 
-// endOf is where what is loaded of an ELF file of this system ends, as its program headers say, or
-// 0. See the System V ABI, chapter 5.
+// endOf returns where the loaded part of an ELF file ends, by its program headers, or 0 for files
+// of other kinds. See the System V ABI, chapter 5.
 func endOf(f io.ReaderAt) (end uint64) {
 	const loaded = 1
 	var header [64]byte

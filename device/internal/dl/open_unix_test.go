@@ -13,7 +13,7 @@ import (
 	"github.com/asyncgen/asyncgen/device/internal/dl"
 )
 
-// libm is the file of a library that can be opened.
+// libm returns the file of a library that can be opened.
 func libm(t *testing.T) (file string) {
 	t.Helper()
 	if _, err := dl.Open("libm.so.6"); err != nil {
@@ -32,13 +32,13 @@ func libm(t *testing.T) (file string) {
 	return ""
 }
 
-// The linker touches what a library that was cut off has no bytes for, which would end the program.
+// The linker touches the missing part of a truncated library, which would end the program.
 func TestOpenFailsOnWhatWasCutOff(t *testing.T) {
 	whole, err := os.ReadFile(libm(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	copied := func(size int) (file string) { // each is a file of its own: one that was opened stays mapped
+	copied := func(size int) (file string) { // a new file each time, since an opened one stays mapped
 		file = filepath.Join(t.TempDir(), "libOpenCL.so.1")
 		if err := os.WriteFile(file, whole[:size], 0o644); err != nil {
 			t.Fatal(err)
@@ -51,7 +51,7 @@ func TestOpenFailsOnWhatWasCutOff(t *testing.T) {
 			if size < len(whole)/2 {
 				t.Errorf("with %d bytes of %d: error %v does not name %s", size, len(whole), err, copied)
 			}
-			break // what is not loaded stands at the end, and is not missed
+			break // what is missing now is at the end of the file, and not loaded
 		}
 	}
 	if _, err := dl.Open(copied(len(whole))); err != nil {
@@ -59,7 +59,7 @@ func TestOpenFailsOnWhatWasCutOff(t *testing.T) {
 	}
 }
 
-// The linker would wait for ever for somebody to write into it.
+// The linker would wait forever for somebody to write into the pipe.
 func TestOpenDoesNotWaitForAPipe(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "libOpenCL.so.1")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// open looks for names in the system's folder alone: beside the program, or where it runs, anybody
-// may have put something.
+// open looks for names only in the system's folder. Anybody may have put files beside the program
+// or into the working directory.
 func open(name string) (uintptr, error) {
 	flags := uintptr(windows.LOAD_LIBRARY_SEARCH_SYSTEM32)
 	if filepath.IsAbs(name) {

@@ -5,10 +5,10 @@ import (
 	"unsafe"
 )
 
-// A sigaction is what the kernel has for a signal, of which only the handler is looked at here.
+// A sigaction is the kernel's record of a signal. Only the handler is used here.
 type sigaction struct {
 	handler uintptr
-	rest    [15]uintptr // more than any kernel writes
+	rest    [15]uintptr // at least as long as any kernel writes
 }
 
 const (
@@ -16,12 +16,13 @@ const (
 	sigsetLen = 8
 )
 
-// KeepSignals calls f, and gives the signals whose handlers f has changed their handlers back. Some
-// drivers take signals over when they are initialised, which Go's runtime does not survive: it
-// needs its own handlers, to interrupt goroutines and to notice nil pointers, and any other that is
-// not for a stack of its own ends the program at the next Ctrl-C.
+// KeepSignals calls f, and restores the handlers of signals that f has changed. Some drivers
+// replace signal handlers when they are initialised. Go's runtime needs its own: to preempt
+// goroutines and to notice nil pointers. A foreign handler that doesn't run on the signal stack
+// ends the program at the next Ctrl-C.
 //
-// What other goroutines do meanwhile about signals (package os/signal) stands: they set no handlers but Go's.
+// Other goroutines may use package os/signal meanwhile: their changes stay, since they only set
+// Go's handler.
 func KeepSignals(f func()) {
 	var before [signals + 1]sigaction
 	for n := range before {
@@ -38,7 +39,7 @@ func KeepSignals(f func()) {
 	f()
 }
 
-// handlerOf is zero for what is no signal.
+// handlerOf returns the zero sigaction if signal is no signal.
 func handlerOf(signal int) (a sigaction) {
 	syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(signal), 0, uintptr(unsafe.Pointer(&a)), sigsetLen, 0, 0)
 	return a

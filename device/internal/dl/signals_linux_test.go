@@ -48,7 +48,7 @@ func TestKeepSignalsAfterAPanic(t *testing.T) {
 	}
 }
 
-// What Go itself does about a signal meanwhile is not undone.
+// Go's own change of a handler during KeepSignals is not undone.
 func TestKeepSignalsLeavesGo(t *testing.T) {
 	ours := handlerOf(int(syscall.SIGURG))
 	saved := handlerOf(int(syscall.SIGUSR2))

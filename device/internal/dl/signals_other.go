@@ -2,5 +2,5 @@
 
 package dl
 
-// KeepSignals calls f. On Linux it gives signals their handlers back.
+// KeepSignals calls f. On Linux it also restores signal handlers.
 func KeepSignals(f func()) { f() }

@@ -2,19 +2,19 @@ package ffi
 
 import "unsafe"
 
-// chunkWords is how many words an Arena gets at once, if they are enough.
+// chunkWords is the least size of a chunk of an Arena.
 const chunkWords = 1024
 
-// An Arena hands out memory that C may be given the address of: it is on the heap, whatever the
-// compiler knows, and does not move. The zero Arena is ready. What it has handed out is good until
-// Reset, as long as the Arena is reachable.
+// An Arena hands out memory whose address may be passed to C: it is on the heap, whatever the
+// compiler's escape analysis finds, and does not move. The zero Arena is ready. The memory is valid
+// until Reset, as long as the Arena is reachable.
 type Arena struct {
 	chunks [][]uint64
-	chunk  int // the one in use
-	used   int // words of it
+	chunk  int // the chunk in use
+	used   int // words of it in use
 }
 
-// Words returns n words, which are zero, and their address.
+// Words returns n zero words and their address.
 func (a *Arena) Words(n int) ([]uint64, uintptr) {
 	for {
 		if a.chunk < len(a.chunks) {
@@ -37,7 +37,7 @@ func (a *Arena) Words(n int) ([]uint64, uintptr) {
 //go:noinline
 func (a *Arena) grow(words int) { a.chunks = append(a.chunks, make([]uint64, words)) }
 
-// Bytes returns n bytes, which are zero, and their address, a multiple of 8.
+// Bytes returns n zero bytes and their address, a multiple of 8.
 func (a *Arena) Bytes(n int) ([]byte, uintptr) {
 	words, address := a.Words(max((n+7)/8, 1))
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), n), address
@@ -50,5 +50,5 @@ func (a *Arena) String(s string) uintptr {
 	return address
 }
 
-// Reset takes back everything. The memory is kept for what is asked for next.
+// Reset takes all memory back, and keeps it for later calls.
 func (a *Arena) Reset() { a.chunk, a.used = 0, 0 }

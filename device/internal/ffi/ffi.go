@@ -1,43 +1,43 @@
-// Package ffi calls C functions whose addresses are known, without cgo: a list of them in one crossing from Go
-// to C, which costs more than most calls themselves, and without allocating.
+// Package ffi calls C functions by their addresses, without cgo and without allocating. It makes a
+// list of calls in one crossing from Go to C, as a crossing costs more than most calls.
 //
-// It converts nothing. Arguments are machine words, integers or addresses, and so is the result;
-// floating-point numbers can't be passed. The memory that an address leads to is the caller's
-// affair, as Go sees no pointer in a word: it must be on the heap, whose objects do not move, or
-// C's, and something must keep it alive (runtime.KeepAlive) until C does not use it any more.
+// It converts nothing. Arguments and results are machine words: integers or addresses.
+// Floating-point numbers can't be passed. Go sees no pointer in a word, so the caller is
+// responsible for the memory at an address. It must be C's, or on the heap, whose objects do not
+// move, and the caller must keep it alive (runtime.KeepAlive) as long as C uses it.
 //
-// On amd64, but for Windows, the calls are made by a piece of assembly of our own that Go's runtime runs on a stack
+// On amd64, except on Windows, assembly of our own makes the calls; Go's runtime runs it on a stack
 // that is large enough for C. Elsewhere each call is a crossing.
 package ffi
 
 import "sync"
 
-// MaxArgs is how many arguments a Call has room for.
+// MaxArgs is the most arguments of a Call.
 const MaxArgs = 12
 
-// A Call is one call of a C function. Its layout is known to ffi_amd64.s.
+// A Call is one call of a C function. ffi_amd64.s depends on its layout.
 type Call struct {
 	Fn     uintptr
 	Args   [MaxArgs]uintptr
 	Result uintptr
 }
 
-// Status is the result of a function that returns a C int.
+// Status returns the result of a function that returns a C int.
 func (c *Call) Status() int32 { return int32(c.Result) }
 
-// A List is calls to be made one after the other. The zero List is empty. A List must be on the
-// heap; it is used by one goroutine at a time.
+// A List is calls that are made one after the other. The zero List is empty. A List must be on the
+// heap. One goroutine at a time uses it.
 type List struct {
 	crossing crossing
 	calls    []Call
 }
 
-// A crossing is what the assembly reads and writes; its layout is known there.
+// A crossing is what the assembly reads and writes. ffi_amd64.s depends on its layout.
 type crossing struct {
 	calls *Call
-	n     uintptr // how many there are
-	stop  uintptr // 1: behind the first whose Status is not 0
-	done  uintptr // calls that were made
+	n     uintptr // how many calls there are
+	stop  uintptr // 1: stop after the first call whose Status is not 0
+	done  uintptr // how many calls were made
 }
 
 // Add appends a call. The Call that it returns may be changed until the next Add.
@@ -53,7 +53,7 @@ func (l *List) Add(fn uintptr, args ...uintptr) *Call {
 	return c
 }
 
-// Len is how many calls there are.
+// Len returns how many calls there are.
 func (l *List) Len() int { return len(l.calls) }
 
 // At returns call i.
@@ -62,8 +62,8 @@ func (l *List) At(i int) *Call { return &l.calls[i] }
 // Reset removes all calls.
 func (l *List) Reset() { l.calls = l.calls[:0] }
 
-// Run makes the calls from the given one on. It stops when one has a Status other than 0, whose
-// index it returns; Len means that there is none.
+// Run makes the calls from the given one on. It stops after the first whose Status is not 0, and
+// returns its index, or Len if there is none.
 func (l *List) Run(from int) int {
 	if from == len(l.calls) {
 		return from
@@ -82,7 +82,7 @@ func (l *List) cross() { l.crossing.run() }
 
 var lists = sync.Pool{New: func() any { return new(List) }}
 
-// Do makes one call, and returns its result.
+// Do makes one call and returns its result.
 func Do(fn uintptr, args ...uintptr) uintptr {
 	l := lists.Get().(*List)
 	l.Reset()

@@ -5,7 +5,7 @@ package ffi
 import (
 	"unsafe"
 
-	// It sets the process up for C where cgo does not: threads of which C knows, with their local storage.
+	// purego prepares the process for C without cgo: threads that C knows, with thread-local storage.
 	_ "github.com/ebitengine/purego"
 )
 

@@ -4,7 +4,7 @@ package ffi
 
 import "unsafe"
 
-// run makes each call by itself.
+// run makes each call in a crossing of its own.
 func (c *crossing) run() {
 	for c.done < c.n {
 		call := (*Call)(unsafe.Add(unsafe.Pointer(c.calls), c.done*unsafe.Sizeof(Call{})))

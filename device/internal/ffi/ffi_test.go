@@ -26,7 +26,7 @@ func function(t testing.TB, name string) uintptr {
 	return address
 }
 
-// word is a C int as a machine word.
+// word returns a C int as a machine word.
 func word(v int32) uintptr { return uintptr(uint32(v)) }
 
 func TestDo(t *testing.T) {
@@ -39,7 +39,7 @@ func TestDo(t *testing.T) {
 	}
 }
 
-// snprintf has more arguments than there are registers, and shows where each has arrived.
+// snprintf gets more arguments than there are registers, and prints each in its place.
 func TestEveryArgumentArrives(t *testing.T) {
 	if runtime.GOOS == "darwin" || runtime.GOOS == "windows" {
 		t.Skip("variadic functions have conventions of their own here")
@@ -118,7 +118,7 @@ func TestListStopsAtAFailure(t *testing.T) {
 	}
 }
 
-// The upper half of the word that a C int is returned in means nothing.
+// The upper half of the word that holds a C int is undefined.
 func TestStatusIsAnInt(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("longs are short here")
@@ -132,8 +132,7 @@ func TestStatusIsAnInt(t *testing.T) {
 	}
 }
 
-// Long lists, and C functions that use the stack and call back into nothing, while the stacks of
-// goroutines grow and the collector runs.
+// Long lists of calls run while the stacks of goroutines grow and the collector runs.
 func TestManyGoroutines(t *testing.T) {
 	abs := function(t, "abs")
 	var wg sync.WaitGroup
@@ -194,7 +193,7 @@ func BenchmarkDo(b *testing.B) {
 	}
 }
 
-// BenchmarkList is one call of 64 in a list.
+// BenchmarkList measures one call of 64 in a list.
 func BenchmarkList(b *testing.B) {
 	abs := function(b, "abs")
 	l := new(ffi.List)

@@ -2,7 +2,7 @@
 
 package ffi
 
-// callOne is never called: no library can be opened here, so that no function has an address.
+// callOne is never called: no library can be opened here, so no function has an address.
 func callOne(uintptr, *[MaxArgs]uintptr) uintptr {
 	panic("ffi: functions of C can't be called on this system")
 }
