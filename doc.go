@@ -32,8 +32,11 @@
 //	runtime                  package asyncrt: control of the engine, and Later, which generated code calls
 //	runtime/asynctest        what generated equality tests call
 //	analysis/internal/jsonfile  reads files of settings, and says what is wrong with them
+//	analysis/internal/syntax  small questions about expressions and types
 //	analysis/tensorapi       what the tools know about tensor libraries, as data
-//	analysis/blocking        which functions wait, and for what
+//	analysis/blocking        the calls, loops, guards and values of a package: which functions wait, and for what
+//	analysis/lint            what a rule is: its page, severity, settings, findings and fixes
+//	analysis/sites           the calls that wait in loops, and what is wrong with each
 //	analysis/loopread        AT001: a read in a loop
 //	analysis/lastread        AT002: a read of a value that the next iteration overwrites
 //	analysis/roundtrip       AT003: a value read to be given back to the device

@@ -65,10 +65,13 @@ runtime/asynctest:       device device/report runtime runtime/tensor
 
 # The tools know the library as data (tensorapi) and import none of it.
 analysis/internal/jsonfile:
+analysis/internal/syntax: golang.org/x/tools/...
 analysis/tensorapi: analysis/internal/jsonfile
-analysis/blocking: analysis/tensorapi analysis/internal/jsonfile golang.org/x/tools/...
-analysis/RULE:     analysis/blocking analysis/tensorapi golang.org/x/tools/...
-analysis:          analysis/blocking analysis/tensorapi analysis/RULE device/report golang.org/x/tools/...
+analysis/blocking: analysis/tensorapi analysis/internal/syntax golang.org/x/tools/...
+analysis/lint:     analysis/blocking analysis/tensorapi analysis/internal/jsonfile golang.org/x/tools/...
+analysis/sites:    analysis/internal/syntax analysis/lint analysis/blocking analysis/tensorapi golang.org/x/tools/...
+analysis/RULE:     analysis/internal/syntax analysis/lint analysis/sites analysis/blocking analysis/tensorapi golang.org/x/tools/...
+analysis:          analysis/lint analysis/blocking analysis/tensorapi analysis/RULE device/report golang.org/x/tools/...
 gen/internal/facts:
 gen/internal/load: golang.org/x/tools/... analysis/tensorapi
 gen/internal/plan: gen/internal/facts gen/internal/load golang.org/x/tools/... analysis/blocking analysis/tensorapi gonum.org/v1/gonum/graph/...
@@ -81,7 +84,7 @@ gen/overlay:       gen
 gen/compare:       gen gen/overlay device/report analysis/tensorapi
 # The generated pages of the docs are written by a program of their own.
 internal/docpages: analysis gen
-cmd/asyncgen:      gen gen/compare gen/overlay analysis analysis/blocking analysis/tensorapi device
+cmd/asyncgen:      gen gen/compare gen/overlay analysis analysis/lint analysis/blocking analysis/tensorapi device
 cmd/e2e:
 `
 
@@ -214,7 +217,7 @@ func policyLine(rules map[string][]string, pkg string) string {
 // isRule reports whether pkg is a folder directly under analysis that is not
 // one of its shared packages: a rule, or a close family of rules.
 func isRule(pkg string) bool {
-	return path.Dir(pkg) == "analysis" && pkg != "analysis/blocking" && pkg != "analysis/tensorapi"
+	return path.Dir(pkg) == "analysis" && !slices.Contains([]string{"analysis/tensorapi", "analysis/blocking", "analysis/lint", "analysis/sites"}, pkg)
 }
 
 // matches reports whether pkg is what pattern, with or without "/...", names.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/asyncgen/asyncgen/analysis/adjacentread"
 	"github.com/asyncgen/asyncgen/analysis/benchmark"
-	"github.com/asyncgen/asyncgen/analysis/blocking"
 	"github.com/asyncgen/asyncgen/analysis/deferredread"
 	"github.com/asyncgen/asyncgen/analysis/directives"
 	"github.com/asyncgen/asyncgen/analysis/droppedresult"
@@ -23,6 +22,7 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/hiddenloop"
 	"github.com/asyncgen/asyncgen/analysis/history"
 	"github.com/asyncgen/asyncgen/analysis/lastread"
+	"github.com/asyncgen/asyncgen/analysis/lint"
 	"github.com/asyncgen/asyncgen/analysis/lockedread"
 	"github.com/asyncgen/asyncgen/analysis/loopcall"
 	"github.com/asyncgen/asyncgen/analysis/loopdata"
@@ -77,4 +77,4 @@ var rules = []*analysis.Analyzer{
 }
 
 // FixSuite is the rules whose fixes are safe to apply without looking at them.
-var FixSuite = slices.DeleteFunc(slices.Clone(Suite), func(a *analysis.Analyzer) bool { return !blocking.RuleOf(a.Name).Fixes })
+var FixSuite = slices.DeleteFunc(slices.Clone(Suite), func(a *analysis.Analyzer) bool { return !lint.RuleOf(a.Name).Fixes })

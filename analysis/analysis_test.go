@@ -18,7 +18,7 @@ import (
 	"testing"
 
 	"github.com/asyncgen/asyncgen/analysis"
-	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/lint"
 	xanalysis "golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/unitchecker"
 )
@@ -42,7 +42,7 @@ func TestSuite(t *testing.T) {
 		if i > 0 && analysis.Suite[i-1].Name >= a.Name {
 			t.Errorf("%s is not in order", a.Name)
 		}
-		source, err := parser.ParseFile(token.NewFileSet(), filepath.Join(blocking.RuleOf(a.Name).Package, "doc.go"), nil, parser.PackageClauseOnly|parser.ParseComments)
+		source, err := parser.ParseFile(token.NewFileSet(), filepath.Join(lint.RuleOf(a.Name).Package, "doc.go"), nil, parser.PackageClauseOnly|parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +58,7 @@ func TestSuite(t *testing.T) {
 				t.Errorf("%s: the page does not say %q", a.Name, strings.TrimSpace(part))
 			}
 		}
-		if fixes := !strings.Contains(page, "\nFix: none."); fixes != blocking.RuleOf(a.Name).Fixes || fixes != slices.Contains(analysis.FixSuite, a) {
+		if fixes := !strings.Contains(page, "\nFix: none."); fixes != lint.RuleOf(a.Name).Fixes || fixes != slices.Contains(analysis.FixSuite, a) {
 			t.Errorf("%s: the page says that it has fixes: %v; the rule and FixSuite do not agree", a.Name, fixes)
 		}
 	}

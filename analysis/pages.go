@@ -5,7 +5,7 @@ import (
 	"go/doc/comment"
 	"strings"
 
-	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/lint"
 )
 
 // Pages are the pages of the rules and the table of them in Markdown, by the names of
@@ -32,8 +32,8 @@ func Pages() map[string]string {
 // A RuleInfo is a line of the table of rules.
 type RuleInfo struct {
 	ID, Title string
-	Severity  blocking.Severity // of its gravest findings
-	Fixes     bool              // it has fixes, which are safe to apply unseen
+	Severity  lint.Severity // of its gravest findings
+	Fixes     bool          // it has fixes, which are safe to apply unseen
 
 	folder, page string
 }
@@ -42,7 +42,7 @@ type RuleInfo struct {
 func RuleTable() []RuleInfo {
 	var list []RuleInfo
 	for _, a := range Suite {
-		r := blocking.RuleOf(a.Name)
+		r := lint.RuleOf(a.Name)
 		title, page, _ := strings.Cut(a.Doc, "\n\n")
 		list = append(list, RuleInfo{r.ID, title, r.Severity, r.Fixes, r.Package, page})
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/lint"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
@@ -41,7 +42,7 @@ func profileFlags(cfg Config) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if _, err := blocking.SettingsAbove(dir); err != nil {
+		if _, err := lint.SettingsAbove(dir); err != nil {
 			return nil, err
 		}
 		if len(profiles) > 0 {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/asyncgen/asyncgen/analysis"
 	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/lint"
+	"github.com/asyncgen/asyncgen/analysis/sites"
 	xanalysis "golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/analysistest"
 )
@@ -14,7 +16,7 @@ import (
 // Programs that use other libraries, by the profiles of these. The packages of
 // the libraries are stubs.
 func TestProfiles(t *testing.T) {
-	setSeverity(t, blocking.Warning)
+	setSeverity(t, lint.Warning)
 	analysistest.Run(t, analysistest.TestData(), whole,
 		"profiles/gomlx", "profiles/gomlxnext", "profiles/gotch", "profiles/born", "profiles/gotorch", "profiles/mixed", "profiles/ours")
 	for _, res := range analysistest.Run(silent{}, analysistest.TestData(), whole, "profiles/synchronous") {
@@ -22,7 +24,7 @@ func TestProfiles(t *testing.T) {
 			t.Errorf("nobody asked for infos: %v: %s", res.Pass.Fset.Position(d.Pos), d.Message)
 		}
 	}
-	setSeverity(t, blocking.Info)
+	setSeverity(t, lint.Info)
 	analysistest.Run(t, analysistest.TestData(), whole, "profiles/synchronous")
 }
 
@@ -31,12 +33,12 @@ type silent struct{}
 
 func (silent) Errorf(string, ...any) {}
 
-func setSeverity(t *testing.T, s blocking.Severity) {
+func setSeverity(t *testing.T, s lint.Severity) {
 	f := blocking.Analyzer.Flags.Lookup("severity").Value
 	if err := f.Set(string(s)); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { f.Set(string(blocking.Warning)) })
+	t.Cleanup(func() { f.Set(string(lint.Warning)) })
 }
 
 // whole is all rules of the suite in one, so that a test sees what each finds.
@@ -48,7 +50,7 @@ func oneOf(rulesFor func(*types.Package) []*xanalysis.Analyzer) *xanalysis.Analy
 	return &xanalysis.Analyzer{
 		Name:     "asyncgen",
 		Doc:      "some rules",
-		Requires: []*xanalysis.Analyzer{blocking.Analyzer},
+		Requires: []*xanalysis.Analyzer{blocking.Analyzer, sites.Analyzer},
 		Run: func(pass *xanalysis.Pass) (any, error) {
 			results := maps.Clone(pass.ResultOf)
 			for _, rule := range rulesFor(pass.Pkg) {
@@ -80,6 +82,6 @@ func apply(a *xanalysis.Analyzer, pass *xanalysis.Pass, results map[*xanalysis.A
 
 // What is worth a warning of what may as well be meant.
 func TestSeverities(t *testing.T) {
-	setSeverity(t, blocking.Warning)
+	setSeverity(t, lint.Warning)
 	analysistest.Run(t, analysistest.TestData(), whole, "severity")
 }

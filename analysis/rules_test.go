@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/asyncgen/asyncgen/analysis"
-	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/lint"
 	xanalysis "golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/analysistest"
 )
@@ -18,7 +18,7 @@ import (
 func TestRules(t *testing.T) {
 	var folders []string
 	for _, rule := range analysis.Suite {
-		folder := blocking.RuleOf(rule.Name).Package
+		folder := lint.RuleOf(rule.Name).Package
 		if folder == "directives" {
 			// It needs what the others ignore, not what they find; and a directive is no less of use if
 			// it ignores what nobody asked for.
@@ -27,20 +27,20 @@ func TestRules(t *testing.T) {
 		}
 		folders = append(folders, folder)
 	}
-	setSeverity(t, blocking.Info)
-	gravest := map[string]blocking.Severity{"AT031": blocking.Warning}
+	setSeverity(t, lint.Info)
+	gravest := map[string]lint.Severity{"AT031": lint.Warning}
 	fixes := make(map[string]bool)
 	for _, res := range analysistest.RunWithSuggestedFixes(t, analysistest.TestData(), named, folders...) {
 		for _, d := range res.Diagnostics {
 			id, _, _ := strings.Cut(d.Category, "-")
-			if s := blocking.SeverityOf(d.Category); s.Reaches(gravest[id]) {
+			if s := lint.SeverityOf(d.Category); s.Reaches(gravest[id]) {
 				gravest[id] = s
 			}
 			fixes[id] = fixes[id] || len(d.SuggestedFixes) > 0
 		}
 	}
 	for _, a := range analysis.Suite {
-		r := blocking.RuleOf(a.Name)
+		r := lint.RuleOf(a.Name)
 		if r.Severity != gravest[r.ID] {
 			t.Errorf("%s: the gravest finding is of severity %s, the rule says %s", r.ID, gravest[r.ID], r.Severity)
 		}
@@ -53,7 +53,7 @@ func TestRules(t *testing.T) {
 // named is, in each package, the rule that is named like it.
 var named = oneOf(func(p *types.Package) []*xanalysis.Analyzer {
 	for _, rule := range analysis.Suite {
-		if blocking.RuleOf(rule.Name).Package == strings.TrimSuffix(p.Path(), "_test") {
+		if lint.RuleOf(rule.Name).Package == strings.TrimSuffix(p.Path(), "_test") {
 			return []*xanalysis.Analyzer{rule}
 		}
 	}

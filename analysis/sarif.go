@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/lint"
 )
 
 // WriteSARIF writes findings in the Static Analysis Results Interchange Format,
@@ -137,7 +137,7 @@ func sarifRules() []sarifRule {
 			ShortDescription: sarifText{Text: title},
 			Help:             sarifText{strings.TrimSpace(page), strings.TrimSpace(markdown(page))},
 			HelpURI:          a.URL,
-			Default:          sarifRuleConfig{true, sarifLevel(blocking.RuleOf(a.Name).Severity)},
+			Default:          sarifRuleConfig{true, sarifLevel(lint.RuleOf(a.Name).Severity)},
 		})
 	}
 	return list
@@ -180,11 +180,11 @@ func (s *sarifWriter) result(f Finding) (sarifResult, error) {
 }
 
 // sarifLevel is SARIF's word for a severity.
-func sarifLevel(s blocking.Severity) string {
+func sarifLevel(s lint.Severity) string {
 	switch s {
-	case blocking.Error:
+	case lint.Error:
 		return "error"
-	case blocking.Info:
+	case lint.Info:
 		return "note"
 	}
 	return "warning"

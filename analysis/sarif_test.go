@@ -15,7 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/asyncgen/asyncgen/analysis"
-	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/lint"
 )
 
 // TestSARIF holds what is written against the specification, and against the
@@ -64,7 +64,7 @@ func wide(x *tensor.Tensor) (s string) {
 
 	for i, a := range analysis.Suite {
 		rule := at(log, "runs", 0, "tool", "driver", "rules", i)
-		level := map[blocking.Severity]string{blocking.Warning: "warning", blocking.Info: "note"}[blocking.RuleOf(a.Name).Severity]
+		level := map[lint.Severity]string{lint.Warning: "warning", lint.Info: "note"}[lint.RuleOf(a.Name).Severity]
 		if at(rule, "id") != a.Name || at(rule, "helpUri") != a.URL || at(rule, "defaultConfiguration", "enabled") != true || at(rule, "defaultConfiguration", "level") != level {
 			t.Errorf("rule %s is %v", a.Name, rule)
 		}

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/asyncgen/asyncgen/analysis"
-	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/lint"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
@@ -63,14 +63,14 @@ func TestWrongSettings(t *testing.T) {
 		`{"reasons": "require"}`:                      `"reasons" is "required" or "optional", not "require"; did you mean "required"?`,
 		"{\"rules\": {\"AT001\": \"x\"},\n \"reasons\": \"y\"}": ":2:13: ",
 	} {
-		_, err := blocking.ParseSettings("f.json", []byte(text))
+		_, err := lint.ParseSettings("f.json", []byte(text))
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "f.json:") ||
 			strings.Contains(err.Error(), "\n") != strings.Contains(text, "\n \"") {
 			t.Errorf("%s\ngives %v, want an error with %q", text, err, want)
 		}
 	}
 	for _, text := range []string{`{}`, `{"effects": {"a.F": 3}, "profiles": [7]}`, `{"rules": {"all": "off", "AT001": "on"}, "paths": {}, "reasons": "optional"}`} {
-		if _, err := blocking.ParseSettings("f.json", []byte(text)); err != nil {
+		if _, err := lint.ParseSettings("f.json", []byte(text)); err != nil {
 			t.Errorf("%s gives %v", text, err)
 		}
 	}
@@ -110,21 +110,21 @@ func TestPaths(t *testing.T) {
 		"**/b/**/c/a.go": "b/c/a.go",
 	} {
 		root := filepath.FromSlash("/root/x")
-		set, err := blocking.ParseSettings(filepath.Join(root, tensorapi.ConfigName), []byte(`{"paths": {"`+pattern+`": {"all": "off"}}}`))
+		set, err := lint.ParseSettings(filepath.Join(root, tensorapi.ConfigName), []byte(`{"paths": {"`+pattern+`": {"all": "off"}}}`))
 		if err != nil {
 			t.Errorf("%s: %v", pattern, err)
 			continue
 		}
 		var got []string
 		for _, file := range []string{"a.go", "b/a.go", "b/c/a.go", "ü/a.go", "b/a.b.go"} {
-			if set.In("AT001", filepath.Join(root, filepath.FromSlash(file)), blocking.Warning) == "off" {
+			if set.In("AT001", filepath.Join(root, filepath.FromSlash(file)), lint.Warning) == "off" {
 				got = append(got, file)
 			}
 		}
 		if !slices.Equal(got, strings.Fields(want)) {
 			t.Errorf("%s stands for %q, want %q", pattern, got, strings.Fields(want))
 		}
-		if set.In("AT001", filepath.FromSlash("/root/b/a.go"), blocking.Warning) != blocking.Warning {
+		if set.In("AT001", filepath.FromSlash("/root/b/a.go"), lint.Warning) != lint.Warning {
 			t.Errorf("%s stands for a file outside the folder", pattern)
 		}
 	}
@@ -141,13 +141,13 @@ func TestSettings(t *testing.T) {
 		}
 	}`
 	root := t.TempDir()
-	set, err := blocking.ParseSettings(filepath.Join(root, tensorapi.ConfigName), []byte(text))
+	set, err := lint.ParseSettings(filepath.Join(root, tensorapi.ConfigName), []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
 		rule, file        string
-		ofWarning, ofInfo blocking.Severity
+		ofWarning, ofInfo lint.Severity
 	}{
 		{"AT004", "a.go", "off", "off"},
 		{"AT001", "a.go", "warning", "info"},
@@ -162,7 +162,7 @@ func TestSettings(t *testing.T) {
 		{"AT003", "b/c/a.gox", "warning", "info"},
 	} {
 		file := filepath.Join(root, filepath.FromSlash(c.file))
-		if w, i := set.In(c.rule, file, blocking.Warning), set.In(c.rule, file, blocking.Info); w != c.ofWarning || i != c.ofInfo {
+		if w, i := set.In(c.rule, file, lint.Warning), set.In(c.rule, file, lint.Info); w != c.ofWarning || i != c.ofInfo {
 			t.Errorf("%s in %s: a warning is %s, an info %s; want %s, %s", c.rule, c.file, w, i, c.ofWarning, c.ofInfo)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/lint"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
@@ -41,9 +41,9 @@ func WriteGitHub(w io.Writer, root string, findings []Finding) error {
 		_, endLine, endCol := SplitPosn(f.End)
 		command := "warning"
 		switch f.Severity {
-		case blocking.Error:
+		case lint.Error:
 			command = "error"
-		case blocking.Info:
+		case lint.Info:
 			command = "notice"
 		}
 		place := fmt.Sprintf("file=%s,line=%d,endLine=%d", inProperty(tensorapi.Visible(filepath.ToSlash(shortPath(root, file)))), line, max(line, endLine))

@@ -19,6 +19,7 @@ import (
 	"strings"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/lint"
 	"golang.org/x/tools/go/analysis/unitchecker"
 )
 
@@ -49,7 +50,7 @@ func Unit() {
 			os.Exit(1)
 		}
 		if !u.VetxOnly {
-			if _, err := blocking.SettingsAbove(cmp.Or(u.Dir, ".")); err != nil {
+			if _, err := lint.SettingsAbove(cmp.Or(u.Dir, ".")); err != nil {
 				fmt.Fprintf(os.Stderr, "asyncgen: %v\n", err)
 				os.Exit(1)
 			}
@@ -58,8 +59,8 @@ func Unit() {
 			os.Exit(0)
 		}
 		for _, arg := range args {
-			if id := strings.TrimSuffix(strings.TrimLeft(arg, "-"), "=true"); blocking.RuleOf(id) != nil {
-				blocking.Ask(id)
+			if id := strings.TrimSuffix(strings.TrimLeft(arg, "-"), "=true"); lint.RuleOf(id) != nil {
+				lint.Ask(id)
 			}
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/lint"
 	"github.com/asyncgen/asyncgen/device/report"
 )
 
@@ -44,14 +44,14 @@ type Config struct {
 
 // A Finding is one diagnostic of a rule.
 type Finding struct {
-	Rule     string            `json:"rule"`
-	Severity blocking.Severity `json:"severity"`
-	Posn     string            `json:"posn"` // "file:line:column", the file as an absolute path
-	End      string            `json:"end"`
-	Message  string            `json:"message"`
-	Related  []Related         `json:"related,omitempty"`
-	Fixes    []Fix             `json:"fixes,omitempty"`
-	Measured *report.Counts    `json:"measured,omitempty"` // what Rank has found out, nil for nothing
+	Rule     string         `json:"rule"`
+	Severity lint.Severity  `json:"severity"`
+	Posn     string         `json:"posn"` // "file:line:column", the file as an absolute path
+	End      string         `json:"end"`
+	Message  string         `json:"message"`
+	Related  []Related      `json:"related,omitempty"`
+	Fixes    []Fix          `json:"fixes,omitempty"`
+	Measured *report.Counts `json:"measured,omitempty"` // what Rank has found out, nil for nothing
 }
 
 // Related is a place that a finding refers to.
@@ -223,7 +223,7 @@ func parseDiagnostics(rule string, raw json.RawMessage) ([]Finding, error) {
 	}
 	var list []Finding
 	for _, f := range found {
-		f.Rule, f.Fixes, f.Severity = rule, f.SuggestedFixes, blocking.SeverityOf(f.Category)
+		f.Rule, f.Fixes, f.Severity = rule, f.SuggestedFixes, lint.SeverityOf(f.Category)
 		list = append(list, f.Finding)
 	}
 	return list, nil

@@ -14,6 +14,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/analysis"
 	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/lint"
 	"github.com/asyncgen/asyncgen/gen"
 	"golang.org/x/tools/go/analysis/checker"
 	"golang.org/x/tools/go/packages"
@@ -55,7 +56,7 @@ func TestLinter(t *testing.T) {
 	for _, path := range newcomers {
 		cfg.Overlay[filepath.Join(dir, "gen", path)] = unmarked(read(t, path))
 	}
-	found := lint(t, cfg, append(patterns, "./gen/testdata/linted/..."))
+	found := lintFiles(t, cfg, append(patterns, "./gen/testdata/linted/..."))
 
 	silent := silentReads(t)
 	deferred := 0
@@ -150,12 +151,12 @@ func (l lintedFiles) function(r remark) *linted {
 }
 
 // lint loads packages and returns their functions with what all rules find in them, infos included.
-func lint(t *testing.T, cfg *packages.Config, patterns []string) lintedFiles {
+func lintFiles(t *testing.T, cfg *packages.Config, patterns []string) lintedFiles {
 	severity := blocking.Analyzer.Flags.Lookup("severity").Value
-	if err := severity.Set(string(blocking.Info)); err != nil {
+	if err := severity.Set(string(lint.Info)); err != nil {
 		t.Fatal(err)
 	}
-	defer severity.Set(string(blocking.Warning))
+	defer severity.Set(string(lint.Warning))
 	pkgs, err := packages.Load(cfg, patterns...)
 	if err != nil {
 		t.Fatal(err)

@@ -4,7 +4,8 @@ import (
 	_ "embed"
 	"go/types"
 
-	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/lint"
+	"github.com/asyncgen/asyncgen/analysis/sites"
 	"golang.org/x/tools/go/analysis"
 )
 
@@ -14,22 +15,22 @@ var doc string
 // Analyzer is rule AT007.
 var Analyzer = rule.Analyzer()
 
-var rule = &blocking.Rule{ID: "AT007", Package: "adjacentread", Doc: doc, Values: true, Rewritten: true, Check: check}
+var rule = &lint.Rule{ID: "AT007", Package: "adjacentread", Doc: doc, Values: true, Rewritten: true, Requires: []*analysis.Analyzer{sites.Analyzer}, Check: check}
 
-func check(p *blocking.Pass) {
-	for _, r := range p.Repeats() {
+func check(p *lint.Pass) {
+	for _, r := range repeats(p) {
 		message := "second read in loop: " + r.Name + " could come with the read before it; stack the tensors and read once"
 		if r.Same {
 			message = "second read in loop: " + r.Name + " has been read in this iteration; keep the value"
 		}
-		p.Report(blocking.Info, analysis.Diagnostic{
+		p.Report(lint.Info, analysis.Diagnostic{
 			Pos:     r.Call.Pos(),
 			End:     r.Call.End(),
 			Message: message,
 			Related: []analysis.RelatedInformation{{Pos: r.First.Pos(), End: r.First.End(), Message: "the first read"}},
 		})
 	}
-	for _, r := range p.ListReads() {
+	for _, r := range listReads(p) {
 		remedy := "stack them and read once"
 		if r.Joined {
 			remedy = "concatenate them and read once"
@@ -42,6 +43,6 @@ func check(p *blocking.Pass) {
 		if r.Loop != nil {
 			d.Related = r.Loop.Related()
 		}
-		p.Report(blocking.Warning, d)
+		p.Report(lint.Warning, d)
 	}
 }

@@ -3,9 +3,14 @@ package benchmark
 import (
 	_ "embed"
 	"go/ast"
+	"go/types"
+	"slices"
 	"strings"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
+	"github.com/asyncgen/asyncgen/analysis/lint"
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"golang.org/x/tools/go/analysis"
 )
 
@@ -15,11 +20,11 @@ var doc string
 // Analyzer is rule AT021.
 var Analyzer = rule.Analyzer()
 
-var rule = &blocking.Rule{ID: "AT021", Package: "benchmark", Doc: doc, Fixes: true, InTests: true, Clocks: true, Check: check}
+var rule = &lint.Rule{ID: "AT021", Package: "benchmark", Doc: doc, Fixes: true, InTests: true, Clocks: true, Check: check}
 
-func check(p *blocking.Pass) {
+func check(p *lint.Pass) {
 	for _, f := range p.Funcs {
-		for _, l := range f.BenchLoops() {
+		for _, l := range benchLoops(f) {
 			if onPurpose(f) {
 				continue
 			}
@@ -27,7 +32,7 @@ func check(p *blocking.Pass) {
 			if l.Stops {
 				message = "b.Loop stops the clock before the work is finished; wait in each iteration, or loop over b.N and wait after the loop"
 			}
-			p.Report(blocking.Warning, analysis.Diagnostic{
+			p.Report(lint.Warning, analysis.Diagnostic{
 				Pos:            l.Stmt.Pos(),
 				End:            body(l.Stmt).Pos(),
 				Message:        message,
@@ -39,8 +44,8 @@ func check(p *blocking.Pass) {
 }
 
 func onPurpose(f *blocking.Func) bool {
-	about := strings.Join(f.About(), " ")
-	return blocking.SpeaksOfEnqueueing(about) || strings.Contains(strings.ToLower(about), "async")
+	words := strings.Join(about(f), " ")
+	return blocking.SpeaksOfEnqueueing(words) || strings.Contains(strings.ToLower(words), "async")
 }
 
 func body(loop ast.Stmt) *ast.BlockStmt {
@@ -51,7 +56,7 @@ func body(loop ast.Stmt) *ast.BlockStmt {
 }
 
 // wait inserts a wait for all work where the clock still runs.
-func wait(p *blocking.Pass, l blocking.BenchLoop) []analysis.SuggestedFix {
+func wait(p *lint.Pass, l benchLoop) []analysis.SuggestedFix {
 	stmt := l.Stmt
 	if l.Stops {
 		list := body(stmt).List
@@ -69,4 +74,173 @@ func wait(p *blocking.Pass, l blocking.BenchLoop) []analysis.SuggestedFix {
 		return nil
 	}
 	return []analysis.SuggestedFix{{Message: "Wait while the clock runs", TextEdits: edits}}
+}
+
+// A benchLoop is the loop of a benchmark whose work may be unfinished when the
+// benchmark's clock stops.
+type benchLoop struct {
+	Stmt ast.Stmt
+	B    *types.Var // the *testing.B
+	// Stops reports whether the end of the loop stops the clock, as with
+	// b.Loop(), so that a wait after the loop comes too late.
+	Stops bool
+	Op    *ast.CallExpr // enqueues work that may be unfinished then
+	Fn    *blocking.Func
+}
+
+// benchLoops lists the benchmark loops of f that end before their work does.
+// A loop that waits for something in each iteration is none of them.
+func benchLoops(f *blocking.Func) []benchLoop {
+	b, run := f.Benchmark(), parallel(f)
+	if run != nil {
+		b = f.Package.Variable(run.Operand(tensorapi.Recv)[0])
+	}
+	if b == nil {
+		return nil
+	}
+	var list []benchLoop
+	for _, l := range f.Flow().Loops {
+		stops, ok := f.IsBenchLoop(l, b)
+		if !ok {
+			continue
+		}
+		if op := leftUnfinished(f, l, b, stops); op != nil && !(run != nil && isFollowedByWait(run)) {
+			list = append(list, benchLoop{l.Stmt, b, stops, op.Expr, f})
+		}
+	}
+	return list
+}
+
+// parallel returns the call of b.RunParallel that f is passed to, or nil.
+func parallel(f *blocking.Func) *blocking.Call {
+	if c := f.PassedTo(); c != nil && syntax.IsFullName(c.Callee, "(*testing.B).RunParallel") {
+		return c
+	}
+	return nil
+}
+
+// isFollowedByWait reports whether the function of the call waits after it, or when it
+// returns.
+func isFollowedByWait(c *blocking.Call) bool {
+	return slices.ContainsFunc(c.In.Calls, func(d *blocking.Call) bool {
+		if _, isDefer := d.Cur.Parent().Node().(*ast.DeferStmt); isDefer {
+			syncs := func(d *blocking.Call) bool { return d.Syncs(c.Expr.Pos()) }
+			return syncs(d) || anyDeferred(d, syncs)
+		}
+		return d.Expr.Pos() > c.Expr.End() && d.Syncs(c.Expr.Pos()) && c.In.Leads(c.Expr.End()-1, d.Expr.Pos(), nil)
+	})
+}
+
+// leftUnfinished returns a call in l that enqueues work which nothing waits for
+// before the clock stops.
+func leftUnfinished(f *blocking.Func, l *blocking.Loop, b *types.Var, stops bool) *blocking.Call {
+	var op *blocking.Call
+	for g := range f.Tree() {
+		for _, c := range g.Calls {
+			if !f.Package.Contains(l, g, c.Expr.Pos()) {
+				continue
+			}
+			if c.Syncs(l.Pos) && f.Package.GuardOf(g, c.Expr.Pos(), l) != blocking.Rarely {
+				return nil
+			}
+			if c.Enqueues() {
+				op = c
+			}
+		}
+	}
+	if op == nil || !stops && waitsAtEnd(f, l, b) {
+		return nil
+	}
+	return op
+}
+
+// waitsAtEnd reports whether something waits on all ways from l to where the
+// clock stops: at b.StopTimer or when f and what it defers has returned.
+func waitsAtEnd(f *blocking.Func, l *blocking.Loop, b *types.Var) bool {
+	syncs := func(c *blocking.Call) bool { return c.Syncs(l.Pos) }
+	fl := f.Flow()
+	byBlock := make(map[int32][]*blocking.Call)
+	for _, c := range f.Calls {
+		if c.Away {
+			if _, isDefer := c.Cur.Parent().Node().(*ast.DeferStmt); isDefer && (syncs(c) || anyDeferred(c, syncs)) {
+				return true
+			}
+			continue
+		}
+		at := fl.BlockAt(c.Expr.Pos())
+		byBlock[at] = append(byBlock[at], c)
+	}
+	var loops []*blocking.Loop // that wait
+	for _, m := range fl.Loops {
+		for at := range m.Blocks {
+			if slices.ContainsFunc(byBlock[at], syncs) {
+				loops = append(loops, m)
+				break
+			}
+		}
+	}
+	seen := make(map[int32]bool)
+	var ends func(at int32) bool // without a wait
+	ends = func(at int32) bool {
+		if seen[at] || slices.ContainsFunc(loops, func(m *blocking.Loop) bool { return m.Head == at }) {
+			return false
+		}
+		seen[at] = true
+		for _, c := range byBlock[at] {
+			switch {
+			case stopsClock(f, c, b):
+				return true
+			case syncs(c), syntax.NeverReturns(f.Package.Info, c.Expr):
+				return false
+			}
+		}
+		succs := fl.Blocks[at].Succs
+		for _, s := range succs {
+			if ends(s.Index) {
+				return true
+			}
+		}
+		return len(succs) == 0
+	}
+	for at := range l.Blocks {
+		for _, s := range fl.Blocks[at].Succs {
+			if !l.Blocks[s.Index] && ends(s.Index) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// anyDeferred reports whether a literal that is deferred has a call with the
+// given property.
+func anyDeferred(c *blocking.Call, has func(*blocking.Call) bool) bool {
+	return slices.ContainsFunc(c.Lits, func(lit *blocking.Func) bool { return slices.ContainsFunc(lit.Calls, has) })
+}
+
+func stopsClock(f *blocking.Func, c *blocking.Call, b *types.Var) bool {
+	sel, ok := ast.Unparen(c.Expr.Fun).(*ast.SelectorExpr)
+	if !ok || sel.Sel.Name != "StopTimer" {
+		return false
+	}
+	id, ok := sel.X.(*ast.Ident)
+	return ok && f.Package.Info.Uses[id] == b
+}
+
+// about returns the names and texts that say what f is about: of the functions
+// that it is written in, and what is passed beside it where it is an operand.
+func about(f *blocking.Func) []string {
+	var words []string
+	for g := range f.In() {
+		words = append(words, g.Name)
+		if g.ArgOf == nil {
+			continue
+		}
+		for _, arg := range g.ArgOf.Args {
+			if v := f.Package.Info.Types[arg].Value; v != nil {
+				words = append(words, v.ExactString())
+			}
+		}
+	}
+	return words
 }

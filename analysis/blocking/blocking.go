@@ -1,19 +1,40 @@
-// Package blocking computes facts about how functions wait for tensors, across
-// functions and packages, and finds the places in loops where they do. It
-// reports nothing itself; the rules do, from its [Result].
+// Package blocking says what a rule can ask about a package: its functions and calls, what the calls wait for, the
+// loops and conditions around them, and where tensors come from. What functions wait for travels as facts from package
+// to package. It reports nothing itself.
 //
-// It works on syntax, types and control-flow graphs that are built only where
-// something may wait; it needs no SSA form. What a tensor library does comes
-// from its profile (package tensorapi), never from its code. Facts are for
+// It works on syntax, types and control-flow graphs that are built only where something may wait; it needs no SSA
+// form. What a tensor library does comes from its profile (package tensorapi), never from its code. Facts are for
 // users' functions.
 //
-// Whatever it cannot decide counts as harmless: tensors of unknown origin,
-// conditions of unknown frequency, calls of which nobody knows where they
-// lead. A method of an interface of the package itself, with up to three
-// implementations there, is what these agree on, as is a field of function type that
-// the package sets to up to three functions. Of other functions that are not known,
-// one is assumed: what returns a tensor enqueues the work that makes it, unless it
-// is called like what looks one up.
+// Whatever it can't decide counts as harmless: tensors of unknown origin, conditions of unknown frequency, calls of
+// which nobody knows where they lead. A method of an interface of the package itself, with up to three implementations
+// there, is what these agree on. So is a field of function type that the package sets to up to three functions. Of
+// other functions that are not known, one thing is assumed: what returns a tensor enqueues the work that makes it,
+// unless its name says that it looks one up.
+//
+// The files, in the order in which to read them:
+//
+//	blocking.go   Package, Func, Call and Def: what everything else is about
+//	collect.go    finds the functions, calls and assignments of a package
+//	callbacks.go  what is known of functions in variables, fields and lists
+//	flow.go       control-flow graphs, dominators and loops
+//	guard.go      how often the code under a condition runs
+//	outer.go      which loops go over data, and which over epochs or parts
+//	origin.go     which tensors an expression may stand for, and whether a loop makes them
+//	tracked.go    which tensors have a history that gradients go through
+//	fate.go       what becomes of a tensor that is stored
+//	history.go    which functions keep the histories of what they are given
+//	waits.go      what a call waits for
+//	print.go      which calls print their operands
+//	methods.go    which methods are called on operands of interface type
+//	clock.go      which calls read clocks, and what is waited for between two places
+//	bench.go      the loops of benchmarks
+//	rebuild.go    which calls build an operation or a graph
+//	summary.go    what is known of a function, as a fact
+//	summarize.go  computes the summaries, callees first
+//	query.go      questions about one function or call
+//	syntax.go     questions about one variable
+//	libraries.go  the profiles that are known
 package blocking
 
 import (
@@ -29,99 +50,85 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/inspect"
 	"golang.org/x/tools/go/ast/inspector"
 )
 
-// Analyzer computes a [Summary] for each function and the package's [Result].
+// Analyzer computes a [Summary] for each function of a package, and makes its [Package].
 var Analyzer = &analysis.Analyzer{
 	Name:       "blocking",
 	Doc:        "find out which functions wait for which tensors\n\nIt reports nothing; the rules of asyncgen vet build on it.",
-	Flags:      flags(),
 	Requires:   []*analysis.Analyzer{inspect.Analyzer},
 	Run:        run,
-	FactTypes:  []analysis.Fact{new(Summary), new(Reaches), new(InLoop)},
-	ResultType: reflect.TypeFor[*Result](),
-}
-
-// A Result is what the rules ask about one package. Its methods may be called
-// concurrently.
-type Result struct {
-	// Sites are the calls that wait in a loop, in the order of the source.
-	Sites []*Site
-	// Funcs are the functions and function literals with a body, in the
-	// order of the source.
-	Funcs []*Func
-
-	root      inspector.Cursor
-	libraries []string // the names of those that the package can reach
+	FactTypes:  []analysis.Fact{new(Summary), new(Reaches)},
+	ResultType: reflect.TypeFor[*Package](),
 }
 
 // Cursor returns the innermost node at pos.
-func (r *Result) Cursor(pos token.Pos) (inspector.Cursor, bool) {
-	return r.root.FindByPos(pos, pos)
+func (pkg *Package) Cursor(pos token.Pos) (inspector.Cursor, bool) {
+	return pkg.Root.FindByPos(pos, pos)
 }
 
 func run(pass *analysis.Pass) (any, error) {
 	root := pass.ResultOf[inspect.Analyzer].(*inspector.Inspector).Root()
-	res := &Result{root: root, libraries: reached(pass)}
-	if len(res.libraries) == 0 {
-		return res, nil
+	pkg := &Package{
+		Root:         root,
+		LibraryNames: reached(pass),
+		Pass:         pass,
+		Info:         pass.TypesInfo,
+		Decls:        make(map[*types.Func]*Func),
+		Lits:         make(map[*ast.FuncLit]*Func),
+		bound:        make(map[*types.Var]*Func),
+		Calls:        make(map[*ast.CallExpr]*Call),
+		Defs:         make(map[*types.Var][]Def),
+		stores:       make(map[*types.Var][]Def),
+		Params:       make(map[*types.Var]Param),
+		callees:      make(map[*Func]map[*Func]bool),
 	}
-	pass.ExportPackageFact(&Reaches{res.libraries})
+	if len(pkg.LibraryNames) == 0 {
+		return pkg, nil
+	}
+	pass.ExportPackageFact(&Reaches{pkg.LibraryNames})
 	if owned(pass.Pkg.Path()) {
-		return res, nil // the profile says it all
+		return pkg, nil // the profile says it all
 	}
-	a := &analyzer{
-		pass:    pass,
-		info:    pass.TypesInfo,
-		res:     res,
-		decls:   make(map[*types.Func]*Func),
-		lits:    make(map[*ast.FuncLit]*Func),
-		bound:   make(map[*types.Var]*Func),
-		calls:   make(map[*ast.CallExpr]*Call),
-		defs:    make(map[*types.Var][]def),
-		stores:  make(map[*types.Var][]def),
-		params:  make(map[*types.Var]param),
-		callees: make(map[*Func]map[*Func]bool),
-	}
-	a.callers = sync.OnceValue(a.callersOf)
-	a.asked = sync.OnceValue(a.parametersAsked)
-	a.collect(root)
-	a.summarize()
-	a.addHoards()
-	for fn, f := range a.decls {
-		if !f.sum.isZero() {
-			pass.ExportObjectFact(fn, &f.sum)
+	pkg.callers = sync.OnceValue(func() map[*Func][]*Call { return callersOf(pkg) })
+	pkg.asked = sync.OnceValue(func() map[*types.Var]bool { return parametersAsked(pkg) })
+	collect(pkg, root)
+	summarize(pkg)
+	addHoards(pkg)
+	for fn, f := range pkg.Decls {
+		if !f.Summary.isZero() {
+			pass.ExportObjectFact(fn, &f.Summary)
 		}
 	}
-	res.Funcs = a.funcs
-	res.Sites = a.sites()
-	return res, nil
+	return pkg, nil
 }
 
-func owned(path string) bool { return libraries().Owner(path) != nil }
+func owned(path string) bool { return Libraries().Owner(path) != nil }
 
 func lookup(fn *types.Func) (tensorapi.Func, bool) {
-	f, lib := libraries().Lookup(fn)
+	f, lib := Libraries().Lookup(fn)
 	return f, lib != nil
 }
 
-func isTensor(t types.Type) bool {
-	return tensorapi.IsNumber(t) || libraries().TensorOf(t) != nil
+// IsTensor reports whether t is a tensor or a pointer to one. It is not if t is nil.
+func IsTensor(t types.Type) bool {
+	return t != nil && (tensorapi.IsNumber(t) || Libraries().TensorOf(t) != nil)
 }
 
 // reached lists the libraries that the package belongs to, or whose types it can
 // name through its imports, by name.
 func reached(pass *analysis.Pass) []string {
 	names := make(map[string]bool)
-	if lib := libraries().Owner(pass.Pkg.Path()); lib != nil {
+	if lib := Libraries().Owner(pass.Pkg.Path()); lib != nil {
 		names[lib.Name] = true
 	}
 	for _, imp := range pass.Pkg.Imports() {
-		for _, lib := range libraries().About(imp.Path()) {
+		for _, lib := range Libraries().About(imp.Path()) {
 			names[lib.Name] = true
 		}
 		var r Reaches
@@ -134,21 +141,31 @@ func reached(pass *analysis.Pass) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// An analyzer is the state of the analysis of one package.
-type analyzer struct {
-	pass    *analysis.Pass
-	info    *types.Info
-	res     *Result
-	funcs   []*Func                 // in source order
-	decls   map[*types.Func]*Func   // declared functions
-	lits    map[*ast.FuncLit]*Func  // literals
-	bound   map[*types.Var]*Func    // literals that are the only value of a variable
-	calls   map[*ast.CallExpr]*Call // all calls but conversions and built-ins
-	defs    map[*types.Var][]def    // all assignments to variables and fields
-	stores  map[*types.Var][]def    // assignments to fields of what local variables hold or point to
-	params  map[*types.Var]param    // parameters and receivers
-	holders sync.Map                // cache of holdsTensor: types.Type to bool
+// A Package is what is known of one package. It doesn't change once its analyzer has run, so rules may ask it, and
+// what it consists of, at the same time.
+type Package struct {
+	// Pass is that of [Analyzer], Info what its type checker found out, and Root the cursor of the package's files.
+	Pass *analysis.Pass
+	Info *types.Info
+	Root inspector.Cursor
+	// LibraryNames are the names of the tensor libraries that the package can reach.
+	LibraryNames []string
+	// Funcs are the functions and function literals with a body, in the order of the source. There are none if the
+	// package can't reach a tensor.
+	Funcs []*Func
+	// Decls finds declared functions by their objects, and Lits literals by their syntax.
+	Decls map[*types.Func]*Func
+	Lits  map[*ast.FuncLit]*Func
+	// Calls finds calls by their syntax. Conversions and calls of built-ins have no [Call].
+	Calls map[*ast.CallExpr]*Call
+	// Defs lists the assignments to each variable and field.
+	Defs map[*types.Var][]Def
+	// Params says of parameters and receivers whose they are.
+	Params map[*types.Var]Param
 
+	bound   map[*types.Var]*Func       // literals that are the only value of a variable
+	stores  map[*types.Var][]Def       // assignments to fields of what local variables hold or point to
+	holders sync.Map                   // cache of HoldsTensors: types.Type to bool
 	keeps   map[*Func]Operands         // what keepers says
 	callers func() map[*Func][]*Call   // what callersOf says
 	asked   func() map[*types.Var]bool // what parametersAsked says
@@ -159,41 +176,50 @@ type analyzer struct {
 
 // A Func is a function or function literal with a body.
 type Func struct {
-	a      *analyzer
-	block  *ast.BlockStmt
-	lit    *ast.FuncLit     // nil for a declaration
-	parent *Func            // the function that a literal is written in, nil at package level
-	nested []*Func          // the literals written in it, but not in each other
-	cur    inspector.Cursor // of the declaration or literal
-	sig    *types.Signature
-	calls  []*Call
-	rets   []*ast.ReturnStmt
-	sum    Summary
-	scc    int  // functions with the same number call each other
-	cyclic bool // it may call itself
+	// Package is where f is, and Name its name. A literal has the name of the function around it, and a number.
+	Package *Package
+	Name    string
+	// Cur is the cursor of the declaration or literal. Lit is nil for declarations.
+	Cur  inspector.Cursor
+	Lit  *ast.FuncLit
+	Body *ast.BlockStmt
+	Sig  *types.Signature
+	// Parent is the function that a literal is written in, nil at package level. Nested are the literals written in
+	// f, but not in each other.
+	Parent *Func
+	Nested []*Func
+	// Calls and Returns are those in f but not in its literals, in the order of the source.
+	Calls   []*Call
+	Returns []*ast.ReturnStmt
+	// Summary is what callers of f know of it.
+	Summary Summary
+	// Functions with the same SCC call each other. A Cyclic one may call itself, if only by way of others.
+	SCC    int
+	Cyclic bool
+	// ArgOf is the call that a literal is an argument of, and ArgNo says which one; if the literal itself is called,
+	// ArgOf is that call and ArgNo negative.
+	ArgOf *ast.CallExpr
+	ArgNo int
+	away  When // if ArgOf is nil, or go or defer stands before it
 
-	arg   *ast.CallExpr // the call that a literal is an operand of, or its own
-	argNo int           // which one
-	away  how           // if arg is nil or go or defer stands before it
-	name  string
-
-	flow      func() *flow // the control-flow graph, built when it is asked for
-	wholeLoop func() *Loop // the body as a loop, likewise
+	// Flow returns the control-flow graph of the body, and WholeLoop the body as a loop.
+	Flow      func() *Flow
+	WholeLoop func() *Loop
 }
 
 // newFunc completes f and adds it to the functions of the package. Graphs are
 // built once, whichever rule asks first.
-func (a *analyzer) newFunc(f *Func) *Func {
-	f.a = a
-	f.flow = sync.OnceValue(func() *flow { return newFlow(a.info, f) })
-	f.wholeLoop = sync.OnceValue(func() *Loop { return &Loop{Pos: f.block.Pos(), fn: f} })
-	a.funcs = append(a.funcs, f)
+func newFunc(pkg *Package, f *Func) *Func {
+	f.Package = pkg
+	f.Flow = sync.OnceValue(func() *Flow { return newFlow(pkg.Info, f) })
+	f.WholeLoop = sync.OnceValue(func() *Loop { return &Loop{Pos: f.Body.Pos(), Func: f} })
+	pkg.Funcs = append(pkg.Funcs, f)
 	return f
 }
 
-// tree yields f and the literals in it, at whatever depth, in the order of
+// Tree yields f and the literals in it, at whatever depth, in the order of
 // the source.
-func (f *Func) tree() iter.Seq[*Func] {
+func (f *Func) Tree() iter.Seq[*Func] {
 	return func(yield func(*Func) bool) { f.visit(yield) }
 }
 
@@ -201,7 +227,7 @@ func (f *Func) visit(yield func(*Func) bool) bool {
 	if !yield(f) {
 		return false
 	}
-	for _, g := range f.nested {
+	for _, g := range f.Nested {
 		if !g.visit(yield) {
 			return false
 		}
@@ -209,115 +235,143 @@ func (f *Func) visit(yield func(*Func) bool) bool {
 	return true
 }
 
-// how says when the body of a literal runs, seen from the function that it is
-// written in.
-type how uint8
+// When says when the body of a literal runs, seen from the function that it is written in.
+type When uint8
 
+// The times at which literals run.
 const (
-	detached how = iota // unknown, later or elsewhere
-	once                // where it is written
-	looping             // where it is written, many times
-	deferred            // when the function returns
-	callable            // where the variable that it is bound to is called
+	Detached When = iota // unknown, later or elsewhere
+	Once                 // where it is written
+	Looping              // where it is written, many times
+	Deferred             // when the function returns
+	Callable             // where the variable that it is bound to is called
 )
 
-// how is asked anew each time, as it depends on summaries.
-func (f *Func) how() how {
+// Runs is asked anew each time, as it depends on summaries.
+func (f *Func) Runs() When {
 	switch {
-	case f.lit == nil || f.parent == nil:
-		return detached
-	case f.away == deferred && f.arg != nil && f.argNo < 0:
-		if h := f.parent.how(); h == once || h == looping {
-			return once // at the end of a literal that is called where it is written
+	case f.Lit == nil || f.Parent == nil:
+		return Detached
+	case f.away == Deferred && f.ArgOf != nil && f.ArgNo < 0:
+		if h := f.Parent.Runs(); h == Once || h == Looping {
+			return Once // at the end of a literal that is called where it is written
 		}
-		return deferred
-	case f.arg == nil || f.away == deferred || f.away == callable:
+		return Deferred
+	case f.ArgOf == nil || f.away == Deferred || f.away == Callable:
 		return f.away
-	case f.argNo < 0:
+	case f.ArgNo < 0:
 		return f.away
 	}
-	c := f.a.calls[f.arg]
-	if c == nil || c.away {
-		return detached
+	c := f.Package.Calls[f.ArgOf]
+	if c == nil || c.Away {
+		return Detached
 	}
-	switch c.calls(f.argNo) {
+	switch c.CallsArg(f.ArgNo) {
 	case tensorapi.Once:
-		return once
+		return Once
 	case tensorapi.Loop:
-		return looping
+		return Looping
 	}
-	return detached
+	return Detached
 }
 
-// owner is the function to whose summary the body of f counts: the nearest
+// Owner is the function to whose summary the body of f counts: the nearest
 // one that is not part of a larger one.
-func (f *Func) owner() *Func {
+func (f *Func) Owner() *Func {
 	for {
-		if h := f.how(); h == detached || h == callable {
+		if h := f.Runs(); h == Detached || h == Callable {
 			return f
 		}
-		f = f.parent
+		f = f.Parent
 	}
+}
+
+// Outermost is the declaration, or literal at package level, around f.
+func (f *Func) Outermost() *Func {
+	for f.Parent != nil {
+		f = f.Parent
+	}
+	return f
+}
+
+// Contains reports whether f, or a literal in it, has a call with the given
+// property.
+func (f *Func) Contains(has func(*Call) bool) bool {
+	for g := range f.Tree() {
+		if slices.ContainsFunc(g.Calls, has) {
+			return true
+		}
+	}
+	return false
 }
 
 // A Call is a call of a function, not a conversion or a built-in.
 type Call struct {
+	// Expr is the call, and Cur its cursor. Of a call that a range clause makes of an iterator, Expr is made up.
 	Expr *ast.CallExpr
+	Cur  inspector.Cursor
+	// In is the innermost function around the call.
+	In *Func
+	// Away reports whether go or defer stands before the call.
+	Away bool
 	// Callee is the function or method called, nil if that is not known.
 	Callee *types.Func
+	// API is what a profile says about the callee, and Lib the profile. Its Kind is Unknown for functions of users.
+	API tensorapi.Func
+	Lib *tensorapi.Profile
+	// Target is the callee if that is in this package. Of a method of an interface, Impls are the methods of this
+	// package that may be called; of an element of a list of functions, Each is what the list holds.
+	Target *Func
+	Impls  []*Func
+	Each   []FuncValue
+	// Dynamic reports whether the call goes through an interface or an unknown function value.
+	Dynamic bool
+	// Maker is the call that returned the function called, or nil.
+	Maker *Call
+	// Lits are the literals among the arguments, or the callee itself; FuncArgs are the other functions among them.
+	Lits     []*Func
+	FuncArgs []FuncArg
 
-	in      *Func
-	cur     inspector.Cursor
-	api     tensorapi.Func     // the zero Func if it is not in a profile
-	lib     *tensorapi.Profile // whose profile, nil if in none
-	target  *Func              // of this package, or nil
-	impls   []*Func            // what a method of an interface may be, or nil
-	each    []funcValue        // what is called if the callee is an element of a list, or nil
-	summary *Summary           // of another package, or nil
-	dynamic bool               // through an interface or an unknown function value
-	away    bool               // go or defer stands before it
-	lits    []*Func            // literals among the arguments, or the callee itself
-	bound   bool               // impls are methods with receivers of their own
-	maker   *Call              // that returned the function called, or nil
-	recv    ast.Expr           // of a method that is called through a variable, or nil
-	args    []funcArg          // functions among the arguments that are no literals
-	foreign bool               // takes functions, and is in a package without facts
-	iter    *ast.RangeStmt     // that calls the iterator Expr.Fun, or nil: Expr is no syntax then
+	summary *Summary       // of a callee in another package, or nil
+	bound   bool           // Impls are methods with receivers of their own
+	recv    ast.Expr       // of a method that is called through a variable, or nil
+	foreign bool           // takes functions, and is in a package without facts
+	iter    *ast.RangeStmt // that calls the iterator Expr.Fun, or nil
 }
 
-// sum is what is known of the callee; never nil.
-func (c *Call) sum() *Summary {
+// Summary is what is known of the callee; never nil.
+func (c *Call) Summary() *Summary {
 	switch {
-	case c.target != nil:
-		return &c.target.sum
+	case c.Target != nil:
+		return &c.Target.Summary
 	case c.summary != nil:
 		return c.summary
-	case c.each != nil:
-		return together(c.each)
-	case c.impls != nil:
-		s := agreement(c.impls)
+	case c.Each != nil:
+		return together(c.Each)
+	case c.Impls != nil:
+		s := agreement(c.Impls)
 		if c.bound {
 			s.Waits = slices.DeleteFunc(s.Waits, func(w Wait) bool { return w.Operand == tensorapi.Recv })
 			s.Barriers = slices.DeleteFunc(s.Barriers, func(w Wait) bool { return w.Operand == tensorapi.Recv })
 		}
 		return s
-	case c.maker != nil && c.maker.sum().Func != nil:
-		return c.maker.sum().Func
+	case c.Maker != nil && c.Maker.Summary().Func != nil:
+		return c.Maker.Summary().Func
 	}
 	return &nothing
 }
 
 var nothing Summary
 
-// calls returns when the callee calls its argument.
-func (c *Call) calls(arg int) tensorapi.Calls {
+// CallsArg returns when the callee calls its argument.
+func (c *Call) CallsArg(arg int) tensorapi.Calls {
 	switch {
-	case c.api.Calls != tensorapi.Never:
-		return c.api.CallsArg(arg)
-	case c.api.Kind != tensorapi.Unknown:
+	case c.API.Calls != tensorapi.Never:
+		return c.API.CallsArg(arg)
+	case c.API.Kind != tensorapi.Unknown:
 		return tensorapi.Never
 	}
-	if cb := c.callback(arg); cb != nil {
+	if cb := c.Callback(arg); cb != nil {
 		return cb.When
 	}
 	if when := stdCalls(c.Callee); when != tensorapi.Never {
@@ -326,18 +380,18 @@ func (c *Call) calls(arg int) tensorapi.Calls {
 	return c.signatureCalls(arg)
 }
 
-// callback says when the callee calls its argument; nil: never. Of a function that is
+// Callback says when the callee calls its argument; nil: never. Of a function that is
 // called as one of a list in this package, eachOf knows.
-func (c *Call) callback(arg int) *Callback {
-	if sig, ok := c.in.a.info.TypeOf(c.Expr.Fun).Underlying().(*types.Signature); ok && sig.Variadic() && !c.Expr.Ellipsis.IsValid() {
+func (c *Call) Callback(arg int) *Callback {
+	if sig, ok := c.In.Package.Info.TypeOf(c.Expr.Fun).Underlying().(*types.Signature); ok && sig.Variadic() && !c.Expr.Ellipsis.IsValid() {
 		if last := sig.Params().Len() - 1; arg >= last {
-			if c.target != nil {
+			if c.Target != nil {
 				return nil
 			}
 			arg = last
 		}
 	}
-	return c.sum().callback(arg)
+	return c.Summary().callback(arg)
 }
 
 // signatureCalls says what the signature of a function tells about when it
@@ -358,7 +412,7 @@ func (c *Call) signatureCalls(arg int) tensorapi.Calls {
 		return tensorapi.Never
 	}
 	for v := range sig.Params().Variables() {
-		elem := elementType(v.Type())
+		elem := syntax.ElementType(v.Type())
 		for p := range f.Params().Variables() {
 			if elem != nil && types.Identical(p.Type(), elem) {
 				return tensorapi.Loop
@@ -375,19 +429,6 @@ func (c *Call) signatureCalls(arg int) tensorapi.Calls {
 		}
 	}
 	return tensorapi.Once
-}
-
-// elementType is the type of the elements of a list, nil of what is none.
-func elementType(t types.Type) types.Type {
-	switch t := t.Underlying().(type) {
-	case *types.Slice:
-		return t.Elem()
-	case *types.Array:
-		return t.Elem()
-	case *types.Map:
-		return t.Elem()
-	}
-	return nil
 }
 
 // stdCalls says when functions of the standard library call their argument.
@@ -410,20 +451,20 @@ func stdCalls(fn *types.Func) tensorapi.Calls {
 	return tensorapi.Never
 }
 
-// enqueues reports whether the call may put work on the device's queue.
-func (c *Call) enqueues() bool {
-	if c.api.Enqueues() || c.sum().Enqueues || c.makes() {
+// Enqueues reports whether the call may put work on the device's queue.
+func (c *Call) Enqueues() bool {
+	if c.API.Enqueues() || c.Summary().Enqueues || c.makes() {
 		return true
 	}
-	return c.anyArg(func(s *Summary) bool { return s.Enqueues }) || c.anyLit((*Call).enqueues)
+	return c.anyArg(func(s *Summary) bool { return s.Enqueues }) || c.anyLit((*Call).Enqueues)
 }
 
-// mutates reports whether the call may assign cells.
-func (c *Call) mutates() bool {
-	if c.api.Kind == tensorapi.Mutate || c.sum().Mutates {
+// Mutates reports whether the call may assign cells.
+func (c *Call) Mutates() bool {
+	if c.API.Kind == tensorapi.Mutate || c.Summary().Mutates {
 		return true
 	}
-	return c.anyArg(func(s *Summary) bool { return s.Mutates }) || c.anyLit((*Call).mutates)
+	return c.anyArg(func(s *Summary) bool { return s.Mutates }) || c.anyLit((*Call).Mutates)
 }
 
 // makes reports whether the callee is not known, or calls a function that it is given,
@@ -431,27 +472,27 @@ func (c *Call) mutates() bool {
 // enqueueing work, unless its name says that it looks the tensors up. One that returns
 // what holds tensors does if it is given some.
 func (c *Call) makes() bool {
-	if c.api.Kind != tensorapi.Call && (!c.dynamic || c.impls != nil || c.looksUp()) {
+	if c.API.Kind != tensorapi.Call && (!c.Dynamic || c.Impls != nil || c.looksUp()) {
 		return false
 	}
-	sig, ok := c.in.a.info.TypeOf(c.Expr.Fun).Underlying().(*types.Signature)
+	sig, ok := c.In.Package.Info.TypeOf(c.Expr.Fun).Underlying().(*types.Signature)
 	if !ok {
 		return false
 	}
 	for v := range sig.Results().Variables() {
-		if isTensor(v.Type()) || c.in.a.holdsTensor(v.Type()) && c.takesTensor() {
+		if IsTensor(v.Type()) || c.In.Package.HoldsTensors(v.Type()) && c.TakesTensor() {
 			return true
 		}
 	}
 	return false
 }
 
-// takesTensor reports whether an argument is a tensor, or may hold some.
-func (c *Call) takesTensor() bool {
+// TakesTensor reports whether an argument is a tensor, or may hold some.
+func (c *Call) TakesTensor() bool {
 	return slices.ContainsFunc(c.Expr.Args, func(e ast.Expr) bool {
-		t := c.in.a.info.TypeOf(e)
+		t := c.In.Package.Info.TypeOf(e)
 		_, generic := types.Unalias(t).(*types.TypeParam) // which may stand for a batch
-		return generic || c.in.a.holdsTensor(t)
+		return generic || c.In.Package.HoldsTensors(t)
 	})
 }
 
@@ -468,24 +509,24 @@ func (c *Call) looksUp() bool {
 	name = strings.ToLower(name)
 	return slices.ContainsFunc([]string{"get", "next", "load", "read", "fetch", "batch", "label", "target", "param", "weight"}, func(word string) bool {
 		return strings.HasPrefix(name, word)
-	}) && !c.takesTensor()
+	}) && !c.TakesTensor()
 }
 
 // anyArg reports whether a function that is passed by name, and called at
 // once, has the given property.
 func (c *Call) anyArg(has func(*Summary) bool) bool {
-	return slices.ContainsFunc(c.args, func(arg funcArg) bool {
-		when := c.calls(arg.no)
-		return (when == tensorapi.Once || when == tensorapi.Loop) && has(arg.summary())
+	return slices.ContainsFunc(c.FuncArgs, func(arg FuncArg) bool {
+		when := c.CallsArg(arg.No)
+		return (when == tensorapi.Once || when == tensorapi.Loop) && has(arg.Summary())
 	})
 }
 
 func (c *Call) anyLit(has func(*Call) bool) bool {
-	for _, lit := range c.lits {
-		if h := lit.how(); h != once && h != looping {
+	for _, lit := range c.Lits {
+		if h := lit.Runs(); h != Once && h != Looping {
 			continue
 		}
-		for _, inner := range lit.calls {
+		for _, inner := range lit.Calls {
 			if has(inner) {
 				return true
 			}
@@ -494,9 +535,9 @@ func (c *Call) anyLit(has func(*Call) bool) bool {
 	return false
 }
 
-// operand returns the expressions passed for an operand: one, or those of a
+// Operand returns the expressions passed for an operand: one, or those of a
 // variadic parameter.
-func (c *Call) operand(i int) []ast.Expr {
+func (c *Call) Operand(i int) []ast.Expr {
 	if i == tensorapi.Recv {
 		if sel, ok := ast.Unparen(c.Expr.Fun).(*ast.SelectorExpr); ok {
 			return []ast.Expr{sel.X}
@@ -508,40 +549,46 @@ func (c *Call) operand(i int) []ast.Expr {
 	if i < 0 || i >= len(c.Expr.Args) {
 		return nil
 	}
-	sig, _ := c.in.a.info.TypeOf(c.Expr.Fun).Underlying().(*types.Signature)
+	sig, _ := c.In.Package.Info.TypeOf(c.Expr.Fun).Underlying().(*types.Signature)
 	if sig != nil && sig.Variadic() && i == sig.Params().Len()-1 && !c.Expr.Ellipsis.IsValid() {
 		return c.Expr.Args[i:]
 	}
 	return c.Expr.Args[i : i+1]
 }
 
-// A def is one assignment to a variable or field.
-type def struct {
-	kind  defKind
-	in    *Func // nil at package level
-	pos   token.Pos
-	value ast.Expr // of defValue, defElem and defKey
-	index int      // which result, if value is a call with several; which variable of a range clause
+// A Def is one assignment to a variable or field.
+type Def struct {
+	Kind DefKind
+	// In is the function with the assignment, nil at package level, and Pos its place.
+	In  *Func
+	Pos token.Pos
+	// Value is what is assigned or, for DefElem and DefKey, ranged over; nil for other kinds. Index says which result
+	// of Value is meant, if that is a call with several.
+	Value ast.Expr
+	Index int
 }
 
-type defKind uint8
+// A DefKind is a way to assign.
+type DefKind uint8
 
+// The ways to assign.
 const (
-	defValue defKind = iota // v = value
-	defElem                 // for _, v = range value
-	defKey                  // for v = range value
-	defStep                 // v++, v += constant
-	defOther                // v op= something, receiving it from a type switch, …
+	DefValue DefKind = iota // v = value
+	DefElem                 // for _, v = range value
+	DefKey                  // for v = range value
+	DefStep                 // v++, v += constant
+	DefOther                // v op= something, receiving it from a type switch, …
 )
 
-type param struct {
-	of      *Func
-	operand int
+// A Param says which operand of which function a parameter or receiver is: [tensorapi.Recv], or 0 and up.
+type Param struct {
+	Of      *Func
+	Operand int
 }
 
-// posOf is how chains name a place: file name and line, the same on every
+// PosOf is how chains name a place: file name and line, the same on every
 // machine.
-func (a *analyzer) posOf(pos token.Pos) string {
-	p := a.pass.Fset.Position(pos)
+func (pkg *Package) PosOf(pos token.Pos) string {
+	p := pkg.Pass.Fset.Position(pos)
 	return filepath.Base(p.Filename) + ":" + strconv.Itoa(p.Line)
 }

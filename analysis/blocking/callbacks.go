@@ -6,6 +6,7 @@ import (
 	"go/types"
 	"slices"
 
+	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
@@ -15,8 +16,8 @@ import (
 
 // eachOf lists the functions that c, a call of an element of a list or map, or of a
 // method or field of one, is known to lead to.
-func (a *analyzer) eachOf(c *Call) []funcValue {
-	if c.api.Kind != tensorapi.Unknown || !c.dynamic {
+func eachOf(pkg *Package, c *Call) []FuncValue {
+	if c.API.Kind != tensorapi.Unknown || !c.Dynamic {
 		return nil
 	}
 	fun := ast.Unparen(c.Expr.Fun)
@@ -26,28 +27,28 @@ func (a *analyzer) eachOf(c *Call) []funcValue {
 		if !isSelector {
 			return nil
 		}
-		list := a.listOf(sel.X)
+		list := listOf(pkg, sel.X)
 		if list == nil {
 			return nil
 		}
-		return a.methodsIn(list, c.Callee)
+		return methodsIn(pkg, list, c.Callee)
 	case isSelector:
-		if a.listOf(sel.X) == nil {
+		if listOf(pkg, sel.X) == nil {
 			return nil
 		}
 		// A field of function type, of each element.
 	default:
-		if fun = a.listOf(fun); fun == nil {
+		if fun = listOf(pkg, fun); fun == nil {
 			return nil
 		}
 	}
-	var funcs []funcValue
-	a.flow(fun, func(e ast.Expr) bool {
-		v := a.funcValue(e, 0)
-		if v.isKnown() {
+	var funcs []FuncValue
+	flow(pkg, fun, func(e ast.Expr) bool {
+		v := pkg.FuncValue(e, 0)
+		if v.IsKnown() {
 			funcs = append(funcs, v)
 		}
-		return v.isKnown()
+		return v.IsKnown()
 	})
 	return funcs
 }
@@ -55,10 +56,10 @@ func (a *analyzer) eachOf(c *Call) []funcValue {
 // methodsIn lists what a method of an interface may be of the elements of a list:
 // those of the types that the list is seen to have or, if there may be others, also
 // those of the types of this package.
-func (a *analyzer) methodsIn(list ast.Expr, method *types.Func) []funcValue {
-	var funcs []funcValue
-	known := a.flow(list, func(e ast.Expr) bool {
-		t := a.info.TypeOf(e)
+func methodsIn(pkg *Package, list ast.Expr, method *types.Func) []FuncValue {
+	var funcs []FuncValue
+	known := flow(pkg, list, func(e ast.Expr) bool {
+		t := pkg.Info.TypeOf(e)
 		if t == nil || types.IsInterface(t) {
 			return false
 		}
@@ -67,14 +68,14 @@ func (a *analyzer) methodsIn(list ast.Expr, method *types.Func) []funcValue {
 		if !ok {
 			return false // a list of such
 		}
-		if v := a.funcObject(fn, 0); v.isKnown() {
+		if v := funcObject(pkg, fn, 0); v.IsKnown() {
 			funcs = append(funcs, v)
 		}
 		return true
 	})
-	if it, ok := recvType(method).Underlying().(*types.Interface); ok && !known {
-		for _, f := range a.implementing(it, method.Name()) {
-			funcs = append(funcs, funcValue{fn: f})
+	if it, ok := syntax.RecvType(method).Underlying().(*types.Interface); ok && !known {
+		for _, f := range pkg.Implementing(it, method.Name()) {
+			funcs = append(funcs, FuncValue{Fn: f})
 		}
 	}
 	return funcs
@@ -82,72 +83,72 @@ func (a *analyzer) methodsIn(list ast.Expr, method *types.Func) []funcValue {
 
 // listOf returns the list or map that e is another element of in each iteration of a
 // loop over it, or nil.
-func (a *analyzer) listOf(e ast.Expr) ast.Expr {
+func listOf(pkg *Package, e ast.Expr) ast.Expr {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
-		v := a.local(e)
-		if d := a.defs[v]; v != nil && len(d) == 1 {
+		v := pkg.Local(e)
+		if d := pkg.Defs[v]; v != nil && len(d) == 1 {
 			switch {
-			case d[0].kind != defValue && isFunc(a.info.TypeOf(orNil(d[0].value))):
-				c := a.calls[asCall(d[0].value)]
-				if c != nil && isCollection(c.Callee) && len(c.Expr.Args) == 1 && (d[0].kind == defElem) == (c.Callee.Name() != "Values") {
+			case d[0].Kind != DefValue && syntax.IsFunc(pkg.Info.TypeOf(syntax.OrNil(d[0].Value))):
+				c := pkg.Calls[syntax.AsCall(d[0].Value)]
+				if c != nil && isCollection(c.Callee) && len(c.Expr.Args) == 1 && (d[0].Kind == DefElem) == (c.Callee.Name() != "Values") {
 					return c.Expr.Args[0]
 				}
-			case d[0].kind == defElem:
-				return d[0].value
-			case d[0].kind == defValue && !isIdent(d[0].value):
-				return a.listOf(d[0].value)
+			case d[0].Kind == DefElem:
+				return d[0].Value
+			case d[0].Kind == DefValue && !syntax.IsIdent(d[0].Value):
+				return listOf(pkg, d[0].Value)
 			}
 		}
 	case *ast.UnaryExpr:
 		if e.Op == token.AND {
-			return a.listOf(e.X)
+			return listOf(pkg, e.X)
 		}
 	case *ast.IndexExpr:
-		v := a.local(e.Index)
-		if v != nil && slices.ContainsFunc(a.defs[v], func(d def) bool { return d.kind == defKey || d.kind == defStep }) {
+		v := pkg.Local(e.Index)
+		if v != nil && slices.ContainsFunc(pkg.Defs[v], func(d Def) bool { return d.Kind == DefKey || d.Kind == DefStep }) {
 			return e.X
 		}
 	}
 	return nil
 }
 
-// appliesList reports whether l does no more than to go through the list of which c calls
+// AppliesList reports whether l does no more than to go through the list of which c calls
 // the elements, and not all of these wait: lists of functions, like options, are
 // short.
-func (a *analyzer) appliesList(c *Call, l *Loop) bool {
+func (pkg *Package) AppliesList(c *Call, l *Loop) bool {
 	s, ok := l.Stmt.(*ast.RangeStmt)
-	if !ok || c.each == nil {
+	if !ok || c.Each == nil {
 		return false
 	}
-	if c.Callee != nil && !slices.ContainsFunc(c.each, func(v funcValue) bool { return len(v.summary().Waits) == 0 }) {
+	if c.Callee != nil && !slices.ContainsFunc(c.Each, func(v FuncValue) bool { return len(v.Summary().Waits) == 0 }) {
 		return false // things that all work and wait, like jobs
 	}
-	return a.mentionsRange(c.Expr.Fun, s)
+	return mentionsRange(pkg, c.Expr.Fun, s)
 }
 
 // mentionsRange reports whether e mentions a variable of the loop s.
-func (a *analyzer) mentionsRange(e ast.Expr, s *ast.RangeStmt) bool {
+func mentionsRange(pkg *Package, e ast.Expr, s *ast.RangeStmt) bool {
 	vars := make(map[types.Object]bool)
 	for _, v := range []ast.Expr{s.Key, s.Value} {
 		if id, ok := v.(*ast.Ident); ok && id.Name != "_" {
-			vars[a.info.ObjectOf(id)] = true
+			vars[pkg.Info.ObjectOf(id)] = true
 		}
 	}
-	return a.mentionsAny(e, vars)
+	return pkg.MentionsAny(e, vars)
 }
 
 // flow finds the expressions whose values e may stand for, or hold as elements, in
 // this package: it looks for what is assigned, appended and passed to what e names. It
 // shows each to leaf, which says whether that is one; if not, it looks on. It
 // reports whether it has seen all.
-func (a *analyzer) flow(e ast.Expr, leaf func(ast.Expr) bool) bool {
-	return a.flowInto(e, leaf, make(map[*types.Var]bool))
+func flow(pkg *Package, e ast.Expr, leaf func(ast.Expr) bool) bool {
+	return flowInto(pkg, e, leaf, make(map[*types.Var]bool))
 }
 
-func (a *analyzer) flowInto(e ast.Expr, leaf func(ast.Expr) bool, seen map[*types.Var]bool) bool {
+func flowInto(pkg *Package, e ast.Expr, leaf func(ast.Expr) bool, seen map[*types.Var]bool) bool {
 	e = ast.Unparen(e)
-	if isNil(a.info, e) || leaf(e) {
+	if syntax.IsNil(pkg.Info, e) || leaf(e) {
 		return true
 	}
 	all := func(list []ast.Expr) bool {
@@ -156,7 +157,7 @@ func (a *analyzer) flowInto(e ast.Expr, leaf func(ast.Expr) bool, seen map[*type
 			if kv, ok := e.(*ast.KeyValueExpr); ok {
 				e = kv.Value
 			}
-			known = a.flowInto(e, leaf, seen) && known
+			known = flowInto(pkg, e, leaf, seen) && known
 		}
 		return known
 	}
@@ -164,76 +165,76 @@ func (a *analyzer) flowInto(e ast.Expr, leaf func(ast.Expr) bool, seen map[*type
 	case *ast.CompositeLit:
 		return all(e.Elts)
 	case *ast.UnaryExpr:
-		return e.Op == token.AND && a.flowInto(e.X, leaf, seen)
+		return e.Op == token.AND && flowInto(pkg, e.X, leaf, seen)
 	case *ast.StarExpr:
-		return a.flowInto(e.X, leaf, seen)
+		return flowInto(pkg, e.X, leaf, seen)
 	case *ast.SliceExpr:
-		return a.flowInto(e.X, leaf, seen)
+		return flowInto(pkg, e.X, leaf, seen)
 	case *ast.IndexExpr:
-		return a.flowInto(e.X, leaf, seen)
+		return flowInto(pkg, e.X, leaf, seen)
 	case *ast.CallExpr:
-		tv := a.info.Types[e.Fun]
+		tv := pkg.Info.Types[e.Fun]
 		id, _ := ast.Unparen(e.Fun).(*ast.Ident)
-		c := a.calls[e]
+		c := pkg.Calls[e]
 		switch {
 		case tv.IsType() || tv.IsBuiltin() && id != nil && id.Name == "append" || c != nil && isCollection(c.Callee):
 			return all(e.Args)
 		case tv.IsBuiltin():
 			return true // make, new
-		case c != nil && c.target != nil && c.target.sig.Results().Len() == 1:
+		case c != nil && c.Target != nil && c.Target.Sig.Results().Len() == 1:
 			known := true
-			for _, ret := range c.target.rets {
+			for _, ret := range c.Target.Returns {
 				known = all(ret.Results) && known
 			}
 			return known
 		}
 	case *ast.Ident, *ast.SelectorExpr:
-		if v := a.variable(e); v != nil {
-			return a.flowIntoVar(v, leaf, seen)
+		if v := pkg.Variable(e); v != nil {
+			return flowIntoVar(pkg, v, leaf, seen)
 		}
 	}
 	return false
 }
 
-func (a *analyzer) flowIntoVar(v *types.Var, leaf func(ast.Expr) bool, seen map[*types.Var]bool) bool {
+func flowIntoVar(pkg *Package, v *types.Var, leaf func(ast.Expr) bool, seen map[*types.Var]bool) bool {
 	if seen[v] {
 		return true
 	}
 	seen[v] = true
 	known := !v.Exported()
-	for _, d := range a.defs[v] {
+	for _, d := range pkg.Defs[v] {
 		switch {
-		case d.kind == defValue && d.index == 0 || d.kind == defElem:
-			known = a.flowInto(d.value, leaf, seen) && known
+		case d.Kind == DefValue && d.Index == 0 || d.Kind == DefElem:
+			known = flowInto(pkg, d.Value, leaf, seen) && known
 		default:
 			known = false
 		}
 	}
-	p, ok := a.params[v]
+	p, ok := pkg.Params[v]
 	if !ok {
 		return known
 	}
 	called := false
-	for _, f := range a.funcs {
-		for _, c := range f.calls {
-			if c.target != p.of {
+	for _, f := range pkg.Funcs {
+		for _, c := range f.Calls {
+			if c.Target != p.Of {
 				continue
 			}
-			for _, e := range c.operand(p.operand) {
-				known = a.flowInto(e, leaf, seen) && known
+			for _, e := range c.Operand(p.Operand) {
+				known = flowInto(pkg, e, leaf, seen) && known
 			}
 			called = true
 		}
 	}
-	return known && called && !ast.IsExported(p.of.name)
+	return known && called && !ast.IsExported(p.Of.Name)
 }
 
 // together is the summary of a call that leads to each of several functions. What they
 // return is what such calls return of which nothing is known.
-func together(funcs []funcValue) *Summary {
+func together(funcs []FuncValue) *Summary {
 	var s Summary
 	for _, v := range funcs {
-		t := v.summary()
+		t := v.Summary()
 		for _, w := range t.Waits {
 			s.Waits = w.addTo(s.Waits)
 		}
@@ -247,4 +248,16 @@ func together(funcs []funcValue) *Summary {
 		s.Trains = s.Trains || t.Trains
 	}
 	return &s
+}
+
+// IsHostList reports whether all that a list holds is made of host data.
+func (pkg *Package) IsHostList(list ast.Expr) bool {
+	found := false
+	known := flow(pkg, list, func(e ast.Expr) bool {
+		c := pkg.Calls[syntax.AsCall(e)]
+		made := c != nil && c.API.Kind == tensorapi.Host
+		found = found || made
+		return made
+	})
+	return known && found
 }

@@ -5,44 +5,45 @@ import (
 	"go/token"
 	"go/types"
 
+	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"golang.org/x/tools/go/ast/inspector"
 	"golang.org/x/tools/go/types/typeutil"
 )
 
 // collect walks the package once and notes functions, calls and assignments.
-func (a *analyzer) collect(root inspector.Cursor) {
+func collect(pkg *Package, root inspector.Cursor) {
 	for file := range root.Children() {
-		a.walk(file, nil)
+		walk(pkg, file, nil)
 	}
-	for v, defs := range a.defs {
-		if len(defs) == 1 && defs[0].kind == defValue && !v.IsField() {
-			if lit, ok := ast.Unparen(defs[0].value).(*ast.FuncLit); ok {
-				f := a.lits[lit]
-				f.away = callable
-				a.bound[v] = f
+	for v, defs := range pkg.Defs {
+		if len(defs) == 1 && defs[0].Kind == DefValue && !v.IsField() {
+			if lit, ok := ast.Unparen(defs[0].Value).(*ast.FuncLit); ok {
+				f := pkg.Lits[lit]
+				f.away = Callable
+				pkg.bound[v] = f
 			}
 		}
 	}
-	for _, f := range a.funcs {
-		for _, c := range f.calls {
-			a.resolve(c)
-			if c.api.Kind == tensorapi.InPlace {
+	for _, f := range pkg.Funcs {
+		for _, c := range f.Calls {
+			resolve(pkg, c)
+			if c.API.Kind == tensorapi.InPlace {
 				// What it changes is what it returns.
-				for _, e := range c.operand(c.api.Arg) {
-					a.define(e, def{value: c.Expr, pos: c.Expr.Pos()}, f)
+				for _, e := range c.Operand(c.API.Arg) {
+					define(pkg, e, Def{Value: c.Expr, Pos: c.Expr.Pos()}, f)
 				}
 			}
 		}
 	}
-	for _, f := range a.funcs {
-		for _, c := range f.calls {
-			a.resolveValue(c)
+	for _, f := range pkg.Funcs {
+		for _, c := range f.Calls {
+			resolveValue(pkg, c)
 		}
 	}
-	for _, f := range a.funcs {
-		for _, c := range f.calls {
-			c.each = a.eachOf(c)
+	for _, f := range pkg.Funcs {
+		for _, c := range f.Calls {
+			c.Each = eachOf(pkg, c)
 		}
 	}
 }
@@ -54,52 +55,52 @@ var collected = []ast.Node{
 }
 
 // walk notes what is below cur, which belongs to f.
-func (a *analyzer) walk(cur inspector.Cursor, f *Func) {
+func walk(pkg *Package, cur inspector.Cursor, f *Func) {
 	cur.Inspect(collected, func(c inspector.Cursor) bool {
 		switch n := c.Node().(type) {
 		case *ast.FuncDecl:
 			if n.Body != nil {
-				a.declare(c, n)
+				declare(pkg, c, n)
 			}
 			return false
 		case *ast.FuncLit:
-			a.literal(c, n, f)
+			literal(pkg, c, n, f)
 			return false
 		case *ast.CallExpr:
-			a.call(c, n, f)
+			call(pkg, c, n, f)
 		case *ast.AssignStmt:
-			a.assign(n, f)
+			assign(pkg, n, f)
 		case *ast.ValueSpec:
 			for i, name := range n.Names {
 				if len(n.Values) > 0 {
-					a.define(name, valueOf(n.Values, i), f)
+					define(pkg, name, valueOf(n.Values, i), f)
 				}
 			}
 		case *ast.RangeStmt:
 			if n.Key != nil {
-				a.define(n.Key, def{kind: defKey, pos: n.Body.Lbrace, value: n.X}, f)
+				define(pkg, n.Key, Def{Kind: DefKey, Pos: n.Body.Lbrace, Value: n.X}, f)
 			}
 			if n.Value != nil {
-				a.define(n.Value, def{kind: defElem, pos: n.Body.Lbrace, value: n.X, index: 1}, f)
+				define(pkg, n.Value, Def{Kind: DefElem, Pos: n.Body.Lbrace, Value: n.X, Index: 1}, f)
 			}
-			if f != nil && isFunc(a.info.TypeOf(n.X)) {
+			if f != nil && syntax.IsFunc(pkg.Info.TypeOf(n.X)) {
 				x, _ := c.FindNode(n.X)
 				call := &ast.CallExpr{Fun: n.X, Lparen: n.X.End(), Rparen: n.X.End() - 1}
-				f.calls = append(f.calls, &Call{Expr: call, in: f, cur: x, iter: n})
-				a.calls[call] = f.calls[len(f.calls)-1]
+				f.Calls = append(f.Calls, &Call{Expr: call, In: f, Cur: x, iter: n})
+				pkg.Calls[call] = f.Calls[len(f.Calls)-1]
 			}
 		case *ast.IncDecStmt:
-			a.define(n.X, def{kind: defStep, pos: n.Pos()}, f)
+			define(pkg, n.X, Def{Kind: DefStep, Pos: n.Pos()}, f)
 		case *ast.ReturnStmt:
 			if f != nil {
-				f.rets = append(f.rets, n)
+				f.Returns = append(f.Returns, n)
 			}
 		case *ast.CompositeLit:
-			a.composite(n, f)
+			composite(pkg, n, f)
 		case *ast.UnaryExpr:
 			if n.Op == token.AND {
 				if id, ok := ast.Unparen(n.X).(*ast.Ident); ok {
-					a.define(id, def{kind: defOther, pos: n.Pos()}, f)
+					define(pkg, id, Def{Kind: DefOther, Pos: n.Pos()}, f)
 				}
 			}
 		}
@@ -107,106 +108,104 @@ func (a *analyzer) walk(cur inspector.Cursor, f *Func) {
 	})
 }
 
-func (a *analyzer) declare(c inspector.Cursor, n *ast.FuncDecl) {
-	fn, ok := a.info.Defs[n.Name].(*types.Func)
+func declare(pkg *Package, c inspector.Cursor, n *ast.FuncDecl) {
+	fn, ok := pkg.Info.Defs[n.Name].(*types.Func)
 	if !ok {
 		return
 	}
-	f := a.newFunc(&Func{block: n.Body, cur: c, sig: fn.Signature(), name: fn.Name()})
-	a.decls[fn] = f
-	a.addParams(f)
+	f := newFunc(pkg, &Func{Body: n.Body, Cur: c, Sig: fn.Signature(), Name: fn.Name()})
+	pkg.Decls[fn] = f
+	addParams(pkg, f)
 	body, _ := c.FindNode(n.Body)
-	a.walk(body, f)
+	walk(pkg, body, f)
 }
 
-func (a *analyzer) literal(c inspector.Cursor, n *ast.FuncLit, parent *Func) {
-	sig, ok := a.info.TypeOf(n).(*types.Signature)
+func literal(pkg *Package, c inspector.Cursor, n *ast.FuncLit, parent *Func) {
+	sig, ok := pkg.Info.TypeOf(n).(*types.Signature)
 	if !ok {
 		return
 	}
-	f := a.newFunc(&Func{block: n.Body, lit: n, parent: parent, cur: c, sig: sig, name: "the function literal"})
+	f := newFunc(pkg, &Func{Body: n.Body, Lit: n, Parent: parent, Cur: c, Sig: sig, Name: "the function literal"})
 	if parent != nil {
-		parent.nested = append(parent.nested, f)
+		parent.Nested = append(parent.Nested, f)
 	}
-	a.lits[n] = f
-	a.addParams(f)
+	pkg.Lits[n] = f
+	addParams(pkg, f)
 
 	use := c.Parent()
-	for isParen(use.Node()) {
+	for syntax.IsParen(use.Node()) {
 		use = use.Parent()
 	}
 	if call, ok := use.Node().(*ast.CallExpr); ok {
-		f.arg, f.argNo = call, -1
+		f.ArgOf, f.ArgNo = call, -1
 		for i, arg := range call.Args {
 			if ast.Unparen(arg) == n {
-				f.argNo = i
+				f.ArgNo = i
 			}
 		}
-		if f.argNo < 0 {
+		if f.ArgNo < 0 {
 			switch use.Parent().Node().(type) {
 			case *ast.GoStmt:
-				f.away = detached
+				f.away = Detached
 			case *ast.DeferStmt:
-				f.away = deferred
+				f.away = Deferred
 			default:
-				f.away = once
+				f.away = Once
 			}
 		}
-		if c := a.calls[call]; c != nil {
-			c.lits = append(c.lits, f)
+		if c := pkg.Calls[call]; c != nil {
+			c.Lits = append(c.Lits, f)
 		}
 	}
 	body, _ := c.FindNode(n.Body)
-	a.walk(body, f)
+	walk(pkg, body, f)
 }
 
-func isParen(n ast.Node) bool { _, ok := n.(*ast.ParenExpr); return ok }
-
-func (a *analyzer) addParams(f *Func) {
-	if r := f.sig.Recv(); r != nil {
-		a.params[r] = param{f, tensorapi.Recv}
+func addParams(pkg *Package, f *Func) {
+	if r := f.Sig.Recv(); r != nil {
+		pkg.Params[r] = Param{f, tensorapi.Recv}
 	}
-	for i := range min(f.sig.Params().Len(), 30) {
-		a.params[f.sig.Params().At(i)] = param{f, i}
+	for i := range min(f.Sig.Params().Len(), 30) {
+		pkg.Params[f.Sig.Params().At(i)] = Param{f, i}
 	}
 }
 
-func (a *analyzer) call(c inspector.Cursor, n *ast.CallExpr, f *Func) {
+func call(pkg *Package, c inspector.Cursor, n *ast.CallExpr, f *Func) {
 	if f == nil {
 		return // package initialisation is no loop
 	}
-	if tv := a.info.Types[n.Fun]; tv.IsType() || tv.IsBuiltin() {
+	if tv := pkg.Info.Types[n.Fun]; tv.IsType() || tv.IsBuiltin() {
 		return
 	}
-	call := &Call{Expr: n, in: f, cur: c}
+	call := &Call{Expr: n, In: f, Cur: c}
 	switch c.Parent().Node().(type) {
 	case *ast.GoStmt, *ast.DeferStmt:
-		call.away = true
+		call.Away = true
 	}
-	f.calls = append(f.calls, call)
-	a.calls[n] = call
+	f.Calls = append(f.Calls, call)
+	pkg.Calls[n] = call
 }
 
 // resolve finds out what a call calls. It needs the variables that are bound
 // to literals.
-func (a *analyzer) resolve(c *Call) {
-	switch callee := typeutil.Callee(a.info, c.Expr).(type) {
+func resolve(pkg *Package, c *Call) {
+	switch callee := typeutil.Callee(pkg.Info, c.Expr).(type) {
 	case *types.Func:
 		c.Callee = callee
-		if api, lib := libraries().Lookup(callee); lib != nil {
-			c.api, c.lib = api, lib
+		if api, lib := Libraries().Lookup(callee); lib != nil {
+			c.API, c.Lib = api, lib
 			return
 		}
 		callee = callee.Origin()
-		if types.IsInterface(recvType(callee)) {
-			c.dynamic = true
-			c.impls = a.implementations(callee)
+		if types.IsInterface(syntax.RecvType(callee)) {
+			c.Dynamic = true
+			c.Impls = implementations(pkg, callee)
 			return
 		}
-		c.target = a.decls[callee]
-		if callee.Pkg() != nil && callee.Pkg() != a.pass.Pkg {
+		c.Target = pkg.Decls[callee]
+		if callee.Pkg() != nil && callee.Pkg() != pkg.Pass.Pkg {
 			s := new(Summary)
-			if a.pass.ImportObjectFact(callee, s) {
+			if pkg.Pass.ImportObjectFact(callee, s) {
 				c.summary = s
 			}
 		}
@@ -216,60 +215,60 @@ func (a *analyzer) resolve(c *Call) {
 // resolveValue finds out what is called through a value of function type, and
 // which functions are among the arguments. It needs the callees of other calls,
 // which may have returned these functions.
-func (a *analyzer) resolveValue(c *Call) {
+func resolveValue(pkg *Package, c *Call) {
 	if c.Callee == nil {
 		if _, lit := ast.Unparen(c.Expr.Fun).(*ast.FuncLit); !lit {
-			v := a.funcValue(c.Expr.Fun, 0)
-			c.target, c.summary, c.maker, c.recv = v.fn, v.sum, v.maker, v.recv
-			c.dynamic = !v.isKnown() && c.iter == nil && !a.resolveBound(c)
-			if c.dynamic {
-				c.impls, c.bound = a.setTo(c.Expr.Fun)
+			v := pkg.FuncValue(c.Expr.Fun, 0)
+			c.Target, c.summary, c.Maker, c.recv = v.Fn, v.sum, v.maker, v.recv
+			c.Dynamic = !v.IsKnown() && c.iter == nil && !resolveBound(pkg, c)
+			if c.Dynamic {
+				c.Impls, c.bound = setTo(pkg, c.Expr.Fun)
 			}
 		}
 	}
-	if c.api.Kind != tensorapi.Unknown && c.api.Kind != tensorapi.Call {
+	if c.API.Kind != tensorapi.Unknown && c.API.Kind != tensorapi.Call {
 		return
 	}
-	if c.Callee != nil && c.dynamic {
-		a.resolveConcrete(c)
+	if c.Callee != nil && c.Dynamic {
+		resolveConcrete(pkg, c)
 	}
-	if less, ok := a.lessMethod(c); ok {
-		c.args = append(c.args, less)
+	if less, ok := lessMethod(pkg, c); ok {
+		c.FuncArgs = append(c.FuncArgs, less)
 	}
 	for i, arg := range c.Expr.Args {
-		if !isFunc(a.info.TypeOf(arg)) {
+		if !syntax.IsFunc(pkg.Info.TypeOf(arg)) {
 			continue
 		}
-		v := a.funcValue(arg, 0)
-		if !v.isKnown() {
-			v = a.methodValue(arg)
+		v := pkg.FuncValue(arg, 0)
+		if !v.IsKnown() {
+			v = methodValue(pkg, arg)
 		}
-		if v.isKnown() && (v.fn == nil || v.fn.lit != ast.Unparen(arg)) {
-			c.args = append(c.args, funcArg{i, arg, v})
+		if v.IsKnown() && (v.Fn == nil || v.Fn.Lit != ast.Unparen(arg)) {
+			c.FuncArgs = append(c.FuncArgs, FuncArg{i, arg, v})
 		}
 	}
-	if fn := c.Callee; fn != nil && !c.dynamic && len(c.lits)+len(c.args) > 0 && fn.Pkg() != nil && fn.Pkg() != a.pass.Pkg {
-		c.foreign = !a.pass.ImportPackageFact(fn.Pkg(), new(Reaches))
+	if fn := c.Callee; fn != nil && !c.Dynamic && len(c.Lits)+len(c.FuncArgs) > 0 && fn.Pkg() != nil && fn.Pkg() != pkg.Pass.Pkg {
+		c.foreign = !pkg.Pass.ImportPackageFact(fn.Pkg(), new(Reaches))
 	}
 }
 
 // resolveBound finds out whether what is called is a local variable that is
 // nothing but a method of a library with its receiver: get := loss.Item.
-func (a *analyzer) resolveBound(c *Call) bool {
-	v := a.local(c.Expr.Fun)
-	d := a.defs[v]
-	if v == nil || len(d) != 1 || d[0].kind != defValue || a.params[v].of != nil {
+func resolveBound(pkg *Package, c *Call) bool {
+	v := pkg.Local(c.Expr.Fun)
+	d := pkg.Defs[v]
+	if v == nil || len(d) != 1 || d[0].Kind != DefValue || pkg.Params[v].Of != nil {
 		return false
 	}
-	sel, ok := ast.Unparen(d[0].value).(*ast.SelectorExpr)
-	if !ok || a.info.Selections[sel] == nil || a.info.Selections[sel].Kind() != types.MethodVal {
+	sel, ok := ast.Unparen(d[0].Value).(*ast.SelectorExpr)
+	if !ok || pkg.Info.Selections[sel] == nil || pkg.Info.Selections[sel].Kind() != types.MethodVal {
 		return false
 	}
-	fn, ok := a.info.Uses[sel.Sel].(*types.Func)
+	fn, ok := pkg.Info.Uses[sel.Sel].(*types.Func)
 	if !ok {
 		return false
 	}
-	if c.api, c.lib = libraries().Lookup(fn); c.lib == nil {
+	if c.API, c.Lib = Libraries().Lookup(fn); c.Lib == nil {
 		return false
 	}
 	c.Callee, c.recv = fn, sel.X
@@ -278,151 +277,153 @@ func (a *analyzer) resolveBound(c *Call) bool {
 
 // resolveConcrete finds out which method c, a call through an interface, calls if that is in
 // a local variable that is assigned once, a value of another type: var m Meter = &average{}.
-func (a *analyzer) resolveConcrete(c *Call) {
+func resolveConcrete(pkg *Package, c *Call) {
 	sel, ok := ast.Unparen(c.Expr.Fun).(*ast.SelectorExpr)
 	if !ok {
 		return
 	}
-	v := a.local(sel.X)
-	d := a.defs[v]
-	if v == nil || len(d) != 1 || d[0].kind != defValue || a.params[v].of != nil {
+	v := pkg.Local(sel.X)
+	d := pkg.Defs[v]
+	if v == nil || len(d) != 1 || d[0].Kind != DefValue || pkg.Params[v].Of != nil {
 		return
 	}
-	t := a.info.TypeOf(orNil(d[0].value))
+	t := pkg.Info.TypeOf(syntax.OrNil(d[0].Value))
 	if _, isTuple := t.(*types.Tuple); t == nil || isTuple || types.IsInterface(t) {
 		return
 	}
 	obj, _, _ := types.LookupFieldOrMethod(t, true, c.Callee.Pkg(), c.Callee.Name())
 	fn, ok := obj.(*types.Func)
-	if !ok || types.IsInterface(recvType(fn)) {
+	if !ok || types.IsInterface(syntax.RecvType(fn)) {
 		return
 	}
-	if m := a.funcObject(fn, 0); m.isKnown() {
-		c.target, c.summary, c.impls, c.dynamic = m.fn, m.sum, nil, false
+	if m := funcObject(pkg, fn, 0); m.IsKnown() {
+		c.Target, c.summary, c.Impls, c.Dynamic = m.Fn, m.sum, nil, false
 	}
 }
 
 // lessMethod returns the method by which c, a call of sort.Sort or its like, compares
 // the elements of its operand.
-func (a *analyzer) lessMethod(c *Call) (funcArg, bool) {
-	if !isSorter(c.Callee) || len(c.Expr.Args) != 1 {
-		return funcArg{}, false
+func lessMethod(pkg *Package, c *Call) (FuncArg, bool) {
+	if !syntax.IsSorter(c.Callee) || len(c.Expr.Args) != 1 {
+		return FuncArg{}, false
 	}
 	arg := c.Expr.Args[0]
-	obj, _, _ := types.LookupFieldOrMethod(a.info.TypeOf(arg), true, a.pass.Pkg, "Less")
+	obj, _, _ := types.LookupFieldOrMethod(pkg.Info.TypeOf(arg), true, pkg.Pass.Pkg, "Less")
 	less, ok := obj.(*types.Func)
-	if !ok || types.IsInterface(recvType(less)) {
-		return funcArg{}, false
+	if !ok || types.IsInterface(syntax.RecvType(less)) {
+		return FuncArg{}, false
 	}
-	v := a.funcObject(less, 0)
+	v := funcObject(pkg, less, 0)
 	v.recv = arg
-	return funcArg{0, &ast.SelectorExpr{X: arg, Sel: &ast.Ident{NamePos: arg.End(), Name: "Less"}}, v}, v.fn != nil || v.sum != nil
+	return FuncArg{0, &ast.SelectorExpr{X: arg, Sel: &ast.Ident{NamePos: arg.End(), Name: "Less"}}, v}, v.Fn != nil || v.sum != nil
 }
 
-// A funcValue is what a value of function type is known to be: a function of
+// A FuncValue is what a value of function type is known to be: a function of
 // this package, one with a summary, or what a call returned.
-type funcValue struct {
-	fn    *Func
+type FuncValue struct {
+	Fn    *Func // of this package, or nil
 	sum   *Summary
 	maker *Call
 	recv  ast.Expr // of a method value
 	first bool     // the receiver of fn is its first argument: a method expression
 }
 
-func (v funcValue) isKnown() bool { return v != funcValue{} }
+// IsKnown reports whether anything is known of the value.
+func (v FuncValue) IsKnown() bool { return v != FuncValue{} }
 
-// summary is what is known of the function; never nil.
-func (v funcValue) summary() *Summary {
+// Summary is what is known of the function; never nil.
+func (v FuncValue) Summary() *Summary {
 	switch {
-	case v.fn != nil && v.first:
-		return v.fn.sum.withFirst()
-	case v.fn != nil:
-		return &v.fn.sum
+	case v.Fn != nil && v.first:
+		return v.Fn.Summary.withFirst()
+	case v.Fn != nil:
+		return &v.Fn.Summary
 	case v.sum != nil:
 		return v.sum
-	case v.maker != nil && v.maker.sum().Func != nil:
-		return v.maker.sum().Func
+	case v.maker != nil && v.maker.Summary().Func != nil:
+		return v.maker.Summary().Func
 	}
 	return &nothing
 }
 
-// A funcArg is a function, known by name, that is passed to a call.
-type funcArg struct {
-	no   int
-	expr ast.Expr
-	funcValue
+// A FuncArg is a function, known by name, that is passed to a call.
+type FuncArg struct {
+	// No is the number of the argument, and Expr the argument.
+	No   int
+	Expr ast.Expr
+	FuncValue
 }
 
-// funcValue finds out which function e is: a literal, a function or method by
+// FuncValue finds out which function e is: a literal, a function or method by
 // its name, a variable that is nothing else, the result of a call.
-func (a *analyzer) funcValue(e ast.Expr, depth int) funcValue {
+func (pkg *Package) FuncValue(e ast.Expr, depth int) FuncValue {
 	if depth > 4 {
-		return funcValue{} // perhaps a variable that is assigned itself
+		return FuncValue{} // perhaps a variable that is assigned itself
 	}
 	switch e := ast.Unparen(e).(type) {
 	case *ast.FuncLit:
-		return funcValue{fn: a.lits[e]}
+		return FuncValue{Fn: pkg.Lits[e]}
 	case *ast.IndexExpr:
-		if isFunc(a.info.TypeOf(e.X)) { // an instance of a generic function
-			return a.funcValue(e.X, depth+1)
+		if syntax.IsFunc(pkg.Info.TypeOf(e.X)) { // an instance of a generic function
+			return pkg.FuncValue(e.X, depth+1)
 		}
 	case *ast.IndexListExpr:
-		return a.funcValue(e.X, depth+1)
+		return pkg.FuncValue(e.X, depth+1)
 	case *ast.Ident:
-		return a.funcObject(a.info.Uses[e], depth)
+		return funcObject(pkg, pkg.Info.Uses[e], depth)
 	case *ast.SelectorExpr:
-		v := a.funcObject(a.info.Uses[e.Sel], depth)
-		if sel := a.info.Selections[e]; sel != nil && v.isKnown() {
+		v := funcObject(pkg, pkg.Info.Uses[e.Sel], depth)
+		if sel := pkg.Info.Selections[e]; sel != nil && v.IsKnown() {
 			if sel.Kind() == types.MethodExpr {
-				return funcValue{} // its operands are others
+				return FuncValue{} // its operands are others
 			}
 			v.recv = e.X
 		}
 		return v
 	case *ast.CallExpr:
-		if a.info.Types[e.Fun].IsType() { // a conversion to a named type
-			return a.funcValue(e.Args[0], depth+1)
+		if pkg.Info.Types[e.Fun].IsType() { // a conversion to a named type
+			return pkg.FuncValue(e.Args[0], depth+1)
 		}
-		if c := a.calls[e]; c != nil && c.Callee != nil && c.api.Kind == tensorapi.Unknown && !c.dynamic {
-			return funcValue{maker: c}
+		if c := pkg.Calls[e]; c != nil && c.Callee != nil && c.API.Kind == tensorapi.Unknown && !c.Dynamic {
+			return FuncValue{maker: c}
 		}
 	}
-	return funcValue{}
+	return FuncValue{}
 }
 
 // methodValue finds out which function e is if that takes its receiver as its first
 // argument, or is a function or method of a library: (*T).M, loss.Item, tensor.ItemOf[int].
-func (a *analyzer) methodValue(e ast.Expr) funcValue {
+func methodValue(pkg *Package, e ast.Expr) FuncValue {
 	e = ast.Unparen(e)
 	if x, ok := e.(*ast.IndexExpr); ok {
 		e = ast.Unparen(x.X)
 	}
 	sel, ok := e.(*ast.SelectorExpr)
 	if !ok {
-		return funcValue{}
+		return FuncValue{}
 	}
-	fn, ok := a.info.Uses[sel.Sel].(*types.Func)
+	fn, ok := pkg.Info.Uses[sel.Sel].(*types.Func)
 	if !ok {
-		return funcValue{}
+		return FuncValue{}
 	}
-	selection := a.info.Selections[sel]
+	selection := pkg.Info.Selections[sel]
 	isExpr := selection != nil && selection.Kind() == types.MethodExpr
 	api, isLibrary := lookup(fn)
 	if !isLibrary {
-		v := a.funcObject(fn, 0)
-		if !isExpr || !v.isKnown() {
-			return funcValue{}
+		v := funcObject(pkg, fn, 0)
+		if !isExpr || !v.IsKnown() {
+			return FuncValue{}
 		}
 		if v.sum != nil {
-			return funcValue{sum: v.sum.withFirst()}
+			return FuncValue{sum: v.sum.withFirst()}
 		}
 		v.first = true
 		return v
 	}
-	v := funcValue{sum: a.librarySummary(api, sel)}
+	v := FuncValue{sum: librarySummary(pkg, api, sel)}
 	switch {
 	case v.sum.isZero():
-		return funcValue{}
+		return FuncValue{}
 	case isExpr:
 		v.sum = v.sum.withFirst()
 	case selection != nil:
@@ -432,43 +433,35 @@ func (a *analyzer) methodValue(e ast.Expr) funcValue {
 }
 
 // librarySummary is the summary of a function of a library that e names.
-func (a *analyzer) librarySummary(api tensorapi.Func, e ast.Expr) *Summary {
+func librarySummary(pkg *Package, api tensorapi.Func, e ast.Expr) *Summary {
 	s := &Summary{Blocks: api.Waits(), Enqueues: api.Enqueues(), Mutates: api.Kind == tensorapi.Mutate}
 	switch api.Kind {
 	case tensorapi.Read, tensorapi.Transfer, tensorapi.Print:
-		s.Waits = []Wait{{Operand: api.Arg, Chain: []Link{{a.posOf(e.Pos()), types.ExprString(e)}}}}
+		s.Waits = []Wait{{Operand: api.Arg, Chain: []Link{{pkg.PosOf(e.Pos()), types.ExprString(e)}}}}
 	}
 	return s
 }
 
-func (a *analyzer) funcObject(obj types.Object, depth int) funcValue {
+func funcObject(pkg *Package, obj types.Object, depth int) FuncValue {
 	switch obj := obj.(type) {
 	case *types.Func:
 		if _, ok := lookup(obj); ok || obj.Pkg() == nil {
-			return funcValue{}
+			return FuncValue{}
 		}
 		fn := obj.Origin()
-		if s := new(Summary); fn.Pkg() != a.pass.Pkg && a.pass.ImportObjectFact(fn, s) {
-			return funcValue{sum: s}
+		if s := new(Summary); fn.Pkg() != pkg.Pass.Pkg && pkg.Pass.ImportObjectFact(fn, s) {
+			return FuncValue{sum: s}
 		}
-		return funcValue{fn: a.decls[fn]}
+		return FuncValue{Fn: pkg.Decls[fn]}
 	case *types.Var:
-		if f := a.bound[obj]; f != nil {
-			return funcValue{fn: f}
+		if f := pkg.bound[obj]; f != nil {
+			return FuncValue{Fn: f}
 		}
-		if d := a.defs[obj]; len(d) == 1 && d[0].kind == defValue && !obj.IsField() && a.params[obj].of == nil {
-			return a.funcValue(d[0].value, depth+1)
+		if d := pkg.Defs[obj]; len(d) == 1 && d[0].Kind == DefValue && !obj.IsField() && pkg.Params[obj].Of == nil {
+			return pkg.FuncValue(d[0].Value, depth+1)
 		}
 	}
-	return funcValue{}
-}
-
-func isFunc(t types.Type) bool {
-	if t == nil {
-		return false
-	}
-	_, ok := t.Underlying().(*types.Signature)
-	return ok
+	return FuncValue{}
 }
 
 // maxImplementations is the number of types up to which a method of an
@@ -478,27 +471,27 @@ const maxImplementations = 3
 // implementations returns the methods of this package that a call of the
 // method of an interface of this package may lead to, or nil if there are
 // more than a few.
-func (a *analyzer) implementations(method *types.Func) []*Func {
-	it, ok := recvType(method).Underlying().(*types.Interface)
-	if !ok || method.Pkg() != a.pass.Pkg {
+func implementations(pkg *Package, method *types.Func) []*Func {
+	it, ok := syntax.RecvType(method).Underlying().(*types.Interface)
+	if !ok || method.Pkg() != pkg.Pass.Pkg {
 		return nil
 	}
-	list := a.implementing(it, method.Name())
+	list := pkg.Implementing(it, method.Name())
 	if len(list) > maxImplementations {
 		return nil
 	}
 	return list
 }
 
-// implementing lists the methods of a name of the types of this package that implement an
+// Implementing lists the methods of a name of the types of this package that implement an
 // interface.
-func (a *analyzer) implementing(it *types.Interface, name string) []*Func {
+func (pkg *Package) Implementing(it *types.Interface, name string) []*Func {
 	var list []*Func
-	for _, f := range a.funcs {
-		if f.lit != nil || f.name != name || f.sig.Recv() == nil || f.sig.RecvTypeParams().Len() > 0 {
+	for _, f := range pkg.Funcs {
+		if f.Lit != nil || f.Name != name || f.Sig.Recv() == nil || f.Sig.RecvTypeParams().Len() > 0 {
 			continue
 		}
-		if types.Implements(f.sig.Recv().Type(), it) {
+		if types.Implements(f.Sig.Recv().Type(), it) {
 			list = append(list, f)
 		}
 	}
@@ -508,126 +501,113 @@ func (a *analyzer) implementing(it *types.Interface, name string) []*Func {
 // setTo returns the functions that a field of function type is set to in this
 // package, or nil if there are none, more than a few, or others, and whether some are
 // methods with their receivers.
-func (a *analyzer) setTo(e ast.Expr) (list []*Func, bound bool) {
+func setTo(pkg *Package, e ast.Expr) (list []*Func, bound bool) {
 	sel, ok := ast.Unparen(e).(*ast.SelectorExpr)
 	if !ok {
 		return nil, false
 	}
-	v := a.variable(sel)
-	if v == nil || !v.IsField() || len(a.defs[v]) > maxImplementations {
+	v := pkg.Variable(sel)
+	if v == nil || !v.IsField() || len(pkg.Defs[v]) > maxImplementations {
 		return nil, false
 	}
-	for _, d := range a.defs[v] {
-		if d.kind == defValue && isNil(a.info, d.value) {
+	for _, d := range pkg.Defs[v] {
+		if d.Kind == DefValue && syntax.IsNil(pkg.Info, d.Value) {
 			continue
 		}
-		if d.kind != defValue {
+		if d.Kind != DefValue {
 			return nil, false
 		}
-		f := a.funcValue(d.value, 0)
-		if f.fn == nil {
+		f := pkg.FuncValue(d.Value, 0)
+		if f.Fn == nil {
 			return nil, false
 		}
 		bound = bound || f.recv != nil
-		list = append(list, f.fn)
+		list = append(list, f.Fn)
 	}
 	return list, bound
 }
 
-func recvType(fn *types.Func) types.Type {
-	if r := fn.Signature().Recv(); r != nil {
-		return r.Type()
-	}
-	return types.Typ[types.Invalid]
-}
-
-func (a *analyzer) assign(n *ast.AssignStmt, f *Func) {
+func assign(pkg *Package, n *ast.AssignStmt, f *Func) {
 	switch n.Tok {
 	case token.ASSIGN, token.DEFINE:
 		for i, lhs := range n.Lhs {
 			d := valueOf(n.Rhs, i)
-			if isReceive(d.value) {
-				d.pos = n.Lhs[0].Pos() // all of a select statement's case that is in the graph
+			if syntax.IsReceive(d.Value) {
+				d.Pos = n.Lhs[0].Pos() // all of a select statement's case that is in the graph
 			}
-			a.define(lhs, d, f)
+			define(pkg, lhs, d, f)
 		}
 	default:
-		kind := defOther
-		if a.info.Types[n.Rhs[0]].Value != nil {
-			kind = defStep
+		kind := DefOther
+		if pkg.Info.Types[n.Rhs[0]].Value != nil {
+			kind = DefStep
 		}
-		a.define(n.Lhs[0], def{kind: kind, pos: n.Pos()}, f)
+		define(pkg, n.Lhs[0], Def{Kind: kind, Pos: n.Pos()}, f)
 	}
-}
-
-// isReceive recognises what takes a value from a channel.
-func isReceive(e ast.Expr) bool {
-	u, ok := ast.Unparen(e).(*ast.UnaryExpr)
-	return ok && u.Op == token.ARROW
 }
 
 // valueOf is the definition of the i-th variable by a list of values, which
 // may be one call with several results.
-func valueOf(values []ast.Expr, i int) def {
+func valueOf(values []ast.Expr, i int) Def {
 	if i < len(values) {
-		return def{value: values[i], pos: values[i].Pos()}
+		return Def{Value: values[i], Pos: values[i].Pos()}
 	}
-	return def{value: values[0], pos: values[0].Pos(), index: i}
+	return Def{Value: values[0], Pos: values[0].Pos(), Index: i}
 }
 
 // define notes an assignment. One to an element of a container, or through a
 // pointer, counts as one to the container or pointer.
-func (a *analyzer) define(lhs ast.Expr, d def, f *Func) {
-	d.in = f
-	v := a.variable(lhs)
+func define(pkg *Package, lhs ast.Expr, d Def, f *Func) {
+	d.In = f
+	v := pkg.Variable(lhs)
 	if v == nil {
 		return
 	}
-	a.defs[v] = append(a.defs[v], d)
-	if base := a.base(lhs); base != nil && base != v {
-		a.stores[base] = append(a.stores[base], d)
+	pkg.Defs[v] = append(pkg.Defs[v], d)
+	if base := base(pkg, lhs); base != nil && base != v {
+		pkg.stores[base] = append(pkg.stores[base], d)
 	}
 }
 
 // base returns the local variable that an expression stores to a part of: x of
 // x.f[i].g.
-func (a *analyzer) base(e ast.Expr) *types.Var {
+func base(pkg *Package, e ast.Expr) *types.Var {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
-		if v, ok := a.info.ObjectOf(e).(*types.Var); ok && v.Parent() != a.pass.Pkg.Scope() {
+		if v, ok := pkg.Info.ObjectOf(e).(*types.Var); ok && v.Parent() != pkg.Pass.Pkg.Scope() {
 			return v
 		}
 	case *ast.SelectorExpr:
-		return a.base(e.X)
+		return base(pkg, e.X)
 	case *ast.IndexExpr:
-		return a.base(e.X)
+		return base(pkg, e.X)
 	case *ast.StarExpr:
-		return a.base(e.X)
+		return base(pkg, e.X)
 	}
 	return nil
 }
 
-// variable returns the variable or field that an expression stores to.
-func (a *analyzer) variable(e ast.Expr) *types.Var {
+// Variable returns the variable or field that an expression stores to.
+func (pkg *Package) Variable(e ast.Expr) *types.Var {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
-		v, _ := a.info.ObjectOf(e).(*types.Var)
+		v, _ := pkg.Info.ObjectOf(e).(*types.Var)
 		return v
 	case *ast.SelectorExpr:
-		v, _ := a.info.ObjectOf(e.Sel).(*types.Var)
+		v, _ := pkg.Info.ObjectOf(e.Sel).(*types.Var)
 		if v != nil {
 			return v.Origin()
 		}
 	case *ast.IndexExpr:
-		return a.variable(e.X)
+		return pkg.Variable(e.X)
 	case *ast.StarExpr:
-		return a.variable(e.X)
+		return pkg.Variable(e.X)
 	}
 	return nil
 }
 
-func (a *analyzer) composite(n *ast.CompositeLit, f *Func) {
-	t := a.info.TypeOf(n)
+func composite(pkg *Package, n *ast.CompositeLit, f *Func) {
+	t := pkg.Info.TypeOf(n)
 	if p, ok := t.Underlying().(*types.Pointer); ok {
 		t = p.Elem() // an elided &T in a list
 	}
@@ -638,11 +618,11 @@ func (a *analyzer) composite(n *ast.CompositeLit, f *Func) {
 	for i, e := range n.Elts {
 		if kv, ok := e.(*ast.KeyValueExpr); ok {
 			if key, ok := kv.Key.(*ast.Ident); ok {
-				a.define(key, def{value: kv.Value, pos: kv.Value.Pos()}, f)
+				define(pkg, key, Def{Value: kv.Value, Pos: kv.Value.Pos()}, f)
 			}
 		} else if i < s.NumFields() {
 			v := s.Field(i).Origin()
-			a.defs[v] = append(a.defs[v], def{in: f, value: e, pos: e.Pos()})
+			pkg.Defs[v] = append(pkg.Defs[v], Def{In: f, Value: e, Pos: e.Pos()})
 		}
 	}
 }

@@ -10,48 +10,55 @@ import (
 	"golang.org/x/tools/go/ast/inspector"
 )
 
-// A fate says what becomes of tensors, beyond that values are read from them: nothing, or
+// A Fate says what becomes of tensors, beyond that values are read from them: nothing, or
 // what may need their history. Fates form a set.
-type fate uint8
+type Fate uint8
 
 const (
-	escapes        fate = 1 << iota // returned, stored, given away
-	differentiated                  // operand of Backward, Minimize, Grad or what may call these
+	Escapes        Fate = 1 << iota // returned, stored, given away
+	Differentiated                  // operand of Backward, Minimize, Grad or what may call these
 )
 
 // A fortune finds the fate of the tensors in a variable and of what is computed from
 // them by operations that gradients pass.
 type fortune struct {
-	*analyzer
+	*Package
 	of   *types.Var
 	seen map[*types.Var]bool
 	back map[*Func]bool // the functions whose callers are looked at
 }
 
-// fateOf is the fate of what is in v, a variable that f or a function around it knows,
+// FateOf is the fate of what is in v, a variable that f or a function around it knows,
 // or a field.
-func (a *analyzer) fateOf(v *types.Var, f *Func) fate {
-	t := &fortune{a, v, make(map[*types.Var]bool), make(map[*Func]bool)}
+func (pkg *Package) FateOf(v *types.Var, f *Func) Fate {
+	t := &fortune{pkg, v, make(map[*types.Var]bool), make(map[*Func]bool)}
 	return t.variable(v, f)
 }
 
-func (t *fortune) variable(v *types.Var, f *Func) fate {
+// FateAt is the fate of what the expression at cur stands for. What is stored in of, a variable, is not asked about;
+// it may be nil.
+func (pkg *Package) FateAt(cur inspector.Cursor, of *types.Var) Fate {
+	t := &fortune{pkg, of, make(map[*types.Var]bool), make(map[*Func]bool)}
+	return t.value(cur)
+}
+
+func (t *fortune) variable(v *types.Var, f *Func) Fate {
 	if t.seen[v] {
 		return 0
 	}
 	t.seen[v] = true
-	var known fate
-	uses := t.usesInPackage(v)
-	if shared := v.IsField() || v.Parent() == t.pass.Pkg.Scope(); !shared {
-		uses = t.usesOf(v, f)
+	var known Fate
+	uses := t.UsesInPackage(v)
+	if shared := v.IsField() || v.Parent() == t.Pass.Pkg.Scope(); !shared {
+		uses = t.UsesOf(v, f)
 	} else if v.Exported() {
-		known = escapes
+		known = Escapes
 	}
 	switch {
-	case t.params[v].of != nil && !isTensor(v.Type()):
-		known = escapes // the caller has the list
-	case t.isNamedResult(v, f):
-		known = escapes
+	case t.Params[v].Of != nil && !IsTensor(v.Type()):
+		known = Escapes // the caller has the list
+	case isNamedResult(t.Package, v, f):
+		known = Escapes
 	}
 	for use := range uses {
 		cur := use
@@ -63,12 +70,12 @@ func (t *fortune) variable(v *types.Var, f *Func) fate {
 	return known
 }
 
-// usesInPackage yields the identifiers that refer to v, a field or a variable of the
+// UsesInPackage yields the identifiers that refer to v, a field or a variable of the
 // package, but not those that say which field of a literal is set.
-func (a *analyzer) usesInPackage(v *types.Var) func(func(inspector.Cursor) bool) {
+func (pkg *Package) UsesInPackage(v *types.Var) func(func(inspector.Cursor) bool) {
 	return func(yield func(inspector.Cursor) bool) {
-		for c := range a.res.root.Preorder((*ast.Ident)(nil)) {
-			u, ok := a.info.Uses[c.Node().(*ast.Ident)].(*types.Var)
+		for c := range pkg.Root.Preorder((*ast.Ident)(nil)) {
+			u, ok := pkg.Info.Uses[c.Node().(*ast.Ident)].(*types.Var)
 			if ok && u.Origin() == v && c.ParentEdgeKind() != edge.KeyValueExpr_Key && !yield(c) {
 				return
 			}
@@ -76,9 +83,9 @@ func (a *analyzer) usesInPackage(v *types.Var) func(func(inspector.Cursor) bool)
 	}
 }
 
-func (a *analyzer) isNamedResult(v *types.Var, f *Func) bool {
+func isNamedResult(pkg *Package, v *types.Var, f *Func) bool {
 	for g := range f.In() {
-		if a.isResult(v, g) {
+		if pkg.IsResult(v, g) {
 			return true
 		}
 	}
@@ -86,7 +93,7 @@ func (a *analyzer) isNamedResult(v *types.Var, f *Func) bool {
 }
 
 // value is the fate of what the expression at cur stands for.
-func (t *fortune) value(cur inspector.Cursor) fate {
+func (t *fortune) value(cur inspector.Cursor) Fate {
 	for {
 		up := cur.Parent()
 		kind, index := cur.ParentEdge()
@@ -97,7 +104,7 @@ func (t *fortune) value(cur inspector.Cursor) fate {
 				return 0
 			}
 		case *ast.SelectorExpr:
-			if sel := t.info.Selections[n]; sel != nil && sel.Kind() == types.FieldVal && !t.holdsTensor(sel.Type()) {
+			if sel := t.Info.Selections[n]; sel != nil && sel.Kind() == types.FieldVal && !t.HoldsTensors(sel.Type()) {
 				return 0
 			}
 		case *ast.IndexExpr:
@@ -107,8 +114,8 @@ func (t *fortune) value(cur inspector.Cursor) fate {
 		case *ast.BinaryExpr, *ast.ExprStmt:
 			return 0
 		case *ast.CompositeLit:
-			if !isTensors(t.info.TypeOf(n)) {
-				return escapes
+			if !IsTensors(t.Info.TypeOf(n)) {
+				return Escapes
 			}
 		case *ast.CallExpr:
 			result, fate := t.operandOf(n, cur)
@@ -119,7 +126,7 @@ func (t *fortune) value(cur inspector.Cursor) fate {
 			if kind == edge.AssignStmt_Lhs {
 				return 0
 			}
-			var known fate
+			var known Fate
 			for i, lhs := range n.Lhs {
 				if len(n.Lhs) != len(n.Rhs) || i == index {
 					known |= t.stored(lhs, up)
@@ -127,7 +134,7 @@ func (t *fortune) value(cur inspector.Cursor) fate {
 			}
 			return known
 		case *ast.ValueSpec:
-			var known fate
+			var known Fate
 			for i, name := range n.Names {
 				if len(n.Names) != len(n.Values) || i == index {
 					known |= t.stored(name, up)
@@ -142,7 +149,7 @@ func (t *fortune) value(cur inspector.Cursor) fate {
 		case *ast.ReturnStmt:
 			return t.returned(n, index, up)
 		default:
-			return escapes
+			return Escapes
 		}
 		cur = up
 	}
@@ -150,29 +157,29 @@ func (t *fortune) value(cur inspector.Cursor) fate {
 
 // returned is the fate of a result of a function: what becomes of it where the function is
 // called, if nobody else can call it.
-func (t *fortune) returned(n *ast.ReturnStmt, index int, at inspector.Cursor) fate {
-	f := t.funcAt(at)
-	if f == nil || f.lit != nil || ast.IsExported(f.name) || f.sig.Recv() != nil || len(n.Results) != f.sig.Results().Len() || len(t.callers()[f]) == 0 {
-		return escapes
+func (t *fortune) returned(n *ast.ReturnStmt, index int, at inspector.Cursor) Fate {
+	f := t.FuncAt(at)
+	if f == nil || f.Lit != nil || ast.IsExported(f.Name) || f.Sig.Recv() != nil || len(n.Results) != f.Sig.Results().Len() || len(t.callers()[f]) == 0 {
+		return Escapes
 	}
 	if t.back[f] {
 		return 0
 	}
 	t.back[f] = true
-	decl, _ := f.cur.Node().(*ast.FuncDecl)
-	var known fate
+	decl, _ := f.Cur.Node().(*ast.FuncDecl)
+	var known Fate
 	uses := 0
-	for c := range t.res.root.Preorder((*ast.Ident)(nil)) {
-		if fn, ok := t.info.Uses[c.Node().(*ast.Ident)].(*types.Func); ok && fn.Origin() == t.info.Defs[decl.Name] {
+	for c := range t.Root.Preorder((*ast.Ident)(nil)) {
+		if fn, ok := t.Info.Uses[c.Node().(*ast.Ident)].(*types.Func); ok && fn.Origin() == t.Info.Defs[decl.Name] {
 			uses++
 		}
 	}
 	if uses != len(t.callers()[f]) {
-		return escapes // it is a value, too
+		return Escapes // it is a value, too
 	}
 	for _, c := range t.callers()[f] {
 		assign, ok := c.Value().Parent().Node().(*ast.AssignStmt)
-		if ok && len(assign.Lhs) == f.sig.Results().Len() && len(assign.Rhs) == 1 {
+		if ok && len(assign.Lhs) == f.Sig.Results().Len() && len(assign.Rhs) == 1 {
 			known |= t.stored(assign.Lhs[index], c.Value().Parent())
 		} else {
 			known |= t.value(c.Value())
@@ -182,17 +189,17 @@ func (t *fortune) returned(n *ast.ReturnStmt, index int, at inspector.Cursor) fa
 }
 
 // stored is the fate of what is assigned to lhs.
-func (t *fortune) stored(lhs ast.Expr, at inspector.Cursor) fate {
-	v := t.analyzer.variable(lhs)
+func (t *fortune) stored(lhs ast.Expr, at inspector.Cursor) Fate {
+	v := t.Package.Variable(lhs)
 	switch {
-	case isBlank(lhs) || v == t.of || v != nil && !t.holdsTensor(v.Type()):
+	case isBlank(lhs) || v == t.of || v != nil && !t.HoldsTensors(v.Type()):
 		return 0
-	case v == nil || v.IsField() || v.Parent() == t.pass.Pkg.Scope() || !isTensors(v.Type()):
-		return escapes
+	case v == nil || v.IsField() || v.Parent() == t.Pass.Pkg.Scope() || !IsTensors(v.Type()):
+		return Escapes
 	}
-	f := t.funcAt(at)
+	f := t.FuncAt(at)
 	if f == nil {
-		return escapes
+		return Escapes
 	}
 	return t.variable(v, f)
 }
@@ -204,22 +211,22 @@ func isBlank(e ast.Expr) bool {
 
 // operandOf is the fate of an operand of a call, and reports whether it is that of the
 // result.
-func (t *fortune) operandOf(n *ast.CallExpr, cur inspector.Cursor) (result bool, _ fate) {
-	if tv := t.info.Types[n.Fun]; tv.IsType() {
+func (t *fortune) operandOf(n *ast.CallExpr, cur inspector.Cursor) (result bool, _ Fate) {
+	if tv := t.Info.Types[n.Fun]; tv.IsType() {
 		return true, 0
 	} else if tv.IsBuiltin() {
 		switch id, _ := ast.Unparen(n.Fun).(*ast.Ident); {
 		case id == nil || id.Name == "copy":
-			return false, escapes
+			return false, Escapes
 		default:
 			return id.Name == "append", 0
 		}
 	}
-	c := t.calls[n]
-	if c == nil || c.away {
-		return false, escapes
+	c := t.Calls[n]
+	if c == nil || c.Away {
+		return false, Escapes
 	}
-	switch c.api.Kind {
+	switch c.API.Kind {
 	case tensorapi.Read, tensorapi.Print, tensorapi.Wait, tensorapi.Meta, tensorapi.Poll, tensorapi.Transfer, tensorapi.Value:
 		return false, 0
 	case tensorapi.View:
@@ -231,28 +238,28 @@ func (t *fortune) operandOf(n *ast.CallExpr, cur inspector.Cursor) (result bool,
 				return false, 0 // the first argument is what is differentiated
 			}
 			for _, x := range n.Args[1:] {
-				if t.local(x) != t.of {
-					return false, differentiated
+				if t.Local(x) != t.of {
+					return false, Differentiated
 				}
 			}
 			return true, 0
 		default:
-			return isForward(c) || passesGradients(name) || name == "As" || name == "F64", 0
+			return IsForward(c) || passesGradients(name) || name == "As" || name == "F64", 0
 		}
 	case tensorapi.Mutate:
 		if c.Callee.Name() == "Set" {
 			return false, 0 // it takes the elements
 		}
-		return false, differentiated
+		return false, Differentiated
 	case tensorapi.Unknown:
 		return t.given(c, cur)
 	}
-	return false, escapes
+	return false, Escapes
 }
 
 // given is the fate of an operand of c, a function of a user.
-func (t *fortune) given(c *Call, cur inspector.Cursor) (result bool, _ fate) {
-	if _, prints := c.printer(); prints {
+func (t *fortune) given(c *Call, cur inspector.Cursor) (result bool, _ Fate) {
+	if _, prints := c.Printer(); prints {
 		return false, 0
 	}
 	op := slices.IndexFunc(c.Expr.Args, func(e ast.Expr) bool { return e == cur.Node() })
@@ -260,58 +267,21 @@ func (t *fortune) given(c *Call, cur inspector.Cursor) (result bool, _ fate) {
 		op = tensorapi.Recv
 	}
 	tensors := false
-	for v := range t.resultsOf(c).Variables() {
-		tensors = tensors || t.holdsTensor(v.Type())
+	for v := range t.ResultsOf(c).Variables() {
+		tensors = tensors || t.HoldsTensors(v.Type())
 		if _, isFunc := v.Type().Underlying().(*types.Signature); isFunc {
-			return false, escapes
+			return false, Escapes
 		}
 	}
-	switch s := c.sum(); {
+	switch s := c.Summary(); {
 	case isCollection(c.Callee) && tensors:
 		return true, 0
-	case c.mutates():
-		return false, differentiated
-	case tensors && (c.target != nil || c.summary != nil || c.dynamic):
+	case c.Mutates():
+		return false, Differentiated
+	case tensors && (c.Target != nil || c.summary != nil || c.Dynamic):
 		return true, 0
 	case !tensors && waitOf(s.Waits, op) != nil:
 		return false, 0
 	}
-	return false, escapes
-}
-
-// isLeaf reports whether e is the value of a parameter, or of a tensor that is tracked from
-// here on, that nothing has been computed from.
-func (a *analyzer) isLeaf(e ast.Expr) bool {
-	c := a.calls[asCall(e)]
-	return c != nil && (isParamValue(c) || c.api.Kind == tensorapi.View && c.Callee.Name() == "Track")
-}
-
-// isReleased reports whether e, in f, is differentiated by itself, or comes from a function
-// that takes a step: Backward has released its history, or soon will.
-func (a *analyzer) isReleased(e ast.Expr, f *Func) bool {
-	released := false
-	ast.Inspect(e, func(n ast.Node) bool {
-		call, ok := n.(*ast.CallExpr)
-		if c := a.calls[call]; ok && c != nil {
-			released = released || c.mutates()
-		}
-		return !released
-	})
-	v := a.local(e)
-	if released || v == nil {
-		return released
-	}
-	for use := range a.usesOf(v, f) {
-		if call, ok := use.Parent().Node().(*ast.CallExpr); ok {
-			if c := a.calls[call]; c != nil && c.mutates() {
-				return true
-			}
-		}
-		if sel, ok := use.Parent().Node().(*ast.SelectorExpr); ok && sel.Sel.Name == "Backward" {
-			return true
-		}
-	}
-	return slices.ContainsFunc(a.defs[v], func(d def) bool {
-		return d.kind == defValue && asCall(d.value) != nil && a.isReleased(d.value, f)
-	})
+	return false, Escapes
 }

@@ -8,22 +8,24 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
+	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/cfg"
 )
 
-// maxTrips is the number of iterations up to which a loop with a constant
+// MaxTrips is the number of iterations up to which a loop with a constant
 // trip count is no loop to us: waiting twice for two things is not a pattern.
-const maxTrips = 4
+const MaxTrips = 4
 
-// A flow is the control-flow graph of one function body with what we ask of
+// A Flow is the control-flow graph of one function body with what we ask of
 // it: dominators, natural loops, and the block that a piece of syntax is in.
-type flow struct {
-	blocks []*cfg.Block
+type Flow struct {
+	Blocks []*cfg.Block
 	idom   []int32   // immediate dominators; -1 for the entry and dead blocks
-	order  []int32   // reverse postorder number of live blocks, -1 of dead ones
-	preds  [][]int32 // of live blocks, live predecessors
+	Order  []int32   // reverse postorder number of live blocks, -1 of dead ones
+	Preds  [][]int32 // of live blocks, live predecessors
 	spans  []span    // of all nodes of live blocks, by position
-	loops  []*Loop   // outer loops before inner ones
+	Loops  []*Loop   // outer loops before inner ones
 
 	tags map[ast.Stmt]ast.Expr // of the clauses of switch statements with a tag
 }
@@ -36,10 +38,10 @@ type span struct {
 }
 
 // newFlow builds the graph of a body.
-func newFlow(info *types.Info, fn *Func) *flow {
-	g := cfg.New(fn.block, func(call *ast.CallExpr) bool { return !neverReturns(info, call) })
-	f := &flow{blocks: g.Blocks, tags: make(map[ast.Stmt]ast.Expr)}
-	ast.Inspect(fn.block, func(n ast.Node) bool {
+func newFlow(info *types.Info, fn *Func) *Flow {
+	g := cfg.New(fn.Body, func(call *ast.CallExpr) bool { return !syntax.NeverReturns(info, call) })
+	f := &Flow{Blocks: g.Blocks, tags: make(map[ast.Stmt]ast.Expr)}
+	ast.Inspect(fn.Body, func(n ast.Node) bool {
 		if s, ok := n.(*ast.SwitchStmt); ok && s.Tag != nil {
 			for _, clause := range s.Body.List {
 				f.tags[clause] = s.Tag
@@ -49,7 +51,7 @@ func newFlow(info *types.Info, fn *Func) *flow {
 	})
 	f.number()
 	f.dominators()
-	for _, blk := range f.blocks {
+	for _, blk := range f.Blocks {
 		if !blk.Live {
 			continue
 		}
@@ -66,9 +68,9 @@ func newFlow(info *types.Info, fn *Func) *flow {
 	return f
 }
 
-// blockAt returns the block that evaluates the syntax at pos, or -1 if that
+// BlockAt returns the block that evaluates the syntax at pos, or -1 if that
 // is dead code or no part of the graph.
-func (f *flow) blockAt(pos token.Pos) int32 {
+func (f *Flow) BlockAt(pos token.Pos) int32 {
 	i := sort.Search(len(f.spans), func(i int) bool { return f.spans[i].pos > pos }) - 1
 	if i < 0 || pos >= f.spans[i].end {
 		return -1
@@ -77,50 +79,50 @@ func (f *flow) blockAt(pos token.Pos) int32 {
 }
 
 // number computes the reverse postorder and the predecessors.
-func (f *flow) number() {
-	f.order = make([]int32, len(f.blocks))
-	f.preds = make([][]int32, len(f.blocks))
+func (f *Flow) number() {
+	f.Order = make([]int32, len(f.Blocks))
+	f.Preds = make([][]int32, len(f.Blocks))
 	var post []int32
-	seen := make([]bool, len(f.blocks))
+	seen := make([]bool, len(f.Blocks))
 	var visit func(b *cfg.Block)
 	visit = func(b *cfg.Block) {
 		seen[b.Index] = true
 		for _, s := range b.Succs {
-			f.preds[s.Index] = append(f.preds[s.Index], b.Index)
+			f.Preds[s.Index] = append(f.Preds[s.Index], b.Index)
 			if !seen[s.Index] {
 				visit(s)
 			}
 		}
 		post = append(post, b.Index)
 	}
-	visit(f.blocks[0])
-	for i := range f.order {
-		f.order[i] = -1
+	visit(f.Blocks[0])
+	for i := range f.Order {
+		f.Order[i] = -1
 	}
 	for i, b := range post {
-		f.order[b] = int32(len(post) - 1 - i)
+		f.Order[b] = int32(len(post) - 1 - i)
 	}
 }
 
 // dominators is the algorithm of Cooper, Harvey and Kennedy, "A Simple, Fast
 // Dominance Algorithm" (2001).
-func (f *flow) dominators() {
-	f.idom = make([]int32, len(f.blocks))
+func (f *Flow) dominators() {
+	f.idom = make([]int32, len(f.Blocks))
 	var rpo []int32
-	for i := range f.blocks {
+	for i := range f.Blocks {
 		f.idom[i] = -1
-		if f.order[i] >= 0 {
+		if f.Order[i] >= 0 {
 			rpo = append(rpo, int32(i))
 		}
 	}
-	sort.Slice(rpo, func(i, j int) bool { return f.order[rpo[i]] < f.order[rpo[j]] })
+	sort.Slice(rpo, func(i, j int) bool { return f.Order[rpo[i]] < f.Order[rpo[j]] })
 	entry := rpo[0]
 	f.idom[entry] = entry
 	for changed := true; changed; {
 		changed = false
 		for _, b := range rpo[1:] {
 			idom := int32(-1)
-			for _, p := range f.preds[b] {
+			for _, p := range f.Preds[b] {
 				switch {
 				case f.idom[p] < 0:
 				case idom < 0:
@@ -138,9 +140,9 @@ func (f *flow) dominators() {
 	f.idom[entry] = -1
 }
 
-func (f *flow) meet(a, b int32) int32 {
+func (f *Flow) meet(a, b int32) int32 {
 	for a != b {
-		if f.order[a] > f.order[b] {
+		if f.Order[a] > f.Order[b] {
 			a = f.idom[a]
 		} else {
 			b = f.idom[b]
@@ -149,8 +151,8 @@ func (f *flow) meet(a, b int32) int32 {
 	return a
 }
 
-// dominates reports whether every path from the entry to b leads through a.
-func (f *flow) dominates(a, b int32) bool {
+// Dominates reports whether every path from the entry to b leads through a.
+func (f *Flow) Dominates(a, b int32) bool {
 	if a < 0 || b < 0 {
 		return false
 	}
@@ -160,15 +162,15 @@ func (f *flow) dominates(a, b int32) bool {
 	return b == a
 }
 
-// reaches reports whether control can get from block a to block b along at
+// Reaches reports whether control can get from block a to block b along at
 // least one edge, without passing a block for which avoid is true.
-func (f *flow) reaches(a, b int32, avoid func(int32) bool) bool {
-	seen := make([]bool, len(f.blocks))
+func (f *Flow) Reaches(a, b int32, avoid func(int32) bool) bool {
+	seen := make([]bool, len(f.Blocks))
 	work := []int32{a}
 	for len(work) > 0 {
 		n := work[len(work)-1]
 		work = work[:len(work)-1]
-		for _, s := range f.blocks[n].Succs {
+		for _, s := range f.Blocks[n].Succs {
 			if s.Index == b {
 				return true
 			}
@@ -190,62 +192,82 @@ type Loop struct {
 	// Pos is where the loop begins, for messages.
 	Pos token.Pos
 
-	fn     *Func
-	head   int32
-	blocks map[int32]bool // nil: the whole body
-	handed bool           // not the body of fn, but a function that a call in it is handed
-	small  bool           // runs at most maxTrips times
-	why    repeated       // the body of fn, which nothing in this package is seen to loop over
+	// Func is the function with the loop. Blocks are those of the loop in its control-flow graph, nil if the loop is
+	// the whole body, and Head is the one that every iteration begins with.
+	Func   *Func
+	Head   int32
+	Blocks map[int32]bool
+	// Handed reports whether not Func's body is looped over, but a function that a call in it is given.
+	Handed bool
+	// Small reports whether it runs at most MaxTrips times.
+	Small bool
+	// Why is set if nothing in this package is seen to loop over the body of Func.
+	Why Repeated
+}
+
+// A Repeated says why a function counts as the body of a loop that nobody sees.
+type Repeated uint8
+
+// The reasons why a function is repeated.
+const (
+	Chosen       Repeated = iota + 1 // a loop calls it through a variable or an interface
+	Accumulating                     // it adds to a field
+	Stepping                         // it takes a step of training
+)
+
+// Declares reports whether each iteration may have a v of its own: v is declared in l's statement, or l has none.
+func (l *Loop) Declares(v *types.Var) bool {
+	return l.Stmt == nil || l.Stmt.Pos() <= v.Pos() && v.Pos() < l.Stmt.End()
 }
 
 // findLoops finds the natural loops: those of the edges whose head dominates
 // their tail. Edges with the same head make one loop.
-func (f *flow) findLoops(info *types.Info, fn *Func) {
+func (f *Flow) findLoops(info *types.Info, fn *Func) {
 	byHead := make(map[int32]*Loop)
-	for _, tail := range f.blocks {
-		if f.order[tail.Index] < 0 {
+	for _, tail := range f.Blocks {
+		if f.Order[tail.Index] < 0 {
 			continue
 		}
 		for _, head := range tail.Succs {
-			if !f.dominates(head.Index, tail.Index) {
+			if !f.Dominates(head.Index, tail.Index) {
 				continue
 			}
 			l := byHead[head.Index]
 			if l == nil {
-				l = &Loop{fn: fn, head: head.Index, blocks: map[int32]bool{head.Index: true}, Pos: fn.block.Pos()}
-				l.describe(fn.a, head)
+				l = &Loop{Func: fn, Head: head.Index, Blocks: map[int32]bool{head.Index: true}, Pos: fn.Body.Pos()}
+				l.describe(fn.Package, head)
 				byHead[head.Index] = l
-				f.loops = append(f.loops, l)
+				f.Loops = append(f.Loops, l)
 			}
 			f.extend(l, tail.Index)
 		}
 	}
-	sort.SliceStable(f.loops, func(i, j int) bool { return len(f.loops[i].blocks) > len(f.loops[j].blocks) })
+	sort.SliceStable(f.Loops, func(i, j int) bool { return len(f.Loops[i].Blocks) > len(f.Loops[j].Blocks) })
 }
 
 // extend adds the blocks from which tail is reached without passing l's head.
-func (f *flow) extend(l *Loop, tail int32) {
+func (f *Flow) extend(l *Loop, tail int32) {
 	work := []int32{tail}
 	for len(work) > 0 {
 		n := work[len(work)-1]
 		work = work[:len(work)-1]
-		if l.blocks[n] {
+		if l.Blocks[n] {
 			continue
 		}
-		l.blocks[n] = true
-		work = append(work, f.preds[n]...)
+		l.Blocks[n] = true
+		work = append(work, f.Preds[n]...)
 	}
 }
 
-func (l *Loop) describe(a *analyzer, head *cfg.Block) {
-	info := a.info
+func (l *Loop) describe(pkg *Package, head *cfg.Block) {
+	info := pkg.Info
 	switch s := head.Stmt.(type) {
 	case *ast.ForStmt:
 		l.Stmt, l.Pos = s, s.Pos()
-		l.small = forTrips(info, s) <= maxTrips
+		l.Small = ForTrips(info, s) <= MaxTrips
 	case *ast.RangeStmt:
 		l.Stmt, l.Pos = s, s.Pos()
-		l.small = min(rangeTrips(info, s.X), rangeTrips(info, a.onlyValue(s.X))) <= maxTrips
+		l.Small = min(RangeTrips(info, s.X), RangeTrips(info, pkg.OnlyValue(s.X))) <= MaxTrips
 	default:
 		if len(head.Nodes) > 0 {
 			l.Pos = head.Nodes[0].Pos()
@@ -253,21 +275,22 @@ func (l *Loop) describe(a *analyzer, head *cfg.Block) {
 	}
 }
 
-const manyTrips = 1 << 30
+// ManyTrips is the trip count of loops of which it is not known.
+const ManyTrips = 1 << 30
 
-// forTrips returns the trip count of "for i := c; i < d; i++" and its like
+// ForTrips returns the trip count of "for i := c; i < d; i++" and its like
 // with constants, else manyTrips.
-func forTrips(info *types.Info, s *ast.ForStmt) int64 {
+func ForTrips(info *types.Info, s *ast.ForStmt) int64 {
 	init, _ := s.Init.(*ast.AssignStmt)
 	cond, _ := s.Cond.(*ast.BinaryExpr)
 	post, _ := s.Post.(*ast.IncDecStmt)
 	if init == nil || cond == nil || post == nil || len(init.Rhs) != 1 {
-		return manyTrips
+		return ManyTrips
 	}
-	from, ok1 := intConst(info, init.Rhs[0])
-	to, ok2 := intConst(info, cond.Y)
+	from, ok1 := syntax.IntConst(info, init.Rhs[0])
+	to, ok2 := syntax.IntConst(info, cond.Y)
 	if !ok1 || !ok2 {
-		return manyTrips
+		return ManyTrips
 	}
 	n := to - from
 	if post.Tok == token.DEC {
@@ -278,25 +301,25 @@ func forTrips(info *types.Info, s *ast.ForStmt) int64 {
 		n++
 	case token.LSS, token.GTR, token.NEQ:
 	default:
-		return manyTrips
+		return ManyTrips
 	}
 	return n
 }
 
-// onlyValue is the value of a local variable that is never given another, or e.
-func (a *analyzer) onlyValue(e ast.Expr) ast.Expr {
-	if v := a.local(e); v != nil && a.params[v].of == nil {
-		if d := a.defs[v]; len(d) == 1 && d[0].kind == defValue && d[0].index == 0 {
-			return d[0].value
+// OnlyValue is the value of a local variable that is never given another, or e.
+func (pkg *Package) OnlyValue(e ast.Expr) ast.Expr {
+	if v := pkg.Local(e); v != nil && pkg.Params[v].Of == nil {
+		if d := pkg.Defs[v]; len(d) == 1 && d[0].Kind == DefValue && d[0].Index == 0 {
+			return d[0].Value
 		}
 	}
 	return e
 }
 
-// rangeTrips returns how often a loop over x runs if its type or text says so.
-func rangeTrips(info *types.Info, x ast.Expr) int64 {
+// RangeTrips returns how often a loop over x runs if its type or text says so.
+func RangeTrips(info *types.Info, x ast.Expr) int64 {
 	tv := info.Types[x]
-	if n, ok := intConst(info, x); ok {
+	if n, ok := syntax.IntConst(info, x); ok {
 		return n
 	}
 	if tv.Value != nil && tv.Value.Kind() == constant.String {
@@ -310,29 +333,19 @@ func rangeTrips(info *types.Info, x ast.Expr) int64 {
 		return a.Len()
 	}
 	if lit, ok := ast.Unparen(x).(*ast.CompositeLit); ok {
-		if !slices.ContainsFunc(lit.Elts, isKeyed) || isMap(tv.Type) {
+		if !slices.ContainsFunc(lit.Elts, isKeyed) || syntax.IsMap(tv.Type) {
 			return int64(len(lit.Elts))
 		}
 	}
-	return manyTrips
+	return ManyTrips
 }
 
 func isKeyed(e ast.Expr) bool { _, ok := e.(*ast.KeyValueExpr); return ok }
 
-func isMap(t types.Type) bool { _, ok := t.Underlying().(*types.Map); return ok }
-
-func intConst(info *types.Info, e ast.Expr) (int64, bool) {
-	v := info.Types[e].Value
-	if v == nil || v.Kind() != constant.Int {
-		return 0, false
-	}
-	return constant.Int64Val(v)
-}
-
-// outermost is the outermost loop of the function around l, or l.
-func (l *Loop) outermost() *Loop {
-	for _, around := range l.fn.flow().loops {
-		if l.blocks != nil && around.blocks[l.head] {
+// Outermost is the outermost loop of the function around l, or l.
+func (l *Loop) Outermost() *Loop {
+	for _, around := range l.Func.Flow().Loops {
+		if l.Blocks != nil && around.Blocks[l.Head] {
 			return around
 		}
 	}
@@ -340,42 +353,84 @@ func (l *Loop) outermost() *Loop {
 }
 
 // returns reports whether control can get from block b to the function's end.
-func (f *flow) returns(b int32) bool {
-	for _, blk := range f.blocks {
-		if b >= 0 && blk.Live && blk.Return() != nil && (blk.Index == b || f.reaches(b, blk.Index, never)) {
+func (f *Flow) returns(b int32) bool {
+	for _, blk := range f.Blocks {
+		if b >= 0 && blk.Live && blk.Return() != nil && (blk.Index == b || f.Reaches(b, blk.Index, never)) {
 			return true
 		}
 	}
 	return false
 }
 
-// neverReturns reports whether a call ends the goroutine or the process.
-func neverReturns(info *types.Info, call *ast.CallExpr) bool {
-	switch fun := ast.Unparen(call.Fun).(type) {
-	case *ast.Ident:
-		b, ok := info.Uses[fun].(*types.Builtin)
-		return ok && b.Name() == "panic"
-	case *ast.SelectorExpr:
-		fn, ok := info.Uses[fun.Sel].(*types.Func)
-		if !ok || fn.Pkg() == nil {
-			return false
-		}
-		switch fn.Pkg().Path() {
-		case "os":
-			return fn.Name() == "Exit"
-		case "runtime":
-			return fn.Name() == "Goexit"
-		case "log":
-			switch fn.Name() {
-			case "Fatal", "Fatalf", "Fatalln", "Panic", "Panicf", "Panicln":
-				return true
+// LoopsAround yields the loops in which the syntax at pos in f runs, inner
+// ones first.
+func (pkg *Package) LoopsAround(f *Func, pos token.Pos) func(func(*Loop) bool) {
+	return func(yield func(*Loop) bool) {
+		for {
+			fl := f.Flow()
+			b := fl.BlockAt(pos)
+			if b < 0 {
+				return // dead code
 			}
-		case "testing":
-			switch fn.Name() {
-			case "Fatal", "Fatalf", "FailNow", "Skip", "Skipf", "SkipNow":
-				return true
+			for _, l := range slices.Backward(fl.Loops) {
+				if l.Blocks[b] && !yield(l) {
+					return
+				}
 			}
+			h := f.Runs()
+			if (h == Looping || f.Cyclic && recurs(pkg, f, b)) && !yield(f.WholeLoop()) {
+				return
+			}
+			if h != Once && h != Looping {
+				return
+			}
+			pos, f = f.Lit.Pos(), f.Parent
 		}
 	}
+}
+
+// recurs reports whether the code of block b runs many times because f calls
+// itself: on a path through b, or more than once on a path, so that as many calls
+// as there are leaves of a tree come to where the recursion ends.
+func recurs(pkg *Package, f *Func, b int32) bool {
+	fl := f.Flow()
+	var calls []int32 // by block
+	for _, c := range f.Calls {
+		if c.Target == nil || c.Target.SCC != f.SCC {
+			continue
+		}
+		r := fl.BlockAt(c.Expr.Pos())
+		if r < 0 {
+			continue
+		}
+		if r == b || fl.Reaches(b, r, never) || fl.Reaches(r, b, never) {
+			return true
+		}
+		for _, other := range append(calls, r) {
+			if fl.Reaches(other, r, never) || fl.Reaches(r, other, never) || other == r && slices.Contains(calls, r) {
+				return true
+			}
+		}
+		calls = append(calls, r)
+	}
 	return false
+}
+
+func never(int32) bool { return false }
+
+// Related points to the loop, for a diagnostic.
+func (l *Loop) Related() []analysis.RelatedInformation {
+	what := "the loop"
+	if l.Blocks == nil {
+		what = "called in a loop"
+		switch {
+		case l.Why == Accumulating:
+			what = "this function adds to a field, as it is called again and again"
+		case l.Why == Stepping:
+			what = "this function takes a step of training, as it is called again and again"
+		case l.Why == 0 && !l.Handed && l.Func.Cyclic && l.Func.Runs() != Looping:
+			what = "this function calls itself"
+		}
+	}
+	return []analysis.RelatedInformation{{Pos: l.Pos, Message: what}}
 }

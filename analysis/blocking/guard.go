@@ -8,89 +8,92 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"golang.org/x/tools/go/cfg"
 )
 
-// A guard says how often code under a condition runs.
-type guard uint8
+// A Guard says how often code under a condition runs.
+type Guard uint8
 
 const (
-	always guard = iota // as often as the code around it, as far as we know
+	Always Guard = iota // as often as the code around it, as far as we know
 	byData              // depends on a value that was read: the reading is the finding
-	rarely              // in a share of the iterations that does not grow with them
+	Rarely              // in a share of the iterations that does not grow with them
 )
 
-// A condition is one that holds, or does not hold, wherever some code runs.
-type condition struct {
-	expr  ast.Expr
-	holds bool
-	block int32 // that evaluates it; -1: the one with the code
-	other int32 // that runs otherwise; -1 if it is of no interest
+// A Condition is one that holds, or does not hold, wherever some code runs.
+type Condition struct {
+	// Expr is the condition, and Holds what it is.
+	Expr  ast.Expr
+	Holds bool
+	// Block is the block of the control-flow graph that evaluates it; -1 if that is the one with the code.
+	Block int32
+	other int32 // the block that runs otherwise; -1 if it is of no interest
 	// clause is the case of a select statement that was chosen, and expr nil.
 	clause *ast.CommClause
 }
 
-// guardOf says how often the code at pos in f runs, relative to the loop, or
+// GuardOf says how often the code at pos in f runs, relative to the loop, or
 // to a call of the function if l is nil.
-func (a *analyzer) guardOf(f *Func, pos token.Pos, l *Loop) guard {
-	fl := f.flow()
-	conditions := append(a.shortCircuits(pos), fl.conditions(fl.blockAt(pos))...)
-	conditions = append(conditions, a.pollingLoops(pos)...)
-	conditions = slices.DeleteFunc(conditions, func(c condition) bool { return a.isVerdict(c.expr, pos) })
+func (pkg *Package) GuardOf(f *Func, pos token.Pos, l *Loop) Guard {
+	fl := f.Flow()
+	conditions := append(pkg.ShortCircuits(pos), fl.Conditions(fl.BlockAt(pos))...)
+	conditions = append(conditions, pollingLoops(pkg, pos)...)
+	conditions = slices.DeleteFunc(conditions, func(c Condition) bool { return isVerdict(pkg, c.Expr, pos) })
 	if l != nil {
-		conditions = a.withoutStepping(conditions, l)
+		conditions = withoutStepping(pkg, conditions, l)
 	}
-	if a.isComplaint(pos) && slices.ContainsFunc(conditions, func(c condition) bool { return l == nil || f != l.fn || c.divides(l) }) {
-		return rarely
+	if isComplaint(pkg, pos) && slices.ContainsFunc(conditions, func(c Condition) bool { return l == nil || f != l.Func || c.Divides(l) }) {
+		return Rarely
 	}
-	return a.guardUnder(conditions, f, l)
+	return guardUnder(pkg, conditions, f, l)
 }
 
 // withoutStepping removes the conditions under which l takes all its steps of training, as with
 // gradients that are accumulated over several iterations: what runs under these runs in each step.
-func (a *analyzer) withoutStepping(conditions []condition, l *Loop) []condition {
-	if !slices.ContainsFunc(conditions, func(c condition) bool { return c.expr != nil && c.divides(l) }) {
+func withoutStepping(pkg *Package, conditions []Condition, l *Loop) []Condition {
+	if !slices.ContainsFunc(conditions, func(c Condition) bool { return c.Expr != nil && c.Divides(l) }) {
 		return conditions
 	}
 	optimises, guarded := false, conditions
-	elsewhere := a.any(l, func(d *Call) bool {
-		if !d.steps() {
+	elsewhere := pkg.Any(l, func(d *Call) bool {
+		if !d.Steps() {
 			return false
 		}
-		for m := range a.loopsAround(d.in, d.Expr.Pos()) {
-			if m != l || d.sum().Trains {
+		for m := range pkg.LoopsAround(d.In, d.Expr.Pos()) {
+			if m != l || d.Summary().Trains {
 				return true
 			}
 			break
 		}
-		optimises = optimises || d.api.Kind == tensorapi.Mutate && d.Callee.Name() != "Set"
-		guarded = common(guarded, a.conditionsOf(d, l))
+		optimises = optimises || d.API.Kind == tensorapi.Mutate && d.Callee.Name() != "Set"
+		guarded = common(guarded, conditionsOf(pkg, d, l))
 		return false
 	})
 	if elsewhere || !optimises || len(guarded) == 0 {
 		return conditions
 	}
-	return slices.DeleteFunc(conditions, func(c condition) bool { return c.isAmong(guarded) })
+	return slices.DeleteFunc(conditions, func(c Condition) bool { return c.isAmong(guarded) })
 }
 
 // conditionsOf lists the conditions under which l comes to the call c.
-func (a *analyzer) conditionsOf(c *Call, l *Loop) []condition {
-	var list []condition
-	f, pos := c.in, c.Expr.Pos()
+func conditionsOf(pkg *Package, c *Call, l *Loop) []Condition {
+	var list []Condition
+	f, pos := c.In, c.Expr.Pos()
 	for {
-		fl := f.flow()
-		list = append(list, fl.conditions(fl.blockAt(pos))...)
-		if f == l.fn || f.parent == nil {
+		fl := f.Flow()
+		list = append(list, fl.Conditions(fl.BlockAt(pos))...)
+		if f == l.Func || f.Parent == nil {
 			return list
 		}
-		pos, f = f.lit.Pos(), f.parent
+		pos, f = f.Lit.Pos(), f.Parent
 	}
 }
 
 // common lists the conditions that are in both lists.
-func common(x, y []condition) []condition {
-	var list []condition
+func common(x, y []Condition) []Condition {
+	var list []Condition
 	for _, c := range x {
 		if c.isAmong(y) {
 			list = append(list, c)
@@ -100,34 +103,34 @@ func common(x, y []condition) []condition {
 }
 
 // isAmong reports whether one of a list is the same expression, with the same outcome.
-func (c condition) isAmong(list []condition) bool {
-	return c.expr != nil && slices.ContainsFunc(list, func(d condition) bool { return d.block == c.block && d.expr == c.expr && d.holds == c.holds })
+func (c Condition) isAmong(list []Condition) bool {
+	return c.Expr != nil && slices.ContainsFunc(list, func(d Condition) bool { return d.Block == c.Block && d.Expr == c.Expr && d.Holds == c.Holds })
 }
 
 // isVerdict reports whether e asks a variable, or its opposite, that is true or
 // false so far and becomes what the syntax at pos tells: ok = ok && test(value).
 // That holds until something is found, which may be never.
-func (a *analyzer) isVerdict(e ast.Expr, pos token.Pos) bool {
-	if not, ok := ast.Unparen(orNil(e)).(*ast.UnaryExpr); ok && not.Op == token.NOT {
+func isVerdict(pkg *Package, e ast.Expr, pos token.Pos) bool {
+	if not, ok := ast.Unparen(syntax.OrNil(e)).(*ast.UnaryExpr); ok && not.Op == token.NOT {
 		e = not.X
 	}
-	v := a.variable(orNil(e))
-	return v != nil && isBool(v.Type()) && slices.ContainsFunc(a.defs[v], func(d def) bool {
-		return d.kind == defValue && d.value.Pos() <= pos && pos < d.value.End()
+	v := pkg.Variable(syntax.OrNil(e))
+	return v != nil && isBool(v.Type()) && slices.ContainsFunc(pkg.Defs[v], func(d Def) bool {
+		return d.Kind == DefValue && d.Value.Pos() <= pos && pos < d.Value.End()
 	})
 }
 
 // isComplaint reports whether the syntax at pos is part of the making of an
 // error, or of the failing of a test, which programs expect to do rarely.
-func (a *analyzer) isComplaint(pos token.Pos) bool {
-	cur, ok := a.res.Cursor(pos)
+func isComplaint(pkg *Package, pos token.Pos) bool {
+	cur, ok := pkg.Cursor(pos)
 	if !ok {
 		return false
 	}
 	for c := range cur.Enclosing() {
 		switch n := c.Node().(type) {
 		case *ast.CallExpr:
-			if call := a.calls[n]; call != nil && (isFullName(call.Callee, "fmt.Errorf") || failsTest(call.Callee)) {
+			if call := pkg.Calls[n]; call != nil && (syntax.IsFullName(call.Callee, "fmt.Errorf") || failsTest(call.Callee)) {
 				return true
 			}
 		case ast.Stmt:
@@ -136,8 +139,6 @@ func (a *analyzer) isComplaint(pos token.Pos) bool {
 	}
 	return false
 }
-
-func isFullName(fn *types.Func, name string) bool { return fn != nil && fn.FullName() == name }
 
 // failsTest recognises the methods by which a test says what is wrong.
 func failsTest(fn *types.Func) bool {
@@ -151,47 +152,47 @@ func failsTest(fn *types.Func) bool {
 	return false
 }
 
-// guardUnder is guardOf code that is in f and under the given conditions.
-func (a *analyzer) guardUnder(conditions []condition, f *Func, l *Loop) guard {
-	g := always
+// guardUnder is GuardOf code that is in f and under the given conditions.
+func guardUnder(pkg *Package, conditions []Condition, f *Func, l *Loop) Guard {
+	g := Always
 	for {
 		for _, c := range conditions {
-			if l != nil && f == l.fn && !c.divides(l) {
+			if l != nil && f == l.Func && !c.Divides(l) {
 				continue
 			}
 			if c.clause != nil {
-				if l != nil && a.takesWork(c.clause) {
+				if l != nil && takesWork(pkg, c.clause) {
 					continue
 				}
-				return rarely
+				return Rarely
 			}
-			g = max(g, a.classify(c.expr, c.holds, f, l, 0))
+			g = max(g, classify(pkg, c.Expr, c.Holds, f, l, 0))
 		}
-		if l != nil && f == l.fn {
+		if l != nil && f == l.Func {
 			break
 		}
-		if h := f.how(); h == detached || h == callable {
+		if h := f.Runs(); h == Detached || h == Callable {
 			break
 		}
-		pos := f.lit.Pos()
-		f = f.parent
-		fl := f.flow()
-		conditions = append(a.shortCircuits(pos), fl.conditions(fl.blockAt(pos))...)
+		pos := f.Lit.Pos()
+		f = f.Parent
+		fl := f.Flow()
+		conditions = append(pkg.ShortCircuits(pos), fl.Conditions(fl.BlockAt(pos))...)
 	}
 	return g
 }
 
-// divides reports whether both outcomes of the condition are in the loop. If
+// Divides reports whether both outcomes of the condition are in the loop. If
 // one of them leaves it, the other is what all iterations but the last do.
-func (c condition) divides(l *Loop) bool {
-	return l.blocks == nil || (c.block < 0 || l.blocks[c.block]) && (c.other < 0 || l.blocks[c.other])
+func (c Condition) Divides(l *Loop) bool {
+	return l.Blocks == nil || (c.Block < 0 || l.Blocks[c.Block]) && (c.other < 0 || l.Blocks[c.other])
 }
 
-// shortCircuits lists the operands that decide whether the expression at pos
+// ShortCircuits lists the operands that decide whether the expression at pos
 // is evaluated: x in x && y and x || y, seen from y.
-func (a *analyzer) shortCircuits(pos token.Pos) []condition {
-	var list []condition
-	cur, ok := a.res.Cursor(pos)
+func (pkg *Package) ShortCircuits(pos token.Pos) []Condition {
+	var list []Condition
+	cur, ok := pkg.Cursor(pos)
 	if !ok {
 		return nil
 	}
@@ -200,29 +201,29 @@ func (a *analyzer) shortCircuits(pos token.Pos) []condition {
 			break
 		}
 		if n, ok := c.Node().(*ast.BinaryExpr); ok && n.Y.Pos() <= pos && (n.Op == token.LAND || n.Op == token.LOR) {
-			list = append(list, condition{n.X, n.Op == token.LAND, -1, -1, nil})
+			list = append(list, Condition{n.X, n.Op == token.LAND, -1, -1, nil})
 		}
 	}
 	return list
 }
 
-// conditions lists what decides whether block b runs: the conditions whose
+// Conditions lists what decides whether block b runs: the conditions whose
 // true or false edge dominates it, and as conditions without expression the
 // select cases. The only way out of a loop decides nothing.
-func (f *flow) conditions(b int32) []condition {
-	var list []condition
+func (f *Flow) Conditions(b int32) []Condition {
+	var list []Condition
 	target := b
 	for ; b >= 0; b = f.idom[b] {
-		blk := f.blocks[b]
+		blk := f.Blocks[b]
 		if blk.Kind == cfg.KindSelectCaseBody {
 			clause, _ := blk.Stmt.(*ast.CommClause)
-			list = append(list, condition{block: b, other: -1, clause: clause})
+			list = append(list, Condition{Block: b, other: -1, clause: clause})
 			continue
 		}
-		if len(f.preds[b]) != 1 || blk.Kind == cfg.KindForBody || blk.Kind == cfg.KindRangeBody {
+		if len(f.Preds[b]) != 1 || blk.Kind == cfg.KindForBody || blk.Kind == cfg.KindRangeBody {
 			continue // not decided by one edge, or by that of a loop
 		}
-		p := f.blocks[f.preds[b][0]]
+		p := f.Blocks[f.Preds[b][0]]
 		if len(p.Succs) != 2 || len(p.Nodes) == 0 || p.Succs[0] == p.Succs[1] || f.isOnlyExit(p.Index, b, target) {
 			continue
 		}
@@ -235,7 +236,7 @@ func (f *flow) conditions(b int32) []condition {
 			if tag := f.tags[blk.Stmt]; tag != nil {
 				e = &ast.BinaryExpr{X: tag, Op: token.EQL, OpPos: tag.End(), Y: e}
 			}
-			list = append(list, condition{e, holds, p.Index, other.Index, nil})
+			list = append(list, Condition{e, holds, p.Index, other.Index, nil})
 		}
 	}
 	return list
@@ -243,14 +244,14 @@ func (f *flow) conditions(b int32) []condition {
 
 // isOnlyExit reports whether the edge from p to b is the only one that leaves a loop
 // without target in it, but for edges to where the program ends.
-func (f *flow) isOnlyExit(p, b, target int32) bool {
-	return slices.ContainsFunc(f.loops, func(l *Loop) bool {
-		if !l.blocks[p] || l.blocks[b] || l.blocks[target] {
+func (f *Flow) isOnlyExit(p, b, target int32) bool {
+	return slices.ContainsFunc(f.Loops, func(l *Loop) bool {
+		if !l.Blocks[p] || l.Blocks[b] || l.Blocks[target] {
 			return false
 		}
-		for from := range l.blocks {
-			for _, s := range f.blocks[from].Succs {
-				if !l.blocks[s.Index] && (from != p || s.Index != b) && (f.returns(s.Index) || f.reaches(s.Index, l.head, never)) {
+		for from := range l.Blocks {
+			for _, s := range f.Blocks[from].Succs {
+				if !l.Blocks[s.Index] && (from != p || s.Index != b) && (f.returns(s.Index) || f.Reaches(s.Index, l.Head, never)) {
 					return false
 				}
 			}
@@ -262,13 +263,13 @@ func (f *flow) isOnlyExit(p, b, target int32) bool {
 // takesWork reports whether a case of a select statement is what its loop is
 // about: it receives what it enqueues work for or reads, and the loop does nothing until
 // one of the cases is due. Others are ticks, requests to stop and the like.
-func (a *analyzer) takesWork(clause *ast.CommClause) bool {
+func takesWork(pkg *Package, clause *ast.CommClause) bool {
 	received, ok := clause.Comm.(*ast.AssignStmt)
-	cur, found := a.res.Cursor(clause.Pos())
+	cur, found := pkg.Cursor(clause.Pos())
 	if !ok || !found {
 		return false
 	}
-	v := a.variable(received.Lhs[0])
+	v := pkg.Variable(received.Lhs[0])
 	for c := range cur.Enclosing((*ast.SelectStmt)(nil)) {
 		for _, s := range c.Node().(*ast.SelectStmt).Body.List {
 			if s.(*ast.CommClause).Comm == nil {
@@ -280,8 +281,8 @@ func (a *analyzer) takesWork(clause *ast.CommClause) bool {
 	takes := false
 	for _, s := range clause.Body {
 		ast.Inspect(s, func(n ast.Node) bool {
-			if call, ok := n.(*ast.CallExpr); ok && a.calls[call] != nil && (a.calls[call].enqueues() || len(a.waits(a.calls[call])) > 0) {
-				takes = takes || v != nil && a.mentions(call, v)
+			if call, ok := n.(*ast.CallExpr); ok && pkg.Calls[call] != nil && (pkg.Calls[call].Enqueues() || len(pkg.Waits(pkg.Calls[call])) > 0) {
+				takes = takes || v != nil && pkg.Mentions(call, v)
 			}
 			return !takes
 		})
@@ -289,94 +290,94 @@ func (a *analyzer) takesWork(clause *ast.CommClause) bool {
 	return takes
 }
 
-// mentions reports whether a variable occurs in e.
-func (a *analyzer) mentions(e ast.Expr, v *types.Var) bool {
+// Mentions reports whether a variable occurs in e.
+func (pkg *Package) Mentions(e ast.Expr, v *types.Var) bool {
 	found := false
 	ast.Inspect(e, func(n ast.Node) bool {
 		id, ok := n.(*ast.Ident)
-		found = found || ok && a.info.Uses[id] == v
+		found = found || ok && pkg.Info.Uses[id] == v
 		return !found
 	})
 	return found
 }
 
 // classify says how often the condition e holds, or does not hold.
-func (a *analyzer) classify(e ast.Expr, holds bool, f *Func, l *Loop, depth int) guard {
+func classify(pkg *Package, e ast.Expr, holds bool, f *Func, l *Loop, depth int) Guard {
 	if depth > 8 {
-		return always
+		return Always
 	}
 	switch e := ast.Unparen(e).(type) {
 	case *ast.UnaryExpr:
 		if e.Op == token.NOT {
-			return a.classify(e.X, !holds, f, l, depth+1)
+			return classify(pkg, e.X, !holds, f, l, depth+1)
 		}
 	case *ast.BinaryExpr:
 		switch e.Op {
 		case token.LAND, token.LOR:
-			x := a.classify(e.X, holds, f, l, depth+1)
-			y := a.classify(e.Y, holds, f, l, depth+1)
+			x := classify(pkg, e.X, holds, f, l, depth+1)
+			y := classify(pkg, e.Y, holds, f, l, depth+1)
 			if (e.Op == token.LAND) == holds {
 				return max(x, y) // both are so
 			}
 			return min(x, y) // one of them is so
 		}
-		if a.isRare(e, holds, f, l) {
-			return rarely
+		if isRare(pkg, e, holds, f, l) {
+			return Rarely
 		}
 	case *ast.IndexExpr, *ast.CallExpr:
-		if holds && (a.polls(e) || l != nil && a.picks(e, l)) {
-			return rarely
+		if holds && (polls(pkg, e) || l != nil && picks(pkg, e, l)) {
+			return Rarely
 		}
-		if a.answersRarely(e, holds, f, l, depth) {
-			return rarely
+		if answersRarely(pkg, e, holds, f, l, depth) {
+			return Rarely
 		}
 	case *ast.Ident:
-		if l != nil && a.isSpent(e, holds, l) {
-			return rarely
+		if l != nil && isSpent(pkg, e, holds, l) {
+			return Rarely
 		}
-		if v, ok := a.info.Uses[e].(*types.Var); ok {
-			if d := a.defs[v]; len(d) == 1 && d[0].kind == defValue && !isCall(d[0].value) {
-				if g := a.classify(d[0].value, holds, f, l, depth+1); g != always {
+		if v, ok := pkg.Info.Uses[e].(*types.Var); ok {
+			if d := pkg.Defs[v]; len(d) == 1 && d[0].Kind == DefValue && !isCall(d[0].Value) {
+				if g := classify(pkg, d[0].Value, holds, f, l, depth+1); g != Always {
 					return g
 				}
 			}
 		}
 	}
-	if holds && isVerbose(e) || l == nil && isFlag(a.info, e) {
-		return rarely
+	if holds && isVerbose(e) || l == nil && isFlag(pkg.Info, e) {
+		return Rarely
 	}
-	if a.readsTime(e) {
-		if !holds && a.asksForTimeOver(e) {
-			return always // until then
+	if readsTime(pkg, e) {
+		if !holds && asksForTimeOver(pkg, e) {
+			return Always // until then
 		}
-		return rarely
+		return Rarely
 	}
-	if a.readsTensorIn(l, e, depth) {
+	if readsTensorIn(pkg, l, e, depth) {
 		return byData
 	}
-	return always
+	return Always
 }
 
 // isSpent reports whether the condition e, a variable, holds once: all that l
 // assigns to it is the opposite, where it holds: if first { …; first = false }.
-func (a *analyzer) isSpent(e *ast.Ident, holds bool, l *Loop) bool {
-	v := a.local(e)
-	cur, ok := a.res.Cursor(e.Pos())
+func isSpent(pkg *Package, e *ast.Ident, holds bool, l *Loop) bool {
+	v := pkg.Local(e)
+	cur, ok := pkg.Cursor(e.Pos())
 	if v == nil || !ok {
 		return false
 	}
 	for c := range cur.Enclosing((*ast.IfStmt)(nil)) {
 		body := c.Node().(*ast.IfStmt).Body
 		spent := false
-		for _, d := range a.defs[v] {
-			if !a.in(l, d.in, d.pos) {
+		for _, d := range pkg.Defs[v] {
+			if !pkg.Contains(l, d.In, d.Pos) {
 				continue
 			}
-			value := a.info.Types[orNil(d.value)].Value
-			if d.kind != defValue || value == nil || value.Kind() != constant.Bool || constant.BoolVal(value) == holds {
+			value := pkg.Info.Types[syntax.OrNil(d.Value)].Value
+			if d.Kind != DefValue || value == nil || value.Kind() != constant.Bool || constant.BoolVal(value) == holds {
 				return false
 			}
-			spent = spent || body.Pos() <= d.pos && d.pos < body.End()
+			spent = spent || body.Pos() <= d.Pos && d.Pos < body.End()
 		}
 		return spent
 	}
@@ -387,59 +388,53 @@ func isCall(e ast.Expr) bool { _, ok := ast.Unparen(e).(*ast.CallExpr); return o
 
 // isRare recognises comparisons that hold rarely: i%100 == 0, err != nil,
 // the first and the last iteration.
-func (a *analyzer) isRare(e *ast.BinaryExpr, holds bool, f *Func, l *Loop) bool {
+func isRare(pkg *Package, e *ast.BinaryExpr, holds bool, f *Func, l *Loop) bool {
 	x, y, op := ast.Unparen(e.X), ast.Unparen(e.Y), e.Op
 	if !holds {
-		op = negated[op]
+		op = syntax.Negated[op]
 	}
-	if a.info.Types[x].Value != nil {
+	if pkg.Info.Types[x].Value != nil {
 		x, y, op = y, x, mirrored(op)
 	}
-	if l != nil && (op == token.EQL || op == token.GEQ || op == token.GTR) && a.isFull(x, y, e, l) {
+	if l != nil && (op == token.EQL || op == token.GEQ || op == token.GTR) && isFull(pkg, x, y, e, l) {
 		return true
 	}
-	if l != nil && (op == token.EQL || op == token.LEQ || op == token.LSS) && a.countsDown(x, y, e, l) {
+	if l != nil && (op == token.EQL || op == token.LEQ || op == token.LSS) && countsDown(pkg, x, y, e, l) {
 		return true
 	}
 	switch op {
 	case token.NEQ:
 		// Or when a percentage changes.
-		return isNil(a.info, y) && isError(a.info.TypeOf(x)) || l != nil && a.isThreshold(y, e, l) && a.isQuotient(x, l)
+		return syntax.IsNil(pkg.Info, y) && syntax.IsError(pkg.Info.TypeOf(x)) || l != nil && isThreshold(pkg, y, e, l) && isQuotient(pkg, x, l)
 	case token.EQL:
-		if isNil(a.info, y) && a.fills(x, e, l) {
+		if syntax.IsNil(pkg.Info, y) && fills(pkg, x, e, l) {
 			return true
 		}
-		if a.isRemainder(x, 0) || a.isRemainder(y, 0) || a.isRandom(x) {
+		if isRemainder(pkg, x, 0) || isRemainder(pkg, y, 0) || isRandom(pkg, x) {
 			return true
 		}
 		if l == nil {
-			return a.isIntParam(x) || a.isIntParam(y)
+			return isIntParam(pkg, x) || isIntParam(pkg, y)
 		}
-		return a.counts(x, l) && (!a.varies(y, l) || a.isThreshold(y, e, l)) ||
-			a.counts(y, l) && (!a.varies(x, l) || a.isThreshold(x, e, l))
+		return pkg.Counts(x, l) && (!pkg.Varies(y, l) || isThreshold(pkg, y, e, l)) ||
+			pkg.Counts(y, l) && (!pkg.Varies(x, l) || isThreshold(pkg, x, e, l))
 	case token.LSS, token.LEQ:
-		if a.isRemainder(x, 0) {
+		if isRemainder(pkg, x, 0) {
 			return true
 		}
-		if a.isRandom(x) && a.info.Types[y].Value != nil {
+		if isRandom(pkg, x) && pkg.Info.Types[y].Value != nil {
 			return true // a sample
 		}
 		// The first few.
-		return l != nil && a.counts(x, l) && a.info.Types[y].Value != nil
+		return l != nil && pkg.Counts(x, l) && pkg.Info.Types[y].Value != nil
 	case token.GTR, token.GEQ:
-		if l != nil && a.isThreshold(y, e, l) && a.counts(x, l) {
+		if l != nil && isThreshold(pkg, y, e, l) && pkg.Counts(x, l) {
 			return true
 		}
 		// The last few: i >= n-1, i+1 >= n.
-		return l != nil && a.counts(x, l) && !a.varies(y, l) && (isOffset(a.info, x, token.ADD) || isOffset(a.info, y, token.SUB))
+		return l != nil && pkg.Counts(x, l) && !pkg.Varies(y, l) && (isOffset(pkg.Info, x, token.ADD) || isOffset(pkg.Info, y, token.SUB))
 	}
 	return false
-}
-
-var negated = map[token.Token]token.Token{
-	token.EQL: token.NEQ, token.NEQ: token.EQL,
-	token.LSS: token.GEQ, token.GEQ: token.LSS,
-	token.GTR: token.LEQ, token.LEQ: token.GTR,
 }
 
 func mirrored(op token.Token) token.Token {
@@ -456,23 +451,17 @@ func mirrored(op token.Token) token.Token {
 	return op
 }
 
-func isNil(info *types.Info, e ast.Expr) bool { return info.Types[e].IsNil() }
-
-func isError(t types.Type) bool {
-	return t != nil && types.Identical(t, types.Universe.Lookup("error").Type())
-}
-
 // isRemainder recognises i % k and i & mask, directly or by way of a variable.
 // The remainder by a constant 1 or 2 is no guard: every other iteration is many.
-func (a *analyzer) isRemainder(e ast.Expr, depth int) bool {
+func isRemainder(pkg *Package, e ast.Expr, depth int) bool {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.BinaryExpr:
-		k, constant := intConst(a.info, e.Y)
+		k, constant := syntax.IntConst(pkg.Info, e.Y)
 		return e.Op == token.REM && (!constant || k > 2) || e.Op == token.AND && (constant && k > 1 || isPredecessor(e.X, e.Y))
 	case *ast.Ident:
-		if v, ok := a.info.Uses[e].(*types.Var); ok && depth < 4 {
-			if d := a.defs[v]; len(d) == 1 && d[0].kind == defValue {
-				return a.isRemainder(d[0].value, depth+1)
+		if v, ok := pkg.Info.Uses[e].(*types.Var); ok && depth < 4 {
+			if d := pkg.Defs[v]; len(d) == 1 && d[0].Kind == DefValue {
+				return isRemainder(pkg, d[0].Value, depth+1)
 			}
 		}
 	}
@@ -481,10 +470,10 @@ func (a *analyzer) isRemainder(e ast.Expr, depth int) bool {
 
 // isQuotient recognises a whole number that grows with the iterations, but
 // slower, directly or by way of a variable: i * 100 / n.
-func (a *analyzer) isQuotient(e ast.Expr, l *Loop) bool {
-	if v := a.local(e); v != nil {
-		d := a.defs[v]
-		return len(d) == 1 && d[0].kind == defValue && !isIdent(d[0].value) && a.isQuotient(d[0].value, l)
+func isQuotient(pkg *Package, e ast.Expr, l *Loop) bool {
+	if v := pkg.Local(e); v != nil {
+		d := pkg.Defs[v]
+		return len(d) == 1 && d[0].Kind == DefValue && !syntax.IsIdent(d[0].Value) && isQuotient(pkg, d[0].Value, l)
 	}
 	b, ok := ast.Unparen(e).(*ast.BinaryExpr)
 	if !ok || b.Op != token.QUO {
@@ -492,30 +481,28 @@ func (a *analyzer) isQuotient(e ast.Expr, l *Loop) bool {
 	}
 	x := ast.Unparen(b.X)
 	if m, ok := x.(*ast.BinaryExpr); ok && m.Op == token.MUL {
-		return a.counts(m.X, l) || a.counts(m.Y, l)
+		return pkg.Counts(m.X, l) || pkg.Counts(m.Y, l)
 	}
-	return a.counts(x, l)
+	return pkg.Counts(x, l)
 }
-
-func isIdent(e ast.Expr) bool { _, ok := ast.Unparen(e).(*ast.Ident); return ok }
 
 // answersRarely reports whether e calls a function that rarely returns the given
 // answer: all that it returns are constants and expressions that rarely have that
 // value, of which there is one at least.
-func (a *analyzer) answersRarely(e ast.Expr, answer bool, f *Func, l *Loop, depth int) bool {
-	c := a.calls[asCall(e)]
-	if c == nil || c.target == nil {
+func answersRarely(pkg *Package, e ast.Expr, answer bool, f *Func, l *Loop, depth int) bool {
+	c := pkg.Calls[syntax.AsCall(e)]
+	if c == nil || c.Target == nil {
 		return false
 	}
 	found := false
-	for _, ret := range c.target.rets {
+	for _, ret := range c.Target.Returns {
 		if len(ret.Results) != 1 {
 			return false
 		}
-		if a.info.Types[ret.Results[0]].Value != nil && len(c.target.rets) > 1 {
+		if pkg.Info.Types[ret.Results[0]].Value != nil && len(c.Target.Returns) > 1 {
 			continue
 		}
-		if a.classify(ret.Results[0], answer, f, l, depth+1) != rarely {
+		if classify(pkg, ret.Results[0], answer, f, l, depth+1) != Rarely {
 			return false
 		}
 		found = true
@@ -529,30 +516,30 @@ func isPredecessor(x, y ast.Expr) bool {
 	return ok && b.Op == token.SUB && types.ExprString(ast.Unparen(x)) == types.ExprString(b.X) && types.ExprString(b.Y) == "1"
 }
 
-// counts reports whether e is a variable that counts iterations of l or of a
+// Counts reports whether e is a variable that counts iterations of l or of a
 // loop in it, perhaps with a constant added.
-func (a *analyzer) counts(e ast.Expr, l *Loop) bool {
+func (pkg *Package) Counts(e ast.Expr, l *Loop) bool {
 	e = ast.Unparen(e)
-	if b, ok := e.(*ast.BinaryExpr); ok && isOffset(a.info, e, b.Op) {
+	if b, ok := e.(*ast.BinaryExpr); ok && isOffset(pkg.Info, e, b.Op) {
 		e = ast.Unparen(b.X)
 	}
 	id, ok := e.(*ast.Ident)
 	if !ok {
 		return false
 	}
-	v, ok := a.info.Uses[id].(*types.Var)
+	v, ok := pkg.Info.Uses[id].(*types.Var)
 	if !ok {
 		return false
 	}
-	found := a.isOperand(v, l)
-	for _, d := range a.defs[v] {
-		if !a.in(l, d.in, d.pos) {
+	found := pkg.IsOperand(v, l)
+	for _, d := range pkg.Defs[v] {
+		if !pkg.Contains(l, d.In, d.Pos) {
 			continue
 		}
 		switch {
-		case d.kind == defKey || d.kind == defStep:
+		case d.Kind == DefKey || d.Kind == DefStep:
 			found = true
-		case d.kind != defValue || a.info.Types[d.value].Value == nil:
+		case d.Kind != DefValue || pkg.Info.Types[d.Value].Value == nil:
 			return false // not even set to zero again
 		}
 	}
@@ -566,16 +553,16 @@ func isOffset(info *types.Info, e ast.Expr, op token.Token) bool {
 	return ok && b.Op == op && (op == token.ADD || op == token.SUB) && info.Types[b.Y].Value != nil
 }
 
-// varies reports whether e mentions a variable that differs between the
+// Varies reports whether e mentions a variable that differs between the
 // iterations of l.
-func (a *analyzer) varies(e ast.Expr, l *Loop) bool {
+func (pkg *Package) Varies(e ast.Expr, l *Loop) bool {
 	found := false
 	ast.Inspect(e, func(n ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok {
-			if v, ok := a.info.Uses[id].(*types.Var); ok {
-				found = found || a.isOperand(v, l)
-				for _, d := range a.defs[v] {
-					found = found || a.in(l, d.in, d.pos)
+			if v, ok := pkg.Info.Uses[id].(*types.Var); ok {
+				found = found || pkg.IsOperand(v, l)
+				for _, d := range pkg.Defs[v] {
+					found = found || pkg.Contains(l, d.In, d.Pos)
 				}
 			}
 		}
@@ -584,32 +571,32 @@ func (a *analyzer) varies(e ast.Expr, l *Loop) bool {
 	return found
 }
 
-// isOperand reports whether v is a parameter of the function literal that l is
+// IsOperand reports whether v is a parameter of the function literal that l is
 // the body of, which has another value in each iteration.
-func (a *analyzer) isOperand(v *types.Var, l *Loop) bool {
-	return l.blocks == nil && l.fn.lit != nil && a.params[v].of == l.fn
+func (pkg *Package) IsOperand(v *types.Var, l *Loop) bool {
+	return l.Blocks == nil && l.Func.Lit != nil && pkg.Params[v].Of == l.Func
 }
 
 // isThreshold reports whether e is a variable that l assigns only where the
 // condition on it holds: if i == next { …; next += every }.
-func (a *analyzer) isThreshold(e ast.Expr, cond *ast.BinaryExpr, l *Loop) bool {
+func isThreshold(pkg *Package, e ast.Expr, cond *ast.BinaryExpr, l *Loop) bool {
 	id, ok := ast.Unparen(e).(*ast.Ident)
 	if !ok {
 		return false
 	}
-	v, ok := a.info.Uses[id].(*types.Var)
-	cur, found := a.res.Cursor(cond.Pos())
+	v, ok := pkg.Info.Uses[id].(*types.Var)
+	cur, found := pkg.Cursor(cond.Pos())
 	if !ok || !found {
 		return false
 	}
 	for c := range cur.Enclosing((*ast.IfStmt)(nil)) {
 		n := c.Node().(*ast.IfStmt)
 		moves := false
-		for _, d := range a.defs[v] {
-			if !a.in(l, d.in, d.pos) {
+		for _, d := range pkg.Defs[v] {
+			if !pkg.Contains(l, d.In, d.Pos) {
 				continue
 			}
-			if d.pos < n.Body.Pos() || n.Body.End() <= d.pos {
+			if d.Pos < n.Body.Pos() || n.Body.End() <= d.Pos {
 				return false
 			}
 			moves = true
@@ -622,19 +609,19 @@ func (a *analyzer) isThreshold(e ast.Expr, cond *ast.BinaryExpr, l *Loop) bool {
 // fills reports whether the condition on x, that it is nil, is followed by making it what is kept
 // from then on: if t.table == nil { t.table = … }. What is kept by a variable of the function alone
 // is made anew in each call, and what the iterations of l keep in several places in each of these.
-func (a *analyzer) fills(x ast.Expr, cond *ast.BinaryExpr, l *Loop) bool {
-	v := a.variable(x)
-	cur, ok := a.res.Cursor(cond.Pos())
+func fills(pkg *Package, x ast.Expr, cond *ast.BinaryExpr, l *Loop) bool {
+	v := pkg.Variable(x)
+	cur, ok := pkg.Cursor(cond.Pos())
 	if v == nil || !ok {
 		return false
 	}
 	switch x := x.(type) {
 	case *ast.SelectorExpr:
-		if l != nil && v.IsField() && a.varies(x.X, l) {
+		if l != nil && v.IsField() && pkg.Varies(x.X, l) {
 			return false
 		}
 	case *ast.Ident:
-		if l == nil && v.Parent() != a.pass.Pkg.Scope() {
+		if l == nil && v.Parent() != pkg.Pass.Pkg.Scope() {
 			return false
 		}
 	default:
@@ -642,13 +629,13 @@ func (a *analyzer) fills(x ast.Expr, cond *ast.BinaryExpr, l *Loop) bool {
 	}
 	for c := range cur.Enclosing((*ast.IfStmt)(nil)) {
 		body, made := c.Node().(*ast.IfStmt).Body, false
-		for _, d := range a.defs[v] {
-			inside := body.Pos() <= d.pos && d.pos < body.End()
+		for _, d := range pkg.Defs[v] {
+			inside := body.Pos() <= d.Pos && d.Pos < body.End()
 			made = made || inside
-			if !inside && (l == nil || a.in(l, d.in, d.pos)) && isNil(a.info, orNil(d.value)) {
+			if !inside && (l == nil || pkg.Contains(l, d.In, d.Pos)) && syntax.IsNil(pkg.Info, syntax.OrNil(d.Value)) {
 				return false // and is made again after that
 			}
-			if !inside && l != nil && !v.IsField() && a.in(l, d.in, d.pos) {
+			if !inside && l != nil && !v.IsField() && pkg.Contains(l, d.In, d.Pos) {
 				return false
 			}
 		}
@@ -660,22 +647,22 @@ func (a *analyzer) fills(x ast.Expr, cond *ast.BinaryExpr, l *Loop) bool {
 // countsDown reports whether x is a variable that the iterations count down to
 // a constant, and that l sets anew where the condition on it holds:
 // if left--; left == 0 { …; left = every }.
-func (a *analyzer) countsDown(x, y ast.Expr, cond *ast.BinaryExpr, l *Loop) bool {
-	v := a.local(x)
-	cur, ok := a.res.Cursor(cond.Pos())
-	if v == nil || !ok || a.info.Types[y].Value == nil {
+func countsDown(pkg *Package, x, y ast.Expr, cond *ast.BinaryExpr, l *Loop) bool {
+	v := pkg.Local(x)
+	cur, ok := pkg.Cursor(cond.Pos())
+	if v == nil || !ok || pkg.Info.Types[y].Value == nil {
 		return false
 	}
 	for c := range cur.Enclosing((*ast.IfStmt)(nil)) {
 		body := c.Node().(*ast.IfStmt).Body
 		steps, anew := false, false
-		for _, d := range a.defs[v] {
+		for _, d := range pkg.Defs[v] {
 			switch {
-			case !a.in(l, d.in, d.pos):
-			case body.Pos() <= d.pos && d.pos < body.End():
-				n, constant := intConst(a.info, orNil(d.value))
-				anew = anew || d.kind == defValue && (!constant || n > 1)
-			case d.kind == defStep:
+			case !pkg.Contains(l, d.In, d.Pos):
+			case body.Pos() <= d.Pos && d.Pos < body.End():
+				n, constant := syntax.IntConst(pkg.Info, syntax.OrNil(d.Value))
+				anew = anew || d.Kind == DefValue && (!constant || n > 1)
+			case d.Kind == DefStep:
 				steps = true
 			default:
 				return false
@@ -688,79 +675,79 @@ func (a *analyzer) countsDown(x, y ast.Expr, cond *ast.BinaryExpr, l *Loop) bool
 
 // pollingLoops lists the conditions of the loops around pos that go on while
 // something is ready: for len(queue) > 0 && queue[0].Ready().
-func (a *analyzer) pollingLoops(pos token.Pos) []condition {
-	cur, ok := a.res.Cursor(pos)
+func pollingLoops(pkg *Package, pos token.Pos) []Condition {
+	cur, ok := pkg.Cursor(pos)
 	if !ok {
 		return nil
 	}
-	var list []condition
+	var list []Condition
 	for c := range cur.Enclosing((*ast.ForStmt)(nil), (*ast.FuncLit)(nil)) {
 		n, ok := c.Node().(*ast.ForStmt)
 		if !ok {
 			break
 		}
-		if n.Body.Pos() <= pos && a.holdsWhenReady(n.Cond) {
-			list = append(list, condition{n.Cond, true, -1, -1, nil})
+		if n.Body.Pos() <= pos && holdsWhenReady(pkg, n.Cond) {
+			list = append(list, Condition{n.Cond, true, -1, -1, nil})
 		}
 	}
 	return list
 }
 
-func (a *analyzer) holdsWhenReady(cond ast.Expr) bool {
-	if b, ok := ast.Unparen(orNil(cond)).(*ast.BinaryExpr); ok && b.Op == token.LAND {
-		return a.holdsWhenReady(b.X) || a.holdsWhenReady(b.Y)
+func holdsWhenReady(pkg *Package, cond ast.Expr) bool {
+	if b, ok := ast.Unparen(syntax.OrNil(cond)).(*ast.BinaryExpr); ok && b.Op == token.LAND {
+		return holdsWhenReady(pkg, b.X) || holdsWhenReady(pkg, b.Y)
 	}
-	return a.polls(cond)
+	return polls(pkg, cond)
 }
 
 // polls reports whether e asks how far the device has got: what is read when
 // it is done waits for nothing.
-func (a *analyzer) polls(e ast.Expr) bool {
-	c := a.calls[asCall(orNil(e))]
-	return c != nil && c.api.Kind == tensorapi.Poll
+func polls(pkg *Package, e ast.Expr) bool {
+	c := pkg.Calls[syntax.AsCall(syntax.OrNil(e))]
+	return c != nil && c.API.Kind == tensorapi.Poll
 }
 
 // picks reports whether e asks whether the number of the iteration is in a set:
 // milestones[i], slices.Contains(milestones, i).
-func (a *analyzer) picks(e ast.Expr, l *Loop) bool {
+func picks(pkg *Package, e ast.Expr, l *Loop) bool {
 	switch e := e.(type) {
 	case *ast.IndexExpr:
-		_, isMap := a.info.TypeOf(e.X).Underlying().(*types.Map)
-		return isMap && a.counts(e.Index, l)
+		_, isMap := pkg.Info.TypeOf(e.X).Underlying().(*types.Map)
+		return isMap && pkg.Counts(e.Index, l)
 	case *ast.CallExpr:
-		c := a.calls[e]
-		return c != nil && c.Callee != nil && c.Callee.FullName() == "slices.Contains" && a.counts(e.Args[1], l)
+		c := pkg.Calls[e]
+		return c != nil && c.Callee != nil && c.Callee.FullName() == "slices.Contains" && pkg.Counts(e.Args[1], l)
 	}
 	return false
 }
 
 // isFull reports whether x is the length of a list that l empties where the
 // condition on it holds: if len(batch) == size { …; batch = batch[:0] }.
-func (a *analyzer) isFull(x, y ast.Expr, cond *ast.BinaryExpr, l *Loop) bool {
-	call := asCall(x)
-	n, constant := intConst(a.info, y)
-	if call == nil || len(call.Args) != 1 || !a.info.Types[call.Fun].IsBuiltin() || constant && n < 2 {
+func isFull(pkg *Package, x, y ast.Expr, cond *ast.BinaryExpr, l *Loop) bool {
+	call := syntax.AsCall(x)
+	n, constant := syntax.IntConst(pkg.Info, y)
+	if call == nil || len(call.Args) != 1 || !pkg.Info.Types[call.Fun].IsBuiltin() || constant && n < 2 {
 		return false
 	}
-	v := a.variable(call.Args[0])
-	cur, ok := a.res.Cursor(cond.Pos())
+	v := pkg.Variable(call.Args[0])
+	cur, ok := pkg.Cursor(cond.Pos())
 	if v == nil || !ok {
 		return false
 	}
 	for c := range cur.Enclosing((*ast.IfStmt)(nil)) {
 		body := c.Node().(*ast.IfStmt).Body
-		return slices.ContainsFunc(a.defs[v], func(d def) bool {
-			return body.Pos() <= d.pos && d.pos < body.End() && a.in(l, d.in, d.pos) && d.kind == defValue && a.isEmpty(d.value)
+		return slices.ContainsFunc(pkg.Defs[v], func(d Def) bool {
+			return body.Pos() <= d.Pos && d.Pos < body.End() && pkg.Contains(l, d.In, d.Pos) && d.Kind == DefValue && isEmpty(pkg, d.Value)
 		})
 	}
 	return false
 }
 
 // isEmpty recognises an empty list: nil, list[:0], make(…), a literal.
-func (a *analyzer) isEmpty(e ast.Expr) bool {
+func isEmpty(pkg *Package, e ast.Expr) bool {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.SliceExpr:
-		n, ok := intConst(a.info, orNil(e.High))
+		n, ok := syntax.IntConst(pkg.Info, syntax.OrNil(e.High))
 		return ok && n == 0
 	case *ast.CallExpr:
 		id, ok := ast.Unparen(e.Fun).(*ast.Ident)
@@ -768,12 +755,12 @@ func (a *analyzer) isEmpty(e ast.Expr) bool {
 	case *ast.CompositeLit:
 		return len(e.Elts) == 0
 	}
-	return isNil(a.info, e)
+	return syntax.IsNil(pkg.Info, e)
 }
 
 // isRandom recognises a random number.
-func (a *analyzer) isRandom(e ast.Expr) bool {
-	c := a.calls[asCall(e)]
+func isRandom(pkg *Package, e ast.Expr) bool {
+	c := pkg.Calls[syntax.AsCall(e)]
 	if c == nil || c.Callee == nil || c.Callee.Pkg() == nil {
 		return false
 	}
@@ -781,16 +768,16 @@ func (a *analyzer) isRandom(e ast.Expr) bool {
 	return path == "math/rand" || path == "math/rand/v2"
 }
 
-func (a *analyzer) isIntParam(e ast.Expr) bool {
+func isIntParam(pkg *Package, e ast.Expr) bool {
 	id, ok := ast.Unparen(e).(*ast.Ident)
 	if !ok {
 		return false
 	}
-	v, ok := a.info.Uses[id].(*types.Var)
+	v, ok := pkg.Info.Uses[id].(*types.Var)
 	if !ok {
 		return false
 	}
-	_, ok = a.params[v]
+	_, ok = pkg.Params[v]
 	basic, _ := v.Type().Underlying().(*types.Basic)
 	return ok && basic != nil && basic.Info()&types.IsInteger != 0
 }
@@ -833,11 +820,11 @@ func isBool(t types.Type) bool {
 }
 
 // readsTime reports whether e compares times: once a second is rare.
-func (a *analyzer) readsTime(e ast.Expr) bool {
+func readsTime(pkg *Package, e ast.Expr) bool {
 	found := false
 	ast.Inspect(e, func(n ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok {
-			if fn, ok := a.info.Uses[id].(*types.Func); ok && fn.Pkg() != nil && fn.Pkg().Path() == "time" {
+			if fn, ok := pkg.Info.Uses[id].(*types.Func); ok && fn.Pkg() != nil && fn.Pkg().Path() == "time" {
 				found = true
 			}
 		}
@@ -849,11 +836,11 @@ func (a *analyzer) readsTime(e ast.Expr) bool {
 // asksForTimeOver reports whether e asks whether a time has come, by name or by
 // comparing how much has passed: now.After(end), time.Since(start) > limit. Until then
 // it has not.
-func (a *analyzer) asksForTimeOver(e ast.Expr) bool {
+func asksForTimeOver(pkg *Package, e ast.Expr) bool {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.CallExpr:
-		c := a.calls[e]
-		return c != nil && isFullName(c.Callee, "(time.Time).After")
+		c := pkg.Calls[e]
+		return c != nil && syntax.IsFullName(c.Callee, "(time.Time).After")
 	case *ast.BinaryExpr:
 		return e.Op == token.GTR || e.Op == token.GEQ
 	}
@@ -862,25 +849,25 @@ func (a *analyzer) asksForTimeOver(e ast.Expr) bool {
 
 // readsTensor reports whether e depends on a value that was read from a
 // tensor, directly or by way of local variables.
-func (a *analyzer) readsTensor(e ast.Expr, depth int) bool { return a.readsTensorIn(nil, e, depth) }
+func readsTensor(pkg *Package, e ast.Expr, depth int) bool { return readsTensorIn(pkg, nil, e, depth) }
 
 // readsTensorIn is readsTensor for what is read in l, if that is not nil.
-func (a *analyzer) readsTensorIn(l *Loop, e ast.Expr, depth int) bool {
+func readsTensorIn(pkg *Package, l *Loop, e ast.Expr, depth int) bool {
 	found := false
 	ast.Inspect(e, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncLit:
 			return false
 		case *ast.CallExpr:
-			if c := a.calls[n]; c != nil && (c.api.Kind == tensorapi.Read || len(c.sum().Waits) > 0) {
+			if c := pkg.Calls[n]; c != nil && (c.API.Kind == tensorapi.Read || len(c.Summary().Waits) > 0) {
 				found = true
 			}
 		case *ast.Ident:
 			// An error says that something failed, which is no value.
-			if v, ok := a.info.Uses[n].(*types.Var); ok && depth < 4 && !v.IsField() && !isError(v.Type()) {
-				for _, d := range a.defs[v] {
-					if d.kind == defValue && d.value != nil && d.value != e && (l == nil || a.in(l, d.in, d.pos)) {
-						found = found || a.readsTensorIn(l, d.value, depth+1)
+			if v, ok := pkg.Info.Uses[n].(*types.Var); ok && depth < 4 && !v.IsField() && !syntax.IsError(v.Type()) {
+				for _, d := range pkg.Defs[v] {
+					if d.Kind == DefValue && d.Value != nil && d.Value != e && (l == nil || pkg.Contains(l, d.In, d.Pos)) {
+						found = found || readsTensorIn(pkg, l, d.Value, depth+1)
 					}
 				}
 			}

@@ -17,8 +17,8 @@ var known struct {
 	set   atomic.Pointer[tensorapi.Set]
 }
 
-// libraries is the set of libraries that are known.
-func libraries() *tensorapi.Set {
+// Libraries is the set of libraries that are known.
+func Libraries() *tensorapi.Set {
 	if s := known.set.Load(); s != nil {
 		return s
 	}
@@ -49,4 +49,4 @@ func LoadProfiles(file string) error {
 
 // IsLibrary reports whether a library has something to say about the package
 // with the given import path, so that what imports it is to be analysed.
-func IsLibrary(path string) bool { return len(libraries().About(path)) > 0 }
+func IsLibrary(path string) bool { return len(Libraries().About(path)) > 0 }

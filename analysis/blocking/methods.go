@@ -5,6 +5,7 @@ import (
 	"go/types"
 	"slices"
 
+	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
@@ -13,24 +14,24 @@ import (
 
 // addMethod notes that c, in g, calls a method of an operand of the function that g is part of, or of
 // an element of it, or a function that does.
-func (a *analyzer) addMethod(s *Summary, g *Func, c *Call) {
-	if c.away || g.flow().blockAt(c.Expr.Pos()) < 0 {
+func addMethod(pkg *Package, s *Summary, g *Func, c *Call) {
+	if c.Away || g.Flow().BlockAt(c.Expr.Pos()) < 0 {
 		return
 	}
 	add := func(e ast.Expr, name string, via *Method) {
-		if !isOpen(a.info.TypeOf(e)) {
+		if !isOpen(pkg.Info.TypeOf(e)) {
 			return
 		}
 		m := Method{Name: name, Wait: Wait{
-			InLoop:  a.loops(g, c),
-			Guarded: a.guardOf(g, c.Expr.Pos(), nil) != always,
-			Chain:   []Link{{a.posOf(c.Expr.Pos()), a.callName(c, wait{kind: ReadSite})}},
+			InLoop:  pkg.RunsInLoop(g, c),
+			Guarded: pkg.GuardOf(g, c.Expr.Pos(), nil) != Always,
+			Chain:   []Link{{pkg.PosOf(c.Expr.Pos()), pkg.CallName(c, CallWait{Kind: WaitRead})}},
 		}}
 		if via != nil {
 			m.InLoop, m.Guarded = m.InLoop || via.InLoop, m.Guarded || via.Guarded
 			m.Chain = append(m.Chain, via.Chain...)
 		}
-		o := a.origin(e, g)
+		o := pkg.OriginOf(e, g)
 		for op := tensorapi.Recv; op < 31; op++ {
 			known := slices.ContainsFunc(s.Methods, func(n Method) bool { return n.Operand == op && n.Name == name })
 			if o.From.Has(op) && !known && len(m.Chain) <= maxChain {
@@ -39,12 +40,12 @@ func (a *analyzer) addMethod(s *Summary, g *Func, c *Call) {
 			}
 		}
 	}
-	if sel, ok := ast.Unparen(c.Expr.Fun).(*ast.SelectorExpr); ok && c.dynamic && c.Callee != nil {
+	if sel, ok := ast.Unparen(c.Expr.Fun).(*ast.SelectorExpr); ok && c.Dynamic && c.Callee != nil {
 		add(sel.X, c.Callee.Name(), nil)
 	}
-	for i := range c.sum().Methods {
-		m := &c.sum().Methods[i]
-		for _, e := range c.operand(m.Operand) {
+	for i := range c.Summary().Methods {
+		m := &c.Summary().Methods[i]
+		for _, e := range c.Operand(m.Operand) {
 			add(e, m.Name, m)
 		}
 	}
@@ -60,23 +61,23 @@ func isOpen(t types.Type) bool {
 		return true
 	}
 	if it, ok := t.Underlying().(*types.Interface); ok {
-		return it.NumMethods() > 0 && !isError(t)
+		return it.NumMethods() > 0 && !syntax.IsError(t)
 	}
-	elem := elementType(t)
+	elem := syntax.ElementType(t)
 	return elem != nil && isOpen(elem)
 }
 
 // methodWaits lists what c waits for because its callee calls methods of what it is given. Those that
 // read in a loop of the callee's read the list one by one.
-func (a *analyzer) methodWaits(c *Call) []wait {
-	var list []wait
-	for i := range c.sum().Methods {
-		m := &c.sum().Methods[i]
-		for _, e := range c.operand(m.Operand) {
-			if chain, ok := a.readsBy(a.info.TypeOf(e), m.Name); ok {
+func methodWaits(pkg *Package, c *Call) []CallWait {
+	var list []CallWait
+	for i := range c.Summary().Methods {
+		m := &c.Summary().Methods[i]
+		for _, e := range c.Operand(m.Operand) {
+			if chain, ok := readsBy(pkg, pkg.Info.TypeOf(e), m.Name); ok {
 				via := m.Wait
 				via.Chain = append(slices.Clone(m.Chain), chain...)
-				list = append(list, wait{kind: CalleeSite, operand: e, via: &via, open: true})
+				list = append(list, CallWait{Kind: WaitCallee, Operand: e, Via: &via, Open: true})
 			}
 		}
 	}
@@ -85,23 +86,23 @@ func (a *analyzer) methodWaits(c *Call) []wait {
 
 // readsBy reports whether the method of a name of values of type t, or of elements of such, reads its
 // receiver always, and how, if it is no method of a library.
-func (a *analyzer) readsBy(t types.Type, name string) ([]Link, bool) {
+func readsBy(pkg *Package, t types.Type, name string) ([]Link, bool) {
 	if t == nil || isOpen(t) {
 		return nil, false
 	}
-	obj, _, _ := types.LookupFieldOrMethod(t, true, a.pass.Pkg, name)
+	obj, _, _ := types.LookupFieldOrMethod(t, true, pkg.Pass.Pkg, name)
 	fn, ok := obj.(*types.Func)
 	if !ok {
-		elem := elementType(t)
+		elem := syntax.ElementType(t)
 		if elem == nil {
 			return nil, false
 		}
-		return a.readsBy(elem, name)
+		return readsBy(pkg, elem, name)
 	}
 	if api, ok := lookup(fn); ok {
 		return nil, api.Kind == tensorapi.Read && api.Arg == tensorapi.Recv
 	}
-	w := waitOf(a.funcObject(fn, 0).summary().Waits, tensorapi.Recv)
+	w := waitOf(funcObject(pkg, fn, 0).Summary().Waits, tensorapi.Recv)
 	if w == nil || w.InLoop || w.Guarded {
 		return nil, false
 	}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
@@ -20,7 +21,7 @@ import (
 // before the loop is not what an iteration waits for. Without one, parameters
 // stand for what the caller passes.
 type tracer struct {
-	*analyzer
+	*Package
 	loop *Loop
 	fn   *Func // whose operands are meant, without a loop
 	seen map[*types.Var]bool
@@ -28,27 +29,27 @@ type tracer struct {
 	inputs bool // what the loop receives counts as pending
 }
 
-// origin says where the tensors that e stands for come from.
-func (a *analyzer) origin(e ast.Expr, in *Func) Origin {
-	return a.tracer(in).expr(e, 0, in)
+// OriginOf says where the tensors that e stands for come from.
+func (pkg *Package) OriginOf(e ast.Expr, in *Func) Origin {
+	return newTracer(pkg, in).expr(e, 0, in)
 }
 
-// tracer returns one for the operands of the function that f is part of.
-func (a *analyzer) tracer(f *Func) *tracer {
-	return &tracer{analyzer: a, fn: f.owner(), seen: make(map[*types.Var]bool)}
+// newTracer returns a tracer for the operands of the function that f is part of.
+func newTracer(pkg *Package, f *Func) *tracer {
+	return &tracer{Package: pkg, fn: f.Owner(), seen: make(map[*types.Var]bool)}
 }
 
-// fresh reports whether e, evaluated in a loop, may stand for a tensor that is
+// Fresh reports whether e, evaluated in a loop, may stand for a tensor that is
 // pending because of what the loop enqueued.
-func (a *analyzer) fresh(e ast.Expr, in *Func, l *Loop) bool {
-	t := tracer{analyzer: a, loop: l, seen: make(map[*types.Var]bool)}
+func (pkg *Package) Fresh(e ast.Expr, in *Func, l *Loop) bool {
+	t := tracer{Package: pkg, loop: l, seen: make(map[*types.Var]bool)}
 	return t.expr(e, 0, in).Pending
 }
 
-// arrives reports whether e, evaluated in a loop, may stand for a tensor that the
+// Arrives reports whether e, evaluated in a loop, may stand for a tensor that the
 // loop has received.
-func (a *analyzer) arrives(e ast.Expr, in *Func, l *Loop) bool {
-	t := tracer{analyzer: a, loop: l, seen: make(map[*types.Var]bool), inputs: true}
+func (pkg *Package) Arrives(e ast.Expr, in *Func, l *Loop) bool {
+	t := tracer{Package: pkg, loop: l, seen: make(map[*types.Var]bool), inputs: true}
 	return t.expr(e, 0, in).Pending
 }
 
@@ -56,14 +57,14 @@ func (a *analyzer) arrives(e ast.Expr, in *Func, l *Loop) bool {
 func (t *tracer) expr(e ast.Expr, i int, in *Func) Origin {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
-		if v, ok := t.info.ObjectOf(e).(*types.Var); ok {
+		if v, ok := t.Info.ObjectOf(e).(*types.Var); ok {
 			return t.variable(v)
 		}
 	case *ast.SelectorExpr:
-		if v, ok := t.info.ObjectOf(e.Sel).(*types.Var); ok {
+		if v, ok := t.Info.ObjectOf(e.Sel).(*types.Var); ok {
 			o := t.variable(v.Origin())
-			returned := asCall(e.X) != nil && len(t.defs[v.Origin()]) == 0
-			if v.IsField() && (v.Pkg() != t.pass.Pkg || returned || t.inputs) && t.holdsTensor(v.Type()) {
+			returned := syntax.AsCall(e.X) != nil && len(t.Defs[v.Origin()]) == 0
+			if v.IsField() && (v.Pkg() != t.Pass.Pkg || returned || t.inputs) && t.HoldsTensors(v.Type()) {
 				// Others assign it: it comes from where the struct does.
 				o = o.union(t.expr(e.X, 0, in))
 			}
@@ -100,57 +101,57 @@ func (t *tracer) expr(e ast.Expr, i int, in *Func) Origin {
 }
 
 func (t *tracer) variable(v *types.Var) Origin {
-	if t.seen[v] || !t.holdsTensor(v.Type()) && !isOpen(v.Type()) {
+	if t.seen[v] || !t.HoldsTensors(v.Type()) && !isOpen(v.Type()) {
 		return Origin{}
 	}
 	t.seen[v] = true
-	shared := v.IsField() || v.Parent() == t.pass.Pkg.Scope()
+	shared := v.IsField() || v.Parent() == t.Pass.Pkg.Scope()
 	var o Origin
-	if p, ok := t.params[v]; ok {
-		if t.loop == nil && p.of == t.fn {
-			o.From = operands(p.operand)
+	if p, ok := t.Params[v]; ok {
+		if t.loop == nil && p.Of == t.fn {
+			o.From = operands(p.Operand)
 		} else {
 			o = t.parameter(p)
 		}
 	}
-	for _, d := range t.defs[v] {
+	for _, d := range t.Defs[v] {
 		switch {
-		case d.kind == defKey || d.kind == defElem:
-			if t.loop == nil || t.in(t.loop, d.in, d.pos) {
-				o = o.union(t.element(d.value, d.index, d.in))
+		case d.Kind == DefKey || d.Kind == DefElem:
+			if t.loop == nil || t.Contains(t.loop, d.In, d.Pos) {
+				o = o.union(t.element(d.Value, d.Index, d.In))
 			}
-		case d.kind != defValue:
-		case t.loop == nil, t.in(t.loop, d.in, d.pos):
-			o = o.union(t.expr(d.value, d.index, d.in))
-		case shared && t.calledFrom(t.loop, d.in):
+		case d.Kind != DefValue:
+		case t.loop == nil, t.Contains(t.loop, d.In, d.Pos):
+			o = o.union(t.expr(d.Value, d.Index, d.In))
+		case shared && t.CalledFrom(t.loop, d.In):
 			// A function called in the loop assigns it.
-			outside := tracer{analyzer: t.analyzer, seen: maps.Clone(t.seen)}
-			o.Pending = o.Pending || outside.expr(d.value, d.index, d.in).Pending
+			outside := tracer{Package: t.Package, seen: maps.Clone(t.seen)}
+			o.Pending = o.Pending || outside.expr(d.Value, d.Index, d.In).Pending
 		}
 	}
 	for _, d := range t.stores[v] {
-		if d.kind == defValue && (t.loop == nil || t.in(t.loop, d.in, d.pos)) {
-			o = o.union(t.expr(d.value, d.index, d.in))
+		if d.Kind == DefValue && (t.loop == nil || t.Contains(t.loop, d.In, d.Pos)) {
+			o = o.union(t.expr(d.Value, d.Index, d.In))
 		}
 	}
 	return o
 }
 
 func (t *tracer) call(e *ast.CallExpr, i int, in *Func) Origin {
-	if tv := t.info.Types[e.Fun]; tv.IsType() {
+	if tv := t.Info.Types[e.Fun]; tv.IsType() {
 		return t.expr(e.Args[0], 0, in)
 	} else if tv.IsBuiltin() {
 		return t.builtin(e, in)
 	}
-	c := t.calls[e]
-	if c == nil || t.loop != nil && !t.in(t.loop, in, e.Pos()) {
+	c := t.Calls[e]
+	if c == nil || t.loop != nil && !t.Contains(t.loop, in, e.Pos()) {
 		return Origin{}
 	}
-	switch c.api.Kind {
+	switch c.API.Kind {
 	case tensorapi.Unknown:
 		return t.result(c, i)
 	case tensorapi.View:
-		return t.operand(c, c.api.Arg)
+		return t.operand(c, c.API.Arg)
 	case tensorapi.Op, tensorapi.Draw, tensorapi.Mutate, tensorapi.InPlace:
 		return Origin{Pending: true}
 	case tensorapi.Call:
@@ -161,7 +162,7 @@ func (t *tracer) call(e *ast.CallExpr, i int, in *Func) Origin {
 		}
 	case tensorapi.Value:
 		// A cell that the loop does not assign was settled before it.
-		return Origin{Pending: t.loop == nil || t.any(t.loop, (*Call).mutates)}
+		return Origin{Pending: t.loop == nil || t.Any(t.loop, (*Call).Mutates)}
 	}
 	return Origin{}
 }
@@ -171,7 +172,7 @@ func (t *tracer) call(e *ast.CallExpr, i int, in *Func) Origin {
 func isReadAhead(c *Call) bool {
 	switch c.Callee.Name() {
 	case "Read", "ReadF64", "ReadI64":
-		return c.lib == tensorapi.Ours() && len(c.Expr.Args) == 1 && recvName(c.Callee) != ""
+		return c.Lib == tensorapi.Ours() && len(c.Expr.Args) == 1 && syntax.RecvName(c.Callee) != ""
 	}
 	return false
 }
@@ -179,14 +180,14 @@ func isReadAhead(c *Call) bool {
 // result is the origin of what a user's function, or one of the standard
 // library, returns.
 func (t *tracer) result(c *Call, i int) Origin {
-	results := c.sum().Results
+	results := c.Summary().Results
 	switch {
 	case i < len(results):
 		return t.translate(results[i], c)
-	case c.each != nil:
+	case c.Each != nil:
 		var o Origin
-		for _, v := range c.each {
-			if list := v.summary().Results; i < len(list) {
+		for _, v := range c.Each {
+			if list := v.Summary().Results; i < len(list) {
 				o = o.union(t.translate(list[i], c))
 			}
 		}
@@ -196,7 +197,7 @@ func (t *tracer) result(c *Call, i int) Origin {
 	case isCollection(c.Callee):
 		var o Origin
 		for _, e := range c.Expr.Args {
-			o = o.union(t.expr(e, 0, c.in))
+			o = o.union(t.expr(e, 0, c.In))
 		}
 		return o
 	}
@@ -227,51 +228,51 @@ func (t *tracer) translate(o Origin, c *Call) Origin {
 
 func (t *tracer) operand(c *Call, op int) Origin {
 	var o Origin
-	for _, e := range c.operand(op) {
-		o = o.union(t.expr(e, 0, c.in))
+	for _, e := range c.Operand(op) {
+		o = o.union(t.expr(e, 0, c.In))
 	}
 	return o
 }
 
 // parameter is the origin of what the callee of a call hands to a literal.
-func (t *tracer) parameter(p param) Origin {
-	if p.of.lit == nil || p.of.arg == nil || p.of.argNo < 0 {
+func (t *tracer) parameter(p Param) Origin {
+	if p.Of.Lit == nil || p.Of.ArgOf == nil || p.Of.ArgNo < 0 {
 		return Origin{}
 	}
-	if h := p.of.how(); h != once && h != looping {
+	if h := p.Of.Runs(); h != Once && h != Looping {
 		return Origin{}
 	}
-	c := t.calls[p.of.arg]
-	cb := c.callback(p.of.argNo)
-	if cb == nil || p.operand >= len(cb.Args) || p.operand < 0 {
+	c := t.Calls[p.Of.ArgOf]
+	cb := c.Callback(p.Of.ArgNo)
+	if cb == nil || p.Operand >= len(cb.Args) || p.Operand < 0 {
 		return Origin{}
 	}
-	return t.translate(cb.Args[p.operand], c)
+	return t.translate(cb.Args[p.Operand], c)
 }
 
 // element is the origin of what a loop gets from an iterator: its variable
 // number i.
 func (t *tracer) element(x ast.Expr, i int, in *Func) Origin {
-	if isChan(t.info.TypeOf(x)) {
+	if syntax.IsChan(t.Info.TypeOf(x)) {
 		return t.received(x, in)
 	}
-	if !isFunc(t.info.TypeOf(x)) {
+	if !syntax.IsFunc(t.Info.TypeOf(x)) {
 		if i == 0 {
 			return Origin{} // an index
 		}
 		return t.expr(x, 0, in)
 	}
-	for _, c := range in.calls {
+	for _, c := range in.Calls {
 		if c.iter == nil || c.iter.X != x {
 			continue
 		}
-		if cb := c.callback(0); cb != nil {
+		if cb := c.Callback(0); cb != nil {
 			if i < len(cb.Args) {
 				return t.translate(cb.Args[i], c)
 			}
 			return Origin{}
 		}
-		if maker := t.calls[asCall(x)]; maker != nil && isCollection(maker.Callee) {
+		if maker := t.Calls[syntax.AsCall(x)]; maker != nil && isCollection(maker.Callee) {
 			return t.result(maker, 0)
 		}
 	}
@@ -280,48 +281,40 @@ func (t *tracer) element(x ast.Expr, i int, in *Func) Origin {
 
 // received is the origin of what a loop receives from a channel.
 func (t *tracer) received(ch ast.Expr, in *Func) Origin {
-	return Origin{Pending: t.inputs && t.isInput(ch, in)}
+	return Origin{Pending: t.inputs && t.IsInput(ch, in)}
 }
 
-// isInput reports whether tensors, or what holds some, come from the channel ch in such
+// IsInput reports whether tensors, or what holds some, come from the channel ch in such
 // a way that to receive and read one after the other keeps the device waiting: others
 // send them to the function, whoever that is, and it runs on no goroutine of its
 // own, where it would be the reader beside a loop that enqueues.
-func (a *analyzer) isInput(ch ast.Expr, in *Func) bool {
-	t := a.info.TypeOf(ch)
-	if !isChan(t) || !a.holdsTensor(t.Underlying().(*types.Chan).Elem()) {
+func (pkg *Package) IsInput(ch ast.Expr, in *Func) bool {
+	t := pkg.Info.TypeOf(ch)
+	if !syntax.IsChan(t) || !pkg.HoldsTensors(t.Underlying().(*types.Chan).Elem()) {
 		return false
 	}
-	v := a.variable(ch)
-	if _, isParam := a.params[v]; v == nil || !isParam && !v.IsField() {
+	v := pkg.Variable(ch)
+	if _, isParam := pkg.Params[v]; v == nil || !isParam && !v.IsField() {
 		return false
 	}
-	return !a.isSpawned(in.owner(), 0)
+	return !pkg.IsSpawned(in.Owner(), 0)
 }
 
-func isChan(t types.Type) bool {
-	if t == nil {
-		return false
-	}
-	_, ok := t.Underlying().(*types.Chan)
-	return ok
-}
-
-// isSpawned reports whether f runs on a goroutine of its own, as the package shows, or
+// IsSpawned reports whether f runs on a goroutine of its own, as the package shows, or
 // a function that it is called from does.
-func (a *analyzer) isSpawned(f *Func, depth int) bool {
-	if f.arg != nil {
-		if c := a.calls[f.arg]; c != nil && (isGo(c) || startsGoroutine(c.Callee)) {
+func (pkg *Package) IsSpawned(f *Func, depth int) bool {
+	if f.ArgOf != nil {
+		if c := pkg.Calls[f.ArgOf]; c != nil && (IsGo(c) || syntax.StartsGoroutine(c.Callee)) {
 			return true
 		}
 	}
-	if f.parent != nil && a.isSpawned(f.parent, depth) {
+	if f.Parent != nil && pkg.IsSpawned(f.Parent, depth) {
 		return true
 	}
-	for _, g := range a.funcs {
-		for _, c := range g.calls {
-			handed := startsGoroutine(c.Callee) && slices.ContainsFunc(c.args, func(arg funcArg) bool { return arg.fn == f })
-			if handed || c.target == f && (isGo(c) || depth < 3 && g != f && a.isSpawned(g.owner(), depth+1)) {
+	for _, g := range pkg.Funcs {
+		for _, c := range g.Calls {
+			handed := syntax.StartsGoroutine(c.Callee) && slices.ContainsFunc(c.FuncArgs, func(arg FuncArg) bool { return arg.Fn == f })
+			if handed || c.Target == f && (IsGo(c) || depth < 3 && g != f && pkg.IsSpawned(g.Owner(), depth+1)) {
 				return true
 			}
 		}
@@ -339,65 +332,65 @@ func (t *tracer) builtin(e *ast.CallExpr, in *Func) Origin {
 	return o
 }
 
-// holdsTensor reports whether values of a type are tensors or contain some.
-func (a *analyzer) holdsTensor(typ types.Type) bool { return a.holds(typ, 4) }
+// HoldsTensors reports whether values of a type are tensors or contain some.
+func (pkg *Package) HoldsTensors(typ types.Type) bool { return holds(pkg, typ, 4) }
 
-func (a *analyzer) holds(typ types.Type, depth int) bool {
-	if isTensor(typ) {
+func holds(pkg *Package, typ types.Type, depth int) bool {
+	if IsTensor(typ) {
 		return true
 	}
 	if depth == 0 {
 		return false
 	}
-	if known, ok := a.holders.Load(typ); ok {
+	if known, ok := pkg.holders.Load(typ); ok {
 		return known.(bool)
 	}
 	found := false
 	switch u := typ.Underlying().(type) {
 	case *types.Pointer:
-		found = a.holds(u.Elem(), depth-1)
+		found = holds(pkg, u.Elem(), depth-1)
 	case *types.Slice:
-		found = a.holds(u.Elem(), depth-1)
+		found = holds(pkg, u.Elem(), depth-1)
 	case *types.Array:
-		found = a.holds(u.Elem(), depth-1)
+		found = holds(pkg, u.Elem(), depth-1)
 	case *types.Map:
-		found = a.holds(u.Elem(), depth-1)
+		found = holds(pkg, u.Elem(), depth-1)
 	case *types.Struct:
 		for f := range u.Fields() {
-			found = found || a.holds(f.Type(), depth-1)
+			found = found || holds(pkg, f.Type(), depth-1)
 		}
 	}
 	if depth == 4 {
-		a.holders.Store(typ, found)
+		pkg.holders.Store(typ, found)
 	}
 	return found
 }
 
-// in reports whether the syntax at pos, which belongs to f, runs in each
+// Contains reports whether the syntax at pos, which belongs to f, runs in each
 // iteration of l. Literals that are called where they are written are part of
 // what surrounds them.
-func (a *analyzer) in(l *Loop, f *Func, pos token.Pos) bool {
+func (pkg *Package) Contains(l *Loop, f *Func, pos token.Pos) bool {
 	for f != nil {
-		if f == l.fn {
-			return l.blocks == nil || l.blocks[f.flow().blockAt(pos)]
+		if f == l.Func {
+			return l.Blocks == nil || l.Blocks[f.Flow().BlockAt(pos)]
 		}
-		if h := f.how(); h != once && h != looping {
+		if h := f.Runs(); h != Once && h != Looping {
 			return false
 		}
-		pos, f = f.lit.Pos(), f.parent
+		pos, f = f.Lit.Pos(), f.Parent
 	}
 	return false
 }
 
-// any reports whether a call with the given property runs in l. What calls the
+// Any reports whether a call with the given property runs in l. What calls the
 // body of l, if that is a literal, or hands it the loop's variables counts.
-func (a *analyzer) any(l *Loop, has func(*Call) bool) bool {
-	if l.blocks == nil && l.fn.how() == looping && has(a.calls[l.fn.arg]) {
+func (pkg *Package) Any(l *Loop, has func(*Call) bool) bool {
+	if l.Blocks == nil && l.Func.Runs() == Looping && has(pkg.Calls[l.Func.ArgOf]) {
 		return true
 	}
-	for f := range l.fn.tree() {
-		for _, c := range f.calls {
-			if has(c) && (a.in(l, f, c.Expr.Pos()) || c.iter != nil && c.iter == l.Stmt) {
+	for f := range l.Func.Tree() {
+		for _, c := range f.Calls {
+			if has(c) && (pkg.Contains(l, f, c.Expr.Pos()) || c.iter != nil && c.iter == l.Stmt) {
 				return true
 			}
 		}
@@ -405,37 +398,37 @@ func (a *analyzer) any(l *Loop, has func(*Call) bool) bool {
 	return false
 }
 
-// calledFrom reports whether l calls f, at whatever depth, within the package.
-func (a *analyzer) calledFrom(l *Loop, f *Func) bool {
+// CalledFrom reports whether l calls f, at whatever depth, within the package.
+func (pkg *Package) CalledFrom(l *Loop, f *Func) bool {
 	if f == nil {
 		return false
 	}
-	f = f.owner()
-	return a.any(l, func(c *Call) bool { return c.target != nil && a.leadsTo(c.target, f) })
+	f = f.Owner()
+	return pkg.Any(l, func(c *Call) bool { return c.Target != nil && leadsTo(pkg, c.Target, f) })
 }
 
 // leadsTo reports whether a call of from may call to.
-func (a *analyzer) leadsTo(from, to *Func) bool {
+func leadsTo(pkg *Package, from, to *Func) bool {
 	if from == to {
 		return true
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	reached := a.callees[from]
+	pkg.mu.Lock()
+	defer pkg.mu.Unlock()
+	reached := pkg.callees[from]
 	if reached == nil {
 		reached = make(map[*Func]bool)
-		a.reach(from, reached)
-		a.callees[from] = reached
+		reach(pkg, from, reached)
+		pkg.callees[from] = reached
 	}
 	return reached[to]
 }
 
-func (a *analyzer) reach(from *Func, reached map[*Func]bool) {
-	for _, f := range from.parts() {
-		for _, c := range f.calls {
-			if c.target != nil && !reached[c.target] {
-				reached[c.target] = true
-				a.reach(c.target, reached)
+func reach(pkg *Package, from *Func, reached map[*Func]bool) {
+	for _, f := range from.Parts() {
+		for _, c := range f.Calls {
+			if c.Target != nil && !reached[c.Target] {
+				reached[c.Target] = true
+				reach(pkg, c.Target, reached)
 			}
 		}
 	}

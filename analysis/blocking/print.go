@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
@@ -61,7 +62,7 @@ func printerOf(fn *types.Func) (Printer, bool) {
 			return Printer{}, false
 		}
 	default:
-		if !libraries().IsPrinter(fn) {
+		if !Libraries().IsPrinter(fn) {
 			return Printer{}, false
 		}
 	}
@@ -71,12 +72,12 @@ func printerOf(fn *types.Func) (Printer, bool) {
 	return p, true
 }
 
-// printer is what printerOf says of the callee, or its summary.
-func (c *Call) printer() (Printer, bool) {
+// Printer is what printerOf says of the callee, or its summary.
+func (c *Call) Printer() (Printer, bool) {
 	if p, ok := printerOf(c.Callee); ok {
 		return p, !c.isDebugLog()
 	}
-	if p := c.sum().Prints; p != nil {
+	if p := c.Summary().Prints; p != nil {
 		return *p, true
 	}
 	return Printer{}, false
@@ -89,7 +90,7 @@ func (c *Call) isDebugLog() bool {
 		return false
 	}
 	for _, e := range c.Expr.Args[:min(2, len(c.Expr.Args))] {
-		if v := c.in.a.info.Types[e].Value; v != nil && v.Kind() == constant.Int && constant.Sign(v) < 0 {
+		if v := c.In.Package.Info.Types[e].Value; v != nil && v.Kind() == constant.Int && constant.Sign(v) < 0 {
 			return true
 		}
 	}
@@ -113,63 +114,63 @@ func isAttr(fn *types.Func) bool {
 // its last arguments of any type, on to be printed: f is a printer, too. One that
 // is for debugging prints rarely, as does one that makes an error or does not
 // return.
-func (a *analyzer) forwards(f, g *Func, c *Call) *Printer {
-	p, ok := c.printer()
-	if !ok || f.sig.Params().Len() == 0 || c.Expr.Ellipsis.IsValid() != f.sig.Variadic() {
+func forwards(pkg *Package, f, g *Func, c *Call) *Printer {
+	p, ok := c.Printer()
+	if !ok || f.Sig.Params().Len() == 0 || c.Expr.Ellipsis.IsValid() != f.Sig.Variadic() {
 		return nil
 	}
-	if c.Callee != nil && c.Callee.FullName() == "fmt.Errorf" || !g.flow().returns(g.flow().blockAt(c.Expr.Pos())) {
+	if c.Callee != nil && c.Callee.FullName() == "fmt.Errorf" || !g.Flow().returns(g.Flow().BlockAt(c.Expr.Pos())) {
 		return nil
 	}
-	if isVerboseName(f.name) || a.guardOf(g, c.Expr.Pos(), nil) != always {
+	if isVerboseName(f.Name) || pkg.GuardOf(g, c.Expr.Pos(), nil) != Always {
 		return nil
 	}
-	last := f.sig.Params().Len() - 1
+	last := f.Sig.Params().Len() - 1
 	own := Printer{First: last, Format: -1, JSON: p.JSON}
-	if !f.sig.Variadic() {
-		own.First = a.firstPassedOn(f, a.formatted(c), last)
+	if !f.Sig.Variadic() {
+		own.First = firstPassedOn(pkg, f, formatted(pkg, c), last)
 		if own.First > last {
 			return nil
 		}
 		return &own
 	}
-	if len(c.Expr.Args) != p.First+1 || a.passedOn(f, c.Expr.Args[p.First]) != last {
+	if len(c.Expr.Args) != p.First+1 || passedOn(pkg, f, c.Expr.Args[p.First]) != last {
 		return nil
 	}
 	if p.Format >= 0 {
-		own.Format = a.passedOn(f, c.Expr.Args[p.Format])
+		own.Format = passedOn(pkg, f, c.Expr.Args[p.Format])
 	}
 	return &own
 }
 
 // firstPassedOn returns the first of the parameters up to the last one that are of
 // interface types and all among the arguments; last+1 if there is none.
-func (a *analyzer) firstPassedOn(f *Func, args []ast.Expr, last int) int {
+func firstPassedOn(pkg *Package, f *Func, args []ast.Expr, last int) int {
 	first := last + 1
-	for first > 0 && types.IsInterface(f.sig.Params().At(first-1).Type()) &&
-		slices.ContainsFunc(args, func(e ast.Expr) bool { return a.passedOn(f, e) == first-1 }) {
+	for first > 0 && types.IsInterface(f.Sig.Params().At(first-1).Type()) &&
+		slices.ContainsFunc(args, func(e ast.Expr) bool { return passedOn(pkg, f, e) == first-1 }) {
 		first--
 	}
 	return first
 }
 
 // passedOn returns the parameter of f that e is, as it was passed, or -1.
-func (a *analyzer) passedOn(f *Func, e ast.Expr) int {
-	v := a.local(e)
-	p, ok := a.params[v]
-	if v == nil || !ok || p.of != f || len(a.defs[v]) > 0 {
+func passedOn(pkg *Package, f *Func, e ast.Expr) int {
+	v := pkg.Local(e)
+	p, ok := pkg.Params[v]
+	if v == nil || !ok || p.Of != f || len(pkg.Defs[v]) > 0 {
 		return -1
 	}
-	return p.operand
+	return p.Operand
 }
 
-// printed returns the arguments of c that are tensors or visibly hold some,
+// Printed returns the arguments of c that are tensors or visibly hold some,
 // and which the call formats by value.
-func (a *analyzer) printed(c *Call) []ast.Expr {
+func (pkg *Package) Printed(c *Call) []ast.Expr {
 	var args []ast.Expr
-	p, _ := c.printer()
-	for _, e := range a.formatted(c) {
-		if a.shows(a.info.TypeOf(e), p.JSON, 3) || a.isListOf(e, p.JSON) {
+	p, _ := c.Printer()
+	for _, e := range formatted(pkg, c) {
+		if shows(pkg, pkg.Info.TypeOf(e), p.JSON, 3) || isListOf(pkg, e, p.JSON) {
 			args = append(args, e)
 		}
 	}
@@ -178,14 +179,14 @@ func (a *analyzer) printed(c *Call) []ast.Expr {
 
 // formatted returns the arguments of c that the call formats by value, whatever
 // they are. What is wrapped for a logger counts as itself.
-func (a *analyzer) formatted(c *Call) []ast.Expr {
-	p, ok := c.printer()
+func formatted(pkg *Package, c *Call) []ast.Expr {
+	p, ok := c.Printer()
 	if !ok || c.Expr.Ellipsis.IsValid() {
 		return nil
 	}
 	var verbs []byte
 	if p.Format >= 0 && p.Format < len(c.Expr.Args) {
-		v := a.info.Types[c.Expr.Args[p.Format]].Value
+		v := pkg.Info.Types[c.Expr.Args[p.Format]].Value
 		if v == nil || v.Kind() != constant.String {
 			return nil
 		}
@@ -198,27 +199,27 @@ func (a *analyzer) formatted(c *Call) []ast.Expr {
 		if p.Format >= 0 && (i-p.First >= len(verbs) || strings.IndexByte("Tpi", verbs[i-p.First]) >= 0) {
 			continue // no value: the type, the address, the metadata
 		}
-		args = append(args, a.unwrapped(c.Expr.Args[i])...)
+		args = append(args, unwrapped(pkg, c.Expr.Args[i])...)
 	}
 	return args
 }
 
 // unwrapped lists what an argument of a logger wraps: the values of attributes.
-func (a *analyzer) unwrapped(e ast.Expr) []ast.Expr {
-	c := a.calls[asCall(e)]
+func unwrapped(pkg *Package, e ast.Expr) []ast.Expr {
+	c := pkg.Calls[syntax.AsCall(e)]
 	if c == nil || !isAttr(c.Callee) {
 		return []ast.Expr{e}
 	}
 	var args []ast.Expr
 	for _, arg := range c.Expr.Args {
-		args = append(args, a.unwrapped(arg)...)
+		args = append(args, unwrapped(pkg, arg)...)
 	}
 	return args
 }
 
 // isListOf reports whether e is a literal of a slice, an array or a map with a value in it that
 // shows a tensor, whatever the type of its elements says: map[string]any{"loss": loss}.
-func (a *analyzer) isListOf(e ast.Expr, json bool) bool {
+func isListOf(pkg *Package, e ast.Expr, json bool) bool {
 	e = ast.Unparen(e)
 	if u, ok := e.(*ast.UnaryExpr); ok && u.Op == token.AND {
 		e = ast.Unparen(u.X)
@@ -227,14 +228,14 @@ func (a *analyzer) isListOf(e ast.Expr, json bool) bool {
 	if !ok {
 		return false
 	}
-	if _, isStruct := a.info.TypeOf(lit).Underlying().(*types.Struct); isStruct {
+	if _, isStruct := pkg.Info.TypeOf(lit).Underlying().(*types.Struct); isStruct {
 		return false // see shows
 	}
 	return slices.ContainsFunc(lit.Elts, func(elt ast.Expr) bool {
 		if kv, ok := elt.(*ast.KeyValueExpr); ok {
 			elt = kv.Value
 		}
-		return a.shows(a.info.TypeOf(elt), json, 2) || a.isListOf(elt, json)
+		return shows(pkg, pkg.Info.TypeOf(elt), json, 2) || isListOf(pkg, elt, json)
 	})
 }
 
@@ -260,42 +261,42 @@ func parseVerbs(format string) (verbs []byte, ok bool) {
 // shows reports whether formatting a value of type t, by package fmt or as JSON,
 // formats a tensor. Package fmt prints fields that are not exported as addresses,
 // and JSON has none of them.
-func (a *analyzer) shows(t types.Type, json bool, depth int) bool {
+func shows(pkg *Package, t types.Type, json bool, depth int) bool {
 	if t == nil {
 		return false
 	}
-	if lib := libraries().TensorOf(t); lib != nil {
+	if lib := Libraries().TensorOf(t); lib != nil {
 		if json {
 			return lib.Encodes(t)
 		}
 		return lib.Formats(t)
 	}
 	if tensorapi.IsNumber(t) {
-		return hasMethod(a.pass.Pkg, t, ownMethods(json))
+		return syntax.HasMethod(pkg.Pass.Pkg, t, ownMethods(json))
 	}
 	if depth == 0 {
 		return false
 	}
 	switch u := t.Underlying().(type) {
 	case *types.Slice:
-		return a.shows(u.Elem(), json, depth-1)
+		return shows(pkg, u.Elem(), json, depth-1)
 	case *types.Array:
-		return a.shows(u.Elem(), json, depth-1)
+		return shows(pkg, u.Elem(), json, depth-1)
 	case *types.Map:
-		return a.shows(u.Elem(), json, depth-1)
+		return shows(pkg, u.Elem(), json, depth-1)
 	case *types.Pointer:
 		_, isStruct := u.Elem().Underlying().(*types.Struct)
 		if json {
-			return isStruct && a.shows(u.Elem(), json, depth)
+			return isStruct && shows(pkg, u.Elem(), json, depth)
 		}
-		return depth == 3 && isStruct && a.shows(u.Elem(), json, depth-1)
+		return depth == 3 && isStruct && shows(pkg, u.Elem(), json, depth-1)
 	case *types.Struct:
-		if hasMethod(a.pass.Pkg, t, ownMethods(json)) {
+		if syntax.HasMethod(pkg.Pass.Pkg, t, ownMethods(json)) {
 			return false
 		}
 		for i := range u.NumFields() {
 			f := u.Field(i)
-			if f.Exported() && !(json && reflect.StructTag(u.Tag(i)).Get("json") == "-") && a.shows(f.Type(), json, depth-1) {
+			if f.Exported() && !(json && reflect.StructTag(u.Tag(i)).Get("json") == "-") && shows(pkg, f.Type(), json, depth-1) {
 				return true
 			}
 		}
@@ -309,13 +310,4 @@ func ownMethods(json bool) []string {
 		return []string{"MarshalJSON", "MarshalText"}
 	}
 	return []string{"String", "Format", "Error"}
-}
-
-// hasMethod reports whether t has one of the methods.
-func hasMethod(pkg *types.Package, t types.Type, names []string) bool {
-	return slices.ContainsFunc(names, func(name string) bool {
-		obj, _, _ := types.LookupFieldOrMethod(t, true, pkg, name)
-		_, ok := obj.(*types.Func)
-		return ok
-	})
 }

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/types"
 
+	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
@@ -13,15 +14,15 @@ import (
 const maxRounds = 8
 
 // summarize computes the summaries of all functions, callees first.
-func (a *analyzer) summarize() {
-	order := a.components()
-	a.keeps = a.keepers()
+func summarize(pkg *Package) {
+	order := components(pkg)
+	pkg.keeps = keepers(pkg)
 	for range maxRounds {
 		changed := false
 		for _, f := range order {
-			s := a.summary(f)
-			if !s.equal(&f.sum) {
-				f.sum = s
+			s := summary(pkg, f)
+			if !s.equal(&f.Summary) {
+				f.Summary = s
 				changed = true
 			}
 		}
@@ -31,12 +32,12 @@ func (a *analyzer) summarize() {
 	}
 }
 
-// parts lists the functions whose bodies count to f's summary: itself and
+// Parts lists the functions whose bodies count to f's summary: itself and
 // the literals that run as part of it.
-func (f *Func) parts() []*Func {
+func (f *Func) Parts() []*Func {
 	var list []*Func
-	for g := range f.tree() {
-		if g.owner() == f {
+	for g := range f.Tree() {
+		if g.Owner() == f {
 			list = append(list, g)
 		}
 	}
@@ -44,31 +45,31 @@ func (f *Func) parts() []*Func {
 }
 
 // summary computes the summary of f from those of its callees.
-func (a *analyzer) summary(f *Func) Summary {
+func summary(pkg *Package, f *Func) Summary {
 	var s Summary
-	for _, g := range f.parts() {
-		for _, c := range g.calls {
-			a.addCall(&s, f, g, c)
+	for _, g := range f.Parts() {
+		for _, c := range g.Calls {
+			addCall(pkg, &s, f, g, c)
 		}
 		g.addClocks(&s, f)
 	}
-	s.Results = a.results(f)
-	s.Histories = a.histories(f)
-	s.Keeps = a.keeps[f]
-	s.Func = a.returned(f)
+	s.Results = results(pkg, f)
+	s.Histories = histories(pkg, f)
+	s.Keeps = pkg.keeps[f]
+	s.Func = returned(pkg, f)
 	return s
 }
 
 // returned is the summary of the function that f returns, or nil.
-func (a *analyzer) returned(f *Func) *Summary {
-	for i := range f.sig.Results().Len() {
-		if !isFunc(f.sig.Results().At(i).Type()) {
+func returned(pkg *Package, f *Func) *Summary {
+	for i := range f.Sig.Results().Len() {
+		if !syntax.IsFunc(f.Sig.Results().At(i).Type()) {
 			continue
 		}
-		if len(f.rets) != 1 || len(f.rets[0].Results) != f.sig.Results().Len() {
+		if len(f.Returns) != 1 || len(f.Returns[0].Results) != f.Sig.Results().Len() {
 			return nil
 		}
-		s := *a.funcValue(f.rets[0].Results[i], 0).summary()
+		s := *pkg.FuncValue(f.Returns[0].Results[i], 0).Summary()
 		s.Func = nil
 		if s.isZero() {
 			return nil
@@ -79,44 +80,44 @@ func (a *analyzer) returned(f *Func) *Summary {
 }
 
 // addCall adds what the call c, in the part g of f, does.
-func (a *analyzer) addCall(s *Summary, f, g *Func, c *Call) {
-	s.Enqueues = s.Enqueues || c.enqueues()
-	s.Mutates = s.Mutates || c.mutates()
-	if c.away && c.in == g && isGo(c) {
+func addCall(pkg *Package, s *Summary, f, g *Func, c *Call) {
+	s.Enqueues = s.Enqueues || c.Enqueues()
+	s.Mutates = s.Mutates || c.Mutates()
+	if c.Away && c.In == g && IsGo(c) {
 		return // it waits on another goroutine
 	}
-	a.addCallbacks(s, f, g, c)
-	if p := a.forwards(f, g, c); p != nil {
+	addCallbacks(pkg, s, f, g, c)
+	if p := forwards(pkg, f, g, c); p != nil {
 		s.Prints = p
 	}
-	if of, ok := a.builtOf(f, g, c); ok && !s.Builds {
+	if of, ok := builtOf(pkg, f, g, c); ok && !s.Builds {
 		s.Builds, s.BuiltOf = true, of
 	}
-	s.Blocks = s.Blocks || c.api.Waits() || c.sum().Blocks || c.anyArg(func(s *Summary) bool { return s.Blocks })
-	for _, w := range a.waits(c) {
-		s.Waits = a.addWait(s.Waits, g, c, w)
+	s.Blocks = s.Blocks || c.API.Waits() || c.Summary().Blocks || c.anyArg(func(s *Summary) bool { return s.Blocks })
+	for _, w := range pkg.Waits(c) {
+		s.Waits = addWait(pkg, s.Waits, g, c, w)
 		s.Blocks = true
 	}
-	a.addMethod(s, g, c)
-	if !f.outermost().contains(tellsTime) {
-		for _, w := range a.barriers(c) {
-			s.Barriers = a.addWait(s.Barriers, g, c, w)
+	addMethod(pkg, s, g, c)
+	if !f.Outermost().Contains(TellsTime) {
+		for _, w := range pkg.Barriers(c) {
+			s.Barriers = addWait(pkg, s.Barriers, g, c, w)
 		}
 	}
-	s.Steps = s.Steps || c.steps()
-	s.Trains = s.Trains || c.sum().Trains || a.trainsInLoop(f, g, c)
+	s.Steps = s.Steps || c.Steps()
+	s.Trains = s.Trains || c.Summary().Trains || trainsInLoop(pkg, f, g, c)
 }
 
 // trainsInLoop reports whether c takes a step of training in a loop of f that goes
 // through data. g is a part of f. Where an operation is all that a graph computes,
 // any loop of them takes as long.
-func (a *analyzer) trainsInLoop(f, g *Func, c *Call) bool {
-	if c.lib != nil && c.lib.Finishes && c.api.Enqueues() {
-		return a.loops(g, c)
+func trainsInLoop(pkg *Package, f, g *Func, c *Call) bool {
+	if c.Lib != nil && c.Lib.Finishes && c.API.Enqueues() {
+		return pkg.RunsInLoop(g, c)
 	}
-	if c.steps() {
-		for l := range a.loopsAround(g, c.Expr.Pos()) {
-			if !(l.blocks == nil && l.fn == f) && a.isPass(l, f.wholeLoop()) {
+	if c.Steps() {
+		for l := range pkg.LoopsAround(g, c.Expr.Pos()) {
+			if !(l.Blocks == nil && l.Func == f) && isPass(pkg, l, f.WholeLoop()) {
 				return true
 			}
 		}
@@ -124,28 +125,29 @@ func (a *analyzer) trainsInLoop(f, g *Func, c *Call) bool {
 	return false
 }
 
-func isGo(c *Call) bool { _, ok := c.cur.Parent().Node().(*ast.GoStmt); return ok }
+// IsGo reports whether c is the call of a go statement.
+func IsGo(c *Call) bool { _, ok := c.Cur.Parent().Node().(*ast.GoStmt); return ok }
 
 // addWait adds to a list what the call c, in g, waits for.
-func (a *analyzer) addWait(list []Wait, g *Func, c *Call, w wait) []Wait {
-	if g.flow().blockAt(c.Expr.Pos()) < 0 {
+func addWait(pkg *Package, list []Wait, g *Func, c *Call, w CallWait) []Wait {
+	if g.Flow().BlockAt(c.Expr.Pos()) < 0 {
 		return list // dead code
 	}
 	var o Origin
-	if w.operand == nil {
+	if w.Operand == nil {
 		o.Pending = true
 	} else {
-		o = a.origin(w.operand, g)
+		o = pkg.OriginOf(w.Operand, g)
 	}
 	entry := Wait{
-		Guarded: a.guardOf(g, c.Expr.Pos(), nil) != always,
-		InLoop:  a.loopsOverData(g, c) || a.afterLoop(g, c) || a.beforeLoop(g, c),
-		Chain:   []Link{{a.posOf(c.Expr.Pos()), a.callName(c, w)}},
+		Guarded: pkg.GuardOf(g, c.Expr.Pos(), nil) != Always,
+		InLoop:  loopsOverData(pkg, g, c) || pkg.AfterLoop(g, c) || pkg.BeforeLoop(g, c),
+		Chain:   []Link{{pkg.PosOf(c.Expr.Pos()), pkg.CallName(c, w)}},
 	}
-	if w.via != nil {
-		entry.Guarded = entry.Guarded || w.via.Guarded
-		entry.InLoop = entry.InLoop || w.via.InLoop || c.sum().Trains
-		entry.Chain = append(entry.Chain, w.via.Chain...)
+	if w.Via != nil {
+		entry.Guarded = entry.Guarded || w.Via.Guarded
+		entry.InLoop = entry.InLoop || w.Via.InLoop || c.Summary().Trains
+		entry.Chain = append(entry.Chain, w.Via.Chain...)
 	}
 	if o.Pending {
 		entry.Operand = Own
@@ -160,10 +162,10 @@ func (a *analyzer) addWait(list []Wait, g *Func, c *Call, w wait) []Wait {
 	return list
 }
 
-// loops reports whether c runs in a loop of g, or of what g is part of.
-func (a *analyzer) loops(g *Func, c *Call) bool {
-	for l := range a.loopsAround(g, c.Expr.Pos()) {
-		if !l.small && !(l.blocks == nil && l.fn == g.owner()) {
+// RunsInLoop reports whether c runs in a loop of g, or of what g is part of.
+func (pkg *Package) RunsInLoop(g *Func, c *Call) bool {
+	for l := range pkg.LoopsAround(g, c.Expr.Pos()) {
+		if !l.Small && !(l.Blocks == nil && l.Func == g.Owner()) {
 			return true
 		}
 	}
@@ -172,26 +174,26 @@ func (a *analyzer) loops(g *Func, c *Call) bool {
 
 // loopsOverData is loops without those over the parts of a model, which are part of a
 // step like any computation.
-func (a *analyzer) loopsOverData(g *Func, c *Call) bool {
-	for l := range a.loopsAround(g, c.Expr.Pos()) {
-		if !l.small && !(l.blocks == nil && l.fn == g.owner()) && !a.overParts(l) {
+func loopsOverData(pkg *Package, g *Func, c *Call) bool {
+	for l := range pkg.LoopsAround(g, c.Expr.Pos()) {
+		if !l.Small && !(l.Blocks == nil && l.Func == g.Owner()) && !pkg.OverParts(l) {
 			return true
 		}
 	}
 	return false
 }
 
-// afterLoop reports whether g passes through data before c: then calls of g are few
+// AfterLoop reports whether g passes through data before c: then calls of g are few
 // and long.
-func (a *analyzer) afterLoop(g *Func, c *Call) bool {
-	fl := g.flow()
-	here := fl.blockAt(c.Expr.Pos())
-	for _, l := range fl.loops {
-		if l.blocks[here] || !a.isPass(l, g.owner().wholeLoop()) {
+func (pkg *Package) AfterLoop(g *Func, c *Call) bool {
+	fl := g.Flow()
+	here := fl.BlockAt(c.Expr.Pos())
+	for _, l := range fl.Loops {
+		if l.Blocks[here] || !isPass(pkg, l, g.Owner().WholeLoop()) {
 			continue
 		}
-		for b := range l.blocks {
-			if fl.reaches(b, here, never) {
+		for b := range l.Blocks {
+			if fl.Reaches(b, here, never) {
 				return true
 			}
 		}
@@ -199,15 +201,15 @@ func (a *analyzer) afterLoop(g *Func, c *Call) bool {
 	return false
 }
 
-// beforeLoop reports whether g goes on after c with a loop of its own that enqueues,
+// BeforeLoop reports whether g goes on after c with a loop of its own that enqueues,
 // be it over data or not, as one does that runs as often as c says: calls of g are long.
 // An update of the parameters is no such loop, nor is any in a step of training.
-func (a *analyzer) beforeLoop(g *Func, c *Call) bool {
-	fl := g.flow()
-	here := fl.blockAt(c.Expr.Pos())
-	for _, l := range fl.loops {
-		if l.small || l.blocks[here] || !fl.reaches(here, l.head, never) || a.overParts(l) ||
-			!a.any(l, (*Call).enqueues) || a.stepsItself(g.owner().wholeLoop()) {
+func (pkg *Package) BeforeLoop(g *Func, c *Call) bool {
+	fl := g.Flow()
+	here := fl.BlockAt(c.Expr.Pos())
+	for _, l := range fl.Loops {
+		if l.Small || l.Blocks[here] || !fl.Reaches(here, l.Head, never) || pkg.OverParts(l) ||
+			!pkg.Any(l, (*Call).Enqueues) || pkg.StepsItself(g.Owner().WholeLoop()) {
 			continue
 		}
 		return true
@@ -216,56 +218,56 @@ func (a *analyzer) beforeLoop(g *Func, c *Call) bool {
 }
 
 // addCallbacks notes which of f's function operands c calls.
-func (a *analyzer) addCallbacks(s *Summary, f, g *Func, c *Call) {
+func addCallbacks(pkg *Package, s *Summary, f, g *Func, c *Call) {
 	add := func(op int, when tensorapi.Calls, of Callback, args []Origin) {
-		if a.loops(g, c) {
+		if pkg.RunsInLoop(g, c) {
 			when = tensorapi.Loop
 		}
-		s.addCall(Callback{op, when, of.Timed || g.times(c), of.Slow || a.isSlow(g, c), args})
+		s.addCall(Callback{op, when, of.Timed || g.times(c), of.Slow || isSlow(pkg, g, c), args})
 	}
 	args := func() []Origin {
 		args := make([]Origin, len(c.Expr.Args))
 		for i, arg := range c.Expr.Args {
-			args[i] = a.origin(arg, g)
+			args[i] = pkg.OriginOf(arg, g)
 		}
 		return args
 	}
-	if op, ok := a.funcParam(f, c.Expr.Fun); ok {
+	if op, ok := pkg.FuncParam(f, c.Expr.Fun); ok {
 		add(op, tensorapi.Once, Callback{}, args())
 	}
-	if list := a.listOf(c.Expr.Fun); list != nil {
-		v := a.local(list)
-		if p, ok := a.params[v]; ok && p.of == f {
+	if list := listOf(pkg, c.Expr.Fun); list != nil {
+		v := pkg.Local(list)
+		if p, ok := pkg.Params[v]; ok && p.Of == f {
 			when := tensorapi.Once
-			for l := range a.loopsAround(g, c.Expr.Pos()) {
+			for l := range pkg.LoopsAround(g, c.Expr.Pos()) {
 				s, ok := l.Stmt.(*ast.RangeStmt)
-				if !l.small && !(l.blocks == nil && l.fn == g.owner()) && !(ok && a.local(s.X) == v) {
+				if !l.Small && !(l.Blocks == nil && l.Func == g.Owner()) && !(ok && pkg.Local(s.X) == v) {
 					when = tensorapi.Loop
 				}
 			}
-			s.addCall(Callback{p.operand, when, g.times(c), a.isSlow(g, c), args()})
+			s.addCall(Callback{p.Operand, when, g.times(c), isSlow(pkg, g, c), args()})
 		}
 	}
 	for i, arg := range c.Expr.Args {
-		op, ok := a.funcParam(f, arg)
+		op, ok := pkg.FuncParam(f, arg)
 		if !ok {
 			continue
 		}
-		if when := c.calls(i); when == tensorapi.Once || when == tensorapi.Loop {
+		if when := c.CallsArg(i); when == tensorapi.Once || when == tensorapi.Loop {
 			var of Callback
-			if cb := c.callback(i); cb != nil {
+			if cb := c.Callback(i); cb != nil {
 				of = *cb
 			}
-			add(op, when, of, a.handed(c, i, a.tracer(g)))
+			add(op, when, of, handed(pkg, c, i, newTracer(pkg, g)))
 		}
 	}
 }
 
 // isSlow reports whether the innermost loop around c, in g, is an outer one.
-func (a *analyzer) isSlow(g *Func, c *Call) bool {
-	for l := range a.loopsAround(g, c.Expr.Pos()) {
-		if !l.small {
-			return a.isOuter(l, c)
+func isSlow(pkg *Package, g *Func, c *Call) bool {
+	for l := range pkg.LoopsAround(g, c.Expr.Pos()) {
+		if !l.Small {
+			return pkg.IsOuter(l, c)
 		}
 	}
 	return false
@@ -273,8 +275,8 @@ func (a *analyzer) isSlow(g *Func, c *Call) bool {
 
 // handed says where the tensors come from that the callee of c hands to the
 // function that is its operand.
-func (a *analyzer) handed(c *Call, operand int, t *tracer) []Origin {
-	cb := c.callback(operand)
+func handed(pkg *Package, c *Call, operand int, t *tracer) []Origin {
+	cb := c.Callback(operand)
 	if cb == nil {
 		return nil
 	}
@@ -285,33 +287,33 @@ func (a *analyzer) handed(c *Call, operand int, t *tracer) []Origin {
 	return args
 }
 
-// funcParam returns the operand of f that e stands for, if it is a function.
-func (a *analyzer) funcParam(f *Func, e ast.Expr) (int, bool) {
+// FuncParam returns the operand of f that e stands for, if it is a function.
+func (pkg *Package) FuncParam(f *Func, e ast.Expr) (int, bool) {
 	id, ok := ast.Unparen(e).(*ast.Ident)
 	if !ok {
 		return 0, false
 	}
-	v, ok := a.info.Uses[id].(*types.Var)
+	v, ok := pkg.Info.Uses[id].(*types.Var)
 	if !ok {
 		return 0, false
 	}
-	p, ok := a.params[v]
-	if _, isFunc := v.Type().Underlying().(*types.Signature); !ok || !isFunc || p.of != f {
+	p, ok := pkg.Params[v]
+	if _, isFunc := v.Type().Underlying().(*types.Signature); !ok || !isFunc || p.Of != f {
 		return 0, false
 	}
-	return p.operand, true
+	return p.Operand, true
 }
 
 // results says where the tensors come from that f returns.
-func (a *analyzer) results(f *Func) []Origin {
-	n := f.sig.Results().Len()
+func results(pkg *Package, f *Func) []Origin {
+	n := f.Sig.Results().Len()
 	list := make([]Origin, n)
 	if n == 0 {
 		return nil
 	}
-	for _, ret := range f.rets {
+	for _, ret := range f.Returns {
 		for i := range list {
-			list[i] = list[i].union(a.result(f, ret, i))
+			list[i] = list[i].union(result(pkg, f, ret, i))
 		}
 	}
 	for _, o := range list {
@@ -322,24 +324,24 @@ func (a *analyzer) results(f *Func) []Origin {
 	return nil
 }
 
-func (a *analyzer) result(f *Func, ret *ast.ReturnStmt, i int) Origin {
-	v := f.sig.Results().At(i)
-	if !a.holdsTensor(v.Type()) {
+func result(pkg *Package, f *Func, ret *ast.ReturnStmt, i int) Origin {
+	v := f.Sig.Results().At(i)
+	if !pkg.HoldsTensors(v.Type()) {
 		return Origin{}
 	}
 	switch {
 	case len(ret.Results) == 0:
-		return a.tracer(f).variable(v)
-	case len(ret.Results) == f.sig.Results().Len():
-		return a.origin(ret.Results[i], f)
+		return newTracer(pkg, f).variable(v)
+	case len(ret.Results) == f.Sig.Results().Len():
+		return pkg.OriginOf(ret.Results[i], f)
 	}
-	return a.tracer(f).expr(ret.Results[0], i, f)
+	return newTracer(pkg, f).expr(ret.Results[0], i, f)
 }
 
 // components orders the functions so that callees come before callers, and
 // finds those that call each other: Tarjan's algorithm for strongly connected
 // components.
-func (a *analyzer) components() []*Func {
+func components(pkg *Package) []*Func {
 	var (
 		order   []*Func
 		stack   []*Func
@@ -353,14 +355,14 @@ func (a *analyzer) components() []*Func {
 		low[f] = index[f]
 		stack = append(stack, f)
 		onStack[f] = true
-		for _, g := range a.edges(f) {
+		for _, g := range edges(pkg, f) {
 			if index[g] == 0 {
 				visit(g)
 				low[f] = min(low[f], low[g])
 			} else if onStack[g] {
 				low[f] = min(low[f], index[g])
 			}
-			f.cyclic = f.cyclic || f == g
+			f.Cyclic = f.Cyclic || f == g
 		}
 		if low[f] != index[f] {
 			return
@@ -369,16 +371,16 @@ func (a *analyzer) components() []*Func {
 			g := stack[len(stack)-1]
 			stack = stack[:len(stack)-1]
 			onStack[g] = false
-			g.scc = index[f]
-			g.cyclic = g.cyclic || g != f
+			g.SCC = index[f]
+			g.Cyclic = g.Cyclic || g != f
 			order = append(order, g)
 			if g == f {
 				return
 			}
-			f.cyclic = true
+			f.Cyclic = true
 		}
 	}
-	for _, f := range a.funcs {
+	for _, f := range pkg.Funcs {
 		if index[f] == 0 {
 			visit(f)
 		}
@@ -387,25 +389,25 @@ func (a *analyzer) components() []*Func {
 }
 
 // edges lists the functions that f calls or contains.
-func (a *analyzer) edges(f *Func) []*Func {
+func edges(pkg *Package, f *Func) []*Func {
 	var list []*Func
-	for _, c := range f.calls {
-		if c.target != nil {
-			list = append(list, c.target)
+	for _, c := range f.Calls {
+		if c.Target != nil {
+			list = append(list, c.Target)
 		}
-		list = append(list, c.impls...)
-		for _, v := range c.each {
-			if v.fn != nil {
-				list = append(list, v.fn)
-			} else if v.maker != nil && v.maker.target != nil {
-				list = append(list, v.maker.target)
+		list = append(list, c.Impls...)
+		for _, v := range c.Each {
+			if v.Fn != nil {
+				list = append(list, v.Fn)
+			} else if v.maker != nil && v.maker.Target != nil {
+				list = append(list, v.maker.Target)
 			}
 		}
-		for _, arg := range c.args {
-			if arg.fn != nil {
-				list = append(list, arg.fn)
+		for _, arg := range c.FuncArgs {
+			if arg.Fn != nil {
+				list = append(list, arg.Fn)
 			}
 		}
 	}
-	return append(list, f.nested...)
+	return append(list, f.Nested...)
 }

@@ -97,7 +97,7 @@ type Wait struct {
 // A Method is a method that a function calls, and the wait that this is if that reads its receiver.
 type Method struct {
 	Wait
-	Name string
+	Name string // the method's
 }
 
 // Own as the operand of a [Wait] means a tensor that the caller does not
@@ -165,43 +165,43 @@ func (c *Callback) with(d Callback) {
 // what is a finding if it holds must hold for all of them, what silences one
 // need hold only for one.
 func agreement(fs []*Func) *Summary {
-	s := fs[0].sum
+	s := fs[0].Summary
 	s.Waits = slices.Clone(s.Waits)
 	s.Barriers = slices.Clone(s.Barriers)
 	s.Results = slices.Clone(s.Results)
 	s.Histories = nil
 	for _, f := range fs[1:] {
-		s.Waits = commonWaits(s.Waits, f.sum.Waits)
-		s.Barriers = commonWaits(s.Barriers, f.sum.Barriers)
+		s.Waits = commonWaits(s.Waits, f.Summary.Waits)
+		s.Barriers = commonWaits(s.Barriers, f.Summary.Barriers)
 		s.Methods = nil
-		s.Results = commonOrigins(s.Results, f.sum.Results)
+		s.Results = commonOrigins(s.Results, f.Summary.Results)
 		s.Calls = slices.DeleteFunc(slices.Clone(s.Calls), func(c Callback) bool {
-			d := f.sum.callback(c.Operand)
+			d := f.Summary.callback(c.Operand)
 			return d == nil || d.When != c.When
 		})
 		for i := range s.Calls {
-			s.Calls[i].Timed = s.Calls[i].Timed && f.sum.callback(s.Calls[i].Operand).Timed
-			s.Calls[i].Slow = s.Calls[i].Slow || f.sum.callback(s.Calls[i].Operand).Slow
-			s.Calls[i].Args = commonOrigins(s.Calls[i].Args, f.sum.callback(s.Calls[i].Operand).Args)
+			s.Calls[i].Timed = s.Calls[i].Timed && f.Summary.callback(s.Calls[i].Operand).Timed
+			s.Calls[i].Slow = s.Calls[i].Slow || f.Summary.callback(s.Calls[i].Operand).Slow
+			s.Calls[i].Args = commonOrigins(s.Calls[i].Args, f.Summary.callback(s.Calls[i].Operand).Args)
 		}
-		if s.Func != nil && (f.sum.Func == nil || !s.Func.equal(f.sum.Func)) {
+		if s.Func != nil && (f.Summary.Func == nil || !s.Func.equal(f.Summary.Func)) {
 			s.Func = nil
 		}
-		if s.Prints != nil && (f.sum.Prints == nil || *s.Prints != *f.sum.Prints) {
+		if s.Prints != nil && (f.Summary.Prints == nil || *s.Prints != *f.Summary.Prints) {
 			s.Prints = nil
 		}
-		s.Builds = s.Builds && f.sum.Builds
-		s.BuiltOf |= f.sum.BuiltOf
-		s.Keeps &= f.sum.Keeps
-		s.Sums &= f.sum.Sums
-		s.Hoards &= f.sum.Hoards
-		s.Clocks &= f.sum.Clocks
-		s.Timer = s.Timer && f.sum.Timer
-		s.Blocks = s.Blocks || f.sum.Blocks
-		s.Enqueues = s.Enqueues && f.sum.Enqueues
-		s.Mutates = s.Mutates || f.sum.Mutates
-		s.Steps = s.Steps || f.sum.Steps
-		s.Trains = s.Trains || f.sum.Trains
+		s.Builds = s.Builds && f.Summary.Builds
+		s.BuiltOf |= f.Summary.BuiltOf
+		s.Keeps &= f.Summary.Keeps
+		s.Sums &= f.Summary.Sums
+		s.Hoards &= f.Summary.Hoards
+		s.Clocks &= f.Summary.Clocks
+		s.Timer = s.Timer && f.Summary.Timer
+		s.Blocks = s.Blocks || f.Summary.Blocks
+		s.Enqueues = s.Enqueues && f.Summary.Enqueues
+		s.Mutates = s.Mutates || f.Summary.Mutates
+		s.Steps = s.Steps || f.Summary.Steps
+		s.Trains = s.Trains || f.Summary.Trains
 	}
 	return &s
 }
@@ -476,10 +476,3 @@ type Reaches struct {
 func (*Reaches) AFact() {}
 
 func (r *Reaches) String() string { return "reaches " + strings.Join(r.Libraries, ", ") }
-
-// InLoop is the fact about a method of an interface that its package calls in each iteration of a loop, as it does
-// with hooks.
-type InLoop struct{}
-
-// AFact marks InLoop as a fact of package analysis.
-func (*InLoop) AFact() {}

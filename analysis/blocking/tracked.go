@@ -7,50 +7,51 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
 // A Lineage says whether a tensor has a history: certainly, or if the given operands of the
 // function have one or, of layers, are not frozen.
 type Lineage struct {
-	Yes  bool
-	From Operands
+	Yes  bool     // certainly
+	From Operands // if one of these has
 }
 
 func (h Lineage) union(g Lineage) Lineage { return Lineage{h.Yes || g.Yes, h.From | g.From} }
 
-// history reports whether e, in f, has a history: whether it derives from the value of a
+// HasHistory reports whether e, in f, has a history: whether it derives from the value of a
 // parameter by operations that gradients pass.
-func (a *analyzer) history(e ast.Expr, f *Func) bool { return a.historyOf(e, 0, f) }
+func (pkg *Package) HasHistory(e ast.Expr, f *Func) bool { return pkg.HistoryOf(e, 0, f) }
 
-// historyOf is history of result number i, if e is a call.
-func (a *analyzer) historyOf(e ast.Expr, i int, f *Func) bool {
-	h := a.historian(f.owner(), make(map[*types.Var]bool))
+// HistoryOf is history of result number i, if e is a call.
+func (pkg *Package) HistoryOf(e ast.Expr, i int, f *Func) bool {
+	h := newHistorian(pkg, f.Owner(), make(map[*types.Var]bool))
 	return h.settle(h.expr(e, i, f))
 }
 
-// continues reports whether the history of e, in f, goes on from that of v.
-func (a *analyzer) continues(e ast.Expr, i int, f *Func, v *types.Var) bool {
-	h := a.historian(f.owner(), make(map[*types.Var]bool))
+// Continues reports whether the history of e, in f, goes on from that of v.
+func (pkg *Package) Continues(e ast.Expr, i int, f *Func, v *types.Var) bool {
+	h := newHistorian(pkg, f.Owner(), make(map[*types.Var]bool))
 	h.seed = v
 	return h.expr(e, i, f).Yes
 }
 
 // histories says which results of f have a history.
-func (a *analyzer) histories(f *Func) []Lineage {
-	n := f.sig.Results().Len()
+func histories(pkg *Package, f *Func) []Lineage {
+	n := f.Sig.Results().Len()
 	list := make([]Lineage, n)
 	for i := range n {
-		if !a.holdsTensor(f.sig.Results().At(i).Type()) {
+		if !pkg.HoldsTensors(f.Sig.Results().At(i).Type()) {
 			continue
 		}
-		for _, ret := range f.rets {
-			h := a.historian(f, make(map[*types.Var]bool))
+		for _, ret := range f.Returns {
+			h := newHistorian(pkg, f, make(map[*types.Var]bool))
 			switch {
 			case len(ret.Results) == n:
 				list[i] = list[i].union(h.expr(ret.Results[i], 0, f))
 			case len(ret.Results) == 0:
-				list[i] = list[i].union(h.variable(f.sig.Results().At(i), ret.Pos(), f))
+				list[i] = list[i].union(h.variable(f.Sig.Results().At(i), ret.Pos(), f))
 			default:
 				list[i] = list[i].union(h.expr(ret.Results[0], i, f))
 			}
@@ -64,15 +65,15 @@ func (a *analyzer) histories(f *Func) []Lineage {
 
 // A historian finds the history of tensors.
 type historian struct {
-	*analyzer
+	*Package
 	fn    *Func               // whose operands are meant
-	seen  map[def]bool        // the assignments that count already
+	seen  map[Def]bool        // the assignments that count already
 	known map[*types.Var]bool // what is known of parameters and fields, no while it is asked
 	seed  *types.Var          // if not nil, all that has a history
 }
 
-func (a *analyzer) historian(f *Func, known map[*types.Var]bool) *historian {
-	return &historian{analyzer: a, fn: f, seen: make(map[def]bool), known: known}
+func newHistorian(pkg *Package, f *Func, known map[*types.Var]bool) *historian {
+	return &historian{Package: pkg, fn: f, seen: make(map[Def]bool), known: known}
 }
 
 // asks reports what is known of v, after it has asked if nothing is.
@@ -90,10 +91,10 @@ func (h *historian) asks(v *types.Var, ask func() bool) bool {
 func (h *historian) settle(l Lineage) bool {
 	for op := tensorapi.Recv; op < 31 && !l.Yes; op++ {
 		if v := h.fn.param(op); v != nil && l.From.Has(op) {
-			if isTensors(v.Type()) {
+			if IsTensors(v.Type()) {
 				l.Yes = h.passed(v)
 			} else {
-				l.Yes = h.learnerIn(v, make(map[any]bool)) != frozen
+				l.Yes = learnerIn(h.Package, v, make(map[any]bool)) != frozen
 			}
 		}
 	}
@@ -104,19 +105,19 @@ func (h *historian) settle(l Lineage) bool {
 func (f *Func) param(i int) *types.Var {
 	switch {
 	case i == tensorapi.Recv:
-		return f.sig.Recv()
-	case i < f.sig.Params().Len():
-		return f.sig.Params().At(i)
+		return f.Sig.Recv()
+	case i < f.Sig.Params().Len():
+		return f.Sig.Params().At(i)
 	}
 	return nil
 }
 
-// isTensors reports whether t is that of tensors, or of lists of some.
-func isTensors(t types.Type) bool {
+// IsTensors reports whether t is that of tensors, or of lists of some.
+func IsTensors(t types.Type) bool {
 	for {
-		elem := elementType(t)
-		if elem == nil || isTensor(t) {
-			return isTensor(t)
+		elem := syntax.ElementType(t)
+		if elem == nil || IsTensor(t) {
+			return IsTensor(t)
 		}
 		t = elem
 	}
@@ -126,25 +127,25 @@ func isTensors(t types.Type) bool {
 // parameter v.
 func (h *historian) passed(v *types.Var) bool {
 	return h.asks(v, func() bool {
-		p := h.params[v]
-		return slices.ContainsFunc(h.callers()[p.of], func(c *Call) bool {
-			return slices.ContainsFunc(c.operand(p.operand), func(e ast.Expr) bool {
-				inner := h.historian(c.in.owner(), h.known)
-				return inner.settle(inner.expr(e, 0, c.in))
+		p := h.Params[v]
+		return slices.ContainsFunc(h.callers()[p.Of], func(c *Call) bool {
+			return slices.ContainsFunc(c.Operand(p.Operand), func(e ast.Expr) bool {
+				inner := newHistorian(h.Package, c.In.Owner(), h.known)
+				return inner.settle(inner.expr(e, 0, c.In))
 			})
 		})
 	})
 }
 
 // callersOf lists the calls in the package that may lead to each function.
-func (a *analyzer) callersOf() map[*Func][]*Call {
+func callersOf(pkg *Package) map[*Func][]*Call {
 	callers := make(map[*Func][]*Call)
-	for _, f := range a.funcs {
-		for _, c := range f.calls {
-			if c.target != nil {
-				callers[c.target] = append(callers[c.target], c)
+	for _, f := range pkg.Funcs {
+		for _, c := range f.Calls {
+			if c.Target != nil {
+				callers[c.Target] = append(callers[c.Target], c)
 			}
-			for _, g := range c.impls {
+			for _, g := range c.Impls {
 				callers[g] = append(callers[g], c)
 			}
 		}
@@ -155,11 +156,11 @@ func (a *analyzer) callersOf() map[*Func][]*Call {
 func (h *historian) expr(e ast.Expr, i int, f *Func) Lineage {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
-		if v, ok := h.info.ObjectOf(e).(*types.Var); ok {
+		if v, ok := h.Info.ObjectOf(e).(*types.Var); ok {
 			return h.variable(v, e.Pos(), f)
 		}
 	case *ast.SelectorExpr:
-		if v := h.analyzer.variable(e); v != nil {
+		if v := h.Package.Variable(e); v != nil {
 			return h.shared(v)
 		}
 	case *ast.IndexExpr:
@@ -170,7 +171,7 @@ func (h *historian) expr(e ast.Expr, i int, f *Func) Lineage {
 		return h.expr(e.X, 0, f)
 	case *ast.CompositeLit:
 		var l Lineage
-		if !isTensors(h.info.TypeOf(e)) {
+		if !IsTensors(h.Info.TypeOf(e)) {
 			break
 		}
 		for _, elt := range e.Elts {
@@ -181,29 +182,24 @@ func (h *historian) expr(e ast.Expr, i int, f *Func) Lineage {
 		}
 		return l
 	case *ast.CallExpr:
-		switch tv := h.info.Types[e.Fun]; {
+		switch tv := h.Info.Types[e.Fun]; {
 		case tv.IsType():
 			return h.expr(e.Args[0], 0, f)
 		case tv.IsBuiltin():
-			if isBuiltin(h.info, e, "append") {
+			if syntax.IsBuiltin(h.Info, e, "append") {
 				return h.union(e.Args, f)
 			}
-		case h.calls[e] != nil:
-			return h.call(h.calls[e], i)
+		case h.Calls[e] != nil:
+			return h.call(h.Calls[e], i)
 		}
 	}
 	return Lineage{}
 }
 
-func isBuiltin(info *types.Info, call *ast.CallExpr, name string) bool {
-	id, ok := ast.Unparen(call.Fun).(*ast.Ident)
-	return ok && info.Uses[id] == types.Universe.Lookup(name)
-}
-
 func (h *historian) union(list []ast.Expr, f *Func) Lineage {
 	var l Lineage
 	for _, e := range list {
-		if h.holdsTensor(h.info.TypeOf(e)) {
+		if h.HoldsTensors(h.Info.TypeOf(e)) {
 			l = l.union(h.expr(e, 0, f))
 		}
 	}
@@ -215,29 +211,29 @@ func (h *historian) variable(v *types.Var, pos token.Pos, f *Func) Lineage {
 	switch {
 	case v == h.seed:
 		return Lineage{Yes: true}
-	case v.IsField() || v.Parent() == h.pass.Pkg.Scope():
+	case v.IsField() || v.Parent() == h.Pass.Pkg.Scope():
 		return h.shared(v)
-	case !isTensors(v.Type()):
+	case !IsTensors(v.Type()):
 		return Lineage{}
 	}
-	defs, passed := h.defs[v], true
-	if isTensor(v.Type()) {
-		defs, passed = h.reaching(v, pos, f)
+	defs, passed := h.Defs[v], true
+	if IsTensor(v.Type()) {
+		defs, passed = reaching(h.Package, v, pos, f)
 	}
 	var l Lineage
-	if p, ok := h.params[v]; ok && passed && h.seed == nil {
-		if p.of == h.fn {
-			l.From = operands(p.operand)
+	if p, ok := h.Params[v]; ok && passed && h.seed == nil {
+		if p.Of == h.fn {
+			l.From = operands(p.Operand)
 		} else {
 			l.Yes = h.passed(v)
 		}
 	}
 	for _, d := range defs {
-		if h.seen[d] || d.kind != defValue && d.kind != defElem {
+		if h.seen[d] || d.Kind != DefValue && d.Kind != DefElem {
 			continue
 		}
 		h.seen[d] = true
-		l = l.union(h.expr(d.value, d.index, d.in))
+		l = l.union(h.expr(d.Value, d.Index, d.In))
 	}
 	return l
 }
@@ -245,20 +241,20 @@ func (h *historian) variable(v *types.Var, pos token.Pos, f *Func) Lineage {
 // shared is the history of a field or a variable of the package: one that all
 // that is assigned to it has.
 func (h *historian) shared(v *types.Var) Lineage {
-	if h.seed != nil || !isTensors(v.Type()) {
+	if h.seed != nil || !IsTensors(v.Type()) {
 		return Lineage{}
 	}
 	return Lineage{Yes: h.asks(v, func() bool {
 		some := false
-		for _, d := range h.defs[v] {
-			if d.in == nil || d.kind != defValue {
+		for _, d := range h.Defs[v] {
+			if d.In == nil || d.Kind != DefValue {
 				return false
 			}
-			if call := asCall(d.value); isNil(h.info, d.value) || call != nil && isBuiltin(h.info, call, "make") {
+			if call := syntax.AsCall(d.Value); syntax.IsNil(h.Info, d.Value) || call != nil && syntax.IsBuiltin(h.Info, call, "make") {
 				continue
 			}
-			inner := h.historian(d.in.owner(), h.known)
-			if !inner.settle(inner.expr(d.value, d.index, d.in)) {
+			inner := newHistorian(h.Package, d.In.Owner(), h.known)
+			if !inner.settle(inner.expr(d.Value, d.Index, d.In)) {
 				return false
 			}
 			some = true
@@ -269,45 +265,45 @@ func (h *historian) shared(v *types.Var) Lineage {
 
 // reaching lists the assignments to v, a local variable, whose value it may have where f
 // uses it at pos, and reports whether it may have the one that f was given.
-func (a *analyzer) reaching(v *types.Var, pos token.Pos, f *Func) (list []def, passed bool) {
-	fl := f.flow()
-	here := fl.blockAt(pos)
-	all := a.defs[v]
-	if here < 0 || slices.ContainsFunc(all, func(d def) bool { return d.in != f || fl.blockAt(d.pos) < 0 }) {
+func reaching(pkg *Package, v *types.Var, pos token.Pos, f *Func) (list []Def, passed bool) {
+	fl := f.Flow()
+	here := fl.BlockAt(pos)
+	all := pkg.Defs[v]
+	if here < 0 || slices.ContainsFunc(all, func(d Def) bool { return d.In != f || fl.BlockAt(d.Pos) < 0 }) {
 		return all, true
 	}
-	last := make(map[int32]def) // the last one of each block
-	var before *def             // the last one before pos in its block
+	last := make(map[int32]Def) // the last one of each block
+	var before *Def             // the last one before pos in its block
 	for i, d := range all {
-		at, end := fl.blockAt(d.pos), d.pos
-		if d.kind == defValue {
-			end = d.value.End()
+		at, end := fl.BlockAt(d.Pos), d.Pos
+		if d.Kind == DefValue {
+			end = d.Value.End()
 		}
-		if old, ok := last[at]; !ok || old.pos < d.pos {
+		if old, ok := last[at]; !ok || old.Pos < d.Pos {
 			last[at] = d
 		}
-		if at == here && end <= pos && (before == nil || before.pos < d.pos) {
+		if at == here && end <= pos && (before == nil || before.Pos < d.Pos) {
 			before = &all[i]
 		}
 	}
 	if before != nil {
-		return []def{*before}, false
+		return []Def{*before}, false
 	}
 	assigned := func(b int32) bool { _, ok := last[b]; return ok }
 	for at, d := range last {
-		if fl.reaches(at, here, assigned) {
+		if fl.Reaches(at, here, assigned) {
 			list = append(list, d)
 		}
 	}
-	slices.SortFunc(list, func(d, e def) int { return int(d.pos - e.pos) })
-	return list, here == 0 || !assigned(0) && fl.reaches(0, here, assigned)
+	slices.SortFunc(list, func(d, e Def) int { return int(d.Pos - e.Pos) })
+	return list, here == 0 || !assigned(0) && fl.Reaches(0, here, assigned)
 }
 
 func (h *historian) call(c *Call, i int) Lineage {
-	switch c.api.Kind {
+	switch c.API.Kind {
 	case tensorapi.Value:
-		if isParamValue(c) {
-			return h.holder(c.operand(tensorapi.Recv)[0], c.in)
+		if IsParamValue(c) {
+			return h.holder(c.Operand(tensorapi.Recv)[0], c.In)
 		}
 	case tensorapi.View:
 		switch c.Callee.Name() {
@@ -316,16 +312,16 @@ func (h *historian) call(c *Call, i int) Lineage {
 		case "Track":
 			return Lineage{Yes: h.seed == nil}
 		}
-		return h.union(c.operand(c.api.Arg), c.in)
+		return h.union(c.Operand(c.API.Arg), c.In)
 	case tensorapi.Op:
-		l := h.union(c.Expr.Args, c.in)
+		l := h.union(c.Expr.Args, c.In)
 		switch {
-		case isForward(c):
-			l = l.union(h.holder(c.operand(tensorapi.Recv)[0], c.in))
+		case IsForward(c):
+			l = l.union(h.holder(c.Operand(tensorapi.Recv)[0], c.In))
 		case isGrad(c):
 			l.Yes = l.Yes || h.seed == nil
 		case passesGradients(c.Callee.Name()):
-			l = l.union(h.union(c.operand(tensorapi.Recv), c.in))
+			l = l.union(h.union(c.Operand(tensorapi.Recv), c.In))
 		default:
 			return Lineage{}
 		}
@@ -339,14 +335,14 @@ func (h *historian) call(c *Call, i int) Lineage {
 // result is the history of what a user's function returns.
 func (h *historian) result(c *Call, i int) Lineage {
 	switch {
-	case c.impls != nil || c.each != nil:
+	case c.Impls != nil || c.Each != nil:
 		return Lineage{} // it may be any
 	case isCollection(c.Callee):
-		return h.union(c.Expr.Args, c.in)
-	case c.dynamic && h.seed != nil:
-		return h.union(c.Expr.Args, c.in)
+		return h.union(c.Expr.Args, c.In)
+	case c.Dynamic && h.seed != nil:
+		return h.union(c.Expr.Args, c.In)
 	}
-	of := c.sum().Histories
+	of := c.Summary().Histories
 	if i >= len(of) {
 		return Lineage{}
 	}
@@ -355,11 +351,11 @@ func (h *historian) result(c *Call, i int) Lineage {
 		if !of[i].From.Has(op) {
 			continue
 		}
-		for _, e := range c.operand(op) {
-			if t := h.info.TypeOf(e); t != nil && isTensors(t) {
-				l = l.union(h.expr(e, 0, c.in))
+		for _, e := range c.Operand(op) {
+			if t := h.Info.TypeOf(e); t != nil && IsTensors(t) {
+				l = l.union(h.expr(e, 0, c.In))
 			} else {
-				l = l.union(h.holder(e, c.in))
+				l = l.union(h.holder(e, c.In))
 			}
 		}
 	}
@@ -371,67 +367,67 @@ func (h *historian) holder(e ast.Expr, f *Func) Lineage {
 	if h.seed != nil {
 		return Lineage{}
 	}
-	v, whole := h.rootOf(e, 0)
-	p, ok := h.params[v]
-	ours := ok && p.of == h.fn
+	v, whole := h.RootOf(e, 0)
+	p, ok := h.Params[v]
+	ours := ok && p.Of == h.fn
 	switch {
 	case ours && whole:
-		return Lineage{From: operands(p.operand)}
-	case h.learner(e, make(map[any]bool)) == frozen:
-		if ours && (h.isExportedPart(e) || !h.alwaysFrozen(h.analyzer.variable(e))) {
-			return Lineage{From: operands(p.operand)} // others hold what is not
+		return Lineage{From: operands(p.Operand)}
+	case h.IsFrozen(e):
+		if ours && (isExportedPart(h.Package, e) || !alwaysFrozen(h.Package, h.Package.Variable(e))) {
+			return Lineage{From: operands(p.Operand)} // others hold what is not
 		}
 		return Lineage{}
-	case ours && h.isExportedPart(e):
-		return Lineage{From: operands(p.operand)}
+	case ours && isExportedPart(h.Package, e):
+		return Lineage{From: operands(p.Operand)}
 	}
 	return Lineage{Yes: true}
 }
 
 // alwaysFrozen reports whether all layers that the package assigns to v are frozen.
-func (a *analyzer) alwaysFrozen(v *types.Var) bool {
-	return !slices.ContainsFunc(a.defs[v], func(d def) bool {
-		return d.kind != defValue || !isNil(a.info, d.value) && a.learner(d.value, make(map[any]bool)) != frozen
+func alwaysFrozen(pkg *Package, v *types.Var) bool {
+	return !slices.ContainsFunc(pkg.Defs[v], func(d Def) bool {
+		return d.Kind != DefValue || !syntax.IsNil(pkg.Info, d.Value) && !pkg.IsFrozen(d.Value)
 	})
 }
 
 // isExportedPart reports whether e is a field that other packages may assign.
-func (a *analyzer) isExportedPart(e ast.Expr) bool {
-	v := a.variable(e)
+func isExportedPart(pkg *Package, e ast.Expr) bool {
+	v := pkg.Variable(e)
 	return v == nil || !v.IsField() || v.Exported()
 }
 
-// rootOf returns the variable that e is part of, or nil, and whether it is the variable
+// RootOf returns the variable that e is part of, or nil, and whether it is the variable
 // itself, which nothing else is assigned to.
-func (a *analyzer) rootOf(e ast.Expr, depth int) (v *types.Var, whole bool) {
+func (pkg *Package) RootOf(e ast.Expr, depth int) (v *types.Var, whole bool) {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
-		v, _ := a.info.ObjectOf(e).(*types.Var)
-		if d := a.defs[v]; v != nil && len(d) == 1 && (d[0].kind == defValue || d[0].kind == defElem) && a.params[v].of == nil && depth < 4 {
-			if w, _ := a.rootOf(d[0].value, depth+1); w != nil {
+		v, _ := pkg.Info.ObjectOf(e).(*types.Var)
+		if d := pkg.Defs[v]; v != nil && len(d) == 1 && (d[0].Kind == DefValue || d[0].Kind == DefElem) && pkg.Params[v].Of == nil && depth < 4 {
+			if w, _ := pkg.RootOf(d[0].Value, depth+1); w != nil {
 				return w, false
 			}
 		}
-		return v, v != nil && len(a.defs[v]) == 0
+		return v, v != nil && len(pkg.Defs[v]) == 0
 	case *ast.SelectorExpr:
-		v, _ = a.rootOf(e.X, depth)
+		v, _ = pkg.RootOf(e.X, depth)
 	case *ast.IndexExpr:
-		v, _ = a.rootOf(e.X, depth)
+		v, _ = pkg.RootOf(e.X, depth)
 	case *ast.StarExpr:
-		return a.rootOf(e.X, depth)
+		return pkg.RootOf(e.X, depth)
 	case *ast.UnaryExpr:
 		if e.Op == token.AND {
-			return a.rootOf(e.X, depth)
+			return pkg.RootOf(e.X, depth)
 		}
 	}
 	return v, false
 }
 
-// isForward recognises the call of a layer that is known as no more than that.
-func isForward(c *Call) bool { return strings.HasSuffix(c.api.Name, "/nn.Module).Forward") }
+// IsForward recognises the call of a layer that is known as no more than that.
+func IsForward(c *Call) bool { return strings.HasSuffix(c.API.Name, "/nn.Module).Forward") }
 
 // isGrad recognises the function whose results can be differentiated again.
-func isGrad(c *Call) bool { return strings.HasSuffix(c.api.Name, "/tensor.Grad") }
+func isGrad(c *Call) bool { return strings.HasSuffix(c.API.Name, "/tensor.Grad") }
 
 // A learner says whether the results of a layer have a history.
 type learner uint8
@@ -442,53 +438,56 @@ const (
 	frozen                  // in some place at least it holds today's weights only
 )
 
-// learner says what e, a layer or what holds some, is: what constructors and types tell that
+// IsFrozen reports whether e, a layer or what holds some, holds today's weights only, in some place at least.
+func (pkg *Package) IsFrozen(e ast.Expr) bool { return learnerOf(pkg, e, make(map[any]bool)) == frozen }
+
+// learnerOf says what e, a layer or what holds some, is: what constructors and types tell that
 // are its value in some place, also those that callers in this package pass.
-func (a *analyzer) learner(e ast.Expr, seen map[any]bool) learner {
-	t := a.info.TypeOf(e)
-	if t == nil || isNil(a.info, e) || isTensors(t) {
+func learnerOf(pkg *Package, e ast.Expr, seen map[any]bool) learner {
+	t := pkg.Info.TypeOf(e)
+	if t == nil || syntax.IsNil(pkg.Info, e) || IsTensors(t) {
 		return unknown
 	}
-	l := a.learnerValue(e, seen)
+	l := learnerValue(pkg, e, seen)
 	if !types.IsInterface(t) {
 		l = max(l, learning) // a type of the user, with its parameters
 	}
 	return l
 }
 
-func (a *analyzer) learnerValue(e ast.Expr, seen map[any]bool) learner {
+func learnerValue(pkg *Package, e ast.Expr, seen map[any]bool) learner {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident, *ast.SelectorExpr:
-		if v := a.variable(e); v != nil && !seen[v] {
+		if v := pkg.Variable(e); v != nil && !seen[v] {
 			seen[v] = true
-			return a.learnerIn(v, seen)
+			return learnerIn(pkg, v, seen)
 		}
 	case *ast.IndexExpr:
-		return a.learnerValue(e.X, seen)
+		return learnerValue(pkg, e.X, seen)
 	case *ast.StarExpr:
-		return a.learnerValue(e.X, seen)
+		return learnerValue(pkg, e.X, seen)
 	case *ast.UnaryExpr:
-		return a.learnerValue(e.X, seen)
+		return learnerValue(pkg, e.X, seen)
 	case *ast.CompositeLit:
-		return a.frozenAmong(e.Elts, seen)
+		return frozenAmong(pkg, e.Elts, seen)
 	case *ast.CallExpr:
-		c := a.calls[e]
+		c := pkg.Calls[e]
 		switch {
-		case a.info.Types[e.Fun].IsType():
-			return a.learner(e.Args[0], seen)
+		case pkg.Info.Types[e.Fun].IsType():
+			return learnerOf(pkg, e.Args[0], seen)
 		case c == nil:
-			return a.frozenAmong(e.Args, seen) // append
-		case c.api.Kind == tensorapi.Pure:
-			return max(learning, a.frozenAmong(e.Args, seen))
-		case c.api.Kind == tensorapi.Value || isPublished(c):
+			return frozenAmong(pkg, e.Args, seen) // append
+		case c.API.Kind == tensorapi.Pure:
+			return max(learning, frozenAmong(pkg, e.Args, seen))
+		case c.API.Kind == tensorapi.Value || isPublished(c):
 			return frozen
 		}
-		l := a.frozenAmong(e.Args, seen)
-		if f := c.target; f != nil && !seen[f] && f.sig.Results().Len() == 1 {
+		l := frozenAmong(pkg, e.Args, seen)
+		if f := c.Target; f != nil && !seen[f] && f.Sig.Results().Len() == 1 {
 			seen[f] = true
-			for _, ret := range f.rets {
+			for _, ret := range f.Returns {
 				if len(ret.Results) == 1 {
-					l = max(l, a.learner(ret.Results[0], seen))
+					l = max(l, learnerOf(pkg, ret.Results[0], seen))
 				}
 			}
 		}
@@ -498,12 +497,12 @@ func (a *analyzer) learnerValue(e ast.Expr, seen map[any]bool) learner {
 }
 
 // frozenAmong is frozen if one of the expressions is.
-func (a *analyzer) frozenAmong(list []ast.Expr, seen map[any]bool) learner {
+func frozenAmong(pkg *Package, list []ast.Expr, seen map[any]bool) learner {
 	for _, e := range list {
 		if kv, ok := e.(*ast.KeyValueExpr); ok {
 			e = kv.Value
 		}
-		if a.learner(e, seen) == frozen {
+		if learnerOf(pkg, e, seen) == frozen {
 			return frozen
 		}
 	}
@@ -517,26 +516,26 @@ func isPublished(c *Call) bool {
 }
 
 // learnerIn says what layers a variable or field holds.
-func (a *analyzer) learnerIn(v *types.Var, seen map[any]bool) learner {
+func learnerIn(pkg *Package, v *types.Var, seen map[any]bool) learner {
 	l := unknown
 	switch {
 	case strings.Contains(strings.ToLower(v.Name()), "frozen"):
 		return frozen
-	case a.asked()[v]:
+	case pkg.asked()[v]:
 		l = learning
 	}
-	for _, d := range a.defs[v] {
-		if (d.kind == defValue || d.kind == defElem) && d.value != nil {
-			l = max(l, a.learner(d.value, seen))
+	for _, d := range pkg.Defs[v] {
+		if (d.Kind == DefValue || d.Kind == DefElem) && d.Value != nil {
+			l = max(l, learnerOf(pkg, d.Value, seen))
 		}
 	}
-	p, ok := a.params[v]
+	p, ok := pkg.Params[v]
 	if !ok {
 		return l
 	}
-	for _, c := range a.callers()[p.of] {
-		for _, e := range c.operand(p.operand) {
-			l = max(l, a.learner(e, seen))
+	for _, c := range pkg.callers()[p.Of] {
+		for _, e := range c.Operand(p.Operand) {
+			l = max(l, learnerOf(pkg, e, seen))
 		}
 	}
 	return l
@@ -544,12 +543,12 @@ func (a *analyzer) learnerIn(v *types.Var, seen map[any]bool) learner {
 
 // parametersAsked is the set of the variables and fields whose layers somebody in
 // the package asks for their parameters, as to train them.
-func (a *analyzer) parametersAsked() map[*types.Var]bool {
+func parametersAsked(pkg *Package) map[*types.Var]bool {
 	asked := make(map[*types.Var]bool)
-	for _, f := range a.funcs {
-		for _, c := range f.calls {
-			if strings.HasSuffix(c.api.Name, "/nn.Module).Params") {
-				if v := a.variable(c.operand(tensorapi.Recv)[0]); v != nil {
+	for _, f := range pkg.Funcs {
+		for _, c := range f.Calls {
+			if strings.HasSuffix(c.API.Name, "/nn.Module).Params") {
+				if v := pkg.Variable(c.Operand(tensorapi.Recv)[0]); v != nil {
 					asked[v] = true
 				}
 			}
@@ -558,10 +557,10 @@ func (a *analyzer) parametersAsked() map[*types.Var]bool {
 	return asked
 }
 
-// isParamValue recognises the value of a parameter, which is tracked; that of
+// IsParamValue recognises the value of a parameter, which is tracked; that of
 // other cells is not.
-func isParamValue(c *Call) bool {
-	return c.Callee != nil && c.Callee.Name() == "Value" && strings.HasSuffix(c.api.Name, ".Param).Value")
+func IsParamValue(c *Call) bool {
+	return c.Callee != nil && c.Callee.Name() == "Value" && strings.HasSuffix(c.API.Name, ".Param).Value")
 }
 
 // passesGradients reports whether the result of the operation with the given

@@ -2,8 +2,11 @@ package deferredread
 
 import (
 	_ "embed"
+	"go/ast"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/lint"
+	"github.com/asyncgen/asyncgen/analysis/sites"
 	"golang.org/x/tools/go/analysis"
 )
 
@@ -13,11 +16,11 @@ var doc string
 // Analyzer is rule AT014.
 var Analyzer = rule.Analyzer()
 
-var rule = &blocking.Rule{ID: "AT014", Package: "deferredread", Doc: doc, Check: check}
+var rule = &lint.Rule{ID: "AT014", Package: "deferredread", Doc: doc, Requires: []*analysis.Analyzer{sites.Analyzer}, Check: check}
 
-func check(p *blocking.Pass) {
-	for _, s := range p.Sites {
-		if s.Pattern() != blocking.Deferring {
+func check(p *lint.Pass) {
+	for _, s := range sites.Of(p) {
+		if s.Pattern() != sites.Deferring {
 			continue
 		}
 		p.Report(s.Severity(), analysis.Diagnostic{
@@ -27,12 +30,24 @@ func check(p *blocking.Pass) {
 			Related: s.Loop.Related(),
 		})
 	}
-	for _, d := range p.Deferred() {
-		p.Report(blocking.Warning, analysis.Diagnostic{
-			Pos:     d.Call.Pos(),
-			End:     d.Call.End(),
+	for _, d := range deferred(p.Package) {
+		p.Report(lint.Warning, analysis.Diagnostic{
+			Pos:     d.Call.Expr.Pos(),
+			End:     d.Call.Expr.End(),
 			Message: "deferred call in loop: " + d.Name + " waits for the device when the function returns, once for each iteration, which keeps its tensors until then",
 			Related: d.Loop.Related(),
 		})
 	}
+}
+
+// deferred lists the calls in loops that are deferred and wait, when the
+// function returns, for what the loop has enqueued. They pile up, and with them
+// the tensors.
+func deferred(pkg *blocking.Package) []*sites.Spawn {
+	return sites.Spawns(pkg, func(c *blocking.Call) []*blocking.Func {
+		if _, ok := c.Cur.Parent().Node().(*ast.DeferStmt); !ok {
+			return nil
+		}
+		return c.Lits
+	}, func(c *blocking.Call) bool { _, ok := c.Cur.Parent().Node().(*ast.DeferStmt); return ok })
 }

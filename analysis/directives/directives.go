@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/lint"
 	"golang.org/x/tools/go/analysis"
 )
 
@@ -16,8 +16,8 @@ var doc string
 // New returns rule AT031 for directives about the given rules, each of which
 // tells by its result what it has ignored.
 func New(rules []*analysis.Analyzer) *analysis.Analyzer {
-	rule := &blocking.Rule{ID: "AT031", Package: "directives", Doc: doc, InTests: true}
-	rule.Check = func(p *blocking.Pass) {
+	rule := &lint.Rule{ID: "AT031", Package: "directives", Doc: doc, InTests: true}
+	rule.Check = func(p *lint.Pass) {
 		if len(p.Funcs) > 0 {
 			check(p, rule.ID, rules)
 		}
@@ -27,16 +27,16 @@ func New(rules []*analysis.Analyzer) *analysis.Analyzer {
 	return a
 }
 
-func check(p *blocking.Pass, own string, rules []*analysis.Analyzer) {
+func check(p *lint.Pass, own string, rules []*analysis.Analyzer) {
 	for _, file := range p.Files {
 		for _, group := range file.Comments {
 			for _, c := range group.List {
-				ids, reason, ok := blocking.IgnoreDirective(c.Text)
+				ids, reason, ok := lint.IgnoreDirective(c.Text)
 				if !ok {
 					continue
 				}
 				if problem := wrong(p, c.Pos(), ids, reason, own, rules); problem != "" {
-					p.Report(blocking.Warning, analysis.Diagnostic{Pos: c.Pos(), End: c.End(), Message: problem})
+					p.Report(lint.Warning, analysis.Diagnostic{Pos: c.Pos(), End: c.End(), Message: problem})
 				}
 			}
 		}
@@ -44,7 +44,7 @@ func check(p *blocking.Pass, own string, rules []*analysis.Analyzer) {
 }
 
 // wrong says what is wrong with the directive at pos, or nothing.
-func wrong(p *blocking.Pass, pos token.Pos, ids []string, reason, own string, rules []*analysis.Analyzer) string {
+func wrong(p *lint.Pass, pos token.Pos, ids []string, reason, own string, rules []*analysis.Analyzer) string {
 	if len(ids) == 0 {
 		return "directive names no rule; write //asyncgen:ignore AT001 and the reason"
 	}
@@ -54,7 +54,7 @@ func wrong(p *blocking.Pass, pos token.Pos, ids []string, reason, own string, ru
 		switch {
 		case i < 0 && id != own:
 			return "directive names " + id + ", which is no rule"
-		case i >= 0 && !p.ResultOf[rules[i]].(blocking.Directives)[pos]:
+		case i >= 0 && !p.ResultOf[rules[i]].(lint.Directives)[pos]:
 			unused = append(unused, id)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/lint"
+	"github.com/asyncgen/asyncgen/analysis/sites"
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ast/edge"
 )
@@ -18,10 +20,10 @@ var doc string
 // Analyzer is rule AT006.
 var Analyzer = rule.Analyzer()
 
-var rule = &blocking.Rule{ID: "AT006", Package: "elementread", Doc: doc, Fixes: true, Check: check}
+var rule = &lint.Rule{ID: "AT006", Package: "elementread", Doc: doc, Fixes: true, Check: check}
 
-func check(p *blocking.Pass) {
-	reads := p.ElementReads()
+func check(p *lint.Pass) {
+	reads := sites.ElementReads(p.Package)
 	fixed := make(map[*blocking.Loop]bool)
 	for _, e := range reads {
 		what := " reads one part of " + types.ExprString(e.Tensor) + " in each iteration; read it once before the loop"
@@ -33,7 +35,7 @@ func check(p *blocking.Pass) {
 			fixed[e.Loop] = true
 			fixes = hoist(p, e.Loop.Stmt, ofLoop(reads, e.Loop))
 		}
-		p.Report(blocking.Warning, analysis.Diagnostic{
+		p.Report(lint.Warning, analysis.Diagnostic{
 			Pos:            e.Call.Pos(),
 			End:            e.Call.End(),
 			Message:        "repeated read in loop: " + e.Name + what,
@@ -43,13 +45,13 @@ func check(p *blocking.Pass) {
 	}
 }
 
-func ofLoop(reads []*blocking.ElementRead, l *blocking.Loop) []*blocking.ElementRead {
-	return slices.DeleteFunc(slices.Clone(reads), func(e *blocking.ElementRead) bool { return e.Loop != l })
+func ofLoop(reads []*sites.ElementRead, l *blocking.Loop) []*sites.ElementRead {
+	return slices.DeleteFunc(slices.Clone(reads), func(e *sites.ElementRead) bool { return e.Loop != l })
 }
 
 // hoist moves the reads of whole tensors in a loop to variables before it,
 // where that is safe; see doc.go.
-func hoist(p *blocking.Pass, loop ast.Stmt, reads []*blocking.ElementRead) []analysis.SuggestedFix {
+func hoist(p *lint.Pass, loop ast.Stmt, reads []*sites.ElementRead) []analysis.SuggestedFix {
 	if loop == nil {
 		return nil
 	}
@@ -93,7 +95,7 @@ func nameOf(e ast.Expr) string {
 
 // canHoist reports whether a read is the same, and as sure to come, before the
 // loop. A slice is not: each read gives one of its own, which may be written to.
-func canHoist(p *blocking.Pass, e *blocking.ElementRead) bool {
+func canHoist(p *lint.Pass, e *sites.ElementRead) bool {
 	sel, ok := ast.Unparen(e.Call.Fun).(*ast.SelectorExpr)
 	_, isNumber := p.TypesInfo.TypeOf(e.Call).Underlying().(*types.Basic)
 	return ok && isNumber && e.Certain && !e.Timed && sel.X == e.Tensor && len(e.Call.Args) == 0 && !p.HasComment(e.Call.Pos(), e.Call.End())

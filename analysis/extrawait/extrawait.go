@@ -2,10 +2,18 @@ package extrawait
 
 import (
 	_ "embed"
+	"go/ast"
+	"go/token"
+	"slices"
 	"strings"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/lint"
+	"github.com/asyncgen/asyncgen/analysis/sites"
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/ast/edge"
+	"golang.org/x/tools/go/ast/inspector"
 )
 
 //go:embed doc.go
@@ -14,12 +22,12 @@ var doc string
 // Analyzer is rule AT009.
 var Analyzer = rule.Analyzer()
 
-var rule = &blocking.Rule{ID: "AT009", Package: "extrawait", Doc: doc, Fixes: true, Check: check}
+var rule = &lint.Rule{ID: "AT009", Package: "extrawait", Doc: doc, Fixes: true, Requires: []*analysis.Analyzer{sites.Analyzer}, Check: check}
 
-func check(p *blocking.Pass) {
-	for _, b := range p.Barriers() {
+func check(p *lint.Pass) {
+	for _, b := range barriers(p) {
 		if b.Read != nil {
-			p.Report(blocking.Warning, analysis.Diagnostic{
+			p.Report(lint.Warning, analysis.Diagnostic{
 				Pos:            b.Call.Pos(),
 				End:            b.Call.End(),
 				Message:        b.Name + " is not needed: what follows waits for the same",
@@ -28,9 +36,9 @@ func check(p *blocking.Pass) {
 			})
 			continue
 		}
-		severity := blocking.Warning
+		severity := lint.Warning
 		if b.Outside {
-			severity = blocking.Info
+			severity = lint.Info
 		}
 		p.Report(severity, analysis.Diagnostic{
 			Pos:     b.Call.Pos(),
@@ -42,7 +50,7 @@ func check(p *blocking.Pass) {
 }
 
 // remove deletes the line of a wait, if there is nothing else on it.
-func remove(p *blocking.Pass, b *blocking.Barrier) []analysis.SuggestedFix {
+func remove(p *lint.Pass, b *barrier) []analysis.SuggestedFix {
 	stmt := b.Cur.Parent().Node()
 	start, end, ok := p.Line(stmt)
 	if !ok {
@@ -67,7 +75,7 @@ func way(chain []blocking.Link) string {
 }
 
 // remedy says what to do instead, and what makes a wait for each step superfluous.
-func remedy(b *blocking.Barrier) string {
+func remedy(b *barrier) string {
 	switch {
 	case b.Timer:
 		return "; keep the timers, and ask them after the loop"
@@ -75,4 +83,151 @@ func remedy(b *blocking.Barrier) string {
 		return "; wait once after the loop, as the runtime bounds how far it runs ahead"
 	}
 	return "; wait once after the loop"
+}
+
+// A barrier is a call that waits and gives the program nothing for it.
+type barrier struct {
+	Call *ast.CallExpr
+	Cur  inspector.Cursor // of Call
+	Name string           // how messages call the call
+	// Loop is the loop in each iteration of which the call waits for what the
+	// iteration has enqueued.
+	Loop *blocking.Loop
+	// Read, if there is no Loop, is the call right after this one that waits
+	// for the same.
+	Read *ast.CallExpr
+	// Chain leads from the function called to the wait, if it is in that.
+	Chain []blocking.Link
+	// Outside reports whether the loop also waits for the world outside.
+	Outside bool
+	// Trains reports whether the loop trains, and nothing else in it waits: such a wait bounds the queue, which the
+	// library does by itself.
+	Trains bool
+	// Timer reports whether the call asks a Timer, which can be asked later.
+	Timer bool
+}
+
+// barriers lists the waits that serialise a loop, and those that a read
+// follows, in the order of the source.
+func barriers(p *lint.Pass) []*barrier {
+	var list []*barrier
+	for _, f := range p.Funcs {
+		for _, c := range f.Calls {
+			if c.Away {
+				continue
+			}
+			if b := barrierOf(p, c); b != nil {
+				list = append(list, b)
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(x, y *barrier) int { return int(x.Call.Pos() - y.Call.Pos()) })
+	return list
+}
+
+// barrierOf returns the one that c is, or nil.
+func barrierOf(p *lint.Pass, c *blocking.Call) *barrier {
+	pkg := p.Package
+	if read := readAfter(pkg, c); read != nil {
+		return &barrier{Call: c.Expr, Cur: c.Cur, Name: pkg.CallName(c, blocking.CallWait{Kind: blocking.WaitRead}), Read: read.Expr}
+	}
+	l, w := sites.Serialised(pkg, c)
+	if l == nil {
+		return nil
+	}
+	b := &barrier{
+		Call: c.Expr, Cur: c.Cur, Loop: l, Name: pkg.CallName(c, w),
+		Outside: pkg.Any(l, sites.IsOutside) || sites.IsAllowed(c),
+		Trains:  pkg.Any(l, (*blocking.Call).Mutates),
+		Timer:   sites.IsTimerWait(c),
+	}
+	if w.Via != nil {
+		b.Chain = w.Via.Chain
+	}
+	if (b.Trains || w.Via != nil) && waitsAfter(p, c, l) {
+		return nil // that is the finding
+	}
+	return b
+}
+
+// waitsAfter reports whether l has a finding about a read after c, or in it.
+func waitsAfter(p *lint.Pass, c *blocking.Call, l *blocking.Loop) bool {
+	return slices.ContainsFunc(sites.Of(p), func(s *sites.Site) bool {
+		return s.Loop == l && s.Call.Pos() > c.Expr.Pos() || s.Call == c.Expr
+	})
+}
+
+// readAfter returns the call in the statement after c's that waits for the same
+// tensor, if c's statement does nothing but wait, and drops the error.
+func readAfter(pkg *blocking.Package, c *blocking.Call) *blocking.Call {
+	if c.API.Kind != tensorapi.Wait || c.API.Arg != tensorapi.Recv || len(c.Expr.Args) > 0 {
+		return nil
+	}
+	stmt, ok := dropped(pkg, c)
+	if !ok {
+		return nil
+	}
+	v := pkg.Local(c.Operand(tensorapi.Recv)[0])
+	next, ok := stmt.NextSibling()
+	if v == nil || !ok {
+		return nil
+	}
+	switch next.Node().(type) {
+	case *ast.ExprStmt, *ast.AssignStmt, *ast.ReturnStmt, *ast.DeclStmt:
+	default:
+		return nil
+	}
+	// The first call of the statement, in the order in which they run, has to
+	// be the read: nothing may happen before it.
+	var first *blocking.Call
+	for cur := range next.Preorder((*ast.CallExpr)(nil), (*ast.FuncLit)(nil), (*ast.UnaryExpr)(nil), (*ast.BinaryExpr)(nil), (*ast.IndexExpr)(nil)) {
+		switch n := cur.Node().(type) {
+		case *ast.CallExpr:
+			d := pkg.Calls[n]
+			if d == nil {
+				continue // a conversion or built-in
+			}
+			if first == nil || d.Expr.End() <= first.Expr.End() && d.Expr.Pos() >= first.Expr.Pos() {
+				first = d // an operand of the one before, so it runs earlier
+			}
+		case *ast.UnaryExpr:
+			if n.Op == token.ARROW {
+				return nil
+			}
+		case *ast.BinaryExpr:
+			if n.Op == token.LAND || n.Op == token.LOR {
+				return nil
+			}
+		default:
+			return nil
+		}
+	}
+	if first == nil || first.API.Kind != tensorapi.Read || first.API.Arg != tensorapi.Recv || pkg.Local(first.Operand(tensorapi.Recv)[0]) != v {
+		return nil
+	}
+	if strings.HasSuffix(first.Callee.Name(), "Context") {
+		return nil // it may give up waiting
+	}
+	return first
+}
+
+// dropped returns the statement that c is, if it is one, or one that assigns
+// its result to the blank identifier.
+func dropped(pkg *blocking.Package, c *blocking.Call) (inspector.Cursor, bool) {
+	stmt := c.Cur.Parent()
+	switch n := stmt.Node().(type) {
+	case *ast.ExprStmt:
+	case *ast.AssignStmt:
+		id, ok := n.Lhs[0].(*ast.Ident)
+		if len(n.Lhs) != 1 || !ok || id.Name != "_" {
+			return stmt, false
+		}
+	default:
+		return stmt, false
+	}
+	switch stmt.ParentEdgeKind() {
+	case edge.BlockStmt_List, edge.CaseClause_Body, edge.CommClause_Body:
+		return stmt, true
+	}
+	return stmt, false
 }

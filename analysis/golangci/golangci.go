@@ -49,6 +49,7 @@ import (
 
 	suite "github.com/asyncgen/asyncgen/analysis"
 	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/lint"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"github.com/golangci/plugin-module-register/register"
 	"golang.org/x/tools/go/analysis"
@@ -82,7 +83,7 @@ func New(settings any) (register.LinterPlugin, error) {
 	if err != nil {
 		return nil, fmt.Errorf("asyncgen: %w", err)
 	}
-	if _, err := blocking.SettingsAbove(dir); err != nil {
+	if _, err := lint.SettingsAbove(dir); err != nil {
 		return nil, fmt.Errorf("asyncgen: %w", err)
 	}
 	if found := tensorapi.Find(dir); found != "" {
@@ -126,7 +127,7 @@ func (p plugin) BuildAnalyzers() ([]*analysis.Analyzer, error) {
 		if i < 0 {
 			return nil, fmt.Errorf("asyncgen: unknown rule %q", id)
 		}
-		blocking.Ask(id)
+		lint.Ask(id)
 		list = append(list, suite.Suite[i])
 	}
 	if digest := suite.ConfigDigest(".", p.Profiles...); digest != "" {

@@ -2,8 +2,16 @@ package goroutineread
 
 import (
 	_ "embed"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
+	"github.com/asyncgen/asyncgen/analysis/lint"
+	"github.com/asyncgen/asyncgen/analysis/sites"
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"golang.org/x/tools/go/analysis"
 )
 
@@ -13,24 +21,101 @@ var doc string
 // Analyzer is rule AT013.
 var Analyzer = rule.Analyzer()
 
-var rule = &blocking.Rule{ID: "AT013", Package: "goroutineread", Doc: doc, Check: check}
+var rule = &lint.Rule{ID: "AT013", Package: "goroutineread", Doc: doc, Check: check}
 
-func check(p *blocking.Pass) {
-	for _, g := range p.Goroutines() {
-		if g.Ack != nil {
-			p.Report(blocking.Warning, analysis.Diagnostic{
-				Pos:     g.Ack.Pos(),
-				End:     g.Ack.End(),
+func check(p *lint.Pass) {
+	for _, g := range goroutines(p.Package) {
+		if ack := ackOf(p.Package, g.Call, g.Lits, g.Loop); ack != nil {
+			p.Report(lint.Warning, analysis.Diagnostic{
+				Pos:     ack.Pos(),
+				End:     ack.End(),
 				Message: "goroutine for each iteration: the loop waits here for one that waits in " + g.Name + ", as if it read itself; keep the tensors and read them after the loop",
 				Related: g.Loop.Related(),
 			})
 			continue
 		}
-		p.Report(blocking.Info, analysis.Diagnostic{
-			Pos:     g.Call.Pos(),
-			End:     g.Call.End(),
+		p.Report(lint.Info, analysis.Diagnostic{
+			Pos:     g.Call.Expr.Pos(),
+			End:     g.Call.Expr.End(),
 			Message: "goroutine for each iteration: it waits in " + g.Name + ", and nothing bounds how many do; keep the tensors and read them after the loop",
 			Related: g.Loop.Related(),
 		})
 	}
+}
+
+// goroutines lists the calls in loops that start a goroutine which waits for
+// what the loop or the goroutine has enqueued, and ends.
+func goroutines(pkg *blocking.Package) []*sites.Spawn {
+	return sites.Spawns(pkg, func(c *blocking.Call) []*blocking.Func {
+		if blocking.IsGo(c) || syntax.StartsGoroutine(c.Callee) && !isBounded(c) {
+			return c.Lits
+		}
+		return nil
+	}, blocking.IsGo)
+}
+
+// isBounded reports whether c's function sets a limit for the group that c starts a
+// goroutine of.
+func isBounded(c *blocking.Call) bool {
+	group := c.In.Package.Variable(c.Operand(tensorapi.Recv)[0])
+	return c.In.Outermost().Contains(func(d *blocking.Call) bool {
+		return syntax.IsFullName(d.Callee, "(*golang.org/x/sync/errgroup.Group).SetLimit") && c.In.Package.Variable(d.Operand(tensorapi.Recv)[0]) == group
+	})
+}
+
+// ackOf returns the expression that in each iteration of l, after c has started a goroutine with the
+// literals, waits for their group or receives from a channel to which they send or which they
+// close; or nil.
+func ackOf(pkg *blocking.Package, c *blocking.Call, lits []*blocking.Func, l *blocking.Loop) ast.Expr {
+	sent := make(map[*types.Var]bool)
+	for _, lit := range lits {
+		for cur := range lit.Cur.Preorder((*ast.SendStmt)(nil), (*ast.CallExpr)(nil)) {
+			switch n := cur.Node().(type) {
+			case *ast.SendStmt:
+				sent[pkg.Variable(n.Chan)] = true
+			case *ast.CallExpr:
+				if id, ok := n.Fun.(*ast.Ident); ok && id.Name == "close" && pkg.Info.Types[id].IsBuiltin() {
+					sent[pkg.Variable(n.Args[0])] = true
+				}
+			}
+		}
+	}
+	for _, d := range c.In.Calls {
+		if d.Expr.Pos() > c.Expr.End() && pkg.Contains(l, d.In, d.Expr.Pos()) && waitsForGroup(pkg, d, c, lits) && isUnconditional(pkg, c.In, d.Expr.Pos(), l) {
+			return d.Expr
+		}
+	}
+	for _, e := range sites.ReceivesOf(pkg, l) {
+		v := pkg.Variable(e.X)
+		if v != nil && sent[v] && e.Pos() > c.Expr.End() && isUnconditional(pkg, c.In, e.Pos(), l) {
+			return e
+		}
+	}
+	return nil
+}
+
+// waitsForGroup reports whether d waits for the group of goroutines that c starts one of, or whose
+// literals tell the group that they are done.
+func waitsForGroup(pkg *blocking.Package, d, c *blocking.Call, lits []*blocking.Func) bool {
+	if !syntax.IsFullName(d.Callee, "(*sync.WaitGroup).Wait") && !syntax.IsFullName(d.Callee, "(*golang.org/x/sync/errgroup.Group).Wait") {
+		return false
+	}
+	group := pkg.Variable(d.Operand(tensorapi.Recv)[0])
+	if group == nil {
+		return false
+	}
+	if syntax.StartsGoroutine(c.Callee) {
+		return pkg.Variable(c.Operand(tensorapi.Recv)[0]) == group
+	}
+	return slices.ContainsFunc(lits, func(lit *blocking.Func) bool {
+		return lit.Contains(func(e *blocking.Call) bool {
+			return syntax.IsFullName(e.Callee, "(*sync.WaitGroup).Done") && pkg.Variable(e.Operand(tensorapi.Recv)[0]) == group
+		})
+	})
+}
+
+// isUnconditional reports whether all iterations of l but those that leave it come to pos, in f.
+func isUnconditional(pkg *blocking.Package, f *blocking.Func, pos token.Pos, l *blocking.Loop) bool {
+	conditions := append(pkg.ShortCircuits(pos), f.Flow().Conditions(f.Flow().BlockAt(pos))...)
+	return !slices.ContainsFunc(conditions, func(c blocking.Condition) bool { return c.Divides(l) })
 }

@@ -1,11 +1,19 @@
 package growth
 
 import (
+	"cmp"
 	_ "embed"
+	"go/ast"
+	"go/token"
 	"go/types"
+	"slices"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
+	"github.com/asyncgen/asyncgen/analysis/lint"
 	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/ast/inspector"
+	"golang.org/x/tools/go/cfg"
 )
 
 //go:embed doc.go
@@ -14,13 +22,13 @@ var doc string
 // Analyzer is rule AT022.
 var Analyzer = rule.Analyzer()
 
-var rule = &blocking.Rule{ID: "AT022", Package: "growth", Doc: doc, Check: check}
+var rule = &lint.Rule{ID: "AT022", Package: "growth", Doc: doc, Check: check}
 
-func check(p *blocking.Pass) {
-	for _, g := range p.Growing() {
-		severity := blocking.Warning
+func check(p *lint.Pass) {
+	for _, g := range growing(p.Package) {
+		severity := lint.Warning
 		if g.Collected {
-			severity = blocking.Info
+			severity = lint.Info
 		}
 		p.Report(severity, analysis.Diagnostic{
 			Pos:     g.Call.Pos(),
@@ -29,4 +37,165 @@ func check(p *blocking.Pass) {
 			Related: g.Loop.Related(),
 		})
 	}
+}
+
+// A growth is an append, in a loop without an end, of what the loop computes.
+type growth struct {
+	Call *ast.CallExpr
+	List ast.Expr
+	Loop *blocking.Loop
+	// Collected reports whether the list may be what the loop is for: something after it
+	// uses the list or, of one that is not local, the loop ends with its input.
+	Collected bool
+}
+
+// growing lists the appends of tensors to lists that never get shorter, in loops
+// that only something outside the program ends, in the order of the source.
+func growing(pkg *blocking.Package) []growth {
+	var list []growth
+	for v, defs := range pkg.Defs {
+		for _, d := range defs {
+			if g, ok := growthBy(pkg, v, d); ok {
+				list = append(list, g)
+			}
+		}
+	}
+	slices.SortFunc(list, func(g, h growth) int { return cmp.Compare(g.Call.Pos(), h.Call.Pos()) })
+	return list
+}
+
+// growthBy returns what the definition of v is, if it is such an append.
+func growthBy(pkg *blocking.Package, v *types.Var, d blocking.Def) (growth, bool) {
+	call := pkg.SelfAppend(v, d)
+	if call == nil || d.In == nil || !slices.ContainsFunc(call.Args[1:], func(e ast.Expr) bool { return blocking.IsTensor(pkg.Info.TypeOf(e)) }) {
+		return growth{}, false
+	}
+	fl := d.In.Flow()
+	at := fl.BlockAt(d.Pos)
+	for _, l := range slices.Backward(fl.Loops) { // inner ones first
+		if l.Blocks[at] && isEndless(d.In, l) && growsTensors(pkg, call, d.In, l) && !isCut(pkg, v, l) {
+			return growth{call, call.Args[0], l, isCollected(pkg, v, d.In, l)}, true
+		}
+	}
+	return growth{}, false
+}
+
+// isCollected reports whether v may be what l, in f, is for.
+func isCollected(pkg *blocking.Package, v *types.Var, f *blocking.Func, l *blocking.Loop) bool {
+	if v.IsField() || v.Parent() == pkg.Pass.Pkg.Scope() {
+		_, overChan := l.Stmt.(*ast.RangeStmt)
+		return overChan
+	}
+	for use := range pkg.UsesOf(v, f) {
+		if g := pkg.FuncAt(use); !pkg.Contains(l, g, use.Node().Pos()) && !syntax.IsTarget(use) && !isAppended(pkg, use, v) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(f.Returns, func(r *ast.ReturnStmt) bool { return len(r.Results) == 0 }) && pkg.IsResult(v, f)
+}
+
+// isAppended reports whether the use of v is the list of an append to v itself.
+func isAppended(pkg *blocking.Package, use inspector.Cursor, v *types.Var) bool {
+	call, ok := use.Parent().Node().(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	assign, ok := use.Parent().Parent().Node().(*ast.AssignStmt)
+	return ok && len(assign.Lhs) == 1 && pkg.Variable(assign.Lhs[0]) == v && pkg.SelfAppend(v, blocking.Def{Value: call}) != nil
+}
+
+func growsTensors(pkg *blocking.Package, call *ast.CallExpr, f *blocking.Func, l *blocking.Loop) bool {
+	for _, e := range call.Args[1:] {
+		if blocking.IsTensor(pkg.Info.TypeOf(e)) && pkg.Fresh(e, f, l) {
+			return true
+		}
+	}
+	return false
+}
+
+// isCut reports whether v is assigned anything else than itself with more
+// elements, in the loop or, if it is not local, anywhere; or if the loop makes
+// it anew.
+func isCut(pkg *blocking.Package, v *types.Var, l *blocking.Loop) bool {
+	local := !v.IsField() && v.Parent() != pkg.Pass.Pkg.Scope()
+	if local && l.Declares(v) {
+		return true
+	}
+	for _, d := range pkg.Defs[v] {
+		if pkg.SelfAppend(v, d) == nil && (!local || pkg.Contains(l, d.In, d.Pos)) {
+			return true
+		}
+	}
+	return false
+}
+
+// isEndless reports whether l ends only when a channel is closed, a context
+// ends, something is received, or when something fails.
+func isEndless(f *blocking.Func, l *blocking.Loop) bool {
+	fl := f.Flow()
+	switch s := l.Stmt.(type) {
+	case *ast.ForStmt:
+		if s.Cond != nil && !asksContext(f.Package, s.Cond) {
+			return false
+		}
+	case *ast.RangeStmt:
+		if _, ok := f.Package.Info.TypeOf(s.X).Underlying().(*types.Chan); !ok {
+			return false
+		}
+	default:
+		return false
+	}
+	for at := range l.Blocks {
+		for _, s := range fl.Blocks[at].Succs {
+			if !l.Blocks[s.Index] && !endsFromOutside(f, l, fl.Blocks[at], s) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// endsFromOutside reports whether the edge, which leaves l, is that of the loop's
+// own condition, of a case of a select statement, or of a failure.
+func endsFromOutside(f *blocking.Func, l *blocking.Loop, from, to *cfg.Block) bool {
+	_, overChan := l.Stmt.(*ast.RangeStmt)
+	if overChan && from.Index == l.Head || to.Kind == cfg.KindSelectCaseBody || to.Kind == cfg.KindSelectAfterCase {
+		return true
+	}
+	if len(from.Succs) != 2 || len(from.Nodes) == 0 {
+		return false
+	}
+	e, ok := from.Nodes[len(from.Nodes)-1].(ast.Expr)
+	holds := from.Succs[0] == to
+	return ok && (asksContext(f.Package, e) || f.Package.IsFailure(e, holds) || isClosed(f.Package, e, holds))
+}
+
+// isClosed recognises !ok where x, ok := <-channel.
+func isClosed(pkg *blocking.Package, e ast.Expr, holds bool) bool {
+	e = ast.Unparen(e)
+	if u, ok := e.(*ast.UnaryExpr); ok && u.Op == token.NOT {
+		e, holds = ast.Unparen(u.X), !holds
+	}
+	v := pkg.Local(e)
+	if v == nil || holds {
+		return false
+	}
+	return !slices.ContainsFunc(pkg.Defs[v], func(d blocking.Def) bool {
+		u, ok := ast.Unparen(syntax.OrNil(d.Value)).(*ast.UnaryExpr)
+		return !ok || u.Op != token.ARROW || d.Index != 1
+	})
+}
+
+// asksContext recognises ctx.Err() == nil and its like.
+func asksContext(pkg *blocking.Package, e ast.Expr) bool {
+	b, ok := ast.Unparen(e).(*ast.BinaryExpr)
+	if !ok {
+		return false
+	}
+	for _, side := range []ast.Expr{b.X, b.Y} {
+		if c := pkg.Calls[syntax.AsCall(side)]; c != nil && c.Callee != nil && c.Callee.FullName() == "(context.Context).Err" {
+			return true
+		}
+	}
+	return false
 }

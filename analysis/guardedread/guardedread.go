@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/lint"
+	"github.com/asyncgen/asyncgen/analysis/sites"
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ast/edge"
 	"golang.org/x/tools/go/ast/inspector"
@@ -19,24 +21,24 @@ var doc string
 // Analyzer is rule AT008.
 var Analyzer = rule.Analyzer()
 
-var rule = &blocking.Rule{ID: "AT008", Package: "guardedread", Doc: doc, Fixes: true, Rewritten: true, Check: check}
+var rule = &lint.Rule{ID: "AT008", Package: "guardedread", Doc: doc, Fixes: true, Rewritten: true, Requires: []*analysis.Analyzer{sites.Analyzer}, Check: check}
 
-func check(p *blocking.Pass) {
+func check(p *lint.Pass) {
 	moves := make(map[*blocking.Loop][]move)
-	for _, s := range p.Sites {
-		if s.Pattern() == blocking.Seldom {
+	for _, s := range sites.Of(p) {
+		if s.Pattern() == sites.Seldom {
 			if m, ok := sink(p, s); ok {
 				moves[s.Loop] = append(moves[s.Loop], m)
 			}
 		}
 	}
-	for _, s := range p.Sites {
-		if s.Pattern() != blocking.Seldom {
+	for _, s := range sites.Of(p) {
+		if s.Pattern() != sites.Seldom {
 			continue
 		}
 		fixes := combine(moves[s.Loop])
 		delete(moves, s.Loop) // the first finding has the fix of them all
-		p.Report(blocking.Warning, analysis.Diagnostic{
+		p.Report(lint.Warning, analysis.Diagnostic{
 			Pos:            s.Call.Pos(),
 			End:            s.Call.End(),
 			Message:        "blocking read in loop: " + s.Name + " waits for the device in each iteration, but its value is used in few; read it where it is used",
@@ -74,7 +76,7 @@ func combine(moves []move) []analysis.SuggestedFix {
 
 // sink moves the statement "v := x.Item()" into the if statement that alone
 // uses v, if that is safe; see doc.go.
-func sink(p *blocking.Pass, s *blocking.Site) (move, bool) {
+func sink(p *lint.Pass, s *sites.Site) (move, bool) {
 	if s.Timed || s.Cur.ParentEdgeKind() != edge.AssignStmt_Rhs {
 		return move{}, false
 	}
@@ -118,7 +120,7 @@ func sink(p *blocking.Pass, s *blocking.Site) (move, bool) {
 // target returns the if statement, among the statements after stmt, whose
 // body alone uses value, or nil if there is none or if a statement before it
 // assigns the tensor.
-func target(p *blocking.Pass, stmt inspector.Cursor, value *types.Var, tensor types.Object) *ast.IfStmt {
+func target(p *lint.Pass, stmt inspector.Cursor, value *types.Var, tensor types.Object) *ast.IfStmt {
 	var guard *ast.IfStmt
 	for next, ok := stmt.NextSibling(); ok; next, ok = next.NextSibling() {
 		uses, inBody := count(p, next, value)
@@ -144,7 +146,7 @@ func target(p *blocking.Pass, stmt inspector.Cursor, value *types.Var, tensor ty
 
 // count counts the uses of v below cur, and those in the body if cur is an if
 // statement.
-func count(p *blocking.Pass, cur inspector.Cursor, v *types.Var) (all, inBody int) {
+func count(p *lint.Pass, cur inspector.Cursor, v *types.Var) (all, inBody int) {
 	ifStmt, _ := cur.Node().(*ast.IfStmt)
 	for c := range cur.Preorder((*ast.Ident)(nil)) {
 		id := c.Node().(*ast.Ident)
@@ -160,7 +162,7 @@ func count(p *blocking.Pass, cur inspector.Cursor, v *types.Var) (all, inBody in
 }
 
 // assigns reports whether the statement at cur may assign v.
-func assigns(p *blocking.Pass, cur inspector.Cursor, v types.Object) bool {
+func assigns(p *lint.Pass, cur inspector.Cursor, v types.Object) bool {
 	for c := range cur.Preorder((*ast.Ident)(nil)) {
 		if p.TypesInfo.Uses[c.Node().(*ast.Ident)] == v && changes(c) {
 			return true
@@ -180,7 +182,7 @@ func changes(c inspector.Cursor) bool {
 	return false
 }
 
-func assignsHeader(p *blocking.Pass, n *ast.IfStmt, v types.Object) bool {
+func assignsHeader(p *lint.Pass, n *ast.IfStmt, v types.Object) bool {
 	found := false
 	for _, part := range []ast.Node{n.Init, n.Cond} {
 		if part == nil || part == ast.Stmt(nil) {
@@ -201,7 +203,7 @@ func assignsHeader(p *blocking.Pass, n *ast.IfStmt, v types.Object) bool {
 
 // start returns where the first statement of a block begins, or the comment
 // above it.
-func start(p *blocking.Pass, block *ast.BlockStmt) token.Pos {
+func start(p *lint.Pass, block *ast.BlockStmt) token.Pos {
 	first := block.List[0].Pos()
 	for _, g := range p.FileOf(first).Comments {
 		if block.Lbrace < g.Pos() && g.Pos() < first {
@@ -215,11 +217,11 @@ func start(p *blocking.Pass, block *ast.BlockStmt) token.Pos {
 
 // line returns the line that a statement has for itself, and what is on it:
 // the statement and perhaps a comment.
-func line(p *blocking.Pass, n ast.Node) (from, to token.Pos, text string, ok bool) {
+func line(p *lint.Pass, n ast.Node) (from, to token.Pos, text string, ok bool) {
 	f := p.Fset.File(n.Pos())
 	src, err := p.ReadFile(f.Name())
-	at := blocking.LineOf(f, n.Pos())
-	if err != nil || at != blocking.LineOf(f, n.End()) || at >= f.LineCount() {
+	at := lint.LineOf(f, n.Pos())
+	if err != nil || at != lint.LineOf(f, n.End()) || at >= f.LineCount() {
 		return 0, 0, "", false
 	}
 	from, to = f.LineStart(at), f.LineStart(at+1)

@@ -3,7 +3,8 @@ package hiddenloop
 import (
 	_ "embed"
 
-	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/lint"
+	"github.com/asyncgen/asyncgen/analysis/sites"
 	"golang.org/x/tools/go/analysis"
 )
 
@@ -13,11 +14,11 @@ var doc string
 // Analyzer is rule AT012.
 var Analyzer = rule.Analyzer()
 
-var rule = &blocking.Rule{ID: "AT012", Package: "hiddenloop", Doc: doc, Rewritten: true, Check: check}
+var rule = &lint.Rule{ID: "AT012", Package: "hiddenloop", Doc: doc, Rewritten: true, Requires: []*analysis.Analyzer{sites.Analyzer}, Check: check}
 
-func check(p *blocking.Pass) {
-	for _, s := range p.Sites {
-		if s.Pattern() != blocking.Hidden {
+func check(p *lint.Pass) {
+	for _, s := range sites.Of(p) {
+		if s.Pattern() != sites.Hidden {
 			continue
 		}
 		remedy := "each time; keep or yield the tensor and read it later"

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/lint"
+	"github.com/asyncgen/asyncgen/analysis/sites"
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ast/edge"
 )
@@ -19,13 +21,13 @@ var doc string
 // Analyzer is rule AT002.
 var Analyzer = rule.Analyzer()
 
-var rule = &blocking.Rule{ID: "AT002", Package: "lastread", Doc: doc, Fixes: true, Rewritten: true, Check: check}
+var rule = &lint.Rule{ID: "AT002", Package: "lastread", Doc: doc, Fixes: true, Rewritten: true, Requires: []*analysis.Analyzer{sites.Analyzer}, Check: check}
 
-func check(p *blocking.Pass) {
+func check(p *lint.Pass) {
 	moved := make(map[*blocking.Loop][]move)
-	first := make(map[*blocking.Loop]*blocking.Site)
-	for _, s := range p.Sites {
-		if s.Pattern() != blocking.LastWins {
+	first := make(map[*blocking.Loop]*sites.Site)
+	for _, s := range sites.Of(p) {
+		if s.Pattern() != sites.LastWins {
 			continue
 		}
 		if first[s.Loop] == nil {
@@ -35,8 +37,8 @@ func check(p *blocking.Pass) {
 			moved[s.Loop] = append(moved[s.Loop], m)
 		}
 	}
-	for _, s := range p.Sites {
-		if s.Pattern() != blocking.LastWins {
+	for _, s := range sites.Of(p) {
+		if s.Pattern() != sites.LastWins {
 			continue
 		}
 		var fixes []analysis.SuggestedFix
@@ -62,7 +64,7 @@ type move struct {
 }
 
 // moveOut plans the move of a read, if it is safe; see doc.go.
-func moveOut(p *blocking.Pass, s *blocking.Site) (move, bool) {
+func moveOut(p *lint.Pass, s *sites.Site) (move, bool) {
 	assign := s.Assigns()
 	sel, ok := ast.Unparen(s.Call.Fun).(*ast.SelectorExpr)
 	if !ok || sel.X != s.Operand || len(s.Call.Args) > 0 || s.Timed || assign == nil || !leavesAtEnd(p, s) {
@@ -90,7 +92,7 @@ func moveOut(p *blocking.Pass, s *blocking.Site) (move, bool) {
 
 // declaresAny reports whether the loop declares something that e mentions
 // outside of one of its operands.
-func declaresAny(p *blocking.Pass, loop ast.Stmt, e, operand ast.Expr) bool {
+func declaresAny(p *lint.Pass, loop ast.Stmt, e, operand ast.Expr) bool {
 	found := false
 	ast.Inspect(e, func(n ast.Node) bool {
 		if n == operand {
@@ -107,7 +109,7 @@ func declaresAny(p *blocking.Pass, loop ast.Stmt, e, operand ast.Expr) bool {
 
 // leavesAtEnd reports whether what comes after the loop runs whenever somebody
 // can look at the variable that s assigns.
-func leavesAtEnd(p *blocking.Pass, s *blocking.Site) bool {
+func leavesAtEnd(p *lint.Pass, s *sites.Site) bool {
 	loop, ok := p.CursorOf(s.Loop.Stmt)
 	if !ok || loop.ParentEdgeKind() != edge.BlockStmt_List && loop.ParentEdgeKind() != edge.CaseClause_Body && loop.ParentEdgeKind() != edge.CommClause_Body {
 		return false // it has a label
@@ -125,7 +127,7 @@ func leavesAtEnd(p *blocking.Pass, s *blocking.Site) bool {
 }
 
 // spell writes a type as the file at pos has to.
-func spell(p *blocking.Pass, t types.Type, pos token.Pos) (string, bool) {
+func spell(p *lint.Pass, t types.Type, pos token.Pos) (string, bool) {
 	ok := true
 	text := types.TypeString(t, func(pkg *types.Package) string {
 		if pkg == p.Pkg {
@@ -154,7 +156,7 @@ func spell(p *blocking.Pass, t types.Type, pos token.Pos) (string, bool) {
 }
 
 // combine makes one fix of all the moves out of a loop.
-func combine(p *blocking.Pass, loop ast.Stmt, moves []move) []analysis.SuggestedFix {
+func combine(p *lint.Pass, loop ast.Stmt, moves []move) []analysis.SuggestedFix {
 	if len(moves) == 0 {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/lint"
 	"golang.org/x/tools/go/analysis"
 )
 
@@ -15,12 +16,12 @@ var doc string
 // Analyzer is rule AT011.
 var Analyzer = rule.Analyzer()
 
-var rule = &blocking.Rule{ID: "AT011", Package: "lockedread", Doc: doc, Check: check}
+var rule = &lint.Rule{ID: "AT011", Package: "lockedread", Doc: doc, Check: check}
 
-func check(p *blocking.Pass) {
+func check(p *lint.Pass) {
 	for _, f := range p.Funcs {
-		for _, w := range f.LockedWaits() {
-			p.Report(blocking.Warning, analysis.Diagnostic{
+		for _, w := range lockedWaits(f) {
+			p.Report(lint.Warning, analysis.Diagnostic{
 				Pos: w.Call.Expr.Pos(),
 				End: w.Call.Expr.End(),
 				Message: "wait under lock: " + w.Name + " waits for the device" + chain(w.Chain) + " while " + types.ExprString(w.Mutex) +

@@ -4,7 +4,8 @@ import (
 	_ "embed"
 	"strings"
 
-	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/lint"
+	"github.com/asyncgen/asyncgen/analysis/sites"
 	"golang.org/x/tools/go/analysis"
 )
 
@@ -14,11 +15,11 @@ var doc string
 // Analyzer is rule AT010.
 var Analyzer = rule.Analyzer()
 
-var rule = &blocking.Rule{ID: "AT010", Package: "loopcall", Doc: doc, Check: check}
+var rule = &lint.Rule{ID: "AT010", Package: "loopcall", Doc: doc, Requires: []*analysis.Analyzer{sites.Analyzer}, Check: check}
 
-func check(p *blocking.Pass) {
-	for _, s := range p.Sites {
-		if s.Pattern() != blocking.Calling {
+func check(p *lint.Pass) {
+	for _, s := range sites.Of(p) {
+		if s.Pattern() != sites.Calling {
 			continue
 		}
 		var chain []string

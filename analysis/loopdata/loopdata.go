@@ -2,9 +2,14 @@ package loopdata
 
 import (
 	_ "embed"
+	"go/ast"
 	"go/types"
+	"slices"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/lint"
+	"github.com/asyncgen/asyncgen/analysis/sites"
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"golang.org/x/tools/go/analysis"
 )
 
@@ -14,14 +19,14 @@ var doc string
 // Analyzer is rule AT025.
 var Analyzer = rule.Analyzer()
 
-var rule = &blocking.Rule{ID: "AT025", Package: "loopdata", Doc: doc, Values: true, Check: check}
+var rule = &lint.Rule{ID: "AT025", Package: "loopdata", Doc: doc, Values: true, Check: check}
 
-func check(p *blocking.Pass) {
+func check(p *lint.Pass) {
 	for _, f := range p.Funcs {
-		for _, r := range f.Remakes() {
-			severity := blocking.Warning
+		for _, r := range remakes(f) {
+			severity := lint.Warning
 			if r.Small {
-				severity = blocking.Info
+				severity = lint.Info
 			}
 			p.Report(severity, analysis.Diagnostic{
 				Pos:     r.Call.Expr.Pos(),
@@ -31,4 +36,62 @@ func check(p *blocking.Pass) {
 			})
 		}
 	}
+}
+
+// A remake is a call in a loop that makes the same tensor in each iteration: of host data, by
+// itself or as a function of the package, or by converting one that the loop doesn't change.
+type remake struct {
+	Call *blocking.Call
+	Loop *blocking.Loop
+	// Small reports whether making it costs next to nothing: one number, or what a
+	// variable begins with that the loop then computes.
+	Small bool
+}
+
+// remakes lists those of f, not of the literals in it.
+func remakes(f *blocking.Func) []remake {
+	var list []remake
+	for _, c := range f.Calls {
+		if c.Away || c.API.Kind != tensorapi.Host && !converts(f.Package, c) && !sites.Makes(f.Package, c.Target) {
+			continue
+		}
+		for l := range f.Package.LoopsAround(f, c.Expr.Pos()) {
+			if l.Blocks != nil && !l.Small && f.Package.Any(l, (*blocking.Call).Enqueues) && !f.Package.IsOuter(l, c) &&
+				f.Package.GuardOf(f, c.Expr.Pos(), l) == blocking.Always && isSameWork(f.Package, c, l) {
+				list = append(list, remake{c, l, c.API.Kind == tensorapi.Host && sites.IsOneNumber(f.Package, c) || isBeginning(f.Package, c, l)})
+			}
+			break
+		}
+	}
+	return list
+}
+
+// converts reports whether c converts the tensor that a variable holds to another type.
+func converts(pkg *blocking.Package, c *blocking.Call) bool {
+	if c.Lib != tensorapi.Ours() || c.Callee.Name() != "As" || c.API.Kind != tensorapi.Op || len(c.Operand(tensorapi.Recv)) == 0 {
+		return false
+	}
+	recv := c.Operand(tensorapi.Recv)[0]
+	return pkg.Local(recv) != nil && blocking.IsTensor(pkg.Info.TypeOf(recv))
+}
+
+// isSameWork reports whether c does the same in each iteration of l.
+func isSameWork(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
+	if c.API.Kind == tensorapi.Op {
+		return sites.IsSame(pkg, c.Operand(tensorapi.Recv)[0], l) && sites.AreSame(pkg, c.Expr.Args, l)
+	}
+	return sites.IsSame(pkg, c.Expr, l)
+}
+
+// isBeginning reports whether c is what a variable begins with in each iteration of l,
+// and something else in it is assigned to the variable: a sum, the state of a network.
+func isBeginning(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
+	for _, defs := range pkg.Defs {
+		if slices.ContainsFunc(defs, func(d blocking.Def) bool { return d.Kind == blocking.DefValue && ast.Unparen(d.Value) == c.Expr }) {
+			return slices.ContainsFunc(defs, func(d blocking.Def) bool {
+				return pkg.Contains(l, d.In, d.Pos) && (d.Kind != blocking.DefValue || ast.Unparen(d.Value) != c.Expr)
+			})
+		}
+	}
+	return false
 }

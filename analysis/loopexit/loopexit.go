@@ -3,7 +3,8 @@ package loopexit
 import (
 	_ "embed"
 
-	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/lint"
+	"github.com/asyncgen/asyncgen/analysis/sites"
 	"golang.org/x/tools/go/analysis"
 )
 
@@ -13,11 +14,11 @@ var doc string
 // Analyzer is rule AT005.
 var Analyzer = rule.Analyzer()
 
-var rule = &blocking.Rule{ID: "AT005", Package: "loopexit", Doc: doc, Check: check}
+var rule = &lint.Rule{ID: "AT005", Package: "loopexit", Doc: doc, Requires: []*analysis.Analyzer{sites.Analyzer}, Check: check}
 
-func check(p *blocking.Pass) {
-	for _, s := range p.Sites {
-		if s.Pattern() != blocking.Steering {
+func check(p *lint.Pass) {
+	for _, s := range sites.Of(p) {
+		if s.Pattern() != sites.Steering {
 			continue
 		}
 		advice := "decide every so many iterations, or one iteration late"

@@ -5,6 +5,8 @@ import (
 	"go/types"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/lint"
+	"github.com/asyncgen/asyncgen/analysis/sites"
 	"golang.org/x/tools/go/analysis"
 )
 
@@ -14,15 +16,15 @@ var doc string
 // Analyzer is rule AT004.
 var Analyzer = rule.Analyzer()
 
-var rule = &blocking.Rule{ID: "AT004", Package: "loopprint", Doc: doc, Rewritten: true, Check: check}
+var rule = &lint.Rule{ID: "AT004", Package: "loopprint", Doc: doc, Rewritten: true, Requires: []*analysis.Analyzer{sites.Analyzer}, Check: check}
 
-func check(p *blocking.Pass) {
-	for _, s := range p.Sites {
-		if s.Pattern() != blocking.Printing {
+func check(p *lint.Pass) {
+	for _, s := range sites.Of(p) {
+		if s.Pattern() != sites.Printing {
 			continue
 		}
 		waits := s.Name + " waits for the device"
-		if s.Kind == blocking.PrintSite {
+		if s.Kind == blocking.WaitPrint {
 			waits = s.Name + " waits for " + types.ExprString(s.Operand)
 		}
 		p.Report(s.Severity(), analysis.Diagnostic{

@@ -3,7 +3,8 @@ package loopread
 import (
 	_ "embed"
 
-	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/lint"
+	"github.com/asyncgen/asyncgen/analysis/sites"
 	"golang.org/x/tools/go/analysis"
 )
 
@@ -13,11 +14,11 @@ var doc string
 // Analyzer is rule AT001.
 var Analyzer = rule.Analyzer()
 
-var rule = &blocking.Rule{ID: "AT001", Package: "loopread", Doc: doc, Rewritten: true, Check: check}
+var rule = &lint.Rule{ID: "AT001", Package: "loopread", Doc: doc, Rewritten: true, Requires: []*analysis.Analyzer{sites.Analyzer}, Check: check}
 
-func check(p *blocking.Pass) {
-	for _, s := range p.Sites {
-		if s.Pattern() != blocking.Reading {
+func check(p *lint.Pass) {
+	for _, s := range sites.Of(p) {
+		if s.Pattern() != sites.Reading {
 			continue
 		}
 		p.Report(s.Severity(), analysis.Diagnostic{
@@ -29,8 +30,8 @@ func check(p *blocking.Pass) {
 	}
 }
 
-func remedy(u blocking.Use) string {
-	if u&^blocking.Printed == blocking.Kept {
+func remedy(u sites.Use) string {
+	if u&^sites.Printed == sites.Kept {
 		return " (its value is only kept); keep the tensors and read them after the loop"
 	}
 	return "; read after the loop, or only every so many iterations"

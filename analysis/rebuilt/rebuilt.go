@@ -4,7 +4,7 @@ import (
 	_ "embed"
 	"go/types"
 
-	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/lint"
 	"golang.org/x/tools/go/analysis"
 )
 
@@ -14,11 +14,11 @@ var doc string
 // Analyzer is rule AT034.
 var Analyzer = rule.Analyzer()
 
-var rule = &blocking.Rule{ID: "AT034", Package: "rebuilt", Doc: doc, Check: check}
+var rule = &lint.Rule{ID: "AT034", Package: "rebuilt", Doc: doc, Check: check}
 
-func check(p *blocking.Pass) {
+func check(p *lint.Pass) {
 	for _, f := range p.Funcs {
-		for _, r := range f.Rebuilds() {
+		for _, r := range rebuilds(f) {
 			d := analysis.Diagnostic{Pos: r.Call.Expr.Pos(), End: r.Call.Expr.End(), Message: types.ExprString(r.Call.Expr.Fun)}
 			if r.Loop != nil {
 				d.Message += " builds the same in each iteration; build it once, before the loop"
@@ -26,7 +26,7 @@ func check(p *blocking.Pass) {
 			} else {
 				d.Message += " defines the same in each call, and what it defines is kept for ever; define it once, in a variable of the package"
 			}
-			p.Report(blocking.Warning, d)
+			p.Report(lint.Warning, d)
 		}
 	}
 }

@@ -3,7 +3,8 @@ package roundtrip
 import (
 	_ "embed"
 
-	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/lint"
+	"github.com/asyncgen/asyncgen/analysis/sites"
 	"golang.org/x/tools/go/analysis"
 )
 
@@ -13,15 +14,15 @@ var doc string
 // Analyzer is rule AT003.
 var Analyzer = rule.Analyzer()
 
-var rule = &blocking.Rule{ID: "AT003", Package: "roundtrip", Doc: doc, Rewritten: true, Check: check}
+var rule = &lint.Rule{ID: "AT003", Package: "roundtrip", Doc: doc, Rewritten: true, Requires: []*analysis.Analyzer{sites.Analyzer}, Check: check}
 
-func check(p *blocking.Pass) {
-	for _, s := range p.Sites {
-		if s.Pattern() != blocking.Returning {
+func check(p *lint.Pass) {
+	for _, s := range sites.Of(p) {
+		if s.Pattern() != sites.Returning {
 			continue
 		}
 		remedy := "use the tensor itself"
-		if s.Uses&^(blocking.Printed|blocking.Computes) != 0 {
+		if s.Uses&^(sites.Printed|sites.Computes) != 0 {
 			remedy += " there, and read what the host keeps after the loop"
 		}
 		p.Report(s.Severity(), analysis.Diagnostic{

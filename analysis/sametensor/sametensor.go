@@ -5,8 +5,12 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
+	"github.com/asyncgen/asyncgen/analysis/lint"
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/types/typeutil"
 )
@@ -17,9 +21,9 @@ var doc string
 // Analyzer is rule AT033.
 var Analyzer = rule.Analyzer()
 
-var rule = &blocking.Rule{ID: "AT033", Package: "sametensor", Doc: doc, Values: true, Check: check}
+var rule = &lint.Rule{ID: "AT033", Package: "sametensor", Doc: doc, Values: true, Check: check}
 
-func check(p *blocking.Pass) {
+func check(p *lint.Pass) {
 	for cur := range p.Preorder((*ast.BinaryExpr)(nil), (*ast.CallExpr)(nil)) {
 		switch n := cur.Node().(type) {
 		case *ast.BinaryExpr:
@@ -30,19 +34,19 @@ func check(p *blocking.Pass) {
 	}
 }
 
-func compare(p *blocking.Pass, n *ast.BinaryExpr) {
+func compare(p *lint.Pass, n *ast.BinaryExpr) {
 	if n.Op != token.EQL && n.Op != token.NEQ || !isTensor(p, n.X) || !isTensor(p, n.Y) {
 		return
 	}
 	x, y := p.MadeBy(n.X), p.MadeBy(n.Y)
-	severity := blocking.Info
+	severity := lint.Info
 	says := "compares two tensors by identity, not by value"
 	switch {
-	case p.IsCellValue(n.X) || p.IsCellValue(n.Y): // which changes when the cell is set
+	case isCellValue(p.Package, n.X, 0) || isCellValue(p.Package, n.Y, 0): // which changes when the cell is set
 		return
-	case disjoint(x, y) || p.MadeInside(x, n.Y) || p.MadeInside(y, n.X) || isCallOf(x, n.X) || isCallOf(y, n.Y),
-		p.JustMade(n.X, n.Y) || p.JustMade(n.Y, n.X):
-		severity = blocking.Warning
+	case disjoint(x, y) || madeInside(p.Package, x, n.Y) || madeInside(p.Package, y, n.X) || isCallOf(x, n.X) || isCallOf(y, n.Y),
+		justMade(p.Package, n.X, n.Y) || justMade(p.Package, n.Y, n.X):
+		severity = lint.Warning
 		says = "compares two tensors that are never the same one"
 	}
 	p.Report(severity, analysis.Diagnostic{
@@ -53,7 +57,7 @@ func compare(p *blocking.Pass, n *ast.BinaryExpr) {
 }
 
 // isTensor reports whether e is a tensor, and not nil.
-func isTensor(p *blocking.Pass, e ast.Expr) bool {
+func isTensor(p *lint.Pass, e ast.Expr) bool {
 	tv := p.TypesInfo.Types[e]
 	return !tv.IsNil() && blocking.IsTensor(tv.Type)
 }
@@ -79,14 +83,91 @@ func isCallOf(calls []*ast.CallExpr, e ast.Expr) bool {
 	return len(calls) == 1 && ast.Unparen(e) == calls[0]
 }
 
-func deepEqual(p *blocking.Pass, n *ast.CallExpr) {
+func deepEqual(p *lint.Pass, n *ast.CallExpr) {
 	fn, ok := typeutil.Callee(p.TypesInfo, n).(*types.Func)
-	if !ok || fn.FullName() != "reflect.DeepEqual" || len(n.Args) != 2 || !p.HoldsTensor(n.Args[0]) || !p.HoldsTensor(n.Args[1]) {
+	if !ok || fn.FullName() != "reflect.DeepEqual" || len(n.Args) != 2 || !holdsTensor(p.Package, n.Args[0]) || !holdsTensor(p.Package, n.Args[1]) {
 		return
 	}
-	p.Report(blocking.Warning, analysis.Diagnostic{
+	p.Report(lint.Warning, analysis.Diagnostic{
 		Pos:     n.Pos(),
 		End:     n.End(),
 		Message: types.ExprString(n.Fun) + " compares how tensors are kept, not their values; compare elements with Eq, or what they are read as",
 	})
+}
+
+// holdsTensor reports whether e is a tensor or contains some, in elements, fields
+// or what it points to.
+func holdsTensor(pkg *blocking.Package, e ast.Expr) bool {
+	tv := pkg.Info.Types[e]
+	return tv.Type != nil && !tv.IsNil() && pkg.HoldsTensors(tv.Type)
+}
+
+// isCellValue reports whether e is what a cell holds, or a local variable that is only ever set to that.
+func isCellValue(pkg *blocking.Package, e ast.Expr, depth int) bool {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.CallExpr:
+		c := pkg.Calls[e]
+		return c != nil && c.API.Kind == tensorapi.Value
+	case *ast.Ident:
+		v, ok := pkg.Info.Uses[e].(*types.Var)
+		if !ok || v.IsField() || len(pkg.Defs[v]) == 0 || depth > 4 {
+			return false
+		}
+		return !slices.ContainsFunc(pkg.Defs[v], func(d blocking.Def) bool { return d.Kind != blocking.DefValue || !isCellValue(pkg, d.Value, depth+1) })
+	}
+	return false
+}
+
+// madeInside reports whether param is a parameter that is never assigned and the
+// calls, which make tensors, are in its function: what was passed is older than
+// what they make.
+func madeInside(pkg *blocking.Package, calls []*ast.CallExpr, param ast.Expr) bool {
+	id, ok := ast.Unparen(param).(*ast.Ident)
+	if !ok || len(calls) == 0 || len(pkg.Funcs) == 0 {
+		return false
+	}
+	v, ok := pkg.Info.Uses[id].(*types.Var)
+	if !ok || len(pkg.Defs[v]) > 0 {
+		return false
+	}
+	p, ok := pkg.Params[v]
+	return ok && !slices.ContainsFunc(calls, func(call *ast.CallExpr) bool {
+		for f := range pkg.Calls[call].In.In() {
+			if f == p.Of {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// justMade reports whether x is a variable that the statements before it, in the same
+// list, have made a tensor for, and y is a variable that is not assigned since: what it
+// holds is older.
+func justMade(pkg *blocking.Package, x, y ast.Expr) bool {
+	v, w := pkg.Local(x), pkg.Local(y)
+	if v == nil || w == nil || len(pkg.Defs[v]) != 1 || pkg.Defs[v][0].Kind != blocking.DefValue {
+		return false
+	}
+	made := pkg.Defs[v][0]
+	if pkg.MadeBy(made.Value) == nil || syntax.IsIdent(made.Value) || made.In == nil {
+		return false
+	}
+	cur, ok := pkg.Cursor(x.Pos())
+	if !ok || pkg.FuncAt(cur) != made.In {
+		return false
+	}
+	fl := made.In.Flow()
+	if !fl.Dominates(fl.BlockAt(made.Pos), fl.BlockAt(x.Pos())) {
+		return false
+	}
+	return !slices.ContainsFunc(pkg.Defs[w], func(d blocking.Def) bool {
+		return d.In != made.In || d.Kind != blocking.DefValue || made.Pos <= d.Pos && d.Pos < x.Pos() || !sameLoop(pkg, made.In, made.Pos, x.Pos())
+	})
+}
+
+// sameLoop reports whether two places of f are in the same loops.
+func sameLoop(pkg *blocking.Package, f *blocking.Func, x, y token.Pos) bool {
+	fl := f.Flow()
+	return !slices.ContainsFunc(fl.Loops, func(l *blocking.Loop) bool { return l.Blocks[fl.BlockAt(x)] != l.Blocks[fl.BlockAt(y)] })
 }

@@ -6,6 +6,7 @@ import (
 	"go/types"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/lint"
 	"golang.org/x/tools/go/analysis"
 )
 
@@ -15,15 +16,15 @@ var doc string
 // Analyzer is rule AT020.
 var Analyzer = rule.Analyzer()
 
-var rule = &blocking.Rule{ID: "AT020", Package: "timing", Doc: doc, Fixes: true, InTests: true, Clocks: true, Check: check}
+var rule = &lint.Rule{ID: "AT020", Package: "timing", Doc: doc, Fixes: true, InTests: true, Clocks: true, Check: check}
 
-func check(p *blocking.Pass) {
+func check(p *lint.Pass) {
 	for _, f := range p.Funcs {
-		for _, c := range f.Clocks() {
+		for _, c := range clocks(f) {
 			if saysSo(c) {
 				continue
 			}
-			p.Report(blocking.Warning, analysis.Diagnostic{
+			p.Report(lint.Warning, analysis.Diagnostic{
 				Pos:     c.Call.Pos(),
 				End:     c.Call.End(),
 				Message: message(c),
@@ -38,7 +39,7 @@ func check(p *blocking.Pass) {
 	}
 }
 
-func message(c blocking.Clock) string {
+func message(c clock) string {
 	const work = " the time it took to enqueue the work, not to do it; wait "
 	switch {
 	case c.Inside:
@@ -51,9 +52,9 @@ func message(c blocking.Clock) string {
 
 // saysSo reports whether the text around the clock says that the time of
 // enqueueing is meant.
-func saysSo(c blocking.Clock) bool {
-	words := c.Fn.Name()
-	if stmt, ok := blocking.Statement(c.Cur); ok {
+func saysSo(c clock) bool {
+	words := c.Fn.Outermost().Name
+	if stmt, ok := lint.Statement(c.Cur); ok {
 		ast.Inspect(stmt.Node(), func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.Ident:
@@ -68,15 +69,15 @@ func saysSo(c blocking.Clock) bool {
 }
 
 // wait inserts a wait for all work before the statement that reads the clock.
-func wait(p *blocking.Pass, c blocking.Clock) []analysis.SuggestedFix {
+func wait(p *lint.Pass, c clock) []analysis.SuggestedFix {
 	if !c.Read.IsValid() {
 		return nil
 	}
 	cur, ok := p.Cursor(c.Read)
-	if !ok || c.Fn.InLoop(c.Read) {
+	if !ok || inLoop(c.Fn, c.Read) {
 		return nil
 	}
-	stmt, ok := blocking.Statement(cur)
+	stmt, ok := lint.Statement(cur)
 	if !ok {
 		return nil
 	}

@@ -5,11 +5,14 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/lint"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ast/edge"
+	"golang.org/x/tools/go/ast/inspector"
 )
 
 //go:embed doc.go
@@ -18,16 +21,16 @@ var doc string
 // Analyzer is rule AT030.
 var Analyzer = rule.Analyzer()
 
-var rule = &blocking.Rule{ID: "AT030", Package: "unusedread", Doc: doc, Fixes: true, Check: check}
+var rule = &lint.Rule{ID: "AT030", Package: "unusedread", Doc: doc, Fixes: true, Check: check}
 
-func check(p *blocking.Pass) {
+func check(p *lint.Pass) {
 	for _, f := range p.Funcs {
-		for _, c := range f.Calls() {
-			if c.API().Kind != tensorapi.Read || c.IsAway() || !returnsValue(c) || !isUnused(p, c) || isTried(f) {
+		for _, c := range f.Calls {
+			if c.API.Kind != tensorapi.Read || c.Away || !returnsValue(c) || !isUnused(p, c) || isTried(f) {
 				continue
 			}
 			call := types.ExprString(c.Expr)
-			p.Report(blocking.Warning, analysis.Diagnostic{
+			p.Report(lint.Warning, analysis.Diagnostic{
 				Pos:            c.Expr.Pos(),
 				End:            c.Expr.End(),
 				Message:        "value of " + call + " is not used, only waited for; call " + waiter(p, c) + " if the wait is wanted",
@@ -61,7 +64,7 @@ func isTried(f *blocking.Func) bool {
 
 // isUnused reports whether nothing looks at the value that c reads. The error
 // that some reads return beside it does not count.
-func isUnused(p *blocking.Pass, c *blocking.Call) bool {
+func isUnused(p *lint.Pass, c *blocking.Call) bool {
 	cur := c.Value()
 	up := cur.Parent()
 	switch n := up.Node().(type) {
@@ -87,7 +90,7 @@ func isBlank(e ast.Expr) bool {
 
 // onlyBlanked reports whether lhs is a local variable that is only used to be
 // assigned to the blank identifier, and to be assigned.
-func onlyBlanked(p *blocking.Pass, lhs ast.Expr) bool {
+func onlyBlanked(p *lint.Pass, lhs ast.Expr) bool {
 	id, ok := lhs.(*ast.Ident)
 	if !ok {
 		return false
@@ -96,7 +99,7 @@ func onlyBlanked(p *blocking.Pass, lhs ast.Expr) bool {
 	if !ok {
 		return false
 	}
-	uses, local := p.UsesOf(v)
+	uses, local := localUses(p.Package, v)
 	for _, c := range uses {
 		kind, i := c.ParentEdge()
 		assign, ok := c.Parent().Node().(*ast.AssignStmt)
@@ -112,7 +115,7 @@ func onlyBlanked(p *blocking.Pass, lhs ast.Expr) bool {
 }
 
 // waiter is how to call what waits and does not read: "y.Wait()".
-func waiter(p *blocking.Pass, c *blocking.Call) string {
+func waiter(p *lint.Pass, c *blocking.Call) string {
 	operand, method := waitMethod(p, c)
 	switch {
 	case method == "":
@@ -125,8 +128,8 @@ func waiter(p *blocking.Pass, c *blocking.Call) string {
 
 // waitMethod returns the tensor that c reads and the name of its method that
 // waits: one that takes a context if the read does. There may be none.
-func waitMethod(p *blocking.Pass, c *blocking.Call) (operand ast.Expr, method string) {
-	list := c.Operand(c.API().Arg)
+func waitMethod(p *lint.Pass, c *blocking.Call) (operand ast.Expr, method string) {
+	list := c.Operand(c.API.Arg)
 	if len(list) != 1 {
 		return nil, ""
 	}
@@ -151,7 +154,7 @@ func takesContext(c *blocking.Call) bool {
 }
 
 // wait replaces the statement with one that waits for the tensor.
-func wait(p *blocking.Pass, c *blocking.Call) []analysis.SuggestedFix {
+func wait(p *lint.Pass, c *blocking.Call) []analysis.SuggestedFix {
 	operand, method := waitMethod(p, c)
 	stmt := c.Value().Parent().Node()
 	if method == "" || p.HasComment(stmt.Pos(), stmt.End()) {
@@ -165,7 +168,7 @@ func wait(p *blocking.Pass, c *blocking.Call) []analysis.SuggestedFix {
 	switch {
 	case method == "WaitContext":
 		text, ok = waitContext(p, c, tensor)
-	case len(c.Expr.Args) == 0, c.API().Arg >= 0 && len(c.Expr.Args) == 1:
+	case len(c.Expr.Args) == 0, c.API.Arg >= 0 && len(c.Expr.Args) == 1:
 		text, ok = waitOrFail(p, c, tensor)
 	default:
 		return nil // operands of its own
@@ -180,7 +183,7 @@ func wait(p *blocking.Pass, c *blocking.Call) []analysis.SuggestedFix {
 }
 
 // waitContext is the statement around c with a call of WaitContext instead.
-func waitContext(p *blocking.Pass, c *blocking.Call, tensor string) (string, bool) {
+func waitContext(p *lint.Pass, c *blocking.Call, tensor string) (string, bool) {
 	if len(c.Expr.Args) != 1 {
 		return "", false
 	}
@@ -202,8 +205,8 @@ func waitContext(p *blocking.Pass, c *blocking.Call, tensor string) (string, boo
 // waitOrFail is a call of Wait instead of the statement around c, and what hands the
 // error on: a return of it where the function returns an error, and in a program, as
 // the read did, a panic. A library has to say by itself what it does with an error.
-func waitOrFail(p *blocking.Pass, c *blocking.Call, tensor string) (string, bool) {
-	stmt, ok := blocking.Statement(c.Cursor())
+func waitOrFail(p *lint.Pass, c *blocking.Call, tensor string) (string, bool) {
+	stmt, ok := lint.Statement(c.Cur)
 	if !ok || stmt != c.Value().Parent() {
 		return "", false
 	}
@@ -226,8 +229,8 @@ func waitOrFail(p *blocking.Pass, c *blocking.Call, tensor string) (string, bool
 
 // returnError is a return statement for the function around c: zeros, and err last. It reports
 // false if the last result is no error, or the zeros are not easily written.
-func returnError(p *blocking.Pass, c *blocking.Call) (string, bool) {
-	sig := c.Func().Signature()
+func returnError(p *lint.Pass, c *blocking.Call) (string, bool) {
+	sig := c.In.Sig
 	n := sig.Results().Len()
 	if n == 0 || !types.Identical(sig.Results().At(n-1).Type(), types.Universe.Lookup("error").Type()) {
 		return "", false
@@ -245,7 +248,7 @@ func returnError(p *blocking.Pass, c *blocking.Call) (string, bool) {
 
 // zeroOf is what a failing function returns for a result: what it has been set to, if
 // it has a name that means it at pos, else the zero value.
-func zeroOf(p *blocking.Pass, result *types.Var, pos token.Pos) (string, bool) {
+func zeroOf(p *lint.Pass, result *types.Var, pos token.Pos) (string, bool) {
 	if name := result.Name(); name != "" && name != "_" {
 		_, obj := p.Pkg.Scope().Innermost(pos).LookupParent(name, pos)
 		return name, obj == result && name != "err"
@@ -273,4 +276,27 @@ func zeroOf(p *blocking.Pass, result *types.Var, pos token.Pos) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// localUses lists the identifiers that refer to v, a local variable and no result:
+// nobody else can look at what it holds.
+func localUses(pkg *blocking.Package, v *types.Var) (uses []inspector.Cursor, local bool) {
+	scope := v.Parent()
+	if v.IsField() || scope == nil || scope == pkg.Pass.Pkg.Scope() {
+		return nil, false
+	}
+	cur, ok := pkg.Cursor(v.Pos())
+	if !ok {
+		return nil, false
+	}
+	f := pkg.FuncAt(cur)
+	if f == nil {
+		return nil, false
+	}
+	for i := range f.Sig.Results().Len() {
+		if f.Sig.Results().At(i) == v {
+			return nil, false
+		}
+	}
+	return slices.Collect(f.Package.UsesOf(v, f)), true
 }

@@ -4,7 +4,8 @@ import (
 	_ "embed"
 	"go/types"
 
-	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/lint"
+	"github.com/asyncgen/asyncgen/analysis/sites"
 	"golang.org/x/tools/go/analysis"
 )
 
@@ -14,12 +15,12 @@ var doc string
 // Analyzer is rule AT026.
 var Analyzer = rule.Analyzer()
 
-var rule = &blocking.Rule{ID: "AT026", Package: "valueshape", Doc: doc, Rewritten: true, Check: check}
+var rule = &lint.Rule{ID: "AT026", Package: "valueshape", Doc: doc, Rewritten: true, Requires: []*analysis.Analyzer{sites.Analyzer}, Check: check}
 
-func check(p *blocking.Pass) {
-	for _, s := range p.Sites {
-		severity := blocking.Info
-		if s.Pattern() == blocking.Sizing {
+func check(p *lint.Pass) {
+	for _, s := range sites.Of(p) {
+		severity := lint.Info
+		if s.Pattern() == sites.Sizing {
 			severity = s.Severity() // no other rule speaks of the wait
 		}
 		for _, size := range s.Sizes() {

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/asyncgen/asyncgen/analysis"
-	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/lint"
 )
 
 // vetFlags are the flags of vet.
@@ -59,7 +59,7 @@ func (v *vetFlags) problem() string {
 			forms++
 		}
 	}
-	if _, err := blocking.ParseSeverity(v.severity); err != nil {
+	if _, err := lint.ParseSeverity(v.severity); err != nil {
 		return fmt.Sprintf("severity %q: %v", v.severity, err)
 	}
 	switch {
@@ -226,9 +226,9 @@ func (v *vetFlags) find(ctx context.Context, e *env, cfg analysis.Config) ([]ana
 // shown returns the findings of the severity that is asked for. If that hides all of
 // them, it says so.
 func (v *vetFlags) shown(e *env, findings []analysis.Finding) []analysis.Finding {
-	hidden := make(map[blocking.Severity]int)
+	hidden := make(map[lint.Severity]int)
 	shown := slices.DeleteFunc(findings, func(f analysis.Finding) bool {
-		hides := !f.Severity.Reaches(blocking.Severity(v.severity))
+		hides := !f.Severity.Reaches(lint.Severity(v.severity))
 		if hides {
 			hidden[f.Severity]++
 		}
@@ -237,7 +237,7 @@ func (v *vetFlags) shown(e *env, findings []analysis.Finding) []analysis.Finding
 	if len(shown) > 0 {
 		return shown
 	}
-	for _, s := range []blocking.Severity{blocking.Warning, blocking.Info} {
+	for _, s := range []lint.Severity{lint.Warning, lint.Info} {
 		if n := hidden[s]; n > 0 {
 			fmt.Fprintf(e.stderr, "asyncgen: vet: nothing of severity %s; -severity=%s shows %d of severity %s\n", v.severity, s, n, s)
 		}
@@ -333,12 +333,12 @@ func (v *vetFlags) print(e *env, findings []analysis.Finding) error {
 	return analysis.WriteSARIF(e.stdout, root, ownVersion(), findings)
 }
 
-func isRule(id string) bool { return blocking.RuleOf(id) != nil }
+func isRule(id string) bool { return lint.RuleOf(id) != nil }
 
 // listRules prints the table of rules with what the settings for this folder make of
 // each.
 func listRules(e *env) int {
-	set, err := blocking.SettingsAbove(".")
+	set, err := lint.SettingsAbove(".")
 	if err != nil {
 		return e.trouble("vet: %v", err)
 	}

@@ -4,6 +4,7 @@ package asyncrt
 import (
 	"time"
 
+	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
@@ -14,9 +15,9 @@ func Try(f func()) error { return nil }
 
 type Timer struct{}
 
-func StartTimer() *Timer             { return nil }
-func (t *Timer) Stop()               {}
-func (t *Timer) Wait() time.Duration { return 0 }
+func StartTimer(devices ...device.Device) *Timer { return nil }
+func (t *Timer) Stop()                           {}
+func (t *Timer) Wait() time.Duration             { return 0 }
 
 type Later[S any] struct{ _ S }
 

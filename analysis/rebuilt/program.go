@@ -1,4 +1,4 @@
-package blocking
+package rebuilt
 
 import (
 	"go/ast"
@@ -6,36 +6,38 @@ import (
 	"go/types"
 	"slices"
 
+	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
 // A program is what may decide what a call builds: the expressions that say so and
 // the functions that they name, with what these call in the package.
 type program struct {
-	a      *analyzer
-	bodies []*Func             // that are part of it
+	pkg    *blocking.Package
+	bodies []*blocking.Func    // that are part of it
 	vars   map[*types.Var]bool // that it mentions; true: as a whole, not a field of it only
 	random bool                // it asks for what nobody sets: random numbers, the time, a file
 }
 
-func (a *analyzer) program() *program {
-	return &program{a: a, vars: make(map[*types.Var]bool)}
+func newProgram(pkg *blocking.Package) *program {
+	return &program{pkg: pkg, vars: make(map[*types.Var]bool)}
 }
 
 // read adds an expression.
 func (p *program) read(e ast.Node) {
-	info := p.a.info
+	info := p.pkg.Info
 	part := make(map[*ast.Ident]bool) // of which a field is asked for
 	ast.Inspect(e, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncLit:
-			if f := p.a.lits[n]; f != nil {
+			if f := p.pkg.Lits[n]; f != nil {
 				p.enter(f)
 				return false
 			}
 		case *ast.SelectorExpr:
 			if id, ok := ast.Unparen(n.X).(*ast.Ident); ok {
-				if sel := info.Selections[n]; sel != nil && (sel.Kind() == types.FieldVal || p.a.funcValue(n, 0).isKnown()) {
+				if sel := info.Selections[n]; sel != nil && (sel.Kind() == types.FieldVal || p.pkg.FuncValue(n, 0).IsKnown()) {
 					part[id] = true
 				}
 			}
@@ -58,19 +60,19 @@ func (p *program) mention(v *types.Var, whole bool) {
 	}
 	known, seen := p.vars[v]
 	p.vars[v] = known || whole
-	if seen || !isFunc(v.Type()) {
+	if seen || !syntax.IsFunc(v.Type()) {
 		return
 	}
-	for _, d := range p.a.defs[v] {
-		if d.value != nil {
-			p.read(d.value)
+	for _, d := range p.pkg.Defs[v] {
+		if d.Value != nil {
+			p.read(d.Value)
 		}
 	}
 }
 
 // call adds a function that is mentioned.
 func (p *program) call(fn *types.Func) {
-	if f := p.a.decls[fn.Origin()]; f != nil {
+	if f := p.pkg.Decls[fn.Origin()]; f != nil {
 		p.enter(f)
 		return
 	}
@@ -83,43 +85,43 @@ func (p *program) call(fn *types.Func) {
 }
 
 // enter adds the body of a function.
-func (p *program) enter(f *Func) {
+func (p *program) enter(f *blocking.Func) {
 	if !slices.Contains(p.bodies, f) {
 		p.bodies = append(p.bodies, f)
-		p.read(f.block)
+		p.read(f.Body)
 	}
 }
 
 // differs reports whether an iteration of l, where c builds p, may change what the
 // next one builds.
-func (p *program) differs(c *Call, l *Loop) bool {
+func (p *program) differs(c *blocking.Call, l *blocking.Loop) bool {
 	if p.random {
 		return true
 	}
 	for v, whole := range p.vars {
-		if !p.declares(v) && (p.assigns(v, l) || whole && p.a.changes(v, c, l)) {
+		if !p.declares(v) && (p.assigns(v, l) || whole && changes(p.pkg, v, c, l)) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(c.plans(), func(e ast.Expr) bool { return p.a.grows(e, c, l) })
+	return slices.ContainsFunc(c.Plans(), func(e ast.Expr) bool { return grows(p.pkg, e, c, l) })
 }
 
 // declares reports whether v is a variable of a function in p. Each run of the
 // function has its own.
 func (p *program) declares(v *types.Var) bool {
-	return !v.IsField() && slices.ContainsFunc(p.bodies, func(f *Func) bool {
-		n := f.cur.Node()
+	return !v.IsField() && slices.ContainsFunc(p.bodies, func(f *blocking.Func) bool {
+		n := f.Cur.Node()
 		return n.Pos() <= v.Pos() && v.Pos() < n.End()
 	})
 }
 
 // assigns reports whether l, what it calls, or p itself assigns v, or an element of it.
-func (p *program) assigns(v *types.Var, l *Loop) bool {
-	if p.a.isOperand(v, l) {
+func (p *program) assigns(v *types.Var, l *blocking.Loop) bool {
+	if p.pkg.IsOperand(v, l) {
 		return true
 	}
-	for _, d := range p.a.defs[v] {
-		if p.a.in(l, d.in, d.pos) || p.a.calledFrom(l, d.in) || slices.Contains(p.bodies, d.in) {
+	for _, d := range p.pkg.Defs[v] {
+		if p.pkg.Contains(l, d.In, d.Pos) || p.pkg.CalledFrom(l, d.In) || slices.Contains(p.bodies, d.In) {
 			return true
 		}
 	}
@@ -128,7 +130,7 @@ func (p *program) assigns(v *types.Var, l *Loop) bool {
 
 // changes reports whether l may change what v refers to: it assigns a part of it,
 // calls a method of it for its effect, or hands it to a function that does not build.
-func (a *analyzer) changes(v *types.Var, c *Call, l *Loop) bool {
+func changes(pkg *blocking.Package, v *types.Var, c *blocking.Call, l *blocking.Loop) bool {
 	if v.IsField() {
 		return false // a field of which value nobody knows here
 	}
@@ -137,8 +139,8 @@ func (a *analyzer) changes(v *types.Var, c *Call, l *Loop) bool {
 		return false
 	}
 	_, isInterface := v.Type().Underlying().(*types.Interface)
-	for use := range a.usesOf(v, l.fn) {
-		if f := a.funcAt(use); f == nil || !a.in(l, f, use.Node().Pos()) {
+	for use := range pkg.UsesOf(v, l.Func) {
+		if f := pkg.FuncAt(use); f == nil || !pkg.Contains(l, f, use.Node().Pos()) {
 			continue
 		}
 		cur := use
@@ -165,15 +167,15 @@ func (a *analyzer) changes(v *types.Var, c *Call, l *Loop) bool {
 			case *ast.IncDecStmt:
 				return true
 			case *ast.CallExpr:
-				d := a.calls[n]
+				d := pkg.Calls[n]
 				switch {
-				case d == nil || d == c || libraries().Rebuilds(d.Callee) || d.sum().Builds:
+				case d == nil || d == c || blocking.Libraries().Rebuilds(d.Callee) || d.Summary().Builds:
 				case n.Fun == cur.Node(): // a method of it
 					_, isStmt := up.Parent().Node().(*ast.ExprStmt)
-					if isStmt && d.target == nil {
+					if isStmt && d.Target == nil {
 						return true
 					}
-				case !isInterface && d.target == nil && cur == use:
+				case !isInterface && d.Target == nil && cur == use:
 					return true
 				}
 			}
@@ -185,19 +187,19 @@ func (a *analyzer) changes(v *types.Var, c *Call, l *Loop) bool {
 
 // grows reports whether e is a graph of a library, and l calls functions of the
 // library that make parts of graphs, and so may add to it.
-func (a *analyzer) grows(e ast.Expr, c *Call, l *Loop) bool {
-	lib := pointsInto(a.info.TypeOf(e))
-	sig, ok := a.info.TypeOf(c.Expr.Fun).Underlying().(*types.Signature)
+func grows(pkg *blocking.Package, e ast.Expr, c *blocking.Call, l *blocking.Loop) bool {
+	lib := pointsInto(pkg.Info.TypeOf(e))
+	sig, ok := pkg.Info.TypeOf(c.Expr.Fun).Underlying().(*types.Signature)
 	if lib == nil || !ok {
 		return false
 	}
 	built := sig.Results()
-	return a.any(l, func(d *Call) bool {
-		if d.Callee == nil || d.Callee.Pkg() == nil || !lib.Owns(d.Callee.Pkg().Path()) || libraries().Rebuilds(d.Callee) {
+	return pkg.Any(l, func(d *blocking.Call) bool {
+		if d.Callee == nil || d.Callee.Pkg() == nil || !lib.Owns(d.Callee.Pkg().Path()) || blocking.Libraries().Rebuilds(d.Callee) {
 			return false
 		}
 		for v := range d.Callee.Signature().Results().Variables() {
-			if t := v.Type(); pointsInto(t) == lib && !isTensor(t) && (built.Len() == 0 || !types.Identical(t, built.At(0).Type())) {
+			if t := v.Type(); pointsInto(t) == lib && !blocking.IsTensor(t) && (built.Len() == 0 || !types.Identical(t, built.At(0).Type())) {
 				return true
 			}
 		}
@@ -215,5 +217,5 @@ func pointsInto(t types.Type) *tensorapi.Profile {
 	if !ok || named.Obj().Pkg() == nil {
 		return nil
 	}
-	return libraries().Owner(named.Obj().Pkg().Path())
+	return blocking.Libraries().Owner(named.Obj().Pkg().Path())
 }

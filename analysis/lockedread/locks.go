@@ -1,4 +1,4 @@
-package blocking
+package lockedread
 
 import (
 	"cmp"
@@ -8,34 +8,36 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/sites"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
-// A LockedWait is a call that waits for the device while a mutex is held.
-type LockedWait struct {
-	Call *Call
+// A lockedWait is a call that waits for the device while a mutex is held.
+type lockedWait struct {
+	Call *blocking.Call
 	// Name is how messages call the call: "loss.Item()".
 	Name string
 	// Chain is how a function of a user comes to wait, empty for others.
-	Chain []Link
+	Chain []blocking.Link
 	// Lock is the call that locked the mutex, and Mutex its operand.
 	Lock  *ast.CallExpr
 	Mutex ast.Expr
 }
 
-// LockedWaits lists the waits of f while a mutex is held that f, or a function
+// lockedWaits lists the waits of f while a mutex is held that f, or a function
 // that it is written and called in, has locked for certain.
-func (f *Func) LockedWaits() []LockedWait {
-	if !f.locks() {
+func lockedWaits(f *blocking.Func) []lockedWait {
+	if !locks(f) {
 		return nil
 	}
-	var list []LockedWait
-	f.underLocks(func(c *Call, held lockSet) {
+	var list []lockedWait
+	underLocks(f, func(c *blocking.Call, held lockSet) {
 		lock := held.latest()
-		if lock == nil || f.a.guardOf(f, c.Expr.Pos(), f.wholeLoop()) == rarely {
+		if lock == nil || f.Package.GuardOf(f, c.Expr.Pos(), f.WholeLoop()) == blocking.Rarely {
 			return
 		}
-		if w := f.a.pendingWait(c); w != nil {
+		if w := pendingWait(f.Package, c); w != nil {
 			w.Lock, w.Mutex = lock, mutexOf(lock)
 			list = append(list, *w)
 		}
@@ -75,15 +77,15 @@ func (s lockSet) meet(t lockSet) lockSet {
 
 // locks reports whether a mutex may be held in f: one that it locks, or a
 // function that it is part of.
-func (f *Func) locks() bool {
+func locks(f *blocking.Func) bool {
 	for g := range f.In() {
-		if slices.ContainsFunc(g.calls, func(c *Call) bool { return isLock(c) || c.locker() != nil }) {
+		if slices.ContainsFunc(g.Calls, func(c *blocking.Call) bool { return isLock(c) || locker(c) != nil }) {
 			return true
 		}
-		if c := g.PassedTo(); c != nil && c.target != nil && slices.ContainsFunc(c.target.calls, isLock) {
+		if c := g.PassedTo(); c != nil && c.Target != nil && slices.ContainsFunc(c.Target.Calls, isLock) {
 			return true
 		}
-		if h := g.how(); h != once && h != looping {
+		if h := g.Runs(); h != blocking.Once && h != blocking.Looping {
 			return false
 		}
 	}
@@ -92,24 +94,24 @@ func (f *Func) locks() bool {
 
 // underLocks calls visit for the calls in f, with the mutexes held then: the
 // solution of a forward data-flow problem over the control-flow graph.
-func (f *Func) underLocks(visit func(c *Call, held lockSet)) {
-	fl := f.flow()
-	calls := make([][]*Call, len(fl.blocks)) // by block, in the order in which they return
-	for _, c := range f.calls {
-		if b := fl.blockAt(c.Expr.Pos()); b >= 0 {
+func underLocks(f *blocking.Func, visit func(c *blocking.Call, held lockSet)) {
+	fl := f.Flow()
+	calls := make([][]*blocking.Call, len(fl.Blocks)) // by block, in the order in which they return
+	for _, c := range f.Calls {
+		if b := fl.BlockAt(c.Expr.Pos()); b >= 0 {
 			calls[b] = append(calls[b], c)
 		}
 	}
 	for _, list := range calls {
-		slices.SortFunc(list, func(c, d *Call) int { return cmp.Compare(c.Expr.End(), d.Expr.End()) })
+		slices.SortFunc(list, func(c, d *blocking.Call) int { return cmp.Compare(c.Expr.End(), d.Expr.End()) })
 	}
-	exit := make([]lockSet, len(fl.blocks))
+	exit := make([]lockSet, len(fl.Blocks))
 	entry := func(b int32) lockSet {
-		if fl.order[b] == 0 {
-			return f.heldAtEntry()
+		if fl.Order[b] == 0 {
+			return heldAtEntry(f)
 		}
 		var held lockSet
-		for _, p := range fl.preds[b] {
+		for _, p := range fl.Preds[b] {
 			if exit[p] != nil {
 				held = held.meet(exit[p])
 			}
@@ -118,8 +120,8 @@ func (f *Func) underLocks(visit func(c *Call, held lockSet)) {
 	}
 	for changed := true; changed; {
 		changed = false
-		for b := range fl.blocks {
-			if fl.order[b] < 0 {
+		for b := range fl.Blocks {
+			if fl.Order[b] < 0 {
 				continue
 			}
 			held := entry(int32(b))
@@ -149,27 +151,27 @@ func (f *Func) underLocks(visit func(c *Call, held lockSet)) {
 // heldAtEntry is what is held when f begins: nothing, or, if f is a literal that runs
 // where it is written, what is held there, and what the function that it is passed
 // to holds whenever it calls it.
-func (f *Func) heldAtEntry() lockSet {
+func heldAtEntry(f *blocking.Func) lockSet {
 	held := make(lockSet)
-	if h := f.how(); h != once && h != looping {
+	if h := f.Runs(); h != blocking.Once && h != blocking.Looping {
 		return held
 	}
-	f.parent.underLocks(func(c *Call, at lockSet) {
-		if c.Expr == f.arg {
+	underLocks(f.Parent, func(c *blocking.Call, at lockSet) {
+		if c.Expr == f.ArgOf {
 			maps.Copy(held, at)
 		}
 	})
-	if c := f.PassedTo(); c != nil && c.target != nil {
-		maps.Copy(held, c.target.heldForCallback(f.argNo))
+	if c := f.PassedTo(); c != nil && c.Target != nil {
+		maps.Copy(held, heldForCallback(c.Target, f.ArgNo))
 	}
 	return held
 }
 
 // heldForCallback is what f itself has locked wherever it calls its operand.
-func (f *Func) heldForCallback(operand int) lockSet {
+func heldForCallback(f *blocking.Func, operand int) lockSet {
 	var held lockSet
-	f.underLocks(func(c *Call, at lockSet) {
-		if op, ok := f.a.funcParam(f, c.Expr.Fun); ok && op == operand {
+	underLocks(f, func(c *blocking.Call, at lockSet) {
+		if op, ok := f.Package.FuncParam(f, c.Expr.Fun); ok && op == operand {
 			held = held.meet(at)
 		}
 	})
@@ -178,13 +180,13 @@ func (f *Func) heldForCallback(operand int) lockSet {
 
 // locker returns the call by which the function that c calls locks a mutex of its
 // caller's, always and without unlocking it; or nil.
-func (c *Call) locker() *Call {
-	f := c.target
-	if f == nil || c.away || f.contains(isUnlock) {
+func locker(c *blocking.Call) *blocking.Call {
+	f := c.Target
+	if f == nil || c.Away || f.Contains(isUnlock) {
 		return nil
 	}
-	for _, d := range f.calls {
-		if at := f.flow().blockAt(d.Expr.Pos()); isLock(d) && at >= 0 && len(f.flow().conditions(at)) == 0 {
+	for _, d := range f.Calls {
+		if at := f.Flow().BlockAt(d.Expr.Pos()); isLock(d) && at >= 0 && len(f.Flow().Conditions(at)) == 0 {
 			return d
 		}
 	}
@@ -192,41 +194,41 @@ func (c *Call) locker() *Call {
 }
 
 // lockedBy names, where c is, the mutex that d locks in the function that c calls.
-func (c *Call) lockedBy(d *Call) (mutexKey, bool) {
-	a := c.in.a
-	k, ok := a.mutexKey(mutexOf(d.Expr))
-	p, isParam := a.params[k.root]
+func lockedBy(c *blocking.Call, d *blocking.Call) (mutexKey, bool) {
+	pkg := c.In.Package
+	k, ok := keyOf(pkg, mutexOf(d.Expr))
+	p, isParam := pkg.Params[k.root]
 	if !ok || !isParam {
-		return k, ok && k.root.Parent() == a.pass.Pkg.Scope()
+		return k, ok && k.root.Parent() == pkg.Pass.Pkg.Scope()
 	}
-	operands := c.operand(p.operand)
-	if p.of != c.target || len(operands) != 1 || len(a.defs[k.root]) > 0 {
+	operands := c.Operand(p.Operand)
+	if p.Of != c.Target || len(operands) != 1 || len(pkg.Defs[k.root]) > 0 {
 		return mutexKey{}, false
 	}
-	outer, ok := a.mutexKey(operands[0])
+	outer, ok := keyOf(pkg, operands[0])
 	return mutexKey{outer.root, outer.path + strings.TrimPrefix(k.path, k.root.Name())}, ok
 }
 
 // after changes s into what is held after the call.
-func (s lockSet) after(c *Call) {
+func (s lockSet) after(c *blocking.Call) {
 	switch {
-	case c.away:
+	case c.Away:
 	case isLock(c):
-		if k, ok := c.in.a.mutexKey(mutexOf(c.Expr)); ok {
+		if k, ok := keyOf(c.In.Package, mutexOf(c.Expr)); ok {
 			s[k] = c.Expr
 		}
 	case isUnlock(c):
-		k, _ := c.in.a.mutexKey(mutexOf(c.Expr))
+		k, _ := keyOf(c.In.Package, mutexOf(c.Expr))
 		if _, held := s[k]; held {
 			delete(s, k)
 		} else {
 			clear(s) // one of them, by another name
 		}
-	case c.mayRelease():
+	case mayRelease(c):
 		clear(s)
 	default:
-		if d := c.locker(); d != nil {
-			if k, ok := c.lockedBy(d); ok {
+		if d := locker(c); d != nil {
+			if k, ok := lockedBy(c, d); ok {
 				s[k] = d.Expr
 			}
 		}
@@ -235,17 +237,17 @@ func (s lockSet) after(c *Call) {
 
 // mayRelease reports whether a call of something else than a mutex may unlock
 // one of its caller's.
-func (c *Call) mayRelease() bool {
-	if c.target != nil && c.target.releases(make(map[*Func]bool)) {
+func mayRelease(c *blocking.Call) bool {
+	if c.Target != nil && releases(c.Target, make(map[*blocking.Func]bool)) {
 		return true
 	}
-	for _, lit := range c.lits {
-		if lit.releases(make(map[*Func]bool)) {
+	for _, lit := range c.Lits {
+		if releases(lit, make(map[*blocking.Func]bool)) {
 			return true
 		}
 	}
-	if c.dynamic && c.Callee == nil {
-		sig, _ := c.in.a.info.TypeOf(c.Expr.Fun).Underlying().(*types.Signature)
+	if c.Dynamic && c.Callee == nil {
+		sig, _ := c.In.Package.Info.TypeOf(c.Expr.Fun).Underlying().(*types.Signature)
 		return sig != nil && sig.Params().Len()+sig.Results().Len() == 0 // unlock := s.lock(); …; unlock()
 	}
 	return false
@@ -253,30 +255,30 @@ func (c *Call) mayRelease() bool {
 
 // releases reports whether f, or what it calls in this package, unlocks a
 // mutex that it has not locked itself.
-func (f *Func) releases(seen map[*Func]bool) bool {
+func releases(f *blocking.Func, seen map[*blocking.Func]bool) bool {
 	if seen[f] {
 		return false
 	}
 	seen[f] = true
-	for _, c := range f.calls {
-		if isUnlock(c) && !f.locksItself(mutexOf(c.Expr)) {
+	for _, c := range f.Calls {
+		if isUnlock(c) && !locksItself(f, mutexOf(c.Expr)) {
 			return true
 		}
-		if c.target != nil && c.target.releases(seen) {
+		if c.Target != nil && releases(c.Target, seen) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(f.nested, func(g *Func) bool { return g.releases(seen) })
+	return slices.ContainsFunc(f.Nested, func(g *blocking.Func) bool { return releases(g, seen) })
 }
 
-func (f *Func) locksItself(mutex ast.Expr) bool {
-	k, ok := f.a.mutexKey(mutex)
+func locksItself(f *blocking.Func, mutex ast.Expr) bool {
+	k, ok := keyOf(f.Package, mutex)
 	if !ok {
 		return false
 	}
 	for g := range f.In() {
-		for _, c := range g.calls {
-			if l, ok := g.a.mutexKey(mutexOf(c.Expr)); ok && isLock(c) && l == k {
+		for _, c := range g.Calls {
+			if l, ok := keyOf(g.Package, mutexOf(c.Expr)); ok && isLock(c) && l == k {
 				return true
 			}
 		}
@@ -292,9 +294,9 @@ func mutexOf(call *ast.CallExpr) ast.Expr {
 	return nil
 }
 
-// mutexKey names the mutex that e stands for, by its variable and the way from
+// keyOf names the mutex that e stands for, by its variable and the way from
 // there.
-func (a *analyzer) mutexKey(e ast.Expr) (mutexKey, bool) {
+func keyOf(pkg *blocking.Package, e ast.Expr) (mutexKey, bool) {
 	if e == nil {
 		return mutexKey{}, false
 	}
@@ -305,7 +307,7 @@ func (a *analyzer) mutexKey(e ast.Expr) (mutexKey, bool) {
 			x = n.X
 		case *ast.SelectorExpr:
 			x = n.X
-			if id, ok := n.X.(*ast.Ident); ok && isPackage(a.info.Uses[id]) {
+			if id, ok := n.X.(*ast.Ident); ok && isPackage(pkg.Info.Uses[id]) {
 				x = n.Sel
 			}
 		case *ast.IndexExpr:
@@ -313,7 +315,7 @@ func (a *analyzer) mutexKey(e ast.Expr) (mutexKey, bool) {
 		case *ast.StarExpr:
 			x = n.X
 		case *ast.Ident:
-			v, ok := a.info.Uses[n].(*types.Var)
+			v, ok := pkg.Info.Uses[n].(*types.Var)
 			if !ok {
 				return mutexKey{}, false
 			}
@@ -327,51 +329,51 @@ func (a *analyzer) mutexKey(e ast.Expr) (mutexKey, bool) {
 
 func isPackage(obj types.Object) bool { _, ok := obj.(*types.PkgName); return ok }
 
-func isLock(c *Call) bool {
+func isLock(c *blocking.Call) bool {
 	if c.Callee == nil {
 		return false
 	}
 	switch c.Callee.FullName() {
 	case "(*sync.Mutex).Lock", "(*sync.RWMutex).Lock", "(*sync.RWMutex).RLock", "(sync.Locker).Lock":
-		return !c.away
+		return !c.Away
 	}
 	return false
 }
 
 // isUnlock recognises the methods that unlock something, by their name alone:
 // types that wrap a mutex have them, too.
-func isUnlock(c *Call) bool {
+func isUnlock(c *blocking.Call) bool {
 	return c.Callee != nil && (c.Callee.Name() == "Unlock" || c.Callee.Name() == "RUnlock") && c.Callee.Signature().Recv() != nil
 }
 
 // pendingWait returns how c waits for something that may not be computed yet,
 // nil if it doesn't.
-func (a *analyzer) pendingWait(c *Call) *LockedWait {
-	if c.away {
+func pendingWait(pkg *blocking.Package, c *blocking.Call) *lockedWait {
+	if c.Away {
 		return nil
 	}
 	name := types.ExprString(c.Expr)
 	if len(name) > 40 {
-		name = calleeName(c)
+		name = blocking.CalleeName(c)
 	}
-	switch c.api.Kind {
+	switch c.API.Kind {
 	case tensorapi.WaitAll:
-		return &LockedWait{Call: c, Name: name}
+		return &lockedWait{Call: c, Name: name}
 	case tensorapi.Wait:
-		for _, e := range c.operand(c.api.Arg) {
-			if a.mayPend(e, c) {
-				return &LockedWait{Call: c, Name: name}
+		for _, e := range c.Operand(c.API.Arg) {
+			if mayPend(pkg, e, c) {
+				return &lockedWait{Call: c, Name: name}
 			}
 		}
 		return nil
 	}
-	for _, w := range a.waits(c) {
-		if w.via != nil && w.via.Guarded || w.operand != nil && !a.mayPend(w.operand, c) {
+	for _, w := range pkg.Waits(c) {
+		if w.Via != nil && w.Via.Guarded || w.Operand != nil && !mayPend(pkg, w.Operand, c) {
 			continue
 		}
-		lw := &LockedWait{Call: c, Name: a.callName(c, w)}
-		if w.via != nil {
-			lw.Chain = w.via.Chain
+		lw := &lockedWait{Call: c, Name: pkg.CallName(c, w)}
+		if w.Via != nil {
+			lw.Chain = w.Via.Chain
 		}
 		return lw
 	}
@@ -381,38 +383,38 @@ func (a *analyzer) pendingWait(c *Call) *LockedWait {
 // mayPend reports whether the tensor e may be computed no earlier than c asks
 // for it: an operation made it, or the caller did, and nothing has waited for
 // it before.
-func (a *analyzer) mayPend(e ast.Expr, c *Call) bool {
-	o := a.origin(e, c.in)
-	return (o.Pending || o.From != 0 || a.isHandedIn(e, 0)) && !a.waitedBefore(c, e, c.in.wholeLoop())
+func mayPend(pkg *blocking.Package, e ast.Expr, c *blocking.Call) bool {
+	o := pkg.OriginOf(e, c.In)
+	return (o.Pending || o.From != 0 || isHandedIn(pkg, e, 0)) && !sites.WaitedBefore(pkg, c, e, c.In.WholeLoop())
 }
 
 // isHandedIn reports whether e is, or is part of, a field or a package variable
 // that a function sets to what its caller has passed.
-func (a *analyzer) isHandedIn(e ast.Expr, depth int) bool {
+func isHandedIn(pkg *blocking.Package, e ast.Expr, depth int) bool {
 	if depth > 4 {
 		return false
 	}
 	var v *types.Var
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
-		v, _ = a.info.Uses[e].(*types.Var)
+		v, _ = pkg.Info.Uses[e].(*types.Var)
 	case *ast.SelectorExpr:
-		if v, _ = a.info.Uses[e.Sel].(*types.Var); v != nil {
+		if v, _ = pkg.Info.Uses[e.Sel].(*types.Var); v != nil {
 			v = v.Origin()
 		}
 	case *ast.IndexExpr:
-		return a.isHandedIn(e.X, depth+1)
+		return isHandedIn(pkg, e.X, depth+1)
 	case *ast.StarExpr:
-		return a.isHandedIn(e.X, depth+1)
+		return isHandedIn(pkg, e.X, depth+1)
 	}
 	if v == nil {
 		return false
 	}
-	shared := v.IsField() || v.Parent() == a.pass.Pkg.Scope()
-	return slices.ContainsFunc(a.defs[v], func(d def) bool {
-		if d.kind != defValue && d.kind != defElem || d.in == nil {
+	shared := v.IsField() || v.Parent() == pkg.Pass.Pkg.Scope()
+	return slices.ContainsFunc(pkg.Defs[v], func(d blocking.Def) bool {
+		if d.Kind != blocking.DefValue && d.Kind != blocking.DefElem || d.In == nil {
 			return false
 		}
-		return shared && a.origin(d.value, d.in).From != 0 || !shared && a.isHandedIn(d.value, depth+1)
+		return shared && pkg.OriginOf(d.Value, d.In).From != 0 || !shared && isHandedIn(pkg, d.Value, depth+1)
 	})
 }

@@ -1,4 +1,4 @@
-package blocking
+package lint
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/asyncgen/asyncgen/analysis/blocking"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"golang.org/x/tools/go/analysis"
 )
@@ -51,12 +52,14 @@ func SeverityOf(category string) Severity {
 	return Warning
 }
 
-// The flags of Analyzer hold for all rules: the drivers offer them by these
-// names.
+// The flags, which hold for all rules, are those of [blocking.Analyzer], which all rules require: drivers offer them
+// by these names.
 var (
 	severity = Warning
 	tests    bool
 )
+
+func init() { blocking.Analyzer.Flags = flags() }
 
 func flags() flag.FlagSet {
 	var fs flag.FlagSet
@@ -67,7 +70,7 @@ func flags() flag.FlagSet {
 	fs.BoolVar(&tests, "tests", false, "report findings in test files and helpers, too; without it only wrong timings are")
 	fs.Func("profile", "the absolute names of `files` that describe other tensor libraries, with commas between them", func(list string) error {
 		for file := range strings.SplitSeq(list, ",") {
-			if err := LoadProfiles(file); err != nil {
+			if err := blocking.LoadProfiles(file); err != nil {
 				return err
 			}
 		}
@@ -103,6 +106,8 @@ type Rule struct {
 	// It holds for the libraries in which operations return before the work is
 	// done only.
 	Clocks bool
+	// Requires are analyzers whose results Check asks for, besides [Analyzer].
+	Requires []*analysis.Analyzer
 	// Check reports the findings in one package.
 	Check func(*Pass)
 }
@@ -110,7 +115,7 @@ type Rule struct {
 // A Pass is the application of one rule to one package.
 type Pass struct {
 	*analysis.Pass
-	*Result
+	*blocking.Package
 	rule *Rule
 	used Directives
 	set  *Settings
@@ -132,9 +137,9 @@ func (rule *Rule) Analyzer() *analysis.Analyzer {
 		Name:     rule.ID,
 		Doc:      page(rule.Doc),
 		URL:      "https://github.com/asyncgen/asyncgen/blob/main/docs/linter/" + rule.ID + ".md",
-		Requires: []*analysis.Analyzer{Analyzer},
+		Requires: append([]*analysis.Analyzer{blocking.Analyzer}, rule.Requires...),
 		Run: func(pass *analysis.Pass) (any, error) {
-			p := &Pass{pass, pass.ResultOf[Analyzer].(*Result), rule, make(Directives), new(Settings), make(map[newName]bool)}
+			p := &Pass{pass, pass.ResultOf[blocking.Analyzer].(*blocking.Package), rule, make(Directives), new(Settings), make(map[newName]bool)}
 			if len(p.Funcs) == 0 {
 				return p.used, nil
 			}
@@ -252,7 +257,7 @@ func (p *Pass) inTest(pos token.Pos) bool {
 		return false
 	}
 	f := p.FuncAt(cur)
-	return f != nil && f.isTest()
+	return f != nil && f.IsTest()
 }
 
 // isGenerated is ast.IsGenerated, but for what cgo makes of the user's files.
@@ -277,15 +282,15 @@ var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
 // call there, or else all that the package can reach.
 func (p *Pass) librariesAt(pos token.Pos) []*tensorapi.Profile {
 	for _, f := range p.Funcs {
-		for _, c := range f.calls {
-			if c.lib != nil && c.Expr.Pos() == pos {
-				return []*tensorapi.Profile{c.lib}
+		for _, c := range f.Calls {
+			if c.Lib != nil && c.Expr.Pos() == pos {
+				return []*tensorapi.Profile{c.Lib}
 			}
 		}
 	}
 	var libs []*tensorapi.Profile
-	for _, name := range p.libraries {
-		if lib := libraries().Named(name); lib != nil {
+	for _, name := range p.LibraryNames {
+		if lib := blocking.Libraries().Named(name); lib != nil {
 			libs = append(libs, lib)
 		}
 	}

@@ -1,4 +1,4 @@
-package blocking
+package sites
 
 import (
 	"go/ast"
@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"golang.org/x/tools/go/ast/edge"
 	"golang.org/x/tools/go/ast/inspector"
@@ -25,28 +27,28 @@ const (
 	Passed                   // given to a function, returned, used in another way
 )
 
-// A place is one use of a value.
-type place struct {
-	use   Use
-	in    *Func
-	pos   token.Pos
-	cur   inspector.Cursor
-	alarm bool // what it decides is whether to give up
+// A Place is one use of a value.
+type Place struct {
+	Use   Use
+	in    *blocking.Func
+	Pos   token.Pos
+	Cur   inspector.Cursor
+	Alarm bool // what it decides is whether to give up
 }
 
 // A follower finds what becomes of the value of a call in a loop.
 type follower struct {
-	*analyzer
-	loop   *Loop
+	*blocking.Package
+	loop   *blocking.Loop
 	seen   map[*types.Var]bool
-	places []place
+	places []Place
 	depth  int // of conditions that assign variables that conditions ask
 }
 
-// uses lists what becomes of the value of c in l.
-func (a *analyzer) uses(c *Call, l *Loop) []place {
-	w := follower{analyzer: a, loop: l, seen: make(map[*types.Var]bool)}
-	w.value(c.cur, c.in)
+// Uses lists what becomes of the value of c in l.
+func Uses(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) []Place {
+	w := follower{Package: pkg, loop: l, seen: make(map[*types.Var]bool)}
+	w.value(c.Cur, c.In)
 	w.handedOn(c)
 	return w.places
 }
@@ -54,35 +56,35 @@ func (a *analyzer) uses(c *Call, l *Loop) []place {
 // handedOn follows a value that a call does not return: it gives it to a function
 // that it is given, or puts it into what another operand points to, or into a
 // file.
-func (w *follower) handedOn(c *Call) {
-	if c.api.Kind != tensorapi.Read || c.Callee == nil {
+func (w *follower) handedOn(c *blocking.Call) {
+	if c.API.Kind != tensorapi.Read || c.Callee == nil {
 		return
 	}
 	before := len(w.places)
-	if c.api.Calls != tensorapi.Never {
-		for _, lit := range c.lits {
-			for v := range lit.sig.Params().Variables() {
+	if c.API.Calls != tensorapi.Never {
+		for _, lit := range c.Lits {
+			for v := range lit.Sig.Params().Variables() {
 				w.followUses(v, lit)
 			}
 		}
 	} else {
 		for v := range c.Callee.Signature().Results().Variables() {
-			if !isError(v.Type()) {
+			if !syntax.IsError(v.Type()) {
 				return
 			}
 		}
 	}
 	if len(w.places) == before {
-		w.add(Passed, c.cur, c.in)
+		w.add(Passed, c.Cur, c.In)
 	}
 }
 
-func (w *follower) add(use Use, cur inspector.Cursor, f *Func) {
-	w.places = append(w.places, place{use: use, in: f, pos: cur.Node().Pos(), cur: cur})
+func (w *follower) add(use Use, cur inspector.Cursor, f *blocking.Func) {
+	w.places = append(w.places, Place{Use: use, in: f, Pos: cur.Node().Pos(), Cur: cur})
 }
 
 // value follows the value of the expression at cur upwards.
-func (w *follower) value(cur inspector.Cursor, f *Func) {
+func (w *follower) value(cur inspector.Cursor, f *blocking.Func) {
 	for {
 		up := cur.Parent()
 		kind, index := cur.ParentEdge()
@@ -160,7 +162,7 @@ func (w *follower) isData(lit inspector.Cursor) bool {
 // argument says what a call does with an argument; through means that its
 // result is what to follow.
 func (w *follower) argument(n *ast.CallExpr) (use Use, through bool) {
-	tv := w.info.Types[n.Fun]
+	tv := w.Info.Types[n.Fun]
 	switch {
 	case tv.IsType():
 		return 0, true
@@ -175,22 +177,22 @@ func (w *follower) argument(n *ast.CallExpr) (use Use, through bool) {
 		}
 		return Passed, false
 	}
-	c := w.calls[n]
+	c := w.Calls[n]
 	if c == nil {
 		return Passed, false
 	}
-	switch c.api.Kind {
+	switch c.API.Kind {
 	case tensorapi.Op, tensorapi.Draw, tensorapi.Host, tensorapi.Mutate, tensorapi.View:
 		return Computes, false
 	}
-	if _, ok := c.printer(); ok {
+	if _, ok := c.Printer(); ok {
 		return Printed, false
 	}
 	return Passed, isArithmetic(c.Callee)
 }
 
 // assigned follows the value into the variable that it is assigned to.
-func (w *follower) assigned(n *ast.AssignStmt, index int, cur inspector.Cursor, f *Func) {
+func (w *follower) assigned(n *ast.AssignStmt, index int, cur inspector.Cursor, f *blocking.Func) {
 	if n.Tok != token.ASSIGN && n.Tok != token.DEFINE {
 		w.variable(n.Lhs[0], cur, f) // v += value
 		return
@@ -206,14 +208,14 @@ func (w *follower) assigned(n *ast.AssignStmt, index int, cur inspector.Cursor, 
 // variable follows the value into a variable and through its uses in the
 // loop. If there are none, the value is kept for after the loop; unless it
 // is blank or the variable is the loop's own.
-func (w *follower) variable(lhs ast.Expr, cur inspector.Cursor, f *Func) {
+func (w *follower) variable(lhs ast.Expr, cur inspector.Cursor, f *blocking.Func) {
 	id, ok := ast.Unparen(lhs).(*ast.Ident)
 	if !ok {
 		w.add(Kept, cur, f)
 		return
 	}
-	v, ok := w.info.ObjectOf(id).(*types.Var)
-	if !ok || id.Name == "_" || w.seen[v] || isError(v.Type()) {
+	v, ok := w.Info.ObjectOf(id).(*types.Var)
+	if !ok || id.Name == "_" || w.seen[v] || syntax.IsError(v.Type()) {
 		return
 	}
 	w.seen[v] = true
@@ -226,65 +228,26 @@ func (w *follower) variable(lhs ast.Expr, cur inspector.Cursor, f *Func) {
 
 // followUses follows the value of v, a variable that f or a function around it
 // knows, from all its uses in the loop.
-func (w *follower) followUses(v *types.Var, f *Func) {
-	for use := range w.usesOf(v, f) {
-		if g := w.funcAt(use); w.in(w.loop, g, use.Node().Pos()) && !isTarget(use) {
+func (w *follower) followUses(v *types.Var, f *blocking.Func) {
+	for use := range w.UsesOf(v, f) {
+		if g := w.FuncAt(use); w.Contains(w.loop, g, use.Node().Pos()) && !syntax.IsTarget(use) {
 			w.value(use, g)
 		}
 	}
 }
 
-// isTarget reports whether an identifier is only assigned to: v = x, v += x.
-func isTarget(cur inspector.Cursor) bool {
-	switch cur.ParentEdgeKind() {
-	case edge.AssignStmt_Lhs, edge.IncDecStmt_X:
-		return true
-	}
-	return false
-}
-
-func (w *follower) declaredIn(v *types.Var, f *Func) bool {
+func (w *follower) declaredIn(v *types.Var, f *blocking.Func) bool {
 	g := f
-	for g.parent != nil && (v.Pos() < g.lit.Pos() || v.Pos() >= g.lit.End()) {
-		g = g.parent
+	for g.Parent != nil && (v.Pos() < g.Lit.Pos() || v.Pos() >= g.Lit.End()) {
+		g = g.Parent
 	}
-	return w.in(w.loop, g, v.Pos())
-}
-
-// usesOf yields the identifiers in the outermost function around f that
-// refer to v.
-func (a *analyzer) usesOf(v *types.Var, f *Func) func(func(inspector.Cursor) bool) {
-	for f.parent != nil {
-		f = f.parent
-	}
-	return func(yield func(inspector.Cursor) bool) {
-		for c := range f.cur.Preorder((*ast.Ident)(nil)) {
-			if a.info.Uses[c.Node().(*ast.Ident)] == v && !yield(c) {
-				return
-			}
-		}
-	}
-}
-
-// funcAt returns the innermost function around cur.
-func (a *analyzer) funcAt(cur inspector.Cursor) *Func {
-	for c := range cur.Enclosing((*ast.FuncLit)(nil), (*ast.FuncDecl)(nil)) {
-		switch n := c.Node().(type) {
-		case *ast.FuncLit:
-			return a.lits[n]
-		case *ast.FuncDecl:
-			if fn, ok := a.info.Defs[n.Name].(*types.Func); ok {
-				return a.decls[fn]
-			}
-		}
-	}
-	return nil
+	return w.Contains(w.loop, g, v.Pos())
 }
 
 // condition handles a value that a statement branches on. It decides only if
 // the branches differ in what they enqueue or where they go; a maximum that
 // is kept on the host does not hold up anything.
-func (w *follower) condition(stmt, cur inspector.Cursor, f *Func) {
+func (w *follower) condition(stmt, cur inspector.Cursor, f *blocking.Func) {
 	if _, ok := stmt.Node().(*ast.ForStmt); ok {
 		w.add(Decides, cur, f)
 		return
@@ -309,15 +272,15 @@ func (w *follower) condition(stmt, cur inspector.Cursor, f *Func) {
 		case *ast.ReturnStmt:
 			decides = true
 		case *ast.CallExpr:
-			call := w.calls[n]
-			decides = decides || neverReturns(w.info, n) || call != nil && (call.enqueues() || call.mutates())
+			call := w.Calls[n]
+			decides = decides || syntax.NeverReturns(w.Info, n) || call != nil && (call.Enqueues() || call.Mutates())
 			acts = acts || call != nil && !isArithmetic(call.Callee)
 		}
 	}
 	switch {
 	case decides || w.leadsToDecision(stmt, body, cur, f):
 		w.add(Decides, cur, f)
-		w.places[len(w.places)-1].alarm = w.isAlarm(stmt)
+		w.places[len(w.places)-1].Alarm = w.isAlarm(stmt)
 	case acts:
 		w.add(Passed, cur, f) // it picks what the host does: what is printed, who is told
 	default:
@@ -334,9 +297,9 @@ func (w *follower) isAlarm(stmt inspector.Cursor) bool {
 	}
 	asks := false
 	ast.Inspect(n.Cond, func(n ast.Node) bool {
-		if call, ok := n.(*ast.CallExpr); ok && w.calls[call] != nil {
-			fn := w.calls[call].Callee
-			asks = asks || isFullName(fn, "math.IsNaN") || isFullName(fn, "math.IsInf")
+		if call, ok := n.(*ast.CallExpr); ok && w.Calls[call] != nil {
+			fn := w.Calls[call].Callee
+			asks = asks || syntax.IsFullName(fn, "math.IsNaN") || syntax.IsFullName(fn, "math.IsInf")
 		}
 		return !asks
 	})
@@ -348,17 +311,17 @@ func (w *follower) isAlarm(stmt inspector.Cursor) bool {
 func (w *follower) complains(stmt ast.Stmt) bool {
 	switch stmt := stmt.(type) {
 	case *ast.ReturnStmt:
-		return slices.ContainsFunc(stmt.Results, func(e ast.Expr) bool { return !isNil(w.info, e) && w.makesError(e) })
+		return slices.ContainsFunc(stmt.Results, func(e ast.Expr) bool { return !syntax.IsNil(w.Info, e) && w.makesError(e) })
 	case *ast.ExprStmt:
-		call := asCall(stmt.X)
-		return call != nil && neverReturns(w.info, call)
+		call := syntax.AsCall(stmt.X)
+		return call != nil && syntax.NeverReturns(w.Info, call)
 	}
 	return false
 }
 
 // makesError reports whether e is, by its type, an error of some kind.
 func (w *follower) makesError(e ast.Expr) bool {
-	t := w.info.TypeOf(e)
+	t := w.Info.TypeOf(e)
 	return t != nil && types.Implements(t, types.Universe.Lookup("error").Type().Underlying().(*types.Interface))
 }
 
@@ -378,7 +341,7 @@ func isArithmetic(fn *types.Func) bool {
 // leadsToDecision reports whether the branches of a statement, which begin at
 // body, assign a variable that decides what the loop does next: a count of the
 // steps without progress.
-func (w *follower) leadsToDecision(stmt inspector.Cursor, body token.Pos, cur inspector.Cursor, f *Func) bool {
+func (w *follower) leadsToDecision(stmt inspector.Cursor, body token.Pos, cur inspector.Cursor, f *blocking.Func) bool {
 	for c := range stmt.Preorder((*ast.AssignStmt)(nil), (*ast.IncDecStmt)(nil)) {
 		if c.Node().Pos() < body {
 			continue
@@ -403,18 +366,18 @@ func (w *follower) leadsToDecision(stmt inspector.Cursor, body token.Pos, cur in
 // operands of what the loop, or one around it, enqueues: x, where a step is
 // accepted or not.
 func (w *follower) isComputedWith(e ast.Expr) bool {
-	v := w.analyzer.variable(e)
-	return v != nil && w.holdsTensor(v.Type()) &&
-		w.any(w.loop.outermost(), func(c *Call) bool { return c.enqueues() && w.mentions(c.Expr, v) })
+	v := w.Package.Variable(e)
+	return v != nil && w.HoldsTensors(v.Type()) &&
+		w.Any(w.loop.Outermost(), func(c *blocking.Call) bool { return c.Enqueues() && w.Mentions(c.Expr, v) })
 }
 
 // decides reports whether what is assigned to a variable decides what the
 // loop does next.
-func (w *follower) decides(e ast.Expr, cur inspector.Cursor, f *Func) bool {
-	if w.local(e) == nil || w.depth > 2 {
+func (w *follower) decides(e ast.Expr, cur inspector.Cursor, f *blocking.Func) bool {
+	if w.Local(e) == nil || w.depth > 2 {
 		return false
 	}
-	further := follower{analyzer: w.analyzer, loop: w.loop, seen: maps.Clone(w.seen), depth: w.depth + 1}
+	further := follower{Package: w.Package, loop: w.loop, seen: maps.Clone(w.seen), depth: w.depth + 1}
 	further.variable(e, cur, f)
-	return slices.ContainsFunc(further.places, func(p place) bool { return p.use == Decides })
+	return slices.ContainsFunc(further.places, func(p Place) bool { return p.Use == Decides })
 }

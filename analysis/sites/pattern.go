@@ -1,11 +1,12 @@
-package blocking
+package sites
 
 import (
 	"go/ast"
 	"go/token"
 	"go/types"
-	"strings"
 
+	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
 	"golang.org/x/tools/go/ast/edge"
 	"golang.org/x/tools/go/ast/inspector"
 )
@@ -33,14 +34,14 @@ const (
 // Pattern says what is wrong with the site.
 func (s *Site) Pattern() Pattern { return s.pat() }
 
-func (a *analyzer) pattern(s *Site) Pattern {
+func pattern(pkg *blocking.Package, s *Site) Pattern {
 	used := s.Uses &^ Printed
 	switch {
-	case !s.at.away && isDeferred(s.Cur):
+	case !s.At.Away && isDeferred(s.Cur):
 		return Deferring
-	case s.Kind == CalleeSite:
+	case s.Kind == blocking.WaitCallee:
 		return Calling
-	case s.Kind == PrintSite || s.Uses == Printed:
+	case s.Kind == blocking.WaitPrint || s.Uses == Printed:
 		return Printing
 	case s.Compares():
 		return Hidden
@@ -54,11 +55,11 @@ func (a *analyzer) pattern(s *Site) Pattern {
 		return Sizing
 	case used&Computes != 0:
 		return Returning
-	case a.elementOf(s.at, a.innermost(s.at)) != nil:
+	case elementOf(pkg, s.At, Innermost(pkg, s.At)) != nil:
 		return Element
-	case a.lastWins(s) != nil:
+	case lastWins(pkg, s) != nil:
 		return LastWins
-	case s.Loop.isHidden(a.info) || a.isYielded(s):
+	case isHidden(s.Loop, pkg.Info) || isYielded(pkg, s):
 		return Hidden
 	}
 	return Reading
@@ -81,54 +82,36 @@ func isDeferred(cur inspector.Cursor) bool {
 
 // isHidden reports whether no statement shows that l is a loop, or one over an
 // iterator, whose own loop is somewhere else.
-func (l *Loop) isHidden(info *types.Info) bool {
+func isHidden(l *blocking.Loop, info *types.Info) bool {
 	if s, ok := l.Stmt.(*ast.RangeStmt); ok {
-		return isFunc(info.TypeOf(s.X))
+		return syntax.IsFunc(info.TypeOf(s.X))
 	}
-	return l.why != 0 || l.blocks == nil && l.fn.lit != nil && l.fn.how() == looping
+	return l.Why != 0 || l.Blocks == nil && l.Func.Lit != nil && l.Func.Runs() == blocking.Looping
 }
 
 // Compares reports whether the site is, or is in, a function by which something is
 // sorted. What is compared can be read before, at once.
 func (s *Site) Compares() bool {
-	if s.Loop.handed {
-		return isSorter(s.at.Callee)
+	if s.Loop.Handed {
+		return syntax.IsSorter(s.At.Callee)
 	}
-	return s.in.a.isComparison(s.Loop)
-}
-
-// isSorter recognises the functions of the standard library that compare elements
-// by a function that they are given, or by a method of their operand.
-func isSorter(fn *types.Func) bool {
-	if fn == nil || fn.Pkg() == nil {
-		return false
-	}
-	switch fn.Pkg().Path() {
-	case "sort":
-		return strings.HasPrefix(fn.Name(), "S") && fn.Name() != "Search" || fn.Name() == "IsSorted"
-	case "slices":
-		switch fn.Name() {
-		case "SortFunc", "SortStableFunc", "SortedFunc", "SortedStableFunc", "IsSortedFunc", "MinFunc", "MaxFunc":
-			return true
-		}
-	}
-	return false
+	return isComparison(s.In.Package, s.Loop)
 }
 
 // isYielded reports whether the value goes to the function that an iterator
 // yields to.
-func (a *analyzer) isYielded(s *Site) bool {
-	for _, p := range a.uses(s.at, s.Loop) {
-		call, ok := p.cur.Parent().Node().(*ast.CallExpr)
-		if !ok || p.use != Passed {
+func isYielded(pkg *blocking.Package, s *Site) bool {
+	for _, p := range Uses(pkg, s.At, s.Loop) {
+		call, ok := p.Cur.Parent().Node().(*ast.CallExpr)
+		if !ok || p.Use != Passed {
 			continue
 		}
-		v := a.local(call.Fun)
-		if v == nil || a.params[v].of == nil {
+		v := pkg.Local(call.Fun)
+		if v == nil || pkg.Params[v].Of == nil {
 			continue
 		}
 		sig := v.Type().Underlying().(*types.Signature)
-		if p := a.params[v].of; p.sig.Params().Len() == 1 && sig.Results().Len() == 1 &&
+		if p := pkg.Params[v].Of; p.Sig.Params().Len() == 1 && sig.Results().Len() == 1 &&
 			types.Identical(sig.Results().At(0).Type(), types.Typ[types.Bool]) {
 			return true
 		}
@@ -139,14 +122,14 @@ func (a *analyzer) isYielded(s *Site) bool {
 // lastWins returns the statement that assigns the value that a site reads, or
 // a conversion of it, to a variable which is not used before the loop is over;
 // or nil.
-func (a *analyzer) lastWins(s *Site) *ast.AssignStmt {
-	if s.Kind != ReadSite || s.Uses != Kept || s.Rare != 0 || s.Loop.fn != s.in || s.Loop.blocks == nil {
+func lastWins(pkg *blocking.Package, s *Site) *ast.AssignStmt {
+	if s.Kind != blocking.WaitRead || s.Uses != Kept || s.Rare != 0 || s.Loop.Func != s.In || s.Loop.Blocks == nil {
 		return nil
 	}
 	cur := s.Cur
 	for {
 		up := cur.Parent()
-		if call, ok := up.Node().(*ast.CallExpr); ok && a.info.Types[call.Fun].IsType() || isParen(up.Node()) {
+		if call, ok := up.Node().(*ast.CallExpr); ok && pkg.Info.Types[call.Fun].IsType() || syntax.IsParen(up.Node()) {
 			cur = up
 			continue
 		}
@@ -163,21 +146,21 @@ func (a *analyzer) lastWins(s *Site) *ast.AssignStmt {
 	if !ok {
 		return nil
 	}
-	v := a.local(id)
+	v := pkg.Local(id)
 	if v == nil || s.Loop.Stmt == nil || s.Loop.Stmt.Pos() <= v.Pos() && v.Pos() < s.Loop.Stmt.End() {
 		return nil
 	}
-	for _, d := range a.defs[v] {
-		if d.pos != assign.Rhs[0].Pos() && a.in(s.Loop, d.in, d.pos) {
+	for _, d := range pkg.Defs[v] {
+		if d.Pos != assign.Rhs[0].Pos() && pkg.Contains(s.Loop, d.In, d.Pos) {
 			return nil
 		}
 	}
 	// Each use in the loop would have been followed.
-	for use := range a.usesOf(v, s.in) {
-		if a.funcAt(use) != s.in {
+	for use := range pkg.UsesOf(v, s.In) {
+		if pkg.FuncAt(use) != s.In {
 			return nil // a literal, which may run in the loop
 		}
-		if use.Node() != ast.Node(id) && a.in(s.Loop, s.in, use.Node().Pos()) {
+		if use.Node() != ast.Node(id) && pkg.Contains(s.Loop, s.In, use.Node().Pos()) {
 			return nil
 		}
 	}

@@ -1,4 +1,4 @@
-package blocking
+package lint
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package blocking
+package history
 
 import (
 	"go/ast"
@@ -6,29 +6,29 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/asyncgen/asyncgen/analysis/blocking"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
 // differentiatedCopies lists the calls of layers, in what is differentiated, whose parameters
 // the package sets to those of others and gives to no optimiser: a network that follows
 // another one, as that of the targets of a policy does, and that nothing trains.
-func (a *analyzer) differentiatedCopies() (list []Keeping) {
-	copies := a.copies()
+func differentiatedCopies(pkg *blocking.Package) (list []keeping) {
+	copies := copies(pkg)
 	if len(copies) == 0 {
 		return nil
 	}
-	for _, f := range a.funcs {
-		for _, c := range f.calls {
-			if !isForward(c) || c.away {
+	for _, f := range pkg.Funcs {
+		for _, c := range f.Calls {
+			if !blocking.IsForward(c) || c.Away {
 				continue
 			}
-			net := c.operand(tensorapi.Recv)[0]
-			if v := a.variable(net); v == nil || !copies[v] || a.learner(net, make(map[any]bool)) == frozen {
+			net := c.Operand(tensorapi.Recv)[0]
+			if v := pkg.Variable(net); v == nil || !copies[v] || pkg.IsFrozen(net) {
 				continue
 			}
-			t := &fortune{a, nil, make(map[*types.Var]bool), make(map[*Func]bool)}
-			if t.value(c.Value())&differentiated != 0 {
-				list = append(list, Keeping{Kind: Copied, Pos: c.Expr.Pos(), End: c.Expr.End(), Kept: types.ExprString(net), Part: c.Expr})
+			if pkg.FateAt(c.Value(), nil)&blocking.Differentiated != 0 {
+				list = append(list, keeping{Kind: copying, Pos: c.Expr.Pos(), End: c.Expr.End(), Kept: types.ExprString(net), Part: c.Expr})
 			}
 		}
 	}
@@ -36,20 +36,20 @@ func (a *analyzer) differentiatedCopies() (list []Keeping) {
 }
 
 // copies is the set of the variables and fields that hold such networks.
-func (a *analyzer) copies() map[*types.Var]bool {
+func copies(pkg *blocking.Package) map[*types.Var]bool {
 	copies := make(map[*types.Var]bool)
-	for _, f := range a.funcs {
-		for _, c := range f.calls {
-			if !strings.HasSuffix(c.api.Name, ".Param).Set") || len(c.Expr.Args) != 1 {
+	for _, f := range pkg.Funcs {
+		for _, c := range f.Calls {
+			if !strings.HasSuffix(c.API.Name, ".Param).Set") || len(c.Expr.Args) != 1 {
 				continue
 			}
-			if v := a.networkOf(c.operand(tensorapi.Recv)[0], 0); v != nil && a.isCopyOf(c.Expr.Args[0], v) {
+			if v := networkOf(pkg, c.Operand(tensorapi.Recv)[0], 0); v != nil && isCopyOf(pkg, c.Expr.Args[0], v) {
 				copies[v] = true
 			}
 		}
 	}
 	for v := range copies {
-		if a.isOptimised(v) {
+		if isOptimised(pkg, v) {
 			delete(copies, v)
 		}
 	}
@@ -58,17 +58,17 @@ func (a *analyzer) copies() map[*types.Var]bool {
 
 // networkOf returns the variable or field of the network that e, a parameter or a list of
 // them, is of: net of net.Params()[i].
-func (a *analyzer) networkOf(e ast.Expr, depth int) *types.Var {
+func networkOf(pkg *blocking.Package, e ast.Expr, depth int) *types.Var {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
-		if v := a.local(e); v != nil && len(a.defs[v]) == 1 && a.defs[v][0].value != nil && depth < 4 {
-			return a.networkOf(a.defs[v][0].value, depth+1)
+		if v := pkg.Local(e); v != nil && len(pkg.Defs[v]) == 1 && pkg.Defs[v][0].Value != nil && depth < 4 {
+			return networkOf(pkg, pkg.Defs[v][0].Value, depth+1)
 		}
 	case *ast.IndexExpr:
-		return a.networkOf(e.X, depth)
+		return networkOf(pkg, e.X, depth)
 	case *ast.CallExpr:
-		if c := a.calls[e]; c != nil && strings.HasSuffix(c.api.Name, "/nn.Module).Params") {
-			return a.variable(c.operand(tensorapi.Recv)[0])
+		if c := pkg.Calls[e]; c != nil && strings.HasSuffix(c.API.Name, "/nn.Module).Params") {
+			return pkg.Variable(c.Operand(tensorapi.Recv)[0])
 		}
 	}
 	return nil
@@ -77,14 +77,14 @@ func (a *analyzer) networkOf(e ast.Expr, depth int) *types.Var {
 // isCopyOf reports whether e is computed from the values of parameters of another network
 // than v, and not from gradients. If it is a mere copy, v may be what is trained from there
 // on, unless it has the name of what follows.
-func (a *analyzer) isCopyOf(e ast.Expr, v *types.Var) bool {
+func isCopyOf(pkg *blocking.Package, e ast.Expr, v *types.Var) bool {
 	other, own, gradient := false, false, false
 	ast.Inspect(e, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
-		if c := a.calls[call]; ok && c != nil {
+		if c := pkg.Calls[call]; ok && c != nil {
 			gradient = gradient || c.Callee != nil && c.Callee.Name() == "Grad"
-			if isParamValue(c) {
-				of := a.networkOf(c.operand(tensorapi.Recv)[0], 0)
+			if blocking.IsParamValue(c) {
+				of := networkOf(pkg, c.Operand(tensorapi.Recv)[0], 0)
 				other = other || of != nil && of != v
 				own = own || of == v
 			}
@@ -100,10 +100,10 @@ func (a *analyzer) isCopyOf(e ast.Expr, v *types.Var) bool {
 
 // isOptimised reports whether the parameters of the network in v are used in another way
 // than one by one: given to an optimiser, or to who knows what.
-func (a *analyzer) isOptimised(v *types.Var) bool {
-	for _, f := range a.funcs {
-		for _, c := range f.calls {
-			if !strings.HasSuffix(c.api.Name, "/nn.Module).Params") || a.variable(c.operand(tensorapi.Recv)[0]) != v {
+func isOptimised(pkg *blocking.Package, v *types.Var) bool {
+	for _, f := range pkg.Funcs {
+		for _, c := range f.Calls {
+			if !strings.HasSuffix(c.API.Name, "/nn.Module).Params") || pkg.Variable(c.Operand(tensorapi.Recv)[0]) != v {
 				continue
 			}
 			switch c.Value().Parent().Node().(type) {

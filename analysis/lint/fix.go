@@ -1,4 +1,4 @@
-package blocking
+package lint
 
 import (
 	"go/ast"
@@ -177,7 +177,7 @@ type newName struct {
 }
 
 // CursorOf returns the cursor of a node.
-func (p *Pass) CursorOf(n ast.Node) (inspector.Cursor, bool) { return p.root.FindNode(n) }
+func (p *Pass) CursorOf(n ast.Node) (inspector.Cursor, bool) { return p.Root.FindNode(n) }
 
 // IsOperand reports whether v is a parameter, receiver or result of a function.
 func (p *Pass) IsOperand(v *types.Var) bool { return v.Kind() != types.LocalVar }
@@ -189,11 +189,11 @@ func (p *Pass) IsShared(v *types.Var, cur inspector.Cursor) bool {
 	if f == nil {
 		return true
 	}
-	for use := range f.a.usesOf(v, f) {
+	for use := range f.Package.UsesOf(v, f) {
 		if u, ok := use.Parent().Node().(*ast.UnaryExpr); ok && u.Op == token.AND {
 			return true
 		}
-		if v.Pos() < p.FuncAt(use).cur.Node().Pos() {
+		if v.Pos() < p.FuncAt(use).Cur.Node().Pos() {
 			return true
 		}
 	}

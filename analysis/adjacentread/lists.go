@@ -1,0 +1,221 @@
+package adjacentread
+
+import (
+	"go/ast"
+	"go/types"
+	"slices"
+
+	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
+	"github.com/asyncgen/asyncgen/analysis/lint"
+	"github.com/asyncgen/asyncgen/analysis/sites"
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+)
+
+// Lists of tensors whose numbers are read one by one, where all has been enqueued before. The
+// first read waits for most of the work, so the loop holds up nothing; but each is a call into
+// the runtime and, on a GPU, a copy of a few bytes, where one would do for all.
+
+// A listRead is a read of a number of one element of a list of tensors in each iteration of a loop.
+type listRead struct {
+	Call *ast.CallExpr
+	Name string // how messages call the call
+	// List is what holds the tensors.
+	List ast.Expr
+	Loop *blocking.Loop // nil: the loop is in the function called
+	// Joined reports whether all elements are read, and appended to those of the others.
+	Joined bool
+}
+
+// listReads lists those in loops that enqueue nothing, in the order of the source.
+func listReads(p *lint.Pass) []*listRead {
+	atSite := make(map[*ast.CallExpr]bool)
+	for _, s := range sites.Of(p) {
+		atSite[s.Call] = true
+	}
+	var list []*listRead
+	for _, f := range p.Funcs {
+		for _, c := range f.Calls {
+			if c.Away || atSite[c.Expr] || f.IsBenchmark() {
+				continue
+			}
+			if e := listReadOf(f.Package, c); e != nil {
+				list = append(list, e)
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(x, y *listRead) int { return int(x.Call.Pos() - y.Call.Pos()) })
+	return list
+}
+
+// listReadOf returns what c is if it reads a number of an element of a list, or nil.
+func listReadOf(pkg *blocking.Package, c *blocking.Call) *listRead {
+	if e := listReadInCallee(pkg, c); e != nil {
+		return e
+	}
+	l := sites.Innermost(pkg, c)
+	joined := isJoined(pkg, c)
+	if l == nil || !joined && !isNumber(pkg.ResultsOf(c)) {
+		return nil
+	}
+	for _, w := range pkg.Waits(c) {
+		if w.Kind == blocking.WaitPrint || w.Operand == nil || w.Via != nil && (w.Via.InLoop || w.Via.Guarded) {
+			continue
+		}
+		list := listAround(pkg, w.Operand, l, 0)
+		if list == nil || pkg.IsHostList(list) || isWaitedFor(pkg, list, c, l) || !readsAll(pkg, c, l) {
+			continue
+		}
+		return &listRead{Call: c.Expr, Name: pkg.CallName(c, w), List: list, Loop: l, Joined: joined}
+	}
+	return nil
+}
+
+// listReadInCallee returns what c is if the function that it calls reads the elements of a list in a loop,
+// by a function that it is given too, or by a method of which only c's operands tell what it
+// does; or nil.
+func listReadInCallee(pkg *blocking.Package, c *blocking.Call) *listRead {
+	for _, w := range pkg.Waits(c) {
+		if w.Operand == nil || w.Via == nil || !w.Via.InLoop || w.Via.Guarded || !w.Open && w.Arg == nil || c.Summary().Enqueues {
+			continue
+		}
+		if w.Arg != nil && (!isNumber(pkg.Info.TypeOf(w.Arg.Expr).Underlying().(*types.Signature).Results()) || syntax.IsSorter(c.Callee)) {
+			continue
+		}
+		if syntax.ElementType(pkg.Info.TypeOf(w.Operand)) == nil || pkg.IsHostList(w.Operand) || isWaitedFor(pkg, w.Operand, c, nil) ||
+			sites.IsAllowed(c) || pkg.GuardOf(c.In, c.Expr.Pos(), nil) == blocking.Rarely || isFew(pkg, w.Operand) {
+			continue
+		}
+		return &listRead{Call: c.Expr, Name: pkg.CallName(c, w), List: w.Operand}
+	}
+	return nil
+}
+
+// isFew reports whether a list has at most as many elements as a loop that is small.
+func isFew(pkg *blocking.Package, list ast.Expr) bool {
+	return min(blocking.RangeTrips(pkg.Info, list), blocking.RangeTrips(pkg.Info, pkg.OnlyValue(list))) <= blocking.MaxTrips
+}
+
+// isNumber reports whether results are one number, perhaps with an error: other tensors may
+// differ in size.
+func isNumber(results *types.Tuple) bool {
+	if results.Len() == 0 || results.Len() == 2 && !syntax.IsError(results.At(1).Type()) || results.Len() > 2 {
+		return false
+	}
+	return syntax.IsNumeric(results.At(0).Type())
+}
+
+// readsAll reports whether most iterations of l come to c, none of them enqueues anything, waits
+// for anything else or leaves the loop because of the value, and something becomes of it.
+func readsAll(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
+	if pkg.GuardOf(c.In, c.Expr.Pos(), l) != blocking.Always || sites.IsAllowed(c) || sites.Receives(pkg, l) || sites.IsPaced(pkg, l) ||
+		pkg.IsSpawned(c.In.Owner(), 0) ||
+		pkg.Any(l, func(d *blocking.Call) bool {
+			return d.Enqueues() || d.Mutates() || sites.IsOutside(d) || sites.IsStreamed(d) || d.API.Kind == tensorapi.Wait
+		}) {
+		return false
+	}
+	places := sites.Uses(pkg, c, l)
+	return len(places) > 0 && !slices.ContainsFunc(places, func(p sites.Place) bool { return p.Use == sites.Decides && !p.Alarm })
+}
+
+// isJoined reports whether c reads a list that is appended to another: append(all, c...).
+func isJoined(pkg *blocking.Package, c *blocking.Call) bool {
+	call, ok := c.Value().Parent().Node().(*ast.CallExpr)
+	if !ok || !call.Ellipsis.IsValid() || len(call.Args) != 2 || !pkg.Info.Types[call.Fun].IsBuiltin() {
+		return false
+	}
+	return c.API.Kind == tensorapi.Read && ast.Unparen(call.Args[1]) == c.Expr
+}
+
+// listAround returns the list that e is an element of, another one in each iteration of l, or a
+// part of an element; or nil.
+func listAround(pkg *blocking.Package, e ast.Expr, l *blocking.Loop, depth int) ast.Expr {
+	if depth > 6 {
+		return nil
+	}
+	switch e := ast.Unparen(e).(type) {
+	case *ast.SelectorExpr:
+		if sel := pkg.Info.Selections[e]; sel != nil && sel.Kind() == types.FieldVal {
+			return listAround(pkg, e.X, l, depth+1)
+		}
+	case *ast.StarExpr:
+		return listAround(pkg, e.X, l, depth+1)
+	case *ast.CallExpr:
+		if c := pkg.Calls[e]; c != nil && c.API.Kind == tensorapi.View && c.API.Arg == tensorapi.Recv {
+			return listAround(pkg, c.Operand(tensorapi.Recv)[0], l, depth+1)
+		}
+	case *ast.IndexExpr:
+		if syntax.ElementType(pkg.Info.TypeOf(e.X)) == nil || pkg.Varies(e.X, l) {
+			return nil
+		}
+		if counted, ok := sites.CountsIn(pkg, e.Index, l, 0); ok && counted || pkg.IsOperand(pkg.Local(e.Index), l) || isKeyOf(pkg, e, l) {
+			return e.X
+		}
+	case *ast.Ident:
+		return listOfVariable(pkg, e, l, depth)
+	}
+	return nil
+}
+
+// isKeyOf reports whether e is an element of a map, with a key that l ranges over.
+func isKeyOf(pkg *blocking.Package, e *ast.IndexExpr, l *blocking.Loop) bool {
+	s, ok := l.Stmt.(*ast.RangeStmt)
+	if !ok || !syntax.IsMap(pkg.Info.TypeOf(e.X)) {
+		return false
+	}
+	d := pkg.Defs[pkg.Local(e.Index)]
+	return len(d) == 1 && (d[0].Kind == blocking.DefElem || d[0].Kind == blocking.DefKey) && d[0].Value == s.X
+}
+
+func listOfVariable(pkg *blocking.Package, e *ast.Ident, l *blocking.Loop, depth int) ast.Expr {
+	v := pkg.Local(e)
+	if v == nil {
+		return nil
+	}
+	if pkg.IsOperand(v, l) {
+		return iteratedBy(pkg, l, v)
+	}
+	d := pkg.Defs[v]
+	if len(d) != 1 || !pkg.Contains(l, d[0].In, d[0].Pos) {
+		return nil
+	}
+	s, _ := l.Stmt.(*ast.RangeStmt)
+	switch {
+	case d[0].Kind == blocking.DefValue && d[0].Index == 0:
+		return listAround(pkg, d[0].Value, l, depth+1)
+	case s == nil || s.X != d[0].Value:
+		return nil
+	case d[0].Kind == blocking.DefElem, d[0].Kind == blocking.DefKey && syntax.IsFunc(pkg.Info.TypeOf(s.X)):
+		return s.X
+	}
+	return nil
+}
+
+// iteratedBy is the list, among the operands of the call that calls the literal which is the body of l,
+// whose elements the literal is given as v; or nil.
+func iteratedBy(pkg *blocking.Package, l *blocking.Loop, v *types.Var) ast.Expr {
+	c := pkg.Calls[l.Func.ArgOf]
+	if c == nil {
+		return nil
+	}
+	for _, e := range c.Expr.Args {
+		if types.Identical(blocking.Iterated(pkg.Info.TypeOf(e)), v.Type()) {
+			return e
+		}
+	}
+	return nil
+}
+
+// isWaitedFor reports whether c's function has waited for all of the list before l, or c if that is nil.
+func isWaitedFor(pkg *blocking.Package, list ast.Expr, c *blocking.Call, l *blocking.Loop) bool {
+	text := types.ExprString(list)
+	return slices.ContainsFunc(c.In.Calls, func(d *blocking.Call) bool {
+		if d.Expr.End() > c.Expr.Pos() || l != nil && pkg.Contains(l, d.In, d.Expr.Pos()) {
+			return false
+		}
+		return d.API.Kind == tensorapi.WaitAll || d.API.Kind == tensorapi.Wait && slices.ContainsFunc(d.Operand(d.API.Arg), func(e ast.Expr) bool {
+			return types.ExprString(e) == text
+		})
+	})
+}

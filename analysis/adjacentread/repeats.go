@@ -1,0 +1,113 @@
+package adjacentread
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+
+	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
+	"github.com/asyncgen/asyncgen/analysis/lint"
+	"github.com/asyncgen/asyncgen/analysis/sites"
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+)
+
+// A repeat is a read shortly after another, with which it could be one.
+type repeat struct {
+	Call  *ast.CallExpr
+	Name  string
+	First *ast.CallExpr
+	// Same reports whether both read the same.
+	Same bool
+}
+
+// repeats lists the reads in loops that the iteration comes to right after
+// another read that does not decide about them.
+func repeats(p *lint.Pass) []repeat {
+	var list []repeat
+	for _, f := range p.Funcs {
+		for _, c := range f.Calls {
+			if c.Away || c.API.Kind != tensorapi.Read || sites.Innermost(f.Package, c) == nil {
+				continue
+			}
+			if first := readBefore(f.Package, c); first != nil && f.Package.GuardOf(f, c.Expr.Pos(), sites.Innermost(f.Package, c)) != blocking.Rarely {
+				list = append(list, repeat{c.Expr, f.Package.CallName(c, blocking.CallWait{Kind: blocking.WaitRead}), first.Expr, true})
+			}
+		}
+	}
+	found := sites.Of(p)
+	for i, s := range found {
+		if i == 0 {
+			continue
+		}
+		if first := found[i-1]; couldJoin(p.Package, first, s) {
+			list = append(list, repeat{s.Call, s.Name, first.Call, false})
+		}
+	}
+	slices.SortStableFunc(list, func(x, y repeat) int { return int(x.Call.Pos() - y.Call.Pos()) })
+	return list
+}
+
+// readBefore returns the call that reads, always before c in the same
+// iteration, what c reads again; or nil.
+func readBefore(pkg *blocking.Package, c *blocking.Call) *blocking.Call {
+	operands := c.Operand(c.API.Arg)
+	if len(operands) != 1 {
+		return nil
+	}
+	v := pkg.Local(operands[0])
+	if v == nil || slices.ContainsFunc(c.Expr.Args, func(e ast.Expr) bool { return !sites.IsPlain(e) }) {
+		return nil
+	}
+	fl := c.In.Flow()
+	l := sites.Innermost(pkg, c)
+	here := fl.BlockAt(c.Expr.Pos())
+	text := types.ExprString(c.Expr)
+	for _, d := range c.In.Calls {
+		there := fl.BlockAt(d.Expr.Pos())
+		if d.Away || d.Expr.End() > c.Expr.Pos() || d.Callee != c.Callee || types.ExprString(d.Expr) != text ||
+			!pkg.Contains(l, d.In, d.Expr.Pos()) || !fl.Dominates(there, here) || len(pkg.ShortCircuits(d.Expr.Pos())) > 0 {
+			continue
+		}
+		if !assignedBetween(pkg, c.Expr, d.Expr.End(), c.Expr.Pos()) {
+			return d
+		}
+	}
+	return nil
+}
+
+// assignedBetween reports whether a variable that e mentions may be assigned
+// between two places.
+func assignedBetween(pkg *blocking.Package, e ast.Expr, from, to token.Pos) bool {
+	found := false
+	ast.Inspect(e, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok {
+			if v, ok := pkg.Info.Uses[id].(*types.Var); ok {
+				for _, d := range pkg.Defs[v] {
+					found = found || d.Kind == blocking.DefOther || from <= d.Pos && d.Pos <= to
+				}
+			}
+		}
+		return !found
+	})
+	return found
+}
+
+// couldJoin reports whether two sites read one number each, the second right
+// after the first and whatever that was.
+func couldJoin(pkg *blocking.Package, first, second *sites.Site) bool {
+	if first.Kind != blocking.WaitRead || second.Kind != blocking.WaitRead || first.In != second.In || first.Loop != second.Loop || first.Loop.Handed {
+		return false
+	}
+	if !syntax.IsNumeric(pkg.Info.TypeOf(first.Call)) || !syntax.IsNumeric(pkg.Info.TypeOf(second.Call)) || first.Call.End() > second.Call.Pos() {
+		return false
+	}
+	fl := first.In.Flow()
+	if fl.BlockAt(first.Call.Pos()) != fl.BlockAt(second.Call.Pos()) {
+		return false
+	}
+	return !slices.ContainsFunc(sites.Uses(pkg, first.At, first.Loop), func(p sites.Place) bool {
+		return p.Use != sites.Kept && p.Use != sites.Printed && first.Call.End() <= p.Pos && p.Pos < second.Call.End()
+	})
+}

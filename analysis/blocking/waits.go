@@ -1,0 +1,207 @@
+package blocking
+
+import (
+	"go/ast"
+	"go/types"
+	"slices"
+	"strings"
+
+	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+)
+
+// A WaitKind says how a site waits.
+type WaitKind uint8
+
+// The ways to wait.
+const (
+	WaitRead   WaitKind = iota // it reads a value
+	WaitPrint                  // it formats a tensor
+	WaitCallee                 // it calls a user's function that does either
+)
+
+// A CallWait is one thing a call waits for to learn a value.
+type CallWait struct {
+	Kind WaitKind
+	// Operand is the expression that is waited for, nil if the caller can't name it.
+	Operand ast.Expr
+	// Via is the wait of the callee that this one comes from, nil if the call itself waits.
+	Via *Wait
+	// Arg, if not nil, is a function among the arguments. It waits, because the callee calls it.
+	Arg *FuncArg
+	// Open reports whether a method waits that the callee calls: only the type of the operand tells which one.
+	Open bool
+}
+
+// Waits lists what a call waits for to learn a value.
+func (pkg *Package) Waits(c *Call) []CallWait {
+	var list []CallWait
+	switch c.API.Kind {
+	case tensorapi.Read, tensorapi.Transfer, tensorapi.Print:
+		kind := WaitRead
+		if c.API.Kind == tensorapi.Print {
+			kind = WaitPrint
+		}
+		for _, e := range c.Operand(c.API.Arg) {
+			list = append(list, CallWait{Kind: kind, Operand: e})
+		}
+		return list
+	case tensorapi.Unknown, tensorapi.Call:
+	default:
+		return nil
+	}
+	for i := range c.FuncArgs {
+		list = append(list, handedWaits(pkg, c, &c.FuncArgs[i])...)
+	}
+	for _, e := range pkg.Printed(c) {
+		list = append(list, CallWait{Kind: WaitPrint, Operand: e})
+	}
+	list = append(list, methodWaits(pkg, c)...)
+	return append(list, c.calleeWaits(c.Summary().Waits)...)
+}
+
+// Barriers lists what a call waits for to know that it is done.
+func (pkg *Package) Barriers(c *Call) []CallWait {
+	switch c.API.Kind {
+	case tensorapi.Wait:
+		var list []CallWait
+		for _, e := range c.Operand(c.API.Arg) {
+			list = append(list, CallWait{Operand: e})
+		}
+		return list
+	case tensorapi.WaitAll:
+		if c.Callee.Signature().Recv() == nil {
+			return []CallWait{{}}
+		}
+	case tensorapi.Unknown, tensorapi.Call:
+		return c.calleeWaits(c.Summary().Barriers)
+	}
+	return nil // it waits for something of its own, like a backlog
+}
+
+// calleeWaits says what the waits of c's callee are where c is.
+func (c *Call) calleeWaits(of []Wait) []CallWait {
+	var list []CallWait
+	for i := range of {
+		w := &of[i]
+		if w.Operand == Own {
+			list = append(list, CallWait{Kind: WaitCallee, Via: w})
+			continue
+		}
+		for _, e := range c.Operand(w.Operand) {
+			list = append(list, CallWait{Kind: WaitCallee, Operand: e, Via: w})
+		}
+	}
+	return list
+}
+
+// handedWaits lists what a call waits for because of a function that it is
+// handed and calls.
+func handedWaits(pkg *Package, c *Call, arg *FuncArg) []CallWait {
+	when := c.CallsArg(arg.No)
+	if when != tensorapi.Once && when != tensorapi.Loop {
+		return nil
+	}
+	var list []CallWait
+	s := arg.Summary()
+	for i := range s.Waits {
+		via := s.Waits[i]
+		via.InLoop = via.InLoop || when == tensorapi.Loop
+		pending, exprs := pkg.HandedOperand(c, arg, via.Operand)
+		if pending {
+			list = append(list, CallWait{Kind: WaitCallee, Via: &via, Arg: arg})
+		}
+		for _, e := range exprs {
+			list = append(list, CallWait{Kind: WaitCallee, Operand: e, Via: &via, Arg: arg})
+		}
+	}
+	return list
+}
+
+// HandedOperand says what an operand of a function is that c is handed and
+// calls: a tensor that is pending, expressions where c is, or both.
+func (pkg *Package) HandedOperand(c *Call, arg *FuncArg, op int) (pending bool, exprs []ast.Expr) {
+	switch {
+	case op == Own:
+		return true, nil
+	case op == tensorapi.Recv:
+		if arg.recv != nil {
+			exprs = []ast.Expr{arg.recv}
+		}
+		return false, exprs
+	}
+	cb := c.Callback(arg.No)
+	if cb == nil {
+		return false, elementsFor(pkg, c, arg, op)
+	}
+	if op >= len(cb.Args) {
+		return false, nil
+	}
+	for from := tensorapi.Recv; from < 31; from++ {
+		if cb.Args[op].From.Has(from) {
+			exprs = append(exprs, c.Operand(from)...)
+		}
+	}
+	return cb.Args[op].Pending, exprs
+}
+
+// elementsFor lists the operands of c, a call of a function without facts, whose elements are of
+// the type of an operand of the function that c is handed.
+func elementsFor(pkg *Package, c *Call, arg *FuncArg, op int) []ast.Expr {
+	sig, ok := pkg.Info.TypeOf(arg.Expr).Underlying().(*types.Signature)
+	if !ok || op < 0 || op >= sig.Params().Len() {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(c.Expr.Args), func(e ast.Expr) bool {
+		elem := syntax.ElementType(pkg.Info.TypeOf(e))
+		return elem == nil || !types.Identical(elem, sig.Params().At(op).Type())
+	})
+}
+
+// CallName is how messages call a call.
+func (pkg *Package) CallName(c *Call, w CallWait) string {
+	const long = 40
+	if w.Arg != nil {
+		return types.ExprString(w.Arg.Expr)
+	}
+	if w.Kind == WaitRead || w.Kind == WaitPrint && c.API.Kind == tensorapi.Print {
+		if s := types.ExprString(c.Expr); len(s) <= long {
+			return s
+		}
+		if sel, ok := ast.Unparen(c.Expr.Fun).(*ast.SelectorExpr); ok && c.Callee != nil && c.Callee.Signature().Recv() != nil {
+			return sel.Sel.Name
+		}
+	}
+	return CalleeName(c)
+}
+
+// CalleeName is how messages call the callee of c.
+func CalleeName(c *Call) string {
+	if s := types.ExprString(ast.Unparen(c.Expr.Fun)); len(s) <= 40 {
+		return s
+	}
+	if c.Callee != nil {
+		return c.Callee.Name()
+	}
+	if c.Target != nil {
+		return c.Target.Name
+	}
+	return "the function"
+}
+
+// IsClock recognises the calls that read a clock.
+func IsClock(c *Call) bool {
+	fn := c.Callee
+	return fn != nil && fn.Pkg() != nil && fn.Pkg().Path() == "time" && (fn.Name() == "Now" || fn.Name() == "Since" || fn.Name() == "Until")
+}
+
+// TellsTime recognises the calls that read a clock, those of functions of the
+// package that do, those that time a benchmark, and those that ask how far the
+// device has got.
+func TellsTime(c *Call) bool {
+	if IsClock(c) || c.API.Kind == tensorapi.Poll || c.Target != nil && c.Target.Outermost().Contains(IsClock) {
+		return true
+	}
+	fn := c.Callee
+	return fn != nil && fn.Pkg() != nil && fn.Pkg().Path() == "testing" && strings.HasSuffix(fn.Name(), "Timer")
+}

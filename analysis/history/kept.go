@@ -1,0 +1,493 @@
+package history
+
+import (
+	"cmp"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+
+	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+	"golang.org/x/tools/go/ast/edge"
+	"golang.org/x/tools/go/ast/inspector"
+)
+
+// A keeping is a place in a loop, or in a method that is called in one, that keeps what has a
+// history, which gradients would follow, for longer than the iteration, although nothing
+// follows it there.
+type keeping struct {
+	Kind keepingKind
+	Pos  token.Pos
+	End  token.Pos
+	Kept string         // what keeps the history
+	Part ast.Expr       // what has it
+	Loop *blocking.Loop // nil in a method
+}
+
+// A keepingKind says how a history is kept.
+type keepingKind uint8
+
+// keepings lists those of the package, in the order of the source.
+func keepings(pkg *blocking.Package) []keeping {
+	var list []keeping
+	for _, f := range pkg.Funcs {
+		list = append(list, sums(f)...)
+	}
+	summed := make(map[token.Pos]bool)
+	for _, k := range list {
+		summed[k.Pos] = true
+	}
+	for v, defs := range pkg.Defs {
+		for _, d := range defs {
+			if d.Kind != blocking.DefValue || d.In == nil {
+				continue
+			}
+			switch shared := v.IsField() || v.Parent() == pkg.Pass.Pkg.Scope(); {
+			case blocking.IsTensor(v.Type()) && shared:
+			case blocking.IsTensor(v.Type()):
+				if k, ok := carried(pkg, v, d); ok && !slices.ContainsFunc(list, func(s keeping) bool { return s.Pos <= k.Pos && k.Pos < s.End }) {
+					list = append(list, k)
+				}
+			case blocking.IsTensors(v.Type()):
+				list = append(list, listed(pkg, v, d)...)
+			}
+		}
+	}
+	list = append(list, held(pkg)...)
+	list = append(list, given(pkg)...)
+	list = append(list, differentiatedCopies(pkg)...)
+	slices.SortFunc(list, func(k, m keeping) int { return cmp.Compare(k.Pos, m.Pos) })
+	return list
+}
+
+// sums lists the statements of f that add to a sum.
+func sums(f *blocking.Func) []keeping {
+	var list []keeping
+	for _, c := range f.Calls {
+		assign, ok := c.Value().Parent().Node().(*ast.AssignStmt)
+		if !ok || c.API.Kind != tensorapi.Op || len(assign.Lhs) != 1 || assign.Tok != token.ASSIGN {
+			continue
+		}
+		if k, ok := sum(f.Package, c, assign); ok {
+			list = append(list, k)
+		}
+	}
+	return list
+}
+
+// sum returns what the assignment of the result of c is, if it adds to a sum.
+func sum(pkg *blocking.Package, c *blocking.Call, assign *ast.AssignStmt) (keeping, bool) {
+	total := assign.Lhs[0]
+	v := pkg.Variable(total)
+	if v == nil || !blocking.IsTensors(v.Type()) || blocking.IsTensor(v.Type()) && pkg.Params[v].Of != nil {
+		return keeping{}, false
+	}
+	k := keeping{Kind: summing, Pos: assign.Pos(), End: assign.End(), Kept: types.ExprString(total)}
+	if at, ok := addends(pkg, c, total); ok {
+		if k.Part = partWithHistory(pkg, c, at, v); k.Part == nil {
+			return keeping{}, false
+		}
+	} else {
+		return keeping{}, false
+	}
+	shared := v.IsField() || v.Parent() == pkg.Pass.Pkg.Scope()
+	var inner *blocking.Loop // the last one around, whose counters take the same values again
+	for l := range pkg.LoopsAround(c.In, c.Expr.Pos()) {
+		if l.Small || !shared && l.Declares(v) || anotherIn(pkg, total, l, inner) {
+			inner = l
+			continue
+		}
+		if pkg.OverParts(l) {
+			return keeping{}, false // a model has so many
+		}
+		if !blocking.IsTensor(v.Type()) || shared {
+			// Others see it: only what the loop trains away is surely of no use.
+			if fate := pkg.FateOf(v, c.In); fate != 0 && (fate&blocking.Differentiated != 0 || !trainsBeside(pkg, c, l) || isReset(pkg, v, l)) {
+				return keeping{}, false
+			} else if fate != 0 {
+				k.Kind = averaging
+			}
+		} else if pkg.FateOf(v, c.In) != 0 {
+			return keeping{}, false
+		}
+		if !isLeafOrFresh(pkg, k.Part, c.In, l) {
+			return keeping{}, false
+		}
+		k.Loop = l
+		return k, true
+	}
+	if recv := rootParam(pkg, total); shared && recv != nil && c.In.Lit == nil && pkg.FateOf(v, c.In) == 0 {
+		return k, true
+	}
+	return keeping{}, false
+}
+
+// rootParam returns the parameter or receiver that e is a part of, or nil.
+func rootParam(pkg *blocking.Package, e ast.Expr) *types.Var {
+	v, _ := pkg.RootOf(e, 0)
+	if v == nil || pkg.Params[v].Of == nil {
+		return nil
+	}
+	return v
+}
+
+func isLeafOrFresh(pkg *blocking.Package, e ast.Expr, f *blocking.Func, l *blocking.Loop) bool {
+	return isLeaf(pkg, e) && pkg.Any(l, (*blocking.Call).Mutates) || pkg.Fresh(e, f, l)
+}
+
+// trainsBeside reports whether l takes a step of training in each iteration.
+func trainsBeside(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
+	return pkg.Any(l, func(d *blocking.Call) bool { return d.Steps() && d != c })
+}
+
+// anotherIn reports whether e is another one in each iteration of l: its index is
+// declared there, and not by inner, a loop in it.
+func anotherIn(pkg *blocking.Package, e ast.Expr, l, inner *blocking.Loop) bool {
+	another := false
+	ast.Inspect(e, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok {
+			v, _ := pkg.Info.Uses[id].(*types.Var)
+			another = another || v != nil && !v.IsField() && l.Stmt != nil && l.Stmt.Pos() <= v.Pos() && v.Pos() < l.Stmt.End() && !counts(inner, v)
+		}
+		return !another
+	})
+	return another
+}
+
+// counts reports whether v is a variable that the loop's own clauses set.
+func counts(l *blocking.Loop, v *types.Var) bool {
+	if l == nil {
+		return false
+	}
+	switch s := l.Stmt.(type) {
+	case *ast.ForStmt:
+		return s.Pos() <= v.Pos() && v.Pos() < s.Body.Pos()
+	case *ast.RangeStmt:
+		return s.Pos() <= v.Pos() && v.Pos() < s.Body.Pos()
+	}
+	return false
+}
+
+// isReset reports whether l assigns to v what is not computed from it.
+func isReset(pkg *blocking.Package, v *types.Var, l *blocking.Loop) bool {
+	return slices.ContainsFunc(pkg.Defs[v], func(d blocking.Def) bool {
+		return pkg.Contains(l, d.In, d.Pos) && (d.Kind != blocking.DefValue || !dependsOn(pkg, d.Value, v, make(map[*types.Var]bool)))
+	})
+}
+
+// carried returns what the assignment d to v is, if v carries a history from one iteration
+// of a loop to the next that nothing follows.
+func carried(pkg *blocking.Package, v *types.Var, d blocking.Def) (keeping, bool) {
+	for l := range pkg.LoopsAround(d.In, d.Pos) {
+		if l.Small || l.Declares(v) {
+			continue
+		}
+		if pkg.OverParts(l) || slices.ContainsFunc(pkg.Defs[v], func(d blocking.Def) bool {
+			return pkg.Contains(l, d.In, d.Pos) && (d.Kind != blocking.DefValue || !pkg.Continues(d.Value, d.Index, d.In, v))
+		}) {
+			break
+		}
+		if isPlainSum(pkg, v, d) || !pkg.HistoryOf(d.Value, d.Index, d.In) || ofParts(pkg, d, l) || pkg.FateOf(v, d.In) != 0 {
+			break
+		}
+		return keeping{carrying, d.Pos, d.Value.End(), v.Name(), d.Value, l}, true
+	}
+	return keeping{}, false
+}
+
+// isPlainSum reports whether the value of d is v and what does not depend on it: if anything,
+// that is a sum.
+func isPlainSum(pkg *blocking.Package, v *types.Var, d blocking.Def) bool {
+	c := pkg.Calls[syntax.AsCall(d.Value)]
+	if c == nil || c.API.Kind != tensorapi.Op {
+		return false
+	}
+	of := 0
+	for _, e := range c.AllOperands() {
+		if dependsOn(pkg, e, v, make(map[*types.Var]bool)) {
+			of++
+		}
+	}
+	at := slices.IndexFunc(c.AllOperands(), func(e ast.Expr) bool { return localTensor(pkg, pkg.Unscaled(e)) == v })
+	return of == 1 && at >= 0
+}
+
+// ofParts reports whether the layers that compute the value of d may be others in each
+// iteration of l: a network of layers.
+func ofParts(pkg *blocking.Package, d blocking.Def, l *blocking.Loop) bool {
+	found := false
+	look := func(e ast.Expr) {
+		ast.Inspect(e, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || pkg.Calls[call] == nil {
+				return true
+			}
+			c := pkg.Calls[call]
+			for op := tensorapi.Recv; op < len(call.Args); op++ {
+				for _, e := range c.Operand(op) {
+					if t := pkg.Info.TypeOf(e); t != nil && !blocking.IsTensors(t) && !pkg.IsData(t) {
+						found = found || anotherIn(pkg, e, l, nil)
+					}
+				}
+			}
+			return true
+		})
+	}
+	look(d.Value)
+	if v := pkg.Local(d.Value); v != nil {
+		for _, d := range pkg.Defs[v] {
+			if d.Value != nil {
+				look(d.Value)
+			}
+		}
+	}
+	return found
+}
+
+// listed returns what the assignment d to v, a list, is, if it puts tensors with a history
+// into a list from which values are read.
+func listed(pkg *blocking.Package, v *types.Var, d blocking.Def) (list []keeping) {
+	parts := []ast.Expr{d.Value}
+	if call := pkg.SelfAppend(v, d); call != nil {
+		parts = call.Args[1:]
+	}
+	for _, e := range parts {
+		if !blocking.IsTensor(pkg.Info.TypeOf(e)) || isLeaf(pkg, e) {
+			continue
+		}
+		for l := range pkg.LoopsAround(d.In, d.Pos) {
+			if l.Small || !v.IsField() && l.Declares(v) {
+				continue
+			}
+			if !pkg.OverParts(l) && pkg.Fresh(e, d.In, l) && pkg.HasHistory(e, d.In) && !isReleased(pkg, e, d.In) && pkg.FateOf(v, d.In) == 0 {
+				list = append(list, keeping{listing, e.Pos(), e.End(), v.Name(), e, l})
+			}
+			break
+		}
+	}
+	return list
+}
+
+// held lists the tensors with a history that loops put into structs which outlive the
+// iteration, in fields from which values are read, if that.
+func held(pkg *blocking.Package) (list []keeping) {
+	for cur := range pkg.Root.Preorder((*ast.CompositeLit)(nil)) {
+		lit := cur.Node().(*ast.CompositeLit)
+		f := pkg.FuncAt(cur)
+		named := structOf(pkg, lit)
+		if f == nil || named == nil {
+			continue
+		}
+		for i, e := range lit.Elts {
+			field := named.Underlying().(*types.Struct).Field(min(i, named.Underlying().(*types.Struct).NumFields()-1))
+			if kv, ok := e.(*ast.KeyValueExpr); ok {
+				e = kv.Value
+				field, _ = pkg.Info.Uses[kv.Key.(*ast.Ident)].(*types.Var)
+			}
+			if field == nil || !blocking.IsTensor(field.Type()) || isLeaf(pkg, e) {
+				continue
+			}
+			for l := range pkg.LoopsAround(f, lit.Pos()) {
+				if l.Small {
+					continue
+				}
+				if !pkg.OverParts(l) && pkg.Fresh(e, f, l) && pkg.HasHistory(e, f) && !isReleased(pkg, e, f) && onlyValues(pkg, field.Origin(), named) && outlives(pkg, cur, f, l, named.Obj().Exported() && field.Exported(), 0) {
+					list = append(list, keeping{holding, e.Pos(), e.End(), named.Obj().Name() + "." + field.Name(), e, l})
+				}
+				break
+			}
+		}
+	}
+	return list
+}
+
+// structOf returns the type of a literal, if it is a struct type of this package.
+func structOf(pkg *blocking.Package, lit *ast.CompositeLit) *types.Named {
+	t := pkg.Info.TypeOf(lit)
+	if p, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = p.Elem() // an elided &T in a list
+	}
+	named, ok := types.Unalias(t).(*types.Named)
+	if !ok || named.Obj().Pkg() != pkg.Pass.Pkg || named.Obj().Parent() != pkg.Pass.Pkg.Scope() {
+		return nil
+	}
+	if s, ok := named.Underlying().(*types.Struct); !ok || s.NumFields() == 0 {
+		return nil
+	}
+	return named
+}
+
+// onlyValues reports whether the package does no more with a field of a struct type than to
+// read values. Of one that other packages see, it has to use another field at least: what
+// the structs are for is here, then.
+func onlyValues(pkg *blocking.Package, field *types.Var, of *types.Named) bool {
+	for use := range pkg.UsesInPackage(field) {
+		if use.ParentEdgeKind() != edge.SelectorExpr_Sel || pkg.FateAt(use.Parent(), field) != 0 {
+			return false
+		}
+	}
+	if !field.Exported() || !of.Obj().Exported() {
+		return true
+	}
+	s := of.Underlying().(*types.Struct)
+	for other := range s.Fields() {
+		for use := range pkg.UsesInPackage(other.Origin()) {
+			if use.ParentEdgeKind() == edge.SelectorExpr_Sel && !syntax.IsTarget(use.Parent()) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// outlives reports whether the struct at cur, in f, is put where it outlives an iteration of l.
+// If it is seen by other packages, a list that is handed to them does not count: they may
+// follow the history.
+func outlives(pkg *blocking.Package, cur inspector.Cursor, f *blocking.Func, l *blocking.Loop, seen bool, depth int) bool {
+	for {
+		up := cur.Parent()
+		kind, index := cur.ParentEdge()
+		switch n := up.Node().(type) {
+		case *ast.ParenExpr, *ast.UnaryExpr, *ast.CompositeLit, *ast.KeyValueExpr:
+		case *ast.CallExpr:
+			if syntax.IsBuiltin(pkg.Info, n, "append") {
+				break
+			}
+			c := pkg.Calls[n]
+			return kind == edge.CallExpr_Args && c != nil && c.Summary().Keeps.Has(index)
+		case *ast.AssignStmt:
+			if kind != edge.AssignStmt_Rhs || len(n.Lhs) != len(n.Rhs) {
+				return false
+			}
+			v := pkg.Variable(n.Lhs[index])
+			if v == nil {
+				return false
+			}
+			if v.IsField() || v.Parent() == pkg.Pass.Pkg.Scope() {
+				return !seen
+			}
+			if !l.Declares(v) {
+				return syntax.ElementType(v.Type()) != nil && (!seen || pkg.FateOf(v, f) == 0)
+			}
+			if depth < 3 {
+				for use := range pkg.UsesOf(v, f) {
+					if !syntax.IsTarget(use) && outlives(pkg, use, f, l, seen, depth+1) {
+						return true
+					}
+				}
+			}
+			return false
+		default:
+			return false
+		}
+		cur = up
+	}
+}
+
+// given lists the tensors with a history that loops give to functions which keep them.
+func given(pkg *blocking.Package) (list []keeping) {
+	for _, f := range pkg.Funcs {
+		for _, c := range f.Calls {
+			s := c.Summary()
+			if c.Callee == nil || c.Impls != nil || c.Each != nil || c.Away || s.Sums|s.Hoards == 0 {
+				continue
+			}
+			for i, e := range c.Expr.Args {
+				sums := s.Sums.Has(i) && c.Target == nil // in this package the sum is what is reported
+				if sums || s.Hoards.Has(i) && !isLeaf(pkg, e) && !isReleased(pkg, e, f) {
+					if l := keptOver(pkg, c, e); l != nil {
+						list = append(list, keeping{giving, e.Pos(), e.End(), types.ExprString(c.Expr.Fun), e, l})
+					}
+				}
+			}
+		}
+	}
+	return list
+}
+
+// keptOver returns the loop in whose iterations c gives e to the same receiver, if
+// e has a history there, or nil.
+func keptOver(pkg *blocking.Package, c *blocking.Call, e ast.Expr) *blocking.Loop {
+	for l := range pkg.LoopsAround(c.In, c.Expr.Pos()) {
+		if l.Small || slices.ContainsFunc(c.Operand(tensorapi.Recv), func(e ast.Expr) bool { return anotherIn(pkg, e, l, nil) }) {
+			continue
+		}
+		if !pkg.OverParts(l) && pkg.Fresh(e, c.In, l) && pkg.HasHistory(e, c.In) {
+			return l
+		}
+		break
+	}
+	return nil
+}
+
+// localTensor returns the local variable that e is, if it is a tensor and no
+// parameter.
+func localTensor(pkg *blocking.Package, e ast.Expr) *types.Var {
+	id, ok := ast.Unparen(e).(*ast.Ident)
+	if !ok {
+		return nil
+	}
+	v, ok := pkg.Info.Uses[id].(*types.Var)
+	if !ok || v.IsField() || v.Parent() == pkg.Pass.Pkg.Scope() || !blocking.IsTensor(v.Type()) {
+		return nil
+	}
+	if _, isParam := pkg.Params[v]; isParam {
+		return nil
+	}
+	return v
+}
+
+// addends finds the operand of c that is the total, or is computed from it with numbers
+// alone.
+func addends(pkg *blocking.Package, c *blocking.Call, total ast.Expr) (at int, ok bool) {
+	v, name := pkg.Variable(total), types.ExprString(total)
+	at = slices.IndexFunc(c.AllOperands(), func(e ast.Expr) bool {
+		e = pkg.Unscaled(e)
+		return pkg.Variable(e) == v && types.ExprString(ast.Unparen(e)) == name
+	})
+	return at, at >= 0
+}
+
+// partWithHistory returns an operand of the accumulating call c beside that at a place, not
+// computed from total, that has a history. What is computed from total is a recurrence,
+// whose history may be what it is about.
+func partWithHistory(pkg *blocking.Package, c *blocking.Call, at int, total *types.Var) ast.Expr {
+	for i, e := range c.AllOperands() {
+		if i != at && blocking.IsTensor(pkg.Info.TypeOf(e)) && !dependsOn(pkg, e, total, make(map[*types.Var]bool)) && (pkg.HasHistory(e, c.In) || pkg.IsLoss(e, c.In)) {
+			return e
+		}
+	}
+	return nil
+}
+
+// dependsOn reports whether v, or a local variable that is computed from it, is
+// part of e.
+func dependsOn(pkg *blocking.Package, e ast.Expr, v *types.Var, seen map[*types.Var]bool) bool {
+	found := false
+	ast.Inspect(e, func(n ast.Node) bool {
+		id, ok := n.(*ast.Ident)
+		if !ok || found {
+			return !found
+		}
+		u, ok := pkg.Info.Uses[id].(*types.Var)
+		if !ok || u.IsField() || seen[u] {
+			return true
+		}
+		seen[u] = true
+		found = u == v || slices.ContainsFunc(pkg.Defs[u], func(d blocking.Def) bool { return d.Value != nil && dependsOn(pkg, d.Value, v, seen) })
+		return !found
+	})
+	return found
+}
+
+const (
+	summing   keepingKind = iota // added to a tensor of which values are read
+	averaging                    // added, beside steps of training, to one that outlives the loop
+	carrying                     // each value is computed from the one of the iteration before
+	listing                      // put into a list of tensors of which values are read
+	copying                      // computed by a network that nothing trains, and differentiated
+	giving                       // given to a function that keeps it so
+	holding                      // put into a field of which values are read, of a struct that is kept
+)

@@ -1,0 +1,151 @@
+package sites
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+
+	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
+)
+
+// isDelayed reports whether an iteration of l that waits for e, in c, waits
+// for what an earlier iteration enqueued, after it has enqueued work of its
+// own. That is what loops that read should look like: the device has work
+// while the host waits.
+func isDelayed(pkg *blocking.Package, c *blocking.Call, e ast.Expr, l *blocking.Loop) bool {
+	if e == nil || l.Func != c.In || l.Blocks == nil {
+		return false
+	}
+	return isOld(pkg, c.In, e, c.Expr.Pos(), l, 0) && (keepsBusy(pkg, c, l) || isFarBehind(pkg, e, l, 0))
+}
+
+// isFarBehind reports whether e is an element of a list in which those of the
+// iterations since are, too: ring[i%n], losses[i-8]. The device has their work
+// when the iteration has not enqueued any yet.
+func isFarBehind(pkg *blocking.Package, e ast.Expr, l *blocking.Loop, depth int) bool {
+	if depth > 4 {
+		return false
+	}
+	switch e := ast.Unparen(e).(type) {
+	case *ast.SelectorExpr:
+		return isFarBehind(pkg, e.X, l, depth+1)
+	case *ast.IndexExpr:
+		b, ok := ast.Unparen(e.Index).(*ast.BinaryExpr)
+		if !ok || !pkg.Counts(b.X, l) {
+			return false
+		}
+		n, constant := syntax.IntConst(pkg.Info, b.Y)
+		return (b.Op == token.REM || b.Op == token.SUB) && (!constant || n > 1) || b.Op == token.AND && constant && n > 0
+	case *ast.Ident:
+		d := pkg.Defs[pkg.Local(e)]
+		return len(d) == 1 && d[0].Kind == blocking.DefValue && isFarBehind(pkg, d[0].Value, l, depth+1)
+	}
+	return false
+}
+
+// keepsBusy reports whether each iteration of l enqueues work before it comes
+// to c.
+func keepsBusy(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
+	fl := c.In.Flow()
+	here := fl.BlockAt(c.Expr.Pos())
+	return slices.ContainsFunc(c.In.Calls, func(d *blocking.Call) bool {
+		b := fl.BlockAt(d.Expr.Pos())
+		return d != c && b >= 0 && l.Blocks[b] && d.Expr.End() < c.Expr.Pos() && d.Enqueues() && fl.Dominates(b, here) &&
+			len(pkg.ShortCircuits(d.Expr.Pos())) == 0
+	})
+}
+
+// isOld reports whether e, evaluated at pos in l, was computed in an earlier
+// iteration: a variable that the iteration assigns later, or the far end of a
+// queue.
+func isOld(pkg *blocking.Package, f *blocking.Func, e ast.Expr, pos token.Pos, l *blocking.Loop, depth int) bool {
+	if depth > 4 {
+		return false
+	}
+	switch e := ast.Unparen(e).(type) {
+	case *ast.SelectorExpr:
+		return isOld(pkg, f, e.X, pos, l, depth+1)
+	case *ast.IndexExpr:
+		v := pkg.Local(e.X)
+		return v != nil && (assignedLater(pkg, f, v, pos, l) || isFarEnd(pkg, f, v, e, pos, l))
+	case *ast.Ident:
+		v := pkg.Local(e)
+		if v == nil {
+			return false
+		}
+		if assignedLater(pkg, f, v, pos, l) {
+			return true
+		}
+		d := pkg.Defs[v]
+		return len(d) == 1 && d[0].Kind == blocking.DefValue && d[0].In == f && pkg.Contains(l, f, d[0].Pos) && isOld(pkg, f, d[0].Value, d[0].Pos, l, depth+1)
+	}
+	return false
+}
+
+// assignedLater reports whether l assigns v, and only where an iteration does
+// not come to pos any more.
+func assignedLater(pkg *blocking.Package, f *blocking.Func, v *types.Var, pos token.Pos, l *blocking.Loop) bool {
+	fl := f.Flow()
+	here := fl.BlockAt(pos)
+	assigned := false
+	for _, d := range pkg.Defs[v] {
+		if !pkg.Contains(l, d.In, d.Pos) {
+			continue
+		}
+		there := fl.BlockAt(d.Pos)
+		switch {
+		case d.In != f, there < 0:
+			return false
+		case there == here:
+			if d.Pos < pos {
+				return false
+			}
+		case here != l.Head && fl.Reaches(there, here, func(b int32) bool { return b == l.Head }):
+			return false
+		}
+		assigned = true
+	}
+	return assigned
+}
+
+// isFarEnd reports whether an element of the slice or map v is one that was
+// put there some iterations ago: losses[i-8], or queue[0] where the length of
+// the queue is asked for first.
+func isFarEnd(pkg *blocking.Package, f *blocking.Func, v *types.Var, e *ast.IndexExpr, pos token.Pos, l *blocking.Loop) bool {
+	if b, ok := ast.Unparen(e.Index).(*ast.BinaryExpr); ok && b.Op == token.SUB && pkg.Counts(b.X, l) {
+		return true
+	}
+	if pkg.Info.Types[e.Index].Value == nil {
+		return false
+	}
+	cur, ok := pkg.Cursor(pos)
+	if !ok {
+		return false
+	}
+	for c := range cur.Enclosing((*ast.ForStmt)(nil)) {
+		if n := c.Node().(*ast.ForStmt); n != l.Stmt && n.Cond != nil && pkg.Contains(l, f, n.Cond.Pos()) && asksLength(pkg, n.Cond, v) {
+			return true
+		}
+	}
+	fl := f.Flow()
+	return slices.ContainsFunc(fl.Conditions(fl.BlockAt(pos)), func(c blocking.Condition) bool {
+		return c.Block >= 0 && l.Blocks[c.Block] && asksLength(pkg, c.Expr, v)
+	})
+}
+
+// asksLength reports whether a condition compares the length of v with more
+// than nothing.
+func asksLength(pkg *blocking.Package, cond ast.Expr, v *types.Var) bool {
+	b, ok := ast.Unparen(syntax.OrNil(cond)).(*ast.BinaryExpr)
+	if !ok {
+		return false
+	}
+	call := syntax.AsCall(b.X)
+	if call == nil || len(call.Args) != 1 || !pkg.Info.Types[call.Fun].IsBuiltin() || pkg.Local(call.Args[0]) != v {
+		return false
+	}
+	n, constant := syntax.IntConst(pkg.Info, b.Y)
+	return !constant || n > 0
+}

@@ -1,0 +1,432 @@
+package sites
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+
+	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+	"golang.org/x/tools/go/ast/inspector"
+)
+
+// An ElementRead is a read in a loop of a tensor, or of parts of a tensor,
+// that the loop does not change: many reads of what one read gives.
+type ElementRead struct {
+	Call *ast.CallExpr
+	Cur  inspector.Cursor // of Call
+	Name string           // how messages call the call
+	// Tensor is what the loop does not change.
+	Tensor ast.Expr
+	// Whole reports whether each iteration reads the same: there are no parts.
+	Whole bool
+	Loop  *blocking.Loop
+	// Certain reports whether the loop runs at least once and always comes to
+	// the read, so that reading before it waits for nothing else; and whether
+	// no loop around it could be asked for the same.
+	Certain bool
+	Timed   bool
+}
+
+// ElementReads lists the reads of tensors, in the order of the source, that
+// read in each iteration of a loop what one read before it would give.
+func ElementReads(pkg *blocking.Package) []*ElementRead {
+	var list []*ElementRead
+	for _, f := range pkg.Funcs {
+		for _, c := range f.Calls {
+			l := Innermost(f.Package, c)
+			e := elementOf(f.Package, c, l)
+			if e == nil || f.Package.GuardOf(f, c.Expr.Pos(), l) != blocking.Always || f.Package.Any(l, IsStreamed) {
+				continue
+			}
+			list = append(list, e)
+		}
+	}
+	slices.SortStableFunc(list, func(x, y *ElementRead) int { return int(x.Call.Pos() - y.Call.Pos()) })
+	return list
+}
+
+// Innermost returns the innermost loop around c that is no small one, or nil.
+func Innermost(pkg *blocking.Package, c *blocking.Call) *blocking.Loop {
+	if c.Away {
+		return nil
+	}
+	for l := range pkg.LoopsAround(c.In, c.Expr.Pos()) {
+		if l.Small {
+			continue
+		}
+		if l.Blocks == nil && l.Func.Runs() != blocking.Looping {
+			return nil
+		}
+		return l
+	}
+	return nil
+}
+
+// elementOf recognises a read in l of a part of a tensor that is the same in
+// all iterations, or of all of it. The part has to be one that the iterations
+// count through, so that all of them together read a good part of the tensor.
+func elementOf(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) *ElementRead {
+	e, counted := settledPart(pkg, c, l)
+	if e == nil {
+		return nil
+	}
+	return &ElementRead{
+		Call: c.Expr, Cur: c.Cur, Name: pkg.CallName(c, blocking.CallWait{Kind: blocking.WaitRead, Operand: e}), Tensor: e, Whole: !counted, Loop: l,
+		Certain: !counted && isCertain(pkg, c, l), Timed: c.In.Outermost().Contains(blocking.TellsTime),
+	}
+}
+
+// settledPart is the tensor of which c reads a part in each iteration of l, or
+// nil, and whether the iterations count the parts.
+func settledPart(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) (e ast.Expr, counted bool) {
+	if l == nil {
+		return nil, false
+	}
+	if c.API.Kind != tensorapi.Read || c.API.Arg != tensorapi.Recv && c.API.Arg != 0 {
+		for _, e := range pkg.Printed(c) {
+			if e, counted := settledView(pkg, e, l); counted {
+				return e, true
+			}
+		}
+		return nil, false
+	}
+	operands := c.Operand(c.API.Arg)
+	if len(operands) != 1 || !blocking.IsTensor(pkg.Info.TypeOf(operands[0])) || tensorapi.IsNumber(pkg.Info.TypeOf(operands[0])) {
+		return nil, false
+	}
+	args := c.Expr.Args
+	if c.API.Arg == 0 {
+		args = args[1:]
+	}
+	counted, ok := countedIn(pkg, args, l)
+	if !ok || !c.Lib.Values && !copiesAll(pkg, c, l) {
+		return nil, false
+	}
+	e, views := settledView(pkg, operands[0], l)
+	return e, e != nil && (counted || views)
+}
+
+// copiesAll reports whether c, of a library whose tensors may change, copies all
+// elements of a local tensor that l only ever reads.
+func copiesAll(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
+	v := pkg.Local(c.Operand(c.API.Arg)[0])
+	if v == nil || c.API.Calls != tensorapi.Never {
+		return false
+	}
+	if _, basic := pkg.Info.TypeOf(c.Expr).Underlying().(*types.Basic); basic {
+		return false
+	}
+	for use := range pkg.UsesOf(v, c.In) {
+		f := pkg.FuncAt(use)
+		if !pkg.Contains(l, f, use.Node().Pos()) {
+			continue
+		}
+		var around *blocking.Call
+		for cur := range use.Enclosing((*ast.CallExpr)(nil)) {
+			around = pkg.Calls[cur.Node().(*ast.CallExpr)]
+			break
+		}
+		if around == nil || around.API.Kind != tensorapi.Meta && (around.API.Kind != tensorapi.Read || strings.Contains(around.Callee.Name(), "Mutable")) {
+			return false
+		}
+	}
+	return true
+}
+
+// settledView is the tensor that e is, or is a view of a part of, if it is the
+// same in all iterations of l, or nil, and whether the iterations count the
+// parts.
+func settledView(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) (tensor ast.Expr, counted bool) {
+	for {
+		view := pkg.Calls[syntax.AsCall(viewIn(pkg, e, l))]
+		if view == nil {
+			break
+		}
+		if view.API.Kind != tensorapi.View || view.API.Arg != tensorapi.Recv {
+			return nil, false
+		}
+		more, ok := countedIn(pkg, view.Expr.Args, l)
+		if !ok {
+			return nil, false
+		}
+		counted = counted || more
+		e = view.Operand(tensorapi.Recv)[0]
+	}
+	if !isSettledTensor(pkg, e, l) || isHostMade(pkg, e) {
+		return nil, false
+	}
+	return e, counted
+}
+
+// viewIn is the view that e, a variable of an iteration of l, is set to, or e.
+func viewIn(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) ast.Expr {
+	if d := pkg.Defs[pkg.Local(e)]; len(d) == 1 && d[0].Kind == blocking.DefValue && pkg.Contains(l, d[0].In, d[0].Pos) {
+		if c := pkg.Calls[syntax.AsCall(d[0].Value)]; c != nil && c.API.Kind == tensorapi.View {
+			return d[0].Value
+		}
+	}
+	return e
+}
+
+// isSettledTensor reports whether e is a variable, a field of one or a package
+// variable that is the same in all iterations of l.
+func isSettledTensor(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
+	if v := pkg.Local(e); v != nil {
+		return isSettled(pkg, v, l)
+	}
+	v := pkg.Variable(e)
+	if v == nil || !isNamed(e) || mayAssign(pkg, l, v) {
+		return false
+	}
+	sel, ok := ast.Unparen(e).(*ast.SelectorExpr)
+	if !ok || !v.IsField() {
+		return true // of a package
+	}
+	base, ok := ast.Unparen(sel.X).(*ast.Ident)
+	return isSettledTensor(pkg, sel.X, l) || ok && pkg.Local(base) != nil && isSettledBase(pkg, pkg.Local(base), l)
+}
+
+// isNamed reports whether e is a name, of a package or a field of such.
+func isNamed(e ast.Expr) bool {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		return true
+	case *ast.SelectorExpr:
+		return isNamed(e.X)
+	}
+	return false
+}
+
+// mayAssign reports whether l, or what it calls, may assign a field or package
+// variable: as far as this package shows, if it is one of its own, or else if the
+// package that has it is called at all.
+func mayAssign(pkg *blocking.Package, l *blocking.Loop, v *types.Var) bool {
+	if slices.ContainsFunc(pkg.Defs[v], func(d blocking.Def) bool {
+		return d.Kind == blocking.DefOther || pkg.Contains(l, d.In, d.Pos) || pkg.CalledFrom(l, d.In)
+	}) {
+		return true
+	}
+	return pkg.Any(l, func(c *blocking.Call) bool {
+		return c.Dynamic || v.Pkg() != pkg.Pass.Pkg && c.Lib == nil && c.Callee != nil && c.Callee.Pkg() == v.Pkg()
+	})
+}
+
+// countedIn reports whether one of the arguments counts iterations of l; ok is
+// false if one of them neither does nor stays the same.
+func countedIn(pkg *blocking.Package, args []ast.Expr, l *blocking.Loop) (counted, ok bool) {
+	for _, arg := range args {
+		if t := pkg.Info.TypeOf(arg); blocking.IsTensor(t) {
+			return false, false
+		}
+		more, ok := CountsIn(pkg, arg, l, 0)
+		if !ok {
+			return false, false
+		}
+		counted = counted || more
+	}
+	return counted, counted || !slices.ContainsFunc(args, func(e ast.Expr) bool { return pkg.Varies(e, l) })
+}
+
+// CountsIn reports whether e is computed from what counts iterations of l; ok is
+// false if e depends on something else that varies, or is looked up.
+func CountsIn(pkg *blocking.Package, e ast.Expr, l *blocking.Loop, depth int) (counted, ok bool) {
+	if depth > 8 {
+		return false, false
+	}
+	all := func(list ...ast.Expr) (counted, ok bool) {
+		for _, e := range list {
+			more, ok := CountsIn(pkg, e, l, depth+1)
+			if !ok {
+				return false, false
+			}
+			counted = counted || more
+		}
+		return counted, true
+	}
+	switch {
+	case pkg.Counts(e, l) || adds(pkg, e, l) || isListed(pkg, e, l):
+		return true, true
+	case !pkg.Varies(e, l) && IsPlain(e):
+		return false, true
+	}
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		d := pkg.Defs[pkg.Local(e)]
+		if len(d) != 1 {
+			return false, false
+		}
+		if d[0].Kind == blocking.DefValue && d[0].Index == 0 {
+			return all(d[0].Value)
+		}
+	case *ast.BinaryExpr:
+		return all(e.X, e.Y)
+	case *ast.UnaryExpr:
+		if e.Op == token.SUB {
+			return all(e.X)
+		}
+	case *ast.CallExpr:
+		tv := pkg.Info.Types[e.Fun]
+		c := pkg.Calls[e]
+		switch {
+		case isLen(e) && tv.IsBuiltin(), c != nil && c.API.Kind == tensorapi.Meta:
+			return false, true // of a part
+		case tv.IsType(), tv.IsBuiltin():
+			return all(e.Args...)
+		}
+	}
+	return false, false
+}
+
+// isLen recognises len(x) and cap(x).
+func isLen(call *ast.CallExpr) bool {
+	id, ok := ast.Unparen(call.Fun).(*ast.Ident)
+	return ok && (id.Name == "len" || id.Name == "cap")
+}
+
+// adds reports whether e is a whole number to which iterations of l add something, and do nothing
+// else with it: where the next part begins.
+func adds(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
+	v := pkg.Local(e)
+	if v == nil || !IsInteger(v.Type()) {
+		return false
+	}
+	found := false
+	for _, d := range pkg.Defs[v] {
+		if !pkg.Contains(l, d.In, d.Pos) {
+			continue
+		}
+		if d.Kind != blocking.DefOther || !isAdded(pkg, d.Pos) {
+			return false
+		}
+		found = true
+	}
+	return found
+}
+
+// isAdded reports whether the statement at pos is v += something.
+func isAdded(pkg *blocking.Package, pos token.Pos) bool {
+	cur, ok := pkg.Cursor(pos)
+	if !ok {
+		return false
+	}
+	for c := range cur.Enclosing((*ast.AssignStmt)(nil)) {
+		return c.Node().(*ast.AssignStmt).Tok == token.ADD_ASSIGN
+	}
+	return false
+}
+
+// isListed reports whether e is a number that l takes from a list, another one in each iteration: an
+// index, or what one is computed from.
+func isListed(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		v := pkg.Local(e)
+		s, ok := l.Stmt.(*ast.RangeStmt)
+		if v == nil || !ok || !syntax.IsNumeric(v.Type()) || syntax.IsFunc(pkg.Info.TypeOf(s.X)) || syntax.IsChan(pkg.Info.TypeOf(s.X)) {
+			return false
+		}
+		d := pkg.Defs[v]
+		return len(d) == 1 && d[0].Kind == blocking.DefElem && d[0].Value == s.X
+	case *ast.IndexExpr:
+		return syntax.IsNumeric(pkg.Info.TypeOf(e)) && !pkg.Varies(e.X, l) && pkg.Counts(e.Index, l)
+	}
+	return false
+}
+
+// IsPlain reports whether e is made of names and constants alone.
+func IsPlain(e ast.Expr) bool {
+	plain := true
+	ast.Inspect(e, func(n ast.Node) bool {
+		switch n.(type) {
+		case *ast.CallExpr, *ast.FuncLit, *ast.UnaryExpr, *ast.IndexExpr:
+			plain = false
+		}
+		return plain
+	})
+	return plain
+}
+
+// isSettledBase is isSettled for a variable whose fields are meant: that its address
+// is taken changes nothing.
+func isSettledBase(pkg *blocking.Package, v *types.Var, l *blocking.Loop) bool {
+	return !declaredIn(pkg, v, l) && !slices.ContainsFunc(pkg.Defs[v], func(d blocking.Def) bool { return d.Kind != blocking.DefOther && pkg.Contains(l, d.In, d.Pos) })
+}
+
+// declaredIn reports whether each iteration of l has a v of its own.
+func declaredIn(pkg *blocking.Package, v *types.Var, l *blocking.Loop) bool {
+	if l.Stmt != nil {
+		return l.Stmt.Pos() <= v.Pos() && v.Pos() < l.Stmt.End()
+	}
+	return l.Func.Lit == nil || l.Func.Lit.Pos() <= v.Pos() && v.Pos() < l.Func.Lit.End()
+}
+
+// isSettled reports whether v holds the same tensor in all iterations of l.
+func isSettled(pkg *blocking.Package, v *types.Var, l *blocking.Loop) bool {
+	if l.Stmt != nil && l.Stmt.Pos() <= v.Pos() && v.Pos() < l.Stmt.End() {
+		return false
+	}
+	f := l.Func
+	if l.Blocks == nil && (v.Pos() < f.Lit.Pos() || f.Lit.End() <= v.Pos()) {
+		f = f.Parent // it is captured
+	} else if l.Blocks == nil {
+		return false // the literal's own
+	}
+	for _, d := range pkg.Defs[v] {
+		if d.Kind == blocking.DefOther || d.In != f && d.In != f.Outermost() || pkg.Contains(l, d.In, d.Pos) {
+			return false
+		}
+	}
+	return true
+}
+
+// isHostMade reports whether e is made of host data alone: reading it back is
+// a copy.
+func isHostMade(pkg *blocking.Package, e ast.Expr) bool {
+	if v := pkg.Variable(e); v != nil && pkg.Local(e) == nil {
+		return len(pkg.Defs[v]) > 0 && !slices.ContainsFunc(pkg.Defs[v], func(d blocking.Def) bool { return d.Kind != blocking.DefValue || !isHostMade(pkg, d.Value) })
+	}
+	calls := pkg.MadeBy(e)
+	return calls != nil && !slices.ContainsFunc(calls, func(call *ast.CallExpr) bool { return pkg.Calls[call].API.Kind != tensorapi.Host })
+}
+
+// isCertain reports whether l runs at least once, and its first iteration
+// comes to c before it can leave.
+func isCertain(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
+	fl := c.In.Flow()
+	if l.Func != c.In || l.Blocks == nil || !runs(l, pkg.Info) || len(pkg.ShortCircuits(c.Expr.Pos())) > 0 {
+		return false
+	}
+	for outer := range pkg.LoopsAround(c.In, c.Expr.Pos()) {
+		if e, _ := settledPart(pkg, c, outer); outer != l && !outer.Small && e != nil {
+			return false
+		}
+	}
+	here := fl.BlockAt(c.Expr.Pos())
+	for b := range l.Blocks {
+		if b == l.Head {
+			continue // runs tells that it does not leave the first time
+		}
+		for _, s := range fl.Blocks[b].Succs {
+			if !l.Blocks[s.Index] && !fl.Dominates(here, b) || s.Index == l.Head && !fl.Dominates(here, b) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// runs reports whether the statement of l shows that it runs at least once.
+func runs(l *blocking.Loop, info *types.Info) bool {
+	var n int64 = blocking.ManyTrips
+	switch s := l.Stmt.(type) {
+	case *ast.ForStmt:
+		n = blocking.ForTrips(info, s)
+	case *ast.RangeStmt:
+		n = blocking.RangeTrips(info, s.X)
+	}
+	return 0 < n && n < blocking.ManyTrips
+}

@@ -1,0 +1,314 @@
+package sites
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+	"golang.org/x/tools/go/analysis"
+)
+
+// Functions that are called again and again although no loop calls them by their name:
+//
+//   - one of several implementations of a method, or hooks, that a loop calls, where others don't wait: the loop is
+//     right for these, so the read is what to mend;
+//   - a method that adds what it reads to a field, like a meter;
+//   - a function that takes a step of training and leaves the loop to its callers.
+
+// InLoop is the fact about a method of an interface that its package calls in each iteration of a loop, as it does
+// with hooks.
+type InLoop struct{}
+
+// AFact marks InLoop as a fact of package analysis.
+func (*InLoop) AFact() {}
+
+// rareName matches the names of methods that are called now and then.
+var rareName = regexp.MustCompile(`(?i)epoch|valid|eval|final|summar|end|finish|flush|report|close|check|episode|round|done|stop|reset`)
+
+// repeatedFuncs lists the functions that are repeated, each as a loop.
+func repeatedFuncs(pass *analysis.Pass, pkg *blocking.Package) map[*blocking.Func]*blocking.Loop {
+	loops := make(map[*blocking.Func]*blocking.Loop)
+	for _, f := range pkg.Funcs {
+		for _, d := range f.Calls {
+			for _, g := range divided(pkg, d) {
+				if loops[g] == nil && len(g.Summary.Waits) > 0 {
+					loops[g] = &blocking.Loop{Pos: d.Expr.Pos(), Func: g, Why: blocking.Chosen}
+				}
+			}
+			if d.Dynamic && d.Callee != nil && d.Callee.Pkg() == pkg.Pass.Pkg && isCalledAgain(pkg, d) {
+				pass.ExportObjectFact(d.Callee.Origin(), new(InLoop))
+			}
+		}
+	}
+	for _, of := range pass.AllObjectFacts() {
+		method, ok := of.Object.(*types.Func)
+		if _, isLooped := of.Fact.(*InLoop); !ok || !isLooped || method.Pkg() == pkg.Pass.Pkg {
+			continue
+		}
+		if it, ok := syntax.RecvType(method).Underlying().(*types.Interface); ok {
+			for _, g := range pkg.Implementing(it, method.Name()) {
+				if loops[g] == nil && len(g.Summary.Waits) > 0 {
+					loops[g] = &blocking.Loop{Pos: g.Body.Pos(), Func: g, Why: blocking.Chosen}
+				}
+			}
+		}
+	}
+	called := make(map[*blocking.Func]bool)
+	for _, f := range pkg.Funcs {
+		for _, c := range f.Calls {
+			called[c.Target] = called[c.Target] || !isTest(pkg, f)
+		}
+	}
+	for _, g := range pkg.Funcs {
+		switch {
+		case loops[g] != nil || called[g] || g.Lit != nil || g.Cyclic || !isOpen(g) || isTest(pkg, g):
+		case takesStep(pkg, g):
+			loops[g] = &blocking.Loop{Pos: g.Body.Pos(), Func: g, Why: blocking.Stepping}
+		case g.Sig.Recv() != nil && !rareName.MatchString(g.Name):
+			loops[g] = &blocking.Loop{Pos: g.Body.Pos(), Func: g, Why: blocking.Accumulating}
+		}
+	}
+	return loops
+}
+
+// isOpen reports whether others may call f, a declared function: no handler of requests and no function that the
+// language calls.
+func isOpen(f *blocking.Func) bool {
+	if f.Sig.Recv() == nil && (f.Name == "main" || f.Name == "init") {
+		return false
+	}
+	for v := range f.Sig.Params().Variables() {
+		if isHTTP(v.Type()) {
+			return false
+		}
+	}
+	return true
+}
+
+func isHTTP(t types.Type) bool {
+	if p, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	named, ok := types.Unalias(t).(*types.Named)
+	return ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "net/http"
+}
+
+// takesStep reports whether each call of f takes a step of training, not in a loop of f's own.
+func takesStep(pkg *blocking.Package, f *blocking.Func) bool {
+	steps := false
+	for _, d := range f.Calls {
+		if !d.Steps() || d.Away {
+			continue
+		}
+		if d.Summary().Trains {
+			return false
+		}
+		for range pkg.LoopsAround(f, d.Expr.Pos()) {
+			return false
+		}
+		steps = steps || pkg.GuardOf(f, d.Expr.Pos(), nil) != blocking.Rarely
+	}
+	return steps
+}
+
+// divided lists the functions of the package that d, called in each iteration of a loop through a variable or an
+// interface, may lead to, if some wait, others don't, and none of those that wait is of another package.
+func divided(pkg *blocking.Package, d *blocking.Call) []*blocking.Func {
+	if !d.Dynamic || d.API.Kind != tensorapi.Unknown || d.Away {
+		return nil
+	}
+	var funcs []*blocking.Func
+	waits, quiet := false, false
+	for _, v := range candidates(pkg, d) {
+		switch {
+		case len(v.Summary().Waits) == 0:
+			quiet = true
+		case v.Fn == nil:
+			return nil
+		default:
+			waits = true
+		}
+		if v.Fn != nil {
+			funcs = append(funcs, v.Fn)
+		}
+	}
+	if !waits || !quiet || !isCalledAgain(pkg, d) {
+		return nil
+	}
+	return funcs
+}
+
+// isCalledAgain reports whether d, a call of a function that is not known, is in each iteration of a loop, but not one
+// that does no more than to call the elements of a list, or in a function that takes a step of training.
+func isCalledAgain(pkg *blocking.Package, d *blocking.Call) bool {
+	if pkg.GuardOf(d.In, d.Expr.Pos(), nil) == blocking.Rarely {
+		return false
+	}
+	for l := range pkg.LoopsAround(d.In, d.Expr.Pos()) {
+		if !l.Small && !pkg.AppliesList(d, l) && pkg.Any(l, (*blocking.Call).Enqueues) {
+			return !pkg.IsOuter(l, d) && pkg.GuardOf(d.In, d.Expr.Pos(), l) != blocking.Rarely
+		}
+	}
+	return takesStep(pkg, d.In.Owner())
+}
+
+// candidates lists the functions that d, a call of a function that is not known, may lead to, as far as the package
+// shows them.
+func candidates(pkg *blocking.Package, d *blocking.Call) []blocking.FuncValue {
+	if d.Each != nil {
+		return d.Each
+	}
+	var list []blocking.FuncValue
+	if d.Callee != nil {
+		if it, ok := syntax.RecvType(d.Callee).Underlying().(*types.Interface); ok {
+			for _, f := range pkg.Implementing(it, d.Callee.Name()) {
+				list = append(list, blocking.FuncValue{Fn: f})
+			}
+		}
+		return list
+	}
+	t := pkg.Info.TypeOf(d.Expr.Fun)
+	v := pkg.Variable(d.Expr.Fun)
+	for _, f := range pkg.Funcs {
+		if f.Lit == nil {
+			continue
+		}
+		if isNamedType(t) && isMadeAs(pkg, f, t) || v != nil && v.IsField() && slices.ContainsFunc(pkg.Defs[v], func(x blocking.Def) bool { return syntax.OrNil(x.Value) == ast.Expr(f.Lit) }) {
+			list = append(list, blocking.FuncValue{Fn: f})
+		}
+	}
+	return list
+}
+
+func isNamedType(t types.Type) bool {
+	_, ok := types.Unalias(t).(*types.Named)
+	return ok
+}
+
+// isMadeAs reports whether the literal f becomes a value of the named type t where it is written: it is returned as
+// one, or converted to one.
+func isMadeAs(pkg *blocking.Package, f *blocking.Func, t types.Type) bool {
+	switch n := f.Cur.Parent().Node().(type) {
+	case *ast.ReturnStmt:
+		i := slices.Index(n.Results, ast.Expr(f.Lit))
+		return f.Parent != nil && i >= 0 && i < f.Parent.Sig.Results().Len() && types.Identical(f.Parent.Sig.Results().At(i).Type(), t)
+	case *ast.CallExpr:
+		return pkg.Info.Types[n.Fun].IsType() && types.Identical(pkg.Info.TypeOf(n.Fun), t)
+	}
+	return false
+}
+
+// isTest reports whether f is in a file of tests.
+func isTest(pkg *blocking.Package, f *blocking.Func) bool {
+	return strings.HasSuffix(pkg.Pass.Fset.File(f.Body.Pos()).Name(), "_test.go")
+}
+
+// repeatedSite returns the site that c, in a repeated function, is; or nil.
+func repeatedSite(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) *Site {
+	for range pkg.LoopsAround(c.In, c.Expr.Pos()) {
+		return nil
+	}
+	for _, w := range pkg.Waits(c) {
+		if w.Operand == nil || w.Via != nil && (w.Via.InLoop || w.Via.Guarded) || pkg.GuardOf(c.In, c.Expr.Pos(), nil) != blocking.Always || WaitedBefore(pkg, c, w.Operand, l) {
+			continue
+		}
+		if !pkg.Fresh(w.Operand, c.In, l) && !isOfParam(pkg, w.Operand, l.Func) || pkg.Any(l, IsOutside) || IsAllowed(c) {
+			continue
+		}
+		s := &Site{Call: c.Expr, Cur: c.Cur, Kind: w.Kind, Operand: w.Operand, Loop: l, In: c.In, At: c, Name: pkg.CallName(c, w), Timed: c.In.Outermost().Contains(blocking.TellsTime)}
+		if w.Via != nil {
+			s.Chain, s.Callee = w.Via.Chain, pkg.CallName(c, w)
+		}
+		if w.Kind == blocking.WaitPrint {
+			s.Uses = Printed
+		}
+		gathered, compared, returned := false, false, false
+		for _, p := range Uses(pkg, c, l) {
+			s.Uses |= p.Use
+			_, isReturn := p.Cur.Parent().Node().(*ast.ReturnStmt)
+			returned = returned || isReturn
+			gathered = gathered || isGathered(pkg, p)
+			compared = compared || isCondition(p)
+		}
+		switch {
+		case l.Why == blocking.Chosen && !returned,
+			l.Why == blocking.Accumulating && gathered && !compared && isOfParam(pkg, w.Operand, l.Func),
+			l.Why == blocking.Stepping && !returned && (gathered && !compared || w.Kind == blocking.WaitPrint && isLog(pkg, c)):
+			return s
+		}
+	}
+	return nil
+}
+
+// isOfParam reports whether e is computed from a parameter of f, not from its receiver alone.
+func isOfParam(pkg *blocking.Package, e ast.Expr, f *blocking.Func) bool {
+	found := false
+	seen := make(map[*types.Var]bool)
+	var visit func(e ast.Node)
+	visit = func(e ast.Node) {
+		ast.Inspect(e, func(n ast.Node) bool {
+			id, ok := n.(*ast.Ident)
+			if !ok || found {
+				return !found
+			}
+			v, ok := pkg.Info.Uses[id].(*types.Var)
+			if !ok || v.IsField() || seen[v] {
+				return true
+			}
+			seen[v] = true
+			if p, ok := pkg.Params[v]; ok {
+				found = found || p.Of == f && p.Operand != tensorapi.Recv
+				return true
+			}
+			for _, d := range pkg.Defs[v] {
+				if d.Value != nil {
+					visit(d.Value)
+				}
+			}
+			return true
+		})
+	}
+	visit(e)
+	return found
+}
+
+// isGathered reports whether the value at p is added to what a field holds: s.sum += v, s.list = append(s.list, v),
+// s.mean = 0.9*s.mean + 0.1*v.
+func isGathered(pkg *blocking.Package, p Place) bool {
+	for cur := range p.Cur.Enclosing((*ast.AssignStmt)(nil), (*ast.FuncLit)(nil)) {
+		n, ok := cur.Node().(*ast.AssignStmt)
+		if !ok || len(n.Lhs) != 1 || len(n.Rhs) != 1 {
+			return false
+		}
+		sel, ok := ast.Unparen(n.Lhs[0]).(*ast.SelectorExpr)
+		if !ok || pkg.Variable(sel) == nil || !pkg.Variable(sel).IsField() {
+			return false
+		}
+		return n.Tok != token.ASSIGN && n.Tok != token.DEFINE || pkg.MentionsAny(n.Rhs[0], map[types.Object]bool{pkg.Variable(sel): true})
+	}
+	return false
+}
+
+// isCondition reports whether the value at p is what an if statement asks for: the best so far is kept, not each.
+func isCondition(p Place) bool {
+	for cur := range p.Cur.Enclosing((*ast.IfStmt)(nil)) {
+		n := cur.Node().(*ast.IfStmt)
+		return n.Cond.Pos() <= p.Pos && p.Pos < n.Cond.End()
+	}
+	return false
+}
+
+// isLog reports whether c prints for whoever watches the program: not to a writer that the function is given.
+func isLog(pkg *blocking.Package, c *blocking.Call) bool {
+	if len(c.Expr.Args) == 0 {
+		return true
+	}
+	_, isParam := pkg.Params[pkg.Local(c.Expr.Args[0])]
+	return !isParam || blocking.IsTensor(pkg.Info.TypeOf(c.Expr.Args[0]))
+}

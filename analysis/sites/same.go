@@ -1,0 +1,285 @@
+package sites
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+
+	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+)
+
+// Makes reports whether f, a function of the package, returns nothing but a tensor that depends on its operands
+// alone, none of which is a tensor, and on what never changes.
+func Makes(pkg *blocking.Package, f *blocking.Func) bool {
+	if f == nil || f.Sig.Results().Len() != 1 || !blocking.IsTensor(f.Sig.Results().At(0).Type()) || len(f.Parts()) != 1 {
+		return false
+	}
+	for p := range f.Sig.Params().Variables() {
+		if !isData(p.Type()) {
+			return false
+		}
+	}
+	if recv := f.Sig.Recv(); recv != nil && !isStructOfBasics(recv.Type()) {
+		return false
+	}
+	hosts := false
+	for _, c := range f.Calls {
+		switch {
+		case c.Away || c.Dynamic || c.Target == f:
+			return false
+		case c.API.Kind == tensorapi.Host:
+			hosts = hosts || !IsOneNumber(pkg, c)
+		case c.API.Kind == tensorapi.Op || c.API.Kind == tensorapi.View || c.API.Kind == tensorapi.Meta || c.API.Kind == tensorapi.Pure:
+		case c.Callee != nil && c.Callee.Pkg() != nil && c.Callee.Pkg().Path() == "math":
+		default:
+			return false
+		}
+	}
+	if !hosts {
+		return false
+	}
+	known := true
+	for cur := range f.Cur.Preorder((*ast.Ident)(nil), (*ast.GoStmt)(nil), (*ast.SendStmt)(nil), (*ast.UnaryExpr)(nil)) {
+		switch n := cur.Node().(type) {
+		case *ast.Ident:
+			v, ok := pkg.Info.Uses[n].(*types.Var)
+			if ok && !v.IsField() && v.Parent() == pkg.Pass.Pkg.Scope() {
+				_, basic := v.Type().Underlying().(*types.Basic)
+				known = known && basic && !slices.ContainsFunc(pkg.Defs[v], func(d blocking.Def) bool { return d.In != nil })
+			}
+		case *ast.UnaryExpr:
+			known = known && n.Op != token.ARROW
+		default:
+			known = false
+		}
+	}
+	return known
+}
+
+// isData reports whether t is a basic type, or a list of some.
+func isData(t types.Type) bool {
+	switch t := t.Underlying().(type) {
+	case *types.Basic:
+		return true
+	case *types.Slice:
+		return isData(t.Elem())
+	case *types.Array:
+		return isData(t.Elem())
+	}
+	return false
+}
+
+// IsOneNumber reports whether the tensor that c makes has one element at most, as its
+// operands show.
+func IsOneNumber(pkg *blocking.Package, c *blocking.Call) bool {
+	if c.Callee.Name() == "Scalar" {
+		return true
+	}
+	sig := c.Callee.Origin().Signature()
+	last := sig.Params().Len() - 1
+	if !sig.Variadic() {
+		return false
+	}
+	if sizes := c.Operand(last); len(sizes) > 0 || !isList(sig.Params().At(0).Type()) {
+		return !c.Expr.Ellipsis.IsValid() && !slices.ContainsFunc(sizes, func(e ast.Expr) bool {
+			n, constant := syntax.IntConst(pkg.Info, e)
+			return !constant || n > 1
+		})
+	}
+	lit, ok := ast.Unparen(c.Expr.Args[0]).(*ast.CompositeLit)
+	return ok && len(lit.Elts) <= 1
+}
+
+// isList reports whether t is a list of data, and not a list of sizes.
+func isList(t types.Type) bool {
+	s, ok := t.Underlying().(*types.Slice)
+	if !ok {
+		return false
+	}
+	basic, ok := s.Elem().Underlying().(*types.Basic)
+	return !ok || basic.Kind() != types.Int
+}
+
+// IsSame reports whether e has the same value in each iteration of l.
+func IsSame(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
+	if pkg.Info.Types[e].Value != nil || syntax.IsNil(pkg.Info, e) {
+		return true
+	}
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		v, ok := pkg.Info.Uses[e].(*types.Var)
+		return ok && !mayChange(pkg, v, l)
+	case *ast.SelectorExpr:
+		v, ok := pkg.Info.Uses[e.Sel].(*types.Var)
+		if !ok {
+			return false
+		}
+		return !mayChange(pkg, v.Origin(), l) && (!v.IsField() || IsSame(pkg, e.X, l))
+	case *ast.BinaryExpr:
+		return IsSame(pkg, e.X, l) && IsSame(pkg, e.Y, l)
+	case *ast.UnaryExpr:
+		return e.Op.String() == "-" && IsSame(pkg, e.X, l)
+	case *ast.IndexExpr:
+		if _, generic := pkg.Info.TypeOf(e.X).Underlying().(*types.Signature); generic {
+			return true
+		}
+		return IsSame(pkg, e.X, l) && IsSame(pkg, e.Index, l)
+	case *ast.CompositeLit:
+		for _, elt := range e.Elts {
+			if kv, ok := elt.(*ast.KeyValueExpr); ok {
+				elt = kv.Value
+			}
+			if !IsSame(pkg, elt, l) {
+				return false
+			}
+		}
+		return true
+	case *ast.CallExpr:
+		return isSameCall(pkg, e, l)
+	}
+	return false
+}
+
+// isSameCall is IsSame for conversions, len, constructors and what is known
+// about a tensor when it is enqueued.
+func isSameCall(pkg *blocking.Package, e *ast.CallExpr, l *blocking.Loop) bool {
+	tv := pkg.Info.Types[e.Fun]
+	switch {
+	case tv.IsType():
+	case tv.IsBuiltin():
+		id, ok := ast.Unparen(e.Fun).(*ast.Ident)
+		switch {
+		case ok && id.Name == "len" && isSameHeader(pkg, e.Args[0], l):
+			return true
+		case !ok || id.Name != "len" && id.Name != "min" && id.Name != "max":
+			return false
+		}
+	default:
+		c := pkg.Calls[e]
+		if c == nil {
+			return false
+		}
+		if got := got(pkg, c); got != nil {
+			return AreSame(pkg, e.Args, l) && isSameHeader(pkg, c.Operand(tensorapi.Recv)[0], l) && IsSame(pkg, got, l)
+		}
+		switch c.API.Kind {
+		case tensorapi.Host, tensorapi.Meta, tensorapi.Pure:
+		default:
+			if !Makes(pkg, c.Target) {
+				return false
+			}
+		}
+		if recv := c.Callee.Signature().Recv(); recv != nil && !IsSame(pkg, c.Operand(tensorapi.Recv)[0], l) {
+			return false
+		}
+	}
+	return AreSame(pkg, e.Args, l)
+}
+
+// AreSame reports whether each of es has the same value in each iteration of l.
+func AreSame(pkg *blocking.Package, es []ast.Expr, l *blocking.Loop) bool {
+	return !slices.ContainsFunc(es, func(e ast.Expr) bool { return !IsSame(pkg, e, l) })
+}
+
+// got returns what c gets of its receiver, if that is all it does: c calls a method of the package that returns an
+// expression without calls but len, which is what this returns. It returns nil for all others.
+func got(pkg *blocking.Package, c *blocking.Call) ast.Expr {
+	f := c.Target
+	if f == nil || c.Away || f.Sig.Recv() == nil || f.Sig.Params().Len() > 0 || f.Body == nil || len(f.Body.List) != 1 {
+		return nil
+	}
+	ret, ok := f.Body.List[0].(*ast.ReturnStmt)
+	if !ok || len(ret.Results) != 1 {
+		return nil
+	}
+	return ret.Results[0]
+}
+
+// isSameHeader reports whether a variable, or a field of one, holds the same list, struct or pointer in each iteration
+// of l, whatever is in that.
+func isSameHeader(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
+	var v *types.Var
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		v, _ = pkg.Info.Uses[e].(*types.Var)
+	case *ast.SelectorExpr:
+		v, _ = pkg.Info.Uses[e.Sel].(*types.Var)
+		if v != nil && v.IsField() && !isSameHeader(pkg, e.X, l) {
+			return false
+		}
+	}
+	if v == nil {
+		return false
+	}
+	v = v.Origin()
+	shared := v.IsField() || v.Parent() == pkg.Pass.Pkg.Scope()
+	for _, d := range pkg.Defs[v] {
+		if pkg.Contains(l, d.In, d.Pos) || shared && pkg.CalledFrom(l, d.In) {
+			return false
+		}
+	}
+	return !shared || !pkg.Any(l, func(c *blocking.Call) bool { return c.Dynamic })
+}
+
+// mayChange reports whether v, or what it refers to, may be changed in l.
+// Tensors don't change; of other references, nothing but their length and
+// elements may be asked in the loop.
+func mayChange(pkg *blocking.Package, v *types.Var, l *blocking.Loop) bool {
+	shared := v.IsField() || v.Parent() == pkg.Pass.Pkg.Scope()
+	for _, d := range pkg.Defs[v] {
+		if pkg.Contains(l, d.In, d.Pos) || shared && pkg.CalledFrom(l, d.In) {
+			return true
+		}
+	}
+	if shared && pkg.Any(l, func(c *blocking.Call) bool { return c.Dynamic }) {
+		return true // who knows what it sets
+	}
+	switch v.Type().Underlying().(type) {
+	case *types.Basic:
+		return false
+	case *types.Slice, *types.Array:
+		return shared || escapesIn(pkg, v, l)
+	}
+	return !blocking.IsTensor(v.Type()) && !isStructOfBasics(v.Type())
+}
+
+func isStructOfBasics(t types.Type) bool {
+	s, ok := t.Underlying().(*types.Struct)
+	if !ok {
+		return false
+	}
+	for f := range s.Fields() {
+		if _, ok := f.Type().Underlying().(*types.Basic); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// escapesIn reports whether l does anything with the slice v but index it, range
+// over it, ask for its length and make tensors of it.
+func escapesIn(pkg *blocking.Package, v *types.Var, l *blocking.Loop) bool {
+	for use := range pkg.UsesOf(v, l.Func) {
+		if !pkg.Contains(l, pkg.FuncAt(use), use.Node().Pos()) {
+			continue
+		}
+		switch n := use.Parent().Node().(type) {
+		case *ast.IndexExpr, *ast.RangeStmt:
+			continue
+		case *ast.CallExpr:
+			if pkg.Info.Types[n.Fun].IsBuiltin() {
+				if id, ok := ast.Unparen(n.Fun).(*ast.Ident); ok && (id.Name == "len" || id.Name == "cap") {
+					continue
+				}
+			}
+			if c := pkg.Calls[n]; c != nil && c.API.Kind == tensorapi.Host {
+				continue
+			}
+		}
+		return true
+	}
+	return false
+}

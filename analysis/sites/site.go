@@ -1,0 +1,400 @@
+package sites
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+
+	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
+	"github.com/asyncgen/asyncgen/analysis/lint"
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+	"golang.org/x/tools/go/ast/inspector"
+)
+
+// A Site is a call that waits for the device in each iteration of a loop that
+// keeps the device busy.
+type Site struct {
+	Call *ast.CallExpr
+	Cur  inspector.Cursor // of Call
+	Kind blocking.WaitKind
+	// Name is how messages call the call: "loss.Item()", "fmt.Println".
+	Name string
+	// Operand is what is waited for, nil if the caller can't name it.
+	Operand ast.Expr
+	// Loop is the innermost loop in which the call waits for what the loop
+	// enqueued.
+	Loop *blocking.Loop
+	// Uses is what becomes of the value within the loop where it is used in
+	// most iterations, and Rare what becomes of it where it is not.
+	Uses, Rare Use
+	// Callee and Chain, for a CalleeSite, are the function called and how
+	// it comes to wait.
+	Callee string
+	Chain  []blocking.Link
+	// Outside reports whether the loop also waits for the world outside:
+	// input, the network, time, a channel from which it takes questions, or a function that
+	// makes tensors of the value. It can't run far ahead then. So does one in which
+	// somebody has allowed this wait.
+	Outside bool
+	// Timed reports whether clocks are read in the function, or by what it
+	// calls, so that moving the wait changes what they measure.
+	Timed bool
+	// Alarms reports whether all that the value decides is whether to give up: it
+	// should never be what is asked for.
+	Alarms bool
+
+	In  *blocking.Func
+	At  *blocking.Call
+	pat func() Pattern
+}
+
+// Assigns is the statement that assigns the value to a variable, if the
+// pattern is LastWins.
+func (s *Site) Assigns() *ast.AssignStmt { return lastWins(s.In.Package, s) }
+
+// Severity is Info if the loop can't run far ahead anyway.
+func (s *Site) Severity() lint.Severity {
+	if s.Outside {
+		return lint.Info
+	}
+	return lint.Warning
+}
+
+// IsOwnPace reports whether w is a wait of c's callee that a loop around c adds little
+// to: a rare one, or one in or beside a loop of the callee's.
+func IsOwnPace(c *blocking.Call, w blocking.CallWait) bool {
+	return w.Via != nil && (w.Via.InLoop && (w.Operand == nil || c.Enqueues()) || w.Via.Guarded || c.Summary().Trains || c.Target != nil && c.Target.SCC == c.In.Owner().SCC)
+}
+
+// isBesideStep reports whether w is a wait of c's callee in, or after, a loop of its own
+// over data, and the loop around c takes a step of training in each iteration, with other
+// data: a model is evaluated after every step.
+func isBesideStep(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) bool {
+	if w.Via == nil || !w.Via.InLoop || w.Via.Guarded || w.Operand != nil || c.Summary().Steps || c.Target != nil && c.Target.SCC == c.In.Owner().SCC {
+		return false
+	}
+	for l := range pkg.LoopsAround(c.In, c.Expr.Pos()) {
+		if !l.Small {
+			return l.Blocks != nil && pkg.StepsItself(l) && !pkg.IsOuter(l, c) && pkg.OverData(l, l.Func.WholeLoop())
+		}
+	}
+	return false
+}
+
+// looped returns the site that c is because it calls, in a loop, a function
+// that it is handed and that waits for what the two enqueue; or nil.
+func looped(pkg *blocking.Package, c *blocking.Call) *Site {
+	for i := range c.FuncArgs {
+		arg := &c.FuncArgs[i]
+		s := arg.Summary()
+		compares := syntax.IsSorter(c.Callee)
+		if c.CallsArg(arg.No) != tensorapi.Loop || !s.Enqueues && !c.Summary().Enqueues && !compares || s.Trains {
+			continue
+		}
+		for _, w := range s.Waits {
+			if pending, _ := pkg.HandedOperand(c, arg, w.Operand); !pending && !compares || w.InLoop || w.Guarded {
+				continue
+			}
+			name := types.ExprString(arg.Expr)
+			return &Site{
+				Call: c.Expr, Cur: c.Cur, Kind: blocking.WaitCallee, Name: name, Callee: name, Chain: w.Chain, In: c.In, At: c,
+				Loop:  &blocking.Loop{Pos: arg.Expr.Pos(), Func: c.In, Handed: true},
+				Uses:  Passed,
+				Timed: c.In.Outermost().Contains(blocking.TellsTime),
+			}
+		}
+	}
+	return nil
+}
+
+// site returns the site that c is, or nil.
+func site(pkg *blocking.Package, c *blocking.Call) *Site {
+	for _, w := range pkg.Waits(c) {
+		if IsOwnPace(c, w) && !isBesideStep(pkg, c, w) {
+			continue
+		}
+		l := hotLoop(pkg, c, w)
+		if l == nil || pkg.GuardOf(c.In, c.Expr.Pos(), l) != blocking.Always || WaitedBefore(pkg, c, w.Operand, l) {
+			continue
+		}
+		s := &Site{
+			Call: c.Expr, Cur: c.Cur, Kind: w.Kind, Operand: w.Operand, Loop: l, In: c.In, At: c,
+			Name:    pkg.CallName(c, w),
+			Outside: pkg.Any(l, IsOutside) || IsAllowed(c),
+			Timed:   c.In.Outermost().Contains(blocking.TellsTime),
+		}
+		if w.Kind == blocking.WaitPrint {
+			s.Uses = Printed
+		}
+		if w.Via != nil {
+			s.Chain = w.Via.Chain
+			s.Callee = pkg.CallName(c, w)
+		}
+		if w.Kind != blocking.WaitPrint {
+			s.Alarms = true
+			for _, p := range Uses(pkg, c, l) {
+				s.Alarms = s.Alarms && (p.Use != Decides || p.Alarm)
+				if send, ok := p.Cur.Parent().Node().(*ast.SendStmt); ok && Receives(pkg, l) && (pkg.Varies(send.Chan, l) || !pkg.Any(l, (*blocking.Call).Enqueues)) {
+					s.Outside = true // a client waits, with a channel of its own, or to read is all that the loop does
+				}
+				s.Outside = s.Outside || isSimulated(pkg, p)
+				if pkg.GuardOf(p.in, p.Pos, l) == blocking.Rarely {
+					s.Rare |= p.Use
+				} else {
+					s.Uses |= p.Use
+				}
+			}
+		}
+		return s
+	}
+	return nil
+}
+
+// hotLoop returns the innermost loop around c that enqueues what c waits for,
+// in each of many iterations.
+func hotLoop(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) *blocking.Loop {
+	for l := range pkg.LoopsAround(c.In, c.Expr.Pos()) {
+		if isComparison(pkg, l) && pkg.Varies(c.Expr, l) && (w.Operand == nil || !pkg.IsHostList(w.Operand)) {
+			return l
+		}
+		if l.Small || !pkg.Any(l, (*blocking.Call).Enqueues) && !takesInput(pkg, l) || pkg.AppliesList(c, l) {
+			continue
+		}
+		if pkg.IsOuter(l, c) {
+			return nil // and so is every loop around it
+		}
+		if stops, _ := pkg.IsMeasured(l); stops && w.Kind != blocking.WaitPrint {
+			return nil // it has to wait while the clock runs
+		}
+		if w.Operand == nil && pkg.Any(l, (*blocking.Call).Enqueues) || w.Operand != nil && (pkg.Fresh(w.Operand, c.In, l) || pkg.Arrives(w.Operand, c.In, l)) {
+			if isDelayed(pkg, c, w.Operand, l) || pkg.Any(l, IsStreamed) || IsPaced(pkg, l) {
+				return nil
+			}
+			return l
+		}
+	}
+	return nil
+}
+
+// isComparison reports whether l is a function literal by which something is sorted: what it
+// reads is read more than once for each element, whoever has enqueued it.
+func isComparison(pkg *blocking.Package, l *blocking.Loop) bool {
+	return l.Blocks == nil && l.Func.Runs() == blocking.Looping && syntax.IsSorter(pkg.Calls[l.Func.ArgOf].Callee)
+}
+
+// runsAtEnd reports whether the call is deferred in a literal that is called where it
+// is written, at whose end it runs.
+func runsAtEnd(c *blocking.Call) bool {
+	_, ok := c.Cur.Parent().Node().(*ast.DeferStmt)
+	h := c.In.Runs()
+	return ok && (h == blocking.Once || h == blocking.Looping)
+}
+
+// WaitedBefore reports whether the iteration has waited for the same tensor
+// already: reading it again waits no more.
+func WaitedBefore(pkg *blocking.Package, c *blocking.Call, operand ast.Expr, l *blocking.Loop) bool {
+	id, ok := ast.Unparen(syntax.OrNil(operand)).(*ast.Ident)
+	if !ok {
+		return false
+	}
+	v, ok := pkg.Info.Uses[id].(*types.Var)
+	if !ok {
+		return false
+	}
+	fl := c.In.Flow()
+	here := fl.BlockAt(c.Expr.Pos())
+	for _, d := range c.In.Calls {
+		if d == c || d.Expr.Pos() >= c.Expr.Pos() || !waitsFor(pkg, d, v) || !pkg.Contains(l, d.In, d.Expr.Pos()) || isSilentWait(pkg, d) {
+			continue
+		}
+		if there := fl.BlockAt(d.Expr.Pos()); !fl.Dominates(there, here) || len(pkg.ShortCircuits(d.Expr.Pos())) > 0 {
+			continue
+		}
+		assigned := slices.ContainsFunc(pkg.Defs[v], func(x blocking.Def) bool { return x.Pos > d.Expr.End() && x.Pos < c.Expr.Pos() })
+		if !assigned {
+			return true
+		}
+	}
+	return false
+}
+
+// isSilentWait reports whether d only waits, and is no finding itself: as in a loop
+// that trains, where a wait for each step may be what bounds the queue. If a read
+// follows, that is the finding.
+func isSilentWait(pkg *blocking.Package, d *blocking.Call) bool {
+	if d.API.Kind != tensorapi.Wait && d.API.Kind != tensorapi.WaitAll {
+		return false
+	}
+	l, _ := Serialised(pkg, d)
+	return l == nil || pkg.Any(l, (*blocking.Call).Mutates)
+}
+
+// waitsFor reports whether d waits for the tensor in v, in whatever way.
+func waitsFor(pkg *blocking.Package, d *blocking.Call, v *types.Var) bool {
+	var list []ast.Expr
+	if d.API.Kind == tensorapi.Wait {
+		list = d.Operand(d.API.Arg)
+	}
+	for _, w := range pkg.Waits(d) {
+		if w.Operand != nil && (w.Via == nil || !w.Via.Guarded) {
+			list = append(list, w.Operand)
+		}
+	}
+	return d.API.Kind == tensorapi.WaitAll || slices.ContainsFunc(list, func(e ast.Expr) bool {
+		id, ok := ast.Unparen(e).(*ast.Ident)
+		return ok && pkg.Info.Uses[id] == v
+	})
+}
+
+// IsOutside recognises calls that wait for the world outside the process.
+func IsOutside(c *blocking.Call) bool {
+	fn := c.Callee
+	if fn == nil || fn.Pkg() == nil {
+		return false
+	}
+	switch name := fn.Name(); fn.Pkg().Path() {
+	case "bufio":
+		return name == "Scan" || len(name) >= 4 && name[:4] == "Read"
+	case "fmt":
+		return slices.Contains([]string{"Scan", "Scanf", "Scanln", "Fscan", "Fscanf", "Fscanln"}, name)
+	case "net", "os/exec":
+		return true
+	case "net/http":
+		return !isAnswering(fn)
+	case "time":
+		return name == "Sleep"
+	}
+	return false
+}
+
+// isAnswering recognises what a handler does with a request that it has got and with its
+// answer: nothing that waits for others, so that a loop in a handler is like any.
+func isAnswering(fn *types.Func) bool {
+	switch name := fn.Name(); syntax.RecvName(fn) {
+	case "ResponseWriter", "Header", "Request":
+		return true
+	case "":
+		return name == "Error" || name == "SetCookie" || name == "Redirect" || name == "NotFound" || name == "StatusText"
+	}
+	return false
+}
+
+// IsAllowed reports whether c is in a function literal for asyncrt.AllowSync: somebody
+// has said that this wait is meant.
+func IsAllowed(c *blocking.Call) bool {
+	for f := range c.In.In() {
+		if outer := f.PassedTo(); outer != nil && outer.IsFunc("AllowSync") {
+			return true
+		}
+	}
+	return false
+}
+
+// isSimulated reports whether the value at cur is given to a function that returns
+// tensors and is given none: an environment that needs an action, a collection that is
+// asked for an element. Nothing can be enqueued before it has answered.
+func isSimulated(pkg *blocking.Package, p Place) bool {
+	call, ok := p.Cur.Parent().Node().(*ast.CallExpr)
+	if !ok || p.Use != Passed {
+		return false
+	}
+	c := pkg.Calls[call]
+	if c == nil || c.API.Kind != tensorapi.Unknown || c.TakesTensor() {
+		return false
+	}
+	for v := range pkg.ResultsOf(c).Variables() {
+		if pkg.HoldsTensors(v.Type()) {
+			return true
+		}
+	}
+	return false
+}
+
+// takesInput reports whether l receives tensors that others have enqueued the work for.
+func takesInput(pkg *blocking.Package, l *blocking.Loop) bool {
+	if s, ok := l.Stmt.(*ast.RangeStmt); ok && syntax.IsChan(pkg.Info.TypeOf(s.X)) {
+		return pkg.IsInput(s.X, l.Func)
+	}
+	return slices.ContainsFunc(ReceivesOf(pkg, l), func(e *ast.UnaryExpr) bool { return pkg.IsInput(e.X, l.Func) })
+}
+
+// ReceivesOf lists the expressions that receive from channels in l.
+func ReceivesOf(pkg *blocking.Package, l *blocking.Loop) []*ast.UnaryExpr {
+	var list []*ast.UnaryExpr
+	for cur := range l.Func.Cur.Preorder((*ast.UnaryExpr)(nil)) {
+		n := cur.Node().(*ast.UnaryExpr)
+		pos := n.Pos()
+		if assign, ok := cur.Parent().Node().(*ast.AssignStmt); ok {
+			pos = assign.Lhs[0].Pos()
+		}
+		if f := pkg.FuncAt(cur); n.Op == token.ARROW && f != nil && pkg.Contains(l, f, pos) {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// Receives reports whether l takes what it works on from a channel.
+func Receives(pkg *blocking.Package, l *blocking.Loop) bool {
+	if s, ok := l.Stmt.(*ast.RangeStmt); ok {
+		return syntax.IsChan(pkg.Info.TypeOf(s.X))
+	}
+	return len(ReceivesOf(pkg, l)) > 0
+}
+
+// IsPaced reports whether a clock says when the next iteration of l begins: it
+// receives the time from a channel, as of a time.Ticker, before anything else.
+func IsPaced(pkg *blocking.Package, l *blocking.Loop) bool {
+	switch s := l.Stmt.(type) {
+	case *ast.RangeStmt:
+		ch, ok := pkg.Info.TypeOf(s.X).Underlying().(*types.Chan)
+		return ok && isTimeType(ch.Elem())
+	case *ast.ForStmt:
+		if len(s.Body.List) == 0 {
+			return false
+		}
+		stmt, ok := s.Body.List[0].(*ast.ExprStmt)
+		if !ok {
+			return false
+		}
+		u, ok := ast.Unparen(stmt.X).(*ast.UnaryExpr)
+		return ok && u.Op == token.ARROW && isTimeType(pkg.Info.TypeOf(u))
+	}
+	return false
+}
+
+func isTimeType(t types.Type) bool {
+	named, ok := types.Unalias(t).(*types.Named)
+	return ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "time" && named.Obj().Name() == "Time"
+}
+
+// IsStreamed recognises calls that send what was written to somebody at once:
+// each value is meant to be seen when it is there.
+func IsStreamed(c *blocking.Call) bool {
+	fn := c.Callee
+	if fn == nil || fn.Pkg() == nil {
+		return false
+	}
+	switch fn.Pkg().Path() {
+	case "net/http":
+		return fn.Name() == "Flush"
+	case "net":
+		return fn.Name() == "Write"
+	case "fmt", "io":
+		return strings.HasPrefix(fn.Name(), "Fprint") && isConn(c.In.Package.Info.TypeOf(c.Expr.Args[0])) ||
+			fn.Name() == "WriteString" && isConn(c.In.Package.Info.TypeOf(c.Expr.Args[0]))
+	}
+	return false
+}
+
+// isConn recognises the connections of package net.
+func isConn(t types.Type) bool {
+	if p, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	named, ok := types.Unalias(t).(*types.Named)
+	return ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "net" && strings.HasSuffix(named.Obj().Name(), "Conn")
+}

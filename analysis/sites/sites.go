@@ -1,0 +1,76 @@
+// Package sites finds the calls that wait for the device in each iteration of a loop, and says what becomes of the
+// value and what is wrong with that: the [Pattern] of a [Site]. The rules about reads in loops divide the sites among
+// themselves by their patterns. What functions wait for, package blocking says.
+package sites
+
+import (
+	"go/types"
+	"reflect"
+	"slices"
+	"sync"
+
+	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/lint"
+	"golang.org/x/tools/go/analysis"
+)
+
+// Analyzer finds the sites of a package.
+var Analyzer = &analysis.Analyzer{
+	Name:       "sites",
+	Doc:        "find the calls that wait in loops\n\nIt reports nothing; rules of asyncgen vet build on it.",
+	Requires:   []*analysis.Analyzer{blocking.Analyzer},
+	FactTypes:  []analysis.Fact{new(InLoop)},
+	ResultType: reflect.TypeFor[[]*Site](),
+	Run: func(pass *analysis.Pass) (any, error) {
+		return find(pass, pass.ResultOf[blocking.Analyzer].(*blocking.Package)), nil
+	},
+}
+
+// Of lists the sites of the package that p is about, in the order of the source.
+func Of(p *lint.Pass) []*Site { return p.ResultOf[Analyzer].([]*Site) }
+
+// find lists the sites of a package, in the order of the source.
+func find(pass *analysis.Pass, pkg *blocking.Package) []*Site {
+	var list []*Site
+	// One finding for the calls of a function on a line is enough, unless
+	// only one of them decides what the loop does.
+	type key struct {
+		loop    *blocking.Loop
+		callee  *types.Func
+		line    string
+		decides bool
+	}
+	reported := make(map[key]bool)
+	repeated := repeatedFuncs(pass, pkg)
+	for _, f := range pkg.Funcs {
+		for _, c := range f.Calls {
+			if c.Away && !runsAtEnd(c) {
+				continue
+			}
+			var s *Site
+			if len(divided(pkg, c)) == 0 {
+				s = site(pkg, c)
+			}
+			if s == nil {
+				s = looped(pkg, c)
+			}
+			if l := repeated[f.Owner()]; s == nil && l != nil {
+				s = repeatedSite(pkg, c, l)
+			}
+			if s == nil {
+				continue
+			}
+			if s.Kind == blocking.WaitCallee && c.Callee != nil {
+				k := key{s.Loop, c.Callee, pkg.PosOf(s.Call.Pos()), s.Uses&Decides != 0}
+				if reported[k] {
+					continue
+				}
+				reported[k] = true
+			}
+			s.pat = sync.OnceValue(func() Pattern { return pattern(pkg, s) })
+			list = append(list, s)
+		}
+	}
+	slices.SortStableFunc(list, func(s, t *Site) int { return int(s.Call.Pos() - t.Call.Pos()) })
+	return list
+}

@@ -1,0 +1,113 @@
+package sites
+
+import (
+	"go/ast"
+	"slices"
+
+	"github.com/asyncgen/asyncgen/analysis/blocking"
+)
+
+// A Spawn is a call that makes something wait for the device elsewhere, or
+// later, once for each iteration of a loop.
+type Spawn struct {
+	Call *blocking.Call
+	// Lits are the literals that run elsewhere; there are none if the callee itself does.
+	Lits []*blocking.Func
+	// Read is the call that waits, and Name how messages call it.
+	Read *ast.CallExpr
+	Name string
+	Loop *blocking.Loop
+}
+
+// Spawns finds the calls in loops whose literals, or that themselves where
+// that is asked for, wait for what the loop has enqueued.
+func Spawns(pkg *blocking.Package, literals func(*blocking.Call) []*blocking.Func, itself func(*blocking.Call) bool) []*Spawn {
+	var list []*Spawn
+	for _, f := range pkg.Funcs {
+		for _, c := range f.Calls {
+			lits := literals(c)
+			if lits == nil && !itself(c) {
+				continue
+			}
+			l := hotNatural(f.Package, c)
+			if l == nil || f.Package.GuardOf(f, c.Expr.Pos(), l) != blocking.Always {
+				continue
+			}
+			if d, w, ok := waitsLater(f.Package, c, lits, l); ok {
+				list = append(list, &Spawn{c, lits, d.Expr, f.Package.CallName(d, w), l})
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(x, y *Spawn) int { return int(x.Call.Expr.Pos() - y.Call.Expr.Pos()) })
+	return list
+}
+
+// hotNatural returns the innermost loop of the function around c, unless that
+// is a small one.
+func hotNatural(pkg *blocking.Package, c *blocking.Call) *blocking.Loop {
+	fl := c.In.Flow()
+	b := fl.BlockAt(c.Expr.Pos())
+	for _, l := range slices.Backward(fl.Loops) {
+		if b >= 0 && l.Blocks[b] {
+			if l.Small {
+				return nil
+			}
+			return l
+		}
+	}
+	return nil
+}
+
+// waitsLater returns the call in the literals, or c itself if there are none,
+// that waits for what l, or the literal itself, enqueues.
+func waitsLater(pkg *blocking.Package, c *blocking.Call, lits []*blocking.Func, l *blocking.Loop) (*blocking.Call, blocking.CallWait, bool) {
+	if len(lits) == 0 {
+		for _, w := range pkg.Waits(c) {
+			if w.Via != nil && (w.Via.Guarded || w.Operand == nil && (w.Via.InLoop || !c.Enqueues())) {
+				continue
+			}
+			if w.Operand == nil || pkg.Fresh(w.Operand, c.In, l) {
+				return c, w, true
+			}
+		}
+		return nil, blocking.CallWait{}, false
+	}
+	for _, lit := range lits {
+		for g := range lit.Tree() {
+			if !runsIn(g, lit) {
+				continue
+			}
+			for _, d := range g.Calls {
+				if d.Away || pkg.RunsInLoop(g, d) || pkg.AfterLoop(g, d) || pkg.BeforeLoop(g, d) || pkg.GuardOf(g, d.Expr.Pos(), nil) != blocking.Always {
+					continue
+				}
+				for _, w := range pkg.Waits(d) {
+					if w.Via != nil && (w.Via.InLoop || w.Via.Guarded) {
+						continue
+					}
+					if w.Operand == nil || pkg.Fresh(w.Operand, g, l) || madeIn(pkg, w.Operand, g, lit) {
+						return d, w, true
+					}
+				}
+			}
+		}
+	}
+	return nil, blocking.CallWait{}, false
+}
+
+// runsIn reports whether the body of g, a literal in lit, runs as part of lit.
+func runsIn(g, lit *blocking.Func) bool {
+	for g != lit {
+		if h := g.Runs(); h != blocking.Once && h != blocking.Looping {
+			return false
+		}
+		g = g.Parent
+	}
+	return true
+}
+
+// madeIn reports whether e stands for a tensor that lit enqueues the work for.
+func madeIn(pkg *blocking.Package, e ast.Expr, g, lit *blocking.Func) bool {
+	body := &blocking.Loop{Pos: lit.Body.Pos(), Func: lit} // all of it
+	return pkg.Fresh(e, g, body)
+}

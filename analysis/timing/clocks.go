@@ -1,0 +1,255 @@
+package timing
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+
+	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
+	"golang.org/x/tools/go/ast/inspector"
+)
+
+// A clock is a reading of elapsed time that does not wait for work which was
+// enqueued while the clock ran.
+type clock struct {
+	Call *ast.CallExpr    // time.Since(start), end.Sub(start)
+	Cur  inspector.Cursor // of Call
+	Read token.Pos        // where the clock is read: Call, or where end is set
+	Op   *ast.CallExpr    // enqueues work that may be unfinished then
+	Fn   *blocking.Func
+	// By is how messages call the function of the user that reads the clock, empty
+	// if Call itself does. Read is not valid then unless a wait before it helps.
+	By string
+	// Inside reports whether what is timed is a function that Call is given.
+	Inside bool
+}
+
+// clocks lists the clocks of f, not of the literals in it, in the order of the
+// source. A clock that merely limits how long something may take is none.
+func clocks(f *blocking.Func) []clock {
+	if f.Runs() == blocking.Deferred {
+		return deferredClocks(f)
+	}
+	var list []clock
+	starts := f.Starts()
+	for _, c := range f.Calls {
+		start, read := f.Elapsed(c)
+		if start == nil || c.Away {
+			continue
+		}
+		for _, d := range starts[start] {
+			op := unfinished(f, d.Pos, read, restarts(f, start, d.Pos))
+			if op != nil && !readAgain(f, start, read) && !f.Package.Limits(c) {
+				list = append(list, clock{Call: c.Expr, Cur: c.Cur, Read: read, Op: op.Expr, Fn: f})
+				break
+			}
+		}
+	}
+	for _, c := range f.Calls {
+		if op, read := measured(f, c, starts); op != nil {
+			list = append(list, clock{Call: c.Expr, Cur: c.Cur, Read: read, Op: op.Expr, Fn: f, By: blocking.CalleeName(c)})
+		} else if op := timesUnfinished(c); op != nil {
+			list = append(list, clock{Call: c.Expr, Cur: c.Cur, Op: op.Expr, Fn: f, By: blocking.CalleeName(c), Inside: true})
+		}
+	}
+	return list
+}
+
+// measured returns a call that enqueues work which may be unfinished when c, a call
+// of a function of the user, tells how much time has passed, and where to wait for
+// it; or nil.
+func measured(f *blocking.Func, c *blocking.Call, starts map[*types.Var][]blocking.Def) (op *blocking.Call, read token.Pos) {
+	if blocking.IsGo(c) {
+		return nil, 0
+	}
+	var from []token.Pos
+	for i := range c.Expr.Args {
+		if !c.Summary().Clocks.Has(i) || len(c.Operand(i)) != 1 {
+			continue
+		}
+		if now := f.Package.Calls[syntax.AsCall(c.Operand(i)[0])]; now != nil && syntax.IsTime(now.Callee, "Now") {
+			from = append(from, now.Expr.Pos())
+		}
+		for _, d := range starts[f.Package.Local(c.Operand(i)[0])] {
+			from = append(from, d.Pos)
+		}
+	}
+	if c.Summary().Timer && c.Maker != nil && c.Maker.In == f {
+		from = append(from, c.Maker.Expr.Pos())
+	}
+	for _, pos := range from {
+		if c.Away {
+			op = unfinishedAtReturn(f, pos)
+		} else {
+			op, read = unfinished(f, pos, c.Expr.Pos(), nil), c.Expr.Pos()
+		}
+		if op != nil {
+			return op, read
+		}
+	}
+	return nil, 0
+}
+
+// timesUnfinished returns a call that enqueues work which may be unfinished when a
+// function returns that c is given, and c tells how long that took; or nil.
+func timesUnfinished(c *blocking.Call) *blocking.Call {
+	for i := range c.Expr.Args {
+		cb := c.Callback(i)
+		if cb == nil || !cb.Timed {
+			continue
+		}
+		for _, lit := range c.Lits {
+			if lit.ArgNo == i {
+				return leavesUnfinished(lit)
+			}
+		}
+		for _, arg := range c.FuncArgs {
+			if s := arg.Summary(); arg.No == i && s.Enqueues && !s.Blocks {
+				return c
+			}
+		}
+	}
+	return nil
+}
+
+// leavesUnfinished returns a call in f that enqueues work, with a way from it to
+// f's end on which nothing waits; or nil.
+func leavesUnfinished(f *blocking.Func) *blocking.Call {
+	var syncs []token.Pos
+	for _, c := range f.Calls {
+		if !c.Away && c.Syncs(f.Body.Lbrace) {
+			syncs = append(syncs, c.Expr.End()-1)
+		}
+	}
+	for _, c := range slices.Backward(f.Calls) {
+		at := c.Expr.End() - 1
+		if c.Away || !c.Enqueues() || c.Syncs(f.Body.Lbrace) || inAny(f, f.WaitingLoops(syncs, token.NoPos), at) {
+			continue
+		}
+		for _, blk := range f.Flow().Blocks {
+			if !blk.Live || blk.Return() == nil {
+				continue
+			}
+			if end := blk.Return().End() - 1; at == end || f.Leads(at, end, syncs) {
+				return c
+			}
+		}
+	}
+	return nil
+}
+
+// deferredClocks lists the clocks that f, a deferred literal, reads when the
+// function around it returns, and that this has started. As a function may
+// return in many places, one that waits anywhere is not asked where.
+func deferredClocks(f *blocking.Func) []clock {
+	var list []clock
+	around := f.Parent
+	starts := around.Starts()
+	for _, c := range f.Calls {
+		start, read := f.Elapsed(c)
+		if start == nil || c.Away || f.Package.Limits(c) {
+			continue
+		}
+		from := token.NoPos
+		if d := starts[start]; len(d) == 1 && len(f.Package.Defs[start]) == 1 {
+			from = d[0].Pos
+		} else if arg := boundTo(f, start); arg != nil && syntax.IsTime(arg.Callee, "Now") {
+			from = arg.Expr.Pos()
+		}
+		if !from.IsValid() {
+			continue
+		}
+		if op := unfinishedAtReturn(around, from); op != nil {
+			list = append(list, clock{Call: c.Expr, Cur: c.Cur, Read: read, Op: op.Expr, Fn: f})
+		}
+	}
+	return list
+}
+
+// unfinishedAtReturn returns a call after from that enqueues work, if f waits for
+// nothing that is enqueued then; or nil.
+func unfinishedAtReturn(f *blocking.Func, from token.Pos) *blocking.Call {
+	if f.Contains(func(c *blocking.Call) bool { return c.Syncs(from) }) {
+		return nil
+	}
+	for _, op := range slices.Backward(f.Calls) {
+		if !op.Away && op.Enqueues() && f.Leads(from, op.Expr.End()-1, nil) {
+			return op
+		}
+	}
+	return nil
+}
+
+// boundTo returns the call whose result a parameter of f is bound to where f,
+// a literal, is called on the spot; or nil.
+func boundTo(f *blocking.Func, v *types.Var) *blocking.Call {
+	p, ok := f.Package.Params[v]
+	if !ok || p.Of != f || f.ArgOf == nil || p.Operand < 0 || p.Operand >= len(f.ArgOf.Args) {
+		return nil
+	}
+	return f.Package.Calls[syntax.AsCall(f.ArgOf.Args[p.Operand])]
+}
+
+// restarts lists where f sets a clock anew that it has started at a place.
+func restarts(f *blocking.Func, start *types.Var, at token.Pos) (places []token.Pos) {
+	for _, d := range f.Package.Defs[start] {
+		if d.In == f && d.Pos != at {
+			places = append(places, d.Pos)
+		}
+	}
+	return places
+}
+
+// unfinished returns a call that enqueues work between the two places, with a
+// way from it to the second place on which nothing waits, and which does not come
+// to one of the restarts; or nil.
+func unfinished(f *blocking.Func, from, to token.Pos, restarts []token.Pos) *blocking.Call {
+	var syncs []token.Pos
+	for _, c := range f.Calls {
+		if !c.Away && c.Syncs(from) {
+			syncs = append(syncs, c.Expr.End()-1)
+		}
+	}
+	for _, c := range slices.Backward(f.Calls) {
+		if c.Away || !c.Enqueues() || c.Syncs(from) {
+			continue
+		}
+		at := c.Expr.End() - 1 // operands are evaluated first
+		if f.Leads(from, at, restarts) && f.Leads(at, to, slices.Concat(syncs, restarts)) && !inAny(f, f.WaitingLoops(syncs, from), at) {
+			return c
+		}
+	}
+	return nil
+}
+
+func inAny(f *blocking.Func, loops []*blocking.Loop, pos token.Pos) bool {
+	return slices.ContainsFunc(loops, func(l *blocking.Loop) bool { return f.InLoop(l, pos) })
+}
+
+// readAgain reports whether the same clock is read once more after a wait:
+// then the two readings tell enqueueing and finishing apart.
+func readAgain(f *blocking.Func, start *types.Var, read token.Pos) bool {
+	for _, c := range f.Calls {
+		v, again := f.Elapsed(c)
+		restarted := slices.ContainsFunc(f.Package.Defs[start], func(d blocking.Def) bool { return read < d.Pos && d.Pos < again })
+		if v != start || again == read || restarted || f.Package.Limits(c) {
+			continue
+		}
+		for _, s := range f.Calls {
+			if !s.Away && s.Syncs(token.NoPos) && f.Leads(read, s.Expr.Pos(), nil) && f.Leads(s.Expr.Pos(), again, nil) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// inLoop reports whether the syntax at pos in f runs in a loop.
+func inLoop(f *blocking.Func, pos token.Pos) bool {
+	for range f.Package.LoopsAround(f, pos) {
+		return true
+	}
+	return false
+}
