@@ -10,7 +10,7 @@ import (
 
 // stalled are the producers that wait at a bound.
 type stalled struct {
-	n    atomic.Int32 // how many are about to park or parked
+	n    atomic.Int32 // how many are parked or about to park
 	mu   sync.Mutex
 	cond sync.Cond
 }
@@ -45,12 +45,12 @@ func (e *Engine) admit(bytes int64, op *Op, pc uintptr) {
 	}
 }
 
-// stallFor waits until the ring of st, or if st is nil the bound on bytes, has room. Whoever
-// waits executes whatever is ready, on all devices.
+// stallFor waits until the ring of st has room, or, if st is nil, until the bound on bytes has. While
+// it waits it executes whatever is ready, on all devices.
 func (e *Engine) stallFor(st *stream, bytes int64, k *device.Kernel, pc uintptr) {
 	e.settle()
 	if e.hasRoom(st, bytes) {
-		return // the books were behind
+		return // done or inFlight had lagged behind
 	}
 	if e.virtual.Load() != nil { // see stamp
 		e.outside(func() { e.awaitRoom(st, bytes) })
@@ -62,7 +62,7 @@ func (e *Engine) stallFor(st *stream, bytes int64, k *device.Kernel, pc uintptr)
 	e.countStall(k.Name, pc, now()-start, h)
 }
 
-// awaitRoom is stallFor where there is no room yet.
+// awaitRoom is stallFor once it is known that there is no room yet.
 func (e *Engine) awaitRoom(st *stream, bytes int64) (h help) {
 	p := forOthers
 	for looks := 0; !e.hasRoom(st, bytes); looks++ {
@@ -82,10 +82,10 @@ func (e *Engine) awaitRoom(st *stream, bytes int64) (h help) {
 			continue
 		}
 		if e.mode == Shuffle {
-			e.doze(looks - e.looks) // what another goroutine is about to enqueue only those run who look for it
+			e.doze(looks - e.looks) // nobody wakes us: what another goroutine enqueues runs only when somebody looks
 			continue
 		}
-		// From here on whoever finishes something publishes it and then broadcasts, so nothing is missed.
+		// From here on, a goroutine that finishes something publishes it and then broadcasts, so nothing is missed.
 		e.stalled.n.Add(1)
 		for _, other := range e.allStreams() {
 			other.exec.settle()

@@ -1,26 +1,33 @@
 // Package engine is the asynchronous execution engine: it takes operations in program order,
-// returns at once, and runs them when what they read is there. It knows buffers, devices and
-// errors; it knows no tensors and no gradients. Operations on a few numbers that are there are run
-// by the call itself, which is cheaper than to take them in (tiny.go).
+// returns at once, and runs each operation when its inputs are there. It knows buffers, devices and
+// errors; it knows no tensors and no gradients.
 //
-// Operations of one device form a stream, a ring of records (stream.go). What happens to them
-// depends on the device. On one that is made of the program's own threads the engine orders them by
-// the buffers they read and write (flow.go), and workers run in parallel what is independent
-// (worker.go). One that has a queue of its own gets them in order (queue.go). Those who have
-// nothing to do sleep (park.go). Streams meet at copies (link.go). Whoever waits helps to execute,
-// but only what it waits for (wait.go); so does a producer when too much is in flight (bounds.go).
-// An operation that fails spoils what it writes; dependents are skipped and carry the same first
-// cause (errors.go); so is everything on a device that is lost (lost.go). Operations that a loop
-// enqueues past a test can be taken back (guess.go); one may belong to a scope, which can be waited
-// for and can end without the rest (scope.go). Memory is allocated when an operation runs, and
-// given back when the collector finds that nothing refers to it (memory.go); what is to be given
-// back may become the next result's (donate.go). What was waited for, and on which source line, is
-// counted (stats.go, site.go), and may be forbidden (sync.go); when things had finished, marks know
-// (mark.go). Devices may have the clock of a model (virtual.go). For tests there are modes without
+// The operations of one device form a stream, a ring of records (stream.go). A device that runs on
+// the program's own threads has a flow: the engine orders operations by the buffers they read and
+// write (flow.go), and workers run independent ones in parallel (worker.go). A device with a queue
+// of its own gets its operations in program order (queue.go). Idle goroutines sleep (park.go).
+// Streams meet at copies (link.go). An operation on a few numbers whose inputs are there runs
+// inside the call that enqueues it, because that is cheaper than to enqueue it (tiny.go).
+//
+// A goroutine that waits helps to execute, but only the operations that it waits for (wait.go). A
+// producer helps when too much is in flight (bounds.go). Waits are counted by source line
+// (stats.go, site.go) and may be forbidden (sync.go). Marks record when operations had finished
+// (mark.go).
+//
+// An operation that fails spoils its outputs; dependents are skipped and carry the same first cause
+// (errors.go). On a lost device everything is skipped (lost.go). Operations that a loop enqueues
+// past a test can be taken back (guess.go). An operation may belong to a scope, which can be waited
+// for, and can end, apart from everything else (scope.go).
+//
+// Memory is allocated when an operation runs, and given back when the collector finds that nothing
+// refers to it (memory.go). An input that is about to be released may give its memory to the output
+// (donate.go).
+//
+// Devices may have the clock of a model (virtual.go). For tests there are modes without
 // parallelism: one executes at the call (naive.go), one in a random order (shuffle.go).
 //
-// The results, and the errors at each point of observation, depend on the
-// program alone: not on the number of workers, the bounds or the mode.
+// The results, and the errors at each point of observation, depend on the program alone: not on the
+// number of workers, the bounds or the mode.
 package engine
 
 import (
@@ -42,15 +49,16 @@ import (
 type Mode uint8
 
 const (
-	// Async runs them when their inputs are there. Enqueue returns at once; what takes less than
-	// that, it may run itself (tiny.go).
+	// Async runs operations when their inputs are there. Enqueue returns at once; it may itself run
+	// an operation that takes less time than enqueueing (tiny.go).
 	Async Mode = iota + 1
-	// Naive runs each before Enqueue returns, for debugging: same results, same errors.
+	// Naive runs each operation before Enqueue returns, for debugging: same results, same errors.
 	Naive
-	// Shuffle runs them one at a time, in an order that Options.Seed chooses among all that give the same
-	// results and errors, and that has no likeness to program order: for finding what relies on more than is
-	// promised. A program of one goroutine is executed in the same order each time. Like Naive it may run
-	// operations before Enqueue returns; it runs nothing while nobody enqueues, waits or asks.
+	// Shuffle runs operations one at a time, in a random order: Options.Seed chooses it among all
+	// orders that give the same results and errors. It finds code that relies on more than the
+	// engine promises. A program of one goroutine is executed in the same order each time. Like
+	// Naive, Shuffle may run operations before Enqueue returns; it runs nothing while nobody
+	// enqueues, waits or asks.
 	Shuffle
 )
 
@@ -66,8 +74,8 @@ type Options struct {
 	// see SetLimit; 0: as ASYNCGEN_LIMIT says, or else a fraction of the memory; negative: unbounded
 	MaxBytes int64
 	Tiny     TinyPolicy // which operations are run by Enqueue in mode Async
-	// who waits is blocked on a channel of the engine and never in the kernel, as testing/synctest
-	// wants it, see parker
+	// goroutines block on channels of the engine and never in the kernel, as testing/synctest needs
+	// it, see parker
 	Channels bool
 }
 
@@ -84,13 +92,13 @@ type Engine struct {
 
 	tiny TinyPolicy
 
-	relayBytes int64 // of a part of a copy through host memory; tests have it be less
+	relayBytes int64 // size of each part of a copy through host memory; tests make it smaller
 
 	streams  atomic.Pointer[[]*stream] // by device.Device.Index; entries may be nil
 	host     atomic.Pointer[stream]    // where staging memory of copies lives; runs nothing
-	all      atomic.Pointer[[]*stream] // those there are
+	all      atomic.Pointer[[]*stream] // every stream that exists, host among them
 	mu       sync.Mutex                // guards the making of streams, made, and changes of closed
-	made     uint16
+	made     uint16                    // streams made so far
 	closed   atomic.Bool
 	crossing turn      // held while the two ends of a link are enqueued, see link.go
 	naive    turn      // in mode Naive: held while an operation runs
@@ -106,8 +114,8 @@ type Engine struct {
 
 	totals     totals
 	ranNow     atomic.Uint64 // operations executed in mode Naive
-	skippedNow atomic.Uint64 // and skipped
-	gates      atomic.Uint64 // records that are no operations
+	skippedNow atomic.Uint64 // operations skipped in mode Naive
+	gates      atomic.Uint64 // records that are gates, not operations
 	report     reporter
 	syncs      syncs
 	watcher    watcher
@@ -202,51 +210,53 @@ var makeDefault = sync.OnceFunc(func() {
 // Default returns the engine of the process, made at the first call. It writes a report if
 // ASYNCGEN_REPORT names a file.
 func Default() *Engine {
-	if e := theDefault.Load(); e != nil { // which takes a nanosecond; each operation asks twice
+	if e := theDefault.Load(); e != nil { // a load takes a nanosecond; each operation asks twice
 		return e
 	}
 	makeDefault()
 	return theDefault.Load()
 }
 
-// Mode is the one that e is in.
+// Mode returns the mode of e.
 func (e *Engine) Mode() Mode { return e.mode }
 
 // An Op is a request to run a command. Enqueue copies it.
 type Op struct {
 	// Cmd is what to run. Buf is ignored: the engine knows the buffers from Operands.
 	Cmd device.Command
-	// Operands are the storages that Cmd works on, in the order of
-	// Cmd.Buf: the output, then the inputs; the first nil ends them. All live on the
-	// device of the first. A storage that is read and written stands there twice.
+	// Operands are the storages that Cmd works on, in the order of Cmd.Buf: the output, then the
+	// inputs; the first nil ends the list. All live on the device of the first. A storage that is
+	// both read and written is listed twice.
+	//
+	// The operation belongs to the scope that Operands[0] was made in, if any: once the scope has
+	// ended, the operation does not begin.
 	Operands [device.MaxOperands]*Storage
-	// Writes has bit i set if Operands[i] is written, and written as a whole; 0 means
-	// just the first. What is not written is read.
+	// Writes has bit i set if Operands[i] is written, and written as a whole; 0 means only the
+	// first. The other operands are read.
 	Writes uint8
-	// Reads are more storages that Cmd reads, on the same device: those of Cmd.Args.Parts, whose Buf
-	// the engine sets when Cmd is about to run. None of them is written. They belong to the engine
-	// from now on.
+	// Reads are further storages that Cmd reads, on the same device: those of Cmd.Args.Parts. The
+	// engine sets the Buf of each part when Cmd is about to run. None of them is written. The slice
+	// belongs to the engine from now on.
 	Reads []*Storage
-	// The operation belongs to the scope that Operands[0] was made in, if any: when that ends, it
-	// does not begin any more.
-
-	// Cost is a guess of the nanoseconds it takes. It decides when workers are woken, nothing else.
+	// Cost is a guess of the nanoseconds that Cmd takes. It only decides when workers are woken.
 	Cost int64
 	// Shapes are for messages, one for each operand or nil. They are kept until the operation has finished.
 	Shapes [device.MaxOperands]*device.Shape
 }
 
-// What mistakes of the caller panic with.
+// The panics for mistakes of the caller.
 const (
 	mixedDevices   = "engine: operands of one operation on different devices"
 	usedAfterClose = "engine: used after Close"
 )
 
-// Enqueue puts op behind everything enqueued so far and returns. It never waits for
-// the execution of anything except when a bound is full (see Options.Ring and SetLimit); then it
-// helps to execute until there is room. The operation runs as if at this place of the program:
-// it sees what earlier operations have written and nothing of later ones. It is up to those who share a storage that no
-// goroutine enqueues an operation that writes it while another one enqueues one that uses it.
+// Enqueue puts op behind everything enqueued so far and returns. It waits only when a bound is
+// reached (see Options.Ring and SetLimit); then it helps to execute until there is room. The
+// operation runs as if at this place of the program: it sees what earlier operations have written
+// and nothing of later ones.
+//
+// Goroutines that share a storage must see to it that none of them enqueues a write of the storage
+// while another enqueues a use of it.
 func (e *Engine) Enqueue(op *Op) {
 	st := op.Operands[0].st
 	if st.computes(op) {
@@ -280,7 +290,7 @@ func (e *Engine) enqueueOn(st *stream, op *Op, writes uint8, pc uintptr) {
 		return
 	}
 	if s := op.Operands[0].in.Scope(); s != nil {
-		s.Err() // who executes may not be able to ask, see device.WithContext
+		s.Err() // the goroutine that executes may be unable to ask, see device.WithContext
 	}
 	bytes := op.written(writes)
 	st.count(bytes)
@@ -291,8 +301,9 @@ func (e *Engine) enqueueOn(st *stream, op *Op, writes uint8, pc uintptr) {
 	}
 }
 
-// outside calls f outside of any bubble of testing/synctest, and returns when f has: what the
-// engine starts, waits for and times must belong to none. But an engine for bubbles is all in one.
+// outside calls f outside of any bubble of testing/synctest and returns when f has returned. The
+// goroutines, waits and timers of the engine must belong to no bubble. An engine with
+// Options.Channels lives in one bubble altogether, so it calls f directly.
 func (e *Engine) outside(f func()) {
 	if e.onChannels() {
 		f()
@@ -301,7 +312,7 @@ func (e *Engine) outside(f func()) {
 	bubble.Outside(f)
 }
 
-// written is how many bytes op writes.
+// written returns how many bytes op writes.
 func (op *Op) written(writes uint8) int64 {
 	var bytes int64
 	for i, s := range op.Operands {
@@ -313,17 +324,18 @@ func (op *Op) written(writes uint8) int64 {
 }
 
 // WaitAll waits until all operations enqueued before have finished, helping to execute them. It
-// returns the errors of those that failed since the last WaitAll, whether a Wait has seen them or
-// not, joined in program order: of 1,024 and, if there were more, how many more. Operations that
-// were skipped because an input was spoiled are no failures of their own. After them come a
-// *LeftError for each speculation, and each backlog, that nobody can end any more. If ctx ends
-// first, WaitAll returns its error and forgets nothing.
+// returns the errors of the operations that failed since the last WaitAll, whether a Wait has
+// returned them or not, joined in program order: at most 1,024, and how many more there were. An
+// operation that was skipped because an input was spoiled is no failure of its own. After the
+// failures comes a *LeftError for each speculation and each backlog that nobody can end any more.
+// If ctx ends first, WaitAll returns its error and forgets nothing.
 func (e *Engine) WaitAll(ctx context.Context) error {
 	return e.drain(ctx, e.allStreams(), "WaitAll", callerPC(), e.takeLeft)
 }
 
-// Synchronize is WaitAll for the operations of one device or, if d is in a scope, for those that belong to
-// the scope, on all devices; if the scope's context has ended, its cause is among the errors.
+// Synchronize is WaitAll for the operations of one device. If d is in a scope, Synchronize waits
+// for the operations of the scope, on all devices, instead; if the scope's context has ended, its
+// cause is among the errors.
 func (e *Engine) Synchronize(ctx context.Context, d device.Device) error {
 	if s := d.Scope(); s != nil {
 		return e.drainScope(ctx, s, "Synchronize", callerPC())
@@ -331,20 +343,21 @@ func (e *Engine) Synchronize(ctx context.Context, d device.Device) error {
 	return e.drain(ctx, e.streamsOf([]device.Device{d}), "Synchronize", callerPC(), nil)
 }
 
-// SetLimit bounds the bytes that operations in flight, enqueued and not yet finished, write: Enqueue waits before
-// it exceeds the bound. A single operation that writes more runs when nothing else is in flight.
-// 0 means no bound.
+// SetLimit bounds the bytes that are written by operations in flight, which are enqueued and not yet
+// finished: Enqueue waits rather than exceed the bound. An operation that writes more than the
+// bound by itself is enqueued when nothing else is in flight. 0 means no bound.
 func (e *Engine) SetLimit(bytes int64) {
 	e.limit.Store(max(bytes, 0))
 	e.stalled.wake()
 }
 
-// Limit returns what SetLimit has set.
+// Limit returns the bound that SetLimit has set, or that the engine began with.
 func (e *Engine) Limit() int64 { return e.limit.Load() }
 
-// Close waits for all work, that of waits that a context has ended too, and stops the workers.
-// Errors that no WaitAll has returned are returned. Storages keep their contents, and errors, and
-// can be read and released; enqueueing anything panics. Closing again does nothing.
+// Close waits for all work and stops the workers. It also waits for work that waits left behind
+// when their contexts ended. Close returns the errors that no WaitAll has returned. Storages keep
+// their contents and errors, and can be read and released; enqueueing anything panics. Closing
+// again does nothing.
 func (e *Engine) Close() error {
 	e.outside(e.leaving.await)
 	var err error
@@ -364,7 +377,7 @@ func (e *Engine) Close() error {
 	return err
 }
 
-// onChannels reports whether who waits is to be blocked on channels.
+// onChannels reports whether goroutines that wait block on channels, see Options.Channels.
 func (e *Engine) onChannels() bool { return e.threads == nil }
 
 // stream returns the stream of d, made at the first use.
@@ -407,7 +420,7 @@ func (e *Engine) hostStream() *stream {
 	return e.host.Load()
 }
 
-// allStreams lists the streams there are. The caller must not change the list.
+// allStreams lists the streams that exist. The caller must not change the list.
 func (e *Engine) allStreams() []*stream { return *e.all.Load() }
 
 // streamsOf lists the streams of devices.
@@ -418,8 +431,8 @@ func (e *Engine) streamsOf(devices []device.Device) (streams []*stream) {
 	return streams
 }
 
-// poll notices what devices with queues have finished. (A copy from one of them is awaited on the
-// stream that it writes to.)
+// poll retires what devices with queues have finished. It asks all of them: a wait on one stream may
+// depend on a copy whose source is a queue.
 func (e *Engine) poll() {
 	isQueue := func(st *stream) bool { return !st.isSynchronous }
 	if e.mode != Shuffle && !slices.ContainsFunc(e.allStreams(), isQueue) {
@@ -439,10 +452,10 @@ func (e *Engine) addLocked(st *stream) *stream {
 	return st
 }
 
-// order returns a stamp by which the operations of all streams can be sorted
-// into program order, together with their places in their streams. The stamp is
-// a count of changes from one stream to another and, in the low 16 bits, the
-// stream that was changed to; so it costs a load as long as a program stays on one device.
+// order returns a stamp for an operation of st. The operations of all streams, sorted by stamp and
+// then by place in the stream, are in program order. The stamp is a count of changes from one
+// stream to another and, in the low 16 bits, the stream that was changed to; so it costs one load
+// as long as a program stays on one device.
 func (e *Engine) order(st *stream) uint64 {
 	for {
 		now := e.epoch.Load()
@@ -456,7 +469,7 @@ func (e *Engine) order(st *stream) uint64 {
 	}
 }
 
-// workersOf is how many goroutines execute what a synchronous backend runs.
+// workersOf returns how many workers the flow of a synchronous backend has.
 func (e *Engine) workersOf(b device.Backend) int {
 	if e.workers > 0 {
 		return e.workers

@@ -8,10 +8,10 @@ import (
 	"github.com/asyncgen/asyncgen/device/pool"
 )
 
-// A flow executes the operations of a synchronous device: in any order that
-// the program can't tell from its own, several at a time. Nothing of this happens when an
-// operation is enqueued. Whoever comes to execute (a worker, a waiter, a producer at a
-// bound) takes the lock and schedules what is new, in program order:
+// A flow executes the operations of a synchronous device: several at a time, in any order that the
+// program can't tell from its own. Enqueueing schedules nothing. A goroutine that comes to execute
+// (a worker, a waiter, a producer at a bound) takes the lock and schedules new operations, in
+// program order:
 //
 //	read of S:   no unfinished writer of S: S.readers++.
 //	             Else it waits, in the list of readers of the newest such writer.
@@ -21,26 +21,26 @@ import (
 //	end of a write:  releases the readers in its list, which become S.readers,
 //	                 and its heir, or makes it S.heir if there are such readers.
 //
-// An operation that waits for nothing is ready, and runs in the order of becoming so. The links
-// are in the records, so nothing is allocated. An operation is taken and the one before it
-// finished in one critical section, which keeps a chain of operations on one core; taking several at a
-// time would save nothing (each would have to be claimed by an atomic operation, lest a waiter
-// be stuck behind another's batch) and hide what is ready from others.
+// An operation that waits for nothing is ready; ready operations start in program order. The lists
+// are threaded through the records, so nothing is allocated. One critical section finishes an
+// operation and takes the next one, which keeps a chain of operations on one core. Taking several
+// operations at a time would save nothing: each would have to be claimed by an atomic operation, or
+// a waiter could be stuck behind another's batch. It would also hide ready operations from others.
 type flow struct {
 	st   *stream
 	lock spinLock // guards everything up to the next blank line
 
-	head      uint64 // all operations before have finished
-	scheduled uint64 // all operations before have been scheduled
-	first     ref    // of the ready operations
-	last      ref
-	nready    int
-	readyCost int64
+	head      uint64    // all operations before have finished
+	scheduled uint64    // all operations before have been scheduled
+	first     ref       // of the ready operations
+	last      ref       // of the ready operations
+	nready    int       // how many are ready
+	readyCost int64     // their cost
 	early     int64     // bytes that finished operations after head have taken
 	drops     *block    // to give back after unlocking
 	freed     int64     // bytes written by finished operations, not yet taken from Engine.inFlight
 	waiters   []*waiter // parked
-	helpers   int       // waiters that execute, or look for what to execute
+	helpers   int       // waiters that execute, or look for operations to execute
 	free      []*waiter // for reuse
 	marks     uint64    // see closure
 	marked    marks
@@ -55,7 +55,7 @@ type flow struct {
 	endLoan func()       // see pool.Lend
 	closed  atomic.Bool
 	scarce  atomic.Bool  // somebody executes finishReady
-	freeing atomic.Int32 // those who give back what they took from drops; raised under the lock
+	freeing atomic.Int32 // goroutines that are giving back blocks from drops; raised under the lock
 	wg      sync.WaitGroup
 }
 
@@ -69,9 +69,9 @@ const (
 )
 
 const (
-	enough        = 64       // so many ready operations are enough: no more are scheduled
+	enough        = 64       // no more are scheduled while this many operations are ready
 	scheduleBatch = 256      // scheduled at most in one critical section, unless a waiter needs more
-	freedBatch    = 64 << 10 // bytes that Engine.inFlight may lag behind
+	freedBatch    = 64 << 10 // how many bytes Engine.inFlight may lag behind
 )
 
 func newFlow(st *stream, workers int) *flow {
@@ -89,7 +89,8 @@ func newFlow(st *stream, workers int) *flow {
 	return f
 }
 
-// unlock ends a critical section and passes on what it has brought about elsewhere.
+// unlock ends a critical section. Then it does what the section left for later: it gives back
+// memory, tells other streams, and wakes stalled producers.
 func (f *flow) unlock() {
 	if len(f.outbox) == 0 && !f.rouse && f.drops == nil {
 		f.lock.unlock()
@@ -179,7 +180,7 @@ func (f *flow) scheduleNext() {
 	}
 }
 
-// scheduleMore finds out what r, the record at self, waits for to read more.
+// scheduleMore schedules the reads in r.more. r is the record at self.
 func (f *flow) scheduleMore(r *record, self ref) {
 	r.chains = make([]chained, len(r.more))
 	for i, s := range r.more {
@@ -196,8 +197,8 @@ func (f *flow) scheduleMore(r *record, self ref) {
 	}
 }
 
-// access returns which operands of st are to be ordered as reads, and which as writes. A storage that is
-// read and written counts as written, and once.
+// access returns which operands on st are ordered as reads, and which as writes. A storage that is
+// both read and written counts once, as written.
 func (r *record) access(st *stream) (reads, writes uint8) {
 	for i, s := range r.operands {
 		if s == nil || s.st != st {
@@ -238,7 +239,7 @@ func (r *record) writeOf(s *Storage) int {
 	return i
 }
 
-// release takes one of the things away that the operation at x waits for.
+// release notes that the operation at x waits for one thing less.
 func (f *flow) release(x ref) {
 	r := f.st.at(x)
 	r.waits--
@@ -256,7 +257,7 @@ func (f *flow) ready(x ref) {
 		f.outbox = append(f.outbox, linkNotice{l: r.link, granted: true})
 		return
 	}
-	if r.isRelease() && f.st.e.mode != Shuffle { // a waiter may have no need of it, but memory is needed
+	if r.isRelease() && f.st.e.mode != Shuffle { // at once: no waiter needs a release, but memory may be short
 		r.state = running
 		f.drop(r)
 		f.finish(x)
@@ -268,7 +269,7 @@ func (f *flow) ready(x ref) {
 	f.readyCost += int64(r.cost)
 }
 
-// drop does what the release r is for.
+// drop executes the release r: its block goes to f.drops, and unlock gives it back.
 func (f *flow) drop(r *record) {
 	s := r.operands[0]
 	s.leave()
@@ -298,8 +299,8 @@ func (f *flow) start(x ref) {
 	f.readyCost -= int64(r.cost)
 }
 
-// take starts an operation: one that a parked waiter needs, or else the first of the ready ones. 0:
-// there is none that may run now.
+// take starts an operation: one that a parked waiter needs, or else the first of the ready ones. It
+// returns 0 if none may start now.
 func (f *flow) take() ref {
 	for _, w := range f.waiters {
 		if x := f.needed(w); x != 0 {
@@ -315,7 +316,8 @@ func (f *flow) take() ref {
 	return x
 }
 
-// lookAhead schedules until enough is ready, or much has been looked at; but something, if anything can be.
+// lookAhead schedules until enough operations are ready, or scheduleBatch were scheduled. If none is
+// ready by then, it goes on until one is.
 func (f *flow) lookAhead() {
 	f.schedule(f.scheduled+scheduleBatch, enough)
 	if f.first == 0 {
@@ -323,7 +325,7 @@ func (f *flow) lookAhead() {
 	}
 }
 
-// finish publishes the effects of the operation at x and releases what waited for it.
+// finish publishes the outcome of the operation at x and releases the operations that waited for it.
 func (f *flow) finish(x ref) {
 	f.moved = true
 	r := f.st.at(x)

@@ -9,100 +9,104 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// Constants of when somebody is woken. Waking a worker costs the one who wakes 5 to 10 µs on a
-// virtual machine, and reaches the other after 3 to 120 µs, depending on how that sleeps (see
-// parker), so it pays for work that takes longer than that, or that nobody else will do.
+// When a worker is woken. On a virtual machine a wake costs the caller 5 to 10 µs, and the worker is
+// awake after 3 to 120 µs, depending on how it sleeps (see parker). So a wake pays for work that
+// takes longer than that, or that nobody else will do.
 const (
 	wakeCost   = 20_000                 // nanoseconds of enqueued work for which a worker is woken
-	launchCost = 1000                   // of a command for a device with a queue: it should get to work early
-	flushTick  = 200 * time.Microsecond // after one to two of these, work below wakeCost is looked after
-	idleTicks  = 8                      // the timer stops after so many without work
+	launchCost = 1000                   // added for each command to a queue, so that the device begins early
+	flushTick  = 200 * time.Microsecond // after one to two of these, work below wakeCost is flushed
+	idleTicks  = 8                      // the timer stops after this many ticks without work
 )
 
-// A stream is the operations of one device, in program order, in a ring. They
-// enter at tail and leave, in order, at done; between, they belong to whoever executes them:
+// A stream is the operations of one device, in program order, in a ring. They enter at tail and
+// leave, in order, at done; in between they belong to the executor:
 //
 //	seq:   done ............... tail
 //	      | records in use     | free, up to done+len(ring) |
 //
-// A record is written by the producer that holds the lock in tail, and is read-only until
-// the executor gives it back by moving done past it. What executors note in a record is in
-// its second half and guarded as they say.
+// A record is written by the producer that holds the lock in tail. From then on it is read-only,
+// until the executor gives it back by moving done past it. The second half of a record is written by
+// the executor; flow and queue say under which lock.
 type stream struct {
 	e             *Engine
 	id            uint16 // in Engine.order
 	dev           device.Device
 	backend       device.Backend
 	isSynchronous bool // its executor is a flow
-	onHost        bool // the host reads and writes its memory, and operations may wait for each other (synchronous)
+	onHost        bool // synchronous, and the host can read and write its memory
 	exec          executor
-	launch        int64         // nanoseconds that an operation costs beside what it says
-	host          time.Duration // that enqueueing one costs the program by the clock of a model
+	launch        int64         // nanoseconds that an operation costs beyond Op.Cost
+	host          time.Duration // what enqueueing an operation costs the program by the clock of a model
 	spares        *spares       // of a queue
 	ring          []record
-	mask          uint64
+	mask          uint64 // len(ring)-1
 
 	_    [64]byte
 	tail atomic.Uint64 // operations enqueued, shifted left by one; bit 0 is the producers' lock
-	room uint64        // operations that fit without another look at done; guarded by tail
+	room uint64        // the ring has room for operations before this place; guarded by tail
 	shut bool          // nothing fits any more, see Engine.Close; guarded by tail
 	owed int64         // cost enqueued since the executor was nudged; guarded by tail
-	// Bytes that the operations write which were enqueued; guarded by tail.
+	// Bytes written by all operations enqueued so far; guarded by tail.
 	pushed  int64
 	_       [24]byte
-	done    atomic.Uint64 // operations retired; may lag behind until somebody settles
-	retired atomic.Int64  // the bytes of those of pushed that were taken from Engine.inFlight
+	done    atomic.Uint64 // operations retired; exact after executor.settle, else it may lag behind
+	retired atomic.Int64  // how many of the bytes in pushed were taken from Engine.inFlight again
 	written atomic.Int64  // see Written
-	latest  timing        // when all up to done had finished, by the clock of a model
-	times   times         // of each, by the same
+	latest  timing        // when all operations before done had finished, by the clock of a model
+	times   times         // when each operation finished, by the same clock
 
-	costOfTiny int64                       // up to which calls compute operations; less than 0: they compute none
-	runTiny    func(*device.Command) error // by which they do so
-	desks      []desk                      // where they do so; the length is a power of two
+	// Operations that the call computes itself, see tiny.go.
+	costOfTiny int64                       // the largest cost of such an operation; negative: there are none
+	runTiny    func(*device.Command) error // runs it
+	desks      []desk                      // where it runs; the length is a power of two
 
 	instant uint64 // operations executed in mode Naive, where the ring stays empty; guarded by Engine.naive
 
 	flush flusher
 	roots roots
-	lost  atomic.Pointer[OpError] // the operation that found the device lost; nil: it is there
+	lost  atomic.Pointer[OpError] // the operation that found the device lost; nil: the device works
 }
 
 // An executor runs the operations of a stream.
 type executor interface {
 	// nudge says that there is work worth waking somebody for. It never waits.
 	nudge()
-	// flush sees to it that whatever can run is run soon, however cheap. It never waits.
+	// flush has every operation that can run begin soon, however cheap it is. It never waits.
 	flush()
-	// await returns nil when the goal is reached, after helping with what leads there, or the context's error.
+	// await waits for g and helps to execute what g needs. It returns nil when g is reached, or the context's error.
 	await(ctx context.Context, g goal) (help, error)
-	// hasten executes what the operation at seq needs, if that takes a moment; see Storage.Hasten. It
-	// reports how many operations it has executed, and whether that one has finished.
+	// hasten executes the operations that the one at seq needs, if that takes only a moment; see
+	// Storage.Hasten. It returns how many operations it has executed, and whether the one at seq has
+	// finished.
 	hasten(seq uint64) (ops int64, done bool)
-	// helpSome does a little of any work there is, and none that has to wait, for want of memory, as
-	// p says. It reports how many operations it has executed, and whether it did something.
+	// helpSome executes a little of any work that is ready. If an operation lacks memory, p says
+	// whether helpSome leaves it for later. It returns how many operations it has executed, and
+	// whether it did something.
 	helpSome(p patience) (ops int64, some bool)
-	// settle publishes what has finished: done and Engine.inFlight are exact after it, and the memory is back that
-	// finished releases were for.
+	// settle publishes what has finished: after it, done and Engine.inFlight are exact, and the
+	// memory of finished releases has been given back.
 	settle()
-	// hurry says that a producer is stalled until something is finished.
+	// hurry says that a producer is stalled until something finishes.
 	hurry()
-	// poll notices what has finished, if that takes no waiting.
+	// poll retires what has finished, as far as that takes no waiting.
 	poll()
-	// granted tells that what has kept the operation, or the gate, of l from being executed, or
-	// handed over, does so no more.
+	// granted says that the other end of l no longer holds up this end: the operation or gate here
+	// may be executed, or handed to the device.
 	granted(l *link)
 	// nextOf returns the first operation from place from on, before end, that belongs to s and has not finished.
 	nextOf(s *device.Scope, from, end uint64) (seq uint64, ok bool)
-	// mark tells m when end operations have finished.
+	// mark tells m when the first end operations have finished.
 	mark(m *Mark, end uint64)
-	// counts returns how many operations have ended, and how.
+	// counts returns how many operations were executed and how many were skipped.
 	counts() counts
 	// close stops all goroutines. The ring is empty.
 	close()
 }
 
-// A goal is what a waiter waits for: that operation seq of a stream has finished, that its link was
-// granted, or the operation of that handed over, or that all operations up to it have finished.
+// A goal is what a waiter waits for on one stream: that operation seq has finished; or, with all,
+// that every operation up to seq has finished; or, with link, that the gate of the link was granted
+// (on a flow) or the operation of the link was handed over (on a queue).
 type goal struct {
 	seq  uint64
 	all  bool
@@ -121,15 +125,15 @@ type record struct {
 	more     []*Storage // see Op.Reads
 	shapes   [device.MaxOperands]*device.Shape
 	scope    *device.Scope // that it belongs to, or nil
-	link     *link         // the other end, if it touches another stream
-	guess    *Guess        // what it is part of; nil: the program wants it
+	link     *link         // the link to another stream that the operation touches, or nil
+	guess    *Guess        // that it is part of; nil: the program wants it for certain
 	pc       uintptr       // of the user's call
 	order    uint64        // see Engine.order
 	bytes    int64         // written
-	stamp    device.Stamp  // by the clock of a model. Who executes the operation finishes it
-	cost     uint32
-	writes   uint8 // bit i: operands[i] is written
-	isGate   bool  // it stands for the operation at link.op and runs nothing
+	stamp    device.Stamp  // by the clock of a model; the executor fills in when the operation finished
+	cost     uint32        // nanoseconds, see Op.Cost
+	writes   uint8         // bit i: operands[i] is written
+	isGate   bool          // it stands for the operation at link.op and runs nothing
 
 	// Written by the executor: a flow under its lock, a queue under its mutex.
 	state     uint8
@@ -137,33 +141,34 @@ type record struct {
 	reads     uint8  // bit i: a flow orders operands[i] as a read
 	linked    bool   // it waits for its link to be granted
 	skipped   bool   // it did not run
-	withdrawn bool   // a queue's device was not asked: it was cancelled
+	withdrawn bool   // it was cancelled before a queue's device got it
 	donor     uint8  // the operand whose memory the output takes; 0: none
-	waits     uint32 // what must finish before it can run
+	waits     uint32 // how many things must finish before it can run
 	next      ref    // in the list of ready operations
 	prev      ref
-	// of a written operand: the readers that wait for it; of a read one: the next such reader
+	// of a written operand: the first of the readers that wait for it; of a read one: the next such reader
 	chain   [device.MaxOperands]chained
-	chains  []chained                  // the same of more
-	count   [device.MaxOperands]uint32 // of a written operand: how many readers that are
+	chains  []chained                  // like chain, for the storages in more
+	count   [device.MaxOperands]uint32 // of a written operand: how many readers wait for it
 	heir    [device.MaxOperands]ref    // of a written operand: the next writer
 	ticket  device.Ticket              // of a queue
-	refused error                      // why a queue's device did not take it, or was not asked
+	refused error                      // of a queue: why the device did not take it, or did not get it
 	fail    *OpError                   // why it has no result
 }
 
 // A ref is the index of a record in its ring plus one; 0 is none.
 type ref uint32
 
-// chained is a ref and, in the lower half, which of its operands; those in more come after the others.
+// chained names an operand of a record: the record's ref in the upper half, the operand's index in
+// the lower. The indices of storages in more begin at device.MaxOperands.
 type chained uint64
 
-// chainOf is operand i of the record at x.
+// chainOf names operand i of the record at x.
 func chainOf(x ref, i int) chained { return chained(x)<<32 | chained(i) }
 
 func (c chained) ref() ref { return ref(c >> 32) }
 
-// link is where a record notes which reader of the operand of c, that is its own, comes next.
+// link returns where r, the record of c, notes the reader that comes after c in its list.
 func (c chained) link(r *record) *chained {
 	i := int(uint32(c))
 	if i < device.MaxOperands {
@@ -190,7 +195,7 @@ func newStream(e *Engine, d device.Device, b device.Backend) *stream {
 	st.setTiny()
 	switch {
 	case e.mode == Shuffle:
-		st.flush.armed.Store(true) // that is, never: who makes moves is not to depend on time
+		st.flush.armed.Store(true) // so the timer never starts: which operations run must not depend on time
 		st.exec = e.shuffler.shuffle(st, synchronous)
 	case b == nil || e.mode == Naive:
 		st.exec = newFlow(st, 0) // of a naive engine: never used
@@ -211,7 +216,7 @@ func (st *stream) seq(seq uint64) *record { return &st.ring[seq&st.mask] }
 
 func (st *stream) ref(seq uint64) ref { return ref(seq&st.mask) + 1 }
 
-// enqueued is how many operations have been put into the ring.
+// enqueued returns how many operations have been put into the ring.
 func (st *stream) enqueued() uint64 { return st.tail.Load() >> 1 }
 
 // push appends an operation and returns its place. It waits, helping, while the ring is full.
@@ -245,7 +250,7 @@ func (st *stream) push(op *Op, writes uint8, pc uintptr, bytes int64, l *link, g
 		}
 		r.isGate = l != nil && l.gate == st
 		if r.isGate {
-			r.scope = l.scope // who waits for the scope waits for what the operation does here
+			r.scope = l.scope // a wait for the scope includes what the operation does on this stream
 			l.gateSeq = seq
 		} else if l != nil {
 			l.opSeq.Store(seq + 1)
@@ -281,7 +286,7 @@ func (r *record) fill(op *Op, writes uint8, pc uintptr) {
 	r.pc, r.cost, r.writes = pc, uint32(min(max(op.Cost, 1), 1<<31)), writes
 }
 
-// clear drops what a finished record refers to, so that the collector may have it.
+// clear drops what a finished record refers to, so that the collector may free it.
 func (r *record) clear() {
 	r.operands = [device.MaxOperands]*Storage{}
 	r.shapes = [device.MaxOperands]*device.Shape{}
@@ -292,7 +297,7 @@ func (r *record) clear() {
 	r.args, r.scope, r.link, r.guess, r.refused, r.fail = nil, nil, nil, nil, nil, nil
 }
 
-// skips returns what the outputs of r, which is about to begin, carry if it must not. nil: it may.
+// skips returns nil if r may begin, or else the error that its outputs carry.
 func (st *stream) skips(r *record) *OpError {
 	if e := r.spoiled(); e != nil || r.guess == nil && r.scope == nil {
 		return e
@@ -303,7 +308,8 @@ func (st *stream) skips(r *record) *OpError {
 	return nil
 }
 
-// cancelled returns why r must not begin whatever it reads, or nil: its guess was discarded, or its scope has ended.
+// cancelled returns why r must not begin even if its inputs are good: its guess was discarded, or
+// its scope has ended. nil: neither.
 func (r *record) cancelled() error {
 	if r.guess.isDiscarded() {
 		return ErrDiscarded
@@ -314,8 +320,8 @@ func (r *record) cancelled() error {
 	return r.scope.Err()
 }
 
-// command fills c from r, which st is about to execute. It returns an error if a buffer is missing,
-// or can't be allocated.
+// command fills c from r, which st is about to execute, and allocates what r writes. It returns an
+// error if an input has no buffer, or an output can't be allocated.
 func (r *record) command(st *stream, c *device.Command) error {
 	c.Kernel, c.Args, c.N, c.Off, c.Imm = r.kernel, r.args, r.n, r.off, r.imm
 	for i, s := range r.operands {
@@ -329,7 +335,7 @@ func (r *record) command(st *stream, c *device.Command) error {
 				return s.lack()
 			}
 			if i == 0 && r.donor != 0 {
-				continue // when nothing can fail any more
+				continue // the donor gives its memory below, when nothing can fail any more
 			}
 			if err := s.allocate(r.pc, s.st != st); err != nil {
 				return err
@@ -367,7 +373,7 @@ func (r *record) spoiled() *OpError {
 	return nil
 }
 
-// publish makes the outcome of the operation at seq visible in what it wrote.
+// publish notes the outcome of the operation at seq in the storages that it wrote.
 func (st *stream) publish(r *record, seq uint64) {
 	if st.e.virtual.Load() != nil {
 		st.pass(r, seq)
@@ -397,8 +403,8 @@ func (st *stream) close() {
 	st.exec.close()
 }
 
-// A flusher looks after work that is too small for anyone to be woken for: while there is
-// some, it checks every flushTick whether the stream has moved and flushes it if not.
+// A flusher takes care of work that is too small to wake anyone for: while there is some, it checks
+// every flushTick whether the stream has moved, and flushes the stream if not.
 type flusher struct {
 	st    *stream
 	armed atomic.Bool // the timer runs
