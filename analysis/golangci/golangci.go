@@ -50,6 +50,7 @@ import (
 	suite "github.com/asyncgen/asyncgen/analysis"
 	"github.com/asyncgen/asyncgen/analysis/blocking"
 	"github.com/asyncgen/asyncgen/analysis/lint"
+	"github.com/asyncgen/asyncgen/analysis/sites"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"github.com/golangci/plugin-module-register/register"
 	"golang.org/x/tools/go/analysis"
@@ -133,6 +134,7 @@ func (p plugin) BuildAnalyzers() ([]*analysis.Analyzer, error) {
 	if digest := suite.ConfigDigest(".", p.Profiles...); digest != "" {
 		// golangci-lint keeps findings and facts under the names of analyzers.
 		blocking.Analyzer.Name = "blocking_" + digest
+		sites.Analyzer.Name = "sites_" + digest
 		list = append(list, &analysis.Analyzer{
 			Name: "asyncgen_" + digest,
 			Doc:  "tell that settings have changed\n\nIt reports nothing.",
