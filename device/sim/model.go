@@ -9,7 +9,7 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
-// A queue is one of those that a device has.
+// A queue is one of the queues of a device.
 type queue uint8
 
 const (
@@ -20,7 +20,7 @@ const (
 	queues
 )
 
-// queueOf is the queue that c goes to.
+// queueOf returns the queue for c.
 func (b *Backend) queueOf(c *device.Command) queue {
 	switch c.Kernel.Code {
 	case device.Upload:
@@ -35,10 +35,11 @@ func (b *Backend) queueOf(c *device.Command) queue {
 	return computeQueue
 }
 
-// isPlainCopy reports whether c may write to another device.
+// isPlainCopy reports whether c is a copy that may write to another device.
 func isPlainCopy(c *device.Command) bool { return c.Kernel.Code == device.Copy && c.Args == nil }
 
-// Reaches is what [device.Reaches] returns: any other simulated device.
+// Reaches implements the optional method of [device.Reaches]: copies reach every other simulated
+// device.
 func (b *Backend) Reaches(other device.Backend) bool {
 	o, ok := other.(*Backend)
 	return ok && o != b
@@ -46,31 +47,32 @@ func (b *Backend) Reaches(other device.Backend) bool {
 
 // A timeline is the state of the model.
 type timeline struct {
-	free [queues]time.Duration // when the last command of the queue ends
-	busy [queues]time.Duration // the sum of what its commands took
+	free [queues]time.Duration // when the last command of each queue ends
+	busy [queues]time.Duration // how long the commands of each queue have taken, in total
 	last time.Duration         // when the last command is seen to be finished
 }
 
-// memory is what a Buffer's Handle points to.
+// A memory is what the Handle of a Buffer points to.
 type memory struct {
 	owner *Backend
 	host  *device.Buffer
-	// For the timeline: when the last command ends that writes it, and the last one that uses it.
+	// For the timeline: the end of the last command that writes the memory, and of the last command
+	// that uses it.
 	written, used time.Duration
-	// What another device copies to here; nil: nothing, or it is there. It is set by Submit over
-	// there, and then belongs to the goroutine of the owner.
+	// incoming is a copy from another device that is not known to be executed; nil: there is none.
+	// Submit of the sending device sets it. From then on it belongs to the goroutine of the owner.
 	incoming *incoming
 }
 
-// incoming is a command of another device.
+// An incoming is a copy that another device executes.
 type incoming struct {
 	from   *Backend
 	ticket uint64
 }
 
-// receive waits for what other devices copy to the memory that c uses: really, as the model knows
-// when that ends once it is there. They were told before b was told to run c, and wait for nothing
-// that they have been told later.
+// receive waits until all copies from other devices to the memory that c uses have really been
+// executed. Only then does the model know when they end. There is no deadlock: these copies were
+// submitted before c, and wait for nothing that was submitted later.
 func (b *Backend) receive(c *device.Command) {
 	for _, buf := range c.Buf {
 		b.receiveInto(buf)
@@ -87,7 +89,7 @@ func (b *Backend) receiveInto(buf *device.Buffer) {
 	if m == nil || m.owner != b || m.incoming == nil {
 		return
 	}
-	m.incoming.from.waitExecuted(context.Background(), m.incoming.ticket) // no context: no error
+	m.incoming.from.waitExecuted(context.Background(), m.incoming.ticket) // no error: the context never ends
 	m.incoming = nil
 }
 
@@ -99,8 +101,8 @@ func memoryOf(buf *device.Buffer) *memory {
 	return m
 }
 
-// finish notes in the timeline what becomes of e, which has been computed, has taken so long and
-// ended then. It returns when Done may say so.
+// finish adds e to the timeline. Computing it really took the given time, until ended. finish
+// returns the time from which Done may report it, which is 0 in virtual time.
 func (b *Backend) finish(e *entry, took, ended time.Duration) time.Duration {
 	c := &e.command
 	q := b.queueOf(c)
@@ -127,7 +129,8 @@ func (b *Backend) finish(e *entry, took, ended time.Duration) time.Duration {
 	return 0
 }
 
-// start is when e may start as far as its operands are concerned.
+// start returns when e may start: not before it was submitted, or issued, and not before its
+// operands are ready.
 func (b *Backend) start(e *entry) time.Duration {
 	c := &e.command
 	start := e.submitted
@@ -154,12 +157,12 @@ func (b *Backend) start(e *entry) time.Duration {
 	return start
 }
 
-// keepsSome reports whether c leaves some of its output as it was.
+// keepsSome reports whether c leaves some elements of its output unchanged.
 func keepsSome(c *device.Command) bool {
 	return c.Kernel.Code == device.Copy && c.Args != nil && c.Args.Strides[0] != nil
 }
 
-// takes is how long c keeps q, its queue, busy if it has really taken so long.
+// takes returns how long c occupies its queue q in the model. took is how long it really took.
 func (o *Options) takes(c *device.Command, q queue, took time.Duration) time.Duration {
 	switch bytes := int64(c.N) * int64(c.Kernel.Out.Size()); q {
 	case uploadQueue, downloadQueue:
@@ -174,7 +177,7 @@ func (o *Options) takes(c *device.Command, q queue, took time.Duration) time.Dur
 	return max(o.Launch, at(o.Flops, w.Operations), at(o.Memory, w.Bytes))
 }
 
-// at is how long so much takes at a rate a second; 0: none.
+// at returns how long amount takes at rate a second. Rate 0 is unlimited.
 func at(rate float64, amount int64) time.Duration {
 	if rate == 0 {
 		return 0
@@ -182,20 +185,21 @@ func at(rate float64, amount int64) time.Duration {
 	return time.Duration(math.Round(float64(amount) / rate * float64(time.Second)))
 }
 
-// clock is the virtual time of this process.
+// theClock is the virtual time of this process.
 var theClock device.VirtualClock
 
-// Now is the time of the program by the model, if its simulated devices have a virtual clock. By how much it moves over
-// a part of the program that waits for all it has enqueued is how long that takes.
+// Now returns the program's time by the model, if its simulated devices have a virtual clock. The
+// time of a part of the program is the difference of Now, if the part waits for everything it has
+// enqueued.
 func Now() time.Duration { return theClock.Now() }
 
-// virtualClock is the Clock of devices in virtual time. Nothing waits for it.
+// virtualClock is the Clock of devices in virtual time. Its Wait returns at once.
 type virtualClock struct{}
 
 func (virtualClock) Now() time.Duration                        { return Now() }
 func (virtualClock) Wait(context.Context, time.Duration) error { return nil }
 
-// Virtual is what [device.VirtualOf] returns.
+// Virtual implements the optional method of [device.VirtualOf].
 func (b *Backend) Virtual() (*device.VirtualClock, time.Duration) {
 	if !b.options.Virtual {
 		return nil, 0
@@ -203,18 +207,19 @@ func (b *Backend) Virtual() (*device.VirtualClock, time.Duration) {
 	return &theClock, b.options.Host
 }
 
-// Busy is how long each queue of a device has had a command to run. Divided by the time that has
-// passed it is the queue's utilisation.
+// Busy is how long each queue of a device has been executing commands. Divided by the time that has
+// passed, it is the queue's utilisation.
 type Busy struct{ Compute, Upload, Download, Link time.Duration }
 
-// Busy counts what has been computed so far: all that the program has enqueued if it has just waited for it.
+// Busy counts the commands computed so far. After the program has waited for all its operations,
+// these are all commands.
 func (b *Backend) Busy() Busy {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return Busy{b.busy[computeQueue], b.busy[uploadQueue], b.busy[downloadQueue], b.busy[linkQueue]}
 }
 
-// BusyOf is the Busy of a simulated device. It reports false for others.
+// BusyOf returns the Busy of a simulated device. It reports false for other devices.
 func BusyOf(d device.Device) (Busy, bool) {
 	b, ok := d.Backend().(*Backend)
 	if !ok {

@@ -10,28 +10,28 @@ import (
 	"time"
 )
 
-// Options are the costs of a device; what is 0 costs nothing.
+// Options are the costs of a device. A cost of 0 is no cost.
 type Options struct {
 	Launch    time.Duration // of a compute command, at least
 	Latency   time.Duration // from the end of a command until it is seen to be finished
-	Copy      time.Duration // of a copy, beside its bytes
+	Copy      time.Duration // of a copy, in addition to the time of its bytes
 	Bandwidth float64       // of Upload and of Download, in bytes a second; 0: unlimited
-	Link      float64       // of copies to other devices, likewise
-	Queue     int           // how many commands may be unfinished; 0: 1,024
-	Clock     Clock         // what the times are measured by; nil: the system's
+	Link      float64       // of copies to other devices, in bytes a second; 0: unlimited
+	Queue     int           // how many commands may be in flight; 0: 1,024
+	Clock     Clock         // tells the time; nil: the system's clock
 
-	Virtual bool          // there is the program's time instead of a Clock, and what follows has a meaning
+	Virtual bool          // the program's virtual time replaces Clock; only then the fields below matter
 	Flops   float64       // operations a second; 0: unlimited
 	Memory  float64       // bytes a second that commands read and write; 0: unlimited
-	Host    time.Duration // of enqueueing an operation
+	Host    time.Duration // the cost of enqueueing an operation
 }
 
-// Defaults are the costs of a device where ASYNCGEN_SIM says nothing else.
+// Defaults returns the costs of a device where ASYNCGEN_SIM does not set them.
 func Defaults() Options {
 	return Options{Launch: 5 * time.Microsecond, Latency: 50 * time.Microsecond, Copy: 20 * time.Microsecond, Bandwidth: 16e9, Link: 50e9}
 }
 
-// VirtualDefaults are those where it says clock=virtual.
+// VirtualDefaults returns the costs with clock=virtual where ASYNCGEN_SIM does not set them.
 func VirtualDefaults() Options {
 	o := Defaults()
 	o.Virtual, o.Flops, o.Memory, o.Host = true, 10e12, 1e12, time.Microsecond
@@ -47,15 +47,15 @@ func (o *Options) String() string {
 	return fmt.Sprintf("simulated accelerator in virtual time: %s, %s, %s to and from memory, %v to enqueue", formatRate(o.Flops, "FLOP/s"), s, formatRate(o.Memory, "B/s"), o.Host)
 }
 
-// Parse reads settings as in ASYNCGEN_SIM, "n=2,latency=1ms"; what is not
-// mentioned has its default. n is how many devices there are.
+// Parse parses settings as in ASYNCGEN_SIM: "n=2,latency=1ms". Settings that are missing have their
+// defaults. n is the number of devices.
 func Parse(settings string) (n int, o Options, err error) {
 	n, o = 1, Defaults()
 	if settings == "" {
 		return n, o, nil
 	}
-	virtual := VirtualDefaults() // with what the settings say
-	var needs string             // a setting that has a meaning in virtual time alone
+	virtual := VirtualDefaults() // its Flops, Memory and Host are used if the clock is virtual
+	var needs string             // a setting that only means something in virtual time
 	for _, setting := range strings.Split(settings, ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(setting), "=")
 		switch name {
@@ -110,7 +110,7 @@ func parseDuration(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// units are what rates are multiples of.
+// units are the multiples in which rates are written.
 var units = []struct {
 	name string
 	size float64
@@ -125,7 +125,7 @@ func parseBandwidth(s string) (float64, error) {
 	return 0, errors.New("not a bandwidth such as 16GB/s")
 }
 
-// parseRate reads a positive number with a unit.
+// parseRate parses a positive number with a unit.
 func parseRate(s string) (float64, error) {
 	for _, unit := range units {
 		if number, ok := strings.CutSuffix(s, unit.name); ok {
@@ -150,23 +150,24 @@ func formatRate(v float64, of string) string {
 	return ""
 }
 
-// A Clock tells the time and waits for it. Tests bring one of their own, so
-// that they can check the model without waiting.
+// A Clock tells the time and waits for it. Tests use clocks of their own, so they can check the
+// model without waiting.
 type Clock interface {
-	// Now is the time since some moment. It never goes back.
+	// Now returns the time since some fixed moment. It never goes back.
 	Now() time.Duration
 	// Wait returns nil when Now() has reached t, or the context's error when that ends first.
 	Wait(ctx context.Context, t time.Duration) error
 }
 
-// systemClock sleeps while that is precise enough, and yields for the rest; but if time stands still meanwhile, as in
-// a bubble of testing/synctest until everybody is asleep, it sleeps.
+// systemClock sleeps while a timer is precise enough, then yields until the time has come. In a
+// bubble of testing/synctest time stands still until all goroutines sleep, so there it sleeps to
+// the end.
 type systemClock struct{ start time.Time }
 
 func (c systemClock) Now() time.Duration { return time.Since(c.start) }
 
 func (c systemClock) Wait(ctx context.Context, t time.Duration) error {
-	// Timers fire up to some 150 us late: the system's slack and a thread to wake up.
+	// Timers fire up to about 150 µs late: the slack of the system, and waking up a thread.
 	const lateness = 150 * time.Microsecond
 	if left := t - c.Now(); left > 2*lateness {
 		if err := sleep(ctx, left-lateness); err != nil {
@@ -192,7 +193,8 @@ type stillness struct {
 	n    int // readings of the clock that were equal to last
 }
 
-// stands is called with each reading of a clock. It reports whether so many were the same that only sleep helps.
+// stands is called with each reading of a clock. It reports whether so many readings in a row were
+// equal that only sleep helps.
 func (s *stillness) stands(now time.Duration) bool {
 	if now != s.last {
 		*s = stillness{last: now}

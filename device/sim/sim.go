@@ -1,58 +1,59 @@
-// Package sim is a backend of pretend accelerators: devices "sim:0", "sim:1",
-// ... with queues, latencies and memory of their own, on a machine that has
-// none. They are for demonstrations, for tests, and for code that is to run on
-// several devices. Their times come from a model and say nothing about any
-// hardware: Caps.Simulated says so, and whoever prints a figure repeats it.
+// Package sim is a backend of simulated accelerators: devices "sim:0", "sim:1" and so on, with
+// queues, latencies and memory of their own, on a machine that has none. They are for
+// demonstrations, for tests, and for developing programs for several devices. Their times come from
+// a model and say nothing about any hardware: Caps.Simulated says so, and whoever prints such a
+// figure must say so as well.
 //
-// Commands are really computed, by the kernels of device/cpu, on a goroutine of the device that
-// exists while there is work. The bits of all results are those of the CPU. When a command is
-// finished, as far as the program can see, the model tells. Each device has four queues, as a GPU
-// has: one computes, one is for Upload, one for Download, and one, its link, for copies to other
-// devices.
+// The kernels of device/cpu really compute the commands, on a goroutine of the device that exists
+// while there is work. All results have the CPU's bits. The model decides when the program sees a
+// command as finished. Each device has four queues, as a GPU has: one for compute commands, one for
+// Upload, one for Download, and one, its link, for copies to other devices.
 //
-//   - The commands of a queue run one after the other. One starts when it was issued, the one before it in its
-//     queue has ended, and so has what wrote its inputs, be that a copy from another device.
-//   - A compute command takes Launch, or as long as it really took if that is more.
-//   - A copy takes Copy and the time that its bytes take at Bandwidth, or over the link at Link.
-//   - A command is seen to be finished Latency after its end, after those
-//     that were submitted before it, and not before its result is there.
+//   - The commands of a queue run one after the other. A command starts when it has been issued,
+//     the command before it in its queue has ended, and the commands that write its inputs have
+//     ended. These may be copies from other devices.
+//   - A compute command takes Launch, or its real time if that is longer.
+//   - A copy takes Copy, plus the time of its bytes at Bandwidth, or at Link between devices.
+//   - A command is seen to be finished Latency after its end, but not before earlier commands, and
+//     not before its result exists.
 //
-// By the system's clock, a command is issued when it is submitted, and one that overwrites memory
-// waits for those before it that read that.
+// By the system's clock, a command is issued when it is submitted. A command that overwrites memory
+// waits for earlier commands that read it.
 //
 // # Virtual time
 //
-// With clock=virtual nothing waits for the model, and how fast this machine is has no influence on
-// it: what is told depends on the program alone, to the nanosecond, if one goroutine of it uses
-// simulated devices. There is one clock, the program's ([device.VirtualClock]), which [Now] tells.
-// What the program does itself takes no time, nor do operations on the CPU, but:
+// With clock=virtual nothing waits for the model, and the speed of this machine has no influence on
+// it. If one goroutine of the program uses simulated devices, all times depend on the program
+// alone, to the nanosecond. There is one clock, the program's ([device.VirtualClock]), and [Now]
+// reads it. The program's own work takes no time, nor do operations on the CPU, except that:
 //
 //   - Enqueueing an operation takes Host.
-//   - Who waits for a value, or for all, goes on when that is seen to be finished. Looking whether a value is
-//     ready takes a little; to be able to tell, it is really computed first.
-//   - As many operations of a device as the engine's ring has are enqueued and not finished at
-//     most. The bound on bytes in flight is none of the model's business: the program may really
-//     wait there, in no time.
+//   - A wait for a value, or for all values, ends when they are seen to be finished. Asking whether
+//     a value is ready takes a little time; the engine really computes the value before it answers.
+//   - A program that enqueues more operations of a device than the engine's ring holds waits until
+//     the oldest are finished. The bound on bytes in flight is not part of the model: the program
+//     may really wait there, but its clock does not move.
 //
-// The program runs ahead, so the model can't ask the clock when a command is submitted, which is
-// some time after the program has enqueued it, in a batch of a size that depends on what else goes
-// on. Instead each operation is stamped by the engine with the time at which it was enqueued, later
-// by no more than what it waits for on the CPU and on devices of other kinds, and that is when it
-// is issued; since each queue then handles its commands in the order of the program, and knows of
-// copies from other simulated devices when they end, nothing else has to be known. A compute
-// command takes Launch, or as long as its operations take at Flops or its bytes at Memory if that
-// is more (package device/kernel, [kernel.WorkOf], says how they are counted). Nothing waits
-// because memory is reused, as which memory a result has depends on the collector: there is plenty.
-// A link of another device is never what holds a copy up.
+// The program runs ahead of the device: a command is submitted some time after the program has
+// enqueued it, in a batch whose size depends on what else goes on. So the model can't take the time
+// of the submission. Instead, the engine stamps each operation with the time at which it was
+// enqueued, or at which operations that it waits for on the CPU and on devices of other kinds were
+// finished, if that is later. A command is issued at the time of its stamp. The model needs nothing
+// else, since each queue handles its commands in the order of the program, and knows when copies
+// from other simulated devices end. A compute command takes the longest of Launch, its operations
+// at Flops, and its bytes at Memory ([kernel.WorkOf] in package device/kernel counts them). No
+// command waits for memory to be reused, as the garbage collector decides which memory a result
+// gets: the model has enough memory. A copy waits for the link of its own device only.
 //
 // # Settings
 //
-// ASYNCGEN_SIM sets how many devices there are and the costs, each with its default:
+// ASYNCGEN_SIM sets the number of devices and the costs. These are the defaults:
 //
 //	ASYNCGEN_SIM=n=1,launch=5us,latency=50us,copy=20us,bandwidth=16GB/s,link=50GB/s
 //	ASYNCGEN_SIM=clock=virtual,flops=10T,memory=1TB/s,host=1us (and those above)
 //
-// flops are operations a second, in M, G or T; memory is what its memory gives and takes.
+// flops is a number of operations a second, with a unit of k, M, G or T. memory is the bandwidth of
+// device memory.
 package sim
 
 import (
@@ -88,33 +89,35 @@ func init() {
 	})
 }
 
-// Backend implements [device.Backend]. A buffer's Ptr is nil: the host reaches
-// the device's memory by Upload and Download only.
+// Backend implements [device.Backend]. A buffer's Ptr is nil: the host reaches the device's memory
+// only by Upload and Download.
 type Backend struct {
 	options Options
 	clock   Clock
-	memory  *device.Allocator // where buffers really are
+	memory  *device.Allocator // the host memory of buffers
 
-	seen     atomic.Uint64 // commands that were seen to be finished
-	executed atomic.Uint64 // commands whose results are there
+	seen     atomic.Uint64 // how many commands are seen to be finished
+	executed atomic.Uint64 // how many commands have been computed
 	failures atomic.Int64  // how many commands have failed
 
-	// The queue is a ring: the command with ticket t is in entries[t%len]. It is
-	// written by Submit, completed by the goroutine of the device, and free
-	// for another command once it was seen to be finished.
+	// The queue is a ring: the command with ticket t is in entries[t%len]. Submit writes an entry,
+	// and the goroutine of the device completes it. The entry is free again when its command is seen
+	// to be finished.
 	//
 	//	seen <= executed <= submitted <= seen+len(entries)
 	mu        sync.Mutex // guards what follows, and the advance of seen and executed
 	entries   []entry
 	submitted uint64
-	running   bool     // the device's goroutine exists
-	waiters   []waiter // for results
+	running   bool // the device's goroutine runs
+	waiters   []waiter
 	closed    bool
-	failed    []failure // by ticket
-	isTaken   bool      // somebody is in Submit or Close: batches stay together
-	left      sync.Cond // isTaken has become false; who waits for that is asleep as testing/synctest wants it
+	failed    []failure // in the order of tickets
+	isTaken   bool      // a goroutine is in Submit or Close; the tickets of a Submit stay consecutive
+	// left signals that isTaken has become false. A goroutine that waits for it is durably blocked,
+	// as testing/synctest requires.
+	left sync.Cond
 
-	timeline // advanced by the goroutine of the device
+	timeline // the goroutine of the device advances it
 
 	goroutine sync.WaitGroup // the device's
 }
@@ -122,10 +125,10 @@ type Backend struct {
 type entry struct {
 	command   device.Command
 	submitted time.Duration
-	visible   time.Duration // when Done may say so, once executed
+	visible   time.Duration // when Done may report the command, once executed
 }
 
-// A waiter has reached closed when the command has been executed.
+// A waiter waits for a ticket: reached is closed when the command has been executed.
 type waiter struct {
 	ticket  uint64
 	reached chan struct{}
@@ -136,11 +139,10 @@ type failure struct {
 	err    error
 }
 
-// maxFailures bounds the failures that are remembered; the oldest are forgotten.
+// maxFailures bounds how many failures are kept; the oldest are dropped.
 const maxFailures = 1 << 16
 
-// New returns a device with the given costs. Programs use those that
-// device.Open("sim:0") finds.
+// New returns a device with the given costs. Programs use device.Open("sim:0") instead.
 func New(options Options) *Backend {
 	if options.Queue <= 0 {
 		options.Queue = 1024
@@ -156,7 +158,6 @@ func New(options Options) *Backend {
 	return b
 }
 
-// Caps says what the device promises.
 func (b *Backend) Caps() device.Caps {
 	return device.Caps{
 		Simulated:      true,
@@ -166,8 +167,8 @@ func (b *Backend) Caps() device.Caps {
 	}
 }
 
-// Alloc returns memory of the device, with undefined contents. Each device has as much
-// as ASYNCGEN_MEMORY says, or else nearly all that the machine has.
+// Alloc returns memory of the device, with undefined contents. The limit of each device is
+// ASYNCGEN_MEMORY, or by default nearly all memory of the machine.
 func (b *Backend) Alloc(bytes int64) (*device.Buffer, error) {
 	if b.isUnused() {
 		return nil, fmt.Errorf("sim: %w", device.ErrClosed)
@@ -181,7 +182,7 @@ func (b *Backend) Alloc(bytes int64) (*device.Buffer, error) {
 	return &buf, nil
 }
 
-// Free gives buf back. It works after Close, too.
+// Free gives buf back. It also works after Close.
 func (b *Backend) Free(buf *device.Buffer) {
 	b.memory.Free(buf)
 	if b.isUnused() {
@@ -189,14 +190,14 @@ func (b *Backend) Free(buf *device.Buffer) {
 	}
 }
 
-// isUnused reports whether b is closed and none of its memory is in use.
+// isUnused reports whether b is closed and all its memory has been freed.
 func (b *Backend) isUnused() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.closed && b.memory.Live() == 0
 }
 
-// Memory is where Alloc takes it from.
+// Memory returns the allocator of the device's memory.
 func (b *Backend) Memory() *device.Allocator { return b.memory }
 
 // Submit queues the commands. It waits while the queue is full.
@@ -213,7 +214,7 @@ func (b *Backend) Submit(cmds []device.Command) (device.Ticket, error) {
 		for b.submitted-b.seen.Load() == uint64(len(b.entries)) {
 			oldest := b.seen.Load() + 1
 			b.mu.Unlock()
-			b.Wait(context.Background(), device.Ticket(oldest)) // a valid ticket, no context: no error
+			b.Wait(context.Background(), device.Ticket(oldest)) // no error: a valid ticket, and no deadline
 			now = b.clock.Now()
 			b.mu.Lock()
 		}
@@ -230,7 +231,7 @@ func (b *Backend) Submit(cmds []device.Command) (device.Ticket, error) {
 	return device.Ticket(b.submitted), nil
 }
 
-// takeLocked waits until nobody else is in Submit or Close.
+// takeLocked waits until no other goroutine is in Submit or Close, and takes its place.
 func (b *Backend) takeLocked() {
 	for b.isTaken {
 		b.left.Wait()
@@ -245,7 +246,7 @@ func (b *Backend) leaveLocked() {
 
 func (b *Backend) entry(ticket uint64) *entry { return &b.entries[ticket%uint64(len(b.entries))] }
 
-// execute is the goroutine of the device. It runs until the queue is empty.
+// execute is the goroutine of the device. It ends when the queue is empty.
 func (b *Backend) execute() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -259,7 +260,7 @@ func (b *Backend) execute() {
 		end := b.clock.Now()
 		b.mu.Lock()
 		e.visible = b.finish(e, end-begin, end)
-		e.command = device.Command{} // holds no buffer longer than needed
+		e.command = device.Command{} // keeps no buffer alive
 		if err != nil {
 			b.failLocked(ticket, err)
 		}
@@ -283,7 +284,7 @@ func (b *Backend) failLocked(ticket uint64, err error) {
 	b.failures.Add(1)
 }
 
-// run computes c for real.
+// run really computes c.
 func (b *Backend) run(c *device.Command) (err error) {
 	defer func() {
 		switch p := recover().(type) {
@@ -324,8 +325,8 @@ func (b *Backend) run(c *device.Command) (err error) {
 	return cpu.Run(&local)
 }
 
-// Idle returns how long the compute queue has been empty, by the model, though something has been
-// computed; a copy is none of its business.
+// Idle returns how long the compute queue has been empty, by the model: 0 before the first compute
+// command. Copies don't count.
 func (b *Backend) Idle() (time.Duration, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -336,7 +337,7 @@ func (b *Backend) Idle() (time.Duration, bool) {
 	return max(b.clock.Now()-computed, 0), true
 }
 
-// Done reports whether the command with ticket t and all before it are seen to be finished.
+// Done reports whether command t and all before it are seen to be finished.
 func (b *Backend) Done(t device.Ticket) bool {
 	if uint64(t) <= b.seen.Load() {
 		return true
@@ -353,11 +354,11 @@ func (b *Backend) Done(t device.Ticket) bool {
 	return uint64(t) <= b.seen.Load()
 }
 
-// patience is how long a waiter yields before it parks: waking it up again takes about as long.
+// patience is how long a waiter yields before it parks. Waking it up takes about as long.
 const patience = 100 * time.Microsecond
 
-// Wait returns when Done(t), or the context's error when that ends first. For
-// the last moments before that it keeps its thread busy, so as to be precise.
+// Wait returns when Done(t), or the context's error if that ends first. Just before the command is
+// seen to be finished, Wait yields instead of sleeping, to be precise.
 func (b *Backend) Wait(ctx context.Context, t device.Ticket) error {
 	for !b.Done(t) {
 		if err := ctx.Err(); err != nil {
@@ -387,7 +388,7 @@ func (b *Backend) Wait(ctx context.Context, t device.Ticket) error {
 	return nil
 }
 
-// waitExecuted returns when the result of command t, which was submitted, is there.
+// waitExecuted waits until command t, which was submitted, has been executed.
 func (b *Backend) waitExecuted(ctx context.Context, t uint64) error {
 	begin := time.Now()
 	var s stillness
@@ -413,7 +414,7 @@ func (b *Backend) waitExecuted(ctx context.Context, t uint64) error {
 	}
 }
 
-// Failure is the error of command t. The 32,768 latest failures at least are remembered.
+// Failure returns the error of command t, or nil. At least the latest 32,768 failures are kept.
 func (b *Backend) Failure(t device.Ticket) error {
 	if b.failures.Load() == 0 {
 		return nil
@@ -427,7 +428,7 @@ func (b *Backend) Failure(t device.Ticket) error {
 	return nil
 }
 
-// Close waits for what was submitted. Later calls of Submit fail, but for reads.
+// Close waits for what was submitted. Later calls of Submit fail, unless they only read.
 func (b *Backend) Close() error {
 	b.mu.Lock()
 	b.takeLocked()

@@ -15,7 +15,7 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
-// A testClock moves only when somebody waits: then it is at once that late.
+// A testClock moves only by Wait, which jumps to the time at once.
 type testClock struct {
 	mu  sync.Mutex
 	now time.Duration
@@ -66,7 +66,7 @@ func command(k *device.Kernel, n int, bufs ...*device.Buffer) device.Command {
 	return c
 }
 
-// alloc returns memory of zeros.
+// alloc returns zeroed memory.
 func alloc(t *testing.T, b *Backend, bytes int64) *device.Buffer {
 	t.Helper()
 	buf, err := b.Alloc(bytes)
@@ -90,7 +90,8 @@ func submit(t *testing.T, b *Backend, cmds ...device.Command) device.Ticket {
 	return ticket
 }
 
-// visible are the times at which the commands up to the last are seen to be finished. They are all in the queue.
+// visible returns the times at which all submitted commands are seen to be finished. They fit into
+// the queue.
 func visible(t *testing.T, b *Backend) (times []time.Duration) {
 	t.Helper()
 	if err := b.waitExecuted(context.Background(), b.submitted); err != nil {
@@ -102,8 +103,8 @@ func visible(t *testing.T, b *Backend) (times []time.Duration) {
 	return times
 }
 
-// The compute queue is idle from the end of the last command of it on, whatever copies there are
-// and whenever the end is seen.
+// The compute queue is idle from the end of its last command on, whatever copies there are, and
+// whenever the program sees the end.
 func TestIdle(t *testing.T) {
 	const n = 16000 // 64,000 bytes: 4 us at 16 GB/s
 	b, clock := newTest(t, nil)
@@ -116,14 +117,14 @@ func TestIdle(t *testing.T) {
 			t.Errorf("at %v idle for %v (%v), want %v", now, got, ok, want)
 		}
 	}
-	idle(100*us, 0) // nothing has been computed
+	idle(100*us, 0) // no command yet
 	submit(t, b, command(fill, n, x), command(increase, n, y, x))
 	idle(100*us, 0)
 	idle(109*us, 0)
 	idle(112*us, 2*us)
 	submit(t, b, command(download, n, host, x))
 	idle(130*us, 20*us)
-	submit(t, b, command(fill, n, y)) // while the copy is not over
+	submit(t, b, command(fill, n, y)) // while the copy still runs
 	idle(130*us, 0)
 	idle(140*us, 5*us)
 	if _, ok := device.IdleOf(device.CPU().Backend()); ok {
@@ -170,7 +171,7 @@ func TestModel(t *testing.T) {
 			if !b.Done(last) {
 				t.Error("not done after Wait")
 			}
-			// An idle device starts when it is told to.
+			// An idle device starts a command when it is submitted.
 			last = submit(t, b, command(fill, n, y))
 			b.Wait(context.Background(), last)
 			if want := test.want[last-2] + 55*us; clock.Now() != want {
@@ -317,7 +318,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestSystemClock runs against real time and says nothing about how much of it passes.
+// TestSystemClock uses real time, but does not check how much of it passes.
 func TestSystemClock(t *testing.T) {
 	b := New(Options{Launch: us, Latency: 400 * us, Copy: us})
 	defer b.Close()
@@ -437,7 +438,7 @@ func TestDriver(t *testing.T) {
 	}
 }
 
-// BenchmarkSync is a launch and its completion; 55 us of it are the model's.
+// BenchmarkSync measures a launch and the wait for it; 55 us of it are the model's.
 func BenchmarkSync(b *testing.B) {
 	d := New(Defaults())
 	defer d.Close()
@@ -452,7 +453,7 @@ func BenchmarkSync(b *testing.B) {
 	}
 }
 
-// BenchmarkAsync is a launch that nobody waits for; 5 us of it are the model's.
+// BenchmarkAsync measures a launch that nobody waits for; 5 us of it are the model's.
 func BenchmarkAsync(b *testing.B) {
 	d := New(Defaults())
 	defer d.Close()
@@ -466,8 +467,9 @@ func BenchmarkAsync(b *testing.B) {
 	}
 }
 
-// In a bubble of testing/synctest the model's time passes exactly, and takes none: who waits for
-// the device, for room in its queue or for somebody else who does, is asleep.
+// In a bubble of testing/synctest the model's time passes exactly, and takes no real time:
+// goroutines that wait for the device, for room in its queue, or for another one in Submit are
+// durably blocked.
 func TestInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(Options{Launch: 5 * us, Latency: 50 * us, Queue: 4})
@@ -496,7 +498,8 @@ func TestInABubble(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		// A command begins when there is room for it: 4 of them each time the oldest is seen to be finished.
+		// A command begins when there is room for it: for 4 commands whenever the oldest is seen to be
+		// finished.
 		took := time.Since(start)
 		if least := submitters * batches * batch * 5 * us; took < least || took > 10*least {
 			t.Errorf("%d commands took %v, at least %v expected", submitters*batches*batch, took, least)
@@ -527,8 +530,8 @@ func TestInABubble(t *testing.T) {
 	})
 }
 
-// In virtual time a command begins when its stamp says that it was issued, and takes what the model
-// says, however long it took.
+// In virtual time a command begins at the time of its stamp, and takes what the model says, however
+// long it really takes.
 func TestVirtualTime(t *testing.T) {
 	o := VirtualDefaults()
 	o.Flops, o.Memory = 1e9, 8e9 // 1,000 operations or 8,000 bytes a microsecond
@@ -567,15 +570,15 @@ func TestVirtualTime(t *testing.T) {
 	}
 }
 
-// Who uses what another device was told to copy before, by reading or by overwriting it, waits for
-// the copy, really and by the model; who does not, does not.
+// A command that reads or overwrites memory waits for earlier copies from other devices to it,
+// really and by the model. Other commands don't wait.
 func TestCopyFromAnotherDevice(t *testing.T) {
 	const n = 16000 // 64,000 bytes: 2 us at 32 GB/s
 	duplicate := device.NewKernel("copy", device.Copy, nil, device.Float32, device.Float32)
 	concat := device.NewKernel("concat", device.Concat, nil, device.Float32)
 	for _, test := range []struct {
 		name string
-		use  func(there, y *device.Buffer) device.Command // its output is what want is about
+		use  func(there, y *device.Buffer) device.Command // its output must be want
 		want float32
 	}{
 		{"reads it", func(there, y *device.Buffer) device.Command { return command(increase, n, y, there) }, 2},
@@ -594,7 +597,8 @@ func TestCopyFromAnotherDevice(t *testing.T) {
 		submit(t, b, ones, command(duplicate, n, there, x)) // it ends at 27
 		c := test.use(there, y)
 		submit(t, other, command(increase, n, z, z), c, command(increase, n, z, z))
-		want := []time.Duration{55 * us, 82 * us, 87 * us} // the copy is seen on b later than what follows it here ends
+		// On b the copy is seen to be finished later than the next command here ends.
+		want := []time.Duration{55 * us, 82 * us, 87 * us}
 		if got := visible(t, other); fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%s: finished at %v, want %v", test.name, got, want)
 		}
@@ -609,7 +613,7 @@ func TestCopyFromAnotherDevice(t *testing.T) {
 	}
 }
 
-// Devices that copy to each other round and round, with queues that have room for one or two commands.
+// Devices copy to each other in a ring, with queues that have room for one or two commands.
 func TestCopiesInARing(t *testing.T) {
 	duplicate := device.NewKernel("copy", device.Copy, nil, device.Float32, device.Float32)
 	ring := make([]*Backend, 3)
@@ -635,7 +639,8 @@ func TestCopiesInARing(t *testing.T) {
 	}
 }
 
-// A copy to another device goes over the link, and holds up nothing else; commands of other kinds stay on their device.
+// A copy to another device uses the link, and delays no other queue. Other commands on memory of
+// another device fail.
 func TestCopyToAnotherDevice(t *testing.T) {
 	const n = 16000 // 64,000 bytes: 2 us at 32 GB/s
 	b, _ := newTest(t, func(o *Options) { o.Link = 32e9 })
