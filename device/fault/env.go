@@ -30,21 +30,21 @@ func init() {
 	})
 }
 
-// Settings are what ASYNCGEN_FAULT says.
+// Settings are the contents of ASYNCGEN_FAULT.
 type Settings struct {
 	Faults
-	Device string // whose calls go wrong; "": all devices, each with a count of its own
-	Log    string // a file to which each call that goes wrong adds a line; "": none
+	Device string // whose calls fail; "": all devices, and each counts its own calls
+	Log    string // a file that gets a line for each injected fault; "": none
 }
 
-// Parse reads settings such as
+// Parse parses settings such as
 //
 //	call=Command,n=17
 //	call=Alloc,kind=panic,rate=0.1,seed=3,device=sim:0,log=faults.txt
 //	call=Command,kind=lose,kernel=MatMul,n=2
 //
-// What is not mentioned is the zero value of [Settings]. Names of calls and kinds are those
-// that their String methods give.
+// Settings that are missing have the zero value of [Settings]. Calls and kinds have the names that
+// their String methods return.
 func Parse(settings string) (s Settings, err error) {
 	for setting := range strings.SplitSeq(settings, ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(setting), "=")
@@ -82,7 +82,7 @@ func Parse(settings string) (s Settings, err error) {
 	return s, nil
 }
 
-// index is the place of value among the names.
+// index returns the index of value in names.
 func index(names []string, value string) (int, error) {
 	i := slices.Index(names, value)
 	if i < 0 || value == "" {
@@ -91,8 +91,9 @@ func index(names []string, value string) (int, error) {
 	return i, nil
 }
 
-// note adds a line to the log: the device, the call, its number, the kernel and the size. A log
-// that can't be written is reason to end: who asked for it would take silence for success.
+// note adds a line to the log: the device, the call, its number, the kernel and the size. If it
+// can't write the log, it ends the program, as a log without lines would look like a run without
+// faults.
 func note(log, name string, struck *Error) {
 	f, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err == nil {

@@ -1,20 +1,19 @@
-// Package fault wraps a backend and makes chosen calls of it go wrong, so that
-// tests see what a program does when the world fails: an allocation, a
-// submission, a wait, or a command. Which call it is depends on a number or on a
-// seed, so a failure that was found can be had again.
+// Package fault wraps a backend and injects failures into chosen calls, so tests see what a program
+// does when an allocation, a submission, a wait or a command fails. A number or a seed chooses the
+// calls, so a failure can be reproduced.
 //
-// Tests wrap a backend with [New] and say with [Backend.Arm] what goes wrong. A whole program
-// is tried without a change to it: in a build with a file more,
+// Tests wrap a backend with [New] and choose the faults with [Backend.Arm]. To test a whole program
+// without changing its source, build it with one more file:
 //
 //	package main
 //
 //	import _ "github.com/asyncgen/asyncgen/device/fault"
 //
-// ASYNCGEN_FAULT says what goes wrong, see [Parse], on each device that the program
-// opens. In other builds the variable means nothing.
+// Then ASYNCGEN_FAULT, see [Parse], sets the faults of each device that the program opens. In other
+// builds the variable has no effect.
 //
-// It wraps any device.Backend. It does not decide which failures a real device can
-// have; whoever uses it does.
+// The package wraps any device.Backend. It does not know which failures a real device can have: its
+// users do.
 package fault
 
 import (
@@ -31,10 +30,10 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// ErrInjected is what all errors of this package wrap, unless Faults.Err says otherwise.
+// ErrInjected is wrapped by all errors of this package, unless Faults.Err replaces it.
 var ErrInjected = errors.New("injected fault")
 
-// A Call is something that can go wrong.
+// A Call is a call that can fail.
 type Call uint8
 
 const (
@@ -46,16 +45,16 @@ const (
 
 var calls = [...]string{Alloc: "Alloc", Submit: "Submit", Wait: "Wait", Command: "Command"}
 
-// String is the name of the call.
+// String returns the name of the call.
 func (c Call) String() string { return calls[c] }
 
-// A Kind is how it goes wrong.
+// A Kind is the way in which a call fails.
 type Kind uint8
 
 const (
 	Fail Kind = iota // it returns an error
-	// it panics with an error. A command of a device with a queue fails instead: it runs on no
-	// goroutine of ours
+	// It panics with an error. A command of a device with a queue returns the error instead, since it
+	// runs on no goroutine of ours.
 	Panic
 	Delay // it succeeds, after other goroutines had their turn
 	Lose  // it returns an error that wraps device.ErrLost, and from then on the device is lost
@@ -63,40 +62,39 @@ const (
 
 var kinds = [...]string{Fail: "fail", Panic: "panic", Delay: "delay", Lose: "lose"}
 
-// String is the name of the kind.
+// String returns the name of the kind.
 func (k Kind) String() string { return kinds[k] }
 
-// Faults say which calls go wrong, and how. The zero Faults are none.
+// Faults choose the calls that fail, and how. The zero Faults choose none.
 type Faults struct {
 	Call   Call
 	Kind   Kind
-	Kernel string  // of a Command: only those with a kernel of this name count; "": all
-	N      int64   // the N-th such call since Arm, from 1; 0: none
-	Rate   float64 // and every one with this probability
-	Seed   uint64  // of the draws
+	Kernel string  // of a Command: count only commands of the kernel with this name; "": all
+	N      int64   // the N-th such call since Arm fails, from 1; 0: none
+	Rate   float64 // and each such call fails with this probability
+	Seed   uint64  // of the random numbers for Rate
 	Err    error   // what the error wraps; nil: ErrInjected
 }
 
-// An Error is what a call fails, or panics, with.
+// An Error is the error that a call returns, or panics with.
 type Error struct {
 	Call   Call
-	N      int64  // it was the N-th that counts
+	N      int64  // the number of the call among those that count
 	Kernel string // of a Command, or of the first one of a Submit
-	Size   int64  // of the same, in elements; of an Alloc, in bytes
+	Size   int64  // of that command, in elements; of an Alloc, in bytes
 	Err    error  // the cause
 }
 
-// Error names the call and the cause.
 func (e *Error) Error() string { return fmt.Sprintf("fault: %v %d: %v", e.Call, e.N, e.Err) }
 
-// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// delay is how often a delayed call lets others go first.
+// delay is how often a delayed call yields to other goroutines, and how often Done denies a delayed
+// command.
 const delay = 100
 
-// Backend implements [device.Backend]. All its methods may be called from several
-// goroutines; which of their calls is the N-th is then up to them.
+// Backend implements [device.Backend]. Several goroutines may call its methods; their order then
+// decides which call is the N-th.
 type Backend struct {
 	device.Backend
 
@@ -106,42 +104,42 @@ type Backend struct {
 	count  int64
 	fired  int64
 	failed map[device.Ticket]error // commands of a device with a queue
-	late   map[device.Ticket]int   // how often Done still says no
-	lost   error                   // why the device is; nil: it is there
-	from   device.Ticket           // of the first command that was lost
-	last   device.Ticket           // submitted
-	struck func(*Error)            // nil: nobody wants to know; not guarded
+	late   map[device.Ticket]int   // delayed commands: how many more times Done reports false
+	lost   error                   // why the device is lost; nil: it is not
+	from   device.Ticket           // the first command that was lost
+	last   device.Ticket           // the last command submitted
+	struck func(*Error)            // called for each injected fault; may be nil; not guarded
 }
 
-// New returns a backend that does as b does until it is armed.
+// New returns a backend that behaves like b until it is armed.
 func New(b device.Backend) *Backend {
 	return &Backend{Backend: b, failed: map[device.Ticket]error{}, late: map[device.Ticket]int{}}
 }
 
-// Arm replaces the faults that are in place, and begins to count anew. A device that was lost stays so.
+// Arm replaces the faults, and begins to count anew. A lost device stays lost.
 func (b *Backend) Arm(f Faults) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.faults, b.rng, b.count, b.fired = f, rand.New(rand.NewPCG(f.Seed, 0)), 0, 0
 }
 
-// Fired is how many calls have gone wrong since Arm.
+// Fired returns how many faults were injected since Arm.
 func (b *Backend) Fired() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.fired
 }
 
-// Memory is that of the wrapped backend.
+// Memory returns the allocator of the wrapped backend.
 func (b *Backend) Memory() *device.Allocator { return device.MemoryOf(b.Backend) }
 
-// Idle is that of the backend that b stands in front of.
+// Idle returns the wrapped backend's result.
 func (b *Backend) Idle() (time.Duration, bool) { return device.IdleOf(b.Backend) }
 
-// Virtual is that of the backend that b stands in front of.
+// Virtual returns the wrapped backend's result.
 func (b *Backend) Virtual() (*device.VirtualClock, time.Duration) { return device.VirtualOf(b.Backend) }
 
-// Reaches is that of the backends that b and other, if it is one of this package, stand in front of.
+// Reaches returns the wrapped backend's result for other, which is unwrapped as well.
 func (b *Backend) Reaches(other device.Backend) bool {
 	if o, ok := other.(*Backend); ok {
 		other = o.Backend
@@ -149,7 +147,8 @@ func (b *Backend) Reaches(other device.Backend) bool {
 	return device.Reaches(b.Backend, other)
 }
 
-// draw counts a call. If it is to go wrong, it returns the error to fail with.
+// draw counts a call. If the call is to fail, it returns the kind and the error; otherwise the
+// error is nil.
 func (b *Backend) draw(c Call, kernel string, size int64) (Kind, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -179,7 +178,8 @@ func (b *Backend) draw(c Call, kernel string, size int64) (Kind, error) {
 	return f.Kind, err
 }
 
-// strike does what the next call of c has to suffer, at once.
+// strike counts a call of c and injects its fault, if it has one: it returns an error, panics or
+// delays.
 func (b *Backend) strike(c Call, kernel string, size int64) error {
 	kind, err := b.draw(c, kernel, size)
 	switch {
@@ -198,8 +198,8 @@ func (b *Backend) strike(c Call, kernel string, size int64) error {
 	return err
 }
 
-// lose makes the device a lost one. What was submitted before finishes, as nobody must touch the buffers of what
-// does not.
+// lose makes the device a lost one. It waits for the commands that were submitted before: if they
+// went on, they would use buffers of a lost device, which must not happen.
 func (b *Backend) lose(err error) {
 	b.mu.Lock()
 	last := b.last
@@ -208,11 +208,11 @@ func (b *Backend) lose(err error) {
 	}
 	b.mu.Unlock()
 	if !b.Backend.Caps().Synchronous {
-		b.Backend.Wait(context.Background(), last) // a valid ticket, no context: no error
+		b.Backend.Wait(context.Background(), last) // no error: a valid ticket, and no deadline
 	}
 }
 
-// Alloc is the wrapped backend's, or fails.
+// Alloc calls the wrapped backend's Alloc, or fails.
 func (b *Backend) Alloc(bytes int64) (*device.Buffer, error) {
 	if err := b.strike(Alloc, "", bytes); err != nil {
 		return nil, err
@@ -220,7 +220,7 @@ func (b *Backend) Alloc(bytes int64) (*device.Buffer, error) {
 	return b.Backend.Alloc(bytes)
 }
 
-// Wait is the wrapped backend's, or fails.
+// Wait calls the wrapped backend's Wait, or fails.
 func (b *Backend) Wait(ctx context.Context, t device.Ticket) error {
 	if err := b.strike(Wait, "", 0); err != nil {
 		return err
@@ -239,7 +239,8 @@ func (b *Backend) arrive(t device.Ticket) {
 	maps.DeleteFunc(b.late, func(late device.Ticket, _ int) bool { return late <= t })
 }
 
-// Submit is the wrapped backend's, or fails as a whole, or one of its commands does.
+// Submit calls the wrapped backend's Submit, or fails as a whole, or makes some of the commands
+// fail.
 func (b *Backend) Submit(cmds []device.Command) (device.Ticket, error) {
 	var kernel string
 	var size int64
@@ -252,7 +253,7 @@ func (b *Backend) Submit(cmds []device.Command) (device.Ticket, error) {
 	if b.Backend.Caps().Synchronous {
 		return b.run(cmds)
 	}
-	// The tickets of commands that go wrong are known only afterwards, but nobody asks for them before.
+	// The tickets of failing commands are known only after Submit. Nobody asks about them before.
 	hit := make([]error, len(cmds))
 	var kinds []Kind
 	var lost error
@@ -284,10 +285,10 @@ func (b *Backend) Submit(cmds []device.Command) (device.Ticket, error) {
 	if lost != nil {
 		b.lose(lost)
 	}
-	return last + device.Ticket(len(hit)-len(cmds)), nil // the rest is not executed, but has tickets
+	return last + device.Ticket(len(hit)-len(cmds)), nil // lost commands are not submitted, but have tickets
 }
 
-// submit is the wrapped backend's Submit, also of no commands.
+// submit calls the wrapped backend's Submit. Without commands it returns the last ticket.
 func (b *Backend) submit(cmds []device.Command) (device.Ticket, error) {
 	if len(cmds) > 0 {
 		return b.Backend.Submit(cmds)
@@ -297,7 +298,7 @@ func (b *Backend) submit(cmds []device.Command) (device.Ticket, error) {
 	return b.last, nil
 }
 
-// run runs commands up to the first that goes wrong.
+// run runs commands one by one, up to the first that fails.
 func (b *Backend) run(cmds []device.Command) (last device.Ticket, err error) {
 	for i := range cmds {
 		if err := b.strike(Command, cmds[i].Kernel.Name, int64(cmds[i].N)); err != nil {
@@ -313,7 +314,8 @@ func (b *Backend) run(cmds []device.Command) (last device.Ticket, err error) {
 	return last, nil
 }
 
-// Done is the wrapped backend's, or false for a while after that.
+// Done returns the wrapped backend's result. For a delayed command it reports false a few more
+// times.
 func (b *Backend) Done(t device.Ticket) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -335,7 +337,7 @@ func (b *Backend) Done(t device.Ticket) bool {
 	return done
 }
 
-// Failure is the injected one of the command, or the wrapped backend's.
+// Failure returns the injected error of the command, or else the wrapped backend's.
 func (b *Backend) Failure(t device.Ticket) error {
 	b.mu.Lock()
 	err := b.failed[t]
@@ -349,7 +351,7 @@ func (b *Backend) Failure(t device.Ticket) error {
 	return b.Backend.Failure(t)
 }
 
-// Close is the wrapped backend's. Nothing is late after it.
+// Close closes the wrapped backend, and ends all delays.
 func (b *Backend) Close() error {
 	err := b.Backend.Close()
 	b.arrive(math.MaxUint64)

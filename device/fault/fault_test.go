@@ -13,7 +13,7 @@ import (
 	"github.com/asyncgen/asyncgen/device/sim"
 )
 
-// Without faults, or with delays, a backend is one.
+// Without faults, or with delays only, the backend passes the conformance tests.
 func TestConformance(t *testing.T) {
 	for name, open := range map[string]func() device.Backend{
 		"cpu": func() device.Backend { return cpu.New() },
@@ -29,7 +29,8 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// outcome runs one allocation, one submission of three commands, and a wait, and says which of the five went wrong.
+// outcome runs an allocation, a submission of three commands, and a wait, and says which of the
+// five fail.
 func outcome(b *Backend) (failed []string) {
 	try := func(name string, f func() error) bool {
 		var err error
@@ -111,7 +112,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A lost device stays lost, says that everything is done, and gives its memory back.
+// A lost device stays lost, reports that everything is done, and releases its memory.
 func TestLost(t *testing.T) {
 	for name, open := range map[string]func() device.Backend{
 		"cpu": func() device.Backend { return cpu.New() },
@@ -159,7 +160,7 @@ func TestLost(t *testing.T) {
 				if !b.Done(last) || !b.Done(more) {
 					t.Errorf("%s, %v: a lost device is not done", name, call)
 				}
-				b.Arm(Faults{}) // brings nothing back
+				b.Arm(Faults{}) // does not bring the device back
 			}
 			if err := b.Failure(last); err != nil {
 				t.Errorf("%s, %v: what was done before is lost: %v", name, call, err)
