@@ -1,8 +1,8 @@
-// Command doctor says which devices tensors can be computed on here, and why there are no others.
-// The command asyncgen runs it, for it imports all backends, those too that make a program depend
-// on libraries of the system.
+// Command doctor lists the devices that can compute tensors on this machine, and says why others
+// can't. The command asyncgen runs it as a program of its own, because it imports all backends, and
+// some of these make a program depend on system libraries.
 //
-// Nothing of this project has been run on a GPU so far, and it says so.
+// Nothing in this project has been run on a GPU so far, and doctor says so.
 package main
 
 import (
@@ -48,7 +48,7 @@ func report(w io.Writer, found []device.Diagnosis) {
 	fmt.Fprint(w, "\nPrograms use a GPU if they import its backend, as in\n\timport _ \"github.com/asyncgen/asyncgen/device/opencl\"\nand if ASYNCGEN_DEVICE or the program itself names it.\n")
 }
 
-// reportDefault prints which device is the default one of a program with all backends.
+// reportDefault prints the default device of a program that imports all backends.
 func reportDefault(w io.Writer) {
 	if d, err := device.Open(""); err != nil {
 		fmt.Fprintf(w, "\nby default: programs end with an error\n")
@@ -58,7 +58,7 @@ func reportDefault(w io.Writer) {
 	}
 }
 
-// verdict is the short answer.
+// verdict sums up d in a few words.
 func verdict(d *device.Diagnosis) string {
 	switch {
 	case len(d.Devices) == 0:
@@ -71,7 +71,7 @@ func verdict(d *device.Diagnosis) string {
 	return "used"
 }
 
-// item prints text under a heading, its lines below each other.
+// item prints text behind a heading; further lines are aligned with the first.
 func item(w io.Writer, heading, text string) {
 	heading = "  " + heading + ": "
 	for line := range strings.Lines(text) {

@@ -19,7 +19,8 @@ func diagnosed(t *testing.T) string {
 	return out.String()
 }
 
-// Whatever library there is, or none, the report has a line for each backend and says what is in the way.
+// Whatever library there is, or none, the report has a line for each backend and says why OpenCL is
+// not used.
 func TestReport(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "libOpenCL.so.1")
 	decoy := filepath.Join(t.TempDir(), "decoy.so")
@@ -55,7 +56,8 @@ func TestLinesStandBelowEachOther(t *testing.T) {
 	}
 }
 
-// A default that can't be opened is no default, so that this does not depend on the tests before.
+// A failure to open the default device is not remembered, so this test does not depend on earlier
+// ones.
 func TestReportDefault(t *testing.T) {
 	t.Setenv("ASYNCGEN_DEVICE", "gpu")
 	var out strings.Builder

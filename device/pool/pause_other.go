@@ -2,7 +2,7 @@
 
 package pool
 
-// pause passes a little time, n times.
+// pause spins for a short time, in proportion to n.
 func pause(n int) {
 	for range n * 8 {
 	}

@@ -1,12 +1,12 @@
-// Package pool lets several goroutines share the work of one loop whose
-// results do not depend on how it is cut.
+// Package pool lets several goroutines share the work of one loop whose results do not depend on
+// how it is cut.
 //
-// All loops of the process share the same few helpers, one less than GOMAXPROCS, and no loop waits
-// for one: whoever calls [Run] does what nobody helps with. A helper is a goroutine that somebody
-// lends (see [Lend]) or one that exists while it helps. One that is awake begins within a fraction
-// of a microsecond. One that has to be woken or started begins after some microseconds, which also
-// cost the caller some. So short loops are shared with those only that are awake. One that has
-// become idle joins a long loop (see [Help]).
+// All loops of the process share the same helpers, at most GOMAXPROCS-1 at a time. No loop waits
+// for a helper: the caller of [Run] does the work that nobody helps with. A helper is a goroutine
+// that a [Lender] lends (see [Lend]), or one that is started for this and ends when it finds no
+// more loops. A helper that is awake begins within a fraction of a microsecond. Waking or starting
+// one takes some microseconds, and some of the caller's time. So short loops are shared only with
+// helpers that are awake. A goroutine that becomes idle later may join a long loop (see [Help]).
 package pool
 
 import (
@@ -18,31 +18,32 @@ import (
 	"github.com/asyncgen/asyncgen/internal/bubble"
 )
 
-// finest is how many times less than what is worth waking a helper a range has at least: half a
-// microsecond's work. A helper that is awake begins after 0.55 µs, and a loop of 1.6 µs took 1.2
-// (BenchmarkSharedLoop of the engine, on two busy cores of an AMD EPYC, Zen 4).
+// finest sets the least length of a range: grain/finest elements, half a microsecond's work. A
+// helper that is awake begins after 0.55 µs, and a loop of 1.6 µs took 1.2 (BenchmarkSharedLoop of
+// the engine, on two busy cores of an AMD EPYC, Zen 4).
 const finest = 32
 
-// helpers is how many goroutines help now, with any loop.
+// helpers is how many goroutines help now, in all loops.
 var helpers atomic.Int64
 
-// Worth reports whether [Run] would probably share a loop over n elements, rather than do all in one go. Callers need
-// not ask: it is for those to whom preparing Run costs more than asking.
+// Worth reports whether [Run] would probably share a loop over n elements. It is for callers to
+// whom preparing Run costs more than asking; others need not ask.
 func Worth(n, grain int) bool {
 	return n > grain || n >= 2*leastRange(grain) && anyAwake()
 }
 
+// leastRange returns the least length of a range, except the last.
 func leastRange(grain int) int { return max(1, grain/finest) }
 
-// Run calls f(lo, hi) for ranges that together are 0 to n, each once, at the
-// same time on the calling goroutine and on others. Run returns when all calls have.
+// Run calls f(lo, hi) for ranges that together cover 0 to n, each once, concurrently on the calling
+// goroutine and on helpers. It returns when all calls have returned.
 //
-// grain is how many elements are worth waking a helper for: 15 to 25 microseconds' work. A loop
-// over more has helpers woken or started, one over fewer is shared with those that are awake. A
-// range has at least a 32nd of grain, but for the last.
+// grain is how many elements make waking a helper worth its cost: 15 to 25 microseconds' work. A
+// loop over more elements wakes or starts helpers. A shorter one is shared only with helpers that
+// are awake. A range has at least a 32nd of grain, except the last.
 //
-// If a call panics, no further ranges are begun and Run panics with the same value: that
-// of the first range, should there be several.
+// If a call panics, no further ranges begin, and Run panics with the same value. If several calls
+// panic, it is the value of the first range.
 func Run(n, grain int, f func(lo, hi int)) {
 	most := runtime.GOMAXPROCS(0)
 	least := leastRange(grain)
@@ -52,7 +53,7 @@ func Run(n, grain int, f func(lo, hi int)) {
 		}
 		return
 	}
-	// A few ranges for each goroutine, as some will be slower than others.
+	// Several ranges for each goroutine, since some goroutines are slower than others.
 	chunk := max(least, (n+4*most-1)/(4*most))
 	l := &loop{n: n, chunk: chunk, f: f}
 	chunks := (n + chunk - 1) / chunk
@@ -68,10 +69,10 @@ func Run(n, grain int, f func(lo, hi int)) {
 	l.join()
 }
 
-// open are loops that have found fewer helpers than they want.
+// open has the loops that found fewer helpers than they want.
 var open [8]atomic.Pointer[loop]
 
-// advertise has Help find l, if there is room for it, until end is called.
+// advertise lets Help find l until end is called, unless open is full.
 func (l *loop) advertise() (end func()) {
 	for i := range open {
 		if open[i].CompareAndSwap(nil, l) {
@@ -81,10 +82,10 @@ func (l *loop) advertise() (end func()) {
 	return func() {}
 }
 
-// Help takes part in a loop that found too few helpers when it began, if there is one that has
-// ranges left, and reports whether it has done so. Goroutines that are idle now and then call it
-// before they sleep: all may have been busy when a long loop began. It must not be called in a
-// bubble of testing/synctest.
+// Help joins a loop that found too few helpers when it began and has ranges left. It reports
+// whether there was such a loop. Goroutines that have become idle call it before they sleep, since
+// all of them may have been busy when a long loop began. It must not be called in a bubble of
+// testing/synctest.
 func Help() bool {
 	for i := range open {
 		l := open[i].Load()
@@ -101,8 +102,8 @@ func Help() bool {
 	return false
 }
 
-// engage finds a helper, if fewer than the given number help now. It reports false if there is none. If wake
-// is set it may wake or start one.
+// engage finds a helper for l if fewer than most goroutines help now, and reports whether it has.
+// If wake is set, it may wake or start one.
 func (l *loop) engage(most int, wake bool) bool {
 	if !wake && !anyAwake() {
 		return false
@@ -127,24 +128,24 @@ func (l *loop) engage(most int, wake bool) bool {
 	return false
 }
 
-// A Lender is somebody who has goroutines that are idle now and then. Its methods do not wait.
+// A Lender has goroutines that are idle now and then. Its methods do not wait.
 type Lender interface {
-	// Ask has an idle goroutine call help soon, one that is awake or, if wake is set, one that has to be woken. It
-	// reports false if there is none.
+	// Ask makes an idle goroutine call help soon: one that is awake or, if wake is set, one that it
+	// wakes. It reports whether there is such a goroutine.
 	Ask(help func(), wake bool) bool
-	// Awake reports whether Ask would probably find one that is awake.
+	// Awake reports whether Ask would probably find a goroutine that is awake.
 	Awake() bool
 }
 
 var (
-	lending sync.Mutex // held while lenders changes
+	lending sync.Mutex // held while lenders is replaced
 	lenders atomic.Pointer[[]Lender]
 )
 
-// Lend offers goroutines that are idle now and then as helpers: that is
-// faster than to start new ones, and may be the only way to have the processors that they
-// occupy while they are idle. Run asks for each helper that it wants. The
-// methods of l may be called at any time until end has returned and the calls that had begun have.
+// Lend offers the idle goroutines of l as helpers. Waking them is faster than starting new
+// goroutines, and may be the only way to use the processors that they occupy while idle. Run calls
+// l.Ask for each helper that it wants. The methods of l may be called until end has returned and
+// the calls that had begun by then have returned.
 func Lend(l Lender) (end func()) {
 	change(func(all []Lender) []Lender { return append(all, l) })
 	return func() {
@@ -172,7 +173,7 @@ func anyAwake() bool {
 	return slices.ContainsFunc(allLenders(), Lender.Awake)
 }
 
-// borrow has a goroutine of somebody else call help. It reports false if there is none.
+// borrow makes a goroutine of a Lender call help, and reports whether there is one.
 func borrow(help func(), wake bool) bool {
 	all := allLenders()
 	if len(all) == 0 || bubble.In() {
@@ -183,18 +184,18 @@ func borrow(help func(), wake bool) bool {
 
 // A loop is one call of Run.
 //
-// state has how many helpers are at work in its low bits, and above them over, when helpers that come now
-// are too late, and parked, when the caller sleeps until there are none.
+// The low 30 bits of state count the helpers that have not left. Bit over says that helpers that
+// come now are too late. Bit parked says that the caller sleeps until there are no helpers.
 type loop struct {
 	n, chunk int
 	f        func(lo, hi int)
 	next     atomic.Int64 // where the next range begins
 	state    atomic.Uint32
-	finished chan struct{} // has a token when no helper is left; made before parked is set
+	finished chan struct{} // receives a token when the last helper has left; made before parked is set
 
 	mu       sync.Mutex // guards what follows
 	panicked bool
-	panicAt  int // of the first range that panicked
+	panicAt  int // lo of the first range that panicked
 	value    any
 }
 
@@ -211,17 +212,17 @@ func (l *loop) help() {
 	}
 }
 
-// leave is the end of a helper, whether it came in time or not.
+// leave counts a helper out, whether it came in time or not. The last one wakes a parked caller.
 func (l *loop) leave() {
 	if l.state.Add(^uint32(0)) == over|parked {
 		select {
 		case l.finished <- struct{}{}:
-		default: // somebody who came too late was here before
+		default: // the token is there: after the count reached 0, a late helper came and left
 		}
 	}
 }
 
-// work takes ranges until none is left.
+// work runs ranges until none is left.
 func (l *loop) work() {
 	for {
 		lo := int(l.next.Add(int64(l.chunk))) - l.chunk
@@ -250,8 +251,8 @@ func (l *loop) call(lo, hi int) {
 	isPanicking = false
 }
 
-// join waits for the helpers that have begun: awake for a while, as they are about to finish if
-// they have a processor, and then asleep.
+// join waits for the helpers that have begun: first awake, since helpers that have a processor are
+// about to finish, then asleep.
 func (l *loop) join() {
 	l.state.Or(over)
 	for i := 0; l.state.Load() != over && i < looks; i++ {
@@ -268,7 +269,8 @@ func (l *loop) join() {
 	}
 }
 
-// How often join looks before it sleeps, and how many PAUSE instructions it waits in between: about 20 µs together.
+// How often join checks before it sleeps, and how many PAUSE instructions it waits between checks:
+// about 20 µs in total.
 const (
 	looks  = 250
 	pauses = 4

@@ -41,10 +41,10 @@ func TestRunCoversEachElementOnce(t *testing.T) {
 	}
 }
 
-// TestHelpersHelp has the first range wait for another one, which only a helper can run.
+// TestHelpersHelp runs a range that waits for another one, which only a helper can run.
 func TestHelpersHelp(t *testing.T) {
 	withProcs(t, 2)
-	waitForHelpers() // of the test before
+	waitForHelpers() // of the previous test
 	var first atomic.Bool
 	other := make(chan struct{})
 	Run(2, 1, func(lo, hi int) {
@@ -56,7 +56,7 @@ func TestHelpersHelp(t *testing.T) {
 	})
 }
 
-// TestNobodyWaitsForHelp runs loops inside loops, more than there are helpers.
+// TestNobodyWaitsForHelp runs more nested loops than there are helpers.
 func TestNobodyWaitsForHelp(t *testing.T) {
 	withProcs(t, 3)
 	var sum atomic.Int64
@@ -74,15 +74,15 @@ func TestNobodyWaitsForHelp(t *testing.T) {
 	}
 }
 
-// A loop that finds nobody when it begins has its second range run by who becomes idle later; Help
-// has nothing to do when no range is left.
+// A loop finds no helper when it begins; a goroutine that becomes idle later runs its second range.
+// Help has nothing to do when no range is left.
 func TestHelpLater(t *testing.T) {
 	withProcs(t, 2)
-	waitForHelpers() // of the test before
+	waitForHelpers() // of the previous test
 	if Help() {
 		t.Fatal("there is nothing to help with")
 	}
-	helpers.Add(1) // somebody is busy with another loop
+	helpers.Add(1) // a helper is busy with another loop
 	began, other := make(chan struct{}), make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -149,7 +149,7 @@ func TestNoHelperIsLeft(t *testing.T) {
 	waitForHelpers()
 }
 
-// waitForHelpers returns when those that came too late have left.
+// waitForHelpers waits until late helpers have left.
 func waitForHelpers() {
 	for helpers.Load() > 0 {
 		runtime.Gosched()
@@ -165,7 +165,7 @@ type lender struct {
 func (l *lender) Ask(help func(), wake bool) bool { return l.ask(help, wake) }
 func (l *lender) Awake() bool                     { return l.awake }
 
-// Run asks those who lend for help first, and starts goroutines of its own where nobody has any to spare.
+// Run asks Lenders first, and starts goroutines only if no Lender has one to spare.
 func TestLentHelpersHelp(t *testing.T) {
 	withProcs(t, 3)
 	waitForHelpers()
@@ -207,7 +207,7 @@ func TestLentHelpersHelp(t *testing.T) {
 	}
 }
 
-// A short loop is shared with who is awake, and nobody is woken or started for it.
+// A short loop is shared with helpers that are awake. It neither wakes nor starts any.
 func TestShortLoops(t *testing.T) {
 	withProcs(t, 2)
 	waitForHelpers()
@@ -226,7 +226,7 @@ func TestShortLoops(t *testing.T) {
 		t.Error("worth sharing while nobody is awake")
 	}
 	calls := 0
-	Run(grain, grain, func(lo, hi int) { calls += hi - lo }) // alone: the race detector looks
+	Run(grain, grain, func(lo, hi int) { calls += hi - lo }) // not shared: the race detector checks that
 	if calls != grain || asked != 0 || helpers.Load() != 0 {
 		t.Errorf("%d elements, asked %d times, %d helpers", calls, asked, helpers.Load())
 	}
@@ -252,7 +252,8 @@ func TestShortLoops(t *testing.T) {
 	waitForHelpers()
 }
 
-// Who promises help and comes when the loop is over is not waited for, and does nothing.
+// A Lender promises help but its goroutine comes after the loop: nobody waits for it, and it does
+// nothing.
 func TestLateHelp(t *testing.T) {
 	withProcs(t, 2)
 	waitForHelpers()
@@ -274,7 +275,7 @@ func TestLateHelp(t *testing.T) {
 	}
 }
 
-// The caller sleeps while a helper takes long, and those who come too late meanwhile don't wake it for nothing.
+// The caller sleeps while a helper takes long. Late helpers that leave meanwhile do not wake it.
 func TestJoinWaitsForTheLast(t *testing.T) {
 	withProcs(t, 2)
 	for range 200 {
@@ -309,7 +310,8 @@ func TestJoinWaitsForTheLast(t *testing.T) {
 	waitForHelpers()
 }
 
-// A loop in a bubble is not helped from outside, and is nothing that time waits for when it has ended.
+// A loop in a bubble gets no help from outside. When it has ended, nothing is left that the time of
+// the bubble would wait for.
 func TestBubblesBorrowNothing(t *testing.T) {
 	withProcs(t, 3)
 	defer Lend(&lender{awake: true, ask: func(func(), bool) bool {
