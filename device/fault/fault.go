@@ -56,7 +56,7 @@ const (
 	// It panics with an error. A command of a device with a queue returns the error instead, since it
 	// runs on no goroutine of ours.
 	Panic
-	Delay // it succeeds, after other goroutines had their turn
+	Delay // it succeeds after yielding to other goroutines
 	Lose  // it returns an error that wraps device.ErrLost, and from then on the device is lost
 )
 
