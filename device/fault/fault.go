@@ -53,8 +53,8 @@ type Kind uint8
 
 const (
 	Fail Kind = iota // it returns an error
-	// It panics with an error. A command of a device with a queue returns the error instead, since it
-	// runs on no goroutine of ours.
+	// It panics with an error. A command of a device with a queue fails with the error instead, since
+	// it runs on no goroutine of ours.
 	Panic
 	Delay // it succeeds after yielding to other goroutines
 	Lose  // it returns an error that wraps device.ErrLost, and from then on the device is lost
@@ -147,8 +147,8 @@ func (b *Backend) Reaches(other device.Backend) bool {
 	return device.Reaches(b.Backend, other)
 }
 
-// draw counts a call. If the call is to fail, it returns the kind and the error; otherwise the
-// error is nil.
+// draw counts a call. If the call is chosen, draw returns the kind of its fault and the error;
+// otherwise the error is nil.
 func (b *Backend) draw(c Call, kernel string, size int64) (Kind, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -23,7 +23,7 @@ type group struct {
 	first uint64 // tickets first to last; last < first: no command is complete yet
 	last  uint64
 	batch cl.Batch
-	owner int // of the calls that are being added
+	owner int // owner of the calls that are being added, see owners
 	// owners has, for each call, the command that fails if the call fails, by its number in the
 	// group. ownerless: no command. jointly and below: a joint of reads.
 	owners   []int

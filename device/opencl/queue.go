@@ -93,8 +93,8 @@ func (g *group) after(q, other queueIndex, p uint64) {
 	g.isUsed[q] = true
 }
 
-// markFor returns the first mark of queue q at or behind position p, which has not ended. If there
-// is none, it adds one.
+// markFor returns the first mark of queue q at or behind position p, and adds one if there is none.
+// Position p is not known to have ended.
 func (g *group) markFor(q queueIndex, p uint64) mark {
 	for _, m := range g.b.queues[q].marks {
 		if m.position >= p {
@@ -155,9 +155,9 @@ func (b *Backend) need(n *needs, q queueIndex, p point) {
 	}
 }
 
-// order makes the command that takes the next positions (how many: positions) of queue q wait for
-// the points of before in other queues. It notes that the command uses the blocks, and overwrites
-// blocks[0] if isChanged is set.
+// order prepares a command that takes the next positions of queue q, as many as given. The command
+// waits for the points of before in other queues. order notes that the command uses the blocks, and
+// that it overwrites blocks[0] if isChanged is set.
 func (g *group) order(q queueIndex, positions int, work uint64, before *needs, isChanged bool, blocks ...*block) {
 	for other := range g.b.queues {
 		if other := queueIndex(other); other != q && before.has(other) {

@@ -50,10 +50,10 @@ type piece struct {
 	isAside bool   // it was read by itself, see readInstead
 }
 
-// A joint is the pieces from up to to, which share calls: the launches that pack them, or the read
-// of their pack.
+// A joint is a range of pieces that share calls: the launches that pack them, or the read of their
+// pack.
 type joint struct {
-	from, to int
+	from, to int     // pieces from to to-1
 	pack     *block  // nil: the calls are launches
 	first    uintptr // the place in the staging of the first byte of the pack
 }

@@ -27,10 +27,10 @@ type Driver struct {
 
 // A Hook sees every call of a Driver. It is for tests.
 type Hook interface {
-	// Before sees each call of f first. If it returns a code other than 0, the call fails with it and
-	// is not made.
+	// Before is called before each call of f. If it returns a code other than 0, the call is not made
+	// and fails with the code.
 	Before(f Fn) Code
-	// After sees the arguments and the result of a call that was made.
+	// After gets the arguments and the result of each call that was made.
 	After(f Fn, args *[ffi.MaxArgs]uintptr, result uintptr)
 }
 

@@ -1,10 +1,11 @@
-// The kernels of all codes but Map. Each begins at its //// line. What differs from one use to the next are macros that stand before it:
+// The kernels of all codes but Map. Each begins at its //// line. Macros in front of a kernel say what differs from
+// one use to the next:
 //
-//	T, I          the type of elements, and that of numbers of elements: uint where it is enough
+//	T, I          the type of elements, and the type of element counts: uint if that is wide enough
 //	P_NAME        a word of the parameters
 //	OP, IDENTITY  a reducer
 //
-// ag_locate_NAME(i, &p, &x, ...) moves each x by what element i of a view of that name is away from the view's first.
+// ag_locate_NAME(i, &p, &x, ...) adds to each x the offset of element i of the view NAME from the view's first element.
 
 //// reduce
 // Results are folds of the BLOCKS blocks of rows of LEN elements, all of the row being the only one. A group of ITEMS items computes TOGETHER results, with WIDTH

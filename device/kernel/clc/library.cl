@@ -1,8 +1,8 @@
-// The functions that kernels are made of: those of package kernel, operation by operation, so that they have its bits wherever the basic
-// operations are correctly rounded. See functions.go there for their methods and constants.
+// The functions that kernels are made of. They are those of package kernel, operation by operation, so they have the
+// same bits wherever the basic operations are correctly rounded. See functions.go there for methods and constants.
 //
-// Paragraphs end at empty lines. Each is one function or table, and only those that a kernel's text names, directly or not, become part of it: the first
-// word that begins with "ag_" is the name.
+// Paragraphs end at empty lines. Each is one function or table, named by its first word that begins with "ag_". A
+// kernel's text includes only the paragraphs that it names, directly or not.
 
 float ag_power_f32(float n) { return AG_FLOAT32((uint)((int)n + 127) << 23); }
 
