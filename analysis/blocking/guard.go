@@ -16,11 +16,14 @@ import (
 // A Guard says how often code under a condition runs.
 type Guard uint8
 
+// The guards, from often to seldom: of several conditions, the greatest counts.
 const (
 	Always Guard = iota // as often as the code around it, as far as we know
 	byData              // depends on a value that was read: the reading is the finding
 	Rarely              // in a share of the iterations that does not grow with them
 )
+
+func (g Guard) String() string { return [...]string{"always", "by data", "rarely"}[g] }
 
 // A Condition is one that holds, or does not hold, wherever some code runs.
 type Condition struct {
@@ -34,8 +37,16 @@ type Condition struct {
 	clause *ast.CommClause
 }
 
-// GuardOf says how often the code at pos in f runs, relative to the loop, or
-// to a call of the function if l is nil.
+// GuardOf says how often the code at pos in f runs, compared with the iterations of l, or with the calls of the
+// function if l is nil. It takes the conditions that decide whether the code runs, from the syntax (x && y) and from
+// the control-flow graph, and classifies each:
+//
+//	for i, b := range batches {
+//		loss := step(b)
+//		if i%100 == 0 {
+//			fmt.Println(loss) // Rarely
+//		}
+//	}
 func (pkg *Package) GuardOf(f *Func, pos token.Pos, l *Loop) Guard {
 	fl := f.Flow()
 	conditions := append(pkg.ShortCircuits(pos), fl.Conditions(fl.BlockAt(pos))...)
@@ -50,8 +61,13 @@ func (pkg *Package) GuardOf(f *Func, pos token.Pos, l *Loop) Guard {
 	return guardUnder(pkg, conditions, f, l)
 }
 
-// withoutStepping removes the conditions under which l takes all its steps of training, as with
-// gradients that are accumulated over several iterations: what runs under these runs in each step.
+// withoutStepping removes the conditions under which l takes all its steps of training. What runs under the same
+// conditions runs in each step, so these don't make it rare:
+//
+//	if (i+1)%accumulate == 0 {
+//		opt.Step()
+//		total += sum.Item() // once for each step
+//	}
 func withoutStepping(pkg *Package, conditions []Condition, l *Loop) []Condition {
 	if !slices.ContainsFunc(conditions, func(c Condition) bool { return c.Expr != nil && c.Divides(l) }) {
 		return conditions
@@ -77,7 +93,7 @@ func withoutStepping(pkg *Package, conditions []Condition, l *Loop) []Condition 
 	return slices.DeleteFunc(conditions, func(c Condition) bool { return c.isAmong(guarded) })
 }
 
-// conditionsOf lists the conditions under which l comes to the call c.
+// conditionsOf lists the conditions under which an iteration of l comes to the call c, which may be in a literal in l.
 func conditionsOf(pkg *Package, c *Call, l *Loop) []Condition {
 	var list []Condition
 	f, pos := c.In, c.Expr.Pos()
@@ -91,7 +107,7 @@ func conditionsOf(pkg *Package, c *Call, l *Loop) []Condition {
 	}
 }
 
-// common lists the conditions that are in both lists.
+// common returns the conditions that are in both lists.
 func common(x, y []Condition) []Condition {
 	var list []Condition
 	for _, c := range x {
@@ -102,14 +118,15 @@ func common(x, y []Condition) []Condition {
 	return list
 }
 
-// isAmong reports whether one of a list is the same expression, with the same outcome.
+// isAmong reports whether list has the same condition with the same outcome.
 func (c Condition) isAmong(list []Condition) bool {
 	return c.Expr != nil && slices.ContainsFunc(list, func(d Condition) bool { return d.Block == c.Block && d.Expr == c.Expr && d.Holds == c.Holds })
 }
 
-// isVerdict reports whether e asks a variable, or its opposite, that is true or
-// false so far and becomes what the syntax at pos tells: ok = ok && test(value).
-// That holds until something is found, which may be never.
+// isVerdict reports whether the syntax at pos computes the new value of the variable that the condition e asks. Such a
+// condition holds until something is found, which may be never, so it doesn't make the code rare:
+//
+//	ok = ok && x.Item() > 0 // pos is at x.Item(), e is the first ok
 func isVerdict(pkg *Package, e ast.Expr, pos token.Pos) bool {
 	if not, ok := ast.Unparen(syntax.OrNil(e)).(*ast.UnaryExpr); ok && not.Op == token.NOT {
 		e = not.X
@@ -120,8 +137,8 @@ func isVerdict(pkg *Package, e ast.Expr, pos token.Pos) bool {
 	})
 }
 
-// isComplaint reports whether the syntax at pos is part of the making of an
-// error, or of the failing of a test, which programs expect to do rarely.
+// isComplaint reports whether the syntax at pos is an operand of fmt.Errorf or of a method by which a test fails.
+// Programs come to these rarely.
 func isComplaint(pkg *Package, pos token.Pos) bool {
 	cur, ok := pkg.Cursor(pos)
 	if !ok {
@@ -140,7 +157,7 @@ func isComplaint(pkg *Package, pos token.Pos) bool {
 	return false
 }
 
-// failsTest recognises the methods by which a test says what is wrong.
+// failsTest recognises the methods of package testing that say what is wrong: t.Errorf, b.Fatal, t.Skip.
 func failsTest(fn *types.Func) bool {
 	if fn == nil || fn.Pkg() == nil || fn.Pkg().Path() != "testing" {
 		return false
@@ -152,7 +169,8 @@ func failsTest(fn *types.Func) bool {
 	return false
 }
 
-// guardUnder is GuardOf code that is in f and under the given conditions.
+// guardUnder is GuardOf for code in f under the given conditions. If f is a literal in l, the conditions around the
+// literal count as well.
 func guardUnder(pkg *Package, conditions []Condition, f *Func, l *Loop) Guard {
 	g := Always
 	for {
@@ -182,14 +200,18 @@ func guardUnder(pkg *Package, conditions []Condition, f *Func, l *Loop) Guard {
 	return g
 }
 
-// Divides reports whether both outcomes of the condition are in the loop. If
-// one of them leaves it, the other is what all iterations but the last do.
+// Divides reports whether both outcomes of the condition stay in the loop. If one of them leaves it, all iterations
+// but the last have the other outcome:
+//
+//	if done {
+//		break // the code after it runs in each iteration
+//	}
 func (c Condition) Divides(l *Loop) bool {
 	return l.Blocks == nil || (c.Block < 0 || l.Blocks[c.Block]) && (c.other < 0 || l.Blocks[c.other])
 }
 
-// ShortCircuits lists the operands that decide whether the expression at pos
-// is evaluated: x in x && y and x || y, seen from y.
+// ShortCircuits lists the operands that decide whether the expression at pos is evaluated: x in x && y and in x || y,
+// if pos is in y.
 func (pkg *Package) ShortCircuits(pos token.Pos) []Condition {
 	var list []Condition
 	cur, ok := pkg.Cursor(pos)
@@ -207,9 +229,9 @@ func (pkg *Package) ShortCircuits(pos token.Pos) []Condition {
 	return list
 }
 
-// Conditions lists what decides whether block b runs: the conditions whose
-// true or false edge dominates it, and as conditions without expression the
-// select cases. The only way out of a loop decides nothing.
+// Conditions lists what decides whether block b runs: the conditions whose true or false edge dominates b, inner ones
+// first. A case of a select statement is a condition without an expression. The condition of a loop is none for its
+// body, and the only way out of a loop is none for what follows.
 func (f *Flow) Conditions(b int32) []Condition {
 	var list []Condition
 	target := b
@@ -242,8 +264,9 @@ func (f *Flow) Conditions(b int32) []Condition {
 	return list
 }
 
-// isOnlyExit reports whether the edge from p to b is the only one that leaves a loop
-// without target in it, but for edges to where the program ends.
+// isOnlyExit reports whether the edge from p to b is the only one by which a loop around p is left for code that goes
+// on. The block target is outside of that loop. Every run that gets past the loop takes this edge, so its condition
+// decides nothing.
 func (f *Flow) isOnlyExit(p, b, target int32) bool {
 	return slices.ContainsFunc(f.Loops, func(l *Loop) bool {
 		if !l.Blocks[p] || l.Blocks[b] || l.Blocks[target] {
@@ -260,9 +283,16 @@ func (f *Flow) isOnlyExit(p, b, target int32) bool {
 	})
 }
 
-// takesWork reports whether a case of a select statement is what its loop is
-// about: it receives what it enqueues work for or reads, and the loop does nothing until
-// one of the cases is due. Others are ticks, requests to stop and the like.
+// takesWork reports whether a case of a select statement receives the work of its loop: the body reads or enqueues
+// something with what was received, and the statement has no default. Other cases are ticks, requests to stop and the
+// like, which come rarely:
+//
+//	select {
+//	case x := <-work:
+//		y := model.Forward(x) // the loop's work
+//	case <-ticker.C:
+//		fmt.Println(loss) // rare
+//	}
 func takesWork(pkg *Package, clause *ast.CommClause) bool {
 	received, ok := clause.Comm.(*ast.AssignStmt)
 	cur, found := pkg.Cursor(clause.Pos())
@@ -290,7 +320,7 @@ func takesWork(pkg *Package, clause *ast.CommClause) bool {
 	return takes
 }
 
-// Mentions reports whether a variable occurs in e.
+// Mentions reports whether v occurs in e.
 func (pkg *Package) Mentions(e ast.Expr, v *types.Var) bool {
 	found := false
 	ast.Inspect(e, func(n ast.Node) bool {
@@ -301,7 +331,8 @@ func (pkg *Package) Mentions(e ast.Expr, v *types.Var) bool {
 	return found
 }
 
-// classify says how often the condition e holds, or does not hold.
+// classify says how often the condition e holds, or does not hold if holds is false. It looks through negation, && and
+// ||, variables with one definition, and calls of functions of the package. The depth bounds that.
 func classify(pkg *Package, e ast.Expr, holds bool, f *Func, l *Loop, depth int) Guard {
 	if depth > 8 {
 		return Always
@@ -358,8 +389,13 @@ func classify(pkg *Package, e ast.Expr, holds bool, f *Func, l *Loop, depth int)
 	return Always
 }
 
-// isSpent reports whether the condition e, a variable, holds once: all that l
-// assigns to it is the opposite, where it holds: if first { …; first = false }.
+// isSpent reports whether the condition e, a variable, holds once: where it holds, l sets it to the opposite constant,
+// and to nothing else anywhere.
+//
+//	if first {
+//		fmt.Println(x)
+//		first = false
+//	}
 func isSpent(pkg *Package, e *ast.Ident, holds bool, l *Loop) bool {
 	v := pkg.Local(e)
 	cur, ok := pkg.Cursor(e.Pos())
@@ -384,10 +420,11 @@ func isSpent(pkg *Package, e *ast.Ident, holds bool, l *Loop) bool {
 	return false
 }
 
+// isCall reports whether e is a call.
 func isCall(e ast.Expr) bool { _, ok := ast.Unparen(e).(*ast.CallExpr); return ok }
 
-// isRare recognises comparisons that hold rarely: i%100 == 0, err != nil,
-// the first and the last iteration.
+// isRare recognises comparisons that rarely hold, or rarely don't: i%100 == 0, err != nil, i == n-1, i < 3,
+// rand.Float64() < 0.01, len(batch) == size. Without a loop, a parameter that is compared may be the caller's counter.
 func isRare(pkg *Package, e *ast.BinaryExpr, holds bool, f *Func, l *Loop) bool {
 	x, y, op := ast.Unparen(e.X), ast.Unparen(e.Y), e.Op
 	if !holds {
@@ -437,6 +474,7 @@ func isRare(pkg *Package, e *ast.BinaryExpr, holds bool, f *Func, l *Loop) bool 
 	return false
 }
 
+// mirrored returns the comparison of y with x that is the same as op of x with y.
 func mirrored(op token.Token) token.Token {
 	switch op {
 	case token.LSS:
@@ -451,8 +489,8 @@ func mirrored(op token.Token) token.Token {
 	return op
 }
 
-// isRemainder recognises i % k and i & mask, directly or by way of a variable.
-// The remainder by a constant 1 or 2 is no guard: every other iteration is many.
+// isRemainder recognises i % k and i & mask, also by way of a variable that is set to one. A constant remainder by 1
+// or 2 is none: every second iteration is often.
 func isRemainder(pkg *Package, e ast.Expr, depth int) bool {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.BinaryExpr:
@@ -468,8 +506,8 @@ func isRemainder(pkg *Package, e ast.Expr, depth int) bool {
 	return false
 }
 
-// isQuotient recognises a whole number that grows with the iterations, but
-// slower, directly or by way of a variable: i * 100 / n.
+// isQuotient recognises a whole number that grows with the iterations of l, but slower: i * 100 / n. A condition that
+// it has changed holds rarely.
 func isQuotient(pkg *Package, e ast.Expr, l *Loop) bool {
 	if v := pkg.Local(e); v != nil {
 		d := pkg.Defs[v]
@@ -486,9 +524,10 @@ func isQuotient(pkg *Package, e ast.Expr, l *Loop) bool {
 	return pkg.Counts(x, l)
 }
 
-// answersRarely reports whether e calls a function that rarely returns the given
-// answer: all that it returns are constants and expressions that rarely have that
-// value, of which there is one at least.
+// answersRarely reports whether e calls a function of the package that rarely returns the given answer. Each of its
+// results must be a constant, or an expression that classify finds rare, and there must be one of the latter:
+//
+//	func due(i int) bool { return i%100 == 0 }
 func answersRarely(pkg *Package, e ast.Expr, answer bool, f *Func, l *Loop, depth int) bool {
 	c := pkg.Calls[syntax.AsCall(e)]
 	if c == nil || c.Target == nil {
@@ -510,14 +549,15 @@ func answersRarely(pkg *Package, e ast.Expr, answer bool, f *Func, l *Loop, dept
 	return found
 }
 
-// isPredecessor recognises y as x - 1: x & (x-1) is zero for powers of two.
+// isPredecessor recognises y as x - 1. The condition x & (x-1) == 0 holds for powers of two.
 func isPredecessor(x, y ast.Expr) bool {
 	b, ok := ast.Unparen(y).(*ast.BinaryExpr)
 	return ok && b.Op == token.SUB && types.ExprString(ast.Unparen(x)) == types.ExprString(b.X) && types.ExprString(b.Y) == "1"
 }
 
-// Counts reports whether e is a variable that counts iterations of l or of a
-// loop in it, perhaps with a constant added.
+// Counts reports whether e is an integer variable that counts the iterations of l, or of a loop in l, perhaps with a
+// constant added: the i of for i := range xs, i + 1, n after n++ in the loop. It may be set to constants, but to
+// nothing else.
 func (pkg *Package) Counts(e ast.Expr, l *Loop) bool {
 	e = ast.Unparen(e)
 	if b, ok := e.(*ast.BinaryExpr); ok && isOffset(pkg.Info, e, b.Op) {
@@ -547,14 +587,13 @@ func (pkg *Package) Counts(e ast.Expr, l *Loop) bool {
 	return found && basic != nil && basic.Info()&types.IsInteger != 0
 }
 
-// isOffset recognises x + c and x - c.
+// isOffset recognises x + c and x - c, whichever op says, with a constant c.
 func isOffset(info *types.Info, e ast.Expr, op token.Token) bool {
 	b, ok := ast.Unparen(e).(*ast.BinaryExpr)
 	return ok && b.Op == op && (op == token.ADD || op == token.SUB) && info.Types[b.Y].Value != nil
 }
 
-// Varies reports whether e mentions a variable that differs between the
-// iterations of l.
+// Varies reports whether e mentions a variable that l assigns, or a parameter of the literal that is l's body.
 func (pkg *Package) Varies(e ast.Expr, l *Loop) bool {
 	found := false
 	ast.Inspect(e, func(n ast.Node) bool {
@@ -571,14 +610,18 @@ func (pkg *Package) Varies(e ast.Expr, l *Loop) bool {
 	return found
 }
 
-// IsOperand reports whether v is a parameter of the function literal that l is
-// the body of, which has another value in each iteration.
+// IsOperand reports whether v is a parameter of the function literal that is the body of l. It has another value in
+// each iteration.
 func (pkg *Package) IsOperand(v *types.Var, l *Loop) bool {
 	return l.Blocks == nil && l.Func.Lit != nil && pkg.Params[v].Of == l.Func
 }
 
-// isThreshold reports whether e is a variable that l assigns only where the
-// condition on it holds: if i == next { …; next += every }.
+// isThreshold reports whether e is a variable that l assigns only where the condition holds:
+//
+//	if i == next {
+//		fmt.Println(x)
+//		next += every
+//	}
 func isThreshold(pkg *Package, e ast.Expr, cond *ast.BinaryExpr, l *Loop) bool {
 	id, ok := ast.Unparen(e).(*ast.Ident)
 	if !ok {
@@ -606,9 +649,14 @@ func isThreshold(pkg *Package, e ast.Expr, cond *ast.BinaryExpr, l *Loop) bool {
 	return false
 }
 
-// fills reports whether the condition on x, that it is nil, is followed by making it what is kept
-// from then on: if t.table == nil { t.table = … }. What is kept by a variable of the function alone
-// is made anew in each call, and what the iterations of l keep in several places in each of these.
+// fills reports whether x is a place that is made once, where it is still nil, and kept:
+//
+//	if t.table == nil {
+//		t.table = makeTable()
+//	}
+//
+// A local variable of the function is made anew in each call of it. A field of something that varies in l, and a
+// variable that is set to nil again, are made many times.
 func fills(pkg *Package, x ast.Expr, cond *ast.BinaryExpr, l *Loop) bool {
 	v := pkg.Variable(x)
 	cur, ok := pkg.Cursor(cond.Pos())
@@ -644,9 +692,12 @@ func fills(pkg *Package, x ast.Expr, cond *ast.BinaryExpr, l *Loop) bool {
 	return false
 }
 
-// countsDown reports whether x is a variable that the iterations count down to
-// a constant, and that l sets anew where the condition on it holds:
-// if left--; left == 0 { …; left = every }.
+// countsDown reports whether x is a variable that l counts down to the constant y, and sets anew where it gets there:
+//
+//	if left--; left == 0 {
+//		fmt.Println(x)
+//		left = every
+//	}
 func countsDown(pkg *Package, x, y ast.Expr, cond *ast.BinaryExpr, l *Loop) bool {
 	v := pkg.Local(x)
 	cur, ok := pkg.Cursor(cond.Pos())
@@ -673,8 +724,10 @@ func countsDown(pkg *Package, x, y ast.Expr, cond *ast.BinaryExpr, l *Loop) bool
 	return false
 }
 
-// pollingLoops lists the conditions of the loops around pos that go on while
-// something is ready: for len(queue) > 0 && queue[0].Ready().
+// pollingLoops lists the conditions of the loops around pos that go on while something is ready. What they read waits
+// for nothing:
+//
+//	for len(queue) > 0 && queue[0].Ready() {
 func pollingLoops(pkg *Package, pos token.Pos) []Condition {
 	cur, ok := pkg.Cursor(pos)
 	if !ok {
@@ -693,6 +746,7 @@ func pollingLoops(pkg *Package, pos token.Pos) []Condition {
 	return list
 }
 
+// holdsWhenReady reports whether cond, or an operand of its &&, asks whether something is ready.
 func holdsWhenReady(pkg *Package, cond ast.Expr) bool {
 	if b, ok := ast.Unparen(syntax.OrNil(cond)).(*ast.BinaryExpr); ok && b.Op == token.LAND {
 		return holdsWhenReady(pkg, b.X) || holdsWhenReady(pkg, b.Y)
@@ -700,15 +754,15 @@ func holdsWhenReady(pkg *Package, cond ast.Expr) bool {
 	return polls(pkg, cond)
 }
 
-// polls reports whether e asks how far the device has got: what is read when
-// it is done waits for nothing.
+// polls reports whether e asks how far the device has got, as y.Ready() does. What is read when it is done waits for
+// nothing.
 func polls(pkg *Package, e ast.Expr) bool {
 	c := pkg.Calls[syntax.AsCall(syntax.OrNil(e))]
 	return c != nil && c.API.Kind == tensorapi.Poll
 }
 
-// picks reports whether e asks whether the number of the iteration is in a set:
-// milestones[i], slices.Contains(milestones, i).
+// picks reports whether e asks whether the number of the iteration is one of a set: milestones[i],
+// slices.Contains(milestones, i).
 func picks(pkg *Package, e ast.Expr, l *Loop) bool {
 	switch e := e.(type) {
 	case *ast.IndexExpr:
@@ -721,8 +775,12 @@ func picks(pkg *Package, e ast.Expr, l *Loop) bool {
 	return false
 }
 
-// isFull reports whether x is the length of a list that l empties where the
-// condition on it holds: if len(batch) == size { …; batch = batch[:0] }.
+// isFull reports whether x is the length of a list that l empties where it has reached y, which is at least 2:
+//
+//	if len(batch) == size {
+//		flush(batch)
+//		batch = batch[:0]
+//	}
 func isFull(pkg *Package, x, y ast.Expr, cond *ast.BinaryExpr, l *Loop) bool {
 	call := syntax.AsCall(x)
 	n, constant := syntax.IntConst(pkg.Info, y)
@@ -743,7 +801,7 @@ func isFull(pkg *Package, x, y ast.Expr, cond *ast.BinaryExpr, l *Loop) bool {
 	return false
 }
 
-// isEmpty recognises an empty list: nil, list[:0], make(…), a literal.
+// isEmpty recognises an empty list: nil, list[:0], make([]T, 0, n), []T{}.
 func isEmpty(pkg *Package, e ast.Expr) bool {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.SliceExpr:
@@ -758,7 +816,7 @@ func isEmpty(pkg *Package, e ast.Expr) bool {
 	return syntax.IsNil(pkg.Info, e)
 }
 
-// isRandom recognises a random number.
+// isRandom recognises a random number: a call of a function of math/rand.
 func isRandom(pkg *Package, e ast.Expr) bool {
 	c := pkg.Calls[syntax.AsCall(e)]
 	if c == nil || c.Callee == nil || c.Callee.Pkg() == nil {
@@ -768,6 +826,7 @@ func isRandom(pkg *Package, e ast.Expr) bool {
 	return path == "math/rand" || path == "math/rand/v2"
 }
 
+// isIntParam reports whether e is an integer parameter.
 func isIntParam(pkg *Package, e ast.Expr) bool {
 	id, ok := ast.Unparen(e).(*ast.Ident)
 	if !ok {
@@ -782,8 +841,8 @@ func isIntParam(pkg *Package, e ast.Expr) bool {
 	return ok && basic != nil && basic.Info()&types.IsInteger != 0
 }
 
-// isVerbose recognises what asks whether to say more, by its name: the flag
-// *verbose, testing.Verbose(), logger.Enabled(...), opts.Debug.
+// isVerbose recognises conditions that ask whether to say more, by their names: *verbose, testing.Verbose(),
+// logger.Enabled(level), opts.Debug.
 func isVerbose(e ast.Expr) bool {
 	var name string
 	switch e := ast.Unparen(e).(type) {
@@ -799,13 +858,13 @@ func isVerbose(e ast.Expr) bool {
 	return isVerboseName(name)
 }
 
+// isVerboseName reports whether a name, in lower case, speaks of being verbose.
 func isVerboseName(name string) bool {
 	name = strings.ToLower(name)
 	return strings.Contains(name, "verbose") || strings.Contains(name, "debug") || name == "enabled" || name == "trace"
 }
 
-// isFlag recognises a boolean variable or field that a callee asks; how often
-// it is set is for its callers to know.
+// isFlag recognises a boolean variable or field. In a function, nobody but its callers knows how often it is set.
 func isFlag(info *types.Info, e ast.Expr) bool {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident, *ast.SelectorExpr:
@@ -814,12 +873,14 @@ func isFlag(info *types.Info, e ast.Expr) bool {
 	return false
 }
 
+// isBool reports whether t is a boolean type.
 func isBool(t types.Type) bool {
 	basic, _ := t.Underlying().(*types.Basic)
 	return basic != nil && basic.Info()&types.IsBoolean != 0
 }
 
-// readsTime reports whether e compares times: once a second is rare.
+// readsTime reports whether e uses something of package time: if time.Since(last) > time.Second holds once a second,
+// which is rare.
 func readsTime(pkg *Package, e ast.Expr) bool {
 	found := false
 	ast.Inspect(e, func(n ast.Node) bool {
@@ -833,9 +894,8 @@ func readsTime(pkg *Package, e ast.Expr) bool {
 	return found
 }
 
-// asksForTimeOver reports whether e asks whether a time has come, by name or by
-// comparing how much has passed: now.After(end), time.Since(start) > limit. Until then
-// it has not.
+// asksForTimeOver reports whether e asks whether a time has come: now.After(end), time.Since(start) > limit. Code that
+// runs until then, where e does not hold, is not rare.
 func asksForTimeOver(pkg *Package, e ast.Expr) bool {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.CallExpr:
@@ -847,11 +907,10 @@ func asksForTimeOver(pkg *Package, e ast.Expr) bool {
 	return false
 }
 
-// readsTensor reports whether e depends on a value that was read from a
-// tensor, directly or by way of local variables.
+// readsTensor reports whether e depends on a value that was read from a tensor, directly or by way of local variables.
 func readsTensor(pkg *Package, e ast.Expr, depth int) bool { return readsTensorIn(pkg, nil, e, depth) }
 
-// readsTensorIn is readsTensor for what is read in l, if that is not nil.
+// readsTensorIn is readsTensor for values that are read in l; in any place if l is nil.
 func readsTensorIn(pkg *Package, l *Loop, e ast.Expr, depth int) bool {
 	found := false
 	ast.Inspect(e, func(n ast.Node) bool {

@@ -15,9 +15,15 @@ import (
 // batches, whose iterations may have loops of their own: over parameters, over
 // the steps of a sequence, over parts of the batch.
 
-// IsOuter reports whether l is a slow outer loop as seen from c, like one over
-// epochs: most iterations have a pass over data that c is not part of, or a call
-// that trains in a loop of its own.
+// IsOuter reports whether l is an outer loop as seen from c, like one over epochs, in which a wait costs little: most
+// iterations make a pass over data that c is no part of, or call something that trains in a loop of its own.
+//
+//	for epoch := range epochs { // outer for the read, not for step
+//		for _, b := range batches {
+//			total = total.Add(step(b))
+//		}
+//		fmt.Println(epoch, total.Item())
+//	}
 func (pkg *Package) IsOuter(l *Loop, c *Call) bool {
 	for f := range l.Func.Tree() {
 		inner := f.Flow().Loops
@@ -40,19 +46,20 @@ func (pkg *Package) IsOuter(l *Loop, c *Call) bool {
 	})
 }
 
-// recurs reports whether the call is what makes the whole body of a function a
-// loop: the work that it leads to is that of other iterations.
+// recurs reports whether the call is what makes the whole body of l's function a loop: a function that calls itself.
+// What it leads to is the work of other iterations.
 func (c *Call) recurs(l *Loop) bool {
 	return l.Blocks == nil && l.Func.Runs() != Looping && c.Target != nil && c.Target.SCC == l.Func.SCC
 }
 
-// isPass reports whether the loop m goes through data, as one over batches does,
-// seen from the loop around it, or from a call of its function if that is the whole
-// body. One that trains does, unless its part of a step is not the last, as with
-// the critic of a pair of models. Where the loop around it takes the steps, they
-// are what the data is for. A loop that neither trains nor is in one that does must not
-// compute a tensor from the one before, as one over the steps of a sequence does. One that
-// goes on until something has happened, and waits each time, is as long.
+// isPass reports whether the loop m goes through data, as one over batches does. Around is the loop around m, or the
+// whole body of its function. The cases, in this order:
+//
+// Loops over the parts of a model, searches and loops that enqueue nothing are no passes. A loop that trains is one,
+// unless the loop around it takes the steps and m goes through no data of its own, as the updates of a critic do. A
+// loop without a post statement that waits in each iteration goes on until something has happened: it is one. Any
+// other loop is one if it goes through data, nothing around it trains, and it doesn't compute a tensor from the one of
+// the iteration before, as a loop over the steps of a sequence does.
 func isPass(pkg *Package, m, around *Loop) bool {
 	if m.Small || pkg.OverParts(m) || isSearch(pkg, m) || !pkg.Any(m, func(d *Call) bool { return d.Enqueues() && !d.recurs(around) }) {
 		return false
@@ -67,8 +74,8 @@ func isPass(pkg *Package, m, around *Loop) bool {
 		pkg.OverData(m, around) && !recurrent(pkg, m)
 }
 
-// Steps reports whether the call may take a step of training. That it computes
-// gradients, or sets a rate, is none.
+// Steps reports whether the call may take a step of training, as opt.Step() and p.Set(x) do, also by way of functions
+// that it calls. Computing gradients and setting a rate are none.
 func (c *Call) Steps() bool {
 	if c.API.Kind != tensorapi.Mutate {
 		return c.Summary().Steps || c.anyArg(func(s *Summary) bool { return s.Steps }) || c.anyLit((*Call).Steps)
@@ -82,8 +89,7 @@ func (c *Call) Steps() bool {
 	return true
 }
 
-// StepsItself reports whether l takes a step of training in most iterations, not
-// in a loop inside it.
+// StepsItself reports whether most iterations of l take a step of training that is in no loop inside l.
 func (pkg *Package) StepsItself(l *Loop) bool {
 	return pkg.Any(l, func(d *Call) bool {
 		if !d.Steps() || d.Summary().Trains || pkg.GuardOf(d.In, d.Expr.Pos(), l) == Rarely {
@@ -96,11 +102,13 @@ func (pkg *Package) StepsItself(l *Loop) bool {
 	})
 }
 
-// OverParts reports whether m goes through the parts of a model, which are things
-// that compute: functions, things with methods that map tensors to tensors, cells
-// and things with parameters. Such a loop is one computation, or one step if all
-// that it assigns are the cells that it goes through. Training a part at a time is
-// neither.
+// OverParts reports whether m goes through the parts of a model: functions and values that map tensors to tensors,
+// cells, and what has parameters. Such a loop is one computation. If it assigns the cells that it goes through, and
+// nothing else, it is one step of training:
+//
+//	for _, p := range params {
+//		p.Set(p.Value().Sub(p.Grad().MulScalar(rate)))
+//	}
 func (pkg *Package) OverParts(m *Loop) bool {
 	if pkg.Any(m, (*Call).Mutates) {
 		return !pkg.Any(m, func(d *Call) bool { return d.Mutates() && !assignsPart(pkg, d, m) })
@@ -109,8 +117,8 @@ func (pkg *Package) OverParts(m *Loop) bool {
 	return ok && computes(pkg, Iterated(pkg.Info.TypeOf(s.X)))
 }
 
-// Iterated is the type of what a loop over a value of type t is about: the
-// elements of a list, the last of the variables that an iterator yields.
+// Iterated returns the type of what a loop over a value of type t is about: the elements of a list, the last of the
+// variables that an iterator yields. Of others it returns the invalid type.
 func Iterated(t types.Type) types.Type {
 	if elem := syntax.ElementType(t); elem != nil {
 		return elem
@@ -123,8 +131,8 @@ func Iterated(t types.Type) types.Type {
 	return types.Typ[types.Invalid]
 }
 
-// assignsPart reports whether the call assigns a cell, or the cells of an optimiser,
-// that is another one in each iteration of m.
+// assignsPart reports whether the call assigns a cell, or the cells of an optimiser, that is another one in each
+// iteration of m.
 func assignsPart(pkg *Package, d *Call, m *Loop) bool {
 	var operands []ast.Expr
 	if d.API.Kind == tensorapi.Mutate {
@@ -135,7 +143,8 @@ func assignsPart(pkg *Package, d *Call, m *Loop) bool {
 	return slices.ContainsFunc(operands, func(e ast.Expr) bool { return pkg.Varies(e, m) })
 }
 
-// isCell recognises the types that hold one tensor and can be given another.
+// isCell recognises types that hold one tensor and can be given another, such as *tensor.Param: they have the methods
+// Value and Set of a library.
 func isCell(pkg *Package, t types.Type) bool {
 	if t == nil || IsTensor(t) {
 		return false
@@ -152,10 +161,15 @@ func isCell(pkg *Package, t types.Type) bool {
 	return value && set
 }
 
-// OverData reports whether m goes through data, and no parts of a model: things that
-// hold tensors, like batches, or things that are the same for each iteration of the loop
-// around it, by ranging over them, by an index or a number that it counts, by asking for
-// the next one, or by receiving it.
+// OverData reports whether m goes through data. That is a range over batches, over a channel or over what is the same
+// for each iteration of the loop around it; a loop whose counter is an index, a bound of a slice or an argument that
+// fetches a part; or one that asks for the next part in its condition or body:
+//
+//	for _, b := range batches {}
+//	for i := 0; i < n; i += size { x := data[i : i+size] }
+//	for loader.Next() {}
+//
+// Lists that m assigns are a state, and lists of tensors in a loop over tensors are weights. Neither are data.
 func (pkg *Package) OverData(m, around *Loop) bool {
 	var body ast.Node
 	counters := make(map[types.Object]bool)
@@ -215,22 +229,22 @@ func (pkg *Package) OverData(m, around *Loop) bool {
 	return found
 }
 
-// assignsIn reports whether m assigns elements of the list e: it is a state, like
-// weights, and no data.
+// assignsIn reports whether m assigns to the list e or its elements. Such a list is a state, like weights, and no
+// data.
 func assignsIn(pkg *Package, m *Loop, e ast.Expr) bool {
 	v := pkg.Variable(e)
 	return v != nil && slices.ContainsFunc(pkg.Defs[v], func(d Def) bool { return pkg.Contains(m, d.In, d.Pos) })
 }
 
-// overTensors reports whether l ranges over tensors, or what holds some: these are the
-// data then, and lists of tensors in its iterations are weights or the like.
+// overTensors reports whether l ranges over tensors, or over what holds some. These are the data then; lists of
+// tensors in its iterations are weights or the like.
 func overTensors(pkg *Package, l *Loop) bool {
 	s, ok := l.Stmt.(*ast.RangeStmt)
 	return ok && pkg.HoldsTensors(Iterated(pkg.Info.TypeOf(s.X)))
 }
 
-// fetches reports whether the call takes a part of data, one that the loop's
-// counters name, or the next one.
+// fetches reports whether the call takes a part of data: data.Batch(i) where counters has i, or loader.Next(). Neither
+// the receiver nor a tensor among the arguments may be made by the iteration of the loop around it.
 func fetches(pkg *Package, c *Call, counters map[types.Object]bool, around *Loop) bool {
 	if c == nil || c.API.Kind != tensorapi.Unknown && c.API.Kind != tensorapi.View {
 		return false
@@ -259,14 +273,14 @@ func fetches(pkg *Package, c *Call, counters map[types.Object]bool, around *Loop
 	return holds && (named || len(c.Expr.Args) == 0 && !c.Summary().Enqueues)
 }
 
-// IsData recognises the types of what a loop over data goes through: tensors, what
-// holds some, and other things that are no numbers and don't compute.
+// IsData reports whether t is a type of what a loop over data goes through: tensors, what holds some, strings, and
+// other things that are no numbers and don't compute.
 func (pkg *Package) IsData(t types.Type) bool {
 	basic, ok := t.Underlying().(*types.Basic)
 	return !computes(pkg, t) && (!ok || basic.Info()&types.IsString != 0)
 }
 
-// MentionsAny reports whether e mentions one of the variables.
+// MentionsAny reports whether one of the variables occurs in e, which may be nil.
 func (pkg *Package) MentionsAny(e ast.Expr, vars map[types.Object]bool) bool {
 	found := false
 	ast.Inspect(syntax.OrNil(e), func(n ast.Node) bool {
@@ -277,9 +291,8 @@ func (pkg *Package) MentionsAny(e ast.Expr, vars map[types.Object]bool) bool {
 	return found
 }
 
-// dependsOnIteration reports whether e, in l, is made of something that is another
-// in each iteration of l, directly or by way of variables. Calls alone make nothing
-// else: shuffled data is the same data.
+// dependsOnIteration reports whether e, in l, is made of something that each iteration of l has anew, directly or by
+// way of variables. A call alone makes nothing new: data that is shuffled in each epoch is the same data.
 func dependsOnIteration(pkg *Package, e ast.Expr, l *Loop) bool {
 	seen := make(map[*types.Var]bool)
 	var depends func(e ast.Expr) bool
@@ -310,6 +323,7 @@ func dependsOnIteration(pkg *Package, e ast.Expr, l *Loop) bool {
 	return depends(e)
 }
 
+// bodyOf returns the body of a for or range statement.
 func bodyOf(loop ast.Stmt) *ast.BlockStmt {
 	if s, ok := loop.(*ast.ForStmt); ok {
 		return s.Body
@@ -317,9 +331,11 @@ func bodyOf(loop ast.Stmt) *ast.BlockStmt {
 	return loop.(*ast.RangeStmt).Body
 }
 
-// recurrent reports whether m computes a tensor from the one of the iteration
-// before, other than by adding to it, comparing it or joining it with something: the
-// state of a network, a vector that is multiplied over and over.
+// recurrent reports whether m computes a tensor from the one of the iteration before, like the state of a network or a
+// power iteration. Adding to it, comparing it and joining it with something don't count:
+//
+//	h = cell.Forward(x, h) // recurrent
+//	sum = sum.Add(loss)    // not
 func recurrent(pkg *Package, m *Loop) bool {
 	for v, defs := range pkg.Defs {
 		if !IsTensor(v.Type()) || m.Stmt != nil && m.Stmt.Pos() <= v.Pos() && v.Pos() < m.Stmt.End() {
@@ -334,7 +350,7 @@ func recurrent(pkg *Package, m *Loop) bool {
 	return false
 }
 
-// gathers reports whether e adds something to the tensor in v, or the like.
+// gathers reports whether e is an operation, such as Add or Concat, one of whose operands is the tensor in v.
 func gathers(pkg *Package, e ast.Expr, v *types.Var) bool {
 	c := pkg.Calls[syntax.AsCall(e)]
 	if c == nil || c.API.Kind != tensorapi.Op {
@@ -354,9 +370,10 @@ func gathers(pkg *Package, e ast.Expr, v *types.Var) bool {
 	return at == 1
 }
 
-// isSearch reports whether l looks for a number, as a line search does: a value
-// that it reads ends it, and all that it carries from one iteration to the next
-// is numbers that it steps. Such a loop is part of a step, and short.
+// isSearch reports whether l looks for a number, as a line search does: a value that it reads ends it, and it carries
+// nothing from one iteration to the next but numbers that it steps. Such a loop is short, and part of a step:
+//
+//	for rate := 1.0; loss(rate).Item() > limit; rate /= 2 {}
 func isSearch(pkg *Package, l *Loop) bool {
 	s, ok := l.Stmt.(*ast.ForStmt)
 	if !ok || pkg.Any(l, (*Call).Mutates) || !endsByValue(pkg, l) {
@@ -376,7 +393,7 @@ func isSearch(pkg *Package, l *Loop) bool {
 	return true
 }
 
-// endsByValue reports whether a comparison with a value that was read ends l.
+// endsByValue reports whether a comparison with a value that was read from a tensor decides whether l goes on.
 func endsByValue(pkg *Package, l *Loop) bool {
 	fl := l.Func.Flow()
 	for b := range l.Blocks {
@@ -391,7 +408,7 @@ func endsByValue(pkg *Package, l *Loop) bool {
 	return false
 }
 
-// comparesValue reports whether e compares two numbers and one of them was read from a tensor.
+// comparesValue reports whether e, or an operand of its && and ||, compares a number that was read from a tensor.
 func comparesValue(pkg *Package, e ast.Expr) bool {
 	b, ok := ast.Unparen(e).(*ast.BinaryExpr)
 	if !ok {
@@ -403,8 +420,8 @@ func comparesValue(pkg *Package, e ast.Expr) bool {
 	return syntax.IsNumeric(pkg.Info.TypeOf(b.X)) && readsTensor(pkg, b, 0)
 }
 
-// carries reports whether d, an assignment to v in l, depends on what an earlier
-// one in l has assigned to v.
+// carries reports whether d, an assignment to v in l, depends on what an earlier iteration has assigned to v: v += 1,
+// or v = f(w) after w = v.
 func carries(pkg *Package, l *Loop, d Def, v *types.Var) bool {
 	seen := make(map[*types.Var]bool)
 	var depends func(e ast.Expr) bool
@@ -430,8 +447,7 @@ func carries(pkg *Package, l *Loop, d Def, v *types.Var) bool {
 	return d.Kind != DefValue || depends(d.Value)
 }
 
-// computes reports whether values of a type map tensors to tensors, or hold
-// parameters.
+// computes reports whether values of type t map tensors to tensors, by a call or by a method, or hold a parameter.
 func computes(pkg *Package, t types.Type) bool {
 	if sig, ok := t.Underlying().(*types.Signature); ok {
 		return mapsTensors(sig)
@@ -456,6 +472,7 @@ func computes(pkg *Package, t types.Type) bool {
 	return false
 }
 
+// mapsTensors reports whether a function takes a tensor and returns one.
 func mapsTensors(sig *types.Signature) bool {
 	takes, makes := false, false
 	for v := range sig.Params().Variables() {
@@ -467,7 +484,7 @@ func mapsTensors(sig *types.Signature) bool {
 	return takes && makes
 }
 
-// encloses reports whether the loop m of f is inside l.
+// encloses reports whether m, a loop of f, is inside l.
 func encloses(pkg *Package, l, m *Loop, f *Func) bool {
 	if f != l.Func {
 		return pkg.Contains(l, f, token.NoPos)
