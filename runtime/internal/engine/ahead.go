@@ -2,18 +2,18 @@ package engine
 
 import "github.com/asyncgen/asyncgen/device"
 
-// Operations run in program order as far as there is a choice: an operation that needs nothing, such as one that
-// draws a batch of random numbers, could run as soon as it is enqueued, and its result would take memory until the
-// program's turn comes. A worker without anything else to do may run ahead of the first operation that
-// has not finished, but not with more memory than minAhead or a part of what is live; nor does a device with a queue
-// get more of them than keeps it busy, if they take so much.
+// Among the ready operations the first in program order starts first. An operation that needs
+// nothing, such as one that draws random numbers, could run as soon as it is enqueued, and its result
+// would take memory long before the program uses it. So operations after the first unfinished one
+// may take only as much memory as minAhead or a part of what is live. Likewise a device with a queue
+// gets only as many operations as keep it busy, if they take more than that (queue.pace).
 
 const (
 	minAhead  = 1 << 20 // bytes: a tenth of a millisecond of work that does little with them
 	aheadPart = 16      // of what is live
 )
 
-// startable returns the first of the ready operations that may start now, 0 if there is none.
+// startable returns the first of the ready operations, or 0 if there is none or it may not start yet.
 func (f *flow) startable() ref {
 	if f.first == 0 || f.early <= minAhead || f.seqOf(f.first) == f.head || f.scarce.Load() || !f.st.isMuch(f.early) {
 		return f.first
@@ -21,7 +21,7 @@ func (f *flow) startable() ref {
 	return 0
 }
 
-// isMuch reports whether so many bytes are more than may be taken ahead of time.
+// isMuch reports whether so many bytes are more than operations may take ahead of their turn.
 func (st *stream) isMuch(bytes int64) bool {
 	if bytes <= minAhead || st.backend == nil {
 		return false
@@ -30,7 +30,7 @@ func (st *stream) isMuch(bytes int64) bool {
 	return m == nil || bytes > m.Live()/aheadPart
 }
 
-// taken is by how many bytes more is in use when r has run.
+// taken returns how many more bytes are in use once r has run; for a Release it is negative.
 func (r *record) taken() int64 {
 	if r.isRelease() {
 		return -int64(r.n)
@@ -38,10 +38,10 @@ func (r *record) taken() int64 {
 	return r.bytes
 }
 
-// insert puts the operation at x, which is ready, among the ready ones, which are in program order.
+// insert puts the operation at x, which is ready, into the list of ready ones, which is in program order.
 func (f *flow) insert(x ref) {
 	r, seq := f.st.at(x), f.seqOf(x)
-	r.prev = f.last // new ones are usually the last, and what others have released among the first
+	r.prev = f.last // a new operation is usually the last; one that others have released is among the first
 	if f.last != 0 && f.seqOf(f.last) > seq {
 		next := f.first
 		for f.seqOf(next) < seq {

@@ -1,12 +1,12 @@
 package engine
 
-// Bulk calls f, and wakes nobody for what f enqueues until f has returned or panicked: then each
-// worker or device that has enough to do is woken once, for all of it. A device with a queue is
-// handed as many operations at once as it takes.
+// Bulk calls f, and wakes nobody for what f enqueues until f has returned or panicked. Then each
+// device with enough to do is woken once, for all of it; a device with a queue gets the operations
+// in large batches.
 //
-// Nothing depends on f's end: whoever waits, in f or elsewhere, and whoever is at a bound executes what is there,
-// and what has been enqueued starts after a while in any case (see flusher). So an operation that another goroutine
-// enqueues meanwhile may begin later, too, by that much.
+// Operations never depend on f's end: a goroutine that waits or is at a bound, in f or elsewhere,
+// executes what is enqueued, and the flusher starts it after a while in any case. Operations that
+// other goroutines enqueue meanwhile may begin later by that while, too.
 func (e *Engine) Bulk(f func()) {
 	e.bulks.Add(1)
 	defer func() {
@@ -22,8 +22,8 @@ func (e *Engine) Bulk(f func()) {
 	f()
 }
 
-// isDue reports whether what has been enqueued since somebody was last woken is worth it, and
-// counts from now. tail is held.
+// isDue reports whether enough was enqueued since the last wake to pay for another one. If so it
+// starts counting anew. The lock in tail is held.
 func (st *stream) isDue() bool {
 	if st.owed < wakeCost || st.e.bulks.Load() > 0 {
 		return false
@@ -32,7 +32,7 @@ func (st *stream) isDue() bool {
 	return true
 }
 
-// collect is isDue when tail is not held.
+// collect is isDue for a caller without the lock in tail.
 func (st *stream) collect() bool {
 	for i := 0; ; i++ {
 		if t := st.tail.Load(); t&1 == 0 && st.tail.CompareAndSwap(t, t|1) {

@@ -2,21 +2,23 @@ package engine
 
 import "github.com/asyncgen/asyncgen/device"
 
-// An operation that makes each element of its result from those at the same place of its inputs can
-// leave the result where one of these was (see device.Map): it donates its memory. A chain of such
-// operations takes the memory of one result, and finds it in the caches.
+// An operation that computes each element of its result from the elements at the same place of its
+// inputs can write the result over one of the inputs (see device.Map): that input donates its
+// memory. A chain of such operations takes the memory of one result, and finds it in the caches.
 //
-// Nothing is guessed. An input that is to be released has no holder left: no handle, no cell, no
-// gradient, nothing that an exit may go back to. So a donor is an input whose Release has been
-// enqueued when the operation is about to begin, or to be handed to a device with a queue, if
-// nothing else before the Release uses it that has not finished, or has not been handed over. The
-// operation may fail, or be a mistake of a discarded guess: nobody looks at the input any more. The
-// Release finds nothing to give back.
+// Donation never guesses. A Release means that the input has no holder left: no handle, no cell, no
+// gradient, nothing that an exit may go back to. So an input is a donor if two things hold when the
+// operation is about to begin, or to be handed to a device with a queue: its Release was enqueued,
+// and no other unfinished operation (for a queue: none not yet handed over) before the Release uses
+// it. The operation may still fail or be discarded with its guess: nobody looks at the input any
+// more. The Release then finds nothing to give back.
 
-// lookBeyond is how many operations are looked at beyond those that are about to run: a Release seldom comes later.
+// lookBeyond is how many operations are scheduled beyond those that are about to run, to find their
+// Releases: a Release seldom comes later.
 const lookBeyond = 64
 
-// findDonor notes in r, which is about to begin, which input gives its memory to the output; 0 is none.
+// findDonor sets r.donor, for r that is about to begin: the input that gives its memory to the
+// output, or 0.
 func (st *stream) findDonor(r *record) {
 	r.donor = 0
 	out := r.operands[0]
@@ -31,7 +33,7 @@ func (st *stream) findDonor(r *record) {
 	}
 }
 
-// isLastUser reports whether all the scheduled readers of s, which is an input, are r.
+// isLastUser reports whether every scheduled read of s, which is an input of r, is one by r.
 func (r *record) isLastUser(s *Storage) bool {
 	readers := s.readers
 	for i, have := range r.operands {
@@ -42,8 +44,8 @@ func (r *record) isLastUser(s *Storage) bool {
 	return readers == 0
 }
 
-// staysInPlace reports whether r reads s, element by element, where the output will have its
-// elements if it is given the memory of s.
+// staysInPlace reports whether r may write its output over s: each element of the output would lie
+// exactly where r reads the elements of s that it is computed from.
 func (r *record) staysInPlace(s *Storage) bool {
 	if s.own.Bytes != r.operands[0].own.Bytes {
 		return false
@@ -52,7 +54,7 @@ func (r *record) staysInPlace(s *Storage) bool {
 		switch {
 		case have != s:
 		case i == 0 || i > len(r.kernel.In):
-			return false // that is no input
+			return false // the operand is no input
 		case r.kernel.In[i-1].Size() != r.kernel.Out.Size() || r.off[i] != r.off[0] || r.args != nil && r.args.Strides[i] != nil:
 			return false
 		}
@@ -60,7 +62,7 @@ func (r *record) staysInPlace(s *Storage) bool {
 	return true
 }
 
-// takeOver gives s, which an operation enqueued at pc is going to write, the memory of donor.
+// takeOver gives the memory of donor to s, which an operation enqueued at pc is going to write.
 func (s *Storage) takeOver(donor *Storage, pc uintptr) {
 	s.buf, s.block = donor.buf, donor.block
 	donor.block = nil

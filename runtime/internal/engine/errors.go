@@ -14,10 +14,10 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// An OpError says which operation failed, where the program asked for it, and
-// why. Everything computed from its result carries the same *OpError.
+// An OpError says which operation failed, which line of the program enqueued it, and why. Everything
+// computed from its result carries the same *OpError.
 type OpError struct {
-	Op     string         // what the kernel is called: "add"
+	Op     string         // the name of the kernel: "add"
 	Shapes []device.Shape // of the operands, output first, as far as the caller gave them
 	DTypes []device.DType // of the operands, output first
 	Device device.Device  // where it ran
@@ -26,7 +26,7 @@ type OpError struct {
 	Err    error
 }
 
-// Error says all of that, in the form that [report.Where] matches:
+// Error formats all fields, in the form that [report.Where] matches:
 //
 //	asyncgen: Add float32[2 3] from float32[2 3] float32[3] on cpu, enqueued at /home/me/train.go:57: out of device memory
 func (e *OpError) Error() string { return "asyncgen: " + e.text("%v") }
@@ -34,7 +34,7 @@ func (e *OpError) Error() string { return "asyncgen: " + e.text("%v") }
 // Unwrap returns the cause.
 func (e *OpError) Unwrap() error { return e.Err }
 
-// Format prints e: %+v gives what %+v gives of the cause.
+// Format prints e. With %+v it prints the cause with %+v.
 func (e *OpError) Format(f fmt.State, verb rune) {
 	switch {
 	case verb == 'v' && f.Flag('+'):
@@ -46,7 +46,7 @@ func (e *OpError) Format(f fmt.State, verb rune) {
 	}
 }
 
-// text is what e says, of the cause in the given format.
+// text returns the text of e without its prefix, and the cause in the given format.
 func (e *OpError) text(cause string) string {
 	var b strings.Builder
 	b.WriteString(e.Op)
@@ -67,15 +67,16 @@ func (e *OpError) text(cause string) string {
 	return b.String()
 }
 
-// A zeroDivision is the Err of an operation that has divided an integer by zero, and err how its device has put that.
+// A zeroDivision is the Err of an operation that has divided an integer by zero. err is the device's
+// own error.
 type zeroDivision struct{ err error }
 
 func (e *zeroDivision) Error() string { return "an integer is divided by zero" }
 
-// Unwrap returns what the device has said: Go's runtime error, whatever the device.
+// Unwrap returns the device's error, which wraps Go's runtime error on every device.
 func (e *zeroDivision) Unwrap() error { return e.err }
 
-// plain returns err, or, if that is what Go says of a mistake of the program's, the same as one of the program's.
+// plain returns err, or a zeroDivision if err wraps the runtime error of an integer division by zero.
 func plain(err error) error {
 	if e, ok := errors.AsType[runtime.Error](err); ok && strings.HasSuffix(e.Error(), "integer divide by zero") {
 		return &zeroDivision{err}
@@ -120,7 +121,8 @@ func caught(err *error) {
 	}
 }
 
-// failed notes that the operation at seq has failed and returns what its outputs will carry.
+// failed notes that the operation at seq has failed with err, and returns the error that its outputs
+// will carry.
 func (st *stream) failed(r *record, seq uint64, err error) *OpError {
 	var peer *lostPeer
 	switch {
@@ -134,7 +136,7 @@ func (st *stream) failed(r *record, seq uint64, err error) *OpError {
 	return e
 }
 
-// opError is err with what is known about the operation that it is about: it has failed, or was not to begin.
+// opError returns an OpError that says err about r, which has failed or must not begin.
 func (st *stream) opError(r *record, err error) *OpError {
 	e := &OpError{Op: r.kernel.Name, Device: st.dev, Err: plain(err)}
 	e.DTypes = append([]device.DType{r.kernel.Out}, r.kernel.In...)
@@ -150,26 +152,26 @@ func (st *stream) opError(r *record, err error) *OpError {
 	return e
 }
 
-// maxRoots is how many failures are kept for WaitAll. The others are counted.
+// maxRoots is how many failures WaitAll returns at most. Further ones are only counted.
 const maxRoots = 1024
 
-// A root is a failure of an operation's own.
+// A root is an operation that failed by itself, not because of a spoiled input.
 type root struct {
 	order, seq uint64
 	err        *OpError
-	loss       bool // err is the loss of the device, which all operations after it meet
+	loss       bool // err is the loss of the device, which all operations after it share
 }
 
 func (a root) compare(b root) int {
 	return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.seq, b.seq))
 }
 
-// roots are the failures of a stream since they were last taken. Those of each scope are kept apart: else the
-// failures that nobody asks for would leave no place for those that somebody does.
+// roots are the failures of a stream since they were last taken. They are kept by scope, so that
+// failures in a scope that nobody waits for do not crowd out others.
 type roots struct {
 	mu   sync.Mutex                  // guards the rest
-	of   map[*device.Scope]*failures // nil: of operations in no scope
-	most int                         // with more scopes than that, those that have ended are forgotten
+	of   map[*device.Scope]*failures // key nil: operations in no scope
+	most int                         // once there are more scopes than this, ended ones are forgotten
 }
 
 // failures are the first maxRoots of some failures in program order, and how many more there were.
@@ -178,7 +180,8 @@ type failures struct {
 	more int
 }
 
-// add adds the failures in list, which belong to s, and more that are not among the first ones of s in program order.
+// add adds the failures in list, which belong to s, and counts more of s that come after them and are
+// not in the list.
 func (r *roots) add(s *device.Scope, list []root, more int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -201,7 +204,8 @@ func (r *roots) get(s *device.Scope) *failures {
 	return f
 }
 
-// forget counts the failures of scopes that have ended, which hardly anybody will ask for, instead of keeping them.
+// forget drops the failures of scopes that have ended, and only counts them: hardly anybody will ask
+// for them.
 func (r *roots) forget() {
 	for s, f := range r.of {
 		if s != nil && s.Err() != nil {
@@ -229,8 +233,8 @@ func (f *failures) add(list []root, more int) {
 	f.more += more
 }
 
-// replace takes out the failure that x repeats, unless that is the earlier one of the two. It
-// reports whether x is to be added.
+// replace keeps the earlier one of x and a failure in the list with the same error: it takes the
+// failure out if x is earlier. It reports whether x is to be added.
 func (f *failures) replace(x root) bool {
 	i := slices.IndexFunc(f.list, func(have root) bool { return have.err == x.err })
 	switch {
@@ -243,7 +247,8 @@ func (f *failures) replace(x root) bool {
 	return true
 }
 
-// take takes all failures, or, if s is not nil, those that belong to it.
+// take removes and returns all failures, or, if s is not nil, those that belong to s, and how many
+// more there were.
 func (r *roots) take(s *device.Scope) (list []root, more int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -257,8 +262,8 @@ func (r *roots) take(s *device.Scope) (list []root, more int) {
 	return list, more
 }
 
-// joinRoots takes the failures of streams and joins them in program order: all, or, if s is not
-// nil, those of that scope, and the cause of its end. Other errors come after them.
+// joinRoots takes the failures of streams and joins them in program order. If s is not nil it takes
+// those of s alone, and adds the cause of the scope's end. The other errors come last.
 func joinRoots(streams []*stream, s *device.Scope, others ...error) error {
 	var all []root
 	more := 0
@@ -269,7 +274,7 @@ func joinRoots(streams []*stream, s *device.Scope, others ...error) error {
 	}
 	slices.SortFunc(all, root.compare)
 	seen := map[*OpError]bool{}
-	all = slices.DeleteFunc(all, func(x root) bool { // several scopes may have met one loss
+	all = slices.DeleteFunc(all, func(x root) bool { // several scopes may have noted the same loss
 		again := x.loss && seen[x.err]
 		seen[x.err] = true
 		return again
@@ -291,7 +296,7 @@ func joinRoots(streams []*stream, s *device.Scope, others ...error) error {
 	return join(append(errs, others...))
 }
 
-// join is errors.Join whose result forwards %+v.
+// join is errors.Join with a result that forwards %+v.
 func join(errs []error) error {
 	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 	if len(errs) == 0 {
@@ -300,18 +305,19 @@ func join(errs []error) error {
 	return &joinedError{errs}
 }
 
-// shownErrors is how many errors the text of joined ones has: a log is of no use if it is full of the same failure.
+// shownErrors is how many errors the text of a joinedError has at most: a log full of the same failure
+// is of no use.
 const shownErrors = 16
 
 type joinedError struct{ errs []error }
 
-// Error is a line or more for each of the first shownErrors errors, and how many there are besides.
+// Error returns the texts of the first shownErrors errors, and how many more there are.
 func (e *joinedError) Error() string { return e.text("%v", min(len(e.errs), shownErrors)) }
 
 // Unwrap returns all of them.
 func (e *joinedError) Unwrap() []error { return e.errs }
 
-// Format prints e: %+v is %+v of each error, of all there are.
+// Format prints e. With %+v it prints all errors, each with %+v.
 func (e *joinedError) Format(f fmt.State, verb rune) {
 	switch {
 	case verb == 'v' && f.Flag('+'):

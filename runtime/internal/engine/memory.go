@@ -13,11 +13,12 @@ import (
 )
 
 // A Storage gets its memory when the first operation that writes it is about to run, or to be
-// handed to a device with a queue. So what the program is ahead costs no memory, however far that is.
+// handed to a device with a queue. So results of operations that have not run take no memory,
+// however far the program is ahead of them.
 
 // allocate gives s the memory that an operation enqueued at pc is going to write. The caller
-// executes that operation, so nobody else looks at s.buf. If it is an operation of another stream,
-// isForeign, what operations of s's own may still use is not for it.
+// executes that operation, so nobody else looks at s.buf. isForeign says that it is an operation of
+// another stream; then s gets no spare, because operations of its own stream may still use that.
 func (s *Storage) allocate(pc uintptr, isForeign bool) error {
 	if s.own.Handle == errUsed {
 		return errUsed
@@ -43,7 +44,8 @@ func (s *Storage) allocate(pc uintptr, isForeign bool) error {
 	return nil
 }
 
-// tookOver says that the memory of s was another storage's before an operation enqueued at pc has got it.
+// tookOver tells the allocator that s, which an operation enqueued at pc writes, has got the memory
+// of another storage.
 func (s *Storage) tookOver(pc uintptr) {
 	s.buf.Tag(pc)
 	if memory := device.MemoryOf(s.st.backend); memory != nil {
@@ -51,7 +53,7 @@ func (s *Storage) tookOver(pc uintptr) {
 	}
 }
 
-// lack is why s has no buffer.
+// lack returns why s has no buffer.
 func (s *Storage) lack() error {
 	if err, ok := s.own.Handle.(error); ok {
 		return err
@@ -61,8 +63,9 @@ func (s *Storage) lack() error {
 
 var errUnwritten = errors.New("engine: read before anything was written")
 
-// alloc returns a buffer of st's device. If there is no memory, it has the collector find what was dropped. (Operations
-// in flight may hold what only they need; their executor sees to that.)
+// alloc returns a buffer of st's device. If there is no memory, it has the collector find what was
+// dropped. (Memory that only operations in flight refer to is the executor's concern, see
+// flow.finishReady and queue.finishSubmitted.)
 func (st *stream) alloc(bytes int64) (*device.Buffer, error) {
 	buf, err := alloc(st.backend, bytes)
 	if err == nil || !errors.Is(err, device.ErrOutOfMemory) {
@@ -72,7 +75,7 @@ func (st *stream) alloc(bytes int64) (*device.Buffer, error) {
 	if memory == nil || bytes < 0 || bytes > memory.Limit() {
 		return nil, err
 	}
-	for memory.Reclaim() { // others may take what comes back
+	for memory.Reclaim() { // other allocations may take what it brings back
 		if buf, err = alloc(st.backend, bytes); err == nil {
 			return buf, nil
 		}
@@ -80,7 +83,7 @@ func (st *stream) alloc(bytes int64) (*device.Buffer, error) {
 	return nil, &outOfMemory{err, holdersOf(st.backend)}
 }
 
-// A block is memory that has to be given back, by whoever comes first: an operation that was told to, or the collector.
+// A block is memory that has to be given back, once: by a Release or by the collector, whichever comes first.
 type block struct {
 	backend device.Backend
 	buf     device.Buffer
@@ -95,15 +98,15 @@ func (b *block) free() {
 }
 
 // Release gives the memory of each storage back as soon as the operations enqueued so far that use
-// it have finished. Nothing may be enqueued on it any more, and nobody may read it: that is for a
-// storage of which no handle has left the library. Whoever does so all the same gets an error.
+// it have finished. Later operations on the storage, and reads of it, get an error. So Release is for
+// storages of which no handle has left the library.
 func (e *Engine) Release(storages ...*Storage) {
 	for _, s := range storages {
 		if s.own.Ptr != nil {
 			continue // part of the handle
 		}
 		op := Op{Cmd: device.Command{Kernel: releases, N: int(s.own.Bytes)}, Operands: [device.MaxOperands]*Storage{s}}
-		if e.mode == Naive || e.closed.Load() { // nothing runs
+		if e.mode == Naive || e.closed.Load() { // no operation is in flight
 			e.naive.lock()
 			s.drop()
 			s.err.Store(errReleased)
@@ -111,12 +114,12 @@ func (e *Engine) Release(storages ...*Storage) {
 			continue
 		}
 		e.gates.Add(1)
-		s.st.push(&op, 1, 0, 0, nil, nil) // also if the operations on it are taken back
+		s.st.push(&op, 1, 0, 0, nil, nil) // in no Guess: it counts even if the operations on s are discarded
 	}
 }
 
-// releases is the kernel of the records by which Release finds its place among the operations on a
-// storage. It is never run. N is how many bytes that is about.
+// releases is the kernel of the records that Release enqueues; they are ordered like writes of the
+// storage. It never runs. N is the size of the storage in bytes.
 var releases = device.NewKernel("release", device.Fill, nil, device.Bool)
 
 var (
@@ -124,10 +127,10 @@ var (
 	errReleased = &OpError{Op: "release", Err: errUsed}
 )
 
-// isRelease reports whether r is no operation but stands for a Release.
+// isRelease reports whether r stands for a Release and is no operation.
 func (r *record) isRelease() bool { return r.kernel == releases }
 
-// drop gives the memory of s back. No operation uses it.
+// drop gives the memory of s back. No operation uses it any more.
 func (s *Storage) drop() {
 	s.leave()
 	if s.block != nil {
@@ -136,12 +139,13 @@ func (s *Storage) drop() {
 	}
 }
 
-// leave takes the memory of s away from operations that begin later; what has begun may use it.
+// leave takes the memory away from s: operations on s that begin later fail. Those that have begun may
+// still use the memory.
 func (s *Storage) leave() {
 	s.buf, s.own.Handle = nil, errUsed
 }
 
-// outOfMemory is the error of an allocation that has failed although everything was done to make room.
+// outOfMemory is the error of an allocation that has failed even after the collector made room.
 type outOfMemory struct {
 	error
 	holders string
@@ -151,10 +155,11 @@ func (e *outOfMemory) Error() string { return e.error.Error() + e.holders }
 
 func (e *outOfMemory) Unwrap() error { return e.error }
 
-// maxHolders is how many lines of the program a table of holders names.
+// maxHolders is how many lines of the program holdersOf names.
 const maxHolders = 10
 
-// holdersOf tells which lines of the program have made what is live on a device, the largest first.
+// holdersOf returns a table of the lines of the program that have made what is live on a device, the
+// largest first.
 func holdersOf(b device.Backend) string {
 	type line struct {
 		site          *site
@@ -196,8 +201,8 @@ func holdersOf(b device.Backend) string {
 // DeviceMemory is the memory of one device as the engine uses it, in bytes.
 type DeviceMemory struct {
 	Device   device.Device
-	Live     int64 // of results that something refers to, or whose end the collector has not noticed yet
-	Cached   int64 // kept for other results
+	Live     int64 // of results that something refers to, or that the collector has not found dropped yet
+	Cached   int64 // given back, and kept for later results
 	Peak     int64 // the largest Live so far
 	InFlight int64 // written by operations that have not finished
 	Limit    int64 // on Live and Cached together
@@ -221,7 +226,7 @@ func (e *Engine) memory() []DeviceMemory {
 	return all
 }
 
-// inFlight is how many bytes operations of st write that have not finished.
+// inFlight returns how many bytes are written by operations of st that have not finished.
 func (st *stream) inFlight() int64 {
 	for i := 0; ; i++ {
 		t := st.tail.Load()

@@ -11,39 +11,39 @@ import (
 )
 
 // A queue feeds a device that has a queue of its own. Operations are submitted in program order, in
-// batches, by a goroutine or by whoever waits, and retired in the same order when the device
-// reports them done; only then are failures known and passed on to those that read spoiled data,
-// whose results count for nothing:
+// batches, by a goroutine or by a waiter, and retired in the same order when the device reports them
+// done. A failure becomes known when the operation retires; by then dependents may have run, and
+// their results are discarded when they retire:
 //
 //	done ...... submitted ...... tail
 //
-// Records before submitted belong to who holds mu, those after it to who holds submitting, so that
-// what is done can be retired while a Submit waits for room in the device. An operation that
-// touches another stream holds up those behind it until that is ready for it. What is copied to
-// here from another queue is in the way of retiring, too (link.go).
+// Whoever holds mu owns the records before submitted; whoever holds submitting owns those from
+// submitted on. So operations can retire while a Submit waits for room in the device. An operation
+// that touches another stream holds up those behind it until the other stream is ready for it. A
+// copy to this device from another queue also holds up retiring (link.go).
 type queue struct {
 	st *stream
 
 	submitting turn // held while commands are submitted; taken before mu. It guards what follows
 	batch      []device.Command
-	looked     uint64        // the users of storages among all operations before have been counted, see look
-	issued     time.Duration // when the last command was, by the clock of a model
+	looked     uint64        // look has counted the operations before
+	issued     time.Duration // when the last command was issued, by the clock of a model
 
 	mu        sync.Mutex    // guards everything up to the next blank line
-	submitted uint64        // advanced by who holds submitting as well
+	submitted uint64        // a change needs submitting as well
 	ticket    device.Ticket // of the last command submitted
-	known     device.Ticket // done, as far as we know
+	known     device.Ticket // commands up to this one are known to be done
 	outbox    []linkNotice  // what to tell other streams after unlocking
 	rouse     bool          // wake stalled producers after unlocking
 	ahead     int64         // bytes that operations submitted and not retired take, see record.taken
 	marked    marks
 	counted   counts
 
-	heldAt   atomic.Pointer[link] // what holds up the submission
-	held     atomic.Bool          // or the next operation waits for memory, see relief
+	heldAt   atomic.Pointer[link] // the link that holds up submitting; nil: none
+	held     atomic.Bool          // the next operation waits for memory, see relief
 	feeder   bell                 // wakes feed
 	reaper   bell                 // wakes reap
-	starting sync.Mutex           // held while one of them is started, and while closed is set
+	starting sync.Mutex           // held while feed or reap is started, and while closed is set
 	closed   atomic.Bool
 	workers  sync.WaitGroup
 }
@@ -58,12 +58,13 @@ func newQueue(st *stream) *queue {
 	return q
 }
 
-// start has goroutines submit and retire, each while it is needed.
+// start arranges that the goroutines feed and reap are started when their bells are rung.
 func (q *queue) start() {
 	q.feeder.parker.rest(func() { q.st.e.outside(func() { q.startOne(q.feed) }) })
 	q.reaper.parker.rest(func() { q.st.e.outside(func() { q.startOne(q.reap) }) })
 }
 
+// startOne starts a goroutine, unless q is closed.
 func (q *queue) startOne(work func()) {
 	q.starting.Lock()
 	defer q.starting.Unlock()
@@ -73,6 +74,7 @@ func (q *queue) startOne(work func()) {
 	}
 }
 
+// unlock releases mu, and then tells other streams and wakes stalled producers.
 func (q *queue) unlock() {
 	box, rouse := q.outbox, q.rouse
 	q.outbox, q.rouse = nil, false
@@ -85,8 +87,9 @@ func (q *queue) unlock() {
 	}
 }
 
-// submitLocked hands over everything that nothing holds up. It reports whether there was something. It
-// waits when the device's queue is full. q.submitting is held.
+// submitLocked hands operations to the device until there are no more, or the next one is held up.
+// It reports whether it handed over any. It waits while the device's queue is full. q.submitting is
+// held.
 func (q *queue) submitLocked(p patience) bool {
 	some := false
 	for q.pace(); q.submitSome(submitBatch, p); q.pace() {
@@ -95,8 +98,9 @@ func (q *queue) submitLocked(p patience) bool {
 	return some
 }
 
-// pace waits, if much has been submitted and takes much memory, until the device has got on with
-// it: what it does much later needs none yet. It is left enough to be busy with.
+// pace waits while the operations handed over take much memory, until the device has finished some
+// of them: operations that run much later should not take memory yet. The device is left with
+// enough to stay busy.
 func (q *queue) pace() {
 	q.mu.Lock()
 	left := q.enough()
@@ -106,15 +110,15 @@ func (q *queue) pace() {
 	}
 }
 
-// What operations that were handed over and are not done take at most is aheadBytes, whatever their
-// number, but for fewOps of them; half of that at once.
+// Operations handed over and not done take at most aheadBytes together; but fewOps of them may be
+// handed over however much they take. A batch ends when it takes half of aheadBytes.
 const (
 	aheadBytes = 64 << 20
 	fewOps     = 4
 )
 
-// enough returns how many of the operations that were handed over the device is to be left with
-// before it gets more. 0: it may get more now. q.mu is held.
+// enough returns 0 if the device may get more operations now. Otherwise it returns how many of the
+// operations handed over may be unfinished when it gets more. q.mu is held.
 func (q *queue) enough() (left uint64) {
 	n := q.submitted - q.st.done.Load()
 	switch {
@@ -131,8 +135,8 @@ func (q *queue) enough() (left uint64) {
 	return 0
 }
 
-// submitSome hands over one batch, of most operations at most. It reports false if there is
-// nothing, or the next operation is held up.
+// submitSome hands over one batch, of at most the given number of operations. It reports false if
+// there are none, or the next one is held up. q.submitting is held.
 func (q *queue) submitSome(most int, p patience) bool {
 	q.held.Store(false)
 	first, enqueued := q.submitted, q.st.enqueued()
@@ -156,7 +160,7 @@ func (q *queue) submitSome(most int, p patience) bool {
 			continue
 		}
 		if r.isRelease() {
-			r.operands[0].heir = 0 // its record will soon be another's
+			r.operands[0].heir = 0 // another operation will soon use this record
 			q.st.spares.put(r.operands[0], next)
 			taken += r.taken()
 			r.skipped = true
@@ -174,7 +178,7 @@ func (q *queue) submitSome(most int, p patience) bool {
 			r.refused = lost
 		} else if r.refused = r.command(q.st, &c); r.refused != nil && errors.Is(r.refused, device.ErrOutOfMemory) {
 			if next > first {
-				break // it gets another chance when those before it are on their way
+				break // it is tried again when those before it have been handed over
 			}
 			q.finishSubmitted()
 			held := false
@@ -211,8 +215,9 @@ func (q *queue) submitSome(most int, p patience) bool {
 	return true
 }
 
-// look counts, for findDonor, which storages the operations before end use, of those that were not
-// handed over, and notes which are to be released. q.submitting is held.
+// look prepares findDonor: for the operations before end that it has not seen yet, it counts the uses
+// of each storage, and notes the Releases. submitSome takes the counts back when it hands an
+// operation over. q.submitting is held.
 func (q *queue) look(end uint64) {
 	for ; q.looked < end; q.looked++ {
 		r := q.st.seq(q.looked)
@@ -224,7 +229,7 @@ func (q *queue) look(end uint64) {
 	}
 }
 
-// countUses adds n to the users of each storage of st that r uses, once for each time that it does.
+// countUses adds n to s.readers of each storage s of st, once for each time that r uses s.
 func (r *record) countUses(st *stream, n int) {
 	for _, s := range r.operands {
 		if s != nil && s.st == st {
@@ -236,7 +241,8 @@ func (r *record) countUses(st *stream, n int) {
 	}
 }
 
-// finishSubmitted waits for what was submitted: that may be all that refers to some memory. q.submitting is held.
+// finishSubmitted waits until everything submitted has retired: these operations may be all that
+// still refers to some memory. q.submitting is held.
 func (q *queue) finishSubmitted() {
 	if q.submitted > 0 {
 		q.finishThrough(q.submitted - 1)
@@ -244,7 +250,8 @@ func (q *queue) finishSubmitted() {
 }
 
 // finishThrough waits until the operation at seq, which was submitted, has retired. It submits
-// nothing. If a device can't be waited for, those who wait for a result will hear of it.
+// nothing. It returns false if the device fails to wait; the waits for results will meet that error
+// too, and return it.
 func (q *queue) finishThrough(seq uint64) (ok bool) {
 	for {
 		q.mu.Lock()
@@ -279,7 +286,8 @@ func (st *stream) queue() *queue {
 	return st.exec.(*queue)
 }
 
-// openGate returns the link of the gate that nothing behind can retire before; nil: none is the next. q.mu is held.
+// openGate returns the link of the next record to retire, if that is a gate whose operation has not
+// retired, or else nil. Nothing behind such a gate can retire. q.mu is held.
 func (q *queue) openGate() *link {
 	if done := q.st.done.Load(); done < q.submitted {
 		if r := q.st.seq(done); r.isOpen() {
@@ -289,11 +297,11 @@ func (q *queue) openGate() *link {
 	return nil
 }
 
-// isOver reports whether there is nothing in a command to wait for any more.
+// isOver reports whether the command with ticket t is done, or the device is lost.
 func (q *queue) isOver(t device.Ticket) bool { return q.st.lost.Load() != nil || q.st.backend.Done(t) }
 
-// handOver submits the batch, which was made of the operations from first to end, gives each its ticket, and
-// returns the last.
+// handOver submits the batch, which was made of the operations from first to end. It gives each
+// operation its ticket, and returns the last one.
 func (q *queue) handOver(first, end uint64) device.Ticket {
 	if len(q.batch) > 0 {
 		last, err := submit(q.st.backend, q.batch)
@@ -316,8 +324,8 @@ func (q *queue) handOver(first, end uint64) device.Ticket {
 	return q.ticket
 }
 
-// handOverSingly is handOver for a batch of which the device has taken nothing. It finds out what
-// the device refuses.
+// handOverSingly is handOver for a batch that the device refused as a whole. It submits one command
+// at a time, to find out which ones the device refuses.
 func (q *queue) handOverSingly(first, end uint64) device.Ticket {
 	last := q.ticket
 	cmds := q.batch
@@ -336,8 +344,8 @@ func (q *queue) handOverSingly(first, end uint64) device.Ticket {
 	return last
 }
 
-// foreignSpoiled reports whether an input on another stream, which is ready, is spoiled. (Whether one on the
-// same stream is will be known when what was submitted before is retired.)
+// foreignSpoiled reports whether an input on another stream is spoiled. Such inputs are ready. (An
+// input on the same stream is judged when r retires, after the operations before it.)
 func (r *record) foreignSpoiled(st *stream) bool {
 	for i, s := range r.operands {
 		if s != nil && s.st != st && r.writes>>i&1 == 0 && s.err.Load() != nil {
@@ -347,7 +355,8 @@ func (r *record) foreignSpoiled(st *stream) bool {
 	return false
 }
 
-// retire publishes the outcome of what is done, up to the operation before end. It reports whether there was something.
+// retire publishes the outcome of the operations before end that are done, in order. It reports
+// whether there were any. q.mu is held.
 func (q *queue) retire(end uint64) bool {
 	first := q.st.done.Load()
 	if first == end {
@@ -370,7 +379,7 @@ retiring:
 			switch {
 			case q.st.backend.Done(r.ticket):
 				q.known = r.ticket
-			case lost != nil: // it may stay silent for ever
+			case lost != nil: // a lost device may never report it done
 				r.refused = lost
 			default:
 				break retiring
@@ -400,15 +409,15 @@ retiring:
 	return true
 }
 
-// clock finds out when r had finished by the clock of a model.
+// clock notes when r finished by the clock of a model.
 func (q *queue) clock(r *record) {
-	if r.stamp.Finished() == 0 && !r.isRelease() { // it was never run
+	if r.stamp.Finished() == 0 && !r.isRelease() { // it never ran
 		r.stamp.Finish(r.arrivesOnHost())
 	}
 	q.st.latest.note(r.stamp.Finished())
 }
 
-// conclude decides how the operation at seq has ended.
+// conclude finds out how the operation at seq has ended, and publishes that.
 func (q *queue) conclude(r *record, seq uint64) {
 	r.fail = r.spoiled()
 	switch {
@@ -443,8 +452,8 @@ func (q *queue) conclude(r *record, seq uint64) {
 	}
 }
 
-// await is the executor's. Submit may wait for room in the device, and can't be told to stop: who may have to stop
-// submits only when the device has nothing to do, and leaves it to feed otherwise.
+// await implements executor. A Submit may wait for room in the device, and can't be interrupted. So a
+// waiter whose context can end submits only when the device is idle; otherwise feed submits.
 func (q *queue) await(ctx context.Context, g goal) (h help, err error) {
 	canStop := ctx.Done() != nil
 	own := forOthers
@@ -482,7 +491,7 @@ func (q *queue) await(ctx context.Context, g goal) (h help, err error) {
 			p, tries = own, 0
 			continue
 		}
-		isSubmitted := g.link == nil && (arrived || canStop && isBusy) // what there is to wait for
+		isSubmitted := g.link == nil && (arrived || canStop && isBusy) // ticket is worth waiting for
 		if isSubmitted && ahead != nil && q.isOver(ticket) {
 			err = q.awaitThere(ctx, ahead.op, goal{seq: ahead.opSeq.Load() - 1}, &gate, &h)
 		} else if isSubmitted {
@@ -503,7 +512,7 @@ func (q *queue) await(ctx context.Context, g goal) (h help, err error) {
 			if at == q.st { // the gate is here
 				seq := l.opSeq.Load()
 				if seq == 0 {
-					q.st.e.doze(tries) // the producer is about to publish it
+					q.st.e.doze(tries) // the producer is about to publish the place of the operation
 					tries++
 					continue
 				}
@@ -513,7 +522,7 @@ func (q *queue) await(ctx context.Context, g goal) (h help, err error) {
 		} else if q.held.Load() && ctx != untilShort {
 			p, err = q.st.e.relief.await(ctx, p)
 		} else {
-			q.st.e.doze(tries) // the producer is about to publish it, or feed to submit it
+			q.st.e.doze(tries) // the producer is about to publish the operation, or feed to submit it
 			tries++
 		}
 		if err != nil {
@@ -522,7 +531,7 @@ func (q *queue) await(ctx context.Context, g goal) (h help, err error) {
 	}
 }
 
-// awaitThere waits for a goal at another stream.
+// awaitThere waits for a goal on another stream, and adds the help there to h.
 func (q *queue) awaitThere(ctx context.Context, at *stream, g goal, last *elsewhere, h *help) error {
 	last.comesTo(at, g)
 	there, err := at.exec.await(ctx, g)
@@ -530,19 +539,20 @@ func (q *queue) awaitThere(ctx context.Context, at *stream, g goal, last *elsewh
 	return err
 }
 
-// notDone is the error of a wait for the operation at seq that the device has ended with err; nil if the operation
-// is known to be done all the same, as others have waited for it, too. Nothing else is
-// known about the operation: the next wait may find it done.
+// notDone returns the error of a wait for the operation at seq, after the device's wait has failed
+// with err. It returns nil if the operation has retired meanwhile, because others have waited for
+// it. Otherwise the operation's outcome stays open: the next wait may find it done.
 func (q *queue) notDone(seq uint64, err error) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.st.done.Load() > seq {
-		return nil // its record may be another's by now
+		return nil // another operation may use its record by now
 	}
 	return q.st.opError(q.st.seq(seq), err)
 }
 
-// submitFor submits for a waiter what there is. It reports whether there was something.
+// submitFor submits operations for a waiter, or has feed do so, see await. It reports whether it has
+// submitted any itself.
 func (q *queue) submitFor(canStop, isBusy bool, p patience) bool {
 	switch {
 	case !canStop:
@@ -577,7 +587,7 @@ func (q *queue) settle() {
 		if gate == nil {
 			return
 		}
-		gate.op.exec.settle() // the operations of such gates, one after the other, are ever earlier ones
+		gate.op.exec.settle() // ends: the operation of each such gate is earlier than the last one
 		if !gate.ended.Load() {
 			return
 		}
@@ -635,8 +645,9 @@ func (q *queue) feed() {
 	}
 }
 
-// reap is the goroutine that retires operations as soon as they are done while a producer is stalled.
-// Otherwise those who wait do it, or the timer: waiting for a device may keep a processor busy.
+// reap is the goroutine that, while a producer is stalled, retires operations as soon as they are
+// done. At other times waiters retire them, or the timer does: waiting for a device may keep a
+// processor busy.
 func (q *queue) reap() {
 	defer q.workers.Done()
 	q.reaper.begin()
@@ -644,7 +655,7 @@ func (q *queue) reap() {
 		q.mu.Lock()
 		q.retire(q.submitted)
 		var oldest device.Ticket
-		if done := q.st.done.Load(); done < q.submitted && q.openGate() == nil { // else endGate rings
+		if done := q.st.done.Load(); done < q.submitted && q.openGate() == nil { // at a gate, endGate rings
 			oldest = q.st.seq(done).ticket
 		}
 		q.unlock()
@@ -668,7 +679,7 @@ func (q *queue) close() {
 	q.workers.Wait()
 }
 
-// A bell wakes one goroutine; ringing it while nobody waits makes the next wait return at once.
+// A bell wakes one goroutine. If it is rung while nobody waits, the next wait returns at once.
 type bell struct {
 	rung   atomic.Bool
 	parker parker
@@ -680,14 +691,14 @@ func (b *bell) ring() {
 	}
 }
 
-// begin is what a goroutine does first that was started because the bell was rung.
+// begin is called first by a goroutine that was started because the bell was rung.
 func (b *bell) begin() {
 	b.parker.begin()
 	b.rung.Store(false)
 }
 
-// wait returns when the bell is rung. It reports false if that is for another goroutine, which will
-// be started: this one has to end.
+// wait returns true when the bell is rung. It returns false if the goroutine has slept for so long
+// that it must end: the next ring starts another one.
 func (b *bell) wait() bool {
 	b.parker.announce()
 	if !b.rung.Load() || !b.parker.withdraw() {

@@ -6,19 +6,20 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// A device with a queue gets its operations long before it runs them, and so their memory. It runs
-// them in order, so what a Release gives back can be used by the operations behind it although
-// those in front have not run: else the results of all that was handed over would be live at once.
-// A Buffer changes hands as it is: it is by the Buffer that a backend knows which commands depend
-// on each other.
+// A device with a queue gets its operations, and their memory, long before it runs them. It runs
+// them in order, so operations behind a Release may use the memory that it gives back although those
+// in front have not run. Otherwise the results of all operations handed over would be live at once.
+// The Buffer itself passes to the new storage, because a backend tells by the Buffer which commands
+// depend on each other.
 
-// spares are the buffers that a queue has released and that operations before the release may still use.
+// spares are released buffers of a queue that operations before the Release may still use.
 type spares struct {
 	mu sync.Mutex        // guards the rest
 	of map[int64][]spare // by size
 }
 
-// A spare is a buffer that is given back for good when the operation at seq, the Release, has been retired.
+// A spare is a buffer whose Release is at seq. If no storage takes it before the Release retires, it
+// is given back to the device then.
 type spare struct {
 	buf   *device.Buffer
 	block *block
@@ -56,8 +57,8 @@ func (sp *spares) take(s *Storage) bool {
 	return true
 }
 
-// giveBack gives back what the operation at seq has released, of bytes each, and nobody has taken since. All
-// operations before it have finished.
+// giveBack gives the spare of the Release at seq, which has the given size, back to the device, unless
+// somebody has taken it since. All operations before the Release have finished.
 func (sp *spares) giveBack(bytes int64, seq uint64) {
 	sp.mu.Lock()
 	list := sp.of[bytes]

@@ -8,41 +8,42 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// A Storage is what dependencies are tracked by: a buffer of one device and, if
-// the operation that was to fill it has failed, the error. It can be embedded in
-// a larger struct, see Init, and must not be copied.
+// A Storage is the unit by which dependencies are tracked: a buffer of one device and, if the
+// operation that was to fill it has failed, the error. It can be embedded in a larger struct, see
+// Init, and must not be copied.
 //
-// Its memory is reused when nothing refers to its Buffer any more. The Storage
-// does, and to it handles, views, what gradients need, and the operations enqueued
-// on it until they have finished. An address taken from the Buffer does not: whoever has one keeps the Storage alive.
+// Its memory is reused when nothing refers to its Buffer any more. The Storage refers to its Buffer.
+// Handles, views and gradients refer to the Storage, and so do the operations on it until they have
+// finished. An address taken from the Buffer does not keep the memory alive: its user must keep the
+// Storage.
 type Storage struct {
 	st    *stream
 	buf   *device.Buffer // nil: nothing was written yet, or it could not be allocated; see allocate
-	block *block         // what of buf has to be given back; nil: nothing
+	block *block         // the memory of buf, if it has to be given back, or nil
 	last  atomic.Uint64  // place of the newest enqueued writer in st, plus one
 	fin   atomic.Uint64  // place of the newest finished writer, plus one; it never overtakes last
 	err   atomic.Pointer[OpError]
-	in    device.Device // the zero Device, or the device in the scope that operations belong to which write s
+	in    device.Device // the device with the scope that s was made in; the zero Device: in no scope
 
-	// How a flow orders the operations on it; guarded by the flow's lock. A queue, which needs them
-	// for findDonor alone, notes the Release in heir, and counts all users that were not handed over
-	// as readers; guarded by its submitting.
+	// By these a flow orders the operations on s; guarded by the flow's lock. A queue uses heir and
+	// readers for findDonor alone: heir is the Release, and readers counts the uses that look has
+	// seen and that were not handed over; guarded by queue.submitting.
 	writer  ref          // the newest scheduled writer that has not finished
 	heir    ref          // the scheduled writer that waits for readers
-	readers uint32       // scheduled readers of the version in place that have not finished
-	more    atomic.Int32 // not among them: holders beside the first, see Hold
+	readers uint32       // scheduled readers of the current contents that have not finished
+	more    atomic.Int32 // holders beside the first, see Hold; needs no lock
 	mark    uint64       // see flow.closure
 
-	// Bytes is how many there are. Ptr is set if the memory is in tiny, and buf points here. If buf
-	// is nil, Handle is the reason, if there is one.
+	// own describes the memory. Bytes is its size. If it is in tiny, Ptr points there and buf points
+	// to own. If buf is nil, Handle is the reason, as far as there is one.
 	own  device.Buffer
 	tiny [2]uint64
 }
 
 // NewStorage returns a storage of d, which has to be written before it is read. It gets its memory
-// when it is written. If there is none left even after the operations in flight have finished and
-// the collector has found what was dropped, the operation fails with the allocator's error, whose
-// text tells what holds how much.
+// when it is written. When memory is short, the engine first finishes operations in flight and has
+// the collector find dropped storages. If there is still none, the writing operation fails with the
+// allocator's error, whose text says which lines of the program hold how much.
 func (e *Engine) NewStorage(d device.Device, bytes int64) *Storage {
 	s := new(Storage)
 	s.Init(e, d, bytes)
@@ -59,8 +60,9 @@ func (s *Storage) Init(e *Engine, d device.Device, bytes int64) {
 	}
 }
 
-// FromHost returns a storage of d with the contents of data, which belongs to the engine from
-// now on. A device whose memory the host can reach adopts the buffer; others get a copy, made in its turn.
+// FromHost returns a storage of d with the contents of data, which belongs to the engine from now on.
+// A device whose memory the host can reach adopts the buffer; for other devices FromHost enqueues a
+// copy.
 func (e *Engine) FromHost(d device.Device, data *device.Buffer) *Storage {
 	st := e.stream(d)
 	if st.onHost {
@@ -78,12 +80,12 @@ func (e *Engine) FromHost(d device.Device, data *device.Buffer) *Storage {
 	return s
 }
 
-// adopt returns a storage of st with the contents of b. What in is, see Storage.
+// adopt returns a storage of st whose buffer is b. For in, see Storage.
 func adopt(st *stream, b *device.Buffer, in device.Device) *Storage {
 	return &Storage{st: st, buf: b, own: device.Buffer{Bytes: b.Bytes}, in: in}
 }
 
-// scopedOnly returns d if it is in a scope, and else the zero Device.
+// scopedOnly returns d if it is in a scope, or else the zero Device.
 func scopedOnly(d device.Device) device.Device {
 	if d.Scope() == nil {
 		return device.Device{}
@@ -91,13 +93,13 @@ func scopedOnly(d device.Device) device.Device {
 	return d
 }
 
-// Buffer is the memory of a Ready storage. It is nil if nothing was written, or if it could not be allocated.
+// Buffer returns the memory of a Ready storage. It is nil if nothing was written, or if it could not be allocated.
 func (s *Storage) Buffer() *device.Buffer { return s.buf }
 
-// Bytes is how much memory s has, or will have.
+// Bytes returns how much memory s has, or will have.
 func (s *Storage) Bytes() int64 { return s.own.Bytes }
 
-// Device is where the memory is, in the scope that s was made in.
+// Device returns the device of the memory, in the scope that s was made in.
 func (s *Storage) Device() device.Device {
 	if s.in != (device.Device{}) {
 		return s.in
@@ -108,8 +110,8 @@ func (s *Storage) Device() device.Device {
 // Ready reports whether all operations enqueued before that write s have finished, with or without
 // success. It never waits.
 //
-// By the clock of a model it reports whether they have finished by now. Then it does wait, which
-// takes no time there, and if they have not, a little of that passes.
+// By the clock of a model, Ready reports whether they have finished by now. It then really waits,
+// which takes no time by that clock. If they have not finished, the clock moves on a little.
 func (s *Storage) Ready() bool {
 	if clock := s.st.e.virtual.Load(); clock != nil {
 		return s.isReadyBy(clock)
@@ -130,19 +132,18 @@ func (s *Storage) Err() error {
 }
 
 // Wait waits until all operations enqueued before that write s have finished. While it waits it
-// helps to execute the operations that they depend on, and no others. It returns the *OpError that
-// spoiled s, or nil; or the error of ctx if that ended first, which ends nothing but the waiting,
-// and ends that at once, whatever it was about. What is Ready is returned all the same.
+// helps to execute them and the operations that they depend on, and no others. It returns the
+// *OpError that spoiled s, or nil. If ctx ends first, Wait returns its error at once; the operations
+// go on. If s is Ready, the context's error does not matter.
 //
-// All reading of results passes through here. name says how the program reads, for the report and
-// for what SetSyncPolicy has set: "Item". If waiting is forbidden, Wait does not wait and returns a
-// *SyncError.
+// name is the call by which the program reads, such as "Item", for the report and for SetSyncPolicy.
+// If waiting is forbidden and s is not Ready, Wait does not wait and returns a *SyncError.
 func (s *Storage) Wait(ctx context.Context, name string) error {
 	if clock := s.st.e.virtual.Load(); clock != nil {
 		return s.waitVirtually(ctx, clock, name, callerPC())
 	}
 	want := s.last.Load()
-	if s.fin.Load() < want && (ctx.Done() == nil || s.st.e.mode != Shuffle) { // there, to poll is to execute
+	if s.fin.Load() < want && (ctx.Done() == nil || s.st.e.mode != Shuffle) { // in mode Shuffle, poll executes
 		s.st.e.poll()
 	}
 	if s.fin.Load() < want {
@@ -154,8 +155,8 @@ func (s *Storage) Wait(ctx context.Context, name string) error {
 	return s.Err()
 }
 
-// WaitEach is Wait for several storages, one after the other, as one wait: that is how it is counted. It returns the
-// error of the first that is spoiled.
+// WaitEach is Wait for several storages, one after the other. It counts as one wait. It returns the
+// error of the first storage that is spoiled.
 func WaitEach(ctx context.Context, name string, ss []*Storage) error {
 	pc := callerPC()
 	if len(ss) > 0 {

@@ -13,12 +13,12 @@ type waiter struct {
 	goal    goal
 	need    []uint64 // the operations that lead to the goal, in order; not used if goal.all
 	pos     int      // those before need[pos] have finished
-	yields  bool     // it ends when memory is short
+	yields  bool     // the wait ends when memory is short, see Backlog.Yield
 	scratch scratch
 	parker  parker
 }
 
-// patience is that of w for what it executes.
+// patience returns for which backlogs an operation that w executes may wait.
 func (w *waiter) patience() patience {
 	if w.yields {
 		return forAll
@@ -26,11 +26,11 @@ func (w *waiter) patience() patience {
 	return forOthers
 }
 
-// help is what one wait amounts to.
+// help counts what a waiter did during one wait.
 type help struct {
-	ops   int64         // executed by the waiter
-	idle  time.Duration // neither executing nor ordering anything
-	since time.Duration // when it ran out of work; 0: it did not
+	ops   int64         // operations that the waiter executed
+	idle  time.Duration // how long it neither executed nor scheduled anything
+	since time.Duration // when it ran out of work; 0: it has work
 }
 
 // look notes that there is nothing to do.
@@ -48,16 +48,16 @@ func (h *help) rest() {
 	}
 }
 
-// add adds what happened while waiting for something else in between.
+// add adds the help of a wait that was part of this one.
 func (h *help) add(other help) {
 	h.ops += other.ops
 	h.idle += other.idle
 }
 
-// busy is how much of the time the waiter worked.
+// busy returns for how long the waiter worked, in a wait that took so long.
 func (h *help) busy(took time.Duration) time.Duration { return max(took-h.idle, 0) }
 
-// await is the executor's.
+// await implements executor.
 func (f *flow) await(ctx context.Context, g goal) (help, error) {
 	f.lock.lock()
 	w := f.newWaiter(g)
@@ -65,17 +65,18 @@ func (f *flow) await(ctx context.Context, g goal) (help, error) {
 	h, err := f.help(ctx, w)
 	f.helpers--
 	f.freeWaiter(w)
-	f.notify() // what it did last may be what another one waits for
+	f.notify() // another waiter may wait for what this one did last
 	f.unlock()
 	h.rest()
 	return h, err
 }
 
-// help executes what w needs until w's goal is reached. It waits, first looking, then parked, while all
-// of that is in other hands. The lock is held before and after.
+// help executes the operations that w needs until w's goal is reached. While others are executing
+// all of them, it waits: first it looks again and again, then it parks. The lock is held before and
+// after.
 func (f *flow) help(ctx context.Context, w *waiter) (h help, err error) {
 	f.scheduleThrough(w.goal.seq)
-	f.schedule(f.scheduled+lookBeyond, len(f.st.ring)+1) // what is released there may give its memory
+	f.schedule(f.scheduled+lookBeyond, len(f.st.ring)+1) // finds the Releases that findDonor needs
 	if !w.goal.all {
 		f.closure(w)
 	}
@@ -149,11 +150,12 @@ func (f *flow) help(ctx context.Context, w *waiter) (h help, err error) {
 type elsewhere struct {
 	at    *stream
 	g     goal
-	times int // that it has come there in a row, before this one
+	times int // how often it came there again in a row
 }
 
 // comesTo notes that the waiter is about to wait for g at another stream. If it has just done so, g
-// is reached, and somebody is about to say so here, who may need the processor.
+// is reached, and another goroutine is about to say so here. That goroutine may need the processor,
+// so comesTo backs off.
 func (e *elsewhere) comesTo(at *stream, g goal) {
 	if e.at != at || e.g != g {
 		*e = elsewhere{at: at, g: g}
@@ -163,12 +165,12 @@ func (e *elsewhere) comesTo(at *stream, g goal) {
 	e.times++
 }
 
-// park waits until somebody has something for w, or ctx ends.
+// park waits until notify wakes w, or ctx ends.
 func (f *flow) park(ctx context.Context, w *waiter) {
 	w.parker.announce()
 	f.waiters = append(f.waiters, w)
 	f.unlock()
-	f.wakeIfReady() // what a worker may have left to w
+	f.wakeIfReady() // a worker may have left small work to w, see cheapCost
 	wasWoken := w.parker.wait(0, ctx.Done())
 	f.lock.lock()
 	if !wasWoken {
@@ -214,8 +216,8 @@ func (f *flow) next(w *waiter) ref {
 	return x
 }
 
-// needed returns an operation that is ready and that w needs. 0: there is none, or only far
-// beyond the first one that has not finished.
+// needed returns an operation that is ready and that w needs. 0: there is none among the first few
+// that have not finished.
 func (f *flow) needed(w *waiter) ref {
 	if w.goal.all {
 		if x := f.startable(); x != 0 && f.seqOf(x) <= w.goal.seq {
@@ -238,8 +240,9 @@ func (f *flow) skipFinished(w *waiter) {
 	}
 }
 
-// elsewhere returns the goal on another stream that the first operation in w's way waits for.
-// (All that this one waits for in the flow itself has finished.)
+// elsewhere looks at the first operation that w needs and that has not finished. If that operation
+// waits for another stream, elsewhere returns the stream and the goal to wait for there. (Nothing in
+// the flow itself holds the operation up, since it is the first.)
 func (f *flow) elsewhere(w *waiter) (*stream, goal, bool) {
 	first := f.head
 	if !w.goal.all {
@@ -283,10 +286,11 @@ func (f *flow) freeWaiter(w *waiter) {
 	f.free = append(f.free, w)
 }
 
-// closure notes in w.need which operations must finish before w's goal is
-// reached, in program order: going back from it, those that write what a noted one reads
-// or writes, and those that read what a noted one writes. Marks in the storages, of a new number
-// each time, stand for the set of what is read (the number doubled) and written (plus one).
+// closure puts into w.need, in program order, the operations that must finish before w's goal is
+// reached. It goes back from the goal and collects each operation that writes what a collected one
+// reads or writes, or that reads what a collected one writes. Marks in the storages say what the
+// collected operations access: f.marks if they only read a storage, f.marks+1 if one writes it.
+// f.marks grows by two for each closure, so marks of earlier ones count for nothing.
 func (f *flow) closure(w *waiter) {
 	seq := w.goal.seq
 	if f.isFinished(seq) {
@@ -340,7 +344,7 @@ func (f *flow) isMarked(r *record) bool {
 	return slices.ContainsFunc(r.more, func(s *Storage) bool { return s.mark == f.marks+1 })
 }
 
-// wait waits for a goal on st. It and drain are where a program waits for results, and count that.
+// wait waits for a goal on st, if the sync policy allows that, and counts it as one wait.
 func (e *Engine) wait(ctx context.Context, st *stream, g goal, name string, pc uintptr) error {
 	if err := e.allow(name, pc); err != nil {
 		return err
@@ -351,8 +355,8 @@ func (e *Engine) wait(ctx context.Context, st *stream, g goal, name string, pc u
 	return err
 }
 
-// drain waits for everything that was enqueued on the streams before, and takes the failures, and
-// what more returns if it is not nil.
+// drain waits for everything that was enqueued on the streams before. It takes the failures and
+// returns them, followed by the errors of more, if that is not nil.
 func (e *Engine) drain(ctx context.Context, streams []*stream, name string, pc uintptr, more func() []error) error {
 	ends := make([]uint64, len(streams))
 	for i, st := range streams {
@@ -368,8 +372,8 @@ func (e *Engine) drain(ctx context.Context, streams []*stream, name string, pc u
 	return joinRoots(streams, nil, others...)
 }
 
-// finish waits until each of the streams has finished as many operations as ends says. It is
-// one wait, if there is something to wait for.
+// finish waits until each of the streams has finished its first operations, as many as ends says. It
+// counts as one wait if any of them was not ready, and else as none.
 func (e *Engine) finish(ctx context.Context, streams []*stream, ends []uint64, name string, pc uintptr) (err error) {
 	if clock := e.virtual.Load(); clock != nil {
 		return e.finishVirtually(ctx, clock, streams, ends, name, pc)

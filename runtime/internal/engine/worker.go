@@ -8,18 +8,19 @@ import (
 	"github.com/asyncgen/asyncgen/device/pool"
 )
 
-// cheapCost is nanoseconds of ready work that a worker leaves to those who wait: two who pass a chain of
-// small operations to and fro are slower than one.
+// cheapCost is how many nanoseconds of ready work workers leave to a goroutine that helps while it
+// waits: two goroutines that pass a chain of small operations to and fro are slower than one.
 const cheapCost = 2000
 
-// A worker executes whatever is ready. It is a goroutine as long as there is work now and then.
+// A worker executes whatever is ready. Its goroutine ends after a while without work, and is started
+// again when it is woken.
 type worker struct {
 	f      *flow
 	parker parker
-	errand func() // what it was woken for, if not for operations; guarded by the flow's lock
+	errand func() // to call when it wakes; nil: it was woken for operations; guarded by the flow's lock
 }
 
-// start starts the goroutine of w, unless the flow is closed.
+// start starts the goroutine of w. If the flow is closed, the caller runs w's errand instead.
 func (w *worker) start() { w.f.st.e.outside(w.startHere) }
 
 func (w *worker) startHere() {
@@ -83,10 +84,10 @@ func (f *flow) hasWork() bool {
 	return f.startable() != 0
 }
 
-// idle waits until somebody wakes this worker. It reports false when the flow is closed, or nobody
-// has for long: then another goroutine may be w. A worker does not look for work by itself: it
-// would snatch a few nanoseconds' worth away from the core that has just enqueued it and is about
-// to wait for it.
+// idle waits until somebody wakes w. It returns false when the flow is closed, or nobody has woken w
+// for long; then the goroutine must end, since another one may run w by now. A worker does not look
+// for work by itself: it would take small work away from the core that has just enqueued it and is
+// about to wait for it.
 func (w *worker) idle() bool {
 	f := w.f
 	f.parked.Add(1)
@@ -94,14 +95,14 @@ func (w *worker) idle() bool {
 	f.lock.lock()
 	has := f.closed.Load() || f.hasWork()
 	f.unlock()
-	if has && w.parker.withdraw() { // it came before we were counted
+	if has && w.parker.withdraw() { // the work came before w was counted as parked
 		f.parked.Add(-1)
 		return !f.closed.Load()
 	}
 	return w.parker.wait(f.st.e.looks, nil) && w.heed()
 }
 
-// heed does what w was woken for. It reports false if the flow is closed.
+// heed runs the errand that w was woken for, if any. It reports false if the flow is closed.
 func (w *worker) heed() bool {
 	f := w.f
 	f.lock.lock()
@@ -117,8 +118,9 @@ func (w *worker) heed() bool {
 // wakeWorker wakes a parked worker, if there is one.
 func (f *flow) wakeWorker() bool { return f.send(nil, anyWay...) }
 
-// anyWay are all ways of being parked: those who are awake first, and then in the order in which a
-// worker gets from one to the next, or else one could pass by who looks for it.
+// anyWay lists the states of a parked worker in the order in which to try them. Workers that spin
+// come first, because they wake fastest. Then come all states, spinning again, in the order in which
+// a worker passes through them: in another order the search could miss a worker that moves on.
 var anyWay = []uint32{spinning, looking, spinning, inKernel, onChannel, dormant}
 
 // A loan is a flow whose workers help the pool when they are idle.
@@ -142,8 +144,9 @@ func (l *loan) Awake() bool {
 	return false
 }
 
-// send wakes a worker that is parked in one of these ways, the first if possible, to do an errand
-// before it looks for operations, if that is not nil. It reports false if there is none.
+// send wakes a worker that is parked in one of the given states; earlier states are preferred. If
+// errand is not nil, the worker calls it before it looks for operations. It reports false if no
+// worker is parked like that.
 func (f *flow) send(errand func(), ways ...uint32) bool {
 	if f.parked.Load() == 0 {
 		return false
@@ -162,7 +165,8 @@ func (f *flow) send(errand func(), ways ...uint32) bool {
 	return true
 }
 
-// claimWorker claims a worker that is parked in one of these ways, the first if possible.
+// claimWorker claims a worker that is parked in one of the given states and returns it with its
+// state; nil: there is none. Earlier states are preferred.
 func (f *flow) claimWorker(ways []uint32) (*worker, uint32) {
 	for _, way := range ways {
 		for _, w := range f.workers {
@@ -180,7 +184,7 @@ func (f *flow) nudge() {
 		return
 	}
 	if int(parked) < len(f.workers) {
-		// Somebody is at work. Another one is of use only for what is independent of that.
+		// Somebody is at work. Another worker only helps with operations that are ready beside that.
 		f.lock.lock()
 		f.lookAhead()
 		worth := f.readyCost >= wakeCost && f.startable() != 0
@@ -192,8 +196,8 @@ func (f *flow) nudge() {
 	f.wakeWorker()
 }
 
-// flush schedules what is new, so that gates open although nobody executes anything, and wakes a
-// worker for what is ready.
+// flush schedules all operations, so that gates open even if nobody executes anything, and wakes a
+// worker if an operation is ready.
 func (f *flow) flush() {
 	f.lock.lock()
 	f.schedule(f.st.enqueued(), len(f.st.ring)+1)
@@ -201,7 +205,7 @@ func (f *flow) flush() {
 	f.wakeIfReady()
 }
 
-// wakeIfReady wakes a worker for operations that something outside has released.
+// wakeIfReady wakes a worker if an operation is ready, as may be after an event on another stream.
 func (f *flow) wakeIfReady() {
 	if f.parked.Load() == 0 {
 		return
@@ -229,7 +233,7 @@ func (f *flow) close() {
 	f.wg.Wait()
 }
 
-// helpSome runs operations of its choice for about wakeCost, one at least if there is one.
+// helpSome runs operations that are ready for about wakeCost, and at least one if there is one.
 func (f *flow) helpSome(p patience) (ops int64, some bool) {
 	f.lock.lock()
 	w := f.newWaiter(goal{})
@@ -251,12 +255,12 @@ func (f *flow) helpSome(p patience) (ops int64, some bool) {
 	return ops, ops > 0
 }
 
-// scratch is what executing an operation needs that must not be on the stack: a Backend keeps no
-// command, but the compiler can't know.
+// scratch is the command of the operation being executed. It is part of a longer-lived object, or it
+// would be allocated for each operation: a Backend keeps no command, but the compiler can't know.
 type scratch [1]device.Command
 
-// run executes the operation at x, which has been started. The lock is not held. It reports true if
-// it has not, for want of memory that a backlog may give back.
+// run executes the operation at x, which has been started. The lock is not held. It returns true if
+// it has not executed it, because memory is short and a backlog may give some back.
 func (f *flow) run(x ref, c *scratch, p patience) (held bool) {
 	r := f.st.at(x)
 	if r.isRelease() {
@@ -282,7 +286,7 @@ func (f *flow) run(x ref, c *scratch, p patience) (held bool) {
 	}
 	if err == nil {
 		_, err = submit(f.st.backend, c[:])
-		c[0].Buf = [device.MaxOperands]*device.Buffer{} // else they would be in use until the next operation
+		c[0].Buf = [device.MaxOperands]*device.Buffer{} // keeps no buffer alive until the next operation
 	}
 	if err != nil {
 		r.fail = f.st.failed(r, f.seqOfRunning(x), err)
@@ -290,10 +294,10 @@ func (f *flow) run(x ref, c *scratch, p patience) (held bool) {
 	return false
 }
 
-// finishReady executes what is ready: that may be all that refers to some memory.
+// finishReady executes what is ready: these operations may be all that still refers to some memory.
 func (f *flow) finishReady() {
 	if !f.scarce.CompareAndSwap(false, true) {
-		return // somebody does so, perhaps further up on this stack
+		return // somebody else does so, perhaps a caller further up on this stack
 	}
 	defer f.scarce.Store(false)
 	for n, some := int64(0), true; some && n < int64(len(f.st.ring)); {
@@ -311,7 +315,8 @@ func (f *flow) seqOfRunning(x ref) uint64 {
 }
 
 // step runs and finishes the operation at x, which has been started. The lock is held before and
-// after, not between. It reports true if the operation is as before step and start, as run does.
+// after, but not in between. It returns true if run did: then the operation is ready again, as
+// before start.
 func (f *flow) step(x ref, c *scratch, p patience) (held bool) {
 	f.st.findDonor(f.st.at(x))
 	wake := f.readyCost >= wakeCost && f.parked.Load() > 0 && f.startable() != 0
@@ -329,7 +334,7 @@ func (f *flow) step(x ref, c *scratch, p patience) (held bool) {
 	return held
 }
 
-// putBack takes back that the operation at x was started.
+// putBack undoes start: the operation at x is ready again.
 func (f *flow) putBack(x ref) {
 	r := f.st.at(x)
 	r.state = ready
