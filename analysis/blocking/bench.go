@@ -8,8 +8,8 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
 )
 
-// IsMeasured reports whether l is the loop of a benchmark, and whether its end
-// stops the clock.
+// IsMeasured reports whether l is the loop of a benchmark (ok), and whether the benchmark's clock stops where the loop
+// ends (stops), as that of b.Loop does.
 func (pkg *Package) IsMeasured(l *Loop) (stops, ok bool) {
 	for f := range l.Func.In() {
 		if b := f.Benchmark(); b != nil {
@@ -19,9 +19,14 @@ func (pkg *Package) IsMeasured(l *Loop) (stops, ok bool) {
 	return false, false
 }
 
-// IsBenchLoop recognises "for range b.N", "for i := 0; i < b.N; i++", "for n := b.N;
-// n > 0; n--", "for b.Loop()" and "for pb.Next()", and reports whether it is the last but
-// one. A variable may stand for b.N.
+// IsBenchLoop recognises the loops of benchmarks (ok) and says whether their end stops the clock (stops). A variable
+// may stand for b.N. The loops are
+//
+//	for range b.N {}
+//	for i := 0; i < b.N; i++ {}
+//	for n := b.N; n > 0; n-- {}
+//	for b.Loop() {} // stops
+//	for pb.Next() {}
 func (f *Func) IsBenchLoop(l *Loop, b *types.Var) (stops, ok bool) {
 	var over ast.Expr
 	switch s := l.Stmt.(type) {

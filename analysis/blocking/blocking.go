@@ -108,8 +108,10 @@ func run(pass *analysis.Pass) (any, error) {
 	return pkg, nil
 }
 
+// owned reports whether the package is part of a tensor library, about which its profile says everything.
 func owned(path string) bool { return Libraries().Owner(path) != nil }
 
+// lookup returns what a profile says about fn.
 func lookup(fn *types.Func) (tensorapi.Func, bool) {
 	f, lib := Libraries().Lookup(fn)
 	return f, lib != nil
@@ -247,7 +249,7 @@ const (
 	Callable             // where the variable that it is bound to is called
 )
 
-// Runs is asked anew each time, as it depends on summaries.
+// Runs says when the body of f runs. The answer depends on summaries, so it can change while these are computed.
 func (f *Func) Runs() When {
 	switch {
 	case f.Lit == nil || f.Parent == nil:
@@ -275,8 +277,8 @@ func (f *Func) Runs() When {
 	return Detached
 }
 
-// Owner is the function to whose summary the body of f counts: the nearest
-// one that is not part of a larger one.
+// Owner returns the function to whose summary the body of f counts: f, or the function around it if f runs as a part
+// of that.
 func (f *Func) Owner() *Func {
 	for {
 		if h := f.Runs(); h == Detached || h == Callable {
@@ -339,7 +341,7 @@ type Call struct {
 	iter    *ast.RangeStmt // that calls the iterator Expr.Fun, or nil
 }
 
-// Summary is what is known of the callee; never nil.
+// Summary is what is known of the callee; never nil. If there are several callees, it is what they have in common.
 func (c *Call) Summary() *Summary {
 	switch {
 	case c.Target != nil:
@@ -363,7 +365,7 @@ func (c *Call) Summary() *Summary {
 
 var nothing Summary
 
-// CallsArg returns when the callee calls its argument.
+// CallsArg returns when the callee calls its argument with the given number.
 func (c *Call) CallsArg(arg int) tensorapi.Calls {
 	switch {
 	case c.API.Calls != tensorapi.Never:
@@ -380,8 +382,8 @@ func (c *Call) CallsArg(arg int) tensorapi.Calls {
 	return c.signatureCalls(arg)
 }
 
-// Callback says when the callee calls its argument; nil: never. Of a function that is
-// called as one of a list in this package, eachOf knows.
+// Callback returns what is known of how the callee calls its argument, nil if it doesn't. A function among variadic
+// arguments is one of a list, of which eachOf knows.
 func (c *Call) Callback(arg int) *Callback {
 	if sig, ok := c.In.Package.Info.TypeOf(c.Expr.Fun).Underlying().(*types.Signature); ok && sig.Variadic() && !c.Expr.Ellipsis.IsValid() {
 		if last := sig.Params().Len() - 1; arg >= last {
@@ -431,7 +433,7 @@ func (c *Call) signatureCalls(arg int) tensorapi.Calls {
 	return tensorapi.Once
 }
 
-// stdCalls says when functions of the standard library call their argument.
+// stdCalls says when functions of the standard library call their arguments.
 func stdCalls(fn *types.Func) tensorapi.Calls {
 	if fn == nil || fn.Pkg() == nil {
 		return tensorapi.Never
@@ -451,7 +453,8 @@ func stdCalls(fn *types.Func) tensorapi.Calls {
 	return tensorapi.Never
 }
 
-// Enqueues reports whether the call may put work on the device's queue.
+// Enqueues reports whether the call may put work on the device's queue, also by a literal or function among its
+// arguments.
 func (c *Call) Enqueues() bool {
 	if c.API.Enqueues() || c.Summary().Enqueues || c.makes() {
 		return true
@@ -459,7 +462,7 @@ func (c *Call) Enqueues() bool {
 	return c.anyArg(func(s *Summary) bool { return s.Enqueues }) || c.anyLit((*Call).Enqueues)
 }
 
-// Mutates reports whether the call may assign cells.
+// Mutates reports whether the call may assign cells, such as parameters of a model.
 func (c *Call) Mutates() bool {
 	if c.API.Kind == tensorapi.Mutate || c.Summary().Mutates {
 		return true

@@ -12,8 +12,9 @@ import (
 	"golang.org/x/tools/go/ast/inspector"
 )
 
-// IsTimed reports whether f is a literal whose time is taken by the function that
-// it is passed to.
+// IsTimed reports whether f is a literal whose time is taken by the function that it is passed to:
+//
+//	report("train", func() { train(net) })
 func (f *Func) IsTimed() bool {
 	c := f.PassedTo()
 	if c == nil {
@@ -23,8 +24,14 @@ func (f *Func) IsTimed() bool {
 	return cb != nil && cb.Timed
 }
 
-// times reports whether f reads a clock before and after the call c of a function that
-// it is given, and waits for nothing in between. If c returns tensors, f itself is wrong.
+// times reports whether f takes the time of c, the call of a function that it was given, and doesn't wait in between.
+// If c returns tensors, f itself is wrong: it could wait for them.
+//
+//	func report(name string, work func()) {
+//		start := time.Now()
+//		work()
+//		fmt.Println(name, time.Since(start))
+//	}
 func (f *Func) times(c *Call) bool {
 	starts := f.Starts()
 	if len(starts) == 0 || c.Away || c.unknownStep() {
@@ -56,8 +63,10 @@ func (f *Func) times(c *Call) bool {
 	return false
 }
 
-// addClocks notes the clocks that f, a part of owner, reads and that somebody else
-// has started: the caller, or the function that owner is written in.
+// addClocks notes in s the clocks that f, a part of owner, reads and somebody else has started: the caller, who passes
+// the start, or the function that owner is written in.
+//
+//	func since(start time.Time) { fmt.Println(time.Since(start)) }
 func (f *Func) addClocks(s *Summary, owner *Func) {
 	for _, r := range f.Calls {
 		start, read := f.Elapsed(r)
@@ -77,7 +86,7 @@ func (f *Func) addClocks(s *Summary, owner *Func) {
 	}
 }
 
-// Starts lists where local variables are set to time.Now().
+// Starts finds the places where f sets local variables to time.Now().
 func (f *Func) Starts() map[*types.Var][]Def {
 	starts := make(map[*types.Var][]Def)
 	for _, c := range f.Calls {
@@ -99,6 +108,7 @@ func (f *Func) Starts() map[*types.Var][]Def {
 	return starts
 }
 
+// targets lists what an assignment or a declaration assigns to.
 func targets(n ast.Node) []ast.Expr {
 	switch n := n.(type) {
 	case *ast.AssignStmt:
@@ -113,8 +123,8 @@ func targets(n ast.Node) []ast.Expr {
 	return nil
 }
 
-// Elapsed recognises time.Since(start), time.Now().Sub(start) and
-// end.Sub(start), and says where the clock is read.
+// Elapsed recognises time.Since(start), time.Now().Sub(start) and end.Sub(start). It returns the variable that holds
+// the start, nil if c is none of these, and the place where the clock is read: that of c, or where end was set.
 func (f *Func) Elapsed(c *Call) (start *types.Var, read token.Pos) {
 	since := syntax.IsTime(c.Callee, "Since")
 	if !since && !syntax.IsTime(c.Callee, "Sub") || len(c.Expr.Args) != 1 {
@@ -148,11 +158,10 @@ func (f *Func) Elapsed(c *Call) (start *types.Var, read token.Pos) {
 	return nil, 0
 }
 
-// WaitingLoops lists the loops of f in which one of the places is. What is
-// enqueued in such a loop is waited for there, up to what the last iteration
-// leaves, which is little; and the loop is taken to run at least once, so that
-// after it, what was enqueued before it is finished. Loops around the start of
-// the clock don't count: what waits there may come too late.
+// WaitingLoops lists the loops of f that have one of the places in them, at which something waits. Work that is
+// enqueued in such a loop is waited for there, but for that of the last iteration, which is little. The loop is taken
+// to run at least once. Loops around start don't count: a wait at their beginning waits for the work of the iteration
+// before.
 func (f *Func) WaitingLoops(syncs []token.Pos, start token.Pos) []*Loop {
 	var list []*Loop
 	for _, l := range f.Flow().Loops {
@@ -168,8 +177,8 @@ func (f *Func) InLoop(l *Loop, places ...token.Pos) bool {
 	return slices.ContainsFunc(places, func(p token.Pos) bool { return l.Blocks[f.Flow().BlockAt(p)] })
 }
 
-// Syncs reports whether the call may wait for work that was enqueued after
-// from. A call that nothing is known about may, unless it returns tensors.
+// Syncs reports whether the call may wait for work that was enqueued after from. A call of which nothing is known may,
+// unless it returns tensors.
 func (c *Call) Syncs(from token.Pos) bool {
 	switch c.API.Kind {
 	case tensorapi.Unknown:
@@ -200,11 +209,12 @@ func (c *Call) Syncs(from token.Pos) bool {
 	return false
 }
 
-// unknownStep reports whether c calls a function value that returns tensors: a step or a layer, which enqueues.
+// unknownStep reports whether c calls a function value that returns tensors. That is a step or a layer, which
+// enqueues.
 func (c *Call) unknownStep() bool { return c.Dynamic && c.API.Kind == tensorapi.Unknown && c.makes() }
 
-// isReturned reports whether e, in a deferred literal, is a result of the
-// function around it, which return statements assign.
+// isReturned reports whether e, in a deferred literal, is a named result of the function around it. Return statements
+// assign it, so it is new there.
 func (f *Func) isReturned(e ast.Expr) bool {
 	if f.Runs() != Deferred {
 		return false
@@ -218,9 +228,8 @@ func (f *Func) isReturned(e ast.Expr) bool {
 	return false
 }
 
-// isOlder reports whether e is a variable that is not assigned after pos, also
-// not by another iteration of a loop around pos, so that waiting for it in f
-// waits for nothing enqueued since.
+// isOlder reports whether e is a tensor variable that isn't assigned after pos, and not by another iteration of a loop
+// around pos. A wait for it waits for nothing that was enqueued after pos.
 func (f *Func) isOlder(e ast.Expr, pos token.Pos) bool {
 	pkg := f.Package
 	id, ok := ast.Unparen(e).(*ast.Ident)
@@ -233,8 +242,8 @@ func (f *Func) isOlder(e ast.Expr, pos token.Pos) bool {
 	})
 }
 
-// Leads reports whether control can get from one place to another without
-// passing any of the places to avoid, or a loop around one of these.
+// Leads reports whether control can get from one place to another without passing a place to avoid, or the head of a
+// loop that contains one of these.
 func (f *Func) Leads(from, to token.Pos, avoid []token.Pos) bool {
 	fl := f.Flow()
 	a, b := fl.BlockAt(from), fl.BlockAt(to)
@@ -257,7 +266,10 @@ func (f *Func) Leads(from, to token.Pos, avoid []token.Pos) bool {
 	})
 }
 
-// Limits reports whether an elapsed time is only compared: it is a deadline.
+// Limits reports whether an elapsed time is only compared, directly or by way of a variable. It is a deadline then,
+// and measures nothing:
+//
+//	for time.Since(start) < budget {
 func (pkg *Package) Limits(c *Call) bool {
 	cur := c.Cur
 	for {
@@ -275,6 +287,7 @@ func (pkg *Package) Limits(c *Call) bool {
 	}
 }
 
+// onlyCompared reports whether all uses of the local variable lhs are conditions that compare it, and are no race.
 func onlyCompared(pkg *Package, lhs ast.Expr, f *Func) bool {
 	v := pkg.Variable(lhs)
 	if v == nil || v.IsField() {
@@ -304,8 +317,10 @@ func onlyCompared(pkg *Package, lhs ast.Expr, f *Func) bool {
 	return uses > 0
 }
 
-// isRace reports whether the elapsed time at cur is compared with another elapsed time, which
-// tells what of two is faster: such a time is no limit.
+// isRace reports whether the elapsed time at cur is compared with another one, to tell which of two is faster. Such a
+// time is no limit.
+//
+//	if time.Since(start) < best {
 func isRace(pkg *Package, cur inspector.Cursor, f *Func) bool {
 	for up := cur.Parent(); ; up = up.Parent() {
 		e, ok := up.Node().(ast.Expr)
@@ -322,7 +337,7 @@ func isRace(pkg *Package, cur inspector.Cursor, f *Func) bool {
 	}
 }
 
-// isElapsed reports whether e is made of an elapsed time, directly or by way of a variable.
+// isElapsed reports whether e is made of an elapsed time, directly or by way of a local variable.
 func (f *Func) isElapsed(e ast.Expr) bool {
 	found := false
 	ast.Inspect(e, func(n ast.Node) bool {
@@ -340,6 +355,7 @@ func (f *Func) isElapsed(e ast.Expr) bool {
 	return found
 }
 
+// readsElapsed reports whether call returns an elapsed time, as time.Since does.
 func (f *Func) readsElapsed(call *ast.CallExpr) bool {
 	c := f.Package.Calls[call]
 	if c == nil {

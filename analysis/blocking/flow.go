@@ -245,7 +245,8 @@ func (f *Flow) findLoops(info *types.Info, fn *Func) {
 	sort.SliceStable(f.Loops, func(i, j int) bool { return len(f.Loops[i].Blocks) > len(f.Loops[j].Blocks) })
 }
 
-// extend adds the blocks from which tail is reached without passing l's head.
+// extend adds the blocks from which tail is reached without passing l's head. These are the loop that the edge from
+// tail to head closes.
 func (f *Flow) extend(l *Loop, tail int32) {
 	work := []int32{tail}
 	for len(work) > 0 {
@@ -259,6 +260,7 @@ func (f *Flow) extend(l *Loop, tail int32) {
 	}
 }
 
+// describe sets the statement, the place and the size of l. A loop of gotos has no statement.
 func (l *Loop) describe(pkg *Package, head *cfg.Block) {
 	info := pkg.Info
 	switch s := head.Stmt.(type) {
@@ -278,8 +280,7 @@ func (l *Loop) describe(pkg *Package, head *cfg.Block) {
 // ManyTrips is the trip count of loops of which it is not known.
 const ManyTrips = 1 << 30
 
-// ForTrips returns the trip count of "for i := c; i < d; i++" and its like
-// with constants, else manyTrips.
+// ForTrips returns the trip count of a loop over constants, such as for i := 0; i < 3; i++, else ManyTrips.
 func ForTrips(info *types.Info, s *ast.ForStmt) int64 {
 	init, _ := s.Init.(*ast.AssignStmt)
 	cond, _ := s.Cond.(*ast.BinaryExpr)
@@ -306,7 +307,10 @@ func ForTrips(info *types.Info, s *ast.ForStmt) int64 {
 	return n
 }
 
-// OnlyValue is the value of a local variable that is never given another, or e.
+// OnlyValue returns the value of a local variable that is assigned once, and e itself if it is something else.
+//
+//	names := []string{"a", "b"}
+//	for _, n := range names {} // OnlyValue(names) is the literal
 func (pkg *Package) OnlyValue(e ast.Expr) ast.Expr {
 	if v := pkg.Local(e); v != nil && pkg.Params[v].Of == nil {
 		if d := pkg.Defs[v]; len(d) == 1 && d[0].Kind == DefValue && d[0].Index == 0 {
@@ -316,7 +320,8 @@ func (pkg *Package) OnlyValue(e ast.Expr) ast.Expr {
 	return e
 }
 
-// RangeTrips returns how often a loop over x runs if its type or text says so.
+// RangeTrips returns the trip count of a range over x if its type or text says it: a constant, an array, a literal of
+// a list. Else it returns ManyTrips.
 func RangeTrips(info *types.Info, x ast.Expr) int64 {
 	tv := info.Types[x]
 	if n, ok := syntax.IntConst(info, x); ok {
@@ -340,9 +345,11 @@ func RangeTrips(info *types.Info, x ast.Expr) int64 {
 	return ManyTrips
 }
 
+// isKeyed reports whether an element of a literal has a key. A list with keys, []int{9: 1}, may be longer than its
+// elements.
 func isKeyed(e ast.Expr) bool { _, ok := e.(*ast.KeyValueExpr); return ok }
 
-// Outermost is the outermost loop of the function around l, or l.
+// Outermost returns the outermost loop of the function around l, or l.
 func (l *Loop) Outermost() *Loop {
 	for _, around := range l.Func.Flow().Loops {
 		if l.Blocks != nil && around.Blocks[l.Head] {
@@ -352,7 +359,7 @@ func (l *Loop) Outermost() *Loop {
 	return l
 }
 
-// returns reports whether control can get from block b to the function's end.
+// returns reports whether control can get from block b to the end of the function. It can't from what ends in a panic.
 func (f *Flow) returns(b int32) bool {
 	for _, blk := range f.Blocks {
 		if b >= 0 && blk.Live && blk.Return() != nil && (blk.Index == b || f.Reaches(b, blk.Index, never)) {
@@ -362,8 +369,9 @@ func (f *Flow) returns(b int32) bool {
 	return false
 }
 
-// LoopsAround yields the loops in which the syntax at pos in f runs, inner
-// ones first.
+// LoopsAround yields the loops in which the syntax at pos in f runs, inner ones first. After the loops of f it goes on
+// with those around f, if f is a literal that runs where it is written. The body of a literal that is called in a
+// loop, and that of a function that calls itself, are loops as well.
 func (pkg *Package) LoopsAround(f *Func, pos token.Pos) func(func(*Loop) bool) {
 	return func(yield func(*Loop) bool) {
 		for {
@@ -389,9 +397,18 @@ func (pkg *Package) LoopsAround(f *Func, pos token.Pos) func(func(*Loop) bool) {
 	}
 }
 
-// recurs reports whether the code of block b runs many times because f calls
-// itself: on a path through b, or more than once on a path, so that as many calls
-// as there are leaves of a tree come to where the recursion ends.
+// recurs reports whether the code of block b runs many times because f calls itself. It does on a path through such a
+// call. It also does where the recursion ends, if a path has several such calls: then there are as many ends as a tree
+// has leaves.
+//
+//	func walk(n *node) {
+//		if n == nil {
+//			return
+//		}
+//		walk(n.left)
+//		use(n) // many times
+//		walk(n.right)
+//	}
 func recurs(pkg *Package, f *Func, b int32) bool {
 	fl := f.Flow()
 	var calls []int32 // by block
@@ -416,9 +433,10 @@ func recurs(pkg *Package, f *Func, b int32) bool {
 	return false
 }
 
+// never avoids no block, for Reaches.
 func never(int32) bool { return false }
 
-// Related points to the loop, for a diagnostic.
+// Related returns the loop's place and a few words about it, for a diagnostic.
 func (l *Loop) Related() []analysis.RelatedInformation {
 	what := "the loop"
 	if l.Blocks == nil {

@@ -12,8 +12,15 @@ import (
 // Methods of which only the callers of a function know whether they read: those of values whose
 // type is a type parameter, as in a mean of whatever has an Item, or an interface.
 
-// addMethod notes that c, in g, calls a method of an operand of the function that g is part of, or of
-// an element of it, or a function that does.
+// addMethod notes in s that c, in g, calls a method of an operand of g's owner, or a function that does. Whether the
+// method reads, callers know: it depends on the type of what they pass.
+//
+//	func mean[T interface{ Item() float64 }](list []T) (sum float64) {
+//		for _, x := range list {
+//			sum += x.Item() // a method of operand 0, in a loop
+//		}
+//		return sum / float64(len(list))
+//	}
 func addMethod(pkg *Package, s *Summary, g *Func, c *Call) {
 	if c.Away || g.Flow().BlockAt(c.Expr.Pos()) < 0 {
 		return
@@ -51,7 +58,8 @@ func addMethod(pkg *Package, s *Summary, g *Func, c *Call) {
 	}
 }
 
-// isOpen reports whether t is a type parameter or an interface with methods, or a list of such.
+// isOpen reports whether only callers know the methods of a value of type t: a type parameter, an interface with
+// methods other than error, or a list of these.
 func isOpen(t types.Type) bool {
 	if t == nil {
 		return false
@@ -67,8 +75,8 @@ func isOpen(t types.Type) bool {
 	return elem != nil && isOpen(elem)
 }
 
-// methodWaits lists what c waits for because its callee calls methods of what it is given. Those that
-// read in a loop of the callee's read the list one by one.
+// methodWaits lists what c waits for because its callee calls methods of what it is given, and these read their
+// receivers.
 func methodWaits(pkg *Package, c *Call) []CallWait {
 	var list []CallWait
 	for i := range c.Summary().Methods {
@@ -84,8 +92,8 @@ func methodWaits(pkg *Package, c *Call) []CallWait {
 	return list
 }
 
-// readsBy reports whether the method of a name of values of type t, or of elements of such, reads its
-// receiver always, and how, if it is no method of a library.
+// readsBy reports whether the method with the given name, of values of type t or of their elements, always reads its
+// receiver once. If it is a user's method, the links lead from it to the read.
 func readsBy(pkg *Package, t types.Type, name string) ([]Link, bool) {
 	if t == nil || isOpen(t) {
 		return nil, false

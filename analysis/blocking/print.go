@@ -13,7 +13,7 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
-// A Printer is a function that formats its arguments from a first one on.
+// A Printer is a function that formats its arguments, from the parameter First on.
 type Printer struct {
 	First  int
 	Format int // the parameter that is a format, or -1
@@ -22,8 +22,8 @@ type Printer struct {
 	JSON bool
 }
 
-// printerOf recognises the functions that format their arguments: those of the
-// standard library, and those that a profile lists.
+// printerOf recognises functions that format their arguments: those of fmt, log, log/slog, testing, encoding/json and
+// the template packages, and those that a profile lists.
 func printerOf(fn *types.Func) (Printer, bool) {
 	if fn == nil || fn.Pkg() == nil {
 		return Printer{}, false
@@ -72,7 +72,7 @@ func printerOf(fn *types.Func) (Printer, bool) {
 	return p, true
 }
 
-// Printer is what printerOf says of the callee, or its summary.
+// Printer says which arguments the callee formats. Calls that log for debugging, which is off by default, format none.
 func (c *Call) Printer() (Printer, bool) {
 	if p, ok := printerOf(c.Callee); ok {
 		return p, !c.isDebugLog()
@@ -83,8 +83,8 @@ func (c *Call) Printer() (Printer, bool) {
 	return Printer{}, false
 }
 
-// isDebugLog recognises the calls of package log/slog whose level is LevelDebug or
-// a lower one, which are off by default, too.
+// isDebugLog recognises calls of package log/slog with the level LevelDebug or a lower one: log.Log(ctx,
+// slog.LevelDebug, "loss", loss).
 func (c *Call) isDebugLog() bool {
 	if name := c.Callee.Name(); c.Callee.Pkg().Path() != "log/slog" || name != "Log" && name != "LogAttrs" {
 		return false
@@ -97,8 +97,7 @@ func (c *Call) isDebugLog() bool {
 	return false
 }
 
-// isAttr recognises the functions of package log/slog that wrap a value for a
-// logger.
+// isAttr recognises the functions of package log/slog that wrap a value for a logger: slog.Any("loss", loss).
 func isAttr(fn *types.Func) bool {
 	if fn == nil || fn.Pkg() == nil || fn.Pkg().Path() != "log/slog" || fn.Signature().Recv() != nil {
 		return false
@@ -110,10 +109,12 @@ func isAttr(fn *types.Func) bool {
 	return false
 }
 
-// forwards recognises the call c, in f, that passes f's own list of arguments, or
-// its last arguments of any type, on to be printed: f is a printer, too. One that
-// is for debugging prints rarely, as does one that makes an error or does not
-// return.
+// forwards returns the Printer that f is because c, in its part g, prints the last parameters of f; or nil.
+//
+//	func logf(format string, args ...any) { log.Printf(format, args...) }
+//
+// One whose name says that it is for debugging is none, nor one that prints under a condition, makes an error or does
+// not return.
 func forwards(pkg *Package, f, g *Func, c *Call) *Printer {
 	p, ok := c.Printer()
 	if !ok || f.Sig.Params().Len() == 0 || c.Expr.Ellipsis.IsValid() != f.Sig.Variadic() {
@@ -143,8 +144,8 @@ func forwards(pkg *Package, f, g *Func, c *Call) *Printer {
 	return &own
 }
 
-// firstPassedOn returns the first of the parameters up to the last one that are of
-// interface types and all among the arguments; last+1 if there is none.
+// firstPassedOn returns the number of the first parameter from which on all, up to the last, are of interface types
+// and among args. It returns last+1 if there is none.
 func firstPassedOn(pkg *Package, f *Func, args []ast.Expr, last int) int {
 	first := last + 1
 	for first > 0 && types.IsInterface(f.Sig.Params().At(first-1).Type()) &&
@@ -154,7 +155,7 @@ func firstPassedOn(pkg *Package, f *Func, args []ast.Expr, last int) int {
 	return first
 }
 
-// passedOn returns the parameter of f that e is, as it was passed, or -1.
+// passedOn returns the number of the parameter that e is, if that is never assigned; else -1.
 func passedOn(pkg *Package, f *Func, e ast.Expr) int {
 	v := pkg.Local(e)
 	p, ok := pkg.Params[v]
@@ -164,8 +165,8 @@ func passedOn(pkg *Package, f *Func, e ast.Expr) int {
 	return p.Operand
 }
 
-// Printed returns the arguments of c that are tensors or visibly hold some,
-// and which the call formats by value.
+// Printed lists the arguments of c that it formats and that show a tensor: a tensor, or something with tensors in
+// elements or exported fields.
 func (pkg *Package) Printed(c *Call) []ast.Expr {
 	var args []ast.Expr
 	p, _ := c.Printer()
@@ -177,8 +178,8 @@ func (pkg *Package) Printed(c *Call) []ast.Expr {
 	return args
 }
 
-// formatted returns the arguments of c that the call formats by value, whatever
-// they are. What is wrapped for a logger counts as itself.
+// formatted lists the arguments that c formats by value. An argument for %T, %p or a profile's verb for metadata isn't
+// one; of slog.Any("loss", loss) it is loss. It lists none if the format is no constant.
 func formatted(pkg *Package, c *Call) []ast.Expr {
 	p, ok := c.Printer()
 	if !ok || c.Expr.Ellipsis.IsValid() {
@@ -204,7 +205,7 @@ func formatted(pkg *Package, c *Call) []ast.Expr {
 	return args
 }
 
-// unwrapped lists what an argument of a logger wraps: the values of attributes.
+// unwrapped lists the values of the attributes that an argument of a logger is made of, or e itself.
 func unwrapped(pkg *Package, e ast.Expr) []ast.Expr {
 	c := pkg.Calls[syntax.AsCall(e)]
 	if c == nil || !isAttr(c.Callee) {
@@ -217,8 +218,8 @@ func unwrapped(pkg *Package, e ast.Expr) []ast.Expr {
 	return args
 }
 
-// isListOf reports whether e is a literal of a slice, an array or a map with a value in it that
-// shows a tensor, whatever the type of its elements says: map[string]any{"loss": loss}.
+// isListOf reports whether e is a literal of a list with a value in it that shows a tensor, whatever its element type
+// says: map[string]any{"loss": loss}.
 func isListOf(pkg *Package, e ast.Expr, json bool) bool {
 	e = ast.Unparen(e)
 	if u, ok := e.(*ast.UnaryExpr); ok && u.Op == token.AND {
@@ -239,8 +240,8 @@ func isListOf(pkg *Package, e ast.Expr, json bool) bool {
 	})
 }
 
-// parseVerbs returns the verb for each argument of a simple format: one
-// without indexes and stars.
+// parseVerbs returns the verb for each argument of a format. It returns false for formats with indexes or stars, as in
+// %[1]d and %*d.
 func parseVerbs(format string) (verbs []byte, ok bool) {
 	for i := 0; i < len(format); i++ {
 		if format[i] != '%' {
@@ -258,9 +259,8 @@ func parseVerbs(format string) (verbs []byte, ok bool) {
 	return verbs, true
 }
 
-// shows reports whether formatting a value of type t, by package fmt or as JSON,
-// formats a tensor. Package fmt prints fields that are not exported as addresses,
-// and JSON has none of them.
+// shows reports whether formatting a value of type t, by package fmt or as JSON, formats a tensor. Depth bounds how
+// far it looks into elements and fields. Package fmt prints unexported fields as addresses, and JSON leaves them out.
 func shows(pkg *Package, t types.Type, json bool, depth int) bool {
 	if t == nil {
 		return false
@@ -304,7 +304,7 @@ func shows(pkg *Package, t types.Type, json bool, depth int) bool {
 	return false
 }
 
-// ownMethods are those by which a type says itself how it is formatted.
+// ownMethods lists the methods by which a type formats itself.
 func ownMethods(json bool) []string {
 	if json {
 		return []string{"MarshalJSON", "MarshalText"}

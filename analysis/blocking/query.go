@@ -14,9 +14,7 @@ import (
 
 // What rules ask about functions and calls that are in no loop.
 
-// Preorder yields the nodes of the given types in the functions of the package,
-// in the order of the source. It yields none of a package that can't reach a
-// tensor.
+// Preorder yields the nodes of the given types in the functions of the package, in the order of the source.
 func (pkg *Package) Preorder(nodes ...ast.Node) iter.Seq[inspector.Cursor] {
 	return func(yield func(inspector.Cursor) bool) {
 		for _, f := range pkg.Funcs {
@@ -40,7 +38,7 @@ func (f *Func) In() iter.Seq[*Func] {
 	}
 }
 
-// PassedTo is the call that f, a literal, is an operand of, or nil.
+// PassedTo returns the call that f, a literal, is an argument of, or nil.
 func (f *Func) PassedTo() *Call {
 	if f.ArgOf == nil || f.ArgNo < 0 {
 		return nil
@@ -48,7 +46,7 @@ func (f *Func) PassedTo() *Call {
 	return f.Package.Calls[f.ArgOf]
 }
 
-// Value is the cursor of the call with the parentheses around it.
+// Value returns the cursor of the call with the parentheses around it. Its parent is what uses the value.
 func (c *Call) Value() inspector.Cursor {
 	cur := c.Cur
 	for syntax.IsParen(cur.Parent().Node()) {
@@ -57,7 +55,7 @@ func (c *Call) Value() inspector.Cursor {
 	return cur
 }
 
-// ResultsOf is what c returns.
+// ResultsOf returns the types of c's results. There are none if c's function is unknown.
 func (pkg *Package) ResultsOf(c *Call) *types.Tuple {
 	if sig, ok := pkg.Info.TypeOf(c.Expr.Fun).Underlying().(*types.Signature); ok {
 		return sig.Results()
@@ -65,11 +63,11 @@ func (pkg *Package) ResultsOf(c *Call) *types.Tuple {
 	return types.NewTuple()
 }
 
-// Waits reports whether the call may wait for the device, for whatever.
+// Waits reports whether the call may wait for the device, for whatever reason.
 func (c *Call) Waits() bool { return c.API.Waits() || c.Summary().Blocks }
 
-// SpeaksOfEnqueueing reports whether names or texts beside a clock say that the
-// time of enqueueing is meant, not that of the work.
+// SpeaksOfEnqueueing reports whether words beside a clock say that the time of enqueueing is meant: "dispatch time",
+// "submitted in".
 func SpeaksOfEnqueueing(words string) bool {
 	words = strings.ToLower(words)
 	return slices.ContainsFunc([]string{"queue", "dispatch", "launch", "submit", "issue"}, func(w string) bool { return strings.Contains(words, w) })
@@ -78,7 +76,7 @@ func SpeaksOfEnqueueing(words string) bool {
 // IsBenchmark reports whether f has a parameter of type *testing.B.
 func (f *Func) IsBenchmark() bool { return f.Benchmark() != nil }
 
-// Benchmark is the parameter of f that is a *testing.B, or nil.
+// Benchmark returns the parameter of f that is a *testing.B, or nil.
 func (f *Func) Benchmark() *types.Var {
 	for v := range f.Sig.Params().Variables() {
 		if syntax.IsTesting(v.Type(), "B") {
@@ -88,8 +86,8 @@ func (f *Func) Benchmark() *types.Var {
 	return nil
 }
 
-// IsTest reports whether f, or a function that it is written in, has a parameter
-// by which a test fails: it is part of a test, wherever it is.
+// IsTest reports whether f, or a function around it, has a parameter by which a test fails. It is part of a test, in
+// whatever file it is.
 func (f *Func) IsTest() bool {
 	for g := range f.In() {
 		for v := range g.Sig.Params().Variables() {
@@ -101,8 +99,8 @@ func (f *Func) IsTest() bool {
 	return false
 }
 
-// MadeBy lists the calls of a library that may have made the tensor which e
-// stands for. It returns nil if that tensor may come from anywhere else.
+// MadeBy lists the calls of a library that may have made the tensor which e stands for. It returns nil if the tensor
+// may come from anywhere else, such as a parameter or a field.
 func (pkg *Package) MadeBy(e ast.Expr) []*ast.CallExpr {
 	calls, ok := madeBy(pkg, e, make(map[*types.Var]bool))
 	if !ok {
@@ -111,7 +109,7 @@ func (pkg *Package) MadeBy(e ast.Expr) []*ast.CallExpr {
 	return calls
 }
 
-// alwaysMakes reports whether each call of f returns a tensor of its own.
+// alwaysMakes reports whether each call of f returns a tensor that f has made.
 func alwaysMakes(pkg *Package, f *Func, seen map[*types.Var]bool) bool {
 	if f == nil || f.Cyclic || f.Sig.Results().Len() != 1 || len(f.Returns) == 0 {
 		return false
@@ -125,6 +123,7 @@ func alwaysMakes(pkg *Package, f *Func, seen map[*types.Var]bool) bool {
 	})
 }
 
+// madeBy is MadeBy, and ok is false where MadeBy returns nil. The variables in seen are being asked about already.
 func madeBy(pkg *Package, e ast.Expr, seen map[*types.Var]bool) (calls []*ast.CallExpr, ok bool) {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.CallExpr:
@@ -165,8 +164,8 @@ func madeBy(pkg *Package, e ast.Expr, seen map[*types.Var]bool) (calls []*ast.Ca
 	return nil, false
 }
 
-// IsFunc reports whether the callee is the function of a library with the
-// given name, which has no import path: "Try", "Tensor.Item".
+// IsFunc reports whether the callee is a library's function with the given name, which has no import path: "Try",
+// "Tensor.Item".
 func (c *Call) IsFunc(name string) bool {
 	return c.API.Kind != tensorapi.Unknown && strings.HasSuffix(strings.ReplaceAll(c.API.Name, ")", ""), "."+name)
 }

@@ -23,8 +23,7 @@ func (pkg *Package) Local(e ast.Expr) *types.Var {
 	return v
 }
 
-// UsesOf yields the identifiers in the outermost function around f that
-// refer to v.
+// UsesOf yields the identifiers that refer to v, in f and in the functions around it.
 func (pkg *Package) UsesOf(v *types.Var, f *Func) func(func(inspector.Cursor) bool) {
 	for f.Parent != nil {
 		f = f.Parent
@@ -38,7 +37,7 @@ func (pkg *Package) UsesOf(v *types.Var, f *Func) func(func(inspector.Cursor) bo
 	}
 }
 
-// FuncAt returns the innermost function around cur.
+// FuncAt returns the innermost function around cur, nil at package level.
 func (pkg *Package) FuncAt(cur inspector.Cursor) *Func {
 	for c := range cur.Enclosing((*ast.FuncLit)(nil), (*ast.FuncDecl)(nil)) {
 		switch n := c.Node().(type) {
@@ -63,7 +62,7 @@ func (pkg *Package) IsResult(v *types.Var, f *Func) bool {
 	return false
 }
 
-// SelfAppend returns the call of "v = append(v, …)", if the definition is one.
+// SelfAppend returns the call of append if the definition of v is v = append(v, x), or nil.
 func (pkg *Package) SelfAppend(v *types.Var, d Def) *ast.CallExpr {
 	if d.Kind != DefValue {
 		return nil
@@ -82,7 +81,8 @@ func (pkg *Package) SelfAppend(v *types.Var, d Def) *ast.CallExpr {
 	return call
 }
 
-// IsFailure recognises err != nil.
+// IsFailure reports whether e says that something failed, if it holds or does not hold as given: err != nil, or err ==
+// nil where that does not hold.
 func (pkg *Package) IsFailure(e ast.Expr, holds bool) bool {
 	b, ok := ast.Unparen(e).(*ast.BinaryExpr)
 	if !ok {

@@ -33,7 +33,8 @@ type CallWait struct {
 	Open bool
 }
 
-// Waits lists what a call waits for to learn a value.
+// Waits lists what a call waits for to learn a value: tensors that it reads or prints, what its callee waits for, and
+// what functions wait for that the callee is given and calls.
 func (pkg *Package) Waits(c *Call) []CallWait {
 	var list []CallWait
 	switch c.API.Kind {
@@ -60,7 +61,8 @@ func (pkg *Package) Waits(c *Call) []CallWait {
 	return append(list, c.calleeWaits(c.Summary().Waits)...)
 }
 
-// Barriers lists what a call waits for to know that it is done.
+// Barriers lists what a call waits for to know that it is done, as y.Wait() and asyncrt.WaitAll() do. It learns no
+// value.
 func (pkg *Package) Barriers(c *Call) []CallWait {
 	switch c.API.Kind {
 	case tensorapi.Wait:
@@ -79,7 +81,7 @@ func (pkg *Package) Barriers(c *Call) []CallWait {
 	return nil // it waits for something of its own, like a backlog
 }
 
-// calleeWaits says what the waits of c's callee are where c is.
+// calleeWaits translates waits of c's callee: an operand of the callee is the expression that c passes for it.
 func (c *Call) calleeWaits(of []Wait) []CallWait {
 	var list []CallWait
 	for i := range of {
@@ -95,8 +97,9 @@ func (c *Call) calleeWaits(of []Wait) []CallWait {
 	return list
 }
 
-// handedWaits lists what a call waits for because of a function that it is
-// handed and calls.
+// handedWaits lists what c waits for because it gives arg to its callee, which calls it, once or in a loop:
+//
+//	slices.SortFunc(list, func(a, b item) int { return cmp.Compare(a.score.Item(), b.score.Item()) })
 func handedWaits(pkg *Package, c *Call, arg *FuncArg) []CallWait {
 	when := c.CallsArg(arg.No)
 	if when != tensorapi.Once && when != tensorapi.Loop {
@@ -118,8 +121,8 @@ func handedWaits(pkg *Package, c *Call, arg *FuncArg) []CallWait {
 	return list
 }
 
-// HandedOperand says what an operand of a function is that c is handed and
-// calls: a tensor that is pending, expressions where c is, or both.
+// HandedOperand says what operand number op of a function is, if c gives that function to its callee, which calls it:
+// a tensor that the callee has just enqueued (pending), expressions that c passes, or both.
 func (pkg *Package) HandedOperand(c *Call, arg *FuncArg, op int) (pending bool, exprs []ast.Expr) {
 	switch {
 	case op == Own:
@@ -145,8 +148,10 @@ func (pkg *Package) HandedOperand(c *Call, arg *FuncArg, op int) (pending bool, 
 	return cb.Args[op].Pending, exprs
 }
 
-// elementsFor lists the operands of c, a call of a function without facts, whose elements are of
-// the type of an operand of the function that c is handed.
+// elementsFor lists the arguments of c whose elements have the type of an operand of arg. The callee has no facts: it
+// is taken to call arg with each element.
+//
+//	lo.Map(tensors, func(t *tensor.Tensor, i int) float64 { return t.Item() })
 func elementsFor(pkg *Package, c *Call, arg *FuncArg, op int) []ast.Expr {
 	sig, ok := pkg.Info.TypeOf(arg.Expr).Underlying().(*types.Signature)
 	if !ok || op < 0 || op >= sig.Params().Len() {
@@ -158,7 +163,7 @@ func elementsFor(pkg *Package, c *Call, arg *FuncArg, op int) []ast.Expr {
 	})
 }
 
-// CallName is how messages call a call.
+// CallName is how messages call c: "loss.Item()", or "step" if the callee waits.
 func (pkg *Package) CallName(c *Call, w CallWait) string {
 	const long = 40
 	if w.Arg != nil {
@@ -175,7 +180,7 @@ func (pkg *Package) CallName(c *Call, w CallWait) string {
 	return CalleeName(c)
 }
 
-// CalleeName is how messages call the callee of c.
+// CalleeName is how messages call the callee of c: as it is written, or its name if that is long.
 func CalleeName(c *Call) string {
 	if s := types.ExprString(ast.Unparen(c.Expr.Fun)); len(s) <= 40 {
 		return s
@@ -189,15 +194,14 @@ func CalleeName(c *Call) string {
 	return "the function"
 }
 
-// IsClock recognises the calls that read a clock.
+// IsClock recognises calls that read a clock: time.Now, time.Since, time.Until.
 func IsClock(c *Call) bool {
 	fn := c.Callee
 	return fn != nil && fn.Pkg() != nil && fn.Pkg().Path() == "time" && (fn.Name() == "Now" || fn.Name() == "Since" || fn.Name() == "Until")
 }
 
-// TellsTime recognises the calls that read a clock, those of functions of the
-// package that do, those that time a benchmark, and those that ask how far the
-// device has got.
+// TellsTime recognises calls that read a clock, calls of functions of the package that do, those that control a
+// benchmark's timer, and those that ask how far the device has got.
 func TellsTime(c *Call) bool {
 	if IsClock(c) || c.API.Kind == tensorapi.Poll || c.Target != nil && c.Target.Outermost().Contains(IsClock) {
 		return true
