@@ -2,21 +2,21 @@ package engine
 
 import "github.com/asyncgen/asyncgen/device"
 
-// A wait is cheap if the one who waits can do the work itself, at once: then there is nothing to gain from
-// going on without the result, and what it costs to hand work to another processor is lost.
+// A wait is cheap if the waiter can do the work itself, at once. Then it gains nothing by going on
+// without the result, and it saves the cost of handing the work to another processor.
 
 const (
-	moment       = 50_000 // nanoseconds of work: less is done sooner than another processor can be of use
-	opCost       = 500    // of it, for an operation beside what that says
-	momentLength = 64     // operations in flight: to find out which of more are needed would take a moment itself
+	moment       = 50_000 // nanoseconds of work: less is done before another processor could help
+	opCost       = 500    // nanoseconds that each operation costs beyond Op.Cost
+	momentLength = 64     // operations in flight: with more, closure itself would take a moment
 )
 
-// Hasten executes what s needs if the caller can do that itself and if, going by what operations
-// say of their cost, it takes a moment only. It reports whether s is Ready. If it is not, nothing
-// has been waited for but, for some microseconds, what others had begun.
+// Hasten executes the operations that s needs if the caller can do so itself, and if, by their
+// Op.Cost, that takes less than a moment (50 µs). It reports whether s is Ready. It may wait some
+// microseconds for operations that others have begun, and for nothing else.
 //
-// It does nothing if s is not on a CPU, which other devices only look like, or if something needed
-// is to come from another device.
+// It does nothing if s is not on a device of kind CPU, or if a needed operation is linked to another
+// device.
 func (s *Storage) Hasten() bool {
 	if s.Ready() {
 		return true
@@ -34,7 +34,7 @@ func (s *Storage) Hasten() bool {
 	return ready
 }
 
-// hasten is the executor's.
+// hasten implements executor.
 func (f *flow) hasten(seq uint64) (ops int64, done bool) {
 	f.lock.lock()
 	defer f.unlock()
@@ -52,12 +52,12 @@ func (f *flow) hasten(seq uint64) (ops int64, done bool) {
 	f.helpers--
 	f.freeWaiter(w)
 	f.settleLocked()
-	f.notify() // what it did last may be what another one waits for
+	f.notify() // another waiter may wait for what this one did last
 	return ops, done
 }
 
-// catchUp executes the oldest operations, needed or not, if many are in flight and these take a
-// moment only: others have had the time to do so, and did not.
+// catchUp executes the oldest operations, needed or not, for at most a moment while more than
+// momentLength are in flight. The workers have had time to execute them, and did not.
 func (f *flow) catchUp(w *waiter) (ops int64) {
 	for cost := int64(0); f.st.enqueued()-f.head > momentLength; ops++ {
 		x := f.startable()
@@ -76,7 +76,8 @@ func (f *flow) catchUp(w *waiter) (ops int64) {
 	return ops
 }
 
-// takesMoment reports whether these operations, which are scheduled, can be done here and now.
+// takesMoment reports whether these operations, which are scheduled, take at most a moment and have
+// no links.
 func (f *flow) takesMoment(need []uint64) bool {
 	cost := int64(0)
 	for _, seq := range need {
@@ -89,7 +90,8 @@ func (f *flow) takesMoment(need []uint64) bool {
 	return true
 }
 
-// helpOnce executes what w needs, until its goal is reached or what is left has been in other hands for a while.
+// helpOnce executes what w needs until its goal is reached, or until others have been executing all
+// that is left for a while.
 func (f *flow) helpOnce(w *waiter) (ops int64, done bool) {
 	for looks := 0; !f.reached(w); {
 		if x := f.next(w); x != 0 {
@@ -112,10 +114,10 @@ func (f *flow) helpOnce(w *waiter) (ops int64, done bool) {
 	return ops, true
 }
 
-// hasten is the executor's: a queue's device works when it does.
+// hasten implements executor. It does nothing: nobody but its device can execute a queue's operations.
 func (q *queue) hasten(uint64) (int64, bool) { return 0, false }
 
-// hasten does so or not, as the seed says.
+// hasten hastens or does nothing, as the seed decides.
 func (f *shuffledFlow) hasten(seq uint64) (int64, bool) {
 	f.s.turn.lock()
 	defer f.s.turn.unlock()

@@ -7,40 +7,39 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// A link ties an operation on one stream to the storage of another that it reads or
-// writes. On the storage's stream, a flow, stands a gate: a record that is ordered like an
-// operation with that access. When its turn comes, the gate opens and the operation may run; when the
-// operation has finished, so has the gate. The two ends of all links are enqueued under
-// one lock, so that they are in the same order on all streams, and no circle can arise.
+// A link ties an operation on one stream to the storage of another stream that it reads or writes.
+// The storage's stream, a flow, has a gate: a record that is ordered like an operation with that
+// access. When the gate's turn comes, it opens and the operation may run; when the operation has
+// finished, so has the gate. The two ends of each link are enqueued under one lock, so that links
+// are in the same order on all streams, and no cycle of waits can arise.
 //
-// A copy from one device with a queue to another that it reaches (device.Reaches) is an operation
-// of the first one. The gate is on the second, a queue. It stands for the writing of a storage that
-// nothing has used, in memory of its own, so the copy need not wait for it. The gate is in the way
-// of those behind it twice:
+// A copy between two queues whose devices reach each other (device.Reaches) is an operation of the
+// source's queue. Its gate is on the destination's queue. The gate stands for the write of a new
+// storage with memory of its own, so the copy need not wait for the gate. The gate holds up the
+// operations behind it in two ways:
 //
-//   - They are not handed over before the copy has been handed over, or is known never to be: then the devices
-//     see to it that who uses the memory comes after the copy, and the host has nothing to do with it.
-//   - They do not retire before the copy has. So how it has ended is known first, as of all that
-//     they may read; what they have made of the memory counts for nothing if there is no copy in
-//     it. And no memory over there is given back, as releases retire too, that a copy may still
-//     write, even if the device there is lost.
+//   - They are not handed over until the copy was handed over, or is known never to be. From then on
+//     the devices order the copy before the commands that use its memory, without the host.
+//   - They do not retire until the copy has retired. So the outcome of the copy is known before that
+//     of its dependents, and they are spoiled if it failed. Releases retire too, so no memory that
+//     the copy may still write is given back, even if the destination is lost.
 //
-// None of this runs in a circle. The copies between queues are in one order, that of crossing, and
-// each queue has its ends of them in that order. So what keeps the operation of one from being
-// handed over, or from retiring, is before it on its own queue, gates of earlier copies among that;
-// the earliest waits for no gate. And a device waits for what has been handed over before, to
-// itself or to another device: the first of all commands that have not finished waits for nothing.
+// This causes no cycle either. Copies between queues are in one order, that of Engine.crossing, and
+// each queue has its ends of them in that order. An operation is held up, in being handed over or
+// in retiring, only by records before it on its own queue, among them gates of earlier copies; the
+// earliest copy waits for no gate. And a device waits only for commands that were handed over
+// earlier, to itself or to another device: the first unfinished command waits for nothing.
 type link struct {
 	gate    *stream
 	gateSeq uint64
 	op      *stream
 	opSeq   atomic.Uint64 // plus one; 0: not yet enqueued
 	granted atomic.Bool
-	handed  atomic.Bool   // the operation has been handed to its device, or never will be
-	ended   atomic.Bool   // it has retired, if the gate is on a queue
+	handed  atomic.Bool   // the operation was handed to its device, or never will be
+	ended   atomic.Bool   // the operation has retired; set if the gate is on a queue
 	scope   *device.Scope // that the operation belongs to, or nil
-	fail    *OpError      // how the operation ended; written before the gate may see it, as is
-	at      time.Duration // when it had, by the clock of a model
+	fail    *OpError      // how the operation ended; at and fail are written before the gate is told
+	at      time.Duration // when the operation ended, by the clock of a model
 }
 
 // A linkNotice tells the other end of a link that its gate has opened, or that its operation has finished.
@@ -65,7 +64,7 @@ func (f *flow) granted(l *link) {
 	if at == 0 || at > f.scheduled {
 		return // scheduleNext will see it
 	}
-	// The operation may have seen that the gate is open before this notice came, and another may be in its place.
+	// The operation may have seen the open gate before this notice came, and another one may use its record by now.
 	if r := f.st.seq(at - 1); r.linked && r.link == l {
 		r.linked = false
 		f.release(f.st.ref(at - 1))
@@ -73,18 +72,18 @@ func (f *flow) granted(l *link) {
 	}
 }
 
-// A gatekeeper is an executor on which there are gates: all but for naive engines.
+// A gatekeeper is an executor that can have gates: every executor, except in naive engines.
 type gatekeeper interface{ endGate(l *link) }
 
-// endGate sees to it that the gate of l retires, whose operation has, if somebody is stalled. Who
-// waits for something behind it does so himself.
+// endGate has the reaper retire the gate of l, whose operation has retired, if a producer is stalled.
+// Waiters retire the gate themselves.
 func (q *queue) endGate(*link) {
 	if q.st.e.stalled.n.Load() > 0 {
 		q.reaper.ring()
 	}
 }
 
-// handedOver says that the operation of l has been handed to its device, or never will be.
+// handedOver notes that the operation of l was handed to its device, or never will be.
 func (l *link) handedOver() {
 	l.handed.Store(true)
 	if !l.gate.isSynchronous {
@@ -107,7 +106,7 @@ func (r *record) isHeld() bool {
 // isOpen reports whether r, which is next in a queue, is a gate whose operation has not retired.
 func (r *record) isOpen() bool { return r.isGate && !r.link.ended.Load() }
 
-// endGate finishes the gate of l, whose operation has finished.
+// endGate finishes the gate of l. Its operation has finished.
 func (f *flow) endGate(l *link) {
 	f.lock.lock()
 	r := f.st.seq(l.gateSeq)
@@ -118,9 +117,10 @@ func (f *flow) endGate(l *link) {
 	f.wakeIfReady()
 }
 
-// Copy returns a new storage on device to with n elements of s, from element off on: an
-// operation like others, so Copy does not wait and sees s as of now. Memory of a device without host
-// memory is read by copying it to one with: the Buffer of a copy to device.CPU() can be read when the copy is Ready.
+// Copy returns a new storage on device to with n elements of s, from element off on. It enqueues an
+// operation like others, so Copy does not wait, and copies s as of now. To read the memory of a
+// device without host memory, copy it to device.CPU(): the Buffer of the copy can be read when the
+// copy is Ready.
 func (e *Engine) Copy(s *Storage, off, n int, dt device.DType, to device.Device) *Storage {
 	pc := callerPC()
 	size := int64(n) * int64(dt.Size())
@@ -156,14 +156,15 @@ func (e *Engine) Copy(s *Storage, off, n int, dt device.DType, to device.Device)
 func copyCost(bytes int64) int64 { return 100 + bytes/8 }
 
 // enqueueLinked enqueues op, which writes its first operand, on st. foreign is the operand that lives
-// on another stream; access is 1 if it is the one written. bytes are how many more are in use when op has run.
+// on another stream; access is 1 if op writes it, or else 0. bytes is how many more bytes are in use
+// once op has run.
 func (e *Engine) enqueueLinked(st *stream, op *Op, foreign *Storage, access uint8, bytes int64, pc uintptr) {
 	if e.mode == Naive {
 		e.enqueueOn(st, op, 1, pc)
 		return
 	}
 	if e.closed.Load() {
-		panic(usedAfterClose) // not with crossing held
+		panic(usedAfterClose) // here, because push would panic with crossing held
 	}
 	if e.watcher.on.Load() {
 		e.watcher.tell(op, 1, pc)

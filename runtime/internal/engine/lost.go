@@ -6,13 +6,14 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// A device that is lost stays lost. The first operation to meet that is the cause; those on the
-// device that have not finished, and all that are enqueued on it later, fail at once with its *OpError, as if they
-// depended on it. WaitAll returns that once, and again when operations were enqueued on the device since. Other
-// devices go on, and what reads from a lost one fails like any dependent.
+// A device that is lost stays lost. The first operation that finds it lost is the cause. All
+// unfinished operations on the device, and all that are enqueued on it later, fail at once with the
+// *OpError of the first one, as if they depended on it. WaitAll returns that error once, and once
+// more whenever operations were enqueued on the device since. Other devices go on; an operation
+// that reads from a lost device fails like any dependent.
 
-// lose notes that the operation at seq has met the loss of st's device, and returns what its outputs will carry. err
-// is what it has met if it may be the first one.
+// lose notes that the operation at seq has found st's device lost, and returns the error that its
+// outputs will carry. err is the device's error; it may be nil if the loss is noted already.
 func (st *stream) lose(r *record, seq uint64, err error) *OpError {
 	st.setLost(r, err)
 	e := st.lost.Load()
@@ -20,14 +21,15 @@ func (st *stream) lose(r *record, seq uint64, err error) *OpError {
 	return e
 }
 
-// setLost notes that r has met the loss of st's device, if nobody has before.
+// setLost notes that r has found st's device lost with err, unless the loss is noted already.
 func (st *stream) setLost(r *record, err error) {
 	if st.lost.Load() == nil {
 		st.lost.CompareAndSwap(nil, st.opError(r, err))
 	}
 }
 
-// A lostPeer is the error of an operation that was to write to another device, which is lost; its own is there.
+// A lostPeer is the error of an operation that was to write to another device and found that one
+// lost. The operation's own device is not lost.
 type lostPeer struct {
 	st  *stream // of the other device
 	err error
@@ -35,18 +37,18 @@ type lostPeer struct {
 
 func (e *lostPeer) Error() string { return e.err.Error() }
 
-// Unwrap returns the loss.
+// Unwrap returns the other device's error.
 func (e *lostPeer) Unwrap() error { return e.err }
 
-// lose notes, if err says so, that the device is lost: nothing that has not finished by now ever
-// will. It reports whether err does.
+// lose notes that the device is lost, if err says so: operations that have not finished by now never
+// will. It reports whether err says so.
 func (q *queue) lose(err error) bool {
 	if !errors.Is(err, device.ErrLost) {
 		return false
 	}
 	q.mu.Lock()
 	defer q.unlock()
-	q.retire(q.submitted) // what had finished before
+	q.retire(q.submitted) // these had finished before the loss
 	for seq := q.st.done.Load(); seq < q.submitted; seq++ {
 		if r := q.st.seq(seq); !r.skipped && !q.st.backend.Done(r.ticket) {
 			q.st.setLost(r, err)

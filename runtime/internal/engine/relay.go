@@ -2,21 +2,20 @@ package engine
 
 import "github.com/asyncgen/asyncgen/device"
 
-// A copy between two devices that do not reach each other goes through host memory, in parts, so
-// that one is brought to the host while the one before it goes on from there: a large copy takes as
-// long as the slower of the two ways, and not as both. Each part is two operations, a download on
-// one device and an upload on the other, with a piece of host memory between them that later parts
-// use again. The source is held up by a destination that is so many parts behind, and by nothing
-// else.
+// A copy between two devices that do not reach each other goes through host memory, in parts. One
+// part is downloaded while the part before it is uploaded, so a large copy takes as long as the
+// slower of the two transfers, not as both. Each part is two operations, a download on one device
+// and an upload on the other, with a piece of host memory between them that later parts reuse. The
+// source waits for the destination only when that is relayParts parts behind.
 const (
 	// relayBytes is the size of a part. 64 MiB between two devices of PoCL take 110 ms at once, 60 in
 	// parts of 4 MiB, 47 of 2 MiB and 29 of 1 MiB and less, which package opencl has pinned memory
 	// ready for (BenchmarkBetween in runtime/internal/opencltest).
 	relayBytes = 1 << 20
-	relayParts = 32 // that are in host memory at once
+	relayParts = 32 // the most parts that are in host memory at once
 )
 
-// relay enqueues the copy op, of n elements, in parts. The first that fails spoils the whole result.
+// relay enqueues the copy op in parts. The first part that fails spoils the whole result.
 func (e *Engine) relay(op *Op, dt device.DType, pc uintptr) {
 	dst, src, n, off := op.Operands[0], op.Operands[1], op.Cmd.N, op.Cmd.Off[1]
 	per := max(int(e.relayBytes)/dt.Size(), 1)
@@ -39,7 +38,7 @@ func (e *Engine) relay(op *Op, dt device.DType, pc uintptr) {
 			Cost:     down.Cost,
 		}
 		bytes := up.written(1)
-		if i > 0 { // it changes what is there, and is spoiled with it
+		if i > 0 { // it changes part of the result, so it depends on the parts before
 			up.Operands[2], bytes = dst, 0
 		}
 		e.enqueueLinked(dst.st, &up, *through, 0, bytes, pc)

@@ -10,32 +10,32 @@ import (
 	"weak"
 )
 
-// There may be no memory for an operation only because the program looks at results later than it
-// would (asyncrt.Later), and keeps them until then. So such an operation does not fail as long as
-// there is a backlog: it is put back among those that are ready, and whoever was to execute it
-// waits for the goroutines that have backlogs to run them. They do so where their program says that
-// they may, never in the middle of something else. Each finds out that memory is short when it
-// comes there, or when it waits there.
+// A program may read results later than it was written to (asyncrt.Later). Functions that it has put
+// off keep these results alive, so memory may run out only because of them. So an operation
+// that finds no memory does not fail while there is a backlog: it is put back among the ready ones,
+// and the goroutine that was to execute it waits until a backlog was run. Each owner runs its
+// backlog where its program allows that, never in the middle of something else. It notices that
+// memory is short when it gets to such a place, or while it waits there.
 //
-// A goroutine that waits elsewhere can't run its backlog. If it needs the operation itself, it
-// comes to execute it, as all do who wait; and then the operation fails, unless others have
+// A goroutine that waits elsewhere can't run its backlog. If it needs the operation itself, it will
+// try to execute it, like every waiter; then the operation fails, unless other goroutines have
 // backlogs.
 
-// A Backlog is what one goroutine has put off. It is that goroutine's alone.
+// A Backlog stands for the functions that one goroutine has put off. Only that goroutine may use it.
 type Backlog struct {
 	e       *Engine
 	me      weak.Pointer[Backlog]
-	owner   uintptr
-	entries *atomic.Int32 // functions that have not run; it is there when the Backlog is forgotten
-	yields  atomic.Bool   // the owner waits where it can run them
-	isStuck atomic.Bool   // the owner waits for others to run theirs
+	owner   uintptr       // the goroutine, see self
+	entries *atomic.Int32 // functions that have not run; outlives a Backlog that is dropped
+	yields  atomic.Bool   // the owner waits where it can run them, see Yield
+	isStuck atomic.Bool   // the owner waits where it can't run them
 }
 
 // relief is what an engine knows of backlogs.
 type relief struct {
-	n     atomic.Int32  // how many there are, with entries or not
-	short atomic.Bool   // there was no memory for an operation, and no backlog has been run since
-	turns atomic.Uint64 // how often one was, for that
+	n     atomic.Int32  // backlogs, with entries or without
+	short atomic.Bool   // an operation found no memory, and no backlog was run since
+	turns atomic.Uint64 // how often a backlog was run because of that
 
 	hasLeft atomic.Bool // left is not empty
 
@@ -44,31 +44,32 @@ type relief struct {
 	left []error // for takeLeft
 }
 
-// entries are what is known of a Backlog that may be forgotten.
+// entries are what is known of a Backlog even after it was dropped.
 type entries struct {
 	n  *atomic.Int32
 	pc uintptr // of the call that made it
 }
 
-// A patience says for which backlogs an operation waits for which there is no memory.
+// A patience says for which backlogs an operation that finds no memory waits.
 type patience uint8
 
 const (
-	forAll    patience = iota
-	forOthers          // but for that of who executes it
-	forNone
+	forAll    patience = iota // for all of them
+	forOthers                 // for all but those of the goroutine that executes it
+	forNone                   // for none: the operation fails
 )
 
-// maxHold is how long an operation waits, at most, for a goroutine that runs no backlog although it has one.
+// maxHold is how long an operation waits at most for a goroutine that does not run its backlog.
 const maxHold = 10 * time.Second
 
-// errShort is how a wait ends because a backlog has to be run, see Backlog.Yield.
+// errShort ends a wait because a backlog has to be run, see Backlog.Yield.
 var errShort = errors.New("engine: memory is short")
 
-// untilShort is the context of such a wait.
+// untilShort is the context of a wait that may end with errShort.
 var untilShort context.Context = struct{ context.Context }{context.Background()}
 
-// NewBacklog returns a Backlog of the calling goroutine, which is forgotten at its End, or when nothing refers to it.
+// NewBacklog returns a Backlog of the calling goroutine. The engine forgets it at its End, or when
+// nothing refers to it any more.
 func (e *Engine) NewBacklog() *Backlog {
 	b := &Backlog{e: e, owner: self(), entries: new(atomic.Int32)}
 	b.me = weak.Make(b)
@@ -92,7 +93,7 @@ func (b *Backlog) End() {
 	r.n.Store(int32(len(r.of)))
 }
 
-// Add says that n functions were added, or, if n is negative, have run.
+// Add says that n functions were put off or, if n is negative, that -n of them have run.
 func (b *Backlog) Add(n int) { b.entries.Add(int32(n)) }
 
 // IsShort reports whether an operation waits for backlogs to be run.
@@ -105,14 +106,16 @@ func (e *Engine) Relieve() {
 	e.stalled.wake()
 }
 
-// Yield calls f, whose waits end early if a backlog has to be run, so that what was waited for is not Ready.
+// Yield calls f. Waits of the calling goroutine in f end early if a backlog has to be run; then what
+// they waited for may not be Ready.
 func (b *Backlog) Yield(f func()) {
 	b.yields.Store(true)
 	defer b.yields.Store(false)
 	f()
 }
 
-// backlogs calls f for the backlogs that have entries, until it returns false.
+// backlogs calls f for each backlog with entries, until f returns false. It also forgets backlogs that
+// were dropped, and notes an error for those that had entries.
 func (r *relief) backlogs(f func(b *Backlog) bool) {
 	if r.n.Load() == 0 {
 		return
@@ -148,7 +151,7 @@ func (r *relief) takeLeft() []error {
 	return left
 }
 
-// until returns the context for a wait with ctx by the calling goroutine.
+// until returns untilShort if the calling goroutine is in Backlog.Yield, or else ctx.
 func (r *relief) until(ctx context.Context) context.Context {
 	if r.n.Load() > 0 && ctx != untilShort {
 		me := self()
@@ -162,7 +165,8 @@ func (r *relief) until(ctx context.Context) context.Context {
 	return ctx
 }
 
-// hold reports whether an operation that the calling goroutine was to execute waits for a backlog.
+// hold reports whether an operation that the calling goroutine was to execute, and that finds no
+// memory, waits for a backlog. If so it notes that memory is short.
 func (r *relief) hold(p patience) (is bool) {
 	if p == forNone || r.n.Load() == 0 {
 		return false
@@ -178,8 +182,8 @@ func (r *relief) hold(p patience) (is bool) {
 	return is
 }
 
-// await waits until a backlog was run, and returns the patience for another try to execute what was held with p. It
-// returns the error of ctx if that ends first.
+// await waits until a backlog was run, and returns the patience with which to try the held operation
+// again: p, or forNone after maxHold. It returns the error of ctx if that ends first.
 func (r *relief) await(ctx context.Context, p patience) (patience, error) {
 	if p == forOthers {
 		defer r.stick()()
@@ -197,7 +201,7 @@ func (r *relief) await(ctx context.Context, p patience) (patience, error) {
 	return p, nil
 }
 
-// stick notes that the calling goroutine runs no backlog until the result is called.
+// stick notes that the calling goroutine runs none of its backlogs until release is called.
 func (r *relief) stick() (release func()) {
 	if r.n.Load() == 0 {
 		return func() {}
@@ -218,19 +222,20 @@ func (r *relief) stick() (release func()) {
 	}
 }
 
-// retry tries again what has failed for want of memory. It reports true if that is to wait for a backlog.
+// retry tries again what has failed because there was no memory. It returns held if memory is still
+// short and the operation is to wait for a backlog.
 func (r *relief) retry(p patience, try func() error) (held bool, err error) {
 	for range 2 {
 		var short *outOfMemory
 		if err = try(); !errors.As(err, &short) {
-			return false, err // it is there, or never will be
+			return false, err // there is memory now, or the error is another one
 		}
 		if r.hold(p) {
 			return true, nil
 		}
 		if r.n.Load() == 0 {
 			break
-		} // else the last backlog may just have been run
+		} // else try once more: the last backlog may just have been run
 	}
 	return false, err
 }

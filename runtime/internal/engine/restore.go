@@ -1,16 +1,16 @@
 package engine
 
-// A Saved is what something that is no storage held before a Guess changed it.
+// A Saved is the value that something other than a storage had before a Guess changed it.
 type Saved interface {
-	Restore()     // makes it hold that again
-	Forget()      // says that nobody will
-	Bytes() int64 // of memory that is kept for it
+	Restore()     // brings the value back
+	Forget()      // says that Restore will not be called any more
+	Bytes() int64 // of memory that is kept for Restore
 }
 
-// Changing returns the Guess of the calling goroutine that may have to take back what the goroutine
-// is about to change, or nil if it has been called with the same key before, or if there is no such
-// Guess. The caller then has to Save what the key stands for. It costs one load as long as nobody
-// speculates.
+// Changing says that the calling goroutine is about to change what key stands for. If it returns a
+// Guess, the caller has to Save the value there first. It returns nil if nothing has to be saved: the
+// goroutine does not guess, or its Guess has saved that key before. It costs one load as long as
+// nobody speculates.
 func (e *Engine) Changing(key any) *Guess {
 	g := e.guess().open()
 	if g == nil || g.saved[key] != nil {
@@ -19,7 +19,7 @@ func (e *Engine) Changing(key any) *Guess {
 	return g
 }
 
-// open returns g, or the first of those that it is a part of that is not kept.
+// open returns the innermost of g and the guesses around it that is not kept, or nil.
 func (g *Guess) open() *Guess {
 	for g != nil && g.state.Load() == kept {
 		g = g.outer
@@ -27,7 +27,8 @@ func (g *Guess) open() *Guess {
 	return g
 }
 
-// Save remembers what key holds now, for Restore. It is for the goroutine that guesses.
+// Save remembers s, the present value of what key stands for, for Restore. Only the goroutine that
+// guesses may call it.
 func (g *Guess) Save(key any, s Saved) {
 	if g.saved == nil {
 		g.saved = make(map[any]Saved)
@@ -35,8 +36,8 @@ func (g *Guess) Save(key any, s Saved) {
 	g.saved[key] = s
 }
 
-// Restore gives back what was held when g began, if it was discarded, and of guesses in the order in which they were
-// made, the newest come first. It is for the goroutine that guesses.
+// Restore brings back all values that were saved in g, which was discarded. Of several guesses the
+// newest must be restored first. Only the goroutine that guesses may call it.
 func (g *Guess) Restore() {
 	for _, s := range g.saved {
 		s.Restore()
@@ -45,7 +46,7 @@ func (g *Guess) Restore() {
 	g.saved = nil
 }
 
-// SavedBytes is how much memory is kept for Restore.
+// SavedBytes returns how much memory is kept for Restore.
 func (g *Guess) SavedBytes() (n int64) {
 	for _, s := range g.saved {
 		n += s.Bytes()
@@ -53,7 +54,8 @@ func (g *Guess) SavedBytes() (n int64) {
 	return n
 }
 
-// handOver gives what was saved to the Guess that g, which is kept, is a part of. What that has saved itself is older.
+// handOver moves the saved values of g, which was kept, to the open Guess around it. A value that the
+// outer one has saved itself is older, so that one stays.
 func (g *Guess) handOver() {
 	outer := g.outer.open()
 	for key, s := range g.saved {

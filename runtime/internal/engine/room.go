@@ -2,13 +2,13 @@ package engine
 
 import "github.com/asyncgen/asyncgen/device"
 
-// A program that looks at results later than it would (asyncrt.Later) keeps until then what it has
-// not looked at. Nobody knows what that is: functions hold it. But it is not more than the results
-// since, whose sizes are known.
+// A program that reads results later than it was written to (asyncrt.Later) keeps them until then.
+// The functions that it has put off hold them, so nobody knows which they are. But they are at most
+// all results enqueued since, and the sizes of those are known.
 
-// Written is how many bytes the results have that were enqueued so far, of each stream in the order
-// in which they were made; those of less than worthReleasing bytes do not count. It is not changed
-// any more.
+// Written says how many bytes the results enqueued so far have, for each stream in the order in which
+// the streams were made. Results of less than worthReleasing bytes do not count. A Written is
+// immutable.
 type Written []int64
 
 func (w Written) of(stream int) int64 {
@@ -18,32 +18,32 @@ func (w Written) of(stream int) int64 {
 	return 0
 }
 
-// Room is how much more a program may keep that runs behind its results.
+// Room says whether a program that reads results late may keep more of them.
 type Room uint8
 
 const (
-	Ample  Room = iota
-	Little      // it keeps enough: it takes more memory than it would if it looked at once, and that shows
-	None        // memory may be short before it has looked
+	Ample  Room = iota // it may keep more
+	Little             // it takes noticeably more memory than if it read at once, and should not keep more
+	None               // memory may run out before it reads
 )
 
-// A program that runs behind its results takes at most littleRoom bytes and a part of what is live
-// anyway for that, if it runs behind by more than one look; and a part of what is left of the
-// device's memory.
+// The bounds of Room. There is Little once kept results take more than littleRoom bytes plus a part
+// of what is live anyway (or than the bound on bytes in flight), and None once they take more than a
+// part of the device's free memory.
 const (
 	littleRoom = 32 << 20
-	livePart   = 8
-	freePart   = 4
+	livePart   = 8 // the part is 1/livePart
+	freePart   = 4 // the part is 1/freePart
 )
 
-// count notes that a result of so many bytes is to be made on st.
+// count notes that a result of so many bytes will be made on st.
 func (st *stream) count(bytes int64) {
 	if bytes >= worthReleasing {
 		st.written.Add(bytes)
 	}
 }
 
-// Written returns the numbers as of now: before, if they are those.
+// Written returns the numbers as of now. It returns before itself if nothing has changed.
 func (e *Engine) Written(before Written) Written {
 	all := e.allStreams()
 	same := true
@@ -60,8 +60,8 @@ func (e *Engine) Written(before Written) Written {
 	return w
 }
 
-// RoomSince is the room that a program has which keeps results that were enqueued since Written
-// returned w: on the device with the least.
+// RoomSince returns the Room of a program that keeps all results enqueued since Written returned w:
+// that on the device with the least.
 func (e *Engine) RoomSince(w Written) Room {
 	room := Ample
 	for i, st := range e.allStreams() {
@@ -72,11 +72,11 @@ func (e *Engine) RoomSince(w Written) Room {
 	return room
 }
 
-// partOfMemory is how much of a device what is computed at once may take of one operand, where it
-// need not be computed at once.
+// partOfMemory limits Part: 1/partOfMemory of a device's memory.
 const partOfMemory = 64
 
-// Part returns most, or less if a device has little memory: bytes of one operand.
+// Part returns how many bytes of one operand should be computed at once, where work can be split:
+// most, or less if a device has little memory.
 func (e *Engine) Part(most int) int {
 	for _, st := range e.allStreams() {
 		if st.backend == nil {
@@ -89,7 +89,7 @@ func (e *Engine) Part(most int) int {
 	return most
 }
 
-// roomFor is the room that there is if so many bytes of results are kept.
+// roomFor returns the Room on st if so many bytes of results are kept.
 func (st *stream) roomFor(kept int64) Room {
 	most := int64(littleRoom)
 	if st.backend != nil {
