@@ -12,34 +12,33 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// A program may enqueue operations before it knows whether it wants them: those of a loop past a test
-// whose value has not arrived. They carry a Guess. What another goroutine enqueues at the same time does not,
-// so whose an operation is decides who enqueues it (self). All of this costs one load as
-// long as nobody speculates.
+// A program may enqueue operations before it knows whether it wants them: those of a loop past a
+// test whose value has not arrived. Such operations carry a Guess. Operations that other goroutines
+// enqueue meanwhile do not: the goroutine that enqueues an operation (see self) decides its Guess.
+// All of this costs one load as long as nobody speculates.
 
-// A Speculation is what one goroutine does while it runs ahead of its tests: one Guess after the
-// other. It is for that goroutine alone, and must be ended before the goroutine ends. If it is not,
-// or is forgotten before it is ended, WaitAll returns a *LeftError, and what the goroutine enqueues
-// after that does not belong to it.
+// A Speculation is the time in which one goroutine runs ahead of its tests; it consists of one Guess
+// after the other. Only that goroutine may use it, and must End it. If the goroutine ends first, or
+// drops the Speculation, WaitAll ends the Speculation and returns a *LeftError.
 type Speculation struct {
 	e     *Engine
-	owner uintptr
-	last  guessing
+	owner uintptr  // the goroutine, see self
+	last  guessing // what the goroutine guesses, or guessed last
 }
 
-// A Guess is operations that may turn out not to be wanted. They run like others, in any order that
-// the program can't tell, until Discard. They must write no storage that was there before the
-// Speculation began: Discard does not bring back what it held. What else the goroutine changes is
-// brought back by Restore, if it was saved.
+// A Guess is a group of operations that may turn out not to be wanted. They run like others until
+// Discard. They must write no storage that was there before the Speculation began: Discard does not
+// bring back its contents. Restore brings back other things that the goroutine has changed, if they
+// were saved.
 //
-// Until the Guess is kept, their failures spoil what is computed from them as all do, but are not
-// among those that WaitAll returns. If it is discarded they never are.
+// Failures in a Guess spoil dependents as usual. WaitAll returns them only once the Guess is kept,
+// and never if it is discarded.
 type Guess struct {
-	outer *Guess       // what it is a part of: it is wanted only if that is
+	outer *Guess       // the Guess around it, or nil: it is wanted only if outer is
 	state atomic.Int32 // changes once, with mu held
 
 	began []uint64      // see Engine.beginnings
-	saved map[any]Saved // what it has changed; of the goroutine that guesses alone
+	saved map[any]Saved // see Save; only the goroutine that guesses uses it
 
 	mu       sync.Mutex // guards the rest
 	failures map[*stream]*roots
@@ -53,26 +52,26 @@ const (
 	discarded
 )
 
-// ErrDiscarded is what spoils the results of operations that Discard has cancelled.
+// ErrDiscarded is the Err of the *OpError in results of operations that Discard has cancelled.
 var ErrDiscarded = errors.New("computed past the end of the loop, and so never computed")
 
-// guesses are what goroutines guess now.
+// guesses holds what each goroutine guesses now.
 type guesses struct {
-	n  atomic.Int32 // how many goroutines
-	mu sync.RWMutex // guards of
-	of map[uintptr]guessing
+	n  atomic.Int32         // how many goroutines guess
+	mu sync.RWMutex         // guards of
+	of map[uintptr]guessing // by goroutine, see self
 }
 
 // guessing is what one goroutine guesses now.
 type guessing struct {
-	g      *Guess                    // nil: nothing
-	by     weak.Pointer[Speculation] // of no Speculation if the goroutine is a deputy
-	record uintptr                   // of the goroutine, see hasEnded
-	pc     uintptr                   // of the call that has begun the speculation
-	outer  *guessing                 // what the goroutine guessed then; nil: nothing
+	g      *Guess                    // nil: it does not guess
+	by     weak.Pointer[Speculation] // zero if the goroutine is a deputy, which has no Speculation
+	record uintptr                   // the runtime's record of the goroutine, see hasEnded
+	pc     uintptr                   // of the call that began the speculation
+	outer  *guessing                 // what the goroutine guessed when it began; nil: nothing
 }
 
-// Speculate begins a speculation of the calling goroutine. It can be part of another one.
+// Speculate begins a speculation of the calling goroutine. It can be nested in another one.
 func (e *Engine) Speculate() *Speculation {
 	s := &Speculation{e: e, owner: self()}
 	s.last = guessing{by: weak.Make(s), record: goroutine(), pc: callerPC()}
@@ -82,7 +81,8 @@ func (e *Engine) Speculate() *Speculation {
 	return s
 }
 
-// Guess returns a new Guess: what the goroutine enqueues from now on belongs to it, until the next one or End.
+// Guess returns a new Guess. What the goroutine enqueues from now on belongs to it, until the next
+// Guess or End.
 func (s *Speculation) Guess() *Guess {
 	s.last.g = &Guess{outer: s.outer().g, began: s.e.beginnings()}
 	s.Resume()
@@ -96,11 +96,11 @@ func (s *Speculation) outer() guessing {
 	return *s.last.outer
 }
 
-// End ends the speculation: what the goroutine enqueues from now on is wanted if what it guessed
-// before is. Its guesses may be decided later.
+// End ends the speculation: what the goroutine enqueues from now on belongs to the speculation around
+// this one, if there is one. The guesses may be decided later.
 func (s *Speculation) End() { s.e.guesses.set(s.owner, s.outer()) }
 
-// Resume takes End back: what the goroutine enqueues from now on belongs to its last Guess again.
+// Resume undoes End: what the goroutine enqueues from now on belongs to its last Guess again.
 func (s *Speculation) Resume() { s.e.guesses.set(s.owner, s.last) }
 
 // guess returns the Guess of an operation that the calling goroutine enqueues, or nil.
@@ -135,7 +135,8 @@ func (gs *guesses) setLocked(owner uintptr, x guessing) {
 	gs.n.Store(int32(len(gs.of)))
 }
 
-// takeLeft ends the speculations that nobody will end any more, and returns an error for each.
+// takeLeft ends the speculations whose goroutine has ended or that were dropped, and returns an error
+// for each.
 func (gs *guesses) takeLeft() (left []error) {
 	if gs.n.Load() == 0 {
 		return nil
@@ -160,11 +161,11 @@ func (gs *guesses) takeLeft() (left []error) {
 	return left
 }
 
-// A LeftError says that a goroutine has begun what nobody can end any more, as the goroutine has
-// ended or nothing refers to it: it has run ahead of a test, or put off functions, and returned,
-// panicked or left without having said what becomes of that. WaitAll returns it, once.
+// A LeftError says that a speculation or a backlog was left behind: a goroutine has run ahead of a
+// test, or put off functions, and its function has returned or panicked without ending that. WaitAll
+// returns it once.
 type LeftError struct {
-	What string
+	What string // what the loop did, after "a loop at FILE:LINE"
 	File string // of the first caller outside the library; "" if there is none
 	Line int
 }
@@ -183,15 +184,15 @@ func leftAt(pc uintptr, what string) error {
 	return err
 }
 
-// takeLeft returns an error for each speculation, and for each backlog, that was left behind since
-// the last call. It costs two loads if there is none.
+// takeLeft returns a *LeftError for each speculation and each backlog that was left behind since the
+// last call. It costs two loads if there are none.
 func (e *Engine) takeLeft() []error {
 	left := append(e.guesses.takeLeft(), e.relief.takeLeft()...)
 	slices.SortFunc(left, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return left
 }
 
-// Keep says that the operations of g are wanted, as far as those are that g is a part of.
+// Keep says that the operations of g are wanted, if those of the guesses around it are.
 func (g *Guess) Keep() {
 	failures, letGoes := g.decide(kept)
 	for st, r := range failures {
@@ -205,12 +206,12 @@ func (g *Guess) Keep() {
 	g.handOver()
 }
 
-// Discard says that the operations of g, those that are still to be enqueued too, are not wanted.
-// Those that have not begun never do, and what they were to write is spoiled by what has spoiled
-// what they read, or else by ErrDiscarded. It does not wait.
+// Discard says that the operations of g are not wanted, including those enqueued later. Operations
+// that have not begun never do. Their results are spoiled: by the error of a spoiled input if there
+// is one, or else by ErrDiscarded. Discard does not wait.
 func (g *Guess) Discard() { g.decide(discarded) }
 
-// decide returns the failures so far, and what was let go.
+// decide sets the state. It returns the failures so far, and the storages that were let go.
 func (g *Guess) decide(state int32) (failures map[*stream]*roots, letGoes []*Storage) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -220,7 +221,7 @@ func (g *Guess) decide(state int32) (failures map[*stream]*roots, letGoes []*Sto
 	return failures, letGoes
 }
 
-// isDiscarded reports whether g, or something that it is a part of, was discarded. A nil g was not.
+// isDiscarded reports whether g, or a Guess around it, was discarded. A nil g was not.
 func (g *Guess) isDiscarded() bool {
 	for ; g != nil; g = g.outer {
 		if g.state.Load() == discarded {
@@ -230,8 +231,9 @@ func (g *Guess) isDiscarded() bool {
 	return false
 }
 
-// failed notes failures of operations of g on st that belong to s, and that there were more: for WaitAll if g is kept
-// or nil, else for later.
+// failed notes failures of operations of g on st that belong to s, and counts more that are not in
+// the list. If g and the guesses around it are kept, or g is nil, WaitAll returns them; otherwise
+// they are kept in the first Guess that is undecided, or dropped at one that is discarded.
 func (g *Guess) failed(st *stream, s *device.Scope, list []root, more int) {
 	for ; g != nil; g = g.outer {
 		if state := g.hold(st, s, list, more); state != kept {

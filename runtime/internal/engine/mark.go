@@ -13,14 +13,15 @@ import (
 type Mark struct {
 	e       *Engine
 	streams []*stream
-	ends    []uint64 // of each, how many operations were enqueued
+	ends    []uint64 // for each stream, how many operations were enqueued
 
 	mu   sync.Mutex    // guards the rest
-	left int           // streams that have not finished theirs
-	at   time.Duration // when the last of the others had
+	left int           // streams that have not finished their operations
+	at   time.Duration // when the last of the other streams had
 }
 
-// Mark marks this place of the program for the given devices, or for all there are. It does not wait.
+// Mark marks this place of the program for the given devices, or for all if none are given. It does
+// not wait.
 func (e *Engine) Mark(devices ...device.Device) *Mark {
 	m := &Mark{e: e, at: e.now()}
 	if m.streams = e.streamsOf(devices); len(devices) == 0 {
@@ -36,11 +37,12 @@ func (e *Engine) Mark(devices ...device.Device) *Mark {
 	return m
 }
 
-// Reached returns the time, by Engine.Now, at which the last of the operations had finished, with
-// or without success, as far as the engine has noticed; that of the mark itself if there were none
-// left. It reports false if there still are. It does not wait.
+// Reached reports whether all of the operations have finished, with or without success, as far as
+// the engine has noticed. It returns when the last one had, by Engine.Now; if all had finished
+// before the mark was made, it returns when the mark was made. It does not wait.
 //
-// By the clock of a model it does wait, which takes no time there, and reports false if they have not finished by now.
+// By the clock of a model, Reached reports whether they have finished by now. It then really waits,
+// which takes no time by that clock.
 func (m *Mark) Reached() (at time.Duration, ok bool) {
 	if clock := m.e.virtual.Load(); clock != nil {
 		_, err := m.e.finishReally(context.Background(), m.streams, m.ends)
@@ -57,8 +59,8 @@ func (m *Mark) Reached() (at time.Duration, ok bool) {
 	return m.at, m.left == 0
 }
 
-// Wait waits until Reached, helping to execute. It returns the error of ctx if that ends first; those of
-// operations are left to WaitAll. name says how the program waits.
+// Wait waits until the mark is Reached, and helps to execute. It returns the error of ctx if that
+// ends first; errors of operations are left to WaitAll. For name, see Storage.Wait.
 func (m *Mark) Wait(ctx context.Context, name string) error {
 	if clock := m.e.virtual.Load(); clock != nil {
 		ops, err := m.e.finishReally(ctx, m.streams, m.ends)
@@ -70,7 +72,7 @@ func (m *Mark) Wait(ctx context.Context, name string) error {
 	return m.e.finish(ctx, m.streams, m.ends, name, callerPC())
 }
 
-// time is when the last of the streams so far had finished its operations.
+// time returns when the last of the streams that have finished their operations so far had.
 func (m *Mark) time() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -85,27 +87,28 @@ func (m *Mark) arrive(at time.Duration) {
 	m.at = max(m.at, at)
 }
 
-// skip notes that one more stream had really finished its operations when the mark was made, and not before
-// at, unless that is 0.
+// skip notes that one more stream had really finished its operations when the mark was made. If at is
+// not 0, it is the earliest time at which the mark may be reached.
 func (m *Mark) skip(at time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.left--
-	if at != 0 { // which is later than all times of a bubble
+	if at != 0 { // the times of a bubble are negative, so 0 would be later
 		m.at = max(m.at, at)
 	}
 }
 
 // marks are the marks that a stream has not reached. The lock of the executor guards them.
 type marks struct {
-	next uint64 // the least of places; 0: there are none
+	next uint64 // the least of ends; 0: there are none
 	list []*Mark
-	ends []uint64      // of each, after how many operations it is reached
-	last time.Duration // when one was reached last; 0: none was
+	ends []uint64      // for each mark, after how many operations it is reached
+	last time.Duration // when a mark was last reached; 0: none was
 }
 
-// add adds a mark that is reached after end operations of st, of which done have finished: maybe only since m
-// took the time, and then with an earlier mark, which must not be the later one.
+// add adds a mark that is reached after end operations of st. done of them have finished. If these
+// are all, some may have finished only after m took its time, and an earlier mark may have been
+// reached with them; skip then gives m a time that is not before that mark's.
 func (s *marks) add(m *Mark, end, done uint64, st *stream) {
 	if end <= done {
 		if m.e.virtual.Load() != nil {
@@ -119,7 +122,7 @@ func (s *marks) add(m *Mark, end, done uint64, st *stream) {
 	s.next = slices.Min(s.ends)
 }
 
-// reach is called when done operations of st have finished.
+// reach is called when the first done operations of st have finished.
 func (s *marks) reach(done uint64, st *stream) {
 	if s.next == 0 || done < s.next {
 		return

@@ -6,7 +6,7 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// runNow executes op at once, as the mode Naive wants it.
+// runNow executes op at once, for mode Naive.
 func (st *stream) runNow(op *Op, writes uint8, pc uintptr) {
 	e := st.e
 	e.naive.lock()
@@ -14,7 +14,7 @@ func (st *stream) runNow(op *Op, writes uint8, pc uintptr) {
 	if e.closed.Load() {
 		panic(usedAfterClose)
 	}
-	seq := st.instant // not tail: the ring is its executor's, which would run what it finds there
+	seq := st.instant // not tail: the executor would run what it finds in the ring
 	st.instant++
 	r := new(record)
 	r.fill(op, writes, pc)

@@ -6,42 +6,42 @@ import (
 	"time"
 )
 
-// A parker is where one goroutine, its owner, waits until another one wakes it. There are two ways to be
-// asleep, and who wakes need not know which one it is:
+// A parker lets one goroutine, its owner, wait until another one wakes it. The owner sleeps in one of
+// two ways, and the goroutine that wakes it need not know in which:
 //
-// On a channel, as goroutines do: the owner's thread and processor are free for others. The
-// scheduler gives what becomes runnable to the processor of who woke it, and keeps it from other
-// processors while that may still take it itself: for 3 µs, it says, which with Linux's timer slack
-// are 60 to 70. So who wakes pushes it on into the queue that others may take from at once (see
-// kick). On a virtual machine where all was idle the owner then runs after 20 to 30 µs, and after
-// 100 otherwise; where another processor is awake and comes before the push, it is 70 all the same.
+// On a channel, as goroutines usually do: the owner's thread and processor are free for others. But
+// a wake is slow. The scheduler reserves a goroutine that becomes runnable for the processor that
+// woke it, for 3 µs by its source, but for 60 to 70 µs with Linux's timer slack. So wake pushes the
+// owner on into the queue from which others may take at once (see kick). On an idle virtual machine
+// the owner then runs after 20 to 30 µs, instead of 100. If another processor is awake and looks
+// before the push, it is still 70 µs.
 //
-// In the kernel, where there is a way (see futexes): what the kernel needs to wake a thread, there
-// 3 to 10 µs, or 25 if the processor was halted. But the thread keeps its processor until the
-// runtime's monitor takes it away, after 20 µs to 20 ms, as in any system call, even if others wait
-// for one. So only workers sleep like that, no more of them than threads says, for shortSleep and
-// then on the channel, and not where channels are asked for: testing/synctest knows who is blocked
-// on a channel, and nothing of the kernel.
+// In the kernel, where there is a way (see futexes): the kernel wakes a thread in 3 to 10 µs, or 25
+// if the processor was halted, on the same machine. But as in any system call the thread keeps its
+// processor, even if others wait for one, until the runtime's monitor takes it away after 20 µs to
+// 20 ms. So only workers sleep like that, and only as many as threads allows, and only for
+// shortSleep; then they go on to the channel. With Options.Channels nobody does: testing/synctest
+// knows who is blocked on a channel, but not who is blocked in the kernel.
 //
-// The owner announces that it is about to wait, then looks once more whether it has to, and then waits; so nothing is
-// missed:
+// The owner announces that it is about to wait, then checks once more whether it has to, and then
+// waits; so no wake is missed:
 //
 //	awake --announce--> looking --has a processor--> spinning --sleep--> inKernel or onChannel
 //	  ^                    |                            |                   |
 //	  +--wait, withdraw--woken <---------wake-----------+-------------------+
 //
-// From inKernel it goes on to onChannel, too.
+// From inKernel it also goes on to onChannel.
 //
-// An owner that can be started (see rest) is asleep on a channel for restAfter at most. Then it
-// ends, and who wakes it starts another one:
+// An owner that can be started (see rest) sleeps on a channel for restAfter at most. Then it ends,
+// and wake starts another one:
 //
 //	onChannel --end--> dormant --wake--> woken --begin--> awake
 type parker struct {
 	state   atomic.Uint32
 	threads *threads      // nil: never asleep in the kernel
-	c       chan struct{} // has a token when the owner was woken from it; made when the owner first sleeps there
-	start   func()        // starts an owner; nil: there is one until it is told to end
-	timer   *time.Timer   // of an owner that can be started; made when one first sleeps on a channel
+	c       chan struct{} // gets a token to wake the owner; made when the owner first sleeps there
+	start   func()        // starts an owner; nil: the owner never ends by itself
+	timer   *time.Timer   // for restAfter; made when an owner that can be started first sleeps on a channel
 }
 
 const (
@@ -54,30 +54,32 @@ const (
 	dormant // nobody is the owner
 )
 
-// shortSleep is how long a worker sleeps in the kernel. A step of training with products of 10 to
-// 20 ms took 77 ms if there was no end to it, 63 to 65 with 0.5 to 2.5 ms (BenchmarkPerceptronStep
-// of package optim, on two cores).
+// shortSleep is how long a worker sleeps in the kernel at most. A step of training with products of
+// 10 to 20 ms took 77 ms without a bound, and 63 to 65 ms with a bound of 0.5 to 2.5 ms
+// (BenchmarkPerceptronStep of package optim, on two cores).
 const shortSleep = 2500 * time.Microsecond
 
-// restAfter is how long a goroutine without work exists. A program that is through with tensors has
-// none of ours soon, before those who look for goroutines that are left behind give up (goleak does
-// after half a second); one that goes on starts one in the time in which it would wake it.
+// restAfter is how long a goroutine without work stays. It is short enough that a program that is
+// done with tensors passes checks for leaked goroutines (goleak gives up after half a second). A
+// program that goes on loses nothing: to start a goroutine takes as long as to wake one.
 const restAfter = 50 * time.Millisecond
 
+// init readies p. t nil: the owner never sleeps in the kernel.
 func (p *parker) init(t *threads) {
 	p.threads = t
 }
 
-// rest makes p that of an owner who is started when somebody wakes it, and ends when it has been asleep for long.
+// rest makes p the parker of an owner that start starts when somebody wakes it, and that ends when it
+// has slept for restAfter.
 func (p *parker) rest(start func()) {
 	p.start = start
 	p.state.Store(dormant)
 }
 
-// begin is what an owner that was started does first.
+// begin is called first by an owner that was started.
 func (p *parker) begin() { p.state.Store(awake) }
 
-// tired returns what tells an owner that can be started that it has slept for long.
+// tired returns a channel that fires after restAfter; nil if the owner can't be started.
 func (p *parker) tired() <-chan time.Time {
 	switch {
 	case p.start == nil:
@@ -90,28 +92,28 @@ func (p *parker) tired() <-chan time.Time {
 	return p.timer.C
 }
 
-// announce is the first step of the owner on its way to sleep. From now on wake wakes it.
+// announce is the owner's first step to sleep. From now on wake wakes it.
 func (p *parker) announce() { p.state.Store(looking) }
 
-// withdraw takes back what was announced. It reports false if somebody has woken the owner in between.
+// withdraw undoes announce. It reports false if somebody has woken the owner in between.
 func (p *parker) withdraw() bool {
 	ok := p.state.CompareAndSwap(looking, awake)
 	p.state.Store(awake)
 	return ok
 }
 
-// wait returns when the owner, who has announced it, is woken, or done is closed, or the owner has
-// to end: then p may be another's. It reports whether it is woken. The owner looks so many times
-// before it sleeps; first it lets those run who wait for its processor, maybe because it has woken
-// them.
+// wait returns true when the owner is woken. It returns false when done is closed, or when the owner
+// must end because it has slept for restAfter; then p may have another owner by now. The owner has
+// called announce. Before it sleeps it looks the given number of times whether it was woken. First
+// of all it yields, since goroutines that it has woken may wait for its processor.
 func (p *parker) wait(looks int, done <-chan struct{}) (wasWoken bool) {
 	runtime.Gosched()
 	from := looking
 	if looks > 0 && p.state.CompareAndSwap(looking, spinning) {
 		from = spinning
 		for i := looks * pauses / 4; i > 0 && p.state.Load() == spinning; i-- {
-			// shorter than elsewhere: this is one word, and loops of half a microsecond wait for help
-			// (see pool.Run)
+			// shorter pauses than elsewhere: a look costs one load, and loops that take half a
+			// microsecond wait for help (see pool.Run)
 			pause(4)
 		}
 	}
@@ -153,7 +155,7 @@ func (p *parker) wait(looks int, done <-chan struct{}) (wasWoken bool) {
 	return true
 }
 
-// wake wakes the owner. It reports false if that has announced nothing, or was woken already.
+// wake wakes the owner. It reports false if the owner has not announced a wait, or was woken already.
 func (p *parker) wake() bool {
 	for {
 		s := p.state.Load()
@@ -167,32 +169,32 @@ func (p *parker) wake() bool {
 	}
 }
 
-// claim is the first half of wake, for an owner in state s, which is not awake or woken. It reports
-// false if it is not, or no longer.
+// claim is the first half of wake: it marks an owner in state s as woken. s is not awake or woken. It
+// reports false if the owner is not in state s.
 func (p *parker) claim(s uint32) bool { return p.state.Load() == s && p.state.CompareAndSwap(s, woken) }
 
-// rouse is the second half, for who has claimed an owner that was in state s.
+// rouse is the second half of wake, for a caller that has claimed an owner in state s.
 func (p *parker) rouse(s uint32) {
 	switch s {
 	case inKernel:
 		futexWake(&p.state)
 	case onChannel:
-		p.c <- struct{}{} // there is room: who is woken takes the token before it announces anything again
+		p.c <- struct{}{} // never blocks: the owner takes each token before it announces another wait
 		kick()
 	case dormant:
 		p.start()
 	}
 }
 
-// kick makes what the caller has just made runnable free for other processors. That is in the slot for what
-// the caller's processor runs next, from which others steal with reluctance; another goroutine that
-// becomes runnable takes its place.
+// kick lets other processors take the goroutine that the caller has just made runnable. The scheduler
+// holds that goroutine in the slot for what the caller's processor runs next, from which others are
+// slow to steal. Another goroutine that becomes runnable pushes it out of the slot.
 func kick() { go nothing() }
 
 func nothing() {}
 
-// threads counts the goroutines of the process that are asleep in the kernel. As each may keep a processor
-// from others for a while, they are at most half as many as there are processors.
+// threads counts the goroutines of the process that sleep in the kernel. Each may keep a processor
+// from others for a while, so there are at most half as many as processors.
 type threads struct{ n atomic.Int32 }
 
 var allThreads threads

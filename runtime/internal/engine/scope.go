@@ -7,10 +7,10 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// A scope (device.Scope) has no place of its own in the engine: a record says which one it belongs to. Whoever
-// is about to begin an operation asks whether its scope has ended, so that a cancellation costs nothing until then, and
-// who waits for a scope looks through the records. What a scope's end has kept from running counts as skipped; it is
-// no failure that WaitAll returns.
+// The engine keeps no list of scopes (device.Scope): each record says to which scope it belongs. The
+// executor asks whether the scope has ended just before it begins an operation, so cancelling costs
+// nothing by itself. A wait for a scope looks through the records. Operations that did not run
+// because their scope had ended count as skipped; WaitAll does not return them as failures.
 
 // drainScope is drain for the operations that belong to s.
 func (e *Engine) drainScope(ctx context.Context, s *device.Scope, name string, pc uintptr) error {

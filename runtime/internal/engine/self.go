@@ -6,23 +6,25 @@ import (
 	"strconv"
 )
 
-// Goroutines are told apart by their numbers, which are never used again. Go gives them away in
-// stack traces alone, which takes a microsecond. Where the runtime's record of the calling
-// goroutine can be had, the number is read from it: its place is found by trying out, when the
-// program begins, where several goroutines have theirs.
+// A goroutine is identified by its number, which is never used again. Go shows the number only in
+// stack traces, and one takes a microsecond. Where the address of the runtime's record of the calling
+// goroutine is known (amd64), the number is read from the record instead. When the program begins,
+// findID finds the number's place in the record by comparing the records of several goroutines.
 
-// idAt is where the number is in the record; 0: that is not known.
+// idAt is the offset of the number in the record; 0: it is not known.
 var idAt = findID()
 
-// The word before the number begins with the state of the goroutine, in 32 bits of which one is the collector's.
+// The word before the number begins with the goroutine's state, 32 bits. One of the bits belongs to
+// the collector.
 const (
 	stateMask    = 0xffff &^ 0x1000
 	stateRunning = 2
 	stateDead    = 6
 )
 
-// findID returns the only place in the records of several goroutines that holds the numbers of them all, if before it
-// there is what says that they run. Otherwise it returns 0.
+// findID starts several goroutines, and returns the one offset at which each record holds its
+// goroutine's number, with the state of a running goroutine in the word before. If there is no such
+// offset, or more than one, it returns 0.
 func findID() uintptr {
 	const samples, words = 8, 40
 	if goroutine() == 0 {
@@ -79,7 +81,7 @@ func idIn(trace []byte) (id uintptr) {
 	return id
 }
 
-// hasEnded reports whether the goroutine with the given number, whose record was there, has ended.
+// hasEnded reports whether the goroutine with the given number, which had the given record, has ended.
 func hasEnded(id, record uintptr) bool {
 	if idAt == 0 {
 		return hasNoTrace(id)
@@ -87,7 +89,7 @@ func hasEnded(id, record uintptr) bool {
 	return word(record+idAt) != id || word(record+idAt-8)&stateMask == stateDead
 }
 
-// hasNoTrace is hasEnded by a trace of all goroutines.
+// hasNoTrace is hasEnded by a stack trace of all goroutines.
 func hasNoTrace(id uintptr) bool {
 	text := make([]byte, 1<<16)
 	n := runtime.Stack(text, true)
