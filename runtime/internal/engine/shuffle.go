@@ -8,22 +8,22 @@ import (
 )
 
 // A shuffler is the scheduler of mode Shuffle. It makes one move at a time, chosen by a seeded
-// generator among those that keep what programs can rely on: it runs an operation that is ready on
-// a synchronous device, hands some operations to a device with a queue, or waits for some of those.
-// There are no workers and no timers. Moves are made where the program waits or asks (Wait,
-// WaitAll, Ready), where it is at a bound, and now and then where it enqueues, by the goroutine
-// that does so; so a program of one goroutine and a seed have one schedule.
+// generator among those that programs must cope with: it runs an operation that is ready on a
+// synchronous device, hands some operations to a device with a queue, or waits for some of those.
+// There are no workers and no timers. The program's own goroutine makes the moves: where it waits or
+// asks (Wait, WaitAll, Ready), where it is at a bound, and now and then where it enqueues. So for a
+// program of one goroutine the seed determines the schedule.
 //
-// Moves drawn one by one would seldom keep something back for long. So there is a mood, which lasts
-// for a while: which of the ready operations comes first, and which stream.
+// Moves drawn independently would seldom keep an operation back for long. So a mood, which lasts for
+// several moves, says which of the ready operations comes first, and which stream.
 type shuffler struct {
 	e *Engine
 
 	turn      turn // guards the rest, and is held while a move is made
 	rng       *rand.Rand
 	place     place
-	favourite int // index of the stream that comes first when it can; negative: none
-	left      int // moves in this mood
+	favourite int // index of the stream that comes first if it has a move; negative: none
+	left      int // moves left in this mood
 }
 
 // A place says which of several ready operations comes first.
@@ -36,8 +36,8 @@ const (
 	places
 )
 
-// Moves made where the program enqueues: at one call in enqueueRarity, fewer than enqueueMoves. A
-// mood lasts for at most moodMoves.
+// One call of Enqueue in enqueueRarity makes moves, fewer than enqueueMoves. A mood lasts for at most
+// moodMoves.
 const (
 	enqueueRarity = 16
 	enqueueMoves  = 32
@@ -49,10 +49,9 @@ type shuffled interface {
 	executor
 	// moves returns how many moves there are now.
 	moves() int
-	// move makes one of them: number k, where there is something to choose. The error is the
-	// context's, or the device's.
+	// move makes move number k of them. The error is the context's, the device's, or errShort.
 	move(ctx context.Context, k int, p patience, h *help) error
-	// has reports whether a goal has been reached.
+	// has reports whether g was reached.
 	has(g goal) bool
 }
 
@@ -62,7 +61,7 @@ func newShuffler(e *Engine, seed uint64) *shuffler {
 	return s
 }
 
-// shuffle returns the executor of st, whose device is synchronous or not.
+// shuffle returns the executor of st.
 func (s *shuffler) shuffle(st *stream, synchronous bool) executor {
 	if synchronous {
 		return &shuffledFlow{flow: newFlow(st, 0), s: s}
@@ -70,7 +69,7 @@ func (s *shuffler) shuffle(st *stream, synchronous bool) executor {
 	return &shuffledQueue{queue: newQueue(st), s: s}
 }
 
-// move makes a move, if there is one.
+// move makes a move on some stream. It reports whether there was one.
 func (s *shuffler) move(ctx context.Context, p patience, h *help) (bool, error) {
 	s.turn.lock()
 	defer s.turn.unlock()
@@ -110,7 +109,7 @@ func (s *shuffler) move(ctx context.Context, p patience, h *help) (bool, error) 
 	return true, chosen.move(ctx, k, p, h)
 }
 
-// enqueued is called when something has been enqueued.
+// enqueued is called after each operation that was enqueued.
 func (s *shuffler) enqueued() {
 	s.turn.lock()
 	n := 0
@@ -126,7 +125,7 @@ func (s *shuffler) enqueued() {
 	}
 }
 
-// await is that of an executor.
+// await is the await of x, the executor of a stream.
 func (s *shuffler) await(ctx context.Context, x shuffled, g goal) (h help, err error) {
 	p := forOthers
 	if ctx == untilShort {
@@ -159,7 +158,7 @@ func (s *shuffler) await(ctx context.Context, x shuffled, g goal) (h help, err e
 	return h, nil
 }
 
-// helpSome is that of an executor.
+// helpSome is the helpSome of every executor.
 func (s *shuffler) helpSome(p patience) (ops int64, some bool) {
 	var h help
 	moved, err := s.move(context.Background(), p, &h)
@@ -209,14 +208,15 @@ func (f *shuffledFlow) await(ctx context.Context, g goal) (help, error) { return
 func (f *shuffledFlow) helpSome(p patience) (int64, bool)               { return f.s.helpSome(p) }
 func (f *shuffledFlow) poll()                                           { f.s.helpSome(forAll) }
 
-// A shuffledQueue is a queue without goroutines. What its device has finished shows when the shuffler looks.
+// A shuffledQueue is a queue without goroutines. What its device has finished is noticed only when the
+// shuffler makes a move.
 type shuffledQueue struct {
 	*queue
 	s *shuffler
 }
 
-// The moves of a queue are to hand over the next operations, one more for each that waits, and to
-// wait for what was handed over, likewise.
+// moves counts the moves of a queue: to hand over the next operation, the next two, and so on, and to
+// wait for the first operation that was handed over, the first two, and so on.
 func (q *shuffledQueue) moves() int {
 	submit, finish := q.choices()
 	return submit + finish
@@ -255,12 +255,12 @@ func (q *shuffledQueue) move(ctx context.Context, k int, p patience, h *help) er
 		end++
 	}
 	ticket := q.st.seq(end - 1).ticket
-	last := end // behind the operation that has the ticket
+	last := end // one past the operation that has the ticket
 	for last > done && q.st.seq(last-1).skipped {
 		last--
 	}
 	q.mu.Unlock()
-	if last > done { // else it is that of an operation before
+	if last > done { // else the ticket is that of an operation before done
 		h.look()
 		err := await(ctx, q.st.backend, ticket)
 		h.rest()

@@ -7,10 +7,10 @@ import (
 	"sync/atomic"
 )
 
-// The line that a user knows an operation by is that of the first caller outside
-// the library. Finding it takes a walk up the stack, which costs a nanosecond or two
-// for each frame, and knowing which return addresses are ours, which a table remembers
-// after the first time. So an operation carries one program counter however deep in the library it was enqueued.
+// The user knows an operation by the line of the first caller outside the library. To find it, the
+// engine walks up the stack, which costs a nanosecond or two for each frame, and looks each return
+// address up in a table, which remembers those of the library. So an operation carries one program
+// counter, however deep in the library it was enqueued.
 
 // A site is a place in the user's program.
 type site struct {
@@ -18,10 +18,11 @@ type site struct {
 	line     int
 }
 
-// Caller returns the number by which [Line] knows the line of the user's program that has called the library, or 0.
+// Caller identifies the line of the user's program that has called the library, for [Line]. It
+// returns 0 if there is none.
 func Caller() uintptr { return callerPC() }
 
-// Line returns the line that Caller has found; "" if there is none.
+// Line returns the file and line that Caller identified; "" and 0 if there is none.
 func Line(caller uintptr) (file string, line int) {
 	if at := siteOf(caller); at != nil {
 		return at.file, at.line
@@ -29,8 +30,8 @@ func Line(caller uintptr) (file string, line int) {
 	return "", 0
 }
 
-// callerPC returns the return address in the first frame outside the library, or 0. A deputy's is
-// that of who it acts for.
+// callerPC returns the return address in the first frame outside the library, or 0. On a deputy it
+// returns that of the goroutine that the deputy acts for.
 func callerPC() uintptr {
 	var pcs [8]uintptr
 	for skip := 0; ; skip += len(pcs) {
@@ -46,7 +47,8 @@ func callerPC() uintptr {
 	}
 }
 
-// known is what we know about return addresses: an open-addressed table, which is replaced when it has to grow.
+// known says which return addresses are the user's: an open-addressed table, which is replaced when it
+// has to grow.
 var known atomic.Pointer[pcTable]
 
 var knownMu sync.Mutex // held while an entry is added
@@ -67,7 +69,7 @@ func (t *pcTable) find(pc uintptr) (at int, isThere bool) {
 	}
 }
 
-// put adds pc, which others may be looking for meanwhile.
+// put adds pc. Others may look it up meanwhile, so the site is stored before the address.
 func (t *pcTable) put(pc uintptr, s *site) {
 	i, _ := t.find(pc)
 	t.sites[i] = s
@@ -75,7 +77,7 @@ func (t *pcTable) put(pc uintptr, s *site) {
 	t.used++
 }
 
-// grown returns a table of the given size with what is in t, which may be nil.
+// grown returns a table of the given size with the entries of t, which may be nil.
 func (t *pcTable) grown(size int) *pcTable {
 	g := &pcTable{pcs: make([]atomic.Uintptr, size), sites: make([]*site, size)}
 	if t != nil {
@@ -122,9 +124,10 @@ func learn(pc uintptr) *site {
 	return s
 }
 
-// resolve finds the first function at pc, which may stand for several if some were inlined, that is the user's.
+// resolve returns the innermost of the user's functions at pc, or nil if there is none. A return
+// address may stand for several functions, if some were inlined.
 func resolve(pc uintptr) *site {
-	// Of the last address, CallersFrames tells the innermost function only; so something has to follow it.
+	// For the last address, CallersFrames returns only the innermost function; so a 0 follows pc.
 	frames := runtime.CallersFrames([]uintptr{pc, 0})
 	for {
 		f, more := frames.Next()
@@ -139,9 +142,10 @@ func resolve(pc uintptr) *site {
 
 const module = "github.com/asyncgen/asyncgen/"
 
-// isOurs reports whether a function is part of the library, or of the standard library's means to call
-// methods on our behalf: the user's line of fmt.Println(t) is that of Println. So is the wrapper by which the
-// compiler promotes a method of ours to a type that embeds one. Tests are users.
+// isOurs reports whether a function is part of the library, or calls into it on the user's behalf: a
+// function of the standard library's callers (for fmt.Println(t) the user's line is that of Println),
+// or the wrapper by which the compiler promotes a method of ours to a type that embeds ours. Tests
+// are users.
 func isOurs(fn, file string) bool {
 	if strings.HasSuffix(file, "_test.go") {
 		return false
@@ -164,7 +168,8 @@ func isOurs(fn, file string) bool {
 	return callers[top]
 }
 
-// afterBracket returns what of a function's name follows a type argument list, whose slashes are not the package's.
+// afterBracket returns the rest of a function's name from its type arguments on, whose slashes are not
+// part of the package path.
 func afterBracket(fn string) string {
 	if i := strings.IndexByte(fn, '['); i >= 0 {
 		return fn[i:]
@@ -172,7 +177,8 @@ func afterBracket(fn string) string {
 	return ""
 }
 
-// callers are the trees of the standard library that call methods and functions given to them.
+// callers are the top-level directories of the standard library whose functions call methods and
+// functions given to them.
 var callers = map[string]bool{
 	"runtime": true, "fmt": true, "log": true, "encoding": true, "reflect": true, "text": true, "html": true,
 	"sync": true, "slices": true, "sort": true, "maps": true, "iter": true, "internal": true, "errors": true,

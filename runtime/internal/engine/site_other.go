@@ -4,8 +4,8 @@ package engine
 
 import "runtime"
 
-// framePCs stores the return addresses of the callers of its caller into pcs, leaving out
-// the first skip, and returns how many there were room for.
+// framePCs stores the return addresses of its caller's callers into pcs, without the first skip, and
+// returns how many it has stored.
 func framePCs(pcs *[8]uintptr, skip int) int {
 	return runtime.Callers(skip+3, pcs[:])
 }
@@ -16,8 +16,8 @@ func pause(n int) {
 	}
 }
 
-// goroutine returns 0: where the runtime's record of the calling goroutine is, is not known.
+// goroutine returns 0: the address of the runtime's record is not known here.
 func goroutine() uintptr { return 0 }
 
-// word is not called.
+// word is never called.
 func word(uintptr) uintptr { return 0 }

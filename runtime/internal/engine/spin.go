@@ -8,15 +8,15 @@ import (
 	"github.com/asyncgen/asyncgen/internal/bubble"
 )
 
-// How a goroutine looks for work, or for room, before it parks: a number of times, each after a
-// number of PAUSE instructions; about 20 µs together.
+// Before a goroutine parks, it looks for work, or for room, maxLooks times, each after so many PAUSE
+// instructions; about 20 µs together.
 const (
 	pauses   = 20
 	maxLooks = 50
 )
 
-// looksOf is how often goroutines look before they park. With a single processor that would only
-// keep others from working.
+// looksOf returns how often goroutines look before they park. With a single processor it is 0:
+// looking would only keep others from working.
 func looksOf(processors int) int {
 	if processors == 1 {
 		return 0
@@ -24,30 +24,31 @@ func looksOf(processors int) int {
 	return maxLooks
 }
 
-// How often backoff is called in a row before it yields, and before it sleeps, and doze before it sleeps in a bubble.
+// How many calls in a row backoff and doze make before they do more than pause.
 const (
-	looksToYield = 100
-	looksToSleep = 200
-	looksToDoze  = 2000 // there, to sleep is to have time pass
+	looksToYield = 100  // before backoff yields
+	looksToSleep = 200  // before backoff sleeps
+	looksToDoze  = 2000 // before doze sleeps in a bubble, where a sleep moves the bubble's clock
 )
 
 const backoffSleep = 20 * time.Microsecond
 
-// backoff is called for the i-th time in a row when something that takes nanoseconds has not yet happened.
-// The caller may hold locks, so no bubble's time passes meanwhile.
+// backoff passes some time, while the caller waits for something that usually takes nanoseconds. i
+// counts the calls in a row. The caller may hold locks, so the sleep is outside of any bubble: a
+// bubble's time must not pass meanwhile.
 func backoff(i int) {
 	switch {
 	case i < looksToYield:
 		pause(4)
 	case i < looksToSleep:
 		runtime.Gosched()
-	default: // whoever is to do it has no processor: leave it ours
+	default: // the other goroutine has no processor: give it ours
 		bubble.Sleep(backoffSleep)
 	}
 }
 
-// doze is backoff for what somebody has to do who may be asleep himself. The caller holds no lock but turns.
-// If the engine has a bubble of its own, its time passes meanwhile.
+// doze is backoff while the caller waits for a goroutine that may itself be asleep. The caller may
+// hold turns, but no other lock. If the engine lives in a bubble, the bubble's time passes meanwhile.
 func (e *Engine) doze(i int) {
 	switch {
 	case i < looksToSleep || !e.onChannels():
@@ -59,7 +60,7 @@ func (e *Engine) doze(i int) {
 	}
 }
 
-// A spinLock guards sections of nanoseconds. It is unfair.
+// A spinLock guards critical sections that take nanoseconds. It is not fair.
 type spinLock struct{ held atomic.Bool }
 
 func (l *spinLock) lock() {
@@ -72,5 +73,5 @@ func (l *spinLock) unlock() { l.held.Store(false) }
 
 var epoch = time.Now()
 
-// now is the time since the program started.
+// now returns the time since the program started.
 func now() time.Duration { return time.Since(epoch) }

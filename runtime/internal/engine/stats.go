@@ -13,28 +13,28 @@ import (
 	"github.com/asyncgen/asyncgen/device/report"
 )
 
-// Stats are counts since the engine was made. The times are apart from each other: together
-// they are how long the program was blocked.
+// Stats are counts since the engine was made. The three times do not overlap: their sum is how long
+// the program was blocked.
 type Stats struct {
 	Enqueued uint64 // operations
-	Executed uint64 // that have run, with or without success
-	Skipped  uint64 // because an input was spoiled, or nobody wanted them any more
-	InPlace  uint64 // of those executed, how many have their result where an input was that nobody needed any more
+	Executed uint64 // operations that have run, with or without success
+	Skipped  uint64 // operations that did not run: an input was spoiled, or nobody wanted them any more
+	InPlace  uint64 // operations among Executed that wrote their result over an input, see device.Map
 
-	Waits     int64         // for values that were not ready
-	WaitTime  time.Duration // spent in them without anything to do
-	Stalls    int64         // at a bound
-	StallTime time.Duration // spent in them without anything to do
-	Helped    int64         // operations executed by those who waited or stalled
-	HelpTime  time.Duration // in which those worked: executed and ordered operations
+	Waits     int64         // waits for values that were not ready
+	WaitTime  time.Duration // idle time in waits
+	Stalls    int64         // waits for room at a bound
+	StallTime time.Duration // idle time in stalls
+	Helped    int64         // operations executed by goroutines in waits and stalls
+	HelpTime  time.Duration // how long these goroutines executed and scheduled operations
 
 	InFlightBytes int64 // written by operations that have not finished, now
-	PeakBytes     int64 // at most
+	PeakBytes     int64 // the largest InFlightBytes so far
 
 	Memory []DeviceMemory // of each device that was used
 }
 
-// counts are those of one stream.
+// counts say how many operations of one stream have ended, and how.
 type counts struct {
 	ran, skipped uint64
 	inPlace      uint64 // of those that ran
@@ -75,7 +75,7 @@ func (e *Engine) Stats() Stats {
 	return s
 }
 
-// countWait counts a wait that took so long and in which h happened.
+// countWait counts a wait that took so long, with help h.
 func (e *Engine) countWait(name string, pc uintptr, took time.Duration, h help) {
 	e.totals.waits.Add(1)
 	e.totals.waitTime.Add(int64(h.idle))
@@ -86,7 +86,7 @@ func (e *Engine) countWait(name string, pc uintptr, took time.Duration, h help) 
 	}
 }
 
-// peakBytes is the most memory that results have taken so far, on each device, together.
+// peakBytes returns the peaks of the devices' memory, added up.
 func (e *Engine) peakBytes() (n int64) {
 	for _, st := range e.allStreams() {
 		if st.backend == nil {
@@ -99,8 +99,9 @@ func (e *Engine) peakBytes() (n int64) {
 	return n
 }
 
-// idle returns for how much of a wait that has taken so long, and ends now, all devices that tell
-// had nothing to compute: the program has not enqueued anything meanwhile.
+// idle returns for how long of a wait all devices that can tell had nothing to compute. The wait took
+// so long and ends now. It counts how long each device has been idle until now: the program has not
+// enqueued anything during the wait.
 func (e *Engine) idle(took time.Duration) time.Duration {
 	known := false
 	for _, st := range e.allStreams() {
@@ -117,7 +118,7 @@ func (e *Engine) idle(took time.Duration) time.Duration {
 	return took
 }
 
-// countStall counts a stall that took so long and in which h happened.
+// countStall counts a stall that took so long, with help h.
 func (e *Engine) countStall(name string, pc uintptr, took time.Duration, h help) {
 	e.totals.stalls.Add(1)
 	e.totals.stallTime.Add(int64(h.idle))
@@ -166,7 +167,7 @@ func (r *reporter) close() {
 	}
 }
 
-// An Event is one operation as it was enqueued.
+// An Event describes one operation that was enqueued.
 type Event struct {
 	Op       string
 	Device   device.Device
@@ -178,7 +179,7 @@ type Event struct {
 	Line     int
 }
 
-// watcher tells events to whoever has asked for them.
+// watcher passes events to the functions given to Record.
 type watcher struct {
 	on    atomic.Bool
 	mu    sync.Mutex // guards funcs, and is held while they are called
@@ -197,7 +198,7 @@ func (e *Engine) Record(f func(Event)) (stop func()) {
 	return func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		// and what f holds with it
+		// DeleteFunc clears the slot, so f and what it holds can be collected
 		w.funcs = slices.DeleteFunc(w.funcs, func(have *func(Event)) bool { return have == p })
 		w.on.Store(len(w.funcs) > 0)
 	}
@@ -227,5 +228,5 @@ func (w *watcher) tell(op *Op, writes uint8, pc uintptr) {
 	}
 }
 
-// defaultLimit is a quarter of the memory that the process may have, at most 2 GiB.
+// defaultLimit returns a quarter of the memory that the process may have, at most 2 GiB.
 func defaultLimit() int64 { return min(device.HostMemoryLimit()/4, 2<<30) }

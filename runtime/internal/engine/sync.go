@@ -9,18 +9,18 @@ import (
 	"sync/atomic"
 )
 
-// A SyncPolicy says what becomes of a call that has to wait: for a value that is not ready, or, in
-// WaitAll and Synchronize, for operations that have not finished.
+// A SyncPolicy says what a call does that has to wait: for a value that is not ready, or, in WaitAll
+// and Synchronize, for operations that have not finished.
 type SyncPolicy uint8
 
 const (
 	Allow SyncPolicy = iota // it waits
-	Log                     // it waits, and the first time for its line of the program says so on standard error
-	Error                   // it does not wait and fails with a *SyncError
+	Log                     // it waits; the first wait of each line of the program is told on standard error
+	Error                   // it does not wait, and fails with a *SyncError
 )
 
-// A SyncError is the failure of a call that would have had to wait while that was forbidden. Nothing else has
-// failed: the value is as good as before.
+// A SyncError is the error of a call that would have to wait while waiting is forbidden. Nothing else
+// has failed: the value is as good as before.
 type SyncError struct {
 	Call string // "Item"
 	File string // of the first caller outside the library; "" if there is none
@@ -37,7 +37,7 @@ func (e *SyncError) text() string {
 	return fmt.Sprintf("%s:%d: %s waits", e.File, e.Line, e.Call)
 }
 
-// syncs is what an engine does about calls that wait.
+// syncs holds an engine's policy for calls that wait.
 type syncs struct {
 	policy atomic.Uint32
 
@@ -46,8 +46,8 @@ type syncs struct {
 	out  io.Writer // nil: standard error
 }
 
-// SetSyncPolicy sets what becomes of calls that have to wait from now on, on all goroutines of the
-// process, and returns what did so far. Setting Log forgets which lines have been told.
+// SetSyncPolicy sets the policy for calls that have to wait, on all goroutines of the process, and
+// returns the old policy. It also forgets which lines Log has told.
 func (e *Engine) SetSyncPolicy(p SyncPolicy) (old SyncPolicy) {
 	s := &e.syncs
 	s.mu.Lock()
@@ -56,16 +56,16 @@ func (e *Engine) SetSyncPolicy(p SyncPolicy) (old SyncPolicy) {
 	return SyncPolicy(s.policy.Swap(uint32(p)))
 }
 
-// AllowSync calls f, in which waiting is allowed: to f and what it calls, directly or not, on the
-// same goroutine. Goroutines that f starts are not included, others not affected. It is found on
-// the stack when a call has to wait and may not; otherwise it costs nothing.
+// AllowSync calls f. In f and in everything that f calls, directly or not, on the same goroutine,
+// waiting is allowed. Goroutines that f starts are not included. allow finds AllowSync on the stack,
+// and looks only when waiting is not allowed otherwise, so AllowSync itself costs nothing.
 //
 //go:noinline
 func AllowSync(f func()) { f() }
 
-// ForbidSync calls f, in which waiting is forbidden, as by the policy Error: to f and what it
-// calls, directly or not, on the same goroutine, but for what is in an AllowSync within it.
-// Goroutines that f starts are not included, others not affected.
+// ForbidSync calls f. In f and in everything that f calls, directly or not, on the same goroutine,
+// waiting is forbidden, as by the policy Error, except in an AllowSync within. Goroutines that f
+// starts are not included.
 //
 //go:noinline
 func ForbidSync(f func()) {
@@ -74,10 +74,11 @@ func ForbidSync(f func()) {
 	f()
 }
 
-// forbidding is how many calls of ForbidSync there are on all goroutines.
+// forbidding is how many calls of ForbidSync are running, on all goroutines.
 var forbidding atomic.Int32
 
-// allow decides about a call that has to wait.
+// allow returns nil if the call with the given name and address may wait, or else a *SyncError. For
+// policy Log it tells the wait.
 func (e *Engine) allow(name string, pc uintptr) error {
 	p := SyncPolicy(e.syncs.policy.Load())
 	if p == Allow && forbidding.Load() == 0 {
@@ -105,8 +106,8 @@ func (e *Engine) allow(name string, pc uintptr) error {
 	return nil
 }
 
-// tell prints what err says, once for each line. It does not go through a logger: one that is just printing a tensor
-// may be what waits, and hold its lock.
+// tell prints err, once for each line. It uses no logger: the call that waits may be a logger that
+// prints a tensor, and it holds its lock.
 func (s *syncs) tell(line site, err *SyncError) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,8 +122,8 @@ func (s *syncs) tell(line site, err *SyncError) {
 	fmt.Fprintf(out, "asyncgen: %s\n", err.text())
 }
 
-// innermostSync returns the name of AllowSync or ForbidSync, whichever of the two this goroutine
-// was called by last and is still in; "" if it is in neither.
+// innermostSync returns the name of the innermost call of AllowSync or ForbidSync on the stack of this
+// goroutine, or "" if there is none.
 func innermostSync() string {
 	pcs := make([]uintptr, 64)
 	n := runtime.Callers(0, pcs)

@@ -9,32 +9,31 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// An operation on a few numbers costs less than the record of it. So the call computes it, where
-// nobody can tell but by the clock:
+// An operation on a few numbers costs less than its record would. So the call that would enqueue it
+// computes it instead, if nobody can tell the difference except by the clock:
 //
-//   - The device is made of the program's own threads and says that this is worth it
-//     (device.TinyOf), and the operation says that it takes a moment. So the call waits for
-//     nothing, and returns as soon as one that enqueues.
-//   - All that it reads is there and good: the writers enqueued before have finished, and none has
-//     failed. A writer that is enqueued later begins later; one that another goroutine enqueues at
-//     the same time is a mistake (see Enqueue). If something is still to be computed, the operation
-//     takes the way of all others, so that a thousand calls behind one that is blocked return.
-//   - Its result is new and lies in the Storage itself: nobody reads what was there before, and no
-//     memory has to be had, counted or given back, so that no bound is touched.
-//   - It would begin: its scope has not ended, and the engine is not closed.
-//   - Nobody speculates. What is enqueued past a test may be taken back, and is told from what was
-//     there before by its place in the stream, which a result that a call has computed does not
-//     have.
-//   - Nobody looks at where operations are and when: no Record, no report of waits, no policy that
-//     forbids them, no clock of a model. The modes that have an order of their own keep it, and
-//     devices that are to fail now and then (package fault) do so as if it were not for this.
+//   - The device runs on the program's own threads and allows it (device.TinyOf), and the operation's
+//     Cost is small. So the call waits for nothing, and returns as soon as one that enqueues.
+//   - All inputs are there and good: their writers enqueued before have finished, and none has failed.
+//     (A writer that is enqueued later begins later; one that another goroutine enqueues at the same
+//     time is a mistake, see Enqueue.) If an input is not there, the operation is enqueued like any
+//     other, so that calls never pile up behind a blocked one.
+//   - The result is new and lies in the Storage itself. So nobody reads older contents, and no memory
+//     is allocated, counted or given back, so no bound is affected.
+//   - The operation would be allowed to begin: its scope has not ended, and the engine is not closed.
+//   - Nobody speculates. A Guess tells its own storages from older ones by their writers' places in
+//     the stream, and a result that a call has computed has no such place.
+//   - Nobody observes the order or the time of operations: there is no Record, no report of waits, no
+//     sync policy, no clock of a model, and the mode is Async. Devices that fail on purpose (package
+//     fault) don't allow it.
 //
-// It leaves nothing behind but the result and a count. An operation that fails is enqueued, and
-// fails again, as that is a matter of its operands and of the device: so the error, its line, its
-// place among the others and what it spoils are those of any operation. The line is not looked up
-// before.
+// The call leaves only the result and a count. If the operation fails, it is enqueued and fails again
+// there, since failure depends only on its operands and the device. So the error, its line, its order
+// among other errors and what it spoils are those of any operation, and the line is looked up only
+// then.
 
-// tinyCost is the cost in nanoseconds up to which a call computes an operation: about that of the record.
+// tinyCost is the cost in nanoseconds up to which a call computes an operation: about the cost of a
+// record.
 const tinyCost = 64
 
 // A TinyPolicy says which operations with tiny results are computed by the calls that enqueue them.
@@ -42,13 +41,13 @@ const tinyCost = 64
 type TinyPolicy uint8
 
 const (
-	TinyCheap TinyPolicy = iota // those that say that they are cheap
-	// all that can be, whatever they cost, on all devices made of the program's threads; for tests
+	TinyCheap TinyPolicy = iota // those with a Cost up to tinyCost
+	// all that can be, whatever their Cost, on every device that runs on the program's threads; for tests
 	TinyAll
 	TinyNone // none
 )
 
-// setTiny decides which operations of st, which is about to be made, are computed by calls.
+// setTiny decides which operations of st, a new stream, are computed by calls.
 func (st *stream) setTiny() {
 	e := st.e
 	st.costOfTiny = -1
@@ -77,8 +76,8 @@ func (st *stream) setTiny() {
 	}
 }
 
-// computes computes op, which is about to be enqueued on st, if that may be done here and now, see
-// above. It reports whether it has.
+// computes computes op instead of enqueueing it on st, if the conditions above hold. It reports
+// whether it has computed op.
 func (st *stream) computes(op *Op) bool {
 	out := op.Operands[0]
 	if op.Cost > st.costOfTiny || !out.isNew() || op.Writes > 1 || op.Reads != nil || st.isWatched() {
@@ -94,7 +93,7 @@ func (st *stream) computes(op *Op) bool {
 	}
 	d := st.desk()
 	if !d.busy.CompareAndSwap(false, true) {
-		return false // somebody computes there, or has been interrupted
+		return false // another goroutine computes there, or was preempted while it did
 	}
 	done := d.run(st.runTiny, op)
 	if done {
@@ -106,7 +105,7 @@ func (st *stream) computes(op *Op) bool {
 	return done
 }
 
-// computed is how many operations calls have computed.
+// computed returns how many operations of st were computed by calls.
 func (st *stream) computed() (n uint64) {
 	for i := range st.desks {
 		d := &st.desks[i]
@@ -119,33 +118,37 @@ func (st *stream) computed() (n uint64) {
 	return n
 }
 
-// desk returns where the calling goroutine is to compute. Those that run at the same time seldom have the same.
+// desk returns the desk of the calling goroutine, chosen by the address of its stack. Goroutines that
+// run at the same time seldom share one.
 func (st *stream) desk() *desk {
 	var here byte
 	stack := uintptr(unsafe.Pointer(&here)) >> 13 * 0x9e3779b1 >> 16
 	return &st.desks[stack&uintptr(len(st.desks)-1)]
 }
 
-// isWatched reports whether somebody looks at where the operations of st are, or there are to be no more.
+// isWatched reports whether somebody speculates or observes the order or time of operations, or the
+// engine is closed.
 func (st *stream) isWatched() bool {
 	e := st.e
 	return e.guesses.n.Load() != 0 || e.watcher.on.Load() || e.closed.Load() || SyncPolicy(e.syncs.policy.Load()) != Allow || forbidding.Load() != 0 ||
 		e.virtual.Load() != nil
 }
 
-// byCall is the Handle of the own Buffer of a storage that a call has written.
+// byCall is Storage.own.Handle of a storage whose contents a call has computed.
 type byCall struct{}
 
-// isNew reports whether s has its memory in itself, and no operation has written it, or is going to.
+// isNew reports whether the memory of s is in s itself, and neither a call nor an enqueued operation
+// writes it.
 func (s *Storage) isNew() bool { return s.own.Ptr != nil && s.last.Load() == 0 && s.own.Handle == nil }
 
-// A desk is where a call computes. Tiny operands are copied to it, and the result from it, as numbers: so hardly any
-// pointer is written, which would cost more than all the rest while the collector runs.
+// A desk is a prepared command on which a call computes. Tiny operands are copied into the desk, and
+// the result out of it, as numbers. So the call writes hardly any pointers; while the collector runs
+// that would cost more than everything else.
 type desk struct {
 	busy     atomic.Bool // guards the rest
-	computed uint64      // operations
+	computed uint64      // operations so far
 	cmd      device.Command
-	own      [device.MaxOperands]device.Buffer // of numbers
+	own      [device.MaxOperands]device.Buffer // own[i] is the buffer of numbers[i]
 	numbers  [device.MaxOperands][2]uint64
 	_        [64]byte
 }
@@ -157,8 +160,8 @@ func (d *desk) init() {
 	}
 }
 
-// run executes op, whose operands are there. It reports false if that has failed. The result is the
-// first of d's numbers.
+// run executes op, whose inputs are ready, and leaves the result in d.numbers[0]. It reports false if
+// op has failed.
 func (d *desk) run(f func(*device.Command) error, op *Op) bool {
 	c := &d.cmd
 	if c.Kernel != op.Cmd.Kernel {

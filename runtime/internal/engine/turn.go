@@ -2,11 +2,11 @@ package engine
 
 import "sync"
 
-// A turn is a mutex that may be held while its owner waits for a device. Where everything is to be blocked on
-// channels, those who wait for their turn are, too: testing/synctest takes who waits for a sync.Mutex for busy.
+// A turn is a mutex that may be held while its owner waits for a device. With Options.Channels, lock
+// blocks on a channel: testing/synctest takes a goroutine that waits for a sync.Mutex for busy.
 type turn struct {
 	mu sync.Mutex
-	c  chan struct{} // has room for whose turn it is; nil: mu is used
+	c  chan struct{} // full while the turn is held; nil: mu is used
 }
 
 func (t *turn) init(channels bool) {

@@ -10,27 +10,29 @@ import (
 	"github.com/asyncgen/asyncgen/internal/bubble"
 )
 
-// Devices may tell times by a clock of a model, which moves when the program does something (device.VirtualClock). What
-// the program does, the engine alone knows: that it enqueues something, and when; that it waits, and for what. So
+// Devices may have the clock of a model, which moves only when the program does something
+// (device.VirtualClock). Only the engine knows when the program enqueues, and when and for what it
+// waits. So
 //
-//   - push stamps each record with the time, after it has added what enqueueing costs, and a queue
-//     passes that on, later by what the operation has waited for on other streams (issue);
-//   - what has finished leaves its time for those who use what it has written (times), and passes it on across links;
-//   - who waits moves the clock to the time of what it has waited for (reach), whether or not it really had to: what
-//     is really there may not be there yet by the clock.
+//   - push advances the clock by the cost of enqueueing, and stamps each record with the time; a queue
+//     passes the stamp to the device, delayed until the inputs from other streams are there (arrives);
+//   - an operation that has finished leaves its time for the users of what it wrote (times), also
+//     across links;
+//   - a wait moves the clock to the time of what it waits for (reach), even if that has really
+//     finished: by the clock it may not have finished yet.
 //
-// An operation on a CPU takes no time: it is finished when what it reads is. With one goroutine in
-// the program, all of these times depend on the program alone. Without such a device all of this
-// costs a load here and there.
+// An operation on a CPU takes no time: it finishes when its inputs have. With one goroutine in the
+// program, all these times depend on the program alone. Without such a device all of this costs a
+// load here and there.
 
-// aLook is what it costs a program to look at a value that is not ready, so that one that looks
-// until it is comes to an end.
+// aLook is the time that the clock moves when the program looks at a value that is not ready, so that
+// a loop that looks until the value is ready ends.
 const aLook = 100 * time.Nanosecond
 
 // A timing is when something had finished by the clock of a model.
 type timing struct{ at atomic.Int64 }
 
-// note notes that it was not before t.
+// note moves the time to t, if t is later.
 func (x *timing) note(t time.Duration) {
 	for {
 		at := x.at.Load()
@@ -42,7 +44,7 @@ func (x *timing) note(t time.Duration) {
 
 func (x *timing) get() time.Duration { return time.Duration(x.at.Load()) }
 
-// now is the time: that of a model, if there is a device that has one.
+// now returns the time by the clock of a model, if a device has one, or else by the system's clock.
 func (e *Engine) now() time.Duration {
 	if clock := e.virtual.Load(); clock != nil {
 		return clock.Now()
@@ -53,12 +55,13 @@ func (e *Engine) now() time.Duration {
 	return bubble.Now().Sub(epoch)
 }
 
-// Now is the time since some moment by the clock that e's devices have: that of a model, or else the system's.
+// Now returns the time since some fixed moment, by the clock of a model, if a device has one, or else by
+// the system's clock.
 func (e *Engine) Now() time.Duration { return e.now() }
 
-// reach moves the clock, if there is one, to t, for a program that has waited until then by a call
-// with the given name. It counts that as a wait, in which ops operations were executed. If waiting
-// is forbidden, and t has not come, it returns an error.
+// reach moves the clock to t, for a call with the given name that waits until then. If the clock has
+// not come to t yet, that counts as a wait, with ops operations executed; if waiting is forbidden,
+// reach returns a *SyncError instead.
 func (e *Engine) reach(clock *device.VirtualClock, t time.Duration, name string, pc uintptr, ops int64) error {
 	if clock.Now() >= t {
 		return nil
@@ -71,8 +74,9 @@ func (e *Engine) reach(clock *device.VirtualClock, t time.Duration, name string,
 	return nil
 }
 
-// stamp notes when the program enqueues r, at whose place in the ring something else has been: as
-// far as the program is concerned that has to be finished. tail is held.
+// stamp stamps r with the time at which the program enqueues it. By the clock, the operation that used
+// the same record before has to finish first; if it has not, that counts as a stall. The lock in tail
+// is held.
 func (st *stream) stamp(clock *device.VirtualClock, r *record) {
 	if took := clock.Reach(r.stamp.Finished()); took > 0 {
 		st.e.countStall(r.kernel.Name, r.pc, took, help{idle: took})
@@ -85,7 +89,8 @@ func (st *stream) stamp(clock *device.VirtualClock, r *record) {
 	r.stamp.Issued = clock.Spend(st.host)
 }
 
-// arrives is when all that r reads on other streams than st is there, and what st has held back for it.
+// arrives returns when r was enqueued, or when the last of its inputs on other streams than st was
+// ready, if that is later.
 func (r *record) arrives(st *stream) time.Duration {
 	at := r.stamp.Issued
 	for i, s := range r.operands {
@@ -96,7 +101,7 @@ func (r *record) arrives(st *stream) time.Duration {
 	return at
 }
 
-// arrivesOnHost is arrives on a synchronous device, where what is on the same stream is waited for as well.
+// arrivesOnHost is arrives for a synchronous device, where operands on the same stream count as well.
 func (r *record) arrivesOnHost() time.Duration {
 	if r.isRelease() {
 		return 0
@@ -116,7 +121,8 @@ func (r *record) arrivesOnHost() time.Duration {
 	return at
 }
 
-// pass passes the time of r on, which has finished and stands at seq, to what it has written on st.
+// pass notes the time at which r, the finished operation at seq, has finished: for the storages that
+// it wrote on st, and for its scope.
 func (st *stream) pass(r *record, seq uint64) {
 	if r.writes != 0 {
 		st.times.set(seq, r.stamp.Finished())
@@ -126,16 +132,16 @@ func (st *stream) pass(r *record, seq uint64) {
 	}
 }
 
-// at is when the newest finished writer of s had, by the clock of a model.
+// at returns when the newest finished writer of s had finished, by the clock of a model.
 func (s *Storage) at() time.Duration {
 	if fin := s.fin.Load(); fin > 0 {
 		return s.st.times.get(fin - 1)
 	}
-	return 0 // it was there before, or the program has waited for it, see runNow
+	return 0 // s came from the host, or the program has waited for it already, see runNow
 }
 
-// times are those of all operations of a stream. A Storage has no room for its own: results are to
-// fit into a size class of the allocator.
+// times are the finish times of all operations of a stream. They are not in Storage, which must not
+// grow: results fit a size class of the Go allocator.
 type times struct {
 	mu     sync.RWMutex
 	chunks []*[timesChunk]time.Duration // nil where nothing was set
@@ -156,7 +162,7 @@ func (x *times) set(seq uint64, t time.Duration) {
 	(*chunk)[seq%timesChunk] = t
 }
 
-// get returns what was set, or 0.
+// get returns the time that was set, or 0.
 func (x *times) get(seq uint64) time.Duration {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -179,7 +185,7 @@ func (s *Storage) waitVirtually(ctx context.Context, clock *device.VirtualClock,
 	return s.Err()
 }
 
-// finish really waits for s, which takes no time of the model.
+// finish really waits for s, which takes no time by the clock of the model.
 func (s *Storage) finish(ctx context.Context) (h help, err error) {
 	if want := s.last.Load(); s.fin.Load() < want {
 		h, err = s.st.await(ctx, goal{seq: want - 1})
@@ -234,7 +240,8 @@ func (e *Engine) finishVirtually(ctx context.Context, clock *device.VirtualClock
 	return e.reach(clock, at, name, pc, ops)
 }
 
-// finishReally is finish that takes no time of the model. It returns how many operations it has executed.
+// finishReally is finish without moving the clock of the model. It returns how many operations it has
+// executed.
 func (e *Engine) finishReally(ctx context.Context, streams []*stream, ends []uint64) (ops int64, err error) {
 	for i, st := range streams {
 		if ends[i] == 0 {

@@ -8,22 +8,23 @@ import (
 	"github.com/asyncgen/asyncgen/internal/bubble"
 )
 
-// A context ends a wait whatever the wait has led to: an operation that the waiter executes, a call
-// of a driver, a bound, a lock that somebody holds meanwhile. None of these can be interrupted. So
-// who waits with a context that can end has a deputy, a goroutine that does all this for it, and
-// itself waits for two things alone: the deputy and the context. That costs less than a
-// microsecond, as the deputy gets the processor that the waiter leaves; and it needs no worker to
-// be awake.
+// A context must end a wait at once, whatever the waiter is doing: it may be executing an operation,
+// calling a driver, waiting at a bound or for a lock. None of these can be interrupted. So a
+// goroutine that waits with a context that can end has a deputy: another goroutine that does all
+// this, while the first one waits only for the deputy and the context. That costs less than a
+// microsecond, since the deputy gets the processor that the waiter leaves, and it works even if no
+// worker is awake.
 //
-// What a deputy enqueues is enqueued by the line of the program, and belongs to the Guess, of the
-// goroutine that it acts for.
+// Operations that a deputy enqueues carry the program line and the Guess of the goroutine that it
+// acts for.
 var deputies struct {
 	n  atomic.Int32        // how many there are
 	mu sync.RWMutex        // guards pc
-	pc map[uintptr]uintptr // by the goroutine of the deputy: the call in the program that it acts for
+	pc map[uintptr]uintptr // by the deputy's goroutine: the call in the program that it acts for
 }
 
-// deputyPC returns what callerPC was for the goroutine that the calling one is the deputy of; 0 if it is none.
+// deputyPC returns callerPC of the goroutine that the calling one is the deputy of; 0 if it is no
+// deputy.
 func deputyPC() uintptr {
 	if deputies.n.Load() == 0 {
 		return 0
@@ -33,8 +34,8 @@ func deputyPC() uintptr {
 	return deputies.pc[self()]
 }
 
-// leaving is how an engine knows that it has no deputies any more: they may go on for a while when
-// the context has ended the wait.
+// leaving counts the deputies of an engine, so that Close can wait for them: a deputy may go on for a
+// while after the context has ended the wait.
 type leaving struct {
 	mu   sync.Mutex    // guards the rest
 	n    int           // deputies that have not ended
@@ -56,8 +57,8 @@ func (l *leaving) end() {
 	}
 }
 
-// await waits until there is none. In a bubble the bubble's time passes meanwhile, as deputies may
-// sleep, if it is the engine's own bubble.
+// await waits until there are no deputies. If the engine lives in a bubble, the bubble's time passes
+// meanwhile, since deputies may sleep.
 func (l *leaving) await() {
 	l.mu.Lock()
 	if l.n > 0 && l.none == nil {
@@ -70,6 +71,7 @@ func (l *leaving) await() {
 	}
 }
 
+// setDeputy notes that the goroutine deputy acts for the call at pc; 0: it is no deputy any more.
 func setDeputy(deputy, pc uintptr) {
 	deputies.mu.Lock()
 	defer deputies.mu.Unlock()
@@ -84,7 +86,8 @@ func setDeputy(deputy, pc uintptr) {
 	deputies.n.Store(int32(len(deputies.pc)))
 }
 
-// actFor calls f as a deputy. It returns what f has panicked with, or nil.
+// actFor calls f as a deputy for the call at pc and the Guess g. It returns the value that f panicked
+// with, or nil.
 func (e *Engine) actFor(pc uintptr, g *Guess, f func()) (panicked any) {
 	me := self()
 	setDeputy(me, pc)
@@ -102,9 +105,9 @@ func (e *Engine) actFor(pc uintptr, g *Guess, f func()) (panicked any) {
 	return nil
 }
 
-// Within calls f, for the calling goroutine. It returns nil when f has returned, or the error of
-// ctx if that ends first; f, which should end soon then, goes on by itself, and Close waits for it.
-// If f panics before, so does Within.
+// Within calls f on behalf of the calling goroutine, and returns nil when f has returned. If ctx ends
+// first, Within returns its error at once; f goes on by itself and should end soon, and Close waits
+// for it. If f panics before that, so does Within.
 func (e *Engine) Within(ctx context.Context, f func()) error {
 	if ctx.Done() == nil {
 		f()
@@ -132,7 +135,8 @@ func (e *Engine) Within(ctx context.Context, f func()) error {
 	}
 }
 
-// await waits for a goal on st, helping, or for the end of ctx.
+// await waits for a goal on st, helping to execute, or for the end of ctx. It also observes the
+// caller's bubble and backlogs; exec.await does not.
 func (st *stream) await(ctx context.Context, g goal) (help, error) {
 	if ctx.Done() == nil {
 		ctx = st.e.relief.until(ctx)
@@ -143,13 +147,13 @@ func (st *stream) await(ctx context.Context, g goal) (help, error) {
 	return st.awaitElsewhere(ctx, g)
 }
 
-// awaitElsewhere is await where the caller does nothing itself.
+// awaitElsewhere is await where a deputy or a goroutine outside the bubble does the work.
 func (st *stream) awaitElsewhere(ctx context.Context, g goal) (help, error) {
 	if ctx != untilShort {
 		defer st.e.relief.stick()()
 	}
 	inner := ctx
-	if ctx.Done() != nil && !st.e.onChannels() && bubble.In() { // nobody outside may wait for ctx
+	if ctx.Done() != nil && !st.e.onChannels() && bubble.In() { // goroutines outside the bubble can't wait for ctx
 		var cancel func()
 		inner, cancel = context.WithCancel(context.Background())
 		defer bubble.Outside(cancel)
@@ -161,7 +165,7 @@ func (st *stream) awaitElsewhere(ctx context.Context, g goal) (help, error) {
 	if err := st.e.Within(ctx, func() {
 		st.e.outside(func() { o.h, o.err = st.exec.await(inner, g) })
 	}); err != nil {
-		return help{}, err // what is in o is still the deputy's
+		return help{}, err // the deputy may still write to o
 	}
 	return o.h, o.err
 }
