@@ -14,8 +14,13 @@ import (
 // over the list calls all of them, so one that waits makes the call wait: no
 // agreement is asked for, as of the functions that one variable may hold.
 
-// eachOf lists the functions that c, a call of an element of a list or map, or of a
-// method or field of one, is known to lead to.
+// eachOf lists the functions that c may lead to if it calls an element of a list or map, a field of an element, or a
+// method of one:
+//
+//	for _, h := range hooks {
+//		h(loss)         // each function that hooks holds
+//		h.OnBatch(loss) // OnBatch of each type that hooks holds
+//	}
 func eachOf(pkg *Package, c *Call) []FuncValue {
 	if c.API.Kind != tensorapi.Unknown || !c.Dynamic {
 		return nil
@@ -53,9 +58,9 @@ func eachOf(pkg *Package, c *Call) []FuncValue {
 	return funcs
 }
 
-// methodsIn lists what a method of an interface may be of the elements of a list:
-// those of the types that the list is seen to have or, if there may be others, also
-// those of the types of this package.
+// methodsIn lists the methods that a call of method may lead to, if it is called on an element of the list: those of
+// the types that the package is seen to put into the list. If there may be others, those of all types of the package
+// that implement the interface count.
 func methodsIn(pkg *Package, list ast.Expr, method *types.Func) []FuncValue {
 	var funcs []FuncValue
 	known := flow(pkg, list, func(e ast.Expr) bool {
@@ -81,8 +86,8 @@ func methodsIn(pkg *Package, list ast.Expr, method *types.Func) []FuncValue {
 	return funcs
 }
 
-// listOf returns the list or map that e is another element of in each iteration of a
-// loop over it, or nil.
+// listOf returns the list or map of which e is another element in each iteration of a loop, or nil: hooks for h in
+// "for _, h := range hooks", and for hooks[i] with a counting i.
 func listOf(pkg *Package, e ast.Expr) ast.Expr {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
@@ -113,9 +118,8 @@ func listOf(pkg *Package, e ast.Expr) ast.Expr {
 	return nil
 }
 
-// AppliesList reports whether l does no more than to go through the list of which c calls
-// the elements, and not all of these wait: lists of functions, like options, are
-// short.
+// AppliesList reports whether l does no more than to go through the list whose elements c calls, and some of these
+// don't wait. Lists of functions, such as options and hooks, are short: l is no loop to look at.
 func (pkg *Package) AppliesList(c *Call, l *Loop) bool {
 	s, ok := l.Stmt.(*ast.RangeStmt)
 	if !ok || c.Each == nil {
@@ -127,7 +131,7 @@ func (pkg *Package) AppliesList(c *Call, l *Loop) bool {
 	return mentionsRange(pkg, c.Expr.Fun, s)
 }
 
-// mentionsRange reports whether e mentions a variable of the loop s.
+// mentionsRange reports whether e mentions a variable of the range clause of s.
 func mentionsRange(pkg *Package, e ast.Expr, s *ast.RangeStmt) bool {
 	vars := make(map[types.Object]bool)
 	for _, v := range []ast.Expr{s.Key, s.Value} {
@@ -138,14 +142,14 @@ func mentionsRange(pkg *Package, e ast.Expr, s *ast.RangeStmt) bool {
 	return pkg.MentionsAny(e, vars)
 }
 
-// flow finds the expressions whose values e may stand for, or hold as elements, in
-// this package: it looks for what is assigned, appended and passed to what e names. It
-// shows each to leaf, which says whether that is one; if not, it looks on. It
-// reports whether it has seen all.
+// flow finds the expressions whose values e may stand for, or hold as elements, as far as this package shows. It
+// follows what is assigned, appended, passed and returned. It shows each expression to leaf, and looks further where
+// leaf returns false. It reports whether leaf has seen all there can be.
 func flow(pkg *Package, e ast.Expr, leaf func(ast.Expr) bool) bool {
 	return flowInto(pkg, e, leaf, make(map[*types.Var]bool))
 }
 
+// flowInto is flow; the variables in seen are being looked at already.
 func flowInto(pkg *Package, e ast.Expr, leaf func(ast.Expr) bool, seen map[*types.Var]bool) bool {
 	e = ast.Unparen(e)
 	if syntax.IsNil(pkg.Info, e) || leaf(e) {
@@ -196,6 +200,8 @@ func flowInto(pkg *Package, e ast.Expr, leaf func(ast.Expr) bool, seen map[*type
 	return false
 }
 
+// flowIntoVar is flow for what is in v. Of an exported field, and of a parameter of an exported function, others may
+// set what this package doesn't show.
 func flowIntoVar(pkg *Package, v *types.Var, leaf func(ast.Expr) bool, seen map[*types.Var]bool) bool {
 	if seen[v] {
 		return true
@@ -229,8 +235,8 @@ func flowIntoVar(pkg *Package, v *types.Var, leaf func(ast.Expr) bool, seen map[
 	return known && called && !ast.IsExported(p.Of.Name)
 }
 
-// together is the summary of a call that leads to each of several functions. What they
-// return is what such calls return of which nothing is known.
+// together is the summary of a call that leads to each of several functions: what any of them does. Their results stay
+// unknown.
 func together(funcs []FuncValue) *Summary {
 	var s Summary
 	for _, v := range funcs {
@@ -250,7 +256,7 @@ func together(funcs []FuncValue) *Summary {
 	return &s
 }
 
-// IsHostList reports whether all that a list holds is made of host data.
+// IsHostList reports whether all tensors in a list are made of host data: reading one of these is a copy, and no wait.
 func (pkg *Package) IsHostList(list ast.Expr) bool {
 	found := false
 	known := flow(pkg, list, func(e ast.Expr) bool {

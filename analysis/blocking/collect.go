@@ -54,7 +54,7 @@ var collected = []ast.Node{
 	(*ast.CompositeLit)(nil), (*ast.UnaryExpr)(nil),
 }
 
-// walk notes what is below cur, which belongs to f.
+// walk notes the functions, calls, assignments and returns below cur, which belongs to f; f is nil at package level.
 func walk(pkg *Package, cur inspector.Cursor, f *Func) {
 	cur.Inspect(collected, func(c inspector.Cursor) bool {
 		switch n := c.Node().(type) {
@@ -108,6 +108,7 @@ func walk(pkg *Package, cur inspector.Cursor, f *Func) {
 	})
 }
 
+// declare adds a declared function, and walks its body.
 func declare(pkg *Package, c inspector.Cursor, n *ast.FuncDecl) {
 	fn, ok := pkg.Info.Defs[n.Name].(*types.Func)
 	if !ok {
@@ -120,6 +121,12 @@ func declare(pkg *Package, c inspector.Cursor, n *ast.FuncDecl) {
 	walk(pkg, body, f)
 }
 
+// literal adds a function literal that is written in parent, and notes how it is used: called on the spot, by go or by
+// defer, or as an argument.
+//
+//	func() { f() }()        // ArgOf is the call, ArgNo -1: Once
+//	defer func() { f() }()  // Deferred
+//	each(xs, func() { f() }) // ArgNo 1
 func literal(pkg *Package, c inspector.Cursor, n *ast.FuncLit, parent *Func) {
 	sig, ok := pkg.Info.TypeOf(n).(*types.Signature)
 	if !ok {
@@ -161,6 +168,7 @@ func literal(pkg *Package, c inspector.Cursor, n *ast.FuncLit, parent *Func) {
 	walk(pkg, body, f)
 }
 
+// addParams notes the receiver and the parameters of f, but for those that a set of operands has no place for.
 func addParams(pkg *Package, f *Func) {
 	if r := f.Sig.Recv(); r != nil {
 		pkg.Params[r] = Param{f, tensorapi.Recv}
@@ -170,6 +178,7 @@ func addParams(pkg *Package, f *Func) {
 	}
 }
 
+// call adds a call in f. Conversions and built-ins are none.
 func call(pkg *Package, c inspector.Cursor, n *ast.CallExpr, f *Func) {
 	if f == nil {
 		return // package initialisation is no loop
@@ -186,8 +195,8 @@ func call(pkg *Package, c inspector.Cursor, n *ast.CallExpr, f *Func) {
 	pkg.Calls[n] = call
 }
 
-// resolve finds out what a call calls. It needs the variables that are bound
-// to literals.
+// resolve finds out what a call calls by its name: a function of a library, of another package or of this one, or a
+// method of an interface. It needs the variables that are bound to literals.
 func resolve(pkg *Package, c *Call) {
 	switch callee := typeutil.Callee(pkg.Info, c.Expr).(type) {
 	case *types.Func:
@@ -212,9 +221,8 @@ func resolve(pkg *Package, c *Call) {
 	}
 }
 
-// resolveValue finds out what is called through a value of function type, and
-// which functions are among the arguments. It needs the callees of other calls,
-// which may have returned these functions.
+// resolveValue finds out what is called through a value of function type, and which functions are among the arguments.
+// It needs the callees of other calls, which may have returned these functions.
 func resolveValue(pkg *Package, c *Call) {
 	if c.Callee == nil {
 		if _, lit := ast.Unparen(c.Expr.Fun).(*ast.FuncLit); !lit {
@@ -252,8 +260,10 @@ func resolveValue(pkg *Package, c *Call) {
 	}
 }
 
-// resolveBound finds out whether what is called is a local variable that is
-// nothing but a method of a library with its receiver: get := loss.Item.
+// resolveBound reports whether c calls a local variable that holds a library's method with its receiver, and notes it:
+//
+//	get := loss.Item
+//	get()
 func resolveBound(pkg *Package, c *Call) bool {
 	v := pkg.Local(c.Expr.Fun)
 	d := pkg.Defs[v]
@@ -275,8 +285,11 @@ func resolveBound(pkg *Package, c *Call) bool {
 	return true
 }
 
-// resolveConcrete finds out which method c, a call through an interface, calls if that is in
-// a local variable that is assigned once, a value of another type: var m Meter = &average{}.
+// resolveConcrete finds the method that c, a call through an interface, calls if the value is in a local variable that
+// is assigned once, from another type:
+//
+//	var m Meter = &average{}
+//	m.Update(loss) // (*average).Update
 func resolveConcrete(pkg *Package, c *Call) {
 	sel, ok := ast.Unparen(c.Expr.Fun).(*ast.SelectorExpr)
 	if !ok {
@@ -301,8 +314,8 @@ func resolveConcrete(pkg *Package, c *Call) {
 	}
 }
 
-// lessMethod returns the method by which c, a call of sort.Sort or its like, compares
-// the elements of its operand.
+// lessMethod returns the method Less by which c, a call of sort.Sort or heap.Init, compares the elements of its
+// operand.
 func lessMethod(pkg *Package, c *Call) (FuncArg, bool) {
 	if !syntax.IsSorter(c.Callee) || len(c.Expr.Args) != 1 {
 		return FuncArg{}, false
@@ -354,8 +367,8 @@ type FuncArg struct {
 	FuncValue
 }
 
-// FuncValue finds out which function e is: a literal, a function or method by
-// its name, a variable that is nothing else, the result of a call.
+// FuncValue finds out which function e is: a literal, a function or method by its name, a variable that holds nothing
+// else, or the result of a call. The depth bounds how many variables it looks through.
 func (pkg *Package) FuncValue(e ast.Expr, depth int) FuncValue {
 	if depth > 4 {
 		return FuncValue{} // perhaps a variable that is assigned itself
@@ -391,8 +404,8 @@ func (pkg *Package) FuncValue(e ast.Expr, depth int) FuncValue {
 	return FuncValue{}
 }
 
-// methodValue finds out which function e is if that takes its receiver as its first
-// argument, or is a function or method of a library: (*T).M, loss.Item, tensor.ItemOf[int].
+// methodValue finds out which function e is, if it takes its receiver as the first argument, or belongs to a library:
+// (*T).M, loss.Item, tensor.ItemOf[int64].
 func methodValue(pkg *Package, e ast.Expr) FuncValue {
 	e = ast.Unparen(e)
 	if x, ok := e.(*ast.IndexExpr); ok {
@@ -432,7 +445,7 @@ func methodValue(pkg *Package, e ast.Expr) FuncValue {
 	return v
 }
 
-// librarySummary is the summary of a function of a library that e names.
+// librarySummary makes a summary of a library's function, which e names.
 func librarySummary(pkg *Package, api tensorapi.Func, e ast.Expr) *Summary {
 	s := &Summary{Blocks: api.Waits(), Enqueues: api.Enqueues(), Mutates: api.Kind == tensorapi.Mutate}
 	switch api.Kind {
@@ -442,6 +455,7 @@ func librarySummary(pkg *Package, api tensorapi.Func, e ast.Expr) *Summary {
 	return s
 }
 
+// funcObject returns what is known of a function, or of a variable that holds one and nothing else.
 func funcObject(pkg *Package, obj types.Object, depth int) FuncValue {
 	switch obj := obj.(type) {
 	case *types.Func:
@@ -468,9 +482,8 @@ func funcObject(pkg *Package, obj types.Object, depth int) FuncValue {
 // interface is taken for what these types agree on.
 const maxImplementations = 3
 
-// implementations returns the methods of this package that a call of the
-// method of an interface of this package may lead to, or nil if there are
-// more than a few.
+// implementations lists the methods of this package that a call of an interface's method may lead to. It returns nil
+// if the interface is another package's, or if more than maxImplementations types have the method.
 func implementations(pkg *Package, method *types.Func) []*Func {
 	it, ok := syntax.RecvType(method).Underlying().(*types.Interface)
 	if !ok || method.Pkg() != pkg.Pass.Pkg {
@@ -483,8 +496,7 @@ func implementations(pkg *Package, method *types.Func) []*Func {
 	return list
 }
 
-// Implementing lists the methods of a name of the types of this package that implement an
-// interface.
+// Implementing lists the methods with the given name of the types of this package that implement an interface.
 func (pkg *Package) Implementing(it *types.Interface, name string) []*Func {
 	var list []*Func
 	for _, f := range pkg.Funcs {
@@ -498,9 +510,11 @@ func (pkg *Package) Implementing(it *types.Interface, name string) []*Func {
 	return list
 }
 
-// setTo returns the functions that a field of function type is set to in this
-// package, or nil if there are none, more than a few, or others, and whether some are
-// methods with their receivers.
+// setTo lists the functions that the package sets the field e to, and reports whether some are methods with their
+// receivers (bound). It returns nil if there are none, more than maxImplementations, or others:
+//
+//	t.step = slow // t.step() calls one of
+//	t.step = fast // the two
 func setTo(pkg *Package, e ast.Expr) (list []*Func, bound bool) {
 	sel, ok := ast.Unparen(e).(*ast.SelectorExpr)
 	if !ok {
@@ -527,6 +541,7 @@ func setTo(pkg *Package, e ast.Expr) (list []*Func, bound bool) {
 	return list, bound
 }
 
+// assign notes the assignments of a statement. v += constant is a step.
 func assign(pkg *Package, n *ast.AssignStmt, f *Func) {
 	switch n.Tok {
 	case token.ASSIGN, token.DEFINE:
@@ -546,8 +561,7 @@ func assign(pkg *Package, n *ast.AssignStmt, f *Func) {
 	}
 }
 
-// valueOf is the definition of the i-th variable by a list of values, which
-// may be one call with several results.
+// valueOf returns the definition of variable number i by a list of values, which may be one call with several results.
 func valueOf(values []ast.Expr, i int) Def {
 	if i < len(values) {
 		return Def{Value: values[i], Pos: values[i].Pos()}
@@ -555,8 +569,8 @@ func valueOf(values []ast.Expr, i int) Def {
 	return Def{Value: values[0], Pos: values[0].Pos(), Index: i}
 }
 
-// define notes an assignment. One to an element of a container, or through a
-// pointer, counts as one to the container or pointer.
+// define notes an assignment to lhs. One to an element, to a field or through a pointer counts as one to the list, the
+// field or the pointer.
 func define(pkg *Package, lhs ast.Expr, d Def, f *Func) {
 	d.In = f
 	v := pkg.Variable(lhs)
@@ -569,8 +583,7 @@ func define(pkg *Package, lhs ast.Expr, d Def, f *Func) {
 	}
 }
 
-// base returns the local variable that an expression stores to a part of: x of
-// x.f[i].g.
+// base returns the local variable that e is a part of: x of x.f[i].g.
 func base(pkg *Package, e ast.Expr) *types.Var {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
@@ -587,7 +600,7 @@ func base(pkg *Package, e ast.Expr) *types.Var {
 	return nil
 }
 
-// Variable returns the variable or field that an expression stores to.
+// Variable returns the variable or field that an assignment to e sets: f of x.f[i].
 func (pkg *Package) Variable(e ast.Expr) *types.Var {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
@@ -606,6 +619,7 @@ func (pkg *Package) Variable(e ast.Expr) *types.Var {
 	return nil
 }
 
+// composite notes the fields that a literal of a struct sets.
 func composite(pkg *Package, n *ast.CompositeLit, f *Func) {
 	t := pkg.Info.TypeOf(n)
 	if p, ok := t.Underlying().(*types.Pointer); ok {

@@ -28,20 +28,26 @@ type fortune struct {
 	back map[*Func]bool // the functions whose callers are looked at
 }
 
-// FateOf is the fate of what is in v, a variable that f or a function around it knows,
-// or a field.
+// FateOf says what becomes of the tensors in v, a field or a variable that f knows, and of what is computed from them
+// by operations that gradients go through.
+//
+//	sum = sum.Add(loss)
+//	fmt.Println(sum.Item()) // the fate of sum is 0: only values are read
+//	sum.Backward()          // now it is Differentiated
 func (pkg *Package) FateOf(v *types.Var, f *Func) Fate {
 	t := &fortune{pkg, v, make(map[*types.Var]bool), make(map[*Func]bool)}
 	return t.variable(v, f)
 }
 
-// FateAt is the fate of what the expression at cur stands for. What is stored in of, a variable, is not asked about;
-// it may be nil.
+// FateAt says what becomes of the value of the expression at cur. Storing it in of, which may be nil, is not asked
+// about.
 func (pkg *Package) FateAt(cur inspector.Cursor, of *types.Var) Fate {
 	t := &fortune{pkg, of, make(map[*types.Var]bool), make(map[*Func]bool)}
 	return t.value(cur)
 }
 
+// variable is the fate of what is in v, of all its uses together. What is passed in from outside, or can be seen
+// there, escapes.
 func (t *fortune) variable(v *types.Var, f *Func) Fate {
 	if t.seen[v] {
 		return 0
@@ -83,6 +89,7 @@ func (pkg *Package) UsesInPackage(v *types.Var) func(func(inspector.Cursor) bool
 	}
 }
 
+// isNamedResult reports whether v is a named result of f or of a function around it.
 func isNamedResult(pkg *Package, v *types.Var, f *Func) bool {
 	for g := range f.In() {
 		if pkg.IsResult(v, g) {
@@ -92,7 +99,8 @@ func isNamedResult(pkg *Package, v *types.Var, f *Func) bool {
 	return false
 }
 
-// value is the fate of what the expression at cur stands for.
+// value is the fate of the expression at cur. It goes up the syntax tree as long as the value stays the same or goes
+// on in another one, to where it is stored, passed or returned.
 func (t *fortune) value(cur inspector.Cursor) Fate {
 	for {
 		up := cur.Parent()
@@ -155,8 +163,8 @@ func (t *fortune) value(cur inspector.Cursor) Fate {
 	}
 }
 
-// returned is the fate of a result of a function: what becomes of it where the function is
-// called, if nobody else can call it.
+// returned is the fate of result number index of a function: what becomes of it at the calls. It escapes if others can
+// call the function, or if it is used as a value.
 func (t *fortune) returned(n *ast.ReturnStmt, index int, at inspector.Cursor) Fate {
 	f := t.FuncAt(at)
 	if f == nil || f.Lit != nil || ast.IsExported(f.Name) || f.Sig.Recv() != nil || len(n.Results) != f.Sig.Results().Len() || len(t.callers()[f]) == 0 {
@@ -188,7 +196,7 @@ func (t *fortune) returned(n *ast.ReturnStmt, index int, at inspector.Cursor) Fa
 	return known
 }
 
-// stored is the fate of what is assigned to lhs.
+// stored is the fate of what is assigned to lhs: that of the variable, if it is a local one that holds tensors.
 func (t *fortune) stored(lhs ast.Expr, at inspector.Cursor) Fate {
 	v := t.Package.Variable(lhs)
 	switch {
@@ -204,12 +212,13 @@ func (t *fortune) stored(lhs ast.Expr, at inspector.Cursor) Fate {
 	return t.variable(v, f)
 }
 
+// isBlank reports whether e is the blank identifier.
 func isBlank(e ast.Expr) bool {
 	id, ok := e.(*ast.Ident)
 	return ok && id.Name == "_"
 }
 
-// operandOf is the fate of an operand of a call, and reports whether it is that of the
+// operandOf says what becomes of an operand, at cur, of the call n: its fate or, if result is true, that of the call's
 // result.
 func (t *fortune) operandOf(n *ast.CallExpr, cur inspector.Cursor) (result bool, _ Fate) {
 	if tv := t.Info.Types[n.Fun]; tv.IsType() {
@@ -257,7 +266,8 @@ func (t *fortune) operandOf(n *ast.CallExpr, cur inspector.Cursor) (result bool,
 	return false, Escapes
 }
 
-// given is the fate of an operand of c, a function of a user.
+// given is operandOf for c, the call of a user's function. What is given to a function that returns tensors goes on in
+// these; one that returns none, and waits for the operand, reads its values.
 func (t *fortune) given(c *Call, cur inspector.Cursor) (result bool, _ Fate) {
 	if _, prints := c.Printer(); prints {
 		return false, 0

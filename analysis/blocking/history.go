@@ -10,8 +10,13 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
-// addHoards completes the summaries of functions that keep what they are given in fields
-// of which only values are read. What is known to have a history, is reported there.
+// addHoards notes in the summaries of functions which operands they keep in fields of which only values are read:
+// appended to a list (Hoards), or added up (Sums). Callers that pass a tensor with a history keep that as well.
+//
+//	func (m *meter) add(loss *tensor.Tensor) {
+//		m.losses = append(m.losses, loss) // Hoards operand 0
+//		m.sum = m.sum.Add(loss)           // Sums operand 0
+//	}
 func addHoards(pkg *Package) {
 	for v, defs := range pkg.Defs {
 		if !v.IsField() || v.Exported() || !IsTensors(v.Type()) {
@@ -42,7 +47,8 @@ func addHoards(pkg *Package) {
 	}
 }
 
-// asPassed returns the operand that e is in f, as it was passed.
+// asPassed returns the operand of f that e is, if e is still what the caller has passed: a parameter that is not
+// assigned before e.
 func asPassed(pkg *Package, e ast.Expr, f *Func) (Operands, bool) {
 	v := pkg.Local(e)
 	p, ok := pkg.Params[v]
@@ -53,8 +59,8 @@ func asPassed(pkg *Package, e ast.Expr, f *Func) (Operands, bool) {
 	return operands(p.Operand), len(assigned) == 0
 }
 
-// keepers says which of their operands functions put into lists and maps that outlive the
-// call.
+// keepers says which of their operands functions put into lists, maps and other containers that outlive the call:
+// fields and variables of the package.
 func keepers(pkg *Package) map[*Func]Operands {
 	keep := make(map[*Func]Operands)
 	for v, defs := range pkg.Defs {
@@ -81,11 +87,11 @@ func keepers(pkg *Package) map[*Func]Operands {
 	return keep
 }
 
-// AllOperands lists the receiver and the arguments.
+// AllOperands lists the receiver, if there is one, and the arguments.
 func (c *Call) AllOperands() []ast.Expr { return slices.Concat(c.Operand(tensorapi.Recv), c.Expr.Args) }
 
-// IsLoss reports whether e is a parameter called like what is differentiated, of an exported
-// method that the package does not call: others do, and have computed it.
+// IsLoss reports whether e is a parameter with a name such as loss or trainLoss, of an exported method that the
+// package itself doesn't call. Others call it, with what they have differentiated.
 func (pkg *Package) IsLoss(e ast.Expr, f *Func) bool {
 	if _, ok := asPassed(pkg, e, f); !ok || f.Lit != nil || f.Sig.Recv() == nil || !ast.IsExported(f.Name) {
 		return false
@@ -93,8 +99,7 @@ func (pkg *Package) IsLoss(e ast.Expr, f *Func) bool {
 	return len(pkg.callers()[f]) == 0 && strings.HasSuffix(strings.ToLower(pkg.Local(e).Name()), "loss")
 }
 
-// Unscaled returns what e is computed from with numbers alone: avg of
-// avg.MulScalar(0.9).
+// Unscaled returns what e is computed from with numbers alone: avg of avg.MulScalar(0.9).AddScalar(1).
 func (pkg *Package) Unscaled(e ast.Expr) ast.Expr {
 	for {
 		c := pkg.Calls[syntax.AsCall(e)]

@@ -29,7 +29,14 @@ type tracer struct {
 	inputs bool // what the loop receives counts as pending
 }
 
-// OriginOf says where the tensors that e stands for come from.
+// OriginOf says where the tensors that e stands for come from: from operations that may not be finished, or from
+// operands of the function that e is in.
+//
+//	func f(x *tensor.Tensor) {
+//		y := x           // OriginOf(y) is operand 0
+//		z := y.Exp()     // pending
+//		w := x.Reshape(-1) // operand 0: a view
+//	}
 func (pkg *Package) OriginOf(e ast.Expr, in *Func) Origin {
 	return newTracer(pkg, in).expr(e, 0, in)
 }
@@ -39,21 +46,20 @@ func newTracer(pkg *Package, f *Func) *tracer {
 	return &tracer{Package: pkg, fn: f.Owner(), seen: make(map[*types.Var]bool)}
 }
 
-// Fresh reports whether e, evaluated in a loop, may stand for a tensor that is
-// pending because of what the loop enqueued.
+// Fresh reports whether e, evaluated in l, may stand for a tensor that l has enqueued the work for. What was made
+// before the loop is not fresh: the first iteration that asks for it waits, and the others don't.
 func (pkg *Package) Fresh(e ast.Expr, in *Func, l *Loop) bool {
 	t := tracer{Package: pkg, loop: l, seen: make(map[*types.Var]bool)}
 	return t.expr(e, 0, in).Pending
 }
 
-// Arrives reports whether e, evaluated in a loop, may stand for a tensor that the
-// loop has received.
+// Arrives reports whether e, evaluated in l, may stand for a tensor that l has received from a channel.
 func (pkg *Package) Arrives(e ast.Expr, in *Func, l *Loop) bool {
 	t := tracer{Package: pkg, loop: l, seen: make(map[*types.Var]bool), inputs: true}
 	return t.expr(e, 0, in).Pending
 }
 
-// expr is the origin of e, or of result number i if e is a call.
+// expr returns the origin of e. If e is a call with several results, it is that of result number i.
 func (t *tracer) expr(e ast.Expr, i int, in *Func) Origin {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
@@ -100,6 +106,8 @@ func (t *tracer) expr(e ast.Expr, i int, in *Func) Origin {
 	return Origin{}
 }
 
+// variable returns the origin of what is in v. A variable, field or package variable that is being asked about already
+// adds nothing.
 func (t *tracer) variable(v *types.Var) Origin {
 	if t.seen[v] || !t.HoldsTensors(v.Type()) && !isOpen(v.Type()) {
 		return Origin{}
@@ -137,6 +145,8 @@ func (t *tracer) variable(v *types.Var) Origin {
 	return o
 }
 
+// call returns the origin of result number i of the call e: what a library says its function does, what the summary
+// says of a user's function, or what a conversion converts.
 func (t *tracer) call(e *ast.CallExpr, i int, in *Func) Origin {
 	if tv := t.Info.Types[e.Fun]; tv.IsType() {
 		return t.expr(e.Args[0], 0, in)
@@ -167,8 +177,8 @@ func (t *tracer) call(e *ast.CallExpr, i int, in *Func) Origin {
 	return Origin{}
 }
 
-// isReadAhead recognises the methods of a backlog that take what its functions will
-// read. Outside of these, to read it waits.
+// isReadAhead recognises the methods of a backlog that take what its functions will read: later.Read(t). To read it
+// elsewhere waits.
 func isReadAhead(c *Call) bool {
 	switch c.Callee.Name() {
 	case "Read", "ReadF64", "ReadI64":
@@ -177,8 +187,7 @@ func isReadAhead(c *Call) bool {
 	return false
 }
 
-// result is the origin of what a user's function, or one of the standard
-// library, returns.
+// result returns the origin of result number i of a user's function or one of the standard library.
 func (t *tracer) result(c *Call, i int) Origin {
 	results := c.Summary().Results
 	switch {
@@ -204,8 +213,8 @@ func (t *tracer) result(c *Call, i int) Origin {
 	return Origin{}
 }
 
-// isCollection recognises the packages whose functions return, or iterate
-// over, elements of what they are given.
+// isCollection recognises functions of the packages slices and maps. They return elements of what they are given, or
+// iterate over them.
 func isCollection(fn *types.Func) bool {
 	if fn == nil || fn.Pkg() == nil {
 		return false
@@ -214,8 +223,7 @@ func isCollection(fn *types.Func) bool {
 	return path == "slices" || path == "maps"
 }
 
-// translate says what an origin that speaks of the operands of c's callee
-// means where c is.
+// translate replaces the operands of c's callee in an origin by the origins of what c passes for them.
 func (t *tracer) translate(o Origin, c *Call) Origin {
 	in := Origin{Pending: o.Pending}
 	for op := tensorapi.Recv; op < 31; op++ {
@@ -226,6 +234,7 @@ func (t *tracer) translate(o Origin, c *Call) Origin {
 	return in
 }
 
+// operand returns the origin of what c passes for operand number op of its callee.
 func (t *tracer) operand(c *Call, op int) Origin {
 	var o Origin
 	for _, e := range c.Operand(op) {
@@ -234,7 +243,10 @@ func (t *tracer) operand(c *Call, op int) Origin {
 	return o
 }
 
-// parameter is the origin of what the callee of a call hands to a literal.
+// parameter returns the origin of what is passed to a literal by the function that it is given to, as the summary of
+// that one says:
+//
+//	each(batches, func(b batch) { use(b.x) }) // b comes from batches
 func (t *tracer) parameter(p Param) Origin {
 	if p.Of.Lit == nil || p.Of.ArgOf == nil || p.Of.ArgNo < 0 {
 		return Origin{}
@@ -250,8 +262,8 @@ func (t *tracer) parameter(p Param) Origin {
 	return t.translate(cb.Args[p.Operand], c)
 }
 
-// element is the origin of what a loop gets from an iterator: its variable
-// number i.
+// element returns the origin of variable number i of a loop over x: an element of a list, what is received from a
+// channel, or what an iterator yields. An index has none.
 func (t *tracer) element(x ast.Expr, i int, in *Func) Origin {
 	if syntax.IsChan(t.Info.TypeOf(x)) {
 		return t.received(x, in)
@@ -279,15 +291,13 @@ func (t *tracer) element(x ast.Expr, i int, in *Func) Origin {
 	return Origin{}
 }
 
-// received is the origin of what a loop receives from a channel.
+// received returns the origin of what a loop receives from a channel. It is pending if that is asked for.
 func (t *tracer) received(ch ast.Expr, in *Func) Origin {
 	return Origin{Pending: t.inputs && t.IsInput(ch, in)}
 }
 
-// IsInput reports whether tensors, or what holds some, come from the channel ch in such
-// a way that to receive and read one after the other keeps the device waiting: others
-// send them to the function, whoever that is, and it runs on no goroutine of its
-// own, where it would be the reader beside a loop that enqueues.
+// IsInput reports whether others send tensors, or what holds some, to the function on the channel ch, and it reads one
+// after the other. It doesn't if it runs on a goroutine of its own: it is the reader beside a loop that enqueues then.
 func (pkg *Package) IsInput(ch ast.Expr, in *Func) bool {
 	t := pkg.Info.TypeOf(ch)
 	if !syntax.IsChan(t) || !pkg.HoldsTensors(t.Underlying().(*types.Chan).Elem()) {
@@ -300,8 +310,8 @@ func (pkg *Package) IsInput(ch ast.Expr, in *Func) bool {
 	return !pkg.IsSpawned(in.Owner(), 0)
 }
 
-// IsSpawned reports whether f runs on a goroutine of its own, as the package shows, or
-// a function that it is called from does.
+// IsSpawned reports whether f, or a function that calls it, is started by go, by sync.WaitGroup.Go or by an errgroup,
+// as far as this package shows. Depth bounds how many callers up it looks.
 func (pkg *Package) IsSpawned(f *Func, depth int) bool {
 	if f.ArgOf != nil {
 		if c := pkg.Calls[f.ArgOf]; c != nil && (IsGo(c) || syntax.StartsGoroutine(c.Callee)) {
@@ -322,6 +332,7 @@ func (pkg *Package) IsSpawned(f *Func, depth int) bool {
 	return false
 }
 
+// builtin returns the origin of the list that append returns. Other built-ins return no tensors.
 func (t *tracer) builtin(e *ast.CallExpr, in *Func) Origin {
 	var o Origin
 	if id, ok := ast.Unparen(e.Fun).(*ast.Ident); ok && id.Name == "append" {
@@ -332,9 +343,11 @@ func (t *tracer) builtin(e *ast.CallExpr, in *Func) Origin {
 	return o
 }
 
-// HoldsTensors reports whether values of a type are tensors or contain some.
+// HoldsTensors reports whether values of a type are tensors or contain some, in elements, in fields or behind
+// pointers.
 func (pkg *Package) HoldsTensors(typ types.Type) bool { return holds(pkg, typ, 4) }
 
+// holds is HoldsTensors down to a depth. Answers for the whole depth are cached.
 func holds(pkg *Package, typ types.Type, depth int) bool {
 	if IsTensor(typ) {
 		return true
@@ -366,9 +379,8 @@ func holds(pkg *Package, typ types.Type, depth int) bool {
 	return found
 }
 
-// Contains reports whether the syntax at pos, which belongs to f, runs in each
-// iteration of l. Literals that are called where they are written are part of
-// what surrounds them.
+// Contains reports whether the syntax at pos, which belongs to f, runs in each iteration of l. Literals that are
+// called where they are written are part of what surrounds them.
 func (pkg *Package) Contains(l *Loop, f *Func, pos token.Pos) bool {
 	for f != nil {
 		if f == l.Func {
@@ -382,8 +394,8 @@ func (pkg *Package) Contains(l *Loop, f *Func, pos token.Pos) bool {
 	return false
 }
 
-// Any reports whether a call with the given property runs in l. What calls the
-// body of l, if that is a literal, or hands it the loop's variables counts.
+// Any reports whether a call with the given property runs in l. The call that loops over the body of l counts, and the
+// one that an iterator's range clause makes.
 func (pkg *Package) Any(l *Loop, has func(*Call) bool) bool {
 	if l.Blocks == nil && l.Func.Runs() == Looping && has(pkg.Calls[l.Func.ArgOf]) {
 		return true
@@ -398,7 +410,7 @@ func (pkg *Package) Any(l *Loop, has func(*Call) bool) bool {
 	return false
 }
 
-// CalledFrom reports whether l calls f, at whatever depth, within the package.
+// CalledFrom reports whether a call in l leads to f, by way of functions of the package.
 func (pkg *Package) CalledFrom(l *Loop, f *Func) bool {
 	if f == nil {
 		return false
@@ -407,7 +419,7 @@ func (pkg *Package) CalledFrom(l *Loop, f *Func) bool {
 	return pkg.Any(l, func(c *Call) bool { return c.Target != nil && leadsTo(pkg, c.Target, f) })
 }
 
-// leadsTo reports whether a call of from may call to.
+// leadsTo reports whether a call of from may call to, at whatever depth. The answers for from are cached.
 func leadsTo(pkg *Package, from, to *Func) bool {
 	if from == to {
 		return true
@@ -423,6 +435,7 @@ func leadsTo(pkg *Package, from, to *Func) bool {
 	return reached[to]
 }
 
+// reach adds to reached all functions of the package that from calls, and those that these call.
 func reach(pkg *Package, from *Func, reached map[*Func]bool) {
 	for _, f := range from.Parts() {
 		for _, c := range f.Calls {

@@ -8,9 +8,11 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
-// Plans are the operands of c that say what to build: the fixed parameters of a
-// function of a library, as those that follow are what it is used on, or what a
-// function of the user passes on for them.
+// Plans lists the operands of c that say what it builds. Of a library's function these are the receiver and the fixed
+// parameters, as variadic ones are what it is used on. Of a user's function they are what it passes on to such a
+// function.
+//
+//	square := tensor.Fuse("square", 1, func(x ...*kernel.Expr) *kernel.Expr { return x[0].Mul(x[0]) })
 func (c *Call) Plans() []ast.Expr {
 	var list []ast.Expr
 	if c.Summary().Builds {
@@ -35,8 +37,8 @@ func (c *Call) Plans() []ast.Expr {
 	return append(list, c.Expr.Args[:min(n, len(c.Expr.Args))]...)
 }
 
-// builtOf says of which operands of f its part g makes what the call c builds; ok
-// is false if it may build nothing, or something else in each call of f.
+// builtOf says from which operands of f the call c, in its part g, builds something. It returns false for ok if c may
+// build nothing, as where it fills a cache, or something else in each call of f.
 func builtOf(pkg *Package, f, g *Func, c *Call) (of Operands, ok bool) {
 	if c.Away || !Libraries().Rebuilds(c.Callee) && !c.Summary().Builds {
 		return 0, false
@@ -85,7 +87,8 @@ func builtOf(pkg *Package, f, g *Func, c *Call) (of Operands, ok bool) {
 	return of, !slices.ContainsFunc(c.Plans(), func(e ast.Expr) bool { return !made(e) })
 }
 
-// IsSettledExpr reports whether e, outside the literals in it, calls nothing.
+// IsSettledExpr reports whether e calls nothing and receives nothing, outside the literals in it: it has the same
+// value as long as its variables do.
 func IsSettledExpr(e ast.Expr) bool {
 	settled := true
 	ast.Inspect(e, func(n ast.Node) bool {

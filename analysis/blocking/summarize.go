@@ -13,7 +13,8 @@ import (
 // bound is only reached by what a chain of recursion hides anyway.
 const maxRounds = 8
 
-// summarize computes the summaries of all functions, callees first.
+// summarize computes the summaries of all functions, callees first. Functions that call each other take several
+// rounds.
 func summarize(pkg *Package) {
 	order := components(pkg)
 	pkg.keeps = keepers(pkg)
@@ -44,7 +45,7 @@ func (f *Func) Parts() []*Func {
 	return list
 }
 
-// summary computes the summary of f from those of its callees.
+// summary computes the summary of f from the summaries of its callees.
 func summary(pkg *Package, f *Func) Summary {
 	var s Summary
 	for _, g := range f.Parts() {
@@ -60,7 +61,9 @@ func summary(pkg *Package, f *Func) Summary {
 	return s
 }
 
-// returned is the summary of the function that f returns, or nil.
+// returned returns the summary of the function that f returns, if it always returns the same one, or nil:
+//
+//	func newStep(net nn.Module) func(b batch) float64 { return func(b batch) float64 { … } }
 func returned(pkg *Package, f *Func) *Summary {
 	for i := range f.Sig.Results().Len() {
 		if !syntax.IsFunc(f.Sig.Results().At(i).Type()) {
@@ -79,7 +82,7 @@ func returned(pkg *Package, f *Func) *Summary {
 	return nil
 }
 
-// addCall adds what the call c, in the part g of f, does.
+// addCall adds to s what the call c does. It is in g, a part of f.
 func addCall(pkg *Package, s *Summary, f, g *Func, c *Call) {
 	s.Enqueues = s.Enqueues || c.Enqueues()
 	s.Mutates = s.Mutates || c.Mutates()
@@ -108,9 +111,8 @@ func addCall(pkg *Package, s *Summary, f, g *Func, c *Call) {
 	s.Trains = s.Trains || c.Summary().Trains || trainsInLoop(pkg, f, g, c)
 }
 
-// trainsInLoop reports whether c takes a step of training in a loop of f that goes
-// through data. g is a part of f. Where an operation is all that a graph computes,
-// any loop of them takes as long.
+// trainsInLoop reports whether c, in the part g of f, takes a step of training in a loop of f over data. Where a
+// library computes a whole graph by one call, a loop of such calls takes as long.
 func trainsInLoop(pkg *Package, f, g *Func, c *Call) bool {
 	if c.Lib != nil && c.Lib.Finishes && c.API.Enqueues() {
 		return pkg.RunsInLoop(g, c)
@@ -128,7 +130,8 @@ func trainsInLoop(pkg *Package, f, g *Func, c *Call) bool {
 // IsGo reports whether c is the call of a go statement.
 func IsGo(c *Call) bool { _, ok := c.Cur.Parent().Node().(*ast.GoStmt); return ok }
 
-// addWait adds to a list what the call c, in g, waits for.
+// addWait adds to list what the call c, in g, waits for because of w: for tensors that g's owner has made (Own), and
+// for its operands.
 func addWait(pkg *Package, list []Wait, g *Func, c *Call, w CallWait) []Wait {
 	if g.Flow().BlockAt(c.Expr.Pos()) < 0 {
 		return list // dead code
@@ -162,7 +165,7 @@ func addWait(pkg *Package, list []Wait, g *Func, c *Call, w CallWait) []Wait {
 	return list
 }
 
-// RunsInLoop reports whether c runs in a loop of g, or of what g is part of.
+// RunsInLoop reports whether c runs in a loop of g, or of the function that g is a part of.
 func (pkg *Package) RunsInLoop(g *Func, c *Call) bool {
 	for l := range pkg.LoopsAround(g, c.Expr.Pos()) {
 		if !l.Small && !(l.Blocks == nil && l.Func == g.Owner()) {
@@ -172,8 +175,7 @@ func (pkg *Package) RunsInLoop(g *Func, c *Call) bool {
 	return false
 }
 
-// loopsOverData is loops without those over the parts of a model, which are part of a
-// step like any computation.
+// loopsOverData is RunsInLoop without loops over the parts of a model. These are part of a step, like any computation.
 func loopsOverData(pkg *Package, g *Func, c *Call) bool {
 	for l := range pkg.LoopsAround(g, c.Expr.Pos()) {
 		if !l.Small && !(l.Blocks == nil && l.Func == g.Owner()) && !pkg.OverParts(l) {
@@ -183,8 +185,15 @@ func loopsOverData(pkg *Package, g *Func, c *Call) bool {
 	return false
 }
 
-// AfterLoop reports whether g passes through data before c: then calls of g are few
-// and long.
+// AfterLoop reports whether g passes through data before it comes to c. Calls of g are few then, and long: a wait at
+// their end costs little.
+//
+//	func epoch(data []batch) float64 {
+//		for _, b := range data {
+//			sum = sum.Add(step(b))
+//		}
+//		return sum.Item()
+//	}
 func (pkg *Package) AfterLoop(g *Func, c *Call) bool {
 	fl := g.Flow()
 	here := fl.BlockAt(c.Expr.Pos())
@@ -201,9 +210,13 @@ func (pkg *Package) AfterLoop(g *Func, c *Call) bool {
 	return false
 }
 
-// BeforeLoop reports whether g goes on after c with a loop of its own that enqueues,
-// be it over data or not, as one does that runs as often as c says: calls of g are long.
-// An update of the parameters is no such loop, nor is any in a step of training.
+// BeforeLoop reports whether g goes on after c with a loop of its own that enqueues, other than an update of
+// parameters: calls of g are long.
+//
+//	func sample(n int) {
+//		limit := x.Max().Item()
+//		for range n { … }
+//	}
 func (pkg *Package) BeforeLoop(g *Func, c *Call) bool {
 	fl := g.Flow()
 	here := fl.BlockAt(c.Expr.Pos())
@@ -217,7 +230,8 @@ func (pkg *Package) BeforeLoop(g *Func, c *Call) bool {
 	return false
 }
 
-// addCallbacks notes which of f's function operands c calls.
+// addCallbacks notes in s which of f's operands c calls, or gives to a function that calls them, and with which
+// tensors.
 func addCallbacks(pkg *Package, s *Summary, f, g *Func, c *Call) {
 	add := func(op int, when tensorapi.Calls, of Callback, args []Origin) {
 		if pkg.RunsInLoop(g, c) {
@@ -263,7 +277,7 @@ func addCallbacks(pkg *Package, s *Summary, f, g *Func, c *Call) {
 	}
 }
 
-// isSlow reports whether the innermost loop around c, in g, is an outer one.
+// isSlow reports whether the innermost loop around c, in g, is an outer loop, such as one over epochs.
 func isSlow(pkg *Package, g *Func, c *Call) bool {
 	for l := range pkg.LoopsAround(g, c.Expr.Pos()) {
 		if !l.Small {
@@ -273,8 +287,8 @@ func isSlow(pkg *Package, g *Func, c *Call) bool {
 	return false
 }
 
-// handed says where the tensors come from that the callee of c hands to the
-// function that is its operand.
+// handed says where the tensors come from that c's callee passes to the function that is c's operand with the given
+// number.
 func handed(pkg *Package, c *Call, operand int, t *tracer) []Origin {
 	cb := c.Callback(operand)
 	if cb == nil {
@@ -287,7 +301,7 @@ func handed(pkg *Package, c *Call, operand int, t *tracer) []Origin {
 	return args
 }
 
-// FuncParam returns the operand of f that e stands for, if it is a function.
+// FuncParam returns the number of the parameter of f that e is, if that is a function.
 func (pkg *Package) FuncParam(f *Func, e ast.Expr) (int, bool) {
 	id, ok := ast.Unparen(e).(*ast.Ident)
 	if !ok {
@@ -304,7 +318,7 @@ func (pkg *Package) FuncParam(f *Func, e ast.Expr) (int, bool) {
 	return p.Operand, true
 }
 
-// results says where the tensors come from that f returns.
+// results says of each result of f where its tensors come from; nil if it knows of none.
 func results(pkg *Package, f *Func) []Origin {
 	n := f.Sig.Results().Len()
 	list := make([]Origin, n)
@@ -324,6 +338,7 @@ func results(pkg *Package, f *Func) []Origin {
 	return nil
 }
 
+// result is the origin of result number i of a return statement of f.
 func result(pkg *Package, f *Func, ret *ast.ReturnStmt, i int) Origin {
 	v := f.Sig.Results().At(i)
 	if !pkg.HoldsTensors(v.Type()) {
@@ -388,7 +403,7 @@ func components(pkg *Package) []*Func {
 	return order
 }
 
-// edges lists the functions that f calls or contains.
+// edges lists the functions of the package that f may call, and the literals in it.
 func edges(pkg *Package, f *Func) []*Func {
 	var list []*Func
 	for _, c := range f.Calls {

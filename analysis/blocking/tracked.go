@@ -11,8 +11,8 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
-// A Lineage says whether a tensor has a history: certainly, or if the given operands of the
-// function have one or, of layers, are not frozen.
+// A Lineage says whether a tensor has a history: certainly, or if one of the given operands of the function does. An
+// operand that is a layer gives what it computes a history unless it is frozen.
 type Lineage struct {
 	Yes  bool     // certainly
 	From Operands // if one of these has
@@ -20,24 +20,29 @@ type Lineage struct {
 
 func (h Lineage) union(g Lineage) Lineage { return Lineage{h.Yes || g.Yes, h.From | g.From} }
 
-// HasHistory reports whether e, in f, has a history: whether it derives from the value of a
-// parameter by operations that gradients pass.
+// HasHistory reports whether e, in f, has a history: whether it is computed from the value of a parameter by
+// operations that gradients go through.
+//
+//	y := net.Forward(x)    // has one
+//	z := y.Detach()        // has none
+//	c := y.ArgMax(1)       // has none: gradients don't go through
 func (pkg *Package) HasHistory(e ast.Expr, f *Func) bool { return pkg.HistoryOf(e, 0, f) }
 
-// HistoryOf is history of result number i, if e is a call.
+// HistoryOf is HasHistory for result number i of e, if e is a call.
 func (pkg *Package) HistoryOf(e ast.Expr, i int, f *Func) bool {
 	h := newHistorian(pkg, f.Owner(), make(map[*types.Var]bool))
 	return h.settle(h.expr(e, i, f))
 }
 
-// Continues reports whether the history of e, in f, goes on from that of v.
+// Continues reports whether result number i of e, in f, has the history of what is in v, and adds to it: e is computed
+// from v.
 func (pkg *Package) Continues(e ast.Expr, i int, f *Func, v *types.Var) bool {
 	h := newHistorian(pkg, f.Owner(), make(map[*types.Var]bool))
 	h.seed = v
 	return h.expr(e, i, f).Yes
 }
 
-// histories says which results of f have a history.
+// histories says of each result of f whether it has a history; nil if none has.
 func histories(pkg *Package, f *Func) []Lineage {
 	n := f.Sig.Results().Len()
 	list := make([]Lineage, n)
@@ -72,11 +77,12 @@ type historian struct {
 	seed  *types.Var          // if not nil, all that has a history
 }
 
+// newHistorian returns a historian for operands of f. Historians that ask each other share what is known.
 func newHistorian(pkg *Package, f *Func, known map[*types.Var]bool) *historian {
 	return &historian{Package: pkg, fn: f, seen: make(map[Def]bool), known: known}
 }
 
-// asks reports what is known of v, after it has asked if nothing is.
+// asks returns what is known of v or, if nothing is, what ask says. While ask runs, v counts as having no history.
 func (h *historian) asks(v *types.Var, ask func() bool) bool {
 	known, ok := h.known[v]
 	if !ok {
@@ -87,7 +93,7 @@ func (h *historian) asks(v *types.Var, ask func() bool) bool {
 	return known
 }
 
-// settle says what a lineage means in fn, of which the package may know callers.
+// settle says whether a lineage is certain: if operands of fn decide, it asks what calls in the package pass for them.
 func (h *historian) settle(l Lineage) bool {
 	for op := tensorapi.Recv; op < 31 && !l.Yes; op++ {
 		if v := h.fn.param(op); v != nil && l.From.Has(op) {
@@ -101,7 +107,7 @@ func (h *historian) settle(l Lineage) bool {
 	return l.Yes
 }
 
-// param is the parameter that the operand i of f is, or nil.
+// param returns the parameter, or receiver, that is operand number i of f, or nil.
 func (f *Func) param(i int) *types.Var {
 	switch {
 	case i == tensorapi.Recv:
@@ -112,7 +118,7 @@ func (f *Func) param(i int) *types.Var {
 	return nil
 }
 
-// IsTensors reports whether t is that of tensors, or of lists of some.
+// IsTensors reports whether t is the type of tensors, or of lists of tensors.
 func IsTensors(t types.Type) bool {
 	for {
 		elem := syntax.ElementType(t)
@@ -123,8 +129,7 @@ func IsTensors(t types.Type) bool {
 	}
 }
 
-// passed reports whether a call in the package passes a tensor with a history for the
-// parameter v.
+// passed reports whether some call in the package passes a tensor with a history for the parameter v.
 func (h *historian) passed(v *types.Var) bool {
 	return h.asks(v, func() bool {
 		p := h.Params[v]
@@ -137,7 +142,7 @@ func (h *historian) passed(v *types.Var) bool {
 	})
 }
 
-// callersOf lists the calls in the package that may lead to each function.
+// callersOf lists, for each function of the package, the calls that may lead to it.
 func callersOf(pkg *Package) map[*Func][]*Call {
 	callers := make(map[*Func][]*Call)
 	for _, f := range pkg.Funcs {
@@ -153,6 +158,7 @@ func callersOf(pkg *Package) map[*Func][]*Call {
 	return callers
 }
 
+// expr returns the lineage of e, in f, or of its result number i.
 func (h *historian) expr(e ast.Expr, i int, f *Func) Lineage {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
@@ -196,6 +202,7 @@ func (h *historian) expr(e ast.Expr, i int, f *Func) Lineage {
 	return Lineage{}
 }
 
+// union returns the lineage of a list: that of any of its expressions that hold tensors.
 func (h *historian) union(list []ast.Expr, f *Func) Lineage {
 	var l Lineage
 	for _, e := range list {
@@ -206,7 +213,8 @@ func (h *historian) union(list []ast.Expr, f *Func) Lineage {
 	return l
 }
 
-// variable is the history of a variable that f uses at pos.
+// variable returns the lineage of what is in v where f uses it at pos. Of a tensor, only the assignments count that
+// reach this place.
 func (h *historian) variable(v *types.Var, pos token.Pos, f *Func) Lineage {
 	switch {
 	case v == h.seed:
@@ -238,8 +246,8 @@ func (h *historian) variable(v *types.Var, pos token.Pos, f *Func) Lineage {
 	return l
 }
 
-// shared is the history of a field or a variable of the package: one that all
-// that is assigned to it has.
+// shared returns the lineage of a field or a package variable: a history, if everything has one that is assigned to
+// it. Empty lists and nil don't count.
 func (h *historian) shared(v *types.Var) Lineage {
 	if h.seed != nil || !IsTensors(v.Type()) {
 		return Lineage{}
@@ -263,8 +271,9 @@ func (h *historian) shared(v *types.Var) Lineage {
 	})}
 }
 
-// reaching lists the assignments to v, a local variable, whose value it may have where f
-// uses it at pos, and reports whether it may have the one that f was given.
+// reaching lists the assignments to v, a local variable, that may have set the value it has where f uses it at pos. It
+// also reports whether that may still be the value that was passed in. If another function assigns v, all assignments
+// may have.
 func reaching(pkg *Package, v *types.Var, pos token.Pos, f *Func) (list []Def, passed bool) {
 	fl := f.Flow()
 	here := fl.BlockAt(pos)
@@ -299,6 +308,7 @@ func reaching(pkg *Package, v *types.Var, pos token.Pos, f *Func) (list []Def, p
 	return list, here == 0 || !assigned(0) && fl.Reaches(0, here, assigned)
 }
 
+// call returns the lineage of result number i of c.
 func (h *historian) call(c *Call, i int) Lineage {
 	switch c.API.Kind {
 	case tensorapi.Value:
@@ -332,7 +342,8 @@ func (h *historian) call(c *Call, i int) Lineage {
 	return Lineage{}
 }
 
-// result is the history of what a user's function returns.
+// result returns the lineage of result number i of a user's function, from its summary. A function that may be one of
+// several has no history for certain.
 func (h *historian) result(c *Call, i int) Lineage {
 	switch {
 	case c.Impls != nil || c.Each != nil:
@@ -362,7 +373,8 @@ func (h *historian) result(c *Call, i int) Lineage {
 	return l
 }
 
-// holder is the history of what e, a layer or what holds parameters, computes.
+// holder returns the lineage of what e computes, a layer or a struct with parameters. It has a history unless the
+// layer is frozen. If e is an operand of fn, callers decide.
 func (h *historian) holder(e ast.Expr, f *Func) Lineage {
 	if h.seed != nil {
 		return Lineage{}
@@ -391,14 +403,14 @@ func alwaysFrozen(pkg *Package, v *types.Var) bool {
 	})
 }
 
-// isExportedPart reports whether e is a field that other packages may assign.
+// isExportedPart reports whether e is something other than a field that this package alone can assign.
 func isExportedPart(pkg *Package, e ast.Expr) bool {
 	v := pkg.Variable(e)
 	return v == nil || !v.IsField() || v.Exported()
 }
 
-// RootOf returns the variable that e is part of, or nil, and whether it is the variable
-// itself, which nothing else is assigned to.
+// RootOf returns the variable that e is a part of, or nil: s of s.layers[0], also if that was put into another
+// variable before. It reports whether e is the variable itself (whole), and that is never assigned.
 func (pkg *Package) RootOf(e ast.Expr, depth int) (v *types.Var, whole bool) {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
@@ -423,10 +435,10 @@ func (pkg *Package) RootOf(e ast.Expr, depth int) (v *types.Var, whole bool) {
 	return v, false
 }
 
-// IsForward recognises the call of a layer that is known as no more than that.
+// IsForward recognises the call of a layer's Forward method through the interface nn.Module.
 func IsForward(c *Call) bool { return strings.HasSuffix(c.API.Name, "/nn.Module).Forward") }
 
-// isGrad recognises the function whose results can be differentiated again.
+// isGrad recognises tensor.Grad, whose results can be differentiated again.
 func isGrad(c *Call) bool { return strings.HasSuffix(c.API.Name, "/tensor.Grad") }
 
 // A learner says whether the results of a layer have a history.
@@ -438,11 +450,12 @@ const (
 	frozen                  // in some place at least it holds today's weights only
 )
 
-// IsFrozen reports whether e, a layer or what holds some, holds today's weights only, in some place at least.
+// IsFrozen reports whether e, a layer or something that holds layers, is frozen in some place at least: made by
+// nn.Frozen, called so, or loaded from what others published.
 func (pkg *Package) IsFrozen(e ast.Expr) bool { return learnerOf(pkg, e, make(map[any]bool)) == frozen }
 
-// learnerOf says what e, a layer or what holds some, is: what constructors and types tell that
-// are its value in some place, also those that callers in this package pass.
+// learnerOf says what e is, a layer or something that holds layers. It follows constructors, variables, fields and
+// what callers in this package pass. What is in seen is being asked about already.
 func learnerOf(pkg *Package, e ast.Expr, seen map[any]bool) learner {
 	t := pkg.Info.TypeOf(e)
 	if t == nil || syntax.IsNil(pkg.Info, e) || IsTensors(t) {
@@ -455,6 +468,7 @@ func learnerOf(pkg *Package, e ast.Expr, seen map[any]bool) learner {
 	return l
 }
 
+// learnerValue is learnerOf for the value alone, whatever the type says.
 func learnerValue(pkg *Package, e ast.Expr, seen map[any]bool) learner {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident, *ast.SelectorExpr:
@@ -496,7 +510,7 @@ func learnerValue(pkg *Package, e ast.Expr, seen map[any]bool) learner {
 	return unknown
 }
 
-// frozenAmong is frozen if one of the expressions is.
+// frozenAmong is frozen if one of the expressions is, else unknown.
 func frozenAmong(pkg *Package, list []ast.Expr, seen map[any]bool) learner {
 	for _, e := range list {
 		if kv, ok := e.(*ast.KeyValueExpr); ok {
@@ -509,13 +523,13 @@ func frozenAmong(pkg *Package, list []ast.Expr, seen map[any]bool) learner {
 	return unknown
 }
 
-// isPublished recognises what others have stored for everybody to use, which is hardly
-// what somebody trains.
+// isPublished recognises methods of sync/atomic: a layer that somebody has stored there for others is hardly one that
+// is trained.
 func isPublished(c *Call) bool {
 	return c.Callee != nil && c.Callee.Pkg() != nil && c.Callee.Pkg().Path() == "sync/atomic"
 }
 
-// learnerIn says what layers a variable or field holds.
+// learnerIn says what layers the variable or field v holds.
 func learnerIn(pkg *Package, v *types.Var, seen map[any]bool) learner {
 	l := unknown
 	switch {
@@ -541,8 +555,8 @@ func learnerIn(pkg *Package, v *types.Var, seen map[any]bool) learner {
 	return l
 }
 
-// parametersAsked is the set of the variables and fields whose layers somebody in
-// the package asks for their parameters, as to train them.
+// parametersAsked returns the variables and fields whose layers the package asks for their parameters, as training
+// does: net.Params().
 func parametersAsked(pkg *Package) map[*types.Var]bool {
 	asked := make(map[*types.Var]bool)
 	for _, f := range pkg.Funcs {
@@ -557,15 +571,13 @@ func parametersAsked(pkg *Package) map[*types.Var]bool {
 	return asked
 }
 
-// IsParamValue recognises the value of a parameter, which is tracked; that of
-// other cells is not.
+// IsParamValue recognises p.Value() of a parameter, which is tracked. The value of another cell is not.
 func IsParamValue(c *Call) bool {
 	return c.Callee != nil && c.Callee.Name() == "Value" && strings.HasSuffix(c.API.Name, ".Param).Value")
 }
 
-// passesGradients reports whether the result of the operation with the given
-// name may be tracked: those that compare, choose an index or convert are not,
-// or may not be.
+// passesGradients reports whether gradients go through the operation with the given name. They don't go through
+// comparisons, choices of an index, roundings and conversions.
 func passesGradients(name string) bool {
 	switch name {
 	case "Eq", "Ne", "Lt", "Le", "Gt", "Ge", "And", "Or", "Not", "All", "AllKeep", "Any", "AnyKeep",
