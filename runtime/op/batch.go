@@ -10,17 +10,16 @@ import (
 type Batch struct {
 	Def  *Def
 	Attr Attr // for one example
-	// In are the operands. Those whose bit in Has is set have an axis more
-	// than in one example, the first, which numbers the N examples; the others
-	// are the same for all.
+	// In are the operands. An operand whose bit in Has is set has one more axis than in one example:
+	// the first one, which numbers the N examples. The others are the same for all examples.
 	In  []Value
 	Has uint8
 	N   int
 }
 
-// Batched enqueues what gives every example of s the bits that the operation
-// gives it alone. The first axis of the result numbers the examples. An operand
-// at least has them.
+// Batched enqueues the operation for all examples of s. Each example gets exactly the bits that the
+// operation on that example alone gives. The first axis of the result numbers the examples. At least
+// one operand has that axis.
 func Batched(b Builder, s *Batch) Value {
 	d := s.Def
 	if d.Expr == nil {
@@ -40,7 +39,7 @@ func Batched(b Builder, s *Batch) Value {
 // has reports whether operand i differs between examples.
 func (s *Batch) has(i int) bool { return s.Has>>i&1 != 0 }
 
-// rank is how many axes operand i has in one example.
+// rank returns how many axes operand i has in one example.
 func (s *Batch) rank(i int) int {
 	n := len(s.In[i].Shape())
 	if s.has(i) {
@@ -59,14 +58,13 @@ func (s *Batch) wrong(text string) {
 	panic(m)
 }
 
-// withExamples is the shape of a tensor that has the given one in each example.
+// withExamples returns shape, that of one example, with the axis of the examples in front.
 func (s *Batch) withExamples(shape device.Shape) device.Shape {
 	return append(device.Shape{s.N}, shape...)
 }
 
-// lead returns operand i with so many axes of length 1 after that of the
-// examples that it has the given rank in one example, as broadcasting would add
-// them in front.
+// lead returns operand i with the given rank in one example. It inserts axes of length 1 behind the
+// axis of the examples, as broadcasting of one example would add them in front.
 func (s *Batch) lead(b Builder, i, rank int) Value {
 	if !s.has(i) {
 		return s.In[i]
@@ -74,7 +72,7 @@ func (s *Batch) lead(b Builder, i, rank int) Value {
 	return leading(b, s.In[i], rank)
 }
 
-// leading is lead of a tensor of which the first axis numbers the examples.
+// leading is lead for a tensor whose first axis numbers the examples.
 func leading(b Builder, x Value, rank int) Value {
 	shape := x.Shape()
 	if len(shape) == rank+1 {
@@ -95,7 +93,7 @@ func (s *Batch) insert(b Builder, i, axis int) Value {
 	return b.Structural(Reshape, Attr{Shape: slices.Insert(slices.Clone(s.In[i].Shape()), axis, 1)}, s.In[i])
 }
 
-// full returns operand i with the axis of the examples, also if it is the same for all.
+// full returns operand i with the axis of the examples, even if it is the same for all of them.
 func (s *Batch) full(b Builder, i int) Value {
 	if s.has(i) {
 		return s.In[i]
@@ -103,19 +101,19 @@ func (s *Batch) full(b Builder, i int) Value {
 	return b.Structural(BroadcastTo, Attr{Shape: s.withExamples(s.In[i].Shape())}, s.In[i])
 }
 
-// The batching rules that several operations have.
+// Batching rules that several operations share.
 
-// batchAsIs is that of operations that don't look at axes, or at the last alone.
+// batchAsIs is the rule of operations to which axes don't matter, or only the last ones.
 func batchAsIs(b Builder, s *Batch) Value { return b.Structural(s.Def, s.Attr, s.In...) }
 
-// batchAxis is that of operations along Attr.Axis.
+// batchAxis is the rule of operations along Attr.Axis.
 func batchAxis(b Builder, s *Batch) Value {
 	a := s.Attr
 	a.Axis++
 	return b.Structural(s.Def, a, s.In...)
 }
 
-// batchAxes is that of operations over Attr.Axes.
+// batchAxes is the rule of operations over Attr.Axes.
 func batchAxes(b Builder, s *Batch) Value {
 	a := s.Attr
 	a.Axes = slices.Clone(a.Axes)

@@ -7,16 +7,17 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// A Window says how windows lie on planes, along rows and along columns.
+// A Window says how windows lie on planes. The first element of each pair is along rows, the second
+// along columns.
 type Window struct {
-	Size     [2]int // of pooling; those of Conv2D are as large as the kernel
+	Size     [2]int // of pooling; the windows of Conv2D are as large as the kernel
 	Stride   [2]int // from one window to the next, at least 1
-	Pad      [2]int // how far windows begin and end outside of the plane
+	Pad      [2]int // how far the first windows begin before the plane, and the last ones end behind it
 	Dilation [2]int // from one element of a window to the next, at least 1
 	Groups   int    // of Conv2D; 0 only where there are no channels
 }
 
-// What convolutions say of operands that don't go together.
+// Additions to the texts of mistakes in convolutions.
 const (
 	convShapes = " (it takes images [N C H W], or one [C H W], and a kernel [O C/groups KH KW])"
 	convFits   = ": larger than the image with its padding, or empty"
@@ -47,10 +48,10 @@ var (
 			return s.moreGroups(b, false)
 		},
 	})
-	// ConvInput is the gradient of Conv2D with respect to the images, which have Attr.Shape, from
-	// that with respect to the result, and from the kernel. Each element is accumulated over the
-	// kernels, rows and columns of the kernel that have met it, in this order; elements outside of
-	// the gradient are 0.
+	// ConvInput is the gradient of Conv2D with respect to the images, which have Attr.Shape. Its
+	// operands are the gradient with respect to the result, and the kernel. Each element is
+	// accumulated over the output channels, rows and columns of the kernel that have met it, in this
+	// order; elements outside of the gradient are 0.
 	ConvInput = define(&Def{
 		Name: "ConvInput", Types: Floats, Unlisted: true,
 		Run: func(p *Plan) {
@@ -72,9 +73,9 @@ var (
 			return s.moreGroups(b, false)
 		},
 	})
-	// ConvKernel is the gradient of Conv2D with respect to the kernel, which has Attr.Shape, from the
-	// images and the gradient with respect to the result. Each element is accumulated over the
-	// images, rows and columns of the result, in this order.
+	// ConvKernel is the gradient of Conv2D with respect to the kernel, which has Attr.Shape. Its
+	// operands are the images, and the gradient with respect to the result. Each element is
+	// accumulated over the images, rows and columns of the result, in this order.
 	ConvKernel = define(&Def{
 		Name: "ConvKernel", Types: Floats, Unlisted: true,
 		Run: func(p *Plan) {
@@ -96,7 +97,7 @@ var (
 	})
 )
 
-func init() { // not in the literals: each of them is in the gradients of the others
+func init() { // not in the literals: the gradients of each of them use the others
 	gradient := func(b Builder, d *Def, c *Call, shape Value, x, y Value) Value {
 		a := Attr{Window: c.Attr.Window}
 		if shape != nil {
@@ -124,14 +125,14 @@ func init() { // not in the literals: each of them is in the gradients of the ot
 	}
 }
 
-// A convolution is the lengths of a Conv2D.
+// A convolution holds the lengths of a Conv2D.
 type convolution struct {
 	images, groups  int
-	inputs, outputs int // channels of a group, before and after
+	inputs, outputs int // channels of one group, in the images and in the result
 	rows, cols      device.Window
 }
 
-// convolution checks images and a kernel, and their window.
+// convolution checks images x, a kernel w and Attr.Window. It panics with a *Mistake if they don't fit.
 func (p *Plan) convolution(name string, x, w View) (c convolution) {
 	o := p.Attr.Window
 	if len(x.Shape) < 3 || len(x.Shape) > 4 || len(w.Shape) != 4 {
@@ -158,10 +159,12 @@ func (p *Plan) convolution(name string, x, w View) (c convolution) {
 	return c
 }
 
-// longest bounds what a window adds to an axis, so that lengths can be added up. No memory has as many elements.
+// longest bounds what a window adds to an axis, so that sums of lengths don't overflow. No memory has
+// as many elements.
 const longest = math.MaxInt / 4
 
-// windowOf is a window of the given size along an axis. It fails if it is nothing, or does not fit.
+// windowOf returns the window of the given size along an axis of length in. It returns false if the
+// window is empty or does not fit.
 func windowOf(o *Window, axis, in, size int) (w device.Window, ok bool) {
 	if size < 1 || o.Pad[axis] > longest || size-1 > longest/o.Dilation[axis] {
 		return w, false
@@ -173,12 +176,13 @@ func windowOf(o *Window, axis, in, size int) (w device.Window, ok bool) {
 	return device.Window{In: in, Out: left/o.Stride[axis] + 1, Size: size, Stride: o.Stride[axis], Pad: o.Pad[axis], Step: o.Dilation[axis], Holes: 1}, true
 }
 
-// result is the shape of images like x with other channels, rows and columns.
+// result returns the shape of images like x with other lengths: channels, rows and columns.
 func (c *convolution) result(x View, lengths ...int) device.Shape {
 	return append(slices.Clone(x.Shape[:len(x.Shape)-3]), lengths...)
 }
 
-// ofImage are the strides of x over images, groups, channels, of which a group has so many, rows and columns.
+// ofImage returns the strides of x over images, groups, the channels of a group, rows and columns.
+// channels is how many channels a group has.
 func (c *convolution) ofImage(x View, channels int) []int {
 	steps := x.steps()
 	image := 0
@@ -188,13 +192,14 @@ func (c *convolution) ofImage(x View, channels int) []int {
 	return []int{image, channels * steps[0], steps[0], steps[1], steps[2]}
 }
 
-// ofKernel are the strides of w over groups, their kernels, channels, rows and columns.
+// ofKernel returns the strides of w over groups, output channels of a group, input channels, rows and
+// columns.
 func (c *convolution) ofKernel(w View) []int {
 	steps := w.steps()
 	return []int{c.outputs * steps[0], steps[0], steps[1], steps[2], steps[3]}
 }
 
-// conv plans the command. The shape of the result is there.
+// conv plans the command. p.Shape is set. For shape, channels and the strides see [device.Conv].
 func (p *Plan) conv(c convolution, shape [3]int, channels int, a, b, out []int) {
 	p.DType = p.Types[0]
 	args := &device.Args{Shape: shape[:], Ints: []int{channels}, Window: &[2]device.Window{c.rows, c.cols}}
@@ -205,7 +210,8 @@ func (p *Plan) conv(c convolution, shape [3]int, channels int, a, b, out []int) 
 	p.Cost = int64(p.Cmd.N) * int64(channels*c.rows.Size*c.cols.Size) / 16
 }
 
-// moreImages does a convolution with one kernel for all examples: their images are images of one.
+// moreImages does a convolution with the same kernel for all examples: it joins the images of all
+// examples into one batch of images.
 func (s *Batch) moreImages(b Builder) Value {
 	a := s.Attr
 	x, n := s.In[0], s.N
@@ -226,14 +232,15 @@ func (s *Batch) moreImages(b Builder) Value {
 	return b.Structural(Reshape, Attr{Shape: append(device.Shape{s.N, n}, y.Shape()[1:]...)}, y)
 }
 
-// moreGroups does a convolution with a kernel for each example: their groups are groups of one, their channels
-// one after the other. If ofKernels, both operands are images, and the result is kernels.
+// moreGroups does a convolution with a kernel for each example: it makes one convolution of them, in
+// which each example has groups of its own, with the channels of the examples one after the other.
+// With ofKernels both operands are images, and the result is kernels.
 func (s *Batch) moreGroups(b Builder, ofKernels bool) Value {
 	w := *s.Attr.Window
 	w.Groups *= s.N
 	a := Attr{Window: &w}
 	isOne := s.rank(0) == 3
-	// channels joins the examples' channels, which come first or after the images.
+	// channels joins the axes of examples and channels into one axis of channels.
 	channels := func(x Value) Value {
 		shape := x.Shape()
 		if !isOne {

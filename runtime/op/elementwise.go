@@ -71,7 +71,7 @@ var (
 		Doc:  "returns t + c*y, element by element, with broadcasting; product and sum are rounded one after the other.",
 		Expr: func(x ...*k.Expr) *k.Expr { return k.Add(x[0], k.Mul(x[2], x[1])) },
 		Ref:  func(x ...float64) float64 { p := x[2] * x[1]; return x[0] + p },
-		// Of one sign: where the sum cancels, the rounding of the product counts for more.
+		// Only positive numbers: where the sum cancels, the rounding of the product weighs more.
 		Domain: []Interval{{0.1, 10}}, ULP: 1,
 	})
 )
@@ -205,7 +205,7 @@ var (
 		Doc:  "returns t where it is positive and 0 elsewhere; NaN stays NaN. The derivative at 0 is 0, and that at NaN is 1: a gradient passes there.",
 		Expr: func(x ...*k.Expr) *k.Expr { return k.Max(x[0], like(0, x[0])) },
 		Grad: func(_ int, x ...*k.Expr) *k.Expr {
-			y := k.Max(x[0], like(0, x[0])) // positive where x is, and NaN
+			y := k.Max(x[0], like(0, x[0])) // positive where x is positive, NaN where x is NaN
 			return k.Where(k.Le(y, like(0, x[0])), like(0, x[0]), like(1, x[0]))
 		},
 		Why: "the derivative at 0 is 0 by definition, where that of the maximum is shared",
@@ -218,7 +218,7 @@ var (
 			return k.Mul(k.Mul(like(0.5, x[0]), x[0]), k.Add(like(1, x[0]), k.Erf(k.Mul(x[0], like(math.Sqrt2/2, x[0])))))
 		},
 		Ref: func(x ...float64) float64 { return x[0] / 2 * math.Erfc(-x[0]/math.Sqrt2) },
-		// Far below 0, where the sum cancels, the result is exact to some 1e-7 only.
+		// Far below 0, where the sum cancels, the error is up to about 1e-7.
 		Domain: []Interval{{-1, 10}}, ULP: 4,
 	})
 	SiLU = define(&Def{
@@ -404,7 +404,7 @@ var (
 		Expr: func(x ...*k.Expr) *k.Expr { return infinityFirst(k.Min(x[0], x[1]), x[0], x[1], math.Inf(-1)) },
 		Ref:  func(x ...float64) float64 { return math.Min(x[0], x[1]) },
 	})
-	// Finite is x, and 0 where that is infinite or NaN.
+	// Finite is x, but 0 where x is infinite or NaN.
 	Finite = define(&Def{
 		Name: "Finite", Tensors: 1, Types: Floats, Unlisted: true,
 		Expr: func(x ...*k.Expr) *k.Expr {
@@ -429,15 +429,16 @@ var (
 		Ref:    func(x ...float64) float64 { return math.Sqrt(x[0]) },
 		Domain: []Interval{{0.01, 100}},
 	})
-	// Wins reports where x is its second operand, the greatest or the least of the elements that x is one of:
-	// where it is equal, and where it is NaN, as that one then is NaN as well.
+	// Wins reports where x is an extremum. Its second operand is the greatest or the least of the
+	// elements among which x is: x wins if it is equal, and if it is NaN, since the extremum then is
+	// NaN as well.
 	Wins = define(&Def{
 		Name: "Wins", Tensors: 2, Types: Numbers, Bool: true, Unlisted: true,
 		Expr: func(x ...*k.Expr) *k.Expr { return k.Or(k.Eq(x[0], x[1]), k.Ne(x[0], x[0])) },
 		Ref:  func(x ...float64) float64 { return truth(x[0] == x[1] || math.IsNaN(x[0])) },
 	})
-	// ProdShare is the derivative of a product by one of its factors x, given
-	// p, the product of the factors that are not 0, and n, how many are 0.
+	// ProdShare is the derivative of a product with respect to one of its factors x. Further operands
+	// are p, the product of the factors that are not 0, and n, how many factors are 0.
 	ProdShare = define(&Def{
 		Name: "ProdShare", Tensors: 3, Types: Floats, Unlisted: true,
 		Expr: func(x ...*k.Expr) *k.Expr {
@@ -461,15 +462,15 @@ var (
 // like is the constant c in x's element type.
 func like(c float64, x *k.Expr) *k.Expr { return k.Const(c, x.DType()) }
 
-// infinityFirst is e, but inf where x or y is that.
+// infinityFirst is e, but inf where x or y is inf.
 func infinityFirst(e, x, y *k.Expr, inf float64) *k.Expr {
 	limit := like(inf, e)
 	return k.Where(k.Or(k.Eq(x, limit), k.Eq(y, limit)), limit, e)
 }
 
-// sigmoid takes the exponential of what is not positive: that of the opposite is infinite where the
-// result is a denormal number still. Below 0 it is e - e*e/(1+e), which unlike e/(1+e) does not
-// lose another place where 1+e is rounded.
+// sigmoid is 1/(1+e) with e = exp(-|x|) where x is not negative, and e - e*e/(1+e) elsewhere. It takes
+// the exponential of -|x| only: exp(-x) would overflow where the result is still a denormal number.
+// Below 0 it is not e/(1+e), which would lose another bit when 1+e is rounded.
 func sigmoid(x *k.Expr) *k.Expr {
 	isNegative := k.Lt(x, like(0, x))
 	e := k.Exp(k.Neg(k.Abs(x)))

@@ -8,15 +8,13 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
-// A Gradient says how to compute the gradient with respect to one operand of
-// an elementwise operation: Def, applied to the operands with the numbers In,
-// where the number of operands means the result, and one more the gradient with
-// respect to it.
+// A Gradient says how to compute the gradient with respect to one operand of an elementwise
+// operation with n operands: apply Def to the values that In lists.
 type Gradient struct {
-	Def *Def // nil: no operand to compute with, the gradient is 0
-	In  []int
-	// Times says that Def computes the derivative alone, because a command
-	// has no room for one more operand; the product is another operation.
+	Def *Def  // nil: the gradient is 0
+	In  []int // i < n: operand i; n: the result; n+1: the gradient with respect to the result
+	// Times says that Def computes only the derivative, because a command has no room for one more
+	// operand. Another operation multiplies it by the gradient with respect to the result.
 	Times bool
 }
 
@@ -31,7 +29,7 @@ func (d *Def) Gradient(i int) *Gradient {
 }
 
 func (d *Def) deriveGradient(i int) *Gradient {
-	// Which operands the derivative depends on does not depend on their type.
+	// The derivative depends on the same operands for every element type, so any type will do.
 	g := &Gradient{}
 	derivative := d.derivative(i, device.Float64)
 	if isZero(derivative) {
@@ -69,9 +67,10 @@ func (d *Def) deriveGradient(i int) *Gradient {
 	return g
 }
 
-// derivative is that of the result with respect to operand i, of elements of the given type. If it
-// is a function of the result alone, it is given as one, where that is one more operand: then
-// nobody needs the operand itself, and need not compute again what the result is.
+// derivative returns the derivative of the result with respect to operand i, for elements of type dt.
+// If an operation with one operand has a derivative that is a function of the result alone, it is
+// returned as one, with the result as operand 1: so the gradient need not keep the operand, nor
+// compute the result again.
 func (d *Def) derivative(i int, dt device.DType) *kernel.Expr {
 	x := d.operands(dt)
 	result := d.Expr(x...)
@@ -89,7 +88,7 @@ func (d *Def) derivative(i int, dt device.DType) *kernel.Expr {
 	return e
 }
 
-// renumber is e with its operands numbered as place says.
+// renumber returns e with operand i numbered place[i].
 func renumber(e *kernel.Expr, place map[int]int) *kernel.Expr {
 	as := map[*kernel.Expr]*kernel.Expr{}
 	for _, x := range e.Nodes() {
@@ -100,7 +99,8 @@ func renumber(e *kernel.Expr, place map[int]int) *kernel.Expr {
 	return replace(e, as)
 }
 
-// replace is e with some of what it is made of replaced. It adds the others to as.
+// replace returns e with each subexpression x that is in as replaced by as[x]. It adds the other
+// subexpressions to as.
 func replace(e *kernel.Expr, as map[*kernel.Expr]*kernel.Expr) *kernel.Expr {
 	for _, x := range e.Nodes() {
 		switch {
@@ -120,8 +120,8 @@ func replace(e *kernel.Expr, as map[*kernel.Expr]*kernel.Expr) *kernel.Expr {
 	return as[e]
 }
 
-// times is g * e, but 0 in the branches where e is 0: an infinite or undefined
-// g does not reach an operand that was not chosen.
+// times returns g * e, but 0 in branches where e is the constant 0: an infinite or NaN g does not reach
+// an operand that was not chosen.
 func times(g, e *kernel.Expr) *kernel.Expr {
 	if isZero(e) {
 		return e
@@ -137,8 +137,8 @@ func isZero(e *kernel.Expr) bool {
 	return e.Kind() == kernel.Constant && e.Bits() == kernel.BitsOf(0, e.DType())
 }
 
-// Needed returns which values the gradient looks at, as Def.Saves does, when
-// the operands with a bit in tracked have one.
+// Needed returns which values the gradients need, in the form of Def.Saves, if those operands have
+// gradients whose bits are set in tracked.
 func (d *Def) Needed(tracked uint8) uint8 {
 	if d.each != nil {
 		return d.neededOfEach(tracked)
@@ -169,8 +169,8 @@ func (d *Def) Differentiable(in, out device.DType) bool {
 	return in.IsFloat() && out.IsFloat() && (d.Expr != nil || d.VJP != nil)
 }
 
-// Pull returns the gradient of a loss with respect to operand i of c, from g,
-// the one with respect to its result. Nil means 0.
+// Pull builds the gradient of a loss with respect to operand i of c, from g, the gradient with respect
+// to the result of c. nil means 0.
 func Pull(b Builder, c *Call, i int, g Value) Value {
 	if c.Def.Expr == nil {
 		return c.Def.VJP(b, c, i, g)
@@ -200,12 +200,13 @@ func Pull(b Builder, c *Call, i int, g Value) Value {
 	return Unbroadcast(b, v, c.In[i].Shape())
 }
 
-// isIdentity reports whether the gradient is that of the result as it is.
+// isIdentity reports whether the gradient equals the gradient with respect to the result.
 func (g *Gradient) isIdentity(dt device.DType) bool {
 	return g.Def.Kernel(dt).Body == device.Body(kernel.Arg(0, dt))
 }
 
-// Unbroadcast sums g over the axes along which shape was broadcast.
+// Unbroadcast sums g over the axes along which an operand of the given shape was broadcast. The result
+// has that shape.
 func Unbroadcast(b Builder, g Value, shape device.Shape) Value {
 	have := g.Shape()
 	if have.Equal(shape) {

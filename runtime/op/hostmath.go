@@ -7,8 +7,8 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
-// HostMath is the function Attr.Func of Go's package math, with the host's bits,
-// of float64 operands of one shape and without gaps. It runs on the CPU.
+// HostMath is the function Attr.Func of Go's package math, with the same bits as on the host. The
+// operands are float64, of one shape, and without gaps. It runs on the CPU.
 var HostMath = define(&Def{
 	Name: "HostMath", Types: 1 << device.Float64, Unlisted: true,
 	Run: func(p *Plan) {

@@ -5,9 +5,10 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
-// Products of rows and a matrix, and what becomes of them in the same command. The operands are the
-// rows, the matrix, and a vector that is added to each row of the product. The bits are those of
-// MatMul, Add and ReLU. They are for devices that promise it, see device.Caps.Epilogues.
+// A product of rows and a matrix, with a vector added and perhaps ReLU applied, in one command. The
+// operands are the rows, the matrix, and a vector that is added to each row of the product. The bits
+// are those of MatMul, Add and ReLU. They are for devices that promise that, see
+// device.Caps.Epilogues.
 var (
 	Linear = define(&Def{Name: "Linear", Types: Floats, Unlisted: true, Saves: 1<<0 | 1<<1,
 		Run: linear("Linear", func(sum *kernel.Expr) *kernel.Expr { return sum }),
@@ -16,7 +17,7 @@ var (
 	LinearReLU = define(&Def{Name: "LinearReLU", Types: Floats, Unlisted: true, Saves: 1<<0 | 1<<1 | SavesResult,
 		Run: linear("LinearReLU", func(sum *kernel.Expr) *kernel.Expr { return ReLU.Expr(sum) }),
 		VJP: func(b Builder, c *Call, i int, g Value) Value {
-			relu := ReLU.Gradient(0) // of its result and g
+			relu := ReLU.Gradient(0) // a function of the result and g
 			return linearVJP(b, c, i, b.Elementwise(relu.Def, [2]float64{}, c.Out, g))
 		},
 	})
@@ -26,7 +27,7 @@ func init() { // not in the literals: the rules use the operations
 	Linear.Batch, LinearReLU.Batch = linearBatch, linearBatch
 }
 
-// linear is Def.Run where the sum of the product and the vector becomes what f makes of it.
+// linear returns Def.Run of an operation that applies f to the sum of the product and the vector.
 func linear(name string, f func(sum *kernel.Expr) *kernel.Expr) func(*Plan) {
 	kernels := &kernelsByType{}
 	return func(p *Plan) {
@@ -46,7 +47,7 @@ func linear(name string, f func(sum *kernel.Expr) *kernel.Expr) func(*Plan) {
 	}
 }
 
-// linearVJP is the gradient of Linear: that of MatMul, and for the vector that of Add.
+// linearVJP is the VJP of Linear: the gradient of MatMul and, for the vector, that of Add.
 func linearVJP(b Builder, c *Call, i int, g Value) Value {
 	if i == 2 {
 		return Unbroadcast(b, g, c.In[2].Shape())
@@ -54,7 +55,8 @@ func linearVJP(b Builder, c *Call, i int, g Value) Value {
 	return MatMul.VJP(b, &Call{Def: MatMul, In: c.In}, i, g)
 }
 
-// linearBatch adds apart where there is a matrix or a vector for each example.
+// linearBatch is the batching rule. If the matrix or the vector differs between examples, it
+// multiplies, adds and applies ReLU in separate operations.
 func linearBatch(b Builder, s *Batch) Value {
 	if s.rank(1) != 2 {
 		s.wrong(MistakeRank)

@@ -7,16 +7,16 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// A Mistake is what operations panic with when a program asks for something
-// that has no answer, before anything is enqueued.
+// A Mistake is the value with which operations panic when a program makes a mistake, such as operands
+// whose shapes don't fit, before anything is enqueued.
 type Mistake struct {
-	// Package is that of the function, "nn"; "" is tensor.
+	// Package is that of the function, such as "nn"; "" is tensor.
 	Package string
 	Op      string // the function: "Add"
 	Text    string // in package tensor one of the constants below, or a text that begins with one
 	Shapes  []device.Shape
 	DTypes  []device.DType
-	// Devices are where the operands are, if that is the mistake.
+	// Devices are those of the operands, if they are the mistake.
 	Devices []device.Device
 	// Layer says which part of a model made the call: "layer 2 of Sequential, Dense(10)".
 	Layer string
@@ -60,7 +60,7 @@ const (
 	MistakeRowEnded    = "the row of a VMap that has returned, or was declared dead"
 )
 
-// Error is "tensor: Add: operands cannot be broadcast together: float32[2 3], float32[4]".
+// Error returns a text like "tensor: Add: operands cannot be broadcast together: float32[2 3], float32[4]".
 func (m *Mistake) Error() string {
 	var b strings.Builder
 	b.WriteString(cmp.Or(m.Package, "tensor"))
@@ -86,12 +86,12 @@ func (m *Mistake) Error() string {
 	return b.String()
 }
 
-// Unsupported is the text of the mistake that operands are not of the given types.
+// Unsupported returns the text of a Mistake about operands that have none of the given types.
 func Unsupported(types Types) string {
 	return MistakeType + " (it takes " + types.String() + ": convert with As)"
 }
 
-// wrong panics with a Mistake about the plan's operands.
+// wrong panics with a Mistake about the first operands of the plan, as many as given.
 func (p *Plan) wrong(name, text string, operands int) {
 	m := &Mistake{Op: name, Text: text}
 	for i := range operands {

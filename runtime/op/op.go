@@ -1,12 +1,10 @@
 // Package op is the list of tensor operations, each defined once.
 //
-// An elementwise operation is one expression of scalar primitives (package
-// device/kernel). Its kernels for every element type, its gradient, the
-// method of Tensor that calls it, the linter's row about that method and the
-// tests of its values are derived from the definition; nothing about it is
-// written a second time. A structural operation (a product, a reduction, a
-// view, a random draw) says instead what shape its result has, which command
-// computes it, and what its gradient is.
+// An elementwise operation is one expression of scalar primitives (package device/kernel). Derived
+// from it are its kernels for every element type, its gradient, the method of Tensor that calls it,
+// the linter's row about that method and the tests of its values; nothing about it is written a
+// second time. A structural operation (a product, a reduction, a view, a random draw) says instead
+// what shape its result has, which command computes it, and what its gradient is.
 //
 // The package computes nothing and holds no data: [Def.Run] fills in a
 // command, and package tensor gives it memory and enqueues it.
@@ -37,48 +35,48 @@ type Def struct {
 	// Types are the element types of the operands.
 	Types Types
 
-	// Tensors is how many operands an elementwise operation has, and Scalars
-	// how many float64 constants follow them (at most 2), which are converted
-	// to the operands' element type before anything is computed.
+	// Tensors is how many operands an elementwise operation has. Scalars is how many float64
+	// constants follow them, at most 2; they are converted to the operands' element type before
+	// anything is computed.
 	Tensors, Scalars int
 	// Cond says that the first operand is a bool tensor, whatever the others are.
 	Cond bool
-	// Bool says that the result is a bool tensor; else its type is that of the last operand.
+	// Bool says that the result is a bool tensor. Otherwise its type is that of the last operand.
 	Bool bool
 	// Expr builds the result from the operands and then the constants.
 	Expr func(x ...*kernel.Expr) *kernel.Expr
-	// Grad overrides the derivative with respect to operand i, which is
-	// otherwise that of Expr. Why says what is wrong with that one.
+	// Grad overrides the derivative with respect to operand i, which is otherwise derived from Expr.
+	// Why says what is wrong with the derived one.
 	Grad func(i int, x ...*kernel.Expr) *kernel.Expr
 	Why  string
-	// Ref is the operation in float64, written without Expr: what tests
-	// compare with, on the intervals of Domain (one for all operands, or one
-	// for each), within ULP units in the last place.
+	// Ref is the operation in float64, written without Expr. Tests compare the operation with it,
+	// within ULP units in the last place, on operands from the intervals of Domain: one for all
+	// operands, or one for each.
 	Ref    func(x ...float64) float64
 	Domain []Interval
 	ULP    float64
-	// Reduces says that a structural operation folds axes: it becomes two
-	// methods of Tensor, of which the second keeps the axes.
+	// Reduces says that a structural operation folds axes. It becomes two methods of Tensor; the
+	// second one keeps the axes.
 	Reduces bool
 	// Unlisted keeps the operation from becoming a method of Tensor.
 	Unlisted bool
 
-	// View gives the result's view of the operand's elements, and whether there
-	// is one: else it needs an operand without gaps. No stride is negative: what
-	// goes through elements backwards copies them.
+	// View returns where the result's elements lie in the operand's buffer. It returns false if they
+	// can't be a view of this operand; then the caller copies the operand without gaps first. Strides
+	// are never negative: an operation that reverses elements must copy them.
 	View func(a *Attr, in View) (View, bool)
-	// Run plans a command from the operands. It panics with a *Mistake.
+	// Run plans a command from the operands. If they don't fit it panics with a *Mistake.
 	Run func(p *Plan)
-	// VJP is the gradient of a structural operation: that of a loss with
-	// respect to operand i, from the one with respect to the result.
+	// VJP builds the gradient of a structural operation (the vector-Jacobian product): the gradient of
+	// a loss with respect to operand i, from g, its gradient with respect to the result.
 	VJP func(b Builder, c *Call, i int, g Value) Value
-	// Saves tells what VJP looks at besides shapes: bit i for operand i, SavesResult.
+	// Saves says which values VJP needs, not only their shapes: bit i for operand i, SavesResult.
 	Saves uint8
-	// Batch is a structural operation, done for all examples of a batch at
-	// once: its batching rule. See Batched.
+	// Batch is the batching rule of a structural operation: it enqueues the operation for all examples
+	// of a batch at once. See Batched.
 	Batch func(b Builder, s *Batch) Value
-	// Indexed says that the last operand of a structural operation is an int64
-	// tensor of indices, whatever the others are.
+	// Indexed says that the second operand of a structural operation is an int64 tensor of indices,
+	// whatever the first one is.
 	Indexed bool
 	// Fails says that values of the operands can make the operation fail: it
 	// takes indices, or divides integers.
@@ -86,14 +84,14 @@ type Def struct {
 
 	kernels [numTypes]atomic.Pointer[device.Kernel]
 	lifted  atomic.Pointer[Def] // see Lifted
-	each    *Def                // of what SumOf has made: the operation whose results are added up
+	each    *Def                // of a Def made by SumOf: the operation whose results are added up
 	grads   [MaxInputs]atomic.Pointer[Gradient]
 }
 
 // SavesResult is the bit of Def.Saves for the operation's own result.
 const SavesResult = 1 << 7
 
-// An Interval is where tests take operands from.
+// An Interval is a range from which tests draw operands.
 type Interval struct{ Lo, Hi float64 }
 
 // Types is a set of element types.
@@ -133,15 +131,15 @@ type Attr struct {
 	Scalars [2]float64      // of elementwise operations, LayerNorm, RMSNorm
 	Axes    []int           // reductions, Transpose
 	Keep    bool            // reductions keep the reduced axes, with length 1
-	Shape   device.Shape    // Reshape, BroadcastTo, ScatterAdd, gradients, and what creates tensors
-	DType   device.DType    // As, and what creates tensors
+	Shape   device.Shape    // Reshape, BroadcastTo, ScatterAdd, gradients, creation
+	DType   device.DType    // As, creation
 	Axis    int             // Slice, Scatter, Gather, ScatterAdd, Concat, CumSum, ArgSort, functions of rows
 	From    int             // Slice, Scatter, Concat
 	To      int             // Slice: the end; Scatter: the length of the axis; ArgSort: how many
-	Classes bool            // Gather, ScatterAdd: indices number classes, and negative ones are out of range
+	Classes bool            // Gather, ScatterAdd: indices are classes, so negative ones are out of range
 	Shared  int             // Gather, ScatterAdd: how many leading axes operand and indices have in common
 	Window  *Window         // Conv2D, pooling and their gradients
-	Back    bool            // CumSum: from the last element to the first; ArgSort: from the greatest
+	Back    bool            // CumSum: from the last element to the first; ArgSort: greatest first
 	Func    kernel.MathFunc // HostMath
 	Key     uint64          // random draws; Fill: the bits of an element
 	Pos     uint64          // random draws
@@ -149,27 +147,27 @@ type Attr struct {
 	Origin  device.Device   // To: where the operand is
 }
 
-// A Value is a tensor, as definitions see one.
+// A Value is a tensor, as definitions see it.
 type Value interface {
 	Shape() device.Shape
 	DType() device.DType
 }
 
-// A Meta is a Value of which only shape and type are known: what is left of an
-// operand that a gradient does not look at.
+// A Meta is a Value of which only shape and type are known. It stands for an operand or a result whose
+// value the gradient does not need.
 type Meta struct {
 	Dims device.Shape
 	Type device.DType
 }
 
-// Shape is the shape.
+// Shape returns the shape.
 func (m *Meta) Shape() device.Shape { return m.Dims }
 
-// DType is the element type.
+// DType returns the element type.
 func (m *Meta) DType() device.DType { return m.Type }
 
-// A Call is one use of an operation, as its gradient sees it. In and Out hold
-// a Meta where the definition does not ask for the values.
+// A Call is one use of an operation, as its gradient sees it. In and Out hold a Meta where the
+// gradient does not need the value.
 type Call struct {
 	Def  *Def
 	Attr Attr
@@ -194,8 +192,8 @@ type View struct {
 	Off     int   // of the first element
 }
 
-// A Plan is the command that a structural operation runs as. Run reads the
-// first fields and fills in the rest; buffers and offsets are the caller's.
+// A Plan is the command as which a structural operation runs. Def.Run reads Attr, In and Types and
+// fills in the rest; the caller adds buffers and offsets.
 type Plan struct {
 	Attr  Attr
 	In    [MaxInputs]View
@@ -207,7 +205,7 @@ type Plan struct {
 	Cost  int64 // estimated nanoseconds
 }
 
-// String is the operation's name.
+// String returns the operation's name.
 func (d *Def) String() string { return d.Name }
 
 // Elements returns the element type of the result for operands of type dt.
@@ -254,9 +252,9 @@ func (d *Def) operands(dt device.DType) []*kernel.Expr {
 	return x
 }
 
-// Lifted returns the operation of the given name that takes d's constant, of
-// which there is one, as another operand, of the element type of the others. It
-// may be called concurrently, and returns the same Def every time.
+// Lifted returns d with its constant turned into an operand: the last one, of the element type of the
+// others. d has exactly one constant. The result has the given name. Lifted may be called
+// concurrently, and returns the same Def every time.
 func (d *Def) Lifted(name string) *Def {
 	if l := d.lifted.Load(); l != nil {
 		return l
@@ -265,7 +263,7 @@ func (d *Def) Lifted(name string) *Def {
 	return d.lifted.Load()
 }
 
-// Operand is the element type of operand i of a structural operation on tensors of type dt.
+// Operand returns the element type of operand i of a structural operation on tensors of type dt.
 func (d *Def) Operand(i int, dt device.DType) device.DType {
 	if d.Indexed && i == 1 {
 		return device.Int64
@@ -273,7 +271,7 @@ func (d *Def) Operand(i int, dt device.DType) device.DType {
 	return dt
 }
 
-// operand is the element type of operand i when the others have type dt.
+// operand returns the element type of operand i of an elementwise operation when the others have type dt.
 func (d *Def) operand(i int, dt device.DType) device.DType {
 	if d.Cond && i == 0 {
 		return device.Bool
@@ -283,7 +281,7 @@ func (d *Def) operand(i int, dt device.DType) device.DType {
 
 var all []*Def
 
-// define adds d to the list of All.
+// define adds d to the operations of List.
 func define(d *Def) *Def {
 	all = append(all, d)
 	return d

@@ -7,7 +7,7 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
-// What pooling says of windows that are impossible.
+// Additions to the texts of mistakes in pooling.
 const (
 	poolShape  = " (it takes planes: their rows and columns are the last two axes)"
 	poolWindow = ": windows and strides are at least 1, paddings at least 0 and below the window"
@@ -16,7 +16,7 @@ const (
 
 var sumPools, maxPools, argPools kernelsByType
 
-// Pooling: of all planes, which the last two axes are. Attr.Window.
+// Pooling of planes, which are the last two axes. Attr.Window.
 var (
 	MaxPool2D = define(&Def{
 		Name: "MaxPool2D", Types: Floats, Batch: batchAsIs,
@@ -39,8 +39,8 @@ var (
 			return b.Structural(Reshape, Attr{Shape: shape}, b.Structural(ScatterAdd, a, flat(g), places))
 		},
 	})
-	// ArgMaxPool2D is where in its plane, counted row by row, the greatest element of each window is:
-	// the first of equals, or the first NaN.
+	// ArgMaxPool2D gives the index, in row-major order in its plane, of the greatest element of each
+	// window: the first of equals, or the first NaN.
 	ArgMaxPool2D = define(&Def{
 		Name: "ArgMaxPool2D", Types: Floats, Unlisted: true, Batch: batchAsIs,
 		Run: func(p *Plan) {
@@ -54,8 +54,8 @@ var (
 			p.pooling("AvgPool2D", device.Pool, kernel.ReduceSum, &sumPools, p.Types[0])
 		},
 	})
-	// SpreadPool2D is the gradient of SumPool2D of a tensor with Attr.Shape: for each of its
-	// elements, the sum of what the windows have that it is in, the last of them first.
+	// SpreadPool2D is the gradient of SumPool2D of a tensor with Attr.Shape: each element is the sum of
+	// the gradients of all windows that contain it, the last window first.
 	SpreadPool2D = define(&Def{
 		Name: "SpreadPool2D", Types: Floats, Unlisted: true,
 		Run: func(p *Plan) {
@@ -83,7 +83,8 @@ func init() { // not in the literals: each of the two is the other's gradient
 	}
 }
 
-// windows checks the window for planes of a tensor of the given shape.
+// windows returns Attr.Window for the planes of a tensor of the given shape. It panics with a *Mistake
+// if it does not fit.
 func (p *Plan) windows(name string, shape device.Shape) (w *[2]device.Window) {
 	o, rank := p.Attr.Window, len(shape)
 	if rank < 2 {
@@ -113,7 +114,7 @@ func (p *Plan) pooling(name string, code device.Code, r kernel.Reducer, kernels 
 	p.pool(w, code, r, kernels, dt)
 }
 
-// pool plans the command for the given windows. The shape of the result is there.
+// pool plans the command for the given windows. p.Shape is set.
 func (p *Plan) pool(w *[2]device.Window, code device.Code, r kernel.Reducer, kernels *kernelsByType, dt device.DType) {
 	p.DType = dt
 	in := p.Types[0]

@@ -48,11 +48,11 @@ var MatMul = define(&Def{
 		if x < 1 || y < 1 || x+y < 3 {
 			s.wrong(MistakeRank + " (of two vectors there is Dot)")
 		}
-		if s.Has == 2 && x == 2 && y == 1 { // the vectors are rows of a matrix; products of two numbers commute
+		if s.Has == 2 && x == 2 && y == 1 { // X·y is y·Xᵀ, bit by bit, and the vectors y are the rows of a matrix
 			return b.Structural(s.Def, Attr{}, s.In[1], flip(b, s.In[0]))
 		}
 		if s.Has == 1 && y == 2 || y == 1 && s.Has == 1 && x == 2 {
-			// The matrix, or the vector, is the same for all: examples are more rows.
+			// The second operand is the same for all examples, so the examples are just more rows.
 			return b.Structural(s.Def, Attr{}, s.In[0], s.In[1])
 		}
 		rank := max(x, y, 2)
@@ -85,7 +85,7 @@ var MatMul = define(&Def{
 	},
 })
 
-// product plans the product of the first two operands, all but the kernel.
+// product plans the product of the first two operands, except for its kernel.
 func (p *Plan) product(name string) {
 	a, b := p.In[0], p.In[1]
 	if len(a.Shape) < 1 || len(b.Shape) < 1 || len(a.Shape)+len(b.Shape) < 3 {
@@ -108,7 +108,7 @@ func (p *Plan) product(name string) {
 		p.Shape = append(p.Shape, n)
 	}
 	if len(y.Shape) == 2 && len(batch) > 0 {
-		// All rows meet the same matrix: one product, if they lie in order.
+		// All rows are multiplied by the same matrix: plan one product, if the rows lie evenly in memory.
 		rows := device.Shape{m * batch.Size(), k}
 		if strides, ok := x.reshape(rows); ok {
 			x, batch, m = View{Shape: rows, Strides: strides}, nil, rows[0]
@@ -121,7 +121,8 @@ func (p *Plan) product(name string) {
 	p.Cost = int64(p.Cmd.N) * int64(k) / 4
 }
 
-// matrices is v with at least two axes: a vector gets another one, before (0) or after (1) its own.
+// matrices returns v with at least two axes: a vector gets another axis of length 1, before (at 0) or
+// after (at 1) its own.
 func (v View) matrices(at int) View {
 	if len(v.Shape) > 1 {
 		return v
@@ -132,7 +133,7 @@ func (v View) matrices(at int) View {
 func (v View) rows() int    { return v.Shape[len(v.Shape)-2] }
 func (v View) columns() int { return v.Shape[len(v.Shape)-1] }
 
-// productStrides are those of matrices over the axes of a batch, of rows and of columns.
+// productStrides returns the strides of matrices v over the axes of a batch, over rows and over columns.
 func (v View) productStrides(batch device.Shape) []int {
 	strides := v.BroadcastStrides(append(slices.Clone(batch), v.rows(), v.columns()))
 	steps := v.steps()
@@ -151,7 +152,7 @@ func flip(b Builder, x Value) Value {
 	return b.Structural(Transpose, Attr{Axes: axes}, x)
 }
 
-// matMulGradient is the VJP of products of several matrices.
+// matMulGradient is the VJP of MatMul for operands with more than two axes.
 func matMulGradient(b Builder, x, y Value, i int, g Value, matMul func(x, y Value) Value) Value {
 	reshape := func(x Value, shape device.Shape) Value { return b.Structural(Reshape, Attr{Shape: shape}, x) }
 	xs, ys, gs := x.Shape(), y.Shape(), slices.Clone(g.Shape())
@@ -168,7 +169,7 @@ func matMulGradient(b Builder, x, y Value, i int, g Value, matMul func(x, y Valu
 	if i == 0 {
 		return reshape(Unbroadcast(b, matMul(g, flip(b, y)), left), xs)
 	}
-	if len(right) == 2 { // the sum over the batch is that over more rows
+	if len(right) == 2 { // y is the same for all: one product over more rows sums over the batch
 		rows := func(x Value) Value {
 			s := x.Shape()
 			return reshape(x, device.Shape{s[:len(s)-1].Size(), s[len(s)-1]})

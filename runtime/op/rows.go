@@ -7,7 +7,7 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
-// Functions of the elements along Attr.Axis together, in one command each.
+// Functions of all elements along Attr.Axis together, in one command each.
 var (
 	Softmax = define(&Def{
 		Name: "Softmax", Types: Floats, Unlisted: true,
@@ -26,14 +26,15 @@ var (
 			return b.Elementwise(logSoftmaxShare, [2]float64{}, g, c.Out, sum)
 		},
 	})
-	// LayerNorm reads Attr.Axis and Attr.Scalars[0], which is added to the variance. The second operand, if
-	// there is one, is a vector that the results along the axis are multiplied by; the third one is added.
+	// LayerNorm reads Attr.Axis and Attr.Scalars[0], which is added to the variance. The second and the
+	// third operand are optional vectors along the axis: results are multiplied by the second one, and
+	// then the third one is added.
 	LayerNorm = define(&Def{Name: "LayerNorm", Types: Floats, Unlisted: true, Run: rowFunc("LayerNorm", kernel.LayerNorm), Saves: 1<<0 | 1<<1, Batch: batchNorm})
-	// RMSNorm is LayerNorm that does not subtract the mean.
+	// RMSNorm is LayerNorm without subtracting the mean.
 	RMSNorm = define(&Def{Name: "RMSNorm", Types: Floats, Unlisted: true, Run: rowFunc("RMSNorm", kernel.RMSNorm), Saves: 1<<0 | 1<<1, Batch: batchNorm})
 )
 
-// What their gradients are made of, each of several steps in one command.
+// Parts of their gradients, each of several steps in one command.
 var (
 	// gradient, result, sum of their products
 	softmaxShare = formula("Softmax'", 3, func(x ...*kernel.Expr) *kernel.Expr {
@@ -56,18 +57,18 @@ var (
 	})
 )
 
-// SumPowers adds up e to the power of the first operand, less the second.
+// SumPowers sums e to the power of (first operand - second operand).
 var SumPowers = SumOf("LogSumExp", formula("Power", 2, func(x ...*kernel.Expr) *kernel.Expr { return kernel.Exp(kernel.Sub(x[0], x[1])) }))
 
 func formula(name string, operands int, e func(x ...*kernel.Expr) *kernel.Expr) *Def {
 	return &Def{Name: name, Types: Floats, Tensors: operands, Unlisted: true, Expr: e}
 }
 
-func init() { // not in the literals: the gradients of gains use the operations
+func init() { // not in the literals: the gradient with respect to the second operand uses the operation
 	LayerNorm.VJP, RMSNorm.VJP = normVJP, normVJP
 }
 
-// rowFunc is Def.Run of the function f of rows.
+// rowFunc returns Def.Run of the function f of rows.
 func rowFunc(name string, f kernel.RowFunc) func(*Plan) {
 	var kernels [MaxInputs]kernelsByType
 	return func(p *Plan) {
@@ -89,7 +90,8 @@ func rowFunc(name string, f kernel.RowFunc) func(*Plan) {
 	}
 }
 
-// batchNorm multiplies and adds apart where there is a vector for each example.
+// batchNorm is the batching rule. If a vector differs between examples, it multiplies and adds in
+// separate operations.
 func batchNorm(b Builder, s *Batch) Value {
 	a := s.Attr
 	if s.Has == 1 {
@@ -103,7 +105,7 @@ func batchNorm(b Builder, s *Batch) Value {
 	y := b.Structural(s.Def, a, s.In[0])
 	for i, d := range []*Def{Mul, Add}[:len(s.In)-1] {
 		v := s.In[i+1]
-		shape := slices.Clone(v.Shape()) // and axes of length 1 behind it, up to the last
+		shape := slices.Clone(v.Shape()) // gets axes of length 1 at its end, up to the last axis
 		for range rank - 1 - s.Attr.Axis {
 			shape = append(shape, 1)
 		}
@@ -116,7 +118,7 @@ func batchNorm(b Builder, s *Batch) Value {
 	return y
 }
 
-// normVJP is the gradient of LayerNorm and RMSNorm.
+// normVJP is the VJP of LayerNorm and RMSNorm.
 func normVJP(b Builder, c *Call, i int, g Value) Value {
 	x, axis := c.In[0], c.Attr.Axis
 	rank := len(x.Shape())

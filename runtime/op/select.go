@@ -9,11 +9,11 @@ import (
 
 var gathers, scatters, concats, joinings, cumSums, argSorts kernelsByType
 
-// Selection by indices that are values, and what is done along one axis.
+// Selection by a tensor of indices, and operations along one axis.
 var (
-	// Gather reads Attr.Axis, Attr.Shared and Attr.Classes. Operand and indices have the first
-	// Shared axes in common, all before Axis; the other axes of the indices take
-	// the place of Axis, and each index selects along it.
+	// Gather reads Attr.Axis, Attr.Shared and Attr.Classes. Operand and indices have the first Shared
+	// axes in common, all before Axis. Each index selects along Axis; in the result the other axes of
+	// the indices take the place of Axis.
 	Gather = define(&Def{
 		Name: "Gather", Types: All, Unlisted: true, Indexed: true, Fails: true,
 		Run: func(p *Plan) {
@@ -35,7 +35,7 @@ var (
 			switch {
 			case a.Shared == 0 && !s.has(1):
 				return batchAxis(b, s)
-			case a.Shared == 0 && !s.has(0): // the examples are now at the axis
+			case a.Shared == 0 && !s.has(0): // the axis of the examples ends up at a.Axis
 				x := b.Structural(s.Def, a, s.In...)
 				axes := []int{a.Axis}
 				for axis := range x.Shape() {
@@ -49,9 +49,9 @@ var (
 			return b.Structural(s.Def, a, s.full(b, 0), s.full(b, 1))
 		},
 	})
-	// ScatterAdd reads Attr.Axis, Attr.Shared, Attr.Classes and Attr.Shape. It adds to zeros of
-	// that Shape the first operand, at the places where Gather would take its
-	// elements from, in row-major order. It is the gradient of Gather.
+	// ScatterAdd reads Attr.Axis, Attr.Shared, Attr.Classes and Attr.Shape. It makes zeros of that
+	// Shape, and adds each element of the first operand at the place from which Gather would take it,
+	// in row-major order. It is the gradient of Gather.
 	ScatterAdd = define(&Def{
 		Name: "ScatterAdd", Types: Numbers, Unlisted: true, Indexed: true, Fails: true,
 		Run: func(p *Plan) {
@@ -90,7 +90,8 @@ var (
 		},
 		Batch: batchAxis,
 	})
-	// ArgSort gives the indices of the first Attr.To elements along Attr.Axis; Attr.Back.
+	// ArgSort gives the indices along Attr.Axis of the Attr.To least elements in increasing order, or
+	// with Attr.Back of the greatest in decreasing order.
 	ArgSort = define(&Def{
 		Name: "ArgSort", Types: Numbers, Unlisted: true,
 		Run: func(p *Plan) {
@@ -107,8 +108,8 @@ var (
 		},
 		Batch: batchAxis,
 	})
-	// Along takes elements along Attr.Axis by indices that are known to exist, one for each element of the
-	// result: operand and indices differ in length along that axis at most.
+	// Along selects along Attr.Axis by one index for each element of the result. The indices are known
+	// to be in range. Operand and indices may differ in length along that axis, and along no other.
 	Along = define(&Def{
 		Name: "Along", Types: All, Unlisted: true, Indexed: true,
 		Run: func(p *Plan) {
@@ -122,8 +123,8 @@ var (
 		Saves: 1 << 1,
 		Batch: batchAlong,
 	})
-	// AlongAdd reads Attr.Axis and Attr.Shape. It is the gradient of Along: it adds to zeros of that
-	// Shape the first operand, at the places where Along would take its elements from.
+	// AlongAdd reads Attr.Axis and Attr.Shape. It makes zeros of that Shape, and adds each element of
+	// the first operand at the place from which Along would take it. It is the gradient of Along.
 	AlongAdd = define(&Def{
 		Name: "AlongAdd", Types: Numbers, Unlisted: true, Indexed: true,
 		Run: func(p *Plan) {
@@ -137,9 +138,9 @@ var (
 		Saves: 1 << 1,
 		Batch: batchAlong,
 	})
-	// Concat puts the first operand into the second along Attr.Axis from
-	// Attr.From on. The elements that were there do not matter to anybody.
-	// Package tensor carries it out, for all parts of a result in turn.
+	// Concat writes the first operand over part of the second one: along Attr.Axis from Attr.From on.
+	// Nobody needs the elements that it overwrites. Package tensor carries it out, once for each part
+	// of a result.
 	Concat = define(&Def{
 		Name: "Concat", Types: All, Unlisted: true,
 		Run: func(p *Plan) {
@@ -159,7 +160,7 @@ var (
 	})
 )
 
-// Joining returns the kernel that puts tensors of type dt one after the other, which stand in Args.Parts.
+// Joining returns the kernel that concatenates the tensors of type dt in Args.Parts.
 func Joining(dt device.DType) *device.Kernel {
 	return joinings.of(dt, func() *device.Kernel { return device.NewKernel("Concat", device.Concat, nil, dt) })
 }
@@ -172,7 +173,8 @@ func newScatterAdd(dt device.DType) *device.Kernel {
 	return device.NewKernel("ScatterAdd", device.ScatterAdd, nil, dt, dt, device.Int64)
 }
 
-// across are the strides of v with an index of 0 along axis. It gives args what leads from there to another index.
+// across returns the strides of v, with 0 for axis, along which indices select. It sets args.Ints to
+// the length and the stride of that axis.
 func (v View) across(args *device.Args, axis int) []int {
 	steps := slices.Clone(v.steps())
 	args.Ints = []int{v.Shape[axis], steps[axis]}
@@ -180,7 +182,7 @@ func (v View) across(args *device.Args, axis int) []int {
 	return steps
 }
 
-// batchAlong is the batching rule of Along and AlongAdd, which take an index for each element.
+// batchAlong is the batching rule of Along and AlongAdd.
 func batchAlong(b Builder, s *Batch) Value {
 	a := s.Attr
 	a.Axis++
@@ -190,7 +192,7 @@ func batchAlong(b Builder, s *Batch) Value {
 	return b.Structural(s.Def, a, s.full(b, 0), s.full(b, 1))
 }
 
-func init() { // not in the literals: of two, each is the other's gradient
+func init() { // not in the literals: in each pair, the two are each other's gradients
 	Along.VJP = func(b Builder, c *Call, _ int, g Value) Value {
 		return b.Structural(AlongAdd, Attr{Axis: c.Attr.Axis, Shape: c.In[0].Shape()}, g, c.In[1])
 	}
@@ -206,8 +208,8 @@ func init() { // not in the literals: of two, each is the other's gradient
 	}
 }
 
-// along are the arguments of a command along one axis of v: the space with that axis last, and the
-// strides over it of v and of a result in row-major order in which the axis has length n.
+// along returns the arguments of a command along one axis of v: the shape of v with that axis last, and
+// over it the strides of v, and of a row-major result in which the axis has length n.
 func (v View) along(axis, n int) *device.Args {
 	last := func(list []int) []int {
 		return append(slices.Delete(slices.Clone(list), axis, axis+1), list[axis])
@@ -230,8 +232,8 @@ func bit(b bool) int {
 	return 0
 }
 
-// selection is the space of what the indices select of x, and x's strides over
-// it with the index 0.
+// selection returns the shape of what the indices select from x, and the strides of x over that shape
+// for index 0.
 func selection(x, index View, axis, shared int) (space device.Shape, strides []int) {
 	steps := x.steps()
 	space = slices.Concat(x.Shape[:axis], index.Shape[shared:], x.Shape[axis+1:])
@@ -239,7 +241,7 @@ func selection(x, index View, axis, shared int) (space device.Shape, strides []i
 	return space, strides
 }
 
-// indexStrides are those of the indices over the space.
+// indexStrides returns the strides of the indices over space, which selection has returned.
 func indexStrides(index View, space device.Shape, axis, shared int) []int {
 	strides, steps := make([]int, len(space)), index.steps()
 	copy(strides, steps[:shared])

@@ -69,7 +69,8 @@ var (
 	})
 )
 
-// reduction is Def.Run of the reduction by r, or of the search for what r gives.
+// reduction returns Def.Run of the reduction by r or, for device.ArgReduce, of the search for its
+// element.
 func reduction(name string, code device.Code, r kernel.Reducer) func(*Plan) {
 	kernels := &kernelsByType{}
 	return func(p *Plan) {
@@ -90,11 +91,11 @@ func reduction(name string, code device.Code, r kernel.Reducer) func(*Plan) {
 	}
 }
 
-// fold plans the arguments of a fold over Attr.Axes of so many inputs, which are broadcast to
-// shape. It returns how many elements each result is made of.
+// fold plans the arguments of a fold over Attr.Axes. There are so many inputs, which are broadcast to
+// shape. fold returns how many elements go into each result.
 func (p *Plan) fold(shape device.Shape, inputs int) (length int) {
 	rank := len(shape)
-	// The axes that are kept, then the others; in one piece of memory.
+	// order lists the axes that are kept, then the others. All lists share one allocation.
 	lists := make([]int, (3+inputs)*rank)
 	order, ordered, result := lists[:0:rank], lists[rank:rank:2*rank], lists[2*rank:2*rank:3*rank]
 	for axis, n := range shape {
@@ -140,7 +141,7 @@ func (p *Plan) fold(shape device.Shape, inputs int) (length int) {
 	return length
 }
 
-// spread gives the result of a reduction, or its gradient, the operand's shape.
+// spread broadcasts g, the result of a reduction or its gradient, to the operand's shape.
 func spread(b Builder, c *Call, g Value) Value { return spreadTo(b, c, g, c.In[0].Shape()) }
 
 // spreadTo is spread for operands that were broadcast to shape.
@@ -185,7 +186,7 @@ var (
 		},
 		Batch: batchAsIs,
 	})
-	// Contiguous gives a view's elements memory of their own, in order.
+	// Contiguous copies a view's elements to memory of their own, in row-major order.
 	Contiguous = define(&Def{
 		Name: "Contiguous", Types: All, Unlisted: true,
 		Run: func(p *Plan) {
@@ -200,7 +201,7 @@ var (
 	})
 )
 
-// elementwise is the command that runs k, which has one input, over v.
+// elementwise returns the command that runs k, which has one input, over v.
 func (v View) elementwise(k *device.Kernel) device.Command {
 	cmd := device.Command{Kernel: k, N: v.Shape.Size()}
 	if v.Strides != nil {
@@ -237,10 +238,11 @@ var (
 	Uniform = define(&Def{Name: "Uniform", Types: Floats, Unlisted: true, Run: draw("Uniform", kernel.Uniform)})
 	// Normal draws from the normal distribution with mean 0 and variance 1; Attr.Key, Attr.Pos.
 	Normal = define(&Def{Name: "Normal", Types: Floats, Unlisted: true, Run: draw("Normal", kernel.Normal)})
-	// Ints draws from the integers from Attr.From to below Attr.To; Attr.Key, Attr.Pos.
+	// Ints draws integers from Attr.From on and below Attr.To; Attr.Key, Attr.Pos.
 	Ints = define(&Def{Name: "Ints", Types: 1 << device.Int64, Unlisted: true, Run: draw("Ints", kernel.Ints)})
 )
 
+// draw returns Def.Run of random draws.
 func draw(name string, dist kernel.Distribution) func(*Plan) {
 	kernels := &kernelsByType{}
 	return func(p *Plan) {
@@ -272,8 +274,8 @@ var (
 		},
 		Batch: batchAsIs,
 	})
-	// Scatter puts the operand into zeros, along Attr.Axis from Attr.From on;
-	// the axis gets length Attr.To. It is the gradient of Slice.
+	// Scatter writes the operand into zeros, along Attr.Axis from Attr.From on. The axis of the result
+	// has length Attr.To. It is the gradient of Slice.
 	Scatter = define(&Def{Name: "Scatter", Types: All, Unlisted: true, Batch: batchAxis})
 )
 
@@ -287,7 +289,7 @@ func init() { // not in the literals: each of the two is the other's gradient
 	}
 }
 
-// kernelsByType are the kernels of one computation, made when first needed.
+// kernelsByType holds the kernels of one computation by element type, each made when it is first needed.
 type kernelsByType [numTypes]atomic.Pointer[device.Kernel]
 
 var (

@@ -7,15 +7,15 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
-// Sums of what elementwise operations make.
+// Sums over the results of elementwise operations.
 var (
 	Dot        = SumOf("Dot", Mul)
 	SumSquares = SumOf("Norm", Square)
 )
 
-// SumOf returns the operation that adds up, over Attr.Axes, what d, an elementwise operation
-// without constants, makes of its operands: it has the bits of d and then Sum, and so have its
-// gradients, but what d makes of the elements is never in memory.
+// SumOf returns the operation that applies d and sums the results over Attr.Axes, in one command. d
+// is an elementwise operation without constants. The operation and its gradients have the bits of d
+// followed by Sum, but the results of d are never in memory.
 func SumOf(name string, d *Def) *Def {
 	return &Def{
 		Name: name, Types: d.Types & Numbers, Tensors: d.Tensors, Unlisted: true, Reduces: true, Fails: d.Fails, each: d,
@@ -23,6 +23,7 @@ func SumOf(name string, d *Def) *Def {
 	}
 }
 
+// sumOf returns Def.Run of SumOf.
 func sumOf(name string, d *Def) func(*Plan) {
 	kernels := &kernelsByType{}
 	return func(p *Plan) {
@@ -43,8 +44,8 @@ func sumOf(name string, d *Def) func(*Plan) {
 	}
 }
 
-// sumOfVJP is the gradient of what is added up. Where that looks at the result for each element, it
-// is computed once more.
+// sumOfVJP is the VJP of SumOf: the gradient of d, from the gradient of the sum broadcast to all
+// elements. If the gradient of d needs the results of d, they are computed once more.
 func sumOfVJP(b Builder, c *Call, i int, g Value) Value {
 	d := c.Def.each
 	shape := c.In[0].Shape()
@@ -58,7 +59,8 @@ func sumOfVJP(b Builder, c *Call, i int, g Value) Value {
 	return Pull(b, &each, i, spreadTo(b, c, g, shape))
 }
 
-// neededOfEach is Needed of a sum: the operands, also where each of the results is looked at.
+// neededOfEach is Needed of a Def made by SumOf. If the gradient of d.each needs its results, all
+// operands are needed, to compute them once more.
 func (d *Def) neededOfEach(tracked uint8) uint8 {
 	needed := d.each.Needed(tracked)
 	if needed&SavesResult != 0 {
@@ -67,7 +69,7 @@ func (d *Def) neededOfEach(tracked uint8) uint8 {
 	return needed
 }
 
-// sumOfBatch computes the elements, and adds them up.
+// sumOfBatch is the batching rule of SumOf: it applies d and sums in separate operations.
 func sumOfBatch(b Builder, s *Batch) Value {
 	each := Batched(b, &Batch{Def: s.Def.each, In: s.In, Has: s.Has, N: s.N})
 	a := s.Attr
@@ -78,8 +80,8 @@ func sumOfBatch(b Builder, s *Batch) Value {
 	return b.Structural(Sum, a, each)
 }
 
-// along is the sum along one axis, which it keeps, of what a sum's operation makes of x. What is
-// not together is added up by the columns, from memory.
+// along returns the sum of d.each(x) along one axis, which it keeps. d is made by SumOf. For another
+// axis than the last it applies d.each first: summing whole columns of its result is faster.
 func (d *Def) along(b Builder, axis int, x ...Value) Value {
 	a := Attr{Axes: []int{axis}, Keep: true}
 	if axis == len(x[0].Shape())-1 {

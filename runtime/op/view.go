@@ -6,8 +6,8 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// Views. They move no element: View computes where the result's elements lie
-// in the operand's buffer. Axes in Attr are in range.
+// Views. They copy no elements: View computes where the result's elements lie in the operand's
+// buffer. Axes in Attr are in range.
 var (
 	// Reshape reads Attr.Shape, which has as many elements as the operand.
 	Reshape = define(&Def{
@@ -51,7 +51,7 @@ var (
 			return b.Structural(s.Def, Attr{Axes: axes}, s.In[0])
 		},
 	})
-	// Slice reads Attr.Axis, From and To, which are in range.
+	// Slice reads Attr.Axis, Attr.From and Attr.To, which are in range.
 	Slice = define(&Def{
 		Name: "Slice", Types: All,
 		Doc: "returns a view of the elements of t whose index along axis is at least from and below to. Negative indices count from the end; there is no step.",
@@ -101,7 +101,7 @@ var (
 	})
 )
 
-// steps returns the strides, also where they are implied.
+// steps returns the strides of v, even if v.Strides is nil.
 func (v View) steps() []int {
 	if v.Strides != nil {
 		return v.Strides
@@ -109,8 +109,7 @@ func (v View) steps() []int {
 	return v.Shape.Strides()
 }
 
-// BroadcastStrides returns the strides that step through v as if it had the
-// given shape, to which it can be broadcast.
+// BroadcastStrides returns the strides of v broadcast to shape: 0 for repeated axes.
 func (v View) BroadcastStrides(shape device.Shape) []int {
 	steps, lead := v.steps(), len(shape)-len(v.Shape)
 	strides := make([]int, len(shape))
@@ -122,8 +121,8 @@ func (v View) BroadcastStrides(shape device.Shape) []int {
 	return strides
 }
 
-// tidy drops strides that say nothing: those of elements in order without gaps. A view without
-// elements begins where its memory does, as the place that slices lead to may lie behind its end.
+// tidy drops strides that are those of elements in row-major order without gaps. A view without
+// elements gets offset 0, since the offset of an empty slice may lie behind the buffer's end.
 func (v View) tidy() View {
 	if v.Shape.Size() == 0 {
 		return View{Shape: v.Shape}
@@ -141,9 +140,9 @@ func (v View) tidy() View {
 	return v
 }
 
-// reshape returns strides under which v's elements have the given shape, of
-// the same size, and whether there are any. Runs of axes that cover the same
-// number of elements in both shapes must lie in order without gaps.
+// reshape returns strides that give v's elements another shape of the same size. It returns false if
+// there are none. Runs of axes that cover the same number of elements in both shapes correspond to
+// each other; within each run, the elements must be evenly spaced in row-major order.
 func (v View) reshape(shape device.Shape) ([]int, bool) {
 	if v.Strides == nil || v.Shape.Size() == 0 {
 		return nil, true
@@ -181,11 +180,10 @@ func (v View) reshape(shape device.Shape) ([]int, bool) {
 		}
 		i, j = i+1, j+1
 	}
-	return strides, true // axes that remain have length 1
+	return strides, true // the remaining axes have length 1
 }
 
-// Broadcast returns the shape that a and b are both broadcast to, and whether
-// there is one.
+// Broadcast returns the shape to which a and b are both broadcast. It returns false if there is none.
 func Broadcast(a, b device.Shape) (device.Shape, bool) {
 	if len(a) < len(b) {
 		a, b = b, a

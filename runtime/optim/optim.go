@@ -1,5 +1,4 @@
-// Package optim provides optimisers: what gives the parameters of a model
-// their next values.
+// Package optim provides optimisers, which give the parameters of a model their next values.
 //
 // Nothing in this package waits: updates are enqueued like any operation.
 package optim
@@ -55,8 +54,8 @@ func (o *Optimizer) SetRate(to float64) {
 	o.rate = to
 }
 
-// Cells lists what Step changes, and what else of the optimiser can change: the
-// parameters, and the learning rate as a float64 tensor on the CPU.
+// Cells lists everything that Step or SetRate changes: the parameters, and the learning rate as a
+// float64 tensor on the CPU.
 //
 //asyncgen:api meta
 func (o *Optimizer) Cells() []tensor.Cell {
@@ -75,7 +74,7 @@ type rate struct{ o *Optimizer }
 //go:noinline
 func (r rate) Value() *tensor.Tensor { return tensor.FromOn(device.CPU(), []float64{r.o.rate}) }
 
-// Set implements tensor.Cell. It waits for t, which Value has made at once.
+// Set implements tensor.Cell. It reads t, which doesn't wait if Value has made t.
 //
 //go:noinline
 func (r rate) Set(t *tensor.Tensor) { r.o.rate = t.Item() }
@@ -96,10 +95,10 @@ func (o *Optimizer) Step() {
 	}
 }
 
-// next is x after a step along g. One kernel: x + (-rate)*g rounds as x - rate*g does.
+// next returns x after a step against g, by one kernel: x + (-rate)*g rounds as x - rate*g does.
 func next(x, g *tensor.Tensor, rate float64) *tensor.Tensor { return x.AddScaled(g, -rate) }
 
-// ZeroGrad forgets the gradients.
+// ZeroGrad drops the gradients of all parameters.
 //
 //asyncgen:api mutate
 func (o *Optimizer) ZeroGrad() {

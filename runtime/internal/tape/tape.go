@@ -1,11 +1,9 @@
-// Package tape is reverse-mode differentiation over the definitions of
-// package op: it remembers which operation made a value from which, and walks
-// that graph backwards.
+// Package tape is reverse-mode differentiation over the definitions of package op: it remembers
+// which operation made a value from which operands, and walks that graph backwards.
 //
-// There is no list of everything that happened. Each tracked value points to
-// the [Node] that made it, so what nobody holds is found by the garbage
-// collector, and nothing depends on the goroutine that computes. The package
-// computes nothing itself: gradients are built through an [op.Builder].
+// There is no global list of operations. Each tracked value points to the [Node] that made it, so
+// the garbage collector frees nodes that nobody holds, and it does not matter which goroutine
+// computes. The package computes nothing itself: gradients are built through an [op.Builder].
 package tape
 
 import (
@@ -14,61 +12,61 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
 
-// A Node is the origin of one tracked value: an operation, or a place where
-// tracking begins. It is not changed after it was made, except by Release.
+// A Node is the origin of one tracked value: an operation, or a place where tracking begins. After it
+// was made, only Backward changes it: it releases what the Node holds.
 type Node struct {
 	call    op.Call
-	parents [op.MaxInputs]*Node // of tracked operands
-	// Leaf receives the gradient in Backward; nil for operations, and for
-	// leaves of which only Gradients is asked.
+	parents [op.MaxInputs]*Node // the nodes of tracked operands; nil for the others
+	// Leaf receives the gradient in Backward. It is nil for operations, and for leaves whose gradient
+	// only Gradients returns.
 	leaf     Leaf
 	released bool
 }
 
-// A Leaf takes up gradients: a parameter.
+// A Leaf collects gradients, as a parameter does.
 type Leaf interface {
 	// Accumulate adds g to the gradient that the leaf holds.
 	Accumulate(g op.Value)
 }
 
-// An Eager leaf takes up its gradient while Backward goes on.
+// An Eager leaf gets its gradient while Backward is still running, not at its end.
 type Eager interface {
 	Leaf
-	// Expect says, before anything else happens, that a node of the leaf is in the graph of a
-	// Backward. Accumulate follows as soon as that node's gradient is complete, also if there is
-	// none: g is nil then.
+	// Expect says that a node of the leaf is in the graph of a Backward. It is called before anything
+	// is built. Accumulate follows as soon as that node's gradient is complete; if the leaf gets no
+	// gradient, g is nil.
 	Expect()
-	// Share says that a share of the gradient has been built, of which there are as many as
-	// operations that use the leaf. More of them may follow, and so will what else is built at the
-	// same distance, before Accumulate.
+	// Share says that one share of the gradient has been built. Each operation that uses the leaf
+	// may add a share. Before Accumulate, more shares may follow, and everything else at the same
+	// distance from the root is built.
 	Share()
-	// Finish says that Backward has come to its end. It is called once for each Expect.
+	// Finish says that Backward is done. It is called once for each Expect.
 	Finish()
 }
 
 // NewLeaf returns a Node where tracking begins. l may be nil.
 func NewLeaf(l Leaf) *Node { return &Node{leaf: l} }
 
-// A Keeper counts who uses a value, so that its memory can be given back after the last use.
+// A Keeper counts the users of each value, so that its memory can be given back after the last use.
 type Keeper interface {
 	// Hold counts another user of v.
 	Hold(v op.Value)
-	// LetGo says that one of them will not use v any more. Operations enqueued so far may.
+	// LetGo says that a user of v will not use it any more. Operations enqueued so far still may.
 	LetGo(v op.Value)
 }
 
-// A Builder builds gradients, and counts who uses them.
+// A Builder builds gradients, and counts their users.
 type Builder interface {
 	op.Builder
 	Keeper
-	// Settle lets go of all that was built since the last Settle, but not of v, of which the caller becomes a user,
-	// whether it was built or not. V may be nil.
+	// Settle lets go of all values built since the last Settle, except v. The caller becomes a user
+	// of v, whether it was built since or not. v may be nil.
 	Settle(v op.Value)
 }
 
-// Record returns the Node of the result out of a call. Of the operands and the
-// result it holds what the gradient looks at, and of the rest the shape alone.
-// Parents are the nodes of the operands, nil for those that are not tracked.
+// Record returns the Node of the result of c. The Node holds those operands, and the result, whose
+// values the gradient needs; of the others it keeps only shape and type. parents are the nodes of
+// the operands, nil for those that are not tracked.
 func Record(k Keeper, c op.Call, parents [op.MaxInputs]*Node) *Node {
 	tracked := uint8(0)
 	for i, p := range parents {
@@ -94,12 +92,12 @@ func Record(k Keeper, c op.Call, parents [op.MaxInputs]*Node) *Node {
 	return &Node{call: c, parents: parents}
 }
 
-// A Graph is what one value depends on: where gradients are pulled through.
+// A Graph is all nodes that one value, the root, depends on.
 type Graph struct {
-	nodes []*Node // operands before what uses them, the root last
+	nodes []*Node // operands before the operations that use them; the root is last
 }
 
-// Trace returns the graph of root. It fails if a node that root depends on was released.
+// Trace returns the graph of root. It returns false if a node that root depends on was released.
 func Trace(root *Node) (Graph, bool) {
 	g := Graph{order(root)}
 	for _, n := range g.nodes {
@@ -110,13 +108,13 @@ func Trace(root *Node) (Graph, bool) {
 	return g, true
 }
 
-// Backward adds to each leaf the gradient of the root, whose own is seed, and
-// lets go of what the nodes held, and of seed. Leaves take up their gradients in an order
-// that depends on the graph alone: at the end, unless they are [Eager].
+// Backward adds to each leaf the gradient of a loss with respect to it. seed is the gradient of the
+// loss with respect to the root. Backward lets go of seed and of the values that the nodes held. It
+// calls Accumulate at the end, except on [Eager] leaves, in an order that depends only on the graph.
 //
-// If some are, the graph is walked by distance from the root, so that parts of it that are alike,
-// such as the passes of several devices through one model, are walked side by side. Copies between
-// devices and concatenations are no distance.
+// If there are Eager leaves, the graph is walked by distance from the root. So similar parts of the
+// graph, such as the passes of several devices through one model, are walked side by side. Copies
+// between devices and concatenations add nothing to the distance.
 func (g Graph) Backward(b Builder, seed op.Value) {
 	eager := g.eager()
 	if len(eager) > 0 {
@@ -151,9 +149,9 @@ func (g Graph) eager() []Eager {
 	return list
 }
 
-// byDistance returns nodes, in which operands are before what uses them and the root is last, in
-// the order of their longest way to the root; of equals the first stay first, so that operands are
-// before what uses them again.
+// byDistance sorts nodes by the length of their longest path to the root, longest first. Nodes at the
+// same distance keep their order. So operands are still before the operations that use them, and
+// the root is last, as they are in the argument.
 func byDistance(nodes []*Node) []*Node {
 	distance := make(map[*Node]int, len(nodes))
 	for _, n := range slices.Backward(nodes) {
@@ -172,9 +170,9 @@ func byDistance(nodes []*Node) []*Node {
 	return nodes
 }
 
-// Gradients returns the gradients of the root, whose own is seed, with respect
-// to the given nodes; nil where the root does not depend on one. The caller has to let go
-// of each.
+// Gradients returns the gradients of a loss with respect to the given nodes; nil for a node that the
+// root does not depend on. seed is the gradient with respect to the root; Gradients lets go of it.
+// The caller has to let go of each result.
 func (g Graph) Gradients(b Builder, seed op.Value, of []*Node) []op.Value {
 	kept := map[*Node]bool{}
 	for _, n := range of {
@@ -195,9 +193,9 @@ func (g Graph) Gradients(b Builder, seed op.Value, of []*Node) []op.Value {
 	return values
 }
 
-// pull walks backwards and returns the gradients of the leaves and of the kept nodes. Those of the
-// others are let go of as soon as they have been passed on, and if release is set, as it is in
-// Backward, so is what the nodes hold, and Eager leaves take up theirs.
+// pull walks backwards and returns the gradients of the leaves and of the kept nodes. The gradients
+// of other nodes are let go as soon as they have been passed on. If release is set, as in Backward,
+// the values that nodes hold are let go as well, and Eager leaves get their gradients.
 func (g Graph) pull(b Builder, seed op.Value, kept map[*Node]bool, release bool) map[*Node]op.Value {
 	grads := map[*Node]op.Value{g.nodes[len(g.nodes)-1]: seed}
 	for _, n := range slices.Backward(g.nodes) {
@@ -245,8 +243,7 @@ func (g Graph) pull(b Builder, seed op.Value, kept map[*Node]bool, release bool)
 	return grads
 }
 
-// order lists the nodes that root depends on, operands before what uses them,
-// root last.
+// order lists the nodes that root depends on, operands before the operations that use them, root last.
 func order(root *Node) []*Node {
 	type visit struct {
 		n    *Node
@@ -254,7 +251,7 @@ func order(root *Node) []*Node {
 	}
 	var nodes []*Node
 	seen := map[*Node]bool{root: true}
-	stack := []visit{{n: root}} // not recursion: a chain may have a million links
+	stack := []visit{{n: root}} // no recursion: a chain may have a million nodes
 	for len(stack) > 0 {
 		top := &stack[len(stack)-1]
 		if top.next == len(top.n.parents) {
@@ -272,7 +269,8 @@ func order(root *Node) []*Node {
 	return nodes
 }
 
-// release lets go of values and of the nodes below. Leaves stay as they are, and so does what was released.
+// release lets go of the values that n holds, and drops its parents. It does nothing to a leaf, or to a
+// node that was released before.
 func (n *Node) release(k Keeper) {
 	if n.call.Def == nil || n.released {
 		return

@@ -3,21 +3,22 @@
 // (runtime/tensor/zops_test.go), and what the tools know about the library
 // (analysis/tensorapi/zapi.go).
 //
-// For the last it reads the packages that users import. Each exported function
-// and method, and each method of an exported interface, says in its doc comment
-// what it does to the order of things:
+// For the last file it reads the packages that users import. Each exported function and method, and
+// each method of an exported interface, says in a directive of its doc comment what it does, as far
+// as the linter and the generator need to know:
 //
-//	//asyncgen:api KIND [OPERAND] [WHEN] [batch [fails]] [f64=NAME] [index=NAME]
+//		//asyncgen:api KIND [OPERAND] [WHEN] [batch [fails]] [f64=NAME] [index=NAME]
 //
-// KIND is a kind of package analysis/tensorapi, OPERAND is recv, none, or the
-// number of a parameter, and WHEN, for functions that call a function, is once,
-// loop or later. Batch says that calls for the examples of a batch can be one
-// call for all, fails that values can make that call fail, f64 names the method
-// that takes or returns an F64 instead of a float64, and index the one that takes
-// a tensor instead of an index. Opgen fails on a function without a directive.
+//	  - KIND is a kind of package analysis/tensorapi.
+//	  - OPERAND is what the kind applies to: recv, none, or the number of a parameter.
+//	  - WHEN says when a function that takes a function calls it: once, loop or later.
+//	  - batch says that the calls for all examples of a batch can be one call; fails says that values
+//	    can make that call fail.
+//	  - f64 names the method that takes or returns an F64 instead of a float64.
+//	  - index names the method that takes a tensor instead of an index.
 //
-// It runs from go generate in runtime/op, and its output depends on the
-// sources alone.
+// Opgen fails on a function without a directive. It runs from go generate in runtime/op, and its
+// output depends only on the sources.
 package main
 
 import (
@@ -39,7 +40,7 @@ func main() {
 	}
 }
 
-// write generates all files. The table is last: it describes the methods, too.
+// write generates all files, and writes those that have changed.
 func write(root string) error {
 	files, err := generate(root)
 	if err != nil {
@@ -63,6 +64,7 @@ type file struct {
 	text []byte
 }
 
+// generate returns all files. The table comes last, because it describes the generated methods, too.
 func generate(root string) ([]file, error) {
 	ops, err := formatted("runtime/tensor/zops.go", methods())
 	if err != nil {
@@ -93,7 +95,7 @@ func formatted(path, text string) (file, error) {
 	return file{path, out}, nil
 }
 
-// moduleRoot is the folder with go.mod above the working directory.
+// moduleRoot returns the folder with go.mod, at or above the working directory.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {

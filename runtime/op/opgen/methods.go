@@ -8,7 +8,7 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
 
-// variable is how generated code names the definition d.
+// variable returns the name of the variable in package op that holds d.
 func variable(d *op.Def) string {
 	if d == op.Every {
 		return "Every" // All is a set of types
@@ -16,7 +16,7 @@ func variable(d *op.Def) string {
 	return d.Name
 }
 
-// methods is zops.go.
+// methods returns the text of zops.go.
 func methods() string {
 	var b strings.Builder
 	b.WriteString("package tensor\n\nimport (\n\t\"github.com/asyncgen/asyncgen/device/kernel\"\n\t\"github.com/asyncgen/asyncgen/runtime/op\"\n)\n\n")
@@ -35,7 +35,7 @@ func methods() string {
 	return b.String()
 }
 
-// mathMethod writes the method of F64 that is the function f of package math.
+// mathMethod writes the method of F64 for the function f of package math.
 func mathMethod(b *strings.Builder, f kernel.MathFunc) {
 	params, args, operand := "", "x", "F64{}"
 	if f.Arity() == 2 {
@@ -45,8 +45,8 @@ func mathMethod(b *strings.Builder, f kernel.MathFunc) {
 		"func (x F64) %[1]v(%[3]s) F64 { return x.math(kernel.Math%[1]v, %[4]s) }\n\n", f, args, params, operand)
 }
 
-// elementwiseMethod writes the method or, where no operand is the first among
-// equals, the function that calls d.
+// elementwiseMethod writes the method that calls d, or the function if d has a condition as its first
+// operand. If d takes one constant, it also writes the method that takes an F64.
 func elementwiseMethod(b *strings.Builder, d *op.Def) {
 	doc(b, d.Name+" "+d.Doc)
 	later := f64Name(d)
@@ -80,10 +80,10 @@ func elementwiseMethod(b *strings.Builder, d *op.Def) {
 	}
 }
 
-// marks is what directives say about operations that values can make fail.
+// marks holds what directives say about Def.Fails.
 var marks = map[bool]string{true: " fails"}
 
-// f64Name is the name of the method that takes an F64 where d takes a constant, if there is one.
+// f64Name returns the name of the method that takes an F64 instead of d's constant; "" if there is none.
 func f64Name(d *op.Def) string {
 	if d.Scalars != 1 {
 		return ""
@@ -113,7 +113,8 @@ func doc(b *strings.Builder, text string) {
 	b.WriteString(line + "\n")
 }
 
-// testList is zops_test.go: how to call each elementwise operation and each reduction.
+// testList returns the text of zops_test.go: how to call each elementwise operation, each reduction, and
+// each method of F64.
 func testList() string {
 	var b strings.Builder
 	b.WriteString(`package tensor_test

@@ -19,11 +19,11 @@ var userPackages = []string{"runtime", "runtime/nn", "runtime/optim", "runtime/t
 
 const module = "github.com/asyncgen/asyncgen"
 
-// directive is what precedes the kind of a function.
+// directive begins the line of a doc comment that says what the function does.
 const directive = "//asyncgen:api "
 
-// kinds are the words of package analysis/tensorapi for what a function does,
-// and whether it does so to its receiver unless told otherwise.
+// kinds maps the KIND of a directive to a constant of package analysis/tensorapi, and says whether
+// the operand of a method is its receiver unless the directive says otherwise.
 var kinds = map[string]struct {
 	constant   string
 	toReceiver bool
@@ -47,7 +47,7 @@ var kinds = map[string]struct {
 
 var calls = map[string]string{"once": "Once", "loop": "Loop", "later": "Later"}
 
-// table is zapi.go. Ops is the text of zops.go, which may not be on disk yet.
+// table returns the text of zapi.go. ops is zops.go, which may not be on disk yet.
 func table(root string, ops file) (string, error) {
 	var rows []string
 	var missing []string
@@ -85,7 +85,7 @@ func table(root string, ops file) (string, error) {
 		functions.String() + "}\n", nil
 }
 
-// sources are the files of a package without its tests.
+// sources returns the files of a package without its tests, with ops instead of what is on disk.
 func sources(root, pkg string, ops file) ([]file, error) {
 	names, err := filepath.Glob(filepath.Join(root, pkg, "*.go"))
 	if err != nil {
@@ -109,7 +109,7 @@ func sources(root, pkg string, ops file) ([]file, error) {
 	return files, nil
 }
 
-// A function is one that users can call.
+// A function is an exported function or method that users can call.
 type function struct {
 	name   string // as types.Func.FullName has it
 	method bool
@@ -157,7 +157,7 @@ func exported(f *ast.File, pkg string) []function {
 	return fns
 }
 
-// receiver is the type of a receiver as FullName has it, if it is exported.
+// receiver returns the type of a receiver as FullName has it. It returns false if the type is not exported.
 func receiver(e ast.Expr, path string) (string, bool) {
 	star := ""
 	if p, ok := e.(*ast.StarExpr); ok {
@@ -171,7 +171,7 @@ func receiver(e ast.Expr, path string) (string, bool) {
 	return star + path + "." + name.Name + params, name.IsExported()
 }
 
-// row is the function's line of the table, from its directive.
+// row returns the function's line of the table, from its directive.
 func (fn function) row() (string, error) {
 	words, err := fn.directive()
 	if err != nil {
