@@ -169,14 +169,14 @@ var (
 	})
 	Log1p = define(&Def{
 		Name: "Log1p", Tensors: 1, Types: Floats,
-		Doc:    "returns the natural logarithm of 1 plus each element, also where that is close to 1.",
+		Doc:    "returns the natural logarithm of 1 plus each element, accurate also for elements close to 0.",
 		Expr:   func(x ...*k.Expr) *k.Expr { return k.Log1p(x[0]) },
 		Ref:    func(x ...float64) float64 { return math.Log1p(x[0]) },
 		Domain: []Interval{{-0.9, 10}}, ULP: 2,
 	})
 	Expm1 = define(&Def{
 		Name: "Expm1", Tensors: 1, Types: Floats,
-		Doc:    "returns e to the power of each element, minus 1, also where that is close to 0.",
+		Doc:    "returns e to the power of each element, minus 1, accurate also for elements close to 0.",
 		Expr:   func(x ...*k.Expr) *k.Expr { return k.Expm1(x[0]) },
 		Ref:    func(x ...float64) float64 { return math.Expm1(x[0]) },
 		Domain: []Interval{{-10, 10}}, ULP: 2,
@@ -202,7 +202,7 @@ var (
 	})
 	ReLU = define(&Def{
 		Name: "ReLU", Tensors: 1, Types: Numbers,
-		Doc:  "returns t where it is positive and 0 elsewhere; NaN stays NaN. The derivative at 0 is 0, and that at NaN is 1: a gradient passes there.",
+		Doc:  "returns t where it is positive and 0 elsewhere; NaN stays NaN. The derivative is 0 at 0, and 1 at NaN, where the gradient passes unchanged.",
 		Expr: func(x ...*k.Expr) *k.Expr { return k.Max(x[0], like(0, x[0])) },
 		Grad: func(_ int, x ...*k.Expr) *k.Expr {
 			y := k.Max(x[0], like(0, x[0])) // positive where x is positive, NaN where x is NaN
@@ -268,7 +268,7 @@ var (
 	})
 	Round = define(&Def{
 		Name: "Round", Tensors: 1, Types: Floats,
-		Doc:  "returns the integer nearest to each element, the even one of two.",
+		Doc:  "returns the integer nearest to each element; of two equally near ones, the even one.",
 		Expr: func(x ...*k.Expr) *k.Expr { return k.Round(x[0]) },
 		Ref:  func(x ...float64) float64 { return math.RoundToEven(x[0]) },
 	})
@@ -332,7 +332,7 @@ var (
 	})
 	Where = define(&Def{
 		Name: "Where", Tensors: 3, Types: All, Cond: true,
-		Doc:  "returns x where cond is true and y elsewhere, with broadcasting. Cond is a bool tensor; what is not chosen does not matter, NaN included.",
+		Doc:  "returns x where cond is true and y elsewhere, with broadcasting. Cond is a bool tensor. Elements that are not chosen have no effect, not even NaN, and get gradient 0.",
 		Expr: func(x ...*k.Expr) *k.Expr { return k.Where(x[0], x[1], x[2]) },
 		Ref: func(x ...float64) float64 {
 			if x[0] != 0 {

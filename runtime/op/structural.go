@@ -12,13 +12,13 @@ import (
 var (
 	Sum = define(&Def{
 		Name: "Sum", Types: Numbers, Reduces: true, Batch: batchAxes,
-		Doc: "returns the sum over the given axes, or over all of them. The sum of nothing is 0.",
+		Doc: "returns the sum over the given axes, or over all of them. The sum of no elements is 0.",
 		Run: reduction("Sum", device.Reduce, kernel.ReduceSum),
 		VJP: func(b Builder, c *Call, _ int, g Value) Value { return spread(b, c, g) },
 	})
 	Prod = define(&Def{
 		Name: "Prod", Types: Numbers, Reduces: true, Batch: batchAxes,
-		Doc:   "returns the product over the given axes, or over all of them. The product of nothing is 1.",
+		Doc:   "returns the product over the given axes, or over all of them. The product of no elements is 1.",
 		Run:   reduction("Prod", device.Reduce, kernel.ReduceProd),
 		Saves: 1 << 0,
 		VJP: func(b Builder, c *Call, _ int, g Value) Value {
@@ -33,38 +33,38 @@ var (
 	})
 	Max = define(&Def{
 		Name: "Max", Types: Numbers, Reduces: true, Batch: batchAxes,
-		Doc:   "returns the greatest element along the given axes, or of all: NaN if there is one. Of nothing there is none, and Max panics. The gradient is shared equally by the elements that are the greatest, or by those that are NaN.",
+		Doc:   "returns the greatest element along the given axes, or of all; NaN if one of the elements is NaN. Max of no elements panics. The gradient is shared equally by the elements that are the greatest, or by those that are NaN.",
 		Run:   reduction("Max", device.Reduce, kernel.ReduceMax),
 		Saves: 1<<0 | SavesResult,
 		VJP:   extremum,
 	})
 	Min = define(&Def{
 		Name: "Min", Types: Numbers, Reduces: true, Batch: batchAxes,
-		Doc:   "returns the least element along the given axes, or of all: NaN if there is one. Of nothing there is none, and Min panics. The gradient is shared equally by the elements that are the least, or by those that are NaN.",
+		Doc:   "returns the least element along the given axes, or of all; NaN if one of the elements is NaN. Min of no elements panics. The gradient is shared equally by the elements that are the least, or by those that are NaN.",
 		Run:   reduction("Min", device.Reduce, kernel.ReduceMin),
 		Saves: 1<<0 | SavesResult,
 		VJP:   extremum,
 	})
 	Every = define(&Def{
 		Name: "All", Types: Bools, Reduces: true, Batch: batchAxes,
-		Doc: "reports whether all elements along the given axes, or of the whole tensor, are true. Of nothing they are.",
+		Doc: "reports whether all elements along the given axes, or of the whole tensor, are true. For no elements that is true.",
 		Run: reduction("All", device.Reduce, kernel.ReduceAll),
 	})
 	Any = define(&Def{
 		Name: "Any", Types: Bools, Reduces: true, Batch: batchAxes,
-		Doc: "reports whether any element along the given axes, or of the whole tensor, is true. Of nothing none is.",
+		Doc: "reports whether any element along the given axes, or of the whole tensor, is true. For no elements that is false.",
 		Run: reduction("Any", device.Reduce, kernel.ReduceAny),
 	})
 	ArgMax = define(&Def{
 		Name: "ArgMax", Types: Numbers, Reduces: true, Batch: batchAxes,
-		Doc: "returns where the greatest element along the given axes, or of all, is: an int64 tensor of indices, in row-major order if there are several axes. " +
-			"It is the first of equals, and the first NaN if there is one; 0 and -0 are equal. In nothing there is none, and ArgMax panics.",
+		Doc: "returns the index of the greatest element along the given axes, or of all, as an int64 tensor; over several axes it counts in row-major order. " +
+			"Of equal elements the first is taken, and the first NaN if there is one; 0 and -0 are equal. ArgMax of no elements panics.",
 		Run: reduction("ArgMax", device.ArgReduce, kernel.ReduceMax),
 	})
 	ArgMin = define(&Def{
 		Name: "ArgMin", Types: Numbers, Reduces: true, Batch: batchAxes,
-		Doc: "returns where the least element along the given axes, or of all, is: an int64 tensor of indices, in row-major order if there are several axes. " +
-			"It is the first of equals, and the first NaN if there is one; 0 and -0 are equal. In nothing there is none, and ArgMin panics.",
+		Doc: "returns the index of the least element along the given axes, or of all, as an int64 tensor; over several axes it counts in row-major order. " +
+			"Of equal elements the first is taken, and the first NaN if there is one; 0 and -0 are equal. ArgMin of no elements panics.",
 		Run: reduction("ArgMin", device.ArgReduce, kernel.ReduceMin),
 	})
 )

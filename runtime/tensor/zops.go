@@ -219,8 +219,8 @@ func (t *Tensor) Log() *Tensor {
 	return elementwise(op.Log, [2]float64{}, operands{t}, true)
 }
 
-// Log1p returns the natural logarithm of 1 plus each element, also where that
-// is close to 1.
+// Log1p returns the natural logarithm of 1 plus each element, accurate also for
+// elements close to 0.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -228,8 +228,8 @@ func (t *Tensor) Log1p() *Tensor {
 	return elementwise(op.Log1p, [2]float64{}, operands{t}, true)
 }
 
-// Expm1 returns e to the power of each element, minus 1, also where that is
-// close to 0.
+// Expm1 returns e to the power of each element, minus 1, accurate also for
+// elements close to 0.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -254,7 +254,7 @@ func (t *Tensor) Sigmoid() *Tensor {
 }
 
 // ReLU returns t where it is positive and 0 elsewhere; NaN stays NaN. The
-// derivative at 0 is 0, and that at NaN is 1: a gradient passes there.
+// derivative is 0 at 0, and 1 at NaN, where the gradient passes unchanged.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -319,7 +319,8 @@ func (t *Tensor) Ceil() *Tensor {
 	return elementwise(op.Ceil, [2]float64{}, operands{t}, true)
 }
 
-// Round returns the integer nearest to each element, the even one of two.
+// Round returns the integer nearest to each element; of two equally near ones,
+// the even one.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -400,7 +401,8 @@ func (t *Tensor) Not() *Tensor {
 }
 
 // Where returns x where cond is true and y elsewhere, with broadcasting. Cond
-// is a bool tensor; what is not chosen does not matter, NaN included.
+// is a bool tensor. Elements that are not chosen have no effect, not even NaN,
+// and get gradient 0.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -511,7 +513,7 @@ func (t *Tensor) GeF64(c F64) *Tensor {
 }
 
 // All reports whether all elements along the given axes, or of the whole
-// tensor, are true. Of nothing they are.
+// tensor, are true. For no elements that is true.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -524,7 +526,7 @@ func (t *Tensor) All(axes ...int) *Tensor { return t.reduce(op.Every, "All", axe
 func (t *Tensor) AllKeep(axes ...int) *Tensor { return t.reduce(op.Every, "AllKeep", axes, true) }
 
 // Any reports whether any element along the given axes, or of the whole tensor,
-// is true. Of nothing none is.
+// is true. For no elements that is false.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -536,10 +538,10 @@ func (t *Tensor) Any(axes ...int) *Tensor { return t.reduce(op.Any, "Any", axes,
 //go:noinline
 func (t *Tensor) AnyKeep(axes ...int) *Tensor { return t.reduce(op.Any, "AnyKeep", axes, true) }
 
-// ArgMax returns where the greatest element along the given axes, or of all,
-// is: an int64 tensor of indices, in row-major order if there are several axes.
-// It is the first of equals, and the first NaN if there is one; 0 and -0 are
-// equal. In nothing there is none, and ArgMax panics.
+// ArgMax returns the index of the greatest element along the given axes, or of
+// all, as an int64 tensor; over several axes it counts in row-major order. Of
+// equal elements the first is taken, and the first NaN if there is one; 0 and
+// -0 are equal. ArgMax of no elements panics.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -553,10 +555,10 @@ func (t *Tensor) ArgMaxKeep(axes ...int) *Tensor {
 	return t.reduce(op.ArgMax, "ArgMaxKeep", axes, true)
 }
 
-// ArgMin returns where the least element along the given axes, or of all, is:
-// an int64 tensor of indices, in row-major order if there are several axes. It
-// is the first of equals, and the first NaN if there is one; 0 and -0 are
-// equal. In nothing there is none, and ArgMin panics.
+// ArgMin returns the index of the least element along the given axes, or of
+// all, as an int64 tensor; over several axes it counts in row-major order. Of
+// equal elements the first is taken, and the first NaN if there is one; 0 and
+// -0 are equal. ArgMin of no elements panics.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -570,8 +572,8 @@ func (t *Tensor) ArgMinKeep(axes ...int) *Tensor {
 	return t.reduce(op.ArgMin, "ArgMinKeep", axes, true)
 }
 
-// Sum returns the sum over the given axes, or over all of them. The sum of
-// nothing is 0.
+// Sum returns the sum over the given axes, or over all of them. The sum of no
+// elements is 0.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -584,7 +586,7 @@ func (t *Tensor) Sum(axes ...int) *Tensor { return t.reduce(op.Sum, "Sum", axes,
 func (t *Tensor) SumKeep(axes ...int) *Tensor { return t.reduce(op.Sum, "SumKeep", axes, true) }
 
 // Prod returns the product over the given axes, or over all of them. The
-// product of nothing is 1.
+// product of no elements is 1.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -596,10 +598,9 @@ func (t *Tensor) Prod(axes ...int) *Tensor { return t.reduce(op.Prod, "Prod", ax
 //go:noinline
 func (t *Tensor) ProdKeep(axes ...int) *Tensor { return t.reduce(op.Prod, "ProdKeep", axes, true) }
 
-// Max returns the greatest element along the given axes, or of all: NaN if
-// there is one. Of nothing there is none, and Max panics. The gradient is
-// shared equally by the elements that are the greatest, or by those that are
-// NaN.
+// Max returns the greatest element along the given axes, or of all; NaN if one
+// of the elements is NaN. Max of no elements panics. The gradient is shared
+// equally by the elements that are the greatest, or by those that are NaN.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -611,8 +612,8 @@ func (t *Tensor) Max(axes ...int) *Tensor { return t.reduce(op.Max, "Max", axes,
 //go:noinline
 func (t *Tensor) MaxKeep(axes ...int) *Tensor { return t.reduce(op.Max, "MaxKeep", axes, true) }
 
-// Min returns the least element along the given axes, or of all: NaN if there
-// is one. Of nothing there is none, and Min panics. The gradient is shared
+// Min returns the least element along the given axes, or of all; NaN if one of
+// the elements is NaN. Min of no elements panics. The gradient is shared
 // equally by the elements that are the least, or by those that are NaN.
 //
 //asyncgen:api op batch

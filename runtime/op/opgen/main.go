@@ -7,15 +7,17 @@
 // each method of an exported interface, says in a directive of its doc comment what it does, as far
 // as the linter and the generator need to know:
 //
-//		//asyncgen:api KIND [OPERAND] [WHEN] [batch [fails]] [f64=NAME] [index=NAME]
+//	//asyncgen:api KIND [OPERAND] [WHEN] [batch [fails]] [f64=NAME] [index=NAME]
 //
-//	  - KIND is a kind of package analysis/tensorapi.
-//	  - OPERAND is what the kind applies to: recv, none, or the number of a parameter.
-//	  - WHEN says when a function that takes a function calls it: once, loop or later.
-//	  - batch says that the calls for all examples of a batch can be one call; fails says that values
-//	    can make that call fail.
-//	  - f64 names the method that takes or returns an F64 instead of a float64.
-//	  - index names the method that takes a tensor instead of an index.
+// The words mean:
+//
+//   - KIND is a kind of package analysis/tensorapi.
+//   - OPERAND is what the kind applies to: recv, none, or the number of a parameter.
+//   - WHEN says when a function that takes a function calls it: once, loop or later.
+//   - batch says that the calls for all examples of a batch can be one call; fails says that values
+//     can make that call fail.
+//   - f64 names the method that takes or returns an F64 instead of a float64.
+//   - index names the method that takes a tensor instead of an index.
 //
 // Opgen fails on a function without a directive. It runs from go generate in runtime/op, and its
 // output depends only on the sources.
