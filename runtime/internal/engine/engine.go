@@ -115,7 +115,7 @@ type Engine struct {
 	totals     totals
 	ranNow     atomic.Uint64 // operations executed in mode Naive
 	skippedNow atomic.Uint64 // operations skipped in mode Naive
-	gates      atomic.Uint64 // records that are gates, not operations
+	gates      atomic.Uint64 // records that are no operations: gates and Releases
 	report     reporter
 	syncs      syncs
 	watcher    watcher
@@ -238,7 +238,8 @@ type Op struct {
 	// engine sets the Buf of each part when Cmd is about to run. None of them is written. The slice
 	// belongs to the engine from now on.
 	Reads []*Storage
-	// Cost is a guess of the nanoseconds that Cmd takes. It only decides when workers are woken.
+	// Cost is a guess of the nanoseconds that Cmd takes. It decides who executes the operation and
+	// when, and has no influence on the result.
 	Cost int64
 	// Shapes are for messages, one for each operand or nil. They are kept until the operation has finished.
 	Shapes [device.MaxOperands]*device.Shape
@@ -431,8 +432,8 @@ func (e *Engine) streamsOf(devices []device.Device) (streams []*stream) {
 	return streams
 }
 
-// poll retires what devices with queues have finished. It asks all of them: a wait on one stream may
-// depend on a copy whose source is a queue.
+// poll retires what devices with queues have finished; in mode Shuffle it makes a move for each stream.
+// It asks all devices, since an operation on one may depend on a copy from another.
 func (e *Engine) poll() {
 	isQueue := func(st *stream) bool { return !st.isSynchronous }
 	if e.mode != Shuffle && !slices.ContainsFunc(e.allStreams(), isQueue) {

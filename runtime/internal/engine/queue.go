@@ -98,9 +98,9 @@ func (q *queue) submitLocked(p patience) bool {
 	return some
 }
 
-// pace waits while the operations handed over take much memory, until the device has finished some
-// of them: operations that run much later should not take memory yet. The device is left with
-// enough to stay busy.
+// pace waits until the device has finished some operations, if those handed over take much memory:
+// operations that run much later should not take memory yet. The device is left with enough to stay
+// busy.
 func (q *queue) pace() {
 	q.mu.Lock()
 	left := q.enough()

@@ -135,7 +135,7 @@ type record struct {
 	writes   uint8         // bit i: operands[i] is written
 	isGate   bool          // it stands for the operation at link.op and runs nothing
 
-	// Written by the executor: a flow under its lock, a queue under its mutex.
+	// Written by the executor: a flow under its lock, a queue under the lock that owns the record.
 	state     uint8
 	orders    uint8  // bit i: a flow orders operands[i] as a write
 	reads     uint8  // bit i: a flow orders operands[i] as a read
@@ -245,7 +245,7 @@ func (st *stream) push(op *Op, writes uint8, pc uintptr, bytes int64, l *link, g
 		r := st.seq(seq)
 		r.fill(op, writes, pc)
 		r.order, r.bytes, r.link = order, bytes, l
-		if g != nil { // else there is none since clear
+		if g != nil { // else it is nil already, see clear
 			r.guess = g
 		}
 		r.isGate = l != nil && l.gate == st
@@ -280,7 +280,7 @@ func (st *stream) push(op *Op, writes uint8, pc uintptr, bytes int64, l *link, g
 func (r *record) fill(op *Op, writes uint8, pc uintptr) {
 	r.kernel, r.args, r.n, r.off, r.imm = op.Cmd.Kernel, op.Cmd.Args, op.Cmd.N, op.Cmd.Off, op.Cmd.Imm
 	r.operands, r.shapes, r.scope = op.Operands, op.Shapes, op.Operands[0].in.Scope()
-	if op.Reads != nil { // else there are none since clear
+	if op.Reads != nil { // else it is nil already, see clear
 		r.more = op.Reads
 	}
 	r.pc, r.cost, r.writes = pc, uint32(min(max(op.Cost, 1), 1<<31)), writes
@@ -448,7 +448,7 @@ func (f *flusher) tick() {
 			if done == f.st.enqueued() {
 				return
 			}
-			f.armed.Store(true) // something came in between and may have seen armed
+			f.armed.Store(true) // an operation came in between, and its push may have seen armed
 		}
 	} else {
 		f.idle = 0
