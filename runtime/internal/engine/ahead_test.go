@@ -13,8 +13,8 @@ import (
 	"github.com/asyncgen/asyncgen/device/sim"
 )
 
-// Behind an operation that does not finish, a worker runs what needs nothing only as long as that
-// takes little memory. What releases more than it takes goes on.
+// Behind an operation that does not finish, a worker runs operations that need nothing, but only while
+// they take little memory. Operations that release more than they take still run.
 func TestRunningAheadTakesLittle(t *testing.T) {
 	e := newEngine(t, Options{Mode: Async, Workers: 2, MaxBytes: -1})
 	dev := newCPU(2)
@@ -62,7 +62,7 @@ func TestRunningAheadTakesLittle(t *testing.T) {
 	}
 }
 
-// The ready operations are in program order, however they became ready.
+// The list of ready operations is in program order, in whatever order they became ready.
 func TestReadyInProgramOrder(t *testing.T) {
 	seed := rand.Uint64()
 	rng := rand.New(rand.NewPCG(seed, 0))
@@ -98,8 +98,8 @@ func TestReadyInProgramOrder(t *testing.T) {
 	}
 }
 
-// A chain in which each result is released as soon as the next one is enqueued takes the memory of a few, however far
-// the program and the device's queue are ahead.
+// A chain in which each result is released as soon as the next one is enqueued takes the memory of a few
+// results, however far the program and the device's queue are ahead.
 func TestReleasedMemoryPassesOn(t *testing.T) {
 	const each, n = 1 << 20, 900
 	for name, b := range map[string]device.Backend{"cpu": cpu.New(), "sim": sim.New(sim.Options{})} {
@@ -128,8 +128,8 @@ func TestReleasedMemoryPassesOn(t *testing.T) {
 	}
 }
 
-// A patient backend is a sim whose time goes by only while somebody waits for it. It notes how many
-// commands it had at most.
+// A patient backend is a sim whose time passes only while somebody waits for it. It notes the most
+// commands that it had at once.
 type patient struct {
 	*sim.Backend
 	most device.Ticket
@@ -154,8 +154,8 @@ func (s *stopped) Wait(_ context.Context, until time.Duration) error {
 	return nil
 }
 
-// A device with a queue gets no more operations than keep it busy if their results take memory, and all there
-// are if they don't.
+// A device with a queue gets only as many operations as keep it busy if their results take much memory,
+// and otherwise all of them.
 func TestQueuesOfMemoryAreShort(t *testing.T) {
 	for _, c := range []struct {
 		bytes       int64

@@ -13,10 +13,11 @@ import (
 	"github.com/asyncgen/asyncgen/device/pool"
 )
 
-// nop does nothing, so that what is measured is the engine.
+// nop does nothing, so that benchmarks measure the engine.
 var nop = fakeKernel("nop", 1, func(*device.Command) error { return nil })
 
-// BenchmarkEnqueue is what a producer pays for an operation that others execute, 1,000 at a time into an empty ring.
+// BenchmarkEnqueue measures what a producer pays for an operation that others execute: 1,000 at a time,
+// into an empty ring.
 func BenchmarkEnqueue(b *testing.B) {
 	for _, c := range []struct {
 		name  string
@@ -51,8 +52,8 @@ func BenchmarkEnqueue(b *testing.B) {
 	}
 }
 
-// BenchmarkChain is 10,000 operations on one element, each of which reads what the one before has
-// written, from the first call to the end of the last.
+// BenchmarkChain measures 10,000 operations on one element, from the first call to the end of the last
+// operation. Each reads what the one before has written.
 func BenchmarkChain(b *testing.B) {
 	e, dev := newEngine(b, Options{}), newCPU(1)
 	x, y := fromFloats(e, dev, 1, 2), fromFloats(e, dev, 1, 2)
@@ -72,7 +73,7 @@ func BenchmarkChain(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*ops), "ns/done")
 }
 
-// BenchmarkRoundTrip is one operation and the wait for it.
+// BenchmarkRoundTrip measures one operation and the wait for it.
 func BenchmarkRoundTrip(b *testing.B) {
 	e, dev := newEngine(b, Options{}), newCPU(1)
 	x, y := fromFloats(e, dev, 1), fromFloats(e, dev, 1)
@@ -84,8 +85,8 @@ func BenchmarkRoundTrip(b *testing.B) {
 	}
 }
 
-// BenchmarkTwoChains is two chains of operations of about 20 µs that have nothing to do with each other: the
-// ratio of the best times with one executor and with two.
+// BenchmarkTwoChains measures two independent chains of operations of about 20 µs: the ratio of the best
+// times with one executor and with two.
 func BenchmarkTwoChains(b *testing.B) {
 	if runtime.GOMAXPROCS(0) < 2 {
 		b.Skip("one processor")
@@ -118,17 +119,17 @@ func BenchmarkTwoChains(b *testing.B) {
 	b.ReportMetric(float64(one)/float64(two), "speedup")
 }
 
-// BenchmarkCallerPC is what the source line of an operation costs.
+// BenchmarkCallerPC measures what it costs to find the source line of an operation.
 func BenchmarkCallerPC(b *testing.B) {
 	for b.Loop() {
 		callerPC()
 	}
 }
 
-// BenchmarkWake is how long after an operation is enqueued it begins on a worker, when the engine
-// has had nothing to do for a while and the producer neither waits nor helps. What the wake-up
-// itself takes is found by the same with a goroutine that waits on a channel, and with threads and
-// the kernel's own means where there are any.
+// BenchmarkWake measures how long it takes from enqueueing an operation until it begins on a worker,
+// when the engine has been idle for a while and the producer neither waits nor helps. For comparison it
+// measures the same for a goroutine that waits on a channel and, where possible, for a thread that
+// waits in the kernel.
 func BenchmarkWake(b *testing.B) {
 	if runtime.GOMAXPROCS(0) < 2 {
 		b.Skip("one processor")
@@ -166,7 +167,7 @@ func BenchmarkWake(b *testing.B) {
 	}
 }
 
-// A waker starts something that waits and calls f each time it is woken.
+// A waker starts a goroutine or worker that waits, and calls f each time it is woken.
 type waker struct {
 	name  string
 	start func(b *testing.B, f func()) (wake, stop func())
@@ -194,15 +195,16 @@ func wakeEngine(b *testing.B, o Options, f func()) (wake, stop func()) {
 	return func() { e.Enqueue(&op) }, func() {}
 }
 
-// BenchmarkSharedLoop is a loop of some length alone and shared with the engine's workers, which
-// are awake, because there was a loop just before, or asleep: the best of each, and their ratio.
+// BenchmarkSharedLoop measures a loop of some length, alone and shared with the engine's workers. The
+// workers are awake, because there was a loop just before, or asleep. It reports the best time of each,
+// and their ratio.
 func BenchmarkSharedLoop(b *testing.B) {
 	if runtime.GOMAXPROCS(0) < 2 {
 		b.Skip("one processor")
 	}
 	e, dev := newEngine(b, Options{}), newCPU(1)
 	l := (*loan)(e.stream(dev).exec.(*flow))
-	const unit = 512 // multiplications that wait for each other, some half microseconds
+	const unit = 512 // multiplications that depend on each other: about half a microsecond
 	spin := func(lo, hi int) {
 		for range hi - lo {
 			x := 1.0
@@ -268,7 +270,7 @@ func awaken(l *loan) bool {
 	return l.Awake()
 }
 
-// runAwake is pool.Run as for a short loop of n ranges.
+// runAwake is pool.Run for a short loop of n ranges.
 func runAwake(n, _ int, f func(lo, hi int)) {
 	pool.Run(32*n, 32*max(n, 32), func(lo, hi int) { f(lo/32, hi/32) })
 }

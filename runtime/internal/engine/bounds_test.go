@@ -15,8 +15,8 @@ func untilStalled(e *Engine) {
 	}
 }
 
-// onBusyDevice runs f with devices whose only executor is in an operation that ends when open is
-// called. It works on x, which has one element.
+// onBusyDevice runs f with devices whose only executor is busy with an operation on x, which has one
+// element. The operation ends when open is called.
 func onBusyDevice(t *testing.T, o Options, f func(s *setup, x *Storage, open func())) {
 	for _, k := range kindsOfDevice[1:] {
 		t.Run(k.name, func(t *testing.T) {
@@ -43,7 +43,7 @@ func returned(done chan bool) bool {
 	}
 }
 
-// A ring with room for n operations takes n, no more, while the first of them is blocked.
+// A ring with room for n operations takes exactly n while the first of them is blocked.
 func TestRingBound(t *testing.T) {
 	onBusyDevice(t, Options{Mode: Async, Ring: 32, MaxBytes: -1}, func(s *setup, x *Storage, open func()) {
 		st := s.e.stream(s.dev)
@@ -72,7 +72,7 @@ func TestRingBound(t *testing.T) {
 	})
 }
 
-// uploads is how many of the operations on the device were there to bring x to it.
+// uploads returns how many of the operations on the device were uploads of x.
 func (s *setup) uploads() uint64 {
 	if s.e.stream(s.dev).onHost {
 		return 0
@@ -80,7 +80,7 @@ func (s *setup) uploads() uint64 {
 	return 1
 }
 
-// Operations are in flight up to the bound to the byte, and one that writes more than that runs alone.
+// Operations fill the bound on bytes in flight exactly, and one that writes more than the bound runs alone.
 func TestByteBound(t *testing.T) {
 	onBusyDevice(t, Options{Mode: Async, MaxBytes: 80}, func(s *setup, x *Storage, open func()) {
 		for range 9 {
@@ -135,7 +135,7 @@ func TestSetLimit(t *testing.T) {
 	})
 }
 
-// A producer at the bound executes what is ready, so a loop gets on without workers.
+// A producer at the bound executes what is ready, so a loop makes progress without workers.
 func TestStalledProducerHelps(t *testing.T) {
 	onBusyDevice(t, Options{Mode: Async, MaxBytes: 80}, func(s *setup, x *Storage, open func()) {
 		_, isFlow := s.e.stream(s.dev).exec.(*flow)
@@ -153,7 +153,7 @@ func TestStalledProducerHelps(t *testing.T) {
 	})
 }
 
-// Copies do not wait either, and what does not depend on them goes on.
+// Copies don't wait either, and operations that don't depend on them go on.
 func TestBlockedCopies(t *testing.T) {
 	e := newEngine(t, Options{Mode: Async})
 	cpu, gpu, gpu2 := newCPU(1), newGPU(t), newGPU(t)
@@ -191,7 +191,8 @@ func TestBlockedCopies(t *testing.T) {
 	}
 }
 
-// The notice that a gate has opened may come so late that another operation is in the place of the one that it is for.
+// The notice that a gate has opened may come so late that another operation uses the record of the one
+// that it is for.
 func TestLateNotice(t *testing.T) {
 	e := newEngine(t, Options{Mode: Async, Ring: 2})
 	from, to := newCPU(1), newCPU(1)
@@ -208,7 +209,7 @@ func TestLateNotice(t *testing.T) {
 	open()
 	first.Wait(bg, "read")
 	unary(e, addOne, first, first).Wait(bg, "read")
-	second, _, open := copyOfBlocked() // in the place of the first
+	second, _, open := copyOfBlocked() // uses the record of the first
 	defer open()
 	e.stream(to).exec.flush()
 	e.stream(to).exec.granted(late)
@@ -217,7 +218,7 @@ func TestLateNotice(t *testing.T) {
 	}
 }
 
-// A copy from a device is ready as soon as the device has made it, though nobody waits and no timer has fired.
+// A copy from a device is Ready as soon as the device has made it, even if nobody waits and no timer fires.
 func TestCopyIsReadyAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // where timers fire only when everybody sleeps
 		e := New(Options{Mode: Async, Channels: true})
@@ -262,7 +263,7 @@ func TestUploadBeforeOverwrite(t *testing.T) {
 	}
 }
 
-// Buffers that a backend knows by a handle are given back to it when nothing refers to them.
+// Buffers with a backend's handle are given back to the backend when nothing refers to them.
 func TestBuffersAreFreed(t *testing.T) {
 	e := newEngine(t, Options{Mode: Async})
 	gpu := newGPU(t)

@@ -19,9 +19,9 @@ import (
 
 var bubbles = flag.Int("bubbles", 300, "number of random programs that run in a bubble of their own")
 
-// In a bubble of testing/synctest the engine waits on channels, and for nothing else. So a program
-// that hangs is found out as soon as everybody sleeps, goroutines that are left when it has ended
-// are a failure, and timers fire only when nobody has anything else to do.
+// In a bubble of testing/synctest the engine blocks only on channels. So synctest notices a program that
+// hangs as soon as everybody sleeps, and goroutines that are left at its end; and timers fire only when
+// nobody has anything else to do.
 func TestRandomProgramsInBubbles(t *testing.T) {
 	first := *seed
 	if first == 0 {
@@ -65,9 +65,9 @@ func runInBubble(t *testing.T, w *world, seed uint64) {
 	})
 }
 
-// A bubble's time stands still while one of its goroutines waits for a lock. So nobody there may sleep by it
-// who may hold one, as who finds out that another one, who has no processor, has the lock of a stream. Here
-// that one gets none before this has been found out.
+// A bubble's time stands still while one of its goroutines waits for a lock. So a goroutine that may hold
+// a lock must not sleep by that time. It may want to when the holder of a stream's lock has no processor:
+// here the holder gets none until another goroutine has given up spinning.
 func TestNoBubbleTimePassesAtALock(t *testing.T) {
 	locks := []struct {
 		name string
@@ -155,8 +155,8 @@ func TestNoBubbleTimePassesAtALock(t *testing.T) {
 	}
 }
 
-// withoutProcessor calls f, in which a bubble may want what release gives back. That is called when somebody
-// has given up looking for it, or when f has returned.
+// withoutProcessor calls f, in which a goroutine of a bubble may wait for what release gives back. It calls
+// release when such a goroutine has given up spinning, or when f has returned.
 func withoutProcessor(release, f func()) {
 	var returned atomic.Bool
 	var wg sync.WaitGroup
@@ -171,8 +171,8 @@ func withoutProcessor(release, f func()) {
 	wg.Wait()
 }
 
-// isGivenUp reports whether a goroutine in a bubble is asleep in the engine, and one, maybe another, because
-// it has looked for a lock for long.
+// isGivenUp reports whether a goroutine in a bubble is asleep in the engine, and whether a goroutine,
+// perhaps another, sleeps because it has spun for a lock for long.
 func isGivenUp() bool {
 	text := make([]byte, 1<<20)
 	inBubble, inBackoff := false, false

@@ -19,9 +19,9 @@ func (g *countingGPU) Submit(cmds []device.Command) (device.Ticket, error) {
 	return g.fakeGPU.Submit(cmds)
 }
 
-// What a bulk enqueues begins when it has ended, and reaches a device with a queue at once; how the
-// bulk ends, and bulks in it, make no difference. No time passes in the bubble while f runs, so
-// that nothing but its end can begin anything.
+// Operations enqueued in a bulk begin when it has ended, and reach a device with a queue all at once. It
+// makes no difference how the bulk ends, or whether there are bulks in it. In the bubble no time passes
+// while f runs, so only the end of the bulk can make operations begin.
 func TestBulk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEngine(t, Options{Mode: Async, Channels: true})
@@ -71,7 +71,7 @@ func TestBulk(t *testing.T) {
 	})
 }
 
-// Who waits in a bulk, or is at a bound, gets on with it.
+// A goroutine that waits in a bulk, or is at a bound, makes progress.
 func TestWaitInBulk(t *testing.T) {
 	for _, k := range kindsOfDevice {
 		runOn(t, k.make(t), Options{Mode: Async, Ring: 16, MaxBytes: 64}, func(s *setup) {
@@ -88,7 +88,7 @@ func TestWaitInBulk(t *testing.T) {
 	}
 }
 
-// BenchmarkBulk is some operations and a wait for the last, after a rest, alone and in a bulk.
+// BenchmarkBulk measures some operations and a wait for the last one, after a rest, with and without a bulk.
 func BenchmarkBulk(b *testing.B) {
 	for _, in := range []string{"alone", "bulk"} {
 		b.Run(in, func(b *testing.B) {

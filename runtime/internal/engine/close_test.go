@@ -9,8 +9,8 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// Close waits for what is pending, from several goroutines too. After it, what was computed can be read and
-// released; whatever enqueues panics, each time.
+// Close waits for pending operations, also those of several goroutines. After it, results can be read and
+// released, and every call that enqueues panics.
 func TestUsedAfterClose(t *testing.T) {
 	onAll(t, func(s *setup) {
 		x := s.apply(addOne, s.from(1, 2, 3))

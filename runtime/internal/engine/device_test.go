@@ -30,12 +30,12 @@ func chain(e *engine.Engine, d device.Device, x *engine.Storage, elements, n int
 	return x
 }
 
-// The engine with the devices that come with the module: there and back.
+// The engine with the devices of this module: values go there and back.
 func TestDevicesOfTheModule(t *testing.T) {
 	thereAndBack(t, engine.Options{}, sim.Options{Queue: 16})
 }
 
-// The same with latencies, where time is that of a bubble: several goroutines wait for one device that has no room.
+// The same with latencies, in the time of a bubble: several goroutines wait for one device that has no room.
 func TestDevicesOfTheModuleInABubble(t *testing.T) {
 	costs := sim.Defaults()
 	costs.Queue = 16
@@ -108,8 +108,8 @@ func thereAndBack(t *testing.T, o engine.Options, costs sim.Options) {
 	}
 }
 
-// BenchmarkCPU is 10,000 dependent operations on two elements with the kernels of device/cpu, from
-// the first call to the end of the last.
+// BenchmarkCPU measures 10,000 dependent operations on two elements with the kernels of device/cpu, from
+// the first call to the end of the last operation.
 func BenchmarkCPU(b *testing.B) {
 	e := engine.New(engine.Options{})
 	defer e.Close()

@@ -32,7 +32,7 @@ func newPeers(t *testing.T, n int, o engine.Options, costs sim.Options) *peers {
 		p.devices = append(p.devices, device.Wrap("sim", device.KindSimulated, b))
 	}
 	t.Cleanup(func() {
-		p.e.Close() // what has failed is known
+		p.e.Close() // its errors are known already
 		for _, b := range p.faults {
 			if err := b.Close(); err != nil {
 				t.Error(err)
@@ -53,7 +53,7 @@ func (p *peers) copy(s *engine.Storage, to device.Device) *engine.Storage {
 	return p.e.Copy(s, 0, int(s.Bytes()/4), device.Float32, to)
 }
 
-// read returns what is in s.
+// read returns the contents of s.
 func (p *peers) read(s *engine.Storage) ([]float32, error) {
 	there := p.copy(s, p.host)
 	if err := there.Wait(context.Background(), "test"); err != nil {
@@ -69,7 +69,7 @@ func (p *peers) want(t *testing.T, s *engine.Storage, v ...float32) {
 	}
 }
 
-// A copy from device to device is one command, of the first, and none of the second.
+// A copy from device to device is one command of the source, and none of the destination.
 func TestDirectCopy(t *testing.T) {
 	for _, mode := range []engine.Mode{engine.Async, engine.Naive, engine.Shuffle} {
 		p := newPeers(t, 2, engine.Options{Mode: mode}, sim.Defaults())
@@ -162,8 +162,8 @@ func TestDirectCopyFromALostDevice(t *testing.T) {
 	}
 }
 
-// The n-th allocation, submission, wait or command on one of three devices fails, or loses the
-// device, for n = 1, 2, ... until none does: values that go round and round are right, or have
+// The n-th allocation, submission, wait or command on one of three devices fails, or loses the device,
+// for n = 1, 2, ... until there is no n-th one. Values that travel round the devices are right, or have
 // failed with that cause; nothing hangs, and no memory stays behind.
 func TestDirectCopiesRoundAndRoundFail(t *testing.T) {
 	for _, call := range []fault.Call{fault.Alloc, fault.Submit, fault.Wait, fault.Command} {
@@ -210,9 +210,9 @@ var (
 	directFirst = flag.Uint64("direct-seed", 0, "which of them is the first, if not a random one")
 )
 
-// Random programs on three devices that copy to each other, with memory that is given back at once
-// and commands that fail: values are those that the program would compute itself, and exactly those
-// are missing that depend on a failure.
+// Random programs on three devices that copy to each other, with memory that is given back at once and
+// commands that fail. Exactly the values that depend on a failure are missing; the others are those that
+// the program would compute itself.
 func TestRandomDirectCopies(t *testing.T) {
 	first := *directFirst
 	if first == 0 {
@@ -226,7 +226,7 @@ func TestRandomDirectCopies(t *testing.T) {
 	}
 }
 
-// A directValue is a storage and what it holds; nil: it depends on a failure.
+// A directValue is a storage and its expected contents; nil: it depends on a failure.
 type directValue struct {
 	s   *engine.Storage
 	dev int
@@ -250,12 +250,12 @@ func runDirectly(t *testing.T, seed uint64) {
 	if err := p.e.WaitAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	var left [3]int // commands until one fails; 0 and less: none does any more
+	var left [3]int // commands until one fails, for each device; 0 or less: none fails any more
 	for i, b := range p.faults {
 		left[i] = rng.IntN(60)
 		b.Arm(fault.Faults{Call: fault.Command, N: int64(left[i])})
 	}
-	// run counts a command of a device. It reports whether that succeeds.
+	// run counts a command of a device. It reports whether the command succeeds.
 	run := func(dev int) bool {
 		left[dev]--
 		return left[dev] != 0

@@ -21,8 +21,8 @@ var (
 	quotients = device.NewKernel("div", device.Map, kernel.Div(kernel.Const(60, device.Int64), kernel.Arg(0, device.Int64)), device.Int64, device.Int64)
 )
 
-// A donation is an engine and a device for a test of who takes whose memory. Nothing of what it enqueues runs until
-// open is called, so that it is known what happens.
+// A donation is an engine and a device for a test of which result takes whose memory. Nothing that it
+// enqueues runs until open is called, so the outcome is determined.
 type donation struct {
 	*testing.T
 	e    *Engine
@@ -78,7 +78,7 @@ func (s *donation) apply(k *device.Kernel, n int, in ...*Storage) *Storage {
 	return out
 }
 
-// want is same, and compares how many operations have taken the memory of an input.
+// want is same, and also checks how many operations have taken over the memory of an input.
 func (s *donation) want(x *Storage, inPlace uint64, v ...float64) {
 	s.Helper()
 	s.same(x, v...)
@@ -102,7 +102,7 @@ func (s *donation) same(x *Storage, v ...float64) {
 	}
 }
 
-// A chain of results of which each is more than half of the memory that there is.
+// A chain of results, each larger than half of the memory.
 func TestChainInPlace(t *testing.T) {
 	donations(t, func(s *donation) {
 		const n = 10 << 20 / 8
@@ -135,7 +135,7 @@ func TestEitherInPlace(t *testing.T) {
 	})
 }
 
-// What somebody may still look at stays what it is.
+// A value that somebody may still read is not overwritten.
 func TestNotInPlace(t *testing.T) {
 	for name, test := range map[string]func(s *donation, x *Storage){
 		"a reader before": func(s *donation, x *Storage) {
@@ -188,7 +188,7 @@ func TestNotInPlace(t *testing.T) {
 	}
 }
 
-// An operation that fails after it has taken the memory of an input has failed like any other.
+// An operation that fails after it has taken over the memory of an input fails like any other.
 func TestFailureInPlace(t *testing.T) {
 	donations(t, func(s *donation) {
 		x := s.from(1024, 1) // the others are 0
@@ -209,8 +209,8 @@ func TestFailureInPlace(t *testing.T) {
 	})
 }
 
-// Memory that goes from one result to the next without the allocator counts for when the collector
-// is called: there may be as much garbage beside it as else.
+// Memory that passes from one result to the next without the allocator still counts when the allocator
+// decides to call the collector: there may be garbage beside it.
 func TestCollectorIsCalledInPlace(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	donations(t, func(s *donation) {
@@ -231,8 +231,8 @@ func TestCollectorIsCalledInPlace(t *testing.T) {
 	})
 }
 
-// An operation on what was released, a mistake, looked whether the record of the Release still was
-// one, which others were filling by then.
+// A bug: an operation on a released storage, which is a mistake, looked at the record of the Release,
+// while another operation was being written into that record.
 func TestReleaseIsForgotten(t *testing.T) {
 	donations(t, func(s *donation) {
 		x := s.from(512, 1)

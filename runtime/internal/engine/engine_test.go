@@ -17,7 +17,7 @@ import (
 
 var bg = context.Background()
 
-// Kinds of device that tests run on.
+// The kinds of device on which tests run.
 var kindsOfDevice = []struct {
 	name string
 	make func(t testing.TB) device.Device
@@ -40,12 +40,12 @@ func newGPU(t testing.TB) device.Device {
 	return device.Wrap("gpu:0", device.KindGPU, g)
 }
 
-// A setup is what most tests need.
+// A setup holds what most tests need.
 type setup struct {
 	*testing.T
 	e    *Engine
 	dev  device.Device // under test
-	host device.Device // where values are read
+	host device.Device // on which values are read
 }
 
 // onAll runs f with every kind of device and in all modes.
@@ -72,7 +72,8 @@ func runOn(t *testing.T, dev device.Device, o Options, f func(s *setup)) {
 	f(s)
 }
 
-// newEngine makes an engine that is closed at the end. Errors that nobody has asked for are none of its business.
+// newEngine makes an engine that is closed when the test ends. It ignores errors that nobody has asked
+// for.
 func newEngine(t testing.TB, o Options) *Engine {
 	e := New(o)
 	t.Cleanup(func() { e.Close() })
@@ -106,7 +107,7 @@ func (s *setup) apply(k *device.Kernel, in *Storage) *Storage {
 	return unary(s.e, k, s.new(int(in.own.Bytes/8)), in)
 }
 
-// fetch returns x where the host can read it.
+// fetch returns x, or a copy of it that the host can read.
 func (s *setup) fetch(x *Storage) *Storage {
 	if x.Device() == s.host {
 		return x
@@ -167,8 +168,9 @@ func TestNaiveRunsAtTheCall(t *testing.T) {
 	}
 }
 
-// Whoever looked at the ring of a naive engine (Stats, a timer, the feeder of a queue) took the operations counted
-// there for its own: it ran empty records, or declared executed ones unfinished, so that WaitAll never returned.
+// A bug: in mode Naive, operations were counted in the ring, where Stats, a timer or the feeder of a
+// queue took them for work. They ran empty records, or took executed operations for unfinished ones, so
+// that WaitAll never returned.
 func TestNaiveLeavesTheRingEmpty(t *testing.T) {
 	for _, k := range kindsOfDevice {
 		runOn(t, k.make(t), Options{Mode: Naive}, func(s *setup) {
@@ -194,8 +196,8 @@ func TestNaiveLeavesTheRingEmpty(t *testing.T) {
 	}
 }
 
-// With one operation blocked, a thousand more calls return, and results that do not depend on it
-// can be read, if the device runs operations out of order.
+// While one operation is blocked, a thousand more calls return. If the device runs operations out of
+// order, results that do not depend on the blocked one can be read.
 func TestBlockedOperationBlocksNobodyElse(t *testing.T) {
 	onDevices(t, func(s *setup) {
 		k, started, open := blocking()
@@ -212,7 +214,7 @@ func TestBlockedOperationBlocksNobodyElse(t *testing.T) {
 		if blocked.Ready() {
 			s.Error("a dependent of the blocked operation is ready")
 		}
-		<-started // by a worker, though nobody waits for it
+		<-started // a worker runs it, though nobody waits for it
 		other := runtimeDevice{s.e, newCPU(1)}
 		other.want(s.T, 5)
 		open()
@@ -271,7 +273,7 @@ func TestWaiterIsNotStuckBehindAWorker(t *testing.T) {
 	})
 }
 
-// Whoever waits runs what it waits for and nothing else.
+// A waiter runs the operations that it waits for, and nothing else.
 func TestWaiterRunsNothingElse(t *testing.T) {
 	e := newEngine(t, Options{Mode: Async})
 	dev := newCPU(1)
@@ -285,7 +287,7 @@ func TestWaiterRunsNothingElse(t *testing.T) {
 		return fakeKernel("note", 1, func(*device.Command) error { ran = append(ran, i); return nil })
 	}
 	x, y, z := fromFloats(e, dev, 1), fromFloats(e, dev, 1), fromFloats(e, dev, 1)
-	unary(e, note(1), x, y) // overwritten, but needed all the same: the program might have read it
+	unary(e, note(1), x, y) // overwritten later, but needed all the same: the program might have read it
 	unary(e, note(2), z, z)
 	unary(e, note(3), y, x) // x is read before it is overwritten
 	unary(e, note(4), x, z)
@@ -329,7 +331,7 @@ func TestWaitContext(t *testing.T) {
 	})
 }
 
-// Work that is too cheap for anyone to be woken for is done all the same, though nobody waits.
+// Work that is too cheap to wake anyone for is done all the same, even if nobody waits.
 func TestCheapWorkIsFlushed(t *testing.T) {
 	for _, gpu := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -353,12 +355,12 @@ func TestCheapWorkIsFlushed(t *testing.T) {
 			if s := e.Stats(); s.Waits != 0 || s.InFlightBytes != 0 {
 				t.Errorf("gpu %v: %+v", gpu, s)
 			}
-			e.Close() // or else the bubble reports goroutines that are left
+			e.Close() // otherwise the bubble reports goroutines that are left
 		})
 	}
 }
 
-// That holds also while another worker is in an operation that blocks.
+// Cheap work is also done while another worker is in an operation that blocks.
 func TestCheapWorkIsFlushedBesideABlockedOperation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dev := newCPU(2)
@@ -417,7 +419,7 @@ func TestEnqueueAllocatesNothing(t *testing.T) {
 				y.Wait(bg, "read")
 			}
 		})
-		if isFlow && n > 0 || n >= ops { // the fake device with a queue allocates a little, and more on a busy machine
+		if isFlow && n > 0 || n >= ops { // the fake queue allocates a little itself, more on a busy machine
 			s.Errorf("%v allocations for %d operations", n, ops)
 		}
 	})
@@ -494,7 +496,7 @@ func TestManyProducers(t *testing.T) {
 	})
 }
 
-// Two wait for the same operation. The one that executes it must wake the other.
+// Two goroutines wait for the same operation. The one that executes it must wake the other.
 func TestTwoWaiters(t *testing.T) {
 	e := newEngine(t, Options{Mode: Async})
 	dev := newCPU(1)
@@ -524,7 +526,7 @@ func TestTwoWaiters(t *testing.T) {
 	wg.Wait()
 }
 
-// WaitAll does not touch what was enqueued after it was called.
+// WaitAll does not run what was enqueued after it was called.
 func TestWaitAllRunsNothingLater(t *testing.T) {
 	e := newEngine(t, Options{Mode: Async})
 	dev := newCPU(1)

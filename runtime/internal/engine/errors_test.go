@@ -40,7 +40,7 @@ func TestFirstCause(t *testing.T) {
 		good := s.from(1)
 		late := s.apply(failing, good)
 		early := s.binary(failing2, good, good)
-		// The lowest operand decides, not what failed first.
+		// If several inputs are spoiled, the first operand's error counts, not the one that came first.
 		for _, c := range []struct {
 			a, b *Storage
 			want *Storage
@@ -114,7 +114,7 @@ func TestOpError(t *testing.T) {
 	})
 }
 
-// The text of what WaitAll returns ends after some errors; %+v has them all, each with %+v of its cause.
+// The text of WaitAll's error lists only the first errors; %+v lists all, each with %+v of its cause.
 func TestManyErrors(t *testing.T) {
 	onAll(t, func(s *setup) {
 		for range shownErrors + 5 {
@@ -131,7 +131,7 @@ func TestManyErrors(t *testing.T) {
 	})
 }
 
-// An integer division by zero is a mistake of the program's, and the error says so on all devices alike.
+// An integer division by zero is the program's mistake, and the error says so alike on all devices.
 func TestZeroDivision(t *testing.T) {
 	zero := 0
 	divide := fakeKernel("divide", 1, func(*device.Command) error { zero = 1 / zero; return nil })
@@ -204,7 +204,7 @@ func TestManyFailures(t *testing.T) {
 	})
 }
 
-// Failures on several devices are joined in program order, and Synchronize takes only those of its own.
+// Failures on several devices are joined in program order. Synchronize takes only those of its device.
 func TestFailuresOfSeveralDevices(t *testing.T) {
 	for _, mode := range []Mode{Async, Naive} {
 		e := newEngine(t, Options{Mode: mode})
@@ -242,7 +242,7 @@ func TestFailuresOfSeveralDevices(t *testing.T) {
 	}
 }
 
-// What WaitAll did not get to because its context ended is there for the next one.
+// Failures that WaitAll did not return because its context ended are returned by the next one.
 func TestWaitAllForgetsNothing(t *testing.T) {
 	onDevices(t, func(s *setup) {
 		s.apply(failing, s.from(1)).Wait(bg, "read")
@@ -270,7 +270,8 @@ func canceled() context.Context {
 	return ctx
 }
 
-// However failures arrive, the first in program order are kept, in order, and the others counted.
+// In whatever order failures arrive, the first ones in program order are kept, in order, and the
+// others are counted.
 func TestRootsKeepTheFirst(t *testing.T) {
 	var r roots
 	for _, i := range rand.New(rand.NewPCG(1, 2)).Perm(3000) {
@@ -290,7 +291,7 @@ func TestRootsKeepTheFirst(t *testing.T) {
 	}
 }
 
-// rootNumbers lists the failures in err by the numbers that their shapes are.
+// rootNumbers lists the failures in err by number, which is their shape.
 func rootNumbers(err error) (numbers []int) {
 	for _, one := range joined(err) {
 		numbers = append(numbers, one.(*OpError).Shapes[0][0])

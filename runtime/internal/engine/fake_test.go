@@ -29,7 +29,7 @@ func fakeKernel(name string, inputs int, f func(c *device.Command) error) *devic
 	return device.NewKernel(name, device.Map, &fakeBody{f}, device.Float64, in...)
 }
 
-// vals views operand i of a command whose buffers the fakes have allocated.
+// vals returns operand i of a command as a slice of its memory. The fakes have allocated its buffers.
 func vals(c *device.Command, i int) []float64 { return valsOf(c.Buf[i]) }
 
 func valsOf(b *device.Buffer) []float64 {
@@ -82,18 +82,18 @@ func copyBytes(dst *device.Buffer, dstOff int, src *device.Buffer, srcOff, n int
 // fakeCPU is a synchronous device with host memory.
 type fakeCPU struct {
 	workers int
-	noHost  bool // its memory can't be reached by the host
-	poison  bool // fresh memory is full of NaN, and what is given back is counted
+	noHost  bool // the host can't reach its memory
+	poison  bool // fresh memory is full of NaN, and freed buffers are counted
 	onFree  func()
 
 	mu    sync.Mutex // guards the rest
 	made  int
 	freed int
-	twice int // given back twice
+	twice int // buffers that were given back twice
 	inUse map[*float64]bool
 }
 
-// scarce is a number of bytes that the fakes never have, for n float64s.
+// scarce returns a size in bytes, for n float64s, that the fakes never have memory for.
 func scarce(n int) int64 { return int64(n)*8 - 1 }
 
 func (f *fakeCPU) Alloc(bytes int64) (*device.Buffer, error) { return f.alloc(bytes, f.noHost) }
@@ -113,7 +113,7 @@ func (f *fakeCPU) alloc(bytes int64, hidden bool) (*device.Buffer, error) {
 	return b, nil
 }
 
-// Free spoils what is in the buffer, for those who use it all the same.
+// Free spoils the contents of the buffer, so that a later use of it shows.
 func (f *fakeCPU) Free(b *device.Buffer) {
 	if f.onFree != nil {
 		f.onFree()
@@ -134,7 +134,7 @@ func (f *fakeCPU) Free(b *device.Buffer) {
 	spoil(b)
 }
 
-// hand counts a buffer, and spoils what is in it, for those who read it before they write it.
+// hand counts a buffer, and spoils its contents, so that a read before the first write shows.
 func (f *fakeCPU) hand(b *device.Buffer) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -179,9 +179,9 @@ func (f *fakeCPU) Close() error { return nil }
 type fakeGPU struct {
 	fakeCPU
 	refuse bool // Submit refuses commands that would fail
-	room   int  // Submit waits while so many commands are queued; 0: it does not wait
+	room   int  // Submit waits while this many commands are queued; 0: it never waits
 	links  *fakeLinks
-	number int // among those of links
+	number int // its index among the devices that share links
 
 	mu       sync.Mutex
 	cond     sync.Cond
@@ -256,7 +256,7 @@ func (g *fakeGPU) Alloc(bytes int64) (*device.Buffer, error) {
 	return b, err
 }
 
-// Free is that of the memory, which no other device must be about to write.
+// Free frees the memory. No other device may be about to write it.
 func (g *fakeGPU) Free(b *device.Buffer) {
 	if g.links != nil {
 		g.links.freed(b)
@@ -264,22 +264,22 @@ func (g *fakeGPU) Free(b *device.Buffer) {
 	g.fakeCPU.Free(b)
 }
 
-// Reaches is what [device.Reaches] returns: the devices of one world reach each other, but not all both ways.
+// Reaches implements [device.Reaches]: the devices of one world reach each other, but some only one way.
 func (g *fakeGPU) Reaches(other device.Backend) bool {
 	o, ok := other.(*fakeGPU)
 	return ok && g.links != nil && o.links == g.links && (g.number < o.number || g.number == fakeDevices-1 && o.number == 0)
 }
 
-// fakeDevices is how many devices have common links. The first reaches both others, the second the
-// third, and that the first.
+// fakeDevices is how many devices share fakeLinks. The first reaches both others, the second reaches
+// the third, and the third reaches the first.
 const fakeDevices = 3
 
-// fakeLinks are what several fakeGPUs know of each other's memory. They see to it that it is used
-// as [device.Reaches] says.
+// fakeLinks are shared by several fakeGPUs that use each other's memory. They check that the memory is
+// used as [device.Reaches] says.
 type fakeLinks struct {
 	mu       sync.Mutex
 	owner    map[any]*fakeGPU // by Buffer.Handle
-	used     map[any]bool     // it is that of a command which was submitted
+	used     map[any]bool     // a submitted command has used the buffer
 	incoming map[any]incomingCopy
 }
 
@@ -309,7 +309,7 @@ func (l *fakeLinks) freed(b *device.Buffer) {
 	delete(l.used, b.Handle)
 }
 
-// submitted notes what a command of g does to memory of others.
+// submitted notes which memory of other devices a command of g writes.
 func (l *fakeLinks) submitted(g *fakeGPU, c *device.Command, t device.Ticket) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -327,7 +327,7 @@ func (l *fakeLinks) submitted(g *fakeGPU, c *device.Command, t device.Ticket) {
 	}
 }
 
-// receive waits for what other devices were told to copy to the memory that a command of g uses.
+// receive waits for the copies of other devices to memory that a command of g uses.
 func (l *fakeLinks) receive(g *fakeGPU, c *device.Command, t device.Ticket) {
 	bufs := c.Buf[:]
 	if c.Args != nil {
@@ -431,5 +431,5 @@ func (g *fakeGPU) Close() error {
 	return nil
 }
 
-// opOf is a command that adds one to s.
+// opOf returns a command that adds one to s.
 func opOf(s *Storage) device.Command { return device.Command{Kernel: addOne, N: int(s.own.Bytes / 8)} }

@@ -9,7 +9,7 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// fullGPU has room for a batch for each token. It says when somebody waits who may have to stop.
+// fullGPU has room for one batch for each token. It tells when somebody waits with a context that can end.
 type fullGPU struct {
 	*fakeGPU
 	room  chan struct{}

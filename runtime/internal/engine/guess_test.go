@@ -11,8 +11,9 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// What is discarded before it has begun never begins, also if it is enqueued after that; what it was to write is
-// spoiled, nobody is told of failures, and operations before, after and beside it are not touched.
+// Discarded operations that have not begun never begin, even if they are enqueued after Discard. Their
+// results are spoiled, their failures are not returned, and operations before, after and beside them are
+// not affected.
 func TestDiscardCancels(t *testing.T) {
 	onDevices(t, func(s *setup) {
 		block, started, open := blocking()
@@ -66,8 +67,8 @@ func TestDiscardCancels(t *testing.T) {
 	})
 }
 
-// Failures of guesses are WaitAll's from when they are kept, in program order, whenever they happen; those of
-// one that is part of another wait for both.
+// WaitAll returns the failures of a guess once it is kept, in program order, whenever they happen. Those
+// of a nested guess it returns once both are kept.
 func TestFailuresOfGuesses(t *testing.T) {
 	onAll(t, func(s *setup) {
 		fail := func() *Storage { return s.apply(failing, s.from(1)) }
@@ -152,9 +153,9 @@ func TestLateFailuresOfGuesses(t *testing.T) {
 	})
 }
 
-// A goroutine that ends, or goes on, without having ended its speculation is WaitAll's error with
-// the line, once for each; the engine is none the worse for it: no other goroutine has part in it,
-// and the same one hasn't either from then on.
+// If a goroutine ends, or goes on, without ending its speculation, WaitAll returns one error with the
+// line. After that nothing is left of the speculation: operations of other goroutines, and later ones of
+// the same goroutine, do not belong to it.
 func TestLeftSpeculations(t *testing.T) {
 	onAll(t, func(s *setup) {
 		lines := make(chan int, 10)
@@ -247,8 +248,8 @@ func wantLeft(s *setup, name string, lines chan int) {
 	}
 }
 
-// Goroutines differ from each other and from those that there were, whichever way their numbers are
-// found, and stay the same while their stacks grow.
+// The number of a goroutine differs from those of all other goroutines, also of ended ones, whichever way
+// it is found, and stays the same while the stack grows.
 func TestSelf(t *testing.T) {
 	me := self()
 	if other := idByTrace(); other != me || hasEnded(me, goroutine()) || hasNoTrace(me) || !hasNoTrace(me+1<<40) {

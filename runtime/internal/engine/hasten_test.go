@@ -7,7 +7,7 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// Hasten does what takes a moment, errors included, and nobody has waited.
+// Hasten executes operations that take a moment, also ones that fail, and that counts as no wait.
 func TestHasten(t *testing.T) {
 	onAll(t, func(s *setup) {
 		if x := s.from(1); s.e.mode == Naive && !x.Hasten() {
@@ -40,7 +40,7 @@ func TestHasten(t *testing.T) {
 	})
 }
 
-// busy returns an engine whose only worker is busy, with what s is for, until open is called.
+// busy returns a setup whose only worker is busy until open is called.
 func busy(t *testing.T) (s *setup, open func()) {
 	d := newCPU(1)
 	s = &setup{t, New(Options{MaxBytes: -1}), d, d}
@@ -51,7 +51,7 @@ func busy(t *testing.T) (s *setup, open func()) {
 	return s, open
 }
 
-// Hasten leaves to others what takes long, and what they have begun.
+// Hasten leaves long operations, and operations that others have begun, to others.
 func TestHastenRefuses(t *testing.T) {
 	s, open := busy(t)
 	defer s.e.Close()
@@ -85,7 +85,7 @@ func TestHastenRefuses(t *testing.T) {
 	s.want(many, float64(int(moment/opCost)+2))
 }
 
-// Work that nobody asks for does not pile up in front of what is hastened.
+// Work that nobody waits for does not pile up in front of hastened operations.
 func TestHastenCatchesUp(t *testing.T) {
 	runOn(t, newCPU(1), Options{MaxBytes: -1}, func(s *setup) {
 		const steps = 4 * momentLength

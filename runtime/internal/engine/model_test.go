@@ -12,8 +12,8 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// The model of random programs (random_test.go) is a few arrays that are computed at once and in program order. It
-// knows nothing of queues, and shares no code with the engine.
+// The model of random programs (random_test.go) is a few arrays. Each operation on them is computed at
+// once, in program order. The model knows nothing of queues, and shares no code with the engine.
 
 // The kinds of operation. Their arithmetic is written twice: here for the model, and in the kernels below.
 const (
@@ -31,26 +31,26 @@ const (
 	kinds
 )
 
-// A modelVar is a variable as the model sees it. Variables that a program has overwritten are left alone: what
-// it goes back to when it has guessed wrong needs them.
+// A modelVar is a variable as the model sees it. An overwritten variable gets a new modelVar and the old
+// one stays unchanged: a program that has guessed wrong goes back to it.
 type modelVar struct {
 	dev    int       // where it lives
 	vals   []float64 // undefined while cause != nil
 	cause  *origin   // of the failure that spoiled it, or nil
 	made   *modelScope
 	by     *modelScope // of the operation that wrote it last
-	lacks  bool        // its memory could not be had
-	shared bool        // several variables are this one
-	tiny   bool        // its memory is part of it, and never given back
+	lacks  bool        // there was no memory for it
+	shared bool        // several variables share this one
+	tiny   bool        // its memory is part of the Storage, and never given back
 	chance
 }
 
-// A chance is that the end of a scope, which came when operations were pending, has kept something
-// from being computed. Nobody can know but by looking.
+// A chance says that a result may not have been computed: a scope ended while operations were pending.
+// Only a look at the result tells.
 type chance struct {
-	maybe bool   // it may be so
-	later uint64 // the contexts whose end may still make it so
-	named uint64 // the contexts whose end may be the reason
+	maybe bool   // the result may be missing already
+	later uint64 // contexts whose end may still make it missing
+	named uint64 // contexts whose end may be the reason
 }
 
 // ends notes that a context ends, or has ended just now.
@@ -61,30 +61,31 @@ func (c *chance) ends(context uint64) {
 	}
 }
 
-// An origin is the operation of a program that a failure began with.
+// An origin is the operation of a program with which a failure began.
 type origin struct {
 	number int // of the operation, by which its shapes name it
 	kind   int
 	dev    int
 	line   int
 	scope  *modelScope
-	lacked bool // it had no memory
-	chance      // that it did not come to it
+	lacked bool // there was no memory for its result
+	chance      // that the operation never ran, and so did not fail
 }
 
 // Causes that are no failures of operations.
 var (
-	ended    = &origin{kind: -1} // a scope had
-	released = &origin{kind: -2} // its memory was given back
+	ended    = &origin{kind: -1} // a scope had ended
+	released = &origin{kind: -2} // the memory was given back
 )
 
-// A modelScope is some contexts. Operations belong to it that belong to all of them. No contexts are no scope.
+// A modelScope is a set of contexts. An operation belongs to it if it belongs to all of them. The empty
+// set is no scope.
 type modelScope struct {
 	contexts uint64
 	on       []device.Device // each device of the world in the scope
 }
 
-// has reports whether what belongs to a scope belongs to s as well.
+// has reports whether the operations of other belong to s as well.
 func (s *modelScope) has(other *modelScope) bool {
 	return s.contexts != 0 && other.contexts&s.contexts == s.contexts
 }
@@ -157,13 +158,13 @@ func compute(kind int, out, out2 *modelVar, in []*modelVar, c float64) bool {
 
 var errPlanned = errors.New("planned failure")
 
-// Bits of a command's second immediate. Those below are how often it lets others go first.
+// Bits of a command's second immediate. The bits below them say how often it yields to others first.
 const (
-	forbidden = 1 << 8 // it must not begin
-	overlaps  = 1 << 9 // the program has it write what it reads
+	forbidden = 1 << 8 // the command must not begin
+	overlaps  = 1 << 9 // the command writes what it reads, as the program says
 )
 
-// begun says that a command has begun that must not: its panic alone may go by unnoticed.
+// begun is set when a command has begun that must not. The command's panic alone might go unnoticed.
 var begun atomic.Bool
 
 // kernelOf makes the kernel of a kind with a number of inputs.
@@ -271,14 +272,15 @@ var kernelsOf = func() (k [kinds]*device.Kernel) {
 	return k
 }()
 
-// world is the devices of random programs, some of each kind. The first is the host's, and so is numa's memory.
+// world holds the devices of random programs, some of each kind. The first is the host; the host also
+// reaches the memory of numa.
 type world struct {
 	devs []device.Device
 	cpus []*fakeCPU // what allocates for each
 	gpus []*fakeGPU
 	stop []func() error
 
-	flowInPlace, queueInPlace uint64 // operations that have taken the memory of an input
+	flowInPlace, queueInPlace uint64 // operations that took over the memory of an input
 	byCalls                   uint64 // operations that calls have computed
 }
 
@@ -326,8 +328,8 @@ func (w *world) open() {
 // onHost reports whether the host reaches the memory of a device.
 func onHost(dev int) bool { return dev == 0 || dev == numa }
 
-// inUse is how many buffers nobody has given back. Those of programs that have ended come back when
-// the collector has run.
+// inUse returns how many buffers were not given back. Buffers of programs that have ended come back
+// once the collector has run.
 func (w *world) inUse() (n int) {
 	for _, c := range w.cpus {
 		made, freed, twice := c.counts()
@@ -339,7 +341,7 @@ func (w *world) inUse() (n int) {
 	return n
 }
 
-// sameError compares what the engine says about a result of a program with what the model expects.
+// sameError compares the engine's error for a result of a program with what the model expects.
 func (w *world) sameError(err error, cause *origin, c chance) error {
 	if err == nil && cause == nil || cause != nil && cause.isAs(w, err) || c.maybe && isEnd(err, c.named) {
 		return nil
@@ -347,7 +349,7 @@ func (w *world) sameError(err error, cause *origin, c chance) error {
 	return fmt.Errorf("error %+v, want %v, perhaps the end of %b: %v", err, cause, c.named, c.maybe)
 }
 
-// isAs reports whether err is what a failure that began with o looks like.
+// isAs reports whether err is an error of a failure that began with o.
 func (o *origin) isAs(w *world, err error) bool {
 	if o == released {
 		return err == error(errReleased)
@@ -390,7 +392,7 @@ type endOf struct{ context uint64 }
 
 func (e endOf) Error() string { return fmt.Sprintf("context %b has ended", e.context) }
 
-// isEnd reports whether err is the end of one of some contexts.
+// isEnd reports whether err is the cause of the end of one of these contexts.
 func isEnd(err error, contexts uint64) bool {
 	e, ok := errors.AsType[endOf](err)
 	return ok && e.context&contexts != 0

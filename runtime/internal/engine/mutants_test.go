@@ -16,7 +16,8 @@ import (
 	"time"
 )
 
-// Mutants are engines with a mistake made on purpose. What the tests are worth shows in how many they find:
+// Mutants are engines with a deliberate mistake. How many of them the tests find shows what the tests
+// are worth:
 //
 //	go test -run Mutants -mutants . -timeout 1h -v
 //
@@ -29,13 +30,13 @@ var (
 	mutantTests    = flag.Bool("mutant-tests", true, "run the other tests, too; else those that survive the random programs")
 )
 
-// A mutant replaces a text that stands in one file of the engine, once.
+// A mutant replaces a text that occurs exactly once in one file of the engine.
 type mutant struct {
 	name, file, old, new string
 }
 
 var mutants = []mutant{
-	// What operations wait for.
+	// Dependencies of operations.
 	{"a reader does not wait for the writer", "flow.go",
 		"if s.writer == 0 {\n\t\t\t\ts.readers++", "if true {\n\t\t\t\ts.readers++"},
 	{"a reader of many does not wait for the writer", "flow.go",
@@ -65,7 +66,7 @@ var mutants = []mutant{
 	{"a waiter does not run readers of what is overwritten", "wait.go",
 		"|| r.reads>>i&1 != 0 && s.mark == f.marks+1", ""},
 
-	// What calls compute.
+	// Operations that calls compute.
 	{"a call computes what is to be computed past a test", "tiny.go",
 		"e.guesses.n.Load() != 0 || ", ""},
 	{"a call computes what somebody records", "tiny.go",
@@ -351,7 +352,7 @@ func (m *mutant) apply() (string, error) {
 	return strings.Replace(text, m.old, m.new, 1), nil
 }
 
-// All mutants can be made: each text to be replaced stands in its file once.
+// Each mutant can be built: the text to be replaced occurs exactly once in its file.
 func TestMutantsApply(t *testing.T) {
 	names := map[string]bool{}
 	for _, m := range mutants {
@@ -365,7 +366,8 @@ func TestMutantsApply(t *testing.T) {
 	}
 }
 
-// TestMutants builds the mutants that -mutants names and sees that each is found, by random programs or other tests.
+// TestMutants builds the mutants that -mutants names, and checks that random programs or other tests find
+// each of them.
 func TestMutants(t *testing.T) {
 	if *mutantsFlag == "" {
 		t.Skip("it takes minutes: ask for mutants with -mutants REGEXP")
@@ -374,7 +376,7 @@ func TestMutants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Without a mistake nothing must be found.
+	// Without a mistake the tests must find nothing.
 	none := mutant{name: "none", file: "engine.go", old: "package engine\n", new: "package engine\n\n"}
 	if bin, err := none.build(t); err != nil {
 		t.Fatal(err)
@@ -454,7 +456,8 @@ var (
 	firstSeed     = regexp.MustCompile(`(?m)seed (\d+)$`)
 )
 
-// searchPrograms runs random programs with a mutant. It returns after how many it was found, or survived.
+// searchPrograms runs random programs with a mutant. It returns after how many the mutant was found, or
+// that it survived.
 func searchPrograms(bin string) string {
 	out, err := runMutant(bin, "-test.run=^TestRandomPrograms$", "-test.v", "-hang=15s", "-programs="+strconv.Itoa(*mutantPrograms))
 	if err == nil || errors.Is(err, context.DeadlineExceeded) {
@@ -482,7 +485,8 @@ func searchPrograms(bin string) string {
 
 var failedTest = regexp.MustCompile(`--- FAIL: (\S+)`)
 
-// searchTests runs the other tests with a mutant. It returns the first that has found it, or survived.
+// searchTests runs the other tests with a mutant. It returns the first one that found the mutant, or that
+// it survived.
 func searchTests(bin string) string {
 	out, err := runMutant(bin, "-test.skip=^(TestRandomPrograms.*|TestMutants.*)$", "-test.failfast")
 	if err == nil {

@@ -14,29 +14,29 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// A program is one goroutine's part of a random program: it draws its next step, hands it to the engine and to the
-// model, and compares whatever it sees.
+// A program is one goroutine's part of a random program: it draws its next step, performs it in the
+// engine and in the model, and compares everything it can observe.
 type program struct {
 	w         *world
 	e         *Engine
 	o         Options
 	rng       *rand.Rand
-	id        int // its first operation's number
-	ops       int // so many so far
+	id        int // the number of its first operation
+	ops       int // operations so far
 	vars      []*Storage
 	model     []*modelVar
-	own       int   // so many of vars are its own; all programs read the others
-	largest   int64 // bytes that an operation writes, at most
-	borrowed  bool  // the variables are others\' as well, who have not let go
+	own       int   // the first own of vars are its own; all programs read the others
+	largest   int64 // the most bytes that an operation has written
+	borrowed  bool  // others hold the variables, too, and have not let go
 	roots     []*origin
 	held      []*[]*origin  // the failures of the guesses that the program is in, the innermost last
-	saved     [][]*modelVar // what it may go back to
-	discarded []*Storage    // what discarded operations were to write
-	undecided []*[]*origin  // the failures of all guesses that it is in
+	saved     [][]*modelVar // the variables that it may go back to
+	discarded []*Storage    // outputs of discarded operations
+	undecided []*[]*origin  // the failures of all guesses that are not decided
 	alone     bool
-	taken     *taken // what WaitAll and Synchronize have returned, of all programs
-	fail      bool   // operations that fail are drawn
-	small     bool   // most variables are tiny ones of the host, and many are made of what is there
+	taken     *taken // what WaitAll and Synchronize have returned to all programs
+	fail      bool   // it also draws operations that fail
+	small     bool   // most variables are tiny ones on the host, and many operations have ready inputs
 	limit     int64  // the largest bound on bytes so far; 0: none
 	log       []string
 
@@ -45,12 +45,12 @@ type program struct {
 
 	scopes []*modelScope // to choose from; the first is none
 	over   uint64        // contexts that have ended
-	unsure uint64        // contexts that end just now
-	made   int           // so many contexts were made
+	unsure uint64        // contexts that are ending just now
+	made   int           // contexts made so far
 	ending []*ending
 }
 
-// An ending is the end of a context, or the chance of it.
+// An ending is the end of a context that has begun, or may begin.
 type ending struct {
 	context uint64
 	cancel  func()
@@ -61,10 +61,10 @@ type ending struct {
 const (
 	noScope     = iota
 	liveScope   // never ends
-	firstScope  // ends when the program likes, and is replaced then
-	secondScope // so does that
-	innerScope  // part of the first
-	bothScopes  // the first and the second
+	firstScope  // the program ends it at random, and then replaces it
+	secondScope // like firstScope
+	innerScope  // part of firstScope
+	bothScopes  // firstScope and secondScope
 	deadScope   // has ended before the program began
 	scopeKinds
 )
@@ -80,7 +80,7 @@ func (p *program) newContext() (context.Context, uint64) {
 	return ctx, bit
 }
 
-// scope makes a scope of its own, or part of another one.
+// scope makes a scope, or one that is part of another.
 func (p *program) scope(ctx context.Context, bit uint64, outer *modelScope) *modelScope {
 	in := p.w.devs[0]
 	if outer != nil {
@@ -123,7 +123,7 @@ func (p *program) renew() {
 	p.scopes[bothScopes] = p.everywhere(p.scopes[firstScope].on[0].Within(p.scopes[secondScope].on[1]), both)
 }
 
-// leave ends what scopes there are.
+// leave ends all scopes.
 func (p *program) leave() {
 	for _, end := range p.ending {
 		end.cancel()
@@ -146,13 +146,14 @@ func (p *program) someScope() *modelScope {
 	return p.scopes[k]
 }
 
-// chanceOf is that of an operation which belongs to s and reads nothing. It reports whether s has ended for sure.
+// chanceOf returns the chance of an operation that belongs to s and reads nothing. It reports whether s
+// has certainly ended.
 func (p *program) chanceOf(s *modelScope) (c chance, over bool) {
 	c = chance{maybe: s.contexts&p.unsure != 0, later: s.contexts &^ (p.over | p.unsure | 1), named: s.contexts}
 	return c, s.contexts&p.over != 0
 }
 
-// and is the chance that one of two things has happened.
+// and returns the chance that one of two things has happened.
 func (c chance) and(d chance) chance {
 	return chance{c.maybe || d.maybe, c.later | d.later, c.named | d.named}
 }
@@ -174,7 +175,7 @@ func (p *program) endScope() {
 		}
 		return
 	}
-	// What is finished by now is not concerned.
+	// Operations that have finished by now are not affected.
 	for k, s := range p.vars {
 		if p.model[k].later&end.context != 0 && s.Ready() {
 			p.model[k].later = 0
@@ -238,8 +239,8 @@ func (p *program) newVar(i int) {
 	p.replace(i, p.from(scope.on[dev], m.vals...), m)
 }
 
-// replace makes s variable i. It often says that what that was is not needed any more; else the
-// collector has to find out.
+// replace makes s variable i. It often lets go of the old storage; otherwise that is left to the
+// collector.
 func (p *program) replace(i int, s *Storage, m *modelVar) {
 	if old := p.vars[i]; old != nil && p.model[i].cause != released && !p.borrowed && p.rng.IntN(2) == 0 {
 		old.LetGo()
@@ -258,7 +259,8 @@ func (p *program) share(i, j int) {
 	p.log = append(p.log, fmt.Sprintf("%d is %d", j, i))
 }
 
-// fresh is a variable that has to be written, and how many bytes it takes: sometimes more than there are.
+// fresh returns a variable that has to be written, and how many bytes it takes: sometimes more than
+// there are.
 func (p *program) fresh(dev, n int, scope *modelScope) (m *modelVar, bytes int64) {
 	m = &modelVar{dev: dev, made: scope, by: scope, vals: make([]float64, n)}
 	m.tiny = onHost(dev) && n <= 2
@@ -374,7 +376,7 @@ func (p *program) site(op *Op, o *origin) {
 	}
 }
 
-// failures are where the next failure belongs.
+// failures returns the list to which the next failure belongs.
 func (p *program) failures() *[]*origin {
 	if n := len(p.held); n > 0 {
 		return p.held[n-1]
@@ -392,7 +394,7 @@ func (p *program) another(i int) int {
 	return i
 }
 
-// several are variables on the device of variable i, perhaps some more than once, perhaps that itself.
+// several returns variables on the device of variable i, perhaps i itself, and perhaps some repeatedly.
 func (p *program) several(i int) []int {
 	list := make([]int, p.rng.IntN(9))
 	for k := range list {
@@ -530,11 +532,11 @@ func (p *program) stepAhead() error {
 	return nil
 }
 
-// operateAhead makes something new of variable i, and sometimes something else of that, and so on.
-// What it needs no more it gives back: the next result may take its place. The last result is
-// variable j then.
+// operateAhead makes something new of variable i, sometimes something else of that, and so on. It
+// gives back what it does not need any more: the next result may take its memory. The last result
+// becomes variable j.
 func (p *program) operateAhead(i, j int) {
-	// The new ones get places of their own first, as the old variable j may be among the inputs.
+	// The new variables get places of their own first, since the old variable j may be among the inputs.
 	n := len(p.vars)
 	m := p.model[i]
 	other, third := p.another(i), p.another(i)
@@ -594,14 +596,14 @@ func (p *program) operateAhead(i, j int) {
 	p.vars, p.model = p.vars[:n], p.model[:n]
 }
 
-// makeNew makes something new that is like m, of variables in, and returns its place.
+// makeNew makes something new that is like m from the variables in, and returns its place.
 func (p *program) makeNew(m *modelVar, kind int, in ...int) int {
 	x := p.newLike(m)
 	p.enqueue(kind, x, -1, in)
 	return x
 }
 
-// newLike adds a variable that is like m, and has to be written. It returns its place.
+// newLike adds a variable that is like m and has to be written. It returns its place.
 func (p *program) newLike(m *modelVar) int {
 	scope := p.someScope()
 	fresh, bytes := p.fresh(m.dev, len(m.vals), scope)
@@ -609,7 +611,7 @@ func (p *program) newLike(m *modelVar) int {
 	return len(p.vars) - 1
 }
 
-// speculate runs ahead for a few guesses, and then keeps some of them and goes on from there.
+// speculate runs ahead for a few guesses, then keeps some of them, and goes on from there.
 func (p *program) speculate() error {
 	type point struct {
 		g     *Guess
@@ -665,7 +667,8 @@ func (p *program) speculate() error {
 	return nil
 }
 
-// unwanted enqueues operations after they were discarded, also as part of a guess that is kept. They must not begin.
+// unwanted enqueues operations in a guess that was discarded already, also inside a guess that is kept.
+// They must not begin.
 func (p *program) unwanted() {
 	inner := p.e.Speculate()
 	if p.rng.IntN(2) == 0 {
@@ -683,7 +686,7 @@ func (p *program) unwanted() {
 	inner.End()
 }
 
-// outerFailures is where failures belong that are not of the innermost guess.
+// outerFailures returns the list for failures that do not belong to the innermost guess.
 func (p *program) outerFailures() *[]*origin {
 	if n := len(p.held); n > 1 {
 		return p.held[n-2]
@@ -745,7 +748,7 @@ func (p *program) sameValue(i int, s *Storage) error {
 	return nil
 }
 
-// seen compares how variable i has come out with the model, which knows it for sure from then on.
+// seen compares the outcome of variable i with the model. From then on the model knows it for certain.
 func (p *program) seen(i int, err error) error {
 	m := p.model[i]
 	if err := p.w.sameError(err, m.cause, m.chance); err != nil {
@@ -798,7 +801,7 @@ func (p *program) look(i int) error {
 	return nil
 }
 
-// mark waits for a mark, which is reached when all is that was enqueued before.
+// mark waits for a mark, and checks that everything enqueued before has finished.
 func (p *program) mark() error {
 	var devs []device.Device
 	in := make([]bool, len(p.w.devs))
@@ -838,7 +841,7 @@ func (p *program) mark() error {
 	return nil
 }
 
-// operateSomewhere enqueues an operation that writes what is new, or nothing.
+// operateSomewhere enqueues an operation that writes something new, or does nothing.
 func (p *program) operateSomewhere() {
 	p.operateAhead(p.rng.IntN(len(p.vars)), p.rng.IntN(p.own))
 }
@@ -870,7 +873,7 @@ func (p *program) waitEach() error {
 	return nil
 }
 
-// synchronize waits for everything, or for a device or a scope, perhaps not to the end.
+// synchronize waits for everything, or for a device or a scope; sometimes a context ends the wait early.
 func (p *program) synchronize() error {
 	ctx, cancel := context.WithCancel(bg)
 	defer cancel()
@@ -921,13 +924,13 @@ func last(list []error) error {
 	return list[len(list)-1]
 }
 
-// taken are the failures that were returned, by number.
+// taken holds the failures that were returned, by number.
 type taken struct {
 	mu   sync.Mutex
 	seen map[int]error
 }
 
-// add adds what was returned by one call.
+// add adds the failures that one call has returned.
 func (t *taken) add(err error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -953,8 +956,8 @@ func joined(err error) []error {
 	return err.(interface{ Unwrap() []error }).Unwrap()
 }
 
-// sameRoots compares what WaitAll or Synchronize returned with those failures of the model that it
-// takes. Other goroutines may take what is ours; that nothing is lost shows at the end.
+// sameRoots compares what WaitAll or Synchronize returned with the failures of the model that the call
+// takes. Other goroutines may take ours; at the end it is checked that none is lost.
 func (p *program) sameRoots(err error, takes func(*origin) bool) error {
 	if !p.alone {
 		return p.taken.add(err)
@@ -970,7 +973,8 @@ func (p *program) sameRoots(err error, takes func(*origin) bool) error {
 	return p.w.sameFailures(joined(err), want)
 }
 
-// sameFailures compares failures with those of the model, of which some may not have come to it.
+// sameFailures compares failures with those of the model. Some of the model's may not have happened, see
+// chance.
 func (w *world) sameFailures(got []error, want []*origin) error {
 	slices.SortStableFunc(want, func(a, b *origin) int { return cmp.Compare(a.number, b.number) })
 	k := 0
@@ -988,7 +992,7 @@ func (w *world) sameFailures(got []error, want []*origin) error {
 	return nil
 }
 
-// rarely is a step that concerns everything in the engine.
+// rarely is a step that affects everything in the engine.
 func (p *program) rarely() error {
 	if p.rng.IntN(4) == 0 {
 		return p.burst()
@@ -1052,7 +1056,7 @@ func isForbidden(err error) bool {
 	return ok
 }
 
-// burst lets more operations fail than WaitAll tells.
+// burst lets more operations fail than WaitAll returns.
 func (p *program) burst() error {
 	if !p.fail {
 		return nil
@@ -1111,13 +1115,13 @@ func (p *program) from(d device.Device, v ...float64) *Storage {
 	return p.e.FromHost(d, b)
 }
 
-// An expectation is an operation as Engine.Record is to tell of it.
+// An expectation is an operation as Engine.Record should report it.
 type expectation struct {
 	op Op
 	o  *origin
 }
 
-// sameEvents compares what Engine.Record has told with what the program has enqueued.
+// sameEvents compares the events of Engine.Record with what the program has enqueued.
 func (p *program) sameEvents(events []Event) error {
 	// copies, and what nobody wants
 	events = slices.DeleteFunc(events, func(ev Event) bool { return len(ev.Shapes) == 0 })

@@ -19,9 +19,9 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// Random programs: each draws its steps from a seeded generator, hands them to the engine and to a
-// model (model_test.go), and compares whatever it sees (program_test.go): values, errors, their
-// causes, and what is left when it has ended.
+// Random programs: each draws its steps from a seeded generator, performs them in the engine and in a
+// model (model_test.go), and compares everything it can observe (program_test.go): values, errors,
+// their causes, and what is left when it has ended.
 
 var (
 	programs = flag.Int("programs", 1200, "number of random programs")
@@ -58,7 +58,7 @@ func runProgram(w *world, seed uint64, bubble bool) (err error) {
 	e := New(o)
 	e.relayBytes = 16 << rng.IntN(6)
 	if rng.IntN(3) == 0 {
-		e.looks = 0 // whoever has nothing to do parks at once
+		e.looks = 0 // goroutines without work park at once
 	}
 	producers := 1
 	if rng.IntN(4) == 0 {
@@ -67,7 +67,7 @@ func runProgram(w *world, seed uint64, bubble bool) (err error) {
 	fail := rng.IntN(2) == 0
 	small := rng.IntN(3) == 0
 	steps := 1 << rng.IntN(9)
-	readsAll := rng.IntN(4) > 0 // else Close comes when there is work left
+	readsAll := rng.IntN(4) > 0 // else Close is called while there is work left
 	all := make([]*program, producers)
 	errs := make([]error, producers)
 	failures := &taken{seen: map[int]error{}}
@@ -79,7 +79,7 @@ func runProgram(w *world, seed uint64, bubble bool) (err error) {
 		p.vars, p.model = make([]*Storage, p.own), make([]*modelVar, p.own)
 		all[k] = p
 	}
-	// What all read is made before they start, and in no scope that ends.
+	// Variables that all programs read are made before the programs start, and in no scope that ends.
 	common := &program{w: w, e: e, rng: rng, id: producers * 1_000_000, fail: fail}
 	if producers > 1 {
 		common.enter()
@@ -210,7 +210,7 @@ func runProgram(w *world, seed uint64, bubble bool) (err error) {
 	return nil
 }
 
-// inOrder lists what was returned, by number.
+// inOrder lists the failures that were returned, ordered by number.
 func (t *taken) inOrder() (list []error) {
 	for _, err := range t.seen {
 		list = append(list, err)
@@ -238,7 +238,7 @@ func (p *program) afterClose() error {
 	return nil
 }
 
-// stayedAway returns an error if a discarded operation of p has not been kept from running.
+// stayedAway returns an error if a discarded operation of p has run.
 func (p *program) stayedAway() error {
 	for _, s := range p.discarded {
 		if err := s.Err(); !s.Ready() || !errors.Is(err, ErrDiscarded) {
@@ -248,13 +248,13 @@ func (p *program) stayedAway() error {
 	return nil
 }
 
-// failed is err with what the program has done last.
+// failed returns err with the program's last steps.
 func (p *program) failed(err error) error {
 	return fmt.Errorf("%+v, the producer from %d on, after %d operations: %w\n%s", p.o, p.id, p.ops, err,
 		strings.Join(p.log[max(0, len(p.log)-12):], "\n"))
 }
 
-// leftIn returns what a closed engine holds that it should not.
+// leftIn returns a description of what a closed engine still holds and should not.
 func leftIn(e *Engine) error {
 	if n := e.stalled.n.Load(); n != 0 {
 		return fmt.Errorf("%d stalled producers", n)
@@ -334,10 +334,10 @@ func leftInQueue(q *queue) error {
 	return nil
 }
 
-// A fleet runs random programs on all processors, in rounds. After a round nothing may be left of it.
+// A fleet runs random programs on all processors, in rounds. After a round nothing of it may be left.
 type fleet struct {
 	worlds     []*world
-	goroutines int // without programs
+	goroutines int // how many there are while no program runs
 }
 
 const programsARound = 400
@@ -357,7 +357,7 @@ func (f *fleet) close() {
 	}
 }
 
-// round runs n programs, the first with the given seed. It returns the first error, and which seed has made it.
+// round runs n programs, with seeds from first on. It returns the error with the least seed, and that seed.
 func (f *fleet) round(first, n uint64) (seed uint64, err error) {
 	var next atomic.Uint64
 	var mu sync.Mutex
@@ -386,7 +386,7 @@ func (f *fleet) round(first, n uint64) (seed uint64, err error) {
 	return seed, err
 }
 
-// left returns what programs have left behind.
+// left returns a description of what the programs have left behind.
 func (f *fleet) left() error {
 	inUse, goroutines := 0, 0
 	for deadline := time.Now().Add(*hang); time.Now().Before(deadline); runtime.Gosched() {

@@ -11,7 +11,7 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// A log is what a kernel has noted: which operations ran, in which order.
+// A log records which operations of a kernel ran, in which order.
 type log struct {
 	mu  sync.Mutex
 	ran []int
@@ -27,9 +27,8 @@ func (l *log) kernel() *device.Kernel {
 	})
 }
 
-// shuffledOrders runs 300 operations, on two synchronous devices and one with a queue, that are 30
-// chains with copies between some of them, and returns the orders in which those of each device
-// ran.
+// shuffledOrders runs 300 operations, on two synchronous devices and one with a queue. They form 30
+// chains, with copies between some of them. It returns the order in which those of each device ran.
 func shuffledOrders(t *testing.T, seed uint64, channels bool) (orders [3][]int) {
 	e := newEngine(t, Options{Mode: Shuffle, Seed: seed, Channels: channels})
 	devs := [3]device.Device{newCPU(1), newCPU(1), newGPU(t)}
@@ -69,8 +68,8 @@ func shuffledOrders(t *testing.T, seed uint64, channels bool) (orders [3][]int) 
 	return orders
 }
 
-// The same seed is the same order of execution, in a bubble of testing/synctest, too, another one
-// another; a device with a queue keeps program order.
+// The same seed gives the same order of execution, also in a bubble of testing/synctest; another seed
+// gives another order. A device with a queue keeps program order.
 func TestShuffleIsReproducible(t *testing.T) {
 	first := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", first)
@@ -98,7 +97,7 @@ func TestShuffleIsReproducible(t *testing.T) {
 	}
 }
 
-// Nothing runs by itself, but who polls gets there.
+// Nothing runs by itself, but a program that polls gets its result.
 func TestShufflePolling(t *testing.T) {
 	for _, k := range kindsOfDevice {
 		runOn(t, k.make(t), Options{Mode: Shuffle}, func(s *setup) {
@@ -117,7 +116,8 @@ func TestShufflePolling(t *testing.T) {
 	}
 }
 
-// A producer at the bound runs an operation that another goroutine has counted but not yet enqueued: nobody else would.
+// A goroutine has counted an operation as in flight but not enqueued it yet. A producer that waits at
+// the bound runs the operation when it comes: nobody else would.
 func TestShuffleStalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEngine(t, Options{Mode: Shuffle, Seed: 1, Channels: true, MaxBytes: 8})
