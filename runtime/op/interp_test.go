@@ -10,8 +10,8 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
 
-// An array is a tensor of an interpreter that is written to be read: elements
-// are float64s, whatever the type.
+// An array is a tensor of an interpreter that aims at simplicity, not speed. Elements are float64s,
+// whatever the type.
 type array struct {
 	shape device.Shape
 	dtype device.DType
@@ -21,7 +21,7 @@ type array struct {
 func (a *array) Shape() device.Shape { return a.shape }
 func (a *array) DType() device.DType { return a.dtype }
 
-// An interpreter carries out operations at once: it builds gradients for the tests.
+// An interpreter is an op.Builder that carries out operations at once, to compute gradients in tests.
 type interpreter struct{}
 
 func (interpreter) Zeros(x op.Value) op.Value {
@@ -88,7 +88,7 @@ func (b interpreter) Structural(d *op.Def, a op.Attr, x ...op.Value) op.Value {
 	return interpret(p, x)
 }
 
-// reduced returns what a Reduce kernel folds, all of it in the order of args, and by what.
+// reduced returns the elements that a Reduce kernel folds, in the order of args, and the reducer.
 func reduced(k *device.Kernel, args *device.Args, x []op.Value) (by kernel.Reducer, all []float64) {
 	var in [][]float64
 	for i, v := range x {
@@ -229,7 +229,7 @@ func interpret(p *op.Plan, x []op.Value) op.Value {
 	return out
 }
 
-// eachRow calls f with the places of each row of the operand and of the result, where its length is n.
+// eachRow calls f for each row, with its places in the operand and in the result, where a row has length n.
 func eachRow(args *device.Args, n int, f func(from, to []int)) {
 	shape := slices.Clone(args.Shape)
 	shape[args.Kept] = n
@@ -248,8 +248,8 @@ func at(data []float64, places []int) (x []float64) {
 	return x
 }
 
-// walkWindows calls f for each place of the result and each place of the window that meet an
-// element of the plane, and for that.
+// walkWindows calls f for each place of the result and each place of the window at which there is an
+// element of the plane, with these three places.
 func walkWindows(w *[2]device.Window, f func(i, j, k, l, row, column int)) {
 	for _, index := range indices(device.Shape{w[0].Out, w[1].Out, w[0].Size, w[1].Size}) {
 		row, ok := w[0].At(index[0], index[2])
@@ -275,7 +275,7 @@ func indices(shape device.Shape) [][]int {
 	return all
 }
 
-// dot is where the element with the given index is.
+// dot returns the place of the element with the given index.
 func dot(strides []int, index ...int) (at int) {
 	for i, k := range index {
 		at += k * strides[i]
@@ -283,7 +283,7 @@ func dot(strides []int, index ...int) (at int) {
 	return at
 }
 
-// selected lists the places, in the operand with the given number, that the indices select.
+// selected lists the places that the indices select in the operand with the given number.
 func selected(args *device.Args, operand int, index *array) []int {
 	places := placesOf(op.View{Shape: args.Shape, Strides: args.Strides[operand]})
 	for i, at := range placesOf(op.View{Shape: args.Shape, Strides: args.Strides[2]}) {
@@ -305,7 +305,7 @@ func (a *array) gather(v op.View) *array {
 	return out
 }
 
-// placesOf lists where the elements of v are, in order.
+// placesOf lists the places of the elements of v, in order.
 func placesOf(v op.View) []int {
 	strides := v.Strides
 	if strides == nil {
@@ -324,8 +324,7 @@ func placesOf(v op.View) []int {
 	return places
 }
 
-// The gradient of every structural operation against central differences, both
-// carried out by the interpreter.
+// The gradient of every structural operation equals central differences. The interpreter carries out both.
 func TestStructuralGradients(t *testing.T) {
 	r := newRand(t)
 	some := func(shape ...int) *array {
@@ -459,7 +458,8 @@ func TestStructuralGradients(t *testing.T) {
 	}
 }
 
-// The gradient of an operand that was broadcast is summed, one that does not matter is nothing.
+// The gradient of an operand that was broadcast is summed. That of an operand on which the result does not
+// depend is nil.
 func TestPullElementwise(t *testing.T) {
 	x := &array{device.Shape{2, 1}, device.Float64, []float64{2, 3}}
 	y := &array{device.Shape{3}, device.Float64, []float64{5, 7, 11}}
@@ -485,8 +485,7 @@ func TestPullElementwise(t *testing.T) {
 	}
 }
 
-// The batching rules that nobody can get at through rows: what they give for all examples is what
-// the operation gives each.
+// Batching rules that VMap can't reach: for all examples they give what the operation gives for each.
 func TestBatchedGradients(t *testing.T) {
 	r := newRand(t)
 	some := func(shape ...int) *array {

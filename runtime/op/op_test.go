@@ -22,7 +22,7 @@ func newRand(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(*seed, 0))
 }
 
-// Every definition is complete, and its name its own.
+// Every definition is complete, and no two have the same name.
 func TestDefinitions(t *testing.T) {
 	names := map[string]bool{}
 	for _, d := range op.List() {
@@ -59,7 +59,7 @@ func takesTensors(d *op.Def) bool {
 	return true
 }
 
-// Expressions give what the references give, evaluated one by one without any device.
+// Expressions, evaluated one by one without a device, give what the references give.
 func TestExpressions(t *testing.T) {
 	r := newRand(t)
 	for _, d := range op.List() {
@@ -127,13 +127,13 @@ func arguments(r *rand.Rand, d *op.Def, dt device.DType) (args []float64, bits [
 	return args, bits
 }
 
-// The derivative of each operand, times a number, against central differences
-// of the expression.
+// The gradient with respect to each operand equals central differences of the expression, times the
+// gradient with respect to the result.
 func TestGradients(t *testing.T) {
 	r := newRand(t)
 	for _, d := range op.List() {
 		if d.Expr == nil || d.Bool || !d.Types.Has(device.Float64) || d == op.ProdShare {
-			continue // ProdShare counts: it is no function of its third operand
+			continue // the third operand of ProdShare is a count, so there is no derivative
 		}
 		e := d.Kernel(device.Float64).Body.(*kernel.Expr)
 		for i := range d.Tensors {
@@ -177,7 +177,7 @@ func TestGradients(t *testing.T) {
 	}
 }
 
-// Gradients are never built from more than they look at.
+// Needed returns exactly the values that gradients look at.
 func TestNeeded(t *testing.T) {
 	for _, c := range []struct {
 		d             *op.Def
@@ -217,7 +217,7 @@ func parse(s string) device.Shape {
 	return shape
 }
 
-// Views of views compute places as a tensor without gaps does.
+// Views of views have the elements that copies without gaps would have.
 func TestViewStrides(t *testing.T) {
 	whole := op.View{Shape: device.Shape{2, 3, 4}}
 	flip, _ := op.Transpose.View(&op.Attr{Axes: []int{2, 0, 1}}, whole)
@@ -249,7 +249,7 @@ func TestViewStrides(t *testing.T) {
 	}
 }
 
-// Plans of structural operations, as commands.
+// The commands that structural operations plan.
 func TestPlans(t *testing.T) {
 	p := &op.Plan{
 		In:    [op.MaxInputs]op.View{{Shape: device.Shape{2, 3}, Strides: []int{1, 2}}, {Shape: device.Shape{3}}},

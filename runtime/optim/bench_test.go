@@ -9,7 +9,7 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// BenchmarkMLPStep is one step of training a small network: some 30 operations.
+// BenchmarkMLPStep measures one step of training a small network: some 30 operations.
 func BenchmarkMLPStep(b *testing.B) {
 	net := nn.Sequential(nn.Dense(32), nn.ReLU(), nn.Dense(1))
 	opt := optim.SGD(net.Params(), 0.01)
@@ -23,8 +23,8 @@ func BenchmarkMLPStep(b *testing.B) {
 	}
 }
 
-// BenchmarkPerceptronStep is one step of training 512-2048-512-1 with batches of 1024, which the
-// program waits for: 10.7 GFLOP in products.
+// BenchmarkPerceptronStep measures one step of training a network 512-2048-512-1 with batches of 1024, and
+// the wait for it: 10.7 GFLOP in products.
 func BenchmarkPerceptronStep(b *testing.B) {
 	net := nn.Sequential(nn.Dense(2048), nn.ReLU(), nn.Dense(512), nn.ReLU(), nn.Dense(1))
 	opt := optim.SGD(net.Params(), 0.005)

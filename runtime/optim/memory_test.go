@@ -14,9 +14,9 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// Training without reads takes little more memory than training that reads the loss of every batch,
-// though the program is far ahead: without the collector, which finds the same in both, and without
-// a bound on what is in flight.
+// Training without reads takes little more memory than training that reads the loss of every batch, although
+// the program runs far ahead. The collector is off, since it would help both alike, and there is no bound on
+// bytes in flight.
 func TestMemoryWithoutReads(t *testing.T) {
 	probe := device.MemoryOf(cpu.New())
 	if _, err := probe.Alloc(1); err != nil || probe.Stats().Live > 4096 {
@@ -64,7 +64,7 @@ func TestMemoryWithoutReads(t *testing.T) {
 			t.Errorf("%s: %d bytes at most without reads, %d with a read per batch", name, queueing, reading)
 		}
 		t.Logf("%s: %d bytes at most without reads, %d with a read per batch", name, queueing, reading)
-		// The weights are left, and results that are too small to be given back at once.
+		// What is left are the weights, and results that are too small to be given back at once.
 		if weights := int64(4 * (64*512 + 512*512)); left < weights || left > weights*7/4 || leftToo > weights*7/4 {
 			t.Errorf("%s: %d and %d bytes are left, the weights have %d", name, left, leftToo, weights)
 		}

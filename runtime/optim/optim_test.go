@@ -25,7 +25,7 @@ func ExampleSGD() {
 	// Output: 2.997
 }
 
-// Training a small network gives what the same computation gives in plain Go, step by step.
+// Training a small network gives the same as the same computation in plain Go, step by step.
 func TestAgainstPlainGo(t *testing.T) {
 	for _, name := range devicetest.Names(t) {
 		t.Run(name, func(t *testing.T) {

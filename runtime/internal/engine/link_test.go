@@ -9,7 +9,7 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// linked returns devices with queues that copy to each other's memory as fakeGPU.Reaches says.
+// linked returns devices with queues that copy to each other's memory, as far as fakeGPU.Reaches allows.
 func linked(t *testing.T) (gpus []*fakeGPU, devices []device.Device) {
 	links := newFakeLinks()
 	for i := range fakeDevices {
@@ -44,8 +44,8 @@ func next(e *Engine, x *Storage) *Storage {
 	return unary(e, addOne, e.NewStorage(x.Device(), x.own.Bytes), x)
 }
 
-// What needs a copy from another device is handed over before the copy has even begun, along a
-// whole ring of devices: the host is not asked.
+// Operations that need a copy from another device are handed over before the copy has even begun, along
+// a whole ring of devices: the devices order them without the host.
 func TestLinkedDevicesNeedNoHost(t *testing.T) {
 	gpus, devices := linked(t)
 	e := newEngine(t, Options{Mode: Async, MaxBytes: -1})
@@ -68,8 +68,8 @@ func TestLinkedDevicesNeedNoHost(t *testing.T) {
 	s.want(x, 2+2*fakeDevices, 3+2*fakeDevices, 4+2*fakeDevices)
 }
 
-// Operations of the other device that need no copy finish, but are known to have when the copies
-// enqueued before them are.
+// Operations of the destination that need no copy finish without it, but they retire only after the
+// copies enqueued before them.
 func TestLinkedDevicesRetireInOrder(t *testing.T) {
 	gpus, devices := linked(t)
 	e := newEngine(t, Options{Mode: Async, MaxBytes: -1})
@@ -91,7 +91,7 @@ func TestLinkedDevicesRetireInOrder(t *testing.T) {
 	}
 	open()
 	gpus[0].Wait(bg, 3)
-	for _, s := range []*Storage{z, y} { // nobody waits: who asks finds out, on both streams
+	for _, s := range []*Storage{z, y} { // nobody waits: Ready finds out, on both streams
 		for i := 0; !s.Ready(); i++ {
 			backoff(i)
 		}
@@ -103,7 +103,7 @@ type reaching struct{ *fakeGPU }
 
 func (reaching) Reaches(device.Backend) bool { return true }
 
-// When a device is lost that something is being copied to, the memory for that stays until the copy is done.
+// If the destination of a copy is lost, the memory of the copy stays until the copy is done.
 func TestLossOfWhereACopyGoes(t *testing.T) {
 	for _, silent := range []bool{false, true} {
 		gpus, _ := linked(t)
@@ -118,7 +118,7 @@ func TestLossOfWhereACopyGoes(t *testing.T) {
 		x := unary(e, k, e.NewStorage(from, 8), fromFloats(e, from, 1))
 		y := copyOf(e, x, to)
 		<-started
-		gpus[0].sentSoon(3) // and so there is memory for y
+		gpus[0].sentSoon(3) // so there is memory for y by now
 		e.Release(y)
 		bad := unary(e, dying, e.NewStorage(to, 16), other)
 		worse := next(e, bad)
@@ -152,7 +152,7 @@ func TestLossOfWhereACopyGoes(t *testing.T) {
 	}
 }
 
-// smallGPU has room for a number of buffers.
+// smallGPU has memory for a limited number of buffers.
 type smallGPU struct {
 	*fakeGPU
 	most    int
@@ -167,8 +167,8 @@ func (g *smallGPU) Alloc(bytes int64) (*device.Buffer, error) {
 	return g.fakeGPU.Alloc(bytes)
 }
 
-// Memory may be short until what has been released behind a copy to there is given back: then who
-// needs some waits for the copy.
+// Memory may be short until a storage that was released behind an incoming copy is given back. An
+// operation that needs memory then waits for the copy.
 func TestMemoryReleasedBehindACopy(t *testing.T) {
 	gpus, _ := linked(t)
 	from := device.Wrap("from", device.KindGPU, reaching{gpus[0]})

@@ -11,10 +11,10 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// mortal is a device that is lost when it gets a command of the kernel dying, which it does not run.
+// mortal is a device that is lost when it gets a command of the kernel dying. It does not run that command.
 type mortal struct {
 	device.Backend
-	silent bool // it never says that what it has not run is done
+	silent bool // it never reports commands that it has not run as done
 
 	mu   sync.Mutex
 	lost bool
@@ -63,7 +63,7 @@ func (m *mortal) Submit(cmds []device.Command) (device.Ticket, error) {
 	return last, err
 }
 
-// never reports whether the command with ticket t is one that is never run.
+// never reports whether the command with ticket t will never run.
 func (m *mortal) never(t device.Ticket) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -92,7 +92,8 @@ func (m *mortal) Failure(t device.Ticket) error {
 	return m.Backend.Failure(t)
 }
 
-// onMortals runs f with every kind of device that can be lost, in every mode, with bounds that stall and without.
+// onMortals runs f with every kind of device that can be lost, in every mode, with and without bounds that
+// stall producers.
 func onMortals(t *testing.T, f func(s *setup)) {
 	for _, k := range kindsOfDevice {
 		for _, silent := range []bool{false, true} {
@@ -111,7 +112,7 @@ func onMortals(t *testing.T, f func(s *setup)) {
 	}
 }
 
-// A lost device stays lost: all that is enqueued on it fails with the first cause. Others go on.
+// A lost device stays lost: everything enqueued on it fails with the first cause. Other devices go on.
 func TestLost(t *testing.T) {
 	onMortals(t, func(s *setup) {
 		elsewhere := newCPU(1)
@@ -184,8 +185,8 @@ func rootsOf(err error) []error {
 	return nil
 }
 
-// Everything that is under way when a device is lost fails, with one cause, and who waits for anything of it gets
-// that cause and does not wait for ever.
+// Everything in flight on a device when it is lost fails with one cause, and every wait for it ends with
+// that cause.
 func TestLostWithWorkPending(t *testing.T) {
 	onMortals(t, func(s *setup) {
 		x := s.from(1)
@@ -213,7 +214,7 @@ func TestLostWithWorkPending(t *testing.T) {
 	})
 }
 
-// Each scope learns of a loss that its operations have met, and WaitAll once.
+// Each scope returns a loss that its operations have met, and WaitAll returns it once.
 func TestLostInScopes(t *testing.T) {
 	onMortals(t, func(s *setup) {
 		a, b, c := device.WithContext(bg, s.dev), device.WithContext(bg, s.dev), device.WithContext(bg, s.dev)
@@ -239,7 +240,8 @@ func TestLostInScopes(t *testing.T) {
 	})
 }
 
-// A loss that only operations met which were taken back is no failure of the program's, until it enqueues something.
+// A loss that only discarded operations have met is no failure of the program, until the program enqueues
+// something on the device.
 func TestLostInAGuess(t *testing.T) {
 	onMortals(t, func(s *setup) {
 		x := s.from(1)

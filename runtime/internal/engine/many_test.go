@@ -6,7 +6,8 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// Who waits for an operation that reads many storages does what it needs, though the only worker is busy.
+// A waiter for an operation that reads many storages executes what the operation needs while the only
+// worker is busy.
 func TestManyReadsAreHelpedWith(t *testing.T) {
 	runOn(t, newCPU(1), Options{Mode: Async, MaxBytes: -1}, func(s *setup) {
 		k, started, open := blocking()

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A mark is reached when everything before has finished, in whatever order, failures included, and nothing after.
+// A mark is reached when everything enqueued before it has finished, in whatever order, also with
+// failures. Operations enqueued after it don't matter.
 func TestMark(t *testing.T) {
 	onDevices(t, func(s *setup) {
 		hold, _, open := blocking()
@@ -65,7 +66,8 @@ func TestMark(t *testing.T) {
 	})
 }
 
-// Of two marks the second is not reached before the first, though both are while the second is being made.
+// The second of two marks is never reached before the first, even if both are reached while the second is
+// being made.
 func TestMarkIsNotReachedBeforeAnEarlierOne(t *testing.T) {
 	e := newEngine(t, Options{Mode: Async})
 	st := e.stream(newCPU(1))
@@ -81,8 +83,7 @@ func TestMarkIsNotReachedBeforeAnEarlierOne(t *testing.T) {
 	}
 }
 
-// In a mode where operations run at the call, marks are reached there, and in one that shuffles,
-// when they are waited for.
+// In mode Naive marks are reached at once, and in mode Shuffle when somebody waits for them.
 func TestMarkInOtherModes(t *testing.T) {
 	for _, mode := range []Mode{Naive, Shuffle} {
 		for _, k := range kindsOfDevice {

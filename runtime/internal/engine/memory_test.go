@@ -54,7 +54,7 @@ func withMemory(t *testing.T, f func(t *testing.T, e *Engine, d device.Device)) 
 	}
 }
 
-// TestDroppedMemoryIsUsedAgain runs far ahead with results that nobody keeps: 40 times what there is.
+// TestDroppedMemoryIsUsedAgain runs far ahead with results that nobody keeps: 40 times the memory.
 func TestDroppedMemoryIsUsedAgain(t *testing.T) {
 	withMemory(t, func(t *testing.T, e *Engine, d device.Device) {
 		for range 640 {
@@ -129,11 +129,11 @@ func TestMemoryInFlight(t *testing.T) {
 	}
 }
 
-// TestRelease checks that memory comes back without the collector, behind what uses it, and that
-// use after that is seen.
+// TestRelease checks that memory comes back without the collector, after the operations that use it, and
+// that later uses get an error.
 func TestRelease(t *testing.T) {
 	withMemory(t, func(t *testing.T, e *Engine, d device.Device) {
-		for range 64 { // four times what there is
+		for range 64 { // four times the memory
 			x := ones(e, d, 1<<20)
 			y := e.Copy(x, 0, 1, device.Int64, device.CPU())
 			e.Release(x)
@@ -160,8 +160,8 @@ func TestRelease(t *testing.T) {
 	})
 }
 
-// A worker gave memory back after those who wait for everything had been told that all is done, so
-// that for a moment more seemed to be in use than was.
+// A bug: a worker gave memory back after waiters for everything had been told that all was done, so for a
+// moment more memory seemed to be in use than was.
 func TestReleaseBeforeDone(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it gives memory back too
 	var taken, back atomic.Int32
@@ -192,8 +192,8 @@ func TestReleaseBeforeDone(t *testing.T) {
 	}
 }
 
-// A device with a queue got released memory with operations that were enqueued behind the release, and ran them when it
-// had been given back. Memory that was released is for nobody, whether they read or write.
+// A bug: operations enqueued behind a Release, which are mistakes, went to a device with a queue with the
+// released memory, and ran after it had been given back. Nobody may read or write released memory.
 func TestUsedAfterRelease(t *testing.T) {
 	onAll(t, func(s *setup) {
 		hold, started, open := blocking()

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// A thread that sleeps in the kernel and has nothing else to do: what the machine needs at least.
+// A thread that sleeps in the kernel and has nothing else to do: the least time that a wake takes on the
+// machine.
 var systemWakers = []waker{{"thread", func(b *testing.B, f func()) (wake, stop func()) {
 	var word atomic.Uint32
 	const asleep, called, over = 0, 1, 2

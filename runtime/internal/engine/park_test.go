@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// parkers are the ways to be asleep.
+// parkers are parkers for each way to sleep.
 func parkers(t *testing.T, f func(t *testing.T, p *parker)) {
 	many := &threads{}
 	many.n.Store(-1000) // the bound is for others
@@ -24,7 +24,7 @@ func parkers(t *testing.T, f func(t *testing.T, p *parker)) {
 	}
 }
 
-// Each wake ends one wait, whenever it comes, and one that nobody has announced does nothing.
+// Each wake ends one wait, whenever it comes. A wake without an announced wait does nothing.
 func TestParkerLosesNothing(t *testing.T) {
 	parkers(t, func(t *testing.T, p *parker) {
 		if p.wake() {
@@ -67,7 +67,7 @@ func TestParkerLosesNothing(t *testing.T) {
 	})
 }
 
-// Of several who wake, one does.
+// Of several goroutines that call wake at once, one wakes the owner.
 func TestParkerIsWokenOnce(t *testing.T) {
 	parkers(t, func(t *testing.T, p *parker) {
 		for range 500 {
@@ -90,7 +90,7 @@ func TestParkerIsWokenOnce(t *testing.T) {
 	})
 }
 
-// A wait ends when its context does, and what comes too late does nothing to the next one.
+// A wait ends when its context does. A wake that comes too late does not affect the next wait.
 func TestParkerStopsWaiting(t *testing.T) {
 	parkers(t, func(t *testing.T, p *parker) {
 		for range 500 {
@@ -132,7 +132,7 @@ func TestParkerStopsWaiting(t *testing.T) {
 	})
 }
 
-// The kernel gets at most half as many threads to keep as there are processors.
+// At most half as many goroutines as there are processors sleep in the kernel.
 func TestFewThreadsSleepInTheKernel(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(5))
 	var ts threads
@@ -157,7 +157,7 @@ func TestFewThreadsSleepInTheKernel(t *testing.T) {
 	}
 }
 
-// A worker that nobody wakes soon gives its place in the kernel, and its processor, to others, and can still be woken.
+// A worker that nobody wakes soon leaves the kernel, and its processor, to others, and can still be woken.
 func TestSleepInTheKernelEnds(t *testing.T) {
 	if !futexes || runtime.GOMAXPROCS(0) < 2 {
 		t.Skip("nobody sleeps in the kernel here")
@@ -179,7 +179,7 @@ func TestSleepInTheKernelEnds(t *testing.T) {
 	}
 }
 
-// Who looks for a worker that is on its way to sleep finds it.
+// A search for a worker finds one that is just going to sleep.
 func TestClaimOnTheWayToSleep(t *testing.T) {
 	w := &worker{}
 	w.parker.init(new(threads))
@@ -240,7 +240,8 @@ func TestIdleWorkersLendAHand(t *testing.T) {
 	}
 }
 
-// A worker that spins is awake, and helps with short loops; one that sleeps helps only where it may be woken.
+// A worker that spins counts as awake, and helps with short loops. A sleeping one helps only if it may be
+// woken.
 func TestAwakeWorkers(t *testing.T) {
 	for _, isAwake := range []bool{true, false} {
 		if isAwake && runtime.GOMAXPROCS(0) == 1 {
@@ -282,8 +283,8 @@ func TestAwakeWorkers(t *testing.T) {
 	}
 }
 
-// A goroutine that nobody wakes for long ends, and is started again when somebody does, at whatever
-// moment: nothing is missed.
+// A goroutine that nobody wakes for long ends, and a wake starts another one. At whatever moment the wake
+// comes, it is not missed.
 func TestRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seed := uint64(rand.Int64())

@@ -41,8 +41,8 @@ func (p *picky) refuse(what func(c *device.Command) bool) {
 	p.refused = what
 }
 
-// relays runs f with two devices that do not reach each other and an engine whose copies between
-// them have parts of two numbers.
+// relays runs f with two devices that do not reach each other, and an engine that copies between them in
+// parts of two numbers.
 func relays(t *testing.T, f func(t *testing.T, e *Engine, from, to *picky, devs [2]device.Device)) {
 	for _, mode := range []Mode{Async, Shuffle, Naive} {
 		t.Run(fmt.Sprint(mode), func(t *testing.T) {
@@ -70,8 +70,8 @@ func numbers(n int) []float64 {
 	return v
 }
 
-// A copy through host memory is whole, wherever it begins and whatever its length, and takes no
-// more host memory than a few parts.
+// A copy through host memory is complete, wherever it begins and whatever its length, and takes only as
+// much host memory as a few parts.
 func TestRelay(t *testing.T) {
 	relays(t, func(t *testing.T, e *Engine, from, to *picky, devs [2]device.Device) {
 		const n = 10 * relayParts
@@ -101,8 +101,8 @@ func TestRelay(t *testing.T) {
 	})
 }
 
-// Whichever part of a copy fails, on the way to the host or from there, the copy has failed, with
-// that cause, and what it was of has not.
+// If any part of a copy fails, on the way to the host or from there, the copy fails with that cause, and
+// its source is still good.
 func TestRelayFails(t *testing.T) {
 	relays(t, func(t *testing.T, e *Engine, from, to *picky, devs [2]device.Device) {
 		const n, off = 9, 1

@@ -11,13 +11,14 @@ import (
 
 var errEnded = errors.New("ended")
 
-// scoped returns a scope of dev and what ends it.
+// scoped returns dev in a new scope, and a function that ends the scope.
 func scoped(dev device.Device) (device.Device, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(bg)
 	return device.WithContext(ctx, dev), cancel
 }
 
-// The end of a scope keeps its operations from beginning that have not begun, and what depends on them, and no others.
+// When a scope ends, its operations that have not begun, and those that depend on them, never begin. Other
+// operations are not affected.
 func TestEndOfAScope(t *testing.T) {
 	onDevices(t, func(s *setup) {
 		request, end := scoped(s.dev)
@@ -65,7 +66,7 @@ func TestEndOfAScope(t *testing.T) {
 	})
 }
 
-// Waiting for a scope is waiting for its own operations, and returns their errors.
+// A wait for a scope waits for the scope's own operations only, and returns their errors.
 func TestSynchronizeScope(t *testing.T) {
 	onDevices(t, func(s *setup) {
 		a, _ := scoped(s.dev)
@@ -81,8 +82,8 @@ func TestSynchronizeScope(t *testing.T) {
 		if s.e.stream(s.dev).onHost {
 			hold, _, open := blocking()
 			defer open()
-			s.apply(hold, x)       // of nobody
-			in(b, hold, s.from(1)) // of another
+			s.apply(hold, x)       // in no scope
+			in(b, hold, s.from(1)) // in another scope
 		}
 		if err := s.e.Synchronize(bg, a); !sameErrors(err, badA.Err(), badBoth.Err()) {
 			s.Errorf("the errors of the first scope are %v", err)
@@ -110,7 +111,7 @@ func TestSynchronizeScope(t *testing.T) {
 	})
 }
 
-// sameErrors reports whether err joins just these errors.
+// sameErrors reports whether err joins exactly these errors.
 func sameErrors(err error, want ...error) bool {
 	var got []error
 	if err != nil {
@@ -127,9 +128,8 @@ func sameErrors(err error, want ...error) bool {
 	return true
 }
 
-// A copy to the host has finished when the host's stream has heard of it, so the place that the
-// copy holds there belongs to the scope as well: else Synchronize could return a moment before the
-// copy was Ready.
+// A copy to the host is Ready only when its gate on the host's stream has finished. So the gate belongs to
+// the scope as well: otherwise Synchronize could return a moment before the copy is Ready.
 func TestSynchronizeScopeWaitsForWhatACopyHasWritten(t *testing.T) {
 	runOn(t, newGPU(t), Options{Mode: Async}, func(s *setup) {
 		hold, _, open := blocking()
@@ -148,7 +148,7 @@ func TestSynchronizeScopeWaitsForWhatACopyHasWritten(t *testing.T) {
 	})
 }
 
-// An operation that is kept from beginning takes no memory, and what it would have written has none.
+// An operation that never begins takes no memory, and its output has no buffer.
 func TestEndOfAScopeTakesNoMemory(t *testing.T) {
 	onDevices(t, func(s *setup) {
 		request, end := scoped(s.dev)
@@ -165,9 +165,9 @@ func TestEndOfAScopeTakesNoMemory(t *testing.T) {
 	})
 }
 
-// A failure belongs to its scope and to its guess: Synchronize returns it when the guess has been
-// kept, and then nobody does again. What the end of a scope has kept from running is no failure of
-// a guess either.
+// A failure belongs to its scope and to its guess: Synchronize returns it once the guess was kept, and
+// nobody returns it again. Operations that the end of a scope has kept from running are no failures of a
+// guess either.
 func TestScopesInGuesses(t *testing.T) {
 	onDevices(t, func(s *setup) {
 		request, end := scoped(s.dev)
@@ -227,7 +227,8 @@ func TestStoragesOfAScope(t *testing.T) {
 	})
 }
 
-// More failures than WaitAll tells, which nobody had asked for, once hid those of a scope from who waited for it.
+// A bug: more failures than WaitAll returns, which nobody had asked for, hid the failures of a scope from
+// a wait for it.
 func TestFailuresOfAScopeAmongMany(t *testing.T) {
 	onDevices(t, func(s *setup) {
 		request, _ := scoped(s.dev)

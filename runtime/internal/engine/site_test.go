@@ -43,7 +43,7 @@ func TestIsOurs(t *testing.T) {
 	}
 }
 
-// Frame pointers tell what the runtime tells.
+// Frame pointers give the same callers as the runtime.
 //
 //go:noinline
 func TestFramePCs(t *testing.T) { atDepth(t, 0) }
@@ -79,8 +79,8 @@ func atDepth(t *testing.T, n int) {
 	}
 }
 
-// The line is that of the first caller outside the library, however deep in it (and in what calls
-// on its behalf) we are.
+// The line is that of the first caller outside the library, however many frames of the library, and of
+// functions that call into it, are in between.
 func TestCallerPC(t *testing.T) {
 	e := newEngine(t, Options{Mode: Async})
 	dev := newCPU(1)
@@ -105,7 +105,8 @@ func TestCallerPC(t *testing.T) {
 	}
 }
 
-// What a go statement enqueues is that line's, or, where the runtime hides it, no line's.
+// An operation that a go statement enqueues has the line of that statement, or none where the runtime hides
+// the frame.
 func TestGoStatement(t *testing.T) {
 	e := newEngine(t, Options{Mode: Async})
 	dev := newCPU(1)

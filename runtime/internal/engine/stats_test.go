@@ -96,7 +96,7 @@ func TestRecord(t *testing.T) {
 	})
 }
 
-// A recorder that has stopped is no reason to keep what it holds.
+// The engine does not keep alive what a stopped recorder holds.
 func TestStoppedRecorderIsForgotten(t *testing.T) {
 	e := newEngine(t, Options{})
 	var others []func()
@@ -114,7 +114,7 @@ func TestStoppedRecorderIsForgotten(t *testing.T) {
 	runtime.KeepAlive(e)
 }
 
-// The report has what happened, by line, at any time.
+// The report is up to date at any time, by line.
 func TestReport(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "waits.jsonl")
 	e := newEngine(t, Options{Mode: Async, Report: path, Ring: 2})
@@ -146,7 +146,7 @@ func TestReport(t *testing.T) {
 	})
 }
 
-// telling is a device that tells how long it has been idle.
+// telling is a device that reports how long it has been idle.
 type telling struct {
 	*fakeGPU
 	idle time.Duration
@@ -154,7 +154,7 @@ type telling struct {
 
 func (b *telling) Idle() (time.Duration, bool) { return b.idle, true }
 
-// A wait has been in vain for as long as all devices that tell have been idle.
+// IdleNS of a wait is how long all devices that can tell were idle in it.
 func TestReportIdle(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "waits.jsonl")
 	e := newEngine(t, Options{Mode: Async, Report: path})
@@ -166,7 +166,7 @@ func TestReportIdle(t *testing.T) {
 		}
 		return r.Total
 	}
-	wait := func(dev device.Device) { // once: what is ready before anybody waits is tried again
+	wait := func(dev device.Device) { // counts one wait: if the result is ready before, it tries again
 		for before := total().Waits; total().Waits == before; {
 			k, started, open := blocking()
 			x := unary(e, k, e.NewStorage(dev, 8), fromFloats(e, dev, 1))
@@ -177,7 +177,7 @@ func TestReportIdle(t *testing.T) {
 			x.Wait(bg, "Item")
 		}
 	}
-	wait(newGPU(t)) // which does not tell
+	wait(newGPU(t)) // a device that does not tell
 	if c := total(); c.Waits != 1 || c.IdleNS != 0 {
 		t.Errorf("no device tells: %+v", c)
 	}
@@ -202,9 +202,9 @@ func TestReportIdle(t *testing.T) {
 	other.Close()
 }
 
-// wantReport compares a report with the records that it should have, but for the times. A record that is
-// there or not as the workers please (a wait for what they may have done already) is allowed to be
-// missing, and help to be given by them.
+// wantReport compares a report with the expected records, without the times. The speed of the workers
+// decides how much a waiter helps, so Helps may be less; and the last record may be missing if it is a
+// WaitAll, which may find everything finished.
 func wantReport(t *testing.T, path string, want []report.Record) {
 	t.Helper()
 	r, err := report.ReadFile(path)
@@ -286,7 +286,7 @@ func TestReportThatCannotBeWritten(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 
-	// The disk is gone in the middle.
+	// The disk disappears in the middle.
 	e := newEngine(t, Options{Mode: Async, Report: filepath.Join(t.TempDir(), "r")})
 	e.report.w.Load().Close()
 	dev := newCPU(1)

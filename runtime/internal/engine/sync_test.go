@@ -21,7 +21,8 @@ func (s *setup) wantsSyncError(err error, call string, line int) {
 	}
 }
 
-// With Error, what has to wait fails at once, what is ready does not, and what was not waited for is as good as before.
+// With Error, calls that have to wait fail at once, calls for ready values succeed, and the values that
+// were not waited for stay good.
 func TestForbiddenWaits(t *testing.T) {
 	onDevices(t, func(s *setup) {
 		k, _, open := blocking()
@@ -56,8 +57,8 @@ func TestForbiddenWaits(t *testing.T) {
 	}) // Close waits, forbidden or not
 }
 
-// Waiting is allowed in all that AllowSync's function does on its goroutine, however deep and after a
-// nested call, not after it and not elsewhere.
+// Waiting is allowed in everything that AllowSync's function does on its goroutine, however deep, and also
+// after a nested call; it is not allowed after the function, or on other goroutines.
 func TestAllowSyncIsOfOneGoroutine(t *testing.T) {
 	e, dev := newEngine(t, Options{Mode: Async}), newCPU(1)
 	e.SetSyncPolicy(Error)
@@ -132,8 +133,8 @@ func TestLoggedWaits(t *testing.T) {
 	})
 }
 
-// ForbidSync is of one goroutine and of what it calls; of it and AllowSync, the inner one counts,
-// and SyncMode's policy where there is neither.
+// ForbidSync applies to one goroutine and what it calls. If it and AllowSync are nested, the inner one
+// counts. Where there is neither, the policy of SetSyncPolicy counts.
 func TestForbidSync(t *testing.T) {
 	onDevices(t, func(s *setup) {
 		k, _, open := blocking()

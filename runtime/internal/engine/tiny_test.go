@@ -16,7 +16,7 @@ func newTinyCPU() device.Device {
 	return device.Wrap("cpu", device.KindCPU, &tinyCPU{fakeCPU{workers: 1}})
 }
 
-// byCalls is how many operations calls have computed.
+// byCalls returns how many operations were computed by calls.
 func byCalls(e *Engine) (n uint64) {
 	for _, st := range e.allStreams() {
 		n += st.computed()
@@ -24,7 +24,7 @@ func byCalls(e *Engine) (n uint64) {
 	return n
 }
 
-// What calls compute, and what they don't.
+// Which operations calls compute, and which they don't.
 func TestCallsComputeWhatIsTiny(t *testing.T) {
 	dear := func(e *Engine, out, in *Storage) {
 		e.Enqueue(&Op{Cmd: device.Command{Kernel: addOne, N: 1}, Operands: [device.MaxOperands]*Storage{out, in}, Cost: tinyCost + 1})
@@ -111,7 +111,7 @@ func TestCallsComputeWhatIsTiny(t *testing.T) {
 	}
 }
 
-// What waits for something else does not hold up the program, however small it is.
+// An operation whose input is not ready does not hold up the program, however small it is.
 func TestTinyOperationsBehindOneThatIsBlocked(t *testing.T) {
 	e, dev := newEngine(t, Options{Mode: Async, Tiny: TinyAll}), newTinyCPU()
 	k, started, open := blocking()
@@ -136,7 +136,7 @@ func TestTinyOperationsBehindOneThatIsBlocked(t *testing.T) {
 	}
 }
 
-// A failure is the same whether a call has met it first or not.
+// A failure is the same whether a call met it first or not.
 func TestFailuresOfTinyOperations(t *testing.T) {
 	for _, k := range []*device.Kernel{failing, panicking} {
 		var got []string

@@ -38,7 +38,7 @@ func virtualDevice(t testing.TB, o sim.Options) device.Device {
 	return device.Wrap("sim", device.KindSimulated, b)
 }
 
-// What a program of few operations takes, counted by hand.
+// The time of a program with few operations is what a count by hand says.
 func TestVirtualTime(t *testing.T) {
 	for _, mode := range []engine.Mode{engine.Async, engine.Shuffle} {
 		e := engine.New(engine.Options{Mode: mode, Ring: 64})
@@ -111,11 +111,11 @@ func TestVirtualTime(t *testing.T) {
 	}
 }
 
-// A full ring holds the program up by the clock as well, and mode Naive waits for each operation.
+// A full ring holds up the program by the clock, too. Mode Naive waits for each operation.
 func TestVirtualTimeOfAFullRing(t *testing.T) {
 	for _, test := range []struct {
 		mode   engine.Mode
-		want   time.Duration // until all is enqueued
+		want   time.Duration // until everything is enqueued
 		stalls int64
 	}{
 		// the ninth waits until the first is seen to be finished, at 56, the tenth for the next, 5
@@ -147,8 +147,8 @@ var (
 	firstOne = flag.Uint64("virtual-seed", 0, "which random program in virtual time is the first, if not a random one")
 )
 
-// Random programs of one goroutine: whatever the engine and the machine do meanwhile, the clock is
-// after each step where a plain simulation of the model says.
+// Random programs of one goroutine: after each step the clock says what a plain simulation of the model
+// says, whatever the engine and the machine do meanwhile.
 func TestVirtualTimeOfRandomPrograms(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	first := *firstOne
@@ -176,7 +176,8 @@ func TestVirtualTimeOfRandomPrograms(t *testing.T) {
 	}
 }
 
-// differs returns a function that reports, called with one time after the other, whether it is not the next of want.
+// differs returns a function to be called with one time after the other. It reports whether the time
+// differs from the next one of want.
 func differs(want []time.Duration) func(time.Duration) bool {
 	i := -1
 	return func(t time.Duration) bool {
@@ -202,7 +203,8 @@ func burn(n int) (stop func()) {
 	}
 }
 
-// A simulated is what runVirtually and the model of it know: devices 0 and 1 are simulated, 2 is the CPU.
+// A simulated is the common state of runVirtually and its model. Devices 0 and 1 are simulated, 2 is the
+// CPU.
 type simulated struct {
 	e       *engine.Engine
 	devices []device.Device
@@ -212,18 +214,18 @@ type simulated struct {
 	begin time.Duration // of the program
 	now   time.Duration // by the model
 	ring  int
-	free  [2][4]time.Duration // queues: compute, up, down, link
-	last  [2]time.Duration    // seen
+	free  [2][4]time.Duration // when each queue is free: compute, up, down, link
+	last  [2]time.Duration    // when the last command was seen to be finished
 	issue [2]time.Duration
 	ends  [3][]time.Duration // of all records of a stream
 }
 
-// A virtualValue is a storage and what the model knows of it.
+// A virtualValue is a storage and what the model knows about it.
 type virtualValue struct {
 	s        *engine.Storage
 	dev, n   int
-	written  time.Duration // when what writes it ends, on the device
-	finished time.Duration // and is seen to be
+	written  time.Duration // when its writer ends, on the device
+	finished time.Duration // when its writer is seen to have ended
 }
 
 // runVirtually runs the random program with a seed. It returns the time after each step, by the clock and by the model.
@@ -256,7 +258,7 @@ func runVirtually(t *testing.T, seed uint64, o engine.Options) (got, want []time
 	return got, want
 }
 
-// fresh makes a value that was there before the program.
+// fresh makes a value that exists before the program begins.
 func (p *simulated) fresh(dev, n int) {
 	data := device.HostBuffer(int64(4 * n))
 	if dev < 2 {
@@ -313,8 +315,8 @@ func (p *simulated) step(t *testing.T, rng *rand.Rand) {
 	}
 }
 
-// enter is what happens to the program when it enqueues something on a stream: the ring may be
-// full. It returns the ends so far.
+// enter models enqueueing on a stream: the program may have to wait for room in the ring. It returns the
+// ends so far.
 func (p *simulated) enter(stream int) []time.Duration {
 	if ends := p.ends[stream]; len(ends) >= p.ring {
 		p.now = max(p.now, ends[len(ends)-p.ring])
@@ -322,8 +324,8 @@ func (p *simulated) enter(stream int) []time.Duration {
 	return p.ends[stream]
 }
 
-// run is a command of a simulated device that takes so long and needs what is there on the device
-// and on others at given times.
+// run models a command of a simulated device. The command takes so long, and needs inputs that are ready on
+// the device and on others at the given times.
 func (p *simulated) run(dev, queue int, takes, here, elsewhere time.Duration) (written, finished time.Duration) {
 	ends := p.enter(dev)
 	p.now += p.costs[dev].Host

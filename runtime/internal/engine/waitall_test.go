@@ -6,8 +6,8 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// TestWaitAllOutOfOrder lets the operation that was enqueued last finish
-// first: WaitAll waits for the one before it all the same.
+// TestWaitAllOutOfOrder lets the operation that was enqueued last finish first. WaitAll still waits for
+// the one before it.
 func TestWaitAllOutOfOrder(t *testing.T) {
 	dev := device.Wrap("cpu", device.KindCPU, &fakeCPU{workers: 2})
 	e := newEngine(t, Options{})

@@ -8,9 +8,8 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// A context ends every form of waiting, also while the only operation in the way is in the hands of
-// who waits, while the device's driver does not answer, and in a mode in which there are no
-// workers.
+// A context ends every form of waiting: also while the waiter itself executes the one operation that it
+// waits for, while the device's driver does not answer, and in modes without workers.
 func TestContextEndsEveryWait(t *testing.T) {
 	f := func(s *setup) {
 		k, started, open := blocking()
@@ -50,8 +49,8 @@ func TestContextEndsEveryWait(t *testing.T) {
 	}
 }
 
-// The driver of a deafGPU is busy: it does not return from the calls in busy before open is closed,
-// whatever the context.
+// The driver of a deafGPU is busy: until open is closed it does not return from the calls in busy, whatever
+// the context.
 type deafGPU struct {
 	*fakeGPU
 	call   string
@@ -112,7 +111,8 @@ func TestContextEndsWaitForABusyDriver(t *testing.T) {
 	}
 }
 
-// A copy that finds no room, in the ring or below the bound on bytes, keeps nobody beyond the end of a context.
+// A copy that finds no room, in the ring or below the bound on bytes, holds up no wait beyond the end of
+// its context.
 func TestContextEndsACopyAtABound(t *testing.T) {
 	for name, o := range map[string]Options{"ring": {Mode: Async, Ring: 2, MaxBytes: -1}, "bytes": {Mode: Async, MaxBytes: 8}} {
 		dev := newGPU(t)

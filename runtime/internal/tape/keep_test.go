@@ -21,7 +21,7 @@ type box struct {
 func (*box) Shape() device.Shape { return nil }
 func (*box) DType() device.DType { return device.Float64 }
 
-// boxes builds gradients of boxes. It is an error to use one that nobody holds.
+// boxes builds gradients of boxes. It reports an error if a box is used that nobody holds.
 type boxes struct {
 	t         *testing.T
 	all, made []*box
@@ -74,7 +74,7 @@ func (b *boxes) Settle(v op.Value) {
 	b.made = nil
 }
 
-// A keep is a leaf that holds what it gets.
+// A keep is a leaf that holds the gradients that it gets.
 type keep struct {
 	b   *boxes
 	got []*box
@@ -85,9 +85,9 @@ func (k *keep) Accumulate(g op.Value) {
 	k.got = append(k.got, g.(*box))
 }
 
-// Nothing is used after the last user has let go, and nobody but leaves and the caller is a user of
-// anything in the end: in random graphs, in which values are shared and gradients passed on as they
-// are. Backward adds up what Gradients returns.
+// In random graphs, in which values are shared and gradients are passed on unchanged, no value is used
+// after its last user has let go, and at the end only leaves and the caller hold values. Backward adds to
+// the leaves what Gradients returns.
 func TestUsersAreCounted(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -136,7 +136,7 @@ func TestUsersAreCounted(t *testing.T) {
 		if root.node == nil {
 			continue
 		}
-		for _, v := range values { // the program lets go of all, what gradients need stays
+		for _, v := range values { // the program lets go of all values; those that gradients need stay
 			if v != root {
 				b.LetGo(v.v)
 			}

@@ -36,7 +36,7 @@ func (b *numbers) Structural(*op.Def, op.Attr, ...op.Value) op.Value {
 }
 func (b *numbers) Zeros(op.Value) op.Value { return number(0) }
 
-// Of numbers, who uses them does not matter.
+// Users of numbers need not be counted.
 func (b *numbers) Hold(op.Value)   {}
 func (b *numbers) LetGo(op.Value)  {}
 func (b *numbers) Settle(op.Value) {}
@@ -92,7 +92,7 @@ func TestBackward(t *testing.T) {
 	}
 }
 
-// Gradients of nodes in the middle are kept when asked for.
+// Gradients of inner nodes are kept when asked for.
 func TestGradientsInTheMiddle(t *testing.T) {
 	x := tracked{2, tape.NewLeaf(nil)}
 	y := call(op.MulScalar, 3, x)
@@ -104,7 +104,7 @@ func TestGradientsInTheMiddle(t *testing.T) {
 	}
 }
 
-// A value that is used often is passed on once: the work is linear in the graph.
+// The gradient of a value that is used often is passed on once: the work is linear in the graph's size.
 func TestSharedWork(t *testing.T) {
 	x := tracked{1, tape.NewLeaf(nil)}
 	y := x
@@ -118,7 +118,7 @@ func TestSharedWork(t *testing.T) {
 	}
 }
 
-// An eager leaf writes down what happens to it.
+// An eager leaf logs the calls of its methods.
 type eager struct {
 	name string
 	log  *[]string
@@ -129,8 +129,9 @@ func (l eager) Share()                { *l.log = append(*l.log, "share "+l.name)
 func (l eager) Accumulate(g op.Value) { *l.log = append(*l.log, fmt.Sprintf("%s %v", l.name, g)) }
 func (l eager) Finish()               { *l.log = append(*l.log, "finish "+l.name) }
 
-// Eager leaves are told before and after, get their gradients on the way, those of the last
-// operations first and those of alike parts side by side, and hear of it when they get none.
+// Eager leaves get Expect before everything else and Finish at the end. In between they get their
+// gradients: those of the last operations first, and those of similar parts side by side. A leaf without a
+// gradient gets nil.
 func TestEagerLeaves(t *testing.T) {
 	var log []string
 	leaf := func(name string, v number) tracked { return tracked{v, tape.NewLeaf(eager{name, &log})} }

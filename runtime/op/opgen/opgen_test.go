@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The files in the repository are those that opgen writes now.
+// The generated files in the repository are up to date.
 func TestFresh(t *testing.T) {
 	root, err := moduleRoot()
 	if err != nil {
