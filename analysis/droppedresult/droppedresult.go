@@ -6,6 +6,7 @@ import (
 	"go/types"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
 	"github.com/asyncgen/asyncgen/analysis/lint"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"golang.org/x/tools/go/analysis"
@@ -22,19 +23,82 @@ var rule = &lint.Rule{ID: "AT032", Package: "droppedresult", Doc: doc, Values: t
 func check(p *lint.Pass) {
 	for _, f := range p.Funcs {
 		for _, c := range f.Calls {
-			if !returnsOnly(c) || forItsOwnSake(f) {
-				continue
+			if message := dropped(p, f, c); message != "" {
+				p.Report(lint.Warning, analysis.Diagnostic{Pos: c.Expr.Pos(), End: c.Expr.End(), Message: message})
 			}
-			if _, ok := c.Value().Parent().Node().(*ast.ExprStmt); !ok {
-				continue
-			}
-			p.Report(lint.Warning, analysis.Diagnostic{
-				Pos:     c.Expr.Pos(),
-				End:     c.Expr.End(),
-				Message: "result of " + types.ExprString(c.Expr.Fun) + " is thrown away" + remedy(p, c),
-			})
 		}
 	}
+}
+
+// dropped says what is wrong with the call c in f, if it drops what it should not; else it returns "".
+func dropped(p *lint.Pass, f *blocking.Func, c *blocking.Call) string {
+	name := types.ExprString(c.Expr.Fun)
+	switch use := c.Value().Parent().Node().(type) {
+	case *ast.ExprStmt:
+		switch {
+		case isState(c) || c.IsFunc("StartTimer"):
+			return "result of " + name + " is thrown away; assign it"
+		case returnsOnly(c) && !forItsOwnSake(f):
+			return "result of " + name + " is thrown away" + remedy(p, c)
+		case losesFailures(c) && !isTimed(f) && !returnsTensors(f):
+			return "error of " + name + " is thrown away, with which the failures are gone; handle it"
+		}
+	case *ast.AssignStmt:
+		if !dropsLast(use) {
+			return ""
+		}
+		if c.IsFunc("Timer.Elapsed") {
+			return name + " says whether the devices have finished, which is thrown away; ask it, or Wait"
+		}
+		if c.API.Kind != tensorapi.Unknown && returnsError(c) {
+			return "error of " + name + " is thrown away: what has failed looks like a result; handle it"
+		}
+	}
+	return ""
+}
+
+// dropsLast reports whether n assigns several results of a call, of which the last goes to the blank identifier and
+// the others don't:
+//
+//	v, _ := loss.ItemContext(ctx)
+func dropsLast(n *ast.AssignStmt) bool {
+	if len(n.Lhs) < 2 || len(n.Rhs) != 1 {
+		return false
+	}
+	for i, lhs := range n.Lhs {
+		id, ok := lhs.(*ast.Ident)
+		if isBlank := ok && id.Name == "_"; isBlank != (i == len(n.Lhs)-1) {
+			return false
+		}
+	}
+	return true
+}
+
+// losesFailures reports whether c is a call of asyncrt.WaitAll, Synchronize or Try. These return failures that nobody
+// is told of again. Tensor.Wait is not among them: who reads the tensor finds its failure.
+func losesFailures(c *blocking.Call) bool {
+	return (c.API.Kind == tensorapi.WaitAll && syntax.RecvName(c.Callee) == "" || c.IsFunc("Try")) && returnsError(c)
+}
+
+// returnsTensors reports whether f returns tensors, with the failures of which they are the results.
+func returnsTensors(f *blocking.Func) bool {
+	for v := range f.Sig.Results().Variables() {
+		if f.Package.HoldsTensors(v.Type()) {
+			return true
+		}
+	}
+	return false
+}
+
+// returnsError reports whether the last result of the callee is an error.
+func returnsError(c *blocking.Call) bool {
+	results := c.In.Package.ResultsOf(c)
+	return results.Len() > 0 && syntax.IsError(results.At(results.Len()-1).Type())
+}
+
+// isState recognises functions that return the state of a model, or a frozen one.
+func isState(c *blocking.Call) bool {
+	return c.API.Kind == tensorapi.Value && c.Callee.Signature().Recv() == nil
 }
 
 // returnsOnly reports whether all that c does is to return something new.
@@ -56,19 +120,26 @@ func remedy(p *lint.Pass, c *blocking.Call) string {
 	return "; assign it"
 }
 
-// forItsOwnSake reports whether f, or a function that it is written in, may
-// enqueue work that nobody looks at on purpose.
+// forItsOwnSake reports whether f, or a function that it is written in, may enqueue work that nobody looks at on
+// purpose: it is timed, waits for all work, or sees how a call panics.
 func forItsOwnSake(f *blocking.Func) bool {
-	var outer *blocking.Func
 	for g := range f.In() {
-		if c := g.PassedTo(); c != nil && c.IsFunc("Try") || g.IsBenchmark() || g.IsTimed() {
+		if c := g.PassedTo(); c != nil && c.IsFunc("Try") {
 			return true
 		}
-		outer = g
 	}
-	return outer.Contains(func(c *blocking.Call) bool {
-		return readsClock(c) || c.API.Kind == tensorapi.WaitAll
-	})
+	return isTimed(f) || f.Outermost().Contains(func(c *blocking.Call) bool { return c.API.Kind == tensorapi.WaitAll })
+}
+
+// isTimed reports whether f, or a function that it is written in, reads a clock or is a benchmark, or whether what it
+// is passed to takes its time.
+func isTimed(f *blocking.Func) bool {
+	for g := range f.In() {
+		if g.IsBenchmark() || g.IsTimed() {
+			return true
+		}
+	}
+	return f.Outermost().Contains(readsClock)
 }
 
 // readsClock reports whether the call reads a clock, starts or stops what does, or

@@ -8,7 +8,8 @@
 //
 // The rule reports time.Since and Sub when work is enqueued after the clock was
 // started and there is a way from there to the second reading on which nothing
-// waits for it.
+// waits for it. It also reports Enqueued of a Timer, the time of enqueueing, beside
+// a text that speaks of something else.
 //
 // WRONG
 //
@@ -27,8 +28,8 @@
 //
 // Silent: elapsed times that are only compared, as deadlines are, but not with other elapsed times,
 // which says what is faster; clocks that are read a second time after a wait, which tell the two times
-// apart; names and texts beside the clock that speak of enqueueing, dispatching, launching, submitting
-// or issuing; loops that wait in each iteration, up to what the last one leaves. A loop is taken to
+// apart; names and texts beside the clock or Timer that speak of enqueueing, dispatching, launching,
+// submitting or issuing; loops that wait in each iteration, up to what the last one leaves. A loop is taken to
 // run at least once. A deferred function literal reads the clock at every return, and is reported if
 // its function waits nowhere.
 //

@@ -3,6 +3,7 @@ package timing
 import (
 	_ "embed"
 	"go/ast"
+	"go/token"
 	"go/types"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
@@ -36,7 +37,48 @@ func check(p *lint.Pass) {
 				SuggestedFixes: wait(p, c),
 			})
 		}
+		for _, c := range f.Calls {
+			if isMislabelled(f, c) {
+				p.Report(lint.Warning, analysis.Diagnostic{
+					Pos:     c.Expr.Pos(),
+					End:     c.Expr.End(),
+					Message: types.ExprString(c.Expr) + " is the time it took to enqueue the work, not to do it, and nothing here says so; ask Wait",
+				})
+			}
+		}
 	}
+}
+
+// isMislabelled reports whether c asks a Timer for the time of enqueueing in a statement with a text about something
+// else. If the statement asks for the time of the work as well, the author knows the difference.
+//
+//	fmt.Println("forward pass:", timer.Enqueued())
+func isMislabelled(f *blocking.Func, c *blocking.Call) bool {
+	if !c.IsFunc("Timer.Enqueued") {
+		return false
+	}
+	stmt, ok := lint.Statement(c.Cur)
+	if !ok {
+		return false
+	}
+	words, hasText := f.Outermost().Name, false
+	ast.Inspect(stmt.Node(), func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			if other := f.Package.Calls[n]; other != nil && (other.IsFunc("Timer.Wait") || other.IsFunc("Timer.Elapsed")) {
+				words += " enqueue"
+			}
+		case *ast.Ident:
+			if n.Name != "Enqueued" {
+				words += " " + n.Name
+			}
+		case *ast.BasicLit:
+			words += " " + n.Value
+			hasText = hasText || n.Kind == token.STRING
+		}
+		return true
+	})
+	return hasText && !blocking.SpeaksOfEnqueueing(words)
 }
 
 func message(c clock) string {

@@ -1,6 +1,7 @@
 package droppedresult
 
 import (
+	"context"
 	"time"
 
 	asyncrt "github.com/asyncgen/asyncgen/runtime"
@@ -26,7 +27,32 @@ func dropped(x, y *tensor.Tensor, p *tensor.Param, l *layer) *tensor.Tensor {
 	return x
 }
 
+func failures(ctx context.Context, x *tensor.Tensor, data []float32) (float64, error) {
+	asyncrt.WaitAll()                  // want `error of asyncrt.WaitAll is thrown away, with which the failures are gone; handle it \[AT032\]`
+	asyncrt.Try(func() { x.Item() })   // want `error of asyncrt.Try is thrown away`
+	t, _ := tensor.TryFrom(data, 2, 3) // want `error of tensor.TryFrom is thrown away: what has failed looks like a result; handle it`
+	v, _ := t.ItemContext(ctx)         // want `error of t.ItemContext is thrown away`
+	if w, err := x.ItemContext(ctx); err == nil {
+		return v + w, nil
+	}
+	_, err := t.ItemContext(ctx)
+	_ = asyncrt.WaitAll()
+	return v, err
+}
+
+func sinceThen(t *asyncrt.Timer) time.Duration {
+	asyncrt.StartTimer() // want `result of asyncrt.StartTimer is thrown away; assign it`
+	d, _ := t.Elapsed()  // want `t.Elapsed says whether the devices have finished, which is thrown away; ask it, or Wait`
+	return d
+}
+
 // Silent from here on.
+
+func settled(x *tensor.Tensor) *tensor.Tensor {
+	y := x.AddScalar(1)
+	asyncrt.WaitAll()
+	return y
+}
 
 type layer struct{ w *tensor.Param }
 

@@ -15,9 +15,11 @@ func Try(f func()) error { return nil }
 
 type Timer struct{}
 
-func StartTimer(devices ...device.Device) *Timer { return nil }
-func (t *Timer) Stop()                           {}
-func (t *Timer) Wait() time.Duration             { return 0 }
+func StartTimer(devices ...device.Device) *Timer           { return nil }
+func (t *Timer) Elapsed() (d time.Duration, finished bool) { return 0, false }
+func (t *Timer) Enqueued() time.Duration                   { return 0 }
+func (t *Timer) Stop()                                     {}
+func (t *Timer) Wait() time.Duration                       { return 0 }
 
 type Later[S any] struct{ _ S }
 

@@ -21,6 +21,7 @@ func (p *Param) Set(t *Tensor)  {}
 
 type Source interface{ device.Element | int }
 
+func TryFrom[T Source](data []T, shape ...int) (*Tensor, error)   { return nil, nil }
 func From[T Source](data []T, shape ...int) *Tensor               { return nil }
 func Zeros(shape ...int) *Tensor                                  { return nil }
 func Ones(shape ...int) *Tensor                                   { return nil }
