@@ -28,15 +28,15 @@ func check(p *lint.Pass) {
 			if onPurpose(f) {
 				continue
 			}
-			message := "the benchmark's clock stops before the work is finished; wait for it after the loop"
+			message := "the benchmark's clock stops before this work is finished; wait for it after the loop"
 			if l.Stops {
-				message = "b.Loop stops the clock before the work is finished; wait in each iteration, or loop over b.N and wait after the loop"
+				message = "b.Loop stops the clock before this work is finished; wait in each iteration, or loop over b.N and wait after the loop"
 			}
 			p.Report(lint.Warning, analysis.Diagnostic{
-				Pos:            l.Stmt.Pos(),
-				End:            body(l.Stmt).Pos(),
+				Pos:            l.Op.Pos(),
+				End:            l.Op.End(),
 				Message:        message,
-				Related:        []analysis.RelatedInformation{{Pos: l.Op.Pos(), End: l.Op.End(), Message: "this may be unfinished"}},
+				Related:        []analysis.RelatedInformation{{Pos: l.Stmt.Pos(), End: body(l.Stmt).Pos(), Message: "the loop"}},
 				SuggestedFixes: wait(p, l),
 			})
 		}

@@ -12,24 +12,24 @@ import (
 var w, x, sink *tensor.Tensor
 
 func BenchmarkN(b *testing.B) {
-	for range b.N { // want `the benchmark's clock stops before the work is finished; wait for it after the loop \[AT021\]`
-		sink = x.MatMul(w)
+	for range b.N {
+		sink = x.MatMul(w) // want `the benchmark's clock stops before this work is finished; wait for it after the loop \[AT021\]`
 	}
 }
 
 func BenchmarkClassic(tb *testing.B) {
 	tb.SetBytes(8)
 	// The comment stays.
-	for i := 0; i < tb.N; i++ { // want `AT021`
-		sink = batch.Loss(w, batch.Batch{X: x, Y: x})
+	for i := 0; i < tb.N; i++ {
+		sink = batch.Loss(w, batch.Batch{X: x, Y: x}) // want `AT021`
 	} // and this
 	tb.StopTimer()
 	asyncrt.WaitAll()
 }
 
 func BenchmarkLoop(b *testing.B) {
-	for b.Loop() { // want `b.Loop stops the clock before the work is finished; wait in each iteration, or loop over b.N and wait after the loop \[AT021\]`
-		sink = x.MatMul(w)
+	for b.Loop() {
+		sink = x.MatMul(w) // want `b.Loop stops the clock before this work is finished; wait in each iteration, or loop over b.N and wait after the loop \[AT021\]`
 	}
 	asyncrt.WaitAll()
 }
@@ -37,8 +37,8 @@ func BenchmarkLoop(b *testing.B) {
 func BenchmarkSub(b *testing.B) {
 	for _, n := range []int{1, 2} {
 		b.Run("matmul", func(b *testing.B) {
-			for i := range b.N { // want `AT021`
-				sink = x.AddScalar(float64(i + n))
+			for i := range b.N {
+				sink = x.AddScalar(float64(i + n)) // want `AT021`
 			}
 			if n > 1 {
 				sink.Wait()
@@ -48,8 +48,8 @@ func BenchmarkSub(b *testing.B) {
 }
 
 func BenchmarkHidden(b *testing.B) {
-	for range b.N { // want `AT021`
-		func() { sink = x.MatMul(w) }()
+	for range b.N {
+		func() { sink = x.MatMul(w) }() // want `AT021`
 	}
 	if testing.Short() {
 		b.Fatal("never here")
@@ -58,8 +58,8 @@ func BenchmarkHidden(b *testing.B) {
 
 func BenchmarkNoFix(b *testing.B) {
 	defer asyncrt.WaitAll()
-	for b.Loop() { // want `AT021`
-		sink = x.MatMul(w)
+	for b.Loop() {
+		sink = x.MatMul(w) // want `AT021`
 		continue
 	}
 	func() {
@@ -119,8 +119,8 @@ func BenchmarkUnknown(b *testing.B) {
 	for b.Loop() {
 		x.Dim(0)
 	}
-	//asyncgen:ignore AT021 an example
 	for b.Loop() {
+		//asyncgen:ignore AT021 an example
 		sink = x.MatMul(w)
 	}
 }
@@ -151,8 +151,8 @@ func notOne(n int) {
 func BenchmarkParallel(b *testing.B) {
 	b.RunParallel(func(pb *testing.PB) {
 		var y *tensor.Tensor
-		for pb.Next() { // want `the benchmark's clock stops before the work is finished; wait for it after the loop`
-			y = x.MatMul(w)
+		for pb.Next() {
+			y = x.MatMul(w) // want `the benchmark's clock stops before this work is finished; wait for it after the loop`
 		}
 		sink = y
 	})
@@ -184,22 +184,22 @@ func BenchmarkParallelWaits(b *testing.B) {
 
 func BenchmarkDown(b *testing.B) {
 	y := x
-	for n := b.N; n > 0; n-- { // want `clock stops before`
-		y = y.MatMul(w)
+	for n := b.N; n > 0; n-- {
+		y = y.MatMul(w) // want `AT021`
 	}
 }
 
 func BenchmarkVariable(b *testing.B) {
 	y, n := x, b.N
-	for i := 0; i < n; i++ { // want `clock stops before`
-		y = y.MatMul(w)
+	for i := 0; i < n; i++ {
+		y = y.MatMul(w) // want `AT021`
 	}
 }
 
 // One iteration that waits does not do for the others.
 func BenchmarkLogsOnce(b *testing.B) {
-	for i := range b.N { // want `clock stops before`
-		y := x.MatMul(w)
+	for i := range b.N {
+		y := x.MatMul(w) // want `AT021`
 		if i == 0 {
 			b.Log(y)
 		}

@@ -4,11 +4,11 @@ import "github.com/asyncgen/asyncgen/runtime/tensor"
 
 func sizes(xs []*tensor.Tensor) (ys []*tensor.Tensor, zs [][]float32) {
 	for _, x := range xs {
-		n := int(x.Sum().Item())
-		ys = append(ys, tensor.Zeros(n))      // want `size depends on a value: n is known only when x.Sum\(\).Item\(\) has waited; use a size that is large enough and a mask \[AT026\]`
-		zs = append(zs, make([]float32, 2*n)) // want `2 \* n is known`
-		m := x.Mean().ItemInt()
-		ys = append(ys, x.Reshape(3, int(m)).Sum())              // want `AT026`
+		n := int(x.Sum().Item()) // want `size depends on a value: x.Sum\(\).Item\(\) waits in each iteration, so that n is known; use a size that is large enough and a mask \[AT026\]`
+		ys = append(ys, tensor.Zeros(n))
+		zs = append(zs, make([]float32, 2*n))
+		m := x.Mean().ItemInt() // want `AT026`
+		ys = append(ys, x.Reshape(3, int(m)).Sum())
 		k := int(x.Norm().Item())                                // AT003 speaks of the other use
 		ys = append(ys, tensor.Ones(k), x.MulScalar(float64(k))) // want `size depends on a value: k`
 	}

@@ -11,8 +11,8 @@ func lengths(xs []*tensor.Tensor) (ys []*tensor.Tensor) {
 		ys = append(ys, tensor.Zeros(n+len(order)))
 	}
 	for _, x := range xs {
-		v := x.AddScalar(1).Float32s()
-		ys = append(ys, tensor.Zeros(int(v[0]))) // want `AT026`
+		v := x.AddScalar(1).Float32s() // want `AT026`
+		ys = append(ys, tensor.Zeros(int(v[0])))
 	}
 	return ys
 }
