@@ -346,12 +346,8 @@ func (h *historian) call(c *Call, i int) Lineage {
 // several has no history for certain.
 func (h *historian) result(c *Call, i int) Lineage {
 	switch {
-	case c.Impls != nil || c.Each != nil:
-		return Lineage{} // it may be any
-	case isCollection(c.Callee):
-		return h.union(c.Expr.Args, c.In)
-	case c.Dynamic && h.seed != nil:
-		return h.union(c.Expr.Args, c.In)
+	case isCollection(c.Callee), c.Dynamic:
+		return h.union(c.Expr.Args, c.In) // of a callee that is not known, what it is given
 	}
 	of := c.Summary().Histories
 	if i >= len(of) {
