@@ -373,7 +373,7 @@ func (e *Engine) drain(ctx context.Context, streams []*stream, name string, pc u
 }
 
 // finish waits until each of the streams has finished its first operations, as many as ends says. It
-// counts as one wait if any of them was not ready, and else as none.
+// counts as one wait, or as none if all of them had finished already.
 func (e *Engine) finish(ctx context.Context, streams []*stream, ends []uint64, name string, pc uintptr) (err error) {
 	if clock := e.virtual.Load(); clock != nil {
 		return e.finishVirtually(ctx, clock, streams, ends, name, pc)
