@@ -10,10 +10,16 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
 )
 
-// isDelayed reports whether an iteration of l that waits for e, in c, waits
-// for what an earlier iteration enqueued, after it has enqueued work of its
-// own. That is what loops that read should look like: the device has work
-// while the host waits.
+// isDelayed reports whether c, in l, waits for something that an earlier iteration enqueued, after the iteration has
+// enqueued work of its own. Loops should read like this: the device has work while the host waits.
+//
+//	for _, b := range batches {
+//		loss := step(b)
+//		if last != nil {
+//			total += last.Item() // delayed by one iteration
+//		}
+//		last = loss
+//	}
 func isDelayed(pkg *blocking.Package, c *blocking.Call, e ast.Expr, l *blocking.Loop) bool {
 	if e == nil || l.Func != c.In || l.Blocks == nil {
 		return false
@@ -21,9 +27,8 @@ func isDelayed(pkg *blocking.Package, c *blocking.Call, e ast.Expr, l *blocking.
 	return isOld(pkg, c.In, e, c.Expr.Pos(), l, 0) && (keepsBusy(pkg, c, l) || isFarBehind(pkg, e, l, 0))
 }
 
-// isFarBehind reports whether e is an element of a list in which those of the
-// iterations since are, too: ring[i%n], losses[i-8]. The device has their work
-// when the iteration has not enqueued any yet.
+// isFarBehind reports whether e is an element of a list that also holds the tensors of later iterations: ring[i%n],
+// losses[i-8]. The device has their work, even if this iteration has not enqueued any yet.
 func isFarBehind(pkg *blocking.Package, e ast.Expr, l *blocking.Loop, depth int) bool {
 	if depth > 4 {
 		return false
@@ -45,8 +50,7 @@ func isFarBehind(pkg *blocking.Package, e ast.Expr, l *blocking.Loop, depth int)
 	return false
 }
 
-// keepsBusy reports whether each iteration of l enqueues work before it comes
-// to c.
+// keepsBusy reports whether each iteration of l enqueues work before it comes to c.
 func keepsBusy(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 	fl := c.In.Flow()
 	here := fl.BlockAt(c.Expr.Pos())
@@ -57,9 +61,8 @@ func keepsBusy(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 	})
 }
 
-// isOld reports whether e, evaluated at pos in l, was computed in an earlier
-// iteration: a variable that the iteration assigns later, or the far end of a
-// queue.
+// isOld reports whether e, at pos in l, was computed in an earlier iteration: a variable that the iteration assigns
+// later, or the far end of a queue.
 func isOld(pkg *blocking.Package, f *blocking.Func, e ast.Expr, pos token.Pos, l *blocking.Loop, depth int) bool {
 	if depth > 4 {
 		return false
@@ -84,8 +87,7 @@ func isOld(pkg *blocking.Package, f *blocking.Func, e ast.Expr, pos token.Pos, l
 	return false
 }
 
-// assignedLater reports whether l assigns v, and only where an iteration does
-// not come to pos any more.
+// assignedLater reports whether l assigns v, and only after pos: where the iteration doesn't come to pos any more.
 func assignedLater(pkg *blocking.Package, f *blocking.Func, v *types.Var, pos token.Pos, l *blocking.Loop) bool {
 	fl := f.Flow()
 	here := fl.BlockAt(pos)
@@ -110,9 +112,8 @@ func assignedLater(pkg *blocking.Package, f *blocking.Func, v *types.Var, pos to
 	return assigned
 }
 
-// isFarEnd reports whether an element of the slice or map v is one that was
-// put there some iterations ago: losses[i-8], or queue[0] where the length of
-// the queue is asked for first.
+// isFarEnd reports whether e is an element that was put into the list v some iterations ago: losses[i-8], or queue[0]
+// under a condition on the length of the queue.
 func isFarEnd(pkg *blocking.Package, f *blocking.Func, v *types.Var, e *ast.IndexExpr, pos token.Pos, l *blocking.Loop) bool {
 	if b, ok := ast.Unparen(e.Index).(*ast.BinaryExpr); ok && b.Op == token.SUB && pkg.Counts(b.X, l) {
 		return true
@@ -135,8 +136,7 @@ func isFarEnd(pkg *blocking.Package, f *blocking.Func, v *types.Var, e *ast.Inde
 	})
 }
 
-// asksLength reports whether a condition compares the length of v with more
-// than nothing.
+// asksLength reports whether a condition compares the length of v with more than 0.
 func asksLength(pkg *blocking.Package, cond ast.Expr, v *types.Var) bool {
 	b, ok := ast.Unparen(syntax.OrNil(cond)).(*ast.BinaryExpr)
 	if !ok {

@@ -13,8 +13,12 @@ import (
 	"golang.org/x/tools/go/ast/inspector"
 )
 
-// An ElementRead is a read in a loop of a tensor, or of parts of a tensor,
-// that the loop does not change: many reads of what one read gives.
+// An ElementRead is a read in a loop of a tensor that the loop does not change, or of its parts one by one. One read
+// before the loop would give the same.
+//
+//	for i := range n {
+//		sum += x.At(i) // x.Float32s() once
+//	}
 type ElementRead struct {
 	Call *ast.CallExpr
 	Cur  inspector.Cursor // of Call
@@ -31,8 +35,7 @@ type ElementRead struct {
 	Timed   bool
 }
 
-// ElementReads lists the reads of tensors, in the order of the source, that
-// read in each iteration of a loop what one read before it would give.
+// ElementReads lists the element reads of a package, in the order of the source.
 func ElementReads(pkg *blocking.Package) []*ElementRead {
 	var list []*ElementRead
 	for _, f := range pkg.Funcs {
@@ -49,7 +52,7 @@ func ElementReads(pkg *blocking.Package) []*ElementRead {
 	return list
 }
 
-// Innermost returns the innermost loop around c that is no small one, or nil.
+// Innermost returns the innermost loop around c that isn't small, or nil.
 func Innermost(pkg *blocking.Package, c *blocking.Call) *blocking.Loop {
 	if c.Away {
 		return nil
@@ -66,9 +69,8 @@ func Innermost(pkg *blocking.Package, c *blocking.Call) *blocking.Loop {
 	return nil
 }
 
-// elementOf recognises a read in l of a part of a tensor that is the same in
-// all iterations, or of all of it. The part has to be one that the iterations
-// count through, so that all of them together read a good part of the tensor.
+// elementOf returns c as an ElementRead in l, or nil. The iterations must count the parts, so that all of them
+// together read a good part of the tensor.
 func elementOf(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) *ElementRead {
 	e, counted := settledPart(pkg, c, l)
 	if e == nil {
@@ -80,8 +82,8 @@ func elementOf(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) *Eleme
 	}
 }
 
-// settledPart is the tensor of which c reads a part in each iteration of l, or
-// nil, and whether the iterations count the parts.
+// settledPart returns the tensor of which c reads a part in each iteration of l, or nil. It reports whether the
+// iterations count the parts.
 func settledPart(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) (e ast.Expr, counted bool) {
 	if l == nil {
 		return nil, false
@@ -110,8 +112,8 @@ func settledPart(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) (e a
 	return e, e != nil && (counted || views)
 }
 
-// copiesAll reports whether c, of a library whose tensors may change, copies all
-// elements of a local tensor that l only ever reads.
+// copiesAll reports whether c copies all elements of a local tensor that l only ever reads. It is asked about
+// libraries whose tensors may change.
 func copiesAll(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 	v := pkg.Local(c.Operand(c.API.Arg)[0])
 	if v == nil || c.API.Calls != tensorapi.Never {
@@ -137,9 +139,8 @@ func copiesAll(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 	return true
 }
 
-// settledView is the tensor that e is, or is a view of a part of, if it is the
-// same in all iterations of l, or nil, and whether the iterations count the
-// parts.
+// settledView returns the tensor that e is, or is a view of, if that tensor is the same in all iterations of l; else
+// nil. It reports whether the iterations count the parts that the views select: x.Row(i).
 func settledView(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) (tensor ast.Expr, counted bool) {
 	for {
 		view := pkg.Calls[syntax.AsCall(viewIn(pkg, e, l))]
@@ -162,7 +163,7 @@ func settledView(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) (tensor as
 	return e, counted
 }
 
-// viewIn is the view that e, a variable of an iteration of l, is set to, or e.
+// viewIn returns the view that e, a variable of an iteration of l, is set to; or e.
 func viewIn(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) ast.Expr {
 	if d := pkg.Defs[pkg.Local(e)]; len(d) == 1 && d[0].Kind == blocking.DefValue && pkg.Contains(l, d[0].In, d[0].Pos) {
 		if c := pkg.Calls[syntax.AsCall(d[0].Value)]; c != nil && c.API.Kind == tensorapi.View {
@@ -172,8 +173,7 @@ func viewIn(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) ast.Expr {
 	return e
 }
 
-// isSettledTensor reports whether e is a variable, a field of one or a package
-// variable that is the same in all iterations of l.
+// isSettledTensor reports whether e is a variable or a field that is the same tensor in all iterations of l.
 func isSettledTensor(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
 	if v := pkg.Local(e); v != nil {
 		return isSettled(pkg, v, l)
@@ -190,7 +190,7 @@ func isSettledTensor(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
 	return isSettledTensor(pkg, sel.X, l) || ok && pkg.Local(base) != nil && isSettledBase(pkg, pkg.Local(base), l)
 }
 
-// isNamed reports whether e is a name, of a package or a field of such.
+// isNamed reports whether e consists of names: x, s.x, pkg.x.
 func isNamed(e ast.Expr) bool {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
@@ -201,9 +201,8 @@ func isNamed(e ast.Expr) bool {
 	return false
 }
 
-// mayAssign reports whether l, or what it calls, may assign a field or package
-// variable: as far as this package shows, if it is one of its own, or else if the
-// package that has it is called at all.
+// mayAssign reports whether l, or something that it calls, may assign the field or package variable v. A variable of
+// another package may be assigned by any call of that package.
 func mayAssign(pkg *blocking.Package, l *blocking.Loop, v *types.Var) bool {
 	if slices.ContainsFunc(pkg.Defs[v], func(d blocking.Def) bool {
 		return d.Kind == blocking.DefOther || pkg.Contains(l, d.In, d.Pos) || pkg.CalledFrom(l, d.In)
@@ -215,8 +214,8 @@ func mayAssign(pkg *blocking.Package, l *blocking.Loop, v *types.Var) bool {
 	})
 }
 
-// countedIn reports whether one of the arguments counts iterations of l; ok is
-// false if one of them neither does nor stays the same.
+// countedIn reports whether one of the arguments counts the iterations of l. It returns false for ok if an argument
+// neither counts nor stays the same.
 func countedIn(pkg *blocking.Package, args []ast.Expr, l *blocking.Loop) (counted, ok bool) {
 	for _, arg := range args {
 		if t := pkg.Info.TypeOf(arg); blocking.IsTensor(t) {
@@ -231,8 +230,8 @@ func countedIn(pkg *blocking.Package, args []ast.Expr, l *blocking.Loop) (counte
 	return counted, counted || !slices.ContainsFunc(args, func(e ast.Expr) bool { return pkg.Varies(e, l) })
 }
 
-// CountsIn reports whether e is computed from what counts iterations of l; ok is
-// false if e depends on something else that varies, or is looked up.
+// CountsIn reports whether e is computed from a counter of l's iterations: i, 2*i+1, n-i. It returns false for ok if e
+// depends on something else that varies, or is looked up in a list.
 func CountsIn(pkg *blocking.Package, e ast.Expr, l *blocking.Loop, depth int) (counted, ok bool) {
 	if depth > 8 {
 		return false, false
@@ -287,8 +286,8 @@ func isLen(call *ast.CallExpr) bool {
 	return ok && (id.Name == "len" || id.Name == "cap")
 }
 
-// adds reports whether e is a whole number to which iterations of l add something, and do nothing
-// else with it: where the next part begins.
+// adds reports whether e is an integer variable that l only ever adds something to, such as the place where the next
+// part begins: at += width.
 func adds(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
 	v := pkg.Local(e)
 	if v == nil || !IsInteger(v.Type()) {
@@ -319,8 +318,11 @@ func isAdded(pkg *blocking.Package, pos token.Pos) bool {
 	return false
 }
 
-// isListed reports whether e is a number that l takes from a list, another one in each iteration: an
-// index, or what one is computed from.
+// isListed reports whether e is a number that l takes from a list, another one in each iteration: an index.
+//
+//	for _, i := range order {
+//		sum += x.At(i)
+//	}
 func isListed(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
@@ -337,7 +339,7 @@ func isListed(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
 	return false
 }
 
-// IsPlain reports whether e is made of names and constants alone.
+// IsPlain reports whether e consists of names and constants: no calls, indexes or signs.
 func IsPlain(e ast.Expr) bool {
 	plain := true
 	ast.Inspect(e, func(n ast.Node) bool {
@@ -350,8 +352,7 @@ func IsPlain(e ast.Expr) bool {
 	return plain
 }
 
-// isSettledBase is isSettled for a variable whose fields are meant: that its address
-// is taken changes nothing.
+// isSettledBase is isSettled for a variable of which fields are meant. That its address is taken changes nothing.
 func isSettledBase(pkg *blocking.Package, v *types.Var, l *blocking.Loop) bool {
 	return !declaredIn(pkg, v, l) && !slices.ContainsFunc(pkg.Defs[v], func(d blocking.Def) bool { return d.Kind != blocking.DefOther && pkg.Contains(l, d.In, d.Pos) })
 }
@@ -383,8 +384,7 @@ func isSettled(pkg *blocking.Package, v *types.Var, l *blocking.Loop) bool {
 	return true
 }
 
-// isHostMade reports whether e is made of host data alone: reading it back is
-// a copy.
+// isHostMade reports whether e is made of host data: reading it is a copy, and no wait.
 func isHostMade(pkg *blocking.Package, e ast.Expr) bool {
 	if v := pkg.Variable(e); v != nil && pkg.Local(e) == nil {
 		return len(pkg.Defs[v]) > 0 && !slices.ContainsFunc(pkg.Defs[v], func(d blocking.Def) bool { return d.Kind != blocking.DefValue || !isHostMade(pkg, d.Value) })
@@ -393,8 +393,8 @@ func isHostMade(pkg *blocking.Package, e ast.Expr) bool {
 	return calls != nil && !slices.ContainsFunc(calls, func(call *ast.CallExpr) bool { return pkg.Calls[call].API.Kind != tensorapi.Host })
 }
 
-// isCertain reports whether l runs at least once, and its first iteration
-// comes to c before it can leave.
+// isCertain reports whether l runs at least once, and its first iteration comes to c before it can leave. A read
+// before the loop waits for nothing else then.
 func isCertain(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 	fl := c.In.Flow()
 	if l.Func != c.In || l.Blocks == nil || !runs(l, pkg.Info) || len(pkg.ShortCircuits(c.Expr.Pos())) > 0 {
@@ -419,7 +419,7 @@ func isCertain(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 	return true
 }
 
-// runs reports whether the statement of l shows that it runs at least once.
+// runs reports whether l's statement shows that it runs at least once: for i := 0; i < 8; i++.
 func runs(l *blocking.Loop, info *types.Info) bool {
 	var n int64 = blocking.ManyTrips
 	switch s := l.Stmt.(type) {

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/tools/go/ast/inspector"
 )
 
-// A Pattern says what is wrong with a site. Each site has one, so that the
-// rules divide the sites among themselves and none is reported twice.
+// A Pattern says what is wrong with a site. Each site has one, so the rules divide the sites among themselves, and
+// none is reported twice.
 type Pattern uint8
 
 // The patterns, each with the rule that speaks of it.
@@ -34,6 +34,7 @@ const (
 // Pattern says what is wrong with the site.
 func (s *Site) Pattern() Pattern { return s.pat() }
 
+// pattern finds the pattern of s. The order of the cases decides where several apply.
 func pattern(pkg *blocking.Package, s *Site) Pattern {
 	used := s.Uses &^ Printed
 	switch {
@@ -65,7 +66,7 @@ func pattern(pkg *blocking.Package, s *Site) Pattern {
 	return Reading
 }
 
-// isDeferred reports whether cur is evaluated as an operand of a deferred call.
+// isDeferred reports whether cur is an operand of a deferred call: it is evaluated now, and the call runs later.
 func isDeferred(cur inspector.Cursor) bool {
 	for c := range cur.Enclosing() {
 		switch c.Node().(type) {
@@ -80,8 +81,8 @@ func isDeferred(cur inspector.Cursor) bool {
 	return false
 }
 
-// isHidden reports whether no statement shows that l is a loop, or one over an
-// iterator, whose own loop is somewhere else.
+// isHidden reports whether no statement of the function shows that l is a loop: a function calls the code many times,
+// or an iterator has the loop.
 func isHidden(l *blocking.Loop, info *types.Info) bool {
 	if s, ok := l.Stmt.(*ast.RangeStmt); ok {
 		return syntax.IsFunc(info.TypeOf(s.X))
@@ -89,8 +90,8 @@ func isHidden(l *blocking.Loop, info *types.Info) bool {
 	return l.Why != 0 || l.Blocks == nil && l.Func.Lit != nil && l.Func.Runs() == blocking.Looping
 }
 
-// Compares reports whether the site is, or is in, a function by which something is
-// sorted. What is compared can be read before, at once.
+// Compares reports whether the site is, or is in, a function by which something is sorted. The values can be read
+// before, all at once.
 func (s *Site) Compares() bool {
 	if s.Loop.Handed {
 		return syntax.IsSorter(s.At.Callee)
@@ -98,8 +99,7 @@ func (s *Site) Compares() bool {
 	return isComparison(s.In.Package, s.Loop)
 }
 
-// isYielded reports whether the value goes to the function that an iterator
-// yields to.
+// isYielded reports whether the value is given to the function that an iterator yields to.
 func isYielded(pkg *blocking.Package, s *Site) bool {
 	for _, p := range Uses(pkg, s.At, s.Loop) {
 		call, ok := p.Cur.Parent().Node().(*ast.CallExpr)
@@ -119,9 +119,8 @@ func isYielded(pkg *blocking.Package, s *Site) bool {
 	return false
 }
 
-// lastWins returns the statement that assigns the value that a site reads, or
-// a conversion of it, to a variable which is not used before the loop is over;
-// or nil.
+// lastWins returns the statement that assigns the value of a site, perhaps converted, to a variable that is not used
+// before the loop is over; or nil. The last iteration's value is all that remains.
 func lastWins(pkg *blocking.Package, s *Site) *ast.AssignStmt {
 	if s.Kind != blocking.WaitRead || s.Uses != Kept || s.Rare != 0 || s.Loop.Func != s.In || s.Loop.Blocks == nil {
 		return nil

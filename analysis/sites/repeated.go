@@ -31,7 +31,8 @@ func (*InLoop) AFact() {}
 // rareName matches the names of methods that are called now and then.
 var rareName = regexp.MustCompile(`(?i)epoch|valid|eval|final|summar|end|finish|flush|report|close|check|episode|round|done|stop|reset`)
 
-// repeatedFuncs lists the functions that are repeated, each as a loop.
+// repeatedFuncs returns the functions that are called again and again, each with its body as a loop. It exports facts
+// about the methods of this package's interfaces, and uses those of other packages.
 func repeatedFuncs(pass *analysis.Pass, pkg *blocking.Package) map[*blocking.Func]*blocking.Loop {
 	loops := make(map[*blocking.Func]*blocking.Loop)
 	for _, f := range pkg.Funcs {
@@ -77,8 +78,8 @@ func repeatedFuncs(pass *analysis.Pass, pkg *blocking.Package) map[*blocking.Fun
 	return loops
 }
 
-// isOpen reports whether others may call f, a declared function: no handler of requests and no function that the
-// language calls.
+// isOpen reports whether others may call f, a declared function. Nobody calls main and init; a handler of requests
+// runs once for each request.
 func isOpen(f *blocking.Func) bool {
 	if f.Sig.Recv() == nil && (f.Name == "main" || f.Name == "init") {
 		return false
@@ -91,6 +92,7 @@ func isOpen(f *blocking.Func) bool {
 	return true
 }
 
+// isHTTP reports whether t is a type of package net/http, or a pointer to one.
 func isHTTP(t types.Type) bool {
 	if p, ok := types.Unalias(t).(*types.Pointer); ok {
 		t = p.Elem()
@@ -99,7 +101,7 @@ func isHTTP(t types.Type) bool {
 	return ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "net/http"
 }
 
-// takesStep reports whether each call of f takes a step of training, not in a loop of f's own.
+// takesStep reports whether each call of f takes a step of training that is in no loop of f.
 func takesStep(pkg *blocking.Package, f *blocking.Func) bool {
 	steps := false
 	for _, d := range f.Calls {
@@ -117,8 +119,9 @@ func takesStep(pkg *blocking.Package, f *blocking.Func) bool {
 	return steps
 }
 
-// divided lists the functions of the package that d, called in each iteration of a loop through a variable or an
-// interface, may lead to, if some wait, others don't, and none of those that wait is of another package.
+// divided lists the functions of the package that d may lead to, a call through a variable or an interface in each
+// iteration of a loop, if some of them wait and others don't. The call is right for those that don't, so those that do
+// are what is wrong. It returns nil if one that waits is in another package, where it can't be reported.
 func divided(pkg *blocking.Package, d *blocking.Call) []*blocking.Func {
 	if !d.Dynamic || d.API.Kind != tensorapi.Unknown || d.Away {
 		return nil
@@ -144,8 +147,8 @@ func divided(pkg *blocking.Package, d *blocking.Call) []*blocking.Func {
 	return funcs
 }
 
-// isCalledAgain reports whether d, a call of a function that is not known, is in each iteration of a loop, but not one
-// that does no more than to call the elements of a list, or in a function that takes a step of training.
+// isCalledAgain reports whether d, the call of an unknown function, is in each iteration of a loop, or in a function
+// that takes a step of training. A loop over a list of functions alone doesn't count.
 func isCalledAgain(pkg *blocking.Package, d *blocking.Call) bool {
 	if pkg.GuardOf(d.In, d.Expr.Pos(), nil) == blocking.Rarely {
 		return false
@@ -158,8 +161,7 @@ func isCalledAgain(pkg *blocking.Package, d *blocking.Call) bool {
 	return takesStep(pkg, d.In.Owner())
 }
 
-// candidates lists the functions that d, a call of a function that is not known, may lead to, as far as the package
-// shows them.
+// candidates lists the functions that d, the call of an unknown function, may lead to, as far as this package shows.
 func candidates(pkg *blocking.Package, d *blocking.Call) []blocking.FuncValue {
 	if d.Each != nil {
 		return d.Each
@@ -186,6 +188,7 @@ func candidates(pkg *blocking.Package, d *blocking.Call) []blocking.FuncValue {
 	return list
 }
 
+// isNamedType reports whether t has a name.
 func isNamedType(t types.Type) bool {
 	_, ok := types.Unalias(t).(*types.Named)
 	return ok
@@ -204,12 +207,12 @@ func isMadeAs(pkg *blocking.Package, f *blocking.Func, t types.Type) bool {
 	return false
 }
 
-// isTest reports whether f is in a file of tests.
+// isTest reports whether f is in a test file.
 func isTest(pkg *blocking.Package, f *blocking.Func) bool {
 	return strings.HasSuffix(pkg.Pass.Fset.File(f.Body.Pos()).Name(), "_test.go")
 }
 
-// repeatedSite returns the site that c, in a repeated function, is; or nil.
+// repeatedSite returns the site that c is, in a function that is called again and again, whose body is l; or nil.
 func repeatedSite(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) *Site {
 	for range pkg.LoopsAround(c.In, c.Expr.Pos()) {
 		return nil
@@ -246,7 +249,7 @@ func repeatedSite(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) *Si
 	return nil
 }
 
-// isOfParam reports whether e is computed from a parameter of f, not from its receiver alone.
+// isOfParam reports whether e is computed from a parameter of f, and not from its receiver alone.
 func isOfParam(pkg *blocking.Package, e ast.Expr, f *blocking.Func) bool {
 	found := false
 	seen := make(map[*types.Var]bool)
@@ -295,7 +298,7 @@ func isGathered(pkg *blocking.Package, p Place) bool {
 	return false
 }
 
-// isCondition reports whether the value at p is what an if statement asks for: the best so far is kept, not each.
+// isCondition reports whether an if statement asks for the value at p, as one that keeps the best does.
 func isCondition(p Place) bool {
 	for cur := range p.Cur.Enclosing((*ast.IfStmt)(nil)) {
 		n := cur.Node().(*ast.IfStmt)
@@ -304,7 +307,7 @@ func isCondition(p Place) bool {
 	return false
 }
 
-// isLog reports whether c prints for whoever watches the program: not to a writer that the function is given.
+// isLog reports whether c prints for those who watch the program, and not to a writer that the function is given.
 func isLog(pkg *blocking.Package, c *blocking.Call) bool {
 	if len(c.Expr.Args) == 0 {
 		return true

@@ -11,8 +11,10 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
-// Makes reports whether f, a function of the package, returns nothing but a tensor that depends on its operands
-// alone, none of which is a tensor, and on what never changes.
+// Makes reports whether f returns a tensor that depends on nothing but its operands, none of which is a tensor, and on
+// what never changes:
+//
+//	func mask(n int) *tensor.Tensor { return tensor.Ones(n, n).Tril() }
 func Makes(pkg *blocking.Package, f *blocking.Func) bool {
 	if f == nil || f.Sig.Results().Len() != 1 || !blocking.IsTensor(f.Sig.Results().At(0).Type()) || len(f.Parts()) != 1 {
 		return false
@@ -59,7 +61,7 @@ func Makes(pkg *blocking.Package, f *blocking.Func) bool {
 	return known
 }
 
-// isData reports whether t is a basic type, or a list of some.
+// isData reports whether t is a basic type, or a list of data.
 func isData(t types.Type) bool {
 	switch t := t.Underlying().(type) {
 	case *types.Basic:
@@ -72,8 +74,7 @@ func isData(t types.Type) bool {
 	return false
 }
 
-// IsOneNumber reports whether the tensor that c makes has one element at most, as its
-// operands show.
+// IsOneNumber reports whether the tensor that c makes has at most one element, as its operands show.
 func IsOneNumber(pkg *blocking.Package, c *blocking.Call) bool {
 	if c.Callee.Name() == "Scalar" {
 		return true
@@ -93,7 +94,7 @@ func IsOneNumber(pkg *blocking.Package, c *blocking.Call) bool {
 	return ok && len(lit.Elts) <= 1
 }
 
-// isList reports whether t is a list of data, and not a list of sizes.
+// isList reports whether t is a list of data. A list of int is taken for sizes.
 func isList(t types.Type) bool {
 	s, ok := t.Underlying().(*types.Slice)
 	if !ok {
@@ -143,8 +144,8 @@ func IsSame(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
 	return false
 }
 
-// isSameCall is IsSame for conversions, len, constructors and what is known
-// about a tensor when it is enqueued.
+// isSameCall is IsSame for calls: conversions, len, constructors, and what is known about a tensor before it is
+// computed, such as its shape.
 func isSameCall(pkg *blocking.Package, e *ast.CallExpr, l *blocking.Loop) bool {
 	tv := pkg.Info.Types[e.Fun]
 	switch {
@@ -184,8 +185,8 @@ func AreSame(pkg *blocking.Package, es []ast.Expr, l *blocking.Loop) bool {
 	return !slices.ContainsFunc(es, func(e ast.Expr) bool { return !IsSame(pkg, e, l) })
 }
 
-// got returns what c gets of its receiver, if that is all it does: c calls a method of the package that returns an
-// expression without calls but len, which is what this returns. It returns nil for all others.
+// got returns the expression that c's callee returns, if it is a method of the package that does nothing else and
+// calls nothing but len: a getter. Else it returns nil.
 func got(pkg *blocking.Package, c *blocking.Call) ast.Expr {
 	f := c.Target
 	if f == nil || c.Away || f.Sig.Recv() == nil || f.Sig.Params().Len() > 0 || f.Body == nil || len(f.Body.List) != 1 {
@@ -199,7 +200,7 @@ func got(pkg *blocking.Package, c *blocking.Call) ast.Expr {
 }
 
 // isSameHeader reports whether a variable, or a field of one, holds the same list, struct or pointer in each iteration
-// of l, whatever is in that.
+// of l. What is in there may change.
 func isSameHeader(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
 	var v *types.Var
 	switch e := ast.Unparen(e).(type) {
@@ -224,9 +225,8 @@ func isSameHeader(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
 	return !shared || !pkg.Any(l, func(c *blocking.Call) bool { return c.Dynamic })
 }
 
-// mayChange reports whether v, or what it refers to, may be changed in l.
-// Tensors don't change; of other references, nothing but their length and
-// elements may be asked in the loop.
+// mayChange reports whether v, or what it refers to, may change in l. A tensor doesn't. Of a list, l may ask for the
+// length and the elements, and nothing else.
 func mayChange(pkg *blocking.Package, v *types.Var, l *blocking.Loop) bool {
 	shared := v.IsField() || v.Parent() == pkg.Pass.Pkg.Scope()
 	for _, d := range pkg.Defs[v] {
@@ -246,6 +246,7 @@ func mayChange(pkg *blocking.Package, v *types.Var, l *blocking.Loop) bool {
 	return !blocking.IsTensor(v.Type()) && !isStructOfBasics(v.Type())
 }
 
+// isStructOfBasics reports whether t is a struct whose fields have basic types.
 func isStructOfBasics(t types.Type) bool {
 	s, ok := t.Underlying().(*types.Struct)
 	if !ok {
@@ -259,8 +260,8 @@ func isStructOfBasics(t types.Type) bool {
 	return true
 }
 
-// escapesIn reports whether l does anything with the slice v but index it, range
-// over it, ask for its length and make tensors of it.
+// escapesIn reports whether l does anything with the slice v but index it, range over it, ask for its length and make
+// tensors of it.
 func escapesIn(pkg *blocking.Package, v *types.Var, l *blocking.Loop) bool {
 	for use := range pkg.UsesOf(v, l.Func) {
 		if !pkg.Contains(l, pkg.FuncAt(use), use.Node().Pos()) {

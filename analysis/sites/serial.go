@@ -9,10 +9,14 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
-// Serialised returns the loop that c makes wait for its own work in each
-// iteration, and how, if nothing tells that this is wanted: a clock, another goroutine
-// that gets to see what is there, a question about how far the device has got; or,
-// with a library that does not bound its queue, a training step.
+// Serialised returns the loop that c makes wait for its own work in each iteration, and the wait; or nil. It is nil if
+// something shows that this is wanted: the function reads a clock, hands the tensor to another goroutine, or asks how
+// far the device has got. So it is, in loops that train, for libraries that don't bound their queues.
+//
+//	for _, x := range xs {
+//		y := f(x)
+//		y.Wait()
+//	}
 func Serialised(pkg *blocking.Package, c *blocking.Call) (*blocking.Loop, blocking.CallWait) {
 	if l := timedStep(pkg, c); l != nil {
 		return l, blocking.CallWait{}
@@ -31,6 +35,7 @@ func Serialised(pkg *blocking.Package, c *blocking.Call) (*blocking.Loop, blocki
 	return nil, blocking.CallWait{}
 }
 
+// serialisedBy is Serialised for one wait of c.
 func serialisedBy(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) *blocking.Loop {
 	for l := range pkg.LoopsAround(c.In, c.Expr.Pos()) {
 		if l.Small || !pkg.Any(l, (*blocking.Call).Enqueues) || pkg.AppliesList(c, l) {
@@ -50,8 +55,8 @@ func serialisedBy(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) 
 	return nil
 }
 
-// timedStep returns the loop over data that c, which asks a Timer for how long the device took, makes
-// wait for a step of training in each iteration; or nil. A Timer can be asked later for the same.
+// timedStep returns the loop over data in which c asks a Timer how long the device took for a step of training, in
+// each iteration; or nil. A Timer can be asked later.
 func timedStep(pkg *blocking.Package, c *blocking.Call) *blocking.Loop {
 	if !IsTimerWait(c) {
 		return nil
@@ -74,13 +79,12 @@ func timedStep(pkg *blocking.Package, c *blocking.Call) *blocking.Loop {
 	return nil
 }
 
-// IsTimerWait recognises the wait of a Timer.
+// IsTimerWait recognises Timer.Wait.
 func IsTimerWait(c *blocking.Call) bool {
 	return c.API.Kind == tensorapi.WaitAll && c.IsFunc("Timer.Wait")
 }
 
-// boundsQueue reports whether c is about a library that bounds by itself how far a
-// program runs ahead: ours.
+// boundsQueue reports whether c's library bounds how far a program runs ahead, as ours does.
 func boundsQueue(pkg *blocking.Package, c *blocking.Call) bool {
 	if c.Lib != nil {
 		return c.Lib == tensorapi.Ours()
@@ -88,9 +92,9 @@ func boundsQueue(pkg *blocking.Package, c *blocking.Call) bool {
 	return len(pkg.LibraryNames) == 1 && pkg.LibraryNames[0] == tensorapi.Ours().Name
 }
 
-// handsOver reports whether something in l may want what c has waited for: it tells another
-// goroutine, starts one, or asks how far the device has got. Who is sent tensors of ours on the
-// channel that gets all of them can wait by itself.
+// handsOver reports whether somebody else may want what c has waited for: l sends something on a channel, starts a
+// goroutine, or asks how far the device has got. Sending tensors of ours on one channel doesn't count, as who receives
+// them can wait.
 func handsOver(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 	for cur := range l.Func.Cur.Preorder((*ast.SendStmt)(nil), (*ast.GoStmt)(nil)) {
 		f := pkg.FuncAt(cur)

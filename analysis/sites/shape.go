@@ -23,10 +23,9 @@ var (
 	rearranges = lazily(`^(Must)?(Row|Col|Select|Index|Idx|Get|Transpose|Permute|Swap|Move|T$|Squeeze|Unsqueeze|Flip|Roll|Diagonal)`)
 )
 
-// Sizes lists the operands that the value which the site reads becomes in its
-// loop, and that say how many elements something has: of make, and of calls of
-// the library that take integers. Where a part begins, and which one it is, is no
-// size.
+// Sizes lists the operands that the value of the site becomes, in its loop, and that say how many elements something
+// has: of make, and of functions of the library that take integers. Operands that say where a part begins, or which
+// one it is, are no sizes.
 func (s *Site) Sizes() []ast.Expr {
 	if s.Kind != blocking.WaitRead {
 		return nil
@@ -40,12 +39,12 @@ func (s *Site) Sizes() []ast.Expr {
 	return list
 }
 
-// onlySizes reports whether all that the library makes of the value is sizes.
+// onlySizes reports whether the library uses the value for sizes alone.
 func (s *Site) onlySizes() bool {
 	return !slices.ContainsFunc(Uses(s.In.Package, s.At, s.Loop), func(p Place) bool { return p.Use == Computes && size(s.In.Package, p, s.Loop) == nil })
 }
 
-// size returns the operand that the use of a value in l is, if it is a size, or nil.
+// size returns the operand that the value at p becomes, if that is a size, or nil.
 func size(pkg *blocking.Package, p Place, l *blocking.Loop) ast.Expr {
 	arg, ok := p.Cur.Node().(ast.Expr)
 	call, isArg := p.Cur.Parent().Node().(*ast.CallExpr)
@@ -64,8 +63,7 @@ func size(pkg *blocking.Package, p Place, l *blocking.Loop) ast.Expr {
 	return nil
 }
 
-// isSize reports whether argument i of c says how many elements something has, as
-// the name of the parameter tells.
+// isSize reports whether argument i of c says how many elements something has. The name of the parameter tells.
 func isSize(pkg *blocking.Package, c *blocking.Call, i int, l *blocking.Loop) bool {
 	if c == nil || c.API.Kind != tensorapi.Host && c.API.Kind != tensorapi.Draw && c.API.Kind != tensorapi.View {
 		return false
@@ -95,13 +93,13 @@ func isSize(pkg *blocking.Package, c *blocking.Call, i int, l *blocking.Loop) bo
 	return true
 }
 
-// lazily compiles a pattern when it is first asked for: the go command starts the
-// analysis anew for each package.
+// lazily compiles a pattern when it is first asked for. The go command starts the analysis anew for each package, and
+// most packages need none.
 func lazily(pattern string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }
 
-// sameAxis reports whether two bounds are of the same axis: fromRow and toRow.
+// sameAxis reports whether the names of two bounds are of the same axis, as fromRow and toRow are.
 func sameAxis(x, y string) bool {
 	axis := func(name string) string {
 		return strings.TrimPrefix(name, isStart().FindString(name)+isStop().FindString(name))
@@ -109,17 +107,15 @@ func sameAxis(x, y string) bool {
 	return axis(x) == axis(y)
 }
 
-// sameDistance reports whether the second of two numbers is as far from the first
-// in each iteration of l: at and at+8.
+// sameDistance reports whether y is as far from x in each iteration of l, as at+8 is from at.
 func sameDistance(pkg *blocking.Package, x, y ast.Expr, l *blocking.Loop) bool {
 	from, okX := countedFrom(pkg, x, l, 0)
 	to, okY := countedFrom(pkg, y, l, 0)
 	return okX && okY && from == to
 }
 
-// countedFrom returns e without the summands that are the same in each iteration of l:
-// what e is counted from. A variable that is set once is what it is set to,
-// at most limit deep.
+// countedFrom returns e without the summands that are the same in each iteration of l. It looks through variables that
+// are set once, up to a depth.
 func countedFrom(pkg *blocking.Package, e ast.Expr, l *blocking.Loop, depth int) (from any, ok bool) {
 	const limit = 4
 	switch e := ast.Unparen(e).(type) {

@@ -14,8 +14,7 @@ import (
 	"golang.org/x/tools/go/ast/inspector"
 )
 
-// A Site is a call that waits for the device in each iteration of a loop that
-// keeps the device busy.
+// A Site is a call that waits for the device in each iteration of a loop that keeps the device busy.
 type Site struct {
 	Call *ast.CallExpr
 	Cur  inspector.Cursor // of Call
@@ -51,8 +50,7 @@ type Site struct {
 	pat func() Pattern
 }
 
-// Assigns is the statement that assigns the value to a variable, if the
-// pattern is LastWins.
+// Assigns returns the statement that assigns the value to a variable, if the pattern is LastWins.
 func (s *Site) Assigns() *ast.AssignStmt { return lastWins(s.In.Package, s) }
 
 // Severity is Info if the loop can't run far ahead anyway.
@@ -63,15 +61,19 @@ func (s *Site) Severity() lint.Severity {
 	return lint.Warning
 }
 
-// IsOwnPace reports whether w is a wait of c's callee that a loop around c adds little
-// to: a rare one, or one in or beside a loop of the callee's.
+// IsOwnPace reports whether w is a wait of c's callee that doesn't get worse by a loop around c: a rare one, or one in
+// or beside a loop of the callee.
 func IsOwnPace(c *blocking.Call, w blocking.CallWait) bool {
 	return w.Via != nil && (w.Via.InLoop && (w.Operand == nil || c.Enqueues()) || w.Via.Guarded || c.Summary().Trains || c.Target != nil && c.Target.SCC == c.In.Owner().SCC)
 }
 
-// isBesideStep reports whether w is a wait of c's callee in, or after, a loop of its own
-// over data, and the loop around c takes a step of training in each iteration, with other
-// data: a model is evaluated after every step.
+// isBesideStep reports whether a loop over batches takes a step of training in each iteration, and evaluates a model
+// on other data by c, whose callee waits after a loop over that data.
+//
+//	for _, b := range batches {
+//		opt.Minimize(loss(b))
+//		fmt.Println(accuracy(valid)) // after every step
+//	}
 func isBesideStep(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) bool {
 	if w.Via == nil || !w.Via.InLoop || w.Via.Guarded || w.Operand != nil || c.Summary().Steps || c.Target != nil && c.Target.SCC == c.In.Owner().SCC {
 		return false
@@ -84,8 +86,8 @@ func isBesideStep(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) 
 	return false
 }
 
-// looped returns the site that c is because it calls, in a loop, a function
-// that it is handed and that waits for what the two enqueue; or nil.
+// looped returns the site that c is because it calls, in a loop, a function that it is given, and that waits for work
+// which the two enqueue; or nil.
 func looped(pkg *blocking.Package, c *blocking.Call) *Site {
 	for i := range c.FuncArgs {
 		arg := &c.FuncArgs[i]
@@ -153,8 +155,7 @@ func site(pkg *blocking.Package, c *blocking.Call) *Site {
 	return nil
 }
 
-// hotLoop returns the innermost loop around c that enqueues what c waits for,
-// in each of many iterations.
+// hotLoop returns the innermost loop around c that enqueues what c waits for in each of many iterations; or nil.
 func hotLoop(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) *blocking.Loop {
 	for l := range pkg.LoopsAround(c.In, c.Expr.Pos()) {
 		if isComparison(pkg, l) && pkg.Varies(c.Expr, l) && (w.Operand == nil || !pkg.IsHostList(w.Operand)) {
@@ -179,22 +180,21 @@ func hotLoop(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) *bloc
 	return nil
 }
 
-// isComparison reports whether l is a function literal by which something is sorted: what it
-// reads is read more than once for each element, whoever has enqueued it.
+// isComparison reports whether l is the body of a literal by which something is sorted. It reads each element more
+// than once, whoever has enqueued the work.
 func isComparison(pkg *blocking.Package, l *blocking.Loop) bool {
 	return l.Blocks == nil && l.Func.Runs() == blocking.Looping && syntax.IsSorter(pkg.Calls[l.Func.ArgOf].Callee)
 }
 
-// runsAtEnd reports whether the call is deferred in a literal that is called where it
-// is written, at whose end it runs.
+// runsAtEnd reports whether c is deferred in a literal that is called on the spot. It runs where that ends.
 func runsAtEnd(c *blocking.Call) bool {
 	_, ok := c.Cur.Parent().Node().(*ast.DeferStmt)
 	h := c.In.Runs()
 	return ok && (h == blocking.Once || h == blocking.Looping)
 }
 
-// WaitedBefore reports whether the iteration has waited for the same tensor
-// already: reading it again waits no more.
+// WaitedBefore reports whether the iteration of l has waited for the same tensor before c, so that c doesn't wait any
+// more.
 func WaitedBefore(pkg *blocking.Package, c *blocking.Call, operand ast.Expr, l *blocking.Loop) bool {
 	id, ok := ast.Unparen(syntax.OrNil(operand)).(*ast.Ident)
 	if !ok {
@@ -221,9 +221,8 @@ func WaitedBefore(pkg *blocking.Package, c *blocking.Call, operand ast.Expr, l *
 	return false
 }
 
-// isSilentWait reports whether d only waits, and is no finding itself: as in a loop
-// that trains, where a wait for each step may be what bounds the queue. If a read
-// follows, that is the finding.
+// isSilentWait reports whether d only waits, and is no finding, as in a loop that trains, where it may be there to
+// bound the queue. A read after it is the finding then.
 func isSilentWait(pkg *blocking.Package, d *blocking.Call) bool {
 	if d.API.Kind != tensorapi.Wait && d.API.Kind != tensorapi.WaitAll {
 		return false
@@ -249,7 +248,7 @@ func waitsFor(pkg *blocking.Package, d *blocking.Call, v *types.Var) bool {
 	})
 }
 
-// IsOutside recognises calls that wait for the world outside the process.
+// IsOutside recognises calls that wait for the world outside the process: the network, a file, a user, time.
 func IsOutside(c *blocking.Call) bool {
 	fn := c.Callee
 	if fn == nil || fn.Pkg() == nil {
@@ -270,8 +269,8 @@ func IsOutside(c *blocking.Call) bool {
 	return false
 }
 
-// isAnswering recognises what a handler does with a request that it has got and with its
-// answer: nothing that waits for others, so that a loop in a handler is like any.
+// isAnswering recognises what a handler does with a request that it has, and with its answer. None of that waits for
+// others.
 func isAnswering(fn *types.Func) bool {
 	switch name := fn.Name(); syntax.RecvName(fn) {
 	case "ResponseWriter", "Header", "Request":
@@ -282,8 +281,7 @@ func isAnswering(fn *types.Func) bool {
 	return false
 }
 
-// IsAllowed reports whether c is in a function literal for asyncrt.AllowSync: somebody
-// has said that this wait is meant.
+// IsAllowed reports whether c is in a literal for asyncrt.AllowSync: somebody has said that this wait is meant.
 func IsAllowed(c *blocking.Call) bool {
 	for f := range c.In.In() {
 		if outer := f.PassedTo(); outer != nil && outer.IsFunc("AllowSync") {
@@ -293,9 +291,9 @@ func IsAllowed(c *blocking.Call) bool {
 	return false
 }
 
-// isSimulated reports whether the value at cur is given to a function that returns
-// tensors and is given none: an environment that needs an action, a collection that is
-// asked for an element. Nothing can be enqueued before it has answered.
+// isSimulated reports whether the value at p is given to a function that is given no tensors and returns some: an
+// environment that needs an action, a data set that is asked for an element. Nothing can be enqueued before it has
+// answered.
 func isSimulated(pkg *blocking.Package, p Place) bool {
 	call, ok := p.Cur.Parent().Node().(*ast.CallExpr)
 	if !ok || p.Use != Passed {
@@ -313,7 +311,7 @@ func isSimulated(pkg *blocking.Package, p Place) bool {
 	return false
 }
 
-// takesInput reports whether l receives tensors that others have enqueued the work for.
+// takesInput reports whether l receives tensors for which others have enqueued the work.
 func takesInput(pkg *blocking.Package, l *blocking.Loop) bool {
 	if s, ok := l.Stmt.(*ast.RangeStmt); ok && syntax.IsChan(pkg.Info.TypeOf(s.X)) {
 		return pkg.IsInput(s.X, l.Func)
@@ -321,7 +319,7 @@ func takesInput(pkg *blocking.Package, l *blocking.Loop) bool {
 	return slices.ContainsFunc(ReceivesOf(pkg, l), func(e *ast.UnaryExpr) bool { return pkg.IsInput(e.X, l.Func) })
 }
 
-// ReceivesOf lists the expressions that receive from channels in l.
+// ReceivesOf lists the expressions in l that receive from channels.
 func ReceivesOf(pkg *blocking.Package, l *blocking.Loop) []*ast.UnaryExpr {
 	var list []*ast.UnaryExpr
 	for cur := range l.Func.Cur.Preorder((*ast.UnaryExpr)(nil)) {
@@ -345,8 +343,8 @@ func Receives(pkg *blocking.Package, l *blocking.Loop) bool {
 	return len(ReceivesOf(pkg, l)) > 0
 }
 
-// IsPaced reports whether a clock says when the next iteration of l begins: it
-// receives the time from a channel, as of a time.Ticker, before anything else.
+// IsPaced reports whether a clock says when the next iteration of l begins: it receives from a time.Ticker or the like
+// before anything else.
 func IsPaced(pkg *blocking.Package, l *blocking.Loop) bool {
 	switch s := l.Stmt.(type) {
 	case *ast.RangeStmt:
@@ -366,13 +364,14 @@ func IsPaced(pkg *blocking.Package, l *blocking.Loop) bool {
 	return false
 }
 
+// isTimeType reports whether t is time.Time.
 func isTimeType(t types.Type) bool {
 	named, ok := types.Unalias(t).(*types.Named)
 	return ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "time" && named.Obj().Name() == "Time"
 }
 
-// IsStreamed recognises calls that send what was written to somebody at once:
-// each value is meant to be seen when it is there.
+// IsStreamed recognises calls that send what was written to somebody at once, such as http.Flusher.Flush. Each value
+// is meant to be seen when it is there.
 func IsStreamed(c *blocking.Call) bool {
 	fn := c.Callee
 	if fn == nil || fn.Pkg() == nil {

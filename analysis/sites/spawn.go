@@ -7,8 +7,8 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/blocking"
 )
 
-// A Spawn is a call that makes something wait for the device elsewhere, or
-// later, once for each iteration of a loop.
+// A Spawn is a call that makes something wait for the device elsewhere or later, once for each iteration of a loop: a
+// goroutine, a deferred call.
 type Spawn struct {
 	Call *blocking.Call
 	// Lits are the literals that run elsewhere; there are none if the callee itself does.
@@ -19,8 +19,8 @@ type Spawn struct {
 	Loop *blocking.Loop
 }
 
-// Spawns finds the calls in loops whose literals, or that themselves where
-// that is asked for, wait for what the loop has enqueued.
+// Spawns finds the calls in loops that wait elsewhere for what the loop has enqueued. For each call, literals lists
+// the literals that do so, and itself reports whether the callee does.
 func Spawns(pkg *blocking.Package, literals func(*blocking.Call) []*blocking.Func, itself func(*blocking.Call) bool) []*Spawn {
 	var list []*Spawn
 	for _, f := range pkg.Funcs {
@@ -42,8 +42,7 @@ func Spawns(pkg *blocking.Package, literals func(*blocking.Call) []*blocking.Fun
 	return list
 }
 
-// hotNatural returns the innermost loop of the function around c, unless that
-// is a small one.
+// hotNatural returns the innermost loop of the function around c, or nil if that is a small one.
 func hotNatural(pkg *blocking.Package, c *blocking.Call) *blocking.Loop {
 	fl := c.In.Flow()
 	b := fl.BlockAt(c.Expr.Pos())
@@ -58,8 +57,8 @@ func hotNatural(pkg *blocking.Package, c *blocking.Call) *blocking.Loop {
 	return nil
 }
 
-// waitsLater returns the call in the literals, or c itself if there are none,
-// that waits for what l, or the literal itself, enqueues.
+// waitsLater returns the call in the literals, or c itself if there are none, that waits for something that l or the
+// literal has enqueued.
 func waitsLater(pkg *blocking.Package, c *blocking.Call, lits []*blocking.Func, l *blocking.Loop) (*blocking.Call, blocking.CallWait, bool) {
 	if len(lits) == 0 {
 		for _, w := range pkg.Waits(c) {
@@ -95,7 +94,7 @@ func waitsLater(pkg *blocking.Package, c *blocking.Call, lits []*blocking.Func, 
 	return nil, blocking.CallWait{}, false
 }
 
-// runsIn reports whether the body of g, a literal in lit, runs as part of lit.
+// runsIn reports whether the body of g, a literal in lit, runs as a part of lit.
 func runsIn(g, lit *blocking.Func) bool {
 	for g != lit {
 		if h := g.Runs(); h != blocking.Once && h != blocking.Looping {
@@ -106,7 +105,7 @@ func runsIn(g, lit *blocking.Func) bool {
 	return true
 }
 
-// madeIn reports whether e stands for a tensor that lit enqueues the work for.
+// madeIn reports whether e stands for a tensor that lit has enqueued the work for.
 func madeIn(pkg *blocking.Package, e ast.Expr, g, lit *blocking.Func) bool {
 	body := &blocking.Loop{Pos: lit.Body.Pos(), Func: lit} // all of it
 	return pkg.Fresh(e, g, body)

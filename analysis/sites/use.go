@@ -14,8 +14,7 @@ import (
 	"golang.org/x/tools/go/ast/inspector"
 )
 
-// A Use says what becomes of a value that was read in a loop, within the loop.
-// Uses form a set.
+// A Use says what becomes of a value that was read in a loop, within the loop. Uses form a set.
 type Use uint8
 
 // The uses.
@@ -53,9 +52,8 @@ func Uses(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) []Place {
 	return w.places
 }
 
-// handedOn follows a value that a call does not return: it gives it to a function
-// that it is given, or puts it into what another operand points to, or into a
-// file.
+// handedOn follows a value that the call c doesn't return: c gives it to a function among its arguments, or puts it
+// into something that another argument points to.
 func (w *follower) handedOn(c *blocking.Call) {
 	if c.API.Kind != tensorapi.Read || c.Callee == nil {
 		return
@@ -79,11 +77,12 @@ func (w *follower) handedOn(c *blocking.Call) {
 	}
 }
 
+// add notes a use of the value at cur.
 func (w *follower) add(use Use, cur inspector.Cursor, f *blocking.Func) {
 	w.places = append(w.places, Place{Use: use, in: f, Pos: cur.Node().Pos(), Cur: cur})
 }
 
-// value follows the value of the expression at cur upwards.
+// value follows the value of the expression at cur up the syntax tree, to where it is used.
 func (w *follower) value(cur inspector.Cursor, f *blocking.Func) {
 	for {
 		up := cur.Parent()
@@ -149,7 +148,7 @@ func (w *follower) value(cur inspector.Cursor, f *blocking.Func) {
 	}
 }
 
-// isData reports whether a literal is what a tensor is made of.
+// isData reports whether a tensor is made of the literal lit.
 func (w *follower) isData(lit inspector.Cursor) bool {
 	call, ok := lit.Parent().Node().(*ast.CallExpr)
 	if !ok || lit.ParentEdgeKind() != edge.CallExpr_Args {
@@ -159,8 +158,7 @@ func (w *follower) isData(lit inspector.Cursor) bool {
 	return !through && use == Computes
 }
 
-// argument says what a call does with an argument; through means that its
-// result is what to follow.
+// argument says what a call does with an argument. If through is true, its result is what to follow.
 func (w *follower) argument(n *ast.CallExpr) (use Use, through bool) {
 	tv := w.Info.Types[n.Fun]
 	switch {
@@ -191,7 +189,7 @@ func (w *follower) argument(n *ast.CallExpr) (use Use, through bool) {
 	return Passed, isArithmetic(c.Callee)
 }
 
-// assigned follows the value into the variable that it is assigned to.
+// assigned follows the value into the variable that it is assigned to, the one with the given index.
 func (w *follower) assigned(n *ast.AssignStmt, index int, cur inspector.Cursor, f *blocking.Func) {
 	if n.Tok != token.ASSIGN && n.Tok != token.DEFINE {
 		w.variable(n.Lhs[0], cur, f) // v += value
@@ -205,9 +203,8 @@ func (w *follower) assigned(n *ast.AssignStmt, index int, cur inspector.Cursor, 
 	}
 }
 
-// variable follows the value into a variable and through its uses in the
-// loop. If there are none, the value is kept for after the loop; unless it
-// is blank or the variable is the loop's own.
+// variable follows the value into a variable, and through its uses in the loop. If there are none, the value is kept
+// for after the loop, unless the variable is blank or the loop's own.
 func (w *follower) variable(lhs ast.Expr, cur inspector.Cursor, f *blocking.Func) {
 	id, ok := ast.Unparen(lhs).(*ast.Ident)
 	if !ok {
@@ -226,8 +223,7 @@ func (w *follower) variable(lhs ast.Expr, cur inspector.Cursor, f *blocking.Func
 	}
 }
 
-// followUses follows the value of v, a variable that f or a function around it
-// knows, from all its uses in the loop.
+// followUses follows the value of v from all its uses in the loop.
 func (w *follower) followUses(v *types.Var, f *blocking.Func) {
 	for use := range w.UsesOf(v, f) {
 		if g := w.FuncAt(use); w.Contains(w.loop, g, use.Node().Pos()) && !syntax.IsTarget(use) {
@@ -236,6 +232,7 @@ func (w *follower) followUses(v *types.Var, f *blocking.Func) {
 	}
 }
 
+// declaredIn reports whether each iteration of the loop has a v of its own.
 func (w *follower) declaredIn(v *types.Var, f *blocking.Func) bool {
 	g := f
 	for g.Parent != nil && (v.Pos() < g.Lit.Pos() || v.Pos() >= g.Lit.End()) {
@@ -244,9 +241,12 @@ func (w *follower) declaredIn(v *types.Var, f *blocking.Func) bool {
 	return w.Contains(w.loop, g, v.Pos())
 }
 
-// condition handles a value that a statement branches on. It decides only if
-// the branches differ in what they enqueue or where they go; a maximum that
-// is kept on the host does not hold up anything.
+// condition handles a value that a statement branches on. It decides only if the branches differ in what they enqueue
+// or where they go. Keeping the largest value on the host holds up nothing:
+//
+//	if v > best {
+//		best = v
+//	}
 func (w *follower) condition(stmt, cur inspector.Cursor, f *blocking.Func) {
 	if _, ok := stmt.Node().(*ast.ForStmt); ok {
 		w.add(Decides, cur, f)
@@ -288,8 +288,12 @@ func (w *follower) condition(stmt, cur inspector.Cursor, f *blocking.Func) {
 	}
 }
 
-// isAlarm reports whether an if statement looks for what should not be: it asks for
-// NaN or an infinity, or all that it does is to end in an error.
+// isAlarm reports whether an if statement looks for something that should not be: it asks for NaN or an infinity, or
+// does nothing but to end in an error.
+//
+//	if math.IsNaN(loss.Item()) {
+//		return errDiverged
+//	}
 func (w *follower) isAlarm(stmt inspector.Cursor) bool {
 	n, ok := stmt.Node().(*ast.IfStmt)
 	if !ok {
@@ -306,8 +310,7 @@ func (w *follower) isAlarm(stmt inspector.Cursor) bool {
 	return asks || n.Else == nil && len(n.Body.List) > 0 && w.complains(n.Body.List[len(n.Body.List)-1])
 }
 
-// complains reports whether a statement returns an error that is not nil, or never
-// returns.
+// complains reports whether a statement returns an error that is not nil, or never returns.
 func (w *follower) complains(stmt ast.Stmt) bool {
 	switch stmt := stmt.(type) {
 	case *ast.ReturnStmt:
@@ -319,14 +322,14 @@ func (w *follower) complains(stmt ast.Stmt) bool {
 	return false
 }
 
-// makesError reports whether e is, by its type, an error of some kind.
+// makesError reports whether the type of e is an error type.
 func (w *follower) makesError(e ast.Expr) bool {
 	t := w.Info.TypeOf(e)
 	return t != nil && types.Implements(t, types.Universe.Lookup("error").Type().Underlying().(*types.Interface))
 }
 
-// isArithmetic recognises functions that only compute: what is given to them is
-// part of what they return.
+// isArithmetic recognises functions that only compute, as math.Sqrt and strconv.FormatFloat do. What is given to them
+// goes on in what they return.
 func isArithmetic(fn *types.Func) bool {
 	if fn == nil || fn.Pkg() == nil {
 		return false
@@ -338,9 +341,8 @@ func isArithmetic(fn *types.Func) bool {
 	return false
 }
 
-// leadsToDecision reports whether the branches of a statement, which begin at
-// body, assign a variable that decides what the loop does next: a count of the
-// steps without progress.
+// leadsToDecision reports whether the branches of a statement, which begin at body, assign a variable that decides
+// what the loop does next, such as a count of steps without progress.
 func (w *follower) leadsToDecision(stmt inspector.Cursor, body token.Pos, cur inspector.Cursor, f *blocking.Func) bool {
 	for c := range stmt.Preorder((*ast.AssignStmt)(nil), (*ast.IncDecStmt)(nil)) {
 		if c.Node().Pos() < body {
@@ -362,17 +364,15 @@ func (w *follower) leadsToDecision(stmt inspector.Cursor, body token.Pos, cur in
 	return false
 }
 
-// isComputedWith reports whether e is a variable or field whose tensors are
-// operands of what the loop, or one around it, enqueues: x, where a step is
-// accepted or not.
+// isComputedWith reports whether e is a variable or field whose tensors are operands of what the loop enqueues: x,
+// where a step is accepted or not.
 func (w *follower) isComputedWith(e ast.Expr) bool {
 	v := w.Package.Variable(e)
 	return v != nil && w.HoldsTensors(v.Type()) &&
 		w.Any(w.loop.Outermost(), func(c *blocking.Call) bool { return c.Enqueues() && w.Mentions(c.Expr, v) })
 }
 
-// decides reports whether what is assigned to a variable decides what the
-// loop does next.
+// decides reports whether the variable e, which is assigned at cur, decides what the loop does next.
 func (w *follower) decides(e ast.Expr, cur inspector.Cursor, f *blocking.Func) bool {
 	if w.Local(e) == nil || w.depth > 2 {
 		return false
