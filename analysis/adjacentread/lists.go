@@ -27,7 +27,7 @@ type listRead struct {
 	Joined bool
 }
 
-// listReads lists those in loops that enqueue nothing, in the order of the source.
+// listReads lists the list reads in loops that enqueue nothing, in the order of the source.
 func listReads(p *lint.Pass) []*listRead {
 	atSite := make(map[*ast.CallExpr]bool)
 	for _, s := range sites.Of(p) {
@@ -48,7 +48,7 @@ func listReads(p *lint.Pass) []*listRead {
 	return list
 }
 
-// listReadOf returns what c is if it reads a number of an element of a list, or nil.
+// listReadOf returns c as a listRead, or nil.
 func listReadOf(pkg *blocking.Package, c *blocking.Call) *listRead {
 	if e := listReadInCallee(pkg, c); e != nil {
 		return e
@@ -71,9 +71,11 @@ func listReadOf(pkg *blocking.Package, c *blocking.Call) *listRead {
 	return nil
 }
 
-// listReadInCallee returns what c is if the function that it calls reads the elements of a list in a loop,
-// by a function that it is given too, or by a method of which only c's operands tell what it
-// does; or nil.
+// listReadInCallee returns c as a listRead if its callee has the loop, and reads the elements by a function or a
+// method that only c tells of; or nil.
+//
+//	mean(losses)                                      // calls Item of each
+//	apply(losses, func(t *tensor.Tensor) float64 { return t.Item() })
 func listReadInCallee(pkg *blocking.Package, c *blocking.Call) *listRead {
 	for _, w := range pkg.Waits(c) {
 		if w.Operand == nil || w.Via == nil || !w.Via.InLoop || w.Via.Guarded || !w.Open && w.Arg == nil || c.Summary().Enqueues {
@@ -91,13 +93,13 @@ func listReadInCallee(pkg *blocking.Package, c *blocking.Call) *listRead {
 	return nil
 }
 
-// isFew reports whether a list has at most as many elements as a loop that is small.
+// isFew reports whether a list has no more elements than a small loop has iterations.
 func isFew(pkg *blocking.Package, list ast.Expr) bool {
 	return min(blocking.RangeTrips(pkg.Info, list), blocking.RangeTrips(pkg.Info, pkg.OnlyValue(list))) <= blocking.MaxTrips
 }
 
-// isNumber reports whether results are one number, perhaps with an error: other tensors may
-// differ in size.
+// isNumber reports whether results are one number, perhaps with an error. Other results may differ in size, and can't
+// be stacked.
 func isNumber(results *types.Tuple) bool {
 	if results.Len() == 0 || results.Len() == 2 && !syntax.IsError(results.At(1).Type()) || results.Len() > 2 {
 		return false
@@ -105,8 +107,8 @@ func isNumber(results *types.Tuple) bool {
 	return syntax.IsNumeric(results.At(0).Type())
 }
 
-// readsAll reports whether most iterations of l come to c, none of them enqueues anything, waits
-// for anything else or leaves the loop because of the value, and something becomes of it.
+// readsAll reports whether most iterations of l come to c, and something becomes of the value. No iteration may
+// enqueue anything, wait for anything else, or leave the loop because of the value.
 func readsAll(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 	if pkg.GuardOf(c.In, c.Expr.Pos(), l) != blocking.Always || sites.IsAllowed(c) || sites.Receives(pkg, l) || sites.IsPaced(pkg, l) ||
 		pkg.IsSpawned(c.In.Owner(), 0) ||
@@ -128,8 +130,7 @@ func isJoined(pkg *blocking.Package, c *blocking.Call) bool {
 	return c.API.Kind == tensorapi.Read && ast.Unparen(call.Args[1]) == c.Expr
 }
 
-// listAround returns the list that e is an element of, another one in each iteration of l, or a
-// part of an element; or nil.
+// listAround returns the list of which e is an element, or a part of one, and another in each iteration of l; or nil.
 func listAround(pkg *blocking.Package, e ast.Expr, l *blocking.Loop, depth int) ast.Expr {
 	if depth > 6 {
 		return nil
@@ -168,6 +169,7 @@ func isKeyOf(pkg *blocking.Package, e *ast.IndexExpr, l *blocking.Loop) bool {
 	return len(d) == 1 && (d[0].Kind == blocking.DefElem || d[0].Kind == blocking.DefKey) && d[0].Value == s.X
 }
 
+// listOfVariable is listAround for a variable.
 func listOfVariable(pkg *blocking.Package, e *ast.Ident, l *blocking.Loop, depth int) ast.Expr {
 	v := pkg.Local(e)
 	if v == nil {
@@ -192,8 +194,10 @@ func listOfVariable(pkg *blocking.Package, e *ast.Ident, l *blocking.Loop, depth
 	return nil
 }
 
-// iteratedBy is the list, among the operands of the call that calls the literal which is the body of l,
-// whose elements the literal is given as v; or nil.
+// iteratedBy returns the list whose elements l's literal is given as v, among the arguments of the call that calls the
+// literal; or nil.
+//
+//	slices.IndexFunc(losses, func(t *tensor.Tensor) bool { … })
 func iteratedBy(pkg *blocking.Package, l *blocking.Loop, v *types.Var) ast.Expr {
 	c := pkg.Calls[l.Func.ArgOf]
 	if c == nil {
@@ -207,7 +211,7 @@ func iteratedBy(pkg *blocking.Package, l *blocking.Loop, v *types.Var) ast.Expr 
 	return nil
 }
 
-// isWaitedFor reports whether c's function has waited for all of the list before l, or c if that is nil.
+// isWaitedFor reports whether c's function has waited for all of the list before l, or before c if l is nil.
 func isWaitedFor(pkg *blocking.Package, list ast.Expr, c *blocking.Call, l *blocking.Loop) bool {
 	text := types.ExprString(list)
 	return slices.ContainsFunc(c.In.Calls, func(d *blocking.Call) bool {

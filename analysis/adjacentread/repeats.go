@@ -22,8 +22,8 @@ type repeat struct {
 	Same bool
 }
 
-// repeats lists the reads in loops that the iteration comes to right after
-// another read that does not decide about them.
+// repeats lists the reads in loops that follow another read in the same iteration, which doesn't decide whether they
+// are made.
 func repeats(p *lint.Pass) []repeat {
 	var list []repeat
 	for _, f := range p.Funcs {
@@ -49,8 +49,7 @@ func repeats(p *lint.Pass) []repeat {
 	return list
 }
 
-// readBefore returns the call that reads, always before c in the same
-// iteration, what c reads again; or nil.
+// readBefore returns the call before c, in the same iteration, that always reads what c reads again; or nil.
 func readBefore(pkg *blocking.Package, c *blocking.Call) *blocking.Call {
 	operands := c.Operand(c.API.Arg)
 	if len(operands) != 1 {
@@ -77,8 +76,7 @@ func readBefore(pkg *blocking.Package, c *blocking.Call) *blocking.Call {
 	return nil
 }
 
-// assignedBetween reports whether a variable that e mentions may be assigned
-// between two places.
+// assignedBetween reports whether a variable in e may be assigned between two places.
 func assignedBetween(pkg *blocking.Package, e ast.Expr, from, to token.Pos) bool {
 	found := false
 	ast.Inspect(e, func(n ast.Node) bool {
@@ -94,8 +92,7 @@ func assignedBetween(pkg *blocking.Package, e ast.Expr, from, to token.Pos) bool
 	return found
 }
 
-// couldJoin reports whether two sites read one number each, the second right
-// after the first and whatever that was.
+// couldJoin reports whether two sites read one number each, and the second follows the first whatever that was.
 func couldJoin(pkg *blocking.Package, first, second *sites.Site) bool {
 	if first.Kind != blocking.WaitRead || second.Kind != blocking.WaitRead || first.In != second.In || first.Loop != second.Loop || first.Loop.Handed {
 		return false

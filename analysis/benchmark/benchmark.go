@@ -43,11 +43,13 @@ func check(p *lint.Pass) {
 	}
 }
 
+// onPurpose reports whether the name of the benchmark, or a text beside it, says that it is about enqueueing.
 func onPurpose(f *blocking.Func) bool {
 	words := strings.Join(about(f), " ")
 	return blocking.SpeaksOfEnqueueing(words) || strings.Contains(strings.ToLower(words), "async")
 }
 
+// body returns the body of a for or range statement.
 func body(loop ast.Stmt) *ast.BlockStmt {
 	if s, ok := loop.(*ast.ForStmt); ok {
 		return s.Body
@@ -88,8 +90,8 @@ type benchLoop struct {
 	Fn    *blocking.Func
 }
 
-// benchLoops lists the benchmark loops of f that end before their work does.
-// A loop that waits for something in each iteration is none of them.
+// benchLoops lists the loops of the benchmark f that may end before their work does. One that waits in each iteration
+// is none.
 func benchLoops(f *blocking.Func) []benchLoop {
 	b, run := f.Benchmark(), parallel(f)
 	if run != nil {
@@ -119,8 +121,7 @@ func parallel(f *blocking.Func) *blocking.Call {
 	return nil
 }
 
-// isFollowedByWait reports whether the function of the call waits after it, or when it
-// returns.
+// isFollowedByWait reports whether c's function waits after c, or when it returns.
 func isFollowedByWait(c *blocking.Call) bool {
 	return slices.ContainsFunc(c.In.Calls, func(d *blocking.Call) bool {
 		if _, isDefer := d.Cur.Parent().Node().(*ast.DeferStmt); isDefer {
@@ -131,8 +132,7 @@ func isFollowedByWait(c *blocking.Call) bool {
 	})
 }
 
-// leftUnfinished returns a call in l that enqueues work which nothing waits for
-// before the clock stops.
+// leftUnfinished returns a call in l whose work nothing waits for before the clock stops; or nil.
 func leftUnfinished(f *blocking.Func, l *blocking.Loop, b *types.Var, stops bool) *blocking.Call {
 	var op *blocking.Call
 	for g := range f.Tree() {
@@ -154,8 +154,8 @@ func leftUnfinished(f *blocking.Func, l *blocking.Loop, b *types.Var, stops bool
 	return op
 }
 
-// waitsAtEnd reports whether something waits on all ways from l to where the
-// clock stops: at b.StopTimer or when f and what it defers has returned.
+// waitsAtEnd reports whether something waits on all ways from l to where the clock stops: at b.StopTimer, or when f
+// and what it defers has returned.
 func waitsAtEnd(f *blocking.Func, l *blocking.Loop, b *types.Var) bool {
 	syncs := func(c *blocking.Call) bool { return c.Syncs(l.Pos) }
 	fl := f.Flow()
@@ -212,12 +212,12 @@ func waitsAtEnd(f *blocking.Func, l *blocking.Loop, b *types.Var) bool {
 	return true
 }
 
-// anyDeferred reports whether a literal that is deferred has a call with the
-// given property.
+// anyDeferred reports whether a literal that c defers has a call with the given property.
 func anyDeferred(c *blocking.Call, has func(*blocking.Call) bool) bool {
 	return slices.ContainsFunc(c.Lits, func(lit *blocking.Func) bool { return slices.ContainsFunc(lit.Calls, has) })
 }
 
+// stopsClock reports whether c is b.StopTimer().
 func stopsClock(f *blocking.Func, c *blocking.Call, b *types.Var) bool {
 	sel, ok := ast.Unparen(c.Expr.Fun).(*ast.SelectorExpr)
 	if !ok || sel.Sel.Name != "StopTimer" {
@@ -227,8 +227,8 @@ func stopsClock(f *blocking.Func, c *blocking.Call, b *types.Var) bool {
 	return ok && f.Package.Info.Uses[id] == b
 }
 
-// about returns the names and texts that say what f is about: of the functions
-// that it is written in, and what is passed beside it where it is an operand.
+// about returns the words that say what f is about: the names of f and the functions around it, and texts among the
+// arguments beside it, as in b.Run("enqueue", f).
 func about(f *blocking.Func) []string {
 	var words []string
 	for g := range f.In() {

@@ -39,7 +39,7 @@ func check(p *lint.Pass) {
 	}
 }
 
-// A growth is an append, in a loop without an end, of what the loop computes.
+// A growth is an append, in a loop without an end, of a tensor that the loop computes.
 type growth struct {
 	Call *ast.CallExpr
 	List ast.Expr
@@ -64,7 +64,7 @@ func growing(pkg *blocking.Package) []growth {
 	return list
 }
 
-// growthBy returns what the definition of v is, if it is such an append.
+// growthBy returns the growth that d, a definition of v, is.
 func growthBy(pkg *blocking.Package, v *types.Var, d blocking.Def) (growth, bool) {
 	call := pkg.SelfAppend(v, d)
 	if call == nil || d.In == nil || !slices.ContainsFunc(call.Args[1:], func(e ast.Expr) bool { return blocking.IsTensor(pkg.Info.TypeOf(e)) }) {
@@ -80,7 +80,8 @@ func growthBy(pkg *blocking.Package, v *types.Var, d blocking.Def) (growth, bool
 	return growth{}, false
 }
 
-// isCollected reports whether v may be what l, in f, is for.
+// isCollected reports whether the list v may be what l, in f, is for: something uses it after the loop, or the loop
+// ends with its input.
 func isCollected(pkg *blocking.Package, v *types.Var, f *blocking.Func, l *blocking.Loop) bool {
 	if v.IsField() || v.Parent() == pkg.Pass.Pkg.Scope() {
 		_, overChan := l.Stmt.(*ast.RangeStmt)
@@ -94,7 +95,7 @@ func isCollected(pkg *blocking.Package, v *types.Var, f *blocking.Func, l *block
 	return slices.ContainsFunc(f.Returns, func(r *ast.ReturnStmt) bool { return len(r.Results) == 0 }) && pkg.IsResult(v, f)
 }
 
-// isAppended reports whether the use of v is the list of an append to v itself.
+// isAppended reports whether the use of v is in v = append(v, x).
 func isAppended(pkg *blocking.Package, use inspector.Cursor, v *types.Var) bool {
 	call, ok := use.Parent().Node().(*ast.CallExpr)
 	if !ok {
@@ -104,6 +105,7 @@ func isAppended(pkg *blocking.Package, use inspector.Cursor, v *types.Var) bool 
 	return ok && len(assign.Lhs) == 1 && pkg.Variable(assign.Lhs[0]) == v && pkg.SelfAppend(v, blocking.Def{Value: call}) != nil
 }
 
+// growsTensors reports whether the append adds a tensor that l computes.
 func growsTensors(pkg *blocking.Package, call *ast.CallExpr, f *blocking.Func, l *blocking.Loop) bool {
 	for _, e := range call.Args[1:] {
 		if blocking.IsTensor(pkg.Info.TypeOf(e)) && pkg.Fresh(e, f, l) {
@@ -113,9 +115,8 @@ func growsTensors(pkg *blocking.Package, call *ast.CallExpr, f *blocking.Func, l
 	return false
 }
 
-// isCut reports whether v is assigned anything else than itself with more
-// elements, in the loop or, if it is not local, anywhere; or if the loop makes
-// it anew.
+// isCut reports whether v becomes shorter: something else than v with more elements is assigned to it, in the loop or,
+// if v isn't local, anywhere; or each iteration has its own v.
 func isCut(pkg *blocking.Package, v *types.Var, l *blocking.Loop) bool {
 	local := !v.IsField() && v.Parent() != pkg.Pass.Pkg.Scope()
 	if local && l.Declares(v) {
@@ -129,8 +130,8 @@ func isCut(pkg *blocking.Package, v *types.Var, l *blocking.Loop) bool {
 	return false
 }
 
-// isEndless reports whether l ends only when a channel is closed, a context
-// ends, something is received, or when something fails.
+// isEndless reports whether l ends only if a channel is closed, a context ends, something is received, or something
+// fails.
 func isEndless(f *blocking.Func, l *blocking.Loop) bool {
 	fl := f.Flow()
 	switch s := l.Stmt.(type) {
@@ -155,8 +156,8 @@ func isEndless(f *blocking.Func, l *blocking.Loop) bool {
 	return true
 }
 
-// endsFromOutside reports whether the edge, which leaves l, is that of the loop's
-// own condition, of a case of a select statement, or of a failure.
+// endsFromOutside reports whether the edge, which leaves l, is taken because of the world outside: the end of a
+// channel, a case of a select statement, a failure.
 func endsFromOutside(f *blocking.Func, l *blocking.Loop, from, to *cfg.Block) bool {
 	_, overChan := l.Stmt.(*ast.RangeStmt)
 	if overChan && from.Index == l.Head || to.Kind == cfg.KindSelectCaseBody || to.Kind == cfg.KindSelectAfterCase {

@@ -10,9 +10,12 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
-// differentiatedCopies lists the calls of layers, in what is differentiated, whose parameters
-// the package sets to those of others and gives to no optimiser: a network that follows
-// another one, as that of the targets of a policy does, and that nothing trains.
+// differentiatedCopies lists the calls of networks that only follow another one, if the result is differentiated. The
+// package sets their parameters to those of the other network and gives them to no optimiser, as with the target
+// network of a policy.
+//
+//	target.Params()[i].Set(net.Params()[i].Value())
+//	loss := nn.MSELoss(net.Forward(x), target.Forward(y)) // gradients go through target
 func differentiatedCopies(pkg *blocking.Package) (list []keeping) {
 	copies := copies(pkg)
 	if len(copies) == 0 {
@@ -35,7 +38,7 @@ func differentiatedCopies(pkg *blocking.Package) (list []keeping) {
 	return list
 }
 
-// copies is the set of the variables and fields that hold such networks.
+// copies returns the variables and fields that hold such networks.
 func copies(pkg *blocking.Package) map[*types.Var]bool {
 	copies := make(map[*types.Var]bool)
 	for _, f := range pkg.Funcs {
@@ -56,8 +59,8 @@ func copies(pkg *blocking.Package) map[*types.Var]bool {
 	return copies
 }
 
-// networkOf returns the variable or field of the network that e, a parameter or a list of
-// them, is of: net of net.Params()[i].
+// networkOf returns the variable or field of the network that e, a parameter or a list of them, belongs to: net of
+// net.Params()[i].
 func networkOf(pkg *blocking.Package, e ast.Expr, depth int) *types.Var {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
@@ -74,9 +77,8 @@ func networkOf(pkg *blocking.Package, e ast.Expr, depth int) *types.Var {
 	return nil
 }
 
-// isCopyOf reports whether e is computed from the values of parameters of another network
-// than v, and not from gradients. If it is a mere copy, v may be what is trained from there
-// on, unless it has the name of what follows.
+// isCopyOf reports whether e is computed from the parameters of another network than v, and not from gradients. After
+// a mere copy, v may be what is trained; then only its name tells that it follows.
 func isCopyOf(pkg *blocking.Package, e ast.Expr, v *types.Var) bool {
 	other, own, gradient := false, false, false
 	ast.Inspect(e, func(n ast.Node) bool {
@@ -98,8 +100,8 @@ func isCopyOf(pkg *blocking.Package, e ast.Expr, v *types.Var) bool {
 	return other && !gradient && (own || follows)
 }
 
-// isOptimised reports whether the parameters of the network in v are used in another way
-// than one by one: given to an optimiser, or to who knows what.
+// isOptimised reports whether the parameters of the network in v are used other than one by one: given to an
+// optimiser, or to an unknown function.
 func isOptimised(pkg *blocking.Package, v *types.Var) bool {
 	for _, f := range pkg.Funcs {
 		for _, c := range f.Calls {

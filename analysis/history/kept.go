@@ -14,9 +14,8 @@ import (
 	"golang.org/x/tools/go/ast/inspector"
 )
 
-// A keeping is a place in a loop, or in a method that is called in one, that keeps what has a
-// history, which gradients would follow, for longer than the iteration, although nothing
-// follows it there.
+// A keeping is a place that keeps a tensor with a history for longer than an iteration, although nothing is
+// differentiated through it there. It is in a loop, or in a method that is called in one.
 type keeping struct {
 	Kind keepingKind
 	Pos  token.Pos
@@ -29,7 +28,7 @@ type keeping struct {
 // A keepingKind says how a history is kept.
 type keepingKind uint8
 
-// keepings lists those of the package, in the order of the source.
+// keepings lists the keepings of a package, in the order of the source.
 func keepings(pkg *blocking.Package) []keeping {
 	var list []keeping
 	for _, f := range pkg.Funcs {
@@ -62,7 +61,9 @@ func keepings(pkg *blocking.Package) []keeping {
 	return list
 }
 
-// sums lists the statements of f that add to a sum.
+// sums lists the statements of f that add a tensor with a history to a sum.
+//
+//	total = total.Add(loss)
 func sums(f *blocking.Func) []keeping {
 	var list []keeping
 	for _, c := range f.Calls {
@@ -77,7 +78,7 @@ func sums(f *blocking.Func) []keeping {
 	return list
 }
 
-// sum returns what the assignment of the result of c is, if it adds to a sum.
+// sum returns the keeping that assign is, if it assigns the result of c and adds to a sum.
 func sum(pkg *blocking.Package, c *blocking.Call, assign *ast.AssignStmt) (keeping, bool) {
 	total := assign.Lhs[0]
 	v := pkg.Variable(total)
@@ -133,17 +134,18 @@ func rootParam(pkg *blocking.Package, e ast.Expr) *types.Var {
 	return v
 }
 
+// isLeafOrFresh reports whether e was computed in the iteration of l, or is the value of a parameter that l changes.
 func isLeafOrFresh(pkg *blocking.Package, e ast.Expr, f *blocking.Func, l *blocking.Loop) bool {
 	return isLeaf(pkg, e) && pkg.Any(l, (*blocking.Call).Mutates) || pkg.Fresh(e, f, l)
 }
 
-// trainsBeside reports whether l takes a step of training in each iteration.
+// trainsBeside reports whether l takes a step of training by a call other than c.
 func trainsBeside(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 	return pkg.Any(l, func(d *blocking.Call) bool { return d.Steps() && d != c })
 }
 
-// anotherIn reports whether e is another one in each iteration of l: its index is
-// declared there, and not by inner, a loop in it.
+// anotherIn reports whether e is another element in each iteration of l: its index is declared in l, and not by inner,
+// a loop in it.
 func anotherIn(pkg *blocking.Package, e ast.Expr, l, inner *blocking.Loop) bool {
 	another := false
 	ast.Inspect(e, func(n ast.Node) bool {
@@ -156,7 +158,7 @@ func anotherIn(pkg *blocking.Package, e ast.Expr, l, inner *blocking.Loop) bool 
 	return another
 }
 
-// counts reports whether v is a variable that the loop's own clauses set.
+// counts reports whether the clauses of l's statement set v.
 func counts(l *blocking.Loop, v *types.Var) bool {
 	if l == nil {
 		return false
@@ -170,15 +172,17 @@ func counts(l *blocking.Loop, v *types.Var) bool {
 	return false
 }
 
-// isReset reports whether l assigns to v what is not computed from it.
+// isReset reports whether l assigns something to v that isn't computed from it.
 func isReset(pkg *blocking.Package, v *types.Var, l *blocking.Loop) bool {
 	return slices.ContainsFunc(pkg.Defs[v], func(d blocking.Def) bool {
 		return pkg.Contains(l, d.In, d.Pos) && (d.Kind != blocking.DefValue || !dependsOn(pkg, d.Value, v, make(map[*types.Var]bool)))
 	})
 }
 
-// carried returns what the assignment d to v is, if v carries a history from one iteration
-// of a loop to the next that nothing follows.
+// carried returns the keeping that d, an assignment to v, is: v carries a history from one iteration to the next, and
+// nothing is differentiated through it.
+//
+//	state = cell.Forward(x, state)
 func carried(pkg *blocking.Package, v *types.Var, d blocking.Def) (keeping, bool) {
 	for l := range pkg.LoopsAround(d.In, d.Pos) {
 		if l.Small || l.Declares(v) {
@@ -197,8 +201,7 @@ func carried(pkg *blocking.Package, v *types.Var, d blocking.Def) (keeping, bool
 	return keeping{}, false
 }
 
-// isPlainSum reports whether the value of d is v and what does not depend on it: if anything,
-// that is a sum.
+// isPlainSum reports whether d adds something to v that doesn't depend on v. That is a sum, if anything.
 func isPlainSum(pkg *blocking.Package, v *types.Var, d blocking.Def) bool {
 	c := pkg.Calls[syntax.AsCall(d.Value)]
 	if c == nil || c.API.Kind != tensorapi.Op {
@@ -214,8 +217,8 @@ func isPlainSum(pkg *blocking.Package, v *types.Var, d blocking.Def) bool {
 	return of == 1 && at >= 0
 }
 
-// ofParts reports whether the layers that compute the value of d may be others in each
-// iteration of l: a network of layers.
+// ofParts reports whether each iteration of l may have other layers for the value of d, as a loop over the layers of a
+// network does.
 func ofParts(pkg *blocking.Package, d blocking.Def, l *blocking.Loop) bool {
 	found := false
 	look := func(e ast.Expr) {
@@ -246,8 +249,10 @@ func ofParts(pkg *blocking.Package, d blocking.Def, l *blocking.Loop) bool {
 	return found
 }
 
-// listed returns what the assignment d to v, a list, is, if it puts tensors with a history
-// into a list from which values are read.
+// listed returns the keepings in d, an assignment that puts tensors with a history into the list v, of which only
+// values are read.
+//
+//	losses = append(losses, loss)
 func listed(pkg *blocking.Package, v *types.Var, d blocking.Def) (list []keeping) {
 	parts := []ast.Expr{d.Value}
 	if call := pkg.SelfAppend(v, d); call != nil {
@@ -270,8 +275,8 @@ func listed(pkg *blocking.Package, v *types.Var, d blocking.Def) (list []keeping
 	return list
 }
 
-// held lists the tensors with a history that loops put into structs which outlive the
-// iteration, in fields from which values are read, if that.
+// held lists the tensors with a history that loops put into fields of structs. The structs outlive the iteration, and
+// only values are read from the fields.
 func held(pkg *blocking.Package) (list []keeping) {
 	for cur := range pkg.Root.Preorder((*ast.CompositeLit)(nil)) {
 		lit := cur.Node().(*ast.CompositeLit)
@@ -319,9 +324,8 @@ func structOf(pkg *blocking.Package, lit *ast.CompositeLit) *types.Named {
 	return named
 }
 
-// onlyValues reports whether the package does no more with a field of a struct type than to
-// read values. Of one that other packages see, it has to use another field at least: what
-// the structs are for is here, then.
+// onlyValues reports whether the package only reads values from a field of the struct type of. If other packages see
+// the field, this one must use another field of the type at least: then it is the package that works with the structs.
 func onlyValues(pkg *blocking.Package, field *types.Var, of *types.Named) bool {
 	for use := range pkg.UsesInPackage(field) {
 		if use.ParentEdgeKind() != edge.SelectorExpr_Sel || pkg.FateAt(use.Parent(), field) != 0 {
@@ -342,9 +346,8 @@ func onlyValues(pkg *blocking.Package, field *types.Var, of *types.Named) bool {
 	return false
 }
 
-// outlives reports whether the struct at cur, in f, is put where it outlives an iteration of l.
-// If it is seen by other packages, a list that is handed to them does not count: they may
-// follow the history.
+// outlives reports whether the struct at cur, in f, is put where it outlives an iteration of l. If other packages see
+// the field (seen), a list that they are given doesn't count, as they may follow the history.
 func outlives(pkg *blocking.Package, cur inspector.Cursor, f *blocking.Func, l *blocking.Loop, seen bool, depth int) bool {
 	for {
 		up := cur.Parent()
@@ -386,7 +389,7 @@ func outlives(pkg *blocking.Package, cur inspector.Cursor, f *blocking.Func, l *
 	}
 }
 
-// given lists the tensors with a history that loops give to functions which keep them.
+// given lists the tensors with a history that loops give to functions that keep them.
 func given(pkg *blocking.Package) (list []keeping) {
 	for _, f := range pkg.Funcs {
 		for _, c := range f.Calls {
@@ -407,8 +410,7 @@ func given(pkg *blocking.Package) (list []keeping) {
 	return list
 }
 
-// keptOver returns the loop in whose iterations c gives e to the same receiver, if
-// e has a history there, or nil.
+// keptOver returns the loop in whose iterations c gives e to the same receiver, if e has a history there; else nil.
 func keptOver(pkg *blocking.Package, c *blocking.Call, e ast.Expr) *blocking.Loop {
 	for l := range pkg.LoopsAround(c.In, c.Expr.Pos()) {
 		if l.Small || slices.ContainsFunc(c.Operand(tensorapi.Recv), func(e ast.Expr) bool { return anotherIn(pkg, e, l, nil) }) {
@@ -422,8 +424,7 @@ func keptOver(pkg *blocking.Package, c *blocking.Call, e ast.Expr) *blocking.Loo
 	return nil
 }
 
-// localTensor returns the local variable that e is, if it is a tensor and no
-// parameter.
+// localTensor returns the local variable that e is, if it holds a tensor and is no parameter.
 func localTensor(pkg *blocking.Package, e ast.Expr) *types.Var {
 	id, ok := ast.Unparen(e).(*ast.Ident)
 	if !ok {
@@ -439,8 +440,7 @@ func localTensor(pkg *blocking.Package, e ast.Expr) *types.Var {
 	return v
 }
 
-// addends finds the operand of c that is the total, or is computed from it with numbers
-// alone.
+// addends returns the number of the operand of c that is total, or is computed from it with numbers alone.
 func addends(pkg *blocking.Package, c *blocking.Call, total ast.Expr) (at int, ok bool) {
 	v, name := pkg.Variable(total), types.ExprString(total)
 	at = slices.IndexFunc(c.AllOperands(), func(e ast.Expr) bool {
@@ -450,9 +450,8 @@ func addends(pkg *blocking.Package, c *blocking.Call, total ast.Expr) (at int, o
 	return at, at >= 0
 }
 
-// partWithHistory returns an operand of the accumulating call c beside that at a place, not
-// computed from total, that has a history. What is computed from total is a recurrence,
-// whose history may be what it is about.
+// partWithHistory returns an operand of c that has a history and is not computed from total, other than the one with
+// number at. What is computed from total is a recurrence, which may be meant to have its history.
 func partWithHistory(pkg *blocking.Package, c *blocking.Call, at int, total *types.Var) ast.Expr {
 	for i, e := range c.AllOperands() {
 		if i != at && blocking.IsTensor(pkg.Info.TypeOf(e)) && !dependsOn(pkg, e, total, make(map[*types.Var]bool)) && (pkg.HasHistory(e, c.In) || pkg.IsLoss(e, c.In)) {
@@ -462,8 +461,7 @@ func partWithHistory(pkg *blocking.Package, c *blocking.Call, at int, total *typ
 	return nil
 }
 
-// dependsOn reports whether v, or a local variable that is computed from it, is
-// part of e.
+// dependsOn reports whether v, or a local variable that is computed from v, is part of e.
 func dependsOn(pkg *blocking.Package, e ast.Expr, v *types.Var, seen map[*types.Var]bool) bool {
 	found := false
 	ast.Inspect(e, func(n ast.Node) bool {

@@ -9,15 +9,15 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
-// isLeaf reports whether e is the value of a parameter, or of a tensor that is tracked from
-// here on, that nothing has been computed from.
+// isLeaf reports whether e is the value of a parameter, or a tensor that is tracked from here on. Its history is
+// itself.
 func isLeaf(pkg *blocking.Package, e ast.Expr) bool {
 	c := pkg.Calls[syntax.AsCall(e)]
 	return c != nil && (blocking.IsParamValue(c) || c.API.Kind == tensorapi.View && c.Callee.Name() == "Track")
 }
 
-// isReleased reports whether e, in f, is differentiated by itself, or comes from a function
-// that takes a step: Backward has released its history, or soon will.
+// isReleased reports whether e, in f, is differentiated by itself, or comes from a function that takes a step of
+// training. Backward releases the history then.
 func isReleased(pkg *blocking.Package, e ast.Expr, f *blocking.Func) bool {
 	released := false
 	ast.Inspect(e, func(n ast.Node) bool {

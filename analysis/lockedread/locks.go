@@ -25,8 +25,12 @@ type lockedWait struct {
 	Mutex ast.Expr
 }
 
-// lockedWaits lists the waits of f while a mutex is held that f, or a function
-// that it is written and called in, has locked for certain.
+// lockedWaits lists the calls in f that wait while a mutex is held. It has been locked for certain, by f or by a
+// function around it.
+//
+//	s.mu.Lock()
+//	defer s.mu.Unlock()
+//	return s.loss.Item()
 func lockedWaits(f *blocking.Func) []lockedWait {
 	if !locks(f) {
 		return nil
@@ -45,16 +49,16 @@ func lockedWaits(f *blocking.Func) []lockedWait {
 	return list
 }
 
-// A mutexKey names a mutex as far as its expression does: s.mu of that s.
+// A mutexKey names a mutex by the expression for it: s.mu of that variable s.
 type mutexKey struct {
 	root *types.Var
 	path string
 }
 
-// A lockSet holds the calls that locked the mutexes that are held.
+// A lockSet has the mutexes that are held, each with the call that locked it.
 type lockSet map[mutexKey]*ast.CallExpr
 
-// latest is the lock that was written last, nil if none is held.
+// latest returns the call that locked the last mutex, in the order of the source; nil if none is held.
 func (s lockSet) latest() *ast.CallExpr {
 	var last *ast.CallExpr
 	for _, lock := range s {
@@ -65,8 +69,7 @@ func (s lockSet) latest() *ast.CallExpr {
 	return last
 }
 
-// meet is what is held whichever way control came. A nil set is that of a way
-// that is not known yet.
+// meet returns the mutexes that are held on both of two ways. A nil set is that of a way that isn't known yet.
 func (s lockSet) meet(t lockSet) lockSet {
 	if s == nil {
 		return maps.Clone(t)
@@ -75,8 +78,7 @@ func (s lockSet) meet(t lockSet) lockSet {
 	return s
 }
 
-// locks reports whether a mutex may be held in f: one that it locks, or a
-// function that it is part of.
+// locks reports whether f, or a function around it, may lock a mutex that f holds.
 func locks(f *blocking.Func) bool {
 	for g := range f.In() {
 		if slices.ContainsFunc(g.Calls, func(c *blocking.Call) bool { return isLock(c) || locker(c) != nil }) {
@@ -92,8 +94,8 @@ func locks(f *blocking.Func) bool {
 	return false
 }
 
-// underLocks calls visit for the calls in f, with the mutexes held then: the
-// solution of a forward data-flow problem over the control-flow graph.
+// underLocks calls visit for each call in f, with the mutexes held there. It solves a forward data-flow problem over
+// the control-flow graph: what is held on all ways to a call.
 func underLocks(f *blocking.Func, visit func(c *blocking.Call, held lockSet)) {
 	fl := f.Flow()
 	calls := make([][]*blocking.Call, len(fl.Blocks)) // by block, in the order in which they return
@@ -148,9 +150,8 @@ func underLocks(f *blocking.Func, visit func(c *blocking.Call, held lockSet)) {
 	}
 }
 
-// heldAtEntry is what is held when f begins: nothing, or, if f is a literal that runs
-// where it is written, what is held there, and what the function that it is passed
-// to holds whenever it calls it.
+// heldAtEntry returns the mutexes that are held when f begins. That is none, unless f is a literal that runs where it
+// is written: then it is those held there, and those that the function it is given to holds whenever it calls it.
 func heldAtEntry(f *blocking.Func) lockSet {
 	held := make(lockSet)
 	if h := f.Runs(); h != blocking.Once && h != blocking.Looping {
@@ -167,7 +168,7 @@ func heldAtEntry(f *blocking.Func) lockSet {
 	return held
 }
 
-// heldForCallback is what f itself has locked wherever it calls its operand.
+// heldForCallback returns the mutexes that f has locked itself wherever it calls its operand.
 func heldForCallback(f *blocking.Func, operand int) lockSet {
 	var held lockSet
 	underLocks(f, func(c *blocking.Call, at lockSet) {
@@ -178,8 +179,9 @@ func heldForCallback(f *blocking.Func, operand int) lockSet {
 	return held
 }
 
-// locker returns the call by which the function that c calls locks a mutex of its
-// caller's, always and without unlocking it; or nil.
+// locker returns the call by which c's callee always locks a mutex of its caller, and doesn't unlock it; or nil.
+//
+//	func (s *server) lock() { s.mu.Lock() }
 func locker(c *blocking.Call) *blocking.Call {
 	f := c.Target
 	if f == nil || c.Away || f.Contains(isUnlock) {
@@ -193,7 +195,7 @@ func locker(c *blocking.Call) *blocking.Call {
 	return nil
 }
 
-// lockedBy names, where c is, the mutex that d locks in the function that c calls.
+// lockedBy names the mutex that d locks in c's callee, as it is called where c is.
 func lockedBy(c *blocking.Call, d *blocking.Call) (mutexKey, bool) {
 	pkg := c.In.Package
 	k, ok := keyOf(pkg, mutexOf(d.Expr))
@@ -209,7 +211,7 @@ func lockedBy(c *blocking.Call, d *blocking.Call) (mutexKey, bool) {
 	return mutexKey{outer.root, outer.path + strings.TrimPrefix(k.path, k.root.Name())}, ok
 }
 
-// after changes s into what is held after the call.
+// after changes s into the mutexes held after the call.
 func (s lockSet) after(c *blocking.Call) {
 	switch {
 	case c.Away:
@@ -235,8 +237,7 @@ func (s lockSet) after(c *blocking.Call) {
 	}
 }
 
-// mayRelease reports whether a call of something else than a mutex may unlock
-// one of its caller's.
+// mayRelease reports whether c, a call of something other than a mutex, may unlock a mutex of its caller.
 func mayRelease(c *blocking.Call) bool {
 	if c.Target != nil && releases(c.Target, make(map[*blocking.Func]bool)) {
 		return true
@@ -253,8 +254,8 @@ func mayRelease(c *blocking.Call) bool {
 	return false
 }
 
-// releases reports whether f, or what it calls in this package, unlocks a
-// mutex that it has not locked itself.
+// releases reports whether f, or a function of this package that it calls, unlocks a mutex that it hasn't locked
+// itself.
 func releases(f *blocking.Func, seen map[*blocking.Func]bool) bool {
 	if seen[f] {
 		return false
@@ -271,6 +272,7 @@ func releases(f *blocking.Func, seen map[*blocking.Func]bool) bool {
 	return slices.ContainsFunc(f.Nested, func(g *blocking.Func) bool { return releases(g, seen) })
 }
 
+// locksItself reports whether f or a function around it locks the mutex.
 func locksItself(f *blocking.Func, mutex ast.Expr) bool {
 	k, ok := keyOf(f.Package, mutex)
 	if !ok {
@@ -286,7 +288,7 @@ func locksItself(f *blocking.Func, mutex ast.Expr) bool {
 	return false
 }
 
-// mutexOf is the operand of a call of a method of a mutex.
+// mutexOf returns the receiver of a call of a mutex's method.
 func mutexOf(call *ast.CallExpr) ast.Expr {
 	if sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr); ok {
 		return sel.X
@@ -294,8 +296,7 @@ func mutexOf(call *ast.CallExpr) ast.Expr {
 	return nil
 }
 
-// keyOf names the mutex that e stands for, by its variable and the way from
-// there.
+// keyOf names the mutex that e stands for.
 func keyOf(pkg *blocking.Package, e ast.Expr) (mutexKey, bool) {
 	if e == nil {
 		return mutexKey{}, false
@@ -327,8 +328,10 @@ func keyOf(pkg *blocking.Package, e ast.Expr) (mutexKey, bool) {
 	return mutexKey{root, types.ExprString(e)}, true
 }
 
+// isPackage reports whether obj is the name of an imported package.
 func isPackage(obj types.Object) bool { _, ok := obj.(*types.PkgName); return ok }
 
+// isLock recognises the methods of package sync that lock a mutex.
 func isLock(c *blocking.Call) bool {
 	if c.Callee == nil {
 		return false
@@ -340,14 +343,12 @@ func isLock(c *blocking.Call) bool {
 	return false
 }
 
-// isUnlock recognises the methods that unlock something, by their name alone:
-// types that wrap a mutex have them, too.
+// isUnlock recognises methods that unlock something by their names. Types that wrap a mutex have such methods, too.
 func isUnlock(c *blocking.Call) bool {
 	return c.Callee != nil && (c.Callee.Name() == "Unlock" || c.Callee.Name() == "RUnlock") && c.Callee.Signature().Recv() != nil
 }
 
-// pendingWait returns how c waits for something that may not be computed yet,
-// nil if it doesn't.
+// pendingWait returns how c waits for something that may not be computed yet; nil if it doesn't.
 func pendingWait(pkg *blocking.Package, c *blocking.Call) *lockedWait {
 	if c.Away {
 		return nil
@@ -380,16 +381,15 @@ func pendingWait(pkg *blocking.Package, c *blocking.Call) *lockedWait {
 	return nil
 }
 
-// mayPend reports whether the tensor e may be computed no earlier than c asks
-// for it: an operation made it, or the caller did, and nothing has waited for
-// it before.
+// mayPend reports whether the tensor e may not be computed yet when c asks for it: an operation made it, here or in
+// the caller, and nothing has waited for it before.
 func mayPend(pkg *blocking.Package, e ast.Expr, c *blocking.Call) bool {
 	o := pkg.OriginOf(e, c.In)
 	return (o.Pending || o.From != 0 || isHandedIn(pkg, e, 0)) && !sites.WaitedBefore(pkg, c, e, c.In.WholeLoop())
 }
 
-// isHandedIn reports whether e is, or is part of, a field or a package variable
-// that a function sets to what its caller has passed.
+// isHandedIn reports whether e is, or is part of, a field or package variable that a function sets to what its caller
+// has passed.
 func isHandedIn(pkg *blocking.Package, e ast.Expr, depth int) bool {
 	if depth > 4 {
 		return false

@@ -11,8 +11,8 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
-// A program is what may decide what a call builds: the expressions that say so and
-// the functions that they name, with what these call in the package.
+// A program is everything that may decide what a call builds: the expressions that say so, and the functions that they
+// name or call in the package.
 type program struct {
 	pkg    *blocking.Package
 	bodies []*blocking.Func    // that are part of it
@@ -20,6 +20,7 @@ type program struct {
 	random bool                // it asks for what nobody sets: random numbers, the time, a file
 }
 
+// newProgram returns an empty program.
 func newProgram(pkg *blocking.Package) *program {
 	return &program{pkg: pkg, vars: make(map[*types.Var]bool)}
 }

@@ -17,7 +17,7 @@ type rebuild struct {
 	Loop *blocking.Loop // nil: in each call of the function that it is in, for ever
 }
 
-// rebuilds lists those of f, not of the literals in it.
+// rebuilds lists the rebuilds in f, but not in its literals.
 func rebuilds(f *blocking.Func) []rebuild {
 	var list []rebuild
 	for _, c := range f.Calls {
@@ -38,9 +38,9 @@ func rebuilds(f *blocking.Func) []rebuild {
 	return list
 }
 
-// definesForNobody reports whether c, outside of loops, defines an operation of ours, which is kept for ever, that
-// f uses and nobody after it: the next call of f defines the same again. The program's first function and tests
-// run once.
+// definesForNobody reports whether c defines an operation of ours outside of loops, and nobody has it after f: the
+// next call of f defines the same again, and all of them are kept for ever. Functions that run once, such as main, are
+// none of that.
 func definesForNobody(pkg *blocking.Package, f *blocking.Func, c *blocking.Call) bool {
 	decl, ok := f.Cur.Node().(*ast.FuncDecl)
 	if !ok || decl.Recv == nil && runsOnce(decl.Name.Name) || !tensorapi.Ours().Rebuilds[c.Callee.FullName()] || pkg.RunsInLoop(f, c) {
@@ -95,8 +95,7 @@ func isConditional(f *blocking.Func, c *blocking.Call, l *blocking.Loop) bool {
 	return false
 }
 
-// buildsSame reports whether what c builds, and for what, is the same in each
-// iteration.
+// buildsSame reports whether c builds the same in each iteration of l.
 func buildsSame(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 	p := newProgram(pkg)
 	for _, e := range c.Plans() {

@@ -11,8 +11,7 @@ import (
 	"golang.org/x/tools/go/ast/inspector"
 )
 
-// A clock is a reading of elapsed time that does not wait for work which was
-// enqueued while the clock ran.
+// A clock is a reading of elapsed time that doesn't wait for work which was enqueued while the clock ran.
 type clock struct {
 	Call *ast.CallExpr    // time.Since(start), end.Sub(start)
 	Cur  inspector.Cursor // of Call
@@ -26,8 +25,8 @@ type clock struct {
 	Inside bool
 }
 
-// clocks lists the clocks of f, not of the literals in it, in the order of the
-// source. A clock that merely limits how long something may take is none.
+// clocks lists the clocks of f, but not of the literals in it, in the order of the source. A clock that only limits
+// how long something may take is none.
 func clocks(f *blocking.Func) []clock {
 	if f.Runs() == blocking.Deferred {
 		return deferredClocks(f)
@@ -57,9 +56,10 @@ func clocks(f *blocking.Func) []clock {
 	return list
 }
 
-// measured returns a call that enqueues work which may be unfinished when c, a call
-// of a function of the user, tells how much time has passed, and where to wait for
-// it; or nil.
+// measured returns a call whose work may be unfinished when c, a call of a user's function, tells how much time has
+// passed; or nil. It also returns where a wait would help.
+//
+//	defer track(time.Now())
 func measured(f *blocking.Func, c *blocking.Call, starts map[*types.Var][]blocking.Def) (op *blocking.Call, read token.Pos) {
 	if blocking.IsGo(c) {
 		return nil, 0
@@ -92,8 +92,10 @@ func measured(f *blocking.Func, c *blocking.Call, starts map[*types.Var][]blocki
 	return nil, 0
 }
 
-// timesUnfinished returns a call that enqueues work which may be unfinished when a
-// function returns that c is given, and c tells how long that took; or nil.
+// timesUnfinished returns a call whose work may be unfinished when a function returns that c is given, and whose time
+// c takes; or nil.
+//
+//	timed("product", func() { y = x.MatMul(w) })
 func timesUnfinished(c *blocking.Call) *blocking.Call {
 	for i := range c.Expr.Args {
 		cb := c.Callback(i)
@@ -114,8 +116,8 @@ func timesUnfinished(c *blocking.Call) *blocking.Call {
 	return nil
 }
 
-// leavesUnfinished returns a call in f that enqueues work, with a way from it to
-// f's end on which nothing waits; or nil.
+// leavesUnfinished returns a call in f that enqueues work, if there is a way from it to the end of f on which nothing
+// waits; or nil.
 func leavesUnfinished(f *blocking.Func) *blocking.Call {
 	var syncs []token.Pos
 	for _, c := range f.Calls {
@@ -140,9 +142,8 @@ func leavesUnfinished(f *blocking.Func) *blocking.Call {
 	return nil
 }
 
-// deferredClocks lists the clocks that f, a deferred literal, reads when the
-// function around it returns, and that this has started. As a function may
-// return in many places, one that waits anywhere is not asked where.
+// deferredClocks lists the clocks that f, a deferred literal, reads when the function around it returns, and which
+// that one has started. The function may return in many places; if it waits anywhere, it is not asked where.
 func deferredClocks(f *blocking.Func) []clock {
 	var list []clock
 	around := f.Parent
@@ -168,8 +169,8 @@ func deferredClocks(f *blocking.Func) []clock {
 	return list
 }
 
-// unfinishedAtReturn returns a call after from that enqueues work, if f waits for
-// nothing that is enqueued then; or nil.
+// unfinishedAtReturn returns a call of f after from that enqueues work, if f doesn't wait for anything that is
+// enqueued then; or nil.
 func unfinishedAtReturn(f *blocking.Func, from token.Pos) *blocking.Call {
 	if f.Contains(func(c *blocking.Call) bool { return c.Syncs(from) }) {
 		return nil
@@ -182,8 +183,9 @@ func unfinishedAtReturn(f *blocking.Func, from token.Pos) *blocking.Call {
 	return nil
 }
 
-// boundTo returns the call whose result a parameter of f is bound to where f,
-// a literal, is called on the spot; or nil.
+// boundTo returns the call that is passed for the parameter v of f, a literal that is called on the spot; or nil.
+//
+//	defer func(start time.Time) { … }(time.Now())
 func boundTo(f *blocking.Func, v *types.Var) *blocking.Call {
 	p, ok := f.Package.Params[v]
 	if !ok || p.Of != f || f.ArgOf == nil || p.Operand < 0 || p.Operand >= len(f.ArgOf.Args) {
@@ -192,7 +194,7 @@ func boundTo(f *blocking.Func, v *types.Var) *blocking.Call {
 	return f.Package.Calls[syntax.AsCall(f.ArgOf.Args[p.Operand])]
 }
 
-// restarts lists where f sets a clock anew that it has started at a place.
+// restarts lists the places where f sets a clock anew that it has started at another place.
 func restarts(f *blocking.Func, start *types.Var, at token.Pos) (places []token.Pos) {
 	for _, d := range f.Package.Defs[start] {
 		if d.In == f && d.Pos != at {
@@ -202,9 +204,8 @@ func restarts(f *blocking.Func, start *types.Var, at token.Pos) (places []token.
 	return places
 }
 
-// unfinished returns a call that enqueues work between the two places, with a
-// way from it to the second place on which nothing waits, and which does not come
-// to one of the restarts; or nil.
+// unfinished returns a call between two places that enqueues work, or nil. There must be a way from the call to the
+// second place on which nothing waits and the clock isn't restarted.
 func unfinished(f *blocking.Func, from, to token.Pos, restarts []token.Pos) *blocking.Call {
 	var syncs []token.Pos
 	for _, c := range f.Calls {
@@ -224,12 +225,13 @@ func unfinished(f *blocking.Func, from, to token.Pos, restarts []token.Pos) *blo
 	return nil
 }
 
+// inAny reports whether pos is in one of the loops of f.
 func inAny(f *blocking.Func, loops []*blocking.Loop, pos token.Pos) bool {
 	return slices.ContainsFunc(loops, func(l *blocking.Loop) bool { return f.InLoop(l, pos) })
 }
 
-// readAgain reports whether the same clock is read once more after a wait:
-// then the two readings tell enqueueing and finishing apart.
+// readAgain reports whether the same clock is read once more after a wait. Then the two readings tell enqueueing and
+// finishing apart.
 func readAgain(f *blocking.Func, start *types.Var, read token.Pos) bool {
 	for _, c := range f.Calls {
 		v, again := f.Elapsed(c)
