@@ -5,30 +5,30 @@ import (
 )
 
 // A Cloner is a module that can be cloned. All modules of this package can, and one of the
-// program's own clones its parts, parameters and buffers by what it is given:
+// program's own clones its parts, parameters and buffers with the [Cloning] that it is given:
 //
 //	func (n *net) Clone(c *nn.Cloning) nn.Module {
 //		return &net{body: c.Module(n.body), scale: c.Param(n.scale)}
 //	}
 //
-// A generator is shared by the clones.
+// Clones share their generators.
 type Cloner interface {
 	Module
-	// Clone returns what the function Clone is to return.
+	// Clone returns the result of the function Clone.
 	//
 	//asyncgen:api value
 	Clone(c *Cloning) Module
 }
 
-// Clone returns another m: a module like it with parameters and buffers of its own, which hold the
-// values that those of m hold now, or nothing yet, as those do. No element is copied, as tensors
-// never change; and it does not wait. It panics if m, or a part of it, is no [Cloner].
+// Clone returns a copy of m with parameters and buffers of its own. They hold the same values as
+// those of m, or none yet, as in m. No element is copied, as tensors never change, and Clone doesn't
+// wait. It panics if m, or a part of m, is no [Cloner].
 //
 //asyncgen:api value 0
 func Clone(m Module) Module { return new(Cloning).Module(m) }
 
-// A Cloning is one call of [Clone]. What has two places in a module, such as a weight that two
-// layers share, has them in its clone as well.
+// A Cloning is one call of [Clone]. It remembers what it has cloned, so a weight that two layers
+// share is shared in the clone as well.
 type Cloning struct {
 	params  map[*Param]*Param
 	buffers map[*Buffer]*Buffer

@@ -7,14 +7,15 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// Conv2D returns a layer that computes x.Conv2D(W, c) + b: images with out channels, from a kernel
-// of so many rows and columns, as [tensor.Tensor.Conv2D] does. The channels of the input are those
-// of the first one that Forward gets: [N C H W], or [C H W], which is one image. W, of shape (out,
-// C/groups, rows, columns), is then drawn from the default generator, on the device and in the
-// element type of the input, uniformly from -r to r with r = sqrt(6/(in+out)) (Glorot and Bengio
-// 2010), where in and out are how many elements each element of the result is made of, and how many
-// results each element of the input goes into: channels of a group times rows times columns. b, of
-// shape (out, 1, 1), is 0.
+// Conv2D returns a layer that computes x.Conv2D(W, c) + b, see [tensor.Tensor.Conv2D]: images with
+// out channels, by a kernel with size[0] rows and size[1] columns. The input has the shape [N C H W],
+// or [C H W] for one image.
+//
+// The first input decides the number of channels C, the device and the element type. Then W gets the
+// shape (out, C/groups, rows, columns) and is drawn from the default generator, uniformly from -r to
+// r with r = sqrt(6/(in+out)) (Glorot and Bengio 2010). Here in is the number of elements that each
+// result is a sum of, and out the number of results that each element goes into: the channels of a
+// group times rows times columns. b has the shape (out, 1, 1) and begins with 0.
 //
 //asyncgen:api pure
 func Conv2D(out int, size tensor.Pair, c tensor.Conv) Module {

@@ -180,7 +180,7 @@ func (s sequential) Forward(x *tensor.Tensor) *tensor.Tensor {
 	return x
 }
 
-// String draws the modules as a tree, with the shapes of their parameters, as far as they have values.
+// String draws the modules as a tree, with the shapes of the parameters that have a value.
 func (s sequential) String() string { return tree(s) }
 
 func (s sequential) describe() (line string, parts []Module) { return "Sequential", s }

@@ -9,22 +9,23 @@ import (
 
 // A Parallel says how [DataParallel] divides the work.
 type Parallel struct {
-	// Devices are where there is a replica each; a ring, for [tensor.AllReduce]. None: the default device alone.
+	// Devices has a device for each replica, in the order of the ring of [tensor.AllReduce]. If it is empty,
+	// there is one replica, on the default device.
 	Devices []device.Device
-	// Shards is how many parts a batch is cut into: a multiple of the number of devices. It decides
-	// on the bits of gradients, and the devices don't. 0: 8.
+	// Shards is the number of parts that a batch is cut into, a multiple of the number of devices.
+	// The bits of gradients depend on it, and not on the devices. 0: 8.
 	Shards int
-	// Bucket is how many bytes of gradients travel together, see [tensor.NewReducer]: fewer begin
-	// earlier, and are more copies. It decides on bits, too. 0: 1 MiB.
+	// Bucket is the number of bytes of gradients that travel together, see [tensor.NewReducer]. Small
+	// buckets begin earlier and need more copies. Bits depend on it, too. 0: 1 MiB.
 	Bucket int
 }
 
 // defaultShards serves 1, 2, 4 and 8 devices.
 const defaultShards = 8
 
-// DataParallel returns a module that does what m does, each batch on several devices at once: each
-// has a replica of m, and computes some of the shards that the batch is cut into. It is used as m
-// would be:
+// DataParallel returns a module that computes what m computes, on several devices at once. Each
+// device has a replica of m. Each batch is cut into shards, and each replica computes some of them.
+// The module is used as m would be:
 //
 //	net := nn.DataParallel(model, nn.Parallel{Devices: device.GPUs()})
 //	opt := optim.SGD(net.Params(), 0.005)
@@ -32,18 +33,18 @@ const defaultShards = 8
 //		opt.Minimize(nn.MSELoss(net.Forward(b.X), b.Y))
 //	}
 //
-// Training gives the same bits with any devices, and those that it gives within rounding with m
-// alone: a batch is cut into the same shards whatever the devices are, the gradients of shards are
-// added in their order by [tensor.AllReduce], and so all replicas take the same steps. The
-// gradients of the last layers travel while those of the layers before are computed. Nothing waits.
+// Training gives the same bits on any devices: a batch is always cut into the same shards, and
+// [tensor.AllReduce] adds their gradients in their order, so all replicas take the same steps. The
+// results are those of m alone within rounding. Gradients of the last layers travel while those of
+// the layers before are computed. Nothing waits.
 //
-// M itself becomes the replica of the first device, and its parameters and buffers are moved there.
-// The others are clones, so m has to be a [Cloner]. Weights that m does not have yet are drawn by
-// the first shard that needs them, and copied to the other replicas. DataParallel panics if m can't
-// be cloned, and if the shards can't be shared equally by the devices.
+// M itself becomes the replica of the first device, and its parameters and buffers move there. The
+// other replicas are clones, so m has to be a [Cloner]. Weights that m doesn't have yet are drawn
+// by the first shard that needs them, and copied to the other replicas. DataParallel panics if m
+// can't be cloned, and if the number of shards is no multiple of the number of devices.
 //
-// A generator that m draws from should be one for all replicas, as it is by default: shards are
-// enqueued in their order on any devices.
+// All replicas should draw from one generator, as they do by default: shards are enqueued in their
+// order on any devices.
 //
 //asyncgen:api value 0
 func DataParallel(m Module, how Parallel) *Replicas {
@@ -86,8 +87,8 @@ func buffers(m Module) (list []*Buffer) {
 	return list
 }
 
-// Replicas are a module that is computed on several devices at once, see [DataParallel]. It is for
-// one goroutine at a time.
+// Replicas is a module that is computed on several devices at once, see [DataParallel]. One
+// goroutine at a time may use it.
 type Replicas struct {
 	modules []Module // by device
 	devices []device.Device
@@ -111,14 +112,15 @@ func (r *Replicas) describe() (line string, parts []Module) {
 	return "DataParallel on " + strings.Join(names, ", "), r.modules[:1]
 }
 
-// Forward implements [Module]. It cuts x along its first axis into shards of the same length, or
-// lengths that differ by one, lets each replica compute its shards, and returns their results one
-// after the other, on the device of x. Shards of which nothing is left are not computed.
+// Forward implements [Module]. It cuts x along its first axis into shards, whose lengths differ by
+// one at most. Each replica computes its shards, and Forward returns the results side by side, on
+// the device of x. Empty shards are not computed.
 //
-// What a module does to its buffers counts for the first shard: that is what all replicas have
-// afterwards, and no shard sees what another has done.
+// Buffers, such as running statistics, become what the first shard makes of them, in all replicas.
+// No shard sees what another one does to a buffer.
 //
-// It panics if an optimiser, or who else sets parameters, has set some of one replica and not of the others.
+// Forward panics if parameters of one replica were set, by an optimiser or otherwise, and those of
+// another were not.
 //
 //asyncgen:api op
 //go:noinline
@@ -137,10 +139,9 @@ func (r *Replicas) Forward(x *tensor.Tensor) *tensor.Tensor {
 	return y
 }
 
-// Loss returns the mean over the samples of what loss says about predictions for x and their
-// targets y, of which there is one for each sample: a mean itself, such as [MSELoss] or
-// [CrossEntropy]. It is loss(r.Forward(x), y) within rounding, on the device of x, and each device
-// computes loss for its own shards, so that predictions need not travel.
+// Loss returns loss(r.Forward(x), y) within rounding, on the device of x. Each device computes loss
+// for its own shards, so predictions need not travel. y has one target for each sample of x. loss
+// must be a mean over samples, such as [MSELoss] or [CrossEntropy].
 //
 //asyncgen:api call 0 loop
 //go:noinline
@@ -170,7 +171,7 @@ func (r *Replicas) Loss(loss func(pred, target *tensor.Tensor) *tensor.Tensor, x
 	return mean
 }
 
-// part returns the samples of x from a number to below another, on a device.
+// part returns the samples from up to, but not including, to of x, on a device.
 func part(x *tensor.Tensor, dev device.Device, from, to int) *tensor.Tensor {
 	rows := x.Slice(0, from, to)
 	y := rows.To(dev)
@@ -260,7 +261,7 @@ func (r *Replicas) copyBuffers(d int) {
 	}
 }
 
-// copyCell gives to what from holds, on a device.
+// copyCell sets to to the value of from, copied to a device.
 func copyCell(to, from tensor.Cell, dev device.Device) {
 	v := from.Value()
 	x := v.Detach()
@@ -269,8 +270,8 @@ func copyCell(to, from tensor.Cell, dev device.Device) {
 	tensor.Dead(v, x, y)
 }
 
-// Sync gives all replicas the parameters and buffers that the first one has, the module that was
-// given to [DataParallel]: after these have been set, or restored from a [Snapshot] of that module.
+// Sync gives all replicas the parameters and buffers of the first one, which is the module that was
+// given to [DataParallel]. It is needed after these were set, or restored from a [Snapshot].
 // Gradients are left as they are.
 //
 //asyncgen:api mutate

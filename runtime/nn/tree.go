@@ -86,7 +86,7 @@ func branches(b *strings.Builder, indent string, modules []Module) {
 	}
 }
 
-// shapes writes the shapes of parameters, as far as they are known.
+// shapes writes the shapes of the parameters that have a value.
 func shapes(b *strings.Builder, params []*Param) {
 	separator := "  "
 	for _, p := range params {
