@@ -10,23 +10,21 @@ import (
 	"unsafe"
 )
 
-// An Allocator hands out the memory of one device. It maps big regions from a
-// Source and keeps what is put back for the next who asks for as much, because
-// fresh memory is expensive: the first touch of 64 MiB costs ten times as much
-// as writing them again, and a GPU stops while it maps.
+// An Allocator hands out the memory of one device. It maps big regions from a Source, and caches
+// blocks that are put back for later requests of the same size. Fresh memory is expensive: the
+// first touch of 64 MiB costs ten times as much as writing them again, and a GPU stops while it maps.
 //
 //	up to 64 KiB   slots of slabs, one list of free slots for each of 64 sizes, eight for
 //	               every doubling (alloc_slab.go)
 //	beyond         runs of 8 KiB pages, the best fit, split and joined again (alloc_page.go)
 //
-// Nothing of that is written into the memory itself, which the host may not reach.
-// A block is at most an eighth larger than what was asked for, and 63 bytes. Blocks begin
-// at multiples of 64 bytes, those of 2 MiB and more at multiples of 2 MiB. What is in
-// them is undefined.
+// The Allocator writes nothing into the memory itself, which the host may not be able to reach. A
+// block is at most an eighth and 63 bytes larger than the request. Blocks begin at multiples of 64
+// bytes, and those of 2 MiB and more at multiples of 2 MiB. Their contents are undefined.
 //
-// In builds with the tag asyncgen_checked what is undefined is NaN, each block ends where a
-// page begins that can't be touched, and memory that was put back can't be touched either. That takes time
-// and whole pages, and nothing is cached.
+// In builds with the tag asyncgen_checked, undefined contents are NaN. Each block ends at a page
+// that can't be touched, and memory that was put back can't be touched either. Such builds take time
+// and whole pages, and cache nothing.
 //
 // All methods may be called from several goroutines.
 type Allocator struct {
@@ -167,7 +165,7 @@ func (b *Buffer) Tag(tag uintptr) {
 	}
 }
 
-// Offset is how far behind the beginning of what Handle names the memory begins.
+// Offset is the distance, in bytes, from the beginning of the memory that Handle names to that of the buffer.
 func (b *Buffer) Offset() int64 {
 	if b.at.span == nil {
 		return 0
@@ -209,7 +207,7 @@ func (p place) pointer() unsafe.Pointer {
 // maxBlock is what the pages of a span can be counted for in an int32, four times over.
 const maxBlock = 1 << 42
 
-// place finds room, if need be by giving back to the system what is cached in sizes that don't fit.
+// place finds room. If it has to, it gives cached memory of other sizes back to the system.
 func (a *Allocator) place(bytes int64) (place, error) {
 	if bytes < 0 || bytes > maxBlock {
 		return place{}, fmt.Errorf("%w: %d bytes asked for", ErrOutOfMemory, bytes)
@@ -236,7 +234,7 @@ func (a *Allocator) place(bytes int64) (place, error) {
 		ErrOutOfMemory, bytes, s.Live, s.Cached, s.Limit, err)
 }
 
-// tryPlace finds room in what is cached, or, if grow says so, in a new region.
+// tryPlace finds room in cached memory or, if grow is true, in a new region.
 func (a *Allocator) tryPlace(bytes int64, grow bool) (place, error) {
 	if checked {
 		s, err := a.heap.guarded(bytes)

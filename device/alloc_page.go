@@ -9,7 +9,8 @@ import (
 const (
 	pageBytes = 8 << 10
 	hugePage  = 2 << 20
-	// A region is half of what there is already, within these bounds, or as large as what is asked for.
+	// A new region is half as large as all regions together, within these bounds, or as large as the
+	// request if that is larger.
 	minRegion = 8 << 20
 	maxRegion = 64 << 20
 )
@@ -111,8 +112,8 @@ func alignUp(x, align int32) int32 { return (x + align - 1) &^ (align - 1) }
 // maxLook bounds how many spans of one bin are looked at.
 const maxLook = 32
 
-// fitLocked returns the smallest free span in which n aligned pages have room, as far as maxLook
-// lets it see. nil: there is none.
+// fitLocked returns the smallest free span with room for n aligned pages, among the first maxLook
+// spans of each bin; nil if there is none.
 func (h *pageHeap) fitLocked(n, align int32) *span {
 	for bin := h.nextBin(binOf(n)); bin >= 0; bin = h.nextBin(bin + 1) {
 		var best *span

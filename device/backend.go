@@ -42,18 +42,17 @@ type Backend interface {
 	Failure(t Ticket) error
 	// Caps says what the device promises. It never changes.
 	Caps() Caps
-	// Close waits for what was submitted and gives the device up: from then on it computes nothing,
-	// and Submit queues nothing and returns an error that wraps ErrClosed, unless all commands are
-	// reads (see OnlyReads). What was computed is as good as before: as long as a buffer of the
-	// device was not freed, Alloc and Submit work for reads; afterwards they may return such errors
-	// too, and all that the device has taken from the system is given back. Closing again does
-	// nothing.
+	// Close waits for submitted commands and gives the device up. From then on it computes nothing:
+	// Submit returns an error that wraps ErrClosed, unless all commands are reads (see OnlyReads).
+	// Results that exist can still be read: Alloc and Submit work for reads until all buffers of the
+	// device are freed. Then everything that the device has taken from the system is given back, and
+	// they may return such errors, too. Closing again does nothing.
 	Close() error
 }
 
-// OnlyReads reports whether all that cmds do is to bring what was computed to another place, in the
-// device's memory or the host's: Download and Copy. Copies are among them because what a view sees
-// is collected on the device before it comes to the host.
+// OnlyReads reports whether cmds only copy results to another place, in the device's memory or the
+// host's: they are Downloads and Copies. Copies count because the elements of a view are collected
+// on the device before they are downloaded.
 func OnlyReads(cmds []Command) bool {
 	for i := range cmds {
 		if code := cmds[i].Kernel.Code; code != Download && code != Copy {

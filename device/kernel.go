@@ -64,30 +64,29 @@ const (
 	//
 	//	Out[n,g,o,i,j] = sum over c, k and l of A[n,g,c,y,x] * B[g,o,c,k,l]
 	//
-	// where y and x are what Args.Window[0] has at place i for k, and Args.Window[1] at place j for
-	// l: there is no summand where the windows have nothing, and 0 stands for elements outside of A.
-	// The sum is accumulated from 0 over c, k and l in row-major order, as those of MatMul.
-	// Args.Shape is n, g and o, Args.Ints how many c there are. Args.Strides[1] are those of A over
-	// n, g, c, rows and columns, Args.Strides[2] those of B over g, o, c, k and l, Args.Strides[0]
-	// those of the planes of Out, each of which is contiguous, over n, g and o; nil: contiguous.
+	// The windows give the places in A: y is the entry of Args.Window[0] for i and k, and x that of
+	// Args.Window[1] for j and l. Where a window has no entry there is no summand. Elements outside of
+	// A count as 0. The sum is accumulated from 0 over c, k and l in row-major order, like a sum of
+	// MatMul. Args.Shape has the lengths of n, g and o, and Args.Ints that of c. Args.Strides[1] are
+	// the strides of A over n, g, c, rows and columns, and Args.Strides[2] those of B over g, o, c, k
+	// and l. Args.Strides[0] are the strides of Out's planes over n, g and o; nil: contiguous. Each
+	// plane of Out is contiguous.
 	Conv
-	// Pool folds parts of planes by Kernel.Body, the reducer sum or max: element i,j of a plane of
-	// Out is that of the elements of the same plane of In[0] at y,x, as Conv has them, one after the
-	// other over k and l, without those outside of it: a sum begins with 0, the greatest of nothing
-	// is -Inf. Args.Shape numbers the planes, Args.Strides[1] are In[0]'s over it, rows and columns.
-	// The output is contiguous.
+	// Pool folds windows of planes by Kernel.Body, the reducer sum or max. Element i,j of a plane of
+	// Out folds the elements y,x of the same plane of In[0], in row-major order over k and l, with y
+	// and x as in Conv. Elements outside of the plane are left out. A sum begins with 0; the maximum
+	// of no elements is -Inf. Args.Shape numbers the planes, and Args.Strides[1] are the strides of
+	// In[0] over Args.Shape, rows and columns. The output is contiguous.
 	Pool
-	// ArgPool finds where the element is that Pool by the reducer max gives: its int64 index in the
-	// plane, in row-major order, that of the first of equals, or of the first NaN; -1 in nothing.
-	// Arguments as for Pool.
+	// ArgPool gives the int64 index, in the plane in row-major order, of the element that Pool by the
+	// reducer max gives: that of the first of equal ones, or of the first NaN; -1 if there is none.
+	// The arguments are those of Pool.
 	ArgPool
-	// Gather takes elements of In[0] at the int64 indices In[1]: at each index
-	// into Args.Shape, the output has the element of In[0] that its strides lead
-	// to, moved on by Args.Ints[1] elements times the element of In[1] there.
-	// An index is at least [Args.LeastIndex], where negative ones count from
-	// Args.Ints[0], and below Args.Ints[0], or else the command fails with an
-	// [IndexError] about the first, in row-major order, that is not. N elements;
-	// the output is contiguous.
+	// Gather selects elements of In[0] by the int64 indices In[1]. For each place in Args.Shape, the
+	// output has the element of In[0] at that place by its strides, moved on by Args.Ints[1] elements
+	// times the index at that place. Indices are at least [Args.LeastIndex] and below Args.Ints[0];
+	// negative ones count from Args.Ints[0]. If one is not, the command fails with an [IndexError]
+	// about the first such, in row-major order. N elements; the output is contiguous.
 	Gather
 	// ScatterAdd is the reverse of Gather: the N elements of the output begin
 	// as 0, and each element of In[0] over Args.Shape is added to the one that
@@ -98,9 +97,9 @@ const (
 	// between keep their values. Without Args the output may be memory of another device, see
 	// [Reaches].
 	Copy
-	// Concat puts the elements of Args.Parts side by side: the output is Args.Shape[0] rows, and each
-	// consists of so many elements of each part as that says, in order. N elements; a part has as
-	// many rows, without gaps. The kernel has no In.
+	// Concat puts Args.Parts side by side. Each of the Args.Shape[0] rows of the output has Part.N
+	// elements of each part, in the order of the parts. N elements in all. A part has as many rows as
+	// the output, without gaps. The kernel has no In.
 	Concat
 	// Fill sets N elements to Imm[0], the bits of one element.
 	Fill
@@ -216,7 +215,7 @@ func (a *Args) LeastIndex() int64 {
 	return -int64(a.Ints[0])
 }
 
-// A Part is an input of Concat, of which there may be any number.
+// A Part is an input of Concat. There may be any number of parts.
 type Part struct {
 	Buf *Buffer
 	Off int // where it begins in its buffer, in elements

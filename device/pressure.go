@@ -87,10 +87,10 @@ func (a *Allocator) collectLocked(start time.Time) {
 // measured.
 const touchRate = 1
 
-// collectInstead calls the collector if there may be enough garbage to do without the region that a
-// block of the given size would else need, and if that is cheaper. It reports whether it has. A
-// collection is cheaper than a region, but is needed again and again: so beyond 5 % of the time no
-// more is spent on them than half of what a region costs, and then the region is mapped.
+// collectInstead calls the garbage collector instead of mapping a region for a block of the given
+// size, if there may be enough garbage and a collection is cheaper. It reports whether it has. One
+// collection costs less than a region, but more will be needed. So collections get 5 % of the time
+// and, beyond that, half of the cost of a region; then the region is mapped.
 func (a *Allocator) collectInstead(bytes int64) bool {
 	p := &a.pressure
 	region := max(bytes, minRegion)
@@ -113,10 +113,9 @@ func (a *Allocator) collectInstead(bytes int64) bool {
 	return true
 }
 
-// Collect finds the Buffers that nothing refers to any more, and returns when those from Allocators
-// of which the runtime knows have been freed: what an AddCleanup was to do that was due by then is
-// done. It does not wait for that longer than maxCleanup: some of the program's own may be slow, or
-// wait for us.
+// Collect runs the garbage collector, and returns when the Buffers that nothing refers to any more
+// have been freed. To that end it waits for the cleanups of package runtime that are due, but no
+// longer than maxCleanup: cleanups of the program may be slow, or wait for the caller.
 func Collect() { bubble.Outside(collect) } // where time passes
 
 func collect() {

@@ -160,8 +160,8 @@ func (s *Scope) Note(t time.Duration) {
 	}
 }
 
-// Noted is the latest time noted for what belongs to s. What belongs to several scopes that s is
-// made of, but not to all, may make it later.
+// Noted returns the latest time noted for work of s. If s is made of several scopes, work of some of
+// these, but not of all, may make it later.
 func (s *Scope) Noted() time.Duration {
 	noted := s.members[0].noted.Load()
 	for _, m := range s.members {
