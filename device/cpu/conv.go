@@ -17,14 +17,11 @@ func newConv(k *device.Kernel) (runner, error) {
 	return runConv, nil
 }
 
-// A conv is a Conv command: sums of products of elements of a, planes, and of b, windows. Each sum
-// is accumulated in the order and with the rounding of a product of matrices, namely of b as rows
-// of c*rows*columns elements and a matrix with the elements of a that meet them: the same bits come
-// out, whichever of three ways leads to them.
-//
-//   - Tiles of such a product; the matrix is never there as a whole, see convtiles.go.
-//   - Sums of shifted rows of planes, where there are few windows for the same planes, or no tiles.
-//   - Zeros, where windows have nothing.
+// A conv is one Conv command: sums of products of elements of planes (a) and windows (b). Each sum is accumulated in
+// the order and with the rounding of a matrix product, that of b as rows of c*rows*columns elements and the matrix of
+// the elements of a that they meet. The result has the same bits in each of three ways to compute it: tiles of such a
+// product, whose matrix never exists as a whole (convtiles.go); sums of shifted rows of planes, where few windows use
+// the same planes or there are no tiles; zeros, where the windows are empty.
 type conv struct {
 	dt         device.DType
 	size       int // of an element
@@ -35,7 +32,7 @@ type conv struct {
 	window     *[2]device.Window
 }
 
-// fewWindows is up to how many windows for the same planes sums of shifted rows are faster than tiles.
+// fewWindows is the largest number of windows for the same planes for which sums of shifted rows are faster than tiles.
 const fewWindows = 4
 
 // contiguousOr returns strides, or those of the shape if they are nil.

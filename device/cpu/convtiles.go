@@ -9,17 +9,17 @@ import (
 	"github.com/asyncgen/asyncgen/device/pool"
 )
 
-// Convolutions by tiles: a group's windows, as rows of a matrix, times a matrix that has a column
-// for each place of each image. Of the second matrix, which is many times as large as the images,
-// there is never more than some panels of columns for a block of the inner length, which the worker
-// that needs them has copied from the images.
+// A convolution by tiles is a product of matrices. The first has a group's windows as rows, and the
+// second a column for each place of each image. The second would be many times as large as the
+// images, so it never exists as a whole: each worker copies a few panels of its columns, for a block
+// of the inner length, from the images when it needs them.
 const (
 	panelsBytes = 256 << 10 // of the second matrix at once, for the second cache
 	mostPanels  = 8
 	laterBytes  = 512 << 10 // of results that tiles can't write where they belong, at once
 )
 
-// stageBytes is how many bytes of copied planes, or of copied windows, there are at once. Tests make it small.
+// stageBytes bounds the bytes of copied planes, and those of copied windows, at one time. Tests make it small.
 var stageBytes = 32 << 20
 
 // A convTiles is a scene of a conv that is computed by tiles.

@@ -150,7 +150,7 @@ func copySteps[T any](dst, src []T, n, to, from int) {
 	}
 }
 
-// neighbours copies so many bytes.
+// neighbours copies contiguous bytes.
 func (t *transfer) neighbours(dst, src unsafe.Pointer, bytes int) { copyPast(dst, src, bytes, t.past) }
 
 // planes copies n elements along an axis along which src's elements are neighbours, as dst's are
@@ -165,8 +165,8 @@ func (t *transfer) planes(axis, next int, dst, src unsafe.Pointer, n int) {
 	}
 }
 
-// block is the side of what is transposed at a time, in the innermost cache: of each operand whole
-// cache lines are used, though rows that are a power of two apart have few places there.
+// block is the length of the sides of the blocks that are transposed one by one, in the innermost cache. It makes use
+// of whole cache lines of both operands, even where rows are a power of two apart and share few places of the cache.
 const block = 64
 
 var blocks = sync.Pool{New: func() any { return new([block * block]uint64) }}
@@ -187,7 +187,7 @@ func (t *transfer) plane(dst, src unsafe.Pointer, n, m, to, from int) {
 	}
 }
 
-// turn transposes a block of so many rows and columns to dst, where rows are block elements apart.
+// turn transposes a block of rows and columns to dst, where rows are block elements apart.
 func (t *transfer) turn(dst, src unsafe.Pointer, rows, cols, from int) {
 	switch {
 	case t.turns != nil:

@@ -47,8 +47,8 @@ type Backend struct {
 	closed  atomic.Bool
 }
 
-// New returns a backend of its own. Programs use the one that device.CPU() opens. It
-// takes as much memory as ASYNCGEN_MEMORY says, or else nearly all that there is.
+// New returns a backend of its own. Programs use the one that device.CPU() opens. It takes as much memory as
+// ASYNCGEN_MEMORY says, or nearly all of the memory if that isn't set.
 func New() *Backend { return &Backend{memory: device.NewAllocator(device.HostMemory, 0)} }
 
 // smallest is what memory outside of the Go heap is worth it from: it costs 40 ns, and 250 more until the
@@ -122,7 +122,7 @@ func (b *Backend) Caps() device.Caps {
 	}
 }
 
-// Close makes later calls of Submit fail, but for reads, and gives memory back that is not in use.
+// Close makes later calls of Submit fail, except for reads, and gives back memory that isn't in use.
 func (b *Backend) Close() error {
 	b.closed.Store(true)
 	b.memory.Trim()

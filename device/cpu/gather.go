@@ -40,8 +40,8 @@ func newScatterAdd(k *device.Kernel) (runner, error) {
 	return nil, unsupported(k)
 }
 
-// A selection is what Gather and ScatterAdd iterate over: the axes along which
-// the index varies, and within them those of what one index selects.
+// A selection is what Gather and ScatterAdd iterate over: outer axes, along which the index varies, and inner axes,
+// along which one index selects several elements.
 type selection struct {
 	index        view // the strides of the index over the outer axes
 	outer, inner view // those of the operand that is selected from
@@ -277,12 +277,12 @@ func (s scattering[T]) inParts() {
 	})
 }
 
-// maxParts is how many parts a small output has: enough for all cores, one of which may have more to do than others.
+// maxParts is the number of parts of a small output. There are enough for all cores, even if one part takes longer
+// than others.
 const maxParts = 64
 
-// sort finds out which indices select from each part of so many elements, of which there are so
-// many: those of part p are in order, in their own order, from ends[p] to ends[p+1]. What one index
-// selects is in one part: both begin where a multiple of its length does.
+// sort groups the indices by the part of the output that they select from. Each of the parts has each elements, a
+// multiple of what one index selects. The indices of part p are order[ends[p]:ends[p+1]], in their original order.
 func (s *selection) sort(each, parts int) {
 	s.ends = slices.Grow(s.ends[:0], parts+2)[:parts+2]
 	clear(s.ends)
@@ -300,7 +300,7 @@ func (s *selection) sort(each, parts int) {
 	}
 }
 
-// neighbours adds what index i selects to what begins at place.
+// neighbours adds the elements that index i selects to those of the output from place on.
 func (s *scattering[T]) neighbours(i, place int) {
 	out, src := s.out[place:][:s.width], s.src[s.off+s.with.offset(i):][:s.width]
 	for at := 0; at < len(out); at += long {

@@ -85,7 +85,7 @@ func (p *program) runShort(c *device.Command) error {
 // handful is how many elements are not worth a thought about how they are found.
 const handful = 32
 
-// isFew reports whether c, which is not short, is so for its operands alone, some of which are views.
+// isFew reports whether c has few elements, some of whose operands are views.
 func (p *program) isFew(c *device.Command) bool {
 	return c.Args != nil && uint(c.N-1) < handful
 }
@@ -261,9 +261,9 @@ func (p *program) runRange(c *device.Command, lo, hi int) error {
 	return nil
 }
 
-// streams reports whether the output of c is written past the caches: when the operands together
-// are large, so that it would push out of the caches what is read soon and be gone itself before it
-// is read, and when it takes the place of no input, which would be in a cache already.
+// streams reports whether the output of c is written past the caches. It is if the operands together are large: in the
+// caches it would replace data that is read soon, and be replaced itself before it is read. It is not if the output
+// takes the place of an input, which is in a cache already.
 func (p *program) streams(c *device.Command) bool {
 	if p.steps[len(p.steps)-1].forms[0].past == nil || c.N < large/(device.MaxOperands*8) {
 		return false

@@ -45,7 +45,7 @@ func gcd(x, y int) int {
 	return max(x, -x)
 }
 
-// isInside reports whether all that the lattice looks at is in an axis of length n.
+// isInside reports whether all elements that the lattice uses are inside an axis of length n.
 func (l *lattice) isInside(n int) bool {
 	down, across := (l.count-1)*l.down, (l.taps-1)*l.across
 	return l.base+min(0, across) >= 0 && l.base+down+max(0, across) < n
@@ -97,8 +97,8 @@ func newLine(base, step, n, other, m int) line {
 	return l
 }
 
-// A scene is how one lattice of rows and one of columns find elements: in the operand where that is possible, or
-// else in copies of its planes, with what stands for the elements outside. Distances are in elements.
+// A scene says how one lattice of rows and one of columns find their elements: in the operand where that is possible,
+// else in copies of its planes that are padded. Distances are in elements.
 type scene struct {
 	rows, cols lattice
 	isTurned   bool  // neighbouring taps are neighbours, not neighbouring places of a row

@@ -221,8 +221,8 @@ func finite[T float](x T) T {
 	return x
 }
 
-// abreast is how many short rows are normed at a time: what is done with one waits for what was
-// done with it, but not for others.
+// abreast is the number of short rows that are normed at a time. Steps on one row wait for each other, and steps on
+// different rows don't.
 const abreast = 8
 
 // norms is run where the elements of a row are neighbours, in both operands, of LayerNorm and RMSNorm.
@@ -249,7 +249,7 @@ func (r *rowCommand[T]) norm(s *foldScratch, dst, x []T) {
 	r.rescale(dst, x, mean, r.scaleOf(s, x, mean))
 }
 
-// mean is what is subtracted from the elements of x.
+// mean returns the number that is subtracted from the elements of x.
 func (r *rowCommand[T]) mean(s *foldScratch, x []T) T {
 	if r.f != kernel.LayerNorm {
 		return 0
@@ -257,7 +257,7 @@ func (r *rowCommand[T]) mean(s *foldScratch, x []T) T {
 	return r.sum.foldRow(s, x, nil) / T(len(x))
 }
 
-// scaleOf is what the elements of x less their mean are multiplied by.
+// scaleOf returns the number that the elements of x less their mean are multiplied by.
 func (r *rowCommand[T]) scaleOf(s *foldScratch, x []T, mean T) T {
 	if len(x) <= kernel.Block {
 		return r.scale(kernel.Value[T](r.squares(start(x), len(x), kernel.Bits(mean))), T(len(x)))
