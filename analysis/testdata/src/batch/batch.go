@@ -139,7 +139,7 @@ func Handed(b Batch) { Visit(b, show) } // want Handed:`^waits\(own: batch.go:\d
 func show(t *tensor.Tensor) { fmt.Println(t) } // want show:`waits\(0: `
 
 // Map is given the function that does the work.
-func Map(f func(*tensor.Tensor) *tensor.Tensor, t *tensor.Tensor) *tensor.Tensor { // want Map:`^returns\(pending\) calls\(0 with 1\) enqueues$`
+func Map(f func(*tensor.Tensor) *tensor.Tensor, t *tensor.Tensor) *tensor.Tensor { // want Map:`^returns\(pending\) tracks\(1\) calls\(0 with 1\) enqueues$`
 	return f(t)
 }
 
