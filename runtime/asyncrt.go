@@ -66,10 +66,9 @@ type Statistics = engine.Stats
 //go:noinline
 func WaitAll() error { return engine.Default().WaitAll(context.Background()) }
 
-// Synchronize is WaitAll for one device. If dev is a scope, made by
-// [device.WithContext], it waits for what belongs to the scope, on all devices, and
-// returns the errors of that; when the scope's context has ended, its cause is among them.
-// What the end has kept from running is no failure that WaitAll returns.
+// Synchronize is WaitAll for one device. If dev is a scope, made by [device.WithContext], Synchronize waits for the
+// operations of the scope, on all devices, and returns their errors. If the scope's context has ended, its cause is
+// among them. Operations that didn't run because of that are no failures that WaitAll returns.
 //
 //asyncgen:api waitall
 //go:noinline

@@ -10,9 +10,9 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/internal/engine"
 )
 
-// An OpGraph is which operations a span of the program enqueued, and which
-// results they read: what the engine knows when it decides what can run at the
-// same time. Views do not appear; who reads a view reads what it is a view of.
+// An OpGraph has the operations that a span of the program enqueued, and which results they read. That is what the
+// engine knows when it decides what can run at the same time. Views do not appear: an operation that reads a view
+// reads the tensor that it is a view of.
 type OpGraph struct {
 	nodes []node
 }

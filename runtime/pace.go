@@ -5,14 +5,13 @@ import (
 	"time"
 )
 
-// A pace finds out how far ahead of its tests a loop has to run for the device to have something to
-// do all the time. Further is of no use, and what is discarded in the end costs time. By Little's
-// law it is how long one iteration takes from its beginning until its test has run, as a multiple
-// of how often iterations begin. The zero pace knows nothing yet.
+// A pace finds out how far ahead of its tests a loop has to run for the device to be busy all the time. To run further
+// ahead is no use, and discarded work costs time. By Little's law, the distance is the time from the beginning of an
+// iteration until its test has run, divided by the time between the beginnings of two iterations. The zero pace knows
+// nothing yet.
 //
-// On a CPU the one who waits does the work, so that little is gained from running ahead, if
-// anything. There a loop does so only if iterations are found to take a fifth less time, and is
-// ahead of one test meanwhile.
+// On a CPU the goroutine that waits does the work, so running ahead gains little. There a loop runs ahead only if
+// iterations are found to take a fifth less time; to find out, it is ahead of one test.
 type pace struct {
 	isAway bool          // tests need values of other devices than CPUs
 	began  time.Duration // when the last iteration did; 0: not known
@@ -23,7 +22,7 @@ type pace struct {
 	each   time.Duration // how long iterations take in a round, at best and on average; 0: not known
 }
 
-// begin notes that an iteration begins now, and that it runs ahead of so many tests.
+// begin notes that an iteration begins now, and runs ahead of the given number of tests.
 func (p *pace) begin(now time.Duration, tests int) {
 	isFurther := tests > p.tests // it did not wait as long as it will have to
 	p.began, p.tests = now, tests
@@ -55,8 +54,8 @@ func (p *pace) atOnce(now time.Duration) {
 	p.begin(now, 0)
 }
 
-// most is how many tests are worth running ahead of, as far as is known. It is half as many again
-// as those that the last rounds needed: if they were too few, the next round shows it.
+// most returns how many tests are worth running ahead of, as far as is known. It is half as many again as the last
+// rounds needed: if they were too few, the next round shows it.
 func (p *pace) most() int {
 	isKnown := p.alone > 0 && p.each > 0
 	switch {

@@ -87,7 +87,7 @@ func (l *Later[S]) Rows(n int, of func(row RowOf) *tensor.Tensor) *Rows {
 	return r
 }
 
-// Item is Item of what the function gives for row j.
+// Item is Tensor.Item of the function's result for row j.
 //
 //asyncgen:api read
 //go:noinline
@@ -102,7 +102,7 @@ func (r *Rows) Item(j int) float64 {
 	return p.numbers[i]
 }
 
-// ItemInt is ItemInt of what the function gives for row j.
+// ItemInt is Tensor.ItemInt of the function's result for row j.
 //
 //asyncgen:api read
 //go:noinline

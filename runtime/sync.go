@@ -2,7 +2,7 @@ package asyncrt
 
 import "github.com/asyncgen/asyncgen/runtime/internal/engine"
 
-// A SyncPolicy says what becomes of calls that have to wait; see [SyncMode].
+// A SyncPolicy says what happens to calls that have to wait; see [SyncMode].
 type SyncPolicy = engine.SyncPolicy
 
 const (
@@ -39,21 +39,20 @@ type SyncError = engine.SyncError
 //asyncgen:api control
 func SyncMode(p SyncPolicy) (old SyncPolicy) { return engine.Default().SetSyncPolicy(p) }
 
-// AllowSync calls f, whose waits are allowed whatever [SyncMode] says: those of f and of what it
-// calls, directly or not, on this goroutine, until f returns or its panic is recovered. Goroutines
-// that f starts are not included, and others that run at the same time are not affected.
+// AllowSync calls f and allows its waits, whatever [SyncMode] says. That holds for f and everything that it calls on
+// this goroutine, until f returns or its panic is recovered. Goroutines that f starts are not included, and other
+// goroutines are not affected.
 //
-// It costs no more than the call, unless something has to wait while that is logged or forbidden.
+// It costs no more than the call, unless something has to wait while waits are logged or forbidden.
 //
 //asyncgen:api call 0 once
 //go:noinline
 func AllowSync(f func()) { engine.AllowSync(f) }
 
-// ForbidSync calls f, whose calls that have to wait fail with a [*SyncError], as with [SyncMode]
-// Error, whatever that says: those of f and of what it calls, directly or not, on this goroutine,
-// until f returns or its panic is recovered. Goroutines that f starts are not included, and others
-// that run at the same time are not affected: a handler of requests can forbid its own waits. Of an
-// [AllowSync] and a ForbidSync, one in the other, the inner one counts.
+// ForbidSync calls f and forbids its waits, whatever [SyncMode] says: calls that have to wait fail with a
+// [*SyncError], as with Error. That holds for f and everything that it calls on this goroutine, until f returns or its
+// panic is recovered. Goroutines that f starts are not included, and other goroutines are not affected, so a handler
+// of requests can forbid its own waits. If AllowSync and ForbidSync are nested, the inner one counts.
 //
 //asyncgen:api call 0 once
 //go:noinline

@@ -58,8 +58,8 @@ func (t *Timer) Stop() {
 	t.to = engine.Default().Mark(t.devices...)
 }
 
-// Enqueued returns the time from StartTimer to Stop, or until now: how long the
-// program took to enqueue the span, and to do what else it did. It never waits.
+// Enqueued returns the time from StartTimer to Stop, or until now: how long the program took to enqueue the span, and
+// for everything else that it did. It never waits.
 //
 //asyncgen:api poll
 func (t *Timer) Enqueued() time.Duration {

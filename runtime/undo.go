@@ -65,7 +65,7 @@ func (h *heldElements[T]) each(f func(*tensor.Tensor)) {
 	}
 }
 
-// tensorsIn calls f with the tensors in what p leads to.
+// tensorsIn calls f with the tensors that are reached from p.
 func tensorsIn[T any](p *T, f func(*tensor.Tensor)) {
 	switch p := any(p).(type) {
 	case **tensor.Tensor:

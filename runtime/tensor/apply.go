@@ -303,7 +303,7 @@ func (t *Tensor) copyTo(to device.Device) *Tensor {
 	return &Tensor{storage: s, shape: x.Shape(), size: x.size, dtype: x.dtype}
 }
 
-// record makes out tracked: the result of d on operands of which one is.
+// record makes out, the result of d, tracked, because one of the operands is.
 func record(out *Tensor, d *op.Def, a op.Attr, in operands) {
 	call := op.Call{Def: d, Attr: a, Out: out}
 	var parents [op.MaxInputs]*tape.Node

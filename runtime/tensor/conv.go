@@ -39,25 +39,24 @@ func orOne(p Pair) Pair {
 	return p
 }
 
-// Conv2D returns the convolution of images with a kernel, as neural networks have it (without turning the kernel
-// around): t has the shape [N C H W], which is N images with C channels, or [C H W], which is one; the kernel has the
-// shape [O C KH KW] and gives O channels. Element n,o,i,j of the result is the sum, over c, k and l, of
+// Conv2D returns the convolution of images with a kernel, as in neural networks: the kernel is not turned around. t
+// has the shape [N C H W], which is N images with C channels, or [C H W], which is one image. The kernel has the shape
+// [O C KH KW] and gives O channels. Element n,o,i,j of the result is the sum, over c, k and l, of
 //
-//	image[n, c, i*Stride[0]-Padding[0]+k*Dilation[0], j*Stride[1]-Padding[1]+l*Dilation[1]] * kernel[o, c, k, l]
+//	t[n, c, i*Stride[0]+k*Dilation[0]-Padding[0], j*Stride[1]+l*Dilation[1]-Padding[1]] * kernel[o, c, k, l]
 //
-// where elements outside of the image are 0. So the result has (H + 2*Padding[0] -
-// Dilation[0]*(KH-1) - 1) / Stride[0] + 1 rows, rounded down, and likewise columns.
+// Elements outside of the image are 0. The result has (H + 2*Padding[0] - Dilation[0]*(KH-1) - 1) / Stride[0] + 1
+// rows, rounded down, and columns likewise.
 //
-// The sum is accumulated over c, then k, then l, in increasing order, exactly as
-// that of the MatMul of the kernel, as a matrix with a row for each o, and a matrix with the elements that it meets:
-// its bits don't depend on how many images there are.
+// The sum is accumulated over c, then k, then l, in increasing order. It has the bits of a MatMul of the kernel, as a
+// matrix with a row for each o, with a matrix of the elements that it meets. So the bits don't depend on the number of
+// images.
 //
-// With G Groups, the kernel has the shape [O C/G KH KW]: the first O/G channels of the result are
-// made of the first C/G of the image, and so on. With as many groups as channels, each channel has
-// a kernel of its own.
+// With G Groups, the kernel has the shape [O C/G KH KW]. The first O/G channels of the result are made of the first
+// C/G channels of the image, and so on. With as many groups as channels, each channel has a kernel of its own.
 //
-// Conv2D panics if the channels don't fit, if the kernel has no elements or is larger than the
-// image with its padding, and if a field of c is below 0.
+// Conv2D panics if the channels don't fit, if the kernel has no elements or is larger than the image with its padding,
+// or if a field of c is negative.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -85,14 +84,13 @@ func (p Pool) window() *op.Window {
 	return w
 }
 
-// MaxPool2D returns the greatest element of each window of each plane: NaN if there is one. The
-// last two axes of t are planes, those before number them. What lies outside of the plane does not
-// count. There are (H + 2*Padding[0] - Window[0]) / Stride[0] + 1 rows of windows, rounded down,
-// and likewise columns. The gradient of a window goes to the first element in row-major order that
-// is the greatest, or to the first NaN.
+// MaxPool2D returns the greatest element of each window of each plane, and NaN if the window has one. The last two
+// axes of t are the planes; the axes before number them. What lies outside of a plane does not count. There are (H +
+// 2*Padding[0] - Window[0]) / Stride[0] + 1 rows of windows, rounded down, and columns likewise. The gradient of a
+// window goes to its first greatest element in row-major order, or to the first NaN.
 //
-// It panics if a window has no elements or is larger than the plane with its padding, if the
-// padding is not less than the window, and if a field of p is below 0.
+// MaxPool2D panics if a window has no elements or is larger than the plane with its padding, if the padding is not
+// less than the window, or if a field of p is negative.
 //
 //asyncgen:api op batch
 //go:noinline

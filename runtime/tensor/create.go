@@ -13,7 +13,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A Source is a Go type of which [From] takes elements: that of an element type, or an integer type, whose elements
+// A Source is a Go type whose values [From] takes: one of the element types, or another integer type, whose values
 // become int64.
 type Source interface {
 	device.Element | int | int8 | int16 | int32 | uint8 | uint16 | uint32
@@ -302,7 +302,7 @@ func (m Maker) Linspace(lo, hi float64, n int) *Tensor {
 	return m.convert(upload(m.dev, data, device.Shape{n}))
 }
 
-// convert gives x, of which nobody else has a handle, the Maker's element type.
+// convert gives x the Maker's element type. Nobody else has a handle of x.
 func (m Maker) convert(x *Tensor) *Tensor {
 	if x.dtype == m.dtype {
 		return x

@@ -54,7 +54,7 @@ func Dead(ts ...*Tensor) {
 	}
 }
 
-// another returns one more handle of what t is one of. That of nil is nil.
+// another returns one more handle of the tensor that t is a handle of; nil for nil.
 func (t *Tensor) another() *Tensor {
 	if t == nil {
 		return nil

@@ -13,24 +13,23 @@ import (
 // changes, and may be used by several goroutines at once.
 type Fused struct{ def, sum *op.Def }
 
-// Fuse returns the elementwise operation that computes f of the elements of so many
-// operands, of 1 to 3: what takes one operation of this package for each primitive, with results in
-// memory in between, takes one command.
+// Fuse returns an elementwise operation of 1 to 3 operands that computes f of their elements, in one command. Written
+// with methods, the same takes a command for each primitive, with results in memory in between.
 //
 //	var gate = tensor.Fuse("gate", 2, func(x ...*kernel.Expr) *kernel.Expr {
 //		return kernel.Mul(kernel.Tanh(x[0]), x[1])
 //	})
 //	y := gate.Of(a, b) // the bits of a.Tanh().Mul(b)
 //
-// The operation is defined for float32 and float64. F is called with the operands'
-// elements of such a type, several times; constants are [kernel.Const], of the type that x[0].DType() tells. What
-// f computes may be a bool. Name is what errors and traces call the operation.
+// The operation is defined for float32 and float64. f is called several times, each time with the operands' elements
+// as expressions of one of these types; x[0].DType() tells which, for constants ([kernel.Const]). The result of f may
+// be a bool. Errors and traces call the operation name.
 //
-// The result has the bits of the primitives done one after the other, and the derivative of the expression
-// is the gradient. What Fuse makes is kept for ever, so a program does it once, in a variable of the package.
+// The result has the bits of the primitives done one after the other, and the gradient is the derivative of the
+// expression. What Fuse returns is kept for ever, so a program calls it once, for a variable of the package.
 //
-// Fuse panics with a [*Mistake] if there are no or too many operands, and if f applies a primitive
-// to types that it is not defined for.
+// Fuse panics with a [*Mistake] if there are no operands or too many, and if f applies a primitive to types that it is
+// not defined for.
 //
 //asyncgen:api call 2 once
 func Fuse(name string, operands int, f func(x ...*kernel.Expr) *kernel.Expr) *Fused {
@@ -48,9 +47,8 @@ func Fuse(name string, operands int, f func(x ...*kernel.Expr) *kernel.Expr) *Fu
 	return &Fused{d, op.SumOf(name, d)}
 }
 
-// Of enqueues the operation on as many tensors as it has operands, element by element, with
-// broadcasting. It panics with a [*Mistake] if they are more or fewer, if they differ in element
-// type, or are neither float32 nor float64.
+// Of enqueues the operation on its operands, element by element, with broadcasting. It panics with a [*Mistake] if
+// there are more or fewer of them, if they differ in element type, or are neither float32 nor float64.
 //
 //asyncgen:api op
 //go:noinline
@@ -58,7 +56,7 @@ func (f *Fused) Of(x ...*Tensor) *Tensor {
 	return elementwise(f.def, [2]float64{}, f.operands(x), true)
 }
 
-// operands is x, if these are as many as f has.
+// operands returns x, if these are as many as f has. Otherwise it panics.
 func (f *Fused) operands(x []*Tensor) (in operands) {
 	if len(x) != f.def.Tensors {
 		wrong(f.def.Name, fmt.Sprintf("%s: it takes %d, not %d", op.MistakeOperands, f.def.Tensors, len(x)))
@@ -67,9 +65,9 @@ func (f *Fused) operands(x []*Tensor) (in operands) {
 	return in
 }
 
-// Sum enqueues the sum, over the given axes of what [Fused.Of] returns, or over all if there are
-// none. It has the bits of f.Of(x...).Sum(axes...), and so have its gradients, but what is added up
-// is made on the way, and never in memory, if the axes are the last ones. It panics as these do.
+// Sum enqueues the sum of what [Fused.Of] returns, over the given axes, or over all if there are none. The bits, and
+// those of gradients, are those of f.Of(x...).Sum(axes...). If the axes are the last ones, the elements that are added
+// up are never stored. Sum panics as these two do.
 //
 //asyncgen:api op
 //go:noinline
@@ -78,7 +76,7 @@ func (f *Fused) Sum(axes []int, x ...*Tensor) *Tensor {
 	return sum
 }
 
-// Mean is [Fused.Sum], divided by how many elements each sum is made of: it has the bits of f.Of(x...).Mean(axes...).
+// Mean is [Fused.Sum] divided by the number of elements of each sum. It has the bits of f.Of(x...).Mean(axes...).
 //
 //asyncgen:api op
 //go:noinline
@@ -87,7 +85,7 @@ func (f *Fused) Mean(axes []int, x ...*Tensor) *Tensor {
 	return sum.over(shape, list)
 }
 
-// add returns the sums, the shape of what is added up, and the axes.
+// add returns the sums, the shape of the elements that are added up, and the axes.
 func (f *Fused) add(axes []int, x []*Tensor) (sum *Tensor, shape device.Shape, list []int) {
 	in, name := f.operands(x), f.def.Name
 	for i, t := range x {
@@ -113,9 +111,8 @@ func (f *Fused) add(axes []int, x []*Tensor) (sum *Tensor, shape device.Shape, l
 	return structural(op.Sum, a, operands{each}, true), shape, list
 }
 
-// areLast reports whether there are no other axes behind the given ones, which are sorted, but for
-// those of length 1: what is added up lies together, and not in columns, of which many are added up
-// at the same time.
+// areLast reports whether the given axes, which are sorted, are the last ones, apart from axes of length 1. Then the
+// elements of each sum lie together. Otherwise they are columns, many of which are added up at the same time.
 func areLast(shape device.Shape, axes []int) bool {
 	for axis := len(shape) - 1; axis >= 0; axis-- {
 		if n := len(axes); n > 0 && axes[n-1] == axis {

@@ -260,8 +260,9 @@ func (t *Tensor) SliceI64(axis int, from I64, n int) *Tensor {
 	return structural(op.Gather, op.Attr{Axis: axis}, operands{t, index}, true)
 }
 
-// settled returns i, which it waits for, if gradients go through t: that of a row is put into zeros, and
-// that of what is selected by an index added to them, which makes 0 of -0. It is not ok if i has failed.
+// settled waits for i and returns it, if gradients go through t. The gradient of a row can be put into zeros. That of
+// elements selected by an index that isn't known would have to be added to zeros, which turns -0 into 0. It returns
+// false for ok if no gradients go through t, or if i has failed.
 func (t *Tensor) settled(i I64) (v int64, ok bool) {
 	if t.node == nil || i.t.Wait() != nil {
 		return 0, false

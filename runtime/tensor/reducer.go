@@ -9,18 +9,19 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
 
-// A Reducer adds up the gradients of copies of a model, each on a device of its own, that compute
-// parts of a batch, its shards. What [Param.Value] gives while [Reducer.Shard] runs belongs to a
-// shard; when Backward goes through what was computed from it, the gradients of all shards are
-// added in the order of the shards, by [AllReduce], and each copy's parameter gets the sum, added
-// to its gradient. So the copies get the same bits, and these depend on the shards, and not on how
-// many devices there are.
+// A Reducer adds up the gradients of copies of a model. Each copy is on a device of its own and computes some of the
+// shards that a batch is cut into.
 //
-// A gradient begins to travel as soon as all shards of the loss have it, while Backward goes on
-// with the layers before; Backward goes through all shards side by side. Small ones travel
-// together. [Grad] knows nothing of shards.
+// While [Reducer.Shard] runs, [Param.Value] gives values that belong to a shard. When Backward goes through what was
+// computed from them, [AllReduce] adds the gradients of all shards in the order of the shards, and the sum is added to
+// the gradient of each copy's parameter. So all copies get the same bits. These depend on the shards, and not on the
+// number of devices.
 //
-// A Reducer is for one goroutine at a time. nn.DataParallel is made of it.
+// A gradient begins to travel as soon as all shards of the loss have it, while Backward goes on with the layers
+// before. Backward goes through all shards side by side. Small gradients travel together. [Grad] knows nothing of
+// shards.
+//
+// One goroutine at a time may use a Reducer. nn.DataParallel is made of it.
 type Reducer struct {
 	copies [][]*Param // by device
 	shards int
@@ -29,12 +30,14 @@ type Reducer struct {
 	sweep  *sweep     // the Backward under way, or nil
 }
 
-// NewReducer returns a Reducer of copies of a model, of which each has a list of parameters in one
-// order, for so many shards. Gradients with at least bucket bytes travel alone; smaller ones wait
-// for each other until they have as many together, or until Backward ends. That decides on bits
-// too, as AllReduce halves what travels; 0 is 1 MiB. NewReducer panics if the lists differ in
-// length, and if there are not as many shards for each copy as for the others. Backward panics with
-// a [*Mistake] if the gradients that the copies have of a parameter differ in shape or type.
+// NewReducer returns a Reducer for the given number of shards. Each of the copies is a model's list of parameters, in
+// the same order. shards must be a multiple of the number of copies.
+//
+// Gradients with at least bucket bytes travel alone. Smaller ones wait for each other until they have as many bytes
+// together, or until Backward ends. Bits depend on that, as AllReduce halves what travels. A bucket of 0 is 1 MiB.
+//
+// NewReducer panics if the lists differ in length, or if copies would have different numbers of shards. Backward
+// panics with a [*Mistake] if the gradients of a parameter differ in shape or type between the copies.
 //
 //asyncgen:api pure
 func NewReducer(shards, bucket int, copies ...[]*Param) *Reducer {
@@ -57,9 +60,8 @@ func NewReducer(shards, bucket int, copies ...[]*Param) *Reducer {
 	return r
 }
 
-// InStep reports whether each parameter has been given a value as often in one copy as in the
-// others since the last InStep: whether nobody has forgotten a copy. If not, param is the first of
-// which this is not so.
+// InStep reports whether each parameter has been set as often in one copy as in the others since the last InStep, so
+// that no copy was forgotten. If not, param is the first parameter that differs.
 //
 //asyncgen:api value
 func (r *Reducer) InStep() (param int, ok bool) {
@@ -81,8 +83,8 @@ func (r *Reducer) InStep() (param int, ok bool) {
 	return param, ok
 }
 
-// Shard calls f, which computes shard i with copy i*copies/shards: the gradients of what it
-// computes from the parameters of that copy are those of the shard.
+// Shard calls f, which computes shard i with copy i*copies/shards. The gradients of everything that f computes from
+// the parameters of that copy count for the shard.
 //
 //asyncgen:api call 1 once
 func (r *Reducer) Shard(i int, f func()) {
@@ -166,8 +168,7 @@ type transport struct {
 	shapes []device.Shape
 }
 
-// defaultBucket has so many bytes that a copy takes no longer for its own sake than for theirs,
-// where one begins in 20 µs and goes on with 50 GB/s.
+// defaultBucket is large enough that the bytes of a copy take as long as its start: 20 µs, at 50 GB/s.
 const defaultBucket = 1 << 20
 
 func newSweep(r *Reducer) *sweep {

@@ -88,8 +88,8 @@ const (
 	startBytes  = 1 << 20  // a copy takes as long for its own sake, 20 µs, as for so many at 50 GB/s
 )
 
-// newReduction prepares the reduction of ts, of which there is one at least. Nothing is enqueued
-// yet but for copies of views that have gaps.
+// newReduction prepares the reduction of ts, of which there is at least one. It enqueues nothing but copies of views
+// that have gaps.
 func newReduction(ts []*Tensor) *reduction {
 	r := &reduction{shape: ts[0].Shape(), terms: make([]*Tensor, len(ts)), places: make([]int, len(ts))}
 	for i, t := range ts {
@@ -118,10 +118,10 @@ func newReduction(ts []*Tensor) *reduction {
 	return r
 }
 
-// pieces is how many sums it is best to have for so many bytes, a half, of which no other is on its
-// way at the time. If all links are busy, each carries 4-4/n pieces of n devices for each of them,
-// and starts later by some of n/2 pieces; if there are few pieces, the last one is on its way
-// 2(n-1) times behind the others. Each takes as long as its bytes, and a start.
+// pieces returns the best number of sums for a half with the given number of bytes. It assumes that no other reduction
+// is under way. With all links busy, each of them carries 4-4/n pieces for each of n devices, and starts later by the
+// time of n/2 pieces. With few pieces, the last one is 2(n-1) steps behind the first. A step takes as long as the
+// bytes of a piece, plus the start of a copy.
 func (r *reduction) pieces(bytes int) (best int) {
 	d := float64(len(r.ring))
 	least := math.Inf(1)
@@ -166,11 +166,10 @@ func (r *reduction) settle() {
 	r.assemble()
 }
 
-// advanceOn lets those sums go on that come to dev next. Work of a device is divided by beats,
-// which are numbered, and which all devices have at about the same time. Beat is the number of that
-// which has just been on dev. A sum that has been somewhere else in the same beat is not there yet,
-// and not taken: what is enqueued for one beat is what a device has to do while a sum comes to it.
-// So each goes on by one device in each beat.
+// advanceOn lets the sums go on that come to dev next. The work of a device is divided into beats, which are numbered
+// and begin at about the same time on all devices; beat is the number of the last one on dev. A sum that was on
+// another device in the same beat has not arrived yet and stays. So each sum goes on by one device in each beat, and a
+// device has the work of a beat to do while sums travel to it.
 func (r *reduction) advanceOn(dev device.Device, beat int) {
 	if r.isOver {
 		return
@@ -184,7 +183,7 @@ func (r *reduction) advanceOn(dev device.Device, beat int) {
 	r.settle()
 }
 
-// next is the place that s comes to next, of those that are left.
+// next returns the place that s comes to next, among those that are left.
 func (r *reduction) next(s *partialSum) int {
 	if s.home != nil {
 		return (s.at + 1) % len(r.ring)
@@ -192,10 +191,9 @@ func (r *reduction) next(s *partialSum) int {
 	return r.places[s.order[0]]
 }
 
-// step lets s go to where its next term is, and collect all that the device has for it; or, when it
-// is whole, tells the next device. A device computes in the order in which things are enqueued, so
-// one that has come to what needs a copy waits for that. What has been enqueued between two steps
-// is what it does meanwhile.
+// step moves s to the device of its next term, and adds all terms that the device has for it. If s is whole, it moves
+// the sum on to the next device instead. A device computes in the order of enqueueing, so it waits when it comes to an
+// operation that needs a copy; what was enqueued between two steps is what it does meanwhile.
 func (r *reduction) step(s *partialSum) {
 	if s.home != nil {
 		next := (s.at + 1) % len(r.ring)

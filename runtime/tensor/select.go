@@ -40,9 +40,9 @@ func (t *Tensor) RowAt(i *Tensor) *Tensor {
 	return structural(op.Gather, op.Attr{}, operands{t, index}, true)
 }
 
-// Pick returns one element of t from each vector along its last axis: the one
-// that index, an int64 tensor with the other axes, says. Of a matrix that is an
-// element of each row, such as the score of the label.
+// Pick returns one element of t from each vector along its last axis: that at the index which index, an int64 tensor
+// with the other axes, has for the vector. Of a matrix, these are one element of each row, such as the score of the
+// right label.
 //
 //asyncgen:api op batch fails
 //go:noinline
@@ -92,9 +92,8 @@ func (t *Tensor) mustTake(name string, index *Tensor) {
 	}
 }
 
-// OneHot returns, for each element i of t, an int64 tensor, a vector of n zeros
-// but for a 1 at index i, along a new last axis, in float32. An i that is negative, or n or more, is an error that
-// travels with the result.
+// OneHot returns float32 vectors along a new last axis: for each element i of t, an int64 tensor, a vector of n zeros
+// with a 1 at index i. If an i is negative, or n or more, the result carries an error.
 //
 //asyncgen:api op batch fails
 //go:noinline
@@ -186,7 +185,8 @@ func follows(ts []*Tensor, i, from int) bool {
 	return step > 0 && ts[i].storage == ts[from].storage && ts[i].off-ts[i-1].off == step && slices.Equal(ts[i].strides, ts[from].strides)
 }
 
-// rows returns the tensor of which t is the first of n rows, with so many elements from one to the next.
+// rows returns the tensor with n rows of which t is the first. Each of the others begins step elements after the one
+// before.
 func (t *Tensor) rows(n, step int) *Tensor {
 	t.storage.Hold()
 	u := &Tensor{storage: t.storage, shape: append(device.Shape{n}, t.shape...), off: t.off, size: n * t.size, dtype: t.dtype}
@@ -240,8 +240,8 @@ func areWhole(ts []*Tensor) bool {
 	return !slices.ContainsFunc(ts, func(t *Tensor) bool { return t == nil || t.strides != nil })
 }
 
-// joinWhole puts ts, which have no gaps, side by side into a tensor of the given shape, which is
-// not empty: each has so many rows.
+// joinWhole puts ts side by side into a tensor of the given shape. ts have no gaps, the shape is not empty, and each
+// of ts has the given number of rows.
 func joinWhole(dev device.Device, shape device.Shape, rows int, ts []*Tensor) *Tensor {
 	out := newResult(dev, ts[0].dtype, shape, false)
 	parts, reads := make([]device.Part, len(ts)), make([]*engine.Storage, len(ts))

@@ -149,7 +149,7 @@ func (t *Tensor) find() (rowOf, bool) {
 	return r, ok
 }
 
-// drop lets go of what t, a row, stands for.
+// drop releases the tensor of which t, a row, is a part.
 func (t *Tensor) drop() {
 	rows.mu.Lock()
 	r, ok := rows.list[t.dead&^rowBit]
@@ -160,7 +160,7 @@ func (t *Tensor) drop() {
 	}
 }
 
-// whole returns a handle of what t is a row of in v; of what is the same for all rows, as many as there are.
+// whole returns a handle of the tensor of which t is a row in v. If t is the same for all rows, it is t, repeated.
 func (v *vmap) whole(t *Tensor) *Tensor {
 	if r, ok := t.find(); ok && r.v == v {
 		return r.full.same("VMap")
@@ -178,7 +178,7 @@ func (t *Tensor) isLiveRow(name string) bool {
 	return true
 }
 
-// same returns one more handle of what t is one of, for use in name; also of a row.
+// same returns one more handle of t, or of the row that t is, for use in the operation name.
 func (t *Tensor) same(name string) *Tensor {
 	if r, ok := t.find(); ok {
 		return r.v.row(r.full.same(name))
@@ -196,7 +196,7 @@ func (t *Tensor) noRow(name string) {
 	wrong(name, op.MistakeRowEnded, t)
 }
 
-// innermost returns the VMap that an operation on in, of which one is a row, is done in.
+// innermost returns the VMap in which an operation on in is done, if one of them is a row.
 func innermost(in []*Tensor) (inner *vmap) {
 	for _, x := range in {
 		if r, ok := x.find(); ok && (inner == nil || r.v.number > inner.number) {
@@ -206,7 +206,7 @@ func innermost(in []*Tensor) (inner *vmap) {
 	return inner
 }
 
-// batched does d, on operands of which one is a row, for all rows.
+// batched does d for all rows, if one of the operands is a row.
 func batched(d *op.Def, a op.Attr, in []*Tensor, tracking bool) *Tensor {
 	v := innermost(in)
 	s := &op.Batch{Def: d, Attr: a, N: v.n}
@@ -264,7 +264,7 @@ func (b *batchBuilder) note(t *Tensor) *Tensor {
 	return t
 }
 
-// concatRows is concat of ts, of which one is a row: of all rows at once.
+// concatRows is concat of ts, one of which is a row: for all rows at once.
 func concatRows(name string, axis int, ts []*Tensor) *Tensor {
 	v := innermost(ts)
 	full := make([]*Tensor, len(ts))
