@@ -13,66 +13,64 @@ import (
 // deeper is rarely what the reader of a finding would call the loop's fault.
 const maxChain = 3
 
-// A Summary is the fact about one function: what a call of it does to the
-// asynchrony of its caller. The zero Summary, which is not exported, is that
-// of a function that has nothing to do with tensors.
+// A Summary is the fact about one function: what callers need to know of it. The zero Summary, which isn't exported,
+// is that of a function that has nothing to do with tensors.
 //
-// A Summary speaks of the function's operands: [tensorapi.Recv] is the
-// receiver, 0 the first parameter.
+// Operands are those of the function: [tensorapi.Recv] is the receiver, 0 the first parameter.
 type Summary struct {
-	// Waits says what the function waits for to learn a value: at most one
-	// wait for each operand, sorted by operand.
+	// Waits are the tensors that the function waits for to learn a value: at most one wait for each operand, sorted by
+	// operand.
+	//
+	//	func read(x *tensor.Tensor) float64 { return x.Item() } // waits for operand 0
 	Waits []Wait
-	// Methods says, likewise, which methods the function calls of operands, or of their
-	// elements, whose types its callers know: those of parameters that are of a type
-	// parameter or an interface.
-	Methods []Method
-	// Barriers says, likewise, what the function waits for to know that it is done. A function that reads a clock has
-	// none, as that is what it waits for.
+	// Barriers are the waits to know that something is done, in the same form. A function that reads a clock has none:
+	// it waits for the sake of the clock.
+	//
+	//	func done(x *tensor.Tensor) { x.Wait() }
 	Barriers []Wait
-	// Results says, for each result, where its tensors come from. It is nil
-	// if none of them is known to be pending.
+	// Methods are the methods that the function calls on operands, or on their elements, of types that only its callers
+	// know: type parameters and interfaces. A caller that passes a type whose method reads has the wait.
+	Methods []Method
+	// Results says for each result where its tensors come from. It is nil if nothing is known.
+	//
+	//	func twice(x *tensor.Tensor) *tensor.Tensor { return x.MulScalar(2) } // pending
 	Results []Origin
-	// Histories says, for each result, whether it has a history. It is nil if none
-	// is known to have one.
+	// Histories says for each result whether it has a history. It is nil if none is known to have one.
 	Histories []Lineage
-	// Keeps are the operands that the function puts into a list or map that outlives
-	// the call.
-	Keeps Operands
-	// Sums are the operands that the function adds to a field of which only values are
-	// read, and Hoards those that it puts into a list of which only values are read.
+	// Keeps are the operands that the function puts into a list or map that outlives the call. Sums are those that it
+	// adds to a field, and Hoards those that it puts into a list, if only values are read from these.
+	Keeps        Operands
 	Sums, Hoards Operands
-	// Calls says when the function calls the functions it is given, sorted
-	// by operand.
+	// Calls says which functions that it is given the function calls, and when, sorted by operand.
+	//
+	//	func each(xs []*tensor.Tensor, f func(*tensor.Tensor)) { … } // calls operand 1 in a loop, with parts of operand 0
 	Calls []Callback
-	// Func is what is known of the function that it returns: an iterator, a
-	// step function. It is nil if it returns none or not always the same; and
-	// nothing is known of a function that that one returns.
+	// Func is the summary of the function that it returns: an iterator, a step. It is nil if it returns none, or not
+	// always the same. The Func of that one is always nil.
 	Func *Summary
-	// Prints says which of its arguments the function has printed as they
-	// are, as log.Printf does. It is nil for most functions.
+	// Prints says which arguments the function prints as they are, as log.Printf does. It is nil for most functions.
 	Prints *Printer
-	// Builds reports whether each call builds or compiles a graph or plan, of what is
-	// passed for the operands BuiltOf.
+	// Builds reports whether each call builds or compiles a graph or plan, and BuiltOf from which operands.
 	Builds  bool
 	BuiltOf Operands
-	// Clocks are the operands that are times since which the function tells how
-	// much has passed, without waiting for anything before.
+	// Clocks are the operands that are times since which the function tells how much has passed, without a wait before.
+	//
+	//	func track(start time.Time) { log.Print(time.Since(start)) }
 	Clocks Operands
-	// Timer reports whether the function tells, likewise, how much has passed since
-	// the function was called that has made it.
+	// Timer reports whether the function, which another one has made, tells how much time has passed since that one was
+	// called, without a wait before.
+	//
+	//	func timer() func() { start := time.Now(); return func() { log.Print(time.Since(start)) } }
 	Timer bool
-	// Blocks reports whether a call may wait for anything at all, in
-	// whatever way, also where Waits is silent.
+	// Blocks reports whether a call may wait for the device in any way, also where Waits says nothing.
 	Blocks bool
 	// Enqueues reports whether a call may put work on the device's queue.
 	Enqueues bool
-	// Mutates reports whether a call may assign cells: train.
+	// Mutates reports whether a call may assign cells, as training does, and Steps whether it may take a step of
+	// training.
 	Mutates bool
-	// Steps reports whether a call may take a step of training.
-	Steps bool
-	// Trains reports whether the function trains in a loop of its own, so
-	// that a loop around it is an outer, slow one.
+	Steps   bool
+	// Trains reports whether the function trains in a loop of its own. A loop around a call is an outer, slow one then.
 	Trains bool
 }
 
@@ -94,7 +92,8 @@ type Wait struct {
 	Chain []Link
 }
 
-// A Method is a method that a function calls, and the wait that this is if that reads its receiver.
+// A Method is a method that a function calls on an operand. Its Wait is what the function waits for if the method
+// reads its receiver.
 type Method struct {
 	Wait
 	Name string // the method's
@@ -110,27 +109,28 @@ type Link struct {
 	Call string // "loss.Item"
 }
 
-// An Origin says where the tensors that an expression stands for may come
-// from. The zero Origin is that of host data, and of everything unknown.
+// An Origin says where the tensors that an expression stands for may come from. The zero Origin stands for host data,
+// and for everything that isn't known.
 type Origin struct {
 	Pending bool     // an operation that was just enqueued
 	From    Operands // what was passed for these operands
 }
 
+// union returns the origin of something that comes from o or from p.
 func (o Origin) union(p Origin) Origin {
 	return Origin{o.Pending || p.Pending, o.From | p.From}
 }
 
-// Operands is a set of operands. The 32nd parameter and later ones are never
-// members.
+// Operands is a set of operands. The 32nd parameter and later ones are never in it.
 type Operands uint32
 
+// operands returns the set of operand i.
 func operands(i int) Operands { return 1 << (i + 1) }
 
 // Has reports whether operand i is in the set.
 func (s Operands) Has(i int) bool { return s&operands(i) != 0 }
 
-// A Callback says when a function calls the function that it is given.
+// A Callback says when a function calls a function that it is given, and with what.
 type Callback struct {
 	Operand int
 	When    tensorapi.Calls
@@ -145,7 +145,7 @@ type Callback struct {
 	Args []Origin
 }
 
-// with adds what another call of the operand does.
+// with adds what another call of the same operand does.
 func (c *Callback) with(d Callback) {
 	if d.When == tensorapi.Loop {
 		c.When = d.When
@@ -161,9 +161,8 @@ func (c *Callback) with(d Callback) {
 	}
 }
 
-// agreement is the summary of a call that leads to one of several functions:
-// what is a finding if it holds must hold for all of them, what silences one
-// need hold only for one.
+// agreement is the summary of a call that leads to one of several functions. What makes a finding must hold for all of
+// them; what silences one need hold for one only.
 func agreement(fs []*Func) *Summary {
 	s := fs[0].Summary
 	s.Waits = slices.Clone(s.Waits)
@@ -206,7 +205,7 @@ func agreement(fs []*Func) *Summary {
 	return &s
 }
 
-// commonWaits removes from a list what is not in the other.
+// commonWaits removes the waits from list for which other has none, for the same operand.
 func commonWaits(list, other []Wait) []Wait {
 	list = slices.DeleteFunc(list, func(w Wait) bool { return waitOf(other, w.Operand) == nil })
 	for i := range list {
@@ -217,6 +216,7 @@ func commonWaits(list, other []Wait) []Wait {
 	return list
 }
 
+// commonOrigins returns, for each result, the origin that both lists give it.
 func commonOrigins(list, other []Origin) []Origin {
 	if len(list) != len(other) {
 		return nil
@@ -239,8 +239,8 @@ func waitOf(list []Wait, operand int) *Wait {
 	return nil
 }
 
-// withFirst is the summary of the function that takes the receiver of s's as its first
-// argument.
+// withFirst returns the summary of the method expression of s's method: the receiver is the first argument, and all
+// parameters have a number more.
 func (s *Summary) withFirst() *Summary {
 	t := *s
 	t.Waits, t.Barriers = slices.Clone(s.Waits), slices.Clone(s.Barriers)
@@ -274,6 +274,7 @@ func (s *Summary) withFirst() *Summary {
 	return &t
 }
 
+// firstOf gives the operands in origins one number more.
 func firstOf(list []Origin) []Origin {
 	list = slices.Clone(list)
 	for i := range list {
@@ -282,13 +283,15 @@ func firstOf(list []Origin) []Origin {
 	return list
 }
 
+// isZero reports whether the summary says nothing.
 func (s *Summary) isZero() bool {
 	return len(s.Waits) == 0 && len(s.Methods) == 0 && len(s.Barriers) == 0 && s.Results == nil && s.Histories == nil && s.Keeps == 0 && s.Sums == 0 && s.Hoards == 0 && len(s.Calls) == 0 && s.Func == nil && s.Prints == nil && !s.Builds && s.Clocks == 0 && !s.Timer && !s.Blocks && !s.Enqueues && !s.Mutates && !s.Steps && !s.Trains
 }
 
+// equal reports whether two summaries say the same.
 func (s *Summary) equal(t *Summary) bool { return s.String() == t.String() }
 
-// callback says when the function calls its operand; nil: never.
+// callback says when the function calls its operand with the given number; nil: never.
 func (s *Summary) callback(operand int) *Callback {
 	for i := range s.Calls {
 		if s.Calls[i].Operand == operand {
@@ -298,9 +301,8 @@ func (s *Summary) callback(operand int) *Callback {
 	return nil
 }
 
-// addTo records a wait in a list of a summary, if it says more than what is already
-// known of the same operand: a wait that matters to the caller beats one that does
-// not, then the shorter chain wins.
+// addTo adds a wait to a list of a summary, if it says more than the wait for the same operand that is there. A wait
+// that matters to callers counts more than one in a loop or a rare one, and then a short chain more than a long one.
 func (w Wait) addTo(list []Wait) []Wait {
 	if len(w.Chain) > maxChain {
 		return list
@@ -315,6 +317,7 @@ func (w Wait) addTo(list []Wait) []Wait {
 	return list
 }
 
+// rank is less for waits that say more to callers.
 func (w Wait) rank() int {
 	r := len(w.Chain)
 	if w.InLoop {
@@ -326,6 +329,7 @@ func (w Wait) rank() int {
 	return r
 }
 
+// addCall adds a callback to s.
 func (s *Summary) addCall(c Callback) {
 	if !slices.ContainsFunc(c.Args, func(o Origin) bool { return o != Origin{} }) {
 		c.Args = nil
@@ -338,7 +342,7 @@ func (s *Summary) addCall(c Callback) {
 	}
 }
 
-// String is what tests and -debug=f show: "waits(0 in loop: train.go:3 x.Item) enqueues".
+// String writes the summary as tests and -debug=f show it: "waits(0 in loop: train.go:3 x.Item) enqueues".
 func (s *Summary) String() string {
 	var words []string
 	words = append(words, waitNames("waits", s.Waits)...)
@@ -411,6 +415,7 @@ func (s *Summary) String() string {
 	return strings.Join(words, " ")
 }
 
+// waitNames writes waits.
 func waitNames(word string, list []Wait) (words []string) {
 	for _, w := range list {
 		var b strings.Builder
@@ -432,6 +437,7 @@ func waitNames(word string, list []Wait) (words []string) {
 	return words
 }
 
+// String writes the origin: "pending|0", "host".
 func (o Origin) String() string {
 	var words []string
 	if o.Pending {
@@ -448,6 +454,7 @@ func (o Origin) String() string {
 	return strings.Join(words, "|")
 }
 
+// originNames writes the origins of several results.
 func originNames(list []Origin) string {
 	names := make([]string, len(list))
 	for i, o := range list {
@@ -456,6 +463,7 @@ func originNames(list []Origin) string {
 	return strings.Join(names, ", ")
 }
 
+// operandName writes an operand: "recv", "own", "0".
 func operandName(i int) string {
 	switch i {
 	case tensorapi.Recv:
@@ -466,8 +474,8 @@ func operandName(i int) string {
 	return strconv.Itoa(i)
 }
 
-// Reaches is the fact about a package that can name a tensor, through
-// whatever chain of imports. Packages without it are not analysed.
+// Reaches is the fact about a package that can name a tensor, by whatever chain of imports. Packages without it are
+// not analysed.
 type Reaches struct {
 	Libraries []string // the names of their profiles, sorted
 }
@@ -475,4 +483,5 @@ type Reaches struct {
 // AFact marks Reaches as a fact of package analysis.
 func (*Reaches) AFact() {}
 
+// String names the libraries.
 func (r *Reaches) String() string { return "reaches " + strings.Join(r.Libraries, ", ") }

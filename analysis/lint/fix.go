@@ -14,8 +14,7 @@ import (
 
 // What the fixes of several rules are made of.
 
-// Statement returns the simple statement around cur that stands in a list of
-// statements.
+// Statement returns the simple statement around cur, if it stands in a list of statements.
 func Statement(cur inspector.Cursor) (inspector.Cursor, bool) {
 	for c := range cur.Enclosing() {
 		if _, ok := c.Node().(ast.Stmt); !ok {
@@ -41,9 +40,8 @@ const (
 	waitIdle = ".WaitIdle()"
 )
 
-// WaitBefore returns the edits that insert a wait for all work, before the
-// statement at pos and the comment above it. It leaves failures to those who read
-// the results. It reports false where that can't be done in good form.
+// WaitBefore returns the edits that insert a wait for all work before the statement at pos and the comment above it.
+// The wait leaves failures to those who read the results. It reports false where that can't be done in good form.
 func (p *Pass) WaitBefore(pos token.Pos) ([]analysis.TextEdit, bool) {
 	file := p.FileOf(pos)
 	if file == nil {
@@ -117,8 +115,7 @@ func (p *Pass) Source(n ast.Node) (string, bool) {
 	return string(src[f.Offset(n.Pos()):f.Offset(n.End())]), true
 }
 
-// HasComment reports whether a comment is in the source from pos to end, which
-// a fix that replaces it would lose.
+// HasComment reports whether there is a comment between pos and end. A fix that replaces the text would lose it.
 func (p *Pass) HasComment(pos, end token.Pos) bool {
 	for _, g := range p.FileOf(pos).Comments {
 		if g.Pos() < end && pos < g.End() {
@@ -135,8 +132,7 @@ func (p *Pass) Lead(pos token.Pos) token.Pos { return p.lead(p.FileOf(pos), pos)
 // comment stands behind pos on its line.
 func (p *Pass) NextLine(pos token.Pos) (token.Pos, bool) { return p.nextLine(pos) }
 
-// Line returns the line that a statement has for itself; it reports false if
-// there is anything else on it.
+// Line returns the line of a statement, if nothing else is on it.
 func (p *Pass) Line(stmt ast.Node) (start, end token.Pos, ok bool) {
 	f := p.Fset.File(stmt.Pos())
 	_, alone := p.Indentation(stmt.Pos())
@@ -147,9 +143,8 @@ func (p *Pass) Line(stmt ast.Node) (start, end token.Pos, ok bool) {
 	return f.LineStart(LineOf(f, stmt.Pos())), end, true
 }
 
-// NewName returns a name for a new variable at a statement: the given one, or
-// that with a number, so that it means nothing else anywhere in the function
-// around it, nor is the name that another fix of the rule has got.
+// NewName returns a name for a new variable at a statement: name, or name with a number. It means nothing else in the
+// function around the statement, and no other fix of the rule has got it.
 func (p *Pass) NewName(name string, stmt ast.Stmt) string {
 	scope := p.Pkg.Scope().Innermost(stmt.Pos())
 	var decl ast.Node
@@ -182,8 +177,8 @@ func (p *Pass) CursorOf(n ast.Node) (inspector.Cursor, bool) { return p.Root.Fin
 // IsOperand reports whether v is a parameter, receiver or result of a function.
 func (p *Pass) IsOperand(v *types.Var) bool { return v.Kind() != types.LocalVar }
 
-// IsShared reports whether a function literal refers to the variable v of a
-// function, or something has its address. cur is a place in the function of v.
+// IsShared reports whether a function literal uses the variable v, or something has its address. cur is a place in v's
+// function.
 func (p *Pass) IsShared(v *types.Var, cur inspector.Cursor) bool {
 	f := p.FuncAt(cur)
 	if f == nil {
@@ -212,8 +207,8 @@ func (p *Pass) lead(file *ast.File, pos token.Pos) token.Pos {
 	return pos
 }
 
-// importControl returns the name of the control package at pos and the edit
-// that imports it, if one is needed. It fails if the name is taken.
+// importControl returns the name of package asyncrt at pos, and the edit that imports it if the file doesn't. It fails
+// if the name is taken.
 func (p *Pass) importControl(file *ast.File, pos token.Pos) (name string, edits []analysis.TextEdit, ok bool) {
 	name = alias
 	imported := false
@@ -240,8 +235,7 @@ func (p *Pass) importControl(file *ast.File, pos token.Pos) (name string, edits 
 	return name, []analysis.TextEdit{edit}, ok
 }
 
-// mentions reports whether a file mentions a name, which an import would capture
-// or which would hide the import.
+// mentions reports whether n has an identifier with a name. An import would capture it, or be hidden by it.
 func mentions(n ast.Node, name string) bool {
 	found := false
 	ast.Inspect(n, func(n ast.Node) bool {
@@ -253,8 +247,7 @@ func mentions(n ast.Node, name string) bool {
 	return found
 }
 
-// importEdit adds the import of the control package beside the import that
-// comes next to it in gofmt's order, within a group of module imports.
+// importEdit adds the import of package asyncrt to the group of imports of modules, in gofmt's order.
 func (p *Pass) importEdit(file *ast.File) (analysis.TextEdit, bool) {
 	spec := alias + " " + strconv.Quote(control)
 	for _, d := range file.Decls {
@@ -290,8 +283,7 @@ func (p *Pass) importEdit(file *ast.File) (analysis.TextEdit, bool) {
 	return analysis.TextEdit{Pos: last.End(), End: last.End(), NewText: []byte("\nimport " + spec)}, true
 }
 
-// firstAbove reports whether the import before the i-th one, in the same group
-// of lines, sorts before the control package.
+// firstAbove reports whether the import before number i, in the same group of lines, sorts before package asyncrt.
 func (p *Pass) firstAbove(decl *ast.GenDecl, i int) bool {
 	if i == 0 {
 		return true
@@ -305,6 +297,7 @@ func (p *Pass) firstAbove(decl *ast.GenDecl, i int) bool {
 	return !sameGroup || importPath(prev) < control
 }
 
+// importPath returns the path of an import.
 func importPath(spec *ast.ImportSpec) string {
 	s, err := strconv.Unquote(spec.Path.Value)
 	if err != nil {

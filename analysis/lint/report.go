@@ -35,7 +35,7 @@ func (s Severity) Reaches(least Severity) bool {
 	return slices.Index(order, s) >= slices.Index(order, least)
 }
 
-// ParseSeverity is the severity that a flag names.
+// ParseSeverity returns the severity that a flag names.
 func ParseSeverity(word string) (Severity, error) {
 	if s := Severity(word); s == Error || s == Warning || s == Info {
 		return s, nil
@@ -43,8 +43,8 @@ func ParseSeverity(word string) (Severity, error) {
 	return "", errors.New("want error, warning or info")
 }
 
-// SeverityOf is the severity of a diagnostic with the given category: the rule's id,
-// and, as diagnostics have no severity of their own, that of all but warnings.
+// SeverityOf returns the severity of a diagnostic with the given category. Diagnostics have no severity of their own,
+// so the category is the rule's id and, unless it is a warning, the severity.
 func SeverityOf(category string) Severity {
 	if _, s, ok := strings.Cut(category, "-"); ok {
 		return Severity(s)
@@ -123,8 +123,7 @@ type Pass struct {
 	names map[newName]bool // that fixes have given
 }
 
-// Directives are the places of the comments that tell a rule to ignore
-// findings, and had some to ignore.
+// Directives are the places of comments that tell a rule to ignore findings, and that had findings to ignore.
 type Directives map[token.Pos]bool
 
 // Analyzer makes the analyzer of a rule. Its result is a [Directives].
@@ -154,11 +153,8 @@ func (rule *Rule) Analyzer() *analysis.Analyzer {
 	}
 }
 
-// page returns what follows the first heading of the package comment of a
-// file, which has the form "# AT001: title".
-//
-// It does without a parser, as the go command starts the analysis anew for each
-// package.
+// page returns what follows the first heading of the package comment of a file, which has the form "# AT001: title".
+// It does without a parser, as the go command starts the analysis anew for each package.
 func page(src string) string {
 	src, _, _ = strings.Cut(src, "\npackage ")
 	_, src, ok := strings.Cut(src, "\n// # ")
@@ -178,17 +174,15 @@ func page(src string) string {
 	return text.String()
 }
 
-// Report reports a finding, unless it is of a severity that was not asked for or about a library
-// that the rule is not for, in a file that is generated or a test, in a function that is left to
-// the generator, or suppressed there by
+// Report reports a finding with the severity s. It doesn't if nobody asked for the severity, if the rule isn't for the
+// library, in generated files, in tests, in functions that are left to the generator, and where a comment suppresses
+// it, on the line of the finding or of its statement or on the line above either:
 //
 //	//asyncgen:ignore AT001,AT004 reason
 //	//nolint:asyncgen
 //
-// on the line of the finding or of its statement, or on the line above either. The
-// package's [Settings] say of what severity it is, or that it is not to be reported.
-// Report sets the diagnostic's category, from which [SeverityOf] tells the
-// severity, and appends the rule's id to the message.
+// The package's [Settings] may change the severity, or switch the finding off. Report sets the diagnostic's category,
+// from which [SeverityOf] tells the severity, and appends the rule's id to the message.
 func (p *Pass) Report(s Severity, d analysis.Diagnostic) {
 	file := p.FileOf(d.Pos)
 	if file == nil || isGenerated(file) {
@@ -231,7 +225,7 @@ func (p *Pass) Report(s Severity, d analysis.Diagnostic) {
 	p.Pass.Report(d)
 }
 
-// fileName is the file with pos as the user knows it, whatever cgo makes of it.
+// fileName returns the file with pos by the name that the user knows, whatever cgo has made of it.
 func (p *Pass) fileName(pos token.Pos) string {
 	if name := p.Fset.Position(pos).Filename; filepath.IsAbs(name) {
 		return name
@@ -239,7 +233,7 @@ func (p *Pass) fileName(pos token.Pos) string {
 	return p.Fset.File(pos).Name()
 }
 
-// dir is the folder of the package.
+// dir returns the folder of the package.
 func (p *Pass) dir() string {
 	for _, f := range p.Files {
 		// The file of declarations that cgo adds is somewhere else.
@@ -250,7 +244,7 @@ func (p *Pass) dir() string {
 	return "."
 }
 
-// inTest reports whether pos is in a function that helps tests.
+// inTest reports whether pos is in a function that is part of a test.
 func (p *Pass) inTest(pos token.Pos) bool {
 	cur, ok := p.Cursor(pos)
 	if !ok {
@@ -260,7 +254,7 @@ func (p *Pass) inTest(pos token.Pos) bool {
 	return f != nil && f.IsTest()
 }
 
-// isGenerated is ast.IsGenerated, but for what cgo makes of the user's files.
+// isGenerated is ast.IsGenerated, except for files that cgo makes of the user's.
 func isGenerated(file *ast.File) bool {
 	for _, group := range file.Comments {
 		for _, c := range group.List {
@@ -278,8 +272,8 @@ func isGenerated(file *ast.File) bool {
 // generated is the line by which the go command knows generated files.
 var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
 
-// librariesAt lists the libraries that a finding at pos may be about: that of the
-// call there, or else all that the package can reach.
+// librariesAt lists the libraries that a finding at pos may be about: that of the call at pos or, if there is none,
+// all that the package can reach.
 func (p *Pass) librariesAt(pos token.Pos) []*tensorapi.Profile {
 	for _, f := range p.Funcs {
 		for _, c := range f.Calls {
@@ -297,6 +291,7 @@ func (p *Pass) librariesAt(pos token.Pos) []*tensorapi.Profile {
 	return libs
 }
 
+// every reports whether all libs have a property.
 func every(libs []*tensorapi.Profile, has func(*tensorapi.Profile) bool) bool {
 	return len(libs) > 0 && !slices.ContainsFunc(libs, func(l *tensorapi.Profile) bool { return !has(l) })
 }
@@ -323,9 +318,8 @@ func (p *Pass) FileOf(pos token.Pos) *ast.File {
 	return nil
 }
 
-// IgnoreDirective splits the text of a comment that tells rules to ignore
-// something. It reports false for all other comments; without rules, the
-// comment is not well-formed.
+// IgnoreDirective splits the text of a comment that tells rules to ignore findings. It reports false for other
+// comments. If it returns no rules, the comment is not well-formed.
 func IgnoreDirective(text string) (rules []string, reason string, ok bool) {
 	rest, ok := strings.CutPrefix(text, "//asyncgen:ignore")
 	if !ok || rest != "" && !unicode.IsSpace(rune(rest[0])) {
@@ -344,8 +338,8 @@ var (
 	nolintDirective = regexp.MustCompile(`^//nolint(?::([\w,-]+))?(?:\s|$)`)
 )
 
-// ignored reports whether a directive suppresses the rule at pos. One without a reason
-// that needs one does not, and the hint says so.
+// ignored reports whether a comment suppresses the rule at pos. A comment that needs a reason and has none does not;
+// the hint says so.
 func (p *Pass) ignored(file *ast.File, pos token.Pos) (yes bool, hint string) {
 	on, above := p.linesOf(file, pos)
 	for _, group := range file.Comments {
@@ -379,11 +373,11 @@ func (p *Pass) ignored(file *ast.File, pos token.Pos) (yes bool, hint string) {
 	return false, hint
 }
 
-// NeedsReason reports whether a directive without a reason suppresses nothing.
+// NeedsReason reports whether comments without a reason suppress nothing.
 func (p *Pass) NeedsReason() bool { return p.set.reasons != "optional" }
 
-// linesOf lists the lines on which a directive covers pos: those of pos and of
-// the statement around it; and the lines above these.
+// linesOf lists the lines on which a comment suppresses a finding at pos: those of pos and of the statement around it
+// (on), and those above these.
 func (p *Pass) linesOf(file *ast.File, pos token.Pos) (on, above []int) {
 	start := pos
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -401,8 +395,7 @@ func (p *Pass) linesOf(file *ast.File, pos token.Pos) (on, above []int) {
 	return []int{a, b}, []int{a - 1, b - 1}
 }
 
-// Indentation returns the white space before pos on its line, and whether there
-// is nothing else.
+// Indentation returns the white space before pos on its line, and reports whether there is nothing else.
 func (p *Pass) Indentation(pos token.Pos) (string, bool) {
 	f := p.Fset.File(pos)
 	src, err := p.ReadFile(f.Name())
@@ -413,8 +406,7 @@ func (p *Pass) Indentation(pos token.Pos) (string, bool) {
 	return before, strings.TrimSpace(before) == ""
 }
 
-// LineOf is the number of the line with pos in the text of its file, whatever
-// //line comments say about where that comes from.
+// LineOf returns the number of the line with pos in the text of its file, whatever //line comments say.
 func LineOf(f *token.File, pos token.Pos) int { return f.PositionFor(pos, false).Line }
 
 // standsAlone reports whether nothing stands before pos on its line.
@@ -423,4 +415,5 @@ func (p *Pass) standsAlone(pos token.Pos) bool {
 	return alone
 }
 
+// line returns the number of the line with pos.
 func (p *Pass) line(pos token.Pos) int { return p.Fset.Position(pos).Line }

@@ -50,10 +50,10 @@ type Settings struct {
 	reasons string
 }
 
-// levels say what becomes of the findings of rules, by the rule's id or "all".
+// levels says what happens to the findings of rules, by the rule's id or "all".
 type levels map[string]level
 
-// A level says what becomes of findings, by the severity that they have without it.
+// A level says what happens to findings, by the severity that they have without it.
 type level map[Severity]Severity
 
 type pathLevels struct {
@@ -61,8 +61,7 @@ type pathLevels struct {
 	rules levels
 }
 
-// as returns the severity that l gives to findings that have the severity s, if it
-// says anything about them.
+// as returns the severity that l gives to a rule's findings of severity s, if it says anything about them.
 func (l levels) as(rule string, s Severity) (Severity, bool) {
 	for _, key := range []string{rule, "all"} {
 		if level, ok := l[key]; ok {
@@ -73,8 +72,7 @@ func (l levels) as(rule string, s Severity) (Severity, bool) {
 	return "", false
 }
 
-// In is what becomes of findings of a rule in a file that have the severity by without
-// settings: "off" is a severity of its own.
+// In returns the severity, in a file, of findings that have the severity by without settings. It may be "off".
 func (s *Settings) In(rule, file string, by Severity) Severity {
 	if as, ok := s.byPath(rule, file, by); ok {
 		return as
@@ -82,7 +80,7 @@ func (s *Settings) In(rule, file string, by Severity) Severity {
 	return s.Of(rule, by)
 }
 
-// byPath is what the settings for the path of a file say.
+// byPath returns what the settings for the path of a file say.
 func (s *Settings) byPath(rule, file string, by Severity) (as Severity, ok bool) {
 	if len(s.paths) == 0 {
 		return "", false
@@ -96,7 +94,7 @@ func (s *Settings) byPath(rule, file string, by Severity) (as Severity, ok bool)
 	return as, ok
 }
 
-// relative is the way from the folder of the settings to a file in it.
+// relative returns the path of a file relative to the folder of the settings, if it is in that.
 func (s *Settings) relative(file string) (string, bool) {
 	rel, err := filepath.Rel(s.root, file)
 	if err == nil && filepath.IsLocal(rel) {
@@ -114,11 +112,11 @@ func (s *Settings) relative(file string) (string, bool) {
 // named are the rules that were asked for by their ids.
 var named []string
 
-// Ask says that these rules were asked for by their ids: they apply also where the
-// settings switch them off for all files. It is called before the analysis begins.
+// Ask says that these rules were asked for by their ids. They apply even if the settings switch them off for all
+// files. It is called before the analysis begins.
 func Ask(rules ...string) { named = append(named, rules...) }
 
-// severity is In for the rules that were asked for, off for what is not to be reported.
+// severity is In for rules that were asked for, and off for findings that are not to be reported.
 func (s *Settings) severity(rule, file string, by Severity) Severity {
 	if _, ok := s.byPath(rule, file, by); !ok && slices.Contains(named, rule) && s.Of(rule, by) == off {
 		return by
@@ -126,8 +124,8 @@ func (s *Settings) severity(rule, file string, by Severity) Severity {
 	return s.In(rule, file, by)
 }
 
-// Of is what becomes of findings of a rule that have the severity by without settings,
-// where no path says anything else: "off" is a severity of its own.
+// Of returns the severity of findings that have the severity by without settings, where no path says anything else. It
+// may be "off".
 func (s *Settings) Of(rule string, by Severity) Severity {
 	if as, ok := s.rules.as(rule, by); ok {
 		return as
@@ -135,8 +133,7 @@ func (s *Settings) Of(rule string, by Severity) Severity {
 	return by
 }
 
-// SettingsAbove returns the settings for the packages in a folder: those of the nearest
-// file in it or above.
+// SettingsAbove returns the settings for packages in dir: those of the nearest file in dir or above.
 func SettingsAbove(dir string) (*Settings, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -155,7 +152,7 @@ func SettingsAbove(dir string) (*Settings, error) {
 
 var settings sync.Map // by folder: func() (*Settings, error)
 
-// knownSettings is SettingsAbove, which it asks once for a folder.
+// knownSettings is SettingsAbove, but reads each folder's settings once.
 func knownSettings(dir string) (*Settings, error) {
 	read, ok := settings.Load(dir)
 	if !ok {
@@ -194,7 +191,7 @@ func ParseSettings(file string, text []byte) (*Settings, error) {
 	return s, r.Err()
 }
 
-// readWord reads one of the words.
+// readWord reads one of the given words.
 func readWord(r *jsonfile.Reader, what string, words ...string) string {
 	list := `"` + strings.Join(words[:len(words)-1], `", "`) + `" or "` + words[len(words)-1] + `"`
 	if r.Next() != '"' {
@@ -210,7 +207,7 @@ func readWord(r *jsonfile.Reader, what string, words ...string) string {
 	return word
 }
 
-// readLevels reads what an object says about rules.
+// readLevels reads an object about rules.
 func readLevels(r *jsonfile.Reader, what string) levels {
 	l := make(levels)
 	r.Object(fmt.Sprintf("%q", what), func(rule string) {
@@ -222,6 +219,7 @@ func readLevels(r *jsonfile.Reader, what string) levels {
 	return l
 }
 
+// readLevel reads what is said about one rule.
 func readLevel(r *jsonfile.Reader, rule string) level {
 	words := []string{string(Error), string(Warning), string(Info), string(off), "on"}
 	l := make(level)
