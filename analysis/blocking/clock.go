@@ -193,6 +193,7 @@ func (c *Call) Syncs(from token.Pos) bool {
 	default:
 		return c.API.Kind == tensorapi.WaitAll
 	}
+	// A function of a user, or one that isn't known.
 	if c.Dynamic && !c.unknownStep() || c.Summary().Blocks {
 		return true
 	}
@@ -255,10 +256,10 @@ func (f *Func) Leads(from, to token.Pos, avoid []token.Pos) bool {
 	}
 	const end = token.Pos(math.MaxInt)
 	if a == b && from < to {
-		return !between(a, from, to)
+		return !between(a, from, to) // straight on in one block
 	}
 	if between(a, from, end) || between(b, token.NoPos, to) {
-		return false
+		return false // no way out of the first block, or into the last
 	}
 	loops := f.WaitingLoops(avoid, token.NoPos)
 	return fl.Reaches(a, b, func(block int32) bool {

@@ -16,6 +16,7 @@ func collect(pkg *Package, root inspector.Cursor) {
 	for file := range root.Children() {
 		walk(pkg, file, nil)
 	}
+	// Variables that hold a literal and nothing else stand for it.
 	for v, defs := range pkg.Defs {
 		if len(defs) == 1 && defs[0].Kind == DefValue && !v.IsField() {
 			if lit, ok := ast.Unparen(defs[0].Value).(*ast.FuncLit); ok {
@@ -25,6 +26,8 @@ func collect(pkg *Package, root inspector.Cursor) {
 			}
 		}
 	}
+	// What calls call: first by names, then through values, which calls may have returned, then through lists of
+	// functions.
 	for _, f := range pkg.Funcs {
 		for _, c := range f.Calls {
 			resolve(pkg, c)

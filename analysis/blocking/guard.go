@@ -173,10 +173,10 @@ func failsTest(fn *types.Func) bool {
 // literal count as well.
 func guardUnder(pkg *Package, conditions []Condition, f *Func, l *Loop) Guard {
 	g := Always
-	for {
+	for { // f, then the functions around it that it is a part of
 		for _, c := range conditions {
 			if l != nil && f == l.Func && !c.Divides(l) {
-				continue
+				continue // all iterations but the last have this outcome
 			}
 			if c.clause != nil {
 				if l != nil && takesWork(pkg, c.clause) {
@@ -255,7 +255,7 @@ func (f *Flow) Conditions(b int32) []Condition {
 			if holds {
 				other = p.Succs[1]
 			}
-			if tag := f.tags[blk.Stmt]; tag != nil {
+			if tag := f.tags[blk.Stmt]; tag != nil { // case e of a switch over tag is tag == e
 				e = &ast.BinaryExpr{X: tag, Op: token.EQL, OpPos: tag.End(), Y: e}
 			}
 			list = append(list, Condition{e, holds, p.Index, other.Index, nil})
@@ -431,7 +431,7 @@ func isRare(pkg *Package, e *ast.BinaryExpr, holds bool, f *Func, l *Loop) bool 
 		op = syntax.Negated[op]
 	}
 	if pkg.Info.Types[x].Value != nil {
-		x, y, op = y, x, mirrored(op)
+		x, y, op = y, x, mirrored(op) // the constant is on the right from here on
 	}
 	if l != nil && (op == token.EQL || op == token.GEQ || op == token.GTR) && isFull(pkg, x, y, e, l) {
 		return true
@@ -441,18 +441,19 @@ func isRare(pkg *Package, e *ast.BinaryExpr, holds bool, f *Func, l *Loop) bool 
 	}
 	switch op {
 	case token.NEQ:
-		// Or when a percentage changes.
+		// err != nil; or percent != last, when a percentage changes.
 		return syntax.IsNil(pkg.Info, y) && syntax.IsError(pkg.Info.TypeOf(x)) || l != nil && isThreshold(pkg, y, e, l) && isQuotient(pkg, x, l)
 	case token.EQL:
 		if syntax.IsNil(pkg.Info, y) && fills(pkg, x, e, l) {
 			return true
 		}
 		if isRemainder(pkg, x, 0) || isRemainder(pkg, y, 0) || isRandom(pkg, x) {
-			return true
+			return true // i%100 == 0, rand.IntN(100) == 0
 		}
 		if l == nil {
 			return isIntParam(pkg, x) || isIntParam(pkg, y)
 		}
+		// i == n-1, i == next.
 		return pkg.Counts(x, l) && (!pkg.Varies(y, l) || isThreshold(pkg, y, e, l)) ||
 			pkg.Counts(y, l) && (!pkg.Varies(x, l) || isThreshold(pkg, x, e, l))
 	case token.LSS, token.LEQ:
@@ -918,6 +919,7 @@ func readsTensorIn(pkg *Package, l *Loop, e ast.Expr, depth int) bool {
 		case *ast.FuncLit:
 			return false
 		case *ast.CallExpr:
+			// A call that reads is enough, whatever becomes of its value.
 			if c := pkg.Calls[n]; c != nil && (c.API.Kind == tensorapi.Read || len(c.Summary().Waits) > 0) {
 				found = true
 			}

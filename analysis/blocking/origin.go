@@ -115,6 +115,7 @@ func (t *tracer) variable(v *types.Var) Origin {
 	t.seen[v] = true
 	shared := v.IsField() || v.Parent() == t.Pass.Pkg.Scope()
 	var o Origin
+	// What was passed for it.
 	if p, ok := t.Params[v]; ok {
 		if t.loop == nil && p.Of == t.fn {
 			o.From = operands(p.Operand)
@@ -122,6 +123,7 @@ func (t *tracer) variable(v *types.Var) Origin {
 			o = t.parameter(p)
 		}
 	}
+	// What is assigned to it.
 	for _, d := range t.Defs[v] {
 		switch {
 		case d.Kind == DefKey || d.Kind == DefElem:
@@ -137,6 +139,7 @@ func (t *tracer) variable(v *types.Var) Origin {
 			o.Pending = o.Pending || outside.expr(d.Value, d.Index, d.In).Pending
 		}
 	}
+	// What is assigned to fields and elements of it.
 	for _, d := range t.stores[v] {
 		if d.Kind == DefValue && (t.loop == nil || t.Contains(t.loop, d.In, d.Pos)) {
 			o = o.union(t.expr(d.Value, d.Index, d.In))

@@ -25,6 +25,7 @@ import (
 //		fmt.Println(epoch, total.Item())
 //	}
 func (pkg *Package) IsOuter(l *Loop, c *Call) bool {
+	// A loop inside l that is a pass over data, and that c is not in.
 	for f := range l.Func.Tree() {
 		inner := f.Flow().Loops
 		if f.Runs() == Looping {
@@ -37,6 +38,7 @@ func (pkg *Package) IsOuter(l *Loop, c *Call) bool {
 			}
 		}
 	}
+	// Or a call in l that trains in a loop of its own.
 	return pkg.Any(l, func(d *Call) bool {
 		if d.iter != nil && ast.Stmt(d.iter) == l.Stmt {
 			cb := d.Callback(0) // the loop of the iterator is l itself
@@ -171,6 +173,7 @@ func isCell(pkg *Package, t types.Type) bool {
 //
 // Lists that m assigns are a state, and lists of tensors in a loop over tensors are weights. Neither are data.
 func (pkg *Package) OverData(m, around *Loop) bool {
+	// First what the loop's clauses say: what it ranges over, or a condition that asks for more.
 	var body ast.Node
 	counters := make(map[types.Object]bool)
 	switch s := m.Stmt.(type) {
@@ -182,7 +185,7 @@ func (pkg *Package) OverData(m, around *Loop) bool {
 		case *types.Slice, *types.Array, *types.Pointer, *types.Map, *types.Signature:
 			if elem := Iterated(t); pkg.IsData(elem) && !assignsIn(pkg, m, s.X) {
 				if IsTensor(elem) && overTensors(pkg, around) {
-					return false
+					return false // the loop around it goes over the data, and this list is weights
 				}
 				if !dependsOnIteration(pkg, s.X, around) || !IsTensor(elem) && pkg.HoldsTensors(elem) {
 					return true
@@ -211,6 +214,7 @@ func (pkg *Package) OverData(m, around *Loop) bool {
 	default:
 		return true // a function that is called in a loop, or goto
 	}
+	// Then what the body does with the counters: it takes another part of something in each iteration.
 	found := false
 	ast.Inspect(body, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -313,7 +317,7 @@ func dependsOnIteration(pkg *Package, e ast.Expr, l *Loop) bool {
 				if found || !pkg.Contains(l, d.In, d.Pos) {
 					continue
 				}
-				own := l.Stmt != nil && d.Pos == bodyOf(l.Stmt).Lbrace
+				own := l.Stmt != nil && d.Pos == bodyOf(l.Stmt).Lbrace // a variable of l's clauses
 				found = own || d.Value == nil || depends(d.Value)
 			}
 			return !found

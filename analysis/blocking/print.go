@@ -36,6 +36,7 @@ func printerOf(fn *types.Func) (Printer, bool) {
 		last := fn.Signature().Params().Len() - 1
 		return Printer{First: last, Format: -1}, fn.Name() == "Execute" || fn.Name() == "ExecuteTemplate"
 	}
+	// The rest is printers with a list of arguments at the end.
 	if !fn.Signature().Variadic() {
 		return Printer{}, false
 	}

@@ -246,9 +246,11 @@ func addCallbacks(pkg *Package, s *Summary, f, g *Func, c *Call) {
 		}
 		return args
 	}
+	// c calls an operand of f.
 	if op, ok := pkg.FuncParam(f, c.Expr.Fun); ok {
 		add(op, tensorapi.Once, Callback{}, args())
 	}
+	// c calls the elements of a list of functions that f is given. The loop over the list calls each of them once.
 	if list := listOf(pkg, c.Expr.Fun); list != nil {
 		v := pkg.Local(list)
 		if p, ok := pkg.Params[v]; ok && p.Of == f {
@@ -262,6 +264,7 @@ func addCallbacks(pkg *Package, s *Summary, f, g *Func, c *Call) {
 			s.addCall(Callback{p.Operand, when, g.times(c), isSlow(pkg, g, c), args()})
 		}
 	}
+	// c passes an operand of f on to a function that calls it.
 	for i, arg := range c.Expr.Args {
 		op, ok := pkg.FuncParam(f, arg)
 		if !ok {
@@ -365,6 +368,8 @@ func components(pkg *Package) []*Func {
 		onStack = make(map[*Func]bool)
 		visit   func(f *Func)
 	)
+	// Functions on the stack are in a component that isn't complete. low is the least index of a function on the
+	// stack that is reached from one; where it is the function's own index, the component is complete.
 	visit = func(f *Func) {
 		index[f] = len(index) + 1
 		low[f] = index[f]

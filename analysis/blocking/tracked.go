@@ -275,6 +275,7 @@ func (h *historian) shared(v *types.Var) Lineage {
 // also reports whether that may still be the value that was passed in. If another function assigns v, all assignments
 // may have.
 func reaching(pkg *Package, v *types.Var, pos token.Pos, f *Func) (list []Def, passed bool) {
+	// A problem of reaching definitions, solved for one variable and one place.
 	fl := f.Flow()
 	here := fl.BlockAt(pos)
 	all := pkg.Defs[v]
@@ -296,8 +297,9 @@ func reaching(pkg *Package, v *types.Var, pos token.Pos, f *Func) (list []Def, p
 		}
 	}
 	if before != nil {
-		return []Def{*before}, false
+		return []Def{*before}, false // it hides all others
 	}
+	// The last assignment of each block counts, if there is a way from there to here without another one.
 	assigned := func(b int32) bool { _, ok := last[b]; return ok }
 	for at, d := range last {
 		if fl.Reaches(at, here, assigned) {
