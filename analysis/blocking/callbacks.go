@@ -10,9 +10,9 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
-// What is called through the elements of a list, as hooks and callbacks are. A loop
-// over the list calls all of them, so one that waits makes the call wait: no
-// agreement is asked for, as of the functions that one variable may hold.
+// Functions that are called as elements of a list, such as hooks and callbacks. A loop over the list calls all of
+// them, so the call waits if one of them does. Of the functions that a single variable may hold, by contrast, all
+// must agree.
 
 // eachOf lists the functions that c may lead to if it calls an element of a list or map, a field of an element, or a
 // method of one:

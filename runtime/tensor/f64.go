@@ -18,11 +18,11 @@ import (
 //	alpha := rr.F64().Div(p.Dot(ap).F64())
 //	x = x.Add(p.MulF64(alpha)) // as p.MulScalar(alpha.Item()), and returns at once
 //
-// It lives where the tensor is that it comes from, and moves to that of what
-// it is used with; the functions of package math that are not rounded correctly,
-// such as Exp, are computed by the CPU. [Const] makes one of a number that is known; the zero F64 is
-// 0. Gradients end at an F64, as they do at Item. If the tensor fails, so does
-// what is computed from the F64, and Item panics.
+// An F64 is on the device of the tensor that it comes from, and moves to the device of the tensor
+// that it is used with. Functions of package math that are not rounded correctly, such as Exp, are
+// computed by the CPU. [Const] makes an F64 of a number that is known; the zero F64 is 0. Gradients
+// end at an F64, as they do at Item. If the tensor fails, so does everything that is computed from
+// the F64, and Item panics.
 type F64 struct {
 	t *Tensor // untracked, float64, without axes; nil: v
 	v float64

@@ -14,10 +14,10 @@ import (
 //	token := scores.ArgMax().I64()
 //	x := embedding.RowI64(token) // as embedding.Row(int(token.ItemInt())), and returns at once
 //
-// Its arithmetic wraps around, as Go's does. It lives where the tensor is that it
-// comes from, and moves to that of what it is used with. [ConstInt] makes one of a
-// number that is known; the zero I64 is 0. If the tensor fails, so does what is
-// computed from the I64, and ItemInt panics.
+// Its arithmetic wraps around, as Go's does. An I64 is on the device of the tensor that
+// it comes from, and moves to the device of the tensor that it is used with. [ConstInt]
+// makes one of a number that is known; the zero I64 is 0. If the tensor fails, so does
+// everything that is computed from the I64, and ItemInt panics.
 type I64 struct {
 	t *Tensor // untracked, int64, without axes; nil: v
 	v int64

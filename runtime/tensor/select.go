@@ -111,8 +111,8 @@ func (t *Tensor) OneHot(n int) *Tensor {
 	return structural(op.ScatterAdd, a, operands{ones, t}, false)
 }
 
-// CumSum returns the sums of the elements of t up to each along axis, added one
-// after the other from the first on.
+// CumSum returns the running sums of t along axis: each element is the sum of t's elements up to its
+// place, added one after the other from the first on.
 //
 //asyncgen:api op batch
 //go:noinline

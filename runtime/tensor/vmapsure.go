@@ -11,7 +11,7 @@ import (
 // An Unsure is what [VMapSure] panics with if the rows have to be computed otherwise.
 type Unsure struct {
 	Why string
-	// Rows is how many of them may be tried at once instead; 0 is none.
+	// Rows is the number of rows that may be tried at once instead; 0: one row at a time.
 	Rows int
 }
 

@@ -294,8 +294,8 @@ func choose[T any](dst, c, x, y unsafe.Pointer, _ uint64, n int) {
 	}
 }
 
-// chooseScalar is whereLoop with a scalar that is chosen where the condition is when, and else an
-// element of y or x, whichever is none.
+// chooseScalar is whereLoop with a scalar for one of its two sides. It chooses the scalar where the
+// condition equals when, and the element of the other side elsewhere.
 func chooseScalar(size int, when bool) Loop {
 	if size == 4 {
 		return func(dst, c, x, y unsafe.Pointer, s uint64, n int) { chooseOr[uint32](dst, c, x, y, uint32(s), when, n) }
