@@ -5,9 +5,8 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
-// testEpilogues compares products of which something is made in the same command with what the
-// expression makes of products. All of it is arithmetic that rounds once, so that the bits are
-// equal on every device.
+// testEpilogues compares products with an expression computed in the same command (epilogues) with the expression
+// applied to the products afterwards. All operations round once, so the bits are equal on every device.
 func testEpilogues(s *suite) {
 	if !s.b.Caps().Epilogues {
 		s.Log("the backend does not promise them")

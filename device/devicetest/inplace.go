@@ -157,8 +157,8 @@ func (s *suite) inPlace(e *kernel.Expr, types []device.DType, shape device.Shape
 	}
 }
 
-// sameInPlace runs c, which lacks its output, into memory of its own, and where input i is, of
-// which the contents are given.
+// sameInPlace runs c, which has no output yet, twice: into memory of its own, and into the memory of input i, whose
+// contents are given. The results must be the same.
 func (s *suite) sameInPlace(c device.Command, i int, contents []int64) {
 	s.Helper()
 	var got [2][]int64

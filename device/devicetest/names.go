@@ -7,9 +7,9 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// Names are the devices that tests of what is to run on any go through: cpu, sim:0 and, in a test
-// that imports its backend, opencl:0, for which a CPU with a driver is good enough. Where there is
-// none it is left out, with the reason in the log, see also [NoOpenCL].
+// Names returns the devices that tests for any device run on: cpu, sim:0 and, in a test that imports its backend,
+// opencl:0. A CPU with a driver will do for the last. Where there is none it is left out, and the log says why; see
+// also [NoOpenCL].
 func Names(t testing.TB) []string {
 	t.Helper()
 	names := []string{"cpu", "sim:0"}

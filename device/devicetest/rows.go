@@ -130,7 +130,7 @@ func rowInFloat64[T float32 | float64](f kernel.RowFunc, x []T, eps float64, gai
 	return y
 }
 
-// testCopyTo copies views to a part of a larger tensor, of which the rest stays as it is.
+// testCopyTo copies views to a part of a larger tensor, and looks whether the rest stays as it is.
 func testCopyTo(s *suite) {
 	for range 40 {
 		copyTo(s, ordinary[float32])

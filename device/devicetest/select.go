@@ -24,8 +24,7 @@ func testArgReduce(s *suite) {
 	})
 }
 
-// edges returns n numbers of which many are equal, some zeros of either sign,
-// infinite or no numbers.
+// edges returns n numbers, many of them equal, some of them zeros of either sign, infinities or NaN.
 func edges[T float32 | float64](s *suite, n int) []T {
 	few := []float64{0, negativeZero, 1, 1, -1, -1, math.Inf(1), math.Inf(-1)}
 	if s.rnd.IntN(2) == 0 {

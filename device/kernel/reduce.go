@@ -51,7 +51,8 @@ func (r Reducer) Key() string { return "reduce " + reducers[r].name }
 // Prim combines two elements.
 func (r Reducer) Prim() Prim { return reducers[r].prim }
 
-// Identity is the Bits of what the fold starts with; it is defined for the types that Prim is defined for.
+// Identity returns the Bits of the value that the fold starts with. It is defined for the types that Prim is defined
+// for.
 func (r Reducer) Identity(dt device.DType) uint64 { return reducers[r].identity(dt) }
 
 // A FoldOf is the Body of a Reduce kernel that folds, by By, what Expr makes of the elements at the

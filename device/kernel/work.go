@@ -189,8 +189,8 @@ func planes(c *device.Command, i int) device.Shape {
 
 func size(s device.Shape) int64 { return int64(s.Size()) }
 
-// distinct is how many elements a walk over shape by strides, nil: those of a contiguous operand,
-// comes to: what is repeated counts once.
+// distinct returns the number of different elements that a walk over shape by strides comes to. Repeated elements
+// count once. Strides of nil are those of a contiguous operand.
 func distinct(shape device.Shape, strides []int) int64 {
 	n := int64(1)
 	for axis, length := range shape {

@@ -55,7 +55,8 @@ type Counts struct {
 	PeakBytes int64 `json:"peak_bytes"`
 }
 
-// Add adds d to c.
+// Add adds c to the record of p and to the totals. When it returns, both are in the file as far as this process is
+// concerned. After an error, which every later call returns again, the report stays as it is.
 func (c *Counts) Add(d Counts) {
 	c.Waits += d.Waits
 	c.WaitNS += d.WaitNS
@@ -143,7 +144,7 @@ func ReadFile(path string) (*Report, error) {
 	return r, nil
 }
 
-// A header is the first line of what a process writes.
+// A header is the first line that a process writes.
 type header struct {
 	Asyncgen string `json:"asyncgen"`
 	Version  int    `json:"version"`
@@ -251,9 +252,9 @@ type line struct {
 	counts Counts
 }
 
-// Create starts what this process tells in a file. If other processes write to it, or have written
-// to it, that stays, but for what former runs of this program have left. It is an error if the file
-// has something else in it than a report.
+// Create begins what this process writes to a report. If other processes write to the file, or have written to it,
+// their parts stay, except for those that former runs of this program have left. It is an error if the file holds
+// something other than a report.
 func Create(path string) (*Writer, error) {
 	w, err := create(path, program())
 	if err != nil {
