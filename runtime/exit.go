@@ -34,40 +34,44 @@ type test[S any] struct {
 	guess *engine.Guess // what was enqueued after it, up to the next test; nil if there was nothing to guess
 }
 
-// BreakIf ends the loop if cond is true, with the given state. Cond is queued as Do
-// queues functions, and for values that have been Read in the same way; while it has not
-// run, the loop goes on and guesses that it is false:
+// BreakIf ends the loop if cond is true, with the given state. It queues cond as Do queues functions,
+// with the values that were Read before. Until cond has run, the loop goes on and guesses that it is
+// false:
 //
 //	converged := later.Read(r.Dot(r))
 //	if end, ok := later.BreakIf(func() bool { return converged.Item() < tol }, result{x, k}); ok {
 //		return end.x, end.k
 //	}
 //
-// When cond turns out to be true, the exit is taken: what was queued after it never runs, and
-// operations that the goroutine has enqueued since are cancelled if they have not begun; their
-// failures are not among those of WaitAll. It is reported by the next BreakIf, or else by Flush:
-// both return the state given with that cond, and true, and then the Later can be used for another
-// loop. The program has to leave the loop. Parameters with their gradients, buffers, generators and
-// learning rates then hold again what they held at the BreakIf whose exit was taken, whoever has
-// changed them on this goroutine. So do the given cells, for types of other packages that don't say
-// when they change ([tensor.Changing]). Of several exits the first in the program's order is taken,
-// however early the values of others arrive.
+// If cond turns out to be true, the exit is taken. Entries queued after it never run, and operations
+// that the goroutine has enqueued since are cancelled if they have not begun; their failures are not
+// among those of WaitAll. The next BreakIf reports the exit, or Flush if there is none: it returns the
+// state given with that cond, and true. The program then has to leave the loop, and can use the Later
+// for another one. Parameters with their gradients, buffers, generators and learning rates hold again
+// what they held at the BreakIf whose exit was taken, whatever has changed them on this goroutine. So
+// do the given cells, which are for types of other packages that don't say when they change
+// ([tensor.Changing]). Of several exits, the first in the program's order is taken, however early the
+// values of others arrive.
 //
-// So a loop may run past its end, and what it does there must do no harm but change cells: in
-// particular it must not panic, unless [Later.Iterate] runs it, and no tensor made there can be
-// used after the loop (computing with it, or reading it, may give an error). It runs ahead of half
-// as many tests as have been false before, at most, so that no more than a third of the work is in
-// vain, of no more than the window and [Later.Ahead] say, and keeps no more bytes in cells and in
-// the tensors of states than [SetLimit] allows to be in flight; otherwise BreakIf waits. It waits,
-// too, when the loop is as far ahead as the device needs it to be to have something to do all the
-// time, going by how long iterations have taken; and a value that the CPU has to compute, which
-// takes a moment only, is computed at once, and tested: see [tensor.Tensor.Soon]. If values of CPUs
-// take longer, it runs ahead of one test to find out whether that is of use, and, where it isn't,
-// of none.
+// So a loop may run past its end. What it does there must have no effect but to change cells. It must
+// not panic, unless [Later.Iterate] runs it, and no tensor made there can be used after the loop:
+// computing with it, or reading it, may give an error.
 //
-// From BreakIf to Flush or Close, the loop has to stay on one goroutine, which must not end before:
-// else WaitAll returns a [*LeftError] with the line of BreakIf. Operations that others enqueue are
-// not touched. BreakIf panics in a function of the backlog.
+// BreakIf bounds how many tests the loop runs ahead of, and waits at the bound:
+//
+//   - half as many as have been false before, so that at most a third of the work is in vain;
+//   - as many as the window and [Later.Ahead] say;
+//   - so many that cells and the tensors of states keep no more bytes than [SetLimit] allows to be
+//     in flight;
+//   - as many as the device needs to be busy all the time, by how long iterations have taken.
+//
+// A value that a CPU can compute in a moment is computed at once and tested, see
+// [tensor.Tensor.Soon]. If values of a CPU take longer, the loop runs ahead of one test to find out
+// whether that is of use; where it isn't, of none.
+//
+// From BreakIf to Flush or Close the loop has to stay on one goroutine. If that ends before, WaitAll
+// returns a [*LeftError] with the line of BreakIf. Operations of other goroutines are not touched.
+// BreakIf panics in a function of the backlog.
 //
 //asyncgen:api call 0 later
 //go:noinline

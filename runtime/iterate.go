@@ -1,8 +1,7 @@
 package asyncrt
 
-// Iterate runs f, which is an iteration of a loop that runs past its end, see
-// BreakIf, and may panic there: because a tensor grows until something does not
-// fit any more, or an index until nothing is there.
+// Iterate runs f, one iteration of a loop that runs past its end (see BreakIf) and may panic there,
+// because a tensor has grown too large, or an index is out of range.
 //
 //	for i := range xs {
 //		if end, ok := later.Iterate(func() {
@@ -17,11 +16,10 @@ package asyncrt
 //		}
 //	}
 //
-// If f panics, what is queued runs first, as in Close. If that takes an exit, the program
-// does not come to where f has panicked, and Iterate returns the state of that exit, and true. Otherwise
-// it does, and the panic goes on. An exit that BreakIf or Flush reports in f, which then has to
-// return, is reported by Iterate as well. What f changes before it panics must be given
-// back by the way out, as what BreakIf lets the loop change.
+// If f panics, the queued entries run first, as in Close. If they take an exit, the original program
+// would not have come to the panic: Iterate returns the state of that exit, and true. Otherwise the
+// panic goes on. If BreakIf or Flush reports an exit in f, f has to return, and Iterate reports the
+// exit as well. What f changes before it panics must be something that an exit restores, see BreakIf.
 //
 //asyncgen:api call 0 once
 //go:noinline

@@ -23,32 +23,30 @@ import (
 //	}
 //	later.Flush()
 //
-// An entry runs when those before it have, and the values read before it was
-// queued have arrived: at the next Do or Poll that finds it so, or in Flush
-// and Close, which wait. A loop that calls Do in some iterations only calls Poll in
-// all, or else what has arrived is kept until the next Do. When more entries than the window are queued, Do waits
-// once, until the one in the middle can run.
+// An entry can run when the entries before it have run and the values that were read for it have
+// arrived. It runs at the next Do or Poll after that, or in Flush and Close, which wait. A loop that
+// calls Do in some iterations only should call Poll in all; otherwise arrived values are kept until
+// the next Do. When more entries than the window are queued, Do waits once, until the entry in the
+// middle can run.
 //
-// What is queued may keep tensors, and so memory, that the loop would have dropped. It is taken for
-// all that has been enqueued since, by anyone. If that is more than 32 MiB and an eighth of the
-// memory in use on the device, or more than [SetLimit] allows to be in flight, Do and BreakIf wait
-// for all but the newest entry, in halves. If it is more than a quarter of what is left of the
-// device's memory (ASYNCGEN_MEMORY says how much that has), they wait for all: the program then
-// goes on as if it had not been rewritten. If there is no memory for an operation all the same, it
-// waits until those who have backlogs have run them, which they do when they next call Do, BreakIf,
-// Flush or Poll, or at once where they wait in one of these.
+// Entries may keep tensors, and so memory, that the loop would have dropped. The Later takes all
+// memory for kept that anyone has enqueued work for since. If that is more than 32 MiB and an eighth
+// of the memory in use on the device, or more than [SetLimit] allows to be in flight, Do and BreakIf
+// wait for all but the newest entry, in halves. If it is more than a quarter of the memory that is
+// left on the device (ASYNCGEN_MEMORY says how much the device has), they wait for all entries: the
+// program then goes on as if it had not been rewritten. If an operation still finds no memory, it
+// waits until backlogs have been run. Their goroutines do that when they next call Do, BreakIf,
+// Flush or Poll, or at once while they wait in one of these.
 //
-// A function of the backlog may use the Later that it runs from: while it runs
-// the backlog is empty, and what it queues comes before what was queued after
-// it. If it panics, what was queued after it never runs. An error of a value is
-// raised where a function uses it, not where it arrives, and not at all if
-// none does.
+// A function of the backlog may use the Later that runs it. While it runs, the backlog is empty, and
+// what it queues comes before the entries after it. If it panics, the entries after it never run. An
+// error of a value is raised where a function uses the value, and not where it arrives; if no
+// function uses it, it is not raised.
 //
-// A loop that ends when a value says so runs on past the test, see BreakIf. S is
-// the state of the loop that such an exit hands over; a loop without them says
-// struct{}.
+// A loop that ends because of a value runs on past the test, see BreakIf. S is the state that such an
+// exit hands over; a loop without exits uses struct{}.
 //
-// A Later is for one goroutine at a time.
+// One goroutine at a time may use a Later.
 type Later[S any] struct {
 	window  int
 	ahead   int // tests that a loop may run ahead of, see Ahead; 0: as many as the window

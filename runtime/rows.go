@@ -45,9 +45,9 @@ const (
 	partBytes = 8 << 20
 )
 
-// Rows computes of(row) for the rows 0 to n-1 of the tensors that it asks for: row(x) is x.Row(j). Each
-// operation is done once for many rows, as in [tensor.VMapRows]. Like [Later.Read],
-// Rows never waits and never panics.
+// Rows computes of(row) for each j from 0 to n-1, where row(x) stands for x.Row(j). Each operation is
+// done once for many rows, as in [tensor.VMapRows]. Like [Later.Read], Rows never waits and never
+// panics.
 //
 //	logits := x.MatMul(w)
 //	best := later.Rows(len(labels), func(row asyncrt.RowOf) *tensor.Tensor { return row(logits).ArgMax() })
@@ -59,15 +59,14 @@ const (
 //		}
 //	})
 //
-// Whatever keeps rows from being computed together (a tensor has fewer rows, operands don't fit,
-// the device does not promise the same bits, an operation fails for one of them) shows when a row
-// is asked for: then of is called for this row alone, with x.Row(j), and what it does, and raises,
-// is what it would have done in the place of the call. So is what it does for a j that is not from
-// 0 to n-1. So of may be called at any time until the last row is asked for, any number of times:
-// it must only compute, and the variables that it uses must keep their values.
+// Sometimes rows can't be computed together: a tensor has fewer rows, operands don't fit, the device
+// doesn't promise the same bits, or an operation fails for one of them. Then of is called for one row
+// alone when that is asked for, with x.Row(j), and computes and raises what it would have done there.
+// The same holds for a j that is not from 0 to n-1. So of may be called any number of times, until the
+// last row is asked for. It must only compute, and the variables that it uses must keep their values.
 //
-// Many rows are computed some thousand at a time, or as many as take some megabytes of an
-// operand, while those before them are used.
+// Many rows are computed in parts of some thousand, or of some megabytes of an operand, while the
+// parts before are used.
 //
 //asyncgen:api call 1 later
 //go:noinline
@@ -79,7 +78,7 @@ func (l *Later[S]) Rows(n int, of func(row RowOf) *tensor.Tensor) *Rows {
 		r.start(0)
 		if r.size == size {
 			break
-		} // else the rows are too big for so many
+		} // otherwise the rows are too big for parts of this size
 	}
 	if n > 0 && r.parts[0].t != nil {
 		l.reads = append(l.reads, Read{t: r.parts[0].t})

@@ -18,23 +18,22 @@ const (
 	Error = engine.Error
 )
 
-// A SyncError is how a call fails that has to wait when that is forbidden. It
-// names the call and the line. The tensor is as good as before.
+// A SyncError is the error of a call that has to wait where waiting is forbidden. It names the call
+// and the line. The tensor is as good as before.
 type SyncError = engine.SyncError
 
-// SyncMode says what becomes of calls that have to wait, on all goroutines of the process and
-// from now on, and returns what it was before:
+// SyncMode sets what happens to calls that have to wait, on all goroutines of the process and from
+// now on. It returns the policy before:
 //
 //	defer asyncrt.SyncMode(asyncrt.SyncMode(asyncrt.Error))
 //
-// Two goroutines that do so at the same time disturb each other; [ForbidSync] is of one goroutine.
+// Two goroutines that do this at the same time disturb each other; [ForbidSync] is for one goroutine.
 //
-// With Error, reads such as Item panic with a [*SyncError], Wait, WaitAll and the
-// forms with a context return it, and String and Format print it. A call has to wait if
-// what it asks for has not been computed when it asks: so a read that
-// waits in one run may find its value ready in another, and is no business of
-// SyncMode then. What a [Later] waits for (a full window, Flush, Close) is always allowed, and so
-// is what happens in an [AllowSync]. Stalls at a bound are no waits: see [SetLimit].
+// With Error, reads such as Item panic with a [*SyncError]; Wait, WaitAll and the forms with a context
+// return it; String and Format print it. A call has to wait if its value has not been computed yet. So
+// a read that waits in one run may find its value ready in another, and SyncMode does not concern it
+// then. Waits of a [Later] (for a full window, in Flush and Close) are always allowed, and so are
+// those inside an [AllowSync]. Stalls at a bound are no waits: see [SetLimit].
 //
 //asyncgen:api control
 func SyncMode(p SyncPolicy) (old SyncPolicy) { return engine.Default().SetSyncPolicy(p) }
