@@ -7,21 +7,15 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
 
-// Either runs then if c is true, and else otherwise, if that is not nil, and
-// does not wait for c: if it is not known yet, both run, and each of vars, which are pointers to what they
-// assign, *[*Tensor], *[F64] or *[I64], gets a value that is chosen by the device.
+// Either runs then if c is true, and otherwise, which may be nil, if it is false. It does not wait for c: if c isn't
+// known yet, both functions run, and the device chooses the values of vars, pointers to the variables that the
+// functions assign (*[*Tensor], *[F64] or *[I64]).
 //
-//	norm := g.Norm().F64()
-//	tensor.Either(norm.Gt(tensor.Const(1)), func() {
-//		g = g.DivF64(norm)
-//	}, nil, &g)
-//
-// The functions must do nothing but compute and assign to variables, and what they compute must not
-// fail: a failure on the side that is not taken spoils what is chosen. Either waits for c after
-// all, and runs one function alone, if one of them panics, if they leave tensors of different
-// shapes, element types or devices, or others than floating-point numbers, and if gradients go
-// through what they compute. If c has failed, so that no program gets here that has looked at it,
-// it may run none.
+// The functions must do nothing but compute and assign to variables, and must not fail: a failure on the side that
+// isn't taken would spoil the chosen value. Either waits for c after all, and runs one function alone, if one of them
+// panics, if they leave tensors of different shapes or element types or on different devices, if the values are no
+// floating-point numbers, or if gradients go through them. If c has failed, it may run neither: no program that had
+// looked at c would have come here.
 //
 //asyncgen:api call 1 once
 //go:noinline

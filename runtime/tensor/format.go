@@ -16,10 +16,9 @@ const (
 	lineWidth  = 75   // bytes, after which a row goes on in the next line
 )
 
-// String returns the elements in nested brackets, aligned; above 1,000
-// elements, the middle of long axes is left out. The element of a tensor
-// without axes is printed as Go prints it. It waits. If t failed, it returns
-// "<failed: ...>" with what the error says.
+// String returns the elements in nested brackets, aligned. Of more than 1,000 elements, the middle of long axes is
+// left out. A tensor without axes is printed as Go prints its element. String waits. If t failed, it returns "<failed:
+// ...>" with the error.
 //
 //asyncgen:api print
 //go:noinline

@@ -141,8 +141,8 @@ func (p *Param) addGrad(g *Tensor) {
 	old.letGo()
 }
 
-// Track returns t as the beginning of tracking: what is computed from the
-// result is tracked, and Grad can be asked for its gradient.
+// Track returns t as a tensor at which tracking begins: everything computed from the result is tracked, and [Grad] can
+// give its gradient.
 //
 //asyncgen:api view
 func (t *Tensor) Track() *Tensor {

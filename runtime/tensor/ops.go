@@ -100,12 +100,12 @@ func (t *Tensor) As(dtype DType) *Tensor {
 	return structural(op.As, op.Attr{DType: dtype}, operands{t}, true)
 }
 
-// To returns t's elements on another device: a view of t if they are there. The copy is enqueued
-// like any operation; To does not wait. It belongs to the scopes of t and of dev. Between devices
-// that reach each other's memory it is a command of t's device alone, and they see to it by
-// themselves that what needs the copy on dev comes after it; what is enqueued on dev between the
-// two is computed meanwhile. Other copies between devices with queues pass through the host's
-// memory, and what is enqueued on dev after one begins when it is on its way there.
+// To returns t's elements on another device, or a view of t if they are there already. The copy is enqueued like any
+// operation, and To does not wait. It belongs to the scopes of t and of dev.
+//
+// Devices that reach each other's memory copy with one command of t's device. What needs the copy on dev waits for it,
+// and other work of dev goes on meanwhile. Other copies between devices with queues pass through the host's memory;
+// what is enqueued on dev after such a copy begins when the copy is on its way there.
 //
 //asyncgen:api op batch
 //go:noinline

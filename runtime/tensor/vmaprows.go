@@ -6,14 +6,10 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
 
-// VMapRows is [VMap] over the rows from up to, but not including, to of the tensors that f asks for: row(x), in f,
-// stands for any one of these rows of x.
+// VMapRows is [VMap] over the rows of tensors from up to, but not including, to: row(x), in f, stands for any one of
+// these rows of x.
 //
-//	best := tensor.VMapRows(0, len(labels), func(row func(*tensor.Tensor) *tensor.Tensor) *tensor.Tensor {
-//		return row(xs).MatMul(w).ArgMax()
-//	})
-//
-// It panics if from is negative or above to, and row panics if its tensor has no axes or not so many rows.
+// It panics if from is negative or above to. row panics if its tensor has no axes or too few rows.
 //
 //asyncgen:api call 2 once
 //go:noinline
