@@ -11,6 +11,11 @@ import (
 // known yet, both functions run, and the device chooses the values of vars, pointers to the variables that the
 // functions assign (*[*Tensor], *[F64] or *[I64]).
 //
+//	norm := g.Norm().F64()
+//	tensor.Either(norm.Gt(tensor.Const(1)), func() {
+//		g = g.DivF64(norm)
+//	}, nil, &g)
+//
 // The functions must do nothing but compute and assign to variables, and must not fail: a failure on the side that
 // isn't taken would spoil the chosen value. Either waits for c after all, and runs one function alone, if one of them
 // panics, if they leave tensors of different shapes or element types or on different devices, if the values are no

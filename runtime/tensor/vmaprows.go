@@ -9,6 +9,10 @@ import (
 // VMapRows is [VMap] over the rows of tensors from up to, but not including, to: row(x), in f, stands for any one of
 // these rows of x.
 //
+//	best := tensor.VMapRows(0, len(labels), func(row func(*tensor.Tensor) *tensor.Tensor) *tensor.Tensor {
+//		return row(xs).MatMul(w).ArgMax()
+//	})
+//
 // It panics if from is negative or above to. row panics if its tensor has no axes or too few rows.
 //
 //asyncgen:api call 2 once
