@@ -128,7 +128,8 @@ func notInt(c float64) string {
 	return ""
 }
 
-// structural enqueues d, or makes the view that d is. Only if tracking is the result tracked.
+// structural enqueues d, or returns a view if d is one. The result can be tracked only if tracking is
+// set.
 func structural(d *op.Def, a op.Attr, in operands, tracking bool) *Tensor {
 	hasRow, n := false, 0
 	for ; n < len(in) && in[n] != nil; n++ {
@@ -166,8 +167,8 @@ func create(d *op.Def, a op.Attr, dev device.Device) *Tensor {
 	return run(d, a, dev, operands{}, false)
 }
 
-// run enqueues the command of d, on dev if it has no operands. Tracked says
-// that the result will be.
+// run enqueues the command of d, on dev if it has no operands. tracked says whether the caller will
+// record the result for gradients.
 func run(d *op.Def, a op.Attr, dev device.Device, in operands, tracked bool) *Tensor {
 	p := plans.Get().(*op.Plan)
 	p.Attr = a
@@ -323,7 +324,7 @@ func record(out *Tensor, d *op.Def, a op.Attr, in operands) {
 	}
 }
 
-// keeper counts those who use tensors, of which a Meta has none.
+// keeper counts the users of tensors. A Meta stands for a value without memory, and has none to count.
 type keeper struct{}
 
 func (keeper) Hold(v op.Value)  { v.(*Tensor).storage.Hold() }

@@ -182,8 +182,8 @@ func (s State) restore() {
 
 // Tensors returns the tensors that the State keeps, cell after cell: for each its
 // value, for a [Param] its gradient after that, nil where there is none. A
-// [Generator] has none: its state is two numbers. Who declares them Dead is done
-// with the State: Restore panics then.
+// [Generator] has none: its state is two numbers. Once one of them is declared
+// Dead, Restore panics.
 //
 //asyncgen:api value
 func (s State) Tensors() []*Tensor {

@@ -153,7 +153,7 @@ func impossible(name string, shape []int) *Mistake {
 	return &Mistake{Op: name, Text: fmt.Sprintf("%s: %v", op.MistakeShape, shape)}
 }
 
-// checked returns a copy of shape, which it panics about if it can't be one.
+// checked returns a copy of shape. It panics with a *Mistake if no tensor can have that shape.
 func checked(name string, shape []int) device.Shape {
 	if _, ok := sizeOf(shape); !ok {
 		panic(impossible(name, shape))

@@ -116,7 +116,7 @@ const (
 	Bool    = device.Bool
 )
 
-// A Mistake is what calls panic with that ask for the impossible.
+// A Mistake is the value that a call panics with when the program asks for something impossible.
 type Mistake = op.Mistake
 
 // eng returns the engine that everything runs on.
@@ -202,7 +202,8 @@ func (t *Tensor) view() op.View {
 	return op.View{Shape: t.shape, Strides: t.strides, Off: t.off}
 }
 
-// wrong panics with a Mistake about the given tensors, which says where they are if that is it.
+// wrong panics with a Mistake that lists the shapes and types of the given tensors, and their devices
+// if text is op.MistakeDevices.
 func wrong(name, text string, about ...*Tensor) {
 	m := &Mistake{Op: name, Text: text}
 	for _, t := range about {
