@@ -5,16 +5,15 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
 
-// A Cell is something that holds a tensor and can be given another: a
-// parameter, running statistics, the state of a generator.
+// A Cell holds a tensor, which can be replaced by another: a parameter, running statistics, the state of a generator.
 type Cell interface {
 	// Value returns the tensor that the cell holds now. It does not wait.
 	//
 	//asyncgen:api value
 	Value() *Tensor
-	// Set makes the cell hold t. Nobody may call Value or Set at the same time: that is a data race,
-	// as with a variable. What uses the values while they change gets a Frozen cell, or a frozen
-	// model (nn.Frozen), before.
+	// Set makes the cell hold t. To call Value or Set at the same time in another goroutine is a data race, as with a
+	// variable. A goroutine that uses values while others change takes them from a Frozen cell or a frozen model
+	// (nn.Frozen), made before.
 	//
 	//asyncgen:api mutate
 	Set(t *Tensor)
@@ -26,13 +25,12 @@ var (
 	_ Cell = (*Generator)(nil)
 )
 
-// A Buffer is a Cell for what a model remembers beside its parameters, such as
-// running statistics. Its value is never tracked, so gradients end there, and
-// optimisers know nothing of it.
+// A Buffer is a Cell for state of a model that is not trained, such as running statistics. Its value is never tracked,
+// so gradients end there, and optimisers do not change it.
 //
-// A Buffer may be read by several goroutines. Set beside Value or another Set is a data race, as
-// with a variable: a goroutine that uses the value while another one sets it takes it from a
-// [Buffer.Frozen].
+// Several goroutines may call Value at the same time. To call Set at the same time as Value or Set is a data race, as
+// with a variable. A goroutine that uses the value while another sets it takes it from a copy that [Buffer.Frozen]
+// returned before.
 type Buffer struct {
 	value  *Tensor // untracked
 	frozen bool
@@ -82,14 +80,13 @@ func (b *Buffer) Set(t *Tensor) {
 	old.letGo()
 }
 
-// Clone returns a Buffer of its own that holds the value that b holds now, if any.
+// Clone returns a new Buffer that holds b's present value, if b has one.
 //
 //asyncgen:api value
 func (b *Buffer) Clone() *Buffer { return &Buffer{value: b.value.another()} }
 
-// Frozen returns a Buffer that holds the value that b holds now, for ever: it
-// can't be Set. Any number of goroutines may use it, also while b changes. It
-// panics if b has no value.
+// Frozen returns a new Buffer that holds b's present value and can't be Set. Any number of goroutines may use it, even
+// while b changes. Frozen panics if b has no value.
 //
 //asyncgen:api value
 func (b *Buffer) Frozen() *Buffer {
@@ -99,9 +96,8 @@ func (b *Buffer) Frozen() *Buffer {
 	return &Buffer{value: b.value.another(), frozen: true}
 }
 
-// A State is what some cells held at one time. It is made of handles: no element
-// is copied, and whether it has been computed does not matter. It keeps the
-// tensors alive.
+// A State records which tensors some cells held at one time. No element is copied, and the tensors need not have been
+// computed. The State keeps them alive.
 type State struct{ kept []kept }
 
 // kept is what one cell held.
@@ -111,9 +107,9 @@ type kept struct {
 	key, pos    uint64 // of a Generator
 }
 
-// Snapshot returns what cells hold now: of a [Param] its gradient as well, of
-// one without a value that it has none. It enqueues nothing and does not wait.
-// Cells of the types of other packages are kept by their Value.
+// Snapshot returns a State of what cells hold now. For a [Param] this includes the gradient; a cell without a value is
+// recorded as such. Snapshot enqueues nothing and does not wait. Of cells whose types are not of this package it
+// records what their Value method returns.
 //
 //asyncgen:api value 0
 func Snapshot(cells ...Cell) State {
@@ -138,9 +134,8 @@ func Snapshot(cells ...Cell) State {
 	return s
 }
 
-// Restore makes the cells hold again what they held when the Snapshot was
-// taken. It can be called any number of times, and does not wait. Cells of the
-// types of other packages are given their value by Set.
+// Restore makes the cells hold again what they held when Snapshot was called. It can be called any number of times, and
+// does not wait. Cells whose types are not of this package get their value by their Set method.
 //
 //asyncgen:api mutate
 func (s State) Restore() {
@@ -180,10 +175,9 @@ func (s State) restore() {
 	}
 }
 
-// Tensors returns the tensors that the State keeps, cell after cell: for each its
-// value, for a [Param] its gradient after that, nil where there is none. A
-// [Generator] has none: its state is two numbers. Once one of them is declared
-// Dead, Restore panics.
+// Tensors returns the tensors that the State keeps. For each cell, in order, it has the value, and for a [Param] then
+// the gradient; either is nil if there is none. A [Generator] adds nothing, as its state is two numbers. If one of
+// these tensors is declared Dead, Restore panics from then on.
 //
 //asyncgen:api value
 func (s State) Tensors() []*Tensor {
@@ -200,10 +194,10 @@ func (s State) Tensors() []*Tensor {
 	return ts
 }
 
-// Changing says that c is about to be given another value. A loop that runs past its end then gives
-// back to c what it holds now (see asyncrt.Later.BreakIf). The cells of this library say so
-// themselves. A type of one's own that is a Cell, and not made of others, calls it first in Set; it
-// has to be comparable. It costs a load if no loop runs past its end.
+// Changing tells the library that c is about to get another value, so that a loop that runs past its end can give c its
+// present value back (see asyncrt.Later.BreakIf). The cells of this library call it themselves. A type of your own that
+// implements Cell, and holds its tensor itself rather than in another Cell, calls it first in Set; the type must be
+// comparable. While no loop runs past its end, Changing costs one load.
 //
 //asyncgen:api mutate 0
 func Changing(c Cell) {
@@ -212,7 +206,7 @@ func Changing(c Cell) {
 	}
 }
 
-// saved is what one cell held before a loop has run past its end.
+// saved is what one cell held before a loop ran past its end.
 type saved struct{ State }
 
 var _ engine.Saved = saved{}

@@ -2,17 +2,17 @@ package tensor
 
 import "github.com/asyncgen/asyncgen/runtime/op"
 
-// Linear returns t·w + b, where w is a matrix and b a vector as long as its rows: the MatMul of t
-// and w, and b added to each of its rows, bit for bit, in one command where the device can. It
-// panics if the inner lengths differ, or b has another length.
+// Linear returns t·w + b. w is a matrix, and b is a vector as long as a row of w, which is added to each row of the
+// product. The bits are those of MatMul and Add; devices that can do so compute both in one command. Linear panics if
+// the inner lengths of the product differ or if b has another length.
 //
 //asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Linear(w, b *Tensor) *Tensor { return t.linear(op.Linear, w, b) }
 
-// LinearReLU returns the ReLU of the Linear of w and b, bit for bit, in one command where the
-// device can. Where gradients are asked for, Linear and ReLU by themselves take less: the
-// derivative is computed for each operand.
+// LinearReLU returns t.Linear(w, b).ReLU(), with the same bits. Devices that can do so compute it in one command.
+// If gradients are needed, Linear followed by ReLU is faster: LinearReLU computes the derivative of ReLU once for
+// each operand.
 //
 //asyncgen:api op batch
 //go:noinline

@@ -6,10 +6,9 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
 
-// LayerNorm returns t less the mean of its elements along axis, divided by the square root of their variance
-// plus eps. If there is a gain, a vector as long as the axis, the results along it are multiplied by its elements, and
-// those of a bias are added: layer normalisation (Ba, Kiros and Hinton 2016). It panics if there are more
-// vectors, or of another length.
+// LayerNorm returns (t - mean) / sqrt(variance + eps), with mean and variance along axis: layer normalisation (Ba,
+// Kiros and Hinton 2016). At most two vectors may follow, each as long as the axis: a gain, by which the results are
+// multiplied, and a bias, which is then added. LayerNorm panics if there are more, or if one has another length.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -17,9 +16,9 @@ func (t *Tensor) LayerNorm(axis int, eps float64, gainAndBias ...*Tensor) *Tenso
 	return t.norm(op.LayerNorm, axis, eps, 2, gainAndBias)
 }
 
-// RMSNorm returns t divided by the square root of the mean of the squares along axis plus eps. If there is a
-// gain, a vector as long as the axis, the results along it are multiplied by its elements (Zhang and
-// Sennrich 2019). It panics if there are more vectors, or of another length.
+// RMSNorm returns t / sqrt(mean(t²) + eps), with the mean along axis (Zhang and Sennrich 2019). One vector may follow,
+// as long as the axis: a gain, by which the results are multiplied. RMSNorm panics if there are more, or if it has
+// another length.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -27,7 +26,7 @@ func (t *Tensor) RMSNorm(axis int, eps float64, gain ...*Tensor) *Tensor {
 	return t.norm(op.RMSNorm, axis, eps, 1, gain)
 }
 
-// norm is d of t with some vectors, most at most.
+// norm applies the operation d to t and to the vectors, of which there may be at most most.
 func (t *Tensor) norm(d *op.Def, axis int, eps float64, most int, vectors []*Tensor) *Tensor {
 	in := operands{t}
 	if len(vectors) > most {

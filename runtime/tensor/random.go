@@ -11,20 +11,19 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
 
-// A Generator is a source of random numbers: a stream that its seed alone
-// determines (Philox4x32-10, keyed with the seed), and a position in it, which
-// advances by the number of elements drawn. So numbers do not depend on the
-// device, on what runs at the same time, or on how draws are split.
+// A Generator is a source of random numbers. It has a stream, which depends on its seed alone (Philox4x32-10 with the
+// seed as its key), and a position in the stream, which advances by the number of elements drawn. So the numbers do
+// not depend on the device, on what else runs, or on whether they are drawn in one call or several.
 //
-// Draws are enqueued like any operation; the position is known at once. A
-// Generator may be used by several goroutines, which then share the stream.
+// Draws are enqueued like any operation, while the position advances at once. Several goroutines may use a Generator;
+// they share its stream.
 type Generator struct {
 	mu  sync.Mutex // guards key and pos
 	key uint64
 	pos uint64
 }
 
-// defaultGenerator is what Rand and its like draw from.
+// defaultGenerator is the Generator behind Rand, Randn, Uniform and RandInt.
 var defaultGenerator = NewGenerator(0)
 
 // NewGenerator returns a Generator at the beginning of the stream of a seed.
@@ -32,12 +31,12 @@ var defaultGenerator = NewGenerator(0)
 //asyncgen:api pure
 func NewGenerator(seed uint64) *Generator { return &Generator{key: seed} }
 
-// DefaultGenerator returns the Generator that [Rand] and its like draw from.
+// DefaultGenerator returns the Generator that [Rand], [Randn], [Uniform] and [RandInt] draw from.
 //
 //asyncgen:api pure
 func DefaultGenerator() *Generator { return defaultGenerator }
 
-// Cells returns g alone, so that a Generator can stand where something with cells is asked for.
+// Cells returns g as the only cell, so that a Generator can be passed where a value with cells is expected.
 //
 //asyncgen:api meta
 func (g *Generator) Cells() []Cell { return []Cell{g} }
@@ -75,9 +74,8 @@ func (g *Generator) Value() *Tensor {
 	return upload(device.CPU(), []int64{int64(key), int64(pos)}, device.Shape{2})
 }
 
-// Set restores a state that Value returned. It waits for t, which Value has computed at once. What
-// a loop sets past its end, which would be taken back, may never be computed: then Set does
-// nothing.
+// Set restores a state that Value returned. It waits for t, which is no wait for a result of Value. In a step that a
+// loop runs past its end, t may never be computed; Set then does nothing, as the step is taken back anyway.
 //
 //asyncgen:api mutate
 //go:noinline
@@ -112,7 +110,7 @@ func (g *Generator) Rand(shape ...int) *Tensor { return here().draw(g, "Rand", o
 //go:noinline
 func (g *Generator) Randn(shape ...int) *Tensor { return here().draw(g, "Randn", op.Normal, shape) }
 
-// Uniform returns float32 numbers from lo to hi on the default device; rounding may make one equal hi.
+// Uniform returns float32 numbers from [lo, hi) on the default device. Rounding may make a number equal to hi.
 //
 //asyncgen:api draw
 //go:noinline
@@ -120,7 +118,7 @@ func (g *Generator) Uniform(lo, hi float64, shape ...int) *Tensor {
 	return here().uniform(g, lo, hi, shape)
 }
 
-// RandInt returns int64 numbers from lo to below hi on the default device. It panics if there are none.
+// RandInt returns int64 numbers from [lo, hi) on the default device. It panics unless lo < hi.
 //
 //asyncgen:api draw
 //go:noinline
@@ -141,7 +139,7 @@ func (m Maker) Randn(shape ...int) *Tensor {
 	return m.draw(defaultGenerator, "Randn", op.Normal, shape)
 }
 
-// Uniform returns numbers from lo to hi, drawn from the default generator; rounding may make one equal hi.
+// Uniform returns numbers from [lo, hi), drawn from the default generator. Rounding may make a number equal to hi.
 //
 //asyncgen:api draw none
 //go:noinline
@@ -149,8 +147,7 @@ func (m Maker) Uniform(lo, hi float64, shape ...int) *Tensor {
 	return m.uniform(defaultGenerator, lo, hi, shape)
 }
 
-// RandInt returns int64 numbers from lo to below hi, drawn from the default
-// generator. It panics if there are none.
+// RandInt returns int64 numbers from [lo, hi), drawn from the default generator. It panics unless lo < hi.
 //
 //asyncgen:api draw none
 //go:noinline
@@ -172,8 +169,8 @@ func Rand(shape ...int) *Tensor { return here().draw(defaultGenerator, "Rand", o
 //go:noinline
 func Randn(shape ...int) *Tensor { return here().draw(defaultGenerator, "Randn", op.Normal, shape) }
 
-// Uniform returns float32 numbers from lo to hi on the default device, drawn
-// from the default generator; rounding may make one equal hi.
+// Uniform returns float32 numbers from [lo, hi) on the default device, drawn from the default generator. Rounding may
+// make a number equal to hi.
 //
 //asyncgen:api draw none
 //go:noinline
@@ -181,8 +178,8 @@ func Uniform(lo, hi float64, shape ...int) *Tensor {
 	return here().uniform(defaultGenerator, lo, hi, shape)
 }
 
-// RandInt returns int64 numbers from lo to below hi on the default device,
-// drawn from the default generator. It panics if there are none.
+// RandInt returns int64 numbers from [lo, hi) on the default device, drawn from the default generator. It panics
+// unless lo < hi.
 //
 //asyncgen:api draw none
 //go:noinline

@@ -17,9 +17,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// What waits. Each of these functions waits for its tensor alone, and may help
-// to compute it. The reads panic with the *asyncrt.OpError of a tensor that
-// failed; Wait, MarshalJSON and the Context forms return it.
+// What waits: each of these functions waits for its own tensor only. The waiting goroutine may help to compute it.
+// If the tensor failed, the reads panic with its *asyncrt.OpError; Wait, MarshalJSON and the Context forms return it.
 
 // Wait waits until t has been computed and returns the error if that failed.
 //
@@ -47,9 +46,8 @@ func Wait(ts ...*Tensor) error {
 	return engine.WaitEach(context.Background(), "Wait", storages)
 }
 
-// WaitContext is Wait, or the context's error when that ends first; it ends
-// the waiting, at once and whatever that is about, not the computation. What has been computed is
-// returned all the same.
+// WaitContext is like Wait, but returns the context's error as soon as the context ends. The computation goes on.
+// If t is computed already, WaitContext reports that, even if the context has ended.
 //
 //asyncgen:api wait
 //go:noinline
@@ -58,16 +56,16 @@ func (t *Tensor) WaitContext(ctx context.Context) error {
 	return t.storage.Wait(ctx, "WaitContext")
 }
 
-// Item returns the value of a one-element tensor as a float64: true is 1, and an int64 is rounded as Go's conversion
-// does, which from 2^53 on is not exact: see ItemInt. It panics if t has more elements or none.
+// Item returns the value of a one-element tensor as a float64. True is 1. An int64 is converted as Go converts it,
+// which is inexact above 2^53; ItemInt is exact. Item panics unless t has exactly one element.
 //
 //asyncgen:api read f64=ItemF64
 //go:noinline
 func (t *Tensor) Item() float64 { return number(t.item("Item"), t.dtype) }
 
-// ItemContext is Item that returns errors: t's own, or the context's when that ends before t is
-// computed. What has been computed is returned all the same; from a device whose memory the host
-// can't reach, if a copy, which may be behind other work there, comes within 5 ms.
+// ItemContext is like Item, but returns errors: t's error if t failed, or the context's error if the context ends
+// before t is computed. If t is computed already, its value is returned even if the context has ended. On a device
+// whose memory the host can't reach this needs a copy, which may have to wait for other work there; it gets 5 ms.
 //
 //asyncgen:api read
 //go:noinline
@@ -80,8 +78,8 @@ func (t *Tensor) ItemContext(ctx context.Context) (float64, error) {
 	return number(bits, t.dtype), nil
 }
 
-// ItemInt returns the value of a one-element int64 or bool tensor: true is 1.
-// It panics if t has another type, more elements or none.
+// ItemInt returns the value of a one-element int64 or bool tensor. True is 1. It panics if t has another type, or
+// unless it has exactly one element.
 //
 //asyncgen:api read index=I64
 //go:noinline
@@ -90,15 +88,15 @@ func (t *Tensor) ItemInt() int64 {
 	return int64(t.item("ItemInt"))
 }
 
-// whole panics, about the method with the given name, if t's elements are no integers.
+// whole panics unless t is an int64 or bool tensor. The panic names the given method.
 func (t *Tensor) whole(name string) {
 	if t.dtype.IsFloat() {
 		wrong(name, op.MistakeType+" (it takes int64 or bool: convert with As)", t)
 	}
 }
 
-// ItemOf returns the value of a one-element tensor with elements of type T. It
-// panics if t has another type, more elements or none.
+// ItemOf returns the value of a one-element tensor with elements of type T. It panics if t has another type, or
+// unless it has exactly one element.
 //
 //asyncgen:api read 0
 //go:noinline
@@ -108,9 +106,9 @@ func ItemOf[T device.Element](t *Tensor) T {
 	return slice[T](t, "ItemOf")[0]
 }
 
-// At returns the element with the given index, one number for each axis, as a
-// float64: true is 1. Negative numbers count from the end. It panics if the
-// index is out of range, and with a *Mistake about an int64 that a float64 does not hold: see AtInt.
+// At returns the element at index, which has one number for each axis, as a float64. True is 1. Negative numbers
+// count from the end of an axis. At panics if the index is out of range, or if the element is an int64 that a
+// float64 can't hold exactly; AtInt returns such elements.
 //
 //asyncgen:api read
 //go:noinline
@@ -123,8 +121,8 @@ func (t *Tensor) At(index ...int) float64 {
 	return v
 }
 
-// AtInt returns the element of an int64 or bool tensor with the given index, see At: true is 1. It panics if t has
-// another type, or the index is out of range.
+// AtInt returns the element of an int64 or bool tensor at index, which is as in At. True is 1. It panics if t has
+// another type or if the index is out of range.
 //
 //asyncgen:api read
 //go:noinline
@@ -133,7 +131,7 @@ func (t *Tensor) AtInt(index ...int) int64 {
 	return int64(t.at("AtInt", index))
 }
 
-// at waits for t and returns the bits of the element with the given index.
+// at waits for t and returns the bits of the element at index.
 func (t *Tensor) at(name string, index []int) uint64 {
 	if len(index) != len(t.shape) {
 		wrong(name, fmt.Sprintf("%s: index %v", op.MistakeRank, index), t)
@@ -160,9 +158,9 @@ func (t *Tensor) at(name string, index []int) uint64 {
 //go:noinline
 func (t *Tensor) Float32s() []float32 { return slice[float32](t, "Float32s") }
 
-// Float32sContext is Float32s that returns errors: t's own, or the context's when that ends before
-// t is computed and copied. Of a tensor with up to 65,536 elements, what has been computed is
-// returned all the same, as by ItemContext.
+// Float32sContext is like Float32s, but returns errors: t's error if t failed, or the context's error if the context
+// ends before t is computed and copied. If t is computed already and has at most 65,536 elements, they are returned
+// even if the context has ended, as by ItemContext.
 //
 //asyncgen:api read
 //go:noinline
@@ -198,8 +196,8 @@ func (t *Tensor) Bools() []bool { return slice[bool](t, "Bools") }
 //go:noinline
 func SliceOf[T device.Element](t *Tensor) []T { return slice[T](t, "SliceOf") }
 
-// Matrix returns a copy of a floating-point matrix for gonum. It panics if t is no
-// matrix, has another type, or no elements, which gonum does not allow.
+// Matrix returns a copy of a floating-point matrix for gonum. It panics if t has another type, is not a matrix, or
+// has no elements: gonum has no empty matrices.
 //
 //asyncgen:api read
 //go:noinline
@@ -216,9 +214,8 @@ func (t *Tensor) Matrix() *mat.Dense {
 	return mat.NewDense(t.shape[0], t.shape[1], t.numbers("Matrix"))
 }
 
-// MarshalJSON returns the elements as numbers or booleans in nested arrays. It
-// waits. It returns t's error if t failed, and an error if t holds NaN or an infinity,
-// which JSON can't express.
+// MarshalJSON waits for t and returns its elements as numbers or booleans in nested arrays. It returns t's error if
+// t failed, and an error if an element is NaN or infinite, which JSON can't express.
 //
 //asyncgen:api read
 //go:noinline
@@ -245,13 +242,14 @@ func (t *Tensor) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// onHost waits for t and returns it, or a copy that the host can reach. The caller is to say when it is done with that.
+// onHost waits for t and returns t, or a copy of it in memory that the host can reach. The caller passes the result
+// to doneWith when it has read it.
 func (t *Tensor) onHost(ctx context.Context, name string) (*Tensor, error) {
 	t.mustLive(name)
 	if t.storage.Device().Caps().HostMemory {
 		return t, t.storage.Wait(ctx, name)
 	}
-	// In no scope: what has been computed can be read.
+	// The copy belongs to no scope: a computed tensor can be read even if a scope was cancelled.
 	h, err := t.copyWithin(ctx, func(t *Tensor) *Tensor { return t.copyTo(device.CPU()) })
 	if err != nil {
 		return nil, err
@@ -259,9 +257,8 @@ func (t *Tensor) onHost(ctx context.Context, name string) (*Tensor, error) {
 	return h, h.storage.Wait(ctx, name)
 }
 
-// copyWithin returns what from makes of t, or the error of ctx if that ends first: a copy waits
-// where there is no room for it. From is given a handle of its own, as it may go on when the
-// caller, and with it the program, does as well.
+// copyWithin returns from(t), or ctx's error if ctx ends first: a copy waits while the memory has no room for it.
+// If ctx ends, from may still be running when copyWithin returns, so from gets a handle of t of its own.
 func (t *Tensor) copyWithin(ctx context.Context, from func(*Tensor) *Tensor) (h *Tensor, err error) {
 	if ctx.Done() == nil {
 		return from(t), nil
@@ -280,14 +277,14 @@ func (t *Tensor) copyWithin(ctx context.Context, from func(*Tensor) *Tensor) (h 
 	return made, nil
 }
 
-// doneWith lets go of h, which onHost has returned for t.
+// doneWith releases h, which onHost returned for t.
 func (t *Tensor) doneWith(h *Tensor) {
 	if h != t {
 		h.letGo()
 	}
 }
 
-// single panics unless t has one element.
+// single panics unless t has exactly one element.
 func (t *Tensor) single(name string) {
 	if t.size != 1 {
 		wrong(name, op.MistakeItem, t)
@@ -304,7 +301,7 @@ func (t *Tensor) item(name string) uint64 {
 	return bits
 }
 
-// load waits for t and returns the bits of the element at a place of its storage.
+// load waits for t and returns the bits of the element at the given place in its storage.
 func (t *Tensor) load(ctx context.Context, name string, at int) (uint64, error) {
 	if ctx.Done() == nil {
 		return t.loadOnce(ctx, name, at)
@@ -312,13 +309,11 @@ func (t *Tensor) load(ctx context.Context, name string, at int) (uint64, error) 
 	return evenIfEnded(ctx, t, func(ctx context.Context) (uint64, error) { return t.loadOnce(ctx, name, at) })
 }
 
-// grace is how long the copy of what has been computed may take when a context has ended. Idle
-// devices need a tenth of a millisecond.
+// grace is how long the copy of a computed tensor may take after a context has ended. An idle device needs 0.1 ms.
 const grace = 5 * time.Millisecond
 
-// evenIfEnded returns what get returns, which reads t, given ctx. If that has ended it is tried
-// again, for a moment, where only a copy to the host was missing: what has been computed can be had
-// whichever the device is.
+// evenIfEnded returns get(ctx), which reads t. If ctx has ended and t is computed, get failed only because of the
+// copy to the host. It then gets another try, of length grace, so that computed tensors can be read on all devices.
 func evenIfEnded[T any](ctx context.Context, t *Tensor, get func(context.Context) (T, error)) (T, error) {
 	v, err := get(ctx)
 	if err == nil || !errors.Is(err, ctx.Err()) || t.storage.Device().Caps().HostMemory || !t.storage.Ready() {
@@ -339,7 +334,7 @@ func (t *Tensor) loadOnce(ctx context.Context, name string, at int) (uint64, err
 	t.mustLive(name)
 	h := t
 	if !t.storage.Device().Caps().HostMemory {
-		// Just this one element is copied.
+		// Only this element is copied.
 		var err error
 		h, err = t.copyWithin(ctx, func(t *Tensor) *Tensor {
 			return &Tensor{storage: eng().Copy(t.storage, at, 1, t.dtype, device.CPU()), size: 1, dtype: t.dtype}
@@ -355,7 +350,7 @@ func (t *Tensor) loadOnce(ctx context.Context, name string, at int) (uint64, err
 	return h.element(at), nil
 }
 
-// element returns the bits of the element at a place of t's storage, which is ready and in host memory.
+// element returns the bits of the element at the given place in t's storage, which is ready and in host memory.
 func (t *Tensor) element(at int) (bits uint64) {
 	b := t.storage.Buffer()
 	switch t.dtype {
@@ -372,7 +367,7 @@ func (t *Tensor) element(at int) (bits uint64) {
 	return bits
 }
 
-// number is an element as a float64.
+// number converts the bits of an element to a float64.
 func number(bits uint64, dt DType) float64 {
 	switch dt {
 	case Float32:
@@ -383,7 +378,7 @@ func number(bits uint64, dt DType) float64 {
 	return float64(int64(bits))
 }
 
-// value is an element as a Go value.
+// value converts the bits of an element to a Go value.
 func value(bits uint64, dt DType) any {
 	switch dt {
 	case Float32:
@@ -443,11 +438,12 @@ func sliceOnce[T device.Element](ctx context.Context, t *Tensor, name string) ([
 	return data, nil
 }
 
-// copied is how many elements are copied in one go, which nothing can interrupt: a tenth of a
-// millisecond's work, or one, if the memory is new.
+// copied is how many elements are copied without a look at the context. This takes 0.1 ms, or 1 ms if the memory is
+// new.
 const copied = 1 << 16
 
-// gather returns a copy of t's elements, which are of type T, ready and in host memory; nil if ctx ends meanwhile.
+// gather returns a copy of t's elements, which are of type T, ready and in host memory. It returns nil if ctx ends
+// before the copy is complete.
 func gather[T device.Element](ctx context.Context, t *Tensor) []T {
 	data := make([]T, t.size)
 	if t.size == 0 {
@@ -471,9 +467,9 @@ func gather[T device.Element](ctx context.Context, t *Tensor) []T {
 	return data
 }
 
-// copyPart copies what dst has room for. It is a call of its own since the scheduler can stop a
-// goroutine between calls, but not within a copy: a collection that begins meanwhile stops
-// everybody until the goroutine stops, those too whose context ends.
+// copyPart copies as many elements as dst has room for. It is a function of its own because the scheduler can stop a
+// goroutine at a call, but not within a copy. A garbage collection that starts has to wait for the goroutine to stop,
+// and all other goroutines wait with it, among them those whose context has ended.
 //
 //go:noinline
 func copyPart[T device.Element](dst, src []T) { copy(dst, src) }
@@ -490,7 +486,7 @@ func (t *Tensor) numbers(name string) []float64 {
 	return data
 }
 
-// places calls f with the place in the storage of each element, in row-major order.
+// places calls f with each element's place in the storage, in row-major order.
 func (t *Tensor) places(f func(at int)) {
 	strides := t.strides
 	if strides == nil {
@@ -509,9 +505,8 @@ func (t *Tensor) places(f func(at int)) {
 	visit(0, t.off)
 }
 
-// walk calls each with every element, in row-major order, and text with the
-// brackets of the axes and the separator between two elements or parts. T is
-// ready and in host memory.
+// walk calls each for every element, in row-major order, and text for brackets of axes and separators between them.
+// t is ready and in host memory.
 func (t *Tensor) walk(each func(i int, bits uint64) error, text func(string), separator string) error {
 	strides := t.strides
 	if strides == nil {

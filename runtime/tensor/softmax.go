@@ -5,11 +5,10 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
 
-// Exponentials and their sums. The greatest element is subtracted first, so
-// that nothing overflows; as that changes no result, gradients do not go through it.
+// Exponentials and their sums. The greatest element is subtracted first, so that nothing overflows. Mathematically
+// this changes no result, so no gradient goes through it.
 
-// Softmax returns e to the power of each element, divided by the sum of these
-// along axis.
+// Softmax returns exp(t) divided by its sum along axis: exp(x_i) / Σ exp(x_j).
 //
 //asyncgen:api op batch
 //go:noinline
@@ -18,8 +17,8 @@ func (t *Tensor) Softmax(axis int) *Tensor {
 	return structural(op.Softmax, op.Attr{Axis: t.axis("Softmax", axis)}, operands{t}, true)
 }
 
-// LogSoftmax returns the natural logarithm of the Softmax along axis, also where
-// that is too small for a number.
+// LogSoftmax returns the natural logarithm of the Softmax along axis. It is exact also where the Softmax itself would
+// round to 0.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -28,8 +27,8 @@ func (t *Tensor) LogSoftmax(axis int) *Tensor {
 	return structural(op.LogSoftmax, op.Attr{Axis: t.axis("LogSoftmax", axis)}, operands{t}, true)
 }
 
-// LogSumExp returns the natural logarithm of the sum of e to the power of the
-// elements along the given axes, or of all. Of nothing it is -Inf.
+// LogSumExp returns log(Σ exp(x)) over the given axes, or over all axes if none is given. Over no elements it is
+// -Inf.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -49,7 +48,7 @@ func (t *Tensor) LogSumExp(axes ...int) *Tensor {
 	return elementwise(op.Add, [2]float64{}, operands{logs, shifts}, true)
 }
 
-// sumPowers returns the sums over axes of e to the power of t, less shift.
+// sumPowers returns the sums of exp(t - shift) over axes.
 func (t *Tensor) sumPowers(axes []int, shift *Tensor) *Tensor {
 	a := op.Attr{Axes: axes}
 	if areLast(t.shape, axes) {
@@ -61,21 +60,22 @@ func (t *Tensor) sumPowers(axes []int, shift *Tensor) *Tensor {
 	return structural(op.Sum, a, operands{powers}, true)
 }
 
-// letGo drops handles that the library has for itself.
+// letGo drops handles that no user has seen.
 func letGo(ts ...*Tensor) {
 	for _, t := range ts {
 		t.letGo()
 	}
 }
 
-// shift is the greatest element along axes, which it keeps, or 0 where that is infinite or NaN.
+// shift returns the greatest element along axes, which stay as axes of length 1. Where that is infinite or NaN, it
+// is 0.
 func (t *Tensor) shift(axes []int) *Tensor {
 	greatest := structural(op.Max, op.Attr{Axes: axes, Keep: true}, operands{t}, false)
 	defer greatest.letGo()
 	return elementwise(op.Finite, [2]float64{}, operands{greatest}, false)
 }
 
-// reducesNothing reports whether there is no element along axes.
+// reducesNothing reports whether the product of the lengths of axes is 0.
 func (t *Tensor) reducesNothing(axes []int) bool {
 	lengths := make(device.Shape, 0, len(axes))
 	for _, axis := range axes {
@@ -84,7 +84,7 @@ func (t *Tensor) reducesNothing(axes []int) bool {
 	return lengths.Size() == 0
 }
 
-// floats panics, about the operation with the given name, if t's elements are no floating-point numbers or t is dead.
+// floats panics unless t is alive and has floating-point elements. The panic names the given operation.
 func (t *Tensor) floats(name string) {
 	t.isRow(name)
 	if !t.dtype.IsFloat() {

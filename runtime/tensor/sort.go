@@ -6,8 +6,8 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
 
-// An Order is a direction to sort in. In both, equal elements keep the order that they
-// have in the tensor, as 0 and -0 do, and NaNs come behind all others.
+// An Order is a direction to sort in. Either sort is stable: equal elements, such as 0 and -0, stay in the order they
+// have in the tensor. NaNs come last in both.
 type Order bool
 
 // The orders.
@@ -26,7 +26,7 @@ func (o Order) String() string {
 	return "ascending"
 }
 
-// Sort returns the elements of t sorted along axis. Gradients go to where the elements come from.
+// Sort returns t sorted along axis. The gradient of each element goes to the place that the element came from.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -36,8 +36,8 @@ func (t *Tensor) Sort(axis int, order Order) *Tensor {
 	return structural(op.Along, op.Attr{Axis: t.axis("Sort", axis)}, operands{t, indices}, true)
 }
 
-// ArgSort returns the indices along axis of the elements of t in the order in which
-// [Tensor.Sort] puts them: an int64 tensor of t's shape.
+// ArgSort returns the indices that sort t along axis, as an int64 tensor of t's shape: element i is the place that
+// element i of [Tensor.Sort] comes from.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -46,9 +46,9 @@ func (t *Tensor) ArgSort(axis int, order Order) *Tensor {
 	return t.first(t.shape[axis], axis, order)
 }
 
-// TopK returns the first k elements along axis that [Tensor.Sort] gives, and the first k indices that
-// [Tensor.ArgSort] gives: with [Descending] the k greatest, with [Ascending] the k least. It panics if
-// k is negative or greater than the length of the axis.
+// TopK returns the first k elements of [Tensor.Sort] along axis, and the first k indices of [Tensor.ArgSort]. These
+// are the k greatest with [Descending] and the k least with [Ascending]. It panics if k is negative or greater than
+// the length of the axis.
 //
 //asyncgen:api op
 //go:noinline

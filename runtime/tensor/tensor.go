@@ -1,26 +1,23 @@
 // Package tensor provides asynchronous tensors.
 //
-// A call puts work on the queue of a device and returns: what it returns is a handle of a result
-// that may not exist yet, and can be used at once as an operand of more work. The program waits
-// only where it looks at a value. (A result of a few numbers, made of what is there, is computed by
-// the call, as that takes less than to put it on a queue.)
+// A call puts an operation on the queue of a device and returns a handle of its result at once. The result may not
+// exist yet, but the handle can be an operand of more operations. The program waits only where it looks at a value.
+// (If the operands are computed and the result has only a few elements, the call computes it: this takes less time
+// than to put it on a queue.)
 //
 //	x := tensor.Randn(1000, 1000)
 //	y := x.MatMul(x).Tanh().Sum() // returns at once
 //	fmt.Println(y.Item())         // waits
 //
-// What waits: Item, ItemInt, ItemOf, At, Float32s, Float64s, Int64s, Bools,
-// SliceOf, Matrix, MarshalJSON, everything that prints (String, Format,
-// LogValue), Wait, and the forms with a context (ItemContext, Float32sContext,
-// WaitContext), for that tensor; WaitAll and Synchronize of package asyncrt
-// for more. Nothing else does. Shapes and element types are known before
-// values are.
+// These wait for their tensor: Item, ItemInt, ItemOf, At, Float32s, Float64s, Int64s, Bools, SliceOf, Matrix,
+// MarshalJSON, everything that prints (String, Format, LogValue), Wait, and the forms with a context (ItemContext,
+// Float32sContext, WaitContext). WaitAll and Synchronize of package asyncrt wait for more than one. Nothing else
+// waits. Shapes and element types are known before values are.
 //
 // # Values
 //
-// A Tensor never changes; operations return new tensors. What changes is a
-// [Cell]: a [Param], a [Buffer], the position of a [Generator]. Handles are collected
-// like any Go value, and may be used by several goroutines.
+// A Tensor never changes; operations return new tensors. State that changes is in a [Cell]: a [Param], a [Buffer] or
+// the position of a [Generator]. Tensors are garbage-collected like any Go value, and several goroutines may use one.
 //
 // Element types are float32 (the default), float64, int64 and bool. Operands of
 // one operation have the same type and are on the same device; [Tensor.As] and
@@ -29,35 +26,31 @@
 //
 // # Without a wait
 //
-// What a program looks at a value for can often stay on the device. [Tensor.F64]
-// is Item as a number that may not have been computed yet, for host arithmetic
-// and as a constant of operations; [Tensor.RowAt] and [Tensor.Take] take indices
-// that are tensors; [VMap] does for all rows of a batch what a loop does row by row.
+// Often a program can do without looking at a value. [Tensor.F64] returns a number that may not have been computed
+// yet: it can be used in arithmetic and as a constant of operations. [Tensor.RowAt] and [Tensor.Take] take indices
+// that are tensors. [VMap] does for all rows of a batch at once what a loop does row by row.
 //
 // # In one pass
 //
-// An operation reads its operands from memory and writes its result there. [Fuse] makes one operation
-// of a chain of elementwise ones, with the same bits and a gradient, that does so once.
+// An operation reads its operands from memory and writes its result there. [Fuse] makes one operation of a chain of
+// elementwise operations, which reads and writes only once. It has the same bits, and a gradient.
 //
 // # Several devices
 //
-// Tensors and parameters live on any devices of a program, side by side. [Tensor.To] copies from
-// one to another, and [AllReduce] adds up what several have, with bits that don't depend on how
-// many there are.
+// A program can have tensors and parameters on several devices. [Tensor.To] copies a tensor from one to another.
+// [AllReduce] adds up the tensors of several devices; the bits of the sum do not depend on how many there are.
 //
 // # Errors
 //
-// A mistake in the program, such as shapes that do not fit, panics with a
-// [*Mistake] at the call, before anything is enqueued. A failure of the world (out
-// of memory, a lost device) or of a value (an integer divided by 0) travels
-// with the data: Wait returns it and the reads panic with it, an
-// *asyncrt.OpError that names the operation and the line that enqueued it.
+// A mistake in the program, such as shapes that do not fit, panics with a [*Mistake] at the call, before anything is
+// enqueued. A failure at run time (out of memory, a lost device, an integer divided by 0) becomes the error of the
+// result, and of all that is computed from it. Wait returns that error, and the reads panic with it. It is an
+// *asyncrt.OpError, which names the operation and the line that enqueued it.
 //
 // # Gradients
 //
-// A result is tracked if an operand is; the value of a Param is, and what
-// [Tensor.Track] returns. [Tensor.Backward] adds to the gradients of the
-// parameters, [Grad] returns gradients.
+// The value of a Param is tracked, and so is what [Tensor.Track] returns. A result is tracked if one of its operands
+// is. [Tensor.Backward] adds to the gradients of the parameters; [Grad] returns gradients.
 package tensor
 
 import (
@@ -88,12 +81,12 @@ type Tensor struct {
 	dead    uint32 // where the program said that it will not use the handle again, see Dead; 0: it did not
 }
 
-// inlineRank is how many axes a result may have before its shape needs memory of its own. With
-// one more, a result would no longer fit in 256 bytes, a size class of Go's allocator, and
-// each take some 30 ns more (TestResultFitsItsSizeClass).
+// inlineRank is the number of axes up to which a result holds its own shape. With one more, a result would no longer
+// fit in 256 bytes, a size class of Go's allocator, and each would take about 30 ns more
+// (TestResultFitsItsSizeClass).
 const inlineRank = 3
 
-// A body is what the handles of one result share. Each handle is one holder of the storage, see another.
+// A body is what the handles of one result share. Each handle counts as one holder of the storage; see another.
 type body struct {
 	own  engine.Storage
 	dims [inlineRank]int
@@ -119,13 +112,12 @@ const (
 // A Mistake is the value that a call panics with when the program asks for something impossible.
 type Mistake = op.Mistake
 
-// eng returns the engine that everything runs on.
+// eng returns the engine of the process.
 var eng = engine.Default
 
-// newResult returns a tensor whose elements are about to be computed. It
-// copies shape: a result must not keep the memory of an operand alive. A
-// handle that is going to be tracked has its body apart, so that a detached
-// handle, which shares the body, does not keep the graph alive.
+// newResult returns a tensor whose elements are about to be computed. It copies shape, because a result must not keep
+// the memory of an operand alive. A handle that will be tracked has its body in separate memory: a detached handle
+// shares the body, and must not keep the graph alive.
 func newResult(dev device.Device, dt device.DType, shape device.Shape, tracked bool) *Tensor {
 	var t *Tensor
 	var b *body
@@ -171,14 +163,14 @@ func (t *Tensor) Size() int { return t.size }
 //asyncgen:api meta
 func (t *Tensor) Dim(axis int) int { return t.shape[t.axis("Dim", axis)] }
 
-// Device returns where the elements are, and in which scope, see [device.WithContext]. It never waits.
+// Device returns the device that holds the elements, with the scope of the tensor, for which see
+// [device.WithContext]. It never waits.
 //
 //asyncgen:api meta
 func (t *Tensor) Device() device.Device { return t.storage.Device() }
 
-// Soon computes t if the caller can do that itself in a moment, and reports whether t is
-// [Tensor.Ready]. So it does not wait, but may take some 50 µs. For a device with processors of its
-// own, such as a GPU, it is the same as Ready.
+// Soon is like [Tensor.Ready], but first computes t if the calling goroutine can do so in about 50 µs. It never
+// waits. On a device with processors of its own, such as a GPU, it is the same as Ready.
 //
 //asyncgen:api poll
 //go:noinline
@@ -187,9 +179,8 @@ func (t *Tensor) Soon() bool {
 	return t.storage.Hasten()
 }
 
-// Ready reports whether the elements have been computed, or will never be
-// because of an error: whether a read would return without waiting, apart from
-// copying them from the device. It never waits.
+// Ready reports whether a read would return, or panic, without waiting: either the elements have been computed, or t
+// has failed. A read may still have to copy them from the device. Ready never waits.
 //
 //asyncgen:api poll
 func (t *Tensor) Ready() bool {
@@ -197,13 +188,13 @@ func (t *Tensor) Ready() bool {
 	return t.storage.Ready()
 }
 
-// view is how t's elements lie in its storage.
+// view returns how t's elements lie in its storage: shape, strides and offset.
 func (t *Tensor) view() op.View {
 	return op.View{Shape: t.shape, Strides: t.strides, Off: t.off}
 }
 
-// wrong panics with a Mistake that lists the shapes and types of the given tensors, and their devices
-// if text is op.MistakeDevices.
+// wrong panics with a Mistake that lists the shapes and types of the given tensors. If text is op.MistakeDevices, it
+// lists their devices too.
 func wrong(name, text string, about ...*Tensor) {
 	m := &Mistake{Op: name, Text: text}
 	for _, t := range about {

@@ -51,10 +51,9 @@ func (t *Tensor) index(name string, i, n, end int) int {
 	return at
 }
 
-// Reshape returns t's elements, in row-major order, in another shape of the
-// same size; one length may be -1 and is computed. The result is a view where
-// t's memory allows it, as it does unless t is itself a view that skips or
-// reorders elements; else t is copied.
+// Reshape returns t's elements, in row-major order, in another shape of the same size. One length may be -1; it is then
+// computed from the others. If t is a view that skips or reorders elements, they are copied; otherwise the result is a
+// view of t.
 //
 //asyncgen:api view batch
 //go:noinline
@@ -117,9 +116,8 @@ func (t *Tensor) T() *Tensor {
 	return structural(op.Transpose, op.Attr{Axes: []int{1, 0}}, operands{t}, true)
 }
 
-// Slice returns a view of the elements of t whose index along axis is at least
-// from and below to. Negative axes and indices count from the end. It panics if
-// an index is out of range, or from is above to.
+// Slice returns a view of t with the indices [from, to) along axis. Negative axes and indices count from the end. It
+// panics if an index is out of range or if from > to.
 //
 //asyncgen:api view batch index=SliceI64
 //go:noinline
@@ -133,9 +131,8 @@ func (t *Tensor) Slice(axis, from, to int) *Tensor {
 	return structural(op.Slice, a, operands{t}, true)
 }
 
-// Row returns a view of the part of t with index i along the first axis: of a
-// matrix the row, of a vector the element. Negative i counts from the end. It
-// panics if i is out of range or t has no axes.
+// Row returns a view of the part of t at index i of the first axis: a row of a matrix, or an element of a vector. A
+// negative i counts from the end. Row panics if i is out of range or if t has no axes.
 //
 //asyncgen:api view batch index=RowI64
 //go:noinline
@@ -146,9 +143,8 @@ func (t *Tensor) Row(i int) *Tensor {
 	return structural(op.Row, op.Attr{From: t.index("Row", i, t.shape[0], t.shape[0])}, operands{t}, true)
 }
 
-// BroadcastTo returns a view of t in which axes of length 1, and axes that t
-// does not have in front of its own, repeat as often as shape says. It panics
-// if t can't have that shape.
+// BroadcastTo returns a view of t with the given shape, as NumPy's broadcast_to: axes of length 1 are repeated, and new
+// axes come first. It panics if t can't be broadcast to shape.
 //
 //asyncgen:api view batch
 //go:noinline
@@ -160,8 +156,8 @@ func (t *Tensor) BroadcastTo(shape ...int) *Tensor {
 	return structural(op.BroadcastTo, op.Attr{Shape: s}, operands{t}, true)
 }
 
-// Unsqueeze returns a view of t with one more axis, of length 1, before the given
-// one; negative axes count from the last of the result.
+// Unsqueeze returns a view of t with a new axis of length 1, which is number axis of the result. Negative axes count
+// from the end of the result.
 //
 //asyncgen:api view batch
 //go:noinline
@@ -178,8 +174,8 @@ func (t *Tensor) unsqueeze(name string, axis int) *Tensor {
 	return t.reshape(slices.Insert(slices.Clone(t.shape), i, 1))
 }
 
-// Squeeze returns a view of t without the given axes, which have length 1, or
-// without all axes of length 1 if none is given.
+// Squeeze returns a view of t without the given axes, which must have length 1. If no axis is given, all axes of length
+// 1 are removed.
 //
 //asyncgen:api view batch
 //go:noinline
@@ -197,8 +193,8 @@ func (t *Tensor) Squeeze(axes ...int) *Tensor {
 	return t.reshape(shape)
 }
 
-// SharesMemory reports whether t and u have elements in the same memory: whether one is a view of the
-// other, or both are views of a third. It never waits.
+// SharesMemory reports whether t and u are in the same memory: whether one is a view of the other, or both are views of
+// a third tensor. It never waits.
 //
 //asyncgen:api meta
 func (t *Tensor) SharesMemory(u *Tensor) bool {
@@ -208,7 +204,7 @@ func (t *Tensor) SharesMemory(u *Tensor) bool {
 	return t.storage == u.storage
 }
 
-// Detach returns t without tracking: gradients end there.
+// Detach returns a tensor with t's elements that is not tracked: no gradient flows through it.
 //
 //asyncgen:api view batch
 func (t *Tensor) Detach() *Tensor {
