@@ -19,9 +19,9 @@ type Source interface {
 	device.Element | int | int8 | int16 | int32 | uint8 | uint16 | uint32
 }
 
-// From returns a tensor with the given elements, in row-major order, on the
-// default device. Without a shape it has one axis. Its element type is that of data, int64 for
-// all integers. It copies data. It panics with a *Mistake if data does not fill the shape.
+// From returns a tensor with the given elements, in row-major order, on the default device. Without a shape it has one
+// axis. Its element type is that of data, or int64 if data are integers of another type. From copies data. It panics
+// with a *Mistake if the number of elements is not that of the shape.
 //
 //asyncgen:api host
 //go:noinline
@@ -208,8 +208,8 @@ func (m Maker) Zeros(shape ...int) *Tensor { return m.fill("Zeros", 0, shape) }
 //go:noinline
 func (m Maker) Ones(shape ...int) *Tensor { return m.fill("Ones", 1, shape) }
 
-// Full returns a tensor whose elements are all v. It panics with a *Mistake if these are int64 and v is no integer, or
-// one from 2^53 on, where a float64 does not hold every integer: see FullInt.
+// Full returns a tensor whose elements are all v. For int64 elements it panics with a *Mistake if v is not an integer,
+// or if it is 2^53 or more in size: not every such integer is a float64. FullInt takes those.
 //
 //asyncgen:api host
 //go:noinline
@@ -266,9 +266,9 @@ func (m Maker) Eye(n int) *Tensor {
 	return m.convert(elementwise(op.Eq, [2]float64{}, operands{column, i}, false))
 }
 
-// Arange returns start, start+step, start+2*step, ... up to but not including
-// stop, each computed in float64 and rounded once, to int64 towards 0. It panics if step is 0, and
-// where int64 numbers reach 2^53, from which on a float64 does not hold every integer.
+// Arange returns start, start+step, start+2*step, ... up to but not including stop. Each number is computed in float64
+// and then rounded once; int64 elements are rounded towards 0. Arange panics if step is 0, or if int64 elements reach
+// 2^53, as not every integer from there on is a float64.
 //
 //asyncgen:api host
 //go:noinline

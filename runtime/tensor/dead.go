@@ -12,18 +12,18 @@ import (
 // only it has, and the program does by Dead; when nobody is left, the memory is given back behind the
 // operations that use it. A handle that is dropped without a word is left to the collector.
 
-// Dead says that the program will not use these handles again, so that their memory is given back
-// as soon as the operations enqueued so far that use it have run, and not when the collector finds
-// out. It does not wait. Nothing depends on it but how much memory is in use, and using one of the
-// handles again, also in another call of Dead, panics with a [*Mistake] that names the line of the
-// call. Shape, DType and what else is known without the elements can still be asked.
+// Dead declares that the program will not use these handles again. Their memory is given back as soon as the operations
+// enqueued so far have used it, rather than when the garbage collector finds the handles. Dead does not wait, and
+// changes nothing but how much memory is in use. A later use of one of the handles, also in another call of Dead,
+// panics with a [*Mistake] that names the line of the first call. Shape, DType and other methods that do not need the
+// elements still work.
 //
-// To declare a handle dead while another goroutine uses it is a data race, as to assign to a
-// variable is: that goroutine gets a handle of its own before, from Detach, or from a frozen model
+// To declare a handle dead while another goroutine uses it is a data race, like an assignment to a variable that
+// another goroutine reads. Give that goroutine a handle of its own first, from Detach or from a frozen model
 // (nn.Frozen).
 //
-// Other handles of the same elements are not touched, and keep the memory: views, what [Tensor.Detach] returns,
-// the value of a [Param] that was Set to it, a [State]. So does a gradient that needs the elements, until Backward.
+// Other handles of the same elements stay alive and keep the memory: views, results of [Tensor.Detach], the value of a
+// [Param] that was Set to it, a [State]. A gradient that needs the elements keeps them until Backward.
 //
 //	h := x.MatMul(w)
 //	y := h.Add(b).ReLU()

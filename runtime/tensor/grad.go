@@ -10,8 +10,7 @@ import (
 // A Param is a Cell whose value is tracked: a weight of a model. Backward adds
 // to its gradient, and an optimiser gives it its next value.
 //
-// A Param may be read by several goroutines; Set, ZeroGrad and Backward are
-// for one at a time.
+// Several goroutines may call Value at the same time. Set, ZeroGrad and Backward are for one goroutine at a time.
 type Param struct {
 	value  *Tensor // tracked, with the Param as its leaf, unless frozen
 	grad   *Tensor
@@ -47,9 +46,9 @@ func (p *Param) Value() *Tensor {
 	return p.value.another()
 }
 
-// Set gives the Param the elements of t as its value. Tensors that were computed from the old value
-// keep it, and their gradients still go to p. It panics if the Param is frozen. To Set a Param
-// while another goroutine calls Value, Forward of a model among that, is a data race: see [Cell].
+// Set gives the Param the elements of t as its value. Tensors that were computed from the old value do not change, and
+// their gradients still go to p. Set panics if the Param is frozen. To call Set while another goroutine calls Value,
+// which Forward of a model does, is a data race: see [Cell].
 //
 //asyncgen:api mutate
 func (p *Param) Set(t *Tensor) {
@@ -84,7 +83,7 @@ func (p *Param) leaf() tape.Leaf {
 	return leaf{p}
 }
 
-// Clone returns a Param of its own that holds the value that p holds now, if any, and no gradient.
+// Clone returns a new Param that holds p's present value, if p has one, and no gradient.
 //
 //asyncgen:api value
 func (p *Param) Clone() *Param {
@@ -95,9 +94,8 @@ func (p *Param) Clone() *Param {
 	return c
 }
 
-// Frozen returns a Param that holds the value that p holds now, untracked, and
-// for ever: it can't be Set and never gets a gradient. Any number of goroutines
-// may use it, also while p changes. It panics if p has no value.
+// Frozen returns a new Param that holds p's present value, untracked. It can't be Set and never gets a gradient. Any
+// number of goroutines may use it, even while p changes. Frozen panics if p has no value.
 //
 //asyncgen:api value
 func (p *Param) Frozen() *Param {
@@ -155,13 +153,12 @@ func (t *Tensor) Track() *Tensor {
 	return v
 }
 
-// Backward adds to the gradient of each Param that t depends on that of t,
-// which has one element. It enqueues the work and does not wait.
+// Backward computes the gradient of t, which has one element, with respect to each Param that t depends on, and adds it
+// to the Param's gradient. It enqueues the work and does not wait.
 //
-// Afterwards the graph of t is released, with all intermediate values that
-// nobody else holds: a second Backward through any part of it panics. To
-// differentiate the sum of two losses that share work, add them first. Backward
-// also panics if t depends on nothing that is tracked.
+// Then it releases the graph of t and the intermediate values that only the graph holds, so a second Backward through
+// any part of it panics. To differentiate two losses that share a part of the graph, add them first. Backward also
+// panics if t depends on nothing that is tracked.
 //
 //asyncgen:api mutate none
 //go:noinline
@@ -170,11 +167,10 @@ func (t *Tensor) Backward() {
 	g.Backward(&builder{}, t.seed())
 }
 
-// Grad returns the gradients of y, which has one element, with respect to each
-// of xs: zeros where y does not depend on one. It enqueues the work and does
-// not wait. It adds to no Param and releases nothing, and its results are
-// themselves tracked, so that they can be differentiated again; Detach ends
-// that. It panics if y or one of xs is not tracked.
+// Grad returns the gradient of y, which has one element, with respect to each of xs. It is zero if y does not depend on
+// that x. Grad enqueues the work and does not wait. It changes no Param and releases nothing. Its results are tracked,
+// so that they can be differentiated again; use Detach where this is not wanted. Grad panics if y or one of xs is not
+// tracked.
 //
 //asyncgen:api op
 //go:noinline

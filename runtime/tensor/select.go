@@ -9,13 +9,11 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
 
-// Selection by indices that are tensors, whose values nobody has to know when
-// the work is enqueued. Negative ones count from the end; an index that is out
-// of range is an error that travels with the result.
+// Selection by indices that are tensors: their values need not be computed when the operation is enqueued. Negative
+// indices count from the end. If an index is out of range, the result fails.
 
-// Take returns the parts of t with the given indices along axis: the axes of
-// index, an int64 tensor, take the place of that axis. With axis 0, and a vector
-// of indices, the result consists of rows of t, as of an embedding.
+// Take returns the parts of t at the given indices along axis, as NumPy's take: the axes of index, an int64 tensor,
+// replace that axis. With axis 0 and a vector of indices, the result consists of rows of t, as in an embedding.
 //
 //asyncgen:api op batch fails
 //go:noinline
@@ -40,9 +38,8 @@ func (t *Tensor) RowAt(i *Tensor) *Tensor {
 	return structural(op.Gather, op.Attr{}, operands{t, index}, true)
 }
 
-// Pick returns one element of t from each vector along its last axis: that at the index which index, an int64 tensor
-// with the other axes, has for the vector. Of a matrix, these are one element of each row, such as the score of the
-// right label.
+// Pick returns one element from each vector along t's last axis. index is an int64 tensor with t's other axes; it has
+// one index for each vector. Of a matrix, Pick returns one element of each row, such as the score of the right label.
 //
 //asyncgen:api op batch fails
 //go:noinline
@@ -60,8 +57,7 @@ func (t *Tensor) pick(name string, index *Tensor, classes bool) *Tensor {
 	return structural(op.Gather, op.Attr{Axis: last, Shared: last, Classes: classes}, operands{t, index}, true)
 }
 
-// TakeClasses is [Tensor.Take] with indices that number classes: a negative one is out of range, and so an error that
-// travels with the result.
+// TakeClasses is [Tensor.Take] with indices that are numbers of classes: if one is negative, the result fails.
 //
 //asyncgen:api op batch fails
 //go:noinline
@@ -70,8 +66,8 @@ func (t *Tensor) TakeClasses(axis int, classes *Tensor) *Tensor {
 	return structural(op.Gather, op.Attr{Axis: t.axis("TakeClasses", axis), Classes: true}, operands{t, classes}, true)
 }
 
-// PickClasses is [Tensor.Pick] with indices that number classes, such as labels: a negative one is out of range, and so
-// an error that travels with the result.
+// PickClasses is [Tensor.Pick] with indices that are numbers of classes, such as labels: if one is negative, the result
+// fails.
 //
 //asyncgen:api op batch fails
 //go:noinline
@@ -92,8 +88,8 @@ func (t *Tensor) mustTake(name string, index *Tensor) {
 	}
 }
 
-// OneHot returns float32 vectors along a new last axis: for each element i of t, an int64 tensor, a vector of n zeros
-// with a 1 at index i. If an i is negative, or n or more, the result carries an error.
+// OneHot returns a float32 tensor with a new last axis of length n. For each element i of t, an int64 tensor, it has a
+// vector that is 1 at index i and 0 elsewhere. If an i is negative or not less than n, the result fails.
 //
 //asyncgen:api op batch fails
 //go:noinline
@@ -111,8 +107,7 @@ func (t *Tensor) OneHot(n int) *Tensor {
 	return structural(op.ScatterAdd, a, operands{ones, t}, false)
 }
 
-// CumSum returns the running sums of t along axis: each element is the sum of t's elements up to its
-// place, added one after the other from the first on.
+// CumSum returns the running sums of t along axis: element i is the sum of t's elements 0 to i, added in this order.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -120,17 +115,15 @@ func (t *Tensor) CumSum(axis int) *Tensor {
 	return structural(op.CumSum, op.Attr{Axis: t.axis("CumSum", axis)}, operands{t}, true)
 }
 
-// Concat returns the elements of ts one after the other along axis. It panics
-// if they differ in element type, device, or a length other than that of axis,
-// and if there are none.
+// Concat joins ts along axis. It panics if there are none, or if they differ in element type, in device, or in the
+// length of another axis.
 //
 //asyncgen:api op batch
 //go:noinline
 func Concat(axis int, ts ...*Tensor) *Tensor { return concat("Concat", axis, ts) }
 
-// Stack returns a tensor with one more axis than ts have, which numbers them:
-// along axis 0, ts are its rows. It panics if they differ in element type,
-// device or shape, and if there are none.
+// Stack joins ts along a new axis: with axis 0, ts are the rows of the result. It panics if there are none, or if they
+// differ in element type, device or shape.
 //
 //asyncgen:api op batch
 //go:noinline
