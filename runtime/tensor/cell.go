@@ -194,10 +194,10 @@ func (s State) Tensors() []*Tensor {
 	return ts
 }
 
-// Changing tells the library that c is about to get another value, so that a loop that runs past its end can give c its
-// present value back (see asyncrt.Later.BreakIf). The cells of this library call it themselves. A type of your own that
-// implements Cell, and holds its tensor itself rather than in another Cell, calls it first in Set; the type must be
-// comparable. While no loop runs past its end, Changing costs one load.
+// Changing records the present value of c, which is about to change. A loop that runs past its end can then restore it
+// (see asyncrt.Later.BreakIf). The cells of this library call Changing themselves. If you write a type that implements
+// Cell and stores a tensor, its Set must call Changing first, and the type must be comparable. A type that only passes
+// Set on to other cells need not. While no loop runs past its end, Changing costs one load.
 //
 //asyncgen:api mutate 0
 func Changing(c Cell) {

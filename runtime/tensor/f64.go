@@ -413,7 +413,8 @@ func (x F64) compare(y F64, d *op.Def, f func(x, y float64) bool) Cond {
 	return Cond{t: elementwise(d, [2]float64{}, operands{a, b}, false)}
 }
 
-// meet returns x and y, at least one of which isn't known, as tensors on one device: that of x, if x isn't known.
+// meet returns x and y as tensors on one device. At least one of them must be a tensor already. The device is that of
+// x if x is a tensor, and otherwise that of y.
 func (x F64) meet(y F64) (a, b *Tensor) {
 	at := x.t
 	if at == nil {

@@ -187,7 +187,7 @@ func (x I64) with(y I64, d *op.Def, f func(x, y int64) int64) I64 {
 	return I64{t: elementwise(d, [2]float64{}, operands{a, b}, false)}
 }
 
-// meet returns handles of x and y, at least one of which isn't known, on one device.
+// meet is like the meet of an F64.
 func (x I64) meet(y I64) (a, b *Tensor) {
 	at := x.t
 	if at == nil {

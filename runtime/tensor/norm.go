@@ -6,9 +6,10 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
 
-// LayerNorm returns (t - mean) / sqrt(variance + eps), with mean and variance along axis: layer normalisation (Ba,
-// Kiros and Hinton 2016). At most two vectors may follow, each as long as the axis: a gain, by which the results are
-// multiplied, and a bias, which is then added. LayerNorm panics if there are more, or if one has another length.
+// LayerNorm returns (t - mean) / sqrt(variance + eps), with mean and variance along axis. This is layer normalisation
+// (Ba, Kiros and Hinton 2016). The optional first vector is the gain: it multiplies the results. The optional second
+// vector is the bias: it is added after that. Both are as long as the axis. LayerNorm panics if there are more vectors,
+// or if one has another length.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -16,9 +17,9 @@ func (t *Tensor) LayerNorm(axis int, eps float64, gainAndBias ...*Tensor) *Tenso
 	return t.norm(op.LayerNorm, axis, eps, 2, gainAndBias)
 }
 
-// RMSNorm returns t / sqrt(mean(t²) + eps), with the mean along axis (Zhang and Sennrich 2019). One vector may follow,
-// as long as the axis: a gain, by which the results are multiplied. RMSNorm panics if there are more, or if it has
-// another length.
+// RMSNorm returns t / sqrt(mean(t²) + eps), with the mean along axis (Zhang and Sennrich 2019). An optional vector, as
+// long as the axis, is the gain: it multiplies the results. RMSNorm panics if there are more vectors, or if the gain
+// has another length.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -26,7 +27,7 @@ func (t *Tensor) RMSNorm(axis int, eps float64, gain ...*Tensor) *Tensor {
 	return t.norm(op.RMSNorm, axis, eps, 1, gain)
 }
 
-// norm applies the operation d to t and to the vectors, of which there may be at most most.
+// norm applies the operation d to t and the vectors. It panics if there are more than most vectors.
 func (t *Tensor) norm(d *op.Def, axis int, eps float64, most int, vectors []*Tensor) *Tensor {
 	in := operands{t}
 	if len(vectors) > most {

@@ -74,8 +74,8 @@ func (g *Generator) Value() *Tensor {
 	return upload(device.CPU(), []int64{int64(key), int64(pos)}, device.Shape{2})
 }
 
-// Set restores a state that Value returned. It waits for t, which is no wait for a result of Value. In a step that a
-// loop runs past its end, t may never be computed; Set then does nothing, as the step is taken back anyway.
+// Set restores a state that Value returned. It waits until t is computed, which a result of Value always is. If a loop
+// runs past its end, t may be cancelled there. Set then does nothing.
 //
 //asyncgen:api mutate
 //go:noinline

@@ -17,7 +17,7 @@ func (t *Tensor) Softmax(axis int) *Tensor {
 	return structural(op.Softmax, op.Attr{Axis: t.axis("Softmax", axis)}, operands{t}, true)
 }
 
-// LogSoftmax returns the natural logarithm of the Softmax along axis. It is exact also where the Softmax itself would
+// LogSoftmax returns the natural logarithm of the Softmax along axis. It stays finite where the Softmax itself would
 // round to 0.
 //
 //asyncgen:api op batch

@@ -52,8 +52,8 @@ func (t *Tensor) index(name string, i, n, end int) int {
 }
 
 // Reshape returns t's elements, in row-major order, in another shape of the same size. One length may be -1; it is then
-// computed from the others. If t is a view that skips or reorders elements, they are copied; otherwise the result is a
-// view of t.
+// computed from the others. The result is a view of t. Only if t is itself a view that skips or reorders elements, they
+// may have to be copied.
 //
 //asyncgen:api view batch
 //go:noinline
