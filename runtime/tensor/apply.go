@@ -13,11 +13,13 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
 
-// What all operations pass through: checks, a result, a command, a node.
+// Every operation passes through this file: it checks the operands, makes the result, enqueues the command and
+// records the node of a tracked result.
 
 type operands = [op.MaxInputs]*Tensor
 
-// elementwise enqueues d. Only if tracking is the result tracked.
+// elementwise enqueues d on the operands in, with the given constants. If one of them is the row of a VMap, it does
+// so for all rows. The result can be tracked only if tracking is set.
 func elementwise(d *op.Def, scalars [2]float64, in operands, tracking bool) *Tensor {
 	hasRow := false
 	for _, x := range in[:d.Tensors] {
@@ -32,7 +34,8 @@ func elementwise(d *op.Def, scalars [2]float64, in operands, tracking bool) *Ten
 	return mapped(d, scalars, in, tracking)
 }
 
-// mapped is elementwise for the library, which may use handles that the program won't.
+// mapped is elementwise without the check for rows and for handles that the program has declared Dead: the library
+// may still use those.
 func mapped(d *op.Def, scalars [2]float64, in operands, tracking bool) *Tensor {
 	n := d.Tensors
 	first, dt := in[0], in[n-1].dtype
@@ -90,7 +93,8 @@ func mapped(d *op.Def, scalars [2]float64, in operands, tracking bool) *Tensor {
 	return out
 }
 
-// broadcastArgs are those of a Map over shape.
+// broadcastArgs returns the Args of a Map command over shape. They have strides for the operands that are broadcast
+// or not contiguous.
 func broadcastArgs(shape device.Shape, in []*Tensor) *device.Args {
 	args := &device.Args{Shape: shape}
 	for i, x := range in {
@@ -101,7 +105,8 @@ func broadcastArgs(shape device.Shape, in []*Tensor) *device.Args {
 	return args
 }
 
-// immediate is c converted to the element type of the last operand.
+// immediate returns the bits of the constant c, converted to the element type of the last operand. It panics if
+// that type is int64 and notInt objects to c.
 func immediate(d *op.Def, c float64, in []*Tensor) uint64 {
 	switch dt := in[len(in)-1].dtype; dt {
 	case device.Float32:
@@ -116,8 +121,8 @@ func immediate(d *op.Def, c float64, in []*Tensor) uint64 {
 	}
 }
 
-// notInt says what keeps c from being an int64 of a program: "" if nothing does. From 2^53 on
-// nobody knows which integer was meant.
+// notInt returns why c can't be an int64 constant, or "" if it can. From 2^53 on, several integers round to one
+// float64, so it is unknown which of them the program meant.
 func notInt(c float64) string {
 	switch {
 	case c != math.Trunc(c) || c < math.MinInt64 || c >= -math.MinInt64:
@@ -128,8 +133,8 @@ func notInt(c float64) string {
 	return ""
 }
 
-// structural enqueues d, or returns a view if d is one. The result can be tracked only if tracking is
-// set.
+// structural enqueues d on the operands in, or returns a view if d has one. If one of the operands is the row of a
+// VMap, it does so for all rows. The result can be tracked only if tracking is set.
 func structural(d *op.Def, a op.Attr, in operands, tracking bool) *Tensor {
 	hasRow, n := false, 0
 	for ; n < len(in) && in[n] != nil; n++ {
@@ -141,13 +146,14 @@ func structural(d *op.Def, a op.Attr, in operands, tracking bool) *Tensor {
 	return planned(d, a, in, tracking)
 }
 
-// planned is structural for the library, which may use handles that the program won't.
+// planned is structural without the check for rows and for handles that the program has declared Dead: the library
+// may still use those.
 func planned(d *op.Def, a op.Attr, in operands, tracking bool) *Tensor {
 	tracking = tracking && slices.ContainsFunc(in[:], func(x *Tensor) bool { return x != nil && x.node != nil })
 	var out *Tensor
 	switch {
 	case d.View != nil:
-		attr := a // of its own, as its address leaves
+		attr := a // a copy, because its address escapes
 		out = viewOf(d, &attr, in[0])
 	case d == op.To:
 		out = in[0].move(a.Device)
@@ -162,13 +168,13 @@ func planned(d *op.Def, a op.Attr, in operands, tracking bool) *Tensor {
 	return out
 }
 
-// create runs d, which has no operands, on dev.
+// create enqueues d, which has no operands, on dev.
 func create(d *op.Def, a op.Attr, dev device.Device) *Tensor {
 	return run(d, a, dev, operands{}, false)
 }
 
-// run enqueues the command of d, on dev if it has no operands. tracked says whether the caller will
-// record the result for gradients.
+// run enqueues the command of d, on the device of the operands, or on dev if there are none. tracked says that the
+// caller may record the result for gradients.
 func run(d *op.Def, a op.Attr, dev device.Device, in operands, tracked bool) *Tensor {
 	p := plans.Get().(*op.Plan)
 	p.Attr = a
@@ -210,17 +216,16 @@ func run(d *op.Def, a op.Attr, dev device.Device, in operands, tracked bool) *Te
 	return out
 }
 
-// plans are empty Plans: run would else allocate one each time. One that a
-// Run panics on does not come back.
+// plans holds empty Plans, so that run need not allocate one each time. A Plan whose Run panics is not put back.
 var plans = sync.Pool{New: func() any { return new(op.Plan) }}
 
-// viewOf returns the view d of x, of a copy of x if there is none of x itself.
+// viewOf returns the view d of x. If d can't be a view of x's strides, it returns a view of a contiguous copy of x.
 func viewOf(d *op.Def, a *op.Attr, x *Tensor) *Tensor {
 	v, ok := d.View(a, x.view())
 	if ok {
 		x.storage.Hold()
 	} else {
-		x = contiguous(x, x.storage.Device()) // and the view is its only handle
+		x = contiguous(x, x.storage.Device()) // the view takes over the copy's only holder
 		v, _ = d.View(a, x.view())
 	}
 	for _, step := range v.Strides {
@@ -231,7 +236,8 @@ func viewOf(d *op.Def, a *op.Attr, x *Tensor) *Tensor {
 	return &Tensor{storage: x.storage, shape: v.Shape, strides: v.Strides, off: v.Off, size: v.Shape.Size(), dtype: x.dtype}
 }
 
-// contiguous returns a copy of x without gaps. It is made on dev, the device of x, in scopes of its own.
+// contiguous returns a copy of x in row-major order without gaps. dev is the device of x, perhaps in other scopes.
+// The copy belongs to the scopes of dev.
 func contiguous(x *Tensor, dev device.Device) *Tensor {
 	p := plans.Get().(*op.Plan)
 	p.In[0], p.Types[0] = x.view(), x.dtype
@@ -247,7 +253,7 @@ func contiguous(x *Tensor, dev device.Device) *Tensor {
 	return out
 }
 
-// scatter is op.Scatter: zeros, and then a copy to a part of them.
+// scatter runs op.Scatter as two commands: it makes zeros, then copies x over a part of them.
 func scatter(a op.Attr, x *Tensor) *Tensor {
 	shape := x.Shape()
 	shape[a.Axis] = a.To
@@ -256,8 +262,8 @@ func scatter(a op.Attr, x *Tensor) *Tensor {
 	return whole
 }
 
-// put copies x, by the command of d, to whole, from the index from of an axis on. What was in whole
-// before stays, an error included, if keeps is set.
+// put copies x into whole, with the command of d, from the given index of an axis on. If keeps is set, whole
+// already has elements or an error: those stay. Otherwise nothing was written to whole before.
 func put(d *op.Def, whole, x *Tensor, axis, from int, keeps bool) {
 	p := op.Plan{In: [op.MaxInputs]op.View{x.view()}, Types: [op.MaxInputs]device.DType{x.dtype}}
 	d.Run(&p)
@@ -268,10 +274,10 @@ func put(d *op.Def, whole, x *Tensor, axis, from int, keeps bool) {
 		o.Operands[2] = whole.storage
 	}
 	steps := whole.shape.Strides()
-	if x.size > 0 { // else that place may lie behind the end of whole
+	if x.size > 0 { // an empty part may lie behind the end of whole
 		o.Cmd.Off[0], o.Cmd.Off[1] = from*steps[axis], x.off
 	}
-	if x.shape[:axis].Size() > 1 { // else it is in one piece there
+	if x.shape[:axis].Size() > 1 { // otherwise the part is contiguous in whole
 		args := device.Args{Shape: x.shape}
 		if o.Cmd.Args != nil {
 			args = *o.Cmd.Args
@@ -282,7 +288,8 @@ func put(d *op.Def, whole, x *Tensor, axis, from int, keeps bool) {
 	eng().Enqueue(&o)
 }
 
-// move returns t's elements on another device, or in more scopes.
+// move returns t's elements on another device, or in more scopes. If t is there already, the result is another
+// handle.
 func (t *Tensor) move(to device.Device) *Tensor {
 	from := t.storage.Device()
 	if to = to.Within(from); to == from {
@@ -291,7 +298,8 @@ func (t *Tensor) move(to device.Device) *Tensor {
 	return t.copyTo(to)
 }
 
-// copyTo returns a copy of t's elements on a device. All that it takes belongs to the scopes of that, and to no others.
+// copyTo returns a copy of t's elements on a device. The copy belongs to the scopes of to and to no others. So does
+// the contiguous copy that it needs in between if t has strides.
 func (t *Tensor) copyTo(to device.Device) *Tensor {
 	x := t
 	if t.strides != nil {
@@ -304,7 +312,7 @@ func (t *Tensor) copyTo(to device.Device) *Tensor {
 	return &Tensor{storage: s, shape: x.Shape(), size: x.size, dtype: x.dtype}
 }
 
-// record makes out, the result of d, tracked, because one of the operands is.
+// record makes out tracked if d has a gradient with respect to a tracked operand. out is the result of d on in.
 func record(out *Tensor, d *op.Def, a op.Attr, in operands) {
 	call := op.Call{Def: d, Attr: a, Out: out}
 	var parents [op.MaxInputs]*tape.Node
@@ -324,18 +332,18 @@ func record(out *Tensor, d *op.Def, a op.Attr, in operands) {
 	}
 }
 
-// keeper counts the users of tensors. A Meta stands for a value without memory, and has none to count.
+// keeper counts the users of tensors. It is never given a Meta, which has no memory.
 type keeper struct{}
 
 func (keeper) Hold(v op.Value)  { v.(*Tensor).storage.Hold() }
 func (keeper) LetGo(v op.Value) { v.(*Tensor).letGo() }
 
-// builder builds gradients. The zero builder makes tensors that are not
-// tracked; a tracking one those that have gradients of their own.
+// builder builds gradients. If tracking is set, the gradients of tracked values are tracked, so that they can be
+// differentiated again.
 type builder struct {
 	keeper
 	tracking bool
-	made     []*Tensor // since Settle
+	made     []*Tensor // since the last Settle
 }
 
 var _ tape.Builder = (*builder)(nil)

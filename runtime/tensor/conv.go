@@ -15,13 +15,13 @@ func Both(n int) Pair { return Pair{n, n} }
 
 // Conv says how a kernel moves over images. The zero Conv moves it by one element at a time, within the image.
 type Conv struct {
-	Stride   Pair // how far it moves at a time; 0 is 1
+	Stride   Pair // how many elements it moves at a time; 0 means 1
 	Padding  Pair // how many zeros are added around the image: rows above and below, columns left and right
-	Dilation Pair // how far the elements of the image that it meets are apart; 0 is 1
-	Groups   int  // into how many groups the channels are divided, see [Tensor.Conv2D]; 0 is 1
+	Dilation Pair // distance between image elements that neighbours in the kernel meet; 0 means 1
+	Groups   int  // how many groups the channels are divided into, see [Tensor.Conv2D]; 0 means 1
 }
 
-// window is c as operations have it.
+// window returns c as operations take it, with its defaults filled in.
 func (c Conv) window() *op.Window {
 	w := &op.Window{Stride: orOne(c.Stride), Pad: c.Padding, Dilation: orOne(c.Dilation), Groups: c.Groups}
 	if c.Groups == 0 {
@@ -48,12 +48,13 @@ func orOne(p Pair) Pair {
 // Elements outside of the image are 0. The result has (H + 2*Padding[0] - Dilation[0]*(KH-1) - 1) / Stride[0] + 1
 // rows, rounded down, and columns likewise.
 //
-// The sum is accumulated over c, then k, then l, in increasing order. It has the bits of a MatMul of the kernel, as a
-// matrix with a row for each o, with a matrix of the elements that it meets. So the bits don't depend on the number of
-// images.
+// The sum is accumulated over c, then k, then l, in increasing order. Its bits are those of a MatMul: the kernel,
+// as a matrix with a row for each o, times a matrix with the image elements under the kernel, with a column for
+// each i, j. So the bits don't depend on the number of images.
 //
-// With G Groups, the kernel has the shape [O C/G KH KW]. The first O/G channels of the result are made of the first
-// C/G channels of the image, and so on. With as many groups as channels, each channel has a kernel of its own.
+// With G Groups, the kernel has the shape [O C/G KH KW]. The first O/G channels of the result are computed from the
+// first C/G channels of the image, and so on. With as many groups as channels, each channel has a kernel of its
+// own.
 //
 // Conv2D panics if the channels don't fit, if the kernel has no elements or is larger than the image with its padding,
 // or if a field of c is negative.
@@ -70,8 +71,8 @@ func (t *Tensor) Conv2D(kernel *Tensor, c Conv) *Tensor {
 // Pool says how windows lie on planes.
 type Pool struct {
 	Window  Pair // rows and columns of a window
-	Stride  Pair // from one window to the next; 0 is the window: they lie side by side
-	Padding Pair // how far the first and the last windows may lie outside, less than the window
+	Stride  Pair // distance from one window to the next; 0 means Window, so that they lie side by side
+	Padding Pair // how far the first and last windows may reach beyond the plane; less than Window
 }
 
 func (p Pool) window() *op.Window {
@@ -85,9 +86,9 @@ func (p Pool) window() *op.Window {
 }
 
 // MaxPool2D returns the greatest element of each window of each plane, and NaN if the window has one. The last two
-// axes of t are the planes; the axes before number them. What lies outside of a plane does not count. There are (H +
-// 2*Padding[0] - Window[0]) / Stride[0] + 1 rows of windows, rounded down, and columns likewise. The gradient of a
-// window goes to its first greatest element in row-major order, or to the first NaN.
+// axes of t are the planes; the axes before number them. The padding does not count. There are (H + 2*Padding[0] -
+// Window[0]) / Stride[0] + 1 rows of windows, rounded down, and columns likewise. The gradient of a window goes to
+// its first greatest element in row-major order, or to the first NaN.
 //
 // MaxPool2D panics if a window has no elements or is larger than the plane with its padding, if the padding is not
 // less than the window, or if a field of p is negative.
@@ -98,9 +99,9 @@ func (t *Tensor) MaxPool2D(p Pool) *Tensor {
 	return structural(op.MaxPool2D, op.Attr{Window: p.window()}, operands{t}, true)
 }
 
-// AvgPool2D returns the mean of each window of each plane, as MaxPool2D does the greatest element:
-// that of the elements that there are, without the padding. They are added one after the other in
-// row-major order, and the sum is divided by their number.
+// AvgPool2D returns the mean of each window of each plane. Windows lie as in MaxPool2D. The padding does not count:
+// the elements inside the plane are added in row-major order, and the sum is divided by their number. AvgPool2D
+// panics as MaxPool2D does.
 //
 //asyncgen:api op batch
 //go:noinline

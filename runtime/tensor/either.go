@@ -7,9 +7,9 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
 
-// Either runs then if c is true, and otherwise, which may be nil, if it is false. It does not wait for c: if c isn't
-// known yet, both functions run, and the device chooses the values of vars, pointers to the variables that the
-// functions assign (*[*Tensor], *[F64] or *[I64]).
+// Either runs the function then if c is true, and the function otherwise if c is false; otherwise may be nil. It
+// does not wait for c. If c isn't known yet, Either runs both functions, and the device chooses between the values
+// that they assign to variables. vars are pointers to all these variables: *[*Tensor], *[F64] or *[I64].
 //
 //	norm := g.Norm().F64()
 //	tensor.Either(norm.Gt(tensor.Const(1)), func() {
@@ -17,10 +17,13 @@ import (
 //	}, nil, &g)
 //
 // The functions must do nothing but compute and assign to variables, and must not fail: a failure on the side that
-// isn't taken would spoil the chosen value. Either waits for c after all, and runs one function alone, if one of them
-// panics, if they leave tensors of different shapes or element types or on different devices, if the values are no
-// floating-point numbers, or if gradients go through them. If c has failed, it may run neither: no program that had
-// looked at c would have come here.
+// isn't taken would spoil the chosen value.
+//
+// Either waits for c after all, and runs one function alone, if a function panics, or if the device can't choose
+// between the tensors that they leave in a variable: tensors that differ in shape, element type or device, are not
+// floating-point, or are tracked.
+//
+// If c has failed, Either may run neither function: a program that reads c would have panicked here.
 //
 //asyncgen:api call 1 once
 //go:noinline
@@ -40,7 +43,8 @@ func Either(c Cond, then, otherwise func(), vars ...any) {
 	}
 }
 
-// decides reports whether vars have got what the device chooses. If not, they are as they were.
+// decides runs both functions and sets vars to the values that the device chooses. It returns false, and leaves
+// vars as they were, if the device can't choose.
 func (c Cond) decides(then, otherwise func(), vars []any) bool {
 	before := values(vars)
 	x, okX := outcome(then, vars, before)
@@ -70,7 +74,7 @@ func (c Cond) decides(then, otherwise func(), vars []any) bool {
 	return true
 }
 
-// outcome returns what vars hold after f, and gives them back what they held before. It is not ok if f panics.
+// outcome runs f and returns what vars hold then. It sets vars back to before. ok is false if f panics.
 func outcome(f func(), vars, before []any) (after []any, ok bool) {
 	defer func() {
 		for i, v := range vars {
@@ -84,7 +88,7 @@ func outcome(f func(), vars, before []any) (after []any, ok bool) {
 			}
 		}
 		if !ok {
-			_ = recover() // if the program gets here, it comes once more
+			_ = recover() // f panics again if Either has to run it alone
 		}
 	}()
 	f()
@@ -109,7 +113,8 @@ func values(vars []any) []any {
 	return vs
 }
 
-// alike reports whether the device can choose between x and y, and nobody can tell afterwards.
+// alike reports whether the device can choose between x and y, so that the program can't tell the result from the
+// chosen one.
 func alike(x, y any) bool {
 	a, ok := x.(*Tensor)
 	if !ok {
@@ -123,7 +128,7 @@ func alike(x, y any) bool {
 		slices.Equal(a.shape, b.shape) && a.storage.Device() == b.storage.Device()
 }
 
-// chooseI64 returns x if c is true, and else y.
+// chooseI64 returns x if c is true, and y otherwise.
 func (c Cond) chooseI64(x, y I64) I64 {
 	on := c.t.storage.Device()
 	a, b := x.on(on), y.on(on)

@@ -13,20 +13,20 @@ import (
 // changes, and may be used by several goroutines at once.
 type Fused struct{ def, sum *op.Def }
 
-// Fuse returns an elementwise operation of 1 to 3 operands that computes f of their elements, in one command. Written
-// with methods, the same takes a command for each primitive, with results in memory in between.
+// Fuse returns an elementwise operation of 1 to 3 operands. It computes f of their elements in one command. Written
+// with methods, the same computation takes a command for each primitive, and stores each result in memory.
 //
 //	var gate = tensor.Fuse("gate", 2, func(x ...*kernel.Expr) *kernel.Expr {
 //		return kernel.Mul(kernel.Tanh(x[0]), x[1])
 //	})
 //	y := gate.Of(a, b) // the bits of a.Tanh().Mul(b)
 //
-// The operation is defined for float32 and float64. f is called several times, each time with the operands' elements
-// as expressions of one of these types; x[0].DType() tells which, for constants ([kernel.Const]). The result of f may
-// be a bool. Errors and traces call the operation name.
+// The operation is defined for float32 and float64. Fuse calls f several times, each time with the operands'
+// elements as expressions of one of these types. x[0].DType() tells which, for constants ([kernel.Const]). The
+// result of f may be a bool. Errors and traces call the operation name.
 //
 // The result has the bits of the primitives done one after the other, and the gradient is the derivative of the
-// expression. What Fuse returns is kept for ever, so a program calls it once, for a variable of the package.
+// expression. A Fused is never freed: call Fuse once, to initialise a variable of the package.
 //
 // Fuse panics with a [*Mistake] if there are no operands or too many, and if f applies a primitive to types that it is
 // not defined for.
@@ -42,13 +42,14 @@ func Fuse(name string, operands int, f func(x ...*kernel.Expr) *kernel.Expr) *Fu
 		x[i] = kernel.Arg(i, device.Float64)
 	}
 	d.Bool = f(x...).DType() == device.Bool
-	d.Kernel(device.Float32) // what is wrong with f is found now
+	d.Kernel(device.Float32) // so that mistakes of f panic here
 	d.Kernel(device.Float64)
 	return &Fused{d, op.SumOf(name, d)}
 }
 
 // Of enqueues the operation on its operands, element by element, with broadcasting. It panics with a [*Mistake] if
-// there are more or fewer of them, if they differ in element type, or are neither float32 nor float64.
+// f takes another number of operands, if they differ in element type or device, if they are neither float32 nor
+// float64, or if they can't be broadcast.
 //
 //asyncgen:api op
 //go:noinline
@@ -56,7 +57,7 @@ func (f *Fused) Of(x ...*Tensor) *Tensor {
 	return elementwise(f.def, [2]float64{}, f.operands(x), true)
 }
 
-// operands returns x, if these are as many as f has. Otherwise it panics.
+// operands returns x as an array. It panics unless f takes that many operands.
 func (f *Fused) operands(x []*Tensor) (in operands) {
 	if len(x) != f.def.Tensors {
 		wrong(f.def.Name, fmt.Sprintf("%s: it takes %d, not %d", op.MistakeOperands, f.def.Tensors, len(x)))
@@ -65,9 +66,9 @@ func (f *Fused) operands(x []*Tensor) (in operands) {
 	return in
 }
 
-// Sum enqueues the sum of what [Fused.Of] returns, over the given axes, or over all if there are none. The bits, and
-// those of gradients, are those of f.Of(x...).Sum(axes...). If the axes are the last ones, the elements that are added
-// up are never stored. Sum panics as these two do.
+// Sum enqueues the sum of what [Fused.Of] returns, over the given axes, or over all if there are none. The result
+// and its gradients have the bits of f.Of(x...).Sum(axes...). If the axes are the last ones, the elements that are
+// added up are never stored. Sum panics as Of and [Tensor.Sum] do.
 //
 //asyncgen:api op
 //go:noinline
@@ -111,8 +112,8 @@ func (f *Fused) add(axes []int, x []*Tensor) (sum *Tensor, shape device.Shape, l
 	return structural(op.Sum, a, operands{each}, true), shape, list
 }
 
-// areLast reports whether the given axes, which are sorted, are the last ones, apart from axes of length 1. Then the
-// elements of each sum lie together. Otherwise they are columns, many of which are added up at the same time.
+// areLast reports whether axes, which are sorted, are the last axes of shape, apart from axes of length 1. Then the
+// elements of each sum lie together. Otherwise they are columns, and many columns are added up at the same time.
 func areLast(shape device.Shape, axes []int) bool {
 	for axis := len(shape) - 1; axis >= 0; axis-- {
 		if n := len(axes); n > 0 && axes[n-1] == axis {

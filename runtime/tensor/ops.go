@@ -6,13 +6,13 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
 
-// Operations that take more than tensors and numbers. Elementwise operations
-// and reductions are in zops.go.
+// Operations written by hand. Elementwise operations and reductions without special cases are generated from
+// package op, in zops.go.
 
-// MatMul returns the product of two matrices, of a matrix and a vector, or of
-// a vector and a matrix. Each element is accumulated over the inner length in
-// increasing order; int64 products and sums wrap around. Axes before the last two number matrices, and are broadcast:
-// there is a product for each. It panics if the inner lengths differ.
+// MatMul returns the product of two matrices, of a matrix and a vector, or of a vector and a matrix. If an operand
+// has more than two axes, the last two are the matrix, and the others are batch axes: these are broadcast, and
+// there is a product for each index. Each element is accumulated over the inner length in increasing order. int64
+// products and sums wrap around. MatMul panics if the inner lengths differ.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -23,9 +23,8 @@ func (t *Tensor) MatMul(y *Tensor) *Tensor {
 	return structural(op.MatMul, op.Attr{}, operands{t, y}, true)
 }
 
-// Dot returns the inner product of two vectors: the Sum of their Mul, not an
-// accumulation in order as in MatMul. It panics if they are not vectors of one
-// length.
+// Dot returns the inner product of two vectors. It has the bits of t.Mul(y).Sum(). Those of MatMul, which
+// accumulates in increasing order, may differ. Dot panics if t and y are not vectors of one length.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -54,8 +53,7 @@ func (t *Tensor) Norm() *Tensor {
 	return elementwise(op.Root, [2]float64{}, operands{sum}, true)
 }
 
-// Mean returns the mean over the given axes, or over all of them. The mean of
-// nothing is NaN.
+// Mean returns the mean over the given axes, or over all if there are none. The mean of no elements is NaN.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -73,8 +71,8 @@ func (t *Tensor) mean(name string, axes []int, keep bool) *Tensor {
 	return structural(op.Sum, op.Attr{Axes: list, Keep: keep}, operands{t}, true).over(t.shape, list)
 }
 
-// over returns t, a sum over the axes of shape, divided by how many elements each sum is made of. T
-// is the library's own.
+// over returns t divided by the number of elements in each of its sums: t is a sum over the given axes of a tensor
+// with the given shape. over lets go of t.
 func (t *Tensor) over(shape device.Shape, axes []int) *Tensor {
 	n := 1
 	for _, axis := range axes {
@@ -84,9 +82,9 @@ func (t *Tensor) over(shape device.Shape, axes []int) *Tensor {
 	return elementwise(op.DivScalar, [2]float64{float64(n)}, operands{t}, true)
 }
 
-// As returns t's elements converted to dtype: rounded to the nearest, ties to
-// even; to int64 truncated, what is out of range to the nearest int64 and NaN
-// to 0; to bool what is not 0. True is 1. The result is a view if t has that type.
+// As returns t's elements converted to dtype. Floating-point results are rounded to the nearest, ties to even. To
+// int64, elements are truncated; those out of range become the nearest int64, and NaN becomes 0. To bool,
+// everything but 0 becomes true; from bool, true becomes 1. If t has that type already, the result is a view of it.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -103,9 +101,9 @@ func (t *Tensor) As(dtype DType) *Tensor {
 // To returns t's elements on another device, or a view of t if they are there already. The copy is enqueued like any
 // operation, and To does not wait. It belongs to the scopes of t and of dev.
 //
-// Devices that reach each other's memory copy with one command of t's device. What needs the copy on dev waits for it,
-// and other work of dev goes on meanwhile. Other copies between devices with queues pass through the host's memory;
-// what is enqueued on dev after such a copy begins when the copy is on its way there.
+// If the devices reach each other's memory, the copy is one command of t's device. Operations on dev that need the
+// copy wait for it; other work of dev goes on meanwhile. Other copies between devices with queues pass through the
+// host's memory: operations enqueued on dev after such a copy begin only when the copy is on its way there.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -116,41 +114,41 @@ func (t *Tensor) To(dev device.Device) *Tensor {
 	return structural(op.To, op.Attr{Device: dev, Origin: t.storage.Device()}, operands{t}, true)
 }
 
-// reduce enqueues the reduction d over axes of t.
+// reduce enqueues the reduction d over the given axes of t, or over all if there are none.
 func (t *Tensor) reduce(d *op.Def, name string, axes []int, keep bool) *Tensor {
 	return structural(d, op.Attr{Axes: t.axes(name, axes), Keep: keep}, operands{t}, true)
 }
 
-// AddInt returns t + c, for an int64 tensor t and any int64 c, where AddScalar takes numbers below
-// 2^53. It panics with a *Mistake if t has another element type.
+// AddInt returns t + c for an int64 tensor t. c may be any int64; AddScalar takes only numbers below 2^53 in size.
+// AddInt panics with a *Mistake if t has another element type.
 //
 //asyncgen:api op batch
 //go:noinline
 func (t *Tensor) AddInt(c int64) *Tensor { return t.withInt("AddInt", op.Add, c) }
 
-// SubInt returns t - c, for an int64 tensor t and any int64 c, where SubScalar takes numbers below
-// 2^53. It panics with a *Mistake if t has another element type.
+// SubInt returns t - c for an int64 tensor t. c may be any int64; SubScalar takes only numbers below 2^53 in size.
+// SubInt panics with a *Mistake if t has another element type.
 //
 //asyncgen:api op batch
 //go:noinline
 func (t *Tensor) SubInt(c int64) *Tensor { return t.withInt("SubInt", op.Sub, c) }
 
-// MulInt returns t * c, for an int64 tensor t and any int64 c, where MulScalar takes numbers below
-// 2^53. It panics with a *Mistake if t has another element type.
+// MulInt returns t * c for an int64 tensor t. c may be any int64; MulScalar takes only numbers below 2^53 in size.
+// MulInt panics with a *Mistake if t has another element type.
 //
 //asyncgen:api op batch
 //go:noinline
 func (t *Tensor) MulInt(c int64) *Tensor { return t.withInt("MulInt", op.Mul, c) }
 
-// DivInt returns t / c, rounded towards zero; an integer divided by zero is an error that travels
-// with the result, for an int64 tensor t and any int64 c, where DivScalar takes numbers below 2^53.
-// It panics with a *Mistake if t has another element type.
+// DivInt returns t / c, rounded towards zero, for an int64 tensor t. c may be any int64; DivScalar takes only
+// numbers below 2^53 in size. If c is 0, the result fails. DivInt panics with a *Mistake if t has another element
+// type.
 //
 //asyncgen:api op batch fails
 //go:noinline
 func (t *Tensor) DivInt(c int64) *Tensor { return t.withInt("DivInt", op.Div, c) }
 
-// withInt is d of t and c.
+// withInt enqueues d on t and the constant c. It panics, naming the method, if t is not int64.
 func (t *Tensor) withInt(name string, d *op.Def, c int64) *Tensor {
 	if t.dtype != Int64 {
 		wrong(name, op.Unsupported(1<<device.Int64), t)
