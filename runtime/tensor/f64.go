@@ -11,20 +11,18 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
 
-// An F64 is a float64 that may not have been computed yet: what Item returns,
-// without the wait. Its arithmetic gives the bits that Go's gives, as every
-// operation is done in float64 and rounded once.
+// An F64 is a float64 that may not have been computed yet: what Item returns, without the wait. Its arithmetic has
+// the bits of Go's: each operation is done in float64 and rounded once.
 //
 //	alpha := rr.F64().Div(p.Dot(ap).F64())
 //	x = x.Add(p.MulF64(alpha)) // as p.MulScalar(alpha.Item()), and returns at once
 //
-// An F64 is on the device of the tensor that it comes from, and moves to the device of the tensor
-// that it is used with. Functions of package math that are not rounded correctly, such as Exp, are
-// computed by the CPU. [Const] makes an F64 of a number that is known; the zero F64 is 0. Gradients
-// end at an F64, as they do at Item. If the tensor fails, so does everything that is computed from
-// the F64, and Item panics.
+// An F64 is on the device of the tensor that it comes from, and moves to the device of the tensor that it is used
+// with. Functions of package math whose results are not correctly rounded, such as Exp, are computed by the CPU.
+// [Const] makes an F64 of a known number; the zero F64 is 0. Gradients end at an F64, as they do at Item. If the
+// tensor fails, so does everything that is computed from the F64, and Item panics.
 type F64 struct {
-	t *Tensor // untracked, float64, without axes; nil: v
+	t *Tensor // untracked, float64, without axes; nil if the number is known: v
 	v float64
 	_ [0]func() // not comparable: == would compare handles
 }
@@ -32,7 +30,7 @@ type F64 struct {
 // A Cond is a comparison of numbers that may not have been computed yet. The
 // zero Cond is false.
 type Cond struct {
-	t *Tensor // untracked, bool, without axes; nil: v
+	t *Tensor // untracked, bool, without axes; nil if the truth is known: v
 	v bool
 	_ [0]func()
 }
@@ -42,8 +40,8 @@ type Cond struct {
 //asyncgen:api pure
 func Const(v float64) F64 { return F64{v: v} }
 
-// F64 returns what Item returns, as a number that may not have been computed
-// yet. It panics, as Item does, if t has more elements than one, or none.
+// F64 returns what Item returns, as a number that may not have been computed yet. It panics, as Item does, unless t
+// has exactly one element.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -57,11 +55,11 @@ func (t *Tensor) F64() F64 {
 	return F64{t: structural(op.As, op.Attr{DType: Float64}, operands{x}, false)}
 }
 
-// ItemF64 is F64, and what Item returns where that costs no wait: if the caller can compute t itself, in a moment,
-// it does (see [Tensor.Soon]), and the number is known. An error of t is raised by neither.
+// ItemF64 is like F64, but if the calling goroutine can compute t itself in about 50 µs, as [Tensor.Soon] does,
+// ItemF64 computes it, and the number is known. It never waits, and does not panic if t has failed.
 //
 //	alpha := rr.Div(p.Dot(ap).ItemF64())
-//	x = x.Add(p.MulF64(alpha)) // on the CPU p.MulScalar(alpha.Item()), elsewhere one that returns at once
+//	x = x.Add(p.MulF64(alpha)) // on the CPU like p.MulScalar(alpha.Item()); elsewhere it returns at once
 //
 //asyncgen:api op batch
 //go:noinline
@@ -84,7 +82,8 @@ func (x F64) Item() float64 {
 	return number(x.t.item("Item"), Float64)
 }
 
-// Known returns the number if it is known, as a [Const] is.
+// Known returns the number and true if x was made of a known number, as by [Const]. It returns false for the number
+// of a tensor, even if that has been computed.
 //
 //asyncgen:api poll
 func (x F64) Known() (v float64, ok bool) { return x.v, x.t == nil }
@@ -94,8 +93,8 @@ func (x F64) Known() (v float64, ok bool) { return x.v, x.t == nil }
 //asyncgen:api poll
 func (x F64) Ready() bool { return x.t == nil || x.t.Ready() }
 
-// As returns the number, rounded once to the given type, as a tensor without
-// axes: on the device that it comes from, or the default one if it is known.
+// As returns the number as a tensor without axes, rounded once to the given type. The tensor is on the device of x,
+// or on the default device if x is [F64.Known].
 //
 //asyncgen:api op batch
 //go:noinline
@@ -115,8 +114,7 @@ func (x F64) As(dtype DType) *Tensor {
 	return structural(op.As, op.Attr{DType: dtype}, operands{t}, false)
 }
 
-// Format prints the number as fmt prints a float64. It waits for it; if it
-// failed, it prints the cause.
+// Format waits for the number and prints it as fmt prints a float64. If the number failed, Format prints the error.
 //
 //asyncgen:api print
 //go:noinline
@@ -130,7 +128,7 @@ func (x F64) Format(s fmt.State, verb rune) {
 	fmt.Fprintf(s, fmt.FormatString(s, verb), x.Item())
 }
 
-// MarshalJSON encodes the number as a float64. It waits for it.
+// MarshalJSON waits for the number and encodes it as a float64. It returns the error if the number failed.
 //
 //asyncgen:api read
 //go:noinline
@@ -288,7 +286,7 @@ func (x F64) Eq(y F64) Cond { return x.compare(y, op.Eq, func(x, y float64) bool
 //go:noinline
 func (x F64) Ne(y F64) Cond { return x.compare(y, op.Ne, func(x, y float64) bool { return x != y }) }
 
-// And reports whether both are true. It looks at both.
+// And reports whether c and d are both true. Unlike &&, it uses d even if c is false: if d fails, so does the result.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -301,7 +299,7 @@ func (c Cond) And(d Cond) Cond {
 	return Cond{t: elementwise(op.And, [2]float64{}, operands{a, b}, false)}
 }
 
-// Or reports whether one is true. It looks at both.
+// Or reports whether c or d is true. Unlike ||, it uses d even if c is true: if d fails, so does the result.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -336,7 +334,7 @@ func (c Cond) Item() bool {
 	return c.t.item("Item") != 0
 }
 
-// ChooseF64 returns x if c is true, and else y.
+// ChooseF64 returns x if c is true, and y otherwise.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -353,8 +351,8 @@ func (c Cond) ChooseF64(x, y F64) F64 {
 	return F64{t: elementwise(op.Where, [2]float64{}, operands{c.t, a, b}, false)}
 }
 
-// Choose returns x if c is true, and else y, element by element, with
-// broadcasting as in [Where]: gradients go to both, that of the one that is not chosen is 0.
+// Choose returns x if c is true, and y otherwise, with broadcasting as in [Where]. Gradients go to both; that of
+// the tensor not chosen is 0.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -367,8 +365,8 @@ func (c Cond) Choose(x, y *Tensor) *Tensor {
 	return elementwise(op.Where, [2]float64{}, operands{cond, x, y}, true)
 }
 
-// math returns f of x, and of y if it takes two numbers. Its bits are those of
-// the host's package math: it is computed by the CPU, wherever x is.
+// math returns f of x, and of y if f takes two numbers. It is computed by the CPU, wherever x is, because only the
+// host's package math has its bits.
 func (x F64) math(f kernel.MathFunc, y F64) F64 {
 	if x.t == nil && y.t == nil {
 		return F64{v: f.Call(x.v, y.v)}
@@ -382,7 +380,7 @@ func (x F64) math(f kernel.MathFunc, y F64) F64 {
 	return F64{t: structural(op.HostMath, op.Attr{Func: f}, in, false)}
 }
 
-// apply returns what d, or f if x is known, makes of x.
+// apply returns f(x) if x is known, and d of x otherwise.
 func (x F64) apply(d *op.Def, f func(float64) float64) F64 {
 	if x.t == nil {
 		return F64{v: f(x.v)}
@@ -390,8 +388,8 @@ func (x F64) apply(d *op.Def, f func(float64) float64) F64 {
 	return F64{t: elementwise(d, [2]float64{}, operands{x.t}, false)}
 }
 
-// with returns what d makes of x and y: scalar (if there is one) where y is
-// known, f if both are.
+// with returns f(x, y) if both are known, and d of both otherwise. If only y is known, it uses scalar, d with a
+// constant, unless scalar is nil.
 func (x F64) with(y F64, d, scalar *op.Def, f func(x, y float64) float64) F64 {
 	switch {
 	case x.t == nil && y.t == nil:
@@ -404,6 +402,7 @@ func (x F64) with(y F64, d, scalar *op.Def, f func(x, y float64) float64) F64 {
 	return F64{t: elementwise(d, [2]float64{}, operands{a, b}, false)}
 }
 
+// compare is like with, for comparisons.
 func (x F64) compare(y F64, d *op.Def, f func(x, y float64) bool) Cond {
 	if x.t == nil && y.t == nil {
 		return Cond{v: f(x.v, y.v)}
@@ -424,7 +423,7 @@ func (x F64) meet(y F64) (a, b *Tensor) {
 	return x.on(on), y.on(on)
 }
 
-// meet is meet of an F64.
+// meet is like the meet of an F64.
 func (c Cond) meet(d Cond) (a, b *Tensor) {
 	at := c.t
 	if at == nil {
@@ -454,7 +453,7 @@ func (c Cond) on(dev device.Device) *Tensor {
 	return filled(truth, nil, Bool, dev)
 }
 
-// near returns another handle of t, or a copy, as something that can be an operand beside what is on dev.
+// near returns t as an operand for an operation on dev: another handle if t is on dev, and a copy on dev otherwise.
 func (t *Tensor) near(dev device.Device) *Tensor {
 	if from := t.storage.Device(); from.Unscoped() != dev.Unscoped() {
 		return structural(op.To, op.Attr{Device: dev.Unscoped().Within(from), Origin: from}, operands{t}, false)
@@ -462,10 +461,9 @@ func (t *Tensor) near(dev device.Device) *Tensor {
 	return t.same("F64")
 }
 
-// withF64 enqueues d, an operation with one constant, with c as that: the given
-// name is that of the form with an F64. Mistakes are those of d, in the same words: the
-// program may have been written with d. Integers take constants that are
-// integers, so with them it waits for c.
+// withF64 enqueues d, which has one constant, with c as the constant. name is the name of this form of d, such as
+// MulF64. Mistakes have the texts of d, because the program may have been written with d. If the operands are not
+// floating-point, the constant must be an integer: then withF64 waits for c.
 func withF64(d *op.Def, name string, c F64, in operands) *Tensor {
 	if slices.Contains(in[:d.Tensors], nil) {
 		wrong(d.Name, op.MistakeNil)
@@ -485,7 +483,7 @@ func withF64(d *op.Def, name string, c F64, in operands) *Tensor {
 	return elementwise(d.Lifted(name), [2]float64{}, in, true)
 }
 
-// match panics if the operands of d, an elementwise operation, don't go together.
+// match panics if the operands of d, which is elementwise, differ in element type or device, or can't be broadcast.
 func match(d *op.Def, in []*Tensor) {
 	first := in[0]
 	shape, dev := first.shape, first.storage.Device()

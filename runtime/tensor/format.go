@@ -9,26 +9,26 @@ import (
 	"strings"
 )
 
-// How tensors print: as NumPy prints arrays, numbers that are no numbers as Go does.
+// How tensors print: as arrays do in NumPy, but NaN and infinities as in Go.
 const (
-	elideAbove = 1000 // elements, from which on long axes are elided
-	edge       = 3    // how many elements are left at either end of an elided axis
-	lineWidth  = 75   // bytes, after which a row goes on in the next line
+	elideAbove = 1000 // in larger tensors, the middle of long axes is elided
+	edge       = 3    // how many elements are shown at either end of an elided axis
+	lineWidth  = 75   // in bytes; longer rows are wrapped
 )
 
-// String returns the elements in nested brackets, aligned. Of more than 1,000 elements, the middle of long axes is
-// left out. A tensor without axes is printed as Go prints its element. String waits. If t failed, it returns "<failed:
-// ...>" with the error.
+// String returns the elements in nested brackets, aligned. If there are more than 1,000, it leaves out the middle
+// of long axes. A tensor without axes is printed as Go prints its element. String waits. If t failed, it returns
+// "<failed: ...>" with the error.
 //
 //asyncgen:api print
 //go:noinline
 func (t *Tensor) String() string { return t.text("String", element{}) }
 
-// Format implements [fmt.Formatter]. It waits, except for %i. It never panics:
-// a tensor that failed prints as String returns it.
+// Format implements [fmt.Formatter]. It waits, except for %i. It never panics: a tensor that failed prints as its
+// String.
 //
 //	%v %s   as String; with a width or a precision, each element has it
-//	%.3f    each element so formatted, aligned; so with all verbs, flags and precisions
+//	%.3f    each element formatted so, aligned; the same for other verbs, flags and precisions
 //	%i      what is known without waiting: float32[2 3] on cpu
 //
 //asyncgen:api print
@@ -57,7 +57,7 @@ func (t *Tensor) Format(s fmt.State, verb rune) {
 //go:noinline
 func (t *Tensor) LogValue() slog.Value {
 	if t == nil {
-		return slog.Value{} // slog would log a panic, and where it came from
+		return slog.Value{} // otherwise slog would log a panic
 	}
 	if len(t.shape) > 0 {
 		return slog.StringValue(t.text("LogValue", element{}))
@@ -69,17 +69,17 @@ func (t *Tensor) LogValue() slog.Value {
 	return slog.AnyValue(value(bits, t.dtype))
 }
 
-// An element says how one is printed.
+// An element says how to print one element.
 type element struct {
-	format string // of package fmt; empty: as short as possible
+	format string // for package fmt; empty: as short as possible
 }
 
-// failure is what a tensor with the given error prints as.
+// failure returns what a tensor with the given error prints as.
 func failure(err error) string {
 	return "<failed: " + strings.TrimPrefix(err.Error(), "asyncgen: ") + ">"
 }
 
-// text is what t prints as.
+// text returns what t prints as. name is the method that prints, for mistakes.
 func (t *Tensor) text(name string, e element) string {
 	h, err := t.onHost(context.Background(), name)
 	defer t.doneWith(h)
@@ -114,9 +114,8 @@ type printer struct {
 	words   []string // what they print as
 }
 
-// visit calls each with the place of every element that is shown, and between
-// with the axis, once before each but the first part of an axis; skipped says
-// that parts are left out there.
+// visit calls each with the offset of every element that is shown. It calls between before every part of an axis
+// but the first; skipped says that parts are left out there.
 func (p *printer) visit(axis, at int, each func(at int), between func(axis int, skipped bool)) {
 	if axis == len(p.t.shape) {
 		each(at)
@@ -146,7 +145,7 @@ func (p *printer) print() string {
 	b.WriteString(strings.Repeat("[", rank))
 	column, next := rank, 0
 	write := func(word string) {
-		if column+1+len(word) > lineWidth-rank && column > rank { // the brackets have room, too
+		if column+1+len(word) > lineWidth-rank && column > rank { // leave room for the brackets
 			b.WriteString("\n" + strings.Repeat(" ", rank))
 			column = rank
 		} else if column > rank {
@@ -160,7 +159,7 @@ func (p *printer) print() string {
 		write(p.words[next])
 		next++
 	}, func(axis int, skipped bool) {
-		closed := rank - 1 - axis // brackets that close, and open again, here
+		closed := rank - 1 - axis // how many brackets close here and open again
 		switch {
 		case closed == 0 && skipped:
 			write("...")
@@ -198,12 +197,12 @@ func alignRight(words []string) []string {
 	return words
 }
 
-// maxDigits is how many digits after the point are printed at most.
+// maxDigits is the greatest number of digits after the point.
 const maxDigits = 8
 
-// floats formats floating-point elements: all with an exponent if one is very
-// large or small, or they differ much in size, else with their points in one
-// column and no more digits than it takes to tell each from its neighbours.
+// floats formats floating-point elements. All have an exponent if one is very large or small, or if they differ
+// much in size; the limits are NumPy's. Otherwise their points are in one column, and each has only the digits that
+// tell it from other numbers of its type.
 func (p *printer) floats() []string {
 	size := 8 * p.t.dtype.Size()
 	least, greatest := math.Inf(1), 0.0
@@ -235,7 +234,8 @@ func (p *printer) floats() []string {
 	return alignRight(words)
 }
 
-// fixed is v with a point, and as few digits behind it as tell it apart.
+// fixed formats v with a point and the fewest digits after it that identify v, at most maxDigits. size is 32 or 64
+// bits.
 func fixed(v float64, size int) string {
 	s := strconv.FormatFloat(v, 'f', -1, size)
 	point := strings.IndexByte(s, '.')
@@ -248,7 +248,7 @@ func fixed(v float64, size int) string {
 	return s
 }
 
-// scientific formats the elements with an exponent and equally many digits.
+// scientific formats the elements with an exponent, all with equally many digits.
 func (p *printer) scientific(size int) []string {
 	digits := 0
 	for _, bits := range p.bits {

@@ -8,18 +8,17 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
 
-// An I64 is an int64 that may not have been computed yet: what ItemInt returns,
-// without the wait. It is for indices that are found by the device:
+// An I64 is an int64 that may not have been computed yet: what ItemInt returns, without the wait. It is for indices
+// that the device computes:
 //
 //	token := scores.ArgMax().I64()
 //	x := embedding.RowI64(token) // as embedding.Row(int(token.ItemInt())), and returns at once
 //
-// Its arithmetic wraps around, as Go's does. An I64 is on the device of the tensor that
-// it comes from, and moves to the device of the tensor that it is used with. [ConstInt]
-// makes one of a number that is known; the zero I64 is 0. If the tensor fails, so does
-// everything that is computed from the I64, and ItemInt panics.
+// Its arithmetic wraps around, as Go's does. An I64 is on the device of the tensor that it comes from, and moves to
+// the device of the tensor that it is used with. [ConstInt] makes an I64 of a known number; the zero I64 is 0. If
+// the tensor fails, so does everything that is computed from the I64, and ItemInt panics.
 type I64 struct {
-	t *Tensor // untracked, int64, without axes; nil: v
+	t *Tensor // untracked, int64, without axes; nil if the number is known: v
 	v int64
 	_ [0]func() // not comparable: == would compare handles
 }
@@ -29,8 +28,8 @@ type I64 struct {
 //asyncgen:api pure
 func ConstInt[T int | int64](v T) I64 { return I64{v: int64(v)} }
 
-// I64 returns what ItemInt returns, as a number that may not have been computed
-// yet. It panics, as ItemInt does, if t has elements of another type, more than one, or none.
+// I64 returns what ItemInt returns, as a number that may not have been computed yet. It panics, as ItemInt does, if
+// t has a floating-point type, or unless it has exactly one element.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -61,8 +60,8 @@ func (x I64) ItemInt() int64 {
 //asyncgen:api poll
 func (x I64) Ready() bool { return x.t == nil || x.t.Ready() }
 
-// Tensor returns the number as a tensor, as From([]int64{x}, shape...) does: on the default
-// device, with one axis if no shape is given. It panics if the shape has another size.
+// Tensor returns the number as a tensor, as From([]int64{x}, shape...) does: on the default device, with one axis
+// if no shape is given. It panics unless the shape has exactly one element.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -79,8 +78,7 @@ func (x I64) Tensor(shape ...int) *Tensor {
 	return structural(op.Reshape, op.Attr{Shape: s}, operands{t}, false)
 }
 
-// Format prints the number as fmt prints an int64. It waits for it; if it
-// failed, it prints the cause.
+// Format waits for the number and prints it as fmt prints an int64. If the number failed, Format prints the error.
 //
 //asyncgen:api print
 //go:noinline
@@ -94,7 +92,7 @@ func (x I64) Format(s fmt.State, verb rune) {
 	fmt.Fprintf(s, fmt.FormatString(s, verb), x.ItemInt())
 }
 
-// MarshalJSON encodes the number as an int64. It waits for it.
+// MarshalJSON waits for the number and encodes it as an int64. It returns the error if the number failed.
 //
 //asyncgen:api read
 //go:noinline
@@ -167,7 +165,7 @@ func (x I64) Eq(y I64) Cond { return x.compare(y, op.Eq, func(x, y int64) bool {
 //go:noinline
 func (x I64) Ne(y I64) Cond { return x.compare(y, op.Ne, func(x, y int64) bool { return x != y }) }
 
-// compare is with for comparisons.
+// compare is like with, for comparisons.
 func (x I64) compare(y I64, d *op.Def, f func(x, y int64) bool) Cond {
 	if x.t == nil && y.t == nil {
 		return Cond{v: f(x.v, y.v)}
@@ -177,7 +175,7 @@ func (x I64) compare(y I64, d *op.Def, f func(x, y int64) bool) Cond {
 	return Cond{t: elementwise(d, [2]float64{}, operands{a, b}, false)}
 }
 
-// with returns what d, or f if both are known, makes of x and y.
+// with returns f(x, y) if both are known, and d of both otherwise.
 func (x I64) with(y I64, d *op.Def, f func(x, y int64) int64) I64 {
 	if x.t == nil && y.t == nil {
 		return I64{v: f(x.v, y.v)}
@@ -205,9 +203,9 @@ func (x I64) on(dev device.Device) *Tensor {
 	return upload(dev, []int64{x.v}, device.Shape{})
 }
 
-// RowI64 is [Tensor.Row] with an index that may not have been computed yet. If
-// that is out of range when it has, it is an error that travels with the
-// result, unless that has no elements. The result is a view only if the index is known.
+// RowI64 is like [Tensor.Row], but the index may not have been computed yet. If the index turns out to be out of
+// range, the result fails, unless it has no elements. If t is tracked, RowI64 waits for the index. The result is a
+// view if the index is known or was waited for.
 //
 //asyncgen:api op batch fails
 //go:noinline
@@ -226,9 +224,9 @@ func (t *Tensor) RowI64(i I64) *Tensor {
 	return structural(op.Gather, op.Attr{}, operands{t, index}, true)
 }
 
-// SliceI64 is [Tensor.Slice] of n elements along axis, with the index of the first one possibly not computed
-// yet. If one of them is out of range when it has, that is an error that travels with the result. The
-// result is a view only if the index is known.
+// SliceI64 is like [Tensor.Slice] of n elements along axis, but the index of the first one may not have been
+// computed yet. If some of the elements turn out to be out of range, the result fails. If t is tracked, SliceI64
+// waits for the index. The result is a view if the index is known or was waited for.
 //
 //asyncgen:api op batch fails
 //go:noinline
@@ -260,9 +258,9 @@ func (t *Tensor) SliceI64(axis int, from I64, n int) *Tensor {
 	return structural(op.Gather, op.Attr{Axis: axis}, operands{t, index}, true)
 }
 
-// settled waits for i and returns it, if gradients go through t. The gradient of a row can be put into zeros. That of
-// elements selected by an index that isn't known would have to be added to zeros, which turns -0 into 0. It returns
-// false for ok if no gradients go through t, or if i has failed.
+// settled waits for i and returns it, if t is tracked. ok is false if t is not tracked, or if i has failed. A
+// tracked tensor needs the number because of its gradient: that of a Row or Slice is put into zeros, whereas that
+// of a Gather is added to zeros, which turns -0 into 0.
 func (t *Tensor) settled(i I64) (v int64, ok bool) {
 	if t.node == nil || i.t.Wait() != nil {
 		return 0, false

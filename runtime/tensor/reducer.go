@@ -17,24 +17,24 @@ import (
 // the gradient of each copy's parameter. So all copies get the same bits. These depend on the shards, and not on the
 // number of devices.
 //
-// A gradient begins to travel as soon as all shards of the loss have it, while Backward goes on with the layers
-// before. Backward goes through all shards side by side. Small gradients travel together. [Grad] knows nothing of
-// shards.
+// A gradient begins to travel as soon as all shards of the loss have it, while Backward goes on with earlier
+// layers. Backward goes through all shards side by side. Small gradients travel together. [Grad] ignores shards.
 //
-// One goroutine at a time may use a Reducer. nn.DataParallel is made of it.
+// One goroutine at a time may use a Reducer. nn.DataParallel is built on it.
 type Reducer struct {
 	copies [][]*Param // by device
 	shards int
-	bucket int        // in bytes
-	seen   [][]uint64 // how often parameters had been set at the last InStep
+	bucket int        // in bytes, see NewReducer
+	seen   [][]uint64 // by copy and parameter: how often it had been set at the last InStep
 	sweep  *sweep     // the Backward under way, or nil
 }
 
 // NewReducer returns a Reducer for the given number of shards. Each of the copies is a model's list of parameters, in
 // the same order. shards must be a multiple of the number of copies.
 //
-// Gradients with at least bucket bytes travel alone. Smaller ones wait for each other until they have as many bytes
-// together, or until Backward ends. Bits depend on that, as AllReduce halves what travels. A bucket of 0 is 1 MiB.
+// Gradients with at least bucket bytes travel alone. Smaller ones wait until they have that many bytes together, or
+// until Backward ends. The bits of the sums depend on bucket, because AllReduce halves what travels. A bucket of 0
+// means 1 MiB.
 //
 // NewReducer panics if the lists differ in length, or if copies would have different numbers of shards. Backward
 // panics with a [*Mistake] if the gradients of a parameter differ in shape or type between the copies.
@@ -60,8 +60,8 @@ func NewReducer(shards, bucket int, copies ...[]*Param) *Reducer {
 	return r
 }
 
-// InStep reports whether each parameter has been set as often in one copy as in the others since the last InStep, so
-// that no copy was forgotten. If not, param is the first parameter that differs.
+// InStep reports whether, since the last InStep, each parameter has been set equally often in all copies. If not,
+// some copy was forgotten, and param is the first parameter that differs.
 //
 //asyncgen:api value
 func (r *Reducer) InStep() (param int, ok bool) {
@@ -83,8 +83,8 @@ func (r *Reducer) InStep() (param int, ok bool) {
 	return param, ok
 }
 
-// Shard calls f, which computes shard i with copy i*copies/shards. The gradients of everything that f computes from
-// the parameters of that copy count for the shard.
+// Shard calls f, which computes shard i with copy i*n/shards, where n is the number of copies. The gradients of
+// everything that f computes from the parameters of that copy count for the shard.
 //
 //asyncgen:api call 1 once
 func (r *Reducer) Shard(i int, f func()) {
@@ -103,8 +103,8 @@ func (r *Reducer) Shard(i int, f func()) {
 	f()
 }
 
-// enter lets gradients of p arrive at l from now on, or at p itself if l is nil. What was computed
-// before is not affected.
+// enter makes l the leaf of p: the gradients of everything computed from p's values from now on go to l, or to p
+// itself if l is nil.
 func (p *Param) enter(l tape.Leaf) {
 	p.shard = l
 	if p.value != nil && !p.frozen {
@@ -112,7 +112,7 @@ func (p *Param) enter(l tape.Leaf) {
 	}
 }
 
-// A shardLeaf is where the gradient of one parameter that a shard has arrives.
+// A shardLeaf receives one shard's gradient of one parameter.
 type shardLeaf struct {
 	r     *Reducer
 	param int
@@ -146,29 +146,29 @@ func (l shardLeaf) Finish() {
 	}
 }
 
-// A sweep is one Backward through shards.
+// A sweep is one Backward that goes through shards.
 type sweep struct {
 	r       *Reducer
-	grads   [][]*Tensor // by parameter and shard; nil: there is none
-	pending []int       // by parameter: nodes that Backward has not come to
-	open    []int       // the parameters of small gradients that wait for company
-	bytes   int         // of a shard's gradients of these
-	moving  []*transport
-	paces   map[device.Device]*pace
+	grads   [][]*Tensor             // by parameter and shard; nil if there is none (yet)
+	pending []int                   // by parameter: how many nodes still await their gradient
+	open    []int                   // parameters with small gradients that wait to travel together
+	bytes   int                     // of one shard's gradients of the open parameters
+	moving  []*transport            // not delivered yet
+	paces   map[device.Device]*pace // by unscoped device
 }
 
-// A pace is how far a device has come with a sweep: how much of gradients it has been told to
-// compute since the last beat, and how many beats there were.
+// A pace says how much of a sweep has been enqueued on a device: the bytes of gradients since the last beat, and
+// the number of beats.
 type pace struct{ bytes, beats int }
 
-// A transport is the reduction of some gradients, which travel as one.
+// A transport is one reduction, of the gradients of some parameters that travel together.
 type transport struct {
 	*reduction
 	params []int
 	shapes []device.Shape
 }
 
-// defaultBucket is large enough that the bytes of a copy take as long as its start: 20 µs, at 50 GB/s.
+// defaultBucket is so large that the bytes of a copy take as long as its start: 20 µs, at 50 GB/s.
 const defaultBucket = 1 << 20
 
 func newSweep(r *Reducer) *sweep {
@@ -179,12 +179,12 @@ func newSweep(r *Reducer) *sweep {
 	return s
 }
 
+// expect counts a node of a parameter in the graph; arrive is called for each.
 func (s *sweep) expect(param int) { s.pending[param]++ }
 
-// beatOf notes that a shard's gradient of a parameter has been enqueued. With each bucket of these,
-// its device has a beat: the sums under way that come to it next are added there, after what has
-// been enqueued. So they get around the ring in fewer layers than there are devices, if each of
-// these has several shards.
+// beatOf notes that a shard's gradient of a parameter has been enqueued. After each bucket of such bytes, the
+// shard's device has a beat: sums whose next stop is the device are added there, behind the operations enqueued so
+// far. If each device has several shards, sums so get around the ring within fewer layers than there are devices.
 func (s *sweep) beatOf(param, shard int) {
 	v := s.r.copies[shard*len(s.r.copies)/s.r.shards][param].value
 	dev := v.storage.Device()
@@ -204,7 +204,7 @@ func (s *sweep) beatOf(param, shard int) {
 	s.deliverArrived()
 }
 
-// arrive takes up a gradient; nil is none.
+// arrive adds g, the gradient of one node, to the gradient of a parameter for a shard. g may be nil.
 func (s *sweep) arrive(param, shard int, g *Tensor) {
 	if g != nil {
 		at := &s.grads[param][shard]
@@ -221,7 +221,7 @@ func (s *sweep) arrive(param, shard int, g *Tensor) {
 	}
 }
 
-// complete sends the gradients of a parameter on their way, or lets them wait for others.
+// complete sends the gradients of a parameter on their way, or adds them to the open ones if they are small.
 func (s *sweep) complete(param int) {
 	g := s.first(param)
 	if g == nil {
@@ -252,8 +252,8 @@ func (s *sweep) first(param int) *Tensor {
 	return nil
 }
 
-// mustBeAlike panics if shards have gradients of other shapes or types of a parameter, as the
-// copies have parameters that are not copies of each other. That ends the sweep.
+// mustBeAlike panics if the gradients of a parameter differ in shape or type between shards. This happens if the
+// models are not copies of each other. It ends the sweep.
 func (s *sweep) mustBeAlike(param int) {
 	first := s.first(param)
 	for _, g := range s.grads[param] {
@@ -271,7 +271,7 @@ func (s *sweep) mustBeAlike(param int) {
 	}
 }
 
-// alike reports whether the same shards have gradients of both parameters, of one type.
+// alike reports whether the same shards have gradients of both parameters, with the same element types.
 func (s *sweep) alike(a, b int) bool {
 	for i, g := range s.grads[a] {
 		h := s.grads[b][i]
@@ -282,7 +282,7 @@ func (s *sweep) alike(a, b int) bool {
 	return true
 }
 
-// sendOpen sends those on their way that have waited for company.
+// sendOpen sends the open gradients on their way, if there are any.
 func (s *sweep) sendOpen() {
 	if len(s.open) > 0 {
 		params := s.open
@@ -291,7 +291,7 @@ func (s *sweep) sendOpen() {
 	}
 }
 
-// send sends the gradients of some parameters on their way.
+// send begins the reduction of the gradients of some parameters.
 func (s *sweep) send(params []int) {
 	t := &transport{params: params}
 	for _, j := range params {
@@ -312,7 +312,8 @@ func (s *sweep) send(params []int) {
 	s.moving = append(s.moving, t)
 }
 
-// together returns what a shard has of the gradients of some parameters, one after the other, and lets go of them.
+// together returns a shard's gradients of the given parameters, concatenated if there are several. It lets go of
+// the gradients.
 func (s *sweep) together(params []int, shard int) *Tensor {
 	parts := make([]*Tensor, len(params))
 	for i, j := range params {
@@ -331,7 +332,7 @@ func (s *sweep) together(params []int, shard int) *Tensor {
 	return concat("Backward", 0, parts)
 }
 
-// advance lets all that is under way go on by one step. It reports whether something is left.
+// advance moves all reductions that are under way by one step. It reports whether some are left.
 func (s *sweep) advance() bool {
 	for _, t := range s.moving {
 		t.reduction.advance()
@@ -339,7 +340,7 @@ func (s *sweep) advance() bool {
 	return s.deliverArrived()
 }
 
-// latestBeat is that of the device that has come farthest.
+// latestBeat returns the number of beats of the device that has had the most.
 func (s *sweep) latestBeat() (beat int) {
 	for _, p := range s.paces {
 		beat = max(beat, p.beats)
@@ -347,7 +348,7 @@ func (s *sweep) latestBeat() (beat int) {
 	return beat
 }
 
-// deliverArrived delivers what has arrived. It reports whether something is left.
+// deliverArrived delivers the reductions that are over. It reports whether some are left.
 func (s *sweep) deliverArrived() bool {
 	left := s.moving[:0]
 	for _, t := range s.moving {
@@ -362,14 +363,14 @@ func (s *sweep) deliverArrived() bool {
 	return len(left) > 0
 }
 
-// finish waits for nothing, but enqueues all that is left.
+// finish enqueues all that is left of the sweep. It does not wait.
 func (s *sweep) finish() {
 	s.sendOpen()
 	for s.advance() {
 	}
 }
 
-// deliver gives the copies what has arrived.
+// deliver adds the sums of t, which is over, to the gradients of all copies.
 func (s *sweep) deliver(t *transport) {
 	for _, params := range s.r.copies {
 		if params[t.params[0]].value == nil {
@@ -396,7 +397,7 @@ func (s *sweep) deliver(t *transport) {
 	letGo(t.wholes...)
 }
 
-// on returns the whole on a device, which need not be one that had a part of it.
+// on returns a handle of the whole sum on dev, or a copy if the ring does not contain dev.
 func (t *transport) on(dev device.Device) *Tensor {
 	for place, d := range t.ring {
 		if d.Unscoped() == dev.Unscoped() {

@@ -8,28 +8,28 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
 
-// AllReduce returns the sum of ts, tensors of one shape and element type on any devices, on each of
-// their devices: result i is on that of ts[i]. Tensors on one device get handles of one result. It
-// enqueues the work and does not wait.
+// AllReduce returns the sum of ts, tensors of one shape and element type, on each of their devices: result i is on
+// the device of ts[i]. Tensors on one device get handles of the same result. AllReduce enqueues the work and does
+// not wait.
 //
-// The bits of the sum depend on ts in their order, and not on where they are: elements of the first
-// half, in row-major order, are added from ts[0] on, one after the other; those of the second half
-// from ts[len(ts)/2] on, around the end. Tensors of less than 32 KiB are not halved: all of their
-// elements are added from ts[0] on. So a sum of eight tensors is the same on one device, on two,
-// four and eight.
+// The bits of the sum depend on the order of ts, and not on their devices. Elements of the first half, in row-major
+// order, are added up from ts[0] to the last tensor. Elements of the second half are added up from ts[len(ts)/2] to
+// the last tensor, and then from ts[0] on. Tensors of less than 32 KiB are not halved: all of their elements are
+// added up from ts[0] on. So a sum of eight tensors is the same on one device, on two, four and eight.
 //
-// The devices are a ring, in the order in which ts name them first. Each sum travels around it, to
-// collect what each device has to add, and then on, to tell the result; it does so in pieces, so
-// that the links are busy at once, and the second half of the tensor begins half a ring away from
-// the first. Where neighbours in ts are on one device, a link carries 2 halves if there are 2
-// devices, and 3 if there are 4: no all-reduce by ring takes less. With more it carries 4 at most,
-// where one of n devices that adds in an order of its own, which depends on n, takes 4(n-1)/n. That
-// it begins at two devices alone costs a piece's way more on 4 devices, as the others have nothing
-// to send at first.
+// The devices are a ring, in the order in which ts first name them. Each sum travels around the ring until it has
+// the terms of all devices, and then on, to bring the result to every device. It travels in pieces, so that all
+// links are busy at once. The second half of the tensor begins half a ring away from the first.
 //
-// If one of the tensors has failed, or a device is lost, so have all results, with that cause.
-// AllReduce panics with a [*Mistake] if there are no tensors, if they differ in shape or type, and
-// on bools. If they are tracked, so are the results.
+// If tensors on one device are neighbours in ts, each link carries 2 halves of a tensor with 2 devices, and 3 with
+// 4 devices: no all-reduce by ring takes less. With more devices, a link carries at most 4 halves. The usual ring
+// all-reduce carries 4(n-1)/n halves with n devices, but adds in an order that depends on n. On 4 devices,
+// AllReduce also takes longer by one hop of a piece: sums begin at two devices only, so the others have nothing to
+// send at first.
+//
+// If one of ts fails or a device is lost, all results fail with that cause. AllReduce panics with a [*Mistake] if
+// there are no tensors, if they differ in shape or type, or if they are bools. If one of ts is tracked, so are the
+// results.
 //
 //asyncgen:api op
 //go:noinline
@@ -58,38 +58,39 @@ func AllReduce(ts ...*Tensor) []*Tensor {
 	return r.results()
 }
 
-// A reduction is an AllReduce under way. Each advance lets all its sums go on by one device.
+// A reduction is an AllReduce under way. Each advance moves all of its sums by one device.
 type reduction struct {
 	shape  device.Shape
-	terms  []*Tensor // flat, of our own
-	places []int     // by term: the place of its device in ring
+	terms  []*Tensor // flattened, handles of its own
+	places []int     // by term: the index of its device in ring, called a place
 	ring   []device.Device
 	sums   []*partialSum
-	// by place in the ring: all sums, one after the other; nil: none is there, or all are to be put
-	// there at once
+	// By place: the flat result on that device, which holds all sums, one after the other. It is nil until the
+	// first sum is put there; with one or two sums, until all of them are put there at once.
 	wholes []*Tensor
 	isOver bool
 }
 
 // A partialSum is a piece of the result that travels around the ring.
 type partialSum struct {
-	from, to int   // elements
-	order    []int // of the terms; those that are not added yet
-	acc      *Tensor
-	home     []*Tensor // by place: the whole sum, where it has got to; nil: it is not whole yet
-	at       int       // the place that it has got to last
-	left     int       // how many it has not got to
-	beat     int       // of the device where it has been last, see advanceOn
+	from, to int       // the elements that it is the sum of
+	order    []int     // the terms that are not added yet, in the order of adding
+	acc      *Tensor   // the sum so far; nil before the first term, and when it is whole
+	home     []*Tensor // by place: the whole sum, if it is there; nil until it is whole
+	at       int       // the last place that the whole sum has come to
+	left     int       // how many places the whole sum has not come to
+	beat     int       // in which it last moved, see advanceOn
 }
 
-// Constants of how a reduction is cut. The first is part of what results are, as it decides what the second half is.
+// Constants of how a reduction is cut. The bits of results depend on halvedBytes, which decides whether there is a
+// second half, and not on startBytes.
 const (
 	halvedBytes = 32 << 10 // tensors with fewer bytes are not halved: one sum instead of two is half the commands
-	startBytes  = 1 << 20  // a copy takes as long for its own sake, 20 µs, as for so many at 50 GB/s
+	startBytes  = 1 << 20  // what a link carries in the time that a copy takes to start: 20 µs, at 50 GB/s
 )
 
-// newReduction prepares the reduction of ts, of which there is at least one. It enqueues nothing but copies of views
-// that have gaps.
+// newReduction prepares the reduction of ts, at least one tensor. It enqueues only contiguous copies of views that
+// have gaps.
 func newReduction(ts []*Tensor) *reduction {
 	r := &reduction{shape: ts[0].Shape(), terms: make([]*Tensor, len(ts)), places: make([]int, len(ts))}
 	for i, t := range ts {
@@ -118,10 +119,13 @@ func newReduction(ts []*Tensor) *reduction {
 	return r
 }
 
-// pieces returns the best number of sums for a half with the given number of bytes. It assumes that no other reduction
-// is under way. With all links busy, each of them carries 4-4/n pieces for each of n devices, and starts later by the
-// time of n/2 pieces. With few pieces, the last one is 2(n-1) steps behind the first. A step takes as long as the
-// bytes of a piece, plus the start of a copy.
+// pieces returns the best number of pieces for a half with the given number of bytes. It assumes that no other
+// reduction is under way.
+//
+// With d devices and n pieces, a reduction takes the greater of two numbers of steps. If links are busy all the
+// time, each carries (4-4/d)*n pieces, and begins d/2 steps late. If there are few pieces, the last one begins n-1
+// steps after the first and takes 2(d-1) steps. A step takes as long as the bytes of a piece, plus the start of a
+// copy.
 func (r *reduction) pieces(bytes int) (best int) {
 	d := float64(len(r.ring))
 	least := math.Inf(1)
@@ -134,7 +138,7 @@ func (r *reduction) pieces(bytes int) (best int) {
 	return best
 }
 
-// cut makes the sums of the elements from a number to below another, whose terms are added in the given order.
+// cut makes sums of the elements in [from, to), in pieces. order is the order in which their terms are added.
 func (r *reduction) cut(from, to int, order []int) {
 	n := r.pieces((to - from) * r.terms[0].dtype.Size())
 	for i := range n {
@@ -142,7 +146,7 @@ func (r *reduction) cut(from, to int, order []int) {
 	}
 }
 
-// advance enqueues what comes next for each sum. It reports whether there was something.
+// advance enqueues the next step of each sum. It reports whether the reduction was still under way.
 func (r *reduction) advance() bool {
 	if r.isOver {
 		return false
@@ -156,7 +160,7 @@ func (r *reduction) advance() bool {
 	return true
 }
 
-// settle assembles the results if all sums have arrived everywhere.
+// settle assembles the results as soon as all sums have come to all places.
 func (r *reduction) settle() {
 	for _, s := range r.sums {
 		if s.left > 0 {
@@ -166,10 +170,10 @@ func (r *reduction) settle() {
 	r.assemble()
 }
 
-// advanceOn lets the sums go on that come to dev next. The work of a device is divided into beats, which are numbered
-// and begin at about the same time on all devices; beat is the number of the last one on dev. A sum that was on
-// another device in the same beat has not arrived yet and stays. So each sum goes on by one device in each beat, and a
-// device has the work of a beat to do while sums travel to it.
+// advanceOn moves those sums whose next stop is dev. The work of each device is divided into numbered beats, which
+// begin at about the same time on all devices; beat is the latest one of dev. A sum that moved in the same beat
+// stays, because its copy has not arrived yet. So each sum moves by one device in a beat, and while it travels a
+// device has the work of a beat to do.
 func (r *reduction) advanceOn(dev device.Device, beat int) {
 	if r.isOver {
 		return
@@ -183,7 +187,7 @@ func (r *reduction) advanceOn(dev device.Device, beat int) {
 	r.settle()
 }
 
-// next returns the place that s comes to next, among those that are left.
+// next returns the next stop of s, a place. Some are left.
 func (r *reduction) next(s *partialSum) int {
 	if s.home != nil {
 		return (s.at + 1) % len(r.ring)
@@ -191,9 +195,9 @@ func (r *reduction) next(s *partialSum) int {
 	return r.places[s.order[0]]
 }
 
-// step moves s to the device of its next term, and adds all terms that the device has for it. If s is whole, it moves
-// the sum on to the next device instead. A device computes in the order of enqueueing, so it waits when it comes to an
-// operation that needs a copy; what was enqueued between two steps is what it does meanwhile.
+// step moves s to the device of its next term, and adds all consecutive terms that this device has. If s is whole,
+// step copies it to the next device instead. A device computes in the order in which operations are enqueued, and
+// waits when it comes to one that needs a copy. The operations enqueued between two steps keep it busy meanwhile.
 func (r *reduction) step(s *partialSum) {
 	if s.home != nil {
 		next := (s.at + 1) % len(r.ring)
@@ -221,11 +225,11 @@ func (r *reduction) step(s *partialSum) {
 	}
 }
 
-// place puts s, which is whole, into the result of the device that it has got to, if it is one of
-// many: those that are there need not wait for the last.
+// place puts s, which is whole, into the result of the device that it has come to. If there are many sums, those
+// that have arrived need not wait for the last one.
 func (r *reduction) place(s *partialSum) {
 	if len(r.sums) <= 2 {
-		return // one command for both is less work
+		return // assemble needs only one command for both
 	}
 	if r.wholes == nil {
 		r.wholes = make([]*Tensor, len(r.ring))
@@ -237,7 +241,7 @@ func (r *reduction) place(s *partialSum) {
 	put(op.Concat, r.wholes[s.at], x, 0, s.from, !isFirst)
 }
 
-// add adds x, which is for s alone.
+// add adds x to s, and lets go of it.
 func (s *partialSum) add(x *Tensor) {
 	if s.acc == nil {
 		s.acc = x
@@ -248,13 +252,13 @@ func (s *partialSum) add(x *Tensor) {
 	s.acc = sum
 }
 
-// moved returns x on the device at a place.
+// moved returns x on the device at the given place.
 func (r *reduction) moved(x *Tensor, place int) *Tensor {
 	from := x.storage.Device()
 	return planned(op.To, op.Attr{Device: r.ring[place].Within(from), Origin: from}, operands{x}, true)
 }
 
-// assemble puts the sums together on each device, and lets go of all else.
+// assemble makes the result of each device from the sums, and lets go of everything else.
 func (r *reduction) assemble() {
 	r.isOver = true
 	placed := r.wholes
@@ -281,7 +285,7 @@ func (r *reduction) assemble() {
 	r.terms, r.sums = nil, nil
 }
 
-// results returns what has become of each term, and lets go of the rest. The reduction has come to its end.
+// results returns a handle of the result for each term, and lets go of its own. The reduction is over.
 func (r *reduction) results() []*Tensor {
 	results := make([]*Tensor, len(r.places))
 	for i, place := range r.places {

@@ -8,27 +8,25 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
 
-// VMap returns what f gives for the rows of xs, stacked along axis 0, with each
-// operation done once for all rows: f is called once, with tensors that stand
-// for any one row of each of xs, and sees their shapes. The result has the bits
-// of
+// VMap applies f to each row of xs and stacks the results along axis 0, but calls f only once: with one tensor for
+// each of xs, which stands for any row of it and has the shape of a row. So each operation is done once for all
+// rows. The result has the bits of
 //
 //	tensor.Stack(0, f(xs[0].Row(0), ...), f(xs[0].Row(1), ...), ...)
 //
-// on devices that promise it (device.Caps.BatchInvariant), and xs without rows give a result without rows.
+// on devices that promise it (device.Caps.BatchInvariant). If xs have no rows, neither has the result.
 //
 //	best := tensor.VMap(func(x ...*tensor.Tensor) *tensor.Tensor {
 //		return x[0].Sub(mean).Softmax(0).ArgMax()
 //	}, logits)
 //
-// Other tensors that f uses are the same for all rows, and so is what it draws
-// at random. VMap calls may be nested. A row has no value: reading it, and
-// differentiating within f, panics with a [*Mistake]; the result can be
-// differentiated. If a value of one row makes an operation fail, such as an index
-// out of range, it fails for all. Rows can't be used after f has returned.
+// Other tensors that f uses are the same for all rows, and so are the random numbers that f draws. Calls of VMap
+// may be nested. A row has no value: to read it, or to differentiate within f, panics with a [*Mistake]. The result
+// of VMap can be differentiated. If a value of one row makes an operation fail, such as an index out of range, the
+// operation fails for all rows. Rows can't be used after f has returned.
 //
-// VMap panics if xs have no axes or not the same number of rows, or if there are none. For
-// other axes than the first there are Transpose and [Concat].
+// VMap panics if there are no xs, if one of them has no axes, or if they differ in their numbers of rows. To map
+// over another axis than the first, move that axis to the front with Transpose.
 //
 //asyncgen:api call 0 once
 //go:noinline
@@ -36,7 +34,7 @@ func VMap(f func(rows ...*Tensor) *Tensor, xs ...*Tensor) *Tensor {
 	return VMapAll(func(rows ...*Tensor) []*Tensor { return []*Tensor{f(rows...)} }, xs...)[0]
 }
 
-// VMapAll is [VMap] of an f with several results.
+// VMapAll is [VMap] for an f with several results.
 //
 //asyncgen:api call 0 once
 //go:noinline
@@ -73,19 +71,19 @@ func VMapAll(f func(rows ...*Tensor) []*Tensor, xs ...*Tensor) []*Tensor {
 
 // A vmap is one call of VMap.
 type vmap struct {
-	n      int    // how many rows
-	number uint64 // an inner call has a higher one than those around it
-	ids    []uint32
-	sure   *sure // nil: of a VMap that anything may be done in
-	spoilt bool  // a row was used as a row can't be: f may have recovered from that, but not the result
+	n      int      // how many rows
+	number uint64   // inner calls have higher numbers than those around them
+	ids    []uint32 // of its rows, in rows.list
+	sure   *sure    // what VMapSure demands; nil for others
+	spoilt bool     // a row was misused, which panicked; the result is not valid even if f recovered
 }
 
-// rowBit is the bit of Tensor.dead that the row of a VMap has; the others are
-// its number in the list of rows. All that uses a handle looks there anyway.
+// rowBit is set in Tensor.dead if the handle is a row of a VMap. The other bits are its number in rows.list. Every
+// use of a handle looks at dead anyway, so rows cost other handles nothing.
 const rowBit = 1 << 31
 
-// rows is what the handles of rows stand for. They have a shape and an element
-// type of their own, and the storage of the tensor that they are rows of, for its device.
+// rows lists the rows of all VMaps that run. A row's handle has a shape and an element type of its own. Its storage
+// is that of the tensor that it is a row of, and only says which device it is on.
 var rows struct {
 	mu    sync.Mutex // guards the rest
 	list  map[uint32]rowOf
@@ -95,7 +93,7 @@ var rows struct {
 
 type rowOf struct {
 	v    *vmap
-	full *Tensor // a handle of the list's own
+	full *Tensor // the tensor with all rows; a handle of the list's own
 }
 
 func newVMap(n int) *vmap {
@@ -105,7 +103,7 @@ func newVMap(n int) *vmap {
 	return &vmap{n: n, number: rows.calls}
 }
 
-// row returns the handle of any row of full, which it takes over.
+// row returns a handle that stands for any row of full. It takes over full.
 func (v *vmap) row(full *Tensor) *Tensor {
 	rows.mu.Lock()
 	defer rows.mu.Unlock()
@@ -124,12 +122,12 @@ func (v *vmap) row(full *Tensor) *Tensor {
 	return &Tensor{storage: full.storage, shape: shape, size: shape.Size(), dtype: full.dtype, dead: rowBit | rows.last}
 }
 
-// end lets go of all rows.
+// end drops all rows of v.
 func (v *vmap) end() {
 	rows.mu.Lock()
 	var held []*Tensor
 	for _, id := range v.ids {
-		if r, ok := rows.list[id]; ok && r.v == v { // else it was dropped
+		if r, ok := rows.list[id]; ok && r.v == v { // otherwise it was dropped before
 			held = append(held, r.full)
 			delete(rows.list, id)
 		}
@@ -138,7 +136,7 @@ func (v *vmap) end() {
 	letGo(held...)
 }
 
-// find returns what t is a row of. It fails if t is no row, or not any more.
+// find returns what t is a row of. It returns false if t is not a row, or if its VMap has ended.
 func (t *Tensor) find() (rowOf, bool) {
 	if t.dead&rowBit == 0 {
 		return rowOf{}, false
@@ -149,7 +147,7 @@ func (t *Tensor) find() (rowOf, bool) {
 	return r, ok
 }
 
-// drop releases the tensor of which t, a row, is a part.
+// drop removes t, a row, from the list, and lets go of the tensor that it is a row of.
 func (t *Tensor) drop() {
 	rows.mu.Lock()
 	r, ok := rows.list[t.dead&^rowBit]
@@ -160,7 +158,8 @@ func (t *Tensor) drop() {
 	}
 }
 
-// whole returns a handle of the tensor of which t is a row in v. If t is the same for all rows, it is t, repeated.
+// whole returns a tensor with what t is for each row of v: the tensor that t is a row of, or t repeated if it is
+// the same for all rows.
 func (v *vmap) whole(t *Tensor) *Tensor {
 	if r, ok := t.find(); ok && r.v == v {
 		return r.full.same("VMap")
@@ -168,7 +167,8 @@ func (v *vmap) whole(t *Tensor) *Tensor {
 	return structural(op.BroadcastTo, op.Attr{Shape: append(device.Shape{v.n}, t.shape...)}, operands{t}, true)
 }
 
-// isRow reports whether t is the row of a VMap. It panics if t must not be used in name.
+// isRow reports whether t is a row of a VMap that runs. It panics, naming the operation, if t is dead or if its
+// VMap has ended.
 func (t *Tensor) isRow(name string) bool { return t.dead != 0 && t.isLiveRow(name) }
 
 func (t *Tensor) isLiveRow(name string) bool {
@@ -178,7 +178,8 @@ func (t *Tensor) isLiveRow(name string) bool {
 	return true
 }
 
-// same returns one more handle of t, or of the row that t is, for use in the operation name.
+// same returns another handle of t, which may be a row. It panics, naming the operation, if t is dead or if its
+// VMap has ended.
 func (t *Tensor) same(name string) *Tensor {
 	if r, ok := t.find(); ok {
 		return r.v.row(r.full.same(name))
@@ -187,7 +188,7 @@ func (t *Tensor) same(name string) *Tensor {
 	return t.another()
 }
 
-// noRow is the mistake of using a row, or one of a VMap that has ended, in name.
+// noRow panics because t, a row or once a row, can't be used in the named operation.
 func (t *Tensor) noRow(name string) {
 	if r, ok := t.find(); ok {
 		r.v.spoilt = true
@@ -196,7 +197,7 @@ func (t *Tensor) noRow(name string) {
 	wrong(name, op.MistakeRowEnded, t)
 }
 
-// innermost returns the VMap in which an operation on in is done, if one of them is a row.
+// innermost returns the innermost VMap that one of in is a row of, or nil.
 func innermost(in []*Tensor) (inner *vmap) {
 	for _, x := range in {
 		if r, ok := x.find(); ok && (inner == nil || r.v.number > inner.number) {
@@ -206,7 +207,7 @@ func innermost(in []*Tensor) (inner *vmap) {
 	return inner
 }
 
-// batched does d for all rows, if one of the operands is a row.
+// batched enqueues d once for all rows of the innermost VMap. At least one operand is a row.
 func batched(d *op.Def, a op.Attr, in []*Tensor, tracking bool) *Tensor {
 	v := innermost(in)
 	s := &op.Batch{Def: d, Attr: a, N: v.n}
@@ -233,10 +234,10 @@ func batched(d *op.Def, a op.Attr, in []*Tensor, tracking bool) *Tensor {
 	return v.row(full)
 }
 
-// batchBuilder carries out batching rules. Operands may be rows of a VMap further out.
+// batchBuilder enqueues what batching rules ask for. Operands may be rows of outer VMaps.
 type batchBuilder struct {
 	tracking bool
-	of       *vmap
+	of       *vmap // whose rows are computed
 	made     []*Tensor
 }
 
@@ -250,7 +251,7 @@ func (b *batchBuilder) Structural(d *op.Def, a op.Attr, x ...op.Value) op.Value 
 	return b.note(structural(d, a, tensors(x), b.tracking))
 }
 
-// fits panics if the result of d is too big for a VMap that wants to be sure.
+// fits panics with an Unsure if the result of d is too big for VMapSure.
 func (b *batchBuilder) fits(d *op.Def, a op.Attr, x []op.Value) {
 	if b.of.sure != nil {
 		b.of.fits(bytesOf(d, a, tensors(x)))
@@ -264,7 +265,7 @@ func (b *batchBuilder) note(t *Tensor) *Tensor {
 	return t
 }
 
-// concatRows is concat of ts, one of which is a row: for all rows at once.
+// concatRows concatenates ts for all rows of the innermost VMap at once. At least one of ts is a row.
 func concatRows(name string, axis int, ts []*Tensor) *Tensor {
 	v := innermost(ts)
 	full := make([]*Tensor, len(ts))

@@ -6,14 +6,13 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
 
-// VMapRows is [VMap] over the rows of tensors from up to, but not including, to: row(x), in f, stands for any one of
-// these rows of x.
+// VMapRows is [VMap] over the rows [from, to) of tensors. Within f, row(x) stands for any one of these rows of x.
 //
 //	best := tensor.VMapRows(0, len(labels), func(row func(*tensor.Tensor) *tensor.Tensor) *tensor.Tensor {
 //		return row(xs).MatMul(w).ArgMax()
 //	})
 //
-// It panics if from is negative or above to. row panics if its tensor has no axes or too few rows.
+// VMapRows panics if from is negative or above to. row panics if its tensor has no axes or fewer than to rows.
 //
 //asyncgen:api call 2 once
 //go:noinline
@@ -21,7 +20,7 @@ func VMapRows(from, to int, f func(row func(*Tensor) *Tensor) *Tensor) *Tensor {
 	return vmapRows("VMapRows", from, to, nil, f)
 }
 
-// vmapRows is VMapRows, or VMapSure if something has to be sure.
+// vmapRows is VMapRows, or VMapSure if sure is not nil.
 func vmapRows(name string, from, to int, sure *sure, f func(row func(*Tensor) *Tensor) *Tensor) *Tensor {
 	if from < 0 || from > to {
 		panic(&Mistake{Op: name, Text: fmt.Sprintf("%s: from %d to %d", op.MistakeRange, from, to)})

@@ -8,10 +8,10 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
 
-// An Unsure is what [VMapSure] panics with if the rows have to be computed otherwise.
+// An Unsure is what [VMapSure] panics with if the rows must not be computed at once, or only fewer at a time.
 type Unsure struct {
 	Why string
-	// Rows is the number of rows that may be tried at once instead; 0: one row at a time.
+	// Rows is how many rows may be tried at once instead; 0 means one row at a time.
 	Rows int
 }
 
@@ -20,23 +20,23 @@ type Unsure struct {
 //asyncgen:api meta
 func (u *Unsure) Error() string { return "tensor: VMapSure: " + u.Why }
 
-// sure is what VMapSure asks for.
+// sure is what VMapSure demands.
 type sure struct {
-	bytes  int64 // of a tensor for all rows, at most, unless there is but one
-	detach bool
+	bytes  int64 // the most that a tensor for all rows may take, unless there is only one row
+	detach bool  // results are not tracked
 }
 
-// VMapSure is [VMapRows] where nobody must be able to tell its rows from those of a loop, whatever becomes of them, and
-// so is what generated code calls. It panics with an [*Unsure], before it enqueues an operation
+// VMapSure is [VMapRows] for generated code: its result can't be told from that of a loop over the rows. It panics
+// with an [*Unsure] before it enqueues an operation
 //
-//   - on a device that does not promise the same bits;
-//   - that values of one row could make fail for all: with indices that are not known to exist, or
-//     a division of integers;
-//   - on a tensor that is tracked, because gradients would be added up in another order. But if
-//     detach says that nobody asks for gradients, nothing is tracked;
-//   - that needs a tensor of more than the given bytes, and there are fewer rows for which it does not.
+//   - on a device that does not promise the same bits (device.Caps.BatchInvariant);
+//   - that values of one row could make fail for all rows: one with indices that are not known to be in range, or a
+//     division of integers;
+//   - on a tracked tensor, because gradients would be added up in another order. If detach is set, because nobody
+//     asks for gradients, tracked tensors are used, and nothing is tracked;
+//   - whose result takes more than the given number of bytes, if fewer rows would take less.
 //
-// What the device itself does is left out: if it fails, it fails for all rows.
+// A failure of the device itself is not covered: it fails all rows.
 //
 //asyncgen:api call 4 once
 //go:noinline
@@ -44,14 +44,14 @@ func VMapSure(from, to int, bytes int64, detach bool, f func(row func(*Tensor) *
 	return vmapRows("VMapSure", from, to, &sure{bytes, detach}, f)
 }
 
-// unsure panics with an Unsure.
+// unsure panics with an Unsure. It marks v as spoilt, in case f recovers.
 func (v *vmap) unsure(rows int, format string, args ...any) {
 	v.spoilt = true
 	panic(&Unsure{Why: fmt.Sprintf(format, args...), Rows: rows})
 }
 
-// check panics unless s may be done for all rows of v, which wants to be sure. It returns whether
-// the result may be tracked.
+// check panics with an Unsure unless s may be done for all rows of v at once. v.sure is set. It returns whether the
+// result may be tracked.
 func (v *vmap) check(s *op.Batch, tracking bool) bool {
 	for _, x := range s.In {
 		v.checkOperand(s.Def.Name, x.(*Tensor), tracking)
@@ -71,7 +71,8 @@ func (v *vmap) checkOperand(name string, x *Tensor, tracking bool) {
 	}
 }
 
-// checkConcat is check for the concatenation of parts, each of which has all rows of v.
+// checkConcat is check for the concatenation of parts, each of which has all rows of v. It replaces tracked parts
+// by detached ones.
 func (v *vmap) checkConcat(parts []*Tensor) {
 	bytes := int64(0)
 	for i, x := range parts {
@@ -85,10 +86,11 @@ func (v *vmap) checkConcat(parts []*Tensor) {
 	v.fits(bytes)
 }
 
-// isSafe reports whether it is known that no value makes s, which may fail, fail. It does not wait to find out.
+// isSafe reports whether s, which may fail, is known not to fail for any value of its operands. It does not wait
+// for them.
 func isSafe(s *op.Batch) bool {
 	if s.Def.Expr != nil {
-		return s.In[len(s.In)-1].DType().IsFloat() // the others divide by zero
+		return s.In[len(s.In)-1].DType().IsFloat() // integers can be divided by 0
 	}
 	shape := s.In[0].Shape()
 	axis := s.Attr.Axis
@@ -101,7 +103,7 @@ func isSafe(s *op.Batch) bool {
 	return s.In[1].(*Tensor).isBelow(int64(shape[axis]))
 }
 
-// isBelow reports whether t's elements, integers, are known to be from 0 to below n.
+// isBelow reports whether t's elements, int64, are known to be at least 0 and below n. It does not wait.
 func (t *Tensor) isBelow(n int64) bool {
 	if t.dead != 0 || !t.storage.Device().Caps().HostMemory || !t.storage.Ready() || t.storage.Err() != nil {
 		return false
@@ -113,7 +115,8 @@ func (t *Tensor) isBelow(n int64) bool {
 	return below
 }
 
-// fits panics if a tensor of so many bytes for all rows is too big for v.
+// fits panics with an Unsure if a tensor of the given size, for all rows, is too big for v. The Unsure says how
+// many rows fit.
 func (v *vmap) fits(bytes int64) {
 	if v.sure == nil || bytes <= v.sure.bytes || v.n <= 1 {
 		return
@@ -122,7 +125,7 @@ func (v *vmap) fits(bytes int64) {
 	v.unsure(int(min(max(v.sure.bytes/row, 1), int64(v.n-1))), "%d bytes for %d rows", bytes, v.n)
 }
 
-// bytesOf is how many bytes the result of d takes, without it being computed.
+// bytesOf returns the size of the result of d in bytes, without computing it. A view has 0.
 func bytesOf(d *op.Def, a op.Attr, in operands) int64 {
 	x := in[0]
 	switch {
