@@ -7,7 +7,7 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// A form is what operations ask of a tensor before they are enqueued.
+// A form is what operations check of a tensor before they are enqueued.
 type form struct {
 	shape device.Shape
 	dtype device.DType
@@ -27,10 +27,10 @@ func (f form) isOf(t *tensor.Tensor) bool {
 	return true
 }
 
-// Alike reports whether ts have the shapes, element types and devices of those that
-// it was called with before. It is for a loop that runs past its end, see BreakIf, and gets other tensors in
-// each iteration: if they are not like those before, operations on them could be mistakes, and the loop has
-// to find out first whether it comes to this iteration:
+// Alike reports whether ts have the shapes, element types and devices of the tensors in the call before. It is for
+// a loop that runs past its end (see BreakIf) and gets other tensors in each iteration. If they differ from those
+// before, operations on them could be mistakes, so the loop first has to find out whether it comes to this
+// iteration:
 //
 //	for _, x := range xs {
 //		if !later.Alike(x) {
@@ -39,9 +39,9 @@ func (f form) isOf(t *tensor.Tensor) bool {
 //			}
 //		}
 //
-// A nil tensor is like no other. The first call in a loop reports false. From a call that does
-// until one that does not, BreakIf waits: what has not been tried with such tensors is not tried
-// past an end.
+// A nil tensor is like no other. The first call in a loop reports false. From a call that reports false until one
+// that reports true, BreakIf waits: a loop does not run past its end with tensors of a form that it has not tried
+// before.
 //
 //asyncgen:api meta none
 //go:noinline
@@ -62,10 +62,10 @@ func (l *Later[S]) Alike(ts ...*tensor.Tensor) bool {
 	return alike
 }
 
-// Floats reports whether the elements of all ts are floating-point numbers. It
-// is for a loop that runs past its end, too: an operation with a number that is not whole is
-// a mistake if the elements are integers, and the loop has to find out first
-// whether it comes to that. As after Alike, BreakIf waits from a call that reports false until one that does not.
+// Floats reports whether the elements of all ts are floating-point numbers. It too is for a loop that runs past its
+// end: an operation with a constant that is not an integer is a mistake on int64 tensors, so the loop first has to
+// find out whether it comes to that operation. From a call that reports false until one that reports true, BreakIf
+// waits, as after Alike.
 //
 //asyncgen:api meta none
 //go:noinline

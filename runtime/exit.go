@@ -10,27 +10,27 @@ import (
 
 // exits is what a Later knows about the exits of its loop.
 type exits[S any] struct {
-	tests  int                 // in the backlog
-	passed int                 // tests that were false, since the loop began
+	tests  int                 // how many are in the backlog
+	passed int                 // how many were false, since the loop began
 	bytes  int64               // kept for the tests in the backlog
-	newest []*tensor.Tensor    // kept for the newest test
+	newest []*tensor.Tensor    // the tensors kept for the newest test
 	ahead  *engine.Speculation // while there are tests in the backlog, or an exit is taken
-	taken  *test[S]            // the exit that was taken and not reported
-	guess  *test[S]            // the newest test, if there is a guess after it
-	pace   pace                // how far ahead is of use
+	taken  *test[S]            // the exit that was taken and not reported yet
+	guess  *test[S]            // the newest test, if it has a guess that is not complete
+	pace   pace                // says how far it pays to run ahead
 
-	untried int             // tests for which hasten is not to try
-	vainly  int             // after so many it tries again, the last time
-	vain    []*engine.Guess // those that were discarded, oldest first
+	untried int             // how many more tests hasten skips
+	vainly  int             // how many it skipped after it last failed; 0 if it succeeded
+	vain    []*engine.Guess // discarded guesses, oldest first
 }
 
-// A test says whether the loop ends at one place.
+// A test is one call of BreakIf: it says whether the loop ends there.
 type test[S any] struct {
 	cond  func() bool
 	state S
 	cells tensor.State
 	held  []held        // see Undo
-	bytes int64         // of what is kept for it and not for the one before
+	bytes int64         // of what is kept for it and not for the test before
 	guess *engine.Guess // what was enqueued after it, up to the next test; nil if there was nothing to guess
 }
 
@@ -83,7 +83,7 @@ func (l *Later[S]) BreakIf(cond func() bool, state S, cells ...tensor.Cell) (S, 
 		return l.report()
 	}
 	x := &l.exits
-	if g := x.guess; g != nil { // is complete
+	if g := x.guess; g != nil { // the guess is complete: another test follows
 		g.bytes += g.guess.SavedBytes()
 		x.bytes += g.guess.SavedBytes()
 		x.guess = nil
@@ -115,7 +115,7 @@ func (l *Later[S]) BreakIf(cond func() bool, state S, cells ...tensor.Cell) (S, 
 		l.runMiddle()
 	}
 	l.makeRoom()
-	if x.tests > 0 { // this one, at least
+	if x.tests > 0 { // at least t
 		if x.ahead == nil {
 			x.ahead = engine.Default().Speculate()
 		}
@@ -126,8 +126,8 @@ func (l *Later[S]) BreakIf(cond func() bool, state S, cells ...tensor.Cell) (S, 
 	return l.report()
 }
 
-// testNow is BreakIf if nothing is queued and the values are there, and there are no places for
-// Undo: there is nothing to run ahead of.
+// testNow is BreakIf if nothing is queued, the values are there, and there are no places for Undo. Then there is
+// nothing to run ahead of.
 func (l *Later[S]) testNow(cond func() bool, state S) (S, bool) {
 	reads := l.reads
 	l.reads, l.inside = nil, true
@@ -151,8 +151,8 @@ func (l *Later[S]) testNow(cond func() bool, state S) (S, bool) {
 	return l.report()
 }
 
-// arrive runs the backlog as far as its values are there. If the loop is not to run ahead, it waits
-// for them, and for those of a test after it, as the program would that does not know of a Later.
+// arrive runs the entries whose values have arrived. If the loop must not run ahead, arrive first waits for the
+// values of the backlog and of the next test, as the original program would.
 func (l *Later[S]) arrive() {
 	if l.most() > 0 {
 		l.hasten()
@@ -162,9 +162,8 @@ func (l *Later[S]) arrive() {
 	l.runReady()
 }
 
-// hasten computes what the backlog, and a test after it, need, if this goroutine can do so in a
-// moment: nothing is to be gained then from running ahead. It tries less often where it was in
-// vain.
+// hasten computes what the backlog and the next test need, if this goroutine can do so in a moment: then there is
+// nothing to gain from running ahead. After a failure it skips some tests before it tries again.
 func (l *Later[S]) hasten() {
 	x := &l.exits
 	if x.untried > 0 {
@@ -184,7 +183,7 @@ func (l *Later[S]) hasten() {
 	x.vainly = 0
 }
 
-// miss notes that hasten was in vain.
+// miss notes that hasten has failed.
 func (x *exits[S]) miss() {
 	x.vainly = min(2*x.vainly+1, 15)
 	x.untried = x.vainly
@@ -199,8 +198,8 @@ func areSoon(reads []Read) bool {
 	return true
 }
 
-// runTests waits, if there are too many tests in the backlog, until enough have run: once for
-// several, if there are many, and never for all if some may be left.
+// runTests waits until there are not too many tests in the backlog, and they don't keep too much memory. If there
+// are many, one wait is for several of them. It does not wait for all tests if some may stay.
 func (l *Later[S]) runTests() {
 	x := &l.exits
 	for x.tests > l.most() || x.isHeavy() {
@@ -224,7 +223,7 @@ func (l *Later[S]) runTests() {
 	}
 }
 
-// most is how many tests the loop may run ahead of, by what is known of its length.
+// most returns how many tests the loop may run ahead of, apart from the memory that they keep.
 func (l *Later[S]) most() int {
 	if l.unlike {
 		return 0
@@ -236,13 +235,13 @@ func (l *Later[S]) most() int {
 	return min(bound, l.exits.passed/2, l.exits.pace.most())
 }
 
-// isHeavy reports whether more is kept for tests than may be.
+// isHeavy reports whether tests keep more bytes than [SetLimit] allows.
 func (x *exits[S]) isHeavy() bool {
 	limit := engine.Default().Limit()
 	return x.tests > 0 && limit > 0 && x.bytes > limit
 }
 
-// keep counts t, and what is kept for it.
+// keep counts the bytes that are kept for t and not for the test before.
 func (l *Later[S]) keep(t *test[S]) {
 	tensors := t.cells.Tensors()
 	eachTensor(reflect.ValueOf(&t.state).Elem(), func(x *tensor.Tensor) { tensors = append(tensors, x) })
@@ -282,14 +281,16 @@ func (l *Later[S]) pass(t *test[S]) {
 	}
 }
 
-// take takes the exit of t. The entries in rest, which were queued after it, are dropped. What the program
-// enqueues until it is told is of no use either.
+// take takes the exit of t. It drops the entries in rest, which were queued after t. What the program enqueues
+// before the exit is reported is discarded, too.
 func (l *Later[S]) take(t *test[S], rest []entry[S]) {
 	l.discard(t, rest)
 	l.exits.tests, l.exits.bytes, l.exits.taken = 0, 0, t
 }
 
-// abandon is called when the function of e panics, or ends the goroutine. The program would not have got any further.
+// abandon is called when the function of e panics or ends the goroutine. The original program would have stopped
+// there: all guesses are discarded, and cells and places hold again what they held when e was queued. rest are the
+// entries after e.
 func (l *Later[S]) abandon(e entry[S], rest []entry[S]) {
 	l.discard(e.test, rest)
 	l.settle()
@@ -302,7 +303,7 @@ func (l *Later[S]) abandon(e entry[S], rest []entry[S]) {
 	l.newest, l.bytes = nil, 0
 }
 
-// discard discards what was guessed after t and after the tests in rest.
+// discard discards the guesses after t and after the tests in rest.
 func (l *Later[S]) discard(t *test[S], rest []entry[S]) {
 	l.discardAfter(t)
 	for _, e := range rest {
@@ -310,7 +311,7 @@ func (l *Later[S]) discard(t *test[S], rest []entry[S]) {
 	}
 }
 
-// discardAfter discards what was guessed after t, if that is a test and anything was.
+// discardAfter discards the guess after t, if t is a test that has one.
 func (l *Later[S]) discardAfter(t *test[S]) {
 	if t != nil && t.guess != nil {
 		t.guess.Discard()
@@ -318,14 +319,14 @@ func (l *Later[S]) discardAfter(t *test[S]) {
 	}
 }
 
-// restore gives back to what discarded guesses have changed what it held.
+// restore brings back what the program changed during discarded guesses, the newest guess first.
 func (l *Later[S]) restore() {
 	for _, g := range slices.Backward(l.exits.vain) {
 		g.Restore()
 	}
 }
 
-// settle ends the guessing: nothing is open.
+// settle ends the speculation: no test is undecided any more.
 func (l *Later[S]) settle() {
 	if l.exits.ahead != nil {
 		l.exits.ahead.End()
@@ -334,7 +335,8 @@ func (l *Later[S]) settle() {
 	l.exits.newest = nil
 }
 
-// report returns the state of the exit that was taken, if one was, and gives the cells back what they held.
+// report returns the state of the exit that was taken, if one was. Cells and places hold again what they held at
+// its BreakIf.
 func (l *Later[S]) report() (state S, exited bool) {
 	t := l.exits.taken
 	if t == nil {
@@ -353,7 +355,8 @@ func (l *Later[S]) report() (state S, exited bool) {
 	return t.state, true
 }
 
-// end is report at the end of a loop: the next one is a stranger.
+// end is report at the end of a loop. It forgets what was learnt about the loop, because the next one may be
+// another.
 func (l *Later[S]) end() (state S, exited bool) {
 	state, exited = l.report()
 	if l.inside {

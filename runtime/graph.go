@@ -17,11 +17,11 @@ type OpGraph struct {
 	nodes []node
 }
 
-// A node is an operation, or a tensor that was there before.
+// A node is an operation, or a tensor that existed before.
 type node struct {
-	op     string // empty: a tensor that was there before
+	op     string // empty for a tensor that existed before
 	dtype  device.DType
-	shape  device.Shape // nil: not told
+	shape  device.Shape // nil if unknown
 	device device.Device
 	file   string // base name of the file that enqueued it
 	line   int
@@ -42,15 +42,15 @@ func Graph(f func()) *OpGraph {
 	return &OpGraph{nodes: r.nodes}
 }
 
-// A recorder builds an OpGraph from what the engine tells.
+// A recorder builds an OpGraph from the engine's events.
 type recorder struct {
 	nodes  []node
-	writer map[*engine.Storage]int // the node that wrote it last, or that stands for it
+	writer map[*engine.Storage]int // the node that wrote it last, or that stands for it if it existed before
 }
 
 func (r *recorder) add(e engine.Event) {
 	n := node{op: e.Op, dtype: e.DTypes[0], device: e.Device, file: filepath.Base(e.File), line: e.Line}
-	if len(e.Shapes) > 0 { // copies between devices don't tell
+	if len(e.Shapes) > 0 { // events of copies between devices have no shapes
 		n.shape = append(device.Shape{}, e.Shapes[0]...)
 	}
 	seen := map[int]bool{}
@@ -96,7 +96,7 @@ func (n *node) what() string {
 	return n.dtype.String() + n.shape.String()
 }
 
-// where is the line that enqueued n, and its device if it is not the default one.
+// where returns the line that enqueued n, and its device if that is not the default one.
 func (n *node) where() string {
 	var parts []string
 	if n.op != "" && n.line > 0 {
@@ -108,7 +108,7 @@ func (n *node) where() string {
 	return strings.Join(parts, " ")
 }
 
-// Len is the number of operations.
+// Len returns the number of operations.
 //
 //asyncgen:api meta
 func (g *OpGraph) Len() int {
@@ -186,7 +186,7 @@ func (g *OpGraph) WriteDOT(w io.Writer) error {
 	return err
 }
 
-// WriteSVG writes a drawing of the graph: what depends on something is below it.
+// WriteSVG writes a drawing of the graph. Operations are below what they depend on.
 //
 //asyncgen:api meta
 func (g *OpGraph) WriteSVG(w io.Writer) error {

@@ -32,7 +32,7 @@ func (l *Later[S]) Iterate(f func()) (state S, exited bool) {
 			return
 		}
 		if l.runAll(); l.exits.taken != nil {
-			_ = recover() // of what the program never did
+			_ = recover() // the original program would not have come to this panic
 			state, exited = l.report()
 		}
 	}()

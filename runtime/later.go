@@ -49,41 +49,41 @@ import (
 // One goroutine at a time may use a Later.
 type Later[S any] struct {
 	window  int
-	ahead   int // tests that a loop may run ahead of, see Ahead; 0: as many as the window
+	ahead   int // how many tests a loop may run ahead of, see Ahead; 0 means as many as the window
 	backlog []entry[S]
 	head    int    // the first entry of backlog that has not run
 	reads   []Read // since the last entry: what the next one needs
-	spare   []Read // empty: its memory is for reads
+	spare   []Read // empty; reads may use its memory
 	inside  bool   // a function of the backlog is running
 	exits   exits[S]
 	made    engine.Written  // when the last entry was queued, or the loop began
-	known   *engine.Backlog // this backlog, as the engine knows it; nil: it is empty
+	known   *engine.Backlog // this backlog, as the engine knows it; nil if nothing was queued since Close
 	isShort bool            // the backlog is being run because memory is short
 
-	// Of Undo.
+	// For Undo.
 	places  []changeable
-	holding []held           // what they held when the function that is running was queued
-	newest  []*tensor.Tensor // kept for the newest entry that is no test
-	bytes   int64            // kept for all of these
+	holding []held           // what places held when the running function was queued
+	newest  []*tensor.Tensor // the tensors kept for the newest entry that is not a test
+	bytes   int64            // kept for all entries that are not tests
 
 	iterating bool     // a function of Iterate is running
-	told      *test[S] // the exit that was reported to it
+	told      *test[S] // the exit that was reported to that function
 
-	// Of Alike.
-	forms    []form // of the tensors of the last call
-	compared bool   // it has been called in this loop
+	// For Alike and Floats.
+	forms    []form // of the tensors in the last call of Alike
+	compared bool   // Alike has been called in this loop
 	unlike   bool   // the last call reported false
-	asked    bool   // and the Flush that this asks for has not come
+	asked    bool   // the last call reported false, and no Flush has followed
 }
 
 // An entry is host work, or the test of an exit, and the values that it needs.
 type entry[S any] struct {
 	reads []Read
 	do    func()
-	test  *test[S]       // nil: do
-	made  engine.Written // when the entry before was queued: what was made later it may keep
+	test  *test[S]       // nil if the entry is do
+	made  engine.Written // when the entry before was queued; this one may keep results made since
 	held  []held         // see Undo
-	bytes int64          // of what is kept for it, if it is no test, and not for the one before
+	bytes int64          // of what is kept for it and not for the entry before; 0 for a test
 }
 
 // NewLater returns a Later that lets at most window entries wait. It panics if
@@ -97,7 +97,7 @@ func NewLater[S any](window int) *Later[S] {
 	return &Later[S]{window: window, made: engine.Default().Written(nil)}
 }
 
-// Ahead bounds by n how many tests a loop runs ahead of, see BreakIf, and returns l. It panics if n is not positive.
+// Ahead lets a loop run ahead of at most n tests, see BreakIf, and returns l. It panics if n is not positive.
 //
 //asyncgen:api control
 func (l *Later[S]) Ahead(n int) *Later[S] {
@@ -108,10 +108,9 @@ func (l *Later[S]) Ahead(n int) *Later[S] {
 	return l
 }
 
-// Read takes the value of t for functions that are queued from now on. If t is on
-// a device whose memory the host can't reach, a copy is enqueued at once. Read
-// never waits. A nil t is no mistake before the Read is used, as it would not be
-// in the program that uses t itself.
+// Read takes the value of t for functions that are queued from now on. If t is on a device whose memory the host
+// can't reach, Read enqueues a copy at once. It never waits. t may be nil: as in a program that uses t itself,
+// the panic comes only when the Read is used.
 //
 //asyncgen:api meta none
 //go:noinline
@@ -120,7 +119,7 @@ func (l *Later[S]) Read(t *tensor.Tensor) Read {
 		return Read{}
 	}
 	r := Read{t: t.Detach()}
-	// there it runs ahead to be tried, whether that pays or not
+	// in Shuffle mode the loop runs ahead even if that does not pay, so that this is tested
 	if t.Device().Kind() != device.KindCPU || engine.Default().Mode() == engine.Shuffle {
 		l.exits.pace.isAway = true
 	}
@@ -134,7 +133,7 @@ func (l *Later[S]) Read(t *tensor.Tensor) Read {
 	return r
 }
 
-// ReadF64 is Read of a number: the Read's Item is that of x.
+// ReadF64 is Read of a number. Item of the Read returns what x.Item does.
 //
 //asyncgen:api meta none
 //go:noinline
@@ -145,14 +144,14 @@ func (l *Later[S]) ReadF64(x F64) Read {
 	return l.Read(x.As(tensor.Float64))
 }
 
-// ReadI64 is Read of a number: the Read's ItemInt is that of x.
+// ReadI64 is Read of a number. ItemInt of the Read returns what x.ItemInt does.
 //
 //asyncgen:api meta none
 //go:noinline
 func (l *Later[S]) ReadI64(x I64) Read { return l.Read(x.Tensor()) }
 
-// Do queues f, which runs at once if nothing is queued and its values are
-// there. Otherwise it runs in its turn; Do waits only if the window is full.
+// Do queues f. If nothing is queued and the values of f have arrived, f runs at once; otherwise it runs in its
+// turn. Do waits only if the window is full, or if memory is short as described at Later.
 //
 //asyncgen:api call 0 later
 //go:noinline
@@ -197,15 +196,14 @@ func (l *Later[S]) Flush() (state S, exited bool) {
 	return l.end()
 }
 
-// Close is Flush on the way out of a function, by return or by panic: what the
-// program would have done before it got there is done first. The Later can
-// be used again.
+// Close is Flush on the way out of a function, by return or by panic: it runs what the original program would have
+// done before it got there. The Later can be used again.
 //
 //asyncgen:api waitall
 //go:noinline
 func (l *Later[S]) Close() {
 	defer func() {
-		if l.pending() > 0 { // a function has panicked, after queuing these
+		if l.pending() > 0 { // a function has panicked, and had queued these
 			l.Close()
 		}
 	}()
@@ -217,7 +215,7 @@ func (l *Later[S]) Close() {
 	}
 }
 
-// queue appends e, which gets the reads since the last entry, unless the loop has ended.
+// queue appends e, with the reads since the last entry. If an exit was taken, it drops e.
 func (l *Later[S]) queue(e entry[S]) {
 	e.reads, l.reads = l.reads, nil
 	e.made, l.made = l.made, engine.Default().Written(l.made)
@@ -235,8 +233,9 @@ func (l *Later[S]) queue(e entry[S]) {
 	}
 }
 
-// makeRoom runs entries while they may keep more than there is room for: all of them if memory could be short, or else
-// all but the last one or two, which a loop has to be ahead of for the device to have something to do.
+// makeRoom runs entries while they may keep more memory than there is room for. If memory could be short, it runs
+// all of them. Otherwise it leaves the last one or two: a loop has to be ahead of them for the device to have
+// something to do.
 func (l *Later[S]) makeRoom() {
 	for l.pending() > 0 {
 		room := engine.Default().RoomSince(l.backlog[l.head].made)
@@ -251,7 +250,7 @@ func (l *Later[S]) makeRoom() {
 	}
 }
 
-// pending is how many entries have not run.
+// pending returns how many entries have not run.
 func (l *Later[S]) pending() int { return len(l.backlog) - l.head }
 
 // runReady runs entries from the front until one is not ready.
@@ -262,7 +261,7 @@ func (l *Later[S]) runReady() {
 	l.relieve()
 }
 
-// relieve runs all entries, one after the other, if an operation waits for the memory that they keep.
+// relieve runs all entries, one by one, if an operation waits for the memory that backlogs keep.
 func (l *Later[S]) relieve() {
 	if l.isShort || !engine.Default().IsShort() {
 		return
@@ -277,24 +276,23 @@ func (l *Later[S]) relieve() {
 	}
 }
 
-// runAll runs all entries. It waits for the middle of what is left, not for
-// one entry after the other: a few waits, and output in between.
+// runAll runs all entries. It waits for the first half of what is left, again and again, and not for each entry:
+// this takes few waits, and output appears in between.
 func (l *Later[S]) runAll() {
 	for l.runReady(); l.pending() > 0; {
 		l.runMiddle()
 	}
 }
 
-// runMiddle waits, once, for the entries up to the one in the middle, and runs
-// them and those after it that are ready.
+// runMiddle waits once, for the first half of the entries. It runs them, and those after them that are ready.
 func (l *Later[S]) runMiddle() {
 	l.runUntil(l.pending() / 2)
 	l.runReady()
 }
 
-// runUntil waits, once, for the entries before the last keep ones, and runs them.
+// runUntil waits once, for all entries but the last keep ones, and runs them.
 func (l *Later[S]) runUntil(keep int) {
-	for l.pending() > keep { // once, unless functions queue more in front
+	for l.pending() > keep { // once, unless functions queue entries of their own
 		first := l.backlog[l.head : len(l.backlog)-keep]
 		l.await(pendingValues(first, nil))
 		for n := len(first); n > 0 && l.pending() > keep && l.backlog[l.head].isReady(); n-- {
@@ -304,7 +302,7 @@ func (l *Later[S]) runUntil(keep int) {
 	}
 }
 
-// pendingValues are the values of entries, and of further reads, that have not arrived.
+// pendingValues returns the values of entries, and of further reads, that have not arrived.
 func pendingValues[S any](entries []entry[S], reads []Read) (values []*tensor.Tensor) {
 	add := func(reads []Read) {
 		for _, r := range reads {
@@ -320,7 +318,7 @@ func pendingValues[S any](entries []entry[S], reads []Read) (values []*tensor.Te
 	return values
 }
 
-// await waits, once, for values, or until memory is short.
+// await waits once, until all values have arrived, or until memory is short.
 func (l *Later[S]) await(values []*tensor.Tensor) {
 	if len(values) == 0 {
 		return
@@ -337,7 +335,8 @@ func (l *Later[S]) await(values []*tensor.Tensor) {
 	})
 }
 
-// runNext runs the entry at the front, which is ready, on an empty backlog.
+// runNext runs the entry at the front, which is ready. The backlog is empty meanwhile, so what the entry queues
+// comes first.
 func (l *Later[S]) runNext() {
 	e := l.backlog[l.head]
 	l.backlog[l.head] = entry[S]{}
@@ -375,14 +374,15 @@ func (l *Later[S]) runNext() {
 	l.backlog, l.head, l.reads = rest, head, reads
 }
 
-// recycle keeps the memory of reads, which nothing uses any more, for others.
+// recycle keeps the memory of reads for later ones. Nothing uses reads any more.
 func (l *Later[S]) recycle(reads []Read) {
 	clear(reads)
 	l.spare = reads[:0]
 }
 
-// run calls the function of e, inside another or not, and reports whether it is the test of an exit, which
-// is taken. What the function enqueues is wanted: all tests before it were false.
+// run calls the function of e and reports whether e is a test whose exit is taken. inside says that another
+// function of the backlog is running. What the function enqueues belongs to no guess: all tests before it were
+// false.
 func (l *Later[S]) run(e entry[S], inside bool) (isExit bool) {
 	if ahead := l.exits.ahead; ahead != nil && !inside {
 		ahead.End()

@@ -39,7 +39,7 @@ type layout struct {
 	routes [][]*place // of each edge, from the upper end to the lower
 }
 
-// sweeps is how often layers are ordered, and places moved. More changes little.
+// sweeps is how often layers are ordered, and how often places are moved. More sweeps change little.
 const sweeps = 12
 
 func layOut(g *OpGraph) *layout {
@@ -57,8 +57,8 @@ func layOut(g *OpGraph) *layout {
 	return l
 }
 
-// makeLayers puts each node below what it depends on, as high as possible, but
-// tensors that were there before just above the first that reads them.
+// makeLayers puts each node as high as possible below the nodes that it depends on. A tensor that existed before
+// goes just above its first reader.
 func (l *layout) makeLayers() {
 	nodes := l.g.nodes
 	layer := make([]int, len(nodes))
@@ -122,8 +122,7 @@ func connect(upper, lower *place) {
 	upper.down, lower.up = append(upper.down, lower), append(lower.up, upper)
 }
 
-// order sorts each layer by where the neighbours in the layer before are, going
-// down or up.
+// order sorts each layer by the mean position of each place's neighbours in the layer before, going down or up.
 func (l *layout) order(downwards bool) {
 	for k := range l.layers {
 		layer := l.layers[k]
@@ -156,7 +155,7 @@ func meanOf(ps []*place) float64 {
 	return sum / float64(len(ps))
 }
 
-// placeLeft gives every place room, from the left.
+// placeLeft puts the places of each layer side by side, from the left.
 func (l *layout) placeLeft() {
 	for _, layer := range l.layers {
 		x := 0.0
@@ -167,9 +166,8 @@ func (l *layout) placeLeft() {
 	}
 }
 
-// straighten moves places below, or above, their neighbours, as far as the
-// others of their layer leave room: a layer is cut into runs that touch, and
-// each run moves by the mean of what its places want.
+// straighten moves places below, or above, their neighbours, as far as the other places of the layer leave room.
+// Places that touch form a run. Each run moves by the mean of what its places want.
 func (l *layout) straighten(downwards bool) {
 	for k := range l.layers {
 		layer := l.layers[k]
@@ -266,7 +264,7 @@ func (l *layout) svg() string {
 	return b.String()
 }
 
-// path is an edge: down from the middle of a box, through its places, to the next box.
+// path returns an edge: down from the middle of a box, through its places, to the next box.
 func path(route []*place) string {
 	var b strings.Builder
 	x, y := route[0].x, route[0].y()+boxHeight

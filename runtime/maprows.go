@@ -5,47 +5,47 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// MappedRows are what a function gives for each row of tensors: see [MapRows].
-//
-// Those of one loop are for one goroutine at a time.
+// MappedRows are what a function gives for each row of tensors: see [MapRows]. One goroutine at a time may use the
+// MappedRows of a loop.
 type MappedRows struct {
 	of     func(row RowOf) *tensor.Tensor
 	loop   *rowLoop
-	size   int // how many rows at once; below 2: each alone
+	size   int // how many rows are computed at once; below 2, each is computed alone
 	detach bool
 
-	from, to int            // the rows of part
-	part     *tensor.Tensor // one row of it for each
+	from, to int            // the rows that part has
+	part     *tensor.Tensor // has one row for each
 }
 
-// A rowLoop is what the MappedRows of one loop have in common.
+// A rowLoop is what the MappedRows of one loop share.
 type rowLoop struct {
-	n int // rows that may be computed together
+	n int // how many rows the loop has
 
-	// While a function runs: the rows that it runs for, and if they are more than one, how it gets them.
+	// While a function runs: the rows that it runs for. If they are several, row gives it those of a tensor;
+	// otherwise row is nil.
 	from, to int
 	row      func(*tensor.Tensor) *tensor.Tensor
 }
 
-// missing is what This panics with if what it is about has to be computed before.
+// missing is what This panics with if m has to compute the rows first.
 type missing struct{ m *MappedRows }
 
-// MapRows computes of(row) for the rows 0 to n-1 of the tensors that it asks for: row(x) is x.Row(j). Each
-// operation is done once for many rows, as in [tensor.VMapRows], when the first of them is asked for.
+// MapRows computes of(row) for the rows 0 to n-1 of tensors, where row(x) stands for x.Row(j). When a row is asked
+// for, many are computed together, with each operation done once for all of them, as in [tensor.VMapRows].
 //
 //	hidden := asyncrt.MapRows(x.Dim(0), func(row asyncrt.RowOf) *tensor.Tensor { return row(x).MatMul(w).Tanh() })
 //	for i := range x.Dim(0) {
 //		list = append(list, hidden.Row(i))
 //	}
 //
-// Nobody can tell the rows from those that of gives for one after the other, with x.Row(j). Where
-// somebody could, or it can't be done (see [tensor.VMapSure]; or a tensor has fewer rows, or of
-// panics), they are computed like that. So of must only compute, and while rows are asked for the
-// variables that it uses must keep their values. Not covered is a failure of the device itself, as
-// for want of memory: it spoils all rows that are computed at once.
+// The rows can't be told from those that of gives for one row after the other, with x.Row(j). Where they could, or
+// where rows can't be computed together (see [tensor.VMapSure]; or a tensor has fewer rows, or of panics), each is
+// computed alone. So of must only compute, and the variables that it uses must keep their values while rows are
+// asked for. A failure of the device itself, such as a lack of memory, is not covered: it spoils all rows that are
+// computed together.
 //
-// Rows are meant to be asked for in order. Many are computed some thousand at a time, or as many
-// as take some megabytes of any tensor in between.
+// Ask for rows in order. Many rows are computed some thousand at a time, or fewer if those of some tensor in
+// between take more than some megabytes.
 //
 //asyncgen:api call 1 later
 //go:noinline
@@ -57,7 +57,7 @@ func (l *rowLoop) mapped(of func(row RowOf) *tensor.Tensor) *MappedRows {
 	return &MappedRows{of: of, loop: l, size: min(l.n, partRows)}
 }
 
-// Map is MapRows for more that is computed in the loop that m is of, so that it can be made of [MappedRows.This].
+// Map is MapRows for another function of the same loop. It can use the rows of m with [MappedRows.This].
 //
 //asyncgen:api call 0 later
 //go:noinline
@@ -67,8 +67,8 @@ func (m *MappedRows) Map(of func(row RowOf) *tensor.Tensor) *MappedRows {
 	return more
 }
 
-// Detach says that no gradients are asked for that go through the rows, so that tensors which are
-// tracked are no reason to compute them one after the other. It returns m.
+// Detach declares that no gradients are asked for that go through the rows. Then tracked tensors are no reason to
+// compute rows one by one. It returns m.
 //
 //asyncgen:api control
 func (m *MappedRows) Detach() *MappedRows {
@@ -76,7 +76,7 @@ func (m *MappedRows) Detach() *MappedRows {
 	return m
 }
 
-// Row is what the function gives for row j.
+// Row returns what the function gives for row j.
 //
 //asyncgen:api op none
 //go:noinline
@@ -91,7 +91,7 @@ func (m *MappedRows) Row(j int) *tensor.Tensor {
 	return m.of(func(x *tensor.Tensor) *tensor.Tensor { return x.Row(j) })
 }
 
-// This is what m has for the row, or the rows, for which a function of the same loop runs now.
+// This returns what m has for the row, or the rows, that another function of the same loop runs for now.
 //
 //asyncgen:api op none
 //go:noinline
@@ -106,14 +106,14 @@ func (m *MappedRows) This() *tensor.Tensor {
 	return l.row(m.part.Slice(0, l.from-m.from, l.to-m.from))
 }
 
-// enter says for which rows a function runs now. The result takes it back.
+// enter sets the rows that a function runs for now. leave sets them back.
 func (l *rowLoop) enter(from, to int, row func(*tensor.Tensor) *tensor.Tensor) (leave func()) {
 	before := *l
 	l.from, l.to, l.row = from, to, row
 	return func() { *l = before }
 }
 
-// compute computes the rows that row j is one of, if they can be computed together.
+// compute computes row j and others near it, if they can be computed together.
 func (m *MappedRows) compute(j int) {
 	for m.size > 1 {
 		from := j / m.size * m.size
@@ -125,8 +125,8 @@ func (m *MappedRows) compute(j int) {
 	}
 }
 
-// cover computes some rows at once, unless they are there, or returns how many may be tried
-// instead; else a negative number.
+// cover computes the rows [from, to) together, unless m has them. It first does so for other MappedRows that the
+// function needs. On success it returns a negative number; otherwise how many rows may be tried instead.
 func (m *MappedRows) cover(from, to int) (fit int) {
 	for m.from > from || m.to < to {
 		part, lacks, fit := m.together(from, to)
@@ -147,8 +147,8 @@ func (m *MappedRows) cover(from, to int) (fit int) {
 	return -1
 }
 
-// together computes some rows at once. If that fails, it returns what has to be computed before, or
-// how many rows may be tried instead.
+// together computes the rows [from, to) at once. If it can't, part is nil, and lacks has to be covered first; if
+// lacks is nil, too, fit rows may be tried instead.
 func (m *MappedRows) together(from, to int) (part *tensor.Tensor, lacks *MappedRows, fit int) {
 	ahead := engine.Default().Speculate()
 	defer ahead.End()
@@ -161,9 +161,9 @@ func (m *MappedRows) together(from, to int) (part *tensor.Tensor, lacks *MappedR
 			lacks = p.m
 		case *tensor.Unsure:
 			fit = p.Rows
-		} // whatever else it is, it comes again if the rows are computed alone
+		} // other panics come again when the rows are computed alone
 		guess.Discard()
-		guess.Restore() // a layer may have drawn its weights
+		guess.Restore() // for example weights that a layer has drawn
 	}()
 	part = tensor.VMapSure(0, to-from, int64(engine.Default().Part(partBytes)), m.detach, func(row func(*tensor.Tensor) *tensor.Tensor) *tensor.Tensor {
 		defer m.loop.enter(from, to, row)()

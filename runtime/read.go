@@ -12,12 +12,12 @@ import (
 // A Read is a value taken by [Later.Read]. Its methods are those of the Tensor,
 // for use in functions of the backlog, where they don't wait; elsewhere they may.
 type Read struct {
-	t       *tensor.Tensor // detached, in host memory; nil: number, or a nil tensor
+	t       *tensor.Tensor // detached, in host memory; nil for a known number or a nil tensor
 	number  float64
 	isKnown bool // the Read is of a number that was known
 }
 
-// tensor returns what the Read is of.
+// tensor returns the tensor that the Read is of, or nil if that was nil.
 func (r Read) tensor() *tensor.Tensor {
 	if r.isKnown {
 		return tensor.FromOn(device.CPU(), []float64{r.number}).Reshape()

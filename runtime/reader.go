@@ -2,9 +2,9 @@ package asyncrt
 
 import "github.com/asyncgen/asyncgen/runtime/tensor"
 
-// A Reader is a [Later], whatever its state, as functions see it that read for
-// their callers: what they return is called by an entry of the caller's, when the entries
-// that they have queued themselves have run.
+// A Reader is a [Later] of any state, for functions that read for their callers. Such a function queues entries of
+// its own, and returns a function that gives its result. An entry of the caller calls that function: it runs after
+// those entries.
 //
 //	func lossLater(later asyncrt.Reader, net nn.Module, batches []Batch) func() float64 {
 //		total := 0.0

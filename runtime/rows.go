@@ -6,7 +6,8 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// A RowOf gives, in a function that computes something of the rows of tensors, the one row that it is about.
+// A RowOf is passed to a function that computes something for each row of tensors. It returns the present row of a
+// tensor.
 type RowOf = func(*tensor.Tensor) *tensor.Tensor
 
 // Rows are what a function gives for each row of tensors: see [Later.Rows]. Its
@@ -15,16 +16,16 @@ type RowOf = func(*tensor.Tensor) *tensor.Tensor
 // Rows is for one goroutine at a time.
 type Rows struct {
 	of    func(row RowOf) *tensor.Tensor
-	n     int    // rows that are computed together, in parts
-	size  int    // of a part but the last
-	parts []part // the rows from i*size on; two at most are kept
+	n     int    // how many rows
+	size  int    // how many rows are in a part; the last may have fewer
+	parts []part // part i has the rows from i*size on; parts are dropped two behind the newest
 }
 
 // A part is some rows, computed at once.
 type part struct {
 	state   partState
-	t       *tensor.Tensor // one row of it for each; detached, in host memory
-	guess   *engine.Guess  // of computing them together: if that fails, nobody has asked for it
+	t       *tensor.Tensor // has one row for each; detached, in host memory
+	guess   *engine.Guess  // discarded if the part fails, because the program did not ask for it
 	numbers []float64      // the elements of t, when Item has been called
 	ints    []int64        // the same for ItemInt
 }
@@ -32,16 +33,15 @@ type part struct {
 type partState uint8
 
 const (
-	unknown  partState = iota // nothing has been tried, or not kept
+	unknown  partState = iota // not tried yet, or dropped
 	started                   // t is being computed
-	arrived                   // and has been, without an error
+	arrived                   // t has been computed, without an error
 	rowByRow                  // these rows can't be computed together
 )
 
 const (
 	partRows = 1 << 14 // rows in a part, at most
-	// bytes of one operand's rows in a part, at most, unless it is one row; less where memory is
-	// little
+	// bytes of one operand's rows in a part, at most, unless it is one row; less if a device has little memory
 	partBytes = 8 << 20
 )
 
@@ -59,11 +59,11 @@ const (
 //		}
 //	})
 //
-// Sometimes rows can't be computed together: a tensor has fewer rows, operands don't fit, the device
-// doesn't promise the same bits, or an operation fails for one of them. Then of is called for one row
-// alone when that is asked for, with x.Row(j), and computes and raises what it would have done there.
-// The same holds for a j that is not from 0 to n-1. So of may be called any number of times, until the
-// last row is asked for. It must only compute, and the variables that it uses must keep their values.
+// Sometimes rows can't be computed together: a tensor has fewer rows, operands don't fit, the device doesn't
+// promise the same bits, or an operation fails for one of them. Then, when a row is asked for, of is called for it
+// alone, with x.Row(j), and may panic. The same holds for a j that is not from 0 to n-1. So of may be
+// called any number of times, until the last row is asked for. It must only compute, and the variables that it uses
+// must keep their values.
 //
 // Many rows are computed in parts of some thousand, or of some megabytes of an operand, while the
 // parts before are used.
@@ -116,7 +116,7 @@ func (r *Rows) ItemInt(j int) int64 {
 	return p.ints[i]
 }
 
-// At is what the function gives for row j.
+// At returns the function's result for row j, as a Read.
 //
 //asyncgen:api read
 //go:noinline
@@ -127,13 +127,13 @@ func (r *Rows) At(j int) Read {
 	return Read{t: onHost(r.alone(j).Detach())}
 }
 
-// alone computes row j as the program would: with its panics.
+// alone computes row j alone, and raises the panics of that.
 func (r *Rows) alone(j int) *tensor.Tensor {
 	return r.of(func(x *tensor.Tensor) *tensor.Tensor { return x.Row(j) })
 }
 
-// part returns the part that row j is in, which has arrived, and its place there, or nil if the row
-// has to be computed alone.
+// part returns the part with row j, after it has arrived, and the row's index in the part. It returns nil if the
+// row has to be computed alone.
 func (r *Rows) part(j int) (*part, int) {
 	if j < 0 || j >= r.n {
 		return nil, 0
@@ -148,7 +148,7 @@ func (r *Rows) part(j int) (*part, int) {
 	}
 	if p.state == started {
 		if k > 1 {
-			r.parts[k-2] = part{} // rows are asked for in order, mostly
+			r.parts[k-2] = part{} // rows are mostly asked for in order
 		}
 		if k+1 < len(r.parts) && r.parts[k+1].state == unknown {
 			r.start(k + 1)
@@ -161,7 +161,7 @@ func (r *Rows) part(j int) (*part, int) {
 	return p, j - k*r.size
 }
 
-// arrive waits for p, once.
+// arrive waits for p, which was started.
 func (p *part) arrive() {
 	var err error
 	engine.AllowSync(func() { err = p.t.Wait() })
@@ -174,8 +174,8 @@ func (p *part) arrive() {
 	p.state = arrived
 }
 
-// start begins to compute part k. If its rows turn out to be too big for so many
-// of them, it only makes size smaller.
+// start begins to compute part k. If it turns out that rows of part 0 take too many bytes, start only makes size
+// smaller.
 func (r *Rows) start(k int) {
 	from, to := k*r.size, min((k+1)*r.size, r.n)
 	p := &r.parts[k]
@@ -184,7 +184,7 @@ func (r *Rows) start(k int) {
 	defer ahead.End()
 	p.guess = ahead.Guess()
 	defer func() {
-		if recover() != nil { // whatever it is: it comes again if the row is asked for
+		if recover() != nil { // of panics again when a row is asked for
 			p.guess.Discard()
 			p.t, p.guess = nil, nil
 		}
@@ -204,7 +204,7 @@ func (r *Rows) start(k int) {
 	p.t, p.state = onHost(t.Detach()), started
 }
 
-// mostRows is how many rows of x may be in a part.
+// mostRows returns how many rows of x may be in a part.
 func mostRows(x *tensor.Tensor) int {
 	bytes := x.Size() / max(x.Dim(0), 1) * x.DType().Size()
 	return max(engine.Default().Part(partBytes)/max(bytes, 1), 1)

@@ -6,7 +6,7 @@ import "github.com/asyncgen/asyncgen/runtime/internal/engine"
 type SyncPolicy = engine.SyncPolicy
 
 const (
-	// Allow lets them wait: so it is at the beginning.
+	// Allow lets them wait. It is the initial policy.
 	Allow = engine.Allow
 	// Log lets them wait and prints the line that called, the first time for each line, on standard error:
 	//
@@ -18,8 +18,8 @@ const (
 	Error = engine.Error
 )
 
-// A SyncError is the error of a call that has to wait where waiting is forbidden. It names the call
-// and the line. The tensor is as good as before.
+// A SyncError is the error of a call that has to wait where waiting is forbidden. It names the call and the line.
+// The tensor is not affected.
 type SyncError = engine.SyncError
 
 // SyncMode sets what happens to calls that have to wait, on all goroutines of the process and from

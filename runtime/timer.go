@@ -21,17 +21,17 @@ import (
 //	fmt.Println(timer)        // 31µs, enqueueing alone: not finished
 //	fmt.Println(timer.Wait()) // 1.52s
 //
-// The span begins when everything enqueued before StartTimer has finished, which may
-// be later than the call, and ends when everything enqueued before Stop has. What
-// other goroutines enqueue on the same devices meanwhile is part of it. A device with a queue of
-// its own may have finished somewhat earlier than the runtime notices when nobody waits for it.
+// The span begins when everything enqueued before StartTimer has finished, which may be later than the call. It
+// ends when everything enqueued before Stop has finished. What other goroutines enqueue on the same devices
+// meanwhile is part of it. If nobody waits for a device with a queue of its own, the runtime may notice somewhat
+// late that it has finished.
 //
-// The times are those of simulated devices in virtual time if the program has used one before (package device/sim).
+// If the program has used a simulated device in virtual time before (package device/sim), the times are virtual.
 //
 // A Timer is for one goroutine at a time.
 type Timer struct {
 	devices     []device.Device
-	start, stop time.Duration // of the calls
+	start, stop time.Duration // when StartTimer and Stop were called
 	from, to    *engine.Mark  // to is nil before Stop
 }
 
@@ -58,8 +58,8 @@ func (t *Timer) Stop() {
 	t.to = engine.Default().Mark(t.devices...)
 }
 
-// Enqueued returns the time from StartTimer to Stop, or until now: how long the program took to enqueue the span, and
-// for everything else that it did. It never waits.
+// Enqueued returns the time from StartTimer to Stop, or until now if the Timer was not stopped: how long the
+// program took to enqueue the span, and for everything else that it did meanwhile. It never waits.
 //
 //asyncgen:api poll
 func (t *Timer) Enqueued() time.Duration {
@@ -69,8 +69,8 @@ func (t *Timer) Enqueued() time.Duration {
 	return t.stop - t.start
 }
 
-// Elapsed returns how long the devices took, and whether they have finished: if not, or if the Timer
-// was not stopped, 0 and false. It never waits.
+// Elapsed returns how long the devices took, and true. If they have not finished, or the Timer was not stopped, it
+// returns 0 and false. It never waits.
 //
 //asyncgen:api poll
 func (t *Timer) Elapsed() (d time.Duration, finished bool) {
@@ -107,8 +107,8 @@ func (t *Timer) Wait() time.Duration {
 	return d
 }
 
-// String returns what Elapsed does if the devices have finished, and else says that the
-// time is that of enqueueing alone. It never waits.
+// String returns the time of Elapsed if the devices have finished. Otherwise it returns that of Enqueued, and says
+// so. It never waits.
 //
 //asyncgen:api poll
 func (t *Timer) String() string {
@@ -121,9 +121,9 @@ func (t *Timer) String() string {
 	return fmt.Sprintf("%v, enqueueing alone: not finished", t.Enqueued())
 }
 
-// WaitIdle waits until everything enqueued so far has finished, on all devices, as must be waited for before a clock
-// is read. Unlike WaitAll it leaves failures of operations to those who read the results, and to WaitAll; with
-// [SyncMode] Error it may panic with a [*SyncError].
+// WaitIdle waits until everything enqueued so far has finished, on all devices. Call it before you read a clock.
+// Unlike WaitAll, it leaves failures of operations to reads and to WaitAll. With [SyncMode] Error it may panic with
+// a [*SyncError].
 //
 //	start := time.Now()
 //	y := x.MatMul(w)

@@ -8,7 +8,7 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// A Place is memory that a loop changes ahead of values: see [Later.Undo].
+// A Place is a variable, or the elements of a slice, for [Later.Undo].
 type Place struct{ of changeable }
 
 // A changeable is a Place of some type.
@@ -23,7 +23,7 @@ type held interface {
 	each(f func(*tensor.Tensor)) // the tensors in it
 }
 
-// Var is the variable that p leads to, such as a field.
+// Var returns the Place of the variable that p points to, such as a field.
 //
 //asyncgen:api pure
 func Var[T any](p *T) Place { return Place{variable[T]{p}} }
@@ -41,7 +41,7 @@ type heldVariable[T any] struct {
 func (h *heldVariable[T]) restore()                    { *h.p = h.value }
 func (h *heldVariable[T]) each(f func(*tensor.Tensor)) { tensorsIn(&h.value, f) }
 
-// Elems are the elements of s.
+// Elems returns the Place of the elements of s.
 //
 //asyncgen:api pure
 func Elems[T any](s []T) Place { return Place{elements[T]{s}} }
@@ -65,7 +65,7 @@ func (h *heldElements[T]) each(f func(*tensor.Tensor)) {
 	}
 }
 
-// tensorsIn calls f with the tensors that are reached from p.
+// tensorsIn calls f with the tensors in *p, except those behind further pointers.
 func tensorsIn[T any](p *T, f func(*tensor.Tensor)) {
 	switch p := any(p).(type) {
 	case **tensor.Tensor:
@@ -78,8 +78,8 @@ func tensorsIn[T any](p *T, f func(*tensor.Tensor)) {
 	}
 }
 
-// Undo says that the loop changes places ahead of values that may say that the
-// program does not get there: they belong to others, who could see that.
+// Undo names places that the loop changes before it knows whether the original program would have changed them: a
+// value that has not arrived may end that program's loop earlier. Other code can see these places.
 //
 //	later.Undo(asyncrt.Var(&t.w), asyncrt.Var(&t.steps))
 //	for _, b := range batches {
@@ -89,14 +89,12 @@ func tensorsIn[T any](p *T, f func(*tensor.Tensor)) {
 //	}
 //	later.Flush()
 //
-// Do and BreakIf note what the places hold. If a function of the backlog
-// panics, or ends the goroutine, or an exit is taken, they hold again what they
-// held when it was queued, before anything else of the program runs. So functions of the
-// backlog must not change them.
+// Do and BreakIf note what the places hold. If a function of the backlog panics or ends the goroutine, or if an
+// exit is taken, the places are restored before anything else of the program runs: they hold again what they held
+// when that function was queued. So functions of the backlog must not change them.
 //
-// Further calls add places; one without any forgets those that there are. No more bytes are kept in
-// tensors of places than [SetLimit] allows to be in flight: then Do waits. Undo panics in a
-// function of the backlog.
+// Further calls add places; a call without places forgets all. If the tensors that are kept for places take more
+// bytes than [SetLimit] allows to be in flight, Do waits. Undo panics in a function of the backlog.
 //
 //asyncgen:api control
 func (l *Later[S]) Undo(places ...Place) {
@@ -113,7 +111,7 @@ func (l *Later[S]) Undo(places ...Place) {
 	}
 }
 
-// holds returns what the places hold at the place of the program that an entry is queued for.
+// holds returns what the places hold now or, in a function of the backlog, what they held when it was queued.
 func (l *Later[S]) holds() []held {
 	if l.inside {
 		return l.holding
@@ -128,14 +126,14 @@ func (l *Later[S]) holds() []held {
 	return all
 }
 
-// restorePlaces gives back what places held.
+// restorePlaces gives back to places what they held.
 func restorePlaces(all []held) {
 	for _, h := range all {
 		h.restore()
 	}
 }
 
-// keepHeld counts what is kept for e, which is no test, and not for the entry before.
+// keepHeld counts the bytes of tensors that are kept for e and not for the entry before. e is not a test.
 func (l *Later[S]) keepHeld(e *entry[S]) {
 	if len(e.held) == 0 {
 		return
@@ -154,7 +152,7 @@ func (l *Later[S]) keepHeld(e *entry[S]) {
 	l.bytes += e.bytes
 }
 
-// holdsMuch reports whether more is kept for entries than may be.
+// holdsMuch reports whether entries keep more bytes for places than [SetLimit] allows.
 func (l *Later[S]) holdsMuch() bool {
 	limit := engine.Default().Limit()
 	return limit > 0 && l.bytes > limit
