@@ -57,8 +57,7 @@ func ExampleLater() {
 	// 2 24 42
 }
 
-// WaitAll returns the failures since the last one, in program order;
-// Synchronize those of one device.
+// WaitAll returns the failures since the last WaitAll, in program order. Synchronize returns those of one device.
 func TestWaiting(t *testing.T) {
 	if err := asyncrt.WaitAll(); err != nil {
 		t.Fatal(err)
@@ -91,7 +90,7 @@ func TestWaiting(t *testing.T) {
 	}
 }
 
-// parts lists the errors that are joined in err.
+// parts returns the errors that are joined in err.
 func parts(err error) []error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		return joined.Unwrap()
@@ -138,8 +137,7 @@ func TestSetLimit(t *testing.T) {
 	}
 }
 
-// The graph of a diamond, with a view, an update in place of a buffer and
-// another device, in all three forms.
+// The graph of a diamond, with a view, a buffer that is updated in place and another device, in all three formats.
 func TestGraph(t *testing.T) {
 	sim, err := device.Open("sim:0")
 	if err != nil {
@@ -206,8 +204,8 @@ type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, errors.New("broken") }
 
-// drawing checks that svg is well-formed and within its frame, and returns the boxes and
-// the number of edges.
+// drawing checks that svg is well-formed and that everything is within its frame. It returns the boxes and the
+// number of edges.
 func drawing(t *testing.T, svg []byte) (boxes [][4]float64, edges int) {
 	t.Helper()
 	var width, height float64

@@ -17,8 +17,8 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// A program may use tensors in bubbles and outside, in any order, and for the first time in a
-// bubble. To compute takes no time there.
+// A program may use tensors in bubbles and outside of them, in any order, and for the first time in a bubble.
+// Computing takes no time there.
 func TestBubbles(t *testing.T) {
 	defer asyncrt.SetLimit(asyncrt.Limit())
 	asyncrt.SetLimit(64)
@@ -47,8 +47,7 @@ func TestBubbles(t *testing.T) {
 	})
 }
 
-// useAll does with tensors all that may have to wait, or starts something. Before is what it has
-// returned at another time.
+// useAll calls everything of the library that may wait or start something. before is a result of an earlier call.
 func useAll(t *testing.T, before *tensor.Tensor) *tensor.Tensor {
 	on := device.Default()
 	x := tensor.FromOn(on, []float32{1, 2, 3, 4}, 2, 2)
@@ -90,7 +89,7 @@ func useAll(t *testing.T, before *tensor.Tensor) *tensor.Tensor {
 		t.Errorf("the error of the scope is %v", err)
 	}
 
-	// A bound, and work that nobody waits for.
+	// The limit of bytes in flight, and work that nobody waits for.
 	z := x
 	for range 300 {
 		z = z.AddScalar(1)
@@ -103,7 +102,7 @@ func useAll(t *testing.T, before *tensor.Tensor) *tensor.Tensor {
 		t.Errorf("the chain ends with %v", got)
 	}
 
-	// What comes later, and how long it took.
+	// Later and Timer.
 	var sum float64
 	l := asyncrt.NewLater[struct{}](4)
 	for i := range 20 {
@@ -127,8 +126,8 @@ func useAll(t *testing.T, before *tensor.Tensor) *tensor.Tensor {
 
 var errEnough = errors.New("enough")
 
-// The same holds in a process in which nothing was used before, on each kind of device, also where
-// each operation is executed at the call.
+// The same holds in a process that has not used tensors before, on each kind of device, and in the mode that
+// executes each operation at its call.
 func TestFirstUseInABubble(t *testing.T) {
 	for _, env := range []string{
 		"ASYNCGEN_DEVICE=cpu", "ASYNCGEN_DEVICE=sim:0", "ASYNCGEN_DEVICE=sim:0 ASYNCGEN_SIM=clock=virtual",

@@ -47,8 +47,8 @@ func ExampleLater_BreakIf() {
 	// Output: 1.4142 after 3 steps
 }
 
-// An exitProgram is a random program of a few loops that a value can end. It runs as written, where each
-// read waits, or with a Later; both have to do the same.
+// An exitProgram is a random program of a few loops that a value can end. It runs as written, so that each read
+// waits, or with a Later. Both must do the same.
 type exitProgram struct {
 	seed uint64
 	on   device.Device
@@ -68,7 +68,7 @@ type place struct {
 
 func (p *exitProgram) say(args ...any) { p.log = append(p.log, fmt.Sprintln(args...)) }
 
-// run runs the program with a window, or as written if that is 0.
+// run runs the program with a Later of the given window, or as written if that is 0.
 func (p *exitProgram) run(window int) {
 	p.x, p.w, p.b, p.g = tensor.On(p.on).Zeros(2), tensor.NewParam(tensor.On(p.on).Ones(2)), tensor.NewBuffer(tensor.On(p.on).Ones(2)), tensor.NewGenerator(p.seed)
 	p.opt = optim.SGD([]*nn.Param{p.w}, 0.01)
@@ -93,7 +93,7 @@ func (p *exitProgram) run(window int) {
 	}
 }
 
-// loop is one loop. All that is random in it depends on the iteration alone.
+// loop is one loop. Its random choices depend on the iteration alone.
 func (p *exitProgram) loop(later *asyncrt.Later[place], stream uint64) (place, bool) {
 	r := rand.New(rand.NewPCG(p.seed, stream))
 	limit, n := r.Float64()*30, r.IntN(40)
@@ -131,7 +131,7 @@ func (p *exitProgram) loop(later *asyncrt.Later[place], stream uint64) (place, b
 			case 4:
 				do(func(read func() string) { p.say(i, step, read()) }, p.b.Value())
 			case 5:
-				if r.IntN(4) == 0 { // fails, and nobody looks
+				if r.IntN(4) == 0 { // fails, and nothing reads it
 					tensor.FromOn(p.on, []int64{1}).Div(tensor.FromOn(p.on, []int64{0}))
 				}
 			case 6:
@@ -173,8 +173,8 @@ func (p *exitProgram) loop(later *asyncrt.Later[place], stream uint64) (place, b
 	return later.Flush()
 }
 
-// Loops that values end do the same with a Later as they do as written: they log the same, end at the same place with
-// the same values in tensors and cells, and fail in the same operations.
+// Loops that values end do the same with a Later as they do as written: they have the same log, the same place of
+// exit, the same values in tensors and cells, and the same failures.
 func TestExits(t *testing.T) {
 	devices(t, func(t *testing.T, on device.Device) {
 		t.Logf("seed %d (go test -run '%s' -seed N)", *seed, t.Name())
@@ -190,7 +190,7 @@ func TestExits(t *testing.T) {
 							}
 							panics++
 							p.say(v)
-							asyncrt.WaitAll() // what was enqueued before differs
+							asyncrt.WaitAll() // operations enqueued before differ
 						}
 					}()
 					p.run(window)
@@ -211,7 +211,7 @@ func TestExits(t *testing.T) {
 	})
 }
 
-// A gatedLoop is a loop of which each test needs a token of the gate.
+// A gatedLoop is a loop in which each test needs a token of the gate.
 type gatedLoop struct {
 	on     device.Device
 	g      *gate
@@ -219,7 +219,7 @@ type gatedLoop struct {
 	x      *tensor.Tensor
 	began  int
 	passed int
-	end    int // the test that is true
+	end    int // the number of the test that is true
 }
 
 func newGatedLoop(window int) *gatedLoop {
@@ -258,15 +258,15 @@ func (l *gatedLoop) warm(t *testing.T, n int) {
 	}
 }
 
-// A loop runs ahead of half as many tests as have passed. When one is true, what has not begun of the rest never does,
-// its failures are forgotten, and cells are as they were.
+// A loop runs ahead of half as many tests as have passed. When one is true, operations after it that have not begun
+// are cancelled, their failures are forgotten, and cells are restored.
 func TestExitCancels(t *testing.T) {
 	l := newGatedLoop(64)
 	defer l.later.Close()
 	l.warm(t, 8)
 	l.end = 8
 	w := tensor.NewParam(tensor.On(l.on).Zeros(1))
-	for range 4 { // without a token: none of these may wait
+	for range 4 { // there is no token, so none of these may wait
 		if _, ok := l.step(w); ok {
 			t.Fatal("an exit that nobody can know of")
 		}
@@ -278,7 +278,7 @@ func TestExitCancels(t *testing.T) {
 		t.Fatalf("%d tests have passed of %d", l.passed, l.began)
 	}
 	before := asyncrt.Stats()
-	l.g.let(2) // the wait is for the first two
+	l.g.let(2) // Flush waits for the first two
 	if i, ok := l.later.Flush(); !ok || i != 8 {
 		t.Errorf("Flush: %d, %v", i, ok)
 	}
@@ -300,7 +300,8 @@ func TestExitCancels(t *testing.T) {
 	}
 }
 
-// An exit that is taken while work is queued is reported by the next BreakIf; until then the loop's work is dropped.
+// An exit that is taken while entries are queued is reported by the next BreakIf. What the loop enqueues until then
+// is discarded.
 func TestExitWhileQueueing(t *testing.T) {
 	l := newGatedLoop(64)
 	defer l.later.Close()
@@ -330,8 +331,8 @@ func TestExitWhileQueueing(t *testing.T) {
 	}
 }
 
-// A goroutine that ends in the middle of a loop, without Close, is an error with the line of
-// BreakIf. It takes nobody else into it.
+// If a goroutine ends in the middle of a loop, without Close, WaitAll returns an error with the line of BreakIf.
+// Other goroutines are not affected.
 func TestLoopsLeftWithoutClose(t *testing.T) {
 	dev, err := device.Open("sim:0")
 	if err != nil {
@@ -385,7 +386,8 @@ func TestLoopsLeftWithoutClose(t *testing.T) {
 	}
 	runtime.KeepAlive(kept)
 
-	// Now nothing refers to what was put off any more. It is told here, so that no other test gets to hear of it.
+	// Now nothing refers to the backlogs any more. Their errors are collected here, so that WaitAll in other tests
+	// does not return them.
 	for told := 0; told < len(ways); {
 		runtime.GC()
 		if err, ok := asyncrt.WaitAll().(interface{ Unwrap() []error }); ok {
@@ -394,7 +396,7 @@ func TestLoopsLeftWithoutClose(t *testing.T) {
 	}
 }
 
-// A generator that is set past the end, to what is never computed then, keeps its state.
+// A generator that is set past the end to a tensor, which is then never computed, is restored.
 func TestGeneratorSetPastTheEnd(t *testing.T) {
 	dev, err := device.Open("sim:0")
 	if err != nil {
@@ -412,7 +414,7 @@ func TestGeneratorSetPastTheEnd(t *testing.T) {
 				return n, true
 			}
 			x = x.SubScalar(0.5)
-			sumAt := later.Read(x.Sum()) // finds the exit, as one read may be on its way
+			sumAt := later.Read(x.Sum()) // Do finds the exit, as only one entry may wait
 			later.Do(func() {
 				sumAt.Item()
 				n++
@@ -432,7 +434,8 @@ func TestGeneratorSetPastTheEnd(t *testing.T) {
 	}
 }
 
-// What functions of the backlog enqueue is wanted, however far the loop has run ahead of them.
+// Operations that functions of the backlog enqueue are not discarded, however far the loop has run ahead of these
+// functions.
 func TestExitKeepsWorkOfBacklog(t *testing.T) {
 	l := newGatedLoop(64)
 	defer l.later.Close()
@@ -453,7 +456,7 @@ func TestExitKeepsWorkOfBacklog(t *testing.T) {
 	}
 }
 
-// What is kept for exits is bounded in bytes, and in tests by the window and by Ahead.
+// The memory kept for exits is bounded, and the number of tests is bounded by the window and by Ahead.
 func TestExitBounds(t *testing.T) {
 	type state struct {
 		i int
@@ -484,7 +487,7 @@ func TestExitBounds(t *testing.T) {
 			w.Set(values[i])
 			later.BreakIf(func() bool { at.Item(); passed++; return false }, state{i, [2]*tensor.Tensor{values[i+1]}})
 			most := passed / 2
-			if c.want < 16 { // something else is the bound
+			if c.want < 16 { // the bound is another than that of passed tests
 				most = c.want
 			}
 			if ahead := i + 1 - passed; ahead > most {
@@ -513,7 +516,7 @@ func TestExitBounds(t *testing.T) {
 	}
 }
 
-// ownCell is a Cell of another package than tensor. It says when it changes, or is given to BreakIf.
+// ownCell is a Cell of a package other than tensor. It says when it changes, or is given to BreakIf.
 type ownCell struct {
 	t    *tensor.Tensor
 	says bool
@@ -528,9 +531,8 @@ func (c *ownCell) Set(t *tensor.Tensor) {
 	c.t = t
 }
 
-// What a loop changes past its end is given back although nobody has named it: gradients of
-// parameters of which the loop has a tensor, what a loop inside the loop keeps, and what changes
-// after the exit was taken and before it is told.
+// What a loop changes past its end is restored, even if BreakIf was not given it: gradients of parameters that the
+// loop uses, changes that an inner loop keeps, and changes between the taking of an exit and its report.
 func TestExitGivesBack(t *testing.T) {
 	on, g := gated()
 	p, q := tensor.NewParam(tensor.On(on).Ones(1)), tensor.NewParam(tensor.On(on).Ones(1))
@@ -585,7 +587,7 @@ func TestExitGivesBack(t *testing.T) {
 	}
 }
 
-// A loop that fits nowhere: what BreakIf says about it.
+// Mistakes in the use of BreakIf.
 func TestExitMistakes(t *testing.T) {
 	later := asyncrt.NewLater[int](4)
 	defer later.Close()
@@ -605,7 +607,7 @@ func TestExitMistakes(t *testing.T) {
 	later.Do(func() { later.BreakIf(func() bool { return true }, 1) })
 }
 
-// A panic of a test leaves the cells as they were at it, and what was enqueued after it cancelled.
+// If a test panics, cells hold what they held at the test, and operations enqueued after it are cancelled.
 func TestExitPanics(t *testing.T) {
 	l := newGatedLoop(64)
 	defer l.later.Close()
@@ -638,7 +640,8 @@ func TestExitPanics(t *testing.T) {
 	}
 }
 
-// A loop inside another one runs ahead within it: when the outer one has ended, so has all of the inner one.
+// A loop inside another one runs ahead within an iteration of the outer one. When the outer loop's exit is taken,
+// everything of the inner loop is discarded.
 func TestNestedExits(t *testing.T) {
 	outer := newGatedLoop(64)
 	defer outer.later.Close()
@@ -670,16 +673,15 @@ func TestNestedExits(t *testing.T) {
 	if i, ok := outer.later.Flush(); !ok || i != 8 {
 		t.Errorf("the outer loop ends at %d, %v", i, ok)
 	}
-	_ = y.Wait() // it may have been executed before
+	_ = y.Wait() // y may have been computed before the exit was taken
 	if err := asyncrt.WaitAll(); err != nil {
 		t.Error(err)
 	}
 }
 
-// BenchmarkExit is a loop that a value ends after some steps, each of a product and a norm that it
-// divides by: as written, where both reads wait, and running ahead. The ratio of their best times,
-// taken by turns, is what BreakIf and ItemF64 gain: with the latencies of an accelerator, and on
-// the CPU, where they may not cost anything.
+// BenchmarkExit is a loop of a product and a norm that it divides by, which a value ends after some steps. It runs
+// as written, where both reads wait, and running ahead, in turns. The ratio of their best times is what BreakIf and
+// ItemF64 gain: with the latencies of an accelerator, and on the CPU, where they must not cost anything.
 func BenchmarkExit(b *testing.B) {
 	for _, name := range []string{"sim:0", "cpu"} {
 		on, err := device.Open(name)
@@ -725,7 +727,7 @@ func BenchmarkExit(b *testing.B) {
 							b.Fatal("the loop ends elsewhere")
 						}
 						best[i] = min(best[i], time.Since(start))
-						asyncrt.WaitAll() // what was in vain and had begun
+						asyncrt.WaitAll() // discarded operations that had begun
 					}
 				}
 				b.ReportMetric(float64(best[0].Microseconds()), "written-µs")
@@ -736,7 +738,7 @@ func BenchmarkExit(b *testing.B) {
 	}
 }
 
-// Alike compares tensors with those of the call before, as operations would tell them apart.
+// Alike compares tensors with those of the call before, by what operations check.
 func TestAlike(t *testing.T) {
 	sim, err := device.Open("sim:0")
 	if err != nil {
@@ -774,7 +776,7 @@ func TestAlike(t *testing.T) {
 	}
 }
 
-// To compare tensors allocates nothing.
+// Alike does not allocate.
 func TestAlikeAllocates(t *testing.T) {
 	later := asyncrt.NewLater[struct{}](4)
 	a, b := tensor.Zeros(2, 3), tensor.Zeros(4)
@@ -808,10 +810,10 @@ func TestFloats(t *testing.T) {
 	}
 }
 
-// On the CPU a test whose value takes a moment is run at once: the loop has no need to run past its end.
+// On the CPU, a test whose value takes a moment is run at once: the loop need not run past its end.
 func TestExitAtOnce(t *testing.T) {
 	exact, loops := 0, 0
-	for ; exact < 5 && loops < 2000; loops++ { // more than 5: others may be slow with what they have begun
+	for ; exact < 5 && loops < 2000; loops++ { // more than 5 loops, as other threads may be slow to finish operations
 		later := asyncrt.NewLater[int](64)
 		x, began := tensor.Ones(8), 0
 		for i := range 40 {
@@ -837,7 +839,7 @@ func TestExitAtOnce(t *testing.T) {
 	}
 }
 
-// A test that runs at once costs no memory but what the program needs for it.
+// A test that runs at once allocates no more than the program without a Later.
 func TestExitAtOnceAllocates(t *testing.T) {
 	later := asyncrt.NewLater[place](64)
 	defer later.Close()
@@ -854,7 +856,7 @@ func TestExitAtOnceAllocates(t *testing.T) {
 	}
 }
 
-// A Read of a number that is known has all that one of a tensor has.
+// A Read of a known number has all methods that a Read of a tensor has.
 func TestReadOfKnown(t *testing.T) {
 	later := asyncrt.NewLater[struct{}](4)
 	defer later.Close()

@@ -1,7 +1,6 @@
 package asyncrt
 
-// RunFar makes the loop that l is used for next run ahead as far as it may, although it might find
-// out that this is of no use.
+// RunFar makes the next loop of l run ahead as far as it may, even if it finds that this does not pay.
 func (l *Later[S]) RunFar() {
 	l.exits.pace.isAway, l.exits.pace.each = true, 1
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// A chain through numbers is enqueued while its first operation is held up.
+// A chain of operations with numbers is enqueued while its first operation is held up.
 func TestF64NeverWaits(t *testing.T) {
 	on, g := gated()
 	x := tensor.FromOn(on, []float32{0.5, 2})
@@ -32,7 +32,7 @@ func TestF64NeverWaits(t *testing.T) {
 	}
 }
 
-// A read of a number is the number, as it was when it was taken, and prints as a float64.
+// A Read of a number has the number's value at the time of ReadF64, and prints as a float64.
 func TestReadF64(t *testing.T) {
 	devices(t, func(t *testing.T, on device.Device) {
 		later := asyncrt.NewLater[struct{}](4)

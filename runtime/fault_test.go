@@ -21,7 +21,8 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// eachFaulty runs a test on devices whose calls can go wrong. No memory of theirs is left at the end.
+// eachFaulty runs f on devices whose calls can be made to fail. It checks that no memory of theirs is in use at the
+// end.
 func eachFaulty(t *testing.T, f func(t *testing.T, b *fault.Backend, on tensor.Maker)) {
 	for name, open := range map[string]func() device.Backend{
 		"cpu": func() device.Backend { return cpu.New() },
@@ -42,7 +43,7 @@ func eachFaulty(t *testing.T, f func(t *testing.T, b *fault.Backend, on tensor.M
 
 const loopSteps = 24
 
-// loopAsWritten looks at a value in each step, calls host with the number of the step, and prints now and then.
+// loopAsWritten reads a value in each step, calls host with the number of the step, and prints now and then.
 func loopAsWritten(on tensor.Maker, out io.Writer, host func(i int), _ int) (total float64) {
 	w := on.Full(0.5, 30, 30)
 	for i := range loopSteps {
@@ -58,7 +59,7 @@ func loopAsWritten(on tensor.Maker, out io.Writer, host func(i int), _ int) (tot
 	return total
 }
 
-// loopLater is loopAsWritten as the generator writes it.
+// loopLater is loopAsWritten in the form that the generator gives it.
 func loopLater(on tensor.Maker, out io.Writer, host func(i int), window int) (total float64) {
 	later := asyncrt.NewLater[struct{}](window)
 	defer later.Close()
@@ -80,7 +81,7 @@ func loopLater(on tensor.Maker, out io.Writer, host func(i int), window int) (to
 	return total
 }
 
-// A writer breaks at its n-th write: from then on it fails, or, if value is not nil, panics with that.
+// A breakingWriter breaks at its n-th write. From then on it fails or, if value is not nil, panics with value.
 type breakingWriter struct {
 	bytes.Buffer
 	n     int
@@ -98,7 +99,7 @@ func (w *breakingWriter) Write(p []byte) (int, error) {
 	return 0, io.ErrClosedPipe
 }
 
-// raise ends a function in one of the ways in which functions end that do not return.
+// raise has the ways in which a function can end without returning.
 var raise = map[string]func(){
 	"an error":        func() { panic(io.ErrUnexpectedEOF) },
 	"a string":        func() { panic("enough") },
@@ -107,10 +108,10 @@ var raise = map[string]func(){
 	"Goexit":          runtime.Goexit,
 }
 
-// where is what the errors of two forms of a loop differ in.
+// where matches the part of errors that differs between two forms of a loop.
 var where = regexp.MustCompile(report.Where)
 
-// An outcome is how a loop has ended.
+// An outcome says how a loop has ended.
 type outcome struct {
 	output, end string
 	total       float64
@@ -135,10 +136,9 @@ func outcomeOf(loop func(tensor.Maker, io.Writer, func(int), int) float64, on te
 	return o
 }
 
-// Whatever goes wrong in a loop, at its first, its second, its third ... occasion, the deferred
-// form prints what the loop prints and ends as it does: host code that panics in any way, a writer
-// that breaks, an operation that fails. Nothing runs after it, no failure is lost, and no goroutine
-// is left.
+// Whatever goes wrong in a loop, in whichever step, the deferred form prints what the loop prints and ends as it
+// does. Host code panics in several ways, a writer breaks, or an operation fails. Nothing runs after that, no
+// failure is lost, and no goroutine is left.
 func TestLaterFaults(t *testing.T) {
 	eachFaulty(t, func(t *testing.T, b *fault.Backend, on tensor.Maker) {
 		want := outcomeOf(loopAsWritten, on, 0, &breakingWriter{n: 1000}, func(int) {})
@@ -157,7 +157,7 @@ func TestLaterFaults(t *testing.T) {
 		}
 		each := 1
 		if testing.Short() {
-			each = loopSteps / 2 // with the race detector this takes twenty times as long
+			each = loopSteps / 2 // this takes twenty times as long with the race detector
 		}
 		for n := 1; n <= loopSteps+1; n += each {
 			for name, raise := range raise {
@@ -202,7 +202,7 @@ func TestLaterFaults(t *testing.T) {
 			}
 		}
 		for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > goroutines && time.Now().Before(deadline); {
-			runtime.Gosched() // those of the device and of timers end by themselves
+			runtime.Gosched() // goroutines of the device and of timers end by themselves
 		}
 		if now := runtime.NumGoroutine(); now > goroutines {
 			t.Errorf("%d goroutines, %d before", now, goroutines)
@@ -210,7 +210,7 @@ func TestLaterFaults(t *testing.T) {
 	})
 }
 
-// What a kernel panics with can be found in the error, whatever it is, and all formats print it with the operation.
+// The error of an operation wraps whatever its kernel panics with. All formats print it with the operation.
 func TestKernelPanics(t *testing.T) {
 	eachFaulty(t, func(t *testing.T, b *fault.Backend, on tensor.Maker) {
 		x := on.As(tensor.Int64).Ones(3)
@@ -245,7 +245,8 @@ func TestKernelPanics(t *testing.T) {
 	})
 }
 
-// Try takes the failure of the innermost read that is in it; all else passes through any number of them.
+// Try returns the failure of a read in it, if no inner Try has returned it. Everything else passes through any
+// number of Trys.
 func TestNestedTry(t *testing.T) {
 	one, zero := tensor.From([]int64{1}), tensor.From([]int64{0})
 	bad, worse := one.Div(zero), one.Div(zero).AddScalar(1)
@@ -287,14 +288,14 @@ func TestNestedTry(t *testing.T) {
 	}
 }
 
-// A function that panics in AllowSync takes its permission with it.
+// If f panics in AllowSync, its waits are no longer allowed afterwards.
 func TestAllowSyncPanics(t *testing.T) {
 	on, g := gated()
 	x := tensor.On(on).Ones(1).Tanh()
 	defer asyncrt.SyncMode(asyncrt.SyncMode(asyncrt.Error))
 	for name, raise := range raise {
 		if name == "Goexit" {
-			continue // nothing comes after it on its goroutine
+			continue // its goroutine does nothing after it
 		}
 		raised := func() (raised bool) {
 			defer func() { raised = recover() != nil }()

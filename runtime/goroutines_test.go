@@ -18,8 +18,8 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// A program that has used tensors, and closed nothing, has no goroutines of ours soon, but for
-// those that the documentation names.
+// A program that has used tensors, and closed nothing, soon has no goroutines of the library but those that the
+// documentation names.
 func TestGoroutinesEnd(t *testing.T) {
 	ignored := regexp.MustCompile(`goleak\.IgnoreAnyFunction\("([^"]+)"\)`)
 	var named []string
@@ -55,11 +55,11 @@ func TestGoroutinesEnd(t *testing.T) {
 			if got := x.To(device.CPU()).Sum().Item(); got != got {
 				t.Error("not a number")
 			}
-			tensor.On(on).Ones(1000).AddScalar(1) // which nobody waits for
+			tensor.On(on).Ones(1000).AddScalar(1) // nobody waits for this
 		}
 	}
 	inBubble := func() { synctest.Test(t, func(*testing.T) { work() }) }
-	for _, program := range [][]func(){{work, inBubble}, {inBubble, work}} { // when the second begins, there are none
+	for _, program := range [][]func(){{work, inBubble}, {inBubble, work}} { // none are left when the second begins
 		for _, f := range program {
 			f()
 		}
@@ -67,7 +67,7 @@ func TestGoroutinesEnd(t *testing.T) {
 	}
 }
 
-// awaitGoroutines waits until the goroutines of ours are those that are named.
+// awaitGoroutines waits until the only goroutines of the library are the named ones.
 func awaitGoroutines(t *testing.T, named []string) {
 	for end := time.Now().Add(time.Minute); ; <-time.After(10 * time.Millisecond) {
 		left := slices.Sorted(maps.Keys(goroutinesOfOurs()))
@@ -80,7 +80,7 @@ func awaitGoroutines(t *testing.T, named []string) {
 	}
 }
 
-// goroutinesOfOurs returns the first functions of this module, apart from tests, that goroutines were started with.
+// goroutinesOfOurs returns the functions that goroutines of this module, apart from tests, were started with.
 func goroutinesOfOurs() map[string]bool {
 	stacks := make([]byte, 1<<20)
 	for n := 0; ; stacks = make([]byte, 2*len(stacks)) {

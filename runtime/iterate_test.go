@@ -11,16 +11,16 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// A fragileLoop ends by a value, and has things in it that panic.
+// A fragileLoop can be ended by a value, and can panic in several ways.
 type fragileLoop struct {
 	limit      int
-	end        int // by its value
-	short      int // how many rows there are for iterations, one each
-	mistake    int // an operation is wrong from here on
-	spoiled    int // an operation fails from here on: its index is out of range
-	host       int // what looks at values panics
-	flush      int // all is looked at at once, as before a print to somebody who waits
-	continuing int // goes on to the next at once
+	end        int // where a value ends it
+	short      int // how many rows there are; each iteration needs one
+	mistake    int // where shapes do not fit
+	spoiled    int // where an operation fails, because its index is out of range
+	host       int // where host code that has read a value panics
+	flush      int // where the loop flushes, as before a prompt to a user
+	continuing int // where it goes on to the next iteration at once
 }
 
 func newFragileLoop(r *rand.Rand) fragileLoop {
@@ -28,7 +28,7 @@ func newFragileLoop(r *rand.Rand) fragileLoop {
 	return fragileLoop{limit: r.IntN(40), end: at(), short: r.IntN(60), mistake: at(), spoiled: at(), host: at(), flush: at(), continuing: at()}
 }
 
-// step is what the loop enqueues in iteration i.
+// step enqueues the operations of iteration i.
 func (l fragileLoop) step(x, rows *tensor.Tensor, i int) *tensor.Tensor {
 	x = x.Add(rows.Row(i))
 	if i == l.mistake {
@@ -40,7 +40,7 @@ func (l fragileLoop) step(x, rows *tensor.Tensor, i int) *tensor.Tensor {
 	return x
 }
 
-// run runs the loop as it is, or with a Later of that window, and returns what it does.
+// run runs the loop as written, or with a Later of the given window, and returns a log of what it does.
 func (l fragileLoop) run(on device.Device, window int) (log string) {
 	x, rows := tensor.On(on).Zeros(1), tensor.On(on).Ones(l.short, 1)
 	say := func(i int, v float64) {
@@ -57,7 +57,7 @@ func (l fragileLoop) run(on device.Device, window int) (log string) {
 			}
 			log += "panic: " + text
 		}
-		_ = asyncrt.WaitAll() // those that the program has seen are reported once more
+		_ = asyncrt.WaitAll() // failures that the program has seen are reported once more
 	}()
 	if window == 0 {
 		for i := range l.limit {
@@ -109,8 +109,8 @@ func asError(err error) bool {
 	return errors.As(err, &at)
 }
 
-// A loop whose iterations may panic past its end does what it does without running past it: it ends where it
-// ends, or panics about what it comes to, after the same output.
+// A loop whose iterations may panic past its end does the same as without running ahead: it has the same output,
+// and then the same end or panic.
 func TestIterate(t *testing.T) {
 	devices(t, func(t *testing.T, on device.Device) {
 		t.Logf("seed %d (go test -run '%s' -seed N)", *seed, t.Name())
@@ -137,7 +137,7 @@ func TestIterate(t *testing.T) {
 	})
 }
 
-// A panic that the program comes to is not touched: who recovers finds it where it was raised.
+// Iterate does not touch a panic that the original program comes to: recover gets it where it was raised.
 func TestIteratePanics(t *testing.T) {
 	later := asyncrt.NewLater[int](8)
 	defer later.Close()

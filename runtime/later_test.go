@@ -21,7 +21,7 @@ import (
 
 var seed = flag.Uint64("seed", 1, "seed of the randomised tests")
 
-// A gate is a device made of the program's threads, and slow: each Tanh waits for a token.
+// A gate is a slow device, executed by the program's threads: each Tanh waits for a token.
 type gate struct {
 	device.Backend
 	tokens chan struct{}
@@ -60,8 +60,8 @@ func devices(t *testing.T, f func(t *testing.T, on device.Device)) {
 	}
 }
 
-// Do queues while values are missing and runs nothing; a full window waits once,
-// until the entry in the middle and those before it have run.
+// Do queues while values have not arrived, and runs nothing. With a full window it waits once, until the entry in
+// the middle and those before it have run.
 func TestLaterWindow(t *testing.T) {
 	on, g := gated()
 	later := asyncrt.NewLater[struct{}](8)
@@ -82,8 +82,8 @@ func TestLaterWindow(t *testing.T) {
 		t.Fatalf("entries %v ran without their values", log)
 	}
 	before := asyncrt.Stats()
-	go func() { // tokens before the wait would let entries run before the window is full
-		awaitIn(t, ").await") // past the look at which values are there
+	go func() { // tokens come after the wait has begun, or entries would run before the window is full
+		awaitIn(t, ").await") // pendingValues has returned by then
 		g.let(5)
 	}()
 	step(8)
@@ -97,7 +97,7 @@ func TestLaterWindow(t *testing.T) {
 	if err := asyncrt.WaitAll(); err != nil {
 		t.Fatal(err)
 	}
-	later.Do(func() { log = append(log, 9) }) // all values are there: the next chance
+	later.Do(func() { log = append(log, 9) }) // all values are there, and entries run at the next call
 	if want := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}; !slices.Equal(log, want) {
 		t.Errorf("with all values there, %v ran, want %v", log, want)
 	}
@@ -127,8 +127,8 @@ func isIn(function string) bool {
 	}
 }
 
-// Random programs run their deferred work in program order, whatever the window
-// and whatever is ready, nested work in its place.
+// Random programs run their deferred work in program order, whatever the window is and whatever is ready. Nested
+// work runs in its place.
 func TestLaterOrder(t *testing.T) {
 	devices(t, func(t *testing.T, on device.Device) {
 		t.Logf("seed %d (go test -run '%s' -seed N)", *seed, t.Name())
@@ -177,7 +177,7 @@ func TestLaterOrder(t *testing.T) {
 	})
 }
 
-// A Read has the value that the tensor variable had, not what it is given later.
+// A Read has the value that the tensor variable had at the Read, not one assigned later.
 func TestLaterSnapshot(t *testing.T) {
 	devices(t, func(t *testing.T, on device.Device) {
 		w := tensor.NewParam(tensor.On(on).Ones(1))
@@ -196,8 +196,8 @@ func TestLaterSnapshot(t *testing.T) {
 	})
 }
 
-// An error is raised where the value is used: entries before it run, and none
-// after. One that nobody uses is not raised.
+// An error is raised where the value is used. Entries before that run, and none after it. An error that nothing
+// uses is not raised.
 func TestLaterErrors(t *testing.T) {
 	devices(t, func(t *testing.T, on device.Device) {
 		bad := tensor.FromOn(on, []int64{1}).Div(tensor.FromOn(on, []int64{0}))
@@ -226,8 +226,8 @@ func TestLaterErrors(t *testing.T) {
 	})
 }
 
-// A panic in the loop comes after what was queued before it; a panic in an entry
-// comes before what was queued after it, which never runs.
+// A panic in the loop comes after the entries queued before it. A panic in an entry comes before the entries queued
+// after it, which never run.
 func TestLaterPanics(t *testing.T) {
 	devices(t, func(t *testing.T, on device.Device) {
 		var log []string
@@ -293,7 +293,7 @@ func TestLaterPanics(t *testing.T) {
 	})
 }
 
-// Poll runs what is ready, from the front, and never waits.
+// Poll runs the ready entries at the front, and never waits.
 func TestLaterPoll(t *testing.T) {
 	on, g := gated()
 	later := asyncrt.NewLater[struct{}](8)
@@ -315,7 +315,7 @@ func TestLaterPoll(t *testing.T) {
 	for i := range 3 {
 		do(i, read())
 	}
-	last := read() // of the entry that is queued next, whatever runs before
+	last := read() // for the entry that is queued next, whatever runs before
 	before := asyncrt.Stats()
 	later.Poll()
 	if after := asyncrt.Stats(); len(log) > 0 || after.Waits != before.Waits {
@@ -347,7 +347,7 @@ func TestLaterPoll(t *testing.T) {
 	}
 }
 
-// In a function of the backlog Poll runs what that has queued, and nothing that was queued after it.
+// In a function of the backlog, Poll runs entries that this function has queued, and no entries after it.
 func TestLaterPollInside(t *testing.T) {
 	on, g := gated()
 	later := asyncrt.NewLater[struct{}](8)
@@ -375,7 +375,7 @@ func TestLaterPollInside(t *testing.T) {
 	}
 }
 
-// A panic of an entry comes out of Poll. What was queued after it never runs, and the Later can be used again.
+// A panic of an entry comes out of Poll. Entries queued after it never run, and the Later can be used again.
 func TestLaterPollPanics(t *testing.T) {
 	on, g := gated()
 	later := asyncrt.NewLater[struct{}](8)
@@ -398,10 +398,10 @@ func TestLaterPollPanics(t *testing.T) {
 	if want := []string{"one", "again"}; !slices.Equal(log, want) {
 		t.Errorf("%v ran, want %v", log, want)
 	}
-	_ = asyncrt.WaitAll() // the failure is known
+	_ = asyncrt.WaitAll() // discards the failure
 }
 
-// An exit that Poll takes is reported by Flush, and what was queued after it is dropped.
+// An exit that Poll takes is reported by Flush. Entries queued after it are dropped.
 func TestLaterPollTakesExit(t *testing.T) {
 	on, g := gated()
 	later := asyncrt.NewLater[int](8)
@@ -424,7 +424,7 @@ func TestLaterPollTakesExit(t *testing.T) {
 	}
 }
 
-// With nothing queued Poll is a comparison; with something, a look at the values of the first entry.
+// If nothing is queued, Poll is one comparison. Otherwise it looks at the values of the first entry.
 func BenchmarkLaterPoll(b *testing.B) {
 	b.Run("empty", func(b *testing.B) {
 		later := asyncrt.NewLater[struct{}](8)
@@ -445,12 +445,13 @@ func BenchmarkLaterPoll(b *testing.B) {
 	})
 }
 
-// What an entry queues before it panics runs, also if the entry runs in Close, after which nobody flushes.
+// Entries that an entry queues before it panics still run, even if the entry runs in Close, after which nothing
+// flushes.
 func TestLaterCloseAfterPanicInClose(t *testing.T) {
 	on, g := gated()
 	x := tensor.On(on).Ones(1)
 	first := x.Tanh()
-	second := first.Tanh() // so that the first token is not for this one
+	second := first.Tanh() // depends on first, so that it does not get the first token
 	var log []string
 	func() {
 		defer func() { log = append(log, fmt.Sprint(recover())) }()
@@ -485,7 +486,7 @@ func TestLaterWindowMustBePositive(t *testing.T) {
 	}
 }
 
-// A Read gives what the tensor gives.
+// The methods of a Read return what those of the tensor return.
 func TestRead(t *testing.T) {
 	devices(t, func(t *testing.T, on device.Device) {
 		f := tensor.FromOn(on, []float32{1, 2.5}, 1, 2)
@@ -520,7 +521,7 @@ func TestRead(t *testing.T) {
 	})
 }
 
-// Reads hold no graph: the tensors of a step are free when the step is over.
+// A Read keeps no graph: the tensors of a step are freed when the step is over.
 func TestReadIsDetached(t *testing.T) {
 	w := tensor.NewParam(tensor.Ones(1))
 	later := asyncrt.NewLater[struct{}](8)

@@ -26,7 +26,8 @@ func ExampleMapRows() {
 	//  [11. 16.]]
 }
 
-// listed is all that can be told of what a loop has put into a list: the tensors, and how it ended.
+// listed runs a loop that adds tensors to a list. It returns the list, and as text all that can be known of it: the
+// tensors, how the loop ended, and what failed.
 func listed(f func(add func(*tensor.Tensor))) (list []*tensor.Tensor, text string) {
 	var b strings.Builder
 	b.WriteString(lookedAt(func() any {
@@ -54,7 +55,7 @@ func listed(f func(add func(*tensor.Tensor))) (list []*tensor.Tensor, text strin
 	return list, b.String()
 }
 
-// roots are the causes of what WaitAll returns, without the places.
+// roots returns the causes of the errors that WaitAll returned, without lines.
 func roots(err error) string {
 	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []string
@@ -69,8 +70,7 @@ func roots(err error) string {
 	return err.Error()
 }
 
-// MapRows is held against the loop, in what it returns, how it ends, what WaitAll returns
-// afterwards, and the gradients.
+// MapRows has the results, the end, the failures in WaitAll and the gradients of the loop.
 func TestMapRows(t *testing.T) {
 	devices(t, func(t *testing.T, on device.Device) {
 		_ = asyncrt.WaitAll()
@@ -95,7 +95,7 @@ func TestMapRows(t *testing.T) {
 			name  string
 			n     int
 			of    func(row asyncrt.RowOf) *tensor.Tensor
-			calls int // of the function; 0: as many as in the loop, and one
+			calls int // of the function; 0 means one more than in the loop
 		}{
 			{"the row", 9, func(row asyncrt.RowOf) *tensor.Tensor { return row(x) }, 1},
 			{"a number", 9, func(row asyncrt.RowOf) *tensor.Tensor { return row(x).Sum() }, 1},
@@ -189,7 +189,7 @@ func TestMapRows(t *testing.T) {
 	})
 }
 
-// Rows may be asked for in any order, and others than there are.
+// Rows may be asked for in any order, and may be out of range.
 func TestMapRowsInAnyOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(*seed, 7))
 	t.Logf("-seed %d", *seed)
@@ -211,7 +211,8 @@ func TestMapRowsInAnyOrder(t *testing.T) {
 	}
 }
 
-// What is made of other rows is what it is made of each row of them, also where some of it can't be computed together.
+// A function of rows that uses other rows has the results of the loop, even where some of them can't be computed
+// together.
 func TestMapRowsOfRows(t *testing.T) {
 	_ = asyncrt.WaitAll()
 	x, w, p := tensor.Randn(40, 6), tensor.Randn(6, 6), tensor.NewParam(tensor.Randn(6, 6))
@@ -255,7 +256,7 @@ func TestMapRowsOfRows(t *testing.T) {
 	}
 }
 
-// A layer draws its weights when it first gets a row, also if the rows are computed alone after all.
+// A layer draws its weights when it first gets a row, even if the rows are computed one by one in the end.
 func TestMapRowsOfALayer(t *testing.T) {
 	devices(t, func(t *testing.T, on device.Device) {
 		var want string
@@ -292,7 +293,7 @@ func TestMapRowsOfALayer(t *testing.T) {
 	})
 }
 
-// Detach lets rows be computed together that are tracked.
+// After Detach, tracked rows are computed together.
 func TestMapRowsDetach(t *testing.T) {
 	x, p := tensor.Randn(50, 4), tensor.NewParam(tensor.Randn(4, 4))
 	for _, of := range []func(row asyncrt.RowOf) *tensor.Tensor{
@@ -314,7 +315,7 @@ func TestMapRowsDetach(t *testing.T) {
 	}
 }
 
-// One row after the other, and together.
+// One row after the other, and all together.
 func BenchmarkMapRows(b *testing.B) {
 	x, w := tensor.Randn(1000, 16), tensor.Randn(16, 8)
 	of := func(row asyncrt.RowOf) *tensor.Tensor { return row(x).MatMul(w).Tanh() }

@@ -12,7 +12,7 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// scarce runs f on devices of their own that have so many bytes.
+// scarce runs f on new devices with the given number of bytes.
 func scarce(t *testing.T, bytes int, f func(t *testing.T, on device.Device)) {
 	for name, open := range map[string]func() device.Backend{
 		"cpu": func() device.Backend { return cpu.New() },
@@ -25,8 +25,8 @@ func scarce(t *testing.T, bytes int, f func(t *testing.T, on device.Device)) {
 	}
 }
 
-// memoryLoops are loops over tensors of a MiB, as written and as the generator rewrites them. They
-// return what they have seen, and need five tensors at once, at most, beside w.
+// memoryLoops are loops over tensors of 1 MiB, as written and as the generator rewrites them. They return what they
+// have read. They need at most five tensors at a time besides w.
 var memoryLoops = []struct {
 	name               string
 	written, rewritten func(w *tensor.Tensor) string
@@ -120,7 +120,7 @@ var memoryLoops = []struct {
 		}
 		return "none"
 	}},
-	{"surge", func(w *tensor.Tensor) string { // one step in ten needs as much again as all others
+	{"surge", func(w *tensor.Tensor) string { // one step in ten needs much more memory than the others
 		sum := 0.0
 		var best *tensor.Tensor
 		for i := range memorySteps {
@@ -159,7 +159,7 @@ var memoryLoops = []struct {
 
 const memorySteps = 40
 
-// TestLaterMemory: a loop that runs behind its reads lives with as little memory as it does otherwise.
+// TestLaterMemory: a loop that runs ahead of its reads needs no more memory than the loop as written.
 func TestLaterMemory(t *testing.T) {
 	for _, l := range memoryLoops {
 		t.Run(l.name, func(t *testing.T) {
@@ -175,19 +175,19 @@ func TestLaterMemory(t *testing.T) {
 	}
 }
 
-// Memory is that of the device behind g.
+// Memory returns the memory of the device behind g.
 func (g *gate) Memory() *device.Allocator { return device.MemoryOf(g.Backend) }
 
-// TestLaterGivesBack: where there is no memory for an operation because of what a backlog keeps, it
-// waits until that has run.
+// TestLaterGivesBack: an operation that finds no memory because of what a backlog keeps waits until the backlog has
+// run.
 func TestLaterGivesBack(t *testing.T) {
-	const elems = 1 << 19 // of 2 MiB
+	const elems = 1 << 19 // in 2 MiB
 	t.Setenv("ASYNCGEN_MEMORY", fmt.Sprint(64<<20))
 	g := &gate{cpu.New(), make(chan struct{}, 1000)}
 	on := device.Wrap("gated", device.KindSimulated, g)
 	w := tensor.On(on).Full(0.5, elems)
 	for range 3 {
-		device.Collect() // else the loop would not run ahead, and the gate is closed
+		device.Collect() // otherwise the loop would not run ahead, and wait at the closed gate
 		later := asyncrt.NewLater[struct{}](64)
 		var best *tensor.Tensor
 		var all []*tensor.Tensor

@@ -11,8 +11,7 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// TestReadOfNil: a nil tensor is found where its value is used, not where the
-// Read is taken, and prints as it would itself.
+// TestReadOfNil: a nil tensor panics where its value is used, not at the Read, and prints as a nil tensor does.
 func TestReadOfNil(t *testing.T) {
 	outcome := func(f func()) (p any) {
 		defer func() { p = recover() }()

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// A device as a pace may find it: an iteration takes the host so long to enqueue, and the device to compute, and
-// what it has computed needs a while to get to the host.
+// A model is a device as a pace may find it. An iteration takes the host and the device so long, and its value
+// needs the latency to reach the host.
 type model struct{ host, device, latency time.Duration }
 
-// run returns how long a loop of n iterations takes which runs ahead as a pace says, or as far as
-// most, and how far it ran ahead in the end and at most.
+// run returns how long a loop of n iterations takes. The loop runs ahead as p says or, if p is nil, as far as most.
+// run also returns how far it ran ahead in the end, and at most.
 func (m model) run(n int, p *pace, most int) (took time.Duration, ahead, furthest int) {
 	var now, busy time.Duration
 	var pending []time.Duration // when the values of tests arrive
@@ -46,9 +46,9 @@ func (m model) run(n int, p *pace, most int) (took time.Duration, ahead, furthes
 	return max(now, busy+m.latency), len(pending), furthest
 }
 
-// Whatever the device is like, a loop runs ahead so far that it is nearly as fast as with any
-// bound, also while it finds out, and not much further than with the least bound of which that can
-// be said: on a CPU never, and not at all if that takes hardly longer.
+// With every model, a loop under a pace takes little longer than with the best bound, including the time in which
+// the pace learns. It does not run much further ahead than the smallest bound that is as fast. On a CPU it does not
+// run ahead if that saves little time.
 func TestPace(t *testing.T) {
 	const us = time.Microsecond
 	for _, host := range []time.Duration{us, 10 * us, 100 * us} {

@@ -27,7 +27,7 @@ func ExampleLater_Rows() {
 	// 0
 }
 
-// lookedAt is what looking at one row comes to.
+// lookedAt returns what look returns or panics with, as text.
 func lookedAt(look func() any) (s string) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -42,7 +42,7 @@ func lookedAt(look func() any) (s string) {
 	return fmt.Sprintf("%T %v", v, v)
 }
 
-// Rows are held against the calls for one row after the other: their values, and their panics.
+// Rows have the values and panics of calls for one row after the other.
 func TestRows(t *testing.T) {
 	devices(t, func(t *testing.T, on device.Device) {
 		r := rand.New(rand.NewPCG(*seed, 5))
@@ -124,14 +124,15 @@ func TestRows(t *testing.T) {
 	})
 }
 
-// failing is a tensor that can't be computed, and its error.
+// failing returns a tensor that fails, and its error.
 func failing(on device.Device) (*tensor.Tensor, error) {
 	zero := tensor.FromOn(on, []int64{0}, 1)
 	t := tensor.FromOn(on, []int64{1}, 1).Div(zero).As(tensor.Float32).BroadcastTo(3, 2)
 	return t, t.Wait()
 }
 
-// A failure that nobody asked for is none: rows that fail together are computed alone.
+// Rows that fail together are computed one by one. The failure of all rows is not reported, as the program did not
+// ask for them.
 func TestRowsFailAlone(t *testing.T) {
 	devices(t, func(t *testing.T, on device.Device) {
 		_ = asyncrt.WaitAll()
@@ -151,7 +152,7 @@ func TestRowsFailAlone(t *testing.T) {
 	})
 }
 
-// Rows together take one operation where they take one each alone.
+// Rows computed together need one operation where single rows need one each.
 func TestRowsTogether(t *testing.T) {
 	x := tensor.Randn(64, 8)
 	if err := asyncrt.WaitAll(); err != nil {
@@ -172,7 +173,7 @@ func TestRowsTogether(t *testing.T) {
 	}
 }
 
-// One row after the other, and together.
+// One row after the other, and all together.
 func BenchmarkRows(b *testing.B) {
 	x := tensor.Randn(256, 10)
 	b.Run("alone", func(b *testing.B) {

@@ -14,7 +14,7 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// A server gives each request a scope: when the client is gone, what was not begun is not computed.
+// A server gives each request a scope. If the client has gone, operations that have not begun are cancelled.
 func ExampleSynchronize_scope() {
 	weights := tensor.Ones(2, 2)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -31,8 +31,8 @@ func ExampleSynchronize_scope() {
 	// context canceled
 }
 
-// What is made on a scope, and what depends on that, belongs to it, with every operation there is,
-// and nothing else does.
+// What is made on a scope, and everything computed from it, belongs to the scope, with every operation. Nothing
+// else does.
 func TestResultsOfAScope(t *testing.T) {
 	devices(t, func(t *testing.T, on device.Device) {
 		plain := tensor.On(on).Ones(3, 3)
@@ -85,7 +85,7 @@ func TestResultsOfAScope(t *testing.T) {
 	})
 }
 
-// What was computed before the end of a scope can be read after it; what was not fails, at each read.
+// What was computed before a scope ended can be read afterwards. Everything else fails at each read.
 func TestReadsAfterTheEnd(t *testing.T) {
 	devices(t, func(t *testing.T, on device.Device) {
 		gone := errors.New("the client is gone")
@@ -119,7 +119,7 @@ func TestReadsAfterTheEnd(t *testing.T) {
 	})
 }
 
-// Requests that are cancelled at any time do not disturb the others, which share the weights.
+// Requests that are cancelled at any time do not affect others that share the weights.
 func TestManyScopes(t *testing.T) {
 	devices(t, func(t *testing.T, on device.Device) {
 		w := tensor.On(on).Full(2, 8, 8)

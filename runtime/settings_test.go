@@ -42,7 +42,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// A report that can't be written is one line on standard error, and the program runs.
+// If a report can't be written, one line on standard error says so, and the program runs.
 func TestReportSetting(t *testing.T) {
 	dir := t.TempDir()
 	for _, path := range []string{dir, dir + "/none/report", dir + "/a\nb/report", "/dev/null"} {

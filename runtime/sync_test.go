@@ -18,7 +18,7 @@ func ExampleSyncMode() {
 	// Output: 1000
 }
 
-// How each kind of call fails that has to wait when that is forbidden.
+// How each kind of call fails if it would have to wait and that is forbidden.
 func TestForbiddenReads(t *testing.T) {
 	on, g := gated()
 	defer g.let(1)
@@ -50,7 +50,7 @@ func TestForbiddenReads(t *testing.T) {
 	}
 }
 
-// What Later waits for is allowed; its functions have the rights of others.
+// Waits of a Later are allowed. A function of the backlog must not wait for a value that was not read for it.
 func TestLaterMayWait(t *testing.T) {
 	defer asyncrt.SyncMode(asyncrt.SyncMode(asyncrt.Error))
 	later := asyncrt.NewLater[struct{}](2)

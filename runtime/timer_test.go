@@ -10,7 +10,7 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// A Timer that has seen only the enqueueing says so, and knows the rest when the device has finished.
+// A Timer that knows only the time of enqueueing says so. It knows the rest when the device has finished.
 func TestTimer(t *testing.T) {
 	on, g := gated()
 	other, _ := gated()
@@ -46,7 +46,7 @@ func TestTimer(t *testing.T) {
 	}
 }
 
-// What was enqueued before is no part of a span.
+// Operations enqueued before a span are not part of it.
 func TestTimerBeginsWhenWhatWasBeforeIsDone(t *testing.T) {
 	on, g := gated()
 	x := tensor.On(on).Ones(1)
@@ -55,7 +55,7 @@ func TestTimerBeginsWhenWhatWasBeforeIsDone(t *testing.T) {
 	start := time.Now()
 	y := x.AddScalar(1)
 	timer.Stop()
-	y.Item() // overtakes what blocks
+	y.Item() // runs ahead of the blocked operation
 	if d, ok := timer.Elapsed(); ok {
 		t.Errorf("finished after %v, before what comes before", d)
 	}
@@ -66,7 +66,7 @@ func TestTimerBeginsWhenWhatWasBeforeIsDone(t *testing.T) {
 	}
 }
 
-// On every device, and in the order of the calls.
+// A Timer works on every device. Wait panics if it was not stopped.
 func TestTimerOfAllDevices(t *testing.T) {
 	devices(t, func(t *testing.T, on device.Device) {
 		start := time.Now()
@@ -92,7 +92,7 @@ func TestTimerOfAllDevices(t *testing.T) {
 	asyncrt.StartTimer().Wait()
 }
 
-// WaitIdle waits for all devices, and takes no failure away from those who ask for it later.
+// WaitIdle waits for all devices. Failures are still returned to later calls.
 func TestWaitIdle(t *testing.T) {
 	on, g := gated()
 	x := tensor.On(on).Ones(1)

@@ -11,10 +11,10 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// A sharedLoop changes what others can see ahead of values.
+// A sharedLoop changes variables that others can see before it knows whether it gets there.
 type sharedLoop struct {
-	// where it ends: by its length, a value, what looks at one, an operation that fails, one that is
-	// wrong
+	// the iterations in which it ends: by its length, by a value, because host code panics, because an operation
+	// fails. If mistake is a multiple of 3, it panics after the loop.
 	limit, end, host, spoiled, mistake int
 	n                                  int
 	pair                               [2]int
@@ -28,7 +28,7 @@ func newSharedLoop(r *rand.Rand) *sharedLoop {
 		w: tensor.Zeros(1), ws: []*tensor.Tensor{tensor.Zeros(1), tensor.Ones(1)}}
 }
 
-// run runs the loop as it is, or with a Later of that window, and returns what others see of it.
+// run runs the loop as written, or with a Later of the given window, and returns what others see of it.
 func (l *sharedLoop) run(window int) (log string) {
 	func() {
 		defer func() {
@@ -40,7 +40,7 @@ func (l *sharedLoop) run(window int) (log string) {
 		later := asyncrt.NewLater[struct{}](max(window, 1))
 		defer later.Close()
 		later.Undo(asyncrt.Var(&l.n), asyncrt.Var(&l.pair), asyncrt.Var(&l.w))
-		later.Undo(asyncrt.Elems(l.ws), asyncrt.Var(&l.n)) // which is there already
+		later.Undo(asyncrt.Elems(l.ws), asyncrt.Var(&l.n)) // l.n is there already
 		for i := range l.limit {
 			l.n++
 			x := l.w.AddScalar(1)
@@ -81,17 +81,17 @@ func (l *sharedLoop) run(window int) (log string) {
 	for _, t := range append(l.ws, l.w) {
 		log += " " + t.String()
 	}
-	_ = asyncrt.WaitAll() // those that the program has seen are reported once more
+	_ = asyncrt.WaitAll() // failures that the program has seen are reported once more
 	return log
 }
 
-// asError2 is v as an error, if it is one.
+// asError2 returns v as an error, or nil if it is none.
 func asError2(v any) error {
 	err, _ := v.(error)
 	return err
 }
 
-// TestUndo: what others see of a loop that runs ahead is what they would see if it waited, however it ends.
+// TestUndo: others see the same of a loop that runs ahead as of one that waits, however it ends.
 func TestUndo(t *testing.T) {
 	for seed := range uint64(300) {
 		want := newSharedLoop(rand.New(rand.NewPCG(seed, 1))).run(0)
@@ -103,7 +103,7 @@ func TestUndo(t *testing.T) {
 	}
 }
 
-// TestUndoForgets: places of one loop are none of the next.
+// TestUndoForgets: places of one loop are not places of the next one.
 func TestUndoForgets(t *testing.T) {
 	n := 0
 	later := asyncrt.NewLater[struct{}](4)
@@ -122,7 +122,8 @@ func TestUndoForgets(t *testing.T) {
 	}
 }
 
-// TestUndoInside: entries that an entry queues belong to the place of that, also if they run when it has returned.
+// TestUndoInside: places are restored for entries that an entry queues as for that entry, even if they run after it
+// has returned.
 func TestUndoInside(t *testing.T) {
 	devices(t, func(t *testing.T, on device.Device) {
 		n := 1
@@ -133,7 +134,7 @@ func TestUndoInside(t *testing.T) {
 			x := later.Read(tensor.On(on).Ones(400, 400).MatMul(tensor.On(on).Ones(400, 400)).Sum())
 			later.Do(func() {
 				_ = x.Item()
-				// has to come from the device, if that has memory of its own
+				// the value has to come from the device, if that has memory of its own
 				y := later.Read(tensor.On(on).Ones(2).Sum())
 				later.Do(func() { panic(y.Item()) })
 			})
@@ -153,7 +154,7 @@ func TestUndoInside(t *testing.T) {
 	later.Do(func() { later.Undo() })
 }
 
-// TestUndoKeepsLittle: what places hold for entries that wait is bounded.
+// TestUndoKeepsLittle: the memory that places keep for waiting entries is bounded.
 func TestUndoKeepsLittle(t *testing.T) {
 	old := asyncrt.Limit()
 	asyncrt.SetLimit(1 << 20)

@@ -14,9 +14,9 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// In virtual time a program takes as long as the model says: to the nanosecond the same, whatever
-// else the machine does and however many processors it has. The program is this test in a process
-// of its own, as a process has one clock.
+// In virtual time a program takes exactly the time that the model says, to the nanosecond, whatever else the
+// machine does and however many processors it has. The program runs in a process of its own, because a process has
+// one clock.
 func TestVirtualTime(t *testing.T) {
 	if os.Getenv("ASYNCGEN_TEST_VIRTUAL") != "" {
 		t.Log(trainVirtually())
@@ -50,12 +50,12 @@ func TestVirtualTime(t *testing.T) {
 	}
 }
 
-// trainVirtually fits weights on one simulated device and sums losses on another, some read at
-// once, some later. It tells what that takes.
+// trainVirtually fits weights on one simulated device and sums losses on another. Some are read at once, some
+// later. It returns the times and results as text.
 func trainVirtually() string {
 	stop := make(chan bool)
 	defer close(stop)
-	go func() { // somebody else needs processors and makes garbage
+	go func() { // something else that needs processors and makes garbage
 		for {
 			select {
 			case <-stop:
@@ -96,7 +96,7 @@ func trainVirtually() string {
 	return fmt.Sprintf("took %v, now %v, busy %v and %v, waits %d of %v, total %v", took, sim.Now(), busy, other, s.Waits, s.WaitTime, total)
 }
 
-// opened is a device that exists.
+// opened returns a device that exists.
 func opened(name string) device.Device {
 	d, err := device.Open(name)
 	if err != nil {
