@@ -9,8 +9,8 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// BenchmarkAddScalar is y = x + 1 on two elements, all in: the handle, its
-// collection, the queue, the computation.
+// BenchmarkAddScalar is y = x + 1 on two elements, with everything: the handle and its collection, the queue, and
+// the computation.
 func BenchmarkAddScalar(b *testing.B) {
 	x := tensor.Zeros(1, 2)
 	b.ReportAllocs()
@@ -22,8 +22,9 @@ func BenchmarkAddScalar(b *testing.B) {
 	}
 }
 
-// BenchmarkEnqueue is what the program pays for y = x + 1 on two elements that others compute, with the handle:
-// 1,000 at a time into an empty queue. The best time is without the collector, ns/op with it, and with the computation.
+// BenchmarkEnqueue is what y = x + 1 on two elements costs the program, with the handle, if others compute it. It
+// enqueues 1,000 at a time into an empty queue. The best time excludes garbage collection; ns/op includes it, and
+// the computation.
 func BenchmarkEnqueue(b *testing.B) {
 	x := tensor.Zeros(1, 2)
 	const batch = 1000
@@ -95,8 +96,8 @@ func BenchmarkBackward(b *testing.B) {
 	}
 }
 
-// BenchmarkStack tells what it takes to put a thousand rows of 64 elements into one tensor, until
-// it is there, for each row: the best of many times, in nanoseconds.
+// BenchmarkStack reports the time until a thousand rows of 64 elements are stacked, for each row: the best of many,
+// in nanoseconds.
 func BenchmarkStack(b *testing.B) {
 	rows := make([]*tensor.Tensor, 1000)
 	for i := range rows {

@@ -16,7 +16,7 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// A counting backend calls hit when it gets its at-th command.
+// A counting backend calls hit when it gets command number at.
 type counting struct {
 	device.Backend
 	commands, at atomic.Int64
@@ -34,10 +34,9 @@ func (c *counting) Submit(cmds []device.Command) (device.Ticket, error) {
 
 func (c *counting) Memory() *device.Allocator { return device.MemoryOf(c.Backend) }
 
-// A context ends when the device gets the first, the second, the third ... command of a program,
-// until the program gets through. What belongs to it gives its value or fails with the cause, and
-// names the operation and the line; what does not gives its value; no failure is left for WaitAll,
-// and no memory.
+// A context ends when the device gets the n-th command of a program, for n from 1 until the program is done before.
+// Results that belong to the context have their values or fail with its cause, and the error names the operation
+// and the line. Other results have their values. WaitAll returns no failure, and no memory stays in use.
 func TestCancelled(t *testing.T) {
 	gone := errors.New("the client is gone")
 	for name, open := range map[string]func() device.Backend{
@@ -86,7 +85,7 @@ func TestCancelled(t *testing.T) {
 						break
 					}
 				}
-				// a queue may get all before any is run
+				// a queue may get all commands before any of them is run
 				atOnce := name == "sim" && o.Mode == engine.Async && o.Ring == 0
 				if failed == 0 && !atOnce {
 					t.Error("no context has ended in time")

@@ -9,14 +9,13 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// A counter is a cell of a user's own.
+// A counter is a cell that a user defines.
 type counter struct{ n int64 }
 
 func (c *counter) Value() *tensor.Tensor { return tensor.From([]int64{c.n}) }
 func (c *counter) Set(t *tensor.Tensor)  { c.n = t.ItemInt() }
 
-// A State has values, gradients, positions and what had no value, and gives them
-// back as often as it is asked.
+// A State has values, gradients, positions, and cells without a value. It can be restored several times.
 func TestSnapshot(t *testing.T) {
 	w, unset := tensor.NewParam(tensor.From([]float32{1, 2})), tensor.NewParam(nil)
 	mean, empty := tensor.NewBuffer(tensor.From([]float32{5})), tensor.NewBuffer(nil)
@@ -53,7 +52,7 @@ func TestSnapshot(t *testing.T) {
 			t.Errorf("the stream goes on with %v, want %v", got, next)
 		}
 	}
-	tensor.Grad(w.Value().Square().Sum(), w.Value()) // tracked as it was
+	tensor.Grad(w.Value().Square().Sum(), w.Value()) // the value is tracked again
 	w.Value().Sum().Backward()
 	if got := w.Grad().Float32s(); !slices.Equal(got, []float32{2, 2}) {
 		t.Errorf("gradients add up to %v", got)
@@ -68,7 +67,7 @@ func isSame(a, b *tensor.Tensor) bool {
 	return a == nil && b == nil || a != nil && b != nil && a.SharesMemory(b)
 }
 
-// A tidy cell is a user's own that declares what it does not hold any more dead.
+// A tidy cell is one that a user defines. It declares values dead that it no longer holds.
 type tidy struct{ t *tensor.Tensor }
 
 func (c *tidy) Value() *tensor.Tensor { return c.t }
@@ -77,8 +76,8 @@ func (c *tidy) Set(t *tensor.Tensor) {
 	c.t = t
 }
 
-// A State is not changed by what cells do with the handles that they get from it, and can be
-// restored as long as its own are not declared dead.
+// A State does not change when cells declare handles dead that they got from it. It can be restored as long as its
+// own handles are alive.
 func TestSnapshotOfTidyCell(t *testing.T) {
 	c, w := &tidy{tensor.Full(1, 40, 40)}, tensor.NewParam(tensor.Full(2, 40, 40))
 	s := tensor.Snapshot(c, w)
@@ -104,7 +103,7 @@ func TestSnapshotOfTidyCell(t *testing.T) {
 	}
 }
 
-// Frozen cells keep their values, whatever becomes of those they come from.
+// Frozen cells keep their values, whatever happens to the cells that they were made from.
 func TestFrozenCells(t *testing.T) {
 	w, b := tensor.NewParam(tensor.From([]float32{1})), tensor.NewBuffer(tensor.From([]float32{2}).Track())
 	fw, fb := w.Frozen(), b.Frozen()

@@ -35,7 +35,7 @@ var convCases = []convCase{
 	{[]int{1, 1, 2, 2}, []int{2, 1, 5, 4}, tensor.Conv{Padding: tensor.Both(2)}},
 	// some windows see nothing
 	{[]int{1, 1, 2, 2}, []int{1, 1, 2, 2}, tensor.Conv{Padding: tensor.Both(4), Stride: tensor.Both(3)}},
-	// several images in a vector
+	// more than one image in a vector register
 	{[]int{9, 2, 3, 3}, []int{6, 2, 3, 3}, tensor.Conv{Padding: tensor.Both(1)}},
 	{[]int{0, 2, 4, 4}, []int{3, 2, 2, 2}, tensor.Conv{}},
 	{[]int{2, 0, 4, 4}, []int{3, 0, 2, 2}, tensor.Conv{}},
@@ -47,7 +47,7 @@ func (c convCase) String() string {
 	return fmt.Sprintf("Conv2D of %v by %v, %+v", c.image, c.kernel, c.Conv)
 }
 
-// full is the Conv with its defaults in place.
+// full returns the Conv with its defaults filled in.
 func (c convCase) full() tensor.Conv {
 	f := c.Conv
 	for i := range 2 {
@@ -57,8 +57,8 @@ func (c convCase) full() tensor.Conv {
 	return f
 }
 
-// unfold is the matrix that the kernel of a group is multiplied with, for one image: what element k
-// of the kernel meets at place p is in row k and column p.
+// unfold returns the matrix that the kernel of a group is multiplied with, for one image. Row k and column p has
+// the image element that element k of the kernel meets at position p.
 func (c convCase) unfold(image array, n, group int) (columns array, rows, cols int) {
 	f := c.full()
 	shape := image.shape[len(image.shape)-3:]
@@ -80,7 +80,7 @@ func (c convCase) unfold(image array, n, group int) (columns array, rows, cols i
 	return columns, rows, cols
 }
 
-// Conv2D against its definition in float64, and bit for bit against the MatMul that it is said to be.
+// Conv2D is near to its definition in float64, and has the bits of the MatMul that its documentation names.
 func TestConv2D(t *testing.T) {
 	everywhere(t, func(t *testing.T, on device.Device) {
 		r := newRand(t)
@@ -140,7 +140,7 @@ func checkConv(t *testing.T, what string, c convCase, image, kernel array, got *
 	}
 }
 
-// Infinite weights meet the zeros around an image, as they do in a product of matrices.
+// Infinite weights are multiplied with the zeros around an image, as in a product of matrices.
 func TestConv2DOfInfinities(t *testing.T) {
 	everywhere(t, func(t *testing.T, on device.Device) {
 		x := tensor.FromOn(on, []float32{1, 2, 3}, 1, 1, 3)
@@ -152,7 +152,7 @@ func TestConv2DOfInfinities(t *testing.T) {
 	})
 }
 
-// Images together and one by one have the same bits.
+// Images have the same bits in a batch as one by one.
 func TestConv2DOfPartsOfABatch(t *testing.T) {
 	everywhere(t, func(t *testing.T, on device.Device) {
 		r := newRand(t)
@@ -187,7 +187,7 @@ var poolCases = []poolCase{
 	{[]int{0, 4, 4}, tensor.Pool{Window: tensor.Both(2)}},
 }
 
-// pooled computes what MaxPool2D, and AvgPool2D, give.
+// pooled returns the results of MaxPool2D and AvgPool2D.
 func (c poolCase) pooled(x array) (greatest, mean array) {
 	stride := c.Stride
 	for i := range stride {
@@ -217,7 +217,7 @@ func (c poolCase) pooled(x array) (greatest, mean array) {
 	return greatest, mean
 }
 
-// The image with its padding takes more memory than there is, and the result has 36 elements.
+// The image with its padding would take more memory than there is, though the result has only 36 elements.
 func TestConv2DOfTooMuchPadding(t *testing.T) {
 	defer tensor.SetEngine(engine.New(engine.Options{}))()
 	const n = 1 << 20
@@ -254,8 +254,8 @@ func TestPooling(t *testing.T) {
 	})
 }
 
-// The gradient of a window goes to the first of its greatest elements, or to its first NaN; what
-// lies outside is never chosen.
+// The gradient of a window goes to the first of its greatest elements, or to its first NaN. The padding is never
+// chosen.
 func TestMaxPool2DChoosesTheFirst(t *testing.T) {
 	everywhere(t, func(t *testing.T, on device.Device) {
 		nan, inf := math.NaN(), math.Inf(-1)
@@ -281,7 +281,7 @@ func TestMaxPool2DChoosesTheFirst(t *testing.T) {
 	})
 }
 
-// The gradients of convolutions and pooling, and their gradients.
+// The gradients of convolutions and pooling, and second gradients.
 func TestConvGradients(t *testing.T) {
 	everywhere(t, func(t *testing.T, on device.Device) {
 		r := newRand(t)

@@ -62,7 +62,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// From copies: neither side sees what the other does later.
+// From copies: later changes of the data or of the tensor don't affect the other.
 func TestFromCopies(t *testing.T) {
 	data := []float64{1, 2}
 	x := tensor.From(data)
@@ -96,7 +96,7 @@ func TestDense(t *testing.T) {
 	})
 }
 
-// Draws depend on seed and position alone: not on device, mode or division.
+// Random numbers depend on seed and position alone: not on device, mode, or how draws are divided.
 func TestRandom(t *testing.T) {
 	type sample struct{ rand, randn, uniform, ints []float64 }
 	var first *sample
@@ -107,7 +107,7 @@ func TestRandom(t *testing.T) {
 			tensor.Seed(42)
 		}
 		var s sample
-		if on == device.CPU() { // the two interfaces share the stream of a seed
+		if on == device.CPU() { // package functions and generators share the stream of a seed
 			s = sample{values(g.Rand(2, 50)), values(g.Randn(100)), values(g.Uniform(-2, 3, 100)), values(g.RandInt(-5, 5, 100))}
 		} else {
 			m := tensor.On(on)

@@ -31,8 +31,8 @@ func ExampleDead() {
 	// Output: 0.2616
 }
 
-// withoutCollector runs a test on which the collector has no part, and reports what was live before and after it
-// when everything has run.
+// withoutCollector runs f without garbage collection. live returns how many bytes are in use after everything has
+// run.
 func withoutCollector(t *testing.T, f func(t *testing.T, on tensor.Maker, live func() int64)) {
 	eachBackend(t, func(t *testing.T, b *fault.Backend, on device.Device, e *engine.Engine) {
 		defer debug.SetGCPercent(debug.SetGCPercent(-1))
@@ -42,7 +42,7 @@ func withoutCollector(t *testing.T, f func(t *testing.T, on tensor.Maker, live f
 				t.Errorf("%+v", err)
 			}
 			low := b.Memory().Stats().Live
-			for range 100 { // a worker may be about to give back what it has just released
+			for range 100 { // a worker may still be giving back memory
 				runtime.Gosched()
 				low = min(low, b.Memory().Stats().Live)
 			}
@@ -51,7 +51,8 @@ func withoutCollector(t *testing.T, f func(t *testing.T, on tensor.Maker, live f
 	})
 }
 
-// What is declared dead is given back when what uses it has run, in one piece or in several handles.
+// Memory of a tensor that is declared dead is given back when the operations that use it have run, whether the
+// tensor has one handle or several.
 func TestDead(t *testing.T) {
 	withoutCollector(t, func(t *testing.T, on tensor.Maker, live func() int64) {
 		x := on.Full(2, 64, 64)
@@ -77,7 +78,7 @@ func TestDead(t *testing.T) {
 	})
 }
 
-// Reads that copy a tensor to the host first give that copy back.
+// Reads that first copy a tensor to the host give that copy back.
 func TestReadsKeepNothing(t *testing.T) {
 	withoutCollector(t, func(t *testing.T, on tensor.Maker, live func() int64) {
 		x := on.Full(2, 64, 64)
@@ -100,7 +101,8 @@ func TestReadsKeepNothing(t *testing.T) {
 	})
 }
 
-// Every use of a dead handle panics and names the line where it died; what is known without its elements can be asked.
+// Every use of a dead handle panics and names the line where it was declared dead. Methods that don't need the
+// elements work.
 func TestUseAfterDead(t *testing.T) {
 	p := tensor.NewParam(tensor.Ones(1))
 	live := tensor.Ones(1)
@@ -170,7 +172,7 @@ func TestUseAfterDead(t *testing.T) {
 	}
 }
 
-// Other handles keep the elements, and so do cells, what a Snapshot remembers, and gradients that have to be computed.
+// The elements are kept by other handles, cells, States, and gradients that have not been computed.
 func TestDeadLeavesOthers(t *testing.T) {
 	withoutCollector(t, func(t *testing.T, on tensor.Maker, live func() int64) {
 		const n = 64
@@ -212,7 +214,7 @@ func TestDeadLeavesOthers(t *testing.T) {
 				most := p.Value().Reshape(n*n/2, 2).Max(1)
 				loss := most.Sum()
 				tensor.Dead(most)
-				return func() *tensor.Tensor { loss.Backward(); return p.Grad().MulScalar(14) } // shared by two each
+				return func() *tensor.Tensor { loss.Backward(); return p.Grad().MulScalar(14) } // two elements share each
 			},
 			"a gradient of a gradient": func(x *tensor.Tensor) func() *tensor.Tensor {
 				p := tensor.NewParam(on.Ones(n, n))
@@ -223,7 +225,7 @@ func TestDeadLeavesOthers(t *testing.T) {
 			x := on.Full(7, n, n)
 			read := other(x)
 			tensor.Dead(x)
-			on.Full(3, n, n).Add(on.Full(4, n, n)).Wait() // in its memory, if that was given back
+			on.Full(3, n, n).Add(on.Full(4, n, n)).Wait() // would overwrite its memory, if that was given back
 			if got := read().Sum().Item(); got != 7*n*n {
 				t.Errorf("%s: the sum is %v, want %v", name, got, 7*n*n)
 			}
@@ -232,8 +234,8 @@ func TestDeadLeavesOthers(t *testing.T) {
 	})
 }
 
-// What a speculating goroutine declares dead stays if it turns out that the program does not get
-// there, unless it was made there; and is given back if the program does.
+// If a guess is discarded, handles that it declared dead are alive again, except for those made within it. If it is
+// kept, their memory is given back.
 func TestDeadInVain(t *testing.T) {
 	withoutCollector(t, func(t *testing.T, on tensor.Maker, live func() int64) {
 		one := on.Full(1, 64, 64)
@@ -241,7 +243,7 @@ func TestDeadInVain(t *testing.T) {
 		sum := one.Sum()
 		small := live() - bytes // such results are left to the collector
 		tensor.Dead(one, sum)
-		isNaive := strings.Contains(t.Name(), fmt.Sprintf("Mode:%v", engine.Naive)) // it keeps no count of what is new
+		isNaive := strings.Contains(t.Name(), fmt.Sprintf("Mode:%v", engine.Naive)) // it has no count of that
 		for _, keep := range []bool{false, true} {
 			base := live()
 			x, p := on.Full(2, 64, 64), tensor.NewParam(nil)
@@ -286,8 +288,8 @@ func TestDeadInVain(t *testing.T) {
 	})
 }
 
-// TestRandomDeaths compares random programs that say which handles are dead with a plain
-// interpreter, and gradients with the same program that never says so.
+// TestRandomDeaths compares random programs that declare handles dead with a plain interpreter, and their gradients
+// with those of the same program without Dead.
 func TestRandomDeaths(t *testing.T) {
 	seed := uint64(rand.Uint32())
 	for n := range uint64(15) {
@@ -314,17 +316,17 @@ type mortal struct {
 	deaths bool
 }
 
-// side is that of all matrices: they are large enough not to be in handles.
+// side is the number of rows and columns of all matrices. They are too large for the memory of a handle.
 const side = 40
 
-// A known is a tensor and what its elements are.
+// A known is a tensor with the elements that it should have.
 type known struct {
 	x     *tensor.Tensor
 	data  []float64
 	alive bool
 }
 
-// grid is a matrix whose elements f tells.
+// grid returns a matrix with the elements f(i, j).
 func grid(f func(i, j int) float64) []float64 {
 	data := make([]float64, side*side)
 	for at := range data {

@@ -10,8 +10,8 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// What Either chooses is what one side alone computes, whether the condition is known or not, and
-// whatever the sides are: also where they panic, differ in shape, or gradients go through them.
+// Either gives the variables what one side alone computes, whether the condition is known or not. That also holds
+// if sides panic, give different shapes, or are tracked.
 func TestEither(t *testing.T) {
 	everywhere(t, func(t *testing.T, on device.Device) {
 		x := tensor.FromOn(on, []float64{1, math.Copysign(0, -1), math.NaN(), math.Inf(-1)})
@@ -54,7 +54,7 @@ func TestEither(t *testing.T) {
 	})
 }
 
-// attempted returns what f returns, as text, or what it panics with.
+// attempted returns the result of f as text, or what f panics with.
 func attempted(f func() *tensor.Tensor) (text, panicked string) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -68,14 +68,14 @@ func attempted(f func() *tensor.Tensor) (text, panicked string) {
 	return fmt.Sprint(x.Shape(), x.DType(), bitsOf(x)), ""
 }
 
-// A condition that has failed decides nothing, and nothing panics.
+// If the condition has failed, Either does nothing and does not panic.
 func TestEitherFails(t *testing.T) {
 	e := engine.New(engine.Options{Workers: 2})
-	defer e.Close() // reports the failure once more
+	defer e.Close() // returns the failure once more
 	defer tensor.SetEngine(e)()
 	c := tensor.Ones(2).Take(0, tensor.From([]int64{5})).Sum().F64().Gt(tensor.Const(0))
 	x := tensor.Ones(2)
-	tensor.Either(c, func() { x = x.Add(x) }, nil, &x) // it is not known yet, perhaps
+	tensor.Either(c, func() { x = x.Add(x) }, nil, &x) // c may not be known yet
 	if x.Wait() == nil && x.Float32s()[0] != 1 {
 		t.Errorf("without a condition, %v", x)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// domain is where operand i of d is taken from.
+// domain is the interval of operand i of d.
 func domain(d *op.Def, i int, dt device.DType) op.Interval {
 	in := op.Interval{Lo: -10, Hi: 10}
 	if len(d.Domain) > 0 {
@@ -31,8 +31,7 @@ func shapesOf(n int) [][][]int {
 	return [][][]int{{{5}, {5}, {5}}, {{2, 1}, {3}, {}}, {{3}, {2, 1}, {1, 3}}, {{0}, {1}, {1}}}
 }
 
-// Every operation gives, for every type, shape and view, what its reference
-// gives element by element.
+// Every operation gives what its reference gives element by element, for every type, shape and view.
 func TestElementwise(t *testing.T) {
 	everywhere(t, func(t *testing.T, on device.Device) {
 		r := newRand(t)
@@ -100,8 +99,7 @@ func reference(d *op.Def, dt device.DType, args []float64) float64 {
 	return v
 }
 
-// asView returns a tensor with a's elements: itself, or as a view of one with
-// the elements in another place.
+// asView returns a tensor with a's elements, sometimes as a view of a tensor that has them in other places.
 func asView(r *rand.Rand, a array, on device.Device) *tensor.Tensor {
 	rank := len(a.shape)
 	if rank == 0 || a.size() == 0 {
@@ -133,8 +131,8 @@ func asView(r *rand.Rand, a array, on device.Device) *tensor.Tensor {
 	return a.tensor(on)
 }
 
-// What is not a number, infinite, or signed zero follows IEEE 754, NaN propagates
-// through the order, and integers wrap around.
+// NaN, infinities and signed zeros follow IEEE 754, NaN propagates through the operations that compare, and
+// integers wrap around.
 func TestElementwiseEdges(t *testing.T) {
 	everywhere(t, func(t *testing.T, on device.Device) {
 		nan, inf, zero := math.NaN(), math.Inf(1), math.Copysign(0, -1)

@@ -18,7 +18,7 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// line is the number of the line that calls it.
+// line returns the line number of its caller.
 func line() int {
 	_, _, n, _ := runtime.Caller(1)
 	return n
@@ -30,8 +30,8 @@ func failing(on device.Device) (*tensor.Tensor, int) {
 	return x.Div(zero), line()
 }
 
-// A failure travels with the data to everything that depends on it and to nothing
-// else, and names the operation and the line that enqueued it.
+// A failure spoils everything that depends on it, and nothing else. It names the operation and the line that
+// enqueued it.
 func TestFailure(t *testing.T) {
 	for _, name := range []string{"cpu", "sim:0"} {
 		for _, mode := range []engine.Mode{engine.Async, engine.Naive, engine.Shuffle} {
@@ -50,7 +50,7 @@ func TestFailure(t *testing.T) {
 
 func testFailure(t *testing.T, on device.Device, e *engine.Engine) {
 	bad, at := failing(on)
-	late := bad.AddScalar(1).As(tensor.Float32).Sum() // skipped
+	late := bad.AddScalar(1).As(tensor.Float32).Sum() // skipped, as bad has failed
 	good := tensor.On(on).Ones(2).Sum()
 
 	err := bad.Wait()
@@ -119,15 +119,14 @@ func testFailure(t *testing.T, on device.Device, e *engine.Engine) {
 	}
 }
 
-// raised returns the *OpError that f panics with.
+// raised returns the error that f panics with.
 func raised(f func()) (err error) {
 	defer func() { err = recover().(error) }()
 	f()
 	return nil
 }
 
-// Every public way to enqueue names the line of the caller, however deep the
-// library enqueues.
+// Every exported function that enqueues names the line of its caller, however deep in the library it enqueues.
 func TestLines(t *testing.T) {
 	e := engine.New(engine.Options{})
 	defer tensor.SetEngine(e)()
@@ -162,11 +161,11 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// wrapper embeds a tensor: calls by way of an interface pass through methods that the compiler has written.
+// wrapper embeds a tensor: calls through an interface pass through methods that the compiler generates.
 type wrapper struct{ *tensor.Tensor }
 
-// The line of a call is the caller's, also where the compiler has put something in between,
-// or has merged the function of another package that makes the call into the caller.
+// The line of a call is the caller's, even if the compiler has generated a method in between, or has inlined the
+// calling function of another package.
 func TestLinesOfCompiledCalls(t *testing.T) {
 	sim, err := device.Open("sim:0")
 	if err != nil {
@@ -198,7 +197,7 @@ func TestLinesOfCompiledCalls(t *testing.T) {
 	}
 }
 
-// A gate holds up the operations of one kernel on a CPU of its own.
+// A gate is a CPU that holds up the operations of one kernel.
 type gate struct {
 	device.Backend
 	kernel string
@@ -214,7 +213,7 @@ func (g *gate) Submit(cmds []device.Command) (device.Ticket, error) {
 	return g.Backend.Submit(cmds)
 }
 
-// A faulty CPU fails to fill more than one element.
+// A faulty CPU fails in Fill of more than one element.
 type faulty struct{ device.Backend }
 
 var errFill = errors.New("can't fill")
@@ -226,7 +225,7 @@ func (f faulty) Submit(cmds []device.Command) (device.Ticket, error) {
 	return f.Backend.Submit(cmds)
 }
 
-// The gradient of a slice is written in two steps. If the first fails, the second does not hide it.
+// The gradient of a slice is written in two commands. If the first fails, the second does not hide that.
 func TestScatterFails(t *testing.T) {
 	e := engine.New(engine.Options{})
 	defer tensor.SetEngine(e)()
@@ -240,8 +239,8 @@ func TestScatterFails(t *testing.T) {
 	}
 }
 
-// While one operation does not finish, a thousand more are enqueued, tiny ones
-// and ones that depend on it; and what does not depend on it can be read.
+// While one operation does not finish, a thousand more are enqueued, both tiny ones and some that depend on it.
+// Results that do not depend on it can be read.
 func TestAsynchrony(t *testing.T) {
 	for name, kind := range map[string]device.Kind{"cpu": device.KindCPU, "sim:0": device.KindSimulated} {
 		t.Run(name, func(t *testing.T) {
@@ -266,7 +265,7 @@ func TestAsynchrony(t *testing.T) {
 			if blocked.Ready() || y.Ready() {
 				t.Error("what depends on a blocked operation is ready")
 			}
-			if on.Backend().Caps().Synchronous { // on one queue, everything is behind it
+			if on.Backend().Caps().Synchronous { // everything on one queue waits for it
 				if got := x.Sum().Item(); got != 1002 {
 					t.Errorf("a value that does not depend on the blocked operation is %v", got)
 				}
@@ -276,8 +275,8 @@ func TestAsynchrony(t *testing.T) {
 			if _, err := y.Sum().ItemContext(ctx); !errors.Is(err, context.Canceled) {
 				t.Errorf("ItemContext with a cancelled context: %v", err)
 			}
-			// A context that ends during the wait ends it, too, although nobody but the waiter may be
-			// there to execute what blocks.
+			// A context that ends during a wait ends the wait, even if only the waiting goroutine could execute the
+			// blocked operation.
 			wide := tensor.On(on).Ones(2, 3).Tanh()
 			for name, wait := range map[string]func(context.Context) error{
 				"ItemContext":     func(ctx context.Context) error { _, err := wide.Sum().ItemContext(ctx); return err },
@@ -301,7 +300,7 @@ func TestAsynchrony(t *testing.T) {
 	}
 }
 
-// A dyingContext ends when it has been asked for its error so many times.
+// A dyingContext ends after its error was asked for a given number of times.
 type dyingContext struct {
 	context.Context
 	left atomic.Int64
@@ -314,7 +313,8 @@ func (c *dyingContext) Err() error {
 	return nil
 }
 
-// A context that ends between two parts of a copy ends it: the caller gets all of the elements, or the context's error.
+// A context that ends between two parts of a copy ends the copy: the caller gets all elements, or the context's
+// error.
 func TestContextEndsCopy(t *testing.T) {
 	x := tensor.Ones(5 << 16)
 	if err := x.Wait(); err != nil {
@@ -340,8 +340,8 @@ func TestContextEndsCopy(t *testing.T) {
 	}
 }
 
-// What has been computed can be read with a context that has ended, wherever it is, and so can the
-// error of what has failed.
+// What has been computed can be read with a context that has ended, on any device, and so can the error of what has
+// failed.
 func TestEndedContextReadsWhatIsThere(t *testing.T) {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()

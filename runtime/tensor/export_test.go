@@ -14,21 +14,21 @@ func SetEngine(e *engine.Engine) (restore func()) {
 	return func() { eng = old }
 }
 
-// CurrentEngine is what everything runs on.
+// CurrentEngine returns the engine that everything runs on.
 func CurrentEngine() *engine.Engine { return eng() }
 
-// ResultSize is the size of what a result allocates, in bytes.
+// ResultSize is the number of bytes that a result allocates.
 const ResultSize = unsafe.Sizeof(result{})
 
-// Rows is how many rows of VMap calls there are.
+// Rows returns how many rows of VMap calls are alive.
 func Rows() int {
 	rows.mu.Lock()
 	defer rows.mu.Unlock()
 	return len(rows.list)
 }
 
-// SameStorage reports whether x and y are in the same memory.
+// SameStorage reports whether x and y share memory.
 func SameStorage(x, y *Tensor) bool { return x.storage == y.storage }
 
-// ViewOf is the view d of x.
+// ViewOf returns the view d of x.
 func ViewOf(d *op.Def, x *Tensor) *Tensor { return viewOf(d, &op.Attr{}, x) }

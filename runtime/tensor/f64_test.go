@@ -16,17 +16,17 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// f64Edges are numbers at which arithmetic has its corners.
+// f64Edges are numbers at which arithmetic has its edge cases.
 var f64Edges = []float64{0, math.Copysign(0, -1), 1, -1, 0.1, 1.0 / 3, 2.5, -0.5, 1e308, -1e308, 1e-308, 5e-324, 1 << 53, 1<<53 + 2,
 	math.Pi, 16777217, 3.4e38, 1e-46, math.Inf(1), math.Inf(-1), math.NaN(), math.MaxFloat64}
 
-// A pair is a number as an F64 and as the host has computed it.
+// A pair is a number twice: as an F64, and as the host computes it.
 type pair struct {
 	later tensor.F64
 	now   float64
 }
 
-// leaf returns a number of any origin.
+// leaf returns a random number, known or from a tensor of any kind.
 func leaf(r *rand.Rand, on []device.Device) pair {
 	v := r.NormFloat64() * math.Pow(10, float64(r.IntN(9)-4))
 	if r.IntN(2) == 0 {
@@ -52,7 +52,7 @@ func leaf(r *rand.Rand, on []device.Device) pair {
 	return pair{number(tensor.FromOn(dev, []float64{7, v, 9}).Row(1)), v}
 }
 
-// The compiler may fuse a product with what it is added to unless it is converted.
+// product converts its result because the compiler may otherwise fuse a product with an addition.
 func product(x, y float64) float64 { return float64(x * y) }
 
 // tree returns a random expression of the given depth.
@@ -145,7 +145,7 @@ func sameNumber(x, y float64) bool {
 	return math.Float64bits(x) == math.Float64bits(y) || x != x && y != y
 }
 
-// Random expressions of numbers from everywhere give the bits that the host's arithmetic gives.
+// Random expressions of numbers from all devices have the bits of the host's arithmetic.
 func TestF64Trees(t *testing.T) {
 	everywhere(t, func(t *testing.T, on device.Device) {
 		r := newRand(t)
@@ -158,7 +158,7 @@ func TestF64Trees(t *testing.T) {
 	})
 }
 
-// An operation with an F64 gives the bits that it gives with the number as a constant.
+// An operation with an F64 has the bits of the operation with the number as a constant.
 func TestF64Operands(t *testing.T) {
 	everywhere(t, func(t *testing.T, on device.Device) {
 		r := newRand(t)
@@ -233,7 +233,7 @@ func TestF64Solve(t *testing.T) {
 	})
 }
 
-// Numbers are printed as float64s are, and an F64 is not waited for before that.
+// An F64 prints as a float64 does, and is not waited for before that.
 func TestF64Format(t *testing.T) {
 	for _, x := range []tensor.F64{tensor.Const(1.5), tensor.From([]float64{1.5}).F64()} {
 		if got, want := fmt.Sprintf("%v %8.3f %+e %g", x, x, x, []tensor.F64{x}), fmt.Sprintf("%v %8.3f %+e %g", 1.5, 1.5, 1.5, []float64{1.5}); got != want {
@@ -261,7 +261,7 @@ func TestF64Format(t *testing.T) {
 	}
 }
 
-// A Cond chooses between tensors, also on another device.
+// A Cond chooses between tensors, even on another device.
 func TestCondChoose(t *testing.T) {
 	everywhere(t, func(t *testing.T, on device.Device) {
 		x, y := tensor.FromOn(on, []float32{1, 2}), tensor.FromOn(on, []float32{3})
@@ -280,7 +280,7 @@ func TestCondChoose(t *testing.T) {
 	})
 }
 
-// A number belongs to the scope that it comes from, and so does what it is used with.
+// A number belongs to the scope that it comes from, and so do results of operations with it.
 func TestF64Scope(t *testing.T) {
 	e := engine.New(engine.Options{Workers: 2})
 	defer tensor.SetEngine(e)()
@@ -305,17 +305,17 @@ func TestF64Scope(t *testing.T) {
 			t.Errorf("what has nothing to do with it: %v", err)
 		}
 	}
-	e.Close() // reports what was cancelled once more
+	e.Close() // returns the cancelled operations once more
 }
 
-// What fails stays failed through arithmetic, and comes out where a value is used.
+// A failure stays through arithmetic, and is raised where a value is used.
 func TestF64Failure(t *testing.T) {
 	e := engine.New(engine.Options{Workers: 2})
 	defer tensor.SetEngine(e)()
 	for _, number := range []func(*tensor.Tensor) tensor.F64{(*tensor.Tensor).F64, (*tensor.Tensor).ItemF64} {
 		failsAsF64(t, number(tensor.From([]int64{1}).Div(tensor.From([]int64{0}))).Add(tensor.Const(1)).Sqrt())
 	}
-	e.Close() // reports the failures once more
+	e.Close() // returns the failures once more
 }
 
 func failsAsF64(t *testing.T, bad tensor.F64) {
@@ -339,8 +339,7 @@ func failsAsF64(t *testing.T, bad tensor.F64) {
 	}()
 }
 
-// ItemF64 is a number that is known, if that takes a moment only, of what a tensor of any type has
-// computed, and what F64 is else.
+// ItemF64 of a tensor of any type is known if computing it takes only a moment; otherwise it is F64.
 func TestItemF64(t *testing.T) {
 	sim, err := device.Open("sim:0")
 	if err != nil {
@@ -379,8 +378,8 @@ func TestItemF64(t *testing.T) {
 	}
 }
 
-// A form with a number makes of its operands, integers too, what the form with a
-// constant does: the same result, or the same words about the mistake.
+// An operation with an F64 has the result of the operation with a constant, for integers too, or the same text of a
+// mistake.
 func TestF64FormsAsWithConstants(t *testing.T) {
 	forms := []struct {
 		name     string

@@ -19,8 +19,8 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// step is a program with operations of all kinds, whose intermediate results are too
-// large for the Go heap. It returns a value that depends on all of them.
+// step is a program with operations of all kinds. Its intermediate results are too large for the Go heap. It
+// returns a value that depends on all of them.
 func step(on tensor.Maker, w *tensor.Param) *tensor.Tensor {
 	x := on.Arange(0, 1000, 1).Reshape(10, 100)
 	h := x.MulScalar(0.001).MatMul(w.Value()).Tanh()
@@ -29,7 +29,7 @@ func step(on tensor.Maker, w *tensor.Param) *tensor.Tensor {
 	return loss.Detach().Add(w.Grad().Slice(0, 1, 5).Sum())
 }
 
-// eachBackend runs a test on wrapped backends and engines of their own. Afterwards all memory is back.
+// eachBackend runs f on wrapped backends, with an engine for each. Afterwards no memory is in use.
 func eachBackend(t *testing.T, f func(t *testing.T, b *fault.Backend, on device.Device, e *engine.Engine)) {
 	for name, open := range map[string]func() device.Backend{
 		"cpu": func() device.Backend { return cpu.New() },
@@ -54,7 +54,7 @@ func eachBackend(t *testing.T, f func(t *testing.T, b *fault.Backend, on device.
 	}
 }
 
-// TestFaults lets the first, the second, the third ... call of each kind go wrong, until a whole program succeeds.
+// TestFaults lets the n-th call of each kind fail, for n from 1 until the whole program succeeds.
 func TestFaults(t *testing.T) {
 	eachBackend(t, func(t *testing.T, b *fault.Backend, on device.Device, e *engine.Engine) {
 		goroutines := runtime.NumGoroutine()
@@ -103,7 +103,7 @@ func TestFaults(t *testing.T) {
 				}
 			}
 		}
-		// the workers of the device, and those of the collector
+		// beside workers of the device and of the collector
 		for i := 0; runtime.NumGoroutine() > goroutines+8 && i < 1000; i++ {
 			runtime.Gosched()
 		}
@@ -133,7 +133,7 @@ func checkFault(t *testing.T, name string, err error) {
 	}
 }
 
-// A device that fails to wait is an error of an operation, in each mode in which anybody waits for a device.
+// If a device fails to wait, an operation fails, in each mode in which the engine waits for devices.
 func TestFailedWait(t *testing.T) {
 	for _, o := range []engine.Options{{Mode: engine.Async}, {Mode: engine.Shuffle, Seed: 1}, {Mode: engine.Shuffle, Seed: 2}, {Mode: engine.Shuffle, Seed: 3}} {
 		t.Run(fmt.Sprintf("%+v", o), func(t *testing.T) {
@@ -163,7 +163,7 @@ func TestFailedWait(t *testing.T) {
 	}
 }
 
-// An allocation that fails for want of memory is tried again.
+// An allocation that fails because memory is short is tried again.
 func TestScarceMemory(t *testing.T) {
 	eachBackend(t, func(t *testing.T, b *fault.Backend, on device.Device, e *engine.Engine) {
 		w := tensor.NewParam(tensor.On(on).Full(0.01, 100, 50))
@@ -178,7 +178,7 @@ func TestScarceMemory(t *testing.T) {
 	})
 }
 
-// TestFlatMemory trains for a while, without a read, and has no more in use at the end than near the beginning.
+// TestFlatMemory trains for a while without a read. At the end no more memory is in use than near the beginning.
 func TestFlatMemory(t *testing.T) {
 	t.Setenv("ASYNCGEN_MEMORY", fmt.Sprint(8<<20))
 	eachBackend(t, func(t *testing.T, b *fault.Backend, on device.Device, e *engine.Engine) {
@@ -202,7 +202,8 @@ func TestFlatMemory(t *testing.T) {
 	})
 }
 
-// TestBackwardReleases checks that Backward gives back what it has made except for gradients, without the collector.
+// TestBackwardReleases checks that Backward gives back everything that it has made, except gradients, without the
+// garbage collector.
 func TestBackwardReleases(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	eachBackend(t, func(t *testing.T, b *fault.Backend, on device.Device, e *engine.Engine) {
@@ -235,7 +236,7 @@ func TestBackwardReleases(t *testing.T) {
 		if after.Peak-before.Live < 4*200*50 {
 			t.Error("Backward needed no memory for temporary results: what is tested here?")
 		}
-		// What was kept can be used.
+		// The gradients can still be used.
 		if got := w.Grad().Add(w.Grad()).Sum().Item(); math.IsNaN(got) || got == 0 {
 			t.Errorf("the gradients' sum is %v", got)
 		}

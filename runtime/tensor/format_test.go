@@ -12,7 +12,7 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// What tensors print as: what NumPy 2 prints, but for the names of what is no number and of truth.
+// Tensors print as NumPy 2 prints arrays, except for NaN, infinities, and booleans.
 func TestFormat(t *testing.T) {
 	everywhere(t, func(t *testing.T, on device.Device) {
 		nan, inf := math.NaN(), math.Inf(1)
@@ -111,7 +111,7 @@ func TestMarshalJSON(t *testing.T) {
 	})
 }
 
-// All reads, of tensors and of views, with what they return.
+// All reads, of tensors and of views.
 func TestReads(t *testing.T) {
 	everywhere(t, func(t *testing.T, on device.Device) {
 		f := tensor.FromOn(on, []float32{1, 2.5, 3, 4}, 2, 2)

@@ -37,7 +37,7 @@ func ExampleFuse() {
 	// [-0.0908  0.5000  1.0908]
 }
 
-// unfusedSwish is swish by one operation for each primitive.
+// unfusedSwish is swish with one operation for each primitive.
 func unfusedSwish(x, beta *tensor.Tensor) *tensor.Tensor {
 	return x.Div(beta.Mul(x).Neg().Exp().AddScalar(1))
 }
@@ -126,20 +126,20 @@ func TestFuseMistakes(t *testing.T) {
 	}
 }
 
-// fused are operations with their parts, one operation each.
+// fused has Fused operations, and for each the same computation with one operation for each part.
 var fused = []struct {
 	of    *tensor.Fused
 	parts func(x ...*tensor.Tensor) *tensor.Tensor
 	value func(x ...float64) float64
 	names int  // how many operands
-	exact bool // whether the gradients of the parts, one after the other, have the bits of those of the whole
+	exact bool // the gradients have the bits of the gradients of the parts
 }{
 	{swish, func(x ...*tensor.Tensor) *tensor.Tensor { return unfusedSwish(x[0], x[1]) },
 		func(x ...float64) float64 { return x[0] / (1 + math.Exp(-x[0]*x[1])) }, 2, false},
 	{tensor.Fuse("squared difference", 2, func(v ...*kernel.Expr) *kernel.Expr { d := kernel.Sub(v[0], v[1]); return kernel.Mul(d, d) }),
 		func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Sub(x[1]).Square() },
 		func(x ...float64) float64 { return (x[0] - x[1]) * (x[0] - x[1]) }, 2, true},
-	// whose gradient looks at the result
+	// its gradient needs the result
 	{tensor.Fuse("tanh", 1, func(v ...*kernel.Expr) *kernel.Expr { return kernel.Tanh(v[0]) }),
 		func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Tanh() }, func(x ...float64) float64 { return math.Tanh(x[0]) }, 1, true},
 	{tensor.Fuse("muladd", 3, func(v ...*kernel.Expr) *kernel.Expr { return kernel.Add(kernel.Mul(v[0], v[1]), v[2]) }),
@@ -147,7 +147,7 @@ var fused = []struct {
 		func(x ...float64) float64 { return x[0]*x[1] + x[2] }, 3, true},
 }
 
-// sameElements fails unless two tensors have the same bits, or NaN.
+// sameElements fails unless two tensors have the same bits, where any NaN is as good as another.
 func sameElements(t *testing.T, what string, got, want *tensor.Tensor) {
 	t.Helper()
 	if fmt.Sprint(got.Shape()) != fmt.Sprint(want.Shape()) || got.DType() != want.DType() {
@@ -161,9 +161,8 @@ func sameElements(t *testing.T, what string, got, want *tensor.Tensor) {
 	}
 }
 
-// The sum of what a fused operation makes has the bits of the operation and then Sum, for any axes
-// and operands that are broadcast, and is near to the sum of the values in float64; its gradients
-// have the bits of those of the two, also where they are differentiated again.
+// Fused.Sum has the bits of Of followed by Sum, for any axes and broadcast operands, and is near to the sum in
+// float64. Its gradients, and their gradients, have the bits of those of Of followed by Sum.
 func TestSumsOfFused(t *testing.T) {
 	seed := rand.Uint64()
 	rnd := rand.New(rand.NewPCG(seed, 1))
@@ -208,7 +207,8 @@ func TestSumsOfFused(t *testing.T) {
 	}
 }
 
-// randomOperand is a tensor of the given shape, or if that is allowed one that is broadcast to it, in order or not.
+// randomOperand returns a tensor of the given shape, possibly a view. If broadcast is set, it may have a smaller
+// shape that can be broadcast.
 func randomOperand(rnd *rand.Rand, dt tensor.DType, shape []int, broadcast, special bool) *tensor.Tensor {
 	own := append([]int(nil), shape...)
 	if broadcast && rnd.IntN(2) == 0 {
@@ -235,10 +235,10 @@ func randomOperand(rnd *rand.Rand, dt tensor.DType, shape []int, broadcast, spec
 	return tensor.From(data, own...).As(dt)
 }
 
-// nearSum fails if got is not the sum of all values of f within the rounding errors of any order.
+// nearSum fails if got is not the sum of all values of f, within the rounding errors of any order of adding.
 func nearSum(t *testing.T, what string, got *tensor.Tensor, f func(x ...float64) float64, in []*tensor.Tensor) {
 	t.Helper()
-	shape := in[0].Shape() // which is not broadcast
+	shape := in[0].Shape() // the first operand is not broadcast
 	operands := make([][]float64, len(in))
 	for i, x := range in {
 		operands[i] = x.BroadcastTo(shape...).As(tensor.Float64).Float64s()
@@ -300,8 +300,8 @@ func TestSumsOfFusedMistakes(t *testing.T) {
 	}
 }
 
-// BenchmarkMeanOf compares a squared loss and its gradients in one operation with that in three, in
-// one process and in turn.
+// BenchmarkMeanOf compares a squared loss and its gradients in one operation with the same in three, in turns in
+// one process.
 func BenchmarkMeanOf(b *testing.B) {
 	for _, n := range []int{64, 1 << 14, 1 << 20} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -12,11 +12,11 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// A function is one of tensors that has a gradient.
+// A function is a differentiable function of tensors.
 type function func(x ...*tensor.Tensor) *tensor.Tensor
 
-// checkGradient compares the gradients of a weighted sum of f's results, and
-// those of a weighted sum of these gradients, with central differences.
+// checkGradient compares the gradients of a weighted sum of f's results with central differences, and also the
+// gradients of a weighted sum of those gradients.
 func checkGradient(t *testing.T, r *rand.Rand, on device.Device, what string, f function, in ...array) {
 	t.Helper()
 	first := func(x ...*tensor.Tensor) *tensor.Tensor { return weighted(f(x...)) }
@@ -29,11 +29,11 @@ func checkGradient(t *testing.T, r *rand.Rand, on device.Device, what string, f 
 	}
 	checkDifferences(t, on, what, first, in)
 	checkDifferences(t, on, what+", second derivative", func(x ...*tensor.Tensor) *tensor.Tensor {
-		return second(x...).Add(weighted(x[0]).MulScalar(0)) // tracked also where it is constant
+		return second(x...).Add(weighted(x[0]).MulScalar(0)) // tracked even if it is constant
 	}, in)
 }
 
-// weighted is a sum in which every element has a weight of its own.
+// weighted returns a sum in which every element has a weight of its own.
 func weighted(y *tensor.Tensor) *tensor.Tensor {
 	w := make([]float64, y.Size())
 	for i := range w {
@@ -102,7 +102,7 @@ func TestElementwiseGradients(t *testing.T) {
 	})
 }
 
-// shrink makes an interval small enough for differences to mean something.
+// shrink makes an interval small enough for differences to be accurate.
 func shrink(in op.Interval) op.Interval {
 	return op.Interval{Lo: max(in.Lo, -3), Hi: min(in.Hi, 3)}
 }
@@ -140,12 +140,12 @@ func TestStructuralGradients(t *testing.T) {
 		} {
 			checkGradient(t, r, on, c.what, c.f, c.in...)
 		}
-		// The product's own derivative is constant in a factor that is 0: differences are exact.
+		// The product's own derivative does not depend on a factor that is 0, so differences are exact.
 		checkDifferences(t, on, "Prod with zeros", func(x ...*tensor.Tensor) *tensor.Tensor { return weighted(x[0].Prod(1)) }, []array{zeros})
 	})
 }
 
-// Derivatives at the places where formulas break down.
+// Derivatives at points where formulas break down.
 func TestGradientEdges(t *testing.T) {
 	everywhere(t, func(t *testing.T, on device.Device) {
 		f := func(v ...float64) *tensor.Tensor { return tensor.FromOn(on, v).Track() }
@@ -187,7 +187,7 @@ func TestGradientEdges(t *testing.T) {
 	})
 }
 
-// Backward adds to parameters, in float32 as in float64, until ZeroGrad.
+// Backward adds to the gradients of parameters until ZeroGrad, in float32 and float64.
 func TestBackward(t *testing.T) {
 	everywhere(t, func(t *testing.T, on device.Device) {
 		for _, dt := range []device.DType{tensor.Float32, tensor.Float64} {
@@ -210,7 +210,7 @@ func TestBackward(t *testing.T) {
 	})
 }
 
-// Set gives a parameter a new value; what was computed from the old one keeps it.
+// Set gives a parameter a new value. Tensors computed from the old value don't change.
 func TestParamSet(t *testing.T) {
 	w := tensor.NewParam(nil)
 	if w.IsSet() {
@@ -260,7 +260,7 @@ func TestRelease(t *testing.T) {
 	near(w.Grad(), 2*math.E, 2*math.E*math.E)
 }
 
-// A long chain of operations has a gradient, too.
+// A long chain of operations has a gradient.
 func TestLongChain(t *testing.T) {
 	x := tensor.From([]float64{1}).Track()
 	y := x

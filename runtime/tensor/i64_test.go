@@ -15,13 +15,13 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// An intPair is an integer as an I64 and as the host has computed it.
+// An intPair is an integer twice: as an I64, and as the host computes it.
 type intPair struct {
 	later tensor.I64
 	now   int64
 }
 
-// integers are int64s at which arithmetic has its corners.
+// integers are int64s at which arithmetic has its edge cases.
 var integers = []int64{0, 1, -1, 7, math.MaxInt64, math.MinInt64, 1<<53 + 1, -(1<<53 + 1), 1 << 32}
 
 // intTree returns a random expression of the given depth.
@@ -50,7 +50,8 @@ func intTree(r *rand.Rand, on []device.Device, depth int) intPair {
 	return intPair{x.later.Mul(y.later), x.now * y.now}
 }
 
-// Random expressions of integers from everywhere give what the host's arithmetic gives, in all ways of looking at them.
+// Random expressions of integers from all devices give what the host's arithmetic gives, in all ways of reading
+// them.
 func TestI64Trees(t *testing.T) {
 	everywhere(t, func(t *testing.T, on device.Device) {
 		r := newRand(t)
@@ -76,7 +77,7 @@ func TestI64Trees(t *testing.T) {
 	})
 }
 
-// Comparisons of random integers, whose differences may be less than a float64 can tell, are what the host's are.
+// Comparisons of random integers, which may differ by less than a float64 can tell, are those of the host.
 func TestI64Comparisons(t *testing.T) {
 	everywhere(t, func(t *testing.T, on device.Device) {
 		r := newRand(t)
@@ -101,7 +102,7 @@ func TestI64Comparisons(t *testing.T) {
 	})
 }
 
-// outcome is what comes of a tensor: its shape and bits, or that it fails.
+// outcomeOf returns the shape and bits of a tensor as text, or how it fails.
 func outcomeOf(f func() *tensor.Tensor) (text string) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -122,12 +123,12 @@ func bitsOf(x *tensor.Tensor) (bits []uint64) {
 	return bits
 }
 
-// What an index selects is what the host selects with it. If there is no such row, the host panics, and what is
-// selected fails, once the index is there.
+// An I64 index selects what the same index on the host selects. If it is out of range, the host panics, and the
+// selection fails once the index has been computed.
 func TestI64Selects(t *testing.T) {
 	everywhere(t, func(t *testing.T, on device.Device) {
 		failing := engine.New(engine.Options{Workers: 2})
-		defer failing.Close() // reports the failures once more
+		defer failing.Close() // returns the failures once more
 		defer tensor.SetEngine(failing)()
 		for _, shape := range [][]int{{4}, {3, 2}, {1, 3}, {0, 2}, {}} {
 			whole := tensor.On(on).Randn(shape...)
@@ -143,12 +144,12 @@ func TestI64Selects(t *testing.T) {
 					if strings.HasPrefix(want, "panic") && len(shape) > 0 {
 						want = "error"
 					}
-					if got != want && table.Size() > 0 { // nothing is selected of nothing
+					if got != want && table.Size() > 0 { // a selection without elements does not fail
 						t.Errorf("row %d of %v is %s, want %s", i, shape, got, want)
 					}
 					for n := range 3 {
 						if i < 0 || len(shape) == 0 {
-							continue // of negative ones, from and to may be of different ends
+							continue // with a negative index, from and to may count from different ends
 						}
 						want := outcomeOf(func() *tensor.Tensor { return table.Slice(0, int(i), int(i)+n) })
 						if strings.HasPrefix(want, "panic") {
@@ -165,7 +166,7 @@ func TestI64Selects(t *testing.T) {
 	})
 }
 
-// Gradients of what an index selects have the bits of those of what the host selects, -0 included.
+// Gradients through an I64 index have the bits of those through the host's index, -0 included.
 func TestI64Gradients(t *testing.T) {
 	everywhere(t, func(t *testing.T, on device.Device) {
 		back := tensor.FromOn(on, []float64{math.Copysign(0, -1), 2}).As(tensor.Float32)
@@ -185,7 +186,7 @@ func TestI64Gradients(t *testing.T) {
 	})
 }
 
-// Mistakes are those of ItemInt, Row and From, in the same words; what fails travels.
+// Mistakes have the texts of ItemInt, Row and From. Failures travel to results.
 func TestI64Mistakes(t *testing.T) {
 	for what, f := range map[string][2]func(){
 		"type":  {func() { tensor.Ones(1).I64() }, func() { tensor.Ones(1).ItemInt() }},
@@ -205,7 +206,7 @@ func TestI64Mistakes(t *testing.T) {
 		}
 	}
 	e := engine.New(engine.Options{Workers: 2})
-	defer e.Close() // reports the failure once more
+	defer e.Close() // returns the failure once more
 	defer tensor.SetEngine(e)()
 	failed := tensor.Ones(2, 2).RowI64(tensor.From([]int64{9}).I64()).ArgMax().I64().Add(tensor.ConstInt(1))
 	var at *device.IndexError

@@ -11,7 +11,7 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// Integers that a float64 does not hold go in, through operations and out again as they are.
+// Integers that are no float64 pass through creation, operations and reads unchanged.
 func TestExactIntegers(t *testing.T) {
 	values := []int64{1<<53 + 1, -1<<53 - 1, math.MaxInt64, math.MinInt64, 1<<62 + 3, 7}
 	everywhere(t, func(t *testing.T, on device.Device) {
@@ -58,7 +58,7 @@ func TestExactIntegers(t *testing.T) {
 	}
 }
 
-// Slices of other integers become int64 tensors.
+// Slices of other integer types become int64 tensors.
 func TestFromIntegers(t *testing.T) {
 	is := func(x *tensor.Tensor, want ...int64) {
 		t.Helper()
@@ -85,7 +85,7 @@ func TestFromIntegers(t *testing.T) {
 	}
 }
 
-// Products of integers against plain loops, which wrap around in the same way.
+// Products of integers have the values of plain loops, which wrap around in the same way.
 func TestIntegerProducts(t *testing.T) {
 	everywhere(t, func(t *testing.T, on device.Device) {
 		r := newRand(t)
@@ -120,7 +120,7 @@ func TestIntegerProducts(t *testing.T) {
 	})
 }
 
-// A comparison with a number is one with a tensor of that number in the other's type.
+// A comparison with a number is that with a tensor of the number in the tensor's type.
 func TestCompareScalars(t *testing.T) {
 	forms := map[string][2]func(x *tensor.Tensor, c float64) *tensor.Tensor{}
 	add := func(name string, scalar func(*tensor.Tensor, float64) *tensor.Tensor, full func(x, y *tensor.Tensor) *tensor.Tensor) {
@@ -151,7 +151,7 @@ func TestCompareScalars(t *testing.T) {
 	})
 }
 
-// A class is a number from 0: a negative one, which as an index counts from the end, is an error.
+// Classes are numbered from 0. A negative class is an error, although a negative index counts from the end.
 func TestNegativeClasses(t *testing.T) {
 	everywhere(t, func(t *testing.T, on device.Device) {
 		x := tensor.FromOn(on, []float32{1, 2, 3, 4, 5, 6}, 2, 3)

@@ -10,7 +10,7 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// A plainBackend can't do anything with a product in the same command.
+// A plainBackend can't do anything else in the command of a product.
 type plainBackend struct{ device.Backend }
 
 func (b plainBackend) Caps() device.Caps {
@@ -28,9 +28,9 @@ func (b plainBackend) Submit(cmds []device.Command) (device.Ticket, error) {
 	return b.Backend.Submit(cmds)
 }
 
-// Linear and LinearReLU have the bits of the operations that they are said to be, and so have their
-// gradients; on devices, too, that have no such commands. TestVMapOperations compares rows of
-// theirs, TestStructuralGradients the gradients with differences.
+// Linear, LinearReLU and their gradients have the bits of the operations that their documentation names, even on
+// devices without such commands. TestVMapOperations compares their rows, TestStructuralGradients their gradients
+// with differences.
 func TestLinear(t *testing.T) {
 	test := func(t *testing.T, on device.Device) {
 		r := newRand(t)

@@ -16,9 +16,9 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// A device is lost at its first, its second, its third ... call of each kind, until a program gets
-// through. What has met that fails, with one cause, in every mode the same; what is asked of the
-// device afterwards fails at once; another device goes on; and no memory stays behind.
+// A device is lost at its n-th call of each kind, for n from 1 until the program is done before. Everything that
+// meets the loss fails with one cause, the same in every mode. What is asked of the device afterwards fails at
+// once. Other devices go on, and no memory stays in use.
 func TestLostDevice(t *testing.T) {
 	for name, open := range map[string]func() device.Backend{
 		"cpu": func() device.Backend { return cpu.New() },
@@ -35,8 +35,8 @@ func TestLostDevice(t *testing.T) {
 						ends = append(ends, end)
 						fired = fired || struck
 					}
-					// Which operation is the n-th command depends on the program alone where commands are
-					// submitted in order.
+					// The n-th command is always the same operation on devices to which commands are submitted in
+					// order.
 					if name == "sim" && call == fault.Command && (ends[0] != ends[1] || ends[0] != ends[2]) {
 						t.Errorf("%v %d: naive, async and shuffled:\n%s\n%s\n%s", call, n, ends[0], ends[1], ends[2])
 					}
@@ -50,8 +50,8 @@ func TestLostDevice(t *testing.T) {
 	}
 }
 
-// loseDevice runs the program on b, with the faults, and checks all that follows from a loss. It
-// returns how the program has ended, and whether b was lost.
+// loseDevice runs the program on b with the faults, and checks everything that follows from a loss. It returns how
+// the program has ended, and whether b was lost.
 func loseDevice(t *testing.T, name string, b *fault.Backend, mode engine.Mode, f fault.Faults) (end string, struck bool) {
 	where := fmt.Sprintf("mode %v, %v %d", mode, f.Call, f.N)
 	on := device.Wrap(name, device.KindSimulated, b)
@@ -73,7 +73,7 @@ func loseDevice(t *testing.T, name string, b *fault.Backend, mode engine.Mode, f
 		for what, err := range map[string]error{"the read": err, "WaitAll": all} {
 			got, ok := errors.AsType[*engine.OpError](err)
 			if err == nil && (f.Call == fault.Wait || f.Call == fault.Submit) {
-				continue // the last wait of the program, or a device that was asked to do more than the program needs
+				continue // the last wait of the program, or work that the program does not need
 			}
 			if !ok || got != later {
 				t.Errorf("%s: %s gave %+v, and later operations %+v", where, what, err, later)
@@ -106,9 +106,8 @@ func loseDevice(t *testing.T, name string, b *fault.Backend, mode engine.Mode, f
 	return fmt.Sprintf("%+v", first), struck
 }
 
-// A backend that is closed keeps what was computed, which can be read in every way, and fails
-// whatever it is to compute, each operation by itself and at its line. It waits for what was
-// submitted, and does not mind being closed again.
+// A closed backend keeps what was computed, which can be read in every way. Later operations fail, each by itself
+// with its line. Close waits for what was submitted, and may be called again.
 func TestClosedDevice(t *testing.T) {
 	for name, open := range map[string]func() device.Backend{
 		"cpu":          func() device.Backend { return cpu.New() },
@@ -137,7 +136,7 @@ func TestClosedDevice(t *testing.T) {
 						t.Errorf("Close: %v", err)
 					}
 				}
-				// How far it had come when it was closed is a matter of time, but not what that means.
+				// How much was computed before Close depends on time, but each result has its value or the error.
 				if err := pending.Wait(); err != nil && !errors.Is(err, device.ErrClosed) {
 					t.Errorf("what was pending: %+v", err)
 				}
@@ -170,7 +169,7 @@ func TestClosedDevice(t *testing.T) {
 	}
 }
 
-// readings is what comes to the host of x, which has two axes, read as it is and through views.
+// readings returns as text all reads of x, which has two axes, and of views of it.
 func readings(x *tensor.Tensor) string {
 	rows, columns := x.Dim(0), x.Dim(1)
 	json, err := x.Transpose().MarshalJSON()

@@ -11,8 +11,7 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// What can't be answered panics at the call, with the operation, the shapes and
-// the types, before anything is enqueued or drawn.
+// A mistake panics at the call with the operation, the shapes and the types, before anything is enqueued or drawn.
 func TestMistakes(t *testing.T) {
 	e := engine.New(engine.Options{})
 	defer tensor.SetEngine(e)()
@@ -27,7 +26,7 @@ func TestMistakes(t *testing.T) {
 	y := tensor.FromOn(far, []float32{1, 2, 3})
 	g := tensor.NewGenerator(1)
 	one, plane, square := tensor.Ones(1, 1), tensor.Ones(1, 1, 4, 4), tensor.Ones(1, 1, 3, 3)
-	const many = math.MaxInt / 64 // elements, but not its square
+	const many = math.MaxInt / 64 // elements can be addressed, but not its square
 	if err := e.WaitAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +73,7 @@ func TestMistakes(t *testing.T) {
 		{func() { x.MaxKeep(-3) }, "MaxKeep: " + op.MistakeAxis + ": -3"},
 		{func() { x.Sum(1, -1) }, "Sum: " + op.MistakeTwice + ": [1 -1]"},
 		{func() { tensor.Zeros(0, 2).Min(0) }, "Min: " + op.MistakeEmpty + ": float32[0 2]"},
-		// although there is no result
+		// a mistake although the result would have no elements
 		{func() { tensor.Zeros(0, 0).Max(0) }, "Max: " + op.MistakeEmpty + ": float32[0 0]"},
 		{func() { x.MatMul(x) }, "MatMul: " + op.MistakeMatMul + ": float32[2 3], float32[2 3]"},
 		{func() { x.Row(0).MatMul(x.Row(1)) }, "MatMul: " + op.MistakeRank},
@@ -175,7 +174,7 @@ func TestMistakes(t *testing.T) {
 	if g.Value().Int64s()[1] != 0 {
 		t.Error("a draw that panicked has advanced the generator")
 	}
-	// x.Sum, x.Track().Exp and the like are operands of what is wrong, and were enqueued.
+	// x.Sum, x.Track().Exp and others are operands of mistakes, and are enqueued.
 	if got := e.Stats().Enqueued - enqueued; got > 13 {
 		t.Errorf("%d operations were enqueued", got)
 	}

@@ -10,8 +10,9 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// A gradient does not vanish where an operand is NaN, unless the operation has none at all: a model that has gone wrong
-// must not look as if it had learnt all there is. Where chooses, and what it has not chosen does not matter.
+// The gradient of an operand that is NaN is not 0, unless the operation has no gradient: a model that has gone
+// wrong must not look as if it had nothing left to learn. Where chooses; values that it does not choose don't
+// matter.
 func TestNaNGradients(t *testing.T) {
 	everywhere(t, func(t *testing.T, on device.Device) {
 		for _, o := range elementwiseOps {
@@ -48,8 +49,8 @@ func TestNaNGradients(t *testing.T) {
 	})
 }
 
-// The gradient of a greatest or least element that is NaN goes to the elements that are, in equal shares, as it
-// does in PyTorch's max of all elements.
+// If the greatest or least element is NaN, the gradient goes to all NaN elements, in equal shares, as in PyTorch's
+// max of all elements.
 func TestNaNExtremes(t *testing.T) {
 	nan := math.NaN()
 	everywhere(t, func(t *testing.T, on device.Device) {
@@ -68,7 +69,7 @@ func TestNaNExtremes(t *testing.T) {
 			"LinearReLU": {func(x *tensor.Tensor) *tensor.Tensor {
 				one := tensor.On(on).As(tensor.Float64)
 				return x.LinearReLU(one.Eye(4), one.Full(-1.5, 4)).MulScalar(2)
-			}, []float64{2, 2, 2, 2, 2, 2, 2, 0, 2, 2, 2, 2}}, // a row that has a NaN is NaN in all its sums
+			}, []float64{2, 2, 2, 2, 2, 2, 2, 0, 2, 2, 2, 2}}, // all sums of a row with a NaN are NaN
 		} {
 			x := tensor.FromOn(on, data, 3, 4).Track()
 			got := tensor.Grad(test.f(x).Sum(), x)[0].Float64s()
@@ -81,7 +82,7 @@ func TestNaNExtremes(t *testing.T) {
 	})
 }
 
-// What would go through elements backwards is refused at the call, and not by a kernel.
+// A view with negative strides panics at the call, not in a kernel.
 func TestNegativeStrides(t *testing.T) {
 	reverse := &op.Def{Name: "Reverse", Types: op.All, View: func(_ *op.Attr, in op.View) (op.View, bool) {
 		n := in.Shape[0]

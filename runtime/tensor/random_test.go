@@ -22,23 +22,23 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// Random programs of tensors. Each runs in all modes of the engine, with and without failures,
-// beside an interpreter of plain loops over float64s that knows neither. What the program sees,
-// values and errors, must be the same in all modes; values are what the interpreter says, and
-// exactly what depends on a failure fails, with its first cause.
+// Random programs of tensors. Each runs in all modes of the engine, with and without failures, beside an
+// interpreter: plain loops over float64s, without modes and failures. The program must read the same values and
+// errors in all modes. The values are those of the interpreter. A tensor fails exactly if it depends on a failure,
+// and with the first cause.
 //
-// Elements are integers small enough for sums in any order to be exact, so there is one right answer.
+// Elements are integers that are so small that sums are exact in any order. So there is one right answer.
 
 var programs = flag.Int("programs", 25, "number of random programs of tensors")
 
-// A variable is a tensor of a program and what the interpreter knows about it.
+// A variable is a tensor of a program, with what the interpreter knows about it.
 type variable struct {
 	x    *tensor.Tensor
 	m    array
 	dev  int
 	line int         // of this file, on which it was made
 	of   []*variable // what it was made of, in the order of the operands
-	many bool        // it takes many operations, any of which may be the one that spoils it
+	many bool        // it takes many operations, any of which may spoil it
 }
 
 // A tensorProgram draws its steps from a seeded generator. It draws the same in each mode.
@@ -47,14 +47,14 @@ type tensorProgram struct {
 	devs   []device.Device
 	e      *engine.Engine
 	gen    *tensor.Generator
-	drawn  []int64 // all that gen gives, and how much it has given
+	drawn  []int64 // all numbers of gen, and how many of them were drawn
 	given  int
 	vars   []*variable
 	all    []*variable
 	cells  []*tensor.Buffer
-	held   []*variable // by the cells
+	held   []*variable // by cell: the variable that it holds
 	line   int         // of the operation under way
-	seen   []string    // what the program has seen
+	seen   []string    // what the program has read
 	limit  float64     // of elements
 	failed error       // the first difference from the interpreter
 }
@@ -91,7 +91,7 @@ func (p *tensorProgram) add(v *variable) *variable {
 	return v
 }
 
-// made notes x, which the last operation has made of some variables.
+// made adds a variable for x, the result of the last operation on some variables.
 func (p *tensorProgram) made(x *tensor.Tensor, m array, of ...*variable) *variable {
 	v := &variable{x: x, m: m, dev: -1, line: p.line, of: of}
 	for i, d := range p.devs {
@@ -122,7 +122,7 @@ func (p *tensorProgram) leaf() *variable {
 	return p.made(m.tensor(p.devs[p.IntN(len(p.devs))]), m)
 }
 
-// like returns v, or what it is with another type, on another device.
+// like returns v, converted to another type and copied to another device if it differs.
 func (p *tensorProgram) like(v *variable, dt device.DType, dev int) *variable {
 	if v.m.dtype != dt {
 		m := array{dt, v.m.shape, slices.Clone(v.m.data)}
@@ -148,7 +148,7 @@ func (p *tensorProgram) like(v *variable, dt device.DType, dev int) *variable {
 	return v
 }
 
-// number returns a variable that is not of truth values.
+// number returns v, converted to int64 if it is of booleans.
 func (p *tensorProgram) number(v *variable) *variable {
 	if v.m.dtype == tensor.Bool {
 		return p.like(v, tensor.Int64, v.dev)
@@ -190,7 +190,7 @@ func mapped(data []float64, f func(float64) float64) []float64 {
 	return out
 }
 
-// An elementary operation, as the library and as the interpreter has it.
+// A unaryOp is an elementwise operation of the library and of the interpreter.
 type unaryOp struct {
 	lib func(p *tensorProgram, x *tensor.Tensor) *tensor.Tensor
 	ref func(x float64) float64
@@ -199,7 +199,7 @@ type unaryOp struct {
 type binaryOp struct {
 	lib func(p *tensorProgram, x, y *tensor.Tensor) *tensor.Tensor
 	ref func(x, y float64) float64
-	is  bool // the result is of truth values
+	is  bool // the result is of booleans
 }
 
 type ten = tensor.Tensor
@@ -243,7 +243,7 @@ func boolOf(b bool) int {
 	return 0
 }
 
-// broadcast is the shape that two shapes are broadcast to.
+// broadcast returns the shape that two shapes are broadcast to.
 func broadcast(a, b []int) ([]int, bool) {
 	if len(a) < len(b) {
 		a, b = b, a
@@ -288,7 +288,7 @@ func (p *tensorProgram) step() {
 		p.at()
 		x, m, _ := randomView(p.Rand, v.x, model{v.m.shape, v.m.data})
 		if len(m.data) > 0 && len(m.data) <= 200 {
-			p.line = 0 // a view runs nothing, and what a Reshape may copy is enqueued in another place
+			p.line = 0 // a view enqueues nothing, and a copy of Reshape is enqueued at another line
 			p.add(p.made(x, array{v.m.dtype, m.shape, m.data}, v))
 		}
 	case r < 80:
@@ -432,7 +432,7 @@ func (m model) turned(dt device.DType) array {
 	return array{dt, t.shape, t.data}
 }
 
-// cell gives a cell another value, or takes what it holds, or goes back to what it held.
+// cell sets a cell, reads it, or restores it.
 func (p *tensorProgram) cell(v *variable) {
 	i := p.IntN(len(p.cells))
 	switch p.IntN(3) {
@@ -452,7 +452,7 @@ func (p *tensorProgram) cell(v *variable) {
 	}
 }
 
-// draw takes random numbers.
+// draw draws random numbers.
 func (p *tensorProgram) draw() {
 	m := array{tensor.Int64, p.shape(), nil}
 	n := device.Shape(m.shape).Size()
@@ -495,9 +495,8 @@ func (p *tensorProgram) quotient(v *variable) {
 	p.add(p.small(p.made(x, m, hundred, v)))
 }
 
-// gradient differentiates a random function that is quadratic in each element of a parameter, whose
-// gradient is therefore half of the difference between the values one to the right and one to the
-// left of it.
+// gradient differentiates a random function that is quadratic in each element of a parameter. So the gradient is
+// half of the difference between the function's values one to the right and one to the left.
 func (p *tensorProgram) gradient() {
 	dev := p.IntN(len(p.devs))
 	on := p.devs[dev]
@@ -510,7 +509,7 @@ func (p *tensorProgram) gradient() {
 	param := tensor.NewParam(of[0].x)
 
 	ref := func(w array) float64 {
-		var y [][]float64 // a·w + b, of which a slice may be left, times c, squared and summed
+		var y [][]float64 // a·w + b, or a slice of it, times c, squared and summed
 		for i := range a.shape[0] {
 			row := make([]float64, k)
 			for j := range row {
@@ -594,7 +593,7 @@ func (p *tensorProgram) look(v *variable) {
 	var got string
 	switch p.IntN(4) {
 	case 0:
-		v.x.Ready() // what it says depends on time
+		v.x.Ready() // the answer depends on time
 		return
 	case 1:
 		got = describe(v.x.Wait())
@@ -676,7 +675,7 @@ func (p *tensorProgram) verify() error {
 	return nil
 }
 
-// isOn reports whether a failure is one of v's own line.
+// isOn reports whether a failure is of the operation that made v.
 func (v *variable) isOn(e *engine.OpError) bool {
 	switch file := filepath.Base(e.File); {
 	case file == "structural_test.go" || file == "tensor_test.go": // views, and uploads
@@ -689,7 +688,7 @@ func (v *variable) isOn(e *engine.OpError) bool {
 	return e.Line == v.line
 }
 
-// kernels lists what the operations on e are called.
+// kernels returns the names of the operations that run enqueues.
 func (p *tensorProgram) kernels(run func()) (names []string) {
 	stop := p.e.Record(func(ev engine.Event) {
 		if !slices.Contains(names, ev.Op) {
@@ -701,7 +700,7 @@ func (p *tensorProgram) kernels(run func()) (names []string) {
 	return names
 }
 
-// tensorDevices are what random programs run on.
+// tensorDevices are the devices of random programs.
 type tensorDevices struct {
 	devs     []device.Device
 	backends []*fault.Backend
@@ -717,14 +716,14 @@ func newTensorDevices() *tensorDevices {
 	return d
 }
 
-// arm makes f happen on all devices.
+// arm sets f on all devices.
 func (d *tensorDevices) arm(f fault.Faults) {
 	for _, b := range d.backends {
 		b.Arm(f)
 	}
 }
 
-// left returns an error if memory is in use although no program is there any more.
+// left returns an error if memory is in use after the programs have ended.
 func (d *tensorDevices) left() error {
 	for i, b := range d.backends {
 		if n := devicetest.Live(b, 0); n != 0 {
@@ -740,11 +739,12 @@ func (d *tensorDevices) close() {
 	}
 }
 
-// run runs a program in one way. Commands of one kernel go wrong, if its name is not "". It returns what was seen.
+// run runs a program in one way. If f names a kernel, its commands fail. run returns what the program has read, and
+// the names of its operations.
 func (d *tensorDevices) run(seed uint64, o engine.Options, f fault.Faults) (seen, kernels []string, err error) {
 	naive := engine.New(engine.Options{Mode: engine.Naive})
 	restore := tensor.SetEngine(naive)
-	drawn := tensor.NewGenerator(seed).RandInt(drawnLo, drawnHi, maxDrawn).Int64s() // all at once
+	drawn := tensor.NewGenerator(seed).RandInt(drawnLo, drawnHi, maxDrawn).Int64s() // in one draw
 	restore()
 	naive.Close()
 
@@ -757,13 +757,13 @@ func (d *tensorDevices) run(seed uint64, o engine.Options, f fault.Faults) (seen
 			p.step()
 		}
 	}
-	if o.Tiny == engine.TinyAll { // else it would be the same as without
+	if o.Tiny == engine.TinyAll { // Record would make the run the same as without TinyAll
 		steps()
 	} else {
 		kernels = p.kernels(steps)
 	}
 	p.seen = append(p.seen, "at last: "+listOf(e.WaitAll(context.Background())))
-	d.arm(fault.Faults{}) // else reading would fail too
+	d.arm(fault.Faults{}) // otherwise reads would fail too
 	for _, v := range p.all {
 		p.seen = append(p.seen, describe(v.x.Wait()))
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// Copies whose parameters are no copies of each other are a mistake, and not gradients of a wrong
-// shape, and the Reducer can be used afterwards.
+// If the copies' parameters differ in shape, Backward panics with a Mistake, and does not add gradients of a wrong
+// shape. The Reducer can be used afterwards.
 func TestReducerOfParametersThatDiffer(t *testing.T) {
 	devs := simulated(2)
 	for _, c := range []struct {

@@ -24,7 +24,7 @@ func ExampleAllReduce() {
 	// Output: [11. 22.] [11. 22.]
 }
 
-// simulated returns n devices that cost nothing.
+// simulated returns n devices without latencies.
 func simulated(n int) []device.Device {
 	devs := make([]device.Device, n)
 	for i := range devs {
@@ -33,7 +33,7 @@ func simulated(n int) []device.Device {
 	return devs
 }
 
-// summed is AllReduce in plain Go, step by step in the type of the terms, and which of two halves an element is in.
+// summed is AllReduce in plain Go, step by step in the type of the terms, in the order of the element's half.
 func summed(terms []array) array {
 	sum := array{terms[0].dtype, terms[0].shape, make([]float64, terms[0].size())}
 	n := len(sum.data)
@@ -55,8 +55,8 @@ func summed(terms []array) array {
 	return sum
 }
 
-// AllReduce gives the bits that adding in its order gives in plain Go, on any number of devices,
-// however the terms are shared among them.
+// AllReduce has the bits of adding in its order in plain Go, on any number of devices, however the terms are spread
+// over them.
 func TestAllReduce(t *testing.T) {
 	r := newRand(t)
 	devs := append(simulated(7), device.CPU())
@@ -66,12 +66,12 @@ func TestAllReduce(t *testing.T) {
 		for _, shape := range [][]int{{}, {0}, {3}, {2, 3, 1}, {4095, 2}, {8193}, {70, 130}, {600, 500}, {36, 1000, 100}} {
 			for _, dt := range []device.DType{tensor.Float32, tensor.Float64, tensor.Int64} {
 				for _, terms := range []int{1, 2, 3, 4, 7, 8, 12} {
-					isLarge := device.Shape(shape).Size() > 1e6 // in more than one piece
+					isLarge := device.Shape(shape).Size() > 1e6 // it travels in more than one piece
 					if (dt != tensor.Float32 || isLarge) && testing.Short() {
-						continue // what runs beside what is the same, and of pieces there are other tests
+						continue // the concurrency is the same, and other tests have several pieces
 					}
 					if device.Shape(shape).Size() > 1e5 && !isLarge && (dt != tensor.Float32 || terms < 4 || terms == 8 || mode != engine.Async) {
-						continue // larger ones are for fewer cases
+						continue // large tensors only in some cases
 					}
 					if (isLarge || mode != engine.Async) && (dt != tensor.Float32 || terms != 8) || isLarge && mode != engine.Async {
 						continue
@@ -96,7 +96,7 @@ func TestAllReduce(t *testing.T) {
 						sums := tensor.AllReduce(ts...)
 						for i, sum := range sums {
 							if isLarge && i%2 != 0 {
-								continue // a handle of the result before
+								continue // another handle of the result before
 							}
 							what := fmt.Sprintf("mode %v, %v%v, %d terms on %d devices, result %d", mode, dt, shape, terms, n, i)
 							check(t, what, sum, want, 0)
@@ -118,17 +118,17 @@ func TestAllReduce(t *testing.T) {
 	}
 }
 
-// The devices go on without the host: by the simulator's model, the links are busy for most of the
-// time that an all-reduce takes.
+// The devices do not wait for the host: by the simulator's model, links are busy for most of the time that an
+// all-reduce takes.
 func TestAllReduceKeepsLinksBusy(t *testing.T) {
 	for _, test := range []struct {
 		devices int
-		copies  int     // for each device
-		most    float64 // of the time that a link is busy
+		copies  int     // copies that each device sends
+		most    float64 // how long the all-reduce may take, relative to the time that a link is busy
 	}{
 		{2, 4, 1.2},
-		// one device has nothing to send before it has a piece of another one, and six copies follow
-		// each other to the end
+		// A device has nothing to send until it gets a piece of another one. At the end, six copies follow each
+		// other.
 		{4, 6, 1.35},
 	} {
 		e := engine.New(engine.Options{Workers: 2})
@@ -169,7 +169,7 @@ func TestAllReduceKeepsLinksBusy(t *testing.T) {
 	}
 }
 
-// Terms may be views, and are not changed or let go of.
+// Terms may be views. They are neither changed nor let go of.
 func TestAllReduceOfViews(t *testing.T) {
 	devs := simulated(2)
 	x := tensor.On(devs[0]).Arange(0, 20000, 1).Reshape(100, 200)
@@ -188,7 +188,7 @@ func TestAllReduceOfViews(t *testing.T) {
 	}
 }
 
-// The gradient of each term is the sum of those of the results, also if they travel in pieces.
+// The gradient of each term is the sum of the gradients of the results, even if they travel in pieces.
 func TestAllReduceGradient(t *testing.T) {
 	devs := simulated(2)
 	for _, rows := range []int{90, 1 << 15} {
@@ -206,7 +206,7 @@ func TestAllReduceGradient(t *testing.T) {
 	}
 }
 
-// A copy of one of many pieces fails: so has each result that needs it.
+// If a copy of one of many pieces fails, so does each result that needs it.
 func TestAllReduceOfPiecesFails(t *testing.T) {
 	for n := int64(1); n <= 4; n++ {
 		b := fault.New(sim.New(sim.Options{}))
@@ -257,9 +257,8 @@ func TestAllReduceMistakes(t *testing.T) {
 	}
 }
 
-// When a device is lost at its first, its second, ... command, until an all-reduce gets through,
-// every result fails with that cause or has come to its end before; the other devices go on, and no
-// memory stays behind.
+// A device is lost at its n-th command, for n from 1 until the all-reduce is done before. Every result has its
+// value or fails with that cause. The other devices go on, and no memory stays in use.
 func TestAllReduceLostDevice(t *testing.T) {
 	for n := int64(1); ; n++ {
 		backends := make([]*fault.Backend, 4)
@@ -285,7 +284,7 @@ func TestAllReduceLostDevice(t *testing.T) {
 				}
 			}
 		}
-		fired := backends[2].Fired() > 0 // and not by a read
+		fired := backends[2].Fired() > 0 // before any read, which may have commands too
 		if fired != (fails > 0) {
 			t.Errorf("command %d: the device was lost: %v, results that failed: %d", n, fired, fails)
 		}

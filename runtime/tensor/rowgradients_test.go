@@ -9,7 +9,8 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// The gradients of functions of rows have the bits of these operations, one after the other.
+// rowGradients has functions of rows. Their gradients have the bits of grad, which is one operation after the
+// other.
 var rowGradients = map[string]struct {
 	f    func(x *tensor.Tensor, axis int) *tensor.Tensor
 	grad func(x, y, g *tensor.Tensor, axis int) *tensor.Tensor // y is f(x)
@@ -45,7 +46,7 @@ var rowGradients = map[string]struct {
 	}},
 }
 
-// normGradient is g less its share in the direction of what x is when it has been divided.
+// normGradient returns g less its share in the direction of y, which is x divided by its deviation.
 func normGradient(x, g *tensor.Tensor, axis int) *tensor.Tensor {
 	square := x.Square()
 	variance := square.MeanKeep(axis)
@@ -75,7 +76,7 @@ func TestRowGradientsHaveTheBitsOfTheirSteps(t *testing.T) {
 	}
 }
 
-// BenchmarkRowGradients compares them with the operations, in one process and in turn.
+// BenchmarkRowGradients compares the gradients with their separate operations, in turns in one process.
 func BenchmarkRowGradients(b *testing.B) {
 	for name, r := range rowGradients {
 		for _, shape := range [][]int{{64, 64}, {1024, 1024}} {
@@ -115,7 +116,7 @@ func BenchmarkRowGradients(b *testing.B) {
 	}
 }
 
-// logSumExp is LogSumExp, one operation after the other.
+// logSumExp is LogSumExp in separate operations.
 func logSumExp(x *tensor.Tensor, axis int) *tensor.Tensor {
 	greatest := x.Detach().MaxKeep(axis)
 	shifted := x.Sub(greatest)
@@ -144,7 +145,7 @@ func TestLogSumExpHasTheBitsOfItsSteps(t *testing.T) {
 	}
 }
 
-// BenchmarkLogSumExp compares it with its steps, in one process and in turn.
+// BenchmarkLogSumExp compares LogSumExp with its separate operations, in turns in one process.
 func BenchmarkLogSumExp(b *testing.B) {
 	for _, n := range []int{64, 1024} {
 		b.Run(fmt.Sprint(n, " rows of ", n), func(b *testing.B) {

@@ -24,7 +24,7 @@ func randomIndex(r *rand.Rand, n int, shape ...int) array {
 	return a
 }
 
-// fromEnd is index i of an axis of length n as a number from 0.
+// fromEnd returns index i of an axis of length n as a number from 0.
 func fromEnd(i float64, n int) int {
 	if i < 0 {
 		return int(i) + n
@@ -89,8 +89,8 @@ func TestPickAndOneHot(t *testing.T) {
 	})
 }
 
-// An index out of range fails the result and what depends on it, says which
-// index it was, and leaves everything else alone.
+// If an index is out of range, the result fails, and so does what depends on it. The error names the index. Nothing
+// else is affected.
 func TestIndexOutOfRange(t *testing.T) {
 	for _, name := range []string{"cpu", "sim:0"} {
 		dev, err := device.Open(name)
@@ -120,7 +120,7 @@ func TestIndexOutOfRange(t *testing.T) {
 				t.Errorf("a row afterwards is %v", got)
 			}
 			restore()
-			e.Close() // reports the failures once more
+			e.Close() // returns the failures once more
 		}
 	}
 }
@@ -192,7 +192,7 @@ func TestConcatAndStack(t *testing.T) {
 	})
 }
 
-// A part that failed fails the whole, whichever it is.
+// A concatenation fails if one of its parts has failed, whichever it is.
 func TestConcatOfFailure(t *testing.T) {
 	e := engine.New(engine.Options{Workers: 2})
 	defer tensor.SetEngine(e)()
@@ -205,11 +205,10 @@ func TestConcatOfFailure(t *testing.T) {
 			t.Errorf("part %d failed, the whole did not", i)
 		}
 	}
-	e.Close() // reports the failure once more
+	e.Close() // returns the failure once more
 }
 
-// Products of several matrices against gonum, one by one, and bit for bit the
-// products of two.
+// Products of several matrices are near to gonum's, one by one, and have the bits of products of two matrices.
 func TestBatchedMatMul(t *testing.T) {
 	everywhere(t, func(t *testing.T, on device.Device) {
 		r := newRand(t)
@@ -283,7 +282,7 @@ func TestBatchedMatMul(t *testing.T) {
 	})
 }
 
-// sameBits checks that got and want are the same, to the last bit.
+// sameBits checks that got and want have the same bits.
 func sameBits(t *testing.T, what string, got, want *tensor.Tensor) {
 	t.Helper()
 	if got.DType() != want.DType() || !slices.Equal(got.Shape(), want.Shape()) {
@@ -336,7 +335,7 @@ func TestSelectionGradients(t *testing.T) {
 	})
 }
 
-// Softmax and its logarithm in float64, by the definition.
+// Softmax and LogSoftmax are near to their definitions in float64.
 func TestSoftmax(t *testing.T) {
 	everywhere(t, func(t *testing.T, on device.Device) {
 		r := newRand(t)
@@ -364,7 +363,7 @@ func TestSoftmax(t *testing.T) {
 						sums.data = append(sums.data, math.Log(sum))
 					}
 					what := fmt.Sprintf("%v%v axis %d", dt, shape, axis)
-					// The difference to the greatest, up to 40, is rounded before its power is taken.
+					// The difference from the greatest element, up to 40, is rounded before its power is taken.
 					check(t, "Softmax "+what, asView(r, a, on).Softmax(axis), soft, 40)
 					near(t, "LogSoftmax "+what, asView(r, a, on).LogSoftmax(axis), logs)
 					near(t, "LogSumExp "+what, asView(r, a, on).LogSumExp(axis), sums)
@@ -391,7 +390,7 @@ func TestSoftmax(t *testing.T) {
 	})
 }
 
-// Norms in float64, by the definition, and softmax bit for bit by operations that there were before.
+// Norms are near to their definitions in float64, and have the bits of separate operations.
 func TestNorms(t *testing.T) {
 	everywhere(t, func(t *testing.T, on device.Device) {
 		r := newRand(t)
@@ -438,7 +437,7 @@ func TestNorms(t *testing.T) {
 	})
 }
 
-// near checks results whose error counts beside the greatest operand, not beside themselves.
+// near checks results whose error is relative to the greatest operand, not to the result.
 func near(t *testing.T, what string, x *tensor.Tensor, want array) {
 	t.Helper()
 	if x.DType() != want.dtype || !slices.Equal(x.Shape(), want.shape) {

@@ -25,7 +25,7 @@ func ExampleTensor_TopK() {
 	//  [0 1]]
 }
 
-// sorted returns what the first k elements of a along axis are when it is sorted, and where they were. NaNs are last.
+// sorted returns the first k elements of a when it is sorted along axis, and their indices. NaNs are last.
 func sorted(a array, axis, k int, order tensor.Order) (values, places array) {
 	shape, heads := slices.Clone(a.shape), slices.Clone(a.shape)
 	shape[axis], heads[axis] = k, 1
@@ -58,7 +58,7 @@ func sorted(a array, axis, k int, order tensor.Order) (values, places array) {
 	return values, places
 }
 
-// tied returns random elements, of which many are equal.
+// tied returns random elements, many of them equal.
 func tied(r *rand.Rand, dt device.DType, shape ...int) array {
 	a := random(r, dt, shape, op.Interval{Lo: -9, Hi: 9})
 	few := []float64{0, 1, 1, -1, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.NaN()}

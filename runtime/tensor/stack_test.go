@@ -9,8 +9,8 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// Rows that are neighbours in one tensor are stacked at once: in any order, number and form it is
-// what [tensor.Concat] makes of them.
+// Rows of one tensor are stacked at once if they are neighbours. The result is that of [tensor.Concat], whatever
+// the order, number and layout of the rows.
 func TestStackRows(t *testing.T) {
 	everywhere(t, func(t *testing.T, on device.Device) {
 		r := newRand(t)
@@ -44,7 +44,7 @@ func TestStackRows(t *testing.T) {
 	})
 }
 
-// A few rows of a big tensor, stacked, don't keep all of it; most of them do.
+// A Stack of a few rows of a big tensor does not keep all of it. A Stack of most of its rows is a view of it.
 func TestStackRowsIsAView(t *testing.T) {
 	x := tensor.Randn(8, 100)
 	for n, want := range map[int]bool{2: false, 3: false, 4: true, 8: true} {
@@ -58,7 +58,7 @@ func TestStackRowsIsAView(t *testing.T) {
 	}
 }
 
-// Gradients go through rows one after the other.
+// Gradients go through stacked rows.
 func TestStackRowsTracked(t *testing.T) {
 	p := tensor.NewParam(tensor.From([]float32{1, 2, 3, 4}, 2, 2))
 	x := p.Value()

@@ -14,7 +14,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// fold is what each reduction does with the elements, in row-major order, in float64.
+// fold is what each reduction computes of the elements, in row-major order, in float64.
 var fold = map[string]func(x []float64) float64{
 	"Sum":    folding(0, func(acc, v float64) float64 { return acc + v }),
 	"Prod":   folding(1, func(acc, v float64) float64 { return acc * v }),
@@ -26,7 +26,7 @@ var fold = map[string]func(x []float64) float64{
 	"ArgMin": func(x []float64) float64 { return float64(slices.Index(x, slices.Min(x))) },
 }
 
-// ofNothing lists the reductions that have no result of no elements.
+// ofNothing lists the reductions that panic if there are no elements to reduce.
 var ofNothing = []string{"Max", "Min", "ArgMax", "ArgMin"}
 
 func folding(acc float64, f func(acc, v float64) float64) func(x []float64) float64 {
@@ -39,7 +39,7 @@ func folding(acc float64, f func(acc, v float64) float64) func(x []float64) floa
 	}
 }
 
-// Every reduction, over every set of axes, kept and not, of views and not.
+// Every reduction, over every set of axes, with the axes kept or not, of views and other tensors.
 func TestReductions(t *testing.T) {
 	everywhere(t, func(t *testing.T, on device.Device) {
 		r := newRand(t)
@@ -50,7 +50,7 @@ func TestReductions(t *testing.T) {
 				}
 				for _, shape := range [][]int{{}, {9}, {3, 4}, {2, 3, 2}, {0}, {3, 0}, {1, 5}, {200}} {
 					in := op.Interval{Lo: 1, Hi: 2}
-					if dt == tensor.Int64 { // whose products would wrap around
+					if dt == tensor.Int64 { // products would wrap around
 						in = op.Interval{Lo: -1, Hi: 1}
 					}
 					a := random(r, dt, shape, in)
@@ -64,7 +64,7 @@ func TestReductions(t *testing.T) {
 	})
 }
 
-// subset lists the bits of a number, every other one as a negative axis.
+// subset returns the axes whose bits are set, every other one as a negative number.
 func subset(bits, rank int) []int {
 	var axes []int
 	for i := range rank {
@@ -87,8 +87,8 @@ func checkReduction(t *testing.T, d *op.Def, call func(*tensor.Tensor, ...int) *
 	if strings.HasPrefix(d.Name, "Arg") {
 		want.dtype = tensor.Int64
 	}
-	kept := []int{} // the shape with all axes
-	length := 1     // of what a result is made of
+	kept := []int{} // the shape with the reduced axes kept
+	length := 1     // how many elements a result is made of
 	for i, n := range a.shape {
 		if isReduced[i] {
 			length *= n
@@ -120,7 +120,7 @@ func checkReduction(t *testing.T, d *op.Def, call func(*tensor.Tensor, ...int) *
 	for _, index := range indices(kept) {
 		want.data = append(want.data, fold[d.Name](groups[fmt.Sprint(index)]))
 	}
-	// The bound that holds for any order: a unit for each operation.
+	// The error bound for any order of adding: one unit for each operation.
 	check(t, what, call(x, axes...), want, float64(max(a.size()/max(len(want.data), 1), 1)))
 }
 
@@ -135,7 +135,7 @@ func TestMeanAndNorm(t *testing.T) {
 	})
 }
 
-// MatMul and Dot against gonum in float64, and within the bound of any order in float32.
+// MatMul and Dot are near to gonum's in float64, and in float32 within the error bound for any order of adding.
 func TestMatMul(t *testing.T) {
 	everywhere(t, func(t *testing.T, on device.Device) {
 		r := newRand(t)
@@ -177,7 +177,7 @@ func TestMatMul(t *testing.T) {
 	})
 }
 
-// A model of views: the elements in order.
+// A model is a view as the list of its elements.
 type model struct {
 	shape []int
 	data  []float64
@@ -192,7 +192,7 @@ func (m model) reorder(shape []int, from func(index []int) []int) model {
 	return out
 }
 
-// Random sequences of views against the model, with an operation on each.
+// Random sequences of views agree with the model, and so does an operation on each.
 func TestViews(t *testing.T) {
 	everywhere(t, func(t *testing.T, on device.Device) {
 		r := newRand(t)
@@ -287,7 +287,7 @@ func factors(r *rand.Rand, n int) []int {
 	}
 }
 
-// Of a view without elements, the place that slices lead to may lie behind the end of the memory.
+// The offset of a view without elements may be behind the end of the memory.
 func TestViewsWithoutElementsBehindTheEnd(t *testing.T) {
 	everywhere(t, func(t *testing.T, on device.Device) {
 		x := tensor.On(on).Ones(3, 4)
@@ -302,7 +302,7 @@ func TestViewsWithoutElementsBehindTheEnd(t *testing.T) {
 	})
 }
 
-// Views share memory, except for a Reshape that can't.
+// Views share memory, except for a Reshape that has to copy.
 func TestViewsShare(t *testing.T) {
 	x := tensor.Arange(0, 12, 1).Reshape(3, 4)
 	for what, v := range map[string]*tensor.Tensor{
@@ -338,7 +338,7 @@ func TestConversions(t *testing.T) {
 	})
 }
 
-// Tensors move between devices, views too, and stay where they are when they are there.
+// To copies tensors and views between devices, and returns a view if they are there already.
 func TestTo(t *testing.T) {
 	everywhere(t, func(t *testing.T, on device.Device) {
 		x := tensor.Arange(0, 6, 1).Reshape(2, 3)

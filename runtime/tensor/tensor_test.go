@@ -16,16 +16,15 @@ import (
 
 var seed = flag.Uint64("seed", 1, "seed of the randomised tests")
 
-// newRand returns the random numbers of one test, and notes how to get them again.
+// newRand returns a random number generator for one test, and logs how to get the same numbers again.
 func newRand(t *testing.T) *rand.Rand {
 	t.Helper()
 	t.Logf("seed %d (go test -run '%s' -seed N)", *seed, t.Name())
 	return rand.New(rand.NewPCG(*seed, 0))
 }
 
-// everywhere runs f on each device with each mode of the engine, or with -short only with that in
-// which operations run beside each other. Results must be the same; that is why f gets a Maker and
-// nothing else to look at.
+// everywhere runs f on each device in each mode of the engine; with -short only in the mode with concurrency. f
+// gets nothing but the device, because results must be the same everywhere.
 func everywhere(t *testing.T, f func(t *testing.T, on device.Device)) {
 	for _, name := range []string{"cpu", "sim:0"} {
 		for mode, modeName := range map[engine.Mode]string{engine.Async: "async", engine.Naive: "naive", engine.Shuffle: "shuffle"} {
@@ -57,7 +56,7 @@ type array struct {
 
 func (a array) size() int { return device.Shape(a.shape).Size() }
 
-// tensor makes the tensor that a is the model of.
+// tensor returns the tensor that a is the model of.
 func (a array) tensor(on device.Device) *tensor.Tensor {
 	switch a.dtype {
 	case tensor.Float32:
@@ -100,11 +99,10 @@ func random(r *rand.Rand, dt device.DType, shape []int, in op.Interval) array {
 	return a
 }
 
-// at returns the element of a that stands at an index of a shape that a is
-// broadcast to.
+// at returns a's element at an index of a shape that a is broadcast to.
 func (a array) at(index []int) float64 { return a.data[a.place(index)] }
 
-// place is where that element is in a's data.
+// place returns the index of that element in a.data.
 func (a array) place(index []int) int {
 	index = index[len(index)-len(a.shape):]
 	at := 0
@@ -155,7 +153,7 @@ func values(x *tensor.Tensor) []float64 {
 	return all
 }
 
-// ulps is how many units in the last place of type dt got is away from want.
+// ulps returns how many units in the last place of type dt lie between got and want.
 func ulps(dt device.DType, got, want float64) float64 {
 	if got == want || math.IsNaN(got) && math.IsNaN(want) {
 		return 0
@@ -179,7 +177,7 @@ func check(t *testing.T, what string, x *tensor.Tensor, want array, maxULP float
 		return
 	}
 	for i, got := range values(x) {
-		// Half a unit is the rounding of the reference itself.
+		// Half a unit is the rounding error of the reference.
 		if d := ulps(want.dtype, got, want.data[i]); !(d <= maxULP+0.5) {
 			t.Errorf("%s: element %d is %v, want %v: %.2g ulp apart, %v allowed", what, i, got, want.data[i], d, maxULP)
 			return
@@ -202,8 +200,8 @@ func mistake(f func()) (m *tensor.Mistake) {
 	return nil
 }
 
-// A field too many in a storage once made every small result take a larger
-// size class of Go's allocator, and some 30 ns more.
+// A field too many in a storage once put every small result into a larger size class of Go's allocator, which took
+// some 30 ns more.
 func TestResultFitsItsSizeClass(t *testing.T) {
 	if tensor.ResultSize > 256 {
 		t.Errorf("a result takes %d bytes, more than 256", tensor.ResultSize)

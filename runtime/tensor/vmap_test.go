@@ -15,7 +15,7 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// rowByRow is VMap as a loop.
+// rowByRow does in a loop what VMap does.
 func rowByRow(f function, xs ...*tensor.Tensor) *tensor.Tensor {
 	var results []*tensor.Tensor
 	for i := range xs[0].Dim(0) {
@@ -28,12 +28,11 @@ func rowByRow(f function, xs ...*tensor.Tensor) *tensor.Tensor {
 	return tensor.Stack(0, results...)
 }
 
-// A sample is how much of what there is to check is checked: the CPU has seen
-// all of it before a slow device sees some.
+// A sample says how many percent of the cases are checked: all on the CPU, and fewer on slow devices.
 type sample struct {
 	*rand.Rand
 	percent int
-	fails   bool // values may make what is checked fail for one row
+	fails   bool // values of one row may make the checked operations fail
 }
 
 func newSample(t *testing.T, on device.Device) *sample {
@@ -47,9 +46,9 @@ func newSample(t *testing.T, on device.Device) *sample {
 	return s
 }
 
-// checkRows compares f for all rows at once with f row by row, for every choice
-// of operands that differ from row to row; the others are the same for all. Each
-// operand is given as what makes one of the given leading axes.
+// checkRows compares f for all rows at once with f row by row, for every choice of operands that differ from row to
+// row. The other operands are the same for all rows. Each operand is given as a function that makes it with the
+// given leading axes.
 func (s *sample) checkRows(t *testing.T, what string, f function, operands ...func(lead ...int) *tensor.Tensor) {
 	t.Helper()
 	for has := 1; has < 1<<len(operands); has++ {
@@ -72,7 +71,7 @@ func (s *sample) checkRows(t *testing.T, what string, f function, operands ...fu
 	}
 }
 
-// sureRows is VMapSure, or nil if that is not sure.
+// sureRows returns the result of VMapSure, or nil if that panics with an Unsure.
 func sureRows(n int, f function, xs ...*tensor.Tensor) (result *tensor.Tensor) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -90,7 +89,8 @@ func sureRows(n int, f function, xs ...*tensor.Tensor) (result *tensor.Tensor) {
 	})
 }
 
-// shared returns f of the operands in has, for tensors of n rows of them; the others are the same for all rows.
+// shared returns f as a function of the operands whose bits are set in has, and n rows of each of these. The other
+// operands are the same for all rows.
 func shared(f function, has, n int, operands []func(lead ...int) *tensor.Tensor) (all function, xs []*tensor.Tensor) {
 	var same []*tensor.Tensor
 	for i, operand := range operands {
@@ -114,7 +114,7 @@ func shared(f function, has, n int, operands []func(lead ...int) *tensor.Tensor)
 	}, xs
 }
 
-// checkNoRows checks that f of no rows has the shape of none of those that it has for one.
+// checkNoRows checks that f of no rows has the shape that it has for one row, with no rows.
 func (s *sample) checkNoRows(t *testing.T, what string, has int, f function, operands []func(lead ...int) *tensor.Tensor) {
 	t.Helper()
 	run := func(n int) *tensor.Tensor {
@@ -127,13 +127,13 @@ func (s *sample) checkNoRows(t *testing.T, what string, has int, f function, ope
 	}
 }
 
-// maker returns what makes random tensors, often as views.
+// maker returns a function that makes random tensors, often as views.
 func maker(r *rand.Rand, on device.Device, dt device.DType, in op.Interval, shape ...int) func(lead ...int) *tensor.Tensor {
 	return func(lead ...int) *tensor.Tensor { return asView(r, random(r, dt, slices.Concat(lead, shape), in), on) }
 }
 
-// Every operation gives each row of a batch the bits that it gives it alone, for
-// every type. What they are is taken from the definitions.
+// Every operation gives each row of a batch the bits of that row alone, for every type. The operations are taken
+// from the definitions.
 func TestVMapOperations(t *testing.T) {
 	everywhere(t, func(t *testing.T, on device.Device) {
 		r := newSample(t, on)
@@ -206,12 +206,12 @@ func TestVMapOperations(t *testing.T) {
 	})
 }
 
-// inner are operations that only others are made of, which are tested above, and
-// gradients, that nobody can call for a row: package op tests their rules.
+// inner has the operations that no program calls for a row: those that only other operations use, tested above, and
+// those of gradients, whose batching rules package op tests.
 var inner = []*op.Def{op.Finite, op.Root, op.Scale, op.ProdShare, op.Wins, op.MathMax, op.MathMin, op.Contiguous, op.Scatter, op.AlongAdd,
 	op.ConvInput, op.ConvKernel, op.ArgMaxPool2D, op.SpreadPool2D}
 
-// fromStart is indices of an axis of length 3 as numbers from 0.
+// fromStart returns indices of an axis of length 3 as numbers from 0.
 func fromStart(index *tensor.Tensor) *tensor.Tensor {
 	return tensor.Where(index.LtScalar(0), index.AddInt(3), index)
 }
@@ -221,11 +221,11 @@ type structuralCall struct {
 	defs    []*op.Def
 	types   op.Types
 	shapes  [][]int
-	indexed bool // the last operand: indices into an axis of length 3
+	indexed bool // the last operand has indices into an axis of length 3
 	f       function
 }
 
-// structuralCalls are uses of all operations that are neither elementwise nor reductions.
+// structuralCalls returns uses of all operations that are neither elementwise nor reductions.
 func structuralCalls(on device.Device) []structuralCall {
 	calls := []structuralCall{
 		{"Take", []*op.Def{op.Gather}, op.All, [][]int{{3, 2}, {2, 2}}, true, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Take(0, x[1]) }},
@@ -305,7 +305,7 @@ func structuralCalls(on device.Device) []structuralCall {
 	return calls
 }
 
-// Random programs of several operations, nested too.
+// Random programs of several operations and nested VMaps.
 func TestVMapPrograms(t *testing.T) {
 	everywhere(t, func(t *testing.T, on device.Device) {
 		r := newRand(t)
@@ -333,7 +333,7 @@ func TestVMapPrograms(t *testing.T) {
 						y = y.MulF64(x.Norm().F64()).CumSum(0)
 					case 5: // rows of the row
 						x = tensor.VMap(func(rows ...*tensor.Tensor) *tensor.Tensor { return rows[0].Sub(y).Mul(w.MatMul(rows[0])) }, x)
-					case 6: // something that only the inner rows differ in, of the outer row
+					case 6: // rows of the inner VMap alone, with an outer row
 						x = tensor.VMap(func(rows ...*tensor.Tensor) *tensor.Tensor { return y.Add(rows[0]).MulScalar(0.5) }, w.Slice(0, 0, 3))
 					case 7:
 						x = tensor.Concat(0, x.Slice(0, 1, 3), y.Unsqueeze(0))
@@ -350,7 +350,7 @@ func TestVMapPrograms(t *testing.T) {
 	})
 }
 
-// Calls in several goroutines have nothing to do with each other.
+// Calls in several goroutines don't affect each other.
 func TestVMapConcurrently(t *testing.T) {
 	x := tensor.Randn(6, 5)
 	f := func(rows ...*tensor.Tensor) *tensor.Tensor { return rows[0].Softmax(0).CumSum(0).Sub(rows[0]) }
@@ -368,7 +368,7 @@ func TestVMapConcurrently(t *testing.T) {
 	wg.Wait()
 }
 
-// The result of a VMap has the gradient of the loop.
+// The result of a VMap has the gradients of the loop.
 func TestVMapGradient(t *testing.T) {
 	everywhere(t, func(t *testing.T, on device.Device) {
 		r := newRand(t)
@@ -398,7 +398,7 @@ func TestVMapAll(t *testing.T) {
 		array{tensor.Float32, []int{0}, nil}, 0)
 }
 
-// A row is nothing to read, and nothing after VMap has returned.
+// A row can't be read, and can't be used after VMap has returned.
 func TestVMapMistakes(t *testing.T) {
 	x := tensor.Ones(2, 2)
 	p := tensor.NewParam(tensor.Ones(2))
@@ -448,7 +448,7 @@ func TestVMapMistakes(t *testing.T) {
 	}
 }
 
-// What fails for a row fails for all, with the cause.
+// An operation that fails for one row fails for all, with the cause.
 func TestVMapFailure(t *testing.T) {
 	e := engine.New(engine.Options{Workers: 2})
 	defer tensor.SetEngine(e)()
@@ -458,5 +458,5 @@ func TestVMapFailure(t *testing.T) {
 	if err := y.Row(0).Wait(); !errors.As(err, &at) || at.Index != 2 {
 		t.Errorf("error %v", err)
 	}
-	e.Close() // reports the failure once more
+	e.Close() // returns the failure once more
 }
