@@ -214,7 +214,7 @@ func TestDeadLeavesOthers(t *testing.T) {
 				most := p.Value().Reshape(n*n/2, 2).Max(1)
 				loss := most.Sum()
 				tensor.Dead(most)
-				return func() *tensor.Tensor { loss.Backward(); return p.Grad().MulScalar(14) } // two elements share each
+				return func() *tensor.Tensor { loss.Backward(); return p.Grad().MulScalar(14) } // two share each
 			},
 			"a gradient of a gradient": func(x *tensor.Tensor) func() *tensor.Tensor {
 				p := tensor.NewParam(on.Ones(n, n))
